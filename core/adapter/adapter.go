@@ -1,0 +1,107 @@
+// Package adapter connects chat platforms. A Platform makes connections, a Conn is one of them, and the Supervisor
+// (supervisor.go) keeps one connection of each platform alive; each platform lives in a folder of its own below.
+//
+// What it promises: platforms connect side by side and none delays another; a lost connection is queued for its retry
+// before the old one is taken down, and retried for ever with capped backoff; "connected" means that polls or frames
+// complete; every call into a platform is bounded by its caller; after Stop a platform sends and receives nothing.
+package adapter
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// Platform is one chat platform as configured. Connect is the only way to it, so that a connection that hangs can be
+// abandoned whole: nothing is shared between two connections of a platform.
+type Platform interface {
+	// Name is the platform's name in session keys and in the config.
+	Name() string
+	// Connect makes a connection that hands what it receives to r. ctx bounds the attempt, not the connection. The error
+	// may be one of this package's types, which the Supervisor turns into a state.
+	Connect(ctx context.Context, r Receiver) (Conn, error)
+}
+
+// Conn is one live connection. Its methods may be called from any goroutine, and may hang for as long as the platform
+// does: callers bound them.
+type Conn interface {
+	// Done is closed when the connection has ended by itself; Err then says why.
+	Done() <-chan struct{}
+	Err() error
+	// LastInbound is when a poll or a frame last completed, whether or not it carried a message (field notes, E1). A
+	// platform that needs no liveness (a listener) returns the current time.
+	LastInbound() time.Time
+	// Send delivers one message.
+	Send(ctx context.Context, m Outgoing) error
+	// CancelTasks cancels the work on received messages that is under way in the connection, and waits for it (S4). It
+	// takes no new ones from then on.
+	CancelTasks(ctx context.Context) error
+	// Disconnect ends the connection and releases what it holds.
+	Disconnect(ctx context.Context) error
+}
+
+// Outgoing is a message to a chat.
+type Outgoing struct {
+	// Target is the platform's address of the chat, as it stood in Inbound.Target.
+	Target string
+	Text   string
+}
+
+// Inbound is a message from a chat, from a user who is allowed to speak.
+type Inbound struct {
+	Adapter string
+	// Session is the session's key, e.g. telegram:dm:4711.
+	Session string
+	// User is who speaks, for people and for the audit.
+	User string
+	// Target is where an answer goes.
+	Target string
+	Text   string
+	// Dedupe names the message for ever on its platform; empty where the platform has no such name.
+	Dedupe string
+	// Responder takes the answer; nil: the answer goes out through Send to Target.
+	Responder Responder
+}
+
+// Responder takes the answer to one message. Its methods never block and may be called after the asker has gone.
+type Responder interface {
+	// Delta takes a piece of the answer as it is written.
+	Delta(text string)
+	// Done takes the whole answer, or why there is none; it is called exactly once for a message that was received.
+	Done(text string, err error)
+}
+
+// Receiver takes what a platform receives. The gateway implements it.
+type Receiver interface {
+	// Receive accepts the message and returns its id, or refuses it with an *ops.Error (draining, queue_full, invalid)
+	// whose text may be told to the user. It does not wait for the turn.
+	Receive(ctx context.Context, m Inbound) (id string, err error)
+}
+
+// CredentialsError says that a platform cannot connect until a credential is set.
+type CredentialsError struct {
+	// Variable is the environment variable or file that should hold it.
+	Variable string
+	// Why says what is wrong with it: unset, empty, refused by the platform.
+	Why string
+}
+
+func (e *CredentialsError) Error() string {
+	return fmt.Sprintf("credential %s: %s", e.Variable, e.Why)
+}
+
+// RateLimitError is a platform's wish for silence. It is never slept on in the call that got it (field notes, E8).
+type RateLimitError struct {
+	RetryAfter time.Duration
+}
+
+func (e *RateLimitError) Error() string {
+	return fmt.Sprintf("rate-limited by the platform for %s", e.RetryAfter.Round(time.Second))
+}
+
+// ConflictError says that another consumer uses the same credential (Telegram's 409; field notes, E9).
+type ConflictError struct {
+	Why string
+}
+
+func (e *ConflictError) Error() string { return "conflict: " + e.Why }

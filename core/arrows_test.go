@@ -1,0 +1,89 @@
+package core
+
+import (
+	"encoding/json"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// arrows lists, for each room, which rooms of ours it may import. What is not listed may not be imported.
+var arrows = map[string][]string{
+	"core/ops":                         {},
+	"core/term":                        {},
+	"core/store":                       {"core/ops"},
+	"core/instance":                    {"core/ops"},
+	"core/shutdown":                    {"core/ops"},
+	"core/process":                     {"core/ops", "core/term"},
+	"core/config":                      {"core/ops", "core/term"},
+	"core/logs":                        {"core/term"},
+	"core/model":                       {"core/term"},
+	"core/session":                     {"core/ops"},
+	"core/tool":                        {"core/ops", "core/term", "core/model", "core/process"},
+	"core/agent":                       {"core/ops", "core/term", "core/model", "core/tool"},
+	"core/adapter":                     {"core/ops", "core/term"},
+	"core/adapter/api":                 {"core/ops", "core/term", "core/adapter"},
+	"core/adapter/demo":                {"core/ops", "core/term", "core/adapter"},
+	"core/adapter/telegram":            {"core/ops", "core/term", "core/adapter"},
+	"core/adapter/telegram/botapitest": {},
+	"core/control":                     {"core/ops", "core/term"},
+	"fixtures":                         {},
+	"views":                            {"core/ops", "core/term"},
+	"tui":                              {"core/ops", "core/term", "views"},
+}
+
+// rooms whose imports are free within the rule of design.md, 2: everything of core but the console.
+var wiring = map[string][]string{
+	"core/gateway":   {"tui", "views", "core/control"},
+	"cmd/gatewaytui": {},
+	"core":           {},
+}
+
+type listed struct {
+	ImportPath string
+	Imports    []string
+}
+
+func list(t *testing.T) []listed {
+	t.Helper()
+	out, err := exec.Command("go", "list", "-json=ImportPath,Imports", "gatewaytui/...").Output()
+	if err != nil {
+		t.Fatalf("list the packages: %v", err)
+	}
+	var all []listed
+	for dec := json.NewDecoder(strings.NewReader(string(out))); dec.More(); {
+		var p listed
+		if err := dec.Decode(&p); err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, p)
+	}
+	return all
+}
+
+func TestDependenciesPointOneWay(t *testing.T) {
+	const module = "gatewaytui/"
+	for _, p := range list(t) {
+		room := strings.TrimPrefix(p.ImportPath, module)
+		allowed, strict := arrows[room]
+		forbidden, free := wiring[room]
+		if !strict && !free {
+			t.Errorf("%s is a room that no arrow is drawn for: add it to arrows", room)
+			continue
+		}
+		for _, imp := range p.Imports {
+			target, ours := strings.CutPrefix(imp, module)
+			switch {
+			case ours && strict && !slices.Contains(allowed, target):
+				t.Errorf("%s imports %s, which design.md, 2 does not allow", room, target)
+			case ours && free && slices.Contains(forbidden, target):
+				t.Errorf("%s imports %s, which design.md, 2 forbids", room, target)
+			case strings.HasPrefix(imp, "github.com/charmbracelet/") && (room == "core" || strings.HasPrefix(room, "core/")):
+				t.Errorf("%s imports %s: core imports nothing of Charm's", room, imp)
+			case strings.HasPrefix(imp, "github.com/charmbracelet/bubbletea") && room != "tui":
+				t.Errorf("%s imports %s: tui alone imports bubbletea", room, imp)
+			}
+		}
+	}
+}

@@ -1,0 +1,20 @@
+// Package core holds nothing itself: it is the house of the gateway, one folder a room.
+//
+//	ops       the operator's language: Console, Snapshot and its rows, events, verbs
+//	gateway   the runner: sessions and turns, adapters and agents, the shutdown plan, ops.Console
+//	shutdown  the plan as data, its executor and its report
+//	session   keys, reset policies, the turn's life
+//	agent     the model loop, delegation, Close; the cache
+//	model     model clients
+//	tool      what a model can call
+//	process   tracked subprocesses
+//	adapter   chat platforms and their supervisor
+//	store     SQLite
+//	instance  home, lock, pid file, marker
+//	control   the control socket: server and client
+//	config    the config file
+//	logs      where log lines go
+//	term      untrusted text on its way to a terminal or a log
+//
+// Arrows point one way, and arrows_test.go holds them.
+package core

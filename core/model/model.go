@@ -1,0 +1,92 @@
+// Package model talks to language models: one Client interface, an OpenAI-compatible endpoint behind it (openai.go) and
+// a scripted one that plays a file of rules (scripted.go) for the embedded default, the demo and the tests.
+//
+// What it promises: a call ends when its context ends, at every point (connecting, waiting, streaming, backing off);
+// what may be retried (429, 5xx, a connection that failed before an answer began) is retried with capped backoff within
+// the call's own timeout; an error says what the endpoint said, without the key; nothing of a client outlives Close.
+package model
+
+import (
+	"context"
+	"encoding/json"
+)
+
+// Role is who speaks in a message.
+type Role string
+
+// The roles of the chat-completions protocol.
+const (
+	RoleSystem    Role = "system"
+	RoleUser      Role = "user"
+	RoleAssistant Role = "assistant"
+	RoleTool      Role = "tool"
+)
+
+// Message is one message of a transcript.
+type Message struct {
+	Role    Role   `json:"role"`
+	Content string `json:"content,omitempty"`
+	// ToolCalls is what an assistant message asks for.
+	ToolCalls []ToolCall `json:"tool_calls,omitempty"`
+	// ToolCallID is the call that a tool message answers.
+	ToolCallID string `json:"tool_call_id,omitempty"`
+}
+
+// Bytes is about what m costs in memory.
+func (m Message) Bytes() int64 {
+	n := int64(len(m.Content)+len(m.ToolCallID)) + 80
+	for _, c := range m.ToolCalls {
+		n += int64(len(c.ID)+len(c.Name)+len(c.Arguments)) + 48
+	}
+	return n
+}
+
+// ToolCall is a model's wish to run a tool. Arguments is JSON as the model wrote it, which may be no JSON at all.
+type ToolCall struct {
+	ID        string `json:"id"`
+	Name      string `json:"name"`
+	Arguments string `json:"arguments"`
+}
+
+// ToolSpec is what a model is told of a tool. Schema is a JSON Schema object.
+type ToolSpec struct {
+	Name        string
+	Description string
+	Schema      json.RawMessage
+}
+
+// Request is one model call.
+type Request struct {
+	// Session is the session's key; the scripted model keeps its place in a script by it.
+	Session  string
+	Messages []Message
+	Tools    []ToolSpec
+}
+
+// Usage is what a call cost, in tokens; zero where the endpoint does not say.
+type Usage struct {
+	In, Out int64
+}
+
+// Response is the model's message.
+type Response struct {
+	Message Message
+	Usage   Usage
+}
+
+// Client calls one model. A Client belongs to one agent and is used by one goroutine at a time; Close may be called from
+// any goroutine, more than once, and ends a call that is under way.
+type Client interface {
+	// Name is the model's name, for people.
+	Name() string
+	// Complete makes one call. delta, if not nil, is called with each piece of text as it arrives, on the calling
+	// goroutine. The error is ctx's own if ctx ended first.
+	Complete(ctx context.Context, req Request, delta func(text string)) (Response, error)
+	Close() error
+}
+
+// Provider makes the clients of a configured model, one for each agent.
+type Provider interface {
+	Name() string
+	New() Client
+}

@@ -1,0 +1,71 @@
+// Package ops is the operator's language: what can be seen of a gateway and what can be asked of it.
+//
+// Console is the one interface through which an operator acts. The gateway implements it, the client of the control
+// socket implements it, and the console, the verbs and the socket's server know nothing else. The rows of this package
+// are the wire format of contract.md, 7, to the letter: their JSON form is what scripts read.
+//
+// The package imports nothing of the project, does no I/O and holds no state.
+package ops
+
+import (
+	"context"
+	"iter"
+)
+
+// Console shows one gateway and steers it. Every method may be called from any goroutine, returns when ctx ends, and
+// never waits for a turn, an adapter or a process: an answer that is not known is said to be unknown.
+//
+// An error is an *Error where the operator can act on it.
+type Console interface {
+	// Status is the one-screen summary. It answers within 100 ms whatever hangs (field notes, H4).
+	Status(ctx context.Context) (Status, error)
+	// Snapshot is Status and every row. The caller owns what is returned.
+	Snapshot(ctx context.Context) (Snapshot, error)
+
+	Sessions(ctx context.Context, q Query) (Page[Session], error)
+	Agents(ctx context.Context, q Query) (Page[Agent], error)
+	Processes(ctx context.Context, q Query) (Page[Process], error)
+	Adapters(ctx context.Context, q Query) (Page[Adapter], error)
+
+	// Plan is the shutdown as it would run now; Shutdown the one that runs, or the last one. A gateway that never
+	// stopped on this home answers Shutdown with CodeNotFound.
+	Plan(ctx context.Context) (Plan, error)
+	Shutdown(ctx context.Context) (Shutdown, error)
+	// History is the past lives, newest first; the current one leads with OutcomeRunning.
+	History(ctx context.Context, q Query) (Page[Life], error)
+
+	// Events yields every event after the sequence number given (0: from the oldest kept), then new ones as they come,
+	// until ctx ends or the gateway is gone. A reader that is too slow is not waited for: it gets one EventDropped with
+	// the number of events it missed and goes on with the oldest kept.
+	Events(ctx context.Context, after uint64) iter.Seq2[Event, error]
+
+	// Preview says what cmd would do if it were given now, and does nothing.
+	Preview(ctx context.Context, cmd Command) (Preview, error)
+	// Do accepts cmd and returns at once; Request tells what became of it.
+	Do(ctx context.Context, cmd Command) (Request, error)
+	// Request returns a request by id. With wait it returns when the request has ended, or with its current state when
+	// ctx ends.
+	Request(ctx context.Context, id string, wait bool) (Request, error)
+}
+
+// Query selects rows. The zero value selects the first page of everything.
+type Query struct {
+	// Limit is how many rows at the most; 0 is DefaultLimit, more than MaxLimit is MaxLimit.
+	Limit int
+	// Cursor is the Next of the page before.
+	Cursor string
+	// Filter keeps the rows in whose text columns it occurs, case folded.
+	Filter string
+}
+
+// Bounds of Query.Limit, in rows.
+const (
+	DefaultLimit = 100
+	MaxLimit     = 1000
+)
+
+// Page is some rows and where the next ones begin; Next is empty on the last page.
+type Page[T any] struct {
+	Items []T    `json:"items"`
+	Next  string `json:"next"`
+}

@@ -1,0 +1,65 @@
+package ops
+
+import "errors"
+
+// Code classifies an Error for scripts. It is stable.
+type Code string
+
+// The codes, each with the HTTP status that the control socket answers it with (HTTPStatus).
+const (
+	CodeInvalid     Code = "invalid"      // the request itself is wrong
+	CodeForbidden   Code = "forbidden"    // this caller may not
+	CodeNotFound    Code = "not_found"    // no such session, process, adapter, request
+	CodeConflict    Code = "conflict"     // what was shown is no longer so, or another request holds it
+	CodeBusy        Code = "busy"         // it is in use: a running turn, an unsaved agent
+	CodeQueueFull   Code = "queue_full"   // too many messages wait behind the running turn
+	CodeDraining    Code = "draining"     // no new work is taken
+	CodeStopping    Code = "stopping"     // the gateway stops; only status and levers
+	CodeNotStopping Code = "not_stopping" // a shutdown lever without a shutdown
+	CodeUnavailable Code = "unavailable"  // nobody answers
+	CodeInternal    Code = "internal"     // our fault
+)
+
+var httpStatus = map[Code]int{
+	CodeInvalid: 400, CodeForbidden: 403, CodeNotFound: 404, CodeConflict: 409, CodeBusy: 409, CodeQueueFull: 429,
+	CodeDraining: 503, CodeStopping: 503, CodeNotStopping: 409, CodeUnavailable: 503, CodeInternal: 500,
+}
+
+// Error is an answer that an operator can act on: what is wrong, and in Hint what to do next.
+type Error struct {
+	Code    Code   `json:"code"`
+	Message string `json:"message"`
+	Hint    string `json:"hint"`
+}
+
+func (e *Error) Error() string {
+	if e.Hint == "" {
+		return e.Message
+	}
+	return e.Message + "; " + e.Hint
+}
+
+// HTTPStatus is the status that the control socket answers e with.
+func (e *Error) HTTPStatus() int {
+	if s, ok := httpStatus[e.Code]; ok {
+		return s
+	}
+	return 500
+}
+
+// AsError returns err as an *Error, wrapping what is none as CodeInternal. It returns nil for nil.
+func AsError(err error) *Error {
+	if err == nil {
+		return nil
+	}
+	if e, ok := errors.AsType[*Error](err); ok {
+		return e
+	}
+	return &Error{Code: CodeInternal, Message: err.Error()}
+}
+
+// HasCode reports whether err is an *Error with code c.
+func HasCode(err error, c Code) bool {
+	e, ok := errors.AsType[*Error](err)
+	return ok && e.Code == c
+}

@@ -1,0 +1,103 @@
+package ops
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestTimesOnTheWire(t *testing.T) {
+	berlin := time.FixedZone("CET", 3600)
+	for _, tc := range []struct {
+		name string
+		in   Time
+		want string
+	}{
+		{"a zero time is null", Time{}, "null"},
+		{"a time has milliseconds and is UTC", At(time.Date(2026, 11, 21, 13, 4, 5, 6_700_000, berlin)), `"2026-11-21T12:04:05.006Z"`},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			b, err := json.Marshal(tc.in)
+			if err != nil || string(b) != tc.want {
+				t.Fatalf("wrote %s, %v; want %s", b, err, tc.want)
+			}
+			var back Time
+			if err := json.Unmarshal(b, &back); err != nil {
+				t.Fatal(err)
+			}
+			if !back.Equal(tc.in.Truncate(time.Millisecond)) {
+				t.Fatalf("read back %v, wrote %v", back, tc.in)
+			}
+		})
+	}
+}
+
+func FuzzTime(f *testing.F) {
+	for _, s := range []string{`null`, `""`, `"2026-11-21T12:04:05.006Z"`, `12`, `"`, `"x"`} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		var v Time
+		if err := json.Unmarshal([]byte(s), &v); err != nil {
+			return
+		}
+		if _, err := json.Marshal(v); err != nil {
+			t.Fatalf("read %q and could not write it: %v", s, err)
+		}
+	})
+}
+
+func TestMillisNeverTurnsSomethingIntoNothing(t *testing.T) {
+	for d, want := range map[time.Duration]int64{-time.Second: 0, 0: 0, 1: 1, time.Millisecond: 1, time.Millisecond + 1: 2} {
+		if got := Millis(d); got != want {
+			t.Errorf("Millis(%v) = %d, want %d", d, got, want)
+		}
+	}
+}
+
+func TestEveryVerbCanBeListedAndFound(t *testing.T) {
+	paths := map[string]Verb{}
+	for _, s := range Verbs {
+		if got, ok := s.Verb.Spec(); !ok || got != s {
+			t.Errorf("%s is not found by its name", s.Verb)
+		}
+		if other, taken := paths[s.Path]; taken {
+			t.Errorf("%s and %s share the path %s", s.Verb, other, s.Path)
+		}
+		paths[s.Path] = s.Verb
+		if !strings.HasPrefix(s.Path, "/v1/") || s.Summary == "" {
+			t.Errorf("%s has no path below /v1/ or no summary", s.Verb)
+		}
+	}
+}
+
+func TestErrorsKeepTheirCodeThroughWrapping(t *testing.T) {
+	e := &Error{Code: CodeBusy, Message: "agent is busy", Hint: "interrupt the turn first"}
+	wrapped := fmt.Errorf("evict x: %w", e)
+	if !HasCode(wrapped, CodeBusy) || AsError(wrapped) != e {
+		t.Fatalf("the code was lost in %v", wrapped)
+	}
+	if e.HTTPStatus() != 409 || AsError(errors.New("x")).HTTPStatus() != 500 || AsError(nil) != nil {
+		t.Fatal("a code has the wrong status")
+	}
+	if got := e.Error(); got != "agent is busy; interrupt the turn first" {
+		t.Fatalf("got %q", got)
+	}
+}
+
+func TestBlockersAreTheRunningItemsOfTheRunningPhase(t *testing.T) {
+	s := Shutdown{Phases: []Phase{
+		{Name: "drain", State: StepTimedOut, Items: []Item{{ID: "a", State: StepTimedOut}}},
+		{Name: "adapters", State: StepRunning, Items: []Item{{ID: "b", State: StepDone}, {ID: "c", State: StepRunning}}},
+		{Name: "stores", State: StepPending},
+	}}
+	if b := s.Blockers(); len(b) != 1 || b[0].ID != "c" {
+		t.Fatalf("blockers are %+v, want c alone", b)
+	}
+	if p, ok := s.Running(); !ok || p.Name != "adapters" {
+		t.Fatalf("the running phase is %+v", p)
+	}
+}

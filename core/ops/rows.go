@@ -1,0 +1,225 @@
+package ops
+
+// State of the gateway.
+type State string
+
+// The states of a gateway (contract.md, 7).
+const (
+	StateStarting State = "starting"
+	StateRunning  State = "running"
+	StateDraining State = "draining"
+	StateStopping State = "stopping"
+)
+
+// Status is one screen about a gateway.
+type Status struct {
+	Life      string   `json:"life"`
+	PID       int      `json:"pid"`
+	Version   string   `json:"version"`
+	State     State    `json:"state"`
+	StartedAt Time     `json:"started_at"`
+	UptimeMS  int64    `json:"uptime_ms"`
+	Home      string   `json:"home"`
+	Counts    Counts   `json:"counts"`
+	LastEnd   *LastEnd `json:"last_end"`
+	// Supervisor is the service manager's patience as far as it is known.
+	Supervisor Supervisor `json:"supervisor"`
+	Warnings   []Warning  `json:"warnings"`
+	// APIListen is host:port of the api adapter, empty while it does not listen.
+	APIListen string `json:"api_listen"`
+	// Drain says who stopped intake and why, while a drain without a stop is on.
+	Drain *DrainState `json:"drain,omitempty"`
+}
+
+// Counts are the sizes of the gateway's tables.
+type Counts struct {
+	Sessions          int `json:"sessions"`
+	RunningTurns      int `json:"running_turns"`
+	CachedAgents      int `json:"cached_agents"`
+	Processes         int `json:"processes"`
+	AdaptersConnected int `json:"adapters_connected"`
+	Adapters          int `json:"adapters"`
+}
+
+// LastEnd is how the life before this one ended.
+type LastEnd struct {
+	Life    string  `json:"life"`
+	Outcome Outcome `json:"outcome"`
+	Phase   string  `json:"phase,omitempty"`
+	Reason  string  `json:"reason,omitempty"`
+	At      Time    `json:"at"`
+}
+
+// Supervisor is what the service manager allows a stop.
+type Supervisor struct {
+	Name string `json:"name"`
+	// BudgetMS is the time from the stop signal to the kill; 0 is unknown.
+	BudgetMS int64 `json:"budget_ms"`
+	// Source is where BudgetMS comes from: config, environment or unknown.
+	Source string `json:"source"`
+}
+
+// Warning is one thing that an operator should mend. Code is stable; Message is for people and says what to do.
+type Warning struct {
+	Code    string `json:"code"`
+	Message string `json:"message"`
+	Since   Time   `json:"since"`
+}
+
+// DrainState is a drain without a stop.
+type DrainState struct {
+	By     string `json:"by"`
+	Reason string `json:"reason"`
+	Since  Time   `json:"since"`
+}
+
+// Snapshot is Status and every row at one moment.
+type Snapshot struct {
+	Status
+	// Seq is the sequence number of the newest event that the snapshot contains: reading events after it misses nothing.
+	Seq        uint64       `json:"seq"`
+	At         Time         `json:"at"`
+	Sessions   []Session    `json:"sessions"`
+	Agents     []Agent      `json:"agents"`
+	Processes  []Process    `json:"processes"`
+	AdapterRow []Adapter    `json:"adapters"`
+	Background []Background `json:"background"`
+	Shutdown   *Shutdown    `json:"shutdown,omitempty"`
+}
+
+// SessionState is what a session does.
+type SessionState string
+
+// The states of a session. A pending placeholder (a turn slot taken before its agent exists) is SessionRunning.
+const (
+	SessionIdle            SessionState = "idle"
+	SessionRunning         SessionState = "running"
+	SessionQueued          SessionState = "queued"
+	SessionWaitingApproval SessionState = "waiting_approval"
+	SessionStalled         SessionState = "stalled"
+	SessionInterrupted     SessionState = "interrupted"
+	SessionSuspended       SessionState = "suspended"
+)
+
+// Session is one conversation. Key is its address (platform:kind:chat), ID this incarnation of it: a reset keeps the
+// key and changes the id.
+type Session struct {
+	Key      string       `json:"key"`
+	ID       string       `json:"id"`
+	State    SessionState `json:"state"`
+	Platform string       `json:"platform"`
+	User     string       `json:"user"`
+	// Doing is the running turn's current step in a few words, e.g. "model call" or "terminal: sleep 60".
+	Doing          string `json:"doing"`
+	TurnStartedAt  Time   `json:"turn_started_at"`
+	LastActivityAt Time   `json:"last_activity_at"`
+	Queued         int    `json:"queued"`
+	TokensIn       int64  `json:"tokens_in"`
+	TokensOut      int64  `json:"tokens_out"`
+	Processes      int    `json:"processes"`
+	Cached         bool   `json:"cached"`
+	// Turn is the running turn's id, empty when none runs; a command that names it acts on that turn or on nothing.
+	Turn string `json:"turn,omitempty"`
+	// LastProgressAt is when model or tool last moved in the running turn.
+	LastProgressAt Time `json:"last_progress_at"`
+}
+
+// Agent is one agent: cached, running, or both.
+type Agent struct {
+	Session  string `json:"session"`
+	Model    string `json:"model"`
+	State    string `json:"state"` // idle, running, closing
+	Bytes    int64  `json:"bytes"`
+	Messages int    `json:"messages"`
+	IdleMS   int64  `json:"idle_ms"`
+	Busy     bool   `json:"busy"`
+	Children int    `json:"children"`
+}
+
+// Process is one tracked subprocess tree, named by its leader.
+type Process struct {
+	PID        int    `json:"pid"`
+	PPID       int    `json:"ppid"`
+	StartTicks uint64 `json:"start_ticks"`
+	Session    string `json:"session"`
+	// Command is argv for display: cleaned, shortened, secrets masked.
+	Command string `json:"command"`
+	// State is running, exited (the leader ended, its tree lives), killing or unknown.
+	State    string  `json:"state"`
+	AgeMS    int64   `json:"age_ms"`
+	CPUPct   float64 `json:"cpu_pct"`
+	RSSBytes int64   `json:"rss_bytes"`
+	TreeSize int     `json:"tree_size"`
+	// Policy says what ends it: turn, session or gateway.
+	Policy string `json:"policy"`
+	Origin string `json:"origin"` // spawned, adopted
+	// LastOutput is its last line of output, cleaned.
+	LastOutput string `json:"last_output"`
+}
+
+// AdapterState is the state of a platform's connection.
+type AdapterState string
+
+// The states of an adapter.
+const (
+	AdapterConnecting       AdapterState = "connecting"
+	AdapterConnected        AdapterState = "connected"
+	AdapterStale            AdapterState = "stale"
+	AdapterRetrying         AdapterState = "retrying"
+	AdapterNeedsCredentials AdapterState = "needs_credentials"
+	AdapterPaused           AdapterState = "paused"
+	AdapterStopped          AdapterState = "stopped"
+)
+
+// Adapter is one platform.
+type Adapter struct {
+	Name  string       `json:"name"`
+	State AdapterState `json:"state"`
+	Since Time         `json:"since"`
+	// LastInboundAt is the last completed poll or frame, not the last message (field notes, E1).
+	LastInboundAt Time   `json:"last_inbound_at"`
+	Attempt       int    `json:"attempt"`
+	NextAttemptAt Time   `json:"next_attempt_at"`
+	LastError     string `json:"last_error"`
+	// Queue is how many sends wait.
+	Queue int `json:"queue"`
+	// RateLimitedUntil is set while the platform asked for silence.
+	RateLimitedUntil Time `json:"rate_limited_until"`
+	// Conflicts counts consecutive answers that another consumer holds the same credential (Telegram 409).
+	Conflicts int `json:"conflicts,omitempty"`
+}
+
+// Background is one tracked task that is no turn.
+type Background struct {
+	ID        string `json:"id"`
+	Name      string `json:"name"`
+	Session   string `json:"session,omitempty"`
+	StartedAt Time   `json:"started_at"`
+	AgeMS     int64  `json:"age_ms"`
+}
+
+// Outcome is how a life ended.
+type Outcome string
+
+// The outcomes of a life (contract.md, 7).
+const (
+	OutcomeClean    Outcome = "clean"
+	OutcomeCutShort Outcome = "cut_short"
+	OutcomeCrashed  Outcome = "crashed"
+	OutcomeRunning  Outcome = "running"
+)
+
+// Life is one run of a gateway on a home.
+type Life struct {
+	Life      string  `json:"life"`
+	PID       int     `json:"pid"`
+	Version   string  `json:"version,omitempty"`
+	StartedAt Time    `json:"started_at"`
+	EndedAt   Time    `json:"ended_at"`
+	Outcome   Outcome `json:"outcome"`
+	Phase     string  `json:"phase"`
+	Reason    string  `json:"reason"`
+	By        string  `json:"by,omitempty"`
+	// Shutdown is the report of the life's stop, where one was written.
+	Shutdown *Shutdown `json:"shutdown,omitempty"`
+}

@@ -1,0 +1,140 @@
+package ops
+
+// Mode is the strength of a stop, in PostgreSQL's three steps.
+type Mode string
+
+// The modes of a stop. Graceful waits for turns, Fast interrupts them at once, Immediate kills the processes, closes
+// the stores and leaves.
+const (
+	ModeGraceful  Mode = "graceful"
+	ModeFast      Mode = "fast"
+	ModeImmediate Mode = "immediate"
+)
+
+// StepState is the state of a phase or an item of a shutdown.
+type StepState string
+
+// The states of a phase or an item (contract.md, 7).
+const (
+	StepPending  StepState = "pending"
+	StepRunning  StepState = "running"
+	StepDone     StepState = "done"
+	StepTimedOut StepState = "timed_out"
+	StepFailed   StepState = "failed"
+	StepSkipped  StepState = "skipped"
+)
+
+// Over reports whether a step in this state has ended.
+func (s StepState) Over() bool { return s != StepPending && s != StepRunning }
+
+// Plan is a shutdown before it runs.
+type Plan struct {
+	Phases []PlanPhase `json:"phases"`
+	// WorstCaseMS is what the stop costs at the most, whatever hangs.
+	WorstCaseMS int64 `json:"worst_case_ms"`
+	DrainMS     int64 `json:"drain_ms"`
+	// SupervisorBudgetMS is the service manager's limit; 0 is unknown.
+	SupervisorBudgetMS int64 `json:"supervisor_budget_ms"`
+	// Fits is whether WorstCaseMS lies within the limit; an unknown limit is met.
+	Fits bool `json:"fits"`
+	// Shrunk names the phases that were shortened to fit, each with what the config asked for.
+	Shrunk []ShrunkPhase `json:"shrunk,omitempty"`
+}
+
+// PlanPhase is one phase of a plan.
+type PlanPhase struct {
+	Name     string `json:"name"`
+	BudgetMS int64  `json:"budget_ms"`
+	Critical bool   `json:"critical"`
+	// Bound is the config key that sets the budget, or the words "fixed" and what fixes it.
+	Bound string `json:"bound"`
+}
+
+// ShrunkPhase is a phase that got less than the config asked for.
+type ShrunkPhase struct {
+	Name     string `json:"name"`
+	WantedMS int64  `json:"wanted_ms"`
+	GotMS    int64  `json:"got_ms"`
+}
+
+// Outcomes of a shutdown. An incomplete one abandoned something and still ends with its planned exit code.
+const (
+	ShutdownRunning    = "running"
+	ShutdownClean      = "clean"
+	ShutdownIncomplete = "incomplete"
+	ShutdownForced     = "forced"
+)
+
+// Shutdown is a shutdown while it runs and after: screen, log, socket and the report on disk all show this value.
+type Shutdown struct {
+	ID         string `json:"id"`
+	Life       string `json:"life"`
+	Mode       Mode   `json:"mode"`
+	Reason     string `json:"reason"`
+	By         string `json:"by"`
+	Restart    bool   `json:"restart,omitempty"`
+	StartedAt  Time   `json:"started_at"`
+	DeadlineAt Time   `json:"deadline_at"`
+	// KillAt is when the service manager would kill the gateway, where that is known.
+	KillAt    Time    `json:"kill_at"`
+	EndedAt   Time    `json:"ended_at"`
+	ElapsedMS int64   `json:"elapsed_ms"`
+	Phases    []Phase `json:"phases"`
+	// NotAwaited are the turns that the drain leaves out, each with why (the requester's own, stalled).
+	NotAwaited []Item `json:"not_awaited,omitempty"`
+	Outcome    string `json:"outcome"`
+	ExitCode   int    `json:"exit_code"`
+}
+
+// Phase is one phase of a shutdown.
+type Phase struct {
+	Name      string    `json:"name"`
+	State     StepState `json:"state"`
+	StartedAt Time      `json:"started_at"`
+	ElapsedMS int64     `json:"elapsed_ms"`
+	BudgetMS  int64     `json:"budget_ms"`
+	Items     []Item    `json:"items"`
+	// Detail says why a phase was skipped or cut short.
+	Detail string `json:"detail,omitempty"`
+}
+
+// Item is one thing that a phase waits for.
+type Item struct {
+	Kind      string    `json:"kind"`
+	ID        string    `json:"id"`
+	State     StepState `json:"state"`
+	ElapsedMS int64     `json:"elapsed_ms"`
+	BudgetMS  int64     `json:"budget_ms"`
+	// Detail is the item's own word for what it waits on, or how it ended.
+	Detail         string `json:"detail"`
+	LastProgressAt Time   `json:"last_progress_at"`
+	// Next says what happens to a running item, and NextInMS when, if nobody acts.
+	Next     string `json:"next,omitempty"`
+	NextInMS int64  `json:"next_in_ms,omitempty"`
+}
+
+// Blockers are the items of s that run now, in order.
+func (s Shutdown) Blockers() []Item {
+	var out []Item
+	for _, p := range s.Phases {
+		if p.State != StepRunning {
+			continue
+		}
+		for _, it := range p.Items {
+			if it.State == StepRunning {
+				out = append(out, it)
+			}
+		}
+	}
+	return out
+}
+
+// Running returns the phase that runs now.
+func (s Shutdown) Running() (Phase, bool) {
+	for _, p := range s.Phases {
+		if p.State == StepRunning {
+			return p, true
+		}
+	}
+	return Phase{}, false
+}

@@ -1,0 +1,176 @@
+package ops
+
+import (
+	"encoding/json"
+	"strings"
+)
+
+// Verb is something an operator can ask of a gateway.
+type Verb string
+
+// The verbs.
+const (
+	VerbReset     Verb = "session.reset"
+	VerbEvict     Verb = "session.evict"
+	VerbInterrupt Verb = "session.interrupt"
+	VerbMessage   Verb = "session.message"
+	VerbKill      Verb = "process.kill"
+	VerbPause     Verb = "adapter.pause"
+	VerbResume    Verb = "adapter.resume"
+	VerbReconnect Verb = "adapter.reconnect"
+	VerbDrain     Verb = "drain"
+	VerbUndrain   Verb = "undrain"
+	VerbStop      Verb = "stop"
+	VerbRestart   Verb = "restart"
+	VerbSkip      Verb = "shutdown.skip"
+	VerbExtend    Verb = "shutdown.extend"
+	VerbForce     Verb = "shutdown.force"
+	VerbDiagnose  Verb = "diagnose"
+)
+
+// VerbSpec is what the socket, the command line, the console and the documentation need to know of a verb. They are all
+// generated from Verbs.
+type VerbSpec struct {
+	Verb Verb
+	// Path is where the control socket takes it, by POST; {target} is the command's target.
+	Path string
+	// Summary completes "gatewaytui can …".
+	Summary string
+	// Ends says that it ends something, so that it has a dry run and asks before it ends running work.
+	Ends bool
+	// WhileStopping says that it is taken while a shutdown runs.
+	WhileStopping bool
+}
+
+// Verbs is every verb, in the order in which they are listed to people.
+var Verbs = []VerbSpec{
+	{VerbMessage, "/v1/sessions/{target}/message", "send a message to a session's agent", false, false},
+	{VerbReset, "/v1/sessions/{target}/reset", "end a session and start a fresh one", true, false},
+	{VerbEvict, "/v1/sessions/{target}/evict", "drop a session's cached agent, keeping session and processes", true, false},
+	{VerbInterrupt, "/v1/sessions/{target}/interrupt", "stop a session's running turn", true, true},
+	{VerbKill, "/v1/processes/{target}/kill", "end one tracked process tree", true, true},
+	{VerbPause, "/v1/adapters/{target}/pause", "disconnect one platform until it is resumed", true, false},
+	{VerbResume, "/v1/adapters/{target}/resume", "connect a paused platform again", false, false},
+	{VerbReconnect, "/v1/adapters/{target}/reconnect", "drop one platform's connection and make a new one", true, false},
+	{VerbDrain, "/v1/drain", "take no new turns, let running ones finish, keep running", false, false},
+	{VerbUndrain, "/v1/undrain", "take new turns again", false, false},
+	{VerbStop, "/v1/stop", "stop the gateway", true, true},
+	{VerbRestart, "/v1/restart", "stop the gateway with exit code 75, so that the service manager starts it again", true, true},
+	{VerbSkip, "/v1/shutdown/skip", "stop waiting for a phase or an item of the running shutdown", true, true},
+	{VerbExtend, "/v1/shutdown/extend", "give the running phase more time, within the service manager's limit", false, true},
+	{VerbForce, "/v1/shutdown/force", "end the running shutdown as fast as the stores can be closed", true, true},
+	{VerbDiagnose, "/v1/diagnose", "write goroutines, process trees, sockets and the phase log into one file", false, true},
+}
+
+// Spec returns the row of v.
+func (v Verb) Spec() (VerbSpec, bool) {
+	for _, s := range Verbs {
+		if s.Verb == v {
+			return s, true
+		}
+	}
+	return VerbSpec{}, false
+}
+
+// TakesTarget reports whether the verb acts on one named thing.
+func (s VerbSpec) TakesTarget() bool { return strings.Contains(s.Path, "{target}") }
+
+// Command is a verb with its arguments. On the wire it is the POST's body; verb, target and actor come from the path
+// and from the socket.
+type Command struct {
+	Verb   Verb   `json:"-"`
+	Target string `json:"-"`
+	By     Actor  `json:"-"`
+
+	Reason string `json:"reason,omitempty"`
+	// Mode is for stop; empty is graceful.
+	Mode Mode `json:"mode,omitempty"`
+	// Text is for message: at most 1 MiB.
+	Text string `json:"text,omitempty"`
+	// Phase and Item name what skip, extend and force act on; empty is the running phase and all of its items.
+	Phase string `json:"phase,omitempty"`
+	Item  string `json:"item,omitempty"`
+	// ByMS is for extend; 0 is 30 s.
+	ByMS int64 `json:"by_ms,omitempty"`
+	// Expect is the turn id or session id that the caller saw; if it is no longer so, the answer is CodeConflict and
+	// nothing is done. Empty accepts whatever is there.
+	Expect string `json:"expect,omitempty"`
+}
+
+// Actor is who asked, for the audit.
+type Actor struct {
+	// Via is how it came: socket, console, signal, chat or gateway.
+	Via  string `json:"via"`
+	UID  int    `json:"uid"`
+	PID  int    `json:"pid"`
+	TTY  string `json:"tty,omitempty"`
+	User string `json:"user,omitempty"`
+	// Session is the session whose turn asked, where a tool of ours did: a stop never waits for that turn (A5).
+	Session string `json:"session,omitempty"`
+}
+
+// RequestState is how far a request has come.
+type RequestState string
+
+// The states of a request.
+const (
+	RequestAccepted RequestState = "accepted"
+	RequestRunning  RequestState = "running"
+	RequestDeferred RequestState = "deferred"
+	RequestDone     RequestState = "done"
+	RequestFailed   RequestState = "failed"
+)
+
+// Over reports whether the request has ended.
+func (s RequestState) Over() bool { return s == RequestDone || s == RequestFailed }
+
+// Request is an accepted command and what became of it.
+type Request struct {
+	ID     string       `json:"request"`
+	State  RequestState `json:"state"`
+	Verb   Verb         `json:"verb"`
+	Target string       `json:"target,omitempty"`
+	By     string       `json:"by,omitempty"`
+	At     Time         `json:"at"`
+	// Detail says in one line for people what is happening or what was done, and what was not.
+	Detail string `json:"detail,omitempty"`
+	// Result is the verb's own answer: MessageResult, KillResult, DiagnoseResult.
+	Result json.RawMessage `json:"result,omitempty"`
+	Error  *Error          `json:"error,omitempty"`
+}
+
+// MessageResult is the Result of VerbMessage.
+type MessageResult struct {
+	Message string `json:"message"`
+	Turn    string `json:"turn"`
+	Session string `json:"session"`
+	Reply   string `json:"reply"`
+}
+
+// KillResult is the Result of VerbKill.
+type KillResult struct {
+	PID       int   `json:"pid"`
+	Killed    []int `json:"killed"`
+	Survivors []int `json:"survivors"`
+}
+
+// DiagnoseResult is the Result of VerbDiagnose.
+type DiagnoseResult struct {
+	Path string `json:"path"`
+}
+
+// Preview is what a command would do.
+type Preview struct {
+	Verb   Verb   `json:"verb"`
+	Target string `json:"target,omitempty"`
+	// EndsWork says that running work would end: without a terminal and without --yes the verb is not given.
+	EndsWork  bool     `json:"ends_work"`
+	WaitsFor  []string `json:"waits_for"`
+	Interrupt []string `json:"interrupts"`
+	Closes    []string `json:"closes"`
+	Kills     []string `json:"kills"`
+	Keeps     []string `json:"keeps"`
+	Loses     []string `json:"loses"`
+	// WorstCaseMS is what it may take.
+	WorstCaseMS int64 `json:"worst_case_ms,omitempty"`
+}

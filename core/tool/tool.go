@@ -1,0 +1,41 @@
+// Package tool holds what a model can call: terminal and process (over core/process) and delegate (over the calling
+// agent). contract.md, 5, fixes their arguments and results.
+//
+// What it promises: a call returns within its own limit whatever its subprocess does; a result is JSON for the model,
+// bounded in size; a wrong call (unknown tool, broken arguments) is an answer to the model, never an end of the turn;
+// a subprocess belongs to the session that asked, and to the one registry.
+package tool
+
+import (
+	"context"
+	"encoding/json"
+
+	"gatewaytui/core/model"
+)
+
+// Tool is one thing that a model can call. It is shared by all agents and used by many goroutines at once.
+type Tool interface {
+	Spec() model.ToolSpec
+	// Run does the call and returns what the model is told. An error is told to the model as well, as
+	// {"error": …}; only ctx's end stops the turn.
+	Run(ctx context.Context, call Call) (string, error)
+}
+
+// Call is one call of a tool.
+type Call struct {
+	// Session and Turn own what the call starts.
+	Session, Turn string
+	// Arguments is the model's JSON, not validated.
+	Arguments json.RawMessage
+	// Progress notes that the call moved, with what it does in a few words; never nil, never blocks.
+	Progress func(doing string)
+	// Delegate runs a child of the calling agent.
+	Delegate Delegator
+}
+
+// Delegator runs child agents. The agent implements it.
+type Delegator interface {
+	// Delegate gives goal, with context, to a child agent that may use the named tools (nil: the parent's own, without
+	// delegate), and returns its final text. The child is closed in every outcome.
+	Delegate(ctx context.Context, goal, context string, tools []string) (string, error)
+}
