@@ -1,0 +1,391 @@
+// Package session holds the gateway's conversations and their running turns: keys, reset policies, the mailbox and the
+// turn's life.
+//
+// What it promises:
+//
+//   - A session has at most one running turn. Its mailbox is ordered and bounded.
+//   - A running turn is one struct in one map, Table.turns. Release is the only function that removes one, it is
+//     idempotent, and it takes the agent, the start, the progress and the busy notice with it (S16, hermes#11800).
+//   - What outlives a turn (the queue, the counters) is in the session's own struct and ends only with the session
+//     (S19).
+//   - Everything a turn does late carries its identity: whoever was released owns nothing, whoever comes after it is
+//     not harmed (D8, D10).
+//
+// The package does no I/O: Table's lock guards memory alone.
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"gatewaytui/core/ops"
+)
+
+// Session is one conversation as the store keeps it. Copies of it are handed out; the Table owns the original.
+type Session struct {
+	Key string
+	// ID is this incarnation: a reset keeps Key and changes ID.
+	ID       string
+	Platform string
+	User     string
+	// Target is the platform's address of the chat, for notices.
+	Target       string
+	State        ops.SessionState // idle, interrupted or suspended: what it is while no turn runs
+	Created      time.Time
+	LastActivity time.Time
+	TokensIn     int64
+	TokensOut    int64
+}
+
+// Message waits in a mailbox or is what a turn works on.
+type Message struct {
+	ID     string
+	User   string
+	Target string
+	Text   string
+	At     time.Time
+	// Deliver takes the turn's text, or why there is none, exactly once; Delta takes pieces of it before, and may be
+	// nil. Neither blocks for longer than its own bound.
+	Deliver func(text string, err error)
+	Delta   func(text string)
+}
+
+// Reset and its kin end a turn with one of these causes.
+var (
+	ErrInterrupted = errors.New("interrupted by the operator or the user")
+	ErrReset       = errors.New("the session was reset")
+	ErrStalled     = errors.New("no progress for too long")
+	ErrStopping    = errors.New("the gateway is stopping")
+)
+
+// Turn is one message being worked on. Its exported fields never change; the rest is read through Table.
+type Turn struct {
+	ID      string
+	Session Session // as it was when the turn began
+	Message Message
+	Started time.Time
+
+	ctx      context.Context
+	cancel   context.CancelCauseFunc
+	released chan struct{} // closed when the slot is free
+	finished chan struct{} // closed when the worker has returned, which may be much later
+
+	// guarded by Table.mu
+	agent      any
+	progress   time.Time
+	doing      string
+	busyNotice time.Time
+	stalled    time.Time
+	interrupt  error
+}
+
+// Context ends when the turn is interrupted, with the cause, or when it is released.
+func (t *Turn) Context() context.Context { return t.ctx }
+
+// Released is closed when the turn no longer holds its session's slot.
+func (t *Turn) Released() <-chan struct{} { return t.released }
+
+// Finished is closed when the turn's worker has returned.
+func (t *Turn) Finished() <-chan struct{} { return t.finished }
+
+// Finish says that the worker has returned. The worker calls it once, last of all.
+func (t *Turn) Finish() { close(t.finished) }
+
+// Table is the sessions and the running turns of a gateway.
+type Table struct {
+	queueLimit int
+	newID      func() string
+
+	mu       sync.Mutex
+	sessions map[string]*entry
+	turns    map[string]*Turn // by session key; see Release
+}
+
+// entry is a session and what waits for it.
+type entry struct {
+	Session
+	queue []Message
+}
+
+// pop takes the oldest waiting message. The caller holds mu and has seen one.
+func (e *entry) pop() Message {
+	m := e.queue[0]
+	e.queue[0] = Message{} // let go of the text
+	e.queue = e.queue[1:]
+	return m
+}
+
+// NewTable makes an empty table whose mailboxes hold queueLimit messages behind a running turn. newID makes unique ids
+// that sort by time.
+func NewTable(queueLimit int, newID func() string) *Table {
+	return &Table{queueLimit: queueLimit, newID: newID, sessions: map[string]*entry{}, turns: map[string]*Turn{}}
+}
+
+// Load puts a session in that the store knew. It is for the start, before messages come.
+func (tb *Table) Load(s Session) {
+	tb.mu.Lock()
+	defer tb.mu.Unlock()
+	tb.sessions[s.Key] = &entry{Session: s}
+}
+
+// Enqueue puts m into the mailbox of key, making the session if it is new. If no turn runs there, one begins with m and
+// is returned: a placeholder until Attach, which the caller runs. Otherwise position says how many wait, m included, and
+// notice whether this is the turn's first message to wait, so that its sender is told once.
+//
+// ctx is what the turn's context hangs on. The error is an *ops.Error with CodeQueueFull.
+func (tb *Table) Enqueue(ctx context.Context, key string, m Message) (t *Turn, position int, notice bool, err error) {
+	tb.mu.Lock()
+	defer tb.mu.Unlock()
+	e := tb.sessions[key]
+	if e == nil {
+		e = &entry{Session: Session{Key: key, ID: tb.newID(), Platform: Platform(key), State: ops.SessionIdle, Created: m.At}}
+		tb.sessions[key] = e
+	}
+	if running := tb.turns[key]; running != nil {
+		if len(e.queue) >= tb.queueLimit {
+			return nil, 0, false, &ops.Error{
+				Code:    ops.CodeQueueFull,
+				Message: fmt.Sprintf("%d messages already wait behind the running turn", len(e.queue)),
+				Hint:    "wait for the answer, or send /stop to interrupt the turn",
+			}
+		}
+		e.queue = append(e.queue, m)
+		e.LastActivity = m.At
+		notice = running.busyNotice.IsZero()
+		running.busyNotice = m.At
+		return nil, len(e.queue), notice, nil
+	}
+	return tb.begin(ctx, e, m), 0, false, nil
+}
+
+// begin makes the running turn of e. The caller holds mu and has seen that none runs.
+func (tb *Table) begin(ctx context.Context, e *entry, m Message) *Turn {
+	e.User, e.Target, e.LastActivity = m.User, m.Target, m.At
+	now := time.Now()
+	t := &Turn{
+		ID: tb.newID(), Session: e.Session, Message: m, Started: now,
+		released: make(chan struct{}), finished: make(chan struct{}),
+		progress: now, doing: "starting",
+	}
+	t.ctx, t.cancel = context.WithCancelCause(ctx)
+	tb.turns[e.Key] = t
+	return t
+}
+
+// Attach gives the placeholder its agent. It reports false, and does nothing, if the turn was released meanwhile.
+func (tb *Table) Attach(t *Turn, agent any) bool {
+	tb.mu.Lock()
+	defer tb.mu.Unlock()
+	if !tb.owns(t) {
+		return false
+	}
+	t.agent = agent
+	return true
+}
+
+// Progress notes that model or tool moved in t, and what it does now. Liveness notices to users are no progress (D13).
+func (tb *Table) Progress(t *Turn, doing string) {
+	tb.mu.Lock()
+	defer tb.mu.Unlock()
+	t.progress, t.doing, t.stalled = time.Now(), doing, time.Time{}
+}
+
+// Owns reports whether t still holds its session's slot: what it wants to write or say is then its own to say.
+func (tb *Table) Owns(t *Turn) bool {
+	tb.mu.Lock()
+	defer tb.mu.Unlock()
+	return tb.owns(t)
+}
+
+func (tb *Table) owns(t *Turn) bool { return tb.turns[t.Session.Key] == t }
+
+// End is what a finished turn leaves in its session.
+type End struct {
+	State     ops.SessionState // idle or interrupted
+	TokensIn  int64
+	TokensOut int64
+	// Hold keeps the next message waiting, because the gateway takes no new turns.
+	Hold bool
+}
+
+// Release ends t's hold on its session's slot and returns the next turn if a message waits, for the caller to run. It
+// reports false, and changes nothing, if t does not hold the slot (any more): releasing twice, or late, is harmless.
+func (tb *Table) Release(ctx context.Context, t *Turn, end End) (next *Turn, owned bool) {
+	tb.mu.Lock()
+	defer tb.mu.Unlock()
+	if !tb.release(t) {
+		return nil, false
+	}
+	e := tb.sessions[t.Session.Key]
+	if e == nil {
+		return nil, true
+	}
+	e.LastActivity = time.Now()
+	e.State = end.State
+	e.TokensIn += end.TokensIn
+	e.TokensOut += end.TokensOut
+	if end.Hold || len(e.queue) == 0 {
+		return nil, true
+	}
+	return tb.begin(ctx, e, e.pop()), true
+}
+
+// release frees the slot that t holds, together with all that belongs to a running turn: the agent, its start, its
+// progress, its busy notice. It is the one place that removes a running turn (S16, D10). The caller holds mu.
+func (tb *Table) release(t *Turn) bool {
+	if !tb.owns(t) {
+		return false
+	}
+	delete(tb.turns, t.Session.Key)
+	t.agent = nil
+	t.cancel(context.Canceled)
+	close(t.released)
+	return true
+}
+
+// Interrupt cancels the running turn of key with cause, if want is empty or its id. It returns the turn, or nil if there
+// is none like it. A placeholder is never interrupted: it has nothing to interrupt yet, and begins with its context
+// cancelled instead of being counted as an agent.
+func (tb *Table) Interrupt(key, want string, cause error) *Turn {
+	tb.mu.Lock()
+	defer tb.mu.Unlock()
+	t := tb.turns[key]
+	if t == nil || want != "" && t.ID != want {
+		return nil
+	}
+	if t.interrupt == nil {
+		t.interrupt = cause
+	}
+	t.cancel(cause)
+	return t
+}
+
+// Interrupted is the cause with which t was interrupted, nil if it was not.
+func (tb *Table) Interrupted(t *Turn) error {
+	tb.mu.Lock()
+	defer tb.mu.Unlock()
+	return t.interrupt
+}
+
+// Reset ends the conversation of key and starts a fresh one under the same key. The running turn, if any, is cancelled
+// with ErrReset and its slot freed at once, whatever its worker does (D10); what waited is returned, so that each sender
+// is told. old is nil if there was no such session.
+func (tb *Table) Reset(key string, now time.Time) (old, fresh *Session, turn *Turn, dropped []Message) {
+	tb.mu.Lock()
+	defer tb.mu.Unlock()
+	e := tb.sessions[key]
+	if e == nil {
+		return nil, nil, nil, nil
+	}
+	was := e.Session
+	dropped, e.queue = e.queue, nil
+	e.ID, e.State, e.Created, e.LastActivity = tb.newID(), ops.SessionIdle, now, now
+	e.TokensIn, e.TokensOut = 0, 0
+	is := e.Session
+	if turn = tb.turns[key]; turn != nil {
+		if turn.interrupt == nil {
+			turn.interrupt = ErrReset
+		}
+		turn.cancel(ErrReset)
+		tb.release(turn)
+	}
+	return &was, &is, turn, dropped
+}
+
+// Replace makes s the session of its key, for a conversation that is taken up again. It reports false if a turn runs.
+func (tb *Table) Replace(s Session) bool {
+	tb.mu.Lock()
+	defer tb.mu.Unlock()
+	if tb.turns[s.Key] != nil {
+		return false
+	}
+	if e := tb.sessions[s.Key]; e != nil {
+		e.Session = s
+	} else {
+		tb.sessions[s.Key] = &entry{Session: s}
+	}
+	return true
+}
+
+// Forget takes a session out of memory, with what waited for it. It reports false if a turn runs there or if the session
+// is no longer the incarnation id.
+func (tb *Table) Forget(key, id string) (dropped []Message, ok bool) {
+	tb.mu.Lock()
+	defer tb.mu.Unlock()
+	e := tb.sessions[key]
+	if e == nil || e.ID != id || tb.turns[key] != nil {
+		return nil, false
+	}
+	delete(tb.sessions, key)
+	return e.queue, true
+}
+
+// Get returns a copy of the session of key.
+func (tb *Table) Get(key string) (Session, bool) {
+	tb.mu.Lock()
+	defer tb.mu.Unlock()
+	if e := tb.sessions[key]; e != nil {
+		return e.Session, true
+	}
+	return Session{}, false
+}
+
+// SetState sets what a session is while no turn runs.
+func (tb *Table) SetState(key string, s ops.SessionState) {
+	tb.mu.Lock()
+	defer tb.mu.Unlock()
+	if e := tb.sessions[key]; e != nil {
+		e.State = s
+	}
+}
+
+// MarkStalled notes since when t is known not to move. It reports whether that is news.
+func (tb *Table) MarkStalled(t *Turn, at time.Time) bool {
+	tb.mu.Lock()
+	defer tb.mu.Unlock()
+	if !t.stalled.IsZero() {
+		return false
+	}
+	t.stalled = at
+	return true
+}
+
+// Drop empties every mailbox, for a stop that will not come to them, and returns what waited.
+func (tb *Table) Drop() []Message {
+	tb.mu.Lock()
+	defer tb.mu.Unlock()
+	var out []Message
+	for _, e := range tb.sessions {
+		out = append(out, e.queue...)
+		e.queue = nil
+	}
+	return out
+}
+
+// Clear drops every session and frees every slot, for the last steps of a stop (S16).
+func (tb *Table) Clear() {
+	tb.mu.Lock()
+	defer tb.mu.Unlock()
+	for _, t := range tb.turns {
+		tb.release(t)
+	}
+	clear(tb.sessions)
+}
+
+// Resume starts the turns that were held while no new ones were taken: one for each mailbox with a message and no
+// running turn. The caller runs them.
+func (tb *Table) Resume(ctx context.Context) []*Turn {
+	tb.mu.Lock()
+	defer tb.mu.Unlock()
+	var out []*Turn
+	for key, e := range tb.sessions {
+		if tb.turns[key] != nil || len(e.queue) == 0 {
+			continue
+		}
+		out = append(out, tb.begin(ctx, e, e.pop()))
+	}
+	return out
+}
