@@ -56,6 +56,9 @@ func (tb *Table) Expired(p Policy, now time.Time) map[string]Expiry {
 	defer tb.mu.Unlock()
 	out := map[string]Expiry{}
 	for key, e := range tb.sessions {
+		if e.closing {
+			continue
+		}
 		last := e.LastActivity
 		if t := tb.turns[key]; t != nil {
 			if t.agent == nil || t.stalled.IsZero() {

@@ -108,6 +108,9 @@ type Table struct {
 type entry struct {
 	Session
 	queue []Message
+	// closing holds what comes in the mailbox while the old conversation's agent and processes are ended, so that the
+	// next one cannot meet them.
+	closing bool
 }
 
 // pop takes the oldest waiting message. The caller holds mu and has seen one.
@@ -131,9 +134,9 @@ func (tb *Table) Load(s Session) {
 	tb.sessions[s.Key] = &entry{Session: s}
 }
 
-// Enqueue puts m into the mailbox of key, making the session if it is new. If no turn runs there, one begins with m and
-// is returned: a placeholder until Attach, which the caller runs. Otherwise position says how many wait, m included, and
-// notice whether this is the turn's first message to wait, so that its sender is told once.
+// Enqueue puts m into the mailbox of key, making the session if it is new. If the session is free, a turn begins with m
+// and is returned: a placeholder until Attach, which the caller runs. Otherwise position says how many wait, m included,
+// and notice whether this is the running turn's first message to wait, so that its sender is told once.
 //
 // ctx is what the turn's context hangs on. The error is an *ops.Error with CodeQueueFull.
 func (tb *Table) Enqueue(ctx context.Context, key string, m Message) (t *Turn, position int, notice bool, err error) {
@@ -144,7 +147,7 @@ func (tb *Table) Enqueue(ctx context.Context, key string, m Message) (t *Turn, p
 		e = &entry{Session: Session{Key: key, ID: tb.newID(), Platform: Platform(key), State: ops.SessionIdle, Created: m.At}}
 		tb.sessions[key] = e
 	}
-	if running := tb.turns[key]; running != nil {
+	if running := tb.turns[key]; running != nil || e.closing {
 		if len(e.queue) >= tb.queueLimit {
 			return nil, 0, false, &ops.Error{
 				Code:    ops.CodeQueueFull,
@@ -154,8 +157,10 @@ func (tb *Table) Enqueue(ctx context.Context, key string, m Message) (t *Turn, p
 		}
 		e.queue = append(e.queue, m)
 		e.LastActivity = m.At
-		notice = running.busyNotice.IsZero()
-		running.busyNotice = m.At
+		if running != nil {
+			notice = running.busyNotice.IsZero()
+			running.busyNotice = m.At
+		}
 		return nil, len(e.queue), notice, nil
 	}
 	return tb.begin(ctx, e, m), 0, false, nil
@@ -227,7 +232,7 @@ func (tb *Table) Release(ctx context.Context, t *Turn, end End) (next *Turn, own
 	e.State = end.State
 	e.TokensIn += end.TokensIn
 	e.TokensOut += end.TokensOut
-	if end.Hold || len(e.queue) == 0 {
+	if end.Hold || e.closing || len(e.queue) == 0 {
 		return nil, true
 	}
 	return tb.begin(ctx, e, e.pop()), true
@@ -270,21 +275,19 @@ func (tb *Table) Interrupted(t *Turn) error {
 	return t.interrupt
 }
 
-// Reset ends the conversation of key and starts a fresh one under the same key. The running turn, if any, is cancelled
-// with ErrReset and its slot freed at once, whatever its worker does (D10); what waited is returned, so that each sender
-// is told. old is nil if there was no such session.
-func (tb *Table) Reset(key string, now time.Time) (old, fresh *Session, turn *Turn, dropped []Message) {
+// BeginReset ends the conversation of key. The running turn, if any, is cancelled with ErrReset and its slot freed at
+// once, whatever its worker does (D10); what waited is returned, so that each sender is told. Until EndReset messages
+// wait, because the old conversation's agent and processes are being closed. It reports false if there is no such
+// session, or if it is being reset already.
+func (tb *Table) BeginReset(key string) (old Session, turn *Turn, dropped []Message, ok bool) {
 	tb.mu.Lock()
 	defer tb.mu.Unlock()
 	e := tb.sessions[key]
-	if e == nil {
-		return nil, nil, nil, nil
+	if e == nil || e.closing {
+		return Session{}, nil, nil, false
 	}
-	was := e.Session
+	e.closing = true
 	dropped, e.queue = e.queue, nil
-	e.ID, e.State, e.Created, e.LastActivity = tb.newID(), ops.SessionIdle, now, now
-	e.TokensIn, e.TokensOut = 0, 0
-	is := e.Session
 	if turn = tb.turns[key]; turn != nil {
 		if turn.interrupt == nil {
 			turn.interrupt = ErrReset
@@ -292,35 +295,47 @@ func (tb *Table) Reset(key string, now time.Time) (old, fresh *Session, turn *Tu
 		turn.cancel(ErrReset)
 		tb.release(turn)
 	}
-	return &was, &is, turn, dropped
+	return e.Session, turn, dropped, true
 }
 
-// Replace makes s the session of its key, for a conversation that is taken up again. It reports false if a turn runs.
-func (tb *Table) Replace(s Session) bool {
-	tb.mu.Lock()
-	defer tb.mu.Unlock()
-	if tb.turns[s.Key] != nil {
-		return false
-	}
-	if e := tb.sessions[s.Key]; e != nil {
-		e.Session = s
-	} else {
-		tb.sessions[s.Key] = &entry{Session: s}
-	}
-	return true
-}
-
-// Forget takes a session out of memory, with what waited for it. It reports false if a turn runs there or if the session
-// is no longer the incarnation id.
-func (tb *Table) Forget(key, id string) (dropped []Message, ok bool) {
+// EndReset starts the fresh conversation under the key of a BeginReset, and the turn of a message that came meanwhile,
+// for the caller to run; hold keeps it waiting. With forget a session that nobody wrote to since is dropped instead.
+func (tb *Table) EndReset(ctx context.Context, key string, forget, hold bool) (next *Turn) {
 	tb.mu.Lock()
 	defer tb.mu.Unlock()
 	e := tb.sessions[key]
-	if e == nil || e.ID != id || tb.turns[key] != nil {
-		return nil, false
+	if e == nil || !e.closing {
+		return nil
 	}
-	delete(tb.sessions, key)
-	return e.queue, true
+	if forget && len(e.queue) == 0 {
+		delete(tb.sessions, key)
+		return nil
+	}
+	now := time.Now()
+	e.closing = false
+	e.ID, e.State, e.Created, e.LastActivity = tb.newID(), ops.SessionIdle, now, now
+	e.TokensIn, e.TokensOut = 0, 0
+	if hold || len(e.queue) == 0 {
+		return nil
+	}
+	return tb.begin(ctx, e, e.pop())
+}
+
+// Replace makes s the session of its key, for a conversation that is taken up again. It reports false if the session is
+// in use.
+func (tb *Table) Replace(s Session) bool {
+	tb.mu.Lock()
+	defer tb.mu.Unlock()
+	e := tb.sessions[s.Key]
+	if e == nil {
+		tb.sessions[s.Key] = &entry{Session: s}
+		return true
+	}
+	if e.closing || tb.turns[s.Key] != nil {
+		return false
+	}
+	e.Session = s
+	return true
 }
 
 // Get returns a copy of the session of key.
@@ -382,7 +397,7 @@ func (tb *Table) Resume(ctx context.Context) []*Turn {
 	defer tb.mu.Unlock()
 	var out []*Turn
 	for key, e := range tb.sessions {
-		if tb.turns[key] != nil || len(e.queue) == 0 {
+		if tb.turns[key] != nil || e.closing || len(e.queue) == 0 {
 			continue
 		}
 		out = append(out, tb.begin(ctx, e, e.pop()))

@@ -228,9 +228,10 @@ func TestS16_AHundredThousandSessionsLeaveNothing(t *testing.T) {
 		key := fmt.Sprintf("api:user:%d", i)
 		turn, _, _, _ := tb.Enqueue(context.Background(), key, Message{Text: "x"})
 		tb.Release(context.Background(), turn, End{State: ops.SessionIdle})
-		if _, ok := tb.Forget(key, turn.Session.ID); !ok {
-			t.Fatalf("%s was not forgotten", key)
+		if _, _, _, ok := tb.BeginReset(key); !ok {
+			t.Fatalf("%s could not be closed", key)
 		}
+		tb.EndReset(context.Background(), key, true, false)
 	}
 	if s, n := tb.Len(); s != 0 || n != 0 {
 		t.Fatalf("%d sessions and %d turns are left, want none", s, n)
@@ -263,7 +264,11 @@ func TestAResetAtAnyMomentNeverStrandsTheSlot(t *testing.T) {
 			tb.Progress(turn, "model call")
 			tb.Release(context.Background(), turn, End{State: ops.SessionIdle})
 		})
-		wg.Go(func() { tb.Reset("cli:a", time.Now()) })
+		wg.Go(func() {
+			if _, _, _, ok := tb.BeginReset("cli:a"); ok {
+				tb.EndReset(context.Background(), "cli:a", false, false)
+			}
+		})
 		if rand.IntN(2) == 0 {
 			wg.Go(func() { tb.Interrupt("cli:a", turn.ID, ErrInterrupted) })
 		}
@@ -278,18 +283,35 @@ func TestAResetChangesTheConversationAndTellsWhoWaited(t *testing.T) {
 	tb := NewTable(4, counter())
 	turn := start(t, tb, "cli:a", "one")
 	tb.Enqueue(context.Background(), "cli:a", message("two"))
-	old, fresh, cut, dropped := tb.Reset("cli:a", time.Now())
-	if old.ID == fresh.ID || fresh.Key != "cli:a" {
-		t.Fatalf("reset made %+v of %+v", fresh, old)
-	}
-	if cut != turn || !errors.Is(context.Cause(turn.Context()), ErrReset) {
+	old, cut, dropped, ok := tb.BeginReset("cli:a")
+	if !ok || cut != turn || !errors.Is(context.Cause(turn.Context()), ErrReset) {
 		t.Fatalf("the running turn was not cancelled with the reset as cause: %v", context.Cause(turn.Context()))
 	}
 	if len(dropped) != 1 || dropped[0].Text != "two" {
 		t.Fatalf("dropped %+v, want the message that waited", dropped)
 	}
-	if old, _, _, _ := tb.Reset("cli:nobody", time.Now()); old != nil {
+	if _, _, _, again := tb.BeginReset("cli:a"); again {
+		t.Fatal("a session was reset while it was being reset")
+	}
+	if early, pos, _, _ := tb.Enqueue(context.Background(), "cli:a", message("three")); early != nil || pos != 1 {
+		t.Fatal("a turn began beside the old conversation's agent")
+	}
+	next := tb.EndReset(context.Background(), "cli:a", true, false)
+	if next == nil || next.Message.Text != "three" || next.Session.ID == old.ID {
+		t.Fatalf("after the reset runs %+v, want the message that came meanwhile in a fresh conversation", next)
+	}
+	if _, _, _, ok := tb.BeginReset("cli:nobody"); ok {
 		t.Fatal("a session that never was has been reset")
+	}
+}
+
+func TestAForgottenSessionIsGone(t *testing.T) {
+	tb := NewTable(4, counter())
+	tb.Release(context.Background(), start(t, tb, "cli:a", "one"), End{State: ops.SessionIdle})
+	tb.BeginReset("cli:a")
+	tb.EndReset(context.Background(), "cli:a", true, false)
+	if _, ok := tb.Get("cli:a"); ok {
+		t.Fatal("the session is still there")
 	}
 }
 
@@ -423,9 +445,12 @@ func TestTheTableAgainstAModel(t *testing.T) {
 			},
 			"reset": func(t *rapid.T) {
 				key := keys.Draw(t, "key")
-				_, fresh, turn, dropped := tb.Reset(key, time.Now())
-				if (fresh != nil) != known[key] || turn != running[key] || len(dropped) != len(waiting[key]) {
-					t.Fatalf("reset of %s: %v %v %d", key, fresh, turn, len(dropped))
+				_, turn, dropped, ok := tb.BeginReset(key)
+				if ok != known[key] || turn != running[key] || len(dropped) != len(waiting[key]) {
+					t.Fatalf("reset of %s: %v %v %d", key, ok, turn, len(dropped))
+				}
+				if next := tb.EndReset(context.Background(), key, false, false); next != nil {
+					t.Fatal("a turn came from nowhere")
 				}
 				if turn != nil {
 					late = append(late, turn)

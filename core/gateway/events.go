@@ -1,0 +1,99 @@
+package gateway
+
+import (
+	"context"
+	"iter"
+	"sync"
+	"time"
+
+	"gatewaytui/core/ops"
+)
+
+// eventsKept is how many events can be read again, enough for a client that was away for a few seconds under load.
+const eventsKept = 4096
+
+// hub keeps the last events in a ring that readers pull from. Nobody who emits waits for anybody who reads: there is no
+// queue per reader, and one that is too slow finds that the oldest are gone.
+type hub struct {
+	mu   sync.Mutex
+	ring [eventsKept]ops.Event
+	next uint64 // the sequence number of the next event; the first is 1
+	wake chan struct{}
+}
+
+func newHub() *hub { return &hub{next: 1, wake: make(chan struct{})} }
+
+// emit adds an event. It never blocks.
+func (h *hub) emit(t ops.EventType, subject, text string, data map[string]any) {
+	h.mu.Lock()
+	h.ring[h.next%eventsKept] = ops.Event{Seq: h.next, At: ops.At(time.Now()), Type: t, Subject: subject, Text: text, Data: data}
+	h.next++
+	woken := h.wake
+	h.wake = make(chan struct{})
+	h.mu.Unlock()
+	close(woken)
+}
+
+// newest is the sequence number of the newest event, 0 if there is none.
+func (h *hub) newest() uint64 {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.next - 1
+}
+
+// after returns up to max kept events after seq, how many before them are lost, and what is closed at the next event.
+func (h *hub) after(seq uint64, max int) (events []ops.Event, lost uint64, wake <-chan struct{}) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if seq >= h.next { // a number of another life: begin with what is kept
+		seq = 0
+	}
+	from := seq + 1
+	if h.next > eventsKept && from < h.next-eventsKept {
+		oldest := h.next - eventsKept
+		if seq > 0 {
+			lost = oldest - from
+		}
+		from = oldest
+	}
+	for ; from < h.next && len(events) < max; from++ {
+		events = append(events, h.ring[from%eventsKept])
+	}
+	return events, lost, h.wake
+}
+
+// follow yields the events after seq, then new ones, until ctx ends or over is closed and nothing is left.
+func (h *hub) follow(ctx context.Context, seq uint64, over <-chan struct{}) iter.Seq2[ops.Event, error] {
+	return func(yield func(ops.Event, error) bool) {
+		for {
+			events, lost, wake := h.after(seq, 256)
+			if lost > 0 {
+				gap := ops.Event{
+					Seq: seq + lost, At: ops.At(time.Now()), Type: ops.EventDropped, Subject: "events",
+					Text: "events were missed: the reader was too slow", Data: map[string]any{"count": lost},
+				}
+				if !yield(gap, nil) {
+					return
+				}
+			}
+			for _, e := range events {
+				if !yield(e, nil) {
+					return
+				}
+				seq = e.Seq
+			}
+			if len(events) > 0 {
+				continue
+			}
+			select { // no deadline: a follower waits for as long as its ctx lives
+			case <-wake:
+			case <-ctx.Done():
+				return
+			case <-over:
+				if h.newest() == seq || seq > h.newest() {
+					return
+				}
+			}
+		}
+	}
+}
