@@ -1,0 +1,183 @@
+// Package config is the config file of a gateway (contract.md, 3): its keys, their defaults, where it is found, and
+// what is wrong with it.
+//
+// What it promises: a file that is accepted is understood to the last key (field notes, J15); a wrong one, or a wrong
+// environment variable, is one *Error that says where and what to write instead; no error, warning or listing carries a
+// secret. The keys stand once, as the fields of Config: the example, the names of the environment variables, the
+// nearest-key hints and the decoding come from their tags.
+package config
+
+import "time"
+
+// Config is what an operator can set. The zero value is not valid: begin with Default.
+//
+// A field's toml tag is its key, its doc tag what an operator is told of it.
+type Config struct {
+	Model    Model    `toml:"model" doc:"The language model that agents call."`
+	Agent    Agent    `toml:"agent" doc:"Agents and the cache that keeps them between turns."`
+	Session  Session  `toml:"session" doc:"When a conversation ends by itself, and how much may wait in it."`
+	Tools    Tools    `toml:"tools" doc:"What a model can call."`
+	Process  Process  `toml:"process" doc:"Subprocesses that tools start."`
+	Shutdown Shutdown `toml:"shutdown" doc:"The budgets of a stop. \"gatewaytui plan\" prints what they add up to."`
+	Adapters Adapters `toml:"adapters"`
+	Console  Console  `toml:"console" doc:"The screens."`
+	Log      Log      `toml:"log" doc:"The log."`
+}
+
+// Model is [model].
+type Model struct {
+	Provider   string   `toml:"provider" doc:"\"openai\": any OpenAI-compatible chat-completions endpoint; \"scripted\": plays a script, no model needed"`
+	BaseURL    string   `toml:"base_url" doc:"the endpoint, e.g. \"http://127.0.0.1:11434/v1\"; needed by openai"`
+	Name       string   `toml:"name" doc:"the model's name at the endpoint; needed by openai"`
+	APIKeyEnv  string   `toml:"api_key_env" doc:"the environment variable that holds the endpoint's key"`
+	APIKeyFile string   `toml:"api_key_file" doc:"a file that holds it instead"`
+	Timeout    Duration `toml:"timeout" doc:"one model call, its retries included"`
+	Script     string   `toml:"script" doc:"for scripted: a script file; empty plays the embedded one"`
+}
+
+// Agent is [agent].
+type Agent struct {
+	MaxIterations int      `toml:"max_iterations" doc:"model calls in one turn"`
+	CacheSize     int      `toml:"cache_size" doc:"agents kept between turns"`
+	CacheIdle     Duration `toml:"cache_idle" doc:"how long an idle one is kept"`
+	CacheMemory   Size     `toml:"cache_memory" doc:"all cached transcripts together"`
+	StallWarn     Duration `toml:"stall_warn" doc:"a turn without progress for this long is warned of"`
+	StallAfter    Duration `toml:"stall_after" doc:"and for this long is interrupted, then released"`
+}
+
+// Session is [session].
+type Session struct {
+	IdleReset  Duration `toml:"idle_reset" doc:"a conversation without a message for this long starts afresh; \"0\" never"`
+	DailyReset string   `toml:"daily_reset" doc:"the local time at which every conversation starts afresh, e.g. \"04:00\"; empty never"`
+	QueueLimit int      `toml:"queue_limit" doc:"messages that may wait behind a running turn"`
+}
+
+// Tools is [tools].
+type Tools struct {
+	Enabled     []string `toml:"enabled" doc:"of terminal, process, delegate"`
+	Workdir     string   `toml:"workdir" doc:"where commands run; empty is work in the gateway's home"`
+	Timeout     Duration `toml:"timeout" doc:"one foreground command"`
+	OutputLimit Size     `toml:"output_limit" doc:"how much of a command's output the model is told"`
+}
+
+// Process is [process].
+type Process struct {
+	KillGrace Duration `toml:"kill_grace" doc:"from TERM to KILL; the phases reap and sweep may cost this and 1s more"`
+	Guardian  bool     `toml:"guardian" doc:"end the trees at once when the gateway itself is killed"`
+}
+
+// Shutdown is [shutdown]. A budget of 0 is no time; only AdapterTimeout can be opted out of.
+type Shutdown struct {
+	DrainTimeout      Duration `toml:"drain_timeout" doc:"how long running turns may go on"`
+	NotifyTimeout     Duration `toml:"notify_timeout" doc:"telling the chats"`
+	InterruptGrace    Duration `toml:"interrupt_grace" doc:"for turns that were interrupted"`
+	AgentTimeout      Duration `toml:"agent_timeout" doc:"memory flush and close, all agents at once"`
+	AdapterTimeout    Duration `toml:"adapter_timeout" doc:"one adapter's whole teardown, and any single call to it on the stop path; \"0\" opts out of this bound, not of the plan's"`
+	BackgroundTimeout Duration `toml:"background_timeout" doc:"cancelling background tasks"`
+	StoreTimeout      Duration `toml:"store_timeout" doc:"closing the stores"`
+	SupervisorBudget  string   `toml:"supervisor_budget" doc:"what the service manager allows a stop: \"auto\" is what was detected, a duration overrides it"`
+	NotifyUsers       bool     `toml:"notify_users" doc:"tell chats with a running turn that the gateway stops"`
+}
+
+// SupervisorLimit is SupervisorBudget as a duration; ok is false for "auto".
+func (s Shutdown) SupervisorLimit() (limit time.Duration, ok bool) {
+	if s.SupervisorBudget == auto {
+		return 0, false
+	}
+	d, err := time.ParseDuration(s.SupervisorBudget)
+	return d, err == nil
+}
+
+// Adapters is the platforms.
+type Adapters struct {
+	API      API      `toml:"api" doc:"An OpenAI-compatible HTTP server."`
+	Telegram Telegram `toml:"telegram" doc:"A Telegram bot, by long polling."`
+}
+
+// API is [adapters.api].
+type API struct {
+	Enabled bool   `toml:"enabled" doc:"serve it"`
+	Listen  string `toml:"listen" doc:"host:port; port 0 picks one, which \"gatewaytui status --json\" tells"`
+	KeyEnv  string `toml:"key_env" doc:"the environment variable that holds the key which callers must send; needed unless the address is loopback"`
+	KeyFile string `toml:"key_file" doc:"a file that holds it instead"`
+}
+
+// Telegram is [adapters.telegram].
+type Telegram struct {
+	Enabled   bool    `toml:"enabled" doc:"run the bot"`
+	TokenEnv  string  `toml:"token_env" doc:"the environment variable that holds the bot's token"`
+	TokenFile string  `toml:"token_file" doc:"a file that holds it instead"`
+	BaseURL   string  `toml:"base_url" doc:"the Bot API server"`
+	Allow     []int64 `toml:"allow" doc:"ids of the users who may speak to it, e.g. [4711]; empty is nobody, unless allow_all"`
+	AllowAll  bool    `toml:"allow_all" doc:"let everybody speak to it"`
+}
+
+// Console is [console].
+type Console struct {
+	OnHangup string `toml:"on_hangup" doc:"when the terminal goes away: \"detach\" lets the gateway go on without it, \"stop\" stops the gateway"`
+	Theme    string `toml:"theme" doc:"auto, dark, light, high-contrast or mono"`
+}
+
+// Log is [log].
+type Log struct {
+	Level string `toml:"level" doc:"debug, info, warn or error"`
+}
+
+// auto is the value that leaves a choice to the program.
+const auto = "auto"
+
+// Default is the embedded default: a scripted model, and the api adapter on loopback.
+func Default() Config {
+	return Config{
+		Model: Model{
+			Provider:  "scripted",
+			APIKeyEnv: "OPENAI_API_KEY",
+			Timeout:   Duration{10 * time.Minute},
+		},
+		Agent: Agent{
+			MaxIterations: 60,
+			CacheSize:     128,
+			CacheIdle:     Duration{time.Hour},
+			CacheMemory:   256 << 20,
+			StallWarn:     Duration{15 * time.Minute},
+			StallAfter:    Duration{30 * time.Minute},
+		},
+		Session: Session{
+			IdleReset:  Duration{24 * time.Hour},
+			QueueLimit: 32,
+		},
+		Tools: Tools{
+			Enabled:     []string{"terminal", "process", "delegate"},
+			Timeout:     Duration{3 * time.Minute},
+			OutputLimit: 64 << 10,
+		},
+		Process: Process{
+			KillGrace: Duration{2 * time.Second},
+			Guardian:  true,
+		},
+		Shutdown: Shutdown{
+			DrainTimeout:      Duration{60 * time.Second},
+			NotifyTimeout:     Duration{5 * time.Second},
+			InterruptGrace:    Duration{5 * time.Second},
+			AgentTimeout:      Duration{3 * time.Second},
+			AdapterTimeout:    Duration{5 * time.Second},
+			BackgroundTimeout: Duration{1 * time.Second},
+			StoreTimeout:      Duration{2 * time.Second},
+			SupervisorBudget:  auto,
+			NotifyUsers:       true,
+		},
+		Adapters: Adapters{
+			API: API{
+				Enabled: true,
+				Listen:  "127.0.0.1:8642",
+			},
+			Telegram: Telegram{
+				TokenEnv: "TELEGRAM_BOT_TOKEN",
+				BaseURL:  "https://api.telegram.org",
+				Allow:    []int64{},
+			},
+		},
+		Console: Console{OnHangup: "detach", Theme: auto},
+		Log:     Log{Level: "info"},
+	}
+}

@@ -1,0 +1,620 @@
+package config
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+	"unicode"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// write puts text into a config file and returns its path.
+func write(t *testing.T, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "config.toml")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// load loads text with an environment of its own.
+func load(t *testing.T, text string, environ ...string) (Loaded, error) {
+	t.Helper()
+	return Load(Options{Path: write(t, text), Environ: append([]string{"A=b"}, environ...)})
+}
+
+// refusal is the *Error that loading must end with.
+func refusal(t *testing.T, err error) *Error {
+	t.Helper()
+	e, ok := errors.AsType[*Error](err)
+	if !ok {
+		t.Fatalf("got error %v, want an *Error", err)
+	}
+	return e
+}
+
+func TestWithoutAFileTheEmbeddedDefaultIsInForce(t *testing.T) {
+	l, err := Load(Options{Environ: []string{"HOME=" + t.TempDir()}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(Default(), l.Config); diff != "" {
+		t.Errorf("not the default (-want +got):\n%s", diff)
+	}
+	if l.Source != Embedded || len(l.Warnings) > 0 {
+		t.Errorf("source %q, warnings %v; want %q and none", l.Source, l.Warnings, Embedded)
+	}
+	c := l.Config
+	if c.Model.Provider != "scripted" || !c.Adapters.API.Enabled || c.Adapters.API.Listen != "127.0.0.1:8642" {
+		t.Errorf("provider %q, api %+v; want scripted, and the api adapter on 127.0.0.1:8642", c.Model.Provider, c.Adapters.API)
+	}
+}
+
+// The sum is what contract.md, 3 states; the phases mark, sweep's and reap's own second, and surrender are fixed.
+func TestTheDefaultBudgetsAddUpTo28Seconds(t *testing.T) {
+	s, grace := Default().Shutdown, Default().Process.KillGrace.Duration
+	sum := 500*time.Millisecond + s.NotifyTimeout.Duration + s.InterruptGrace.Duration + (grace + time.Second) + s.AgentTimeout.Duration +
+		s.AdapterTimeout.Duration + s.BackgroundTimeout.Duration + (grace + time.Second) + s.StoreTimeout.Duration + 500*time.Millisecond
+	if sum != 28*time.Second || s.DrainTimeout.Duration != 60*time.Second {
+		t.Errorf("budgets add up to %v, drain %v; want 28s and 60s", sum, s.DrainTimeout)
+	}
+}
+
+func TestTheExampleIsTheDefault(t *testing.T) {
+	l, err := load(t, Example())
+	if err != nil {
+		t.Fatalf("%v in\n%s", err, Example())
+	}
+	if diff := cmp.Diff(Default(), l.Config); diff != "" {
+		t.Errorf("the example is not the default (-want +got):\n%s", diff)
+	}
+	for _, k := range keys {
+		if k.doc == "" || !strings.Contains(Example(), "# "+k.doc) {
+			t.Errorf("the example does not say what %s does", k.name)
+		}
+	}
+}
+
+// contractExample is the file that contract.md, 3 shows.
+const contractExample = `
+[model]
+provider    = "openai"
+base_url    = "http://127.0.0.1:11434/v1"
+name        = "some-model"
+api_key_env = "OPENAI_API_KEY"
+timeout     = "10m"
+script      = ""
+
+[agent]
+max_iterations = 60
+cache_size     = 128
+cache_idle     = "1h"
+cache_memory   = "256MiB"
+stall_warn     = "15m"
+stall_after    = "30m"
+
+[session]
+idle_reset   = "24h"
+daily_reset  = ""
+queue_limit  = 32
+
+[tools]
+enabled        = ["terminal", "process", "delegate"]
+workdir        = ""
+timeout        = "3m"
+output_limit   = "64KiB"
+
+[process]
+kill_grace = "2s"
+guardian   = true
+
+[shutdown]
+drain_timeout     = "60s"
+notify_timeout    = "5s"
+interrupt_grace   = "5s"
+agent_timeout     = "3s"
+adapter_timeout   = "5s"
+background_timeout= "1s"
+store_timeout     = "2s"
+supervisor_budget = "auto"
+notify_users      = true
+
+[adapters.api]
+enabled  = true
+listen   = "127.0.0.1:8642"
+key_env  = ""
+
+[adapters.telegram]
+enabled   = false
+token_env = "TELEGRAM_BOT_TOKEN"
+base_url  = "https://api.telegram.org"
+allow     = []
+allow_all = false
+
+[console]
+on_hangup = "detach"
+theme     = "auto"
+
+[log]
+level = "info"
+`
+
+func TestTheContractsExampleIsUnderstood(t *testing.T) {
+	l, err := load(t, contractExample)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Default()
+	want.Model.Provider, want.Model.BaseURL, want.Model.Name = "openai", "http://127.0.0.1:11434/v1", "some-model"
+	if diff := cmp.Diff(want, l.Config); diff != "" {
+		t.Errorf("not as written (-want +got):\n%s", diff)
+	}
+}
+
+func TestEveryShapeOfTOMLMeansTheSame(t *testing.T) {
+	want := Default()
+	want.Shutdown.AdapterTimeout = Duration{2 * time.Second}
+	want.Adapters.Telegram.Allow = []int64{4711, 12}
+	for _, c := range []struct{ name, text string }{
+		{"tables", "[shutdown]\nadapter_timeout = \"2s\"\n[adapters.telegram]\nallow = [4711, 12]\n"},
+		{"dotted keys", "shutdown.adapter_timeout = '2s'\nadapters.telegram.allow = [4711, 12]\n"},
+		{"inline tables", "shutdown = {adapter_timeout = \"2s\"}\nadapters = {telegram = {allow = [4711, 12]}}\n"},
+		{"quoted keys", "[\"shutdown\"]\n\"adapter_timeout\" = \"2s\"\n[adapters]\n'telegram'.allow = [4711, 12]\n"},
+		{"Windows line ends and a byte order mark", "\ufeff[shutdown]\r\nadapter_timeout = \"2s\"\r\n[adapters.telegram]\r\nallow = [4711, 12]\r\n"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			l, err := load(t, c.text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(want, l.Config); diff != "" {
+				t.Errorf("not as written (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestJ15_AWrongFileIsRefused: an unknown key or a bad value never becomes a default (field notes, J15).
+func TestJ15_AWrongFileIsRefused(t *testing.T) {
+	for _, c := range []struct {
+		name, text   string
+		line, column int
+		key, nearest string
+		says         string
+	}{
+		{"an unknown key", "\n[shutdown]\nadapter_timout = \"5s\"\n", 3, 1, "shutdown.adapter_timout", "shutdown.adapter_timeout", "unknown key"},
+		{"an unknown key in the wrong table", "[session]\ndrain_timeout = \"5s\"\n", 2, 1, "session.drain_timeout", "shutdown.drain_timeout", "unknown key"},
+		{"a key without its table", "drain_timeout = \"5s\"\n", 1, 1, "drain_timeout", "shutdown.drain_timeout", "unknown key"},
+		{"an unknown key after valid ones", "[log]\nlevel = \"info\"\n  colour = true\n", 3, 3, "log.colour", "log.level", "unknown key"},
+		{"an unknown key in an inline table", "log = {level = \"info\", levle = \"x\"}\n", 1, 24, "log.levle", "log.level", "unknown key"},
+		{"an unknown table", "[shutdwn]\n", 1, 2, "shutdwn", "shutdown", "unknown table"},
+		{"an unknown adapter", "[adapters.telegramm]\nenabled = true\n", 1, 2, "adapters.telegramm", "adapters.telegram", "unknown table"},
+		{"an unknown adapter in an inline table", "[adapters]\ntelegrm = {enabled = true}\n", 2, 1, "adapters.telegrm", "adapters.telegram", "unknown table"},
+		{"the key of a secret", "[model]\napi_key = \"sk-c4nary-0123456789abcdef\"\n", 2, 1, "model.api_key", "model.api_key_env", "unknown key"},
+		{"a quoted key with a dot", "\"shutdown.drain_timeout\" = \"5s\"\n", 1, 1, `"shutdown.drain_timeout"`, "shutdown.drain_timeout", "unknown key"},
+		{"a key with control characters", "\"a\\u001b[31m\" = 1\n", 1, 1, `"a␛[31m"`, "", "unknown key"},
+		{"a key that is set twice", "[log]\nlevel = \"info\"\nlevel = \"warn\"\n", 3, 1, "log.level", "", "set twice, first in line 2"},
+		{"a table that is there twice", "[log]\n[process]\n[log]\n", 3, 2, "log", "", "set twice, first in line 1"},
+		{"a number for a duration", "[shutdown]\ndrain_timeout = 60\n", 2, 1, "shutdown.drain_timeout", "", `a duration such as "90s", not 60`},
+		{"a duration without a unit", "[shutdown]\ndrain_timeout = \"60\"\n", 2, 1, "shutdown.drain_timeout", "", `not "60"`},
+		{"a duration that would overflow", "[shutdown]\ndrain_timeout = \"2000000h\"\n", 2, 1, "shutdown.drain_timeout", "", "a duration"},
+		{"a text for a number", "[agent]\ncache_size = \"many\"\n", 2, 1, "agent.cache_size", "", "a whole number"},
+		{"a fraction for a number", "[agent]\ncache_size = 1.5\n", 2, 1, "agent.cache_size", "", "not 1.5"},
+		{"a number for a text", "[log]\nlevel = 3\n", 2, 1, "log.level", "", "a text in quotes"},
+		{"a text for a switch", "[process]\nguardian = \"yes\"\n", 2, 1, "process.guardian", "", "true or false"},
+		{"a size that is none", "[agent]\ncache_memory = \"lots\"\n", 2, 1, "agent.cache_memory", "", "a size such as"},
+		{"a negative size", "[agent]\ncache_memory = \"-1MiB\"\n", 2, 1, "agent.cache_memory", "", "a size such as"},
+		{"a size of nothing", "[agent]\ncache_memory = \"0\"\n", 2, 1, "agent.cache_memory", "", "at least 1B"},
+		{"a date for a text", "[log]\nlevel = 2026-01-01\n", 2, 1, "log.level", "", "not a date or time"},
+		{"a table for a value", "[log.level]\n", 1, 2, "log.level", "", "a text in quotes, not a table"},
+		{"a table below a value", "[log.level.x]\n", 1, 2, "log.level", "", "not a table"},
+		{"a value for a table", "shutdown = 5\n", 1, 1, "shutdown", "", "a table, written [shutdown]"},
+		{"a list of tables for a table", "[[shutdown]]\ndrain_timeout = \"1s\"\n", 1, 3, "shutdown", "", "a table, written [shutdown]"},
+		{"user names for user ids", "[adapters.telegram]\nallow = [\"alice\"]\n", 2, 1, "adapters.telegram.allow", "", "whole numbers"},
+		{"no TOML", "[shutdown\n", 1, 10, "", "", "not TOML"},
+		{"a value left out", "[log]\nlevel =\n", 2, 8, "", "", "not TOML"},
+		{"a NUL", "[log]\nlevel = \"info\"\x00\n", 2, 15, "", "", "not TOML"},
+		{"a column after letters of two bytes", "[log] # é\n\"é\" = 1\n", 2, 1, `log."é"`, "", "unknown key"},
+
+		{"a provider that is none", "[model]\nprovider = \"gpt\"\n", 2, 1, "model.provider", "", `"openai" or "scripted"`},
+		{"a real model without an address", "[model]\nprovider = \"openai\"\nname = \"m\"\n", 2, 1, "model.base_url", "", "must be set"},
+		{"a real model without a name", "[model]\nbase_url = \"http://h/v1\"\nprovider = \"openai\"\n", 3, 1, "model.name", "", "must be set"},
+		{"an address without a scheme", "[model]\nbase_url = \"localhost:11434/v1\"\n", 2, 1, "model.base_url", "", "http://"},
+		{"a password in an address", "[model]\nbase_url = \"http://u:c4nary@h/v1\"\n", 2, 1, "model.base_url", "", "never written in the file"},
+		{"a secret for the name of its variable", "[adapters.telegram]\ntoken_env = \"12345:c4nary\"\n", 2, 1, "adapters.telegram.token_env", "", "name of an environment variable"},
+		{"a model call of no time", "[model]\ntimeout = \"0\"\n", 2, 1, "model.timeout", "", "over 0"},
+		{"a negative drain", "[shutdown]\ndrain_timeout = \"-1s\"\n", 2, 1, "shutdown.drain_timeout", "", "must not be negative"},
+		{"stalled before it is warned of", "[agent]\nstall_after = \"1m\"\n", 2, 1, "agent.stall_after", "", "stall_warn"},
+		{"warned of after it has stalled", "[agent]\nstall_warn = \"1h\"\n", 2, 1, "agent.stall_after", "", "stall_warn"},
+		{"a queue of nothing", "[session]\nqueue_limit = 0\n", 2, 1, "session.queue_limit", "", "at least 1, not 0"},
+		{"a time of day that is none", "[session]\ndaily_reset = \"25:00\"\n", 2, 1, "session.daily_reset", "", "04:00"},
+		{"a time of day cut short", "[session]\ndaily_reset = \"4:00\"\n", 2, 1, "session.daily_reset", "", "04:00"},
+		{"a tool that is none", "[tools]\nenabled = [\"browser\"]\n", 2, 1, "tools.enabled", "", "terminal, process and delegate"},
+		{"a tool named twice", "[tools]\nenabled = [\"process\", \"process\"]\n", 2, 1, "tools.enabled", "", "twice"},
+		{"a relative workdir", "[tools]\nworkdir = \"work\"\n", 2, 1, "tools.workdir", "", "absolute"},
+		{"a supervisor budget that is none", "[shutdown]\nsupervisor_budget = \"long\"\n", 2, 1, "shutdown.supervisor_budget", "", `"auto"`},
+		{"a supervisor budget of nothing", "[shutdown]\nsupervisor_budget = \"0s\"\n", 2, 1, "shutdown.supervisor_budget", "", `"auto"`},
+		{"an address without a port", "[adapters.api]\nlisten = \"127.0.0.1\"\n", 2, 1, "adapters.api.listen", "", "host:port"},
+		{"a port that is none", "[adapters.api]\nlisten = \"127.0.0.1:99999\"\n", 2, 1, "adapters.api.listen", "", "host:port"},
+		{"an open api without a key", "[adapters.api]\nlisten = \"0.0.0.0:80\"\n", 2, 1, "adapters.api.listen", "", "set adapters.api.key_env"},
+		{"an open api on every address", "[adapters.api]\nlisten = \":80\"\n", 2, 1, "adapters.api.listen", "", "set adapters.api.key_env"},
+		{"a bot without a token", "[adapters.telegram]\nenabled = true\ntoken_env = \"\"\n", 3, 1, "adapters.telegram.token_env", "", "token_file"},
+		{"a group for a user", "[adapters.telegram]\nallow = [-100]\n", 2, 1, "adapters.telegram.allow", "", "-100"},
+		{"a hangup that is none", "[console]\non_hangup = \"die\"\n", 2, 1, "console.on_hangup", "", `"detach" or "stop"`},
+		{"a theme that is none", "[console]\ntheme = \"blue\"\n", 2, 1, "console.theme", "", `"dark"`},
+		{"a log level that is none", "[log]\nlevel = \"loud\"\n", 2, 1, "log.level", "", `"debug"`},
+		{"a control character in a path", "[model]\nscript = \"a\\u0000b\"\n", 2, 1, "model.script", "", "control characters"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := load(t, c.text)
+			e := refusal(t, err)
+			if e.Line != c.line || e.Column != c.column || e.Key != c.key || filepath.Base(e.File) != "config.toml" {
+				t.Errorf("%v: blames %q at %s:%d:%d, want %q at %d:%d", e, e.Key, e.File, e.Line, e.Column, c.key, c.line, c.column)
+			}
+			if c.nearest != "" && e.Nearest != c.nearest {
+				t.Errorf("%v: nearest is %q, want %q", e, e.Nearest, c.nearest)
+			}
+			if !strings.Contains(e.Error(), c.says) {
+				t.Errorf("%q does not say %q", e.Error(), c.says)
+			}
+			if strings.Contains(e.Error(), "c4nary") {
+				t.Errorf("%q repeats a secret", e.Error())
+			}
+			if strings.ContainsFunc(e.Error(), unicode.IsControl) {
+				t.Errorf("%q has control characters", e.Error())
+			}
+		})
+	}
+}
+
+func TestTheErrorIsOneSentence(t *testing.T) {
+	e := &Error{File: "config.toml", Line: 12, Column: 1, Message: "unknown key shutdown.adapter_timout", Nearest: "shutdown.adapter_timeout"}
+	const want = "config.toml:12:1: unknown key shutdown.adapter_timout; did you mean shutdown.adapter_timeout?"
+	if e.Error() != want {
+		t.Errorf("%q, want %q", e.Error(), want)
+	}
+}
+
+func TestWhatIsOddButMeantIsAccepted(t *testing.T) {
+	for _, c := range []struct{ name, text string }{
+		{"an empty file", ""},
+		{"no drain", "[shutdown]\ndrain_timeout = \"0\"\n"},
+		{"an adapter bound opted out of", "[shutdown]\nadapter_timeout = \"0\"\n"},
+		{"an adapter bound below zero", "[shutdown]\nadapter_timeout = \"-1s\"\n"},
+		{"no idle reset", "[session]\nidle_reset = \"0\"\n"},
+		{"any port", "[adapters.api]\nlisten = \"127.0.0.1:0\"\n"},
+		{"loopback of version 6", "[adapters.api]\nlisten = \"[::1]:80\"\n"},
+		{"loopback by name", "[adapters.api]\nlisten = \"localhost:80\"\n"},
+		{"an open api with a key", "[adapters.api]\nlisten = \"0.0.0.0:80\"\nkey_env = \"API_KEY\"\n"},
+		{"an open api with a key file", "[adapters.api]\nlisten = \"0.0.0.0:80\"\nkey_file = \"/run/key\"\n"},
+		{"an open api that is off", "[adapters.api]\nlisten = \"0.0.0.0:80\"\nenabled = false\n"},
+		{"a supervisor budget", "[shutdown]\nsupervisor_budget = \"90s\"\n"},
+		{"no tools", "[tools]\nenabled = []\n"},
+		{"a size in plain bytes", "[tools]\noutput_limit = \"1000\"\n"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if _, err := load(t, c.text); err != nil {
+				t.Errorf("%v, want it accepted", err)
+			}
+		})
+	}
+}
+
+func TestTheFileIsFoundInOrder(t *testing.T) {
+	dir := t.TempDir()
+	file := func(name, level string) string {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte("log.level = \""+level+"\"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	flag, variable := file("flag.toml", "debug"), file("variable.toml", "warn")
+	xdg, home := file("xdg/gatewaytui/config.toml", "error"), file("home/.config/gatewaytui/config.toml", "debug")
+	all := []string{"GATEWAYTUI_CONFIG=" + variable, "XDG_CONFIG_HOME=" + filepath.Join(dir, "xdg"), "HOME=" + filepath.Join(dir, "home")}
+	for _, c := range []struct {
+		name    string
+		path    string
+		environ []string
+		want    string
+	}{
+		{"a flag comes first", flag, all, flag},
+		{"then the variable", "", all, variable},
+		{"then the XDG directory", "", all[1:], xdg},
+		{"then ~/.config", "", all[2:], home},
+		{"an empty variable is none", "", append([]string{"GATEWAYTUI_CONFIG="}, all[1:]...), xdg},
+		{"a relative XDG directory is ignored", "", []string{"XDG_CONFIG_HOME=xdg", all[2]}, home},
+		{"an XDG directory without the file falls to the default", "", []string{"XDG_CONFIG_HOME=" + dir, all[2]}, Embedded},
+		{"nothing at all is the default", "", []string{"A=b"}, Embedded},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			l, err := Load(Options{Path: c.path, Environ: c.environ})
+			if err != nil || l.Source != c.want {
+				t.Errorf("source %q, error %v; want %q", l.Source, err, c.want)
+			}
+		})
+	}
+}
+
+func TestAFileThatCannotBeReadIsAnError(t *testing.T) {
+	dir := t.TempDir()
+	fifo := filepath.Join(dir, "fifo")
+	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	big := filepath.Join(dir, "big.toml")
+	if err := os.WriteFile(big, []byte(strings.Repeat("#\n", maxFile)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ name, path, says string }{
+		{"one that is missing", filepath.Join(dir, "missing.toml"), "no such file"},
+		{"a directory", dir, "not a regular file"},
+		{"a FIFO that nobody writes to", fifo, "not a regular file"},
+		{"one over the bound", big, "larger than 1.0 MiB"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := Load(Options{Environ: []string{"GATEWAYTUI_CONFIG=" + c.path}})
+			if e := refusal(t, err); e.File != c.path || !strings.Contains(e.Error(), c.says) {
+				t.Errorf("%q, want %s and %q", e, c.path, c.says)
+			}
+		})
+	}
+}
+
+func TestTheEnvironmentWins(t *testing.T) {
+	const file = "[shutdown]\nadapter_timeout = \"9s\"\nnotify_users = true\n"
+	l, err := load(t, file,
+		"GATEWAYTUI_SHUTDOWN_ADAPTER_TIMEOUT=2s", "GATEWAYTUI_SHUTDOWN_ADAPTER_TIMEOUT=3s", "GATEWAYTUI_SHUTDOWN_NOTIFY_USERS=0",
+		"GATEWAYTUI_AGENT_CACHE_MEMORY=1MiB", "GATEWAYTUI_SESSION_QUEUE_LIMIT=7", "GATEWAYTUI_TOOLS_ENABLED=terminal, process",
+		"GATEWAYTUI_ADAPTERS_TELEGRAM_ALLOW=4711,12", "GATEWAYTUI_LOG_LEVEL=debug", "GATEWAYTUI_MODEL_API_KEY_ENV=")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Default()
+	want.Shutdown.AdapterTimeout = Duration{2 * time.Second}
+	want.Shutdown.NotifyUsers = false
+	want.Agent.CacheMemory = 1 << 20
+	want.Session.QueueLimit = 7
+	want.Tools.Enabled = []string{"terminal", "process"}
+	want.Adapters.Telegram.Allow = []int64{4711, 12}
+	want.Log.Level = "debug"
+	want.Model.APIKeyEnv = ""
+	if diff := cmp.Diff(want, l.Config); diff != "" {
+		t.Errorf("not as the environment says (-want +got):\n%s", diff)
+	}
+	if len(l.Warnings) > 0 {
+		t.Errorf("warnings %v, want none", l.Warnings)
+	}
+}
+
+func TestEveryKeyHasOneVariable(t *testing.T) {
+	seen := map[string]string{}
+	for _, name := range reserved {
+		seen[name] = "a reserved variable"
+	}
+	c := Default()
+	for _, k := range keys {
+		if other, taken := seen[k.env]; taken {
+			t.Errorf("%s and %s are both set by %s", k.name, other, k.env)
+		}
+		seen[k.env] = k.name
+		text := strings.Trim(strings.ReplaceAll(literal(k.field(&c)), `"`, ""), "[]")
+		got := Default()
+		if want := assign(k.field(&got), fromText(k.field(&got), text)); want != "" || !cmp.Equal(got, c) {
+			t.Errorf("%s=%s: %q, want the default", k.env, text, want)
+		}
+	}
+}
+
+func TestABadVariableIsNamed(t *testing.T) {
+	for _, c := range []struct{ name, environ, says string }{
+		{"a bad duration", "GATEWAYTUI_SHUTDOWN_ADAPTER_TIMEOUT=soon", "shutdown.adapter_timeout must be a duration such as 90s, not"},
+		{"an empty duration", "GATEWAYTUI_SHUTDOWN_ADAPTER_TIMEOUT=", "must be a duration"},
+		{"a bad list", "GATEWAYTUI_ADAPTERS_TELEGRAM_ALLOW=alice", "a list of whole numbers such as 4711,4712"},
+		{"a bad switch", "GATEWAYTUI_PROCESS_GUARDIAN=maybe", "true or false"},
+		{"a value out of bounds", "GATEWAYTUI_SESSION_QUEUE_LIMIT=0", "at least 1"},
+		{"a secret in the wrong place", "GATEWAYTUI_MODEL_API_KEY_ENV=sk-c4nary", "name of an environment variable"},
+		{"a control character", "GATEWAYTUI_MODEL_SCRIPT=a\x1b[31m", "control characters"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := load(t, "", c.environ)
+			e := refusal(t, err)
+			variable, _, _ := strings.Cut(c.environ, "=")
+			if e.Variable != variable || !strings.HasPrefix(e.Error(), variable+": ") || !strings.Contains(e.Error(), c.says) {
+				t.Errorf("%q, want it to begin with %s and to say %q", e, variable, c.says)
+			}
+			if strings.Contains(e.Error(), "c4nary") {
+				t.Errorf("%q repeats a secret", e)
+			}
+		})
+	}
+}
+
+func TestAnUnknownVariableIsAWarning(t *testing.T) {
+	l, err := load(t, "", "GATEWAYTUI_SHUTDOWN_ADAPTER_TIMOUT=c4nary", "GATEWAYTUI_HOM\x1b[31m=x", "GATEWAYTUI_HOME=/h", "GATEWAYTUI_CONFIG=",
+		"GATEWAYTUI_STOP_BUDGET=90", "GATEWAYTUI_LIFE=l", "GATEWAYTUI_SESSION=s", "GATEWAYTUI_HOME_ID=i", "OTHER=x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, w := range l.Warnings {
+		if w.Code != WarnUnknownVariable || w.Since.IsZero() {
+			t.Errorf("warning %+v, want the code %s and a time", w, WarnUnknownVariable)
+		}
+		got = append(got, w.Message)
+	}
+	want := []string{
+		"unknown environment variable GATEWAYTUI_HOM␛[31m; did you mean GATEWAYTUI_HOME?",
+		"unknown environment variable GATEWAYTUI_SHUTDOWN_ADAPTER_TIMOUT; did you mean GATEWAYTUI_SHUTDOWN_ADAPTER_TIMEOUT?",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("warnings\n%q, want\n%q", got, want)
+	}
+}
+
+func TestABotThatAnswersNobodyIsAWarning(t *testing.T) {
+	for _, c := range []struct {
+		text string
+		want bool
+	}{
+		{"enabled = true", true},
+		{"enabled = true\nallow = [1]", false},
+		{"enabled = true\nallow_all = true", false},
+		{"enabled = false", false},
+	} {
+		l, err := load(t, "[adapters.telegram]\n"+c.text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if warned := len(l.Warnings) == 1 && l.Warnings[0].Code == WarnNobodyAllowed; warned != c.want {
+			t.Errorf("%q: warnings %v, want one: %v", c.text, l.Warnings, c.want)
+		}
+	}
+}
+
+func TestEveryValueSaysWhereItIsFrom(t *testing.T) {
+	l, err := load(t, "[log]\nlevel = \"warn\"\n", "GATEWAYTUI_SHUTDOWN_DRAIN_TIMEOUT=90m")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string][2]string{}
+	for _, v := range l.Values() {
+		got[v.Key] = [2]string{v.Value, v.Origin.String()}
+	}
+	for k, want := range map[string][2]string{
+		"log.level":              {`"warn"`, l.Source + ":2"},
+		"shutdown.drain_timeout": {`"1h30m"`, "GATEWAYTUI_SHUTDOWN_DRAIN_TIMEOUT"},
+		"agent.cache_memory":     {`"256MiB"`, "default"},
+		"tools.enabled":          {`["terminal", "process", "delegate"]`, "default"},
+	} {
+		if got[k] != want {
+			t.Errorf("%s is %q, want %q", k, got[k], want)
+		}
+	}
+	if len(got) != len(keys) {
+		t.Errorf("%d values, want %d", len(got), len(keys))
+	}
+}
+
+func TestTheSupervisorsLimit(t *testing.T) {
+	if d, ok := Default().Shutdown.SupervisorLimit(); ok {
+		t.Errorf("auto is %v, want no limit of its own", d)
+	}
+	if d, ok := (Shutdown{SupervisorBudget: "1m30s"}).SupervisorLimit(); !ok || d != 90*time.Second {
+		t.Errorf("1m30s is %v, %v", d, ok)
+	}
+}
+
+func TestEveryRuleIsOfKnownKeys(t *testing.T) {
+	for _, r := range rules {
+		for _, name := range r.keys {
+			if _, known := keyByName[name]; !known {
+				t.Errorf("a rule names %s, which is no key", name)
+			}
+		}
+	}
+}
+
+func TestSecret(t *testing.T) {
+	dir := t.TempDir()
+	file := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	getenv := func(name string) string {
+		return map[string]string{"SET": "from-env", "LINE": "from-env\n", "BROKEN": "c4nary\r\nX-Header: 1"}[name]
+	}
+	for _, c := range []struct{ name, env, file, want, says string }{
+		{"the variable is read", "SET", "", "from-env", ""},
+		{"the variable wins over the file", "SET", file("a", "from-file"), "from-env", ""},
+		{"the file stands in for an unset variable", "UNSET", file("b", "from-file\n"), "from-file", ""},
+		{"the file alone is read", "", file("c", "from-file\r\n"), "from-file", ""},
+		{"a newline of the variable goes", "LINE", "", "from-env", ""},
+		{"an empty file is no secret", "", file("d", "\n"), "", ""},
+		{"nothing named is no secret", "", "", "", ""},
+		{"an unset variable is no secret", "UNSET", "", "", ""},
+		{"a missing file is an error that names it", "", filepath.Join(dir, "missing"), "", "missing"},
+		{"a directory is an error", "", dir, "", "not a regular file"},
+		{"a file of two lines is an error", "", file("e", "c4nary\nc4nary\n"), "", "more than one line"},
+		{"a variable of two lines is an error", "BROKEN", "", "", "BROKEN"},
+		{"a huge file is an error", "", file("f", strings.Repeat("c4nary", maxSecret)), "", "larger than"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got, err := Secret(c.env, c.file, getenv)
+			if got != c.want || (err == nil) != (c.says == "") {
+				t.Fatalf("%q, %v; want %q", got, err, c.want)
+			}
+			if err != nil && (!strings.Contains(err.Error(), c.says) || strings.Contains(err.Error(), "c4nary")) {
+				t.Errorf("%q, want %q and no secret", err, c.says)
+			}
+		})
+	}
+}
+
+func TestI1_SecretVariablesAreKnown(t *testing.T) {
+	c := Default()
+	c.Adapters.API.KeyEnv = "API_KEY"
+	c.Model.APIKeyEnv = "API_KEY"
+	want := []string{"API_KEY", "TELEGRAM_BOT_TOKEN"}
+	if got := c.SecretVariables(); !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+func TestSizesAndDurationsReadBackAsWritten(t *testing.T) {
+	for _, n := range []Size{0, 1, 1000, 1024, 1536, 64 << 10, 256 << 20, 1 << 40, 1<<62 + 1} {
+		if got, ok := parseSize(n.String()); !ok || got != n {
+			t.Errorf("%d is written %s and read %d", int64(n), n, int64(got))
+		}
+	}
+	for _, d := range []time.Duration{0, time.Millisecond, 10 * time.Second, time.Minute, 90 * time.Minute, 24 * time.Hour, -time.Hour, 70 * time.Second} {
+		if got, ok := parseDuration(Duration{d}.String()); !ok || got.Duration != d {
+			t.Errorf("%v is written %s and read %v", d, Duration{d}, got)
+		}
+	}
+}
+
+func FuzzLoad(f *testing.F) {
+	for _, s := range []string{
+		Example(), contractExample, "[shutdown]\nadapter_timout = 1", "a.b.c.d.e=1", "[[adapters.api]]", "log={level={a=1}}", "\ufeff[log]\nlevel=\"\\u001b\"",
+		"\"\\u0000\".\"\\u202e\" = 1\n", "[log]\nlevel=\"a\"\nlevel=\"b\"", "x = [[[[", "\xff\xfe", "[model]\nbase_url=\"http://\\n\"",
+	} {
+		f.Add([]byte(s))
+	}
+	path := filepath.Join(f.TempDir(), "config.toml")
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if err := os.WriteFile(path, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		l, err := Load(Options{Path: path, Environ: []string{}})
+		if err == nil {
+			if l.Source != path || len(l.Values()) != len(keys) {
+				t.Fatalf("source %q, %d values", l.Source, len(l.Values()))
+			}
+			return
+		}
+		e := refusal(t, err)
+		if e.Message == "" || strings.ContainsFunc(e.Message, unicode.IsControl) || strings.ContainsFunc(e.Error(), unicode.IsControl) {
+			t.Fatalf("message %q, text %q", e.Message, e.Error())
+		}
+		if e.Line < 0 || e.Line > strings.Count(string(data), "\n")+1 {
+			t.Fatalf("%q is in line %d", e, e.Line)
+		}
+	})
+}

@@ -1,0 +1,185 @@
+package config
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/pelletier/go-toml/v2"
+	"github.com/pelletier/go-toml/v2/unstable"
+
+	"gatewaytui/core/term"
+)
+
+// maxDepth is how many parts of a key are looked at: one more than any known key has.
+const maxDepth = 4
+
+// place is one key or table header, where it stands in the file.
+type place struct {
+	path   []string
+	offset int
+	table  bool
+}
+
+// decode sets l.Config from data, the content of file. It takes two passes: one of the parser for the places, since a
+// decoded document has none, and one of the decoder for the values.
+func (l *Loaded) decode(file string, data []byte) *Error {
+	data = bytes.TrimPrefix(data, []byte("\ufeff"))
+	at := func(offset int) Origin {
+		line, column := position(data, offset)
+		return Origin{File: file, Line: line, Column: column}
+	}
+	found := places(data)
+
+	var doc map[string]any
+	if err := toml.Unmarshal(data, &doc); err != nil {
+		return syntaxError(file, data, found, err)
+	}
+	for _, p := range found {
+		name := keyName(p.path)
+		if l.origins[name] == (Origin{}) {
+			l.origins[name] = at(p.offset)
+		}
+		if e := l.set(p, name, lookup(doc, p.path)); e != nil {
+			return e
+		}
+	}
+	return nil
+}
+
+// set takes over the value at one place.
+func (l *Loaded) set(p place, name string, value any) *Error {
+	if k, known := keyByName[name]; known {
+		if want := assign(k.field(&l.Config), value); want != "" {
+			return l.fault(wants(name, want, value), name)
+		}
+		return nil
+	}
+	if isSection(name) {
+		if _, ok := value.(map[string]any); !ok {
+			return l.fault(wants(name, fmt.Sprintf("a table, written [%s]", name), value), name)
+		}
+		return nil
+	}
+	for i := 1; i < len(p.path); i++ {
+		if above := keyName(p.path[:i]); keyByName[above].name != "" {
+			e := l.fault(above+" is a value, not a table", name)
+			e.Key = above
+			return e
+		}
+	}
+	e := l.fault("unknown key "+name, name)
+	e.Nearest = nearestKey(name)
+	if _, table := value.(map[string]any); p.table || table {
+		e.Message = "unknown table " + name
+		e.Nearest = nearestSection(name)
+	}
+	return e
+}
+
+// places lists the keys and tables of data in the order of the file, as far as it can be parsed.
+func places(data []byte) []place {
+	var (
+		found  []place
+		prefix []string
+		parser unstable.Parser
+		keyval func(prefix []string, n *unstable.Node)
+	)
+	keyval = func(prefix []string, n *unstable.Node) {
+		path, offset := keyPath(prefix, n.Key())
+		found = append(found, place{path, offset, false})
+		if n.Value().Kind != unstable.InlineTable || len(path) >= maxDepth {
+			return
+		}
+		for it := n.Value().Children(); it.Next(); {
+			keyval(path, it.Node())
+		}
+	}
+	parser.Reset(data)
+	for parser.NextExpression() {
+		switch n := parser.Expression(); n.Kind {
+		case unstable.Table, unstable.ArrayTable:
+			path, offset := keyPath(nil, n.Key())
+			found = append(found, place{path, offset, true})
+			prefix = path
+		case unstable.KeyValue:
+			keyval(prefix, n)
+		}
+	}
+	return found
+}
+
+// keyPath is prefix and the parts of a key, maxDepth at the most, and the offset at which the key begins.
+func keyPath(prefix []string, parts unstable.Iterator) (path []string, offset int) {
+	path = append(make([]string, 0, maxDepth), prefix...)
+	for first := true; parts.Next(); first = false {
+		if first {
+			offset = int(parts.Node().Raw.Offset)
+		}
+		if len(path) < maxDepth {
+			path = append(path, string(parts.Node().Data))
+		}
+	}
+	return path, offset
+}
+
+func lookup(doc map[string]any, path []string) any {
+	var v any = doc
+	for _, part := range path {
+		m, ok := v.(map[string]any)
+		if !ok {
+			return v
+		}
+		v = m[part]
+	}
+	return v
+}
+
+// syntaxError says where the document ends to be TOML, and which key is set twice where that is what is wrong.
+func syntaxError(file string, data []byte, found []place, err error) *Error {
+	e := &Error{File: file, Message: "not TOML: " + term.Clean(strings.TrimPrefix(err.Error(), "toml: "), 200)}
+	broken, ok := errors.AsType[*toml.DecodeError](err)
+	if !ok {
+		return e
+	}
+	row, column := broken.Position()
+	offset := lineStart(data, row) + column - 1
+	e.Line, e.Column = position(data, offset)
+	for i, p := range found {
+		if p.offset != offset {
+			continue
+		}
+		e.Key = keyName(p.path)
+		for _, earlier := range found[:i] {
+			if keyName(earlier.path) == e.Key {
+				line, _ := position(data, earlier.offset)
+				e.Message = fmt.Sprintf("%s is set twice, first in line %d", e.Key, line)
+				return e
+			}
+		}
+	}
+	return e
+}
+
+// position is the line and the column of offset, in characters, both from 1.
+func position(data []byte, offset int) (line, column int) {
+	before := data[:min(max(offset, 0), len(data))]
+	line = bytes.Count(before, []byte("\n")) + 1
+	start := bytes.LastIndexByte(before, '\n') + 1
+	return line, utf8.RuneCount(before[start:]) + 1
+}
+
+// lineStart is the offset of the first byte of line, which counts from 1.
+func lineStart(data []byte, line int) int {
+	start := 0
+	for ; line > 1; line-- {
+		n := bytes.IndexByte(data[start:], '\n')
+		if n < 0 {
+			break
+		}
+		start += n + 1
+	}
+	return start
+}

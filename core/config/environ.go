@@ -1,0 +1,63 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"gatewaytui/core/ops"
+	"gatewaytui/core/term"
+)
+
+// Codes of the warnings.
+const (
+	WarnUnknownVariable = "config.unknown_variable"
+	WarnNobodyAllowed   = "config.nobody_allowed"
+)
+
+// override lets the environment win over the file, and warns of variables that look like ours and are not.
+func (l *Loaded) override(env map[string]string) *Error {
+	known := map[string]bool{}
+	for _, name := range reserved {
+		known[name] = true
+	}
+	for _, k := range keys {
+		known[k.env] = true
+		text, set := env[k.env]
+		if !set {
+			continue
+		}
+		l.origins[k.name] = Origin{Variable: k.env}
+		field := k.field(&l.Config)
+		if want := assign(field, fromText(field, text)); want != "" {
+			return l.fault(wants(k.name, inText(want), text), k.name)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(env)) {
+		if strings.HasPrefix(name, envPrefix) && !known[name] {
+			shown := term.Clean(name, 80)
+			l.warn(WarnUnknownVariable, fmt.Sprintf("unknown environment variable %s; did you mean %s?", shown, nearestVariable(shown)))
+		}
+	}
+	if t := l.Config.Adapters.Telegram; t.Enabled && len(t.Allow) == 0 && !t.AllowAll {
+		l.warn(WarnNobodyAllowed, "adapters.telegram.allow is empty, so the bot answers nobody; add user ids, or set allow_all")
+	}
+	return nil
+}
+
+func (l *Loaded) warn(code, message string) {
+	l.Warnings = append(l.Warnings, ops.Warning{Code: code, Message: message, Since: ops.At(time.Now())})
+}
+
+// inText is what a value wants, said of a variable, where nothing stands in quotes or brackets.
+func inText(want string) string {
+	switch want {
+	case wantStrings:
+		return "a list such as a,b"
+	case wantInts:
+		return "a list of whole numbers such as 4711,4712"
+	}
+	return strings.ReplaceAll(want, `"`, "")
+}

@@ -1,0 +1,47 @@
+package config
+
+import (
+	"fmt"
+	"strings"
+
+	"gatewaytui/core/term"
+)
+
+// Error is one thing that is wrong with the config, and what to do about it. It never carries a secret, and its text is
+// safe to show: one line, no control characters.
+type Error struct {
+	// File is where it was found; empty for an environment variable and for a default.
+	File string
+	// Line and Column count from 1, columns in characters; 0 where there is no line to blame.
+	Line, Column int
+	// Variable is the environment variable that holds the value, if one does.
+	Variable string
+	// Key is the key, as in shutdown.drain_timeout; empty where the file as a whole is wrong.
+	Key string
+	// Nearest is the known key, table or variable that was probably meant.
+	Nearest string
+	// Message says what is wrong.
+	Message string
+}
+
+func (e *Error) Error() string {
+	var b strings.Builder
+	switch {
+	case e.Variable != "":
+		b.WriteString(e.Variable + ": ")
+	case e.File != "" && e.Line > 0:
+		fmt.Fprintf(&b, "%s:%d:%d: ", e.File, e.Line, e.Column)
+	case e.File != "":
+		b.WriteString(e.File + ": ")
+	default:
+		b.WriteString("config: ")
+	}
+	b.WriteString(e.Message)
+	if e.Nearest != "" {
+		b.WriteString("; did you mean " + e.Nearest + "?")
+	}
+	return term.Clean(b.String(), maxMessage)
+}
+
+// maxMessage bounds an error's text, in runes; a path takes most of it.
+const maxMessage = 1000

@@ -1,0 +1,201 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/dustin/go-humanize"
+
+	"gatewaytui/core/ops"
+	"gatewaytui/core/term"
+)
+
+// Embedded is the Source of a config that no file set.
+const Embedded = "embedded default"
+
+// fileVariable names the config file where no flag does.
+const fileVariable = envPrefix + "CONFIG"
+
+// maxFile bounds the config file, in bytes.
+const maxFile = 1 << 20
+
+// Options is what Load goes by.
+type Options struct {
+	// Path is the file that a flag named; empty looks where contract.md, 3 says.
+	Path string
+	// Environ is the environment as os.Environ returns it; nil is the process's own.
+	Environ []string
+}
+
+// Loaded is a config that is valid, and where it came from.
+type Loaded struct {
+	Config Config
+	// Source is the path of the file, or Embedded.
+	Source string
+	// Warnings are what an operator should mend although the gateway runs with it.
+	Warnings []ops.Warning
+
+	origins map[string]Origin
+}
+
+// Origin is where a value was set. The zero value is the default.
+type Origin struct {
+	File         string
+	Line, Column int
+	Variable     string
+}
+
+func (o Origin) String() string {
+	switch {
+	case o.Variable != "":
+		return o.Variable
+	case o.File != "":
+		return fmt.Sprintf("%s:%d", o.File, o.Line)
+	}
+	return "default"
+}
+
+// Value is one key as it is in force.
+type Value struct {
+	Key string
+	// Value is what would stand in the file.
+	Value  string
+	Origin Origin
+}
+
+// Values is every key as it is in force, in the order of the example. It holds no secret.
+func (l *Loaded) Values() []Value {
+	var values []Value
+	for _, k := range keys {
+		values = append(values, Value{k.name, literal(k.field(&l.Config)), l.origins[k.name]})
+	}
+	return values
+}
+
+// Load finds the config file, reads it, lets the environment override it, and checks the whole. An error is an *Error.
+//
+// The file is Options.Path, else $GATEWAYTUI_CONFIG, else gatewaytui/config.toml in $XDG_CONFIG_HOME (~/.config without
+// it) if there is one, else the embedded default.
+func Load(o Options) (Loaded, error) {
+	l := Loaded{Config: Default(), Source: Embedded, origins: map[string]Origin{}}
+	env := environment(o.Environ)
+	path := o.Path
+	if path == "" {
+		path = find(env)
+	}
+	if path != "" {
+		data, err := read(path)
+		if err != nil {
+			return Loaded{}, &Error{File: path, Message: err.Error()}
+		}
+		l.Source = path
+		if e := l.decode(path, data); e != nil {
+			return Loaded{}, e
+		}
+	}
+	if e := l.override(env); e != nil {
+		return Loaded{}, e
+	}
+	if e := l.validate(); e != nil {
+		return Loaded{}, e
+	}
+	return l, nil
+}
+
+// find is the file that the environment points to, or "" for none.
+func find(env map[string]string) string {
+	if path := env[fileVariable]; path != "" {
+		return path
+	}
+	dir := env["XDG_CONFIG_HOME"]
+	if !filepath.IsAbs(dir) { // the XDG base directory specification ignores a relative one
+		home := env["HOME"]
+		if home == "" {
+			return ""
+		}
+		dir = filepath.Join(home, ".config")
+	}
+	path := filepath.Join(dir, "gatewaytui", "config.toml")
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+		return ""
+	}
+	return path
+}
+
+// read returns a regular file's bytes. Anything else is refused before it is opened: a FIFO without a writer would be
+// waited on for ever.
+func read(path string) ([]byte, error) {
+	data, err := readRegular(path, maxFile)
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the config file: %w", err)
+	}
+	return data, nil
+}
+
+func readRegular(path string, limit int64) ([]byte, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, reason(err)
+	}
+	if !info.Mode().IsRegular() {
+		return nil, errors.New("it is not a regular file")
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, reason(err)
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, limit+1))
+	if err != nil {
+		return nil, reason(err)
+	}
+	if int64(len(data)) > limit {
+		return nil, fmt.Errorf("it is larger than %s", humanize.IBytes(uint64(limit)))
+	}
+	return data, nil
+}
+
+// reason is a file error without the path, which the message has already.
+func reason(err error) error {
+	if e, ok := errors.AsType[*fs.PathError](err); ok {
+		return e.Err
+	}
+	return err
+}
+
+// fault is what is wrong with keys[0], blamed on the first of keys that somebody set.
+func (l *Loaded) fault(message string, keys ...string) *Error {
+	e := &Error{Key: keys[0], Message: term.Clean(message, maxMessage)}
+	for _, k := range keys {
+		if o, set := l.origins[k]; set {
+			e.File, e.Line, e.Column, e.Variable = o.File, o.Line, o.Column, o.Variable
+			break
+		}
+	}
+	return e
+}
+
+// wants is the message that a value is not what its key takes.
+func wants(key, want string, got any) string {
+	return fmt.Sprintf("%s must be %s, not %s", key, want, describe(key, got))
+}
+
+func environment(environ []string) map[string]string {
+	if environ == nil {
+		environ = os.Environ()
+	}
+	env := make(map[string]string, len(environ))
+	for _, kv := range environ {
+		name, value, _ := strings.Cut(kv, "=")
+		if _, twice := env[name]; !twice { // the first of two counts, as for os.Getenv
+			env[name] = value
+		}
+	}
+	return env
+}

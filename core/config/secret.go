@@ -1,0 +1,56 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+
+	"gatewaytui/core/term"
+)
+
+// maxSecret bounds a secret and its file, in bytes.
+const maxSecret = 64 << 10
+
+// Secret returns the secret that the variable env holds, or that the file holds where the variable is unset or empty;
+// env and file are the values of a pair of …_env and …_file keys. It is empty, without an error, where neither is named
+// or the variable named is unset. One newline at the end is not part of it. An error says what is wrong with the
+// variable or the file, never what is in it.
+func Secret(env, file string, getenv func(string) string) (string, error) {
+	if env != "" {
+		if s := getenv(env); s != "" {
+			return plain(s, "environment variable "+env)
+		}
+	}
+	if file == "" {
+		return "", nil
+	}
+	shown := term.Clean(file, 200)
+	data, err := readRegular(file, maxSecret)
+	if err != nil {
+		return "", fmt.Errorf("read secret file %s: %w", shown, err)
+	}
+	return plain(string(data), "secret file "+shown)
+}
+
+// plain is s without its last newline. What has another control character in it is no key and would break the header
+// that it is sent in.
+func plain(s, where string) (string, error) {
+	s = strings.TrimSuffix(strings.TrimSuffix(s, "\n"), "\r")
+	if strings.ContainsFunc(s, unicode.IsControl) {
+		return "", fmt.Errorf("%s holds more than one line or a control character", where)
+	}
+	return s, nil
+}
+
+// SecretVariables are the environment variables that hold secrets, sorted: no child process may see them.
+func (c Config) SecretVariables() []string {
+	var names []string
+	for _, name := range []string{c.Model.APIKeyEnv, c.Adapters.API.KeyEnv, c.Adapters.Telegram.TokenEnv} {
+		if name != "" {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}

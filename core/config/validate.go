@@ -1,0 +1,280 @@
+package config
+
+import (
+	"fmt"
+	"math"
+	"net"
+	"net/netip"
+	"net/url"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/dustin/go-humanize/english"
+)
+
+// rule is one thing that must hold of a config whose values have the right types. What is wrong is said of the first
+// key; the others are part of it, and the first one that somebody set has the line to blame.
+type rule struct {
+	keys  []string
+	wrong func(c *Config) string // completes the key's name; empty: nothing is
+}
+
+// rules are what every valid config obeys. A duration that they do not name may be anything: 0 is no time, and
+// shutdown.adapter_timeout is opted out of with 0 or less.
+var rules = []rule{
+	oneOf("model.provider", "openai", "scripted"),
+	needs("model.base_url", func(c *Config) string { return c.Model.BaseURL }),
+	needs("model.name", func(c *Config) string { return c.Model.Name }),
+	httpURL("model.base_url"),
+	positive("model.timeout"),
+
+	within("agent.max_iterations", 1, 1_000_000),
+	within("agent.cache_size", 1, 1_000_000),
+	positive("agent.cache_idle"),
+	within("agent.cache_memory", 1, math.MaxInt64),
+	positive("agent.stall_warn"),
+	positive("agent.stall_after"),
+	{[]string{"agent.stall_after", "agent.stall_warn"}, func(c *Config) string {
+		if c.Agent.StallAfter.Duration < c.Agent.StallWarn.Duration {
+			return "must not be shorter than agent.stall_warn"
+		}
+		return ""
+	}},
+
+	notNegative("session.idle_reset"),
+	{[]string{"session.daily_reset"}, func(c *Config) string {
+		at := c.Session.DailyReset
+		if _, err := time.Parse("15:04", at); at == "" || err == nil && len(at) == len("15:04") {
+			return ""
+		}
+		return fmt.Sprintf(`must be a time of day such as "04:00", or empty, not %s`, quote(at))
+	}},
+	within("session.queue_limit", 1, 1_000_000),
+
+	{[]string{"tools.enabled"}, enabledTools},
+	{[]string{"tools.workdir"}, func(c *Config) string {
+		if dir := c.Tools.Workdir; dir != "" && !filepath.IsAbs(dir) {
+			return fmt.Sprintf("must be an absolute path, or empty, not %s", quote(dir))
+		}
+		return ""
+	}},
+	positive("tools.timeout"),
+	within("tools.output_limit", 1, 1<<30),
+
+	notNegative("process.kill_grace"),
+	notNegative("shutdown.drain_timeout"),
+	notNegative("shutdown.notify_timeout"),
+	notNegative("shutdown.interrupt_grace"),
+	notNegative("shutdown.agent_timeout"),
+	notNegative("shutdown.background_timeout"),
+	notNegative("shutdown.store_timeout"),
+	{[]string{"shutdown.supervisor_budget"}, func(c *Config) string {
+		budget := c.Shutdown.SupervisorBudget
+		if d, ok := parseDuration(budget); budget == auto || ok && d.Duration > 0 {
+			return ""
+		}
+		return fmt.Sprintf(`must be "auto", or a duration over 0 such as "90s", not %s`, quote(budget))
+	}},
+
+	{[]string{"adapters.api.listen"}, func(c *Config) string {
+		if _, ok := listenHost(c.Adapters.API.Listen); !ok {
+			return fmt.Sprintf(`must be host:port such as "127.0.0.1:8642", not %s`, quote(c.Adapters.API.Listen))
+		}
+		return ""
+	}},
+	{[]string{"adapters.api.listen", "adapters.api.enabled", "adapters.api.key_env", "adapters.api.key_file"}, func(c *Config) string {
+		api := c.Adapters.API
+		host, _ := listenHost(api.Listen)
+		if !api.Enabled || loopback(host) || api.KeyEnv != "" || api.KeyFile != "" {
+			return ""
+		}
+		return fmt.Sprintf("is %s, which is no loopback address: set adapters.api.key_env to the variable that holds the callers' key, or listen on 127.0.0.1", quote(api.Listen))
+	}},
+	{[]string{"adapters.telegram.token_env", "adapters.telegram.token_file", "adapters.telegram.enabled"}, func(c *Config) string {
+		if t := c.Adapters.Telegram; t.Enabled && t.TokenEnv == "" && t.TokenFile == "" {
+			return "or adapters.telegram.token_file must say where the bot's token is"
+		}
+		return ""
+	}},
+	httpURL("adapters.telegram.base_url"),
+	{[]string{"adapters.telegram.base_url", "adapters.telegram.enabled"}, func(c *Config) string {
+		if t := c.Adapters.Telegram; t.Enabled && t.BaseURL == "" {
+			return "must not be empty"
+		}
+		return ""
+	}},
+	{[]string{"adapters.telegram.allow"}, func(c *Config) string {
+		for _, id := range c.Adapters.Telegram.Allow {
+			if id <= 0 {
+				return fmt.Sprintf("must hold ids of users, which are over 0, not %d", id)
+			}
+		}
+		return ""
+	}},
+
+	oneOf("console.on_hangup", "detach", "stop"),
+	oneOf("console.theme", auto, "dark", "light", "high-contrast", "mono"),
+	oneOf("log.level", "debug", "info", "warn", "error"),
+}
+
+// knownTools are the tools of contract.md, 5.
+var knownTools = []string{"terminal", "process", "delegate"}
+
+// validate checks what the types cannot.
+func (l *Loaded) validate() *Error {
+	for _, k := range keys {
+		if wrong := badText(k, k.field(&l.Config).Interface()); wrong != "" {
+			return l.fault(k.name+" "+wrong, k.name)
+		}
+	}
+	for _, r := range rules {
+		if wrong := r.wrong(&l.Config); wrong != "" {
+			return l.fault(r.keys[0]+" "+wrong, r.keys...)
+		}
+	}
+	return nil
+}
+
+// badText says what is wrong with any text: control characters in it, or a secret where the name of a variable belongs.
+// The text is not repeated.
+func badText(k key, v any) string {
+	texts, _ := v.([]string)
+	if s, ok := v.(string); ok {
+		texts = []string{s}
+	}
+	for _, s := range texts {
+		switch {
+		case strings.ContainsFunc(s, unicode.IsControl):
+			return "must not contain control characters"
+		case strings.HasSuffix(k.name, "_env") && s != "" && !variableName(s):
+			return "must be the name of an environment variable, such as MY_KEY; the secret itself goes into that variable"
+		}
+	}
+	return ""
+}
+
+// variableName reports whether s is a name as POSIX has it (Base Definitions, 8.1).
+func variableName(s string) bool {
+	for i, r := range s {
+		digit := r >= '0' && r <= '9'
+		if r != '_' && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z') && (!digit || i == 0) {
+			return false
+		}
+	}
+	return s != ""
+}
+
+func oneOf(name string, allowed ...string) rule {
+	k := keyByName[name]
+	return rule{[]string{name}, func(c *Config) string {
+		got := k.field(c).String()
+		if slices.Contains(allowed, got) {
+			return ""
+		}
+		quoted := make([]string, len(allowed))
+		for i, a := range allowed {
+			quoted[i] = strconv.Quote(a)
+		}
+		return fmt.Sprintf("must be %s, not %s", english.WordSeries(quoted, "or"), quote(got))
+	}}
+}
+
+func needs(name string, value func(*Config) string) rule {
+	return rule{[]string{name, "model.provider"}, func(c *Config) string {
+		if c.Model.Provider == "openai" && value(c) == "" {
+			return `must be set: model.provider "openai" needs it`
+		}
+		return ""
+	}}
+}
+
+func within(name string, low, high int64) rule {
+	k := keyByName[name]
+	return rule{[]string{name}, func(c *Config) string {
+		field := k.field(c)
+		show := func(n int64) string { return strconv.FormatInt(n, 10) }
+		if _, size := field.Interface().(Size); size {
+			show = func(n int64) string { return Size(n).String() }
+		}
+		switch n := field.Int(); {
+		case n < low:
+			return fmt.Sprintf("must be at least %s, not %s", show(low), show(n))
+		case n > high:
+			return fmt.Sprintf("must be at most %s, not %s", show(high), show(n))
+		}
+		return ""
+	}}
+}
+
+func notNegative(name string) rule {
+	return durationRule(name, "must not be negative", func(d time.Duration) bool { return d >= 0 })
+}
+
+func positive(name string) rule {
+	return durationRule(name, "must be over 0", func(d time.Duration) bool { return d > 0 })
+}
+
+func durationRule(name, message string, ok func(time.Duration) bool) rule {
+	k := keyByName[name]
+	return rule{[]string{name}, func(c *Config) string {
+		d := k.field(c).Interface().(Duration)
+		if ok(d.Duration) {
+			return ""
+		}
+		return fmt.Sprintf("%s, not %q", message, d)
+	}}
+}
+
+// httpURL wants an HTTP address, or nothing. One with a user is refused: secrets are never written in the file.
+func httpURL(name string) rule {
+	k := keyByName[name]
+	return rule{[]string{name}, func(c *Config) string {
+		text := k.field(c).String()
+		u, err := url.Parse(text)
+		switch {
+		case text == "":
+			return ""
+		case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
+			return "must be an address that begins with http:// or https://, not " + quote(text)
+		case u.User != nil:
+			return "must not carry a user or a password; secrets are never written in the file"
+		}
+		return ""
+	}}
+}
+
+func enabledTools(c *Config) string {
+	for i, name := range c.Tools.Enabled {
+		switch {
+		case !slices.Contains(knownTools, name):
+			return fmt.Sprintf("may hold %s, not %s", english.WordSeries(knownTools, "and"), quote(name))
+		case slices.Contains(c.Tools.Enabled[:i], name):
+			return fmt.Sprintf("holds %s twice", quote(name))
+		}
+	}
+	return ""
+}
+
+// listenHost is the host of host:port; ok is false for anything else. Port 0 picks one.
+func listenHost(address string) (host string, ok bool) {
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return "", false
+	}
+	_, err = strconv.ParseUint(port, 10, 16)
+	return host, err == nil
+}
+
+// loopback reports whether a listener on host is out of reach of other machines. A name other than localhost is not
+// looked up: it may resolve to anything later.
+func loopback(host string) bool {
+	if strings.EqualFold(host, "localhost") {
+		return true
+	}
+	ip, err := netip.ParseAddr(host)
+	return err == nil && ip.Unmap().IsLoopback()
+}
