@@ -1,0 +1,46 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"time"
+)
+
+// Audit is what one request asked for, who asked, and what became of it.
+type Audit struct {
+	ID     string // the request's
+	At     time.Time
+	Verb   string
+	Target string
+	// Via, UID, PID, TTY and User are who asked: see ops.Actor.
+	Via    string
+	UID    int
+	PID    int
+	TTY    string
+	User   string
+	Reason string
+	State  string
+	Detail string
+}
+
+const auditColumns = `id, at, verb, target, via, uid, pid, tty, user, reason, state, detail`
+
+// PutAudit writes a request's row; a second one with the same ID updates its state and detail, and nothing else: who
+// asked for what does not change.
+func (s *Store) PutAudit(ctx context.Context, a Audit) error {
+	return s.write(ctx, "write audit of "+a.ID, func(t *tx) error {
+		_, err := t.exec(`INSERT INTO audit (`+auditColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+			ON CONFLICT (id) DO UPDATE SET state = excluded.state, detail = excluded.detail`,
+			a.ID, stamp(a.At), a.Verb, a.Target, a.Via, a.UID, a.PID, a.TTY, a.User, a.Reason, a.State, a.Detail)
+		return err
+	})
+}
+
+// AuditRows are the newest rows, newest first. limit is bounded as ops.Query.Limit is.
+func (s *Store) AuditRows(ctx context.Context, limit int) ([]Audit, error) {
+	return collect(ctx, s, "read audit", `SELECT `+auditColumns+` FROM audit ORDER BY seq DESC LIMIT ?`, []any{bounded(limit)},
+		func(rows *sql.Rows) (a Audit, err error) {
+			err = rows.Scan(&a.ID, (*stamp)(&a.At), &a.Verb, &a.Target, &a.Via, &a.UID, &a.PID, &a.TTY, &a.User, &a.Reason, &a.State, &a.Detail)
+			return a, err
+		})
+}

@@ -1,0 +1,113 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+
+	"modernc.org/sqlite"
+)
+
+// Sizes of the connections. The whole gateway idles under 40 MB, so the page caches are small: what is read often is
+// kept in the gateway's own tables, and the kernel caches the rest.
+const (
+	readConns     = 4
+	readCacheKiB  = 512
+	writeCacheKiB = 1024
+	// busyMS is how long a statement waits for another process's lock. Only the gateway opens the database, so a lock
+	// is somebody's mistake, and saying so beats waiting.
+	busyMS = 1000
+	// walLimit is the size in bytes to which SQLite truncates the -wal when it starts it afresh, after a reader of
+	// another process made it grow.
+	walLimit = 16 << 20
+)
+
+// dataSource is the driver's name for path. mode is SQLite's: rwc or ro (https://www.sqlite.org/uri.html).
+func dataSource(path, mode string, pragmas ...string) string {
+	q := url.Values{"mode": {mode}, "_pragma": pragmas}
+	return "file:" + (&url.URL{Path: path}).EscapedPath() + "?" + q.Encode()
+}
+
+// writer is the one connection that writes. Only the writer's goroutine uses it once it is open.
+type writer struct {
+	db   *sql.DB
+	conn *sql.Conn
+	tx   tx
+}
+
+func openWriter(ctx context.Context, path string) (*writer, error) {
+	// The second line behind the rule of the package comment: with locks that belong to the open file and not to the
+	// process, a stray open and close of the database keeps SQLite's lock on it. The error says that the platform has
+	// none, or that a database was opened before; POSIX locks it is then.
+	_, _ = sqlite.OFDLocking(true)
+
+	db, err := sql.Open("sqlite", dataSource(path, "rwc", fmt.Sprintf("busy_timeout(%d)", busyMS)))
+	if err != nil {
+		return nil, err
+	}
+	db.SetMaxOpenConns(1)
+	w := &writer{db: db}
+	if err := w.open(ctx, path); err != nil {
+		return nil, errors.Join(err, w.close())
+	}
+	return w, nil
+}
+
+func (w *writer) open(ctx context.Context, path string) (err error) {
+	if w.conn, err = w.db.Conn(ctx); err != nil {
+		return err
+	}
+	// SQLite gives -wal and -shm the mode of the database, whatever the umask.
+	for _, name := range []string{path, path + "-wal", path + "-shm"} {
+		if err := os.Chmod(name, 0o600); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	var mode string
+	if err := w.conn.QueryRowContext(ctx, "PRAGMA journal_mode = WAL").Scan(&mode); err != nil {
+		return err
+	}
+	if mode != "wal" {
+		return fmt.Errorf("this file system allows no write-ahead log (journal mode is %q): put the home on a local disk", mode)
+	}
+	for _, pragma := range []string{
+		"synchronous = FULL",
+		"foreign_keys = ON",
+		"temp_store = MEMORY",
+		fmt.Sprintf("cache_size = -%d", writeCacheKiB),
+		fmt.Sprintf("journal_size_limit = %d", walLimit),
+	} {
+		if _, err := w.conn.ExecContext(ctx, "PRAGMA "+pragma); err != nil {
+			return fmt.Errorf("pragma %s: %w", pragma, err)
+		}
+	}
+	w.tx = tx{conn: w.conn, stmts: map[string]*sql.Stmt{}}
+	return migrate(ctx, w.conn, migrations)
+}
+
+func (w *writer) close() error {
+	var errs []error
+	for _, st := range w.tx.stmts {
+		errs = append(errs, st.Close())
+	}
+	if w.conn != nil {
+		errs = append(errs, w.conn.Close())
+	}
+	return errors.Join(append(errs, w.db.Close())...)
+}
+
+// openReaders makes the pool of read-only connections. They open when they are first needed, and stay.
+func openReaders(path string) (*sql.DB, error) {
+	db, err := sql.Open("sqlite", dataSource(path, "ro",
+		fmt.Sprintf("busy_timeout(%d)", busyMS), fmt.Sprintf("cache_size(-%d)", readCacheKiB)))
+	if err != nil {
+		return nil, err
+	}
+	db.SetMaxOpenConns(readConns)
+	db.SetMaxIdleConns(readConns)
+	return db, nil
+}

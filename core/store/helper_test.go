@@ -1,0 +1,198 @@
+package store
+
+import (
+	"bufio"
+	"context"
+	"database/sql"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// The test binary started again with actAs set is another process that does something with the database in actIn.
+const (
+	actAs = "STORE_TEST_ACT_AS"
+	actIn = "STORE_TEST_ACT_IN"
+)
+
+var acts = map[string]func(path string) error{
+	"write until killed": writeUntilKilled,
+	"pin a snapshot": func(path string) error {
+		return foreign(path, "ro", untilReleased, "BEGIN", "SELECT count(*) FROM lives")
+	},
+	"hold the write lock":      func(path string) error { return foreign(path, "rw", untilReleased, "BEGIN IMMEDIATE") },
+	"write one life":           func(path string) error { return foreign(path, "rw", func() {}, foreignLife) },
+	"check integrity":          checkIntegrity,
+	"meet a limit and lift it": meetLimit,
+}
+
+const foreignLife = `INSERT INTO lives (id, pid, start_ticks, boot_id, version, outcome, phase, reason, by) VALUES ('foreign', 1, 1, '', '', '', '', '', '')`
+
+func act(name string) int {
+	if err := acts[name](os.Getenv(actIn)); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return 0
+}
+
+// other is another process. What it prints is read from lines; it ends when its input is closed.
+type other struct {
+	*exec.Cmd
+	lines *bufio.Scanner
+	input io.WriteCloser
+}
+
+// start starts another process that acts on the database in dir.
+func start(t *testing.T, name, dir string) *other {
+	t.Helper()
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), actAs+"="+name, actIn+"="+filepath.Join(dir, "gateway.db"))
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	o := &other{Cmd: cmd, lines: bufio.NewScanner(out), input: in}
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	return o
+}
+
+// line waits for the process to say something.
+func (o *other) line(t *testing.T) string {
+	t.Helper()
+	if !o.lines.Scan() {
+		t.Fatalf("the other process ended without a word: %v", o.Wait())
+	}
+	return o.lines.Text()
+}
+
+// end lets the process go and waits for it.
+func (o *other) end(t *testing.T) {
+	t.Helper()
+	_ = o.input.Close()
+	if err := o.Wait(); err != nil {
+		t.Fatalf("the other process: %v", err)
+	}
+}
+
+// foreign runs statements on one connection, then what comes after them, and closes it.
+func foreign(path, mode string, after func(), statements ...string) error {
+	db, err := sql.Open("sqlite", dataSource(path, mode))
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	db.SetMaxOpenConns(1)
+	for _, st := range statements {
+		if _, err := db.Exec(st); err != nil {
+			return fmt.Errorf("%s: %w", st, err)
+		}
+	}
+	after()
+	return nil
+}
+
+// untilReleased says that the statements were run, and waits until the process's input is closed.
+func untilReleased() {
+	fmt.Println("holding")
+	_, _ = io.Copy(io.Discard, os.Stdin)
+}
+
+func checkIntegrity(path string) error {
+	db, err := sql.Open("sqlite", dataSource(path, "ro"))
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	var word string
+	if err := db.QueryRow("PRAGMA integrity_check").Scan(&word); err != nil {
+		return err
+	}
+	fmt.Println(word)
+	return nil
+}
+
+// writeUntilKilled begins and ends turns in some sessions at once, and prints the number of each once it is acknowledged.
+func writeUntilKilled(path string) error {
+	ctx := context.Background()
+	s, err := Open(ctx, Options{Path: path})
+	if err != nil {
+		return err
+	}
+	var mu sync.Mutex
+	n := 0
+	var wg sync.WaitGroup
+	for g := range 8 {
+		wg.Go(func() {
+			v := session("cli:"+strconv.Itoa(g), fmt.Sprintf("s%d", g))
+			for {
+				mu.Lock()
+				n++
+				id := strconv.Itoa(n)
+				mu.Unlock()
+				turn := Turn{ID: id, SessionID: v.ID, Life: "killed", StartedAt: noon}
+				if err := s.BeginTurn(ctx, v, turn, Message{Role: "user", Content: id}); err != nil {
+					fmt.Fprintln(os.Stderr, err)
+					return
+				}
+				fmt.Println(v.ID, id)
+			}
+		})
+	}
+	wg.Wait()
+	return nil
+}
+
+// meetLimit writes until files may not grow any more, then lifts the limit and writes again.
+func meetLimit(path string) error {
+	ctx := context.Background()
+	signal.Ignore(syscall.SIGXFSZ) // write(2) then returns EFBIG
+	s, err := Open(ctx, Options{Path: path})
+	if err != nil {
+		return err
+	}
+	var was unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_FSIZE, &was); err != nil {
+		return err
+	}
+	if err := unix.Setrlimit(unix.RLIMIT_FSIZE, &unix.Rlimit{Cur: 512 << 10, Max: was.Max}); err != nil {
+		return err
+	}
+	written := 0
+	for {
+		err := s.PutLife(ctx, Life{ID: strconv.Itoa(written), Reason: string(make([]byte, 8<<10))})
+		if err != nil {
+			fmt.Println(err)
+			break
+		}
+		written++
+	}
+	if err := unix.Setrlimit(unix.RLIMIT_FSIZE, &was); err != nil {
+		return err
+	}
+	if err := s.PutLife(ctx, Life{ID: strconv.Itoa(written)}); err != nil {
+		return fmt.Errorf("after the limit was lifted: %w", err)
+	}
+	fmt.Println(written + 1)
+	return s.Close(ctx)
+}

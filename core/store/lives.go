@@ -1,0 +1,90 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"strconv"
+	"time"
+
+	"gatewaytui/core/ops"
+)
+
+// Life is one run of a gateway on this home. The life that runs has OutcomeRunning and no EndedAt; HeartbeatAt says when
+// it was last known to be alive, which is what a crash leaves.
+type Life struct {
+	ID string
+	// PID, StartTicks and BootID together name the process (field notes, B11).
+	PID        int
+	StartTicks uint64
+	BootID     string
+	Version    string
+
+	StartedAt   time.Time
+	EndedAt     time.Time
+	HeartbeatAt time.Time
+	Outcome     ops.Outcome
+	// Phase is the shutdown phase in which a cut-short life ended.
+	Phase  string
+	Reason string
+	By     string
+}
+
+const lifeColumns = `id, pid, start_ticks, boot_id, version, started_at, ended_at, heartbeat_at, outcome, phase, reason, by`
+
+// PutLife writes a life, whole: a life with the same id is overwritten and keeps its place.
+func (s *Store) PutLife(ctx context.Context, l Life) error {
+	return s.write(ctx, "write life "+l.ID, func(t *tx) error {
+		_, err := t.exec(`INSERT INTO lives (`+lifeColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+			ON CONFLICT (id) DO UPDATE SET pid = excluded.pid, start_ticks = excluded.start_ticks, boot_id = excluded.boot_id,
+				version = excluded.version, started_at = excluded.started_at, ended_at = excluded.ended_at,
+				heartbeat_at = excluded.heartbeat_at, outcome = excluded.outcome, phase = excluded.phase,
+				reason = excluded.reason, by = excluded.by`,
+			l.ID, l.PID, int64(l.StartTicks), l.BootID, l.Version, stamp(l.StartedAt), stamp(l.EndedAt), stamp(l.HeartbeatAt),
+			string(l.Outcome), l.Phase, l.Reason, l.By)
+		return err
+	})
+}
+
+// LastLife is the life that began last; false if there was none on this home.
+func (s *Store) LastLife(ctx context.Context) (Life, bool, error) {
+	return first(ctx, s, "read the last life", `SELECT `+lifeColumns+` FROM lives ORDER BY seq DESC LIMIT 1`, nil,
+		func(rows *sql.Rows) (Life, error) { return scanLife(rows) })
+}
+
+// Lives are the lives that began before the one that cursor stands for, newest first. An empty cursor begins with the
+// newest; next is the cursor of the page after this one, empty on the last. A cursor that Lives did not return is an
+// *ops.Error with CodeInvalid. limit is bounded as ops.Query.Limit is.
+func (s *Store) Lives(ctx context.Context, limit int, cursor string) (lives []Life, next string, err error) {
+	before := int64(1<<63 - 1)
+	if cursor != "" {
+		if before, err = strconv.ParseInt(cursor, 10, 64); err != nil {
+			return nil, "", &ops.Error{Code: ops.CodeInvalid, Message: fmt.Sprintf("unknown cursor %.20q", cursor), Hint: "begin with the first page"}
+		}
+	}
+	limit = bounded(limit)
+	var seqs []int64
+	lives, err = collect(ctx, s, "read lives",
+		`SELECT `+lifeColumns+`, seq FROM lives WHERE seq < ? ORDER BY seq DESC LIMIT ?`, []any{before, limit + 1},
+		func(rows *sql.Rows) (Life, error) {
+			var seq int64
+			l, err := scanLife(rows, &seq)
+			seqs = append(seqs, seq)
+			return l, err
+		})
+	if len(lives) > limit { // one more than asked for: there is a next page
+		lives, next = lives[:limit], strconv.FormatInt(seqs[limit-1], 10)
+	}
+	return lives, next, err
+}
+
+func scanLife(rows *sql.Rows, more ...any) (l Life, err error) {
+	var ticks int64
+	dest := []any{
+		&l.ID, &l.PID, &ticks, &l.BootID, &l.Version, (*stamp)(&l.StartedAt), (*stamp)(&l.EndedAt),
+		(*stamp)(&l.HeartbeatAt), &l.Outcome, &l.Phase, &l.Reason, &l.By,
+	}
+	err = rows.Scan(append(dest, more...)...)
+	l.StartTicks = uint64(ticks)
+	return l, err
+}

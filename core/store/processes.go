@@ -1,0 +1,55 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"time"
+)
+
+// Process is one row of the process journal: a subprocess tree that a life started, named by its leader. Life, PID and
+// StartTicks are its name.
+type Process struct {
+	Life       string
+	PID        int
+	StartTicks uint64 // /proc/PID/stat, field 22
+	BootID     string
+	Session    string
+	Command    string
+	Policy     string
+	StartedAt  time.Time
+	// EndedAt is zero while the tree may live; How says what ended it.
+	EndedAt time.Time
+	How     string
+}
+
+// PutProcess writes a row of the journal; the row of the same name is overwritten.
+func (s *Store) PutProcess(ctx context.Context, p Process) error {
+	return s.write(ctx, "write process", func(t *tx) error {
+		_, err := t.exec(`INSERT OR REPLACE INTO processes (life, pid, start_ticks, boot_id, session, command, policy, started_at, ended_at, how)
+			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+			p.Life, p.PID, int64(p.StartTicks), p.BootID, p.Session, p.Command, p.Policy, stamp(p.StartedAt), stamp(p.EndedAt), p.How)
+		return err
+	})
+}
+
+// EndProcess notes that a tree is gone, and what ended it. A row that has ended stays as it was; one that was never
+// written is no error.
+func (s *Store) EndProcess(ctx context.Context, life string, pid int, startTicks uint64, at time.Time, how string) error {
+	return s.write(ctx, "end process", func(t *tx) error {
+		_, err := t.exec(`UPDATE processes SET ended_at = ?, how = ? WHERE life = ? AND pid = ? AND start_ticks = ? AND ended_at IS NULL`,
+			stamp(at), how, life, pid, int64(startTicks))
+		return err
+	})
+}
+
+// LiveProcesses are the rows without an end, of every life, oldest first: what may still live.
+func (s *Store) LiveProcesses(ctx context.Context) ([]Process, error) {
+	return collect(ctx, s, "read live processes", `SELECT life, pid, start_ticks, boot_id, session, command, policy, started_at
+		FROM processes WHERE ended_at IS NULL ORDER BY started_at`, nil,
+		func(rows *sql.Rows) (p Process, err error) {
+			var ticks int64
+			err = rows.Scan(&p.Life, &p.PID, &ticks, &p.BootID, &p.Session, &p.Command, &p.Policy, (*stamp)(&p.StartedAt))
+			p.StartTicks = uint64(ticks)
+			return p, err
+		})
+}

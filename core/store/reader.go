@@ -1,0 +1,95 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+
+	"gatewaytui/core/ops"
+)
+
+// read runs a query on one of the read-only connections and calls each for every row. It sees what was committed before
+// it began. It ends when ctx ends or the store closes; a query that computes is interrupted.
+func (s *Store) read(ctx context.Context, what, query string, args []any, each func(*sql.Rows) error) error {
+	if err := s.enter(); err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	defer s.calls.Done()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(s.reading, func() { cancel(context.Cause(s.reading)) })()
+
+	err := s.rows(ctx, query, args, each)
+	if err != nil && ctx.Err() != nil {
+		err = context.Cause(ctx) // SQLite says only "interrupted"
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	return nil
+}
+
+func (s *Store) rows(ctx context.Context, query string, args []any, each func(*sql.Rows) error) error {
+	st, err := s.query(ctx, query)
+	if err != nil {
+		return err
+	}
+	rows, err := st.QueryContext(ctx, args...)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		if err := each(rows); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
+// query returns the statement for query, prepared once per connection. The queries are constants of this package.
+func (s *Store) query(ctx context.Context, query string) (*sql.Stmt, error) {
+	if st, ok := s.queries.Load(query); ok {
+		return st.(*sql.Stmt), nil
+	}
+	st, err := s.readers.PrepareContext(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	if other, taken := s.queries.LoadOrStore(query, st); taken {
+		_ = st.Close() // two callers prepared it at once
+		return other.(*sql.Stmt), nil
+	}
+	return st, nil
+}
+
+// collect reads all rows of a query.
+func collect[T any](ctx context.Context, s *Store, what, query string, args []any, scan func(*sql.Rows) (T, error)) ([]T, error) {
+	var out []T
+	err := s.read(ctx, what, query, args, func(rows *sql.Rows) error {
+		v, err := scan(rows)
+		out = append(out, v)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// first reads the first row of a query and reports whether there was one.
+func first[T any](ctx context.Context, s *Store, what, query string, args []any, scan func(*sql.Rows) (T, error)) (v T, found bool, err error) {
+	all, err := collect(ctx, s, what, query, args, scan)
+	if len(all) == 0 {
+		return v, false, err
+	}
+	return all[0], true, nil
+}
+
+// bounded is how many rows a list returns for the caller's limit, by the rule of ops.Query.
+func bounded(limit int) int {
+	if limit <= 0 {
+		return ops.DefaultLimit
+	}
+	return min(limit, ops.MaxLimit)
+}

@@ -1,0 +1,139 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+
+	"gatewaytui/core/ops"
+)
+
+// Session is one incarnation of a key: a reset ends it and makes a new one with another ID. A key has at most one session
+// that has not ended, its current one.
+type Session struct {
+	Key      string
+	ID       string
+	Platform string
+	User     string
+	// Target is the platform's address of the chat.
+	Target string
+	// State is what the session is while no turn runs: idle, interrupted or suspended.
+	State          ops.SessionState
+	CreatedAt      time.Time
+	LastActivityAt time.Time
+	// EndedAt is zero, and EndReason empty, for the current session of its key.
+	EndedAt   time.Time
+	EndReason string
+	// TokensIn and TokensOut are the sums over the session's turns. What people are told is read from here (H6).
+	TokensIn  int64
+	TokensOut int64
+}
+
+const sessionColumns = `id, key, platform, user, target, state, created_at, last_activity_at, ended_at, end_reason, tokens_in, tokens_out`
+
+// PutSession writes a session. One that is there already keeps its key and whether it has ended: only EndSession,
+// ReplaceSession and ReopenSession change that. The error is ErrNotCurrent if the key has another current session.
+func (s *Store) PutSession(ctx context.Context, v Session) error {
+	return s.write(ctx, "write session "+v.ID, func(t *tx) error { return t.putSession(v) })
+}
+
+// EndSession ends a session and interrupts its running turn, whose late writes are refused from then on. A session that
+// has ended stays as it was; one that was never written is no error.
+func (s *Store) EndSession(ctx context.Context, id string, at time.Time, reason string) error {
+	return s.write(ctx, "end session "+id, func(t *tx) error { return t.endSession(id, at, reason) })
+}
+
+// ReplaceSession does EndSession(oldID) and PutSession(v) in one transaction.
+func (s *Store) ReplaceSession(ctx context.Context, oldID string, at time.Time, reason string, v Session) error {
+	return s.write(ctx, "replace session "+oldID, func(t *tx) error {
+		if err := t.endSession(oldID, at, reason); err != nil {
+			return err
+		}
+		return t.putSession(v)
+	})
+}
+
+// ReopenSession does EndSession(currentID) and makes the ended session oldID the current one of its key again, idle and
+// active at at. It returns that session. The error is ErrNotCurrent if oldID is no ended session, or if its key has a
+// current session other than currentID.
+func (s *Store) ReopenSession(ctx context.Context, currentID, oldID string, at time.Time) (Session, error) {
+	return result(ctx, s, "reopen session "+oldID, func(t *tx) (v Session, err error) {
+		if err := t.endSession(currentID, at, "resumed "+oldID); err != nil {
+			return v, err
+		}
+		found, err := t.found(`UPDATE sessions SET ended_at = NULL, end_reason = '', state = 'idle', last_activity_at = ?
+			WHERE id = ? AND ended_at IS NOT NULL RETURNING `+sessionColumns, []any{stamp(at), oldID}, sessionFields(&v)...)
+		if err == nil && !found {
+			return v, ErrNotCurrent
+		}
+		return v, asNotCurrent(err)
+	})
+}
+
+// Sessions calls each for every current session, by last activity, newest first. Rows are read while each runs, so it
+// must not wait for anything; its error ends the reading and is returned.
+func (s *Store) Sessions(ctx context.Context, each func(Session) error) error {
+	return s.read(ctx, "read sessions",
+		`SELECT `+sessionColumns+` FROM sessions WHERE ended_at IS NULL ORDER BY last_activity_at DESC`, nil,
+		func(rows *sql.Rows) error {
+			v, err := scanSession(rows)
+			if err != nil {
+				return err
+			}
+			return each(v)
+		})
+}
+
+// EndedSessions are the sessions of a key that have ended, the one that ended last first. limit is bounded as
+// ops.Query.Limit is.
+func (s *Store) EndedSessions(ctx context.Context, key string, limit int) ([]Session, error) {
+	return collect(ctx, s, "read ended sessions", `SELECT `+sessionColumns+` FROM sessions
+		WHERE key = ? AND ended_at IS NOT NULL ORDER BY ended_at DESC, id DESC LIMIT ?`, []any{key, bounded(limit)}, scanSession)
+}
+
+func (t *tx) putSession(v Session) error {
+	_, err := t.exec(`INSERT INTO sessions (`+sessionColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+		ON CONFLICT (id) DO UPDATE SET platform = excluded.platform, user = excluded.user, target = excluded.target,
+			state = excluded.state, last_activity_at = excluded.last_activity_at,
+			tokens_in = excluded.tokens_in, tokens_out = excluded.tokens_out`,
+		v.ID, v.Key, v.Platform, v.User, v.Target, string(v.State), stamp(v.CreatedAt), stamp(v.LastActivityAt),
+		stamp(v.EndedAt), v.EndReason, v.TokensIn, v.TokensOut)
+	return asNotCurrent(err)
+}
+
+func (t *tx) endSession(id string, at time.Time, reason string) error {
+	if at.IsZero() {
+		return errors.New("a session cannot end at no time")
+	}
+	if _, err := t.exec(`UPDATE turns SET state = 'interrupted', ended_at = ?, reason = ? WHERE session_id = ? AND state = 'running'`,
+		stamp(at), reason, id); err != nil {
+		return err
+	}
+	_, err := t.exec(`UPDATE sessions SET ended_at = ?, end_reason = ? WHERE id = ? AND ended_at IS NULL`, stamp(at), reason, id)
+	return err
+}
+
+// asNotCurrent names the failure of the index sessions_current: a second current session of one key.
+func asNotCurrent(err error) error {
+	if e, ok := errors.AsType[*sqlite.Error](err); ok && e.Code() == sqlite3.SQLITE_CONSTRAINT_UNIQUE {
+		return fmt.Errorf("%w: %w", ErrNotCurrent, err)
+	}
+	return err
+}
+
+func sessionFields(v *Session) []any {
+	return []any{
+		&v.ID, &v.Key, &v.Platform, &v.User, &v.Target, (*string)(&v.State), (*stamp)(&v.CreatedAt),
+		(*stamp)(&v.LastActivityAt), (*stamp)(&v.EndedAt), &v.EndReason, &v.TokensIn, &v.TokensOut,
+	}
+}
+
+func scanSession(rows *sql.Rows) (v Session, err error) {
+	err = rows.Scan(sessionFields(&v)...)
+	return v, err
+}

@@ -1,0 +1,193 @@
+// Package store is the gateway's memory on disk: one SQLite database, one writer, a few readers.
+//
+// What it promises:
+//
+//   - A call that writes returns nil only when its rows are on the disk (WAL, synchronous=FULL). Calls that wait at the
+//     same time share one commit, and one that fails takes none of the others with it.
+//   - What cannot be written is said truthfully, and nothing has to be done once the cause is gone: a full disk or an
+//     I/O error fails the calls that meet it, and the next call tries again (field notes, F5, F6).
+//   - Rows that go somewhere else than into the file at Options.Path are never acknowledged (F1): see ErrDisplaced.
+//   - Close is bounded by its context, whatever other processes do with the file (F3), and leaves the next life a
+//     database that it can write at once (S17).
+//   - The number of descriptors does not depend on the number of calls (F4).
+//
+// One rule holds for the whole program: while a Store is open nobody opens the database, its -wal or its -shm by path,
+// not even to read. Closing such a descriptor drops the POSIX locks that SQLite holds on the file (fcntl(2)), and
+// committed rows are lost (field notes, 4.1). Sizes come from os.Stat.
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// The errors that a caller decides on. Everything else is SQLite's own word, wrapped.
+var (
+	// ErrClosed answers calls that came after Close, or that Close could not wait for.
+	ErrClosed = errors.New("the store is closed")
+	// ErrStaleTurn refuses a write of a turn that no longer runs: it was interrupted, or its session was reset.
+	ErrStaleTurn = errors.New("the turn no longer runs")
+	// ErrNotCurrent refuses a write to a session that is not, or cannot be, the current one of its key.
+	ErrNotCurrent = errors.New("the session is not the current one of its key")
+	// ErrDisplaced says that the file at the store's path, or its -wal, is no longer the one that SQLite holds: what is
+	// committed would be seen by nobody. The store refuses to write until the gateway is started again.
+	ErrDisplaced = errors.New("the database file was replaced or deleted under the running gateway; start the gateway again")
+	// ErrNewer says that a newer gateway has changed the database's schema.
+	ErrNewer = errors.New("the database was written by a newer gateway; use that version or a newer one")
+)
+
+// Options say where the store is.
+type Options struct {
+	// Path is the database file. Its directory exists and is private; the file is made if it is not there. Mode 0600
+	// whatever the umask, -wal and -shm included.
+	Path string
+	// Log takes what an operator must know of the store; nil: nothing is logged.
+	Log *slog.Logger
+}
+
+// Store is an open database. All of its methods may be called from any goroutine.
+type Store struct {
+	path     string
+	log      *slog.Logger
+	identity identity
+
+	readers *sql.DB
+	queries sync.Map // query -> *sql.Stmt on readers
+
+	writer    *writer
+	requests  chan *request // unbuffered: a request that nobody took was surely not written
+	quit      chan struct{} // closed when the writer's goroutine is to end
+	displaced atomic.Bool
+	failing   bool // the writer's goroutine alone: the last commit failed
+
+	// reading ends, with ErrClosed as its cause, when Close begins.
+	reading   context.Context
+	stopReads context.CancelCauseFunc
+
+	mu     sync.Mutex
+	closed bool
+	calls  sync.WaitGroup // calls under way; grows only under mu and while not closed
+
+	abandon   chan struct{} // closed when Close waits no longer
+	done      chan struct{} // closed when everything is closed
+	closeErr  error         // set before done is closed
+	giveUp    sync.Once
+	closeOnce sync.Once
+}
+
+// Open opens the database and brings its schema up to date. Only the process that holds the home's lock may call it,
+// and it has one Store at a time.
+func Open(ctx context.Context, o Options) (*Store, error) {
+	path, err := filepath.Abs(o.Path)
+	if err != nil {
+		return nil, fmt.Errorf("open the store at %s: %w", o.Path, err)
+	}
+	s := &Store{
+		path: path, log: o.Log,
+		requests: make(chan *request), quit: make(chan struct{}),
+		abandon: make(chan struct{}), done: make(chan struct{}),
+	}
+	if s.log == nil {
+		s.log = slog.New(slog.DiscardHandler)
+	}
+	s.reading, s.stopReads = context.WithCancelCause(context.Background())
+	if err := s.open(ctx); err != nil {
+		s.stopReads(ErrClosed)
+		return nil, fmt.Errorf("open the store at %s: %w", path, err)
+	}
+	go s.writeLoop() // closeFiles waits for it
+	return s, nil
+}
+
+func (s *Store) open(ctx context.Context) (err error) {
+	if s.writer, err = openWriter(ctx, s.path); err != nil {
+		return err
+	}
+	if s.identity, err = identify(s.path); err != nil {
+		return errors.Join(err, s.writer.close())
+	}
+	if s.readers, err = openReaders(s.path); err != nil {
+		return errors.Join(err, s.writer.close())
+	}
+	return nil
+}
+
+// enter counts a call in; the caller calls s.calls.Done when it is over.
+func (s *Store) enter() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return ErrClosed
+	}
+	s.calls.Add(1)
+	return nil
+}
+
+// Close ends the store: later calls get ErrClosed, reads under way are interrupted, writes that already wait are
+// committed, and the files are closed. It never waits for readers in other processes. When ctx ends first, what still
+// waits gets ErrClosed, Close returns ctx's error, and the rest of the closing goes on by itself: a write that hangs in
+// the kernel cannot be called back.
+//
+// Close may be called more than once and by several goroutines; each waits for the same end.
+func (s *Store) Close(ctx context.Context) error {
+	s.closeOnce.Do(func() {
+		s.mu.Lock()
+		s.closed = true
+		s.mu.Unlock()
+		s.stopReads(ErrClosed)
+		go func() {
+			s.calls.Wait()
+			close(s.quit)
+		}()
+	})
+	select {
+	case <-s.done:
+		return s.closeErr
+	case <-ctx.Done():
+		s.giveUp.Do(func() { close(s.abandon) })
+		return fmt.Errorf("close the store at %s: %w", s.path, context.Cause(ctx))
+	}
+}
+
+// maxQuickWAL is the size in bytes of a -wal up to which the last close may copy it into the database. SQLite keeps the
+// file at about 4 MB by itself; it is larger where another process held a snapshot for long.
+const maxQuickWAL = 8 << 20
+
+// closeFiles closes the connections once nobody uses them.
+//
+// SQLite's last writable connection to close copies the -wal into the database and deletes it, without a bound. It skips
+// that while another process has the file open. Where the copy would be long, a read-only connection is made the last
+// one, which may not do it: the next life finds the -wal and goes on with it.
+func (s *Store) closeFiles() error {
+	if fi, err := os.Stat(s.path + "-wal"); err == nil && fi.Size() > maxQuickWAL {
+		if keep := s.holdOpen(); keep != nil {
+			s.log.Info("store.checkpoint_skipped", "wal_bytes", fi.Size())
+			return errors.Join(s.writer.close(), keep.Close(), s.readers.Close())
+		}
+	}
+	return errors.Join(s.readers.Close(), s.writer.close())
+}
+
+// holdOpen returns a read-only connection that SQLite counts as a user of the file, which it does from the first read
+// on; nil if there is none to be had.
+func (s *Store) holdOpen() *sql.Conn {
+	ctx, cancel := context.WithTimeout(context.Background(), busyMS*time.Millisecond)
+	defer cancel()
+	conn, err := s.readers.Conn(ctx)
+	if err != nil {
+		return nil
+	}
+	var n int
+	if err := conn.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_schema").Scan(&n); err != nil {
+		return nil
+	}
+	return conn
+}

@@ -1,0 +1,147 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"time"
+)
+
+// TurnState is how far a turn has come.
+type TurnState string
+
+// The states of a turn.
+const (
+	TurnRunning     TurnState = "running"
+	TurnDone        TurnState = "done"
+	TurnFailed      TurnState = "failed"
+	TurnInterrupted TurnState = "interrupted"
+)
+
+// Turn is one message being worked on. A running turn belongs to a current session, and a session has one at the most.
+type Turn struct {
+	ID        string
+	SessionID string
+	Life      string
+	StartedAt time.Time
+	EndedAt   time.Time
+	State     TurnState
+	// Reason says why a turn failed or was interrupted.
+	Reason string
+	// TokensIn and TokensOut are this turn's own.
+	TokensIn  int64
+	TokensOut int64
+}
+
+// Message is one message of a transcript, in the terms of the chat-completions protocol.
+type Message struct {
+	Role       string
+	Content    string
+	ToolCalls  json.RawMessage
+	ToolCallID string
+	At         time.Time
+}
+
+// BeginTurn writes the session, the turn as running, and the user's message: what is acknowledged to the user once it
+// returns. A turn of the session that was still running is superseded, and its late writes are refused. The error is
+// ErrNotCurrent if the session has ended, or if its key has another current session.
+func (s *Store) BeginTurn(ctx context.Context, v Session, turn Turn, user Message) error {
+	return s.write(ctx, "begin turn "+turn.ID, func(t *tx) error {
+		if err := t.putSession(v); err != nil {
+			return err
+		}
+		if _, err := t.exec(`UPDATE turns SET state = 'interrupted', ended_at = ?, reason = 'superseded' WHERE session_id = ? AND state = 'running'`,
+			stamp(turn.StartedAt), v.ID); err != nil {
+			return err
+		}
+		n, err := t.exec(`INSERT INTO turns (id, session_id, life, started_at, state, reason, tokens_in, tokens_out)
+			SELECT ?, id, ?, ?, 'running', '', 0, 0 FROM sessions WHERE id = ? AND ended_at IS NULL`,
+			turn.ID, turn.Life, stamp(turn.StartedAt), v.ID)
+		if err != nil {
+			return err
+		}
+		if n == 0 {
+			return ErrNotCurrent
+		}
+		return t.appendMessages(v.ID, turn.ID, []Message{user})
+	})
+}
+
+// AppendMessages adds to the transcript of a running turn. The error is ErrStaleTurn if it no longer runs, and then
+// nothing was written.
+func (s *Store) AppendMessages(ctx context.Context, sessionID, turnID string, msgs []Message) error {
+	return s.write(ctx, "append to turn "+turnID, func(t *tx) error {
+		var one int
+		runs, err := t.found(`SELECT 1 FROM turns WHERE id = ? AND session_id = ? AND state = 'running'`, []any{turnID, sessionID}, &one)
+		if err != nil {
+			return err
+		}
+		if !runs {
+			return ErrStaleTurn
+		}
+		return t.appendMessages(sessionID, turnID, msgs)
+	})
+}
+
+// EndTurn writes the turn's last messages, its end and the session with its counters. turn.State is how it ended. The
+// error is ErrStaleTurn if the turn no longer runs, and then nothing was written.
+func (s *Store) EndTurn(ctx context.Context, v Session, turn Turn, msgs []Message) error {
+	return s.write(ctx, "end turn "+turn.ID, func(t *tx) error {
+		if turn.State == TurnRunning {
+			return fmt.Errorf("a turn cannot end as %s", turn.State)
+		}
+		n, err := t.exec(`UPDATE turns SET state = ?, ended_at = ?, reason = ?, tokens_in = ?, tokens_out = ?
+			WHERE id = ? AND session_id = ? AND state = 'running'`,
+			string(turn.State), stamp(turn.EndedAt), turn.Reason, turn.TokensIn, turn.TokensOut, turn.ID, v.ID)
+		if err != nil {
+			return err
+		}
+		if n == 0 {
+			return ErrStaleTurn
+		}
+		if err := t.appendMessages(v.ID, turn.ID, msgs); err != nil {
+			return err
+		}
+		return t.putSession(v)
+	})
+}
+
+// MarkPossiblyInterrupted records that the gateway began to stop while turns ran. They go on, and may still end as done;
+// it returns how many were marked. It is the first write of a stop.
+func (s *Store) MarkPossiblyInterrupted(ctx context.Context, at time.Time) (int, error) {
+	return result(ctx, s, "mark running turns", func(t *tx) (int, error) {
+		return t.exec(`UPDATE turns SET marked_at = ? WHERE state = 'running'`, stamp(at))
+	})
+}
+
+// InterruptRunning ends every running turn as interrupted, and makes its session interrupted. At boot that is what the
+// last life left behind (D14), so it comes before the first turn of this one. It returns how many turns there were.
+func (s *Store) InterruptRunning(ctx context.Context, reason string, at time.Time) (int, error) {
+	return result(ctx, s, "interrupt running turns", func(t *tx) (int, error) {
+		if _, err := t.exec(`UPDATE sessions SET state = 'interrupted' WHERE id IN (SELECT session_id FROM turns WHERE state = 'running')`); err != nil {
+			return 0, err
+		}
+		return t.exec(`UPDATE turns SET state = 'interrupted', ended_at = ?, reason = ? WHERE state = 'running'`, stamp(at), reason)
+	})
+}
+
+// Transcript is every message of a session, in order, those of interrupted turns included.
+func (s *Store) Transcript(ctx context.Context, sessionID string) ([]Message, error) {
+	return collect(ctx, s, "read transcript of "+sessionID,
+		`SELECT role, content, tool_calls, tool_call_id, at FROM messages WHERE session_id = ? ORDER BY seq`, []any{sessionID},
+		func(rows *sql.Rows) (m Message, err error) {
+			err = rows.Scan(&m.Role, &m.Content, (*object)(&m.ToolCalls), &m.ToolCallID, (*stamp)(&m.At))
+			return m, err
+		})
+}
+
+func (t *tx) appendMessages(sessionID, turnID string, msgs []Message) error {
+	for _, m := range msgs {
+		if _, err := t.exec(`INSERT INTO messages (session_id, turn_id, role, content, tool_calls, tool_call_id, at) VALUES (?, ?, ?, ?, ?, ?, ?)`,
+			sessionID, turnID, m.Role, m.Content, object(m.ToolCalls), m.ToolCallID, stamp(m.At)); err != nil {
+			return err
+		}
+	}
+	return nil
+}

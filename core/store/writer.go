@@ -1,0 +1,223 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+)
+
+// maxBatch is how many requests share a commit at the most: enough that the disk's sync is shared by all who wait, few
+// enough that the first of them does not wait for long.
+const maxBatch = 256
+
+// request is one caller's write. do may run more than once, each time on the state before it, so it sets its results
+// anew and does nothing else that outlives the transaction.
+type request struct {
+	do   func(*tx) error
+	err  error
+	done chan error // buffered: the writer never waits for the caller
+}
+
+// write has do's rows committed and returns when they are durable. If ctx ends while the request still waits, nothing
+// was written. If it ends later the outcome is unknown, and the error says so.
+func (s *Store) write(ctx context.Context, what string, do func(*tx) error) error {
+	if err := s.enter(); err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	defer s.calls.Done()
+	r := &request{do: do, done: make(chan error, 1)}
+	select {
+	case s.requests <- r:
+	case <-ctx.Done():
+		return fmt.Errorf("%s: not written: %w", what, context.Cause(ctx))
+	case <-s.abandon:
+		return fmt.Errorf("%s: not written: %w", what, ErrClosed)
+	}
+	select {
+	case err := <-r.done:
+		if err != nil {
+			return fmt.Errorf("%s: %w", what, err)
+		}
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("%s: unknown whether it was written: %w", what, context.Cause(ctx))
+	case <-s.abandon:
+		return fmt.Errorf("%s: unknown whether it was written: %w", what, ErrClosed)
+	}
+}
+
+// result is write for a request that has something to tell. The result is the caller's only once the writer is done
+// with it, which a caller whose ctx ended does not wait for.
+func result[T any](ctx context.Context, s *Store, what string, do func(*tx) (T, error)) (T, error) {
+	var v, none T
+	err := s.write(ctx, what, func(t *tx) (err error) {
+		v, err = do(t)
+		return err
+	})
+	if err != nil {
+		return none, err
+	}
+	return v, nil
+}
+
+// writeLoop commits requests until the store closes, and closes it then. While one commit waits for the disk the next
+// requests gather: under load they share commits, alone each has its own at once.
+func (s *Store) writeLoop() {
+	defer close(s.done)
+	batch := make([]*request, 0, maxBatch)
+	for {
+		select {
+		case r := <-s.requests:
+			batch = append(batch[:0], r)
+		case <-s.quit:
+			s.closeErr = s.closeFiles()
+			return
+		case <-s.abandon:
+			s.closeErr = s.closeFiles()
+			return
+		}
+	gather:
+		for len(batch) < maxBatch {
+			select {
+			case r := <-s.requests:
+				batch = append(batch, r)
+			default:
+				break gather
+			}
+		}
+		s.commit(batch)
+		clear(batch) // let go of the rows
+	}
+}
+
+// commit writes a batch and tells each caller what became of its request.
+func (s *Store) commit(batch []*request) {
+	err := s.transact(batch)
+	if err != nil && len(batch) > 1 {
+		// Something took the whole transaction down, for instance one request that the disk had no room for. Each gets a
+		// transaction of its own, and so its own answer.
+		for i := range batch {
+			s.finish(batch[i:i+1], s.transact(batch[i:i+1]))
+		}
+		return
+	}
+	s.finish(batch, err)
+}
+
+// finish answers the requests of one transaction, whose outcome was err.
+func (s *Store) finish(batch []*request, err error) {
+	if err == nil {
+		err = s.verify()
+	}
+	s.note(err)
+	for _, r := range batch {
+		if r.err == nil {
+			r.err = err
+		}
+		r.done <- r.err
+	}
+}
+
+// note logs when writing begins to fail and when it works again; in between each caller has the error.
+func (s *Store) note(err error) {
+	switch {
+	case err != nil && !s.failing:
+		s.log.Error("store.write_failed", "path", s.path, "error", err)
+	case err == nil && s.failing:
+		s.log.Info("store.write_resumed", "path", s.path)
+	}
+	s.failing = err != nil
+}
+
+// transact runs the requests in one transaction. A request that fails leaves no trace and has its err set; an error of
+// the transaction itself is returned, and then nothing of the batch was written.
+func (s *Store) transact(batch []*request) (err error) {
+	if s.displaced.Load() {
+		return ErrDisplaced
+	}
+	t := &s.writer.tx
+	if err := t.run("BEGIN IMMEDIATE"); err != nil {
+		return fmt.Errorf("begin in %s: %w", s.path, err)
+	}
+	defer func() {
+		if err != nil {
+			// SQLite may have rolled back by itself; then this has nothing to do, and its error says only that.
+			_ = t.run("ROLLBACK")
+		}
+	}()
+	for _, r := range batch {
+		if err := t.member(r); err != nil {
+			return fmt.Errorf("write %s: %w", s.path, err)
+		}
+	}
+	if err := t.run("COMMIT"); err != nil {
+		return fmt.Errorf("commit to %s: %w", s.path, err)
+	}
+	return nil
+}
+
+// tx is the transaction that is under way on the writer's connection. Its statements run without a context: they are
+// short, and what was begun for several callers is not cancelled by one.
+type tx struct {
+	conn  *sql.Conn
+	stmts map[string]*sql.Stmt // prepared once; the queries are constants of this package
+}
+
+// member runs one request so that its failure is its own. The error is that of the transaction.
+func (t *tx) member(r *request) error {
+	if err := t.run("SAVEPOINT member"); err != nil {
+		return err
+	}
+	if r.err = r.do(t); r.err != nil {
+		// This fails where SQLite ended the whole transaction (SQLITE_FULL, SQLITE_IOERR and others may).
+		if err := t.run("ROLLBACK TO member"); err != nil {
+			return errors.Join(r.err, err)
+		}
+	}
+	return t.run("RELEASE member")
+}
+
+func (t *tx) prepared(query string) (*sql.Stmt, error) {
+	if st := t.stmts[query]; st != nil {
+		return st, nil
+	}
+	st, err := t.conn.PrepareContext(context.Background(), query)
+	if err != nil {
+		return nil, err
+	}
+	t.stmts[query] = st
+	return st, nil
+}
+
+func (t *tx) run(query string) error {
+	_, err := t.exec(query)
+	return err
+}
+
+// exec runs a statement and returns how many rows it changed.
+func (t *tx) exec(query string, args ...any) (int, error) {
+	st, err := t.prepared(query)
+	if err != nil {
+		return 0, err
+	}
+	res, err := st.ExecContext(context.Background(), args...)
+	if err != nil {
+		return 0, err
+	}
+	n, err := res.RowsAffected()
+	return int(n), err
+}
+
+// found reads one row into dest and reports whether there was one.
+func (t *tx) found(query string, args []any, dest ...any) (bool, error) {
+	st, err := t.prepared(query)
+	if err != nil {
+		return false, err
+	}
+	err = st.QueryRowContext(context.Background(), args...).Scan(dest...)
+	if errors.Is(err, sql.ErrNoRows) {
+		return false, nil
+	}
+	return err == nil, err
+}
