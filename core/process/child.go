@@ -1,0 +1,188 @@
+package process
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"syscall"
+	"time"
+
+	"gatewaytui/core/term"
+)
+
+// Bounds of reading on after the leader's end. A command that left somebody on its pipe costs settleQuiet; one whose
+// leftovers go on writing costs settleMost.
+const (
+	settleQuiet = 100 * time.Millisecond
+	settleMost  = 500 * time.Millisecond
+)
+
+// writeWait bounds one Write to a process that does not read.
+const writeWait = 5 * time.Second
+
+// ErrNoInput says that a process was started without Stdin and PTY, or that its input was closed.
+var ErrNoInput = errors.New("the process has no input to write to")
+
+// Exit is how a leader ended.
+type Exit struct {
+	// Code is its exit status; 128 + n if signal n ended it, as shells say.
+	Code int
+	// Signal is the signal that ended it, 0 if none did.
+	Signal syscall.Signal
+	At     time.Time
+}
+
+// Process is a process that we started. Its methods may be called from any goroutine, for ever.
+type Process struct {
+	r       *Registry
+	tree    *tree
+	id      Identity
+	session string
+	policy  Policy
+	started time.Time
+	pty     bool
+
+	out  *output
+	pipe *os.File // closed by read when it ends, or by treeGone
+
+	in     *os.File      // nil: none; a terminal's is pipe
+	inTurn chan struct{} // held by the one who writes; holds one
+
+	drained chan struct{}   // closed when the pipe is at its end
+	exited  chan struct{}   // closed when exit is there
+	exit    Exit            // written before exited is closed
+	noted   <-chan struct{} // closed when the journal was told of the start
+}
+
+// PID is the leader's.
+func (p *Process) PID() int { return p.id.PID }
+
+// Identity is the leader's.
+func (p *Process) Identity() Identity { return p.id }
+
+// Session owns the process.
+func (p *Process) Session() string { return p.session }
+
+// Policy says what ends the process.
+func (p *Process) Policy() Policy { return p.policy }
+
+// StartedAt is when the process was started.
+func (p *Process) StartedAt() time.Time { return p.started }
+
+// Exited returns how the leader ended, and whether it has.
+func (p *Process) Exited() (Exit, bool) {
+	select {
+	case <-p.exited:
+		return p.exit, true
+	default:
+		return Exit{}, false
+	}
+}
+
+// Wait waits for the leader's end, and then a moment for the rest of its output: until the pipe is at its end, or quiet
+// for 100 ms, but 500 ms at the most, whoever still holds it (field notes, C6). What lives on of its tree is left alone:
+// see Kill.
+//
+// ctx's end before the leader's is returned as ctx's error; during the moment after, it only cuts that short.
+func (p *Process) Wait(ctx context.Context) (Exit, error) {
+	select {
+	case <-p.exited:
+	case <-ctx.Done():
+		return Exit{}, ctx.Err()
+	}
+	last := p.exit.At.Add(settleMost)
+	for {
+		now := time.Now()
+		quiet := p.exit.At
+		if at := p.out.lastWrite(); at.After(quiet) {
+			quiet = at
+		}
+		until := quiet.Add(settleQuiet)
+		if !now.Before(until) && p.unread() {
+			until = now.Add(settleQuiet) // the reader is late, not the process
+		}
+		if until.After(last) {
+			until = last
+		}
+		if !now.Before(until) {
+			return p.exit, nil
+		}
+		timer := time.NewTimer(until.Sub(now))
+		select {
+		case <-timer.C:
+			continue
+		case <-p.drained:
+		case <-ctx.Done():
+		}
+		timer.Stop()
+		return p.exit, nil
+	}
+}
+
+// Output is what the process wrote, standard output and error as they came: all of it, or its beginning and its end with
+// a line between them that says how many bytes were left out. It is not cleaned.
+func (p *Process) Output() (text string, truncated bool) { return p.out.text() }
+
+// Log is what was written from byte offset since on, at most limit bytes (0: all that is kept); next is the offset to go
+// on with, missed how many bytes before text are kept no longer.
+func (p *Process) Log(since int64, limit int) (text string, next, missed int64) {
+	return p.out.since(since, limit)
+}
+
+// LastLine is the last line of the output that is not empty, cleaned and masked.
+func (p *Process) LastLine() string {
+	return term.Clean(term.StripSGR(p.r.opts.Redactor.Redact(p.out.lastLine())), lineWidth)
+}
+
+// Write writes b to the process's input or terminal and returns how much of it was taken. It gives up when ctx ends, and
+// after 5 s in any case, if the process does not read.
+func (p *Process) Write(ctx context.Context, b []byte) (int, error) {
+	if p.in == nil {
+		return 0, ErrNoInput
+	}
+	ctx, cancel := context.WithTimeout(ctx, writeWait)
+	defer cancel()
+	select {
+	case p.inTurn <- struct{}{}:
+		defer func() { <-p.inTurn }()
+	case <-ctx.Done():
+		return 0, fmt.Errorf("write to pid %d: wait for the one before: %w", p.id.PID, ctx.Err())
+	}
+	deadline, _ := ctx.Deadline()
+	if err := p.in.SetWriteDeadline(deadline); err != nil {
+		return 0, ErrNoInput
+	}
+	stop := context.AfterFunc(ctx, func() { _ = p.in.SetWriteDeadline(time.Unix(1, 0)) }) // fails if closed: over as well
+	defer stop()
+	n, err := p.in.Write(b)
+	switch {
+	case errors.Is(err, os.ErrClosed) || errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.EIO):
+		return n, ErrNoInput
+	case err != nil:
+		return n, fmt.Errorf("write to pid %d: %w", p.id.PID, err)
+	}
+	return n, nil
+}
+
+// CloseInput ends the process's standard input. A terminal has no end: write the byte 0x04 instead.
+func (p *Process) CloseInput() error {
+	if p.in == nil || p.pty {
+		return ErrNoInput
+	}
+	if err := p.in.Close(); err != nil && !errors.Is(err, os.ErrClosed) {
+		return fmt.Errorf("close input of pid %d: %w", p.id.PID, err)
+	}
+	return nil
+}
+
+// Kill ends the process's tree as KillPID does, also when the leader has ended.
+func (p *Process) Kill(ctx context.Context, grace time.Duration) Report {
+	return p.r.end(ctx, selection{tree: func(t *tree) bool { return t == p.tree }}, grace)
+}
+
+// treeGone is called when nothing of the tree is left: whoever still holds the pipe is none of ours.
+func (p *Process) treeGone() {
+	_ = p.CloseInput()                                      // nobody reads it
+	_ = p.pipe.SetReadDeadline(time.Now().Add(settleQuiet)) // fails when it is at its end already
+}

@@ -1,0 +1,42 @@
+package process
+
+import "fmt"
+
+// Identity names one process for ever: a pid is given out again, a pid with its start is not.
+type Identity struct {
+	PID int
+	// StartTicks is field 22 of /proc/PID/stat, in clock ticks since boot (proc_pid_stat(5)).
+	StartTicks uint64
+	// BootID is /proc/sys/kernel/random/boot_id.
+	BootID string
+}
+
+func (i Identity) String() string {
+	return fmt.Sprintf("pid %d (started at tick %d)", i.PID, i.StartTicks)
+}
+
+// ident is an Identity within this boot.
+type ident struct {
+	pid   int
+	start uint64
+}
+
+func (r *Registry) identity(i ident) Identity {
+	return Identity{PID: i.pid, StartTicks: i.start, BootID: r.self.bootID}
+}
+
+// self is what must never be a target, and where we are.
+type self struct {
+	pid, ppid, pgrp int
+	bootID          string
+}
+
+// untouchable reports whether p is never signalled: ourselves, our group, our parent, pid 1, the kernel's threads.
+func (s self) untouchable(p proc) bool {
+	return p.pid <= 1 || p.pid == s.pid || p.pid == s.ppid || p.pgrp == s.pgrp || p.kernel()
+}
+
+// groupTarget reports whether the group that p leads may be signalled: p leads it, and it is not ours.
+func (s self) groupTarget(p proc) bool {
+	return p.pid > 1 && p.pgrp == p.pid && p.pgrp != s.pgrp && !s.untouchable(p)
+}

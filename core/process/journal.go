@@ -1,0 +1,167 @@
+package process
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+)
+
+// Journal records trees where they survive us, so that the next life can find what this one left.
+type Journal interface {
+	// Started and Ended are called in order, by one goroutine, with a ctx of 2 s.
+	Started(ctx context.Context, e Entry) error
+	// Ended says that nothing of the tree is left. how is EndedByItself or EndedByKill.
+	Ended(ctx context.Context, e Entry, how string) error
+}
+
+// How a tree ended.
+const (
+	EndedByItself = "exited"
+	EndedByKill   = "killed"
+)
+
+// Entry is a tree in the journal.
+type Entry struct {
+	Life       string
+	PID        int
+	StartTicks uint64
+	BootID     string
+	Session    string
+	// Command is as shown: masked, cleaned, shortened.
+	Command   string
+	Policy    Policy
+	StartedAt time.Time
+}
+
+func (r *Registry) entry(t *tree) Entry {
+	return Entry{
+		Life: r.opts.Life, PID: t.leader.pid, StartTicks: t.leader.start, BootID: r.self.bootID, Session: t.session,
+		Command: t.command, Policy: t.policy, StartedAt: t.started,
+	}
+}
+
+const (
+	// journalWait bounds one call of the journal; spawnWait is what a spawn waits for its own.
+	journalWait = 2 * time.Second
+	spawnWait   = time.Second
+	// journalBacklog is how many notes wait for a journal that is slow, before new ones are dropped.
+	journalBacklog = 4096
+)
+
+var errBacklog = errors.New("the journal is too slow: an entry was dropped")
+
+// recorder tells the journal, in order, without anybody waiting for it who must not.
+type recorder struct {
+	journal Journal
+	log     *slog.Logger
+	wake    chan struct{}
+
+	mu    sync.Mutex
+	queue []note
+	err   error
+}
+
+type note struct {
+	entry Entry
+	how   string // empty: started
+	told  chan struct{}
+}
+
+func newRecorder(j Journal, log *slog.Logger) *recorder {
+	return &recorder{journal: j, log: log, wake: make(chan struct{}, 1)}
+}
+
+// started queues e; the channel is closed when the journal was told.
+func (c *recorder) started(e Entry) <-chan struct{} { return c.add(note{entry: e}) }
+
+func (c *recorder) ended(e Entry, how string) { c.add(note{entry: e, how: how}) }
+
+func (c *recorder) add(n note) <-chan struct{} {
+	n.told = make(chan struct{})
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.journal == nil:
+		close(n.told)
+	case len(c.queue) >= journalBacklog:
+		c.err = errBacklog
+		close(n.told)
+	default:
+		c.queue = append(c.queue, n)
+		nudge(c.wake)
+	}
+	return n.told
+}
+
+// wait waits for told as long as a spawn may.
+func (c *recorder) wait(ctx context.Context, told <-chan struct{}) {
+	timer := time.NewTimer(spawnWait)
+	defer timer.Stop()
+	select {
+	case <-told:
+	case <-ctx.Done():
+	case <-timer.C:
+		c.log.Warn("journal is slow", "waited_ms", spawnWait.Milliseconds())
+	}
+}
+
+func (c *recorder) failure() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.err
+}
+
+// run tells the journal until stop is closed, and then the rest of the queue, or as much as the journal takes.
+func (c *recorder) run(stop <-chan struct{}) {
+	stopping := false
+	for {
+		c.mu.Lock()
+		batch := c.queue
+		c.queue = nil
+		c.mu.Unlock()
+		for i, n := range batch {
+			err := c.tell(n)
+			close(n.told)
+			if err != nil && stopping {
+				for _, rest := range batch[i+1:] {
+					close(rest.told)
+				}
+				return
+			}
+		}
+		if stopping && len(batch) == 0 {
+			return
+		}
+		if stopping {
+			continue
+		}
+		select {
+		case <-c.wake:
+		case <-stop:
+			stopping = true
+		}
+	}
+}
+
+func (c *recorder) tell(n note) error {
+	// Not a caller's: what happened is recorded, whoever was cancelled.
+	ctx, cancel := context.WithTimeout(context.Background(), journalWait)
+	defer cancel()
+	what, err := "start", error(nil)
+	if n.how == "" {
+		err = c.journal.Started(ctx, n.entry)
+	} else {
+		what, err = "end", c.journal.Ended(ctx, n.entry, n.how)
+	}
+	if err != nil {
+		err = fmt.Errorf("record %s of pid %d: %w", what, n.entry.PID, err)
+		c.log.Warn("journal refused an entry", "pid", n.entry.PID, "error", err)
+	}
+	c.mu.Lock()
+	c.err = err
+	c.mu.Unlock()
+	return err
+}

@@ -1,0 +1,433 @@
+package process
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Times of a kill.
+const (
+	// verifyWait is how long after KILL it is looked for what is left. With it and its scans a kill costs its grace and
+	// less than 1 s more, which is what the phases reap and sweep allow (contract.md, 3).
+	verifyWait = 750 * time.Millisecond
+	// lateWait takes the place of verifyWait when ctx has ended.
+	lateWait = 50 * time.Millisecond
+	// killRound is how often KILL is sent again, to what was forked meanwhile.
+	killRound = 100 * time.Millisecond
+	// forkWait is what a final sweep waits for forks under way.
+	forkWait = 100 * time.Millisecond
+)
+
+// Survivor is a process that a kill did not end.
+type Survivor struct {
+	Identity
+	// Why is for people.
+	Why string
+}
+
+// Report is what became of a kill.
+type Report struct {
+	// Verified says that a scan after the last signal found nothing of what was to be killed, zombies left out. Only
+	// then is it "killed".
+	Verified bool
+	// Signalled is every process that was sent a signal; Killed those of them that are gone.
+	Signalled, Killed []Identity
+	// Survivors is what is still there.
+	Survivors []Survivor
+	// Escalated is how many needed KILL.
+	Escalated int
+	// TermAt and KillAt are when the first signal of each kind went out; zero: none did.
+	TermAt, KillAt time.Time
+	Took           time.Duration
+	// Problem is why it could not be verified, when it is not for the survivors.
+	Problem error
+}
+
+// Summary says the report in one line for people.
+func (r Report) Summary() string {
+	switch {
+	case r.Verified && len(r.Signalled) == 0:
+		return "nothing was left to kill"
+	case r.Verified:
+		return fmt.Sprintf("%d killed, verified", len(r.Killed))
+	case r.Problem != nil:
+		return fmt.Sprintf("%d signalled, not verified: %v", len(r.Signalled), r.Problem)
+	}
+	const named = 5
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d killed, %d survived:", len(r.Killed), len(r.Survivors))
+	for i, s := range r.Survivors {
+		if i == named {
+			fmt.Fprintf(&b, " and %d more", len(r.Survivors)-named)
+			break
+		}
+		fmt.Fprintf(&b, " %d (%s)", s.PID, s.Why)
+	}
+	return b.String()
+}
+
+// selection is what a kill is after.
+type selection struct {
+	tree func(*tree) bool
+	// all is every descendant of ours, in a tree or not, and every process with our life's marker.
+	all bool
+}
+
+// KillPID ends the tree whose leader is pid, or was: TERM to its groups and to every member, KILL to what is left after
+// grace, then a scan. A grace <= 0 is KILL at once. It fails with ErrNotTracked if there is no such tree; what could not
+// be killed is in the report.
+//
+// Every kill returns as soon as a scan finds nothing left, and grace and 1 s after it began at the latest. When ctx ends
+// before the grace, KILL is sent at once, and the kill returns within about 100 ms; of a ctx with a deadline, the end is
+// kept for KILL and the scan.
+func (r *Registry) KillPID(ctx context.Context, pid int, grace time.Duration) (Report, error) {
+	r.mu.Lock()
+	wanted := r.byPID[pid]
+	r.mu.Unlock()
+	if wanted == nil {
+		return Report{}, fmt.Errorf("kill pid %d: %w", pid, ErrNotTracked)
+	}
+	return r.end(ctx, selection{tree: func(t *tree) bool { return t == wanted }}, grace), nil
+}
+
+// KillSession ends the trees of one session, but those of PolicyGateway, and lets go of the output of those that ended.
+func (r *Registry) KillSession(ctx context.Context, session string, grace time.Duration) Report {
+	report := r.end(ctx, selection{tree: func(t *tree) bool {
+		return session != "" && t.session == session && t.policy != PolicyGateway
+	}}, grace)
+	r.mu.Lock()
+	r.ended = slices.DeleteFunc(r.ended, func(p *Process) bool { return p.session == session })
+	r.mu.Unlock()
+	return report
+}
+
+// KillTurn ends the trees of PolicyTurn of one turn.
+func (r *Registry) KillTurn(ctx context.Context, turn string, grace time.Duration) Report {
+	return r.end(ctx, selection{tree: func(t *tree) bool {
+		return turn != "" && t.turn == turn && t.policy == PolicyTurn
+	}}, grace)
+}
+
+// KillAll ends every tracked tree, everything else that descends from us, however it hides, and every process that
+// carries our life's marker. All at once: it costs what one costs. It may be called again.
+func (r *Registry) KillAll(ctx context.Context, grace time.Duration) Report {
+	return r.end(ctx, selection{tree: func(*tree) bool { return true }, all: true}, grace)
+}
+
+// kill is one kill under way.
+type kill struct {
+	r      *Registry
+	sel    selection
+	report Report
+	known  map[ident]*target
+	groups map[*tree]*target // of trees whose leader was waited for: its group lives on
+	trees  map[*tree]bool    // marked as being killed
+	live   []*target         // at the last look
+	noFDs  bool
+}
+
+func (r *Registry) end(ctx context.Context, sel selection, grace time.Duration) Report {
+	began := time.Now()
+	if !r.settleForks(ctx, sel.all) {
+		return Report{Verified: true} // never opened, or closed: nothing is ours
+	}
+	k := &kill{r: r, sel: sel, known: map[ident]*target{}, groups: map[*tree]*target{}, trees: map[*tree]bool{}}
+	defer k.release()
+	if grace > 0 {
+		until := began.Add(grace)
+		if deadline, ok := ctx.Deadline(); ok {
+			reserve := min(verifyWait, time.Until(deadline)/3)
+			if last := deadline.Add(-reserve); last.Before(until) {
+				until = last
+			}
+		}
+		for {
+			if k.over() {
+				return k.done(began)
+			}
+			if time.Now().After(until) || ctx.Err() != nil {
+				break
+			}
+			k.signal(unix.SIGTERM)
+			if !k.await(ctx, until) {
+				break
+			}
+		}
+	}
+	killed := time.Now()
+	for round := 0; ; round++ {
+		if k.over() {
+			return k.done(began)
+		}
+		wait := verifyWait
+		if ctx.Err() != nil {
+			wait = lateWait
+		}
+		left := time.Until(killed.Add(wait))
+		if round > 0 && left <= 0 {
+			return k.done(began)
+		}
+		k.signal(unix.SIGKILL)
+		// Not ctx: KILL takes a moment, and who looks at once sees survivors that are none.
+		k.await(context.WithoutCancel(ctx), time.Now().Add(min(killRound, max(left, lateWait))))
+	}
+}
+
+// settleForks reports whether the registry is open. Before a final sweep it gives the forks that Refuse came too late
+// for a moment to be entered; of one that hangs, the child is found as a descendant.
+func (r *Registry) settleForks(ctx context.Context, all bool) (open bool) {
+	for until := time.Now().Add(forkWait); ; {
+		r.mu.Lock()
+		open = r.open
+		wait := open && all && r.refused && len(r.forking) > 0
+		r.mu.Unlock()
+		if !wait || time.Now().After(until) || ctx.Err() != nil {
+			return open
+		}
+		timer := time.NewTimer(time.Millisecond)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+		}
+	}
+}
+
+// over looks, and when it finds nothing makes sure: a scan is no snapshot.
+func (k *kill) over() bool {
+	if !k.look() || len(k.live) > 0 {
+		return false
+	}
+	if !k.sel.all || !childless() {
+		if !k.look() || len(k.live) > 0 {
+			return false
+		}
+	}
+	k.report.Verified = true
+	return true
+}
+
+// look finds what is there to be killed now. It returns false if it could not.
+func (k *kill) look() bool {
+	k.r.reap() // so that a leader which ended is one, and its tree can go
+	v := k.r.observe(k.sel.all)
+	k.report.Problem = v.err
+	if v.err != nil {
+		return false
+	}
+	var found []proc
+	k.r.mu.Lock()
+	for _, t := range k.r.trees {
+		if !k.sel.tree(t) {
+			continue
+		}
+		if !k.trees[t] {
+			k.trees[t] = true
+			t.killing++
+		}
+		if k.groups[t] == nil && !t.leading && t.pidfd >= 0 && !k.noFDs {
+			if fd, err := dup(t.pidfd); err == nil {
+				leader := proc{ident: t.leader, pgrp: t.leader.pid, sid: t.leader.pid}
+				k.groups[t] = &target{proc: leader, fd: fd}
+			}
+		}
+	}
+	k.r.mu.Unlock()
+	for t, members := range v.owned {
+		if k.sel.tree(t) {
+			found = append(found, members...)
+		}
+	}
+	if k.sel.all {
+		found = append(found, v.loose...)
+	}
+	k.live = k.live[:0]
+	for _, p := range found {
+		if k.r.self.untouchable(p) {
+			continue
+		}
+		t := k.known[p.ident]
+		if t == nil {
+			if t = k.pin(p); t == nil {
+				continue
+			}
+			k.known[p.ident] = t
+		}
+		t.proc = p // it may have changed its group
+		k.live = append(k.live, t)
+	}
+	return true
+}
+
+// pin makes p a target; nil if it is gone.
+func (k *kill) pin(p proc) *target {
+	if k.noFDs {
+		return &target{proc: p, fd: -1}
+	}
+	t, there, err := openTarget(p)
+	if !there {
+		return nil
+	}
+	if err != nil {
+		// The scans need descriptors more than the targets do.
+		k.noFDs = true
+		k.closeFDs()
+	}
+	return t
+}
+
+// signal sends sig to what the last look found: a group at once where that is possible, the rest one by one. TERM is
+// sent once to each, because programs take a second one for impatience; KILL as often as it takes.
+func (k *kill) signal(sig unix.Signal) {
+	now := time.Now()
+	at := &k.report.TermAt
+	if sig == unix.SIGKILL {
+		at = &k.report.KillAt
+	}
+	if at.IsZero() && len(k.live) > 0 {
+		*at = now
+	}
+	k.r.mu.Lock()
+	var handles []*Process
+	for t := range k.trees {
+		t.killed = true
+		if t.handle != nil {
+			handles = append(handles, t.handle)
+		}
+	}
+	k.r.mu.Unlock()
+	for _, p := range handles {
+		_ = p.CloseInput() // some programs ignore TERM and leave when their input ends
+	}
+
+	reached := map[int]bool{}
+	for _, t := range k.groups {
+		if sig == unix.SIGKILL || !t.termed {
+			t.termed = true
+			reached[t.pgrp] = k.r.send(t, sig, true) == nil
+		}
+	}
+	for _, t := range k.live {
+		if k.r.self.groupTarget(t.proc) && (sig == unix.SIGKILL || !t.termed) {
+			reached[t.pgrp] = k.r.send(t, sig, true) == nil
+		}
+	}
+	for _, t := range k.live {
+		if sig == unix.SIGKILL {
+			t.killed = true
+			t.err = k.r.send(t, sig, false)
+			continue
+		}
+		if t.termed {
+			continue
+		}
+		t.termed = true
+		if !reached[t.pgrp] {
+			t.err = k.r.send(t, sig, false)
+		}
+		if t.state == 'T' {
+			_ = k.r.send(t, unix.SIGCONT, false) // a stopped process acts on TERM only when it goes on
+		}
+	}
+}
+
+// await waits until everything that the last look found has ended; false if it has not by until, or ctx ended.
+func (k *kill) await(ctx context.Context, until time.Time) bool {
+	left := slices.Clone(k.live)
+	for pause := time.Millisecond; ; pause = min(2*pause, 20*time.Millisecond) {
+		ended := gone(left)
+		still := left[:0]
+		for i, t := range left {
+			if !ended[i] {
+				still = append(still, t)
+			}
+		}
+		if left = still; len(left) == 0 {
+			return true
+		}
+		wait := min(pause, time.Until(until))
+		if wait <= 0 {
+			return false
+		}
+		timer := time.NewTimer(wait)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return false
+		}
+	}
+}
+
+// done completes the report from the last look.
+func (k *kill) done(began time.Time) Report {
+	alive := map[ident]bool{}
+	for _, t := range k.live {
+		alive[t.ident] = true
+		k.report.Survivors = append(k.report.Survivors, Survivor{k.r.identity(t.ident), t.why()})
+	}
+	for i, t := range k.known {
+		if !t.termed && !t.killed {
+			continue
+		}
+		if t.killed {
+			k.report.Escalated++
+		}
+		id := k.r.identity(i)
+		k.report.Signalled = append(k.report.Signalled, id)
+		if !alive[i] {
+			k.report.Killed = append(k.report.Killed, id)
+		}
+	}
+	byPID := func(a, b Identity) int { return a.PID - b.PID }
+	slices.SortFunc(k.report.Signalled, byPID)
+	slices.SortFunc(k.report.Killed, byPID)
+	slices.SortFunc(k.report.Survivors, func(a, b Survivor) int { return a.PID - b.PID })
+	k.report.Took = time.Since(began)
+	if !k.report.Verified {
+		k.r.log.Warn("kill left survivors", "survivors", len(k.report.Survivors), "killed", len(k.report.Killed),
+			"detail", k.report.Summary())
+	}
+	return k.report
+}
+
+func (t *target) why() string {
+	switch {
+	case t.err != nil && !errors.Is(t.err, errNoGroup):
+		return t.err.Error()
+	case t.state == 'D':
+		return "in uninterruptible sleep: it ends when the kernel lets go of it"
+	case !t.killed:
+		return "it was there too late to be signalled"
+	}
+	return "still there after KILL"
+}
+
+func (k *kill) release() {
+	k.closeFDs()
+	k.r.mu.Lock()
+	defer k.r.mu.Unlock()
+	for t := range k.trees {
+		t.killing--
+		if !k.report.Verified {
+			t.killed = false // what ends later ended by itself, as far as we know
+		}
+	}
+}
+
+func (k *kill) closeFDs() {
+	for _, t := range k.known {
+		closeFD(t.fd)
+		t.fd = -1
+	}
+	for t, g := range k.groups {
+		closeFD(g.fd)
+		delete(k.groups, t)
+	}
+}

@@ -1,0 +1,128 @@
+package process
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+)
+
+// output keeps the beginning and the end of what a process wrote, and how much is missing in between. It never holds
+// more than limit bytes.
+type output struct {
+	limit int
+
+	mu     sync.Mutex
+	head   []byte // the first limit/2 bytes
+	tail   []byte // the last of what came after; a ring once it is full
+	next   int    // where the ring goes on
+	total  int64  // everything that was written
+	lastAt time.Time
+}
+
+func newOutput(limit int) *output { return &output{limit: limit} }
+
+func (o *output) add(b []byte, at time.Time) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.total += int64(len(b))
+	o.lastAt = at
+	if room := o.limit/2 - len(o.head); room > 0 {
+		n := min(room, len(b))
+		o.head = append(o.head, b[:n]...)
+		b = b[n:]
+	}
+	size := o.limit - o.limit/2
+	if len(b) >= size {
+		o.tail = append(o.tail[:0], b[len(b)-size:]...)
+		o.next = 0
+		return
+	}
+	if room := size - len(o.tail); room > 0 {
+		n := min(room, len(b))
+		o.tail = append(o.tail, b[:n]...)
+		b = b[n:]
+	}
+	for len(b) > 0 {
+		n := copy(o.tail[o.next:], b)
+		b = b[n:]
+		o.next = (o.next + n) % size
+	}
+}
+
+func (o *output) written() int64 {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.total
+}
+
+func (o *output) lastWrite() time.Time {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.lastAt
+}
+
+// end returns the bytes after the head, in order. o.mu is held.
+func (o *output) end() []byte {
+	if len(o.tail) < o.limit-o.limit/2 || o.next == 0 {
+		return o.tail
+	}
+	return append(append(make([]byte, 0, len(o.tail)), o.tail[o.next:]...), o.tail[:o.next]...)
+}
+
+// text is everything that is kept, with a line in the place of what is not.
+func (o *output) text() (s string, truncated bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	end := o.end()
+	dropped := o.total - int64(len(o.head)+len(end))
+	if dropped == 0 {
+		return valid(append(append(make([]byte, 0, len(o.head)+len(end)), o.head...), end...)), false
+	}
+	return fmt.Sprintf("%s\n[%d bytes left out]\n%s", valid(o.head), dropped, valid(end)), true
+}
+
+// since returns what was written from offset on, at most limit bytes of it, the offset to go on with, and how many bytes
+// before the text are lost.
+func (o *output) since(offset int64, limit int) (s string, next, missed int64) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	offset = min(max(offset, 0), o.total)
+	end := o.end()
+	endAt := o.total - int64(len(end))
+	var b []byte
+	switch head := int64(len(o.head)); {
+	case offset < head && endAt == head:
+		b = append(append(b, o.head[offset:]...), end...)
+	case offset < head:
+		b = o.head[offset:]
+	case offset < endAt:
+		missed = endAt - offset
+		offset, b = endAt, end
+	default:
+		b = end[offset-endAt:]
+	}
+	if limit > 0 && len(b) > limit {
+		b = b[:limit]
+	}
+	return valid(b), offset + int64(len(b)), missed
+}
+
+// lastLine is the last line that is not empty, as far as it is in the last kilobyte.
+func (o *output) lastLine() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	const look = 1 << 10
+	end := o.end()
+	if len(end) < look {
+		end = append(append(make([]byte, 0, len(o.head)+len(end)), o.head...), end...)
+	}
+	if len(end) > look {
+		end = end[len(end)-look:]
+	}
+	s := strings.TrimRight(string(end), "\r\n \t")
+	// A carriage return begins a line anew: what a progress bar shows last is what counts.
+	return s[strings.LastIndexAny(s, "\r\n")+1:]
+}
+
+func valid(b []byte) string { return strings.ToValidUTF8(string(b), "\uFFFD") }

@@ -1,0 +1,291 @@
+// Package process is the one registry of subprocesses: the only place in the program that starts one, and the place
+// that ends them all. A test over the whole module holds this.
+//
+// What it promises:
+//
+//   - Everything that descends from a process that it started stays within reach: the program is a child subreaper
+//     (prctl(2)), so that an orphan, whatever it did to its session, group or environment, becomes our child.
+//   - A kill says "verified" only after a scan of /proc, zombies left out, found nothing more of what was to be killed;
+//     otherwise the report names the survivors and why (field notes, C5 and B15).
+//   - A signal goes to a process, never to a number: the identity (pid, start ticks, boot id) is read again behind a
+//     pidfd that pins it (B11). Our own process, our process group, our parent and pid 1 are never a target (B12).
+//   - A command's end is its leader's end. Who else holds its pipe open never holds up a wait (C6).
+//   - Nothing of a child grows our memory: output, environment and command line are read with bounds.
+//   - Zombies are reaped, adopted ones as well, also as pid 1 (C3).
+//
+// The package is for Linux alone: pidfds (5.3) are used where there are some, /proc and the subreaper are required.
+package process
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"gatewaytui/core/ops"
+	"gatewaytui/core/term"
+)
+
+// Names of the environment variables that mark a child and everything that inherits its environment (contract.md, 5).
+const (
+	EnvLife    = "GATEWAYTUI_LIFE"
+	EnvSession = "GATEWAYTUI_SESSION"
+	EnvHomeID  = "GATEWAYTUI_HOME_ID"
+	// EnvSpawn is the number of the spawn within its life: it tells which tree an orphan belongs to.
+	EnvSpawn = "GATEWAYTUI_SPAWN"
+)
+
+// envPrefix begins every variable of the program's own configuration; no child inherits one.
+const envPrefix = "GATEWAYTUI_"
+
+// Containment names how the registry keeps hold of what descends from its children.
+type Containment string
+
+// ContainmentSubreaper is adoption of orphans, an environment marker, a scan of /proc, and a parent-death signal on
+// direct children. It does not outlive the program: a grandchild survives our SIGKILL.
+const ContainmentSubreaper Containment = "subreaper"
+
+// Errors that callers decide on.
+var (
+	// ErrClosing refuses a spawn after Refuse or Close.
+	ErrClosing = errors.New("no new subprocess is started: the gateway is stopping")
+	// ErrNotTracked says that no tracked tree has this pid as its leader.
+	ErrNotTracked = errors.New("no tracked process has this pid")
+	// ErrOpen refuses a second registry in one program: adoption and waiting are properties of the whole program.
+	ErrOpen = errors.New("another registry is open in this program")
+)
+
+// Options of a Registry.
+type Options struct {
+	// Life and HomeID mark the children, and Life is how a marked process is recognised as ours. Required.
+	Life, HomeID string
+	// Journal is where trees are recorded; nil records nothing.
+	Journal Journal
+	// KillGrace is the time from TERM to KILL in Close. Other kills are given theirs.
+	KillGrace time.Duration
+	// Secrets are names of environment variables that no child sees.
+	Secrets []string
+	// OnEvent is told of starts, ends and kills. It is called without locks, from any goroutine, and must not block.
+	OnEvent func(Event)
+	// Redactor masks secrets in what is shown of a process; nil masks what looks like one.
+	Redactor *term.Redactor
+	// Log is required.
+	Log *slog.Logger
+}
+
+// Event is something that happened to a tree.
+type Event struct {
+	// Type is EventProcessStarted, EventProcessExited (the leader ended) or EventProcessKilled (a kill was verified).
+	Type    ops.EventType
+	Process ops.Process
+	// Text says it in one line for people.
+	Text string
+}
+
+// Registry starts, contains, watches and ends subprocesses. Its methods may be called from any goroutine, between Open
+// and Close.
+type Registry struct {
+	opts    Options
+	secrets map[string]bool
+	self    self
+	log     *slog.Logger
+
+	spawns   chan *spawnRequest
+	nudges   chan struct{} // asks for a sweep
+	reapNow  chan struct{} // asks for a reap
+	stopping chan struct{} // closed by Close: the loops end
+	loops    sync.WaitGroup
+	readers  sync.WaitGroup
+
+	journal *recorder
+	peeker  *peeker
+	scanner *scanner
+	// scanMu serialises scans and guards scanner. It is held over reads of /proc/PID/stat, which do not wait for the
+	// process that they describe; what may wait goes through peeker.
+	scanMu sync.Mutex
+	// send delivers a signal; tests of what cannot be killed replace it.
+	send func(t *target, sig unix.Signal, group bool) error
+
+	mu      sync.Mutex // guards what follows; never held over I/O
+	open    bool
+	refused bool
+	closing bool
+	forking map[uint64]bool // spawns that may have a child which is not in trees yet
+	lastID  uint64
+	trees   map[uint64]*tree
+	byPID   map[int]*tree      // the newest tree of each leader's pid
+	owners  map[ident]*tree    // every live member seen by the last scan
+	adopted map[int]struct{}   // direct children that we did not start, at the last scan
+	foreign map[ident]struct{} // descendants from before Open
+	ended   []*Process         // the last endedKept background processes whose trees are gone
+	scans   uint64             // scans begun
+	scanErr error
+	sampled time.Time
+	ticks   map[ident]uint64 // CPU ticks of each member at the last sample
+}
+
+// endedKept is how many ended background processes keep their output for Get.
+const endedKept = 64
+
+// isOpen holds that one registry at a time is open in this program.
+var isOpen atomic.Bool
+
+// New returns a registry that is not open yet. It does no I/O.
+func New(o Options) *Registry {
+	r := &Registry{
+		opts: o, secrets: map[string]bool{}, log: o.Log,
+		spawns: make(chan *spawnRequest), nudges: make(chan struct{}, 1), reapNow: make(chan struct{}, 1),
+		stopping: make(chan struct{}),
+		forking:  map[uint64]bool{},
+		trees:    map[uint64]*tree{}, byPID: map[int]*tree{}, owners: map[ident]*tree{},
+		adopted: map[int]struct{}{}, foreign: map[ident]struct{}{}, ticks: map[ident]uint64{},
+	}
+	for _, name := range o.Secrets {
+		r.secrets[name] = true
+	}
+	r.scanner = newScanner()
+	r.peeker = newPeeker()
+	r.journal = newRecorder(o.Journal, o.Log)
+	r.send = sendSignal
+	return r
+}
+
+// Open makes the program a subreaper and starts the registry's loops. What descends from the program already is left
+// alone for ever. It fails where /proc does not show this program, and with ErrOpen.
+func (r *Registry) Open(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if !isOpen.CompareAndSwap(false, true) {
+		return ErrOpen
+	}
+	if err := r.prepare(); err != nil {
+		isOpen.Store(false)
+		return fmt.Errorf("open process registry: %w", err)
+	}
+	r.mu.Lock()
+	r.open = true
+	r.mu.Unlock()
+	for _, loop := range []func(){
+		r.spawnLoop, r.reapLoop, r.sweepLoop,
+		func() { r.journal.run(r.stopping) }, func() { r.peeker.run(r.stopping) },
+	} {
+		r.loops.Go(loop)
+	}
+	return nil
+}
+
+// prepare reads who we are and takes up the role of a subreaper.
+func (r *Registry) prepare() error {
+	var err error
+	if r.self, err = readSelf(); err != nil {
+		return err
+	}
+	procs, err := r.scanner.scan()
+	if err != nil {
+		return err
+	}
+	for _, p := range descendants(procs, r.self.pid, nil) {
+		r.foreign[p.ident] = struct{}{}
+	}
+	return setSubreaper(true)
+}
+
+// Refuse makes every further Spawn fail with ErrClosing. Kills go on working; one that begins after Refuse returned
+// finds everything that was ever started.
+func (r *Registry) Refuse() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.refused = true
+}
+
+// Close refuses further spawns, ends what is left (KillAll with the KillGrace of the options), and waits for every
+// goroutine of the registry. It returns an error that names the survivors, if any, and one that wraps ctx's when ctx
+// ended first. A second Close does nothing.
+func (r *Registry) Close(ctx context.Context) error {
+	r.mu.Lock()
+	first := r.open && !r.closing
+	r.closing, r.refused = true, true
+	r.mu.Unlock()
+	if !first {
+		return nil
+	}
+	report := r.KillAll(ctx, r.opts.KillGrace)
+	var errs []error
+	if !report.Verified {
+		errs = append(errs, fmt.Errorf("close process registry: %s", report.Summary()))
+	}
+	close(r.stopping)
+	r.closePipes()
+
+	done := make(chan struct{})
+	go func() { // outlives Close only if a loop does, which is then Close's error
+		defer close(done)
+		r.loops.Wait()
+		r.readers.Wait() // what the loops started
+	}()
+	select {
+	case <-done:
+	case <-ctx.Done():
+		return errors.Join(append(errs, fmt.Errorf("close process registry: wait for its goroutines: %w", ctx.Err()))...)
+	}
+	r.mu.Lock()
+	r.open = false
+	r.mu.Unlock()
+	errs = append(errs, setSubreaper(false))
+	isOpen.Store(false)
+	return errors.Join(errs...)
+}
+
+// Containment is the level in force.
+func (r *Registry) Containment() Containment { return ContainmentSubreaper }
+
+// JournalError is why the journal lacks something, nil while it lacks nothing since the last success.
+func (r *Registry) JournalError() error { return r.journal.failure() }
+
+func (r *Registry) emit(typ ops.EventType, row ops.Process, text string) {
+	if r.opts.OnEvent != nil {
+		r.opts.OnEvent(Event{Type: typ, Process: row, Text: text})
+	}
+}
+
+// nudge asks ch's loop to run soon; asking twice is asking once.
+func nudge(ch chan struct{}) {
+	select {
+	case ch <- struct{}{}:
+	default:
+	}
+}
+
+// environ is what a child sees: ours without secrets and configuration, then extra, then the markers, which nothing
+// overrides.
+func (r *Registry) environ(spec Spec, spawn string) []string {
+	own := os.Environ()
+	merged := make(map[string]string, len(own))
+	var order []string
+	for _, kv := range append(own, spec.Env...) {
+		name, value, ok := strings.Cut(kv, "=")
+		if !ok || name == "" || strings.HasPrefix(name, envPrefix) || r.secrets[name] {
+			continue
+		}
+		if _, seen := merged[name]; !seen {
+			order = append(order, name)
+		}
+		merged[name] = value
+	}
+	// First, so that a bounded read of /proc/PID/environ finds them.
+	env := []string{
+		EnvLife + "=" + r.opts.Life, EnvSession + "=" + spec.Session, EnvHomeID + "=" + r.opts.HomeID, EnvSpawn + "=" + spawn,
+	}
+	for _, name := range order {
+		env = append(env, name+"="+merged[name])
+	}
+	return env
+}

@@ -1,0 +1,59 @@
+package process
+
+import (
+	"errors"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// chunks are the buffers that output is read into: a process that is silent holds none.
+var chunks = sync.Pool{New: func() any {
+	b := make([]byte, 32<<10)
+	return &b
+}}
+
+// read takes the output in until the pipe is at its end or treeGone ends it. It goes on after the leader's end: what
+// lives on of the tree is read as well, so that it neither stops nor fills anything.
+func (p *Process) read() {
+	defer close(p.drained)
+	defer p.pipe.Close()
+	conn, err := p.pipe.SyscallConn()
+	if err != nil {
+		return
+	}
+	for {
+		var n int
+		var cause error
+		err := conn.Read(func(fd uintptr) bool {
+			buf := chunks.Get().(*[]byte)
+			defer chunks.Put(buf)
+			n, cause = unix.Read(int(fd), *buf)
+			if n > 0 {
+				p.out.add((*buf)[:n], time.Now())
+			}
+			return !errors.Is(cause, unix.EAGAIN)
+		})
+		if errors.Is(cause, unix.EINTR) {
+			continue
+		}
+		// A terminal that nobody has open any more reads as EIO (pty(7)).
+		if err != nil || cause != nil || n <= 0 {
+			return
+		}
+	}
+}
+
+// unread reports whether the pipe holds something that was not read yet.
+func (p *Process) unread() bool {
+	conn, err := p.pipe.SyscallConn()
+	if err != nil {
+		return false
+	}
+	var n int
+	if cerr := conn.Control(func(fd uintptr) { n, err = unix.IoctlGetInt(int(fd), unix.TIOCINQ) }); cerr != nil {
+		return false // closed: it is at its end
+	}
+	return err == nil && n > 0
+}

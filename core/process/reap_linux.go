@@ -1,0 +1,153 @@
+package process
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"gatewaytui/core/ops"
+)
+
+// reapRetry is how soon the reaper looks again when it had to leave a zombie alone.
+const reapRetry = 200 * time.Millisecond
+
+// reapLoop waits for children as they end: ours for their status, adopted ones so that no zombie stays (C3).
+func (r *Registry) reapLoop() {
+	ended := make(chan os.Signal, 1)
+	signal.Notify(ended, syscall.SIGCHLD)
+	defer signal.Stop(ended)
+	for {
+		var retry <-chan time.Time
+		if !r.reap() {
+			retry = time.After(reapRetry)
+		}
+		select {
+		case <-r.stopping:
+			r.reap()
+			return
+		case <-ended:
+		case <-r.reapNow:
+		case <-retry:
+		}
+	}
+}
+
+// reap collects every zombie that is ours to collect and reports whether it could see past all of them. It never waits
+// for a child that somebody else in the program started: such a one is in our own process group, unless we are pid 1,
+// where everybody's orphans end up and only we start processes. It may be called from any goroutine.
+func (r *Registry) reap() bool {
+	for {
+		pid := nextZombie()
+		if pid == 0 {
+			return true
+		}
+		if !r.collect(pid) {
+			break
+		}
+	}
+	// One that is not ours is first in the kernel's list: ask for each that is known by its pid.
+	r.mu.Lock()
+	pids := make([]int, 0, len(r.trees)+len(r.adopted))
+	for _, t := range r.trees {
+		if t.origin == originSpawned && t.leading {
+			pids = append(pids, t.leader.pid)
+		}
+	}
+	for pid := range r.adopted {
+		pids = append(pids, pid)
+	}
+	r.mu.Unlock()
+	for _, pid := range pids {
+		r.collect(pid)
+	}
+	return false
+}
+
+// collect waits for pid, a child that may have ended, and reports whether it was ours to wait for.
+func (r *Registry) collect(pid int) bool {
+	p, statErr := statOf(pid)
+	var status unix.WaitStatus
+	r.mu.Lock()
+	t := r.byPID[pid]
+	if t == nil || t.origin != originSpawned || !t.leading {
+		t = nil
+		if _, known := r.adopted[pid]; !known && len(r.forking) > 0 {
+			r.mu.Unlock()
+			return false // perhaps ours, about to be entered
+		}
+		_, inherited := r.foreign[p.ident]
+		if statErr != nil || (r.self.pid != 1 && (inherited || p.pgrp == r.self.pgrp)) {
+			r.mu.Unlock()
+			return errors.Is(statErr, unix.ENOENT) || errors.Is(statErr, unix.ESRCH) // somebody collected it
+		}
+	}
+	// Under the lock, so that a pid cannot pass from a child that was collected to one that was not.
+	got, err := unix.Wait4(pid, &status, unix.WNOHANG, nil)
+	if got != pid {
+		r.mu.Unlock()
+		return errors.Is(err, unix.ECHILD) // somebody collected it
+	}
+	delete(r.adopted, pid)
+	if t == nil {
+		r.mu.Unlock()
+		nudge(r.nudges)
+		return true
+	}
+	t.leading, t.leftAt = false, r.scans
+	exit := exitOf(status, time.Now())
+	row := r.row(t, exit.At)
+	r.mu.Unlock()
+
+	t.handle.exit = exit
+	close(t.handle.exited)
+	text := fmt.Sprintf("process %d ended with status %d", pid, exit.Code)
+	if exit.Signal != 0 {
+		text = fmt.Sprintf("process %d ended by signal %d (%v)", pid, int(exit.Signal), exit.Signal)
+	}
+	r.emit(ops.EventProcessExited, row, text)
+	nudge(r.nudges)
+	return true
+}
+
+func exitOf(s unix.WaitStatus, at time.Time) Exit {
+	if s.Signaled() {
+		return Exit{Code: 128 + int(s.Signal()), Signal: s.Signal(), At: at}
+	}
+	return Exit{Code: s.ExitStatus(), At: at}
+}
+
+// nextZombie returns the pid of a child that has ended, without collecting it, or 0.
+func nextZombie() int {
+	pid, _ := peekChild()
+	return pid
+}
+
+// childless reports that we have no child at all, and so, being a subreaper, no descendant.
+func childless() bool {
+	_, err := peekChild()
+	return errors.Is(err, unix.ECHILD)
+}
+
+func peekChild() (int, error) {
+	for {
+		var info unix.Siginfo
+		err := unix.Waitid(unix.P_ALL, 0, &info, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil)
+		if errors.Is(err, unix.EINTR) {
+			continue
+		}
+		if err != nil {
+			return 0, err
+		}
+		// si_pid is the first member of the union behind three ints, which is aligned as a pointer (sigaction(2),
+		// asm-generic/siginfo.h).
+		const size = unsafe.Sizeof(uintptr(0))
+		const at = (3*4 + size - 1) / size * size
+		return int(*(*int32)(unsafe.Add(unsafe.Pointer(&info), at))), nil
+	}
+}

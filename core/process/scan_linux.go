@@ -1,0 +1,113 @@
+package process
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// clockTicks is USER_HZ, which is 100 on every Linux that Go runs on.
+const clockTicks = 100
+
+// scanner reads the process table. It is not safe for concurrent use.
+type scanner struct {
+	path  []byte
+	buf   []byte
+	procs []proc
+}
+
+func newScanner() *scanner { return &scanner{path: make([]byte, 0, 32), buf: make([]byte, 4096)} }
+
+// scan reads every process of this pid namespace; the slice is the caller's until the next scan. It is no snapshot: a
+// process that forks and ends while it runs can be missed, so who must be certain scans again.
+func (s *scanner) scan() ([]proc, error) {
+	dir, err := os.Open("/proc")
+	if err != nil {
+		return nil, err
+	}
+	names, err := dir.Readdirnames(-1)
+	if err := errors.Join(err, dir.Close()); err != nil {
+		return nil, fmt.Errorf("list /proc: %w", err)
+	}
+	s.procs = s.procs[:0]
+	for _, name := range names {
+		if name[0] < '1' || name[0] > '9' {
+			continue
+		}
+		s.path = append(append(append(s.path[:0], "/proc/"...), name...), "/stat"...)
+		p, err := readStat(string(s.path), s.buf)
+		switch {
+		case err == nil:
+			s.procs = append(s.procs, p)
+		case errors.Is(err, unix.ENOENT), errors.Is(err, unix.ESRCH): // it ended
+		case errors.Is(err, unix.EPERM), errors.Is(err, unix.EACCES): // hidepid=1 (proc(5)): another user's
+		default: // no descriptor left, no memory: "nothing found" would be a lie
+			return nil, fmt.Errorf("read %s: %w", s.path, err)
+		}
+	}
+	return s.procs, nil
+}
+
+// readStat reads a /proc/PID/stat with one read, through no poller: 5 us instead of 13.
+func readStat(path string, buf []byte) (proc, error) {
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return proc{}, err
+	}
+	n, err := unix.Read(fd, buf)
+	unix.Close(fd)
+	if err != nil {
+		return proc{}, err
+	}
+	return parseStat(buf[:n])
+}
+
+// statOf reads one process.
+func statOf(pid int) (proc, error) {
+	var buf [1024]byte
+	return readStat("/proc/"+strconv.Itoa(pid)+"/stat", buf[:])
+}
+
+func readSelf() (self, error) {
+	s := self{pid: os.Getpid(), ppid: os.Getppid(), pgrp: unix.Getpgrp()}
+	p, err := readStat("/proc/self/stat", make([]byte, 1024))
+	if err != nil {
+		return s, fmt.Errorf("read /proc/self/stat: %w", err)
+	}
+	if p.pid != s.pid {
+		return s, fmt.Errorf("/proc shows pid %d for our pid %d: it is of another pid namespace", p.pid, s.pid)
+	}
+	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		return s, fmt.Errorf("read boot id: %w", err)
+	}
+	s.bootID = strings.TrimSpace(string(boot))
+	return s, nil
+}
+
+// setSubreaper makes orphans below us our children, or hands them to init again (PR_SET_CHILD_SUBREAPER, prctl(2)).
+func setSubreaper(on bool) error {
+	var arg uintptr
+	if on {
+		arg = 1
+	}
+	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, arg, 0, 0, 0); err != nil {
+		return fmt.Errorf("set child subreaper: %w", err)
+	}
+	return nil
+}
+
+// startedAt converts start ticks to a time.
+func startedAt(ticks uint64) time.Time {
+	var up unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &up); err != nil {
+		return time.Now()
+	}
+	age := time.Duration(up.Nano()) - time.Duration(ticks)*(time.Second/clockTicks)
+	return time.Now().Add(-max(age, 0))
+}

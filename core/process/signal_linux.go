@@ -1,0 +1,99 @@
+package process
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// target is a process that a kill is after. Its pidfd, once it was opened and the identity read again behind it, names
+// that one process whatever becomes of the pid.
+type target struct {
+	proc
+	fd     int // -1: no pidfds, or no descriptor left
+	termed bool
+	killed bool
+	err    error // of the last signal
+}
+
+var errNoGroup = errors.New("groups cannot be signalled through a pidfd here")
+
+// openTarget pins p. It returns false if p is gone.
+func openTarget(p proc) (*target, bool, error) {
+	fd, err := unix.PidfdOpen(p.pid, 0)
+	switch {
+	case err == nil:
+	case errors.Is(err, unix.ESRCH):
+		return nil, false, nil
+	case errors.Is(err, unix.EMFILE), errors.Is(err, unix.ENFILE):
+		return &target{proc: p, fd: -1}, true, err
+	default: // a kernel before 5.3, or a filter that knows no pidfds
+		return &target{proc: p, fd: -1}, true, nil
+	}
+	now, err := statOf(p.pid)
+	if err != nil || now.start != p.start {
+		closeFD(fd)
+		return nil, false, nil
+	}
+	return &target{proc: p, fd: fd}, true, nil
+}
+
+// sendSignal signals t, or the group that it leads. A process that is gone is no error.
+func sendSignal(t *target, sig unix.Signal, group bool) error {
+	if t.fd < 0 {
+		if group {
+			return errNoGroup
+		}
+		// As near to the signal as it gets without a pidfd: between these two lines the pid would have to be freed,
+		// and given out again.
+		if now, err := statOf(t.pid); err != nil || now.start != t.start {
+			return nil
+		}
+		return wrapSignal(t, unix.Kill(t.pid, sig))
+	}
+	if !group {
+		return wrapSignal(t, unix.PidfdSendSignal(t.fd, sig, nil, 0))
+	}
+	err := unix.PidfdSendSignal(t.fd, sig, nil, unix.PIDFD_SIGNAL_PROCESS_GROUP) // Linux 6.9
+	if errors.Is(err, unix.EINVAL) {
+		return errNoGroup
+	}
+	return wrapSignal(t, err)
+}
+
+func wrapSignal(t *target, err error) error {
+	if err == nil || errors.Is(err, unix.ESRCH) {
+		return nil
+	}
+	if errors.Is(err, unix.EPERM) {
+		if info, serr := os.Stat("/proc/" + strconv.Itoa(t.pid)); serr == nil {
+			if st, ok := info.Sys().(*syscall.Stat_t); ok {
+				return fmt.Errorf("it runs as uid %d: %w", st.Uid, err)
+			}
+		}
+	}
+	return err
+}
+
+// gone reports for each target whether it has ended; being a zombie is having ended.
+func gone(targets []*target) []bool {
+	out := make([]bool, len(targets))
+	fds := make([]unix.PollFd, len(targets))
+	for i, t := range targets {
+		fds[i] = unix.PollFd{Fd: int32(t.fd), Events: unix.POLLIN} // below zero: passed over
+	}
+	_, err := unix.Poll(fds, 0)
+	for i, t := range targets {
+		if t.fd >= 0 && err == nil {
+			out[i] = fds[i].Revents != 0 // readable: it ended (pidfd_open(2))
+			continue
+		}
+		now, serr := statOf(t.pid)
+		out[i] = serr != nil || now.start != t.start || !now.alive()
+	}
+	return out
+}

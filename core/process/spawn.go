@@ -1,0 +1,190 @@
+package process
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"gatewaytui/core/ops"
+)
+
+// Policy says what ends a tree, beside its own end and the gateway's.
+type Policy string
+
+// The policies. A tree of PolicySession survives its turn and the eviction of its agent (field notes, C8).
+const (
+	PolicyTurn    Policy = "turn"
+	PolicySession Policy = "session"
+	PolicyGateway Policy = "gateway"
+)
+
+// DefaultOutputLimit is how many bytes of output are kept when Spec names no limit.
+const DefaultOutputLimit = 64 << 10
+
+// Spec is a process to start.
+type Spec struct {
+	// Session and Turn own it; Turn may be empty.
+	Session, Turn string
+	// Command is what is shown for it, masked and cleaned; empty is Argv.
+	Command string
+	// Argv is the program and its arguments. A program without a slash is looked for in PATH. Required.
+	Argv []string
+	// Dir is its working directory; empty is ours.
+	Dir string
+	// Env is added to our environment, as NAME=value. Secrets, GATEWAYTUI_… and the markers cannot be set.
+	Env []string
+	// PTY gives it a terminal of 80x24 as its controlling terminal. Stdin lets Write reach it; without either its
+	// standard input is /dev/null.
+	PTY, Stdin bool
+	// Policy says what ends it. Required.
+	Policy Policy
+	// OutputLimit bounds the output that is kept, in bytes; 0 is DefaultOutputLimit.
+	OutputLimit int
+}
+
+func (s Spec) check() error {
+	switch {
+	case len(s.Argv) == 0 || s.Argv[0] == "":
+		return errors.New("no program is named")
+	case s.Policy != PolicyTurn && s.Policy != PolicySession && s.Policy != PolicyGateway:
+		return fmt.Errorf("%q is no policy", s.Policy)
+	case s.OutputLimit < 0:
+		return fmt.Errorf("an output limit of %d bytes", s.OutputLimit)
+	}
+	for _, s := range append([]string{s.Session, s.Dir}, s.Argv...) {
+		if strings.IndexByte(s, 0) >= 0 {
+			return errors.New("an argument, the directory or the session has a zero byte")
+		}
+	}
+	return nil
+}
+
+// spawnRequest is a fork on its way to the spawner's thread.
+type spawnRequest struct {
+	spec   Spec
+	path   string
+	id     uint64
+	env    []string
+	result chan spawnResult // holds one
+	// taken is set by whoever comes first: the spawner to hand the process over, or the caller to give up on it.
+	taken atomic.Bool
+}
+
+type spawnResult struct {
+	p   *Process
+	err error
+}
+
+// Spawn starts a process in a session and group of its own, marked and tracked. ctx bounds the start alone; the process
+// lives until it ends or is killed. It fails with ErrClosing after Refuse, and with the system's reason where the
+// program or the directory cannot be used.
+//
+// The journal is told before Spawn returns, but what becomes of that does not stop it: see JournalError.
+func (r *Registry) Spawn(ctx context.Context, spec Spec) (*Process, error) {
+	if err := spec.check(); err != nil {
+		return nil, fmt.Errorf("start process: %w", err)
+	}
+	path, err := lookPath(spec)
+	if err != nil {
+		return nil, fmt.Errorf("start process: %w", err)
+	}
+	if spec.OutputLimit == 0 {
+		spec.OutputLimit = DefaultOutputLimit
+	}
+
+	r.mu.Lock()
+	if r.refused || !r.open {
+		r.mu.Unlock()
+		return nil, ErrClosing
+	}
+	r.lastID++
+	req := &spawnRequest{spec: spec, path: path, id: r.lastID, result: make(chan spawnResult, 1)}
+	r.forking[req.id] = true
+	r.mu.Unlock()
+	req.env = r.environ(spec, strconv.FormatUint(req.id, 10))
+
+	select {
+	case r.spawns <- req:
+	case <-r.stopping:
+		r.forked(req.id)
+		return nil, ErrClosing
+	case <-ctx.Done():
+		r.forked(req.id)
+		return nil, fmt.Errorf("start process: wait for the one before: %w", ctx.Err())
+	}
+	var res spawnResult
+	select {
+	case res = <-req.result:
+	case <-ctx.Done():
+		if req.taken.CompareAndSwap(false, true) {
+			return nil, fmt.Errorf("start %s: %w", path, ctx.Err())
+		}
+		res = <-req.result // it is on its way
+	}
+	if res.err != nil {
+		return nil, res.err
+	}
+	r.journal.wait(ctx, res.p.noted)
+	return res.p, nil
+}
+
+// forked says that the child of spawn id, if there is one, is in trees.
+func (r *Registry) forked(id uint64) {
+	r.mu.Lock()
+	delete(r.forking, id)
+	r.mu.Unlock()
+	nudge(r.reapNow) // the reaper left what it did not know alone
+}
+
+// lookPath finds the program as exec.Command does: by PATH without a slash, else relative to the child's directory.
+func lookPath(spec Spec) (string, error) {
+	if spec.Dir != "" {
+		if info, err := os.Stat(spec.Dir); err != nil {
+			return "", fmt.Errorf("working directory: %w", err)
+		} else if !info.IsDir() {
+			return "", fmt.Errorf("working directory %s is no directory", spec.Dir)
+		}
+	}
+	if name := spec.Argv[0]; filepath.Base(name) != name {
+		return name, nil
+	}
+	return exec.LookPath(spec.Argv[0])
+}
+
+// enter makes a process that was just started a tracked tree. It is called on the spawner's thread, before anything
+// could have waited for the child.
+func (r *Registry) enter(req *spawnRequest, child forkedChild) *Process {
+	p := &Process{
+		r: r, id: r.identity(child.ident), session: req.spec.Session, policy: req.spec.Policy,
+		out: newOutput(req.spec.OutputLimit), pipe: child.out, in: child.in, pty: req.spec.PTY,
+		exited: make(chan struct{}), drained: make(chan struct{}), inTurn: make(chan struct{}, 1),
+	}
+	command := req.spec.Command
+	if command == "" {
+		command = strings.Join(req.spec.Argv, " ")
+	}
+	t := &tree{
+		id: req.id, leader: child.ident, handle: p, session: req.spec.Session, turn: req.spec.Turn,
+		policy: req.spec.Policy, origin: originSpawned, shown: displaySession(req.spec.Session),
+		command: r.displayCommand(command), started: time.Now(), pidfd: child.pidfd, leading: true,
+		members: []ident{child.ident},
+	}
+	p.tree, p.started = t, t.started
+	r.mu.Lock()
+	r.trees[t.id], r.byPID[child.pid] = t, t
+	r.owners[child.ident] = t
+	p.noted = r.journal.started(r.entry(t))
+	row := r.row(t, t.started)
+	r.mu.Unlock()
+	r.readers.Go(p.read)
+	r.emit(ops.EventProcessStarted, row, fmt.Sprintf("process %d started", child.pid))
+	nudge(r.nudges)
+	return p
+}

@@ -1,0 +1,188 @@
+package process
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"syscall"
+
+	"github.com/creack/pty"
+	"golang.org/x/sys/unix"
+)
+
+// forkedChild is a child and our ends of what connects us to it.
+type forkedChild struct {
+	ident
+	pidfd int
+	out   *os.File // its output, non-blocking
+	in    *os.File // its input, non-blocking; nil: none
+}
+
+// spawnLoop forks for everybody, on one thread that lives as long as the registry: the parent-death signal fires when
+// the thread that forked ends, not the program (PR_SET_PDEATHSIG, prctl(2)).
+func (r *Registry) spawnLoop() {
+	runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
+	for {
+		select {
+		case <-r.stopping:
+			return
+		case req := <-r.spawns:
+			r.serve(req)
+		}
+	}
+}
+
+func (r *Registry) serve(req *spawnRequest) {
+	defer r.forked(req.id)
+	r.mu.Lock()
+	refused := r.refused
+	r.mu.Unlock()
+	if refused {
+		req.result <- spawnResult{err: ErrClosing}
+		return
+	}
+	child, err := fork(req)
+	if err != nil {
+		req.result <- spawnResult{err: fmt.Errorf("start %s: %w", req.path, err)}
+		return
+	}
+	p := r.enter(req, child)
+	if req.taken.CompareAndSwap(false, true) {
+		req.result <- spawnResult{p: p}
+		return
+	}
+	// Nobody waits for it any more, and it has just begun: its group is all that there is of it.
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.trees[req.id] != p.tree {
+		return // it is over already, and its descriptor closed
+	}
+	leader := target{proc: proc{ident: child.ident, pgrp: child.pid, sid: child.pid}, fd: p.tree.pidfd}
+	if err := r.send(&leader, unix.SIGKILL, true); err != nil {
+		_ = r.send(&leader, unix.SIGKILL, false) // without groups: what it forked so far dies with its turn
+	}
+}
+
+// fork starts the process of req with its own session, and so its own group and no terminal of ours.
+func fork(req *spawnRequest) (_ forkedChild, err error) {
+	child := forkedChild{pidfd: -1}
+	stdio, err := connect(req.spec, &child)
+	defer func() {
+		for _, fd := range stdio {
+			closeFD(fd)
+		}
+		if err != nil {
+			child.close()
+		}
+	}()
+	if err != nil {
+		return child, err
+	}
+	attr := &syscall.ProcAttr{
+		Dir: req.spec.Dir, Env: req.env,
+		Files: []uintptr{uintptr(stdio[0]), uintptr(stdio[1]), uintptr(stdio[len(stdio)-1])},
+		Sys: &syscall.SysProcAttr{
+			Setsid: true, Setctty: req.spec.PTY, Pdeathsig: syscall.SIGKILL, PidFD: &child.pidfd,
+		},
+	}
+	child.pid, err = syscall.ForkExec(req.path, req.spec.Argv, attr)
+	if err != nil {
+		child.pidfd = -1
+		return child, err
+	}
+	// It may have ended, but nobody waits for it before it is entered: its line is still there.
+	p, err := statOf(child.pid)
+	if err != nil {
+		_ = unix.Kill(-child.pid, unix.SIGKILL)
+		return child, fmt.Errorf("read the identity of pid %d: %w", child.pid, err)
+	}
+	child.start = p.start
+	return child, nil
+}
+
+// connect opens the child's standard input and output, which are returned, and our ends of them.
+func connect(spec Spec, child *forkedChild) (stdio []int, err error) {
+	if spec.PTY {
+		master, slave, err := pty.Open()
+		if err != nil {
+			return nil, fmt.Errorf("open terminal: %w", err)
+		}
+		defer master.Close()
+		defer slave.Close()
+		if err := pty.Setsize(master, &pty.Winsize{Rows: 24, Cols: 80}); err != nil {
+			return nil, fmt.Errorf("size terminal: %w", err)
+		}
+		own, err := dup(int(master.Fd()))
+		if err != nil {
+			return nil, err
+		}
+		if child.out, err = ours(own, "terminal"); err != nil {
+			return nil, err
+		}
+		child.in = child.out
+		fd, err := dup(int(slave.Fd()))
+		if err != nil {
+			return nil, err
+		}
+		// Opened by os, it may be non-blocking, which no program expects of its terminal.
+		return []int{fd}, unix.SetNonblock(fd, false)
+	}
+
+	stdio = []int{-1, -1}
+	var out, in [2]int
+	if err := unix.Pipe2(out[:], unix.O_CLOEXEC); err != nil {
+		return stdio, fmt.Errorf("open output pipe: %w", err)
+	}
+	stdio[1] = out[1]
+	if child.out, err = ours(out[0], "output"); err != nil {
+		return stdio, err
+	}
+	if !spec.Stdin {
+		stdio[0], err = unix.Open(os.DevNull, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+		return stdio, err
+	}
+	if err := unix.Pipe2(in[:], unix.O_CLOEXEC); err != nil {
+		return stdio, fmt.Errorf("open input pipe: %w", err)
+	}
+	stdio[0] = in[0]
+	child.in, err = ours(in[1], "input")
+	return stdio, err
+}
+
+// ours makes fd a file that takes deadlines. It owns fd, also when it fails.
+func ours(fd int, name string) (*os.File, error) {
+	if err := unix.SetNonblock(fd, true); err != nil {
+		closeFD(fd)
+		return nil, fmt.Errorf("make %s non-blocking: %w", name, err)
+	}
+	return os.NewFile(uintptr(fd), name), nil
+}
+
+func dup(fd int) (int, error) {
+	own, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 3)
+	if err != nil {
+		return -1, fmt.Errorf("duplicate a descriptor: %w", err)
+	}
+	return own, nil
+}
+
+func (c *forkedChild) close() {
+	if c.out != nil {
+		_ = c.out.Close() // nothing was written
+	}
+	if c.in != nil && c.in != c.out {
+		_ = c.in.Close()
+	}
+	closeFD(c.pidfd)
+}
+
+// closeFD closes a descriptor that holds no data of ours; -1 is none.
+func closeFD(fd int) {
+	if fd < 0 {
+		return
+	}
+	if err := unix.Close(fd); err != nil && !errors.Is(err, unix.EINTR) {
+		panic(fmt.Sprintf("close descriptor %d: %v: it was closed twice", fd, err))
+	}
+}
