@@ -1,0 +1,94 @@
+package shutdown
+
+import (
+	"time"
+
+	"gatewaytui/core/ops"
+)
+
+// The phases of a gateway's stop, in order (design.md, 3).
+const (
+	PhaseMark       = "mark"
+	PhaseNotify     = "notify"
+	PhaseDrain      = "drain"
+	PhaseInterrupt  = "interrupt"
+	PhaseReap       = "reap"
+	PhaseAgents     = "agents"
+	PhaseAdapters   = "adapters"
+	PhaseBackground = "background"
+	PhaseRelease    = "release"
+	PhaseSweep      = "sweep"
+	PhaseStores     = "stores"
+	PhaseSurrender  = "surrender"
+)
+
+// Budgets is what the config says about a stop (contract.md, 3). 0 is no time, but for Adapter.
+type Budgets struct {
+	Drain, Notify, InterruptGrace time.Duration
+	// KillGrace is from TERM to KILL; the phases that kill may cost Verify more.
+	KillGrace time.Duration
+	Agent     time.Duration
+	// Adapter bounds the teardown of each adapter; 0 and below opt out (S5) and leave the plan's bound.
+	Adapter           time.Duration
+	Background, Store time.Duration
+}
+
+const (
+	// Verify is what a phase that kills gets after the grace, for KILL and for the look whether anything is left.
+	Verify = time.Second
+	// headroom is what the service manager is asked for beyond the drain (S2).
+	headroom = 30 * time.Second
+)
+
+// Standard is the gateway's plan with the budgets of b, and without When and List, which are the gateway's to attach.
+func Standard(b Budgets) Plan {
+	adapter := b.Adapter
+	if adapter <= 0 {
+		adapter = Unbounded
+	}
+	kill := max(b.KillGrace, 0) + Verify
+	const killBound = "process.kill_grace and 1s to verify"
+	p := Plan{[]Phase{
+		{Name: PhaseMark, Budget: 500 * time.Millisecond, Bound: "fixed: a marker and one commit", Vital: true},
+		{Name: PhaseNotify, Budget: b.Notify, Bound: "shutdown.notify_timeout"},
+		{Name: PhaseDrain, Budget: b.Drain, Bound: "shutdown.drain_timeout", Then: "interrupted", Elastic: true, CutBy: ops.ModeFast},
+		{Name: PhaseInterrupt, Budget: b.InterruptGrace, Bound: "shutdown.interrupt_grace"},
+		{Name: PhaseReap, Budget: kill, Bound: killBound, Vital: true},
+		{Name: PhaseAgents, Budget: b.Agent, Bound: "shutdown.agent_timeout"},
+		{Name: PhaseAdapters, Budget: adapter, Bound: "shutdown.adapter_timeout"},
+		{Name: PhaseBackground, Budget: b.Background, Bound: "shutdown.background_timeout"},
+		{Name: PhaseRelease, Budget: 0, Bound: "fixed: memory only"},
+		{Name: PhaseSweep, Budget: kill, Bound: killBound},
+		{Name: PhaseStores, Budget: b.Store, Bound: "shutdown.store_timeout", Vital: true, Critical: true},
+		{Name: PhaseSurrender, Budget: 500 * time.Millisecond, Bound: "fixed: socket, pid file, lock", Vital: true},
+	}}
+	for i := range p.Phases {
+		f := &p.Phases[i]
+		if f.Name != PhaseAdapters {
+			f.Budget = max(f.Budget, 0)
+		}
+		// Immediate is what must happen: the record, the kills (S1: the sweep on every path), the stores.
+		if !f.Vital && f.CutBy == "" && f.Name != PhaseSweep {
+			f.CutBy = ops.ModeImmediate
+		}
+	}
+	return p
+}
+
+// TimeoutStopSec is what to ask the service manager for: the drain and 30 s (S2), or more where the plan and the
+// watchdog's slack need it. Whole seconds.
+func (p Plan) TimeoutStopSec() time.Duration {
+	need := max(p.drain()+headroom, p.WorstCase()+slackFor(0))
+	return (need + time.Second - 1).Truncate(time.Second)
+}
+
+// drain is the time of the phases that wait for work to end.
+func (p Plan) drain() time.Duration {
+	var d time.Duration
+	for _, f := range p.Phases {
+		if f.Elastic {
+			d += bounded(f.Budget)
+		}
+	}
+	return d
+}

@@ -1,0 +1,154 @@
+package shutdown
+
+import (
+	"slices"
+	"time"
+
+	"gatewaytui/core/ops"
+)
+
+const (
+	// Slack is what the watchdog gives the executor beyond the plan's worst case, the goroutine dump included. Under a
+	// service manager that allows less than four times as much it is a quarter of that.
+	Slack = time.Second
+	// unboundedShare is what an Unbounded phase gets where the others leave it less: the default of the one bound that can be
+	// opted out of.
+	unboundedShare = 5 * time.Second
+	// vitalShare is the part of its budget that a vital phase keeps before any other phase keeps anything: with default
+	// settings a stop fits 2 s, and one of 3 s has time for every phase.
+	vitalShare = 5
+	// longest keeps sums of budgets from overflowing.
+	longest = 365 * 24 * time.Hour
+)
+
+// slackFor is the watchdog's slack under a service manager that allows limit; 0 is unknown.
+func slackFor(limit time.Duration) time.Duration {
+	if limit <= 0 {
+		return Slack
+	}
+	return min(Slack, limit/4)
+}
+
+// bounded is d within what can be added up; Unbounded counts as nothing.
+func bounded(d time.Duration) time.Duration { return min(max(d, 0), longest) }
+
+// WorstCase is what the plan costs at the most in the mode graceful, whatever hangs and if nobody extends it.
+func (p Plan) WorstCase() time.Duration {
+	return p.resolve(0).sum(ops.ModeGraceful)
+}
+
+// sum adds up the phases that run in mode m; p is resolved.
+func (p Plan) sum(m ops.Mode) time.Duration {
+	var s time.Duration
+	for i := range p.Phases {
+		if p.Phases[i].runsIn(m) {
+			s += p.Phases[i].Budget
+		}
+	}
+	return s
+}
+
+// resolve is a copy of p in which every budget is finite: an Unbounded phase gets what the others leave of the limit, or,
+// where that is unknown, of what the service manager would be asked for.
+func (p Plan) resolve(limit time.Duration) Plan {
+	out := Plan{slices.Clone(p.Phases)}
+	total := limit - slackFor(limit)
+	if limit <= 0 {
+		total = p.drain() + headroom - Slack
+	}
+	open := 0
+	for i := range out.Phases {
+		if out.Phases[i].Budget < 0 {
+			open++
+		}
+		out.Phases[i].Budget = bounded(out.Phases[i].Budget)
+		total -= out.Phases[i].Budget
+	}
+	for i := range p.Phases {
+		if p.Phases[i].Budget < 0 {
+			out.Phases[i].Budget = max(total/time.Duration(open), unboundedShare)
+		}
+	}
+	return out
+}
+
+// Fit is p as it runs under a service manager that kills after limit (0: unknown), and the phases that were shortened for
+// it (A3). In the result every budget is finite, and its worst case and the watchdog's slack lie within the limit. What
+// shrinks is first the drain, then everything else in proportion, where vital phases keep a fifth of theirs before the
+// others keep any; they never vanish.
+func (p Plan) Fit(limit time.Duration) (Plan, []ops.ShrunkPhase) {
+	out := p.resolve(limit)
+	if limit <= 0 {
+		return out, nil
+	}
+	wanted := slices.Clone(out.Phases)
+	room := limit - slackFor(limit)
+	over := out.sum(ops.ModeGraceful) - room
+	if over <= 0 {
+		return out, nil
+	}
+	for i := range out.Phases {
+		if f := &out.Phases[i]; f.Elastic && !f.Vital {
+			cut := min(max(over, 0), f.Budget)
+			f.Budget -= cut
+			over -= cut
+		}
+	}
+	if over > 0 {
+		out.shrink(room)
+	}
+	var shrunk []ops.ShrunkPhase
+	for i, f := range out.Phases {
+		if f.Budget < wanted[i].Budget {
+			shrunk = append(shrunk, ops.ShrunkPhase{Name: f.Name, WantedMS: ops.Millis(wanted[i].Budget), GotMS: ops.Millis(f.Budget)})
+		}
+	}
+	return out, shrunk
+}
+
+// shrink brings the budgets, which need more than room, down to it.
+func (p Plan) shrink(room time.Duration) {
+	kept := func(f Phase) time.Duration {
+		if f.Vital {
+			return f.Budget / vitalShare
+		}
+		return 0
+	}
+	var keep, give time.Duration
+	for _, f := range p.Phases {
+		keep += kept(f)
+		give += f.Budget - kept(f)
+	}
+	for i := range p.Phases {
+		f := &p.Phases[i]
+		var d time.Duration
+		if room > keep {
+			d = kept(*f) + time.Duration(float64(f.Budget-kept(*f))*(float64(room-keep)/float64(give)))
+		} else {
+			d = time.Duration(float64(kept(*f)) * (float64(room) / float64(keep)))
+		}
+		// Whole milliseconds, so that the figures that people see add up.
+		if ms := d.Truncate(time.Millisecond); ms > 0 || !f.Vital {
+			d = ms
+		}
+		f.Budget = d
+	}
+}
+
+// Rows is the plan as it would run under a service manager that kills after limit (0: unknown).
+func (p Plan) Rows(limit time.Duration) ops.Plan {
+	fitted, shrunk := p.Fit(limit)
+	worst := fitted.sum(ops.ModeGraceful)
+	out := ops.Plan{
+		Phases:             make([]ops.PlanPhase, 0, len(fitted.Phases)),
+		WorstCaseMS:        ops.Millis(worst),
+		DrainMS:            ops.Millis(fitted.drain()),
+		SupervisorBudgetMS: ops.Millis(limit),
+		Fits:               limit <= 0 || worst <= limit,
+		Shrunk:             shrunk,
+	}
+	for _, f := range fitted.Phases {
+		out.Phases = append(out.Phases, ops.PlanPhase{Name: f.Name, BudgetMS: ops.Millis(f.Budget), Critical: f.Critical, Bound: f.Bound})
+	}
+	return out
+}

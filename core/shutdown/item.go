@@ -1,0 +1,174 @@
+package shutdown
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"runtime/pprof"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"gatewaytui/core/ops"
+)
+
+// What context.Cause says of an item's context that has ended.
+var (
+	ErrBudget  = fmt.Errorf("the budget is over: %w", context.DeadlineExceeded)
+	ErrSkipped = errors.New("skipped by an operator")
+	ErrCut     = errors.New("cut short by a stronger stop")
+)
+
+// item is an Item while it runs. Run.mu guards what changes.
+type item struct {
+	Item
+	state                  ops.StepState
+	began, deadline, ended time.Time
+	budget                 time.Duration
+	detail                 string
+	progressAt             time.Time
+	asking                 bool // Progress is being asked, and stays so for ever where that blocks or panics
+	ctx                    context.Context
+	cancel                 context.CancelCauseFunc
+}
+
+// newItem is it as it begins to run. A phase without a budget hands out a context that has ended.
+func newItem(r *Run, p *phase, it Item, now time.Time) *item {
+	out := &item{Item: it, state: ops.StepRunning, began: now, deadline: p.deadline, budget: p.Budget}
+	if own := now.Add(it.Budget); it.Budget > 0 && own.Before(p.deadline) {
+		out.deadline, out.budget = own, it.Budget
+	}
+	ctx, cancel := context.WithCancelCause(context.Background())
+	out.ctx, out.cancel = &itemContext{Context: ctx, r: r, it: out}, cancel
+	if p.Budget == 0 {
+		cancel(ErrBudget)
+	}
+	return out
+}
+
+// itemContext is an item's context: its deadline moves when the phase is extended.
+type itemContext struct {
+	context.Context
+	r  *Run
+	it *item
+}
+
+func (c *itemContext) Deadline() (time.Time, bool) {
+	c.r.mu.Lock()
+	defer c.r.mu.Unlock()
+	return c.it.deadline, true
+}
+
+// name is how levers and labels call the item.
+func (it *item) name() string { return it.Kind + ":" + it.ID }
+
+// work runs the item.
+func (it *item) work(r *Run, p *phase) {
+	pprof.Do(it.ctx, pprof.Labels("phase", p.Name, "item", clean(it.name())), func(ctx context.Context) {
+		guard(func() error { return it.Run(ctx) }, func(f failure) { r.settle(p, it, f) })
+	})
+}
+
+// settle takes an item's result, unless it was given up before.
+func (r *Run) settle(p *phase, it *item, f failure) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.behind--
+	if it.state != ops.StepRunning {
+		return
+	}
+	state := ops.StepDone
+	switch {
+	case f.bad && f.stack == nil && it.ctx.Err() != nil: // a running item's context ends only for want of a budget
+		state, it.detail = ops.StepTimedOut, "no time: the budget is 0"
+	case f.bad:
+		state, it.detail = ops.StepFailed, f.text
+	}
+	r.over(p, it, state, nil, f.stack)
+}
+
+// abandon gives up an item whose time is over. r.mu is held.
+func (r *Run) abandon(p *phase, it *item) {
+	why := "did not return within " + it.budget.String()
+	if it.budget == 0 {
+		why = "no time: the budget is 0"
+	}
+	if it.detail != "" {
+		why += "; last: " + it.detail
+	}
+	it.detail = why
+	r.over(p, it, ops.StepTimedOut, ErrBudget, nil)
+}
+
+// over ends an item. r.mu is held; cancelling calls no code that is not ours.
+func (r *Run) over(p *phase, it *item, state ops.StepState, cause error, stack []byte) {
+	now := time.Now()
+	it.state, it.ended = state, now
+	it.cancel(cause)
+	r.incomplete = r.incomplete || state != ops.StepDone
+	r.critical = r.critical || p.Critical && (state == ops.StepFailed || state == ops.StepTimedOut)
+	if p.open--; p.open == 0 {
+		r.nudge()
+	}
+	r.news.add(Event{
+		At: now, Type: ops.EventShutdownItem,
+		Phase: p.row(now), Item: it.row(p, now), stack: stack,
+	})
+	r.saves.ask()
+}
+
+// failure is how a call into code that is not ours went wrong; the zero value is that it went well.
+type failure struct {
+	bad   bool
+	text  string // fit for a report
+	stack []byte // of a panic
+}
+
+// guard calls f and hands over how that ended, also when f panics or ends its goroutine.
+func guard(f func() error, over func(failure)) {
+	fail := failure{bad: true, text: "ended its goroutine instead of returning"}
+	defer func() {
+		if v := recover(); v != nil {
+			fail = failure{true, clean(fmt.Sprint("panic: ", v)), debug.Stack()}
+		}
+		over(fail)
+	}()
+	err := f()
+	if err == nil {
+		fail = failure{}
+		return
+	}
+	// Through fmt: the Error of a foreign type may panic, on a nil receiver for one.
+	fail = failure{bad: true, text: clean(fmt.Sprint(err))}
+}
+
+// longestDetail bounds what foreign code says of itself in a report, in bytes.
+const longestDetail = 300
+
+// clean makes text of foreign code fit for a report and a log: one line, bounded, valid UTF-8, no control or format
+// characters.
+func clean(s string) string {
+	cut := len(s) > longestDetail
+	if cut {
+		n := longestDetail
+		for n > longestDetail-utf8.UTFMax && !utf8.RuneStart(s[n]) {
+			n--
+		}
+		s = s[:n]
+	}
+	s = strings.Map(func(c rune) rune {
+		switch {
+		case c == utf8.RuneError:
+			return '?'
+		case unicode.IsControl(c), unicode.In(c, unicode.Cf, unicode.Zl, unicode.Zp):
+			return ' '
+		}
+		return c
+	}, s)
+	if cut {
+		s += "…"
+	}
+	return strings.TrimSpace(s)
+}

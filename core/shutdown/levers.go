@@ -1,0 +1,246 @@
+package shutdown
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"gatewaytui/core/ops"
+)
+
+// Mode is how strong the stop is now. Items that kill read it: in an immediate stop there is no grace.
+func (r *Run) Mode() ops.Mode {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.mode
+}
+
+// Immediate is closed once the stop is immediate, for an item that is in its grace then.
+func (r *Run) Immediate() <-chan struct{} { return r.immediate }
+
+// Escalate makes the stop as strong as mode and reports whether it was weaker: a stop asked for while one runs joins it.
+// Phases that are no part of a stop of that mode are skipped, and the running one, if it is such, ends at once; by is who
+// asked, for its detail. Vital phases run on.
+func (r *Run) Escalate(mode ops.Mode, by string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if strength(mode) <= strength(r.mode) || !r.ended.IsZero() {
+		return false
+	}
+	r.mode = mode
+	if mode == ops.ModeImmediate {
+		close(r.immediate)
+	}
+	if p := r.running(); p != nil && !p.runsIn(mode) {
+		r.cut(p, fmt.Sprintf("cut short: %s, by %s", mode, clean(by)), ErrCut)
+	}
+	r.tighten()
+	r.saves.ask()
+	return true
+}
+
+// Force makes the stop immediate.
+func (r *Run) Force(by string) { r.Escalate(ops.ModeImmediate, by) }
+
+// SetExit makes code the process's exit code, whatever the plan's end says: 128+n for a stop ended by a further signal n.
+func (r *Run) SetExit(code int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.exitSet, r.exitCode = true, code
+	r.saves.ask()
+}
+
+// NotAwaited sets the turns that the drain leaves out, each with why in its detail (A5, A6), for the report.
+func (r *Run) NotAwaited(items []ops.Item) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.notAwaited = append([]ops.Item(nil), items...)
+	r.saves.ask()
+}
+
+// Skip stops waiting for an item of a phase, or, with item empty, for the whole phase, which may be one whose turn has
+// not come. phase is a name, or empty for the running one; item is "kind:id", or the id alone where only one has it. The
+// skipped item's context ends, and by is named in its detail.
+//
+// Errors are *ops.Error: CodeNotFound where there is no such phase or running item, CodeConflict where it is over,
+// CodeForbidden for vital phases, CodeInvalid for an ambiguous id, CodeNotStopping after the stop.
+func (r *Run) Skip(phase, item, by string) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	p, err := r.target(phase)
+	if err != nil {
+		return err
+	}
+	if p.Vital {
+		return &ops.Error{
+			Code:    ops.CodeForbidden,
+			Message: fmt.Sprintf("phase %s cannot be skipped: without it work is lost or processes outlive the gateway", p.Name),
+			Hint:    "it costs " + p.Budget.String() + " at the most",
+		}
+	}
+	why := "skipped by " + clean(by)
+	if item != "" {
+		it, err := r.item(p, item)
+		if err != nil {
+			return err
+		}
+		it.detail = why
+		r.over(p, it, ops.StepSkipped, ErrSkipped, nil)
+		return nil
+	}
+	r.cut(p, why, ErrSkipped)
+	r.tighten()
+	r.saves.ask()
+	return nil
+}
+
+// Extend gives a phase, and the items that run in it, more time: by, or what the service manager's limit leaves of that,
+// or, where the limit is unknown, what is left of MaxExtension. phase is a name, or empty for the running one.
+//
+// Errors are those of Skip, CodeInvalid for a duration that is not positive, and CodeConflict where there is no room.
+func (r *Run) Extend(phase string, by time.Duration) (got time.Duration, err error) {
+	if by <= 0 {
+		return 0, &ops.Error{Code: ops.CodeInvalid, Message: fmt.Sprintf("cannot extend by %s", by), Hint: "give a positive duration, such as 30s"}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	p, err := r.target(phase)
+	if err != nil {
+		return 0, err
+	}
+	horizon := r.horizon(time.Now())
+	room := MaxExtension - r.extended
+	hint := fmt.Sprintf("extensions may add up to %s", MaxExtension)
+	if r.o.Limit > 0 {
+		room = r.began.Add(r.o.Limit - r.slack).Sub(horizon)
+		hint = fmt.Sprintf("the service manager kills %s after the stop began", r.o.Limit)
+	}
+	got = min(by, room).Truncate(time.Millisecond)
+	if got <= 0 {
+		return 0, &ops.Error{Code: ops.CodeConflict, Message: "no room to extend phase " + p.Name, Hint: hint}
+	}
+	p.Budget += got
+	r.extended += got
+	if p.state == ops.StepRunning {
+		p.deadline = p.deadline.Add(got)
+		for _, it := range p.items {
+			if it.state == ops.StepRunning {
+				it.deadline = it.deadline.Add(got)
+				it.budget += got
+			}
+		}
+	}
+	if end := horizon.Add(got); end.After(r.end) {
+		r.move(end)
+	}
+	r.nudge()
+	r.saves.ask()
+	return got, nil
+}
+
+// running is the phase that runs and still waits for something, or nil. r.mu is held.
+func (r *Run) running() *phase {
+	if r.current < 0 {
+		return nil
+	}
+	if p := r.phases[r.current]; p.state == ops.StepRunning && !p.settled && !p.cut {
+		return p
+	}
+	return nil
+}
+
+// target finds the phase that a lever is meant for: one that is not over and will run. r.mu is held.
+func (r *Run) target(name string) (*phase, error) {
+	if !r.ended.IsZero() {
+		return nil, &ops.Error{Code: ops.CodeNotStopping, Message: "the shutdown is over"}
+	}
+	running := r.running()
+	if name == "" {
+		if running == nil {
+			return nil, &ops.Error{Code: ops.CodeConflict, Message: "no phase runs at this moment", Hint: "ask again, or name the phase"}
+		}
+		return running, nil
+	}
+	for _, p := range r.phases {
+		switch {
+		case p.Name != name:
+		case p == running:
+			return p, nil
+		case p.state == ops.StepPending && p.cut:
+			return nil, &ops.Error{Code: ops.CodeConflict, Message: "phase " + name + " will be skipped already: " + p.detail, Hint: r.whatRuns()}
+		case p.state == ops.StepPending && !p.runsIn(r.mode):
+			return nil, &ops.Error{Code: ops.CodeConflict, Message: fmt.Sprintf("phase %s is not part of a stop of mode %s", name, r.mode), Hint: r.whatRuns()}
+		case p.state == ops.StepPending:
+			return p, nil
+		default:
+			return nil, &ops.Error{Code: ops.CodeConflict, Message: "phase " + name + " is over", Hint: r.whatRuns()}
+		}
+	}
+	return nil, &ops.Error{Code: ops.CodeNotFound, Message: fmt.Sprintf("no phase is called %q", clean(name)), Hint: r.whatRuns()}
+}
+
+// item finds a running item of p. r.mu is held.
+func (r *Run) item(p *phase, name string) (*item, error) {
+	var found, over []*item
+	for _, it := range p.items {
+		switch {
+		case it.name() != name && it.ID != name:
+		case it.state != ops.StepRunning:
+			over = append(over, it)
+		case it.name() == name:
+			return it, nil
+		default:
+			found = append(found, it)
+		}
+	}
+	switch {
+	case len(found) == 1:
+		return found[0], nil
+	case len(found) > 1:
+		return nil, &ops.Error{
+			Code: ops.CodeInvalid, Message: fmt.Sprintf("%d items of phase %s are called %q", len(found), p.Name, clean(name)),
+			Hint: "say which kind, as in " + clean(found[0].name()),
+		}
+	case len(over) > 0:
+		return nil, &ops.Error{Code: ops.CodeConflict, Message: fmt.Sprintf("%s is over: %s", clean(name), over[0].state), Hint: r.whatRuns()}
+	}
+	return nil, &ops.Error{Code: ops.CodeNotFound, Message: fmt.Sprintf("phase %s waits for no item %q", p.Name, clean(name)), Hint: r.whatRuns()}
+}
+
+// whatRuns names the running phase and its blockers. r.mu is held.
+func (r *Run) whatRuns() string {
+	p := r.running()
+	if p == nil {
+		return "no phase runs at this moment"
+	}
+	if b := p.blockers(ops.StepRunning); len(b) > 0 {
+		return "running: " + p.Name + " (" + strings.Join(b, ", ") + ")"
+	}
+	return "running: " + p.Name
+}
+
+// cut ends p now, if it runs, or else keeps it from running. r.mu is held.
+func (r *Run) cut(p *phase, why string, cause error) {
+	p.cut, p.detail = true, why
+	for _, it := range p.items {
+		if it.state == ops.StepRunning {
+			it.detail = why
+			r.over(p, it, ops.StepSkipped, cause, nil)
+		}
+	}
+	r.nudge()
+}
+
+// tighten brings the plan's end nearer after phases were dropped. Instant stays for phases that have no budget. r.mu is
+// held.
+func (r *Run) tighten() {
+	if end := r.horizon(time.Now()).Add(Instant); end.Before(r.end) {
+		r.move(end)
+	}
+}
+
+// move sets the plan's end, and the watchdog's time with it. r.mu is held.
+func (r *Run) move(end time.Time) {
+	r.end = end
+	r.dog.move(end.Add(r.slack / 2))
+}

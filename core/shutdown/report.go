@@ -1,0 +1,229 @@
+package shutdown
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"gatewaytui/core/ops"
+)
+
+const (
+	// maxBlockers is how many blockers a log line and a hint name.
+	maxBlockers = 20
+	// probeWait is how long a report waits for what items say of themselves.
+	probeWait = 10 * time.Millisecond
+)
+
+// Report is the stop as it is now; the caller owns it. It asks running items for their progress, and for those that do
+// not answer within 10 ms it shows what they said before.
+func (r *Run) Report() ops.Shutdown {
+	r.probe()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	now := time.Now()
+	out := ops.Shutdown{
+		ID: r.o.ID, Life: r.o.Life, Mode: r.mode, Reason: r.o.Reason, By: r.o.By, Restart: r.o.Restart,
+		StartedAt: ops.At(r.began), DeadlineAt: ops.At(r.end.Add(r.slack)),
+		Phases:     make([]ops.Phase, 0, len(r.phases)),
+		NotAwaited: slices.Clone(r.notAwaited),
+		Outcome:    r.outcome(), ExitCode: r.exit(),
+	}
+	if r.o.Limit > 0 {
+		out.KillAt = ops.At(r.began.Add(r.o.Limit))
+	}
+	if !r.ended.IsZero() {
+		now = r.ended
+		out.EndedAt = ops.At(r.ended)
+	}
+	out.ElapsedMS = ops.Millis(now.Sub(r.began))
+	for _, p := range r.phases {
+		row := p.row(now)
+		row.Items = make([]ops.Item, 0, len(p.items))
+		for _, it := range p.items {
+			row.Items = append(row.Items, it.row(p, now))
+		}
+		out.Phases = append(out.Phases, row)
+	}
+	return out
+}
+
+// outcome is forced where the stop became immediate: agents and adapters were not closed, so it is not clean (A11).
+func (r *Run) outcome() string {
+	switch {
+	case r.ended.IsZero():
+		return ops.ShutdownRunning
+	case r.mode == ops.ModeImmediate:
+		return ops.ShutdownForced
+	case r.incomplete:
+		return ops.ShutdownIncomplete
+	}
+	return ops.ShutdownClean
+}
+
+// exit is the exit code as it would be if the stop ended now.
+func (r *Run) exit() int {
+	switch {
+	case r.exitSet:
+		return r.exitCode
+	case r.critical:
+		return ExitCritical
+	}
+	return r.o.ExitCode
+}
+
+// row is p for the report, without its items. Run.mu is held.
+func (p *phase) row(now time.Time) ops.Phase {
+	row := ops.Phase{Name: p.Name, State: p.state, BudgetMS: ops.Millis(p.Budget), Detail: p.detail, StartedAt: ops.At(p.began)}
+	switch {
+	case p.state == ops.StepPending:
+	case p.state == ops.StepRunning:
+		row.ElapsedMS = ops.Millis(now.Sub(p.began))
+	default:
+		row.ElapsedMS = ops.Millis(p.ended.Sub(p.began))
+	}
+	return row
+}
+
+// row is it for the report. Run.mu is held.
+func (it *item) row(p *phase, now time.Time) ops.Item {
+	row := ops.Item{
+		Kind: it.Kind, ID: it.ID, State: it.state, BudgetMS: ops.Millis(it.budget), Detail: it.detail,
+		LastProgressAt: ops.At(it.progressAt),
+	}
+	if it.state != ops.StepRunning {
+		row.ElapsedMS = ops.Millis(it.ended.Sub(it.began))
+		return row
+	}
+	row.ElapsedMS = ops.Millis(now.Sub(it.began))
+	row.Next, row.NextInMS = p.Then, ops.Millis(it.deadline.Sub(now))
+	if row.Next == "" {
+		row.Next = "abandoned"
+	}
+	return row
+}
+
+// blockers names the items of p that are in one of the given states. Run.mu is held.
+func (p *phase) blockers(states ...ops.StepState) []string {
+	out := []string{}
+	more := 0
+	for _, it := range p.items {
+		switch {
+		case !slices.Contains(states, it.state):
+		case len(out) < maxBlockers:
+			out = append(out, clean(it.name()))
+		default:
+			more++
+		}
+	}
+	if more > 0 {
+		out = append(out, fmt.Sprintf("and %d more", more))
+	}
+	return out
+}
+
+// result is how p ended, judged by its items. Run.mu is held.
+func (p *phase) result() ops.StepState {
+	state := ops.StepDone
+	for _, it := range p.items {
+		switch {
+		case p.cut:
+		case it.state == ops.StepTimedOut:
+			return ops.StepTimedOut
+		case it.state == ops.StepFailed:
+			state = ops.StepFailed
+		}
+	}
+	if p.cut {
+		return ops.StepSkipped
+	}
+	return state
+}
+
+// summary counts what did not end well, or is empty. Run.mu is held.
+func (p *phase) summary() string {
+	count := map[ops.StepState]int{}
+	for _, it := range p.items {
+		count[it.state]++
+	}
+	var parts []string
+	for _, s := range []struct {
+		state ops.StepState
+		words string
+	}{{ops.StepTimedOut, "did not end in time"}, {ops.StepFailed, "failed"}, {ops.StepSkipped, "skipped"}} {
+		if n := count[s.state]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d of %d %s", n, len(p.items), s.words))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// tell announces that p begins or has ended. r.mu is held.
+func (r *Run) tell(p *phase, state ops.StepState) {
+	now := time.Now()
+	e := Event{At: now, Type: ops.EventShutdownPhase, Phase: p.row(now)}
+	if state == ops.StepRunning {
+		e.Blockers = p.blockers(ops.StepRunning)
+	} else {
+		e.Blockers, e.stack = p.blockers(ops.StepTimedOut, ops.StepSkipped), p.stack
+	}
+	r.news.add(e)
+}
+
+// probe asks every running item for its progress, on a goroutine that is left behind where one blocks.
+func (r *Run) probe() {
+	r.mu.Lock()
+	var items []*item
+	if p := r.running(); p != nil {
+		for _, it := range p.items {
+			if it.state == ops.StepRunning && it.Progress != nil && !it.asking {
+				items = append(items, it)
+			}
+		}
+	}
+	if len(items) == 0 {
+		r.mu.Unlock()
+		return
+	}
+	r.behind++
+	r.mu.Unlock()
+	asked := make(chan struct{})
+	go func() {
+		defer close(asked)
+		defer r.leave()
+		for _, it := range items {
+			r.ask(it)
+		}
+	}()
+	waitUntil(asked, time.Now().Add(probeWait))
+}
+
+// ask asks one running item for its progress, unless someone else does. One that blocks or panics stays asked.
+func (r *Run) ask(it *item) {
+	r.mu.Lock()
+	busy := it.asking || it.state != ops.StepRunning
+	if !busy {
+		it.asking = true
+	}
+	r.mu.Unlock()
+	if busy {
+		return
+	}
+	var detail string
+	var at time.Time
+	guard(func() error {
+		d, t := it.Progress()
+		detail, at = clean(d), t
+		return nil
+	}, func(f failure) {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if it.asking = f.bad; f.bad {
+			detail, at = "progress unknown: "+f.text, it.progressAt
+		}
+		if it.state == ops.StepRunning {
+			it.detail, it.progressAt = detail, at
+		}
+	})
+}

@@ -1,0 +1,429 @@
+package shutdown
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"runtime/pprof"
+	"sync"
+	"time"
+
+	"gatewaytui/core/ops"
+)
+
+const (
+	// Instant is what a phase without a budget may take, if the phases before it left that much over.
+	Instant = 50 * time.Millisecond
+	// ListBound is what a phase's When and List may take together, within the phase's budget. It is generous: a look at /proc
+	// on a machine that is busy stopping a thousand processes is slow, and a phase without its list does nothing.
+	ListBound = time.Second
+	// saveWait is how long a phase waits at its end, within its budget, for the report that it has begun to be on disk (A9).
+	saveWait = 20 * time.Millisecond
+	// MaxExtension is what extensions may add up to where the service manager's limit is unknown.
+	MaxExtension = 10 * time.Minute
+)
+
+// Exit codes that the executor chooses itself.
+const (
+	// ExitCritical replaces the planned code when an item of a Critical phase failed or overstayed.
+	ExitCritical = 1
+	// ExitWatchdog is the process's when the watchdog ends it (contract.md, 1).
+	ExitWatchdog = 70
+)
+
+// Options is what a stop is told when it starts.
+type Options struct {
+	// ID, Life, Reason and By go into the report as they are. By is who asked (H11).
+	ID, Life, Reason, By string
+	// Mode is the strength to begin with; empty is graceful.
+	Mode ops.Mode
+	// Restart says that the next life follows; ExitCode is the planned exit code, 75 then by contract.
+	Restart  bool
+	ExitCode int
+	// Limit is how long after Start the service manager kills the process; 0 is unknown. Start fits the plan to it.
+	Limit time.Duration
+
+	// Save writes the report where it survives a SIGKILL. It is called from one goroutine at every transition, skips to the
+	// latest where it is slow, and delays nothing if it hangs. It need not sync: only a power cut would lose what it wrote.
+	Save func(ops.Shutdown) error
+	// Observe is told of each transition, in order, from one goroutine. It delays nothing if it hangs.
+	Observe func(Event)
+	// Log gets a line "shutdown.phase" as each phase begins and ends (contract.md, 8) and one for each item that did not end
+	// well. A handler that hangs delays nothing. Nil discards.
+	Log *slog.Logger
+	// Exit ends the process at once; nil is os.Exit. Only the watchdog calls it.
+	Exit func(code int)
+	// Dump writes every goroutine's stack somewhere; the watchdog calls it before Exit and waits for half its slack.
+	Dump func()
+}
+
+// Run is one stop while it runs and after. Its methods may be called from any goroutine, items and listings included, and
+// none of them waits for code that is not ours, but for Report as said there.
+type Run struct {
+	o     Options
+	slack time.Duration
+	began time.Time
+
+	wake      chan struct{} // holds one token: the executor has something to look at
+	immediate chan struct{}
+	done      chan struct{}
+	saves     *saver
+	news      *announcer
+	dog       *watchdog
+
+	mu         sync.Mutex // guards what follows and the phases; never held over code that is not ours
+	mode       ops.Mode
+	phases     []*phase
+	current    int           // index of the phase that runs or ran last; -1 before the first
+	end        time.Time     // when the last phase is over at the latest
+	extended   time.Duration // what extensions were granted so far
+	notAwaited []ops.Item
+	exitSet    bool
+	exitCode   int  // what SetExit said
+	critical   bool // an item of a critical phase did not end well
+	incomplete bool // something overstayed, failed or was skipped
+	ended      time.Time
+	behind     int // goroutines now in code that is not ours
+}
+
+// phase is a Phase while it runs. The Budget of the embedded one grows with extensions.
+type phase struct {
+	Phase
+	state                  ops.StepState
+	began, deadline, ended time.Time
+	detail                 string
+	stack                  []byte // of a listing that panicked; the executor's own
+	items                  []*item
+	open                   int  // items that run
+	settled                bool // nothing runs any more; what is left is to write that down
+	cut                    bool // a lever or a mode ended it, or will when its turn comes
+}
+
+// Start begins the stop: it arms the watchdog, then runs the plan on a goroutine of its own, and returns at once.
+func Start(plan Plan, o Options) *Run {
+	if strength(o.Mode) == 0 {
+		o.Mode = ops.ModeGraceful
+	}
+	if o.Exit == nil {
+		o.Exit = os.Exit
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	o.Limit = max(o.Limit, 0)
+	fitted, _ := plan.Fit(o.Limit)
+	r := &Run{
+		o: o, slack: slackFor(o.Limit), began: time.Now(), mode: o.Mode, current: -1,
+		wake: make(chan struct{}, 1), immediate: make(chan struct{}), done: make(chan struct{}),
+	}
+	if o.Mode == ops.ModeImmediate {
+		close(r.immediate)
+	}
+	for _, f := range fitted.Phases {
+		r.phases = append(r.phases, &phase{Phase: f, state: ops.StepPending})
+	}
+	r.end = r.began.Add(fitted.sum(o.Mode))
+	r.dog = arm(r.end.Add(r.slack/2), r.slack/2, o)
+	r.news = newAnnouncer(o)
+	r.saves = newSaver(r)
+	go r.execute()
+	return r
+}
+
+// Done is closed when the plan has run, the report is saved and the log written (or an eighth of the slack went by waiting
+// for that), and every goroutine of the run is gone, but for those that code which is not ours holds (Abandoned). The
+// watchdog is off then: what comes after is for the caller to bound.
+func (r *Run) Done() <-chan struct{} { return r.done }
+
+// Wait returns nil when the stop is over, or ctx's error if that ends first.
+func (r *Run) Wait(ctx context.Context) error {
+	select {
+	case <-r.done:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Abandoned is how many goroutines are in an item, a listing or a Progress now: after Done, those left behind.
+func (r *Run) Abandoned() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.behind
+}
+
+// execute is the executor: it runs the phases in order and waits for nothing that it cannot leave.
+func (r *Run) execute() {
+	defer close(r.done)
+	for i, p := range r.phases {
+		if r.begin(i) {
+			r.work(p)
+		}
+	}
+	r.finish()
+}
+
+// begin moves on to phase i and reports whether it runs.
+func (r *Run) begin(i int) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	p, now := r.phases[i], time.Now()
+	r.current = i
+	p.began = now
+	switch {
+	case p.cut: // an operator skipped it before its turn came; detail says who
+	case !p.runsIn(r.mode):
+		p.detail = "not part of a stop of mode " + string(r.mode)
+	default:
+		p.state = ops.StepRunning
+		// The phases after this one keep their time. One with a budget has its own as well, but for what scheduling on a
+		// busy machine has cost so far beyond a quarter of the slack; one without has what is left over.
+		budget, last := p.Budget, r.end.Add(-r.rest())
+		if budget == 0 {
+			budget = Instant
+		} else {
+			last = last.Add(r.slack / 4)
+		}
+		p.deadline = now.Add(budget)
+		if last.Before(p.deadline) {
+			p.deadline = last
+		}
+		r.saves.ask()
+		return true
+	}
+	r.close(p, ops.StepSkipped)
+	return false
+}
+
+// work lists the items of p, which runs, runs them and waits until all are over.
+func (r *Run) work(p *phase) {
+	items, state := r.list(p)
+	seq := r.launch(p, items, state)
+	for {
+		wait, busy := r.expire(p)
+		if !busy {
+			break
+		}
+		timer := time.NewTimer(wait)
+		select {
+		case <-timer.C:
+		case <-r.wake:
+		}
+		timer.Stop()
+	}
+	if d := min(time.Until(r.deadline(p)), saveWait); d > 0 {
+		r.saves.wait(seq, d)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if state == "" || p.cut {
+		state = p.result()
+	}
+	r.close(p, state)
+}
+
+// deadline is p's as it stands now.
+func (r *Run) deadline(p *phase) time.Time {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return p.deadline
+}
+
+// listing is what When and List said.
+type listing struct {
+	items   []Item
+	skipped bool
+	why     string
+	fail    failure
+}
+
+// list asks p what it waits for. If there is nothing to launch it also says how the phase ends.
+func (r *Run) list(p *phase) ([]Item, ops.StepState) {
+	if p.When == nil && p.List == nil {
+		return nil, ""
+	}
+	until := time.Now().Add(ListBound)
+	if last := r.deadline(p); last.Before(until) {
+		until = last
+	}
+	ctx, cancel := context.WithDeadline(context.Background(), until)
+	defer cancel()
+	answer := make(chan listing, 1)
+	r.enter()
+	go pprof.Do(ctx, pprof.Labels("phase", p.Name, "item", "list"), func(ctx context.Context) {
+		var l listing
+		guard(func() error {
+			if p.When != nil {
+				ok, why := p.When(r)
+				if l.skipped, l.why = !ok, clean(why); l.skipped {
+					return nil
+				}
+			}
+			if p.List != nil {
+				l.items = p.List(ctx, r)
+			}
+			return nil
+		}, func(f failure) {
+			l.fail = f
+			r.leave()
+			answer <- l
+		})
+	})
+	for {
+		select {
+		case l := <-answer:
+			return r.listed(p, l)
+		case <-r.wake:
+			if r.isCut(p) {
+				return nil, ops.StepSkipped
+			}
+		case <-ctx.Done():
+			select {
+			case l := <-answer:
+				return r.listed(p, l)
+			default:
+			}
+			r.note(p, "listing its items did not end in time")
+			return nil, ops.StepTimedOut
+		}
+	}
+}
+
+// listed takes the answer of When and List.
+func (r *Run) listed(p *phase, l listing) ([]Item, ops.StepState) {
+	switch {
+	case l.fail.bad:
+		r.note(p, "listing its items: "+l.fail.text)
+		p.stack = l.fail.stack
+		return nil, ops.StepFailed
+	case l.skipped:
+		r.note(p, l.why)
+		return nil, ops.StepSkipped
+	}
+	return l.items, ""
+}
+
+// note sets the detail of p, unless a lever has.
+func (r *Run) note(p *phase, detail string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !p.cut {
+		p.detail = detail
+	}
+}
+
+func (r *Run) isCut(p *phase) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return p.cut
+}
+
+// launch starts the items, unless the listing ended the phase with a state of its own, and says that the phase has begun,
+// unless it has not. It returns the number of the save that shows it.
+func (r *Run) launch(p *phase, items []Item, state ops.StepState) uint64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if p.cut || state == ops.StepSkipped {
+		return r.saves.ask()
+	}
+	now := time.Now()
+	p.items = make([]*item, len(items))
+	p.open = len(items)
+	r.behind += len(items)
+	for i, it := range items {
+		p.items[i] = newItem(r, p, it, now)
+	}
+	for _, it := range p.items {
+		go it.work(r, p)
+	}
+	r.tell(p, ops.StepRunning)
+	return r.saves.ask()
+}
+
+// expire abandons the items of p whose time is over and returns how long there is nothing to do, unless none runs.
+func (r *Run) expire(p *phase) (wait time.Duration, busy bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	now := time.Now()
+	next := p.deadline
+	for _, it := range p.items {
+		switch {
+		case it.state != ops.StepRunning:
+		case !it.deadline.After(now):
+			r.abandon(p, it)
+		case it.deadline.Before(next):
+			next = it.deadline
+		}
+	}
+	p.settled = p.open == 0
+	return next.Sub(now), !p.settled
+}
+
+// close ends p in the given state and tells everyone. r.mu is held.
+func (r *Run) close(p *phase, state ops.StepState) {
+	p.state, p.ended = state, time.Now()
+	if p.detail == "" {
+		p.detail = p.summary()
+	}
+	switch state {
+	case ops.StepTimedOut, ops.StepFailed:
+		r.incomplete = true
+		r.critical = r.critical || p.Critical
+	case ops.StepSkipped:
+		r.incomplete = r.incomplete || p.cut
+	}
+	r.tell(p, state)
+	r.saves.ask()
+}
+
+// finish writes the outcome and lets the helpers of the run go.
+func (r *Run) finish() {
+	r.mu.Lock()
+	r.ended = time.Now()
+	r.news.add(Event{At: r.ended, Type: ops.EventShutdownEnded})
+	r.saves.ask()
+	r.mu.Unlock()
+	until := time.Now().Add(r.slack / 8)
+	r.saves.close(until)
+	r.news.close(until)
+	r.dog.disarm()
+}
+
+// rest is what the phases after the current one may still cost. r.mu is held.
+func (r *Run) rest() time.Duration {
+	var d time.Duration
+	for _, p := range r.phases[r.current+1:] {
+		if !p.cut && p.runsIn(r.mode) {
+			d += p.Budget
+		}
+	}
+	return d
+}
+
+// horizon is when the plan is over at the latest, seen from now: phases that ended early count. r.mu is held.
+func (r *Run) horizon(now time.Time) time.Time {
+	if r.current >= 0 {
+		if p := r.phases[r.current]; p.state == ops.StepRunning && !p.cut {
+			now = p.deadline
+		}
+	}
+	return now.Add(r.rest())
+}
+
+// enter and leave count the goroutines that are in code which is not ours.
+func (r *Run) enter() { r.count(1) }
+func (r *Run) leave() { r.count(-1) }
+
+func (r *Run) count(n int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.behind += n
+}
+
+// nudge makes the executor look again.
+func (r *Run) nudge() {
+	select {
+	case r.wake <- struct{}{}:
+	default:
+	}
+}
