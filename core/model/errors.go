@@ -1,0 +1,163 @@
+package model
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+	"unicode"
+)
+
+// ErrClosed is what Complete returns when the client was closed, before or during the call.
+var ErrClosed = errors.New("model client is closed")
+
+// Kind classifies an Error for callers that act on it.
+type Kind string
+
+// The kinds of failure.
+const (
+	KindAuth        Kind = "auth"         // 401, 403: the key is missing, wrong or may not do this
+	KindNoModel     Kind = "no_model"     // the endpoint has no such model, or no such path
+	KindTooLong     Kind = "too_long"     // the transcript does not fit the model's context
+	KindRateLimited Kind = "rate_limited" // 429
+	KindUnavailable Kind = "unavailable"  // 5xx, no connection, a connection that broke
+	KindTimeout     Kind = "timeout"      // no complete answer within model.timeout
+	KindRefused     Kind = "refused"      // another 4xx
+	KindBroken      Kind = "broken"       // the answer is not what the protocol says, or longer than the bound
+)
+
+// Error is why a model call failed. Message is one sentence for people: the endpoint, the status and what the endpoint
+// said, cleaned and bounded, never the key.
+type Error struct {
+	Kind Kind
+	// Status is the HTTP status; 0 where none was received.
+	Status  int
+	Message string
+
+	// retry says that the same call may go well later, and retryAfter the endpoint's wish, 0 where it has none.
+	retry      bool
+	retryAfter time.Duration
+	cause      error
+}
+
+func (e *Error) Error() string { return e.Message }
+
+// Unwrap is the network's or the decoder's error under e, if there is one.
+func (e *Error) Unwrap() error { return e.cause }
+
+// said is what an endpoint says about a failure.
+type said struct {
+	message, code string
+}
+
+// parseSaid reads an error body. The shapes are OpenAI's {"error":{"message","code"}}, {"error":"…"} (llama.cpp, Ollama),
+// {"message":"…"} and {"detail":"…"} (FastAPI); anything else is told as it stands, unless it is a page for browsers.
+func parseSaid(body []byte) said {
+	var flat struct {
+		Error   json.RawMessage `json:"error"`
+		Message string          `json:"message"`
+		Detail  json.RawMessage `json:"detail"`
+	}
+	if json.Unmarshal(body, &flat) != nil {
+		if text := strings.TrimSpace(string(body)); !strings.HasPrefix(text, "<") {
+			return said{message: text}
+		}
+		return said{}
+	}
+	if s, ok := parseErrorValue(flat.Error); ok {
+		return s
+	}
+	if flat.Message != "" {
+		return said{message: flat.Message}
+	}
+	var detail string
+	if json.Unmarshal(flat.Detail, &detail) != nil {
+		detail = string(flat.Detail)
+	}
+	return said{message: detail}
+}
+
+// parseErrorValue reads the value of an "error" member; false if there is none.
+func parseErrorValue(raw json.RawMessage) (said, bool) {
+	if len(raw) == 0 || string(raw) == "null" {
+		return said{}, false
+	}
+	var text string
+	if json.Unmarshal(raw, &text) == nil {
+		return said{message: text}, true
+	}
+	var object struct {
+		Message string `json:"message"`
+		Type    string `json:"type"`
+		Code    any    `json:"code"`
+	}
+	if json.Unmarshal(raw, &object) != nil {
+		return said{message: string(raw)}, true
+	}
+	code := object.Type
+	if object.Code != nil {
+		code = fmt.Sprint(object.Code)
+	}
+	return said{message: object.Message, code: code}, true
+}
+
+// classify turns a status (0: the error came inside a stream) and the endpoint's words into a kind, and says whether the
+// same call may go well later.
+func classify(status int, s said) (kind Kind, retry bool) {
+	words := strings.ToLower(s.code + " " + s.message)
+	says := func(any ...string) bool {
+		for _, w := range any {
+			if strings.Contains(words, w) {
+				return true
+			}
+		}
+		return false
+	}
+	switch {
+	case status == http.StatusUnauthorized, status == http.StatusForbidden:
+		return KindAuth, false
+	case status == http.StatusTooManyRequests:
+		// An exhausted account answers 429 too, and no wait cures it.
+		return KindRateLimited, !says("insufficient_quota")
+	case says("context_length_exceeded", "maximum context length", "context window", "exceed_context_size"),
+		status == http.StatusRequestEntityTooLarge:
+		return KindTooLong, false
+	case status == http.StatusNotFound, says("model_not_found"):
+		return KindNoModel, false
+	case status == http.StatusRequestTimeout, status == http.StatusTooEarly:
+		return KindUnavailable, true
+	case status == http.StatusNotImplemented:
+		return KindRefused, false
+	case status >= 500, status == 0:
+		return KindUnavailable, true
+	default:
+		return KindRefused, false
+	}
+}
+
+// maxSaid bounds what of an endpoint's message goes into an error, in runes.
+const maxSaid = 300
+
+// clean makes an endpoint's words fit for one line of a log, a chat or a terminal: without control and format
+// characters, without the key should the endpoint repeat it, bounded.
+func clean(text, key string) string {
+	if key != "" {
+		text = strings.ReplaceAll(text, key, "[key]")
+	}
+	text = strings.Map(func(r rune) rune {
+		switch {
+		case unicode.IsSpace(r):
+			return ' '
+		case unicode.IsControl(r), unicode.In(r, unicode.Cf, unicode.Co, unicode.Zl, unicode.Zp), r == unicode.ReplacementChar:
+			return -1
+		}
+		return r
+	}, text)
+	runes := []rune(strings.Join(strings.Fields(text), " "))
+	if len(runes) > maxSaid {
+		return string(runes[:maxSaid]) + "…"
+	}
+	return string(runes)
+}

@@ -1,0 +1,94 @@
+package model
+
+import (
+	"encoding/json"
+	"io"
+	"strings"
+	"testing"
+	"testing/iotest"
+	"unicode/utf8"
+
+	"gatewaytui/fixtures"
+)
+
+// FuzzEvents checks that whatever an endpoint streams, the library gets to see whole data lines only and an end.
+func FuzzEvents(f *testing.F) {
+	f.Add(sse(text("a"), stopChunk, "[DONE]"))
+	f.Add(": comment\n\nevent: x\ndata: {\"error\":{\"message\":\"no\"}}\n\n")
+	f.Add("data: {\"choices\":[{\"in")
+	f.Fuzz(func(t *testing.T, stream string) {
+		e := newEvents(io.NopCloser(iotest.HalfReader(strings.NewReader(stream))))
+		got, err := io.ReadAll(e)
+		if err == nil {
+			t.Errorf("%q ended without saying how", stream)
+		}
+		for line := range strings.Lines(string(got)) {
+			if !strings.HasPrefix(line, "data:") || !strings.HasSuffix(line, "\n") {
+				t.Errorf("%q let %q through", stream, line)
+			}
+		}
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// FuzzSaid checks that an endpoint's words come out clean and bounded.
+func FuzzSaid(f *testing.F) {
+	f.Add([]byte(`{"error":{"message":"\u001b[31mno","code":5}}`))
+	f.Add([]byte(`{"error":"x"}`))
+	f.Add([]byte(`{"detail":[1]}`))
+	f.Add([]byte("<html>"))
+	f.Fuzz(func(t *testing.T, body []byte) {
+		s := parseSaid(body)
+		classify(0, s)
+		text := clean(s.message, "key")
+		if utf8.RuneCountInString(text) > maxSaid+1 || strings.ContainsAny(text, "\x1b\n\r\x00\u202e") || strings.Contains(text, "key]key") {
+			t.Errorf("%q became %q", body, text)
+		}
+	})
+}
+
+// FuzzParseScript checks that a script is refused or can be played: no message makes it panic or grow without bound.
+func FuzzParseScript(f *testing.F) {
+	for _, name := range fixtures.Scripts() {
+		text, err := fixtures.Script(name)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(string(text), "sh: ls", `{"output":"x","exit_code":1}`)
+	}
+	f.Add("[[rule]]\nmatch='(a)(?P<n>b)'\nreply='$1${n}$$ {{input}}'\n", "ab", "")
+	f.Add("[[rule]]\ncall=[{tool='t',arguments={a=['{{number $1}}',1,inf]}}]\nmatch='(.)'\n", "7", "[]")
+	f.Add("[[rule]]\nreply='x'\n[[rule]]\nreply='y'\n", "", "")
+	f.Fuzz(func(t *testing.T, script, message, result string) {
+		s, err := ParseScript([]byte(script))
+		if err != nil {
+			if s != nil || err.Error() == "" {
+				t.Errorf("%q: %v, %v", script, s, err)
+			}
+			return
+		}
+		for _, request := range []Request{
+			{Messages: []Message{{Role: RoleUser, Content: message}}},
+			{Messages: []Message{
+				{Role: RoleUser, Content: message}, {Role: RoleAssistant, ToolCalls: []ToolCall{{ID: "a"}}},
+				{Role: RoleTool, Content: result},
+			}},
+		} {
+			facts := readFacts(request, "m")
+			step := s.step(facts)
+			if step.Reply != nil {
+				if text, _ := step.Reply.fill(facts); len(text) > maxExpansion {
+					t.Errorf("reply of %d bytes", len(text))
+				}
+			}
+			for _, call := range step.Call {
+				arguments := fillArguments(call.arguments, facts)
+				if _, raw := call.arguments.(*template); !raw && !json.Valid([]byte(arguments)) {
+					t.Errorf("%q made arguments %q", script, arguments)
+				}
+			}
+		}
+	})
+}

@@ -1,0 +1,298 @@
+package model
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+	openai "github.com/sashabaranov/go-openai"
+)
+
+// The retries of one call: at most maxAttempts, with waits of about 0.5 s, doubling, up to 15 s; an endpoint's own wish
+// (Retry-After) is followed up to a minute (field notes, E8). All of it counts against the call's timeout.
+const (
+	maxAttempts   = 6
+	firstBackoff  = 500 * time.Millisecond
+	maxBackoff    = 15 * time.Second
+	maxRetryAfter = time.Minute
+)
+
+// OpenAIOptions is what NewOpenAI needs.
+type OpenAIOptions struct {
+	// BaseURL ends before /chat/completions, e.g. http://127.0.0.1:11434/v1.
+	BaseURL string
+	// Model is the model's name at the endpoint.
+	Model string
+	// APIKey is sent as a bearer token; empty: none is sent.
+	APIKey string
+	// KeyHint is where the key comes from, for error texts: the name of the environment variable. Empty: none is set.
+	KeyHint string
+	// Timeout bounds one call, its retries included; 0 is no bound but the caller's.
+	Timeout time.Duration
+	// Log takes one line for each retry; nil discards it.
+	Log *slog.Logger
+}
+
+// openAI is the Provider of one endpoint. All its clients share its connections.
+type openAI struct {
+	name, at, key, keyHint string
+	timeout                time.Duration
+	log                    *slog.Logger
+	http                   *http.Client
+	api                    *openai.Client
+	// noUsage is set once the endpoint refused stream_options, which it is then spared.
+	noUsage atomic.Bool
+	// open counts the clients; the last one to close drops the idle connections.
+	open atomic.Int64
+}
+
+// NewOpenAI makes the clients of an OpenAI-compatible chat-completions endpoint. It does no I/O. The error is about
+// BaseURL or Model.
+func NewOpenAI(o OpenAIOptions) (Provider, error) {
+	base, err := url.Parse(o.BaseURL)
+	switch {
+	case err != nil:
+		return nil, errors.New("model.base_url is no URL, e.g. http://127.0.0.1:11434/v1")
+	case base.Scheme != "http" && base.Scheme != "https", base.Host == "":
+		return nil, fmt.Errorf("model.base_url %.80q: want http(s)://host[:port]/path, e.g. http://127.0.0.1:11434/v1", base.Redacted())
+	case base.User != nil:
+		return nil, errors.New("model.base_url holds credentials: name a variable in model.api_key_env instead")
+	case base.RawQuery != "" || base.Fragment != "":
+		return nil, errors.New("model.base_url has a query or a fragment: want http(s)://host[:port]/path")
+	case strings.TrimSpace(o.Model) == "":
+		return nil, errors.New("model.name is empty: name a model of the endpoint")
+	}
+	p := &openAI{
+		name: o.Model, at: base.String(), key: o.APIKey, keyHint: o.KeyHint, timeout: o.Timeout, log: o.Log,
+		http: &http.Client{Transport: newTransport()},
+	}
+	if p.log == nil {
+		p.log = slog.New(slog.DiscardHandler)
+	}
+	config := openai.DefaultConfig(o.APIKey)
+	config.BaseURL = p.at
+	config.HTTPClient = doer{p.http}
+	p.api = openai.NewClientWithConfig(config)
+	return p, nil
+}
+
+// newTransport is the connections of one provider, bounded. It has no timeout for the answer's header: a model may
+// think for as long as the call may last.
+func newTransport() *http.Transport {
+	return &http.Transport{
+		Proxy:                 http.ProxyFromEnvironment,
+		DialContext:           (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 15 * time.Second}).DialContext,
+		TLSHandshakeTimeout:   10 * time.Second,
+		ExpectContinueTimeout: time.Second,
+		ForceAttemptHTTP2:     true,
+		MaxConnsPerHost:       256,
+		MaxIdleConns:          32,
+		MaxIdleConnsPerHost:   32,
+		IdleConnTimeout:       90 * time.Second,
+		// Many calls share an HTTP/2 connection: a dead one must not hold them until their timeout.
+		HTTP2: &http.HTTP2Config{SendPingTimeout: 30 * time.Second, PingTimeout: 15 * time.Second},
+	}
+}
+
+func (p *openAI) Name() string { return p.name }
+
+func (p *openAI) New() Client {
+	p.open.Add(1)
+	c := &openAIClient{openAI: p}
+	// The client's life, not a call's: Close ends it.
+	c.life, c.end = context.WithCancel(context.Background())
+	return c
+}
+
+// openAIClient is one agent's client.
+type openAIClient struct {
+	*openAI
+	life   context.Context
+	end    context.CancelFunc
+	closed sync.Once
+}
+
+func (c *openAIClient) Close() error {
+	c.closed.Do(func() {
+		c.end()
+		if c.open.Add(-1) == 0 {
+			c.http.CloseIdleConnections()
+		}
+	})
+	return nil
+}
+
+func (c *openAIClient) Complete(ctx context.Context, req Request, delta func(string)) (Response, error) {
+	call, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(c.life, cancel)()
+	if c.timeout > 0 {
+		var expire context.CancelFunc
+		call, expire = context.WithTimeout(call, c.timeout)
+		defer expire()
+	}
+
+	waits := &backoff.ExponentialBackOff{
+		InitialInterval: firstBackoff, RandomizationFactor: backoff.DefaultRandomizationFactor, Multiplier: 2, MaxInterval: maxBackoff,
+	}
+	waits.Reset()
+	for attempt := 1; ; attempt++ {
+		delivered := false
+		resp, err := c.once(call, req, func(text string) {
+			if delta != nil {
+				delivered = true
+				delta(text)
+			}
+		})
+		if err == nil {
+			return resp, nil
+		}
+		if ended := c.ended(ctx, call); ended != nil {
+			return Response{}, ended
+		}
+		failed := c.explain(err, attempt)
+		// Text that was delivered cannot be taken back, and a second try would repeat it.
+		if delivered || !failed.retry || attempt == maxAttempts {
+			return Response{}, failed
+		}
+		wait := waits.NextBackOff()
+		if failed.retryAfter > 0 {
+			wait = min(max(wait, failed.retryAfter), maxRetryAfter)
+		}
+		if deadline, ok := call.Deadline(); ok && time.Until(deadline) <= wait {
+			return Response{}, failed
+		}
+		c.log.Warn("model call is retried", "model", c.name, "kind", failed.Kind, "status", failed.Status, "attempt", attempt, "wait", wait)
+		select {
+		case <-time.After(wait):
+		case <-call.Done():
+			return Response{}, c.ended(ctx, call)
+		}
+	}
+}
+
+// once makes one attempt.
+func (c *openAIClient) once(ctx context.Context, req Request, delta func(string)) (Response, error) {
+	if c.life.Err() != nil {
+		return Response{}, ErrClosed
+	}
+	usage := !c.noUsage.Load()
+	stream, err := c.api.CreateChatCompletionStream(ctx, wireRequest(c.name, req, usage))
+	if whole, ok := errors.AsType[*wholeAnswer](err); ok {
+		return c.readWhole(whole, delta)
+	}
+	if r, ok := errors.AsType[*refusal](err); ok && usage && r.status < 500 && strings.Contains(r.said.message, "stream_options") {
+		c.noUsage.Store(true)
+		return c.once(ctx, req, delta)
+	}
+	if err != nil {
+		return Response{}, err
+	}
+	defer stream.Close()
+	return readStream(stream, delta)
+}
+
+func (c *openAIClient) readWhole(whole *wholeAnswer, delta func(string)) (Response, error) {
+	if s, bad := streamError(whole.body); bad {
+		return Response{}, &brokenOff{said: s}
+	}
+	var answer openai.ChatCompletionResponse
+	if err := json.Unmarshal(whole.body, &answer); err != nil {
+		return Response{}, fmt.Errorf("read the answer: %w", err)
+	}
+	resp, err := wholeResponse(answer)
+	if err == nil && resp.Message.Content != "" {
+		delta(resp.Message.Content)
+	}
+	return resp, err
+}
+
+// ended is why the call must end now, nil if it need not: its caller, the client's Close, or the timeout, in this order.
+func (c *openAIClient) ended(ctx, call context.Context) error {
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case c.life.Err() != nil:
+		return ErrClosed
+	case call.Err() != nil:
+		return &Error{
+			Kind: KindTimeout, cause: call.Err(),
+			Message: fmt.Sprintf("model %q at %s gave no complete answer within %s (model.timeout)", c.name, c.at, c.timeout),
+		}
+	}
+	return nil
+}
+
+// explain turns what went wrong in the attempt numbered attempt into an Error.
+func (c *openAIClient) explain(err error, attempt int) *Error {
+	e := &Error{Kind: KindBroken, cause: err}
+	what := "sent a broken answer: " + clean(err.Error(), c.key)
+	if r, ok := errors.AsType[*refusal](err); ok {
+		e.Status, e.retryAfter = r.status, r.retryAfter
+		e.Kind, e.retry = classify(r.status, r.said)
+		what = fmt.Sprintf("answered %d %s", r.status, http.StatusText(r.status))
+		if text := clean(r.said.message, c.key); text != "" {
+			what += ": " + text
+		}
+	} else if b, ok := errors.AsType[*brokenOff](err); ok {
+		e.Kind, e.retry = classify(0, b.said)
+		what = "broke off its answer: " + clean(b.said.message, c.key)
+	} else if connection(err) {
+		e.Kind, e.retry = KindUnavailable, !certificate(err)
+		what = "could not be reached: " + clean(innermost(err).Error(), c.key)
+		if _, during := errors.AsType[*lost](err); during || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
+			what = "closed the connection before its answer was complete"
+		}
+	}
+	e.Message = fmt.Sprintf("model %q at %s %s%s", c.name, c.at, what, c.hint(e.Kind))
+	if attempt > 1 {
+		e.Message += fmt.Sprintf(" (%d attempts)", attempt)
+	}
+	return e
+}
+
+// hint is what to do about a failure of kind k.
+func (c *openAIClient) hint(k Kind) string {
+	switch {
+	case k == KindAuth && c.keyHint != "":
+		return "; put a valid key into " + c.keyHint
+	case k == KindAuth:
+		return "; name the variable that holds the key in model.api_key_env"
+	case k == KindNoModel:
+		return "; check model.name and model.base_url"
+	}
+	return ""
+}
+
+// connection reports whether err is the network's: no connection, or one that broke.
+func connection(err error) bool {
+	_, before := errors.AsType[*url.Error](err)
+	_, during := errors.AsType[*lost](err)
+	return before || during || errors.Is(err, io.ErrUnexpectedEOF)
+}
+
+// certificate reports whether err is a certificate that will not be better next time.
+func certificate(err error) bool {
+	_, bad := errors.AsType[*tls.CertificateVerificationError](err)
+	return bad
+}
+
+// innermost drops net/http's wrapping, which repeats the URL.
+func innermost(err error) error {
+	if u, ok := errors.AsType[*url.Error](err); ok {
+		return u.Err
+	}
+	return err
+}

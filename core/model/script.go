@@ -1,0 +1,294 @@
+package model
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/pelletier/go-toml/v2"
+)
+
+// Bounds on a script.
+const (
+	maxScript = 1 << 20 // bytes
+	// maxWedge bounds how long a step may ignore its own cancellation.
+	maxWedge = 10 * time.Minute
+	// maxDelay bounds what a template may make of a duration.
+	maxDelay = 24 * time.Hour
+)
+
+// Script is what a scripted model plays: an ordered list of rules, of which the first that matches the last user
+// message is played.
+//
+//	[[rule]]
+//	match = '(?i)^sh:\s*(.+)'          # regexp, RE2; a rule without one matches everything and must be the last
+//	call  = [{ tool = "terminal", arguments = { command = "$1" } }]
+//	then  = [{ reply = "It says:\n{{result}}" }]
+//
+// A rule is a step, played first, and then the list of the steps that follow, one after each round of tool calls; where
+// then runs out, the reply is the last tool result. The keys of a step, played in this order:
+//
+//	wedge   duration during which even cancellation is ignored, at most 10m
+//	delay   duration before the answer; ends with the call
+//	hang    true: no answer, until the call is ended
+//	error   {status, message, times}: the call fails as if an endpoint had answered so; with times only the first that
+//	        many times in each session
+//	reply   the answer's text
+//	chunk   runes of text in each piece that is streamed; 0 is all in one
+//	pace    duration between the pieces
+//	call    tool calls: {tool, arguments}; arguments is a table, or a string that is sent as it stands
+//
+// Texts, durations and arguments are templates: $1 or ${name} is what a group of match captured, $$ a dollar sign,
+// {{input}} the user's message, {{session}} its key, {{model}} the model's name, {{round}} how many rounds of tool calls
+// there were since, {{result}} the last tool result for people and {{result.NAME}} one member of it. {{number $1}}, alone
+// in an argument, is a number. A reply that asks for a member which the result does not have is the result itself.
+type Script struct {
+	rules []rule
+}
+
+type rule struct {
+	Match *pattern `toml:"match"`
+	step
+	Then []step `toml:"then"`
+}
+
+// step is one answer of the model.
+type step struct {
+	Wedge *duration   `toml:"wedge"`
+	Delay *duration   `toml:"delay"`
+	Hang  bool        `toml:"hang"`
+	Error *failure    `toml:"error"`
+	Reply *template   `toml:"reply"`
+	Chunk int         `toml:"chunk"`
+	Pace  *duration   `toml:"pace"`
+	Call  []callWords `toml:"call"`
+}
+
+type failure struct {
+	Status  int       `toml:"status"`
+	Message *template `toml:"message"`
+	Times   int       `toml:"times"`
+}
+
+type callWords struct {
+	Tool      string `toml:"tool"`
+	Arguments any    `toml:"arguments"`
+
+	// arguments is Arguments with every string parsed.
+	arguments any
+}
+
+// pattern is a regexp that the decoder compiles, so that an error has a line.
+type pattern struct{ *regexp.Regexp }
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (p *pattern) UnmarshalText(text []byte) (err error) {
+	p.Regexp, err = regexp.Compile(string(text))
+	return err
+}
+
+// duration is a template that gives a Go duration.
+type duration struct{ template }
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (d *duration) UnmarshalText(text []byte) error {
+	if err := d.template.UnmarshalText(text); err != nil {
+		return err
+	}
+	if fixed, ok := d.fixed(); ok {
+		_, err := parseDuration(fixed)
+		return err
+	}
+	return nil
+}
+
+func parseDuration(text string) (time.Duration, error) {
+	d, err := time.ParseDuration(text)
+	if err != nil || d < 0 || d > maxDelay {
+		return 0, fmt.Errorf("%.40q is no duration from 0s to %s", text, maxDelay)
+	}
+	return d, nil
+}
+
+// ParseScript reads a script. The error names the line where it can.
+func ParseScript(text []byte) (*Script, error) {
+	if len(text) > maxScript {
+		return nil, fmt.Errorf("script is longer than %d MiB", maxScript>>20)
+	}
+	var file struct {
+		Rule []rule `toml:"rule"`
+	}
+	decoder := toml.NewDecoder(bytes.NewReader(text))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&file); err != nil {
+		return nil, describeTOML(err)
+	}
+	if len(file.Rule) == 0 {
+		return nil, errors.New("script has no [[rule]]")
+	}
+	lines := ruleLines(text)
+	for i := range file.Rule {
+		if err := file.Rule[i].check(i == len(file.Rule)-1); err != nil {
+			where := fmt.Sprintf("rule %d", i+1)
+			if i < len(lines) {
+				where = fmt.Sprintf("line %d: %s", lines[i], where)
+			}
+			return nil, fmt.Errorf("%s: %w", where, err)
+		}
+	}
+	return &Script{rules: file.Rule}, nil
+}
+
+// describeTOML says in one line what the decoder found, and where.
+func describeTOML(err error) error {
+	if missing, ok := errors.AsType[*toml.StrictMissingError](err); ok && len(missing.Errors) > 0 {
+		first := missing.Errors[0]
+		row, column := first.Position()
+		return fmt.Errorf("line %d, column %d: unknown key %q", row, column, strings.Join(first.Key(), "."))
+	}
+	if decode, ok := errors.AsType[*toml.DecodeError](err); ok {
+		row, column := decode.Position()
+		return fmt.Errorf("line %d, column %d: %s", row, column, strings.TrimPrefix(decode.Error(), "toml: "))
+	}
+	return err
+}
+
+// ruleLines is the line of each [[rule]] header. A text of several lines that holds one puts it off, which costs no more
+// than a wrong number in an error that names the rule as well.
+func ruleLines(text []byte) []int {
+	var lines []int
+	n := 0
+	for line := range bytes.Lines(text) {
+		n++
+		if header, _, _ := bytes.Cut(line, []byte("#")); string(bytes.TrimSpace(header)) == "[[rule]]" {
+			lines = append(lines, n)
+		}
+	}
+	return lines
+}
+
+func (r *rule) check(last bool) error {
+	if r.Match == nil && !last {
+		return errors.New("it has no match, so that no rule after it is ever played; only the last may have none")
+	}
+	groups := groupsOf(r.Match)
+	if err := r.step.check(groups); err != nil {
+		return err
+	}
+	for i := range r.Then {
+		if i == 0 && len(r.Call) == 0 || i > 0 && len(r.Then[i-1].Call) == 0 {
+			return fmt.Errorf("step %d of then is never played: the one before it calls no tool", i+1)
+		}
+		if err := r.Then[i].check(groups); err != nil {
+			return fmt.Errorf("step %d of then: %w", i+1, err)
+		}
+	}
+	return nil
+}
+
+// groupsOf is the names that a template of a rule may use: the numbers and names of match's groups.
+func groupsOf(p *pattern) map[string]bool {
+	groups := map[string]bool{}
+	if p == nil {
+		return groups
+	}
+	for i, name := range p.SubexpNames() {
+		groups[fmt.Sprint(i)] = true
+		if name != "" {
+			groups[name] = true
+		}
+	}
+	return groups
+}
+
+func (s *step) check(groups map[string]bool) error {
+	if s.Reply == nil && len(s.Call) == 0 && s.Error == nil && !s.Hang {
+		return errors.New("it has none of reply, call, error and hang")
+	}
+	if s.Chunk < 0 {
+		return fmt.Errorf("chunk is %d, want 0 or more", s.Chunk)
+	}
+	if s.Wedge != nil {
+		if fixed, ok := s.Wedge.fixed(); ok {
+			if d, _ := parseDuration(fixed); d > maxWedge {
+				return fmt.Errorf("wedge is %s, want at most %s", d, maxWedge)
+			}
+		}
+	}
+	texts := []*template{s.Reply}
+	for _, d := range []*duration{s.Wedge, s.Delay, s.Pace} {
+		if d != nil {
+			texts = append(texts, &d.template)
+		}
+	}
+	if s.Error != nil {
+		if s.Error.Status < 400 || s.Error.Status > 599 {
+			return fmt.Errorf("error.status is %d, want 400 to 599", s.Error.Status)
+		}
+		if s.Error.Times < 0 {
+			return fmt.Errorf("error.times is %d, want 0 (always) or more", s.Error.Times)
+		}
+		if s.Error.Times > 0 && s.Reply == nil && len(s.Call) == 0 && !s.Hang {
+			return errors.New("error.times is set, and nothing says what comes after: add reply or call")
+		}
+		texts = append(texts, s.Error.Message)
+	}
+	for i := range s.Call {
+		c := &s.Call[i]
+		if c.Tool == "" {
+			return fmt.Errorf("call %d names no tool", i+1)
+		}
+		var err error
+		if c.arguments, err = parseArguments(c.Arguments, groups); err != nil {
+			return fmt.Errorf("arguments of %s: %w", c.Tool, err)
+		}
+	}
+	for _, t := range texts {
+		if t == nil {
+			continue
+		}
+		if err := t.check(groups); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// parseArguments returns value with a *template in place of each string.
+func parseArguments(value any, groups map[string]bool) (any, error) {
+	switch v := value.(type) {
+	case nil:
+		return map[string]any{}, nil
+	case string:
+		t := &template{}
+		if err := t.UnmarshalText([]byte(v)); err != nil {
+			return nil, err
+		}
+		return t, t.check(groups)
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for key, member := range v {
+			parsed, err := parseArguments(member, groups)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", key, err)
+			}
+			out[key] = parsed
+		}
+		return out, nil
+	case []any:
+		out := make([]any, len(v))
+		for i, member := range v {
+			parsed, err := parseArguments(member, groups)
+			if err != nil {
+				return nil, err
+			}
+			out[i] = parsed
+		}
+		return out, nil
+	default:
+		return value, nil
+	}
+}

@@ -1,0 +1,176 @@
+package model
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"strconv"
+	"time"
+)
+
+// Bounds on what an endpoint may send.
+const (
+	maxAnswer  = 16 << 20 // bytes of one answer, framing included
+	maxErrBody = 64 << 10 // bytes read of an error answer
+)
+
+var errTooLarge = fmt.Errorf("answer is longer than %d MiB", maxAnswer>>20)
+
+// refusal is an answer with an error status.
+type refusal struct {
+	status     int
+	retryAfter time.Duration
+	said       said
+}
+
+func (r *refusal) Error() string { return http.StatusText(r.status) }
+
+// brokenOff is an error that came inside a stream.
+type brokenOff struct{ said said }
+
+func (b *brokenOff) Error() string { return b.said.message }
+
+// wholeAnswer is an answer that came in one piece though a stream was asked for. It travels as an error because the
+// library's stream reader knows no such thing.
+type wholeAnswer struct{ body []byte }
+
+func (*wholeAnswer) Error() string { return "answer is no stream" }
+
+// lost is a connection that broke while an answer was read.
+type lost struct{ cause error }
+
+func (l *lost) Error() string { return l.cause.Error() }
+
+func (l *lost) Unwrap() error { return l.cause }
+
+// doer stands between go-openai and the network, where three things are seen that the library does not hand out: the
+// headers of an error answer, an answer in one piece, and the stream's raw lines. It bounds everything that is read.
+type doer struct{ http *http.Client }
+
+// Do implements openai.HTTPDoer.
+func (d doer) Do(req *http.Request) (*http.Response, error) {
+	resp, err := d.http.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	if resp.StatusCode < 200 || resp.StatusCode > 299 {
+		defer resp.Body.Close()
+		// What could be read of the message is told; the status is the news.
+		body, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrBody))
+		return nil, &refusal{status: resp.StatusCode, retryAfter: retryAfter(resp.Header, time.Now()), said: parseSaid(body)}
+	}
+	if kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); kind == "application/json" {
+		defer resp.Body.Close()
+		body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
+		if err != nil {
+			return nil, &lost{err}
+		}
+		if len(body) > maxAnswer {
+			return nil, errTooLarge
+		}
+		return nil, &wholeAnswer{body: body}
+	}
+	resp.Body = newEvents(resp.Body)
+	return resp, nil
+}
+
+// retryAfter reads the header of RFC 9110, 10.2.3: seconds or a date. 0 is no wish.
+func retryAfter(h http.Header, now time.Time) time.Duration {
+	value := h.Get("Retry-After")
+	if seconds, err := strconv.ParseFloat(value, 64); err == nil && seconds > 0 {
+		return time.Duration(min(seconds, 1e6) * float64(time.Second))
+	}
+	if at, err := http.ParseTime(value); err == nil {
+		return max(at.Sub(now), 0)
+	}
+	return 0
+}
+
+// events passes on the data lines of an event stream. go-openai counts comments (keep-alives of slow endpoints) as
+// errors, mixes them into the error that it reports, reads one line more after an error (for ever, where the endpoint
+// keeps the connection) and knows one of the shapes that errors have; so it gets to see neither. A stream that ends
+// without [DONE] ends with io.ErrUnexpectedEOF.
+type events struct {
+	body  io.ReadCloser
+	limit *io.LimitedReader
+	lines *bufio.Reader
+	rest  []byte // what of the current line was not read yet
+	done  bool   // [DONE] was seen
+	err   error
+}
+
+func newEvents(body io.ReadCloser) *events {
+	limit := &io.LimitedReader{R: body, N: maxAnswer + 1}
+	return &events{body: body, limit: limit, lines: bufio.NewReader(limit)}
+}
+
+// drainPatience is how long Close waits for the end of a body after [DONE]. Only a body that was read to its end leaves
+// a connection that can be used again; most endpoints end it at once.
+const drainPatience = 50 * time.Millisecond
+
+func (e *events) Close() error {
+	if e.done {
+		late := time.AfterFunc(drainPatience, func() { e.body.Close() })
+		defer late.Stop()
+		_, _ = io.Copy(io.Discard, e.lines)
+	}
+	return e.body.Close()
+}
+
+func (e *events) Read(p []byte) (int, error) {
+	for len(e.rest) == 0 {
+		if e.err != nil {
+			return 0, e.err
+		}
+		e.rest, e.err = e.next()
+	}
+	n := copy(p, e.rest)
+	e.rest = e.rest[n:]
+	return n, nil
+}
+
+// next returns the next line that the reader needs, nil for one that it does not, and why there is none after it.
+func (e *events) next() ([]byte, error) {
+	line, err := e.lines.ReadBytes('\n')
+	switch {
+	case e.limit.N <= 0:
+		return nil, errTooLarge
+	case errors.Is(err, io.EOF):
+		err = io.ErrUnexpectedEOF
+	case err != nil:
+		return nil, &lost{err}
+	}
+	line = bytes.TrimSpace(line)
+	data, isData := bytes.CutPrefix(line, []byte("data:"))
+	if !isData {
+		data = line // an error may come without the framing
+	}
+	data = bytes.TrimSpace(data)
+	if s, bad := streamError(data); bad {
+		return nil, &brokenOff{said: s}
+	}
+	e.done = isData && string(data) == "[DONE]"
+	if !isData || len(data) == 0 || err != nil && !e.done && !json.Valid(data) {
+		return nil, err
+	}
+	return append(line, '\n'), err
+}
+
+// streamError reads an error out of an event's data.
+func streamError(data []byte) (said, bool) {
+	if !bytes.HasPrefix(data, []byte("{")) || !bytes.Contains(data, []byte(`"error"`)) {
+		return said{}, false
+	}
+	var event struct {
+		Error json.RawMessage `json:"error"`
+	}
+	if json.Unmarshal(data, &event) != nil {
+		return said{}, false
+	}
+	return parseErrorValue(event.Error)
+}
