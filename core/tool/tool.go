@@ -1,9 +1,12 @@
 // Package tool holds what a model can call: terminal and process (over core/process) and delegate (over the calling
 // agent). contract.md, 5, fixes their arguments and results.
 //
-// What it promises: a call returns within its own limit whatever its subprocess does; a result is JSON for the model,
-// bounded in size; a wrong call (unknown tool, broken arguments) is an answer to the model, never an end of the turn;
-// a subprocess belongs to the session that asked, and to the one registry.
+// What it promises: a call returns within its own limit whatever its subprocess does; a result is text for the model,
+// bounded in size and valid UTF-8; a wrong call (unknown tool, broken arguments) is an answer to the model, never an end
+// of the turn; a subprocess belongs to the session that asked, and to the one registry.
+//
+// tool.go has the interfaces, set.go what an agent holds, arguments.go the reading of what a model wrote, and each tool
+// its own file.
 package tool
 
 import (
@@ -17,7 +20,7 @@ import (
 type Tool interface {
 	Spec() model.ToolSpec
 	// Run does the call and returns what the model is told. An error is told to the model as well, as
-	// {"error": …}; only ctx's end stops the turn.
+	// {"error": …}; only ctx's end stops the turn. When ctx ends, Run ends what it started before it returns.
 	Run(ctx context.Context, call Call) (string, error)
 }
 
@@ -25,6 +28,9 @@ type Tool interface {
 type Call struct {
 	// Session and Turn own what the call starts.
 	Session, Turn string
+	// Child says that the caller is a child agent: whatever it starts, in the background too, belongs to Turn and ends
+	// with it, so that a child leaves nothing behind (C14).
+	Child bool
 	// Arguments is the model's JSON, not validated.
 	Arguments json.RawMessage
 	// Progress notes that the call moved, with what it does in a few words; never nil, never blocks.

@@ -1,0 +1,188 @@
+package tool
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"gatewaytui/core/model"
+)
+
+// minLimit is the least room a result gets, in bytes: the frame of a terminal's answer and a few lines of output.
+const minLimit = 1 << 10
+
+// Set is the tools that one agent may call. It never changes and may be used by many goroutines.
+type Set struct {
+	tools []Tool
+	limit int
+}
+
+// NewSet returns a set of tools whose results are at most limit bytes each (at least minLimit). Of two tools with one
+// name the first one counts.
+func NewSet(limit int, tools ...Tool) *Set {
+	s := &Set{limit: max(limit, minLimit)}
+	for _, t := range tools {
+		if s.find(t.Spec().Name) == nil {
+			s.tools = append(s.tools, t)
+		}
+	}
+	return s
+}
+
+// Specs is what a model is told of the tools, in the order in which they were given.
+func (s *Set) Specs() []model.ToolSpec {
+	specs := make([]model.ToolSpec, len(s.tools))
+	for i, t := range s.tools {
+		specs[i] = t.Spec()
+	}
+	return specs
+}
+
+// Names is the names of the tools, in the order in which they were given.
+func (s *Set) Names() []string {
+	names := make([]string, len(s.tools))
+	for i, t := range s.tools {
+		names[i] = t.Spec().Name
+	}
+	return names
+}
+
+// Subset returns the set of the named tools. A name that is not in s is an error that lists the ones that are.
+func (s *Set) Subset(names []string) (*Set, error) {
+	sub := &Set{limit: s.limit}
+	for _, name := range names {
+		t := s.find(name)
+		if t == nil {
+			return nil, s.unknown(name)
+		}
+		if sub.find(name) == nil {
+			sub.tools = append(sub.tools, t)
+		}
+	}
+	return sub, nil
+}
+
+// Without returns the set of all tools but the named one.
+func (s *Set) Without(name string) *Set {
+	tools := slices.DeleteFunc(slices.Clone(s.tools), func(t Tool) bool { return t.Spec().Name == name })
+	return &Set{tools: tools, limit: s.limit}
+}
+
+// Run calls the named tool and returns what the model is told, whatever happens: an unknown tool, an error and a panic
+// are told as {"error": …}, and an error after ctx's end as an outcome that nobody knows. The text is valid UTF-8 and at
+// most as long as the set allows.
+func (s *Set) Run(ctx context.Context, name string, call Call) string {
+	text, err := s.run(ctx, name, call)
+	if err != nil && ctx.Err() != nil {
+		err = errors.New("interrupted before it was done; it may or may not have had its effect")
+	}
+	if err != nil {
+		text = errorText(err)
+	}
+	return bounded(text, s.limit)
+}
+
+func (s *Set) run(ctx context.Context, name string, call Call) (text string, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			slog.ErrorContext(ctx, "tool panicked", "tool", name, "session", call.Session, "turn", call.Turn,
+				"panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+			err = fmt.Errorf("the tool %s broke: %v", name, p)
+		}
+	}()
+	t := s.find(name)
+	if t == nil {
+		return "", s.unknown(name)
+	}
+	return t.Run(ctx, call)
+}
+
+func (s *Set) find(name string) Tool {
+	for _, t := range s.tools {
+		if t.Spec().Name == name {
+			return t
+		}
+	}
+	return nil
+}
+
+func (s *Set) unknown(name string) error {
+	if len(s.tools) == 0 {
+		return fmt.Errorf("unknown tool %q; there are none", name)
+	}
+	return fmt.Errorf("unknown tool %q; there are %s", name, strings.Join(s.Names(), ", "))
+}
+
+// errorText is an error as a model is told of it.
+func errorText(err error) string {
+	return encode(struct {
+		Error string `json:"error"`
+	}{strings.ToValidUTF8(err.Error(), "\uFFFD")})
+}
+
+// encode is JSON without the escapes that are only for browsers: a model reads < better than \u003c, and pays less.
+func encode(v any) string {
+	var b strings.Builder
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		// Only a value that has no JSON form gets here, and the tools encode structs of plain fields.
+		panic(errors.Join(errors.New("encode a tool's result"), err))
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// bounded is text as valid UTF-8 in at most limit bytes; what was cut off is said.
+func bounded(text string, limit int) string {
+	text = strings.ToValidUTF8(text, "\uFFFD")
+	if len(text) <= limit {
+		return text
+	}
+	note := fmt.Sprintf("\n[cut: the result had %d bytes]", len(text))
+	return head(text, limit-len(note)) + note
+}
+
+// head is the longest prefix of text that has at most n bytes and ends with a whole character.
+func head(text string, n int) string {
+	if n >= len(text) {
+		return text
+	}
+	for n > 0 && !utf8.RuneStart(text[n]) {
+		n--
+	}
+	return text[:max(n, 0)]
+}
+
+// middleOut is text in about n bytes: its beginning and its end, with a line between them that says what is missing.
+func middleOut(text string, n int) string {
+	if len(text) <= n {
+		return text
+	}
+	from := len(text) - n/2
+	for from < len(text) && !utf8.RuneStart(text[from]) {
+		from++
+	}
+	begin := head(text, n-n/2)
+	return fmt.Sprintf("%s\n[%d bytes left out]\n%s", begin, from-len(begin), text[from:])
+}
+
+// fitted is the JSON of a result within limit bytes. JSON may need six bytes for one of the output, so an output that is
+// too long as JSON is cut once more, in its middle.
+func fitted(limit int, output *string, truncated *bool, json func() string) string {
+	limit = max(limit, minLimit)
+	text := json()
+	whole := *output
+	for keep := len(whole); len(text) > limit && keep > 0; {
+		// The factor brings it down to what fits; the eighth makes sure that it ends.
+		keep = keep * limit / (len(text) + limit/8)
+		*output, *truncated = middleOut(whole, keep), true
+		text = json()
+	}
+	return text
+}

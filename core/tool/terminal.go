@@ -1,0 +1,272 @@
+package tool
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"gatewaytui/core/model"
+	"gatewaytui/core/process"
+)
+
+// Options are what terminal and process share, from the config.
+type Options struct {
+	// Timeout is the longest that one call waits for a command (tools.timeout).
+	Timeout time.Duration
+	// OutputLimit is what is kept of one command's output, and the room for one result, in bytes (tools.output_limit).
+	OutputLimit int
+	// Workdir is where commands run (tools.workdir). It is made, 0700, when the first one does.
+	Workdir string
+	// KillGrace is the time from TERM to KILL (process.kill_grace).
+	KillGrace time.Duration
+}
+
+const (
+	// killSlack is what a kill may cost beyond its grace: KILL, and the scan that verifies it.
+	killSlack = time.Second
+	// watchEvery is how often a command that runs is asked whether it wrote something.
+	watchEvery = time.Second
+)
+
+// Terminal is the tool that runs a shell command, and waits for it or leaves it to the session.
+type Terminal struct {
+	processes *process.Registry
+	opts      Options
+
+	mu   sync.Mutex
+	jobs map[job]*process.Process // the newest background process of each; the ended ones go when a new one comes
+}
+
+// job is what makes two background processes the same (C17).
+type job struct{ session, dir, command string }
+
+// NewTerminal returns the tool over the registry that owns what it starts.
+func NewTerminal(processes *process.Registry, opts Options) *Terminal {
+	return &Terminal{processes: processes, opts: opts, jobs: make(map[job]*process.Process)}
+}
+
+type terminalArguments struct {
+	Command    string   `json:"command"`
+	Background bool     `json:"background"`
+	Timeout    *float64 `json:"timeout"`
+	Workdir    string   `json:"workdir"`
+	PTY        bool     `json:"pty"`
+}
+
+// finished is the answer to a foreground command (contract.md, 5). What is omitted when empty comes on top of the contract.
+type finished struct {
+	Output    string `json:"output"`
+	ExitCode  int    `json:"exit_code"`
+	PID       int    `json:"pid"`
+	TimedOut  bool   `json:"timed_out"`
+	Truncated bool   `json:"truncated"`
+	// LeftRunning is how many processes the command left behind in its session; they end with the turn.
+	LeftRunning int `json:"left_running,omitempty"`
+	// Survivors is what a kill at the limit could not end.
+	Survivors []int `json:"survivors,omitempty"`
+	// Error says that the command did not end by itself, and why.
+	Error string `json:"error,omitempty"`
+}
+
+// started is the answer to a background command.
+type started struct {
+	PID       int    `json:"pid"`
+	SessionID string `json:"session_id"`
+	Note      string `json:"note,omitempty"`
+}
+
+// Spec implements Tool.
+func (t *Terminal) Spec() model.ToolSpec {
+	return model.ToolSpec{
+		Name: "terminal",
+		Description: fmt.Sprintf("Run a command with bash -c. In the foreground it is ended, with everything it started, "+
+			"after timeout seconds (at most %g), and what it leaves running ends with your turn. With background it goes on "+
+			"until the session ends; see it with the tool process.", t.opts.Timeout.Seconds()),
+		Schema: json.RawMessage(`{"type":"object","additionalProperties":false,"required":["command"],"properties":{
+			"command":{"type":"string"},
+			"background":{"type":"boolean","description":"return at once and leave it running"},
+			"timeout":{"type":"number","description":"seconds to wait in the foreground"},
+			"workdir":{"type":"string","description":"directory to run in; a relative one is below the default one"},
+			"pty":{"type":"boolean","description":"give it a terminal"}}}`),
+	}
+}
+
+// Run implements Tool. In the foreground it returns within the limit, the kill grace and a second for the kill, whatever
+// the command's tree does (C6).
+func (t *Terminal) Run(ctx context.Context, call Call) (string, error) {
+	var args terminalArguments
+	if err := decode(call.Arguments, &args); err != nil {
+		return "", err
+	}
+	if strings.TrimSpace(args.Command) == "" {
+		return "", required("command")
+	}
+	limit, err := within(args.Timeout, t.opts.Timeout)
+	if err != nil {
+		return "", err
+	}
+	dir, err := t.dir(args.Workdir)
+	if err != nil {
+		return "", err
+	}
+	doing := "terminal: " + args.Command
+	call.Progress(doing)
+
+	p, err := t.processes.Spawn(ctx, process.Spec{
+		Session: call.Session, Turn: call.Turn, Command: args.Command, Argv: []string{"bash", "-c", args.Command},
+		Dir: dir, PTY: args.PTY, Stdin: args.Background, Policy: policy(call, args.Background),
+		OutputLimit: t.opts.OutputLimit,
+	})
+	if err != nil {
+		return "", fmt.Errorf("start the command: %w", err)
+	}
+	if args.Background {
+		return t.leave(ctx, p, job{call.Session, dir, args.Command})
+	}
+	return t.await(ctx, p, limit, func() { call.Progress(doing) }), nil
+}
+
+// policy says what ends a command: the turn for one in the foreground and for everything of a child, else the session.
+func policy(call Call, background bool) process.Policy {
+	if background && !call.Child {
+		return process.PolicySession
+	}
+	return process.PolicyTurn
+}
+
+// await waits for a foreground command and ends its tree at the limit or when ctx ends.
+func (t *Terminal) await(ctx context.Context, p *process.Process, limit time.Duration, moved func()) string {
+	res := finished{PID: p.PID()}
+	bound, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	exit, err := watch(bound, p, moved)
+	switch {
+	case err == nil:
+		res.LeftRunning = leftBehind(p.PID())
+	case ctx.Err() != nil:
+		exit = t.end(ctx, p, &res)
+		res.Error = "interrupted: the turn ended before the command did; " + ended(res)
+	default:
+		exit = t.end(ctx, p, &res)
+		res.TimedOut = true
+		res.Error = fmt.Sprintf("it ran for longer than %v; %s", limit, ended(res))
+	}
+	res.ExitCode = exit.Code
+	res.Output, res.Truncated = p.Output()
+	return fitted(t.opts.OutputLimit, &res.Output, &res.Truncated, func() string { return encode(res) })
+}
+
+// ended is what became of a command that had to be ended.
+func ended(res finished) string {
+	if len(res.Survivors) > 0 {
+		return "part of it could not be ended (survivors)"
+	}
+	return "it was ended with everything that it had started"
+}
+
+// end kills the command's tree. It does so in its own time: ctx may have ended, and it is then that the tree must go.
+func (t *Terminal) end(ctx context.Context, p *process.Process, res *finished) process.Exit {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), t.opts.KillGrace+killSlack)
+	defer cancel()
+	res.Survivors = pids(p.Kill(ctx, t.opts.KillGrace).Survivors)
+	exit, exited := p.Exited()
+	if !exited {
+		exit.Code = -1
+	}
+	return exit
+}
+
+// watch waits for the command's end and calls moved whenever it wrote something meanwhile: a command that is silent makes
+// no progress, a build that prints does (D13).
+func watch(ctx context.Context, p *process.Process, moved func()) (process.Exit, error) {
+	for seen := int64(0); ; {
+		round, cancel := context.WithTimeout(ctx, watchEvery)
+		exit, err := p.Wait(round)
+		cancel()
+		if err == nil || ctx.Err() != nil {
+			return exit, err
+		}
+		if _, next, _ := p.Log(seen, 0); next > seen {
+			seen = next
+			moved()
+		}
+	}
+}
+
+// leave answers for a background process. One that was started while the turn ended is ended again: whoever ended the
+// session's processes may not have seen it.
+func (t *Terminal) leave(ctx context.Context, p *process.Process, j job) (string, error) {
+	if ctx.Err() != nil {
+		var res finished
+		t.end(ctx, p, &res)
+		return "", context.Cause(ctx)
+	}
+	res := started{PID: p.PID(), SessionID: p.Session()}
+	if other := t.remember(j, p); other != nil {
+		res.Note = fmt.Sprintf("the same command already runs in this directory as pid %d", other.PID())
+	}
+	return encode(res), nil
+}
+
+// remember keeps p as j's newest process and returns another one of j that still runs (C17).
+func (t *Terminal) remember(j job, p *process.Process) *process.Process {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for k, old := range t.jobs {
+		if _, exited := old.Exited(); exited {
+			delete(t.jobs, k)
+		}
+	}
+	other := t.jobs[j]
+	t.jobs[j] = p
+	return other
+}
+
+// dir is where a command runs: the default directory, one below it, or any absolute one.
+func (t *Terminal) dir(workdir string) (string, error) {
+	if err := os.MkdirAll(t.opts.Workdir, 0o700); err != nil {
+		return "", fmt.Errorf("make the working directory: %w", err)
+	}
+	dir := workdir
+	if !filepath.IsAbs(dir) {
+		dir = filepath.Join(t.opts.Workdir, dir)
+	}
+	info, err := os.Stat(dir)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return "", fmt.Errorf("argument %q: the directory %s does not exist", "workdir", dir)
+	case err != nil:
+		return "", fmt.Errorf("argument %q: %w", "workdir", err)
+	case !info.IsDir():
+		return "", fmt.Errorf("argument %q: %s is no directory", "workdir", dir)
+	}
+	return dir, nil
+}
+
+// within is the time that a model asked for, in seconds, but at most limit, which is also what it gets without asking.
+func within(seconds *float64, limit time.Duration) (time.Duration, error) {
+	if seconds == nil {
+		return limit, nil
+	}
+	if *seconds <= 0 {
+		return 0, fmt.Errorf("argument %q must be more than 0 seconds", "timeout")
+	}
+	if *seconds >= limit.Seconds() {
+		return limit, nil
+	}
+	return time.Duration(*seconds * float64(time.Second)), nil
+}
+
+func pids(survivors []process.Survivor) []int {
+	out := make([]int, 0, len(survivors))
+	for _, s := range survivors {
+		out = append(out, s.PID)
+	}
+	return out
+}
