@@ -1,0 +1,169 @@
+// Package agent is one agent of a session: the model loop, the tools it calls, the children it delegates to, its end;
+// and the cache that keeps agents between turns.
+//
+// What it promises: a turn ends when its context ends and leaves nothing latched that the next turn could trip over
+// (D8); a step is durable before the next one begins, and a tool call with an unknown outcome is never run again (D19);
+// Close runs every step whatever the others do, once (S10); a child is closed in every outcome (S13); the cache never
+// evicts a busy or an unsaved agent (D5, D7).
+//
+// turn.go has the loop, transcript.go what a model is shown of the past, delegate.go the children, close.go the end,
+// cache.go the cache. The gateway owns sessions, turns and the mailbox; nothing here knows of them.
+package agent
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"gatewaytui/core/model"
+	"gatewaytui/core/ops"
+	"gatewaytui/core/process"
+	"gatewaytui/core/tool"
+)
+
+// What Run answers when it does not run.
+var (
+	// ErrClosed is Run's error on an agent that was closed or released, and the cause of a turn that Close or Release ended.
+	ErrClosed = errors.New("the agent is closed")
+	// ErrBusy is Run's error while another turn runs.
+	ErrBusy = errors.New("the agent is busy")
+)
+
+// Processes ends what an agent's tools started. *process.Registry is one.
+type Processes interface {
+	// KillSession ends the process trees of a session, KillTurn those of PolicyTurn that one turn started. Both say what
+	// survived.
+	KillSession(ctx context.Context, session string, grace time.Duration) process.Report
+	KillTurn(ctx context.Context, turn string, grace time.Duration) process.Report
+}
+
+// Closer is something else that an agent holds for its session and that ends with it: an environment, a browser.
+type Closer struct {
+	Name  string
+	Close func(ctx context.Context) error
+}
+
+// Config is what an agent is made of.
+type Config struct {
+	// Session is the session's key; it owns every process that the tools start.
+	Session string
+	// Models makes the agent's own client, and one for each child.
+	Models model.Provider
+	Tools  *tool.Set
+	// Processes ends what the tools started; KillGrace is its time from TERM to KILL.
+	Processes Processes
+	KillGrace time.Duration
+	// Memory keeps the transcript. With nil it lives in the agent alone.
+	Memory Memory
+	// Closers end with the agent, after the memory.
+	Closers []Closer
+	// MaxIterations is how many model calls one turn may make.
+	MaxIterations int
+	// System is the system prompt; empty sends none.
+	System string
+	// Log gets what no caller is told: nil is slog's default.
+	Log *slog.Logger
+}
+
+// Agent is one agent. One turn runs at a time; everything but Run may be called from any goroutine at any time.
+type Agent struct {
+	cfg    Config
+	client model.Client
+	log    *slog.Logger
+	// kill ends the processes that end with this agent: its session's, or, for a child, its own (delegate.go).
+	kill func(ctx context.Context, grace time.Duration) process.Report
+	// script is what the model is told as the session: a child's differs from its parent's.
+	script string
+	// depth is 0 for a session's agent, 1 for its children.
+	depth int
+
+	// messages is the transcript and loaded says that it is there. They belong to the turn that runs.
+	messages []model.Message
+	loaded   bool
+	bytes    atomic.Int64
+	count    atomic.Int64
+
+	mu sync.Mutex // guards what follows; never held over I/O
+	// cancel ends the running turn; nil while none runs.
+	cancel context.CancelCauseFunc
+	// usedAt is when the last turn ended, or when the agent was made.
+	usedAt   time.Time
+	children []*Agent
+	released bool
+	// closing is made by the first Close and closed when it is over; closeErr is its result from then on.
+	closing  chan struct{}
+	closeErr error
+}
+
+// New returns an agent. It does no I/O: the transcript is loaded by the first turn.
+func New(cfg Config) *Agent {
+	a := &Agent{cfg: cfg, client: cfg.Models.New(), log: cfg.Log, script: cfg.Session, usedAt: time.Now()}
+	if a.cfg.Memory == nil {
+		a.cfg.Memory = volatile{}
+	}
+	if a.log == nil {
+		a.log = slog.Default()
+	}
+	a.kill = func(ctx context.Context, grace time.Duration) process.Report {
+		return cfg.Processes.KillSession(ctx, cfg.Session, grace)
+	}
+	return a
+}
+
+// Session is the key of the session that the agent works for.
+func (a *Agent) Session() string { return a.cfg.Session }
+
+// Bytes is about what the agent's transcript costs in memory.
+func (a *Agent) Bytes() int64 { return a.bytes.Load() }
+
+// MessageCount is how many messages the transcript in memory has.
+func (a *Agent) MessageCount() int { return int(a.count.Load()) }
+
+// Children is how many child agents work for it, their own children not counted.
+func (a *Agent) Children() int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return len(a.children)
+}
+
+// Busy reports whether a turn runs. An abandoned turn keeps its agent busy until it returns.
+func (a *Agent) Busy() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.cancel != nil
+}
+
+// Unsaved reports whether something of the session is not durable yet.
+func (a *Agent) Unsaved() bool { return a.cfg.Memory.Unsaved() }
+
+// Closed reports whether Close or Release has begun: such an agent runs no more turns.
+func (a *Agent) Closed() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.over()
+}
+
+// over is Closed with a.mu held.
+func (a *Agent) over() bool { return a.released || a.closing != nil }
+
+// Row is the agent as an operator sees it.
+func (a *Agent) Row() ops.Agent {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	row := ops.Agent{
+		Session: a.cfg.Session, Model: a.client.Name(), State: "idle", Bytes: a.bytes.Load(),
+		Messages: int(a.count.Load()), Busy: a.cancel != nil, Children: len(a.children),
+	}
+	switch {
+	case a.closing != nil:
+		row.State = "closing"
+	case row.Busy:
+		row.State = "running"
+	default:
+		row.IdleMS = time.Since(a.usedAt).Milliseconds()
+	}
+	return row
+}

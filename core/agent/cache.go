@@ -1,0 +1,254 @@
+package agent
+
+import (
+	"cmp"
+	"container/list"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"gatewaytui/core/ops"
+)
+
+// CacheOptions are the bounds of a Cache. A bound of zero is not there.
+type CacheOptions struct {
+	// Max is how many agents stay, idle and busy together.
+	Max int
+	// Idle is how long an agent stays without a turn.
+	Idle time.Duration
+	// Bytes is what all transcripts together may cost.
+	Bytes int64
+}
+
+// Cache holds a gateway's agents, one for a session, idle and busy ones. It may be used by many goroutines and never
+// waits for anything: it takes agents out and hands them to its caller, who releases or closes them.
+//
+// A turn takes its agent with Get or Put and gives it back with Done; in between the agent is held. The bounds take the
+// least recently used agents first, and never one that is held, busy or unsaved (D5, D7); the bound on bytes never takes
+// the most recently used one either, since the next message would only load the same transcript again. Where that leaves
+// too many, the next Done or Sweep tries again.
+//
+// What Put, Done, Sweep and Evict take out is for Release: it is gone from the cache and nobody else has it. A reset or an
+// expiry Closes the agent first, found with Peek, and Removes it then (S12).
+type Cache struct {
+	opts CacheOptions
+
+	mu       sync.Mutex
+	sessions map[string]*list.Element // of *entry
+	order    *list.List               // most recently used first
+}
+
+type entry struct {
+	a *Agent
+	// held is whether a turn has it.
+	held bool
+	// usedAt is when it was put in or given back last.
+	usedAt time.Time
+}
+
+// fixed reports whether the entry must stay. A closing agent leaves when its closer removes it.
+func (e *entry) fixed() bool { return e.held || e.a.Busy() || e.a.Closed() || e.a.Unsaved() }
+
+// NewCache returns an empty cache.
+func NewCache(opts CacheOptions) *Cache {
+	return &Cache{opts: opts, sessions: make(map[string]*list.Element), order: list.New()}
+}
+
+// Get returns the session's agent for a turn, and holds it until Done. An agent that closes is not returned.
+func (c *Cache) Get(session string) (*Agent, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	el, ok := c.sessions[session]
+	if !ok {
+		return nil, false
+	}
+	e := el.Value.(*entry)
+	if e.a.Closed() {
+		return nil, false
+	}
+	e.held = true
+	c.order.MoveToFront(el)
+	return e.a, true
+}
+
+// Peek returns the session's agent, to look at it or to close it. It counts as no use.
+func (c *Cache) Peek(session string) (*Agent, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	el, ok := c.sessions[session]
+	if !ok {
+		return nil, false
+	}
+	return el.Value.(*entry).a, true
+}
+
+// Put adds a new agent, held for a turn until Done. Whoever was there for its session, and what the bounds ask for, is
+// returned.
+func (c *Cache) Put(a *Agent) []*Agent {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var out []*Agent
+	if el, ok := c.sessions[a.Session()]; ok {
+		out = append(out, c.drop(el))
+	}
+	c.sessions[a.Session()] = c.order.PushFront(&entry{a: a, held: true, usedAt: time.Now()})
+	return append(out, c.bound()...)
+}
+
+// Done gives an agent back after its turn and returns what the bounds ask for. An agent that is no longer in the cache (it
+// was abandoned, and another one may serve its session by now) is left as it is.
+func (c *Cache) Done(a *Agent) []*Agent {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	el, ok := c.entryOf(a)
+	if !ok {
+		return nil
+	}
+	e := el.Value.(*entry)
+	e.held, e.usedAt = false, time.Now()
+	c.order.MoveToFront(el)
+	return c.bound()
+}
+
+// Remove takes an agent out, whatever it does: after its Close, or when its turn was abandoned. It reports whether the
+// agent was there; another agent of the same session is not touched.
+func (c *Cache) Remove(a *Agent) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	el, ok := c.entryOf(a)
+	if ok {
+		c.drop(el)
+	}
+	return ok
+}
+
+// Evict takes the session's agent out because an operator asked. Its error is an *ops.Error: CodeNotFound without one,
+// CodeBusy while it is in use, closing or unsaved (D7).
+func (c *Cache) Evict(session string) (*Agent, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	el, ok := c.sessions[session]
+	if !ok {
+		return nil, &ops.Error{
+			Code: ops.CodeNotFound, Message: fmt.Sprintf("no agent of session %q is cached", session),
+			Hint: "`gatewaytui agents` lists the cached ones",
+		}
+	}
+	e := el.Value.(*entry)
+	busy := func(why, hint string) error {
+		return &ops.Error{Code: ops.CodeBusy, Message: fmt.Sprintf("the agent of session %q is busy: %s", session, why), Hint: hint}
+	}
+	switch {
+	case e.a.Closed():
+		return nil, busy("it is closing", "")
+	case e.held || e.a.Busy():
+		return nil, busy("a turn runs", "wait for it, or interrupt it first")
+	case e.a.Unsaved():
+		return nil, busy("part of its transcript is not saved", "see the store's warnings in `gatewaytui status`")
+	}
+	return c.drop(el), nil
+}
+
+// Sweep returns what was idle for too long at the time now, and what the other bounds ask for.
+func (c *Cache) Sweep(now time.Time) []*Agent {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var out []*Agent
+	if c.opts.Idle > 0 {
+		out = c.take(func(e *entry) bool { return now.Sub(e.usedAt) >= c.opts.Idle })
+	}
+	return append(out, c.bound()...)
+}
+
+// All is every agent in the cache, held and closing ones included, in the order of their sessions.
+func (c *Cache) All() []*Agent {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	all := make([]*Agent, 0, len(c.sessions))
+	for el := c.order.Front(); el != nil; el = el.Next() {
+		all = append(all, el.Value.(*entry).a)
+	}
+	slices.SortFunc(all, func(a, b *Agent) int { return cmp.Compare(a.Session(), b.Session()) })
+	return all
+}
+
+// Rows is every agent as an operator sees it, in the order of their sessions.
+func (c *Cache) Rows() []ops.Agent {
+	all := c.All()
+	rows := make([]ops.Agent, len(all))
+	for i, a := range all {
+		rows[i] = a.Row()
+	}
+	return rows
+}
+
+// Len is how many agents there are.
+func (c *Cache) Len() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.sessions)
+}
+
+// Bytes is what the transcripts of all agents cost now.
+func (c *Cache) Bytes() int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.bytes()
+}
+
+// bytes asks the agents: a sum kept beside them would drift (design.md, 4), and there are a few hundred of them.
+func (c *Cache) bytes() int64 {
+	var n int64
+	for el := c.order.Front(); el != nil; el = el.Next() {
+		n += el.Value.(*entry).a.Bytes()
+	}
+	return n
+}
+
+// bound takes out what the bounds on count and bytes ask for.
+func (c *Cache) bound() []*Agent {
+	var out []*Agent
+	if c.opts.Max > 0 {
+		out = c.take(func(*entry) bool { return len(c.sessions) > c.opts.Max })
+	}
+	if c.opts.Bytes <= 0 {
+		return out
+	}
+	sum, newest := c.bytes(), c.order.Front()
+	return append(out, c.take(func(e *entry) bool {
+		if sum <= c.opts.Bytes || e == newest.Value {
+			return false
+		}
+		sum -= e.a.Bytes()
+		return true
+	})...)
+}
+
+// take drops the entries that want names, least recently used first, and never one that must stay.
+func (c *Cache) take(want func(*entry) bool) []*Agent {
+	var out []*Agent
+	for el := c.order.Back(); el != nil; {
+		older := el
+		el = el.Prev()
+		e := older.Value.(*entry)
+		if !e.fixed() && want(e) {
+			out = append(out, c.drop(older))
+		}
+	}
+	return out
+}
+
+func (c *Cache) drop(el *list.Element) *Agent {
+	a := c.order.Remove(el).(*entry).a
+	delete(c.sessions, a.Session())
+	return a
+}
+
+func (c *Cache) entryOf(a *Agent) (*list.Element, bool) {
+	el, ok := c.sessions[a.Session()]
+	if !ok || el.Value.(*entry).a != a {
+		return nil, false
+	}
+	return el, true
+}

@@ -1,0 +1,172 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"sync"
+	"time"
+)
+
+const (
+	// DefaultCloseTimeout bounds a Close whose context has no deadline.
+	DefaultCloseTimeout = 10 * time.Second
+	// closeFloor is what a Close gets whose context has ended already: enough to signal and to drop what does not hang.
+	closeFloor = 250 * time.Millisecond
+)
+
+// step is one thing that Close does.
+type step struct {
+	name string
+	run  func(ctx context.Context) error
+}
+
+// Close ends the agent and everything that it holds: the running turn is cancelled (its owner waits for it, not Close);
+// the memory is flushed, then shut down (S15); then, beside each other, the session's processes, the closers, the child
+// agents, the model client. A step that fails, panics or hangs keeps no other from running: the flush may cost half of
+// ctx's time, the shutdown half of what is left, the rest what is left then; a step that overruns is left behind and
+// named. The errors are joined.
+//
+// Close is idempotent: a second caller waits for the first one's close, until its own ctx ends, and gets its error. A
+// child agent ends what it started itself, and leaves its parent's session alone.
+func (a *Agent) Close(ctx context.Context) error {
+	a.mu.Lock()
+	if done := a.closing; done != nil {
+		a.mu.Unlock()
+		select {
+		case <-done:
+			return a.closeErr
+		case <-ctx.Done():
+			return fmt.Errorf("close agent of %s: wait for the close under way: %w", a.cfg.Session, context.Cause(ctx))
+		}
+	}
+	a.closing = make(chan struct{})
+	children := a.children
+	a.children = nil
+	if a.cancel != nil {
+		a.cancel(ErrClosed)
+	}
+	a.mu.Unlock()
+
+	defer close(a.closing)
+	if err := a.closeSteps(ctx, children); err != nil {
+		a.closeErr = fmt.Errorf("close agent of %s: %w", a.cfg.Session, err)
+	}
+	return a.closeErr
+}
+
+func (a *Agent) closeSteps(ctx context.Context, children []*Agent) error {
+	ctx, cancel := closeTime(ctx)
+	defer cancel()
+	errs := []error{
+		a.guard(ctx, half(ctx), step{"memory flush", a.cfg.Memory.Flush}),
+		a.guard(ctx, half(ctx), step{"memory shutdown", a.cfg.Memory.Shutdown}),
+	}
+	steps := []step{
+		{"processes", a.closeProcesses},
+		{"model client", func(context.Context) error { return a.client.Close() }},
+	}
+	for _, c := range a.cfg.Closers {
+		steps = append(steps, step{c.Name, c.Close})
+	}
+	for _, child := range children {
+		steps = append(steps, step{"child agent", child.Close})
+	}
+	return errors.Join(append(errs, a.together(ctx, steps))...)
+}
+
+// together runs steps beside each other and returns when each has ended or overrun.
+func (a *Agent) together(ctx context.Context, steps []step) error {
+	errs := make([]error, len(steps))
+	var wg sync.WaitGroup
+	for i, s := range steps {
+		wg.Go(func() { errs[i] = a.guard(ctx, left(ctx), s) })
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}
+
+// guard runs one step for at most limit. It returns the step's error, its panic as one, or that it did not end; what does
+// not end is left behind on its goroutine, which nothing can end from outside.
+func (a *Agent) guard(ctx context.Context, limit time.Duration, s step) error {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	ended := make(chan error, 1)
+	go func() {
+		defer func() {
+			if p := recover(); p != nil {
+				a.log.Error("close step panicked", "session", a.cfg.Session, "step", s.name, "panic", fmt.Sprint(p),
+					"stack", string(debug.Stack()))
+				ended <- fmt.Errorf("panic: %v", p)
+			}
+		}()
+		ended <- s.run(ctx)
+	}()
+	select {
+	case err := <-ended:
+		if err != nil {
+			return fmt.Errorf("%s: %w", s.name, err)
+		}
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("%s: not done after %v: %w", s.name, limit.Round(time.Millisecond), context.Cause(ctx))
+	}
+}
+
+// closeProcesses ends what the agent's tools started. The grace fits into the time that is left, so that KILL still comes.
+func (a *Agent) closeProcesses(ctx context.Context) error {
+	if report := a.kill(ctx, min(a.cfg.KillGrace, half(ctx))); !report.Verified {
+		return errors.New(report.Summary())
+	}
+	return nil
+}
+
+// Release drops the agent and its model client, and nothing else: the session, its history and its processes go on (S12).
+// It is what an eviction does. A turn that still runs, an abandoned one, is cancelled and its children are closed: they
+// belong to that turn. Release is idempotent, and does nothing on an agent that closes.
+func (a *Agent) Release(ctx context.Context) error {
+	a.mu.Lock()
+	if a.over() {
+		a.mu.Unlock()
+		return nil
+	}
+	a.released = true
+	children := a.children
+	a.children = nil
+	if a.cancel != nil {
+		a.cancel(ErrClosed)
+	}
+	a.mu.Unlock()
+
+	ctx, cancel := closeTime(ctx)
+	defer cancel()
+	steps := []step{{"model client", func(context.Context) error { return a.client.Close() }}}
+	for _, child := range children {
+		steps = append(steps, step{"child agent", child.Close})
+	}
+	if err := a.together(ctx, steps); err != nil {
+		return fmt.Errorf("release agent of %s: %w", a.cfg.Session, err)
+	}
+	return nil
+}
+
+// closeTime is ctx with a deadline, and with closeFloor where its time is over before anything was done: what can be
+// dropped at once is dropped even then.
+func closeTime(ctx context.Context) (context.Context, context.CancelFunc) {
+	if ctx.Err() != nil {
+		return context.WithTimeout(context.WithoutCancel(ctx), closeFloor)
+	}
+	if _, ok := ctx.Deadline(); !ok {
+		return context.WithTimeout(ctx, DefaultCloseTimeout)
+	}
+	return context.WithCancel(ctx)
+}
+
+// left is the time until ctx's deadline, which it has; half is half of it.
+func left(ctx context.Context) time.Duration {
+	deadline, _ := ctx.Deadline()
+	return time.Until(deadline)
+}
+
+func half(ctx context.Context) time.Duration { return left(ctx) / 2 }

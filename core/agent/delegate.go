@@ -1,0 +1,114 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"gatewaytui/core/process"
+	"gatewaytui/core/tool"
+)
+
+const (
+	// maxDepth is how deep delegation goes: a child may have children where delegate was given to it by name, they none.
+	maxDepth = 2
+	// childCloseTimeout bounds the close of a child beyond the grace of its processes.
+	childCloseTimeout = 3 * time.Second
+	// delegateName is the tool that a child does not get unless it is named.
+	delegateName = "delegate"
+)
+
+// childSystem is what a child is told besides its parent's system prompt.
+const childSystem = "You work for another agent. Do what its message asks, and make your last message the result: it is all that the other agent gets to see. You cannot ask back. Whatever you start, background processes included, ends when you are done."
+
+// Delegate implements tool.Delegator for the running turn. The child has a model client, a transcript and a turn id of
+// its own (the parent's with a number); its processes belong to the parent's session and to that turn id, so that they are
+// in the one registry (C14), and closing the child ends them and none of its parent's. It is closed, bounded, in every
+// outcome, and is then no longer among the parent's children (S13).
+func (r *run) Delegate(ctx context.Context, goal, background string, tools []string) (string, error) {
+	a := r.a
+	set, err := a.childTools(tools)
+	if err != nil {
+		return "", err
+	}
+	r.delegated++
+	turn := fmt.Sprintf("%s/%d", r.turn.ID, r.delegated)
+	child := a.newChild(turn, set)
+	defer func() {
+		// The child is closed above all when the turn was interrupted, so not within its context.
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), a.cfg.KillGrace+childCloseTimeout)
+		defer cancel()
+		if err := child.Close(ctx); err != nil {
+			// The parent's model has its answer all the same; what did not end stays in the process rows.
+			a.log.Warn("child agent not closed cleanly", "session", a.cfg.Session, "turn", turn, "err", err)
+		}
+		a.disown(child)
+	}()
+	if err := a.adopt(child); err != nil {
+		return "", err
+	}
+	text := goal
+	if strings.TrimSpace(background) != "" {
+		text += "\n\nContext:\n" + background
+	}
+	res, err := child.Run(ctx, Turn{
+		ID: turn, Text: text,
+		Progress: func(doing string) { r.progress(delegateName + ": " + doing) },
+	})
+	r.res.Usage.In += res.Usage.In
+	r.res.Usage.Out += res.Usage.Out
+	if err != nil {
+		return "", fmt.Errorf("the child agent ended without a result: %w", err)
+	}
+	return res.Text, nil
+}
+
+// childTools is the tools of a child that was given the named ones.
+func (a *Agent) childTools(names []string) (*tool.Set, error) {
+	if a.depth >= maxDepth {
+		return nil, fmt.Errorf("delegation goes %d levels deep, and this agent is at the last", maxDepth)
+	}
+	if names == nil {
+		return a.cfg.Tools.Without(delegateName), nil
+	}
+	if a.depth+1 >= maxDepth && slices.Contains(names, delegateName) {
+		return nil, fmt.Errorf("delegation goes %d levels deep: this child cannot delegate", maxDepth)
+	}
+	return a.cfg.Tools.Subset(names)
+}
+
+// newChild is a child agent for one turn of its parent. Nothing that belongs to the session is its own: not the memory,
+// not the closers, not the other processes.
+func (a *Agent) newChild(turn string, tools *tool.Set) *Agent {
+	cfg := a.cfg
+	cfg.Tools, cfg.Memory, cfg.Closers = tools, nil, nil
+	cfg.System = strings.TrimSpace(cfg.System + "\n\n" + childSystem)
+	child := New(cfg)
+	child.depth = a.depth + 1
+	child.script = a.cfg.Session + "/" + turn
+	child.kill = func(ctx context.Context, grace time.Duration) process.Report {
+		return cfg.Processes.KillTurn(ctx, turn, grace)
+	}
+	return child
+}
+
+// adopt lists a child, unless the agent is closing: that close would miss it.
+func (a *Agent) adopt(child *Agent) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.over() {
+		return ErrClosed
+	}
+	a.children = append(a.children, child)
+	return nil
+}
+
+func (a *Agent) disown(child *Agent) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.children = slices.DeleteFunc(a.children, func(c *Agent) bool { return c == child })
+}
+
+var _ tool.Delegator = (*run)(nil)

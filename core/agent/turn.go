@@ -1,0 +1,314 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"gatewaytui/core/model"
+	"gatewaytui/core/term"
+	"gatewaytui/core/tool"
+)
+
+const (
+	// progressEvery is how often streamed text counts as progress, at the most.
+	progressEvery = 250 * time.Millisecond
+	// doingWidth is the room for "what it does" in cells.
+	doingWidth = 120
+	// reapSlack is what ending a turn's processes may cost beyond the grace.
+	reapSlack = time.Second
+)
+
+// Turn is one turn to run. Its functions may be nil; they are called on Run's goroutine, or on a tool's, must not block,
+// and are not called any more once the context has ended.
+type Turn struct {
+	// ID is the turn's identity: every write carries it.
+	ID string
+	// Text is the user's message. The gateway has it on disk before Run.
+	Text string
+	// Note is a word of the gateway to the model for this turn only, such as what was cut off before it.
+	Note string
+	// Delta gets the text of the answer as it comes.
+	Delta func(text string)
+	// Progress is called when the model or a tool moved, and for nothing else (D13), with what is being done.
+	Progress func(doing string)
+}
+
+// Result is what a turn came to. With an error of Run it holds what there was until then.
+type Result struct {
+	// Text is the answer for the user; empty with an error.
+	Text string
+	// Last is the final messages, which the gateway makes durable together with the turn's end: the answer, or what was
+	// known of the step that was cut off.
+	Last []model.Message
+	// Usage is what the turn's model calls cost, those of its children included.
+	Usage model.Usage
+	// Iterations is how many model calls the turn made.
+	Iterations int
+}
+
+// run is a turn that runs. It belongs to Run's goroutine.
+type run struct {
+	a    *Agent
+	turn Turn
+	ctx  context.Context
+	res  Result
+	// delegated counts the children, for their names; toolsRan says that there may be processes to end.
+	delegated int
+	toolsRan  bool
+}
+
+// Run runs one turn to its end. When ctx ends, the model call and the tools end, and Run returns ctx's cause; only a
+// model client or a memory that ignores its context keeps it longer, and even then it writes nothing and calls no function
+// of the turn any more. What the turn's foreground commands left running is ended before Run returns.
+//
+// Other errors: ErrBusy, ErrClosed, ErrStale (the turn was over before Run knew), and what model or memory said.
+func (a *Agent) Run(ctx context.Context, t Turn) (Result, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	if err := a.begin(cancel); err != nil {
+		return Result{}, fmt.Errorf("run turn %s of %s: %w", t.ID, a.cfg.Session, err)
+	}
+	defer a.end()
+	r := &run{a: a, turn: t, ctx: ctx}
+	err := r.guarded()
+	if r.toolsRan {
+		r.reap()
+	}
+	return r.res, err
+}
+
+func (a *Agent) begin(cancel context.CancelCauseFunc) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.over() {
+		return ErrClosed
+	}
+	if a.cancel != nil {
+		return ErrBusy
+	}
+	a.cancel = cancel
+	return nil
+}
+
+func (a *Agent) end() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.cancel = nil
+	a.usedAt = time.Now()
+}
+
+// add puts messages at the end of the transcript in memory, if it is there.
+func (a *Agent) add(messages ...model.Message) {
+	if !a.loaded {
+		return
+	}
+	a.messages = append(a.messages, messages...)
+	a.bytes.Add(transcriptBytes(messages))
+	a.count.Add(int64(len(messages)))
+}
+
+// forget drops the transcript in memory: the next turn loads what is durable.
+func (a *Agent) forget() {
+	a.messages, a.loaded = nil, false
+	a.bytes.Store(0)
+	a.count.Store(0)
+}
+
+// guarded is the loop with a panic of a model client or a memory turned into the turn's error.
+func (r *run) guarded() (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			r.a.log.Error("turn panicked", "session", r.a.cfg.Session, "turn", r.turn.ID, "panic", fmt.Sprint(p),
+				"stack", string(debug.Stack()))
+			r.a.forget()
+			r.res.Text, r.res.Last = "", nil
+			err = fmt.Errorf("the turn broke: %v", p)
+		}
+	}()
+	if err := r.load(); err != nil {
+		return err
+	}
+	return r.loop()
+}
+
+// load makes the transcript end with the turn's message.
+func (r *run) load() error {
+	a := r.a
+	if !a.loaded {
+		messages, err := a.cfg.Memory.Load(r.ctx)
+		if cause := context.Cause(r.ctx); cause != nil {
+			return cause
+		}
+		if err != nil {
+			return fmt.Errorf("load the transcript of %s: %w", a.cfg.Session, err)
+		}
+		a.forget()
+		a.loaded = true
+		a.add(mended(messages)...)
+		// The turn's message is durable already, so a transcript that was just loaded ends with it.
+		if n := len(a.messages); n > 0 && a.messages[n-1].Role == model.RoleUser && a.messages[n-1].Content == r.turn.Text {
+			return nil
+		}
+	}
+	a.add(model.Message{Role: model.RoleUser, Content: r.turn.Text})
+	return nil
+}
+
+func (r *run) loop() error {
+	a := r.a
+	for r.res.Iterations < a.cfg.MaxIterations {
+		r.progress("model call")
+		message, err := r.complete()
+		if err != nil {
+			return err
+		}
+		message, calls := asked(message, r.turn.ID, r.res.Iterations)
+		if len(calls) == 0 {
+			return r.answer(message)
+		}
+		if err := r.append(message); err != nil {
+			return err
+		}
+		if err := r.call(calls); err != nil {
+			return err
+		}
+	}
+	return r.answer(model.Message{Role: model.RoleAssistant, Content: fmt.Sprintf(
+		"I stopped here without finishing: this turn has used all of its %d model calls (agent.max_iterations). What was done so far is kept; send a message to go on.",
+		a.cfg.MaxIterations)})
+}
+
+// answer ends the turn with the model's last word.
+func (r *run) answer(m model.Message) error {
+	r.a.add(m)
+	r.res.Text, r.res.Last = m.Content, []model.Message{m}
+	return nil
+}
+
+// complete makes one model call. A call that ctx cut off keeps the text that was already on its way to the user.
+func (r *run) complete() (model.Message, error) {
+	r.res.Iterations++
+	var told strings.Builder
+	var moved time.Time
+	delta := func(text string) {
+		if r.ctx.Err() != nil {
+			return
+		}
+		told.WriteString(text)
+		if r.turn.Delta != nil {
+			r.turn.Delta(text)
+		}
+		if now := time.Now(); now.Sub(moved) >= progressEvery {
+			moved = now
+			r.progress("model call")
+		}
+	}
+	resp, err := r.a.client.Complete(r.ctx, r.request(), delta)
+	r.res.Usage.In += resp.Usage.In
+	r.res.Usage.Out += resp.Usage.Out
+	if cause := context.Cause(r.ctx); cause != nil {
+		if told.Len() > 0 {
+			r.keep(model.Message{Role: model.RoleAssistant, Content: told.String() + " [interrupted]"})
+		}
+		return model.Message{}, cause
+	}
+	if err != nil {
+		return model.Message{}, fmt.Errorf("model call: %w", err)
+	}
+	return resp.Message, nil
+}
+
+// request is the transcript as the model gets it. The turn's note goes with the system prompt: not every endpoint takes a
+// system message further down.
+func (r *run) request() model.Request {
+	system := r.a.cfg.System
+	if r.turn.Note != "" {
+		system = strings.TrimSpace(system + "\n\n" + r.turn.Note)
+	}
+	messages := make([]model.Message, 0, len(r.a.messages)+1)
+	if system != "" {
+		messages = append(messages, model.Message{Role: model.RoleSystem, Content: system})
+	}
+	messages = append(messages, r.a.messages...)
+	return model.Request{Session: r.a.script, Messages: messages, Tools: r.a.cfg.Tools.Specs()}
+}
+
+// append makes messages durable, then part of the transcript. After an error nobody knows what is on disk: the next turn
+// reads it.
+func (r *run) append(messages ...model.Message) error {
+	err := r.a.cfg.Memory.Append(r.ctx, r.turn.ID, messages)
+	if err == nil {
+		r.a.add(messages...)
+		return nil
+	}
+	r.a.forget()
+	if cause := context.Cause(r.ctx); cause != nil {
+		return cause
+	}
+	if errors.Is(err, ErrStale) {
+		return err
+	}
+	return fmt.Errorf("save a step of turn %s: %w", r.turn.ID, err)
+}
+
+// keep makes messages part of the transcript that the gateway makes durable with the turn's end.
+func (r *run) keep(messages ...model.Message) {
+	r.a.add(messages...)
+	r.res.Last = append(r.res.Last, messages...)
+}
+
+// call runs the calls of one message in their order. Each result is durable before the next call begins, so that a crash
+// costs one call, not the round.
+func (r *run) call(calls []model.ToolCall) error {
+	for i, c := range calls {
+		if cause := context.Cause(r.ctx); cause != nil {
+			for _, left := range calls[i:] {
+				r.keep(toolResult(left, neverStarted))
+			}
+			return cause
+		}
+		r.toolsRan = true
+		r.progress(c.Name)
+		text := r.a.cfg.Tools.Run(r.ctx, c.Name, tool.Call{
+			Session: r.a.cfg.Session, Turn: r.turn.ID, Child: r.a.depth > 0, Arguments: json.RawMessage(c.Arguments),
+			Progress: r.progress, Delegate: r,
+		})
+		r.progress(c.Name + ": ended")
+		if r.ctx.Err() == nil {
+			err := r.append(toolResult(c, text))
+			if err == nil {
+				continue
+			}
+			if r.ctx.Err() == nil {
+				return err
+			}
+		}
+		// Too late for a step of the turn, and the result is true all the same. Where the append had written it after
+		// all, mended keeps one of the two.
+		r.keep(toolResult(c, text))
+	}
+	return context.Cause(r.ctx)
+}
+
+// progress tells the turn's owner that it moved. What a tool says of itself holds a model's and a user's text.
+func (r *run) progress(doing string) {
+	if r.turn.Progress == nil || r.ctx.Err() != nil {
+		return
+	}
+	r.turn.Progress(term.Clean(term.Redact(doing), doingWidth))
+}
+
+// reap ends what the turn's foreground commands left running: it belongs to the turn. Background jobs belong to the
+// session and go on.
+func (r *run) reap() {
+	grace := r.a.cfg.KillGrace
+	// The turn's context may have ended, and it is then that its processes must go.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.ctx), grace+reapSlack)
+	defer cancel()
+	r.a.cfg.Processes.KillTurn(ctx, r.turn.ID, grace) // logs its survivors, and they stay in the process rows
+}
