@@ -22,8 +22,8 @@ type Platform interface {
 	Connect(ctx context.Context, r Receiver) (Conn, error)
 }
 
-// Conn is one live connection. Its methods may be called from any goroutine, and may hang for as long as the platform
-// does: callers bound them.
+// Conn is one live connection. Its methods may be called from any goroutine. Send, CancelTasks and Disconnect may hang for
+// as long as the platform does: callers bound them. The others return what is known and never wait.
 type Conn interface {
 	// Done is closed when the connection has ended by itself; Err then says why.
 	Done() <-chan struct{}

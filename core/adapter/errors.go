@@ -1,0 +1,55 @@
+package adapter
+
+import (
+	"fmt"
+	"time"
+
+	"gatewaytui/core/ops"
+	"gatewaytui/core/term"
+)
+
+// Why the Supervisor refuses. They come wrapped with the adapter's name; compare with errors.Is.
+var (
+	ErrUnknown = &ops.Error{
+		Code: ops.CodeNotFound, Message: "no such adapter",
+		Hint: "gatewaytui adapters lists them",
+	}
+	ErrNotConnected = &ops.Error{
+		Code: ops.CodeUnavailable, Message: "the adapter is not connected",
+		Hint: "gatewaytui adapters tells why and when it tries again",
+	}
+	ErrStopped = &ops.Error{
+		Code: ops.CodeStopping, Message: "the adapter is stopped for good",
+		Hint: "it comes back with the next life of the gateway",
+	}
+	// ErrUnconfigured is the answer of an adapter added with AddBroken.
+	ErrUnconfigured = &ops.Error{
+		Code: ops.CodeConflict, Message: "the adapter has no credential",
+		Hint: "set it where the gateway is started, then restart the gateway",
+	}
+)
+
+// maxError is the length of last_error in runes.
+const maxError = 300
+
+// RefusedError says that a platform will not take this message, now or later: the chat is gone, the bot was blocked, the
+// text is not acceptable. Sending it again is pointless.
+type RefusedError struct {
+	Why string
+}
+
+func (e *RefusedError) Error() string { return "refused by the platform: " + e.Why }
+
+// staleError says that a connection stands and nothing comes through it (E1).
+type staleError struct {
+	after time.Duration
+}
+
+func (e *staleError) Error() string {
+	return fmt.Sprintf("stale: no poll or frame completed within %s", e.after)
+}
+
+// clean is err for people: one line, bounded, without what looks like a secret.
+func clean(err error) string {
+	return term.Clean(term.Redact(err.Error()), maxError)
+}

@@ -1,0 +1,314 @@
+package adapter
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+
+	"gatewaytui/core/ops"
+)
+
+const (
+	// settleTime is how long a connection must hold, and have received since it was made, to count as recovery. Before
+	// that its end is one more failure in the same row: a start that returned proves nothing (E1, E9).
+	settleTime = time.Minute
+	// maxSilence is the longest wish for silence that is granted. It keeps a platform's nonsense from ending an adapter
+	// for ever (E3).
+	maxSilence = 24 * time.Hour
+)
+
+// wish is what the operator wants of an adapter, apart from what it is able to do.
+type wish int
+
+const (
+	wanted   wish = iota // connected, and retried for ever
+	pausing              // off the network until resumed
+	stopping             // off the network for good
+)
+
+// link keeps one platform connected. Its run is the one goroutine that makes connections; the operator's verbs change the
+// wish and take the connection away from it, and every step of run checks under the lock that its wish still stands.
+type link struct {
+	s          *Supervisor
+	name       string
+	platform   Platform      // nil: broken in the config
+	staleAfter time.Duration // 0: a quiet connection is never stale
+	first      chan struct{} // closed when the first attempt has ended
+	wake       chan struct{} // of one: the wish changed
+	downs      sync.WaitGroup
+
+	mu       sync.Mutex // guards what follows; never held over a call into a platform
+	wish     wish
+	up       context.Context // ends when this wish for a connection does; nil without one
+	drop     context.CancelFunc
+	row      ops.Adapter
+	live     *live           // the connection in use
+	leaving  *live           // a connection that run has to take down
+	attempt  <-chan struct{} // closed when the latest attempt has returned from the platform
+	down     <-chan struct{} // closed when the latest takedown has ended
+	attempts int             // since the last recovery
+	backoff  *backoff.ExponentialBackOff
+	silence  time.Time // until when the platform wants nothing sent
+	sends    int
+}
+
+func newLink(s *Supervisor, name string) *link {
+	l := &link{
+		s: s, name: name, first: make(chan struct{}), wake: make(chan struct{}, 1),
+		backoff: &backoff.ExponentialBackOff{
+			InitialInterval: s.o.MinBackoff, MaxInterval: s.o.MaxBackoff,
+			Multiplier: 2, RandomizationFactor: 0.2,
+		},
+		row: ops.Adapter{Name: name, State: ops.AdapterConnecting, Attempt: 1, Since: ops.At(time.Now())},
+	}
+	l.up, l.drop = context.WithCancel(context.Background())
+	return l
+}
+
+// run connects, watches and retries until the link is stopped or ctx ends, which stops it.
+func (l *link) run(ctx context.Context) {
+	defer l.downs.Wait() // each is bounded
+	defer context.AfterFunc(ctx, l.end)()
+	defer l.firstDone()
+	for {
+		l.mu.Lock()
+		up, w, old := l.up, l.wish, l.leaving
+		l.leaving = nil
+		l.mu.Unlock()
+		if old != nil {
+			l.discard(old)
+		}
+		switch {
+		case up != nil:
+			l.keep(up)
+		case w == stopping:
+			return
+		default:
+			<-l.wake
+		}
+	}
+}
+
+// end stops the link when Run ends without a Stop.
+func (l *link) end() {
+	l.mu.Lock()
+	if l.wish != stopping {
+		l.leaving = l.leave(stopping)
+	}
+	l.mu.Unlock()
+	l.s.flush()
+}
+
+// keep holds a connection for as long as up lasts.
+func (l *link) keep(up context.Context) {
+	l.yield(up)
+	for {
+		c, err := l.connect(up)
+		l.firstDone()
+		if err == nil {
+			err = l.watch(up, c)
+		}
+		old, delay, ok := l.enqueue(up, err)
+		l.s.flush()
+		if old != nil {
+			l.discard(old)
+		}
+		if !ok || !sleep(up, delay) {
+			return
+		}
+	}
+}
+
+// yield lets the connection before this one leave first, since two of them at once can be a conflict at the platform or
+// on a port, but waits no longer than a retry would (E4).
+func (l *link) yield(up context.Context) {
+	l.mu.Lock()
+	down := l.down
+	l.mu.Unlock()
+	if down == nil {
+		return
+	}
+	t := time.NewTimer(l.s.o.MinBackoff)
+	defer t.Stop()
+	select {
+	case <-down:
+	case <-t.C:
+	case <-up.Done():
+	}
+}
+
+// connect makes one attempt and takes the connection into use. An attempt that ignores its end is abandoned; if it
+// succeeds later, what it made is taken down by itself.
+func (l *link) connect(up context.Context) (*live, error) {
+	returned := make(chan struct{})
+	if !l.attempting(up, returned) {
+		return nil, up.Err()
+	}
+	l.s.flush()
+
+	g := &gate{to: l.s.o.Receiver}
+	conn, abandoned, err := bounded(up, l.s.o.ConnectTimeout,
+		func(ctx context.Context) (Conn, error) { return l.platform.Connect(ctx, g) },
+		func(conn Conn, err error) {
+			defer close(returned)
+			if err != nil {
+				return
+			}
+			l.s.o.Log.Warn("adapter.connect.late", "adapter", l.name)
+			if c, err := newLive(conn, g); err == nil {
+				l.takeDown(c)
+			}
+		})
+	if !abandoned {
+		defer close(returned)
+	}
+	var c *live
+	if err == nil {
+		c, err = newLive(conn, g)
+	}
+	if err != nil {
+		g.shut.Store(true)
+		return nil, fmt.Errorf("connect: %w", err)
+	}
+	if !l.adopt(up, c) {
+		l.discard(c)
+		return nil, up.Err()
+	}
+	l.s.flush()
+	return c, nil
+}
+
+// attempting says that an attempt begins, if up still stands.
+func (l *link) attempting(up context.Context, returned <-chan struct{}) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if up.Err() != nil {
+		return false
+	}
+	l.attempt = returned
+	l.attempts++
+	l.row.Attempt = l.attempts
+	l.row.NextAttemptAt = ops.Time{}
+	l.become(ops.AdapterConnecting, slog.LevelDebug, nil)
+	return true
+}
+
+// adopt makes c the connection in use, if up still stands. The error before it is past from here on, and lives in the log.
+func (l *link) adopt(up context.Context, c *live) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if up.Err() != nil {
+		l.part(c)
+		return false
+	}
+	l.live = c
+	l.row.Attempt = 0
+	l.row.LastError = ""
+	l.become(ops.AdapterConnected, slog.LevelInfo, nil)
+	return true
+}
+
+// watch returns when the connection ended, went stale, or up ended; the error says why.
+func (l *link) watch(up context.Context, c *live) error {
+	settled := false
+	check := time.NewTimer(settleTime)
+	defer check.Stop()
+	for {
+		last, err := c.lastInbound()
+		if err != nil {
+			return fmt.Errorf("disconnected: %w", err)
+		}
+		age, next := time.Since(c.since), time.Duration(0) // 0: nothing to look for
+		if !settled && age >= settleTime && last.After(c.since) {
+			settled = true
+			l.settle(up)
+		}
+		if !settled {
+			next = max(settleTime-age, settleTime/10)
+		}
+		if l.staleAfter > 0 {
+			left := l.staleAfter - time.Since(last)
+			if left <= 0 {
+				return &staleError{l.staleAfter}
+			}
+			if next == 0 || left < next {
+				next = left
+			}
+		}
+		check.Stop()
+		if next > 0 {
+			check.Reset(next)
+		}
+		select {
+		case <-check.C:
+		case <-c.done:
+			return fmt.Errorf("disconnected: %w", c.cause())
+		case <-up.Done():
+			return up.Err()
+		}
+	}
+}
+
+// settle forgets the failures that led to a connection which has proved itself.
+func (l *link) settle(up context.Context) {
+	l.mu.Lock()
+	if up.Err() == nil {
+		l.recovered()
+	}
+	l.mu.Unlock()
+}
+
+// enqueue says why there is no connection and when the next attempt is. The retry stands before anything is done about
+// the old connection, which it returns for that (E2, S7). It reports false, and has changed nothing, if up is over.
+func (l *link) enqueue(up context.Context, err error) (old *live, delay time.Duration, ok bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if up.Err() != nil {
+		return nil, 0, false
+	}
+	state, level := ops.AdapterRetrying, slog.LevelWarn
+	delay = min(l.backoff.NextBackOff(), l.s.o.MaxBackoff)
+	now := time.Now()
+	if _, is := errors.AsType[*staleError](err); is {
+		state = ops.AdapterStale
+	}
+	if _, is := errors.AsType[*CredentialsError](err); is {
+		state, delay = ops.AdapterNeedsCredentials, l.s.o.MaxBackoff
+	}
+	if limit, is := errors.AsType[*RateLimitError](err); is {
+		l.hush(limit)
+		delay = max(delay, l.silence.Sub(now))
+	}
+	if _, is := errors.AsType[*ConflictError](err); is {
+		l.row.Conflicts++
+	}
+	if old = l.live; old != nil {
+		l.live = nil
+		l.part(old)
+		if last, err := old.lastInbound(); err == nil {
+			l.row.LastInboundAt = ops.At(last)
+		}
+	}
+	l.row.Attempt = l.attempts + 1
+	l.row.NextAttemptAt = ops.At(now.Add(delay))
+	l.row.LastError = clean(err)
+	l.become(state, level, err)
+	return old, delay, true
+}
+
+// sleep waits for d and reports whether ctx lasted as long.
+func sleep(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

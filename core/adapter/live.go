@@ -1,0 +1,127 @@
+package adapter
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/semaphore"
+)
+
+const (
+	// maxCalls is how many sends may be under way in one connection. A connection that swallows them holds up no more
+	// goroutines than this, however often its messages are tried again.
+	maxCalls = 16
+	// sendGrace is the longest that a teardown waits for sends under way, so that an answer that is just being delivered
+	// is not delivered a second time by the next life.
+	sendGrace = time.Second
+)
+
+// live is one connection in use. Once it has left its link it never comes back.
+type live struct {
+	conn  Conn
+	done  <-chan struct{}
+	gate  *gate
+	since time.Time
+	calls *semaphore.Weighted
+	ended chan struct{} // closed when takeDown has ended
+
+	// ctx ends the sends that are under way in the connection.
+	ctx    context.Context
+	cancel context.CancelFunc
+}
+
+// newLive takes conn into use. It fails if conn is none or panics.
+func newLive(conn Conn, g *gate) (c *live, err error) {
+	if conn == nil {
+		return nil, errors.New("no connection and no error")
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v", p)
+		}
+	}()
+	done := conn.Done()
+	ctx, cancel := context.WithCancel(context.Background())
+	return &live{
+		conn: conn, done: done, gate: g, since: time.Now(), calls: semaphore.NewWeighted(maxCalls),
+		ended: make(chan struct{}), ctx: ctx, cancel: cancel,
+	}, nil
+}
+
+// lastInbound is the connection's LastInbound, or an error if that panics.
+func (c *live) lastInbound() (at time.Time, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v", p)
+		}
+	}()
+	return c.conn.LastInbound(), nil
+}
+
+// cause is why the connection ended by itself.
+func (c *live) cause() (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v", p)
+		}
+	}()
+	if err := c.conn.Err(); err != nil {
+		return err
+	}
+	return errors.New("ended by the platform")
+}
+
+// takeDown ends the connection: its gate shut, its background tasks cancelled, its last sends given a moment if graceful,
+// then disconnected. All of it costs at most limit, of which the tasks may use half, so that hung tasks do not keep the
+// disconnect from being tried; a limit of zero or less leaves only ctx. Whoever took the connection from its link calls
+// it, once.
+func (c *live) takeDown(ctx context.Context, limit time.Duration, graceful bool) error {
+	defer close(c.ended)
+	began := time.Now()
+	c.gate.shut.Store(true)
+	if !graceful {
+		c.cancel()
+	}
+	var errs []error
+	if err := Bounded(ctx, limit/2, c.conn.CancelTasks); err != nil {
+		errs = append(errs, fmt.Errorf("cancel tasks: %w", err))
+	}
+	if graceful {
+		grace := sendGrace
+		if limit > 0 {
+			grace = min(grace, limit/4)
+		}
+		wait, stop := context.WithTimeout(ctx, grace)
+		// Whether the sends ended or not, the next step is the same.
+		_ = c.calls.Acquire(wait, maxCalls)
+		stop()
+		c.cancel()
+	}
+	rest := limit
+	if limit > 0 {
+		rest = max(limit-time.Since(began), time.Millisecond)
+	}
+	if err := Bounded(ctx, rest, c.conn.Disconnect); err != nil {
+		errs = append(errs, fmt.Errorf("disconnect: %w", err))
+	}
+	return errors.Join(errs...)
+}
+
+// gate stands between one connection and the gateway. Shut, it keeps a connection that was abandoned while it hung from
+// ever delivering a message again (S4, E4).
+type gate struct {
+	to   Receiver
+	shut atomic.Bool
+}
+
+// Receive hands m on. The error of a shut gate is no *ops.Error: the message was neither accepted nor refused, and a
+// platform that can deliver it again should.
+func (g *gate) Receive(ctx context.Context, m Inbound) (string, error) {
+	if g.shut.Load() {
+		return "", errors.New("this connection was taken down")
+	}
+	return g.to.Receive(ctx, m)
+}

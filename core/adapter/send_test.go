@@ -1,0 +1,105 @@
+package adapter
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func TestA2_AHungSendIsBoundedAndHoldsUpNobody(t *testing.T) {
+	hung := &fake{name: "hung", hangSend: true}
+	failing := &fake{name: "failing", sendErr: func() error { return &RefusedError{Why: "blocked"} }}
+	good := &fake{name: "good"}
+	simulate(t, Options{SendTimeout: 5 * time.Second}, []*fake{hung, failing, good}, func(t *testing.T, w *world) {
+		const targets = 20
+		hungErrs := make(chan error, targets)
+		began := time.Now()
+		for range targets {
+			go func() { hungErrs <- w.Send(t.Context(), "hung", Outgoing{}) }()
+		}
+		synctest.Wait()
+		if r := w.row("hung"); r.Queue != targets {
+			t.Errorf("queue is %d, want %d", r.Queue, targets)
+		}
+		for range targets {
+			if err := w.Send(t.Context(), "good", Outgoing{}); err != nil {
+				t.Fatal(err)
+			}
+			var refused *RefusedError
+			if err := w.Send(t.Context(), "failing", Outgoing{}); !errors.As(err, &refused) {
+				t.Fatalf("the type of the failure was lost: %v", err)
+			}
+		}
+		if took := time.Since(began); took != 0 {
+			t.Errorf("the others waited %v", took)
+		}
+		for range targets {
+			if err := <-hungErrs; !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("a hung send returned %v", err)
+			}
+		}
+		if took := time.Since(began); took != 5*time.Second {
+			t.Errorf("20 hung sends took %v, want the bound of one", took)
+		}
+		if r := w.row("hung"); r.Queue != 0 {
+			t.Errorf("queue is %d afterwards", r.Queue)
+		}
+	})
+}
+
+func TestE8_ASilencedAdapterRefusesAtOnceUntilTheTime(t *testing.T) {
+	calls := &atomic.Int32{}
+	f := &fake{name: "f", sendErr: func() error {
+		if calls.Add(1) == 1 {
+			return &RateLimitError{RetryAfter: 6000 * time.Second}
+		}
+		return nil
+	}}
+	simulate(t, Options{}, []*fake{f, {name: "other"}}, func(t *testing.T, w *world) {
+		until := time.Now().Add(6000 * time.Second)
+		for range 50 {
+			began := time.Now()
+			err := w.Send(t.Context(), "f", Outgoing{})
+			var limit *RateLimitError
+			if !errors.As(err, &limit) || time.Now().Add(limit.RetryAfter) != until || time.Since(began) != 0 {
+				t.Fatalf("send returned %v after %v, want the limit at once", err, time.Since(began))
+			}
+			if r := w.row("f"); !r.RateLimitedUntil.Equal(until) {
+				t.Fatalf("the row says %v, want %v", r.RateLimitedUntil, until)
+			}
+			if err := w.Send(t.Context(), "other", Outgoing{}); err != nil {
+				t.Fatal(err)
+			}
+			w.after(time.Minute)
+		}
+		if n := calls.Load(); n != 1 {
+			t.Errorf("the platform was called %d times during its silence, which prolongs it", n-1)
+		}
+		w.after(time.Until(until))
+		if err := w.Send(t.Context(), "f", Outgoing{}); err != nil {
+			t.Errorf("send after the silence returned %v", err)
+		}
+	})
+}
+
+func TestSendsOfALostConnectionEndWithIt(t *testing.T) {
+	f := &fake{name: "f", hangSend: true}
+	simulate(t, Options{SendTimeout: time.Minute}, []*fake{f}, func(t *testing.T, w *world) {
+		ended := make(chan error, 1)
+		go func() { ended <- w.Send(t.Context(), "f", Outgoing{}) }()
+		synctest.Wait()
+		f.last(t).fail(errOutage)
+		w.after(0)
+		select {
+		case err := <-ended:
+			if err == nil || errors.Is(err, context.Canceled) {
+				t.Errorf("send returned %v, want that the connection was lost", err)
+			}
+		default:
+			t.Error("the send outlived its connection")
+		}
+	})
+}

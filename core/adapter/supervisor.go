@@ -1,0 +1,306 @@
+package adapter
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"gatewaytui/core/ops"
+)
+
+// Defaults of Options.
+const (
+	DefaultConnectTimeout = 30 * time.Second
+	DefaultSendTimeout    = 30 * time.Second
+	DefaultMinBackoff     = time.Second
+	DefaultMaxBackoff     = 5 * time.Minute
+)
+
+const (
+	// readyAfter is how long a first attempt may hold up FirstAttempts: one platform that hangs must not make the gateway
+	// look as if it did (E7).
+	readyAfter = 1500 * time.Millisecond
+	// conflictWarning is from how many conflicts in a row on a second user of a credential is taken for a fact and not
+	// for the remnant of our own last connection (E9).
+	conflictWarning = 3
+)
+
+// Options are what a Supervisor needs. The zero value of a field is its default.
+type Options struct {
+	// ConnectTimeout bounds one connection attempt.
+	ConnectTimeout time.Duration
+	// CallTimeout bounds the teardown of one connection, cancel and disconnect together. Zero or less opts out on the
+	// stop path, where the plan has a deadline of its own; a teardown in the background is then bounded by ConnectTimeout.
+	CallTimeout time.Duration
+	// SendTimeout bounds one Send, the wait for its turn included.
+	SendTimeout time.Duration
+	// MinBackoff and MaxBackoff bound the wait before a retry.
+	MinBackoff, MaxBackoff time.Duration
+	// Receiver takes what the platforms receive; required.
+	Receiver Receiver
+	// OnState, if not nil, is given each new row of an adapter, in order and one at a time. It must return at once; it
+	// may call the Supervisor.
+	OnState func(ops.Adapter)
+	Log     *slog.Logger
+}
+
+// Supervisor keeps one connection of each platform alive. Its methods may be called from any goroutine, but Add and
+// AddBroken only before Run.
+type Supervisor struct {
+	o     Options
+	links []*link
+	named map[string]*link
+	ready chan struct{}
+
+	mu       sync.Mutex // guards the two below; never held during OnState
+	notes    []note
+	flushing bool
+}
+
+// note is a state on its way to the log and to OnState.
+type note struct {
+	row   ops.Adapter
+	level slog.Level
+	err   error
+}
+
+// NewSupervisor does no I/O; Run does.
+func NewSupervisor(o Options) *Supervisor {
+	def := func(d *time.Duration, v time.Duration) {
+		if *d <= 0 {
+			*d = v
+		}
+	}
+	def(&o.ConnectTimeout, DefaultConnectTimeout)
+	def(&o.SendTimeout, DefaultSendTimeout)
+	def(&o.MinBackoff, DefaultMinBackoff)
+	def(&o.MaxBackoff, DefaultMaxBackoff)
+	o.MaxBackoff = max(o.MaxBackoff, o.MinBackoff)
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	return &Supervisor{o: o, named: map[string]*link{}, ready: make(chan struct{})}
+}
+
+// Add puts p under supervision. Two platforms of one name are a mistake of the caller and panic.
+func (s *Supervisor) Add(p Platform) {
+	l := newLink(s, p.Name())
+	l.platform = p
+	if q, ok := p.(interface{ StaleAfter() time.Duration }); ok {
+		l.staleAfter = q.StaleAfter()
+	}
+	s.add(l)
+}
+
+// AddBroken lists an adapter that the config enables and that cannot be built, err telling why: a *CredentialsError where
+// its credential is not set. It is shown as needs_credentials for the whole life, since an environment does not change.
+func (s *Supervisor) AddBroken(name string, err error) {
+	l := newLink(s, name)
+	l.row.State = ops.AdapterNeedsCredentials
+	l.row.Attempt = 0
+	l.row.LastError = clean(err)
+	close(l.first)
+	s.add(l)
+}
+
+func (s *Supervisor) add(l *link) {
+	if _, taken := s.named[l.name]; taken {
+		panic("adapter: two platforms are named " + l.name)
+	}
+	s.named[l.name] = l
+	s.links = append(s.links, l)
+}
+
+// Run connects every platform and keeps it connected until ctx ends or all were stopped. When ctx ends it takes down, side
+// by side, what Stop has not. It returns nil when everything that it started has ended, but for calls into a platform that
+// ignore their context: those were abandoned and are named in the log.
+func (s *Supervisor) Run(ctx context.Context) error {
+	var wg sync.WaitGroup
+	for _, l := range s.links {
+		if l.platform != nil {
+			wg.Go(func() { l.run(ctx) })
+		}
+	}
+	wg.Go(func() { s.awaitFirst(ctx) })
+	wg.Wait()
+	return nil
+}
+
+func (s *Supervisor) awaitFirst(ctx context.Context) {
+	defer close(s.ready)
+	limit := time.NewTimer(readyAfter)
+	defer limit.Stop()
+	for _, l := range s.links {
+		select {
+		case <-l.first:
+		case <-limit.C:
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// FirstAttempts is closed when each platform's first connection attempt has ended, or has been under way for 1.5 s.
+func (s *Supervisor) FirstAttempts() <-chan struct{} { return s.ready }
+
+// Names lists the adapters in the order in which they were added.
+func (s *Supervisor) Names() []string {
+	names := make([]string, len(s.links))
+	for i, l := range s.links {
+		names[i] = l.name
+	}
+	return names
+}
+
+// Rows are the adapters as they are now, in the order of Names. It does not wait for a platform.
+func (s *Supervisor) Rows() []ops.Adapter {
+	rows := make([]ops.Adapter, len(s.links))
+	for i, l := range s.links {
+		rows[i] = l.snapshot()
+	}
+	return rows
+}
+
+// Counts tells how many adapters there are, and how many are connected.
+func (s *Supervisor) Counts() (connected, total int) {
+	for _, r := range s.Rows() {
+		if r.State == ops.AdapterConnected {
+			connected++
+		}
+	}
+	return connected, len(s.links)
+}
+
+// Warnings are what an operator should mend: credentials that are missing, and credentials that somebody else uses too.
+func (s *Supervisor) Warnings() []ops.Warning {
+	var ws []ops.Warning
+	for _, r := range s.Rows() {
+		if r.State == ops.AdapterNeedsCredentials {
+			ws = append(ws, ops.Warning{
+				Code:    "adapter.needs_credentials",
+				Message: fmt.Sprintf("adapter %s needs credentials: %s", r.Name, r.LastError),
+				Since:   r.Since,
+			})
+		}
+		if r.Conflicts >= conflictWarning {
+			ws = append(ws, ops.Warning{
+				Code: "adapter.conflict",
+				Message: fmt.Sprintf("adapter %s was cut off %d times in a row by another user of its credential; stop that one or give this gateway a credential of its own",
+					r.Name, r.Conflicts),
+				Since: r.Since,
+			})
+		}
+	}
+	return ws
+}
+
+// Send delivers m through the adapter called name and returns within SendTimeout. While the platform asks for silence it
+// returns a *RateLimitError at once (E8); other refusals are ErrUnknown, ErrStopped, ErrNotConnected, and *RefusedError
+// for a message that is not worth another try. After any other error the message may or may not have arrived.
+func (s *Supervisor) Send(ctx context.Context, name string, m Outgoing) error {
+	l, ok := s.named[name]
+	if !ok {
+		return fmt.Errorf("send to %q: %w", name, ErrUnknown)
+	}
+	if err := l.send(ctx, m); err != nil {
+		return fmt.Errorf("send to %s: %w", name, err)
+	}
+	return nil
+}
+
+// Pause takes the adapter off the network until Resume, whatever happens: no retry, no connection (E3, E19). It returns
+// when the connection is down or was abandoned after CallTimeout, which it reports; the adapter is paused either way.
+func (s *Supervisor) Pause(ctx context.Context, name string) error {
+	return s.with("pause", name, func(l *link) error { return l.rest(ctx, pausing) })
+}
+
+// Resume ends a pause, or the wait for the next attempt. It returns at once and does nothing to an adapter that is
+// connected or connecting.
+func (s *Supervisor) Resume(name string) error {
+	return s.with("resume", name, func(l *link) error { return l.renew(false) })
+}
+
+// Reconnect replaces the adapter's connection by a new one, and ends a pause. It returns at once: the old connection is
+// taken down, or abandoned, beside the new one and shares nothing with it (E4).
+func (s *Supervisor) Reconnect(name string) error {
+	return s.with("reconnect", name, func(l *link) error { return l.renew(true) })
+}
+
+// Stop takes the adapter down for good: cancels its tasks, disconnects it, together within CallTimeout, or within ctx
+// alone where that opts out. Whatever it returns, the adapter is out of the live set from the first moment on: nothing is
+// sent, received or reconnected (S4, S5). A failure and a timeout are logged as well; the latter is
+// context.DeadlineExceeded to errors.Is.
+func (s *Supervisor) Stop(ctx context.Context, name string) error {
+	return s.with("stop", name, func(l *link) error { return l.rest(ctx, stopping) })
+}
+
+func (s *Supervisor) with(doing, name string, f func(*link) error) error {
+	l, ok := s.named[name]
+	if !ok {
+		return fmt.Errorf("%s adapter %q: %w", doing, name, ErrUnknown)
+	}
+	err := f(l)
+	s.flush()
+	if err != nil {
+		return fmt.Errorf("%s adapter %s: %w", doing, name, err)
+	}
+	return nil
+}
+
+// note queues a new row; the caller holds the link's lock, so that rows are queued in the order in which they came about,
+// and calls flush once it does not.
+func (s *Supervisor) note(n note) {
+	s.mu.Lock()
+	s.notes = append(s.notes, n)
+	s.mu.Unlock()
+}
+
+// flush tells the log and OnState of what note queued. Whoever comes while another flushes leaves it to that one.
+func (s *Supervisor) flush() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.flushing {
+		return
+	}
+	s.flushing = true
+	for len(s.notes) > 0 {
+		n := s.notes[0]
+		s.notes = s.notes[1:]
+		s.mu.Unlock()
+		s.tell(n)
+		s.mu.Lock()
+	}
+	s.notes = nil
+	s.flushing = false
+}
+
+func (s *Supervisor) tell(n note) {
+	attrs := []slog.Attr{slog.String("adapter", n.row.Name), slog.String("state", string(n.row.State))}
+	if n.row.Attempt > 0 {
+		attrs = append(attrs, slog.Int("attempt", n.row.Attempt))
+	}
+	if !n.row.NextAttemptAt.IsZero() {
+		attrs = append(attrs, slog.Time("next_attempt_at", n.row.NextAttemptAt.Time))
+	}
+	if n.row.Conflicts > 0 {
+		attrs = append(attrs, slog.Int("conflicts", n.row.Conflicts))
+	}
+	if n.row.LastError != "" {
+		attrs = append(attrs, slog.String("error", n.row.LastError))
+	}
+	if p, ok := errors.AsType[*panicError](n.err); ok {
+		attrs = append(attrs, slog.String("stack", string(p.stack)))
+	}
+	s.o.Log.LogAttrs(context.Background(), n.level, "adapter.state", attrs...)
+	if _, is := errors.AsType[*ConflictError](n.err); is && n.row.Conflicts == conflictWarning {
+		// Once, and louder than a retry: no retry cures it (E9).
+		s.o.Log.Error("adapter.conflict", "adapter", n.row.Name, "conflicts", n.row.Conflicts, "error", n.row.LastError)
+	}
+	if s.o.OnState != nil {
+		s.o.OnState(n.row)
+	}
+}

@@ -1,0 +1,205 @@
+package adapter
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"gatewaytui/core/ops"
+)
+
+// rest takes the adapter off the network: for a pause, or for good. It returns when everything of it is down, or after
+// CallTimeout.
+func (l *link) rest(ctx context.Context, w wish) error {
+	l.mu.Lock()
+	switch {
+	case l.wish == stopping && w != stopping:
+		l.mu.Unlock()
+		return ErrStopped
+	case l.platform == nil && w != stopping:
+		l.mu.Unlock()
+		return ErrUnconfigured
+	}
+	before, attempt := l.down, l.attempt
+	c := l.leave(w)
+	l.mu.Unlock()
+	l.s.flush()
+
+	began, limit := time.Now(), l.s.o.CallTimeout
+	var errs []error
+	if c != nil {
+		errs = append(errs, c.takeDown(ctx, limit, true))
+	}
+	if limit > 0 {
+		limit = max(limit-time.Since(began), time.Millisecond)
+	}
+	// What was under way already: an attempt, whose end may start a takedown, or a takedown.
+	errs = append(errs, Bounded(ctx, limit, func(ctx context.Context) error {
+		if err := await(ctx, attempt, "a connection attempt"); err != nil {
+			return err
+		}
+		l.mu.Lock()
+		after := l.down
+		l.mu.Unlock()
+		return errors.Join(
+			await(ctx, before, "an earlier connection"),
+			await(ctx, after, "a late connection"))
+	}))
+	err := errors.Join(errs...)
+	l.report(err)
+	return err
+}
+
+// await waits for done, if there is one.
+func await(ctx context.Context, done <-chan struct{}, what string) error {
+	if done == nil {
+		return nil
+	}
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("%s: %w", what, ctx.Err())
+	}
+}
+
+// leave turns the wish to w, ends what run is doing, and returns the connection for the caller to take down. The lock is
+// held. From here on nothing is sent or received.
+func (l *link) leave(w wish) *live {
+	changed := l.wish != w
+	l.wish = w
+	l.drop()
+	l.up = nil
+	c := l.live
+	if c == nil {
+		c = l.leaving
+	}
+	l.live, l.leaving = nil, nil
+	l.part(c)
+	if changed {
+		l.row.Attempt = 0
+		l.row.NextAttemptAt = ops.Time{}
+		state := ops.AdapterPaused
+		if w == stopping {
+			state = ops.AdapterStopped
+		}
+		l.become(state, slog.LevelInfo, nil)
+	}
+	l.nudge()
+	return c
+}
+
+// renew begins anew: at once, with a connection of its own. Unless forced it leaves a connection or an attempt alone.
+func (l *link) renew(force bool) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case l.wish == stopping:
+		return ErrStopped
+	case l.platform == nil:
+		return ErrUnconfigured
+	case !force && (l.row.State == ops.AdapterConnected || l.row.State == ops.AdapterConnecting):
+		return nil
+	}
+	l.drop()
+	if l.live != nil {
+		l.part(l.live)
+		l.live, l.leaving = nil, l.live
+	}
+	l.wish = wanted
+	l.up, l.drop = context.WithCancel(context.Background())
+	l.recovered()
+	l.row.Attempt = 1
+	l.row.NextAttemptAt = ops.Time{}
+	l.become(ops.AdapterConnecting, slog.LevelInfo, nil)
+	l.nudge()
+	return nil
+}
+
+// nudge tells run that the wish changed.
+func (l *link) nudge() {
+	select {
+	case l.wake <- struct{}{}:
+	default:
+	}
+}
+
+// part says that c is on its way out, if there is one; the lock is held.
+func (l *link) part(c *live) {
+	if c != nil {
+		c.gate.shut.Store(true)
+		l.down = c.ended
+	}
+}
+
+// discard takes c down beside run, which goes on at once.
+func (l *link) discard(c *live) {
+	l.downs.Go(func() { l.takeDown(c) })
+}
+
+// takeDown ends a connection off the stop path. Its context is none of the callers': the connection has to go whoever
+// gave up on it, and always within a limit.
+func (l *link) takeDown(c *live) {
+	limit := l.s.o.CallTimeout
+	if limit <= 0 {
+		limit = l.s.o.ConnectTimeout
+	}
+	l.report(c.takeDown(context.Background(), limit, false))
+}
+
+// report logs a teardown that went wrong; nothing else depends on it.
+func (l *link) report(err error) {
+	if err != nil {
+		l.s.o.Log.Warn("adapter.teardown", "adapter", l.name, "error", clean(err))
+	}
+}
+
+// become enters a state; the lock is held.
+func (l *link) become(state ops.AdapterState, level slog.Level, err error) {
+	l.row.State = state
+	l.row.Since = ops.At(time.Now())
+	l.announce(level, err)
+}
+
+func (l *link) announce(level slog.Level, err error) {
+	row := l.row
+	row.Queue = l.sends
+	l.s.note(note{row: row, level: level, err: err})
+}
+
+// recovered forgets past failures; the lock is held.
+func (l *link) recovered() {
+	l.attempts = 0
+	l.backoff.Reset()
+	if l.row.Conflicts > 0 {
+		l.row.Conflicts = 0
+		l.announce(slog.LevelInfo, nil)
+	}
+}
+
+// snapshot is the row as it is now.
+func (l *link) snapshot() ops.Adapter {
+	l.mu.Lock()
+	row, c := l.row, l.live
+	row.Queue = l.sends
+	if !time.Now().Before(l.silence) {
+		row.RateLimitedUntil = ops.Time{}
+	}
+	l.mu.Unlock()
+	if c != nil {
+		if last, err := c.lastInbound(); err == nil {
+			row.LastInboundAt = ops.At(last)
+		}
+	}
+	return row
+}
+
+func (l *link) firstDone() {
+	select {
+	case <-l.first:
+	default:
+		close(l.first)
+	}
+}
