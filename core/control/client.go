@@ -1,0 +1,230 @@
+package control
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"gatewaytui/core/ops"
+)
+
+// ClientOptions change how a Client behaves. The zero value is good.
+type ClientOptions struct {
+	// ReadOnly makes the gateway refuse whatever would change something.
+	ReadOnly bool
+	// Timeout bounds one plain question; 0 is 5 s. Long polls and streams are bounded by their contexts.
+	Timeout time.Duration
+}
+
+// Client is an ops.Console over a control socket. It is safe for concurrent use.
+type Client struct {
+	path      string
+	opt       ClientOptions
+	transport *http.Transport
+	http      *http.Client
+}
+
+var _ ops.Console = (*Client)(nil)
+
+// maxAnswer bounds an answer, in bytes: a snapshot of 10,000 sessions has about 6 MiB.
+const maxAnswer = 256 << 20
+
+// NewClient returns a client of the gateway that listens at path. It does no I/O.
+func NewClient(path string, opt ClientOptions) *Client {
+	if opt.Timeout <= 0 {
+		opt.Timeout = 5 * time.Second
+	}
+	t := &http.Transport{
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			var d net.Dialer
+			return d.DialContext(ctx, "unix", path)
+		},
+		MaxIdleConns:       4,
+		IdleConnTimeout:    time.Minute,
+		DisableCompression: true,
+	}
+	// The socket never redirects, so an answer that does is not the gateway's.
+	h := &http.Client{Transport: t, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	return &Client{path: path, opt: opt, transport: t, http: h}
+}
+
+// Close gives up the idle connections. What is in flight goes on.
+func (c *Client) Close() { c.transport.CloseIdleConnections() }
+
+// Status implements ops.Console.
+func (c *Client) Status(ctx context.Context) (ops.Status, error) {
+	return get[ops.Status](ctx, c, "/v1/status", nil)
+}
+
+// Snapshot implements ops.Console.
+func (c *Client) Snapshot(ctx context.Context) (ops.Snapshot, error) {
+	return get[ops.Snapshot](ctx, c, "/v1/snapshot", nil)
+}
+
+// Sessions implements ops.Console.
+func (c *Client) Sessions(ctx context.Context, q ops.Query) (ops.Page[ops.Session], error) {
+	return get[ops.Page[ops.Session]](ctx, c, "/v1/sessions", rowValues(q))
+}
+
+// Agents implements ops.Console.
+func (c *Client) Agents(ctx context.Context, q ops.Query) (ops.Page[ops.Agent], error) {
+	return get[ops.Page[ops.Agent]](ctx, c, "/v1/agents", rowValues(q))
+}
+
+// Processes implements ops.Console.
+func (c *Client) Processes(ctx context.Context, q ops.Query) (ops.Page[ops.Process], error) {
+	return get[ops.Page[ops.Process]](ctx, c, "/v1/processes", rowValues(q))
+}
+
+// Adapters implements ops.Console.
+func (c *Client) Adapters(ctx context.Context, q ops.Query) (ops.Page[ops.Adapter], error) {
+	return get[ops.Page[ops.Adapter]](ctx, c, "/v1/adapters", rowValues(q))
+}
+
+// Plan implements ops.Console.
+func (c *Client) Plan(ctx context.Context) (ops.Plan, error) {
+	return get[ops.Plan](ctx, c, "/v1/plan", nil)
+}
+
+// Shutdown implements ops.Console.
+func (c *Client) Shutdown(ctx context.Context) (ops.Shutdown, error) {
+	return get[ops.Shutdown](ctx, c, "/v1/shutdown", nil)
+}
+
+// History implements ops.Console.
+func (c *Client) History(ctx context.Context, q ops.Query) (ops.Page[ops.Life], error) {
+	return get[ops.Page[ops.Life]](ctx, c, "/v1/history", rowValues(q))
+}
+
+// Preview implements ops.Console. A message's text is not sent: what it says does not change what a message does.
+func (c *Client) Preview(ctx context.Context, cmd ops.Command) (ops.Preview, error) {
+	q := url.Values{"verb": {string(cmd.Verb)}}
+	if cmd.Verb == ops.VerbMessage {
+		q.Set("text", "-")
+	}
+	for name, value := range map[string]string{
+		"target": cmd.Target, "reason": cmd.Reason, "mode": string(cmd.Mode),
+		"phase": cmd.Phase, "item": cmd.Item, "expect": cmd.Expect,
+	} {
+		if value != "" {
+			q.Set(name, value)
+		}
+	}
+	if cmd.ByMS != 0 {
+		q.Set("by_ms", strconv.FormatInt(cmd.ByMS, 10))
+	}
+	return get[ops.Preview](ctx, c, "/v1/preview", q)
+}
+
+// Do implements ops.Console. Who asks is what the kernel tells the gateway, not what cmd says.
+func (c *Client) Do(ctx context.Context, cmd ops.Command) (ops.Request, error) {
+	if err := check(cmd); err != nil {
+		return ops.Request{}, err
+	}
+	spec, _ := cmd.Verb.Spec() // check found it
+	var body bytes.Buffer
+	enc := json.NewEncoder(&body)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(cmd); err != nil {
+		return ops.Request{}, fmt.Errorf("encode %s: %w", cmd.Verb, err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, c.opt.Timeout)
+	defer cancel()
+	return call[ops.Request](ctx, c, http.MethodPost, strings.Replace(spec.Path, "{target}", escape(cmd.Target), 1), &body)
+}
+
+// Request implements ops.Console.
+func (c *Client) Request(ctx context.Context, id string, wait bool) (ops.Request, error) {
+	path := "/v1/requests/" + escape(id)
+	last, err := get[ops.Request](ctx, c, path, nil)
+	for wait && err == nil && !last.State.Over() {
+		poll, cancel := context.WithTimeout(ctx, maxWait+c.opt.Timeout)
+		next, pollErr := call[ops.Request](poll, c, http.MethodGet, path+"?wait_ms="+strconv.FormatInt(maxWait.Milliseconds(), 10), nil)
+		cancel()
+		if ctx.Err() != nil {
+			return last, nil // its state as far as it is known, as promised
+		}
+		last, err = next, pollErr
+	}
+	return last, err
+}
+
+func rowValues(q ops.Query) url.Values {
+	v := url.Values{}
+	if q.Limit > 0 {
+		v.Set("limit", strconv.Itoa(q.Limit))
+	}
+	if q.Cursor != "" {
+		v.Set("cursor", q.Cursor)
+	}
+	if q.Filter != "" {
+		v.Set("filter", q.Filter)
+	}
+	return v
+}
+
+// escape makes one path segment of any string. Dots are escaped as well, so that nothing on the way takes "." or ".."
+// for a step.
+func escape(s string) string { return strings.ReplaceAll(url.PathEscape(s), ".", "%2E") }
+
+// get asks one plain question.
+func get[T any](ctx context.Context, c *Client, path string, q url.Values) (T, error) {
+	if len(q) > 0 {
+		path += "?" + q.Encode()
+	}
+	ctx, cancel := context.WithTimeout(ctx, c.opt.Timeout)
+	defer cancel()
+	return call[T](ctx, c, http.MethodGet, path, nil)
+}
+
+// call sends one request and decodes its answer.
+func call[T any](ctx context.Context, c *Client, method, path string, body io.Reader) (T, error) {
+	var v T
+	resp, err := c.send(ctx, method, path, body, nil)
+	if err != nil {
+		return v, err
+	}
+	defer resp.Body.Close()
+	if err := json.NewDecoder(io.LimitReader(resp.Body, maxAnswer)).Decode(&v); err != nil {
+		return v, c.unreachable(fmt.Errorf("read the answer: %w", err))
+	}
+	return v, nil
+}
+
+// send sends one request; an answer that is an error is returned as one.
+func (c *Client) send(ctx context.Context, method, path string, body io.Reader, header http.Header) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, method, "http://gatewaytui"+path, body)
+	if err != nil {
+		return nil, fmt.Errorf("ask the gateway: %w", err)
+	}
+	for name, values := range header {
+		req.Header[name] = values
+	}
+	if c.opt.ReadOnly {
+		req.Header.Set(HeaderReadOnly, "1")
+	}
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return nil, c.unreachable(err)
+	}
+	if resp.StatusCode < 300 {
+		return resp, nil
+	}
+	defer resp.Body.Close()
+	var f failure
+	if err := json.NewDecoder(io.LimitReader(resp.Body, maxBody)).Decode(&f); err != nil || f.Error == nil {
+		return nil, &ops.Error{
+			Code: ops.CodeInternal, Message: "what answers on " + c.path + " is no gateway: " + resp.Status,
+			Hint: "see who listens there: ss -xlp",
+		}
+	}
+	return nil, f.Error
+}

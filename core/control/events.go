@@ -1,0 +1,149 @@
+package control
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"gatewaytui/core/ops"
+)
+
+// events streams what happens as Server-Sent Events (html.spec.whatwg.org, 9.2). Last-Event-ID, which is what a client
+// that resumes knows, goes before ?after=, which is where it once began.
+func (s *Server) events(w http.ResponseWriter, r *http.Request, _ string) {
+	q, err := query(r, "after")
+	if err == nil {
+		if id := r.Header.Get("Last-Event-ID"); id != "" {
+			q.Set("after", id)
+		}
+	}
+	var after uint64
+	if err == nil && q.Has("after") {
+		if after, err = strconv.ParseUint(q.Get("after"), 10, 64); err != nil {
+			err = &ops.Error{
+				Code: ops.CodeInvalid, Message: fmt.Sprintf("%.64q is no sequence number", q.Get("after")),
+				Hint: "give the id of the last event that was seen, or none",
+			}
+		}
+	}
+	if err != nil {
+		s.fail(w, err)
+		return
+	}
+	h := w.Header()
+	h.Set("Content-Type", "text/event-stream")
+	h.Set("Cache-Control", "no-store")
+	out := stream{w: w, rc: http.NewResponseController(w)}
+	if out.write([]byte("retry: 1000\n\n")) != nil || r.Method == http.MethodHead {
+		return
+	}
+	if err := s.stream(r.Context(), &out, after); err != nil {
+		s.log.Debug("control stream cut", "error", err)
+	}
+}
+
+// stream copies the console's events to out until one of them ends. The console is read by a goroutine of its own, so
+// that a heartbeat can be sent while it has nothing to say; stream waits for it.
+func (s *Server) stream(ctx context.Context, out *stream, after uint64) error {
+	ctx, cancel := context.WithCancel(ctx)
+	type next struct {
+		ev  ops.Event
+		err error
+	}
+	feed := make(chan next)
+	go func() {
+		defer close(feed)
+		for ev, err := range s.opt.Console.Events(ctx, after) {
+			select {
+			case feed <- next{ev, err}:
+			case <-ctx.Done():
+				return
+			}
+			if err != nil {
+				return
+			}
+		}
+	}()
+	defer func() {
+		cancel()
+		for range feed { //nolint:revive // until the goroutine has ended
+		}
+	}()
+
+	beat := time.NewTicker(heartbeat)
+	defer beat.Stop()
+	closing := s.closing
+	var pause <-chan time.Time // set while the server closes: a pause this long means that nothing is pending
+	for {
+		select {
+		case n, more := <-feed:
+			if !more {
+				return nil
+			}
+			if n.err != nil {
+				return n.err
+			}
+			if err := out.event(n.ev); err != nil {
+				return err
+			}
+			if pause != nil {
+				pause = time.After(quiet)
+			}
+		case <-beat.C:
+			if err := out.write([]byte(": alive\n\n")); err != nil {
+				return err
+			}
+		case <-closing:
+			closing, pause = nil, time.After(quiet)
+		case <-pause:
+			return nil
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// stream is one reader of events.
+type stream struct {
+	w  http.ResponseWriter
+	rc *http.ResponseController
+}
+
+func (o *stream) event(ev ops.Event) error {
+	data, err := json.Marshal(ev)
+	if err != nil {
+		return fmt.Errorf("encode event %d: %w", ev.Seq, err)
+	}
+	var b bytes.Buffer
+	// An event without a number of its own must not move the client's place.
+	if ev.Seq > 0 {
+		fmt.Fprintf(&b, "id: %d\n", ev.Seq)
+	}
+	fmt.Fprintf(&b, "event: %s\ndata: %s\n\n", oneLine(string(ev.Type)), data)
+	return o.write(b.Bytes())
+}
+
+// write sends b at once or fails: a reader that lags is cut, never waited for, and resumes from its last id.
+func (o *stream) write(b []byte) error {
+	if err := o.rc.SetWriteDeadline(time.Now().Add(streamWrite)); err != nil {
+		return err
+	}
+	if _, err := o.w.Write(b); err != nil {
+		return err
+	}
+	return o.rc.Flush()
+}
+
+func oneLine(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r == '\n' || r == '\r' {
+			return -1
+		}
+		return r
+	}, s)
+}

@@ -1,0 +1,179 @@
+package control
+
+import (
+	"context"
+	"encoding/json"
+	"iter"
+	"sync"
+	"time"
+
+	"gatewaytui/core/ops"
+)
+
+var testTime = ops.At(time.Date(2026, 11, 21, 12, 4, 5, 6_000_000, time.UTC))
+
+// fake is a console that shows fixed rows, remembers what it was asked to do, and does nothing.
+type fake struct {
+	mu       sync.Mutex
+	did      []ops.Command
+	previews []ops.Command
+	queries  []ops.Query
+	events   []ops.Event
+	more     chan struct{} // closed and replaced with each event
+	gone     bool
+	left     chan struct{} // one for each reader of events that ended
+
+	snapshot func(context.Context) (ops.Snapshot, error)
+	do       func(ops.Command) (ops.Request, error)
+	request  func(context.Context, string, bool) (ops.Request, error)
+}
+
+func newFake() *fake { return &fake{more: make(chan struct{}), left: make(chan struct{}, 100)} }
+
+// emit adds an event; its number is its place.
+func (f *fake) emit(typ ops.EventType, subject, text string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.events = append(f.events, ops.Event{Seq: uint64(len(f.events) + 1), At: testTime, Type: typ, Subject: subject, Text: text})
+	close(f.more)
+	f.more = make(chan struct{})
+}
+
+// end makes every reader of events end after what there is.
+func (f *fake) end() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.gone = true
+	close(f.more)
+	f.more = make(chan struct{})
+}
+
+func (f *fake) commands() []ops.Command {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return append([]ops.Command(nil), f.did...)
+}
+
+func (f *fake) Status(ctx context.Context) (ops.Status, error) {
+	s, err := f.Snapshot(ctx)
+	return s.Status, err
+}
+
+func (f *fake) Snapshot(ctx context.Context) (ops.Snapshot, error) {
+	if f.snapshot != nil {
+		return f.snapshot(ctx)
+	}
+	return ops.Snapshot{
+		Status: ops.Status{
+			Life: "01LIFE", PID: 4121, Version: "1.2.3", State: ops.StateRunning, StartedAt: testTime, UptimeMS: 61_500,
+			Home: "/srv/gw", Counts: ops.Counts{Sessions: 3, RunningTurns: 1, CachedAgents: 2, Processes: 4, AdaptersConnected: 1, Adapters: 2},
+			LastEnd:    &ops.LastEnd{Life: "00LIFE", Outcome: ops.OutcomeCutShort, Phase: "drain", Reason: "SIGTERM", At: testTime},
+			Supervisor: ops.Supervisor{Name: "systemd", BudgetMS: 90_000, Source: "config"},
+			APIListen:  "127.0.0.1:8642",
+		},
+		Seq: 7, At: testTime,
+		Sessions:   []ops.Session{{Key: "api:user:alice", ID: "s1", State: ops.SessionRunning, Platform: "api", User: "alice", Doing: "model call", TurnStartedAt: testTime, LastActivityAt: testTime, Queued: 2, TokensIn: 10, TokensOut: 20, Processes: 1, Cached: true, Turn: "t1"}},
+		AdapterRow: []ops.Adapter{{Name: "api", State: ops.AdapterConnected, Since: testTime}, {Name: "telegram", State: ops.AdapterRetrying, Attempt: 3, LastError: "dial: \x1b]52;c;x\a", NextAttemptAt: testTime, Queue: 5}},
+	}, nil
+}
+
+func page[T any](f *fake, q ops.Query, rows ...T) (ops.Page[T], error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.queries = append(f.queries, q)
+	return ops.Page[T]{Items: rows, Next: "c2"}, nil
+}
+
+func (f *fake) Sessions(ctx context.Context, q ops.Query) (ops.Page[ops.Session], error) {
+	s, _ := f.Snapshot(ctx)
+	return page(f, q, s.Sessions...)
+}
+
+func (f *fake) Agents(_ context.Context, q ops.Query) (ops.Page[ops.Agent], error) {
+	return page(f, q, ops.Agent{Session: "api:user:alice", Model: "m", State: "running", Bytes: 4096, Messages: 12, IdleMS: 5, Busy: true, Children: 1})
+}
+
+func (f *fake) Processes(_ context.Context, q ops.Query) (ops.Page[ops.Process], error) {
+	return page(f, q, ops.Process{PID: 9, PPID: 8, StartTicks: 77, Session: "api:user:alice", Command: "sleep 60", State: "running", AgeMS: 1500, CPUPct: 0.5, RSSBytes: 1 << 20, TreeSize: 2, Policy: "session", Origin: "spawned", LastOutput: "ok"})
+}
+
+func (f *fake) Adapters(ctx context.Context, q ops.Query) (ops.Page[ops.Adapter], error) {
+	return page[ops.Adapter](f, q)
+}
+
+func (f *fake) Plan(context.Context) (ops.Plan, error) {
+	return ops.Plan{Phases: []ops.PlanPhase{{Name: "mark", BudgetMS: 500, Critical: true, Bound: "fixed"}}, WorstCaseMS: 88_000, DrainMS: 60_000, SupervisorBudgetMS: 90_000, Fits: true}, nil
+}
+
+func (f *fake) Shutdown(context.Context) (ops.Shutdown, error) {
+	return ops.Shutdown{
+		ID: "x1", Life: "01LIFE", Mode: ops.ModeGraceful, Reason: "deploy", By: "uid 0", StartedAt: testTime, DeadlineAt: testTime, Outcome: ops.ShutdownRunning,
+		Phases: []ops.Phase{
+			{Name: "mark", State: ops.StepDone, StartedAt: testTime, ElapsedMS: 3, BudgetMS: 500},
+			{Name: "drain", State: ops.StepRunning, StartedAt: testTime, ElapsedMS: 900, BudgetMS: 60_000, Items: []ops.Item{{Kind: "turn", ID: "api:user:alice", State: ops.StepRunning, ElapsedMS: 900, BudgetMS: 60_000, Detail: "model call"}}},
+		},
+	}, nil
+}
+
+func (f *fake) History(_ context.Context, q ops.Query) (ops.Page[ops.Life], error) {
+	return page(f, q, ops.Life{Life: "01LIFE", PID: 4121, StartedAt: testTime, Outcome: ops.OutcomeRunning})
+}
+
+func (f *fake) Events(ctx context.Context, after uint64) iter.Seq2[ops.Event, error] {
+	return func(yield func(ops.Event, error) bool) {
+		defer func() { f.left <- struct{}{} }()
+		for {
+			f.mu.Lock()
+			var pending []ops.Event
+			if after < uint64(len(f.events)) {
+				pending = f.events[after:]
+			}
+			more, gone := f.more, f.gone
+			f.mu.Unlock()
+			for _, ev := range pending {
+				if ctx.Err() != nil || !yield(ev, nil) {
+					return
+				}
+				after = ev.Seq
+			}
+			if len(pending) > 0 {
+				continue
+			}
+			if gone {
+				return
+			}
+			select {
+			case <-more:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}
+}
+
+func (f *fake) Preview(_ context.Context, cmd ops.Command) (ops.Preview, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.previews = append(f.previews, cmd)
+	return ops.Preview{Verb: cmd.Verb, Target: cmd.Target, EndsWork: true, Interrupt: []string{"turn t1"}}, nil
+}
+
+func (f *fake) Do(_ context.Context, cmd ops.Command) (ops.Request, error) {
+	f.mu.Lock()
+	f.did = append(f.did, cmd)
+	f.mu.Unlock()
+	if f.do != nil {
+		return f.do(cmd)
+	}
+	return ops.Request{ID: "r1", State: ops.RequestAccepted, Verb: cmd.Verb, Target: cmd.Target, By: "uid", At: testTime}, nil
+}
+
+func (f *fake) Request(ctx context.Context, id string, wait bool) (ops.Request, error) {
+	if f.request != nil {
+		return f.request(ctx, id, wait)
+	}
+	if id != "r1" {
+		return ops.Request{}, &ops.Error{Code: ops.CodeNotFound, Message: "no such request", Hint: "ids are printed by the verb"}
+	}
+	return ops.Request{ID: id, State: ops.RequestDone, Verb: ops.VerbReset, At: testTime, Result: json.RawMessage(`{"path":"/x"}`)}, nil
+}

@@ -1,0 +1,172 @@
+package control
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"gatewaytui/core/ops"
+)
+
+const (
+	// silence is how long a stream may say nothing, its heartbeat included, before the client takes it for dead.
+	silence = 3 * heartbeat
+	// maxLine bounds one line of a stream, in bytes.
+	maxLine = 1 << 20
+	// retries is how often in a row a stream is begun again without an event before the client gives up.
+	retries = 5
+	// retryPause is the first pause between two attempts; each is twice the one before.
+	retryPause = 50 * time.Millisecond
+)
+
+// Events implements ops.Console. A stream that is cut while the gateway lives is resumed where it ended, so that each
+// event comes once; when the gateway is gone, or another life has taken its place, the sequence ends with an error.
+func (c *Client) Events(ctx context.Context, after uint64) iter.Seq2[ops.Event, error] {
+	return func(yield func(ops.Event, error) bool) {
+		f := follower{c: c, after: after}
+		failed, pause := 0, retryPause
+		for {
+			before, began := f.after, time.Now()
+			more, err := f.once(ctx, yield)
+			if !more || ctx.Err() != nil {
+				return
+			}
+			if f.after != before || time.Since(began) > silence {
+				failed, pause = 0, retryPause
+			}
+			if failed++; err == nil && failed > retries {
+				err = c.unreachable(errors.New("it ends every stream at once"))
+			}
+			if err != nil && (!f.begun || !resumable(err) || failed > retries) {
+				yield(ops.Event{}, err)
+				return
+			}
+			select {
+			case <-time.After(pause):
+				pause *= 2
+			case <-ctx.Done():
+				return
+			}
+		}
+	}
+}
+
+// resumable reports whether the stream is worth another attempt: an answer of the gateway's own is final, and so is a
+// socket that nobody is behind.
+func resumable(err error) bool {
+	u, ok := errors.AsType[*Unreachable](err)
+	return ok && !u.Gone
+}
+
+// follower is one reading of the events, over as many streams as it takes.
+type follower struct {
+	c     *Client
+	after uint64
+	life  string
+	begun bool // a stream has been open: what fails now is a cut
+}
+
+// once reads one stream to its end. It reports false when the reader wants no more; the error is nil for a stream that
+// ended in order.
+func (f *follower) once(ctx context.Context, yield func(ops.Event, error) bool) (more bool, err error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	dead := time.AfterFunc(f.c.opt.Timeout, func() { cancel(os.ErrDeadlineExceeded) })
+	defer dead.Stop()
+
+	header := http.Header{"Accept": {"text/event-stream"}}
+	path := "/v1/events"
+	if f.after > 0 {
+		header.Set("Last-Event-ID", strconv.FormatUint(f.after, 10))
+	}
+	resp, err := f.c.send(ctx, http.MethodGet, path, nil, header)
+	if cause := context.Cause(ctx); err != nil && cause != nil {
+		return true, f.c.unreachable(cause)
+	}
+	if err != nil {
+		return true, err
+	}
+	defer resp.Body.Close()
+	life := resp.Header.Get(HeaderLife)
+	if f.life != "" && life != f.life {
+		return true, &ops.Error{
+			Code: ops.CodeUnavailable, Message: fmt.Sprintf("life %s of the gateway has ended; life %.64q answers now", f.life, life),
+			Hint: "follow it anew; its history says how the former one ended",
+		}
+	}
+	f.life, f.begun = life, true
+
+	lines := bufio.NewReaderSize(resp.Body, 4096)
+	for {
+		ev, err := readEvent(lines, func() { dead.Reset(silence) })
+		switch cause := context.Cause(ctx); {
+		case err != nil && cause != nil:
+			return true, f.c.unreachable(cause)
+		case errors.Is(err, io.EOF):
+			return true, nil
+		case err != nil:
+			return true, f.c.unreachable(fmt.Errorf("read events: %w", err))
+		}
+		if ev.Seq > 0 {
+			f.after = ev.Seq
+		}
+		if !yield(ev, nil) {
+			return false, nil
+		}
+	}
+}
+
+// readEvent reads the next event of a stream, passing over comments and what it does not know; heard is called at each
+// line. io.EOF is the stream's end, between two events or, as the format asks, instead of an unfinished one.
+func readEvent(r *bufio.Reader, heard func()) (ops.Event, error) {
+	var data strings.Builder
+	for {
+		line, err := readLine(r)
+		if err != nil {
+			return ops.Event{}, err
+		}
+		heard()
+		if line == "" {
+			if data.Len() == 0 {
+				continue
+			}
+			var ev ops.Event
+			if err := json.Unmarshal([]byte(data.String()), &ev); err != nil {
+				return ops.Event{}, fmt.Errorf("decode an event: %w", err)
+			}
+			return ev, nil
+		}
+		if value, ok := strings.CutPrefix(line, "data:"); ok {
+			if data.Len()+len(value) > maxLine {
+				return ops.Event{}, fmt.Errorf("an event has more than %d bytes", maxLine)
+			}
+			data.WriteString(strings.TrimPrefix(value, " "))
+		}
+	}
+}
+
+// readLine reads one line without its end.
+func readLine(r *bufio.Reader) (string, error) {
+	var b strings.Builder
+	for {
+		part, err := r.ReadSlice('\n')
+		b.Write(part)
+		switch {
+		case err == nil:
+			return strings.TrimRight(b.String(), "\r\n"), nil
+		case !errors.Is(err, bufio.ErrBufferFull):
+			return "", err
+		case b.Len() > maxLine:
+			return "", fmt.Errorf("a line has more than %d bytes", maxLine)
+		}
+	}
+}

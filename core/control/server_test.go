@@ -1,0 +1,488 @@
+package control
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"gatewaytui/core/ops"
+)
+
+// ask sends one raw request.
+func (r *running) ask(t *testing.T, method, path, body string, header ...string) (int, string) {
+	t.Helper()
+	req, err := http.NewRequest(method, "http://gw"+path, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; i+1 < len(header); i += 2 {
+		req.Header.Set(header[i], header[i+1])
+	}
+	resp, err := r.client.http.Do(req)
+	if err != nil {
+		t.Fatalf("%s %s: %v", method, path, err)
+	}
+	defer resp.Body.Close()
+	b, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatalf("%s %s: %v", method, path, err)
+	}
+	return resp.StatusCode, string(b)
+}
+
+func TestShapesOnTheWireAreThoseOfTheContract(t *testing.T) {
+	r := serve(t, newFake())
+	for name, call := range map[string]struct {
+		method, path string
+		status       int
+	}{
+		"status":    {"GET", "/v1/status", 200},
+		"snapshot":  {"GET", "/v1/snapshot", 200},
+		"sessions":  {"GET", "/v1/sessions", 200},
+		"agents":    {"GET", "/v1/agents", 200},
+		"processes": {"GET", "/v1/processes", 200},
+		"adapters":  {"GET", "/v1/adapters", 200},
+		"plan":      {"GET", "/v1/plan", 200},
+		"shutdown":  {"GET", "/v1/shutdown", 200},
+		"history":   {"GET", "/v1/history", 200},
+		"preview":   {"GET", "/v1/preview?verb=session.reset&target=a", 200},
+		"request":   {"GET", "/v1/requests/r1", 200},
+		"accepted":  {"POST", "/v1/sessions/api:user:alice/reset", 202},
+		"missing":   {"GET", "/v1/requests/none", 404},
+		"nowhere":   {"GET", "/v1/statsu", 404},
+		"method":    {"POST", "/v1/status", 405},
+	} {
+		t.Run(name, func(t *testing.T) {
+			status, body := r.ask(t, call.method, call.path, "")
+			if status != call.status {
+				t.Fatalf("answered %d, promised %d: %s", status, call.status, body)
+			}
+			var pretty bytes.Buffer
+			if err := json.Indent(&pretty, []byte(body), "", "  "); err != nil {
+				t.Fatalf("no JSON: %v in %s", err, body)
+			}
+			file := filepath.Join("testdata", name+".json")
+			if *update {
+				if err := os.WriteFile(file, pretty.Bytes(), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d := cmp.Diff(string(want), pretty.String()); d != "" {
+				t.Errorf("the shape changed (-promised +seen):\n%s", d)
+			}
+		})
+	}
+}
+
+func TestEveryVerbIsTakenAtItsPath(t *testing.T) {
+	f := newFake()
+	r := serve(t, f)
+	for _, v := range ops.Verbs {
+		cmd := ops.Command{Verb: v.Verb}
+		if v.TakesTarget() {
+			cmd.Target = "4711"
+		}
+		if v.Verb == ops.VerbMessage {
+			cmd.Text = "hi"
+		}
+		req, err := r.client.Do(context.Background(), cmd)
+		if err != nil || req.Verb != v.Verb || req.ID != "r1" {
+			t.Errorf("%s: got %+v, %v", v.Verb, req, err)
+			continue
+		}
+		did := f.commands()
+		got := did[len(did)-1]
+		if got.Verb != cmd.Verb || got.Target != cmd.Target || got.Text != cmd.Text {
+			t.Errorf("%s reached the console as %+v", v.Verb, got)
+		}
+	}
+}
+
+func TestBadRequestsAreRefusedWithOneSentenceAndAHint(t *testing.T) {
+	f := newFake()
+	r := serve(t, f)
+	for _, tc := range []struct {
+		name, method, path, body string
+		status                   int
+		want                     string
+	}{
+		{"an unknown field names the nearest", "POST", "/v1/stop", `{"raeson":"x"}`, 400, `\"reason\"`},
+		{"a field in other letters is unknown", "POST", "/v1/stop", `{"Reason":"x"}`, 400, `\"reason\"`},
+		{"a body that is no object", "POST", "/v1/stop", `[1]`, 400, "one JSON object"},
+		{"a body with something behind it", "POST", "/v1/stop", `{}{}`, 400, "one JSON object"},
+		{"a field of the wrong type", "POST", "/v1/shutdown/extend", `{"by_ms":"30s"}`, 400, "by_ms"},
+		{"a negative extension", "POST", "/v1/shutdown/extend", `{"by_ms":-1}`, 400, "from 0"},
+		{"an unknown mode", "POST", "/v1/stop", `{"mode":"now"}`, 400, "graceful, fast or immediate"},
+		{"a message without text", "POST", "/v1/sessions/a/message", `{}`, 400, "field text"},
+		{"a body over its limit", "POST", "/v1/stop", `{"reason":"` + strings.Repeat("x", maxBody) + `"}`, 400, "more than 65536 bytes"},
+		{"a text over its limit", "POST", "/v1/sessions/a/message", `{"text":"` + strings.Repeat("x", MaxText+1) + `"}`, 400, "at most 1048576"},
+		{"a pid that is none", "POST", "/v1/processes/1x/kill", "", 400, "no pid"},
+		{"a pid below one", "POST", "/v1/processes/0/kill", "", 400, "no pid"},
+		{"an unknown query parameter names the nearest", "GET", "/v1/sessions?limt=3", "", 400, `\"limit\"`},
+		{"a limit that is no number", "GET", "/v1/sessions?limit=many", "", 400, "whole number"},
+		{"a negative limit", "GET", "/v1/sessions?limit=-1", "", 400, "whole number"},
+		{"a query string that is none", "GET", "/v1/sessions?%zz", "", 400, "cannot be read"},
+		{"a preview of no verb", "GET", "/v1/preview?verb=stpo", "", 400, `\"stop\"`},
+		{"a preview without its target", "GET", "/v1/preview?verb=session.reset", "", 400, "needs a target"},
+		{"a target where none is taken", "GET", "/v1/preview?verb=stop&target=x", "", 400, "takes no target"},
+		{"a place in the events that is none", "GET", "/v1/events?after=x", "", 400, "sequence number"},
+		{"an unknown path names the nearest", "GET", "/v1/sesions", "", 404, "GET /v1/sessions"},
+		{"an unknown verb names the nearest", "POST", "/v1/sessions/a/rest", "", 404, "/reset"},
+		{"an empty session key", "POST", "/v1/sessions//reset", "", 404, "nearest"},
+		{"a target without end", "POST", "/v1/sessions/" + strings.Repeat("k", maxTarget+1) + "/reset", "", 400, "bytes"},
+		{"a wrong method names the right one", "DELETE", "/v1/sessions", "", 405, "use GET"},
+		{"a wrong wait", "GET", "/v1/requests/r1?wait_ms=1s", "", 400, "whole number"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			status, body := r.ask(t, tc.method, tc.path, tc.body)
+			var f failure
+			if err := json.Unmarshal([]byte(body), &f); err != nil || f.Error == nil {
+				t.Fatalf("answered %d without an error: %.200s", status, body)
+			}
+			if status != tc.status || !strings.Contains(body, tc.want) {
+				t.Errorf("answered %d %.300s; promised %d and %q", status, body, tc.status, tc.want)
+			}
+			if f.Error.Code == "" || f.Error.Message == "" || f.Error.Hint == "" {
+				t.Errorf("an answer that says too little: %+v", f.Error)
+			}
+		})
+	}
+	if did := f.commands(); len(did) != 0 {
+		t.Errorf("a refused command reached the console: %+v", did)
+	}
+}
+
+func TestHostileTargetsReachTheConsoleAsTheyAre(t *testing.T) {
+	f := newFake()
+	r := serve(t, f)
+	for _, key := range []string{
+		"api:user:../x%2F\x1b", "..", ".", "/", "a/b", "a//b", "?x=1#y", "%", "%00", "\x00", "ä\u202e ü", "\xff\xfe", "+ &=;", strings.Repeat("k", maxTarget),
+	} {
+		if _, err := r.client.Do(context.Background(), ops.Command{Verb: ops.VerbReset, Target: key}); err != nil {
+			t.Errorf("%q: %v", key, err)
+			continue
+		}
+		if did := f.commands(); did[len(did)-1].Target != key {
+			t.Errorf("%q arrived as %q", key, did[len(did)-1].Target)
+		}
+		if len(key) > 100 {
+			continue
+		}
+		if _, err := r.client.Preview(context.Background(), ops.Command{Verb: ops.VerbReset, Target: key}); err != nil {
+			t.Errorf("preview %q: %v", key, err)
+		}
+	}
+}
+
+func TestAMessageOfAMebibyteArrivesWhateverItIsMadeOf(t *testing.T) {
+	for name, unit := range map[string]string{"letters": "a", "newlines": "\n\n\nx", "markup": "<>&x", "controls": "\x01\x1b\x02x", "accents": "éé"} {
+		t.Run(name, func(t *testing.T) {
+			f := newFake()
+			r := serve(t, f)
+			text := strings.Repeat(unit, MaxText/len(unit))
+			if _, err := r.client.Do(context.Background(), ops.Command{Verb: ops.VerbMessage, Target: "cli:local", Text: text}); err != nil {
+				t.Fatal(err)
+			}
+			if did := f.commands(); did[0].Text != text {
+				t.Fatalf("%d bytes arrived changed: %.40q", len(did[0].Text), did[0].Text)
+			}
+			_, err := r.client.Do(context.Background(), ops.Command{Verb: ops.VerbMessage, Target: "cli:local", Text: text + strings.Repeat("y", 8)})
+			if !ops.HasCode(err, ops.CodeInvalid) {
+				t.Fatalf("a text over the limit gave %v", err)
+			}
+		})
+	}
+}
+
+// TestI6_AReadOnlyClientChangesNothing holds field notes, I6: the server refuses, not the client's good manners.
+func TestI6_AReadOnlyClientChangesNothing(t *testing.T) {
+	f := newFake()
+	r := serve(t, f)
+	c := NewClient(r.path, ClientOptions{ReadOnly: true})
+	defer c.Close()
+	for _, v := range ops.Verbs {
+		cmd := ops.Command{Verb: v.Verb, Text: "hi"}
+		if v.TakesTarget() {
+			cmd.Target = "4711"
+		}
+		if _, err := c.Do(context.Background(), cmd); !ops.HasCode(err, ops.CodeForbidden) {
+			t.Errorf("%s gave %v, promised forbidden", v.Verb, err)
+		}
+		if _, err := c.Preview(context.Background(), cmd); err != nil {
+			t.Errorf("preview of %s: %v", v.Verb, err)
+		}
+	}
+	if _, err := c.Status(context.Background()); err != nil {
+		t.Errorf("a read-only client may look: %v", err)
+	}
+	if did := f.commands(); len(did) != 0 {
+		t.Errorf("%+v was done", did)
+	}
+}
+
+func TestErrorsOfTheConsoleArriveAsTheyAre(t *testing.T) {
+	f := newFake()
+	want := &ops.Error{Code: ops.CodeBusy, Message: "agent is busy", Hint: "interrupt it first"}
+	f.do = func(ops.Command) (ops.Request, error) { return ops.Request{}, want }
+	r := serve(t, f)
+	_, err := r.client.Do(context.Background(), ops.Command{Verb: ops.VerbEvict, Target: "k"})
+	got, ok := errors.AsType[*ops.Error](err)
+	if !ok || *got != *want {
+		t.Fatalf("got %v, want %v", err, want)
+	}
+	f.snapshot = func(context.Context) (ops.Snapshot, error) { panic("boom") }
+	if _, err := r.client.Snapshot(context.Background()); !ops.HasCode(err, ops.CodeInternal) {
+		t.Fatalf("a panic gave %v, promised an internal error", err)
+	}
+	f.snapshot = func(context.Context) (ops.Snapshot, error) { return ops.Snapshot{}, context.DeadlineExceeded }
+	if _, err := r.client.Snapshot(context.Background()); !ops.HasCode(err, ops.CodeUnavailable) {
+		t.Fatalf("a timeout gave %v, promised unavailable", err)
+	}
+}
+
+func TestQueriesReachTheConsole(t *testing.T) {
+	f := newFake()
+	r := serve(t, f)
+	q := ops.Query{Limit: 7, Cursor: "c=1&", Filter: "ä b"}
+	p, err := r.client.Sessions(context.Background(), q)
+	if err != nil || p.Next != "c2" || len(p.Items) != 1 {
+		t.Fatalf("got %+v, %v", p, err)
+	}
+	if _, err := r.client.History(context.Background(), ops.Query{Limit: 1 << 40}); err != nil {
+		t.Fatal(err)
+	}
+	if want := []ops.Query{q, {Limit: ops.MaxLimit}}; !slices.Equal(f.queries, want) {
+		t.Fatalf("the console was asked %+v, want %+v", f.queries, want)
+	}
+	cmd := ops.Command{Verb: ops.VerbExtend, Phase: "drain", Item: "a b", ByMS: 30_000, Reason: "r&", Expect: "e"}
+	if _, err := r.client.Preview(context.Background(), cmd); err != nil {
+		t.Fatal(err)
+	}
+	got := f.previews[0]
+	got.By = ops.Actor{}
+	if got != cmd {
+		t.Fatalf("previewed %+v, want %+v", got, cmd)
+	}
+}
+
+func TestALongPollAnswersWhenTheRequestEndsOrItsTimeIsUp(t *testing.T) {
+	f := newFake()
+	over := make(chan struct{})
+	f.request = func(ctx context.Context, id string, wait bool) (ops.Request, error) {
+		req := ops.Request{ID: id, State: ops.RequestRunning, Verb: ops.VerbKill, At: testTime}
+		if !wait {
+			return req, nil
+		}
+		select {
+		case <-over:
+			req.State = ops.RequestDone
+		case <-ctx.Done():
+		}
+		return req, nil
+	}
+	r := serve(t, f)
+	if status, body := r.ask(t, "GET", "/v1/requests/r9?wait_ms=20", ""); status != 200 || !strings.Contains(body, `"running"`) {
+		t.Fatalf("got %d %s", status, body)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
+	defer cancel()
+	if req, err := r.client.Request(ctx, "r9", true); err != nil || req.State != ops.RequestRunning {
+		t.Fatalf("a wait that its caller ends gave %+v, %v; promised the current state", req, err)
+	}
+	close(over)
+	if req, err := r.client.Request(context.Background(), "r9", true); err != nil || req.State != ops.RequestDone {
+		t.Fatalf("got %+v, %v", req, err)
+	}
+}
+
+func TestAClosingServerEndsLongPollsAndIdleConnectionsAtOnce(t *testing.T) {
+	f := newFake()
+	asked := make(chan struct{})
+	f.request = func(ctx context.Context, id string, wait bool) (ops.Request, error) {
+		if wait {
+			close(asked)
+			<-ctx.Done()
+		}
+		return ops.Request{ID: id, State: ops.RequestDeferred, Verb: ops.VerbKill, At: testTime}, nil
+	}
+	r := serve(t, f)
+	mute, err := net.Dial("unix", r.path) // connects and never asks: net/http alone would wait 5 s for it
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer mute.Close()
+	type answer struct {
+		status int
+		body   string
+	}
+	got := make(chan answer, 1)
+	go func() {
+		status, body := r.ask(t, "GET", "/v1/requests/r9?wait_ms=60000", "")
+		got <- answer{status, body}
+	}()
+	<-asked
+	began := time.Now()
+	r.stop()
+	if err := r.ended(); err != nil {
+		t.Fatal(err)
+	}
+	if d := time.Since(began); d > 2*time.Second {
+		t.Errorf("the goodbye took %v", d)
+	}
+	if a := <-got; a.status != 200 || !strings.Contains(a.body, "deferred") {
+		t.Errorf("the long poll got %d %s, promised the current state", a.status, a.body)
+	}
+	if _, err := os.Lstat(r.path); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the socket is still there: %v", err)
+	}
+}
+
+func TestAConsoleThatNeverReturnsDoesNotHoldTheStopUp(t *testing.T) {
+	f := newFake()
+	entered, release := make(chan struct{}), make(chan struct{})
+	f.snapshot = func(context.Context) (ops.Snapshot, error) { close(entered); <-release; return ops.Snapshot{}, nil }
+	dir := t.TempDir()
+	s := NewServer(Options{Console: f, Path: filepath.Join(dir, "s")})
+	if err := s.Listen(); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	served := make(chan error, 1)
+	go func() { served <- s.Serve(ctx) }()
+	c := NewClient(s.opt.Path, ClientOptions{})
+	defer c.Close()
+	asked := make(chan error, 1)
+	go func() { _, err := c.Snapshot(context.Background()); asked <- err }()
+	<-entered
+	began := time.Now()
+	cancel()
+	err := <-served
+	if d := time.Since(began); err == nil || d > 3*time.Second {
+		t.Errorf("serve ended after %v with %v; promised an error that says what was abandoned, within 0.6 s", d, err)
+	}
+	if err := <-asked; !ops.HasCode(err, ops.CodeUnavailable) {
+		t.Errorf("the caller got %v", err)
+	}
+	close(release)
+}
+
+func TestProbes(t *testing.T) {
+	f := newFake()
+	var live, ready error
+	r := serve(t, f, func(o *Options) {
+		o.Live = func() error { return live }
+		o.Ready = func() error { return ready }
+	})
+	f.snapshot = func(context.Context) (ops.Snapshot, error) {
+		t.Error("a probe did real work (H13)")
+		return ops.Snapshot{}, nil
+	}
+	for _, path := range []string{"/healthz", "/readyz"} {
+		if status, body := r.ask(t, "GET", path, ""); status != 200 || body != "ok\n" {
+			t.Errorf("%s: %d %q", path, status, body)
+		}
+	}
+	live, ready = errors.New("the writer is stuck"), errors.New("draining")
+	for path, want := range map[string]string{"/healthz": "the writer is stuck", "/readyz": "draining"} {
+		if status, body := r.ask(t, "GET", path, ""); status != 503 || !strings.Contains(body, want) {
+			t.Errorf("%s: %d %q", path, status, body)
+		}
+	}
+}
+
+func TestTheSocketIsOursAloneWhateverTheUmask(t *testing.T) {
+	for _, umask := range []int{0, 0o022, 0o777} {
+		old := syscall.Umask(umask)
+		path := filepath.Join(t.TempDir(), "s")
+		l, err := listen(path)
+		syscall.Umask(old)
+		if err != nil {
+			t.Fatalf("umask %o: %v", umask, err)
+		}
+		fi, err := os.Stat(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if fi.Mode().Perm() != 0o600 {
+			t.Errorf("umask %o gave mode %o, promised 600", umask, fi.Mode().Perm())
+		}
+		l.Close()
+	}
+}
+
+func TestWhatIsInTheWayOfTheSocket(t *testing.T) {
+	stale := func(t *testing.T, path string) {
+		l, err := net.Listen("unix", path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.(*net.UnixListener).SetUnlinkOnClose(false)
+		l.Close()
+	}
+	for _, tc := range []struct {
+		name string
+		put  func(t *testing.T, path string)
+		want string // in the error; empty: it listens
+	}{
+		{"nothing is fine", func(*testing.T, string) {}, ""},
+		{"a stale socket is removed", stale, ""},
+		{"a live socket is left alone", func(t *testing.T, path string) {
+			l, err := net.Listen("unix", path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { l.Close() })
+		}, "another process answers"},
+		{"a file is left alone", func(t *testing.T, path string) {
+			if err := os.WriteFile(path, []byte("x"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}, "no socket"},
+		{"a link is left alone", func(t *testing.T, path string) {
+			stale(t, path+".real")
+			if err := os.Symlink(path+".real", path); err != nil {
+				t.Fatal(err)
+			}
+		}, "no socket"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			dir, err := os.MkdirTemp("", "ctl")
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { os.RemoveAll(dir) })
+			path := filepath.Join(dir, "s")
+			tc.put(t, path)
+			l, err := listen(path)
+			if err == nil {
+				l.Close()
+			}
+			if tc.want == "" && err != nil || tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)) {
+				t.Fatalf("got %v, promised %q", err, tc.want)
+			}
+			if _, err := os.Lstat(path); tc.want != "" && err != nil {
+				t.Fatalf("what was in the way is gone: %v", err)
+			}
+		})
+	}
+	if _, err := listen("/tmp/" + strings.Repeat("x", maxPath)); err == nil || !strings.Contains(err.Error(), "107") {
+		t.Fatalf("a path that is too long gave %v", err)
+	}
+}
