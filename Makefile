@@ -1,0 +1,45 @@
+# Two commands are all a newcomer needs: make run, make test.
+
+GO         ?= go
+BIN        := bin/gatewaytui
+VERSION    := $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+LDFLAGS    := -s -w -X main.version=$(VERSION)
+STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
+GOFUMPT    := mvdan.cc/gofumpt@v0.12.0
+GOVULN     := golang.org/x/vuln/cmd/govulncheck@latest
+
+.PHONY: run build test check fmt bench fuzz clean
+
+run: build ## build, and run the gateway with the embedded default
+	./$(BIN) $(ARGS)
+
+build: ## build the static binary
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/gatewaytui
+
+test: ## every test, with the race detector
+	$(GO) test -race -timeout 10m ./...
+
+check: ## format, vet, staticcheck, tidy; known vulnerabilities where their database can be reached
+	@out=$$($(GO) run $(GOFUMPT) -l .); test -z "$$out" || { echo "not formatted (make fmt):"; echo "$$out"; exit 1; }
+	$(GO) vet ./...
+	$(GO) run $(STATICCHECK) ./...
+	$(GO) mod tidy -diff
+	@$(GO) run $(GOVULN) ./... || echo "govulncheck: did not run to its end here (its database may be out of reach); not part of the verdict"
+
+fmt: ## format the code
+	$(GO) run $(GOFUMPT) -w .
+
+BENCH ?= .
+bench: ## the figures of the README
+	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem -timeout 30m ./...
+
+FUZZTIME ?= 10s
+fuzz: ## each fuzz target for FUZZTIME
+	@for pkg in $$($(GO) list ./...); do \
+		for f in $$($(GO) test -list '^Fuzz' $$pkg | grep '^Fuzz'); do \
+			echo "$$pkg $$f"; $(GO) test -run '^$$' -fuzz "^$$f$$" -fuzztime $(FUZZTIME) $$pkg || exit 1; \
+		done; \
+	done
+
+clean: ## remove what was built
+	rm -rf bin
