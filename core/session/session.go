@@ -48,9 +48,10 @@ type Message struct {
 	Text   string
 	At     time.Time
 	// Deliver takes the turn's text, or why there is none, exactly once; Delta takes pieces of it before, and may be
-	// nil. Neither blocks for longer than its own bound.
+	// nil. Delta never blocks; Deliver does so within its own bound, unless Instant says that it does not.
 	Deliver func(text string, err error)
 	Delta   func(text string)
+	Instant bool
 }
 
 // Reset and its kin end a turn with one of these causes.

@@ -46,6 +46,14 @@ func (s *Store) PutLife(ctx context.Context, l Life) error {
 	})
 }
 
+// Heartbeat says that the life with this id was alive at at. A life that has ended keeps its record.
+func (s *Store) Heartbeat(ctx context.Context, id string, at time.Time) error {
+	return s.write(ctx, "write the heartbeat of life "+id, func(t *tx) error {
+		_, err := t.exec(`UPDATE lives SET heartbeat_at = ? WHERE id = ? AND outcome = ?`, stamp(at), id, string(ops.OutcomeRunning))
+		return err
+	})
+}
+
 // LastLife is the life that began last; false if there was none on this home.
 func (s *Store) LastLife(ctx context.Context) (Life, bool, error) {
 	return first(ctx, s, "read the last life", `SELECT `+lifeColumns+` FROM lives ORDER BY seq DESC LIMIT 1`, nil,

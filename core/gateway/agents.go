@@ -1,0 +1,266 @@
+package gateway
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"gatewaytui/core/agent"
+	"gatewaytui/core/ops"
+	"gatewaytui/core/session"
+	"gatewaytui/core/store"
+	"gatewaytui/core/term"
+)
+
+// systemPrompt is what every agent is told of its place.
+const systemPrompt = "You are an assistant behind a chat gateway on a machine of your user. You can run shell commands with the terminal tool, " +
+	"watch and end what you started with the process tool, and hand a task to a child agent with delegate. Answer briefly and say truthfully what you did."
+
+// agentOf returns the session's agent, held for a turn until cacheBack: the cached one, or a new one. An agent of an
+// earlier conversation under the same key (a late worker's) is not taken.
+func (g *Gateway) agentOf(s session.Session) *agent.Agent {
+	if a, ok := g.cache.Get(s.Key); ok {
+		if a.Memory().(*memory).session == s.ID {
+			return a
+		}
+		g.cache.Remove(a)
+		g.releaseAgents([]*agent.Agent{a}, "it belongs to an earlier conversation")
+	}
+	a := agent.New(agent.Config{
+		Session: s.Key, Models: g.opts.Models, Tools: g.tools, Processes: g.procs, KillGrace: g.cfg.Process.KillGrace.Duration,
+		Memory: &memory{store: g.store, session: s.ID}, MaxIterations: g.cfg.Agent.MaxIterations, System: systemPrompt, Log: g.log,
+	})
+	g.releaseAgents(g.cache.Put(a), "the cache is full")
+	g.events.emit(ops.EventAgentCached, s.Key, "agent made", nil)
+	return a
+}
+
+// cacheBack ends a turn's hold on its agent.
+func (g *Gateway) cacheBack(a *agent.Agent) {
+	if a != nil {
+		g.releaseAgents(g.cache.Done(a), "the cache is full")
+	}
+}
+
+// releaseAgents lets go of agents that left the cache, on a tracked task: an eviction keeps session and processes (S12).
+func (g *Gateway) releaseAgents(evicted []*agent.Agent, why string) {
+	for _, a := range evicted {
+		g.log.Info("agent evicted", "session", a.Session(), "reason", why)
+		g.events.emit(ops.EventAgentEvicted, a.Session(), "agent evicted: "+why, nil)
+		g.background.start(g.turns, "evict agent", a.Session(), func(ctx context.Context) {
+			ctx, cancel := context.WithTimeout(ctx, g.closeTimeout())
+			defer cancel()
+			if err := a.Release(ctx); err != nil {
+				g.log.Warn("evicted agent not released", "session", a.Session(), "error", term.Clean(err.Error(), 300))
+			}
+		})
+	}
+}
+
+// closeTimeout bounds the close of one agent outside of a stop: its flush, its model client, and its processes with their
+// grace and their verification.
+func (g *Gateway) closeTimeout() time.Duration {
+	return g.cfg.Shutdown.AgentTimeout.Duration + g.cfg.Process.KillGrace.Duration + time.Second
+}
+
+// evict drops the cached agent of key. A busy one is refused: an interrupt or a reset ends it first (D7).
+func (g *Gateway) evict(ctx context.Context, key string) (string, error) {
+	a, err := g.cache.Evict(key)
+	if err != nil {
+		return "", err
+	}
+	kept := g.procs.CountSession(key)
+	ctx, cancel := context.WithTimeout(ctx, g.closeTimeout())
+	defer cancel()
+	g.events.emit(ops.EventAgentEvicted, key, "agent evicted by an operator", nil)
+	if err := a.Release(ctx); err != nil {
+		return "", fmt.Errorf("evict the agent of %s: %w", key, err)
+	}
+	return fmt.Sprintf("agent dropped; the session and its %d %s go on", kept, plural(kept, "process", "processes")), nil
+}
+
+// reset ends the conversation of key: the turn is cancelled and its slot freed, the agent closed with its processes, and
+// only then does it leave the cache and the next message begin a fresh conversation (S12). It returns what was ended.
+func (g *Gateway) reset(ctx context.Context, key, reason string) (string, error) {
+	done, _, err := g.end(ctx, key, reason, false)
+	if err == nil {
+		g.events.emit(ops.EventSessionReset, key, reason, nil)
+	}
+	return done, err
+}
+
+// end is reset; with forget the session is also dropped from memory, unless a message came meanwhile.
+func (g *Gateway) end(ctx context.Context, key, reason string, forget bool) (done string, old session.Session, err error) {
+	old, turn, dropped, ok := g.table.BeginReset(key)
+	if !ok {
+		if _, known := g.table.Get(key); known {
+			return "", old, &ops.Error{Code: ops.CodeConflict, Message: "the session is being reset already", Hint: "wait a moment"}
+		}
+		return "", old, noSession(key)
+	}
+	var parts []string
+	if turn != nil {
+		parts = append(parts, "interrupted the running turn")
+		g.endReleased(turn, session.ErrReset)
+	}
+	for _, m := range dropped {
+		m.Deliver("", answer(session.ErrReset))
+	}
+	if n := len(dropped); n > 0 {
+		parts = append(parts, fmt.Sprintf("dropped %d waiting %s", n, plural(n, "message", "messages")))
+	}
+	parts = append(parts, g.closeAgent(ctx, key)...)
+
+	wctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
+	defer cancel()
+	if err := g.store.EndSession(wctx, old.ID, time.Now(), reason); err != nil {
+		g.log.Error("end of session not saved", "session", key, "error", term.Clean(err.Error(), 300))
+		parts = append(parts, "its end could not be saved")
+	}
+	g.begin(g.table.EndReset(g.turns, key, forget, g.holding()))
+	if len(parts) == 0 {
+		parts = []string{"nothing was running"}
+	}
+	return strings.Join(parts, ", ") + ".", old, nil
+}
+
+// closeAgent closes the agent of key with everything it holds, found in the cache, where idle and running ones live; then
+// what the session's tools started and no agent holds any more. It returns what was done.
+func (g *Gateway) closeAgent(ctx context.Context, key string) (done []string) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), g.closeTimeout())
+	defer cancel()
+	before := g.procs.CountSession(key)
+	if a, ok := g.cache.Peek(key); ok {
+		if err := a.Close(ctx); err != nil {
+			g.log.Warn("agent closed with errors", "session", key, "error", term.Clean(err.Error(), 300))
+			done = append(done, "its agent did not close in full ("+term.Clean(err.Error(), 120)+")")
+		}
+		g.cache.Remove(a)
+		g.events.emit(ops.EventAgentClosed, key, "agent closed", nil)
+	}
+	report := g.procs.KillSession(ctx, key, g.cfg.Process.KillGrace.Duration)
+	if before > 0 && report.Verified {
+		done = append(done, fmt.Sprintf("ended %d %s", before, plural(before, "process", "processes")))
+	}
+	if !report.Verified {
+		done = append(done, report.Summary())
+	}
+	return done
+}
+
+// interrupt cancels the running turn of key and says exactly what came of it (D11, J9): it ended, or its slot was freed
+// while its worker still runs. want, if not empty, is the turn that the caller saw.
+func (g *Gateway) interrupt(ctx context.Context, key, want string, cause error) (string, error) {
+	t := g.table.Interrupt(key, want, cause)
+	if t == nil {
+		if want != "" {
+			return "", &ops.Error{Code: ops.CodeConflict, Message: "the turn you saw has ended; nothing was done"}
+		}
+		return "", &ops.Error{Code: ops.CodeNotFound, Message: "no turn runs in " + quote(key)}
+	}
+	// A turn that takes its cancellation is gone within this; D11 asks for an answer within a second.
+	grace := min(g.cfg.Shutdown.InterruptGrace.Duration, 800*time.Millisecond)
+	timer := time.NewTimer(grace)
+	defer timer.Stop()
+	select {
+	case <-t.Released():
+		return "Interrupted the running turn.", nil
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	if g.releaseWedged(t, cause) {
+		return "Released the session: its turn was interrupted but its worker still runs, and will write nothing more.", nil
+	}
+	return "Interrupted the running turn.", nil
+}
+
+// releaseWedged frees the slot of a turn whose worker does not return. Its agent is taken out of the cache, because the
+// next turn must not meet the worker, and released, because a session's processes go on. It reports false if the turn
+// ended by itself meanwhile.
+func (g *Gateway) releaseWedged(t *session.Turn, cause error) bool {
+	key := t.Session.Key
+	v, running := g.table.Running(key)
+	if !running || v.Turn != t {
+		return false
+	}
+	next, owned := g.table.Release(g.turns, t, session.End{State: ops.SessionInterrupted, Hold: g.holding()})
+	if !owned {
+		return false
+	}
+	if a, ok := v.Agent.(*agent.Agent); ok {
+		g.cache.Remove(a)
+		g.releaseAgents([]*agent.Agent{a}, "its turn did not end")
+	}
+	g.log.Warn("turn released while its worker still runs", "session", key, "turn", t.ID, "doing", v.Doing)
+	g.endReleased(t, cause)
+	g.begin(next)
+	return true
+}
+
+// endReleased writes and says the end of a turn whose worker did not.
+func (g *Gateway) endReleased(t *session.Turn, cause error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), storeTimeout)
+	defer cancel()
+	s := sessionRow(t.Session)
+	s.State, s.LastActivityAt = ops.SessionInterrupted, time.Now()
+	row := store.Turn{ID: t.ID, SessionID: t.Session.ID, Life: g.life, StartedAt: t.Started, EndedAt: time.Now(), State: store.TurnInterrupted, Reason: cause.Error()}
+	if err := g.store.EndTurn(ctx, s, row, nil); err != nil {
+		g.log.Warn("interrupted turn's end not saved", "session", s.Key, "turn", t.ID, "error", term.Clean(err.Error(), 300))
+	}
+	g.ended(t, store.TurnInterrupted, cause)
+	g.background.start(g.turns, "notice", s.Key, func(context.Context) { t.Message.Deliver("", answer(cause)) })
+}
+
+// resume makes an ended conversation of key the current one again. Without id it is the newest.
+func (g *Gateway) resume(ctx context.Context, key, id string) (string, error) {
+	ended, err := g.store.EndedSessions(ctx, key, 50)
+	if err != nil {
+		return "", fmt.Errorf("list the earlier conversations: %w", err)
+	}
+	for _, s := range ended {
+		if id != "" && s.ID != id {
+			continue
+		}
+		if _, running := g.table.Running(key); running {
+			return "", &ops.Error{Code: ops.CodeBusy, Message: "a turn runs in this conversation", Hint: "/stop it first"}
+		}
+		current, _ := g.table.Get(key)
+		g.closeAgent(ctx, key) // flushes what the current conversation has not saved (S15)
+		now := time.Now()
+		reopened, err := g.store.ReopenSession(ctx, current.ID, s.ID, now)
+		if err != nil {
+			return "", fmt.Errorf("take up conversation %s: %w", s.ID, err)
+		}
+		if !g.table.Replace(loaded(reopened)) {
+			return "", &ops.Error{Code: ops.CodeBusy, Message: "a turn began in this conversation meanwhile", Hint: "try again"}
+		}
+		return fmt.Sprintf("Back in conversation %s of %s ago.", s.ID, age(s.EndedAt)), nil
+	}
+	if id == "" {
+		return "This chat has no earlier conversation.", nil
+	}
+	return "", &ops.Error{Code: ops.CodeNotFound, Message: "this chat has no conversation " + quote(id), Hint: "/sessions lists them"}
+}
+
+// forget ends a session for good: nobody will write to it again.
+func (g *Gateway) forget(ctx context.Context, key, reason string) {
+	if _, _, err := g.end(ctx, key, reason, true); err != nil && !ops.HasCode(err, ops.CodeNotFound) {
+		g.log.Warn("session not closed", "session", key, "error", term.Clean(err.Error(), 300))
+	}
+}
+
+func noSession(key string) error {
+	return &ops.Error{Code: ops.CodeNotFound, Message: "no session " + quote(key), Hint: "`gatewaytui sessions` lists them"}
+}
+
+// loaded is a session as the store had it.
+func loaded(s store.Session) session.Session {
+	return session.Session{
+		Key: s.Key, ID: s.ID, Platform: s.Platform, User: s.User, Target: s.Target, State: s.State,
+		Created: s.CreatedAt, LastActivity: s.LastActivityAt, TokensIn: s.TokensIn, TokensOut: s.TokensOut,
+	}
+}
+
+// quote is an untrusted name inside a sentence.
+func quote(s string) string { return fmt.Sprintf("%q", term.Clean(s, 80)) }

@@ -1,0 +1,46 @@
+package gateway
+
+import (
+	"time"
+
+	"gatewaytui/core/ops"
+)
+
+// beginDrain takes no new turns and lets running ones finish; the gateway keeps running and connected (J11). What waits
+// in a mailbox goes on waiting.
+func (g *Gateway) beginDrain(by, why string) (string, any, error) {
+	g.mu.Lock()
+	if g.state != ops.StateRunning {
+		state := g.state
+		g.mu.Unlock()
+		if state == ops.StateDraining {
+			return "already draining", nil, nil
+		}
+		return "", nil, &ops.Error{Code: ops.CodeConflict, Message: "the gateway is " + string(state)}
+	}
+	g.state, g.drain = ops.StateDraining, &ops.DrainState{By: by, Reason: why, Since: ops.At(time.Now())}
+	g.mu.Unlock()
+	_, running := g.table.Len()
+	g.log.Info("draining", "by", by, "reason", why, "running_turns", running)
+	g.events.emit(ops.EventGatewayState, "gateway", "draining: "+why, map[string]any{"state": ops.StateDraining, "by": by})
+	return plural(running, "1 running turn may finish", itoa(running)+" running turns may finish") + "; no new ones begin", nil, nil
+}
+
+// endDrain takes new turns again, those that waited first.
+func (g *Gateway) endDrain() (string, any, error) {
+	g.mu.Lock()
+	if g.state != ops.StateDraining {
+		state := g.state
+		g.mu.Unlock()
+		return "", nil, &ops.Error{Code: ops.CodeConflict, Message: "the gateway is " + string(state) + ", not draining"}
+	}
+	g.state, g.drain = ops.StateRunning, nil
+	g.mu.Unlock()
+	held := g.table.Resume(g.turns)
+	for _, t := range held {
+		g.begin(t)
+	}
+	g.log.Info("taking turns again", "held", len(held))
+	g.events.emit(ops.EventGatewayState, "gateway", "running", map[string]any{"state": ops.StateRunning})
+	return itoa(len(held)) + " waiting messages go on", nil, nil
+}

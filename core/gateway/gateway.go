@@ -1,0 +1,320 @@
+// Package gateway is the runner: it owns sessions and turns, joins platforms, agents, tools and the store, builds the
+// shutdown plan, and answers ops.Console.
+//
+// A gateway's life reads from top to bottom: New (no I/O) and Run in this file; Receive, by which every message comes
+// (receive.go), and the turn that works on it (turn.go) with its agent (agents.go) and transcript (memory.go); chat
+// commands (commands.go); what is watched (watch.go); the operator's view (console.go) and verbs (verbs.go); the stop
+// (stop.go) and its plan (plan.go).
+//
+// What it promises: one turn a session, durable before it begins and before its answer is sent; whatever hangs, a stop
+// ends within its plan; no lock is held over I/O, a close or a send; every goroutine is in workers, in background or in a
+// part that Run closes.
+package gateway
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/oklog/ulid/v2"
+
+	"gatewaytui/core/adapter"
+	"gatewaytui/core/agent"
+	"gatewaytui/core/config"
+	"gatewaytui/core/model"
+	"gatewaytui/core/ops"
+	"gatewaytui/core/process"
+	"gatewaytui/core/session"
+	"gatewaytui/core/shutdown"
+	"gatewaytui/core/store"
+	"gatewaytui/core/tool"
+)
+
+// Closer is something that the gateway's owner made and that the stop closes in its phase.
+type Closer struct {
+	Kind, ID string
+	Close    func(ctx context.Context) error
+}
+
+// Options are what a gateway is made of. Everything but Config, Log, Models, Life and Database may be left empty in a
+// program without a home of its own.
+type Options struct {
+	Config config.Config
+	Log    *slog.Logger
+	Models model.Provider
+	// Platforms are the adapters to connect; Broken those that the config enables and that cannot be built, with why.
+	Platforms []adapter.Platform
+	Broken    map[string]error
+
+	// Life names this run for ever; PID, StartTicks and BootID are its process.
+	Life       string
+	PID        int
+	StartTicks uint64
+	BootID     string
+	Version    string
+	// Home and HomeID name the home, Database its SQLite file, Workdir where tools work.
+	Home, HomeID, Database, Workdir string
+	// LifeBefore is the id of the life whose clean-shutdown marker was found at this start; empty: none was.
+	LifeBefore string
+	// Warnings are what the start already noticed.
+	Warnings []ops.Warning
+
+	// SupervisorBudget is what the service manager allows a stop, 0 if unknown; SupervisorSource says where it is from.
+	SupervisorBudget time.Duration
+	SupervisorSource string
+
+	// APIListen tells where the api adapter listens.
+	APIListen func() string
+	// Mark writes the clean-shutdown marker. SaveReport keeps the report of a stop where it survives a SIGKILL, and
+	// LastReport reads the one of an earlier life. Diagnosis opens a new private file for a diagnosis.
+	Mark       func(reason, by string, at time.Time) error
+	SaveReport func(ops.Shutdown) error
+	LastReport func(life string) (ops.Shutdown, bool)
+	Diagnosis  func() (File, error)
+	// Dump writes every goroutine's stack; the watchdog calls it before Exit.
+	Dump func()
+	Exit func(code int)
+	// Stores are closed beside the store; Surrender in its order, last of all.
+	Stores, Surrender []Closer
+}
+
+// Gateway is one gateway. Its methods may be called from any goroutine, before Run and after it too.
+type Gateway struct {
+	opts    Options
+	cfg     config.Config
+	log     *slog.Logger
+	life    string
+	started time.Time
+	policy  session.Policy
+
+	table      *session.Table
+	cache      *agent.Cache
+	procs      *process.Registry
+	tools      *tool.Set
+	adapters   *adapter.Supervisor
+	background *group
+	events     *hub
+	requests   *requests
+	metrics    *metrics
+
+	// turns is what every turn's context hangs on; cancelTurns ends what nobody waits for any more, at the very end.
+	turns       context.Context
+	cancelTurns context.CancelFunc
+	workers     sync.WaitGroup
+	watcher     sync.WaitGroup
+	stopWatch   context.CancelFunc
+	watching    context.Context
+
+	ready chan struct{}
+	over  chan struct{} // closed when the stop has come to its last phase: nothing new will be seen
+
+	began chan struct{} // closed when the shutdown runs
+
+	mu       sync.Mutex // guards what follows; never held over I/O
+	store    *store.Store
+	state    ops.State
+	drain    *ops.DrainState
+	lastEnd  *ops.LastEnd
+	warnings []ops.Warning
+	// abort ends a start that is under way; nil when it is over. early is a stop that was asked for meanwhile.
+	abort context.CancelFunc
+	early *stopRequest
+	// run is the shutdown, nil before there is one, and stop what began it. turnsLeft says that its drain left some.
+	run       *shutdown.Run
+	stop      stopRequest
+	turnsLeft bool
+}
+
+// New makes a gateway. It does no I/O; Run does.
+func New(o Options) (*Gateway, error) {
+	daily, err := session.ParseDaily(o.Config.Session.DailyReset)
+	if err != nil {
+		return nil, err
+	}
+	if o.APIListen == nil {
+		o.APIListen = func() string { return "" }
+	}
+	cfg := o.Config
+	g := &Gateway{
+		opts: o, cfg: cfg, log: o.Log, life: o.Life, started: time.Now(), state: ops.StateStarting, warnings: o.Warnings,
+		policy: session.Policy{Idle: cfg.Session.IdleReset.Duration, Daily: daily},
+		events: newHub(), requests: newRequests(), metrics: newMetrics(),
+		ready: make(chan struct{}), over: make(chan struct{}), began: make(chan struct{}),
+	}
+	g.table = session.NewTable(cfg.Session.QueueLimit, g.newID)
+	g.cache = agent.NewCache(agent.CacheOptions{Max: cfg.Agent.CacheSize, Idle: cfg.Agent.CacheIdle.Duration, Bytes: int64(cfg.Agent.CacheMemory)})
+	g.background = newGroup(o.Log, g.events)
+	g.procs = process.New(process.Options{
+		Life: o.Life, HomeID: o.HomeID, Journal: journal{g}, KillGrace: cfg.Process.KillGrace.Duration,
+		Secrets: cfg.SecretVariables(), Log: o.Log,
+		OnEvent: func(e process.Event) {
+			g.events.emit(e.Type, strconv.Itoa(e.Process.PID), e.Text, map[string]any{"session": e.Process.Session, "pid": e.Process.PID})
+		},
+	})
+	g.adapters = adapter.NewSupervisor(adapter.Options{
+		CallTimeout: cfg.Shutdown.AdapterTimeout.Duration, SendTimeout: sendTimeout, Receiver: g, Log: o.Log,
+		OnState: func(a ops.Adapter) {
+			g.events.emit(ops.EventAdapterState, a.Name, string(a.State), map[string]any{"state": a.State, "attempt": a.Attempt})
+		},
+	})
+	for _, p := range o.Platforms {
+		g.adapters.Add(p)
+	}
+	for name, err := range o.Broken {
+		g.adapters.AddBroken(name, err)
+	}
+	g.tools = tools(cfg.Tools, cfg.Process.KillGrace.Duration, o.Workdir, g.procs)
+	g.turns, g.cancelTurns = context.WithCancel(context.Background())
+	g.watching, g.stopWatch = context.WithCancel(context.Background())
+	return g, nil
+}
+
+// Ready is closed when the gateway takes messages and every adapter has had its first attempt.
+func (g *Gateway) Ready() <-chan struct{} { return g.ready }
+
+// End is how a life ended.
+type End struct {
+	ExitCode int
+	// Report is the stop's; nil if the gateway never came so far that it had one.
+	Report *ops.Shutdown
+}
+
+// Run opens the store, takes up the sessions, connects the platforms and serves until a stop has run to its end. When ctx
+// ends, a graceful stop begins. It is called once. The error is about a start that failed; what it had opened is closed.
+func (g *Gateway) Run(ctx context.Context) (End, error) {
+	err := g.open(ctx)
+	if !g.endStart() && err != nil {
+		g.close()
+		return End{ExitCode: 1}, err
+	}
+	adapting, stopAdapting := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopAdapting()
+	supervised := make(chan struct{})
+	go func() {
+		defer close(supervised)
+		if g.serve() {
+			_ = g.adapters.Run(adapting) // it ends with its context alone
+		}
+	}()
+	g.watcher.Go(func() { g.watch(g.watching) })
+	g.watcher.Go(func() { g.awaitFirstAttempts(ctx) })
+	select { // no deadline: it serves until it is told to stop
+	case <-ctx.Done():
+		g.Stop(StopRequest{Mode: ops.ModeGraceful, Reason: "its owner ended", By: "the gateway"})
+	case <-g.began:
+	}
+	run := g.stopping()
+	<-run.Done() // bounded by the plan and its watchdog
+
+	stopAdapting()
+	g.close()
+	g.await(supervised, "adapters")
+	report := run.Report()
+	return End{ExitCode: report.ExitCode, Report: &report}, nil
+}
+
+// serve begins to take messages. It reports false if a stop came first.
+func (g *Gateway) serve() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.state != ops.StateStarting {
+		return false
+	}
+	g.state = ops.StateRunning
+	return true
+}
+
+func (g *Gateway) awaitFirstAttempts(ctx context.Context) {
+	select {
+	case <-g.adapters.FirstAttempts(): // bounded by the supervisor
+		close(g.ready)
+		g.events.emit(ops.EventGatewayState, "gateway", "running", map[string]any{"state": ops.StateRunning})
+	case <-g.began:
+	case <-ctx.Done():
+	}
+}
+
+// closeBound is what Run may take after the plan is over, for goroutines that have nothing left to do.
+const closeBound = 300 * time.Millisecond
+
+// close lets go of what the stop leaves behind, and of what a failed start had opened.
+func (g *Gateway) close() {
+	g.stopWatch()
+	g.cancelTurns()
+	ctx, cancel := context.WithTimeout(context.Background(), closeBound)
+	defer cancel()
+	if err := g.procs.Close(ctx); err != nil {
+		g.log.Warn("process registry not closed", "error", err.Error())
+	}
+	if st := g.db(); st != nil {
+		if err := st.Close(ctx); err != nil {
+			g.log.Warn("store not closed", "error", err.Error())
+		}
+	}
+	done := make(chan struct{})
+	go func() { // ends with the last worker; a wedged one keeps it until the process ends
+		g.workers.Wait()
+		g.watcher.Wait()
+		close(done)
+	}()
+	g.await(done, "turns")
+}
+
+func (g *Gateway) await(done <-chan struct{}, what string) {
+	timer := time.NewTimer(closeBound)
+	defer timer.Stop()
+	select {
+	case <-done:
+	case <-timer.C:
+		g.log.Warn("left behind at the end", "what", what)
+	}
+}
+
+// open does what a start does before messages come.
+func (g *Gateway) open(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	g.mu.Lock()
+	g.abort = cancel
+	if g.early != nil {
+		cancel()
+	}
+	g.mu.Unlock()
+	st, err := store.Open(ctx, store.Options{Path: g.opts.Database, Log: g.log})
+	if err != nil {
+		return err
+	}
+	g.mu.Lock()
+	g.store = st
+	g.mu.Unlock()
+	if err := g.beginLife(ctx); err != nil {
+		return err
+	}
+	err = st.Sessions(ctx, func(s store.Session) error {
+		g.table.Load(loaded(s))
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("load the sessions: %w", err)
+	}
+	return g.procs.Open(ctx)
+}
+
+func (g *Gateway) db() *store.Store {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.store
+}
+
+// opened reports whether the store can be asked.
+func (g *Gateway) opened() bool { return g.db() != nil }
+
+func (g *Gateway) newID() string { return ulid.Make().String() }
+
+func (g *Gateway) supervisor() ops.Supervisor {
+	return ops.Supervisor{BudgetMS: ops.Millis(g.opts.SupervisorBudget), Source: g.opts.SupervisorSource}
+}
+

@@ -1,0 +1,132 @@
+package gateway
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"gatewaytui/core/ops"
+	"gatewaytui/core/process"
+	"gatewaytui/core/store"
+	"gatewaytui/core/term"
+)
+
+// beginLife reads how the life before ended, ends what it left running in the store, and records this one.
+func (g *Gateway) beginLife(ctx context.Context) error {
+	last, found, err := g.store.LastLife(ctx)
+	if err != nil {
+		return fmt.Errorf("read the last life: %w", err)
+	}
+	now := time.Now()
+	if found {
+		last = g.classify(ctx, last)
+		if err := g.store.PutLife(ctx, last); err != nil {
+			return fmt.Errorf("record the end of life %s: %w", last.ID, err)
+		}
+		g.setLastEnd(last)
+	}
+	if _, err := g.store.InterruptRunning(ctx, "the gateway ended while it ran", now); err != nil {
+		return fmt.Errorf("end the turns of earlier lives: %w", err)
+	}
+	life := g.lifeRow()
+	if err := g.store.PutLife(ctx, life); err != nil {
+		return fmt.Errorf("record this life: %w", err)
+	}
+	return nil
+}
+
+// classify says how an earlier life ended (design.md, 7): the store knows of a clean end, the marker of a planned stop
+// that was cut short, the report in which phase. Without either it crashed.
+func (g *Gateway) classify(ctx context.Context, last store.Life) store.Life {
+	report, reported := ops.Shutdown{}, false
+	if g.opts.LastReport != nil {
+		report, reported = g.opts.LastReport(last.ID)
+	}
+	if reported {
+		if err := g.store.SaveShutdown(ctx, report); err != nil {
+			g.log.Warn("last shutdown's report not kept", "life", last.ID, "error", term.Clean(err.Error(), 300))
+		}
+	}
+	switch {
+	case last.Outcome != ops.OutcomeRunning:
+		return last
+	case reported && report.Outcome != "" && report.Outcome != ops.ShutdownRunning:
+		last.Outcome, last.EndedAt = ops.OutcomeClean, report.EndedAt.Time
+	case reported || g.opts.LifeBefore == last.ID:
+		last.Outcome = ops.OutcomeCutShort
+		if p, running := report.Running(); running {
+			last.Phase = p.Name
+		}
+	default:
+		last.Outcome = ops.OutcomeCrashed
+	}
+	if reported && last.Reason == "" {
+		last.Reason, last.By = report.Reason, report.By
+	}
+	return last
+}
+
+func (g *Gateway) setLastEnd(l store.Life) {
+	end := &ops.LastEnd{Life: l.ID, Outcome: l.Outcome, Phase: l.Phase, Reason: l.Reason, At: ops.At(l.EndedAt)}
+	if l.EndedAt.IsZero() {
+		end.At = ops.At(l.HeartbeatAt)
+	}
+	g.mu.Lock()
+	g.lastEnd = end
+	g.mu.Unlock()
+	if l.Outcome != ops.OutcomeClean {
+		g.log.Warn("the last life did not end cleanly", "life", l.ID, "outcome", string(l.Outcome), "phase", l.Phase)
+	}
+}
+
+func (g *Gateway) lifeRow() store.Life {
+	return store.Life{
+		ID: g.life, PID: g.opts.PID, StartTicks: g.opts.StartTicks, BootID: g.opts.BootID, Version: g.opts.Version,
+		StartedAt: g.started, HeartbeatAt: time.Now(), Outcome: ops.OutcomeRunning,
+	}
+}
+
+// recordStop writes that this life is ending, and the audit row of who asked.
+func (g *Gateway) recordStop(ctx context.Context, rep ops.Shutdown) error {
+	life := g.lifeRow()
+	life.Phase, life.Reason, life.By = "mark", rep.Reason, rep.By
+	if err := g.store.PutLife(ctx, life); err != nil {
+		return err
+	}
+	g.mu.Lock()
+	audit := g.stop.audit
+	g.mu.Unlock()
+	if audit == nil { // a signal: it has no request, and its row is as good as any
+		audit = &store.Audit{ID: rep.ID, At: rep.StartedAt.Time, Verb: string(ops.VerbStop), Via: "signal", User: rep.By, Reason: rep.Reason, State: string(ops.RequestAccepted)}
+	}
+	return g.store.PutAudit(ctx, *audit)
+}
+
+// recordEnd writes how this life ended, as far as it is known when the store is about to be closed. The next start
+// completes it from the report on disk.
+func (g *Gateway) recordEnd(ctx context.Context, rep ops.Shutdown) error {
+	life := g.lifeRow()
+	life.Outcome, life.EndedAt, life.Reason, life.By = ops.OutcomeClean, time.Now(), rep.Reason, rep.By
+	if err := g.store.SaveShutdown(ctx, rep); err != nil {
+		return err
+	}
+	return g.store.PutLife(ctx, life)
+}
+
+// journal is the store as the registry's record of what it started.
+type journal struct{ g *Gateway }
+
+func (j journal) Started(ctx context.Context, e process.Entry) error {
+	return j.g.store.PutProcess(ctx, journalRow(e))
+}
+
+func (j journal) Ended(ctx context.Context, e process.Entry, how string) error {
+	return j.g.store.EndProcess(ctx, e.Life, e.PID, e.StartTicks, time.Now(), how)
+}
+
+func journalRow(e process.Entry) store.Process {
+	return store.Process{
+		Life: e.Life, PID: e.PID, StartTicks: e.StartTicks, BootID: e.BootID, Session: e.Session, Command: e.Command,
+		Policy: string(e.Policy), StartedAt: e.StartedAt,
+	}
+}

@@ -1,0 +1,108 @@
+package gateway
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"gatewaytui/core/agent"
+	"gatewaytui/core/model"
+	"gatewaytui/core/store"
+)
+
+// memory is a session's transcript in the store, for the session's agent. What could not be written (a full disk) is
+// kept and written by the next Flush: an agent with something unsaved is never evicted (D5).
+type memory struct {
+	store   *store.Store
+	session string // its id
+
+	pending atomic.Int64
+	mu      sync.Mutex // held while unsaved is written, so that steps reach the store in their order
+	unsaved []write
+}
+
+// write is something the store still has to take.
+type write func(ctx context.Context) error
+
+func (m *memory) Load(ctx context.Context) ([]model.Message, error) {
+	if err := m.Flush(ctx); err != nil {
+		return nil, err
+	}
+	rows, err := m.store.Transcript(ctx, m.session)
+	if err != nil {
+		return nil, fmt.Errorf("load the transcript of session %s: %w", m.session, err)
+	}
+	out := make([]model.Message, 0, len(rows))
+	for _, r := range rows {
+		msg := model.Message{Role: model.Role(r.Role), Content: r.Content, ToolCallID: r.ToolCallID}
+		if len(r.ToolCalls) > 0 {
+			if err := json.Unmarshal(r.ToolCalls, &msg.ToolCalls); err != nil {
+				return nil, fmt.Errorf("read a tool call of session %s: %w", m.session, err)
+			}
+		}
+		out = append(out, msg)
+	}
+	return out, nil
+}
+
+func (m *memory) Append(ctx context.Context, turn string, messages []model.Message) error {
+	rows := stored(messages)
+	return m.write(ctx, func(ctx context.Context) error { return m.store.AppendMessages(ctx, m.session, turn, rows) })
+}
+
+// write does w after everything that is unsaved, or keeps it. A turn that is over writes nothing, now or later.
+func (m *memory) write(ctx context.Context, w write) error {
+	m.mu.Lock() // over I/O on purpose: nobody but this session's turn, its end and its flush take this lock
+	defer m.mu.Unlock()
+	err := m.flush(ctx)
+	if err == nil {
+		err = w(ctx)
+	}
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, store.ErrStaleTurn):
+		return agent.ErrStale
+	}
+	m.unsaved = append(m.unsaved, w)
+	m.pending.Store(int64(len(m.unsaved)))
+	return err
+}
+
+func (m *memory) Unsaved() bool { return m.pending.Load() > 0 }
+
+func (m *memory) Flush(ctx context.Context) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.flush(ctx)
+}
+
+// flush writes what is unsaved in its order. What turns out to be stale is dropped: its turn was ended by someone else.
+func (m *memory) flush(ctx context.Context) error {
+	for len(m.unsaved) > 0 {
+		if err := m.unsaved[0](ctx); err != nil && !errors.Is(err, store.ErrStaleTurn) {
+			return fmt.Errorf("write what is unsaved of session %s: %w", m.session, err)
+		}
+		m.unsaved = m.unsaved[1:]
+		m.pending.Store(int64(len(m.unsaved)))
+	}
+	return nil
+}
+
+// Shutdown has nothing to end: the store outlives every memory.
+func (m *memory) Shutdown(context.Context) error { return nil }
+
+// stored is messages as the store keeps them.
+func stored(messages []model.Message) []store.Message {
+	out := make([]store.Message, len(messages))
+	for i, m := range messages {
+		out[i] = store.Message{Role: string(m.Role), Content: m.Content, ToolCallID: m.ToolCallID}
+		if len(m.ToolCalls) > 0 {
+			out[i].ToolCalls, _ = json.Marshal(m.ToolCalls) // strings only: it always marshals
+		}
+	}
+	return out
+}

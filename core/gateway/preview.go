@@ -1,0 +1,125 @@
+package gateway
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"gatewaytui/core/ops"
+	"gatewaytui/core/session"
+	"gatewaytui/core/term"
+)
+
+// Preview implements ops.Console: what cmd would wait for, interrupt, close, kill and lose now. It does nothing.
+func (g *Gateway) Preview(_ context.Context, cmd ops.Command) (ops.Preview, error) {
+	spec, known := cmd.Verb.Spec()
+	if !known {
+		return ops.Preview{}, &ops.Error{Code: ops.CodeInvalid, Message: "no verb " + quote(string(cmd.Verb))}
+	}
+	if v := verbs[cmd.Verb]; v.check != nil {
+		if err := v.check(g, cmd); err != nil {
+			return ops.Preview{}, err
+		}
+	}
+	p := ops.Preview{
+		Verb: cmd.Verb, Target: cmd.Target,
+		WaitsFor: []string{}, Interrupt: []string{}, Closes: []string{}, Kills: []string{}, Keeps: []string{}, Loses: []string{},
+	}
+	switch cmd.Verb {
+	case ops.VerbReset:
+		g.previewTurn(&p, cmd.Target)
+		g.previewProcesses(&p, cmd.Target)
+		g.previewWaiting(&p, cmd.Target)
+		p.Closes = append(p.Closes, "the agent of "+term.Clean(cmd.Target, 80))
+		p.Keeps = append(p.Keeps, "the old transcript, for /sessions and /resume")
+	case ops.VerbEvict:
+		p.Closes = append(p.Closes, "the cached agent of "+term.Clean(cmd.Target, 80)+"; the next message makes a new one")
+		p.Keeps = append(p.Keeps, "the session, its history", fmt.Sprintf("%d of its processes", g.procs.CountSession(cmd.Target)))
+	case ops.VerbInterrupt:
+		g.previewTurn(&p, cmd.Target)
+		p.Keeps = append(p.Keeps, "the session, its agent and its background processes")
+	case ops.VerbKill:
+		for _, row := range g.procs.Rows() {
+			if strconv.Itoa(row.PID) == cmd.Target {
+				p.Kills = append(p.Kills, processLine(row))
+			}
+		}
+	case ops.VerbPause, ops.VerbReconnect:
+		p.Closes = append(p.Closes, "the connection of "+term.Clean(cmd.Target, 80))
+		for _, v := range g.table.Turns() {
+			if session.Platform(v.Session.Key) == cmd.Target {
+				p.Loses = append(p.Loses, "the reply of "+turnLine(v)+", if it ends while the adapter is down")
+			}
+		}
+	case ops.VerbStop, ops.VerbRestart:
+		g.previewStop(&p, cmd.Mode)
+	case ops.VerbSkip, ops.VerbForce:
+		g.previewLever(&p, cmd)
+	}
+	p.EndsWork = spec.Ends && len(p.Interrupt)+len(p.Kills)+len(p.WaitsFor)+len(p.Loses) > 0
+	return p, nil
+}
+
+func (g *Gateway) previewTurn(p *ops.Preview, key string) {
+	if v, running := g.table.Running(key); running {
+		p.Interrupt = append(p.Interrupt, turnLine(v))
+	}
+}
+
+func (g *Gateway) previewProcesses(p *ops.Preview, key string) {
+	for _, row := range g.procs.Rows() {
+		if row.Session == key || key == "" {
+			p.Kills = append(p.Kills, processLine(row))
+		}
+	}
+}
+
+func (g *Gateway) previewWaiting(p *ops.Preview, key string) {
+	for _, row := range g.table.Rows() {
+		if row.Queued > 0 && (row.Key == key || key == "") {
+			p.Loses = append(p.Loses, fmt.Sprintf("%d waiting %s of %s, each sender told", row.Queued, plural(row.Queued, "message", "messages"), term.Clean(row.Key, 80)))
+		}
+	}
+}
+
+func (g *Gateway) previewStop(p *ops.Preview, mode ops.Mode) {
+	plan, _ := g.plan().Fit(g.limit())
+	p.WorstCaseMS = ops.Millis(plan.WorstCase())
+	for _, v := range g.table.Turns() {
+		if mode == "" || mode == ops.ModeGraceful {
+			p.WaitsFor = append(p.WaitsFor, turnLine(v))
+		} else {
+			p.Interrupt = append(p.Interrupt, turnLine(v))
+		}
+	}
+	g.previewProcesses(p, "")
+	g.previewWaiting(p, "")
+	p.Closes = append(p.Closes, itoa(g.cache.Len())+" agents")
+	for _, a := range g.adapters.Rows() {
+		p.Closes = append(p.Closes, "adapter "+a.Name)
+	}
+	p.Keeps = append(p.Keeps, "every session with its history")
+}
+
+func (g *Gateway) previewLever(p *ops.Preview, cmd ops.Command) {
+	run := g.stopping()
+	if run == nil {
+		return
+	}
+	for _, b := range run.Report().Blockers() {
+		if cmd.Item == "" || cmd.Item == b.ID {
+			p.Loses = append(p.Loses, fmt.Sprintf("%s %s would no longer be waited for (%s)", b.Kind, term.Clean(b.ID, 80), term.Clean(b.Detail, 80)))
+		}
+	}
+}
+
+func turnLine(v session.TurnView) string {
+	return fmt.Sprintf("%s (%s, %s)", term.Clean(v.Session.Key, 80), time.Since(v.Started).Round(time.Second), v.Doing)
+}
+
+func processLine(p ops.Process) string {
+	return fmt.Sprintf("pid %d %s (%d in its tree, %s)", p.PID, p.Command, p.TreeSize, term.Clean(p.Session, 80))
+}
+
+func itoa(n int) string { return strconv.Itoa(n) }

@@ -1,0 +1,26 @@
+package gateway
+
+import (
+	"slices"
+	"time"
+
+	"gatewaytui/core/config"
+	"gatewaytui/core/process"
+	"gatewaytui/core/tool"
+)
+
+// tools are those that the config enables, in the order of contract.md, 5. workdir is where commands run if the config
+// says nothing else.
+func tools(cfg config.Tools, killGrace time.Duration, workdir string, processes *process.Registry) *tool.Set {
+	if cfg.Workdir != "" {
+		workdir = cfg.Workdir
+	}
+	opts := tool.Options{Timeout: cfg.Timeout.Duration, OutputLimit: int(cfg.OutputLimit), Workdir: workdir, KillGrace: killGrace}
+	var enabled []tool.Tool
+	for _, t := range []tool.Tool{tool.NewTerminal(processes, opts), tool.NewProcess(processes, opts), tool.Delegate{}} {
+		if slices.Contains(cfg.Enabled, t.Spec().Name) {
+			enabled = append(enabled, t)
+		}
+	}
+	return tool.NewSet(opts.OutputLimit, enabled...)
+}

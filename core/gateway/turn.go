@@ -1,0 +1,234 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"time"
+
+	"gatewaytui/core/agent"
+	"gatewaytui/core/model"
+	"gatewaytui/core/ops"
+	"gatewaytui/core/session"
+	"gatewaytui/core/store"
+	"gatewaytui/core/term"
+)
+
+// begin runs a turn, and those that wait behind it, on a goroutine that the gateway waits for at its end.
+func (g *Gateway) begin(t *session.Turn) {
+	if t == nil {
+		return
+	}
+	g.workers.Go(func() {
+		for t != nil {
+			t = g.turn(t)
+		}
+	})
+}
+
+// turn runs one turn to its end and returns the next one of the session. A turn that lost its slot meanwhile (reset,
+// released as wedged) says and writes nothing any more.
+func (g *Gateway) turn(t *session.Turn) (next *session.Turn) {
+	defer t.Finish()
+	key := t.Session.Key
+	g.log.Info("turn started", "session", key, "turn", t.ID)
+	g.events.emit(ops.EventTurnStarted, key, "turn started", map[string]any{"turn": t.ID})
+	g.metrics.turnsStarted.Inc()
+
+	w := &work{g: g, turn: t}
+	err := w.run(t.Context())
+	if cause := g.table.Interrupted(t); err != nil && cause != nil {
+		err = cause
+	}
+	if !g.table.Owns(t) {
+		w.disown()
+		return nil
+	}
+	reply, err := w.save(err)
+	g.cacheBack(w.agent)
+	if !t.Message.Instant { // while it is on its way no later reply of the session may overtake it
+		g.table.Progress(t, "sending the reply")
+		t.Message.Deliver(reply, answer(err))
+	}
+	next, owned := g.table.Release(g.turns, t, w.end)
+	t.Message.Deliver(reply, answer(err))
+	if !owned {
+		return nil
+	}
+	g.ended(t, w.state, err)
+	return next
+}
+
+// ended says how a turn ended: in the log, as an event, in the metrics.
+func (g *Gateway) ended(t *session.Turn, state store.TurnState, err error) {
+	took := time.Since(t.Started)
+	args := []any{"session", t.Session.Key, "turn", t.ID, "state", string(state), "elapsed", took.Round(time.Millisecond)}
+	if err != nil {
+		g.log.Warn("turn ended", append(args, "error", term.Clean(err.Error(), 300))...)
+	} else {
+		g.log.Info("turn ended", args...)
+	}
+	g.events.emit(ops.EventTurnEnded, t.Session.Key, "turn "+string(state), map[string]any{"turn": t.ID, "state": state, "elapsed_ms": ops.Millis(took)})
+	g.metrics.turnsEnded.WithLabelValues(string(state)).Inc()
+	g.metrics.turnSeconds.Observe(took.Seconds())
+}
+
+// work is what a worker knows of its turn while it runs.
+type work struct {
+	g     *Gateway
+	turn  *session.Turn
+	agent *agent.Agent
+	// begun says that the store knows of the turn.
+	begun  bool
+	result agent.Result
+	state  store.TurnState
+	end    session.End
+}
+
+func (w *work) run(ctx context.Context) (err error) {
+	g, t := w.g, w.turn
+	defer func() {
+		if p := recover(); p != nil {
+			g.log.Error("turn panicked", "session", t.Session.Key, "turn", t.ID, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+			err = &ops.Error{Code: ops.CodeInternal, Message: "the turn failed inside the gateway", Hint: "the log has the details; try again, or /new"}
+		}
+	}()
+	if err := ctx.Err(); err != nil {
+		return context.Cause(ctx)
+	}
+	g.table.Progress(t, "saving the message")
+	user := stored([]model.Message{{Role: model.RoleUser, Content: t.Message.Text}})[0]
+	user.At = t.Message.At
+	row := store.Turn{ID: t.ID, SessionID: t.Session.ID, Life: g.life, StartedAt: t.Started, State: store.TurnRunning}
+	// An interrupt during this write may come too late for it: the turn is then begun and at once interrupted.
+	if err := g.store.BeginTurn(context.WithoutCancel(ctx), sessionRow(t.Session), row, user); err != nil {
+		return notSaved("your message", err)
+	}
+	w.begun = true
+	w.agent = g.agentOf(t.Session)
+	if !g.table.Attach(t, w.agent) {
+		return session.ErrReset
+	}
+	in := agent.Turn{ID: t.ID, Text: t.Message.Text, Note: note(t.Session), Delta: t.Message.Delta, Progress: w.progress}
+	w.result, err = w.agent.Run(ctx, in)
+	return err
+}
+
+// disown leaves nothing behind of a turn that was released before its worker ended. Its row was ended by who released it,
+// unless it was only written after that; its agent may have come into the cache after the session's own was closed.
+func (w *work) disown() {
+	g, t := w.g, w.turn
+	g.log.Warn("turn ended after it was released; its result is dropped", "session", t.Session.Key, "turn", t.ID, "elapsed", time.Since(t.Started).Round(time.Millisecond))
+	if w.agent != nil && g.cache.Remove(w.agent) {
+		g.releaseAgents([]*agent.Agent{w.agent}, "its turn was released")
+	}
+	if !w.begun {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), storeTimeout)
+	defer cancel()
+	row := store.Turn{ID: t.ID, SessionID: t.Session.ID, Life: g.life, StartedAt: t.Started, EndedAt: time.Now(), State: store.TurnInterrupted, Reason: "released"}
+	if err := g.store.EndTurn(ctx, sessionRow(t.Session), row, nil); err != nil && !errors.Is(err, store.ErrStaleTurn) {
+		g.log.Warn("interrupted turn's end not saved", "session", t.Session.Key, "turn", t.ID, "error", term.Clean(err.Error(), 300))
+	}
+}
+
+func (w *work) progress(doing string) {
+	doing = term.Clean(doing, 120)
+	w.g.table.Progress(w.turn, doing)
+}
+
+// save ends the turn in the store and returns what its asker is told. Nothing is said to be saved that is not.
+func (w *work) save(err error) (reply string, _ error) {
+	g, t := w.g, w.turn
+	w.state, w.end = store.TurnDone, session.End{State: ops.SessionIdle, Hold: g.holding()}
+	switch {
+	case err == nil:
+	case interrupted(err):
+		w.state, w.end.State = store.TurnInterrupted, ops.SessionInterrupted
+	default:
+		w.state = store.TurnFailed
+	}
+	w.end.TokensIn, w.end.TokensOut = w.result.Usage.In, w.result.Usage.Out
+	if !w.begun {
+		return "", err
+	}
+	s := sessionRow(t.Session)
+	s.State, s.LastActivityAt = w.end.State, time.Now()
+	s.TokensIn, s.TokensOut = t.Session.TokensIn+w.end.TokensIn, t.Session.TokensOut+w.end.TokensOut
+	row := store.Turn{
+		ID: t.ID, SessionID: t.Session.ID, Life: g.life, StartedAt: t.Started, EndedAt: time.Now(), State: w.state,
+		TokensIn: w.end.TokensIn, TokensOut: w.end.TokensOut,
+	}
+	if err != nil {
+		row.Reason = term.Clean(err.Error(), 300)
+	}
+	// The turn's own context may be over: this write must survive that, within its own bound (A14).
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), storeTimeout)
+	defer cancel()
+	last := stored(w.result.Last)
+	saveErr := w.agent.Memory().(*memory).write(ctx, func(ctx context.Context) error { return g.store.EndTurn(ctx, s, row, last) })
+	switch {
+	case saveErr == nil:
+	case errors.Is(saveErr, agent.ErrStale):
+		return "", session.ErrReset
+	case err == nil:
+		w.state = store.TurnFailed
+		return "", notSaved("the answer", saveErr)
+	default:
+		g.log.Error("turn's end not saved", "session", t.Session.Key, "turn", t.ID, "error", term.Clean(saveErr.Error(), 300))
+	}
+	return w.result.Text, err
+}
+
+// storeTimeout bounds a write that must survive the end of its turn.
+const storeTimeout = 5 * time.Second
+
+func interrupted(err error) bool {
+	for _, cause := range []error{session.ErrInterrupted, session.ErrReset, session.ErrStalled, session.ErrStopping} {
+		if errors.Is(err, cause) {
+			return true
+		}
+	}
+	return false
+}
+
+// answer is err as its asker is told.
+func answer(err error) error {
+	var e *ops.Error
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &e):
+		return e
+	case errors.Is(err, session.ErrStopping):
+		return &ops.Error{Code: ops.CodeStopping, Message: "the turn was interrupted because the gateway is stopping", Hint: "ask again when it is back"}
+	case errors.Is(err, session.ErrReset):
+		return &ops.Error{Code: ops.CodeConflict, Message: "the turn was ended by a reset of its session", Hint: "the next message begins a fresh conversation"}
+	case errors.Is(err, session.ErrStalled):
+		return &ops.Error{Code: ops.CodeUnavailable, Message: "the turn made no progress for too long and was ended", Hint: "ask again, or /new for a fresh conversation"}
+	case errors.Is(err, session.ErrInterrupted):
+		return &ops.Error{Code: ops.CodeConflict, Message: "the turn was interrupted", Hint: "the conversation goes on with your next message"}
+	}
+	return &ops.Error{Code: ops.CodeUnavailable, Message: "the turn failed: " + term.Clean(term.Redact(err.Error()), 300), Hint: "try again; /status shows the state"}
+}
+
+func notSaved(what string, err error) error {
+	return &ops.Error{Code: ops.CodeUnavailable, Message: fmt.Sprintf("%s could not be saved: %s", what, term.Clean(err.Error(), 200)), Hint: "nothing of it is kept; free the disk or ask the operator, then send it again"}
+}
+
+// note tells the model what happened to the session since its last turn.
+func note(s session.Session) string {
+	if s.State == ops.SessionInterrupted {
+		return "The previous turn of this conversation was interrupted before it ended. What it had started may be half done; look before you repeat a step."
+	}
+	return ""
+}
+
+func sessionRow(s session.Session) store.Session {
+	return store.Session{
+		Key: s.Key, ID: s.ID, Platform: s.Platform, User: s.User, Target: s.Target, State: s.State,
+		CreatedAt: s.Created, LastActivityAt: s.LastActivity, TokensIn: s.TokensIn, TokensOut: s.TokensOut,
+	}
+}

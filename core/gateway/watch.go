@@ -1,0 +1,109 @@
+package gateway
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"gatewaytui/core/agent"
+	"gatewaytui/core/ops"
+	"gatewaytui/core/session"
+	"gatewaytui/core/term"
+)
+
+// heartbeatEvery is how exactly the next start can say when a life crashed (design.md, 7).
+const heartbeatEvery = 30 * time.Second
+
+// watch looks after what nobody asks for: sessions that expire, turns that stall, agents that were idle for too long,
+// what is not saved yet, and the life's heartbeat. It returns when ctx ends.
+func (g *Gateway) watch(ctx context.Context) {
+	ticker, heartbeat := time.NewTicker(g.watchEvery()), time.NewTicker(heartbeatEvery)
+	defer ticker.Stop()
+	defer heartbeat.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case now := <-heartbeat.C:
+			g.heartbeat(ctx, now)
+		case now := <-ticker.C:
+			g.expire(ctx, now)
+			g.stalls(ctx, now)
+			g.releaseAgents(g.cache.Sweep(now), "idle for too long")
+			g.flushUnsaved(ctx)
+		}
+	}
+}
+
+// watchEvery is a small part of the shortest limit that is watched, so that none is overrun by much.
+func (g *Gateway) watchEvery() time.Duration {
+	shortest := time.Minute
+	for _, d := range []time.Duration{g.cfg.Agent.StallWarn.Duration, g.cfg.Agent.StallAfter.Duration, g.cfg.Agent.CacheIdle.Duration, g.cfg.Session.IdleReset.Duration} {
+		if d > 0 {
+			shortest = min(shortest, d)
+		}
+	}
+	return max(shortest/10, 20*time.Millisecond)
+}
+
+// expire ends the sessions whose time is over: agent flushed and closed with its processes, then the session ended in the
+// store (S11).
+func (g *Gateway) expire(ctx context.Context, now time.Time) {
+	for key, e := range g.table.Expired(g.policy, now) {
+		g.background.start(ctx, "expire session", key, func(ctx context.Context) {
+			if s, ok := g.table.Get(key); !ok || s.ID != e.ID {
+				return
+			}
+			g.forget(ctx, key, e.Why)
+			g.log.Info("session expired", "session", key, "reason", e.Why)
+			g.events.emit(ops.EventSessionExpired, key, "session expired: "+e.Why, nil)
+		})
+	}
+}
+
+// stalls escalates turns without progress: a warning, then an interrupt, then the release of the slot (D12). Who and when
+// is in the log and in the events.
+func (g *Gateway) stalls(ctx context.Context, now time.Time) {
+	warn, after := g.cfg.Agent.StallWarn.Duration, g.cfg.Agent.StallAfter.Duration
+	for _, v := range g.table.Turns() {
+		still := now.Sub(v.Progress)
+		if warn > 0 && still >= warn && g.table.MarkStalled(v.Turn, now) {
+			g.log.Warn("turn stalled", "session", v.Session.Key, "turn", v.ID, "doing", v.Doing, "without_progress", still.Round(time.Second))
+			g.events.emit(ops.EventTurnStalled, v.Session.Key, fmt.Sprintf("no progress for %s: %s", still.Round(time.Second), v.Doing), map[string]any{"turn": v.ID})
+		}
+		if after > 0 && still >= after && v.Interrupt == nil {
+			g.log.Warn("stalled turn interrupted", "session", v.Session.Key, "turn", v.ID, "without_progress", still.Round(time.Second))
+			g.background.start(ctx, "interrupt stalled turn", v.Session.Key, func(ctx context.Context) {
+				if _, err := g.interrupt(ctx, v.Session.Key, v.ID, session.ErrStalled); err != nil && !ops.HasCode(err, ops.CodeConflict) {
+					g.log.Warn("stalled turn not interrupted", "session", v.Session.Key, "error", term.Clean(err.Error(), 300))
+				}
+			})
+		}
+	}
+}
+
+// flushUnsaved tries again to write what a full disk or a lost lock kept out of the store.
+func (g *Gateway) flushUnsaved(ctx context.Context) {
+	for _, a := range g.cache.All() {
+		if !a.Unsaved() || a.Busy() {
+			continue
+		}
+		g.background.start(ctx, "flush transcript", a.Session(), func(ctx context.Context) { g.flush(ctx, a) })
+	}
+}
+
+func (g *Gateway) flush(ctx context.Context, a *agent.Agent) {
+	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
+	defer cancel()
+	if err := a.Memory().Flush(ctx); err != nil {
+		g.log.Warn("transcript not saved yet", "session", a.Session(), "error", term.Clean(err.Error(), 300))
+	}
+}
+
+func (g *Gateway) heartbeat(ctx context.Context, now time.Time) {
+	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
+	defer cancel()
+	if err := g.store.Heartbeat(ctx, g.life, now); err != nil && ctx.Err() == nil {
+		g.log.Warn("heartbeat not written", "error", term.Clean(err.Error(), 300))
+	}
+}
