@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"gatewaytui/core/ops"
+	"gatewaytui/core/term"
 )
 
 var _ ops.Console = (*Gateway)(nil)
@@ -25,13 +26,20 @@ func (g *Gateway) Status(context.Context) (ops.Status, error) {
 		d := *g.drain
 		st.Drain = &d
 	}
+	if g.storeTrouble.Code != "" {
+		st.Warnings = append(st.Warnings, g.storeTrouble)
+	}
 	g.mu.Unlock()
 	if st.Warnings == nil {
 		st.Warnings = []ops.Warning{}
 	}
+	if err := g.procs.JournalError(); err != nil {
+		st.Warnings = append(st.Warnings, ops.Warning{Code: "process.journal", Message: "process trees are not recorded: " + term.Clean(err.Error(), 300)})
+	}
 	st.Counts.Sessions, st.Counts.RunningTurns = g.table.Len()
 	st.Counts.CachedAgents = g.cache.Len()
 	st.Counts.Processes = g.procs.Count()
+	st.Warnings = append(st.Warnings, g.adapters.Warnings()...)
 	for _, a := range g.adapters.Rows() {
 		st.Counts.Adapters++
 		if a.State == ops.AdapterConnected {
@@ -44,12 +52,10 @@ func (g *Gateway) Status(context.Context) (ops.Status, error) {
 	return st, nil
 }
 
-// adapterWarning says what an operator should mend of an adapter.
+// adapterWarning says that an adapter does not do its work now. What an operator should mend is the supervisor's to say.
 func adapterWarning(a ops.Adapter) (ops.Warning, bool) {
 	text := ""
 	switch a.State {
-	case ops.AdapterNeedsCredentials:
-		text = "adapter " + a.Name + " needs credentials: " + a.LastError
 	case ops.AdapterStale:
 		text = "adapter " + a.Name + " is connected but nothing arrives"
 	case ops.AdapterRetrying:

@@ -30,6 +30,7 @@ import (
 	"gatewaytui/core/session"
 	"gatewaytui/core/shutdown"
 	"gatewaytui/core/store"
+	"gatewaytui/core/term"
 	"gatewaytui/core/tool"
 )
 
@@ -59,6 +60,10 @@ type Options struct {
 	Home, HomeID, Database, Workdir string
 	// LifeBefore is the id of the life whose clean-shutdown marker was found at this start; empty: none was.
 	LifeBefore string
+	// NoResume has turns that an earlier life left unfinished forgotten: no model is told of them.
+	NoResume bool
+	// Redactor knows the secrets; nil masks what looks like one.
+	Redactor *term.Redactor
 	// Warnings are what the start already noticed.
 	Warnings []ops.Warning
 
@@ -119,6 +124,8 @@ type Gateway struct {
 	drain    *ops.DrainState
 	lastEnd  *ops.LastEnd
 	warnings []ops.Warning
+	// storeTrouble is what the last heartbeat found wrong with the store; without a code it found nothing.
+	storeTrouble ops.Warning
 	// abort ends a start that is under way; nil when it is over. early is a stop that was asked for meanwhile.
 	abort context.CancelFunc
 	early *stopRequest
@@ -149,7 +156,7 @@ func New(o Options) (*Gateway, error) {
 	g.background = newGroup(o.Log, g.events)
 	g.procs = process.New(process.Options{
 		Life: o.Life, HomeID: o.HomeID, Journal: journal{g}, KillGrace: cfg.Process.KillGrace.Duration,
-		Secrets: cfg.SecretVariables(), Log: o.Log,
+		Secrets: cfg.SecretVariables(), Redactor: o.Redactor, Log: o.Log,
 		OnEvent: func(e process.Event) {
 			g.events.emit(e.Type, strconv.Itoa(e.Process.PID), e.Text, map[string]any{"session": e.Process.Session, "pid": e.Process.PID})
 		},
@@ -294,6 +301,9 @@ func (g *Gateway) open(ctx context.Context) error {
 		return err
 	}
 	err = st.Sessions(ctx, func(s store.Session) error {
+		if g.opts.NoResume && s.State == ops.SessionInterrupted {
+			s.State = ops.SessionIdle
+		}
 		g.table.Load(loaded(s))
 		return nil
 	})
@@ -317,4 +327,3 @@ func (g *Gateway) newID() string { return ulid.Make().String() }
 func (g *Gateway) supervisor() ops.Supervisor {
 	return ops.Supervisor{BudgetMS: ops.Millis(g.opts.SupervisorBudget), Source: g.opts.SupervisorSource}
 }
-

@@ -53,14 +53,17 @@ func (g *Gateway) markItems(_ context.Context, r *shutdown.Run) []shutdown.Item 
 	g.refuseWaiting()
 	rep := r.Report()
 	now := time.Now()
-	return []shutdown.Item{
-		{Kind: "file", ID: ".clean_shutdown", Run: func(context.Context) error { return g.opts.Mark(rep.Reason, rep.By, now) }},
+	items := one("file", ".clean_shutdown", func(context.Context) error { return g.opts.Mark(rep.Reason, rep.By, now) })
+	if !g.opened() { // a stop of a start: nothing has run yet
+		return items
+	}
+	return append(items, []shutdown.Item{
 		{Kind: "store", ID: "running turns", Run: func(ctx context.Context) error {
 			_, err := g.store.MarkPossiblyInterrupted(ctx, now)
 			return err
 		}},
 		{Kind: "store", ID: "life", Run: func(ctx context.Context) error { return g.recordStop(ctx, rep) }},
-	}
+	}...)
 }
 
 func (g *Gateway) whenNotify(*shutdown.Run) (bool, string) {
@@ -260,13 +263,16 @@ func (g *Gateway) sweepItems(_ context.Context, r *shutdown.Run) []shutdown.Item
 // storeItems close what is on disk, each by itself, so that one that fails does not keep the next open (S17). The report
 // goes into the store first: a store that takes nothing more is still closed.
 func (g *Gateway) storeItems(_ context.Context, r *shutdown.Run) []shutdown.Item {
-	items := one("store", "gateway.db", func(ctx context.Context) error {
-		saveErr := g.recordEnd(ctx, r.Report())
-		if err := g.store.Close(ctx); err != nil {
-			return err
-		}
-		return saveErr
-	})
+	var items []shutdown.Item
+	if g.opened() {
+		items = one("store", "gateway.db", func(ctx context.Context) error {
+			saveErr := g.recordEnd(ctx, r.Report())
+			if err := g.store.Close(ctx); err != nil {
+				return err
+			}
+			return saveErr
+		})
+	}
 	for _, c := range g.opts.Stores {
 		items = append(items, shutdown.Item{Kind: c.Kind, ID: c.ID, Run: c.Close})
 	}

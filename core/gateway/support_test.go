@@ -20,6 +20,7 @@ import (
 	"gatewaytui/core/config"
 	"gatewaytui/core/model"
 	"gatewaytui/core/ops"
+	"gatewaytui/core/process"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -348,4 +349,13 @@ func (l *lab) do(cmd ops.Command) ops.Request {
 		l.t.Fatalf("%s %s has not ended: %+v, %v", cmd.Verb, cmd.Target, req, err)
 	}
 	return req
+}
+
+// spawn starts a process outside of any turn, as a bug in teardown would.
+func (l *lab) spawn(ctx context.Context) (pid int, err error) {
+	p, err := l.g.procs.Spawn(ctx, process.Spec{Argv: []string{"sleep", "300"}, Session: "api:user:late", Policy: process.PolicySession, Dir: l.dir})
+	if err != nil {
+		return 0, err
+	}
+	return p.PID(), nil
 }

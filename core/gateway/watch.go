@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -100,10 +101,25 @@ func (g *Gateway) flush(ctx context.Context, a *agent.Agent) {
 	}
 }
 
+// heartbeat writes that this life is alive, and learns by it whether the store takes anything.
 func (g *Gateway) heartbeat(ctx context.Context, now time.Time) {
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
-	if err := g.store.Heartbeat(ctx, g.life, now); err != nil && ctx.Err() == nil {
-		g.log.Warn("heartbeat not written", "error", term.Clean(err.Error(), 300))
+	err := g.store.Heartbeat(ctx, g.life, now)
+	if err == nil {
+		err = g.store.Check(ctx)
+	}
+	if errors.Is(ctx.Err(), context.Canceled) {
+		return
+	}
+	g.mu.Lock()
+	before := g.storeTrouble
+	g.storeTrouble = ops.Warning{}
+	if err != nil {
+		g.storeTrouble = ops.Warning{Code: "store", Message: "the store takes nothing: " + term.Clean(err.Error(), 300), Since: ops.At(now)}
+	}
+	g.mu.Unlock()
+	if err != nil && before.Code == "" {
+		g.log.Error("the store takes nothing", "error", term.Clean(err.Error(), 300))
 	}
 }

@@ -1,0 +1,486 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"gatewaytui/core/adapter"
+	"gatewaytui/core/model"
+	"gatewaytui/core/ops"
+	"gatewaytui/core/store"
+)
+
+// alive reports whether a process is there and no zombie.
+func alive(pid int) bool {
+	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if err != nil {
+		return false
+	}
+	text := string(stat)
+	after := text[strings.LastIndex(text, ")")+1:]
+	return !strings.HasPrefix(strings.TrimSpace(after), "Z")
+}
+
+// job starts a background process through the agent of key and returns its pid.
+func (l *lab) job(key, command string) int {
+	l.t.Helper()
+	l.ask(key, "bg: "+command)
+	pid := 0
+	l.wait("the process of "+key+" is tracked", func() bool {
+		for _, p := range l.g.procs.SessionRows(key) {
+			pid = p.PID
+			return true
+		}
+		return false
+	})
+	return pid
+}
+
+func phaseOf(t *testing.T, s ops.Shutdown, name string) ops.Phase {
+	t.Helper()
+	for _, p := range s.Phases {
+		if p.Name == name {
+			return p
+		}
+	}
+	t.Fatalf("the report has no phase %s: %+v", name, s)
+	return ops.Phase{}
+}
+
+// S1: on the drain-timeout path the trees are gone before the first disconnect begins.
+func TestS1_TreesDieBeforeAnyAdapterDisconnects(t *testing.T) {
+	var pid atomic.Int64
+	var aliveAtDisconnect atomic.Bool
+	l := start(t, func(s *setup) {
+		s.chat.disconnect = func(context.Context) error {
+			aliveAtDisconnect.Store(alive(int(pid.Load())))
+			return nil
+		}
+	})
+	pid.Store(int64(l.job("api:user:a", "trap '' TERM; while :; do sleep 1; done")))
+	l.send("api:user:b", "hang")
+	l.running("api:user:b")
+	report := l.stop(ops.ModeGraceful)
+	if got := phaseOf(t, report, "drain").State; got != ops.StepTimedOut {
+		t.Fatalf("the drain ended %s, want timed_out", got)
+	}
+	if got := phaseOf(t, report, "reap").State; got != ops.StepDone {
+		t.Fatalf("the reap ended %s, want done: %+v", got, phaseOf(t, report, "reap"))
+	}
+	if aliveAtDisconnect.Load() {
+		t.Fatal("the tree was alive when the adapter was disconnected")
+	}
+	if alive(int(pid.Load())) {
+		t.Fatalf("process %d outlives the gateway", pid.Load())
+	}
+}
+
+// S1: the catch-all also runs when the drain succeeded, and ends what is started during teardown.
+func TestS1_TheSweepCatchesWhatIsStartedDuringTeardown(t *testing.T) {
+	var l *lab
+	late := make(chan int, 1)
+	l = start(t, func(s *setup) {
+		s.chat.disconnect = func(ctx context.Context) error {
+			p, err := l.spawn(ctx)
+			if err != nil {
+				return err
+			}
+			late <- p
+			return nil
+		}
+	})
+	before := l.job("api:user:a", "sleep 300")
+	report := l.stop(ops.ModeGraceful)
+	if got := phaseOf(t, report, "reap"); got.State != ops.StepSkipped {
+		t.Fatalf("after a drain that succeeded the reap is %s, want skipped with a reason: %+v", got.State, got)
+	}
+	select {
+	case pid := <-late:
+		if alive(pid) {
+			t.Fatalf("process %d, started during teardown, outlives the gateway", pid)
+		}
+	default:
+		t.Fatalf("nothing was started during teardown: %+v", phaseOf(t, report, "adapters"))
+	}
+	if alive(before) {
+		t.Fatalf("process %d outlives the gateway", before)
+	}
+	if report.Outcome != ops.ShutdownClean {
+		t.Fatalf("the stop was %s: %+v", report.Outcome, report.Phases)
+	}
+}
+
+// S3: a task is never lost while it runs, leaves the set when it ends, and is cancelled on stop.
+func TestS3_BackgroundWorkIsTrackedAndCancelledOnStop(t *testing.T) {
+	l := start(t)
+	l.say("chat:dm:1", "1", "/background hang")
+	l.wait("the task is on the list", func() bool {
+		rows := l.g.background.rows(time.Now())
+		for _, r := range rows {
+			if r.Name == backgroundTurn && r.Session == "chat:dm:1" {
+				return true
+			}
+		}
+		return false
+	})
+	l.say("chat:dm:2", "2", "/background hello")
+	l.wait("the reply of a task that ends comes", func() bool {
+		for _, m := range l.chat.messages() {
+			if m == "2: you said hello" {
+				return true
+			}
+		}
+		return false
+	})
+	l.wait("it leaves the set", func() bool { return len(l.g.background.of("chat:dm:2", backgroundTurn)) == 0 })
+	l.stop(ops.ModeFast)
+	if left := l.g.background.rows(time.Now()); len(left) != 0 {
+		t.Fatalf("after the stop the set holds %+v", left)
+	}
+}
+
+// S4: a stopped gateway sends nothing more, whatever a worker does later.
+func TestS4_AStoppedGatewaySendsNothingMore(t *testing.T) {
+	release := make(chan struct{})
+	l := start(t, func(s *setup) {
+		s.model = script(func(context.Context, model.Request) (model.Response, error) {
+			<-release
+			return says("too late"), nil
+		})
+	})
+	l.say("chat:dm:1", "1", "wedge")
+	l.running("chat:dm:1")
+	l.stop(ops.ModeGraceful)
+	at := len(l.chat.messages())
+	close(release)
+	l.g.workers.Wait()
+	for _, m := range l.chat.messages()[at:] {
+		t.Errorf("after its end the gateway sent %q", m)
+	}
+}
+
+// S6, A2: a notice that never completes neither delays the others nor is sent twice.
+func TestS6_NoticesAreBoundedAndNobodyIsToldTwice(t *testing.T) {
+	var mu sync.Mutex
+	notices := map[string]int{}
+	l := start(t, func(s *setup) {
+		s.chat.send = func(ctx context.Context, m adapter.Outgoing) error {
+			mu.Lock()
+			notices[m.Target]++
+			mu.Unlock()
+			if m.Target == "1" {
+				<-ctx.Done()
+				return ctx.Err()
+			}
+			return nil
+		}
+	})
+	for _, target := range []string{"1", "2", "3"} {
+		l.say("chat:dm:"+target, target, "hang")
+		l.running("chat:dm:" + target)
+	}
+	// A second session in the same chat: one chat is told once.
+	l.say("chat:dm:2:topic:7", "2", "hang")
+	l.running("chat:dm:2:topic:7")
+	l.g.Stop(StopRequest{Mode: ops.ModeGraceful, Reason: "test", By: "the test"})
+	l.wait("the notices are out", func() bool {
+		mu.Lock()
+		defer mu.Unlock()
+		return len(notices) == 3
+	})
+	mu.Lock()
+	for target, n := range notices {
+		if n != 1 {
+			t.Errorf("chat %s was told %d times while the notices went out", target, n)
+		}
+	}
+	mu.Unlock()
+	report := l.report()
+	notify := phaseOf(t, report, "notify")
+	if len(notify.Items) != 3 || notify.ElapsedMS > 2*notify.BudgetMS {
+		t.Fatalf("notify: %+v, want three chats within its budget", notify)
+	}
+}
+
+// S5, A1: sixteen adapters that never disconnect cost one bound, not sixteen.
+func TestS5_WedgedAdaptersCostTheSlowestNotTheSum(t *testing.T) {
+	release := make(chan struct{})
+	defer close(release)
+	const bound = 500 * time.Millisecond
+	l := start(t, func(s *setup) {
+		s.cfg.Shutdown.AdapterTimeout.Duration = bound
+		for i := range 16 {
+			s.platforms = append(s.platforms, &platform{name: fmt.Sprintf("p%d", i), disconnect: func(context.Context) error {
+				<-release
+				return nil
+			}})
+		}
+	})
+	l.wait("all are connected", func() bool { n, _ := l.g.adapters.Counts(); return n == 17 })
+	report := l.stop(ops.ModeGraceful)
+	p := phaseOf(t, report, "adapters")
+	if took := time.Duration(p.ElapsedMS) * time.Millisecond; took > 2*bound {
+		t.Fatalf("the phase took %v at a bound of %v", took, bound)
+	}
+	late := 0
+	for _, it := range p.Items {
+		if it.State == ops.StepTimedOut {
+			late++
+		}
+	}
+	if late != 16 {
+		t.Fatalf("%d of 16 wedged adapters are named as timed out: %+v", late, p.Items)
+	}
+	if report.ExitCode != 0 || report.Outcome != ops.ShutdownIncomplete {
+		t.Fatalf("the stop ended %s with %d, want incomplete with 0: what hangs never changes the exit code", report.Outcome, report.ExitCode)
+	}
+}
+
+// A5, A6: the drain waits neither for the turn that asked for the stop nor for one that stalled, and says so.
+func TestA5_A6_TheDrainLeavesOutTheAskerAndTheStalled(t *testing.T) {
+	l := start(t, func(s *setup) {
+		s.cfg.Agent.StallWarn.Duration = 200 * time.Millisecond
+		s.cfg.Agent.StallAfter.Duration = time.Hour
+		s.cfg.Shutdown.DrainTimeout.Duration = 30 * time.Second
+	})
+	l.send("api:user:stalled", "hang")
+	l.wait("it stalled", func() bool { return l.session("api:user:stalled").State == ops.SessionStalled })
+	l.send("api:user:asker", "hang")
+	l.running("api:user:asker")
+	began := time.Now()
+	l.g.Stop(StopRequest{Mode: ops.ModeGraceful, Reason: "asked by an agent", By: "the agent", Asker: "api:user:asker"})
+	report := l.report()
+	if took := time.Since(began); took > 15*time.Second {
+		t.Fatalf("the stop took %v: it waited for what it must not wait for", took)
+	}
+	out := map[string]string{}
+	for _, it := range report.NotAwaited {
+		out[it.ID] = it.Detail
+	}
+	if !strings.Contains(out["api:user:asker"], "asked") || !strings.Contains(out["api:user:stalled"], "stalled") {
+		t.Fatalf("not awaited: %+v, want both named with why", report.NotAwaited)
+	}
+}
+
+// A18, E12, J11: once the stop has begun nothing new is taken, and whose message waits is told.
+func TestA18_AStopTakesNothingNewAndTellsThoseWhoWait(t *testing.T) {
+	l := start(t, func(s *setup) { s.cfg.Shutdown.DrainTimeout.Duration = 30 * time.Second })
+	l.send("api:user:a", "hang")
+	l.running("api:user:a")
+	waits := l.send("api:user:a", "waits")
+	l.g.Stop(StopRequest{Mode: ops.ModeGraceful, Reason: "test", By: "the test"})
+	if got := l.await(waits); !ops.HasCode(got.err, ops.CodeStopping) {
+		t.Fatalf("the waiting message was answered with %+v, want stopping", got)
+	}
+	_, err := l.g.Receive(context.Background(), adapter.Inbound{Adapter: "chat", Session: "api:user:b", Text: "x", Responder: make(responder, 1)})
+	if !ops.HasCode(err, ops.CodeStopping) {
+		t.Fatalf("a message during the stop got %v, want stopping", err)
+	}
+	l.stop(ops.ModeFast)
+}
+
+// A12, J10: a stop that is asked for again joins the running one and makes it stronger; there is one id and one shutdown.
+func TestAStopAskedForAgainJoinsAndEscalates(t *testing.T) {
+	l := start(t, func(s *setup) { s.cfg.Shutdown.DrainTimeout.Duration = time.Minute })
+	l.send("api:user:a", "hang")
+	l.running("api:user:a")
+	id, began := l.g.Stop(StopRequest{Mode: ops.ModeGraceful, Reason: "first", By: "the test"})
+	if !began {
+		t.Fatal("the first stop did not begin")
+	}
+	l.wait("it drains", func() bool {
+		s, err := l.g.Shutdown(context.Background())
+		p, running := s.Running()
+		return err == nil && running && p.Name == "drain"
+	})
+	second, began := l.g.Stop(StopRequest{Mode: ops.ModeFast, Reason: "second", By: "the test"})
+	if began || second != id {
+		t.Fatalf("the second stop began %v as %s, want it to join %s", began, second, id)
+	}
+	report := l.report()
+	if report.Mode != ops.ModeFast || report.Reason != "first" {
+		t.Fatalf("the report says mode %s, reason %q", report.Mode, report.Reason)
+	}
+}
+
+// The levers act on the one item that blocks, while the gateway stops (J10).
+func TestTheLeversActOnWhatBlocks(t *testing.T) {
+	l := start(t, func(s *setup) { s.cfg.Shutdown.DrainTimeout.Duration = time.Minute })
+	l.send("api:user:a", "hang")
+	l.send("api:user:b", "hang")
+	l.running("api:user:a")
+	l.running("api:user:b")
+	if _, err := l.g.Do(context.Background(), ops.Command{Verb: ops.VerbSkip}); !ops.HasCode(err, ops.CodeNotStopping) {
+		t.Fatalf("skip without a shutdown: %v", err)
+	}
+	l.g.Stop(StopRequest{Mode: ops.ModeGraceful, Reason: "test", By: "the test"})
+	blockers := func() []string {
+		s, err := l.g.Shutdown(context.Background())
+		if err != nil {
+			return nil
+		}
+		var ids []string
+		for _, b := range s.Blockers() {
+			ids = append(ids, b.ID)
+		}
+		return ids
+	}
+	l.wait("both turns block", func() bool { return len(blockers()) == 2 })
+	budget := func() int64 {
+		s, err := l.g.Shutdown(context.Background())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return phaseOf(t, s, "drain").BudgetMS
+	}
+	before := budget()
+	if got := l.do(ops.Command{Verb: ops.VerbExtend, ByMS: 5000}); got.State != ops.RequestDone {
+		t.Fatalf("extend: %+v", got)
+	}
+	if moved := budget() - before; moved != 5000 {
+		t.Fatalf("the drain's budget grew by %d ms, want 5000", moved)
+	}
+	if got := l.do(ops.Command{Verb: ops.VerbSkip, Item: "api:user:a"}); got.State != ops.RequestDone {
+		t.Fatalf("skip: %+v", got)
+	}
+	l.wait("one turn blocks", func() bool { b := blockers(); return len(b) == 1 && b[0] == "api:user:b" })
+	l.do(ops.Command{Verb: ops.VerbForce})
+	if report := l.report(); report.Outcome == ops.ShutdownRunning || report.ExitCode != 0 {
+		t.Fatalf("after force: %s, exit code %d", report.Outcome, report.ExitCode)
+	}
+}
+
+// S17, S18, B5, H11: every end is on record for the next life: who asked, why, how it went.
+func TestS17_S18_TheNextLifeOpensTheStoreAndKnowsHowTheLastEnded(t *testing.T) {
+	dir := t.TempDir()
+	first := start(t, func(s *setup) { s.dir = dir })
+	first.ask("api:user:a", "hello")
+	id := first.session("api:user:a").ID
+	if first.marked.Load() != nil {
+		t.Fatal("the marker was written before any stop")
+	}
+	req := first.do(ops.Command{Verb: ops.VerbDrain, Reason: "a reason to find"})
+	first.stop(ops.ModeGraceful)
+	if first.marked.Load() == nil {
+		t.Fatal("the stop wrote no marker")
+	}
+	second := start(t, func(s *setup) { s.dir = dir })
+	st, err := second.g.Status(context.Background())
+	if err != nil || st.LastEnd == nil || st.LastEnd.Outcome != ops.OutcomeClean {
+		t.Fatalf("the next life says of the last end %+v, %v", st.LastEnd, err)
+	}
+	if row := second.session("api:user:a"); row.ID != id {
+		t.Fatalf("the session is %+v, want id %s again", row, id)
+	}
+	if got := second.ask("api:user:a", "again"); got != "you said again" {
+		t.Fatalf("got %q", got)
+	}
+	rows, err := second.g.store.AuditRows(context.Background(), 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var verbs []string
+	for _, r := range rows {
+		verbs = append(verbs, r.Verb+" "+r.Reason+" "+r.State)
+		if r.ID == req.ID && r.Reason != "a reason to find" {
+			t.Errorf("the drain's audit row is %+v", r)
+		}
+	}
+	if all := strings.Join(verbs, "\n"); !strings.Contains(all, "drain a reason to find done") || !strings.Contains(all, "stop test") {
+		t.Fatalf("audit rows:\n%s", all)
+	}
+}
+
+// S17: a store that cannot be closed does not keep the next from being closed.
+func TestS17_AStoreThatFailsToCloseDoesNotKeepTheNextOpen(t *testing.T) {
+	var closed atomic.Bool
+	l := start(t, func(s *setup) {
+		s.opts = func(o *Options) {
+			o.Stores = []Closer{
+				{Kind: "store", ID: "broken", Close: func(context.Context) error { return errors.New("disk gone") }},
+				{Kind: "store", ID: "panicking", Close: func(context.Context) error { panic("bug") }},
+				{Kind: "store", ID: "good", Close: func(context.Context) error { closed.Store(true); return nil }},
+			}
+		}
+	})
+	report := l.stop(ops.ModeGraceful)
+	if !closed.Load() {
+		t.Fatal("the good store was not closed")
+	}
+	// The phase is the critical one: a store that did not close is worth a failed exit.
+	if p := phaseOf(t, report, "stores"); p.State != ops.StepFailed || report.ExitCode != 1 {
+		t.Fatalf("stores: %+v, exit code %d", p, report.ExitCode)
+	}
+	again, err := store.Open(context.Background(), store.Options{Path: l.dir + "/gateway.db", Log: l.g.log})
+	if err != nil {
+		t.Fatalf("the store of the ended life: %v", err)
+	}
+	if err := again.Close(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Everything at once: no adapter disconnects, no model answers, a turn ignores its end, no notice can be sent, trees
+// ignore TERM. The stop still ends within its plan and nothing is left.
+func TestEverythingHangsAndTheStopIsStillBounded(t *testing.T) {
+	release := make(chan struct{})
+	l := start(t, func(s *setup) {
+		hang := func(ctx context.Context) error { <-release; return ctx.Err() }
+		s.chat.disconnect = hang
+		s.chat.send = func(ctx context.Context, m adapter.Outgoing) error {
+			if strings.HasPrefix(m.Text, "The gateway is stopping") {
+				return hang(ctx)
+			}
+			return nil
+		}
+	})
+	pid := l.job("api:user:job", "trap '' TERM HUP; (setsid sh -c 'trap \"\" TERM; while :; do sleep 1; done') & while :; do sleep 1; done")
+	l.say("chat:dm:1", "1", "wedge")
+	l.running("chat:dm:1")
+	l.say("chat:dm:2", "2", "hang")
+	l.running("chat:dm:2")
+	plan, err := l.g.Plan(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	report := l.stop(ops.ModeGraceful)
+	close(release)
+	if report.ElapsedMS > plan.WorstCaseMS {
+		t.Fatalf("the stop took %d ms, its plan said %d at the worst", report.ElapsedMS, plan.WorstCaseMS)
+	}
+	if alive(pid) {
+		t.Fatalf("process %d outlives the gateway", pid)
+	}
+	if err := syscall.Kill(-pid, 0); err == nil {
+		t.Fatalf("the group of %d outlives the gateway", pid)
+	}
+	if report.ExitCode != 0 || report.Outcome != ops.ShutdownIncomplete {
+		t.Fatalf("the stop ended %s with %d", report.Outcome, report.ExitCode)
+	}
+}
+
+// A stop that is asked for before the start is over ends the start.
+func TestAStopDuringTheStartEndsIt(t *testing.T) {
+	l := start(t)
+	l.stop(ops.ModeGraceful)
+	g, err := New(l.g.opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.Stop(StopRequest{Mode: ops.ModeGraceful, Reason: "at once", By: "the test"})
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	end, err := g.Run(ctx)
+	if err != nil || ctx.Err() != nil || end.Report == nil || end.ExitCode != 0 {
+		t.Fatalf("the run ended %+v, %v, want a planned stop", end, err)
+	}
+}
