@@ -330,7 +330,9 @@ func TestTheLeversActOnWhatBlocks(t *testing.T) {
 		}
 		var ids []string
 		for _, b := range s.Blockers() {
-			ids = append(ids, b.ID)
+			if b.Kind == "turn" {
+				ids = append(ids, b.ID)
+			}
 		}
 		return ids
 	}
@@ -346,9 +348,7 @@ func TestTheLeversActOnWhatBlocks(t *testing.T) {
 	if got := l.do(ops.Command{Verb: ops.VerbExtend, ByMS: 5000}); got.State != ops.RequestDone {
 		t.Fatalf("extend: %+v", got)
 	}
-	if moved := budget() - before; moved != 5000 {
-		t.Fatalf("the drain's budget grew by %d ms, want 5000", moved)
-	}
+	l.wait("the drain's budget has grown by 5000 ms", func() bool { return budget()-before == 5000 })
 	if got := l.do(ops.Command{Verb: ops.VerbSkip, Item: "api:user:a"}); got.State != ops.RequestDone {
 		t.Fatalf("skip: %+v", got)
 	}

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -21,6 +22,7 @@ import (
 	"gatewaytui/core/model"
 	"gatewaytui/core/ops"
 	"gatewaytui/core/process"
+	"gatewaytui/core/store"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -48,6 +50,14 @@ func says(text string) model.Response {
 
 func callsTool(tool, arguments string) model.Response {
 	return model.Response{Message: model.Message{Role: model.RoleAssistant, ToolCalls: []model.ToolCall{{ID: "c1", Name: tool, Arguments: arguments}}}}
+}
+
+func arguments(of map[string]any) string {
+	text, err := json.Marshal(of)
+	if err != nil {
+		panic(err)
+	}
+	return string(text)
 }
 
 // lastUser is the newest message of the user in a request, and whether tools have answered since.
@@ -79,9 +89,9 @@ func echo(release <-chan struct{}) script {
 		case answered:
 			return says("ran: " + req.Messages[len(req.Messages)-1].Content), nil
 		case isShell:
-			return callsTool("terminal", fmt.Sprintf(`{"command":%q}`, command)), nil
+			return callsTool("terminal", arguments(map[string]any{"command": command})), nil
 		case isJob:
-			return callsTool("terminal", fmt.Sprintf(`{"command":%q,"background":true}`, job)), nil
+			return callsTool("terminal", arguments(map[string]any{"command": job, "background": true})), nil
 		}
 		return says("you said " + text), nil
 	}
@@ -358,4 +368,56 @@ func (l *lab) spawn(ctx context.Context) (pid int, err error) {
 		return 0, err
 	}
 	return p.PID(), nil
+}
+
+func read(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+func open(t *testing.T, dir string) *store.Store {
+	t.Helper()
+	st, err := store.Open(context.Background(), store.Options{Path: filepath.Join(dir, "gateway.db"), Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return st
+}
+
+// crash leaves the row of a life that ended without a word.
+func crash(t *testing.T, dir string, row store.Life) {
+	t.Helper()
+	st := open(t, dir)
+	if err := errors.Join(st.PutLife(context.Background(), row), st.Close(context.Background())); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// interruptedTurn leaves a turn that was running when its life ended.
+func interruptedTurn(t *testing.T, dir, key, id string) {
+	t.Helper()
+	st := open(t, dir)
+	now := time.Now()
+	s := store.Session{Key: key, ID: id, Platform: "api", State: ops.SessionRunning, CreatedAt: now, LastActivityAt: now}
+	turn := store.Turn{ID: "cut-off", SessionID: id, Life: "crashed", StartedAt: now, State: store.TurnRunning}
+	err := st.BeginTurn(context.Background(), s, turn, store.Message{Role: "user", Content: "do it", At: now})
+	if err := errors.Join(err, st.Close(context.Background())); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// notesTo is a model that gives all that it was told beside the conversation to notes.
+func notesTo(notes chan<- string) model.Provider {
+	return script(func(_ context.Context, req model.Request) (model.Response, error) {
+		var told []string
+		for _, m := range req.Messages {
+			told = append(told, m.Content)
+		}
+		notes <- strings.Join(told, "\n")
+		return says("ok"), nil
+	})
 }

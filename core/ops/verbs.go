@@ -142,7 +142,6 @@ type Request struct {
 // MessageResult is the Result of VerbMessage.
 type MessageResult struct {
 	Message string `json:"message"`
-	Turn    string `json:"turn"`
 	Session string `json:"session"`
 	Reply   string `json:"reply"`
 }

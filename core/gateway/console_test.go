@@ -1,0 +1,396 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"gatewaytui/core/adapter"
+	"gatewaytui/core/ops"
+	"gatewaytui/core/session"
+)
+
+// Every verb of the operator's language is done here, and none twice.
+func TestEveryVerbIsDone(t *testing.T) {
+	elsewhere := map[ops.Verb]bool{ops.VerbMessage: true, ops.VerbStop: true, ops.VerbRestart: true}
+	for _, spec := range ops.Verbs {
+		if v, ok := verbs[spec.Verb]; (ok && v.run != nil) == elsewhere[spec.Verb] {
+			t.Errorf("verb %s: in the table %v, begun in Do %v; want exactly one", spec.Verb, ok, elsewhere[spec.Verb])
+		}
+	}
+	if len(verbs)+len(elsewhere) != len(ops.Verbs) {
+		t.Errorf("%d verbs are done and %d exist", len(verbs)+len(elsewhere), len(ops.Verbs))
+	}
+}
+
+func TestWrongCommandsAreRefusedAndNothingIsDone(t *testing.T) {
+	l := start(t)
+	l.ask("api:user:a", "hello")
+	for _, tc := range []struct {
+		name string
+		cmd  ops.Command
+		code ops.Code
+	}{
+		{"an unknown verb", ops.Command{Verb: "explode"}, ops.CodeInvalid},
+		{"a reset without a session", ops.Command{Verb: ops.VerbReset}, ops.CodeInvalid},
+		{"a reset of a session that is not there", ops.Command{Verb: ops.VerbReset, Target: "api:user:nobody"}, ops.CodeNotFound},
+		{"a kill of no number", ops.Command{Verb: ops.VerbKill, Target: "all"}, ops.CodeInvalid},
+		{"a kill of pid 1", ops.Command{Verb: ops.VerbKill, Target: "1"}, ops.CodeInvalid},
+		{"a kill of a process that is not ours", ops.Command{Verb: ops.VerbKill, Target: "2"}, ops.CodeNotFound},
+		{"a pause of an adapter that is not there", ops.Command{Verb: ops.VerbPause, Target: "\x1b[31m"}, ops.CodeNotFound},
+		{"a lever without a shutdown", ops.Command{Verb: ops.VerbExtend}, ops.CodeNotStopping},
+		{"a stop in no known mode", ops.Command{Verb: ops.VerbStop, Mode: "gently"}, ops.CodeInvalid},
+		{"a message to no valid session", ops.Command{Verb: ops.VerbMessage, Target: "a b", Text: "x"}, ops.CodeInvalid},
+		{"an empty message", ops.Command{Verb: ops.VerbMessage, Target: "cli:local", Text: " "}, ops.CodeInvalid},
+		{"an interrupt of a turn that has ended", ops.Command{Verb: ops.VerbInterrupt, Target: "api:user:a", Expect: "turn-1"}, ops.CodeConflict},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			_, err := l.g.Do(context.Background(), tc.cmd)
+			if !ops.HasCode(err, tc.code) {
+				t.Fatalf("got %v, want %s", err, tc.code)
+			}
+			if strings.Contains(err.Error(), "\x1b") {
+				t.Fatalf("the error is raw: %q", err)
+			}
+		})
+	}
+	if got := l.ask("api:user:a", "still there"); got != "you said still there" {
+		t.Fatalf("got %q", got)
+	}
+}
+
+// B5: a message through the socket is a request with an outcome, as platform cli.
+func TestAMessageOfAnOperatorIsARequestWithItsReply(t *testing.T) {
+	l := start(t)
+	req := l.do(ops.Command{Verb: ops.VerbMessage, Target: "cli:local", Text: "hello"})
+	if req.State != ops.RequestDone || !strings.Contains(string(req.Result), `"you said hello"`) {
+		t.Fatalf("the request is %+v", req)
+	}
+	if row := l.session("cli:local"); row.Platform != "cli" {
+		t.Fatalf("the session is %+v", row)
+	}
+	l.wait("its audit row is there, without the text", func() bool {
+		rows, err := l.g.store.AuditRows(context.Background(), 5)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range rows {
+			if strings.Contains(fmt.Sprint(r), "hello") {
+				t.Fatalf("the audit row holds the message: %+v", r)
+			}
+		}
+		return len(rows) == 1 && rows[0].State == string(ops.RequestDone)
+	})
+	if _, err := l.g.Request(context.Background(), "nonsense", false); !ops.HasCode(err, ops.CodeNotFound) {
+		t.Fatalf("an unknown request: %v", err)
+	}
+}
+
+// C5: a kill says killed only when it is, and names survivors.
+func TestAKillEndsTheTreeAndSaysSo(t *testing.T) {
+	l := start(t)
+	pid := l.job("api:user:a", "sleep 300 & setsid sleep 300 & wait")
+	preview, err := l.g.Preview(context.Background(), ops.Command{Verb: ops.VerbKill, Target: fmt.Sprint(pid)})
+	if err != nil || !preview.EndsWork || len(preview.Kills) != 1 {
+		t.Fatalf("the preview says %+v, %v", preview, err)
+	}
+	l.wait("the tree is whole", func() bool {
+		for _, r := range l.g.procs.Rows() {
+			if r.PID == pid && r.TreeSize >= 3 {
+				return true
+			}
+		}
+		return false
+	})
+	req := l.do(ops.Command{Verb: ops.VerbKill, Target: fmt.Sprint(pid)})
+	if req.State != ops.RequestDone || !strings.Contains(string(req.Result), `"survivors":[]`) || alive(pid) {
+		t.Fatalf("the kill ended %+v, process alive %v", req, alive(pid))
+	}
+}
+
+func TestAPreviewDoesNothingAndSaysAll(t *testing.T) {
+	l := start(t)
+	l.job("api:user:a", "sleep 300")
+	l.send("api:user:a", "hang")
+	l.running("api:user:a")
+	l.send("api:user:a", "waits")
+	p, err := l.g.Preview(context.Background(), ops.Command{Verb: ops.VerbReset, Target: "api:user:a"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !p.EndsWork || len(p.Interrupt) != 1 || len(p.Kills) != 1 || len(p.Loses) != 1 {
+		t.Fatalf("the preview of a reset is %+v", p)
+	}
+	p, err = l.g.Preview(context.Background(), ops.Command{Verb: ops.VerbStop, Mode: ops.ModeGraceful})
+	if err != nil || len(p.WaitsFor) != 1 || len(p.Kills) != 1 || p.WorstCaseMS == 0 {
+		t.Fatalf("the preview of a stop is %+v, %v", p, err)
+	}
+	if row := l.session("api:user:a"); row.State != ops.SessionRunning || row.Queued != 1 || row.Processes != 1 {
+		t.Fatalf("after the previews the session is %+v", row)
+	}
+	l.ask("api:user:a", "/new")
+}
+
+// Pages hold every row once, whatever the limit, running ones first.
+func TestPagesHoldEveryRowOnce(t *testing.T) {
+	l := start(t)
+	for i := range 7 {
+		l.ask(fmt.Sprintf("api:user:%d", i), "hello")
+	}
+	l.send("api:user:3", "hang")
+	l.running("api:user:3")
+	seen := map[string]int{}
+	var first string
+	for q := (ops.Query{Limit: 3}); ; {
+		p, err := l.g.Sessions(context.Background(), q)
+		if err != nil || len(p.Items) > 3 {
+			t.Fatalf("page %+v, %v", p, err)
+		}
+		for _, s := range p.Items {
+			if first == "" {
+				first = s.Key
+			}
+			seen[s.Key]++
+		}
+		if q.Cursor = p.Next; p.Next == "" {
+			break
+		}
+	}
+	if len(seen) != 7 || first != "api:user:3" {
+		t.Fatalf("the pages hold %v, first %s", seen, first)
+	}
+	for key, n := range seen {
+		if n != 1 {
+			t.Errorf("%s is %d times in the pages", key, n)
+		}
+	}
+	p, err := l.g.Sessions(context.Background(), ops.Query{Filter: "USER:5"})
+	if err != nil || len(p.Items) != 1 || p.Items[0].Key != "api:user:5" {
+		t.Fatalf("filtered: %+v, %v", p.Items, err)
+	}
+	if _, err := l.g.Sessions(context.Background(), ops.Query{Cursor: "gone"}); !ops.HasCode(err, ops.CodeConflict) {
+		t.Fatalf("a cursor of a row that is gone: %v", err)
+	}
+	l.ask("api:user:3", "/stop")
+}
+
+// Events can be resumed, and end with the gateway.
+func TestEventsAreResumedWhereTheyWereLeftAndEndWithTheGateway(t *testing.T) {
+	l := start(t)
+	l.ask("api:user:a", "one")
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	var last uint64
+	for e, err := range l.g.Events(ctx, 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.Seq != last+1 {
+			t.Fatalf("event %d follows %d", e.Seq, last)
+		}
+		last = e.Seq
+		if e.Type == ops.EventTurnEnded {
+			break
+		}
+	}
+	ended := make(chan []ops.Event, 1)
+	go func() {
+		var all []ops.Event
+		for e := range l.g.Events(ctx, last) {
+			all = append(all, e)
+		}
+		ended <- all
+	}()
+	l.ask("api:user:a", "two")
+	l.stop(ops.ModeGraceful)
+	all := <-ended
+	if ctx.Err() != nil {
+		t.Fatal("the events did not end with the gateway")
+	}
+	if len(all) == 0 || all[0].Seq != last+1 {
+		t.Fatalf("resumed after %d with %+v", last, all)
+	}
+	kinds := map[ops.EventType]int{}
+	for _, e := range all {
+		kinds[e.Type]++
+	}
+	if kinds[ops.EventTurnStarted] != 1 || kinds[ops.EventShutdownEnded] != 1 || kinds[ops.EventShutdownPhase] < 12 {
+		t.Fatalf("the events were %v", kinds)
+	}
+}
+
+// H4: status and snapshot answer at once with 5,000 sessions, a wedged agent and a shutdown that hangs.
+func TestH4_StatusAnswersWhateverHangs(t *testing.T) {
+	release := make(chan struct{})
+	defer close(release)
+	l := start(t, func(s *setup) {
+		s.chat.disconnect = func(context.Context) error { <-release; return nil }
+		s.cfg.Shutdown.AdapterTimeout.Duration = 3 * time.Second
+	})
+	for i := range 5000 {
+		l.g.table.Load(session.Session{Key: fmt.Sprintf("api:user:%d", i), ID: fmt.Sprint(i), State: ops.SessionIdle, LastActivity: time.Now()})
+	}
+	l.send("api:user:wedged", "wedge")
+	l.running("api:user:wedged")
+	ask := func(when string) {
+		t.Helper()
+		began := time.Now()
+		st, err := l.g.Status(context.Background())
+		if took := time.Since(began); err != nil || took > 100*time.Millisecond || st.Counts.Sessions < 5000 && when == "before" {
+			t.Errorf("%s: status took %v: %+v, %v", when, took, st.Counts, err)
+		}
+	}
+	ask("before")
+	l.g.Stop(StopRequest{Mode: ops.ModeFast, Reason: "test", By: "the test"})
+	l.wait("the stop hangs in the adapter", func() bool {
+		s, err := l.g.Shutdown(context.Background())
+		p, running := s.Running()
+		return err == nil && running && p.Name == "adapters"
+	})
+	ask("while it hangs")
+	l.report()
+}
+
+// A platform without its credential does not keep the others down, and an operator is told (E7).
+func TestE7_ABrokenAdapterIsAWarningAndTheRestRuns(t *testing.T) {
+	l := start(t, func(s *setup) {
+		s.opts = func(o *Options) {
+			o.Broken = map[string]error{"telegram": &adapter.CredentialsError{Variable: "BOT_TOKEN", Why: "it is unset or empty"}}
+		}
+	})
+	st, err := l.g.Status(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := false
+	for _, w := range st.Warnings {
+		found = found || strings.Contains(w.Message, "BOT_TOKEN")
+	}
+	if !found || st.Counts.Adapters != 2 || st.Counts.AdaptersConnected != 1 {
+		t.Fatalf("warnings %+v, counts %+v", st.Warnings, st.Counts)
+	}
+}
+
+// An operator's pause holds until the operator ends it, and a diagnosis names what runs without its text.
+func TestAnAdapterIsPausedAndResumed(t *testing.T) {
+	l := start(t)
+	l.do(ops.Command{Verb: ops.VerbPause, Target: "chat"})
+	p, err := l.g.Adapters(context.Background(), ops.Query{})
+	if err != nil || p.Items[0].State != ops.AdapterPaused {
+		t.Fatalf("after the pause: %+v, %v", p.Items, err)
+	}
+	l.do(ops.Command{Verb: ops.VerbResume, Target: "chat"})
+	l.wait("it is connected again", func() bool { n, _ := l.g.adapters.Counts(); return n == 1 })
+}
+
+func TestADiagnosisNamesWhatRunsAndHoldsNoText(t *testing.T) {
+	l := start(t)
+	l.send("api:user:a", "hang")
+	l.running("api:user:a")
+	req := l.do(ops.Command{Verb: ops.VerbDiagnose})
+	files, err := filepath.Glob(filepath.Join(l.dir, "diagnosis-*"))
+	if err != nil || len(files) != 1 || req.State != ops.RequestDone || !strings.Contains(req.Detail, files[0]) {
+		t.Fatalf("the request is %+v, files %v", req, files)
+	}
+	text := read(t, files[0])
+	for _, want := range []string{"api:user:a", "== goroutines", "== sockets", "adapter", "model call"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the diagnosis does not hold %q", want)
+		}
+	}
+	l.ask("api:user:a", "/stop")
+}
+
+// How an earlier life ended is read from what it left (design.md, 7).
+func TestTheLastEndIsClassified(t *testing.T) {
+	for _, tc := range []struct {
+		name    string
+		prepare func(o *Options)
+		want    ops.Outcome
+		phase   string
+	}{
+		{"neither marker nor report: it crashed", func(*Options) {}, ops.OutcomeCrashed, ""},
+		{"a marker alone: it was cut short", func(o *Options) { o.LifeBefore = "the-life-before" }, ops.OutcomeCutShort, ""},
+		{"a report that was still running: it was cut short in that phase", func(o *Options) {
+			o.LastReport = func(string) (ops.Shutdown, bool) {
+				return ops.Shutdown{ID: "s", Life: "the-life-before", Outcome: ops.ShutdownRunning, Phases: []ops.Phase{{Name: "drain", State: ops.StepRunning}}}, true
+			}
+		}, ops.OutcomeCutShort, "drain"},
+		{"a report that came to its end: it was clean", func(o *Options) {
+			o.LastReport = func(string) (ops.Shutdown, bool) {
+				return ops.Shutdown{ID: "s", Life: "the-life-before", Outcome: ops.ShutdownClean, EndedAt: ops.At(time.Now())}, true
+			}
+		}, ops.OutcomeClean, ""},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			dir := t.TempDir()
+			first := start(t, func(s *setup) { s.dir = dir })
+			row := first.g.lifeRow()
+			row.ID = "the-life-before"
+			first.stop(ops.ModeFast)
+			crash(t, dir, row)
+			l := start(t, func(s *setup) { s.dir, s.opts = dir, tc.prepare })
+			st, err := l.g.Status(context.Background())
+			if err != nil || st.LastEnd == nil {
+				t.Fatalf("status: %+v, %v", st, err)
+			}
+			if st.LastEnd.Outcome != tc.want || st.LastEnd.Phase != tc.phase {
+				t.Fatalf("the last end is %+v, want %s %q", st.LastEnd, tc.want, tc.phase)
+			}
+			h, err := l.g.History(context.Background(), ops.Query{})
+			if err != nil || len(h.Items) != 3 || h.Items[0].Outcome != ops.OutcomeRunning || h.Items[1].Outcome != tc.want {
+				t.Fatalf("history: %+v, %v", h.Items, err)
+			}
+		})
+	}
+}
+
+// A turn that a crash cut off is interrupted, and the model is told at the next message; with --no-resume it is not.
+func TestACrashedTurnIsToldToTheNextOne(t *testing.T) {
+	for _, noResume := range []bool{false, true} {
+		t.Run(fmt.Sprintf("no resume %v", noResume), func(t *testing.T) {
+			dir := t.TempDir()
+			first := start(t, func(s *setup) { s.dir = dir })
+			first.ask("api:user:a", "hello")
+			id := first.session("api:user:a").ID
+			first.stop(ops.ModeFast)
+			interruptedTurn(t, dir, "api:user:a", id)
+			notes := make(chan string, 1)
+			l := start(t, func(s *setup) {
+				s.dir, s.opts = dir, func(o *Options) { o.NoResume = noResume }
+				s.model = notesTo(notes)
+			})
+			if row := l.session("api:user:a"); row.ID != id {
+				t.Fatalf("the session is %+v, want id %s", row, id)
+			}
+			l.ask("api:user:a", "go on")
+			if got := strings.Contains(<-notes, "interrupted"); got == noResume {
+				t.Fatalf("the model was told of the interruption: %v", got)
+			}
+		})
+	}
+}
+
+func TestErrorsAreKeptApart(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		err  error
+		code ops.Code
+	}{
+		{"a stop", session.ErrStopping, ops.CodeStopping},
+		{"a reset", session.ErrReset, ops.CodeConflict},
+		{"an interrupt", session.ErrInterrupted, ops.CodeConflict},
+		{"a stall", session.ErrStalled, ops.CodeUnavailable},
+		{"anything else", errors.New("boom"), ops.CodeUnavailable},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			if got := answer(fmt.Errorf("turn: %w", tc.err)); !ops.HasCode(got, tc.code) || ops.AsError(got).Hint == "" {
+				t.Fatalf("got %v, want %s with a hint", got, tc.code)
+			}
+		})
+	}
+}
