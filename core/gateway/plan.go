@@ -88,11 +88,11 @@ func (g *Gateway) notifyItems(_ context.Context, r *shutdown.Run) []shutdown.Ite
 	for _, v := range g.table.Turns() {
 		key, target := v.Session.Key, v.Message.Target
 		name := session.Platform(key)
-		if at := name + " " + target; target == "" || told[at] {
+		at := name + " " + target
+		if v.Message.Instant || told[at] { // who waits for an answer gets that
 			continue
-		} else {
-			told[at] = true
 		}
+		told[at] = true
 		items = append(items, shutdown.Item{Kind: "notice", ID: key, Run: func(ctx context.Context) error {
 			return g.adapters.Send(ctx, name, adapter.Outgoing{Target: target, Text: text})
 		}})
