@@ -1,0 +1,249 @@
+// Package instance is a gateway's place on the machine: its home, the lock that says whose it is, the pid file and the
+// clean-shutdown marker (contract.md, 2).
+//
+// What it promises: the lock on gateway.lock is the only truth about whether a gateway lives on a home. A start succeeds
+// if and only if that lock is free, whatever pid file an earlier life left behind, and nobody ever has to delete a file
+// by hand (field notes, B1, B11, B16). What is written here is 0600 in folders that are 0700, whatever the umask.
+//
+// A gateway calls Resolve, Open and Acquire; a verb that only asks calls Resolve and Locate, which make nothing.
+package instance
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"gatewaytui/core/ops"
+)
+
+// The files of a home (contract.md, 2).
+const (
+	lockFile   = "gateway.lock"
+	pidFile    = "gateway.pid"
+	markerFile = ".clean_shutdown"
+	storeFile  = "gateway.db"
+	socketFile = "control.sock"
+	logFile    = "gateway.jsonl"
+
+	logsDir  = "logs"
+	dumpsDir = "dumps"
+	workDir  = "work"
+)
+
+const (
+	dirMode  fs.FileMode = 0o700
+	fileMode fs.FileMode = 0o600
+)
+
+// Resolve is the absolute path of the home that flag (--home) and the environment name: flag, else $GATEWAYTUI_HOME, else
+// $XDG_STATE_HOME/gatewaytui, else ~/.local/state/gatewaytui. It does no I/O beyond asking for the working directory.
+func Resolve(flag string, getenv func(string) string) (string, error) {
+	dir := flag
+	if dir == "" {
+		dir = getenv("GATEWAYTUI_HOME")
+	}
+	if dir == "" {
+		// A relative value must be ignored: XDG Base Directory Specification, "Basics".
+		if state := getenv("XDG_STATE_HOME"); filepath.IsAbs(state) {
+			dir = filepath.Join(state, "gatewaytui")
+		}
+	}
+	if dir == "" {
+		user := getenv("HOME")
+		if !filepath.IsAbs(user) {
+			return "", &ops.Error{
+				Code: ops.CodeInvalid, Message: "no home for the gateway: none of GATEWAYTUI_HOME, XDG_STATE_HOME and HOME is set",
+				Hint: "name one with --home DIR",
+			}
+		}
+		dir = filepath.Join(user, ".local", "state", "gatewaytui")
+	}
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return "", problem(err, "find the home "+dir+": the working directory is gone", "name the home with an absolute path")
+	}
+	return abs, nil
+}
+
+// Home is an open home. Its methods may be called from any goroutine.
+type Home struct{ dir, id, socket string }
+
+// Open makes the home and its folders, or corrects their modes and those of the files in them. A home that belongs to
+// another user is refused, and so is a folder that can only be a mistake, such as / or /tmp. dir must be absolute.
+// Opening does not make it ours: Acquire does.
+func Open(dir string) (*Home, error) {
+	if err := ensureHome(dir); err != nil {
+		return nil, err
+	}
+	for _, sub := range []string{logsDir, dumpsDir, workDir} {
+		if err := ensureDir(filepath.Join(dir, sub)); err != nil {
+			return nil, err
+		}
+	}
+	for _, sub := range []string{"", logsDir, dumpsDir} { // what is in work is the tools'
+		if err := closeFiles(filepath.Join(dir, sub)); err != nil {
+			return nil, err
+		}
+	}
+	id, err := idOf(dir)
+	if err != nil {
+		return nil, problem(err, "look at the home "+dir, "")
+	}
+	socket, private := socketPath(dir, id, os.Getenv)
+	if private != "" {
+		if err := ensurePrivate(private); err != nil {
+			return nil, err
+		}
+	}
+	return &Home{dir: dir, id: id, socket: socket}, nil
+}
+
+// Dir is the home's absolute path.
+func (h *Home) Dir() string { return h.dir }
+
+// ID names the home for the children's GATEWAYTUI_HOME_ID: the same by whichever path the home is reached, never that of
+// another home on this machine, and the same again at the next start.
+func (h *Home) ID() string { return h.id }
+
+// Lock is the path of the lock file.
+func (h *Home) Lock() string { return filepath.Join(h.dir, lockFile) }
+
+// PIDFile is the path of the pid file.
+func (h *Home) PIDFile() string { return filepath.Join(h.dir, pidFile) }
+
+// Marker is the path of the clean-shutdown marker.
+func (h *Home) Marker() string { return filepath.Join(h.dir, markerFile) }
+
+// Database is the path of the SQLite store. Only the store may open it, or its -wal and -shm (field notes, 4.1).
+func (h *Home) Database() string { return filepath.Join(h.dir, storeFile) }
+
+// Log is the path of the current log file.
+func (h *Home) Log() string { return filepath.Join(h.dir, logsDir, logFile) }
+
+// Dumps is the folder of goroutine dumps and shutdown reports.
+func (h *Home) Dumps() string { return filepath.Join(h.dir, dumpsDir) }
+
+// Work is the folder that tools work in unless the config names another.
+func (h *Home) Work() string { return filepath.Join(h.dir, workDir) }
+
+// Socket is the path of the control socket: in the home if a socket's path can be that long, else elsewhere, in a folder
+// that only we may enter (SocketPath).
+func (h *Home) Socket() string { return h.socket }
+
+const otherHome = "name another home with --home DIR or GATEWAYTUI_HOME"
+
+// ensureHome makes dir, with the parents that are missing, or checks and corrects what is there.
+func ensureHome(dir string) error {
+	if !filepath.IsAbs(dir) {
+		return fmt.Errorf("open home %q: the path is not absolute", dir)
+	}
+	var missing []string
+	for at := dir; ; at = filepath.Dir(at) {
+		_, err := os.Stat(at)
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, fs.ErrNotExist) || at == filepath.Dir(at) {
+			return problem(err, "open the home "+dir, otherHome)
+		}
+		missing = append(missing, at)
+	}
+	for i := len(missing) - 1; i > 0; i-- {
+		if err := makeDir(missing[i]); err != nil {
+			return err
+		}
+	}
+	return ensureDir(dir)
+}
+
+// makeDir makes one folder. Its mode is set again after the umask had its say: with one of 0777 the next level could not
+// be made. Two starters may make it at once.
+func makeDir(path string) error {
+	err := os.Mkdir(path, dirMode)
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	if err == nil {
+		err = os.Chmod(path, dirMode)
+	}
+	if err != nil {
+		return problem(err, "make the folder "+path, otherHome)
+	}
+	return nil
+}
+
+// ensureDir makes the folder at path, or corrects its mode. A symbolic link to a folder serves as well as a folder.
+func ensureDir(path string) error {
+	if err := makeDir(path); err != nil {
+		return err
+	}
+	fi, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return problem(err, "open the folder "+path, otherHome)
+	case !fi.IsDir():
+		return problem(syscall.ENOTDIR, "open the folder "+path+": something else is there", "move it away, or "+otherHome)
+	case path == "/" || fi.Mode()&fs.ModeSticky != 0: // making it 0700 would lock everybody else out
+		return problem(syscall.EPERM, path+" is shared with others and cannot be a gateway's home", otherHome)
+	case owner(fi) != os.Geteuid():
+		return problem(syscall.EPERM, fmt.Sprintf("%s belongs to uid %d and we run as uid %d", path, owner(fi), os.Geteuid()),
+			"run the gateway as that user, or "+otherHome)
+	case fi.Mode().Perm() != dirMode:
+		if err := os.Chmod(path, dirMode); err != nil {
+			return problem(err, "make the folder "+path+" private", otherHome)
+		}
+	}
+	return nil
+}
+
+// closeFiles takes from the files in dir what others may do with them. It opens none: opening and closing the store's
+// would drop SQLite's locks (field notes, 4.1).
+func closeFiles(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return problem(err, "read the folder "+dir, otherHome)
+	}
+	for _, e := range entries {
+		fi, err := e.Info()
+		if err != nil || !fi.Mode().IsRegular() || fi.Mode().Perm()&0o077 == 0 {
+			continue // it went away, or is nothing that we write
+		}
+		path := filepath.Join(dir, e.Name())
+		err = os.Chmod(path, fi.Mode().Perm()&^0o077)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return problem(err, fmt.Sprintf("make %s private: it belongs to uid %d", path, owner(fi)), "give it back with chown, or move it away")
+		}
+	}
+	return nil
+}
+
+func owner(fi fs.FileInfo) int {
+	if st, ok := fi.Sys().(*syscall.Stat_t); ok {
+		return int(st.Uid)
+	}
+	return -1
+}
+
+// trouble is an *ops.Error, for whoever shows it, and its cause, for whoever decides on it.
+type trouble struct {
+	answer ops.Error
+	cause  error
+}
+
+func problem(cause error, what, hint string) error {
+	return &trouble{ops.Error{Code: ops.CodeInternal, Message: what + ": " + reason(cause), Hint: hint}, cause}
+}
+
+// reason leaves out the path that a cause repeats.
+func reason(err error) string {
+	if p, ok := errors.AsType[*fs.PathError](err); ok {
+		return p.Err.Error()
+	}
+	return err.Error()
+}
+
+func (t *trouble) Error() string   { return t.answer.Error() }
+func (t *trouble) Unwrap() []error { return []error{&t.answer, t.cause} }

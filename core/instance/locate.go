@@ -1,0 +1,50 @@
+package instance
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"gatewaytui/core/ops"
+)
+
+// Found is what somebody who only asks can tell about a home.
+type Found struct {
+	// Control is the path of the socket to ask. Whether a gateway answers there is for the socket to say.
+	Control string
+	// Record is what the pid file says, zero if it says nothing.
+	Record Record
+	// Alive and Known are the answer of the function Alive about Record.
+	Alive, Known bool
+}
+
+// Locate finds the control socket of the gateway on the home dir. It makes nothing, changes nothing and does not touch
+// the lock: even to try it would turn away a gateway that starts at that moment. The error is an *ops.Error with
+// CodeUnavailable where there can be no gateway because there is no home.
+func Locate(dir string) (Found, error) {
+	fi, err := os.Stat(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist), err == nil && !fi.IsDir():
+		return Found{}, &ops.Error{
+			Code: ops.CodeUnavailable, Message: "no gateway runs here: there is no home " + dir,
+			Hint: "start one with gatewaytui, or name its home with --home",
+		}
+	case err != nil:
+		return Found{}, problem(err, "look at the home "+dir, "ask as the user that runs the gateway")
+	}
+	var f Found
+	if b, err := readFile(filepath.Join(dir, pidFile)); err == nil {
+		if r, err := parseRecord(b); err == nil {
+			f.Record = r
+			f.Alive, f.Known = Alive(r)
+		}
+	}
+	// A life that is over named a socket of its own environment, which need not be that of the next one.
+	if f.Record.Control != "" && (f.Alive || !f.Known) {
+		f.Control = f.Record.Control
+		return f, nil
+	}
+	f.Control, err = SocketPath(dir, os.Getenv)
+	return f, err
+}

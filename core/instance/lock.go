@@ -1,0 +1,262 @@
+package instance
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"gatewaytui/core/ops"
+)
+
+// The lock is flock(2), for these reasons. It belongs to the open file and not to the process, so no other open and close
+// of the file, anywhere in the program, drops it, as it would a POSIX lock of fcntl(2) (field notes, 4.1). The kernel
+// frees it at the holder's end, however that comes. The lock of an open file description, F_OFD_SETLK, would do as well;
+// but flock(1), lslocks and scripts speak flock, and lslocks names its holder. The file is opened close-on-exec, so no
+// child carries the lock on into the time after our end. It is never deleted, so that its inode stays the one to lock.
+
+// Lock is the ownership of a home. It is held until Release or the end of the process. Its methods may be called from
+// any goroutine.
+type Lock struct {
+	home *Home
+	self Record // the identity in every record
+
+	mu     sync.Mutex // orders what is done with the pid file; there is nothing else that it could hold up
+	file   *os.File   // nil after Release
+	folder *os.File   // see lockFolder; may be nil
+}
+
+// How long Acquire waits for a holder to say in the pid file who it is, and how often it looks. The holder may have the
+// lock since a millisecond only.
+const (
+	introduction = 2 * time.Second
+	lookAgain    = 10 * time.Millisecond
+)
+
+// Acquire makes the home ours, or returns a *HeldError that names whose it is: nothing but the lock decides. It writes
+// the pid file with what r says of the life and with this process's own identity. It returns at once or, where a holder
+// has not yet said who it is, within two seconds.
+func (h *Home) Acquire(r Record) (*Lock, error) {
+	for began := time.Now(); ; time.Sleep(lookAgain) {
+		l, err := h.lock()
+		if l != nil {
+			if err := l.Update(r); err != nil {
+				return nil, errors.Join(err, l.Release())
+			}
+			return l, nil
+		}
+		if !errors.Is(err, syscall.EWOULDBLOCK) {
+			return nil, err
+		}
+		holder, ok := h.holder()
+		if ok || time.Since(began) > introduction {
+			return nil, &HeldError{Home: h.dir, Holder: holder}
+		}
+	}
+}
+
+// maxDeletions bounds how often the lock file may be deleted under a starter, or change its inode on a file system that
+// has none to rely on.
+const maxDeletions = 100
+
+// holder is who the pid file says holds the lock; false if it says nothing that can be true.
+func (h *Home) holder() (Record, bool) {
+	b, err := readFile(h.PIDFile())
+	if err != nil {
+		return Record{}, false
+	}
+	r, err := parseRecord(b)
+	if err != nil {
+		return Record{}, false
+	}
+	if alive, known := Alive(r); known && !alive {
+		return Record{}, false // left behind by an earlier life
+	}
+	return r, true
+}
+
+// lock takes the lock. The error is EWOULDBLOCK where another gateway has it.
+func (h *Home) lock() (*Lock, error) {
+	for range maxDeletions {
+		f, err := openLock(h.Lock())
+		if err != nil {
+			return nil, problem(err, "open the lock "+h.Lock(), "make the home writable for this user, or "+otherHome)
+		}
+		if err := flock(f); err != nil {
+			_ = f.Close() // nothing was written
+			if errors.Is(err, syscall.EWOULDBLOCK) {
+				return nil, err
+			}
+			return nil, problem(err, "lock "+h.Lock()+": this file system cannot tell whether another gateway runs here",
+				"put the home on a local file system with --home DIR or GATEWAYTUI_HOME")
+		}
+		if !isAt(f, h.Lock()) { // somebody deleted the file while we waited for it; a lock on it would exclude nobody
+			_ = f.Close()
+			continue
+		}
+		folder, err := lockFolder(h.dir)
+		if err != nil {
+			_ = f.Close()
+			return nil, err
+		}
+		return &Lock{home: h, self: Self(), file: f, folder: folder}, nil
+	}
+	return nil, problem(errors.New("the file at this path is another one at each look"), "lock "+h.Lock(),
+		"stop what deletes it, or put the home on a local file system with --home DIR or GATEWAYTUI_HOME")
+}
+
+// openLock opens the lock file, and makes it if it is missing. The mode is set again because the umask may have taken
+// bits of the owner's, which a starter that died in between can have left so.
+func openLock(path string) (*os.File, error) {
+	const flags = os.O_RDWR | os.O_CREATE | syscall.O_NOFOLLOW | syscall.O_NONBLOCK // os adds O_CLOEXEC
+	f, err := os.OpenFile(path, flags, fileMode)
+	if errors.Is(err, fs.ErrPermission) && os.Chmod(path, fileMode) == nil {
+		f, err = os.OpenFile(path, flags, fileMode)
+	}
+	if err != nil {
+		return nil, err
+	}
+	fi, err := f.Stat()
+	switch {
+	case err != nil:
+	case !fi.Mode().IsRegular():
+		err = errors.New("it is no regular file")
+	case fi.Mode().Perm() != fileMode:
+		err = f.Chmod(fileMode)
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+// lockFolder locks the home's folder as well, for the one case in which the lock file alone does not do: somebody
+// deletes it under a living gateway, and the next starter makes a new one. Where folders cannot be locked, as on NFS,
+// there is only the file.
+func lockFolder(dir string) (*os.File, error) {
+	d, err := os.Open(dir)
+	if err != nil {
+		return nil, problem(err, "open the home "+dir, otherHome)
+	}
+	switch err := flock(d); {
+	case err == nil:
+		return d, nil
+	case errors.Is(err, syscall.EWOULDBLOCK):
+		_ = d.Close()
+		return nil, err
+	default:
+		_ = d.Close()
+		return nil, nil
+	}
+}
+
+func flock(f *os.File) error {
+	for {
+		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		if !errors.Is(err, unix.EINTR) {
+			return err
+		}
+	}
+}
+
+// isAt reports whether f is the file at path.
+func isAt(f *os.File, path string) bool {
+	ours, err := f.Stat()
+	if err != nil {
+		return false
+	}
+	there, err := os.Lstat(path)
+	return err == nil && os.SameFile(ours, there)
+}
+
+// Update replaces the pid file with what r says of the life and with this process's own identity.
+func (l *Lock) Update(r Record) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.file == nil {
+		return fmt.Errorf("write the pid file: the lock is released: %w", os.ErrClosed)
+	}
+	r.PID, r.StartTicks, r.BootID, r.PIDNamespace = l.self.PID, l.self.StartTicks, l.self.BootID, l.self.PIDNamespace
+	b, err := r.encode()
+	if err == nil {
+		err = writeFile(l.home.PIDFile(), b)
+	}
+	if err != nil {
+		return problem(err, "write the pid file "+l.home.PIDFile(), "make room and the home writable; the pid file itself may be deleted at any time")
+	}
+	return nil
+}
+
+// Release removes the pid file, if it is still ours, and then gives the home up. Only the first call does anything.
+func (l *Lock) Release() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.file == nil {
+		return nil
+	}
+	var errs []error
+	if b, err := readFile(l.home.PIDFile()); err == nil {
+		r, err := parseRecord(b)
+		if err == nil && r.PID == l.self.PID && r.StartTicks == l.self.StartTicks && r.BootID == l.self.BootID {
+			errs = append(errs, os.Remove(l.home.PIDFile()))
+		}
+	}
+	for _, f := range []*os.File{l.folder, l.file} {
+		if f != nil {
+			// A child between its fork and its exec has the descriptor too, so closing ours alone may not unlock it.
+			errs = append(errs, unix.Flock(int(f.Fd()), unix.LOCK_UN), f.Close())
+		}
+	}
+	l.file, l.folder = nil, nil
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("release the home %s: %w", l.home.dir, err)
+	}
+	return nil
+}
+
+// HeldError says that a gateway lives on the home already (B16). It is an *ops.Error with CodeConflict as well.
+type HeldError struct {
+	Home string
+	// Holder is the gateway as its pid file has it; zero where that says nothing that can be true.
+	Holder Record
+}
+
+func (e *HeldError) answer() *ops.Error {
+	who := "pid unknown, since unknown, version unknown"
+	if r := e.Holder; r.PID != 0 {
+		since, version := "unknown", "unknown"
+		if !r.StartedAt.IsZero() {
+			since = r.StartedAt.Local().Format(time.RFC3339)
+		}
+		if r.Version != "" {
+			version = r.Version
+		}
+		who = fmt.Sprintf("pid %d, since %s, version %s", r.PID, since, version)
+	}
+	hint := "look at it with: gatewaytui attach --home " + quote(e.Home)
+	if e.Holder.PID == 0 {
+		hint += "; its process is the one that lslocks shows for " + lockFile
+	}
+	return &ops.Error{Code: ops.CodeConflict, Message: "another gateway holds the home " + e.Home + ": " + who, Hint: hint}
+}
+
+// quote writes path so that it can be pasted into a shell.
+func quote(path string) string {
+	if strings.ContainsFunc(path, func(r rune) bool {
+		return !strings.ContainsRune("/._-+=:@%,", r) && (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z')
+	}) {
+		return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
+	}
+	return path
+}
+
+func (e *HeldError) Error() string { return e.answer().Error() }
+
+// Unwrap makes a HeldError an *ops.Error to errors.As.
+func (e *HeldError) Unwrap() error { return e.answer() }

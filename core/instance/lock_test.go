@@ -1,0 +1,491 @@
+package instance
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"gatewaytui/core/ops"
+)
+
+// pidFiles are what an earlier life, or anybody else, may have left.
+func pidFiles(t *testing.T) map[string]string {
+	t.Helper()
+	text := func(r Record) string {
+		b, err := r.encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(b)
+	}
+	gone := exec.Command("true")
+	if err := gone.Run(); err != nil {
+		t.Fatal(err)
+	}
+	dead, foreign, own := sample(), sample(), sample()
+	dead.PID, dead.StartTicks, dead.BootID = gone.Process.Pid, Self().StartTicks, Self().BootID
+	foreign.PID, foreign.StartTicks, foreign.BootID = os.Getppid(), 1, Self().BootID
+	own.PID, own.StartTicks, own.BootID = Self().PID, Self().StartTicks, Self().BootID
+	return map[string]string{
+		"missing": "", "empty": "", "garbage": "\x00\xff not json {", "dead pid": text(dead),
+		"live foreign pid": text(foreign), "own pid": text(own),
+	}
+}
+
+func TestB1_AStartSucceedsIfAndOnlyIfTheLockIsFree(t *testing.T) {
+	for name, text := range pidFiles(t) {
+		for _, held := range []bool{false, true} {
+			state := map[bool]string{false: "free", true: "held"}[held]
+			t.Run(fmt.Sprintf("pid file %s and lock %s", name, state), func(t *testing.T) {
+				h := open(t, t.TempDir())
+				if name != "missing" {
+					write(t, h.PIDFile(), text)
+				}
+				if held {
+					f, err := os.OpenFile(h.Lock(), os.O_RDWR|os.O_CREATE, 0o600)
+					if err != nil {
+						t.Fatal(err)
+					}
+					defer f.Close()
+					if err := flock(f); err != nil {
+						t.Fatal(err)
+					}
+				}
+				synctest.Test(t, func(t *testing.T) { // a start that nobody introduces himself to waits
+					l, err := h.Acquire(sample())
+					if !held {
+						if err != nil {
+							t.Fatalf("the lock is free and the start fails: %v", err)
+						}
+						if r, ok := h.holder(); !ok || r.PID != os.Getpid() || r.Life != sample().Life {
+							t.Errorf("the pid file says %+v, %v after the start", r, ok)
+						}
+						if err := l.Release(); err != nil {
+							t.Error(err)
+						}
+						return
+					}
+					e, ok := errors.AsType[*HeldError](err)
+					if !ok {
+						t.Fatalf("the lock is held and the start gives %v", err)
+					}
+					want := 0 // nothing that is not true is said of the holder
+					if name == "own pid" {
+						want = os.Getpid()
+					}
+					if e.Holder.PID != want {
+						t.Errorf("the holder is said to be pid %d, want %d", e.Holder.PID, want)
+					}
+					if got := content(h.PIDFile()); got != text {
+						t.Errorf("a start that failed changed the pid file to %q", got)
+					}
+				})
+			})
+		}
+	}
+}
+
+// content is the content of the file at path, empty if there is none.
+func content(path string) string {
+	b, _ := os.ReadFile(path)
+	return string(b)
+}
+
+func TestB16_FiftyStartersAtOnceAreOneGatewayAndFortyNineThatNameIt(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "home") // they all make it, too
+	const n = 50
+	starters := make([]*starter, n)
+	lines := make([]string, n)
+	var wg sync.WaitGroup
+	for i := range starters {
+		starters[i] = launch(t, "start", dir, nil)
+		wg.Go(func() { lines[i] = starters[i].line(t) })
+	}
+	wg.Wait()
+	winner := -1
+	for i, line := range lines {
+		if line == "won" {
+			if winner >= 0 {
+				t.Fatalf("both pid %d and pid %d hold the home", starters[winner].cmd.Process.Pid, starters[i].cmd.Process.Pid)
+			}
+			winner = i
+		}
+	}
+	if winner < 0 {
+		t.Fatalf("nobody won: %q", lines)
+	}
+	pid := starters[winner].cmd.Process.Pid
+	for i, line := range lines {
+		for _, part := range []string{fmt.Sprintf("held by %d:", pid), fmt.Sprintf("pid %d,", pid), "since 2", "version 1.2.3", "gatewaytui attach"} {
+			if i != winner && !strings.Contains(line, part) {
+				t.Errorf("a loser says %q, without %q", line, part)
+			}
+		}
+	}
+	starters[winner].end(t)
+	acquire(t, open(t, dir))
+}
+
+func TestB1_TheLockOfAKilledHolderIsFree(t *testing.T) {
+	dir := t.TempDir()
+	s := launch(t, "start", dir, nil)
+	if got := s.line(t); got != "won" {
+		t.Fatal(got)
+	}
+	h := open(t, dir)
+	if _, err := h.Acquire(sample()); !isHeldBy(err, s.cmd.Process.Pid) {
+		t.Fatalf("while pid %d holds the home, a start gives %v", s.cmd.Process.Pid, err)
+	}
+	if err := s.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = s.cmd.Wait() // "signal: killed"
+	acquire(t, h)
+}
+
+func isHeldBy(err error, pid int) bool {
+	e, ok := errors.AsType[*HeldError](err)
+	return ok && e.Holder.PID == pid
+}
+
+func TestAChildThatOutlivesTheHolderDoesNotKeepTheLock(t *testing.T) {
+	h := open(t, t.TempDir())
+	l := acquire(t, h)
+	child := exec.Command("sleep", "60")
+	if err := child.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = child.Wait() }() // it is killed
+	defer func() { _ = child.Process.Kill() }()
+	fds, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", child.Process.Pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, fd := range fds {
+		if to, _ := os.Readlink(fmt.Sprintf("/proc/%d/fd/%s", child.Process.Pid, fd.Name())); strings.HasPrefix(to, h.Dir()) {
+			t.Errorf("the child has %s open", to)
+		}
+	}
+	if err := l.Release(); err != nil {
+		t.Fatal(err)
+	}
+	acquire(t, h)
+}
+
+func TestALockFileDeletedUnderALivingGatewayLetsNoSecondOneIn(t *testing.T) {
+	h := open(t, t.TempDir())
+	l := acquire(t, h)
+	if err := os.Remove(h.Lock()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.Acquire(sample()); !isHeldBy(err, os.Getpid()) {
+		t.Errorf("a second start gives %v", err)
+	}
+	if err := l.Release(); err != nil {
+		t.Fatal(err)
+	}
+	acquire(t, h)
+}
+
+func TestALockOnADeletedFileIsNotTakenForTheHome(t *testing.T) {
+	h := open(t, t.TempDir())
+	f, err := openLock(h.Lock())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if !isAt(f, h.Lock()) {
+		t.Error("the lock file is not taken for itself")
+	}
+	if err := os.Remove(h.Lock()); err != nil {
+		t.Fatal(err)
+	}
+	if isAt(f, h.Lock()) {
+		t.Error("a deleted file is taken for the lock file")
+	}
+	write(t, h.Lock(), "")
+	if isAt(f, h.Lock()) {
+		t.Error("a deleted file is taken for the one that was made in its place")
+	}
+}
+
+func TestStartersRaceWithSomebodyWhoDeletesTheLockFile(t *testing.T) {
+	h := open(t, t.TempDir())
+	stop := make(chan struct{})
+	var deleting, starting sync.WaitGroup
+	deleting.Go(func() {
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+				_ = os.Remove(h.Lock()) // mostly it is not there
+			}
+		}
+	})
+	var mu sync.Mutex
+	inside, won := 0, 0
+	for range 8 {
+		starting.Go(func() {
+			for range 40 {
+				l, err := h.lock()
+				if err != nil {
+					continue // held, or deleted each time
+				}
+				mu.Lock()
+				if inside++; inside > 1 {
+					t.Error("two hold the home at once")
+				}
+				won++
+				mu.Unlock()
+				mu.Lock()
+				inside--
+				mu.Unlock()
+				if err := l.Release(); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	starting.Wait()
+	close(stop)
+	deleting.Wait()
+	if won == 0 {
+		t.Error("nobody ever got the lock")
+	}
+}
+
+func TestAHolderThatHasNotYetSaidWhoItIsIsWaitedFor(t *testing.T) {
+	h := open(t, t.TempDir())
+	l, err := h.lock()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = l.Release() }() // its error is the other tests' matter
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		go func() {
+			time.Sleep(introduction / 2)
+			if err := l.Update(sample()); err != nil {
+				t.Error(err)
+			}
+		}()
+		if _, err := h.Acquire(sample()); !isHeldBy(err, os.Getpid()) {
+			t.Errorf("a second start gives %v", err)
+		}
+		if took := time.Since(began); took < introduction/2 || took > introduction {
+			t.Errorf("it took %s", took)
+		}
+	})
+}
+
+func TestAHolderThatEndsWhileAStarterWaitsLetsItIn(t *testing.T) {
+	h := open(t, t.TempDir())
+	first, err := h.lock()
+	if err != nil {
+		t.Fatal(err)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		go func() {
+			time.Sleep(introduction / 2)
+			if err := first.Release(); err != nil {
+				t.Error(err)
+			}
+		}()
+		l, err := h.Acquire(sample())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := l.Release(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestHeldErrorSaysWhoAndWhatToDo(t *testing.T) {
+	r := sample()
+	r.PID = 4711
+	for _, c := range []struct {
+		name  string
+		err   *HeldError
+		parts []string
+	}{
+		{"who is known", &HeldError{Home: "/h", Holder: r}, []string{"/h", "pid 4711", "since 2026-01-0", "version 1.2.3", "gatewaytui attach --home /h"}},
+		{"who is not known", &HeldError{Home: "/h"}, []string{"pid unknown", "since unknown", "version unknown", "gatewaytui attach --home /h", "lslocks"}},
+		{"the home has a space", &HeldError{Home: "/my home"}, []string{"gatewaytui attach --home '/my home'"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			for _, part := range c.parts {
+				if !strings.Contains(c.err.Error(), part) {
+					t.Errorf("%q does not say %q", c.err, part)
+				}
+			}
+			wrapped := fmt.Errorf("start: %w", c.err)
+			if e := ops.AsError(wrapped); e.Code != ops.CodeConflict || e.Hint == "" {
+				t.Errorf("as an ops.Error it is %+v", e)
+			}
+		})
+	}
+}
+
+func TestUpdateAndReleaseTouchOnlyWhatIsOurs(t *testing.T) {
+	h := open(t, t.TempDir())
+	l := acquire(t, h)
+
+	r := sample()
+	r.PID, r.Control = 1, "/elsewhere.sock" // who we are is not the caller's to say
+	if err := l.Update(r); err != nil {
+		t.Fatal(err)
+	}
+	got, ok := h.holder()
+	if !ok || got.PID != os.Getpid() || got.Control != r.Control || got.StartTicks == 0 || got.BootID == "" {
+		t.Errorf("the pid file says %+v", got)
+	}
+	if !got.StartedAt.Equal(r.StartedAt) {
+		t.Errorf("it started at %s, want %s", got.StartedAt, r.StartedAt)
+	}
+
+	if err := l.Release(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Lstat(h.PIDFile()); !os.IsNotExist(err) {
+		t.Errorf("after the release the pid file is there: %v", err)
+	}
+	if _, err := os.Lstat(h.Lock()); err != nil {
+		t.Errorf("after the release the lock file is gone: %v", err)
+	}
+	write(t, h.PIDFile(), "another's")
+	if err := l.Release(); err != nil {
+		t.Errorf("a second release: %v", err)
+	}
+	if err := l.Update(r); !errors.Is(err, os.ErrClosed) {
+		t.Errorf("an update after the release: %v", err)
+	}
+	if got := read(t, h.PIDFile()); got != "another's" {
+		t.Errorf("after the release the pid file was changed to %q", got)
+	}
+
+	l = acquire(t, h)
+	write(t, h.PIDFile(), `{"pid":1,"start_ticks":1,"boot_id":"x"}`)
+	if err := l.Release(); err != nil {
+		t.Fatal(err)
+	}
+	if got := content(h.PIDFile()); got == "" {
+		t.Error("a pid file that is not ours was removed")
+	}
+}
+
+func TestB18_WhatCannotBeLockedIsSaid(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		put  func(path string) error
+	}{
+		{"a folder in the lock's place", func(path string) error { return os.Mkdir(path, 0o700) }},
+		{"a fifo in the lock's place", func(path string) error { return unix.Mkfifo(path, 0o600) }},
+		{"a symbolic link in the lock's place", func(path string) error { return os.Symlink("/dev/null", path) }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			h := open(t, t.TempDir())
+			if err := c.put(h.Lock()); err != nil {
+				t.Fatal(err)
+			}
+			_, err := h.Acquire(sample())
+			e := ops.AsError(err)
+			if err == nil || !strings.Contains(e.Message, h.Lock()) || e.Hint == "" {
+				t.Errorf("it gives %v", err)
+			}
+			if _, held := errors.AsType[*HeldError](err); held {
+				t.Errorf("it is said to be held: %v", err)
+			}
+		})
+	}
+}
+
+func TestALockFileThatAUmaskClosedIsOpenedAgain(t *testing.T) {
+	h := open(t, t.TempDir())
+	write(t, h.Lock(), "")
+	if err := os.Chmod(h.Lock(), 0); err != nil {
+		t.Fatal(err)
+	}
+	acquire(t, h)
+	if got := mode(t, h.Lock()); got != 0o600 {
+		t.Errorf("its mode is %o", got)
+	}
+}
+
+func TestAlive(t *testing.T) {
+	self := Self()
+	if self.PID != os.Getpid() || self.StartTicks == 0 || self.BootID == "" || self.PIDNamespace == "" {
+		t.Fatalf("this process is %+v", self)
+	}
+	zombie := exec.Command("true")
+	if err := zombie.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var info unix.Siginfo
+	if err := unix.Waitid(unix.P_PID, zombie.Process.Pid, &info, unix.WEXITED|unix.WNOWAIT, nil); err != nil {
+		t.Fatal(err)
+	}
+	dead, err := readStat(zombie.Process.Pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	with := func(change func(*Record)) Record { r := self; change(&r); return r }
+	for _, c := range []struct {
+		name         string
+		r            Record
+		alive, known bool
+	}{
+		{"this process lives", self, true, true},
+		{"it lives, too, for a record that names no pid namespace", with(func(r *Record) { r.PIDNamespace = "" }), true, true},
+		{"B11: a pid that was given out again is not the process", with(func(r *Record) { r.StartTicks-- }), false, true},
+		{"what ran before the last boot is over", with(func(r *Record) { r.BootID = "00000000-0000-0000-0000-000000000000" }), false, true},
+		{"a zombie is over", with(func(r *Record) { r.PID, r.StartTicks = dead.pid, dead.start }), false, true},
+		{"a pid of another pid namespace says nothing", with(func(r *Record) { r.PIDNamespace = "pid:[1]" }), false, false},
+		{"a pid without a start says nothing", with(func(r *Record) { r.StartTicks = 0 }), false, false},
+		{"a pid without a boot says nothing", with(func(r *Record) { r.BootID = "" }), false, false},
+		{"no record says nothing", Record{}, false, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if alive, known := Alive(c.r); alive != c.alive || known != c.known {
+				t.Errorf("alive %v, known %v; want %v, %v", alive, known, c.alive, c.known)
+			}
+		})
+	}
+	if err := zombie.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	if alive, known := Alive(with(func(r *Record) { r.PID, r.StartTicks = dead.pid, dead.start })); alive || !known {
+		t.Errorf("a process that was waited for: alive %v, known %v", alive, known)
+	}
+}
+
+func TestParseStat(t *testing.T) {
+	for _, c := range []struct {
+		name, text string
+		want       stat
+		ok         bool
+	}{
+		{"a command with parentheses and a newline", "7 (a) R 1 (\n b) S 1 7 7 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 1 0 12345 1 2 3", stat{7, 'S', 12345}, true},
+		{"too few fields", "7 (a) S 1 7", stat{}, false},
+		{"nothing", "", stat{}, false},
+		{"no command", "7 S 1 7 7 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 1 0 12345 1 2 3", stat{}, false},
+		{"a start that is no number", "7 (a) S 1 7 7 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 1 0 -5 1 2 3", stat{}, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got, err := parseStat([]byte(c.text))
+			if got != c.want || (err == nil) != c.ok {
+				t.Errorf("got %+v, %v", got, err)
+			}
+		})
+	}
+}

@@ -1,0 +1,168 @@
+package instance
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+// roleVariable makes the test binary play a process that the tests look at from outside.
+const roleVariable = "INSTANCE_TEST_ROLE"
+
+func TestMain(m *testing.M) {
+	if role := os.Getenv(roleVariable); role != "" {
+		os.Exit(play(role, os.Args[len(os.Args)-1]))
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// play acquires the home dir, says what came of it, and holds it until its stdin ends. Its role is "start", or the umask
+// to do it under.
+func play(role, dir string) int {
+	if mask, ok := strings.CutPrefix(role, "umask "); ok {
+		var n int
+		_, _ = fmt.Sscanf(mask, "%o", &n)
+		syscall.Umask(n)
+	}
+	h, err := Open(dir)
+	if err != nil {
+		fmt.Println("error:", err)
+		return 1
+	}
+	l, err := h.Acquire(Record{Life: fmt.Sprintf("life-%d", os.Getpid()), Version: "1.2.3", StartedAt: time.Now(), Control: h.Socket()})
+	if held, ok := errors.AsType[*HeldError](err); ok {
+		fmt.Printf("held by %d: %s\n", held.Holder.PID, held)
+		return 69
+	}
+	if err != nil {
+		fmt.Println("error:", err)
+		return 1
+	}
+	if err := h.WriteMarker(Marker{Life: "l", At: time.Now()}); err != nil {
+		fmt.Println("error:", err)
+		return 1
+	}
+	fmt.Println("won")
+	_, _ = io.Copy(io.Discard, os.Stdin)
+	if err := l.Release(); err != nil {
+		fmt.Println("error:", err)
+		return 1
+	}
+	return 0
+}
+
+// starter is a subprocess in a role, with what it said first.
+type starter struct {
+	cmd   *exec.Cmd
+	stdin io.Closer
+	out   io.Reader
+}
+
+func launch(t *testing.T, role, dir string, change func(*exec.Cmd)) *starter {
+	t.Helper()
+	cmd := exec.Command(os.Args[0], dir)
+	cmd.Env = append(os.Environ(), roleVariable+"="+role, "GORACE=atexit_sleep_ms=0") // the detector would wait 1 s at each end
+	cmd.Stderr = os.Stderr
+	if change != nil {
+		change(cmd)
+	}
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	s := &starter{cmd: cmd, stdin: stdin, out: out}
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill() // it has ended already, or the test has failed
+		_ = cmd.Wait()
+	})
+	return s
+}
+
+// line is what s says next.
+func (s *starter) line(t *testing.T) string {
+	t.Helper()
+	var line []byte
+	for b := make([]byte, 1); ; {
+		_, err := s.out.Read(b)
+		if err != nil || b[0] == '\n' {
+			return string(line)
+		}
+		line = append(line, b[0])
+	}
+}
+
+// end lets s end, and waits until it has.
+func (s *starter) end(t *testing.T) {
+	t.Helper()
+	_ = s.stdin.Close() // it may have ended already
+	if err := s.cmd.Wait(); err != nil {
+		t.Errorf("the starter ended with %v", err)
+	}
+}
+
+func open(t *testing.T, dir string) *Home {
+	t.Helper()
+	h, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+func acquire(t *testing.T, h *Home) *Lock {
+	t.Helper()
+	l, err := h.Acquire(sample())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := l.Release(); err != nil {
+			t.Error(err)
+		}
+	})
+	return l
+}
+
+func sample() Record {
+	return Record{Life: "01LIFE", Version: "1.2.3", StartedAt: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Control: "/run/x.sock"}
+}
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func read(t *testing.T, path string) string {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+func mode(t *testing.T, path string) os.FileMode {
+	t.Helper()
+	fi, err := os.Lstat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fi.Mode().Perm()
+}

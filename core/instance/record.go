@@ -1,0 +1,154 @@
+package instance
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+	"unicode"
+
+	"github.com/google/renameio/v2"
+
+	"gatewaytui/core/ops"
+)
+
+// Record is what the pid file says of the gateway that wrote it. It is for people and scripts, and says nothing about
+// who owns the home.
+type Record struct {
+	// PID, StartTicks and BootID name the process for ever: a pid alone is given out again (B11).
+	PID int
+	// StartTicks is field 22 of /proc/PID/stat, in clock ticks since boot (proc_pid_stat(5)); 0 is unknown.
+	StartTicks uint64
+	// BootID is /proc/sys/kernel/random/boot_id; empty is unknown.
+	BootID string
+	// PIDNamespace is where PID means this process, as /proc/self/ns/pid has it (pid_namespaces(7)); empty is unknown.
+	PIDNamespace string
+	Life         string
+	Version      string
+	StartedAt    time.Time
+	// Control is the path of the control socket.
+	Control string
+}
+
+// wireRecord is a Record in the pid file.
+type wireRecord struct {
+	PID          int      `json:"pid"`
+	StartTicks   uint64   `json:"start_ticks"`
+	BootID       string   `json:"boot_id"`
+	PIDNamespace string   `json:"pid_namespace,omitempty"`
+	Life         string   `json:"life"`
+	Version      string   `json:"version"`
+	StartedAt    ops.Time `json:"started_at"`
+	Control      string   `json:"control"`
+}
+
+func (r Record) encode() ([]byte, error) {
+	return encode(wireRecord{r.PID, r.StartTicks, r.BootID, r.PIDNamespace, r.Life, r.Version, ops.At(r.StartedAt), r.Control})
+}
+
+// parseRecord reads a pid file. What it does not know it passes over; what is no record of a gateway is an error.
+func parseRecord(b []byte) (Record, error) {
+	var w wireRecord
+	if err := decode(b, &w); err != nil {
+		return Record{}, err
+	}
+	if w.PID <= 0 || int64(w.PID) > maxPID {
+		return Record{}, fmt.Errorf("%d is no pid", w.PID)
+	}
+	for _, s := range []string{w.BootID, w.PIDNamespace, w.Life, w.Version} {
+		if !plain(s) {
+			return Record{}, fmt.Errorf("%.40q is no text of ours", s)
+		}
+	}
+	// It is only ever connected to, so it may have whatever a path may have.
+	if w.Control != "" && (!filepath.IsAbs(w.Control) || len(w.Control) > maxSocketPath || strings.ContainsRune(w.Control, 0)) {
+		return Record{}, fmt.Errorf("%.120q is no path of a socket", w.Control)
+	}
+	return Record{w.PID, w.StartTicks, w.BootID, w.PIDNamespace, w.Life, w.Version, w.StartedAt.Time, w.Control}, nil
+}
+
+// maxPID is the largest that a pid can be (pid_t).
+const maxPID = 1<<31 - 1
+
+// maxText bounds one text in a file of ours, in bytes.
+const maxText = 4 << 10
+
+// plain reports whether s may be shown as it is.
+func plain(s string) bool {
+	return len(s) <= maxText && !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) })
+}
+
+// encode writes v as one JSON object that people can read.
+func encode(v any) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	err := enc.Encode(v)
+	return b.Bytes(), err
+}
+
+// decode reads one JSON object and nothing after it.
+func decode(b []byte, into any) error {
+	b = bytes.TrimSpace(b)
+	switch {
+	case len(b) == 0:
+		return errors.New("it is empty")
+	case b[0] != '{':
+		return errors.New("it is no JSON object")
+	}
+	return json.Unmarshal(b, into)
+}
+
+// maxFile bounds what is read of a pid file or marker, in bytes. Ours have some hundred.
+const maxFile = 64 << 10
+
+// readFile reads a small regular file. It follows no symbolic link and waits for nothing: a fifo in its place would hold
+// up the start for ever.
+func readFile(path string) ([]byte, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if fi, err := f.Stat(); err != nil {
+		return nil, err
+	} else if !fi.Mode().IsRegular() {
+		return nil, &fs.PathError{Op: "read", Path: path, Err: errors.New("it is no regular file")}
+	}
+	b, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	if err == nil && len(b) > maxFile {
+		err = &fs.PathError{Op: "read", Path: path, Err: syscall.EFBIG}
+	}
+	return b, err
+}
+
+// writeFile replaces a small file in one step, so that a reader sees the old or the new one whole, and returns when the
+// new one would survive a power cut.
+func writeFile(path string, b []byte) error {
+	if err := renameio.WriteFile(path, b, fileMode, renameio.WithTempDir(filepath.Dir(path)), renameio.WithStaticPermissions(fileMode)); err != nil {
+		return err
+	}
+	return syncDir(filepath.Dir(path))
+}
+
+// syncDir makes the names in dir durable (fsync(2)).
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	err = d.Sync()
+	if errors.Is(err, syscall.EINVAL) || errors.Is(err, errors.ErrUnsupported) {
+		return nil // a file system that has nothing to sync
+	}
+	return err
+}

@@ -1,0 +1,146 @@
+package instance
+
+import (
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+func TestThePIDFileIsWhatScriptsExpect(t *testing.T) {
+	h := open(t, t.TempDir())
+	acquire(t, h)
+	var got map[string]any
+	if err := json.Unmarshal([]byte(read(t, h.PIDFile())), &got); err != nil {
+		t.Fatal(err)
+	}
+	for key, want := range map[string]any{
+		"pid": float64(os.Getpid()), "start_ticks": float64(Self().StartTicks), "boot_id": Self().BootID, "life": "01LIFE",
+		"version": "1.2.3", "started_at": "2026-01-02T03:04:05.000Z", "control": "/run/x.sock",
+	} {
+		if got[key] != want {
+			t.Errorf("%s is %v, want %v", key, got[key], want)
+		}
+	}
+}
+
+func TestS18_AMarkerIsConsumedOnce(t *testing.T) {
+	h := open(t, t.TempDir())
+	if _, found, err := h.ConsumeMarker(); found || err != nil {
+		t.Errorf("without a marker: %v, %v", found, err)
+	}
+	want := Marker{Life: "01LIFE", At: time.Date(2026, 1, 2, 3, 4, 5, 6e6, time.UTC), Reason: "SIGTERM \x1b[31m", By: "uid 0"}
+	for range 2 { // writing it again changes nothing
+		if err := h.WriteMarker(want); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var wire map[string]any
+	if err := json.Unmarshal([]byte(read(t, h.Marker())), &wire); err != nil || wire["life"] != "01LIFE" || wire["at"] != "2026-01-02T03:04:05.006Z" {
+		t.Errorf("the file says %v, %v", wire, err)
+	}
+	got, found, err := h.ConsumeMarker()
+	if err != nil || !found || !got.At.Equal(want.At) || got.Life != want.Life || got.Reason != want.Reason || got.By != want.By {
+		t.Errorf("got %+v, %v, %v; want %+v", got, found, err, want)
+	}
+	if _, found, err := h.ConsumeMarker(); found || err != nil {
+		t.Errorf("a second time: %v, %v", found, err)
+	}
+	want.Reason = strings.Repeat("why ", 1<<20)
+	if err := h.WriteMarker(want); err != nil {
+		t.Fatal(err)
+	}
+	if got, found, err := h.ConsumeMarker(); !found || err != nil || got.Life != want.Life {
+		t.Errorf("one with a long reason: %+v, %v, %v", got, found, err)
+	}
+}
+
+func TestAMarkerThatSaysNothingIsReportedAndRemoved(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		put  func(path string) error
+	}{
+		{"an empty file", func(p string) error { return os.WriteFile(p, nil, 0o600) }},
+		{"garbage", func(p string) error { return os.WriteFile(p, []byte("\x00{"), 0o600) }},
+		{"no life", func(p string) error { return os.WriteFile(p, []byte("{}"), 0o600) }},
+		{"a huge file", func(p string) error { return os.WriteFile(p, make([]byte, 1<<20), 0o600) }},
+		{"a fifo", func(p string) error { return unix.Mkfifo(p, 0o600) }},
+		{"a symbolic link", func(p string) error { return os.Symlink("/etc/hostname", p) }},
+		{"a folder", func(p string) error { return os.Mkdir(p, 0o700) }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			h := open(t, t.TempDir())
+			if err := c.put(h.Marker()); err != nil {
+				t.Fatal(err)
+			}
+			if m, found, err := h.ConsumeMarker(); found || err == nil {
+				t.Errorf("got %+v, %v, %v", m, found, err)
+			}
+			if _, err := os.Lstat(h.Marker()); !os.IsNotExist(err) {
+				t.Errorf("it is still there: %v", err)
+			}
+			if _, _, err := h.ConsumeMarker(); err != nil {
+				t.Errorf("the next start: %v", err)
+			}
+		})
+	}
+}
+
+func FuzzParseRecord(f *testing.F) {
+	for _, seed := range []string{
+		"", "{}", "null", "1234", "[]", `{"pid":1}`, `{"pid":-1}`, `{"pid":4711,"start_ticks":5,"boot_id":"b","life":"l","version":"v","started_at":"2026-01-02T03:04:05Z","control":"/x"}`,
+		`{"pid":1,"version":"\u001b[2J"}`, `{"pid":1,"control":"relative"}`, `{"pid":99999999999}`,
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		r, err := parseRecord(b)
+		if err != nil {
+			if r != (Record{}) {
+				t.Fatalf("an error and %+v", r)
+			}
+			return
+		}
+		if r.PID <= 0 || !plain(r.Version) || !plain(r.Life) || len(r.Control) > maxSocketPath {
+			t.Fatalf("%+v is taken", r)
+		}
+		if alive, known := Alive(r); alive && !known {
+			t.Fatalf("%+v lives and is not known", r)
+		}
+		if text := (&HeldError{Home: "/h", Holder: r}).Error(); !plain(text) {
+			t.Fatalf("the message is %q", text)
+		}
+		again, err := r.encode()
+		if err != nil {
+			return // a year that RFC 3339 does not have
+		}
+		if back, err := parseRecord(again); err == nil && (back.PID != r.PID || back.Control != r.Control) {
+			t.Fatalf("%+v comes back as %+v", r, back)
+		}
+	})
+}
+
+func FuzzParseMarker(f *testing.F) {
+	for _, seed := range []string{"", "{}", "null", `{"life":"l"}`, `{"life":"l","at":"2026-01-02T03:04:05Z","reason":"r","by":"b"}`, `{"life":"\n"}`, `{"life":"l","at":7}`} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		m, err := parseMarker(b)
+		if err == nil && (m.Life == "" || !plain(m.Life)) || err != nil && m != (Marker{}) {
+			t.Fatalf("got %+v, %v", m, err)
+		}
+	})
+}
+
+func FuzzParseStat(f *testing.F) {
+	f.Add([]byte("7 (a) R 1 (\n b) S 1 7 7 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 1 0 12345 1 2 3"))
+	f.Add([]byte(") ("))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if s, err := parseStat(b); err != nil && s != (stat{}) {
+			t.Fatalf("an error and %+v", s)
+		}
+	})
+}

@@ -1,0 +1,84 @@
+package instance
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"syscall"
+
+	"gatewaytui/core/ops"
+)
+
+// maxSocketPath is the longest path of a unix socket, in bytes: sun_path of unix(7), less the final NUL.
+const maxSocketPath = len(syscall.RawSockaddrUnix{}.Path) - 1
+
+// SocketPath is where the control socket of the home dir is: control.sock in it, or, where that is longer than the
+// path of a socket can be, a name made from the home's id in the first of $XDG_RUNTIME_DIR, /run/user/UID and a private
+// folder below $TMPDIR or /tmp that serves. It makes nothing. Another process with another environment may come to another
+// answer, which is why the pid file names the real one.
+func SocketPath(dir string, getenv func(string) string) (string, error) {
+	if p := filepath.Join(dir, socketFile); len(p) <= maxSocketPath {
+		return p, nil
+	}
+	id, err := idOf(dir)
+	if err != nil {
+		return "", problem(err, "look at the home "+dir, "")
+	}
+	path, _ := socketPath(dir, id, getenv)
+	return path, nil
+}
+
+// socketPath also returns the private folder that path is in, if whoever listens there has to make it.
+func socketPath(dir, id string, getenv func(string) string) (path, private string) {
+	if path = filepath.Join(dir, socketFile); len(path) <= maxSocketPath {
+		return path, ""
+	}
+	uid := strconv.Itoa(os.Geteuid())
+	name := "gatewaytui-" + id + ".sock"
+	for _, runtime := range []string{getenv("XDG_RUNTIME_DIR"), filepath.Join("/run/user", uid)} {
+		if path = filepath.Join(runtime, name); filepath.IsAbs(runtime) && len(path) <= maxSocketPath && isPrivate(runtime) == nil {
+			return path, ""
+		}
+	}
+	for _, temp := range []string{getenv("TMPDIR"), "/tmp"} {
+		private = filepath.Join(temp, "gatewaytui-"+uid)
+		if path = filepath.Join(private, name); filepath.IsAbs(temp) && len(path) <= maxSocketPath {
+			break
+		}
+	}
+	return path, private
+}
+
+// ensurePrivate makes the folder that the socket is in where no runtime folder is. Everybody may make one of this name
+// in a shared folder beforehand, so what is there must be ours and ours alone.
+func ensurePrivate(dir string) error {
+	err := makeDir(dir)
+	if err == nil {
+		err = isPrivate(dir)
+	}
+	if err != nil {
+		return &trouble{ops.Error{
+			Code: ops.CodeInternal, Message: "make a folder for the control socket: " + reason(err),
+			Hint: "use a home with a shorter path, or set XDG_RUNTIME_DIR to a private folder",
+		}, err}
+	}
+	return nil
+}
+
+// isPrivate says why the socket cannot be in dir, nil if it can: a folder, no symbolic link, ours, closed to others.
+func isPrivate(dir string) error {
+	fi, err := os.Lstat(dir)
+	switch {
+	case err != nil:
+		return err
+	case !fi.IsDir():
+		return fmt.Errorf("%s: %w", dir, syscall.ENOTDIR)
+	case owner(fi) != os.Geteuid():
+		return fmt.Errorf("%s belongs to uid %d", dir, owner(fi))
+	case fi.Mode().Perm()&0o077 != 0 || fi.Mode().Perm()&fs.FileMode(0o700) != 0o700:
+		return fmt.Errorf("%s has mode %04o and not 0700", dir, fi.Mode().Perm())
+	}
+	return nil
+}

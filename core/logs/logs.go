@@ -1,0 +1,169 @@
+// Package logs is where a gateway's log lines go: JSON lines in a rotated file, and readable or JSON lines on stderr
+// (contract.md, 8).
+//
+// What it promises: logging never blocks the caller, whatever a disk, a pipe or a terminal does; a sink that stalls
+// delays no other; a line that could not be taken is counted, and the count is logged. Identical lines are folded and
+// the files are bounded, so that a tight error loop neither fills the disk nor silences the log (field notes, H9). No
+// line carries a known or recognisable secret (I1-I3), and nothing untrusted reaches a terminal raw (I4).
+package logs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"math"
+	"os"
+	"sync"
+
+	"github.com/DeRuina/timberjack"
+
+	"gatewaytui/core/term"
+)
+
+// Defaults of Options.
+const (
+	DefaultMaxBytes = 10 << 20
+	DefaultKeep     = 5
+)
+
+// Options says where lines go. The zero value drops them all.
+type Options struct {
+	// Path is the file; empty: none. Its folder must exist.
+	Path string
+	// MaxBytes is the size from which the file is rotated, in whole MiB: a part of one counts as one. 0 is
+	// DefaultMaxBytes.
+	MaxBytes int64
+	// Keep is how many rotated files stay beside the current one; 0 is DefaultKeep.
+	Keep int
+
+	// Stderr takes lines as well; nil: none, which is what a console on the same terminal needs.
+	Stderr io.Writer
+	// StderrIsTerminal chooses text for Format auto, and colour unless NO_COLOR is set or TERM is dumb.
+	StderrIsTerminal bool
+	// Format is how lines look on Stderr: auto, text or json; empty is auto. The file is always JSON.
+	Format string
+
+	// Level is the lowest one that is logged: debug, info, warn or error; empty is info.
+	Level string
+	// Redactor knows the secrets; nil knows none but still masks what looks like one.
+	Redactor *term.Redactor
+}
+
+// Log is an open log.
+type Log struct {
+	logger *slog.Logger
+	sinks  []*sink
+	closed sync.Once
+}
+
+// Open opens the log and starts one goroutine for each sink, which Close ends. The file is made, or has its mode
+// corrected to 0600, before Open returns.
+func Open(o Options) (*Log, error) {
+	var level slog.Level
+	if o.Level != "" {
+		if err := level.UnmarshalText([]byte(o.Level)); err != nil {
+			return nil, fmt.Errorf("log level %q: not debug, info, warn or error", o.Level)
+		}
+	}
+	text := o.Format == "text"
+	switch o.Format {
+	case "", "auto":
+		text = o.StderrIsTerminal
+	case "text", "json":
+	default:
+		return nil, fmt.Errorf("log format %q: not auto, text or json", o.Format)
+	}
+
+	var sinks []*sink
+	if o.Path != "" {
+		w, err := openFile(o)
+		if err != nil {
+			return nil, fmt.Errorf("open log file: %w", err)
+		}
+		sinks = append(sinks, newSink("file", w, w.Close, jsonForm(o.Redactor)))
+	}
+	if o.Stderr != nil {
+		form := jsonForm(o.Redactor)
+		if text {
+			form = textForm(o.Redactor, o.StderrIsTerminal && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb")
+		}
+		sinks = append(sinks, newSink("stderr", o.Stderr, nil, form))
+	}
+	return start(level, sinks...), nil
+}
+
+// start runs the sinks.
+func start(level slog.Level, sinks ...*sink) *Log {
+	l := &Log{sinks: sinks}
+	h := &handler{level: level}
+	for _, s := range sinks {
+		h.branches = append(h.branches, s.branch())
+		s.failed = l.writeFailed
+	}
+	l.logger = slog.New(h)
+	for _, s := range sinks {
+		go s.run()
+	}
+	return l
+}
+
+// Logger is the logger whose lines go to every sink. It may be used at any time: before Close from any goroutine, after
+// Close its lines are dropped.
+func (l *Log) Logger() *slog.Logger { return l.logger }
+
+// Close writes what is queued and folded, and closes the file. It returns when that is done or when ctx ends; then its
+// error says what is lost, and the goroutine of a sink whose writer never returns is left behind with it. More than one
+// call waits for the same end.
+func (l *Log) Close(ctx context.Context) error {
+	l.closed.Do(func() {
+		for _, s := range l.sinks {
+			s.close()
+		}
+	})
+	var errs []error
+	for _, s := range l.sinks {
+		if err := s.wait(ctx); err != nil {
+			errs = append(errs, fmt.Errorf("close log %s: %w", s.name, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// writeFailed tells the other sinks that one has begun to fail. It is told once: telling each failure would have two
+// failing sinks tell each other for ever.
+func (l *Log) writeFailed(failed *sink, err error) {
+	for _, s := range l.sinks {
+		if s != failed {
+			s.log(slog.LevelError, "log.write", slog.String("sink", failed.name), slog.String("error", err.Error()))
+		}
+	}
+}
+
+// openFile makes the file with its mode, which neither the umask nor an older file's mode may widen or narrow (I3), and
+// returns its rotating writer.
+func openFile(o Options) (*timberjack.Logger, error) {
+	f, err := os.OpenFile(o.Path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	err = f.Chmod(0o600)
+	if err := errors.Join(err, f.Close()); err != nil {
+		return nil, err
+	}
+	if o.MaxBytes <= 0 {
+		o.MaxBytes = DefaultMaxBytes
+	}
+	if o.Keep <= 0 {
+		o.Keep = DefaultKeep
+	}
+	const mib = 1 << 20
+	return &timberjack.Logger{
+		Filename:    o.Path,
+		MaxSize:     int(min(o.MaxBytes/mib+min(o.MaxBytes%mib, 1), math.MaxInt32)),
+		MaxBackups:  o.Keep,
+		FileMode:    0o600,
+		Compression: "none",
+	}, nil
+}

@@ -1,0 +1,229 @@
+package logs
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// What may wait for one sink. Beyond it lines are dropped and counted.
+const (
+	maxQueued      = 4096
+	maxQueuedBytes = 4 << 20
+)
+
+// sink is one place that lines go to, with a queue of its own, so that one that stalls costs the others nothing.
+type sink struct {
+	name        string
+	form        form
+	w           io.Writer
+	closeWriter func() error       // nil: the writer is somebody else's
+	failed      func(*sink, error) // told when writing begins to fail
+
+	wake    chan struct{} // has room for one: run looks at everything each time
+	done    chan struct{} // closed when run is over
+	err     error         // of closeWriter; read after done
+	pending atomic.Int64  // lines taken and not yet written
+
+	mu      sync.Mutex // guards what follows; never held over a write
+	queue   []entry
+	bytes   int
+	dropped int // lines that found the queue full and were not told of yet
+	folds   folds
+	closing bool // no more lines are taken
+}
+
+// entry is a line without its time; repeated says how many more times it came.
+type entry struct {
+	line     string
+	at       time.Time
+	repeated int
+}
+
+func newSink(name string, w io.Writer, closeWriter func() error, f form) *sink {
+	return &sink{
+		name: name, form: f, w: w, closeWriter: closeWriter,
+		wake: make(chan struct{}, 1), done: make(chan struct{}),
+	}
+}
+
+// branch is the way to s for a logger.
+func (s *sink) branch() branch {
+	return branch{fold: s.form.handler(intake{s, true}), straight: s.form.handler(intake{s, false})}
+}
+
+// intake is what a handler of slog writes its lines to.
+type intake struct {
+	sink *sink
+	fold bool
+}
+
+func (i intake) Write(line []byte) (int, error) {
+	i.sink.take(line, i.fold)
+	return len(line), nil
+}
+
+// log writes a line of the log's own.
+func (s *sink) log(level slog.Level, msg string, attrs ...slog.Attr) {
+	s.take([]byte(s.compose(level, msg, attrs...)), true)
+}
+
+// compose is a line in s's form.
+func (s *sink) compose(level slog.Level, msg string, attrs ...slog.Attr) string {
+	var b bytes.Buffer
+	r := slog.NewRecord(time.Time{}, level, msg, 0)
+	r.AddAttrs(attrs...)
+	_ = s.form.handler(&b).Handle(context.Background(), r) // a buffer takes everything
+	return b.String()
+}
+
+// take queues a line, folds it or drops it. It waits for no writer.
+func (s *sink) take(line []byte, fold bool) {
+	now := time.Now()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.closing:
+		return
+	case fold && s.folds.repeat(line):
+		return // its window's end will wake run
+	}
+	e := entry{line: string(line), at: now}
+	if s.push(e) && fold {
+		for _, old := range s.folds.open(e) {
+			s.push(old)
+		}
+	}
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+}
+
+// push queues e, or counts what is lost with it. The caller holds mu.
+func (s *sink) push(e entry) bool {
+	if len(s.queue) >= maxQueued || s.bytes+len(e.line) > maxQueuedBytes {
+		s.dropped += max(1, e.repeated)
+		return false
+	}
+	s.queue = append(s.queue, e)
+	s.bytes += len(e.line)
+	s.pending.Add(1)
+	return true
+}
+
+// batch is what run writes next.
+type batch struct {
+	lines   []entry
+	dropped int
+	next    time.Time // when a fold window ends; zero: none is open
+	last    bool      // nothing comes after it
+}
+
+// drain takes everything that is there to be written. spare becomes the queue's memory.
+func (s *sink) drain(spare []entry) batch {
+	now := time.Now()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	b := batch{lines: s.queue, dropped: s.dropped, last: s.closing}
+	clear(spare)
+	s.queue, s.bytes, s.dropped = spare[:0], 0, 0
+	folded := s.folds.ended(now, s.closing)
+	s.pending.Add(int64(len(folded)))
+	b.lines = append(b.lines, folded...)
+	b.next = s.folds.next()
+	return b
+}
+
+// run writes until close, and then what is left.
+func (s *sink) run() {
+	defer close(s.done)
+	window := time.NewTimer(foldWindow)
+	defer window.Stop()
+	var (
+		b       batch
+		buf     []byte
+		lost    int // lines that the writer refused or that found the queue full
+		failing bool
+		torn    bool // the writer took a part of a line, as a full disk does
+	)
+	write := func(e entry) bool {
+		buf = buf[:0]
+		if torn {
+			buf = append(buf, '\n') // so that it does not spoil the next one
+		}
+		buf = s.form.stamp(buf, e.at, e.line, e.repeated)
+		n, err := s.w.Write(buf)
+		if err == nil || n > 0 {
+			torn = err != nil && n < len(buf)
+		}
+		if cap(buf) > maxBuffer {
+			buf = nil
+		}
+		if err != nil && !failing {
+			s.failed(s, err)
+		}
+		failing = err != nil
+		return !failing
+	}
+	for !b.last {
+		b = s.drain(b.lines)
+		for _, e := range b.lines {
+			if !write(e) {
+				lost += max(1, e.repeated)
+			}
+			s.pending.Add(-1)
+		}
+		lost += b.dropped
+		if lost > 0 && write(entry{at: time.Now(), line: s.compose(slog.LevelWarn, "log.dropped", slog.String("sink", s.name), slog.Int("count", lost))}) {
+			lost = 0
+		}
+		if b.last {
+			break
+		}
+		if !b.next.IsZero() {
+			window.Reset(time.Until(b.next))
+		}
+		select { // until a line comes, a window ends, or the log is closed
+		case <-s.wake:
+		case <-window.C:
+		}
+	}
+	if s.closeWriter != nil {
+		s.err = s.closeWriter()
+	}
+}
+
+// maxBuffer is how large a buffer is kept for the next line, in bytes.
+const maxBuffer = 64 << 10
+
+// close makes run end once everything is written.
+func (s *sink) close() {
+	s.mu.Lock()
+	s.closing = true
+	s.mu.Unlock()
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+}
+
+// wait waits for run's end, or for ctx's.
+func (s *sink) wait(ctx context.Context) error {
+	select {
+	case <-s.done:
+		return s.err
+	default:
+	}
+	select {
+	case <-s.done:
+		return s.err
+	case <-ctx.Done():
+		return fmt.Errorf("%d lines are not written: %w", s.pending.Load(), context.Cause(ctx))
+	}
+}
