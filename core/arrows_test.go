@@ -21,7 +21,7 @@ var arrows = map[string][]string{
 	"core/model":                       {"core/term"},
 	"core/session":                     {"core/ops"},
 	"core/tool":                        {"core/ops", "core/term", "core/model", "core/process"},
-	"core/agent":                       {"core/ops", "core/term", "core/model", "core/tool"},
+	"core/agent":                       {"core/ops", "core/term", "core/model", "core/tool", "core/process"},
 	"core/adapter":                     {"core/ops", "core/term"},
 	"core/adapter/api":                 {"core/ops", "core/term", "core/adapter"},
 	"core/adapter/demo":                {"core/ops", "core/term", "core/adapter"},

@@ -87,7 +87,8 @@ type CredentialsError struct {
 }
 
 func (e *CredentialsError) Error() string {
-	return fmt.Sprintf("credential %s: %s", e.Variable, e.Why)
+	// No "NAME: why": that is what a secret looks like, and would be masked.
+	return fmt.Sprintf("the credential in %s is not usable (%s)", e.Variable, e.Why)
 }
 
 // RateLimitError is a platform's wish for silence. It is never slept on in the call that got it (field notes, E8).

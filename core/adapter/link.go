@@ -73,7 +73,16 @@ func newLink(s *Supervisor, name string) *link {
 // run connects, watches and retries until the link is stopped or ctx ends, which stops it.
 func (l *link) run(ctx context.Context) {
 	defer l.downs.Wait() // each is bounded
-	defer context.AfterFunc(ctx, l.end)()
+	ended := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(ended)
+		l.end()
+	})
+	defer func() {
+		if !stop() {
+			<-ended // it takes no time: nothing of this link is told after run
+		}
+	}()
 	defer l.firstDone()
 	for {
 		l.mu.Lock()

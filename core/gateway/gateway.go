@@ -103,6 +103,7 @@ type Gateway struct {
 	background *group
 	events     *hub
 	requests   *requests
+	seen       *seen
 	metrics    *metrics
 
 	// turns is what every turn's context hangs on; cancelTurns ends what nobody waits for any more, at the very end.
@@ -148,7 +149,7 @@ func New(o Options) (*Gateway, error) {
 	g := &Gateway{
 		opts: o, cfg: cfg, log: o.Log, life: o.Life, started: time.Now(), state: ops.StateStarting, warnings: o.Warnings,
 		policy: session.Policy{Idle: cfg.Session.IdleReset.Duration, Daily: daily},
-		events: newHub(), requests: newRequests(), metrics: newMetrics(),
+		events: newHub(), requests: newRequests(), seen: newSeen(), metrics: newMetrics(),
 		ready: make(chan struct{}), over: make(chan struct{}), began: make(chan struct{}),
 	}
 	g.table = session.NewTable(cfg.Session.QueueLimit, g.newID)

@@ -17,7 +17,7 @@ import (
 const sendTimeout = 30 * time.Second
 
 // Receive takes a message from a platform: a chat command is answered at once, past any running turn (D11); anything
-// else goes into its session's mailbox. It implements adapter.Receiver and does not wait for the turn.
+// else goes into its session's mailbox. A message that was taken before is not taken again. It implements adapter.Receiver and does not wait for the turn.
 func (g *Gateway) Receive(ctx context.Context, in adapter.Inbound) (string, error) {
 	if err := session.CheckKey(in.Session); err != nil {
 		return "", err
@@ -27,7 +27,19 @@ func (g *Gateway) Receive(ctx context.Context, in adapter.Inbound) (string, erro
 	if in.Responder != nil {
 		m.Delta, m.Instant = in.Responder.Delta, true
 	}
-	return m.ID, g.accept(ctx, in.Session, m)
+	if in.Dedupe == "" {
+		return m.ID, g.accept(ctx, in.Session, m)
+	}
+	before, first := g.seen.take(in.Dedupe, m.ID)
+	if !first {
+		g.log.Info("message delivered again", "session", in.Session, "message", before)
+		return before, nil
+	}
+	if err := g.accept(ctx, in.Session, m); err != nil {
+		g.seen.drop(in.Dedupe)
+		return "", err
+	}
+	return m.ID, nil
 }
 
 // accept is the one door through which every message comes: chat, socket, /background, /queue (J11).

@@ -216,3 +216,30 @@ func TestAStalledTurnIsWarnedInterruptedAndReleased(t *testing.T) {
 		t.Fatalf("after the stall the session said %q", got)
 	}
 }
+
+// E15: a platform that delivers a message again has it worked on once; one that was refused may come again.
+func TestE15_AMessageDeliveredAgainIsWorkedOnOnce(t *testing.T) {
+	l := start(t)
+	in := adapter.Inbound{Adapter: "chat", Session: "chat:dm:1", User: "maria", Target: "1", Text: "hello", Dedupe: "chat:1:77"}
+	l.do(ops.Command{Verb: ops.VerbDrain})
+	if _, err := l.g.Receive(context.Background(), in); !ops.HasCode(err, ops.CodeDraining) {
+		t.Fatalf("while draining: %v", err)
+	}
+	l.do(ops.Command{Verb: ops.VerbUndrain})
+	first, err := l.g.Receive(context.Background(), in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := l.g.Receive(context.Background(), in)
+	if err != nil || again != first {
+		t.Fatalf("delivered again it is message %q, %v; want %q", again, err, first)
+	}
+	in.Dedupe, in.Text = "chat:1:78", "and on"
+	if _, err := l.g.Receive(context.Background(), in); err != nil {
+		t.Fatal(err)
+	}
+	l.wait("both are answered", func() bool { return len(l.chat.messages()) >= 2 })
+	if got := strings.Join(l.chat.messages(), "\n"); strings.Count(got, "you said hello") != 1 {
+		t.Fatalf("sent:\n%s", got)
+	}
+}

@@ -55,7 +55,7 @@ func (s *saver) run() {
 		s.mu.Lock()
 		n := s.asked
 		s.mu.Unlock()
-		guard(func() error { return s.r.o.Save(s.r.Report()) }, func(f failure) {
+		guard(func() error { return s.r.o.Save(s.r.report()) }, func(f failure) {
 			if f.bad && !told {
 				told = true
 				s.r.news.add(Event{At: time.Now(), Type: ops.EventWarning, fault: f.text, stack: f.stack})
@@ -67,9 +67,16 @@ func (s *saver) run() {
 		close(s.changed)
 		s.changed = make(chan struct{})
 	}
+	// Nobody is asked for progress before a transition is on disk. What they then say is written as well, and one that does
+	// not answer holds up nothing.
+	var asked <-chan struct{}
 	for {
 		select {
 		case <-s.kick:
+			write()
+			asked = s.r.probe()
+		case <-asked:
+			asked = nil
 			write()
 		case <-s.quit:
 			select {

@@ -75,7 +75,7 @@ func (p Plan) resolve(limit time.Duration) Plan {
 // Fit is p as it runs under a service manager that kills after limit (0: unknown), and the phases that were shortened for
 // it (A3). In the result every budget is finite, and its worst case and the watchdog's slack lie within the limit. What
 // shrinks is first the drain, then everything else in proportion, where vital phases keep a fifth of theirs before the
-// others keep any; they never vanish.
+// others keep any, the small ones first; they never vanish.
 func (p Plan) Fit(limit time.Duration) (Plan, []ops.ShrunkPhase) {
 	out := p.resolve(limit)
 	if limit <= 0 {
@@ -108,24 +108,21 @@ func (p Plan) Fit(limit time.Duration) (Plan, []ops.ShrunkPhase) {
 
 // shrink brings the budgets, which need more than room, down to it.
 func (p Plan) shrink(room time.Duration) {
-	kept := func(f Phase) time.Duration {
-		if f.Vital {
-			return f.Budget / vitalShare
-		}
-		return 0
-	}
+	kept := make([]time.Duration, len(p.Phases))
 	var keep, give time.Duration
-	for _, f := range p.Phases {
-		keep += kept(f)
-		give += f.Budget - kept(f)
+	for i, f := range p.Phases {
+		if f.Vital {
+			kept[i] = f.Budget / vitalShare
+		}
+		keep += kept[i]
+		give += f.Budget - kept[i]
 	}
+	level := fair(kept, room)
 	for i := range p.Phases {
 		f := &p.Phases[i]
-		var d time.Duration
+		d := min(kept[i], level)
 		if room > keep {
-			d = kept(*f) + time.Duration(float64(f.Budget-kept(*f))*(float64(room-keep)/float64(give)))
-		} else {
-			d = time.Duration(float64(kept(*f)) * (float64(room) / float64(keep)))
+			d += time.Duration(float64(f.Budget-kept[i]) * (float64(room-keep) / float64(give)))
 		}
 		// Whole milliseconds, so that the figures that people see add up.
 		if ms := d.Truncate(time.Millisecond); ms > 0 || !f.Vital {
@@ -133,6 +130,20 @@ func (p Plan) shrink(room time.Duration) {
 		}
 		f.Budget = d
 	}
+}
+
+// fair is the level at which to cut the wants so that they add up to room at the most: a large one, a minute for the stores
+// say, takes nothing from the marker's tenth of a second.
+func fair(wants []time.Duration, room time.Duration) time.Duration {
+	sorted := slices.Sorted(slices.Values(wants))
+	for i, w := range sorted {
+		n := time.Duration(len(sorted) - i)
+		if w > room/n {
+			return room / n
+		}
+		room -= w
+	}
+	return longest
 }
 
 // Rows is the plan as it would run under a service manager that kills after limit (0: unknown).

@@ -18,6 +18,7 @@ import (
 var (
 	ErrBudget  = fmt.Errorf("the budget is over: %w", context.DeadlineExceeded)
 	ErrSkipped = errors.New("skipped by an operator")
+	ErrForced  = errors.New("forced by an operator")
 	ErrCut     = errors.New("cut short by a stronger stop")
 )
 
@@ -29,7 +30,8 @@ type item struct {
 	budget                 time.Duration
 	detail                 string
 	progressAt             time.Time
-	asking                 bool // Progress is being asked, and stays so for ever where that blocks or panics
+	forced                 string // by whom; its context has ended then
+	asking                 bool   // Progress is being asked, and stays so for ever where that blocks or panics
 	ctx                    context.Context
 	cancel                 context.CancelCauseFunc
 }
@@ -61,6 +63,12 @@ func (c *itemContext) Deadline() (time.Time, bool) {
 	return c.it.deadline, true
 }
 
+// extend moves the item's deadline. Run.mu is held.
+func (it *item) extend(by time.Duration) {
+	it.deadline = it.deadline.Add(by)
+	it.budget += by
+}
+
 // name is how levers and labels call the item.
 func (it *item) name() string { return it.Kind + ":" + it.ID }
 
@@ -81,6 +89,8 @@ func (r *Run) settle(p *phase, it *item, f failure) {
 	}
 	state := ops.StepDone
 	switch {
+	case f.bad && f.stack == nil && it.forced != "":
+		state, it.detail = ops.StepSkipped, it.forced+": "+f.text
 	case f.bad && f.stack == nil && it.ctx.Err() != nil: // a running item's context ends only for want of a budget
 		state, it.detail = ops.StepTimedOut, "no time: the budget is 0"
 	case f.bad:
@@ -92,7 +102,10 @@ func (r *Run) settle(p *phase, it *item, f failure) {
 // abandon gives up an item whose time is over. r.mu is held.
 func (r *Run) abandon(p *phase, it *item) {
 	why := "did not return within " + it.budget.String()
-	if it.budget == 0 {
+	switch {
+	case it.forced != "":
+		why = "did not return after it was " + it.forced
+	case it.budget == 0:
 		why = "no time: the budget is 0"
 	}
 	if it.detail != "" {

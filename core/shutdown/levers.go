@@ -71,12 +71,8 @@ func (r *Run) Skip(phase, item, by string) error {
 	if err != nil {
 		return err
 	}
-	if p.Vital {
-		return &ops.Error{
-			Code:    ops.CodeForbidden,
-			Message: fmt.Sprintf("phase %s cannot be skipped: without it work is lost or processes outlive the gateway", p.Name),
-			Hint:    "it costs " + p.Budget.String() + " at the most",
-		}
+	if err := p.spare("skipped"); err != nil {
+		return err
 	}
 	why := "skipped by " + clean(by)
 	if item != "" {
@@ -98,7 +94,18 @@ func (r *Run) Skip(phase, item, by string) error {
 // or, where the limit is unknown, what is left of MaxExtension. phase is a name, or empty for the running one.
 //
 // Errors are those of Skip, CodeInvalid for a duration that is not positive, and CodeConflict where there is no room.
+// Vital phases can be extended.
 func (r *Run) Extend(phase string, by time.Duration) (got time.Duration, err error) {
+	return r.extend(phase, by, nil)
+}
+
+// ExtendItem is Extend for one running item, named as for Skip. Its phase gets no more than the item then needs, and the
+// phase's other items keep their deadlines.
+func (r *Run) ExtendItem(phase, item string, by time.Duration) (got time.Duration, err error) {
+	return r.extend(phase, by, &item)
+}
+
+func (r *Run) extend(phase string, by time.Duration, name *string) (got time.Duration, err error) {
 	if by <= 0 {
 		return 0, &ops.Error{Code: ops.CodeInvalid, Message: fmt.Sprintf("cannot extend by %s", by), Hint: "give a positive duration, such as 30s"}
 	}
@@ -108,6 +115,12 @@ func (r *Run) Extend(phase string, by time.Duration) (got time.Duration, err err
 	if err != nil {
 		return 0, err
 	}
+	var only *item
+	if name != nil {
+		if only, err = r.item(p, *name); err != nil {
+			return 0, err
+		}
+	}
 	horizon := r.horizon(time.Now())
 	room := MaxExtension - r.extended
 	hint := fmt.Sprintf("extensions may add up to %s", MaxExtension)
@@ -115,27 +128,90 @@ func (r *Run) Extend(phase string, by time.Duration) (got time.Duration, err err
 		room = r.began.Add(r.o.Limit - r.slack).Sub(horizon)
 		hint = fmt.Sprintf("the service manager kills %s after the stop began", r.o.Limit)
 	}
+	if only != nil {
+		room += p.deadline.Sub(only.deadline)
+	}
 	got = min(by, room).Truncate(time.Millisecond)
 	if got <= 0 {
 		return 0, &ops.Error{Code: ops.CodeConflict, Message: "no room to extend phase " + p.Name, Hint: hint}
 	}
-	p.Budget += got
-	r.extended += got
-	if p.state == ops.StepRunning {
-		p.deadline = p.deadline.Add(got)
+	grow := got // of the phase
+	switch {
+	case only != nil:
+		only.extend(got)
+		grow = max(only.deadline.Sub(p.deadline), 0)
+	case p.state == ops.StepRunning:
 		for _, it := range p.items {
 			if it.state == ops.StepRunning {
-				it.deadline = it.deadline.Add(got)
-				it.budget += got
+				it.extend(got)
 			}
 		}
 	}
-	if end := horizon.Add(got); end.After(r.end) {
+	p.Budget += grow
+	r.extended += grow
+	if p.state == ops.StepRunning {
+		p.deadline = p.deadline.Add(grow)
+	}
+	if end := horizon.Add(grow); end.After(r.end) {
 		r.move(end)
 	}
 	r.nudge()
 	r.saves.ask()
 	return got, nil
+}
+
+// ForceItem ends an item of the running phase by the strongest means that it has, or, with item empty, all that run: its
+// context ends with ErrForced, and it is waited for ForceGrace more at the most, within its budget. An item that kills
+// forgoes its grace then, one that waits stops waiting. Names and errors are those of Skip; a phase whose turn has not come
+// is CodeConflict.
+func (r *Run) ForceItem(phase, item, by string) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	p, err := r.target(phase)
+	if err != nil {
+		return err
+	}
+	if err := p.spare("forced"); err != nil {
+		return err
+	}
+	if p.state != ops.StepRunning {
+		return &ops.Error{Code: ops.CodeConflict, Message: "phase " + p.Name + " has not begun", Hint: "skip it, or force it once it runs; " + r.whatRuns()}
+	}
+	its := p.items
+	if item != "" {
+		it, err := r.item(p, item)
+		if err != nil {
+			return err
+		}
+		its = append(its[:0:0], it)
+	}
+	why := "forced by " + clean(by)
+	last := time.Now().Add(ForceGrace)
+	for _, it := range its {
+		if it.state != ops.StepRunning || it.forced != "" {
+			continue
+		}
+		it.forced = why
+		if last.Before(it.deadline) {
+			it.deadline = last
+		}
+		it.cancel(ErrForced)
+	}
+	r.nudge()
+	r.saves.ask()
+	return nil
+}
+
+// spare refuses a lever on a vital phase.
+func (p *phase) spare(what string) error {
+	if !p.Vital {
+		return nil
+	}
+	return &ops.Error{
+		Code:    ops.CodeForbidden,
+		Message: fmt.Sprintf("phase %s cannot be %s: without it work is lost or processes outlive the gateway", p.Name, what),
+		Hint:    "it costs " + p.Budget.String() + " at the most",
+	}
 }
 
 // running is the phase that runs and still waits for something, or nil. r.mu is held.

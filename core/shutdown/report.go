@@ -19,7 +19,14 @@ const (
 // Report is the stop as it is now; the caller owns it. It asks running items for their progress, and for those that do
 // not answer within 10 ms it shows what they said before.
 func (r *Run) Report() ops.Shutdown {
-	r.probe()
+	if asked := r.probe(); asked != nil {
+		waitUntil(asked, time.Now().Add(probeWait))
+	}
+	return r.report()
+}
+
+// report is Report without asking anyone.
+func (r *Run) report() ops.Shutdown {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	now := time.Now()
@@ -171,8 +178,9 @@ func (r *Run) tell(p *phase, state ops.StepState) {
 	r.news.add(e)
 }
 
-// probe asks every running item for its progress, on a goroutine that is left behind where one blocks.
-func (r *Run) probe() {
+// probe asks every running item for its progress, on a goroutine that is left behind where one blocks. What it returns is
+// closed when all have answered; it is nil if there is nobody to ask.
+func (r *Run) probe() <-chan struct{} {
 	r.mu.Lock()
 	var items []*item
 	if p := r.running(); p != nil {
@@ -184,7 +192,7 @@ func (r *Run) probe() {
 	}
 	if len(items) == 0 {
 		r.mu.Unlock()
-		return
+		return nil
 	}
 	r.behind++
 	r.mu.Unlock()
@@ -196,7 +204,7 @@ func (r *Run) probe() {
 			r.ask(it)
 		}
 	}()
-	waitUntil(asked, time.Now().Add(probeWait))
+	return asked
 }
 
 // ask asks one running item for its progress, unless someone else does. One that blocks or panics stays asked.

@@ -3,6 +3,7 @@ package shutdown
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -36,17 +37,41 @@ func TestRulesOfTheExecutor(t *testing.T) {
 	for _, tt := range []row{
 		{"A1: four items that never return cost the phase's budget once, and the next phase runs", func(c *cast) []Phase {
 			return []Phase{one(time.Second, c.hang("adapter", "a"), c.hang("adapter", "b"), c.hang("adapter", "c"), c.hang("adapter", "d")), ok}
-		}, want{time.Second, ops.ShutdownIncomplete, 0,
+		}, want{
+			time.Second, ops.ShutdownIncomplete, 0,
 			map[string]ops.StepState{"first": "timed_out", "first/a": "timed_out", "first/d": "timed_out", "next": "done", "next/ok": "done"},
-			map[string]string{"first": "4 of 4 did not end in time", "first/a": "did not return within 1s"}}},
+			map[string]string{"first": "4 of 4 did not end in time", "first/a": "did not return within 1s"},
+		}},
+		{"A2: of twenty notices one hangs and one is refused, and the phases after them run", func(c *cast) []Phase {
+			its := []Item{c.hang("notice", "hung"), fails("refused")}
+			for i := range 18 {
+				its = append(its, takes(fmt.Sprint("chat", i), 100*time.Millisecond))
+			}
+			return []Phase{one(5*time.Second, its...), ok}
+		}, want{
+			5 * time.Second, ops.ShutdownIncomplete, 0,
+			map[string]ops.StepState{"first": "timed_out", "first/hung": "timed_out", "first/refused": "failed", "first/chat17": "done", "next": "done"},
+			map[string]string{"first": "1 of 20 did not end in time, 1 of 20 failed"},
+		}},
+		{"A11: a stop that leaves a process alive is not clean", func(*cast) []Phase {
+			return []Phase{{Name: "sweep", Budget: time.Second, List: items(Item{Kind: "processes", ID: "all", Run: func(context.Context) error {
+				return errors.New("1 process is left: 4711")
+			}})}, ok}
+		}, want{
+			0, ops.ShutdownIncomplete, 0,
+			map[string]ops.StepState{"sweep": "failed", "next": "done"},
+			map[string]string{"sweep/all": "4711"},
+		}},
 		{"items run side by side: the phase costs the slowest", func(*cast) []Phase {
 			return []Phase{one(5*time.Second, takes("a", time.Second), takes("b", 3*time.Second), takes("c", 2*time.Second)), ok}
 		}, want{3 * time.Second, ops.ShutdownClean, 0, map[string]ops.StepState{"first": "done", "first/b": "done"}, nil}},
 		{"A15: a failed item is reported, ends nothing and keeps the planned exit code", func(*cast) []Phase {
 			return []Phase{one(time.Second, fails("x"), takes("y", 0)), ok}
-		}, want{0, ops.ShutdownIncomplete, 0,
+		}, want{
+			0, ops.ShutdownIncomplete, 0,
 			map[string]ops.StepState{"first": "failed", "first/x": "failed", "first/y": "done", "next": "done"},
-			map[string]string{"first": "1 of 2 failed", "first/x": "broken"}}},
+			map[string]string{"first": "1 of 2 failed", "first/x": "broken"},
+		}},
 		{"a failed item of a critical phase changes the exit code", func(*cast) []Phase {
 			p := one(time.Second, fails("x"))
 			p.Critical = true
@@ -59,16 +84,21 @@ func TestRulesOfTheExecutor(t *testing.T) {
 		}, want{time.Second, ops.ShutdownIncomplete, ExitCritical, map[string]ops.StepState{"first": "timed_out", "next": "done"}, nil}},
 		{"a panic is that item's failure, in words that are safe to print", func(*cast) []Phase {
 			return []Phase{one(time.Second, panics("x", "a\x1b]52;c;b\x07\nc\u202ed"), takes("y", 0)), ok}
-		}, want{0, ops.ShutdownIncomplete, 0,
+		}, want{
+			0, ops.ShutdownIncomplete, 0,
 			map[string]ops.StepState{"first/x": "failed", "first/y": "done", "next": "done"},
-			map[string]string{"first/x": "panic: a ]52;c;b  c d"}}},
+			map[string]string{"first/x": "panic: a ]52;c;b  c d"},
+		}},
 		{"an error whose text panics is that item's failure", func(*cast) []Phase {
 			return []Phase{one(time.Second, Item{Kind: "task", ID: "x", Run: func(context.Context) error { return (*badError)(nil) }}), ok}
 		}, want{0, ops.ShutdownIncomplete, 0, map[string]ops.StepState{"first/x": "failed", "next": "done"}, nil}},
 		{"an item that ends its goroutine is that item's failure", func(*cast) []Phase {
 			return []Phase{one(time.Second, Item{Kind: "task", ID: "x", Run: func(context.Context) error { runtime.Goexit(); return nil }}), ok}
-		}, want{0, ops.ShutdownIncomplete, 0,
-			map[string]ops.StepState{"first/x": "failed", "next": "done"}, map[string]string{"first/x": "ended its goroutine"}}},
+		}, want{
+			0, ops.ShutdownIncomplete, 0,
+			map[string]ops.StepState{"first/x": "failed", "next": "done"},
+			map[string]string{"first/x": "ended its goroutine"},
+		}},
 		{"an item without a Run is that item's failure", func(*cast) []Phase {
 			return []Phase{one(time.Second, Item{Kind: "task", ID: "x"}), ok}
 		}, want{0, ops.ShutdownIncomplete, 0, map[string]ops.StepState{"first/x": "failed", "next": "done"}, nil}},
@@ -76,10 +106,15 @@ func TestRulesOfTheExecutor(t *testing.T) {
 			short, long := c.hang("task", "short"), c.hang("task", "long")
 			short.Budget, long.Budget = time.Second, time.Hour
 			return []Phase{one(3*time.Second, short, long), ok}
-		}, want{3 * time.Second, ops.ShutdownIncomplete, 0, map[string]ops.StepState{"first": "timed_out", "next": "done"},
-			map[string]string{"first/short": "within 1s", "first/long": "within 3s"}}},
-		{"a phase without items is done at once", func(*cast) []Phase { return []Phase{one(time.Hour), ok} },
-			want{0, ops.ShutdownClean, 0, map[string]ops.StepState{"first": "done", "next": "done"}, nil}},
+		}, want{
+			3 * time.Second, ops.ShutdownIncomplete, 0,
+			map[string]ops.StepState{"first": "timed_out", "next": "done"},
+			map[string]string{"first/short": "within 1s", "first/long": "within 3s"},
+		}},
+		{
+			"a phase without items is done at once", func(*cast) []Phase { return []Phase{one(time.Hour), ok} },
+			want{0, ops.ShutdownClean, 0, map[string]ops.StepState{"first": "done", "next": "done"}, nil},
+		},
 		{"a phase whose condition does not hold is skipped, with the reason, and the stop stays clean", func(c *cast) []Phase {
 			p := one(time.Hour, c.hang("x", "x"))
 			p.When = func(*Run) (bool, string) { return false, "no turns are left" }
@@ -97,20 +132,25 @@ func TestRulesOfTheExecutor(t *testing.T) {
 		{"a listing that hangs is left at the phase's budget if that is shorter", func(c *cast) []Phase {
 			return []Phase{{Name: "first", Budget: 100 * time.Millisecond, Critical: true, List: func(context.Context, *Run) []Item { <-c.release; return nil }}, ok}
 		}, want{100 * time.Millisecond, ops.ShutdownIncomplete, ExitCritical, map[string]ops.StepState{"first": "timed_out", "next": "done"}, nil}},
-		{"10,000 items that hang cost the budget once", func(c *cast) []Phase {
-			its := make([]Item, 10_000)
+		{"2,000 items that hang cost the budget once", func(c *cast) []Phase {
+			its := make([]Item, 2_000)
 			for i := range its {
 				its[i] = c.hang("task", fmt.Sprint(i))
 			}
 			return []Phase{one(time.Second, its...), ok}
-		}, want{time.Second, ops.ShutdownIncomplete, 0, map[string]ops.StepState{"first": "timed_out", "first/9999": "timed_out", "next": "done"},
-			map[string]string{"first": "10000 of 10000 did not end in time"}}},
+		}, want{
+			time.Second, ops.ShutdownIncomplete, 0,
+			map[string]ops.StepState{"first": "timed_out", "first/1999": "timed_out", "next": "done"},
+			map[string]string{"first": "2000 of 2000 did not end in time"},
+		}},
 		{"A4: a budget of zero is no time, and says so: only what returns at once gets through", func(c *cast) []Phase {
 			p := one(0, takes("honours", time.Hour), c.hang("task", "hangs"), Item{Kind: "task", ID: "memory", Run: func(context.Context) error { return nil }})
 			return []Phase{{Name: "before", Budget: time.Second, List: items(takes("ok", 0))}, p, ok}
-		}, want{Instant, ops.ShutdownIncomplete, 0,
+		}, want{
+			Instant, ops.ShutdownIncomplete, 0,
 			map[string]ops.StepState{"first": "timed_out", "first/honours": "timed_out", "first/hangs": "timed_out", "first/memory": "done", "next": "done"},
-			map[string]string{"first/honours": "no time: the budget is 0", "first/hangs": "no time: the budget is 0"}}},
+			map[string]string{"first/honours": "no time: the budget is 0", "first/hangs": "no time: the budget is 0"},
+		}},
 		{"S5: an opt-out of a phase's bound runs to its end", func(*cast) []Phase {
 			return []Phase{one(Unbounded, takes("x", 50*time.Millisecond)), ok}
 		}, want{50 * time.Millisecond, ops.ShutdownClean, 0, map[string]ops.StepState{"first/x": "done", "next": "done"}, nil}},
@@ -208,6 +248,17 @@ func TestAnItemsContext(t *testing.T) {
 			t.Errorf("the cause is %v", err)
 		}
 	})
+	bubble(t, "A4: has ended from the start where the phase has no time", func(t *testing.T) {
+		var got error
+		r := Start(Plan{[]Phase{
+			{Name: "before", Budget: time.Second},
+			{Name: "first", Budget: 0, List: items(Item{Kind: "task", ID: "x", Run: func(ctx context.Context) error { got = context.Cause(ctx); return nil }})},
+		}}, Options{Exit: noExit(t)})
+		<-r.Done()
+		if !errors.Is(got, ErrBudget) {
+			t.Errorf("the cause is %v when the item begins", got)
+		}
+	})
 	bubble(t, "A14: is alive for what must be written while everything stops, and knows its deadline", func(t *testing.T) {
 		r := Start(Plan{[]Phase{{Name: "first", Budget: 5 * time.Second, List: items(
 			Item{Kind: "task", ID: "x", Budget: 2 * time.Second, Run: func(ctx context.Context) error {
@@ -288,18 +339,20 @@ func TestABlockerIsVisible(t *testing.T) {
 func TestA9_EveryTransitionIsSavedBeforeThePhaseIsOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCast(t)
-		var saved []ops.Shutdown
+		d := &disk{}
 		r := Start(Plan{[]Phase{
 			{Name: "quick", Budget: time.Second, List: items(takes("a", 0))},
 			{Name: "stuck", Budget: 5 * time.Second, List: items(c.hang("adapter", "x"), takes("y", time.Second))},
 			{Name: "last", Budget: time.Second, List: items(takes("b", 0))},
-		}}, Options{Exit: noExit(t), Save: func(s ops.Shutdown) error { time.Sleep(time.Millisecond); saved = append(saved, s); return nil }})
+		}}, Options{Exit: noExit(t), Save: func(s ops.Shutdown) error { time.Sleep(time.Millisecond); return d.save(s) }})
 		time.Sleep(3 * time.Second)
+		saved := d.saved()
 		last := saved[len(saved)-1]
 		if p, ok := last.Running(); !ok || p.Name != "stuck" || p.StartedAt.IsZero() || len(last.Blockers()) != 1 || last.Blockers()[0].ID != "x" {
 			t.Errorf("the file says %+v", last)
 		}
 		<-r.Done()
+		saved = d.saved()
 		began := map[string]bool{}
 		for _, s := range saved {
 			if p, ok := s.Running(); ok && len(p.Items) > 0 {
@@ -311,6 +364,55 @@ func TestA9_EveryTransitionIsSavedBeforeThePhaseIsOver(t *testing.T) {
 		}
 		if last := saved[len(saved)-1]; last.Outcome != ops.ShutdownIncomplete || last.EndedAt.IsZero() {
 			t.Errorf("the last save is not the end: %+v", last)
+		}
+	})
+}
+
+// A19: a SIGKILL at any transition leaves a file that says how far the stop had come, and an end only if there was one.
+func TestA19_WhereverAStopIsCutShortItsFileSaysWhere(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCast(t)
+		d := &disk{}
+		plan := Standard(defaults())
+		for i := range plan.Phases {
+			plan.Phases[i].List = items(takes("x", time.Millisecond), c.hang("task", "y"))
+		}
+		r := Start(plan, Options{ID: "s1", Life: "l1", Reason: "upgrade", By: "uid 1000", Exit: noExit(t), Save: d.save})
+		<-r.Done()
+		saves := d.saved()
+		seen := map[string]bool{}
+		last := false // an end was written
+		for i, s := range saves {
+			b, err := json.Marshal(s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var read ops.Shutdown
+			if err := json.Unmarshal(b, &read); err != nil {
+				t.Fatal(err)
+			}
+			if read.ID != "s1" || read.Life != "l1" || read.Reason != "upgrade" || read.By != "uid 1000" || read.StartedAt.IsZero() {
+				t.Errorf("file %d does not say whose stop it is: %s", i, b)
+			}
+			over := true
+			for _, p := range read.Phases {
+				over = over && p.State.Over()
+				seen[p.Name+" "+string(p.State)] = true
+			}
+			if ended := read.Outcome != ops.ShutdownRunning; ended == read.EndedAt.IsZero() || ended && !over || last && !ended {
+				t.Errorf("file %d of %d says that the stop is %s: %s", i, len(saves), read.Outcome, b)
+			} else {
+				last = ended
+			}
+		}
+		if !last {
+			t.Error("no file says that the stop is over")
+		}
+		for _, f := range plan.Phases {
+			// Release has no budget, and nothing is left over here that it could run in.
+			if f.Budget > 0 && (!seen[f.Name+" running"] || !seen[f.Name+" timed_out"]) {
+				t.Errorf("the files do not show that phase %s ran and how it ended", f.Name)
+			}
 		}
 	})
 }

@@ -19,6 +19,8 @@ const (
 	ListBound = time.Second
 	// saveWait is how long a phase waits at its end, within its budget, for the report that it has begun to be on disk (A9).
 	saveWait = 20 * time.Millisecond
+	// ForceGrace is what an item that is forced gets to end, within its budget.
+	ForceGrace = time.Second
 	// MaxExtension is what extensions may add up to where the service manager's limit is unknown.
 	MaxExtension = 10 * time.Minute
 )
@@ -43,8 +45,8 @@ type Options struct {
 	// Limit is how long after Start the service manager kills the process; 0 is unknown. Start fits the plan to it.
 	Limit time.Duration
 
-	// Save writes the report where it survives a SIGKILL. It is called from one goroutine at every transition, skips to the
-	// latest where it is slow, and delays nothing if it hangs. It need not sync: only a power cut would lose what it wrote.
+	// Save writes the report where it survives a SIGKILL. It is called from one goroutine at every transition, and once more
+	// when the running items have said how they get on; it skips to the latest where it is slow, and delays nothing if it hangs. It need not sync: only a power cut would lose what it wrote.
 	Save func(ops.Shutdown) error
 	// Observe is told of each transition, in order, from one goroutine. It delays nothing if it hangs.
 	Observe func(Event)

@@ -1,7 +1,8 @@
 // Package shutdown ends a program within a bound that is known before it starts, whatever hangs.
 //
 // A stop is a value, Plan: phases in order, each with a budget and a function that lists its items when it begins. Start
-// runs it once, and the Run shows it (Report) and steers it (Escalate, Skip, Extend, Force). The package promises:
+// runs it once, and the Run shows it (Report) and steers it (Escalate, Skip, Extend, Force, and the last two for one item).
+// The package promises:
 //
 //   - A phase costs at most its budget and the plan at most their sum, plus what an operator extended it by. An item that
 //     does not return is abandoned: named in the report, its goroutine left behind, its late result ignored.
@@ -66,7 +67,7 @@ type Item struct {
 	// Budget is the item's own, within the phase's; 0 is the phase's.
 	Budget time.Duration
 	// Run does it. Its context derives from nothing that the stop has cancelled (A14). It ends when the budget is over, when
-	// the item is skipped and when the phase is cut short; context.Cause tells which. Its Deadline moves with extensions. Run
+	// the item is skipped or forced and when the phase is cut short; context.Cause tells which. Its Deadline moves with extensions. Run
 	// is called once, on a goroutine of its own that carries the pprof labels "phase" and "item" ("kind:id").
 	Run func(ctx context.Context) error
 	// Progress, if not nil, says what the item waits on and when it last came further (zero: unknown). It is asked while the

@@ -3,6 +3,7 @@ package shutdown
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -85,14 +86,51 @@ func noExit(t *testing.T) func(int) {
 type exits struct {
 	mu    sync.Mutex
 	codes []int
-	at    []time.Time
 }
 
 func (e *exits) exit(code int) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.codes = append(e.codes, code)
-	e.at = append(e.at, time.Now())
+}
+
+func (e *exits) all() []int {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return slices.Clone(e.codes)
+}
+
+// disk keeps what a stop saves and tells, as its file and its followers would.
+type disk struct {
+	mu     sync.Mutex
+	saves  []ops.Shutdown
+	events []Event
+}
+
+func (d *disk) save(s ops.Shutdown) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.saves = append(d.saves, s)
+	return nil
+}
+
+func (d *disk) observe(e Event) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.events = append(d.events, e)
+}
+
+// saved returns every report that was written, in order.
+func (d *disk) saved() []ops.Shutdown {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.Clone(d.saves)
+}
+
+func (d *disk) told() []Event {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.Clone(d.events)
 }
 
 // wantElapsed checks virtual time, which is exact.
@@ -102,9 +140,6 @@ func wantElapsed(t *testing.T, began time.Time, want time.Duration) {
 		t.Errorf("took %s, want %s", got, want)
 	}
 }
-
-// after runs f at d from now, in the bubble.
-func after(d time.Duration, f func()) { time.AfterFunc(d, f) }
 
 // bubble runs f in virtual time.
 func bubble(t *testing.T, name string, f func(t *testing.T)) {

@@ -1,0 +1,103 @@
+package demo
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"gatewaytui/core/adapter"
+)
+
+// conn is one connection to a made-up platform.
+type conn struct {
+	p     *Platform
+	to    adapter.Receiver
+	since time.Time
+	quiet context.CancelFunc // ends the chatter
+	gone  chan struct{}      // closed when the chatter has ended
+}
+
+// Done is never closed: these platforms do not end a connection by themselves.
+func (c *conn) Done() <-chan struct{} { return nil }
+
+func (c *conn) Err() error { return nil }
+
+// LastInbound is now, as for a platform that is polled all the time, and never again for one that is deaf.
+func (c *conn) LastInbound() time.Time {
+	if c.p.how.deaf {
+		return c.since
+	}
+	return time.Now()
+}
+
+// Send takes the message and drops it: nobody reads what made-up people are told.
+func (c *conn) Send(_ context.Context, m adapter.Outgoing) error {
+	switch {
+	case c.p.how.hangSend:
+		return c.p.hang()
+	case c.p.how.failSend:
+		return errors.New("503 from the platform")
+	}
+	c.p.o.Log.Debug("demo.sent", "adapter", c.p.spec.Name, "target", m.Target, "bytes", len(m.Text))
+	return nil
+}
+
+// CancelTasks makes everyone fall silent.
+func (c *conn) CancelTasks(ctx context.Context) error {
+	c.quiet()
+	if c.p.how.hangCancel {
+		return c.p.hang()
+	}
+	select {
+	case <-c.gone:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// Disconnect ends the connection.
+func (c *conn) Disconnect(ctx context.Context) error {
+	c.quiet()
+	if c.p.how.hangDisconnect {
+		return c.p.hang()
+	}
+	if c.p.how.slowDisconnect {
+		t := time.NewTimer(slowness)
+		defer t.Stop()
+		select {
+		case <-t.C:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	select {
+	case <-c.gone:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// chatter has the platform's people say their lines, one at each interval, for as long as the connection lasts.
+func (c *conn) chatter(ctx context.Context) {
+	defer close(c.gone)
+	next := time.NewTimer(c.p.o.Interval / openings)
+	defer next.Stop()
+	for i := 0; ; i++ {
+		select {
+		case <-next.C:
+		case <-ctx.Done():
+			return
+		}
+		l := c.p.line(i)
+		m := adapter.Inbound{
+			Adapter: c.p.spec.Name, Session: c.p.spec.Name + ":dm:" + l.user, User: l.user, Target: l.user, Text: l.text,
+		}
+		if _, err := c.to.Receive(ctx, m); err != nil {
+			// A gateway that drains, or a full mailbox: a person would try again later, as these do.
+			c.p.o.Log.Debug("demo.refused", "adapter", c.p.spec.Name, "user", l.user, "error", err)
+		}
+		next.Reset(c.p.o.Interval)
+	}
+}

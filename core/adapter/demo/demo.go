@@ -1,0 +1,121 @@
+// Package demo is made-up chat platforms that need no account and no network: some with people who talk, for a look around
+// (gatewaytui --demo), some that fail in the ways in which real ones were seen to (field notes, A1, A2, E1, E2), for tests of
+// the whole program from outside.
+//
+// A platform does what its behaviour says and nothing else; what hangs hangs for good, whatever its context says, until
+// Release.
+package demo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"gatewaytui/core/adapter"
+)
+
+// Defaults of Options.
+const (
+	DefaultInterval   = 20 * time.Second
+	DefaultStaleAfter = 10 * time.Second
+	DefaultFailures   = 3
+)
+
+const (
+	// slowness is what a slow disconnect takes.
+	slowness = 2 * time.Second
+	// openings is the part of an interval after which a connection's first message comes.
+	openings = 20
+)
+
+// Options are common to the platforms of a demo. The zero value of a field is its default.
+type Options struct {
+	// Interval is from one message of a platform's people to the next; the first comes a twentieth of it after the
+	// connection.
+	Interval time.Duration
+	// StaleAfter is how long nothing may be heard before a connection counts as stale.
+	StaleAfter time.Duration
+	// Failures is how many attempts fail before a flaky platform connects.
+	Failures int
+	// Log gets a line "demo.sent" at debug level for each message that a platform took, without its text.
+	Log *slog.Logger
+}
+
+// Platform is one made-up platform.
+type Platform struct {
+	spec     Spec
+	how      behaviour
+	o        Options
+	attempts atomic.Int64
+	release  func()
+	released chan struct{}
+}
+
+var _ adapter.Platform = (*Platform)(nil)
+
+// New makes a platform. It panics on a behaviour that Behaviours does not list; Parse makes no such Spec.
+func New(spec Spec, o Options) *Platform {
+	how, known := find(spec.Behaviour)
+	if !known {
+		panic("demo: no behaviour " + spec.Behaviour)
+	}
+	if o.Interval <= 0 {
+		o.Interval = DefaultInterval
+	}
+	if o.StaleAfter <= 0 {
+		o.StaleAfter = DefaultStaleAfter
+	}
+	if o.Failures <= 0 {
+		o.Failures = DefaultFailures
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	p := &Platform{spec: spec, how: how, o: o, released: make(chan struct{})}
+	p.release = sync.OnceFunc(func() { close(p.released) })
+	return p
+}
+
+// Name is the platform's name in session keys.
+func (p *Platform) Name() string { return p.spec.Name }
+
+// StaleAfter is how long the Supervisor lets a connection be quiet.
+func (p *Platform) StaleAfter() time.Duration { return p.o.StaleAfter }
+
+// Release lets every call that hangs go, now and later, for a program that must end with no goroutine left.
+func (p *Platform) Release() { p.release() }
+
+var errReleased = errors.New("released")
+
+// hang returns when the platform is released and not before, whoever asked for less.
+func (p *Platform) hang() error {
+	<-p.released
+	return errReleased
+}
+
+// Connect makes a connection, or fails as the behaviour says.
+func (p *Platform) Connect(_ context.Context, r adapter.Receiver) (adapter.Conn, error) {
+	n := p.attempts.Add(1)
+	switch {
+	case p.how.hangConnect:
+		return nil, p.hang()
+	case p.how.fatal:
+		return nil, &adapter.CredentialsError{Variable: "DEMO_TOKEN", Why: "refused, as this made-up platform always does"}
+	case p.how.flaky && n <= int64(p.o.Failures):
+		return nil, fmt.Errorf("connection reset (attempt %d of %d that fail)", n, p.o.Failures)
+	}
+	c := &conn{p: p, to: r, since: time.Now(), gone: make(chan struct{})}
+	// Not Connect's context, which bounds the attempt: people talk for as long as the connection lasts.
+	ctx, cancel := context.WithCancel(context.Background())
+	c.quiet = cancel
+	if p.how.deaf {
+		close(c.gone)
+	} else {
+		go c.chatter(ctx)
+	}
+	return c, nil
+}

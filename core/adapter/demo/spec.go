@@ -1,0 +1,191 @@
+package demo
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// Spec is one platform of a demo.
+type Spec struct {
+	// Name is the platform's name: a to z, 0 to 9 and -, beginning with a letter, at most maxName long.
+	Name string
+	// Behaviour is one of Behaviours.
+	Behaviour string
+	// Text, if not empty, is what the platform's people say, instead of their own lines.
+	Text string
+}
+
+// Default is the demo of someone who names no platforms: some that work, one that takes its time and one of each kind of
+// trouble that cures itself or is shown as what it is.
+const Default = "harbour=good,market=good,ferry=slow-disconnect,lighthouse=flaky,cellar=deaf,vault=fatal"
+
+const (
+	maxName = 32
+	// maxPlatforms is far beyond what anyone looks at; each costs a goroutine and a row.
+	maxPlatforms = 256
+)
+
+// Behaviour is one way in which a made-up platform behaves.
+type Behaviour struct {
+	Name string
+	// Summary is one line for a help text.
+	Summary string
+}
+
+// behaviour is a Behaviour and what it comes to.
+type behaviour struct {
+	Behaviour
+	hangConnect, hangSend, hangCancel, hangDisconnect bool
+	fatal, flaky, deaf, failSend, slowDisconnect      bool
+}
+
+var behaviours = []behaviour{
+	{Behaviour: Behaviour{"good", "connects, and people talk to it"}},
+	{Behaviour: Behaviour{"hang-connect", "never gets to a connection"}, hangConnect: true},
+	{Behaviour: Behaviour{"hang-send", "people talk, and no answer ever gets through to them"}, hangSend: true},
+	{Behaviour: Behaviour{"hang-disconnect", "people talk, and it cannot be disconnected"}, hangDisconnect: true},
+	{Behaviour: Behaviour{"fail-send", "people talk, and every answer to them is refused"}, failSend: true},
+	{Behaviour: Behaviour{"deaf", "connects and never hears anything, so that it goes stale"}, deaf: true},
+	{Behaviour: Behaviour{"flaky", "fails to connect a few times, then is good"}, flaky: true},
+	{Behaviour: Behaviour{"fatal", "refuses its credential"}, fatal: true},
+	{Behaviour: Behaviour{"slow-disconnect", "good, and takes 2 s to disconnect"}, slowDisconnect: true},
+	{
+		Behaviour: Behaviour{"black-hole", "connects, then nothing answers any more: deaf, and every call hangs"},
+		hangSend:  true, hangCancel: true, hangDisconnect: true, deaf: true,
+	},
+}
+
+// Behaviours lists what a platform can be told to do.
+func Behaviours() []Behaviour {
+	out := make([]Behaviour, len(behaviours))
+	for i, b := range behaviours {
+		out[i] = b.Behaviour
+	}
+	return out
+}
+
+func find(name string) (behaviour, bool) {
+	for _, b := range behaviours {
+		if b.Name == name {
+			return b, true
+		}
+	}
+	return behaviour{}, false
+}
+
+// Parse reads NAME=BEHAVIOUR or NAME=BEHAVIOUR:TEXT, several parted by commas; an empty text is Default. Its errors name the
+// platform and the nearest behaviour.
+func Parse(text string) ([]Spec, error) {
+	if strings.TrimSpace(text) == "" {
+		text = Default
+	}
+	parts := strings.Split(text, ",")
+	if len(parts) > maxPlatforms {
+		return nil, fmt.Errorf("%d demo platforms are too many; name at most %d", len(parts), maxPlatforms)
+	}
+	specs := make([]Spec, 0, len(parts))
+	taken := map[string]bool{}
+	for _, part := range parts {
+		s, err := parse(strings.TrimSpace(part))
+		if err != nil {
+			return nil, err
+		}
+		if taken[s.Name] {
+			return nil, fmt.Errorf("two demo platforms are named %s; give each a name of its own", s.Name)
+		}
+		taken[s.Name] = true
+		specs = append(specs, s)
+	}
+	return specs, nil
+}
+
+func parse(part string) (Spec, error) {
+	if part == "" {
+		return Spec{}, errors.New("a demo platform is missing between two commas; write NAME=BEHAVIOUR,NAME=BEHAVIOUR")
+	}
+	name, rest, found := strings.Cut(part, "=")
+	if !found {
+		return Spec{}, fmt.Errorf("demo platform %.64q has no behaviour; write %s, for instance", part, example(name))
+	}
+	name = strings.TrimSpace(name)
+	if err := checkName(name); err != nil {
+		return Spec{}, err
+	}
+	word, text, _ := strings.Cut(rest, ":")
+	word = strings.TrimSpace(word)
+	b, known := find(word)
+	if !known {
+		return Spec{}, fmt.Errorf("demo platform %s cannot be %.64q; did you mean %s? There are %s", name, word, nearest(word), names())
+	}
+	return Spec{Name: name, Behaviour: b.Name, Text: strings.TrimSpace(text)}, nil
+}
+
+// example is a whole entry for someone who wrote only a name, or only a behaviour.
+func example(word string) string {
+	word = strings.TrimSpace(word)
+	if _, known := find(word); known {
+		return "demo=" + word
+	}
+	if checkName(word) != nil {
+		word = "demo"
+	}
+	return word + "=good"
+}
+
+// checkName says whether a platform can be called name.
+func checkName(name string) error {
+	switch {
+	case name == "":
+		return errors.New("a demo platform has no name; write NAME=BEHAVIOUR")
+	case len(name) > maxName:
+		return fmt.Errorf("the name of the demo platform %.64q is longer than %d bytes", name, maxName)
+	case name == "api", name == "cli":
+		return fmt.Errorf("%s is the gateway's own platform; give the demo platform another name", name)
+	case name[0] < 'a' || name[0] > 'z', strings.ContainsFunc(name, func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '-'
+	}):
+		return fmt.Errorf("a demo platform cannot be named %.64q; a name is made of a-z, 0-9 and -, and begins with a letter", name)
+	}
+	return nil
+}
+
+func names() string {
+	out := make([]string, len(behaviours))
+	for i, b := range behaviours {
+		out[i] = b.Name
+	}
+	return strings.Join(out, ", ")
+}
+
+// nearest is the behaviour that takes the fewest edits to make of word; the first of several.
+func nearest(word string) string {
+	word = strings.ToLower(word[:min(len(word), 2*maxName)])
+	best, least := "", 0
+	for _, b := range behaviours {
+		if d := edits(word, b.Name); best == "" || d < least {
+			best, least = b.Name, d
+		}
+	}
+	return best
+}
+
+// edits is the Levenshtein distance of a and b, in bytes.
+func edits(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		left := row[0] // the distance one row up and one column to the left
+		row[0]++
+		for j := range len(b) {
+			d := left
+			if a[i] != b[j] {
+				d = 1 + min(left, row[j], row[j+1])
+			}
+			left, row[j+1] = row[j+1], d
+		}
+	}
+	return row[len(b)]
+}

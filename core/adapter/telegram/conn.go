@@ -1,0 +1,159 @@
+package telegram
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/semaphore"
+
+	"gatewaytui/core/adapter"
+)
+
+// errDisconnected is the answer to a Send after Disconnect began.
+var errDisconnected = errors.New("the connection is closed")
+
+// maxSends is a number that is never reached: Supervisor lets fewer through.
+const maxSends = math.MaxInt32
+
+// conn is one life of the bot: a poll loop, and the sends of others. It implements adapter.Conn.
+type conn struct {
+	p        *Platform
+	api      *api
+	me       self
+	receiver adapter.Receiver
+	log      *slog.Logger
+
+	// tasks is the life of the poll loop and of what it has the Receiver do; CancelTasks ends it. No caller's context
+	// bounds it.
+	tasks    context.Context
+	cancel   context.CancelFunc
+	returned chan struct{} // closed when the poll loop has returned
+
+	// life is that of the sends; Disconnect ends it, later than tasks.
+	life  context.Context
+	leave context.CancelFunc
+	// sends counts those under way. Whoever holds all of it knows that there are none, and that none can begin.
+	sends *semaphore.Weighted
+
+	done   chan struct{} // closed when the poll loop ended by itself
+	err    error         // why; readable once done is closed
+	polled atomic.Int64  // when a poll last completed, in Unix nanoseconds
+
+	// confirmed is the offset of the last poll that completed. It belongs to the poll loop until that has returned, and
+	// to the holder of goodbye from then on.
+	confirmed int64
+	goodbye   chan struct{} // of one: a Disconnect is under way
+
+	chats chats
+
+	// What belongs to the poll loop alone.
+	refusing   map[address]string // what a chat was told last, where it holds for its next messages as well
+	lastAlbum  string
+	quietUntil time.Time // no notices that are merely polite before then
+}
+
+func newConn(p *Platform, api *api, me self, r adapter.Receiver) *conn {
+	c := &conn{
+		p: p, api: api, me: me, receiver: r, log: p.log,
+		returned: make(chan struct{}), done: make(chan struct{}), goodbye: make(chan struct{}, 1),
+		sends: semaphore.NewWeighted(maxSends), refusing: map[address]string{},
+	}
+	c.tasks, c.cancel = context.WithCancel(context.Background())
+	c.life, c.leave = context.WithCancel(context.Background())
+	return c
+}
+
+// Done implements adapter.Conn. It stays open where CancelTasks ended the poll loop.
+func (c *conn) Done() <-chan struct{} { return c.done }
+
+// Err implements adapter.Conn: why the poll loop ended by itself, nil while it has not.
+func (c *conn) Err() error {
+	select {
+	case <-c.done:
+		return c.err
+	default:
+		return nil
+	}
+}
+
+// LastInbound implements adapter.Conn: when a getUpdates was last answered.
+func (c *conn) LastInbound() time.Time { return time.Unix(0, c.polled.Load()) }
+
+// polledAt notes that a poll with this offset completed.
+func (c *conn) polledAt(offset int64) {
+	c.confirmed = offset
+	c.polled.Store(time.Now().UnixNano())
+}
+
+// CancelTasks implements adapter.Conn: it ends the poll loop, with the Receive and the notice that may be under way in it,
+// and waits for it. Sends go on. Twice is harmless.
+func (c *conn) CancelTasks(ctx context.Context) error {
+	c.cancel()
+	return await(ctx, c.returned, "the poll loop")
+}
+
+// Disconnect implements adapter.Conn: it ends the poll loop and the sends, waits for them, tells Telegram of the updates
+// that were settled since the last poll, so that the next life does not get them again, and closes the sockets. From its
+// first moment on no Send begins, whatever it returns. An error of the last getUpdates means only that the next
+// connection gets those updates again. Twice is harmless.
+func (c *conn) Disconnect(ctx context.Context) error {
+	c.cancel()
+	c.leave()
+	select {
+	case c.goodbye <- struct{}{}:
+		defer func() { <-c.goodbye }()
+	case <-ctx.Done():
+		return fmt.Errorf("another disconnect: %w", ctx.Err())
+	}
+	defer c.api.close()
+	if err := await(ctx, c.returned, "the poll loop"); err != nil {
+		return err
+	}
+	if err := c.sends.Acquire(ctx, maxSends); err != nil {
+		return fmt.Errorf("wait for sends: %w", err)
+	}
+	c.sends.Release(maxSends)
+	return c.confirm(ctx)
+}
+
+// confirm is the last getUpdates, if there is something to confirm. Where the connection ended over its token or because
+// somebody else polls, it is left out: it would fail, or cut the other one off.
+func (c *conn) confirm(ctx context.Context) error {
+	offset := c.p.cursor.offset()
+	if offset == c.confirmed {
+		return nil
+	}
+	if _, is := errors.AsType[*adapter.ConflictError](c.Err()); is {
+		return nil
+	}
+	if _, is := errors.AsType[*adapter.CredentialsError](c.Err()); is {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, c.p.confirm)
+	defer cancel()
+	if _, err := c.api.updates(ctx, offset, 0); err != nil {
+		return fmt.Errorf("confirm the last updates: %w", err)
+	}
+	c.polledAt(offset)
+	return nil
+}
+
+// await waits for done.
+func await(ctx context.Context, done <-chan struct{}, what string) error {
+	select {
+	case <-done:
+		return nil
+	default:
+	}
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("wait for %s: %w", what, ctx.Err())
+	}
+}

@@ -1,0 +1,186 @@
+package telegram
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"gatewaytui/core/adapter"
+)
+
+// peer is a Bot API server that somebody else wrote. It ignores the timeout and the offset of getUpdates, hands each
+// update out once, and does not understand the multipart bodies in which the library sends.
+const peer = "telegram-test-api@4.2.1"
+
+// serve runs the peer until its standard input ends, so that it cannot outlive this process.
+const serve = `
+const TelegramServer = require('telegram-test-api');
+const server = new TelegramServer({host: '127.0.0.1', port: Number(process.argv[1])});
+process.stdin.resume();
+process.stdin.on('end', () => process.exit(0));
+server.start().then(() => console.log('ready'), (e) => { console.error(String(e)); process.exit(1); });
+`
+
+// install puts the peer below the user's cache, once, and returns where. It skips the test where there is no node or npm,
+// and where npm cannot get the package.
+func install(t *testing.T) string {
+	t.Helper()
+	for _, name := range []string{"node", "npm"} {
+		if _, err := exec.LookPath(name); err != nil {
+			t.Skipf("needs %s: %v", name, err)
+		}
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		t.Skipf("needs a cache directory: %v", err)
+	}
+	dir := filepath.Join(cache, "gatewaytui-test", strings.ReplaceAll(peer, "@", "-"))
+	if _, err := os.Stat(filepath.Join(dir, "installed")); err == nil {
+		return dir
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	npm := exec.CommandContext(ctx, "npm", "install", "--prefix", dir, "--no-audit", "--no-fund", "--ignore-scripts", "--fetch-retries=0", peer)
+	npm.WaitDelay = time.Second
+	if out, err := npm.CombinedOutput(); err != nil {
+		t.Skipf("npm cannot get %s: %v\n%s", peer, err, out)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "installed"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// startPeer returns the peer's URL.
+func startPeer(t *testing.T) string {
+	t.Helper()
+	dir := install(t)
+	free, err := net.Listen("tcp", "127.0.0.1:0") // the peer takes no 0
+	if err != nil {
+		t.Fatal(err)
+	}
+	port := free.Addr().(*net.TCPAddr).Port
+	free.Close()
+
+	node := exec.Command("node", "-e", serve, fmt.Sprint(port))
+	node.Dir = dir
+	var stderr bytes.Buffer
+	node.Stderr = &stderr
+	stdin, err := node.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stdout, err := node.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := node.Start(); err != nil {
+		t.Fatal(err)
+	}
+	limit := time.AfterFunc(30*time.Second, func() { _ = node.Process.Kill() })
+	t.Cleanup(func() {
+		stdin.Close()
+		_ = node.Wait() // how it ends is no matter
+		limit.Stop()
+	})
+	if line, err := bufio.NewReader(stdout).ReadString('\n'); line != "ready\n" {
+		stdin.Close()
+		t.Fatalf("the peer said %q (%v), and ended with %v: %s", line, err, node.Wait(), &stderr)
+	}
+	return fmt.Sprintf("http://127.0.0.1:%d", port)
+}
+
+// channel hands messages to a test.
+type channel chan adapter.Inbound
+
+func (c channel) Receive(ctx context.Context, m adapter.Inbound) (string, error) {
+	select {
+	case c <- m:
+		return "id", nil
+	case <-ctx.Done():
+		return "", ctx.Err()
+	}
+}
+
+func TestABotAPIServerOfOthersIsUnderstood(t *testing.T) {
+	url := startPeer(t)
+	defer http.DefaultClient.CloseIdleConnections()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	user := func(route string, message fields) {
+		t.Helper()
+		body, err := json.Marshal(message)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req, err := http.NewRequestWithContext(ctx, http.MethodPost, url+route, bytes.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Content-Type", "application/json")
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+	}
+	message := func(user, chat int64, kind, text string) fields {
+		return fields{
+			"botToken": token, "date": time.Now().Unix(), "text": text,
+			"from": fields{"id": user, "first_name": "User", "username": "alice", "is_bot": false},
+			"chat": fields{"id": chat, "type": kind},
+		}
+	}
+
+	in := make(channel, 16)
+	p := New(Options{Token: token, BaseURL: url, Allow: []int64{owner}})
+	p.pace = 20 * time.Millisecond
+	user("/sendMessage", message(owner, owner, "private", "before the bot came"))
+	c, err := p.Connect(ctx, in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := c.Disconnect(ctx); err != nil {
+			t.Errorf("disconnect: %v", err)
+		}
+	}()
+	want := func(session, text string) {
+		t.Helper()
+		select {
+		case m := <-in:
+			if m.Session != session || m.Text != text {
+				t.Errorf("the gateway got %q in %s, want %q in %s", m.Text, m.Session, text, session)
+			}
+		case <-c.Done():
+			t.Fatalf("the connection ended: %v", c.Err())
+		case <-ctx.Done():
+			t.Fatalf("%q did not arrive", text)
+		}
+	}
+	want("telegram:dm:4711", "before the bot came")
+	user("/sendMessage", message(other, -100, "group", "from a stranger"))
+	command := message(owner, owner, "private", "/status")
+	command["entities"] = []any{fields{"type": "bot_command", "offset": 0, "length": 7}}
+	user("/sendCommand", command)
+	user("/sendCallback", fields{"botToken": token, "data": "x", "from": message(owner, 0, "", "")["from"], "message": message(owner, owner, "private", "x")})
+	user("/sendMessage", message(owner, -100, "group", "in a group"))
+	want("telegram:dm:4711", "/status")
+	want("telegram:group:-100", "in a group")
+	if n := len(in); n != 0 {
+		t.Errorf("%d more messages arrived", n)
+	}
+}

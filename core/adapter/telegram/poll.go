@@ -1,0 +1,234 @@
+package telegram
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"time"
+
+	"gatewaytui/core/adapter"
+	"gatewaytui/core/ops"
+)
+
+const (
+	// maxFailures is how many polls in a row are tried again in place. A blink of the network must not cost the
+	// connection, through which answers go out; an outage must show soon.
+	maxFailures = 2
+	// maxAttempts is how often one update is given to a Receiver that fails.
+	maxAttempts = 3
+	// maxRefusing bounds the chats of which it is remembered what they were told.
+	maxRefusing = 1024
+)
+
+// run is the connection's one goroutine: it settles the updates of the first poll, then polls until tasks ends, or until
+// the connection is not worth holding, which it makes known.
+func (c *conn) run(batch []json.RawMessage) {
+	defer close(c.returned)
+	err := c.poll(batch)
+	if c.tasks.Err() == nil {
+		c.err = err
+		close(c.done)
+	}
+}
+
+func (c *conn) poll(batch []json.RawMessage) error {
+	var began time.Time // when the poll that brought batch did; zero: pay no heed
+	for failures := 0; ; {
+		fresh, err := c.settle(batch)
+		if err != nil {
+			return err
+		}
+		if fresh == 0 && !c.sleep(c.p.pace-time.Since(began)) {
+			return c.tasks.Err()
+		}
+		began = time.Now()
+		offset := c.p.cursor.offset()
+		batch, err = c.api.updates(c.tasks, offset, c.p.poll)
+		switch {
+		case c.tasks.Err() != nil:
+			// What a poll just brought is not settled, so it comes again.
+			return c.tasks.Err()
+		case err == nil:
+			failures = 0
+			c.polledAt(offset)
+		case failures < maxFailures && passing(err):
+			failures++ // and again at the pace of a poll that brought nothing
+		default:
+			return err
+		}
+	}
+}
+
+// passing tells a failure of the network or the server, which may be over in a moment, from a wish of Telegram's and from
+// a silence that already took as long as a connection may be silent.
+func passing(err error) bool {
+	_, is := errors.AsType[*callError](err)
+	return is && !errors.Is(err, context.DeadlineExceeded)
+}
+
+// sleep waits and reports whether tasks lasted.
+func (c *conn) sleep(d time.Duration) bool {
+	if d <= 0 {
+		return c.tasks.Err() == nil
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-c.tasks.Done():
+		return false
+	}
+}
+
+// settle takes updates in their order, and moves the cursor past each one that is settled. It stops at the first that is
+// not. fresh is how many were new to us.
+func (c *conn) settle(batch []json.RawMessage) (fresh int, err error) {
+	for _, raw := range batch {
+		id, err := updateID(raw)
+		if err != nil {
+			return fresh, &callError{method: "getUpdates", why: c.api.why(err), cause: err}
+		}
+		if c.p.cursor.knows(id) {
+			continue
+		}
+		fresh++
+		if c.tasks.Err() != nil {
+			return fresh, c.tasks.Err()
+		}
+		e, err := read(raw, c.me)
+		if err != nil {
+			// Nobody will ever understand it, and it must not stand before the others.
+			c.log.Warn("telegram.update.unreadable", "update", id, "error", c.api.why(err))
+		}
+		if err := c.take(e, id); err != nil {
+			return fresh, err
+		}
+		c.p.cursor.settled(id)
+	}
+	return fresh, nil
+}
+
+// take does with one update what is to be done; it is settled if there is no error.
+func (c *conn) take(e event, id int64) error {
+	switch {
+	case e.kind == nothing:
+		return nil
+	case !c.p.allows(e.user):
+		c.turnAway(e)
+		return nil
+	case e.kind == speechless:
+		c.confess(e)
+		return nil
+	}
+	err := c.hand(e.message)
+	if err == nil {
+		delete(c.refusing, e.from)
+		return nil
+	}
+	if refusal, is := errors.AsType[*ops.Error](err); is {
+		return c.refuse(e, refusal)
+	}
+	if c.tasks.Err() != nil {
+		return c.tasks.Err()
+	}
+	if c.p.cursor.failed(id) < maxAttempts {
+		return fmt.Errorf("hand a message on: %w", err)
+	}
+	c.log.Error("telegram.message.lost", "session", e.message.Session, "attempts", maxAttempts, "error", c.api.why(err))
+	return c.tell(e.from, "Your message could not be taken, because of a fault of the gateway. Please send it again later.")
+}
+
+// hand gives a message to the Receiver. A panic there is that message's failure and not the end of the process (E7).
+func (c *conn) hand(m adapter.Inbound) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			c.log.Error("telegram.panic", "session", m.Session, "stack", string(debug.Stack()))
+			err = fmt.Errorf("panic: %v", p)
+		}
+	}()
+	_, err = c.receiver.Receive(c.tasks, m)
+	return err
+}
+
+// lasting are the refusals that hold for the next messages of a chat as well.
+var lasting = map[ops.Code]bool{
+	ops.CodeDraining: true, ops.CodeStopping: true, ops.CodeUnavailable: true, ops.CodeQueueFull: true,
+}
+
+// refuse tells the chat why its message was not taken. Its error is a notice that may not have arrived, so that the
+// message is not settled.
+func (c *conn) refuse(e event, why *ops.Error) error {
+	c.log.Info("telegram.message.refused", "session", e.message.Session, "code", string(why.Code))
+	text := sentence(why.Message) + sentence(why.Hint)
+	if lasting[why.Code] {
+		if c.refusing[e.from] == text {
+			return nil
+		}
+		if len(c.refusing) >= maxRefusing {
+			clear(c.refusing)
+		}
+	}
+	said := text
+	if lasting[why.Code] {
+		said += "The same goes for what you send until then."
+	}
+	if err := c.tell(e.from, said); err != nil {
+		return fmt.Errorf("tell a chat that its message was refused: %w", err)
+	}
+	if lasting[why.Code] {
+		c.refusing[e.from] = text
+	}
+	return nil
+}
+
+// tell sends a notice that matters. A chat that takes nothing from us cannot be told, which is no error.
+func (c *conn) tell(to address, text string) error {
+	ctx, cancel := context.WithTimeout(c.tasks, c.p.notice)
+	defer cancel()
+	err := c.deliver(ctx, to, text)
+	if _, is := errors.AsType[*adapter.RefusedError](err); is {
+		return nil
+	}
+	return err
+}
+
+// mention sends a notice that is merely polite. Where one fails, the next minute goes without: neither Telegram nor the
+// messages behind it are made to wait.
+func (c *conn) mention(to address, text string) {
+	if time.Now().Before(c.quietUntil) {
+		return
+	}
+	err := c.tell(to, text)
+	if err == nil {
+		return
+	}
+	quiet := time.Minute
+	if limit, is := errors.AsType[*adapter.RateLimitError](err); is {
+		quiet = max(quiet, limit.RetryAfter)
+	}
+	c.quietUntil = time.Now().Add(quiet)
+	c.log.Debug("telegram.notice", "error", err.Error())
+}
+
+// turnAway is for somebody who may not speak. Groups get no answer: the bot may hear all that is said there.
+func (c *conn) turnAway(e event) {
+	if !c.p.strangers.add(e.user) {
+		return
+	}
+	c.log.Warn("telegram.stranger", "user", e.user, "private", e.private)
+	if e.private {
+		c.mention(e.from, fmt.Sprintf("You are not on the list of those who may use this bot. Your user id is %d.", e.user))
+	}
+}
+
+// confess says that what came is no text. An album, which comes as one message for each picture, is one occasion.
+func (c *conn) confess(e event) {
+	if !e.private || e.album != "" && e.album == c.lastAlbum {
+		return
+	}
+	c.lastAlbum = e.album
+	c.mention(e.from, fmt.Sprintf("I can read text only; your %s was not taken.", e.what))
+}

@@ -1,0 +1,175 @@
+// Package telegram is the platform of a Telegram bot, by long polling (https://core.telegram.org/bots/api).
+//
+// What it promises, beside what package adapter asks of every platform:
+//
+//   - Only users who are allowed to speak are heard. Another costs one log line, and in a private chat one answer that
+//     tells the user's id, in the life of the Platform (field notes, I8).
+//   - Messages reach the Receiver in the order in which Telegram has them, each once in the life of the Platform. An
+//     update is confirmed to Telegram, which then forgets it, only once it was settled: accepted by the Receiver, nothing
+//     for us, or refused and its sender told so. What was not settled comes again to the next connection or life, and
+//     Inbound.Dedupe tells whether it had been accepted (E12, E15).
+//   - A refusal is told to the chat, and its message is settled by that: it would otherwise stand before the messages of
+//     all other chats. Where the refusal will last, one notice tells so for all messages until one is taken again (E13).
+//     If the notice does not get through, the connection ends and the update comes again. An update on which the
+//     Receiver fails without a reason to tell is tried three times, then its sender is told to send it again: a loop
+//     ends, and nothing vanishes in silence.
+//   - Liveness is a completed getUpdates and nothing else (E1). One failed poll or two are tried again in place; then the
+//     connection ends, and the Supervisor waits and makes a new one.
+//   - What is sent is plain text: nothing that a model writes can break its formatting, and no link in it is fetched for
+//     a preview, which would carry data out with nobody clicking it.
+//   - The bot's token, which is part of every URL, is in no error and no log line (I3).
+//
+// The library's own poll loop is not used: it confirms an update before the handler has run, does not wait for its
+// handlers, and one update of a kind that it does not know fails the whole batch for ever.
+package telegram
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"gatewaytui/core/adapter"
+)
+
+// DefaultBaseURL is Telegram's own server.
+const DefaultBaseURL = "https://api.telegram.org"
+
+// Options is what New needs.
+type Options struct {
+	// Token is the bot's token.
+	Token string
+	// TokenSource is where Token should come from, for error texts: the name of the variable or the file.
+	TokenSource string
+	// BaseURL is the Bot API server; empty is DefaultBaseURL.
+	BaseURL string
+	// Allow are the ids of the users who may speak. Empty is nobody, unless AllowAll.
+	Allow    []int64
+	AllowAll bool
+	// Log takes one line for each unknown user and for what else is not told to the Supervisor; nil discards them.
+	Log *slog.Logger
+}
+
+// Platform is one bot. It implements adapter.Platform.
+type Platform struct {
+	o   Options
+	log *slog.Logger
+	limits
+	// dial makes network connections; nil is the usual way.
+	dial func(ctx context.Context, network, address string) (net.Conn, error)
+
+	// What outlives a connection. Each is locked for a look-up only, so that a connection that hangs holds up no other.
+	cursor     cursor
+	strangers  strangers
+	unfinished unfinished
+}
+
+// limits are the times that the platform goes by.
+type limits struct {
+	// poll is how long Telegram may hold a getUpdates open without an update, in whole seconds.
+	poll time.Duration
+	// grace is how much later than that the answer may come before the connection counts as stale; as much again ends the
+	// call, for a caller that does not look.
+	grace time.Duration
+	// call bounds any other call of ours.
+	call time.Duration
+	// notice bounds the answer to a message that was not taken, since the poll loop waits for it.
+	notice time.Duration
+	// confirm bounds the last getUpdates of a connection.
+	confirm time.Duration
+	// pace is the least time between the starts of two polls of which the first failed, or brought nothing new because the
+	// server does not hold it open.
+	pace time.Duration
+}
+
+var usual = limits{
+	poll: 25 * time.Second, grace: 10 * time.Second, call: 10 * time.Second, notice: 5 * time.Second,
+	confirm: 2 * time.Second, pace: time.Second,
+}
+
+// New returns the platform of one bot. It does no I/O.
+func New(o Options) *Platform {
+	o.Token = strings.TrimSpace(o.Token)
+	o.TokenSource = cmp.Or(o.TokenSource, "adapters.telegram.token_env")
+	o.BaseURL = strings.TrimRight(cmp.Or(o.BaseURL, DefaultBaseURL), "/")
+	o.Allow = slices.Clone(o.Allow)
+	p := &Platform{o: o, log: o.Log, limits: usual}
+	if p.log == nil {
+		p.log = slog.New(slog.DiscardHandler)
+	}
+	return p
+}
+
+// Name implements adapter.Platform.
+func (p *Platform) Name() string { return "telegram" }
+
+// StaleAfter is how long a connection may go without a completed poll; the Supervisor asks for it.
+func (p *Platform) StaleAfter() time.Duration { return p.poll + p.grace }
+
+func (p *Platform) allows(user int64) bool {
+	return p.o.AllowAll || slices.Contains(p.o.Allow, user)
+}
+
+// Connect implements adapter.Platform. It has asked who the bot is, and completed a first poll, when it returns without
+// an error. A webhook that is set for the bot, beside which Telegram lets nobody poll, is removed; its updates are kept.
+//
+// The errors are of adapter's types: a *CredentialsError that names TokenSource for a token that Telegram does not know,
+// a *ConflictError while another program polls, a *RateLimitError. Others are worth a retry.
+func (p *Platform) Connect(ctx context.Context, r adapter.Receiver) (adapter.Conn, error) {
+	api, err := p.open()
+	if err != nil {
+		return nil, err
+	}
+	c, err := p.connect(ctx, api, r)
+	if err != nil {
+		api.close()
+		return nil, err
+	}
+	return c, nil
+}
+
+func (p *Platform) connect(ctx context.Context, api *api, r adapter.Receiver) (*conn, error) {
+	me, err := api.me(ctx)
+	if err != nil {
+		return nil, err
+	}
+	offset := p.cursor.offset()
+	batch, err := api.updates(ctx, offset, 0)
+	if isWebhook(err) {
+		if err := api.removeWebhook(ctx); err != nil {
+			return nil, err
+		}
+		p.log.Warn("telegram.webhook.removed", "bot", me.id)
+		batch, err = api.updates(ctx, offset, 0)
+	}
+	if err != nil {
+		return nil, err
+	}
+	c := newConn(p, api, me, r)
+	c.polledAt(offset)
+	go c.run(batch)
+	return c, nil
+}
+
+// transport is a connection's own: one that was abandoned takes its sockets with it. HTTP/2 would put the poll and the
+// sends on one socket, and a dead one would hold up all of them.
+func (p *Platform) transport() *http.Transport {
+	t := http.DefaultTransport.(*http.Transport).Clone()
+	t.Protocols = new(http.Protocols)
+	t.Protocols.SetHTTP1(true)
+	t.ForceAttemptHTTP2 = false
+	if p.dial != nil {
+		t.DialContext = p.dial
+	}
+	return t
+}
+
+// credentials says that the token will not do.
+func (p *Platform) credentials(format string, args ...any) error {
+	return &adapter.CredentialsError{Variable: p.o.TokenSource, Why: fmt.Sprintf(format, args...)}
+}

@@ -1,0 +1,228 @@
+package telegram
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"gatewaytui/core/adapter"
+	"gatewaytui/core/term"
+)
+
+// maxName bounds a user's name in runes. Telegram's own limit is 32; this text comes from outside.
+const maxName = 64
+
+// kind is what an update is to us.
+type kind int
+
+const (
+	nothing    kind = iota // no message of a person: an edit, a bot, a service message
+	text                   // a message with a text
+	speechless             // a message without one: a picture, a voice
+)
+
+// event is an update as it concerns us.
+type event struct {
+	kind kind
+	// from is the chat, user the person's id.
+	from    address
+	user    int64
+	private bool
+	// message is what the Receiver gets of a text.
+	message adapter.Inbound
+	// what is the content of a speechless one, for its sender; album joins the messages of one album.
+	what, album string
+}
+
+// message is the part of Telegram's Message that we read. The library's own type is not used: it refuses a message with
+// any part of a kind that it does not know, and Telegram invents new kinds every few months.
+type message struct {
+	ID      int64  `json:"message_id"`
+	Topic   int64  `json:"message_thread_id"`
+	IsTopic bool   `json:"is_topic_message"`
+	Text    string `json:"text"`
+	Caption string `json:"caption"`
+	Album   string `json:"media_group_id"`
+	// AutoForward is a channel's post that Telegram copied into the channel's group.
+	AutoForward bool `json:"is_automatic_forward"`
+	From        *struct {
+		ID       int64  `json:"id"`
+		IsBot    bool   `json:"is_bot"`
+		UserName string `json:"username"`
+	} `json:"from"`
+	Chat struct {
+		ID   int64  `json:"id"`
+		Type string `json:"type"`
+	} `json:"chat"`
+}
+
+// contents are the fields of a message that hold what its sender sent, and how to call it. What has none of them is a
+// service message.
+var contents = []struct{ field, name string }{
+	{"animation", "animation"},
+	{"audio", "audio file"},
+	{"checklist", "checklist"},
+	{"contact", "contact"},
+	{"dice", "dice"},
+	{"document", "file"},
+	{"game", "game"},
+	{"location", "location"},
+	{"paid_media", "media"},
+	{"photo", "picture"},
+	{"poll", "poll"},
+	{"sticker", "sticker"},
+	{"story", "story"},
+	{"venue", "venue"},
+	{"video", "video"},
+	{"video_note", "video message"},
+	{"voice", "voice message"},
+}
+
+// updateID reads the one field without which an update cannot be dealt with.
+func updateID(raw json.RawMessage) (int64, error) {
+	var u struct {
+		ID *int64 `json:"update_id"`
+	}
+	if err := json.Unmarshal(raw, &u); err != nil {
+		return 0, fmt.Errorf("read an update: %w", err)
+	}
+	if u.ID == nil {
+		return 0, fmt.Errorf("read an update: it has no update_id")
+	}
+	return *u.ID, nil
+}
+
+// read tells what the update is to the bot me. With an error it is nothing.
+func read(raw json.RawMessage, me self) (event, error) {
+	var u struct {
+		Message json.RawMessage `json:"message"`
+	}
+	if err := json.Unmarshal(raw, &u); err != nil || u.Message == nil {
+		return event{}, err
+	}
+	var m message
+	if err := json.Unmarshal(u.Message, &m); err != nil {
+		return event{}, err
+	}
+	if m.From == nil || m.From.ID == 0 || m.From.IsBot || m.Chat.ID == 0 || m.AutoForward {
+		return event{}, nil
+	}
+	e := event{
+		from: address{chat: m.Chat.ID}, user: m.From.ID, album: m.Album,
+		private: m.Chat.Type == "private" || m.Chat.Type == "" && m.Chat.ID > 0,
+	}
+	// Outside of a forum the field names the message that is answered, which is no conversation of its own.
+	if m.IsTopic && m.Topic > 0 {
+		e.from.topic = m.Topic
+	}
+	said := m.Text
+	if said == "" {
+		said = m.Caption
+	}
+	if strings.TrimSpace(said) == "" {
+		e.what = content(u.Message)
+		if e.what != "" {
+			e.kind = speechless
+		}
+		return e, nil
+	}
+	said, ours := command(said, me.name)
+	if !ours {
+		return event{}, nil
+	}
+	e.kind = text
+	e.message = adapter.Inbound{
+		Adapter: "telegram", Session: e.session(), Target: e.from.String(), Text: said,
+		User: strconv.FormatInt(m.From.ID, 10),
+		// Numbers of messages are the chat's and the bot's; that of an update would change with a redelivery as a new one.
+		Dedupe: fmt.Sprintf("telegram:%d:%d:%d", me.id, m.Chat.ID, m.ID),
+	}
+	if name := term.Clean(m.From.UserName, maxName); name != "" {
+		e.message.User = fmt.Sprintf("%s (%d)", name, m.From.ID)
+	}
+	return e, nil
+}
+
+// session is the key of the chat's session (contract.md, 4): one for each person who speaks to the bot alone, one for each
+// group, one for each topic of a forum.
+func (e event) session() string {
+	key := fmt.Sprintf("telegram:group:%d", e.from.chat)
+	if e.private {
+		key = fmt.Sprintf("telegram:dm:%d", e.from.chat)
+	}
+	if e.from.topic != 0 {
+		key += fmt.Sprintf(":topic:%d", e.from.topic)
+	}
+	return key
+}
+
+// content is what a message without text holds, empty if it is a service message.
+func content(message json.RawMessage) string {
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(message, &fields) != nil {
+		return ""
+	}
+	for _, c := range contents {
+		if v, has := fields[c.field]; has && string(v) != "null" {
+			return c.name
+		}
+	}
+	return ""
+}
+
+// command takes the bot's own name off a command, as groups address it: /stop@name. With another bot's name the message
+// is not ours.
+func command(said, name string) (rest string, ours bool) {
+	if !strings.HasPrefix(said, "/") {
+		return said, true
+	}
+	end := strings.IndexFunc(said, func(r rune) bool { return r == ' ' || r == '\n' || r == '\t' })
+	if end < 0 {
+		end = len(said)
+	}
+	word, to, addressed := strings.Cut(said[:end], "@")
+	if !addressed {
+		return said, true
+	}
+	if !plainName(word[1:]) || !plainName(to) {
+		return said, true // a path, an address: no command
+	}
+	if name == "" || !strings.EqualFold(to, name) {
+		return "", false
+	}
+	return word + said[end:], true
+}
+
+// plainName reports whether s may be the name of a command or of a bot.
+func plainName(s string) bool {
+	return s != "" && !strings.ContainsFunc(s, func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '_'
+	})
+}
+
+// address is where a message came from and its answer goes: a chat, and the topic of a forum or 0.
+type address struct{ chat, topic int64 }
+
+// String is the form of adapter.Inbound.Target: "4711", or "-100/7" with a topic.
+func (a address) String() string {
+	if a.topic == 0 {
+		return strconv.FormatInt(a.chat, 10)
+	}
+	return fmt.Sprintf("%d/%d", a.chat, a.topic)
+}
+
+func parseAddress(s string) (address, error) {
+	chat, topic, forum := strings.Cut(s, "/")
+	var a address
+	var err error
+	if a.chat, err = strconv.ParseInt(chat, 10, 64); err != nil || a.chat == 0 {
+		return address{}, fmt.Errorf("%.40q is no address of a chat", s)
+	}
+	if forum {
+		if a.topic, err = strconv.ParseInt(topic, 10, 64); err != nil || a.topic <= 0 {
+			return address{}, fmt.Errorf("%.40q has no topic of a chat", s)
+		}
+	}
+	return a, nil
+}

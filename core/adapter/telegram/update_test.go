@@ -1,0 +1,396 @@
+package telegram
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+
+	"gatewaytui/core/adapter"
+	"gatewaytui/core/adapter/telegram/botapitest"
+	"gatewaytui/core/ops"
+)
+
+type fields = map[string]any
+
+func TestWhatAnUpdateIsToUs(t *testing.T) {
+	from := fields{"id": owner, "is_bot": false, "username": "alice"}
+	dm := fields{"id": owner, "type": "private"}
+	group := fields{"id": -100, "type": "supergroup"}
+	inbound := func(session, target, text string) adapter.Inbound {
+		chat, _, _ := strings.Cut(target, "/")
+		return adapter.Inbound{
+			Adapter: "telegram", Session: session, Target: target, User: "alice (4711)", Text: text, Dedupe: "telegram:4242:" + chat + ":9",
+		}
+	}
+	for _, tc := range []struct {
+		name    string
+		message fields
+		want    event
+	}{
+		{
+			"a text in a private chat",
+			fields{"from": from, "chat": dm, "text": "hello"},
+			event{kind: text, private: true, message: inbound("telegram:dm:4711", "4711", "hello")},
+		},
+		{
+			"a text in a group",
+			fields{"from": from, "chat": group, "text": "hello"},
+			event{kind: text, message: inbound("telegram:group:-100", "-100", "hello")},
+		},
+		{
+			"a text in a topic of a forum",
+			fields{"from": from, "chat": group, "text": "hello", "message_thread_id": 7, "is_topic_message": true},
+			event{kind: text, message: inbound("telegram:group:-100:topic:7", "-100/7", "hello")},
+		},
+		{
+			"an answer to a message in a group is no topic",
+			fields{"from": from, "chat": group, "text": "hello", "message_thread_id": 7},
+			event{kind: text, message: inbound("telegram:group:-100", "-100", "hello")},
+		},
+		{
+			"a caption is a text",
+			fields{"from": from, "chat": dm, "caption": "look", "photo": []any{fields{"file_id": "x"}}},
+			event{kind: text, private: true, message: inbound("telegram:dm:4711", "4711", "look")},
+		},
+		{
+			"a command to this bot loses the name",
+			fields{"from": from, "chat": group, "text": "/stop@TestBot now"},
+			event{kind: text, message: inbound("telegram:group:-100", "-100", "/stop now")},
+		},
+		{
+			"a path with an address in it is left alone",
+			fields{"from": from, "chat": dm, "text": "/etc/x@testbot"},
+			event{kind: text, private: true, message: inbound("telegram:dm:4711", "4711", "/etc/x@testbot")},
+		},
+		{
+			"a picture alone is speechless",
+			fields{"from": from, "chat": dm, "photo": []any{}, "media_group_id": "a"},
+			event{kind: speechless, private: true, what: "picture", album: "a"},
+		},
+		{
+			"a kind of content that nobody knew yesterday does not spoil the text",
+			fields{"from": from, "chat": dm, "text": "hello", "paid_media": fields{"paid_media": []any{fields{"type": "hologram"}}}},
+			event{kind: text, private: true, message: inbound("telegram:dm:4711", "4711", "hello")},
+		},
+		{"a command to another bot", fields{"from": from, "chat": group, "text": "/stop@otherbot"}, event{}},
+		{"a service message", fields{"from": from, "chat": group, "new_chat_members": []any{}}, event{}},
+		{"a blank text", fields{"from": from, "chat": dm, "text": " \n"}, event{}},
+		{"a bot", fields{"from": fields{"id": 5, "is_bot": true}, "chat": group, "text": "hello"}, event{}},
+		{"a message from nobody", fields{"chat": group, "text": "hello"}, event{}},
+		{"a channel's post in its group", fields{"from": from, "chat": group, "text": "news", "is_automatic_forward": true}, event{}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			tc.message["message_id"] = 9
+			raw, err := json.Marshal(fields{"update_id": 1, "message": tc.message})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := read(raw, self{id: 4242, name: "testbot"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if tc.want.kind == nothing {
+				if got.kind != nothing {
+					t.Errorf("it is %+v, want nothing", got)
+				}
+				return
+			}
+			if tc.want.user = owner; tc.want.kind == text {
+				tc.want.from, _ = parseAddress(tc.want.message.Target)
+			} else {
+				tc.want.from = address{chat: owner}
+			}
+			if d := cmp.Diff(tc.want, got, cmp.AllowUnexported(event{}, address{})); d != "" {
+				t.Errorf("want - got +\n%s", d)
+			}
+		})
+	}
+}
+
+func TestEditsAndPostsAreIgnored(t *testing.T) {
+	simulate(t, func(w *world) {
+		w.up(func(c *conn) {
+			for _, kind := range []string{"edited_message", "channel_post", "callback_query", "something_new"} {
+				w.api.Inject(botapitest.Update{User: owner, Text: "no", Kind: kind})
+			}
+			w.say("yes")
+			w.after(time.Minute)
+			w.wantTexts("yes")
+			w.wantSent()
+			if n := w.api.Unconfirmed(); n != 0 {
+				w.Errorf("%d updates are not confirmed, want 0", n)
+			}
+		})
+	})
+}
+
+func TestAnUpdateThatNobodyUnderstandsDoesNotStandInTheWay(t *testing.T) {
+	simulate(t, func(w *world) {
+		w.up(func(c *conn) {
+			w.api.Inject(botapitest.Update{User: owner, Message: fields{"text": fields{"not": "a text"}}})
+			w.say("next")
+			w.after(time.Minute)
+			w.wantTexts("next")
+			if n := w.log.count("telegram.update.unreadable"); n != 1 {
+				w.Errorf("%d lines tell of it, want 1:\n%s", n, w.log)
+			}
+		})
+	})
+}
+
+func TestI8_NothingIsRunForAStrangerWhoIsLoggedAndToldOnce(t *testing.T) {
+	simulate(t, func(w *world) {
+		for range 2 { // the second connection knows what the first did
+			w.up(func(c *conn) {
+				for range 5 {
+					w.api.Inject(botapitest.Update{User: other, Text: "/reset"})
+					w.api.Inject(botapitest.Update{User: other, Chat: -100, Text: "/stop"})
+					w.api.Inject(botapitest.Update{User: 667, Chat: -100, Text: "psst"})
+				}
+				w.after(time.Minute)
+			})
+		}
+		w.wantTexts()
+		w.wantSent("You are not on the list of those who may use this bot. Your user id is 666.")
+		if n := w.log.count("telegram.stranger"); n != 2 {
+			w.Errorf("%d lines tell of two strangers, want 2:\n%s", n, w.log)
+		}
+	})
+}
+
+func TestNobodyIsAllowedUnlessSaid(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		all  bool
+		want []string
+	}{
+		{"an empty list is nobody", false, nil},
+		{"allow_all is everybody", true, []string{"hello"}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			simulate(t, func(w *world) {
+				w.o.Allow, w.o.AllowAll = nil, tc.all
+				w.up(func(c *conn) {
+					w.api.Inject(botapitest.Update{User: other, Text: "hello"})
+					w.after(time.Second)
+					w.wantTexts(tc.want...)
+				})
+			})
+		})
+	}
+}
+
+func TestWhatIsNoTextIsSaidToBeNone(t *testing.T) {
+	simulate(t, func(w *world) {
+		w.up(func(c *conn) {
+			for range 3 {
+				w.api.Inject(botapitest.Update{User: owner, Message: fields{"photo": []any{fields{}}, "media_group_id": "album"}})
+			}
+			w.api.Inject(botapitest.Update{User: owner, Message: fields{"voice": fields{}}})
+			w.api.Inject(botapitest.Update{User: owner, Chat: -100, Message: fields{"voice": fields{}}})
+			w.api.Inject(botapitest.Update{User: owner, Message: fields{"pinned_message": fields{}}})
+			w.after(time.Minute)
+			w.wantTexts()
+			w.wantSent("I can read text only; your picture was not taken.", "I can read text only; your voice message was not taken.")
+		})
+	})
+}
+
+func TestAPoliteNoticeThatFailsHoldsUpNothing(t *testing.T) {
+	simulate(t, func(w *world) {
+		w.up(func(c *conn) {
+			w.api.Fail("sendMessage", botapitest.Fault{Hang: true})
+			for range 10 {
+				w.api.Inject(botapitest.Update{User: owner, Message: fields{"voice": fields{}}})
+			}
+			w.say("and now?")
+			w.after(w.notice + time.Second)
+			w.wantTexts("and now?")
+			if err := c.Err(); err != nil {
+				w.Errorf("the connection ended: %v", err)
+			}
+		})
+	})
+}
+
+var draining = &ops.Error{Code: ops.CodeDraining, Message: "the gateway takes no new work", Hint: "your message was not taken; send it again later"}
+
+func TestE13_TwentyMessagesInADrainGetOneNoticeThatIsTrue(t *testing.T) {
+	simulate(t, func(w *world) {
+		w.up(func(c *conn) {
+			w.in.decide(func(context.Context, adapter.Inbound) error { return draining })
+			for i := range 20 {
+				w.say(fmt.Sprint(i))
+				w.after(time.Minute)
+			}
+			const said = "The gateway takes no new work. Your message was not taken; send it again later. The same goes for what you send until then."
+			w.wantSent(said)
+			if n := w.api.Unconfirmed(); n != 0 {
+				w.Errorf("%d messages that were refused are not settled, want 0", n)
+			}
+			w.in.decide(nil)
+			w.say("later")
+			w.after(time.Second)
+			w.in.decide(func(context.Context, adapter.Inbound) error { return draining })
+			w.say("too late")
+			w.after(time.Second)
+			w.wantSent(said, said)
+			w.wantTexts("later")
+		})
+	})
+}
+
+func TestARefusalOfOneMessageIsToldEachTime(t *testing.T) {
+	simulate(t, func(w *world) {
+		w.up(func(c *conn) {
+			w.in.decide(func(context.Context, adapter.Inbound) error {
+				return &ops.Error{Code: ops.CodeInvalid, Message: "the message is empty"}
+			})
+			w.say("a")
+			w.say("b")
+			w.after(time.Second)
+			w.wantSent("The message is empty.", "The message is empty.")
+		})
+	})
+}
+
+func TestE12_ARefusalThatCannotBeToldIsNotSettled(t *testing.T) {
+	simulate(t, func(w *world) {
+		w.in.decide(func(context.Context, adapter.Inbound) error { return draining })
+		w.api.Fail("sendMessage", botapitest.Fault{Code: 429, RetryAfter: 30})
+		w.up(func(c *conn) {
+			w.say("hello?")
+			w.after(time.Second)
+			if err := c.Err(); !is[*adapter.RateLimitError](err) {
+				w.Errorf("the connection's end is %v, want the wish for silence", err)
+			}
+		})
+		if n := w.api.Unconfirmed(); n != 1 {
+			w.Fatalf("%d messages are left, want the one whose sender knows nothing", n)
+		}
+		w.api.Heal()
+		w.in.decide(nil)
+		w.up(func(c *conn) { w.after(time.Second) })
+		w.wantTexts("hello?")
+		w.wantSent()
+	})
+}
+
+func TestARefusalForSomebodyWhoBlockedTheBotIsSettled(t *testing.T) {
+	simulate(t, func(w *world) {
+		w.up(func(c *conn) {
+			w.in.decide(func(context.Context, adapter.Inbound) error { return draining })
+			w.api.Fail("sendMessage", botapitest.Fault{Code: 403})
+			w.say("and away")
+			w.after(time.Second)
+			if n, err := w.api.Unconfirmed(), c.Err(); n != 0 || err != nil {
+				w.Errorf("%d messages are left, and the connection's end is %v, want none", n, err)
+			}
+		})
+	})
+}
+
+func TestAMessageOnWhichTheGatewayFailsIsTriedThriceAndThenToldOf(t *testing.T) {
+	for name, fail := range map[string]func() error{
+		"by an error": func() error { return errors.New("a store that is full") },
+		"by a panic":  func() error { panic("a bug") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			simulate(t, func(w *world) {
+				tries := 0
+				w.in.decide(func(_ context.Context, m adapter.Inbound) error {
+					if m.Text == "poison" {
+						tries++
+						return fail()
+					}
+					return nil
+				})
+				w.supervised(adapter.Options{}, func(*adapter.Supervisor) {
+					w.say("poison")
+					w.say("next")
+					w.after(5 * time.Minute)
+					w.wantTexts("next")
+					w.wantSent("Your message could not be taken")
+					if tries != maxAttempts {
+						w.Errorf("it was tried %d times, want %d", tries, maxAttempts)
+					}
+				})
+			})
+		})
+	}
+}
+
+func TestI2_NoMessageBodyIsLogged(t *testing.T) {
+	simulate(t, func(w *world) {
+		const canary = "c4nary-body"
+		w.up(func(c *conn) {
+			w.say(canary)
+			w.api.Inject(botapitest.Update{User: other, Text: canary})
+			w.after(time.Second)
+			w.in.decide(func(context.Context, adapter.Inbound) error { return draining })
+			w.say(canary)
+			w.after(time.Second)
+		})
+		if n := w.log.count(canary); n != 0 {
+			w.Errorf("a message's text is in the log %d times:\n%s", n, w.log)
+		}
+	})
+}
+
+func TestAddressesAreWhatTheyWere(t *testing.T) {
+	for _, a := range []address{{chat: 1}, {chat: -1001234567890}, {chat: -100, topic: 7}, {chat: 4711, topic: 1}} {
+		if got, err := parseAddress(a.String()); err != nil || got != a {
+			t.Errorf("%q is %+v (%v), want %+v", a, got, err, a)
+		}
+	}
+	for _, s := range []string{"", "0", "alice", "1/", "1/x", "1/0", "1/-7", "/7", "1/7/7", "99999999999999999999"} {
+		if got, err := parseAddress(s); err == nil {
+			t.Errorf("%q is %+v, want an error", s, got)
+		}
+	}
+}
+
+func FuzzUpdate(f *testing.F) {
+	for _, s := range []string{
+		`{"update_id":1,"message":{"message_id":9,"from":{"id":4711,"username":"alice"},"chat":{"id":4711,"type":"private"},"text":"hello"}}`,
+		`{"update_id":1,"message":{"message_id":9,"from":{"id":4711},"chat":{"id":-100,"type":"supergroup"},"message_thread_id":7,"is_topic_message":true,"caption":"/stop@testbot\nx","photo":[]}}`,
+		`{"update_id":2,"message":{"from":{"id":1},"chat":{"id":1},"voice":{}}}`,
+		`{"update_id":3,"edited_message":{}}`, `{"update_id":null}`, `[]`, `{"message":null}`, `{"update_id":1,"message":{"text":"\ud800"}}`,
+		`{"update_id":1,"message":{"from":{"id":1},"chat":{"id":1},"text":"/@"}}`,
+		`{"update_id":1,"message":{"from":{"id":1,"username":"\u001b]0;x\u0007"},"chat":{"id":1,"type":"private"},"text":"x"}}`,
+	} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		_, _ = updateID(raw)
+		e, err := read(raw, self{id: 4242, name: "testbot"})
+		switch {
+		case err != nil && e.kind != nothing:
+			t.Errorf("with the error %v it is %+v, want nothing", err, e)
+		case e.kind == speechless && e.what == "":
+			t.Errorf("%+v has no content to tell of", e)
+		case e.kind == text:
+			m := e.message
+			if a, err := parseAddress(m.Target); err != nil || a.chat != e.from.chat {
+				t.Errorf("an answer would go to %q, not to %+v (%v)", m.Target, e.from, err)
+			}
+			if strings.TrimSpace(m.Text) == "" || !utf8.ValidString(m.Text) || m.Dedupe == "" || m.User == "" {
+				t.Errorf("the gateway would get %+v", m)
+			}
+			if strings.ContainsFunc(m.User+m.Session+m.Dedupe, func(r rune) bool { return r < ' ' || r == 0x7f }) {
+				t.Errorf("control characters in %+v", m)
+			}
+			if !slices.Contains([]string{"telegram:dm", "telegram:group"}, strings.Join(strings.SplitN(m.Session, ":", 3)[:2], ":")) {
+				t.Errorf("the session's key is %q", m.Session)
+			}
+		}
+	})
+}
