@@ -175,6 +175,9 @@ func New(o Options) (*Gateway, error) {
 		g.adapters.AddBroken(name, err)
 	}
 	g.tools = tools(cfg.Tools, cfg.Process.KillGrace.Duration, o.Workdir, g.procs)
+	if w, tight := g.tightBudget(); tight {
+		g.warnings = append(g.warnings, w)
+	}
 	g.turns, g.cancelTurns = context.WithCancel(context.Background())
 	g.watching, g.stopWatch = context.WithCancel(context.Background())
 	return g, nil
@@ -193,6 +196,9 @@ type End struct {
 // Run opens the store, takes up the sessions, connects the platforms and serves until a stop has run to its end. When ctx
 // ends, a graceful stop begins. It is called once. The error is about a start that failed; what it had opened is closed.
 func (g *Gateway) Run(ctx context.Context) (End, error) {
+	for _, w := range g.warnings {
+		g.log.Warn("warning", "code", w.Code, "text", w.Message)
+	}
 	err := g.open(ctx)
 	if !g.endStart() && err != nil {
 		g.close()

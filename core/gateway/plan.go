@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"gatewaytui/core/adapter"
 	"gatewaytui/core/ops"
+	"gatewaytui/core/process"
 	"gatewaytui/core/session"
 	"gatewaytui/core/shutdown"
 )
@@ -42,6 +44,21 @@ func (g *Gateway) plan() shutdown.Plan {
 
 // limit is what the service manager allows a stop; 0 is unknown.
 func (g *Gateway) limit() time.Duration { return g.opts.SupervisorBudget }
+
+// tightBudget says what the service manager's limit takes from the stop that the config asks for (A3).
+func (g *Gateway) tightBudget() (ops.Warning, bool) {
+	rows := g.plan().Rows(g.limit())
+	if len(rows.Shrunk) == 0 {
+		return ops.Warning{}, false
+	}
+	var cuts []string
+	for _, s := range rows.Shrunk {
+		cuts = append(cuts, fmt.Sprintf("%s %s instead of %s", s.Name, time.Duration(s.GotMS)*time.Millisecond, time.Duration(s.WantedMS)*time.Millisecond))
+	}
+	text := fmt.Sprintf("the service manager allows a stop %s and the config asks for %s: %s. Allow it %s, or ask for less",
+		g.limit(), g.plan().WorstCase().Round(time.Millisecond), strings.Join(cuts, ", "), g.plan().TimeoutStopSec())
+	return ops.Warning{Code: "shutdown.budget", Message: text, Since: ops.At(g.started)}, true
+}
 
 func one(kind, id string, run func(ctx context.Context) error) []shutdown.Item {
 	return []shutdown.Item{{Kind: kind, ID: id, Run: run}}
@@ -192,12 +209,29 @@ func (g *Gateway) killItems(_ context.Context, r *shutdown.Run) []shutdown.Item 
 	return one("processes", "all trees", func(ctx context.Context) error { return g.killAll(ctx, r) })
 }
 
+// killAll ends every tree. Once the stop is immediate, or this item is forced, there is no grace, not even the rest of
+// one that has begun.
 func (g *Gateway) killAll(ctx context.Context, r *shutdown.Run) error {
-	grace := g.cfg.Process.KillGrace.Duration
-	if r.Mode() == ops.ModeImmediate {
-		grace = 0
+	graceful, cut := context.WithCancel(ctx)
+	defer cut()
+	killed := make(chan process.Report, 1)
+	go func() { killed <- g.procs.KillAll(graceful, g.cfg.Process.KillGrace.Duration) }()
+	var report process.Report
+	select {
+	case report = <-killed:
+	case <-r.Immediate():
+		cut()
+		report = g.procs.KillAll(ctx, 0)
+		<-killed // its context is over
+	case <-ctx.Done():
+		report = <-killed
+		if errors.Is(context.Cause(ctx), shutdown.ErrForced) {
+			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdown.ForceGrace)
+			defer cancel()
+			report = g.procs.KillAll(last, 0)
+		}
 	}
-	if report := g.procs.KillAll(ctx, grace); !report.Verified {
+	if !report.Verified {
 		return errors.New(report.Summary())
 	}
 	return nil

@@ -242,7 +242,9 @@ func TestHostileTextIsCleanInEveryRow(t *testing.T) {
 	l := start(t)
 	const key = "api:user:a"
 	turn := l.send(key, "sh: sleep 5 # \x1b]0;owned\x07 \u202e")
-	l.wait("the command runs", func() bool { return strings.HasPrefix(l.session(key).Doing, "terminal") && len(l.g.procs.SessionRows(key)) > 0 })
+	l.wait("the command runs", func() bool {
+		return strings.HasPrefix(l.session(key).Doing, "terminal") && len(l.g.procs.SessionRows(key)) > 0
+	})
 	s, err := l.g.Snapshot(context.Background())
 	if err != nil {
 		t.Fatal(err)

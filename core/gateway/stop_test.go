@@ -349,6 +349,9 @@ func TestTheLeversActOnWhatBlocks(t *testing.T) {
 		t.Fatalf("extend: %+v", got)
 	}
 	l.wait("the drain's budget has grown by 5000 ms", func() bool { return budget()-before == 5000 })
+	if got := l.do(ops.Command{Verb: ops.VerbExtend, Item: "api:user:b", ByMS: 2000}); got.State != ops.RequestDone {
+		t.Fatalf("extend one item: %+v", got)
+	}
 	if got := l.do(ops.Command{Verb: ops.VerbSkip, Item: "api:user:a"}); got.State != ops.RequestDone {
 		t.Fatalf("skip: %+v", got)
 	}

@@ -60,12 +60,19 @@ var verbs = map[ops.Verb]verb{
 		if by == 0 {
 			by = 30 * time.Second
 		}
-		got, err := g.stopping().Extend(c.Phase, by)
+		extend := func() (time.Duration, error) { return g.stopping().Extend(c.Phase, by) }
+		if c.Item != "" {
+			extend = func() (time.Duration, error) { return g.stopping().ExtendItem(c.Phase, c.Item, by) }
+		}
+		got, err := extend()
 		return "extended by " + got.Round(time.Millisecond).String(), nil, err
 	}},
 	ops.VerbForce: {checkStopping, func(g *Gateway, _ context.Context, c ops.Command) (string, any, error) {
+		if c.Phase != "" || c.Item != "" {
+			return "forced", nil, g.stopping().ForceItem(c.Phase, c.Item, actor(c.By))
+		}
 		g.stopping().Force(actor(c.By))
-		return "everything that may be skipped is skipped", nil, nil
+		return "the stop is immediate now", nil, nil
 	}},
 	ops.VerbDiagnose: {nil, func(g *Gateway, ctx context.Context, _ ops.Command) (string, any, error) {
 		path, err := g.diagnose(ctx)
