@@ -132,6 +132,7 @@ type Event struct {
 	// maxBlockers, the last then says how many more.
 	Blockers []string
 
+	save  uint64 // the save to wait for, saveWait at the most, before it is told; 0 is none
 	fault string // why the report could not be saved, for the log alone
 	stack []byte // of a panic, for the log alone
 }
@@ -139,6 +140,7 @@ type Event struct {
 // announcer hands events, in order, to the log and to Options.Observe.
 type announcer struct {
 	o          Options
+	saves      *saver
 	kick       chan struct{} // holds one token
 	quit, gone chan struct{}
 
@@ -146,8 +148,8 @@ type announcer struct {
 	queue []Event    // bounded by the transitions of the plan
 }
 
-func newAnnouncer(o Options) *announcer {
-	a := &announcer{o: o, kick: make(chan struct{}, 1), quit: make(chan struct{}), gone: make(chan struct{})}
+func newAnnouncer(o Options, saves *saver) *announcer {
+	a := &announcer{o: o, saves: saves, kick: make(chan struct{}, 1), quit: make(chan struct{}), gone: make(chan struct{})}
 	go a.run()
 	return a
 }
@@ -187,6 +189,9 @@ func (a *announcer) run() {
 // tell hands over one event; a panic of the log does not keep it from the observer.
 func (a *announcer) tell(e Event) {
 	ignore := func(failure) {}
+	if e.save > 0 {
+		a.saves.wait(e.save, saveWait)
+	}
 	guard(func() error { a.log(e); return nil }, ignore)
 	if a.o.Observe != nil && e.fault == "" {
 		guard(func() error { a.o.Observe(e); return nil }, func(f failure) {

@@ -166,12 +166,13 @@ func (p *phase) summary() string {
 	return strings.Join(parts, ", ")
 }
 
-// tell announces that p begins or has ended. r.mu is held.
+// tell announces that p begins or has ended. Who reads that it has begun finds it in the report on disk too, unless the
+// disk is slow. r.mu is held.
 func (r *Run) tell(p *phase, state ops.StepState) {
 	now := time.Now()
 	e := Event{At: now, Type: ops.EventShutdownPhase, Phase: p.row(now)}
 	if state == ops.StepRunning {
-		e.Blockers = p.blockers(ops.StepRunning)
+		e.Blockers, e.save = p.blockers(ops.StepRunning), r.saves.ask()
 	} else {
 		e.Blockers, e.stack = p.blockers(ops.StepTimedOut, ops.StepSkipped), p.stack
 	}

@@ -126,8 +126,8 @@ func Start(plan Plan, o Options) *Run {
 	}
 	r.end = r.began.Add(fitted.sum(o.Mode))
 	r.dog = arm(r.end.Add(r.slack/2), r.slack/2, o)
-	r.news = newAnnouncer(o)
 	r.saves = newSaver(r)
+	r.news = newAnnouncer(o, r.saves)
 	go r.execute()
 	return r
 }
@@ -338,8 +338,9 @@ func (r *Run) launch(p *phase, items []Item, state ops.StepState) uint64 {
 	for _, it := range p.items {
 		go it.work(r, p)
 	}
+	seq := r.saves.ask()
 	r.tell(p, ops.StepRunning)
-	return r.saves.ask()
+	return seq
 }
 
 // expire abandons the items of p whose time is over and returns how long there is nothing to do, unless none runs.
