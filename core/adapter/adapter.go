@@ -71,6 +71,13 @@ type Responder interface {
 	Done(text string, err error)
 }
 
+// UsageResponder is a Responder that is also told what the answer cost.
+type UsageResponder interface {
+	Responder
+	// Usage takes the tokens of all model calls of the turn, before Done.
+	Usage(in, out int64)
+}
+
 // Receiver takes what a platform receives. The gateway implements it.
 type Receiver interface {
 	// Receive accepts the message and returns its id, or refuses it with an *ops.Error (draining, queue_full, invalid)

@@ -26,6 +26,9 @@ func (g *Gateway) Receive(ctx context.Context, in adapter.Inbound) (string, erro
 	m.Deliver = g.deliverer(in)
 	if in.Responder != nil {
 		m.Delta, m.Instant = in.Responder.Delta, true
+		if u, ok := in.Responder.(adapter.UsageResponder); ok {
+			m.Usage = u.Usage
+		}
 	}
 	if in.Dedupe == "" {
 		return m.ID, g.accept(ctx, in.Session, m)

@@ -47,6 +47,9 @@ func (g *Gateway) turn(t *session.Turn) (next *session.Turn) {
 	}
 	reply, err := w.save(err)
 	g.cacheBack(w.agent)
+	if t.Message.Usage != nil {
+		t.Message.Usage(w.end.TokensIn, w.end.TokensOut)
+	}
 	if !t.Message.Instant { // while it is on its way no later reply of the session may overtake it
 		g.table.Progress(t, "sending the reply")
 		t.Message.Deliver(reply, answer(err))

@@ -52,6 +52,8 @@ type Message struct {
 	Deliver func(text string, err error)
 	Delta   func(text string)
 	Instant bool
+	// Usage takes what the turn cost, in tokens, before Deliver; it may be nil.
+	Usage func(in, out int64)
 }
 
 // Reset and its kin end a turn with one of these causes.

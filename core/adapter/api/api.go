@@ -1,0 +1,93 @@
+// Package api is the platform of programs: an OpenAI-compatible HTTP server (contract.md, 4), so that whatever speaks to
+// a model can speak to an agent.
+//
+// What it promises: a request is answered, refused, or told that the gateway stops, and never holds the gateway up: a
+// client that reads slowly, sends slowly or goes away costs bounded memory and time. What was taken is not lost with its
+// client; the turn goes on and the session keeps the answer. Without a key only the programs of this machine are served,
+// and no web page that one of its browsers shows (field notes, I5). A port that is taken is an error of Connect, which is
+// tried again (B3). The listener is the first thing that a stop closes (A18).
+package api
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"sync/atomic"
+
+	"gatewaytui/core/adapter"
+)
+
+// Options is what New needs.
+type Options struct {
+	// Listen is host:port; port 0 picks one.
+	Listen string
+	// Key is what clients send as a bearer token. Without one the address must be loopback.
+	Key string
+	// KeySource is where Key should come from, for error texts: the name of the variable.
+	KeySource string
+	// Model is the model's name as clients see it.
+	Model string
+	// Log takes one line for each refused client and for the server's own troubles; nil discards them.
+	Log *slog.Logger
+}
+
+// Platform serves the API. It implements adapter.Platform.
+type Platform struct {
+	options Options
+	key     [sha256.Size]byte
+	log     *slog.Logger
+	// at is the address of the connection that listens; nil while none does.
+	at atomic.Pointer[string]
+}
+
+// New returns a platform that listens from Connect on. It does no I/O.
+func New(o Options) *Platform {
+	p := &Platform{options: o, key: sha256.Sum256([]byte(o.Key)), log: o.Log}
+	if p.log == nil {
+		p.log = slog.New(slog.DiscardHandler)
+	}
+	return p
+}
+
+// Name implements adapter.Platform.
+func (p *Platform) Name() string { return "api" }
+
+// Addr is host:port of the listener, empty while there is none. It may be called at any time.
+func (p *Platform) Addr() string {
+	if at := p.at.Load(); at != nil {
+		return *at
+	}
+	return ""
+}
+
+// Connect implements adapter.Platform: it binds the address and serves it. The error names the address, or is an
+// *adapter.CredentialsError where a key is missing.
+func (p *Platform) Connect(ctx context.Context, r adapter.Receiver) (adapter.Conn, error) {
+	var config net.ListenConfig
+	listener, err := config.Listen(ctx, "tcp", p.options.Listen)
+	if op, ok := errors.AsType[*net.OpError](err); ok {
+		err = op.Err // what is around it says the address again
+	}
+	if err != nil {
+		return nil, fmt.Errorf("listen on %s: %w", p.options.Listen, err)
+	}
+	// The bound address is asked, not the configured one: a name may mean anything.
+	if at, ok := listener.Addr().(*net.TCPAddr); p.options.Key == "" && (!ok || !at.IP.IsLoopback()) {
+		listener.Close()
+		return nil, p.keyMissing()
+	}
+	return p.serve(listener, r), nil
+}
+
+func (p *Platform) keyMissing() error {
+	source := p.options.KeySource
+	if source == "" {
+		source = "adapters.api.key_env"
+	}
+	return &adapter.CredentialsError{
+		Variable: source, Why: fmt.Sprintf("no key is set, and %s is not loopback: everyone who reaches it could run commands", p.options.Listen),
+	}
+}

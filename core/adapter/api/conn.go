@@ -1,0 +1,219 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"gatewaytui/core/adapter"
+)
+
+// lingerTimeout is what a connection without a request has to take its last bytes before it is cut.
+const lingerTimeout = time.Second
+
+// conn is one listener with its requests. It implements adapter.Conn.
+type conn struct {
+	platform *Platform
+	receiver adapter.Receiver
+	log      *slog.Logger
+	listener net.Listener
+	server   *http.Server
+	at       *string
+
+	// tasks ends when the requests under way must.
+	tasks       context.Context
+	cancelTasks context.CancelFunc
+	// served is closed when the accept loop has ended, done only if it did so by itself, with why in err.
+	served, done chan struct{}
+	err          error
+	// deaf says that the listener was closed on purpose.
+	deaf atomic.Bool
+
+	// mu guards what follows.
+	mu       sync.Mutex
+	refusing bool          // no new requests
+	active   int           // requests under way
+	idle     chan struct{} // closed when refusing and active is 0
+	// open are the connections; true: no request has come over it yet.
+	open    map[net.Conn]bool
+	closing bool          // there will be no new connections
+	empty   chan struct{} // closed when closing and open is empty
+}
+
+// serve answers what comes through listener, which it owns, until Disconnect.
+func (p *Platform) serve(listener net.Listener, r adapter.Receiver) *conn {
+	c := &conn{
+		platform: p, receiver: r, log: p.log, listener: listener,
+		served: make(chan struct{}), done: make(chan struct{}),
+		idle: make(chan struct{}), open: map[net.Conn]bool{}, empty: make(chan struct{}),
+	}
+	// The life of the requests under way, which CancelTasks ends; no call's context bounds it.
+	c.tasks, c.cancelTasks = context.WithCancel(context.Background())
+	c.server = &http.Server{
+		Handler:           http.HandlerFunc(c.route),
+		ReadHeaderTimeout: headerTimeout,
+		ReadTimeout:       readTimeout,
+		WriteTimeout:      readTimeout + receiveTimeout + writeTimeout, // an answer sets its own
+		IdleTimeout:       idleTimeout,
+		MaxHeaderBytes:    maxHeader,
+		ConnState:         c.track,
+		ErrorLog:          slog.NewLogLogger(p.log.Handler(), slog.LevelWarn),
+	}
+	address := listener.Addr().String()
+	c.at = &address
+	p.at.Store(c.at)
+	go c.accept()
+	return c
+}
+
+// accept serves until the listener is closed. Disconnect waits for it.
+func (c *conn) accept() {
+	defer close(c.served)
+	err := c.server.Serve(c.listener)
+	c.platform.at.CompareAndSwap(c.at, nil)
+	if !c.deaf.Load() {
+		c.err = fmt.Errorf("serve %s: %w", *c.at, err)
+		close(c.done)
+	}
+}
+
+// deafen closes the listener, and takes no new requests over the connections that there are.
+func (c *conn) deafen() {
+	c.deaf.Store(true)
+	c.platform.at.CompareAndSwap(c.at, nil)
+	c.listener.Close() // a second time is harmless
+
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.refusing && c.active == 0 {
+		close(c.idle)
+	}
+	c.refusing = true
+}
+
+// Done implements adapter.Conn.
+func (c *conn) Done() <-chan struct{} { return c.done }
+
+// Err implements adapter.Conn.
+func (c *conn) Err() error {
+	select {
+	case <-c.done:
+		return c.err
+	default:
+		return nil
+	}
+}
+
+// LastInbound is now: a listener is alive as long as it listens, and Done says when it does not.
+func (c *conn) LastInbound() time.Time { return time.Now() }
+
+// Send always fails: HTTP has no way to a client that does not ask.
+func (c *conn) Send(context.Context, adapter.Outgoing) error {
+	return &adapter.RefusedError{Why: "an api client is answered, never written to"}
+}
+
+// CancelTasks closes the listener, tells every request under way that the gateway stops, and waits for them.
+func (c *conn) CancelTasks(ctx context.Context) error {
+	c.deafen()
+	c.cancelTasks()
+	return c.await(ctx)
+}
+
+// await waits for the requests under way.
+func (c *conn) await(ctx context.Context) error {
+	select {
+	case <-c.idle:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("wait for the api requests under way: %w", ctx.Err())
+	}
+}
+
+// Disconnect closes the listener at once, lets the requests under way end by themselves until ctx ends, and then cuts
+// whatever connection is left. Without an error nothing of the connection is left, no goroutine either.
+func (c *conn) Disconnect(ctx context.Context) error {
+	c.deafen()
+	<-c.served // at once, but for the second that a server without file descriptors sleeps
+	err := c.await(ctx)
+	c.cancelTasks()
+
+	c.shun()
+	linger, cancel := context.WithTimeout(ctx, lingerTimeout)
+	defer cancel()
+	if c.server.Shutdown(linger) != nil {
+		err = errors.Join(err, c.server.Close())
+	}
+	select {
+	case <-c.empty:
+		return err
+	case <-ctx.Done():
+		return errors.Join(err, fmt.Errorf("wait for the api connections: %w", ctx.Err()))
+	}
+}
+
+// begin counts a request in, unless no more are taken.
+func (c *conn) begin() *problem {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.refusing:
+		return stopping()
+	case c.active == maxActive:
+		return &problem{status: http.StatusTooManyRequests, code: "too_many_requests", message: "too many requests are under way", retryAfter: time.Second}
+	}
+	c.active++
+	return nil
+}
+
+// end counts a request out.
+func (c *conn) end() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.active--
+	if c.refusing && c.active == 0 {
+		close(c.idle)
+	}
+}
+
+// track notes which connections there are. The server calls it for a new one before it accepts the next.
+func (c *conn) track(nc net.Conn, state http.ConnState) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch state {
+	case http.StateNew:
+		c.open[nc] = true
+	case http.StateClosed:
+		delete(c.open, nc)
+		if c.closing && len(c.open) == 0 {
+			close(c.empty)
+		}
+	default:
+		c.open[nc] = false
+	}
+}
+
+// shun cuts the connections over which no request has come: Shutdown waits 5 s for one, as if a request were under way.
+// The accept loop has ended.
+func (c *conn) shun() {
+	c.mu.Lock()
+	var unused []net.Conn
+	for nc, fresh := range c.open {
+		if fresh {
+			unused = append(unused, nc)
+		}
+	}
+	if !c.closing && len(c.open) == 0 {
+		close(c.empty)
+	}
+	c.closing = true
+	c.mu.Unlock()
+	for _, nc := range unused {
+		nc.Close()
+	}
+}

@@ -1,0 +1,205 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"strconv"
+	"time"
+)
+
+const (
+	// headerPatience is how long a stream's header waits for the first word: an error before it has a status of its own.
+	headerPatience = time.Second
+	// keepAlive is the time between signs of life on a silent stream, well below what proxies allow.
+	keepAlive = 15 * time.Second
+	// writeTimeout bounds one write to a client that does not read, and stopWriteTimeout the last one while stopping.
+	writeTimeout     = 30 * time.Second
+	stopWriteTimeout = time.Second
+)
+
+// reply writes one answer to one client.
+type reply struct {
+	conn     *conn
+	exchange *exchange
+	w        http.ResponseWriter
+	rc       *http.ResponseController
+	id       string
+	created  int64
+	// begun says that the header of a stream is out.
+	begun bool
+}
+
+type message struct {
+	Role    string  `json:"role,omitempty"`
+	Content *string `json:"content,omitempty"`
+}
+
+type choice struct {
+	Index   int      `json:"index"`
+	Message *message `json:"message,omitempty"`
+	Delta   *message `json:"delta,omitempty"`
+	// FinishReason is null in a stream until its end.
+	FinishReason *string `json:"finish_reason"`
+}
+
+// completion is an answer, or a piece of one.
+type completion struct {
+	ID      string   `json:"id"`
+	Object  string   `json:"object"`
+	Created int64    `json:"created"`
+	Model   string   `json:"model"`
+	Choices []choice `json:"choices"`
+	Usage   *usage   `json:"usage,omitempty"`
+}
+
+// stop is the finish reason of every answer that is whole.
+var stop = "stop"
+
+func (r *reply) completion(object string, u *usage, choices ...choice) []byte {
+	if choices == nil {
+		choices = []choice{} // clients iterate over it
+	}
+	// Strings and numbers always encode.
+	out, _ := json.Marshal(completion{
+		ID: r.id, Object: object, Created: r.created, Model: r.conn.platform.options.Model, Choices: choices, Usage: u,
+	})
+	return out
+}
+
+// whole waits for the answer and writes it in one piece.
+func (r *reply) whole(client context.Context) {
+	select {
+	case <-r.exchange.wake:
+	case <-client.Done():
+	case <-r.conn.tasks.Done():
+	}
+	text, o := r.exchange.take()
+	r.exchange.abandon()
+	defer r.hurry()()
+	r.deadline()
+	switch {
+	case o.ended && o.trouble == nil:
+		said := choice{Message: &message{Role: "assistant", Content: &text}, FinishReason: &stop}
+		body := append(r.completion("chat.completion", o.usage, said), '\n')
+		r.w.Header().Set("Content-Type", "application/json")
+		r.w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+		_, _ = r.w.Write(body) // a client that has gone needs no answer
+	case o.ended:
+		o.trouble.write(r.w)
+	case client.Err() == nil:
+		cutOff().write(r.w)
+	}
+	_ = r.rc.Flush()
+}
+
+// stream writes the answer as it comes, in Server-Sent Events.
+func (r *reply) stream(client context.Context, withUsage bool) {
+	defer r.exchange.abandon()
+	defer r.hurry()()
+	silence := time.NewTimer(headerPatience)
+	defer silence.Stop()
+	for {
+		stopped := false
+		select {
+		case <-r.exchange.wake:
+		case <-silence.C:
+			// A piece without words: go-openai takes a comment for a part of an error that comes later.
+			if r.piece(choice{Delta: &message{}}) != nil {
+				return
+			}
+		case <-client.Done():
+			return
+		case <-r.conn.tasks.Done():
+			stopped = true
+		}
+		silence.Reset(keepAlive)
+		text, o := r.exchange.take()
+		if text != "" && r.piece(choice{Delta: &message{Content: &text}}) != nil {
+			return
+		}
+		switch {
+		case o.ended && o.trouble == nil:
+			if !withUsage {
+				o.usage = nil
+			}
+			r.finish(o.usage)
+			return
+		case o.ended:
+			r.breakOff(o.trouble)
+			return
+		case stopped:
+			r.breakOff(cutOff())
+			return
+		}
+	}
+}
+
+const chunk = "chat.completion.chunk"
+
+// piece writes one chunk, after the one that says who speaks.
+func (r *reply) piece(c choice) error {
+	var out []byte
+	if !r.begun {
+		empty := ""
+		out = event(r.completion(chunk, nil, choice{Delta: &message{Role: "assistant", Content: &empty}}))
+	}
+	return r.write(append(out, event(r.completion(chunk, nil, c))...))
+}
+
+// finish ends a stream that is whole.
+func (r *reply) finish(u *usage) {
+	if r.piece(choice{Delta: &message{}, FinishReason: &stop}) != nil {
+		return
+	}
+	var out []byte
+	if u != nil {
+		out = event(r.completion(chunk, u))
+	}
+	_ = r.write(append(out, event([]byte("[DONE]"))...)) // a client that has gone needs no end
+}
+
+func event(data []byte) []byte {
+	return append(append([]byte("data: "), data...), "\n\n"...)
+}
+
+// breakOff ends a stream with p: as its status while there is still one to give, as an event otherwise.
+func (r *reply) breakOff(p *problem) {
+	if !r.begun {
+		r.deadline()
+		p.write(r.w)
+		_ = r.rc.Flush()
+		return
+	}
+	_ = r.write(event(p.body()))
+}
+
+// write sends text at once.
+func (r *reply) write(text []byte) error {
+	if !r.begun {
+		h := r.w.Header()
+		h.Set("Content-Type", "text/event-stream")
+		h.Set("Cache-Control", "no-cache")
+		// nginx would keep the pieces until the answer is whole.
+		h.Set("X-Accel-Buffering", "no")
+		r.begun = true
+	}
+	r.deadline()
+	if _, err := r.w.Write(text); err != nil {
+		return err
+	}
+	return r.rc.Flush()
+}
+
+// deadline bounds the next write. The check comes last, so that a stop that begins meanwhile is seen here or by hurry.
+func (r *reply) deadline() {
+	_ = r.rc.SetWriteDeadline(time.Now().Add(writeTimeout))
+	if r.conn.tasks.Err() != nil {
+		_ = r.rc.SetWriteDeadline(time.Now().Add(stopWriteTimeout))
+	}
+}
+
+// hurry bounds the write that is under way when the requests must end, until it is undone.
+func (r *reply) hurry() (undo func() bool) {
+	return context.AfterFunc(r.conn.tasks, func() { _ = r.rc.SetWriteDeadline(time.Now().Add(stopWriteTimeout)) })
+}

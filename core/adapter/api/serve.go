@@ -1,0 +1,210 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/oklog/ulid/v2"
+
+	"gatewaytui/core/adapter"
+	"gatewaytui/core/ops"
+)
+
+// Bounds on what clients may do.
+const (
+	maxBody        = 1 << 20 // bytes (contract.md, 4)
+	maxHeader      = 64 << 10
+	maxActive      = 1024 // requests under way
+	headerTimeout  = 10 * time.Second
+	readTimeout    = 30 * time.Second // a whole request
+	idleTimeout    = 2 * time.Minute
+	receiveTimeout = 10 * time.Second
+)
+
+// route is one path of the API.
+type route struct {
+	path    string
+	methods []string
+	// open needs no key.
+	open  bool
+	serve func(*conn, http.ResponseWriter, *http.Request)
+}
+
+var routes = []route{
+	{path: "/v1/chat/completions", methods: []string{http.MethodPost}, serve: (*conn).chat},
+	{path: "/v1/models", methods: []string{http.MethodGet, http.MethodHead}, serve: (*conn).models},
+	{path: "/health", methods: []string{http.MethodGet, http.MethodHead}, open: true, serve: (*conn).health},
+}
+
+// route hands a request to its route.
+func (c *conn) route(w http.ResponseWriter, r *http.Request) {
+	i := slices.IndexFunc(routes, func(route route) bool { return route.path == r.URL.Path })
+	if i < 0 {
+		p := &problem{status: http.StatusNotFound, code: "unknown_url", message: "there is no such path; try /v1/chat/completions, /v1/models or /health"}
+		p.write(w)
+		return
+	}
+	route := routes[i]
+	if !slices.Contains(route.methods, r.Method) {
+		p := &problem{
+			status: http.StatusMethodNotAllowed, code: "method_not_allowed", allow: strings.Join(route.methods, ", "),
+			message: route.path + " takes " + strings.Join(route.methods, " or "),
+		}
+		p.write(w)
+		return
+	}
+	if !route.open {
+		if p := c.authorize(r); p != nil {
+			c.log.Warn("api request refused", "code", p.code, "remote", r.RemoteAddr)
+			p.write(w)
+			return
+		}
+	}
+	route.serve(c, w, r)
+}
+
+func (c *conn) health(w http.ResponseWriter, _ *http.Request) {
+	writeJSON(w, map[string]string{"status": "ok"})
+}
+
+func (c *conn) models(w http.ResponseWriter, _ *http.Request) {
+	type model struct {
+		ID      string `json:"id"`
+		Object  string `json:"object"`
+		Created int64  `json:"created"`
+		OwnedBy string `json:"owned_by"`
+	}
+	writeJSON(w, struct {
+		Object string  `json:"object"`
+		Data   []model `json:"data"`
+	}{"list", []model{{ID: c.platform.options.Model, Object: "model", OwnedBy: "gatewaytui"}}})
+}
+
+func writeJSON(w http.ResponseWriter, value any) {
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(value) // a client that has gone needs no answer
+}
+
+// chat is one message and its answer.
+func (c *conn) chat(w http.ResponseWriter, r *http.Request) {
+	if p := c.begin(); p != nil {
+		p.write(w)
+		return
+	}
+	defer c.end()
+
+	q, m, p := c.read(w, r)
+	if p != nil {
+		p.write(w)
+		return
+	}
+	x := newExchange(q.stream)
+	m.Responder = x
+
+	// Not the request's context: once the message is on its way in, its client may go.
+	ctx, cancel := context.WithTimeout(c.tasks, receiveTimeout)
+	id, err := c.receiver.Receive(ctx, m)
+	cancel()
+	if err != nil {
+		x.abandon()
+		c.refusal(err).write(w)
+		return
+	}
+	reply := &reply{conn: c, exchange: x, w: w, rc: http.NewResponseController(w), id: "chatcmpl-" + id, created: time.Now().Unix()}
+	if q.stream {
+		reply.stream(r.Context(), q.usage)
+	} else {
+		reply.whole(r.Context())
+	}
+}
+
+// read makes a message of a request.
+func (c *conn) read(w http.ResponseWriter, r *http.Request) (request, adapter.Inbound, *problem) {
+	if !isJSON(r.Header) {
+		return request{}, adapter.Inbound{}, &problem{
+			status: http.StatusUnsupportedMediaType, code: "unsupported_media_type", message: "the body must be JSON: send Content-Type: application/json",
+		}
+	}
+	body, p := c.readBody(w, r)
+	if p != nil {
+		return request{}, adapter.Inbound{}, p
+	}
+	q, p := parseRequest(body)
+	if p != nil {
+		return request{}, adapter.Inbound{}, p
+	}
+	key, user, p := sessionOf(q, r.Header)
+	return q, adapter.Inbound{Adapter: c.platform.Name(), Session: key, User: user, Target: key, Text: q.text}, p
+}
+
+// isJSON reports whether a body says that it is JSON, or does not say what it is.
+func isJSON(h http.Header) bool {
+	kind := h.Get("Content-Type")
+	if kind == "" {
+		return true
+	}
+	kind, _, err := mime.ParseMediaType(kind)
+	return err == nil && kind == "application/json"
+}
+
+// readBody reads a body that is bounded in size, and by the server's ReadTimeout in time. That ends with the body: net/http
+// lifts it when it goes on reading to see the client go.
+func (c *conn) readBody(w http.ResponseWriter, r *http.Request) ([]byte, *problem) {
+	rc := http.NewResponseController(w)
+	stop := context.AfterFunc(c.tasks, func() { _ = rc.SetReadDeadline(time.Now()) })
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	if !stop() {
+		return nil, stopping()
+	}
+	if _, large := errors.AsType[*http.MaxBytesError](err); large {
+		return nil, &problem{status: http.StatusRequestEntityTooLarge, code: "request_too_large", message: "the body is longer than 1 MiB"}
+	}
+	switch {
+	case err == nil:
+		return body, nil
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return nil, &problem{status: http.StatusRequestTimeout, code: "request_timeout", message: "the request took longer than " + readTimeout.String()}
+	}
+	return nil, invalid("", "the body ended early")
+}
+
+// refusal is what a client is told when Receive returned err.
+func (c *conn) refusal(err error) *problem {
+	if e, ok := errors.AsType[*ops.Error](err); ok {
+		return refused(e)
+	}
+	if c.tasks.Err() != nil {
+		return stopping()
+	}
+	// Neither accepted nor refused: the connection is being taken down, or Receive ran out of time.
+	c.log.Warn("api message not taken", "error", clean(err.Error()))
+	return refused(&ops.Error{Code: ops.CodeUnavailable, Message: "the gateway did not take the message"})
+}
+
+// sessionOf is the key and the user of a request: named by the header X-Session-Key (with or without the beginning that
+// keys of this platform have), else by the body's user, else a session of its own. The header goes first because it can
+// only mean the session; applications also fill in user for reasons of their own.
+func sessionOf(q request, h http.Header) (key, user string, p *problem) {
+	if header := h.Get("X-Session-Key"); header != "" {
+		name := strings.TrimPrefix(header, userKeys)
+		if p := checkName(name, "X-Session-Key"); p != nil {
+			return "", "", p
+		}
+		if q.user == "" {
+			return userKeys + name, name, nil
+		}
+		return userKeys + name, q.user, nil
+	}
+	if q.user != "" {
+		return userKeys + q.user, q.user, nil
+	}
+	return requestKeys + ulid.Make().String(), "api", nil
+}
