@@ -71,10 +71,15 @@ func TestS10_AStepThatFailsKeepsNoOtherFromRunning(t *testing.T) {
 		"panics": func(context.Context) error { panic(broken) },
 		"hangs":  func(ctx context.Context) error { <-ctx.Done(); return broken },
 	}
-	places := map[string]func(b *bench, fault func(context.Context) error){
-		"memory flush":    func(b *bench, f func(context.Context) error) { b.memory.flush = f },
-		"memory shutdown": func(b *bench, f func(context.Context) error) { b.memory.shutdown = f },
-		"environment": func(b *bench, f func(context.Context) error) {
+	// over ends when the test does, for what has no other context.
+	places := map[string]func(over context.Context, b *bench, fault func(context.Context) error){
+		"memory flush":    func(_ context.Context, b *bench, f func(context.Context) error) { b.memory.flush = f },
+		"memory shutdown": func(_ context.Context, b *bench, f func(context.Context) error) { b.memory.shutdown = f },
+		"processes":       func(_ context.Context, b *bench, f func(context.Context) error) { b.processes.kill = f },
+		"model client": func(over context.Context, b *bench, f func(context.Context) error) {
+			b.models.closing = func() error { return f(over) }
+		},
+		"environment": func(_ context.Context, b *bench, f func(context.Context) error) {
 			closeIt := b.cfg.Closers[0].Close
 			b.cfg.Closers[0].Close = func(ctx context.Context) error { return errors.Join(closeIt(ctx), f(ctx)) }
 		},
@@ -84,7 +89,9 @@ func TestS10_AStepThatFailsKeepsNoOtherFromRunning(t *testing.T) {
 			t.Run("the "+place+" "+fault, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					b := closable(hang)
-					put(b, f)
+					over, end := context.WithCancel(t.Context())
+					defer end()
+					put(over, b, f)
 					ctx, cancel := context.WithTimeout(t.Context(), 4*time.Second)
 					defer cancel()
 					start := time.Now()
@@ -113,9 +120,10 @@ func TestS10_AStepThatIgnoresItsContextIsLeftBehind(t *testing.T) {
 		b.memory.flush = func(context.Context) error { <-release; return nil }
 		b.memory.shutdown = func(context.Context) error { <-release; return nil }
 		var leftForProcesses time.Duration
-		b.processes.kill = func(ctx context.Context) {
+		b.processes.kill = func(ctx context.Context) error {
 			deadline, _ := ctx.Deadline()
 			leftForProcesses = time.Until(deadline)
+			return nil
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), 4*time.Second)
 		defer cancel()

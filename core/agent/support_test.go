@@ -44,6 +44,8 @@ type play func(ctx context.Context, call int, req model.Request, delta func(stri
 type models struct {
 	play play
 	log  *journal
+	// closing is what the end of a client meets; nil is nothing.
+	closing func() error
 
 	mu      sync.Mutex
 	clients []*client
@@ -88,9 +90,12 @@ func (c *client) Complete(ctx context.Context, req model.Request, delta func(str
 
 func (c *client) Close() error {
 	c.models.mu.Lock()
-	defer c.models.mu.Unlock()
 	c.closed = true
+	c.models.mu.Unlock()
 	c.models.log.add("close client %d", c.n)
+	if c.models.closing != nil {
+		return c.models.closing()
+	}
 	return nil
 }
 
@@ -171,13 +176,13 @@ func (m *memory) Shutdown(ctx context.Context) error {
 // processes notes what it was asked to kill.
 type processes struct {
 	log  *journal
-	kill func(ctx context.Context)
+	kill func(ctx context.Context) error
 }
 
 func (p *processes) KillSession(ctx context.Context, session string, grace time.Duration) process.Report {
 	p.log.add("kill session %s", session)
-	if p.kill != nil {
-		p.kill(ctx)
+	if p.kill != nil && p.kill(ctx) != nil {
+		return process.Report{}
 	}
 	return process.Report{Verified: true}
 }

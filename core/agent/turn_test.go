@@ -377,8 +377,7 @@ func TestTurn_APanicOfTheClientIsTheTurnsError(t *testing.T) {
 // D13: only a model or a tool that moves is progress, and a stream counts a few times a second. I4: what is shown is clean.
 func TestTurn_ProgressIsWhatMovedAndIsCleanToShow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var b *bench
-		b = newBench(func(_ context.Context, call int, _ model.Request, delta func(string)) (model.Response, error) {
+		b := newBench(func(_ context.Context, call int, _ model.Request, delta func(string)) (model.Response, error) {
 			if call == 1 {
 				return says("ok"), nil
 			}
@@ -419,23 +418,28 @@ func TestMended(t *testing.T) {
 	}{
 		{"an empty transcript stays empty", nil, []model.Message{}},
 		{
-			"a whole one is not touched", []model.Message{user, asked, result("a", "1"), result("b", "2"), user},
+			"a whole one is not touched",
+			[]model.Message{user, asked, result("a", "1"), result("b", "2"), user},
 			[]model.Message{user, asked, result("a", "1"), result("b", "2"), user},
 		},
 		{
-			"calls without results at the end get unknown outcomes", []model.Message{user, asked},
+			"calls without results at the end get unknown outcomes",
+			[]model.Message{user, asked},
 			[]model.Message{user, asked, result("a", outcomeUnknown), result("b", outcomeUnknown)},
 		},
 		{
-			"a result that is missing in the middle is put in its place", []model.Message{asked, result("b", "2"), user},
+			"a result that is missing in the middle is put in its place",
+			[]model.Message{asked, result("b", "2"), user},
 			[]model.Message{asked, result("a", outcomeUnknown), result("b", "2"), user},
 		},
 		{
-			"results without a call are left out", []model.Message{result("x", "?"), user, asked, result("y", "?"), result("a", "1"), result("b", "2")},
+			"results without a call are left out",
+			[]model.Message{result("x", "?"), user, asked, result("y", "?"), result("a", "1"), result("b", "2")},
 			[]model.Message{user, asked, result("a", "1"), result("b", "2")},
 		},
 		{
-			"of two results the first counts", []model.Message{asked, result("a", "1"), result("a", "late"), result("b", "2")},
+			"of two results the first counts",
+			[]model.Message{asked, result("a", "1"), result("a", "late"), result("b", "2")},
 			[]model.Message{asked, result("a", "1"), result("b", "2")},
 		},
 	} {

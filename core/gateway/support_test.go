@@ -161,7 +161,7 @@ func (c *conn) Disconnect(ctx context.Context) error {
 
 // lab is a running gateway.
 type lab struct {
-	t      *testing.T
+	t      testing.TB
 	g      *Gateway
 	dir    string
 	chat   *platform
@@ -183,7 +183,7 @@ type setup struct {
 }
 
 // start runs a gateway with short bounds on a directory of its own, and stops it when the test ends.
-func start(t *testing.T, change ...func(*setup)) *lab {
+func start(t testing.TB, change ...func(*setup)) *lab {
 	t.Helper()
 	release := make(chan struct{})
 	s := &setup{cfg: config.Default(), model: echo(release), chat: &platform{name: "chat"}, dir: t.TempDir(), log: slog.DiscardHandler}

@@ -72,7 +72,8 @@ func FuzzParseScript(f *testing.F) {
 		for _, request := range []Request{
 			{Messages: []Message{{Role: RoleUser, Content: message}}},
 			{Messages: []Message{
-				{Role: RoleUser, Content: message}, {Role: RoleAssistant, ToolCalls: []ToolCall{{ID: "a"}}},
+				{Role: RoleUser, Content: message},
+				{Role: RoleAssistant, ToolCalls: []ToolCall{{ID: "a"}}},
 				{Role: RoleTool, Content: result},
 			}},
 		} {

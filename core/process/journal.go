@@ -114,10 +114,11 @@ func (c *recorder) failure() error {
 	return c.err
 }
 
-// run tells the journal until stop is closed, and then the rest of the queue, or as much as the journal takes.
+// run tells the journal until stop is closed, and then the rest of the queue. From then on the first entry that the
+// journal does not take is the last one: a journal that hangs costs one journalWait, however much waits for it.
 func (c *recorder) run(stop <-chan struct{}) {
-	stopping := false
 	for {
+		stopping := closed(stop) // before the queue is taken: what was queued until stop is in it
 		c.mu.Lock()
 		batch := c.queue
 		c.queue = nil
@@ -125,24 +126,29 @@ func (c *recorder) run(stop <-chan struct{}) {
 		for i, n := range batch {
 			err := c.tell(n)
 			close(n.told)
-			if err != nil && stopping {
+			if err != nil && closed(stop) {
 				for _, rest := range batch[i+1:] {
 					close(rest.told)
 				}
 				return
 			}
 		}
-		if stopping && len(batch) == 0 {
-			return
-		}
 		if stopping {
-			continue
+			return
 		}
 		select {
 		case <-c.wake:
 		case <-stop:
-			stopping = true
 		}
+	}
+}
+
+func closed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -20,57 +19,13 @@ const (
 	lateWait = 50 * time.Millisecond
 	// killRound is how often KILL is sent again, to what was forked meanwhile.
 	killRound = 100 * time.Millisecond
+	// steadyLooks is how many looks in a row that find nothing are enough.
+	steadyLooks = 5
 	// forkWait is what a final sweep waits for forks under way.
 	forkWait = 100 * time.Millisecond
 )
 
-// Survivor is a process that a kill did not end.
-type Survivor struct {
-	Identity
-	// Why is for people.
-	Why string
-}
-
-// Report is what became of a kill.
-type Report struct {
-	// Verified says that a scan after the last signal found nothing of what was to be killed, zombies left out. Only
-	// then is it "killed".
-	Verified bool
-	// Signalled is every process that was sent a signal; Killed those of them that are gone.
-	Signalled, Killed []Identity
-	// Survivors is what is still there.
-	Survivors []Survivor
-	// Escalated is how many needed KILL.
-	Escalated int
-	// TermAt and KillAt are when the first signal of each kind went out; zero: none did.
-	TermAt, KillAt time.Time
-	Took           time.Duration
-	// Problem is why it could not be verified, when it is not for the survivors.
-	Problem error
-}
-
-// Summary says the report in one line for people.
-func (r Report) Summary() string {
-	switch {
-	case r.Verified && len(r.Signalled) == 0:
-		return "nothing was left to kill"
-	case r.Verified:
-		return fmt.Sprintf("%d killed, verified", len(r.Killed))
-	case r.Problem != nil:
-		return fmt.Sprintf("%d signalled, not verified: %v", len(r.Signalled), r.Problem)
-	}
-	const named = 5
-	var b strings.Builder
-	fmt.Fprintf(&b, "%d killed, %d survived:", len(r.Killed), len(r.Survivors))
-	for i, s := range r.Survivors {
-		if i == named {
-			fmt.Fprintf(&b, " and %d more", len(r.Survivors)-named)
-			break
-		}
-		fmt.Fprintf(&b, " %d (%s)", s.PID, s.Why)
-	}
-	return b.String()
-}
+var errSilent = errors.New("there are orphans that do not say whose they are")
 
 // selection is what a kill is after.
 type selection struct {
@@ -129,6 +84,7 @@ type kill struct {
 	groups map[*tree]*target // of trees whose leader was waited for: its group lives on
 	trees  map[*tree]bool    // marked as being killed
 	live   []*target         // at the last look
+	silent int               // at the last look: orphans that may be of what is killed
 	noFDs  bool
 }
 
@@ -199,18 +155,28 @@ func (r *Registry) settleForks(ctx context.Context, all bool) (open bool) {
 	}
 }
 
-// over looks, and when it finds nothing makes sure: a scan is no snapshot.
+// over looks, and when it finds nothing makes sure. A scan is no snapshot: of a chain in which each process forks the
+// next one and ends, it can miss both. But each such end leaves us an orphan to reap, so two looks in a row between which
+// none was reaped have seen everything. Where others keep on leaving orphans, steadyLooks must do.
 func (k *kill) over() bool {
-	if !k.look() || len(k.live) > 0 {
-		return false
-	}
-	if !k.sel.all || !childless() {
-		if !k.look() || len(k.live) > 0 {
+	for looks := 1; ; looks++ {
+		before := k.r.orphansReaped()
+		if !k.look() || len(k.live) > 0 || k.silent > 0 {
 			return false
 		}
+		k.r.reap()
+		steady := k.r.orphansReaped() == before || k.sel.all && childless()
+		if looks > 1 && steady || looks == steadyLooks {
+			k.report.Verified = true
+			return true
+		}
 	}
-	k.report.Verified = true
-	return true
+}
+
+func (r *Registry) orphansReaped() uint64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.reaped
 }
 
 // look finds what is there to be killed now. It returns false if it could not.
@@ -220,6 +186,9 @@ func (k *kill) look() bool {
 	k.report.Problem = v.err
 	if v.err != nil {
 		return false
+	}
+	if k.silent = v.silent; k.sel.all {
+		k.silent = 0 // whosever they are
 	}
 	var found []proc
 	k.r.mu.Lock()
@@ -337,9 +306,11 @@ func (k *kill) signal(sig unix.Signal) {
 	}
 }
 
-// await waits until everything that the last look found has ended; false if it has not by until, or ctx ended.
+// await waits until everything that the last look found has ended, or might say by now whose it is; false if it has not
+// by until, or ctx ended.
 func (k *kill) await(ctx context.Context, until time.Time) bool {
 	left := slices.Clone(k.live)
+	silent := k.silent > 0
 	for pause := time.Millisecond; ; pause = min(2*pause, 20*time.Millisecond) {
 		ended := gone(left)
 		still := left[:0]
@@ -348,9 +319,10 @@ func (k *kill) await(ctx context.Context, until time.Time) bool {
 				still = append(still, t)
 			}
 		}
-		if left = still; len(left) == 0 {
+		if left = still; len(left) == 0 && !silent {
 			return true
 		}
+		silent = false
 		wait := min(pause, time.Until(until))
 		if wait <= 0 {
 			return false
@@ -390,6 +362,9 @@ func (k *kill) done(began time.Time) Report {
 	slices.SortFunc(k.report.Killed, byPID)
 	slices.SortFunc(k.report.Survivors, func(a, b Survivor) int { return a.PID - b.PID })
 	k.report.Took = time.Since(began)
+	if !k.report.Verified && k.report.Problem == nil && len(k.live) == 0 {
+		k.report.Problem = errSilent
+	}
 	if !k.report.Verified {
 		k.r.log.Warn("kill left survivors", "survivors", len(k.report.Survivors), "killed", len(k.report.Killed),
 			"detail", k.report.Summary())

@@ -28,10 +28,14 @@ type peekRequest struct {
 	answer chan peeked // holds one
 }
 
-// peeked is what a process says of itself.
+// peeked is what a process says of itself. Without said it said nothing, which is not that it has no markers: it is in
+// the middle of an exec or of its end, or a look at it hangs.
 type peeked struct {
 	marks
 	cmdline []byte
+	said    bool
+	// bare says that it has arguments and no environment: it was started so, or an exec has not set it up yet.
+	bare bool
 }
 
 func newPeeker() *peeker {
@@ -85,8 +89,10 @@ func (p *peeker) ask(i ident) peeked {
 func peekAt(i ident, buf []byte) peeked {
 	dir := "/proc/" + strconv.Itoa(i.pid)
 	var got peeked
-	got.marks = parseEnviron(readUpTo(dir+"/environ", buf))
+	environ := readUpTo(dir+"/environ", buf)
+	got.marks, got.said = parseEnviron(environ), len(environ) > 0
 	got.cmdline = append(got.cmdline, readUpTo(dir+"/cmdline", buf[:cmdlineMax])...)
+	got.bare = !got.said && len(got.cmdline) > 0
 	// What was read is of process i only if i is still there.
 	if now, err := statOf(i.pid); err != nil || now.start != i.start {
 		return peeked{}

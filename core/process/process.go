@@ -120,12 +120,14 @@ type Registry struct {
 	forking map[uint64]bool // spawns that may have a child which is not in trees yet
 	lastID  uint64
 	trees   map[uint64]*tree
-	byPID   map[int]*tree      // the newest tree of each leader's pid
-	owners  map[ident]*tree    // every live member seen by the last scan
-	adopted map[int]struct{}   // direct children that we did not start, at the last scan
-	foreign map[ident]struct{} // descendants from before Open
-	ended   []*Process         // the last endedKept background processes whose trees are gone
-	scans   uint64             // scans begun
+	byPID   map[int]*tree       // the newest tree of each leader's pid
+	owners  map[ident]*tree     // every live member seen by the last scan
+	adopted map[int]struct{}    // direct children that we did not start, at the last scan
+	silent  map[ident]time.Time // those of them that did not say yet whose they are, since when
+	reaped  uint64              // adopted children that were waited for
+	foreign map[ident]bool      // descendants from before Open; true: children, whose status is somebody else's
+	ended   []*Process          // the last endedKept background processes whose trees are gone
+	scans   uint64              // scans begun
 	scanErr error
 	sampled time.Time
 	ticks   map[ident]uint64 // CPU ticks of each member at the last sample
@@ -145,7 +147,7 @@ func New(o Options) *Registry {
 		stopping: make(chan struct{}),
 		forking:  map[uint64]bool{},
 		trees:    map[uint64]*tree{}, byPID: map[int]*tree{}, owners: map[ident]*tree{},
-		adopted: map[int]struct{}{}, foreign: map[ident]struct{}{}, ticks: map[ident]uint64{},
+		adopted: map[int]struct{}{}, foreign: map[ident]bool{}, ticks: map[ident]uint64{},
 	}
 	for _, name := range o.Secrets {
 		r.secrets[name] = true
@@ -158,7 +160,7 @@ func New(o Options) *Registry {
 }
 
 // Open makes the program a subreaper and starts the registry's loops. What descends from the program already is left
-// alone for ever. It fails where /proc does not show this program, and with ErrOpen.
+// alone for ever, but for being reaped if it becomes an orphan of ours. It fails where /proc does not show this program, and with ErrOpen.
 func (r *Registry) Open(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -193,7 +195,7 @@ func (r *Registry) prepare() error {
 		return err
 	}
 	for _, p := range descendants(procs, r.self.pid, nil) {
-		r.foreign[p.ident] = struct{}{}
+		r.foreign[p.ident] = p.ppid == r.self.pid
 	}
 	return setSubreaper(true)
 }

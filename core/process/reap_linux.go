@@ -81,8 +81,7 @@ func (r *Registry) collect(pid int) bool {
 			r.mu.Unlock()
 			return false // perhaps ours, about to be entered
 		}
-		_, inherited := r.foreign[p.ident]
-		if statErr != nil || (r.self.pid != 1 && (inherited || p.pgrp == r.self.pgrp)) {
+		if statErr != nil || (r.self.pid != 1 && (r.foreign[p.ident] || p.pgrp == r.self.pgrp)) {
 			r.mu.Unlock()
 			return errors.Is(statErr, unix.ENOENT) || errors.Is(statErr, unix.ESRCH) // somebody collected it
 		}
@@ -95,6 +94,7 @@ func (r *Registry) collect(pid int) bool {
 	}
 	delete(r.adopted, pid)
 	if t == nil {
+		r.reaped++
 		r.mu.Unlock()
 		nudge(r.nudges)
 		return true

@@ -82,8 +82,12 @@ type spawnResult struct {
 	err error
 }
 
+// handoverWait is how long a caller whose ctx has ended waits for a start that is under way.
+const handoverWait = 200 * time.Millisecond
+
 // Spawn starts a process in a session and group of its own, marked and tracked. ctx bounds the start alone; the process
-// lives until it ends or is killed. It fails with ErrClosing after Refuse, and with the system's reason where the
+// lives until it ends or is killed. When ctx ends while it starts, it is returned all the same if that takes less than
+// 200 ms, and otherwise ended, with everything it started, as soon as it is there. It fails with ErrClosing after Refuse, and with the system's reason where the
 // program or the directory cannot be used.
 //
 // The journal is told before Spawn returns, but what becomes of that does not stop it: see JournalError.
@@ -123,10 +127,17 @@ func (r *Registry) Spawn(ctx context.Context, spec Spec) (*Process, error) {
 	select {
 	case res = <-req.result:
 	case <-ctx.Done():
-		if req.taken.CompareAndSwap(false, true) {
-			return nil, fmt.Errorf("start %s: %w", path, ctx.Err())
+		// A start takes a moment, and who is handed the process can end it; one that hangs is given up.
+		timer := time.NewTimer(handoverWait)
+		defer timer.Stop()
+		select {
+		case res = <-req.result:
+		case <-timer.C:
+			if req.taken.CompareAndSwap(false, true) {
+				return nil, fmt.Errorf("start %s: %w", path, ctx.Err())
+			}
+			res = <-req.result // it is on its way
 		}
-		res = <-req.result // it is on its way
 	}
 	if res.err != nil {
 		return nil, res.err

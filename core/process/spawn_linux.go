@@ -1,6 +1,7 @@
 package process
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -52,16 +53,10 @@ func (r *Registry) serve(req *spawnRequest) {
 		req.result <- spawnResult{p: p}
 		return
 	}
-	// Nobody waits for it any more, and it has just begun: its group is all that there is of it.
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.trees[req.id] != p.tree {
-		return // it is over already, and its descriptor closed
-	}
-	leader := target{proc: proc{ident: child.ident, pgrp: child.pid, sid: child.pid}, fd: p.tree.pidfd}
-	if err := r.send(&leader, unix.SIGKILL, true); err != nil {
-		_ = r.send(&leader, unix.SIGKILL, false) // without groups: what it forked so far dies with its turn
-	}
+	// Nobody waits for it any more. What it started meanwhile ends with it; not here, where the next one waits.
+	r.readers.Go(func() {
+		p.Kill(context.Background(), 0) // the caller's has ended; a kill without a grace is bounded by itself
+	})
 }
 
 // fork starts the process of req with its own session, and so its own group and no terminal of ours.
@@ -79,9 +74,10 @@ func fork(req *spawnRequest) (_ forkedChild, err error) {
 	if err != nil {
 		return child, err
 	}
+	out := uintptr(stdio[len(stdio)-1])
 	attr := &syscall.ProcAttr{
 		Dir: req.spec.Dir, Env: req.env,
-		Files: []uintptr{uintptr(stdio[0]), uintptr(stdio[1]), uintptr(stdio[len(stdio)-1])},
+		Files: []uintptr{uintptr(stdio[0]), out, out},
 		Sys: &syscall.SysProcAttr{
 			Setsid: true, Setctty: req.spec.PTY, Pdeathsig: syscall.SIGKILL, PidFD: &child.pidfd,
 		},
@@ -101,7 +97,8 @@ func fork(req *spawnRequest) (_ forkedChild, err error) {
 	return child, nil
 }
 
-// connect opens the child's standard input and output, which are returned, and our ends of them.
+// connect opens the child's standard input and output, which are returned, one descriptor if they are the same, and our
+// ends of them.
 func connect(spec Spec, child *forkedChild) (stdio []int, err error) {
 	if spec.PTY {
 		master, slave, err := pty.Open()

@@ -29,6 +29,9 @@ func (r *Registry) sweepLoop() {
 		if v.err != nil {
 			r.log.Warn("process scan", "error", v.err)
 		}
+		if v.unsure {
+			nudge(r.nudges)
+		}
 		// A nudge that comes meanwhile waits in its channel.
 		pause := time.NewTimer(rest)
 		select {

@@ -139,6 +139,11 @@ func TestF1_NothingOpensTheDatabaseByItsPath(t *testing.T) {
 		if err != nil {
 			return nil // it does not compile; other tests say so
 		}
+		for _, imp := range file.Imports {
+			if filepath.Dir(path) != here && slices.Contains([]string{`"database/sql"`, `"modernc.org/sqlite"`}, imp.Path.Value) {
+				t.Errorf("%s imports %s: the store alone opens databases", path, imp.Path.Value)
+			}
+		}
 		ast.Inspect(file, func(n ast.Node) bool {
 			call, ok := n.(*ast.CallExpr)
 			if !ok {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -81,21 +82,30 @@ func TestS17_TheNextLifeWritesAtOnceAfterClose(t *testing.T) {
 	}
 }
 
+// Two queries without an end: one that never has its first row, one that always has a next one.
+const (
+	countForEver = `WITH RECURSIVE n (x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT count(*) FROM n`
+	rowsForEver  = `WITH RECURSIVE n (x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT x FROM n`
+)
+
 func TestAReadUnderWayIsInterruptedByClose(t *testing.T) {
-	s := open(t, t.TempDir())
-	began, ended := make(chan struct{}), make(chan error, 1)
-	go func() {
-		close(began)
-		ended <- s.read(context.Background(), "count for ever",
-			`WITH RECURSIVE n (x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT count(*) FROM n`, nil,
-			func(*sql.Rows) error { return nil })
-	}()
-	<-began
-	if err := closeWithin(t, s, 10*time.Second); err != nil {
-		t.Fatalf("close: %v", err)
-	}
-	if err := <-ended; !errors.Is(err, ErrClosed) {
-		t.Errorf("the read ended with %v, want ErrClosed", err)
+	for name, query := range map[string]string{"before its first row": countForEver, "between rows": rowsForEver} {
+		t.Run(name, func(t *testing.T) {
+			s := open(t, t.TempDir())
+			ended := make(chan error, 1)
+			go func() {
+				ended <- s.read(context.Background(), "read for ever", query, nil, func(*sql.Rows) error { return nil })
+			}()
+			for s.readers.Stats().InUse == 0 {
+				runtime.Gosched()
+			}
+			if err := closeWithin(t, s, 10*time.Second); err != nil {
+				t.Fatalf("close: %v", err)
+			}
+			if err := <-ended; !errors.Is(err, ErrClosed) {
+				t.Errorf("the read ended with %v, want ErrClosed", err)
+			}
+		})
 	}
 }
 
@@ -103,8 +113,7 @@ func TestACancelledReadEnds(t *testing.T) {
 	s := open(t, t.TempDir())
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
-	err := s.read(ctx, "count for ever", `WITH RECURSIVE n (x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT count(*) FROM n`, nil,
-		func(*sql.Rows) error { return nil })
+	err := s.read(ctx, "count for ever", countForEver, nil, func(*sql.Rows) error { return nil })
 	if !errors.Is(err, context.DeadlineExceeded) {
 		t.Fatalf("got %v, want the context's error", err)
 	}
@@ -154,13 +163,25 @@ func TestCloseIsBoundedByItsContextWhileAWriteWaitsForALock(t *testing.T) {
 	shut(t, s)
 }
 
+// However many writes wait, they wait for the lock together.
 func TestALockOfAnotherProcessIsSaidAndOutlived(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir)
 	holder := start(t, "hold the write lock", dir)
 	holder.line(t)
-	if err := s.PutLife(t.Context(), Life{ID: "l1"}); err == nil || !strings.Contains(err.Error(), "locked") {
-		t.Errorf("with the lock held elsewhere the write was answered %v", err)
+	began := time.Now()
+	answers := make(chan error, 50)
+	for range cap(answers) {
+		go func() { answers <- s.PutLife(context.Background(), Life{ID: "l1"}) }()
+	}
+	for range cap(answers) {
+		if err := <-answers; err == nil || !strings.Contains(err.Error(), "locked") {
+			t.Errorf("with the lock held elsewhere the write was answered %v", err)
+		}
+	}
+	// The first one alone, then all that came meanwhile; a straggler may make a third.
+	if took := time.Since(began); took > 3*busyMS*time.Millisecond+bound {
+		t.Errorf("%d writes waited %s for a lock that one may wait %d ms for", cap(answers), took, busyMS)
 	}
 	holder.end(t)
 	mustWrite(t, s, "l1")

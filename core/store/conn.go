@@ -100,8 +100,9 @@ func (w *writer) close() error {
 	return errors.Join(append(errs, w.db.Close())...)
 }
 
-// openReaders makes the pool of read-only connections. They open when they are first needed, and stay.
-func openReaders(path string) (*sql.DB, error) {
+// openReaders makes the pool of read-only connections. All are opened at once and stay, so that a process that has run
+// out of descriptors can still read what it knows (field notes, F5).
+func openReaders(ctx context.Context, path string) (_ *sql.DB, err error) {
 	db, err := sql.Open("sqlite", dataSource(path, "ro",
 		fmt.Sprintf("busy_timeout(%d)", busyMS), fmt.Sprintf("cache_size(-%d)", readCacheKiB)))
 	if err != nil {
@@ -109,5 +110,22 @@ func openReaders(path string) (*sql.DB, error) {
 	}
 	db.SetMaxOpenConns(readConns)
 	db.SetMaxIdleConns(readConns)
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, db.Close())
+		}
+	}()
+	for range readConns {
+		conn, err := db.Conn(ctx)
+		if err != nil {
+			return nil, err
+		}
+		defer conn.Close() // back into the pool once there are as many as there will be
+		var n int
+		// The -wal is opened by the first read.
+		if err := conn.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_schema").Scan(&n); err != nil {
+			return nil, err
+		}
+	}
 	return db, nil
 }

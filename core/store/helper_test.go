@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -33,6 +34,7 @@ var acts = map[string]func(path string) error{
 	"write one life":           func(path string) error { return foreign(path, "rw", func() {}, foreignLife) },
 	"check integrity":          checkIntegrity,
 	"meet a limit and lift it": meetLimit,
+	"run out of descriptors":   runOutOfDescriptors,
 }
 
 const foreignLife = `INSERT INTO lives (id, pid, start_ticks, boot_id, version, outcome, phase, reason, by) VALUES ('foreign', 1, 1, '', '', '', '', '', '')`
@@ -56,7 +58,8 @@ type other struct {
 func start(t *testing.T, name, dir string) *other {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), actAs+"="+name, actIn+"="+filepath.Join(dir, "gateway.db"))
+	cmd.Env = append(os.Environ(), actAs+"="+name, actIn+"="+filepath.Join(dir, "gateway.db"),
+		"GORACE=atexit_sleep_ms=0") // under the race detector a process ends a second late otherwise
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
 	if err != nil {
@@ -194,5 +197,63 @@ func meetLimit(path string) error {
 		return fmt.Errorf("after the limit was lifted: %w", err)
 	}
 	fmt.Println(written + 1)
+	return s.Close(ctx)
+}
+
+// runOutOfDescriptors takes every descriptor that the process may have, then writes and reads on all connections.
+func runOutOfDescriptors(path string) error {
+	ctx := context.Background()
+	s, err := Open(ctx, Options{Path: path})
+	if err != nil {
+		return err
+	}
+	// The runtime needs a descriptor for its poller, which a gateway has long had.
+	r, w, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	_, _ = r.Close(), w.Close()
+	var was unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &was); err != nil {
+		return err
+	}
+	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 64, Max: was.Max}); err != nil {
+		return err
+	}
+	var taken []int
+	for {
+		fd, err := unix.Dup(0)
+		if err != nil {
+			break
+		}
+		taken = append(taken, fd)
+	}
+	errs := make(chan error)
+	for i := range 2 * readConns {
+		go func() {
+			if err := s.PutLife(ctx, Life{ID: strconv.Itoa(i), Reason: string(make([]byte, 1<<20))}); err != nil {
+				errs <- err
+				return
+			}
+			_, found, err := s.LastLife(ctx)
+			if err == nil && !found {
+				err = errors.New("what was written is not there")
+			}
+			errs <- err
+		}()
+	}
+	said := "written and read"
+	for range 2 * readConns {
+		if err := <-errs; err != nil {
+			said = err.Error()
+		}
+	}
+	if len(taken) == 0 {
+		said = "no descriptor was taken: the limit did not hold"
+	}
+	fmt.Println(said)
+	for _, fd := range taken {
+		_ = unix.Close(fd)
+	}
 	return s.Close(ctx)
 }

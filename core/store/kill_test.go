@@ -10,7 +10,7 @@ import (
 func TestS17_AfterSIGKILLEveryAcknowledgedRowIsThereAndTheNextWriteIsImmediate(t *testing.T) {
 	dir := t.TempDir()
 	var acknowledged []string // "session turn"
-	for round := range 3 {
+	for round := range 2 {
 		if round > 0 {
 			// Turn ids begin anew with each process, so each has its own database.
 			dir, acknowledged = t.TempDir(), nil

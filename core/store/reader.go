@@ -9,7 +9,8 @@ import (
 )
 
 // read runs a query on one of the read-only connections and calls each for every row. It sees what was committed before
-// it began. It ends when ctx ends or the store closes; a query that computes is interrupted.
+// it began. It ends when ctx ends or the store closes: up to the first row the driver interrupts it, after that it ends
+// between two rows. So no query of this package may compute for long between rows; each reads along an index.
 func (s *Store) read(ctx context.Context, what, query string, args []any, each func(*sql.Rows) error) error {
 	if err := s.enter(); err != nil {
 		return fmt.Errorf("%s: %w", what, err)

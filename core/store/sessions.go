@@ -36,8 +36,8 @@ type Session struct {
 
 const sessionColumns = `id, key, platform, user, target, state, created_at, last_activity_at, ended_at, end_reason, tokens_in, tokens_out`
 
-// PutSession writes a session. One that is there already keeps its key and whether it has ended: only EndSession,
-// ReplaceSession and ReopenSession change that. The error is ErrNotCurrent if the key has another current session.
+// PutSession writes a session. One that is there already keeps its key and whether it has ended: only EndSession
+// and ReopenSession change that. The error is ErrNotCurrent if the key has another current session.
 func (s *Store) PutSession(ctx context.Context, v Session) error {
 	return s.write(ctx, "write session "+v.ID, func(t *tx) error { return t.putSession(v) })
 }
@@ -46,16 +46,6 @@ func (s *Store) PutSession(ctx context.Context, v Session) error {
 // has ended stays as it was; one that was never written is no error.
 func (s *Store) EndSession(ctx context.Context, id string, at time.Time, reason string) error {
 	return s.write(ctx, "end session "+id, func(t *tx) error { return t.endSession(id, at, reason) })
-}
-
-// ReplaceSession does EndSession(oldID) and PutSession(v) in one transaction.
-func (s *Store) ReplaceSession(ctx context.Context, oldID string, at time.Time, reason string, v Session) error {
-	return s.write(ctx, "replace session "+oldID, func(t *tx) error {
-		if err := t.endSession(oldID, at, reason); err != nil {
-			return err
-		}
-		return t.putSession(v)
-	})
 }
 
 // ReopenSession does EndSession(currentID) and makes the ended session oldID the current one of its key again, idle and

@@ -114,7 +114,7 @@ func (s *Store) open(ctx context.Context) (err error) {
 	if s.identity, err = identify(s.path); err != nil {
 		return errors.Join(err, s.writer.close())
 	}
-	if s.readers, err = openReaders(s.path); err != nil {
+	if s.readers, err = openReaders(ctx, s.path); err != nil {
 		return errors.Join(err, s.writer.close())
 	}
 	return nil

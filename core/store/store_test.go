@@ -33,6 +33,17 @@ func open(tb testing.TB, dir string) *Store {
 	return s
 }
 
+// unsynced opens a store that does not wait for the disk, for tests of what is in it and not of whether it lasts.
+func unsynced(tb testing.TB, dir string) *Store {
+	tb.Helper()
+	s := open(tb, dir)
+	// Nothing was requested yet, so the writer's goroutine has not touched its connection.
+	if _, err := s.writer.conn.ExecContext(tb.Context(), "PRAGMA synchronous = OFF"); err != nil {
+		tb.Fatal(err)
+	}
+	return s
+}
+
 // shut closes s within a bound that no test needs.
 func shut(tb testing.TB, s *Store) {
 	tb.Helper()

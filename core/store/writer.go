@@ -93,12 +93,14 @@ func (s *Store) writeLoop() {
 
 // commit writes a batch and tells each caller what became of its request.
 func (s *Store) commit(batch []*request) {
-	err := s.transact(batch)
-	if err != nil && len(batch) > 1 {
+	begun, err := s.transact(batch)
+	if err != nil && begun && len(batch) > 1 {
 		// Something took the whole transaction down, for instance one request that the disk had no room for. Each gets a
-		// transaction of its own, and so its own answer.
+		// transaction of its own, and so its own answer. One that never began is no request's doing, and to try it once
+		// for each would cost them all the wait for a lock as often as there are requests.
 		for i := range batch {
-			s.finish(batch[i:i+1], s.transact(batch[i:i+1]))
+			_, err := s.transact(batch[i : i+1])
+			s.finish(batch[i:i+1], err)
 		}
 		return
 	}
@@ -131,14 +133,15 @@ func (s *Store) note(err error) {
 }
 
 // transact runs the requests in one transaction. A request that fails leaves no trace and has its err set; an error of
-// the transaction itself is returned, and then nothing of the batch was written.
-func (s *Store) transact(batch []*request) (err error) {
+// the transaction itself is returned, and then nothing of the batch was written. begun says whether it came as far as
+// the first request.
+func (s *Store) transact(batch []*request) (begun bool, err error) {
 	if s.displaced.Load() {
-		return ErrDisplaced
+		return false, ErrDisplaced
 	}
 	t := &s.writer.tx
 	if err := t.run("BEGIN IMMEDIATE"); err != nil {
-		return fmt.Errorf("begin in %s: %w", s.path, err)
+		return false, fmt.Errorf("begin in %s: %w", s.path, err)
 	}
 	defer func() {
 		if err != nil {
@@ -148,13 +151,13 @@ func (s *Store) transact(batch []*request) (err error) {
 	}()
 	for _, r := range batch {
 		if err := t.member(r); err != nil {
-			return fmt.Errorf("write %s: %w", s.path, err)
+			return true, fmt.Errorf("write %s: %w", s.path, err)
 		}
 	}
 	if err := t.run("COMMIT"); err != nil {
-		return fmt.Errorf("commit to %s: %w", s.path, err)
+		return true, fmt.Errorf("commit to %s: %w", s.path, err)
 	}
-	return nil
+	return true, nil
 }
 
 // tx is the transaction that is under way on the writer's connection. Its statements run without a context: they are

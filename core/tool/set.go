@@ -126,7 +126,8 @@ func errorText(err error) string {
 	}{strings.ToValidUTF8(err.Error(), "\uFFFD")})
 }
 
-// encode is JSON without the escapes that are only for browsers: a model reads < better than \u003c, and pays less.
+// encode is JSON without the escapes that are only for browsers: a model reads < better than \u003c, and pays less. It
+// has the escapes that JSON leaves out: nothing in it acts on a terminal, wherever it is shown raw (I4).
 func encode(v any) string {
 	var b strings.Builder
 	enc := json.NewEncoder(&b)
@@ -135,7 +136,24 @@ func encode(v any) string {
 		// Only a value that has no JSON form gets here, and the tools encode structs of plain fields.
 		panic(errors.Join(errors.New("encode a tool's result"), err))
 	}
-	return strings.TrimSuffix(b.String(), "\n")
+	return escapeC1(strings.TrimSuffix(b.String(), "\n"))
+}
+
+// escapeC1 escapes DEL and the controls U+0080 to U+009F, which stand in the strings of a JSON text alone.
+func escapeC1(text string) string {
+	acts := func(r rune) bool { return r >= 0x7f && r <= 0x9f }
+	if !strings.ContainsFunc(text, acts) {
+		return text
+	}
+	var b strings.Builder
+	for _, r := range text {
+		if acts(r) {
+			fmt.Fprintf(&b, `\u%04x`, r)
+		} else {
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
 }
 
 // bounded is text as valid UTF-8 in at most limit bytes; what was cut off is said.

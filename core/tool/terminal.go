@@ -66,7 +66,7 @@ type finished struct {
 	PID       int    `json:"pid"`
 	TimedOut  bool   `json:"timed_out"`
 	Truncated bool   `json:"truncated"`
-	// LeftRunning is how many processes the command left behind in its session; they end with the turn.
+	// LeftRunning is how many processes the command left behind; they end with the turn.
 	LeftRunning int `json:"left_running,omitempty"`
 	// Survivors is what a kill at the limit could not end.
 	Survivors []int `json:"survivors,omitempty"`
@@ -148,7 +148,8 @@ func (t *Terminal) await(ctx context.Context, p *process.Process, limit time.Dur
 	exit, err := watch(bound, p, moved)
 	switch {
 	case err == nil:
-		res.LeftRunning = leftBehind(p.PID())
+		// Where /proc cannot be read it stays 0; that the registry is blind is in its rows.
+		res.LeftRunning, _ = p.Left()
 	case ctx.Err() != nil:
 		exit = t.end(ctx, p, &res)
 		res.Error = "interrupted: the turn ended before the command did; " + ended(res)

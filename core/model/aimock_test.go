@@ -1,0 +1,281 @@
+package model
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// The tests of this file talk to an OpenAI-compatible server that somebody else wrote.
+const aimock = "@copilotkit/aimock@1.43.0"
+
+// serveAimock runs the server until its standard input ends, so that it cannot outlive this process. Text and arguments
+// come in pieces of four characters.
+const serveAimock = `
+const {LLMock} = require('@copilotkit/aimock');
+const server = new LLMock({host: '127.0.0.1', port: 0, chunkSize: 4, logLevel: 'silent'});
+server.onMessage('hello', {content: 'Hello – and welcome, 世界!'});
+server.onToolResult('call_disk', {content: 'It is half full.'});
+server.onMessage('disk', {toolCalls: [
+	{id: 'call_disk', name: 'terminal', arguments: '{"command":"df -h /"}'},
+	{id: 'call_list', name: 'process', arguments: '{"action":"list"}'},
+]});
+process.stdin.resume();
+process.stdin.on('end', () => process.exit(0));
+server.start().then((url) => console.log(url), (e) => { console.error(String(e)); process.exit(1); });
+`
+
+// unreachable are npm's words for a registry that it cannot talk to.
+var unreachable = []string{
+	"ENOTFOUND", "EAI_AGAIN", "ECONNREFUSED", "ECONNRESET", "ETIMEDOUT", "ENETUNREACH", "EHOSTUNREACH", "ERR_SOCKET_TIMEOUT", "ENOTCACHED",
+}
+
+// installAimock puts the server below the user's cache, once, and returns where.
+func installAimock(t *testing.T) string {
+	t.Helper()
+	for _, name := range []string{"node", "npm"} {
+		if _, err := exec.LookPath(name); err != nil {
+			t.Skipf("runs where %s is installed: %v", name, err)
+		}
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		t.Skipf("runs where there is a cache folder to install %s into: %v", aimock, err)
+	}
+	dir := filepath.Join(cache, "gatewaytui-test", "aimock-1.43.0")
+	installed := func() bool {
+		_, err := os.Stat(filepath.Join(dir, "node_modules", "@copilotkit", "aimock", "package.json"))
+		return err == nil
+	}
+	if installed() {
+		return dir
+	}
+	if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	// Beside its place, and then moved to it: a test run that ends half-way leaves no half of it.
+	fresh, err := os.MkdirTemp(filepath.Dir(dir), "installing-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(fresh)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	npm := exec.CommandContext(ctx, "npm", "install", "--prefix", fresh, "--no-audit", "--no-fund", "--ignore-scripts", "--fetch-retries=1", aimock)
+	npm.WaitDelay = 5 * time.Second
+	if out, err := npm.CombinedOutput(); err != nil {
+		for _, word := range unreachable {
+			if ctx.Err() != nil || bytes.Contains(out, []byte(word)) {
+				t.Skipf("runs where npm reaches its registry, to install %s: %v: %.300s", aimock, err, out)
+			}
+		}
+		t.Fatalf("npm install %s: %v: %s", aimock, err, out)
+	}
+	if err := os.Rename(fresh, dir); err != nil && !installed() { // or another run was faster
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// startAimock returns the server's URL.
+func startAimock(t *testing.T) string {
+	t.Helper()
+	node := exec.Command("node", "-e", serveAimock)
+	node.Dir = installAimock(t)
+	var stderr bytes.Buffer
+	node.Stderr = &stderr
+	stdin, err := node.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stdout, err := node.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := node.Start(); err != nil {
+		t.Fatal(err)
+	}
+	limit := time.AfterFunc(time.Minute, func() { _ = node.Process.Kill() })
+	t.Cleanup(func() {
+		_ = stdin.Close()
+		_ = node.Wait() // how it ends is no matter
+		limit.Stop()
+	})
+	line, err := bufio.NewReader(stdout).ReadString('\n')
+	if err != nil || !strings.HasPrefix(line, "http://") {
+		t.Fatalf("the server said %q (%v): %s", line, err, &stderr)
+	}
+	return strings.TrimSpace(line)
+}
+
+// chaos makes the server fail as its member of this name says, always; an empty name ends that.
+func chaos(t *testing.T, url, name string) {
+	t.Helper()
+	method, body := http.MethodDelete, ""
+	if name != "" {
+		method, body = http.MethodPost, `{"`+name+`":1}`
+	}
+	req, err := http.NewRequestWithContext(t.Context(), method, url+"/__aimock/chaos", strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	defer http.DefaultClient.CloseIdleConnections()
+	if said, _ := io.ReadAll(resp.Body); resp.StatusCode != http.StatusOK {
+		t.Fatalf("set chaos %q: %s: %s", name, resp.Status, said)
+	}
+}
+
+// onRetry calls f whenever a call is about to wait for its next attempt.
+type onRetry struct {
+	slog.Handler
+	f func()
+}
+
+func (onRetry) Enabled(context.Context, slog.Level) bool { return true }
+
+func (h onRetry) Handle(context.Context, slog.Record) error {
+	h.f()
+	return nil
+}
+
+func TestAnotherAuthorsServerIsUnderstood(t *testing.T) {
+	url := startAimock(t)
+	provider := func(t *testing.T, log *slog.Logger) *openAI {
+		t.Helper()
+		p, err := NewOpenAI(OpenAIOptions{BaseURL: url + "/v1", Model: "some-model", APIKey: "k", Timeout: time.Minute, Log: log})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p.(*openAI)
+	}
+	user := func(text string) Request {
+		return Request{
+			Messages: []Message{{Role: RoleSystem, Content: "be brief"}, {Role: RoleUser, Content: text}},
+			Tools:    []ToolSpec{{Name: "terminal", Description: "runs a command", Schema: json.RawMessage(`{"type":"object"}`)}},
+		}
+	}
+	const welcome = "Hello – and welcome, 世界!"
+
+	t.Run("text comes in pieces and whole", func(t *testing.T) {
+		c := provider(t, nil).New()
+		defer c.Close()
+		var pieces []string
+		got, err := c.Complete(t.Context(), user("hello"), func(s string) { pieces = append(pieces, s) })
+		if err != nil || got.Message.Content != welcome || strings.Join(pieces, "") != welcome || len(pieces) < 2 {
+			t.Errorf("answer %+v in pieces %q, %v", got.Message, pieces, err)
+		}
+		if got.Usage.In == 0 || got.Usage.Out == 0 {
+			t.Errorf("usage %+v: the server counts", got.Usage)
+		}
+	})
+	t.Run("an answer in one piece", func(t *testing.T) {
+		p := provider(t, nil)
+		network := p.http.Transport
+		p.http.Transport = transport(func(req *http.Request) (*http.Response, error) {
+			// The client always asks for a stream; this is an endpoint that has none.
+			body, err := io.ReadAll(req.Body)
+			if err != nil {
+				return nil, err
+			}
+			var asked map[string]any
+			if err := json.Unmarshal(body, &asked); err != nil {
+				return nil, err
+			}
+			delete(asked, "stream")
+			delete(asked, "stream_options")
+			if body, err = json.Marshal(asked); err != nil {
+				return nil, err
+			}
+			req = req.Clone(req.Context())
+			req.Body, req.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+			return network.RoundTrip(req)
+		})
+		defer network.(*http.Transport).CloseIdleConnections()
+		c := p.New()
+		defer c.Close()
+		var told strings.Builder
+		got, err := c.Complete(t.Context(), user("hello"), func(s string) { told.WriteString(s) })
+		if err != nil || got.Message.Content != welcome || told.String() != welcome || got.Usage.Out == 0 {
+			t.Errorf("answer %+v, told %q, %v", got, &told, err)
+		}
+		if got, err = c.Complete(t.Context(), user("disk"), nil); err != nil || len(got.Message.ToolCalls) != 2 {
+			t.Errorf("answer %+v, %v; want two calls", got, err)
+		}
+	})
+	t.Run("tool calls and their results", func(t *testing.T) {
+		c := provider(t, nil).New()
+		defer c.Close()
+		req := user("disk")
+		got, err := c.Complete(t.Context(), req, nil)
+		if err != nil || len(got.Message.ToolCalls) != 2 {
+			t.Fatalf("answer %+v, %v; want two calls", got, err)
+		}
+		disk, list := got.Message.ToolCalls[0], got.Message.ToolCalls[1]
+		if disk != (ToolCall{"call_disk", "terminal", `{"command":"df -h /"}`}) || list != (ToolCall{"call_list", "process", `{"action":"list"}`}) {
+			t.Fatalf("calls %+v and %+v", disk, list)
+		}
+		req.Messages = append(req.Messages, got.Message,
+			Message{Role: RoleTool, ToolCallID: list.ID, Content: "[]"}, Message{Role: RoleTool, ToolCallID: disk.ID, Content: "50%"})
+		if got, err = c.Complete(t.Context(), req, nil); err != nil || got.Message.Content != "It is half full." {
+			t.Errorf("after the results: %+v, %v", got, err)
+		}
+	})
+	t.Run("what it does not know is said", func(t *testing.T) {
+		c := provider(t, nil).New()
+		defer c.Close()
+		_, err := c.Complete(t.Context(), user("nothing that it knows"), nil)
+		if e, ok := errors.AsType[*Error](err); !ok || e.Status != http.StatusNotFound || !strings.Contains(e.Message, "No fixture matched") {
+			t.Errorf("got %v, want its 404 and its words", err)
+		}
+	})
+	for name, member := range map[string]string{
+		"a 429 with Retry-After is waited out": "rateLimitRate", "a dropped request is tried again": "dropRate",
+		"a cut connection is tried again": "disconnectRate",
+	} {
+		t.Run(name, func(t *testing.T) {
+			retried := 0
+			mend := func() {
+				retried++
+				chaos(t, url, "")
+			}
+			c := provider(t, slog.New(onRetry{slog.DiscardHandler, mend})).New()
+			defer c.Close()
+			chaos(t, url, member)
+			got, err := c.Complete(t.Context(), user("hello"), nil)
+			if err != nil || got.Message.Content != welcome || retried != 1 {
+				t.Errorf("after %d retries: %+v, %v", retried, got, err)
+			}
+		})
+	}
+	t.Run("a malformed answer is the endpoint's fault", func(t *testing.T) {
+		chaos(t, url, "malformedRate")
+		defer chaos(t, url, "")
+		c := provider(t, nil).New()
+		defer c.Close()
+		_, err := c.Complete(t.Context(), user("hello"), nil)
+		if e, ok := errors.AsType[*Error](err); !ok || e.Kind != KindBroken {
+			t.Errorf("got %v, want %s", err, KindBroken)
+		}
+	})
+}
+
+type transport func(*http.Request) (*http.Response, error)
+
+func (t transport) RoundTrip(req *http.Request) (*http.Response, error) { return t(req) }

@@ -1,0 +1,275 @@
+package process
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// silentMost is how long an orphan may not say whose it is, before it is nobody's: an exec takes some milliseconds, and
+// more on a machine that is busy. bareMost is how long, if it lacks nothing but an environment: of an exec that sets one
+// up, that is the last moment.
+const (
+	silentMost = time.Second
+	bareMost   = 20 * time.Millisecond
+)
+
+// view is the outcome of a scan.
+type view struct {
+	// owned are the live members of each tree; loose the live descendants that belong to none, and processes elsewhere
+	// that carry our life's marker.
+	owned map[*tree][]proc
+	loose []proc
+	// silent is how many of the loose ones are orphans that did not say yet whose they are.
+	silent int
+	// unsure says that another scan is needed: for silent ones, or to know that a tree has ended.
+	unsure bool
+	err    error
+}
+
+// observe scans /proc and brings the trees up to date: who belongs to which, which have ended, what is new. With
+// elsewhere it also looks for our marker among processes that do not descend from us, at the price of reading the
+// environment of each.
+func (r *Registry) observe(elsewhere bool) view {
+	v, ended := r.scan(elsewhere)
+	for _, e := range ended {
+		r.finish(e)
+	}
+	return v
+}
+
+func (r *Registry) scan(elsewhere bool) (view, []ending) {
+	r.scanMu.Lock()
+	defer r.scanMu.Unlock()
+	r.mu.Lock()
+	r.scans++
+	seq := r.scans
+	foreign := r.foreign
+	r.mu.Unlock()
+
+	procs, err := r.scanner.scan()
+	if err != nil {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.scanErr = err
+		return view{err: fmt.Errorf("scan processes: %w", err)}, nil
+	}
+	ours := descendants(procs, r.self.pid, func(p proc) bool {
+		_, inherited := foreign[p.ident]
+		return inherited || r.self.untouchable(p)
+	})
+	at := make(map[int]ident, len(ours))
+	for _, p := range ours {
+		at[p.pid] = p.ident
+	}
+	strangers := r.attribute(ours, at)
+	v, ended := r.absorb(seq, ours, at, strangers)
+	if elsewhere {
+		v.loose = append(v.loose, r.marked(procs, ours)...)
+	}
+	return v, ended
+}
+
+// descendants are the processes below root, parents before children, without those that skip names and what is below
+// them.
+func descendants(procs []proc, root int, skip func(proc) bool) []proc {
+	below := make(map[int][]int, len(procs))
+	for i, p := range procs {
+		below[p.ppid] = append(below[p.ppid], i)
+	}
+	var out []proc
+	queue := []int{root}
+	visited := map[int]bool{root: true} // the table is no snapshot: a pid given out again could close a circle
+	for len(queue) > 0 {
+		parent := queue[0]
+		queue = queue[1:]
+		for _, i := range below[parent] {
+			p := procs[i]
+			if visited[p.pid] || (skip != nil && skip(p)) {
+				continue
+			}
+			visited[p.pid] = true
+			out = append(out, p)
+			queue = append(queue, p.pid)
+		}
+	}
+	return out
+}
+
+// attribute asks the orphans among ours, that no tree explains, who they are.
+func (r *Registry) attribute(ours []proc, at map[int]ident) map[ident]peeked {
+	r.mu.Lock()
+	var unknown []proc
+	for _, p := range ours {
+		if p.ppid == r.self.pid && p.alive() && r.ownerSeen(p, at) == nil {
+			unknown = append(unknown, p)
+		}
+	}
+	r.mu.Unlock()
+	out := make(map[ident]peeked, len(unknown))
+	for _, p := range unknown {
+		if p.state == 'D' { // it may hold the lock that a look at it needs
+			continue
+		}
+		out[p.ident] = r.peeker.ask(p.ident)
+	}
+	return out
+}
+
+// ownerSeen is the tree that our child p belongs to, by what cannot be scrubbed: being its leader, having been seen in
+// it, or being in the session (setsid(2)) that its leader opened. at is who has which pid now. Registry.mu is held.
+func (r *Registry) ownerSeen(p proc, at map[int]ident) *tree {
+	if t := r.byPID[p.pid]; t != nil && t.leader == p.ident {
+		return t
+	}
+	if t := r.owners[p.ident]; t != nil {
+		return t
+	}
+	t := r.byPID[p.sid]
+	if t == nil || t.origin != originSpawned || p.pid == p.sid {
+		return nil
+	}
+	// The number of a session is not given out again while it has members; that the one with this pid, if there is
+	// one, is the leader, makes it certain.
+	if q, there := at[p.sid]; there && q != t.leader {
+		return nil
+	}
+	return t
+}
+
+// absorb brings the trees up to date with a scan that began as number seq.
+func (r *Registry) absorb(seq uint64, ours []proc, at map[int]ident, strangers map[ident]peeked) (view, []ending) {
+	now := time.Now()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.scanErr = nil
+	v := view{owned: make(map[*tree][]proc, len(r.trees))}
+	owners := make(map[ident]*tree, len(ours))
+	tops := make(map[int]*tree, len(ours)) // by pid; parents come before children
+	adopted := map[int]struct{}{}
+	silent := map[ident]time.Time{}
+	for _, p := range ours {
+		var t *tree
+		if p.ppid != r.self.pid {
+			t = tops[p.ppid]
+			if t == nil {
+				t = r.owners[p.ident]
+			}
+		} else {
+			t = r.ownerSeen(p, at)
+			if t == nil && p.alive() {
+				who, most := strangers[p.ident], silentMost
+				if who.bare {
+					most = bareMost
+				}
+				if since, before := r.silent[p.ident]; who.said || before && now.Sub(since) >= most {
+					t = r.adopt(p, who)
+				} else {
+					if !before {
+						since = now
+					}
+					silent[p.ident] = since
+				}
+			}
+			// One that nobody knows may be a child that Spawn is about to enter, whose status is not for us to collect.
+			if t == nil && len(r.forking) == 0 || t != nil && (t.leader != p.ident || t.origin == originAdopted) {
+				adopted[p.pid] = struct{}{}
+			}
+		}
+		tops[p.pid] = t
+		if !p.alive() {
+			continue
+		}
+		if t == nil {
+			v.loose = append(v.loose, p)
+			continue
+		}
+		owners[p.ident] = t
+		v.owned[t] = append(v.owned[t], p)
+	}
+	r.owners, r.adopted, r.silent = owners, adopted, silent
+	v.silent, v.unsure = len(silent), len(silent) > 0
+	r.sample(v, now)
+
+	var over []*tree
+	for _, t := range r.trees {
+		live := v.owned[t]
+		t.members = t.members[:0]
+		leaderSeen := false
+		for _, p := range live {
+			t.members = append(t.members, p.ident)
+			leaderSeen = leaderSeen || p.ident == t.leader
+		}
+		if t.origin == originAdopted {
+			t.leading = leaderSeen
+		}
+		switch {
+		case len(live) > 0 || t.leading || seq <= t.leftAt || len(silent) > 0:
+			t.empty = false
+		case t.empty:
+			over = append(over, t)
+		default: // what this scan may have missed, the next one finds, and its tree with it
+			t.empty, v.unsure = true, true
+		}
+	}
+	slices.SortFunc(over, func(a, b *tree) int { return cmp.Compare(a.id, b.id) })
+	ended := make([]ending, len(over))
+	for i, t := range over {
+		ended[i] = r.remove(t, now)
+	}
+	return v, ended
+}
+
+// adopt makes, or finds, the tree of an orphan of ours that was never seen before. It returns nil while a fork is under
+// way: then it may be our own child that Spawn is about to enter. Registry.mu is held.
+func (r *Registry) adopt(p proc, who peeked) *tree {
+	if who.life == r.opts.Life {
+		if id, err := strconv.ParseUint(who.spawn, 10, 64); err == nil {
+			if t := r.trees[id]; t != nil {
+				return t
+			}
+			if r.forking[id] {
+				return nil
+			}
+		}
+	} else {
+		who.marks = marks{} // none, or of another life: not ours to believe
+		if len(r.forking) > 0 {
+			return nil
+		}
+	}
+	r.lastID++
+	t := &tree{
+		id: r.lastID, leader: p.ident, session: who.session, shown: displaySession(who.session), policy: PolicyGateway, origin: originAdopted,
+		command: r.displayCommand(strings.TrimSpace(string(bytes.ReplaceAll(who.cmdline, []byte{0}, []byte{' '})))),
+		started: startedAt(p.start), pidfd: -1, leading: true,
+	}
+	if t.session != "" {
+		t.policy = PolicySession
+	}
+	r.trees[t.id], r.byPID[p.pid] = t, t
+	r.journal.started(r.entry(t))
+	return t
+}
+
+// marked are live processes outside of ours whose environment carries our life.
+func (r *Registry) marked(procs, ours []proc) []proc {
+	known := make(map[ident]bool, len(ours))
+	for _, p := range ours {
+		known[p.ident] = true
+	}
+	var out []proc
+	for _, p := range procs {
+		if known[p.ident] || !p.alive() || p.state == 'D' || r.self.untouchable(p) {
+			continue
+		}
+		if r.peeker.ask(p.ident).life == r.opts.Life {
+			out = append(out, p)
+		}
+	}
+	return out
+}

@@ -1,0 +1,227 @@
+package process
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"gatewaytui/core/ops"
+)
+
+// What descended from us before the registry was opened is somebody else's: it is neither shown nor ended (B14).
+func TestB14_WhatWasThereBeforeIsLeftAlone(t *testing.T) {
+	cmd := exec.Command("bash", "-c", `sleep 1000 & wait`)
+	cmd.SysProcAttr = &unix.SysProcAttr{Setpgid: true}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if cmd.ProcessState == nil {
+			_, _ = unix.Kill(-cmd.Process.Pid, unix.SIGKILL), cmd.Wait()
+		}
+	}()
+	var before []proc
+	eventually(t, "it has a child", func() bool {
+		procs, err := newScanner().scan()
+		if err != nil {
+			t.Fatal(err)
+		}
+		before = descendants(procs, cmd.Process.Pid, nil)
+		return len(before) == 1
+	})
+	r := registry(t)
+	p := sh(t, r, `exec sleep 1000`)
+	rep := r.KillAll(t.Context(), short)
+	verified(t, rep, ident{p.PID(), p.Identity().StartTicks})
+	if len(rep.Signalled) != 1 || !lives(before[0].ident) || cmd.Process.Signal(unix.Signal(0)) != nil {
+		t.Errorf("%v were signalled", rep.Signalled)
+	}
+
+	// An orphan that it leaves is ours to wait for, its own status is not (C3).
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Wait(); cmd.ProcessState == nil || cmd.ProcessState.Sys().(syscall.WaitStatus).Signal() != unix.SIGKILL {
+		t.Errorf("its status was taken: %v", err)
+	}
+	if err := unix.Kill(before[0].pid, unix.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the orphan is reaped", childless)
+}
+
+// An orphan that no scan saw below its parent finds its tree by the markers, and its session when the tree is gone.
+func TestC5_AnOrphanIsKnownByItsMarkers(t *testing.T) {
+	r := registry(t)
+	t.Run("its tree", func(t *testing.T) {
+		r.scanMu.Lock()
+		p := sh(t, r, `(setsid bash -c 'echo child=$$; exec sleep 1000' </dev/null &); exec sleep 1000`)
+		child := said(t, p, "child")
+		eventually(t, "the child is an orphan", func() bool { return orphaned(t, child) })
+		r.scanMu.Unlock()
+		rep, err := r.KillPID(t.Context(), p.PID(), short)
+		if err != nil {
+			t.Fatal(err)
+		}
+		verified(t, rep, child)
+	})
+	t.Run("its session", func(t *testing.T) {
+		r.scanMu.Lock()
+		p := sh(t, r, `(env `+EnvSpawn+`=4711 setsid bash -c 'echo child=$$; exec sleep 1000' </dev/null &); exit 0`)
+		child := said(t, p, "child")
+		eventually(t, "the child is an orphan", func() bool { return orphaned(t, child) })
+		r.scanMu.Unlock()
+		eventually(t, "it is a tree of the session", func() bool {
+			return slices.ContainsFunc(r.SessionRows("s"), func(row ops.Process) bool {
+				return row.PID == child.pid && row.Origin == originAdopted && row.Policy == string(PolicySession)
+			})
+		})
+		verified(t, r.KillSession(t.Context(), "s", short), child)
+	})
+}
+
+func orphaned(t *testing.T, i ident) bool {
+	t.Helper()
+	p, err := statOf(i.pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p.ppid == os.Getpid()
+}
+
+// The arguments of an adopted process are masked and inert where they are shown (I1, I4).
+func TestI1_AnAdoptedCommandIsMasked(t *testing.T) {
+	r := registry(t)
+	r.scanMu.Lock()
+	p := sh(t, r, `(setsid env -i /bin/bash -c $'exec -a "agent\e[2J" /bin/bash -c "echo child=\\$\\$; sleep 1000; :" --api-key sk-canary0123456789canary0123456789' </dev/null &); exit 0`)
+	child := said(t, p, "child")
+	eventually(t, "the child is an orphan", func() bool { return orphaned(t, child) })
+	r.scanMu.Unlock()
+	var row ops.Process
+	eventually(t, "the orphan has a row", func() bool {
+		i := slices.IndexFunc(r.Rows(), func(row ops.Process) bool { return row.PID == child.pid })
+		if i >= 0 {
+			row = r.Rows()[i]
+		}
+		return i >= 0
+	})
+	if row.Origin != originAdopted || row.Session != "" || row.Policy != string(PolicyGateway) {
+		t.Errorf("the row is %+v", row)
+	}
+	if strings.Contains(row.Command, "canary") || strings.Contains(row.Command, "\x1b") || !strings.HasPrefix(row.Command, "agent") {
+		t.Errorf("the command is shown as %q", row.Command)
+	}
+	verified(t, r.KillAll(t.Context(), short), child)
+}
+
+func TestDescendants(t *testing.T) {
+	at := func(pid, ppid int) proc { return proc{ident: ident{pid: pid}, ppid: ppid} }
+	pids := func(procs []proc) (out []int) {
+		for _, p := range procs {
+			out = append(out, p.pid)
+		}
+		return out
+	}
+	table := []proc{at(1, 0), at(10, 1), at(13, 12), at(12, 11), at(11, 10), at(20, 1), at(14, 10), at(15, 14)}
+	for _, tt := range []struct {
+		name  string
+		procs []proc
+		skip  int
+		want  []int
+	}{
+		{"parents come before children, whatever the order", table, 0, []int{11, 14, 12, 15, 13}},
+		{"what is below a skipped one is skipped", table, 11, []int{14, 15}},
+		{"a circle ends", []proc{at(11, 10), at(12, 11), at(10, 12)}, 0, []int{11, 12}},
+		{"nothing", nil, 0, nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got := pids(descendants(tt.procs, 10, func(p proc) bool { return p.pid == tt.skip }))
+			if !slices.Equal(got, tt.want) {
+				t.Errorf("%v, want %v", got, tt.want)
+			}
+		})
+	}
+}
+
+// A look at a process that does not answer costs one bound, and then nothing until it does.
+func TestPeeker_AReadThatHangsCostsOneBound(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPeeker()
+		ask := func(want string, most time.Duration) {
+			t.Helper()
+			began := time.Now()
+			if got := p.ask(ident{pid: 1}); got.life != want || time.Since(began) != most {
+				t.Errorf("%q after %v, want %q after %v", got.life, time.Since(began), want, most)
+			}
+		}
+		hung := make(chan struct{})
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			req := <-p.requests
+			<-hung
+			req.answer <- peeked{marks: marks{life: "late"}}
+			req = <-p.requests
+			req.answer <- peeked{marks: marks{life: "again"}}
+		}()
+		ask("", peekWait)
+		ask("", 0)
+		ask("", 0)
+		close(hung)
+		synctest.Wait()
+		ask("again", 0)
+		<-done
+	})
+}
+
+// What a process says of itself is its own: of another one with the same pid nothing is believed (B11).
+func TestB11_APeekAtARecycledPidSaysNothing(t *testing.T) {
+	r := registry(t)
+	p := sh(t, r, `echo ready; exec sleep 1000`)
+	ready(t, p)
+	now := ident{p.PID(), p.Identity().StartTicks}
+	buf := make([]byte, environMax)
+	if got := peekAt(now, buf); got.life != testLife || got.session != "s" || got.spawn != strconv.FormatUint(p.tree.id, 10) {
+		t.Errorf("%+v", got)
+	}
+	now.start++
+	if got := peekAt(now, buf); got.said || got.life != "" || got.cmdline != nil {
+		t.Errorf("of the one before: %+v", got)
+	}
+}
+
+// While an orphan does not say whose it is, in the middle of an exec for instance, no tree that may be its own is said to
+// be killed (C5).
+func TestC5_AnOrphanThatSaysNothingKeepsAKillFromBeingVerified(t *testing.T) {
+	r := registry(t)
+	r.scanMu.Lock()
+	answers := r.peeker
+	answers.ask(ident{pid: os.Getpid()}) // it runs
+	r.peeker = &peeker{requests: make(chan peekRequest), stuck: true}
+	p := sh(t, r, `(setsid bash -c 'echo child=$$; exec sleep 1000' </dev/null &); exec sleep 1000`)
+	child := said(t, p, "child")
+	eventually(t, "the child is an orphan", func() bool { return orphaned(t, child) })
+	r.scanMu.Unlock()
+
+	rep, err := r.KillPID(t.Context(), p.PID(), 0)
+	if err != nil || rep.Verified || !errors.Is(rep.Problem, errSilent) || len(rep.Killed) != 1 || !lives(child) {
+		t.Errorf("%+v, %v", rep, err)
+	}
+	eventually(t, "it has a row, though it says nothing", func() bool {
+		return slices.ContainsFunc(r.Rows(), func(row ops.Process) bool { return row.PID == child.pid })
+	})
+
+	r.scanMu.Lock()
+	r.peeker = answers
+	r.scanMu.Unlock()
+	verified(t, r.KillAll(t.Context(), short), child)
+}

@@ -1,0 +1,86 @@
+package process
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+// Whatever comes in whatever pieces: what fits is all there; else the beginning and the end are, and what is missing is
+// counted.
+func TestOutput_KeepsBothEnds(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		limit := rapid.IntRange(1, 64).Draw(t, "limit")
+		o := newOutput(limit)
+		var all strings.Builder
+		for _, n := range rapid.SliceOfN(rapid.IntRange(1, 100), 0, 20).Draw(t, "pieces") {
+			piece := make([]byte, n)
+			for i := range piece {
+				piece[i] = 'a' + byte((all.Len()+i)%23)
+			}
+			o.add(piece, time.Now())
+			all.Write(piece)
+
+			whole := all.String()
+			want, over := whole, len(whole)-limit
+			if over > 0 {
+				end := len(whole) - (limit - limit/2)
+				want = fmt.Sprintf("%s\n[%d bytes left out]\n%s", whole[:limit/2], over, whole[end:])
+			}
+			if text, truncated := o.text(); text != want || truncated != (over > 0) {
+				t.Fatalf("of %d bytes with a limit of %d: %q, truncated: %v, want %q", len(whole), limit, text, truncated, want)
+			}
+			if o.written() != int64(len(whole)) || len(o.head)+len(o.tail) > limit {
+				t.Fatalf("%d bytes written, %d kept", o.written(), len(o.head)+len(o.tail))
+			}
+		}
+
+		// Read from anywhere in steps of any size, every byte comes once or is counted as missed.
+		whole := all.String()
+		at := int64(rapid.IntRange(0, len(whole)).Draw(t, "offset"))
+		step := rapid.IntRange(0, 40).Draw(t, "step")
+		for range 1000 {
+			text, next, missed := o.since(at, step)
+			if next != at+missed+int64(len(text)) || text != whole[at+missed:next] || step > 0 && len(text) > step {
+				t.Fatalf("from %d on: %q, next %d, missed %d", at, text, next, missed)
+			}
+			if next == at {
+				break
+			}
+			at = next
+		}
+		if at != int64(len(whole)) {
+			t.Fatalf("the reading ended at %d of %d", at, len(whole))
+		}
+	})
+}
+
+func TestOutput_LastLine(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		limit int
+		in    []string
+		want  string
+	}{
+		{"nothing", 100, nil, ""},
+		{"only blanks", 100, []string{"\n \t\r\n"}, ""},
+		{"a line that is not finished", 100, []string{"one\ntw"}, "tw"},
+		{"in pieces", 100, []string{"one\nt", "w", "o\n"}, "two"},
+		{"across the beginning and the end", 8, []string{"abcdef"}, "abcdef"},
+		{"of a progress bar", 100, []string{"10%\r20%\r30%\r"}, "30%"},
+		{"a long one, its end", 4096, []string{strings.Repeat("x", 3000) + "end"}, strings.Repeat("x", 1021) + "end"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			o := newOutput(tt.limit)
+			for _, s := range tt.in {
+				o.add([]byte(s), time.Now())
+			}
+			if got := o.lastLine(); got != tt.want {
+				t.Errorf("%q, want %q", got, tt.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,55 @@
+package process
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Survivor is a process that a kill did not end.
+type Survivor struct {
+	Identity
+	// Why is for people.
+	Why string
+}
+
+// Report is what became of a kill.
+type Report struct {
+	// Verified says that a scan after the last signal found nothing of what was to be killed, zombies left out. Only
+	// then is it "killed".
+	Verified bool
+	// Signalled is every process that was sent a signal; Killed those of them that are gone.
+	Signalled, Killed []Identity
+	// Survivors is what is still there.
+	Survivors []Survivor
+	// Escalated is how many needed KILL.
+	Escalated int
+	// TermAt and KillAt are when the first signal of each kind went out; zero: none did.
+	TermAt, KillAt time.Time
+	Took           time.Duration
+	// Problem is why it could not be verified, when it is not for the survivors.
+	Problem error
+}
+
+// Summary says the report in one line for people.
+func (r Report) Summary() string {
+	switch {
+	case r.Verified && len(r.Signalled) == 0:
+		return "nothing was left to kill"
+	case r.Verified:
+		return fmt.Sprintf("%d killed, verified", len(r.Killed))
+	case r.Problem != nil:
+		return fmt.Sprintf("%d signalled, not verified: %v", len(r.Signalled), r.Problem)
+	}
+	const named = 5
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d killed, %d survived:", len(r.Killed), len(r.Survivors))
+	for i, s := range r.Survivors {
+		if i == named {
+			fmt.Fprintf(&b, " and %d more", len(r.Survivors)-named)
+			break
+		}
+		fmt.Fprintf(&b, " %d (%s)", s.PID, s.Why)
+	}
+	return b.String()
+}

@@ -1,0 +1,151 @@
+package process
+
+import (
+	"cmp"
+	"os"
+	"runtime"
+	"slices"
+	"time"
+
+	"gatewaytui/core/ops"
+	"gatewaytui/core/term"
+)
+
+// Lengths of what is shown, in cells.
+const (
+	commandWidth = 200
+	sessionWidth = 120
+	lineWidth    = 160
+)
+
+// sampleEvery is the shortest time between two samples of CPU: shorter ones measure the clock tick.
+const sampleEvery = 500 * time.Millisecond
+
+// row is what is shown of t. now passes the time in.
+func (r *Registry) row(t *tree, now time.Time) ops.Process {
+	row := ops.Process{
+		PID: t.leader.pid, PPID: r.self.pid, StartTicks: t.leader.start, Session: t.shown, Command: t.command,
+		State: "running", AgeMS: ops.Millis(now.Sub(t.started)), CPUPct: t.cpuPct, RSSBytes: t.rss,
+		TreeSize: len(t.members), Policy: string(t.policy), Origin: t.origin,
+	}
+	switch {
+	case t.killing > 0:
+		row.State = "killing"
+	case r.scanErr != nil:
+		row.State = "unknown"
+	case !t.leading:
+		row.State = "exited"
+	}
+	if t.handle != nil {
+		if total := t.handle.out.written(); total != t.lastSeen {
+			t.lastSeen, t.lastLine = total, t.handle.LastLine()
+		}
+		row.LastOutput = t.lastLine
+	}
+	return row
+}
+
+// Rows is every tracked tree, oldest first. Sizes, CPU and memory are as of the last sweep; it reads nothing.
+func (r *Registry) Rows() []ops.Process {
+	return r.rows(func(*tree) bool { return true })
+}
+
+// SessionRows is Rows of one session.
+func (r *Registry) SessionRows(session string) []ops.Process {
+	return r.rows(func(t *tree) bool { return t.session == session })
+}
+
+func (r *Registry) rows(want func(*tree) bool) []ops.Process {
+	now := time.Now()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	chosen := make([]*tree, 0, len(r.trees))
+	for _, t := range r.trees {
+		if want(t) {
+			chosen = append(chosen, t)
+		}
+	}
+	slices.SortFunc(chosen, func(a, b *tree) int { return cmp.Compare(a.id, b.id) })
+	out := make([]ops.Process, len(chosen))
+	for i, t := range chosen {
+		out[i] = r.row(t, now)
+	}
+	return out
+}
+
+// Count is how many trees are tracked.
+func (r *Registry) Count() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.trees)
+}
+
+// CountSession is how many trees of one session are tracked.
+func (r *Registry) CountSession(session string) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	n := 0
+	for _, t := range r.trees {
+		if t.session == session {
+			n++
+		}
+	}
+	return n
+}
+
+// Get returns the process that we started with this pid: the running one, else one of the last background processes that
+// ended, with its output.
+func (r *Registry) Get(pid int) (*Process, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if t := r.byPID[pid]; t != nil && t.handle != nil {
+		return t.handle, true
+	}
+	for _, p := range slices.Backward(r.ended) {
+		if p.id.PID == pid {
+			return p, true
+		}
+	}
+	return nil, false
+}
+
+// sample updates CPU and memory of the trees. Registry.mu is held.
+func (r *Registry) sample(v view, now time.Time) {
+	for t, live := range v.owned {
+		t.rss = 0
+		for _, p := range live {
+			t.rss += p.rss * int64(os.Getpagesize())
+		}
+	}
+	since := now.Sub(r.sampled)
+	if since < sampleEvery {
+		return
+	}
+	ticks := make(map[ident]uint64, len(r.owners))
+	for t, live := range v.owned {
+		used := uint64(0)
+		for _, p := range live {
+			ticks[p.ident] = p.cpu
+			before, known := r.ticks[p.ident]
+			if !known && now.Sub(startedAt(p.start)) > since {
+				continue // it had a life before us: that one is no load of now
+			}
+			if p.cpu > before {
+				used += p.cpu - before
+			}
+		}
+		over := since
+		if age := now.Sub(t.started); r.sampled.IsZero() || age < over {
+			over = max(age, time.Second/clockTicks)
+		}
+		pct := float64(used) * 100 * float64(time.Second/clockTicks) / float64(over)
+		t.cpuPct = min(pct, float64(100*runtime.NumCPU()))
+	}
+	r.ticks, r.sampled = ticks, now
+}
+
+func displaySession(s string) string { return term.Clean(s, sessionWidth) }
+
+func (r *Registry) displayCommand(s string) string {
+	return term.Clean(r.opts.Redactor.Redact(s), commandWidth)
+}

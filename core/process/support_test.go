@@ -1,0 +1,306 @@
+package process
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+	"unsafe"
+
+	"go.uber.org/goleak"
+	"golang.org/x/sys/unix"
+)
+
+// The test binary started again with this variable set plays another program.
+const playAs = "PROCESS_TEST_PLAY_AS"
+
+var plays = map[string]func() error{
+	"a gateway with children": playGateway,
+	"pid 1":                   playInit,
+	"a hostile name":          playRenamed,
+}
+
+func TestMain(m *testing.M) {
+	if name := os.Getenv(playAs); name != "" {
+		if err := plays[name](); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// testLife marks what this run starts: another one at the same time has another.
+var testLife = fmt.Sprintf("life-of-the-tests-%d-%d", os.Getpid(), time.Now().UnixNano())
+
+const (
+	testHome = "home-of-the-tests"
+	// patience bounds a wait for what must come, on a machine that is busy.
+	patience = 15 * time.Second
+	// short is the grace of kills whose grace does not matter.
+	short = 200 * time.Millisecond
+)
+
+// registry opens a registry, which is closed at the end of the test: nothing with its life's marker may be left then.
+func registry(t testing.TB, change ...func(*Options)) *Registry {
+	t.Helper()
+	o := Options{Life: testLife, HomeID: testHome, KillGrace: short, Log: discard}
+	for _, c := range change {
+		c(&o)
+	}
+	r := New(o)
+	if err := r.Open(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		defer cancel()
+		if err := r.Close(ctx); err != nil {
+			t.Errorf("close: %v", err)
+		}
+		for _, p := range marked(t, o.Life) {
+			t.Errorf("pid %d is left with the marker of life %s", p.pid, o.Life)
+			_ = unix.Kill(p.pid, unix.SIGKILL)
+		}
+	})
+	return r
+}
+
+// marked are the live processes whose environment has the marker of a life; it reads /proc by itself.
+func marked(t testing.TB, life string) []proc {
+	t.Helper()
+	procs, err := newScanner().scan()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []proc
+	for _, p := range procs {
+		env, err := os.ReadFile("/proc/" + strconv.Itoa(p.pid) + "/environ")
+		if err == nil && p.alive() && strings.Contains("\x00"+string(env), "\x00"+EnvLife+"="+life+"\x00") {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// spec is a shell script as a process of session "s", turn "t".
+func spec(script string, change ...func(*Spec)) Spec {
+	s := Spec{Session: "s", Turn: "t", Argv: []string{"bash", "-c", script}, Policy: PolicySession}
+	for _, c := range change {
+		c(&s)
+	}
+	return s
+}
+
+func start(t testing.TB, r *Registry, s Spec) *Process {
+	t.Helper()
+	p, err := r.Spawn(t.Context(), s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func sh(t testing.TB, r *Registry, script string, change ...func(*Spec)) *Process {
+	t.Helper()
+	return start(t, r, spec(script, change...))
+}
+
+// play starts the test binary as one of plays.
+func play(t testing.TB, r *Registry, name string) *Process {
+	t.Helper()
+	return start(t, r, Spec{
+		Session: "s", Turn: "t", Argv: []string{self0(t)}, Env: []string{playAs + "=" + name}, Policy: PolicySession,
+	})
+}
+
+func self0(t testing.TB) string {
+	t.Helper()
+	path, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// eventually waits until cond holds; it fails with what was promised when that takes longer than patience.
+func eventually(t testing.TB, promise string, cond func() bool) {
+	t.Helper()
+	if !within(cond) {
+		t.Fatalf("not within %v: %s", patience, promise)
+	}
+}
+
+// within reports whether cond holds before patience is over.
+func within(cond func() bool) bool {
+	deadline := time.After(patience)
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for !cond() {
+		select {
+		case <-tick.C:
+		case <-deadline:
+			return false
+		}
+	}
+	return true
+}
+
+// said waits for a line "NAME=PID" in p's output and returns the process of that pid.
+func said(t testing.TB, p *Process, name string) ident {
+	t.Helper()
+	line := regexp.MustCompile(`(?m)^` + name + `=(\d+)\r?$`)
+	var pid int
+	eventually(t, fmt.Sprintf("pid %d says %s=PID", p.PID(), name), func() bool {
+		text, _ := p.Output()
+		m := line.FindStringSubmatch(text)
+		if m == nil {
+			return false
+		}
+		pid, _ = strconv.Atoi(m[1])
+		return true
+	})
+	got, err := statOf(pid)
+	if err != nil {
+		t.Fatalf("%s, pid %d: %v", name, pid, err)
+	}
+	return got.ident
+}
+
+// ready waits for the line "ready" in p's output: its traps are set then.
+func ready(t testing.TB, p *Process) {
+	t.Helper()
+	eventually(t, fmt.Sprintf("pid %d says that it is ready", p.PID()), func() bool {
+		text, _ := p.Output()
+		return strings.Contains(text, "ready")
+	})
+}
+
+// becomes waits until p's leader runs the program called name, after its last exec.
+func becomes(t testing.TB, i ident, name string) {
+	t.Helper()
+	eventually(t, fmt.Sprintf("pid %d runs %s", i.pid, name), func() bool {
+		comm, err := os.ReadFile("/proc/" + strconv.Itoa(i.pid) + "/comm")
+		return err == nil && string(comm) == name+"\n"
+	})
+}
+
+func lives(i ident) bool {
+	p, err := statOf(i.pid)
+	return err == nil && p.start == i.start && p.alive()
+}
+
+func wait(t testing.TB, p *Process) Exit {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	exit, err := p.Wait(ctx)
+	if err != nil {
+		t.Fatalf("wait for pid %d: %v", p.PID(), err)
+	}
+	return exit
+}
+
+// verified fails unless the kill was verified, and reaches everything in gone.
+func verified(t testing.TB, rep Report, gone ...ident) {
+	t.Helper()
+	if !rep.Verified || len(rep.Survivors) > 0 || rep.Problem != nil {
+		t.Errorf("the kill was not verified: %s", rep.Summary())
+	}
+	for _, i := range gone {
+		if lives(i) {
+			t.Errorf("pid %d lives on after a kill that said %q", i.pid, rep.Summary())
+		}
+	}
+}
+
+// records is a journal that remembers, and refuses while err is set.
+type records struct {
+	mu      sync.Mutex
+	err     error
+	started []Entry
+	ended   map[int]string // by pid
+}
+
+func (j *records) Started(_ context.Context, e Entry) error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.err == nil {
+		j.started = append(j.started, e)
+	}
+	return j.err
+}
+
+func (j *records) Ended(_ context.Context, e Entry, how string) error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.err != nil {
+		return j.err
+	}
+	if j.ended == nil {
+		j.ended = map[int]string{}
+	}
+	j.ended[e.PID] = how
+	return nil
+}
+
+func (j *records) refuse(err error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.err = err
+}
+
+func (j *records) endOf(pid int) string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.ended[pid]
+}
+
+// outside is a program of the test that the registry knows nothing of. It ends when its input is closed.
+type outside struct {
+	*exec.Cmd
+	lines *bufio.Scanner
+}
+
+// spawnOutside starts the test binary as one of plays, through wrap if that is not empty.
+func spawnOutside(t testing.TB, name string, wrap ...string) *outside {
+	t.Helper()
+	argv := append(wrap, self0(t))
+	cmd := exec.Command(argv[0], argv[1:]...)
+	cmd.Env = append(os.Environ(), playAs+"="+name)
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := cmd.StdinPipe(); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if cmd.ProcessState == nil {
+			_ = cmd.Process.Kill()
+			_ = cmd.Wait()
+		}
+	})
+	return &outside{cmd, bufio.NewScanner(out)}
+}
+
+var errRefused = errors.New("refused by the test")
+
+var discard = slog.New(slog.DiscardHandler)
+
+// ptr is where v is, for a system call.
+func ptr[T any](v *T) unsafe.Pointer { return unsafe.Pointer(v) }
