@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -106,6 +107,23 @@ func TestTheLevelIsTheLowestThatIsLogged(t *testing.T) {
 		if got := len(p.lines(t)); got != want {
 			t.Errorf("at level %q %d lines are logged, want %d", level, got, want)
 		}
+	}
+}
+
+// contract.md, 8: who waits for the life's beginning, its end and the phases of its stop waits at every level.
+func TestMilestonesAreLoggedAtEveryLevel(t *testing.T) {
+	p := &page{}
+	l := open(t, Options{Stderr: p, Level: "error"})
+	for _, msg := range []string{"ready", "line", "shutdown.phase", "stopped"} {
+		l.Logger().Info(msg)
+	}
+	closeLog(t, l)
+	var got []any
+	for _, line := range p.lines(t) {
+		got = append(got, line["msg"])
+	}
+	if want := []any{"ready", "shutdown.phase", "stopped"}; !slices.Equal(got, want) {
+		t.Fatalf("logged are %v, want %v", got, want)
 	}
 }
 

@@ -17,12 +17,16 @@ type handler struct {
 // branch is the way to one sink: through fold, where a line may be folded into an identical one before it, or straight.
 type branch struct{ fold, straight slog.Handler }
 
+// Enabled lets every line of Info come as far as Handle: it may be one that the level does not silence.
 func (h *handler) Enabled(_ context.Context, level slog.Level) bool {
-	return level >= h.level && len(h.branches) > 0
+	return level >= min(h.level, slog.LevelInfo) && len(h.branches) > 0
 }
 
 func (h *handler) Handle(ctx context.Context, r slog.Record) error {
-	straight := neverFolded(r.Message)
+	straight := milestone(r.Message)
+	if r.Level < h.level && !straight {
+		return nil
+	}
 	r.Time = time.Time{} // each sink stamps its lines
 	grouped := false
 	r.Attrs(func(a slog.Attr) bool {
@@ -75,8 +79,8 @@ func (h *handler) with(f func(slog.Handler) slog.Handler) slog.Handler {
 	return c
 }
 
-// neverFolded reports whether each line with this message is an event of its own that a reader counts on: the life's
-// beginning, its end, and the phases of its stop (contract.md, 8).
-func neverFolded(msg string) bool {
+// milestone reports whether each line with this message is an event of its own that a reader counts on: the life's
+// beginning, its end, and the phases of its stop (contract.md, 8). It is neither folded nor silenced by a level.
+func milestone(msg string) bool {
 	return msg == "ready" || msg == "stopped" || strings.HasPrefix(msg, "shutdown.")
 }
