@@ -1,0 +1,253 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"gatewaytui/core/control"
+	"gatewaytui/core/ops"
+)
+
+// action is the command line's twin of one of ops.Verbs.
+type action struct {
+	verb ops.Verb
+	// under is the command that it belongs to; empty is the root.
+	under string
+	// use is its name and its arguments. The first argument is the target, where the verb takes one.
+	use     string
+	example string
+	// flags are those beside what every action has; nil is none.
+	flags func(*pflag.FlagSet, *request)
+	// read makes the command of the arguments; nil takes the target and nothing else.
+	read func(p *program, r *request, args []string) error
+	// run gives the command and shows what became of it; nil is carryOut.
+	run func(p *program, ctx context.Context, g *remote, r *request) error
+}
+
+// request is an action as it was asked for.
+type request struct {
+	ops.Command
+	name        string // of the action, for people
+	dryRun, yes bool
+	noWait      bool // send: do not wait for the reply
+	wait        bool // stop: wait for the end
+}
+
+// actions are in the order in which the help lists them.
+var actions = []action{
+	{verb: ops.VerbMessage, use: "send TEXT", example: "  gatewaytui send \"what is the load of this machine?\"\n  gatewaytui send --session telegram:dm:4711 \"the deploy is done\"\n  echo \"a long text\" | gatewaytui send -", flags: sendFlags, read: readMessage, run: (*program).send},
+	{verb: ops.VerbReset, use: "reset KEY", example: "  gatewaytui reset telegram:dm:4711\n  gatewaytui reset cli:local --dry-run"},
+	{verb: ops.VerbEvict, use: "evict KEY", example: "  gatewaytui evict api:user:alice"},
+	{verb: ops.VerbInterrupt, use: "interrupt KEY", example: "  gatewaytui interrupt api:user:alice --yes"},
+	{verb: ops.VerbKill, use: "kill PID", example: "  gatewaytui kill 4711\n  gatewaytui kill 4711 --dry-run", read: readPID},
+	{verb: ops.VerbPause, under: "adapter", use: "pause NAME", example: "  gatewaytui adapter pause telegram"},
+	{verb: ops.VerbResume, under: "adapter", use: "resume NAME", example: "  gatewaytui adapter resume telegram"},
+	{verb: ops.VerbReconnect, under: "adapter", use: "reconnect NAME", example: "  gatewaytui adapter reconnect telegram"},
+	{verb: ops.VerbDrain, use: "drain", example: "  gatewaytui drain --reason \"deploy at 15:00\""},
+	{verb: ops.VerbUndrain, use: "undrain", example: "  gatewaytui undrain"},
+	{verb: ops.VerbStop, use: "stop", example: "  gatewaytui stop --wait\n  gatewaytui stop --dry-run\n  gatewaytui stop --mode fast --yes --reason \"kernel update\"", flags: stopFlags, run: (*program).stop},
+	{verb: ops.VerbSkip, under: "shutdown", use: "skip", example: "  gatewaytui shutdown skip\n  gatewaytui shutdown skip --phase adapters --item telegram", flags: leverFlags},
+	{verb: ops.VerbExtend, under: "shutdown", use: "extend", example: "  gatewaytui shutdown extend --by 30s", flags: func(f *pflag.FlagSet, r *request) {
+		leverFlags(f, r)
+		f.Var(span{&r.ByMS}, "by", "how much more time (default 30s)")
+	}},
+	{verb: ops.VerbForce, under: "shutdown", use: "force", example: "  gatewaytui shutdown force --yes", flags: leverFlags},
+	{verb: ops.VerbDiagnose, use: "diagnose", example: "  gatewaytui diagnose"},
+}
+
+// actionGroups are the commands that hold actions.
+var actionGroups = map[string]string{
+	"adapter":  "pause, resume or reconnect one chat platform",
+	"shutdown": "act on what the running shutdown waits for",
+}
+
+// actionVerbs makes the commands of actions.
+func actionVerbs(p *program) []*cobra.Command {
+	var top []*cobra.Command
+	holders := map[string]*cobra.Command{}
+	for _, a := range actions {
+		c := a.command(p)
+		if a.under == "" {
+			top = append(top, c)
+			continue
+		}
+		holder := holders[a.under]
+		if holder == nil {
+			holder = p.verb(&cobra.Command{Use: a.under, Short: actionGroups[a.under], Example: a.example, Args: group, RunE: group})
+			holders[a.under] = holder
+			top = append(top, holder)
+		}
+		holder.AddCommand(c)
+	}
+	return top
+}
+
+func (a action) command(p *program) *cobra.Command {
+	spec, _ := a.verb.Spec() // a test holds that each has one
+	r := &request{Command: ops.Command{Verb: a.verb}}
+	c := p.verb(&cobra.Command{
+		Use: a.use, Short: spec.Summary, Example: a.example,
+		Args: arguments(strings.Fields(a.use)[1:]...),
+	})
+	c.RunE = func(cmd *cobra.Command, args []string) error {
+		r.name = strings.TrimPrefix(cmd.CommandPath(), cmd.Root().Name()+" ")
+		switch {
+		case a.read != nil:
+			if err := a.read(p, r, args); err != nil {
+				return err
+			}
+		case len(args) > 0:
+			r.Target = args[0]
+		}
+		return p.asking(func(ctx context.Context, g *remote, _ []string) error {
+			if spec.Ends {
+				if goOn, err := p.confirm(ctx, g, r); err != nil || !goOn {
+					return err
+				}
+			}
+			if a.run != nil {
+				return a.run(p, ctx, g, r)
+			}
+			return p.carryOut(ctx, g, r)
+		})(cmd, args)
+	}
+	f := c.Flags()
+	if spec.Ends {
+		f.BoolVar(&r.dryRun, "dry-run", false, "say what it would end, and do nothing")
+		f.BoolVar(&r.yes, "yes", false, "do not ask")
+	}
+	if a.verb != ops.VerbMessage {
+		f.StringVar(&r.Reason, "reason", "", "why, as a `TEXT` for the log and the audit")
+	}
+	if a.flags != nil {
+		a.flags(f, r)
+	}
+	return c
+}
+
+func leverFlags(f *pflag.FlagSet, r *request) {
+	f.StringVar(&r.Phase, "phase", "", "the `PHASE` that is meant (default the one that runs)")
+	f.StringVar(&r.Item, "item", "", "the `ITEM` of it that is meant (default all)")
+}
+
+func readPID(_ *program, r *request, args []string) error {
+	if pid, err := strconv.Atoi(args[0]); err != nil || pid <= 1 {
+		return wrongUsage("gatewaytui processes lists those that can be ended", "%.64q is no process id", args[0])
+	}
+	r.Target = args[0]
+	return nil
+}
+
+// carryOut gives the command, waits until it is done, and shows what was done.
+func (p *program) carryOut(ctx context.Context, g *remote, r *request) error {
+	req, err := g.Do(ctx, r.Command)
+	if err != nil {
+		return err
+	}
+	req, err = p.ended(ctx, g, req, fmt.Sprintf("the gateway goes on with it as request %s", req.ID))
+	if err != nil && isLever(r.Verb) && isGone(err) {
+		err = nil // what it acted on is over, which is what a lever is for
+		req.Detail = "the gateway is gone"
+	}
+	if err != nil {
+		return err
+	}
+	if p.json {
+		p.writeJSON(p.out, req)
+	} else {
+		p.showDone(r, req)
+	}
+	return failed(req)
+}
+
+func isLever(v ops.Verb) bool { return strings.HasPrefix(string(v), "shutdown.") }
+
+func isUnreachable(err error) bool {
+	_, ok := errors.AsType[*control.Unreachable](err)
+	return ok
+}
+
+// isGone reports whether err says that nobody is behind the control socket.
+func isGone(err error) bool {
+	u, ok := errors.AsType[*control.Unreachable](err)
+	return ok && u.Gone
+}
+
+// ended waits for the end of a request, for as long as it takes: the gateway bounds each. Who interrupts the wait is told
+// what goes on.
+func (p *program) ended(ctx context.Context, g *remote, req ops.Request, goesOn string) (ops.Request, error) {
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
+	defer stop()
+	last, err := g.Request(ctx, req.ID, true)
+	switch {
+	case err == nil && last.State.Over():
+		return last, nil
+	case ctx.Err() != nil:
+		return req, &outcome{exitInterrupted, &ops.Error{Code: ops.CodeUnavailable, Message: "interrupted: " + goesOn}}
+	}
+	if _, settled := g.settle(ctx, err); isGone(settled) {
+		return req, &outcome{exitNoGateway, &unseen{settled, ops.Error{
+			Code:    ops.CodeUnavailable,
+			Message: fmt.Sprintf("the gateway went away before it said what became of request %s", req.ID),
+			Hint:    "its history says how it ended: gatewaytui history, once it runs again",
+		}}}
+	}
+	return req, err
+}
+
+// unseen is an ops.Error with the reason why the answer was not seen.
+type unseen struct {
+	cause  error
+	answer ops.Error
+}
+
+func (u *unseen) Error() string   { return u.answer.Error() }
+func (u *unseen) Unwrap() []error { return []error{&u.answer, u.cause} }
+
+// failed is the error of a request that ended with one.
+func failed(req ops.Request) error {
+	switch {
+	case req.Error != nil:
+		return &outcome{exitFailed, req.Error}
+	case req.State == ops.RequestFailed:
+		return &outcome{exitFailed, &ops.Error{Code: ops.CodeInternal, Message: string(req.Verb) + " has failed, and the gateway did not say why"}}
+	}
+	return nil
+}
+
+// showDone prints what was done. That it failed is said by the error.
+func (p *program) showDone(r *request, req ops.Request) {
+	switch r.Verb {
+	case ops.VerbKill:
+		var k ops.KillResult
+		if json.Unmarshal(req.Result, &k) == nil && len(k.Survivors) > 0 {
+			p.say("survivors: %s", numbers(k.Survivors))
+		}
+	case ops.VerbDiagnose:
+		var d ops.DiagnoseResult
+		if json.Unmarshal(req.Result, &d) == nil && d.Path != "" {
+			p.say("%s", d.Path) // alone on its line, for $(gatewaytui diagnose)
+			return
+		}
+	}
+	if req.Error == nil {
+		p.say("%s", or(req.Detail, "done"))
+	}
+}
+
+func numbers(pids []int) string {
+	words := make([]string, len(pids))
+	for i, pid := range pids {
+		words[i] = strconv.Itoa(pid)
+	}
+	return strings.Join(words, " ")
+}

@@ -1,0 +1,107 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"gatewaytui/core/config"
+	"gatewaytui/core/ops"
+)
+
+func configVerbs(p *program) *cobra.Command {
+	c := p.verb(&cobra.Command{
+		Use: "config", Short: "check the config, or print a commented example",
+		Example: "  gatewaytui config check\n  gatewaytui config example > ~/.config/gatewaytui/config.toml",
+		Args:    group, RunE: group,
+	})
+	c.AddCommand(configCheckVerb(p), configExampleVerb(p))
+	return c
+}
+
+// configVerdict is what a script is told of a config. Where it is wrong, file, line and column say where.
+type configVerdict struct {
+	Valid    bool          `json:"valid"`
+	Source   string        `json:"source"`
+	Line     int           `json:"line,omitempty"`
+	Column   int           `json:"column,omitempty"`
+	Variable string        `json:"variable,omitempty"`
+	Key      string        `json:"key,omitempty"`
+	Nearest  string        `json:"nearest,omitempty"`
+	Message  string        `json:"message,omitempty"`
+	Warnings []ops.Warning `json:"warnings"`
+	Values   []configValue `json:"values,omitempty"`
+}
+
+type configValue struct {
+	Key    string `json:"key"`
+	Value  string `json:"value"`
+	Origin string `json:"origin"`
+}
+
+func configCheckVerb(p *program) *cobra.Command {
+	var path string
+	var values bool
+	c := p.verb(&cobra.Command{
+		Use: "check", Short: "say whether the config is valid, and where it is not (exit code 78)",
+		Example: "  gatewaytui config check\n  gatewaytui config check --config ./config.toml --values",
+		RunE: func(*cobra.Command, []string) error {
+			loaded, err := config.Load(config.Options{Path: path})
+			if e, ok := errors.AsType[*config.Error](err); ok && p.json {
+				p.writeJSON(p.out, configVerdict{
+					Source: e.File, Line: e.Line, Column: e.Column, Variable: e.Variable, Key: e.Key, Nearest: e.Nearest,
+					Message: e.Error(), Warnings: []ops.Warning{},
+				})
+				return &outcome{code: exitConfig}
+			}
+			if err != nil {
+				return err
+			}
+			v := configVerdict{Valid: true, Source: loaded.Source, Warnings: append([]ops.Warning{}, loaded.Warnings...)}
+			if values {
+				for _, value := range loaded.Values() {
+					v.Values = append(v.Values, configValue{value.Key, value.Value, value.Origin.String()})
+				}
+			}
+			if p.json {
+				p.writeJSON(p.out, v)
+				return nil
+			}
+			p.say("%s is valid", v.Source)
+			for _, w := range v.Warnings {
+				p.say("warning: %s", w.Message)
+			}
+			if values {
+				printTable(p.out, valueColumns, v.Values)
+			}
+			return nil
+		},
+	})
+	c.Flags().StringVar(&path, "config", "", "config `FILE` (default $GATEWAYTUI_CONFIG, else the config directory)")
+	c.Flags().BoolVar(&values, "values", false, "list every value that is in force, and where it was set")
+	return c
+}
+
+var valueColumns = []column[configValue]{
+	{"KEY", func(r configValue) string { return r.Key }},
+	{"VALUE", func(r configValue) string { return r.Value }},
+	{"FROM", func(r configValue) string { return r.Origin }},
+}
+
+func configExampleVerb(p *program) *cobra.Command {
+	return p.verb(&cobra.Command{
+		Use: "example", Short: "print a config with every key, its default and what it does",
+		Example: "  gatewaytui config example > config.toml",
+		RunE: func(*cobra.Command, []string) error {
+			if p.json {
+				p.writeJSON(p.out, struct {
+					Example string `json:"example"`
+				}{config.Example()})
+				return nil
+			}
+			fmt.Fprint(p.out, config.Example())
+			return nil
+		},
+	})
+}

@@ -1,0 +1,186 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"gatewaytui/core/config"
+	"gatewaytui/core/ops"
+	"gatewaytui/core/term"
+)
+
+// Exit codes of the verbs (contract.md, 1). Those of a run are in run.go.
+const (
+	exitDone      = 0
+	exitFailed    = 1
+	exitUsage     = 2
+	exitNoGateway = 3
+	exitConfirm   = 5
+	exitConfig    = 78
+	exitRestart   = 75
+	// exitInterrupted is what a shell shows for a program that SIGINT ended (128+n): the verb did not see the end of
+	// what it asked for.
+	exitInterrupted = 130
+)
+
+// outcome is an end with an exit code of its own. Without an error everything has been said already.
+type outcome struct {
+	code int
+	err  error
+}
+
+func (o *outcome) Error() string {
+	if o.err == nil {
+		return fmt.Sprintf("exit code %d", o.code)
+	}
+	return o.err.Error()
+}
+
+func (o *outcome) Unwrap() error { return o.err }
+
+// wrongUsage is a command line that cannot be meant; hint says what can.
+func wrongUsage(hint, format string, args ...any) error {
+	return &outcome{exitUsage, &ops.Error{Code: ops.CodeInvalid, Message: fmt.Sprintf(format, args...), Hint: hint}}
+}
+
+// exitCode is the one place that maps an error to a code. What the gateway itself finds wrong with a request is as much
+// a matter of usage as what is found here.
+func exitCode(err error) int {
+	if o, ok := errors.AsType[*outcome](err); ok {
+		return o.code
+	}
+	if isUnreachable(err) {
+		return exitNoGateway
+	}
+	if _, ok := errors.AsType[*config.Error](err); ok {
+		return exitConfig
+	}
+	if ops.HasCode(err, ops.CodeInvalid) {
+		return exitUsage
+	}
+	return exitFailed
+}
+
+// report says what err is, if anything is left to say, and returns the exit code.
+func (p *program) report(err error) int {
+	if err == nil {
+		return exitDone
+	}
+	code := exitCode(err)
+	if o, ok := errors.AsType[*outcome](err); ok && o.err == nil {
+		return code
+	}
+	e := ops.AsError(err)
+	if _, ok := errors.AsType[*config.Error](err); ok {
+		e.Hint = "gatewaytui config example prints every key with its default"
+	}
+	if p.json {
+		p.writeJSON(p.err, struct {
+			Error *ops.Error `json:"error"`
+		}{e})
+		return code
+	}
+	for line := range strings.SplitSeq(e.Message, "\n") {
+		fmt.Fprintf(p.err, "gatewaytui: %s\n", term.Clean(line, maxLine))
+	}
+	if e.Hint != "" {
+		fmt.Fprintf(p.err, "  %s\n", term.Clean(e.Hint, maxLine))
+	}
+	return code
+}
+
+// flagError explains a flag that is wrong, with the nearest one that is known.
+func flagError(cmd *cobra.Command, err error) error {
+	// The flags of a verb that does not exist are unknown as well, and the verb is what is wrong.
+	if args := cmd.Flags().Args(); cmd.HasAvailableSubCommands() && len(args) > 0 {
+		return unknownVerb(cmd, args[0])
+	}
+	see := "see " + cmd.CommandPath() + " --help"
+	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
+		var names []string
+		cmd.Flags().VisitAll(func(f *pflag.Flag) {
+			if !f.Hidden {
+				names = append(names, f.Name)
+			}
+		})
+		if near := nearest(names, unknown.GetSpecifiedName()); near != "" {
+			see = "did you mean --" + near + "? " + see
+		}
+	}
+	if invalid, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
+		flag := invalid.GetFlag()
+		if wants := map[string]string{"bool": "true or false", "int": "a whole number", "uint64": "a whole number from 0"}[flag.Value.Type()]; wants != "" {
+			return wrongUsage(see, "invalid argument %.64q for \"--%s\" flag: it takes %s", invalid.GetValue(), flag.Name, wants)
+		}
+	}
+	return wrongUsage(see, "%.200s", err.Error())
+}
+
+// nearest is the one of names that is nearest to name, empty if none is near.
+func nearest(names []string, name string) string {
+	if len(name) < 2 {
+		return ""
+	}
+	search := &cobra.Command{}
+	for _, n := range names {
+		search.AddCommand(&cobra.Command{Use: n, Run: func(*cobra.Command, []string) {}})
+	}
+	for search.SuggestionsMinimumDistance = 1; search.SuggestionsMinimumDistance <= 2; search.SuggestionsMinimumDistance++ {
+		if near := search.SuggestionsFor(name); len(near) > 0 {
+			return near[0]
+		}
+	}
+	return ""
+}
+
+// group is the Args and the RunE of a command that only holds others.
+func group(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return unknownVerb(cmd, args[0])
+	}
+	return wrongUsage(cmd.CommandPath()+" takes one of "+strings.Join(verbNames(cmd), ", "), "%s needs a verb", cmd.CommandPath())
+}
+
+func verbNames(cmd *cobra.Command) []string {
+	var names []string
+	for _, c := range cmd.Commands() {
+		if c.IsAvailableCommand() {
+			names = append(names, c.Name())
+		}
+	}
+	return names
+}
+
+func unknownVerb(cmd *cobra.Command, name string) error {
+	hint := cmd.CommandPath() + " --help lists them"
+	if near := nearest(verbNames(cmd), name); near != "" {
+		hint = "did you mean " + cmd.CommandPath() + " " + near + "? " + hint
+	}
+	return wrongUsage(hint, "there is no verb %.64q", name)
+}
+
+// arguments checks that a verb is given the arguments that are named, and no more.
+func arguments(names ...string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		see := "use " + cmd.UseLine() + "; see " + cmd.CommandPath() + " --help"
+		switch {
+		case len(args) < len(names):
+			return wrongUsage(see, "%s is missing", names[len(args)])
+		case len(args) > len(names) && slices.Equal(names, []string{"TEXT"}):
+			return wrongUsage("put the text in quotes; "+see, "%.64q is one argument too many", args[len(names)])
+		case len(args) > len(names):
+			return wrongUsage(see, "%.64q is one argument too many", args[len(names)])
+		}
+		for i, a := range args {
+			if strings.TrimSpace(a) == "" {
+				return wrongUsage(see, "%s is empty", names[i])
+			}
+		}
+		return nil
+	}
+}

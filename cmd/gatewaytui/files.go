@@ -1,0 +1,93 @@
+package main
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime/pprof"
+	"slices"
+	"strings"
+	"time"
+
+	"gatewaytui/core/gateway"
+	"gatewaytui/core/ops"
+)
+
+// dumpsKept is how many files the dumps folder keeps, newest first.
+const dumpsKept = 40
+
+// files are what a life writes into the dumps folder: reports of shutdowns, goroutine dumps, diagnoses. Each is 0600.
+type files struct{ dumps, life string }
+
+func (f files) report(life string) string {
+	return filepath.Join(f.dumps, "shutdown-"+filepath.Base(life)+".json")
+}
+
+// saveReport puts the report where a SIGKILL cannot take it. It is renamed into place and not synced: only a power cut
+// would lose it.
+func (f files) saveReport(r ops.Shutdown) error {
+	text, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return fmt.Errorf("encode the shutdown's report: %w", err)
+	}
+	path := f.report(f.life)
+	if err := os.WriteFile(path+".new", append(text, '\n'), 0o600); err != nil {
+		return fmt.Errorf("write the shutdown's report: %w", err)
+	}
+	return os.Rename(path+".new", path)
+}
+
+// lastReport is the report of the shutdown of an earlier life; false if it left none that can be read.
+func (f files) lastReport(life string) (ops.Shutdown, bool) {
+	var r ops.Shutdown
+	text, err := os.ReadFile(f.report(life))
+	if err != nil || json.Unmarshal(text, &r) != nil {
+		return ops.Shutdown{}, false
+	}
+	return r, true
+}
+
+// diagnosis opens a new file for a diagnosis.
+func (f files) diagnosis() (gateway.File, error) { return f.fresh("diagnosis") }
+
+// dump writes the stacks of all goroutines with their labels, and returns the file's path.
+func (f files) dump(why string) (string, error) {
+	file, err := f.fresh("goroutines-" + why)
+	if err != nil {
+		return "", err
+	}
+	if err := pprof.Lookup("goroutine").WriteTo(file, 1); err != nil {
+		_ = file.Close() // the write's error says more
+		return "", fmt.Errorf("write goroutines to %s: %w", file.Name(), err)
+	}
+	return file.Name(), file.Close()
+}
+
+func (f files) fresh(kind string) (*os.File, error) {
+	return os.CreateTemp(f.dumps, kind+"-"+time.Now().UTC().Format("20060102T150405")+"-*.txt")
+}
+
+// prune deletes the oldest files beyond those that are kept. What cannot be deleted stays: the next start tries again.
+func (f files) prune() {
+	entries, err := os.ReadDir(f.dumps)
+	if err != nil {
+		return
+	}
+	type dated struct {
+		name string
+		at   time.Time
+	}
+	var all []dated
+	for _, e := range entries {
+		info, err := e.Info()
+		if err == nil && info.Mode().IsRegular() && !strings.HasPrefix(e.Name(), ".") {
+			all = append(all, dated{e.Name(), info.ModTime()})
+		}
+	}
+	slices.SortFunc(all, func(a, b dated) int { return cmp.Or(b.at.Compare(a.at), cmp.Compare(a.name, b.name)) })
+	for _, d := range all[min(len(all), dumpsKept):] {
+		_ = os.Remove(filepath.Join(f.dumps, d.name))
+	}
+}

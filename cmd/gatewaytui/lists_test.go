@@ -1,0 +1,113 @@
+package main
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"gatewaytui/core/ops"
+)
+
+// decodeLine reads the one line of JSON that was printed.
+func decodeLine(t *testing.T, line string, into any) {
+	t.Helper()
+	if strings.Count(line, "\n") != 1 || !strings.HasSuffix(line, "\n") {
+		t.Fatalf("%q is not one line", line)
+	}
+	if err := json.Unmarshal([]byte(line), into); err != nil {
+		t.Fatalf("%q is no JSON: %v", line, err)
+	}
+}
+
+// same checks that what was printed is what the gateway answered.
+func same[T any](t *testing.T, line string, want T) {
+	t.Helper()
+	var got T
+	decodeLine(t, line, &got)
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("the JSON differs from the gateway's rows (-want +got):\n%s", d)
+	}
+}
+
+func TestTheListsShowTheGatewaysRows(t *testing.T) {
+	g := start(t, newFake())
+	tests := []struct {
+		verb string
+		want []string
+		json func(t *testing.T, line string)
+	}{
+		{
+			"sessions",
+			[]string{"KEY", "api:user:alice", "waiting approval", "Alice", "1h0", "terminal: sleep 60", "10/20", "yes", "cli:local"},
+			func(t *testing.T, line string) {
+				same(t, line, ops.Page[ops.Session]{Items: []ops.Session{sessionRow, plainSession}, Next: "c2"})
+			},
+		},
+		{"agents", []string{"SESSION", "api:user:alice", "running", "4.0 KiB", "12", "5.0s", "yes"}, func(t *testing.T, line string) {
+			same(t, line, ops.Page[ops.Agent]{Items: []ops.Agent{agentRow}, Next: "c2"})
+		}},
+		{"processes", []string{"PID", "9", "running", "1m01s", "0.5", "1.0 MiB", "session", "sleep 60", "ok"}, func(t *testing.T, line string) {
+			same(t, line, ops.Page[ops.Process]{Items: []ops.Process{processRow}, Next: "c2"})
+		}},
+		{"adapters", []string{"NAME", "telegram", "needs credentials", "dial", "5"}, func(t *testing.T, line string) {
+			same(t, line, ops.Page[ops.Adapter]{Items: []ops.Adapter{adapterRow}, Next: "c2"})
+		}},
+		{"history", []string{"LIFE", "00LIFE", "cut short", "adapters", "1 of 2", "deploy", "uid 0"}, func(t *testing.T, line string) {
+			same(t, line, ops.Page[ops.Life]{Items: g.lives, Next: "c2"})
+		}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.verb, func(t *testing.T) {
+			g.run(t, tt.verb).must(t, exitDone).says(t, append(tt.want, `there are more: --cursor "c2"`)...)
+			tt.json(t, g.run(t, tt.verb, "--json").must(t, exitDone).out)
+			g.run(t, tt.verb, "--limit", "7", "--cursor", "c1", "--filter", "a b").must(t, exitDone)
+			asked := g.queries()
+			if got, want := asked[len(asked)-1], (ops.Query{Limit: 7, Cursor: "c1", Filter: "a b"}); got != want && tt.verb != "history" {
+				t.Errorf("asked for %+v, want %+v", got, want)
+			}
+		})
+	}
+	if ps, processes := g.run(t, "ps").must(t, exitDone), g.run(t, "processes"); ps.out != processes.out {
+		t.Errorf("ps shows\n%s\nand processes\n%s", ps.out, processes.out)
+	}
+}
+
+func TestATableKeepsItsColumnsWhateverIsInThem(t *testing.T) {
+	g := start(t, newFake())
+	out := g.run(t, "sessions").must(t, exitDone).out
+	lines := strings.Split(strings.TrimRight(out, "\n"), "\n")
+	if len(lines) != 3 {
+		t.Fatalf("two rows and their heads are %d lines:\n%s", len(lines), out)
+	}
+	at := strings.Index(lines[0], "STATE")
+	if got := []rune(lines[2]); !strings.HasPrefix(string(got[at:]), "running") {
+		t.Errorf("the column STATE does not begin at %d in\n%s", at, out)
+	}
+}
+
+func TestHistoryShowsEachShutdownWithWhatOverran(t *testing.T) {
+	g := start(t, newFake())
+	g.run(t, "history", "--shutdowns").must(t, exitDone).says(t,
+		"life        "+fakeLife+", running", "shutdown    none yet",
+		"life        00LIFE, cut short", "graceful, incomplete, by uid 0: deploy",
+		"adapters", "timed out", "5.0s", "1 of 1 did not end in time",
+		"overran     adapter telegram, 5.0s of 5.0s: disconnect",
+	)
+}
+
+func TestPlanSaysWhetherItFits(t *testing.T) {
+	f := newFake()
+	g := start(t, f)
+	g.run(t, "plan").must(t, exitDone).says(t, "PHASE", "mark", "500ms", "yes", "fixed", "drain", "1m00s", "shutdown.drain_timeout",
+		"worst case  1m28s, 1m00s of it for running turns", "limit       1m30s: it fits")
+	same(t, g.run(t, "plan", "--json").must(t, exitDone).out, f.plan)
+
+	f.plan.SupervisorBudgetMS, f.plan.Fits = 20_000, false
+	f.plan.Shrunk = []ops.ShrunkPhase{{Name: "drain", WantedMS: 60_000, GotMS: 2_000}}
+	g.run(t, "plan").must(t, exitDone).says(t, "limit       20s: it does NOT fit", "shortened   drain to 2.0s, the config asks for 1m00s")
+
+	f.plan.SupervisorBudgetMS = 0
+	g.run(t, "plan").must(t, exitDone).says(t, "limit       unknown", "shutdown.supervisor_budget")
+}

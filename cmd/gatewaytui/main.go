@@ -1,0 +1,46 @@
+// Command gatewaytui runs a gateway for AI agents, shows it and steers it.
+//
+// Without a verb it is the gateway; with one it asks the gateway that runs on this home over its control socket. What it
+// prints for people is safe for a terminal whatever a chat, a model or a process put into it; with --json it is what the
+// socket answers, and every exit code is one of contract.md, 1.
+package main
+
+import (
+	"context"
+	"io"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+func main() {
+	p := &program{
+		in: os.Stdin, out: os.Stdout, err: os.Stderr, getenv: os.Getenv,
+		asks: isTerminal(os.Stdin) && isTerminal(os.Stderr),
+	}
+	os.Exit(p.execute(context.Background(), os.Args[1:]))
+}
+
+// program is one invocation and its surroundings.
+type program struct {
+	in       io.Reader
+	out, err io.Writer
+	getenv   func(string) string
+	// asks says that somebody sits at the terminal who can be asked: questions are written to err and answered on in.
+	asks bool
+
+	home string // --home
+	json bool   // --json
+}
+
+// execute runs the command line and returns the exit code.
+func (p *program) execute(ctx context.Context, args []string) int {
+	root := newRoot(p)
+	root.SetArgs(args)
+	return p.report(root.ExecuteContext(ctx))
+}
+
+func isTerminal(f *os.File) bool {
+	_, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS)
+	return err == nil
+}

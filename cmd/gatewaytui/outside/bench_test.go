@@ -1,0 +1,180 @@
+package outside
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"gatewaytui/fixtures"
+)
+
+// atOnce is a config whose model answers everything at once.
+func atOnce(b *testing.B) string {
+	b.Helper()
+	script, err := fixtures.Script("bench")
+	if err != nil {
+		b.Fatal(err)
+	}
+	file := filepath.Join(b.TempDir(), "bench.toml")
+	if err := os.WriteFile(file, script, 0o600); err != nil {
+		b.Fatal(err)
+	}
+	return fmt.Sprintf("[model]\nprovider = \"scripted\"\nscript = %q\n[log]\nlevel = \"warn\"\n", file)
+}
+
+// BenchmarkReady is from exec to the line that says ready, on an empty home.
+func BenchmarkReady(b *testing.B) {
+	var took []time.Duration
+	for range b.N {
+		b.StopTimer()
+		home := newHome(b)
+		b.StartTimer()
+		began := time.Now()
+		g := start(b, home, "")
+		took = append(took, time.Since(began))
+		b.StopTimer()
+		if code, _ := g.stop(); code != 0 {
+			b.Fatalf("exit code %d", code)
+		}
+		b.StartTimer()
+	}
+	median(b, took, "ready-ms")
+}
+
+// BenchmarkIdleStop is from SIGTERM to the end of the process.
+func BenchmarkIdleStop(b *testing.B) {
+	var took []time.Duration
+	for range b.N {
+		b.StopTimer()
+		g := start(b, newHome(b), "")
+		b.StartTimer()
+		code, stop := g.stop()
+		if code != 0 {
+			b.Fatalf("exit code %d", code)
+		}
+		took = append(took, stop)
+	}
+	median(b, took, "stop-ms")
+}
+
+func median(b *testing.B, took []time.Duration, unit string) {
+	slices.Sort(took)
+	b.ReportMetric(float64(took[len(took)/2].Microseconds())/1000, unit)
+}
+
+// BenchmarkMemory is what an idle gateway keeps resident, a second after it became ready.
+func BenchmarkMemory(b *testing.B) {
+	for _, sessions := range []int{0, 10_000} {
+		b.Run(fmt.Sprintf("sessions=%d", sessions), func(b *testing.B) {
+			var mib float64
+			for range b.N { // the timer runs all along: one look is enough
+				home := newHome(b)
+				if sessions > 0 {
+					seed(b, home, sessions)
+				}
+				g := start(b, home, "")
+				<-time.After(time.Second)
+				mib += resident(b, g.cmd.Process.Pid)
+				g.stop()
+			}
+			b.ReportMetric(mib/float64(b.N), "MiB")
+		})
+	}
+}
+
+func resident(b *testing.B, pid int) float64 {
+	b.Helper()
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		b.Fatal(err)
+	}
+	for line := range strings.Lines(string(status)) {
+		if rest, is := strings.CutPrefix(line, "VmRSS:"); is {
+			kib, err := strconv.Atoi(strings.Fields(rest)[0])
+			if err != nil {
+				b.Fatal(err)
+			}
+			return float64(kib) / 1024
+		}
+	}
+	b.Fatalf("pid %d has no VmRSS", pid)
+	return 0
+}
+
+// BenchmarkTurnsOverAPI is whole turns over HTTP, from 64 clients that each wait for their answers.
+func BenchmarkTurnsOverAPI(b *testing.B) {
+	const clients = 64
+	b.Run(fmt.Sprintf("clients=%d", clients), func(b *testing.B) {
+		g := start(b, newHome(b), atOnce(b))
+		client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: clients}}
+		var left atomic.Int64
+		left.Store(int64(b.N))
+		b.ResetTimer()
+		began := time.Now()
+		var all sync.WaitGroup
+		for i := range clients {
+			all.Go(func() {
+				for n := 0; left.Add(-1) >= 0; n++ {
+					// A conversation of fifty turns is long; what is measured is a turn, not its history.
+					ask(b, client, g.api, fmt.Sprintf("c%d-%d", i, n/50))
+				}
+			})
+		}
+		all.Wait()
+		b.StopTimer()
+		b.ReportMetric(float64(b.N)/time.Since(began).Seconds(), "turns/s")
+		g.stop()
+	})
+}
+
+// BenchmarkLatencyOverAPI is what the gateway adds to a turn, HTTP included, when 100 sessions begin 500 turns a second.
+func BenchmarkLatencyOverAPI(b *testing.B) {
+	const sessions, perSecond = 100, 500
+	g := start(b, newHome(b), atOnce(b))
+	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: sessions}}
+	for i := range sessions {
+		ask(b, client, g.api, fmt.Sprint(i))
+	}
+	took := make([]time.Duration, b.N)
+	var all sync.WaitGroup
+	b.ResetTimer()
+	began := time.Now()
+	for i := range b.N {
+		time.Sleep(time.Until(began.Add(time.Duration(i) * time.Second / perSecond)))
+		all.Go(func() {
+			at := time.Now()
+			ask(b, client, g.api, fmt.Sprint(i%sessions))
+			took[i] = time.Since(at)
+		})
+	}
+	all.Wait()
+	b.StopTimer()
+	slices.Sort(took)
+	b.ReportMetric(float64(took[len(took)/2].Microseconds())/1000, "p50-ms")
+	b.ReportMetric(float64(took[len(took)*99/100].Microseconds())/1000, "p99-ms")
+	g.stop()
+}
+
+func ask(b *testing.B, client *http.Client, api, user string) {
+	body, _ := json.Marshal(map[string]any{"model": "any", "user": user, "messages": []map[string]string{{"role": "user", "content": "hello"}}})
+	res, err := client.Post("http://"+api+"/v1/chat/completions", "application/json", bytes.NewReader(body))
+	if err != nil {
+		b.Error(err)
+		return
+	}
+	defer res.Body.Close()
+	if text, err := io.ReadAll(res.Body); err != nil || res.StatusCode != http.StatusOK {
+		b.Errorf("answered %d %s, %v", res.StatusCode, text, err)
+	}
+}

@@ -1,0 +1,80 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+)
+
+// The groups under which the help lists the verbs.
+const (
+	groupLook  = "look"
+	groupSteer = "steer"
+	groupSetUp = "setup"
+)
+
+func newRoot(p *program) *cobra.Command {
+	o := runOptions{LogFormat: "auto"}
+	root := &cobra.Command{
+		Use:   "gatewaytui",
+		Short: "run, show and steer a gateway for AI agents",
+		Long: `gatewaytui runs AI agents behind chat platforms. Without a verb it is the gateway;
+each verb shows or steers the gateway that runs on the same home.`,
+		Example: `  gatewaytui --no-tui              # run the gateway, log lines on stderr
+  gatewaytui send "hello"          # talk to an agent
+  gatewaytui status                # one screen
+  gatewaytui stop --wait           # stop it and see what it waits for`,
+		Version:       versionInfo().String(),
+		SilenceErrors: true, // report says them once
+		SilenceUsage:  true,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return unknownVerb(cmd, args[0])
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return p.run(cmd.Context(), o) },
+	}
+	root.SetIn(p.in)
+	root.SetOut(p.out)
+	root.SetErr(p.err)
+	root.SetVersionTemplate("{{.Version}}\n")
+	root.SetFlagErrorFunc(flagError)
+	root.PersistentFlags().StringVar(&p.home, "home", "", "the gateway's home `DIR` (default $GATEWAYTUI_HOME, else the state directory)")
+	f := root.Flags()
+	f.BoolVar(&o.NoTUI, "no-tui", false, "run without the console; log lines on stderr")
+	f.StringVar(&o.Config, "config", "", "config `FILE` (default $GATEWAYTUI_CONFIG, else the config directory)")
+	f.BoolVar(&o.NoResume, "no-resume", false, "do not continue what the last life left unfinished")
+	f.BoolVar(&o.Demo, "demo", false, "run with made-up platforms and traffic")
+	f.StringVar(&o.DemoPlatforms, "demo-platforms", "", "which made-up platforms, as a `LIST`")
+	_ = f.MarkHidden("demo-platforms") // it is defined above
+	f.Var(choice{&o.LogLevel, []string{"debug", "info", "warn", "error"}}, "log-level", "what is logged (default from the config)")
+	f.Var(choice{&o.LogFormat, []string{"auto", "text", "json"}}, "log-format", "how it is logged; auto is text on a terminal and JSON elsewhere")
+
+	root.AddGroup(
+		&cobra.Group{ID: groupLook, Title: "Look:"},
+		&cobra.Group{ID: groupSteer, Title: "Talk and steer:"},
+		&cobra.Group{ID: groupSetUp, Title: "Set up:"},
+	)
+	add := func(group string, verbs ...*cobra.Command) {
+		for _, v := range verbs {
+			v.GroupID = group
+			root.AddCommand(v)
+		}
+	}
+	add(
+		groupLook, statusVerb(p), sessionsVerb(p), agentsVerb(p), processesVerb(p), adaptersVerb(p), watchVerb(p),
+		planVerb(p), historyVerb(p),
+	)
+	add(groupSteer, actionVerbs(p)...)
+	add(groupSetUp, configVerbs(p), versionVerb(p))
+	addHelp(root)
+	return root
+}
+
+// verb gives c what every verb has.
+func (p *program) verb(c *cobra.Command) *cobra.Command {
+	c.Flags().BoolVar(&p.json, "json", false, "print JSON")
+	if c.Args == nil {
+		c.Args = arguments()
+	}
+	return c
+}

@@ -1,0 +1,250 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/oklog/ulid/v2"
+
+	"gatewaytui/core/config"
+	"gatewaytui/core/control"
+	"gatewaytui/core/gateway"
+	"gatewaytui/core/instance"
+	"gatewaytui/core/logs"
+	"gatewaytui/core/ops"
+	"gatewaytui/core/term"
+)
+
+// Exit codes of a run beside the planned ones, which the gateway's report has (contract.md, 1).
+const (
+	exitHeld = 69
+)
+
+// logBound is what the last lines may take to be written once everything else is over.
+const logBound = 500 * time.Millisecond
+
+// stopBudgetVariable tells what a service manager allows a stop, where nothing else does.
+const stopBudgetVariable = "GATEWAYTUI_STOP_BUDGET"
+
+// runOptions are the flags of the command without a verb.
+type runOptions struct {
+	Config, LogLevel, LogFormat string
+	NoTUI, NoResume, Demo       bool
+	DemoPlatforms               string
+}
+
+// run runs the gateway from its config to its end. An error carries its exit code; nil is a planned stop.
+func (p *program) run(ctx context.Context, o runOptions) error {
+	loaded, err := config.Load(config.Options{Path: o.Config})
+	if err != nil {
+		return err
+	}
+	loaded.Config.Log.Level = cmp.Or(o.LogLevel, loaded.Config.Log.Level)
+	secrets := readSecrets(loaded.Config, p.getenv)
+	dir, err := instance.Resolve(p.home, p.getenv)
+	if err != nil {
+		return err
+	}
+	home, err := instance.Open(dir)
+	if err != nil {
+		return err
+	}
+	signals := catch()
+	defer signals.release()
+
+	l := &life{
+		id: ulid.Make().String(), flags: o, loaded: loaded, secrets: secrets, home: home, signals: signals,
+		redactor: term.NewRedactor(secrets.values()...), getenv: p.getenv,
+	}
+	lock, err := home.Acquire(l.record())
+	if held, ok := errors.AsType[*instance.HeldError](err); ok {
+		return &outcome{exitHeld, held}
+	}
+	if err != nil {
+		return err
+	}
+	defer lock.Release() // the stop has done it already, a start that failed has not
+	l.lock = lock
+
+	log, err := logs.Open(logs.Options{
+		Path: home.Log(), Stderr: os.Stderr, StderrIsTerminal: isTerminal(os.Stderr), Format: o.LogFormat,
+		Level: loaded.Config.Log.Level, Redactor: l.redactor,
+	})
+	if err != nil {
+		return err
+	}
+	defer func() {
+		ctx, cancel := context.WithTimeout(context.Background(), logBound)
+		defer cancel()
+		_ = log.Close(ctx) // there is nobody left to tell
+	}()
+	l.log, l.logs = log.Logger(), log
+	if !o.NoTUI {
+		l.log.Info("running without a console: this version has none yet; --no-tui says the same")
+	}
+	end, err := l.run(ctx)
+	if err != nil {
+		return err
+	}
+	if end.ExitCode != exitDone {
+		return &outcome{code: end.ExitCode}
+	}
+	return nil
+}
+
+// life is one run of a gateway with what belongs to it.
+type life struct {
+	id       string
+	flags    runOptions
+	loaded   config.Loaded
+	secrets  secrets
+	home     *instance.Home
+	lock     *instance.Lock
+	signals  *signals
+	redactor *term.Redactor
+	getenv   func(string) string
+	log      *slog.Logger
+	logs     *logs.Log
+}
+
+// record is what the pid file says of this life.
+func (l *life) record() instance.Record {
+	r := instance.Self()
+	r.Life, r.Version, r.StartedAt, r.Control = l.id, versionInfo().Version, time.Now(), l.home.Socket()
+	return r
+}
+
+// run builds the gateway, serves the control socket, hands the signals over, and ends when the gateway has.
+func (l *life) run(ctx context.Context) (gateway.End, error) {
+	files := files{dumps: l.home.Dumps(), life: l.id}
+	files.prune()
+	parts, err := l.parts()
+	if err != nil {
+		return gateway.End{}, err
+	}
+	opts, err := l.options(parts, files)
+	if err != nil {
+		return gateway.End{}, err
+	}
+	socket := &socket{}
+	opts.Surrender = []gateway.Closer{
+		{Kind: "socket", ID: "control", Close: socket.close},
+		{Kind: "lock", ID: "pid file and lock", Close: func(context.Context) error { return l.lock.Release() }},
+	}
+	g, err := gateway.New(opts)
+	if err != nil {
+		return gateway.End{}, err
+	}
+	err = socket.serve(control.Options{
+		Console: g, Path: l.home.Socket(), Life: l.id, Log: l.log, Gatherer: g.Metrics(),
+		Ready: func() error { return ready(ctx, g) },
+	}, l.log)
+	if err != nil {
+		return gateway.End{}, err
+	}
+	defer func() {
+		ctx, cancel := context.WithTimeout(context.Background(), logBound)
+		defer cancel()
+		_ = socket.close(ctx) // after a stop it is closed already
+	}()
+	stopSignals := l.signals.handOver(g, files, l.loaded.Config.Console.OnHangup, l.log)
+	defer stopSignals()
+	told := make(chan struct{})
+	over := make(chan struct{})
+	go func() { // ends when the gateway is ready or over
+		defer close(told)
+		select {
+		case <-g.Ready():
+			l.log.Info("ready", "life", l.id, "pid", os.Getpid(), "control", l.home.Socket(), "api_listen", parts.apiListen())
+		case <-over:
+		}
+	}()
+	end, err := g.Run(ctx)
+	close(over)
+	<-told
+	if err != nil {
+		return end, err
+	}
+	l.log.Info("stopped", "outcome", end.Report.Outcome, "elapsed_ms", end.Report.ElapsedMS, "exit_code", end.ExitCode)
+	return end, nil
+}
+
+// options are the gateway's, from the parts and what this start found.
+func (l *life) options(parts parts, files files) (gateway.Options, error) {
+	budget, source, err := l.stopBudget()
+	if err != nil {
+		return gateway.Options{}, err
+	}
+	self := instance.Self()
+	o := gateway.Options{
+		Config: l.loaded.Config, Log: l.log, Models: parts.model, Platforms: parts.platforms, Broken: parts.broken,
+		Life: l.id, PID: self.PID, StartTicks: self.StartTicks, BootID: self.BootID, Version: versionInfo().Version,
+		Home: l.home.Dir(), HomeID: l.home.ID(), Database: l.home.Database(), Workdir: l.home.Work(),
+		Warnings: l.loaded.Warnings, NoResume: l.flags.NoResume, Redactor: l.redactor,
+		SupervisorBudget: budget, SupervisorSource: source,
+		APIListen: parts.apiListen,
+		Mark: func(reason, by string, at time.Time) error {
+			return l.home.WriteMarker(instance.Marker{Life: l.id, At: at, Reason: reason, By: by})
+		},
+		SaveReport: files.saveReport, LastReport: files.lastReport, Diagnosis: files.diagnosis,
+		Dump: func() { _, _ = files.dump("watchdog") }, // the process ends with or without it
+		Exit: l.exit,
+	}
+	marker, found, err := l.home.ConsumeMarker()
+	if err != nil {
+		o.Warnings = append(o.Warnings, ops.Warning{Code: "marker", Message: err.Error(), Since: ops.At(time.Now())})
+	}
+	if found {
+		o.LifeBefore = marker.Life
+	}
+	return o, nil
+}
+
+// exit ends the process for the watchdog. What is logged by then is written, if that does not take long.
+func (l *life) exit(code int) {
+	ctx, cancel := context.WithTimeout(context.Background(), logBound)
+	defer cancel()
+	_ = l.logs.Close(ctx) // nobody is left to tell
+	os.Exit(code)
+}
+
+// stopBudget is what the service manager allows a stop: the config's word, else the environment's, else unknown.
+func (l *life) stopBudget() (time.Duration, string, error) {
+	if limit, ok := l.loaded.Config.Shutdown.SupervisorLimit(); ok {
+		return limit, "config", nil
+	}
+	text := l.getenv(stopBudgetVariable)
+	if text == "" {
+		return 0, "unknown", nil
+	}
+	limit, err := time.ParseDuration(text)
+	if err != nil || limit <= 0 {
+		return 0, "", &outcome{exitConfig, &ops.Error{
+			Code: ops.CodeInvalid, Message: fmt.Sprintf("%s must be a duration over 0 such as 90s, not %.40q", stopBudgetVariable, text),
+			Hint: "set it to what the service manager allows a stop, or unset it",
+		}}
+	}
+	return limit, "environment", nil
+}
+
+// ready is why the gateway takes no work, nil if it does.
+func ready(ctx context.Context, g *gateway.Gateway) error {
+	select {
+	case <-g.Ready():
+	default:
+		return errors.New("starting")
+	}
+	s, err := g.Status(ctx)
+	if err != nil {
+		return err
+	}
+	if s.State != ops.StateRunning {
+		return errors.New(string(s.State))
+	}
+	return nil
+}

@@ -1,0 +1,184 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"gatewaytui/core/ops"
+)
+
+// presence is the answer to "is one running" where none answers; presentStatus has the same key. It is "up", "down" or
+// "unknown": a script that reads "gateway" needs no other key and no exit code.
+type presence struct {
+	Gateway string `json:"gateway"`
+	Why     string `json:"why"`
+	Hint    string `json:"hint"`
+}
+
+func statusVerb(p *program) *cobra.Command {
+	return p.verb(&cobra.Command{
+		Use: "status", Short: "show the gateway on one screen: up, down or unknown, and why",
+		Example: "  gatewaytui status\n  gatewaytui status --json",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			g, err := p.reach()
+			if err != nil {
+				return p.absent(err)
+			}
+			defer g.Close()
+			s, err := g.Status(cmd.Context())
+			if err != nil {
+				return p.absent(g.explain(err))
+			}
+			if p.json {
+				p.writeJSON(p.out, presentStatus{"up", s})
+				return nil
+			}
+			p.showStatus(s)
+			p.showRest(cmd.Context(), g, s)
+			return nil
+		},
+	})
+}
+
+// presentStatus is what the socket answers, and that it did.
+type presentStatus struct {
+	Gateway string `json:"gateway"`
+	ops.Status
+}
+
+// showRest prints what a status does not have. It is extra: a gateway that ended meanwhile has been shown all the same.
+func (p *program) showRest(ctx context.Context, g *remote, s ops.Status) {
+	if rows, err := g.Adapters(ctx, ops.Query{}); err == nil && len(rows.Items) > 0 {
+		p.say("")
+		printTable(p.out, adapterColumns, rows.Items)
+	}
+	if s.State == ops.StateStopping {
+		if down, err := g.Shutdown(ctx); err == nil {
+			p.say("")
+			p.showShutdown(down)
+		}
+	}
+}
+
+// absent prints why there is no status. That no gateway runs is said only where there is no home, or where nobody is
+// behind its socket and no gateway of the pid file lives.
+func (p *program) absent(err error) error {
+	if ops.HasCode(err, ops.CodeInvalid) {
+		return err // it is not known which home is meant
+	}
+	e := ops.AsError(err)
+	a := presence{Gateway: "unknown", Why: e.Message, Hint: e.Hint}
+	if isGone(err) || errors.Is(err, errNoHome) {
+		a.Gateway = "down"
+	}
+	if p.json {
+		p.writeJSON(p.out, a)
+	} else {
+		p.say("gateway     %s: %s", a.Gateway, a.Why)
+		p.say("            %s", a.Hint)
+	}
+	return &outcome{code: exitNoGateway}
+}
+
+func (p *program) showStatus(s ops.Status) {
+	p.say("gateway     up, %s for %s", words(s.State), millis(s.UptimeMS))
+	p.say("life        %s, pid %d, version %s, since %s", s.Life, s.PID, s.Version, moment(s.StartedAt))
+	p.say("home        %s", s.Home)
+	n := s.Counts
+	p.say("counts      %d sessions, %d running turns, %d cached agents, %d processes, %d of %d adapters connected",
+		n.Sessions, n.RunningTurns, n.CachedAgents, n.Processes, n.AdaptersConnected, n.Adapters)
+	if s.APIListen != "" {
+		p.say("api         http://%s/v1", s.APIListen)
+	}
+	if sv := s.Supervisor; sv.BudgetMS > 0 {
+		p.say("supervisor  %s, allows a stop %s (%s)", sv.Name, millis(sv.BudgetMS), sv.Source)
+	} else {
+		p.say("supervisor  %s, its limit for a stop is unknown", or(sv.Name, "none seen"))
+	}
+	if d := s.Drain; d != nil {
+		p.say("draining    for %s, by %s: %s", ago(d.Since), d.By, or(d.Reason, "no reason given"))
+	}
+	switch e := s.LastEnd; {
+	case e == nil:
+		p.say("last end    none: this is the first life on this home")
+	case e.Phase != "":
+		p.say("last end    %s in %s, %s ago: %s (life %s)", words(e.Outcome), e.Phase, ago(e.At), or(e.Reason, "no reason known"), e.Life)
+	default:
+		p.say("last end    %s, %s ago: %s (life %s)", words(e.Outcome), ago(e.At), or(e.Reason, "no reason known"), e.Life)
+	}
+	if len(s.Warnings) == 0 {
+		p.say("warnings    none")
+	}
+	for _, w := range s.Warnings {
+		p.say("warning     %s: %s (for %s)", w.Code, w.Message, ago(w.Since))
+	}
+}
+
+// showShutdown prints a shutdown: its phases, what it waits for, and what did not end well.
+func (p *program) showShutdown(s ops.Shutdown) {
+	end := "it took " + millis(s.ElapsedMS)
+	if s.Outcome == ops.ShutdownRunning {
+		end = "over in at most " + or(until(s.DeadlineAt), "no time")
+	}
+	p.say("shutdown    %s, %s, by %s: %s; %s", words(s.Mode), words(s.Outcome), or(s.By, "nobody known"), or(s.Reason, "no reason given"), end)
+	printTable(p.out, phaseColumns, s.Phases)
+	for i, b := range s.Blockers() {
+		if i == maxShown {
+			p.say("            and %d more", len(s.Blockers())-i)
+			break
+		}
+		p.say("waits for   %s", blockerLine(b))
+	}
+	for _, ph := range s.Phases {
+		shown := 0
+		for _, it := range ph.Items {
+			label := map[ops.StepState]string{ops.StepTimedOut: "overran", ops.StepFailed: "failed", ops.StepSkipped: "skipped"}[it.State]
+			if label == "" {
+				continue
+			}
+			if shown++; shown > maxShown {
+				p.say("            and more in %s: --json has all", ph.Name)
+				break
+			}
+			p.say("%-11s %s %s, %s of %s: %s", label, it.Kind, it.ID, millis(it.ElapsedMS), millis(it.BudgetMS), or(it.Detail, "no word"))
+		}
+	}
+}
+
+var phaseColumns = []column[ops.Phase]{
+	{"PHASE", func(r ops.Phase) string { return r.Name }},
+	{"STATE", func(r ops.Phase) string { return words(r.State) }},
+	{"TOOK", func(r ops.Phase) string { return millis(r.ElapsedMS) }},
+	{"BUDGET", func(r ops.Phase) string { return millis(r.BudgetMS) }},
+	{"ITEMS", func(r ops.Phase) string { return itemCount(r.Items) }},
+	{"DETAIL", func(r ops.Phase) string { return r.Detail }},
+}
+
+func itemCount(items []ops.Item) string {
+	done := 0
+	for _, it := range items {
+		if it.State == ops.StepDone {
+			done++
+		}
+	}
+	return fmt.Sprintf("%d of %d done", done, len(items))
+}
+
+// until is the time to t, empty for no time or one that is over.
+func until(t ops.Time) string {
+	if t.IsZero() || !t.After(time.Now()) {
+		return ""
+	}
+	return age(time.Until(t.Time))
+}
+
+func or(s, otherwise string) string {
+	if s == "" {
+		return otherwise
+	}
+	return s
+}

@@ -1,0 +1,174 @@
+package main
+
+import (
+	"bufio"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"gatewaytui/core/instance"
+	"gatewaytui/core/ops"
+)
+
+func TestStatusIsOneScreen(t *testing.T) {
+	f := newFake()
+	g := start(t, f)
+	r := g.run(t, "status").must(t, exitDone).says(t,
+		"gateway     up, running for 1h00m", "life        01LIFE, pid 4121, version 1.2.3", "home        /srv/gw",
+		"3 sessions, 1 running turns, 2 cached agents, 4 processes, 1 of 2 adapters connected",
+		"http://127.0.0.1:8642/v1", "systemd, allows a stop 1m30s (config)", "cut short in drain", "SIGTERM",
+		"warning     store.disk: the disk is full", "needs credentials",
+	)
+	if n := strings.Count(r.out, "\n"); n > 24 {
+		t.Errorf("it has %d lines, a screen 24", n)
+	}
+	same(t, g.run(t, "status", "--json").must(t, exitDone).out, presentStatus{"up", f.status})
+}
+
+func TestStatusOfAnEmptyLifeNamesWhatIsNotKnown(t *testing.T) {
+	f := newFake()
+	f.status = ops.Status{Life: fakeLife, State: ops.StateStarting}
+	start(t, f).run(t, "status").must(t, exitDone).says(t, "up, starting", "none: this is the first life", "its limit for a stop is unknown", "warnings    none")
+}
+
+func TestStatusShowsADrainAndARunningStop(t *testing.T) {
+	f := newFake()
+	f.status.State = ops.StateStopping
+	f.status.Drain = &ops.DrainState{By: "uid 0", Reason: "deploy" + hostile, Since: anHourAgo}
+	f.down = stopReport()
+	f.down.Outcome = ops.ShutdownRunning
+	f.down.Phases[1].State, f.down.Phases[1].Items[0].State = ops.StepRunning, ops.StepRunning
+	f.down.Phases[1].Items[0].Next, f.down.Phases[1].Items[0].NextInMS = "abandoned", 1_000
+	start(t, f).run(t, "status").must(t, exitDone).says(t,
+		"deploy", "shutdown    graceful, running, by uid 0", "mark", "done",
+		"waits for   adapter telegram, 5.0s of 5.0s: disconnect", "abandoned in 1.0s",
+	)
+}
+
+// TestH1_StatusIsUpDownOrUnknown: dead is never shown as running, nor running as dead.
+func TestH1_StatusIsUpDownOrUnknown(t *testing.T) {
+	listen := func(t *testing.T, home *instance.Home, answer func(net.Conn)) {
+		t.Helper()
+		l, err := net.Listen("unix", home.Socket())
+		if err != nil {
+			t.Fatal(err)
+		}
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			for {
+				c, err := l.Accept()
+				if err != nil {
+					return
+				}
+				_, _ = http.ReadRequest(bufio.NewReader(c)) // what is asked is of no matter
+				answer(c)
+				defer c.Close()
+			}
+		}()
+		t.Cleanup(func() { l.Close(); <-done })
+	}
+	pidFile := func(text string) func(*testing.T, *instance.Home) {
+		return func(t *testing.T, home *instance.Home) {
+			t.Helper()
+			if err := os.WriteFile(home.PIDFile(), []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	acquire := func(t *testing.T, home *instance.Home) {
+		t.Helper()
+		lock, err := home.Acquire(instance.Record{Life: "L", Control: home.Socket()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { lock.Release() })
+	}
+	tests := []struct {
+		name  string
+		make  func(*testing.T, *instance.Home)
+		state string
+		why   string
+	}{
+		{"a home that nobody used", func(*testing.T, *instance.Home) {}, "down", "does not exist"},
+		{"a stale socket", func(t *testing.T, home *instance.Home) {
+			l, err := net.Listen("unix", home.Socket())
+			if err != nil {
+				t.Fatal(err)
+			}
+			l.(*net.UnixListener).SetUnlinkOnClose(false)
+			l.Close()
+		}, "down", "is stale"},
+		{"an empty pid file", pidFile(""), "down", "does not exist"},
+		{"a pid file of garbage", pidFile("\x1b[2J 4711"), "down", "does not exist"},
+		{"a pid file of another boot", pidFile(`{"pid":1,"start_ticks":1,"boot_id":"another","life":"L"}`), "down", "does not exist"},
+		{"a pid that is used again", pidFile(`{"pid":1,"start_ticks":999999999,"boot_id":"` + instance.Self().BootID + `"}`), "down", "does not exist"},
+		{"a pid file of another pid namespace", pidFile(`{"pid":1,"start_ticks":1,"boot_id":"` + instance.Self().BootID + `","pid_namespace":"pid:[1]"}`), "unknown", "cannot be told from here"},
+		{"a pid file without an identity", pidFile(`{"pid":1}`), "unknown", "cannot be told from here"},
+		{"a gateway without a socket", acquire, "unknown", "starting or ending"},
+		{"a socket that hangs up", func(t *testing.T, home *instance.Home) {
+			listen(t, home, func(c net.Conn) { c.Close() })
+		}, "unknown", "hung up"},
+		{"a socket that talks nonsense", func(t *testing.T, home *instance.Home) {
+			listen(t, home, func(c net.Conn) { c.Write([]byte("HTTP/1.1 200 OK\r\n\r\n\x1b[2Jhello")) })
+		}, "unknown", ""},
+		{"a socket of another service", func(t *testing.T, home *instance.Home) {
+			listen(t, home, func(c net.Conn) { c.Write([]byte("HTTP/1.1 404 Not Found\r\nContent-Length: 2\r\n\r\nno")) })
+		}, "unknown", "is no gateway"},
+		{"a socket that does not answer", func(t *testing.T, home *instance.Home) {
+			listen(t, home, func(net.Conn) {})
+		}, "unknown", "does not answer"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			home := newHome(t)
+			tt.make(t, home)
+			began := time.Now()
+			r := invocation{home: home.Dir()}.run(t, t.Context(), "status").must(t, exitNoGateway).says(t, "gateway     "+tt.state+": ", tt.why)
+			if took := time.Since(began); took > 15*time.Second {
+				t.Errorf("it took %s", took)
+			}
+			if r.err != "" {
+				t.Errorf("stderr has %q: that no gateway runs is status's answer, not its failure", r.err)
+			}
+			var got presence
+			decodeLine(t, invocation{home: home.Dir()}.run(t, t.Context(), "status", "--json").must(t, exitNoGateway).out, &got)
+			if got.Gateway != tt.state || got.Why == "" || got.Hint == "" {
+				t.Errorf("the JSON says %+v", got)
+			}
+		})
+	}
+	t.Run("a home that does not exist", func(t *testing.T) {
+		r := invocation{home: "/nonexistent/" + strings.Trim(hostile, "\x00")}.run(t, t.Context(), "status").must(t, exitNoGateway)
+		r.says(t, "gateway     down: ", "there is no home")
+	})
+}
+
+func TestWithoutAGatewayEveryVerbSaysSo(t *testing.T) {
+	home := newHome(t)
+	for _, line := range []string{
+		"sessions", "agents", "processes", "adapters", "plan", "history", "watch", "send hello", "reset cli:local", "reset cli:local --yes",
+		"evict cli:local --dry-run", "interrupt cli:local", "kill 4711", "adapter pause x", "adapter resume x", "adapter reconnect x",
+		"drain", "undrain", "stop", "stop --yes", "stop --wait --yes", "shutdown skip", "shutdown extend", "shutdown force --yes", "diagnose",
+	} {
+		r := invocation{home: home.Dir()}.run(t, t.Context(), strings.Fields(line)...).must(t, exitNoGateway)
+		r.says(t, "no gateway runs here", "start one with gatewaytui")
+		if r.out != "" {
+			t.Errorf("%s: stdout has %q", line, r.out)
+		}
+	}
+}
+
+func TestAGatewayThatIsStartingIsNotMissing(t *testing.T) {
+	home := newHome(t)
+	lock, err := home.Acquire(instance.Record{Life: "L", Control: home.Socket()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lock.Release()
+	invocation{home: home.Dir()}.run(t, t.Context(), "sessions").must(t, exitNoGateway).says(t, "lives on this home", "starting or ending", "ask again")
+}

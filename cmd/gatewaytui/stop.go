@@ -1,0 +1,195 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"gatewaytui/core/instance"
+	"gatewaytui/core/ops"
+)
+
+func stopFlags(f *pflag.FlagSet, r *request) {
+	mode := choice{(*string)(&r.Mode), []string{string(ops.ModeGraceful), string(ops.ModeFast), string(ops.ModeImmediate)}}
+	f.Var(mode, "mode", "graceful waits for turns, fast interrupts them, immediate kills the processes, closes the stores and leaves (default graceful)")
+	f.BoolVar(&r.wait, "wait", false, "follow its phases until the gateway is gone")
+}
+
+// stop asks the gateway to stop. With --wait it shows the phases until the gateway is gone, and how it ended.
+func (p *program) stop(ctx context.Context, g *remote, r *request) error {
+	if !r.wait {
+		req, err := g.Do(ctx, r.Command)
+		switch {
+		case err != nil:
+			return err
+		case p.json:
+			p.writeJSON(p.out, req)
+		default:
+			p.say("%s (request %s); gatewaytui watch follows it", or(req.Detail, "the shutdown has begun"), req.ID)
+		}
+		return failed(req)
+	}
+	before, err := g.Status(ctx)
+	if err != nil {
+		return err
+	}
+	ctx, release := signal.NotifyContext(ctx, os.Interrupt)
+	defer release()
+	// The events are read from before the stop is asked for: an idle gateway is gone in an instant.
+	f := p.follow(ctx, g, 0)
+	defer func() { f.close() }()
+	if _, err := g.Do(ctx, r.Command); err != nil {
+		return err
+	}
+	v := &ending{p: p, g: g, life: before.Life, told: map[string]bool{}}
+	for range streams {
+		err = f.each(ctx, v.show)
+		life, settled := g.settle(ctx, err)
+		switch {
+		case ctx.Err() != nil:
+			return stopGoesOn()
+		case isGone(settled), life != "" && life != v.life, settled != nil && !isUnreachable(settled) && ops.HasCode(settled, ops.CodeUnavailable):
+			return v.wait(ctx) // nobody answers, or another life does
+		case settled != nil:
+			return settled
+		}
+		f.close()
+		f = p.follow(ctx, g, v.seen)
+	}
+	return err
+}
+
+// streams is how often the events of one stop are begun to be read. Within a stream the client resumes by itself.
+const streams = 5
+
+func stopGoesOn() error {
+	return &outcome{exitInterrupted, &ops.Error{Code: ops.CodeUnavailable, Message: "interrupted: the stop goes on; gatewaytui watch follows it"}}
+}
+
+// ending is a stop as it is seen from outside.
+type ending struct {
+	p     *program
+	g     *remote
+	life  string
+	seen  uint64          // the last event
+	phase string          // the last one that was seen to begin
+	told  map[string]bool // the phases whose end was seen
+}
+
+// show prints what an event says of the stop: phases, and items that did not end well.
+func (e *ending) show(ev ops.Event) {
+	e.seen = max(e.seen, ev.Seq)
+	line, ok := shutdownLine(ev)
+	switch ev.Type {
+	case ops.EventShutdownPhase:
+		ph, _ := eventRow[ops.Phase](ev, "phase")
+		switch {
+		case ph.State == ops.StepRunning:
+			e.phase = ph.Name
+		case ph.State.Over():
+			e.told[ph.Name] = true
+		}
+	case ops.EventShutdownItem:
+		it, _ := eventRow[ops.Item](ev, "item")
+		ok = ok && endedBadly(it)
+	case ops.EventShutdownEnded:
+	default:
+		return
+	}
+	switch {
+	case e.p.json:
+		e.p.writeJSON(e.p.out, ev)
+	case ok:
+		e.p.say("%s", line)
+	}
+}
+
+func endedBadly(it ops.Item) bool { return it.State.Over() && it.State != ops.StepDone }
+
+// showRest prints what the report has and the events had not: the last of them are lost with the socket, and of a stop
+// that is over in an instant there may be none.
+func (e *ending) showRest(s ops.Shutdown) {
+	for _, ph := range s.Phases {
+		if e.told[ph.Name] {
+			continue
+		}
+		for _, it := range ph.Items {
+			if endedBadly(it) {
+				e.p.say("%s", itemLine(ph.Name, it))
+			}
+		}
+		e.p.say("%s", phaseLine(ph))
+	}
+}
+
+// lastMoments bounds the wait for a process whose control socket is closed. What is left of it is its last lines of log
+// and of its report.
+const lastMoments = 10 * time.Second
+
+// lastWord bounds the wait for the report of a process of which it cannot be told whether it has ended.
+const lastWord = time.Second
+
+// wait waits for the process to end and says how it did. The report on disk is the gateway's own word, to the last phase.
+func (e *ending) wait(ctx context.Context) error {
+	look := time.NewTicker(lookAgain)
+	defer look.Stop()
+	for began := time.Now(); !e.over(); {
+		select {
+		case <-look.C:
+		case <-ctx.Done():
+			return stopGoesOn()
+		}
+		if time.Since(began) > lastMoments {
+			return &ops.Error{
+				Code:    ops.CodeInternal,
+				Message: fmt.Sprintf("the control socket is closed, and pid %d still lives %s later", e.g.found.Record.PID, lastMoments),
+				Hint:    fmt.Sprintf("kill -QUIT %d writes why into dumps/", e.g.found.Record.PID),
+			}
+		}
+	}
+	reports := files{dumps: filepath.Join(e.g.home, "dumps")}
+	report, found := reports.lastReport(e.life)
+	for began := time.Now(); report.EndedAt.IsZero() && !e.g.gone() && time.Since(began) < lastWord; {
+		<-look.C
+		report, found = reports.lastReport(e.life)
+	}
+	if !found || report.EndedAt.IsZero() {
+		return &ops.Error{
+			Code: ops.CodeInternal, Message: "the gateway is gone and did not end its stop as planned; it was last seen in phase " + or(e.phase, "none"),
+			Hint: "gatewaytui history says more once it runs again; its last lines are in logs/gateway.jsonl",
+		}
+	}
+	if e.p.json {
+		e.p.writeJSON(e.p.out, report)
+	} else {
+		e.showRest(report)
+		e.p.say("stopped     %s after %s, exit code %d", words(report.Outcome), millis(report.ElapsedMS), report.ExitCode)
+	}
+	if !planned(report) {
+		return &outcome{exitFailed, &ops.Error{
+			Code: ops.CodeInternal, Message: fmt.Sprintf("the stop ended with exit code %d, which is no planned end", report.ExitCode),
+			Hint: "gatewaytui history --shutdowns shows what failed, once it runs again",
+		}}
+	}
+	return nil
+}
+
+// planned reports whether a stop ended as one that was meant: with 0, or with 75 for a restart.
+func planned(s ops.Shutdown) bool {
+	return s.ExitCode == exitDone || s.Restart && s.ExitCode == exitRestart
+}
+
+// over reports whether the process has ended. Where that cannot be told, its pid file tells that it is about to: that is
+// removed with the lock, a moment before the report is complete.
+func (e *ending) over() bool {
+	if alive, known := instance.Alive(e.g.found.Record); known {
+		return !alive
+	}
+	now, err := instance.Locate(e.g.home)
+	return err != nil || now.Record.Life != e.life
+}

@@ -1,0 +1,67 @@
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"gatewaytui/core/ops"
+)
+
+func watchVerb(p *program) *cobra.Command {
+	var after uint64
+	c := p.verb(&cobra.Command{
+		Use: "watch", Short: "follow events and shutdown phases as lines, until interrupted or until the gateway is gone",
+		Example: "  gatewaytui watch\n  gatewaytui watch --json | jq -r .type",
+	})
+	c.RunE = p.asking(func(ctx context.Context, g *remote, _ []string) error {
+		ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+		defer stop()
+		return p.watch(ctx, g, after, c.Flags().Changed("after"))
+	})
+	c.Flags().Uint64Var(&after, "after", 0, "begin behind event `N`; 0 is the oldest that is kept (default the next one)")
+	return c
+}
+
+// watch prints events until ctx ends or the gateway does; both are its purpose and no failure.
+func (p *program) watch(ctx context.Context, g *remote, after uint64, given bool) error {
+	s, err := g.Snapshot(ctx)
+	if err != nil {
+		return err
+	}
+	if !given {
+		after = s.Seq
+	}
+	f := p.follow(ctx, g, after)
+	defer f.close()
+	f.stopping = s.State == ops.StateStopping
+	err = f.each(ctx, func(ev ops.Event) {
+		if p.json {
+			p.writeJSON(p.out, ev)
+			return
+		}
+		line, ok := shutdownLine(ev)
+		if !ok {
+			line = or(ev.Subject, "-")
+			if ev.Text != "" {
+				line += "  " + ev.Text
+			}
+		}
+		p.say("%s  %-24s  %s", ev.At.Local().Format("15:04:05.000"), string(ev.Type), line)
+	})
+	life, settled := g.settle(ctx, err)
+	switch {
+	case err == nil || ctx.Err() != nil:
+		return nil
+	case isGone(settled):
+		p.line(p.err, "the gateway is gone")
+		return nil
+	case life != "" && life != s.Life, !isUnreachable(err) && ops.HasCode(err, ops.CodeUnavailable):
+		p.line(p.err, "the gateway is gone; another life of it answers now")
+		return nil
+	}
+	return err
+}
