@@ -218,6 +218,18 @@ func TestEventsAreResumedWhereTheyWereLeftAndEndWithTheGateway(t *testing.T) {
 	for _, e := range all {
 		kinds[e.Type]++
 	}
+	over := 0
+	for _, e := range all {
+		if e.Type == ops.EventShutdownEnded {
+			break
+		}
+		if p, ok := e.Data["phase"].(ops.Phase); ok && p.State.Over() {
+			over++
+		}
+	}
+	if over != 11 {
+		t.Fatalf("%d phases are seen to end before the end of the shutdown, want all but the last", over)
+	}
 	if kinds[ops.EventTurnStarted] != 1 || kinds[ops.EventShutdownEnded] != 1 || kinds[ops.EventShutdownPhase] < 12 {
 		t.Fatalf("the events were %v", kinds)
 	}

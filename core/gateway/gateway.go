@@ -118,6 +118,7 @@ type Gateway struct {
 	over  chan struct{} // closed when the stop has come to its last phase: nothing new will be seen
 
 	began chan struct{} // closed when the shutdown runs
+	told  chan struct{} // closed when those who follow know of everything before the last phase
 
 	mu       sync.Mutex // guards what follows; never held over I/O
 	store    *store.Store
@@ -150,7 +151,7 @@ func New(o Options) (*Gateway, error) {
 		opts: o, cfg: cfg, log: o.Log, life: o.Life, started: time.Now(), state: ops.StateStarting, warnings: o.Warnings,
 		policy: session.Policy{Idle: cfg.Session.IdleReset.Duration, Daily: daily},
 		events: newHub(), requests: newRequests(), seen: newSeen(), metrics: newMetrics(),
-		ready: make(chan struct{}), over: make(chan struct{}), began: make(chan struct{}),
+		ready: make(chan struct{}), over: make(chan struct{}), began: make(chan struct{}), told: make(chan struct{}),
 	}
 	g.table = session.NewTable(cfg.Session.QueueLimit, g.newID)
 	g.cache = agent.NewCache(agent.CacheOptions{Max: cfg.Agent.CacheSize, Idle: cfg.Agent.CacheIdle.Duration, Bytes: int64(cfg.Agent.CacheMemory)})

@@ -324,6 +324,7 @@ func (g *Gateway) surrenderItems(_ context.Context, r *shutdown.Run) []shutdown.
 				outcome = ops.ShutdownIncomplete
 			}
 		}
+		g.awaitTold(ctx)
 		g.events.emit(ops.EventShutdownEnded, rep.ID, "shutdown "+outcome, map[string]any{"outcome": outcome, "elapsed_ms": rep.ElapsedMS, "exit_code": rep.ExitCode})
 		close(g.over)
 		var errs []error
@@ -334,6 +335,18 @@ func (g *Gateway) surrenderItems(_ context.Context, r *shutdown.Run) []shutdown.
 		}
 		return errors.Join(errs...)
 	})
+}
+
+// tellBound is what the phases' events may take to reach those who follow them; a log that hangs may hold them up.
+const tellBound = 100 * time.Millisecond
+
+func (g *Gateway) awaitTold(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, tellBound)
+	defer cancel()
+	select {
+	case <-g.told:
+	case <-ctx.Done():
+	}
 }
 
 // closeWithin gives c half of the time that is left, so that one that hangs leaves some to the next.

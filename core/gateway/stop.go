@@ -172,7 +172,10 @@ func (g *Gateway) requestStop(req ops.Request, cmd ops.Command) (ops.Request, er
 func (g *Gateway) observe(e shutdown.Event) {
 	switch e.Type {
 	case ops.EventShutdownPhase:
-		g.events.emit(e.Type, e.Phase.Name, "phase "+e.Phase.Name+" "+string(e.Phase.State), map[string]any{"phase": e.Phase})
+		g.events.emit(e.Type, e.Phase.Name, "phase "+e.Phase.Name+" "+string(e.Phase.State), map[string]any{"phase": e.Phase, "blockers": e.Blockers})
+		if e.Phase.Name == shutdown.PhaseSurrender && e.Phase.State == ops.StepRunning {
+			close(g.told)
+		}
 	case ops.EventShutdownItem:
 		g.events.emit(e.Type, e.Phase.Name, e.Item.Kind+" "+e.Item.ID+" "+string(e.Item.State), map[string]any{"phase": e.Phase.Name, "item": e.Item})
 	}

@@ -345,6 +345,9 @@ func TestTheLeversActOnWhatBlocks(t *testing.T) {
 		return phaseOf(t, s, "drain").BudgetMS
 	}
 	before := budget()
+	if _, err := l.g.Do(context.Background(), ops.Command{Verb: ops.VerbSkip, Phase: "drian"}); !ops.HasCode(err, ops.CodeInvalid) {
+		t.Fatalf("skip of no phase: %v", err)
+	}
 	if got := l.do(ops.Command{Verb: ops.VerbExtend, ByMS: 5000}); got.State != ops.RequestDone {
 		t.Fatalf("extend: %+v", got)
 	}

@@ -251,11 +251,22 @@ func checkAdapter(g *Gateway, cmd ops.Command) error {
 	return &ops.Error{Code: ops.CodeNotFound, Message: "no adapter " + quote(cmd.Target), Hint: "there are: " + strings.Join(names, ", ")}
 }
 
-func checkStopping(g *Gateway, _ ops.Command) error {
-	if g.stopping() == nil {
+func checkStopping(g *Gateway, cmd ops.Command) error {
+	run := g.stopping()
+	if run == nil {
 		return &ops.Error{Code: ops.CodeNotStopping, Message: "no shutdown is running", Hint: "`gatewaytui stop` begins one"}
 	}
-	return nil
+	if cmd.Phase == "" {
+		return nil
+	}
+	var names []string
+	for _, p := range run.Report().Phases {
+		if p.Name == cmd.Phase {
+			return nil
+		}
+		names = append(names, p.Name)
+	}
+	return &ops.Error{Code: ops.CodeInvalid, Message: "no phase " + quote(cmd.Phase), Hint: "there are: " + strings.Join(names, ", ")}
 }
 
 // actor is who asked, in a few words.
