@@ -11,7 +11,7 @@ GOVULN     := golang.org/x/vuln/cmd/govulncheck@latest
 .PHONY: run build test check fmt bench fuzz clean
 
 run: build ## build, and run the gateway with the embedded default
-	./$(BIN) $(ARGS)
+	$(BIN) $(ARGS)
 
 build: ## build the static binary
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/gatewaytui
