@@ -309,7 +309,7 @@ func TestADiagnosisNamesWhatRunsAndHoldsNoText(t *testing.T) {
 		t.Fatalf("the request is %+v, files %v", req, files)
 	}
 	text := read(t, files[0])
-	for _, want := range []string{"api:user:a", "== goroutines", "== sockets", "adapter", "model call"} {
+	for _, want := range []string{"api:user:a", "== goroutines", "== sockets", "== host\nload ", "adapter", "model call"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the diagnosis does not hold %q", want)
 		}

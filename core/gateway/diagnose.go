@@ -73,6 +73,8 @@ func (g *Gateway) writeDiagnosis(ctx context.Context, w io.Writer) {
 	for _, t := range s.Background {
 		fmt.Fprintf(w, "%s %s %s, age %d ms\n", t.ID, t.Name, term.Clean(t.Session, 120), t.AgeMS)
 	}
+	section("host")
+	writeHost(ctx, w)
 	section("sockets")
 	writeSockets(w)
 	section("goroutines")
