@@ -1,0 +1,165 @@
+package views
+
+import (
+	"strings"
+	"time"
+
+	"github.com/charmbracelet/x/ansi"
+
+	"gatewaytui/core/ops"
+	"gatewaytui/core/term"
+)
+
+// View names a screen; its number is the key that opens it.
+type View int
+
+// The seven views, in the order of their numbers.
+const (
+	Overview View = iota + 1
+	Sessions
+	Agents
+	Processes
+	Adapters
+	Shutdown
+	Events
+)
+
+// Views lists every view with its name, as tabs, palette and help show it.
+var Views = []struct {
+	View View
+	Name string
+}{
+	{Overview, "overview"}, {Sessions, "sessions"}, {Agents, "agents"}, {Processes, "processes"},
+	{Adapters, "adapters"}, {Shutdown, "shutdown"}, {Events, "events"},
+}
+
+// String is the view's name.
+func (v View) String() string {
+	for _, row := range Views {
+		if row.View == v {
+			return row.Name
+		}
+	}
+	return "unknown"
+}
+
+// Opts is how everything is drawn. The zero value of Theme is the mono one.
+type Opts struct {
+	// W and H are the size of the screen in cells, at least 1 each.
+	W, H int
+	// Now is the moment of which every age is told; the same Now and the same rows give the same frame.
+	Now   time.Time
+	Theme *Theme
+	// ASCII draws lines and glyphs with ASCII characters alone.
+	ASCII bool
+}
+
+// LinkState says how fresh the snapshot is.
+type LinkState int
+
+// The states of the link to the gateway.
+const (
+	// LinkLoading: there has been no answer yet.
+	LinkLoading LinkState = iota
+	// LinkLive: the snapshot is fresh.
+	LinkLive
+	// LinkStale: the gateway does not answer; what is shown is old.
+	LinkStale
+	// LinkGone: the gateway has ended or cannot be reached; the last record stays on the screen.
+	LinkGone
+)
+
+// Link is the way to the gateway as the header tells it.
+type Link struct {
+	State LinkState
+	// At is when the snapshot was read.
+	At time.Time
+	// Err is why there is no fresh one, for people.
+	Err string
+	// Attached is false for the gateway in this process. ReadOnly takes the levers away. Paused freezes the picture.
+	Attached, ReadOnly, Paused bool
+	// Missed counts the events that were lost to slowness; Behind the changes since the pause.
+	Missed, Behind int
+	// Try and NextTry are of the search for the next life, after LinkGone.
+	Try     int
+	NextTry time.Time
+}
+
+// TableState is how the person looks at one list. It is the caller's; views only read it.
+type TableState struct {
+	// Selected is the key of the selected row, empty for none; Offset the index of the first row of the window.
+	Selected string
+	Offset   int
+	Marked   map[string]bool
+	// Sort is the name of the column that the rows are sorted by.
+	Sort    string
+	Reverse bool
+	// Filter is the filter as it was typed; Total the number of rows before it.
+	Filter string
+	Total  int
+}
+
+// Hint is one key of the footer that does something here and now.
+type Hint struct{ Key, Label string }
+
+// Screen is one whole frame. Rows come filtered and sorted; see Draw.
+type Screen struct {
+	Opts
+	View View
+	Link Link
+	// Snap is the last snapshot; its row slices are already filtered and sorted for View.
+	Snap  ops.Snapshot
+	Table TableState
+	// Detail opens the details pane of the selected row; DetailTab is its tab.
+	Detail    bool
+	DetailTab int
+	// Events are what view 7 shows and what the shutdown view shows at its bottom, oldest first. Follow keeps the newest in sight.
+	Events []ops.Event
+	Follow bool
+	// Stop is the shutdown that runs, else the last one, nil if none is known. StopItem is "kind:id" of the selected item.
+	Stop     *ops.Shutdown
+	StopItem string
+	Plan     ops.Plan
+	// Spark are the recent samples of the overview, oldest first.
+	Spark Spark
+	// Message is the one line about what was done or why not; Failed says that it is bad news. Input is a prompt that
+	// takes keys, such as "/foo" or ":reset", drawn with its cursor instead of the message.
+	Message string
+	Failed  bool
+	Input   string
+	Hints   []Hint
+	// Over is drawn over the view: a dialog, the palette's list or the help page. Nil: nothing.
+	Over Overlay
+}
+
+// Spark holds the samples of the sparklines.
+type Spark struct{ Turns, Processes, RSS []float64 }
+
+// Overlay is a box over the view.
+type Overlay interface {
+	// Lines draws the box: at most o.H lines of at most o.W cells.
+	Lines(o Opts) []string
+}
+
+// fit makes exactly h lines of exactly w cells of lines: too many are cut at the end, long ones at the right with an
+// ellipsis, short ones filled with blanks. Lines may be styled; a style never runs out of its line.
+func fit(lines []string, w, h int) []string {
+	out := make([]string, h)
+	for i := range out {
+		line := ""
+		if i < len(lines) {
+			line = lines[i]
+		}
+		out[i] = fitLine(line, w)
+	}
+	return out
+}
+
+func fitLine(line string, w int) string {
+	have := ansi.StringWidth(line)
+	if have > w {
+		line = ansi.Truncate(line, w, string(term.Ellipsis))
+		have = ansi.StringWidth(line)
+	}
+	return line + strings.Repeat(" ", max(w-have, 0))
+}
