@@ -1,0 +1,217 @@
+package outside
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// A5, B7: a stop that a turn's own tool asks for does not wait for that turn.
+func TestA5_AStopAskedForByATurnDoesNotWaitForIt(t *testing.T) {
+	g := start(t, newHome(t), longDrain())
+	began := time.Now()
+	g.say("asker", "sh: "+binary+" --home "+g.home+" stop --yes --reason update; sleep 300")
+	if code := g.exit(); code != 0 {
+		t.Fatalf("exit code %d", code)
+	}
+	if took := time.Since(began); took > 20*time.Second {
+		t.Fatalf("the stop took %v: it waited for the turn that asked for it", took)
+	}
+	report, err := os.ReadFile(filepath.Join(g.home, "dumps", "shutdown-"+g.life+".json"))
+	if err != nil || !strings.Contains(string(report), "it asked for this stop") {
+		t.Fatalf("the report does not name who asked: %v\n%s", err, report)
+	}
+}
+
+// A19: a SIGKILL at any phase of a stop leaves a home that starts, and the next life says how far the last one came.
+func TestA19_AKillAtEveryPhaseIsClassified(t *testing.T) {
+	phases := []string{"mark", "notify", "drain", "interrupt", "reap", "agents", "adapters", "background", "release", "sweep", "stores", "surrender"}
+	home := newHome(t)
+	for i, phase := range phases {
+		g := start(t, home, quick)
+		job := g.job("job", "sleep 1000")
+		if phase == "interrupt" || phase == "reap" { // only where turns are left
+			g.say("turn", "hang")
+			g.running("api:user:turn", "model call")
+		}
+		g.signal(syscall.SIGTERM)
+		g.await("phase "+phase+" begins", func(l line) bool { return l.text("msg") == "shutdown.phase" && l.text("phase") == phase })
+		_ = g.cmd.Process.Kill() // it may have come to its end in this moment
+		g.exit()
+		next := start(t, home, quick)
+		var h struct {
+			Items []struct{ Life, Outcome, Phase string }
+		}
+		next.socket(http.MethodGet, "/v1/history", nil, &h)
+		last := h.Items[1]
+		switch {
+		case last.Life != g.life:
+			t.Fatalf("killed in %s: the last life is %+v, want %s", phase, last, g.life)
+		case last.Outcome == "clean": // it was faster than the kill
+		case last.Outcome != "cut_short", slices.Index(phases, last.Phase) < i:
+			t.Errorf("killed in %s: the last life is %+v", phase, last)
+		}
+		if code, _ := next.stop(); code != 0 {
+			t.Fatalf("killed in %s: the next life ended with %d", phase, code)
+		}
+		if p, err := os.FindProcess(job); err == nil {
+			_ = p.Kill() // what a killed gateway leaves is a later part's work; this test leaves nothing
+		}
+	}
+}
+
+// E7: one platform that hangs and one without its credential keep neither the start nor a good one back.
+func TestE7_OneBadPlatformDoesNotKeepTheOthersDown(t *testing.T) {
+	g := spawn(t, newHome(t), quick+"[adapters.telegram]\nenabled = true\ntoken_env = \"NO_SUCH_VARIABLE\"\n", "--demo-platforms", "stuck=hang-connect,broken=fatal,fine=good")
+	g.await("the good one is connected", func(l line) bool {
+		return l.text("msg") == "adapter.state" && l.text("adapter") == "fine" && l.text("state") == "connected"
+	})
+	g.await("ready", func(l line) bool { return l.text("msg") == "ready" })
+	out, code := g.verb("adapters")
+	if code != 0 || strings.Count(out, "needs credentials") != 2 || !strings.Contains(out, "NO_SUCH_VARIABLE") {
+		t.Fatalf("adapters: %d\n%s", code, out)
+	}
+	if code, _ := g.stop(); code != 0 {
+		t.Fatalf("exit code %d", code)
+	}
+}
+
+// C6: a command that leaves a child on its pipe comes back, with its output, and the child is gone.
+func TestC6_AGrandchildOnThePipeHoldsNothingUp(t *testing.T) {
+	g := start(t, newHome(t), "[tools]\ntimeout = \"2s\"\n")
+	began := time.Now()
+	reply, status := g.chat("a", "sh: sleep 60 & echo kept")
+	if took := time.Since(began); status != http.StatusOK || !strings.Contains(reply, "kept") || took > 15*time.Second {
+		t.Fatalf("after %v: %d %q", took, status, reply)
+	}
+	eventually(t, "nothing of it is left", func() bool { return len(marked(t, g.life)) == 0 })
+	if code, _ := g.stop(); code != 0 {
+		t.Fatalf("exit code %d", code)
+	}
+}
+
+// C9: a reset frees the port that a session's server holds.
+func TestC9_AResetFreesThePort(t *testing.T) {
+	if _, err := exec.LookPath("python3"); err != nil {
+		t.Skip("python3, whose http.server is the server here, is missing")
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := l.Addr().String()
+	_, port, _ := net.SplitHostPort(address)
+	l.Close()
+	g := start(t, newHome(t), quick)
+	g.job("a", "trap '' TERM; python3 -m http.server --bind 127.0.0.1 "+port)
+	eventually(t, "the server listens", func() bool {
+		c, err := net.Dial("tcp", address)
+		if err == nil {
+			c.Close()
+		}
+		return err == nil
+	})
+	if out, code := g.verb("reset", "api:user:a", "--yes"); code != 0 {
+		t.Fatalf("reset: %d %s", code, out)
+	}
+	l, err = net.Listen("tcp", address)
+	if err != nil {
+		t.Fatalf("after the reset: %v", err)
+	}
+	l.Close()
+	if code, _ := g.stop(); code != 0 {
+		t.Fatalf("exit code %d", code)
+	}
+}
+
+// F1: whoever reads, copies or opens the database from outside loses no acknowledged row of it.
+func TestF1_OutsideReadersLoseNoRow(t *testing.T) {
+	if _, err := exec.LookPath("sqlite3"); err != nil {
+		t.Skip("sqlite3 is missing")
+	}
+	home := newHome(t)
+	g := start(t, home, quick)
+	db := filepath.Join(home, "gateway.db")
+	over := make(chan struct{})
+	var meddling sync.WaitGroup
+	meddling.Go(func() {
+		for {
+			select {
+			case <-over:
+				return
+			default:
+			}
+			_, _ = shell(home, "cat gateway.db gateway.db-wal >/dev/null; cp gateway.db copy.db; sqlite3 -readonly gateway.db 'select count(*) from turns'; stat gateway.db-shm >/dev/null")
+		}
+	})
+	const turns = 200
+	for i := range turns {
+		if reply, status := g.chat(fmt.Sprintf("u%d", i%7), "hello"); status != http.StatusOK {
+			t.Fatalf("turn %d: %d %q", i, status, reply)
+		}
+	}
+	close(over)
+	meddling.Wait()
+	if out, code := g.verb("status"); code != 0 || strings.Contains(out, "displaced") {
+		t.Fatalf("status: %d %s", code, out)
+	}
+	fds, err := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", g.cmd.Process.Pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, fd := range fds {
+		if to, _ := os.Readlink(fd); strings.HasSuffix(to, "(deleted)") {
+			t.Errorf("it holds %s", to)
+		}
+	}
+	if code, _ := g.stop(); code != 0 {
+		t.Fatalf("exit code %d", code)
+	}
+	out, err := shell(home, "sqlite3 "+db+" 'pragma integrity_check; select count(*) from turns where state = \"done\"'")
+	if err != nil || out != fmt.Sprintf("ok\n%d\n", turns) {
+		t.Fatalf("afterwards the database says %q, %v; want ok and %d turns", out, err, turns)
+	}
+}
+
+// F3: an outside reader that pins a snapshot does not hold up the stop.
+func TestF3_APinnedSnapshotDoesNotHoldUpTheStop(t *testing.T) {
+	if _, err := exec.LookPath("sqlite3"); err != nil {
+		t.Skip("sqlite3 is missing")
+	}
+	home := newHome(t)
+	g := start(t, home, quick)
+	g.chat("a", "hello")
+	reader := exec.Command("sqlite3", filepath.Join(home, "gateway.db"))
+	in, err := reader.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := reader.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { in.Close(); _ = reader.Process.Kill(); _ = reader.Wait() })
+	fmt.Fprintln(in, "begin; select count(*) from turns;")
+	g.chat("a", "hello")
+	if code, took := g.stop(); code != 0 || took > plannedStop {
+		t.Fatalf("the stop ended with %d after %v", code, took)
+	}
+	next := start(t, home, quick)
+	if reply, status := next.chat("a", "hello"); status != http.StatusOK {
+		t.Fatalf("the next life answers %d %q", status, reply)
+	}
+	if code, _ := next.stop(); code != 0 {
+		t.Fatalf("exit code %d", code)
+	}
+}
+
+// plannedStop is far below what any phase of quick may take, and far above what an idle stop does.
+const plannedStop = 5 * time.Second
