@@ -29,6 +29,7 @@ func (g *Gateway) Status(context.Context) (ops.Status, error) {
 	if g.storeTrouble.Code != "" {
 		st.Warnings = append(st.Warnings, g.storeTrouble)
 	}
+	st.Warnings = append(st.Warnings, g.scarce...)
 	g.mu.Unlock()
 	if st.Warnings == nil {
 		st.Warnings = []ops.Warning{}

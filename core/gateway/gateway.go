@@ -128,6 +128,8 @@ type Gateway struct {
 	warnings []ops.Warning
 	// storeTrouble is what the last heartbeat found wrong with the store; without a code it found nothing.
 	storeTrouble ops.Warning
+	// scarce is what the last look found the process to be short of.
+	scarce []ops.Warning
 	// abort ends a start that is under way; nil when it is over. early is a stop that was asked for meanwhile.
 	abort context.CancelFunc
 	early *stopRequest

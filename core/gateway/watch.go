@@ -32,6 +32,7 @@ func (g *Gateway) watch(ctx context.Context) {
 			g.stalls(ctx, now)
 			g.releaseAgents(g.cache.Sweep(now), "idle for too long")
 			g.flushUnsaved(ctx)
+			g.lookForScarcity(now)
 		}
 	}
 }

@@ -215,3 +215,58 @@ func TestF3_APinnedSnapshotDoesNotHoldUpTheStop(t *testing.T) {
 
 // plannedStop is far below what any phase of quick may take, and far above what an idle stop does.
 const plannedStop = 5 * time.Second
+
+// F5: short of descriptors, with clients that take all they can get, it names the cause, answers, and stops.
+func TestF5_FewDescriptorsAreNamedAndTheStopWorks(t *testing.T) {
+	home := newHome(t)
+	t.Setenv("GATEWAYTUI_SESSION_IDLE_RESET", "10s") // what is watched is looked at often then
+	g := startUnder(t, "ulimit -n 64; exec \"$@\"", home, quick)
+	for range 80 { // more than there can be; the rest waits in the kernel
+		c, err := net.Dial("tcp", g.api)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { c.Close() })
+	}
+	eventually(t, "status names the cause", func() bool {
+		out, code := g.verb("status")
+		return code == 0 && strings.Contains(out, "/64 file descriptors are in use")
+	})
+	if out, code := g.verb("send", "hello"); code != 0 {
+		t.Fatalf("send: %d %s", code, out)
+	}
+	if code, took := g.stop(); code != 0 || took > plannedStop {
+		t.Fatalf("the stop ended with %d after %v", code, took)
+	}
+}
+
+// F5, F6: on a full disk turns fail with the reason, and go on when there is room; the stop works throughout.
+func TestF6_AFullDiskIsNamedAndServiceResumes(t *testing.T) {
+	home := newHome(t)
+	if err := syscall.Mount("tmpfs", home, "tmpfs", 0, "size=4m,mode=0700"); err != nil {
+		t.Skipf("a small disk of its own cannot be mounted here (%v): it takes root and its own tmpfs", err)
+	}
+	t.Cleanup(func() { _ = syscall.Unmount(home, syscall.MNT_DETACH) })
+	t.Setenv("GATEWAYTUI_SESSION_IDLE_RESET", "10s")
+	g := start(t, home, quick)
+	if reply, status := g.chat("a", "hello"); status != http.StatusOK {
+		t.Fatalf("answered %d %q", status, reply)
+	}
+	ballast := filepath.Join(home, "work", "ballast")
+	_, _ = shell(home, "mkdir -p work; head -c 64M /dev/zero > work/ballast")
+	eventually(t, "a turn fails with the reason", func() bool {
+		reply, status := g.chat("a", "echo "+strings.Repeat("x", 3000))
+		return status != http.StatusOK && (strings.Contains(reply, "full") || strings.Contains(reply, "space"))
+	})
+	eventually(t, "status names the cause", func() bool {
+		out, _ := g.verb("status")
+		return strings.Contains(out, "left on the disk of")
+	})
+	if err := os.Remove(ballast); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "service resumes", func() bool { _, status := g.chat("a", "hello"); return status == http.StatusOK })
+	if code, took := g.stop(); code != 0 || took > plannedStop {
+		t.Fatalf("the stop ended with %d after %v", code, took)
+	}
+}

@@ -83,12 +83,22 @@ type gateway struct {
 // spawn starts the program on home with a config, and does not wait until it is ready.
 func spawn(t testing.TB, home, config string, args ...string) *gateway {
 	t.Helper()
+	return spawnUnder(t, "", home, config, args...)
+}
+
+// spawnUnder is spawn through a line of bash that ends with exec "$@".
+func spawnUnder(t testing.TB, wrapper, home, config string, args ...string) *gateway {
+	t.Helper()
 	file := filepath.Join(t.TempDir(), "config.toml")
 	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	g := &gateway{t: t, home: home, exited: make(chan struct{}), more: make(chan struct{})}
-	g.cmd = exec.Command(binary, append([]string{"--no-tui", "--home", home, "--config", file}, args...)...)
+	argv := append([]string{binary, "--no-tui", "--home", home, "--config", file}, args...)
+	if wrapper != "" {
+		argv = append([]string{"bash", "-c", wrapper, "bash"}, argv...)
+	}
+	g.cmd = exec.Command(argv[0], argv[1:]...)
 	g.cmd.Env = os.Environ()
 	if !strings.Contains(config, "listen = ") {
 		g.cmd.Env = append(g.cmd.Env, "GATEWAYTUI_ADAPTERS_API_LISTEN=127.0.0.1:0")
@@ -120,7 +130,12 @@ func spawn(t testing.TB, home, config string, args ...string) *gateway {
 // start runs the program until it is ready.
 func start(t testing.TB, home, config string, args ...string) *gateway {
 	t.Helper()
-	g := spawn(t, home, config, args...)
+	return startUnder(t, "", home, config, args...)
+}
+
+func startUnder(t testing.TB, wrapper, home, config string, args ...string) *gateway {
+	t.Helper()
+	g := spawnUnder(t, wrapper, home, config, args...)
 	ready := g.await("ready", func(l line) bool { return l.text("msg") == "ready" })
 	g.life, g.api = ready.text("life"), ready.text("api_listen")
 	return g

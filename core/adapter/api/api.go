@@ -79,7 +79,7 @@ func (p *Platform) Connect(ctx context.Context, r adapter.Receiver) (adapter.Con
 		listener.Close()
 		return nil, p.keyMissing()
 	}
-	return p.serve(listener, r), nil
+	return p.serve(limit(listener, connLimit()), r), nil
 }
 
 func (p *Platform) keyMissing() error {
