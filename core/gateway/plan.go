@@ -318,12 +318,7 @@ func (g *Gateway) storeItems(_ context.Context, r *shutdown.Run) []shutdown.Item
 func (g *Gateway) surrenderItems(_ context.Context, r *shutdown.Run) []shutdown.Item {
 	return one("home", "control socket, pid file, lock", func(ctx context.Context) error {
 		rep := r.Report()
-		outcome := ops.ShutdownClean
-		for _, p := range rep.Phases {
-			if p.State == ops.StepTimedOut || p.State == ops.StepFailed {
-				outcome = ops.ShutdownIncomplete
-			}
-		}
+		outcome := r.Outlook()
 		g.awaitTold(ctx)
 		g.events.emit(ops.EventShutdownEnded, rep.ID, "shutdown "+outcome, map[string]any{"outcome": outcome, "elapsed_ms": rep.ElapsedMS, "exit_code": rep.ExitCode})
 		close(g.over)

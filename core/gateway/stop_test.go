@@ -310,6 +310,15 @@ func TestAStopAskedForAgainJoinsAndEscalates(t *testing.T) {
 	if report.Mode != ops.ModeFast || report.Reason != "first" {
 		t.Fatalf("the report says mode %s, reason %q", report.Mode, report.Reason)
 	}
+	told := ""
+	for e := range l.g.Events(context.Background(), 0) {
+		if e.Type == ops.EventShutdownEnded {
+			told, _ = e.Data["outcome"].(string)
+		}
+	}
+	if told != report.Outcome {
+		t.Fatalf("followers are told %q, the report says %q", told, report.Outcome)
+	}
 }
 
 // The levers act on the one item that blocks, while the gateway stops (J10).

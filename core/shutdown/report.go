@@ -56,11 +56,24 @@ func (r *Run) report() ops.Shutdown {
 	return out
 }
 
-// outcome is forced where the stop became immediate: agents and adapters were not closed, so it is not clean (A11).
+// Outlook is the outcome if what is left goes well, for the last phase to announce.
+func (r *Run) Outlook() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.soFar()
+}
+
+// outcome is running until the end, and then final. r.mu is held.
 func (r *Run) outcome() string {
-	switch {
-	case r.ended.IsZero():
+	if r.ended.IsZero() {
 		return ops.ShutdownRunning
+	}
+	return r.soFar()
+}
+
+// soFar is forced where the stop became immediate: agents and adapters were not closed, so it is not clean (A11).
+func (r *Run) soFar() string {
+	switch {
 	case r.mode == ops.ModeImmediate:
 		return ops.ShutdownForced
 	case r.incomplete:
