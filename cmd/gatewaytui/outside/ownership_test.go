@@ -131,7 +131,7 @@ func TestB1_ThePIDFileNeverKeepsAGatewayFromStarting(t *testing.T) {
 }
 
 // B1: after a SIGKILL the next start needs no manual step, and says what happened.
-func TestB1_AKilledGatewayDoesNotKeepTheNextFromStarting(t *testing.T) {
+func TestS8_B1_AKilledGatewayDoesNotKeepTheNextFromStarting(t *testing.T) {
 	home := newHome(t)
 	g := start(t, home, quick)
 	if _, status := g.chat("a", "hello"); status != 200 {
