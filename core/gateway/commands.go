@@ -249,7 +249,7 @@ func (g *Gateway) commandBackground(ctx context.Context, c call) (string, error)
 		if err != nil {
 			text = excuse(answer(err))
 		}
-		g.send(c.key, session.Platform(c.key), c.msg.Target, text)
+		g.post(c.key, session.Platform(c.key), c.msg.Target, text)
 	}
 	if !g.background.start(ctx, backgroundTurn, c.key, run) {
 		return "", session.ErrStopping

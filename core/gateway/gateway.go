@@ -60,7 +60,7 @@ type Options struct {
 	Home, HomeID, Database, Workdir string
 	// LifeBefore is the id of the life whose clean-shutdown marker was found at this start; empty: none was.
 	LifeBefore string
-	// NoResume has turns that an earlier life left unfinished forgotten: no model is told of them.
+	// NoResume has what earlier lives left unfinished forgotten: no waiting message is worked on, no model told of a turn.
 	NoResume bool
 	// Redactor knows the secrets; nil masks what looks like one.
 	Redactor *term.Redactor
@@ -103,7 +103,7 @@ type Gateway struct {
 	background *group
 	events     *hub
 	requests   *requests
-	seen       *seen
+	outbox     *outbox
 	metrics    *metrics
 
 	// turns is what every turn's context hangs on; cancelTurns ends what nobody waits for any more, at the very end.
@@ -120,11 +120,14 @@ type Gateway struct {
 	began chan struct{} // closed when the shutdown runs
 	told  chan struct{} // closed when those who follow know of everything before the last phase
 
-	mu       sync.Mutex // guards what follows; never held over I/O
-	store    *store.Store
-	state    ops.State
-	drain    *ops.DrainState
-	lastEnd  *ops.LastEnd
+	mu      sync.Mutex // guards what follows; never held over I/O
+	store   *store.Store
+	state   ops.State
+	drain   *ops.DrainState
+	lastEnd *ops.LastEnd
+	// resumes says that this life takes up what earlier ones left; backlog is that, until the adapters run.
+	resumes  bool
+	backlog  []store.Inbox
 	warnings []ops.Warning
 	// storeTrouble is what the last heartbeat found wrong with the store; without a code it found nothing.
 	storeTrouble ops.Warning
@@ -152,9 +155,10 @@ func New(o Options) (*Gateway, error) {
 	g := &Gateway{
 		opts: o, cfg: cfg, log: o.Log, life: o.Life, started: time.Now(), state: ops.StateStarting, warnings: o.Warnings,
 		policy: session.Policy{Idle: cfg.Session.IdleReset.Duration, Daily: daily},
-		events: newHub(), requests: newRequests(), seen: newSeen(), metrics: newMetrics(),
+		events: newHub(), requests: newRequests(), metrics: newMetrics(),
 		ready: make(chan struct{}), over: make(chan struct{}), began: make(chan struct{}), told: make(chan struct{}),
 	}
+	g.outbox = newOutbox(g)
 	g.table = session.NewTable(cfg.Session.QueueLimit, g.newID)
 	g.cache = agent.NewCache(agent.CacheOptions{Max: cfg.Agent.CacheSize, Idle: cfg.Agent.CacheIdle.Duration, Bytes: int64(cfg.Agent.CacheMemory)})
 	g.background = newGroup(o.Log, g.events)
@@ -169,6 +173,7 @@ func New(o Options) (*Gateway, error) {
 		CallTimeout: cfg.Shutdown.AdapterTimeout.Duration, SendTimeout: sendTimeout, Receiver: g, Log: o.Log,
 		OnState: func(a ops.Adapter) {
 			g.events.emit(ops.EventAdapterState, a.Name, string(a.State), map[string]any{"state": a.State, "attempt": a.Attempt})
+			g.connectedAgain(a)
 		},
 	})
 	for _, p := range o.Platforms {
@@ -213,6 +218,7 @@ func (g *Gateway) Run(ctx context.Context) (End, error) {
 	go func() {
 		defer close(supervised)
 		if g.serve() {
+			g.takeUpBacklog(adapting)
 			_ = g.adapters.Run(adapting) // it ends with its context alone
 		}
 	}()
@@ -311,7 +317,7 @@ func (g *Gateway) open(ctx context.Context) error {
 		return err
 	}
 	err = st.Sessions(ctx, func(s store.Session) error {
-		if g.opts.NoResume && s.State == ops.SessionInterrupted {
+		if !g.resumes && s.State == ops.SessionInterrupted {
 			s.State = ops.SessionIdle
 		}
 		g.table.Load(loaded(s))
@@ -319,6 +325,9 @@ func (g *Gateway) open(ctx context.Context) error {
 	})
 	if err != nil {
 		return fmt.Errorf("load the sessions: %w", err)
+	}
+	if err := g.recover(ctx); err != nil {
+		return err
 	}
 	return g.procs.Open(ctx)
 }

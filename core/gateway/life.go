@@ -18,21 +18,40 @@ func (g *Gateway) beginLife(ctx context.Context) error {
 		return fmt.Errorf("read the last life: %w", err)
 	}
 	now := time.Now()
+	crashed := false
 	if found {
 		last = g.classify(ctx, last)
+		crashed = last.Outcome == ops.OutcomeCrashed
 		if err := g.store.PutLife(ctx, last); err != nil {
 			return fmt.Errorf("record the end of life %s: %w", last.ID, err)
 		}
 		g.setLastEnd(last)
 	}
-	if _, err := g.store.InterruptRunning(ctx, "the gateway ended while it ran", now); err != nil {
+	if _, err := g.store.InterruptRunning(ctx, "the gateway ended while it ran", crashed, now); err != nil {
 		return fmt.Errorf("end the turns of earlier lives: %w", err)
+	}
+	before, _, err := g.store.Lives(ctx, loopLives, "")
+	if err != nil {
+		return fmt.Errorf("read the last lives: %w", err)
+	}
+	g.resumes = !g.opts.NoResume
+	if inLoop(before, g.started) {
+		g.resumes = false
+		g.warn("boot_loop", fmt.Sprintf("the last %d lives ended uncleanly, each soon after it began: this one takes up nothing that they left. `gatewaytui history` shows them", loopLives))
 	}
 	life := g.lifeRow()
 	if err := g.store.PutLife(ctx, life); err != nil {
 		return fmt.Errorf("record this life: %w", err)
 	}
 	return nil
+}
+
+// warn adds something that an operator should mend, for the rest of this life.
+func (g *Gateway) warn(code, text string) {
+	g.log.Warn("warning", "code", code, "text", text)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.warnings = append(g.warnings, ops.Warning{Code: code, Message: text, Since: ops.At(time.Now())})
 }
 
 // classify says how an earlier life ended (design.md, 7): the store knows of a clean end, the marker of a planned stop

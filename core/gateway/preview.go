@@ -77,11 +77,18 @@ func (g *Gateway) previewProcesses(p *ops.Preview, key string) {
 
 func (g *Gateway) previewWaiting(p *ops.Preview, key string) {
 	for _, row := range g.table.Rows() {
+		if key == "" && row.Queued > 0 && !asksAndWaits(row.Platform) {
+			p.Keeps = append(p.Keeps, fmt.Sprintf("%d waiting %s of %s, for the next life", row.Queued, plural(row.Queued, "message", "messages"), term.Clean(row.Key, 80)))
+			continue
+		}
 		if row.Queued > 0 && (row.Key == key || key == "") {
 			p.Loses = append(p.Loses, fmt.Sprintf("%d waiting %s of %s, each sender told", row.Queued, plural(row.Queued, "message", "messages"), term.Clean(row.Key, 80)))
 		}
 	}
 }
+
+// asksAndWaits says that the senders on a platform wait for their answers: there is no chat to tell them in later.
+func asksAndWaits(platform string) bool { return platform == "api" || platform == "cli" }
 
 func (g *Gateway) previewStop(p *ops.Preview, mode ops.Mode) {
 	plan, _ := g.plan().Fit(g.limit())

@@ -10,6 +10,7 @@ import (
 	"gatewaytui/core/adapter"
 	"gatewaytui/core/ops"
 	"gatewaytui/core/session"
+	"gatewaytui/core/store"
 	"gatewaytui/core/term"
 )
 
@@ -17,32 +18,57 @@ import (
 const sendTimeout = 30 * time.Second
 
 // Receive takes a message from a platform: a chat command is answered at once, past any running turn (D11); anything
-// else goes into its session's mailbox. A message that was taken before is not taken again. It implements adapter.Receiver and does not wait for the turn.
+// else goes into its session's mailbox. It implements adapter.Receiver and does not wait for the turn.
 func (g *Gateway) Receive(ctx context.Context, in adapter.Inbound) (string, error) {
 	if err := session.CheckKey(in.Session); err != nil {
 		return "", err
 	}
-	m := session.Message{ID: g.newID(), User: in.User, Target: in.Target, Text: in.Text, At: time.Now()}
-	m.Deliver = g.deliverer(in)
-	if in.Responder != nil {
-		m.Delta, m.Instant = in.Responder.Delta, true
-		if u, ok := in.Responder.(adapter.UsageResponder); ok {
-			m.Usage = u.Usage
-		}
+	if in.Responder == nil {
+		return g.takeIn(ctx, in)
 	}
-	if in.Dedupe == "" {
-		return m.ID, g.accept(ctx, in.Session, m)
+	m := session.Message{ID: g.newID(), User: in.User, Target: in.Target, Text: in.Text, At: time.Now(), Delta: in.Responder.Delta, Instant: true}
+	if u, ok := in.Responder.(adapter.UsageResponder); ok {
+		m.Usage = u.Usage
 	}
-	before, first := g.seen.take(in.Dedupe, m.ID)
-	if !first {
-		g.log.Info("message delivered again", "session", in.Session, "message", before)
-		return before, nil
-	}
-	if err := g.accept(ctx, in.Session, m); err != nil {
-		g.seen.drop(in.Dedupe)
+	var once sync.Once
+	m.Deliver = func(text string, err error) { once.Do(func() { in.Responder.Done(text, err) }) }
+	return m.ID, g.accept(ctx, in.Session, m)
+}
+
+// takeIn takes a message from a chat, whose sender does not wait for the answer: it is in the inbox before its platform
+// hears that it was taken, so that it is answered, or its sender told, whatever happens to this life (E12). One that was
+// taken before, in this life or an earlier one, is not taken again (E15).
+func (g *Gateway) takeIn(ctx context.Context, in adapter.Inbound) (string, error) {
+	_, _, isCommand := parseCommand(in.Text)
+	if err := g.admit(); err != nil && (!isCommand || !g.opened()) {
+		g.events.emit(ops.EventMessageRefused, in.Session, ops.AsError(err).Message, nil)
 		return "", err
 	}
-	return m.ID, nil
+	row := store.Inbox{
+		ID: g.newID(), Dedupe: in.Dedupe, Session: in.Session, Adapter: in.Adapter, Target: in.Target, User: in.User, Text: in.Text,
+		At: time.Now(), State: store.InboxWaiting,
+	}
+	if isCommand { // it is done once or not at all: a /new of an earlier life is nobody's wish any more
+		row.State = store.InboxAnswered
+	}
+	// The caller's end must not leave it unknown whether the message was taken.
+	wctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
+	defer cancel()
+	id, fresh, err := g.store.PutInbox(wctx, row)
+	switch {
+	case err != nil:
+		return "", notSaved("your message", err)
+	case !fresh:
+		g.log.Info("message delivered again", "session", in.Session, "message", id)
+		return id, nil
+	}
+	if err := g.accept(ctx, in.Session, g.chatMessage(row)); err != nil {
+		if dropErr := g.store.DropInbox(wctx, id); dropErr != nil {
+			g.log.Warn("refused message not forgotten", "session", in.Session, "error", term.Clean(dropErr.Error(), 300))
+		}
+		return "", err
+	}
+	return id, nil
 }
 
 // accept is the one door through which every message comes: chat, socket, /background, /queue (J11).
@@ -98,21 +124,20 @@ func (g *Gateway) admit() error {
 // holding reports whether waiting messages stay where they are.
 func (g *Gateway) holding() bool { return g.admit() != nil }
 
-// deliverer makes the function that answers one message, exactly once.
-func (g *Gateway) deliverer(in adapter.Inbound) func(string, error) {
+// chatDeliverer makes the function that answers a chat's message, exactly once.
+func (g *Gateway) chatDeliverer(in store.Inbox) func(string, error) {
 	var once sync.Once
 	return func(text string, err error) {
-		once.Do(func() {
-			if in.Responder != nil {
-				in.Responder.Done(text, err)
-				return
-			}
-			if err != nil {
-				text = excuse(err)
-			}
-			g.send(in.Session, in.Adapter, in.Target, text)
-		})
+		once.Do(func() { g.answerChat(in, chatText(text, err)) })
 	}
+}
+
+// chatText is what a chat is told: the text, or why there is none.
+func chatText(text string, err error) string {
+	if err != nil {
+		return excuse(err)
+	}
+	return text
 }
 
 // excuse is what a chat user is told of an error.
@@ -125,12 +150,12 @@ func excuse(err error) string {
 	return text
 }
 
-// send delivers text to a chat, bounded. A failure is logged: the platform's supervisor shows it in the adapter's row.
+// send delivers a notice that is worth nothing later, bounded. A failure is logged: the adapter's row shows why.
 func (g *Gateway) send(key, adapterName, target, text string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(g.turns), sendTimeout)
 	defer cancel()
 	if err := g.adapters.Send(ctx, adapterName, adapter.Outgoing{Target: target, Text: text}); err != nil {
-		g.log.Warn("reply not delivered", "session", key, "adapter", adapterName, "error", term.Clean(err.Error(), 300))
+		g.log.Warn("notice not delivered", "session", key, "adapter", adapterName, "error", term.Clean(err.Error(), 300))
 	}
 }
 

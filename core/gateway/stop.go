@@ -181,9 +181,13 @@ func (g *Gateway) observe(e shutdown.Event) {
 	}
 }
 
-// refuseWaiting tells everyone whose message waits that the stop will not come to it.
+// refuseWaiting tells those who wait for the answer to a waiting message that the stop will not come to it. A chat's
+// message stays in the inbox, for the next life.
 func (g *Gateway) refuseWaiting() {
 	for _, m := range g.table.Drop() {
+		if !m.Instant {
+			continue
+		}
 		g.background.start(g.turns, "notice", "", func(context.Context) { m.Deliver("", answer(session.ErrStopping)) })
 	}
 }

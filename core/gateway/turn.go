@@ -45,17 +45,17 @@ func (g *Gateway) turn(t *session.Turn) (next *session.Turn) {
 		w.disown()
 		return nil
 	}
-	reply, err := w.save(err)
+	text, err := w.save(err)
 	g.cacheBack(w.agent)
 	if t.Message.Usage != nil {
 		t.Message.Usage(w.end.TokensIn, w.end.TokensOut)
 	}
 	if !t.Message.Instant { // while it is on its way no later reply of the session may overtake it
 		g.table.Progress(t, "sending the reply")
-		t.Message.Deliver(reply, answer(err))
+		t.Message.Deliver(text, answer(err))
 	}
 	next, owned := g.table.Release(g.turns, t, w.end)
-	t.Message.Deliver(reply, answer(err))
+	t.Message.Deliver(text, answer(err))
 	if !owned {
 		return nil
 	}
@@ -103,7 +103,7 @@ func (w *work) run(ctx context.Context) (err error) {
 	g.table.Progress(t, "saving the message")
 	user := stored([]model.Message{{Role: model.RoleUser, Content: t.Message.Text}})[0]
 	user.At = t.Message.At
-	row := store.Turn{ID: t.ID, SessionID: t.Session.ID, Life: g.life, StartedAt: t.Started, State: store.TurnRunning}
+	row := store.Turn{ID: t.ID, SessionID: t.Session.ID, Life: g.life, StartedAt: t.Started, State: store.TurnRunning, Message: inboxID(t.Message)}
 	// An interrupt during this write may come too late for it: the turn is then begun and at once interrupted.
 	if err := g.store.BeginTurn(context.WithoutCancel(ctx), sessionRow(t.Session), row, user); err != nil {
 		return notSaved("your message", err)
@@ -162,7 +162,7 @@ func (w *work) save(err error) (reply string, _ error) {
 	s.TokensIn, s.TokensOut = t.Session.TokensIn+w.end.TokensIn, t.Session.TokensOut+w.end.TokensOut
 	row := store.Turn{
 		ID: t.ID, SessionID: t.Session.ID, Life: g.life, StartedAt: t.Started, EndedAt: time.Now(), State: w.state,
-		TokensIn: w.end.TokensIn, TokensOut: w.end.TokensOut,
+		TokensIn: w.end.TokensIn, TokensOut: w.end.TokensOut, Message: inboxID(t.Message), Reply: letterOf(t, w.result.Text, err),
 	}
 	if err != nil {
 		row.Reason = term.Clean(err.Error(), 300)
@@ -183,6 +183,25 @@ func (w *work) save(err error) (reply string, _ error) {
 		g.log.Error("turn's end not saved", "session", t.Session.Key, "turn", t.ID, "error", term.Clean(saveErr.Error(), 300))
 	}
 	return w.result.Text, err
+}
+
+// inboxID names the inbox row of a message; one whose sender waits for the answer has none.
+func inboxID(m session.Message) string {
+	if m.Instant {
+		return ""
+	}
+	return m.ID
+}
+
+// letterOf is what goes into the outbox with the end of a turn; nil if its sender waits for the answer.
+func letterOf(t *session.Turn, text string, err error) *store.Outbox {
+	if t.Message.Instant {
+		return nil
+	}
+	return &store.Outbox{
+		ID: t.Message.ID, Session: t.Session.Key, Adapter: session.Platform(t.Session.Key), Target: t.Message.Target,
+		Text: chatText(text, answer(err)), At: time.Now(),
+	}
 }
 
 // storeTimeout bounds a write that must survive the end of its turn.

@@ -21,18 +21,24 @@ func (g *Gateway) watch(ctx context.Context) {
 	ticker, heartbeat := time.NewTicker(g.watchEvery()), time.NewTicker(heartbeatEvery)
 	defer ticker.Stop()
 	defer heartbeat.Stop()
+	old := time.NewTimer(retentionFirst)
+	defer old.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case now := <-heartbeat.C:
 			g.heartbeat(ctx, now)
+		case <-old.C:
+			old.Reset(retentionEvery)
+			g.background.start(ctx, "retention", "", g.prune)
 		case now := <-ticker.C:
 			g.expire(ctx, now)
 			g.stalls(ctx, now)
 			g.releaseAgents(g.cache.Sweep(now), "idle for too long")
 			g.flushUnsaved(ctx)
 			g.lookForScarcity(now)
+			g.outbox.kick(now, "")
 		}
 	}
 }

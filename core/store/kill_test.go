@@ -35,10 +35,10 @@ func TestS17_AfterSIGKILLEveryAcknowledgedRowIsThereAndTheNextWriteIsImmediate(t
 		if took := time.Since(began); took >= busyMS*time.Millisecond {
 			t.Errorf("the first write after the kill took %s: it waited for a lock", took)
 		}
-		if n, err := s.InterruptRunning(t.Context(), "the gateway was killed", noon); err != nil || n == 0 || n > 8 {
+		if n, err := s.InterruptRunning(t.Context(), "the gateway was killed", true, noon); err != nil || n == 0 || n > 8 {
 			t.Errorf("%d turns were running in 8 sessions (%v)", n, err)
 		}
-		if n, err := s.InterruptRunning(t.Context(), "again", noon); err != nil || n != 0 {
+		if n, err := s.InterruptRunning(t.Context(), "again", true, noon); err != nil || n != 0 {
 			t.Errorf("D14: %d turns still run (%v)", n, err)
 		}
 		have := map[string]bool{}

@@ -23,6 +23,7 @@ type conversations struct {
 	sessions map[string]*Session
 	turns    map[string]*Turn
 	messages map[string][]string // of a session
+	cut      map[string]int      // in how many lives running a session's turn was cut off
 	ids      int
 }
 
@@ -169,6 +170,9 @@ func (c *conversations) actions(ctx context.Context) map[string]func(*rapid.T) {
 			}
 			answered(t, "end", c.s.EndTurn(ctx, v, ended, []Message{{Role: "assistant", Content: "end of " + turn.ID}}), want)
 			if want == nil {
+				if ended.State == TurnDone {
+					c.cut[v.ID] = 0
+				}
 				*turn, *c.sessions[v.ID] = ended, v
 				c.messages[v.ID] = append(c.messages[v.ID], "assistant: end of "+turn.ID)
 			}
@@ -208,15 +212,22 @@ func (c *conversations) actions(ctx context.Context) map[string]func(*rapid.T) {
 			}
 		},
 		"the next life begins": func(t *rapid.T) {
-			n := 0
+			n, crashed := 0, rapid.Bool().Draw(t, "crashed")
 			for _, turn := range c.turns {
-				if turn.State == TurnRunning {
-					n++
-					c.interrupt(turn)
-					c.sessions[turn.SessionID].State = ops.SessionInterrupted
+				if turn.State != TurnRunning {
+					continue
+				}
+				n++
+				c.interrupt(turn)
+				c.sessions[turn.SessionID].State = ops.SessionInterrupted
+				if crashed {
+					c.cut[turn.SessionID]++
+				}
+				if crashed && c.cut[turn.SessionID] >= SuspendAfter {
+					c.sessions[turn.SessionID].State = ops.SessionSuspended
 				}
 			}
-			got, err := c.s.InterruptRunning(ctx, "crash", c.tick())
+			got, err := c.s.InterruptRunning(ctx, "crash", crashed, c.tick())
 			answered(t, "interrupt", err, nil)
 			if got != n {
 				t.Fatalf("%d turns were interrupted, %d ran", got, n)
@@ -289,7 +300,7 @@ func TestSessionsTurnsAndMessagesFollowTheModel(t *testing.T) {
 		}); err != nil {
 			t.Fatal(err)
 		}
-		c := &conversations{s: s, now: noon.Add(time.Hour), sessions: map[string]*Session{}, turns: map[string]*Turn{}, messages: map[string][]string{}}
+		c := &conversations{s: s, now: noon.Add(time.Hour), sessions: map[string]*Session{}, turns: map[string]*Turn{}, messages: map[string][]string{}, cut: map[string]int{}}
 		t.Repeat(c.actions(ctx))
 	})
 }

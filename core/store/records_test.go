@@ -177,7 +177,7 @@ func TestWritesOfATurnThatNoLongerRunsAreDropped(t *testing.T) {
 		"its session was reset":         func(s *Store, v Session, _ Turn) error { return s.EndSession(t.Context(), v.ID, noon, "reset") },
 		"another turn took its session": func(s *Store, v Session, _ Turn) error { begun(t, s, v, "t2"); return nil },
 		"the gateway began anew": func(s *Store, _ Session, _ Turn) error {
-			_, err := s.InterruptRunning(t.Context(), "crash", noon)
+			_, err := s.InterruptRunning(t.Context(), "crash", true, noon)
 			return err
 		},
 		"its session was reset and resumed": func(s *Store, v Session, _ Turn) error {
@@ -249,7 +249,7 @@ func TestS18_ATurnMarkedAsPossiblyInterruptedMayStillEndAsDone(t *testing.T) {
 	if err := s.EndTurn(t.Context(), v, turn, nil); err != nil {
 		t.Fatal(err)
 	}
-	if n, err := s.InterruptRunning(t.Context(), "crash", noon); n != 1 || err != nil {
+	if n, err := s.InterruptRunning(t.Context(), "crash", true, noon); n != 1 || err != nil {
 		t.Errorf("D14: %d turns were left running (%v), want the other one", n, err)
 	}
 	states := map[string]ops.SessionState{}

@@ -32,6 +32,10 @@ type Turn struct {
 	// TokensIn and TokensOut are this turn's own.
 	TokensIn  int64
 	TokensOut int64
+	// Message is the inbox row that the turn works on, empty for none: it begins and is answered with the turn. Reply is
+	// what goes out with its end; nil is nothing.
+	Message string
+	Reply   *Outbox
 }
 
 // Message is one message of a transcript, in the terms of the chat-completions protocol.
@@ -63,6 +67,11 @@ func (s *Store) BeginTurn(ctx context.Context, v Session, turn Turn, user Messag
 		}
 		if n == 0 {
 			return ErrNotCurrent
+		}
+		if turn.Message != "" {
+			if _, err := t.exec(`UPDATE inbox SET state = 'running' WHERE id = ?`, turn.Message); err != nil {
+				return err
+			}
 		}
 		return t.appendMessages(v.ID, turn.ID, []Message{user})
 	})
@@ -103,6 +112,16 @@ func (s *Store) EndTurn(ctx context.Context, v Session, turn Turn, msgs []Messag
 		if err := t.appendMessages(v.ID, turn.ID, msgs); err != nil {
 			return err
 		}
+		if turn.Message != "" {
+			if err := t.answer(turn.Message, turn.Reply); err != nil {
+				return err
+			}
+		}
+		if turn.State == TurnDone {
+			if _, err := t.exec(`UPDATE sessions SET cut = 0 WHERE id = ? AND cut > 0`, v.ID); err != nil {
+				return err
+			}
+		}
 		return t.putSession(v)
 	})
 }
@@ -115,11 +134,22 @@ func (s *Store) MarkPossiblyInterrupted(ctx context.Context, at time.Time) (int,
 	})
 }
 
+// SuspendAfter is in how many lives running a session's turn may be cut off by the gateway's own end before the session
+// waits for a person: what takes the gateway down each time must not be tried for ever (field notes, B10).
+const SuspendAfter = 3
+
 // InterruptRunning ends every running turn as interrupted, and makes its session interrupted. At boot that is what the
-// last life left behind (D14), so it comes before the first turn of this one. It returns how many turns there were.
-func (s *Store) InterruptRunning(ctx context.Context, reason string, at time.Time) (int, error) {
+// last life left behind (D14), so it comes before the first turn of this one. With crashed each counts against its
+// session, and one that was cut off in SuspendAfter lives running becomes suspended. It returns how many turns there were.
+func (s *Store) InterruptRunning(ctx context.Context, reason string, crashed bool, at time.Time) (int, error) {
 	return result(ctx, s, "interrupt running turns", func(t *tx) (int, error) {
-		if _, err := t.exec(`UPDATE sessions SET state = 'interrupted' WHERE id IN (SELECT session_id FROM turns WHERE state = 'running')`); err != nil {
+		const cutOff = `id IN (SELECT session_id FROM turns WHERE state = 'running')`
+		change, args := `UPDATE sessions SET state = 'interrupted' WHERE `+cutOff, []any{}
+		if crashed {
+			change = `UPDATE sessions SET cut = cut + 1, state = iif(cut + 1 >= ?, 'suspended', 'interrupted') WHERE ` + cutOff
+			args = []any{SuspendAfter}
+		}
+		if _, err := t.exec(change, args...); err != nil {
 			return 0, err
 		}
 		return t.exec(`UPDATE turns SET state = 'interrupted', ended_at = ?, reason = ? WHERE state = 'running'`, stamp(at), reason)

@@ -1,0 +1,132 @@
+package gateway
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"gatewaytui/core/ops"
+	"gatewaytui/core/session"
+	"gatewaytui/core/store"
+	"gatewaytui/core/term"
+)
+
+const (
+	// loopLives unclean lives, each begun within loopGap of the end of the one before, are a loop: whatever takes the gateway
+	// down may be what it takes up again (field notes, B8, B9).
+	loopLives = 3
+	loopGap   = 5 * time.Minute
+)
+
+// inLoop says whether the lives before this one, newest first, are a loop.
+func inLoop(lives []store.Life, started time.Time) bool {
+	if len(lives) < loopLives {
+		return false
+	}
+	next := started
+	for _, l := range lives[:loopLives] {
+		end := l.EndedAt
+		if end.IsZero() {
+			end = l.HeartbeatAt
+		}
+		if l.Outcome == ops.OutcomeClean || next.Sub(end) > loopGap {
+			return false
+		}
+		next = l.StartedAt
+	}
+	return true
+}
+
+// recover takes up what earlier lives left in the inbox and in the outbox. A message whose turn had begun is never worked
+// on again by itself: nobody knows which of its steps were done (D19). Its sender is told, and so is the model at the next
+// message. A message that still waits is worked on, once.
+func (g *Gateway) recover(ctx context.Context) error {
+	open, err := g.store.OpenInbox(ctx)
+	if err != nil {
+		return fmt.Errorf("read the inbox: %w", err)
+	}
+	reported := 0
+	for _, in := range open {
+		text := "The gateway ended while it worked on this message. What was done so far is kept, and nothing is done again by itself. Say how to go on."
+		switch {
+		case in.State == store.InboxRunning:
+		case g.resumes:
+			g.backlog = append(g.backlog, in)
+			continue
+		default:
+			text = "The gateway was restarted before it came to this message, and was told to take up nothing. Send it again."
+		}
+		row := letterTo(in, text)
+		if err := g.store.Answer(ctx, in.ID, &row); err != nil {
+			return fmt.Errorf("report message %s: %w", in.ID, err)
+		}
+		reported++
+	}
+	letters, err := g.store.OpenOutbox(ctx)
+	if err != nil {
+		return fmt.Errorf("read the outbox: %w", err)
+	}
+	for _, row := range letters {
+		g.outbox.keep(row)
+	}
+	if len(open)+len(letters) > 0 {
+		g.log.Info("taken up from earlier lives", "messages", len(g.backlog), "reported", reported, "unsent", len(letters))
+	}
+	return nil
+}
+
+// keep adds a message of an earlier life, for the time when its platform is connected.
+func (o *outbox) keep(row store.Outbox) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	name := row.Adapter + " " + row.Target
+	if o.chats[name] == nil {
+		o.chats[name] = &chat{after: time.Now().Add(minRetry)}
+	}
+	o.chats[name].letters = append(o.chats[name].letters, letter{Outbox: row})
+}
+
+// takeUpBacklog gives the messages that waited to their sessions, before any new one can come.
+func (g *Gateway) takeUpBacklog(ctx context.Context) {
+	for _, in := range g.backlog {
+		if err := g.accept(ctx, in.Session, g.chatMessage(in)); err != nil {
+			g.background.start(ctx, "notice", in.Session, func(context.Context) { g.answerChat(in, excuse(err)) })
+		}
+	}
+	g.backlog = nil
+}
+
+// chatMessage is a message of the inbox as its session takes it.
+func (g *Gateway) chatMessage(in store.Inbox) session.Message {
+	return session.Message{ID: in.ID, User: in.User, Target: in.Target, Text: in.Text, At: in.At, Deliver: g.chatDeliverer(in)}
+}
+
+// Retention: what ended this long ago is deleted, so that nothing grows for ever (field notes, F7).
+const (
+	retention      = 90 * 24 * time.Hour
+	retentionEvery = 24 * time.Hour
+	retentionFirst = time.Minute
+	retentionBatch = 200
+)
+
+// prune deletes what is old, in small steps, and says what.
+func (g *Gateway) prune(ctx context.Context) {
+	var total store.Pruned
+	for ctx.Err() == nil {
+		step, cancel := context.WithTimeout(ctx, storeTimeout)
+		p, err := g.store.Prune(step, time.Now().Add(-retention), retentionBatch)
+		cancel()
+		if err != nil {
+			g.log.Warn("old rows not deleted", "error", term.Clean(err.Error(), 300))
+			return
+		}
+		total.Add(p)
+		if p.Sessions < retentionBatch {
+			break
+		}
+	}
+	if total.Any() {
+		g.log.Info("old rows deleted", "older_than", retention, "sessions", total.Sessions, "turns", total.Turns, "messages", total.Messages,
+			"processes", total.Processes, "audit", total.Audit, "lives", total.Lives, "shutdowns", total.Shutdowns, "inbox", total.Inbox, "outbox", total.Outbox)
+	}
+}

@@ -1,0 +1,115 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"time"
+)
+
+// InboxState is how far a message from a chat has come.
+type InboxState string
+
+// The states of an inbox row. A running one has a turn that began; whether that turn ended by itself is the turn's to say.
+const (
+	InboxWaiting  InboxState = "waiting"
+	InboxRunning  InboxState = "running"
+	InboxAnswered InboxState = "answered"
+)
+
+// Inbox is a message from a chat (field notes, E12, E15).
+type Inbox struct {
+	ID string
+	// Dedupe names the message for ever on its platform; empty where the platform has no such name.
+	Dedupe                               string
+	Session, Adapter, Target, User, Text string
+	At                                   time.Time
+	State                                InboxState
+}
+
+// Outbox is a message to a chat. ID is that of the message that it answers: one message has one answer.
+type Outbox struct {
+	ID                             string
+	Session, Adapter, Target, Text string
+	At                             time.Time
+}
+
+// PutInbox writes a message before its platform is told that it was taken. If its Dedupe was seen before nothing is
+// written: fresh is false and id names the message that it was then. Otherwise id is v's.
+func (s *Store) PutInbox(ctx context.Context, v Inbox) (id string, fresh bool, err error) {
+	id, err = result(ctx, s, "write inbox "+v.ID, func(t *tx) (string, error) {
+		if v.Dedupe != "" {
+			var before string
+			again, err := t.found(`SELECT id FROM inbox WHERE dedupe = ?`, []any{v.Dedupe}, &before)
+			if err != nil || again {
+				return before, err
+			}
+		}
+		_, err := t.exec(`INSERT INTO inbox (id, dedupe, session, adapter, target, user, text, at, state) VALUES (?, nullif(?, ''), ?, ?, ?, ?, ?, ?, ?)`,
+			v.ID, v.Dedupe, v.Session, v.Adapter, v.Target, v.User, v.Text, stamp(v.At), string(v.State))
+		return v.ID, err
+	})
+	return id, id == v.ID, err
+}
+
+// DropInbox forgets a message that was refused after all: it may come again.
+func (s *Store) DropInbox(ctx context.Context, id string) error {
+	return s.write(ctx, "drop inbox "+id, func(t *tx) error {
+		_, err := t.exec(`DELETE FROM inbox WHERE id = ?`, id)
+		return err
+	})
+}
+
+// Answer notes that a message of the inbox has its answer, and writes that into the outbox; nil is an answer without
+// words. A message that has one already keeps it.
+func (s *Store) Answer(ctx context.Context, id string, reply *Outbox) error {
+	return s.write(ctx, "answer "+id, func(t *tx) error { return t.answer(id, reply) })
+}
+
+// PutOutbox writes a message to a chat that answers none.
+func (s *Store) PutOutbox(ctx context.Context, v Outbox) error {
+	return s.write(ctx, "write outbox "+v.ID, func(t *tx) error { return t.putOutbox(v) })
+}
+
+// EndOutbox notes that a message was taken by its platform, or, with a reason, that it never will be.
+func (s *Store) EndOutbox(ctx context.Context, id, refused string, at time.Time) error {
+	state := "sent"
+	if refused != "" {
+		state = "refused"
+	}
+	return s.write(ctx, "end outbox "+id, func(t *tx) error {
+		_, err := t.exec(`UPDATE outbox SET state = ?, reason = ?, ended_at = ? WHERE id = ? AND state = 'waiting'`, state, refused, stamp(at), id)
+		return err
+	})
+}
+
+// OpenInbox are the messages without an answer, in the order in which they came.
+func (s *Store) OpenInbox(ctx context.Context) ([]Inbox, error) {
+	return collect(ctx, s, "read the inbox", `SELECT id, coalesce(dedupe, ''), session, adapter, target, user, text, at, state
+		FROM inbox WHERE state <> 'answered' ORDER BY seq`, nil,
+		func(rows *sql.Rows) (v Inbox, err error) {
+			err = rows.Scan(&v.ID, &v.Dedupe, &v.Session, &v.Adapter, &v.Target, &v.User, &v.Text, (*stamp)(&v.At), (*string)(&v.State))
+			return v, err
+		})
+}
+
+// OpenOutbox are the messages that still have to be sent, in the order in which they were written.
+func (s *Store) OpenOutbox(ctx context.Context) ([]Outbox, error) {
+	return collect(ctx, s, "read the outbox", `SELECT id, session, adapter, target, text, at FROM outbox WHERE state = 'waiting' ORDER BY seq`, nil,
+		func(rows *sql.Rows) (v Outbox, err error) {
+			err = rows.Scan(&v.ID, &v.Session, &v.Adapter, &v.Target, &v.Text, (*stamp)(&v.At))
+			return v, err
+		})
+}
+
+func (t *tx) answer(id string, reply *Outbox) error {
+	if _, err := t.exec(`UPDATE inbox SET state = 'answered' WHERE id = ?`, id); err != nil || reply == nil {
+		return err
+	}
+	return t.putOutbox(*reply)
+}
+
+func (t *tx) putOutbox(v Outbox) error {
+	_, err := t.exec(`INSERT INTO outbox (id, session, adapter, target, text, at, state, reason) VALUES (?, ?, ?, ?, ?, ?, 'waiting', '')
+		ON CONFLICT (id) DO NOTHING`, v.ID, v.Session, v.Adapter, v.Target, v.Text, stamp(v.At))
+	return err
+}
