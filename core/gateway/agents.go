@@ -204,8 +204,10 @@ func (g *Gateway) endReleased(t *session.Turn, cause error) {
 	defer cancel()
 	s := sessionRow(t.Session)
 	s.State, s.LastActivityAt = ops.SessionInterrupted, time.Now()
-	row := store.Turn{ID: t.ID, SessionID: t.Session.ID, Life: g.life, StartedAt: t.Started, EndedAt: time.Now(), State: store.TurnInterrupted, Reason: cause.Error(),
-		Message: inboxID(t.Message), Reply: letterOf(t, "", cause)}
+	row := store.Turn{
+		ID: t.ID, SessionID: t.Session.ID, Life: g.life, StartedAt: t.Started, EndedAt: time.Now(), State: store.TurnInterrupted, Reason: cause.Error(),
+		Message: inboxID(t.Message), Reply: letterOf(t, "", cause),
+	}
 	if err := g.store.EndTurn(ctx, s, row, nil); err != nil {
 		g.log.Warn("interrupted turn's end not saved", "session", s.Key, "turn", t.ID, "error", term.Clean(err.Error(), 300))
 	}
