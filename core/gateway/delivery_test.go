@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -229,5 +231,40 @@ func TestB9_ALoopOfCrashesIsBroken(t *testing.T) {
 	st, err := l.g.Status(context.Background())
 	if err != nil || !strings.Contains(fmt.Sprint(st.Warnings), "boot_loop") {
 		t.Fatalf("the warnings are %+v, %v", st.Warnings, err)
+	}
+}
+
+// F8: a damaged database fails the start with what to do, and is put aside only where a person said so.
+func TestF8_ADamagedDatabaseIsNeverWrittenTo(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "gateway.db")
+	noise := []byte(strings.Repeat("this is no database ", 500))
+	if err := os.WriteFile(path, noise, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	first := start(t)
+	o := first.g.opts
+	first.stop(ops.ModeFast)
+	o.Database = path
+	g, err := New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := g.Run(context.Background()); err == nil || !strings.Contains(ops.AsError(err).Hint, "--fresh-store") {
+		t.Fatalf("the start ended with %v", err)
+	}
+	if kept := read(t, path); kept != string(noise) {
+		t.Fatal("the damaged database was changed")
+	}
+	l := start(t, func(s *setup) {
+		s.dir = dir
+		s.opts = func(o *Options) { o.FreshStore = true }
+	})
+	if got := l.ask("api:user:a", "hello"); got != "you said hello" {
+		t.Fatalf("got %q", got)
+	}
+	aside, err := filepath.Glob(path + ".damaged-*")
+	if err != nil || len(aside) != 1 || read(t, aside[0]) != string(noise) {
+		t.Fatalf("put aside are %v, %v", aside, err)
 	}
 }

@@ -62,6 +62,8 @@ type Options struct {
 	LifeBefore string
 	// NoResume has what earlier lives left unfinished forgotten: no waiting message is worked on, no model told of a turn.
 	NoResume bool
+	// FreshStore puts a database that is damaged aside and begins with an empty one; without it such a start fails.
+	FreshStore bool
 	// Redactor knows the secrets; nil masks what looks like one.
 	Redactor *term.Redactor
 	// Warnings are what the start already noticed.
@@ -306,7 +308,7 @@ func (g *Gateway) open(ctx context.Context) error {
 		cancel()
 	}
 	g.mu.Unlock()
-	st, err := store.Open(ctx, store.Options{Path: g.opts.Database, Log: g.log})
+	st, err := g.openStore(ctx)
 	if err != nil {
 		return err
 	}

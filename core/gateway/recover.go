@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -35,6 +36,33 @@ func inLoop(lives []store.Life, started time.Time) bool {
 		next = l.StartedAt
 	}
 	return true
+}
+
+// openStore opens the store, and reads it whole where the life before did not say that it ended. A damaged database is
+// never written to: it is kept as it is, and only a person's word begins another one (field notes, F8).
+func (g *Gateway) openStore(ctx context.Context) (*store.Store, error) {
+	o := store.Options{Path: g.opts.Database, Log: g.log, Verify: g.opts.LifeBefore == ""}
+	st, err := store.Open(ctx, o)
+	damage, is := errors.AsType[*store.DamagedError](err)
+	if !is {
+		return st, err
+	}
+	if !g.opts.FreshStore {
+		copied, copyErr := store.KeepCopy(o.Path)
+		if copyErr != nil {
+			g.log.Warn("damaged database not copied", "error", term.Clean(copyErr.Error(), 300))
+		}
+		return nil, &ops.Error{
+			Code: ops.CodeInternal, Message: term.Clean(damage.Error(), 600),
+			Hint: fmt.Sprintf("nothing was changed, and %s is a copy; repair it with sqlite3's .recover, or start once with --fresh-store, which puts it aside and begins with an empty one", copied),
+		}
+	}
+	aside, err := store.SetAside(o.Path, time.Now())
+	if err != nil {
+		return nil, err
+	}
+	g.warn("store.fresh", fmt.Sprintf("the database was damaged and was put aside as %s: this life began with an empty one", aside))
+	return store.Open(ctx, o)
 }
 
 // recover takes up what earlier lives left in the inbox and in the outbox. A message whose turn had begun is never worked

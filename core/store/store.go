@@ -51,6 +51,8 @@ type Options struct {
 	Path string
 	// Log takes what an operator must know of the store; nil: nothing is logged.
 	Log *slog.Logger
+	// Verify reads the whole database at Open: after a life that did not end cleanly.
+	Verify bool
 }
 
 // Store is an open database. All of its methods may be called from any goroutine.
@@ -101,7 +103,13 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	s.reading, s.stopReads = context.WithCancelCause(context.Background())
 	if err := s.open(ctx); err != nil {
 		s.stopReads(ErrClosed)
-		return nil, fmt.Errorf("open the store at %s: %w", path, err)
+		return nil, fmt.Errorf("open the store at %s: %w", path, damaged(path, err))
+	}
+	if o.Verify {
+		if err := s.verifyPages(ctx); err != nil {
+			s.stopReads(ErrClosed)
+			return nil, fmt.Errorf("open the store at %s: %w", path, errors.Join(damaged(path, err), s.closeFiles()))
+		}
 	}
 	go s.writeLoop() // closeFiles waits for it
 	return s, nil
