@@ -221,6 +221,9 @@ func (g *Gateway) Run(ctx context.Context) (End, error) {
 		defer close(supervised)
 		if g.serve() {
 			g.takeUpBacklog(adapting)
+			if g.verifyLater {
+				g.background.start(adapting, "verify store", "", g.verify)
+			}
 			_ = g.adapters.Run(adapting) // it ends with its context alone
 		}
 	}()

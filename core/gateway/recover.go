@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"time"
 
 	"gatewaytui/core/ops"
@@ -42,6 +43,9 @@ func inLoop(lives []store.Life, started time.Time) bool {
 // never written to: it is kept as it is, and only a person's word begins another one (field notes, F8).
 func (g *Gateway) openStore(ctx context.Context) (*store.Store, error) {
 	o := store.Options{Path: g.opts.Database, Log: g.log, Verify: g.opts.LifeBefore == ""}
+	if info, err := os.Stat(o.Path); err == nil && o.Verify && info.Size() > verifyAtOnce {
+		o.Verify, g.verifyLater = false, true
+	}
 	st, err := store.Open(ctx, o)
 	damage, is := errors.AsType[*store.DamagedError](err)
 	if !is {
@@ -63,6 +67,19 @@ func (g *Gateway) openStore(ctx context.Context) (*store.Store, error) {
 	}
 	g.warn("store.fresh", fmt.Sprintf("the database was damaged and was put aside as %s: this life began with an empty one", aside))
 	return store.Open(ctx, o)
+}
+
+// verifyAtOnce is the size of a database up to which a start waits until it is read; a larger one is read beside the work.
+const verifyAtOnce = 8 << 20
+
+// verify reads a large database beside the work, and says if it is damaged.
+func (g *Gateway) verify(ctx context.Context) {
+	err := g.store.Verify(ctx)
+	if damage, is := errors.AsType[*store.DamagedError](err); is {
+		g.warn("store.damaged", term.Clean(damage.Error(), 300)+"; stop the gateway and start it with --fresh-store, or repair the database with sqlite3's .recover")
+	} else if err != nil && ctx.Err() == nil {
+		g.log.Warn("store not verified", "error", term.Clean(err.Error(), 300))
+	}
 }
 
 // recover takes up what earlier lives left in the inbox and in the outbox. A message whose turn had begun is never worked

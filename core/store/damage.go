@@ -35,8 +35,17 @@ func damaged(path string, err error) error {
 	return err
 }
 
-// verifyPages reads the whole database once and says what does not fit together. It costs a second for some 500 MB.
-func (s *Store) verifyPages(ctx context.Context) error {
+// Verify reads the whole database once and says what does not fit together, as a *DamagedError. It costs a second for some
+// 500 MB, and holds up nobody.
+func (s *Store) Verify(ctx context.Context) error {
+	if err := s.enter(); err != nil {
+		return fmt.Errorf("verify the store: %w", err)
+	}
+	defer s.calls.Done()
+	return damaged(s.path, s.checkPages(ctx))
+}
+
+func (s *Store) checkPages(ctx context.Context) error {
 	var said string
 	if err := s.readers.QueryRowContext(ctx, "PRAGMA quick_check(1)").Scan(&said); err != nil {
 		return err

@@ -106,7 +106,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		return nil, fmt.Errorf("open the store at %s: %w", path, damaged(path, err))
 	}
 	if o.Verify {
-		if err := s.verifyPages(ctx); err != nil {
+		if err := s.checkPages(ctx); err != nil {
 			s.stopReads(ErrClosed)
 			return nil, fmt.Errorf("open the store at %s: %w", path, errors.Join(damaged(path, err), s.closeFiles()))
 		}

@@ -178,3 +178,28 @@ func ask(b *testing.B, client *http.Client, api, user string) {
 		b.Errorf("answered %d %s, %v", res.StatusCode, text, err)
 	}
 }
+
+// BenchmarkReadyAfterKill is from exec to ready on the home of a gateway that was killed: empty, and with 100,000 sessions
+// and 1,000 rows of the process journal.
+func BenchmarkReadyAfterKill(b *testing.B) {
+	for _, sessions := range []int{0, 100_000} {
+		b.Run(fmt.Sprintf("sessions=%d", sessions), func(b *testing.B) {
+			home := newHome(b)
+			if sessions > 0 {
+				seed(b, home, sessions)
+				seedJournal(b, home, 1000)
+			}
+			var took []time.Duration
+			for range b.N {
+				began := time.Now()
+				g := start(b, home, "")
+				took = append(took, time.Since(began))
+				if err := g.cmd.Process.Kill(); err != nil {
+					b.Fatal(err)
+				}
+				g.exit()
+			}
+			median(b, took, "ready-ms")
+		})
+	}
+}

@@ -33,6 +33,24 @@ func seed(t testing.TB, home string, n int) {
 	}
 }
 
+// seedJournal puts n rows of processes that have long ended into the journal, as a killed life leaves them.
+func seedJournal(t testing.TB, home string, n int) {
+	t.Helper()
+	st, err := store.Open(context.Background(), store.Options{Path: filepath.Join(home, "gateway.db"), Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range n {
+		row := store.Process{Life: "killed", PID: 4_000_000 + i, StartTicks: 1, BootID: "an earlier boot", Session: "telegram:dm:1", Command: "sleep", Policy: "session", StartedAt: time.Now()}
+		if err := st.PutProcess(context.Background(), row); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := st.Close(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // H4: status answers at once with 5,000 sessions and a wedged agent, also while a stop hangs.
 func TestH4_StatusAnswersWhateverHangs(t *testing.T) {
 	home := newHome(t)
