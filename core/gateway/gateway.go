@@ -128,9 +128,11 @@ type Gateway struct {
 	drain   *ops.DrainState
 	lastEnd *ops.LastEnd
 	// resumes says that this life takes up what earlier ones left; backlog is that, until the adapters run.
-	resumes  bool
-	backlog  []store.Inbox
-	warnings []ops.Warning
+	resumes bool
+	backlog []store.Inbox
+	// verifyLater says that the database is too large to be read before the start.
+	verifyLater bool
+	warnings    []ops.Warning
 	// storeTrouble is what the last heartbeat found wrong with the store; without a code it found nothing.
 	storeTrouble ops.Warning
 	// scarce is what the last look found the process to be short of.
