@@ -14,6 +14,7 @@ var arrows = map[string][]string{
 	"core/term":                        {},
 	"core/store":                       {"core/ops"},
 	"core/instance":                    {"core/ops"},
+	"core/service":                     {},
 	"core/shutdown":                    {"core/ops"},
 	"core/process":                     {"core/ops", "core/term"},
 	"core/config":                      {"core/ops", "core/term"},

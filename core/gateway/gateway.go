@@ -69,9 +69,13 @@ type Options struct {
 	// Warnings are what the start already noticed.
 	Warnings []ops.Warning
 
-	// SupervisorBudget is what the service manager allows a stop, 0 if unknown; SupervisorSource says where it is from.
+	// SupervisorName names the service manager, empty where there is none. SupervisorBudget is what it allows a stop, 0 if
+	// unknown; SupervisorSource says where that is from.
+	SupervisorName   string
 	SupervisorBudget time.Duration
 	SupervisorSource string
+	// Notify tells the service manager how the life goes; nil tells nobody.
+	Notify Notifier
 
 	// APIListen tells where the api adapter listens.
 	APIListen func() string
@@ -86,6 +90,15 @@ type Options struct {
 	Exit func(code int)
 	// Stores are closed beside the store; Surrender in its order, last of all.
 	Stores, Surrender []Closer
+}
+
+// Notifier is the way to a service manager (sd_notify(3)). Its methods never wait; an error is worth a log line.
+type Notifier interface {
+	Ready(status string) error
+	Stopping(status string) error
+	Status(text string) error
+	// Extend asks for more time than the manager was going to give, for an operator's extension only.
+	Extend(by time.Duration) error
 }
 
 // Gateway is one gateway. Its methods may be called from any goroutine, before Run and after it too.
@@ -261,6 +274,10 @@ func (g *Gateway) awaitFirstAttempts(ctx context.Context) {
 	select {
 	case <-g.adapters.FirstAttempts(): // bounded by the supervisor
 		close(g.ready)
+		connected, all := g.adapters.Counts()
+		g.notify(func(n Notifier) error {
+			return n.Ready(fmt.Sprintf("running, %d of %d adapters connected", connected, all))
+		})
 		g.events.emit(ops.EventGatewayState, "gateway", "running", map[string]any{"state": ops.StateRunning})
 	case <-g.began:
 	case <-ctx.Done():
@@ -351,5 +368,5 @@ func (g *Gateway) opened() bool { return g.db() != nil }
 func (g *Gateway) newID() string { return ulid.Make().String() }
 
 func (g *Gateway) supervisor() ops.Supervisor {
-	return ops.Supervisor{BudgetMS: ops.Millis(g.opts.SupervisorBudget), Source: g.opts.SupervisorSource}
+	return ops.Supervisor{Name: g.opts.SupervisorName, BudgetMS: ops.Millis(g.opts.SupervisorBudget), Source: g.opts.SupervisorSource}
 }

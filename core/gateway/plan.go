@@ -12,6 +12,7 @@ import (
 	"gatewaytui/core/process"
 	"gatewaytui/core/session"
 	"gatewaytui/core/shutdown"
+	"gatewaytui/core/term"
 )
 
 // plan builds the shutdown plan of this gateway: the standard phases of core/shutdown, each with the items that it has
@@ -67,8 +68,9 @@ func one(kind, id string, run func(ctx context.Context) error) []shutdown.Item {
 // markItems put on disk, before anything that can wait, that this stop was meant and what was running when it began (S18,
 // D2). They run side by side: a store that hangs does not keep the marker from being written.
 func (g *Gateway) markItems(_ context.Context, r *shutdown.Run) []shutdown.Item {
-	g.refuseWaiting()
 	rep := r.Report()
+	g.notify(func(n Notifier) error { return n.Stopping("stopping: " + term.Clean(rep.Reason, 120)) })
+	g.refuseWaiting()
 	now := time.Now()
 	items := one("file", ".clean_shutdown", func(context.Context) error { return g.opts.Mark(rep.Reason, rep.By, now) })
 	if !g.opened() { // a stop of a start: nothing has run yet

@@ -168,8 +168,9 @@ func (g *Gateway) requestStop(req ops.Request, cmd ops.Command) (ops.Request, er
 	return joined, nil
 }
 
-// observe passes the transitions of the shutdown on to who follows events, and tells those whose messages still wait.
+// observe passes the transitions of the shutdown on to who follows events, and to the service manager.
 func (g *Gateway) observe(e shutdown.Event) {
+	g.notifyPhase(e)
 	switch e.Type {
 	case ops.EventShutdownPhase:
 		g.events.emit(e.Type, e.Phase.Name, "phase "+e.Phase.Name+" "+string(e.Phase.State), map[string]any{"phase": e.Phase, "blockers": e.Blockers})

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -498,36 +497,5 @@ func TestAStopDuringTheStartEndsIt(t *testing.T) {
 	end, err := g.Run(ctx)
 	if err != nil || ctx.Err() != nil || end.Report == nil || end.ExitCode != 0 {
 		t.Fatalf("the run ended %+v, %v, want a planned stop", end, err)
-	}
-}
-
-// A17: fifty lives in one process leave no goroutine and no descriptor behind.
-func TestA17_FiftyLivesLeaveNothingBehind(t *testing.T) {
-	live := func() {
-		l := start(t)
-		l.ask("api:user:a", "sh: echo x")
-		l.job("api:user:a", "sleep 300")
-		l.send("api:user:b", "hang")
-		l.running("api:user:b")
-		l.stop(ops.ModeFast)
-	}
-	descriptors := func() int {
-		open, err := os.ReadDir("/proc/self/fd")
-		if err != nil {
-			t.Fatal(err)
-		}
-		return len(open)
-	}
-	live() // what is made once is made now
-	goroutines, fds := runtime.NumGoroutine(), descriptors()
-	for range 50 {
-		live()
-	}
-	deadline := time.Now().Add(patience)
-	for runtime.NumGoroutine() > goroutines || descriptors() > fds {
-		if time.Now().After(deadline) {
-			t.Fatalf("after 50 lives there are %d goroutines and %d descriptors, before them %d and %d", runtime.NumGoroutine(), descriptors(), goroutines, fds)
-		}
-		<-time.After(10 * time.Millisecond)
 	}
 }

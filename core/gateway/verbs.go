@@ -65,6 +65,9 @@ var verbs = map[ops.Verb]verb{
 			extend = func() (time.Duration, error) { return g.stopping().ExtendItem(c.Phase, c.Item, by) }
 		}
 		got, err := extend()
+		if err == nil {
+			g.notify(func(n Notifier) error { return n.Extend(got) })
+		}
 		return "extended by " + got.Round(time.Millisecond).String(), nil, err
 	}},
 	ops.VerbForce: {checkStopping, func(g *Gateway, _ context.Context, c ops.Command) (string, any, error) {

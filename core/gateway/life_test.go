@@ -1,0 +1,93 @@
+package gateway
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"gatewaytui/core/ops"
+)
+
+// A17: fifty lives in one process leave no goroutine and no descriptor behind.
+func TestA17_FiftyLivesLeaveNothingBehind(t *testing.T) {
+	live := func() {
+		l := start(t)
+		l.ask("api:user:a", "sh: echo x")
+		l.job("api:user:a", "sleep 300")
+		l.send("api:user:b", "hang")
+		l.running("api:user:b")
+		l.stop(ops.ModeFast)
+	}
+	descriptors := func() int {
+		open, err := os.ReadDir("/proc/self/fd")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(open)
+	}
+	live() // what is made once is made now
+	goroutines, fds := runtime.NumGoroutine(), descriptors()
+	for range 50 {
+		live()
+	}
+	deadline := time.Now().Add(patience)
+	for runtime.NumGoroutine() > goroutines || descriptors() > fds {
+		if time.Now().After(deadline) {
+			t.Fatalf("after 50 lives there are %d goroutines and %d descriptors, before them %d and %d", runtime.NumGoroutine(), descriptors(), goroutines, fds)
+		}
+		<-time.After(10 * time.Millisecond)
+	}
+}
+
+// told is what a service manager hears.
+type told struct {
+	mu    sync.Mutex
+	words []string
+}
+
+func (n *told) say(format string, args ...any) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.words = append(n.words, fmt.Sprintf(format, args...))
+	return nil
+}
+
+func (n *told) Ready(string) error            { return n.say("ready") }
+func (n *told) Stopping(status string) error  { return n.say("stopping %s", status) }
+func (n *told) Status(text string) error      { return n.say("status %s", text) }
+func (n *told) Extend(by time.Duration) error { return n.say("extend %s", by) }
+
+// G2: the service manager hears that the gateway is ready, that it stops, in which phase and for what, and is asked for more
+// time when an operator gives some, and only then.
+func TestTheServiceManagerIsKeptInformed(t *testing.T) {
+	n := &told{}
+	l := start(t, func(s *setup) {
+		s.cfg.Shutdown.DrainTimeout.Duration = time.Minute
+		s.opts = func(o *Options) { o.Notify = n }
+	})
+	l.send("api:user:a", "hang")
+	l.running("api:user:a")
+	l.g.Stop(StopRequest{Mode: ops.ModeGraceful, Reason: "SIGTERM", By: "signal"})
+	l.wait("it drains", func() bool {
+		s, err := l.g.Shutdown(context.Background())
+		p, running := s.Running()
+		return err == nil && running && p.Name == "drain"
+	})
+	l.do(ops.Command{Verb: ops.VerbExtend, ByMS: 5000})
+	l.do(ops.Command{Verb: ops.VerbForce})
+	l.report()
+	all := strings.Join(n.words, "\n")
+	for _, want := range []string{"ready\n", "stopping stopping: SIGTERM", "status stopping: drain, at most 1m0s, waiting for turn:api:user:a", "extend 5s", "status stopping: surrender"} {
+		if !strings.Contains(all, want) {
+			t.Errorf("it did not hear %q, only:\n%s", want, all)
+		}
+	}
+	if strings.Count(all, "extend") != 1 {
+		t.Errorf("it was asked for more time more than once:\n%s", all)
+	}
+}

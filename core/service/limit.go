@@ -1,0 +1,168 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// StopBudgetVariable is the environment variable that tells a gateway what its service manager allows a stop, where the
+// manager itself cannot be asked. The definitions of this package set it.
+const StopBudgetVariable = "GATEWAYTUI_STOP_BUDGET"
+
+// Where Limit got its answer from.
+const (
+	SourceSystemd     = "systemd"
+	SourceEnvironment = "environment"
+	SourceUnknown     = "unknown"
+)
+
+// askBound is what asking systemd may take of a start.
+const askBound = 500 * time.Millisecond
+
+// Run runs a command and returns what it wrote to its standard output. It ends the command when ctx ends, and an exit code
+// other than 0 is an error.
+type Run func(ctx context.Context, argv []string) (stdout string, err error)
+
+// Limit finds out how long after the signal to stop the manager m kills: systemd is asked, whose answer has every drop-in
+// and override in it; failing that, StopBudgetVariable counts. The budget is 0 where nobody limits the stop (source says by
+// whom) and where nobody knows (SourceUnknown). It returns within half a second if run keeps to its context.
+//
+// An error is for a warning: what it comes with is the best that is known all the same. Only a variable that is wrong is
+// an operator's mistake (*VariableError).
+func Limit(ctx context.Context, m Manager, getenv func(string) string, run Run) (budget time.Duration, source string, err error) {
+	if m.Kind == Systemd && m.Unit != "" {
+		s, err := Ask(ctx, m, run)
+		if err == nil {
+			return s.StopLimit, SourceSystemd, nil
+		}
+		budget, source, wrong := fromEnvironment(getenv)
+		return budget, source, errors.Join(err, wrong)
+	}
+	return fromEnvironment(getenv)
+}
+
+// VariableError says that StopBudgetVariable is no duration over zero.
+type VariableError struct{ Value string }
+
+func (e *VariableError) Error() string {
+	return fmt.Sprintf("%s must be a duration over 0 such as 90s, not %.40q", StopBudgetVariable, e.Value)
+}
+
+func fromEnvironment(getenv func(string) string) (time.Duration, string, error) {
+	text := getenv(StopBudgetVariable)
+	if text == "" {
+		return 0, SourceUnknown, nil
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil || d <= 0 {
+		return 0, SourceUnknown, &VariableError{text}
+	}
+	return d, SourceEnvironment, nil
+}
+
+// Settings are what systemd says of a unit that is loaded.
+type Settings struct {
+	// StopLimit is TimeoutStopSec=; 0 is no limit.
+	StopLimit time.Duration
+	// Restart is Restart=, e.g. "always" or "no".
+	Restart string
+	// Reload is whether the unit's file has changed since systemd read it.
+	Reload bool
+}
+
+// Ask asks systemd for the settings of m's unit, within half a second. A unit that is not loaded is an error.
+func Ask(ctx context.Context, m Manager, run Run) (Settings, error) {
+	if m.Kind != Systemd || !isUnit(m.Unit) {
+		return Settings{}, fmt.Errorf("ask systemd: %q is no unit of its", m.Unit)
+	}
+	argv := []string{"systemctl"}
+	if m.User {
+		argv = append(argv, "--user")
+	}
+	argv = append(argv, "--no-pager", "show", "--property=LoadState,TimeoutStopUSec,Restart,NeedDaemonReload", "--", m.Unit)
+	ctx, cancel := context.WithTimeoutCause(ctx, askBound, fmt.Errorf("no answer within %s", askBound))
+	defer cancel()
+	out, err := run(ctx, argv)
+	if err == nil {
+		var s Settings
+		if s, err = parseSettings(out); err == nil {
+			return s, nil
+		}
+	} else if cause := context.Cause(ctx); cause != nil {
+		err = cause
+	}
+	return Settings{}, fmt.Errorf("ask systemd about %s: %w", m.Unit, err)
+}
+
+// parseSettings reads the answer of systemctl show: one property a line, as NAME=VALUE.
+func parseSettings(out string) (Settings, error) {
+	values := map[string]string{}
+	for line := range strings.Lines(out) {
+		if name, value, ok := strings.Cut(strings.TrimSpace(line), "="); ok {
+			values[name] = value
+		}
+	}
+	if state := values["LoadState"]; state != "loaded" {
+		return Settings{}, fmt.Errorf("the unit is %.40q and not loaded", state)
+	}
+	limit, err := parseSpan(values["TimeoutStopUSec"])
+	if err != nil {
+		return Settings{}, fmt.Errorf("TimeoutStopUSec: %w", err)
+	}
+	return Settings{StopLimit: limit, Restart: printable(values["Restart"]), Reload: values["NeedDaemonReload"] == "yes"}, nil
+}
+
+// units are those of systemd.time(7), "Parsing Time Spans", that systemd writes and people write.
+var units = map[string]time.Duration{
+	"us": time.Microsecond, "usec": time.Microsecond, "ms": time.Millisecond, "msec": time.Millisecond,
+	"": time.Second, "s": time.Second, "sec": time.Second, "second": time.Second, "seconds": time.Second,
+	"m": time.Minute, "min": time.Minute, "minute": time.Minute, "minutes": time.Minute,
+	"h": time.Hour, "hr": time.Hour, "hour": time.Hour, "hours": time.Hour,
+	"d": 24 * time.Hour, "day": 24 * time.Hour, "days": 24 * time.Hour,
+	"w": 7 * 24 * time.Hour, "week": 7 * 24 * time.Hour, "weeks": 7 * 24 * time.Hour,
+	"month": 2_629_800 * time.Second, "months": 2_629_800 * time.Second,
+	"y": 31_557_600 * time.Second, "year": 31_557_600 * time.Second, "years": 31_557_600 * time.Second,
+}
+
+// parseSpan reads a time span such as "1min 30s", "1min 30.5s" or "90" (systemd.time(7)); "infinity", and 0 as a timeout
+// has always meant there, is 0.
+func parseSpan(text string) (time.Duration, error) {
+	rest := strings.TrimSpace(text)
+	if rest == "infinity" {
+		return 0, nil
+	}
+	if rest == "" {
+		return 0, errors.New("no time span")
+	}
+	var sum float64
+	for rest != "" {
+		n := strings.IndexFunc(rest, func(r rune) bool { return (r < '0' || r > '9') && r != '.' })
+		if n < 0 {
+			n = len(rest)
+		}
+		number, err := strconv.ParseFloat(rest[:n], 64)
+		if err != nil {
+			return 0, fmt.Errorf("%.40q is no time span", text)
+		}
+		rest = strings.TrimLeft(rest[n:], " ")
+		n = strings.IndexFunc(rest, func(r rune) bool { return r < 'a' || r > 'z' })
+		if n < 0 {
+			n = len(rest)
+		}
+		unit, known := units[rest[:n]]
+		if !known {
+			return 0, fmt.Errorf("%.40q is no time span: the unit %.10q is unknown", text, rest[:n])
+		}
+		sum += number * float64(unit)
+		rest = strings.TrimLeft(rest[n:], " ")
+	}
+	if sum >= math.MaxInt64 {
+		return 0, nil // centuries: nobody waits for it
+	}
+	return time.Duration(sum), nil
+}

@@ -1,0 +1,261 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+	"unicode"
+
+	"golang.org/x/sys/unix"
+)
+
+// Notifier speaks the notify protocol of systemd (sd_notify(3)), one datagram a message. Without $NOTIFY_SOCKET every
+// method does nothing and returns nil, and the zero value is such a one. Its methods may be called from any goroutine.
+//
+// None of them waits. What the manager does not take at once (its queue is full) is kept, the newest word on each subject, and
+// goes out with the next message, or by itself while Run runs; the error is for a log line.
+type Notifier struct {
+	addr     *unix.SockaddrUnix // nil: nobody listens
+	watchdog time.Duration
+	late     chan struct{} // holds one: something is unsent
+
+	mu sync.Mutex
+	fd int // of the socket, below 0 before the first message and after Run
+	// unsent are assignments that the manager has not taken, oldest first.
+	unsent []assignment
+	closed bool
+}
+
+type assignment struct{ name, value string }
+
+// Variables of the protocol. Whoever starts a gateway removes them from its environment once a Notifier is made, so that no
+// child speaks for it.
+const (
+	socketVariable      = "NOTIFY_SOCKET"
+	watchdogVariable    = "WATCHDOG_USEC"
+	watchdogPIDVariable = "WATCHDOG_PID"
+)
+
+// NotifyVariables are the environment variables that a child must not inherit from a service.
+var NotifyVariables = []string{socketVariable, watchdogVariable, watchdogPIDVariable}
+
+// NewNotifier returns the notifier that the environment asks for; pid is this process's. It does no I/O. With an error,
+// which says what is wrong with the environment, it comes without what was wrong.
+func NewNotifier(getenv func(string) string, pid int) (*Notifier, error) {
+	n := &Notifier{late: make(chan struct{}, 1), fd: -1}
+	name := getenv(socketVariable)
+	if name == "" {
+		return n, nil
+	}
+	// A leading @ is an abstract socket's NUL, for the unix package as well.
+	if name[0] != '/' && name[0] != '@' || len(name) < 2 || len(name) > len(unix.RawSockaddrUnix{}.Path)-1 || strings.IndexByte(name, 0) >= 0 {
+		return n, fmt.Errorf("%s is %.120q, which is neither an absolute path nor an abstract socket", socketVariable, name)
+	}
+	n.addr = &unix.SockaddrUnix{Name: name}
+	var err error
+	n.watchdog, err = watchdogInterval(getenv, pid)
+	return n, err
+}
+
+// watchdogInterval is the time after which systemd takes us for dead, 0 for never (sd_watchdog_enabled(3)).
+func watchdogInterval(getenv func(string) string, pid int) (time.Duration, error) {
+	usec := getenv(watchdogVariable)
+	if usec == "" {
+		return 0, nil
+	}
+	if whose := getenv(watchdogPIDVariable); whose != "" && whose != strconv.Itoa(pid) {
+		return 0, nil // it is our parent's
+	}
+	n, err := strconv.ParseInt(usec, 10, 64)
+	if err != nil || n <= 0 || n > int64(maxWatchdog/time.Microsecond) {
+		return 0, fmt.Errorf("%s is %.40q and no number of microseconds", watchdogVariable, usec)
+	}
+	return time.Duration(n) * time.Microsecond, nil
+}
+
+// maxWatchdog is far beyond what anybody sets, and within what a time.Duration holds.
+const maxWatchdog = 365 * 24 * time.Hour
+
+// Enabled reports whether a manager listens.
+func (n *Notifier) Enabled() bool { return n.addr != nil }
+
+// Ready says that the gateway serves, and what it does in one line for people.
+func (n *Notifier) Ready(status string) error {
+	return n.send(assignment{"READY", "1"}, assignment{"STATUS", line(status)})
+}
+
+// Stopping says that the stop has begun.
+func (n *Notifier) Stopping(status string) error {
+	return n.send(assignment{"STOPPING", "1"}, assignment{"STATUS", line(status)})
+}
+
+// Status says in one line for people what the gateway does; systemctl status shows it. The text must hold no message bodies
+// and no secrets.
+func (n *Notifier) Status(text string) error { return n.send(assignment{"STATUS", line(text)}) }
+
+// Extend asks for d from now on for what is under way, a stop or a start, whatever its timeout is. It is for an operator's
+// extension alone: a program that extends by itself has no bound.
+func (n *Notifier) Extend(d time.Duration) error {
+	return n.send(assignment{"EXTEND_TIMEOUT_USEC", strconv.FormatInt(max(d, 0).Microseconds(), 10)})
+}
+
+// MainPID says that the process pid is the service from now on.
+func (n *Notifier) MainPID(pid int) error { return n.send(assignment{"MAINPID", strconv.Itoa(pid)}) }
+
+// Watchdog is the interval after which systemd takes a gateway that says nothing for dead, 0 for never.
+func (n *Notifier) Watchdog() time.Duration { return n.watchdog }
+
+// lateAgain is how long Run waits before it sends again what the manager did not take.
+const lateAgain = 100 * time.Millisecond
+
+// Run tells the watchdog twice in its interval that the gateway lives, as long as alive says so, and sends what was left
+// unsent. It blocks until ctx ends, and closes the socket then; what has not gone out by that time is lost. ctx ends after
+// the stop and not in the middle of it: a sign of life arms systemd's watchdog, in a stop as well, and silence after that is
+// taken for death (seen with 252).
+//
+// alive is asked for nothing but whether the gateway's own wheels turn, never for the disk or the network: a slow fsync must
+// not look like death (field notes, G6). Its context ends with the half interval. One that does not return is a gateway
+// that does not live, and delays Run's end.
+func (n *Notifier) Run(ctx context.Context, alive func(context.Context) bool) {
+	defer n.close()
+	if !n.Enabled() {
+		<-ctx.Done()
+		return
+	}
+	var beat <-chan time.Time
+	if n.watchdog > 0 {
+		// At the start as well: what the start took is part of the first interval.
+		n.beat(ctx, alive)
+		ticker := time.NewTicker(n.watchdog / 2)
+		defer ticker.Stop()
+		beat = ticker.C
+	}
+	retry := time.NewTimer(lateAgain)
+	retry.Stop()
+	defer retry.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			_ = n.send() // the last chance of what is unsent, the end of which nobody could mend
+			return
+		case <-beat:
+			n.beat(ctx, alive)
+		case <-n.late:
+			retry.Reset(lateAgain)
+		case <-retry.C:
+			_ = n.send() // a failure comes back through late
+		}
+	}
+}
+
+func (n *Notifier) beat(ctx context.Context, alive func(context.Context) bool) {
+	ctx, cancel := context.WithTimeout(ctx, n.watchdog/2)
+	defer cancel()
+	if alive(ctx) {
+		_ = n.send(assignment{"WATCHDOG", "1"}) // there are two in each interval
+	}
+}
+
+// send sends what is unsent and more in one datagram. It does not wait: the lock is held over a send that cannot block.
+func (n *Notifier) send(more ...assignment) error {
+	if n.addr == nil {
+		return nil
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, a := range more {
+		n.keep(a)
+	}
+	if len(n.unsent) == 0 {
+		return nil
+	}
+	var text strings.Builder
+	for _, a := range n.unsent {
+		text.WriteString(a.name + "=" + a.value + "\n")
+	}
+	err := n.write([]byte(text.String()))
+	if err == nil {
+		n.unsent = n.unsent[:0]
+		return nil
+	}
+	// A sign of life that comes late would be a lie.
+	kept := n.unsent[:0]
+	for _, a := range n.unsent {
+		if a.name != "WATCHDOG" {
+			kept = append(kept, a)
+		}
+	}
+	n.unsent = kept
+	if len(kept) > 0 && !n.closed {
+		select {
+		case n.late <- struct{}{}:
+		default:
+		}
+	}
+	return fmt.Errorf("notify the service manager: %w", err)
+}
+
+// keep puts a behind what is unsent, in the place of an older word on the same subject.
+func (n *Notifier) keep(a assignment) {
+	for i := range n.unsent {
+		if n.unsent[i].name == a.name {
+			n.unsent = append(n.unsent[:i], n.unsent[i+1:]...)
+			break
+		}
+	}
+	n.unsent = append(n.unsent, a)
+}
+
+var errClosed = errors.New("the notifier is closed")
+
+func (n *Notifier) write(b []byte) error {
+	if n.closed {
+		return errClosed
+	}
+	if n.fd < 0 {
+		fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+		if err != nil {
+			return err
+		}
+		n.fd = fd
+	}
+	for {
+		// To the address each time: a manager that executed itself anew may have bound it again.
+		err := unix.Sendto(n.fd, b, unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL, n.addr)
+		if !errors.Is(err, unix.EINTR) {
+			return err
+		}
+	}
+}
+
+func (n *Notifier) close() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.closed = true
+	if n.fd >= 0 {
+		_ = unix.Close(n.fd) // nothing is buffered in it
+		n.fd = -1
+	}
+}
+
+// maxStatus bounds a status, in bytes: one line of systemctl status.
+const maxStatus = 400
+
+// line makes one line of s that cannot be taken for another assignment and that systemd, which refuses what is not UTF-8,
+// takes.
+func line(s string) string {
+	s = strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) || r == unicode.ReplacementChar {
+			return ' '
+		}
+		return r
+	}, s)
+	if len(s) > maxStatus {
+		s = strings.ToValidUTF8(s[:maxStatus], "")
+	}
+	return strings.TrimSpace(s)
+}

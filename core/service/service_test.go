@@ -1,0 +1,149 @@
+package service
+
+import (
+	"os"
+	"testing"
+
+	"go.uber.org/goleak"
+)
+
+// asService makes the test's own binary the service of lab_test.go.
+const asService = "GATEWAYTUI_TEST_SERVICE"
+
+func TestMain(m *testing.M) {
+	if mode := os.Getenv(asService); mode != "" {
+		os.Exit(beService(mode))
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// env is an environment from name, value, name, value ...
+func env(pairs ...string) func(string) string {
+	return func(name string) string {
+		for i := 0; i+1 < len(pairs); i += 2 {
+			if pairs[i] == name {
+				return pairs[i+1]
+			}
+		}
+		return ""
+	}
+}
+
+func TestG5_DetectSaysWhatSupervisesUs(t *testing.T) {
+	const (
+		systemUnit = "0::/system.slice/gatewaytui.service\n"
+		userUnit   = "0::/user.slice/user-1000.slice/user@1000.service/app.slice/gatewaytui.service\n"
+		login      = "0::/user.slice/user-1000.slice/session-3.scope\n"
+		tab        = "0::/user.slice/user-1000.slice/user@1000.service/app.slice/vte-spawn-1f2e.scope\n"
+		hybrid     = "12:pids:/x.service\n1:name=systemd:/system.slice/gw.service\n0::/\n"
+	)
+	for _, tt := range []struct {
+		name   string
+		in     Surroundings
+		want   Manager
+		starts bool
+	}{
+		{
+			"systemd's main process",
+			Surroundings{Getenv: env("INVOCATION_ID", "a1", "SYSTEMD_EXEC_PID", "77", "NOTIFY_SOCKET", "/run/systemd/notify"), PID: 77, PPID: 1, Parent: "systemd", Cgroup: systemUnit},
+			Manager{Systemd, "gatewaytui.service", false},
+			true,
+		},
+		{
+			"a user's systemd",
+			Surroundings{Getenv: env("INVOCATION_ID", "a1", "SYSTEMD_EXEC_PID", "77"), PID: 77, PPID: 900, Parent: "systemd", Cgroup: userUnit},
+			Manager{Systemd, "gatewaytui.service", true},
+			true,
+		},
+		{
+			"an older systemd, without SYSTEMD_EXEC_PID",
+			Surroundings{Getenv: env("INVOCATION_ID", "a1"), PID: 77, PPID: 1, Parent: "systemd", Cgroup: systemUnit},
+			Manager{Systemd, "gatewaytui.service", false},
+			true,
+		},
+		{
+			"a delegated unit in which we moved to a group of our own",
+			Surroundings{Getenv: env("INVOCATION_ID", "a1", "SYSTEMD_EXEC_PID", "77"), PID: 77, PPID: 1, Cgroup: "0::/system.slice/gatewaytui.service/gateway\n"},
+			Manager{Systemd, "gatewaytui.service", false},
+			true,
+		},
+		{
+			"a hybrid machine, where the second version shows nothing",
+			Surroundings{Getenv: env("INVOCATION_ID", "a1", "SYSTEMD_EXEC_PID", "77"), PID: 77, PPID: 1, Cgroup: hybrid},
+			Manager{Systemd, "gw.service", false},
+			true,
+		},
+		{
+			"a unit whose cgroup is hidden by a namespace",
+			Surroundings{Getenv: env("INVOCATION_ID", "a1", "SYSTEMD_EXEC_PID", "77"), PID: 77, PPID: 1, Cgroup: "0::/\n"},
+			Manager{Systemd, "", false},
+			true,
+		},
+		{
+			"a script of systemd's that started us",
+			Surroundings{Getenv: env("INVOCATION_ID", "a1", "SYSTEMD_EXEC_PID", "76", "NOTIFY_SOCKET", "@n"), PID: 77, PPID: 76, Parent: "start.sh", Cgroup: systemUnit},
+			Manager{Systemd, "gatewaytui.service", false},
+			true,
+		},
+		{
+			"a shell in a tmux that a user's systemd started is nobody's service",
+			Surroundings{Getenv: env("INVOCATION_ID", "a1", "SYSTEMD_EXEC_PID", "50"), PID: 77, PPID: 60, Parent: "bash", Cgroup: "0::/user.slice/user-1000.slice/user@1000.service/app.slice/tmux.service\n"},
+			Manager{Kind: None},
+			false,
+		},
+		{
+			"a terminal's tab that inherited everything is nobody's service",
+			Surroundings{Getenv: env("INVOCATION_ID", "a1", "NOTIFY_SOCKET", "/run/n"), PID: 77, PPID: 60, Parent: "bash", Cgroup: tab},
+			Manager{Kind: None},
+			false,
+		},
+		{"a login is nobody's service", Surroundings{PID: 77, PPID: 60, Parent: "bash", Cgroup: login}, Manager{Kind: None}, false},
+		{
+			"supervisord",
+			Surroundings{Getenv: env("SUPERVISOR_ENABLED", "1", "SUPERVISOR_PROCESS_NAME", "gw"), PID: 77, PPID: 60, Parent: "supervisord"},
+			Manager{Kind: Supervisord, Unit: "gw"},
+			true,
+		},
+		{"runit", Surroundings{PID: 77, PPID: 60, Parent: "runsv"}, Manager{Kind: Runit}, true},
+		{"s6, also in a container", Surroundings{PID: 77, PPID: 1, Parent: "s6-supervise"}, Manager{Kind: S6}, true},
+		{"launchd", Surroundings{Getenv: env("XPC_SERVICE_NAME", "gatewaytui"), PID: 77, PPID: 1}, Manager{Kind: Launchd, Unit: "gatewaytui"}, true},
+		{"a shell that launchd's terminal started", Surroundings{Getenv: env("XPC_SERVICE_NAME", "0"), PID: 77, PPID: 60}, Manager{Kind: None}, false},
+		{"G7: pid 1 of a container", Surroundings{PID: 1}, Manager{Kind: Container}, true},
+		{"G7: pid 7 under tini", Surroundings{PID: 7, PPID: 1, Parent: "tini"}, Manager{Kind: Container}, true},
+		{"an orphan of a shell", Surroundings{PID: 77, PPID: 1, Parent: "init"}, Manager{Kind: None}, false},
+		{
+			"a hostile name is not shown",
+			Surroundings{Getenv: env("SUPERVISOR_ENABLED", "1", "SUPERVISOR_PROCESS_NAME", "\x1b[2J"), PID: 77, PPID: 60},
+			Manager{Kind: Supervisord},
+			true,
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if tt.in.Getenv == nil {
+				tt.in.Getenv = env()
+			}
+			got := Detect(tt.in)
+			if got != tt.want || got.Restarts() != tt.starts {
+				t.Errorf("it is %+v, which restarts us: %v; want %+v, %v", got, got.Restarts(), tt.want, tt.starts)
+			}
+		})
+	}
+}
+
+func TestLookSeesThisProcess(t *testing.T) {
+	s := Look(env())
+	if s.PID != os.Getpid() || s.Parent == "" || s.Cgroup == "" {
+		t.Errorf("it sees pid %d, the parent %q and the cgroups %q", s.PID, s.Parent, s.Cgroup)
+	}
+}
+
+func FuzzUnitOf(f *testing.F) {
+	f.Add("0::/system.slice/gatewaytui.service\n")
+	f.Add("1:name=systemd:/user.slice/user@1.service/a.service/../_x.scope\n::\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		unit, _ := unitOf(text)
+		if unit != "" && (!isUnit(unit) || unit[0] == '-') {
+			t.Errorf("%q would be an argument of systemctl", unit)
+		}
+	})
+}

@@ -1,0 +1,212 @@
+package service
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Values are what a service definition is computed from.
+type Values struct {
+	// Exec is the program's absolute path.
+	Exec string
+	// Home is the gateway's home, Config its config file; both absolute, Config empty for the embedded default.
+	Home, Config string
+	// StopTimeout is what the shutdown plan asks of the manager (shutdown.Plan.TimeoutStopSec): whole seconds over 0.
+	StopTimeout time.Duration
+	// Environment is what the service needs beside that, by name.
+	Environment map[string]string
+	// Credentials are the names of the variables that the config reads secrets from. They are named in a comment; what they
+	// hold is never written.
+	Credentials []string
+	// System is for the system's manager, and User the name of the user that it runs the gateway as; otherwise it is for the
+	// manager of the user who calls.
+	System bool
+	User   string
+}
+
+// Variables that a definition sets.
+const (
+	homeVariable   = "GATEWAYTUI_HOME"
+	configVariable = "GATEWAYTUI_CONFIG"
+)
+
+// watchdogSec is WatchdogSec=. It is long beside any pause of a healthy gateway: a watchdog that ends one is worse than
+// none (field notes, G6).
+const watchdogSec = 60
+
+// The exit codes that a manager decides on (contract.md, 1).
+const (
+	exitHeld    = 69
+	exitRestart = 75
+	exitConfig  = 78
+)
+
+// check refuses what no definition can say, or what would say something else there.
+func (v Values) check() error {
+	texts := map[string]string{"the program": v.Exec, "the home": v.Home, "the config": v.Config, "the user": v.User}
+	for name, value := range v.Environment {
+		texts["the variable "+name] = value
+		if !isVariable(name) {
+			return fmt.Errorf("write the service definition: %.40q is no name of a variable", name)
+		}
+	}
+	for _, what := range slices.Sorted(maps.Keys(texts)) {
+		if s := texts[what]; !utf8.ValidString(s) || strings.ContainsFunc(s, func(r rune) bool { return unicode.IsControl(r) || r == 0xfffe || r == 0xffff }) {
+			return fmt.Errorf("write the service definition: %s has a control character or is not UTF-8: %.120q", what, s)
+		}
+	}
+	for _, name := range v.Credentials {
+		if !isVariable(name) {
+			return fmt.Errorf("write the service definition: %.40q is no name of a variable", name)
+		}
+	}
+	switch {
+	case !filepath.IsAbs(v.Exec), !filepath.IsAbs(v.Home), v.Config != "" && !filepath.IsAbs(v.Config):
+		return fmt.Errorf("write the service definition: program, home and config must be absolute paths, not %.120q, %.120q, %.120q", v.Exec, v.Home, v.Config)
+	case strings.ContainsAny(v.Exec, `"'\`): // systemd refuses to run such a one
+		return fmt.Errorf("write the service definition: the program's path has a quote or a backslash: %.120q", v.Exec)
+	case v.StopTimeout < time.Second || v.StopTimeout%time.Second != 0:
+		return fmt.Errorf("write the service definition: the time for a stop is %s and not in whole seconds over 0", v.StopTimeout)
+	case v.System && v.User != "" && !isUser(v.User):
+		return fmt.Errorf("write the service definition: %.40q is no name of a user", v.User)
+	}
+	return nil
+}
+
+func isVariable(name string) bool {
+	return name != "" && !strings.ContainsFunc(name, func(r rune) bool {
+		return r != '_' && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
+	}) && (name[0] < '0' || name[0] > '9')
+}
+
+// isUser is what systemd takes for User= in its relaxed mode, less what would have to be quoted.
+func isUser(name string) bool {
+	return !strings.ContainsFunc(name, func(r rune) bool {
+		return !strings.ContainsRune("_-.@", r) && !unicode.IsLetter(r) && !unicode.IsDigit(r)
+	}) && name[0] != '-'
+}
+
+// environment is every variable of the service, by name.
+func (v Values) environment() map[string]string {
+	env := map[string]string{}
+	maps.Copy(env, v.Environment)
+	env[homeVariable] = v.Home
+	if v.Config != "" {
+		env[configVariable] = v.Config
+	}
+	env[StopBudgetVariable] = v.StopTimeout.String()
+	return env
+}
+
+// SystemdUnit is the unit file for the gateway (systemd.service(5)). It fails where a value cannot stand in one.
+func SystemdUnit(v Values) (string, error) {
+	if err := v.check(); err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	say := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
+
+	say("# %s", stampLine)
+	say("# Computed from the gateway's config by \"gatewaytui unit systemd\". Change the config and write it again, or change")
+	say("# single settings with \"systemctl %sedit\": a drop-in is never overwritten.", v.scope())
+	say("")
+	say("[Unit]")
+	say("Description=gatewaytui, a gateway for AI agents")
+	if v.System {
+		say("Wants=network-online.target")
+		say("After=network-online.target")
+	}
+	say("# Never give up: what cannot be mended by another start ends with one of RestartPreventExitStatus.")
+	say("StartLimitIntervalSec=0")
+	say("")
+	say("[Service]")
+	say("Type=notify")
+	say("NotifyAccess=main")
+	say("ExecStart=%s --no-tui", quote(v.Exec)) // dollar signs in the program are no variables: systemd.service(5), "Command lines"
+	if v.System && v.User != "" {
+		say("User=%s", v.User)
+	}
+	env := v.environment()
+	for _, name := range slices.Sorted(maps.Keys(env)) {
+		say("Environment=%s", quote(name+"="+env[name]))
+	}
+	if len(v.Credentials) > 0 {
+		say("# The config reads secrets from %s, which do not belong", strings.Join(v.Credentials, ", "))
+		say("# in here. Put them into a file of mode 0600 and name that in a drop-in: EnvironmentFile=/path/to/it")
+	}
+	say("")
+	say("# The stop: TERM to the gateway alone, which drains, ends its tools and exits by itself within this time; KILL to")
+	say("# whatever is left after it. It is the shutdown plan's worst case, and at least shutdown.drain_timeout and 30 s.")
+	say("TimeoutStopSec=%d", int64(v.StopTimeout/time.Second))
+	say("KillMode=mixed")
+	say("# %d is a planned restart and no failure; %d (another gateway has this home) and %d (the config is wrong) do not", exitRestart, exitHeld, exitConfig)
+	say("# get better by trying.")
+	say("Restart=always")
+	say("RestartSec=2")
+	say("RestartForceExitStatus=%d", exitRestart)
+	say("SuccessExitStatus=%d", exitRestart)
+	say("RestartPreventExitStatus=%d %d", exitHeld, exitConfig)
+	say("# A gateway whose wheels do not turn gets ABRT, prints every goroutine's stack, and is started again.")
+	say("WatchdogSec=%d", watchdogSec)
+	say("# Lets the gateway keep its tools in control groups of their own, from which none slips away.")
+	say("Delegate=yes")
+	say("# A tool that runs out of memory is that tool's end and not the gateway's.")
+	say("OOMPolicy=continue")
+	say("# A core file would hold every secret of the gateway. Tools may raise the limit for themselves.")
+	say("LimitCORE=0:infinity")
+	say("# No sandbox beyond that, on purpose: tools do what this user does in a shell. NoNewPrivileges= would break sudo and")
+	say("# every other setuid program, and every filter of system calls or address families implies it for a user other than")
+	say("# root; ProtectSystem=, ProtectHome= and PrivateTmp= would show tools other files than their user sees. Where the")
+	say("# tools need none of this, add what they can live with in a drop-in.")
+	say("")
+	say("[Install]")
+	if v.System {
+		say("WantedBy=multi-user.target")
+	} else {
+		say("WantedBy=default.target")
+	}
+	return stamped(b.String()), nil
+}
+
+func (v Values) scope() string {
+	if v.System {
+		return ""
+	}
+	return "--user "
+}
+
+// quote writes s as one word of a unit file: in double quotes, with backslashes and quotes escaped (systemd.syntax(7),
+// "Quoting"), and percent signs doubled (systemd.unit(5), "Specifiers"). Control characters have been refused.
+func quote(s string) string {
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, `%`, `%%`).Replace(s) + `"`
+}
+
+// Label is the gateway's name with launchd, and Unit its name with systemd.
+const (
+	Label = "gatewaytui"
+	Unit  = "gatewaytui.service"
+)
+
+// InstallPath is where the definition belongs: of systemd (systemd.unit(5), "Unit File Load Path") or launchd
+// (launchd.plist(5)). home is the user's, configHome $XDG_CONFIG_HOME; a relative one counts for nothing.
+func InstallPath(k Kind, system bool, home, configHome string) string {
+	switch {
+	case k == Launchd && system:
+		return "/Library/LaunchDaemons/" + Label + ".plist"
+	case k == Launchd:
+		return filepath.Join(home, "Library", "LaunchAgents", Label+".plist")
+	case system:
+		return "/etc/systemd/system/" + Unit
+	}
+	if !filepath.IsAbs(configHome) {
+		configHome = ""
+	}
+	return filepath.Join(cmp.Or(configHome, filepath.Join(home, ".config")), "systemd", "user", Unit)
+}
