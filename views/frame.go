@@ -1,13 +1,9 @@
 package views
 
 import (
-	"strings"
 	"time"
 
-	"github.com/charmbracelet/x/ansi"
-
 	"gatewaytui/core/ops"
-	"gatewaytui/core/term"
 )
 
 // View names a screen; its number is the key that opens it.
@@ -29,8 +25,13 @@ var Views = []struct {
 	View View
 	Name string
 }{
-	{Overview, "overview"}, {Sessions, "sessions"}, {Agents, "agents"}, {Processes, "processes"},
-	{Adapters, "adapters"}, {Shutdown, "shutdown"}, {Events, "events"},
+	{Overview, "overview"},
+	{Sessions, "sessions"},
+	{Agents, "agents"},
+	{Processes, "processes"},
+	{Adapters, "adapters"},
+	{Shutdown, "shutdown"},
+	{Events, "events"},
 }
 
 // String is the view's name.
@@ -87,14 +88,15 @@ type Link struct {
 
 // TableState is how the person looks at one list. It is the caller's; views only read it.
 type TableState struct {
-	// Selected is the key of the selected row, empty for none; Offset the index of the first row of the window.
+	// Selected is the key of the selected row (RowKey), empty for none; Offset the index of the first row of the window,
+	// which is Page rows high.
 	Selected string
 	Offset   int
 	Marked   map[string]bool
-	// Sort is the name of the column that the rows are sorted by.
+	// Sort is the name of the column that the rows are sorted by (SortColumns), empty for DefaultSort.
 	Sort    string
 	Reverse bool
-	// Filter is the filter as it was typed; Total the number of rows before it.
+	// Filter is the filter as it was typed (see Order); Total the number of rows before it.
 	Filter string
 	Total  int
 }
@@ -110,7 +112,7 @@ type Screen struct {
 	// Snap is the last snapshot; its row slices are already filtered and sorted for View.
 	Snap  ops.Snapshot
 	Table TableState
-	// Detail opens the details pane of the selected row; DetailTab is its tab.
+	// Detail opens the details pane of the selected row; DetailTab is the index of its tab in DetailTabs.
 	Detail    bool
 	DetailTab int
 	// Events are what view 7 shows and what the shutdown view shows at its bottom, oldest first. Follow keeps the newest in sight.
@@ -139,27 +141,4 @@ type Spark struct{ Turns, Processes, RSS []float64 }
 type Overlay interface {
 	// Lines draws the box: at most o.H lines of at most o.W cells.
 	Lines(o Opts) []string
-}
-
-// fit makes exactly h lines of exactly w cells of lines: too many are cut at the end, long ones at the right with an
-// ellipsis, short ones filled with blanks. Lines may be styled; a style never runs out of its line.
-func fit(lines []string, w, h int) []string {
-	out := make([]string, h)
-	for i := range out {
-		line := ""
-		if i < len(lines) {
-			line = lines[i]
-		}
-		out[i] = fitLine(line, w)
-	}
-	return out
-}
-
-func fitLine(line string, w int) string {
-	have := ansi.StringWidth(line)
-	if have > w {
-		line = ansi.Truncate(line, w, string(term.Ellipsis))
-		have = ansi.StringWidth(line)
-	}
-	return line + strings.Repeat(" ", max(w-have, 0))
 }

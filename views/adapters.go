@@ -1,0 +1,146 @@
+package views
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+	"time"
+
+	"gatewaytui/core/ops"
+)
+
+// adapterSigns go from what needs someone to what does not.
+var adapterSigns = []struct {
+	state ops.AdapterState
+	sign
+}{
+	{ops.AdapterNeedsCredentials, sign{glyphBad, "no credential", Bad}},
+	{ops.AdapterStopped, sign{glyphFail, "stopped", Bad}},
+	{ops.AdapterStale, sign{glyphBad, "stale", Bad}},
+	{ops.AdapterRetrying, sign{glyphSlow, "retrying", Slow}},
+	{ops.AdapterConnecting, sign{glyphSlow, "connecting", Busy}},
+	{ops.AdapterPaused, sign{glyphSkip, "paused", Muted}},
+	{ops.AdapterConnected, sign{glyphDone, "connected", Good}},
+}
+
+func adapterOrder(st ops.AdapterState) int {
+	for i := range adapterSigns {
+		if adapterSigns[i].state == st {
+			return i
+		}
+	}
+	return -1 // what nobody knows stands first
+}
+
+func adapterSign(st ops.AdapterState) sign {
+	if i := adapterOrder(st); i >= 0 {
+		return adapterSigns[i].sign
+	}
+	return unknownSign
+}
+
+var adapterList = &list[ops.Adapter]{
+	noun:  "adapters",
+	first: "adapter",
+	rows:  func(s *ops.Snapshot) *[]ops.Adapter { return &s.AdapterRow },
+	key:   func(r *ops.Adapter) string { return r.Name },
+	tie:   func(a, b *ops.Adapter) int { return strings.Compare(a.Name, b.Name) },
+	search: func(r *ops.Adapter, t *needle) bool {
+		return t.in(r.Name) || t.in(adapterSign(r.State).word) || t.in(string(r.State)) || t.in(r.LastError)
+	},
+	columns: []column[ops.Adapter]{
+		{
+			name: "adapter", width: 12,
+			cell:    func(_ *Opts, r *ops.Adapter) (string, Role) { return or(r.Name, unknown), Plain },
+			text:    func(r *ops.Adapter) string { return r.Name },
+			compare: func(a, b *ops.Adapter) int { return strings.Compare(a.Name, b.Name) },
+		},
+		{
+			name: "state", width: 15,
+			cell: func(o *Opts, r *ops.Adapter) (string, Role) {
+				s := adapterSign(r.State)
+				return o.sign(s), s.role
+			},
+			text:    func(r *ops.Adapter) string { return adapterSign(r.State).word + " " + string(r.State) },
+			compare: func(a, b *ops.Adapter) int { return cmp.Compare(adapterOrder(a.State), adapterOrder(b.State)) },
+		},
+		{
+			name: "since", width: 7, drop: 4, right: true,
+			cell:    func(o *Opts, r *ops.Adapter) (string, Role) { return sinceText(o.Now, r.Since), Plain },
+			compare: func(a, b *ops.Adapter) int { return b.Since.Compare(a.Since.Time) },
+		},
+		{
+			name: "last-in", title: "LAST IN", width: 8, drop: 3, right: true,
+			cell:    func(o *Opts, r *ops.Adapter) (string, Role) { return sinceText(o.Now, r.LastInboundAt), Plain },
+			compare: func(a, b *ops.Adapter) int { return b.LastInboundAt.Compare(a.LastInboundAt.Time) },
+		},
+		{
+			name: "queue", width: 7, drop: 5, right: true,
+			cell:    func(_ *Opts, r *ops.Adapter) (string, Role) { return number(r.Queue), Plain },
+			compare: func(a, b *ops.Adapter) int { return cmp.Compare(b.Queue, a.Queue) },
+			down:    true,
+		},
+		{
+			name: "retry", width: 8, drop: 1, right: true,
+			cell:    func(o *Opts, r *ops.Adapter) (string, Role) { return nextTry(o.Now, r), Plain },
+			compare: func(a, b *ops.Adapter) int { return oldestFirst(a.NextAttemptAt, b.NextAttemptAt) },
+		},
+		{
+			name: "error", title: "LAST ERROR", least: 20, drop: 2,
+			cell: func(o *Opts, r *ops.Adapter) (string, Role) { return adapterNote(o, r), Plain },
+			text: func(r *ops.Adapter) string { return r.LastError },
+		},
+	},
+	tabs: []tab[ops.Adapter]{{"details", adapterDetails}},
+	empty: func(*Screen) string {
+		return "No adapters. Enable one in the config, for instance [adapters.api] with enabled = true."
+	},
+}
+
+// nextTry is the time to the next attempt to connect.
+func nextTry(now time.Time, r *ops.Adapter) string {
+	if r.NextAttemptAt.IsZero() {
+		return "-"
+	}
+	in := r.NextAttemptAt.Sub(now)
+	switch {
+	case in <= 0:
+		return "now"
+	case in > 365*24*time.Hour:
+		return unknown
+	}
+	return "in " + clock(in)
+}
+
+// adapterNote is what an operator should know first of an adapter.
+func adapterNote(o *Opts, r *ops.Adapter) string {
+	switch {
+	case r.Conflicts > 0:
+		return "another consumer holds the same credential: " + r.LastError
+	case r.RateLimitedUntil.After(o.Now):
+		return "rate limited for " + clock(r.RateLimitedUntil.Sub(o.Now)) + " more"
+	}
+	return r.LastError
+}
+
+func adapterDetails(s *Screen, r *ops.Adapter, w int) []string {
+	retry := "none planned"
+	if !r.NextAttemptAt.IsZero() {
+		retry = fmt.Sprintf("attempt %s, next %s", number(r.Attempt), nextTry(s.Now, r))
+	}
+	facts := []Fact{
+		{"adapter", or(r.Name, unknown)},
+		{"state", s.inFull(adapterSign(r.State), string(r.State))},
+		{"since", when(s.Now, r.Since)},
+		{"last in", when(s.Now, r.LastInboundAt)},
+		{"retry", retry},
+		{"queue", number(r.Queue) + " to send"},
+	}
+	if !r.RateLimitedUntil.IsZero() {
+		facts = append(facts, Fact{"limited", "until " + timeOfDay(s.Now, r.RateLimitedUntil)})
+	}
+	if r.Conflicts > 0 {
+		facts = append(facts, Fact{"conflict", count(r.Conflicts, "answer") + " that another consumer holds this credential"})
+	}
+	return s.facts(w, append(facts, Fact{"error", or(r.LastError, "none")}))
+}

@@ -1,0 +1,170 @@
+package views
+
+import (
+	"slices"
+
+	"github.com/charmbracelet/x/ansi"
+)
+
+// layout is one of the four ways to use a screen, from the smallest up.
+type layout int
+
+const (
+	// layoutLine is one line, the one that matters, and a prompt or message on the last.
+	layoutLine layout = iota
+	// layoutStrip is the header's first line, the body and the keys; lines of tabs and status come back with height.
+	layoutStrip
+	// layoutFull has every line, with details below the list.
+	layoutFull
+	// layoutWide has details at the right of the list.
+	layoutWide
+)
+
+func (o Opts) layout() layout {
+	switch {
+	case o.W >= 120 && o.H >= 30:
+		return layoutWide
+	case o.W >= 80 && o.H >= 24:
+		return layoutFull
+	case o.W >= 40 && o.H >= 6:
+		return layoutStrip
+	}
+	return layoutLine
+}
+
+// Draw draws s: exactly H lines of exactly W cells each, whatever is in it. A size below 1 counts as 1.
+//
+// From top to bottom there are the header (two lines; in the shutdown view the lines that shutdownHeader draws, if it
+// draws any), the tabs, the body, the status line and the keys. What a smaller screen loses, in this order: at less
+// than 120x30 the details move below the list; at less than 80x24 the header keeps one line, and with the height go
+// first the tabs (below 10 lines), then the status line (below 8), whose prompt or message then takes the keys' place;
+// at less than 40x6 there is one line.
+func Draw(s Screen) []string {
+	s.W, s.H = max(s.W, 1), max(s.H, 1)
+	lines := fit(s.lines(), s.W, s.H)
+	if s.Over != nil {
+		lines = s.overlay(lines, s.Over.Lines(s.Opts))
+	}
+	if s.ASCII {
+		for i, line := range lines {
+			if a := toASCII(line); a != line {
+				lines[i] = fitLine(a, s.W)
+			}
+		}
+	}
+	return lines
+}
+
+// parts is what stands above and below the body.
+type parts struct{ head, foot []string }
+
+func (s *Screen) parts() parts {
+	var p parts
+	if s.View == Shutdown {
+		p.head = shutdownHeader(*s, s.W)
+	}
+	own := len(p.head) > 0
+	if !own {
+		p.head = s.header(s.W)
+	}
+	switch l := s.layout(); l {
+	case layoutLine:
+		if own {
+			p.head = p.head[:1]
+		} else {
+			p.head = []string{s.oneLine()}
+		}
+		if text, ok := s.prompt(s.W); ok && s.H > 1 {
+			p.foot = []string{text}
+		}
+	case layoutStrip:
+		p.head = p.head[:1]
+		if s.H >= 10 && !own {
+			p.head = append(p.head, s.tabs(s.W))
+		}
+		text, ok := s.prompt(s.W)
+		switch {
+		case s.H >= 8:
+			p.foot = []string{s.status(s.W), s.keys(s.W, 1)[0]}
+		case ok:
+			p.foot = []string{text}
+		default:
+			p.foot = s.keys(s.W, 1)
+		}
+	default:
+		if !own {
+			p.head = append(p.head, s.tabs(s.W))
+		}
+		keys := 1
+		if l == layoutWide {
+			keys = 2
+		}
+		p.foot = append([]string{s.status(s.W)}, s.keys(s.W, keys)...)
+	}
+	return p
+}
+
+func (s *Screen) lines() []string {
+	p := s.parts()
+	h := s.H - len(p.head) - len(p.foot)
+	lines := append(make([]string, 0, s.H), p.head...)
+	if h > 0 {
+		body := s.body(s.W, h)
+		lines = append(lines, body[:min(len(body), h)]...)
+		for range h - len(body) {
+			lines = append(lines, "")
+		}
+	}
+	return append(lines, p.foot...)
+}
+
+// body draws the view itself. On a screen of one line only a shutdown has more to say.
+func (s *Screen) body(w, h int) []string {
+	if s.layout() == layoutLine && s.View != Shutdown {
+		return nil
+	}
+	switch s.View {
+	case Overview:
+		return overviewBody(*s, w, h)
+	case Sessions, Agents, Processes, Adapters:
+		return kindOf(s.View).body(s, w, h)
+	case Shutdown:
+		return shutdownBody(*s, w, h)
+	case Events:
+		return eventsBody(*s, w, h)
+	}
+	return []string{" unknown view"}
+}
+
+// Page is how many rows of its list s shows; 0 if there is no room for any.
+func Page(s Screen) int {
+	s.W, s.H = max(s.W, 1), max(s.H, 1)
+	if s.layout() == layoutLine {
+		return 0
+	}
+	p := s.parts()
+	return max(s.split(s.W, s.H-len(p.head)-len(p.foot)).lh-1, 0)
+}
+
+// overlay lays box over the middle of lines.
+func (s *Screen) overlay(lines, box []string) []string {
+	box = box[:min(len(box), len(lines))]
+	w := 0
+	for _, line := range box {
+		w = max(w, ansi.StringWidth(line))
+	}
+	w = min(w, s.W)
+	x, y := (s.W-w)/2, (len(lines)-len(box))/2
+	lines = slices.Clone(lines)
+	for i, line := range box {
+		// What is behind a box loses its styles, so that none of them can run into it.
+		behind := ansi.Strip(lines[y+i])
+		left := cut(behind, x, "")
+		left += spaces(x - ansi.StringWidth(left))
+		room := s.W - x - w
+		right := ansi.TruncateLeft(behind, x+w, "")
+		right = spaces(room-ansi.StringWidth(right)) + cut(right, room, "")
+		lines[y+i] = s.Theme.Paint(Muted, left) + fitLine(line, w) + s.Theme.Paint(Muted, right)
+	}
+	return lines
+}

@@ -1,0 +1,353 @@
+package views
+
+import (
+	"time"
+
+	"gatewaytui/core/ops"
+)
+
+// stopKind is what a Screen's Stop is.
+type stopKind int
+
+const (
+	stopNone stopKind = iota
+	stopRuns
+	stopEnded
+	// stopCut is the report of a life that was killed before its stop was over.
+	stopCut
+)
+
+// stopAt is a stop at the moment of the frame. Every duration in it counts from the beginning of the stop, on the clock of
+// the core's own report: neither a stalled terminal nor a clock that is set shows a wrong age.
+type stopAt struct {
+	ops.Shutdown
+	kind stopKind
+	// now is the moment of the frame, read that of which the rows tell: the last answer, where there is no fresh one.
+	now, read time.Duration
+	// since is what has gone by since the rows were made, which brings deadlines nearer; age is as much of it as running
+	// rows are believed to have run on.
+	since, age time.Duration
+	// kill is when the service manager kills; 0 is unknown, which is never guessed at.
+	kill time.Duration
+}
+
+// stopOf reads the stop of a screen.
+func stopOf(s Screen) stopAt {
+	if s.Stop == nil {
+		return stopAt{}
+	}
+	v := stopAt{Shutdown: *s.Stop, kind: stopRuns}
+	switch {
+	case !v.EndedAt.IsZero(), v.Outcome != ops.ShutdownRunning && v.Outcome != "":
+		v.kind = stopEnded
+	case v.Life != "" && s.Snap.Life != "" && v.Life != s.Snap.Life:
+		v.kind = stopCut
+	}
+	v.read = millis(v.ElapsedMS)
+	v.now = v.read
+	if v.kind == stopRuns && !s.Link.At.IsZero() {
+		if s.Link.State != LinkGone {
+			v.since = min(max(s.Now.Sub(s.Link.At), 0), 1000*time.Hour)
+			v.now += v.since
+		}
+		if s.Link.State == LinkLive && !s.Link.Paused {
+			v.age, v.read = v.since, v.now
+		}
+	}
+	switch {
+	case !v.KillAt.IsZero() && !v.StartedAt.IsZero():
+		v.kill = max(v.KillAt.Sub(v.StartedAt.Time), 0)
+	case v.kind == stopRuns:
+		v.kill = millis(s.Snap.Supervisor.BudgetMS)
+	}
+	return v
+}
+
+// current is the phase that runs, and its index; -1 if none does.
+func (v stopAt) current() (ops.Phase, int) {
+	for i, p := range v.Phases {
+		if p.State == ops.StepRunning {
+			return p, i
+		}
+	}
+	return ops.Phase{}, -1
+}
+
+// reached is the number of the phase that runs, or of the last one that has ended.
+func (v stopAt) reached() int {
+	n := 0
+	for i, p := range v.Phases {
+		if p.State != ops.StepPending {
+			n = i + 1
+		}
+		if p.State == ops.StepRunning {
+			return n
+		}
+	}
+	return n
+}
+
+// elapsed is how long a phase or an item has taken.
+func (v stopAt) elapsed(ms int64, state ops.StepState) time.Duration {
+	if state == ops.StepRunning {
+		return millis(ms) + v.age
+	}
+	return millis(ms)
+}
+
+// next is when, from now, what it says in Next happens to a running item.
+func (v stopAt) next(it ops.Item) time.Duration { return max(millis(it.NextInMS)-v.since, 0) }
+
+// quiet is how long a running item has reported no progress.
+func (v stopAt) quiet(it ops.Item) time.Duration {
+	own := v.elapsed(it.ElapsedMS, it.State)
+	if it.LastProgressAt.IsZero() || v.StartedAt.IsZero() {
+		return own
+	}
+	return max(v.StartedAt.Add(v.read).Sub(it.LastProgressAt.Time), 0)
+}
+
+// vital are the phases that no lever skips; immediate are those that run in a stop of that mode. They are the standard
+// plan's (design.md, 3); a phase of another name counts as one that runs.
+var (
+	vital   = map[string]bool{"mark": true, "reap": true, "stores": true, "surrender": true}
+	skipped = map[ops.Mode]map[string]bool{
+		ops.ModeFast: {"drain": true},
+		ops.ModeImmediate: {
+			"notify": true, "drain": true, "interrupt": true, "agents": true, "adapters": true, "background": true, "release": true,
+		},
+	}
+)
+
+// willRun says whether a phase that waits will run: a lever that skips one whose turn has not come leaves its word there.
+func (v stopAt) willRun(p ops.Phase) bool {
+	return p.State == ops.StepPending && p.Detail == "" && !skipped[v.Mode][p.Name]
+}
+
+// rest is what a phase may still cost. A running one ends when the last of its items is given up.
+func (v stopAt) rest(p ops.Phase) time.Duration {
+	switch {
+	case v.willRun(p):
+		return millis(p.BudgetMS)
+	case p.State != ops.StepRunning:
+		return 0
+	}
+	left := max(millis(p.BudgetMS)-millis(p.ElapsedMS)-v.since, 0)
+	var last time.Duration
+	running := false
+	for _, it := range p.Items {
+		if it.State != ops.StepRunning {
+			continue
+		}
+		if it.Next == "" {
+			return left
+		}
+		running = true
+		last = max(last, v.next(it))
+	}
+	if running {
+		return min(left, last)
+	}
+	return left
+}
+
+// forecast is what becomes of a running stop if nobody acts.
+type forecast struct {
+	// exit is when the process has ended at the latest, never before now.
+	exit time.Duration
+	// known says that the outer deadline is; spare is what lies between exit and it, below zero if it comes first.
+	known bool
+	spare time.Duration
+	// killed is the index of the phase in which the outer deadline comes; -1 if it does not.
+	killed int
+}
+
+// forecast adds up the rest of the running phase and the budgets of those that follow.
+func (v stopAt) forecast() forecast {
+	f := forecast{exit: v.now, known: v.kill > 0, killed: -1}
+	for i, p := range v.Phases {
+		rest := v.rest(p)
+		f.exit += rest
+		if f.known && f.killed < 0 && f.exit > v.kill && rest > 0 {
+			f.killed = i
+		}
+	}
+	// The watchdog ends the process at the plan's deadline, whatever the phases do.
+	if !v.DeadlineAt.IsZero() && !v.StartedAt.IsZero() {
+		if end := v.DeadlineAt.Sub(v.StartedAt.Time); end >= v.now && end < f.exit {
+			f.exit = end
+		}
+	}
+	if f.known {
+		f.spare = v.kill - f.exit
+	}
+	if f.spare >= 0 {
+		f.killed = -1
+	}
+	return f
+}
+
+// mark is a state as people see it: a sign, a word and a role.
+type mark struct {
+	glyph glyph
+	word  string
+	role  Role
+}
+
+// The marks of a phase or an item.
+var (
+	markWait      = mark{glyphIdle, "wait", Muted}
+	markRun       = mark{glyphRun, "run", Busy}
+	markSlow      = mark{glyphSlow, "slow", Slow}
+	markStuck     = mark{glyphBad, "STUCK", Danger}
+	markLate      = mark{glyphBad, "late", Bad}
+	markDone      = mark{glyphDone, "done", Good}
+	markFailed    = mark{glyphFail, "failed", Bad}
+	markSkipped   = mark{glyphSkip, "skipped", Muted}
+	markAbandoned = mark{glyphSkip, "abandoned", Bad}
+	markUnknown   = mark{glyphUnknown, "unknown", Slow}
+)
+
+// When a running item is called slow and stuck: silent for so long, or over half, or all, of its budget.
+const (
+	slowAfter  = 3 * time.Second
+	stuckAfter = 5 * time.Second
+)
+
+// itemMark judges an item of phase p.
+func (v stopAt) itemMark(p ops.Phase, it ops.Item) mark {
+	switch it.State {
+	case ops.StepPending:
+		return markWait
+	case ops.StepRunning:
+		used, most, quiet := v.elapsed(it.ElapsedMS, it.State), millis(it.BudgetMS), v.quiet(it)
+		switch {
+		case quiet >= stuckAfter, used > most && most > 0:
+			return markStuck
+		case quiet >= slowAfter, 2*used > most && most > 0:
+			return markSlow
+		}
+		return markRun
+	case ops.StepDone:
+		return markDone
+	case ops.StepTimedOut:
+		if p.Name == "drain" { // it is interrupted next, not left behind
+			return markLate
+		}
+		return markAbandoned
+	case ops.StepFailed:
+		return markFailed
+	case ops.StepSkipped:
+		return markAbandoned
+	}
+	return markUnknown
+}
+
+// phaseMark judges a phase: one that runs is as bad as the worst of its items.
+func (v stopAt) phaseMark(p ops.Phase) mark {
+	switch p.State {
+	case ops.StepPending:
+		return markWait
+	case ops.StepRunning:
+		worst := markRun
+		if most := millis(p.BudgetMS); most > 0 && v.elapsed(p.ElapsedMS, p.State) > most {
+			worst = markStuck
+		}
+		for _, it := range p.Items {
+			if it.State != ops.StepRunning {
+				continue
+			}
+			switch m := v.itemMark(p, it); {
+			case m == markStuck:
+				return m
+			case m == markSlow && worst == markRun:
+				worst = m
+			}
+		}
+		return worst
+	case ops.StepDone:
+		return markDone
+	case ops.StepTimedOut:
+		return markLate
+	case ops.StepFailed:
+		return markFailed
+	case ops.StepSkipped:
+		return markSkipped
+	}
+	return markUnknown
+}
+
+// itemKey names an item as the levers do.
+func itemKey(it ops.Item) string { return it.Kind + ":" + it.ID }
+
+// StopItem is the item of the running phase that the shutdown view shows as selected, "kind:id", and its phase: the one
+// that s names, as long as the phase knows it, else the one that has been stuck for longest, else the first that runs.
+// Both are empty if nothing is waited for. The levers on an item act on this one.
+func StopItem(s Screen) (phase, item string) {
+	v := stopOf(s)
+	p, _ := v.current()
+	if v.kind != stopRuns {
+		return "", ""
+	}
+	if it, ok := v.chosen(p, s.StopItem); ok {
+		return p.Name, itemKey(it)
+	}
+	return p.Name, ""
+}
+
+// StopItems are the items of the running phase in the order in which they are drawn, each as "kind:id".
+func StopItems(s Screen) []string {
+	v := stopOf(s)
+	if v.kind != stopRuns {
+		return nil
+	}
+	p, _ := v.current()
+	var out []string
+	for _, it := range drawn(p) {
+		out = append(out, itemKey(it))
+	}
+	return out
+}
+
+// chosen is the selected item of p.
+func (v stopAt) chosen(p ops.Phase, key string) (ops.Item, bool) {
+	best, found := ops.Item{}, false
+	for _, it := range p.Items {
+		if key != "" && itemKey(it) == key {
+			return it, true
+		}
+		if it.State != ops.StepRunning {
+			continue
+		}
+		stuck := v.itemMark(p, it) == markStuck
+		bestStuck := found && v.itemMark(p, best) == markStuck
+		if !found || stuck && (!bestStuck || v.quiet(it) > v.quiet(best)) {
+			best, found = it, true
+		}
+	}
+	return best, found
+}
+
+// drawn are the items of p in the order of the list: those that run, then those that did not end well, then the rest, each
+// in the core's order.
+func drawn(p ops.Phase) []ops.Item {
+	out := make([]ops.Item, 0, len(p.Items))
+	for rank := range 3 {
+		for _, it := range p.Items {
+			if rankOf(it.State) == rank {
+				out = append(out, it)
+			}
+		}
+	}
+	return out
+}
+
+func rankOf(s ops.StepState) int {
+	switch s {
+	case ops.StepRunning:
+		return 0
+	case ops.StepPending, ops.StepDone:
+		return 2
+	}
+	return 1
+}

@@ -1,0 +1,281 @@
+package views
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/charmbracelet/x/ansi"
+
+	"gatewaytui/core/ops"
+)
+
+// maxWord is how much of one untrusted word the header shows, in runes.
+const maxWord = 40
+
+// line gathers pieces of a line, the one that matters most first. What no longer fits is left out whole.
+type line struct {
+	o    *Opts
+	b    strings.Builder
+	w    int // cells that are left
+	full bool
+}
+
+func (o *Opts) line(w int) *line { return &line{o: o, w: w} }
+
+// add puts a piece after gap blanks, unless it or a piece before it had no room. The first piece is always taken; fit
+// cuts it.
+func (l *line) add(gap int, r Role, text string) *line {
+	if text == "" || l.full {
+		return l
+	}
+	if l.b.Len() == 0 {
+		gap = 0
+	}
+	need := gap + ansi.StringWidth(text)
+	if need > l.w && l.b.Len() > 0 {
+		l.full = true
+		return l
+	}
+	l.w -= need
+	l.b.WriteString(spaces(gap))
+	l.b.WriteString(l.o.Theme.Paint(r, text))
+	return l
+}
+
+// end puts a piece at the right end, if there is room for it.
+func (l *line) end(r Role, text string) string {
+	if need := ansi.StringWidth(text); text != "" && l.w >= need+2 {
+		l.b.WriteString(spaces(l.w - need))
+		l.b.WriteString(l.o.Theme.Paint(r, text))
+	}
+	return l.b.String()
+}
+
+// header is the two lines above every view but that of a shutdown: the gateway and the link to it, then its counts or,
+// first, what is wrong.
+func (s *Screen) header(w int) []string {
+	l := s.line(w)
+	if s.W >= 40 {
+		l.add(0, Heading, "gatewaytui")
+	}
+	s.state(l)
+	if s.Link.ReadOnly {
+		l.add(2, Accent, "read-only")
+	}
+	if s.Link.State != LinkLoading {
+		l.add(2, Plain, "pid "+number(s.Snap.PID))
+		if s.Link.State != LinkGone {
+			l.add(3, Plain, "up "+s.uptime())
+		}
+	}
+	attached := ""
+	if s.Link.Attached {
+		attached = "attached"
+	}
+	if version := s.clean(s.Snap.Version, maxWord); l.w > ansi.StringWidth(version)+len(attached)+5 {
+		l.add(3, Muted, version)
+	}
+	return []string{l.end(Muted, attached), s.counts(w)}
+}
+
+// role is what this console is to the gateway.
+func (s *Screen) role() string {
+	words := make([]string, 0, 2)
+	if s.Link.Attached {
+		words = append(words, "attached")
+	}
+	if s.Link.ReadOnly {
+		words = append(words, "read-only")
+	}
+	return strings.Join(words, ", ")
+}
+
+// state is the gateway's state, with what is wrong with the link before it.
+func (s *Screen) state(l *line) {
+	word := s.stateWord()
+	switch s.Link.State {
+	case LinkLoading:
+		l.add(2, Busy, "CONNECTING")
+		return
+	case LinkStale:
+		l.add(2, Bad, "STALE "+s.staleFor()).add(2, Plain, "last state "+word)
+	case LinkGone:
+		l.add(2, Danger, "GONE "+s.seen()).add(2, Plain, "last state "+word)
+		if !s.Link.At.IsZero() {
+			l.add(1, Plain, "seen "+timeOfDay(s.Now, ops.At(s.Link.At)))
+		}
+	default:
+		l.add(2, stateRole(s.Snap.State), word)
+		if s.Link.Paused {
+			l.add(2, Slow, "PAUSED "+s.seen())
+			if s.Link.Behind > 0 {
+				l.add(1, Slow, count(s.Link.Behind, "change")+" behind")
+			}
+		}
+	}
+}
+
+func (s *Screen) stateWord() string {
+	word := strings.ToUpper(knownState(s.Snap.State))
+	if sd := s.Snap.Shutdown; s.Snap.State == ops.StateStopping && sd != nil && !sd.StartedAt.IsZero() {
+		word += " " + clockSince(s.Now, sd.StartedAt)
+	}
+	return word
+}
+
+func knownState(st ops.State) string {
+	switch st {
+	case ops.StateStarting, ops.StateRunning, ops.StateDraining, ops.StateStopping:
+		return string(st)
+	}
+	return unknown
+}
+
+func stateRole(st ops.State) Role {
+	switch st {
+	case ops.StateRunning:
+		return Good
+	case ops.StateStarting:
+		return Busy
+	case ops.StateDraining:
+		return Slow
+	}
+	return Bad
+}
+
+// staleFor is how long there has been no answer: "6s", "1:02".
+func (s *Screen) staleFor() string {
+	d := s.Now.Sub(s.Link.At)
+	switch {
+	case s.Link.At.IsZero():
+		return unknown
+	case d < time.Minute:
+		return strconv.Itoa(int(max(d, 0)/time.Second)) + "s"
+	}
+	return clock(d)
+}
+
+// seen is the age of the snapshot.
+func (s *Screen) seen() string {
+	if s.Link.At.IsZero() {
+		return "never seen"
+	}
+	return clockSince(s.Now, ops.At(s.Link.At))
+}
+
+func (s *Screen) uptime() string {
+	if s.Snap.StartedAt.IsZero() {
+		return unknown
+	}
+	return clockSince(s.Now, s.Snap.StartedAt)
+}
+
+// counts is the second line: first what an operator should know, then how much there is of everything.
+func (s *Screen) counts(w int) string {
+	l := s.line(w)
+	switch s.Link.State {
+	case LinkLoading:
+		l.add(0, Plain, "Waiting for the gateway's first answer.").add(1, Bad, s.clean(s.Link.Err, maxShown))
+		return l.b.String()
+	case LinkGone:
+		l.add(0, Plain, "exit: "+or(s.clean(s.Link.Err, maxShown), "not seen")+".")
+		l.add(1, Plain, "Waiting for a new gateway"+s.search()+".")
+		return l.b.String()
+	case LinkStale:
+		l.add(0, Bad, "no answer"+colon(s.clean(s.Link.Err, 60)))
+	}
+	if d := s.Snap.Drain; d != nil {
+		l.add(3, Slow, "draining since "+clockSince(s.Now, d.Since)+by(s.clean(d.By, maxWord))+colon(s.clean(d.Reason, 60)))
+	}
+	if sd := s.Snap.Shutdown; sd != nil && s.Snap.State == ops.StateStopping && !sd.KillAt.IsZero() {
+		l.add(3, Bad, "SIGKILL in "+clock(sd.KillAt.Sub(s.Now)))
+	}
+	c := s.Snap.Counts
+	const gap = 3
+	l.add(gap, Plain, "adapters "+number(c.AdaptersConnected)+"/"+number(c.Adapters)+" up")
+	if n := len(s.Snap.Warnings); n > 0 {
+		l.add(gap, Slow, count(n, "warning"))
+	}
+	l.add(gap, Plain, "turns "+number(c.RunningTurns))
+	l.add(gap, Plain, "sessions "+number(c.Sessions))
+	l.add(gap, Plain, "agents "+number(c.CachedAgents))
+	l.add(gap, Plain, "procs "+number(c.Processes))
+	if w >= 120 && len(s.Snap.Warnings) > 0 {
+		l.add(gap, Muted, s.clean(s.Snap.Warnings[0].Message, maxShown))
+	}
+	return l.b.String()
+}
+
+func (s *Screen) search() string {
+	if s.Link.Try < 1 {
+		return ""
+	}
+	text := ", try " + strconv.Itoa(s.Link.Try)
+	if in := s.Link.NextTry.Sub(s.Now); in > 0 && !s.Link.NextTry.IsZero() {
+		text += fmt.Sprintf(", next in %ds", int((in+time.Second-1)/time.Second))
+	}
+	return text
+}
+
+func by(who string) string {
+	if who == "" {
+		return ""
+	}
+	return " by " + who
+}
+
+func colon(why string) string {
+	if why == "" {
+		return ""
+	}
+	return ": " + why
+}
+
+// oneLine is all there is on the smallest screens: state first, then what is wrong, then counts.
+func (s *Screen) oneLine() string {
+	l := s.line(s.W)
+	s.state(l)
+	if s.Link.State == LinkGone && s.Link.Try > 0 {
+		return l.add(1, Plain, "try "+strconv.Itoa(s.Link.Try)).b.String()
+	}
+	if s.Link.State != LinkLive {
+		return l.b.String()
+	}
+	c := s.Snap.Counts
+	if n := len(s.Snap.Warnings); n > 0 {
+		l.add(1, Slow, "!"+strconv.Itoa(n))
+	}
+	l.add(1, Plain, count(c.RunningTurns, "turn"))
+	l.add(1, Plain, number(c.AdaptersConnected)+"/"+number(c.Adapters)+" up")
+	return l.b.String()
+}
+
+// tabs is the line of views. Where the names do not fit, the numbers do; the open view has its name in any case.
+func (s *Screen) tabs(w int) string {
+	line := s.tabLine(true)
+	if ansi.StringWidth(line) > w-1 {
+		line = s.tabLine(false)
+	}
+	rest := w - ansi.StringWidth(line) - 1
+	return line + " " + s.Theme.Paint(Muted, strings.Repeat(s.glyph(glyphLine), max(rest, 0)))
+}
+
+func (s *Screen) tabLine(named bool) string {
+	var b strings.Builder
+	b.WriteString(s.Theme.Paint(Muted, strings.Repeat(s.glyph(glyphLine), 2)))
+	for _, v := range Views {
+		number := strconv.Itoa(int(v.View))
+		b.WriteByte(' ')
+		switch {
+		case v.View == s.View:
+			b.WriteString(s.Theme.Paint(Selected, "["+number+" "+v.Name+"]"))
+		case named:
+			b.WriteString(number + " " + v.Name)
+		default:
+			b.WriteString(number)
+		}
+	}
+	return b.String()
+}

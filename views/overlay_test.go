@@ -1,0 +1,216 @@
+package views
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/charmbracelet/x/ansi"
+	"github.com/muesli/termenv"
+
+	"gatewaytui/core/ops"
+)
+
+func drainDialog() Dialog {
+	return Dialog{
+		Title: "Drain the gateway?",
+		Text:  []string{"New messages are refused with a notice; running work may finish."},
+		Facts: []Fact{
+			{"would wait for", "3 turns: telegram:dm:4412 (3:12), discord:ops/deploys (0:09), slack:C02/1718.22 (waits for an approval since 1:40: will NOT end by itself)"},
+			{"would keep", "5 adapters connected, 6 sessions, 9 process trees"},
+			{"undo", "U takes new work again at any time"},
+		},
+		Buttons: []Button{{"n or esc", "Cancel"}, {"y", "Drain"}},
+		Armed:   true,
+	}
+}
+
+func someDialogs() map[string]Overlay {
+	fresh := drainDialog()
+	fresh.Armed, fresh.ArmsIn = false, 300*time.Millisecond
+	changed := drainDialog()
+	changed.Changed, changed.Focus = "discord:ops/deploys ended", 1
+	force := Dialog{
+		Title: "Force the end of the gateway?", Danger: true,
+		Text:  []string{"Everything that is not necessary is skipped; the stores are still closed."},
+		Facts: []Fact{{"would lose", "2 turns: telegram:dm:4412, slack:C02"}, {"would kill", "pid 4199 bash -c pytest -q tests/gateway and 2 more"}},
+		Want:  "force", Typed: "for", Note: "exit code 70", Buttons: []Button{{"esc", "Cancel"}, {"", "Force"}}, Armed: true,
+	}
+	keys := []Hint{{"1-7", "open a view"}, {"j k up down", "move"}, {"/", "filter"}, {"o O", "sort, reverse"}, {"enter", "open"}, {"esc", "one level up"}}
+	var many []Match
+	for i := range 40 {
+		many = append(many, Match{Name: fmt.Sprintf("command-%d", i), Text: "does something", Key: "K"})
+	}
+	return map[string]Overlay{
+		"dialog-armed": drainDialog(), "dialog-fresh": fresh, "dialog-changed": changed, "dialog-force": force,
+		"help": Help{Title: "keys", Note: "esc closes", Sections: []HelpSection{
+			{"everywhere", keys},
+			{"sessions", []Hint{{"R", "reset"}, {"E", "evict"}, {"I", "interrupt"}}},
+			{"shutdown", []Hint{{"A", "abandon the selected item"}, {">", "end this phase now"}, {"+", "30 s more"}, {"F", "force"}}},
+		}},
+		"help-scrolled": Help{Offset: 9, Sections: []HelpSection{{"everywhere", append(keys, append(keys, append(keys, keys...)...)...)}}},
+		"palette": Palette{Input: "re", Selected: 1, Note: "tab completes", Matches: []Match{
+			{Name: "reset SESSION", Text: "end a session and start a fresh one", Key: "R"},
+			{Name: "reconnect ADAPTER", Text: "drop one platform's connection and make a new one"},
+			{Name: "restart", Text: "stop, then start again", Off: "a stop runs already"},
+		}},
+		"palette-many":  Palette{Input: strings.Repeat("long ", 30), Selected: 33, Matches: many},
+		"palette-empty": Palette{Input: "xyzzy", Note: "nearest: kill"},
+	}
+}
+
+func TestTheOverlaysLookAsReviewed(t *testing.T) {
+	for name, over := range someDialogs() {
+		t.Run(name, func(t *testing.T) {
+			sc := stopStates()["stuck"]()
+			sc.Over = over
+			everySize(t, sc).check(t, "over-"+name)
+		})
+	}
+}
+
+func TestADialogKeepsItsButtonsOnAnyScreen(t *testing.T) {
+	for h := 4; h <= 60; h++ {
+		for _, w := range []int{30, 60, 80, 200} {
+			lines := drainDialog().Lines(Opts{W: w, H: h})
+			if len(lines) > h {
+				t.Fatalf("%dx%d: %d lines", w, h, len(lines))
+			}
+			text := strings.Join(lines, "\n")
+			if !strings.Contains(text, "[ Cancel ]") || !strings.Contains(text, "esc cancel") {
+				t.Fatalf("%dx%d: the buttons are gone:\n%s", w, h, text)
+			}
+		}
+	}
+}
+
+func TestADialogThatIsNotArmedSaysWhenItWillBe(t *testing.T) {
+	text := strings.Join(someDialogs()["dialog-fresh"].Lines(Opts{W: 80, H: 24}), "\n")
+	if !strings.Contains(text, "keys armed in 0.3s") {
+		t.Fatal(text)
+	}
+}
+
+// overviewStates are the states in which the overview is reviewed.
+func overviewStates() map[string]Screen {
+	base := func() Screen {
+		sc := stopScreen(nil)
+		sc.View, sc.Snap = Overview, fiveRows()
+		for i := range 90 {
+			sc.Spark.Turns = append(sc.Spark.Turns, float64(i%7))
+			sc.Spark.Processes = append(sc.Spark.Processes, float64(i/10))
+			sc.Spark.RSS = append(sc.Spark.RSS, float64(200<<20)+20e6*math.Sin(float64(i)/5))
+		}
+		return sc
+	}
+	calm := base()
+	calm.Snap.Warnings = nil
+	calm.Snap.Sessions = calm.Snap.Sessions[3:4]
+	calm.Snap.Processes = calm.Snap.Processes[:2]
+	calm.Snap.AdapterRow = calm.Snap.AdapterRow[:1]
+	draining := base()
+	draining.Snap.State = ops.StateDraining
+	draining.Snap.Drain = &ops.DrainState{By: "maria", Reason: "new kernel", Since: before(40 * sec)}
+	draining.Snap.LastEnd = &ops.LastEnd{Life: "01KAJ", Outcome: ops.OutcomeCutShort, Phase: "adapters", Reason: "SIGKILL", At: before(77 * time.Hour)}
+	starting := base()
+	starting.Snap.State, starting.Snap.Sessions, starting.Snap.Agents, starting.Snap.Processes = ops.StateStarting, nil, nil, nil
+	starting.Snap.AdapterRow = []ops.Adapter{{Name: "telegram", State: ops.AdapterConnecting, Since: before(2 * sec)}}
+	starting.Spark = Spark{}
+	stopping := base()
+	stopping.Snap.State, stopping.Snap.Shutdown = ops.StateStopping, adaptersStuck(90*sec, 4*sec).report()
+	many := base()
+	many.Snap = manyRows(10_000, 1000)
+	loading := Screen{Opts: Opts{Now: noon}, View: Overview}
+	return map[string]Screen{
+		"rows": base(), "calm": calm, "draining": draining, "starting": starting, "stopping": stopping, "many": many, "loading": loading,
+	}
+}
+
+func TestTheOverviewLooksAsReviewed(t *testing.T) {
+	for name, sc := range overviewStates() {
+		t.Run(name, func(t *testing.T) { everySize(t, sc).check(t, "overview-"+name) })
+	}
+}
+
+func TestWhatIsMostUrgentStandsFirst(t *testing.T) {
+	sc := overviewStates()["draining"]
+	list, total := concerns(&sc)
+	if total != len(list) {
+		t.Fatalf("%d of %d", len(list), total)
+	}
+	var got []string
+	for _, c := range list {
+		_, what, _ := c.words(&sc)
+		got = append(got, what)
+	}
+	want := "slack telegram:group:-100123:topic:7"
+	if text := strings.Join(got, " "); !strings.HasPrefix(text, want) {
+		t.Fatalf("order %q, want %q first", text, want)
+	}
+	if got[len(got)-2] != "last end" || got[len(got)-1] != "discord" {
+		t.Fatalf("the last end that was not clean and the paused adapter close the list: %q", got)
+	}
+}
+
+func TestTheEventsLookAsReviewed(t *testing.T) {
+	for name, change := range map[string]func(*Screen){
+		"follow": func(*Screen) {},
+		"scrolled": func(sc *Screen) {
+			sc.Follow, sc.Table.Offset, sc.Link.Missed = false, 2, 12
+		},
+		"filtered-out": func(sc *Screen) { sc.Events, sc.Table.Filter, sc.Table.Total = nil, "foo", 340 },
+		"empty":        func(sc *Screen) { sc.Events = nil },
+		"dropped": func(sc *Screen) {
+			sc.Events = append(sc.Events, ops.Event{Seq: 60, At: before(sec), Type: ops.EventDropped, Subject: "events", Data: map[string]any{"count": 22}})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			sc := stopScreen(nil)
+			sc.View, sc.Snap.State = Events, ops.StateRunning
+			change(&sc)
+			everySize(t, sc).check(t, "events-"+name)
+		})
+	}
+}
+
+func TestTheShutdownViewInEachThemeLooksAsReviewed(t *testing.T) {
+	for _, name := range Themes {
+		t.Run(name, func(t *testing.T) {
+			var a album
+			sc := stopStates()["killed"]()
+			sc.W, sc.H, sc.Theme = 80, 24, NewTheme(name, termenv.ANSI256)
+			lines := Draw(sc)
+			exact(t, lines, sc.W, sc.H)
+			for i, line := range lines {
+				lines[i] = strings.ReplaceAll(line, "\x1b", "␛")
+			}
+			a.add("80x24", lines)
+			sc.Over = drainDialog()
+			lines = Draw(sc)
+			exact(t, lines, sc.W, sc.H)
+			for i, line := range lines {
+				lines[i] = strings.ReplaceAll(line, "\x1b", "␛")
+			}
+			a.add("80x24, a dialog over it", lines)
+			a.check(t, "shutdown-theme-"+name)
+		})
+	}
+}
+
+func TestASparklineHasEightLevelsFromNothingToTheGreatest(t *testing.T) {
+	samples := []float64{0, 1, 2, 3, 4, 5, 6, 7, math.NaN(), math.Inf(1), -3}
+	if got := (ink{}).sparkline(samples, 20); got != "▁▂▃▄▅▆▇█  ▁" {
+		t.Fatalf("%q", got)
+	}
+	if got := (ink{ascii: true}).sparkline(samples, 20); got != " .:-=+*#   " {
+		t.Fatalf("%q", got)
+	}
+	if got := (ink{}).sparkline(samples, 4); ansi.StringWidth(got) != 4 {
+		t.Fatalf("%q is not the last 4", got)
+	}
+	if got := (ink{}).sparkline([]float64{0, 0}, 4); got != "▁▁" {
+		t.Fatalf("%q", got)
+	}
+}

@@ -1,0 +1,385 @@
+package views
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/charmbracelet/x/ansi"
+
+	"gatewaytui/core/ops"
+	"gatewaytui/core/term"
+)
+
+// term40 is a short untrusted word: a kind, a name of a phase.
+func term40(s string) string { return term.Clean(s, 40) }
+
+// folding says how many of the first phases, which have ended, and of the last, which wait, are drawn as one line each.
+type folding struct {
+	done, wait int
+	names      bool // the line with the names of the columns
+}
+
+func folded(n int) int { return max(n-1, 0) }
+
+func (d *stopDraw) phaseLines(f folding) int {
+	n := 1 + len(d.Phases) - folded(f.done) - folded(f.wait)
+	if f.names {
+		n++
+	}
+	return n
+}
+
+// column is a stop from top to bottom: phases, the items of the one that runs, events. Where the height is short, ended
+// phases are folded first, then waiting ones, then events go; the running phase and its items stay.
+func (d *stopDraw) column(w, h int, withEvents bool) []string {
+	events := d.stopEvents()
+	least, running := 0, 0
+	if withEvents && len(events) > 0 {
+		least = 1 + min(len(events), 2)
+	}
+	for _, it := range d.phase.Items {
+		if it.State == ops.StepRunning {
+			running++
+		}
+	}
+	items := 0
+	if d.at >= 0 {
+		items = 1 + max(running, 1)
+	}
+	ended, waiting := d.ends()
+	f := folding{names: true}
+	short := func() bool { return d.phaseLines(f)+items+least > h }
+	for short() && ended >= 2 && f.done < ended {
+		f.done = max(f.done+1, 2)
+	}
+	for short() && waiting >= 2 && f.wait < waiting {
+		f.wait = max(f.wait+1, 2)
+	}
+	if short() {
+		least = 0
+	}
+	if short() {
+		f.names = false
+	}
+	lines := d.phaseTable(f, w)
+	left := h - len(lines)
+	if left < 1 {
+		return lines
+	}
+	var list []string
+	if d.at >= 0 {
+		list = d.itemList(w, left-least)
+	}
+	lines = append(lines, list...)
+	if left -= len(list); withEvents && len(events) > 0 && left >= 2 {
+		lines = append(lines, d.eventList(events, w, left)...)
+	}
+	return lines
+}
+
+// ends is how many phases at the beginning are over, and how many at the end wait.
+func (d *stopDraw) ends() (ended, waiting int) {
+	for ended < len(d.Phases) && d.Phases[ended].State.Over() {
+		ended++
+	}
+	for waiting < len(d.Phases)-ended && d.Phases[len(d.Phases)-1-waiting].State == ops.StepPending {
+		waiting++
+	}
+	return ended, waiting
+}
+
+// Widths of the table's columns: what stands before the name, and each column with the blanks before it.
+const (
+	nameCol   = 11
+	stateCol  = 10
+	itemsCol  = 7
+	timeCol   = 10
+	budgetCol = 8
+)
+
+// phaseTable draws the phases under a rule and, if f says so, the names of the columns.
+func (d *stopDraw) phaseTable(f folding, w int) []string {
+	lines := []string{d.k.rule(fmt.Sprintf("phases %d/%d", d.reached(), len(d.Phases)), w)}
+	wide := w >= 64
+	if f.names {
+		head := spaces(3) + d.k.cell(Muted, "PHASE", nameCol+3) + d.k.cell(Muted, " STATE", stateCol+1)
+		if wide {
+			head += d.k.right(Muted, "ITEMS", itemsCol)
+		}
+		head += d.k.right(Muted, "TIME / BUDGET", timeCol+budgetCol) + "  "
+		lines = append(lines, head+d.k.cell(Muted, d.resultTitle(), w-ansi.StringWidth(head)))
+	}
+	n := len(d.Phases)
+	for i := 0; i < n; i++ {
+		switch {
+		case f.done > 1 && i == 0:
+			lines = append(lines, d.foldLine(0, f.done, "finished", wide, w))
+			i = f.done - 1
+		case f.wait > 1 && i == n-f.wait:
+			lines = append(lines, d.foldLine(i, n, "waiting", wide, w))
+			i = n
+		default:
+			lines = append(lines, d.phaseRow(i, wide, w))
+		}
+	}
+	return lines
+}
+
+func (d *stopDraw) resultTitle() string {
+	if d.kind == stopRuns {
+		return "RESULT, NEXT STEP"
+	}
+	return "RESULT"
+}
+
+// tableRow puts a row of the phase table together.
+func (d *stopDraw) tableRow(selected bool, name string, m mark, items, took, budget, result string, wide bool, w int) string {
+	var b strings.Builder
+	b.Grow(2 * w)
+	sel := "   "
+	if selected {
+		sel = " > "
+	}
+	b.WriteString(sel)
+	d.k.put(&b, roleOf(selected), name, nameCol+4)
+	d.k.put(&b, m.role, d.s.glyph(m.glyph)+" "+m.word, stateCol)
+	if wide {
+		b.WriteString(d.k.right(Plain, items, itemsCol))
+	}
+	b.WriteString(d.k.right(Plain, took, timeCol))
+	b.WriteString(" / ")
+	b.WriteString(d.k.right(Plain, budget, budgetCol-3))
+	b.WriteString("  ")
+	used := 3 + nameCol + 3 + 1 + stateCol + timeCol + budgetCol + 2
+	if wide {
+		used += itemsCol
+	}
+	b.WriteString(d.k.cut(result, w-used))
+	return b.String()
+}
+
+func roleOf(selected bool) Role {
+	if selected {
+		return Accent
+	}
+	return Plain
+}
+
+func (d *stopDraw) phaseRow(i int, wide bool, w int) string {
+	p := d.Phases[i]
+	took := "-"
+	if p.State != ops.StepPending && (p.State != ops.StepSkipped || p.ElapsedMS > 0) {
+		took = tenths(d.elapsed(p.ElapsedMS, p.State))
+	}
+	items := "-"
+	if len(p.Items) > 0 {
+		done := 0
+		for _, it := range p.Items {
+			if it.State == ops.StepDone {
+				done++
+			}
+		}
+		items = fmt.Sprintf("%d/%d", done, len(p.Items))
+	}
+	return d.tableRow(i == d.at, fmt.Sprintf("%2d %s", i+1, d.phaseName(p)), d.phaseMark(p), items, took, budget(millis(p.BudgetMS)), d.result(p), wide, w)
+}
+
+// foldLine stands for the phases from i up to and without end.
+func (d *stopDraw) foldLine(i, end int, what string, wide bool, w int) string {
+	var took, most time.Duration
+	worst := markDone
+	var bad []string
+	for _, p := range d.Phases[i:end] {
+		took += d.elapsed(p.ElapsedMS, p.State)
+		if d.willRun(p) || p.State.Over() {
+			most += millis(p.BudgetMS)
+		}
+		switch m := d.phaseMark(p); m {
+		case markDone, markSkipped:
+		case markWait:
+			worst = m
+		default:
+			if worst != markFailed {
+				worst = m
+			}
+			bad = append(bad, d.phaseName(p)+" "+m.word)
+		}
+	}
+	result, time := "", tenths(took)
+	switch {
+	case len(bad) > 0:
+		result = names(bad, 2)
+	case worst == markWait:
+		time = "-"
+		result = d.phaseName(d.Phases[i]) + " to " + d.phaseName(d.Phases[end-1])
+	}
+	return d.tableRow(false, fmt.Sprintf("%2d-%d %s", i+1, end, what), worst, "", time, budget(most), result, wide, w)
+}
+
+// result is how a phase ended, or what happens to it next.
+func (d *stopDraw) result(p ops.Phase) string {
+	switch p.State {
+	case ops.StepPending:
+		switch {
+		case p.Detail != "":
+			return "will be " + shown(p.Detail)
+		case d.kind != stopRuns:
+			return "not reached"
+		case !d.willRun(p):
+			return "not part of a stop of mode " + term40(string(d.Mode))
+		case vital[p.Name]:
+			return "never skipped"
+		}
+		return ""
+	case ops.StepRunning:
+		if d.kind != stopRuns {
+			return "ran when the gateway was killed"
+		}
+		return d.nextOf(p)
+	}
+	var parts []string
+	for _, g := range []struct {
+		marks []mark
+		word  string
+	}{{[]mark{markLate}, "interrupted: "}, {[]mark{markAbandoned}, "gave up: "}, {[]mark{markFailed}, "failed: "}} {
+		var list []string
+		for _, it := range p.Items {
+			if slices.Contains(g.marks, d.itemMark(p, it)) {
+				list = append(list, d.k.cut(shown(it.ID), 24))
+			}
+		}
+		if len(list) > 0 {
+			parts = append(parts, g.word+names(list, 2))
+		}
+	}
+	if len(parts) == 0 {
+		return shown(p.Detail)
+	}
+	return strings.Join(parts, "; ")
+}
+
+// itemList draws the items of the running phase in at most h lines, the selected one in sight.
+func (d *stopDraw) itemList(w, h int) []string {
+	items := drawn(d.phase)
+	left := 0
+	for _, it := range items {
+		if it.State == ops.StepRunning {
+			left++
+		}
+	}
+	title := fmt.Sprintf("phase %d %s: %d of %d left", d.at+1, d.phaseName(d.phase), left, len(items))
+	if n := len(d.NotAwaited); n > 0 && d.phase.Name == "drain" {
+		var list []string
+		for _, it := range d.NotAwaited[:min(n, 3)] {
+			list = append(list, d.k.cut(shown(it.ID), 24))
+		}
+		if n > len(list) { // only the count of the rest is said
+			list = append(list, make([]string, n-len(list))...)
+		}
+		title += ", not awaited: " + names(list, 2)
+	}
+	lines := []string{d.k.rule(title, w)}
+	if len(items) == 0 {
+		lines = append(lines, d.k.theme.Paint(Muted, "   nothing is waited for yet"))
+	}
+	width := 8
+	sel := 0
+	for i, it := range items {
+		width = max(width, ansi.StringWidth(shown(it.ID)))
+		if d.has && itemKey(it) == itemKey(d.item) {
+			sel = i
+		}
+	}
+	for _, it := range d.NotAwaited {
+		width = max(width, ansi.StringWidth(shown(it.ID)))
+	}
+	width = min(width, max(w/4, 8))
+	total := len(items) + len(d.NotAwaited)
+	room := max(h-len(lines), 1)
+	rows := min(room, total)
+	// The line that counts the rest takes no row from an item that runs, unless it stands for such.
+	more := rows < total && rows > 1 && left != rows
+	if more {
+		rows--
+	}
+	at := min(max(sel-rows/2, 0), total-rows)
+	if sel < rows { // no need to move as long as it is in sight
+		at = 0
+	}
+	for i := at; i < at+rows; i++ {
+		if i < len(items) {
+			lines = append(lines, d.itemRow(items[i], i == sel && d.has, width, w))
+			continue
+		}
+		it := d.NotAwaited[i-len(items)]
+		lines = append(lines, "   "+d.s.glyph(glyphSkip)+" "+d.k.cell(Muted, shown(it.ID), width)+" "+d.k.cut("not awaited: "+or(shown(it.Detail), unknown), w-width-6))
+	}
+	if more {
+		lines = append(lines, d.k.theme.Paint(Muted, fmt.Sprintf("   %s %d more", d.k.pick("...", "…"), total-rows)))
+	}
+	return lines
+}
+
+func (d *stopDraw) itemRow(it ops.Item, selected bool, width, w int) string {
+	m := d.itemMark(d.phase, it)
+	const state, took = 9, 7
+	sel, role := "   ", Plain
+	if selected {
+		sel, role = " > ", Selected
+	}
+	line := d.k.theme.Paint(m.role, d.s.glyph(m.glyph)) + " " + d.k.cell(role, shown(it.ID), width) + " " +
+		d.k.cell(m.role, m.word, state) + d.k.right(Plain, tenths(d.elapsed(it.ElapsedMS, it.State)), took) + "  "
+	return sel + line + d.k.cut(d.reason(d.phase, it), w-3-2-width-1-state-took-2)
+}
+
+// reason is what an item waits on, in its own words where it has any, or how it ended.
+func (d *stopDraw) reason(p ops.Phase, it ops.Item) string {
+	text := shown(it.Detail)
+	if it.State != ops.StepRunning {
+		return text
+	}
+	if text == "" {
+		text = d.guess(it)
+	}
+	own, quiet := d.elapsed(it.ElapsedMS, it.State), d.quiet(it)
+	if quiet >= slowAfter && (quiet < own-500*time.Millisecond || quiet > own+500*time.Millisecond) {
+		text += ", no progress for " + tenths(quiet)
+	}
+	return text
+}
+
+// guess says what an item is about that has no word of its own: from the rows of the snapshot, or what its phase does.
+func (d *stopDraw) guess(it ops.Item) string {
+	switch it.Kind {
+	case "turn":
+		for _, s := range d.s.Snap.Sessions {
+			if s.Key == it.ID && s.Doing != "" {
+				return shown(s.Doing)
+			}
+		}
+		return "the turn runs"
+	case "adapter":
+		return "disconnecting, no word from it"
+	case "agent":
+		return "saving and closing"
+	case "processes":
+		if n := len(d.s.Snap.Processes); n > 0 {
+			p := d.s.Snap.Processes[0]
+			text := count(n, "tree") + " left: " + number(p.PID) + " " + d.k.cut(shown(p.Command), 30)
+			if n > 1 {
+				text += ", …"
+			}
+			return text
+		}
+		return "ending process trees"
+	case "store":
+		return "being closed"
+	case "task":
+		return "cancelled, has not returned"
+	case "notice":
+		return "being sent"
+	}
+	return "no word from it"
+}

@@ -1,0 +1,262 @@
+package views
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"gatewaytui/core/ops"
+)
+
+// processSigns go from what needs someone to what does not. The gateway tells the first two where the system told it.
+var processSigns = []struct {
+	state string
+	sign
+}{
+	{"unkillable", sign{glyphBad, "unkillable", Danger}},
+	{"zombie", sign{glyphFail, "zombie", Bad}},
+	{"killing", sign{glyphSlow, "killing", Slow}},
+	{"exited", sign{glyphSlow, "exited", Slow}},
+	{"running", sign{glyphRun, "running", Busy}},
+}
+
+func processRank(state string) int {
+	for i := range processSigns {
+		if processSigns[i].state == state {
+			return i
+		}
+	}
+	return -1 // what nobody knows stands first
+}
+
+func processSign(state string) sign {
+	if i := processRank(state); i >= 0 {
+		return processSigns[i].sign
+	}
+	return unknownSign
+}
+
+var processList = &list[ops.Process]{
+	noun:  "processes",
+	first: "session",
+	rows:  func(s *ops.Snapshot) *[]ops.Process { return &s.Processes },
+	key:   func(r *ops.Process) string { return strconv.Itoa(r.PID) },
+	tie:   func(a, b *ops.Process) int { return cmp.Compare(a.PID, b.PID) },
+	search: func(r *ops.Process, t *needle) bool {
+		return t.in(r.Command) || t.in(r.Session) || t.in(processSign(r.State).word) || t.in(r.Policy) || t.in(r.Origin) ||
+			t.in(r.LastOutput) || t.in(strconv.Itoa(r.PID))
+	},
+	arrange: trees,
+	depth:   depths,
+	columns: []column[ops.Process]{
+		{
+			name: "pid", width: 7, right: true,
+			cell:    func(_ *Opts, r *ops.Process) (string, Role) { return pidText(r.PID), Plain },
+			text:    func(r *ops.Process) string { return strconv.Itoa(r.PID) },
+			compare: func(a, b *ops.Process) int { return cmp.Compare(a.PID, b.PID) },
+		},
+		{
+			name: "command", least: 18,
+			cell:    func(_ *Opts, r *ops.Process) (string, Role) { return or(r.Command, unknown), Plain },
+			text:    func(r *ops.Process) string { return r.Command },
+			compare: func(a, b *ops.Process) int { return strings.Compare(a.Command, b.Command) },
+		},
+		{
+			name: "state", width: 12,
+			cell: func(o *Opts, r *ops.Process) (string, Role) {
+				s := processSign(r.State)
+				return o.sign(s), s.role
+			},
+			text:    func(r *ops.Process) string { return processSign(r.State).word + " " + r.State },
+			compare: func(a, b *ops.Process) int { return cmp.Compare(processRank(a.State), processRank(b.State)) },
+		},
+		{
+			name: "session", width: 16, drop: 4, tail: true,
+			cell:    func(_ *Opts, r *ops.Process) (string, Role) { return or(r.Session, "-"), Plain },
+			text:    func(r *ops.Process) string { return r.Session },
+			compare: func(a, b *ops.Process) int { return strings.Compare(a.Session, b.Session) },
+		},
+		{
+			name: "tree", width: 5, drop: 5, right: true,
+			cell:    func(_ *Opts, r *ops.Process) (string, Role) { return treeText(r), Plain },
+			compare: func(a, b *ops.Process) int { return cmp.Compare(b.TreeSize, a.TreeSize) },
+			down:    true,
+		},
+		{
+			name: "cpu", width: 7, drop: 3, right: true,
+			cell:    func(_ *Opts, r *ops.Process) (string, Role) { return percent(r.CPUPct), Plain },
+			compare: func(a, b *ops.Process) int { return cmp.Compare(sane(b.CPUPct), sane(a.CPUPct)) },
+			down:    true,
+		},
+		{
+			name: "rss", width: 8, drop: 2, right: true,
+			cell:    func(_ *Opts, r *ops.Process) (string, Role) { return size(r.RSSBytes), Plain },
+			compare: func(a, b *ops.Process) int { return cmp.Compare(b.RSSBytes, a.RSSBytes) },
+			down:    true,
+		},
+		{
+			name: "age", width: 7, drop: 1, right: true,
+			cell:    func(_ *Opts, r *ops.Process) (string, Role) { return ageText(r.AgeMS), Plain },
+			compare: func(a, b *ops.Process) int { return cmp.Compare(b.AgeMS, a.AgeMS) },
+			down:    true,
+		},
+		{
+			name: "policy", title: "ENDS WITH", width: 9, drop: 6,
+			cell:    func(_ *Opts, r *ops.Process) (string, Role) { return or(r.Policy, unknown), Plain },
+			text:    func(r *ops.Process) string { return r.Policy },
+			compare: func(a, b *ops.Process) int { return strings.Compare(a.Policy, b.Policy) },
+		},
+		{
+			name: "origin", width: 8, drop: 8,
+			cell:    func(_ *Opts, r *ops.Process) (string, Role) { return or(r.Origin, unknown), Plain },
+			text:    func(r *ops.Process) string { return r.Origin },
+			compare: func(a, b *ops.Process) int { return strings.Compare(a.Origin, b.Origin) },
+		},
+		{
+			name: "output", title: "LAST OUTPUT", width: 26, wide: true, drop: 7,
+			cell: func(_ *Opts, r *ops.Process) (string, Role) { return r.LastOutput, Muted },
+			text: func(r *ops.Process) string { return r.LastOutput },
+		},
+	},
+	tabs: []tab[ops.Process]{
+		{"details", processDetails},
+		{"run", func(s *Screen, r *ops.Process, w int) []string {
+			if session := sessionOf(s, r.Session); session != nil {
+				return turnDetails(s, session, w)
+			}
+			return []string{" It belongs to no session that is listed."}
+		}},
+		{"procs", func(s *Screen, r *ops.Process, w int) []string { return sessionProcesses(s, r.Session, w) }},
+	},
+	empty: func(*Screen) string {
+		return "No processes. One appears when an agent's tool starts a command, and stays until its whole tree has ended."
+	},
+}
+
+func pidText(pid int) string {
+	if pid <= 0 {
+		return unknown
+	}
+	return strconv.Itoa(pid)
+}
+
+func treeText(r *ops.Process) string {
+	if r.TreeSize < 0 {
+		return "?"
+	}
+	return strconv.Itoa(r.TreeSize)
+}
+
+// sane makes a number that is none the smallest, so that rows have one order.
+func sane(f float64) float64 {
+	if math.IsNaN(f) {
+		return math.Inf(-1)
+	}
+	return f
+}
+
+// trees puts each row below its parent, if that is there and of the same session; rows come sorted by session. Parents
+// that lead in a circle, which only a broken row can say, stand as roots.
+func trees(rows []*ops.Process) {
+	for start := 0; start < len(rows); {
+		end := start + 1
+		for end < len(rows) && rows[end].Session == rows[start].Session {
+			end++
+		}
+		tree(rows[start:end])
+		start = end
+	}
+}
+
+// tree orders the rows of one session.
+func tree(rows []*ops.Process) {
+	if len(rows) < 2 {
+		return
+	}
+	at := make(map[int]bool, len(rows))
+	for _, r := range rows {
+		at[r.PID] = true
+	}
+	children := make(map[int][]*ops.Process)
+	var roots []*ops.Process
+	for _, r := range rows {
+		if at[r.PPID] && r.PPID != r.PID {
+			children[r.PPID] = append(children[r.PPID], r)
+		} else {
+			roots = append(roots, r)
+		}
+	}
+	if len(children) == 0 {
+		return
+	}
+	out := make([]*ops.Process, 0, len(rows))
+	done := make(map[*ops.Process]bool, len(rows))
+	descend := func(root *ops.Process) {
+		for stack := []*ops.Process{root}; len(stack) > 0; {
+			r := stack[len(stack)-1]
+			stack = stack[:len(stack)-1]
+			if done[r] {
+				continue
+			}
+			done[r] = true
+			out = append(out, r)
+			below := children[r.PID]
+			for i := range slices.Backward(below) {
+				stack = append(stack, below[i])
+			}
+		}
+	}
+	for _, r := range roots {
+		descend(r)
+	}
+	for _, r := range rows {
+		descend(r)
+	}
+	copy(rows, out)
+}
+
+// depths is how deep each of rows[from:to] stands below the rows right above it; 0 in any other order than trees.
+func depths(rows []ops.Process, from, to int) []int {
+	if from >= to {
+		return nil
+	}
+	start := from
+	for start > 0 && rows[start-1].Session == rows[from].Session {
+		start--
+	}
+	out := make([]int, 0, to-from)
+	var path []int
+	for i := start; i < to; i++ {
+		r := &rows[i]
+		if i > start && r.Session != rows[i-1].Session {
+			path = path[:0]
+		}
+		for len(path) > 0 && path[len(path)-1] != r.PPID {
+			path = path[:len(path)-1]
+		}
+		if i >= from {
+			out = append(out, len(path))
+		}
+		path = append(path, r.PID)
+	}
+	return out
+}
+
+func processDetails(s *Screen, r *ops.Process, w int) []string {
+	state := s.inFull(processSign(r.State), r.State)
+	if r.State == "exited" {
+		state += ": the leader has ended, its tree lives"
+	}
+	return s.facts(w, []Fact{
+		{"pid", pidText(r.PID) + ", parent " + pidText(r.PPID) + ", started at tick " + strconv.FormatUint(r.StartTicks, 10)},
+		{"state", state},
+		{"session", or(r.Session, "none")},
+		{"tree", treeText(r) + " processes, cpu " + percent(r.CPUPct) + ", rss " + size(r.RSSBytes)},
+		{"age", ageText(r.AgeMS)},
+		{"ends with", or(r.Policy, unknown) + ", " + or(r.Origin, "origin "+unknown)},
+		{"command", or(r.Command, unknown)},
+		{"output", or(r.LastOutput, "none")},
+	})
+}

@@ -1,0 +1,157 @@
+package views
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"gatewaytui/core/ops"
+)
+
+// noon is Now of every frame; what it shows began before.
+var noon = time.Date(2026, 11, 21, 12, 4, 41, 0, time.UTC)
+
+func before(d time.Duration) ops.Time { return ops.At(noon.Add(-d)) }
+
+// fiveRows is a gateway at work, with a row of most kinds in each list.
+func fiveRows() ops.Snapshot {
+	return ops.Snapshot{
+		Status: ops.Status{
+			Life: "01KAK", PID: 4121, Version: "v0.1.0", State: ops.StateRunning, StartedAt: before(76*time.Hour + 12*time.Minute),
+			Counts: ops.Counts{
+				Sessions: 5, RunningTurns: 2, CachedAgents: 5, Processes: 5, AdaptersConnected: 2, Adapters: 5,
+			},
+			Warnings: []ops.Warning{{Code: "needs_credentials", Message: "slack: SLACK_TOKEN is empty: set it and reconnect"}},
+		},
+		Seq: 41, At: before(400 * time.Millisecond),
+		Sessions: []ops.Session{
+			{
+				Key: "telegram:dm:4412", ID: "01KA1", State: ops.SessionRunning, Platform: "telegram", User: "@maria",
+				Doing: "terminal: pytest -q tests/gateway", TurnStartedAt: before(192 * time.Second), LastActivityAt: before(time.Second),
+				TokensIn: 39_800, TokensOut: 1400, Processes: 3, Cached: true, Turn: "01KAT", LastProgressAt: before(2 * time.Second),
+			},
+			{
+				Key: "api:user:alice", ID: "01KA2", State: ops.SessionWaitingApproval, Platform: "api", User: "alice",
+				Doing: "approval of rm -r build", TurnStartedAt: before(100 * time.Second), LastActivityAt: before(95 * time.Second),
+				TokensIn: 8000, TokensOut: 800, Cached: true, Turn: "01KAU", Queued: 2, LastProgressAt: before(95 * time.Second),
+			},
+			{
+				Key: "telegram:group:-100123:topic:7", ID: "01KA3", State: ops.SessionStalled, Platform: "telegram", User: "@李小龍",
+				Doing: "model call", TurnStartedAt: before(16 * time.Minute), LastActivityAt: before(16 * time.Minute),
+				TokensIn: 1900, Cached: true, Turn: "01KAV", Processes: 2, LastProgressAt: before(16 * time.Minute),
+			},
+			{
+				Key: "cli:local", ID: "01KA4", State: ops.SessionIdle, Platform: "cli", User: "root",
+				LastActivityAt: before(4 * time.Hour), TokensIn: 12_000, Cached: true,
+			},
+			{
+				Key: "api:user:bob", ID: "01KA5", State: ops.SessionSuspended, Platform: "api", User: "bob",
+				LastActivityAt: before(50 * time.Hour), TokensIn: 702, Cached: true,
+			},
+		},
+		Agents: []ops.Agent{
+			{Session: "telegram:dm:4412", Model: "sonnet", State: "running", Busy: true, Bytes: 310 << 10, Messages: 14, Children: 1},
+			{Session: "api:user:alice", Model: "opus", State: "running", Busy: true, Bytes: 88 << 10, Messages: 6},
+			{Session: "telegram:group:-100123:topic:7", Model: "sonnet", State: "closing", Bytes: 12 << 10, Messages: 3, IdleMS: 0},
+			{Session: "cli:local", Model: "haiku", State: "idle", Bytes: 1 << 20, Messages: 40, IdleMS: 4 * 3600 * 1000},
+			{Session: "api:user:bob", Model: "haiku", State: "idle", Bytes: 700, Messages: 2, IdleMS: 50 * 3600 * 1000},
+		},
+		Processes: []ops.Process{
+			{
+				PID: 4199, PPID: 4121, StartTicks: 8812, Session: "telegram:dm:4412", Command: "bash -c pytest -q tests/gateway", State: "running",
+				AgeMS: 182_000, CPUPct: 0.4, RSSBytes: 3 << 20, TreeSize: 3, Policy: "turn", Origin: "spawned",
+			},
+			{
+				PID: 4203, PPID: 4199, StartTicks: 8815, Session: "telegram:dm:4412", Command: "pytest -q tests/gateway", State: "running",
+				AgeMS: 181_000, CPUPct: 88, RSSBytes: 310 << 20, TreeSize: 2, Policy: "turn", Origin: "adopted",
+				LastOutput: "tests/gateway/test_stop.py ....... [ 43%]",
+			},
+			{
+				PID: 4204, PPID: 4203, StartTicks: 8820, Session: "telegram:dm:4412", Command: "python -c worker", State: "zombie",
+				AgeMS: 9_000, TreeSize: 1, Policy: "turn", Origin: "adopted",
+			},
+			{
+				PID: 4300, PPID: 4121, StartTicks: 9100, Session: "telegram:group:-100123:topic:7", Command: "npm run dev", State: "exited",
+				AgeMS: 3_600_000, CPUPct: 2, RSSBytes: 120 << 20, TreeSize: 4, Policy: "session", Origin: "spawned",
+				LastOutput: "ready on http://localhost:3000",
+			},
+			{
+				PID: 4411, PPID: 1, StartTicks: 9900, Session: "telegram:group:-100123:topic:7", Command: "dd if=/dev/sdb of=/dev/null",
+				State: "unkillable", AgeMS: 960_000, RSSBytes: 1 << 20, TreeSize: 1, Policy: "gateway", Origin: "adopted",
+			},
+		},
+		AdapterRow: []ops.Adapter{
+			{Name: "api", State: ops.AdapterConnected, Since: before(76 * time.Hour), LastInboundAt: before(95 * time.Second)},
+			{Name: "discord", State: ops.AdapterPaused, Since: before(10 * time.Minute), LastInboundAt: before(11 * time.Minute)},
+			{
+				Name: "feishu", State: ops.AdapterRetrying, Since: before(12 * time.Minute), LastInboundAt: before(12 * time.Minute),
+				Attempt: 7, NextAttemptAt: ops.At(noon.Add(40 * time.Second)), LastError: "auth: token expired", Queue: 9,
+			},
+			{Name: "slack", State: ops.AdapterNeedsCredentials, Since: before(76 * time.Hour), LastError: "SLACK_TOKEN is empty"},
+			{Name: "telegram", State: ops.AdapterConnected, Since: before(3 * time.Hour), LastInboundAt: before(2 * time.Second)},
+		},
+	}
+}
+
+// manyRows is n sessions with an agent each, p processes in trees of three, and n/100 adapters.
+func manyRows(n, p int) ops.Snapshot {
+	s := fiveRows()
+	five := fiveRows()
+	s.Sessions, s.Agents, s.Processes, s.AdapterRow = nil, nil, nil, nil
+	for i := range n {
+		r := five.Sessions[i%5]
+		r.Key = fmt.Sprintf("telegram:dm:%05d", i)
+		r.LastActivityAt = before(time.Duration(i) * time.Second)
+		s.Sessions = append(s.Sessions, r)
+		a := five.Agents[i%5]
+		a.Session = r.Key
+		s.Agents = append(s.Agents, a)
+	}
+	for i := range p {
+		r := five.Processes[i%5]
+		r.PID, r.PPID = 5000+i, 4121
+		if i%3 > 0 {
+			r.PPID = r.PID - 1
+		}
+		r.Session = fmt.Sprintf("telegram:dm:%05d", i/6)
+		s.Processes = append(s.Processes, r)
+	}
+	for i := range n / 100 {
+		r := five.AdapterRow[i%5]
+		r.Name = fmt.Sprintf("%s-%03d", r.Name, i)
+		s.AdapterRow = append(s.AdapterRow, r)
+	}
+	s.Counts = ops.Counts{
+		Sessions: n, RunningTurns: n / 5, CachedAgents: n, Processes: p, AdaptersConnected: n / 250, Adapters: n / 100,
+	}
+	return s
+}
+
+// nonsense is a snapshot that no gateway should send.
+func nonsense() ops.Snapshot {
+	const bad = "\xff\xfe\x1b[31m"
+	return ops.Snapshot{
+		Status: ops.Status{
+			State: bad, PID: -4, StartedAt: ops.At(noon.Add(time.Hour)), Version: bad,
+			Counts:   ops.Counts{Sessions: -1, RunningTurns: -1, CachedAgents: math.MinInt, Processes: -1, AdaptersConnected: -2, Adapters: -3},
+			Warnings: make([]ops.Warning, 3), Drain: &ops.DrainState{Since: ops.At(noon.Add(time.Hour))},
+		},
+		Sessions: []ops.Session{
+			{State: "frobbing", TurnStartedAt: ops.At(noon.Add(time.Hour)), LastActivityAt: ops.At(noon.Add(time.Hour)), Queued: -1, TokensIn: -1, Processes: -1},
+			{Key: bad, Platform: bad, User: bad, Doing: bad, Turn: bad, TokensIn: math.MaxInt64, TokensOut: math.MaxInt64},
+		},
+		Agents: []ops.Agent{
+			{State: "frobbing", IdleMS: -1, Bytes: -1, Messages: -1, Children: -1},
+			{Session: bad, Model: bad, State: bad, IdleMS: math.MinInt64, Bytes: math.MaxInt64},
+		},
+		Processes: []ops.Process{
+			{PID: 9, PPID: 8, State: "frobbing", AgeMS: -1, CPUPct: math.NaN(), RSSBytes: -1, TreeSize: -1},
+			{PID: 8, PPID: 9, State: bad, Command: bad, Policy: bad, Origin: bad, LastOutput: bad, AgeMS: math.MaxInt64, CPUPct: math.Inf(1)},
+			{PID: -1, PPID: -1, CPUPct: math.Inf(-1), AgeMS: math.MinInt64},
+		},
+		AdapterRow: []ops.Adapter{
+			{State: "frobbing", Since: ops.At(noon.Add(time.Hour)), Queue: -1, Attempt: -1, NextAttemptAt: ops.At(noon.Add(1 << 62)), Conflicts: -1},
+			{Name: bad, State: bad, LastError: bad, Conflicts: 3, RateLimitedUntil: ops.At(noon.Add(1 << 62))},
+		},
+	}
+}

@@ -1,0 +1,307 @@
+package views
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/charmbracelet/x/ansi"
+
+	"gatewaytui/core/ops"
+)
+
+// The least size at which a running stop is drawn as a table; below it is the strip.
+const (
+	tableWidth  = 56
+	tableHeight = 12
+)
+
+// stopDraw draws one stop.
+type stopDraw struct {
+	stopAt
+	s *Screen
+	k ink
+	f forecast
+	// phase is the one that runs and at its index, -1 if none does; item is the selected one of its items.
+	phase ops.Phase
+	at    int
+	item  ops.Item
+	has   bool
+}
+
+func drawStop(s *Screen) *stopDraw {
+	d := &stopDraw{stopAt: stopOf(*s), s: s, k: inkOf(s.Opts)}
+	d.phase, d.at = d.current()
+	d.f = d.forecast()
+	d.item, d.has = d.chosen(d.phase, s.StopItem)
+	return d
+}
+
+// small says that the screen has no room for a table; tiny that it has room for one line only.
+func (d *stopDraw) small() bool { return d.s.W < tableWidth || d.s.H < tableHeight }
+func (d *stopDraw) tiny() bool  { return d.s.W < 20 || d.s.H < 3 }
+
+// shutdownHeader is the header while a stop runs, and after its gateway is gone, with its end seen or not: what state it is
+// in, when the service manager kills it, and what happens if nobody acts. What matters most comes first, for screens that
+// show one line. It is nil where the common header says all.
+func shutdownHeader(s Screen, w int) []string {
+	d := drawStop(&s)
+	switch {
+	case d.kind == stopEnded && s.Link.State == LinkGone && d.Life == s.Snap.Life:
+		return d.ended(w)
+	case d.kind != stopRuns:
+		return nil
+	case d.tiny():
+		return []string{d.oneLine(w)}
+	case s.Link.State == LinkGone:
+		return d.gone(w)
+	}
+	if d.small() {
+		return d.strip(w, s.H)[:1]
+	}
+	lines := []string{d.identity(w), d.deadline(w), d.outlook(w)}
+	if d.f.spare < 0 {
+		lines = []string{lines[2], lines[0], lines[1]}
+	}
+	return lines
+}
+
+// shutdownBody is the shutdown view: the stop that runs, else the report of the last one, else the plan of the next.
+func shutdownBody(s Screen, w, h int) []string {
+	d := drawStop(&s)
+	switch {
+	case d.tiny():
+		return fit(nil, w, h)
+	case d.kind == stopNone:
+		return fit(planLines(&s, w, h), w, h)
+	case d.kind != stopRuns:
+		return fit(d.report(w, h), w, h)
+	case s.Link.State == LinkGone && d.small():
+		var lines []string
+		for _, line := range d.gone(maxShown)[1:] {
+			lines = append(lines, wrap(line, w)...)
+		}
+		return fit(lines, w, h)
+	case d.small():
+		return fit(d.strip(w, h+1)[1:], w, h)
+	}
+	var lines []string
+	if s.layout() < layoutFull { // the header has kept its first line only
+		lines = shutdownHeader(s, w)[1:]
+	}
+	if room := h - len(lines); w >= 120 && room >= 20 {
+		lines = append(lines, d.wide(w, room)...)
+	} else {
+		lines = append(lines, d.column(w, room, true)...)
+	}
+	return fit(lines, w, h)
+}
+
+// identity says which gateway stops, for how long already, and why.
+func (d *stopDraw) identity(w int) string {
+	s := d.s
+	l := s.line(w).add(0, Heading, "gatewaytui").add(2, Bad, "STOPPING "+clock(d.now))
+	if s.Link.State == LinkStale {
+		l.add(2, Danger, "STALE "+s.seen())
+	}
+	l.add(2, Plain, "pid "+number(s.Snap.PID))
+	l.add(3, Plain, "cause: "+or(shown(d.Reason), unknown)+by(shown(d.By)))
+	switch d.Mode {
+	case ops.ModeGraceful, "":
+	default:
+		l.add(3, Slow, shown(string(d.Mode)))
+	}
+	if d.Restart {
+		l.add(3, Plain, "then restart")
+	}
+	return l.end(Muted, s.role())
+}
+
+// supervisor names who kills.
+func (d *stopDraw) supervisor() string {
+	return or(term40(d.s.Snap.Supervisor.Name), "service manager")
+}
+
+// deadline is the outer deadline as a line with a bar.
+func (d *stopDraw) deadline(w int) string {
+	left, right, role, most := d.supervisor()+" SIGKILL in "+clock(d.kill-d.now), clock(d.now)+" / "+clock(d.kill), Plain, d.kill
+	switch {
+	case d.kill <= 0:
+		left, right, most = "outer deadline unknown", clock(d.now)+" / "+clock(d.f.exit)+" at most", d.f.exit
+	case d.now > d.kill:
+		left, role = d.supervisor()+" SIGKILL was due "+clock(d.now-d.kill)+" ago", Danger
+	case d.f.spare < 0:
+		role = Bad
+	}
+	if src := shown(d.s.Snap.Supervisor.Source); w >= 120 && d.kill > 0 && src != "" {
+		right += "   (limit from " + src + ")"
+	}
+	room := w - ansi.StringWidth(left) - ansi.StringWidth(right) - 4
+	line := d.k.theme.Paint(role, left)
+	if room >= 8 && most > 0 {
+		line += "  " + d.k.bar(d.now, most, min(room, 62))
+	}
+	return line + "  " + right
+}
+
+// outlook is what happens if nobody acts, computed from what is left of the budgets. Where the line is short the items lose
+// their names before the end loses its moment.
+func (d *stopDraw) outlook(w int) string {
+	if d.f.spare < 0 {
+		return d.k.theme.Paint(Danger, d.k.cut(d.doom(), w))
+	}
+	end := "exit by " + clock(d.f.exit)
+	if d.f.known {
+		end += ", " + whole(d.f.spare) + " to spare"
+	}
+	if list := d.notAwaited(); list != "" && w >= 120 {
+		end += ". Not awaited: " + list
+	}
+	text := ""
+	for _, what := range d.nextSteps() {
+		if text = "If you do nothing: " + what + "; " + end + "."; ansi.StringWidth(text) <= w {
+			return text
+		}
+	}
+	if w < 120 || text == "" {
+		text = "If you do nothing: " + end + "."
+	}
+	return d.k.cut(text, w)
+}
+
+// doom says where the outer deadline comes first.
+func (d *stopDraw) doom() string {
+	text := "WILL BE KILLED"
+	if i := d.f.killed; i >= 0 {
+		text += fmt.Sprintf(" in phase %d %s", i+1, d.phaseName(d.Phases[i]))
+	}
+	if d.now > d.kill {
+		text += " any moment: " + whole(d.now-d.kill) + " overdue."
+	} else {
+		text += " at " + clock(d.kill) + ": " + whole(max(-d.f.spare, time.Second)) + " short."
+	}
+	switch {
+	case d.s.Link.ReadOnly, d.Mode == ops.ModeImmediate:
+		return text
+	case d.at >= 0 && !vital[d.phase.Name]:
+		return text + " Press > or F now."
+	}
+	return text + " Press F now."
+}
+
+// nextSteps are what happens to the running items first, in words from long to short: "adapter feishu abandoned in 4.5s".
+func (d *stopDraw) nextSteps() []string {
+	first, found := d.soonest(d.phase)
+	if !found {
+		return nil
+	}
+	same, kind := 0, first.Kind
+	for _, it := range d.phase.Items {
+		if it.State == ops.StepRunning && it.Next == first.Next && d.next(it) <= d.next(first)+100*time.Millisecond {
+			same++
+			if it.Kind != kind {
+				kind = "item"
+			}
+		}
+	}
+	tail := " " + term40(first.Next) + " in " + tenths(d.next(first))
+	if same > 1 {
+		return []string{count(same, term40(kind)) + tail}
+	}
+	id := d.k.cut(shown(first.ID), 30)
+	return []string{term40(first.Kind) + " " + id + tail, id + tail, "1 item" + tail}
+}
+
+// soonest is the item of p to which something happens first.
+func (d *stopDraw) soonest(p ops.Phase) (first ops.Item, found bool) {
+	for _, it := range p.Items {
+		if it.State == ops.StepRunning && it.Next != "" && (!found || d.next(it) < d.next(first)) {
+			first, found = it, true
+		}
+	}
+	return first, found
+}
+
+// notAwaited names the turns that the drain leaves out, each with why.
+func (d *stopDraw) notAwaited() string {
+	var list []string
+	for _, it := range d.NotAwaited {
+		list = append(list, d.k.cut(shown(it.ID), 30)+" ("+d.k.cut(or(shown(it.Detail), unknown), 60)+")")
+	}
+	return names(list, 2)
+}
+
+// gone is what is known of a stop whose gateway is not there any more and wrote no end.
+func (d *stopDraw) gone(w int) []string {
+	s := d.s
+	l := s.line(w)
+	if w >= 40 {
+		l.add(0, Heading, "gatewaytui")
+	}
+	l.add(2, Danger, "GONE "+s.seen()).add(2, Plain, "last state STOPPING").add(1, Plain, clock(d.now))
+	if !s.Link.At.IsZero() {
+		l.add(1, Plain, "seen "+s.Link.At.In(s.Now.Location()).Format(time.TimeOnly))
+	}
+	l.add(3, Plain, "pid "+number(s.Snap.PID))
+	why := "exit: not seen"
+	if s.Link.Err != "" {
+		why += " (" + d.k.cut(shown(s.Link.Err), 60) + ")"
+	}
+	return []string{
+		l.end(Muted, s.role()),
+		d.k.cut(why+". Waiting for a new gateway"+s.search()+".", w),
+		d.k.cut(d.lastWord(), w),
+	}
+}
+
+// ended is the header after a gateway has ended as it said it would.
+func (d *stopDraw) ended(w int) []string {
+	s := d.s
+	l := s.line(w)
+	if w >= 40 {
+		l.add(0, Heading, "gatewaytui")
+	}
+	role := Good
+	if d.Outcome != ops.ShutdownClean {
+		role = Bad
+	}
+	l.add(2, role, "ENDED "+or(term40(d.Outcome), unknown)).add(2, Plain, fmt.Sprintf("exit code %d", d.ExitCode)).add(2, Plain, "after "+clock(d.now))
+	l.add(3, Plain, "pid "+number(s.Snap.PID))
+	return []string{l.end(Muted, s.role()), d.k.cut("Waiting for a new gateway"+s.search()+".", w)}
+}
+
+// lastWord sums an unfinished report up.
+func (d *stopDraw) lastWord() string {
+	text := fmt.Sprintf("Last report: phase %d/%d", d.reached(), len(d.Phases))
+	if d.at >= 0 {
+		text += " " + d.phaseName(d.phase)
+	}
+	var left, waited []string
+	stores := false
+	for _, p := range d.Phases {
+		stores = stores || p.Name == "stores" && p.State == ops.StepDone
+		for _, it := range p.Items {
+			switch d.itemMark(p, it) {
+			case markAbandoned, markFailed:
+				left = append(left, d.k.cut(shown(it.ID), 24))
+			}
+			if it.State == ops.StepRunning {
+				waited = append(waited, d.k.cut(shown(it.ID), 24))
+			}
+		}
+	}
+	if len(waited) > 0 {
+		text += ", waiting for " + names(waited, 2)
+	}
+	if !stores {
+		text += ", stores not confirmed closed"
+	}
+	if len(left) > 0 {
+		text += ", gave up " + names(left, 2)
+	}
+	return text + "."
+}
+
+func (d *stopDraw) phaseName(p ops.Phase) string { return or(term40(p.Name), unknown) }
+
+// whole is a duration in whole seconds, rounded down: "31s", "2:05".
+func whole(d time.Duration) string { return budget(max(d, 0).Truncate(time.Second)) }

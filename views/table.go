@@ -1,0 +1,285 @@
+package views
+
+import (
+	"slices"
+	"strings"
+
+	"gatewaytui/core/ops"
+)
+
+// list is one kind of row: how it is drawn, filtered, sorted and told in detail. The four lists are values of it.
+type list[T any] struct {
+	// noun is what the rows are called.
+	noun    string
+	columns []column[T]
+	// first is the column that rows are sorted by when no other is asked for.
+	first string
+	rows  func(*ops.Snapshot) *[]T
+	key   func(*T) string
+	// tie orders rows that a column leaves equal, by key.
+	tie func(a, b *T) int
+	// search reports whether a word without a field is somewhere in a row.
+	search func(row *T, t *needle) bool
+	// arrange changes the order once more when rows are sorted by the first column; nil leaves it.
+	arrange func(rows []*T)
+	// depth is how far each of rows[from:to] stands under others in the name column; nil: none does.
+	depth func(rows []T, from, to int) []int
+	tabs  []tab[T]
+	empty func(s *Screen) string
+}
+
+// column is one column of a list.
+type column[T any] struct {
+	// name is what a sort and a filter call it; title stands in the header, and is the name in capitals if empty.
+	name, title string
+	// width is in cells. The column with width 0, one in each list, takes what the others leave, and least at the least
+	// as long as there is another one to drop.
+	width, least int
+	// drop says when the column goes as the screen gets narrower, the greatest first; 0 stays.
+	drop int
+	// wide takes what the column with width 0 does not need.
+	wide bool
+	// right aligns to the right; tail keeps the end of a text that is too long, not its beginning.
+	right, tail bool
+	// cell is what is drawn, nil for a column that only sorts or filters; it may be untrusted.
+	cell func(o *Opts, row *T) (string, Role)
+	// text is what a filter of this field looks at, nil for none.
+	text func(row *T) string
+	// compare is the column's natural order, nil for none; down says that it goes from great to small.
+	compare func(a, b *T) int
+	down    bool
+}
+
+// tab is one page of the details.
+type tab[T any] struct {
+	name  string
+	lines func(s *Screen, row *T, w int) []string
+}
+
+const gutter = 3 // '>' of the selected row, '*' of a marked one, a blank
+
+// placed is a column with the width that a screen gives it.
+type placed[T any] struct {
+	*column[T]
+	cells int
+}
+
+// place chooses the columns for w cells.
+func (l *list[T]) place(w int) []placed[T] {
+	out := make([]placed[T], 0, len(l.columns))
+	used, least := gutter, 0
+	for i := range l.columns {
+		c := &l.columns[i]
+		if c.cell == nil {
+			continue
+		}
+		out = append(out, placed[T]{c, c.width})
+		used += c.width + 1
+		least += c.least
+	}
+	for used+least > w {
+		worst := -1
+		for i, p := range out {
+			if p.drop > 0 && (worst < 0 || p.drop > out[worst].drop) {
+				worst = i
+			}
+		}
+		if worst < 0 {
+			break
+		}
+		used -= out[worst].cells + 1
+		least -= out[worst].least
+		out = slices.Delete(out, worst, worst+1)
+	}
+	const enough = 40 // for a name, if another column can use the rest
+	rest := max(w-used, 1)
+	for i := range out {
+		if out[i].wide && rest > enough {
+			out[i].cells += rest - enough
+			rest = enough
+		}
+	}
+	for i := range out {
+		if out[i].width == 0 {
+			out[i].cells = rest
+		}
+	}
+	return out
+}
+
+// table draws the header and the window of the rows that begins at the offset: at most h lines of at most w cells.
+func (l *list[T]) table(s *Screen, w, h int) []string {
+	if h < 1 {
+		return nil
+	}
+	columns := l.place(w)
+	b := make([]byte, 0, 4*w)
+	lines := append(make([]string, 0, h), s.Theme.Paint(Heading, string(l.header(s, b, columns))))
+
+	rows := *l.rows(&s.Snap)
+	from := min(max(s.Table.Offset, 0), max(len(rows)-(h-1), 0))
+	to := min(from+h-1, len(rows))
+	var depth []int
+	if l.depth != nil {
+		depth = l.depth(rows, from, to)
+	}
+	for i := from; i < to; i++ {
+		under := 0
+		if depth != nil {
+			under = depth[i-from]
+		}
+		key := l.key(&rows[i])
+		selected := key == s.Table.Selected && key != ""
+		b = l.row(s, b[:0], columns, &rows[i], under, selected, s.Table.Marked[key])
+		if selected {
+			lines = append(lines, s.Theme.Paint(Selected, fitLine(string(b), w)))
+		} else {
+			lines = append(lines, string(b))
+		}
+	}
+	return lines
+}
+
+// row draws one row onto b. The selected one has no styles in it, for it gets one as a whole.
+func (l *list[T]) row(s *Screen, b []byte, columns []placed[T], row *T, under int, selected, marked bool) []byte {
+	b = append(b, "   "...)
+	if selected {
+		b[0] = '>'
+	}
+	if marked {
+		b[1] = '*'
+	}
+	for _, c := range columns {
+		text, role := c.cell(&s.Opts, row)
+		if c.width == 0 && under > 0 {
+			text = s.indent(under) + text
+		}
+		on := ""
+		if !selected {
+			on = s.Theme.begin(role)
+		}
+		b = append(b, on...)
+		b = s.appendCell(b, text, c.cells, c.right, c.tail)
+		if on != "" {
+			b = append(b, off...)
+		}
+		b = append(b, ' ')
+	}
+	return b
+}
+
+// header names the columns and marks the one that sorts with its direction.
+func (l *list[T]) header(s *Screen, b []byte, columns []placed[T]) []byte {
+	by := l.column(s.Table.Sort)
+	b = append(b, "   "...)
+	for _, c := range columns {
+		title := c.title
+		if title == "" {
+			title = strings.ToUpper(c.name)
+		}
+		if c.column == by {
+			arrow := glyphUp
+			if c.down != s.Table.Reverse {
+				arrow = glyphDown
+			}
+			title += s.glyph(arrow)
+		}
+		b = append(s.appendCell(b, title, c.cells, c.right, false), ' ')
+	}
+	return b
+}
+
+// column is the one called name that can sort, else the first one.
+func (l *list[T]) column(name string) *column[T] {
+	var first *column[T]
+	for i := range l.columns {
+		c := &l.columns[i]
+		if c.compare == nil {
+			continue
+		}
+		if c.name == name {
+			return c
+		}
+		if c.name == l.first {
+			first = c
+		}
+	}
+	return first
+}
+
+// indent stands before the name of a row that belongs under another one, depth at least 1.
+func (o *Opts) indent(depth int) string {
+	const deepest = 8 // a deeper one would leave no room for its name
+	return spaces(2*min(depth-1, deepest)) + o.glyph(glyphBranch) + " "
+}
+
+// split is how a list shares its w x h with the details.
+type split struct {
+	// list and details, each wide and high; at most one of them is 0.
+	lw, lh, dw, dh int
+}
+
+func (s *Screen) split(w, h int) split {
+	l := s.layout()
+	switch {
+	case !s.Detail:
+		return split{lw: w, lh: h}
+	case l == layoutWide:
+		dw := min(max(w*2/5, 48), 72)
+		return split{w - dw - 1, h, dw, h}
+	case l == layoutFull:
+		dh := max(h*2/5, 8)
+		return split{w, h - dh, w, dh}
+	}
+	return split{dw: w, dh: h}
+}
+
+// body draws the list, its details, or both.
+func (l *list[T]) body(s *Screen, w, h int) []string {
+	if len(*l.rows(&s.Snap)) == 0 {
+		return l.emptyBody(s, w)
+	}
+	sp := s.split(w, h)
+	if sp.dh == 0 {
+		return l.table(s, sp.lw, sp.lh)
+	}
+	details := fit(l.details(s, sp.dw), sp.dw, sp.dh)
+	if sp.lh == 0 {
+		return details
+	}
+	lines := fit(l.table(s, sp.lw, sp.lh), sp.lw, sp.lh)
+	if sp.lw == w {
+		return append(lines, details...)
+	}
+	bar := s.Theme.Paint(Muted, s.glyph(glyphBar))
+	for i := range lines {
+		lines[i] += bar + details[i]
+	}
+	return lines
+}
+
+// emptyBody says why there are no rows.
+func (l *list[T]) emptyBody(s *Screen, w int) []string {
+	text := ""
+	switch {
+	case s.Link.State == LinkLoading:
+		text = "Waiting for the gateway's first answer."
+		if s.Link.Err != "" {
+			text += " " + s.clean(s.Link.Err, maxShown)
+		}
+	case s.Table.Filter != "" && s.Table.Total > 0:
+		text = "0 of " + number(s.Table.Total) + " match `" + s.clean(s.Table.Filter, maxWord) + "`; esc clears"
+	case s.Link.State == LinkGone:
+		text = "The gateway is gone; there were no " + l.noun + " when it was last seen."
+	default:
+		text = l.empty(s)
+	}
+	lines := []string{""}
+	if s.layout() == layoutStrip {
+		lines = nil
+	}
+	for _, line := range wrap(text, max(w-2, 1)) {
+		lines = append(lines, " "+line)
+	}
+	return lines
+}
