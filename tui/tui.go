@@ -1,133 +1,201 @@
 // Package tui is the console: a Bubble Tea program over an ops.Console, which is the gateway in this process or the
 // client of its control socket; it cannot tell which.
 //
-// What it will promise: a frozen, closed or hostile terminal never slows the gateway; every screen, key and dialog of
-// the design; every verb. What it does so far: one read-only header line, read once a second, and a key to leave.
-// No verb of the program opens it yet, and Run does not yet bound what a terminal that nobody reads may cost.
+// What it promises: a terminal that is frozen, closed or hostile never slows the gateway, and Run returns within
+// 0.6 s of being told to, whatever the terminal does; the terminal's modes are afterwards what they were before; no
+// key ends anything without the confirmation that its tier asks for; every lever of the gateway has a key or a command,
+// all of them in one table (keymap.go).
 //
-// It alone imports Bubble Tea. It asks the gateway and is never asked: nothing of core calls into it.
+// It alone imports Bubble Tea. It asks the gateway and is never asked: nothing of core calls into it. Drawing is
+// package views'.
 package tui
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"io"
+	"os"
+	"runtime/debug"
+	"sync/atomic"
 	"time"
 
-	"github.com/charmbracelet/bubbles/help"
-	"github.com/charmbracelet/bubbles/key"
 	tea "github.com/charmbracelet/bubbletea"
-	"github.com/charmbracelet/x/ansi"
 
 	"gatewaytui/core/ops"
-	"gatewaytui/core/term"
 	_ "gatewaytui/tui/darkbg" // or importing bubbletea costs 5 s on a silent terminal
-	"gatewaytui/views"
 )
+
+// How the program is left: each step has this long, then the next, harder one is taken (console notes, 4.3.3). With
+// guardDrain they come to 0.6 s.
+const (
+	quitGrace = 250 * time.Millisecond
+	killGrace = 150 * time.Millisecond
+	taskGrace = 100 * time.Millisecond
+)
+
+// Options are how a console is run.
+type Options struct {
+	// In and Out are the terminal. Both stay the caller's.
+	In, Out *os.File
+	// Attached is true for a gateway of another process: leaving never touches it, and when it has ended the console
+	// waits for its next life. False: the gateway lives in this process, and Run returns when it has ended.
+	Attached bool
+	// ReadOnly takes the levers away. The server refuses them as well.
+	ReadOnly bool
+	// Theme is auto, dark, light, high-contrast or mono; empty is auto.
+	Theme string
+	// ASCII draws with ASCII characters alone; NoColor without colours, whatever the theme.
+	ASCII, NoColor bool
+	// Slow asks for half the refresh during a stop, for a terminal at the end of a thin line.
+	Slow bool
+	// Version is this program's: an attached console tells of a gateway with another one; empty does not. Name is what the
+	// gateway is called in questions, empty for none.
+	Version, Name string
+}
+
+// How says how a console was left.
+type How int
 
 const (
-	refresh  = time.Second // between two looks at the gateway
-	patience = time.Second // for one answer; a gateway that is slower is shown as not answering
+	// Cancelled: Run's context ended.
+	Cancelled How = iota
+	// Detached: an attached console was left; the gateway was not touched.
+	Detached
+	// LeftRunning: an embedded console was left; its gateway shall run on without one.
+	LeftRunning
+	// StopAsked: an embedded console was left while its gateway stops; the stop goes on.
+	StopAsked
+	// TerminalLost: the terminal is gone. The gateway goes on.
+	TerminalLost
+	// GatewayEnded: the embedded gateway has ended. Exit.Final is its last record.
+	GatewayEnded
 )
 
-// Run shows c on the terminal behind in and out until a key or the end of ctx leaves it; both are a nil error. Leaving
-// never touches the gateway. Signals stay with the caller: Bubble Tea would end the console at the first SIGTERM, just
-// when a stop is worth watching.
-func Run(ctx context.Context, c ops.Console, in io.Reader, out io.Writer) error {
-	looking, done := context.WithCancel(ctx) // what Bubble Tea leaves running when it returns ends with this
-	defer done()
-	p := tea.NewProgram(newModel(looking, c), tea.WithInput(in), tea.WithOutput(out),
-		tea.WithAltScreen(), tea.WithFPS(15), tea.WithoutSignalHandler())
-	// Not tea.WithContext: the end of that one closes the input under the goroutine that reads it.
-	defer context.AfterFunc(ctx, p.Quit)()
-	if _, err := p.Run(); err != nil {
-		return fmt.Errorf("run the console: %w", err)
+// String is the way out in words, for logs.
+func (h How) String() string {
+	switch h {
+	case Cancelled:
+		return "cancelled"
+	case Detached:
+		return "detached"
+	case LeftRunning:
+		return "left running"
+	case StopAsked:
+		return "left while stopping"
+	case TerminalLost:
+		return "terminal lost"
+	case GatewayEnded:
+		return "gateway ended"
 	}
-	return nil
+	return "unknown"
 }
 
-// keyMap is every key of the console; the help line is made of it.
-type keyMap struct{ leave key.Binding }
-
-var keys = keyMap{
-	leave: key.NewBinding(key.WithKeys("q", "ctrl+c"), key.WithHelp("q", "leave; the gateway goes on")),
+// Exit is how a console ended.
+type Exit struct {
+	How How
+	// Final is the record of the stop that this console saw, as far as it saw it; nil if it saw none, or if another life
+	// has begun since.
+	Final *ops.Shutdown
+	// Screen is the last frame as plain lines, for the caller to leave on the normal screen where the reader should keep
+	// it; empty if the console was left by hand.
+	Screen []string
 }
 
-func (k keyMap) ShortHelp() []key.Binding  { return []key.Binding{k.leave} }
-func (k keyMap) FullHelp() [][]key.Binding { return [][]key.Binding{k.ShortHelp()} }
+// Run shows c on the terminal until it is left, until the embedded gateway has ended, or until ctx ends. It never asks
+// more of c than one look at a time, and it returns within 0.6 s of the end of ctx even if the terminal does not take
+// another byte. Signals stay with the caller: Bubble Tea would end the console at the first SIGTERM, just when
+// a stop is worth watching.
+//
+// The error is of a terminal that cannot be used, or of a console that failed too often; the gateway is not touched.
+func Run(ctx context.Context, c ops.Console, o Options) (Exit, error) {
+	restore := saveModes(o.In, o.Out)
+	defer restore()
 
-type model struct {
-	// ctx is Run's. It is kept because Bubble Tea's commands take no argument.
-	ctx     context.Context
-	console ops.Console
-	help    help.Model
-	width   int
-	status  ops.Status
-	read    time.Time // when status was read; zero before the first answer
-	err     error     // of the last look; status is then as old as read says
-}
-
-func newModel(ctx context.Context, c ops.Console) model {
-	return model{ctx: ctx, console: c, help: help.New(), width: 80}
-}
-
-// looked is one look at the gateway.
-type looked struct {
-	status ops.Status
-	at     time.Time
-	err    error
-}
-
-type lookAgain struct{}
-
-func (m model) look() tea.Msg {
-	ctx, cancel := context.WithTimeout(m.ctx, patience)
-	defer cancel()
-	st, err := m.console.Status(ctx)
-	return looked{st, time.Now(), err}
-}
-
-func (m model) rest() tea.Msg {
-	t := time.NewTimer(refresh)
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-m.ctx.Done():
-	}
-	return lookAgain{}
-}
-
-func (m model) Init() tea.Cmd { return m.look }
-
-func (m model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
-	switch msg := msg.(type) {
-	case tea.WindowSizeMsg:
-		m.width, m.help.Width = msg.Width, msg.Width
-	case tea.KeyMsg:
-		if key.Matches(msg, keys.leave) {
-			return m, tea.Quit
+	var lost atomic.Bool
+	gone := make(chan struct{}, 1)
+	lose := func() {
+		lost.Store(true)
+		select {
+		case gone <- struct{}{}:
+		default:
 		}
-	case looked:
-		if m.err = msg.err; msg.err == nil {
-			m.status, m.read = msg.status, msg.at
-		}
-		// The next look is asked for when this one is over, so a slow gateway is never asked twice at once.
-		return m, m.rest
-	case lookAgain:
-		return m, m.look
 	}
-	return m, nil
-}
+	o.Slow = o.Slow || os.Getenv("SSH_CONNECTION") != ""
+	out := newGuard(o.Out, lose)
+	tasks := newTasks(ctx)
+	m := newModel(c, tasks, o)
+	m.repaint = out.takeDropped
+	m.raw = out.write
+	p := tea.NewProgram(m, tea.WithInput(&tap{File: o.In, lost: lose}), tea.WithOutput(out), tea.WithAltScreen(),
+		tea.WithFPS(15), tea.WithoutSignalHandler(), tea.WithoutCatchPanics())
 
-func (m model) View() string {
-	var line string
+	ended := make(chan error, 1)
+	go func() { // waited for below, with a bound: Bubble Tea's own end is not in our hands
+		ended <- runProgram(p)
+	}()
+	err, orderly := await(ctx, p, ended, gone)
+	tasks.end(taskGrace)
+	out.close(orderly && !lost.Load())
+
+	exit := Exit{How: Cancelled}
 	switch {
-	case m.err != nil:
-		line = ansi.Truncate("no answer: "+term.Clean(m.err.Error(), 0), m.width, string(term.Ellipsis))
-	case m.read.IsZero():
-		line = ansi.Truncate("asking the gateway", m.width, string(term.Ellipsis))
+	case lost.Load():
+		exit.How = TerminalLost
+		err = nil
+	case errors.Is(err, errHung):
+		err = nil
+	case err == nil && (m.exit.How != Cancelled || m.failure != nil): // Bubble Tea has returned: nobody else holds the model
+		exit, err = m.exit, m.failure
+	case ctx.Err() != nil:
+		err = nil
+		exit.Final = m.witnessed()
 	default:
-		line = views.Status(m.status, m.width, m.read)
+		err = fmt.Errorf("run the console: %w", err)
 	}
-	return line + "\n\n" + m.help.View(keys)
+	return exit, err
+}
+
+// errHung says that Bubble Tea did not return.
+var errHung = errors.New("the console does not end")
+
+// await waits for the program to end. At the end of ctx, or once the terminal is gone, it ends it: it asks, then it
+// cancels, then it leaves it behind. orderly says that the program has cleaned up the screen by itself.
+func await(ctx context.Context, p *tea.Program, ended <-chan error, gone <-chan struct{}) (err error, orderly bool) {
+	select {
+	case err := <-ended:
+		return err, err == nil
+	case <-ctx.Done():
+	case <-gone:
+	}
+	asked := make(chan struct{})
+	go func() { // ends with the program's context, at the latest at Kill
+		defer close(asked)
+		p.Quit()
+	}()
+	select {
+	case err := <-ended:
+		<-asked
+		return err, err == nil
+	case <-time.After(quitGrace):
+	}
+	p.Kill()
+	<-asked
+	select {
+	case <-ended:
+		return nil, false
+	case <-time.After(killGrace):
+		return errHung, false
+	}
+}
+
+// runProgram is p.Run with its panics as errors: Bubble Tea would print them on standard output itself.
+func runProgram(p *tea.Program) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			p.Kill()
+			err = fmt.Errorf("panic: %v\n%s", r, debug.Stack())
+		}
+	}()
+	_, err = p.Run()
+	return err
 }

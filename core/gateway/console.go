@@ -37,6 +37,9 @@ func (g *Gateway) Status(context.Context) (ops.Status, error) {
 	if err := g.procs.JournalError(); err != nil {
 		st.Warnings = append(st.Warnings, ops.Warning{Code: "process.journal", Message: "process trees are not recorded: " + term.Clean(err.Error(), 300)})
 	}
+	level, why := g.procs.Containment()
+	st.Containment = ops.Containment{Level: string(level), Why: term.Clean(why, 300)}
+	st.Containment.Guardian, _ = g.procs.Guardian() // its reason is in the log
 	st.Counts.Sessions, st.Counts.RunningTurns = g.table.Len()
 	st.Counts.CachedAgents = g.cache.Len()
 	st.Counts.Processes = g.procs.Count()

@@ -181,7 +181,7 @@ func New(o Options) (*Gateway, error) {
 	g.background = newGroup(o.Log, g.events)
 	g.procs = process.New(process.Options{
 		Life: o.Life, HomeID: o.HomeID, Journal: journal{g}, KillGrace: cfg.Process.KillGrace.Duration,
-		Secrets: cfg.SecretVariables(), Redactor: o.Redactor, Log: o.Log,
+		Secrets: cfg.SecretVariables(), Redactor: o.Redactor, Log: o.Log, Guardian: cfg.Process.Guardian,
 		OnEvent: func(e process.Event) {
 			g.events.emit(e.Type, strconv.Itoa(e.Process.PID), e.Text, map[string]any{"session": e.Process.Session, "pid": e.Process.PID})
 		},
@@ -353,7 +353,11 @@ func (g *Gateway) open(ctx context.Context) error {
 	if err := g.recover(ctx); err != nil {
 		return err
 	}
-	return g.procs.Open(ctx)
+	if err := g.procs.Open(ctx); err != nil {
+		return err
+	}
+	g.background.start(ctx, "sweep earlier lives", "", g.sweepEarlier)
+	return nil
 }
 
 func (g *Gateway) db() *store.Store {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"gatewaytui/core/ops"
+	"gatewaytui/core/process"
 	"gatewaytui/core/session"
 	"gatewaytui/core/store"
 	"gatewaytui/core/term"
@@ -118,6 +119,41 @@ func (g *Gateway) recover(ctx context.Context) error {
 		g.log.Info("taken up from earlier lives", "messages", len(g.backlog), "reported", reported, "unsent", len(letters))
 	}
 	return nil
+}
+
+// sweepEarlier ends what earlier lives left running: the guardian's work where there was none, or where it died too (C2).
+func (g *Gateway) sweepEarlier(ctx context.Context) {
+	rows, err := g.store.LiveProcesses(ctx)
+	if err != nil {
+		g.log.Warn("journal not read", "error", term.Clean(err.Error(), 300))
+		return
+	}
+	var entries []process.Entry
+	for _, r := range rows {
+		if r.Life != g.life {
+			entries = append(entries, process.Entry{
+				Life: r.Life, PID: r.PID, StartTicks: r.StartTicks, BootID: r.BootID, Session: r.Session, Command: r.Command,
+				Policy: process.Policy(r.Policy), StartedAt: r.StartedAt,
+			})
+		}
+	}
+	ended, spared, err := g.procs.SweepEarlier(ctx, entries)
+	for _, e := range ended {
+		g.log.Warn("process of an earlier life ended", "life", e.Life, "pid", e.PID, "session", e.Session, "command", term.Clean(e.Command, 120))
+		if err := g.store.EndProcess(ctx, e.Life, e.PID, e.StartTicks, time.Now(), "ended by the next life"); err != nil {
+			g.log.Warn("journal not written", "error", term.Clean(err.Error(), 300))
+		}
+	}
+	for _, e := range spared {
+		g.log.Info("pid of an earlier life's process is another's now", "life", e.Life, "pid", e.PID)
+	}
+	if err != nil { // what survived stays in the journal, for the next look
+		g.warn("process.survivors", "processes of an earlier life survived: "+term.Clean(err.Error(), 300))
+		return
+	}
+	if err := g.store.EndEarlierProcesses(ctx, g.life, time.Now(), "gone before the next life"); err != nil && ctx.Err() == nil {
+		g.log.Warn("journal not written", "error", term.Clean(err.Error(), 300))
+	}
 }
 
 // keep adds a message of an earlier life, for the time when its platform is connected.

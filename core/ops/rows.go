@@ -27,6 +27,8 @@ type Status struct {
 	Warnings   []Warning  `json:"warnings"`
 	// APIListen is host:port of the api adapter, empty while it does not listen.
 	APIListen string `json:"api_listen"`
+	// Containment is how subprocesses are held.
+	Containment Containment `json:"containment"`
 	// Drain says who stopped intake and why, while a drain without a stop is on.
 	Drain *DrainState `json:"drain,omitempty"`
 }
@@ -64,6 +66,15 @@ type Warning struct {
 	Code    string `json:"code"`
 	Message string `json:"message"`
 	Since   Time   `json:"since"`
+}
+
+// Containment is how subprocesses are held, so that none outlives its owner.
+type Containment struct {
+	// Level is cgroup or subreaper; Why says why it is not the stronger one.
+	Level string `json:"level"`
+	Why   string `json:"why,omitempty"`
+	// Guardian is the pid of the process that ends the trees if the gateway is killed; 0 is none.
+	Guardian int `json:"guardian"`
 }
 
 // DrainState is a drain without a stop.

@@ -30,20 +30,48 @@ func fleet(b *testing.B, r *Registry, n int, script string) {
 	r.observe(false)
 }
 
-// BenchmarkKillAll is the end of n processes that obey TERM.
+// BenchmarkKillAll is the end of n processes that obey TERM: at most 50 ms, 150 ms and 1 s.
 func BenchmarkKillAll(b *testing.B) {
-	for _, n := range []int{10, 100, 1000} {
-		b.Run(fmt.Sprintf("processes=%d", n), func(b *testing.B) {
-			r := registry(b)
-			for b.Loop() {
-				b.StopTimer()
-				fleet(b, r, n, ":")
-				b.StartTimer()
-				if rep := r.KillAll(b.Context(), 2*time.Second); !rep.Verified || len(rep.Killed) != n {
-					b.Fatal(rep.Summary())
+	for _, level := range []Containment{ContainmentSubreaper, ContainmentCgroup} {
+		for _, n := range []int{10, 100, 1000} {
+			b.Run(fmt.Sprintf("level=%s/processes=%d", level, n), func(b *testing.B) {
+				needs(b, level)
+				r := registry(b, at(level))
+				for b.Loop() {
+					b.StopTimer()
+					fleet(b, r, n, ":")
+					b.StartTimer()
+					if rep := r.KillAll(b.Context(), 2*time.Second); !rep.Verified || len(rep.Killed) != n {
+						b.Fatal(rep.Summary())
+					}
 				}
-			}
-		})
+			})
+		}
+	}
+}
+
+// BenchmarkGuardian is what a killed gateway costs with n hostile trees: the time until nothing of its life is left, at
+// most 2 s; and the resident memory of the guardian that sees to it, at most 8 MB.
+func BenchmarkGuardian(b *testing.B) {
+	for _, level := range []Containment{ContainmentSubreaper, ContainmentCgroup} {
+		for _, n := range []int{10, 100, 1000} {
+			b.Run(fmt.Sprintf("level=%s/trees=%d", level, n), func(b *testing.B) {
+				needs(b, level)
+				var rss int64
+				for b.Loop() {
+					b.StopTimer()
+					g := playedGuarded(b, level, n)
+					p, err := statOf(g.guardian.pid)
+					if err != nil {
+						b.Fatal(err)
+					}
+					rss = max(rss, p.rss*int64(os.Getpagesize()))
+					b.StartTimer()
+					g.kill(b)
+				}
+				b.ReportMetric(float64(rss)/1e6, "rss-MB")
+			})
+		}
 	}
 }
 

@@ -28,6 +28,7 @@ func (r *Registry) identity(i ident) Identity {
 // self is what must never be a target, and where we are.
 type self struct {
 	pid, ppid, pgrp int
+	start           uint64
 	bootID          string
 }
 

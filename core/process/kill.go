@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"gatewaytui/core/process/kernel"
 )
 
 // Times of a kill.
@@ -32,6 +34,8 @@ type selection struct {
 	tree func(*tree) bool
 	// all is every descendant of ours, in a tree or not, and every process with our life's marker.
 	all bool
+	// past, in the place of both, is what earlier lives left.
+	past *past
 }
 
 // KillPID ends the tree whose leader is pid, or was: TERM to its groups and to every member, KILL to what is left after
@@ -85,7 +89,15 @@ type kill struct {
 	trees  map[*tree]bool    // marked as being killed
 	live   []*target         // at the last look
 	silent int               // at the last look: orphans that may be of what is killed
+	dirs   map[string]bool   // control groups of what is killed
 	noFDs  bool
+}
+
+func newKill(r *Registry, sel selection) *kill {
+	return &kill{
+		r: r, sel: sel, known: map[ident]*target{}, groups: map[*tree]*target{}, trees: map[*tree]bool{},
+		dirs: map[string]bool{},
+	}
 }
 
 func (r *Registry) end(ctx context.Context, sel selection, grace time.Duration) Report {
@@ -93,7 +105,7 @@ func (r *Registry) end(ctx context.Context, sel selection, grace time.Duration) 
 	if !r.settleForks(ctx, sel.all) {
 		return Report{Verified: true} // never opened, or closed: nothing is ours
 	}
-	k := &kill{r: r, sel: sel, known: map[ident]*target{}, groups: map[*tree]*target{}, trees: map[*tree]bool{}}
+	k := newKill(r, sel)
 	defer k.release()
 	if grace > 0 {
 		until := began.Add(grace)
@@ -181,40 +193,17 @@ func (r *Registry) orphansReaped() uint64 {
 
 // look finds what is there to be killed now. It returns false if it could not.
 func (k *kill) look() bool {
-	k.r.reap() // so that a leader which ended is one, and its tree can go
-	v := k.r.observe(k.sel.all)
-	k.report.Problem = v.err
-	if v.err != nil {
+	find := k.findTrees
+	if k.sel.past != nil {
+		find = k.findPast
+	}
+	found, err := find()
+	if err == nil && len(found) == 0 {
+		found, err = k.findMembers()
+	}
+	k.report.Problem = err
+	if err != nil {
 		return false
-	}
-	if k.silent = v.silent; k.sel.all {
-		k.silent = 0 // whosever they are
-	}
-	var found []proc
-	k.r.mu.Lock()
-	for _, t := range k.r.trees {
-		if !k.sel.tree(t) {
-			continue
-		}
-		if !k.trees[t] {
-			k.trees[t] = true
-			t.killing++
-		}
-		if k.groups[t] == nil && !t.leading && t.pidfd >= 0 && !k.noFDs {
-			if fd, err := dup(t.pidfd); err == nil {
-				leader := proc{ident: t.leader, pgrp: t.leader.pid, sid: t.leader.pid}
-				k.groups[t] = &target{proc: leader, fd: fd}
-			}
-		}
-	}
-	k.r.mu.Unlock()
-	for t, members := range v.owned {
-		if k.sel.tree(t) {
-			found = append(found, members...)
-		}
-	}
-	if k.sel.all {
-		found = append(found, v.loose...)
 	}
 	k.live = k.live[:0]
 	for _, p := range found {
@@ -232,6 +221,75 @@ func (k *kill) look() bool {
 		k.live = append(k.live, t)
 	}
 	return true
+}
+
+// findTrees finds the members of the trees that are selected, and with all, whatever else is ours.
+func (k *kill) findTrees() ([]proc, error) {
+	k.r.reap() // so that a leader which ended is one, and its tree can go
+	v := k.r.observe(k.sel.all)
+	if v.err != nil {
+		return nil, v.err
+	}
+	if k.silent = v.silent; k.sel.all {
+		k.silent = 0 // whosever they are
+	}
+	k.r.mu.Lock()
+	for _, t := range k.r.trees {
+		if !k.sel.tree(t) {
+			continue
+		}
+		if !k.trees[t] {
+			k.trees[t] = true
+			t.killing++
+			if k.r.groups != nil && t.origin == originSpawned {
+				k.dirs[k.r.groups.tree(t.id)] = true
+			}
+		}
+		if k.groups[t] == nil && !t.leading && t.pidfd >= 0 && !k.noFDs {
+			if fd, err := dup(t.pidfd); err == nil {
+				leader := proc{ident: t.leader, pgrp: t.leader.pid, sid: t.leader.pid}
+				k.groups[t] = &target{proc: leader, fd: fd}
+			}
+		}
+	}
+	k.r.mu.Unlock()
+	if k.sel.all && k.r.groups != nil {
+		k.dirs = map[string]bool{k.r.groups.life: true}
+	}
+	var found []proc
+	for t, members := range v.owned {
+		if k.sel.tree(t) {
+			found = append(found, members...)
+		}
+	}
+	if k.sel.all {
+		found = append(found, v.loose...)
+	}
+	return found, nil
+}
+
+// findMembers is who is in the control groups of what is killed, when the process table showed nobody: a group is
+// believed, and the kill verified, only when the kernel says that nobody lives in it.
+func (k *kill) findMembers() (found []proc, err error) {
+	for dir := range k.dirs {
+		there, err := kernel.Populated(dir)
+		if err != nil {
+			return nil, fmt.Errorf("read control group %s: %w", dir, err)
+		}
+		if !there {
+			continue
+		}
+		pids, err := kernel.Members(dir)
+		if err != nil {
+			return nil, fmt.Errorf("list control group %s: %w", dir, err)
+		}
+		for _, pid := range pids {
+			if p, err := statOf(pid); err == nil && p.alive() {
+				found = append(found, p)
+			}
+		}
+	}
+	return found, nil
 }
 
 // pin makes p a target; nil if it is gone.
@@ -275,6 +333,11 @@ func (k *kill) signal(sig unix.Signal) {
 		_ = p.CloseInput() // some programs ignore TERM and leave when their input ends
 	}
 
+	if sig == unix.SIGKILL {
+		for dir := range k.dirs {
+			k.r.groups.kill(dir)
+		}
+	}
 	reached := map[int]bool{}
 	for _, t := range k.groups {
 		if sig == unix.SIGKILL || !t.termed {

@@ -42,8 +42,8 @@ func TestC5_KilledIsSaidOnlyWhenTheWholeTreeIsGone(t *testing.T) {
 		{"a child with another title", `(echo child=$BASHPID; exec -a $'kworker/0:1\n) R 1 1 1' sleep 1000) & wait`},
 		{"a child behind a zombie that nobody waits for", `sleep 1000 & echo child=$!; true & exec sleep 1000`},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			r := registry(t)
+		levels(t, tt.name, func(t *testing.T, level Containment) {
+			r := registry(t, at(level))
 			p := sh(t, r, tt.script)
 			child := said(t, p, "child")
 			rep, err := r.KillPID(t.Context(), p.PID(), short)
@@ -64,28 +64,51 @@ func TestC5_KilledIsSaidOnlyWhenTheWholeTreeIsGone(t *testing.T) {
 	}
 }
 
-// What was set loose without markers, session or group before any scan saw it belongs to no tree: it is shown as adopted,
-// and the end of everything reaches it.
-func TestC5_WhatHidFromEveryTreeIsShownAndEndedWithAll(t *testing.T) {
-	r := registry(t)
-	r.scanMu.Lock() // no scan sees the child below its parent
-	p := sh(t, r, `(setsid env -i /bin/bash -c 'echo child=$$; exec /bin/sleep 1000' </dev/null &); exit 0`)
-	child := said(t, p, "child")
-	eventually(t, "the child is an orphan", func() bool {
-		c, err := statOf(child.pid)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return c.ppid == os.Getpid()
-	})
-	becomes(t, child, "sleep")
-	r.scanMu.Unlock()
-	eventually(t, "the orphan has a row", func() bool {
-		return slices.ContainsFunc(r.Rows(), func(row ops.Process) bool {
-			return row.PID == child.pid && row.Origin == originAdopted && row.StartTicks == child.start && row.Command == "/bin/sleep 1000"
+// What was set loose without markers, session or group before any scan saw it belongs to its tree all the same: by its
+// control group, or the tag that it was born with. Where there is neither it is shown as adopted, and the end of
+// everything reaches it.
+func TestC5_WhatHidFromEveryScanIsOfItsTree(t *testing.T) {
+	hide := func(t *testing.T, r *Registry) (leader *Process, child ident) {
+		t.Helper()
+		r.scanMu.Lock() // no scan sees the child below its parent
+		defer r.scanMu.Unlock()
+		p := sh(t, r, `(setsid env -i /bin/bash -c 'echo child=$$; exec /bin/sleep 1000' </dev/null &); exit 0`)
+		child = said(t, p, "child")
+		eventually(t, "the child is an orphan", func() bool {
+			c, err := statOf(child.pid)
+			if err != nil {
+				t.Error(err)
+			}
+			return err != nil || c.ppid == os.Getpid()
 		})
+		becomes(t, child, "sleep")
+		return p, child
+	}
+	levels(t, "by what it cannot shed", func(t *testing.T, level Containment) {
+		r := registry(t, at(level))
+		p, child := hide(t, r)
+		eventually(t, "the orphan is in the row of its tree", func() bool {
+			rows := r.Rows()
+			return len(rows) == 1 && rows[0].PID == p.PID() && rows[0].State == "exited" && rows[0].TreeSize == 1
+		})
+		verified(t, r.KillSession(t.Context(), "s", short), child)
 	})
-	verified(t, r.KillAll(t.Context(), short), child)
+	t.Run("by its control group alone", func(t *testing.T) {
+		needs(t, ContainmentCgroup)
+		r := untagged(t, ContainmentCgroup)
+		_, child := hide(t, r)
+		verified(t, r.KillSession(t.Context(), "s", short), child)
+	})
+	t.Run("on a machine with neither", func(t *testing.T) {
+		r := untagged(t, ContainmentSubreaper)
+		_, child := hide(t, r)
+		eventually(t, "the orphan has a row", func() bool {
+			return slices.ContainsFunc(r.Rows(), func(row ops.Process) bool {
+				return row.PID == child.pid && row.Origin == originAdopted && row.StartTicks == child.start && row.Command == "/bin/sleep 1000"
+			})
+		})
+		verified(t, r.KillAll(t.Context(), short), child)
+	})
 }
 
 func TestC7_TermThenGraceThenKill(t *testing.T) {
@@ -171,7 +194,7 @@ func TestC7_TermThenGraceThenKill(t *testing.T) {
 
 // A kill that did not work is never reported as one that did (B15), and the row stays (C10).
 func TestB15_SurvivorsAreNamed(t *testing.T) {
-	r := registry(t)
+	r := registry(t, at(ContainmentSubreaper)) // what is immortal here is so for signals alone
 	var immortal atomic.Int64
 	send := r.send
 	r.send = func(target *target, sig unix.Signal, group bool) error {
@@ -330,7 +353,8 @@ func TestKill_WithoutPidfds(t *testing.T) {
 	r := registry(t)
 	p := sh(t, r, `trap '' TERM; setsid bash -c 'echo child=$$; exec sleep 1000' & wait`)
 	child := said(t, p, "child")
-	k := &kill{r: r, sel: selection{tree: func(*tree) bool { return true }}, known: map[ident]*target{}, groups: map[*tree]*target{}, trees: map[*tree]bool{}, noFDs: true}
+	k := newKill(r, selection{tree: func(*tree) bool { return true }})
+	k.noFDs = true
 	defer k.release()
 	if !k.look() || len(k.live) != 2 {
 		t.Fatalf("%d targets", len(k.live))

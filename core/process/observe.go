@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"gatewaytui/core/process/kernel"
 )
 
 // silentMost is how long an orphan may not say whose it is, before it is nobody's: an exec takes some milliseconds, and
@@ -69,7 +71,7 @@ func (r *Registry) scan(elsewhere bool) (view, []ending) {
 	strangers := r.attribute(ours, at)
 	v, ended := r.absorb(seq, ours, at, strangers)
 	if elsewhere {
-		v.loose = append(v.loose, r.marked(procs, ours)...)
+		v.loose = append(v.loose, r.marked(procs, ours, foreign)...)
 	}
 	return v, ended
 }
@@ -112,12 +114,39 @@ func (r *Registry) attribute(ours []proc, at map[int]ident) map[ident]peeked {
 	r.mu.Unlock()
 	out := make(map[ident]peeked, len(unknown))
 	for _, p := range unknown {
+		if id := r.bornOf(p); id != 0 {
+			out[p.ident] = peeked{marks: marks{life: r.opts.Life, spawn: strconv.FormatUint(id, 10)}, said: true}
+			continue
+		}
 		if p.state == 'D' { // it may hold the lock that a look at it needs
 			continue
 		}
 		out[p.ident] = r.peeker.ask(p.ident)
 	}
 	return out
+}
+
+// bornOf is the spawn that p comes from, by what it cannot shed, if that one has a tree; else 0. Neither look waits
+// for p.
+func (r *Registry) bornOf(p proc) uint64 {
+	id := uint64(0)
+	if r.groups != nil {
+		id = r.groups.spawnOf(p.pid)
+	}
+	if id == 0 {
+		if tag := r.scanner.tagOf(p.pid); tag.Of(r.opts.Life) {
+			id = tag.Spawn()
+		}
+	}
+	if now, err := statOf(p.pid); id == 0 || err != nil || now.start != p.start {
+		return 0 // what was read is another's
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.trees[id] == nil && !r.forking[id] {
+		return 0
+	}
+	return id
 }
 
 // ownerSeen is the tree that our child p belongs to, by what cannot be scrubbed: being its leader, having been seen in
@@ -256,20 +285,42 @@ func (r *Registry) adopt(p proc, who peeked) *tree {
 	return t
 }
 
-// marked are live processes outside of ours whose environment carries our life.
-func (r *Registry) marked(procs, ours []proc) []proc {
+// marked are live processes outside of ours whose tag, or without one whose environment, carries our life.
+func (r *Registry) marked(procs, ours []proc, foreign map[ident]bool) []proc {
 	known := make(map[ident]bool, len(ours))
 	for _, p := range ours {
 		known[p.ident] = true
 	}
 	var out []proc
 	for _, p := range procs {
-		if known[p.ident] || !p.alive() || p.state == 'D' || r.self.untouchable(p) {
+		if _, inherited := foreign[p.ident]; inherited || known[p.ident] || !p.alive() || r.self.untouchable(p) {
 			continue
 		}
-		if r.peeker.ask(p.ident).life == r.opts.Life {
+		if life := r.lifeOf(p); life.is(r.opts.Life) {
 			out = append(out, p)
 		}
 	}
 	return out
+}
+
+// birth is what a process says of the life that it was started in.
+type birth struct {
+	tag kernel.Tag // decides, if there is one: it was inherited from whoever set one last
+	env string
+}
+
+func (b birth) is(life string) bool {
+	if b.tag.Valid() {
+		return b.tag.Of(life)
+	}
+	return b.env == life && life != ""
+}
+
+// lifeOf asks p. It is called under scanMu alone.
+func (r *Registry) lifeOf(p proc) birth {
+	b := birth{tag: r.scanner.tagOf(p.pid)}
+	if !b.tag.Valid() && p.state != 'D' { // it may hold the lock that a look at its environment needs
+		b.env = r.peeker.ask(p.ident).life
+	}
+	return b
 }

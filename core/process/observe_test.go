@@ -59,9 +59,10 @@ func TestB14_WhatWasThereBeforeIsLeftAlone(t *testing.T) {
 	eventually(t, "the orphan is reaped", childless)
 }
 
-// An orphan that no scan saw below its parent finds its tree by the markers, and its session when the tree is gone.
+// An orphan that no scan saw below its parent, and that has no tag, finds its tree by the markers, and its session when
+// the tree is gone.
 func TestC5_AnOrphanIsKnownByItsMarkers(t *testing.T) {
-	r := registry(t)
+	r := untagged(t, ContainmentSubreaper)
 	t.Run("its tree", func(t *testing.T) {
 		r.scanMu.Lock()
 		p := sh(t, r, `(setsid bash -c 'echo child=$$; exec sleep 1000' </dev/null &); exec sleep 1000`)
@@ -100,7 +101,7 @@ func orphaned(t *testing.T, i ident) bool {
 
 // The arguments of an adopted process are masked and inert where they are shown (I1, I4).
 func TestI1_AnAdoptedCommandIsMasked(t *testing.T) {
-	r := registry(t)
+	r := untagged(t, ContainmentSubreaper)
 	r.scanMu.Lock()
 	p := sh(t, r, `(setsid env -i /bin/bash -c $'exec -a "agent\e[2J" /bin/bash -c "echo child=\\$\\$; sleep 1000; :" --api-key sk-canary0123456789canary0123456789' </dev/null &); exit 0`)
 	child := said(t, p, "child")
@@ -202,7 +203,7 @@ func TestB11_APeekAtARecycledPidSaysNothing(t *testing.T) {
 // While an orphan does not say whose it is, in the middle of an exec for instance, no tree that may be its own is said to
 // be killed (C5).
 func TestC5_AnOrphanThatSaysNothingKeepsAKillFromBeingVerified(t *testing.T) {
-	r := registry(t)
+	r := untagged(t, ContainmentSubreaper)
 	r.scanMu.Lock()
 	answers := r.peeker
 	answers.ask(ident{pid: os.Getpid()}) // it runs

@@ -4,7 +4,9 @@
 // What it promises:
 //
 //   - Everything that descends from a process that it started stays within reach: the program is a child subreaper
-//     (prctl(2)), so that an orphan, whatever it did to its session, group or environment, becomes our child.
+//     (prctl(2)), so that an orphan, whatever it did to its session, group or environment, becomes our child. What it
+//     belongs to is told by what it cannot shed: its control group, where the machine lets us have one, and a tag that
+//     it is born with (package kernel) in any case.
 //   - A kill says "verified" only after a scan of /proc, zombies left out, found nothing more of what was to be killed;
 //     otherwise the report names the survivors and why (field notes, C5 and B15).
 //   - A signal goes to a process, never to a number: the identity (pid, start ticks, boot id) is read again behind a
@@ -12,6 +14,8 @@
 //   - A command's end is its leader's end. Who else holds its pipe open never holds up a wait (C6).
 //   - Nothing of a child grows our memory: output, environment and command line are read with bounds.
 //   - Zombies are reaped, adopted ones as well, also as pid 1 (C3).
+//   - When the program itself is killed, the guardian ends within 2 s what it had started (package guardian); what even
+//     that one missed, SweepEarlier ends in the next life (C2).
 //
 // The package is for Linux alone: pidfds (5.3) are used where there are some, /proc and the subreaper are required.
 package process
@@ -30,12 +34,13 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gatewaytui/core/ops"
+	"gatewaytui/core/process/kernel"
 	"gatewaytui/core/term"
 )
 
 // Names of the environment variables that mark a child and everything that inherits its environment (contract.md, 5).
 const (
-	EnvLife    = "GATEWAYTUI_LIFE"
+	EnvLife    = kernel.EnvLife
 	EnvSession = "GATEWAYTUI_SESSION"
 	EnvHomeID  = "GATEWAYTUI_HOME_ID"
 	// EnvSpawn is the number of the spawn within its life: it tells which tree an orphan belongs to.
@@ -48,9 +53,14 @@ const envPrefix = "GATEWAYTUI_"
 // Containment names how the registry keeps hold of what descends from its children.
 type Containment string
 
-// ContainmentSubreaper is adoption of orphans, an environment marker, a scan of /proc, and a parent-death signal on
-// direct children. It does not outlive the program: a grandchild survives our SIGKILL.
-const ContainmentSubreaper Containment = "subreaper"
+// The levels. In both a direct child has a parent-death signal, and the guardian ends what outlives the program.
+const (
+	// ContainmentSubreaper is adoption of orphans, marks that are inherited, and scans of /proc.
+	ContainmentSubreaper Containment = "subreaper"
+	// ContainmentCgroup is that, and a control group (v2) for each tree: a child is in it from its first instruction, and
+	// all of it is killed at once, however fast it forks.
+	ContainmentCgroup Containment = "cgroup"
+)
 
 // Errors that callers decide on.
 var (
@@ -70,6 +80,11 @@ type Options struct {
 	Journal Journal
 	// KillGrace is the time from TERM to KILL in Close. Other kills are given theirs.
 	KillGrace time.Duration
+	// Containment is the level to use. Empty is the strongest that the machine allows; with ContainmentCgroup Open and
+	// Spawn fail where there is none.
+	Containment Containment
+	// Guardian keeps a guardian beside the program.
+	Guardian bool
 	// Secrets are names of environment variables that no child sees.
 	Secrets []string
 	// OnEvent is told of starts, ends and kills. It is called without locks, from any goroutine, and must not block.
@@ -112,11 +127,18 @@ type Registry struct {
 	scanMu sync.Mutex
 	// send delivers a signal; tests of what cannot be killed replace it.
 	send func(t *target, sig unix.Signal, group bool) error
+	// tag says that children are tagged; tests of machines without tags clear it before Open.
+	tag bool
+	// groups are set by Open; nil: there are none.
+	groups *groups
+	// groupless is why there are none.
+	groupless string
 
 	mu      sync.Mutex // guards what follows; never held over I/O
 	open    bool
 	refused bool
 	closing bool
+	unclean bool            // Close left survivors: they are the guardian's
 	forking map[uint64]bool // spawns that may have a child which is not in trees yet
 	lastID  uint64
 	trees   map[uint64]*tree
@@ -125,12 +147,15 @@ type Registry struct {
 	adopted map[int]struct{}    // direct children that we did not start, at the last scan
 	silent  map[ident]time.Time // those of them that did not say yet whose they are, since when
 	reaped  uint64              // adopted children that were waited for
-	foreign map[ident]bool      // descendants from before Open; true: children, whose status is somebody else's
+	foreign map[ident]bool      // descendants from before Open, and the guardian; true: children, whose status is not for the reaper. Replaced, never changed
 	ended   []*Process          // the last endedKept background processes whose trees are gone
 	scans   uint64              // scans begun
 	scanErr error
 	sampled time.Time
 	ticks   map[ident]uint64 // CPU ticks of each member at the last sample
+	// groupErr is why the last spawn was not in a group of its own; nil: it was.
+	groupErr error
+	guard    guard
 }
 
 // endedKept is how many ended background processes keep their output for Get.
@@ -156,11 +181,14 @@ func New(o Options) *Registry {
 	r.peeker = newPeeker()
 	r.journal = newRecorder(o.Journal, o.Log)
 	r.send = sendSignal
+	r.tag = true
 	return r
 }
 
 // Open makes the program a subreaper and starts the registry's loops. What descends from the program already is left
-// alone for ever, but for being reaped if it becomes an orphan of ours. It fails where /proc does not show this program, and with ErrOpen.
+// alone for ever, but for being reaped if it becomes an orphan of ours. It fails where /proc does not show this program,
+// with ErrOpen, and where the level that is asked for is not to be had. It is called with the home's lock held: control
+// groups of earlier lives of this home that are empty are removed.
 func (r *Registry) Open(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -181,6 +209,9 @@ func (r *Registry) Open(ctx context.Context) error {
 	} {
 		r.loops.Go(loop)
 	}
+	if r.opts.Guardian {
+		r.loops.Go(r.guardLoop)
+	}
 	return nil
 }
 
@@ -197,6 +228,15 @@ func (r *Registry) prepare() error {
 	for _, p := range descendants(procs, r.self.pid, nil) {
 		r.foreign[p.ident] = p.ppid == r.self.pid
 	}
+	if err := r.openGroups(); err != nil {
+		return err
+	}
+	if r.tag {
+		if err := kernel.TryTag(kernel.NewTag(r.opts.Life, 0)); err != nil {
+			r.tag = false
+			r.log.Warn("children cannot be tagged", "error", err)
+		}
+	}
 	return setSubreaper(true)
 }
 
@@ -209,8 +249,8 @@ func (r *Registry) Refuse() {
 }
 
 // Close refuses further spawns, ends what is left (KillAll with the KillGrace of the options), and waits for every
-// goroutine of the registry. It returns an error that names the survivors, if any, and one that wraps ctx's when ctx
-// ended first. A second Close does nothing.
+// goroutine of the registry and for the guardian, which survivors are left to. It returns an error that names those, if
+// any, and one that wraps ctx's when ctx ended first. A second Close does nothing.
 func (r *Registry) Close(ctx context.Context) error {
 	r.mu.Lock()
 	first := r.open && !r.closing
@@ -224,6 +264,7 @@ func (r *Registry) Close(ctx context.Context) error {
 	if !report.Verified {
 		errs = append(errs, fmt.Errorf("close process registry: %s", report.Summary()))
 	}
+	r.unclean = !report.Verified // read behind stopping
 	close(r.stopping)
 	r.closePipes()
 
@@ -241,13 +282,31 @@ func (r *Registry) Close(ctx context.Context) error {
 	r.mu.Lock()
 	r.open = false
 	r.mu.Unlock()
+	if r.tag {
+		errs = append(errs, kernel.SetTag(0))
+	}
+	if r.groups != nil {
+		if err := r.groups.remove(); report.Verified { // else it is known already that somebody is in there
+			errs = append(errs, err)
+		}
+	}
 	errs = append(errs, setSubreaper(false))
 	isOpen.Store(false)
 	return errors.Join(errs...)
 }
 
-// Containment is the level in force.
-func (r *Registry) Containment() Containment { return ContainmentSubreaper }
+// Containment is the level in force, and why it is not a stronger one; empty: there is none. It is for after Open.
+func (r *Registry) Containment() (level Containment, why string) {
+	if r.groups == nil {
+		return ContainmentSubreaper, r.groupless
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.groupErr != nil {
+		return ContainmentSubreaper, r.groupErr.Error()
+	}
+	return ContainmentCgroup, ""
+}
 
 // JournalError is why the journal lacks something, nil while it lacks nothing since the last success.
 func (r *Registry) JournalError() error { return r.journal.failure() }

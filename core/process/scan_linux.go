@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"gatewaytui/core/process/kernel"
 )
 
 // clockTicks is USER_HZ, which is 100 on every Linux that Go runs on.
@@ -67,6 +69,9 @@ func readStat(path string, buf []byte) (proc, error) {
 	return parseStat(buf[:n])
 }
 
+// tagOf reads the tag of one process.
+func (s *scanner) tagOf(pid int) kernel.Tag { return kernel.TagOf(pid, s.buf) }
+
 // statOf reads one process.
 func statOf(pid int) (proc, error) {
 	var buf [1024]byte
@@ -82,6 +87,7 @@ func readSelf() (self, error) {
 	if p.pid != s.pid {
 		return s, fmt.Errorf("/proc shows pid %d for our pid %d: it is of another pid namespace", p.pid, s.pid)
 	}
+	s.start = p.start
 	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {
 		return s, fmt.Errorf("read boot id: %w", err)

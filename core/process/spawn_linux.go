@@ -10,6 +10,8 @@ import (
 
 	"github.com/creack/pty"
 	"golang.org/x/sys/unix"
+
+	"gatewaytui/core/process/kernel"
 )
 
 // forkedChild is a child and our ends of what connects us to it.
@@ -43,7 +45,7 @@ func (r *Registry) serve(req *spawnRequest) {
 		req.result <- spawnResult{err: ErrClosing}
 		return
 	}
-	child, err := fork(req)
+	child, err := r.forkContained(req)
 	if err != nil {
 		req.result <- spawnResult{err: fmt.Errorf("start %s: %w", req.path, err)}
 		return
@@ -59,8 +61,56 @@ func (r *Registry) serve(req *spawnRequest) {
 	})
 }
 
-// fork starts the process of req with its own session, and so its own group and no terminal of ours.
-func fork(req *spawnRequest) (_ forkedChild, err error) {
+// forkContained starts the process of req in a control group of its own, where we have groups, and with its tag. If only
+// the group does not work it is started without one, and the level is the lower one until it works again.
+func (r *Registry) forkContained(req *spawnRequest) (forkedChild, error) {
+	if r.tag {
+		// The limit is the program's, and forks are made here alone: a child inherits its own.
+		if err := kernel.SetTag(kernel.NewTag(r.opts.Life, req.id)); err == nil {
+			defer func() { _ = kernel.SetTag(kernel.NewTag(r.opts.Life, 0)) }()
+		}
+	}
+	if r.groups == nil {
+		return fork(req, -1)
+	}
+	group, why := r.groups.make(req.id)
+	if why == nil {
+		child, err := fork(req, group)
+		closeFD(group)
+		if err == nil {
+			r.setGroupErr(nil)
+			return child, nil
+		}
+		_ = os.Remove(r.groups.tree(req.id)) // it is empty
+		if errors.Is(err, unix.ENOENT) {
+			return child, err // the program is not there
+		}
+		why = err
+	}
+	if r.opts.Containment == ContainmentCgroup {
+		return forkedChild{pidfd: -1}, why
+	}
+	child, err := fork(req, -1)
+	if err == nil {
+		r.setGroupErr(fmt.Errorf("start a process in a control group: %w", why))
+	}
+	return child, err
+}
+
+func (r *Registry) setGroupErr(err error) {
+	r.mu.Lock()
+	changed := (err == nil) != (r.groupErr == nil)
+	r.groupErr = err
+	r.mu.Unlock()
+	if changed {
+		level, why := r.Containment()
+		r.log.Warn("containment changed", "level", level, "reason", why)
+	}
+}
+
+// fork starts the process of req with its own session, and so its own group and no terminal of ours, in the control
+// group that cgroup is open at; -1: in ours.
+func fork(req *spawnRequest, cgroup int) (_ forkedChild, err error) {
 	child := forkedChild{pidfd: -1}
 	stdio, err := connect(req.spec, &child)
 	defer func() {
@@ -80,6 +130,7 @@ func fork(req *spawnRequest) (_ forkedChild, err error) {
 		Files: []uintptr{uintptr(stdio[0]), out, out},
 		Sys: &syscall.SysProcAttr{
 			Setsid: true, Setctty: req.spec.PTY, Pdeathsig: syscall.SIGKILL, PidFD: &child.pidfd,
+			UseCgroupFD: cgroup >= 0, CgroupFD: max(cgroup, 0),
 		},
 	}
 	child.pid, err = syscall.ForkExec(req.path, req.spec.Argv, attr)

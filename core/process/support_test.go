@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"os/exec"
@@ -24,9 +25,10 @@ import (
 const playAs = "PROCESS_TEST_PLAY_AS"
 
 var plays = map[string]func() error{
-	"a gateway with children": playGateway,
-	"pid 1":                   playInit,
-	"a hostile name":          playRenamed,
+	"a gateway with children":   playGateway,
+	"pid 1":                     playInit,
+	"a hostile name":            playRenamed,
+	"a gateway with a guardian": playGuarded,
 }
 
 func TestMain(m *testing.M) {
@@ -58,7 +60,19 @@ func registry(t testing.TB, change ...func(*Options)) *Registry {
 	for _, c := range change {
 		c(&o)
 	}
-	r := New(o)
+	return opened(t, New(o))
+}
+
+// untagged is registry on a machine where children cannot be tagged.
+func untagged(t testing.TB, level Containment) *Registry {
+	t.Helper()
+	r := New(Options{Life: testLife, HomeID: testHome, KillGrace: short, Log: discard, Containment: level})
+	r.tag = false
+	return opened(t, r)
+}
+
+func opened(t testing.TB, r *Registry) *Registry {
+	t.Helper()
 	if err := r.Open(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -68,12 +82,41 @@ func registry(t testing.TB, change ...func(*Options)) *Registry {
 		if err := r.Close(ctx); err != nil {
 			t.Errorf("close: %v", err)
 		}
-		for _, p := range marked(t, o.Life) {
-			t.Errorf("pid %d is left with the marker of life %s", p.pid, o.Life)
+		for _, p := range marked(t, r.opts.Life) {
+			t.Errorf("pid %d is left with the marker of life %s", p.pid, r.opts.Life)
 			_ = unix.Kill(p.pid, unix.SIGKILL)
 		}
 	})
 	return r
+}
+
+// at chooses the level of containment.
+func at(level Containment) func(*Options) { return func(o *Options) { o.Containment = level } }
+
+// needs skips a test that wants a level which the machine does not allow.
+func needs(t testing.TB, level Containment) {
+	t.Helper()
+	if level != ContainmentCgroup {
+		return
+	}
+	g, err := makeGroups("home of a trial", testLife)
+	if err != nil {
+		t.Skipf("runs where a control group can be made: %v", err)
+	}
+	if err := g.remove(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// levels runs a test at each level.
+func levels(t *testing.T, name string, test func(*testing.T, Containment)) {
+	t.Helper()
+	for _, level := range []Containment{ContainmentSubreaper, ContainmentCgroup} {
+		t.Run(name+", level "+string(level), func(t *testing.T) {
+			needs(t, level)
+			test(t, level)
+		})
+	}
 }
 
 // marked are the live processes whose environment has the marker of a life; it reads /proc by itself.
@@ -269,6 +312,7 @@ func (j *records) endOf(pid int) string {
 // outside is a program of the test that the registry knows nothing of. It ends when its input is closed.
 type outside struct {
 	*exec.Cmd
+	in    io.Closer
 	lines *bufio.Scanner
 }
 
@@ -277,13 +321,14 @@ func spawnOutside(t testing.TB, name string, wrap ...string) *outside {
 	t.Helper()
 	argv := append(wrap, self0(t))
 	cmd := exec.Command(argv[0], argv[1:]...)
-	cmd.Env = append(os.Environ(), playAs+"="+name)
+	cmd.Env = append(os.Environ(), playAs+"="+name, "GORACE=atexit_sleep_ms=0") // the race detector's end costs a second
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := cmd.StdinPipe(); err != nil {
+	in, err := cmd.StdinPipe()
+	if err != nil {
 		t.Fatal(err)
 	}
 	if err := cmd.Start(); err != nil {
@@ -295,7 +340,7 @@ func spawnOutside(t testing.TB, name string, wrap ...string) *outside {
 			_ = cmd.Wait()
 		}
 	})
-	return &outside{cmd, bufio.NewScanner(out)}
+	return &outside{cmd, in, bufio.NewScanner(out)}
 }
 
 var errRefused = errors.New("refused by the test")

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"gatewaytui/core/ops"
+	"gatewaytui/core/process/kernel"
 )
 
 // Origins of a tree.
@@ -74,6 +75,9 @@ func (r *Registry) finish(e ending) {
 	closeFD(t.pidfd)
 	if t.handle != nil {
 		t.handle.treeGone()
+		if r.groups != nil {
+			_ = kernel.RemoveGroup(r.groups.tree(t.id)) // Close tries again
+		}
 	}
 	if e.how == EndedByKill {
 		r.emit(ops.EventProcessKilled, e.row, fmt.Sprintf("process tree of pid %d killed and verified", t.leader.pid))

@@ -42,6 +42,14 @@ func (s *Store) EndProcess(ctx context.Context, life string, pid int, startTicks
 	})
 }
 
+// EndEarlierProcesses notes that every tree of another life than this one is gone.
+func (s *Store) EndEarlierProcesses(ctx context.Context, life string, at time.Time, how string) error {
+	return s.write(ctx, "end the processes of earlier lives", func(t *tx) error {
+		_, err := t.exec(`UPDATE processes SET ended_at = ?, how = ? WHERE ended_at IS NULL AND life <> ?`, stamp(at), how, life)
+		return err
+	})
+}
+
 // LiveProcesses are the rows without an end, of every life, oldest first: what may still live.
 func (s *Store) LiveProcesses(ctx context.Context) ([]Process, error) {
 	return collect(ctx, s, "read live processes", `SELECT life, pid, start_ticks, boot_id, session, command, policy, started_at

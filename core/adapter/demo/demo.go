@@ -20,7 +20,7 @@ import (
 
 // Defaults of Options.
 const (
-	DefaultInterval   = 20 * time.Second
+	DefaultInterval   = 10 * time.Second
 	DefaultStaleAfter = 10 * time.Second
 	DefaultFailures   = 3
 )

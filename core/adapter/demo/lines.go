@@ -4,18 +4,18 @@ package demo
 type line struct{ user, text string }
 
 // lines is a day on a platform whose people know the scripted model of the embedded default: short turns and slow ones, tool
-// calls, a process that stays for a while, a child agent. Nothing in it fails or hangs.
+// calls, processes and a tree of them that stay for a while, a child agent. Nothing in it fails or hangs.
 var lines = []line{
 	{"alice", "hello"},
-	{"bo", "sh: date"},
-	{"carla", "bg: sleep 300"},
-	{"alice", "help"},
+	{"carla", "bg: sleep 120"},
+	{"bo", "sh: for n in 1 2 3 4 5; do date; sleep 1; done"},
 	{"dmitri", "slow 8"},
+	{"emeka", "bg: for n in 1 2 3; do sleep 90 & done; wait"},
+	{"alice", "help"},
 	{"bo", "delegate: sh: uname -s"},
 	{"carla", "ps"},
-	{"emeka", "hello"},
 	{"alice", "stream"},
-	{"dmitri", "sh: sleep 5; echo done"},
+	{"dmitri", "sh: sleep 15; echo done"},
 	{"emeka", "echo is anybody there?"},
 	{"bo", "slow 8"},
 }

@@ -16,9 +16,9 @@ type Spec struct {
 	Text string
 }
 
-// Default is the demo of someone who names no platforms: some that work, one that takes its time and one of each kind of
-// trouble that cures itself or is shown as what it is.
-const Default = "harbour=good,market=good,ferry=slow-disconnect,lighthouse=flaky,cellar=deaf,vault=fatal"
+// Default is the demo of someone who names no platforms: some that work, one that takes its time, one that a stop has to
+// give up on, and one of each kind of trouble that cures itself or is shown as what it is.
+const Default = "harbour=good,market=good,ferry=slow-disconnect,dock=hang-disconnect,lighthouse=flaky,cellar=deaf,vault=fatal"
 
 const (
 	maxName = 32

@@ -34,7 +34,7 @@ func TestParse(t *testing.T) {
 		for _, s := range got {
 			kinds[s.Behaviour] = true
 		}
-		for _, want := range []string{"good", "slow-disconnect", "flaky", "deaf", "fatal"} {
+		for _, want := range []string{"good", "slow-disconnect", "hang-disconnect", "flaky", "deaf", "fatal"} {
 			if !kinds[want] {
 				t.Errorf("the default has no platform that is %s", want)
 			}

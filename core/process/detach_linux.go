@@ -1,0 +1,74 @@
+package process
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"gatewaytui/core/process/kernel"
+)
+
+// Detach starts a program that is nobody's child to wait for, such as the next life of a gateway: in a session of its own,
+// with /dev/null for its three streams and none of our other descriptors. It is not tracked, and outlives us. It bears no
+// mark of a life, and is put into the control group of the process beside: whoever calls may run inside a tool of a
+// gateway whose end takes along all that is marked as its own (field notes, B7).
+func Detach(argv, env []string, dir string, beside int) (pid int, err error) {
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		return 0, fmt.Errorf("start %s: %w", argv[0], err)
+	}
+	defer null.Close()
+	if err := kernel.SetTag(0); err != nil {
+		return 0, fmt.Errorf("start %s without a mark: %w", argv[0], err)
+	}
+	sys := &syscall.SysProcAttr{Setsid: true}
+	if fd, err := groupBeside(beside); err == nil {
+		defer unix.Close(fd)
+		sys.UseCgroupFD, sys.CgroupFD = true, fd
+	}
+	attr := &os.ProcAttr{Dir: dir, Env: unmarked(env), Files: []*os.File{null, null, null}, Sys: sys}
+	p, err := os.StartProcess(argv[0], argv, attr)
+	if err != nil && sys.UseCgroupFD { // a group that takes nobody is no reason to start nothing
+		sys.UseCgroupFD = false
+		p, err = os.StartProcess(argv[0], argv, attr)
+	}
+	if err != nil {
+		return 0, fmt.Errorf("start %s: %w", argv[0], err)
+	}
+	pid = p.Pid
+	return pid, p.Release()
+}
+
+// groupBeside opens the control group that pid is in.
+func groupBeside(pid int) (fd int, err error) {
+	mounts, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		return -1, err
+	}
+	group, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/cgroup")
+	if err != nil {
+		return -1, err
+	}
+	dir, _, err := ownGroup(string(mounts), string(group))
+	if err != nil {
+		return -1, err
+	}
+	return unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+}
+
+// unmarked is env without the marks of a life.
+func unmarked(env []string) []string {
+	var out []string
+	for _, kv := range env {
+		switch name, _, _ := strings.Cut(kv, "="); name {
+		case EnvLife, EnvSession, EnvHomeID, EnvSpawn:
+		default:
+			out = append(out, kv)
+		}
+	}
+	return out
+}

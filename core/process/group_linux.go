@@ -1,0 +1,206 @@
+package process
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"gatewaytui/core/process/kernel"
+)
+
+// groups are the control groups of this life: below our own group one for the home, in it one for the life, in that one
+// for each tree. No controllers are enabled in them, so that processes may be beside and between them.
+type groups struct {
+	home, life string // directories
+	path       string // of life, as /proc/PID/cgroup says it
+}
+
+// Names of the groups; what follows is escaped, as an id may have a slash.
+const (
+	homeGroup = "gatewaytui-"
+	lifeGroup = "life-"
+	treeGroup = "tree-"
+)
+
+// openGroups sets groups, or groupless.
+func (r *Registry) openGroups() error {
+	if r.opts.Containment == ContainmentSubreaper {
+		r.groupless = "the config says so"
+		return nil
+	}
+	g, err := makeGroups(r.opts.HomeID, r.opts.Life)
+	switch {
+	case err == nil:
+		r.groups = g
+		g.removeEarlier()
+	case r.opts.Containment == ContainmentCgroup:
+		return fmt.Errorf("make a control group: %w", err)
+	default:
+		r.groupless = err.Error()
+	}
+	return nil
+}
+
+func makeGroups(home, life string) (*groups, error) {
+	mounts, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		return nil, err
+	}
+	own, err := os.ReadFile("/proc/self/cgroup")
+	if err != nil {
+		return nil, err
+	}
+	dir, at, err := ownGroup(string(mounts), string(own))
+	if err != nil {
+		return nil, err
+	}
+	below := path.Join(homeGroup+url.PathEscape(home), lifeGroup+url.PathEscape(life))
+	g := &groups{life: filepath.Join(dir, below), path: path.Join(at, below)}
+	g.home = filepath.Dir(g.life)
+	if err := os.MkdirAll(g.life, 0o755); err != nil {
+		return nil, err
+	}
+	if err := unix.Access(g.life+"/cgroup.kill", unix.W_OK); err != nil {
+		return nil, errors.Join(fmt.Errorf("control groups cannot be killed here (Linux 5.14): %w", err), g.remove())
+	}
+	return g, nil
+}
+
+var errNoCgroup2 = errors.New("no cgroup v2 tree is mounted that has our own group in it")
+
+// ownGroup is our own group's directory and its path in the tree, from the contents of /proc/self/mountinfo and
+// /proc/self/cgroup (proc_pid_mountinfo(5), cgroups(7)). On a host with both versions the tree is mounted beside v1's.
+func ownGroup(mountinfo, cgroup string) (dir, own string, err error) {
+	for line := range strings.Lines(cgroup) {
+		if rest, ok := strings.CutPrefix(line, "0::"); ok {
+			own = strings.TrimSuffix(rest, "\n")
+		}
+	}
+	if !strings.HasPrefix(own, "/") || path.Clean(own) != own {
+		return "", "", errNoCgroup2 // none, or one that is outside of what we may see: /..
+	}
+	for line := range strings.Lines(mountinfo) {
+		left, right, ok := strings.Cut(strings.TrimSuffix(line, "\n"), " - ")
+		fields := strings.Split(left, " ")
+		if !ok || len(fields) < 6 || !strings.HasPrefix(right, "cgroup2 ") {
+			continue
+		}
+		root, mount := unescapeMount(fields[3]), unescapeMount(fields[4])
+		below, ok := strings.CutPrefix(own, strings.TrimSuffix(root, "/"))
+		if ok && (below == "" || below[0] == '/') && strings.HasPrefix(mount, "/") {
+			return path.Join(mount, below), own, nil
+		}
+	}
+	return "", "", errNoCgroup2
+}
+
+// unescapeMount undoes what the kernel does to blanks in mountinfo: a backslash and three octal digits.
+func unescapeMount(s string) string {
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		if s[i] == '\\' && i+3 < len(s) {
+			if c, err := strconv.ParseUint(s[i+1:i+4], 8, 8); err == nil {
+				b.WriteByte(byte(c))
+				i += 3
+				continue
+			}
+		}
+		b.WriteByte(s[i])
+	}
+	return b.String()
+}
+
+// tree is the directory of spawn id's group.
+func (g *groups) tree(id uint64) string {
+	return g.life + "/" + treeGroup + strconv.FormatUint(id, 10)
+}
+
+// make makes spawn id's group and opens it for SysProcAttr.CgroupFD.
+func (g *groups) make(id uint64) (fd int, err error) {
+	dir := g.tree(id)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return -1, err
+	}
+	fd, err = unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return -1, &os.PathError{Op: "open", Path: dir, Err: err}
+	}
+	return fd, nil
+}
+
+// spawnOf is the spawn whose group pid is in; 0 if it is in none.
+func (g *groups) spawnOf(pid int) uint64 {
+	rest, ok := strings.CutPrefix(groupOf(pid), g.path+"/"+treeGroup)
+	if !ok {
+		return 0
+	}
+	number, _, _ := strings.Cut(rest, "/")
+	id, err := strconv.ParseUint(number, 10, 64)
+	if err != nil {
+		return 0
+	}
+	return id
+}
+
+// groupOf is the path of pid's group, empty if it is gone.
+func groupOf(pid int) string {
+	var buf [4 << 10]byte
+	for line := range strings.Lines(string(readUpTo("/proc/"+strconv.Itoa(pid)+"/cgroup", buf[:]))) {
+		if rest, ok := strings.CutPrefix(line, "0::"); ok {
+			return strings.TrimSuffix(rest, "\n")
+		}
+	}
+	return ""
+}
+
+// kill ends everything in the group at dir, a directory below home's, unless we are in it ourselves: then one by
+// one is all there is (B12).
+func (g *groups) kill(dir string) {
+	rest := strings.TrimPrefix(dir, g.home)
+	if own := groupOf(os.Getpid()); strings.HasPrefix(own+"/", path.Dir(g.path)+rest+"/") {
+		return
+	}
+	_ = kernel.KillGroup(dir) // the scan says what is left, and the signals reach it as well
+}
+
+// earlier are the lives of this home, other than this one, that left a group.
+func (g *groups) earlier() []string {
+	entries, err := os.ReadDir(g.home)
+	if err != nil {
+		return nil
+	}
+	var lives []string
+	for _, e := range entries {
+		name, ok := strings.CutPrefix(e.Name(), lifeGroup)
+		if life, err := url.PathUnescape(name); ok && err == nil && e.IsDir() && e.Name() != filepath.Base(g.life) {
+			lives = append(lives, life)
+		}
+	}
+	return lives
+}
+
+// of is the directory of another life of this home.
+func (g *groups) of(life string) string { return filepath.Join(g.home, lifeGroup+url.PathEscape(life)) }
+
+// removeEarlier removes the groups of earlier lives that are empty.
+func (g *groups) removeEarlier() {
+	for _, life := range g.earlier() {
+		_ = kernel.RemoveGroup(g.of(life)) // it is not: see SweepEarlier
+	}
+}
+
+// remove removes the groups of this life, and the home's if no other life's is in it.
+func (g *groups) remove() error {
+	if err := kernel.RemoveGroup(g.life); err != nil {
+		return fmt.Errorf("remove control group %s: %w", g.life, err)
+	}
+	_ = os.Remove(g.home) // fails while another life's is in it
+	return nil
+}

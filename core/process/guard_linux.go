@@ -1,0 +1,189 @@
+package process
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"gatewaytui/core/process/guardian"
+)
+
+// Times of the keeper of the guardian.
+const (
+	// guardPause is the pause before a guardian that ended is replaced. It doubles up to guardPauseMost for one after
+	// the other, and begins anew after one that was there for guardSteady.
+	guardPause     = 100 * time.Millisecond
+	guardPauseMost = 30 * time.Second
+	guardSteady    = 10 * time.Second
+	// farewell is how long a guardian has to go when nothing is left.
+	farewell = time.Second
+)
+
+// guard is the guardian's state. Registry.mu guards it.
+type guard struct {
+	pid int // 0: none that watches
+	err error
+}
+
+var (
+	errGuardOff    = errors.New("it is switched off")
+	errGuardStarts = errors.New("it is being started")
+	errGuardEnded  = errors.New("it ended, and is being replaced")
+)
+
+// Guardian is the pid of the guardian, and 0 with the reason while there is none that watches.
+func (r *Registry) Guardian() (pid int, why error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case !r.opts.Guardian:
+		return 0, errGuardOff
+	case r.guard == guard{}:
+		return 0, errGuardStarts
+	}
+	return r.guard.pid, r.guard.err
+}
+
+func (r *Registry) setGuard(g guard) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.guard = g
+}
+
+// guardLoop keeps a guardian until the registry closes.
+func (r *Registry) guardLoop() {
+	for pause := guardPause; ; pause = min(2*pause, guardPauseMost) {
+		began := time.Now()
+		over, err := r.guarded()
+		if over {
+			return
+		}
+		if time.Since(began) > guardSteady {
+			pause = guardPause
+		}
+		r.setGuard(guard{err: err})
+		r.log.Warn("guardian is replaced", "error", err, "pause_ms", pause.Milliseconds())
+		timer := time.NewTimer(pause)
+		select {
+		case <-timer.C:
+		case <-r.stopping:
+			timer.Stop()
+			return
+		}
+	}
+}
+
+// guarded starts a guardian and stays with it. It returns true when the registry closes, and false with the reason when
+// the guardian is none any more.
+func (r *Registry) guarded() (over bool, why error) {
+	id, conn, err := r.startGuardian()
+	if err != nil {
+		return false, err
+	}
+	ended := make(chan struct{})
+	go func() { // ends with the guardian, or conn: this function waits for it
+		defer close(ended)
+		var b [1]byte
+		for {
+			if _, err := conn.Read(b[:]); err != nil {
+				return
+			}
+			if b[0] == guardian.Ready {
+				r.setGuard(guard{pid: id.pid})
+			}
+		}
+	}()
+	select {
+	case <-ended:
+		_ = conn.Close() // it said nothing that was not read
+		r.collectGuardian(id, time.Now().Add(farewell))
+		return false, errGuardEnded
+	case <-r.stopping:
+	}
+	r.setGuard(guard{err: ErrClosing})
+	if r.unclean {
+		// What survived us is the guardian's from now on; it ends when it is done, and not before.
+		_ = conn.Close()
+		<-ended
+		return true, nil
+	}
+	last := time.Now().Add(farewell)
+	_, _ = conn.Write([]byte{guardian.Goodbye}) // one that has ended does not need it
+	_ = conn.SetReadDeadline(last)              // fails when it has ended: the read as well
+	<-ended
+	_ = conn.Close()
+	r.collectGuardian(id, last)
+	return true, nil
+}
+
+// startGuardian starts this same program as the guardian, and returns our end of its socket.
+func (r *Registry) startGuardian() (_ ident, _ *os.File, err error) {
+	fail := func(what string, err error) (ident, *os.File, error) {
+		return ident{}, nil, fmt.Errorf("start guardian: %s: %w", what, err)
+	}
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		return fail("open standard streams", err)
+	}
+	defer null.Close()
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return fail("open socket", err)
+	}
+	defer closeFD(pair[1])
+	conn, err := ours(pair[0], "guardian")
+	if err != nil {
+		return fail("open socket", err)
+	}
+	charge := guardian.Charge{Life: r.opts.Life, PID: r.self.pid, Start: r.self.start}
+	if r.groups != nil {
+		charge.Group = r.groups.life
+	}
+	files := []uintptr{null.Fd(), null.Fd(), null.Fd()}
+	files = append(files[:guardian.Socket:guardian.Socket], uintptr(pair[1]))
+
+	// No scan sees the guardian before it is known to be none of the children. The program that runs, whatever is at its
+	// path by now.
+	r.scanMu.Lock()
+	defer r.scanMu.Unlock()
+	pid, err := syscall.ForkExec("/proc/self/exe", charge.Args(), &syscall.ProcAttr{
+		Dir: "/", Env: guardian.Env(), Files: files, Sys: &syscall.SysProcAttr{Setsid: true},
+	})
+	if err != nil {
+		_ = conn.Close() // nothing was written
+		return fail("run", err)
+	}
+	id := ident{pid: pid}
+	if p, err := statOf(pid); err == nil { // else somebody collected it already: its socket ends as well
+		id = p.ident
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.foreign = maps.Clone(r.foreign)
+	r.foreign[id] = true
+	return id, conn, nil
+}
+
+// collectGuardian waits for a guardian that has ended, or is about to; one that has not by last is killed.
+func (r *Registry) collectGuardian(id ident, last time.Time) {
+	var status unix.WaitStatus
+	for {
+		pid, err := unix.Wait4(id.pid, &status, unix.WNOHANG, nil)
+		if pid == id.pid || errors.Is(err, unix.ECHILD) {
+			break // or, as pid 1, the reaper did
+		}
+		if time.Now().After(last) {
+			_ = unix.Kill(id.pid, unix.SIGKILL) // our child, not waited for: the pid is still its own
+		}
+		<-time.After(time.Millisecond)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.foreign = maps.Clone(r.foreign)
+	delete(r.foreign, id)
+}

@@ -1,0 +1,99 @@
+package kernel
+
+import (
+	"bytes"
+	"errors"
+	"strconv"
+	"syscall"
+)
+
+// KillGroup ends everything in the control group at dir and below it, at once (cgroup.kill, Linux 5.14).
+func KillGroup(dir string) error {
+	fd, err := open(dir+"/cgroup.kill", syscall.O_WRONLY)
+	if err != nil {
+		return err
+	}
+	defer syscall.Close(fd)
+	_, err = syscall.Write(fd, []byte("1"))
+	return err
+}
+
+// Populated reports whether a live process is in the group at dir or below it; a zombie is none. A group that is not
+// there is empty.
+func Populated(dir string) (bool, error) {
+	var buf [256]byte
+	b, err := readFile(dir+"/cgroup.events", buf[:])
+	if gone(err) {
+		return false, nil
+	}
+	return err == nil && bytes.Contains(b, []byte("populated 1")), err
+}
+
+// Members lists the processes in the group at dir and below it.
+func Members(dir string) ([]int, error) {
+	var pids []int
+	err := walk(dir, func(group string) error {
+		buf := make([]byte, 4<<10)
+		for {
+			b, err := readFile(group+"/cgroup.procs", buf)
+			if gone(err) || errors.Is(err, syscall.EOPNOTSUPP) { // a threaded group: its processes are listed above it
+				return nil
+			}
+			if err != nil {
+				return err
+			}
+			if len(b) == len(buf) { // it may go on
+				buf = make([]byte, 2*len(buf))
+				continue
+			}
+			for _, line := range bytes.Fields(b) {
+				if pid, err := strconv.Atoi(string(line)); err == nil && pid > 0 {
+					pids = append(pids, pid)
+				}
+			}
+			return nil
+		}
+	})
+	return pids, err
+}
+
+// RemoveGroup removes the group at dir and those below it. One that has processes stays, with an error.
+func RemoveGroup(dir string) error {
+	if err := syscall.Rmdir(dir); err == nil || gone(err) {
+		return nil
+	}
+	return walk(dir, func(group string) error {
+		if err := syscall.Rmdir(group); err != nil && !gone(err) {
+			return err
+		}
+		return nil
+	})
+}
+
+// walk calls f for the groups below dir and then for dir itself. All of them are tried; the last error counts.
+func walk(dir string, f func(dir string) error) error {
+	names, err := list(dir)
+	if gone(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		var st syscall.Stat_t
+		if syscall.Lstat(dir+"/"+name, &st) == nil && st.Mode&syscall.S_IFMT == syscall.S_IFDIR {
+			if werr := walk(dir+"/"+name, f); werr != nil {
+				err = werr
+			}
+		}
+	}
+	if ferr := f(dir); ferr != nil {
+		err = ferr
+	}
+	return err
+}
+
+// gone says that a group is not there: it was removed, or is while it is read.
+func gone(err error) bool {
+	return errors.Is(err, syscall.ENOENT) || errors.Is(err, syscall.ENODEV)
+}

@@ -1,0 +1,135 @@
+// Package kernel is what the kernel says of processes and how it ends them, with nothing but system calls: the lines of
+// the process table, the tag that a process is born with, and control groups.
+//
+// It imports little and sets nothing up, because the guardian is built on it: see that package for why. It has no state;
+// all of it may be called from any goroutine.
+package kernel
+
+import (
+	"errors"
+	"strconv"
+	"syscall"
+)
+
+// EnvLife names the environment variable that marks what a life started (contract.md, 5).
+const EnvLife = "GATEWAYTUI_LIFE"
+
+// PIDs lists the processes of this pid namespace. It is no snapshot.
+func PIDs() ([]int, error) {
+	names, err := list("/proc")
+	if err != nil {
+		return nil, err
+	}
+	pids := make([]int, 0, len(names))
+	for _, name := range names {
+		if name[0] < '1' || name[0] > '9' {
+			continue
+		}
+		if pid, err := strconv.Atoi(name); err == nil {
+			pids = append(pids, pid)
+		}
+	}
+	return pids, nil
+}
+
+// StatOf reads the line of one process into buf, which a kilobyte is enough for.
+func StatOf(pid int, buf []byte) (Stat, error) {
+	b, err := readFile("/proc/"+strconv.Itoa(pid)+"/stat", buf)
+	if err != nil {
+		return Stat{}, err
+	}
+	return ParseStat(b)
+}
+
+// HasMarker reports whether the environment of pid, as far as it fits in buf, names life in EnvLife. The read waits for
+// the memory lock of the process.
+func HasMarker(pid int, life string, buf []byte) bool {
+	b, err := readFile("/proc/"+strconv.Itoa(pid)+"/environ", buf)
+	return err == nil && hasMarker(b, life)
+}
+
+func hasMarker(environ []byte, life string) bool {
+	for len(environ) > 0 {
+		end := 0
+		for end < len(environ) && environ[end] != 0 {
+			end++
+		}
+		if entry := environ[:end]; len(entry) > len(EnvLife) && string(entry[:len(EnvLife)+1]) == EnvLife+"=" {
+			return string(entry[len(EnvLife)+1:]) == life // the first one counts, as for getenv(3)
+		}
+		environ = environ[min(end+1, len(environ)):]
+	}
+	return false
+}
+
+// Kill sends SIGKILL to the process of this pid that started at this tick, and to no other: the identity is read again
+// behind a pidfd that pins it, where there are pidfds.
+func Kill(pid int, start uint64, buf []byte) {
+	const pidfdSendSignal, pidfdOpen = 424, 434 // the same on every architecture that Go runs on
+	fd, _, errno := syscall.Syscall(pidfdOpen, uintptr(pid), 0, 0)
+	if errno == 0 {
+		defer syscall.Close(int(fd))
+	}
+	now, err := StatOf(pid, buf)
+	switch {
+	case err != nil || now.Start != start || errno == syscall.ESRCH:
+	case errno == 0:
+		_, _, _ = syscall.Syscall6(pidfdSendSignal, fd, uintptr(syscall.SIGKILL), 0, 0, 0, 0) // gone, or not ours to kill: the next look says
+	default:
+		_ = syscall.Kill(pid, syscall.SIGKILL)
+	}
+}
+
+// list returns the names in a directory.
+func list(path string) ([]string, error) {
+	fd, err := open(path, syscall.O_RDONLY|syscall.O_DIRECTORY)
+	if err != nil {
+		return nil, err
+	}
+	defer syscall.Close(fd)
+	var names []string
+	buf := make([]byte, 8<<10)
+	for {
+		n, err := syscall.ReadDirent(fd, buf)
+		if errors.Is(err, syscall.EINTR) {
+			continue
+		}
+		if err != nil || n <= 0 {
+			return names, err
+		}
+		_, _, names = syscall.ParseDirent(buf[:n], -1, names)
+	}
+}
+
+// readFile reads as much of a file as fits in buf.
+func readFile(path string, buf []byte) ([]byte, error) {
+	fd, err := open(path, syscall.O_RDONLY)
+	if err != nil {
+		return nil, err
+	}
+	defer syscall.Close(fd)
+	total := 0
+	for total < len(buf) {
+		n, err := syscall.Read(fd, buf[total:])
+		if errors.Is(err, syscall.EINTR) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		if n == 0 {
+			break
+		}
+		total += n
+	}
+	return buf[:total], nil
+}
+
+func open(path string, flags int) (int, error) {
+	for {
+		fd, err := syscall.Open(path, flags|syscall.O_CLOEXEC, 0)
+		if !errors.Is(err, syscall.EINTR) {
+			return fd, err
+		}
+	}
+}

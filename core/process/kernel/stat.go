@@ -1,0 +1,126 @@
+package kernel
+
+import (
+	"bytes"
+	"errors"
+)
+
+// Stat is the part of a line of /proc/PID/stat that is used here (proc_pid_stat(5)).
+type Stat struct {
+	PID int
+	// Start is when the process started, in clock ticks since boot.
+	Start           uint64
+	PPID, PGRP, SID int
+	State           byte
+	Flags           uint64
+	Threads         int
+	CPU             uint64 // user and system time, in clock ticks
+	RSS             int64  // pages
+}
+
+// Alive leaves zombies out (field notes, 4.3). A leader whose other threads run on is shown as a zombie but is none.
+func (s Stat) Alive() bool {
+	switch s.State {
+	case 'Z':
+		return s.Threads > 1
+	case 'X', 'x':
+		return false
+	}
+	return true
+}
+
+var errStat = errors.New("not a line of /proc/PID/stat")
+
+// ParseStat reads one line of /proc/PID/stat. The second field is the command's name in parentheses, and the command
+// chooses what is between them: spaces, parentheses and newlines included.
+func ParseStat(b []byte) (Stat, error) {
+	var p Stat
+	open, end := bytes.IndexByte(b, '('), bytes.LastIndexByte(b, ')')
+	if open < 2 || end < open || b[open-1] != ' ' {
+		return p, errStat
+	}
+	pid, ok := number(b[:open-1])
+	if !ok || pid == 0 || pid > 1<<31 {
+		return p, errStat
+	}
+	p.PID = int(pid)
+
+	// Fields from the third on; the index is the number in proc_pid_stat(5).
+	field := 2
+	for rest := b[end+1:]; len(rest) > 0; {
+		rest = bytes.TrimLeft(rest, " \n")
+		if len(rest) == 0 {
+			break
+		}
+		word := rest
+		if i := bytes.IndexAny(rest, " \n"); i >= 0 {
+			word = rest[:i]
+		}
+		rest = rest[len(word):]
+		field++
+		if field == 3 {
+			if len(word) != 1 {
+				return Stat{}, errStat
+			}
+			p.State = word[0]
+			continue
+		}
+		if !wanted(field) {
+			continue
+		}
+		negative := word[0] == '-'
+		if negative {
+			word = word[1:]
+		}
+		v, ok := number(word)
+		if !ok {
+			return Stat{}, errStat
+		}
+		if negative {
+			v = 0 // only a group or session outside of our namespace, and a broken rss, read below zero
+		}
+		switch field {
+		case 4:
+			p.PPID = int(v)
+		case 5:
+			p.PGRP = int(v)
+		case 6:
+			p.SID = int(v)
+		case 9:
+			p.Flags = v
+		case 14, 15:
+			p.CPU += v
+		case 20:
+			p.Threads = int(v)
+		case 22:
+			p.Start = v
+		case 24:
+			p.RSS = int64(v)
+			return p, nil
+		}
+	}
+	return Stat{}, errStat
+}
+
+func wanted(field int) bool {
+	switch field {
+	case 4, 5, 6, 9, 14, 15, 20, 22, 24:
+		return true
+	}
+	return false
+}
+
+// number reads decimal digits and nothing else; what does not fit in 63 bits is none.
+func number(b []byte) (uint64, bool) {
+	if len(b) == 0 || len(b) > 19 {
+		return 0, false
+	}
+	var v uint64
+	for _, c := range b {
+		if c < '0' || c > '9' {
+			return 0, false
+		}
+		v = v*10 + uint64(c-'0')
+	}
+	return v, v>>63 == 0
+}

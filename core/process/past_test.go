@@ -1,0 +1,141 @@
+package process
+
+import (
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// stray is a process that descends from nobody we know, with this environment. It is called while no registry is open:
+// one would adopt it.
+func stray(t testing.TB, env ...string) ident {
+	t.Helper()
+	cmd := exec.Command("/bin/bash", "-c", `/usr/bin/setsid /bin/sleep 1000 >&- 2>&- & echo $!`)
+	cmd.Env = env
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(string(out)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var p proc
+	eventually(t, "the stray is an orphan in a session of its own", func() bool {
+		if p, err = statOf(pid); err != nil {
+			t.Fatal(err)
+		}
+		return p.sid == pid && p.ppid != os.Getpid()
+	})
+	becomes(t, p.ident, "sleep")
+	t.Cleanup(func() { _ = sendSignal(&target{proc: p, fd: -1}, unix.SIGKILL, false) })
+	return p.ident
+}
+
+// What a life that was killed with its guardian left is ended by the next one: by the identity of the journal's rows, and
+// whatever carries that life's marks. Whoever has the pid of a row today is spared, as is another life (C2, B11, B13, B14).
+func TestC2_TheNextStartEndsWhatTheJournalNames(t *testing.T) {
+	levels(t, "by identity and marks", func(t *testing.T, level Containment) {
+		// Of the past, before this registry is open: none of them descends from it.
+		g := playedGuarded(t, level, len(hostile))
+		rows := lastRows(t, g)
+		if err := unix.Kill(g.guardian.pid, unix.SIGSTOP); err != nil {
+			t.Fatal(err)
+		}
+		other := stray(t, EnvLife+"=another life of "+testLife)
+		recycled := stray(t)
+		elsewhere := stray(t)
+		unmarked := stray(t)
+		boot := rows[0].BootID
+		rows = append(rows,
+			Entry{Life: g.life, PID: recycled.pid, StartTicks: recycled.start - 1, BootID: boot},
+			Entry{Life: g.life, PID: unmarked.pid, StartTicks: unmarked.start, BootID: boot},
+			Entry{Life: g.life, PID: elsewhere.pid, StartTicks: elsewhere.start, BootID: "another boot"},
+			Entry{Life: testLife, PID: elsewhere.pid, StartTicks: elsewhere.start, BootID: boot},
+		)
+		unstop := func() { _ = unix.Kill(g.guardian.pid, unix.SIGCONT) }
+		defer unstop()
+		if err := g.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		_ = g.Wait() // it was killed
+
+		r := registry(t, at(level), func(o *Options) { o.HomeID = testHomeOf(g.life) })
+		mine := sh(t, r, `exec sleep 1000`)
+		left := g.left(t)
+		if len(left) == 0 {
+			t.Fatal("there is nothing to sweep")
+		}
+		ended, spared, err := r.SweepEarlier(t.Context(), rows)
+		if err != nil {
+			t.Error(err)
+		}
+		if now := g.left(t); len(now) > 0 {
+			t.Errorf("of %v, %v are left", left, now)
+		}
+		if lives(unmarked) || !slices.ContainsFunc(ended, func(e Entry) bool { return e.PID == unmarked.pid }) {
+			t.Error("a row's process was not ended for its identity alone")
+		}
+		if len(ended) == 0 || slices.ContainsFunc(ended, func(e Entry) bool { return e.Life != g.life || e.PID == recycled.pid }) {
+			t.Errorf("ended are %+v", ended)
+		}
+		if len(spared) != 1 || spared[0].PID != recycled.pid {
+			t.Errorf("spared are %+v", spared)
+		}
+		for name, i := range map[string]ident{
+			"another life": other, "who has the pid of a row": recycled, "a row of another boot": elsewhere,
+			"a process of this life": {mine.PID(), mine.Identity().StartTicks},
+		} {
+			if !lives(i) {
+				t.Errorf("%s was ended", name)
+			}
+		}
+		if r.groups != nil {
+			if _, err := os.Stat(r.groups.of(g.life)); !os.IsNotExist(err) {
+				t.Errorf("the group of the earlier life: %v", err)
+			}
+		}
+		again, _, err := r.SweepEarlier(t.Context(), rows)
+		if len(again) > 0 || err != nil {
+			t.Errorf("a second sweep ended %+v, %v", again, err)
+		}
+		unstop()
+		eventually(t, "the old guardian ends, too late for anything", func() bool { return !lives(g.guardian) })
+	})
+}
+
+// lastRows are the journal's rows of a gateway outside.
+func lastRows(t testing.TB, g *guarded) []Entry {
+	t.Helper()
+	me, err := readSelf()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rows []Entry
+	for _, i := range g.leaders {
+		rows = append(rows, Entry{Life: g.life, PID: i.pid, StartTicks: i.start, BootID: me.bootID, Policy: PolicySession})
+	}
+	return rows
+}
+
+// What descends from this program is never taken for an earlier life's, whatever a row says.
+func TestC2_WhatIsOursIsOfNoEarlierLife(t *testing.T) {
+	r := registry(t)
+	p := sh(t, r, `exec sleep 1000`)
+	row := Entry{Life: "an earlier life", PID: p.PID(), StartTicks: p.Identity().StartTicks, BootID: r.self.bootID}
+	ended, spared, err := r.SweepEarlier(t.Context(), []Entry{row, {Life: "an earlier life", PID: os.Getpid(), StartTicks: r.self.start, BootID: r.self.bootID}})
+	if err != nil || len(spared) > 0 || len(ended) > 0 {
+		t.Errorf("%+v, %+v, %v", ended, spared, err)
+	}
+	if _, exited := p.Exited(); exited {
+		t.Error("it was ended")
+	}
+	if ended, spared, err := r.SweepEarlier(t.Context(), nil); ended != nil || spared != nil || err != nil {
+		t.Errorf("of nothing: %+v, %+v, %v", ended, spared, err)
+	}
+}

@@ -1,0 +1,204 @@
+package tui
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	tea "github.com/charmbracelet/bubbletea"
+
+	"gatewaytui/core/ops"
+	"gatewaytui/core/term"
+	"gatewaytui/views"
+)
+
+const (
+	// acceptBound is what the gateway may take to accept a command; outcomeBound what the console waits for its outcome.
+	acceptBound, outcomeBound = 5 * time.Second, 60 * time.Second
+	// previewBound is what a preview may take; without one the dialog says that it is unknown.
+	previewBound = 2 * time.Second
+	// maxName bounds one untrusted name in a sentence, in runes.
+	maxName = 48
+)
+
+// job is one command, or one for each marked row, that was given and has not ended.
+type job struct {
+	number int
+	what   string // "resetting telegram:dm:1"
+	since  time.Time
+	busy   map[string]bool // verb and target of each command
+}
+
+// done is a job's outcome.
+type done struct {
+	number int
+	verb   ops.Verb
+	text   string
+	bad    bool
+	copied string
+}
+
+// words are how a verb reads while it runs and when it is done.
+var words = map[ops.Verb][2]string{
+	ops.VerbReset: {"resetting", "reset"}, ops.VerbEvict: {"evicting", "evicted"}, ops.VerbInterrupt: {"interrupting", "interrupted"},
+	ops.VerbMessage: {"waiting for the reply of", "sent"}, ops.VerbKill: {"ending process", "ended process"},
+	ops.VerbPause: {"pausing", "paused"}, ops.VerbResume: {"resuming", "resumed"}, ops.VerbReconnect: {"reconnecting", "reconnect"},
+	ops.VerbDrain: {"draining", "draining"}, ops.VerbUndrain: {"taking new work", "taking new work"},
+	ops.VerbStop: {"stopping", "stopping"}, ops.VerbRestart: {"restarting", "restarting"},
+	ops.VerbSkip: {"abandoning", "abandoned"}, ops.VerbExtend: {"asking for more time for", "more time for"},
+	ops.VerbForce: {"forcing", "forced"}, ops.VerbDiagnose: {"diagnosing", "diagnosed"},
+}
+
+// object is what a command acts on, for people.
+func object(cmd ops.Command) string {
+	name := cmd.Target
+	switch {
+	case cmd.Item != "":
+		name = cmd.Item
+	case cmd.Phase != "":
+		name = "phase " + cmd.Phase
+	}
+	return term.Clean(name, maxName)
+}
+
+func sentence(verb ops.Verb, which int, what string) string {
+	return strings.TrimSpace(words[verb][which] + " " + what)
+}
+
+func busyKey(cmd ops.Command) string {
+	return string(cmd.Verb) + " " + cmd.Target + " " + cmd.Phase + " " + cmd.Item
+}
+
+// give sends commands to the gateway, beside the loop and within bounds. The keys of what is being done are off.
+func (m *model) give(cmds []ops.Command) tea.Cmd {
+	j := &job{since: time.Now(), busy: map[string]bool{}}
+	for i := range cmds {
+		cmds[i].By = ops.Actor{Via: "console", UID: os.Getuid(), PID: os.Getpid()}
+		key := busyKey(cmds[i])
+		for _, other := range m.doing {
+			if other.busy[key] {
+				m.deny(other.what + " already")
+				return nil
+			}
+		}
+		j.busy[key] = true
+	}
+	m.jobs++
+	j.number = m.jobs
+	verb, what := cmds[0].Verb, object(cmds[0])
+	if len(cmds) > 1 {
+		what = fmt.Sprintf("%d marked", len(cmds))
+		clear(m.lists[m.view].Marked)
+	}
+	j.what = sentence(verb, 0, what)
+	m.doing = append(m.doing, j)
+	m.message, m.stale = "", true
+	return m.tasks.cmd(j.what, func(ctx context.Context) tea.Msg {
+		d := done{number: j.number, verb: verb}
+		d.text, d.copied, d.bad = carryOut(ctx, m.console, cmds, what)
+		return d
+	})
+}
+
+// carryOut gives each command, then waits for what becomes of them.
+func carryOut(ctx context.Context, c ops.Console, cmds []ops.Command, what string) (text, copied string, bad bool) {
+	ctx, cancel := context.WithTimeout(ctx, outcomeBound)
+	defer cancel()
+	verb := cmds[0].Verb
+	requests := make([]ops.Request, len(cmds))
+	errs := make([]error, len(cmds))
+	for i, cmd := range cmds {
+		accept, cancel := context.WithTimeout(ctx, acceptBound)
+		requests[i], errs[i] = c.Do(accept, cmd)
+		cancel()
+	}
+	failed := 0
+	for i, cmd := range cmds {
+		if errs[i] == nil && verb != ops.VerbStop && verb != ops.VerbRestart { // those end with the gateway
+			if r, err := c.Request(ctx, requests[i].ID, true); err == nil {
+				requests[i] = r
+			} else {
+				requests[i].Detail = "accepted; its outcome is not known: " + ops.AsError(err).Message
+			}
+			if requests[i].Error != nil {
+				errs[i] = requests[i].Error
+			} else if requests[i].State == ops.RequestFailed {
+				errs[i] = &ops.Error{Code: ops.CodeInternal, Message: "it failed"}
+			}
+		}
+		if errs[i] != nil {
+			failed++
+			if text == "" || len(cmds) == 1 {
+				text = fmt.Sprintf("%s: %s", sentence(cmd.Verb, 0, object(cmd)), ops.AsError(errs[i]).Error())
+			}
+		}
+	}
+	switch {
+	case len(cmds) > 1 && failed == 0:
+		return sentence(verb, 1, what), "", false
+	case len(cmds) > 1:
+		return fmt.Sprintf("%d of %d failed; %s", failed, len(cmds), text), "", true
+	case failed > 0:
+		return text, "", true
+	}
+	r := requests[0]
+	text = sentence(verb, 1, what)
+	if r.Detail != "" {
+		text += ": " + r.Detail
+	}
+	switch verb {
+	case ops.VerbMessage:
+		var res ops.MessageResult
+		if json.Unmarshal(r.Result, &res) == nil && res.Reply != "" {
+			text = what + ": " + res.Reply
+		}
+	case ops.VerbDiagnose:
+		var res ops.DiagnoseResult
+		if json.Unmarshal(r.Result, &res) == nil && res.Path != "" {
+			return text + "; y copies the path", res.Path, false
+		}
+	}
+	if !r.State.Over() && verb != ops.VerbStop && verb != ops.VerbRestart {
+		text += " (not over yet, request " + r.ID + ")"
+	}
+	return text, "", false
+}
+
+// onDone tells the outcome; it stays until a key.
+func (m *model) onDone(d done) tea.Cmd {
+	for i, j := range m.doing {
+		if j.number == d.number {
+			m.doing = append(m.doing[:i:i], m.doing[i+1:]...)
+			break
+		}
+	}
+	m.message, m.bad, m.stale = d.text, d.bad, true
+	if d.copied != "" {
+		m.copied = d.copied
+	}
+	if !d.bad && (d.verb == ops.VerbStop || d.verb == ops.VerbRestart) && m.view != views.Shutdown && !m.opened {
+		m.opened, m.dirty = true, true
+		return m.open(views.Shutdown)
+	}
+	m.dirty = true
+	return m.maybeLook(false)
+}
+
+// progress is the line of what is being done, empty for nothing.
+func (m *model) progress() string {
+	if len(m.doing) == 0 {
+		return ""
+	}
+	j := m.doing[len(m.doing)-1]
+	text := j.what
+	if d := m.now.Sub(j.since); d > 0 {
+		text += fmt.Sprintf(" %.1fs", d.Seconds())
+	}
+	if n := len(m.doing) - 1; n > 0 {
+		text += fmt.Sprintf(", and %d more", n)
+	}
+	return text
+}

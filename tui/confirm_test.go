@@ -1,0 +1,292 @@
+package tui
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	tea "github.com/charmbracelet/bubbletea"
+
+	"gatewaytui/core/ops"
+	"gatewaytui/views"
+)
+
+func TestAQuestionTakesNoKeyThatWasTypedTooEarly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, newGateway(), Options{})
+		b.keys("2", "R")
+		b.mustBeAsked("Reset api:user:alice?")
+		b.keys("y")
+		b.mustHaveGiven()
+		// Each key begins the wait anew.
+		time.Sleep(armAfter)
+		b.send(armed{b.m.ask.quiet - 1})
+		b.keys("y")
+		b.mustHaveGiven()
+		b.patiently("y")
+		b.mustHaveGiven("session.reset api:user:alice t1")
+	})
+}
+
+func TestTheDefaultOfEveryQuestionIsCancel(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		keys []string
+		sent []string
+	}{
+		{"enter cancels", []string{"enter"}, nil},
+		{"n cancels", []string{"n"}, nil},
+		{"esc cancels", []string{"esc"}, nil},
+		{"ctrl+c cancels", []string{"ctrl+c"}, nil},
+		{"the other button has to be chosen", []string{"right", "enter"}, []string{"session.reset api:user:alice t1"}},
+		{"tab chooses it too", []string{"tab", "enter"}, []string{"session.reset api:user:alice t1"}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := newBench(t, newGateway(), Options{})
+				b.keys("2", "R")
+				b.patiently(tc.keys...)
+				b.mustHaveGiven(tc.sent...)
+				if b.m.ask != nil {
+					t.Fatal("the question stays")
+				}
+			})
+		})
+	}
+}
+
+func TestTheTierDependsOnTheState(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		keys []string
+		tier tier
+	}{
+		{"an idle session is reset after one line", []string{"2", "j", "R"}, oneLine},
+		{"a running one after a dialog", []string{"2", "R"}, withDialog},
+		{"an agent without processes is evicted after one line", []string{"2", "j", "E"}, oneLine},
+		{"a process is ended after a dialog", []string{"4", "X"}, withDialog},
+		{"a drain shows what it waits for", []string{"D"}, withDialog},
+		{"a stop shows what ends", []string{"S"}, withDialog},
+		{"an immediate stop asks for a word", []string{"S", "m", "m"}, withWord},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := newBench(t, newGateway(), Options{})
+				b.patiently(tc.keys...)
+				if b.m.ask == nil || b.m.ask.tier != tc.tier {
+					t.Fatalf("asked %+v, message %q", b.m.ask, b.m.message)
+				}
+				b.mustHaveGiven()
+			})
+		})
+	}
+}
+
+func TestTheDialogShowsThePreview(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGateway()
+		g.preview = ops.Preview{Interrupt: []string{"api:user:alice (3s, model call)"}, Kills: []string{"pid 4711 sleep"}, WorstCaseMS: 1500}
+		b := newBench(t, g, Options{})
+		b.keys("2", "R")
+		frame := b.m.View()
+		for _, want := range []string{"would interrupt", "model call", "would kill", "pid 4711", "1.5s", "Cancel"} {
+			if !strings.Contains(frame, want) {
+				t.Errorf("the dialog does not say %q:\n%s", want, frame)
+			}
+		}
+	})
+}
+
+func TestWhatWasShownAndHasChangedIsNotDone(t *testing.T) {
+	for _, tc := range []struct {
+		name   string
+		change func(*gateway)
+		says   string
+		after  []string // what y gives once the change was read
+	}{
+		{"the turn ended", func(g *gateway) {
+			g.snap.Sessions[0].Turn, g.snap.Sessions[0].State = "", ops.SessionIdle
+		}, "has changed", []string{"session.reset api:user:alice s1"}},
+		{"another turn runs", func(g *gateway) { g.snap.Sessions[0].Turn = "t2" }, "has changed", []string{"session.reset api:user:alice t2"}},
+		{"the session is gone", func(g *gateway) { g.snap.Sessions = g.snap.Sessions[1:] }, "is not there any more", nil},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				g := newGateway()
+				b := newBench(t, g, Options{})
+				b.patiently("2", "R")
+				b.send(armed{b.m.ask.quiet})
+				g.change(tc.change)
+				b.refresh()
+				if b.m.ask == nil || !strings.Contains(b.m.ask.changed, tc.says) {
+					t.Fatalf("the dialog does not say so: %+v", b.m.ask)
+				}
+				b.keys("y") // armed for what was shown before
+				b.mustHaveGiven()
+				b.patiently("y")
+				b.mustHaveGiven(tc.after...)
+			})
+		})
+	}
+}
+
+func TestARefusalOfTheGatewayIsTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGateway()
+		g.doE = &ops.Error{Code: ops.CodeConflict, Message: "the turn or conversation you saw has ended; nothing was done"}
+		b := newBench(t, g, Options{})
+		b.patiently("2", "R", "y")
+		if !b.m.bad || !strings.Contains(b.m.message, "nothing was done") {
+			t.Fatalf("told %q", b.m.message)
+		}
+	})
+}
+
+func TestTheOutcomeOfARequestIsTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGateway()
+		g.request.Detail = "turn interrupted, 1 process ended"
+		b := newBench(t, g, Options{})
+		b.patiently("2", "R", "y")
+		if b.m.bad || b.m.message != "reset api:user:alice: turn interrupted, 1 process ended" {
+			t.Fatalf("told %q", b.m.message)
+		}
+		if len(b.m.doing) != 0 {
+			t.Fatalf("it is still said to be done: %+v", b.m.doing)
+		}
+	})
+}
+
+func TestForceWantsTheWord(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGateway()
+		g.stopping()
+		b := newBench(t, g, Options{})
+		b.patiently("F")
+		b.mustBeAsked("Force the stop?")
+		b.patiently("f", "o", "r", "enter")
+		b.mustHaveGiven()
+		b.patiently("F")
+		b.patiently("f", "o", "r", "c", "e", "enter")
+		b.mustHaveGiven("shutdown.force  ")
+	})
+}
+
+func TestMarkedRowsAreDoneWithOneQuestion(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, newGateway(), Options{})
+		b.patiently("2", " ", " ", " ", "E")
+		// telegram:dm:7 has no agent, api:user:alice a running turn.
+		b.mustBeAsked("Evict cli:local?")
+		if !strings.Contains(b.m.ask.note, "2 marked rows are left out") {
+			t.Fatalf("noted %q", b.m.ask.note)
+		}
+		b.patiently("esc", "R")
+		b.mustBeAsked("Reset 3 marked?")
+		b.patiently("y")
+		b.mustHaveGiven("session.reset api:user:alice t1", "session.reset cli:local s2", "session.reset telegram:dm:7 s3")
+		if len(b.m.lists[views.Sessions].Marked) != 0 {
+			t.Fatal("the marks stay")
+		}
+	})
+}
+
+func TestAPasteIsNeverAKeyPress(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, newGateway(), Options{})
+		paste := func(text string) { b.send(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune(text), Paste: true}) }
+		b.keys("2")
+		paste("R")
+		paste("q")
+		if b.m.ask != nil || b.m.view != views.Sessions {
+			t.Fatal("a paste was taken for a key")
+		}
+		b.patiently("R")
+		b.send(armed{b.m.ask.quiet})
+		paste("y")
+		b.mustHaveGiven()
+		b.keys("esc", "/")
+		paste("cli\x1b[2J\n")
+		if got := b.m.lists[views.Sessions].Filter; got != "cli␛[2J⏎" {
+			t.Fatalf("the filter holds %q", got)
+		}
+	})
+}
+
+func TestAReadOnlyConsoleGivesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGateway()
+		b := newBench(t, g, Options{Attached: true, ReadOnly: true})
+		for _, v := range views.Views {
+			b.m.open(v.View)
+			b.refresh()
+			for _, binding := range bindings {
+				if !binding.lever() {
+					continue
+				}
+				for _, k := range binding.keys {
+					b.patiently(k)
+					if b.m.ask != nil {
+						t.Fatalf("%s asks %q", k, b.m.ask.title)
+					}
+				}
+				b.keys(":")
+				b.typing(binding.action)
+				b.keys("enter", "esc")
+			}
+			for _, h := range b.m.hints() {
+				if x := bound(h.Key, v.View); x != nil && x.lever() {
+					t.Errorf("%s is hinted at in %s", h.Key, v.Name)
+				}
+			}
+		}
+		b.mustHaveGiven()
+	})
+}
+
+func TestAKeyThatDoesNotApplySaysWhy(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		keys []string
+		says string
+	}{
+		{"an idle session has no turn", []string{"2", "j", "I"}, "cli:local has no running turn"},
+		{"a running agent is not evicted", []string{"2", "E"}, "I interrupts it first"},
+		{"nothing is drained", []string{"U"}, "nothing is drained"},
+		{"a connected adapter is not resumed", []string{"5", "c"}, "api is not paused"},
+		{"a paused one is not paused again", []string{"5", "j", "P"}, "telegram is paused; c resumes it"},
+		{"no shutdown runs", []string{"6", "F"}, "no shutdown is running"},
+		{"it works in another view", []string{"1", "R"}, "works in the view sessions"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := newBench(t, newGateway(), Options{})
+				b.patiently(tc.keys...)
+				if !b.m.bad || !strings.Contains(b.m.message, tc.says) {
+					t.Fatalf("said %q, promised %q", b.m.message, tc.says)
+				}
+				b.mustHaveGiven()
+			})
+		})
+	}
+}
+
+func TestAQuestionAboutTheGatewayNamesIt(t *testing.T) {
+	for name, want := range map[string]string{"": "Drain the gateway?", "prod-1": "Drain gateway prod-1?", "\x1b[2J": "Drain gateway ␛[2J?"} {
+		synctest.Test(t, func(t *testing.T) {
+			b := newBench(t, newGateway(), Options{Name: name})
+			b.keys("D")
+			b.mustBeAsked(want)
+		})
+	}
+}
+
+func TestAnotherVersionIsTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, newGateway(), Options{Attached: true, Version: "v2"})
+		if !strings.Contains(b.m.message, "version v1, this console v2") {
+			t.Fatalf("told %q", b.m.message)
+		}
+	})
+}

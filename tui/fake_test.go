@@ -1,0 +1,365 @@
+package tui
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"sync"
+	"testing"
+	"time"
+
+	tea "github.com/charmbracelet/bubbletea"
+
+	"gatewaytui/core/ops"
+)
+
+// gateway is an ops.Console that plays one: it answers with what the test put there and records what it was asked.
+type gateway struct {
+	mu       sync.Mutex
+	snap     ops.Snapshot
+	stop     *ops.Shutdown
+	err      error // of every look
+	preview  ops.Preview
+	previewE error
+	doE      error
+	request  ops.Request
+	given    []ops.Command
+	looks    int // snapshots that were asked for
+	events   []ops.Event
+	wake     chan struct{}
+	over     bool
+	mute     bool // never answers, not even at the end of its context
+	release  chan struct{}
+}
+
+func newGateway() *gateway {
+	return &gateway{wake: make(chan struct{}), release: make(chan struct{}), snap: someSnapshot(), request: ops.Request{ID: "r1", State: ops.RequestDone}}
+}
+
+var began = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+
+func someSnapshot() ops.Snapshot {
+	return ops.Snapshot{
+		Status: ops.Status{
+			Life: "life-1", PID: 4121, State: ops.StateRunning, StartedAt: ops.At(began), Version: "v1",
+			Counts: ops.Counts{Sessions: 3, RunningTurns: 1, CachedAgents: 2, Processes: 1, Adapters: 2, AdaptersConnected: 1},
+		},
+		Seq: 1,
+		Sessions: []ops.Session{
+			{Key: "api:user:alice", ID: "s1", State: ops.SessionRunning, Turn: "t1", Cached: true, Processes: 1, LastActivityAt: ops.At(began)},
+			{Key: "cli:local", ID: "s2", State: ops.SessionIdle, Cached: true, LastActivityAt: ops.At(began.Add(-time.Minute))},
+			{Key: "telegram:dm:7", ID: "s3", State: ops.SessionIdle, LastActivityAt: ops.At(began.Add(-time.Hour))},
+		},
+		Agents:     []ops.Agent{{Session: "api:user:alice", State: "running", Busy: true}, {Session: "cli:local", State: "idle"}},
+		Processes:  []ops.Process{{PID: 4711, StartTicks: 9, Session: "api:user:alice", Command: "sleep 60", State: "running"}},
+		AdapterRow: []ops.Adapter{{Name: "api", State: ops.AdapterConnected}, {Name: "telegram", State: ops.AdapterPaused}},
+	}
+}
+
+func someStop() *ops.Shutdown {
+	return &ops.Shutdown{
+		ID: "stop-1", Life: "life-1", Mode: ops.ModeGraceful, StartedAt: ops.At(began), Outcome: ops.ShutdownRunning,
+		Phases: []ops.Phase{
+			{Name: "mark", State: ops.StepDone},
+			{Name: "adapters", State: ops.StepRunning, BudgetMS: 5000, Items: []ops.Item{
+				{Kind: "adapter", ID: "telegram", State: ops.StepRunning, ElapsedMS: 4000, BudgetMS: 5000},
+				{Kind: "adapter", ID: "api", State: ops.StepRunning, ElapsedMS: 10, BudgetMS: 5000},
+			}},
+			{Name: "stores", State: ops.StepPending, BudgetMS: 2000},
+		},
+	}
+}
+
+// change does something to the gateway under its lock.
+func (g *gateway) change(f func(g *gateway)) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	f(g)
+}
+
+// stopping puts the gateway into a stop.
+func (g *gateway) stopping() {
+	g.change(func(g *gateway) {
+		g.snap.State, g.stop = ops.StateStopping, someStop()
+		g.snap.Shutdown = g.stop
+	})
+}
+
+func (g *gateway) emit(e ops.Event) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	e.Seq = uint64(len(g.events) + 1)
+	g.events = append(g.events, e)
+	close(g.wake)
+	g.wake = make(chan struct{})
+}
+
+func (g *gateway) commands() []ops.Command {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return append([]ops.Command(nil), g.given...)
+}
+
+func (g *gateway) enter(ctx context.Context) error {
+	g.mu.Lock()
+	mute, err := g.mute, g.err
+	g.mu.Unlock()
+	if mute {
+		<-g.release
+		return context.DeadlineExceeded
+	}
+	return err
+}
+
+func (g *gateway) Status(ctx context.Context) (ops.Status, error) {
+	if err := g.enter(ctx); err != nil {
+		return ops.Status{}, err
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.snap.Status, nil
+}
+
+func (g *gateway) Snapshot(ctx context.Context) (ops.Snapshot, error) {
+	if err := g.enter(ctx); err != nil {
+		return ops.Snapshot{}, err
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.looks++
+	s := g.snap
+	s.Seq = uint64(len(g.events))
+	s.Sessions = append([]ops.Session(nil), s.Sessions...)
+	s.Processes = append([]ops.Process(nil), s.Processes...)
+	return s, nil
+}
+
+func (g *gateway) Sessions(context.Context, ops.Query) (ops.Page[ops.Session], error) {
+	return ops.Page[ops.Session]{}, nil
+}
+
+func (g *gateway) Agents(context.Context, ops.Query) (ops.Page[ops.Agent], error) {
+	return ops.Page[ops.Agent]{}, nil
+}
+
+func (g *gateway) Processes(context.Context, ops.Query) (ops.Page[ops.Process], error) {
+	return ops.Page[ops.Process]{}, nil
+}
+
+func (g *gateway) Adapters(context.Context, ops.Query) (ops.Page[ops.Adapter], error) {
+	return ops.Page[ops.Adapter]{}, nil
+}
+
+func (g *gateway) Plan(ctx context.Context) (ops.Plan, error) {
+	return ops.Plan{WorstCaseMS: 28_000, Fits: true}, g.enter(ctx)
+}
+
+func (g *gateway) Shutdown(ctx context.Context) (ops.Shutdown, error) {
+	if err := g.enter(ctx); err != nil {
+		return ops.Shutdown{}, err
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.stop == nil {
+		return ops.Shutdown{}, &ops.Error{Code: ops.CodeNotFound, Message: "none"}
+	}
+	return *g.stop, nil
+}
+
+func (g *gateway) History(context.Context, ops.Query) (ops.Page[ops.Life], error) {
+	return ops.Page[ops.Life]{}, nil
+}
+
+func (g *gateway) Events(ctx context.Context, after uint64) iter.Seq2[ops.Event, error] {
+	return func(yield func(ops.Event, error) bool) {
+		for {
+			g.mu.Lock()
+			rest, wake, over, err := g.events[min(after, uint64(len(g.events))):], g.wake, g.over, g.err
+			g.mu.Unlock()
+			for _, e := range rest {
+				if !yield(e, nil) {
+					return
+				}
+				after = e.Seq
+			}
+			if err != nil {
+				yield(ops.Event{}, err)
+				return
+			}
+			if over {
+				return
+			}
+			select {
+			case <-wake:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}
+}
+
+// end ends the stream of events, with err for a gateway that is gone.
+func (g *gateway) end(err error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.over, g.err = true, err
+	close(g.wake)
+	g.wake = make(chan struct{})
+}
+
+func (g *gateway) Preview(ctx context.Context, cmd ops.Command) (ops.Preview, error) {
+	if err := g.enter(ctx); err != nil {
+		return ops.Preview{}, err
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	p := g.preview
+	p.Verb, p.Target = cmd.Verb, cmd.Target
+	return p, g.previewE
+}
+
+func (g *gateway) Do(ctx context.Context, cmd ops.Command) (ops.Request, error) {
+	if err := g.enter(ctx); err != nil {
+		return ops.Request{}, err
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.given = append(g.given, cmd)
+	r := g.request
+	r.Verb, r.Target = cmd.Verb, cmd.Target
+	return r, g.doE
+}
+
+func (g *gateway) Request(ctx context.Context, id string, wait bool) (ops.Request, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.request, g.doE
+}
+
+// bench drives a model without a terminal: commands are run at once, one after the other, but for those that only wait.
+type bench struct {
+	t     testing.TB
+	m     *model
+	g     *gateway
+	rests int // ticks, arms and other waits that were put aside
+	quit  bool
+}
+
+// newBench makes a console that has seen its first snapshot.
+func newBench(t testing.TB, g *gateway, o Options) *bench {
+	t.Helper()
+	tasks := newTasks(context.Background())
+	t.Cleanup(func() { tasks.end(time.Second) })
+	b := &bench{t: t, g: g, m: newModel(g, tasks, o)}
+	b.send(tea.WindowSizeMsg{Width: 80, Height: 24})
+	b.refresh()
+	return b
+}
+
+// refresh looks once, whatever is due.
+func (b *bench) refresh() {
+	b.m.looking = true
+	b.send(wish{full: true, order: b.m.order(), plan: true, stop: true}.fetch(context.Background(), b.g))
+}
+
+// send updates the model and does what comes of it. What waits (the pulse, the feed, the arming) is left to the test.
+func (b *bench) send(msg tea.Msg) {
+	b.t.Helper()
+	_, cmd := b.m.Update(msg)
+	b.do(cmd)
+}
+
+func (b *bench) do(cmd tea.Cmd) {
+	b.t.Helper()
+	if cmd == nil {
+		return
+	}
+	out := make(chan tea.Msg, 1)
+	go func() { out <- cmd() }()
+	select {
+	case msg := <-out:
+		switch msg := msg.(type) {
+		case tea.BatchMsg:
+			for _, c := range msg {
+				b.do(c)
+			}
+		case tea.QuitMsg:
+			b.quit = true
+		case tick, batch, armed:
+			b.rests++
+		case nil:
+		default:
+			b.send(msg)
+		}
+	case <-time.After(quickly):
+		b.rests++
+	}
+}
+
+// quickly is what a command that does not wait may take; one that takes longer is left to itself.
+const quickly = 50 * time.Millisecond
+
+// keys presses keys, each after the questions have been armed if patient.
+func (b *bench) keys(names ...string) {
+	b.t.Helper()
+	for _, name := range names {
+		b.send(press(name))
+	}
+}
+
+// patiently waits for the keys of a question to be armed, then presses.
+func (b *bench) patiently(names ...string) {
+	b.t.Helper()
+	for _, name := range names {
+		if b.m.ask != nil {
+			b.send(armed{b.m.ask.quiet})
+		}
+		b.keys(name)
+	}
+}
+
+var special = map[string]tea.KeyType{
+	"enter": tea.KeyEnter, "esc": tea.KeyEsc, "ctrl+c": tea.KeyCtrlC, "tab": tea.KeyTab, "shift+tab": tea.KeyShiftTab,
+	"up": tea.KeyUp, "down": tea.KeyDown, "left": tea.KeyLeft, "right": tea.KeyRight, "backspace": tea.KeyBackspace,
+	"home": tea.KeyHome, "end": tea.KeyEnd, "pgup": tea.KeyPgUp, "pgdown": tea.KeyPgDown, "ctrl+d": tea.KeyCtrlD,
+	"ctrl+u": tea.KeyCtrlU, "ctrl+l": tea.KeyCtrlL, "ctrl+w": tea.KeyCtrlW, "ctrl+n": tea.KeyCtrlN, "ctrl+p": tea.KeyCtrlP,
+}
+
+func press(name string) tea.KeyMsg {
+	if t, ok := special[name]; ok {
+		return tea.KeyMsg{Type: t}
+	}
+	if name == " " {
+		return tea.KeyMsg{Type: tea.KeySpace, Runes: []rune(" ")}
+	}
+	return tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune(name)}
+}
+
+// typing presses one key for each rune.
+func (b *bench) typing(text string) {
+	b.t.Helper()
+	for _, r := range text {
+		b.keys(string(r))
+	}
+}
+
+func (b *bench) mustBeAsked(title string) {
+	b.t.Helper()
+	if b.m.ask == nil {
+		b.t.Fatalf("nothing is asked; the message is %q", b.m.message)
+	}
+	if got := b.m.ask.title; got != title {
+		b.t.Fatalf("asked %q, promised %q", got, title)
+	}
+}
+
+func (b *bench) mustHaveGiven(want ...string) {
+	b.t.Helper()
+	var got []string
+	for _, c := range b.g.commands() {
+		got = append(got, string(c.Verb)+" "+c.Target+c.Phase+c.Item+string(c.Mode)+" "+c.Expect)
+	}
+	if fmt.Sprint(got) != fmt.Sprint(want) {
+		b.t.Fatalf("the gateway was given %q, promised %q; message %q", got, want, b.m.message)
+	}
+}

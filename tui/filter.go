@@ -1,0 +1,95 @@
+package tui
+
+import (
+	tea "github.com/charmbracelet/bubbletea"
+
+	"gatewaytui/core/ops"
+	"gatewaytui/views"
+)
+
+// startFilter opens the line in which the filter is typed; the rows follow each key.
+func (m *model) startFilter() tea.Cmd {
+	m.filter = newField(m.lists[m.view].Filter)
+	return nil
+}
+
+func (m *model) filterKey(k tea.KeyMsg) tea.Cmd {
+	switch {
+	case k.Type == tea.KeyEsc:
+		m.filter = nil
+		return m.setFilter("")
+	case k.Type == tea.KeyEnter:
+		m.filter = nil
+		return nil
+	case m.filter.key(k):
+		return m.setFilter(m.filter.text())
+	}
+	return nil
+}
+
+// setFilter filters the open view's rows or events.
+func (m *model) setFilter(text string) tea.Cmd {
+	l := m.lists[m.view]
+	if l.Filter != "" && text == "" {
+		m.lastFilter = l.Filter
+	}
+	l.Filter = text
+	m.filterEvents()
+	return m.reorder()
+}
+
+// nextMatch selects the next or previous row that the filter matched before it was cleared: to find something among its
+// neighbours.
+func (m *model) nextMatch(by int) tea.Cmd {
+	l := m.lists[m.view]
+	want := m.lastFilter
+	if l.Filter != "" {
+		want = l.Filter
+	}
+	if want == "" {
+		m.deny("no filter yet: / finds, n goes to the next match")
+		return nil
+	}
+	hits := views.Order(m.shown, m.view, views.TableState{Filter: want})
+	found := map[string]bool{}
+	for i := range views.Rows(&hits, m.view) {
+		found[views.RowKey(&hits, m.view, i)] = true
+	}
+	n := len(l.keys)
+	for step := 1; step <= n; step++ {
+		i := ((max(l.at(), 0)+by*step)%n + n) % n
+		if found[l.keys[i]] {
+			l.to(i)
+			return nil
+		}
+	}
+	m.deny("nothing matches " + want)
+	return nil
+}
+
+// eventsKept bounds the events that view 7 can show.
+const eventsKept = 10_000
+
+// addEvents appends to the ring.
+func (m *model) addEvents(events []ops.Event) {
+	if len(m.events)+len(events) > eventsKept+eventsKept/4 {
+		gone := max(len(m.events)-eventsKept/2, 0)
+		m.events = append([]ops.Event(nil), m.events[gone:]...)
+		l := m.lists[views.Events]
+		l.Offset = max(l.Offset-gone, 0)
+	}
+	m.events = append(m.events, events...)
+	if !m.link.Paused {
+		m.filterEvents()
+	}
+}
+
+// filterEvents makes what view 7 shows. The shutdown view shows all.
+func (m *model) filterEvents() {
+	l := m.lists[views.Events]
+	m.shownEvents = m.events
+	if m.view == views.Events && l.Filter != "" {
+		m.shownEvents = views.FilterEvents(m.events, l.Filter)
+	}
+	l.Total = len(m.events)
+}

@@ -1,0 +1,161 @@
+package tui
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	guardFrames = 8
+	guardWait   = 20 * time.Millisecond
+	// guardDrain is what the last bytes may take to leave when the console ends.
+	guardDrain = 100 * time.Millisecond
+)
+
+// leaveScreen undoes what a program may have left on: styles, bracketed paste, the mouse, the hidden cursor and the
+// alternate screen.
+const leaveScreen = "\x1b[0m\x1b[?2004l\x1b[?1002l\x1b[?1003l\x1b[?1006l\x1b[?25h\x1b[?1049l"
+
+// guard stands between Bubble Tea and a terminal that may take nothing: ctrl+s, a dead ssh, a frozen tmux. A write goes
+// into a short queue; when that stays full, it is dropped and the screen is to be repainted (console notes, 4.3.2). It
+// embeds the terminal, so that Bubble Tea still finds one.
+type guard struct {
+	*os.File
+	to     io.WriteCloser
+	own    bool // to is ours to close
+	frames chan []byte
+	over   chan struct{} // closed: nothing more is taken
+	done   chan struct{} // closed: the writer has returned
+	once   sync.Once
+
+	dropped atomic.Bool // a frame was dropped since takeDropped
+	stalled atomic.Bool // the queue was full at the last write
+	lost    func()      // called once the terminal is gone
+}
+
+func newGuard(f *os.File, lost func()) *guard {
+	g := &guard{
+		File: f, to: f, lost: lost,
+		frames: make(chan []byte, guardFrames), over: make(chan struct{}), done: make(chan struct{}),
+	}
+	// The terminal, opened once more and without blocking: a write to it can be given up, and nobody else's descriptor
+	// changes its mode. Where it cannot be opened, a write that hangs stays behind at the end.
+	if again, err := os.OpenFile(fmt.Sprintf("/proc/self/fd/%d", f.Fd()), os.O_WRONLY|unix.O_NONBLOCK|unix.O_NOCTTY, 0); err == nil {
+		g.to, g.own = again, true
+	}
+	go g.pump()
+	return g
+}
+
+// Write takes p or drops it, and returns at once or within guardWait. It reports no error: what would act on one is
+// Bubble Tea's renderer, which does not.
+func (g *guard) Write(p []byte) (int, error) {
+	g.write(p)
+	return len(p), nil
+}
+
+// write reports whether p was taken.
+func (g *guard) write(p []byte) bool {
+	b := append([]byte(nil), p...)
+	select {
+	case <-g.over:
+		return false
+	default:
+	}
+	select {
+	case g.frames <- b:
+		g.stalled.Store(false)
+		return true
+	default:
+	}
+	if !g.stalled.Swap(true) { // one wait for a stall, not one for each frame of it
+		t := time.NewTimer(guardWait)
+		defer t.Stop()
+		select {
+		case g.frames <- b:
+			g.stalled.Store(false)
+			return true
+		case <-t.C:
+		case <-g.over:
+		}
+	}
+	g.dropped.Store(true)
+	return false
+}
+
+// takeDropped reports whether something was dropped that can now be painted again.
+func (g *guard) takeDropped() bool {
+	return g.dropped.Load() && len(g.frames) == 0 && g.dropped.Swap(false)
+}
+
+func (g *guard) pump() {
+	defer close(g.done)
+	for {
+		select {
+		case b := <-g.frames:
+			if !g.put(b) {
+				return
+			}
+		case <-g.over:
+			for { // what was taken before the end
+				select {
+				case b := <-g.frames:
+					if !g.put(b) {
+						return
+					}
+				default:
+					return
+				}
+			}
+		}
+	}
+}
+
+func (g *guard) put(b []byte) bool {
+	_, err := g.to.Write(b)
+	if err == nil || errors.Is(err, os.ErrClosed) {
+		return err == nil
+	}
+	g.lost()
+	return false
+}
+
+// close ends the writer, waiting a moment for what is queued. If the program did not end in order, the screen is left
+// by hand.
+func (g *guard) close(orderly bool) {
+	g.once.Do(func() {
+		if !orderly || g.dropped.Load() {
+			g.write([]byte(leaveScreen))
+		}
+		close(g.over)
+		select {
+		case <-g.done:
+		case <-time.After(guardDrain):
+		}
+		if g.own {
+			_ = g.to.Close() // ends a write that hangs
+			<-g.done
+		}
+	})
+}
+
+// tap reads the terminal and tells when it is gone: Bubble Tea takes the end of its input for silence.
+type tap struct {
+	*os.File
+	lost func()
+}
+
+func (t *tap) Read(p []byte) (int, error) {
+	n, err := t.File.Read(p)
+	if err != nil || n == 0 {
+		t.lost()
+	}
+	return n, err
+}

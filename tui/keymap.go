@@ -1,0 +1,182 @@
+package tui
+
+import (
+	"slices"
+	"strings"
+
+	tea "github.com/charmbracelet/bubbletea"
+
+	"gatewaytui/core/ops"
+	"gatewaytui/views"
+)
+
+// tier is how much a key asks before it acts. It depends on the state, not on the verb (console notes, 3.5).
+type tier int
+
+const (
+	// atOnce acts without a question.
+	atOnce tier = iota
+	// oneLine asks in the footer.
+	oneLine
+	// withDialog shows what would end, and defaults to Cancel.
+	withDialog
+	// withWord has a word typed as well.
+	withWord
+)
+
+func (t tier) String() string {
+	return [...]string{"at once", "asks in one line", "shows what would end, then asks", "shows what is lost, a word is typed"}[t]
+}
+
+// binding is one row of the one table of keys: key presses, footer, help page, palette, read-only and the documentation
+// are all made of it.
+type binding struct {
+	// action is its name in the palette.
+	action string
+	// keys are as Bubble Tea names them; none is reached by the palette alone.
+	keys []string
+	// label stands in the footer; empty keeps it out of there. help is one line.
+	label, help string
+	// in are the views in which it works; nil is everywhere.
+	in []views.View
+	// verb is what a lever asks of the gateway; twin is the same on the command line.
+	verb ops.Verb
+	twin string
+	// highest is the highest tier that asks can answer. asks is the tier here and now; nil is always highest.
+	highest tier
+	asks    func(f facts) tier
+	// not says in one line why it does not apply; "" if it does. nil applies always.
+	not func(f facts) string
+	// aim makes the command of a lever that acts on the row, or on the gateway.
+	aim func(f facts) ops.Command
+	// marks says that a lever acts on all marked rows.
+	marks bool
+	// do is what a key that is no lever does.
+	do func(m *model) tea.Cmd
+}
+
+func (b *binding) lever() bool { return b.verb != "" }
+
+// works says why b does not work here and now; "" if it does.
+func (b *binding) works(f facts) string {
+	if why := b.off(f); why != "" || b.not == nil {
+		return why
+	}
+	return b.not(f)
+}
+
+// off says why no lever of b's kind works, whatever the row.
+func (b *binding) off(f facts) string {
+	if !b.lever() {
+		return ""
+	}
+	switch {
+	case f.readOnly:
+		return "this console is read-only"
+	case f.link == views.LinkGone:
+		return "the gateway is gone"
+	case f.link == views.LinkLoading:
+		return "the gateway has not answered yet"
+	}
+	if spec, _ := b.verb.Spec(); f.state == ops.StateStopping && !spec.WhileStopping {
+		return "the gateway is stopping; only the levers of the shutdown work"
+	}
+	return ""
+}
+
+func (b *binding) tier(f facts) tier {
+	if b.asks == nil {
+		return b.highest
+	}
+	return b.asks(f)
+}
+
+func (b *binding) inView(v views.View) bool { return b.in == nil || slices.Contains(b.in, v) }
+
+// bindings is the table. It is filled by init because some of its functions read it.
+var bindings []binding
+
+func init() { bindings = slices.Concat(leverBindings(), moveBindings()) }
+
+// bound returns the row that a key means in a view: the view's own before what works everywhere.
+func bound(key string, v views.View) *binding {
+	var everywhere *binding
+	for i := range bindings {
+		b := &bindings[i]
+		if !slices.Contains(b.keys, key) {
+			continue
+		}
+		if b.in == nil {
+			everywhere = b
+		} else if b.inView(v) {
+			return b
+		}
+	}
+	return everywhere
+}
+
+// elsewhere names the views in which a key does something, for a key that does nothing here.
+func elsewhere(key string) (b *binding) {
+	for i := range bindings {
+		if slices.Contains(bindings[i].keys, key) {
+			return &bindings[i]
+		}
+	}
+	return nil
+}
+
+func named(action string) *binding {
+	for i := range bindings {
+		if bindings[i].action == action {
+			return &bindings[i]
+		}
+	}
+	return nil
+}
+
+// Key is one row of the table for the documentation.
+type Key struct {
+	// Action is its name after ":" in the palette; Keys are what is pressed, empty for the palette alone.
+	Action string
+	Keys   []string
+	Help   string
+	// Views are the names of the views in which it works, empty for all.
+	Views []string
+	// Confirm says how it asks before it acts.
+	Confirm string
+	// Verb is what a lever asks of the gateway, Command its twin on the command line; both are empty for other keys.
+	Verb    ops.Verb
+	Command string
+}
+
+// Keys is the whole table, in the order of the help page.
+func Keys() []Key {
+	out := make([]Key, 0, len(bindings))
+	for _, b := range bindings {
+		k := Key{Action: b.action, Help: b.help, Confirm: b.highest.String(), Verb: b.verb, Command: b.twin}
+		for _, name := range b.keys {
+			k.Keys = append(k.Keys, keyName(name))
+		}
+		for _, v := range b.in {
+			k.Views = append(k.Views, v.String())
+		}
+		out = append(out, k)
+	}
+	return out
+}
+
+// keyName is a key as people write it.
+func keyName(key string) string {
+	if key == " " {
+		return "space"
+	}
+	return key
+}
+
+func keyNames(keys []string) string {
+	names := make([]string, len(keys))
+	for i, k := range keys {
+		names[i] = keyName(k)
+	}
+	return strings.Join(names, " ")
+}

@@ -1,0 +1,117 @@
+package tui
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"gatewaytui/core/ops"
+	"gatewaytui/views"
+)
+
+func TestNoKeyMeansTwoThingsInOneView(t *testing.T) {
+	for _, v := range views.Views {
+		taken := map[string]string{}
+		for _, b := range bindings {
+			if !b.inView(v.View) {
+				continue
+			}
+			for _, k := range b.keys {
+				if other, ok := taken[k]; ok {
+					t.Errorf("%s means %s and %s in the view %s", keyName(k), other, b.action, v.Name)
+				}
+				taken[k] = b.action
+			}
+		}
+	}
+}
+
+func TestEveryActionHasItsOwnNameAndHelp(t *testing.T) {
+	names := map[string]bool{}
+	for _, b := range bindings {
+		if b.action == "" || b.help == "" || strings.Contains(b.action, " ") || names[b.action] {
+			t.Errorf("the action %q (%s) has no name of its own or no help", b.action, b.help)
+		}
+		names[b.action] = true
+		if b.lever() == (b.do != nil) || b.lever() != (b.aim != nil) {
+			t.Errorf("%s is neither a lever nor a move", b.action)
+		}
+		for _, s := range settings() {
+			if s.name == b.action {
+				t.Errorf("%s is a key and a setting", s.name)
+			}
+		}
+	}
+}
+
+func TestEveryVerbHasALeverWithItsTwin(t *testing.T) {
+	for _, spec := range ops.Verbs {
+		i := slices.IndexFunc(bindings, func(b binding) bool { return b.verb == spec.Verb })
+		if i < 0 {
+			t.Errorf("no key and no command gives %s", spec.Verb)
+			continue
+		}
+		if b := bindings[i]; !strings.HasPrefix(b.twin, "gatewaytui ") {
+			t.Errorf("%s has no twin on the command line", b.action)
+		}
+	}
+}
+
+// What ends something asks first, and its key cannot be hit by a finger that meant a lower-case neighbour.
+func TestWhatEndsSomethingAsksAndHasACapitalOrASign(t *testing.T) {
+	for _, b := range bindings {
+		spec, lever := b.verb.Spec()
+		if !lever || !spec.Ends {
+			continue
+		}
+		if b.highest < withDialog {
+			t.Errorf("%s ends something and asks only %q", b.action, b.highest)
+		}
+		for _, k := range b.keys {
+			if len(k) != 1 || k[0] >= 'a' && k[0] <= 'z' {
+				t.Errorf("%s ends something with the key %s", b.action, k)
+			}
+			if lower := bound(strings.ToLower(k), views.Sessions); lower != nil && strings.ToLower(k) != k && lower.lever() {
+				if s, _ := lower.verb.Spec(); s.Ends {
+					t.Errorf("%s, beside %s, ends something too", strings.ToLower(k), k)
+				}
+			}
+		}
+	}
+}
+
+// Console notes, 3.4: keys that terminals own are not ours.
+func TestNoKeyBelongsToTheTerminal(t *testing.T) {
+	owned := []string{"ctrl+h", "ctrl+i", "ctrl+j", "ctrl+m", "ctrl+s", "ctrl+q", "ctrl+z", "ctrl+["}
+	for _, b := range bindings {
+		for _, k := range b.keys {
+			if slices.Contains(owned, k) || len(k) > 1 && k[0] == 'f' && k[1] >= '0' && k[1] <= '9' {
+				t.Errorf("%s is bound to %s", b.action, k)
+			}
+		}
+	}
+}
+
+func TestTheDocumentationListsTheWholeTable(t *testing.T) {
+	keys := Keys()
+	if len(keys) != len(bindings) {
+		t.Fatalf("%d rows of %d are listed", len(keys), len(bindings))
+	}
+	for _, k := range keys {
+		if k.Verb != "" && (k.Command == "" || k.Confirm == "") {
+			t.Errorf("%s is listed without its twin or its question", k.Action)
+		}
+	}
+}
+
+func TestAReadOnlyConsoleListsNoLever(t *testing.T) {
+	for _, s := range helpOf(true).Sections {
+		for _, h := range s.Keys {
+			for _, b := range bindings {
+				if b.lever() && b.help == h.Label {
+					t.Errorf("the help of a read-only console lists %s", b.action)
+				}
+			}
+		}
+	}
+}

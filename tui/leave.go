@@ -1,0 +1,145 @@
+package tui
+
+import (
+	"fmt"
+	"time"
+
+	tea "github.com/charmbracelet/bubbletea"
+
+	"gatewaytui/core/ops"
+	"gatewaytui/views"
+)
+
+const (
+	// rungWindow is how long a first ctrl+c waits for its second; rungLeast is what tells two presses from a held key.
+	rungWindow, rungLeast = 2 * time.Second, 150 * time.Millisecond
+)
+
+// askLeave asks how to leave. Leaving the screen and stopping the work are different words.
+func (m *model) askLeave() tea.Cmd {
+	q := &question{tier: withDialog, answers: []answer{cancelAnswer()}}
+	out := func(how How) func(*model) tea.Cmd {
+		return func(m *model) tea.Cmd { return m.leave(how) }
+	}
+	switch {
+	case m.opt.Attached && m.link.State == views.LinkGone:
+		q.title = "Leave?"
+		q.text = []string{"The gateway is gone. This console waits for its next life as long as it is open."}
+		q.answers = append(q.answers, answer{"y", "Leave", out(Detached)})
+	case m.opt.Attached:
+		q.title = "Detach?"
+		q.text = []string{fmt.Sprintf("The gateway (pid %d) keeps running; gatewaytui attach comes back to it.", m.status.PID)}
+		if m.stopping() != nil {
+			q.text = []string{fmt.Sprintf("The stop of the gateway (pid %d) goes on without this console.", m.status.PID)}
+		}
+		q.answers = append(q.answers, answer{"y", "Detach", out(Detached)})
+	case m.status.State == ops.StateStopping:
+		q.title = "Leave?"
+		q.text = []string{"The stop goes on without a console; its lines follow in this terminal."}
+		q.answers = append(q.answers, answer{"y", "Leave", out(StopAsked)})
+	default:
+		q.title = "Leave?"
+		q.text = []string{"The gateway runs in this terminal. It can be stopped, or run on without a console: gatewaytui attach comes back to it."}
+		if !m.opt.ReadOnly {
+			q.answers = append(q.answers, answer{"s", "Stop the gateway", func(m *model) tea.Cmd {
+				m.ask = nil
+				return m.press(named("stop"))
+			}})
+		}
+		q.answers = append(q.answers, answer{"k", "Keep it running", out(LeftRunning)})
+	}
+	return m.raise(q)
+}
+
+// onInterrupt is ctrl+c. It opens the leave dialog; in a stop it climbs one rung per two presses; where the gateway is
+// gone or the console attached, a second press leaves. It waits for nothing.
+func (m *model) onInterrupt() tea.Cmd {
+	now := time.Now()
+	since := now.Sub(m.rungAt)
+	if m.rung > 0 && since < rungLeast {
+		m.rungAt = now
+		return nil // a key that is held
+	}
+	second := m.rung > 0 && since <= rungWindow
+	m.rungAt = now
+	leaving := m.ask != nil && m.ask.cmds == nil
+	switch {
+	case leaving && second && m.opt.Attached:
+		return m.leave(Detached)
+	case m.ask != nil && !leaving: // not a step of the ladder: the next press says first what it would do
+		m.rung = 0
+		return m.dismiss()
+	case m.box != nil || m.filter != nil:
+		m.box, m.filter, m.rung = nil, nil, 0
+		return nil
+	case m.stopping() != nil && !m.opt.ReadOnly && m.link.State == views.LinkLive:
+		return m.climb(second)
+	case leaving:
+		m.rung = 1
+		return nil
+	}
+	m.rung = 1
+	return m.askLeave()
+}
+
+// rungs are the steps of a stop by its mode: what the next two presses do.
+var rungs = map[ops.Mode]struct {
+	next ops.Mode
+	what string
+}{
+	ops.ModeGraceful: {ops.ModeFast, "interrupts the running turns"},
+	ops.ModeFast:     {ops.ModeImmediate, "kills the processes and closes the stores"},
+}
+
+// climb makes a running stop stronger: the first press says what the second does.
+func (m *model) climb(second bool) tea.Cmd {
+	mode := m.stopping().Mode
+	step, ok := rungs[mode]
+	if !second {
+		m.rung = 1
+		what := step.what
+		if !ok {
+			what = "asks to force the stop"
+		}
+		m.say("ctrl+c once more " + what + "; stores and lock are never skipped")
+		return nil
+	}
+	m.rung = 0
+	if !ok {
+		return m.press(named("force"))
+	}
+	return m.give([]ops.Command{{Verb: ops.VerbStop, Mode: step.next, Reason: "ctrl+c in the console"}})
+}
+
+// escape goes one level up: filter, detail, the view that opened by itself. It never leaves the program.
+func (m *model) escape() tea.Cmd {
+	switch {
+	case m.lists[m.view].Filter != "":
+		return m.setFilter("")
+	case len(m.lists[m.view].Marked) > 0:
+		clear(m.lists[m.view].Marked)
+	case m.detail:
+		m.detail = false
+		m.resize()
+	case m.view == views.Shutdown:
+		return m.open(m.back)
+	}
+	return nil
+}
+
+// goBack is q: one level up, and from the top the question how to leave.
+func (m *model) goBack() tea.Cmd {
+	switch {
+	case m.detail:
+		m.detail = false
+		m.resize()
+		return nil
+	case m.view != views.Overview:
+		to := views.Overview
+		if m.view == views.Shutdown && m.back != views.Shutdown {
+			to = m.back
+		}
+		return m.open(to)
+	}
+	return m.askLeave()
+}

@@ -1,0 +1,258 @@
+package tui
+
+import (
+	"fmt"
+	"time"
+
+	"gatewaytui/core/ops"
+	"gatewaytui/views"
+)
+
+// moreTime is what + asks for.
+const moreTime = 30 * time.Second
+
+var (
+	ofSessions = []views.View{views.Sessions, views.Agents}
+	ofStop     = []views.View{views.Shutdown}
+	ofAdapters = []views.View{views.Adapters}
+)
+
+// leverBindings are the rows that act on the gateway: capitals and signs, each with its twin on the command line.
+func leverBindings() []binding {
+	return []binding{
+		{
+			action: "reset", keys: []string{"R"}, label: "reset", help: "end a session's turn, agent and processes, start it fresh", in: ofSessions,
+			verb: ops.VerbReset, twin: "gatewaytui reset KEY", highest: withDialog, asks: bySession, not: needsSession, aim: atSession(ops.VerbReset), marks: true,
+		},
+		{
+			action: "evict", keys: []string{"E"}, label: "evict", help: "drop a session's cached agent, keep session and processes", in: ofSessions,
+			verb: ops.VerbEvict, twin: "gatewaytui evict KEY", highest: withDialog, asks: byProcesses, not: needsIdleAgent, aim: atSession(ops.VerbEvict), marks: true,
+		},
+		{
+			action: "interrupt", keys: []string{"I"}, label: "interrupt", help: "stop a session's running turn", in: ofSessions,
+			verb: ops.VerbInterrupt, twin: "gatewaytui interrupt KEY", highest: withDialog, not: needsTurn, aim: atSession(ops.VerbInterrupt), marks: true,
+		},
+		{
+			action: "kill", keys: []string{"X"}, label: "end process", help: "end one process tree: TERM, then KILL", in: []views.View{views.Processes},
+			verb: ops.VerbKill, twin: "gatewaytui kill PID", highest: withDialog, not: needsProcess, marks: true,
+			aim: func(f facts) ops.Command { return ops.Command{Verb: ops.VerbKill, Target: processKey(*f.process)} },
+		},
+		{
+			action: "pause-adapter", keys: []string{"P"}, label: "pause", help: "disconnect one platform until it is resumed", in: ofAdapters,
+			verb: ops.VerbPause, twin: "gatewaytui adapter pause NAME", highest: withDialog, not: adapterIs(false), aim: atAdapter(ops.VerbPause),
+		},
+		{
+			action: "resume-adapter", keys: []string{"c"}, label: "resume", help: "connect a paused platform again", in: ofAdapters,
+			verb: ops.VerbResume, twin: "gatewaytui adapter resume NAME", not: adapterIs(true), aim: atAdapter(ops.VerbResume),
+		},
+		{
+			action: "reconnect", keys: []string{"C"}, label: "reconnect", help: "drop one platform's connection and make a new one", in: ofAdapters,
+			verb: ops.VerbReconnect, twin: "gatewaytui adapter reconnect NAME", highest: withDialog, not: adapterIs(false), aim: atAdapter(ops.VerbReconnect),
+		},
+		{
+			action: "abandon", keys: []string{"A"}, label: "abandon", help: "stop waiting for the selected item of the stop", in: ofStop,
+			verb: ops.VerbSkip, twin: "gatewaytui shutdown skip --phase P --item I", highest: withDialog, not: needsItem,
+			aim: func(f facts) ops.Command {
+				return ops.Command{Verb: ops.VerbSkip, Phase: f.phase.Name, Item: f.item.ID}
+			},
+		},
+		{
+			action: "next-phase", keys: []string{">"}, label: "next phase", help: "end the running phase of the stop, go to the next", in: ofStop,
+			verb: ops.VerbSkip, twin: "gatewaytui shutdown skip --phase P", highest: withDialog, not: needsPhase(true),
+			aim: func(f facts) ops.Command { return ops.Command{Verb: ops.VerbSkip, Phase: runningPhase(f.stop).Name} },
+		},
+		{
+			action: "more-time", keys: []string{"+"}, label: "30s more", help: "30 s more for the running phase, within the service manager's limit", in: ofStop,
+			verb: ops.VerbExtend, twin: "gatewaytui shutdown extend --by 30s", not: needsPhase(false),
+			aim: func(f facts) ops.Command {
+				return ops.Command{Verb: ops.VerbExtend, Phase: runningPhase(f.stop).Name, ByMS: moreTime.Milliseconds()}
+			},
+		},
+		{
+			action: "force", keys: []string{"F"}, label: "force", help: "end the stop as fast as the stores can be closed", in: ofStop,
+			verb: ops.VerbForce, twin: "gatewaytui shutdown force", highest: withWord, not: needsStop,
+			aim: func(facts) ops.Command { return ops.Command{Verb: ops.VerbForce} },
+		},
+		{
+			action: "drain", keys: []string{"D"}, label: "drain", help: "take no new turns, let running ones finish, keep running",
+			verb: ops.VerbDrain, twin: "gatewaytui drain", highest: withDialog, not: needsState(ops.StateRunning, "the gateway drains already; U takes new work again"), aim: atGateway(ops.VerbDrain),
+		},
+		{
+			action: "undrain", keys: []string{"U"}, label: "undrain", help: "take new turns again",
+			verb: ops.VerbUndrain, twin: "gatewaytui undrain", not: needsState(ops.StateDraining, "nothing is drained; D does that"), aim: atGateway(ops.VerbUndrain),
+		},
+		{
+			action: "stop", keys: []string{"S"}, label: "stop", help: "stop the gateway; in the dialog m changes the mode",
+			verb: ops.VerbStop, twin: "gatewaytui stop", highest: withWord, asks: func(facts) tier { return withDialog }, not: needsNoStop, aim: atGateway(ops.VerbStop),
+		},
+		{
+			action: "restart", help: "stop with exit code 75, so that the service manager starts the next life",
+			verb: ops.VerbRestart, twin: "gatewaytui restart", highest: withDialog, not: needsNoStop, aim: atGateway(ops.VerbRestart),
+		},
+		{
+			action: "send", help: "send a message to a session's agent: send KEY TEXT",
+			verb: ops.VerbMessage, twin: "gatewaytui send TEXT --session KEY", not: needsSession, aim: atSession(ops.VerbMessage),
+		},
+		{
+			action: "diagnose", keys: []string{"d"}, label: "diagnose", help: "write goroutines, process trees, sockets and the phase log into one file",
+			verb: ops.VerbDiagnose, twin: "gatewaytui diagnose", aim: atGateway(ops.VerbDiagnose),
+		},
+	}
+}
+
+func atGateway(v ops.Verb) func(facts) ops.Command {
+	return func(facts) ops.Command { return ops.Command{Verb: v} }
+}
+
+func atSession(v ops.Verb) func(facts) ops.Command {
+	return func(f facts) ops.Command {
+		cmd := ops.Command{Verb: v, Target: f.subject()}
+		if v != ops.VerbMessage {
+			cmd.Expect = expect(f.session)
+		}
+		return cmd
+	}
+}
+
+func atAdapter(v ops.Verb) func(facts) ops.Command {
+	return func(f facts) ops.Command { return ops.Command{Verb: v, Target: f.adapter.Name} }
+}
+
+func bySession(f facts) tier {
+	if running(f.session) || f.session != nil && f.session.Processes > 0 {
+		return withDialog
+	}
+	return oneLine
+}
+
+func byProcesses(f facts) tier {
+	if f.session != nil && f.session.Processes > 0 {
+		return withDialog
+	}
+	return oneLine
+}
+
+func needsSession(f facts) string {
+	if f.subject() == "" {
+		return "no session is selected"
+	}
+	return ""
+}
+
+func needsTurn(f facts) string {
+	switch {
+	case f.subject() == "":
+		return "no session is selected"
+	case !running(f.session):
+		return f.subject() + " has no running turn"
+	}
+	return ""
+}
+
+func needsIdleAgent(f facts) string {
+	switch {
+	case f.subject() == "":
+		return "no session is selected"
+	case running(f.session):
+		return f.subject() + " has a running turn; I interrupts it first"
+	case f.session != nil && !f.session.Cached && f.agent == nil:
+		return f.subject() + " has no cached agent"
+	}
+	return ""
+}
+
+func needsProcess(f facts) string {
+	switch {
+	case f.process == nil:
+		return "no process is selected"
+	case f.process.State == "killing":
+		return fmt.Sprintf("pid %d is being ended already", f.process.PID)
+	}
+	return ""
+}
+
+func adapterIs(paused bool) func(facts) string {
+	return func(f facts) string {
+		switch {
+		case f.adapter == nil:
+			return "no adapter is selected"
+		case paused && f.adapter.State != ops.AdapterPaused:
+			return f.adapter.Name + " is not paused"
+		case !paused && f.adapter.State == ops.AdapterPaused:
+			return f.adapter.Name + " is paused; c resumes it"
+		}
+		return ""
+	}
+}
+
+func needsState(want ops.State, otherwise string) func(facts) string {
+	return func(f facts) string {
+		switch f.state {
+		case want:
+			return ""
+		case ops.StateStarting:
+			return "the gateway is starting"
+		case ops.StateStopping:
+			return "the gateway is stopping"
+		}
+		return otherwise
+	}
+}
+
+func needsNoStop(f facts) string {
+	if f.stop != nil || f.state == ops.StateStopping {
+		return "the gateway is stopping already; view 6 shows it, F forces it"
+	}
+	return ""
+}
+
+func needsStop(f facts) string {
+	if f.stop == nil {
+		return "no shutdown is running"
+	}
+	return ""
+}
+
+// kept are the phases that are never skipped by hand: stores would stay open, the lock held.
+var kept = map[string]bool{"mark": true, "stores": true, "surrender": true}
+
+func needsPhase(skippable bool) func(facts) string {
+	return func(f facts) string {
+		p := runningPhase(f.stop)
+		switch {
+		case f.stop == nil:
+			return "no shutdown is running"
+		case p == nil:
+			return "no phase is running"
+		case skippable && kept[p.Name]:
+			return "the phase " + p.Name + " is never skipped"
+		}
+		return ""
+	}
+}
+
+func needsItem(f facts) string {
+	switch {
+	case f.stop == nil:
+		return "no shutdown is running"
+	case f.item == nil:
+		return "no item is selected"
+	case f.item.State != ops.StepRunning:
+		return f.item.ID + " is not waited for"
+	case f.phase != nil && kept[f.phase.Name]:
+		return "the phase " + f.phase.Name + " is never skipped"
+	}
+	return ""
+}
+
+func runningPhase(s *ops.Shutdown) *ops.Phase {
+	if s == nil {
+		return nil
+	}
+	for i := range s.Phases {
+		if s.Phases[i].State == ops.StepRunning {
+			return &s.Phases[i]
+		}
+	}
+	return nil
+}

@@ -1,0 +1,330 @@
+package tui
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	tea "github.com/charmbracelet/bubbletea"
+
+	"gatewaytui/core/ops"
+	"gatewaytui/views"
+)
+
+const (
+	// patience is for one look; a gateway that is slower is shown as stale.
+	patience = 2 * time.Second
+	// staleAfter is the age at which what is shown is called old.
+	staleAfter = 3 * time.Second
+	// calm and hurried are the times between two ticks: ages, liveness, and in a stop its progress.
+	calm, hurried, thinLine = time.Second, 250 * time.Millisecond, 500 * time.Millisecond
+	// fullGap is the least time between two snapshots; fullShare bounds what they cost of the time.
+	fullGap, fullShare = 100 * time.Millisecond, 5
+	// stopGap replaces fullGap while the gateway stops: it has better to do, and the report comes by itself.
+	stopGap = time.Second
+	// planGap is how long a plan is taken to hold.
+	planGap = 10 * time.Second
+	// tryFirst and tryMost are the pauses of the search for the next life.
+	tryFirst, tryMost = 500 * time.Millisecond, 2 * time.Second
+	// finalGrace is how long a stop's last event is followed by its record.
+	finalGrace = 150 * time.Millisecond
+)
+
+// tick is the console's pulse. One is armed when the one before was handled.
+type tick struct{}
+
+func (m *model) tick() tea.Cmd {
+	every := calm
+	switch {
+	case m.stopping() != nil && m.opt.Slow:
+		every = thinLine
+	case m.stopping() != nil, len(m.doing) > 0:
+		every = hurried
+	}
+	return m.tasks.cmd(taskTick, func(ctx context.Context) tea.Msg {
+		rest(ctx, every)
+		return tick{}
+	})
+}
+
+// wish is what a look is to fetch.
+type wish struct {
+	after      time.Duration
+	full       bool
+	stop, plan bool
+	seen       ops.Status // with which a mere status is compared
+	order      order
+}
+
+// looked is what one look has found.
+type looked struct {
+	status ops.Status
+	snap   *ops.Snapshot // nil: only the status was asked for
+	stop   *ops.Shutdown
+	plan   *ops.Plan
+	rows   ordered
+	rss    float64
+	began  time.Time
+	at     time.Time
+	err    error
+}
+
+// look asks the gateway, one question after the other, on a goroutine that is not the loop's.
+func (m *model) look(w wish) tea.Cmd {
+	m.looking, m.dirty = true, m.dirty && !w.full
+	return m.tasks.cmd(taskLook, func(ctx context.Context) tea.Msg {
+		rest(ctx, w.after)
+		ctx, cancel := context.WithTimeout(ctx, patience)
+		defer cancel()
+		return w.fetch(ctx, m.console)
+	})
+}
+
+func (w wish) fetch(ctx context.Context, c ops.Console) looked {
+	l := looked{began: time.Now()}
+	if !w.full {
+		l.status, l.err = c.Status(ctx)
+		w.full = l.err == nil && differs(l.status, w.seen)
+	}
+	if w.full && l.err == nil {
+		var s ops.Snapshot
+		if s, l.err = c.Snapshot(ctx); l.err == nil {
+			l.snap, l.status, l.stop = &s, s.Status, s.Shutdown
+			for _, p := range s.Processes {
+				l.rss += float64(p.RSSBytes)
+			}
+			l.rows = w.order.apply(&s)
+		}
+	}
+	if l.err == nil && w.stop && l.stop == nil {
+		if s, err := c.Shutdown(ctx); err == nil {
+			l.stop = &s
+		}
+	}
+	if l.err == nil && w.plan {
+		if p, err := c.Plan(ctx); err == nil {
+			l.plan = &p
+		}
+	}
+	l.at = time.Now()
+	return l
+}
+
+// differs reports whether a status says that the rows have changed.
+func differs(a, b ops.Status) bool {
+	return a.Life != b.Life || a.State != b.State || a.Counts != b.Counts || len(a.Warnings) != len(b.Warnings)
+}
+
+// maybeLook looks now if that is due: never two looks at once, a snapshot only if something changed, at most ten times a
+// second and for a fifth of the time.
+func (m *model) maybeLook(ticked bool) tea.Cmd {
+	now := time.Now()
+	if m.looking || m.link.State == views.LinkGone && now.Before(m.link.NextTry) {
+		return nil
+	}
+	w := wish{
+		full: m.dirty || m.snap == nil || m.wanted,
+		stop: m.stopping() != nil || m.view == views.Shutdown && !m.stopRead,
+		plan: (m.view == views.Overview || m.view == views.Shutdown) && now.Sub(m.planAt) > planGap && m.stopping() == nil,
+		seen: m.status, order: m.order(),
+	}
+	if w.full && !m.wanted {
+		gap := max(fullGap, fullShare*m.fullTook)
+		if m.stopping() != nil {
+			gap = max(gap, stopGap)
+		}
+		if wait := m.fullAt.Add(gap).Sub(now); wait > 0 {
+			if !ticked {
+				if m.stopping() == nil && wait < calm {
+					w.after = wait
+					return m.look(w)
+				}
+				return nil // the tick comes sooner
+			}
+			w.full = false
+		}
+	}
+	if !w.full && !ticked {
+		return nil
+	}
+	m.wanted = false
+	return m.look(w)
+}
+
+func (m *model) onTick() tea.Cmd {
+	m.advance()
+	look := m.maybeLook(true)
+	m.stale = m.stale || look == nil // what the look finds is drawn in its place
+	cmds := []tea.Cmd{look, m.tick()}
+	if m.repaint != nil && m.repaint() {
+		cmds = append(cmds, tea.ClearScreen)
+	}
+	return tea.Batch(cmds...)
+}
+
+// advance moves what is told of time.
+func (m *model) advance() {
+	m.now = time.Now()
+	if m.link.State == views.LinkLive && m.now.Sub(m.seenAt) > staleAfter {
+		m.link.State, m.link.Err = views.LinkStale, "the gateway does not answer"
+	}
+	if m.now.Sub(m.sampled) >= calm && m.link.State == views.LinkLive {
+		m.sampled = m.now
+		sample(&m.spark.Turns, float64(m.status.Counts.RunningTurns))
+		sample(&m.spark.Processes, float64(m.status.Counts.Processes))
+		sample(&m.spark.RSS, m.rss)
+	}
+}
+
+// samples are kept for the sparklines, one a second.
+const samples = 120
+
+func sample(s *[]float64, v float64) {
+	if *s = append(*s, v); len(*s) > samples {
+		*s = append((*s)[:0:0], (*s)[len(*s)-samples:]...)
+	}
+}
+
+func (m *model) onLooked(l looked) tea.Cmd {
+	m.looking = false
+	m.stale = true
+	if l.err != nil {
+		m.noAnswer(l.err)
+		return nil
+	}
+	if m.link.State == views.LinkGone || m.feedEnded {
+		m.feedEnded = false
+		m.feed.kick(m.status.Life != "" && l.status.Life != m.status.Life)
+	}
+	if m.status.Life != "" && l.status.Life != m.status.Life {
+		m.nextLife(l.status)
+	}
+	if m.status.Life != l.status.Life && m.opt.Attached && m.opt.Version != "" && l.status.Version != m.opt.Version {
+		m.say("the gateway is version " + l.status.Version + ", this console " + m.opt.Version + ": one may not know what the other does")
+	}
+	m.link.State, m.link.Err, m.link.Try = views.LinkLive, "", 0
+	m.seenAt = l.at
+	if !m.link.Paused {
+		m.now, m.link.At = l.at, l.at
+	}
+	m.status = l.status
+	if l.plan != nil {
+		m.plan, m.planAt = *l.plan, l.at
+	}
+	if l.stop != nil || l.status.State != ops.StateStopping {
+		m.stopRead = m.stopRead || m.view == views.Shutdown
+	}
+	if l.snap != nil {
+		m.snap, m.rss = l.snap, l.rss
+		m.fullAt, m.fullTook = l.began, l.at.Sub(l.began)
+	}
+	if l.stop != nil {
+		m.sawStop(l.stop)
+	} else if m.snap != nil {
+		m.snap.Status = l.status
+	}
+	cmds := []tea.Cmd{m.recheck()}
+	if l.snap != nil {
+		cmds = append(cmds, m.show(l.rows))
+	}
+	return tea.Batch(append(cmds, m.maybeLook(false))...)
+}
+
+// noAnswer is a look that failed. Nobody behind the socket is an end; somebody who is slow is not.
+func (m *model) noAnswer(err error) {
+	m.link.Err = ops.AsError(err).Error()
+	if errors.Is(err, context.Canceled) {
+		return // the console ends
+	}
+	m.dirty = true
+	slow := errors.Is(err, context.DeadlineExceeded) || !ops.HasCode(err, ops.CodeUnavailable)
+	switch {
+	case m.opt.Attached && !slow:
+		if m.link.State != views.LinkGone {
+			m.link.Try = 0
+		}
+		m.link.State = views.LinkGone
+		m.link.Try++
+		m.link.NextTry = time.Now().Add(min(tryFirst<<min(m.link.Try-1, 8), tryMost))
+	case m.snap != nil && time.Since(m.seenAt) > staleAfter:
+		m.link.State = views.LinkStale
+	}
+}
+
+// nextLife forgets the life that has ended, but for its stop's record.
+func (m *model) nextLife(st ops.Status) {
+	m.events, m.shownEvents = nil, nil
+	m.opened, m.stopRead, m.ended, m.dirty = false, true, false, true
+	m.link.Missed = 0
+	m.ask, m.saw = nil, ""
+	m.say("a new gateway answers: pid " + itoa(st.PID))
+}
+
+// onBatch takes events in and looks again.
+func (m *model) onBatch(b batch) tea.Cmd {
+	again := m.await(feedGap)
+	if b.gen != m.feedGen() {
+		return again
+	}
+	m.link.Missed += b.lost
+	m.feedEnded = b.ended
+	for _, e := range b.events {
+		switch e.Type {
+		case ops.EventDropped:
+			if n, ok := e.Data["count"].(float64); ok {
+				m.link.Missed += int(n)
+			} else if n, ok := e.Data["count"].(uint64); ok {
+				m.link.Missed += int(n)
+			}
+		case ops.EventShutdownPhase:
+			m.stopMoved(e)
+		case ops.EventShutdownEnded:
+			m.stopEnded(e)
+		}
+	}
+	if len(b.events) > 0 {
+		m.dirty = m.dirty || m.snap == nil || b.events[len(b.events)-1].Seq > m.snap.Seq
+		m.addEvents(b.events)
+	}
+	if m.link.Paused {
+		m.link.Behind += len(b.events)
+	}
+	m.stale = true
+	cmds := []tea.Cmd{again, m.maybeLook(false)}
+	if !m.opt.Attached && (m.ended || b.ended && b.err == nil) && !m.finalAsked {
+		m.finalAsked = true
+		cmds = append(cmds, m.final())
+	}
+	return tea.Batch(cmds...)
+}
+
+func (m *model) feedGen() int {
+	m.feed.mu.Lock()
+	defer m.feed.mu.Unlock()
+	return m.feed.gen
+}
+
+// finished is the last record of an embedded gateway.
+type finished struct{ stop *ops.Shutdown }
+
+// final reads the last record of the embedded gateway, which the end of the process will not wait for.
+func (m *model) final() tea.Cmd {
+	return m.tasks.cmd("read the last record", func(ctx context.Context) tea.Msg {
+		rest(ctx, finalGrace)
+		ctx, cancel := context.WithTimeout(ctx, finalGrace)
+		defer cancel()
+		s, err := m.console.Shutdown(ctx)
+		if err != nil {
+			return finished{}
+		}
+		return finished{&s}
+	})
+}
+
+func (m *model) onFinished(f finished) tea.Cmd {
+	if f.stop != nil {
+		m.stop = f.stop
+	}
+	m.view, m.ask, m.box = views.Shutdown, nil, nil
+	return m.leave(GatewayEnded)
+}

@@ -1,0 +1,84 @@
+package tui
+
+import (
+	"context"
+
+	tea "github.com/charmbracelet/bubbletea"
+
+	"gatewaytui/views"
+)
+
+// loop is Bubble Tea's loop without its terminal: messages one after the other, commands on goroutines.
+type loop struct {
+	m    *model
+	msgs chan func(*model)
+	done chan struct{}
+	quit bool // read after done
+}
+
+func (l *loop) run(ctx context.Context) {
+	defer close(l.done)
+	msgs := make(chan tea.Msg)
+	var start func(tea.Cmd)
+	start = func(cmd tea.Cmd) {
+		if cmd == nil {
+			return
+		}
+		go func() {
+			msg := cmd()
+			if batch, ok := msg.(tea.BatchMsg); ok {
+				for _, c := range batch {
+					start(c)
+				}
+				return
+			}
+			select {
+			case msgs <- msg:
+			case <-ctx.Done():
+			}
+		}()
+	}
+	start(l.m.Init())
+	for {
+		select {
+		case msg := <-msgs:
+			if _, ok := msg.(tea.QuitMsg); ok {
+				l.quit = true
+				return
+			}
+			_, cmd := l.m.Update(msg)
+			l.m.View()
+			start(cmd)
+		case f := <-l.msgs:
+			f(l.m)
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// see looks at the model on its own loop.
+func (l *loop) see(f func(*model)) {
+	seen := make(chan struct{})
+	select {
+	case l.msgs <- func(m *model) { f(m); close(seen) }:
+		<-seen
+	case <-l.done:
+		f(l.m)
+	}
+}
+
+func (l *loop) left() bool {
+	select {
+	case <-l.done:
+		return l.quit
+	default:
+		return false
+	}
+}
+
+// broken is a box that cannot be drawn.
+type broken struct{}
+
+func (broken) Lines(views.Opts) []string      { panic("boom") }
+func (broken) key(*model, tea.KeyMsg) tea.Cmd { return nil }

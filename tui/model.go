@@ -1,0 +1,312 @@
+package tui
+
+import (
+	"fmt"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"time"
+
+	tea "github.com/charmbracelet/bubbletea"
+	"github.com/charmbracelet/x/ansi"
+
+	"gatewaytui/core/ops"
+	"gatewaytui/views"
+)
+
+// model is the whole state of the console. It is changed by Update alone, on Bubble Tea's loop; what runs beside it gets
+// values and answers with messages.
+type model struct {
+	console ops.Console
+	tasks   *tasks
+	opt     Options
+	theme   *views.Theme
+	feed    *feed
+	// repaint reports once that frames were dropped and can be painted again; raw writes past the renderer. Both are nil
+	// without a guard.
+	repaint func() bool
+	raw     func([]byte) bool
+
+	// What the gateway said.
+	status    ops.Status
+	snap      *ops.Snapshot // the newest, nil before the first
+	stop      *ops.Shutdown // that runs, else the last
+	plan      ops.Plan
+	link      views.Link
+	rss       float64
+	spark     views.Spark
+	events    []ops.Event
+	saw       string // the id of the stop that was seen running, in this life
+	ended     bool   // the stop's last event was seen
+	feedEnded bool
+
+	// How it is asked: see look.go.
+	looking    bool
+	dirty      bool // something changed since the last snapshot
+	wanted     bool // by a person, now
+	stopRead   bool // the last stop's report was asked for
+	finalAsked bool
+	fullAt     time.Time
+	fullTook   time.Duration
+	planAt     time.Time
+	sampled    time.Time
+	seenAt     time.Time
+
+	// What the person looks at.
+	w, h        int
+	now         time.Time
+	view, back  views.View
+	opened      bool // the running stop's view was opened by itself
+	lists       map[views.View]*list
+	shown       ops.Snapshot // the rows of view, filtered and sorted
+	shownOrder  int          // the order they were made with
+	orders      int          // the newest order
+	shownEvents []ops.Event
+	follow      bool
+	detail      bool
+	detailTab   int
+	stopItem    string
+	lastFilter  string
+
+	// What the person is doing.
+	ask     *question
+	box     overlay
+	filter  *field
+	message string
+	bad     bool
+	doing   []*job
+	jobs    int
+	// previews numbers the previews that were asked for.
+	previews int
+	copied   string // what y copies beside the row: the last diagnosis
+	rungAt   time.Time
+	rung     int
+
+	// The frame that was drawn, while nothing has changed since.
+	frame string
+	stale bool
+	fails []time.Time
+
+	exit    Exit
+	failure error
+}
+
+// overlay is a box over the view that takes the keys: the palette or the help page. A question is asked above it.
+type overlay interface {
+	views.Overlay
+	key(m *model, k tea.KeyMsg) tea.Cmd
+}
+
+func newModel(c ops.Console, t *tasks, o Options) *model {
+	m := &model{
+		console: c, tasks: t, opt: o, theme: theme(o), feed: newFeed(c),
+		w: 80, h: 24, view: views.Overview, back: views.Overview, follow: true, stale: true, now: time.Now(),
+		lists: map[views.View]*list{},
+	}
+	for _, v := range views.Views {
+		m.lists[v.View] = &list{}
+	}
+	m.link.Attached, m.link.ReadOnly = o.Attached, o.ReadOnly
+	return m
+}
+
+// Init implements tea.Model.
+func (m *model) Init() tea.Cmd {
+	m.tasks.run(m.feed.run)
+	return tea.Batch(m.look(wish{full: true, plan: true, order: m.order()}), m.tick(), m.await(0))
+}
+
+// View implements tea.Model: the same string as long as nothing has changed.
+func (m *model) View() string {
+	if !m.stale && m.frame != "" {
+		return m.frame
+	}
+	m.stale = false
+	m.frame = strings.Join(m.draw(), "\n")
+	return m.frame
+}
+
+// draw is the frame. A view that panics costs its own picture.
+func (m *model) draw() (lines []string) {
+	defer func() {
+		if r := recover(); r != nil {
+			m.fail(fmt.Sprintf("the view %s: %v", m.view, r), string(debug.Stack()))
+			lines = m.fallback()
+		}
+	}()
+	return views.Draw(m.screen())
+}
+
+func (m *model) fallback() []string {
+	lines := make([]string, m.h)
+	for i := range lines {
+		lines[i] = strings.Repeat(" ", m.w)
+	}
+	for i, text := range []string{"this view failed", "1 to 7 open another; q leaves; the gateway goes on"} {
+		if i < len(lines) {
+			text = ansi.Truncate(text, m.w, "")
+			lines[i] = text + strings.Repeat(" ", m.w-len(text))
+		}
+	}
+	return lines
+}
+
+// Failures of the console's own code: one costs a picture or a key, this many within failWindow the console.
+const (
+	failMost   = 3
+	failWindow = time.Minute
+)
+
+// fail counts a failure of the console's own code.
+func (m *model) fail(what, stack string) {
+	now := time.Now()
+	m.fails = append(m.fails, now)
+	for len(m.fails) > 0 && now.Sub(m.fails[0]) > failWindow {
+		m.fails = m.fails[1:]
+	}
+	m.deny("the console failed: " + what)
+	if len(m.fails) >= failMost {
+		m.failure = fmt.Errorf("the console failed %d times in a minute, at last %s\n%s", len(m.fails), what, stack)
+	}
+}
+
+func (m *model) screen() views.Screen {
+	l := m.lists[m.view]
+	s := views.Screen{
+		Opts: views.Opts{W: m.w, H: m.h, Now: m.now, Theme: m.theme, ASCII: m.opt.ASCII},
+		View: m.view, Link: m.link, Snap: m.shown, Table: l.TableState,
+		Detail: m.detail, DetailTab: m.detailTab, Events: m.shownEvents, Follow: m.follow,
+		Stop: m.stop, StopItem: m.stopItem, Plan: m.plan, Spark: m.spark,
+		Message: m.message, Failed: m.bad, Hints: m.hints(),
+	}
+	if s.Message == "" {
+		s.Message = m.progress()
+	}
+	if m.filter != nil {
+		s.Input = "/" + m.filter.text()
+	}
+	if m.box != nil {
+		s.Over = m.box
+	}
+	if m.ask != nil {
+		if m.ask.tier == oneLine {
+			s.Input = m.ask.line()
+		} else {
+			s.Over = m.ask.dialog()
+		}
+	}
+	return s
+}
+
+// hints are the keys that do something here and now.
+func (m *model) hints() []views.Hint {
+	f := m.facts(false)
+	var out []views.Hint
+	for i := range bindings {
+		b := &bindings[i]
+		if b.label == "" || len(b.keys) == 0 || !b.inView(m.view) || b.works(f) != "" {
+			continue
+		}
+		out = append(out, views.Hint{Key: keyName(b.keys[0]), Label: b.label})
+	}
+	return out
+}
+
+// facts are those of the row under the cursor: as it is drawn, or as the newest snapshot has it.
+func (m *model) facts(newest bool) facts {
+	f := facts{
+		view: m.view, link: m.link.State, readOnly: m.opt.ReadOnly, state: m.status.State, stop: m.stopping(),
+	}
+	snap := &m.shown
+	if newest && m.snap != nil {
+		snap = m.snap
+	}
+	l := m.lists[m.view]
+	switch m.view {
+	case views.Sessions:
+		f.session = row(l, snap.Sessions, sessionKey)
+	case views.Agents:
+		if f.agent = row(l, snap.Agents, agentKey); f.agent != nil {
+			f.session = find(snap.Sessions, f.agent.Session, sessionKey)
+		}
+	case views.Processes:
+		f.process = row(l, snap.Processes, processKey)
+	case views.Adapters:
+		f.adapter = row(l, snap.AdapterRow, adapterKey)
+	}
+	f.phase, f.item = m.stopChoice()
+	return f
+}
+
+// factsOf are those of another row of the open view, for marks.
+func (m *model) factsOf(key string) facts {
+	l := m.lists[m.view]
+	was := l.Selected
+	l.Selected = key
+	defer func() { l.Selected = was }()
+	return m.facts(true)
+}
+
+// stopChoice is the item that the shutdown view shows as selected.
+func (m *model) stopChoice() (*ops.Phase, *ops.Item) {
+	s := m.stopping()
+	if s == nil {
+		return nil, nil
+	}
+	phase, key := views.StopItem(m.stopScreen())
+	for i := range s.Phases {
+		if p := &s.Phases[i]; p.Name == phase {
+			return p, find(p.Items, key, itemKey)
+		}
+	}
+	return nil, nil
+}
+
+// stopScreen is what views needs to tell the items of a stop.
+func (m *model) stopScreen() views.Screen {
+	return views.Screen{
+		Opts: views.Opts{W: m.w, H: m.h, Now: m.now}, View: views.Shutdown, Link: m.link, Snap: ops.Snapshot{Status: m.status},
+		Stop: m.stop, StopItem: m.stopItem,
+	}
+}
+
+// keepStopItem lets go of a selected item that is no longer waited for, so that the next stuck one is chosen.
+func (m *model) keepStopItem() {
+	if m.stopItem == "" {
+		return
+	}
+	p := runningPhase(m.stop)
+	if p == nil {
+		m.stopItem = ""
+		return
+	}
+	if it := find(p.Items, m.stopItem, itemKey); it == nil || it.State.Over() {
+		m.stopItem = ""
+	}
+}
+
+// say and deny put a line where the person looks; it stays until a key.
+func (m *model) say(text string)  { m.message, m.bad, m.stale = text, false, true }
+func (m *model) deny(text string) { m.message, m.bad, m.stale = text, true, true }
+
+// leave ends the program.
+func (m *model) leave(how How) tea.Cmd {
+	m.exit = Exit{How: how, Final: m.witnessed()}
+	if how == GatewayEnded {
+		m.ask, m.box, m.filter = nil, nil, nil
+		for _, line := range m.draw() {
+			m.exit.Screen = append(m.exit.Screen, strings.TrimRight(ansi.Strip(line), " "))
+		}
+	}
+	return tea.Quit
+}
+
+// witnessed is the record of the stop that this console saw.
+func (m *model) witnessed() *ops.Shutdown {
+	if m.stop == nil || m.stop.ID != m.saw {
+		return nil
+	}
+	return m.stop
+}
+
+func itoa(n int) string { return strconv.Itoa(n) }

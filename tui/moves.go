@@ -1,0 +1,174 @@
+package tui
+
+import (
+	"slices"
+	"strconv"
+
+	tea "github.com/charmbracelet/bubbletea"
+
+	"gatewaytui/views"
+)
+
+var (
+	ofLists  = []views.View{views.Sessions, views.Agents, views.Processes, views.Adapters}
+	ofFilter = slices.Concat(ofLists, []views.View{views.Events})
+	ofRows   = slices.Concat(ofLists, []views.View{views.Shutdown, views.Events})
+)
+
+// moveBindings are the keys that change nothing but the picture.
+func moveBindings() []binding {
+	out := []binding{
+		{action: "open", keys: []string{"enter"}, label: "open", help: "open the row's details; from an event, its row", in: ofFilter, do: (*model).enter},
+		{action: "filter", keys: []string{"/"}, label: "filter", help: "show what matches: word, ~fuzzy, !not, column:word", in: ofFilter, do: (*model).startFilter},
+		{action: "next-match", keys: []string{"n"}, help: "next row that the last filter matched", in: ofLists, do: func(m *model) tea.Cmd { return m.nextMatch(1) }},
+		{action: "previous-match", keys: []string{"N"}, help: "previous row that the last filter matched", in: ofLists, do: func(m *model) tea.Cmd { return m.nextMatch(-1) }},
+		{action: "sort", keys: []string{"o"}, label: "sort", help: "sort by the next column", in: ofLists, do: (*model).nextSort},
+		{action: "reverse", keys: []string{"O"}, help: "reverse the order", in: ofLists, do: (*model).reverse},
+		{action: "mark", keys: []string{" "}, label: "mark", help: "mark the row; R, E, I and X act on all marked ones", in: ofLists, do: func(m *model) tea.Cmd {
+			m.lists[m.view].mark()
+			m.lists[m.view].move(1)
+			return nil
+		}},
+		{action: "follow", keys: []string{"f"}, label: "follow", help: "keep the newest event in sight; scrolling up ends it", in: []views.View{views.Events}, do: func(m *model) tea.Cmd {
+			m.setFollow(!m.follow)
+			return nil
+		}},
+		{action: "next-tab", keys: []string{"]"}, help: "next page of the details", in: ofLists, do: func(m *model) tea.Cmd { return m.turnTab(1) }},
+		{action: "previous-tab", keys: []string{"["}, help: "previous page of the details", in: ofLists, do: func(m *model) tea.Cmd { return m.turnTab(-1) }},
+
+		{action: "down", keys: []string{"j", "down"}, help: "down", in: ofRows, do: func(m *model) tea.Cmd { return m.move(1) }},
+		{action: "up", keys: []string{"k", "up"}, help: "up", in: ofRows, do: func(m *model) tea.Cmd { return m.move(-1) }},
+		{action: "top", keys: []string{"g", "home"}, help: "to the first row", in: ofRows, do: func(m *model) tea.Cmd { return m.move(-1 << 30) }},
+		{action: "bottom", keys: []string{"G", "end"}, help: "to the last row", in: ofRows, do: func(m *model) tea.Cmd { return m.move(1 << 30) }},
+		{action: "half-down", keys: []string{"ctrl+d"}, help: "half a page down", in: ofRows, do: func(m *model) tea.Cmd { return m.move(max(m.page()/2, 1)) }},
+		{action: "half-up", keys: []string{"ctrl+u"}, help: "half a page up", in: ofRows, do: func(m *model) tea.Cmd { return m.move(-max(m.page()/2, 1)) }},
+		{action: "page-down", keys: []string{"pgdown"}, help: "a page down", in: ofRows, do: func(m *model) tea.Cmd { return m.move(m.page()) }},
+		{action: "page-up", keys: []string{"pgup"}, help: "a page up", in: ofRows, do: func(m *model) tea.Cmd { return m.move(-m.page()) }},
+	}
+	for _, v := range views.Views {
+		out = append(out, binding{action: v.Name, keys: []string{strconv.Itoa(int(v.View))}, help: "open the view " + v.Name, do: func(m *model) tea.Cmd { return m.open(v.View) }})
+	}
+	return append(out, []binding{
+		{action: "next-view", keys: []string{"tab"}, help: "next view", do: func(m *model) tea.Cmd { return m.open(m.view%views.Events + 1) }},
+		{action: "previous-view", keys: []string{"shift+tab"}, help: "previous view", do: func(m *model) tea.Cmd { return m.open((m.view+views.Events-2)%views.Events + 1) }},
+		{action: "up-one-level", keys: []string{"esc"}, help: "one level up: dialog, filter, marks, details; never leaves", do: (*model).escape},
+		{action: "back", keys: []string{"q"}, help: "back; at the top, ask how to leave", do: (*model).goBack},
+		{action: "leave", help: "ask how to leave; the key is ctrl+c, which in a stop makes it stronger: one step per two presses", do: (*model).askLeave},
+		{action: "pause", keys: []string{"p"}, help: "freeze the picture, not the gateway", do: (*model).pauseView},
+		{action: "refresh", keys: []string{"r"}, help: "look at the gateway now", do: func(m *model) tea.Cmd {
+			m.wanted = true
+			m.link.NextTry = m.now
+			return m.maybeLook(true)
+		}},
+		{action: "redraw", keys: []string{"ctrl+l"}, help: "paint the whole screen again", do: func(*model) tea.Cmd { return tea.ClearScreen }},
+		{action: "copy", keys: []string{"y"}, help: "copy the row's name, or the path of the diagnosis", do: (*model).copyID},
+		{action: "copy-row", keys: []string{"Y"}, help: "copy the row as JSON, in view 6 the whole report", do: (*model).copyRow},
+		{action: "command", keys: []string{":"}, label: "command", help: "do anything by its name, with completion", do: func(m *model) tea.Cmd { return m.openPalette("") }},
+		{action: "help", keys: []string{"?"}, label: "help", help: "all keys", do: (*model).openHelp},
+	}...)
+}
+
+func (m *model) page() int { return max(m.lists[m.view].page, 1) }
+
+// move goes up or down: through rows, through what a stop waits for, or through events.
+func (m *model) move(by int) tea.Cmd {
+	l := m.lists[m.view]
+	switch m.view {
+	case views.Shutdown:
+		s := m.stopScreen()
+		items := views.StopItems(s)
+		if len(items) == 0 {
+			return nil
+		}
+		_, at := views.StopItem(s)
+		m.stopItem = items[min(max(slices.Index(items, at)+by, 0), len(items)-1)]
+	case views.Events:
+		m.scrollEvents(by)
+	default:
+		l.move(by)
+	}
+	return nil
+}
+
+// scrollEvents moves the window; going up ends the following, reaching the end begins it again.
+func (m *model) scrollEvents(by int) {
+	l := m.lists[views.Events]
+	last := max(len(m.shownEvents)-m.page(), 0)
+	if m.follow {
+		l.Offset = last
+	}
+	l.Offset = min(max(l.Offset+by, 0), last)
+	m.follow = l.Offset == last
+}
+
+func (m *model) setFollow(on bool) {
+	m.follow = on
+	m.lists[views.Events].Offset = max(len(m.shownEvents)-m.page(), 0)
+}
+
+func (m *model) nextSort() tea.Cmd {
+	l := m.lists[m.view]
+	columns := views.SortColumns(m.view)
+	if len(columns) == 0 {
+		return nil
+	}
+	by := l.Sort
+	if by == "" {
+		by = views.DefaultSort(m.view)
+	}
+	l.Sort, l.Reverse = columns[(slices.Index(columns, by)+1)%len(columns)], false
+	return m.reorder()
+}
+
+func (m *model) reverse() tea.Cmd {
+	m.lists[m.view].Reverse = !m.lists[m.view].Reverse
+	return m.reorder()
+}
+
+func (m *model) turnTab(by int) tea.Cmd {
+	n := len(views.DetailTabs(m.view))
+	if !m.detail {
+		return m.enter()
+	}
+	if n > 0 {
+		m.detailTab = (m.detailTab + by + n) % n
+	}
+	return nil
+}
+
+// enter opens the details of a row, or the row of an event.
+func (m *model) enter() tea.Cmd {
+	if m.view != views.Events {
+		m.detail = !m.detail
+		m.resize()
+		return nil
+	}
+	if len(m.shownEvents) == 0 || m.snap == nil {
+		return nil
+	}
+	l := m.lists[views.Events]
+	at := min(l.Offset, len(m.shownEvents)-1)
+	if m.follow {
+		at = len(m.shownEvents) - 1
+	}
+	subject := m.shownEvents[at].Subject
+	for _, v := range ofLists {
+		if views.RowIndex(m.snap, v, subject) >= 0 {
+			m.lists[v].Selected = subject
+			return m.open(v)
+		}
+	}
+	m.deny("no row is called " + subject + " any more")
+	return nil
+}
+
+// pauseView freezes what is drawn, or shows what has come since.
+func (m *model) pauseView() tea.Cmd {
+	m.link.Paused, m.link.Behind = !m.link.Paused, 0
+	if m.link.Paused {
+		return nil
+	}
+	m.filterEvents()
+	m.link.At = m.seenAt
+	return m.reorder()
+}

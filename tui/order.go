@@ -1,0 +1,82 @@
+package tui
+
+import (
+	"context"
+
+	tea "github.com/charmbracelet/bubbletea"
+
+	"gatewaytui/core/ops"
+	"gatewaytui/views"
+)
+
+// order is how the rows of the open view are wanted. Its number tells results that came too late.
+type order struct {
+	number int
+	view   views.View
+	table  views.TableState
+}
+
+// ordered are the rows of one view as they are shown.
+type ordered struct {
+	number int
+	snap   ops.Snapshot
+	keys   []string
+	index  map[string]int
+	total  int
+}
+
+func (m *model) order() order {
+	l := m.lists[m.view]
+	return order{m.orders, m.view, views.TableState{Sort: l.Sort, Reverse: l.Reverse, Filter: l.Filter}}
+}
+
+// apply filters and sorts. Ten thousand rows take milliseconds, so that it runs beside the loop.
+func (o order) apply(snap *ops.Snapshot) ordered {
+	r := ordered{number: o.number, snap: views.Order(*snap, o.view, o.table), total: views.Rows(snap, o.view)}
+	n := views.Rows(&r.snap, o.view)
+	r.keys, r.index = make([]string, n), make(map[string]int, n)
+	for i := range r.keys {
+		r.keys[i] = views.RowKey(&r.snap, o.view, i)
+		r.index[r.keys[i]] = i
+	}
+	return r
+}
+
+// fewRows are ordered at once, in microseconds, so that the next key of a burst finds its row.
+const fewRows = 256
+
+// reorder makes the rows of the open view anew, of the snapshot that is there: another view, another sort, another filter.
+func (m *model) reorder() tea.Cmd {
+	m.orders++
+	m.stale = true
+	if m.snap == nil {
+		return nil
+	}
+	o, snap := m.order(), m.snap
+	if views.Rows(snap, m.view) <= fewRows {
+		return m.show(o.apply(snap))
+	}
+	return m.tasks.cmd("order the rows", func(context.Context) tea.Msg { return o.apply(snap) })
+}
+
+// show takes rows in, unless they were ordered for what is no longer wanted or the picture is frozen.
+func (m *model) show(r ordered) tea.Cmd {
+	if r.number != m.orders {
+		return m.reorder()
+	}
+	if m.link.Paused && m.shownOrder == r.number {
+		return nil
+	}
+	m.shown, m.shownOrder = r.snap, r.number
+	m.lists[m.view].set(r.keys, r.index, r.total)
+	m.resize()
+	m.stale = true
+	return nil
+}
+
+// resize asks views how many rows the screen holds, and keeps the selected one among them.
+func (m *model) resize() {
+	l := m.lists[m.view]
+	l.page = views.Page(views.Screen{Opts: views.Opts{W: m.w, H: m.h, Now: m.now}, View: m.view, Link: m.link, Snap: ops.Snapshot{Status: m.status}, Detail: m.detail, Stop: m.stop})
+	l.clamp()
+}

@@ -1,0 +1,368 @@
+package tui
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	tea "github.com/charmbracelet/bubbletea"
+
+	"gatewaytui/core/ops"
+	"gatewaytui/views"
+)
+
+// mostMatches bounds what the palette lists.
+const mostMatches = 50
+
+// palette is ":": every action by its name, with its targets completed.
+type palette struct {
+	views.Palette
+	typed *field
+	moved bool // the person chose a match
+}
+
+// command is one thing that can be typed.
+type command struct {
+	name, help, key string
+	// binding is what it does; nil for the commands below.
+	binding *binding
+	// takes lists what may follow the name; nil if nothing may. free says that anything may.
+	takes func(m *model) []string
+	free  bool
+	run   func(m *model, arg string) tea.Cmd
+}
+
+// settings are the commands that are no key: they take a value.
+func settings() []command {
+	return []command{
+		{name: "theme", help: "dark, light, high-contrast or mono", takes: func(*model) []string { return views.Themes }, run: (*model).setTheme},
+		{name: "sort-by", help: "sort the rows by a column", takes: func(m *model) []string { return views.SortColumns(m.view) }, run: (*model).sortBy},
+		{name: "filter-by", help: "show what matches", free: true, run: (*model).setFilter},
+		{name: "quit", help: "ask how to leave", run: func(m *model, _ string) tea.Cmd { return m.askLeave() }},
+	}
+}
+
+// commands are all of them. A read-only console has no levers.
+func (m *model) commands() []command {
+	var out []command
+	for i := range bindings {
+		b := &bindings[i]
+		if b.lever() && m.opt.ReadOnly {
+			continue
+		}
+		c := command{name: b.action, help: b.help, key: keyNames(b.keys), binding: b, run: func(m *model, arg string) tea.Cmd { return m.invoke(b, arg) }}
+		if spec, ok := b.verb.Spec(); ok {
+			c.takes = targets(spec)
+			c.free = b.verb == ops.VerbMessage || b.verb == ops.VerbDrain
+		}
+		out = append(out, c)
+	}
+	return append(out, settings()...)
+}
+
+// targets lists what a verb can act on.
+func targets(spec ops.VerbSpec) func(m *model) []string {
+	names := func(v views.View) func(m *model) []string {
+		return func(m *model) []string {
+			snap := m.snapshot()
+			out := make([]string, views.Rows(snap, v))
+			for i := range out {
+				out[i] = views.RowKey(snap, v, i)
+			}
+			return out
+		}
+	}
+	switch {
+	case strings.HasPrefix(string(spec.Verb), "session."):
+		return names(views.Sessions)
+	case strings.HasPrefix(string(spec.Verb), "process."):
+		return names(views.Processes)
+	case strings.HasPrefix(string(spec.Verb), "adapter."):
+		return names(views.Adapters)
+	case spec.Verb == ops.VerbStop:
+		return func(*model) []string {
+			return []string{string(ops.ModeGraceful), string(ops.ModeFast), string(ops.ModeImmediate)}
+		}
+	}
+	return nil
+}
+
+func (m *model) openPalette(text string) tea.Cmd {
+	p := &palette{typed: newField(text)}
+	m.box = p
+	p.match(m)
+	return nil
+}
+
+// match lists what the input could mean, best first.
+func (p *palette) match(m *model) {
+	p.Input, p.Selected, p.Note, p.moved = p.typed.text(), 0, "", false
+	p.Matches = p.Matches[:0]
+	name, arg, spaced := strings.Cut(p.Input, " ")
+	all := m.commands()
+	if i := slices.IndexFunc(all, func(c command) bool { return c.name == name }); i >= 0 && spaced {
+		p.complete(m, all[i], strings.TrimSpace(arg))
+		return
+	}
+	var names []string
+	for _, c := range all {
+		names = append(names, c.name)
+	}
+	for _, i := range rank(names, name) {
+		c := all[i]
+		match := views.Match{Name: c.name, Text: c.help, Key: c.key}
+		if c.binding != nil {
+			if c.takes == nil {
+				match.Off = c.binding.works(m.facts(false))
+			} else {
+				match.Off = c.binding.off(m.facts(false))
+			}
+		}
+		p.Matches = append(p.Matches, match)
+	}
+	if len(p.Matches) == 0 && name != "" {
+		p.Note = "no command " + name + "; nearest: " + nearest(name, names)
+	}
+}
+
+// complete lists the targets of one command.
+func (p *palette) complete(m *model, c command, arg string) {
+	if c.takes == nil {
+		p.Matches = append(p.Matches, views.Match{Name: c.name, Text: c.help, Key: c.key})
+		return
+	}
+	if c.free { // what follows the target is text
+		arg, _, _ = strings.Cut(arg, " ")
+	}
+	names := c.takes(m)
+	for _, i := range rank(names, arg) {
+		p.Matches = append(p.Matches, views.Match{Name: c.name + " " + names[i], Text: c.help})
+		if len(p.Matches) == mostMatches {
+			break
+		}
+	}
+	if len(p.Matches) == 0 && arg != "" && len(names) > 0 && !c.free {
+		p.Note = "nothing is called " + arg + "; nearest: " + nearest(arg, names)
+	}
+}
+
+func (p *palette) key(m *model, k tea.KeyMsg) tea.Cmd {
+	switch k.String() {
+	case "esc":
+		m.box = nil
+	case "up", "ctrl+p":
+		p.Selected, p.moved = max(p.Selected-1, 0), true
+	case "down", "ctrl+n":
+		p.Selected, p.moved = min(p.Selected+1, max(len(p.Matches)-1, 0)), true
+	case "tab":
+		p.take(m)
+	case "enter":
+		return p.enter(m)
+	case "backspace":
+		if p.typed.text() == "" {
+			m.box = nil
+			return nil
+		}
+		fallthrough
+	default:
+		if p.typed.key(k) {
+			p.match(m)
+		}
+	}
+	return nil
+}
+
+// take completes the input with the selected match.
+func (p *palette) take(m *model) {
+	if p.Selected >= len(p.Matches) {
+		return
+	}
+	text := p.Matches[p.Selected].Name
+	for _, c := range m.commands() {
+		if c.name == text && (c.takes != nil || c.free) {
+			text += " "
+		}
+	}
+	p.typed = newField(text)
+	p.match(m)
+}
+
+// enter runs what was typed, if it is a command; else it completes it, so that nothing is run that was not read.
+func (p *palette) enter(m *model) tea.Cmd {
+	if p.moved {
+		p.take(m)
+	}
+	name, arg, _ := strings.Cut(strings.TrimSpace(p.typed.text()), " ")
+	arg = strings.TrimSpace(arg)
+	all := m.commands()
+	i := slices.IndexFunc(all, func(c command) bool { return c.name == name })
+	switch {
+	case name == "":
+		m.box = nil
+		return nil
+	case i < 0 && m.opt.ReadOnly && named(name) != nil:
+		p.Note = "this console is read-only"
+		return nil
+	case i < 0:
+		if len(p.Matches) > 0 {
+			p.take(m)
+		}
+		return nil
+	}
+	c := all[i]
+	if arg != "" && c.takes != nil && !c.free && !slices.Contains(c.takes(m), arg) {
+		if len(p.Matches) > 0 {
+			p.take(m)
+		}
+		return nil
+	}
+	m.box = nil
+	if c.key != "" && c.binding != nil && c.binding.lever() {
+		defer func() {
+			if m.ask == nil && m.message == "" && len(m.doing) == 0 {
+				m.say("the key for it: " + c.key)
+			}
+		}()
+	}
+	return c.run(m, arg)
+}
+
+// invoke is a binding by its name, on a named target or on the row under the cursor.
+func (m *model) invoke(b *binding, arg string) tea.Cmd {
+	if !b.lever() || arg == "" {
+		if !b.inView(m.view) && !b.lever() {
+			m.deny(b.action + " works in the view " + b.in[0].String())
+			return nil
+		}
+		return m.press(b)
+	}
+	f := m.facts(true)
+	f.session, f.agent, f.process, f.adapter = nil, nil, nil, nil
+	snap := m.snapshot()
+	text := ""
+	switch {
+	case b.verb == ops.VerbMessage:
+		arg, text, _ = strings.Cut(arg, " ")
+		f.session = find(snap.Sessions, arg, sessionKey)
+	case strings.HasPrefix(string(b.verb), "session."):
+		f.session = find(snap.Sessions, arg, sessionKey)
+	case b.verb == ops.VerbKill:
+		f.process = find(snap.Processes, arg, processKey)
+	case strings.HasPrefix(string(b.verb), "adapter."):
+		f.adapter = find(snap.AdapterRow, arg, adapterKey)
+	}
+	if why := b.works(f); why != "" {
+		m.deny(why)
+		return nil
+	}
+	cmd := b.aim(f)
+	switch b.verb {
+	case ops.VerbMessage:
+		if text = strings.TrimSpace(text); text == "" {
+			m.deny("send needs a text: send " + arg + " TEXT")
+			return nil
+		}
+		cmd.Text = text
+	case ops.VerbDrain:
+		cmd.Reason = arg
+	case ops.VerbExtend:
+		d, err := time.ParseDuration(arg)
+		if err != nil || d <= 0 {
+			m.deny(arg + " is no duration; try more-time 30s")
+			return nil
+		}
+		cmd.ByMS = d.Milliseconds()
+	}
+	next := m.put(b, []ops.Command{cmd}, b.tier(f))
+	if b.verb == ops.VerbStop && m.ask != nil {
+		m.ask.setMode(ops.Mode(arg))
+		return tea.Batch(m.ask.arm(m), m.ask.preview(m))
+	}
+	return next
+}
+
+func (m *model) setTheme(name string) tea.Cmd {
+	if !slices.Contains(views.Themes, name) {
+		m.deny("there are the themes " + strings.Join(views.Themes, ", "))
+		return nil
+	}
+	o := m.opt
+	o.Theme = name
+	m.theme = theme(o)
+	return nil
+}
+
+func (m *model) sortBy(column string) tea.Cmd {
+	columns := views.SortColumns(m.view)
+	if !slices.Contains(columns, column) {
+		m.deny("the columns of " + m.view.String() + ": " + strings.Join(columns, ", "))
+		return nil
+	}
+	l := m.lists[m.view]
+	l.Sort, l.Reverse = column, false
+	return m.reorder()
+}
+
+// rank returns the indexes of the names that text could mean: those that begin with it, that contain it, that have its
+// letters in their order.
+func rank(names []string, text string) []int {
+	text = strings.ToLower(text)
+	var tiers [3][]int
+	for i, name := range names {
+		name = strings.ToLower(name)
+		switch {
+		case strings.HasPrefix(name, text):
+			tiers[0] = append(tiers[0], i)
+		case strings.Contains(name, text):
+			tiers[1] = append(tiers[1], i)
+		case letters(name, text):
+			tiers[2] = append(tiers[2], i)
+		}
+	}
+	return slices.Concat(tiers[0], tiers[1], tiers[2])
+}
+
+func letters(name, text string) bool {
+	for _, r := range text {
+		_, after, ok := strings.Cut(name, string(r))
+		if !ok {
+			return false
+		}
+		name = after
+	}
+	return true
+}
+
+// nearest is the name with the fewest edits from text.
+func nearest(text string, names []string) string {
+	best, least := "", 0
+	for _, name := range names {
+		if d := edits(text, name); best == "" || d < least {
+			best, least = name, d
+		}
+	}
+	return best
+}
+
+// edits is the Levenshtein distance, of names cut to what anybody types.
+func edits(a, b string) int {
+	const most = 64
+	ra, rb := []rune(a), []rune(b)
+	ra, rb = ra[:min(len(ra), most)], rb[:min(len(rb), most)]
+	row := make([]int, len(rb)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i, x := range ra {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j, y := range rb {
+			cost := diagonal
+			if x != y {
+				cost = 1 + min(diagonal, row[j], row[j+1])
+			}
+			diagonal, row[j+1] = row[j+1], cost
+		}
+	}
+	return row[len(rb)]
+}

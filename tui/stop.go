@@ -1,0 +1,102 @@
+package tui
+
+import (
+	"encoding/json"
+	"slices"
+
+	"gatewaytui/core/ops"
+	"gatewaytui/views"
+)
+
+// stopping is the shutdown that runs.
+func (m *model) stopping() *ops.Shutdown {
+	if m.stop == nil || m.ended || m.link.State == views.LinkGone || m.status.State != ops.StateStopping {
+		return nil
+	}
+	return m.stop
+}
+
+// sawStop takes a shutdown's report in, and opens its view once for each stop.
+func (m *model) sawStop(s *ops.Shutdown) {
+	fresh := m.stop == nil || m.stop.ID != s.ID
+	if !fresh {
+		s = further(m.stop, s)
+	}
+	m.stop = s
+	if m.status.State != ops.StateStopping {
+		return
+	}
+	m.saw = s.ID
+	if fresh || !m.opened {
+		m.opened, m.ended = true, false
+		m.link.Paused = false
+		if m.view != views.Shutdown {
+			m.back, m.view = m.view, views.Shutdown
+		}
+		m.stopItem = ""
+	}
+	m.keepStopItem()
+}
+
+// further is next with what the last one knew better: an answer that was on its way while events overtook it.
+func further(last, next *ops.Shutdown) *ops.Shutdown {
+	if !last.EndedAt.IsZero() && next.EndedAt.IsZero() {
+		return last
+	}
+	merged := *next
+	merged.Phases = slices.Clone(next.Phases)
+	for i := range merged.Phases {
+		for _, p := range last.Phases {
+			if p.Name == merged.Phases[i].Name && p.State.Over() && !merged.Phases[i].State.Over() {
+				merged.Phases[i] = p
+			}
+		}
+	}
+	return &merged
+}
+
+// stopMoved takes a phase's end out of its event: of the last phases of a gateway in another process no look brings word,
+// for its socket is gone.
+func (m *model) stopMoved(e ops.Event) {
+	if m.stop == nil || m.stop.Life != m.status.Life {
+		return
+	}
+	var p ops.Phase
+	if !decode(e.Data["phase"], &p) {
+		return
+	}
+	next := *m.stop
+	next.Phases = slices.Clone(m.stop.Phases)
+	for i := range next.Phases {
+		if was := &next.Phases[i]; was.Name == p.Name && !was.State.Over() && (p.State.Over() || was.State == ops.StepPending) {
+			*was = p
+		}
+	}
+	m.stop = &next
+}
+
+// stopEnded writes what the stop's last event says into its record.
+func (m *model) stopEnded(e ops.Event) {
+	if m.stop == nil || m.stop.ID != e.Subject {
+		return
+	}
+	m.ended = true
+	end := *m.stop
+	end.EndedAt = e.At
+	var said struct {
+		Outcome   string `json:"outcome"`
+		ElapsedMS int64  `json:"elapsed_ms"`
+		ExitCode  int    `json:"exit_code"`
+	}
+	if decode(e.Data, &said) && said.Outcome != "" {
+		end.Outcome, end.ElapsedMS, end.ExitCode = said.Outcome, said.ElapsedMS, said.ExitCode
+	}
+	m.stop = &end
+	m.say("the stop has ended: " + end.Outcome)
+}
+
+// decode reads what an event carries, which in this process is a row and over the socket its JSON.
+func decode(data, into any) bool {
+	b, err := json.Marshal(data)
+	return err == nil && data != nil && json.Unmarshal(b, into) == nil
+}

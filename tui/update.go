@@ -1,0 +1,168 @@
+package tui
+
+import (
+	"fmt"
+	"runtime/debug"
+	"slices"
+
+	tea "github.com/charmbracelet/bubbletea"
+
+	"gatewaytui/views"
+)
+
+// Update implements tea.Model. It does no I/O and waits for nothing: what takes time is a command.
+func (m *model) Update(msg tea.Msg) (next tea.Model, cmd tea.Cmd) {
+	next = m
+	defer func() {
+		if r := recover(); r != nil {
+			m.fail(fmt.Sprintf("%T: %v", msg, r), string(debug.Stack()))
+		}
+		if m.failure != nil {
+			cmd = tea.Quit
+		}
+	}()
+	switch msg := msg.(type) {
+	case tea.KeyMsg:
+		m.stale = true
+		return m, m.onKeys(msg)
+	case tea.WindowSizeMsg:
+		m.w, m.h = max(msg.Width, 1), max(msg.Height, 1)
+		m.resize()
+		m.stale = true
+		return m, nil
+	case tick:
+		return m, m.onTick()
+	case looked:
+		return m, m.onLooked(msg)
+	case ordered:
+		return m, m.show(msg)
+	case batch:
+		return m, m.onBatch(msg)
+	case finished:
+		return m, m.onFinished(msg)
+	case previewed:
+		return m, m.onPreviewed(msg)
+	case armed:
+		m.onArmed(msg)
+	case done:
+		return m, m.onDone(msg)
+	case failed:
+		return m, m.onFailed(msg)
+	}
+	return m, nil
+}
+
+// onFailed begins again what must not stop.
+func (m *model) onFailed(f failed) tea.Cmd {
+	m.fail(f.what, f.stack)
+	m.doing = slices.DeleteFunc(m.doing, func(j *job) bool { return j.what == f.task })
+	switch f.task {
+	case taskLook:
+		m.looking = false
+	case taskTick:
+		return m.tick()
+	case taskFeed:
+		return m.await(calm)
+	}
+	return nil
+}
+
+// onKeys takes apart what arrived together: Bubble Tea makes one message of the runes of one read, as a slow line brings
+// them. That nothing is confirmed in one go is the questions' own care: they are not armed yet.
+func (m *model) onKeys(k tea.KeyMsg) tea.Cmd {
+	if k.Type != tea.KeyRunes || k.Paste || len(k.Runes) < 2 {
+		return m.onKey(k)
+	}
+	var cmds []tea.Cmd
+	for _, r := range k.Runes {
+		one := k
+		if one.Runes = []rune{r}; r == ' ' {
+			one.Type = tea.KeySpace
+		}
+		cmds = append(cmds, m.onKey(one))
+	}
+	return tea.Batch(cmds...)
+}
+
+// onKey gives a key to who takes keys: a question first, then a box, a line being typed, and the view.
+func (m *model) onKey(k tea.KeyMsg) tea.Cmd {
+	key := k.String()
+	if k.Paste {
+		return m.onPaste(k)
+	}
+	if key == "ctrl+c" {
+		return m.onInterrupt()
+	}
+	m.rung = 0
+	switch {
+	case m.ask != nil:
+		return m.ask.key(m, k)
+	case m.box != nil:
+		return m.box.key(m, k)
+	case m.filter != nil:
+		return m.filterKey(k)
+	}
+	m.message = ""
+	b := bound(key, m.view)
+	if b == nil {
+		if other := elsewhere(key); other != nil {
+			m.deny(fmt.Sprintf("%s (%s) works in the view %s", keyName(key), other.action, other.in[0]))
+		}
+		return nil
+	}
+	return m.press(b)
+}
+
+// press does what a binding says, or says why not.
+func (m *model) press(b *binding) tea.Cmd {
+	if !b.lever() {
+		if b.not != nil {
+			if why := b.not(m.facts(true)); why != "" {
+				m.deny(why)
+				return nil
+			}
+		}
+		return b.do(m)
+	}
+	if b.marks && len(m.lists[m.view].Marked) > 0 {
+		return m.pullMarked(b)
+	}
+	f := m.facts(true)
+	if why := b.works(f); why != "" {
+		m.deny(why)
+		return nil
+	}
+	return m.pull(b, f)
+}
+
+// onPaste: a paste is text for a line that is being typed, never a key.
+func (m *model) onPaste(k tea.KeyMsg) tea.Cmd {
+	switch {
+	case m.ask != nil:
+		m.ask.paste(k)
+	case m.box != nil:
+		if p, ok := m.box.(*palette); ok {
+			p.typed.key(k)
+			p.match(m)
+		}
+	case m.filter != nil:
+		return m.filterKey(k)
+	default:
+		m.deny("a paste is not taken for keys")
+	}
+	return nil
+}
+
+// open shows another view.
+func (m *model) open(v views.View) tea.Cmd {
+	if v == m.view {
+		return nil
+	}
+	m.back, m.view = m.view, v
+	m.detail, m.detailTab = false, 0
+	m.filter = nil
+	m.filterEvents()
+	m.resize()
+	cmd := m.reorder()
+	return tea.Batch(cmd, m.maybeLook(true))
+}
