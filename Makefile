@@ -10,7 +10,8 @@ GOVULN     := golang.org/x/vuln/cmd/govulncheck@latest
 
 .PHONY: run build test check fmt bench fuzz clean
 
-run: build ## build, and run the gateway with the embedded default
+ARGS ?= --demo
+run: build ## build, and open the console on a demo; ARGS= runs the gateway that the config describes
 	$(BIN) $(ARGS)
 
 build: ## build the static binary

@@ -55,6 +55,7 @@ var actions = []action{
 	{verb: ops.VerbDrain, use: "drain", example: "  gatewaytui drain --reason \"deploy at 15:00\""},
 	{verb: ops.VerbUndrain, use: "undrain", example: "  gatewaytui undrain"},
 	{verb: ops.VerbStop, use: "stop", example: "  gatewaytui stop --wait\n  gatewaytui stop --dry-run\n  gatewaytui stop --mode fast --yes --reason \"kernel update\"", flags: stopFlags, run: (*program).stop},
+	{verb: ops.VerbRestart, use: "restart", example: "  gatewaytui restart --wait", flags: restartFlags, run: (*program).restart},
 	{verb: ops.VerbSkip, under: "shutdown", use: "skip", example: "  gatewaytui shutdown skip\n  gatewaytui shutdown skip --phase adapters --item telegram", flags: leverFlags},
 	{verb: ops.VerbExtend, under: "shutdown", use: "extend", example: "  gatewaytui shutdown extend --by 30s", flags: func(f *pflag.FlagSet, r *request) {
 		leverFlags(f, r)

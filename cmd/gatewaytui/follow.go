@@ -22,7 +22,7 @@ const (
 // follower reads a gateway's events and, while it stops, what it waits for.
 type follower struct {
 	p        *program
-	g        *remote
+	g        ops.Console
 	news     chan heard
 	stopping bool
 	shown    map[string]time.Time // blockers, and when each was last named
@@ -36,7 +36,7 @@ type heard struct {
 }
 
 // follow begins to read the events after the given one. The caller closes what it returns.
-func (p *program) follow(ctx context.Context, g *remote, after uint64) *follower {
+func (p *program) follow(ctx context.Context, g ops.Console, after uint64) *follower {
 	ctx, cancel := context.WithCancel(ctx)
 	f := &follower{p: p, g: g, news: make(chan heard), shown: map[string]time.Time{}, cancel: cancel}
 	f.reading.Go(func() {

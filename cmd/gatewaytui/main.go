@@ -9,13 +9,15 @@ import (
 	"context"
 	"io"
 	"os"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
 
 func main() {
 	p := &program{
-		in: os.Stdin, out: os.Stdout, err: os.Stderr, getenv: os.Getenv,
+		began: time.Now(),
+		in:    os.Stdin, out: os.Stdout, err: os.Stderr, getenv: os.Getenv,
 		asks: isTerminal(os.Stdin) && isTerminal(os.Stderr),
 	}
 	os.Exit(p.execute(context.Background(), os.Args[1:]))
@@ -23,6 +25,8 @@ func main() {
 
 // program is one invocation and its surroundings.
 type program struct {
+	// began is when the invocation did.
+	began    time.Time
 	in       io.Reader
 	out, err io.Writer
 	getenv   func(string) string

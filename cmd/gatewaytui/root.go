@@ -18,7 +18,9 @@ func newRoot(p *program) *cobra.Command {
 		Short: "run, show and steer a gateway for AI agents",
 		Long: `gatewaytui runs AI agents behind chat platforms. Without a verb it is the gateway;
 each verb shows or steers the gateway that runs on the same home.`,
-		Example: `  gatewaytui --no-tui              # run the gateway, log lines on stderr
+		Example: `  gatewaytui                       # run the gateway behind its console
+  gatewaytui --no-tui              # run it alone, log lines on stderr
+  gatewaytui attach                # open the console on it
   gatewaytui send "hello"          # talk to an agent
   gatewaytui status                # one screen
   gatewaytui stop --wait           # stop it and see what it waits for`,
@@ -42,10 +44,13 @@ each verb shows or steers the gateway that runs on the same home.`,
 	f := root.Flags()
 	f.BoolVar(&o.NoTUI, "no-tui", false, "run without the console; log lines on stderr")
 	f.StringVar(&o.Config, "config", "", "config `FILE` (default $GATEWAYTUI_CONFIG, else the config directory)")
+	f.BoolVar(&o.Replace, "replace", false, "stop the gateway that holds this home, wait for it, and take its place")
+	f.BoolVar(&o.FreshStore, "fresh-store", false, "put a damaged database aside and begin with an empty one")
 	f.BoolVar(&o.NoResume, "no-resume", false, "do not continue what the last life left unfinished")
 	f.BoolVar(&o.Demo, "demo", false, "run with made-up platforms and traffic")
 	f.StringVar(&o.DemoPlatforms, "demo-platforms", "", "which made-up platforms, as a `LIST`")
 	_ = f.MarkHidden("demo-platforms") // it is defined above
+	o.Console.add(f)
 	f.Var(choice{&o.LogLevel, []string{"debug", "info", "warn", "error"}}, "log-level", "what is logged (default from the config)")
 	f.Var(choice{&o.LogFormat, []string{"auto", "text", "json"}}, "log-format", "how it is logged; auto is text on a terminal and JSON elsewhere")
 
@@ -61,11 +66,11 @@ each verb shows or steers the gateway that runs on the same home.`,
 		}
 	}
 	add(
-		groupLook, statusVerb(p), sessionsVerb(p), agentsVerb(p), processesVerb(p), adaptersVerb(p), watchVerb(p),
+		groupLook, attachVerb(p), statusVerb(p), sessionsVerb(p), agentsVerb(p), processesVerb(p), adaptersVerb(p), watchVerb(p),
 		planVerb(p), historyVerb(p),
 	)
 	add(groupSteer, actionVerbs(p)...)
-	add(groupSetUp, configVerbs(p), versionVerb(p))
+	add(groupSetUp, configVerbs(p), doctorVerb(p), unitVerb(p), versionVerb(p))
 	addHelp(root)
 	return root
 }

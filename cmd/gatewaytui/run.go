@@ -4,9 +4,9 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"os"
+	"sync"
 	"time"
 
 	"github.com/oklog/ulid/v2"
@@ -28,14 +28,13 @@ const (
 // logBound is what the last lines may take to be written once everything else is over.
 const logBound = 500 * time.Millisecond
 
-// stopBudgetVariable tells what a service manager allows a stop, where nothing else does.
-const stopBudgetVariable = "GATEWAYTUI_STOP_BUDGET"
-
 // runOptions are the flags of the command without a verb.
 type runOptions struct {
 	Config, LogLevel, LogFormat string
 	NoTUI, NoResume, Demo       bool
+	Replace, FreshStore         bool
 	DemoPlatforms               string
+	Console                     consoleFlags
 }
 
 // run runs the gateway from its config to its end. An error carries its exit code; nil is a planned stop.
@@ -62,6 +61,9 @@ func (p *program) run(ctx context.Context, o runOptions) error {
 		redactor: term.NewRedactor(secrets.values()...), getenv: p.getenv,
 	}
 	lock, err := home.Acquire(l.record())
+	if held, ok := errors.AsType[*instance.HeldError](err); ok && o.Replace {
+		lock, err = p.takeOver(ctx, home, held, l.record)
+	}
 	if held, ok := errors.AsType[*instance.HeldError](err); ok {
 		return &outcome{exitHeld, held}
 	}
@@ -71,10 +73,15 @@ func (p *program) run(ctx context.Context, o runOptions) error {
 	defer lock.Release() // the stop has done it already, a start that failed has not
 	l.lock = lock
 
-	log, err := logs.Open(logs.Options{
-		Path: home.Log(), Stderr: os.Stderr, StderrIsTerminal: isTerminal(os.Stderr), Format: o.LogFormat,
-		Level: loaded.Config.Log.Level, Redactor: l.redactor,
-	})
+	why := ""
+	if !o.NoTUI {
+		l.front, why = p.front(o.Console, dir)
+	}
+	logged := logs.Options{Path: home.Log(), Level: loaded.Config.Log.Level, Redactor: l.redactor}
+	if l.front == nil { // the terminal is the console's alone
+		logged.Stderr, logged.StderrIsTerminal, logged.Format = os.Stderr, isTerminal(os.Stderr), o.LogFormat
+	}
+	log, err := logs.Open(logged)
 	if err != nil {
 		return err
 	}
@@ -84,10 +91,11 @@ func (p *program) run(ctx context.Context, o runOptions) error {
 		_ = log.Close(ctx) // there is nobody left to tell
 	}()
 	l.log, l.logs = log.Logger(), log
-	if !o.NoTUI {
-		l.log.Info("running without a console: this version has none yet; --no-tui says the same")
+	if why != "" {
+		l.log.Info("running without a console, as with --no-tui", "why", why)
 	}
 	end, err := l.run(ctx)
+	l.front.close(end)
 	if err != nil {
 		return err
 	}
@@ -110,6 +118,7 @@ type life struct {
 	getenv   func(string) string
 	log      *slog.Logger
 	logs     *logs.Log
+	front    *front // nil: no console
 }
 
 // record is what the pid file says of this life.
@@ -127,10 +136,11 @@ func (l *life) run(ctx context.Context) (gateway.End, error) {
 	if err != nil {
 		return gateway.End{}, err
 	}
-	opts, err := l.options(parts, files)
+	manager, err := l.findSupervisor(ctx)
 	if err != nil {
 		return gateway.End{}, err
 	}
+	opts := l.options(parts, files, manager)
 	socket := &socket{}
 	opts.Surrender = []gateway.Closer{
 		{Kind: "socket", ID: "control", Close: socket.close},
@@ -152,8 +162,13 @@ func (l *life) run(ctx context.Context) (gateway.End, error) {
 		defer cancel()
 		_ = socket.close(ctx) // after a stop it is closed already
 	}()
-	stopSignals := l.signals.handOver(g, files, l.loaded.Config.Console.OnHangup, l.log)
+	lost := sync.OnceFunc(func() {
+		l.front.leave()
+		hangup(g, l.loaded.Config.Console.OnHangup, l.log)
+	})
+	stopSignals := l.signals.handOver(g, files, lost, l.exit, l.log)
 	defer stopSignals()
+	l.front.open(g, files, l.log, l.loaded.Config.Console.Theme, lost)
 	told := make(chan struct{})
 	over := make(chan struct{})
 	go func() { // ends when the gateway is ready or over
@@ -164,7 +179,13 @@ func (l *life) run(ctx context.Context) (gateway.End, error) {
 		case <-over:
 		}
 	}()
+	// The beat goes on through the stop, to its end: a service manager's watchdog that heard nothing would cut it short.
+	beating, stopBeating := context.WithCancel(context.WithoutCancel(ctx))
+	var beat sync.WaitGroup
+	beat.Go(func() { manager.beat(beating, g) })
 	end, err := g.Run(ctx)
+	stopBeating()
+	beat.Wait()
 	close(over)
 	<-told
 	if err != nil {
@@ -175,18 +196,14 @@ func (l *life) run(ctx context.Context) (gateway.End, error) {
 }
 
 // options are the gateway's, from the parts and what this start found.
-func (l *life) options(parts parts, files files) (gateway.Options, error) {
-	budget, source, err := l.stopBudget()
-	if err != nil {
-		return gateway.Options{}, err
-	}
+func (l *life) options(parts parts, files files, manager supervisor) gateway.Options {
 	self := instance.Self()
 	o := gateway.Options{
 		Config: l.loaded.Config, Log: l.log, Models: parts.model, Platforms: parts.platforms, Broken: parts.broken,
 		Life: l.id, PID: self.PID, StartTicks: self.StartTicks, BootID: self.BootID, Version: versionInfo().Version,
 		Home: l.home.Dir(), HomeID: l.home.ID(), Database: l.home.Database(), Workdir: l.home.Work(),
-		Warnings: l.loaded.Warnings, NoResume: l.flags.NoResume, Redactor: l.redactor,
-		SupervisorBudget: budget, SupervisorSource: source,
+		Warnings: l.loaded.Warnings, NoResume: l.flags.NoResume, FreshStore: l.flags.FreshStore, Redactor: l.redactor,
+		SupervisorName: manager.name(), SupervisorBudget: manager.budget, SupervisorSource: manager.source, Notify: manager.notify,
 		APIListen: parts.apiListen,
 		Mark: func(reason, by string, at time.Time) error {
 			return l.home.WriteMarker(instance.Marker{Life: l.id, At: at, Reason: reason, By: by})
@@ -202,34 +219,17 @@ func (l *life) options(parts parts, files files) (gateway.Options, error) {
 	if found {
 		o.LifeBefore = marker.Life
 	}
-	return o, nil
+	return o
 }
 
-// exit ends the process for the watchdog. What is logged by then is written, if that does not take long.
+// exit ends the process at once, with the terminal as it was. What is logged by then is written, if that does not take
+// long.
 func (l *life) exit(code int) {
+	l.front.reset()
 	ctx, cancel := context.WithTimeout(context.Background(), logBound)
 	defer cancel()
 	_ = l.logs.Close(ctx) // nobody is left to tell
 	os.Exit(code)
-}
-
-// stopBudget is what the service manager allows a stop: the config's word, else the environment's, else unknown.
-func (l *life) stopBudget() (time.Duration, string, error) {
-	if limit, ok := l.loaded.Config.Shutdown.SupervisorLimit(); ok {
-		return limit, "config", nil
-	}
-	text := l.getenv(stopBudgetVariable)
-	if text == "" {
-		return 0, "unknown", nil
-	}
-	limit, err := time.ParseDuration(text)
-	if err != nil || limit <= 0 {
-		return 0, "", &outcome{exitConfig, &ops.Error{
-			Code: ops.CodeInvalid, Message: fmt.Sprintf("%s must be a duration over 0 such as 90s, not %.40q", stopBudgetVariable, text),
-			Hint: "set it to what the service manager allows a stop, or unset it",
-		}}
-	}
-	return limit, "environment", nil
 }
 
 // ready is why the gateway takes no work, nil if it does.

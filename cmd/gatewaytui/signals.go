@@ -37,8 +37,9 @@ func (s *signals) release() {
 	signal.Stop(s.pipe)
 }
 
-// handOver lets the signals steer g until the function that it returns is called; that waits for the last one.
-func (s *signals) handOver(g *gateway.Gateway, files files, onHangup string, log *slog.Logger) (stop func()) {
+// handOver lets the signals steer g until the function that it returns is called; that waits for the last one. lost is
+// called when the terminal is gone, exit when there is nothing left to wait for.
+func (s *signals) handOver(g *gateway.Gateway, files files, lost func(), exit func(code int), log *slog.Logger) (stop func()) {
 	over := make(chan struct{})
 	var running sync.WaitGroup
 	running.Go(func() {
@@ -52,13 +53,13 @@ func (s *signals) handOver(g *gateway.Gateway, files files, onHangup string, log
 				switch sig {
 				case syscall.SIGTERM, syscall.SIGINT:
 					ends++
-					end(g, sig.(syscall.Signal), ends, log)
+					end(g, sig.(syscall.Signal), ends, exit, log)
 				case syscall.SIGUSR1:
 					g.Stop(gateway.StopRequest{Mode: ops.ModeGraceful, Reason: "SIGUSR1: planned restart", By: "signal", Restart: true})
 				case syscall.SIGQUIT:
 					running.Go(func() { dumpAndSay(files, log) }) // a slow disk must not hold up the next signal
 				case syscall.SIGHUP:
-					hangup(g, onHangup, log)
+					lost()
 				}
 			}
 		}
@@ -70,7 +71,7 @@ func (s *signals) handOver(g *gateway.Gateway, files files, onHangup string, log
 }
 
 // end is the n-th signal to end: graceful, fast, immediate, and then there is nothing left to wait for.
-func end(g *gateway.Gateway, sig syscall.Signal, n int, log *slog.Logger) {
+func end(g *gateway.Gateway, sig syscall.Signal, n int, exit func(code int), log *slog.Logger) {
 	name := map[syscall.Signal]string{syscall.SIGTERM: "SIGTERM", syscall.SIGINT: "SIGINT"}[sig]
 	code := 128 + int(sig)
 	rq := gateway.StopRequest{Reason: name, By: "signal"}
@@ -83,7 +84,7 @@ func end(g *gateway.Gateway, sig syscall.Signal, n int, log *slog.Logger) {
 		rq.Mode, rq.Reason, rq.ExitCode = ops.ModeImmediate, "third "+name, code
 	default:
 		log.Error("ended by a further signal", "signal", name, "exit_code", code)
-		os.Exit(code)
+		exit(code)
 	}
 	g.Stop(rq)
 }

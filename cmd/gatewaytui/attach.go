@@ -1,0 +1,114 @@
+package main
+
+import (
+	"context"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"gatewaytui/core/config"
+	"gatewaytui/core/control"
+	"gatewaytui/core/ops"
+	"gatewaytui/tui"
+)
+
+// consoleFlags are how a person wants a console to look.
+type consoleFlags struct {
+	ascii bool
+	plain bool
+	flags *pflag.FlagSet
+}
+
+func (c *consoleFlags) add(f *pflag.FlagSet) {
+	c.flags = f
+	f.BoolVar(&c.ascii, "ascii", false, "draw with ASCII characters alone")
+	f.BoolVar(&c.plain, "plain", false, "lines instead of a screen, for screen readers and slow links (default from ACCESSIBLE)")
+}
+
+// lines says who wants lines instead of a screen, if anybody does.
+func (c *consoleFlags) lines(getenv func(string) string) (from string, on bool) {
+	return plainFrom(c.flags.Changed("plain"), c.plain, getenv)
+}
+
+func attachVerb(p *program) *cobra.Command {
+	var look consoleFlags
+	var readOnly bool
+	c := p.verb(&cobra.Command{
+		Use: "attach", Short: "open the console on the gateway that runs; leaving it touches nothing",
+		Example: "  gatewaytui attach\n  gatewaytui attach --read-only",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return p.attach(cmd.Context(), look, readOnly)
+		},
+	})
+	look.add(c.Flags())
+	c.Flags().BoolVar(&readOnly, "read-only", false, "look only: the gateway refuses whatever would change something")
+	return c
+}
+
+// exitHungUp is what a shell shows for a program that SIGHUP ended.
+const exitHungUp = 128 + int(syscall.SIGHUP)
+
+// attach opens the console on the gateway of this home until it is left. The gateway does not notice.
+func (p *program) attach(ctx context.Context, look consoleFlags, readOnly bool) error {
+	if p.json {
+		return wrongUsage("gatewaytui status --json is its state, gatewaytui watch --json what happens", "a console has no JSON")
+	}
+	g, err := p.reach()
+	if err != nil {
+		return err
+	}
+	g.Client = control.NewClient(g.found.Control, control.ClientOptions{ReadOnly: readOnly})
+	defer g.Close()
+	// A signal leaves the console in order. That of a terminal that is gone does nothing that its end would not.
+	ctx, release := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	defer release()
+	s, err := g.Status(ctx)
+	if err != nil {
+		return g.explain(err)
+	}
+	exit, err := p.look(ctx, g, look, tui.Options{Attached: true, ReadOnly: readOnly, Theme: theme(), Name: nameOf(g.home)})
+	switch {
+	case err != nil:
+		return err
+	case exit.How == tui.TerminalLost:
+		return &outcome{code: exitHungUp} // there is nobody to tell
+	case exit.Final != nil && exit.Final.Outcome != ops.ShutdownRunning:
+		p.showShutdown(*exit.Final)
+	default:
+		p.say("detached; the gateway (pid %d) was left as it is", s.PID)
+	}
+	return nil
+}
+
+// look opens the console that is wanted and can be had.
+func (p *program) look(ctx context.Context, c ops.Console, look consoleFlags, o tui.Options) (tui.Exit, error) {
+	from, lines := look.lines(p.getenv)
+	t, why := p.terminal(lines)
+	if lines {
+		l := &plain{p: p, c: c, attached: true, from: from}
+		show := func(ctx context.Context) (tui.Exit, error) { return l.run(ctx, p.in) }
+		if t == nil { // a pipe will do
+			return bounded(ctx, show)
+		}
+		return t.run(ctx, show)
+	}
+	if t == nil {
+		return tui.Exit{}, &ops.Error{
+			Code: ops.CodeInvalid, Message: "the console needs a terminal, and " + why,
+			Hint: "gatewaytui watch follows as lines, gatewaytui status is one screen, gatewaytui attach --plain takes commands",
+		}
+	}
+	o = p.options(t, look, o)
+	return t.run(ctx, func(ctx context.Context) (tui.Exit, error) { return tui.Run(ctx, c, o) })
+}
+
+// theme is what the config of this user says about consoles. One that is wrong is the gateway's business.
+func theme() string {
+	loaded, err := config.Load(config.Options{})
+	if err != nil {
+		return config.Default().Console.Theme
+	}
+	return loaded.Config.Console.Theme
+}

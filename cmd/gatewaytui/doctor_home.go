@@ -1,0 +1,254 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"github.com/dustin/go-humanize"
+	"golang.org/x/sys/unix"
+
+	"gatewaytui/core/instance"
+)
+
+// Below these, a disk is nearly full, and full for all that matters: a stop's report, a log, a commit want to be written.
+const (
+	spaceWarn  = 512 << 20 // bytes
+	spaceFail  = 32 << 20
+	inodesWarn = 1000
+)
+
+// remoteFilesystems are those on which locks and SQLite's shared memory are not to be relied on, by statfs(2)'s f_type.
+var remoteFilesystems = map[int64]string{
+	0x6969: "NFS", 0x517b: "SMB", 0xff534d42: "CIFS", 0xfe534d42: "SMB2", 0x5346414f: "AFS", 0x00c36400: "Ceph",
+	0x01021997: "9P", 0x65735546: "FUSE",
+}
+
+// checkHome looks at the home as the user who asks. It reads no file in it: opening the store's would be wrong in any
+// process (field notes, 4.1).
+func (c *checkup) checkHome(context.Context) {
+	home, err := instance.Resolve(c.p.home, c.p.getenv)
+	if err != nil {
+		c.fail("name one with --home DIR", "%v", err)
+		return
+	}
+	c.home = home
+	fi, err := os.Stat(home)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		c.checkParent(home)
+		return
+	case err != nil:
+		c.fail("run doctor as the user that runs the gateway", "%v", err)
+		return
+	case !fi.IsDir():
+		c.fail("move it away, or name another home with --home DIR", "%s is no folder", home)
+		return
+	}
+	c.there = true
+	if uid := uidOf(fi); uid != os.Geteuid() {
+		c.fail(fmt.Sprintf("run as uid %d, or name another home with --home DIR", uid), "%s belongs to uid %d, and this is uid %d", home, uid, os.Geteuid())
+		return
+	}
+	before := len(c.findings)
+	if mode := fi.Mode().Perm(); mode != 0o700 {
+		c.warn("chmod 700 "+home+" (a start does it as well)", "%s has mode %04o, so others may look into it", home, mode)
+	}
+	c.checkModes(home)
+	var disk unix.Statfs_t
+	if err := unix.Statfs(home, &disk); err != nil {
+		c.fail("run doctor as the user that runs the gateway", "ask about the disk of %s: %v", home, err)
+		return
+	}
+	free := disk.Bavail * uint64(disk.Bsize)
+	switch {
+	case disk.Flags&unix.ST_RDONLY != 0:
+		c.fail("mount it for writing, or name another home with --home DIR", "%s is on a file system that is mounted read-only", home)
+		return
+	case free < spaceFail:
+		c.fail("make room", "%s are left on the disk of %s: nothing can be saved", humanize.IBytes(free), home)
+		return
+	case free < spaceWarn:
+		c.warn("make room", "%s are left on the disk of %s", humanize.IBytes(free), home)
+	case disk.Files > 0 && disk.Ffree < inodesWarn:
+		c.warn("delete files on that disk", "%d more files can be made on the disk of %s", disk.Ffree, home)
+	}
+	if kind, remote := remoteFilesystems[int64(disk.Type)&0xffffffff]; remote {
+		c.warn("put the home on a local disk", "%s is on %s, where locks and the store are not to be relied on", home, kind)
+	}
+	if err := tryLocks(home); err != nil {
+		c.fail("put the home on a local disk that this user may write to", "%v", err)
+		return
+	}
+	if len(c.findings) == before {
+		c.ok("%s is ours alone; %s free", home, humanize.IBytes(free))
+	}
+}
+
+// checkParent: a home that is not there yet is made by the first start, if it can be.
+func (c *checkup) checkParent(home string) {
+	parent := filepath.Dir(home)
+	for parent != filepath.Dir(parent) {
+		if _, err := os.Stat(parent); err == nil {
+			break
+		}
+		parent = filepath.Dir(parent)
+	}
+	if err := unix.Access(parent, unix.W_OK|unix.X_OK); err != nil {
+		c.fail("name another home with --home DIR", "%s is not there and cannot be made in %s: %v", home, parent, err)
+		return
+	}
+	c.ok("%s is not there yet; the first start makes it", home)
+}
+
+// shownFiles is how many files of a kind are named.
+const shownFiles = 3
+
+// checkModes finds what others may read in the home, and what is not ours.
+func (c *checkup) checkModes(home string) {
+	var open, foreign []string
+	for _, dir := range []string{"", "logs", "dumps"} { // what is in work is the tools'
+		entries, err := os.ReadDir(filepath.Join(home, dir))
+		if err != nil {
+			if !errors.Is(err, fs.ErrNotExist) {
+				c.fail("chmod u+rwx "+filepath.Join(home, dir), "%v", err)
+			}
+			continue
+		}
+		for _, e := range entries {
+			fi, err := e.Info()
+			name := filepath.Join(dir, e.Name())
+			switch {
+			case err != nil, name == "work", fi.Mode()&fs.ModeSymlink != 0:
+			case uidOf(fi) != os.Geteuid():
+				foreign = append(foreign, name)
+			case fi.Mode().Perm()&0o077 != 0:
+				open = append(open, name)
+			}
+		}
+	}
+	if len(foreign) > 0 {
+		c.fail(fmt.Sprintf("chown -R %d %s", os.Geteuid(), home), "in %s, %s belong to another user", home, several(foreign))
+	}
+	if len(open) > 0 {
+		c.warn("chmod -R go= "+home+" (a start does it as well)", "in %s, others may read %s", home, several(open))
+	}
+}
+
+func several(names []string) string {
+	if len(names) > shownFiles {
+		return strings.Join(names[:shownFiles], ", ") + fmt.Sprintf(" and %d more", len(names)-shownFiles)
+	}
+	return strings.Join(names, ", ")
+}
+
+// tryLocks makes a file in the home, sees that a lock on it keeps a second one out (flock(2)), and removes it.
+func tryLocks(home string) error {
+	first, err := os.CreateTemp(home, ".doctor-*")
+	if err != nil {
+		return fmt.Errorf("make a file in %s: %w", home, err)
+	}
+	defer first.Close()
+	defer os.Remove(first.Name())
+	second, err := os.OpenFile(first.Name(), os.O_RDWR, 0)
+	if err != nil {
+		return fmt.Errorf("open a file in %s: %w", home, err)
+	}
+	defer second.Close()
+	if err := unix.Flock(int(first.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		return fmt.Errorf("lock a file in %s: %w", home, err)
+	}
+	if err := unix.Flock(int(second.Fd()), unix.LOCK_EX|unix.LOCK_NB); !errors.Is(err, unix.EWOULDBLOCK) {
+		return fmt.Errorf("locks in %s keep nobody out: a second one gives %v", home, err)
+	}
+	return nil
+}
+
+// lockHolder is the process that the kernel says holds the home's lock, without touching the lock; false where it says
+// none, or cannot be asked.
+func lockHolder(home string) (pid int, held bool) {
+	fi, err := os.Stat(filepath.Join(home, "gateway.lock"))
+	if err != nil {
+		return 0, false
+	}
+	st, ok := fi.Sys().(*syscall.Stat_t)
+	if !ok {
+		return 0, false
+	}
+	f, err := os.Open("/proc/locks")
+	if err != nil {
+		return 0, false
+	}
+	defer f.Close()
+	return holderOf(f, uint64(st.Dev), st.Ino)
+}
+
+// holderOf finds in /proc/locks (proc_locks(5)) who has a flock on the file: "1: FLOCK ADVISORY WRITE PID MAJ:MIN:INODE 0 EOF",
+// where the device is in hexadecimal. One whose pid we cannot see, in another pid namespace, has 0 or less.
+func holderOf(locks io.Reader, dev, inode uint64) (pid int, held bool) {
+	file := fmt.Sprintf("%02x:%02x:%d", unix.Major(dev), unix.Minor(dev), inode)
+	for lines := bufio.NewScanner(locks); lines.Scan(); {
+		fields := strings.Fields(lines.Text())
+		// One that waits for it has "->" as its second field.
+		if len(fields) < 6 || fields[1] != "FLOCK" || fields[5] != file {
+			continue
+		}
+		if pid, err := strconv.Atoi(fields[4]); err == nil {
+			return pid, true
+		}
+	}
+	return 0, false
+}
+
+func uidOf(fi fs.FileInfo) int {
+	if st, ok := fi.Sys().(*syscall.Stat_t); ok {
+		return int(st.Uid)
+	}
+	return -1
+}
+
+// checkStore looks at the store through the gateway, or from outside while none runs: nobody but a gateway opens it.
+func (c *checkup) checkStore(context.Context) {
+	switch {
+	case c.status != nil:
+		for _, w := range c.status.Warnings {
+			if strings.HasPrefix(w.Code, "store") {
+				c.fail("make room on the disk of the home; service resumes by itself", "the gateway says: %s", w.Message)
+				return
+			}
+		}
+		c.ok("the gateway has it open and complains of nothing")
+	case !c.there:
+		c.ok("there is none yet")
+	default:
+		fi, err := os.Lstat(filepath.Join(c.home, "gateway.db"))
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			c.ok("there is none yet")
+		case err != nil:
+			c.fail("run doctor as the user that runs the gateway", "%v", err)
+		case !fi.Mode().IsRegular():
+			c.fail("move it away", "gateway.db is no regular file")
+		default:
+			c.ok("%s; nobody but a gateway opens it, and each start checks it", humanize.IBytes(uint64(fi.Size())))
+		}
+	}
+}
+
+// clockSynced reports whether the kernel takes the clock for right; known is false where it cannot be asked
+// (adjtimex(2)).
+func clockSynced() (synced, known bool) {
+	var t unix.Timex
+	if _, err := unix.Adjtimex(&t); err != nil {
+		return false, false
+	}
+	return t.Status&unix.STA_UNSYNC == 0, true
+}

@@ -1,0 +1,271 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/url"
+	"strings"
+	"time"
+
+	"gatewaytui/core/ops"
+	"gatewaytui/core/service"
+	"gatewaytui/core/shutdown"
+)
+
+// checkAdapters asks the gateway how its platforms are; without one it looks for their credentials as this shell has
+// them.
+func (c *checkup) checkAdapters(ctx context.Context) {
+	if c.gateway != nil {
+		c.checkRows(ctx)
+		return
+	}
+	if !c.valid {
+		return
+	}
+	cfg, s := c.loaded.Config, readSecrets(c.loaded.Config, c.p.getenv)
+	before := len(c.findings)
+	lacks := func(who string, s secret) {
+		c.warn("set "+s.source+" for the gateway; under a service manager in a file of mode 0600 (EnvironmentFile=)", "%s has no credential here: %v", who, s.why())
+	}
+	if cfg.Adapters.API.Enabled && s.api.missing() {
+		lacks("api", s.api)
+	}
+	if cfg.Adapters.Telegram.Enabled && s.telegram.missing() {
+		lacks("telegram", s.telegram)
+	}
+	switch {
+	case cfg.Model.Provider == "scripted":
+	case s.model.err != nil:
+		c.fail("mend it, or name another with model.api_key_env or model.api_key_file", "the model's key: %v", s.model.err)
+	case s.model.missing() && !isLocal(cfg.Model.BaseURL): // one on this machine mostly wants none
+		lacks("the model", s.model)
+	}
+	if !cfg.Adapters.API.Enabled && !cfg.Adapters.Telegram.Enabled {
+		c.warn("enable one, e.g. adapters.api.enabled = true", "none is enabled, so nobody can talk to it but gatewaytui send")
+	}
+	if len(c.findings) == before {
+		c.ok("every credential that the config names is there")
+	}
+}
+
+func isLocal(base string) bool {
+	u, err := url.Parse(base)
+	if err != nil {
+		return false
+	}
+	ip := net.ParseIP(u.Hostname())
+	return u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+func (c *checkup) checkRows(ctx context.Context) {
+	rows, err := c.gateway.Adapters(ctx, ops.Query{})
+	if err != nil {
+		c.fail("ask again", "%v", err)
+		return
+	}
+	for _, r := range rows.Items {
+		switch r.State {
+		case ops.AdapterConnected, ops.AdapterConnecting, ops.AdapterPaused:
+			c.ok("%s is %s", r.Name, words(r.State))
+		case ops.AdapterNeedsCredentials:
+			c.warn("set its credential where the gateway is started, then restart it", "%s needs credentials: %s", r.Name, or(r.LastError, "no word"))
+		default:
+			c.warn("gatewaytui adapter reconnect "+r.Name, "%s is %s for %s, attempt %d: %s", r.Name, words(r.State), or(ago(r.Since), "some time"), r.Attempt, or(r.LastError, "no word"))
+		}
+	}
+	if len(rows.Items) == 0 {
+		c.ok("it has none")
+	}
+}
+
+// places are where a definition may be installed.
+var places = []struct {
+	kind   service.Kind
+	system bool
+}{{service.Systemd, false}, {service.Systemd, true}, {service.Launchd, false}, {service.Launchd, true}}
+
+// installed is every definition that is in place for this home.
+func (c *checkup) installed() (all []installedDefinition) {
+	for _, at := range places {
+		path := service.InstallPath(at.kind, at.system, c.p.getenv("HOME"), c.p.getenv("XDG_CONFIG_HOME"))
+		text, err := readDefinition(path)
+		if text == nil && err == nil {
+			continue
+		}
+		if err == nil && service.HomeOf(string(text)) != c.home && service.HomeOf(string(text)) != "" {
+			continue // another gateway's
+		}
+		all = append(all, installedDefinition{at.kind, at.system, path, string(text), err})
+	}
+	return all
+}
+
+type installedDefinition struct {
+	kind   service.Kind
+	system bool
+	path   string
+	text   string
+	err    error
+}
+
+// command is the verb that writes it anew.
+func (d installedDefinition) command() string {
+	scope := "--user"
+	if d.system {
+		scope = "--system"
+	}
+	return "gatewaytui unit " + string(d.kind) + " " + scope + " --write"
+}
+
+// checkUnits compares what is installed with what this config asks for.
+func (c *checkup) checkUnits(context.Context) {
+	if !c.valid || c.home == "" {
+		return
+	}
+	all := c.installed()
+	if len(all) == 0 {
+		c.ok("none is installed for this home; gatewaytui unit systemd prints one")
+	}
+	for _, d := range all {
+		if d.err != nil {
+			c.warn("look at it, then "+d.command()+" --force", "%s: %v", d.path, d.err)
+			continue
+		}
+		want, err := c.p.definition(d.kind, d.system, c.loaded, c.home)
+		if err != nil {
+			c.fail("use paths without such characters, and set HOME", "%v", err)
+			continue
+		}
+		fix := d.command()
+		if service.Edited(d.text) {
+			fix = "move what you changed into a drop-in, then " + fix + " --force"
+		}
+		differences := service.Compare(d.text, want.Text)
+		for _, x := range differences {
+			v := isWarn
+			if x.Kills {
+				v = isFail
+			}
+			c.say(v, fix, "%s: %s is %s, and this config asks for %s", d.path, x.Setting, or(x.Installed, "not set"), or(x.Computed, "none"))
+		}
+		if len(differences) == 0 {
+			c.ok("%s is as this config asks", d.path)
+		}
+	}
+}
+
+// checkStop asks whether the service manager's patience is enough for the plan (field notes, A3), and whether anything
+// starts the gateway again (G5).
+func (c *checkup) checkStop(ctx context.Context) {
+	if c.gateway != nil {
+		c.checkRunningStop(ctx)
+		return
+	}
+	if !c.valid || c.home == "" {
+		return
+	}
+	plan := stopPlan(c.loaded.Config)
+	asked := false
+	for _, d := range c.installed() {
+		if d.kind != service.Systemd || d.err != nil {
+			continue
+		}
+		asked = true
+		if s, ok := c.checkAsked(ctx, d); ok {
+			c.compareLimit(plan, s.StopLimit, "systemd", d.command()+", and take TimeoutStopSec= out of drop-ins")
+		}
+	}
+	limit, set := c.loaded.Config.Shutdown.SupervisorLimit()
+	switch {
+	case set:
+		c.compareLimit(plan, limit, "shutdown.supervisor_budget", "raise it with what the service manager allows, or lower shutdown.drain_timeout")
+	case !asked:
+		c.ok("a stop takes %s at the most, and wants %s from a service manager; none is set up here", age(plan.WorstCase()), age(plan.TimeoutStopSec()))
+	}
+}
+
+// checkAsked asks systemd what counts for an installed unit, drop-ins included, and says what is wrong with that but for
+// its patience.
+func (c *checkup) checkAsked(ctx context.Context, d installedDefinition) (service.Settings, bool) {
+	systemctl := "systemctl --user "
+	if d.system {
+		systemctl = "systemctl "
+	}
+	s, err := service.Settings{}, c.askerErr
+	if err == nil {
+		s, err = service.Ask(ctx, service.Manager{Kind: service.Systemd, Unit: service.Unit, User: !d.system}, c.asker.ask)
+	}
+	if err != nil {
+		c.warn(systemctl+"daemon-reload, then "+systemctl+"status "+service.Unit, "%s is installed, but its limit is not known: %v", d.path, err)
+		return service.Settings{}, false
+	}
+	if s.Reload {
+		c.warn(systemctl+"daemon-reload", "%s has changed since systemd read it", d.path)
+	}
+	if s.Restart == "no" || s.Restart == "on-success" {
+		c.warn(d.command()+", and take Restart= out of drop-ins", "systemd does not start it again after a failure (Restart=%s)", s.Restart)
+	}
+	return s, true
+}
+
+// compareLimit: a limit that is too small shortens the stop rather than break it, so it is a warning with both numbers.
+func (c *checkup) compareLimit(plan shutdown.Plan, limit time.Duration, who, fix string) {
+	_, shrunk := plan.Fit(limit)
+	if len(shrunk) == 0 {
+		c.ok("a stop takes %s at the most, and %s allows %s", age(plan.WorstCase()), who, or(budget(limit), "as long as it takes"))
+		return
+	}
+	first := shrunk[0]
+	c.warn(fix, "a stop wants %s, and %s allows %s: %s is shortened from %s to %s%s",
+		age(plan.TimeoutStopSec()), who, age(limit), first.Name, millis(first.WantedMS), millis(first.GotMS), others(len(shrunk)-1))
+}
+
+func others(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", and %d more phases", n)
+}
+
+// budget is d, empty for none.
+func budget(d time.Duration) string {
+	if d <= 0 {
+		return ""
+	}
+	return age(d)
+}
+
+func (c *checkup) checkRunningStop(ctx context.Context) {
+	plan, err := c.gateway.Plan(ctx)
+	if err != nil {
+		c.fail("ask again", "%v", err)
+		return
+	}
+	const fix = "gatewaytui unit systemd --user --write, or shutdown.supervisor_budget with what another manager allows"
+	sv := c.status.Supervisor
+	limit := time.Duration(plan.SupervisorBudgetMS) * time.Millisecond
+	switch {
+	case !plan.Fits:
+		c.fail("lower shutdown.drain_timeout, or give it more time in the service manager", "a stop takes %s, and the service manager kills after %s", millis(plan.WorstCaseMS), age(limit))
+	case len(plan.Shrunk) > 0:
+		first := plan.Shrunk[0]
+		c.warn("give it more time in the service manager, or lower shutdown.drain_timeout", "the service manager allows %s (%s): %s is shortened from %s to %s%s",
+			age(limit), sv.Source, first.Name, millis(first.WantedMS), millis(first.GotMS), others(len(plan.Shrunk)-1))
+	case limit > 0:
+		c.ok("a stop takes %s at the most, and %s allows %s (%s)", millis(plan.WorstCaseMS), or(sv.Name, "the service manager"), age(limit), sv.Source)
+	case sv.Name == "" || sv.Name == string(service.None):
+		c.warn(fix, "no service manager is known to run it: nothing starts it again after a crash")
+	case sv.Source == service.SourceUnknown:
+		kind, _, _ := strings.Cut(sv.Name, " ")
+		usual := service.Manager{Kind: service.Kind(kind)}.DefaultLimit()
+		c.warn(fix, "a stop takes %s, and how long %s waits before it kills is not known (%s)", millis(plan.WorstCaseMS), sv.Name, or(budget(usual), "as long as it takes")+" unless configured")
+	default:
+		c.ok("a stop takes %s at the most, and %s waits as long as it takes", millis(plan.WorstCaseMS), sv.Name)
+	}
+	for _, d := range c.installed() {
+		if d.kind == service.Systemd && d.err == nil && strings.HasPrefix(sv.Name, string(service.Systemd)) {
+			c.checkAsked(ctx, d) // its patience is in the plan
+		}
+	}
+}

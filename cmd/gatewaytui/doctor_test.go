@@ -1,0 +1,309 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"gatewaytui/core/instance"
+	"gatewaytui/core/ops"
+)
+
+type report struct {
+	OK       bool
+	Warnings int
+	Failures int
+	Checks   []finding
+}
+
+// doctor runs it, and checks that its exit code and its counts are those of its findings.
+func (a account) doctor(t *testing.T, args ...string) report {
+	t.Helper()
+	r := a.run(t, append([]string{"doctor", "--json"}, args...)...)
+	var got report
+	decodeLine(t, r.out, &got)
+	var warnings, failures int
+	for _, f := range got.Checks {
+		switch {
+		case f.Verdict == isWarn:
+			warnings++
+		case f.Verdict == isFail:
+			failures++
+		case f.Verdict != isOK:
+			t.Errorf("%+v has no verdict", f)
+		}
+		if f.Detail == "" || f.Verdict == isOK && f.Fix != "" || f.Verdict != isOK && f.Fix == "" {
+			t.Errorf("%+v: what is wrong comes with how to mend it, and what is well needs nothing", f)
+		}
+	}
+	code := exitDone
+	if failures > 0 {
+		code = exitFailed
+	}
+	if r.code != code || got.OK != (failures == 0) || got.Warnings != warnings || got.Failures != failures {
+		t.Errorf("exit code %d and %+v for %d warnings and %d failures", r.code, got, warnings, failures)
+	}
+	return got
+}
+
+// has checks that there is a finding of a check with a verdict and these words in it or its fix.
+func (r report) has(t *testing.T, check string, v verdict, parts ...string) {
+	t.Helper()
+	for _, f := range r.Checks {
+		if f.Check == check && f.Verdict == v && !slices.ContainsFunc(parts, func(p string) bool { return !strings.Contains(f.Detail+" "+f.Fix, p) }) {
+			return
+		}
+	}
+	t.Errorf("there is no %s of %s with %q in %+v", v, check, parts, r.Checks)
+}
+
+// never checks that a check found nothing wrong.
+func (r report) never(t *testing.T, check string) {
+	t.Helper()
+	for _, f := range r.Checks {
+		if f.Check == check && f.Verdict != isOK {
+			t.Errorf("%+v", f)
+		}
+	}
+}
+
+func TestDoctorFindsNothingWrongWithAFreshAccount(t *testing.T) {
+	a := newAccount(t)
+	got := a.doctor(t)
+	for _, check := range []string{"config", "home", "gateway", "store", "adapters", "unit", "stop", "containment"} {
+		got.never(t, check)
+	}
+	got.has(t, "stop", isOK, "1m28s", "1m30s")
+	for _, c := range checks {
+		if !slices.ContainsFunc(got.Checks, func(f finding) bool { return f.Check == c.name }) {
+			t.Errorf("%s says nothing", c.name)
+		}
+	}
+	missing := filepath.Join(a.dir, "not", "yet")
+	a.doctor(t, "--home", missing).has(t, "home", isOK, missing, "the first start makes it")
+	if _, err := os.Stat(filepath.Dir(missing)); err == nil {
+		t.Error("doctor made a home")
+	}
+	a.run(t, "doctor").must(t, exitDone).says(t, "ok    config", "ok    home", "to look at, 0 wrong")
+}
+
+func TestDoctorSaysWhatIsWrongWithTheConfig(t *testing.T) {
+	a := newAccount(t)
+	got := a.doctor(t, "--config", writeConfig(t, "[shutdown]\ndrain_timeot = \"5s\"\n"))
+	got.has(t, "config", isFail, "drain_timeot", "did you mean", "config example")
+	got.has(t, "home", isOK) // and goes on
+	t.Setenv("GATEWAYTUI_SHUTDOWN_DRAIN_TIMEOT", "5s")
+	a.doctor(t).has(t, "config", isWarn, "GATEWAYTUI_SHUTDOWN_DRAIN_TIMEOT")
+}
+
+func TestDoctorSaysWhatIsWrongWithTheHome(t *testing.T) {
+	a := newAccount(t)
+	for _, name := range []string{"a", "b", "c", "d"} {
+		write(t, filepath.Join(a.home, name), "x")
+		if err := os.Chmod(filepath.Join(a.home, name), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Chmod(a.home, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	got := a.doctor(t)
+	got.has(t, "home", isWarn, "mode 0755", "chmod 700")
+	got.has(t, "home", isWarn, "a, b, c and 1 more", "chmod -R go=")
+	if left, err := filepath.Glob(filepath.Join(a.home, ".doctor*")); err != nil || len(left) > 0 {
+		t.Errorf("it left %q behind, %v", left, err)
+	}
+	file := filepath.Join(a.dir, "file")
+	write(t, file, "")
+	a.doctor(t, "--home", file).has(t, "home", isFail, "is no folder")
+	if os.Geteuid() == 0 { // only root can give a folder away
+		if err := os.Chown(a.home, 12345, -1); err != nil {
+			t.Fatal(err)
+		}
+		a.doctor(t).has(t, "home", isFail, "belongs to uid 12345")
+	}
+}
+
+// The store is SQLite's and the gateway's: whoever else opens its files may cost it its locks (field notes, part 4).
+func TestDoctorOpensNoFileOfTheStore(t *testing.T) {
+	a := newAccount(t)
+	watch, err := unix.InotifyInit1(unix.IN_NONBLOCK | unix.IN_CLOEXEC)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(watch)
+	for _, suffix := range []string{"", "-wal", "-shm"} {
+		path := filepath.Join(a.home, "gateway.db"+suffix)
+		write(t, path, "x")
+		if _, err := unix.InotifyAddWatch(watch, path, unix.IN_OPEN|unix.IN_ACCESS); err != nil {
+			t.Fatal(err)
+		}
+	}
+	a.doctor(t).has(t, "store", isOK, "1 B")
+	b := make([]byte, 4096)
+	if n, err := unix.Read(watch, b); !errors.Is(err, unix.EAGAIN) {
+		t.Errorf("a file of the store was opened: %d bytes of events, %v", n, err)
+	}
+	read(t, filepath.Join(a.home, "gateway.db")) // and the watch would have seen it
+	if n, err := unix.Read(watch, b); n <= 0 || err != nil {
+		t.Errorf("the watch sees nothing: %v", err)
+	}
+}
+
+func TestH1_DoctorTellsALivingGatewayFromItsTraces(t *testing.T) {
+	a := newAccount(t)
+	home, err := instance.Open(a.home)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Run("one that lives and does not listen", func(t *testing.T) {
+		lock, err := home.Acquire(instance.Record{Life: "l1", Version: "1", StartedAt: time.Now(), Control: home.Socket()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer lock.Release()
+		a.doctor(t).has(t, "gateway", isFail, "pid "+strconv.Itoa(os.Getpid())+" lives on this home", "kill -QUIT")
+	})
+	t.Run("one that lives and lost its pid file", func(t *testing.T) {
+		lock, err := home.Acquire(instance.Record{Life: "l1"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer lock.Release()
+		if err := os.Remove(home.PIDFile()); err != nil {
+			t.Fatal(err)
+		}
+		if _, held := lockHolder(a.home); !held {
+			t.Skip("the kernel does not show this file system's locks under its own device number")
+		}
+		a.doctor(t).has(t, "gateway", isFail, "holds the lock", "ps -p "+strconv.Itoa(os.Getpid()))
+	})
+	t.Run("a pid file of one that is dead", func(t *testing.T) {
+		self := instance.Self()
+		write(t, home.PIDFile(), `{"pid":`+strconv.Itoa(self.PID)+`,"start_ticks":1,"boot_id":"`+self.BootID+`","life":"l0"}`)
+		got := a.doctor(t)
+		got.never(t, "gateway")
+		got.has(t, "gateway", isOK, "l0 was left behind")
+	})
+	t.Run("a pid file of another pid namespace", func(t *testing.T) {
+		self := instance.Self()
+		write(t, home.PIDFile(), `{"pid":7,"start_ticks":1,"boot_id":"`+self.BootID+`","pid_namespace":"pid:[1]","life":"l0"}`)
+		a.doctor(t).has(t, "gateway", isWarn, "cannot be told from here")
+	})
+	t.Run("a pid file that is garbage", func(t *testing.T) {
+		write(t, home.PIDFile(), `{"pid":`)
+		a.doctor(t).never(t, "gateway")
+	})
+}
+
+func TestDoctorAsksTheGatewayThatRuns(t *testing.T) {
+	a := newAccount(t)
+	f := newFake()
+	l := start(t, f)
+	got := a.doctor(t, "--home", l.home.Dir())
+	got.has(t, "gateway", isOK, "up, running", fakeLife)
+	got.has(t, "gateway", isWarn, "version 1.2.3", "restart")
+	got.has(t, "gateway", isWarn, "pid 4121 answers")
+	got.has(t, "store", isFail, "the disk is full")
+	got.has(t, "adapters", isWarn, "telegram needs credentials")
+	got.has(t, "stop", isOK, "1m28s", "systemd allows 1m30s")
+
+	f.status.Warnings = nil
+	f.plan.Shrunk = []ops.ShrunkPhase{{Name: "drain", WantedMS: 60_000, GotMS: 1_000}, {Name: "notify", WantedMS: 5_000, GotMS: 1_000}}
+	f.plan.SupervisorBudgetMS = 30_000
+	got = a.doctor(t, "--home", l.home.Dir())
+	got.never(t, "store")
+	got.has(t, "stop", isWarn, "allows 30s", "drain is shortened from 1m00s to 1.0s, and 1 more phases")
+
+	f.plan.Shrunk, f.plan.Fits = nil, false
+	a.doctor(t, "--home", l.home.Dir()).has(t, "stop", isFail, "kills after 30s")
+	f.plan.Fits, f.plan.SupervisorBudgetMS = true, 0
+	f.status.Supervisor = ops.Supervisor{Name: "supervisord (gw)", Source: "unknown"}
+	a.doctor(t, "--home", l.home.Dir()).has(t, "stop", isWarn, "supervisord (gw) waits", "not known (10s unless configured)")
+	f.status.Supervisor = ops.Supervisor{Name: "none", Source: "unknown"} // G5
+	a.doctor(t, "--home", l.home.Dir()).has(t, "stop", isWarn, "nothing starts it again after a crash")
+}
+
+func TestDoctorLooksForTheCredentials(t *testing.T) {
+	a := newAccount(t)
+	path := writeConfig(t, "[adapters.telegram]\nenabled = true\nallow = [1]\n[adapters.api]\nenabled = false\n[model]\nprovider = \"openai\"\nbase_url = \"https://models.example/v1\"\nname = \"m\"\n")
+	t.Setenv("TELEGRAM_BOT_TOKEN", "")
+	t.Setenv("OPENAI_API_KEY", "")
+	got := a.doctor(t, "--config", path)
+	got.has(t, "adapters", isWarn, "telegram has no credential", "TELEGRAM_BOT_TOKEN")
+	got.has(t, "adapters", isWarn, "the model has no credential", "OPENAI_API_KEY")
+	t.Setenv("TELEGRAM_BOT_TOKEN", "123:abc")
+	t.Setenv("OPENAI_API_KEY", "sk-4711")
+	got = a.doctor(t, "--config", path)
+	got.never(t, "adapters")
+	for _, f := range got.Checks {
+		if strings.Contains(f.Detail+f.Fix, "123:abc") || strings.Contains(f.Detail+f.Fix, "sk-4711") {
+			t.Errorf("a secret is shown: %+v", f)
+		}
+	}
+}
+
+// fakeSystemctl puts a systemctl in front of the real one.
+func fakeSystemctl(t *testing.T, script string) {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "systemctl"), []byte("#!/bin/sh\n"+script+"\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", dir+string(filepath.ListSeparator)+os.Getenv("PATH"))
+}
+
+func TestA3_DoctorComparesTheUnitAndAsksSystemd(t *testing.T) {
+	a := newAccount(t)
+	a.run(t, "unit", "systemd", "--write").must(t, exitDone)
+	fakeSystemctl(t, `[ "$1" = --user ] || exit 3
+printf 'LoadState=loaded\nTimeoutStopUSec=1min 30s\nRestart=always\nNeedDaemonReload=no\n'`)
+	got := a.doctor(t)
+	got.has(t, "unit", isOK, a.unit(), "as this config asks")
+	got.has(t, "stop", isOK, "1m28s", "systemd allows 1m30s")
+
+	// The config has changed since, and a drop-in and an old file count for systemd.
+	t.Setenv("GATEWAYTUI_SHUTDOWN_DRAIN_TIMEOUT", "5m")
+	fakeSystemctl(t, `printf 'LoadState=loaded\nTimeoutStopUSec=30s\nRestart=no\nNeedDaemonReload=yes\n'`)
+	got = a.doctor(t)
+	got.has(t, "unit", isFail, "TimeoutStopSec is 90, and this config asks for 330", "gatewaytui unit systemd --user --write")
+	got.has(t, "stop", isWarn, "wants 5m30s", "systemd allows 30s", "drain is shortened from 5m00s")
+	got.has(t, "stop", isWarn, "has changed since systemd read it", "daemon-reload")
+	got.has(t, "stop", isWarn, "does not start it again", "Restart=no") // G5
+
+	write(t, a.unit(), strings.Replace(read(t, a.unit()), "Delegate=yes\n", "", 1))
+	a.doctor(t).has(t, "unit", isWarn, "Service.Delegate is not set", "drop-in", "--force")
+
+	fakeSystemctl(t, "echo Failed to connect to bus >&2; exit 1")
+	a.doctor(t).has(t, "stop", isWarn, "Failed to connect to bus")
+
+	fakeSystemctl(t, "exec sleep 60")
+	began := time.Now()
+	a.doctor(t).has(t, "stop", isWarn, "no answer within 500ms")
+	if took := time.Since(began); took > 20*time.Second {
+		t.Errorf("a systemd that hangs held doctor up for %s", took)
+	}
+}
+
+func TestTheHolderOfALockIsReadFromTheKernel(t *testing.T) {
+	const locks = `1: POSIX  ADVISORY  WRITE 10 fd:01:99 0 EOF
+2: FLOCK  ADVISORY  WRITE 4711 fd:01:99 0 EOF
+2: -> FLOCK  ADVISORY  WRITE 4712 fd:01:77 0 EOF
+3: FLOCK  ADVISORY  WRITE 4713 fd:02:99 0 EOF
+nonsense
+4: FLOCK  ADVISORY  WRITE what fd:01:55 0 EOF
+`
+	for inode, want := range map[uint64]int{99: 4711, 77: 0, 55: 0, 1: 0} {
+		pid, held := holderOf(strings.NewReader(locks), unix.Mkdev(0xfd, 1), inode)
+		if pid != want || held != (want != 0) {
+			t.Errorf("inode %d: pid %d, held %v; want %d", inode, pid, held, want)
+		}
+	}
+}

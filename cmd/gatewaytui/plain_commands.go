@@ -1,0 +1,344 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"gatewaytui/core/ops"
+	"gatewaytui/tui"
+)
+
+// plainCommand is one command of the console of lines.
+type plainCommand struct {
+	name, takes, about string
+	do                 func(l *plain, ctx context.Context, rest string) error
+}
+
+// plainCommands are all of them: those that look, the gateway's verbs, and the way out.
+func plainCommands() []plainCommand {
+	all := []plainCommand{
+		{"help", "", "list the commands", (*plain).help},
+		{"status", "", "say how the gateway is", (*plain).status},
+		{"sessions", "[TEXT]", "list the sessions, with numbers", func(l *plain, ctx context.Context, filter string) error {
+			return list(ctx, l, "session", filter, l.c.Sessions, sessionSentence)
+		}},
+		{"agents", "[TEXT]", "list the agents", func(l *plain, ctx context.Context, filter string) error {
+			return list(ctx, l, "agent", filter, l.c.Agents, agentSentence)
+		}},
+		{"processes", "[TEXT]", "list the process trees, with numbers", func(l *plain, ctx context.Context, filter string) error {
+			return list(ctx, l, "process", filter, l.c.Processes, processSentence)
+		}},
+		{"adapters", "[TEXT]", "list the chat platforms, with numbers", func(l *plain, ctx context.Context, filter string) error {
+			return list(ctx, l, "adapter", filter, l.c.Adapters, adapterSentence)
+		}},
+		{"plan", "", "say what a stop would do now", (*plain).plan},
+		{"shutdown", "", "say what the running stop waits for, or how the last one went", (*plain).shutdown},
+		{"watch", "", "say every event as it comes; again: no more", (*plain).watch},
+	}
+	for _, a := range actions {
+		all = append(all, a.plain())
+	}
+	return append(all, plainCommand{"quit", "", "leave", (*plain).quit})
+}
+
+// plain is the action as a command of lines.
+func (a action) plain() plainCommand {
+	spec, _ := a.verb.Spec() // a test holds that each has one
+	c := plainCommand{name: strings.Fields(a.use)[0], about: spec.Summary}
+	kind := targetKind(spec)
+	switch {
+	case a.verb == ops.VerbMessage:
+		c.takes = "NUMBER TEXT"
+	case kind != "":
+		c.takes = "NUMBER"
+	case a.verb == ops.VerbStop:
+		c.takes = "[fast|immediate]"
+	case a.verb == ops.VerbExtend:
+		c.takes = "[30s]"
+	case a.verb == ops.VerbDrain:
+		c.takes = "[REASON]"
+	}
+	c.do = func(l *plain, ctx context.Context, rest string) error {
+		cmd := ops.Command{Verb: a.verb}
+		if kind != "" {
+			name, text, _ := strings.Cut(rest, " ")
+			t, err := l.target(kind, name)
+			if err != nil {
+				return err
+			}
+			cmd.Target, rest = t.name, strings.TrimSpace(text)
+			if a.verb == ops.VerbReset || a.verb == ops.VerbInterrupt {
+				cmd.Expect = t.expect
+			}
+		}
+		if err := readRest(&cmd, rest); err != nil {
+			return err
+		}
+		return l.command(ctx, c.name, spec, cmd)
+	}
+	return c
+}
+
+// targetKind is the list that the verb's numbers are of, empty for one that acts on the gateway.
+func targetKind(spec ops.VerbSpec) string {
+	if !spec.TakesTarget() {
+		return ""
+	}
+	kinds := map[string]string{"sessions": "session", "processes": "process", "adapters": "adapter"}
+	return kinds[strings.Split(strings.TrimPrefix(spec.Path, "/v1/"), "/")[0]]
+}
+
+// readRest reads what follows the target.
+func readRest(cmd *ops.Command, rest string) error {
+	switch cmd.Verb {
+	case ops.VerbMessage:
+		if cmd.Text = rest; rest == "" {
+			return invalid("the message has no text", "send 2 hello")
+		}
+	case ops.VerbDrain:
+		cmd.Reason = rest
+	case ops.VerbStop:
+		cmd.Mode = ops.Mode(rest)
+	case ops.VerbExtend:
+		if rest == "" {
+			break
+		}
+		if err := (span{&cmd.ByMS}).Set(rest); err != nil {
+			return invalid(strconv.Quote(rest)+" is no time", err.Error())
+		}
+	default:
+		if rest != "" {
+			return invalid(strconv.Quote(rest)+" is one word too many", "help lists the commands")
+		}
+	}
+	return nil
+}
+
+func invalid(message, hint string) error {
+	return &ops.Error{Code: ops.CodeInvalid, Message: message, Hint: hint}
+}
+
+// target is the row that a number of the last list of its kind means. A session can be named by its key and an adapter by
+// its name; a process only by its number, for a pid would look like one.
+func (l *plain) target(kind, name string) (target, error) {
+	plural := map[string]string{"session": "sessions", "process": "processes", "adapter": "adapters"}[kind]
+	n, err := strconv.Atoi(name)
+	switch rows := l.listed[kind]; {
+	case name == "":
+		return target{}, invalid("the number is missing", plural+" lists them")
+	case err != nil && kind == "process":
+		return target{}, invalid(strconv.Quote(name)+" is no number", plural+" lists them")
+	case err != nil:
+		return target{name: name}, nil
+	case rows == nil:
+		return target{}, invalid("there are no numbers yet", "say "+plural+" first")
+	case n < 1 || n > len(rows):
+		return target{}, invalid(fmt.Sprintf("there is no number %d in the last list", n), "say "+plural+" again")
+	default:
+		return rows[n-1], nil
+	}
+}
+
+// command gives cmd. One that ends something is described and asked about first.
+func (l *plain) command(ctx context.Context, name string, spec ops.VerbSpec, cmd ops.Command) error {
+	if !spec.Ends {
+		return l.give(ctx, name, cmd)
+	}
+	preview, err := l.c.Preview(ctx, cmd)
+	if err != nil {
+		return err
+	}
+	l.p.showPreview(l.p.out, &request{Command: cmd, name: name}, preview)
+	word := "y"
+	if cmd.Verb == ops.VerbForce {
+		word = "force" // what it loses cannot be had again
+	}
+	l.say("Type %s to do it; anything else does nothing.", word)
+	l.asked = func(answer string) {
+		if answer != word {
+			l.say("Nothing was done.")
+			return
+		}
+		ctx, cancel := context.WithTimeout(l.ctx, plainPatience)
+		defer cancel()
+		if err := l.give(ctx, name, cmd); err != nil {
+			l.complain(err)
+		}
+	}
+	return nil
+}
+
+// give gives cmd and has it said what became of it, however long that takes.
+func (l *plain) give(ctx context.Context, name string, cmd ops.Command) error {
+	req, err := l.c.Do(ctx, cmd)
+	if err != nil {
+		return err
+	}
+	what := strings.TrimSpace(name + " " + cmd.Target)
+	if req.State.Over() || cmd.Verb == ops.VerbStop {
+		l.tell(became{what, req})
+		return nil
+	}
+	l.pending.Go(func() {
+		last, err := l.c.Request(l.ctx, req.ID, true)
+		if err != nil {
+			last = ops.Request{Error: ops.AsError(err)}
+		}
+		select {
+		case l.ended <- became{what, last}:
+		case <-l.ctx.Done():
+		}
+	})
+	return nil
+}
+
+// became is what became of a request.
+type became struct {
+	what string
+	req  ops.Request
+}
+
+func (l *plain) tell(b became) {
+	if b.req.Error != nil {
+		l.say("%s has failed: %s", b.what, fullStop(b.req.Error.Error()))
+		return
+	}
+	var m ops.MessageResult
+	if b.req.Verb == ops.VerbMessage && json.Unmarshal(b.req.Result, &m) == nil {
+		l.say("%s is answered:", b.what)
+		l.p.text(m.Reply)
+		return
+	}
+	l.say("%s: %s", b.what, fullStop(or(b.req.Detail, words(b.req.State))))
+}
+
+func (l *plain) help(context.Context, string) error {
+	for _, c := range plainCommands() {
+		l.say("%s: %s", strings.TrimSpace(c.name+" "+c.takes), fullStop(c.about))
+	}
+	l.say("NUMBER is that of a row in the last list; a session's key or an adapter's name will do as well.")
+	return nil
+}
+
+func (l *plain) status(ctx context.Context, _ string) error {
+	s, err := l.c.Status(ctx)
+	if err == nil {
+		l.p.showStatus(s)
+	}
+	return err
+}
+
+func (l *plain) plan(ctx context.Context, _ string) error {
+	plan, err := l.c.Plan(ctx)
+	if err == nil {
+		l.p.showPlan(plan)
+	}
+	return err
+}
+
+func (l *plain) shutdown(ctx context.Context, _ string) error {
+	s, err := l.c.Shutdown(ctx)
+	if err == nil {
+		l.p.showShutdown(s)
+	}
+	return err
+}
+
+func (l *plain) watch(context.Context, string) error {
+	l.watched = !l.watched
+	if l.watched {
+		l.say("Every event is said as it comes; watch again for no more.")
+	} else {
+		l.say("Events are no longer said; state changes are.")
+	}
+	return nil
+}
+
+// quit leaves at once where that touches nothing, and asks where the gateway is in this process.
+func (l *plain) quit(context.Context, string) error {
+	if l.attached {
+		l.leave(tui.Detached)
+		return nil
+	}
+	l.say("Leave: type stop to stop the gateway, keep to keep it running without a console; anything else stays.")
+	l.asked = func(answer string) {
+		switch answer {
+		case "stop":
+			ctx, cancel := context.WithTimeout(l.ctx, plainPatience)
+			defer cancel()
+			if err := l.give(ctx, "stop", ops.Command{Verb: ops.VerbStop, Reason: "the console was left"}); err != nil {
+				l.complain(err)
+			}
+		case "keep":
+			l.leave(tui.LeftRunning)
+		default:
+			l.say("Nothing was done.")
+		}
+	}
+	return nil
+}
+
+// list reads out the rows of a kind, each with the number by which a command can name it.
+func list[T any](ctx context.Context, l *plain, kind, filter string, ask func(context.Context, ops.Query) (ops.Page[T], error), sentence func(T) (target, string)) error {
+	page, err := ask(ctx, ops.Query{Limit: plainRows, Filter: filter})
+	if err != nil {
+		return err
+	}
+	rows := make([]target, 0, len(page.Items))
+	for i, item := range page.Items {
+		t, text := sentence(item)
+		rows = append(rows, t)
+		l.say("%d. %s", i+1, fullStop(text))
+	}
+	l.listed[kind] = rows
+	switch {
+	case len(rows) == 0 && filter != "":
+		l.say("No %s has %s.", kind, strconv.Quote(filter))
+	case len(rows) == 0:
+		l.say("There is no %s.", kind)
+	case page.Next != "":
+		l.say("There are more; a text after the command narrows the list.")
+	}
+	return nil
+}
+
+// enumerate joins what is worth saying.
+func enumerate(parts ...string) string {
+	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), ", ")
+}
+
+// some is a number of things, empty for none.
+func some(n int, thing string) string {
+	if n == 0 {
+		return ""
+	}
+	return count(n, thing)
+}
+
+func sessionSentence(r ops.Session) (target, string) {
+	state := words(r.State)
+	if !r.TurnStartedAt.IsZero() {
+		state += " for " + ago(r.TurnStartedAt)
+	}
+	return target{r.Key, or(r.Turn, r.ID)}, r.Key + ": " + enumerate(state, r.Doing, some(r.Queued, "waiting message"), some(r.Processes, "process tree"))
+}
+
+func agentSentence(r ops.Agent) (target, string) {
+	return target{name: r.Session}, r.Session + ": " + enumerate(words(r.State), size(r.Bytes), count(r.Messages, "message"), "idle for "+millis(r.IdleMS))
+}
+
+func processSentence(r ops.Process) (target, string) {
+	return target{name: strconv.Itoa(r.PID)}, enumerate(fmt.Sprintf("pid %d: %s", r.PID, r.Command), words(r.State), millis(r.AgeMS)+" old", "of "+or(r.Session, "no session"), fmt.Sprintf("tree of %d", r.TreeSize))
+}
+
+func adapterSentence(r ops.Adapter) (target, string) {
+	next := ""
+	if in := until(r.NextAttemptAt); in != "" {
+		next = "next attempt in " + in
+	}
+	return target{name: r.Name}, r.Name + ": " + enumerate(words(r.State)+" for "+or(ago(r.Since), "no time"), r.LastError, next)
+}
