@@ -42,7 +42,6 @@ func TestB19_TenReplacementsMakeOneTakeover(t *testing.T) {
 	first := start(t, home, quick)
 	var mu sync.Mutex
 	codes := map[int]int{}
-	var starters []*exec.Cmd
 	var all sync.WaitGroup
 	for range 10 {
 		cmd := exec.Command(binary, "--no-tui", "--home", home, "--replace")
@@ -51,7 +50,6 @@ func TestB19_TenReplacementsMakeOneTakeover(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = cmd.Process.Kill() })
-		starters = append(starters, cmd)
 		all.Go(func() {
 			_ = cmd.Wait() // its code is asked of cmd
 			mu.Lock()
