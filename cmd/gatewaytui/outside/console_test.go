@@ -103,7 +103,7 @@ func TestA1_AHangingAdapterIsAbandonedByHand(t *testing.T) {
 	s.answer("(graceful)?", "y")
 	began := time.Now()
 	s.await("STOPPING", "adapters", "dock")
-	s.keys("A")
+	s.press("A", "Abandon dock?")
 	s.answer("Abandon dock?", "y")
 	if code := s.code(); code != 0 {
 		t.Errorf("exit code %d", code)
@@ -406,10 +406,10 @@ func TestAFrozenConsoleDelaysNoStop(t *testing.T) {
 		t.Errorf("the stop ended with %d after %v", code, took)
 	}
 	for _, c := range attached[:2] {
-		c.await("GONE")
+		c.await("GONE", "ENDED clean") // its last record came in time, or not
 	}
 	frozen.signal(syscall.SIGCONT)
-	frozen.await("GONE")
+	frozen.await("GONE", "ENDED clean")
 	for range 10 {
 		frozen.signal(syscall.SIGSTOP)
 		frozen.signal(syscall.SIGCONT)

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -260,9 +261,13 @@ func (c *console) output() string {
 	return c.seen.String()
 }
 
-func (c *console) await(part string) {
+// await waits until one of the parts was shown.
+func (c *console) await(parts ...string) {
 	c.t.Helper()
-	eventually(c.t, "the terminal is shown "+part, func() bool { return strings.Contains(ansi.Strip(c.output()), part) })
+	eventually(c.t, fmt.Sprintf("the terminal is shown one of %q", parts), func() bool {
+		shown := ansi.Strip(c.output())
+		return slices.ContainsFunc(parts, func(part string) bool { return strings.Contains(shown, part) })
+	})
 }
 
 func (c *console) signal(sig syscall.Signal) {
