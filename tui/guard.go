@@ -61,6 +61,9 @@ func (g *guard) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
+// WriteString is Write: the file's own would go past the queue, and Bubble Tea writes its modes by it.
+func (g *guard) WriteString(text string) (int, error) { return g.Write([]byte(text)) }
+
 // write reports whether p was taken.
 func (g *guard) write(p []byte) bool {
 	b := append([]byte(nil), p...)

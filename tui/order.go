@@ -67,6 +67,9 @@ func (m *model) show(r ordered) tea.Cmd {
 	if m.link.Paused && m.shownOrder == r.number {
 		return nil
 	}
+	if m.shownOrder == r.number && r.snap.At.Before(m.shown.At.Time) {
+		return nil // what is shown is newer already
+	}
 	m.shown, m.shownOrder = r.snap, r.number
 	m.lists[m.view].set(r.keys, r.index, r.total)
 	m.resize()

@@ -33,6 +33,9 @@ const (
 	taskGrace = 100 * time.Millisecond
 )
 
+// framesPerSecond bounds what is written; the first frame waits for one of them too.
+const framesPerSecond = 30
+
 // Options are how a console is run.
 type Options struct {
 	// In and Out are the terminal. Both stay the caller's.
@@ -127,7 +130,7 @@ func Run(ctx context.Context, c ops.Console, o Options) (Exit, error) {
 	m.repaint = out.takeDropped
 	m.raw = out.write
 	p := tea.NewProgram(m, tea.WithInput(&tap{File: o.In, lost: lose}), tea.WithOutput(out), tea.WithAltScreen(),
-		tea.WithFPS(15), tea.WithoutSignalHandler(), tea.WithoutCatchPanics())
+		tea.WithFPS(framesPerSecond), tea.WithoutSignalHandler(), tea.WithoutCatchPanics())
 
 	ended := make(chan error, 1)
 	go func() { // waited for below, with a bound: Bubble Tea's own end is not in our hands

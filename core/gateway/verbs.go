@@ -223,10 +223,11 @@ func checkSession(g *Gateway, cmd ops.Command) error {
 	if !ok {
 		return noSession(cmd.Target)
 	}
-	if cmd.Expect == "" || cmd.Expect == s.ID {
+	v, running := g.table.Running(cmd.Target)
+	switch {
+	case cmd.Expect == "", running && v.ID == cmd.Expect:
 		return nil
-	}
-	if v, running := g.table.Running(cmd.Target); running && v.ID == cmd.Expect {
+	case cmd.Expect == s.ID && !(running && cmd.Verb == ops.VerbReset): // who saw it idle did not mean to end a turn
 		return nil
 	}
 	return &ops.Error{Code: ops.CodeConflict, Message: "the turn or conversation you saw has ended; nothing was done", Hint: "look again"}
