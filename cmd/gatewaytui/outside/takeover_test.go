@@ -40,6 +40,8 @@ func TestS8_ReplaceTakesOver(t *testing.T) {
 func TestB19_TenReplacementsMakeOneTakeover(t *testing.T) {
 	home := newHome(t)
 	first := start(t, home, quick)
+	first.say("waits", "hang") // its drain takes so long that all ten have begun before the first of them has the home
+	first.running("api:user:waits", "model call")
 	var mu sync.Mutex
 	codes := map[int]int{}
 	var all sync.WaitGroup
