@@ -2,6 +2,8 @@ package gateway
 
 import (
 	"context"
+	"io"
+	"runtime/pprof"
 	"time"
 
 	"gatewaytui/core/ops"
@@ -76,6 +78,7 @@ func (g *Gateway) beginStop(rq stopRequest) (id string, began bool) {
 	g.run = shutdown.Start(g.plan(), shutdown.Options{
 		ID: rq.id, Life: g.life, Reason: rq.Reason, By: rq.By, Mode: rq.Mode, Restart: rq.Restart, ExitCode: exit, Limit: g.limit(),
 		Save: g.opts.SaveReport, Observe: g.observe, Log: g.log, Exit: g.opts.Exit, Dump: g.opts.Dump,
+		Stacks: func(w io.Writer) error { return pprof.Lookup("goroutine").WriteTo(w, 1) },
 	})
 	close(g.began)
 	return rq.id, true

@@ -2,6 +2,7 @@ package shutdown
 
 import (
 	"context"
+	"io"
 	"log/slog"
 	"os"
 	"runtime/pprof"
@@ -55,6 +56,8 @@ type Options struct {
 	Log *slog.Logger
 	// Exit ends the process at once; nil is os.Exit. Only the watchdog calls it.
 	Exit func(code int)
+	// Stacks writes a goroutine profile with labels, in pprof's debug=1 form; nil: nobody looks what a silent item waits for.
+	Stacks func(io.Writer) error
 	// Dump writes every goroutine's stack somewhere; the watchdog calls it before Exit and waits for half its slack.
 	Dump func()
 }
@@ -201,6 +204,11 @@ func (r *Run) begin(i int) bool {
 func (r *Run) work(p *phase) {
 	items, state := r.list(p)
 	seq := r.launch(p, items, state)
+	quit, looked := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(looked)
+		r.watchStacks(p, quit)
+	}()
 	for {
 		wait, busy := r.expire(p)
 		if !busy {
@@ -213,6 +221,8 @@ func (r *Run) work(p *phase) {
 		}
 		timer.Stop()
 	}
+	close(quit)
+	<-looked // a look takes milliseconds
 	if d := min(time.Until(r.deadline(p)), saveWait); d > 0 {
 		r.saves.wait(seq, d)
 	}

@@ -1,0 +1,149 @@
+package shutdown
+
+import (
+	"bytes"
+	"fmt"
+	"path"
+	"strconv"
+	"strings"
+	"time"
+
+	"gatewaytui/core/ops"
+)
+
+const (
+	// firstLook is how long an item that says nothing of itself runs before the goroutines are looked at, and lookAgain how
+	// often that is done. A look stops the program for some 2 ms with 2,000 goroutines.
+	firstLook = 2 * time.Second
+	lookAgain = 5 * time.Second
+)
+
+// watchStacks says of p's items that have no word of their own what their goroutines wait for, until quit is closed. The
+// goroutines are known by their labels, which those that they start inherit (runtime/pprof).
+func (r *Run) watchStacks(p *phase, quit <-chan struct{}) {
+	if r.o.Stacks == nil {
+		return
+	}
+	timer := time.NewTimer(firstLook)
+	defer timer.Stop()
+	for {
+		select {
+		case <-quit:
+			return
+		case <-timer.C:
+		}
+		r.lookAtStacks(p)
+		timer.Reset(lookAgain)
+	}
+}
+
+func (r *Run) lookAtStacks(p *phase) {
+	r.mu.Lock()
+	silent := map[string]*item{}
+	for _, it := range p.items {
+		if it.state == ops.StepRunning && it.Progress == nil {
+			silent[clean(it.name())] = it
+		}
+	}
+	r.mu.Unlock()
+	if len(silent) == 0 {
+		return
+	}
+	var profile bytes.Buffer
+	if err := r.o.Stacks(&profile); err != nil {
+		return // a stop is told of without it
+	}
+	waits := waitsOf(profile.String(), p.Name)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for name, it := range silent {
+		if why := waits[name]; why != "" && it.state == ops.StepRunning {
+			it.detail = why
+		}
+	}
+	r.saves.ask()
+}
+
+// waitsOf reads a goroutine profile (pprof's debug=1 form) and says for each item of a phase, by its label, what the
+// goroutine waits for that tells the most: one that waits for the network or a file before one that waits for a lock, and
+// that before one that waits for another goroutine, which is its own chain's end less often.
+func waitsOf(profile, phase string) map[string]string {
+	type wait struct {
+		rank, depth int
+		text        string
+	}
+	best := map[string]wait{}
+	for block := range strings.SplitSeq(profile, "\n\n") {
+		item, ok := labelled(block, phase)
+		if !ok {
+			continue
+		}
+		frames := framesOf(block)
+		if len(frames) == 0 {
+			continue
+		}
+		w := wait{rank: 1, depth: len(frames), text: "waits"}
+		switch top := frames[0].function; {
+		case strings.Contains(top, "runtime_pollWait"), strings.HasPrefix(top, "syscall."), strings.Contains(top, "unix."):
+			w.rank, w.text = 3, "waits for the network or a file"
+		case strings.Contains(top, "Semacquire"), strings.Contains(top, "sync."):
+			w.rank, w.text = 2, "waits for a lock or a group"
+		}
+		w.text += " in " + where(frames)
+		if b, seen := best[item]; !seen || w.rank > b.rank || w.rank == b.rank && w.depth > b.depth {
+			best[item] = w
+		}
+	}
+	out := map[string]string{}
+	for item, w := range best {
+		out[item] = clean(w.text)
+	}
+	return out
+}
+
+// labelled is the item that a block of the profile works for in phase.
+func labelled(block, phase string) (item string, ok bool) {
+	for line := range strings.Lines(block) {
+		labels, is := strings.CutPrefix(line, "# labels: {")
+		if !is || !strings.Contains(labels, `"phase":`+strconv.Quote(phase)) {
+			continue
+		}
+		_, rest, found := strings.Cut(labels, `"item":`)
+		quoted, err := strconv.QuotedPrefix(rest)
+		if !found || err != nil {
+			return "", false
+		}
+		item, err = strconv.Unquote(quoted)
+		return item, err == nil
+	}
+	return "", false
+}
+
+// frame is one call of a stack.
+type frame struct{ function, file, line string }
+
+// framesOf are the calls of a block, innermost first: "#	0xADDRESS	FUNCTION+0xOFFSET	FILE:LINE".
+func framesOf(block string) (frames []frame) {
+	for line := range strings.Lines(block) {
+		fields := strings.Fields(line)
+		if len(fields) < 4 || fields[0] != "#" || !strings.HasPrefix(fields[1], "0x") {
+			continue
+		}
+		function, _, _ := strings.Cut(fields[2], "+0x")
+		file, number, _ := strings.Cut(path.Base(fields[3]), ":")
+		frames = append(frames, frame{function, file, number})
+	}
+	return frames
+}
+
+// where is the innermost call of this program, or the innermost of all.
+func where(frames []frame) string {
+	at := frames[0]
+	for _, f := range frames {
+		if strings.HasPrefix(f.function, "gatewaytui/") {
+			at = f
+			break
+		}
+	}
+	return fmt.Sprintf("%s (%s:%s)", path.Base(at.function), at.file, at.line)
+}
