@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -82,14 +83,18 @@ func waitsOf(profile, phase string) map[string]string {
 		if len(frames) == 0 {
 			continue
 		}
+		at := innermost(frames)
 		w := wait{rank: 1, depth: len(frames), text: "waits"}
+		if isPlumbing(at.function) {
+			w.rank = 0
+		}
 		switch top := frames[0].function; {
 		case strings.Contains(top, "runtime_pollWait"), strings.HasPrefix(top, "syscall."), strings.Contains(top, "unix."):
 			w.rank, w.text = 3, "waits for the network or a file"
 		case strings.Contains(top, "Semacquire"), strings.Contains(top, "sync."):
 			w.rank, w.text = 2, "waits for a lock or a group"
 		}
-		w.text += " in " + where(frames)
+		w.text += fmt.Sprintf(" in %s (%s:%s)", path.Base(at.function), at.file, at.line)
 		if b, seen := best[item]; !seen || w.rank > b.rank || w.rank == b.rank && w.depth > b.depth {
 			best[item] = w
 		}
@@ -136,14 +141,19 @@ func framesOf(block string) (frames []frame) {
 	return frames
 }
 
-// where is the innermost call of this program, or the innermost of all.
-func where(frames []frame) string {
-	at := frames[0]
+// innermost is the innermost call of this program, or the innermost of all.
+func innermost(frames []frame) frame {
 	for _, f := range frames {
 		if strings.HasPrefix(f.function, "gatewaytui/") {
-			at = f
-			break
+			return f
 		}
 	}
-	return fmt.Sprintf("%s (%s:%s)", path.Base(at.function), at.file, at.line)
+	return frames[0]
+}
+
+// plumbing are functions that wait for a goroutine of their own, whose stack tells more.
+var plumbing = []string{"gatewaytui/core/adapter.bounded", "gatewaytui/core/adapter.Bounded", "gatewaytui/core/gateway.closeWithin"}
+
+func isPlumbing(function string) bool {
+	return slices.ContainsFunc(plumbing, func(name string) bool { return strings.HasPrefix(function, name) })
 }

@@ -55,6 +55,16 @@ func TestTheStackThatTellsMostIsTold(t *testing.T) {
 #	0x3	net.(*conn).Read+0x1	/go/src/net/net.go:194
 #	0x4	gatewaytui/core/adapter/dock.(*conn).Disconnect+0x1	/src/core/adapter/dock/conn.go:99
 
+1 @ 0x8
+# labels: {"item":"adapter:ship", "phase":"adapters"}
+#	0x1	gatewaytui/core/adapter.bounded[...]+0x12	/src/core/adapter/bounded.go:57
+#	0x1	gatewaytui/core/adapter.(*link).down+0x12	/src/core/adapter/link.go:1
+#	0x1	gatewaytui/core/gateway.(*Gateway).stop+0x12	/src/core/gateway/plan.go:1
+
+1 @ 0x9
+# labels: {"item":"adapter:ship", "phase":"adapters"}
+#	0x1	gatewaytui/core/adapter/ship.(*conn).hang+0x12	/src/core/adapter/ship/conn.go:7
+
 1 @ 0x5
 # labels: {"item":"adapter:ferry \"x\"", "phase":"adapters"}
 #	0x5	sync.runtime_SemacquireMutex+0x25	/go/src/runtime/sema.go:95
@@ -67,6 +77,7 @@ func TestTheStackThatTellsMostIsTold(t *testing.T) {
 	got := waitsOf(profile, "adapters")
 	want := map[string]string{
 		"adapter:dock":      "waits for the network or a file in dock.(*conn).Disconnect (conn.go:99)",
+		"adapter:ship":      "waits in ship.(*conn).hang (conn.go:7)",
 		`adapter:ferry "x"`: "waits for a lock or a group in ferry.(*conn).Close (conn.go:12)",
 	}
 	if len(got) != len(want) {
