@@ -268,3 +268,21 @@ func TestF8_ADamagedDatabaseIsNeverWrittenTo(t *testing.T) {
 		t.Fatalf("put aside are %v, %v", aside, err)
 	}
 }
+
+// A message that comes before its session was loaded goes on with that conversation, and so does an operator's verb.
+func TestASessionThatIsNotLoadedYetIsFound(t *testing.T) {
+	l := start(t)
+	l.ask("api:user:a", "hello")
+	id := l.session("api:user:a").ID
+	l.g.table.Clear() // as before the load
+	l.g.loaded = make(chan struct{})
+	if got := l.do(ops.Command{Verb: ops.VerbEvict, Target: "api:user:a"}); got.State != ops.RequestDone {
+		t.Fatalf("evict: %+v", got)
+	}
+	l.g.table.Clear()
+	l.ask("api:user:a", "again")
+	if got := l.session("api:user:a").ID; got != id {
+		t.Fatalf("the message went to conversation %s, want %s", got, id)
+	}
+	l.ask("api:user:b", "hello")
+}

@@ -129,8 +129,9 @@ type Gateway struct {
 	stopWatch   context.CancelFunc
 	watching    context.Context
 
-	ready chan struct{}
-	over  chan struct{} // closed when the stop has come to its last phase: nothing new will be seen
+	ready  chan struct{}
+	loaded chan struct{} // closed when every session of the store is in the table
+	over   chan struct{} // closed when the stop has come to its last phase: nothing new will be seen
 
 	began chan struct{} // closed when the shutdown runs
 	told  chan struct{} // closed when those who follow know of everything before the last phase
@@ -173,7 +174,7 @@ func New(o Options) (*Gateway, error) {
 		opts: o, cfg: cfg, log: o.Log, life: o.Life, started: time.Now(), state: ops.StateStarting, warnings: o.Warnings,
 		policy: session.Policy{Idle: cfg.Session.IdleReset.Duration, Daily: daily},
 		events: newHub(), requests: newRequests(), metrics: newMetrics(),
-		ready: make(chan struct{}), over: make(chan struct{}), began: make(chan struct{}), told: make(chan struct{}),
+		ready: make(chan struct{}), loaded: make(chan struct{}), over: make(chan struct{}), began: make(chan struct{}), told: make(chan struct{}),
 	}
 	g.outbox = newOutbox(g)
 	g.table = session.NewTable(cfg.Session.QueueLimit, g.newID)
@@ -340,15 +341,8 @@ func (g *Gateway) open(ctx context.Context) error {
 	if err := g.beginLife(ctx); err != nil {
 		return err
 	}
-	err = st.Sessions(ctx, func(s store.Session) error {
-		if !g.resumes && s.State == ops.SessionInterrupted {
-			s.State = ops.SessionIdle
-		}
-		g.table.Load(loaded(s))
-		return nil
-	})
-	if err != nil {
-		return fmt.Errorf("load the sessions: %w", err)
+	if err := g.loadSessions(ctx, st); err != nil {
+		return err
 	}
 	if err := g.recover(ctx); err != nil {
 		return err

@@ -73,6 +73,9 @@ func (g *Gateway) takeIn(ctx context.Context, in adapter.Inbound) (string, error
 
 // accept is the one door through which every message comes: chat, socket, /background, /queue (J11).
 func (g *Gateway) accept(ctx context.Context, key string, m session.Message) error {
+	if err := g.ensureLoaded(ctx, key); err != nil {
+		return err
+	}
 	if strings.TrimSpace(m.Text) == "" {
 		return &ops.Error{Code: ops.CodeInvalid, Message: "the message is empty", Hint: "say something, or /help"}
 	}

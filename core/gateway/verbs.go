@@ -98,6 +98,11 @@ func (g *Gateway) Do(ctx context.Context, cmd ops.Command) (ops.Request, error) 
 	if !g.opened() {
 		return ops.Request{}, &ops.Error{Code: ops.CodeUnavailable, Message: "the gateway is starting", Hint: "try again in a moment"}
 	}
+	if spec.TakesTarget() {
+		if err := g.ensureLoaded(ctx, cmd.Target); err != nil {
+			return ops.Request{}, err
+		}
+	}
 	v := verbs[cmd.Verb]
 	if v.check != nil {
 		if err := v.check(g, cmd); err != nil {

@@ -130,11 +130,13 @@ func NewTable(queueLimit int, newID func() string) *Table {
 	return &Table{queueLimit: queueLimit, newID: newID, sessions: map[string]*entry{}, turns: map[string]*Turn{}}
 }
 
-// Load puts a session in that the store knew. It is for the start, before messages come.
+// Load puts a session in that the store knew. One that is there already is newer, and stays.
 func (tb *Table) Load(s Session) {
 	tb.mu.Lock()
 	defer tb.mu.Unlock()
-	tb.sessions[s.Key] = &entry{Session: s}
+	if tb.sessions[s.Key] == nil {
+		tb.sessions[s.Key] = &entry{Session: s}
+	}
 }
 
 // Enqueue puts m into the mailbox of key, making the session if it is new. If the session is free, a turn begins with m

@@ -79,6 +79,11 @@ func (s *Store) Sessions(ctx context.Context, each func(Session) error) error {
 		})
 }
 
+// CurrentSession is the current session of a key; false if it has none.
+func (s *Store) CurrentSession(ctx context.Context, key string) (Session, bool, error) {
+	return first(ctx, s, "read the session of "+key, `SELECT `+sessionColumns+` FROM sessions WHERE key = ? AND ended_at IS NULL`, []any{key}, scanSession)
+}
+
 // EndedSessions are the sessions of a key that have ended, the one that ended last first. limit is bounded as
 // ops.Query.Limit is.
 func (s *Store) EndedSessions(ctx context.Context, key string, limit int) ([]Session, error) {

@@ -1,0 +1,74 @@
+package gateway
+
+import (
+	"context"
+	"fmt"
+
+	"gatewaytui/core/ops"
+	"gatewaytui/core/store"
+	"gatewaytui/core/term"
+)
+
+// loadFirst is how many sessions, the last active ones, a start waits for. The others come while it works.
+const loadFirst = 20_000
+
+// loadSessions takes the sessions of the store into the table, newest first. It returns when the first of them are there.
+func (g *Gateway) loadSessions(ctx context.Context, st *store.Store) error {
+	enough, ended := make(chan struct{}), make(chan error, 1)
+	g.background.start(ctx, "load sessions", "", func(ctx context.Context) {
+		n := 0
+		err := st.Sessions(ctx, func(s store.Session) error {
+			g.load(s)
+			if n++; n == loadFirst {
+				close(enough)
+			}
+			return nil
+		})
+		if err != nil && n >= loadFirst && ctx.Err() == nil { // the start is over; who writes is still found, by ensureLoaded
+			g.warn("store", "not every session could be read: "+term.Clean(err.Error(), 300))
+		}
+		if err == nil {
+			close(g.loaded)
+		}
+		ended <- err
+	})
+	select {
+	case <-enough:
+		return nil
+	case err := <-ended:
+		if err != nil {
+			return fmt.Errorf("load the sessions: %w", err)
+		}
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (g *Gateway) load(s store.Session) {
+	if !g.resumes && s.State == ops.SessionInterrupted {
+		s.State = ops.SessionIdle
+	}
+	g.table.Load(loaded(s))
+}
+
+// ensureLoaded takes the session of key in, if the store has one that did not come yet: a message to it must go on with
+// its conversation.
+func (g *Gateway) ensureLoaded(ctx context.Context, key string) error {
+	select {
+	case <-g.loaded:
+		return nil
+	default:
+	}
+	if _, known := g.table.Get(key); known || !g.opened() {
+		return nil
+	}
+	s, found, err := g.store.CurrentSession(ctx, key)
+	if err != nil {
+		return &ops.Error{Code: ops.CodeUnavailable, Message: "the session could not be read: " + term.Clean(err.Error(), 200), Hint: "try again in a moment"}
+	}
+	if found {
+		g.load(s)
+	}
+	return nil
+}
