@@ -12,6 +12,7 @@
 //	store     SQLite
 //	instance  home, lock, pid file, marker
 //	control   the control socket: server and client
+//	service   service managers: who runs us, what they allow and are told, unit files
 //	config    the config file
 //	logs      where log lines go
 //	term      untrusted text on its way to a terminal or a log

@@ -2,9 +2,9 @@
 // shutdown plan, and answers ops.Console.
 //
 // A gateway's life reads from top to bottom: New (no I/O) and Run in this file; Receive, by which every message comes
-// (receive.go), and the turn that works on it (turn.go) with its agent (agents.go) and transcript (memory.go); chat
-// commands (commands.go); what is watched (watch.go); the operator's view (console.go) and verbs (verbs.go); the stop
-// (stop.go) and its plan (plan.go).
+// (receive.go), and the turn that works on it (turn.go) with its agent (agents.go) and transcript (memory.go); what chats
+// are answered (outbox.go), and what earlier lives left (life.go, load.go, recover.go); chat commands (commands.go); what
+// is watched (watch.go); the operator's view (console.go) and verbs (verbs.go); the stop (stop.go) and its plan (plan.go).
 //
 // What it promises: one turn a session, durable before it begins and before its answer is sent; whatever hangs, a stop
 // ends within its plan; no lock is held over I/O, a close or a send; every goroutine is in workers, in background or in a
