@@ -116,11 +116,12 @@ func TestALongPreviewIsCutForPeopleAndWholeAsJSON(t *testing.T) {
 
 // TestJ8_OnARealTerminal runs the program as a process of its own on a pseudo terminal.
 func TestJ8_OnARealTerminal(t *testing.T) {
+	program := filepath.Join(programFolder(t), "gatewaytui") // built before anything is timed
 	for answer, want := range map[string]int{"y\r": exitDone, "\r": exitConfirm, "n\r": exitConfirm, "\x04": exitConfirm} {
 		g := start(t, newFake())
 		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 		defer cancel()
-		cmd := exec.CommandContext(ctx, filepath.Join(programFolder(t), "gatewaytui"), "reset", "cli:local", "--home", g.home.Dir())
+		cmd := exec.CommandContext(ctx, program, "reset", "cli:local", "--home", g.home.Dir())
 		terminal, err := pty.Start(cmd)
 		if err != nil {
 			t.Fatal(err)
