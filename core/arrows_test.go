@@ -32,6 +32,7 @@ var arrows = map[string][]string{
 	"core/adapter/telegram/botapitest": {},
 	"core/control":                     {"core/ops", "core/term"},
 	"fixtures":                         {},
+	"fixtures/npmtest":                 {},
 	"views":                            {"core/ops", "core/term"},
 	"tui":                              {"core/ops", "core/term", "views", "tui/darkbg"},
 	"tui/darkbg":                       {},
@@ -39,8 +40,8 @@ var arrows = map[string][]string{
 
 // rooms whose imports are free within the rule of design.md, 2: everything of core but the console.
 var wiring = map[string][]string{
-	"core/gateway":           {"tui", "views", "core/control"},
-	"cmd/gatewaytui":         {},
+	"core/gateway":           {"tui", "views", "core/control", "fixtures/npmtest"},
+	"cmd/gatewaytui":         {"fixtures/npmtest"},
 	"cmd/gatewaytui/outside": {},
 	"core":                   {},
 }

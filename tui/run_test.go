@@ -152,7 +152,7 @@ func TestAFrozenTerminalIsPaintedWholeWhenItIsReadAgain(t *testing.T) {
 	for range 30 {
 		g.emit(ops.Event{Type: ops.EventGatewayState})
 		tt.press(t, "\t")                 // another view: a whole frame
-		time.Sleep(50 * time.Millisecond) // fifteen frames a second are drawn at the most
+		time.Sleep(50 * time.Millisecond) // more than one frame at framesPerSecond
 	}
 	tt.await(t, "DRAINING")
 	tt.await(t, "\x1b[2J") // a repaint

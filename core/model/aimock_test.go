@@ -1,7 +1,6 @@
 package model
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -9,16 +8,18 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"gatewaytui/fixtures/npmtest"
 )
 
 // The tests of this file talk to an OpenAI-compatible server that somebody else wrote.
-const aimock = "@copilotkit/aimock@1.43.0"
+const (
+	aimock        = "@copilotkit/aimock"
+	aimockVersion = "1.43.0"
+)
 
 // serveAimock runs the server until its standard input ends, so that it cannot outlive this process. Text and arguments
 // come in pieces of four characters.
@@ -36,87 +37,14 @@ process.stdin.on('end', () => process.exit(0));
 server.start().then((url) => console.log(url), (e) => { console.error(String(e)); process.exit(1); });
 `
 
-// unreachable are npm's words for a registry that it cannot talk to.
-var unreachable = []string{
-	"ENOTFOUND", "EAI_AGAIN", "ECONNREFUSED", "ECONNRESET", "ETIMEDOUT", "ENETUNREACH", "EHOSTUNREACH", "ERR_SOCKET_TIMEOUT", "ENOTCACHED",
-}
-
-// installAimock puts the server below the user's cache, once, and returns where.
-func installAimock(t *testing.T) string {
-	t.Helper()
-	for _, name := range []string{"node", "npm"} {
-		if _, err := exec.LookPath(name); err != nil {
-			t.Skipf("runs where %s is installed: %v", name, err)
-		}
-	}
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		t.Skipf("runs where there is a cache folder to install %s into: %v", aimock, err)
-	}
-	dir := filepath.Join(cache, "gatewaytui-test", "aimock-1.43.0")
-	installed := func() bool {
-		_, err := os.Stat(filepath.Join(dir, "node_modules", "@copilotkit", "aimock", "package.json"))
-		return err == nil
-	}
-	if installed() {
-		return dir
-	}
-	if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	// Beside its place, and then moved to it: a test run that ends half-way leaves no half of it.
-	fresh, err := os.MkdirTemp(filepath.Dir(dir), "installing-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer os.RemoveAll(fresh)
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
-	defer cancel()
-	npm := exec.CommandContext(ctx, "npm", "install", "--prefix", fresh, "--no-audit", "--no-fund", "--ignore-scripts", "--fetch-retries=1", aimock)
-	npm.WaitDelay = 5 * time.Second
-	if out, err := npm.CombinedOutput(); err != nil {
-		for _, word := range unreachable {
-			if ctx.Err() != nil || bytes.Contains(out, []byte(word)) {
-				t.Skipf("runs where npm reaches its registry, to install %s: %v: %.300s", aimock, err, out)
-			}
-		}
-		t.Fatalf("npm install %s: %v: %s", aimock, err, out)
-	}
-	if err := os.Rename(fresh, dir); err != nil && !installed() { // or another run was faster
-		t.Fatal(err)
-	}
-	return dir
-}
-
 // startAimock returns the server's URL.
 func startAimock(t *testing.T) string {
 	t.Helper()
-	node := exec.Command("node", "-e", serveAimock)
-	node.Dir = installAimock(t)
-	var stderr bytes.Buffer
-	node.Stderr = &stderr
-	stdin, err := node.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
+	url := npmtest.Serve(t, npmtest.Install(t, aimock, aimockVersion), serveAimock)
+	if !strings.HasPrefix(url, "http://") {
+		t.Fatalf("the server said %q", url)
 	}
-	stdout, err := node.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := node.Start(); err != nil {
-		t.Fatal(err)
-	}
-	limit := time.AfterFunc(time.Minute, func() { _ = node.Process.Kill() })
-	t.Cleanup(func() {
-		_ = stdin.Close()
-		_ = node.Wait() // how it ends is no matter
-		limit.Stop()
-	})
-	line, err := bufio.NewReader(stdout).ReadString('\n')
-	if err != nil || !strings.HasPrefix(line, "http://") {
-		t.Fatalf("the server said %q (%v): %s", line, err, &stderr)
-	}
-	return strings.TrimSpace(line)
+	return url
 }
 
 // chaos makes the server fail as its member of this name says, always; an empty name ends that.

@@ -57,7 +57,7 @@ type Supervisor struct {
 	Name string `json:"name"`
 	// BudgetMS is the time from the stop signal to the kill; 0 is unknown.
 	BudgetMS int64 `json:"budget_ms"`
-	// Source is where BudgetMS comes from: config, environment or unknown.
+	// Source is where BudgetMS comes from: config, systemd, environment or unknown.
 	Source string `json:"source"`
 }
 

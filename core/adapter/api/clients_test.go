@@ -18,6 +18,7 @@ import (
 
 	"gatewaytui/core/adapter"
 	"gatewaytui/core/ops"
+	"gatewaytui/fixtures/npmtest"
 )
 
 // played answers by what it is told: the programs of real clients talk to it.
@@ -153,11 +154,7 @@ const npmOpenAI = "7.55.0"
 var program []byte
 
 func TestNpmOpenAI(t *testing.T) {
-	dir := installed(t)
-	node, err := exec.LookPath("node")
-	if err != nil {
-		t.Skip("runs where node is installed:", err)
-	}
+	dir := npmtest.Install(t, "openai", npmOpenAI)
 	script := filepath.Join(t.TempDir(), "openai.mjs")
 	// node looks for packages from the script's real folder up.
 	if err := errors.Join(os.WriteFile(script, program, 0o600), os.Symlink(filepath.Join(dir, "node_modules"), filepath.Join(filepath.Dir(script), "node_modules"))); err != nil {
@@ -166,7 +163,7 @@ func TestNpmOpenAI(t *testing.T) {
 	f := start(t, Options{Key: "the-key", Model: "my-agent"}, played)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, node, script)
+	cmd := exec.CommandContext(ctx, "node", script)
 	cmd.Env = append(os.Environ(), "OPENAI_BASE_URL="+f.base+"/v1", "OPENAI_API_KEY=the-key", "NO_PROXY=127.0.0.1")
 	cmd.WaitDelay = 5 * time.Second
 	var stdout, stderr bytes.Buffer
@@ -221,49 +218,4 @@ func TestNpmOpenAI(t *testing.T) {
 	if sent["refuse"] != 3 || sent["fail"] != 1 || sent["break off"] != 1 {
 		t.Errorf("the gateway got %v", sent)
 	}
-}
-
-// installed is a folder in which npm has installed the client, kept from run to run.
-func installed(t *testing.T) string {
-	t.Helper()
-	npm, err := exec.LookPath("npm")
-	if err != nil {
-		t.Skip("runs where npm is installed:", err)
-	}
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		t.Skip("runs where there is a cache folder to install openai into:", err)
-	}
-	dir := filepath.Join(cache, "gatewaytui-test", "openai-"+npmOpenAI)
-	if _, err := os.Stat(filepath.Join(dir, "node_modules", "openai", "package.json")); err == nil {
-		return dir
-	}
-	if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	// Beside its place, and then moved to it: a test run that ends half-way leaves no half of it.
-	fresh, err := os.MkdirTemp(filepath.Dir(dir), "installing-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer os.RemoveAll(fresh)
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, npm, "install", "--prefix", fresh, "--no-audit", "--no-fund", "--ignore-scripts", "--fetch-retries=1", "openai@"+npmOpenAI)
-	cmd.WaitDelay = 5 * time.Second
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		for _, unreachable := range []string{"ENOTFOUND", "EAI_AGAIN", "ECONNREFUSED", "ECONNRESET", "ETIMEDOUT", "ENETUNREACH", "EHOSTUNREACH", "ERR_SOCKET_TIMEOUT", "ENOTCACHED"} {
-			if ctx.Err() != nil || bytes.Contains(out, []byte(unreachable)) {
-				t.Skipf("runs where npm reaches its registry, to install openai@%s: %v: %.300s", npmOpenAI, err, out)
-			}
-		}
-		t.Fatalf("npm install openai@%s: %v: %s", npmOpenAI, err, out)
-	}
-	if err := os.Rename(fresh, dir); err != nil {
-		if _, e := os.Stat(filepath.Join(dir, "node_modules", "openai", "package.json")); e != nil {
-			t.Fatal(err)
-		} // another run was faster
-	}
-	return dir
 }

@@ -1,26 +1,25 @@
 package telegram
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"net"
 	"net/http"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
 	"gatewaytui/core/adapter"
+	"gatewaytui/fixtures/npmtest"
 )
 
 // peer is a Bot API server that somebody else wrote. It ignores the timeout and the offset of getUpdates, hands each
 // update out once, and does not understand the multipart bodies in which the library sends.
-const peer = "telegram-test-api@4.2.1"
+const (
+	peer        = "telegram-test-api"
+	peerVersion = "4.2.1"
+)
 
 // serve runs the peer until its standard input ends, so that it cannot outlive this process.
 const serve = `
@@ -31,74 +30,18 @@ process.stdin.on('end', () => process.exit(0));
 server.start().then(() => console.log('ready'), (e) => { console.error(String(e)); process.exit(1); });
 `
 
-// install puts the peer below the user's cache, once, and returns where. It skips the test where there is no node or npm,
-// and where npm cannot get the package.
-func install(t *testing.T) string {
-	t.Helper()
-	for _, name := range []string{"node", "npm"} {
-		if _, err := exec.LookPath(name); err != nil {
-			t.Skipf("needs %s: %v", name, err)
-		}
-	}
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		t.Skipf("needs a cache directory: %v", err)
-	}
-	dir := filepath.Join(cache, "gatewaytui-test", strings.ReplaceAll(peer, "@", "-"))
-	if _, err := os.Stat(filepath.Join(dir, "installed")); err == nil {
-		return dir
-	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	npm := exec.CommandContext(ctx, "npm", "install", "--prefix", dir, "--no-audit", "--no-fund", "--ignore-scripts", "--fetch-retries=0", peer)
-	npm.WaitDelay = time.Second
-	if out, err := npm.CombinedOutput(); err != nil {
-		t.Skipf("npm cannot get %s: %v\n%s", peer, err, out)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "installed"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return dir
-}
-
 // startPeer returns the peer's URL.
 func startPeer(t *testing.T) string {
 	t.Helper()
-	dir := install(t)
+	dir := npmtest.Install(t, peer, peerVersion)
 	free, err := net.Listen("tcp", "127.0.0.1:0") // the peer takes no 0
 	if err != nil {
 		t.Fatal(err)
 	}
 	port := free.Addr().(*net.TCPAddr).Port
 	free.Close()
-
-	node := exec.Command("node", "-e", serve, fmt.Sprint(port))
-	node.Dir = dir
-	var stderr bytes.Buffer
-	node.Stderr = &stderr
-	stdin, err := node.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	stdout, err := node.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := node.Start(); err != nil {
-		t.Fatal(err)
-	}
-	limit := time.AfterFunc(30*time.Second, func() { _ = node.Process.Kill() })
-	t.Cleanup(func() {
-		stdin.Close()
-		_ = node.Wait() // how it ends is no matter
-		limit.Stop()
-	})
-	if line, err := bufio.NewReader(stdout).ReadString('\n'); line != "ready\n" {
-		stdin.Close()
-		t.Fatalf("the peer said %q (%v), and ended with %v: %s", line, err, node.Wait(), &stderr)
+	if line := npmtest.Serve(t, dir, serve, fmt.Sprint(port)); line != "ready" {
+		t.Fatalf("the peer said %q", line)
 	}
 	return fmt.Sprintf("http://127.0.0.1:%d", port)
 }
