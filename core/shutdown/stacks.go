@@ -66,8 +66,8 @@ func (r *Run) lookAtStacks(p *phase) {
 }
 
 // waitsOf reads a goroutine profile (pprof's debug=1 form) and says for each item of a phase, by its label, what the
-// goroutine waits for that tells the most: one that waits for the network or a file before one that waits for a lock, and
-// that before one that waits for another goroutine, which is its own chain's end less often.
+// goroutine waits for that tells the most: one that waits for the network or a file before one that waits for a lock, that
+// before any other, and last of all one that only waits for another of them (plumbing). Of equals the deeper one counts.
 func waitsOf(profile, phase string) map[string]string {
 	type wait struct {
 		rank, depth int
