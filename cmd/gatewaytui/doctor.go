@@ -259,6 +259,9 @@ func (c *checkup) checkContainment(context.Context) {
 	if c.valid && !c.loaded.Config.Process.Guardian {
 		c.warn("process.guardian = true", "without the guardian, tools outlive a gateway that is killed with SIGKILL until its next start")
 	}
+	if c.valid && c.loaded.Config.Process.Survivors == config.SurvivorsAdopt {
+		c.ok("background commands outlive a gateway that is killed with SIGKILL, and its next life adopts them (process.survivors); a service manager that ends all of a unit, such as systemd with KillMode=mixed, ends them first")
+	}
 }
 
 // A clock that says less is wrong.

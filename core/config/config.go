@@ -60,10 +60,17 @@ type Tools struct {
 	OutputLimit Size     `toml:"output_limit" doc:"how much of a command's output the model is told"`
 }
 
+// Values of process.survivors.
+const (
+	SurvivorsEnd   = "end"
+	SurvivorsAdopt = "adopt"
+)
+
 // Process is [process].
 type Process struct {
 	KillGrace Duration `toml:"kill_grace" doc:"from TERM to KILL; the phases reap and sweep may cost this and 1s more"`
 	Guardian  bool     `toml:"guardian" doc:"end the trees at once when the gateway itself is killed"`
+	Survivors string   `toml:"survivors" doc:"background commands when the gateway itself is killed: end them, or adopt them in the next life"`
 }
 
 // Shutdown is [shutdown]. A budget of 0 is no time; only AdapterTimeout can be opted out of.
@@ -154,6 +161,7 @@ func Default() Config {
 		Process: Process{
 			KillGrace: Duration{2 * time.Second},
 			Guardian:  true,
+			Survivors: SurvivorsEnd,
 		},
 		Shutdown: Shutdown{
 			DrainTimeout:      Duration{60 * time.Second},

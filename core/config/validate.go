@@ -116,6 +116,7 @@ var rules = []rule{
 		return ""
 	}},
 
+	oneOf("process.survivors", SurvivorsEnd, SurvivorsAdopt),
 	oneOf("console.on_hangup", "detach", "stop"),
 	oneOf("console.theme", auto, "dark", "light", "high-contrast", "mono"),
 	oneOf("log.level", "debug", "info", "warn", "error"),

@@ -200,7 +200,7 @@ func New(o Options) (*Gateway, error) {
 	for name, err := range o.Broken {
 		g.adapters.AddBroken(name, err)
 	}
-	g.tools = tools(cfg.Tools, cfg.Process.KillGrace.Duration, o.Workdir, g.procs)
+	g.tools = tools(cfg.Tools, cfg.Process, o.Workdir, g.procs)
 	if w, tight := g.tightBudget(); tight {
 		g.warnings = append(g.warnings, w)
 	}
@@ -349,6 +349,9 @@ func (g *Gateway) open(ctx context.Context) error {
 	}
 	if err := g.procs.Open(ctx); err != nil {
 		return err
+	}
+	if g.cfg.Process.Survivors == config.SurvivorsAdopt && g.resumes {
+		g.adoptEarlier(ctx)
 	}
 	g.background.start(ctx, "sweep earlier lives", "", g.sweepEarlier)
 	return nil

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	"gatewaytui/core/ops"
@@ -121,12 +122,12 @@ func (g *Gateway) recover(ctx context.Context) error {
 	return nil
 }
 
-// sweepEarlier ends what earlier lives left running: the guardian's work where there was none, or where it died too (C2).
-func (g *Gateway) sweepEarlier(ctx context.Context) {
+// earlierEntries are the journal's rows of earlier lives that have no end.
+func (g *Gateway) earlierEntries(ctx context.Context) ([]process.Entry, error) {
 	rows, err := g.store.LiveProcesses(ctx)
 	if err != nil {
 		g.log.Warn("journal not read", "error", term.Clean(err.Error(), 300))
-		return
+		return nil, err
 	}
 	var entries []process.Entry
 	for _, r := range rows {
@@ -136,6 +137,37 @@ func (g *Gateway) sweepEarlier(ctx context.Context) {
 				Policy: process.Policy(r.Policy), StartedAt: r.StartedAt,
 			})
 		}
+	}
+	return entries, nil
+}
+
+// adoptEarlier takes over the background commands that the life before was to keep, if it was killed and their sessions
+// go on (C10). What it does not take over the sweep ends.
+func (g *Gateway) adoptEarlier(ctx context.Context) {
+	entries, err := g.earlierEntries(ctx)
+	if err != nil {
+		return
+	}
+	entries = slices.DeleteFunc(entries, func(e process.Entry) bool {
+		if e.Policy != process.PolicyKept {
+			return true
+		}
+		s, found, err := g.store.CurrentSession(ctx, e.Session)
+		return err != nil || !found || s.State == ops.SessionSuspended
+	})
+	for _, e := range g.procs.AdoptEarlier(ctx, entries) {
+		g.log.Warn("process of an earlier life adopted", "life", e.Life, "pid", e.PID, "session", e.Session, "command", term.Clean(e.Command, 120))
+		if err := g.store.EndProcess(ctx, e.Life, e.PID, e.StartTicks, time.Now(), "adopted by the next life"); err != nil {
+			g.log.Warn("journal not written", "error", term.Clean(err.Error(), 300))
+		}
+	}
+}
+
+// sweepEarlier ends what earlier lives left running: the guardian's work where there was none, or where it died too (C2).
+func (g *Gateway) sweepEarlier(ctx context.Context) {
+	entries, err := g.earlierEntries(ctx)
+	if err != nil {
+		return
 	}
 	ended, spared, err := g.procs.SweepEarlier(ctx, entries)
 	for _, e := range ended {

@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"slices"
-	"time"
 
 	"gatewaytui/core/config"
 	"gatewaytui/core/process"
@@ -11,11 +10,14 @@ import (
 
 // tools are those that the config enables, in the order of contract.md, 5. workdir is where commands run if the config
 // says nothing else.
-func tools(cfg config.Tools, killGrace time.Duration, workdir string, processes *process.Registry) *tool.Set {
+func tools(cfg config.Tools, p config.Process, workdir string, processes *process.Registry) *tool.Set {
 	if cfg.Workdir != "" {
 		workdir = cfg.Workdir
 	}
-	opts := tool.Options{Timeout: cfg.Timeout.Duration, OutputLimit: int(cfg.OutputLimit), Workdir: workdir, KillGrace: killGrace}
+	opts := tool.Options{
+		Timeout: cfg.Timeout.Duration, OutputLimit: int(cfg.OutputLimit), Workdir: workdir,
+		KillGrace: p.KillGrace.Duration, Keep: p.Survivors == config.SurvivorsAdopt,
+	}
 	var enabled []tool.Tool
 	for _, t := range []tool.Tool{tool.NewTerminal(processes, opts), tool.NewProcess(processes, opts), tool.Delegate{}} {
 		if slices.Contains(cfg.Enabled, t.Spec().Name) {

@@ -161,7 +161,7 @@ type Process struct {
 	CPUPct   float64 `json:"cpu_pct"`
 	RSSBytes int64   `json:"rss_bytes"`
 	TreeSize int     `json:"tree_size"`
-	// Policy says what ends it: turn, session or gateway.
+	// Policy says what ends it: turn, session, kept or gateway.
 	Policy string `json:"policy"`
 	Origin string `json:"origin"` // spawned, adopted
 	// LastOutput is its last line of output, cleaned.

@@ -26,14 +26,19 @@ var ErrNoInput = errors.New("the process has no input to write to")
 
 // Exit is how a leader ended.
 type Exit struct {
-	// Code is its exit status; 128 + n if signal n ended it, as shells say.
+	// Code is its exit status; 128 + n if signal n ended it, as shells say; CodeUnknown of a process that was adopted.
 	Code int
 	// Signal is the signal that ended it, 0 if none did.
 	Signal syscall.Signal
 	At     time.Time
 }
 
-// Process is a process that we started. Its methods may be called from any goroutine, for ever.
+// CodeUnknown is the code of a leader that an earlier life started: it was not our child, and only that one is told how it
+// ended (wait(2)).
+const CodeUnknown = -1
+
+// Process is a process that we started, or adopted with its output. Its methods may be called from any goroutine, for
+// ever.
 type Process struct {
 	r       *Registry
 	tree    *tree
@@ -187,6 +192,12 @@ func (p *Process) Left() (int, error) {
 // Kill ends the process's tree as KillPID does, also when the leader has ended.
 func (p *Process) Kill(ctx context.Context, grace time.Duration) Report {
 	return p.r.end(ctx, selection{tree: func(t *tree) bool { return t == p.tree }}, grace)
+}
+
+// lost says that the leader, which is no child of ours, is gone.
+func (p *Process) lost(at time.Time) {
+	p.exit = Exit{Code: CodeUnknown, At: at}
+	close(p.exited)
 }
 
 // treeGone is called when nothing of the tree is left: whoever still holds the pipe is none of ours.

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -16,16 +17,18 @@ import (
 )
 
 // groups are the control groups of this life: below our own group one for the home, in it one for the life, in that one
-// for each tree. No controllers are enabled in them, so that processes may be beside and between them.
+// for each tree. Trees that may outlive the life are in a second one beside it, which the guardian does not end. No
+// controllers are enabled in them, so that processes may be beside and between them.
 type groups struct {
-	home, life string // directories
-	path       string // of life, as /proc/PID/cgroup says it
+	home, life, kept string // directories
+	path             string // of home, as /proc/PID/cgroup says it
 }
 
 // Names of the groups; what follows is escaped, as an id may have a slash.
 const (
 	homeGroup = "gatewaytui-"
 	lifeGroup = "life-"
+	keptGroup = "kept-"
 	treeGroup = "tree-"
 )
 
@@ -61,9 +64,9 @@ func makeGroups(home, life string) (*groups, error) {
 	if err != nil {
 		return nil, err
 	}
-	below := path.Join(homeGroup+url.PathEscape(home), lifeGroup+url.PathEscape(life))
-	g := &groups{life: filepath.Join(dir, below), path: path.Join(at, below)}
-	g.home = filepath.Dir(g.life)
+	name := homeGroup + url.PathEscape(home)
+	g := &groups{home: filepath.Join(dir, name), path: path.Join(at, name)}
+	g.life, g.kept = g.of(life)
 	if err := os.MkdirAll(g.life, 0o755); err != nil {
 		return nil, err
 	}
@@ -118,13 +121,16 @@ func unescapeMount(s string) string {
 }
 
 // tree is the directory of spawn id's group.
-func (g *groups) tree(id uint64) string {
-	return g.life + "/" + treeGroup + strconv.FormatUint(id, 10)
+func (g *groups) tree(id uint64, kept bool) string {
+	dir := g.life
+	if kept {
+		dir = g.kept
+	}
+	return dir + "/" + treeGroup + strconv.FormatUint(id, 10)
 }
 
-// make makes spawn id's group and opens it for SysProcAttr.CgroupFD.
-func (g *groups) make(id uint64) (fd int, err error) {
-	dir := g.tree(id)
+// makeGroup makes the group at dir and opens it for SysProcAttr.CgroupFD.
+func makeGroup(dir string) (fd int, err error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return -1, err
 	}
@@ -137,7 +143,11 @@ func (g *groups) make(id uint64) (fd int, err error) {
 
 // spawnOf is the spawn whose group pid is in; 0 if it is in none.
 func (g *groups) spawnOf(pid int) uint64 {
-	rest, ok := strings.CutPrefix(groupOf(pid), g.path+"/"+treeGroup)
+	dir := g.dirOf(pid)
+	rest, ok := strings.CutPrefix(dir, g.life+"/"+treeGroup)
+	if !ok {
+		rest, ok = strings.CutPrefix(dir, g.kept+"/"+treeGroup)
+	}
 	if !ok {
 		return 0
 	}
@@ -147,6 +157,15 @@ func (g *groups) spawnOf(pid int) uint64 {
 		return 0
 	}
 	return id
+}
+
+// dirOf is the directory of pid's group, empty if that is not below the home's.
+func (g *groups) dirOf(pid int) string {
+	rest, ok := strings.CutPrefix(groupOf(pid), g.path+"/")
+	if !ok {
+		return ""
+	}
+	return g.home + "/" + rest
 }
 
 // groupOf is the path of pid's group, empty if it is gone.
@@ -164,7 +183,7 @@ func groupOf(pid int) string {
 // one is all there is (B12).
 func (g *groups) kill(dir string) {
 	rest := strings.TrimPrefix(dir, g.home)
-	if own := groupOf(os.Getpid()); strings.HasPrefix(own+"/", path.Dir(g.path)+rest+"/") {
+	if own := groupOf(os.Getpid()); strings.HasPrefix(own+"/", g.path+rest+"/") {
 		return
 	}
 	_ = kernel.KillGroup(dir) // the scan says what is left, and the signals reach it as well
@@ -179,27 +198,53 @@ func (g *groups) earlier() []string {
 	var lives []string
 	for _, e := range entries {
 		name, ok := strings.CutPrefix(e.Name(), lifeGroup)
-		if life, err := url.PathUnescape(name); ok && err == nil && e.IsDir() && e.Name() != filepath.Base(g.life) {
+		if !ok {
+			name, ok = strings.CutPrefix(e.Name(), keptGroup)
+		}
+		life, err := url.PathUnescape(name)
+		if dir, _ := g.of(life); ok && err == nil && e.IsDir() && dir != g.life && !slices.Contains(lives, life) {
 			lives = append(lives, life)
 		}
 	}
 	return lives
 }
 
-// of is the directory of another life of this home.
-func (g *groups) of(life string) string { return filepath.Join(g.home, lifeGroup+url.PathEscape(life)) }
+// of are the directories of a life of this home: of what ends with it, and of what it keeps.
+func (g *groups) of(life string) (dir, kept string) {
+	name := url.PathEscape(life)
+	return filepath.Join(g.home, lifeGroup+name), filepath.Join(g.home, keptGroup+name)
+}
+
+// trees are the directories of the groups in dir.
+func (g *groups) trees(dir string) []string {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil
+	}
+	var dirs []string
+	for _, e := range entries {
+		if e.IsDir() {
+			dirs = append(dirs, filepath.Join(dir, e.Name()))
+		}
+	}
+	return dirs
+}
 
 // removeEarlier removes the groups of earlier lives that are empty.
 func (g *groups) removeEarlier() {
 	for _, life := range g.earlier() {
-		_ = kernel.RemoveGroup(g.of(life)) // it is not: see SweepEarlier
+		dir, kept := g.of(life)
+		_ = kernel.RemoveGroup(dir) // it is not: see SweepEarlier
+		_ = kernel.RemoveGroup(kept)
 	}
 }
 
 // remove removes the groups of this life, and the home's if no other life's is in it.
 func (g *groups) remove() error {
-	if err := kernel.RemoveGroup(g.life); err != nil {
-		return fmt.Errorf("remove control group %s: %w", g.life, err)
+	for _, dir := range []string{g.life, g.kept} {
+		if err := kernel.RemoveGroup(dir); err != nil {
+			return fmt.Errorf("remove control group %s: %w", dir, err)
+		}
 	}
 	_ = os.Remove(g.home) // fails while another life's is in it
 	return nil

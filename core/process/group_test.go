@@ -63,7 +63,7 @@ func TestContainment_SaysItsLevelAndWhy(t *testing.T) {
 		}
 		verified(t, p.Kill(t.Context(), short))
 		eventually(t, "the tree's group is gone", func() bool {
-			_, err := os.Stat(r.groups.tree(p.tree.id))
+			_, err := os.Stat(r.groups.tree(p.tree.id, false))
 			return os.IsNotExist(err)
 		})
 	})
@@ -118,7 +118,7 @@ func TestGroups_NoneIsLeft(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Mkdir(left.tree(3), 0o755); err != nil {
+	if err := os.Mkdir(left.tree(3, false), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	r := New(Options{Life: testLife, HomeID: home, KillGrace: short, Log: discard})

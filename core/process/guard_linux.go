@@ -20,6 +20,8 @@ const (
 	guardPause     = 100 * time.Millisecond
 	guardPauseMost = 30 * time.Second
 	guardSteady    = 10 * time.Second
+	// guardLook is how often it is looked at: one that is stopped by a signal or a debugger guards nothing.
+	guardLook = 2 * time.Second
 	// farewell is how long a guardian has to go when nothing is left.
 	farewell = time.Second
 )
@@ -34,6 +36,7 @@ var (
 	errGuardOff    = errors.New("it is switched off")
 	errGuardStarts = errors.New("it is being started")
 	errGuardEnded  = errors.New("it ended, and is being replaced")
+	errGuardStops  = errors.New("it was stopped by a signal or a debugger, and is being replaced")
 )
 
 // Guardian is the pid of the guardian, and 0 with the reason while there is none that watches.
@@ -98,12 +101,23 @@ func (r *Registry) guarded() (over bool, why error) {
 			}
 		}
 	}()
-	select {
-	case <-ended:
-		_ = conn.Close() // it said nothing that was not read
-		r.collectGuardian(id, time.Now().Add(farewell))
-		return false, errGuardEnded
-	case <-r.stopping:
+	look := time.NewTicker(guardLook)
+	defer look.Stop()
+	why = errGuardEnded
+	for watched := true; watched; {
+		select {
+		case <-ended:
+			_ = conn.Close() // it said nothing that was not read
+			r.collectGuardian(id, time.Now().Add(farewell))
+			return false, why
+		case <-look.C:
+			if p, err := statOf(id.pid); err == nil && p.ident == id && (p.state == 'T' || p.state == 't') {
+				why = errGuardStops
+				_ = unix.Kill(id.pid, unix.SIGKILL) // our child, not waited for: the pid is still its own
+			}
+		case <-r.stopping:
+			watched = false
+		}
 	}
 	r.setGuard(guard{err: ErrClosing})
 	if r.unclean {

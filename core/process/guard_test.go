@@ -300,6 +300,22 @@ func TestGuardian_ItsDeathIsMended(t *testing.T) {
 	})
 }
 
+// So is one that is stopped: it would guard nothing.
+func TestGuardian_AStoppedOneIsReplaced(t *testing.T) {
+	r := registry(t, func(o *Options) { o.Guardian = true })
+	first := guardianOf(t, r, 0)
+	if err := unix.Kill(first, unix.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	second := guardianOf(t, r, first)
+	if p, err := statOf(second); err != nil || !p.alive() || p.state == 'T' {
+		t.Errorf("the new one: %+v, %v", p, err)
+	}
+	if _, err := statOf(first); err == nil {
+		t.Error("the old one is still there")
+	}
+}
+
 func TestGuardian_SwitchedOff(t *testing.T) {
 	r := registry(t)
 	if pid, why := r.Guardian(); pid != 0 || why == nil {

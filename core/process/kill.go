@@ -241,8 +241,8 @@ func (k *kill) findTrees() ([]proc, error) {
 		if !k.trees[t] {
 			k.trees[t] = true
 			t.killing++
-			if k.r.groups != nil && t.origin == originSpawned {
-				k.dirs[k.r.groups.tree(t.id)] = true
+			if t.dir != "" {
+				k.dirs[t.dir] = true
 			}
 		}
 		if k.groups[t] == nil && !t.leading && t.pidfd >= 0 && !k.noFDs {
@@ -254,7 +254,7 @@ func (k *kill) findTrees() ([]proc, error) {
 	}
 	k.r.mu.Unlock()
 	if k.sel.all && k.r.groups != nil {
-		k.dirs = map[string]bool{k.r.groups.life: true}
+		k.dirs[k.r.groups.life], k.dirs[k.r.groups.kept] = true, true
 	}
 	var found []proc
 	for t, members := range v.owned {

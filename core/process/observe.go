@@ -69,7 +69,7 @@ func (r *Registry) scan(elsewhere bool) (view, []ending) {
 		at[p.pid] = p.ident
 	}
 	strangers := r.attribute(ours, at)
-	v, ended := r.absorb(seq, ours, at, strangers)
+	v, ended := r.absorb(seq, ours, at, strangers, r.inherited(procs, at))
 	if elsewhere {
 		v.loose = append(v.loose, r.marked(procs, ours, foreign)...)
 	}
@@ -134,7 +134,7 @@ func (r *Registry) bornOf(p proc) uint64 {
 		id = r.groups.spawnOf(p.pid)
 	}
 	if id == 0 {
-		if tag := r.scanner.tagOf(p.pid); tag.Of(r.opts.Life) {
+		if tag := r.scanner.tagOf(p.pid); tag.From(r.opts.Life) {
 			id = tag.Spawn()
 		}
 	}
@@ -170,8 +170,9 @@ func (r *Registry) ownerSeen(p proc, at map[int]ident) *tree {
 	return t
 }
 
-// absorb brings the trees up to date with a scan that began as number seq.
-func (r *Registry) absorb(seq uint64, ours []proc, at map[int]ident, strangers map[ident]peeked) (view, []ending) {
+// absorb brings the trees up to date with a scan that began as number seq. inherited are the members of trees of earlier
+// lives.
+func (r *Registry) absorb(seq uint64, ours []proc, at map[int]ident, strangers map[ident]peeked, inherited map[*tree][]proc) (view, []ending) {
 	now := time.Now()
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -220,6 +221,12 @@ func (r *Registry) absorb(seq uint64, ours []proc, at map[int]ident, strangers m
 		owners[p.ident] = t
 		v.owned[t] = append(v.owned[t], p)
 	}
+	for t, members := range inherited {
+		v.owned[t] = members
+		for _, p := range members {
+			owners[p.ident] = t
+		}
+	}
 	r.owners, r.adopted, r.silent = owners, adopted, silent
 	v.silent, v.unsure = len(silent), len(silent) > 0
 	r.sample(v, now)
@@ -234,7 +241,10 @@ func (r *Registry) absorb(seq uint64, ours []proc, at map[int]ident, strangers m
 			leaderSeen = leaderSeen || p.ident == t.leader
 		}
 		if t.origin == originAdopted {
-			t.leading = leaderSeen
+			if t.leading && !leaderSeen && t.handle != nil {
+				t.handle.lost(now)
+			}
+			t.leading = leaderSeen && (t.leading || t.tag == 0)
 		}
 		switch {
 		case len(live) > 0 || t.leading || seq <= t.leftAt || len(silent) > 0:
@@ -311,7 +321,7 @@ type birth struct {
 
 func (b birth) is(life string) bool {
 	if b.tag.Valid() {
-		return b.tag.Of(life)
+		return b.tag.From(life)
 	}
 	return b.env == life && life != ""
 }

@@ -17,7 +17,7 @@ type past struct {
 // SweepEarlier ends what earlier lives of this home left behind, by KILL at once, since nobody is there whom they could
 // report to: the processes of rows, by their identity, with everything below them, and every process that carries the
 // tag, the marker or the control group of a life in rows or of another life that has a group below our home's. rows are
-// those of the journal without an end; those of this life are passed over.
+// those of the journal without an end; those of this life are passed over, and what AdoptEarlier took over is spared.
 //
 // ended are the rows of which something lived that is now gone, verified. spared are those whose pid somebody else has
 // now: a look-alike, which is left alone (field notes, B11 and B14). Of a row in neither nothing was there; the error
@@ -91,8 +91,15 @@ func (p *past) remains(e Entry, survived map[int]bool) (there, left bool) {
 func (k *kill) findPast() ([]proc, error) {
 	p := k.sel.past
 	if k.r.groups != nil {
+		adopted := k.r.inheritedDirs()
 		for _, life := range p.lives {
-			k.dirs[k.r.groups.of(life)] = true
+			dir, kept := k.r.groups.of(life)
+			k.dirs[dir] = true
+			for _, tree := range k.r.groups.trees(kept) {
+				if !adopted[tree] {
+					k.dirs[tree] = true
+				}
+			}
 		}
 	}
 	found, err := k.r.pastProcs(p)
@@ -112,7 +119,12 @@ func (r *Registry) pastProcs(p *past) ([]proc, error) {
 	if err != nil {
 		return nil, fmt.Errorf("scan processes: %w", err)
 	}
-	never := map[ident]bool{} // ourselves and what is ours
+	never := map[ident]bool{} // ourselves and what is ours, adopted or not
+	for _, members := range r.inherited(procs, nil) {
+		for _, q := range members {
+			never[q.ident] = true
+		}
+	}
 	for _, q := range descendants(procs, r.self.pid, nil) {
 		never[q.ident] = true
 	}
@@ -135,7 +147,7 @@ func (r *Registry) pastProcs(p *past) ([]proc, error) {
 		add(q)
 		for _, below := range descendants(procs, q.pid, spare) {
 			// What was started with another life's tag is another life's, or another gateway: not ours to end.
-			if tag := r.scanner.tagOf(below.pid); !tag.Valid() || slices.ContainsFunc(p.lives, tag.Of) {
+			if tag := r.scanner.tagOf(below.pid); !tag.Valid() || slices.ContainsFunc(p.lives, tag.From) {
 				add(below)
 			}
 		}

@@ -96,8 +96,11 @@ func TestC2_TheNextStartEndsWhatTheJournalNames(t *testing.T) {
 			}
 		}
 		if r.groups != nil {
-			if _, err := os.Stat(r.groups.of(g.life)); !os.IsNotExist(err) {
-				t.Errorf("the group of the earlier life: %v", err)
+			dir, kept := r.groups.of(g.life)
+			for _, dir := range []string{dir, kept} {
+				if _, err := os.Stat(dir); !os.IsNotExist(err) {
+					t.Errorf("the group of the earlier life: %v", err)
+				}
 			}
 		}
 		again, _, err := r.SweepEarlier(t.Context(), rows)

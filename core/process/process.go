@@ -15,7 +15,8 @@
 //   - Nothing of a child grows our memory: output, environment and command line are read with bounds.
 //   - Zombies are reaped, adopted ones as well, also as pid 1 (C3).
 //   - When the program itself is killed, the guardian ends within 2 s what it had started (package guardian); what even
-//     that one missed, SweepEarlier ends in the next life (C2).
+//     that one missed, SweepEarlier ends in the next life (C2). Only what was started to be kept (PolicyKept) lives on, and
+//     AdoptEarlier takes it over (C10).
 //
 // The package is for Linux alone: pidfds (5.3) are used where there are some, /proc and the subreaper are required.
 package process

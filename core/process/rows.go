@@ -28,6 +28,9 @@ func (r *Registry) row(t *tree, now time.Time) ops.Process {
 		State: "running", AgeMS: ops.Millis(now.Sub(t.started)), CPUPct: t.cpuPct, RSSBytes: t.rss,
 		TreeSize: len(t.members), Policy: string(t.policy), Origin: t.origin,
 	}
+	if t.ppid > 0 {
+		row.PPID = t.ppid
+	}
 	switch {
 	case t.killing > 0:
 		row.State = "killing"

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -18,12 +19,17 @@ import (
 // Policy says what ends a tree, beside its own end and the gateway's.
 type Policy string
 
-// The policies. A tree of PolicySession survives its turn and the eviction of its agent (field notes, C8).
+// The policies. A tree of PolicySession survives its turn and the eviction of its agent (field notes, C8). One of
+// PolicyKept does so too, and survives a SIGKILL of the gateway: the next life adopts it (C10). A stop ends it like all
+// others.
 const (
 	PolicyTurn    Policy = "turn"
 	PolicySession Policy = "session"
+	PolicyKept    Policy = "kept"
 	PolicyGateway Policy = "gateway"
 )
+
+var policies = []Policy{PolicyTurn, PolicySession, PolicyKept, PolicyGateway}
 
 // DefaultOutputLimit is how many bytes of output are kept when Spec names no limit.
 const DefaultOutputLimit = 64 << 10
@@ -53,8 +59,10 @@ func (s Spec) check() error {
 	switch {
 	case len(s.Argv) == 0 || s.Argv[0] == "":
 		return errors.New("no program is named")
-	case s.Policy != PolicyTurn && s.Policy != PolicySession && s.Policy != PolicyGateway:
+	case !slices.Contains(policies, s.Policy):
 		return fmt.Errorf("%q is no policy", s.Policy)
+	case s.Policy == PolicyKept && s.PTY:
+		return errors.New("what has a terminal of ours cannot outlive us: it is hung up")
 	case s.OutputLimit < 0:
 		return fmt.Errorf("an output limit of %d bytes", s.OutputLimit)
 	}
@@ -183,7 +191,7 @@ func (r *Registry) enter(req *spawnRequest, child forkedChild) *Process {
 	}
 	t := &tree{
 		id: req.id, leader: child.ident, handle: p, session: req.spec.Session, turn: req.spec.Turn,
-		policy: req.spec.Policy, origin: originSpawned, shown: displaySession(req.spec.Session),
+		policy: req.spec.Policy, origin: originSpawned, shown: displaySession(req.spec.Session), dir: child.dir,
 		command: r.displayCommand(command), started: time.Now(), pidfd: child.pidfd, leading: true,
 		members: []ident{child.ident},
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"strconv"
 	"syscall"
 
 	"github.com/creack/pty"
@@ -20,6 +21,7 @@ type forkedChild struct {
 	pidfd int
 	out   *os.File // its output, non-blocking
 	in    *os.File // its input, non-blocking; nil: none
+	dir   string   // of its control group; empty: it has none of its own
 }
 
 // spawnLoop forks for everybody, on one thread that lives as long as the registry: the parent-death signal fires when
@@ -64,24 +66,31 @@ func (r *Registry) serve(req *spawnRequest) {
 // forkContained starts the process of req in a control group of its own, where we have groups, and with its tag. If only
 // the group does not work it is started without one, and the level is the lower one until it works again.
 func (r *Registry) forkContained(req *spawnRequest) (forkedChild, error) {
+	kept := req.spec.Policy == PolicyKept
 	if r.tag {
+		life := r.opts.Life
+		if kept {
+			life = kernel.Kept(life)
+		}
 		// The limit is the program's, and forks are made here alone: a child inherits its own.
-		if err := kernel.SetTag(kernel.NewTag(r.opts.Life, req.id)); err == nil {
+		if err := kernel.SetTag(kernel.NewTag(life, req.id)); err == nil {
 			defer func() { _ = kernel.SetTag(kernel.NewTag(r.opts.Life, 0)) }()
 		}
 	}
 	if r.groups == nil {
 		return fork(req, -1)
 	}
-	group, why := r.groups.make(req.id)
+	dir := r.groups.tree(req.id, kept)
+	group, why := makeGroup(dir)
 	if why == nil {
 		child, err := fork(req, group)
 		closeFD(group)
 		if err == nil {
 			r.setGroupErr(nil)
+			child.dir = dir
 			return child, nil
 		}
-		_ = os.Remove(r.groups.tree(req.id)) // it is empty
+		_ = os.Remove(dir) // it is empty
 		if errors.Is(err, unix.ENOENT) {
 			return child, err // the program is not there
 		}
@@ -125,11 +134,15 @@ func fork(req *spawnRequest, cgroup int) (_ forkedChild, err error) {
 		return child, err
 	}
 	out := uintptr(stdio[len(stdio)-1])
+	death := syscall.SIGKILL
+	if req.spec.Policy == PolicyKept {
+		death = 0
+	}
 	attr := &syscall.ProcAttr{
 		Dir: req.spec.Dir, Env: req.env,
 		Files: []uintptr{uintptr(stdio[0]), out, out},
 		Sys: &syscall.SysProcAttr{
-			Setsid: true, Setctty: req.spec.PTY, Pdeathsig: syscall.SIGKILL, PidFD: &child.pidfd,
+			Setsid: true, Setctty: req.spec.PTY, Pdeathsig: death, PidFD: &child.pidfd,
 			UseCgroupFD: cgroup >= 0, CgroupFD: max(cgroup, 0),
 		},
 	}
@@ -185,6 +198,16 @@ func connect(spec Spec, child *forkedChild) (stdio []int, err error) {
 	stdio[1] = out[1]
 	if child.out, err = ours(out[0], "output"); err != nil {
 		return stdio, err
+	}
+	if spec.Policy == PolicyKept {
+		// A pipe that its writer can read as well never breaks: what it writes while nobody of us is there waits for the
+		// next life (fifo(7), pipe(7)).
+		both, err := unix.Open("/proc/self/fd/"+strconv.Itoa(out[1]), unix.O_RDWR|unix.O_CLOEXEC, 0)
+		if err != nil {
+			return stdio, fmt.Errorf("open output pipe to be kept: %w", err)
+		}
+		closeFD(out[1])
+		stdio[1] = both
 	}
 	if !spec.Stdin {
 		stdio[0], err = unix.Open(os.DevNull, unix.O_RDONLY|unix.O_CLOEXEC, 0)

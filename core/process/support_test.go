@@ -29,6 +29,7 @@ var plays = map[string]func() error{
 	"pid 1":                     playInit,
 	"a hostile name":            playRenamed,
 	"a gateway with a guardian": playGuarded,
+	"a gateway that keeps":      playKeeping,
 }
 
 func TestMain(m *testing.M) {

@@ -20,7 +20,7 @@ const (
 type tree struct {
 	id      uint64
 	leader  ident
-	handle  *Process // nil: adopted
+	handle  *Process // nil: adopted, and its output is not ours to read
 	session string
 	turn    string
 	policy  Policy
@@ -28,6 +28,11 @@ type tree struct {
 	shown   string // session, for display
 	command string // for display
 	started time.Time
+	dir     string // of its control group; empty: it has none of its own
+	// tag is that of an earlier life which started it, and how its members are known, who do not descend from us; zero:
+	// this one did.
+	tag  kernel.Tag
+	ppid int // of the leader; 0: ours
 
 	pidfd    int    // of the leader, open until the tree is gone; -1: none
 	leading  bool   // the leader was not waited for yet; adopted: it was there at the last scan
@@ -75,9 +80,9 @@ func (r *Registry) finish(e ending) {
 	closeFD(t.pidfd)
 	if t.handle != nil {
 		t.handle.treeGone()
-		if r.groups != nil {
-			_ = kernel.RemoveGroup(r.groups.tree(t.id)) // Close tries again
-		}
+	}
+	if t.dir != "" {
+		_ = kernel.RemoveGroup(t.dir) // Close tries again, and for another life's, the next start
 	}
 	if e.how == EndedByKill {
 		r.emit(ops.EventProcessKilled, e.row, fmt.Sprintf("process tree of pid %d killed and verified", t.leader.pid))

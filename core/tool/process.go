@@ -129,7 +129,10 @@ type status struct {
 func statusOf(p *process.Process) status {
 	s := status{PID: p.PID(), State: "running"}
 	if exit, exited := p.Exited(); exited {
-		s.State, s.ExitCode = "exited", &exit.Code
+		s.State = "exited"
+		if exit.Code != process.CodeUnknown {
+			s.ExitCode = &exit.Code
+		}
 	}
 	return s
 }

@@ -25,6 +25,9 @@ type Options struct {
 	Workdir string
 	// KillGrace is the time from TERM to KILL (process.kill_grace).
 	KillGrace time.Duration
+	// Keep says that background commands outlive a SIGKILL of the gateway and are adopted by its next life
+	// (process.survivors).
+	Keep bool
 }
 
 const (
@@ -120,7 +123,7 @@ func (t *Terminal) Run(ctx context.Context, call Call) (string, error) {
 
 	p, err := t.processes.Spawn(ctx, process.Spec{
 		Session: call.Session, Turn: call.Turn, Command: args.Command, Argv: []string{"bash", "-c", args.Command},
-		Dir: dir, PTY: args.PTY, Stdin: args.Background, Policy: policy(call, args.Background),
+		Dir: dir, PTY: args.PTY, Stdin: args.Background, Policy: t.policy(call, args),
 		OutputLimit: t.opts.OutputLimit,
 	})
 	if err != nil {
@@ -133,11 +136,14 @@ func (t *Terminal) Run(ctx context.Context, call Call) (string, error) {
 }
 
 // policy says what ends a command: the turn for one in the foreground and for everything of a child, else the session.
-func policy(call Call, background bool) process.Policy {
-	if background && !call.Child {
-		return process.PolicySession
+func (t *Terminal) policy(call Call, args terminalArguments) process.Policy {
+	switch {
+	case !args.Background || call.Child:
+		return process.PolicyTurn
+	case t.opts.Keep && !args.PTY: // a terminal hangs up with us
+		return process.PolicyKept
 	}
-	return process.PolicyTurn
+	return process.PolicySession
 }
 
 // await waits for a foreground command and ends its tree at the limit or when ctx ends.

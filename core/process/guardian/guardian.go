@@ -11,7 +11,8 @@
 //
 //   - When its socket ends, or the gateway does, without a goodbye, everything that the life started is killed: by its
 //     control group, by tag and by marker variable, each process by its identity, until looks at the process table find
-//     nothing more. The gateway, a later life and another gateway's processes are never touched.
+//     nothing more. The gateway, a later life and another gateway's processes are never touched, and neither is what the
+//     life was to keep (kernel.Kept).
 //   - It ends by itself in every case: after a goodbye, or the kill, which lasts 10 s at the most.
 //   - It is in a session of its own, ignores TERM, INT and HUP, holds nothing of the gateway but its end of the socket,
 //     has / as its working directory, no environment, and neither the gateway's marks nor the life's.

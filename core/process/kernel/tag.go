@@ -32,6 +32,13 @@ func (t Tag) Valid() bool { return t&tagBit != 0 && t>>63 == 0 }
 // Of reports whether t is of this life.
 func (t Tag) Of(life string) bool { return t>>spawnBits == NewTag(life, 0)>>spawnBits }
 
+// From reports whether t is of this life or of what the life keeps beyond its own end: see Kept.
+func (t Tag) From(life string) bool { return t.Of(life) || t.Of(Kept(life)) }
+
+// Kept is the life that those spawns of a life are tagged with which are to outlive it when it is killed. The guardian,
+// which ends what is of the life, knows nothing of this one.
+func Kept(life string) string { return life + "\x00kept" }
+
 // Spawn is the number of the spawn, 0 if it is not known.
 func (t Tag) Spawn() uint64 { return uint64(t & (1<<spawnBits - 1)) }
 

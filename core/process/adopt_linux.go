@@ -1,0 +1,174 @@
+package process
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"gatewaytui/core/ops"
+	"gatewaytui/core/process/kernel"
+	"gatewaytui/core/term"
+)
+
+// AdoptEarlier takes over the trees of rows that an earlier life was to keep (PolicyKept) and whose leader lives, by its
+// identity: they are tracked, shown and ended like those of this life, with the origin "adopted", and are in the journal
+// as this life's. Everything that the leader started is known by its tag, so a leader without one is not adopted. Its
+// output is read on where it was left, if it still writes to the pipe that it was given; it has no input, and how it
+// ends is not known.
+//
+// It returns the rows that were taken over, once the journal was told of them. It is called before SweepEarlier, with the
+// home's lock held, between Open and Close.
+func (r *Registry) AdoptEarlier(ctx context.Context, rows []Entry) (adopted []Entry) {
+	for _, e := range rows {
+		if e.Policy != PolicyKept || e.Life == "" || e.Life == r.opts.Life || e.BootID != r.self.bootID {
+			continue
+		}
+		if told := r.inherit(e); told != nil {
+			r.journal.wait(ctx, told)
+			adopted = append(adopted, e)
+		}
+	}
+	if len(adopted) > 0 {
+		nudge(r.nudges)
+	}
+	return adopted
+}
+
+// inherit makes the process of e a tree of ours, and returns what is closed when the journal was told; nil if e's process
+// is gone, or cannot be followed.
+func (r *Registry) inherit(e Entry) <-chan struct{} {
+	leader := ident{e.PID, e.StartTicks}
+	tag := kernel.TagOf(e.PID, make([]byte, 4<<10))
+	if !tag.Valid() || tag.Spawn() == 0 {
+		return nil
+	}
+	t := &tree{
+		leader: leader, session: e.Session, shown: displaySession(e.Session), policy: e.Policy, origin: originAdopted,
+		command: term.Clean(e.Command, commandWidth), started: e.StartedAt, pidfd: -1, leading: true,
+		members: []ident{leader}, tag: tag,
+	}
+	if r.groups != nil {
+		t.dir = r.groups.dirOf(e.PID)
+	}
+	pipe := keptOutput(e.PID)
+	p, err := statOf(e.PID) // what was read before is of the process that has the pid now
+	if err != nil || p.start != e.StartTicks || !p.alive() || r.self.untouchable(p) {
+		if pipe != nil {
+			_ = pipe.Close() // nothing was read
+		}
+		return nil
+	}
+	t.ppid = p.ppid
+	if pipe != nil {
+		t.handle = &Process{
+			r: r, tree: t, id: r.identity(leader), session: e.Session, policy: e.Policy, started: e.StartedAt,
+			out: newOutput(DefaultOutputLimit), pipe: pipe,
+			exited: make(chan struct{}), drained: make(chan struct{}), inTurn: make(chan struct{}, 1),
+		}
+	}
+	r.mu.Lock()
+	if r.refused {
+		r.mu.Unlock()
+		if pipe != nil {
+			_ = pipe.Close()
+		}
+		return nil
+	}
+	r.lastID++
+	t.id = r.lastID
+	r.trees[t.id], r.byPID[e.PID], r.owners[leader] = t, t, t
+	told := r.journal.started(r.entry(t))
+	row := r.row(t, e.StartedAt)
+	r.mu.Unlock()
+	if t.handle != nil {
+		t.handle.noted = told
+		r.readers.Go(t.handle.read)
+	}
+	r.emit(ops.EventProcessStarted, row, fmt.Sprintf("process %d of an earlier life adopted", e.PID))
+	return told
+}
+
+// keptOutput opens the pipe that pid writes its output to, if it is the one that it was started with: a pipe that it can
+// read as well, which no shell makes. Else it is nil: what somebody else reads is not ours to take.
+func keptOutput(pid int) *os.File {
+	proc := "/proc/" + strconv.Itoa(pid)
+	if to, err := os.Readlink(proc + "/fd/1"); err != nil || !strings.HasPrefix(to, "pipe:[") {
+		return nil
+	}
+	var buf [1 << 10]byte
+	for line := range bytes.Lines(readUpTo(proc+"/fdinfo/1", buf[:])) {
+		octal, ok := bytes.CutPrefix(line, []byte("flags:")) // proc_pid_fdinfo(5)
+		if !ok {
+			continue
+		}
+		flags, err := strconv.ParseUint(string(bytes.TrimSpace(octal)), 8, 64)
+		if err != nil || flags&unix.O_ACCMODE != unix.O_RDWR {
+			return nil
+		}
+		fd, err := unix.Open(proc+"/fd/1", unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+		if err != nil {
+			return nil
+		}
+		pipe, err := ours(fd, "output")
+		if err != nil {
+			return nil
+		}
+		return pipe
+	}
+	return nil
+}
+
+// inherited finds, among procs, the members of the trees that earlier lives started. at is who descends from us, and so
+// is none of them. It is called under scanMu.
+func (r *Registry) inherited(procs []proc, at map[int]ident) map[*tree][]proc {
+	byTag := map[kernel.Tag]*tree{}
+	r.mu.Lock()
+	for _, t := range r.trees {
+		if t.tag != 0 {
+			byTag[t.tag] = t
+		}
+	}
+	r.mu.Unlock()
+	if len(byTag) == 0 {
+		return nil
+	}
+	members := make(map[*tree][]proc, len(byTag))
+	led := map[*tree]bool{}
+	for _, p := range procs {
+		if at[p.pid] == p.ident || !p.alive() || p.kernel() || r.self.untouchable(p) {
+			continue
+		}
+		if t := byTag[r.scanner.tagOf(p.pid)]; t != nil {
+			members[t] = append(members[t], p)
+			led[t] = led[t] || p.ident == t.leader
+		}
+	}
+	for _, t := range byTag {
+		if led[t] {
+			continue
+		}
+		// A scan can miss it, and it is told to be gone but once.
+		if p, err := statOf(t.leader.pid); err == nil && p.ident == t.leader && p.alive() {
+			members[t] = append(members[t], p)
+		}
+	}
+	return members
+}
+
+// inheritedDirs are the control groups of the trees that earlier lives started.
+func (r *Registry) inheritedDirs() map[string]bool {
+	dirs := map[string]bool{}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, t := range r.trees {
+		if t.tag != 0 && t.dir != "" {
+			dirs[t.dir] = true
+		}
+	}
+	return dirs
+}
