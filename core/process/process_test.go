@@ -55,7 +55,7 @@ func TestRegistry_CloseKeepsItsDeadline(t *testing.T) {
 	p := sh(t, r, `trap '' TERM; echo ready; exec sleep 1000`)
 	ready(t, p)
 	r.opts.KillGrace = time.Hour
-	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 	defer cancel()
 	began := time.Now()
 	if err := r.Close(ctx); err != nil {
