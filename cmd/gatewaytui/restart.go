@@ -16,6 +16,7 @@ import (
 	"gatewaytui/core/instance"
 	"gatewaytui/core/ops"
 	"gatewaytui/core/process"
+	"gatewaytui/core/term"
 )
 
 const (
@@ -31,7 +32,8 @@ func restartFlags(f *pflag.FlagSet, r *request) {
 
 // restart stops the gateway with exit code 75 and returns when another life answers and is ready: only then is it true
 // that it was restarted (field notes, B6). A service manager starts that life; without one it is started here, as the one
-// before it was, and waits for the home.
+// before it was, and waits for the home. A tool of the gateway that restarts it, and whatever it would start, ends with
+// it, so that then the gateway starts the next life itself, as its last deed (B7).
 func (p *program) restart(ctx context.Context, g *remote, r *request) error {
 	before, err := g.Status(ctx)
 	if err != nil {
@@ -45,14 +47,20 @@ func (p *program) restart(ctx context.Context, g *remote, r *request) error {
 	if err != nil {
 		return err
 	}
+	again.waits()
+	inside := process.Descends(os.Getpid(), before.PID)
 	ctx, release := signal.NotifyContext(ctx, os.Interrupt)
 	defer release()
 	follow := p.follow(ctx, g, 0)
 	defer follow.close()
+	alone := before.Supervisor.Name == ""
+	if alone && inside {
+		p.line(p.err, "gatewaytui: a tool of the gateway runs this command, which ends with it; the gateway starts its next life itself")
+	}
 	if _, err := g.Do(ctx, r.Command); err != nil {
 		return err
 	}
-	if before.Supervisor.Name == "" {
+	if alone && !inside {
 		if err := again.start(); err != nil {
 			return &ops.Error{Code: ops.CodeInternal, Message: fmt.Sprintf("the gateway stops, and the next life could not be started: %v", err), Hint: "start it by hand"}
 		}
@@ -108,7 +116,7 @@ func (p *program) statusOf(ctx context.Context, home string) (ops.Status, error)
 	return c.Status(ctx)
 }
 
-// life once more: how a process was started.
+// started is how a process was started, for the next one that is started like it.
 type started struct {
 	argv, env []string
 	dir       string
@@ -141,15 +149,54 @@ func lifeOf(pid int) (started, error) {
 		s.dir = "/"
 	}
 	s.argv[0] = program
-	for _, flag := range []string{"--no-tui", "--replace"} { // it has no terminal, and waits for the home
-		if !slices.Contains(s.argv, flag) {
-			s.argv = append(s.argv, flag)
-		}
+	s.argv = slices.DeleteFunc(s.argv, func(arg string) bool { return arg == "--replace" || arg == "--replace=true" })
+	if !slices.Contains(s.argv, "--no-tui") { // it has no terminal
+		s.argv = append(s.argv, "--no-tui")
 	}
 	return s, nil
 }
 
+// waits makes it wait for the home, which the life before still holds.
+func (s *started) waits() { s.argv = append(s.argv, "--replace") }
+
 func (s started) start() error {
 	_, err := process.Detach(s.argv, s.env, s.dir, s.pid)
 	return err
+}
+
+// succession bounds the start of the next life where this one is ended by force: a fork may hang.
+const succession = time.Second
+
+// succeed starts the next life after a restart that nobody else starts it for. The home is free by then: should somebody
+// else have taken it, the next life leaves it to them.
+func (l *life) succeed() {
+	next, err := lifeOf(os.Getpid())
+	if err == nil {
+		err = next.start()
+	}
+	if err != nil {
+		l.log.Error("next life not started", "error", term.Clean(err.Error(), maxLine), "hint", "start it by hand")
+		return
+	}
+	l.log.Info("next life started")
+}
+
+// succeedByForce is succeed where the stop did not come to its end, so that we may still hold the home: the next life
+// waits for it. It waits for no lock of ours, which may be what the stop hangs at.
+func (l *life) succeedByForce() {
+	tried := make(chan struct{})
+	go func() { // outlives us only as long as the process takes to end
+		defer close(tried)
+		if l.gateway == nil || !l.gateway.StartsNext() {
+			return
+		}
+		if next, err := lifeOf(os.Getpid()); err == nil {
+			next.waits()
+			_ = next.start() // nobody is left to tell
+		}
+	}()
+	select {
+	case <-tried:
+	case <-time.After(succession):
+	}
 }

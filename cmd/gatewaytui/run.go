@@ -17,6 +17,7 @@ import (
 	"gatewaytui/core/instance"
 	"gatewaytui/core/logs"
 	"gatewaytui/core/ops"
+	"gatewaytui/core/shutdown"
 	"gatewaytui/core/term"
 )
 
@@ -118,7 +119,8 @@ type life struct {
 	getenv   func(string) string
 	log      *slog.Logger
 	logs     *logs.Log
-	front    *front // nil: no console
+	front    *front           // nil: no console
+	gateway  *gateway.Gateway // from when there is one
 }
 
 // record is what the pid file says of this life.
@@ -150,6 +152,7 @@ func (l *life) run(ctx context.Context) (gateway.End, error) {
 	if err != nil {
 		return gateway.End{}, err
 	}
+	l.gateway = g
 	err = socket.serve(control.Options{
 		Console: g, Path: l.home.Socket(), Life: l.id, Log: l.log, Gatherer: g.Metrics(),
 		Ready: func() error { return ready(ctx, g) },
@@ -191,6 +194,9 @@ func (l *life) run(ctx context.Context) (gateway.End, error) {
 	if err != nil {
 		return end, err
 	}
+	if end.ExitCode == exitRestart && g.StartsNext() {
+		l.succeed()
+	}
 	l.log.Info("stopped", "outcome", end.Report.Outcome, "elapsed_ms", end.Report.ElapsedMS, "exit_code", end.ExitCode)
 	return end, nil
 }
@@ -229,6 +235,9 @@ func (l *life) exit(code int) {
 	ctx, cancel := context.WithTimeout(context.Background(), logBound)
 	defer cancel()
 	_ = l.logs.Close(ctx) // nobody is left to tell
+	if code == shutdown.ExitWatchdog {
+		l.succeedByForce()
+	}
 	os.Exit(code)
 }
 

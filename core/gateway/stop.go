@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"gatewaytui/core/ops"
+	"gatewaytui/core/process"
 	"gatewaytui/core/session"
 	"gatewaytui/core/shutdown"
 	"gatewaytui/core/store"
@@ -30,6 +31,8 @@ type StopRequest struct {
 	Restart bool
 	// Asker is the session whose turn asked: the drain does not wait for it (A5).
 	Asker string
+	// Inside says that who asked is below us and ends with us: the next life is ours to start (B7).
+	Inside bool
 	// ExitCode, if not 0, replaces the planned one: 128+n for a further signal n.
 	ExitCode int
 }
@@ -130,6 +133,14 @@ func (g *Gateway) stopping() *shutdown.Run {
 	return g.run
 }
 
+// StartsNext reports whether the stop that runs, or ran, is a restart after which nobody but this process would start the
+// next life: no service manager does, and who asked is a tool of ours, which the stop ends (B7).
+func (g *Gateway) StartsNext() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.run != nil && g.stop.Restart && g.stop.Inside && g.opts.SupervisorName == ""
+}
+
 func (g *Gateway) stopAsker() string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -140,6 +151,7 @@ func (g *Gateway) stopAsker() string {
 func (g *Gateway) requestStop(req ops.Request, cmd ops.Command) (ops.Request, error) {
 	rq := stopRequest{id: req.ID, StopRequest: StopRequest{
 		Mode: cmd.Mode, Reason: reason(cmd, "stopped by an operator"), By: req.By, Restart: cmd.Verb == ops.VerbRestart, Asker: cmd.By.Session,
+		Inside: process.Descends(cmd.By.PID, g.opts.PID),
 	}}
 	switch cmd.Mode {
 	case ops.ModeGraceful, ops.ModeFast, ops.ModeImmediate:
