@@ -12,6 +12,7 @@ import (
 	"gatewaytui/core/control"
 	"gatewaytui/core/instance"
 	"gatewaytui/core/ops"
+	"gatewaytui/core/process/kernel"
 )
 
 // remote is the gateway on the home that is meant, if one runs there.
@@ -53,8 +54,20 @@ func (p *program) asking(body func(ctx context.Context, g *remote, args []string
 }
 
 // explain says more of a socket that nobody is behind: that alone does not mean that no gateway lives (field notes, H1).
+// It also says more of a gateway that does not answer because its process is stopped.
 func (g *remote) explain(err error) error {
-	if _, said := errors.AsType[*outcome](err); said || !isGone(err) {
+	if _, said := errors.AsType[*outcome](err); said {
+		return err
+	}
+	if isUnreachable(err) && errors.Is(err, context.DeadlineExceeded) && g.stopped() {
+		pid := g.found.Record.PID
+		return &outcome{exitNoGateway, &ops.Error{
+			Code:    ops.CodeUnavailable,
+			Message: fmt.Sprintf("the gateway does not answer: its process %d is stopped (SIGSTOP, or a debugger)", pid),
+			Hint:    fmt.Sprintf("kill -CONT %d lets it go on; gatewaytui --replace does that and takes its place", pid),
+		}}
+	}
+	if !isGone(err) {
 		return err
 	}
 	now, locateErr := instance.Locate(g.home)
@@ -110,6 +123,15 @@ func (g *remote) settle(ctx context.Context, err error) (life string, _ error) {
 		}
 	}
 	return "", err
+}
+
+// stopped reports whether the process that was found is stopped; false where that cannot be told.
+func (g *remote) stopped() bool {
+	if alive, known := instance.Alive(g.found.Record); !known || !alive {
+		return false
+	}
+	p, err := kernel.StatOf(g.found.Record.PID, make([]byte, 1<<10))
+	return err == nil && (p.State == 'T' || p.State == 't') // proc_pid_stat(5)
 }
 
 // gone reports whether the process that was found has ended; false where that cannot be told.

@@ -23,6 +23,10 @@ func stopFlags(f *pflag.FlagSet, r *request) {
 // stop asks the gateway to stop. With --wait it shows the phases until the gateway is gone, and how it ended.
 func (p *program) stop(ctx context.Context, g *remote, r *request) error {
 	if !r.wait {
+		// Asked first: an order to a gateway that does not answer would be carried out whenever it goes on.
+		if _, err := g.Status(ctx); err != nil {
+			return err
+		}
 		req, err := g.Do(ctx, r.Command)
 		switch {
 		case err != nil:
