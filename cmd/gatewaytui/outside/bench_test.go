@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -200,6 +201,28 @@ func BenchmarkReadyAfterKill(b *testing.B) {
 				g.exit()
 			}
 			median(b, took, "ready-ms")
+		})
+	}
+}
+
+// BenchmarkKilledGateway is from the SIGKILL of a gateway until nothing is left of the hostile trees that its tools had
+// started.
+func BenchmarkKilledGateway(b *testing.B) {
+	for _, trees := range []int{10, 100, 1000} {
+		b.Run(fmt.Sprintf("trees=%d", trees), func(b *testing.B) {
+			var took []time.Duration
+			for range b.N { // what is measured is the metric
+				g := start(b, newHome(b), "")
+				g.hold()
+				wood := newForest()
+				wood.plant(g, trees, 25, "a", "b")
+				wood.grown(b, trees)
+				began := time.Now()
+				g.signal(syscall.SIGKILL)
+				took = append(took, wood.felled(b, began, nil))
+				g.exit()
+			}
+			median(b, took, "gone-ms")
 		})
 	}
 }

@@ -1,12 +1,14 @@
 package outside
 
 import (
+	"fmt"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -104,5 +106,137 @@ func TestB6_RestartReturnsWhenTheNextLifeAnswers(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(home, "gateway.pid")); err == nil {
 		t.Fatal("the pid file is left")
+	}
+}
+
+// B2: while the one that holds the home takes its time, whoever replaces it says who that is, in which phase it is, and
+// what that waits for, and then starts.
+func TestB2_AReplacementShowsWhatTheHolderWaitsFor(t *testing.T) {
+	home := newHome(t)
+	first := start(t, home, strings.Replace(quick, `drain_timeout = "2s"`, `drain_timeout = "8s"`, 1))
+	first.say("waits", "hang")
+	first.running("api:user:waits", "model call")
+	next := start(t, home, quick, "--replace")
+	if code := first.exit(); code != 0 {
+		t.Fatalf("the first ended with %d", code)
+	}
+	said := next.output()
+	for _, part := range []string{
+		fmt.Sprintf("replacing pid %d, whose stop may take ", first.cmd.Process.Pid),
+		fmt.Sprintf("pid %d is in phase drain for ", first.cmd.Process.Pid),
+		"waits for turn api:user:waits",
+	} {
+		if !strings.Contains(said, part) {
+			t.Errorf("it did not say %q", part)
+		}
+	}
+	if code, _ := next.stop(); code != 0 {
+		t.Fatalf("the next ended with %d", code)
+	}
+}
+
+// B2: a holder that is stopped (SIGSTOP) sees no other signal. It is let go on, and then ends gracefully: what it has is
+// kept, and what its tools started is gone.
+func TestB2_AStoppedHolderIsLetGoOnAndReplaced(t *testing.T) {
+	home := newHome(t)
+	first := start(t, home, quick)
+	if reply, status := first.chat("a", "hello"); status != http.StatusOK {
+		t.Fatalf("answered %d %q", status, reply)
+	}
+	first.job("a", "trap '' TERM; while :; do sleep 1; done")
+	first.signal(syscall.SIGSTOP)
+	began := time.Now()
+	next := start(t, home, quick, "--replace")
+	took := time.Since(began)
+	if code := first.exit(); code != 0 {
+		t.Fatalf("the first ended with %d", code)
+	}
+	if took > 20*time.Second { // the question without an answer, and a stop; a rung of the ladder is beyond that
+		t.Errorf("the takeover took %v", took)
+	}
+	t.Logf("taken over within %v", took.Round(time.Millisecond))
+	if left := marked(t, first.life); len(left) > 0 {
+		t.Errorf("left behind:\n%s", strings.Join(left, "\n"))
+	}
+	lives := history(t, home)
+	if len(lives) != 2 || lives[1].Life != first.life || lives[1].Outcome != "clean" {
+		t.Errorf("the lives are %+v, want the first one clean", lives)
+	}
+	if state := sessionState(t, home, "api:user:a"); state != "idle" {
+		t.Errorf("the session is %q, want idle", state)
+	}
+	if code, _ := next.stop(); code != 0 {
+		t.Fatalf("the next ended with %d", code)
+	}
+}
+
+// H1: a gateway that is stopped (SIGSTOP) does not answer, and each verb that would end it says so within a bound, with
+// what to do. The order is not carried out when it goes on.
+func TestH1_AStoppedGatewayIsSaidNotToAnswer(t *testing.T) {
+	g := start(t, newHome(t), quick)
+	g.signal(syscall.SIGSTOP)
+	t.Run("each", func(t *testing.T) {
+		for _, line := range []string{"stop --yes", "stop --yes --wait", "stop", "restart --yes", "restart"} {
+			t.Run(line, func(t *testing.T) {
+				t.Parallel()
+				began := time.Now()
+				out, code := verb(t, g.home, strings.Fields(line)...)
+				if took := time.Since(began); code != 3 || took > 15*time.Second {
+					t.Errorf("it ended with %d after %v, want 3 soon after 5s", code, took)
+				}
+				for _, part := range []string{"does not answer", fmt.Sprintf("kill -CONT %d", g.cmd.Process.Pid)} {
+					if !strings.Contains(out, part) {
+						t.Errorf("it did not say %q: %s", part, out)
+					}
+				}
+			})
+		}
+	})
+	g.signal(syscall.SIGCONT)
+	if reply, status := g.chat("a", "hello"); status != http.StatusOK {
+		t.Fatalf("when it goes on it answers %d %q", status, reply)
+	}
+	var s struct{ State string }
+	if g.socket(http.MethodGet, "/v1/status", nil, &s); s.State != "running" {
+		t.Errorf("when it goes on it is %s", s.State)
+	}
+	if code, _ := g.stop(); code != 0 {
+		t.Fatalf("exit code %d", code)
+	}
+}
+
+// B13: a pid file that was copied from another home names somebody else's gateway, which is neither asked nor signalled.
+func TestB13_APIDFileOfAnotherHomeIsNotActedOn(t *testing.T) {
+	neighbour := start(t, newHome(t), quick)
+	home := newHome(t)
+	g := start(t, home, quick)
+	own, err := os.ReadFile(filepath.Join(home, "gateway.pid"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	poison, err := os.ReadFile(filepath.Join(neighbour.home, "gateway.pid"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	put := func(text []byte) {
+		if err := os.WriteFile(filepath.Join(home, "gateway.pid"), text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put(poison)
+	next := spawn(t, home, quick, "--replace")
+	if code := next.exit(); code != 69 {
+		t.Errorf("the replacement ended with %d, want 69", code)
+	}
+	for _, one := range []*gateway{neighbour, g} {
+		if reply, status := one.chat("a", "hello"); status != http.StatusOK {
+			t.Errorf("the gateway on %s answers %d %q", one.home, status, reply)
+		}
+	}
+	put(own)
+	for _, one := range []*gateway{neighbour, g} {
+		if code, _ := one.stop(); code != 0 {
+			t.Errorf("the gateway on %s ended with %d", one.home, code)
+		}
 	}
 }

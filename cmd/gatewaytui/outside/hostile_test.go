@@ -1,0 +1,303 @@
+package outside
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// hostile are what a command does so that its processes outlive who started it. Each leaves one process or more whose
+// arguments have MARK, by which they are found: what is in the environment can be shed.
+var hostile = []string{
+	`setsid sleep MARK &`,                                                   // a session of its own
+	`(setsid sleep MARK </dev/null >/dev/null 2>&1 &)`,                      // a daemon, by a double fork
+	`(trap '' TERM INT HUP; exec sleep MARK) &`,                             // TERM is ignored, also behind an exec
+	`bash -c 'exec bash -c "exec sh -c \"exec sleep MARK\""' &`,             // a chain of execs
+	`env -i sleep MARK &`,                                                   // without an environment
+	`(trap '' TERM; setsid env -i sleep MARK </dev/null >/dev/null 2>&1 &)`, // all of it
+	`bash -c 'sleep MARK & setsid env -i sleep MARK & exit 0' &`,            // orphans of a parent that is gone
+	`bash -c 'sleep MARK & kill -STOP $BASHPID; wait' MARK &`,               // stopped
+}
+
+// forest are hostile trees of which the test knows every process.
+type forest struct{ mark string }
+
+// forests counts them, so that each has a mark of its own, and one test's are never another's.
+var forests atomic.Int64
+
+func newForest() forest {
+	return forest{fmt.Sprintf("%d%06d", 3000+forests.Add(1), os.Getpid()%1_000_000)}
+}
+
+// plant has the agents of users start n trees: so many in each tool call, in the background.
+func (f forest) plant(g *gateway, n, perCall int, users ...string) {
+	g.t.Helper()
+	for first, call := 0, 0; first < n; first, call = first+perCall, call+1 {
+		var command strings.Builder
+		for i := first; i < min(first+perCall, n); i++ {
+			command.WriteString(strings.ReplaceAll(hostile[i%len(hostile)], "MARK", f.argument(i)) + "\n")
+		}
+		g.job(users[call%len(users)], command.String()+"sleep "+f.argument(n))
+	}
+}
+
+// argument is the time that the processes of tree i sleep: more than a day, and the same as nobody else's.
+func (f forest) argument(i int) string { return fmt.Sprintf("%s.%d", f.mark, i) }
+
+// process is one process for ever: a pid alone is given out again.
+type process struct {
+	pid   int
+	start string
+}
+
+// standing are the live processes of the forest, and the trees that have one.
+func (f forest) standing(t testing.TB) (procs map[process]string, trees int) {
+	t.Helper()
+	names, err := filepath.Glob("/proc/[0-9]*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	procs = map[process]string{}
+	seen := map[string]bool{}
+	for _, dir := range names {
+		argv, err := os.ReadFile(dir + "/cmdline") // a zombie has none
+		if err != nil || !bytes.Contains(argv, []byte(f.mark+".")) {
+			continue
+		}
+		stat, err := os.ReadFile(dir + "/stat")
+		if err != nil {
+			continue // it ended
+		}
+		fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
+		const startField, firstField = 22, 3 // as proc_pid_stat(5) counts
+		pid, err := strconv.Atoi(filepath.Base(dir))
+		if err != nil || len(fields) <= startField-firstField || fields[0] == "Z" {
+			continue
+		}
+		args := strings.Split(string(argv), "\x00")
+		procs[process{pid, fields[startField-firstField]}] = strings.Join(args, " ")
+		for _, arg := range args {
+			if strings.HasPrefix(arg, f.mark+".") {
+				seen[arg] = true
+			}
+		}
+	}
+	return procs, len(seen)
+}
+
+// grown waits until each of n trees stands, and the commands that began them.
+func (f forest) grown(t testing.TB, n int) map[process]string {
+	t.Helper()
+	var procs map[process]string
+	eventually(t, fmt.Sprintf("%d trees stand", n), func() bool {
+		var trees int
+		procs, trees = f.standing(t)
+		return trees == n+1 // and the commands, which have an argument of their own
+	})
+	return procs
+}
+
+// felled waits until nothing stands but what is spared, and returns how long after began that was.
+func (f forest) felled(t testing.TB, began time.Time, spared map[process]string) time.Duration {
+	t.Helper()
+	var left map[process]string
+	for {
+		left, _ = f.standing(t)
+		took := time.Since(began)
+		maps.DeleteFunc(left, func(p process, _ string) bool { _, is := spared[p]; return is })
+		if len(left) == 0 {
+			return took
+		}
+		if took > patience {
+			t.Fatalf("%d processes survive after %v, such as %q", len(left), took, slices.Collect(maps.Values(left))[0])
+		}
+		<-time.After(2 * time.Millisecond)
+	}
+}
+
+// lookalike is a process with the arguments of a tree and the marks of another life; it is nobody's but the test's.
+func (f forest) lookalike(t testing.TB) map[process]string {
+	t.Helper()
+	before, _ := f.standing(t)
+	cmd := exec.Command("sleep", f.argument(0))
+	cmd.Env = append(os.Environ(), "GATEWAYTUI_LIFE=01ANOTHERLIFE0000000000000", "GATEWAYTUI_SESSION=api:user:a")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+	var now map[process]string
+	eventually(t, "the look-alike stands", func() bool { now, _ = f.standing(t); return len(now) == len(before)+1 })
+	maps.DeleteFunc(now, func(p process, _ string) bool { return p.pid != cmd.Process.Pid })
+	return now
+}
+
+// hold is how a gateway holds what its tools start, and the guardian that ends it when the gateway is gone.
+type hold struct {
+	Level, Why string
+	Guardian   int
+}
+
+func (g *gateway) hold() hold {
+	g.t.Helper()
+	var s struct{ Containment hold }
+	eventually(g.t, "the guardian watches", func() bool {
+		g.socket(http.MethodGet, "/v1/status", nil, &s)
+		return s.Containment.Guardian != 0
+	})
+	return s.Containment
+}
+
+// hideGroups runs a gateway where no control group can be seen: in a mount namespace without their tree.
+const hideGroups = `exec unshare -m bash -c 'umount --lazy --all --types cgroup2 && exec "$@"' bash "$@"`
+
+// levels are the wrappers by which a gateway comes to each level of containment that this machine allows.
+func levels(t testing.TB) map[string]string {
+	t.Helper()
+	g := start(t, newHome(t), quick)
+	own := g.hold()
+	if code, _ := g.stop(); code != 0 {
+		t.Fatalf("exit code %d", code)
+	}
+	found := map[string]string{own.Level: ""}
+	if own.Level != "cgroup" {
+		t.Logf("level cgroup is tested where a control group can be made: %s", own.Why)
+		return found
+	}
+	if out, err := exec.Command("bash", "-c", hideGroups, "bash", "true").CombinedOutput(); err != nil {
+		t.Logf("level subreaper is tested where there are no control groups or they can be hidden, which takes root: %v %s", err, out)
+		return found
+	}
+	found["subreaper"] = hideGroups
+	return found
+}
+
+// killed is what the guardian may take to end what a killed gateway left (design.md, 5).
+const killed = 2 * time.Second
+
+// way is how the trees of the users of a gateway come to their end.
+type way struct {
+	name string
+	do   func(t *testing.T, g *gateway, users []string)
+	// most is what it may take.
+	most func(t *testing.T, g *gateway, users []string) time.Duration
+	// code is the gateway's exit code where it ends with them, else -1.
+	code int
+}
+
+var ways = []way{
+	{
+		name: "reset", code: -1,
+		do: func(t *testing.T, g *gateway, users []string) {
+			for _, user := range users {
+				if out, code := g.verb("reset", "api:user:"+user, "--yes"); code != 0 {
+					t.Errorf("reset of %s: %d %s", user, code, out)
+				}
+			}
+		},
+		// Grace and a second each (process.kill_grace), and what the verb's own start and end take.
+		most: func(_ *testing.T, _ *gateway, users []string) time.Duration {
+			return time.Duration(len(users)) * 3 * time.Second
+		},
+	},
+	{
+		name: "stop",
+		do:   func(_ *testing.T, g *gateway, _ []string) { g.signal(syscall.SIGTERM) },
+		most: func(t *testing.T, g *gateway, _ []string) time.Duration { return plan(t, g) },
+	},
+	bySIGKILL,
+}
+
+var bySIGKILL = way{
+	name: "SIGKILL", code: 128 + int(syscall.SIGKILL),
+	do:   func(_ *testing.T, g *gateway, _ []string) { g.signal(syscall.SIGKILL) },
+	most: func(*testing.T, *gateway, []string) time.Duration { return killed },
+}
+
+// C2, C5, C7, B13, B14: of a thousand trees that do all to get away, nothing survives a reset, a stop or the SIGKILL of
+// their gateway, at any level of containment; a process that only looks like one of them, and another gateway with trees
+// of its own, are untouched.
+func TestC5_OfAThousandHostileTreesNothingSurvives(t *testing.T) {
+	levels := levels(t)
+	neighbour := start(t, newHome(t), quick)
+	wood := newForest()
+	wood.plant(neighbour, len(hostile), len(hostile), "a")
+	woodProcs := wood.grown(t, len(hostile))
+
+	const all = 1000
+	for level, wrapper := range levels {
+		for _, way := range ways {
+			trees := all / (len(ways) * len(levels))
+			t.Run(fmt.Sprintf("level %s, %s, %d trees", level, way.name, trees), func(t *testing.T) {
+				fell(t, level, wrapper, trees, way, "a", "b", "c")
+			})
+		}
+	}
+	t.Run(fmt.Sprintf("SIGKILL, %d trees in one gateway", all), func(t *testing.T) {
+		level := "subreaper" // the one that has to look for them
+		if _, has := levels[level]; !has {
+			level = "cgroup"
+		}
+		fell(t, level, levels[level], all, bySIGKILL, "a", "b", "c", "d")
+	})
+
+	if now, _ := wood.standing(t); !maps.Equal(now, woodProcs) {
+		t.Errorf("the neighbour's trees were %v and are %v", woodProcs, now)
+	}
+	if reply, status := neighbour.chat("a", "hello"); status != http.StatusOK {
+		t.Errorf("the neighbour answers %d %q", status, reply)
+	}
+	if code, _ := neighbour.stop(); code != 0 {
+		t.Errorf("the neighbour ended with %d", code)
+	}
+	if left, _ := wood.standing(t); len(left) > 0 {
+		t.Errorf("the neighbour left %v", left)
+	}
+}
+
+// fell has trees grow in a gateway and ends them.
+func fell(t *testing.T, level, wrapper string, trees int, way way, users ...string) {
+	t.Helper()
+	g := startUnder(t, wrapper, newHome(t), quick)
+	hold := g.hold()
+	if hold.Level != level {
+		t.Fatalf("the level is %+v, want %s", hold, level)
+	}
+	wood := newForest()
+	spared := wood.lookalike(t)
+	wood.plant(g, trees, 25, users...)
+	procs := wood.grown(t, trees)
+	bound := way.most(t, g, users)
+	began := time.Now()
+	way.do(t, g, users)
+	took := wood.felled(t, began, spared)
+	t.Logf("%d processes of %d trees were gone after %v", len(procs)-len(spared), trees, took.Round(time.Millisecond))
+	if took > bound {
+		t.Errorf("it took %v, and may take %v", took, bound)
+	}
+	if now, _ := wood.standing(t); !maps.Equal(now, spared) {
+		t.Errorf("the look-alike was %v, and what stands is %v", spared, now)
+	}
+	code := way.code
+	if code < 0 {
+		g.signal(syscall.SIGTERM)
+		code = 0
+	}
+	if got := g.exit(); got != code {
+		t.Errorf("the gateway ended with %d, want %d", got, code)
+	}
+	eventually(t, "the guardian is gone", func() bool { return !alive(hold.Guardian) })
+	if left := marked(t, g.life); len(left) > 0 {
+		t.Errorf("left behind:\n%s", strings.Join(left, "\n"))
+	}
+}
