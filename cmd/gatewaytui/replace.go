@@ -37,6 +37,9 @@ var takeoverBounds = bounds{
 	again: 50 * time.Millisecond, first: time.Second, tell: 5 * time.Second,
 }
 
+// tenth is as exact as a person wants to know.
+const tenth = 100 * time.Millisecond
+
 // rungs are the signals to a holder whose plan is over: graceful, fast, immediate, and the last one.
 var rungs = []syscall.Signal{syscall.SIGTERM, syscall.SIGTERM, syscall.SIGTERM, syscall.SIGKILL}
 
@@ -107,7 +110,7 @@ func (t *takeover) run(ctx context.Context, held *instance.HeldError, record fun
 	bound := t.ask(ctx)
 	most := bound + time.Duration(len(rungs))*t.bounds.rung
 	fmt.Fprintf(t.p.err, "gatewaytui: replacing pid %d, whose stop may take %s; at %s it is ended by force\n",
-		t.holder.PID, bound.Round(time.Second), (most - t.bounds.rung).Round(time.Second))
+		t.holder.PID, bound.Round(tenth), (most - t.bounds.rung).Round(tenth))
 	lock, err := t.wait(ctx, record, bound)
 	for _, rung := range rungs {
 		if lock != nil || err != nil {
@@ -181,7 +184,7 @@ func (t *takeover) wait(ctx context.Context, record func() instance.Record, boun
 
 // tell says what the holder's stop waits for, and for how long yet it is left to itself.
 func (t *takeover) tell(ctx context.Context, until time.Time) {
-	left := max(time.Until(until), 0).Round(100 * time.Millisecond)
+	left := max(time.Until(until), 0).Round(tenth)
 	ctx, cancel := context.WithDeadline(ctx, until)
 	defer cancel()
 	s, err := t.client.Shutdown(ctx)
