@@ -35,7 +35,8 @@ func Locate(dir string) (Found, error) {
 	}
 	var f Found
 	if b, err := readFile(filepath.Join(dir, pidFile)); err == nil {
-		if r, err := parseRecord(b); err == nil {
+		// One that was copied from another home speaks of another gateway: whoever asks here must not reach that (B13).
+		if r, err := parseRecord(b); err == nil && (r.Control == "" || isOf(r.Control, dir)) {
 			f.Record = r
 			f.Alive, f.Known = Alive(r)
 		}
@@ -47,4 +48,19 @@ func Locate(dir string) (Found, error) {
 	}
 	f.Control, err = SocketPath(dir, os.Getenv)
 	return f, err
+}
+
+// isOf reports whether control is where a gateway on the home dir listens: in it, by whichever path it is reached, or
+// elsewhere under the home's own name.
+func isOf(control, dir string) bool {
+	if filepath.Base(control) == socketFile {
+		there, err := os.Stat(filepath.Dir(control))
+		if err != nil {
+			return false
+		}
+		here, err := os.Stat(dir)
+		return err == nil && os.SameFile(there, here)
+	}
+	id, err := idOf(dir)
+	return err == nil && filepath.Base(control) == socketName(id)
 }

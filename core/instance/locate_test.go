@@ -144,9 +144,14 @@ func TestLocateMakesNothing(t *testing.T) {
 func TestLocateFindsTheSocketThatThePIDFileNames(t *testing.T) {
 	h := open(t, t.TempDir())
 	usual := filepath.Join(h.Dir(), socketFile)
+	elsewhere := sample()
+	elsewhere.Control = "/run/" + socketName(h.ID())
 	l := acquire(t, h)
+	if err := l.Update(elsewhere); err != nil {
+		t.Fatal(err)
+	}
 	f, err := Locate(h.Dir())
-	if err != nil || f.Control != sample().Control || f.Record.PID != os.Getpid() || !f.Alive || !f.Known {
+	if err != nil || f.Control != elsewhere.Control || f.Record.PID != os.Getpid() || !f.Alive || !f.Known {
 		t.Errorf("of a living gateway: %+v, %v", f, err)
 	}
 	if err := l.Release(); err != nil {
@@ -154,16 +159,36 @@ func TestLocateFindsTheSocketThatThePIDFileNames(t *testing.T) {
 	}
 	for name, text := range pidFiles(t) {
 		t.Run("pid file "+name, func(t *testing.T) {
-			write(t, h.PIDFile(), text)
+			write(t, h.PIDFile(), strings.ReplaceAll(text, sample().Control, elsewhere.Control))
 			f, err := Locate(h.Dir())
 			want := usual // that of a life that is over is not asked
 			if name == "own pid" {
-				want = sample().Control
+				want = elsewhere.Control
 			}
 			if err != nil || f.Control != want {
 				t.Errorf("it finds %+v, %v; want %s", f, err, want)
 			}
 		})
+	}
+}
+
+// B13: a pid file that was copied from another home says nothing here, wherever the gateway listens that it speaks of.
+func TestB13_LocateDoesNotFollowThePIDFileOfAnotherHome(t *testing.T) {
+	other, h := open(t, t.TempDir()), open(t, t.TempDir())
+	for _, control := range []string{other.Socket(), "/run/" + socketName(other.ID()), "/run/x.sock"} {
+		l := acquire(t, other)
+		record := sample()
+		record.Control = control
+		if err := l.Update(record); err != nil {
+			t.Fatal(err)
+		}
+		write(t, h.PIDFile(), read(t, other.PIDFile()))
+		if f, err := Locate(h.Dir()); err != nil || f != (Found{Control: h.Socket()}) {
+			t.Errorf("with a pid file that names %s it finds %+v, %v", control, f, err)
+		}
+		if err := l.Release(); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 

@@ -36,7 +36,7 @@ func socketPath(dir, id string, getenv func(string) string) (path, private strin
 		return path, ""
 	}
 	uid := strconv.Itoa(os.Geteuid())
-	name := "gatewaytui-" + id + ".sock"
+	name := socketName(id)
 	for _, runtime := range []string{getenv("XDG_RUNTIME_DIR"), filepath.Join("/run/user", uid)} {
 		if path = filepath.Join(runtime, name); filepath.IsAbs(runtime) && len(path) <= maxSocketPath && isPrivate(runtime) == nil {
 			return path, ""
@@ -50,6 +50,9 @@ func socketPath(dir, id string, getenv func(string) string) (path, private strin
 	}
 	return path, private
 }
+
+// socketName is the name of a socket that is not in its home.
+func socketName(id string) string { return "gatewaytui-" + id + ".sock" }
 
 // ensurePrivate makes the folder that the socket is in where no runtime folder is. Everybody may make one of this name
 // in a shared folder beforehand, so what is there must be ours and ours alone.

@@ -228,15 +228,27 @@ func TestB13_APIDFileOfAnotherHomeIsNotActedOn(t *testing.T) {
 	if code := next.exit(); code != 69 {
 		t.Errorf("the replacement ended with %d, want 69", code)
 	}
+	if out, code := g.verb("status", "--json"); code != 0 || !strings.Contains(out, g.life) {
+		t.Errorf("who asks on this home is answered with %d %s", code, out)
+	}
 	for _, one := range []*gateway{neighbour, g} {
 		if reply, status := one.chat("a", "hello"); status != http.StatusOK {
 			t.Errorf("the gateway on %s answers %d %q", one.home, status, reply)
 		}
 	}
 	put(own)
-	for _, one := range []*gateway{neighbour, g} {
-		if code, _ := one.stop(); code != 0 {
-			t.Errorf("the gateway on %s ended with %d", one.home, code)
-		}
+	next = start(t, home, quick, "--replace")
+	if code := g.exit(); code != 0 {
+		t.Errorf("with its own pid file back the gateway ended with %d", code)
+	}
+	put(poison)
+	if out, code := next.verb("stop", "--yes"); code != 0 {
+		t.Errorf("stop: %d %s", code, out)
+	}
+	if code := next.exit(); code != 0 {
+		t.Errorf("the gateway that was to stop ended with %d", code)
+	}
+	if code, _ := neighbour.stop(); code != 0 {
+		t.Errorf("the neighbour ended with %d", code)
 	}
 }
