@@ -214,7 +214,7 @@ func BenchmarkKilledGateway(b *testing.B) {
 			for range b.N { // what is measured is the metric
 				g := start(b, newHome(b), "")
 				g.hold()
-				wood := newForest()
+				wood := newForest(b)
 				wood.plant(g, trees, 25, "a", "b")
 				wood.grown(b, trees)
 				began := time.Now()

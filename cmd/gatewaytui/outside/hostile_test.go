@@ -36,8 +36,15 @@ type forest struct{ mark string }
 // forests counts them, so that each has a mark of its own, and one test's are never another's.
 var forests atomic.Int64
 
-func newForest() forest {
-	return forest{fmt.Sprintf("%d%06d", 3000+forests.Add(1), os.Getpid()%1_000_000)}
+func newForest(t testing.TB) forest {
+	f := forest{fmt.Sprintf("%d%06d", 3000+forests.Add(1), os.Getpid()%1_000_000)}
+	t.Cleanup(func() { // nothing is there where the test came to its end
+		left, _ := f.standing(t)
+		for p := range left {
+			_ = syscall.Kill(p.pid, syscall.SIGKILL)
+		}
+	})
+	return f
 }
 
 // plant has the agents of users start n trees: so many in each tool call, in the background.
@@ -230,7 +237,7 @@ var bySIGKILL = way{
 func TestC5_OfAThousandHostileTreesNothingSurvives(t *testing.T) {
 	levels := levels(t)
 	neighbour := start(t, newHome(t), quick)
-	wood := newForest()
+	wood := newForest(t)
 	wood.plant(neighbour, len(hostile), len(hostile), "a")
 	woodProcs := wood.grown(t, len(hostile))
 
@@ -273,7 +280,7 @@ func fell(t *testing.T, level, wrapper string, trees int, way way, users ...stri
 	if hold.Level != level {
 		t.Fatalf("the level is %+v, want %s", hold, level)
 	}
-	wood := newForest()
+	wood := newForest(t)
 	spared := wood.lookalike(t)
 	wood.plant(g, trees, 25, users...)
 	procs := wood.grown(t, trees)

@@ -76,7 +76,7 @@ func TestC3_AsPid1NothingIsLeftUnwaited(t *testing.T) {
 	}
 	eventually(t, "nothing that was started is left", func() bool { return len(marked(t, g.life)) == 0 })
 
-	wood := newForest()
+	wood := newForest(t)
 	wood.plant(g, len(hostile), len(hostile), "a")
 	wood.grown(t, len(hostile))
 	var page struct{ Items []struct{ PID int } }
