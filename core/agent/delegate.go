@@ -55,7 +55,8 @@ func (r *run) Delegate(ctx context.Context, goal, background string, tools []str
 	}
 	res, err := child.Run(ctx, Turn{
 		ID: turn, Text: text,
-		Progress: func(doing string) { r.progress(delegateName + ": " + doing) },
+		Progress:  func(doing string) { r.progress(delegateName + ": " + doing) },
+		Signalled: r.turn.Signalled,
 	})
 	r.res.Usage.In += res.Usage.In
 	r.res.Usage.Out += res.Usage.Out

@@ -36,6 +36,9 @@ type Turn struct {
 	Delta func(text string)
 	// Progress is called when the model or a tool moved, and for nothing else (D13), with what is being done.
 	Progress func(doing string)
+	// Signalled is asked when somebody else's signal ended a command of the turn, also one of a child's: why the turn ends
+	// with it, nil if it goes on. It may take a moment.
+	Signalled func(ctx context.Context) error
 }
 
 // Result is what a turn came to. With an error of Run it holds what there was until then.
@@ -276,7 +279,7 @@ func (r *run) call(calls []model.ToolCall) error {
 		r.progress(c.Name)
 		text := r.a.cfg.Tools.Run(r.ctx, c.Name, tool.Call{
 			Session: r.a.cfg.Session, Turn: r.turn.ID, Child: r.a.depth > 0, Arguments: json.RawMessage(c.Arguments),
-			Progress: r.progress, Delegate: r,
+			Progress: r.progress, Signalled: r.turn.Signalled, Delegate: r,
 		})
 		r.progress(c.Name + ": ended")
 		if r.ctx.Err() == nil {

@@ -113,7 +113,9 @@ func (w *work) run(ctx context.Context) (err error) {
 	if !g.table.Attach(t, w.agent) {
 		return session.ErrReset
 	}
-	in := agent.Turn{ID: t.ID, Text: t.Message.Text, Note: note(t.Session), Delta: t.Message.Delta, Progress: w.progress}
+	in := agent.Turn{
+		ID: t.ID, Text: t.Message.Text, Note: note(t.Session), Delta: t.Message.Delta, Progress: w.progress, Signalled: w.signalled,
+	}
 	w.result, err = w.agent.Run(ctx, in)
 	return err
 }
@@ -140,6 +142,25 @@ func (w *work) disown() {
 func (w *work) progress(doing string) {
 	doing = term.Clean(doing, 120)
 	w.g.table.Progress(w.turn, doing)
+}
+
+// signalBound is how much later than a tool the gateway may hear that both are to end.
+const signalBound = 250 * time.Millisecond
+
+// signalled: somebody else's signal ended a command of this turn. Whoever stops the service may send it to the tools as
+// well (systemd with KillMode=control-group). That command did not fail: the stop interrupts its turn (C12).
+func (w *work) signalled(ctx context.Context) error {
+	wait := time.NewTimer(signalBound)
+	defer wait.Stop()
+	select {
+	case <-w.g.began:
+	case <-wait.C:
+		return nil
+	case <-ctx.Done():
+		return nil
+	}
+	w.g.table.Interrupt(w.turn.Session.Key, w.turn.ID, session.ErrStopping)
+	return session.ErrStopping
 }
 
 // save ends the turn in the store and returns what its asker is told. Nothing is said to be saved that is not.

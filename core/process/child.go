@@ -181,6 +181,13 @@ func (p *Process) CloseInput() error {
 	return nil
 }
 
+// Killed reports whether we were told to end the tree. A leader that a signal ended without that was sent one by others.
+func (p *Process) Killed() bool {
+	p.r.mu.Lock()
+	defer p.r.mu.Unlock()
+	return p.tree.killed
+}
+
 // Left is how many live processes there are of the tree now: its leader, while it runs, and what it started, wherever
 // that went (field notes, C5). It scans /proc; an error says that this could not be done.
 func (p *Process) Left() (int, error) {

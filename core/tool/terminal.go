@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"gatewaytui/core/model"
@@ -132,7 +133,7 @@ func (t *Terminal) Run(ctx context.Context, call Call) (string, error) {
 	if args.Background {
 		return t.leave(ctx, p, job{call.Session, dir, args.Command})
 	}
-	return t.await(ctx, p, limit, func() { call.Progress(doing) }), nil
+	return t.await(ctx, p, limit, call, doing), nil
 }
 
 // policy says what ends a command: the turn for one in the foreground and for everything of a child, else the session.
@@ -147,15 +148,20 @@ func (t *Terminal) policy(call Call, args terminalArguments) process.Policy {
 }
 
 // await waits for a foreground command and ends its tree at the limit or when ctx ends.
-func (t *Terminal) await(ctx context.Context, p *process.Process, limit time.Duration, moved func()) string {
+func (t *Terminal) await(ctx context.Context, p *process.Process, limit time.Duration, call Call, doing string) string {
 	res := finished{PID: p.PID()}
 	bound, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	exit, err := watch(bound, p, moved)
+	exit, err := watch(bound, p, func() { call.Progress(doing) })
 	switch {
 	case err == nil:
 		// Where /proc cannot be read it stays 0; that the registry is blind is in its rows.
 		res.LeftRunning, _ = p.Left()
+		if call.Signalled != nil && struck(exit) && !p.Killed() {
+			if why := call.Signalled(ctx); why != nil {
+				res.Error = "interrupted: " + why.Error() + ", and the command got the same signal; it did not fail by itself"
+			}
+		}
 	case ctx.Err() != nil:
 		exit = t.end(ctx, p, &res)
 		res.Error = "interrupted: the turn ended before the command did; " + ended(res)
@@ -167,6 +173,15 @@ func (t *Terminal) await(ctx context.Context, p *process.Process, limit time.Dur
 	res.ExitCode = exit.Code
 	res.Output, res.Truncated = p.Output()
 	return fitted(t.opts.OutputLimit, &res.Output, &res.Truncated, func() string { return encode(res) })
+}
+
+// struck is whether a command ended because a signal told it to, itself or the last of what its shell ran.
+func struck(exit process.Exit) bool {
+	switch syscall.Signal(exit.Code - 128) {
+	case syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP:
+		return true
+	}
+	return false
 }
 
 // ended is what became of a command that had to be ended.

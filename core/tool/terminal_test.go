@@ -3,6 +3,7 @@ package tool
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -226,6 +227,32 @@ func TestTerminal_AnInterruptEndsTheForegroundAlone(t *testing.T) {
 		t.Errorf("a background call after the interrupt: %q", told)
 	}
 	eventually(t, "only the first background process is left", func() bool { return b.registry.Count() == 1 })
+}
+
+// A command that somebody else's signal ended asks whether the turn ends with it; one that ended by itself does not (C12).
+func TestC12_ASignalOfOthersIsAskedAbout(t *testing.T) {
+	for _, tt := range []struct {
+		name, command string
+		asked         bool
+	}{
+		{"TERM to the command", "kill -TERM $$", true},
+		{"HUP to it", "kill -HUP $$", true},
+		{"TERM to the last of what its shell ran", "bash -c 'kill -TERM $$'; exit $?", true},
+		{"KILL, of which the kernel is the usual sender", "kill -KILL $$", false},
+		{"a failure of its own", "exit 3", false},
+		{"a good end", "true", false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			b := newBench(t)
+			asked := 0
+			a := b.run(map[string]any{"command": tt.command}, func(c *Call) {
+				c.Signalled = func(context.Context) error { asked++; return errors.New("the gateway is stopping") }
+			})
+			if asked > 0 != tt.asked || tt.asked != strings.HasPrefix(a.Error, "interrupted: the gateway is stopping") {
+				t.Errorf("asked %d times; %+v", asked, a)
+			}
+		})
+	}
 }
 
 // What a child agent starts ends with its turn, in the background too (C14); what a session starts does not (C8).

@@ -35,6 +35,9 @@ type Call struct {
 	Arguments json.RawMessage
 	// Progress notes that the call moved, with what it does in a few words; never nil, never blocks.
 	Progress func(doing string)
+	// Signalled is asked when somebody else's signal ended a command in the foreground: why the turn ends with it, nil if it
+	// goes on. It may take a moment. Without it the turn always goes on.
+	Signalled func(ctx context.Context) error
 	// Delegate runs a child of the calling agent.
 	Delegate Delegator
 }
