@@ -5,8 +5,11 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"os"
+	"path/filepath"
 	"strings"
 	"time"
+	"unicode"
 
 	"gatewaytui/core/ops"
 	"gatewaytui/core/service"
@@ -85,28 +88,70 @@ var places = []struct {
 	system bool
 }{{service.Systemd, false}, {service.Systemd, true}, {service.Launchd, false}, {service.Launchd, true}}
 
-// installed is every definition that is in place for this home.
+// installed is every definition that is in place for this home, under whatever name.
 func (c *checkup) installed() (all []installedDefinition) {
+	name := c.p.serviceName(c.home)
 	for _, at := range places {
-		path := service.InstallPath(at.kind, at.system, c.p.getenv("HOME"), c.p.getenv("XDG_CONFIG_HOME"))
-		text, err := readDefinition(path)
-		if text == nil && err == nil {
-			continue
+		own := service.InstallPath(at.kind, at.system, name, c.p.getenv("HOME"), c.p.getenv("XDG_CONFIG_HOME"))
+		for _, path := range beside(at.kind, own) {
+			text, err := readDefinition(path)
+			if text == nil && err == nil {
+				continue
+			}
+			home := service.HomeOf(string(text))
+			if path != own && (err != nil || home != c.home) || path == own && err == nil && home != c.home && home != "" {
+				continue // another gateway's
+			}
+			called, _ := service.NameAt(at.kind, path)
+			all = append(all, installedDefinition{at.kind, at.system, called, path, string(text), c.homeFlag(), err})
 		}
-		if err == nil && service.HomeOf(string(text)) != c.home && service.HomeOf(string(text)) != "" {
-			continue // another gateway's
-		}
-		all = append(all, installedDefinition{at.kind, at.system, path, string(text), err})
 	}
 	return all
+}
+
+// beside is the path own, and those of what may be other services of ours in the same folder.
+func beside(kind service.Kind, own string) []string {
+	paths := []string{own}
+	entries, err := os.ReadDir(filepath.Dir(own))
+	if err != nil {
+		return paths // there is none, or none that we may see
+	}
+	for _, e := range entries {
+		if path := filepath.Join(filepath.Dir(own), e.Name()); path != own {
+			if _, ours := service.NameAt(kind, path); ours {
+				paths = append(paths, path)
+			}
+		}
+	}
+	return paths
 }
 
 type installedDefinition struct {
 	kind   service.Kind
 	system bool
+	name   string // the service's
 	path   string
 	text   string
+	flag   string // that names the home to a verb, where the environment does not
 	err    error
+}
+
+// homeFlag is how a verb is told of this home, empty where it finds it by itself.
+func (c *checkup) homeFlag() string {
+	if c.p.home == "" {
+		return ""
+	}
+	return " --home " + shellWord(c.home)
+}
+
+// shellWord is s as one word of a shell's.
+func shellWord(s string) string {
+	if strings.ContainsFunc(s, func(r rune) bool {
+		return !strings.ContainsRune("/._-+@%,:", r) && !unicode.IsLetter(r) && !unicode.IsDigit(r)
+	}) {
+		return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+	}
+	return s
 }
 
 // command is the verb that writes it anew.
@@ -115,7 +160,7 @@ func (d installedDefinition) command() string {
 	if d.system {
 		scope = "--system"
 	}
-	return "gatewaytui unit " + string(d.kind) + " " + scope + " --write"
+	return "gatewaytui unit " + string(d.kind) + " " + scope + " --write" + d.flag
 }
 
 // checkUnits compares what is installed with what this config asks for.
@@ -127,6 +172,13 @@ func (c *checkup) checkUnits(context.Context) {
 	if len(all) == 0 {
 		c.ok("none is installed for this home; gatewaytui unit systemd prints one")
 	}
+	if len(all) > 1 { // B4
+		paths := make([]string, len(all))
+		for i, d := range all {
+			paths[i] = d.path
+		}
+		c.warn("disable and remove all but one of them", "%d services start a gateway on this home, and only one can: %s", len(all), strings.Join(paths, ", "))
+	}
 	for _, d := range all {
 		if d.err != nil {
 			c.warn("look at it, then "+d.command()+" --force", "%s: %v", d.path, d.err)
@@ -136,6 +188,9 @@ func (c *checkup) checkUnits(context.Context) {
 		if err != nil {
 			c.fail("use paths without such characters, and set HOME", "%v", err)
 			continue
+		}
+		if d.path != want.Path {
+			c.warn("disable and remove it, then "+d.command(), "%s starts a gateway on this home, whose service is called %s", d.path, want.Name)
 		}
 		fix := d.command()
 		if service.Edited(d.text) {
@@ -194,10 +249,10 @@ func (c *checkup) checkAsked(ctx context.Context, d installedDefinition) (servic
 	}
 	s, err := service.Settings{}, c.askerErr
 	if err == nil {
-		s, err = service.Ask(ctx, service.Manager{Kind: service.Systemd, Unit: service.Unit, User: !d.system}, c.asker.ask)
+		s, err = service.Ask(ctx, service.Manager{Kind: service.Systemd, Unit: d.name + ".service", User: !d.system}, c.asker.ask)
 	}
 	if err != nil {
-		c.warn(systemctl+"daemon-reload, then "+systemctl+"status "+service.Unit, "%s is installed, but its limit is not known: %v", d.path, err)
+		c.warn(systemctl+"daemon-reload, then "+systemctl+"status "+d.name, "%s is installed, but its limit is not known: %v", d.path, err)
 		return service.Settings{}, false
 	}
 	if s.Reload {

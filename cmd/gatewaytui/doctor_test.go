@@ -292,6 +292,43 @@ printf 'LoadState=loaded\nTimeoutStopUSec=1min 30s\nRestart=always\nNeedDaemonRe
 	}
 }
 
+func TestDoctorLooksAtTheServiceOfThisHomeAlone(t *testing.T) {
+	a := newAccount(t)
+	other := newHome(t).Dir()
+	a.run(t, "unit", "systemd", "--write").must(t, exitDone)
+	a.run(t, "unit", "systemd", "--write", "--home", other).must(t, exitDone)
+	asked := filepath.Join(a.dir, "asked")
+	t.Setenv("ASKED", asked)
+	fakeSystemctl(t, `for last; do :; done; echo "$last" >>"$ASKED"
+printf 'LoadState=loaded\nTimeoutStopUSec=1min 30s\nRestart=always\nNeedDaemonReload=no\n'`)
+	for _, home := range []string{a.home, other} {
+		got := a.doctor(t, "--home", home)
+		got.never(t, "unit")
+		got.has(t, "unit", isOK, a.unitOf(home), "as this config asks")
+	}
+	if got, want := read(t, asked), filepath.Base(a.unit())+"\n"+filepath.Base(a.unitOf(other))+"\n"; got != want {
+		t.Errorf("systemd was asked about %q, want %q", got, want)
+	}
+	// What mends the service of a home that this shell does not name, names it.
+	write(t, a.unitOf(other), strings.Replace(read(t, a.unitOf(other)), "Delegate=yes\n", "", 1))
+	a.doctor(t, "--home", other).has(t, "unit", isWarn, "Delegate", "gatewaytui unit systemd --user --write --home "+other+" --force")
+	a.doctor(t).never(t, "unit")
+}
+
+// B4: two services that start a gateway on one home are two things that restart it.
+func TestB4_DoctorFindsASecondServiceOfThisHome(t *testing.T) {
+	a := newAccount(t)
+	fakeSystemctl(t, `printf 'LoadState=loaded\nTimeoutStopUSec=1min 30s\nRestart=always\nNeedDaemonReload=no\n'`)
+	a.run(t, "unit", "systemd", "--write").must(t, exitDone)
+	byHand := filepath.Join(filepath.Dir(a.unit()), "gatewaytui-mine.service")
+	write(t, byHand, read(t, a.unit()))
+	a.doctor(t).has(t, "unit", isWarn, "2 services start a gateway on this home", a.unit(), byHand)
+	if err := os.Remove(a.unit()); err != nil {
+		t.Fatal(err)
+	}
+	a.doctor(t).has(t, "unit", isWarn, byHand, "whose service is called "+strings.TrimSuffix(filepath.Base(a.unit()), ".service"))
+}
+
 func TestTheHolderOfALockIsReadFromTheKernel(t *testing.T) {
 	const locks = `1: POSIX  ADVISORY  WRITE 10 fd:01:99 0 EOF
 2: FLOCK  ADVISORY  WRITE 4711 fd:01:99 0 EOF

@@ -41,6 +41,8 @@ type definition struct {
 	Manager service.Kind `json:"manager"`
 	Path    string       `json:"path"`
 	Text    string       `json:"text"`
+	// Name is the service's: of the default home gatewaytui, of another one with the home in it.
+	Name string `json:"name"`
 	// Written is whether it was put in place; false where the same was there already.
 	Written bool `json:"written"`
 	// Next is what to run, for the manager to take it up.
@@ -122,7 +124,7 @@ func (p *program) definition(kind service.Kind, system bool, loaded config.Loade
 		return definition{}, fmt.Errorf("find this program's path: %w", err)
 	}
 	v := service.Values{
-		Exec: exec, Home: home, StopTimeout: stopPlan(loaded.Config).TimeoutStopSec(), System: system,
+		Name: p.serviceName(home), Exec: exec, Home: home, StopTimeout: stopPlan(loaded.Config).TimeoutStopSec(), System: system,
 		Environment: map[string]string{}, Credentials: credentialVariables(loaded.Config),
 	}
 	if loaded.Source != config.Embedded {
@@ -143,7 +145,10 @@ func (p *program) definition(kind service.Kind, system bool, loaded config.Loade
 	if !system && !filepath.IsAbs(userHome) {
 		return definition{}, &ops.Error{Code: ops.CodeInvalid, Message: "HOME is not set, so it is not known where your services belong", Hint: "set HOME, or use --system"}
 	}
-	d := definition{Manager: kind, Path: service.InstallPath(kind, system, userHome, p.getenv("XDG_CONFIG_HOME")), home: home, system: system}
+	d := definition{
+		Manager: kind, Name: v.Name, Path: service.InstallPath(kind, system, v.Name, userHome, p.getenv("XDG_CONFIG_HOME")),
+		home: home, system: system,
+	}
 	if kind == service.Launchd {
 		d.Text, err = service.LaunchdPlist(v)
 	} else {
@@ -159,6 +164,20 @@ func (p *program) definition(kind service.Kind, system bool, loaded config.Loade
 	return d, nil
 }
 
+// serviceName is the name of the service for the gateway on home.
+func (p *program) serviceName(home string) string {
+	usual, err := instance.Resolve("", func(name string) string {
+		if name == "GATEWAYTUI_HOME" {
+			return "" // it names another than the default one
+		}
+		return p.getenv(name)
+	})
+	if err != nil {
+		usual = "" // nobody has one here
+	}
+	return service.Name(home, usual)
+}
+
 // next is what the manager is told once the definition is in place.
 func (d definition) next() []string {
 	switch {
@@ -167,10 +186,10 @@ func (d definition) next() []string {
 	case d.Manager == service.Launchd:
 		return []string{"launchctl bootstrap gui/$(id -u) " + d.Path}
 	case d.system:
-		return []string{"systemctl daemon-reload && systemctl enable --now " + service.Unit}
+		return []string{"systemctl daemon-reload && systemctl enable --now " + d.Name + ".service"}
 	}
 	return []string{
-		"systemctl --user daemon-reload && systemctl --user enable --now " + service.Unit,
+		"systemctl --user daemon-reload && systemctl --user enable --now " + d.Name + ".service",
 		"loginctl enable-linger   # so that it starts with the machine and outlives your login",
 	}
 }

@@ -27,7 +27,12 @@ func newAccount(t *testing.T) account {
 
 // unit is where a user's unit file belongs.
 func (a account) unit() string {
-	return filepath.Join(a.dir, ".config", "systemd", "user", service.Unit)
+	return a.unitOf(a.home)
+}
+
+func (a account) unitOf(home string) string {
+	name := service.Name(home, filepath.Join(a.dir, ".local", "state", "gatewaytui"))
+	return filepath.Join(a.dir, ".config", "systemd", "user", name+".service")
 }
 
 func (a account) run(t *testing.T, args ...string) result {
@@ -119,12 +124,15 @@ func TestAWrittenUnitIsReplacedAndAnEditedOneIsNot(t *testing.T) {
 
 func TestAUnitOfSomebodyElseIsLeftAlone(t *testing.T) {
 	a := newAccount(t)
-	a.run(t, "unit", "systemd", "--write").must(t, exitDone)
-	before := read(t, a.unit())
-	a.run(t, "unit", "systemd", "--write", "--home", newHome(t).Dir()).must(t, exitFailed).says(t, "the service of another home", a.home)
-	if read(t, a.unit()) != before {
+	other := newHome(t).Dir()
+	theirs := a.run(t, "unit", "systemd", "--home", other).must(t, exitDone).out
+	write(t, a.unit(), theirs) // the default home was another one once
+	a.run(t, "unit", "systemd", "--write").must(t, exitFailed).says(t, "the service of another home", other)
+	if read(t, a.unit()) != theirs {
 		t.Error("it has changed")
 	}
+	a.run(t, "unit", "systemd", "--write", "--force").must(t, exitDone)
+	before := read(t, a.unit())
 	if err := os.Remove(a.unit()); err != nil {
 		t.Fatal(err)
 	}
@@ -138,6 +146,36 @@ func TestAUnitOfSomebodyElseIsLeftAlone(t *testing.T) {
 	a.run(t, "unit", "systemd", "--write", "--force").must(t, exitDone)
 	if read(t, a.unit()) != before {
 		t.Error("--force did not write it")
+	}
+}
+
+func TestEachHomeIsInstalledAsAServiceOfItsOwn(t *testing.T) {
+	a := newAccount(t)
+	usual := filepath.Join(a.dir, ".local", "state", "gatewaytui")
+	names := map[string]bool{}
+	for _, home := range []string{usual, a.home, newHome(t).Dir()} {
+		unit := a.unitOf(home)
+		name := strings.TrimSuffix(filepath.Base(unit), ".service")
+		names[name] = true
+		a.run(t, "unit", "systemd", "--write", "--home", home).must(t, exitDone).says(t, "written     "+unit, "enable --now "+name+".service")
+		a.run(t, "unit", "systemd", "--write", "--home", home).must(t, exitDone).says(t, "unchanged   "+unit)
+		if got := service.HomeOf(read(t, unit)); got != home {
+			t.Errorf("%s is the service of %s, want %s", unit, got, home)
+		}
+		if home != usual && !strings.Contains(name, filepath.Base(home)) {
+			t.Errorf("nobody can see from %s that it is the service of %s", name, home)
+		}
+		plist := a.run(t, "unit", "launchd", "--write", "--home", home).must(t, exitDone)
+		plist.says(t, filepath.Join("Library", "LaunchAgents", name+".plist"))
+		if got := read(t, filepath.Join(a.dir, "Library", "LaunchAgents", name+".plist")); !strings.Contains(got, "<key>Label</key>\n\t<string>"+name+"</string>") {
+			t.Errorf("launchd's label of %s is another:\n%s", home, got)
+		}
+		if err := os.Remove(filepath.Join(a.dir, "Library", "LaunchAgents", name+".plist")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(names) != 3 || !names["gatewaytui"] {
+		t.Errorf("three homes are served by %v", names)
 	}
 }
 

@@ -154,7 +154,7 @@ func TestS2S9_SystemdItself(t *testing.T) {
 	home, units := shortDir(t), t.TempDir()
 	for _, mode := range []string{"obeys", "held", "deaf", "slow", "silent", "wedged"} {
 		v := Values{
-			Exec: self, Home: home, StopTimeout: 2 * time.Second, System: true,
+			Name: mode, Exec: self, Home: home, StopTimeout: 2 * time.Second, System: true,
 			// With the race detector, a program waits for a second before it exits.
 			Environment: map[string]string{asService: mode, "GORACE": "atexit_sleep_ms=0"},
 		}

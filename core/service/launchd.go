@@ -30,7 +30,7 @@ func LaunchdPlist(v Values) (string, error) {
 	say(`<plist version="1.0">`)
 	say(`<dict>`)
 	text := func(key, value string) { say("\t<key>%s</key>\n\t<string>%s</string>", key, escape(value)) }
-	text("Label", Label)
+	text("Label", v.Name)
 	say("\t<key>ProgramArguments</key>\n\t<array>\n\t\t<string>%s</string>\n\t\t<string>--no-tui</string>\n\t</array>", escape(v.Exec))
 	if v.System && v.User != "" {
 		text("UserName", v.User)

@@ -1,7 +1,6 @@
 package service
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"path/filepath"
@@ -14,6 +13,8 @@ import (
 
 // Values are what a service definition is computed from.
 type Values struct {
+	// Name is the service's, from Name.
+	Name string
 	// Exec is the program's absolute path.
 	Exec string
 	// Home is the gateway's home, Config its config file; both absolute, Config empty for the embedded default.
@@ -72,6 +73,8 @@ func (v Values) check() error {
 		return fmt.Errorf("write the service definition: program, home and config must be absolute paths, not %.120q, %.120q, %.120q", v.Exec, v.Home, v.Config)
 	case strings.ContainsAny(v.Exec, `"'\`): // systemd refuses to run such a one
 		return fmt.Errorf("write the service definition: the program's path has a quote or a backslash: %.120q", v.Exec)
+	case !isUnit(v.Name + ".service"):
+		return fmt.Errorf("write the service definition: %.120q is no name of a service", v.Name)
 	case v.StopTimeout < time.Second || v.StopTimeout%time.Second != 0:
 		return fmt.Errorf("write the service definition: the time for a stop is %s and not in whole seconds over 0", v.StopTimeout)
 	case v.System && v.User != "" && !isUser(v.User):
@@ -186,27 +189,4 @@ func (v Values) scope() string {
 // "Quoting"), and percent signs doubled (systemd.unit(5), "Specifiers"). Control characters have been refused.
 func quote(s string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, `%`, `%%`).Replace(s) + `"`
-}
-
-// Label is the gateway's name with launchd, and Unit its name with systemd.
-const (
-	Label = "gatewaytui"
-	Unit  = "gatewaytui.service"
-)
-
-// InstallPath is where the definition belongs: of systemd (systemd.unit(5), "Unit File Load Path") or launchd
-// (launchd.plist(5)). home is the user's, configHome $XDG_CONFIG_HOME; a relative one counts for nothing.
-func InstallPath(k Kind, system bool, home, configHome string) string {
-	switch {
-	case k == Launchd && system:
-		return "/Library/LaunchDaemons/" + Label + ".plist"
-	case k == Launchd:
-		return filepath.Join(home, "Library", "LaunchAgents", Label+".plist")
-	case system:
-		return "/etc/systemd/system/" + Unit
-	}
-	if !filepath.IsAbs(configHome) {
-		configHome = ""
-	}
-	return filepath.Join(cmp.Or(configHome, filepath.Join(home, ".config")), "systemd", "user", Unit)
 }

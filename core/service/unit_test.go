@@ -30,7 +30,7 @@ func defaults(drain time.Duration) shutdown.Plan {
 }
 
 func values(stop time.Duration) Values {
-	return Values{Exec: "/usr/bin/gatewaytui", Home: "/home/ada/.local/state/gatewaytui", StopTimeout: stop}
+	return Values{Name: DefaultName, Exec: "/usr/bin/gatewaytui", Home: "/home/ada/.local/state/gatewaytui", StopTimeout: stop}
 }
 
 func unit(t *testing.T, v Values) string {
@@ -73,7 +73,7 @@ func TestTheDefinitionsOfTheDefaultConfig(t *testing.T) {
 	golden(t, "user.service", unit(t, values(stop)))
 	golden(t, "user.plist", plist(t, values(stop)))
 	v := Values{
-		Exec: "/opt/gate way/100%/gatewaytui", Home: `/srv/"gw" $HOME & <co>`, Config: `/etc/gatewaytui/back\slash.toml`,
+		Name: "gatewaytui-gw-0b1c2d3e", Exec: "/opt/gate way/100%/gatewaytui", Home: `/srv/"gw" $HOME & <co>`, Config: `/etc/gatewaytui/back\slash.toml`,
 		StopTimeout: defaults(5 * time.Minute).TimeoutStopSec(), Environment: map[string]string{"GATEWAYTUI_LOG_LEVEL": "debug"},
 		Credentials: []string{"OPENAI_API_KEY", "TELEGRAM_BOT_TOKEN"}, System: true, User: "ada",
 	}
@@ -135,6 +135,8 @@ func TestWhatNoDefinitionCanSayIsRefused(t *testing.T) {
 		"a home that is no UTF-8":         func(v *Values) { v.Home = "/srv/\xff" },
 		"a program with a quote":          func(v *Values) { v.Exec = `/opt/"x"/gatewaytui` },
 		"a program without a path":        func(v *Values) { v.Exec = "gatewaytui" },
+		"a name with a slash":             func(v *Values) { v.Name = "../x" },
+		"no name":                         func(v *Values) { v.Name = "" },
 		"a relative home":                 func(v *Values) { v.Home = "gw" },
 		"a relative config":               func(v *Values) { v.Config = "c.toml" },
 		"no time for a stop":              func(v *Values) { v.StopTimeout = 0 },
@@ -152,26 +154,6 @@ func TestWhatNoDefinitionCanSayIsRefused(t *testing.T) {
 		}
 		if text, err := LaunchdPlist(v); err == nil {
 			t.Errorf("%s: the property list is\n%s", name, text)
-		}
-	}
-}
-
-func TestWhereADefinitionIsInstalled(t *testing.T) {
-	for _, tt := range []struct {
-		kind       Kind
-		system     bool
-		configHome string
-		want       string
-	}{
-		{Systemd, false, "", "/home/ada/.config/systemd/user/gatewaytui.service"},
-		{Systemd, false, "/cfg", "/cfg/systemd/user/gatewaytui.service"},
-		{Systemd, false, "cfg", "/home/ada/.config/systemd/user/gatewaytui.service"},
-		{Systemd, true, "/cfg", "/etc/systemd/system/gatewaytui.service"},
-		{Launchd, false, "", "/home/ada/Library/LaunchAgents/gatewaytui.plist"},
-		{Launchd, true, "", "/Library/LaunchDaemons/gatewaytui.plist"},
-	} {
-		if got := InstallPath(tt.kind, tt.system, "/home/ada", tt.configHome); got != tt.want {
-			t.Errorf("%s, system %v, %q: %s, want %s", tt.kind, tt.system, tt.configHome, got, tt.want)
 		}
 	}
 }
@@ -259,7 +241,7 @@ func FuzzValuesComeBack(f *testing.F) {
 		if err != nil {
 			return
 		}
-		plain := unit(t, Values{Exec: v.Exec, Home: "/h", Config: "/c", StopTimeout: v.StopTimeout})
+		plain := unit(t, Values{Name: DefaultName, Exec: v.Exec, Home: "/h", Config: "/c", StopTimeout: v.StopTimeout})
 		if a, b := strings.Count(text, "\n"), strings.Count(plain, "\n"); a != b {
 			t.Errorf("it has %d lines and not %d", a, b)
 		}
@@ -321,10 +303,10 @@ func TestSystemdItselfFindsNothingWrong(t *testing.T) {
 	}
 	for _, system := range []bool{true, false} {
 		v := Values{
-			Exec: program, Home: `/srv/"gw" 100% $HOME\`, StopTimeout: 90 * time.Second, System: system,
+			Name: DefaultName, Exec: program, Home: `/srv/"gw" 100% $HOME\`, StopTimeout: 90 * time.Second, System: system,
 			Credentials: []string{"TELEGRAM_BOT_TOKEN"},
 		}
-		path := filepath.Join(dir, Unit)
+		path := filepath.Join(dir, DefaultName+".service")
 		if err := os.WriteFile(path, []byte(unit(t, v)), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -338,7 +320,7 @@ func TestSystemdItselfFindsNothingWrong(t *testing.T) {
 		cmd.Env = append(os.Environ(), "XDG_RUNTIME_DIR="+dir)
 		out, err := cmd.CombinedOutput()
 		// It reads every unit that ours names, and says what is wrong with those as well.
-		about := slices.DeleteFunc(strings.Split(string(out), "\n"), func(l string) bool { return !strings.Contains(l, Unit) })
+		about := slices.DeleteFunc(strings.Split(string(out), "\n"), func(l string) bool { return !strings.Contains(l, DefaultName+".service") })
 		if err != nil || len(about) > 0 {
 			t.Errorf("system %v: %v\n%s", system, err, out)
 		}
