@@ -180,7 +180,7 @@ func (c *checkup) checkGateway(ctx context.Context) {
 			c.warn("gatewaytui restart", "it runs version %s, and this program is version %s", s.Version, own)
 		}
 		for _, w := range s.Warnings {
-			if strings.HasPrefix(w.Code, "store") || strings.HasPrefix(w.Code, "adapter.") || w.Code == "shutdown.budget" {
+			if strings.HasPrefix(w.Code, "store") || strings.HasPrefix(w.Code, "adapter.") || strings.HasPrefix(w.Code, "supervisor.") || w.Code == "shutdown.budget" {
 				continue // the checks below say so
 			}
 			c.warn("gatewaytui status has it in full", "it warns: %s", w.Message)

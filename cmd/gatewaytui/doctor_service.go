@@ -258,8 +258,8 @@ func (c *checkup) checkAsked(ctx context.Context, d installedDefinition) (servic
 	if s.Reload {
 		c.warn(systemctl+"daemon-reload", "%s has changed since systemd read it", d.path)
 	}
-	if s.Restart == "no" || s.Restart == "on-success" {
-		c.warn(d.command()+", and take Restart= out of drop-ins", "systemd does not start it again after a failure (Restart=%s)", s.Restart)
+	for _, t := range s.Troubles() {
+		c.warn(d.command()+", and take "+t.Setting+"= out of drop-ins", "%s", t.Text)
 	}
 	return s, true
 }
@@ -297,8 +297,12 @@ func (c *checkup) checkRunningStop(ctx context.Context) {
 		c.fail("ask again", "%v", err)
 		return
 	}
-	const fix = "gatewaytui unit systemd --user --write, or shutdown.supervisor_budget with what another manager allows"
 	sv := c.status.Supervisor
+	manager := managerOf(sv)
+	fix := "gatewaytui unit systemd --user --write" + c.homeFlag() + ", or shutdown.supervisor_budget with what another manager allows"
+	if c.valid {
+		fix = or(manager.Allow(stopPlan(c.loaded.Config).TimeoutStopSec()), fix)
+	}
 	limit := time.Duration(plan.SupervisorBudgetMS) * time.Millisecond
 	switch {
 	case !plan.Fits:
@@ -309,12 +313,13 @@ func (c *checkup) checkRunningStop(ctx context.Context) {
 			age(limit), sv.Source, first.Name, millis(first.WantedMS), millis(first.GotMS), others(len(plan.Shrunk)-1))
 	case limit > 0:
 		c.ok("a stop takes %s at the most, and %s allows %s (%s)", millis(plan.WorstCaseMS), or(sv.Name, "the service manager"), age(limit), sv.Source)
-	case sv.Name == "" || sv.Name == string(service.None):
+	case manager.Kind == service.None:
 		c.warn(fix, "no service manager is known to run it: nothing starts it again after a crash")
+	case manager.Unlimited():
+		c.ok("a stop takes %s at the most, and %s waits as long as it takes; sv stop says after 7s that it waits no longer (sv -w %d stop waits), and only sv force-stop kills",
+			millis(plan.WorstCaseMS), sv.Name, plan.WorstCaseMS/1000+1)
 	case sv.Source == service.SourceUnknown:
-		kind, _, _ := strings.Cut(sv.Name, " ")
-		usual := service.Manager{Kind: service.Kind(kind)}.DefaultLimit()
-		c.warn(fix, "a stop takes %s, and how long %s waits before it kills is not known (%s)", millis(plan.WorstCaseMS), sv.Name, or(budget(usual), "as long as it takes")+" unless configured")
+		c.warn(fix, "a stop takes %s, and how long %s waits before it kills is not known (%s)", millis(plan.WorstCaseMS), sv.Name, or(budget(manager.DefaultLimit()), "as long as it takes")+" unless configured")
 	default:
 		c.ok("a stop takes %s at the most, and %s waits as long as it takes", millis(plan.WorstCaseMS), sv.Name)
 	}
@@ -323,4 +328,10 @@ func (c *checkup) checkRunningStop(ctx context.Context) {
 			c.checkAsked(ctx, d) // its patience is in the plan
 		}
 	}
+}
+
+// managerOf is the manager that a gateway names, which it does as Manager.String has it.
+func managerOf(sv ops.Supervisor) service.Manager {
+	kind, _, _ := strings.Cut(sv.Name, " ")
+	return service.Manager{Kind: service.Kind(or(kind, string(service.None)))}
 }

@@ -226,7 +226,12 @@ func TestDoctorAsksTheGatewayThatRuns(t *testing.T) {
 	a.doctor(t, "--home", l.home.Dir()).has(t, "stop", isFail, "kills after 30s")
 	f.plan.Fits, f.plan.SupervisorBudgetMS = true, 0
 	f.status.Supervisor = ops.Supervisor{Name: "supervisord (gw)", Source: "unknown"}
-	a.doctor(t, "--home", l.home.Dir()).has(t, "stop", isWarn, "supervisord (gw) waits", "not known (10s unless configured)")
+	a.doctor(t, "--home", l.home.Dir()).has(t, "stop", isWarn, "supervisord (gw) waits", "not known (10s unless configured)",
+		`stopwaitsecs=90 and environment=GATEWAYTUI_STOP_BUDGET="90s"`)
+	f.status.Supervisor = ops.Supervisor{Name: "container", Source: "unknown"}
+	a.doctor(t, "--home", l.home.Dir()).has(t, "stop", isWarn, "container waits", "docker run --stop-timeout 90 --env GATEWAYTUI_STOP_BUDGET=90s")
+	f.status.Supervisor = ops.Supervisor{Name: "runit", Source: "runit"}
+	a.doctor(t, "--home", l.home.Dir()).has(t, "stop", isOK, "runit waits as long as it takes", "sv stop says after 7s", "sv -w 89 stop", "only sv force-stop kills")
 	f.status.Supervisor = ops.Supervisor{Name: "none", Source: "unknown"} // G5
 	a.doctor(t, "--home", l.home.Dir()).has(t, "stop", isWarn, "nothing starts it again after a crash")
 }
@@ -271,12 +276,13 @@ printf 'LoadState=loaded\nTimeoutStopUSec=1min 30s\nRestart=always\nNeedDaemonRe
 
 	// The config has changed since, and a drop-in and an old file count for systemd.
 	t.Setenv("GATEWAYTUI_SHUTDOWN_DRAIN_TIMEOUT", "5m")
-	fakeSystemctl(t, `printf 'LoadState=loaded\nTimeoutStopUSec=30s\nRestart=no\nNeedDaemonReload=yes\n'`)
+	fakeSystemctl(t, `printf 'LoadState=loaded\nTimeoutStopUSec=30s\nRestart=no\nKillMode=control-group\nNeedDaemonReload=yes\n'`)
 	got = a.doctor(t)
 	got.has(t, "unit", isFail, "TimeoutStopSec is 90, and this config asks for 330", "gatewaytui unit systemd --user --write")
 	got.has(t, "stop", isWarn, "wants 5m30s", "systemd allows 30s", "drain is shortened from 5m00s")
 	got.has(t, "stop", isWarn, "has changed since systemd read it", "daemon-reload")
 	got.has(t, "stop", isWarn, "does not start it again", "Restart=no") // G5
+	got.has(t, "stop", isWarn, "TERM to the tools", "KillMode=control-group", "take KillMode= out of drop-ins") // C12
 
 	write(t, a.unit(), strings.Replace(read(t, a.unit()), "Delegate=yes\n", "", 1))
 	a.doctor(t).has(t, "unit", isWarn, "Service.Delegate is not set", "drop-in", "--force")

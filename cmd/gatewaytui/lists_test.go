@@ -109,5 +109,5 @@ func TestPlanSaysWhetherItFits(t *testing.T) {
 	g.run(t, "plan").must(t, exitDone).says(t, "limit       20s: it does NOT fit", "shortened   drain to 2.0s, the config asks for 1m00s")
 
 	f.plan.SupervisorBudgetMS = 0
-	g.run(t, "plan").must(t, exitDone).says(t, "limit       unknown", "shutdown.supervisor_budget")
+	g.run(t, "plan").must(t, exitDone).says(t, "limit       none known", "shutdown.supervisor_budget")
 }

@@ -40,7 +40,7 @@ func (p *program) showPlan(plan ops.Plan) {
 	p.say("worst case  %s, %s of it for running turns", millis(plan.WorstCaseMS), millis(plan.DrainMS))
 	switch {
 	case plan.SupervisorBudgetMS == 0:
-		p.say("limit       unknown: no service manager told one (shutdown.supervisor_budget sets it)")
+		p.say("limit       none known: no service manager told one (shutdown.supervisor_budget sets it)")
 	case plan.Fits:
 		p.say("limit       %s: it fits", millis(plan.SupervisorBudgetMS))
 	default:

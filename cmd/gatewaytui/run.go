@@ -6,6 +6,7 @@ import (
 	"errors"
 	"log/slog"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -208,7 +209,7 @@ func (l *life) options(parts parts, files files, manager supervisor) gateway.Opt
 		Config: l.loaded.Config, Log: l.log, Models: parts.model, Platforms: parts.platforms, Broken: parts.broken,
 		Life: l.id, PID: self.PID, StartTicks: self.StartTicks, BootID: self.BootID, Version: versionInfo().Version,
 		Home: l.home.Dir(), HomeID: l.home.ID(), Database: l.home.Database(), Workdir: l.home.Work(),
-		Warnings: l.loaded.Warnings, NoResume: l.flags.NoResume, FreshStore: l.flags.FreshStore, Redactor: l.redactor,
+		Warnings: slices.Concat(l.loaded.Warnings, manager.warnings), NoResume: l.flags.NoResume, FreshStore: l.flags.FreshStore, Redactor: l.redactor,
 		SupervisorName: manager.name(), SupervisorBudget: manager.budget, SupervisorSource: manager.source, Notify: manager.notify,
 		APIListen: parts.apiListen,
 		Mark: func(reason, by string, at time.Time) error {

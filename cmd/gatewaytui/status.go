@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"gatewaytui/core/ops"
+	"gatewaytui/core/service"
 )
 
 // presence is the answer to "is one running" where none answers; presentStatus has the same key. It is "up", "down" or
@@ -94,11 +95,7 @@ func (p *program) showStatus(s ops.Status) {
 	if s.APIListen != "" {
 		p.say("api         http://%s/v1", s.APIListen)
 	}
-	if sv := s.Supervisor; sv.BudgetMS > 0 {
-		p.say("supervisor  %s, allows a stop %s (%s)", sv.Name, millis(sv.BudgetMS), sv.Source)
-	} else {
-		p.say("supervisor  %s, its limit for a stop is unknown", or(sv.Name, "none seen"))
-	}
+	p.say("supervisor  %s, %s", or(s.Supervisor.Name, "none seen"), patience(s.Supervisor))
 	if d := s.Drain; d != nil {
 		p.say("draining    for %s, by %s: %s", ago(d.Since), d.By, or(d.Reason, "no reason given"))
 	}
@@ -116,6 +113,19 @@ func (p *program) showStatus(s ops.Status) {
 	for _, w := range s.Warnings {
 		p.say("warning     %s: %s (for %s)", w.Code, w.Message, ago(w.Since))
 	}
+}
+
+// patience is what is known of what a service manager allows a stop.
+func patience(sv ops.Supervisor) string {
+	switch {
+	case sv.BudgetMS > 0:
+		return fmt.Sprintf("allows a stop %s (%s)", millis(sv.BudgetMS), sv.Source)
+	case sv.Source == "" || sv.Source == service.SourceUnknown:
+		return "its limit for a stop is unknown"
+	case managerOf(sv).Unlimited():
+		return "sets no limit for a stop (but sv force-stop kills after 7s)"
+	}
+	return "sets no limit for a stop (" + sv.Source + ")"
 }
 
 // showShutdown prints a shutdown: its phases, what it waits for, and what did not end well.

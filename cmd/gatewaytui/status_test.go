@@ -34,6 +34,28 @@ func TestStatusOfAnEmptyLifeNamesWhatIsNotKnown(t *testing.T) {
 	start(t, f).run(t, "status").must(t, exitDone).says(t, "up, starting", "none: this is the first life", "its limit for a stop is unknown", "warnings    none")
 }
 
+func TestG5_StatusSaysWhoSupervisesItAndWhatThatAllows(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		in   ops.Supervisor
+		want string
+	}{
+		{"systemd's answer", ops.Supervisor{Name: "systemd (gw.service)", BudgetMS: 90_000, Source: "systemd"}, "systemd (gw.service), allows a stop 1m30s (systemd)"},
+		{"systemd without a limit", ops.Supervisor{Name: "systemd (gw.service)", Source: "systemd"}, "systemd (gw.service), sets no limit for a stop (systemd)"},
+		{"supervisord, which cannot be asked", ops.Supervisor{Name: "supervisord (gw)", Source: "unknown"}, "supervisord (gw), its limit for a stop is unknown"},
+		{"runit, which never kills by itself", ops.Supervisor{Name: "runit", Source: "runit"}, "runit, sets no limit for a stop (but sv force-stop kills after 7s)"},
+		{"runit with a figure of whoever runs it", ops.Supervisor{Name: "runit", BudgetMS: 60_000, Source: "environment"}, "runit, allows a stop 1m00s (environment)"},
+		{"nobody, with a figure", ops.Supervisor{BudgetMS: 3_000, Source: "environment"}, "none seen, allows a stop 3.0s (environment)"},
+		{"nobody", ops.Supervisor{Source: "unknown"}, "none seen, its limit for a stop is unknown"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			f := newFake()
+			f.status.Supervisor = tt.in
+			start(t, f).run(t, "status").must(t, exitDone).says(t, "supervisor  "+tt.want+"\n")
+		})
+	}
+}
+
 func TestStatusShowsADrainAndARunningStop(t *testing.T) {
 	f := newFake()
 	f.status.State = ops.StateStopping

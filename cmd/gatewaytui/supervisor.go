@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"strings"
 	"time"
 
 	"gatewaytui/core/gateway"
@@ -16,9 +17,11 @@ import (
 type supervisor struct {
 	manager service.Manager
 	notify  *service.Notifier
-	// budget is what it allows a stop, 0 if unknown, and source where that is from.
+	// budget is what it allows a stop, 0 for no limit and if unknown, and source where that is from.
 	budget time.Duration
 	source string
+	// warnings are what an operator should mend in its settings.
+	warnings []ops.Warning
 }
 
 // name is the manager's, empty where nobody would start the next life.
@@ -42,18 +45,25 @@ func (l *life) findSupervisor(ctx context.Context) (supervisor, error) {
 			return s, err
 		}
 	}
-	if limit, ok := l.loaded.Config.Shutdown.SupervisorLimit(); ok {
-		s.budget, s.source = limit, "config"
-		return s, nil
-	}
-	s.budget, s.source, err = service.Limit(ctx, s.manager, l.getenv, once)
-	if wrong, ok := errors.AsType[*service.VariableError](err); ok {
+	limit, configured := l.loaded.Config.Shutdown.SupervisorLimit()
+	allowed, err := service.Limit(ctx, s.manager, l.getenv, once)
+	if wrong, ok := errors.AsType[*service.VariableError](err); ok && !configured {
 		return s, &outcome{exitConfig, &ops.Error{
 			Code: ops.CodeInvalid, Message: wrong.Error(), Hint: "set it to what the service manager allows a stop, or unset it",
 		}}
 	}
-	if err != nil {
+	if err != nil && !configured {
 		l.log.Warn("service manager not asked", "manager", s.manager.String(), "error", term.Clean(err.Error(), maxLine))
+	}
+	s.budget, s.source = allowed.Budget, allowed.Source
+	if configured {
+		s.budget, s.source = limit, "config"
+	}
+	for _, t := range allowed.Settings.Troubles() {
+		s.warnings = append(s.warnings, ops.Warning{
+			Code: "supervisor." + strings.ToLower(t.Setting), Message: t.Text + "; take " + t.Setting + "= out of its unit's drop-ins, or write the unit anew",
+			Since: ops.At(time.Now()),
+		})
 	}
 	return s, nil
 }

@@ -69,8 +69,8 @@ type Options struct {
 	// Warnings are what the start already noticed.
 	Warnings []ops.Warning
 
-	// SupervisorName names the service manager, empty where there is none. SupervisorBudget is what it allows a stop, 0 if
-	// unknown; SupervisorSource says where that is from.
+	// SupervisorName names the service manager, empty where there is none. SupervisorBudget is what it allows a stop, 0 for
+	// no limit and if unknown; SupervisorSource says where that is from.
 	SupervisorName   string
 	SupervisorBudget time.Duration
 	SupervisorSource string

@@ -55,9 +55,10 @@ type LastEnd struct {
 // Supervisor is what the service manager allows a stop.
 type Supervisor struct {
 	Name string `json:"name"`
-	// BudgetMS is the time from the stop signal to the kill; 0 is unknown.
+	// BudgetMS is the time from the stop signal to the kill; 0 is no limit, or unknown if Source says so.
 	BudgetMS int64 `json:"budget_ms"`
-	// Source is where BudgetMS comes from: config, systemd, environment or unknown.
+	// Source is where BudgetMS comes from: config, systemd, environment, a manager that is known to have no limit (runit), or
+	// unknown.
 	Source string `json:"source"`
 }
 

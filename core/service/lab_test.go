@@ -44,7 +44,8 @@ func beService(mode string) int {
 		return string(out), err
 	}
 	f := found{Manager: Detect(Look(os.Getenv)), Watchdog: n.Watchdog()}
-	f.Budget, f.Source, err = Limit(context.Background(), f.Manager, os.Getenv, run)
+	allowed, err := Limit(context.Background(), f.Manager, os.Getenv, run)
+	f.Budget, f.Source = allowed.Budget, allowed.Source
 	f.Err = fmt.Sprint(err)
 	text, _ := json.Marshal(f)
 	if err := os.WriteFile(filepath.Join(home, mode+".json"), text, 0o600); err != nil {

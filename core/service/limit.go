@@ -28,22 +28,35 @@ const askBound = 500 * time.Millisecond
 // other than 0 is an error.
 type Run func(ctx context.Context, argv []string) (stdout string, err error)
 
-// Limit finds out how long after the signal to stop the manager m kills: systemd is asked, whose answer has every drop-in
-// and override in it; failing that, StopBudgetVariable counts. The budget is 0 where nobody limits the stop (source says by
-// whom) and where nobody knows (SourceUnknown). It returns within half a second if run keeps to its context.
+// Allowance is what a service manager allows a stop, as far as that is known.
+type Allowance struct {
+	// Budget is how long after the signal to stop it kills: 0 where nobody limits the stop, and where nobody knows.
+	Budget time.Duration
+	// Source is where Budget is from: a constant above, or the manager's kind where that is what is known of it.
+	Source string
+	// Settings are the unit's, where systemd answered.
+	Settings Settings
+}
+
+// Limit finds out what the manager m allows a stop: systemd is asked, whose answer has every drop-in and override in it;
+// failing that, StopBudgetVariable counts. It returns within half a second if run keeps to its context.
 //
 // An error is for a warning: what it comes with is the best that is known all the same. Only a variable that is wrong is
 // an operator's mistake (*VariableError).
-func Limit(ctx context.Context, m Manager, getenv func(string) string, run Run) (budget time.Duration, source string, err error) {
+func Limit(ctx context.Context, m Manager, getenv func(string) string, run Run) (Allowance, error) {
+	var asked error
 	if m.Kind == Systemd && m.Unit != "" {
 		s, err := Ask(ctx, m, run)
 		if err == nil {
-			return s.StopLimit, SourceSystemd, nil
+			return Allowance{s.StopLimit, SourceSystemd, s}, nil
 		}
-		budget, source, wrong := fromEnvironment(getenv)
-		return budget, source, errors.Join(err, wrong)
+		asked = err
 	}
-	return fromEnvironment(getenv)
+	budget, source, wrong := fromEnvironment(getenv)
+	if source == SourceUnknown && wrong == nil && m.Unlimited() {
+		source = string(m.Kind)
+	}
+	return Allowance{Budget: budget, Source: source}, errors.Join(asked, wrong)
 }
 
 // VariableError says that StopBudgetVariable is no duration over zero.
@@ -69,10 +82,27 @@ func fromEnvironment(getenv func(string) string) (time.Duration, string, error) 
 type Settings struct {
 	// StopLimit is TimeoutStopSec=; 0 is no limit.
 	StopLimit time.Duration
-	// Restart is Restart=, e.g. "always" or "no".
-	Restart string
+	// Restart is Restart=, e.g. "always" or "no"; KillMode is KillMode=, e.g. "mixed".
+	Restart, KillMode string
 	// Reload is whether the unit's file has changed since systemd read it.
 	Reload bool
+}
+
+// Trouble is a setting that breaks a promise of the gateway's.
+type Trouble struct {
+	// Setting is its name, and Text what follows from its value, for people.
+	Setting, Text string
+}
+
+// Troubles are what is wrong with a unit's settings, its patience left out.
+func (s Settings) Troubles() (all []Trouble) {
+	if s.Restart == "no" || s.Restart == "on-success" { // G5
+		all = append(all, Trouble{"Restart", "systemd does not start it again after a failure (Restart=" + s.Restart + ")"})
+	}
+	if s.KillMode == "control-group" { // C12
+		all = append(all, Trouble{"KillMode", "systemd sends TERM to the tools together with the gateway (KillMode=control-group), so that a stop cuts off turns instead of waiting for them"})
+	}
+	return all
 }
 
 // Ask asks systemd for the settings of m's unit, within half a second. A unit that is not loaded is an error.
@@ -84,7 +114,7 @@ func Ask(ctx context.Context, m Manager, run Run) (Settings, error) {
 	if m.User {
 		argv = append(argv, "--user")
 	}
-	argv = append(argv, "--no-pager", "show", "--property=LoadState,TimeoutStopUSec,Restart,NeedDaemonReload", "--", m.Unit)
+	argv = append(argv, "--no-pager", "show", "--property=LoadState,TimeoutStopUSec,Restart,KillMode,NeedDaemonReload", "--", m.Unit)
 	ctx, cancel := context.WithTimeoutCause(ctx, askBound, fmt.Errorf("no answer within %s", askBound))
 	defer cancel()
 	out, err := run(ctx, argv)
@@ -114,7 +144,10 @@ func parseSettings(out string) (Settings, error) {
 	if err != nil {
 		return Settings{}, fmt.Errorf("TimeoutStopUSec: %w", err)
 	}
-	return Settings{StopLimit: limit, Restart: printable(values["Restart"]), Reload: values["NeedDaemonReload"] == "yes"}, nil
+	return Settings{
+		StopLimit: limit, Restart: printable(values["Restart"]), KillMode: printable(values["KillMode"]),
+		Reload: values["NeedDaemonReload"] == "yes",
+	}, nil
 }
 
 // units are those of systemd.time(7), "Parsing Time Spans", that systemd writes and people write.

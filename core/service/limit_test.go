@@ -36,14 +36,20 @@ func TestA3_TheLimitIsWhatSystemdSaysAndElseTheEnvironment(t *testing.T) {
 		{"systemd answers nonsense", unit, "", answer("what?"), 0, SourceUnknown, "not loaded"},
 		{"the unit is not known", Manager{Kind: Systemd}, "90s", nil, 90 * time.Second, SourceEnvironment, ""},
 		{"another manager", Manager{Kind: Supervisord}, "10s", nil, 10 * time.Second, SourceEnvironment, ""},
+		{"runsv never kills", Manager{Kind: Runit}, "", nil, 0, "runit", ""},
+		{"but who runs it may", Manager{Kind: Runit}, "90s", nil, 90 * time.Second, SourceEnvironment, ""},
+		{"nobody knows of s6", Manager{Kind: S6}, "", nil, 0, SourceUnknown, ""},
 		{"nobody says", Manager{Kind: None}, "", nil, 0, SourceUnknown, ""},
 		{"a variable that is no duration", Manager{Kind: None}, "90", nil, 0, SourceUnknown, StopBudgetVariable},
 		{"A4: zero is no budget", Manager{Kind: None}, "0s", nil, 0, SourceUnknown, StopBudgetVariable},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			budget, source, err := Limit(t.Context(), tt.manager, env(StopBudgetVariable, tt.env), tt.run)
-			if budget != tt.budget || source != tt.source {
-				t.Errorf("it is %s from %s, want %s from %s", budget, source, tt.budget, tt.source)
+			got, err := Limit(t.Context(), tt.manager, env(StopBudgetVariable, tt.env), tt.run)
+			if got.Budget != tt.budget || got.Source != tt.source {
+				t.Errorf("it is %s from %s, want %s from %s", got.Budget, got.Source, tt.budget, tt.source)
+			}
+			if answered := got.Settings != (Settings{}); answered != (tt.source == SourceSystemd) {
+				t.Errorf("its settings are %+v", got.Settings)
 			}
 			if (err == nil) != (tt.errs == "") || err != nil && !strings.Contains(err.Error(), tt.errs) {
 				t.Errorf("the error is %v, want one with %q", err, tt.errs)
@@ -62,9 +68,9 @@ func TestAskingSystemdTakesHalfASecondAtTheMost(t *testing.T) {
 			return "", ctx.Err()
 		}
 		began := time.Now()
-		budget, source, err := Limit(t.Context(), Manager{Systemd, "x.service", false}, env(StopBudgetVariable, "45s"), hung)
-		if took := time.Since(began); took > 500*time.Millisecond || budget != 45*time.Second || source != SourceEnvironment {
-			t.Errorf("after %s: %s from %s", took, budget, source)
+		got, err := Limit(t.Context(), Manager{Systemd, "x.service", false}, env(StopBudgetVariable, "45s"), hung)
+		if took := time.Since(began); took > 500*time.Millisecond || got.Budget != 45*time.Second || got.Source != SourceEnvironment {
+			t.Errorf("after %s: %s from %s", took, got.Budget, got.Source)
 		}
 		if err == nil || !strings.Contains(err.Error(), "no answer within 500ms") {
 			t.Errorf("the error is %v", err)
@@ -90,6 +96,30 @@ func TestSystemdIsAskedAboutTheUnitAndNothingElse(t *testing.T) {
 		if s, err := Ask(t.Context(), m, run); err == nil || asked != nil {
 			t.Errorf("%+v: it ran %q and says %+v", m, asked, s)
 		}
+	}
+}
+
+func TestG5_C12_TroublesAreSettingsThatBreakAPromise(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		in   Settings
+		want string
+	}{
+		{"ours", Settings{Restart: "always", KillMode: "mixed"}, ""},
+		{"nobody knows", Settings{}, ""},
+		{"not started again", Settings{Restart: "no", KillMode: "mixed"}, "Restart"},
+		{"not started again after a failure", Settings{Restart: "on-success", KillMode: "mixed"}, "Restart"},
+		{"the tools hear of it as well", Settings{Restart: "always", KillMode: "control-group"}, "KillMode"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var got []string
+			for _, trouble := range tt.in.Troubles() {
+				got = append(got, trouble.Setting)
+			}
+			if strings.Join(got, " ") != tt.want {
+				t.Errorf("the troubles of %+v are %q, want %q", tt.in, got, tt.want)
+			}
+		})
 	}
 }
 

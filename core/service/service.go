@@ -10,11 +10,16 @@
 package service
 
 import (
+	"bytes"
+	"fmt"
+	"math"
 	"os"
 	"regexp"
 	"strconv"
 	"strings"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // Kind names a service manager.
@@ -55,8 +60,8 @@ func (m Manager) String() string {
 func (m Manager) Restarts() bool { return m.Kind != None && m.Kind != "" }
 
 // DefaultLimit is what the manager allows a stop where nobody configured anything, for advice only; 0 is no limit, or
-// none that is known. supervisord: stopwaitsecs, 10 s; runsv and s6-supervise never kill by themselves; docker stop:
-// 10 s. (A pod has 30 s.)
+// none that is known. supervisord: stopwaitsecs, 10 s; s6-supervise kills by itself only with a file timeout-kill; docker
+// stop: 10 s. (A pod has 30 s.)
 func (m Manager) DefaultLimit() time.Duration {
 	switch m.Kind {
 	case Supervisord, Container:
@@ -67,6 +72,28 @@ func (m Manager) DefaultLimit() time.Duration {
 	return 0
 }
 
+// Unlimited reports whether the manager never ends a stop by itself: runsv sends TERM and waits for as long as it takes
+// (runsv(8)). Its sv stop tells after 7 s that it waits no longer, and the stop goes on; an operator's sv force-stop kills
+// after these (sv(8), SVWAIT).
+func (m Manager) Unlimited() bool { return m.Kind == Runit }
+
+// Allow says how an operator gives a stop d with this manager, which cannot be asked what it allows; empty where it is not
+// known how.
+func (m Manager) Allow(d time.Duration) string {
+	secs := int64(math.Ceil(d.Seconds()))
+	switch m.Kind {
+	case Supervisord:
+		return fmt.Sprintf(`stopwaitsecs=%d and environment=%s="%ds" in the program's section of supervisord's config`, secs, StopBudgetVariable, secs)
+	case Container:
+		return fmt.Sprintf("docker run --stop-timeout %d --env %s=%ds (in a pod terminationGracePeriodSeconds: %d and that variable)", secs, StopBudgetVariable, secs, secs)
+	case S6:
+		return fmt.Sprintf("%s=%ds in the run script, or a file timeout-kill with %d or more beside it and that variable", StopBudgetVariable, secs, 1000*secs)
+	case Launchd:
+		return "gatewaytui unit launchd --write"
+	}
+	return ""
+}
+
 // Surroundings are what Detect goes by.
 type Surroundings struct {
 	// Getenv is the environment as the process was started with it.
@@ -74,6 +101,9 @@ type Surroundings struct {
 	PID, PPID int
 	// Parent is the parent's name, as /proc/PID/comm has it.
 	Parent string
+	// Starter is the command line of the process that started the leader of our process group: what supervisord starts
+	// leads one or is in it, also behind a script, and what an interactive shell starts leads another.
+	Starter string
 	// Cgroup is the text of /proc/self/cgroup (cgroups(7)).
 	Cgroup string
 }
@@ -84,10 +114,41 @@ func Look(getenv func(string) string) Surroundings {
 	if b, err := os.ReadFile("/proc/" + strconv.Itoa(s.PPID) + "/comm"); err == nil {
 		s.Parent = strings.TrimSpace(string(b))
 	}
+	s.Starter = commandOf(starterOf(unix.Getpgrp(), s))
 	if b, err := os.ReadFile("/proc/self/cgroup"); err == nil {
 		s.Cgroup = string(b)
 	}
 	return s
+}
+
+// starterOf is the pid of who started the leader of a process group; 0 where that is not known.
+func starterOf(leader int, s Surroundings) int {
+	if leader == s.PID {
+		return s.PPID
+	}
+	b, err := os.ReadFile("/proc/" + strconv.Itoa(leader) + "/stat")
+	if err != nil {
+		return 0
+	}
+	// pid (comm) state ppid ...: the name may hold anything, parentheses too (proc(5)).
+	fields := strings.Fields(string(b[bytes.LastIndexByte(b, ')')+1:]))
+	if len(fields) < 2 {
+		return 0
+	}
+	ppid, err := strconv.Atoi(fields[1])
+	if err != nil {
+		return 0
+	}
+	return ppid
+}
+
+// commandOf is the command line of a process in one line, empty where that cannot be read.
+func commandOf(pid int) string {
+	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/cmdline")
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(strings.ReplaceAll(string(b), "\x00", " "))
 }
 
 // inits are programs that run as pid 1 of a container for the one program in it.
@@ -97,18 +158,26 @@ var inits = map[string]bool{"tini": true, "docker-init": true, "dumb-init": true
 //
 // Every variable that a manager sets is inherited, so none of them alone says that we are its service: a terminal or a
 // tmux that systemd started hands INVOCATION_ID on to every shell in it. systemd's main process is recognised by
-// SYSTEMD_EXEC_PID (systemd.exec(5), since 248), by NOTIFY_SOCKET inside a service's own cgroup, or by systemd as its parent.
+// SYSTEMD_EXEC_PID (systemd.exec(5), since 248), by NOTIFY_SOCKET inside a service's own cgroup, or by systemd as its
+// parent; supervisord's process by who started its process group. A manager that is a service of systemd's itself, with
+// all that this hands on, is nearer than systemd.
 func Detect(s Surroundings) Manager {
-	if m, ok := s.systemd(); ok {
-		return m
-	}
+	enabled := s.Getenv("SUPERVISOR_ENABLED") == "1" // supervisord, "Subprocess Environment"
+	supervisord := Manager{Kind: Supervisord, Unit: printable(s.Getenv("SUPERVISOR_PROCESS_NAME"))}
 	switch {
-	case s.Getenv("SUPERVISOR_ENABLED") == "1": // supervisord, "Subprocess Environment"
-		return Manager{Kind: Supervisord, Unit: printable(s.Getenv("SUPERVISOR_PROCESS_NAME"))}
+	case enabled && strings.Contains(s.Starter, string(Supervisord)):
+		return supervisord
 	case s.Parent == "runsv":
 		return Manager{Kind: Runit}
 	case s.Parent == "s6-supervise":
 		return Manager{Kind: S6}
+	}
+	if m, ok := s.systemd(); ok {
+		return m
+	}
+	switch {
+	case enabled && s.Starter == "": // of another user on a machine that hides these: the variable is all there is
+		return supervisord
 	case s.PPID == 1 && s.Getenv("XPC_SERVICE_NAME") != "" && s.Getenv("XPC_SERVICE_NAME") != "0": // "0" in a shell
 		return Manager{Kind: Launchd, Unit: printable(s.Getenv("XPC_SERVICE_NAME"))}
 	case s.PID == 1, s.PPID == 1 && inits[s.Parent]:

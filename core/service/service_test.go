@@ -2,6 +2,9 @@ package service
 
 import (
 	"os"
+	"os/exec"
+	"strings"
+	"syscall"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -100,8 +103,44 @@ func TestG5_DetectSaysWhatSupervisesUs(t *testing.T) {
 		{"a login is nobody's service", Surroundings{PID: 77, PPID: 60, Parent: "bash", Cgroup: login}, Manager{Kind: None}, false},
 		{
 			"supervisord",
-			Surroundings{Getenv: env("SUPERVISOR_ENABLED", "1", "SUPERVISOR_PROCESS_NAME", "gw"), PID: 77, PPID: 60, Parent: "supervisord"},
+			Surroundings{Getenv: env("SUPERVISOR_ENABLED", "1", "SUPERVISOR_PROCESS_NAME", "gw"), PID: 77, PPID: 60, Parent: "supervisord", Starter: "/usr/bin/python3 /usr/bin/supervisord -n"},
 			Manager{Kind: Supervisord, Unit: "gw"},
+			true,
+		},
+		{
+			"supervisord, behind a script of its process group",
+			Surroundings{Getenv: env("SUPERVISOR_ENABLED", "1", "SUPERVISOR_PROCESS_NAME", "gw"), PID: 77, PPID: 76, Parent: "start.sh", Starter: "python3 -m supervisor.supervisord"},
+			Manager{Kind: Supervisord, Unit: "gw"},
+			true,
+		},
+		{
+			"supervisord, where the machine hides other users' processes",
+			Surroundings{Getenv: env("SUPERVISOR_ENABLED", "1", "SUPERVISOR_PROCESS_NAME", "gw"), PID: 77, PPID: 60},
+			Manager{Kind: Supervisord, Unit: "gw"},
+			true,
+		},
+		{
+			"a shell below supervisord's sshd is nobody's service",
+			Surroundings{Getenv: env("SUPERVISOR_ENABLED", "1", "SUPERVISOR_PROCESS_NAME", "sshd"), PID: 77, PPID: 70, Parent: "bash", Starter: "-bash"},
+			Manager{Kind: None},
+			false,
+		},
+		{
+			"supervisord that is systemd's service, with what systemd told it",
+			Surroundings{
+				Getenv: env("SUPERVISOR_ENABLED", "1", "SUPERVISOR_PROCESS_NAME", "gw", "INVOCATION_ID", "a1", "SYSTEMD_EXEC_PID", "60", "NOTIFY_SOCKET", "/run/systemd/notify"),
+				PID:    77, PPID: 60, Parent: "supervisord", Starter: "/usr/bin/supervisord", Cgroup: "0::/system.slice/supervisor.service\n",
+			},
+			Manager{Kind: Supervisord, Unit: "gw"},
+			true,
+		},
+		{
+			"systemd's service, started from a shell below supervisord",
+			Surroundings{
+				Getenv: env("SUPERVISOR_ENABLED", "1", "INVOCATION_ID", "a1", "SYSTEMD_EXEC_PID", "77"),
+				PID:    77, PPID: 1, Parent: "systemd", Starter: "/lib/systemd/systemd --user", Cgroup: userUnit,
+			},
+			Manager{Systemd, "gatewaytui.service", true},
 			true,
 		},
 		{"runit", Surroundings{PID: 77, PPID: 60, Parent: "runsv"}, Manager{Kind: Runit}, true},
@@ -134,6 +173,24 @@ func TestLookSeesThisProcess(t *testing.T) {
 	s := Look(env())
 	if s.PID != os.Getpid() || s.Parent == "" || s.Cgroup == "" {
 		t.Errorf("it sees pid %d, the parent %q and the cgroups %q", s.PID, s.Parent, s.Cgroup)
+	}
+	leader := exec.Command("sleep", "60")
+	leader.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := leader.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		_ = leader.Process.Kill()
+		_ = leader.Wait() // it was killed
+	}()
+	if got := starterOf(leader.Process.Pid, s); got != os.Getpid() {
+		t.Errorf("the starter of %d is %d, want %d", leader.Process.Pid, got, os.Getpid())
+	}
+	if got := starterOf(s.PID, s); got != s.PPID {
+		t.Errorf("our own starter is %d, want %d", got, s.PPID)
+	}
+	if got := commandOf(os.Getpid()); !strings.Contains(got, os.Args[0]) || strings.Contains(got, "\x00") {
+		t.Errorf("our own command line is %q", got)
 	}
 }
 
