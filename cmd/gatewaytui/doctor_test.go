@@ -281,7 +281,7 @@ printf 'LoadState=loaded\nTimeoutStopUSec=1min 30s\nRestart=always\nNeedDaemonRe
 	got.has(t, "unit", isFail, "TimeoutStopSec is 90, and this config asks for 330", "gatewaytui unit systemd --user --write")
 	got.has(t, "stop", isWarn, "wants 5m30s", "systemd allows 30s", "drain is shortened from 5m00s")
 	got.has(t, "stop", isWarn, "has changed since systemd read it", "daemon-reload")
-	got.has(t, "stop", isWarn, "does not start it again", "Restart=no") // G5
+	got.has(t, "stop", isWarn, "does not start it again", "Restart=no")                                         // G5
 	got.has(t, "stop", isWarn, "TERM to the tools", "KillMode=control-group", "take KillMode= out of drop-ins") // C12
 
 	write(t, a.unit(), strings.Replace(read(t, a.unit()), "Delegate=yes\n", "", 1))

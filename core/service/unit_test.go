@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"encoding/json"
 	"encoding/xml"
 	"errors"
 	"flag"
@@ -125,6 +126,40 @@ func TestS9_TheUnitKnowsTheExitCodes(t *testing.T) {
 	// G3: launchd starts again what ends with another code than 0.
 	if got := settingsOf(plist(t, values(90*time.Second))).get("KeepAlive.SuccessfulExit"); got != "false" {
 		t.Errorf("KeepAlive.SuccessfulExit is %q", got)
+	}
+}
+
+// G3: another program's reader of property lists finds what launchd goes by: enough time for the stop, and a start again after
+// 75 and after a crash, not after 0.
+func TestG3_ThePropertyListSaysWhatLaunchdGoesBy(t *testing.T) {
+	python, err := exec.LookPath("python3")
+	if err != nil {
+		t.Skip("python3, whose plistlib reads property lists, is missing; it runs where that is installed")
+	}
+	v := values(defaults(time.Minute).TimeoutStopSec())
+	v.Name, v.Home, v.Config = "gatewaytui-bots-1a2b3c4d", `/srv/<b>ots & "co"`, "/etc/größe.toml"
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, python, "-c", "import json, plistlib, sys; print(json.dumps(plistlib.loads(sys.stdin.buffer.read())))")
+	cmd.Stdin = strings.NewReader(plist(t, v))
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("plistlib: %v", err)
+	}
+	var got map[string]any
+	if err := json.Unmarshal(out, &got); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]any{
+		"Label": v.Name, "ProgramArguments": []any{v.Exec, "--no-tui"}, "RunAtLoad": true,
+		"ExitTimeOut": 90.0, "ThrottleInterval": 10.0,
+		"KeepAlive": map[string]any{"SuccessfulExit": false},
+		"EnvironmentVariables": map[string]any{
+			"GATEWAYTUI_HOME": v.Home, "GATEWAYTUI_CONFIG": v.Config, "GATEWAYTUI_STOP_BUDGET": "1m30s",
+		},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("plistlib reads (-want +got):\n%s", diff)
 	}
 }
 
