@@ -116,7 +116,15 @@ func (f *fake) Shutdown(context.Context) (ops.Shutdown, error) {
 }
 
 func (f *fake) History(_ context.Context, q ops.Query) (ops.Page[ops.Life], error) {
-	return page(f, q, ops.Life{Life: "01LIFE", PID: 4121, StartedAt: testTime, Outcome: ops.OutcomeRunning})
+	return page(f, q,
+		ops.Life{Life: "01LIFE", PID: 4121, StartedAt: testTime, LastSeenAt: testTime, Outcome: ops.OutcomeRunning},
+		ops.Life{
+			Life: "00LIFE", PID: 4000, Version: "v1", StartedAt: testTime, LastSeenAt: testTime, Outcome: ops.OutcomeCutShort, Phase: "drain", Reason: "deploy", By: "uid 0",
+			Shutdown: &ops.Shutdown{
+				ID: "x0", Life: "00LIFE", Mode: ops.ModeFast, Reason: "deploy", By: "uid 0", StartedAt: testTime, ElapsedMS: 903, Outcome: ops.ShutdownRunning,
+				Phases: []ops.Phase{{Name: "mark", State: ops.StepDone}, {Name: "drain", State: ops.StepRunning, StartedAt: testTime, ElapsedMS: 900, BudgetMS: 60_000}},
+			},
+		})
 }
 
 func (f *fake) Events(ctx context.Context, after uint64) iter.Seq2[ops.Event, error] {

@@ -29,6 +29,17 @@ func (s *Server) shutdown(w http.ResponseWriter, r *http.Request, _ string) {
 	one(s, w, r, s.opt.Console.Shutdown, fillShutdown)
 }
 
+// history is the console's, with the reports in it made fit for scripts.
+func (s *Server) history(ctx context.Context, q ops.Query) (ops.Page[ops.Life], error) {
+	page, err := s.opt.Console.History(ctx, q)
+	for _, l := range page.Items {
+		if l.Shutdown != nil {
+			fillShutdown(l.Shutdown)
+		}
+	}
+	return page, err
+}
+
 // one answers with a single value.
 func one[T any](s *Server, w http.ResponseWriter, r *http.Request, ask func(context.Context) (T, error), fill func(*T)) {
 	ctx, cancel := context.WithTimeout(r.Context(), answerTime)

@@ -35,7 +35,7 @@ func (s *Server) table() []route {
 		{"GET", "/v1/adapters", list(s, s.opt.Console.Adapters)},
 		{"GET", "/v1/plan", s.plan},
 		{"GET", "/v1/shutdown", s.shutdown},
-		{"GET", "/v1/history", list(s, s.opt.Console.History)},
+		{"GET", "/v1/history", list(s, s.history)},
 		{"GET", "/v1/events", s.events},
 		{"GET", "/v1/preview", s.preview},
 		{"GET", "/v1/requests/{target}", s.request},

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"gatewaytui/core/ops"
+	"gatewaytui/core/store"
 	"gatewaytui/core/term"
 )
 
@@ -196,22 +197,47 @@ func (g *Gateway) History(ctx context.Context, q ops.Query) (ops.Page[ops.Life],
 	if limit <= 0 || limit > ops.DefaultLimit {
 		limit = ops.DefaultLimit
 	}
-	lives, next, err := g.store.Lives(ctx, limit, q.Cursor)
-	if err != nil {
-		return ops.Page[ops.Life]{}, &ops.Error{Code: ops.CodeUnavailable, Message: "the past lives could not be read: " + err.Error()}
-	}
-	p := ops.Page[ops.Life]{Items: make([]ops.Life, 0, len(lives)), Next: next}
-	for _, l := range lives {
-		row := ops.Life{
-			Life: l.ID, PID: l.PID, Version: l.Version, StartedAt: ops.At(l.StartedAt), EndedAt: ops.At(l.EndedAt),
-			Outcome: l.Outcome, Phase: l.Phase, Reason: l.Reason, By: l.By,
+	p := ops.Page[ops.Life]{Items: make([]ops.Life, 0, limit), Next: q.Cursor}
+	for {
+		// Never more than there is room for: the cursor stands behind what was read, and nothing that was read is left out.
+		lives, next, err := g.store.Lives(ctx, limit-len(p.Items), p.Next)
+		if err != nil {
+			if ops.HasCode(err, ops.CodeInvalid) {
+				return ops.Page[ops.Life]{}, err
+			}
+			return ops.Page[ops.Life]{}, &ops.Error{Code: ops.CodeUnavailable, Message: "the past lives could not be read: " + err.Error()}
 		}
-		if s, found, err := g.store.ShutdownOf(ctx, l.ID); err == nil && found {
-			row.Shutdown = &s
+		for _, l := range lives {
+			if lifeHas(l, strings.ToLower(q.Filter)) {
+				p.Items = append(p.Items, g.pastLife(ctx, l))
+			}
 		}
-		p.Items = append(p.Items, row)
+		if p.Next = next; next == "" || len(p.Items) == limit {
+			return p, nil
+		}
 	}
-	return p, nil
+}
+
+// lifeHas reports whether want, in lower case, is in one of the life's texts.
+func lifeHas(l store.Life, want string) bool {
+	return slices.ContainsFunc([]string{l.ID, l.Version, string(l.Outcome), l.Phase, l.Reason, l.By}, func(s string) bool {
+		return strings.Contains(strings.ToLower(s), want)
+	})
+}
+
+// pastLife is a life with the report of its stop, as far as that can be read.
+func (g *Gateway) pastLife(ctx context.Context, l store.Life) ops.Life {
+	row := ops.Life{
+		Life: l.ID, PID: l.PID, Version: l.Version, StartedAt: ops.At(l.StartedAt), EndedAt: ops.At(l.EndedAt), LastSeenAt: ops.At(l.HeartbeatAt),
+		Outcome: l.Outcome, Phase: l.Phase, Reason: l.Reason, By: l.By,
+	}
+	if s, found, err := g.store.ShutdownOf(ctx, l.ID); err == nil && found {
+		row.Shutdown = &s
+		if at := s.LastWord(); at.After(row.LastSeenAt.Time) {
+			row.LastSeenAt = at
+		}
+	}
+	return row
 }
 
 // Events implements ops.Console.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -358,6 +359,57 @@ func TestTheLastEndIsClassified(t *testing.T) {
 				t.Fatalf("history: %+v, %v", h.Items, err)
 			}
 		})
+	}
+}
+
+// A filter and a cursor together miss no life and show none twice; a life without an end says when it was last seen, by its
+// heartbeat or, where that is later, by its stop's report.
+func TestHistoryIsFilteredPagedAndSaysWhenALifeWasLastSeen(t *testing.T) {
+	dir := t.TempDir()
+	first := start(t, func(s *setup) { s.dir = dir })
+	row := first.g.lifeRow()
+	first.stop(ops.ModeFast)
+	began := time.Now().Add(-time.Hour).UTC().Truncate(time.Millisecond)
+	for i := range 10 {
+		row.ID, row.Outcome, row.Reason = fmt.Sprintf("old-%d", i), ops.OutcomeCrashed, []string{"an Upgrade", "a test"}[i%2]
+		row.StartedAt, row.HeartbeatAt = began, began.Add(time.Minute)
+		crash(t, dir, row)
+	}
+	row.ID, row.Outcome, row.Reason = "cut", ops.OutcomeRunning, ""
+	crash(t, dir, row)
+	l := start(t, func(s *setup) {
+		s.dir, s.opts = dir, func(o *Options) {
+			o.LastReport = func(string) (ops.Shutdown, bool) {
+				return ops.Shutdown{ID: "s", Life: "cut", Outcome: ops.ShutdownRunning, StartedAt: ops.At(began.Add(time.Hour / 2)), ElapsedMS: 60_000}, true
+			}
+		}
+	})
+	var got []string
+	q := ops.Query{Limit: 2, Filter: "UPGRADE"}
+	for {
+		p, err := l.g.History(context.Background(), q)
+		if err != nil || len(p.Items) > q.Limit {
+			t.Fatalf("%d lives, %v", len(p.Items), err)
+		}
+		for _, life := range p.Items {
+			got = append(got, life.Life)
+			if want := began.Add(time.Minute); !life.LastSeenAt.Equal(want) {
+				t.Errorf("%s was last seen at %s, want its heartbeat at %s", life.Life, life.LastSeenAt, want)
+			}
+		}
+		if q.Cursor = p.Next; q.Cursor == "" {
+			break
+		}
+	}
+	if want := []string{"old-8", "old-6", "old-4", "old-2", "old-0"}; !slices.Equal(got, want) {
+		t.Errorf("the filter found %q, want %q", got, want)
+	}
+	cut, err := l.g.History(context.Background(), ops.Query{Filter: "cut"})
+	if err != nil || len(cut.Items) != 1 || !cut.Items[0].LastSeenAt.Equal(began.Add(31*time.Minute)) {
+		t.Errorf("the life that was cut short is %+v, %v; want one that was last seen at its report's last word", cut.Items, err)
+	}
+	if _, err := l.g.History(context.Background(), ops.Query{Cursor: "x"}); !ops.HasCode(err, ops.CodeInvalid) {
+		t.Errorf("a cursor that nobody gave is answered with %v", err)
 	}
 }
 

@@ -101,3 +101,44 @@ func TestBlockersAreTheRunningItemsOfTheRunningPhase(t *testing.T) {
 		t.Fatalf("the running phase is %+v", p)
 	}
 }
+
+func TestWhatOverranIsEachPhaseThatDidOrWhoseItemDid(t *testing.T) {
+	s := Shutdown{Phases: []Phase{
+		{Name: "notify", State: StepDone, Items: []Item{{ID: "told", State: StepDone}, {ID: "unreachable", State: StepFailed}}},
+		{Name: "drain", State: StepTimedOut, Items: []Item{{ID: "slow", State: StepTimedOut}, {ID: "quick", State: StepDone}, {ID: "left", State: StepSkipped}}},
+		{Name: "interrupt", State: StepSkipped},
+		{Name: "adapters", State: StepRunning, Items: []Item{{ID: "hangs", State: StepRunning}}},
+		{Name: "stores", State: StepFailed},
+	}}
+	got := ""
+	for _, p := range s.Overran() {
+		got += p.Name
+		for _, it := range p.Items {
+			got += " " + it.ID
+		}
+		got += ";"
+	}
+	if want := "notify unreachable;drain slow;stores;"; got != want {
+		t.Fatalf("overran: %q, want %q", got, want)
+	}
+	if len(s.Phases[1].Items) != 3 {
+		t.Fatal("the report itself has lost items")
+	}
+}
+
+func TestTheLastWordOfAReportIsItsEndOrHowFarItHadCome(t *testing.T) {
+	began := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	for _, tc := range []struct {
+		name string
+		in   Shutdown
+		want time.Time
+	}{
+		{"one that ended", Shutdown{StartedAt: At(began), ElapsedMS: 5, EndedAt: At(began.Add(time.Hour))}, began.Add(time.Hour)},
+		{"one that was cut off", Shutdown{StartedAt: At(began), ElapsedMS: 1500}, began.Add(1500 * time.Millisecond)},
+		{"one that says nothing", Shutdown{ElapsedMS: 1500}, time.Time{}},
+	} {
+		if got := tc.in.LastWord(); !got.Equal(tc.want) {
+			t.Errorf("%s: %s, want %s", tc.name, got, tc.want)
+		}
+	}
+}

@@ -223,15 +223,18 @@ const (
 
 // Life is one run of a gateway on a home.
 type Life struct {
-	Life      string  `json:"life"`
-	PID       int     `json:"pid"`
-	Version   string  `json:"version,omitempty"`
-	StartedAt Time    `json:"started_at"`
-	EndedAt   Time    `json:"ended_at"`
-	Outcome   Outcome `json:"outcome"`
-	Phase     string  `json:"phase"`
-	Reason    string  `json:"reason"`
-	By        string  `json:"by,omitempty"`
+	Life      string `json:"life"`
+	PID       int    `json:"pid"`
+	Version   string `json:"version,omitempty"`
+	StartedAt Time   `json:"started_at"`
+	EndedAt   Time   `json:"ended_at"`
+	// LastSeenAt is when the life was last known to run: all that is known of the end of one that was killed.
+	LastSeenAt Time    `json:"last_seen_at"`
+	Outcome    Outcome `json:"outcome"`
+	// Phase is the shutdown phase in which a life was cut short. Reason and By are of who asked for its end.
+	Phase  string `json:"phase"`
+	Reason string `json:"reason"`
+	By     string `json:"by,omitempty"`
 	// Shutdown is the report of the life's stop, where one was written.
 	Shutdown *Shutdown `json:"shutdown,omitempty"`
 }

@@ -1,5 +1,7 @@
 package ops
 
+import "time"
+
 // Mode is the strength of a stop, in PostgreSQL's three steps.
 type Mode string
 
@@ -127,6 +129,34 @@ func (s Shutdown) Blockers() []Item {
 		}
 	}
 	return out
+}
+
+// Overran are the phases of s that ran out of time or failed, or of which an item did, in order, each with those of its
+// items alone that did.
+func (s Shutdown) Overran() []Phase {
+	bad := func(st StepState) bool { return st == StepTimedOut || st == StepFailed }
+	var out []Phase
+	for _, p := range s.Phases {
+		var items []Item
+		for _, it := range p.Items {
+			if bad(it.State) {
+				items = append(items, it)
+			}
+		}
+		if bad(p.State) || len(items) > 0 {
+			p.Items = items
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// LastWord is the last moment that the report tells of: its end, or how far it had come when it was written.
+func (s Shutdown) LastWord() Time {
+	if !s.EndedAt.IsZero() || s.StartedAt.IsZero() {
+		return s.EndedAt
+	}
+	return At(s.StartedAt.Add(time.Duration(s.ElapsedMS) * time.Millisecond))
 }
 
 // Running returns the phase that runs now.
