@@ -139,10 +139,13 @@ func (s *Screen) body(w, h int) []string {
 // Page is how many rows of its list s shows; 0 if there is no room for any.
 func Page(s Screen) int {
 	s.W, s.H = max(s.W, 1), max(s.H, 1)
-	if s.layout() == layoutLine {
+	p := s.parts()
+	switch {
+	case s.View == Shutdown && s.StopPage == StopLives:
+		return s.shareLives(s.H - len(p.head) - len(p.foot)).rows
+	case s.layout() == layoutLine:
 		return 0
 	}
-	p := s.parts()
 	return max(s.split(s.W, s.H-len(p.head)-len(p.foot)).lh-1, 0)
 }
 

@@ -122,6 +122,11 @@ type Screen struct {
 	Stop     *ops.Shutdown
 	StopItem string
 	Plan     ops.Plan
+	// StopPage is the page of the shutdown view, Past what StopLives lists, of which Table has the selected row, and Life the
+	// one that StopReport tells of, with its report as Stop.
+	StopPage StopPage
+	Past     Past
+	Life     *ops.Life
 	// Spark are the recent samples of the overview, oldest first.
 	Spark Spark
 	// Message is the one line about what was done or why not; Failed says that it is bad news. Input is a prompt that

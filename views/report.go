@@ -12,7 +12,11 @@ func (d *stopDraw) report(w, h int) []string {
 	if d.small() {
 		return d.shortReport(w)
 	}
-	lines := []string{d.k.rule("last stop", w)}
+	title := "last stop"
+	if d.s.Life != nil {
+		title = "stop of life " + shown(d.s.Life.Life)
+	}
+	lines := []string{d.k.rule(title, w)}
 	lines = append(lines, d.k.facts(d.reportFacts(), 12, w)...)
 	bad := d.badItems(w)
 	f := folding{names: true}
@@ -39,7 +43,11 @@ func (d *stopDraw) shortReport(w int) []string {
 	if d.kind == stopCut {
 		outcome, exit = "CUT SHORT", "exit not seen"
 	}
-	lines := []string{"last stop " + outcome, "took " + clock(d.now) + ", " + exit}
+	whose := "last stop "
+	if d.s.Life != nil {
+		whose = "stop "
+	}
+	lines := []string{whose + outcome, "took " + clock(d.now) + ", " + exit}
 	if over := d.overran(); over != "" {
 		lines = append(lines, wrap("overran: "+over, w)...)
 	}
@@ -88,7 +96,11 @@ func (d *stopDraw) reportFacts() []Fact {
 	if !d.StartedAt.IsZero() {
 		took += ", began " + d.StartedAt.In(d.s.Now.Location()).Format(time.DateTime)
 	}
-	facts := []Fact{{"outcome", outcome}, {"exit code", exit}, {"took", took}}
+	var facts []Fact
+	if d.s.Life != nil {
+		facts = append(facts, Fact{"life", lifeSpan(d.s, d.s.Life)})
+	}
+	facts = append(facts, Fact{"outcome", outcome}, Fact{"exit code", exit}, Fact{"took", took})
 	if over := d.overran(); over != "" {
 		facts = append(facts, Fact{"overran", over})
 	}
@@ -106,16 +118,11 @@ func (d *stopDraw) reportFacts() []Fact {
 // overran names the phases that did not end well, and who was to blame.
 func (d *stopDraw) overran() string {
 	var list []string
-	for _, p := range d.Phases {
-		if p.State != ops.StepTimedOut && p.State != ops.StepFailed {
-			continue
-		}
+	for _, p := range d.Overran() {
 		text := d.phaseName(p)
 		var who []string
 		for _, it := range p.Items {
-			if it.State == ops.StepTimedOut || it.State == ops.StepFailed {
-				who = append(who, d.k.cut(shown(it.ID), 24))
-			}
+			who = append(who, d.k.cut(shown(it.ID), 24))
 		}
 		if len(who) > 0 {
 			text += " (" + names(who, 3) + ")"

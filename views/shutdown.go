@@ -44,6 +44,9 @@ func (d *stopDraw) tiny() bool  { return d.s.W < 20 || d.s.H < 3 }
 // in, when the service manager kills it, and what happens if nobody acts. What matters most comes first, for screens that
 // show one line. It is nil where the common header says all.
 func shutdownHeader(s Screen, w int) []string {
+	if s.StopPage != StopNow {
+		return nil
+	}
 	d := drawStop(&s)
 	switch {
 	case d.kind == stopEnded && s.Link.State == LinkGone && d.Life == s.Snap.Life:
@@ -65,10 +68,19 @@ func shutdownHeader(s Screen, w int) []string {
 	return lines
 }
 
-// shutdownBody is the shutdown view: the stop that runs, else the report of the last one, else the plan of the next.
+// shutdownBody is the shutdown view: the stop that runs or was watched, and, while none runs, the past lives, what is known of
+// one of them, or the plan of the next stop.
 func shutdownBody(s Screen, w, h int) []string {
+	switch s.StopPage {
+	case StopLives:
+		return livesBody(&s, w, h)
+	case StopPlan:
+		return fit(planLines(&s, w, h), w, h)
+	}
 	d := drawStop(&s)
 	switch {
+	case s.StopPage == StopReport && d.kind == stopNone:
+		return fit(lifeLines(&s, w), w, h)
 	case d.tiny():
 		return fit(nil, w, h)
 	case d.kind == stopNone:

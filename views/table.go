@@ -113,16 +113,20 @@ func (l *list[T]) table(s *Screen, w, h int) []string {
 		return nil
 	}
 	columns := l.place(w)
-	b := make([]byte, 0, 4*w)
-	lines := append(make([]string, 0, h), s.Theme.Paint(Heading, string(l.header(s, b, columns))))
-
+	lines := append(make([]string, 0, h), s.Theme.Paint(Heading, string(l.header(s, nil, columns))))
 	rows := *l.rows(&s.Snap)
 	from := min(max(s.Table.Offset, 0), max(len(rows)-(h-1), 0))
-	to := min(from+h-1, len(rows))
+	return append(lines, l.window(s, columns, rows, from, min(from+h-1, len(rows)), w)...)
+}
+
+// window draws rows[from:to].
+func (l *list[T]) window(s *Screen, columns []placed[T], rows []T, from, to, w int) []string {
 	var depth []int
 	if l.depth != nil {
 		depth = l.depth(rows, from, to)
 	}
+	lines := make([]string, 0, to-from)
+	b := make([]byte, 0, 4*w)
 	for i := from; i < to; i++ {
 		under := 0
 		if depth != nil {

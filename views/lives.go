@@ -1,0 +1,223 @@
+package views
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"gatewaytui/core/ops"
+)
+
+// livesShare is how the list of past lives shares its height: a title, the names of the columns, rows, and what is known of
+// the selected one. As the height shrinks that goes first, then the names, then the title.
+type livesShare struct {
+	title, heads bool
+	note         bool // why they could not be read
+	rows, about  int
+}
+
+// lifePane is the height of what is known of the selected life.
+const lifePane = 8
+
+func (s *Screen) shareLives(h int) livesShare {
+	sh := livesShare{title: s.layout() > layoutLine, heads: h >= 6 && s.layout() > layoutLine}
+	sh.note = s.Past.Err != "" && sh.title && len(s.Past.Lives) > 0 && h >= 4
+	if h >= 2*lifePane+1 && s.layout() >= layoutFull {
+		sh.about = lifePane
+	}
+	sh.rows = h - sh.about
+	for _, line := range []bool{sh.title, sh.heads, sh.note} {
+		if line {
+			sh.rows--
+		}
+	}
+	sh.rows = max(sh.rows, 0)
+	return sh
+}
+
+// livesBody lists the past lives, newest first.
+func livesBody(s *Screen, w, h int) []string {
+	k, sh := inkOf(s.Opts), s.shareLives(h)
+	var lines []string
+	if sh.title {
+		lines = append(lines, k.rule(s.livesTitle(), w))
+	}
+	if len(s.Past.Lives) == 0 {
+		for _, line := range wrap(s.noLives(), max(w-2, 1)) {
+			lines = append(lines, " "+line)
+		}
+		return fit(lines, w, h)
+	}
+	if sh.note {
+		lines = append(lines, k.theme.Paint(Bad, k.cut(" "+s.glyph(glyphBad)+" not read: "+shown(s.Past.Err), w)))
+	}
+	columns := lifeList.place(w)
+	if len(columns) == 1 { // how it ended is what is left on the smallest screens
+		columns[0].cells = max(w-gutter-1, 1)
+	}
+	if sh.heads {
+		lines = append(lines, s.Theme.Paint(Heading, string(lifeList.header(s, nil, columns))))
+	}
+	rows := s.lifeWindow(sh.rows)
+	lines = append(lines, lifeList.window(s, columns, rows, 0, len(rows), w)...)
+	if sh.about > 0 {
+		lines = append(fit(lines, w, h-sh.about), s.selectedLife(rows, w)...)
+	}
+	return fit(lines, w, h)
+}
+
+// lifeWindow is a copy of the n rows in sight, the selected one among them: a message may have taken a line since the offset
+// was made.
+func (s *Screen) lifeWindow(n int) []ops.Life {
+	all := s.Past.Lives
+	from := min(max(s.Table.Offset, 0), max(len(all)-n, 0))
+	for i := from + n; i < min(from+n+2, len(all)) && n > 0; i++ {
+		if all[i].Life == s.Table.Selected {
+			from = i - n + 1
+		}
+	}
+	rows := slices.Clone(all[from:min(from+n, len(all))])
+	for i := range rows {
+		if r := &rows[i]; s.Link.State == LinkGone && r.Life == s.Snap.Life && r.Outcome == ops.OutcomeRunning {
+			r.Outcome = outcomeGone
+		}
+	}
+	return rows
+}
+
+// livesTitle says how many lives there are and how fresh they are.
+func (s *Screen) livesTitle() string {
+	p := &s.Past
+	read := fmt.Sprint(p.Read)
+	if p.More {
+		read += "+"
+	}
+	title := "lives"
+	switch {
+	case p.At.IsZero():
+	case s.Table.Filter != "":
+		title = fmt.Sprintf("lives: %d of %s match %s", len(p.Lives), read, shown(s.Table.Filter))
+	default:
+		title += ": " + read
+	}
+	if !p.At.IsZero() {
+		read := "read " + sinceText(s.Now, ops.At(p.At))
+		if read != "read now" {
+			read += " ago"
+		}
+		if p.Err != "" || s.Link.State == LinkGone || s.Link.State == LinkStale {
+			read = "STALE, " + read
+		}
+		title += ", " + read
+	}
+	if p.Asking {
+		title += ", loading"
+		if p.More {
+			title += " more"
+		}
+	}
+	return title
+}
+
+// noLives says why there is none to see.
+func (s *Screen) noLives() string {
+	p := &s.Past
+	switch {
+	case p.Err != "":
+		return s.glyph(glyphBad) + " Not read: " + shown(p.Err)
+	case p.At.IsZero() && s.Link.State == LinkGone:
+		return "The gateway is gone, and its past lives were not read before."
+	case p.At.IsZero():
+		return "Loading the past lives."
+	case s.Table.Filter != "" && p.More:
+		return "None of the " + fmt.Sprint(p.Read) + " lives that were read matches so far."
+	case s.Table.Filter != "":
+		return fmt.Sprintf("0 of %d match `%s`; esc clears", p.Read, shown(s.Table.Filter))
+	}
+	return "No life is recorded on this home yet. ] shows the plan of a stop."
+}
+
+// selectedLife is what is known of the selected one of rows, in lifePane lines.
+func (s *Screen) selectedLife(rows []ops.Life, w int) []string {
+	i := slices.IndexFunc(rows, func(l ops.Life) bool { return l.Life == s.Table.Selected })
+	if i < 0 {
+		return fit([]string{inkOf(s.Opts).rule("", w)}, w, lifePane)
+	}
+	k, l := inkOf(s.Opts), &rows[i]
+	facts := s.lifeFacts(l)
+	lines := append([]string{k.rule("life "+shown(l.Life), w)}, k.facts(facts, 12, w)...)
+	return fit(lines, w, lifePane)
+}
+
+// lifeLines is what is known of a life whose stop left no report.
+func lifeLines(s *Screen, w int) []string {
+	k := inkOf(s.Opts)
+	if s.Life == nil {
+		return []string{k.rule("past life", w), "   It is not listed any more."}
+	}
+	if s.small() {
+		sg := lifeSign(s.Life)
+		return []string{k.theme.Paint(sg.role, k.cut(s.sign(sg), w)), k.cut("no report of a stop", w)}
+	}
+	return append([]string{k.rule("life "+shown(s.Life.Life), w)}, k.facts(s.lifeFacts(s.Life), 12, w)...)
+}
+
+// small says that the screen has no room for a table of phases.
+func (s *Screen) small() bool { return s.W < tableWidth || s.H < tableHeight }
+
+// lifeFacts are what there is to say of a life in a few lines.
+func (s *Screen) lifeFacts(l *ops.Life) []Fact {
+	facts := []Fact{{"ended", s.sign(lifeSign(l))}, {"life", lifeSpan(s, l)}}
+	if asked := lifeAsked(l); asked != "" {
+		facts = append(facts, Fact{"asked by", shown(asked)})
+	}
+	switch {
+	case l.Shutdown != nil:
+		d := stopDraw{s: s, k: inkOf(s.Opts), stopAt: stopOf(s.of(l))}
+		outcome := or(term40(d.Outcome), unknown)
+		if d.kind == stopCut {
+			outcome = "cut short"
+		}
+		facts = append(facts, Fact{"stop", fmt.Sprintf("%s, %s, phase %d of %d, took %s", or(term40(string(d.Mode)), unknown), outcome, d.reached(), len(d.Phases), clock(d.now))})
+		facts = append(facts, Fact{"overran", or(shown(lifeOverran(l)), "nothing")})
+	case l.Outcome == ops.OutcomeRunning:
+		facts = append(facts, Fact{"stop", "none yet; ] shows what it would do"})
+	case l.Outcome == outcomeGone:
+		facts = append(facts, Fact{"stop", "not known; the next life says how this one ended"})
+	default:
+		facts = append(facts, Fact{"stop", "no report: it never began one, or was ended before its first phase"})
+	}
+	return facts
+}
+
+// of is the screen of the report of l.
+func (s *Screen) of(l *ops.Life) Screen {
+	return Screen{Opts: s.Opts, Link: s.Link, Snap: ops.Snapshot{Status: s.Snap.Status}, Stop: l.Shutdown, Life: l}
+}
+
+// lifeSpan is when a life was, as far as that is known, and which process.
+func lifeSpan(s *Screen, l *ops.Life) string {
+	at := func(t ops.Time) string {
+		if t.IsZero() {
+			return unknown
+		}
+		local, layout := t.In(s.Now.Location()), time.DateTime
+		if local.Year() == s.Now.Year() {
+			layout = "01-02 15:04:05"
+		}
+		return local.Format(layout)
+	}
+	end := "to " + at(l.EndedAt)
+	switch {
+	case !l.EndedAt.IsZero():
+	case l.Outcome == ops.OutcomeRunning:
+		end = "until now"
+	default:
+		end = "last seen " + at(l.LastSeenAt)
+	}
+	text := at(l.StartedAt) + " " + end + " (" + lifeLasted(s.Now, l) + "), pid " + number(l.PID)
+	if v := term40(l.Version); v != "" {
+		text += ", " + v
+	}
+	return text
+}

@@ -1,0 +1,275 @@
+package views
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/muesli/termenv"
+
+	"gatewaytui/core/ops"
+)
+
+// someLives are one life of each outcome, newest first; the stops are those of stopStates.
+func someLives() []ops.Life {
+	states := stopStates()
+	report := func(state, life string, began time.Duration) *ops.Shutdown {
+		sd := *states[state]().Stop
+		sd.ID, sd.Life = "s-"+life, life
+		shift := noon.Add(-began).Sub(sd.StartedAt.Time)
+		move := func(t *ops.Time) {
+			if !t.IsZero() {
+				*t = ops.At(t.Add(shift))
+			}
+		}
+		move(&sd.StartedAt)
+		move(&sd.EndedAt)
+		move(&sd.KillAt)
+		sd.Phases = append([]ops.Phase(nil), sd.Phases...)
+		for i := range sd.Phases {
+			move(&sd.Phases[i].StartedAt)
+		}
+		return &sd
+	}
+	life := func(id string, pid int, began, ended time.Duration, o ops.Outcome) ops.Life {
+		l := ops.Life{Life: "01KAK" + id, PID: pid, Version: "v0.1.0", StartedAt: before(began), LastSeenAt: before(ended), Outcome: o}
+		if o == ops.OutcomeClean {
+			l.EndedAt = before(ended)
+		}
+		return l
+	}
+	h := time.Hour
+	lives := []ops.Life{
+		life("7M4Q0R3V9ZJX1B8T5C2N6D", 4121, 76*h, 0, ops.OutcomeRunning),
+		life("5H2W8E0K4PSY7G1A9F3L6V", 4002, 77*h, 76*h+time.Minute, ops.OutcomeClean),
+		life("4T9B6N1X3QZC8J5R2M7D0K", 3810, 100*h, 78*h, ops.OutcomeCutShort),
+		life("3G0P7V5L2WHE9S4Y1A6F8T", 3644, 101*h, 100*h+10*time.Minute, ops.OutcomeCrashed),
+		life("2C8R4K6D0BNJ1X7Q3Z5M9V", 3301, 300*h, 102*h, ops.OutcomeClean),
+		life("1E5Y3F9H7TAS2L0W8P4G6C", 2990, 9000*h, 301*h, ops.OutcomeClean),
+		life("0J6Z1Q8M4VDX5N2B7R9K3T", 2741, 9001*h, 9000*h, ops.Outcome("exploded")),
+	}
+	lives[1].Shutdown, lives[1].Reason, lives[1].By = report("done", lives[1].Life, 76*h+2*time.Minute), "SIGTERM", "signal, uid 0"
+	lives[2].Shutdown, lives[2].Phase, lives[2].Reason, lives[2].By = report("cut-short", lives[2].Life, 78*h+time.Minute), "adapters", "new kernel", "maria, uid 1000"
+	lives[4].Shutdown, lives[4].Reason, lives[4].By = report("clean", lives[4].Life, 102*h+time.Minute), "planned restart", "console, uid 1000"
+	forced := report("forced", lives[5].Life, 301*h+time.Minute)
+	forced.Outcome, forced.EndedAt = ops.ShutdownForced, before(301*h)
+	lives[5].Shutdown, lives[5].Reason, lives[5].By = forced, "deploy", "deploy-bot, uid 998"
+	lives[6].EndedAt, lives[6].LastSeenAt = ops.Time{}, ops.Time{}
+	return lives
+}
+
+// livesScreen is the list of lives as it was just read, row at selected.
+func livesScreen(lives []ops.Life, at int) Screen {
+	s := stopScreen(nil)
+	s.Snap.State, s.Plan, s.StopPage = ops.StateRunning, somePlan(), StopLives
+	s.Past = Past{Lives: lives, Read: len(lives), At: noon.Add(-time.Second)}
+	if at < len(lives) {
+		s.Snap.Life, s.Table.Selected = lives[0].Life, lives[at].Life
+	}
+	s.Hints = []Hint{{"enter", "open"}, {"/", "filter"}, {"]", "plan"}, {"D", "drain"}, {"S", "stop"}, {":", "command"}, {"?", "help"}}
+	return s
+}
+
+// opened is the report page of one of someLives.
+func opened(at int) Screen {
+	s := livesScreen(someLives(), at)
+	s.StopPage, s.Life = StopReport, &s.Past.Lives[at]
+	s.Stop = s.Life.Shutdown
+	s.Hints = []Hint{{"left", "lives"}, {"]", "plan"}, {":", "command"}, {"?", "help"}}
+	return s
+}
+
+// hostileLife has everything in it that must not reach a terminal, and figures that cannot be.
+func hostileLife() ops.Life {
+	const text = "\x1b[2J\x1b]0;x\x07\u202eevil\u2066\x00\x9b31m\r\n"
+	sd := &ops.Shutdown{
+		ID: text, Life: text, Mode: text, Reason: text, By: text, Outcome: text, ElapsedMS: -5, StartedAt: before(-time.Hour),
+		Phases: []ops.Phase{{Name: text, State: ops.StepTimedOut, ElapsedMS: 1 << 62, BudgetMS: -1, Detail: text, Items: []ops.Item{{Kind: text, ID: text, State: ops.StepFailed, Detail: text}}}},
+	}
+	return ops.Life{
+		Life: text, PID: -1, Version: text, StartedAt: before(-48 * time.Hour), EndedAt: before(48 * time.Hour), Outcome: ops.OutcomeCutShort,
+		Phase: text, Reason: text, By: text, Shutdown: sd,
+	}
+}
+
+func TestThePastLivesLookAsReviewed(t *testing.T) {
+	for name, screen := range map[string]func() Screen{
+		"rows":    func() Screen { return livesScreen(someLives(), 2) },
+		"running": func() Screen { return livesScreen(someLives(), 0) },
+		"empty":   func() Screen { return livesScreen(nil, 0) },
+		"first": func() Screen {
+			return livesScreen(someLives()[:1], 0)
+		},
+		"loading": func() Screen {
+			s := livesScreen(nil, 0)
+			s.Past = Past{Asking: true}
+			return s
+		},
+		"failed": func() Screen {
+			s := livesScreen(nil, 0)
+			s.Past = Past{Err: "the past lives could not be read: disk I/O error; asked again in a moment"}
+			return s
+		},
+		"stale": func() Screen {
+			s := livesScreen(someLives(), 3)
+			s.Past.At, s.Past.Err = noon.Add(-5*time.Minute), "the past lives could not be read: disk I/O error"
+			return s
+		},
+		"gone": func() Screen {
+			s := livesScreen(someLives(), 0)
+			s.Link = Link{State: LinkGone, At: noon.Add(-7 * sec), Err: "socket closed", Attached: true, Try: 3, NextTry: noon.Add(2 * sec)}
+			return s
+		},
+		"filtered": func() Screen {
+			s := livesScreen(someLives(), 0)
+			s.Table.Filter = "overran:feishu"
+			s.Past.Lives = FilterLives(s.Past.Lives, s.Table.Filter)
+			s.Table.Selected = s.Past.Lives[0].Life
+			return s
+		},
+		"filtered-out": func() Screen {
+			s := livesScreen(someLives(), 0)
+			s.Table.Filter = "zebra"
+			s.Past.Lives = FilterLives(s.Past.Lives, s.Table.Filter)
+			return s
+		},
+		"more": func() Screen {
+			s := livesScreen(manyLives(200), 190)
+			s.Past.More, s.Past.Asking, s.Table.Offset = true, true, 183
+			return s
+		},
+		"opened":         func() Screen { return opened(2) },
+		"opened-clean":   func() Screen { return opened(4) },
+		"opened-crashed": func() Screen { return opened(3) },
+		"plan": func() Screen {
+			s := livesScreen(someLives(), 0)
+			s.StopPage = StopPlan
+			return s
+		},
+		"hostile": func() Screen { return livesScreen([]ops.Life{hostileLife(), hostileLife()}, 0) },
+		"hostile-opened": func() Screen {
+			s, l := opened(2), hostileLife()
+			s.Life, s.Stop = &l, l.Shutdown
+			return s
+		},
+	} {
+		t.Run(name, func(t *testing.T) { everySize(t, screen()).check(t, "lives-"+name) })
+	}
+}
+
+func manyLives(n int) []ops.Life {
+	some := someLives()
+	lives := make([]ops.Life, n)
+	for i := range lives {
+		lives[i] = some[1+i%5]
+		lives[i].Life = fmt.Sprintf("life-%d", n-i)
+	}
+	lives[0] = some[0]
+	return lives
+}
+
+// A state is said in a word and a sign, so that it is there without colours too.
+func TestHowALifeEndedIsSaidWithoutColour(t *testing.T) {
+	for _, tc := range []struct {
+		at          int
+		sign, ascii string
+	}{
+		{0, "● running", "> running"},
+		{1, "✓ clean", "+ clean"},
+		{2, "▲ cut short in adapters", "! cut short in adapters"},
+		{3, "■ crashed", "x crashed"},
+		{5, "◐ clean, forced", "~ clean, forced"},
+		{6, "? unknown", "? unknown"},
+	} {
+		for _, ascii := range []bool{false, true} {
+			s := livesScreen(someLives(), tc.at)
+			s.W, s.H, s.ASCII, s.Theme = 140, 40, ascii, NewTheme("mono", termenv.Ascii)
+			want := tc.sign
+			if ascii {
+				want = tc.ascii
+			}
+			if text := strings.Join(Draw(s), "\n"); !strings.Contains(text, want) {
+				t.Errorf("no %q in\n%s", want, text)
+			}
+		}
+	}
+}
+
+// Whatever the size, the selected life is in sight if there is room for one, and Page is how many there are.
+func TestTheSelectedLifeIsInSightAtEverySize(t *testing.T) {
+	lives := manyLives(300)
+	for _, w := range []int{20, 39, 40, 79, 80, 119, 140, 200} {
+		for h := 3; h <= 60; h++ {
+			s := livesScreen(lives, 0)
+			s.W, s.H = w, h
+			n := Page(s)
+			if n == 0 && h > 3 {
+				t.Fatalf("no room for a life on %dx%d", w, h)
+			}
+			for _, at := range []int{0, 1, n, 150, 299} {
+				if n == 0 {
+					continue
+				}
+				at = min(at, 299)
+				s.Table.Offset, s.Table.Selected = max(at-n+1, 0), lives[at].Life
+				for _, message := range []string{"", "a message takes a line on the smallest screens"} {
+					s.Message = message
+					lines := Draw(s)
+					exact(t, lines, w, h)
+					marked := 0
+					for _, line := range lines {
+						if strings.HasPrefix(line, ">") {
+							marked++
+						}
+					}
+					if marked != 1 && Page(s) > 0 {
+						t.Fatalf("%d selected rows on %dx%d at %d, message %q:\n%s", marked, w, h, at, message, strings.Join(lines, "\n"))
+					}
+				}
+			}
+		}
+	}
+}
+
+// Drawing costs what is on the screen, not what was read.
+func TestAFrameOfThousandsOfLivesCostsItsRowsAlone(t *testing.T) {
+	cost := func(n int) float64 {
+		s := livesScreen(manyLives(n), n/2)
+		s.W, s.H, s.Theme, s.Table.Offset = 140, 40, NewTheme("dark", termenv.TrueColor), n/2-3
+		return testing.AllocsPerRun(5, func() { Draw(s) })
+	}
+	few, many := cost(100), cost(20_000)
+	if many > few+20 {
+		t.Fatalf("%.0f allocations with 20,000 lives, %.0f with 100", many, few)
+	}
+}
+
+func TestAFilterFindsLivesByWhatTheTableShows(t *testing.T) {
+	for filter, want := range map[string]string{
+		"":                "0 1 2 3 4 5 6",
+		"crashed":         "3",
+		"how:cut":         "2",
+		"asked:maria":     "2",
+		"overran:feishu":  "1 2 5",
+		"!clean":          "0 2 3 6",
+		"life:01KAK5":     "1",
+		"~nwkrnl":         "2",
+		"how:running":     "0",
+		"no such life":    "",
+		"overran:discord": "1 2",
+	} {
+		all := someLives()
+		var got []string
+		for _, l := range FilterLives(all, filter) {
+			for i := range all {
+				if all[i].Life == l.Life {
+					got = append(got, fmt.Sprint(i))
+				}
+			}
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("%q finds %q, want %q", filter, got, want)
+		}
+	}
+}

@@ -1,0 +1,201 @@
+package views
+
+import (
+	"strings"
+	"time"
+
+	"gatewaytui/core/ops"
+)
+
+// StopPage is what the shutdown view shows.
+type StopPage int
+
+// The pages of the shutdown view.
+const (
+	// StopNow is the stop that runs, or the one that was watched to its end: its report stays until the person goes on.
+	StopNow StopPage = iota
+	// StopLives is the list of past lives, StopReport what is known of one of them, and StopPlan the stop as it would run.
+	StopLives
+	StopReport
+	StopPlan
+)
+
+// Past are the past lives as far as they have been read, and how the reading goes.
+type Past struct {
+	// Lives are filtered already, newest first; Read is how many have been read, and More says that there are more.
+	Lives []ops.Life
+	Read  int
+	More  bool
+	// At is when they were read, zero if they never were. Asking says that an answer is awaited, Err why the last one failed.
+	At     time.Time
+	Asking bool
+	Err    string
+}
+
+// outcomeGone is the life that was read as running and whose gateway has gone since: nobody has seen its end.
+const outcomeGone ops.Outcome = "gone"
+
+// lifeSign says how a life ended.
+func lifeSign(l *ops.Life) sign {
+	switch l.Outcome {
+	case ops.OutcomeClean:
+		if l.Shutdown != nil && l.Shutdown.Outcome == ops.ShutdownForced {
+			return sign{glyphSlow, "clean, forced", Slow}
+		}
+		return sign{glyphDone, "clean", Good}
+	case ops.OutcomeCutShort:
+		word := "cut short"
+		if l.Phase != "" {
+			word += " in " + term40(l.Phase)
+		}
+		return sign{glyphBad, word, Bad}
+	case ops.OutcomeCrashed:
+		return sign{glyphFail, "crashed", Danger}
+	case ops.OutcomeRunning:
+		return sign{glyphRun, "running", Busy}
+	case outcomeGone:
+		return sign{glyphUnknown, "gone, end not seen", Slow}
+	}
+	return unknownSign
+}
+
+// lifeMoment is a moment of a life, by day where that is another than today.
+func lifeMoment(now time.Time, t ops.Time) string {
+	if t.IsZero() {
+		return "-"
+	}
+	at, today := t.In(now.Location()), now
+	if at.Year() == today.Year() && at.YearDay() == today.YearDay() {
+		return at.Format(time.TimeOnly)
+	}
+	if at.Year() == today.Year() {
+		return at.Format("01-02 15:04")
+	}
+	return at.Format(time.DateOnly)
+}
+
+// lifeEnd is when a life ended, or was last seen where its end is not known.
+func lifeEnd(now time.Time, l *ops.Life) string {
+	switch {
+	case !l.EndedAt.IsZero():
+		return lifeMoment(now, l.EndedAt)
+	case l.Outcome == ops.OutcomeRunning:
+		return "-"
+	case !l.LastSeenAt.IsZero():
+		return "~" + lifeMoment(now, l.LastSeenAt)
+	}
+	return unknown
+}
+
+// lifeLasted is how long a life has lasted, as far as that is known.
+func lifeLasted(now time.Time, l *ops.Life) string {
+	end := l.EndedAt
+	switch {
+	case !end.IsZero():
+	case l.Outcome == ops.OutcomeRunning:
+		end = ops.At(now)
+	default:
+		end = l.LastSeenAt
+	}
+	if l.StartedAt.IsZero() || end.IsZero() || end.Before(l.StartedAt.Time) {
+		return unknown
+	}
+	return clock(end.Sub(l.StartedAt.Time))
+}
+
+// lifeAsked is why a life was to end, and who asked for it.
+func lifeAsked(l *ops.Life) string {
+	switch {
+	case l.Reason == "":
+		return l.By
+	case l.By == "":
+		return l.Reason
+	}
+	return l.Reason + " by " + l.By
+}
+
+// lifeOverran is what did not end in time or failed in the stop of a life, with its figures; of one that was cut short, what
+// was waited for as well.
+func lifeOverran(l *ops.Life) string {
+	if l.Shutdown == nil {
+		return ""
+	}
+	var list []string
+	for _, p := range l.Shutdown.Overran() {
+		list = append(list, stepText(p))
+	}
+	if p, runs := l.Shutdown.Running(); runs && l.Outcome != ops.OutcomeRunning {
+		p.Items = l.Shutdown.Blockers()
+		list = append(list, stepText(p))
+	}
+	return strings.Join(list, ", ")
+}
+
+// stepText is a phase with what it took of its budget, and the items that are to blame.
+func stepText(p ops.Phase) string {
+	text := p.Name + " " + tenths(millis(p.ElapsedMS)) + "/" + budget(millis(p.BudgetMS))
+	if p.State == ops.StepFailed {
+		text += " failed"
+	}
+	var who []string
+	for _, it := range p.Items {
+		name := it.ID
+		if p.State == ops.StepDone { // the figure is the item's, for the phase was in time
+			name += " " + tenths(millis(it.ElapsedMS))
+		}
+		who = append(who, name)
+	}
+	if len(who) > 0 {
+		text += " (" + names(who, 3) + ")"
+	}
+	return text
+}
+
+var lifeList = &list[ops.Life]{
+	noun: "lives",
+	key:  func(l *ops.Life) string { return l.Life },
+	search: func(l *ops.Life, t *needle) bool {
+		return t.in(l.Life) || t.in(l.Version) || t.in(string(l.Outcome)) || t.in(lifeSign(l).word) || t.in(l.Reason) || t.in(l.By) || t.in(lifeOverran(l))
+	},
+	columns: []column[ops.Life]{
+		{name: "began", width: 11, drop: 4, cell: func(o *Opts, l *ops.Life) (string, Role) { return lifeMoment(o.Now, l.StartedAt), Plain }},
+		{name: "ended", width: 12, drop: 2, cell: func(o *Opts, l *ops.Life) (string, Role) { return lifeEnd(o.Now, l), Plain }},
+		{name: "lasted", width: 10, drop: 5, right: true, cell: func(o *Opts, l *ops.Life) (string, Role) { return lifeLasted(o.Now, l), Plain }},
+		{
+			name: "how", title: "HOW IT ENDED", width: 25,
+			cell: func(o *Opts, l *ops.Life) (string, Role) {
+				s := lifeSign(l)
+				return o.sign(s), s.role
+			},
+			text: func(l *ops.Life) string { return lifeSign(l).word + " " + string(l.Outcome) },
+		},
+		{
+			name: "overran", least: 25, drop: 3,
+			cell: func(_ *Opts, l *ops.Life) (string, Role) { return or(lifeOverran(l), "-"), Plain },
+			text: lifeOverran,
+		},
+		{
+			name: "asked", title: "ASKED BY", width: 32, drop: 6, wide: true,
+			cell: func(_ *Opts, l *ops.Life) (string, Role) { return or(lifeAsked(l), "-"), Plain },
+			text: lifeAsked,
+		},
+		{
+			name: "life", width: 26, drop: 7,
+			cell: func(_ *Opts, l *ops.Life) (string, Role) { return or(l.Life, unknown), Muted },
+			text: func(l *ops.Life) string { return l.Life },
+		},
+	},
+}
+
+// FilterLives are the lives that filter matches, in their order, with the language of Order; the fields are how, overran,
+// asked and life.
+func FilterLives(lives []ops.Life, filter string) []ops.Life {
+	if filter == "" {
+		return lives
+	}
+	var out []ops.Life
+	for _, l := range lifeList.filter(lives, filter) {
+		out = append(out, *l)
+	}
+	return out
+}
