@@ -29,7 +29,9 @@ func (m *model) copyID() tea.Cmd {
 	text := m.lists[m.view].Selected
 	if m.view == views.Shutdown {
 		text = ""
-		if _, it := m.stopChoice(); it != nil {
+		if l := m.life(); l != nil {
+			text = l.Life
+		} else if _, it := m.stopChoice(); it != nil {
 			text = it.ID
 		} else if m.stop != nil {
 			text = m.stop.ID
@@ -44,6 +46,8 @@ func (m *model) copyRow() tea.Cmd {
 	var row any
 	what := "the row as JSON"
 	switch {
+	case f.life != nil:
+		row, what = f.life, "the past life as JSON"
 	case m.view == views.Shutdown && m.stop != nil:
 		row, what = m.stop, "the report as JSON"
 	case f.agent != nil:

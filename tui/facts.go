@@ -22,6 +22,8 @@ type facts struct {
 	adapter *ops.Adapter
 	phase   *ops.Phase // of stop: the selected item's, else the running one
 	item    *ops.Item  // of stop: selected, nil if none is
+	page    views.StopPage
+	life    *ops.Life
 }
 
 // subject is the session that a key about sessions means: the row's own, or the one that owns the row.

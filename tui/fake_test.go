@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"slices"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -25,6 +27,9 @@ type gateway struct {
 	request  ops.Request
 	given    []ops.Command
 	looks    int // snapshots that were asked for
+	lives    []ops.Life
+	historyE error
+	asked    []ops.Query // of past lives
 	events   []ops.Event
 	wake     chan struct{}
 	over     bool
@@ -166,8 +171,27 @@ func (g *gateway) Shutdown(ctx context.Context) (ops.Shutdown, error) {
 	return *g.stop, nil
 }
 
-func (g *gateway) History(context.Context, ops.Query) (ops.Page[ops.Life], error) {
-	return ops.Page[ops.Life]{}, nil
+// History pages as the store does: the cursor is the place of the page's last life, counted from the oldest.
+func (g *gateway) History(ctx context.Context, q ops.Query) (ops.Page[ops.Life], error) {
+	if err := g.enter(ctx); err != nil {
+		return ops.Page[ops.Life]{}, err
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.asked = append(g.asked, q)
+	if g.historyE != nil {
+		return ops.Page[ops.Life]{}, g.historyE
+	}
+	rest := g.lives
+	if q.Cursor != "" {
+		n, _ := strconv.Atoi(q.Cursor)
+		rest = rest[len(rest)-n:]
+	}
+	p := ops.Page[ops.Life]{Items: slices.Clone(rest)}
+	if len(rest) > q.Limit {
+		p.Items, p.Next = p.Items[:q.Limit], strconv.Itoa(len(rest)-q.Limit)
+	}
+	return p, nil
 }
 
 func (g *gateway) Events(ctx context.Context, after uint64) iter.Seq2[ops.Event, error] {

@@ -34,6 +34,11 @@ func (m *model) setFilter(text string) tea.Cmd {
 		m.lastFilter = l.Filter
 	}
 	l.Filter = text
+	if m.view == views.Shutdown {
+		m.stale = true
+		m.showLives()
+		return m.recall()
+	}
 	m.filterEvents()
 	return m.reorder()
 }

@@ -96,7 +96,7 @@ func (b *binding) inView(v views.View) bool { return b.in == nil || slices.Conta
 // bindings is the table. It is filled by init because some of its functions read it.
 var bindings []binding
 
-func init() { bindings = slices.Concat(leverBindings(), moveBindings()) }
+func init() { bindings = slices.Concat(leverBindings(), pageBindings(), moveBindings()) }
 
 // bound returns the row that a key means in a view: the view's own before what works everywhere.
 func bound(key string, v views.View) *binding {

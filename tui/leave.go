@@ -111,9 +111,11 @@ func (m *model) climb(second bool) tea.Cmd {
 	return m.give([]ops.Command{{Verb: ops.VerbStop, Mode: step.next, Reason: "ctrl+c in the console"}})
 }
 
-// escape goes one level up: filter, detail, the view that opened by itself. It never leaves the program.
+// escape goes one level up: page, filter, detail, the view that opened by itself. It never leaves the program.
 func (m *model) escape() tea.Cmd {
 	switch {
+	case m.pageOpen():
+		return m.turn(views.StopLives)
 	case m.lists[m.view].Filter != "":
 		return m.setFilter("")
 	case len(m.lists[m.view].Marked) > 0:
@@ -130,6 +132,8 @@ func (m *model) escape() tea.Cmd {
 // goBack is q: one level up, and from the top the question how to leave.
 func (m *model) goBack() tea.Cmd {
 	switch {
+	case m.pageOpen():
+		return m.turn(views.StopLives)
 	case m.detail:
 		m.detail = false
 		m.resize()

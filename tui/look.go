@@ -124,7 +124,7 @@ func (m *model) maybeLook(ticked bool) tea.Cmd {
 	}
 	w := wish{
 		full: m.dirty || m.snap == nil || m.wanted,
-		stop: m.stopping() != nil || m.view == views.Shutdown && !m.stopRead,
+		stop: m.stopping() != nil,
 		plan: (m.view == views.Overview || m.view == views.Shutdown) && now.Sub(m.planAt) > planGap && m.stopping() == nil,
 		seen: m.status, order: m.order(),
 	}
@@ -155,7 +155,7 @@ func (m *model) onTick() tea.Cmd {
 	m.advance()
 	look := m.maybeLook(true)
 	m.stale = m.stale || look == nil // what the look finds is drawn in its place
-	cmds := []tea.Cmd{look, m.tick()}
+	cmds := []tea.Cmd{look, m.recall(), m.tick()}
 	if m.repaint != nil && m.repaint() {
 		cmds = append(cmds, tea.ClearScreen)
 	}
@@ -211,9 +211,6 @@ func (m *model) onLooked(l looked) tea.Cmd {
 	if l.plan != nil {
 		m.plan, m.planAt = *l.plan, l.at
 	}
-	if l.stop != nil || l.status.State != ops.StateStopping {
-		m.stopRead = m.stopRead || m.view == views.Shutdown
-	}
 	if l.snap != nil {
 		m.snap, m.rss = l.snap, l.rss
 		m.fullAt, m.fullTook = l.began, l.at.Sub(l.began)
@@ -227,7 +224,7 @@ func (m *model) onLooked(l looked) tea.Cmd {
 	if l.snap != nil {
 		cmds = append(cmds, m.show(l.rows))
 	}
-	return tea.Batch(append(cmds, m.maybeLook(false))...)
+	return tea.Batch(append(cmds, m.maybeLook(false), m.recall())...)
 }
 
 // noAnswer is a look that failed. Nobody behind the socket is an end; somebody who is slow is not.
@@ -254,7 +251,7 @@ func (m *model) noAnswer(err error) {
 // nextLife forgets the life that has ended, but for its stop's record.
 func (m *model) nextLife(st ops.Status) {
 	m.events, m.shownEvents = nil, nil
-	m.opened, m.stopRead, m.ended, m.dirty = false, true, false, true
+	m.opened, m.ended, m.dirty, m.past.wanted = false, false, true, true
 	m.link.Missed = 0
 	m.ask, m.saw = nil, ""
 	m.say("a new gateway answers: pid " + itoa(st.PID))
@@ -325,6 +322,6 @@ func (m *model) onFinished(f finished) tea.Cmd {
 	if f.stop != nil {
 		m.stop = f.stop
 	}
-	m.view, m.ask, m.box = views.Shutdown, nil, nil
+	m.view, m.stopPage, m.ask, m.box = views.Shutdown, views.StopNow, nil, nil
 	return m.leave(GatewayEnded)
 }

@@ -13,13 +13,15 @@ type loop struct {
 	m    *model
 	msgs chan func(*model)
 	done chan struct{}
-	quit bool // read after done
+	quit bool          // read after done
+	cmd  func(tea.Cmd) // begins what a key pressed in see asks for
 }
 
 func (l *loop) run(ctx context.Context) {
 	defer close(l.done)
 	msgs := make(chan tea.Msg)
 	var start func(tea.Cmd)
+	l.cmd = func(cmd tea.Cmd) { start(cmd) }
 	start = func(cmd tea.Cmd) {
 		if cmd == nil {
 			return

@@ -44,7 +44,6 @@ type model struct {
 	looking    bool
 	dirty      bool // something changed since the last snapshot
 	wanted     bool // by a person, now
-	stopRead   bool // the last stop's report was asked for
 	finalAsked bool
 	fullAt     time.Time
 	fullTook   time.Duration
@@ -66,6 +65,8 @@ type model struct {
 	detail      bool
 	detailTab   int
 	stopItem    string
+	stopPage    views.StopPage
+	past        past
 	lastFilter  string
 
 	// What the person is doing.
@@ -101,7 +102,7 @@ func newModel(c ops.Console, t *tasks, o Options) *model {
 	m := &model{
 		console: c, tasks: t, opt: o, theme: theme(o), feed: newFeed(c),
 		w: 80, h: 24, view: views.Overview, back: views.Overview, follow: true, stale: true, now: time.Now(),
-		lists: map[views.View]*list{},
+		lists: map[views.View]*list{}, stopPage: views.StopLives,
 	}
 	for _, v := range views.Views {
 		m.lists[v.View] = &list{}
@@ -179,6 +180,9 @@ func (m *model) screen() views.Screen {
 		Stop: m.stop, StopItem: m.stopItem, Plan: m.plan, Spark: m.spark,
 		Message: m.message, Failed: m.bad, Hints: m.hints(),
 	}
+	if m.view == views.Shutdown {
+		m.showPast(&s)
+	}
 	if s.Message == "" {
 		s.Message = m.progress()
 	}
@@ -235,6 +239,7 @@ func (m *model) facts(newest bool) facts {
 		f.adapter = row(l, snap.AdapterRow, adapterKey)
 	}
 	f.phase, f.item = m.stopChoice()
+	f.page, f.life = m.leaf(), m.life()
 	return f
 }
 

@@ -3,6 +3,7 @@ package tui
 import (
 	"slices"
 	"strconv"
+	"time"
 
 	tea "github.com/charmbracelet/bubbletea"
 
@@ -10,16 +11,15 @@ import (
 )
 
 var (
-	ofLists  = []views.View{views.Sessions, views.Agents, views.Processes, views.Adapters}
-	ofFilter = slices.Concat(ofLists, []views.View{views.Events})
-	ofRows   = slices.Concat(ofLists, []views.View{views.Shutdown, views.Events})
+	ofLists = []views.View{views.Sessions, views.Agents, views.Processes, views.Adapters}
+	ofRows  = slices.Concat(ofLists, []views.View{views.Shutdown, views.Events})
 )
 
 // moveBindings are the keys that change nothing but the picture.
 func moveBindings() []binding {
 	out := []binding{
-		{action: "open", keys: []string{"enter"}, label: "open", help: "open the row's details; from an event, its row", in: ofFilter, do: (*model).enter},
-		{action: "filter", keys: []string{"/"}, label: "filter", help: "show what matches: word, ~fuzzy, !not, column:word", in: ofFilter, do: (*model).startFilter},
+		{action: "open", keys: []string{"enter"}, label: "open", help: "open the row's details, a past life's report; from an event, its row", in: ofRows, not: needsOpenLife, do: (*model).enter},
+		{action: "filter", keys: []string{"/"}, label: "filter", help: "show what matches: word, ~fuzzy, !not, column:word", in: ofRows, not: needsLife, do: (*model).startFilter},
 		{action: "next-match", keys: []string{"n"}, help: "next row that the last filter matched", in: ofLists, do: func(m *model) tea.Cmd { return m.nextMatch(1) }},
 		{action: "previous-match", keys: []string{"N"}, help: "previous row that the last filter matched", in: ofLists, do: func(m *model) tea.Cmd { return m.nextMatch(-1) }},
 		{action: "sort", keys: []string{"o"}, label: "sort", help: "sort by the next column", in: ofLists, do: (*model).nextSort},
@@ -56,13 +56,13 @@ func moveBindings() []binding {
 		{action: "leave", help: "ask how to leave; the key is ctrl+c, which in a stop makes it stronger: one step per two presses", do: (*model).askLeave},
 		{action: "pause", keys: []string{"p"}, help: "freeze the picture, not the gateway", do: (*model).pauseView},
 		{action: "refresh", keys: []string{"r"}, help: "look at the gateway now", do: func(m *model) tea.Cmd {
-			m.wanted = true
+			m.wanted, m.past.wanted, m.past.retryAt = true, true, time.Time{}
 			m.link.NextTry = m.now
-			return m.maybeLook(true)
+			return tea.Batch(m.maybeLook(true), m.recall())
 		}},
 		{action: "redraw", keys: []string{"ctrl+l"}, help: "paint the whole screen again", do: func(*model) tea.Cmd { return tea.ClearScreen }},
 		{action: "copy", keys: []string{"y"}, help: "copy the row's name, or the path of the diagnosis", do: (*model).copyID},
-		{action: "copy-row", keys: []string{"Y"}, help: "copy the row as JSON, in view 6 the whole report", do: (*model).copyRow},
+		{action: "copy-row", keys: []string{"Y"}, help: "copy the row as JSON, in view 6 the whole report or past life", do: (*model).copyRow},
 		{action: "command", keys: []string{":"}, label: "command", help: "do anything by its name, with completion", do: func(m *model) tea.Cmd { return m.openPalette("") }},
 		{action: "help", keys: []string{"?"}, label: "help", help: "all keys", do: (*model).openHelp},
 	}...)
@@ -70,11 +70,18 @@ func moveBindings() []binding {
 
 func (m *model) page() int { return max(m.lists[m.view].page, 1) }
 
-// move goes up or down: through rows, through what a stop waits for, or through events.
+// move goes up or down: through rows or past lives, through what a stop waits for, or through events.
 func (m *model) move(by int) tea.Cmd {
 	l := m.lists[m.view]
 	switch m.view {
 	case views.Shutdown:
+		switch m.leaf() {
+		case views.StopLives, views.StopReport:
+			l.move(by)
+			return m.recall()
+		case views.StopPlan:
+			return nil
+		}
 		s := m.stopScreen()
 		items := views.StopItems(s)
 		if len(items) == 0 {
@@ -138,7 +145,11 @@ func (m *model) turnTab(by int) tea.Cmd {
 
 // enter opens the details of a row, or the row of an event.
 func (m *model) enter() tea.Cmd {
-	if m.view != views.Events {
+	switch m.view {
+	case views.Shutdown:
+		return m.turn(views.StopReport)
+	case views.Events:
+	default:
 		m.detail = !m.detail
 		m.resize()
 		return nil

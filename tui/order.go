@@ -71,7 +71,9 @@ func (m *model) show(r ordered) tea.Cmd {
 		return nil // what is shown is newer already
 	}
 	m.shown, m.shownOrder = r.snap, r.number
-	m.lists[m.view].set(r.keys, r.index, r.total)
+	if m.view != views.Shutdown { // its rows are no part of a snapshot
+		m.lists[m.view].set(r.keys, r.index, r.total)
+	}
 	m.resize()
 	m.stale = true
 	return nil
@@ -80,6 +82,10 @@ func (m *model) show(r ordered) tea.Cmd {
 // resize asks views how many rows the screen holds, and keeps the selected one among them.
 func (m *model) resize() {
 	l := m.lists[m.view]
-	l.page = views.Page(views.Screen{Opts: views.Opts{W: m.w, H: m.h, Now: m.now}, View: m.view, Link: m.link, Snap: ops.Snapshot{Status: m.status}, Detail: m.detail, Stop: m.stop})
+	s := views.Screen{Opts: views.Opts{W: m.w, H: m.h, Now: m.now}, View: m.view, Link: m.link, Snap: ops.Snapshot{Status: m.status}, Detail: m.detail, Stop: m.stop}
+	if m.view == views.Shutdown {
+		m.showPast(&s)
+	}
+	l.page = views.Page(s)
 	l.clamp()
 }

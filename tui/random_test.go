@@ -84,6 +84,10 @@ func TestRandomKeysAgainstRandomSnapshots(t *testing.T) {
 			m := newModel(g, tasks, Options{Attached: rapid.Bool().Draw(rt, "attached"), ReadOnly: rapid.IntRange(0, 4).Draw(rt, "read-only") == 0})
 			g.snap = drawSnapshot(rt)
 			g.stop = g.snap.Shutdown
+			g.withLives(rapid.IntRange(0, 2*lifePage).Draw(rt, "lives"))
+			for i := range g.lives[:min(len(g.lives), 3)] {
+				g.lives[i].Reason, g.lives[i].Phase = "\x1b[2J\u202e", "\x9b31m\x00"
+			}
 			b := &bench{t: t, m: m, g: g}
 			b.send(tea.WindowSizeMsg{Width: rapid.IntRange(1, 140).Draw(rt, "w"), Height: rapid.IntRange(1, 40).Draw(rt, "h")})
 			b.refresh()
@@ -146,6 +150,9 @@ func TestRandomKeysAgainstRandomSnapshots(t *testing.T) {
 					if len(l.keys) > 0 && v.View == m.view && m.shownOrder == m.orders && l.at() < 0 {
 						rt.Fatalf("in %s the selected %q is none of %q", v.Name, l.Selected, l.keys)
 					}
+				}
+				if n := len(m.past.shown); n > 0 && m.lists[views.Shutdown].at() < 0 {
+					rt.Fatalf("of %d lives none is selected", n)
 				}
 				if m.stopItem != "" && m.stop == nil {
 					rt.Fatalf("the item %q of no stop is selected", m.stopItem)

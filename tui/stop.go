@@ -28,7 +28,7 @@ func (m *model) sawStop(s *ops.Shutdown) {
 	}
 	m.saw = s.ID
 	if fresh || !m.opened {
-		m.opened, m.ended = true, false
+		m.opened, m.ended, m.stopPage = true, false, views.StopNow
 		m.link.Paused = false
 		if m.view != views.Shutdown {
 			m.back, m.view = m.view, views.Shutdown

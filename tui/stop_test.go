@@ -33,24 +33,6 @@ func TestAStopOpensItsViewOnceAndEscGoesBack(t *testing.T) {
 	})
 }
 
-func TestTheLastReportIsThereWhenNothingStops(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		g := newGateway()
-		last := someStop()
-		last.Outcome, last.EndedAt = ops.ShutdownIncomplete, ops.At(began.Add(time.Minute))
-		g.stop = last
-		b := newBench(t, g, Options{})
-		b.m.stop = nil
-		b.keys("6")
-		if b.m.stop == nil || b.m.stop.ID != last.ID {
-			t.Fatal("the last report was not asked for")
-		}
-		if b.m.stopping() != nil {
-			t.Fatal("a report is taken for a stop that runs")
-		}
-	})
-}
-
 func TestTheLeversOfAStop(t *testing.T) {
 	for _, tc := range []struct {
 		name string

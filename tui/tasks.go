@@ -36,6 +36,8 @@ const (
 	taskLook = "look at the gateway"
 	taskTick = "tick"
 	taskFeed = "follow the events"
+
+	taskRecall = "read the past lives"
 )
 
 // cmd makes a command of f. Its context ends with the console, a panic of f comes back as failed, and after the end it

@@ -38,6 +38,8 @@ func (m *model) Update(msg tea.Msg) (next tea.Model, cmd tea.Cmd) {
 		return m, m.show(msg)
 	case batch:
 		return m, m.onBatch(msg)
+	case remembered:
+		return m, m.onRemembered(msg)
 	case finished:
 		return m, m.onFinished(msg)
 	case previewed:
@@ -59,6 +61,8 @@ func (m *model) onFailed(f failed) tea.Cmd {
 	switch f.task {
 	case taskLook:
 		m.looking = false
+	case taskRecall:
+		m.past.asking = false
 	case taskTick:
 		return m.tick()
 	case taskFeed:
@@ -161,8 +165,15 @@ func (m *model) open(v views.View) tea.Cmd {
 	m.back, m.view = m.view, v
 	m.detail, m.detailTab = false, 0
 	m.filter = nil
+	if v == views.Shutdown {
+		m.past.wanted = true
+		m.stopPage = views.StopLives
+		if s := m.witnessed(); s != nil && s.Life == m.status.Life {
+			m.stopPage = views.StopNow
+		}
+	}
 	m.filterEvents()
 	m.resize()
 	cmd := m.reorder()
-	return tea.Batch(cmd, m.maybeLook(true))
+	return tea.Batch(cmd, m.maybeLook(true), m.recall())
 }
