@@ -167,10 +167,14 @@ func (s *Screen) small() bool { return s.W < tableWidth || s.H < tableHeight }
 
 // lifeFacts are what there is to say of a life in a few lines.
 func (s *Screen) lifeFacts(l *ops.Life) []Fact {
-	facts := []Fact{{"ended", s.sign(lifeSign(l))}, {"life", lifeSpan(s, l)}}
+	facts := []Fact{{"ended", s.sign(lifeSign(l))}}
+	if l.Shutdown != nil {
+		facts = append(facts, Fact{"overran", or(shown(lifeOverran(l)), "nothing")})
+	}
 	if asked := lifeAsked(l); asked != "" {
 		facts = append(facts, Fact{"asked by", shown(asked)})
 	}
+	stop := "no report: it never began one, or was ended before its first phase"
 	switch {
 	case l.Shutdown != nil:
 		d := stopDraw{s: s, k: inkOf(s.Opts), stopAt: stopOf(s.of(l))}
@@ -178,16 +182,13 @@ func (s *Screen) lifeFacts(l *ops.Life) []Fact {
 		if d.kind == stopCut {
 			outcome = "cut short"
 		}
-		facts = append(facts, Fact{"stop", fmt.Sprintf("%s, %s, phase %d of %d, took %s", or(term40(string(d.Mode)), unknown), outcome, d.reached(), len(d.Phases), clock(d.now))})
-		facts = append(facts, Fact{"overran", or(shown(lifeOverran(l)), "nothing")})
+		stop = fmt.Sprintf("%s, %s, phase %d of %d, took %s", or(term40(string(d.Mode)), unknown), outcome, d.reached(), len(d.Phases), clock(d.now))
 	case l.Outcome == ops.OutcomeRunning:
-		facts = append(facts, Fact{"stop", "none yet; ] shows what it would do"})
+		stop = "none yet; ] shows what it would do"
 	case l.Outcome == outcomeGone:
-		facts = append(facts, Fact{"stop", "not known; the next life says how this one ended"})
-	default:
-		facts = append(facts, Fact{"stop", "no report: it never began one, or was ended before its first phase"})
+		stop = "not known; the next life says how this one ended"
 	}
-	return facts
+	return append(facts, Fact{"stop", stop}, Fact{"life", lifeSpan(s, l)})
 }
 
 // of is the screen of the report of l.

@@ -162,7 +162,7 @@ var lifeList = &list[ops.Life]{
 		{name: "ended", width: 12, drop: 2, cell: func(o *Opts, l *ops.Life) (string, Role) { return lifeEnd(o.Now, l), Plain }},
 		{name: "lasted", width: 10, drop: 5, right: true, cell: func(o *Opts, l *ops.Life) (string, Role) { return lifeLasted(o.Now, l), Plain }},
 		{
-			name: "how", title: "HOW IT ENDED", width: 25,
+			name: "how", title: "HOW IT ENDED", width: 23,
 			cell: func(o *Opts, l *ops.Life) (string, Role) {
 				s := lifeSign(l)
 				return o.sign(s), s.role
@@ -170,7 +170,7 @@ var lifeList = &list[ops.Life]{
 			text: func(l *ops.Life) string { return lifeSign(l).word + " " + string(l.Outcome) },
 		},
 		{
-			name: "overran", least: 25, drop: 3,
+			name: "overran", least: 27, drop: 3,
 			cell: func(_ *Opts, l *ops.Life) (string, Role) { return or(lifeOverran(l), "-"), Plain },
 			text: lifeOverran,
 		},

@@ -48,7 +48,9 @@ func (d *stopDraw) timeline(w, h int) []string {
 			if until > to {
 				bar += strings.Repeat(d.k.pick(".", "·"), until-to-1) + ":"
 			}
-			text = "now"
+			if text = "now"; d.kind != stopRuns {
+				text = "killed"
+			}
 		}
 		line := " " + d.k.cell(Plain, d.phaseName(p), name-1) + d.k.cell(m.role, bar, cols) + d.k.right(Plain, tenths(d.elapsed(p.ElapsedMS, p.State)), took)
 		if result > 0 {
