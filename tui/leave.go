@@ -51,8 +51,8 @@ func (m *model) askLeave() tea.Cmd {
 	return m.raise(q)
 }
 
-// onInterrupt is ctrl+c. It opens the leave dialog; in a stop it climbs one rung per two presses; where the gateway is
-// gone or the console attached, a second press leaves. It waits for nothing.
+// onInterrupt is ctrl+c. It opens the leave dialog; in a stop it climbs one rung per two presses; an attached console is left
+// by a second press, and by the first where the gateway is gone. It waits for nothing.
 func (m *model) onInterrupt() tea.Cmd {
 	now := time.Now()
 	since := now.Sub(m.rungAt)
@@ -64,6 +64,8 @@ func (m *model) onInterrupt() tea.Cmd {
 	m.rungAt = now
 	leaving := m.ask != nil && m.ask.cmds == nil
 	switch {
+	case m.opt.Attached && m.link.State == views.LinkGone: // nothing is there that leaving could touch
+		return m.leave(Detached)
 	case leaving && second && m.opt.Attached:
 		return m.leave(Detached)
 	case m.ask != nil && !leaving: // not a step of the ladder: the next press says first what it would do

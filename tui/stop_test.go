@@ -190,22 +190,35 @@ func TestTheWaysToLeave(t *testing.T) {
 }
 
 func TestASecondCtrlCLeavesAnAttachedConsole(t *testing.T) {
-	for _, gone := range []bool{false, true} {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, newGateway(), Options{Attached: true})
+		b.keys("ctrl+c")
+		if b.quit || b.m.ask == nil {
+			t.Fatal("the first press does not ask")
+		}
+		time.Sleep(time.Second)
+		b.keys("ctrl+c")
+		if !b.quit || b.m.exit.How != Detached {
+			t.Fatal("the second press does not leave")
+		}
+	})
+}
+
+// Where the gateway is gone one press is enough, whatever is open: there is nothing that leaving could touch.
+func TestOneCtrlCLeavesAConsoleWhoseGatewayIsGone(t *testing.T) {
+	for _, open := range []string{"", "q", ":", "?", "/"} {
 		synctest.Test(t, func(t *testing.T) {
 			g := newGateway()
 			b := newBench(t, g, Options{Attached: true})
-			if gone {
-				g.end(&ops.Error{Code: ops.CodeUnavailable, Message: "no gateway runs here"})
-				b.refresh()
+			b.keys("2")
+			g.end(errGone)
+			b.refresh()
+			if open != "" {
+				b.keys(open)
 			}
-			b.keys("ctrl+c")
-			if b.quit || b.m.ask == nil {
-				t.Fatal("the first press does not ask")
-			}
-			time.Sleep(time.Second)
 			b.keys("ctrl+c")
 			if !b.quit || b.m.exit.How != Detached {
-				t.Fatal("the second press does not leave")
+				t.Fatalf("with %q open one press does not leave", open)
 			}
 		})
 	}
