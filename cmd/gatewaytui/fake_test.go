@@ -60,7 +60,8 @@ func newFake() *fake {
 		},
 		lives: []ops.Life{
 			{Life: fakeLife, PID: 4121, StartedAt: anHourAgo, Outcome: ops.OutcomeRunning},
-			{Life: "00LIFE", PID: 4000, StartedAt: anHourAgo, EndedAt: anHourAgo, Outcome: ops.OutcomeCutShort, Phase: "adapters", Reason: "deploy" + hostile, By: "uid 0", Shutdown: stopReport()},
+			{Life: "00LIFE", PID: 4000, StartedAt: anHourAgo, LastSeenAt: ops.At(anHourAgo.Add(90 * time.Second)), Outcome: ops.OutcomeCutShort, Phase: "adapters", Reason: "deploy" + hostile, By: "uid 0", Shutdown: stopReport()},
+			{Life: "000LIFE", PID: 3900, StartedAt: anHourAgo, LastSeenAt: anHourAgo, Outcome: ops.OutcomeCrashed},
 		},
 	}
 }

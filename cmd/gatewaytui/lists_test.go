@@ -54,7 +54,10 @@ func TestTheListsShowTheGatewaysRows(t *testing.T) {
 		{"adapters", []string{"NAME", "telegram", "needs credentials", "dial", "5"}, func(t *testing.T, line string) {
 			same(t, line, ops.Page[ops.Adapter]{Items: []ops.Adapter{adapterRow}, Next: "c2"})
 		}},
-		{"history", []string{"LIFE", "00LIFE", "cut short", "adapters", "1 of 2", "deploy", "uid 0"}, func(t *testing.T, line string) {
+		{"history", []string{
+			"LIFE", "00LIFE", "cut short", "adapters", "graceful, 2 of 2 phases in 5.0s, incomplete", "adapters 5.0s of 5.0s (adapter telegram 5.0s)", "deploy", "uid 0",
+			"~", "1m30s", "crashed",
+		}, func(t *testing.T, line string) {
 			same(t, line, ops.Page[ops.Life]{Items: g.lives, Next: "c2"})
 		}},
 	}
@@ -91,10 +94,27 @@ func TestHistoryShowsEachShutdownWithWhatOverran(t *testing.T) {
 	g := start(t, newFake())
 	g.run(t, "history", "--shutdowns").must(t, exitDone).says(t,
 		"life        "+fakeLife+", running", "shutdown    none yet",
-		"life        00LIFE, cut short", "graceful, incomplete, by uid 0: deploy",
+		"life        00LIFE, cut short in adapters, from ", "last seen ", "pid 4000", "graceful, incomplete, by uid 0: deploy",
 		"adapters", "timed out", "5.0s", "1 of 1 did not end in time",
 		"overran     adapter telegram, 5.0s of 5.0s: disconnect",
+		"life        000LIFE, crashed", "shutdown    no report",
 	)
+}
+
+func TestAStopThatWasCutShortIsNotSaidToRun(t *testing.T) {
+	f := newFake()
+	s := f.lives[1].Shutdown
+	s.Outcome, s.EndedAt, s.Phases[1].State = ops.ShutdownRunning, ops.Time{}, ops.StepRunning
+	it := &s.Phases[1].Items[0]
+	it.State, it.ElapsedMS, it.Next, it.NextInMS = ops.StepRunning, 2000, "abandoned", 3000
+	g := start(t, f)
+	out := g.run(t, "history", "--shutdowns").must(t, exitDone).says(t, "graceful, cut short, by uid 0: deploy; it took 5.0s", "waited for  adapter telegram, 2.0s of 5.0s").out
+	for _, not := range []string{"abandoned in", "waits for", "over in at most"} {
+		if strings.Contains(out, not) {
+			t.Errorf("a stop that is over is said to go on (%q):\n%s", not, out)
+		}
+	}
+	g.run(t, "history").must(t, exitDone).says(t, "adapters 5.0s of 5.0s (adapter telegram 2.0s)")
 }
 
 func TestPlanSaysWhetherItFits(t *testing.T) {

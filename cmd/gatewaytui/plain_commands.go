@@ -37,6 +37,7 @@ func plainCommands() []plainCommand {
 		}},
 		{"plan", "", "say what a stop would do now", (*plain).plan},
 		{"shutdown", "", "say what the running stop waits for, or how the last one went", (*plain).shutdown},
+		{"history", "[NUMBER|TEXT]", "list the past lives and how each ended, with numbers; with one, that life's stop", (*plain).history},
 		{"watch", "", "say every event as it comes; again: no more", (*plain).watch},
 	}
 	for _, a := range actions {
@@ -125,7 +126,7 @@ func invalid(message, hint string) error {
 // target is the row that a number of the last list of its kind means. A session can be named by its key and an adapter by
 // its name; a process only by its number, for a pid would look like one.
 func (l *plain) target(kind, name string) (target, error) {
-	plural := map[string]string{"session": "sessions", "process": "processes", "adapter": "adapters"}[kind]
+	plural := map[string]string{"session": "sessions", "process": "processes", "adapter": "adapters", "life": "history"}[kind]
 	n, err := strconv.Atoi(name)
 	switch rows := l.listed[kind]; {
 	case name == "":

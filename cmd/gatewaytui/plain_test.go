@@ -113,6 +113,11 @@ func TestLinesBeginWithWhoWantedThemAndWhatCanBeTyped(t *testing.T) {
 		k.says("agents", "1. api:user:alice: running, 4.0 KiB")
 		k.says("adapters", "1. telegram: needs credentials")
 		k.says("shutdown", "Not done: no shutdown has been recorded.")
+		k.says("history 2", "Not done: there are no numbers yet; say history first.")
+		k.says("history", "1. running (life "+fakeLife+")", "2. cut short in adapters (life 00LIFE)", "last seen ", "asked for by uid 0: deploy",
+			"overran: adapters 5.0s of 5.0s (adapter telegram 5.0s).", "3. crashed (life 000LIFE)")
+		k.says("history 2", "life        00LIFE, cut short in adapters", "adapters", "timed out", "overran     adapter telegram")
+		k.says("history 9", "there is no number 9 in the last list")
 		k.did()
 	})
 }

@@ -130,8 +130,9 @@ func patience(sv ops.Supervisor) string {
 
 // showShutdown prints a shutdown: its phases, what it waits for, and what did not end well.
 func (p *program) showShutdown(s ops.Shutdown) {
-	end := "it took " + millis(s.ElapsedMS)
+	end, waits := "it took "+millis(s.ElapsedMS), "waited for"
 	if s.Outcome == ops.ShutdownRunning {
+		waits = "waits for"
 		end = "over in at most " + or(until(s.DeadlineAt), "no time")
 	}
 	p.say("shutdown    %s, %s, by %s: %s; %s", words(s.Mode), words(s.Outcome), or(s.By, "nobody known"), or(s.Reason, "no reason given"), end)
@@ -141,7 +142,7 @@ func (p *program) showShutdown(s ops.Shutdown) {
 			p.say("            and %d more", len(s.Blockers())-i)
 			break
 		}
-		p.say("waits for   %s", blockerLine(b))
+		p.say("%-11s %s", waits, blockerLine(b))
 	}
 	for _, ph := range s.Phases {
 		shown := 0
