@@ -7,6 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	tea "github.com/charmbracelet/bubbletea"
+
 	"gatewaytui/core/ops"
 	"gatewaytui/views"
 )
@@ -236,6 +238,24 @@ func TestAViewThatFailsIsSaidSoAndThreeInAMinuteEndTheConsole(t *testing.T) {
 		}
 		if !b.quit || b.m.failure == nil {
 			t.Fatal("it goes on")
+		}
+	})
+}
+
+// A new snapshot and a new size leave the window of the events where the person scrolled it.
+func TestScrolledEventsStayWhereTheyAre(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, newGateway(), Options{})
+		b.m.addEvents(make([]ops.Event, 200))
+		b.keys("7", "k", "k", "k")
+		want := b.m.lists[views.Events].Offset
+		if want < 100 || b.m.follow {
+			t.Fatalf("scrolling up from the end went to %d, following %v", want, b.m.follow)
+		}
+		b.refresh()
+		b.send(tea.WindowSizeMsg{Width: 100, Height: 30})
+		if got := b.m.lists[views.Events].Offset; got != want {
+			t.Fatalf("the window went from %d to %d by itself", want, got)
 		}
 	})
 }

@@ -2,6 +2,7 @@ package tui
 
 import (
 	"context"
+	"slices"
 
 	tea "github.com/charmbracelet/bubbletea"
 
@@ -71,7 +72,7 @@ func (m *model) show(r ordered) tea.Cmd {
 		return nil // what is shown is newer already
 	}
 	m.shown, m.shownOrder = r.snap, r.number
-	if m.view != views.Shutdown { // its rows are no part of a snapshot
+	if slices.Contains(ofLists, m.view) { // what the other views show is no part of a snapshot
 		m.lists[m.view].set(r.keys, r.index, r.total)
 	}
 	m.resize()
@@ -87,5 +88,7 @@ func (m *model) resize() {
 		m.showPast(&s)
 	}
 	l.page = views.Page(s)
-	l.clamp()
+	if m.view != views.Events { // its window has no selected row; it moves as scrollEvents says
+		l.clamp()
+	}
 }
