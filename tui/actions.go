@@ -64,6 +64,20 @@ func object(cmd ops.Command) string {
 	return term.Clean(name, maxName)
 }
 
+// objects is what several commands act on: marked rows, or a session and the processes that are ended with it.
+func objects(cmds []ops.Command) string {
+	switch n := len(cmds); {
+	case n == 1:
+		return object(cmds[0])
+	case cmds[1].Verb == cmds[0].Verb:
+		return fmt.Sprintf("%d marked", n)
+	case n == 2:
+		return object(cmds[0]) + " and its process tree"
+	default:
+		return fmt.Sprintf("%s and its %d process trees", object(cmds[0]), n-1)
+	}
+}
+
 func sentence(verb ops.Verb, which int, what string) string {
 	return strings.TrimSpace(words[verb][which] + " " + what)
 }
@@ -88,9 +102,8 @@ func (m *model) give(cmds []ops.Command) tea.Cmd {
 	}
 	m.jobs++
 	j.number = m.jobs
-	verb, what := cmds[0].Verb, object(cmds[0])
-	if len(cmds) > 1 {
-		what = fmt.Sprintf("%d marked", len(cmds))
+	verb, what := cmds[0].Verb, objects(cmds)
+	if len(cmds) > 1 && cmds[1].Verb == verb {
 		clear(m.lists[m.view].Marked)
 	}
 	j.what = sentence(verb, 0, what)

@@ -44,6 +44,8 @@ type question struct {
 	changed string
 	note    string
 	dead    bool // what it asks about is gone
+	// closes says that an eviction ends the session's process trees as well: the commands after the first.
+	closes bool
 }
 
 // answer is one button: the key that presses it and what it does. do is nil for Cancel.
@@ -107,11 +109,20 @@ func (m *model) put(b *binding, cmds []ops.Command, t tier) tea.Cmd {
 	}
 	q := &question{tier: t, binding: b, cmds: cmds}
 	q.name(m.opt.Name)
-	for _, cmd := range cmds {
+	if len(cmds) == 1 && cmds[0].Verb == ops.VerbEvict {
+		q.setClose(m.snapshot(), false)
+	}
+	q.see(m)
+	return m.raise(q)
+}
+
+// see notes what each target is now.
+func (q *question) see(m *model) {
+	q.was = nil
+	for _, cmd := range q.cmds {
 		is, _ := identify(m.snapshot(), m.stopping(), cmd)
 		q.was = append(q.was, is)
 	}
-	return m.raise(q)
 }
 
 func (m *model) snapshot() *ops.Snapshot {
@@ -170,6 +181,31 @@ func (q *question) setMode(mode ops.Mode) {
 		q.want, q.typed, q.tier = "immediate", newField(""), withWord
 		q.note = "tab, then m, changes the mode: graceful, fast, immediate"
 	}
+}
+
+// setClose chooses whether an eviction keeps the session's process trees or ends them too (console notes, 3.1). Without any
+// there is nothing to choose.
+func (q *question) setClose(snap *ops.Snapshot, on bool) {
+	evict := q.cmds[0]
+	q.cmds, q.closes, q.note = []ops.Command{evict}, false, ""
+	var kills []ops.Command
+	for _, p := range snap.Processes {
+		if p.Session == evict.Target && p.State != "killing" {
+			kills = append(kills, ops.Command{Verb: ops.VerbKill, Target: processKey(p)})
+		}
+	}
+	trees := objects(append([]ops.Command{evict}, kills...))
+	switch {
+	case len(kills) == 0:
+	case on:
+		q.cmds, q.closes = append(q.cmds, kills...), true
+		q.title, q.text = "Evict "+trees+"?", []string{"Drop the cached agent and end the session's processes: TERM, then KILL. The session and its history are kept."}
+		q.note = "c keeps the processes"
+		return
+	default:
+		q.note = "c ends the session's processes too"
+	}
+	q.title, q.text = "Evict "+object(evict)+"?", []string{upper(q.binding.help) + "."}
 }
 
 // raise opens a question.
@@ -232,6 +268,9 @@ func (m *model) onPreviewed(p previewed) tea.Cmd {
 	}
 	m.stale, q.known = true, true
 	q.facts = merge(p.all)
+	if q.closes { // the eviction alone would keep what is ended here
+		q.facts = slices.DeleteFunc(q.facts, func(f views.Fact) bool { return f.Label == "would keep" })
+	}
 	switch {
 	case p.err != nil && !ops.HasCode(p.err, ops.CodeUnavailable) && !ops.HasCode(p.err, ops.CodeInternal):
 		q.die(ops.AsError(p.err).Message)
@@ -291,7 +330,7 @@ func (m *model) recheck() tea.Cmd {
 		m.stale = true
 		name := object(q.cmds[i])
 		if !ok {
-			if len(q.cmds) == 1 {
+			if len(q.cmds) == 1 || q.closes && i == 0 {
 				q.die(or(name, name, "what it is about") + " is not there any more")
 				return nil
 			}
@@ -382,6 +421,12 @@ func (q *question) key(m *model, k tea.KeyMsg) tea.Cmd {
 	if key == "m" && q.cmds != nil && q.cmds[0].Verb == ops.VerbStop {
 		modes := []ops.Mode{ops.ModeGraceful, ops.ModeFast, ops.ModeImmediate}
 		q.setMode(modes[(slices.Index(modes, q.cmds[0].Mode)+1)%len(modes)])
+		q.focus, q.facts = 0, nil
+		return tea.Batch(q.arm(m), q.preview(m))
+	}
+	if key == "c" && q.cmds != nil && q.cmds[0].Verb == ops.VerbEvict && (q.closes || len(q.cmds) == 1) && !q.dead {
+		q.setClose(m.snapshot(), !q.closes)
+		q.see(m)
 		q.focus, q.facts = 0, nil
 		return tea.Batch(q.arm(m), q.preview(m))
 	}

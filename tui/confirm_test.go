@@ -290,3 +290,69 @@ func TestAnotherVersionIsTold(t *testing.T) {
 		}
 	})
 }
+
+// Console notes, 3.1: evicting an agent whose session has live processes asks whether they are kept or ended.
+func TestAnEvictionKeepsTheProcessesUnlessTheyAreEndedByChoice(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		row  []string
+		keys []string
+		asks string
+		gave []string
+		says string
+	}{
+		{"kept", []string{"2", "j"}, []string{"y"}, "Evict cli:local?", []string{"session.evict cli:local s2"}, "evicted cli:local"},
+		{"ended", []string{"2", "j"}, []string{"c", "y"}, "Evict cli:local and its 2 process trees?", []string{"session.evict cli:local s2", "process.kill 4801 ", "process.kill 4802 "}, "evicted cli:local and its 2 process trees"},
+		{"kept after all", []string{"2", "j"}, []string{"c", "c", "y"}, "Evict cli:local?", []string{"session.evict cli:local s2"}, "evicted cli:local"},
+		{"nothing by a burst: the choice arms the keys anew", []string{"2", "j"}, nil, "Evict cli:local and its 2 process trees?", nil, ""},
+		{"no processes: no choice", []string{"2", "G"}, []string{"c"}, "", nil, "nothing done"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				g := newGateway()
+				g.snap.Sessions[1].Processes, g.snap.Sessions[2].Cached = 2, true
+				for i := range 2 {
+					g.snap.Processes = append(g.snap.Processes, ops.Process{PID: 4801 + i, StartTicks: 7, Session: "cli:local", Command: "make", State: "running"})
+				}
+				g.preview = ops.Preview{Keeps: []string{"2 of its processes"}}
+				b := newBench(t, g, Options{})
+				b.keys(tc.row...)
+				b.keys("E")
+				if tc.keys == nil {
+					b.patiently("c")
+					b.keys("y") // too early
+				}
+				for i, k := range tc.keys {
+					if i == len(tc.keys)-1 && tc.asks != "" {
+						b.mustBeAsked(tc.asks)
+						if b.m.ask.closes == strings.Contains(b.text(), "2 of its processes") {
+							t.Errorf("the dialog says of the processes:\n%s", b.text())
+						}
+					}
+					b.patiently(k)
+				}
+				b.mustHaveGiven(tc.gave...)
+				if !strings.HasPrefix(b.m.message, tc.says) {
+					t.Errorf("it says %q, promised %q", b.m.message, tc.says)
+				}
+			})
+		})
+	}
+}
+
+// What ends while the question is open is left out; without the agent there is nothing to ask.
+func TestAnEvictionWithItsProcessesFollowsWhatIsThere(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGateway()
+		g.snap.Sessions[1].Processes = 1
+		g.snap.Processes = append(g.snap.Processes, ops.Process{PID: 4801, Session: "cli:local", State: "running"})
+		b := newBench(t, g, Options{})
+		b.keys("2", "j", "E")
+		b.patiently("c")
+		g.change(func(g *gateway) { g.snap.Processes = g.snap.Processes[:1] })
+		b.refresh()
+		b.refresh()
+		b.patiently("y")
+		b.mustHaveGiven("session.evict cli:local s2")
+	})
+}
