@@ -173,12 +173,12 @@ func (g *gateway) Shutdown(ctx context.Context) (ops.Shutdown, error) {
 
 // History pages as the store does: the cursor is the place of the page's last life, counted from the oldest.
 func (g *gateway) History(ctx context.Context, q ops.Query) (ops.Page[ops.Life], error) {
+	g.change(func(g *gateway) { g.asked = append(g.asked, q) })
 	if err := g.enter(ctx); err != nil {
 		return ops.Page[ops.Life]{}, err
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.asked = append(g.asked, q)
 	if g.historyE != nil {
 		return ops.Page[ops.Life]{}, g.historyE
 	}
