@@ -14,6 +14,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync"
 	"syscall"
 
 	"gatewaytui/core/ops"
@@ -69,7 +70,13 @@ func Resolve(flag string, getenv func(string) string) (string, error) {
 }
 
 // Home is an open home. Its methods may be called from any goroutine.
-type Home struct{ dir, id, socket string }
+type Home struct {
+	dir, id, socket, lockPath string
+	flock                     func(*os.File) error // of flock(2)
+
+	mu    sync.Mutex
+	aside []Aside
+}
 
 // Open makes the home and its folders, or corrects their modes and those of the files in them. A home that belongs to
 // another user is refused, and so is a folder that can only be a mistake, such as / or /tmp. dir must be absolute.
@@ -83,7 +90,7 @@ func Open(dir string) (*Home, error) {
 			return nil, err
 		}
 	}
-	for _, sub := range []string{"", logsDir, dumpsDir} { // what is in work is the tools'
+	for _, sub := range []string{"", logsDir, dumpsDir, asideDir} { // what is in work is the tools'
 		if err := closeFiles(filepath.Join(dir, sub)); err != nil {
 			return nil, err
 		}
@@ -98,7 +105,7 @@ func Open(dir string) (*Home, error) {
 			return nil, err
 		}
 	}
-	return &Home{dir: dir, id: id, socket: socket}, nil
+	return &Home{dir: dir, id: id, socket: socket, lockPath: filepath.Join(dir, lockFile), flock: flock}, nil
 }
 
 // Dir is the home's absolute path.
@@ -108,8 +115,8 @@ func (h *Home) Dir() string { return h.dir }
 // another home on this machine, and the same again at the next start.
 func (h *Home) ID() string { return h.id }
 
-// Lock is the path of the lock file.
-func (h *Home) Lock() string { return filepath.Join(h.dir, lockFile) }
+// Lock is the path of the lock file: gateway.lock in the home, or what LockIn made of it.
+func (h *Home) Lock() string { return h.lockPath }
 
 // PIDFile is the path of the pid file.
 func (h *Home) PIDFile() string { return filepath.Join(h.dir, pidFile) }
@@ -203,6 +210,9 @@ func ensureDir(path string) error {
 // would drop SQLite's locks (field notes, 4.1).
 func closeFiles(dir string) error {
 	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // nothing was ever set aside
+	}
 	if err != nil {
 		return problem(err, "read the folder "+dir, otherHome)
 	}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -46,6 +48,7 @@ func (h *Home) Acquire(r Record) (*Lock, error) {
 	for began := time.Now(); ; time.Sleep(lookAgain) {
 		l, err := h.lock()
 		if l != nil {
+			h.checkPIDFile()
 			if err := l.Update(r); err != nil {
 				return nil, errors.Join(err, l.Release())
 			}
@@ -59,6 +62,53 @@ func (h *Home) Acquire(r Record) (*Lock, error) {
 			return nil, &HeldError{Home: h.dir, Holder: holder}
 		}
 	}
+}
+
+// checkPIDFile sets the pid file of an earlier life aside if it is none: the one of this life takes its place.
+func (h *Home) checkPIDFile() {
+	b, err := readFile(h.PIDFile())
+	if errors.Is(err, fs.ErrNotExist) {
+		return
+	}
+	if err == nil {
+		_, err = parseRecord(b)
+	}
+	if err != nil {
+		h.SetAside(h.PIDFile(), err)
+	}
+}
+
+// ErrNoLocks is of a home, or a folder of LockIn, on a file system that gives no locks: trying again does not help (B18).
+var ErrNoLocks = errors.New("this file system gives no locks")
+
+// noLocks are what open(2) and flock(2) say on such file systems: NFS without a lock daemon, virtiofs and other FUSE mounts.
+var noLocks = []error{syscall.EBUSY, syscall.ENOLCK, syscall.EOPNOTSUPP, syscall.ENOSYS, syscall.EINVAL}
+
+// cannotLock is an error of the lock file that is not EWOULDBLOCK.
+func (h *Home) cannotLock(cause error, what string) error {
+	if !slices.ContainsFunc(noLocks, func(e error) bool { return errors.Is(cause, e) }) {
+		return problem(cause, what, "make the home writable for this user, or "+otherHome)
+	}
+	return &trouble{ops.Error{
+		Code: ops.CodeInternal, Message: what + ": this file system cannot tell whether another gateway runs here: " + reason(cause),
+		Hint: "put the home on a local file system with --home DIR or GATEWAYTUI_HOME, or only its lock with --lock-dir DIR, which every gateway of this home has to name",
+	}, errors.Join(cause, ErrNoLocks)}
+}
+
+// LockIn has the home's lock kept in dir instead, a private folder on a file system that has locks; it is made if it is
+// missing. Only starts that name the same folder exclude each other. It is called before Acquire.
+func (h *Home) LockIn(dir string) error {
+	if !filepath.IsAbs(dir) {
+		return fmt.Errorf("keep the lock in %q: the path is not absolute", dir)
+	}
+	if err := makeDir(dir); err != nil {
+		return err
+	}
+	if err := isPrivate(dir); err != nil {
+		return problem(err, "keep the lock in "+dir, "name a folder that is yours alone (mode 0700)")
+	}
+	h.lockPath = filepath.Join(dir, "gatewaytui-"+h.id+".lock")
+	return nil
 }
 
 // maxDeletions bounds how often the lock file may be deleted under a starter, or change its inode on a file system that
@@ -86,15 +136,14 @@ func (h *Home) lock() (*Lock, error) {
 	for range maxDeletions {
 		f, err := openLock(h.Lock())
 		if err != nil {
-			return nil, problem(err, "open the lock "+h.Lock(), "make the home writable for this user, or "+otherHome)
+			return nil, h.cannotLock(err, "open the lock "+h.Lock())
 		}
-		if err := flock(f); err != nil {
+		if err := h.flock(f); err != nil {
 			_ = f.Close() // nothing was written
 			if errors.Is(err, syscall.EWOULDBLOCK) {
 				return nil, err
 			}
-			return nil, problem(err, "lock "+h.Lock()+": this file system cannot tell whether another gateway runs here",
-				"put the home on a local file system with --home DIR or GATEWAYTUI_HOME")
+			return nil, h.cannotLock(err, "lock "+h.Lock())
 		}
 		if !isAt(f, h.Lock()) { // somebody deleted the file while we waited for it; a lock on it would exclude nobody
 			_ = f.Close()

@@ -384,6 +384,60 @@ func TestUpdateAndReleaseTouchOnlyWhatIsOurs(t *testing.T) {
 	}
 }
 
+// B18: on a file system without locks a start says so, in a way that nobody tries again, and the lock can be elsewhere.
+func TestB18_AFileSystemWithoutLocksIsNamedAndTheLockMayBeElsewhere(t *testing.T) {
+	for _, refusal := range []error{unix.EBUSY, unix.ENOLCK, unix.EOPNOTSUPP, unix.ENOSYS} {
+		t.Run(refusal.Error(), func(t *testing.T) {
+			dir, locks := t.TempDir(), filepath.Join(t.TempDir(), "made", "locks")
+			if err := os.Mkdir(filepath.Dir(locks), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			without := func() *Home {
+				h := open(t, dir)
+				h.flock = func(f *os.File) error {
+					if strings.HasPrefix(f.Name(), dir) {
+						return refusal
+					}
+					return flock(f)
+				}
+				return h
+			}
+			_, err := without().Acquire(sample())
+			e := ops.AsError(err)
+			if !errors.Is(err, ErrNoLocks) || !strings.Contains(e.Message, refusal.Error()) || !strings.Contains(e.Message, "gateway.lock") || !strings.Contains(e.Hint, "--lock-dir") {
+				t.Fatalf("it gives %v", err)
+			}
+			h := without()
+			if err := h.LockIn(locks); err != nil {
+				t.Fatal(err)
+			}
+			acquire(t, h)
+			second := without()
+			if err := second.LockIn(locks); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := second.Acquire(sample()); !isHeldBy(err, os.Getpid()) {
+				t.Errorf("a second start gives %v", err)
+			}
+			other := open(t, t.TempDir()) // whose lock is in the same folder
+			if err := other.LockIn(locks); err != nil {
+				t.Fatal(err)
+			}
+			acquire(t, other)
+		})
+	}
+	t.Run("a folder that others share is refused", func(t *testing.T) {
+		shared := t.TempDir()
+		if err := os.Chmod(shared, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		h := open(t, t.TempDir())
+		if err := h.LockIn(shared); err == nil || h.Lock() != filepath.Join(h.Dir(), lockFile) {
+			t.Errorf("it gives %v and locks %s", err, h.Lock())
+		}
+	})
+}
+
 func TestB18_WhatCannotBeLockedIsSaid(t *testing.T) {
 	for _, c := range []struct {
 		name string

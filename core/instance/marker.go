@@ -19,20 +19,23 @@ type Marker struct {
 	At     time.Time
 	Reason string
 	By     string
+	// Damaged says that the life knew its database to be damaged.
+	Damaged bool
 }
 
 // wireMarker is a Marker in its file.
 type wireMarker struct {
-	Life   string   `json:"life"`
-	At     ops.Time `json:"at"`
-	Reason string   `json:"reason"`
-	By     string   `json:"by"`
+	Life    string   `json:"life"`
+	At      ops.Time `json:"at"`
+	Reason  string   `json:"reason"`
+	By      string   `json:"by"`
+	Damaged bool     `json:"damaged,omitempty"`
 }
 
 // WriteMarker puts the marker in place in one step and returns when it would survive a power cut. Writing it again
 // replaces it.
 func (h *Home) WriteMarker(m Marker) error {
-	b, err := encode(wireMarker{m.Life, ops.At(m.At), clip(m.Reason), clip(m.By)})
+	b, err := encode(wireMarker{m.Life, ops.At(m.At), clip(m.Reason), clip(m.By), m.Damaged})
 	if err == nil {
 		err = writeFile(h.Marker(), b)
 	}
@@ -42,31 +45,33 @@ func (h *Home) WriteMarker(m Marker) error {
 	return nil
 }
 
-// ConsumeMarker reads the marker and removes it; false if there is none that can be read. An error is for a warning and
-// never keeps a start from going on: a marker that says nothing is removed like any other and counts as none. Whoever
-// calls it holds the lock.
-func (h *Home) ConsumeMarker() (Marker, bool, error) {
+// ConsumeMarker reads the marker and takes it away; found is false if there is none. An error is for a warning and never
+// keeps a start from going on. Whoever calls it holds the lock.
+//
+// A marker that is there and cannot be read is set aside (WasSetAside), and found with no life named. Each start takes the
+// marker away, so whichever is there was written since the last one, by the life that ended: that a stop was planned is
+// what it still says.
+func (h *Home) ConsumeMarker() (m Marker, found bool, err error) {
 	b, err := readFile(h.Marker())
 	if errors.Is(err, fs.ErrNotExist) {
 		return Marker{}, false, nil
 	}
-	var m Marker
 	if err == nil {
 		m, err = parseMarker(b)
 	}
-	found := err == nil
 	if err != nil {
-		err = fmt.Errorf("read the clean-shutdown marker: %w", err)
+		h.SetAside(h.Marker(), err)
+		return Marker{}, true, nil
 	}
 	// Its removal has to be as durable as it was: a marker that comes back would hide the next crash.
-	gone := os.Remove(h.Marker())
-	if gone == nil {
-		gone = syncDir(h.dir)
+	err = os.Remove(h.Marker())
+	if err == nil {
+		err = syncDir(h.dir)
 	}
-	if gone != nil {
-		gone = fmt.Errorf("remove the clean-shutdown marker: %w", gone)
+	if err != nil {
+		err = fmt.Errorf("remove the clean-shutdown marker: %w", err)
 	}
-	return m, found, errors.Join(err, gone)
+	return m, true, err
 }
 
 // clip bounds a text so that a marker is always read back.
@@ -80,5 +85,5 @@ func parseMarker(b []byte) (Marker, error) {
 	if w.Life == "" || !plain(w.Life) {
 		return Marker{}, fmt.Errorf("it names no life but %.40q", w.Life)
 	}
-	return Marker{w.Life, w.At.Time, w.Reason, w.By}, nil
+	return Marker{w.Life, w.At.Time, w.Reason, w.By, w.Damaged}, nil
 }

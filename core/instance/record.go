@@ -110,9 +110,11 @@ func decode(b []byte, into any) error {
 // maxFile bounds what is read of a pid file or marker, in bytes. Ours have some hundred.
 const maxFile = 64 << 10
 
-// readFile reads a small regular file. It follows no symbolic link and waits for nothing: a fifo in its place would hold
-// up the start for ever.
-func readFile(path string) ([]byte, error) {
+func readFile(path string) ([]byte, error) { return ReadFile(path, maxFile) }
+
+// ReadFile reads a regular file of a home of at most limit bytes. It follows no symbolic link and waits for nothing: a
+// fifo in its place would hold up the start for ever.
+func ReadFile(path string, limit int64) ([]byte, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, err
@@ -123,8 +125,8 @@ func readFile(path string) ([]byte, error) {
 	} else if !fi.Mode().IsRegular() {
 		return nil, &fs.PathError{Op: "read", Path: path, Err: errors.New("it is no regular file")}
 	}
-	b, err := io.ReadAll(io.LimitReader(f, maxFile+1))
-	if err == nil && len(b) > maxFile {
+	b, err := io.ReadAll(io.LimitReader(f, limit+1))
+	if err == nil && int64(len(b)) > limit {
 		err = &fs.PathError{Op: "read", Path: path, Err: syscall.EFBIG}
 	}
 	return b, err

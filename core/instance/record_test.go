@@ -6,8 +6,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 func TestThePIDFileIsWhatScriptsExpect(t *testing.T) {
@@ -55,37 +53,6 @@ func TestS18_AMarkerIsConsumedOnce(t *testing.T) {
 	}
 	if got, found, err := h.ConsumeMarker(); !found || err != nil || got.Life != want.Life {
 		t.Errorf("one with a long reason: %+v, %v, %v", got, found, err)
-	}
-}
-
-func TestAMarkerThatSaysNothingIsReportedAndRemoved(t *testing.T) {
-	for _, c := range []struct {
-		name string
-		put  func(path string) error
-	}{
-		{"an empty file", func(p string) error { return os.WriteFile(p, nil, 0o600) }},
-		{"garbage", func(p string) error { return os.WriteFile(p, []byte("\x00{"), 0o600) }},
-		{"no life", func(p string) error { return os.WriteFile(p, []byte("{}"), 0o600) }},
-		{"a huge file", func(p string) error { return os.WriteFile(p, make([]byte, 1<<20), 0o600) }},
-		{"a fifo", func(p string) error { return unix.Mkfifo(p, 0o600) }},
-		{"a symbolic link", func(p string) error { return os.Symlink("/etc/hostname", p) }},
-		{"a folder", func(p string) error { return os.Mkdir(p, 0o700) }},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			h := open(t, t.TempDir())
-			if err := c.put(h.Marker()); err != nil {
-				t.Fatal(err)
-			}
-			if m, found, err := h.ConsumeMarker(); found || err == nil {
-				t.Errorf("got %+v, %v, %v", m, found, err)
-			}
-			if _, err := os.Lstat(h.Marker()); !os.IsNotExist(err) {
-				t.Errorf("it is still there: %v", err)
-			}
-			if _, _, err := h.ConsumeMarker(); err != nil {
-				t.Errorf("the next start: %v", err)
-			}
-		})
 	}
 }
 
