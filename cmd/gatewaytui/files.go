@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"gatewaytui/core/gateway"
+	"gatewaytui/core/instance"
 	"gatewaytui/core/ops"
 )
 
@@ -19,7 +20,10 @@ import (
 const dumpsKept = 40
 
 // files are what a life writes into the dumps folder: reports of shutdowns, goroutine dumps, diagnoses. Each is 0600.
-type files struct{ dumps, life string }
+type files struct {
+	dumps, life string
+	aside       func(path string, why error) instance.Aside
+}
 
 func (f files) report(life string) string {
 	return filepath.Join(f.dumps, "shutdown-"+filepath.Base(life)+".json")
@@ -37,16 +41,6 @@ func (f files) saveReport(r ops.Shutdown) error {
 		return fmt.Errorf("write the shutdown's report: %w", err)
 	}
 	return os.Rename(path+".new", path)
-}
-
-// lastReport is the report of the shutdown of an earlier life; false if it left none that can be read.
-func (f files) lastReport(life string) (ops.Shutdown, bool) {
-	var r ops.Shutdown
-	text, err := os.ReadFile(f.report(life))
-	if err != nil || json.Unmarshal(text, &r) != nil {
-		return ops.Shutdown{}, false
-	}
-	return r, true
 }
 
 // diagnosis opens a new file for a diagnosis.

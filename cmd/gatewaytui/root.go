@@ -46,6 +46,8 @@ each verb shows or steers the gateway that runs on the same home.`,
 	f.StringVar(&o.Config, "config", "", "config `FILE` (default $GATEWAYTUI_CONFIG, else the config directory)")
 	f.BoolVar(&o.Replace, "replace", false, "stop the gateway that holds this home, wait for it, and take its place")
 	f.BoolVar(&o.FreshStore, "fresh-store", false, "put a damaged database aside and begin with an empty one")
+	f.BoolVar(&o.ReadOnlyStore, "read-only-store", false, "run on a damaged database without writing to it: look, take no message")
+	f.StringVar(&o.LockDir, "lock-dir", "", "keep the home's lock in the private folder `DIR`, where the home's file system has no locks")
 	f.BoolVar(&o.NoResume, "no-resume", false, "do not continue what the last life left unfinished")
 	f.BoolVar(&o.Demo, "demo", false, "run with made-up platforms and traffic")
 	f.StringVar(&o.DemoPlatforms, "demo-platforms", "", "which made-up platforms, as a `LIST`")

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"slices"
 	"sync"
 	"time"
@@ -34,13 +35,18 @@ const logBound = 500 * time.Millisecond
 type runOptions struct {
 	Config, LogLevel, LogFormat string
 	NoTUI, NoResume, Demo       bool
-	Replace, FreshStore         bool
+	Replace                     bool
+	FreshStore, ReadOnlyStore   bool
+	LockDir                     string
 	DemoPlatforms               string
 	Console                     consoleFlags
 }
 
 // run runs the gateway from its config to its end. An error carries its exit code; nil is a planned stop.
 func (p *program) run(ctx context.Context, o runOptions) error {
+	if o.FreshStore && o.ReadOnlyStore {
+		return wrongUsage("choose one", "--fresh-store and --read-only-store are two ways to start on a damaged database")
+	}
 	loaded, err := config.Load(config.Options{Path: o.Config})
 	if err != nil {
 		return err
@@ -55,6 +61,15 @@ func (p *program) run(ctx context.Context, o runOptions) error {
 	if err != nil {
 		return err
 	}
+	if o.LockDir != "" {
+		lockDir, err := filepath.Abs(o.LockDir)
+		if err != nil {
+			return err
+		}
+		if err := home.LockIn(lockDir); err != nil {
+			return err
+		}
+	}
 	signals := catch()
 	defer signals.release()
 
@@ -68,6 +83,9 @@ func (p *program) run(ctx context.Context, o runOptions) error {
 	}
 	if held, ok := errors.AsType[*instance.HeldError](err); ok {
 		return &outcome{exitHeld, held}
+	}
+	if errors.Is(err, instance.ErrNoLocks) { // a service manager that tries again would do so for ever (field notes, B18)
+		return &outcome{exitConfig, err}
 	}
 	if err != nil {
 		return err
@@ -133,7 +151,7 @@ func (l *life) record() instance.Record {
 
 // run builds the gateway, serves the control socket, hands the signals over, and ends when the gateway has.
 func (l *life) run(ctx context.Context) (gateway.End, error) {
-	files := files{dumps: l.home.Dumps(), life: l.id}
+	files := files{dumps: l.home.Dumps(), life: l.id, aside: l.home.SetAside}
 	files.prune()
 	parts, err := l.parts()
 	if err != nil {
@@ -209,11 +227,12 @@ func (l *life) options(parts parts, files files, manager supervisor) gateway.Opt
 		Config: l.loaded.Config, Log: l.log, Models: parts.model, Platforms: parts.platforms, Broken: parts.broken,
 		Life: l.id, PID: self.PID, StartTicks: self.StartTicks, BootID: self.BootID, Version: versionInfo().Version,
 		Home: l.home.Dir(), HomeID: l.home.ID(), Database: l.home.Database(), Workdir: l.home.Work(),
-		Warnings: slices.Concat(l.loaded.Warnings, manager.warnings), NoResume: l.flags.NoResume, FreshStore: l.flags.FreshStore, Redactor: l.redactor,
+		Warnings: slices.Concat(l.loaded.Warnings, manager.warnings), NoResume: l.flags.NoResume, Redactor: l.redactor,
+		FreshStore: l.flags.FreshStore, ReadOnlyStore: l.flags.ReadOnlyStore,
 		SupervisorName: manager.name(), SupervisorBudget: manager.budget, SupervisorSource: manager.source, Notify: manager.notify,
 		APIListen: parts.apiListen,
-		Mark: func(reason, by string, at time.Time) error {
-			return l.home.WriteMarker(instance.Marker{Life: l.id, At: at, Reason: reason, By: by})
+		Mark: func(m gateway.Mark) error {
+			return l.home.WriteMarker(instance.Marker{Life: l.id, At: m.At, Reason: m.Reason, By: m.By, Damaged: m.Damaged})
 		},
 		SaveReport: files.saveReport, LastReport: files.lastReport, Diagnosis: files.diagnosis,
 		Dump: func() { _, _ = files.dump("watchdog") }, // the process ends with or without it
@@ -223,8 +242,9 @@ func (l *life) options(parts parts, files files, manager supervisor) gateway.Opt
 	if err != nil {
 		o.Warnings = append(o.Warnings, ops.Warning{Code: "marker", Message: err.Error(), Since: ops.At(time.Now())})
 	}
-	if found {
-		o.LifeBefore = marker.Life
+	o.LifeBefore, o.MarkerUnread, o.DamagedBefore = marker.Life, found && marker.Life == "", marker.Damaged
+	for _, a := range l.home.WasSetAside() {
+		o.Warnings = append(o.Warnings, ops.Warning{Code: "aside", Message: term.Clean(a.String(), 600), Since: ops.At(a.At)})
 	}
 	return o
 }
@@ -255,6 +275,11 @@ func ready(ctx context.Context, g *gateway.Gateway) error {
 	}
 	if s.State != ops.StateRunning {
 		return errors.New(string(s.State))
+	}
+	for _, w := range s.Warnings {
+		if w.Code == gateway.WarnReadOnly {
+			return errors.New(w.Message)
+		}
 	}
 	return nil
 }

@@ -157,10 +157,10 @@ func (e *ending) wait(ctx context.Context) error {
 		}
 	}
 	reports := files{dumps: filepath.Join(e.g.home, "dumps")}
-	report, found := reports.lastReport(e.life)
+	report, found, _ := reports.readReport(e.life) // one that cannot be read says nothing; the next start tells of it
 	for began := time.Now(); report.EndedAt.IsZero() && !e.g.gone() && time.Since(began) < lastWord; {
 		<-look.C
-		report, found = reports.lastReport(e.life)
+		report, found, _ = reports.readReport(e.life)
 	}
 	if !found || report.EndedAt.IsZero() {
 		return &ops.Error{

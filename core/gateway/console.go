@@ -198,6 +198,10 @@ func (g *Gateway) History(ctx context.Context, q ops.Query) (ops.Page[ops.Life],
 		limit = ops.DefaultLimit
 	}
 	p := ops.Page[ops.Life]{Items: make([]ops.Life, 0, limit), Next: q.Cursor}
+	if own := g.lifeRow(); g.unrecorded && q.Cursor == "" && lifeHas(own, strings.ToLower(q.Filter)) {
+		p.Items = append(p.Items, g.pastLife(ctx, own)) // it is not in the store
+		limit = max(limit, 2)
+	}
 	for {
 		// Never more than there is room for: the cursor stands behind what was read, and nothing that was read is left out.
 		lives, next, err := g.store.Lives(ctx, limit-len(p.Items), p.Next)

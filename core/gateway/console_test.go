@@ -329,13 +329,13 @@ func TestTheLastEndIsClassified(t *testing.T) {
 		{"neither marker nor report: it crashed", func(*Options) {}, ops.OutcomeCrashed, ""},
 		{"a marker alone: it was cut short", func(o *Options) { o.LifeBefore = "the-life-before" }, ops.OutcomeCutShort, ""},
 		{"a report that was still running: it was cut short in that phase", func(o *Options) {
-			o.LastReport = func(string) (ops.Shutdown, bool) {
-				return ops.Shutdown{ID: "s", Life: "the-life-before", Outcome: ops.ShutdownRunning, Phases: []ops.Phase{{Name: "drain", State: ops.StepRunning}}}, true
+			o.LastReport = func(string) (ops.Shutdown, bool, error) {
+				return ops.Shutdown{ID: "s", Life: "the-life-before", Outcome: ops.ShutdownRunning, Phases: []ops.Phase{{Name: "drain", State: ops.StepRunning}}}, true, nil
 			}
 		}, ops.OutcomeCutShort, "drain"},
 		{"a report that came to its end: it was clean", func(o *Options) {
-			o.LastReport = func(string) (ops.Shutdown, bool) {
-				return ops.Shutdown{ID: "s", Life: "the-life-before", Outcome: ops.ShutdownClean, EndedAt: ops.At(time.Now())}, true
+			o.LastReport = func(string) (ops.Shutdown, bool, error) {
+				return ops.Shutdown{ID: "s", Life: "the-life-before", Outcome: ops.ShutdownClean, EndedAt: ops.At(time.Now())}, true, nil
 			}
 		}, ops.OutcomeClean, ""},
 	} {
@@ -382,8 +382,8 @@ func TestHistoryIsFilteredPagedAndSaysWhenALifeWasLastSeen(t *testing.T) {
 	crash(t, dir, row)
 	l := start(t, func(s *setup) {
 		s.dir, s.opts = dir, func(o *Options) {
-			o.LastReport = func(string) (ops.Shutdown, bool) {
-				return ops.Shutdown{ID: "s", Life: "cut", Outcome: ops.ShutdownRunning, StartedAt: ops.At(began.Add(time.Hour / 2)), ElapsedMS: 60_000}, true
+			o.LastReport = func(string) (ops.Shutdown, bool, error) {
+				return ops.Shutdown{ID: "s", Life: "cut", Outcome: ops.ShutdownRunning, StartedAt: ops.At(began.Add(time.Hour / 2)), ElapsedMS: 60_000}, true, nil
 			}
 		}
 	})

@@ -13,6 +13,7 @@ package gateway
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"strconv"
@@ -58,12 +59,15 @@ type Options struct {
 	Version    string
 	// Home and HomeID name the home, Database its SQLite file, Workdir where tools work.
 	Home, HomeID, Database, Workdir string
-	// LifeBefore is the id of the life whose clean-shutdown marker was found at this start; empty: none was.
-	LifeBefore string
+	// LifeBefore is the id of the life whose clean-shutdown marker was found at this start; empty: none was that could be
+	// read. MarkerUnread says that there was one that could not, DamagedBefore that it knew its database to be damaged.
+	LifeBefore                  string
+	MarkerUnread, DamagedBefore bool
 	// NoResume has what earlier lives left unfinished forgotten: no waiting message is worked on, no model told of a turn.
 	NoResume bool
-	// FreshStore puts a database that is damaged aside and begins with an empty one; without it such a start fails.
-	FreshStore bool
+	// FreshStore puts a database that is damaged aside and begins with an empty one, ReadOnlyStore runs on it as it is,
+	// without a write and without messages; without either such a start fails.
+	FreshStore, ReadOnlyStore bool
 	// Redactor knows the secrets; nil masks what looks like one.
 	Redactor *term.Redactor
 	// Warnings are what the start already noticed.
@@ -80,16 +84,24 @@ type Options struct {
 	// APIListen tells where the api adapter listens.
 	APIListen func() string
 	// Mark writes the clean-shutdown marker. SaveReport keeps the report of a stop where it survives a SIGKILL, and
-	// LastReport reads the one of an earlier life. Diagnosis opens a new private file for a diagnosis.
-	Mark       func(reason, by string, at time.Time) error
+	// LastReport reads the one of an earlier life; an error says that there is one that cannot be used. Diagnosis opens a new private file for a diagnosis.
+	Mark       func(Mark) error
 	SaveReport func(ops.Shutdown) error
-	LastReport func(life string) (ops.Shutdown, bool)
+	LastReport func(life string) (r ops.Shutdown, found bool, err error)
 	Diagnosis  func() (File, error)
 	// Dump writes every goroutine's stack; the watchdog calls it before Exit.
 	Dump func()
 	Exit func(code int)
 	// Stores are closed beside the store; Surrender in its order, last of all.
 	Stores, Surrender []Closer
+}
+
+// Mark is what a planned stop says of itself before anything that can wait.
+type Mark struct {
+	Reason, By string
+	At         time.Time
+	// Damaged says that the database is known to be damaged: the next start reads it before it writes to it.
+	Damaged bool
 }
 
 // Notifier is the way to a service manager (sd_notify(3)). Its methods never wait; an error is worth a log line.
@@ -147,6 +159,9 @@ type Gateway struct {
 	// verifyLater says that the database is too large to be read before the start.
 	verifyLater bool
 	warnings    []ops.Warning
+	// damaged says what of the database is; it is empty while it is sound. unrecorded says that this life is not in it.
+	damaged    string
+	unrecorded bool
 	// storeTrouble is what the last heartbeat found wrong with the store; without a code it found nothing.
 	storeTrouble ops.Warning
 	// scarce is what the last look found the process to be short of.
@@ -338,14 +353,16 @@ func (g *Gateway) open(ctx context.Context) error {
 	g.mu.Lock()
 	g.store = st
 	g.mu.Unlock()
-	if err := g.beginLife(ctx); err != nil {
-		return err
-	}
-	if err := g.loadSessions(ctx, st); err != nil {
-		return err
-	}
-	if err := g.recover(ctx); err != nil {
-		return err
+	for _, step := range []func(context.Context) error{g.beginLife, g.loadSessions, g.recover} {
+		err := step(ctx)
+		if damage, is := errors.AsType[*store.DamagedError](err); is && g.damage() == "" { // where the database was trusted
+			closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
+			defer cancel()
+			return errors.Join(g.store.Close(closing), g.refuseDamaged(damage))
+		}
+		if err != nil {
+			return err
+		}
 	}
 	if err := g.procs.Open(ctx); err != nil {
 		return err

@@ -13,6 +13,13 @@ import (
 
 // beginLife reads how the life before ended, ends what it left running in the store, and records this one.
 func (g *Gateway) beginLife(ctx context.Context) error {
+	if g.damage() != "" {
+		g.readLastLife(ctx)
+		return nil
+	}
+	if _, err := g.setAside(ctx, store.AtStart); err != nil {
+		return err
+	}
 	last, found, err := g.store.LastLife(ctx)
 	if err != nil {
 		return fmt.Errorf("read the last life: %w", err)
@@ -20,8 +27,14 @@ func (g *Gateway) beginLife(ctx context.Context) error {
 	now := time.Now()
 	crashed := false
 	if found {
-		last = g.classify(ctx, last)
+		report, reported := g.reportOf(last.ID)
+		last = g.classify(last, report, reported)
 		crashed = last.Outcome == ops.OutcomeCrashed
+		if report.ID != "" {
+			if err := g.store.SaveShutdown(ctx, report); err != nil {
+				g.log.Warn("last shutdown's report not kept", "life", last.ID, "error", term.Clean(err.Error(), 300))
+			}
+		}
 		if err := g.store.PutLife(ctx, last); err != nil {
 			return fmt.Errorf("record the end of life %s: %w", last.ID, err)
 		}
@@ -46,6 +59,18 @@ func (g *Gateway) beginLife(ctx context.Context) error {
 	return nil
 }
 
+// readLastLife says how the life before ended, as far as a damaged database tells.
+func (g *Gateway) readLastLife(ctx context.Context) {
+	last, found, err := g.store.LastLife(ctx)
+	if err != nil {
+		g.warn("store.unread", "how the last life ended could not be read: "+term.Clean(err.Error(), 300))
+	}
+	if err == nil && found {
+		report, reported := g.reportOf(last.ID)
+		g.setLastEnd(g.classify(last, report, reported))
+	}
+}
+
 // warn adds something that an operator should mend, for the rest of this life.
 func (g *Gateway) warn(code, text string) {
 	g.log.Warn("warning", "code", code, "text", text)
@@ -54,24 +79,32 @@ func (g *Gateway) warn(code, text string) {
 	g.warnings = append(g.warnings, ops.Warning{Code: code, Message: text, Since: ops.At(time.Now())})
 }
 
+// reportOf is the report of a life's stop. One that cannot be used is as good as none, but that it is there tells that the
+// stop had begun: reported is true, and the report has no id.
+func (g *Gateway) reportOf(life string) (report ops.Shutdown, reported bool) {
+	if g.opts.LastReport == nil {
+		return ops.Shutdown{}, false
+	}
+	report, reported, err := g.opts.LastReport(life)
+	if err != nil {
+		g.warn("aside", term.Clean(err.Error(), 600))
+		return ops.Shutdown{}, true
+	}
+	return report, reported
+}
+
 // classify says how an earlier life ended (design.md, 7): the store knows of a clean end, the marker of a planned stop
-// that was cut short, the report in which phase. Without either it crashed.
-func (g *Gateway) classify(ctx context.Context, last store.Life) store.Life {
-	report, reported := ops.Shutdown{}, false
-	if g.opts.LastReport != nil {
-		report, reported = g.opts.LastReport(last.ID)
-	}
-	if reported {
-		if err := g.store.SaveShutdown(ctx, report); err != nil {
-			g.log.Warn("last shutdown's report not kept", "life", last.ID, "error", term.Clean(err.Error(), 300))
-		}
-	}
+// that was cut short, the report in which phase. Without either it crashed. A marker or a report that is there and cannot
+// be read still says that a stop had begun: a start takes every marker away, so it is this life's, and a report bears the
+// life's name. Nothing more is taken from it. A crash would count against the sessions that ran, for an end that somebody
+// had planned (field notes, A19); a loop of ends that are cut short is broken like one of crashes.
+func (g *Gateway) classify(last store.Life, report ops.Shutdown, reported bool) store.Life {
 	switch {
 	case last.Outcome != ops.OutcomeRunning:
 		return last
 	case reported && report.Outcome != "" && report.Outcome != ops.ShutdownRunning:
 		last.Outcome, last.EndedAt = ops.OutcomeClean, report.EndedAt.Time
-	case reported || g.opts.LifeBefore == last.ID:
+	case reported || g.opts.LifeBefore == last.ID || g.opts.MarkerUnread:
 		last.Outcome = ops.OutcomeCutShort
 		if p, running := report.Running(); running {
 			last.Phase = p.Name
@@ -81,6 +114,9 @@ func (g *Gateway) classify(ctx context.Context, last store.Life) store.Life {
 	}
 	if reported && last.Reason == "" {
 		last.Reason, last.By = report.Reason, report.By
+	}
+	if last.Outcome == ops.OutcomeCutShort && last.Reason == "" && last.ID != g.opts.LifeBefore && report.ID == "" {
+		last.Reason = "a stop had begun; what it left of that cannot be read"
 	}
 	return last
 }

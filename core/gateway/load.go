@@ -13,17 +13,20 @@ import (
 const loadFirst = 20_000
 
 // loadSessions takes the sessions of the store into the table, newest first. It returns when the first of them are there.
-func (g *Gateway) loadSessions(ctx context.Context, st *store.Store) error {
+func (g *Gateway) loadSessions(ctx context.Context) error {
 	enough, ended := make(chan struct{}), make(chan error, 1)
 	g.background.start(ctx, "load sessions", "", func(ctx context.Context) {
 		n := 0
-		err := st.Sessions(ctx, func(s store.Session) error {
+		left, err := g.store.Sessions(ctx, func(s store.Session) error {
 			g.load(s)
 			if n++; n == loadFirst {
 				close(enough)
 			}
 			return nil
 		})
+		if err == nil && left > 0 && g.damage() == "" {
+			err = g.mendSessions(ctx)
+		}
 		if err != nil && n >= loadFirst && ctx.Err() == nil { // the start is over; who writes is still found, by ensureLoaded
 			g.warn("store", "not every session could be read: "+term.Clean(err.Error(), 300))
 		}
@@ -36,6 +39,10 @@ func (g *Gateway) loadSessions(ctx context.Context, st *store.Store) error {
 	case <-enough:
 		return nil
 	case err := <-ended:
+		if err != nil && g.damage() != "" {
+			g.warn("store.unread", "not every session could be read: "+term.Clean(err.Error(), 300))
+			return nil
+		}
 		if err != nil {
 			return fmt.Errorf("load the sessions: %w", err)
 		}
@@ -43,6 +50,24 @@ func (g *Gateway) loadSessions(ctx context.Context, st *store.Store) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
+}
+
+// mendSessions takes in the sessions whose rows could not be true, as SetAside leaves them.
+func (g *Gateway) mendSessions(ctx context.Context) error {
+	rows, err := g.setAside(ctx, store.OfSessions)
+	if err != nil {
+		return err
+	}
+	for _, r := range rows {
+		s, found, err := g.store.CurrentSession(ctx, r.Name)
+		if err != nil {
+			return err
+		}
+		if found {
+			g.load(s)
+		}
+	}
+	return nil
 }
 
 func (g *Gateway) load(s store.Session) {

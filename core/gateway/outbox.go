@@ -141,7 +141,7 @@ func (o *outbox) send(ctx context.Context, row store.Outbox) error {
 func (o *outbox) end(ctx context.Context, row store.Outbox, refused string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
 	defer cancel()
-	if err := o.g.store.EndOutbox(ctx, row.ID, refused, time.Now()); err != nil {
+	if err := o.g.store.EndOutbox(ctx, row.ID, refused, time.Now()); err != nil && !errors.Is(err, store.ErrReadOnly) {
 		o.g.log.Warn("delivery not recorded", "session", row.Session, "error", term.Clean(err.Error(), 300))
 	}
 }
@@ -174,7 +174,7 @@ func (g *Gateway) answerChat(in store.Inbox, text string) {
 	row := letterTo(in, text)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(g.turns), storeTimeout)
 	defer cancel()
-	if err := g.store.Answer(ctx, in.ID, &row); err != nil {
+	if err := g.store.Answer(ctx, in.ID, &row); err != nil && !errors.Is(err, store.ErrReadOnly) {
 		g.log.Warn("answer not kept", "session", in.Session, "error", term.Clean(err.Error(), 300))
 	}
 	<-g.outbox.post(row) // bounded by sendTimeout, and by those before it in the same chat

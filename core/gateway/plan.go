@@ -70,10 +70,13 @@ func one(kind, id string, run func(ctx context.Context) error) []shutdown.Item {
 func (g *Gateway) markItems(_ context.Context, r *shutdown.Run) []shutdown.Item {
 	rep := r.Report()
 	g.notify(func(n Notifier) error { return n.Stopping("stopping: " + term.Clean(rep.Reason, 120)) })
-	g.refuseWaiting()
+	g.refuseWaiting(session.ErrStopping)
 	now := time.Now()
-	items := one("file", ".clean_shutdown", func(context.Context) error { return g.opts.Mark(rep.Reason, rep.By, now) })
-	if !g.opened() { // a stop of a start: nothing has run yet
+	damaged := g.damage() != ""
+	items := one("file", ".clean_shutdown", func(context.Context) error {
+		return g.opts.Mark(Mark{Reason: rep.Reason, By: rep.By, At: now, Damaged: damaged})
+	})
+	if !g.opened() || damaged { // a stop of a start, in which nothing has run yet, or a store that takes nothing
 		return items
 	}
 	return append(items, []shutdown.Item{
@@ -302,7 +305,10 @@ func (g *Gateway) storeItems(_ context.Context, r *shutdown.Run) []shutdown.Item
 	var items []shutdown.Item
 	if g.opened() {
 		items = one("store", "gateway.db", func(ctx context.Context) error {
-			saveErr := g.recordEnd(ctx, r.Report())
+			var saveErr error
+			if g.damage() == "" {
+				saveErr = g.recordEnd(ctx, r.Report())
+			}
 			if err := g.store.Close(ctx); err != nil {
 				return err
 			}

@@ -51,6 +51,9 @@ func (g *Gateway) takeIn(ctx context.Context, in adapter.Inbound) (string, error
 	if isCommand { // it is done once or not at all: a /new of an earlier life is nobody's wish any more
 		row.State = store.InboxAnswered
 	}
+	if isCommand && g.damage() != "" { // it is answered, and nothing of it can be kept
+		return row.ID, g.accept(ctx, in.Session, g.chatMessage(row))
+	}
 	// The caller's end must not leave it unknown whether the message was taken.
 	wctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
 	defer cancel()
@@ -114,7 +117,7 @@ func (g *Gateway) admit() error {
 	defer g.mu.Unlock()
 	switch g.state {
 	case ops.StateRunning:
-		return nil
+		return refusal(g.damaged)
 	case ops.StateStarting:
 		return &ops.Error{Code: ops.CodeUnavailable, Message: "the gateway is starting", Hint: "try again in a moment"}
 	case ops.StateDraining:

@@ -2,9 +2,7 @@ package gateway
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"time"
 
@@ -41,53 +39,13 @@ func inLoop(lives []store.Life, started time.Time) bool {
 	return true
 }
 
-// openStore opens the store, and reads it whole where the life before did not say that it ended. A damaged database is
-// never written to: it is kept as it is, and only a person's word begins another one (field notes, F8).
-func (g *Gateway) openStore(ctx context.Context) (*store.Store, error) {
-	o := store.Options{Path: g.opts.Database, Log: g.log, Verify: g.opts.LifeBefore == ""}
-	if info, err := os.Stat(o.Path); err == nil && o.Verify && info.Size() > verifyAtOnce {
-		o.Verify, g.verifyLater = false, true
-	}
-	st, err := store.Open(ctx, o)
-	damage, is := errors.AsType[*store.DamagedError](err)
-	if !is {
-		return st, err
-	}
-	if !g.opts.FreshStore {
-		copied, copyErr := store.KeepCopy(o.Path)
-		if copyErr != nil {
-			g.log.Warn("damaged database not copied", "error", term.Clean(copyErr.Error(), 300))
-		}
-		return nil, &ops.Error{
-			Code: ops.CodeInternal, Message: term.Clean(damage.Error(), 600),
-			Hint: fmt.Sprintf("nothing was changed, and %s is a copy; repair it with sqlite3's .recover, or start once with --fresh-store, which puts it aside and begins with an empty one", copied),
-		}
-	}
-	aside, err := store.SetAside(o.Path, time.Now())
-	if err != nil {
-		return nil, err
-	}
-	g.warn("store.fresh", fmt.Sprintf("the database was damaged and was put aside as %s: this life began with an empty one", aside))
-	return store.Open(ctx, o)
-}
-
-// verifyAtOnce is the size of a database up to which a start waits until it is read; a larger one is read beside the work.
-const verifyAtOnce = 8 << 20
-
-// verify reads a large database beside the work, and says if it is damaged.
-func (g *Gateway) verify(ctx context.Context) {
-	err := g.store.Verify(ctx)
-	if damage, is := errors.AsType[*store.DamagedError](err); is {
-		g.warn("store.damaged", term.Clean(damage.Error(), 300)+"; stop the gateway and start it with --fresh-store, or repair the database with sqlite3's .recover")
-	} else if err != nil && ctx.Err() == nil {
-		g.log.Warn("store not verified", "error", term.Clean(err.Error(), 300))
-	}
-}
-
 // recover takes up what earlier lives left in the inbox and in the outbox. A message whose turn had begun is never worked
 // on again by itself: nobody knows which of its steps were done (D19). Its sender is told, and so is the model at the next
 // message. A message that still waits is worked on, once.
 func (g *Gateway) recover(ctx context.Context) error {
+	if g.damage() != "" {
+		return nil // it all stays where it is, for a life that can write what became of it
+	}
 	open, err := g.store.OpenInbox(ctx)
 	if err != nil {
 		return fmt.Errorf("read the inbox: %w", err)
@@ -240,6 +198,6 @@ func (g *Gateway) prune(ctx context.Context) {
 	}
 	if total.Any() {
 		g.log.Info("old rows deleted", "older_than", retention, "sessions", total.Sessions, "turns", total.Turns, "messages", total.Messages,
-			"processes", total.Processes, "audit", total.Audit, "lives", total.Lives, "shutdowns", total.Shutdowns, "inbox", total.Inbox, "outbox", total.Outbox)
+			"processes", total.Processes, "audit", total.Audit, "lives", total.Lives, "shutdowns", total.Shutdowns, "inbox", total.Inbox, "outbox", total.Outbox, "quarantine", total.Quarantine)
 	}
 }

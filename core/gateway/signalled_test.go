@@ -78,7 +78,7 @@ func TestC12_ASignalToAToolIsTheStopsWhereThereIsOne(t *testing.T) {
 				}
 			}()
 			var row store.Session
-			if err := st.Sessions(t.Context(), func(s store.Session) error { row = s; return nil }); err != nil {
+			if _, err := st.Sessions(t.Context(), func(s store.Session) error { row = s; return nil }); err != nil {
 				t.Fatal(err)
 			}
 			if interrupted := row.State == ops.SessionInterrupted; interrupted != tt.stopped {

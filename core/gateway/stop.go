@@ -8,7 +8,6 @@ import (
 
 	"gatewaytui/core/ops"
 	"gatewaytui/core/process"
-	"gatewaytui/core/session"
 	"gatewaytui/core/shutdown"
 	"gatewaytui/core/store"
 )
@@ -197,13 +196,13 @@ func (g *Gateway) observe(e shutdown.Event) {
 	}
 }
 
-// refuseWaiting tells those who wait for the answer to a waiting message that the stop will not come to it. A chat's
+// refuseWaiting tells those who wait for the answer to a waiting message why this life will not come to it. A chat's
 // message stays in the inbox, for the next life.
-func (g *Gateway) refuseWaiting() {
+func (g *Gateway) refuseWaiting(why error) {
 	for _, m := range g.table.Drop() {
 		if !m.Instant {
 			continue
 		}
-		g.background.start(g.turns, "notice", "", func(context.Context) { m.Deliver("", answer(session.ErrStopping)) })
+		g.background.start(g.turns, "notice", "", func(context.Context) { m.Deliver("", answer(why)) })
 	}
 }

@@ -201,7 +201,7 @@ func start(t testing.TB, change ...func(*setup)) *lab {
 		Config: s.cfg, Log: slog.New(s.log), Models: s.model, Life: "life-" + filepath.Base(t.TempDir()) + "-" + fmt.Sprint(time.Now().UnixNano()),
 		PID: os.Getpid(), Home: s.dir, HomeID: "lab", Database: filepath.Join(s.dir, "gateway.db"), Workdir: s.dir,
 		Platforms: append([]adapter.Platform{s.chat}, s.platforms...),
-		Mark: func(string, string, time.Time) error {
+		Mark: func(Mark) error {
 			now := time.Now()
 			l.marked.Store(&now)
 			return nil

@@ -9,6 +9,7 @@ import (
 	"gatewaytui/core/agent"
 	"gatewaytui/core/ops"
 	"gatewaytui/core/session"
+	"gatewaytui/core/store"
 	"gatewaytui/core/term"
 )
 
@@ -31,7 +32,9 @@ func (g *Gateway) watch(ctx context.Context) {
 			g.heartbeat(ctx, now)
 		case <-old.C:
 			old.Reset(retentionEvery)
-			g.background.start(ctx, "retention", "", g.prune)
+			if g.damage() == "" {
+				g.background.start(ctx, "retention", "", g.prune)
+			}
 		case now := <-ticker.C:
 			g.expire(ctx, now)
 			g.stalls(ctx, now)
@@ -92,6 +95,9 @@ func (g *Gateway) stalls(ctx context.Context, now time.Time) {
 
 // flushUnsaved tries again to write what a full disk or a lost lock kept out of the store.
 func (g *Gateway) flushUnsaved(ctx context.Context) {
+	if g.damage() != "" {
+		return
+	}
 	for _, a := range g.cache.All() {
 		if !a.Unsaved() || a.Busy() {
 			continue
@@ -110,6 +116,9 @@ func (g *Gateway) flush(ctx context.Context, a *agent.Agent) {
 
 // heartbeat writes that this life is alive, and learns by it whether the store takes anything.
 func (g *Gateway) heartbeat(ctx context.Context, now time.Time) {
+	if g.damage() != "" {
+		return // what is wrong with the store was said
+	}
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
 	err := g.store.Heartbeat(ctx, g.life, now)
@@ -117,6 +126,10 @@ func (g *Gateway) heartbeat(ctx context.Context, now time.Time) {
 		err = g.store.Check(ctx)
 	}
 	if errors.Is(ctx.Err(), context.Canceled) {
+		return
+	}
+	if damage, is := errors.AsType[*store.DamagedError](err); is {
+		g.stopWriting(damage)
 		return
 	}
 	g.mu.Lock()

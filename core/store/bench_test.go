@@ -76,7 +76,7 @@ func BenchmarkSessions10000(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		n := 0
-		if err := s.Sessions(b.Context(), func(Session) error { n++; return nil }); err != nil || n != 10_000 {
+		if _, err := s.Sessions(b.Context(), func(Session) error { n++; return nil }); err != nil || n != 10_000 {
 			b.Fatal(n, err)
 		}
 	}

@@ -130,11 +130,12 @@ func TestCloseIsBoundedByItsContextWhateverAReaderDoes(t *testing.T) {
 	}
 	inside, release, ended := make(chan struct{}), make(chan struct{}), make(chan error, 1)
 	go func() {
-		ended <- s.Sessions(context.Background(), func(Session) error {
+		_, err := s.Sessions(context.Background(), func(Session) error {
 			close(inside)
 			<-release
 			return nil
 		})
+		ended <- err
 	}()
 	<-inside
 	if err := closeWithin(t, s, 50*time.Millisecond); !errors.Is(err, context.DeadlineExceeded) {

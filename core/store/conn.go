@@ -103,13 +103,10 @@ func (w *writer) close() error {
 // openReaders makes the pool of read-only connections. All are opened at once and stay, so that a process that has run
 // out of descriptors can still read what it knows (field notes, F5).
 func openReaders(ctx context.Context, path string) (_ *sql.DB, err error) {
-	db, err := sql.Open("sqlite", dataSource(path, "ro",
-		fmt.Sprintf("busy_timeout(%d)", busyMS), fmt.Sprintf("cache_size(-%d)", readCacheKiB)))
+	db, err := readPool(path)
 	if err != nil {
 		return nil, err
 	}
-	db.SetMaxOpenConns(readConns)
-	db.SetMaxIdleConns(readConns)
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, db.Close())
@@ -127,5 +124,17 @@ func openReaders(ctx context.Context, path string) (_ *sql.DB, err error) {
 			return nil, err
 		}
 	}
+	return db, nil
+}
+
+// readPool is the pool of openReaders without its connections.
+func readPool(path string) (*sql.DB, error) {
+	db, err := sql.Open("sqlite", dataSource(path, "ro",
+		fmt.Sprintf("busy_timeout(%d)", busyMS), fmt.Sprintf("cache_size(-%d)", readCacheKiB)))
+	if err != nil {
+		return nil, err
+	}
+	db.SetMaxOpenConns(readConns)
+	db.SetMaxIdleConns(readConns)
 	return db, nil
 }

@@ -2,11 +2,14 @@ package store
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
+	"slices"
+	"strings"
 	"time"
 
 	"modernc.org/sqlite"
@@ -18,18 +21,34 @@ type DamagedError struct {
 	Path string
 	// What is SQLite's word for it.
 	What string
+	// Tables are those in whose pages the damage is; empty where that cannot be told.
+	Tables []string
+	cause  error
 }
 
+// Unwrap is SQLite's own error, if it gave one.
+func (e *DamagedError) Unwrap() error { return e.cause }
+
 func (e *DamagedError) Error() string {
-	return fmt.Sprintf("the database %s is damaged: %s", e.Path, e.What)
+	in := ""
+	switch n := len(e.Tables); {
+	case n == 1:
+		in = " in table " + e.Tables[0]
+	case n > 1:
+		in = " in tables " + strings.Join(e.Tables, ", ")
+	}
+	return fmt.Sprintf("the database %s is damaged%s: %s", e.Path, in, e.What)
 }
 
 // damaged turns SQLite's words for a damaged file into a *DamagedError, and leaves other errors as they are.
 func damaged(path string, err error) error {
+	if _, is := errors.AsType[*DamagedError](err); is {
+		return err
+	}
 	if e, ok := errors.AsType[*sqlite.Error](err); ok {
 		switch e.Code() & 0xff { // the low byte is the primary code (https://www.sqlite.org/rescode.html)
 		case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB:
-			return errors.Join(&DamagedError{Path: path, What: e.Error()}, err)
+			return &DamagedError{Path: path, What: e.Error(), cause: err}
 		}
 	}
 	return err
@@ -42,18 +61,105 @@ func (s *Store) Verify(ctx context.Context) error {
 		return fmt.Errorf("verify the store: %w", err)
 	}
 	defer s.calls.Done()
-	return damaged(s.path, s.checkPages(ctx))
+	return s.checkPages(ctx, s.readers)
 }
 
-func (s *Store) checkPages(ctx context.Context) error {
-	var said string
-	if err := s.readers.QueryRowContext(ctx, "PRAGMA quick_check(1)").Scan(&said); err != nil {
+// inspect is Verify of a database that nobody has open yet, by a connection that cannot write to it: a database that is
+// damaged is not even opened by one that can. No database is no damage.
+func (s *Store) inspect(ctx context.Context) (err error) {
+	if fi, err := os.Stat(s.path); errors.Is(err, fs.ErrNotExist) || err == nil && fi.Size() == 0 {
+		return nil
+	}
+	db, err := sql.Open("sqlite", dataSource(s.path, "ro", fmt.Sprintf("busy_timeout(%d)", busyMS)))
+	if err != nil {
 		return err
 	}
-	if said != "ok" {
-		return &DamagedError{Path: s.path, What: said}
+	db.SetMaxOpenConns(1)
+	defer func() { err = errors.Join(err, db.Close()) }()
+	return s.checkPages(ctx, db)
+}
+
+// maxWords is how many of SQLite's words on one database are read.
+const maxWords = 100
+
+func (s *Store) checkPages(ctx context.Context, db *sql.DB) error {
+	words, err := quickCheck(ctx, db, "")
+	var values []string
+	words = slices.DeleteFunc(words, func(w string) bool {
+		if aboutValue(w) {
+			values = append(values, w)
+		}
+		return aboutValue(w)
+	})
+	if len(values) > 0 { // the pages are sound: rows that a start would believe are judged by themselves
+		s.log.Warn("store.values", "path", s.path, "words", values)
 	}
-	return nil
+	err = damaged(s.path, err)
+	found, is := errors.AsType[*DamagedError](err)
+	switch {
+	case err == nil && len(words) == 0:
+		return nil
+	case err == nil:
+		found = &DamagedError{Path: s.path, What: words[0]}
+	case !is:
+		return err
+	}
+	found.Tables = damagedTables(ctx, db)
+	return found
+}
+
+// quickCheck is what SQLite finds wrong with a table, or with the whole database; what it says of a sound one is left out.
+func quickCheck(ctx context.Context, db *sql.DB, table string) (words []string, err error) {
+	arg := fmt.Sprint(maxWords)
+	if table != "" {
+		arg = "'" + strings.ReplaceAll(table, "'", "''") + "'"
+	}
+	rows, err := db.QueryContext(ctx, "PRAGMA quick_check("+arg+")")
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var word string
+		if err := rows.Scan(&word); err != nil {
+			return words, err
+		}
+		if word != "ok" {
+			words = append(words, strings.TrimPrefix(word, "*** in database main ***\n"))
+		}
+	}
+	return words, rows.Err()
+}
+
+// aboutValue reports whether SQLite's word is about what a row says, and not about how pages hang together
+// (https://www.sqlite.org/pragma.html#pragma_integrity_check).
+func aboutValue(word string) bool {
+	return strings.HasPrefix(word, "CHECK constraint failed in ") ||
+		strings.Contains(word, " value in ") && !strings.Contains(word, "page ")
+}
+
+// damagedTables are the tables whose pages, or those of their indexes, do not fit together. Where the schema itself
+// cannot be read there is nothing to tell.
+func damagedTables(ctx context.Context, db *sql.DB) (found []string) {
+	rows, err := db.QueryContext(ctx, "SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name")
+	if err != nil {
+		return nil
+	}
+	var tables []string
+	for rows.Next() {
+		var name string
+		if rows.Scan(&name) == nil {
+			tables = append(tables, name)
+		}
+	}
+	_ = rows.Close() // what could be read is looked at
+	for _, t := range tables {
+		words, err := quickCheck(ctx, db, t)
+		if err != nil && ctx.Err() == nil || slices.ContainsFunc(words, func(w string) bool { return !aboutValue(w) }) {
+			found = append(found, t)
+		}
+	}
+	return found
 }
 
 // files are those of the database at path. The -shm is made anew at every open.

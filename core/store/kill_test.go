@@ -42,7 +42,7 @@ func TestS17_AfterSIGKILLEveryAcknowledgedRowIsThereAndTheNextWriteIsImmediate(t
 			t.Errorf("D14: %d turns still run (%v)", n, err)
 		}
 		have := map[string]bool{}
-		err := s.Sessions(t.Context(), func(v Session) error {
+		_, err := s.Sessions(t.Context(), func(v Session) error {
 			msgs, err := s.Transcript(t.Context(), v.ID)
 			for _, m := range msgs {
 				have[v.ID+" "+m.Content] = true

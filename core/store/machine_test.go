@@ -249,7 +249,7 @@ func (c *conversations) compare(ctx context.Context, t *rapid.T) {
 		}
 	}
 	slices.SortFunc(current, func(a, b Session) int { return b.LastActivityAt.Compare(a.LastActivityAt) })
-	if err := c.s.Sessions(ctx, func(v Session) error { got = append(got, v); return nil }); err != nil {
+	if _, err := c.s.Sessions(ctx, func(v Session) error { got = append(got, v); return nil }); err != nil {
 		t.Fatal(err)
 	}
 	if diff := gocmp.Diff(current, got); diff != "" {

@@ -7,7 +7,7 @@ import (
 
 // Pruned says how many rows were deleted of what.
 type Pruned struct {
-	Sessions, Turns, Messages, Processes, Audit, Lives, Shutdowns, Inbox, Outbox int
+	Sessions, Turns, Messages, Processes, Audit, Lives, Shutdowns, Inbox, Outbox, Quarantine int
 }
 
 // Any reports whether anything was deleted.
@@ -24,6 +24,7 @@ func (p *Pruned) Add(q Pruned) {
 	p.Shutdowns += q.Shutdowns
 	p.Inbox += q.Inbox
 	p.Outbox += q.Outbox
+	p.Quarantine += q.Quarantine
 }
 
 // Prune deletes what ended before old: conversations with their turns and messages, rows of the journal, the audit, past
@@ -45,6 +46,7 @@ func (s *Store) Prune(ctx context.Context, old time.Time, batch int) (Pruned, er
 			{&p.Shutdowns, `DELETE FROM shutdowns WHERE life IN (SELECT id FROM lives WHERE ended_at < ?1)`, []any{stamp(old)}},
 			{&p.Lives, `DELETE FROM lives WHERE ended_at < ?1`, []any{stamp(old)}},
 			{&p.Inbox, `DELETE FROM inbox WHERE state = 'answered' AND at < ?1`, []any{stamp(old)}},
+			{&p.Quarantine, `DELETE FROM quarantine WHERE at < ?1`, []any{stamp(old)}},
 			{&p.Outbox, `DELETE FROM outbox WHERE state <> 'waiting' AND ended_at < ?1`, []any{stamp(old)}},
 		} {
 			if *step.n, err = t.exec(step.text, step.args...); err != nil {

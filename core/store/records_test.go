@@ -212,7 +212,7 @@ func TestWritesOfATurnThatNoLongerRunsAreDropped(t *testing.T) {
 			if diff := cmp.Diff(contents(before), contents(after)); diff != "" || err != nil {
 				t.Errorf("the transcript changed (%v): %s", err, diff)
 			}
-			if err := s.Sessions(t.Context(), func(v Session) error {
+			if _, err := s.Sessions(t.Context(), func(v Session) error {
 				if v.TokensIn == late.TokensIn {
 					t.Error("the late end changed the session")
 				}
@@ -253,7 +253,7 @@ func TestS18_ATurnMarkedAsPossiblyInterruptedMayStillEndAsDone(t *testing.T) {
 		t.Errorf("D14: %d turns were left running (%v), want the other one", n, err)
 	}
 	states := map[string]ops.SessionState{}
-	if err := s.Sessions(t.Context(), func(v Session) error { states[v.ID] = v.State; return nil }); err != nil {
+	if _, err := s.Sessions(t.Context(), func(v Session) error { states[v.ID] = v.State; return nil }); err != nil {
 		t.Fatal(err)
 	}
 	want := map[string]ops.SessionState{"s1": ops.SessionIdle, "s2": ops.SessionInterrupted}

@@ -66,17 +66,20 @@ func (s *Store) ReopenSession(ctx context.Context, currentID, oldID string, at t
 }
 
 // Sessions calls each for every current session, by last activity, newest first. Rows are read while each runs, so it
-// must not wait for anything; its error ends the reading and is returned.
-func (s *Store) Sessions(ctx context.Context, each func(Session) error) error {
-	return s.read(ctx, "read sessions",
+// must not wait for anything; its error ends the reading and is returned. Rows that cannot be true are left out, and left
+// is how many: SetAside names and mends them.
+func (s *Store) Sessions(ctx context.Context, each func(Session) error) (left int, err error) {
+	err = s.read(ctx, "read sessions",
 		`SELECT `+sessionColumns+` FROM sessions WHERE ended_at IS NULL ORDER BY last_activity_at DESC`, nil,
 		func(rows *sql.Rows) error {
 			v, err := scanSession(rows)
-			if err != nil {
-				return err
+			if err != nil || v.impossible() {
+				left++
+				return nil
 			}
 			return each(v)
 		})
+	return left, err
 }
 
 // CurrentSession is the current session of a key; false if it has none.

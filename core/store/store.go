@@ -40,6 +40,8 @@ var (
 	// ErrDisplaced says that the file at the store's path, or its -wal, is no longer the one that SQLite holds: what is
 	// committed would be seen by nobody. The store refuses to write until the gateway is started again.
 	ErrDisplaced = errors.New("the database file was replaced or deleted under the running gateway; start the gateway again")
+	// ErrReadOnly refuses every write: the database is damaged, and a damaged database is not written to.
+	ErrReadOnly = errors.New("the store is read-only because its database is damaged")
 	// ErrNewer says that a newer gateway has changed the database's schema.
 	ErrNewer = errors.New("the database was written by a newer gateway; use that version or a newer one")
 )
@@ -51,8 +53,11 @@ type Options struct {
 	Path string
 	// Log takes what an operator must know of the store; nil: nothing is logged.
 	Log *slog.Logger
-	// Verify reads the whole database at Open: after a life that did not end cleanly.
+	// Verify reads the whole database at Open, before anything could write to it: after a life that did not end cleanly.
 	Verify bool
+	// ReadOnly opens a database as it is, damaged or not, and never writes to it: what can be read is read, every write is
+	// ErrReadOnly. Its -wal and -shm are made if they are missing, as every reader does.
+	ReadOnly bool
 }
 
 // Store is an open database. All of its methods may be called from any goroutine.
@@ -68,6 +73,7 @@ type Store struct {
 	requests  chan *request // unbuffered: a request that nobody took was surely not written
 	quit      chan struct{} // closed when the writer's goroutine is to end
 	displaced atomic.Bool
+	readOnly  atomic.Bool
 	failing   bool // the writer's goroutine alone: the last commit failed
 
 	// reading ends, with ErrClosed as its cause, when Close begins.
@@ -101,15 +107,19 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		s.log = slog.New(slog.DiscardHandler)
 	}
 	s.reading, s.stopReads = context.WithCancelCause(context.Background())
-	if err := s.open(ctx); err != nil {
+	if o.Verify && !o.ReadOnly {
+		err = s.inspect(ctx)
+	}
+	switch {
+	case err != nil:
+	case o.ReadOnly:
+		err = s.openReadOnly(ctx)
+	default:
+		err = s.open(ctx)
+	}
+	if err != nil {
 		s.stopReads(ErrClosed)
 		return nil, fmt.Errorf("open the store at %s: %w", path, damaged(path, err))
-	}
-	if o.Verify {
-		if err := s.checkPages(ctx); err != nil {
-			s.stopReads(ErrClosed)
-			return nil, fmt.Errorf("open the store at %s: %w", path, errors.Join(damaged(path, err), s.closeFiles()))
-		}
 	}
 	go s.writeLoop() // closeFiles waits for it
 	return s, nil
@@ -127,6 +137,24 @@ func (s *Store) open(ctx context.Context) (err error) {
 	}
 	return nil
 }
+
+// openReadOnly makes the readers alone. That they cannot read yet, or ever, is for each read to say.
+func (s *Store) openReadOnly(ctx context.Context) error {
+	s.readOnly.Store(true)
+	var err error
+	if s.readers, err = openReaders(ctx, s.path); err == nil {
+		return nil
+	}
+	if _, is := errors.AsType[*DamagedError](damaged(s.path, err)); !is {
+		return err
+	}
+	s.readers, err = readPool(s.path)
+	return err
+}
+
+// StopWriting makes an open store read-only: its database was found damaged. What was committed stays; every later write
+// is ErrReadOnly.
+func (s *Store) StopWriting() { s.readOnly.Store(true) }
 
 // enter counts a call in; the caller calls s.calls.Done when it is over.
 func (s *Store) enter() error {
@@ -175,7 +203,10 @@ const maxQuickWAL = 8 << 20
 // that while another process has the file open. Where the copy would be long, a read-only connection is made the last
 // one, which may not do it: the next life finds the -wal and goes on with it.
 func (s *Store) closeFiles() error {
-	if fi, err := os.Stat(s.path + "-wal"); err == nil && fi.Size() > maxQuickWAL {
+	if s.writer == nil {
+		return s.readers.Close()
+	}
+	if fi, err := os.Stat(s.path + "-wal"); err == nil && (fi.Size() > maxQuickWAL || s.readOnly.Load()) {
 		if keep := s.holdOpen(); keep != nil {
 			s.log.Info("store.checkpoint_skipped", "wal_bytes", fi.Size())
 			return errors.Join(s.writer.close(), keep.Close(), s.readers.Close())

@@ -94,6 +94,7 @@ func (s *Store) writeLoop() {
 // commit writes a batch and tells each caller what became of its request.
 func (s *Store) commit(batch []*request) {
 	begun, err := s.transact(batch)
+	err = damaged(s.path, err)
 	if err != nil && begun && len(batch) > 1 {
 		// Something took the whole transaction down, for instance one request that the disk had no room for. Each gets a
 		// transaction of its own, and so its own answer. One that never began is no request's doing, and to try it once
@@ -124,6 +125,8 @@ func (s *Store) finish(batch []*request, err error) {
 // note logs when writing begins to fail and when it works again; in between each caller has the error.
 func (s *Store) note(err error) {
 	switch {
+	case errors.Is(err, ErrReadOnly):
+		return // it was said when the store became so
 	case err != nil && !s.failing:
 		s.log.Error("store.write_failed", "path", s.path, "error", err)
 	case err == nil && s.failing:
@@ -138,6 +141,9 @@ func (s *Store) note(err error) {
 func (s *Store) transact(batch []*request) (begun bool, err error) {
 	if s.displaced.Load() {
 		return false, ErrDisplaced
+	}
+	if s.readOnly.Load() {
+		return false, ErrReadOnly
 	}
 	t := &s.writer.tx
 	if err := t.run("BEGIN IMMEDIATE"); err != nil {

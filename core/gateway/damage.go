@@ -1,0 +1,136 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"gatewaytui/core/ops"
+	"gatewaytui/core/store"
+	"gatewaytui/core/term"
+)
+
+// WarnReadOnly is the code of the warning of a life that takes no messages because its database is damaged.
+const WarnReadOnly = "store.read_only"
+
+// verifyAtOnce is the size of a database up to which a start waits until it is read; a larger one is read beside the work.
+const verifyAtOnce = 8 << 20
+
+// openStore opens the store, and reads it whole where the life before did not say that it ended, or knew of damage. A
+// damaged database is never written to: it is kept as it is, and only a person's word begins another one, or this one
+// read-only (field notes, F8).
+func (g *Gateway) openStore(ctx context.Context) (*store.Store, error) {
+	doubted := g.opts.DamagedBefore || g.opts.FreshStore || g.opts.ReadOnlyStore // it is read before it can be written to, whatever its size
+	o := store.Options{Path: g.opts.Database, Log: g.log, Verify: g.opts.LifeBefore == "" || doubted}
+	if info, err := os.Stat(o.Path); err == nil && o.Verify && !doubted && info.Size() > verifyAtOnce {
+		o.Verify, g.verifyLater = false, true
+	}
+	st, err := store.Open(ctx, o)
+	damage, is := errors.AsType[*store.DamagedError](err)
+	switch {
+	case !is:
+		return st, err
+	case g.opts.ReadOnlyStore:
+		o.ReadOnly = true
+		if st, err = store.Open(ctx, o); err == nil {
+			g.closeDoor(damage, "nothing is written to it. Stop the gateway, then repair the database with sqlite3's .recover, or start once with --fresh-store, which puts it aside and begins with an empty one")
+			g.unrecorded = true
+		}
+		return st, err
+	case !g.opts.FreshStore:
+		return nil, g.refuseDamaged(damage)
+	}
+	aside, err := store.SetAside(o.Path, time.Now())
+	if err != nil {
+		return nil, err
+	}
+	g.warn("store.fresh", fmt.Sprintf("the database was damaged and was put aside as %s: this life began with an empty one", aside))
+	return store.Open(ctx, o)
+}
+
+// refuseDamaged is the error of a start that needs a person's word. The database is closed.
+func (g *Gateway) refuseDamaged(damage *store.DamagedError) error {
+	kept := "nothing was changed"
+	copied, err := store.KeepCopy(g.opts.Database)
+	if err != nil {
+		g.log.Warn("damaged database not copied", "error", term.Clean(err.Error(), 300))
+	} else {
+		kept += ", and " + copied + " is a copy"
+	}
+	return &ops.Error{
+		Code: ops.CodeInternal, Message: term.Clean(damage.Error(), 600),
+		Hint: kept + "; repair it with sqlite3's .recover, or start with --read-only-store to look at what can be read, or start once with --fresh-store, which puts it aside and begins with an empty one",
+	}
+}
+
+// damage is why no message is taken; it is empty while the database is sound, as far as is known.
+func (g *Gateway) damage() string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.damaged
+}
+
+// closeDoor has every message refused from now on, with the reason, and says to the operator what is damaged and what to do.
+func (g *Gateway) closeDoor(damage *store.DamagedError, what string) {
+	reason := "the database is damaged"
+	if len(damage.Tables) > 0 {
+		reason += " in " + strings.Join(damage.Tables, ", ")
+	}
+	g.mu.Lock()
+	again := g.damaged != ""
+	g.damaged = reason
+	g.mu.Unlock()
+	if !again {
+		g.warn(WarnReadOnly, "no message is taken: "+term.Clean(damage.Error(), 400)+"; "+what)
+	}
+}
+
+// stopWriting is for damage that is found while the gateway works: the store takes nothing more, those who wait are told,
+// and the next start reads the database before it writes to it.
+func (g *Gateway) stopWriting(damage *store.DamagedError) {
+	g.store.StopWriting()
+	g.closeDoor(damage, "from now on nothing is written to it. Stop the gateway: the next start keeps a copy and asks what to do")
+	g.refuseWaiting(refusal(g.damage()))
+}
+
+// refusal is what whoever sends a message is told of the damage; nil where there is none.
+func refusal(damage string) error {
+	if damage == "" {
+		return nil
+	}
+	return &ops.Error{Code: ops.CodeUnavailable, Message: "the gateway takes no messages: " + damage, Hint: "your message was not taken and nothing of it is kept; its operator has to repair the database first"}
+}
+
+// verify reads a large database beside the work.
+func (g *Gateway) verify(ctx context.Context) {
+	err := g.store.Verify(ctx)
+	if damage, is := errors.AsType[*store.DamagedError](err); is {
+		g.stopWriting(damage)
+	} else if err != nil && ctx.Err() == nil {
+		g.log.Warn("store not verified", "error", term.Clean(err.Error(), 300))
+	}
+}
+
+// shownRows is how many impossible rows a warning names; the table quarantine has them all.
+const shownRows = 5
+
+// setAside takes the rows that cannot be true out of what a start believes, and names them.
+func (g *Gateway) setAside(ctx context.Context, tables []string) ([]store.Impossible, error) {
+	rows, err := g.store.SetAside(ctx, tables, time.Now())
+	if err != nil || len(rows) == 0 {
+		return nil, err
+	}
+	var named []string
+	for _, r := range rows[:min(len(rows), shownRows)] {
+		named = append(named, term.Clean(r.String(), 200))
+	}
+	if more := len(rows) - shownRows; more > 0 {
+		named = append(named, fmt.Sprintf("and %d more", more))
+	}
+	g.warn("store.rows", fmt.Sprintf("%d %s of the database cannot be true and nothing is done for them; they are kept in its table quarantine: %s",
+		len(rows), plural(len(rows), "row", "rows"), strings.Join(named, "; ")))
+	return rows, nil
+}

@@ -1,0 +1,381 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"gatewaytui/core/ops"
+)
+
+// Impossible is a row that cannot be true: of a database that was changed by hand, by another program or by a disk.
+type Impossible struct {
+	Table, Row string // Row names it: life and pid of a process, the id of a message
+	Why        string
+	// Name is the first part of Row as it is in the row: the key of a session.
+	Name string
+}
+
+// String is the row in a sentence.
+func (i Impossible) String() string { return fmt.Sprintf("%s %s: %s", i.Table, i.Row, i.Why) }
+
+// column is one column of a table under suspicion, and what its value must be; judge says what is wrong with it.
+type column struct {
+	name  string
+	judge func(v any, now time.Time) string
+}
+
+// suspect is a table of which a start believes rows: those are judged before anything is done for them.
+type suspect struct {
+	table   string
+	columns []column
+	// names are the columns that name a row to a person, key those that name it to SQLite.
+	names, key []string
+	// where chooses the rows that a start would believe, along an index.
+	where string
+	// settle keeps such a row from being believed, whatever is in it: run with the key's values, and ?1 as the time. Empty:
+	// it is deleted.
+	settle string
+}
+
+// policies are those of core/process, outcomes those of a life.
+var (
+	policies      = []string{"turn", "session", "gateway"}
+	outcomes      = []string{string(ops.OutcomeClean), string(ops.OutcomeCutShort), string(ops.OutcomeCrashed), string(ops.OutcomeRunning)}
+	sessionStates = []string{
+		string(ops.SessionIdle), string(ops.SessionRunning), string(ops.SessionQueued), string(ops.SessionWaitingApproval),
+		string(ops.SessionStalled), string(ops.SessionInterrupted), string(ops.SessionSuspended),
+	}
+)
+
+// suspects are in the order in which a start reads them. A conversation goes on: of a session only what cannot be true is
+// replaced, by what claims the least. A message keeps its row, so that its platform cannot give it a second time.
+var suspects = []suspect{
+	{
+		table: "lives", names: []string{"id"}, key: []string{"seq"}, where: "ORDER BY seq DESC LIMIT 1000",
+		columns: []column{
+			{"id", name},
+			{"pid", pidOrNone},
+			{"start_ticks", count},
+			{"boot_id", text},
+			{"version", text},
+			{"started_at", moment},
+			{"ended_at", moment},
+			{"heartbeat_at", moment},
+			{"outcome", oneOf(outcomes)},
+			{"phase", text},
+			{"reason", text},
+			{"by", text},
+		},
+	},
+	{
+		table: "shutdowns", names: []string{"id", "life"}, key: []string{"seq"}, where: "ORDER BY seq DESC LIMIT 20",
+		columns: []column{{"id", name}, {"life", text}, {"report", report}},
+	},
+	{
+		table: "processes", names: []string{"life", "pid"}, key: []string{"life", "pid", "start_ticks"}, where: "WHERE ended_at IS NULL",
+		columns: []column{
+			{"life", name},
+			{"pid", pid},
+			{"start_ticks", count},
+			{"boot_id", text},
+			{"session", text},
+			{"command", text},
+			{"policy", oneOf(policies)},
+			{"started_at", past},
+		},
+	},
+	{
+		table: "inbox", names: []string{"id"}, key: []string{"seq"}, where: "WHERE state <> 'answered'",
+		columns: []column{
+			{"id", name},
+			{"dedupe", textOrNone},
+			{"session", name},
+			{"adapter", text},
+			{"target", text},
+			{"user", text},
+			{"text", text},
+			{"at", moment},
+			{"state", oneOf([]string{string(InboxWaiting), string(InboxRunning)})},
+		},
+		settle: "UPDATE inbox SET state = 'answered', at = ?1, " + asText("id", "session", "adapter", "target", "user", "text"),
+	},
+	{
+		table: "outbox", names: []string{"id"}, key: []string{"seq"}, where: "WHERE state = 'waiting'",
+		columns: []column{{"id", name}, {"session", text}, {"adapter", name}, {"target", text}, {"text", text}, {"at", moment}, {"ended_at", none}},
+		settle:  "UPDATE outbox SET state = 'refused', reason = 'it cannot be true', at = ?1, ended_at = ?1, " + asText("id", "session", "adapter", "target", "text"),
+	},
+	{
+		table: "turns", names: []string{"id"}, key: []string{"id"}, where: "WHERE state = 'running'",
+		columns: []column{{"id", name}, {"session_id", name}, {"life", text}, {"started_at", moment}, {"ended_at", none}, {"tokens_in", count}, {"tokens_out", count}},
+		settle:  "UPDATE turns SET state = 'interrupted', reason = 'it cannot be true', started_at = ?1, ended_at = ?1, tokens_in = 0, tokens_out = 0, " + asText("life"),
+	},
+	{
+		table: "sessions", names: []string{"key", "id"}, key: []string{"seq"}, where: "WHERE ended_at IS NULL",
+		columns: []column{
+			{"id", name},
+			{"key", name},
+			{"platform", text},
+			{"user", text},
+			{"target", text},
+			{"state", oneOf(sessionStates)},
+			{"created_at", moment},
+			{"last_activity_at", moment},
+			{"tokens_in", count},
+			{"tokens_out", count},
+		},
+		settle: `UPDATE sessions SET
+			state = iif(state IN ('` + strings.Join(sessionStates, "', '") + `'), state, 'interrupted'),
+			` + asText("key", "platform", "user", "target") + `,
+			created_at = iif(` + sound("created_at") + `, created_at, ?1),
+			last_activity_at = iif(` + sound("last_activity_at") + `, last_activity_at, ?1),
+			tokens_in = iif(typeof(tokens_in) = 'integer', max(tokens_in, 0), 0),
+			tokens_out = iif(typeof(tokens_out) = 'integer', max(tokens_out, 0), 0),
+			ended_at = iif(key = '', ?1, ended_at), end_reason = iif(key = '', 'it belonged to no chat', end_reason)`,
+	},
+}
+
+// asText is SQL that makes columns what they have to be: SQLite changes no row of which one column has another type.
+func asText(columns ...string) string {
+	var set []string
+	for _, c := range columns {
+		set = append(set, fmt.Sprintf("%[1]s = CAST(%[1]s AS TEXT)", c))
+	}
+	return strings.Join(set, ", ")
+}
+
+// sound is SQL for a time that can be.
+func sound(column string) string {
+	return fmt.Sprintf("%[1]s IS NULL OR typeof(%[1]s) = 'integer' AND %[1]s BETWEEN 0 AND %[2]d", column, int64(lastMoment))
+}
+
+// What a table under suspicion is, for SetAside.
+var (
+	// AtStart are the tables of which a start believes rows. Sessions has its own word on those of sessions.
+	AtStart = []string{"lives", "shutdowns", "processes", "inbox", "outbox", "turns"}
+	// OfSessions is what to look at when Sessions left some out.
+	OfSessions = []string{"sessions"}
+)
+
+// SetAside judges the rows of tables that a start would believe. Those that cannot be true are copied into the table
+// quarantine, with why, and settled so that nothing is ever done for them: a process is not signalled, a message not
+// worked on, an answer not sent. It returns them.
+func (s *Store) SetAside(ctx context.Context, tables []string, now time.Time) ([]Impossible, error) {
+	var found []Impossible
+	for _, sus := range suspects {
+		if !slices.Contains(tables, sus.table) {
+			continue
+		}
+		rows, err := s.judge(ctx, sus, now)
+		if err != nil {
+			return found, err
+		}
+		if len(rows) == 0 {
+			continue
+		}
+		err = s.write(ctx, "set rows of "+sus.table+" aside", func(t *tx) error {
+			for _, r := range rows {
+				if err := t.quarantine(sus, r, now); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return found, err
+		}
+		for _, r := range rows {
+			found = append(found, r.Impossible)
+		}
+	}
+	return found, nil
+}
+
+// condemned is an impossible row with its columns.
+type condemned struct {
+	Impossible
+	values map[string]any
+}
+
+func (s *Store) judge(ctx context.Context, sus suspect, now time.Time) ([]condemned, error) {
+	columns := make([]string, 0, len(sus.columns)+1)
+	for _, c := range sus.columns {
+		columns = append(columns, c.name)
+	}
+	if sus.key[0] == "seq" {
+		columns = append(columns, "seq")
+	}
+	var out []condemned
+	query := "SELECT " + strings.Join(columns, ", ") + " FROM " + sus.table + " " + sus.where
+	err := s.read(ctx, "judge the rows of "+sus.table, query, nil, func(rows *sql.Rows) error {
+		values := make([]any, len(columns))
+		dest := make([]any, len(columns))
+		for i := range values {
+			dest[i] = &values[i]
+		}
+		if err := rows.Scan(dest...); err != nil {
+			return err
+		}
+		if why := sus.wrong(values, now); why != "" {
+			r := condemned{Impossible{Table: sus.table, Why: why}, map[string]any{}}
+			for i, c := range columns {
+				r.values[c] = values[i]
+			}
+			var names []string
+			for _, n := range sus.names {
+				names = append(names, shown(r.values[n]))
+			}
+			r.Row = strings.Join(names, " ")
+			r.Name, _ = r.values[sus.names[0]].(string)
+			out = append(out, r)
+		}
+		return nil
+	})
+	return out, err
+}
+
+// wrong says what cannot be in a row with these values; it is empty if everything can.
+func (sus suspect) wrong(values []any, now time.Time) string {
+	for i, c := range sus.columns {
+		if why := c.judge(values[i], now); why != "" {
+			return c.name + " " + why
+		}
+	}
+	return ""
+}
+
+func (t *tx) quarantine(sus suspect, r condemned, now time.Time) error {
+	row, err := json.Marshal(r.values)
+	if err != nil { // a number that JSON has not
+		row, _ = json.Marshal(fmt.Sprint(r.values))
+	}
+	if _, err := t.exec(`INSERT INTO quarantine (source, row, why, at) VALUES (?, ?, ?, ?)`, sus.table, string(row), r.Why, stamp(now)); err != nil {
+		return err
+	}
+	settle, args := sus.settle, []any{stamp(now)}
+	if settle == "" {
+		settle, args = "DELETE FROM "+sus.table, nil
+	}
+	for i, k := range sus.key {
+		settle += []string{" WHERE ", " AND "}[min(i, 1)] + fmt.Sprintf("%s IS ?%d", k, len(args)+1)
+		args = append(args, r.values[k])
+	}
+	_, err = t.exec(settle, args...)
+	return err
+}
+
+// impossible reports whether a session as it was read cannot be: wrong, for the many that every start reads.
+func (v Session) impossible() bool {
+	return v.ID == "" || v.Key == "" || !slices.Contains(sessionStates, string(v.State)) || v.TokensIn < 0 || v.TokensOut < 0 ||
+		!possible(v.CreatedAt) || !possible(v.LastActivityAt)
+}
+
+func possible(t time.Time) bool {
+	return t.IsZero() || t.UnixMicro() >= 0 && t.UnixMicro() <= lastMoment
+}
+
+// shown is a value for a person, short and on one line.
+func shown(v any) string {
+	if s, is := v.(string); is {
+		return fmt.Sprintf("%.60q", s)
+	}
+	return fmt.Sprintf("%.60v", v)
+}
+
+const (
+	// maxPID is the largest that a pid can be (pid_t).
+	maxPID = math.MaxInt32
+	// lastMoment is the last microsecond that RFC 3339 can write: the year 9999.
+	lastMoment = 253402300799999999
+	// clockSlack is how far the clock may have been ahead when a row was written. Beyond it a start of a process is of the
+	// future, and what its pid means now cannot be told.
+	clockSlack = 24 * time.Hour
+)
+
+func text(v any, _ time.Time) string {
+	if _, is := v.(string); !is {
+		return "is no text: " + shown(v)
+	}
+	return ""
+}
+
+func textOrNone(v any, now time.Time) string {
+	if v == nil {
+		return ""
+	}
+	return text(v, now)
+}
+
+func name(v any, now time.Time) string {
+	if v == "" {
+		return "is empty"
+	}
+	return text(v, now)
+}
+
+func integer(v any, least, most int64, what string) string {
+	n, is := v.(int64)
+	switch {
+	case !is:
+		return "is no number: " + shown(v)
+	case n < least || n > most:
+		return fmt.Sprintf("is %d, which is no %s", n, what)
+	}
+	return ""
+}
+
+func pid(v any, _ time.Time) string { return integer(v, 1, maxPID, "process id") }
+
+func pidOrNone(v any, _ time.Time) string { return integer(v, 0, maxPID, "process id") }
+
+func count(v any, _ time.Time) string { return integer(v, 0, math.MaxInt64, "count") }
+
+func moment(v any, _ time.Time) string {
+	if v == nil {
+		return ""
+	}
+	return integer(v, 0, lastMoment, "time")
+}
+
+func past(v any, now time.Time) string {
+	if why := moment(v, now); why != "" {
+		return why
+	}
+	if n, is := v.(int64); is && time.UnixMicro(n).After(now.Add(clockSlack)) {
+		return "is " + time.UnixMicro(n).UTC().Format(time.RFC3339) + ", which is to come"
+	}
+	return ""
+}
+
+func none(v any, _ time.Time) string {
+	if v != nil {
+		return "is " + shown(v) + " though it has not ended"
+	}
+	return ""
+}
+
+func oneOf(words []string) func(any, time.Time) string {
+	return func(v any, _ time.Time) string {
+		if s, is := v.(string); is && slices.Contains(words, s) {
+			return ""
+		}
+		return "is " + shown(v) + ", which is none of " + strings.Join(words, ", ")
+	}
+}
+
+// report judges an ops.Shutdown as JSON.
+func report(v any, now time.Time) string {
+	if why := text(v, now); why != "" {
+		return why
+	}
+	var sd ops.Shutdown
+	if err := json.Unmarshal([]byte(v.(string)), &sd); err != nil {
+		return fmt.Sprintf("is no report: %.200s", err)
+	}
+	return ""
+}
