@@ -16,7 +16,9 @@ import (
 	"github.com/dustin/go-humanize"
 	"golang.org/x/sys/unix"
 
+	"gatewaytui/core/gateway"
 	"gatewaytui/core/instance"
+	"gatewaytui/core/ops"
 )
 
 // Below these, a disk is nearly full, and full for all that matters: a stop's report, a log, a commit want to be written.
@@ -115,7 +117,7 @@ const shownFiles = 3
 // checkModes finds what others may read in the home, and what is not ours.
 func (c *checkup) checkModes(home string) {
 	var open, foreign []string
-	for _, dir := range []string{"", "logs", "dumps"} { // what is in work is the tools'
+	for _, dir := range []string{"", "logs", "dumps", "aside"} { // what is in work is the tools'
 		entries, err := os.ReadDir(filepath.Join(home, dir))
 		if err != nil {
 			if !errors.Is(err, fs.ErrNotExist) {
@@ -221,7 +223,7 @@ func (c *checkup) checkStore(context.Context) {
 	case c.status != nil:
 		for _, w := range c.status.Warnings {
 			if strings.HasPrefix(w.Code, "store") {
-				c.fail("make room on the disk of the home; service resumes by itself", "the gateway says: %s", w.Message)
+				c.storeWarning(w)
 				return
 			}
 		}
@@ -240,6 +242,18 @@ func (c *checkup) checkStore(context.Context) {
 		default:
 			c.ok("%s; nobody but a gateway opens it, and each start checks it", humanize.IBytes(uint64(fi.Size())))
 		}
+	}
+}
+
+// storeWarning is a finding of what the gateway says of its store.
+func (c *checkup) storeWarning(w ops.Warning) {
+	switch w.Code {
+	case "store":
+		c.fail("make room on the disk of the home; service resumes by itself", "the gateway says: %s", w.Message)
+	case gateway.WarnReadOnly:
+		c.fail("stop the gateway, and repair the database or start once with --fresh-store", "the gateway says: %s", w.Message)
+	default: // what a start did about rows and files that were wrong
+		c.warn("look at what was kept; nothing has to be done", "the gateway says: %s", w.Message)
 	}
 }
 

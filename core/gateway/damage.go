@@ -41,7 +41,7 @@ func (g *Gateway) openStore(ctx context.Context) (*store.Store, error) {
 		}
 		return st, err
 	case !g.opts.FreshStore:
-		return nil, g.refuseDamaged(damage)
+		return nil, g.refuseDamaged(damage, "nothing was changed; ")
 	}
 	aside, err := store.SetAside(o.Path, time.Now())
 	if err != nil {
@@ -51,18 +51,32 @@ func (g *Gateway) openStore(ctx context.Context) (*store.Store, error) {
 	return store.Open(ctx, o)
 }
 
-// refuseDamaged is the error of a start that needs a person's word. The database is closed.
-func (g *Gateway) refuseDamaged(damage *store.DamagedError) error {
-	kept := "nothing was changed"
+// inspectBound is what a start that has failed may take to say in which table the damage is.
+const inspectBound = 5 * time.Second
+
+// distrust ends a start that met damage in a database that it had trusted.
+func (g *Gateway) distrust(ctx context.Context, damage *store.DamagedError) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), inspectBound)
+	defer cancel()
+	g.store.StopWriting()
+	err := g.store.Close(ctx)
+	if worse, is := errors.AsType[*store.DamagedError](store.Inspect(ctx, g.opts.Database)); is {
+		damage = worse
+	}
+	return errors.Join(g.refuseDamaged(damage, ""), err)
+}
+
+// refuseDamaged is the error of a start that needs a person's word; kept says what became of the database, which is closed.
+func (g *Gateway) refuseDamaged(damage *store.DamagedError, kept string) error {
 	copied, err := store.KeepCopy(g.opts.Database)
 	if err != nil {
 		g.log.Warn("damaged database not copied", "error", term.Clean(err.Error(), 300))
 	} else {
-		kept += ", and " + copied + " is a copy"
+		kept += copied + " is a copy; "
 	}
 	return &ops.Error{
 		Code: ops.CodeInternal, Message: term.Clean(damage.Error(), 600),
-		Hint: kept + "; repair it with sqlite3's .recover, or start with --read-only-store to look at what can be read, or start once with --fresh-store, which puts it aside and begins with an empty one",
+		Hint: kept + "repair it with sqlite3's .recover, or start with --read-only-store to look at what can be read, or start once with --fresh-store, which puts it aside and begins with an empty one",
 	}
 }
 

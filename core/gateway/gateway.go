@@ -356,9 +356,7 @@ func (g *Gateway) open(ctx context.Context) error {
 	for _, step := range []func(context.Context) error{g.beginLife, g.loadSessions, g.recover} {
 		err := step(ctx)
 		if damage, is := errors.AsType[*store.DamagedError](err); is && g.damage() == "" { // where the database was trusted
-			closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
-			defer cancel()
-			return errors.Join(g.store.Close(closing), g.refuseDamaged(damage))
+			return g.distrust(ctx, damage)
 		}
 		if err != nil {
 			return err

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"log/slog"
 	"os"
 	"slices"
 	"strings"
@@ -62,6 +63,11 @@ func (s *Store) Verify(ctx context.Context) error {
 	}
 	defer s.calls.Done()
 	return s.checkPages(ctx, s.readers)
+}
+
+// Inspect is Verify of the database at path that nobody has open. It cannot write to it.
+func Inspect(ctx context.Context, path string) error {
+	return (&Store{path: path, log: slog.New(slog.DiscardHandler)}).inspect(ctx)
 }
 
 // inspect is Verify of a database that nobody has open yet, by a connection that cannot write to it: a database that is
