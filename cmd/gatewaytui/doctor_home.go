@@ -248,12 +248,12 @@ func (c *checkup) checkStore(context.Context) {
 // storeWarning is a finding of what the gateway says of its store.
 func (c *checkup) storeWarning(w ops.Warning) {
 	switch w.Code {
-	case "store":
-		c.fail("make room on the disk of the home; service resumes by itself", "the gateway says: %s", w.Message)
-	case gateway.WarnReadOnly:
+	case gateway.WarnReadOnly, "store.unread":
 		c.fail("stop the gateway, and repair the database or start once with --fresh-store", "the gateway says: %s", w.Message)
-	default: // what a start did about rows and files that were wrong
+	case "store.rows", "store.fresh": // what a start has done
 		c.warn("look at what was kept; nothing has to be done", "the gateway says: %s", w.Message)
+	default:
+		c.fail("make room on the disk of the home; service resumes by itself", "the gateway says: %s", w.Message)
 	}
 }
 

@@ -177,7 +177,7 @@ const (
 	retention      = 90 * 24 * time.Hour
 	retentionEvery = 24 * time.Hour
 	retentionFirst = time.Minute
-	retentionBatch = 200
+	retentionBatch = 500 // rows of each table
 )
 
 // prune deletes what is old, in small steps, and says what.
@@ -192,7 +192,7 @@ func (g *Gateway) prune(ctx context.Context) {
 			return
 		}
 		total.Add(p)
-		if p.Sessions < retentionBatch {
+		if !p.Any() {
 			break
 		}
 	}

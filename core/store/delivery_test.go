@@ -125,8 +125,13 @@ func TestPruneDeletesOnlyWhatEndedLongAgo(t *testing.T) {
 	must(t, s.PutLife(ctx, Life{ID: "l1", StartedAt: noon, EndedAt: noon, Outcome: ops.OutcomeClean}))
 	must(t, s.PutLife(ctx, Life{ID: "l2", StartedAt: noon, Outcome: ops.OutcomeRunning}))
 
-	got, err := s.Prune(ctx, noon.Add(24*time.Hour), 100)
-	must(t, err)
+	var got Pruned
+	for more := true; more; {
+		p, err := s.Prune(ctx, noon.Add(24*time.Hour), 100)
+		must(t, err)
+		got.Add(p)
+		more = p.Any()
+	}
 	want := Pruned{Sessions: 1, Turns: 1, Messages: 1, Lives: 1, Inbox: 1}
 	if diff := gocmp.Diff(want, got); diff != "" {
 		t.Fatalf("deleted are (-want +got):\n%s", diff)

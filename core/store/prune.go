@@ -28,28 +28,42 @@ func (p *Pruned) Add(q Pruned) {
 }
 
 // Prune deletes what ended before old: conversations with their turns and messages, rows of the journal, the audit, past
-// lives with their shutdowns, and messages to and from chats that have their answer. What is current is never touched.
-// At most batch conversations go at once, so that nobody waits long for the writer; call it again while they do.
+// lives with their shutdowns, messages to and from chats that have their answer, and what was set aside. What is current
+// is never touched. Of each table at most batch rows go at once, along an index, so that nobody waits long for the writer
+// (field notes, F12); call it again until nothing was deleted.
 func (s *Store) Prune(ctx context.Context, old time.Time, batch int) (Pruned, error) {
 	return result(ctx, s, "prune", func(t *tx) (p Pruned, err error) {
 		const gone = `(SELECT id FROM sessions WHERE ended_at < ?1 ORDER BY ended_at LIMIT ?2)`
+		// A conversation goes from its messages up, the next part once the one before is gone.
 		for _, step := range []struct {
 			n    *int
 			text string
-			args []any
 		}{
-			{&p.Messages, `DELETE FROM messages WHERE session_id IN ` + gone, []any{stamp(old), batch}},
-			{&p.Turns, `DELETE FROM turns WHERE session_id IN ` + gone, []any{stamp(old), batch}},
-			{&p.Sessions, `DELETE FROM sessions WHERE id IN ` + gone, []any{stamp(old), batch}},
-			{&p.Processes, `DELETE FROM processes WHERE ended_at < ?1`, []any{stamp(old)}},
-			{&p.Audit, `DELETE FROM audit WHERE at < ?1`, []any{stamp(old)}},
-			{&p.Shutdowns, `DELETE FROM shutdowns WHERE life IN (SELECT id FROM lives WHERE ended_at < ?1)`, []any{stamp(old)}},
-			{&p.Lives, `DELETE FROM lives WHERE ended_at < ?1`, []any{stamp(old)}},
-			{&p.Inbox, `DELETE FROM inbox WHERE state = 'answered' AND at < ?1`, []any{stamp(old)}},
-			{&p.Quarantine, `DELETE FROM quarantine WHERE at < ?1`, []any{stamp(old)}},
-			{&p.Outbox, `DELETE FROM outbox WHERE state <> 'waiting' AND ended_at < ?1`, []any{stamp(old)}},
+			{&p.Messages, `DELETE FROM messages WHERE seq IN (SELECT seq FROM messages WHERE session_id IN ` + gone + ` LIMIT ?2)`},
+			{&p.Turns, `DELETE FROM turns WHERE id IN (SELECT id FROM turns WHERE session_id IN ` + gone + ` LIMIT ?2)`},
+			{&p.Sessions, `DELETE FROM sessions WHERE id IN ` + gone},
 		} {
-			if *step.n, err = t.exec(step.text, step.args...); err != nil {
+			if *step.n, err = t.exec(step.text, stamp(old), batch); err != nil {
+				return Pruned{}, err
+			}
+			if *step.n > 0 {
+				break
+			}
+		}
+		const lives = `(SELECT id FROM lives WHERE ended_at < ?1 ORDER BY seq LIMIT ?2)`
+		for _, step := range []struct {
+			n    *int
+			text string
+		}{
+			{&p.Processes, `DELETE FROM processes WHERE (life, pid, start_ticks) IN (SELECT life, pid, start_ticks FROM processes WHERE ended_at < ?1 LIMIT ?2)`},
+			{&p.Audit, `DELETE FROM audit WHERE seq IN (SELECT seq FROM audit WHERE at < ?1 LIMIT ?2)`},
+			{&p.Shutdowns, `DELETE FROM shutdowns WHERE life IN ` + lives},
+			{&p.Lives, `DELETE FROM lives WHERE id IN ` + lives},
+			{&p.Inbox, `DELETE FROM inbox WHERE seq IN (SELECT seq FROM inbox WHERE state = 'answered' AND at < ?1 LIMIT ?2)`},
+			{&p.Outbox, `DELETE FROM outbox WHERE seq IN (SELECT seq FROM outbox WHERE state <> 'waiting' AND ended_at < ?1 LIMIT ?2)`},
+			{&p.Quarantine, `DELETE FROM quarantine WHERE seq IN (SELECT seq FROM quarantine WHERE at < ?1 LIMIT ?2)`},
+		} {
+			if *step.n, err = t.exec(step.text, stamp(old), batch); err != nil {
 				return Pruned{}, err
 			}
 		}

@@ -281,10 +281,13 @@ func possible(t time.Time) bool {
 
 // shown is a value for a person, short and on one line.
 func shown(v any) string {
-	if s, is := v.(string); is {
-		return fmt.Sprintf("%.60q", s)
+	switch v := v.(type) {
+	case string:
+		return fmt.Sprintf("%.60q", v)
+	case []byte:
+		return fmt.Sprintf("the bytes %.60q", v)
 	}
-	return fmt.Sprintf("%.60v", v)
+	return fmt.Sprint(v)
 }
 
 const (

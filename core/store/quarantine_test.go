@@ -185,6 +185,7 @@ func TestASessionThatCannotBeTrueKeepsItsConversation(t *testing.T) {
 func FuzzJudge(f *testing.F) {
 	f.Add(int64(0), "", []byte(nil), uint8(0))
 	f.Add(int64(-1), "{", []byte("x"), uint8(1))
+	f.Add(int64(0), "", []byte("000000000"), uint8(2))
 	f.Add(int64(lastMoment+1), `{"phases":7}`, []byte{0xff}, uint8(2))
 	f.Fuzz(func(t *testing.T, n int64, s string, b []byte, kind uint8) {
 		v := []any{n, s, b, nil, float64(n)}[kind%5]
