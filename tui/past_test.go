@@ -277,7 +277,7 @@ func TestTheListGoesOnFromOneLifeToTheNext(t *testing.T) {
 		b.refresh()
 		b.mustShow("GONE", "STALE", "gone, end not seen", "clean")
 		n := len(g.queries())
-		b.keys("G", "g", "j")
+		b.keys("r", "G", "g", "j")
 		if len(g.queries()) != n {
 			t.Fatal("a gateway that is gone was asked")
 		}
