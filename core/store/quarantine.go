@@ -45,7 +45,7 @@ type suspect struct {
 
 // policies are those of core/process, outcomes those of a life.
 var (
-	policies      = []string{"turn", "session", "gateway"}
+	policies      = []string{"turn", "session", "kept", "gateway"}
 	outcomes      = []string{string(ops.OutcomeClean), string(ops.OutcomeCutShort), string(ops.OutcomeCrashed), string(ops.OutcomeRunning)}
 	sessionStates = []string{
 		string(ops.SessionIdle), string(ops.SessionRunning), string(ops.SessionQueued), string(ops.SessionWaitingApproval),
