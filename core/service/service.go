@@ -159,7 +159,8 @@ var inits = map[string]bool{"tini": true, "docker-init": true, "dumb-init": true
 // Every variable that a manager sets is inherited, so none of them alone says that we are its service: a terminal or a
 // tmux that systemd started hands INVOCATION_ID on to every shell in it. systemd's main process is recognised by
 // SYSTEMD_EXEC_PID (systemd.exec(5), since 248), by NOTIFY_SOCKET inside a service's own cgroup, or by systemd as its
-// parent; supervisord's process by who started its process group. A manager that is a service of systemd's itself, with
+// parent. Where nothing but INVOCATION_ID is there to go by, as in a container that shows no unit, it is believed: to start
+// a second gateway beside a manager's is worse than to leave it to one that is not there (B4). supervisord's process by who started its process group. A manager that is a service of systemd's itself, with
 // all that this hands on, is nearer than systemd.
 func Detect(s Surroundings) Manager {
 	enabled := s.Getenv("SUPERVISOR_ENABLED") == "1" // supervisord, "Subprocess Environment"
@@ -201,7 +202,7 @@ func (s Surroundings) systemd() (Manager, bool) {
 	case s.Getenv("NOTIFY_SOCKET") != "" && service: // started by a script that systemd started
 		return m, true
 	}
-	return m, s.Getenv("SYSTEMD_EXEC_PID") == "" && s.Parent == "systemd"
+	return m, s.Getenv("SYSTEMD_EXEC_PID") == "" && (s.Parent == "systemd" || unit == "" && s.Getenv("NOTIFY_SOCKET") == "")
 }
 
 // unitOf finds the unit in /proc/self/cgroup: the innermost folder that is a service or a scope, since a delegated unit

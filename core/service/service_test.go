@@ -100,6 +100,18 @@ func TestG5_DetectSaysWhatSupervisesUs(t *testing.T) {
 			Manager{Kind: None},
 			false,
 		},
+		{
+			"INVOCATION_ID alone, where no unit is shown, is believed (B4)",
+			Surroundings{Getenv: env("INVOCATION_ID", "a1"), PID: 77, PPID: 60, Parent: "sh", Cgroup: "0::/\n"},
+			Manager{Kind: Systemd},
+			true,
+		},
+		{
+			"INVOCATION_ID that a service's own shell hands on is nobody's service",
+			Surroundings{Getenv: env("INVOCATION_ID", "a1", "SYSTEMD_EXEC_PID", "50"), PID: 77, PPID: 60, Parent: "bash", Cgroup: "0::/\n"},
+			Manager{Kind: None},
+			false,
+		},
 		{"a login is nobody's service", Surroundings{PID: 77, PPID: 60, Parent: "bash", Cgroup: login}, Manager{Kind: None}, false},
 		{
 			"supervisord",
