@@ -95,17 +95,18 @@ func (p *program) showStatus(s ops.Status) {
 	if s.APIListen != "" {
 		p.say("api         http://%s/v1", s.APIListen)
 	}
-	p.say("supervisor  %s, %s", or(s.Supervisor.Name, "none seen"), patience(s.Supervisor))
+	if s.Supervisor.Name == "" && s.Supervisor.BudgetMS == 0 {
+		p.say("supervisor  none seen: nothing starts it again after a crash")
+	} else {
+		p.say("supervisor  %s, %s", or(s.Supervisor.Name, "none seen"), patience(s.Supervisor))
+	}
 	if d := s.Drain; d != nil {
 		p.say("draining    for %s, by %s: %s", ago(d.Since), d.By, or(d.Reason, "no reason given"))
 	}
-	switch e := s.LastEnd; {
-	case e == nil:
+	if e := s.LastEnd; e == nil {
 		p.say("last end    none: this is the first life on this home")
-	case e.Phase != "":
-		p.say("last end    %s in %s, %s ago: %s (life %s)", words(e.Outcome), e.Phase, ago(e.At), or(e.Reason, "no reason known"), e.Life)
-	default:
-		p.say("last end    %s, %s ago: %s (life %s)", words(e.Outcome), ago(e.At), or(e.Reason, "no reason known"), e.Life)
+	} else {
+		p.say("last end    %s, %s ago: %s (life %s)", howEnded(*e), ago(e.At), or(e.Reason, "no reason known"), e.Life)
 	}
 	if len(s.Warnings) == 0 {
 		p.say("warnings    none")
@@ -113,6 +114,21 @@ func (p *program) showStatus(s ops.Status) {
 	for _, w := range s.Warnings {
 		p.say("warning     %s: %s (for %s)", w.Code, w.Message, ago(w.Since))
 	}
+}
+
+// howEnded is how the last life ended, in words.
+func howEnded(e ops.LastEnd) string {
+	how := words(e.Outcome)
+	if e.Phase != "" {
+		how += " in " + e.Phase
+	}
+	if e.Stop != "" {
+		how += ", its stop was " + e.Stop
+	}
+	if e.Outcome == ops.OutcomeCrashed && e.RSSBytes > 0 {
+		how += " with " + size(e.RSSBytes) + " resident"
+	}
+	return how
 }
 
 // patience is what is known of what a service manager allows a stop.

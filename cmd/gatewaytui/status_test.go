@@ -31,7 +31,7 @@ func TestStatusIsOneScreen(t *testing.T) {
 func TestStatusOfAnEmptyLifeNamesWhatIsNotKnown(t *testing.T) {
 	f := newFake()
 	f.status = ops.Status{Life: fakeLife, State: ops.StateStarting}
-	start(t, f).run(t, "status").must(t, exitDone).says(t, "up, starting", "none: this is the first life", "its limit for a stop is unknown", "warnings    none")
+	start(t, f).run(t, "status").must(t, exitDone).says(t, "up, starting", "none: this is the first life", "nothing starts it again after a crash", "warnings    none")
 }
 
 func TestG5_StatusSaysWhoSupervisesItAndWhatThatAllows(t *testing.T) {
@@ -46,7 +46,7 @@ func TestG5_StatusSaysWhoSupervisesItAndWhatThatAllows(t *testing.T) {
 		{"runit, which never kills by itself", ops.Supervisor{Name: "runit", Source: "runit"}, "runit, sets no limit for a stop (but sv force-stop kills after 7s)"},
 		{"runit with a figure of whoever runs it", ops.Supervisor{Name: "runit", BudgetMS: 60_000, Source: "environment"}, "runit, allows a stop 1m00s (environment)"},
 		{"nobody, with a figure", ops.Supervisor{BudgetMS: 3_000, Source: "environment"}, "none seen, allows a stop 3.0s (environment)"},
-		{"nobody", ops.Supervisor{Source: "unknown"}, "none seen, its limit for a stop is unknown"},
+		{"nobody", ops.Supervisor{Source: "unknown"}, "none seen: nothing starts it again after a crash"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			f := newFake()

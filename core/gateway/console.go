@@ -232,7 +232,7 @@ func lifeHas(l store.Life, want string) bool {
 // pastLife is a life with the report of its stop, as far as that can be read.
 func (g *Gateway) pastLife(ctx context.Context, l store.Life) ops.Life {
 	row := ops.Life{
-		Life: l.ID, PID: l.PID, Version: l.Version, StartedAt: ops.At(l.StartedAt), EndedAt: ops.At(l.EndedAt), LastSeenAt: ops.At(l.HeartbeatAt),
+		Life: l.ID, PID: l.PID, Version: l.Version, StartedAt: ops.At(l.StartedAt), EndedAt: ops.At(l.EndedAt), LastSeenAt: ops.At(l.HeartbeatAt), RSSBytes: l.RSS,
 		Outcome: l.Outcome, Phase: l.Phase, Reason: l.Reason, By: l.By,
 	}
 	if s, found, err := g.store.ShutdownOf(ctx, l.ID); err == nil && found {

@@ -325,19 +325,30 @@ func TestTheLastEndIsClassified(t *testing.T) {
 		prepare func(o *Options)
 		want    ops.Outcome
 		phase   string
+		stop    string
 	}{
-		{"neither marker nor report: it crashed", func(*Options) {}, ops.OutcomeCrashed, ""},
-		{"a marker alone: it was cut short", func(o *Options) { o.LifeBefore = "the-life-before" }, ops.OutcomeCutShort, ""},
+		{"neither marker nor report: it crashed", func(*Options) {}, ops.OutcomeCrashed, "", ""},
+		{"a marker alone: it was cut short", func(o *Options) { o.LifeBefore = "the-life-before" }, ops.OutcomeCutShort, "", ""},
 		{"a report that was still running: it was cut short in that phase", func(o *Options) {
 			o.LastReport = func(string) (ops.Shutdown, bool, error) {
 				return ops.Shutdown{ID: "s", Life: "the-life-before", Outcome: ops.ShutdownRunning, Phases: []ops.Phase{{Name: "drain", State: ops.StepRunning}}}, true, nil
 			}
-		}, ops.OutcomeCutShort, "drain"},
+		}, ops.OutcomeCutShort, "drain", ""},
 		{"a report that came to its end: it was clean", func(o *Options) {
 			o.LastReport = func(string) (ops.Shutdown, bool, error) {
 				return ops.Shutdown{ID: "s", Life: "the-life-before", Outcome: ops.ShutdownClean, EndedAt: ops.At(time.Now())}, true, nil
 			}
-		}, ops.OutcomeClean, ""},
+		}, ops.OutcomeClean, "", ""},
+		{"a stop that was forced came to its end, and is said to be forced (A11)", func(o *Options) {
+			o.LastReport = func(string) (ops.Shutdown, bool, error) {
+				return ops.Shutdown{ID: "s", Life: "the-life-before", Outcome: ops.ShutdownForced, EndedAt: ops.At(time.Now())}, true, nil
+			}
+		}, ops.OutcomeClean, "", ops.ShutdownForced},
+		{"a sweep that left somebody is no clean end (A11)", func(o *Options) {
+			o.LastReport = func(string) (ops.Shutdown, bool, error) {
+				return ops.Shutdown{ID: "s", Life: "the-life-before", Outcome: ops.ShutdownIncomplete, EndedAt: ops.At(time.Now()), Phases: []ops.Phase{{Name: "sweep", State: ops.StepFailed}}}, true, nil
+			}
+		}, ops.OutcomeCutShort, "sweep", ops.ShutdownIncomplete},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -351,8 +362,8 @@ func TestTheLastEndIsClassified(t *testing.T) {
 			if err != nil || st.LastEnd == nil {
 				t.Fatalf("status: %+v, %v", st, err)
 			}
-			if st.LastEnd.Outcome != tc.want || st.LastEnd.Phase != tc.phase {
-				t.Fatalf("the last end is %+v, want %s %q", st.LastEnd, tc.want, tc.phase)
+			if st.LastEnd.Outcome != tc.want || st.LastEnd.Phase != tc.phase || st.LastEnd.Stop != tc.stop || st.LastEnd.RSSBytes < 1<<20 {
+				t.Fatalf("the last end is %+v, want %s %q %q, with what it kept resident", st.LastEnd, tc.want, tc.phase, tc.stop)
 			}
 			h, err := l.g.History(context.Background(), ops.Query{})
 			if err != nil || len(h.Items) != 3 || h.Items[0].Outcome != ops.OutcomeRunning || h.Items[1].Outcome != tc.want {

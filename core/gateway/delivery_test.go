@@ -194,6 +194,10 @@ func TestB9_ALoopOfCrashesIsBroken(t *testing.T) {
 	life := func(began, ended time.Duration, o ops.Outcome) store.Life {
 		return store.Life{StartedAt: now.Add(-began), HeartbeatAt: now.Add(-ended), Outcome: o}
 	}
+	ended := func(l store.Life) store.Life {
+		l.EndedAt = l.HeartbeatAt
+		return l
+	}
 	crashed, clean := ops.OutcomeCrashed, ops.OutcomeClean
 	for _, tc := range []struct {
 		name  string
@@ -204,6 +208,7 @@ func TestB9_ALoopOfCrashesIsBroken(t *testing.T) {
 		{"two crashes", []store.Life{life(60e9, 30e9, crashed), life(120e9, 90e9, crashed)}, false},
 		{"three in a row", []store.Life{life(60e9, 30e9, crashed), life(120e9, 90e9, crashed), life(180e9, 150e9, ops.OutcomeCutShort)}, true},
 		{"a clean one between them", []store.Life{life(60e9, 30e9, crashed), life(120e9, 90e9, clean), life(180e9, 150e9, crashed)}, false},
+		{"one that came to its own end among them, though not a clean one", []store.Life{ended(life(60e9, 30e9, ops.OutcomeCutShort)), life(120e9, 90e9, crashed), life(180e9, 150e9, crashed)}, false},
 		{"three, with an hour between two", []store.Life{life(60e9, 30e9, crashed), life(3700e9, 3690e9, crashed), life(3800e9, 3750e9, crashed)}, false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

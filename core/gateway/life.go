@@ -7,6 +7,7 @@ import (
 
 	"gatewaytui/core/ops"
 	"gatewaytui/core/process"
+	"gatewaytui/core/shutdown"
 	"gatewaytui/core/store"
 	"gatewaytui/core/term"
 )
@@ -38,7 +39,7 @@ func (g *Gateway) beginLife(ctx context.Context) error {
 		if err := g.store.PutLife(ctx, last); err != nil {
 			return fmt.Errorf("record the end of life %s: %w", last.ID, err)
 		}
-		g.setLastEnd(last)
+		g.setLastEnd(last, report)
 	}
 	if _, err := g.store.InterruptRunning(ctx, "the gateway ended while it ran", crashed, now); err != nil {
 		return fmt.Errorf("end the turns of earlier lives: %w", err)
@@ -67,7 +68,7 @@ func (g *Gateway) readLastLife(ctx context.Context) {
 	}
 	if err == nil && found {
 		report, reported := g.reportOf(last.ID)
-		g.setLastEnd(g.classify(last, report, reported))
+		g.setLastEnd(g.classify(last, report, reported), report)
 	}
 }
 
@@ -103,7 +104,8 @@ func (g *Gateway) classify(last store.Life, report ops.Shutdown, reported bool) 
 	case last.Outcome != ops.OutcomeRunning:
 		return last
 	case reported && report.Outcome != "" && report.Outcome != ops.ShutdownRunning:
-		last.Outcome, last.EndedAt = ops.OutcomeClean, report.EndedAt.Time
+		last.Outcome, last.Phase = endOf(report)
+		last.EndedAt = report.EndedAt.Time
 	case reported || g.opts.LifeBefore == last.ID || g.opts.MarkerUnread:
 		last.Outcome = ops.OutcomeCutShort
 		if p, running := report.Running(); running {
@@ -121,8 +123,22 @@ func (g *Gateway) classify(last store.Life, report ops.Shutdown, reported bool) 
 	return last
 }
 
-func (g *Gateway) setLastEnd(l store.Life) {
-	end := &ops.LastEnd{Life: l.ID, Outcome: l.Outcome, Phase: l.Phase, Reason: l.Reason, At: ops.At(l.EndedAt)}
+// endOf is how a life ended whose stop came to its end. Clean it is only if nothing of it was left: a sweep that did not
+// find everything gone is where it was cut short (field notes, A11).
+func endOf(report ops.Shutdown) (outcome ops.Outcome, phase string) {
+	for _, p := range report.Phases {
+		if p.Name == shutdown.PhaseSweep && (p.State == ops.StepFailed || p.State == ops.StepTimedOut) {
+			return ops.OutcomeCutShort, p.Name
+		}
+	}
+	return ops.OutcomeClean, ""
+}
+
+func (g *Gateway) setLastEnd(l store.Life, report ops.Shutdown) {
+	end := &ops.LastEnd{Life: l.ID, Outcome: l.Outcome, Phase: l.Phase, Reason: l.Reason, At: ops.At(l.EndedAt), RSSBytes: l.RSS}
+	if report.Outcome == ops.ShutdownIncomplete || report.Outcome == ops.ShutdownForced {
+		end.Stop = report.Outcome
+	}
 	if l.EndedAt.IsZero() {
 		end.At = ops.At(l.HeartbeatAt)
 	}
@@ -130,14 +146,14 @@ func (g *Gateway) setLastEnd(l store.Life) {
 	g.lastEnd = end
 	g.mu.Unlock()
 	if l.Outcome != ops.OutcomeClean {
-		g.log.Warn("the last life did not end cleanly", "life", l.ID, "outcome", string(l.Outcome), "phase", l.Phase)
+		g.log.Warn("the last life did not end cleanly", "life", l.ID, "outcome", string(l.Outcome), "phase", l.Phase, "at", end.At.Time, "rss_bytes", l.RSS)
 	}
 }
 
 func (g *Gateway) lifeRow() store.Life {
 	return store.Life{
 		ID: g.life, PID: g.opts.PID, StartTicks: g.opts.StartTicks, BootID: g.opts.BootID, Version: g.opts.Version,
-		StartedAt: g.started, HeartbeatAt: time.Now(), Outcome: ops.OutcomeRunning,
+		StartedAt: g.started, HeartbeatAt: time.Now(), RSS: process.Resident(), Outcome: ops.OutcomeRunning,
 	}
 }
 
@@ -161,7 +177,8 @@ func (g *Gateway) recordStop(ctx context.Context, rep ops.Shutdown) error {
 // completes it from the report on disk.
 func (g *Gateway) recordEnd(ctx context.Context, rep ops.Shutdown) error {
 	life := g.lifeRow()
-	life.Outcome, life.EndedAt, life.Reason, life.By = ops.OutcomeClean, time.Now(), rep.Reason, rep.By
+	life.EndedAt, life.Reason, life.By = time.Now(), rep.Reason, rep.By
+	life.Outcome, life.Phase = endOf(rep)
 	if err := g.store.SaveShutdown(ctx, rep); err != nil {
 		return err
 	}

@@ -31,7 +31,8 @@ func inLoop(lives []store.Life, started time.Time) bool {
 		if end.IsZero() {
 			end = l.HeartbeatAt
 		}
-		if l.Outcome == ops.OutcomeClean || next.Sub(end) > loopGap {
+		// One that recorded its own end was ended by a stop, however that went.
+		if !l.EndedAt.IsZero() || l.Outcome == ops.OutcomeClean || next.Sub(end) > loopGap {
 			return false
 		}
 		next = l.StartedAt

@@ -8,6 +8,7 @@ import (
 
 	"gatewaytui/core/agent"
 	"gatewaytui/core/ops"
+	"gatewaytui/core/process"
 	"gatewaytui/core/session"
 	"gatewaytui/core/store"
 	"gatewaytui/core/term"
@@ -121,7 +122,7 @@ func (g *Gateway) heartbeat(ctx context.Context, now time.Time) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
-	err := g.store.Heartbeat(ctx, g.life, now)
+	err := g.store.Heartbeat(ctx, g.life, now, process.Resident())
 	if err == nil {
 		err = g.store.Check(ctx)
 	}

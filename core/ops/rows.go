@@ -49,7 +49,11 @@ type LastEnd struct {
 	Outcome Outcome `json:"outcome"`
 	Phase   string  `json:"phase,omitempty"`
 	Reason  string  `json:"reason,omitempty"`
-	At      Time    `json:"at"`
+	// Stop is the outcome of its stop where that was not clean itself: ShutdownIncomplete or ShutdownForced.
+	Stop string `json:"stop,omitempty"`
+	// At is its end, or when it was last known to run; RSSBytes what it kept resident then, 0 if unknown.
+	At       Time  `json:"at"`
+	RSSBytes int64 `json:"rss_bytes,omitempty"`
 }
 
 // Supervisor is what the service manager allows a stop.
@@ -229,8 +233,10 @@ type Life struct {
 	StartedAt Time   `json:"started_at"`
 	EndedAt   Time   `json:"ended_at"`
 	// LastSeenAt is when the life was last known to run: all that is known of the end of one that was killed.
-	LastSeenAt Time    `json:"last_seen_at"`
-	Outcome    Outcome `json:"outcome"`
+	LastSeenAt Time `json:"last_seen_at"`
+	// RSSBytes is what it kept resident then, 0 if unknown.
+	RSSBytes int64   `json:"rss_bytes,omitempty"`
+	Outcome  Outcome `json:"outcome"`
 	// Phase is the shutdown phase in which a life was cut short. Reason and By are of who asked for its end.
 	Phase  string `json:"phase"`
 	Reason string `json:"reason"`

@@ -123,7 +123,9 @@ func TestPruneDeletesOnlyWhatEndedLongAgo(t *testing.T) {
 	must(t, err)
 	must(t, s.Answer(ctx, "answered", nil))
 	must(t, s.PutLife(ctx, Life{ID: "l1", StartedAt: noon, EndedAt: noon, Outcome: ops.OutcomeClean}))
-	must(t, s.PutLife(ctx, Life{ID: "l2", StartedAt: noon, Outcome: ops.OutcomeRunning}))
+	must(t, s.PutLife(ctx, Life{ID: "killed", StartedAt: noon, HeartbeatAt: noon, Outcome: ops.OutcomeCrashed})) // it has no end
+	must(t, s.PutLife(ctx, Life{ID: "cut", StartedAt: noon, HeartbeatAt: noon.Add(48 * time.Hour), Outcome: ops.OutcomeCutShort}))
+	must(t, s.PutLife(ctx, Life{ID: "l2", StartedAt: noon, HeartbeatAt: noon, Outcome: ops.OutcomeRunning}))
 
 	var got Pruned
 	for more := true; more; {
@@ -132,7 +134,7 @@ func TestPruneDeletesOnlyWhatEndedLongAgo(t *testing.T) {
 		got.Add(p)
 		more = p.Any()
 	}
-	want := Pruned{Sessions: 1, Turns: 1, Messages: 1, Lives: 1, Inbox: 1}
+	want := Pruned{Sessions: 1, Turns: 1, Messages: 1, Lives: 2, Inbox: 1}
 	if diff := gocmp.Diff(want, got); diff != "" {
 		t.Fatalf("deleted are (-want +got):\n%s", diff)
 	}

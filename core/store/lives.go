@@ -23,33 +23,36 @@ type Life struct {
 	StartedAt   time.Time
 	EndedAt     time.Time
 	HeartbeatAt time.Time
-	Outcome     ops.Outcome
+	// RSS is what it kept resident at HeartbeatAt, in bytes; 0 is unknown.
+	RSS     int64
+	Outcome ops.Outcome
 	// Phase is the shutdown phase in which a cut-short life ended.
 	Phase  string
 	Reason string
 	By     string
 }
 
-const lifeColumns = `id, pid, start_ticks, boot_id, version, started_at, ended_at, heartbeat_at, outcome, phase, reason, by`
+const lifeColumns = `id, pid, start_ticks, boot_id, version, started_at, ended_at, heartbeat_at, outcome, phase, reason, by, rss`
 
 // PutLife writes a life, whole: a life with the same id is overwritten and keeps its place.
 func (s *Store) PutLife(ctx context.Context, l Life) error {
 	return s.write(ctx, "write life "+l.ID, func(t *tx) error {
-		_, err := t.exec(`INSERT INTO lives (`+lifeColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+		_, err := t.exec(`INSERT INTO lives (`+lifeColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 			ON CONFLICT (id) DO UPDATE SET pid = excluded.pid, start_ticks = excluded.start_ticks, boot_id = excluded.boot_id,
 				version = excluded.version, started_at = excluded.started_at, ended_at = excluded.ended_at,
 				heartbeat_at = excluded.heartbeat_at, outcome = excluded.outcome, phase = excluded.phase,
-				reason = excluded.reason, by = excluded.by`,
+				reason = excluded.reason, by = excluded.by, rss = excluded.rss`,
 			l.ID, l.PID, int64(l.StartTicks), l.BootID, l.Version, stamp(l.StartedAt), stamp(l.EndedAt), stamp(l.HeartbeatAt),
-			string(l.Outcome), l.Phase, l.Reason, l.By)
+			string(l.Outcome), l.Phase, l.Reason, l.By, l.RSS)
 		return err
 	})
 }
 
-// Heartbeat says that the life with this id was alive at at. A life that has ended keeps its record.
-func (s *Store) Heartbeat(ctx context.Context, id string, at time.Time) error {
+// Heartbeat says that the life with this id was alive at at, with rss bytes resident. A life that has ended keeps its
+// record.
+func (s *Store) Heartbeat(ctx context.Context, id string, at time.Time, rss int64) error {
 	return s.write(ctx, "write the heartbeat of life "+id, func(t *tx) error {
-		_, err := t.exec(`UPDATE lives SET heartbeat_at = ? WHERE id = ? AND outcome = ?`, stamp(at), id, string(ops.OutcomeRunning))
+		_, err := t.exec(`UPDATE lives SET heartbeat_at = ?, rss = ? WHERE id = ? AND outcome = ?`, stamp(at), rss, id, string(ops.OutcomeRunning))
 		return err
 	})
 }
@@ -90,7 +93,7 @@ func scanLife(rows *sql.Rows, more ...any) (l Life, err error) {
 	var ticks int64
 	dest := []any{
 		&l.ID, &l.PID, &ticks, &l.BootID, &l.Version, (*stamp)(&l.StartedAt), (*stamp)(&l.EndedAt),
-		(*stamp)(&l.HeartbeatAt), &l.Outcome, &l.Phase, &l.Reason, &l.By,
+		(*stamp)(&l.HeartbeatAt), &l.Outcome, &l.Phase, &l.Reason, &l.By, &l.RSS,
 	}
 	err = rows.Scan(append(dest, more...)...)
 	l.StartTicks = uint64(ticks)

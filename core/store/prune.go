@@ -50,7 +50,8 @@ func (s *Store) Prune(ctx context.Context, old time.Time, batch int) (Pruned, er
 				break
 			}
 		}
-		const lives = `(SELECT id FROM lives WHERE ended_at < ?1 ORDER BY seq LIMIT ?2)`
+		// One that was killed has no end; when it was last known to run stands for it.
+		const lives = `(SELECT id FROM lives WHERE coalesce(ended_at, heartbeat_at) < ?1 AND outcome <> 'running' ORDER BY seq LIMIT ?2)`
 		for _, step := range []struct {
 			n    *int
 			text string

@@ -71,6 +71,7 @@ var suspects = []suspect{
 			{"phase", text},
 			{"reason", text},
 			{"by", text},
+			{"rss", count},
 		},
 	},
 	{

@@ -46,12 +46,12 @@ func TestAHeartbeatChangesOnlyALifeThatRuns(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, id := range []string{"l0", "l1", "never written"} {
-		if err := s.Heartbeat(t.Context(), id, noon.Add(time.Minute)); err != nil {
+		if err := s.Heartbeat(t.Context(), id, noon.Add(time.Minute), 42<<20); err != nil {
 			t.Fatal(err)
 		}
 	}
 	lives, _, err := s.Lives(t.Context(), 0, "")
-	want := []Life{over, {ID: "l1", Outcome: ops.OutcomeRunning, HeartbeatAt: noon.Add(time.Minute)}}
+	want := []Life{over, {ID: "l1", Outcome: ops.OutcomeRunning, HeartbeatAt: noon.Add(time.Minute), RSS: 42 << 20}}
 	if diff := cmp.Diff(want, lives); diff != "" || err != nil {
 		t.Errorf("%v (-want +read):\n%s", err, diff)
 	}
