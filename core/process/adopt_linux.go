@@ -82,6 +82,7 @@ func (r *Registry) inherit(e Entry) <-chan struct{} {
 	r.lastID++
 	t.id = r.lastID
 	r.trees[t.id], r.byPID[e.PID], r.owners[leader] = t, t, t
+	r.spawned[t.session] = t.id
 	told := r.journal.started(r.entry(t))
 	row := r.row(t, e.StartedAt)
 	r.mu.Unlock()
@@ -124,7 +125,7 @@ func keptOutput(pid int) *os.File {
 }
 
 // inherited finds, among procs, the members of the trees that earlier lives started. at is who descends from us, and so
-// is none of them. It is called under scanMu.
+// is none of them. It is called with the turn to scan.
 func (r *Registry) inherited(procs []proc, at map[int]ident) map[*tree][]proc {
 	byTag := map[kernel.Tag]*tree{}
 	r.mu.Lock()

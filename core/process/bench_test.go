@@ -1,6 +1,7 @@
 package process
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -27,7 +28,7 @@ func fleet(b *testing.B, r *Registry, n int, script string) {
 		return len(files) == n
 	})
 	// Not measured: a sweep that the starts have asked for.
-	r.observe(false)
+	r.observe(context.Background(), time.Now().Add(patience), false)
 }
 
 // BenchmarkKillAll is the end of n processes that obey TERM: at most 50 ms, 150 ms and 1 s.
@@ -122,7 +123,7 @@ func BenchmarkScan(b *testing.B) {
 				fleet(b, r, n, ":")
 				b.ReportAllocs()
 				for b.Loop() {
-					if v := r.observe(elsewhere); v.err != nil || len(v.owned) != n {
+					if v := r.observe(context.Background(), time.Now().Add(patience), elsewhere); v.err != nil || len(v.owned) != n {
 						b.Fatalf("%d trees, %v", len(v.owned), v.err)
 					}
 				}

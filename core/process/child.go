@@ -192,7 +192,7 @@ func (p *Process) Killed() bool {
 // that went (field notes, C5). It scans /proc; an error says that this could not be done.
 func (p *Process) Left() (int, error) {
 	p.r.reap() // so that a leader which ended is none
-	v := p.r.observe(false)
+	v := p.r.observe(context.Background(), time.Now().Add(sweepEvery), false)
 	return len(v.owned[p.tree]), v.err
 }
 

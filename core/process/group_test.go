@@ -92,8 +92,8 @@ func TestContainment_SaysItsLevelAndWhy(t *testing.T) {
 		r := registry(t)
 		was := r.groups.life
 		set := func(life string) {
-			r.scanMu.Lock() // who reads it holds this or is the spawner, which rests
-			defer r.scanMu.Unlock()
+			r.scanTurn <- struct{}{} // who reads it holds this or is the spawner, which rests
+			defer r.giveScan()
 			r.groups.life = life
 		}
 		set("/proc/nowhere")

@@ -1,6 +1,7 @@
 package process
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -163,8 +164,11 @@ func (r *Registry) startGuardian() (_ ident, _ *os.File, err error) {
 
 	// No scan sees the guardian before it is known to be none of the children. The program that runs, whatever is at its
 	// path by now.
-	r.scanMu.Lock()
-	defer r.scanMu.Unlock()
+	if err := r.takeScan(context.Background(), time.Now().Add(sweepEvery)); err != nil {
+		_ = conn.Close() // nothing was written
+		return fail("run", err)
+	}
+	defer r.giveScan()
 	pid, err := syscall.ForkExec("/proc/self/exe", charge.Args(), &syscall.ProcAttr{
 		Dir: "/", Env: guardian.Env(), Files: files, Sys: &syscall.SysProcAttr{Setsid: true},
 	})

@@ -25,6 +25,9 @@ const (
 	steadyLooks = 5
 	// forkWait is what a final sweep waits for forks under way.
 	forkWait = 100 * time.Millisecond
+	// scanWait is how long the last look of a kill may wait for a scan that is under way, beyond what the kill may cost: a
+	// scan takes some milliseconds, and one that hangs is said to hang (A8).
+	scanWait = 100 * time.Millisecond
 )
 
 var errSilent = errors.New("there are orphans that do not say whose they are")
@@ -42,7 +45,8 @@ type selection struct {
 // grace, then a scan. A grace <= 0 is KILL at once. It fails with ErrNotTracked if there is no such tree; what could not
 // be killed is in the report.
 //
-// Every kill returns as soon as a scan finds nothing left, and grace and 1 s after it began at the latest. When ctx ends
+// Every kill returns as soon as a scan finds nothing left, and grace and 1 s after it began at the latest, with a Problem
+// in its report if it could not look. When ctx ends
 // before the grace, KILL is sent at once, and the kill returns within about 100 ms; of a ctx with a deadline, the end is
 // kept for KILL and the scan.
 func (r *Registry) KillPID(ctx context.Context, pid int, grace time.Duration) (Report, error) {
@@ -56,14 +60,38 @@ func (r *Registry) KillPID(ctx context.Context, pid int, grace time.Duration) (R
 }
 
 // KillSession ends the trees of one session, but those of PolicyGateway, and lets go of the output of those that ended.
+// For a session that started nothing, or nothing since a kill of it was verified, it costs nothing: nobody can be of it,
+// not even an orphan that has yet to say whose it is.
 func (r *Registry) KillSession(ctx context.Context, session string, grace time.Duration) Report {
+	last, some := r.lastSpawn(session)
+	if !some {
+		return Report{Verified: true}
+	}
 	report := r.end(ctx, selection{tree: func(t *tree) bool {
 		return session != "" && t.session == session && t.policy != PolicyGateway
 	}}, grace)
 	r.mu.Lock()
 	r.ended = slices.DeleteFunc(r.ended, func(p *Process) bool { return p.session == session })
+	if report.Verified && last != 0 && r.spawned[session] == last {
+		delete(r.spawned, session)
+	}
 	r.mu.Unlock()
 	return report
+}
+
+// lastSpawn is the last spawn of a session, and whether there is anything of it to be looked for. It is 0 while one of
+// its forks is under way, and so may come after any look.
+func (r *Registry) lastSpawn(session string) (last uint64, some bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	last, some = r.spawned[session]
+	if len(r.forking) > 0 {
+		last = 0
+	}
+	for _, t := range r.trees {
+		some = some || t.session == session
+	}
+	return last, some
 }
 
 // KillTurn ends the trees of PolicyTurn of one turn.
@@ -107,6 +135,7 @@ func (r *Registry) end(ctx context.Context, sel selection, grace time.Duration) 
 	}
 	k := newKill(r, sel)
 	defer k.release()
+	k.mark()
 	if grace > 0 {
 		until := began.Add(grace)
 		if deadline, ok := ctx.Deadline(); ok {
@@ -116,7 +145,7 @@ func (r *Registry) end(ctx context.Context, sel selection, grace time.Duration) 
 			}
 		}
 		for {
-			if k.over() {
+			if k.over(ctx, until) {
 				return k.done(began)
 			}
 			if time.Now().After(until) || ctx.Err() != nil {
@@ -130,7 +159,7 @@ func (r *Registry) end(ctx context.Context, sel selection, grace time.Duration) 
 	}
 	killed := time.Now()
 	for round := 0; ; round++ {
-		if k.over() {
+		if k.over(ctx, killed.Add(verifyWait+scanWait)) {
 			return k.done(began)
 		}
 		wait := verifyWait
@@ -170,10 +199,11 @@ func (r *Registry) settleForks(ctx context.Context, all bool) (open bool) {
 // over looks, and when it finds nothing makes sure. A scan is no snapshot: of a chain in which each process forks the
 // next one and ends, it can miss both. But each such end leaves us an orphan to reap, so two looks in a row between which
 // none was reaped have seen everything. Where others keep on leaving orphans, steadyLooks must do.
-func (k *kill) over() bool {
+// A look waits for a scan under way until a time.
+func (k *kill) over(ctx context.Context, until time.Time) bool {
 	for looks := 1; ; looks++ {
 		before := k.r.orphansReaped()
-		if !k.look() || len(k.live) > 0 || k.silent > 0 {
+		if !k.look(ctx, until) || len(k.live) > 0 || k.silent > 0 {
 			return false
 		}
 		k.r.reap()
@@ -192,12 +222,12 @@ func (r *Registry) orphansReaped() uint64 {
 }
 
 // look finds what is there to be killed now. It returns false if it could not.
-func (k *kill) look() bool {
+func (k *kill) look(ctx context.Context, until time.Time) bool {
 	find := k.findTrees
 	if k.sel.past != nil {
 		find = k.findPast
 	}
-	found, err := find()
+	found, err := find(ctx, until)
 	if err == nil && len(found) == 0 {
 		found, err = k.findMembers()
 	}
@@ -224,16 +254,35 @@ func (k *kill) look() bool {
 }
 
 // findTrees finds the members of the trees that are selected, and with all, whatever else is ours.
-func (k *kill) findTrees() ([]proc, error) {
+func (k *kill) findTrees(ctx context.Context, until time.Time) ([]proc, error) {
 	k.r.reap() // so that a leader which ended is one, and its tree can go
-	v := k.r.observe(k.sel.all)
+	v := k.r.observe(ctx, until, k.sel.all)
 	if v.err != nil {
 		return nil, v.err
 	}
 	if k.silent = v.silent; k.sel.all {
 		k.silent = 0 // whosever they are
 	}
+	k.mark()
+	var found []proc
+	for t, members := range v.owned {
+		if k.sel.tree(t) {
+			found = append(found, members...)
+		}
+	}
+	if k.sel.all {
+		found = append(found, v.loose...)
+	}
+	return found, nil
+}
+
+// mark enters the trees that are selected: their rows say that they are being killed, also while no look has begun.
+func (k *kill) mark() {
+	if k.sel.tree == nil {
+		return
+	}
 	k.r.mu.Lock()
+	defer k.r.mu.Unlock()
 	for _, t := range k.r.trees {
 		if !k.sel.tree(t) {
 			continue
@@ -252,20 +301,9 @@ func (k *kill) findTrees() ([]proc, error) {
 			}
 		}
 	}
-	k.r.mu.Unlock()
 	if k.sel.all && k.r.groups != nil {
 		k.dirs[k.r.groups.life], k.dirs[k.r.groups.kept] = true, true
 	}
-	var found []proc
-	for t, members := range v.owned {
-		if k.sel.tree(t) {
-			found = append(found, members...)
-		}
-	}
-	if k.sel.all {
-		found = append(found, v.loose...)
-	}
-	return found, nil
 }
 
 // findMembers is who is in the control groups of what is killed, when the process table showed nobody: a group is
@@ -453,7 +491,8 @@ func (k *kill) release() {
 	defer k.r.mu.Unlock()
 	for t := range k.trees {
 		t.killing--
-		if !k.report.Verified {
+		t.failed = !k.report.Verified
+		if t.failed {
 			t.killed = false // what ends later ended by itself, as far as we know
 		}
 	}

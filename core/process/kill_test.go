@@ -70,8 +70,8 @@ func TestC5_KilledIsSaidOnlyWhenTheWholeTreeIsGone(t *testing.T) {
 func TestC5_WhatHidFromEveryScanIsOfItsTree(t *testing.T) {
 	hide := func(t *testing.T, r *Registry) (leader *Process, child ident) {
 		t.Helper()
-		r.scanMu.Lock() // no scan sees the child below its parent
-		defer r.scanMu.Unlock()
+		r.scanTurn <- struct{}{} // no scan sees the child below its parent
+		defer r.giveScan()
 		p := sh(t, r, `(setsid env -i /bin/bash -c 'echo child=$$; exec /bin/sleep 1000' </dev/null &); exit 0`)
 		child = said(t, p, "child")
 		eventually(t, "the child is an orphan", func() bool {
@@ -227,7 +227,7 @@ func TestB15_SurvivorsAreNamed(t *testing.T) {
 	if lives(child) {
 		t.Error("the child was spared with its parent")
 	}
-	if rows := r.Rows(); len(rows) != 1 || rows[0].PID != p.PID() || rows[0].State != "running" {
+	if rows := r.Rows(); len(rows) != 1 || rows[0].PID != p.PID() || rows[0].State != "kill failed" {
 		t.Errorf("the rows are %+v", rows)
 	}
 
@@ -356,14 +356,14 @@ func TestKill_WithoutPidfds(t *testing.T) {
 	k := newKill(r, selection{tree: func(*tree) bool { return true }})
 	k.noFDs = true
 	defer k.release()
-	if !k.look() || len(k.live) != 2 {
+	if !k.look(t.Context(), time.Now().Add(patience)) || len(k.live) != 2 {
 		t.Fatalf("%d targets", len(k.live))
 	}
 	k.signal(unix.SIGKILL)
 	if !k.await(t.Context(), time.Now().Add(patience)) {
 		t.Error("they did not end")
 	}
-	if lives(child) || !k.over() {
+	if lives(child) || !k.over(t.Context(), time.Now().Add(patience)) {
 		t.Error("the kill is not over")
 	}
 }

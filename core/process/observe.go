@@ -3,6 +3,8 @@ package process
 import (
 	"bytes"
 	"cmp"
+	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -36,17 +38,55 @@ type view struct {
 // observe scans /proc and brings the trees up to date: who belongs to which, which have ended, what is new. With
 // elsewhere it also looks for our marker among processes that do not descend from us, at the price of reading the
 // environment of each.
-func (r *Registry) observe(elsewhere bool) view {
+//
+// It waits for the scan before no longer than until, and than lateWait when ctx has ended: see takeScan.
+func (r *Registry) observe(ctx context.Context, until time.Time, elsewhere bool) view {
+	if err := r.takeScan(ctx, until); err != nil {
+		return view{err: fmt.Errorf("scan processes: %w", err)}
+	}
 	v, ended := r.scan(elsewhere)
+	r.giveScan()
 	for _, e := range ended {
 		r.finish(e)
 	}
 	return v
 }
 
+// errScanning says that a look at the processes was not begun.
+var errScanning = errors.New("the look at all processes before this one has not ended")
+
+// takeScan waits for the turn to scan, until a time at the latest; when ctx ends, or the registry closes, lateWait more at
+// the most. One that is free is taken in any case. Who has it gives it back with giveScan.
+func (r *Registry) takeScan(ctx context.Context, until time.Time) error {
+	select {
+	case r.scanTurn <- struct{}{}:
+		return nil
+	default:
+	}
+	timer := time.NewTimer(time.Until(until))
+	defer timer.Stop()
+	select {
+	case r.scanTurn <- struct{}{}:
+		return nil
+	case <-timer.C:
+		return errScanning
+	case <-ctx.Done():
+	case <-r.stopping:
+	}
+	late := time.NewTimer(min(lateWait, time.Until(until)))
+	defer late.Stop()
+	select {
+	case r.scanTurn <- struct{}{}:
+		return nil
+	case <-late.C:
+		return errScanning
+	}
+}
+
+func (r *Registry) giveScan() { <-r.scanTurn }
+
+// scan is called with the turn to scan.
 func (r *Registry) scan(elsewhere bool) (view, []ending) {
-	r.scanMu.Lock()
-	defer r.scanMu.Unlock()
 	r.mu.Lock()
 	r.scans++
 	seq := r.scans
@@ -326,7 +366,7 @@ func (b birth) is(life string) bool {
 	return b.env == life && life != ""
 }
 
-// lifeOf asks p. It is called under scanMu alone.
+// lifeOf asks p. It is called with the turn to scan alone.
 func (r *Registry) lifeOf(p proc) birth {
 	b := birth{tag: r.scanner.tagOf(p.pid)}
 	if !b.tag.Valid() && p.state != 'D' { // it may hold the lock that a look at its environment needs

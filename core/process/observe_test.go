@@ -64,11 +64,11 @@ func TestB14_WhatWasThereBeforeIsLeftAlone(t *testing.T) {
 func TestC5_AnOrphanIsKnownByItsMarkers(t *testing.T) {
 	r := untagged(t, ContainmentSubreaper)
 	t.Run("its tree", func(t *testing.T) {
-		r.scanMu.Lock()
+		r.scanTurn <- struct{}{}
 		p := sh(t, r, `(setsid bash -c 'echo child=$$; exec sleep 1000' </dev/null &); exec sleep 1000`)
 		child := said(t, p, "child")
 		eventually(t, "the child is an orphan", func() bool { return orphaned(t, child) })
-		r.scanMu.Unlock()
+		r.giveScan()
 		rep, err := r.KillPID(t.Context(), p.PID(), short)
 		if err != nil {
 			t.Fatal(err)
@@ -76,11 +76,11 @@ func TestC5_AnOrphanIsKnownByItsMarkers(t *testing.T) {
 		verified(t, rep, child)
 	})
 	t.Run("its session", func(t *testing.T) {
-		r.scanMu.Lock()
+		r.scanTurn <- struct{}{}
 		p := sh(t, r, `(env `+EnvSpawn+`=4711 setsid bash -c 'echo child=$$; exec sleep 1000' </dev/null &); exit 0`)
 		child := said(t, p, "child")
 		eventually(t, "the child is an orphan", func() bool { return orphaned(t, child) })
-		r.scanMu.Unlock()
+		r.giveScan()
 		eventually(t, "it is a tree of the session", func() bool {
 			return slices.ContainsFunc(r.SessionRows("s"), func(row ops.Process) bool {
 				return row.PID == child.pid && row.Origin == originAdopted && row.Policy == string(PolicySession)
@@ -102,11 +102,11 @@ func orphaned(t *testing.T, i ident) bool {
 // The arguments of an adopted process are masked and inert where they are shown (I1, I4).
 func TestI1_AnAdoptedCommandIsMasked(t *testing.T) {
 	r := untagged(t, ContainmentSubreaper)
-	r.scanMu.Lock()
+	r.scanTurn <- struct{}{}
 	p := sh(t, r, `(setsid env -i /bin/bash -c $'exec -a "agent\e[2J" /bin/bash -c "echo child=\\$\\$; sleep 1000; :" --api-key sk-canary0123456789canary0123456789' </dev/null &); exit 0`)
 	child := said(t, p, "child")
 	eventually(t, "the child is an orphan", func() bool { return orphaned(t, child) })
-	r.scanMu.Unlock()
+	r.giveScan()
 	var row ops.Process
 	eventually(t, "the orphan has a row", func() bool {
 		i := slices.IndexFunc(r.Rows(), func(row ops.Process) bool { return row.PID == child.pid })
@@ -204,14 +204,14 @@ func TestB11_APeekAtARecycledPidSaysNothing(t *testing.T) {
 // be killed (C5).
 func TestC5_AnOrphanThatSaysNothingKeepsAKillFromBeingVerified(t *testing.T) {
 	r := untagged(t, ContainmentSubreaper)
-	r.scanMu.Lock()
+	r.scanTurn <- struct{}{}
 	answers := r.peeker
 	answers.ask(ident{pid: os.Getpid()}) // it runs
 	r.peeker = &peeker{requests: make(chan peekRequest), stuck: true}
 	p := sh(t, r, `(setsid bash -c 'echo child=$$; exec sleep 1000' </dev/null &); exec sleep 1000`)
 	child := said(t, p, "child")
 	eventually(t, "the child is an orphan", func() bool { return orphaned(t, child) })
-	r.scanMu.Unlock()
+	r.giveScan()
 
 	rep, err := r.KillPID(t.Context(), p.PID(), 0)
 	if err != nil || rep.Verified || !errors.Is(rep.Problem, errSilent) || len(rep.Killed) != 1 || !lives(child) {
@@ -221,8 +221,8 @@ func TestC5_AnOrphanThatSaysNothingKeepsAKillFromBeingVerified(t *testing.T) {
 		return slices.ContainsFunc(r.Rows(), func(row ops.Process) bool { return row.PID == child.pid })
 	})
 
-	r.scanMu.Lock()
+	r.scanTurn <- struct{}{}
 	r.peeker = answers
-	r.scanMu.Unlock()
+	r.giveScan()
 	verified(t, r.KillAll(t.Context(), short), child)
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 )
 
 // past is what a sweep of earlier lives is after.
@@ -88,7 +89,7 @@ func (p *past) remains(e Entry, survived map[int]bool) (there, left bool) {
 }
 
 // findPast finds what earlier lives left.
-func (k *kill) findPast() ([]proc, error) {
+func (k *kill) findPast(ctx context.Context, until time.Time) ([]proc, error) {
 	p := k.sel.past
 	if k.r.groups != nil {
 		adopted := k.r.inheritedDirs()
@@ -102,7 +103,7 @@ func (k *kill) findPast() ([]proc, error) {
 			}
 		}
 	}
-	found, err := k.r.pastProcs(p)
+	found, err := k.r.pastProcs(ctx, until, p)
 	if err != nil {
 		return nil, err
 	}
@@ -112,9 +113,11 @@ func (k *kill) findPast() ([]proc, error) {
 	return found, nil
 }
 
-func (r *Registry) pastProcs(p *past) ([]proc, error) {
-	r.scanMu.Lock()
-	defer r.scanMu.Unlock()
+func (r *Registry) pastProcs(ctx context.Context, until time.Time, p *past) ([]proc, error) {
+	if err := r.takeScan(ctx, until); err != nil {
+		return nil, fmt.Errorf("scan processes: %w", err)
+	}
+	defer r.giveScan()
 	procs, err := r.scanner.scan()
 	if err != nil {
 		return nil, fmt.Errorf("scan processes: %w", err)

@@ -58,7 +58,7 @@ func (p *peeker) run(stop <-chan struct{}) {
 }
 
 // ask returns what the process i says of itself; the zero value if it is gone, not ours to read, or does not answer. It
-// is called under scanMu alone.
+// is called with the turn to scan alone.
 func (p *peeker) ask(i ident) peeked {
 	req := peekRequest{i, make(chan peeked, 1)}
 	timer := time.NewTimer(peekWait)

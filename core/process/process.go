@@ -123,9 +123,9 @@ type Registry struct {
 	journal *recorder
 	peeker  *peeker
 	scanner *scanner
-	// scanMu serialises scans and guards scanner. It is held over reads of /proc/PID/stat, which do not wait for the
-	// process that they describe; what may wait goes through peeker.
-	scanMu sync.Mutex
+	// scanTurn is held by the one who scans and guards scanner; holds one. It is held over reads of /proc/PID/stat, which
+	// do not wait for the process that they describe; what may wait goes through peeker. See takeScan.
+	scanTurn chan struct{}
 	// send delivers a signal; tests of what cannot be killed replace it.
 	send func(t *target, sig unix.Signal, group bool) error
 	// tag says that children are tagged; tests of machines without tags clear it before Open.
@@ -139,8 +139,9 @@ type Registry struct {
 	open    bool
 	refused bool
 	closing bool
-	unclean bool            // Close left survivors: they are the guardian's
-	forking map[uint64]bool // spawns that may have a child which is not in trees yet
+	unclean bool              // Close left survivors: they are the guardian's
+	forking map[uint64]bool   // spawns that may have a child which is not in trees yet
+	spawned map[string]uint64 // by session: its last spawn, until a kill found nothing of the session any more
 	lastID  uint64
 	trees   map[uint64]*tree
 	byPID   map[int]*tree       // the newest tree of each leader's pid
@@ -170,9 +171,9 @@ func New(o Options) *Registry {
 	r := &Registry{
 		opts: o, secrets: map[string]bool{}, log: o.Log,
 		spawns: make(chan *spawnRequest), nudges: make(chan struct{}, 1), reapNow: make(chan struct{}, 1),
-		stopping: make(chan struct{}),
-		forking:  map[uint64]bool{},
-		trees:    map[uint64]*tree{}, byPID: map[int]*tree{}, owners: map[ident]*tree{},
+		stopping: make(chan struct{}), scanTurn: make(chan struct{}, 1),
+		forking: map[uint64]bool{}, spawned: map[string]uint64{},
+		trees: map[uint64]*tree{}, byPID: map[int]*tree{}, owners: map[ident]*tree{},
 		adopted: map[int]struct{}{}, foreign: map[ident]bool{}, ticks: map[ident]uint64{},
 	}
 	for _, name := range o.Secrets {

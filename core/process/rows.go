@@ -34,6 +34,8 @@ func (r *Registry) row(t *tree, now time.Time) ops.Process {
 	switch {
 	case t.killing > 0:
 		row.State = "killing"
+	case t.failed:
+		row.State = "kill failed"
 	case r.scanErr != nil:
 		row.State = "unknown"
 	case !t.leading:

@@ -118,7 +118,7 @@ func (r *Registry) Spawn(ctx context.Context, spec Spec) (*Process, error) {
 	}
 	r.lastID++
 	req := &spawnRequest{spec: spec, path: path, id: r.lastID, result: make(chan spawnResult, 1)}
-	r.forking[req.id] = true
+	r.forking[req.id], r.spawned[spec.Session] = true, req.id
 	r.mu.Unlock()
 	req.env = r.environ(spec, strconv.FormatUint(req.id, 10))
 

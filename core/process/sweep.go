@@ -1,6 +1,9 @@
 package process
 
-import "time"
+import (
+	"context"
+	"time"
+)
 
 const (
 	// sweepEvery is how often the trees are looked at while there are some.
@@ -24,7 +27,7 @@ func (r *Registry) sweepLoop() {
 		case <-timer.C:
 		}
 		began := time.Now()
-		v := r.observe(false)
+		v := r.observe(context.Background(), began.Add(sweepEvery), false)
 		rest := max(sweepPause, sweepShare*time.Since(began))
 		if v.err != nil {
 			r.log.Warn("process scan", "error", v.err)

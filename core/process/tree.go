@@ -40,6 +40,7 @@ type tree struct {
 	empty    bool   // the last scan found nothing of it
 	killing  int    // kills under way
 	killed   bool   // a kill was asked for
+	failed   bool   // the last kill was not verified
 	members  []ident
 	rss      int64
 	cpuPct   float64
