@@ -193,9 +193,20 @@ func (g *Gateway) releaseWedged(t *session.Turn, cause error) bool {
 		g.releaseAgents([]*agent.Agent{a}, "its turn did not end")
 	}
 	g.log.Warn("turn released while its worker still runs", "session", key, "turn", t.ID, "doing", v.Doing)
+	g.endLeftovers(t)
 	g.endReleased(t, cause)
 	g.begin(next)
 	return true
+}
+
+// endLeftovers ends what the foreground commands of a turn left running, on a tracked task: its worker, which would have
+// done so, does not return (C1). A kill that fails is in the log, and in the row.
+func (g *Gateway) endLeftovers(t *session.Turn) {
+	g.background.start(g.turns, "end the turn's processes", t.Session.Key, func(ctx context.Context) {
+		ctx, cancel := context.WithTimeout(ctx, g.closeTimeout())
+		defer cancel()
+		g.procs.KillTurn(ctx, t.ID, g.cfg.Process.KillGrace.Duration)
+	})
 }
 
 // endReleased writes and says the end of a turn whose worker did not.

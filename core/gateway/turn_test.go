@@ -11,6 +11,7 @@ import (
 	"gatewaytui/core/adapter"
 	"gatewaytui/core/model"
 	"gatewaytui/core/ops"
+	"gatewaytui/core/session"
 )
 
 func TestAMessageIsAnsweredAndItsSessionGoesOn(t *testing.T) {
@@ -241,5 +242,45 @@ func TestE15_AMessageDeliveredAgainIsWorkedOnOnce(t *testing.T) {
 	l.wait("both are answered", func() bool { return len(l.chat.messages()) >= 2 })
 	if got := strings.Join(l.chat.messages(), "\n"); strings.Count(got, "you said hello") != 1 {
 		t.Fatalf("sent:\n%s", got)
+	}
+}
+
+// C1: what a turn's foreground command left behind goes with the turn, also when its worker is wedged and the slot is
+// taken from it; a background job belongs to the session and goes on.
+func TestC1_WhatAReleasedTurnLeftBehindIsEnded(t *testing.T) {
+	release := make(chan struct{})
+	defer close(release)
+	l := start(t, func(s *setup) {
+		s.model = script(func(_ context.Context, req model.Request) (model.Response, error) {
+			text, answered := lastUser(req)
+			switch {
+			case text == "job":
+				if answered {
+					return says("begun"), nil
+				}
+				return callsTool("terminal", arguments(map[string]any{"command": "sleep 300", "background": true})), nil
+			case answered:
+				<-release
+				return says("late"), nil
+			}
+			return callsTool("terminal", arguments(map[string]any{"command": "sleep 300 >/dev/null 2>&1 & echo begun"})), nil
+		})
+	})
+	const key = "api:user:a"
+	l.ask(key, "job")
+	job := l.g.procs.SessionRows(key)[0].PID
+	for _, cause := range []error{session.ErrInterrupted, session.ErrStalled} {
+		l.send(key, "build")
+		l.wait("the command has left a child behind and the model is called again", func() bool {
+			v, running := l.g.table.Running(key)
+			return running && v.Doing == "model call" && l.g.procs.CountSession(key) == 2
+		})
+		if text, err := l.g.interrupt(context.Background(), key, "", cause); err != nil || !strings.Contains(text, "Released") {
+			t.Fatalf("%v: the interrupt said %q, %v", cause, text, err)
+		}
+		l.wait("the child is gone after: "+cause.Error(), func() bool { return l.g.procs.CountSession(key) == 1 })
+		if rows := l.g.procs.SessionRows(key); rows[0].PID != job || rows[0].State != "running" {
+			t.Errorf("%v: the rows are %+v, not the job's alone", cause, rows)
+		}
 	}
 }
