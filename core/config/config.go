@@ -70,6 +70,7 @@ const (
 type Process struct {
 	KillGrace Duration `toml:"kill_grace" doc:"from TERM to KILL; the phases reap and sweep may cost this and 1s more"`
 	Guardian  bool     `toml:"guardian" doc:"end the trees at once when the gateway itself is killed"`
+	MaxAge    Duration `toml:"max_age" doc:"how old a process tree may become before it is ended with a warning; \"0\" as old as it likes"`
 	Survivors string   `toml:"survivors" doc:"background commands when the gateway itself is killed: end them, or adopt them in the next life"`
 }
 

@@ -66,6 +66,7 @@ var rules = []rule{
 	within("tools.output_limit", 1, 1<<30),
 
 	notNegative("process.kill_grace"),
+	notNegative("process.max_age"),
 	notNegative("shutdown.drain_timeout"),
 	notNegative("shutdown.notify_timeout"),
 	notNegative("shutdown.interrupt_grace"),

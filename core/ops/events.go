@@ -21,6 +21,7 @@ const (
 	EventProcessStarted  EventType = "process.started"
 	EventProcessExited   EventType = "process.exited"
 	EventProcessKilled   EventType = "process.killed"
+	EventProcessTooOld   EventType = "process.too_old"
 	EventAdapterState    EventType = "adapter.state"
 	EventBackgroundBegin EventType = "background.started"
 	EventBackgroundEnd   EventType = "background.ended"

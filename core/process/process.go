@@ -81,6 +81,8 @@ type Options struct {
 	Journal Journal
 	// KillGrace is the time from TERM to KILL in Close. Other kills are given theirs.
 	KillGrace time.Duration
+	// MaxAge is how old a tree may become before it is ended, whatever its policy; 0: as old as it likes.
+	MaxAge time.Duration
 	// Containment is the level to use. Empty is the strongest that the machine allows; with ContainmentCgroup Open and
 	// Spawn fail where there is none.
 	Containment Containment

@@ -35,6 +35,7 @@ func (r *Registry) sweepLoop() {
 		if v.unsure {
 			nudge(r.nudges)
 		}
+		r.endTooOld(began)
 		// A nudge that comes meanwhile waits in its channel.
 		pause := time.NewTimer(rest)
 		select {

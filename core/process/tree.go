@@ -34,13 +34,14 @@ type tree struct {
 	tag  kernel.Tag
 	ppid int // of the leader; 0: ours
 
-	pidfd    int    // of the leader, open until the tree is gone; -1: none
-	leading  bool   // the leader was not waited for yet; adopted: it was there at the last scan
-	leftAt   uint64 // the scans begun when the leader was waited for
-	empty    bool   // the last scan found nothing of it
-	killing  int    // kills under way
-	killed   bool   // a kill was asked for
-	failed   bool   // the last kill was not verified
+	pidfd    int       // of the leader, open until the tree is gone; -1: none
+	leading  bool      // the leader was not waited for yet; adopted: it was there at the last scan
+	leftAt   uint64    // the scans begun when the leader was waited for
+	empty    bool      // the last scan found nothing of it
+	killing  int       // kills under way
+	killed   bool      // a kill was asked for
+	failed   bool      // the last kill was not verified
+	overdue  time.Time // when it was last ended for its age
 	members  []ident
 	rss      int64
 	cpuPct   float64

@@ -1,0 +1,54 @@
+package process
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"gatewaytui/core/ops"
+)
+
+// tooOldAgain is how soon a tree that is too old, and that could not be ended, is ended again.
+const tooOldAgain = time.Minute
+
+// endTooOld begins to end the trees that are older than Options.MaxAge, all of them at once (C1). A sweep calls it, and does
+// not wait for it; the kill ends with the registry at the latest.
+func (r *Registry) endTooOld(now time.Time) {
+	if r.opts.MaxAge <= 0 {
+		return
+	}
+	old := map[*tree]bool{}
+	var rows []ops.Process
+	r.mu.Lock()
+	for _, t := range r.trees {
+		if t.killing > 0 || now.Sub(t.started) < r.opts.MaxAge || now.Sub(t.overdue) < tooOldAgain {
+			continue
+		}
+		t.overdue = now
+		old[t] = true
+		rows = append(rows, r.row(t, now))
+	}
+	r.mu.Unlock()
+	if len(old) == 0 {
+		return
+	}
+	for _, row := range rows {
+		age := time.Duration(row.AgeMS) * time.Millisecond
+		r.log.Warn("process tree ended for its age", "pid", row.PID, "session", row.Session, "age", age, "max_age", r.opts.MaxAge)
+		r.emit(ops.EventProcessTooOld, row, fmt.Sprintf("process %d is %s old, more than process.max_age allows: it is ended", row.PID, age))
+	}
+	r.loops.Go(func() {
+		ctx, cancel := context.WithCancel(context.Background())
+		ended := make(chan struct{})
+		go func() { // ends with the kill: this function waits for it
+			defer close(ended)
+			r.end(ctx, selection{tree: func(t *tree) bool { return old[t] }}, r.opts.KillGrace)
+		}()
+		select {
+		case <-ended: // within grace and 1 s
+		case <-r.stopping:
+		}
+		cancel()
+		<-ended
+	})
+}
