@@ -99,6 +99,12 @@ func (g *Gateway) end(ctx context.Context, key, reason string, forget bool) (don
 		}
 		return "", old, noSession(key)
 	}
+	return g.finishEnd(ctx, old, turn, dropped, reason, forget), old, nil
+}
+
+// finishEnd does what is left of an end once it has begun in the table.
+func (g *Gateway) finishEnd(ctx context.Context, old session.Session, turn *session.Turn, dropped []session.Message, reason string, forget bool) (done string) {
+	key := old.Key
 	var parts []string
 	if turn != nil {
 		parts = append(parts, "interrupted the running turn")
@@ -122,7 +128,7 @@ func (g *Gateway) end(ctx context.Context, key, reason string, forget bool) (don
 	if len(parts) == 0 {
 		parts = []string{"nothing was running"}
 	}
-	return strings.Join(parts, ", ") + ".", old, nil
+	return strings.Join(parts, ", ") + "."
 }
 
 // closeAgent closes the agent of key with everything it holds, found in the cache, where idle and running ones live; then

@@ -28,6 +28,7 @@ type group struct {
 
 type task struct {
 	id, name, session string
+	progress          string // how far it is, for people; group.mu guards it
 	started           time.Time
 	cancel            context.CancelFunc
 	done              chan struct{}
@@ -42,6 +43,7 @@ func newGroup(log *slog.Logger, events *hub) *group {
 func (g *group) start(ctx context.Context, name, session string, fn func(context.Context)) bool {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	t := &task{name: name, session: session, started: time.Now(), cancel: cancel, done: make(chan struct{})}
+	ctx = context.WithValue(ctx, taskKey{}, t)
 	g.mu.Lock()
 	if g.closed {
 		g.mu.Unlock()
@@ -68,6 +70,20 @@ func (g *group) run(ctx context.Context, t *task, fn func(context.Context)) {
 		close(t.done)
 	}()
 	fn(ctx)
+}
+
+// taskKey is where a task's context carries the task.
+type taskKey struct{}
+
+// progress says how far the task is that ctx belongs to; its row shows it.
+func (g *group) progress(ctx context.Context, text string) {
+	t, ok := ctx.Value(taskKey{}).(*task)
+	if !ok {
+		return
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	t.progress = text
 }
 
 // stop cancels one task and waits for it, or for ctx.
@@ -111,7 +127,7 @@ func (g *group) rows(now time.Time) []ops.Background {
 	out := make([]ops.Background, 0, len(g.tasks))
 	for _, t := range g.sorted() {
 		out = append(out, ops.Background{
-			ID: t.id, Name: t.name, Session: t.session, StartedAt: ops.At(t.started), AgeMS: ops.Millis(now.Sub(t.started)),
+			ID: t.id, Name: t.name, Session: t.session, Progress: t.progress, StartedAt: ops.At(t.started), AgeMS: ops.Millis(now.Sub(t.started)),
 		})
 	}
 	return out

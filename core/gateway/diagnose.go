@@ -71,7 +71,7 @@ func (g *Gateway) writeDiagnosis(ctx context.Context, w io.Writer) {
 	}
 	section("background")
 	for _, t := range s.Background {
-		fmt.Fprintf(w, "%s %s %s, age %d ms\n", t.ID, t.Name, term.Clean(t.Session, 120), t.AgeMS)
+		fmt.Fprintf(w, "%s %s %s %s, age %d ms\n", t.ID, t.Name, term.Clean(t.Session, 120), t.Progress, t.AgeMS)
 	}
 	section("host")
 	writeHost(ctx, w)

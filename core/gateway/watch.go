@@ -58,21 +58,6 @@ func (g *Gateway) watchEvery() time.Duration {
 	return max(shortest/10, 20*time.Millisecond)
 }
 
-// expire ends the sessions whose time is over: agent flushed and closed with its processes, then the session ended in the
-// store (S11).
-func (g *Gateway) expire(ctx context.Context, now time.Time) {
-	for key, e := range g.table.Expired(g.policy, now) {
-		g.background.start(ctx, "expire session", key, func(ctx context.Context) {
-			if s, ok := g.table.Get(key); !ok || s.ID != e.ID {
-				return
-			}
-			g.forget(ctx, key, e.Why)
-			g.log.Info("session expired", "session", key, "reason", e.Why)
-			g.events.emit(ops.EventSessionExpired, key, "session expired: "+e.Why, nil)
-		})
-	}
-}
-
 // stalls escalates turns without progress: a warning, then an interrupt, then the release of the slot (D12). Who and when
 // is in the log and in the events.
 func (g *Gateway) stalls(ctx context.Context, now time.Time) {

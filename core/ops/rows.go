@@ -207,9 +207,11 @@ type Adapter struct {
 
 // Background is one tracked task that is no turn.
 type Background struct {
-	ID        string `json:"id"`
-	Name      string `json:"name"`
-	Session   string `json:"session,omitempty"`
+	ID      string `json:"id"`
+	Name    string `json:"name"`
+	Session string `json:"session,omitempty"`
+	// Progress is how far it is, of a task that can tell, e.g. "1200 of 20000".
+	Progress  string `json:"progress,omitempty"`
 	StartedAt Time   `json:"started_at"`
 	AgeMS     int64  `json:"age_ms"`
 }

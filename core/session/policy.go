@@ -56,21 +56,42 @@ func (tb *Table) Expired(p Policy, now time.Time) map[string]Expiry {
 	defer tb.mu.Unlock()
 	out := map[string]Expiry{}
 	for key, e := range tb.sessions {
-		if e.closing {
-			continue
-		}
-		last := e.LastActivity
-		if t := tb.turns[key]; t != nil {
-			if t.agent == nil || t.stalled.IsZero() {
-				continue
-			}
-			last = t.progress
-		}
-		if why, yes := p.Expired(last, now); yes {
+		if why, yes := tb.expired(e, p, now); yes {
 			out[key] = Expiry{ID: e.ID, Why: why}
 		}
 	}
 	return out
+}
+
+// expired is Expired of one session. tb.mu is held.
+func (tb *Table) expired(e *entry, p Policy, now time.Time) (why string, yes bool) {
+	if e.closing {
+		return "", false
+	}
+	last := e.LastActivity
+	if t := tb.turns[e.Key]; t != nil {
+		if t.agent == nil || t.stalled.IsZero() {
+			return "", false
+		}
+		last = t.progress
+	}
+	return p.Expired(last, now)
+}
+
+// BeginExpiry is BeginReset of a session that Expired named, if that is still so: one that was written to meanwhile goes
+// on.
+func (tb *Table) BeginExpiry(key string, x Expiry, p Policy, now time.Time) (old Session, turn *Turn, dropped []Message, ok bool) {
+	tb.mu.Lock()
+	defer tb.mu.Unlock()
+	e := tb.sessions[key]
+	if e == nil || e.ID != x.ID {
+		return Session{}, nil, nil, false
+	}
+	if _, yes := tb.expired(e, p, now); !yes {
+		return Session{}, nil, nil, false
+	}
+	old, turn, dropped = tb.beginReset(e)
+	return old, turn, dropped, true
 }
 
 // Expiry names an incarnation of a session that has ended by itself.

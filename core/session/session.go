@@ -291,16 +291,22 @@ func (tb *Table) BeginReset(key string) (old Session, turn *Turn, dropped []Mess
 	if e == nil || e.closing {
 		return Session{}, nil, nil, false
 	}
+	old, turn, dropped = tb.beginReset(e)
+	return old, turn, dropped, true
+}
+
+// beginReset is BeginReset of e. tb.mu is held.
+func (tb *Table) beginReset(e *entry) (old Session, turn *Turn, dropped []Message) {
 	e.closing = true
 	dropped, e.queue = e.queue, nil
-	if turn = tb.turns[key]; turn != nil {
+	if turn = tb.turns[e.Key]; turn != nil {
 		if turn.interrupt == nil {
 			turn.interrupt = ErrReset
 		}
 		turn.cancel(ErrReset)
 		tb.release(turn)
 	}
-	return e.Session, turn, dropped, true
+	return e.Session, turn, dropped
 }
 
 // EndReset starts the fresh conversation under the key of a BeginReset, and the turn of a message that came meanwhile,

@@ -474,3 +474,37 @@ func TestTheTableAgainstAModel(t *testing.T) {
 		})
 	})
 }
+
+// D3, S11: a session is ended for its age only if it still is as it was found. One that was written to, or reset, in
+// between goes on.
+func TestS11_AnExpiryIsTakenBackByAMessage(t *testing.T) {
+	p := Policy{Idle: time.Hour, Daily: -1}
+	later := time.Now().Add(2 * time.Hour)
+	for _, tc := range []struct {
+		name      string
+		meanwhile func(tb *Table)
+		ends      bool
+	}{
+		{"nothing happened", func(*Table) {}, true},
+		{"a message came and its turn runs", func(tb *Table) { start(t, tb, "cli:a", "x") }, false},
+		{"it was reset", func(tb *Table) {
+			tb.BeginReset("cli:a")
+			tb.EndReset(context.Background(), "cli:a", false, false)
+		}, false},
+		{"it is being reset", func(tb *Table) { tb.BeginReset("cli:a") }, false},
+		{"it is gone", func(tb *Table) {
+			tb.BeginReset("cli:a")
+			tb.EndReset(context.Background(), "cli:a", true, false)
+		}, false},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			tb := NewTable(4, counter())
+			tb.Release(context.Background(), start(t, tb, "cli:a", "x"), End{State: ops.SessionIdle})
+			x := tb.Expired(p, later)["cli:a"]
+			tc.meanwhile(tb)
+			if old, _, _, ends := tb.BeginExpiry("cli:a", x, p, later); ends != tc.ends || ends && old.ID != x.ID {
+				t.Errorf("it ends: %v, as %+v; it was found as %+v", ends, old, x)
+			}
+		})
+	}
+}

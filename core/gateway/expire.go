@@ -1,0 +1,71 @@
+package gateway
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"gatewaytui/core/ops"
+	"gatewaytui/core/session"
+)
+
+const (
+	// expiring names the task that ends expired sessions; there is one at a time.
+	expiring = "expire sessions"
+	// expiringAtOnce is how many sessions it ends side by side: after a long downtime, or at a daily reset, every session
+	// of the store may have expired, and nobody else is to notice (D22). One whose agent does not close holds up no other.
+	expiringAtOnce = 8
+)
+
+// expire begins to end the sessions whose time is over, on one tracked task. Sessions that expire while it runs are found
+// at a later look.
+func (g *Gateway) expire(ctx context.Context, now time.Time) {
+	if len(g.background.of("", expiring)) > 0 {
+		return
+	}
+	over := g.table.Expired(g.policy, now)
+	if len(over) == 0 {
+		return
+	}
+	g.background.start(ctx, expiring, "", func(ctx context.Context) { g.endExpired(ctx, over) })
+}
+
+// endExpired ends sessions, a few at a time, until all are ended or ctx ends. Those that are left then are still expired in
+// the next life.
+func (g *Gateway) endExpired(ctx context.Context, over map[string]session.Expiry) {
+	next := make(chan string)
+	var workers sync.WaitGroup
+	for range min(expiringAtOnce, len(over)) {
+		workers.Go(func() {
+			for key := range next {
+				g.endIfExpired(ctx, key, over[key])
+			}
+		})
+	}
+	done := 0
+	for key := range over {
+		g.background.progress(ctx, fmt.Sprintf("%d of %d", done, len(over)))
+		select {
+		case next <- key:
+			done++
+			continue
+		case <-ctx.Done():
+		}
+		break
+	}
+	close(next)
+	workers.Wait() // each is bounded by closeTimeout and storeTimeout
+}
+
+// endIfExpired ends one session, unless it was written to meanwhile: agent flushed and closed with its processes, then the
+// session ended in the store (S11).
+func (g *Gateway) endIfExpired(ctx context.Context, key string, x session.Expiry) {
+	old, turn, dropped, ok := g.table.BeginExpiry(key, x, g.policy, time.Now())
+	if !ok {
+		return
+	}
+	g.finishEnd(ctx, old, turn, dropped, x.Why, true)
+	g.log.Info("session expired", "session", key, "reason", x.Why)
+	g.events.emit(ops.EventSessionExpired, key, "session expired: "+x.Why, nil)
+}
