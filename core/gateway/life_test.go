@@ -13,15 +13,17 @@ import (
 	"gatewaytui/core/ops"
 )
 
-// A17: fifty lives in one process leave no goroutine and no descriptor behind.
+// A17: fifty lives in one process leave no goroutine, no descriptor and no memory behind.
 func TestA17_FiftyLivesLeaveNothingBehind(t *testing.T) {
 	live := func() {
-		l := start(t)
-		l.ask("api:user:a", "sh: echo x")
-		l.job("api:user:a", "sleep 300")
-		l.send("api:user:b", "hang")
-		l.running("api:user:b")
-		l.stop(ops.ModeFast)
+		t.Run("a life", func(t *testing.T) { // whose cleanup holds it until then
+			l := start(t)
+			l.ask("api:user:a", "sh: echo x")
+			l.job("api:user:a", "sleep 300")
+			l.send("api:user:b", "hang")
+			l.running("api:user:b")
+			l.stop(ops.ModeFast)
+		})
 	}
 	descriptors := func() int {
 		open, err := os.ReadDir("/proc/self/fd")
@@ -30,8 +32,15 @@ func TestA17_FiftyLivesLeaveNothingBehind(t *testing.T) {
 		}
 		return len(open)
 	}
+	inUse := func() uint64 {
+		runtime.GC()
+		runtime.GC() // what the first one's finalizers let go
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
 	live() // what is made once is made now
-	goroutines, fds := runtime.NumGoroutine(), descriptors()
+	goroutines, fds, heap := runtime.NumGoroutine(), descriptors(), inUse()
 	for range 50 {
 		live()
 	}
@@ -42,6 +51,14 @@ func TestA17_FiftyLivesLeaveNothingBehind(t *testing.T) {
 		}
 		<-time.After(10 * time.Millisecond)
 	}
+	const perLife = 64 << 10 // a life that is kept costs 500 KiB and more: its ring of events alone does
+	for now := inUse(); now > heap+50*perLife; now = inUse() {
+		if time.Now().After(deadline) {
+			t.Fatalf("after 50 lives %d KiB of heap are in use, before them %d", now>>10, heap>>10)
+		}
+		<-time.After(50 * time.Millisecond)
+	}
+	t.Logf("heap in use: %d KiB after the first life, %d KiB after 50 more", heap>>10, inUse()>>10)
 }
 
 // told is what a service manager hears.
