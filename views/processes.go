@@ -16,6 +16,7 @@ var processSigns = []struct {
 	sign
 }{
 	{"unkillable", sign{glyphBad, "unkillable", Danger}},
+	{"kill failed", sign{glyphBad, "not killed", Danger}},
 	{"zombie", sign{glyphFail, "zombie", Bad}},
 	{"killing", sign{glyphSlow, "killing", Slow}},
 	{"exited", sign{glyphSlow, "exited", Slow}},

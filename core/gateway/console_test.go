@@ -2,9 +2,12 @@ package gateway
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -13,6 +16,7 @@ import (
 	"gatewaytui/core/adapter"
 	"gatewaytui/core/ops"
 	"gatewaytui/core/session"
+	"gatewaytui/core/store"
 )
 
 // Every verb of the operator's language is done here, and none twice.
@@ -111,6 +115,34 @@ func TestAKillEndsTheTreeAndSaysSo(t *testing.T) {
 	if req.State != ops.RequestDone || !strings.Contains(string(req.Result), `"survivors":[]`) || alive(pid) {
 		t.Fatalf("the kill ended %+v, process alive %v", req, alive(pid))
 	}
+}
+
+// C7: of a process that ignores TERM both steps are told with their times, and how many needed the second: in the answer's
+// JSON, in its line for people and in the audit.
+func TestC7_AKillTellsItsSteps(t *testing.T) {
+	l := start(t)
+	pid := l.job("api:user:a", "trap '' TERM; touch armed; while :; do sleep 0.1; done")
+	l.wait("it ignores TERM", func() bool {
+		_, err := os.Stat(filepath.Join(l.dir, "armed"))
+		return err == nil
+	})
+	req := l.do(ops.Command{Verb: ops.VerbKill, Target: fmt.Sprint(pid)})
+	var res ops.KillResult
+	if err := json.Unmarshal(req.Result, &res); err != nil {
+		t.Fatal(err)
+	}
+	grace := l.g.cfg.Process.KillGrace.Duration
+	if res.Escalated < 1 || res.TermAt.IsZero() || res.KillAt.Sub(res.TermAt.Time) < grace-2*time.Millisecond { // of a time in whole milliseconds
+		t.Errorf("the result is %s", req.Result)
+	}
+	steps := regexp.MustCompile(`TERM \d\d:\d\d:\d\d\.\d{3}, KILL \d\d:\d\d:\d\d\.\d{3}: [1-9] of [1-9] needed it`)
+	if !steps.MatchString(req.Detail) {
+		t.Errorf("the line for people is %q", req.Detail)
+	}
+	l.wait("the audit tells them", func() bool {
+		rows, err := l.g.store.AuditRows(context.Background(), 10)
+		return err == nil && slices.ContainsFunc(rows, func(a store.Audit) bool { return a.ID == req.ID && steps.MatchString(a.Detail) })
+	})
 }
 
 func TestAPreviewDoesNothingAndSaysAll(t *testing.T) {

@@ -209,7 +209,14 @@ func (g *Gateway) kill(ctx context.Context, cmd ops.Command) (string, any, error
 	if err != nil {
 		return "", nil, err
 	}
-	res := ops.KillResult{PID: pid, Killed: []int{}, Survivors: []int{}}
+	res := ops.KillResult{
+		PID: pid, Killed: []int{}, Survivors: []int{},
+		TermAt: ops.At(report.TermAt), KillAt: ops.At(report.KillAt), Escalated: report.Escalated,
+	}
+	steps := report.Steps()
+	if steps != "" {
+		steps = "; " + steps
+	}
 	for _, id := range report.Killed {
 		res.Killed = append(res.Killed, id.PID)
 	}
@@ -218,9 +225,9 @@ func (g *Gateway) kill(ctx context.Context, cmd ops.Command) (string, any, error
 	}
 	g.events.emit(ops.EventProcessKilled, cmd.Target, "ended by an operator", map[string]any{"survivors": len(res.Survivors)})
 	if !report.Verified {
-		return "", res, &ops.Error{Code: ops.CodeConflict, Message: report.Summary(), Hint: "what ignores SIGKILL sleeps uninterruptibly or is not ours; see `ps -o pid,stat,wchan,cmd`"}
+		return "", res, &ops.Error{Code: ops.CodeConflict, Message: report.Summary() + steps, Hint: "what ignores SIGKILL sleeps uninterruptibly or is not ours; see `ps -o pid,stat,wchan,cmd`"}
 	}
-	return fmt.Sprintf("ended %d %s", len(res.Killed), plural(len(res.Killed), "process", "processes")), res, nil
+	return fmt.Sprintf("ended %d %s", len(res.Killed), plural(len(res.Killed), "process", "processes")) + steps, res, nil
 }
 
 func checkSession(g *Gateway, cmd ops.Command) error {

@@ -160,7 +160,8 @@ type Process struct {
 	Session    string `json:"session"`
 	// Command is argv for display: cleaned, shortened, secrets masked.
 	Command string `json:"command"`
-	// State is running, exited (the leader ended, its tree lives), killing or unknown.
+	// State is running, exited (the leader ended, its tree lives), killing, kill failed (until the next kill or its end) or
+	// unknown.
 	State    string  `json:"state"`
 	AgeMS    int64   `json:"age_ms"`
 	CPUPct   float64 `json:"cpu_pct"`

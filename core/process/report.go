@@ -31,6 +31,21 @@ type Report struct {
 	Problem error
 }
 
+// Steps says in one line for people which signals went out, when, in local time, and how many needed the second one; empty:
+// none did (field notes, C7).
+func (r Report) Steps() string {
+	const clock = "15:04:05.000"
+	var steps []string
+	if !r.TermAt.IsZero() {
+		steps = append(steps, "TERM "+r.TermAt.Format(clock))
+	}
+	if r.KillAt.IsZero() {
+		return strings.Join(steps, "")
+	}
+	steps = append(steps, "KILL "+r.KillAt.Format(clock))
+	return fmt.Sprintf("%s: %d of %d needed it", strings.Join(steps, ", "), r.Escalated, len(r.Signalled))
+}
+
 // Summary says the report in one line for people.
 func (r Report) Summary() string {
 	switch {
