@@ -31,6 +31,21 @@ const (
 // logBound is what the last lines may take to be written once everything else is over.
 const logBound = 500 * time.Millisecond
 
+// Once the stop has run to its end, everything that is left to do is bounded and takes some milliseconds. endBound is when
+// the process is ended all the same, with its exit code, whatever hangs (A8); endSlack is what that may take, before
+// nothing at all is waited for.
+const (
+	endBound = 2 * time.Second
+	endSlack = time.Second
+)
+
+// backstop sees to it that the process ends with code: by exit, if it has not ended by itself within endBound, and
+// by atOnce, if that hangs as well. It is never taken back.
+func backstop(code int, exit, atOnce func(code int)) {
+	time.AfterFunc(endBound, func() { exit(code) })
+	time.AfterFunc(endBound+endSlack, func() { atOnce(code) })
+}
+
 // runOptions are the flags of the command without a verb.
 type runOptions struct {
 	Config, LogLevel, LogFormat string
@@ -237,6 +252,12 @@ func (l *life) options(parts parts, files files, manager supervisor) gateway.Opt
 		SaveReport: files.saveReport, LastReport: files.lastReport, Diagnosis: files.diagnosis,
 		Dump: func() { _, _ = files.dump("watchdog") }, // the process ends with or without it
 		Exit: l.exit,
+		Over: func(code int) {
+			backstop(code, func(code int) {
+				l.log.Error("the process did not end by itself", "exit_code", code, "bound_ms", endBound.Milliseconds())
+				l.exit(code)
+			}, os.Exit)
+		},
 	}
 	marker, found, err := l.home.ConsumeMarker()
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"os/signal"
 	"sync"
 	"syscall"
+	"time"
 
 	"gatewaytui/core/gateway"
 	"gatewaytui/core/ops"
@@ -37,7 +38,8 @@ func (s *signals) release() {
 	signal.Stop(s.pipe)
 }
 
-// handOver lets the signals steer g until the function that it returns is called; that waits for the last one. lost is
+// handOver lets the signals steer g until the function that it returns is called; that waits for the last one, but no longer
+// than logBound: a dump to a disk that hangs is left behind. lost is
 // called when the terminal is gone, exit when there is nothing left to wait for.
 func (s *signals) handOver(g *gateway.Gateway, files files, lost func(), exit func(code int), log *slog.Logger) (stop func()) {
 	over := make(chan struct{})
@@ -66,7 +68,16 @@ func (s *signals) handOver(g *gateway.Gateway, files files, lost func(), exit fu
 	})
 	return func() {
 		close(over)
-		running.Wait()
+		done := make(chan struct{})
+		go func() { // ends with the last dump, or with the process
+			defer close(done)
+			running.Wait()
+		}()
+		select {
+		case <-done:
+		case <-time.After(logBound):
+			log.Warn("left behind at the end", "what", "a signal's work")
+		}
 	}
 }
 

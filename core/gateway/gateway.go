@@ -92,6 +92,9 @@ type Options struct {
 	// Dump writes every goroutine's stack; the watchdog calls it before Exit.
 	Dump func()
 	Exit func(code int)
+	// Over is told the exit code when the stop has run to its end, and its watchdog with it: what comes after is for the
+	// owner to bound. nil is nobody.
+	Over func(code int)
 	// Stores are closed beside the store; Surrender in its order, last of all.
 	Stores, Surrender []Closer
 }
@@ -268,11 +271,14 @@ func (g *Gateway) Run(ctx context.Context) (End, error) {
 	}
 	run := g.stopping()
 	<-run.Done() // bounded by the plan and its watchdog
+	report := run.Report()
+	if g.opts.Over != nil {
+		g.opts.Over(report.ExitCode)
+	}
 
 	stopAdapting()
 	g.close()
 	g.await(supervised, "adapters")
-	report := run.Report()
 	return End{ExitCode: report.ExitCode, Report: &report}, nil
 }
 

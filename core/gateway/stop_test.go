@@ -499,3 +499,17 @@ func TestAStopDuringTheStartEndsIt(t *testing.T) {
 		t.Fatalf("the run ended %+v, %v, want a planned stop", end, err)
 	}
 }
+
+// A8: whoever owns the gateway is told the exit code once the stop has run, before what may still hang.
+func TestA8_TheOwnerIsToldThatTheStopIsOver(t *testing.T) {
+	over := make(chan int, 2)
+	l := start(t, func(s *setup) { s.opts = func(o *Options) { o.Over = func(code int) { over <- code } } })
+	l.g.Stop(StopRequest{Mode: ops.ModeFast, Reason: "test", By: "the test", Restart: true})
+	l.report()
+	if len(over) != 1 {
+		t.Fatalf("it was told %d times", len(over))
+	}
+	if code := <-over; code != exitRestart || l.end.ExitCode != code {
+		t.Errorf("it was told %d, and the life ended with %d", code, l.end.ExitCode)
+	}
+}

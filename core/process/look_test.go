@@ -105,3 +105,28 @@ func TestD22_WhoStartedNothingIsNotLookedFor(t *testing.T) {
 		t.Error("after the fork's end it is looked for once more, and then no more")
 	}
 }
+
+// A8: the close answers soon after its context's end, whatever holds up the look at the processes, and says so.
+func TestA8_ACloseThatCannotLookAnswersInTime(t *testing.T) {
+	r := New(Options{Life: testLife, HomeID: testHome, KillGrace: time.Minute, Log: discard})
+	if err := r.Open(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	p := sh(t, r, `exec sleep 1000`)
+	r.scanTurn <- struct{}{}
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	began := time.Now()
+	err := r.Close(ctx)
+	if took := time.Since(began); took > time.Second+patience/30 {
+		t.Errorf("it took %v", took)
+	}
+	if err == nil {
+		t.Error("a close that could not look said nothing of it")
+	}
+	r.giveScan()
+	verified(t, p.Kill(t.Context(), 0), ident{p.PID(), p.Identity().StartTicks})
+	r.loops.Wait()
+	r.readers.Wait()
+	isOpen.Store(false) // it was not closed in full, and the next test opens another
+}
