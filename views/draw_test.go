@@ -145,6 +145,30 @@ func TestEachListLooksAsReviewedInEveryStateAndSize(t *testing.T) {
 	}
 }
 
+// C17: a process that does what an older one does already is marked in its row and named in its details, and is found by
+// the mark.
+func TestC17_ADuplicateProcessIsMarked(t *testing.T) {
+	snap := fiveRows()
+	for i := range snap.Processes[3:5] {
+		snap.Processes[3+i].Command, snap.Processes[3+i].State = "npm run dev", "running"
+	}
+	snap.Processes[4].DuplicateOf = snap.Processes[3].PID
+	s := screen(Processes, snap)
+	s.Table.Selected, s.Detail = "4411", true
+	var a album
+	for _, size := range [][2]int{{60, 15}, {80, 24}, {140, 40}} {
+		s.W, s.H = size[0], size[1]
+		lines := Draw(s)
+		exact(t, lines, s.W, s.H)
+		a.add(fmt.Sprintf("%dx%d", s.W, s.H), lines)
+	}
+	a.check(t, "processes-duplicate")
+	s.Table.Filter = "dup of"
+	if s.Snap = Order(snap, Processes, s.Table); len(s.Snap.Processes) != 1 || s.Snap.Processes[0].PID != 4411 {
+		t.Fatalf("the filter %q finds %+v", s.Table.Filter, s.Snap.Processes)
+	}
+}
+
 func TestEachThemeLooksAsReviewed(t *testing.T) {
 	for _, name := range Themes {
 		t.Run(name, func(t *testing.T) {

@@ -46,7 +46,7 @@ var processList = &list[ops.Process]{
 	key:   func(r *ops.Process) string { return strconv.Itoa(r.PID) },
 	tie:   func(a, b *ops.Process) int { return cmp.Compare(a.PID, b.PID) },
 	search: func(r *ops.Process, t *needle) bool {
-		return t.in(r.Command) || t.in(r.Session) || t.in(processSign(r.State).word) || t.in(r.Policy) || t.in(r.Origin) ||
+		return t.in(duplicateMark(r)+r.Command) || t.in(r.Session) || t.in(processSign(r.State).word) || t.in(r.Policy) || t.in(r.Origin) ||
 			t.in(r.LastOutput) || t.in(strconv.Itoa(r.PID))
 	},
 	arrange: trees,
@@ -60,8 +60,8 @@ var processList = &list[ops.Process]{
 		},
 		{
 			name: "command", least: 18,
-			cell:    func(_ *Opts, r *ops.Process) (string, Role) { return or(r.Command, unknown), Plain },
-			text:    func(r *ops.Process) string { return r.Command },
+			cell:    commandCell,
+			text:    func(r *ops.Process) string { return duplicateMark(r) + r.Command },
 			compare: func(a, b *ops.Process) int { return strings.Compare(a.Command, b.Command) },
 		},
 		{
@@ -134,6 +134,21 @@ var processList = &list[ops.Process]{
 	empty: func(*Screen) string {
 		return "No processes. One appears when an agent's tool starts a command, and stays until its whole tree has ended."
 	},
+}
+
+// duplicateMark stands before the command of a process that does what an older one does already; else it is empty.
+func duplicateMark(r *ops.Process) string {
+	if r.DuplicateOf == 0 {
+		return ""
+	}
+	return "dup of " + pidText(r.DuplicateOf) + ": "
+}
+
+func commandCell(_ *Opts, r *ops.Process) (string, Role) {
+	if mark := duplicateMark(r); mark != "" {
+		return mark + or(r.Command, unknown), Slow
+	}
+	return or(r.Command, unknown), Plain
 }
 
 func pidText(pid int) string {
@@ -250,7 +265,7 @@ func processDetails(s *Screen, r *ops.Process, w int) []string {
 	if r.State == "exited" {
 		state += ": the leader has ended, its tree lives"
 	}
-	return s.facts(w, []Fact{
+	facts := []Fact{
 		{"pid", pidText(r.PID) + ", parent " + pidText(r.PPID) + ", started at tick " + strconv.FormatUint(r.StartTicks, 10)},
 		{"state", state},
 		{"session", or(r.Session, "none")},
@@ -259,5 +274,9 @@ func processDetails(s *Screen, r *ops.Process, w int) []string {
 		{"ends with", or(r.Policy, unknown) + ", " + or(r.Origin, "origin "+unknown)},
 		{"command", or(r.Command, unknown)},
 		{"output", or(r.LastOutput, "none")},
-	})
+	}
+	if r.DuplicateOf != 0 {
+		facts = append(facts, Fact{"dup of", pidText(r.DuplicateOf) + ", which runs the same command in the same directory for this session"})
+	}
+	return s.facts(w, facts)
 }

@@ -120,7 +120,7 @@ var (
 	}
 	plainSession = ops.Session{Key: "cli:local", ID: "s2", State: ops.SessionRunning, Turn: "t2"}
 	agentRow     = ops.Agent{Session: "api:user:alice", Model: "m" + hostile, State: "running", Bytes: 4096, Messages: 12, IdleMS: 5_000, Busy: true, Children: 1}
-	processRow   = ops.Process{PID: 9, PPID: 8, StartTicks: 77, Session: "api:user:alice", Command: "sleep 60" + hostile, State: "running", AgeMS: 61_500, CPUPct: 0.5, RSSBytes: 1 << 20, TreeSize: 2, Policy: "session", Origin: "spawned", LastOutput: "ok" + hostile}
+	processRow   = ops.Process{PID: 9, PPID: 8, StartTicks: 77, Session: "api:user:alice", Command: "sleep 60" + hostile, State: "running", AgeMS: 61_500, CPUPct: 0.5, RSSBytes: 1 << 20, TreeSize: 2, Policy: "session", Origin: "spawned", LastOutput: "ok" + hostile, DuplicateOf: 4711}
 	adapterRow   = ops.Adapter{Name: "telegram", State: ops.AdapterNeedsCredentials, Since: anHourAgo, Attempt: 3, LastError: "dial" + hostile, Queue: 5}
 )
 

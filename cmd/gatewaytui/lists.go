@@ -108,9 +108,18 @@ func processesVerb(p *program) *cobra.Command {
 			{"ENDS WITH", func(r ops.Process) string { return r.Policy }},
 			{"SESSION", func(r ops.Process) string { return r.Session }},
 			{"COMMAND", func(r ops.Process) string { return r.Command }},
+			{"DUPLICATE OF", duplicateOf},
 			{"LAST OUTPUT", func(r ops.Process) string { return r.LastOutput }},
 		},
 	}.verb(p)
+}
+
+// duplicateOf names the process that does the same work already, if there is one.
+func duplicateOf(r ops.Process) string {
+	if r.DuplicateOf == 0 {
+		return "-"
+	}
+	return strconv.Itoa(r.DuplicateOf)
 }
 
 var adapterColumns = []column[ops.Adapter]{

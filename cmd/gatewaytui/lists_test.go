@@ -48,7 +48,7 @@ func TestTheListsShowTheGatewaysRows(t *testing.T) {
 		{"agents", []string{"SESSION", "api:user:alice", "running", "4.0 KiB", "12", "5.0s", "yes"}, func(t *testing.T, line string) {
 			same(t, line, ops.Page[ops.Agent]{Items: []ops.Agent{agentRow}, Next: "c2"})
 		}},
-		{"processes", []string{"PID", "9", "running", "1m01s", "0.5", "1.0 MiB", "session", "sleep 60", "ok"}, func(t *testing.T, line string) {
+		{"processes", []string{"PID", "9", "running", "1m01s", "0.5", "1.0 MiB", "session", "sleep 60", "DUPLICATE OF", "4711", "ok"}, func(t *testing.T, line string) {
 			same(t, line, ops.Page[ops.Process]{Items: []ops.Process{processRow}, Next: "c2"})
 		}},
 		{"adapters", []string{"NAME", "telegram", "needs credentials", "dial", "5"}, func(t *testing.T, line string) {

@@ -172,6 +172,9 @@ type Process struct {
 	Origin string `json:"origin"` // spawned, adopted
 	// LastOutput is its last line of output, cleaned.
 	LastOutput string `json:"last_output"`
+	// DuplicateOf is the pid of the oldest process with the same command, directory and session that was started before
+	// this one and still runs (field notes, C17); 0 is none.
+	DuplicateOf int `json:"duplicate_of,omitempty"`
 }
 
 // AdapterState is the state of a platform's connection.

@@ -72,10 +72,42 @@ func (r *Registry) rows(want func(*tree) bool) []ops.Process {
 	}
 	slices.SortFunc(chosen, func(a, b *tree) int { return cmp.Compare(a.id, b.id) })
 	out := make([]ops.Process, len(chosen))
+	oldest := r.oldest()
 	for i, t := range chosen {
 		out[i] = r.row(t, now)
+		if first := oldest[t.job]; first != nil && first.id < t.id {
+			out[i].DuplicateOf = first.leader.pid
+		}
 	}
 	return out
+}
+
+// job is what makes two processes the same work (C17): one command of one session in one directory.
+type job struct{ session, dir, argv string }
+
+// oldest is the oldest tree of each job whose leader still runs. Registry.mu is held.
+func (r *Registry) oldest() map[job]*tree {
+	out := make(map[job]*tree, len(r.trees))
+	for _, t := range r.trees {
+		if !t.leading || t.job == (job{}) {
+			continue
+		}
+		if first := out[t.job]; first == nil || t.id < first.id {
+			out[t.job] = t
+		}
+	}
+	return out
+}
+
+// DuplicateOf is the pid of the oldest process with the same command, directory and session that was started before p and
+// still runs; 0 is none. It is what p's row says.
+func (p *Process) DuplicateOf() int {
+	p.r.mu.Lock()
+	defer p.r.mu.Unlock()
+	if first := p.r.oldest()[p.tree.job]; first != nil && first.id < p.tree.id {
+		return first.leader.pid
+	}
+	return 0
 }
 
 // Count is how many trees are tracked.

@@ -23,6 +23,7 @@ type tree struct {
 	handle  *Process // nil: adopted, and its output is not ours to read
 	session string
 	turn    string
+	job     job // zero: not known, because it was adopted
 	policy  Policy
 	origin  string
 	shown   string // session, for display

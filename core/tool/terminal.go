@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
 
@@ -42,17 +41,11 @@ const (
 type Terminal struct {
 	processes *process.Registry
 	opts      Options
-
-	mu   sync.Mutex
-	jobs map[job]*process.Process // the newest background process of each; the ended ones go when a new one comes
 }
-
-// job is what makes two background processes the same (C17).
-type job struct{ session, dir, command string }
 
 // NewTerminal returns the tool over the registry that owns what it starts.
 func NewTerminal(processes *process.Registry, opts Options) *Terminal {
-	return &Terminal{processes: processes, opts: opts, jobs: make(map[job]*process.Process)}
+	return &Terminal{processes: processes, opts: opts}
 }
 
 type terminalArguments struct {
@@ -131,7 +124,7 @@ func (t *Terminal) Run(ctx context.Context, call Call) (string, error) {
 		return "", fmt.Errorf("start the command: %w", err)
 	}
 	if args.Background {
-		return t.leave(ctx, p, job{call.Session, dir, args.Command})
+		return t.leave(ctx, p)
 	}
 	return t.await(ctx, p, limit, call, doing), nil
 }
@@ -223,31 +216,17 @@ func watch(ctx context.Context, p *process.Process, moved func()) (process.Exit,
 
 // leave answers for a background process. One that was started while the turn ended is ended again: whoever ended the
 // session's processes may not have seen it.
-func (t *Terminal) leave(ctx context.Context, p *process.Process, j job) (string, error) {
+func (t *Terminal) leave(ctx context.Context, p *process.Process) (string, error) {
 	if ctx.Err() != nil {
 		var res finished
 		t.end(ctx, p, &res)
 		return "", context.Cause(ctx)
 	}
 	res := started{PID: p.PID(), SessionID: p.Session()}
-	if other := t.remember(j, p); other != nil {
-		res.Note = fmt.Sprintf("the same command already runs in this directory as pid %d", other.PID())
+	if other := p.DuplicateOf(); other != 0 {
+		res.Note = fmt.Sprintf("the same command already runs in this directory as pid %d", other)
 	}
 	return encode(res), nil
-}
-
-// remember keeps p as j's newest process and returns another one of j that still runs (C17).
-func (t *Terminal) remember(j job, p *process.Process) *process.Process {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for k, old := range t.jobs {
-		if _, exited := old.Exited(); exited {
-			delete(t.jobs, k)
-		}
-	}
-	other := t.jobs[j]
-	t.jobs[j] = p
-	return other
 }
 
 // dir is where a command runs: the default directory, one below it, or any absolute one.

@@ -275,8 +275,21 @@ func TestC17_TheSameBackgroundCommandTwiceIsNoted(t *testing.T) {
 	if first.Note != "" {
 		t.Errorf("the first: %q", first.Note)
 	}
-	if a := b.run(same); !strings.Contains(a.Note, fmt.Sprintf("already runs in this directory as pid %d", first.PID)) {
-		t.Errorf("the second: %q", a.Note)
+	second := b.run(same)
+	if !strings.Contains(second.Note, fmt.Sprintf("already runs in this directory as pid %d", first.PID)) {
+		t.Errorf("the second: %q", second.Note)
+	}
+	if a := b.run(map[string]any{"command": "exec sleep 1000", "background": true, "workdir": t.TempDir()}); a.Note != "" {
+		t.Errorf("one in another directory: %q", a.Note)
+	}
+	for _, row := range b.registry.SessionRows("s") { // what the operator is shown is what the model was told
+		want := 0
+		if row.PID == second.PID {
+			want = first.PID
+		}
+		if row.DuplicateOf != want {
+			t.Errorf("the row of process %d says that it repeats %d, want %d", row.PID, row.DuplicateOf, want)
+		}
 	}
 	if a := b.run(same, as("another")); a.Note != "" {
 		t.Errorf("another session's: %q", a.Note)
