@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/dustin/go-humanize"
+	"github.com/oklog/ulid/v2"
 
 	"gatewaytui/core/ops"
 	"gatewaytui/core/session"
@@ -19,7 +21,8 @@ type chatCommand struct {
 	name string
 	args string
 	help string
-	// work says that it starts a turn, so that it is refused like a message while no turns begin.
+	// work says that it starts a turn, so that it is refused like a message while no turns begin, and that a chat is told
+	// what became of it whatever happens to this life.
 	work bool
 	run  func(g *Gateway, ctx context.Context, c call) (string, error)
 }
@@ -42,7 +45,7 @@ func init() {
 		{"stop", "", "interrupt the running turn", false, (*Gateway).commandStop},
 		{"status", "", "what this session and the gateway are doing", false, (*Gateway).commandStatus},
 		{"background", "TEXT", "work on TEXT beside this conversation and reply when done", true, (*Gateway).commandBackground},
-		{"queue", "TEXT", "let TEXT wait behind the running turn; without TEXT: show what waits", true, (*Gateway).commandQueue},
+		{"queue", "TEXT", "let TEXT wait behind the running turn; without TEXT: show what waits", false, (*Gateway).commandQueue},
 		{"sessions", "", "this chat's earlier conversations", false, (*Gateway).commandSessions},
 		{"resume", "[ID]", "take up an earlier conversation of this chat, or a suspended one", false, (*Gateway).commandResume},
 		{"help", "", "this list", false, (*Gateway).commandHelp},
@@ -66,6 +69,22 @@ func parseCommand(text string) (name, arg string, is bool) {
 		return "", "", false
 	}
 	return name, strings.TrimSpace(arg), true
+}
+
+// unqueued is a message without /queue before it: that is what waits, and what the next life works on if this one ends.
+func unqueued(text string) string {
+	for {
+		name, arg, _ := parseCommand(text)
+		if name != "queue" || arg == "" {
+			return text
+		}
+		text = arg
+	}
+}
+
+// isWork says whether the command of this name starts a turn.
+func isWork(name string) bool {
+	return slices.ContainsFunc(chatCommands, func(c chatCommand) bool { return c.name == name && c.work })
 }
 
 // command runs a chat command on a tracked task, so that a platform never waits for one.
@@ -181,21 +200,14 @@ func (g *Gateway) commandStatus(ctx context.Context, c call) (string, error) {
 	return b.String(), nil
 }
 
-func (g *Gateway) commandQueue(ctx context.Context, c call) (string, error) {
-	if c.arg == "" {
-		for _, row := range g.table.Rows() {
-			if row.Key == c.key {
-				return fmt.Sprintf("%d %s behind the running turn.", row.Queued, plural(row.Queued, "message waits", "messages wait")), nil
-			}
+// commandQueue is /queue without a text; with one it is that message (unqueued).
+func (g *Gateway) commandQueue(_ context.Context, c call) (string, error) {
+	for _, row := range g.table.Rows() {
+		if row.Key == c.key {
+			return fmt.Sprintf("%d %s behind the running turn.", row.Queued, plural(row.Queued, "message waits", "messages wait")), nil
 		}
-		return "Nothing waits here.", nil
 	}
-	m := c.msg
-	m.Text = c.arg
-	if err := g.accept(ctx, c.key, m); err != nil {
-		return "", err
-	}
-	return "", errAnsweredElsewhere
+	return "Nothing waits here.", nil
 }
 
 // errAnsweredElsewhere says that the command's message is, or will be, answered by what the command started.
@@ -229,35 +241,41 @@ func (g *Gateway) relay(ctx context.Context, key string, m session.Message) (str
 // backgroundTurn is the name under which /background is tracked.
 const backgroundTurn = "/background"
 
+// besideMark and an id behind a session's key make the key of a /background task beside it.
+const besideMark = ":bg:"
+
+// isBeside says whether key is that of a /background task's session, which ends with its task.
+func isBeside(key string) bool {
+	at := strings.LastIndex(key, besideMark)
+	if at < 0 {
+		return false
+	}
+	_, err := ulid.ParseStrict(key[at+len(besideMark):])
+	return err == nil
+}
+
 func (g *Gateway) commandBackground(ctx context.Context, c call) (string, error) {
 	if c.arg == "" {
 		return "", &ops.Error{Code: ops.CodeInvalid, Message: "/background needs a text", Hint: "/background summarise the log"}
 	}
 	m := c.msg
 	m.Text, m.Delta, m.Usage = c.arg, nil, nil
-	beside := c.key + ":bg:" + g.newID()
+	beside := c.key + besideMark + g.newID()
 	if err := session.CheckKey(beside); err != nil {
 		return "", err
 	}
 	run := func(ctx context.Context) {
+		if !c.msg.Instant { // before the answer, which comes after it in the chat's outbox
+			g.post(c.key, session.Platform(c.key), c.msg.Target, "Working on it beside this conversation; the reply comes when it is done.")
+		}
 		text, err := g.relay(ctx, beside, m)
+		c.msg.Deliver(text, answer(err))
 		g.forget(context.WithoutCancel(ctx), beside, "its task ended")
-		if c.msg.Instant {
-			c.msg.Deliver(text, answer(err))
-			return
-		}
-		if err != nil {
-			text = excuse(answer(err))
-		}
-		g.post(c.key, session.Platform(c.key), c.msg.Target, text)
 	}
 	if !g.background.start(ctx, backgroundTurn, c.key, run) {
 		return "", session.ErrStopping
 	}
-	if c.msg.Instant { // one request has one answer: the task's own
-		return "", errAnsweredElsewhere
-	}
-	return "Working on it beside this conversation; the reply comes when it is done.", nil
+	return "", errAnsweredElsewhere // one message has one answer: the task's own
 }
 
 func (g *Gateway) commandSessions(ctx context.Context, c call) (string, error) {

@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"gatewaytui/core/ops"
 	"gatewaytui/core/store"
@@ -17,7 +18,12 @@ func (g *Gateway) loadSessions(ctx context.Context) error {
 	enough, ended := make(chan struct{}), make(chan error, 1)
 	g.background.start(ctx, "load sessions", "", func(ctx context.Context) {
 		n := 0
+		var beside []store.Session
 		left, err := g.store.Sessions(ctx, func(s store.Session) error {
+			if isBeside(s.Key) {
+				beside = append(beside, s)
+				return nil
+			}
 			g.load(s)
 			if n++; n == loadFirst {
 				close(enough)
@@ -29,6 +35,9 @@ func (g *Gateway) loadSessions(ctx context.Context) error {
 		}
 		if err != nil && n >= loadFirst && ctx.Err() == nil { // the start is over; who writes is still found, by ensureLoaded
 			g.warn("store", "not every session could be read: "+term.Clean(err.Error(), 300))
+		}
+		if g.damage() == "" {
+			g.endBeside(ctx, beside)
 		}
 		if err == nil {
 			close(g.loaded)
@@ -68,6 +77,16 @@ func (g *Gateway) mendSessions(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// endBeside ends the sessions of /background tasks that the end of their life cut off: nobody will write to them again.
+func (g *Gateway) endBeside(ctx context.Context, sessions []store.Session) {
+	for _, s := range sessions {
+		if err := g.store.EndSession(ctx, s.ID, time.Now(), "its task was cut off with the life before"); err != nil {
+			g.log.Warn("end of session not saved", "session", s.Key, "error", term.Clean(err.Error(), 300))
+			return
+		}
+	}
 }
 
 func (g *Gateway) load(s store.Session) {

@@ -185,7 +185,7 @@ func letterTo(in store.Inbox, text string) store.Outbox {
 	return store.Outbox{ID: in.ID, Session: in.Session, Adapter: in.Adapter, Target: in.Target, Text: text, At: time.Now()}
 }
 
-// post writes a message that answers none into the outbox and sends it.
+// post writes a message that answers none into the outbox and has it sent. It does not wait for that.
 func (g *Gateway) post(key, adapterName, target, text string) {
 	row := store.Outbox{ID: g.newID(), Session: key, Adapter: adapterName, Target: target, Text: text, At: time.Now()}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(g.turns), storeTimeout)
@@ -193,7 +193,7 @@ func (g *Gateway) post(key, adapterName, target, text string) {
 	if err := g.store.PutOutbox(ctx, row); err != nil {
 		g.log.Warn("message not kept", "session", key, "error", term.Clean(err.Error(), 300))
 	}
-	<-g.outbox.post(row)
+	g.outbox.post(row)
 }
 
 // connectedAgain is told of every adapter that has a connection.

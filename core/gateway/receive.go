@@ -39,7 +39,8 @@ func (g *Gateway) Receive(ctx context.Context, in adapter.Inbound) (string, erro
 // hears that it was taken, so that it is answered, or its sender told, whatever happens to this life (E12). One that was
 // taken before, in this life or an earlier one, is not taken again (E15).
 func (g *Gateway) takeIn(ctx context.Context, in adapter.Inbound) (string, error) {
-	_, _, isCommand := parseCommand(in.Text)
+	in.Text = unqueued(in.Text)
+	command, _, isCommand := parseCommand(in.Text)
 	if err := g.admit(); err != nil && (!isCommand || !g.opened()) {
 		g.events.emit(ops.EventMessageRefused, in.Session, ops.AsError(err).Message, nil)
 		return "", err
@@ -48,7 +49,10 @@ func (g *Gateway) takeIn(ctx context.Context, in adapter.Inbound) (string, error
 		ID: g.newID(), Dedupe: in.Dedupe, Session: in.Session, Adapter: in.Adapter, Target: in.Target, User: in.User, Text: in.Text,
 		At: time.Now(), State: store.InboxWaiting,
 	}
-	if isCommand { // it is done once or not at all: a /new of an earlier life is nobody's wish any more
+	switch {
+	case isWork(command): // its task answers it, or the next life says that it was cut off
+		row.State = store.InboxRunning
+	case isCommand: // it is done once or not at all: a /new of an earlier life is nobody's wish any more
 		row.State = store.InboxAnswered
 	}
 	if isCommand && g.damage() != "" { // it is answered, and nothing of it can be kept
@@ -79,6 +83,7 @@ func (g *Gateway) accept(ctx context.Context, key string, m session.Message) err
 	if err := g.ensureLoaded(ctx, key); err != nil {
 		return err
 	}
+	m.Text = unqueued(m.Text)
 	if strings.TrimSpace(m.Text) == "" {
 		return &ops.Error{Code: ops.CodeInvalid, Message: "the message is empty", Hint: "say something, or /help"}
 	}

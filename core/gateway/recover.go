@@ -54,7 +54,10 @@ func (g *Gateway) recover(ctx context.Context) error {
 	reported := 0
 	for _, in := range open {
 		text := "The gateway ended while it worked on this message. What was done so far is kept, and nothing is done again by itself. Say how to go on."
+		command, _, _ := parseCommand(in.Text)
 		switch {
+		case in.State == store.InboxRunning && isWork(command):
+			text = "The gateway ended while it worked on your /" + command + " task. Nothing is done again by itself: send it again if you still want it."
 		case in.State == store.InboxRunning:
 		case g.resumes:
 			g.backlog = append(g.backlog, in)
@@ -112,7 +115,7 @@ func (g *Gateway) adoptEarlier(ctx context.Context) {
 			return true
 		}
 		s, found, err := g.store.CurrentSession(ctx, e.Session)
-		return err != nil || !found || s.State == ops.SessionSuspended
+		return err != nil || !found || s.State == ops.SessionSuspended || isBeside(e.Session)
 	})
 	for _, e := range g.procs.AdoptEarlier(ctx, entries) {
 		g.log.Warn("process of an earlier life adopted", "life", e.Life, "pid", e.PID, "session", e.Session, "command", term.Clean(e.Command, 120))

@@ -7,12 +7,16 @@ import (
 	"io"
 	"math/rand/v2"
 	"net/http"
+	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"gatewaytui/core/adapter/telegram/botapitest"
 )
 
 // kills is how many lives TestKillsAtRandomMoments ends.
@@ -105,35 +109,77 @@ func load(api, user string, gone <-chan struct{}) (answered int64) {
 	}
 }
 
-// E12, D19: a chat's message that waits behind a turn is answered by the next life after a SIGKILL, and the one that was
-// being worked on is reported, not done again.
+// E12, D19, E15: after a SIGKILL what waited behind a chat's turn is answered by the next life, once; what was being worked
+// on, in the conversation or beside it, is reported, once, and not done again. Updates that come again change nothing.
 func TestE12_AChatIsAnsweredAfterAKill(t *testing.T) {
+	const token = "1:secret"
+	bot := botapitest.New(token)
+	t.Cleanup(bot.Close)
 	home := newHome(t)
-	demo := []string{"--demo-platforms", "harbour=good:slow 30", "--log-level", "debug"}
-	g := start(t, home, quick, demo...)
-	started := g.await("a chat's turn begins", func(l line) bool { return l.text("msg") == "turn started" })
-	g.running(started.text("session"), "model call")
+	if err := os.WriteFile(filepath.Join(home, "token"), []byte(token), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	config := quick + fmt.Sprintf("[adapters.telegram]\nenabled = true\ntoken_env = \"\"\ntoken_file = %q\nbase_url = %q\nallow_all = true\n", filepath.Join(home, "token"), bot.URL)
+	said := func(text string) (n int) {
+		for _, m := range bot.Sent() {
+			if strings.Contains(m.Text, text) {
+				n++
+			}
+		}
+		return n
+	}
+	keys := func(g *gateway) (out []string) {
+		var page struct{ Items []struct{ Key string } }
+		g.socket(http.MethodGet, "/v1/sessions", nil, &page)
+		for _, s := range page.Items {
+			out = append(out, s.Key)
+		}
+		return out
+	}
+	var updates []botapitest.Update
+	say := func(text string) {
+		u := botapitest.Update{User: 7, Text: text}
+		u.ID = bot.Inject(u)
+		updates = append(updates, u)
+	}
+
+	g := start(t, home, config)
+	say("slow 600")
+	started := g.await("the chat's turn begins", func(l line) bool { return l.text("msg") == "turn started" })
+	key := started.text("session")
+	g.running(key, "model call")
+	say("/background slow 600")
+	eventually(t, "the task is taken", func() bool { return said("Working on it beside this conversation") == 1 && len(keys(g)) == 2 })
+	say("echo the second")
+	eventually(t, "its sender is told that it waits", func() bool { return said("your message waits as number 1") == 1 })
+	say("/queue echo the third")
+	g.await("both wait", func(l line) bool { return l.text("msg") == "message waits" && l.number("position") == 2 })
 	if err := g.cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	g.exit()
-	next := start(t, home, quick, demo...)
+
+	next := start(t, home, config)
 	next.await("what was left is taken up", func(l line) bool {
-		return l.text("msg") == "taken up from earlier lives" && l.number("reported") == 1
+		return l.text("msg") == "taken up from earlier lives" && l.number("reported") == 2 && l.number("messages") == 2
 	})
-	next.await("its sender is told", func(l line) bool { return l.text("msg") == "demo.sent" })
-	var page struct{ Items []struct{ Key, State string } }
-	next.socket(http.MethodGet, "/v1/sessions", nil, &page)
-	found := false
-	for _, s := range page.Items {
-		found = found || s.Key == started.text("session")
+	for _, u := range updates {
+		bot.Inject(u)
 	}
-	if !found {
-		t.Fatalf("session %s is not kept: %+v", started.text("session"), page.Items)
+	say("echo the last")
+	eventually(t, "the last message is answered", func() bool { return said("the last") > 0 })
+	for text, want := range map[string]int{
+		"The gateway ended while it worked on this message": 1, "The gateway ended while it worked on your /background task": 1,
+		"the second": 1, "the third": 1, "the last": 1,
+	} {
+		if n := said(text); n != want {
+			t.Errorf("the chat was told %q %d times, want %d: %+v", text, n, want, bot.Sent())
+		}
 	}
-	next.signal(15)
-	next.signal(15) // what talks there is slow
-	if code := next.exit(); code != 0 {
+	if got := keys(next); len(got) != 1 || got[0] != key {
+		t.Errorf("listed are %q, want %s alone", got, key)
+	}
+	if code, _ := next.stop(); code != 0 {
 		t.Fatalf("exit code %d", code)
 	}
 }
