@@ -110,25 +110,49 @@ func (g *Gateway) finishEnd(ctx context.Context, old session.Session, turn *sess
 		parts = append(parts, "interrupted the running turn")
 		g.endReleased(turn, session.ErrReset)
 	}
-	for _, m := range dropped {
-		m.Deliver("", answer(session.ErrReset))
-	}
 	if n := len(dropped); n > 0 {
+		g.tellDropped(key, dropped, turn)
 		parts = append(parts, fmt.Sprintf("dropped %d waiting %s", n, plural(n, "message", "messages")))
 	}
-	parts = append(parts, g.closeAgent(ctx, key)...)
-
-	wctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
-	defer cancel()
-	if err := g.store.EndSession(wctx, old.ID, time.Now(), reason); err != nil {
-		g.log.Error("end of session not saved", "session", key, "error", term.Clean(err.Error(), 300))
-		parts = append(parts, "its end could not be saved")
-	}
-	g.begin(g.table.EndReset(g.turns, key, forget, g.holding()))
+	parts = append(parts, g.closeEnded(ctx, old, reason, forget)...)
 	if len(parts) == 0 {
 		parts = []string{"nothing was running"}
 	}
 	return strings.Join(parts, ", ") + "."
+}
+
+// closeEnded does what is left of the end of a conversation whose key takes no turns meanwhile: its agent closed with its
+// processes, its end written, and then the next one begun. It returns what was done, and is bounded.
+func (g *Gateway) closeEnded(ctx context.Context, old session.Session, reason string, forget bool) (done []string) {
+	done = g.closeAgent(ctx, old.Key)
+	wctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
+	defer cancel()
+	if err := g.store.EndSession(wctx, old.ID, time.Now(), reason); err != nil {
+		g.log.Error("end of session not saved", "session", old.Key, "error", term.Clean(err.Error(), 300))
+		done = append(done, "its end could not be saved")
+	}
+	g.begin(g.table.EndReset(g.turns, old.Key, forget, g.holding()))
+	return done
+}
+
+// tellDropped tells the senders of messages that waited when their session was reset, on a task: a platform that is slow
+// holds up no reset. turn is the one that they waited for, nil where none ran.
+func (g *Gateway) tellDropped(key string, dropped []session.Message, turn *session.Turn) {
+	for _, m := range dropped {
+		args := []any{"session", key, "message", m.ID, "reason", session.ErrReset.Error()}
+		if turn != nil {
+			args = append(args, "turn", turn.ID, "without_progress", g.table.Still(turn).Round(time.Millisecond))
+		}
+		g.log.Warn("waiting message dropped", args...)
+	}
+	tell := func(context.Context) {
+		for _, m := range dropped {
+			m.Deliver("", &ops.Error{Code: ops.CodeConflict, Message: "the session was reset before it came to this message", Hint: "send it again if you still want it"})
+		}
+	}
+	if !g.background.start(g.turns, "notice", key, tell) {
+		tell(g.turns)
+	}
 }
 
 // closeAgent closes the agent of key with everything it holds, found in the cache, where idle and running ones live; then
@@ -278,7 +302,7 @@ func noSession(key string) error {
 func loaded(s store.Session) session.Session {
 	return session.Session{
 		Key: s.Key, ID: s.ID, Platform: s.Platform, User: s.User, Target: s.Target, State: s.State,
-		Created: s.CreatedAt, LastActivity: s.LastActivityAt, TokensIn: s.TokensIn, TokensOut: s.TokensOut,
+		Created: s.CreatedAt, LastActivity: s.LastActivityAt, TokensIn: s.TokensIn, TokensOut: s.TokensOut, Stored: true,
 	}
 }
 

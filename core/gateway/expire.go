@@ -66,6 +66,29 @@ func (g *Gateway) endIfExpired(ctx context.Context, key string, x session.Expiry
 		return
 	}
 	g.finishEnd(ctx, old, turn, dropped, x.Why, true)
-	g.log.Info("session expired", "session", key, "reason", x.Why)
-	g.events.emit(ops.EventSessionExpired, key, "session expired: "+x.Why, nil)
+	g.expired(key, x.Why)
+}
+
+func (g *Gateway) expired(key, why string) {
+	g.log.Info("session expired", "session", key, "reason", why)
+	g.events.emit(ops.EventSessionExpired, key, "session expired: "+why, nil)
+}
+
+// expireFirst ends the conversation of key if its time is over, before a message to it is worked on: one that comes before
+// the next look begins a new conversation, and does not make yesterday's active again (D3). It does not wait: what comes
+// until the old one has ended waits in the mailbox.
+func (g *Gateway) expireFirst(ctx context.Context, key string) error {
+	old, why, expired := g.table.BeginIdleExpiry(key, g.policy, time.Now())
+	if !expired {
+		return nil
+	}
+	end := func(ctx context.Context) {
+		g.closeEnded(ctx, old, why, true)
+		g.expired(key, why)
+	}
+	if !g.background.start(ctx, "expire session", key, end) { // the stop ends its agent and its processes
+		g.table.EndReset(g.turns, key, true, true)
+		return answer(session.ErrStopping)
+	}
+	return nil
 }

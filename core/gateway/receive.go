@@ -95,6 +95,9 @@ func (g *Gateway) accept(ctx context.Context, key string, m session.Message) err
 		g.events.emit(ops.EventMessageRefused, key, ops.AsError(err).Message, nil)
 		return err
 	}
+	if err := g.expireFirst(ctx, key); err != nil {
+		return err
+	}
 	if s, ok := g.table.Get(key); ok && s.State == ops.SessionSuspended {
 		return &ops.Error{Code: ops.CodeConflict, Message: "this session is suspended", Hint: "send /resume to take it up again, or /new for a fresh one"}
 	}
@@ -109,7 +112,11 @@ func (g *Gateway) accept(ctx context.Context, key string, m session.Message) err
 		g.begin(turn)
 		return nil
 	}
-	g.log.Info("message waits", "session", key, "position", position)
+	args := []any{"session", key, "message", m.ID, "position", position}
+	if v, running := g.table.Running(key); running {
+		args = append(args, "turn", v.ID, "without_progress", time.Since(v.Progress).Round(time.Millisecond))
+	}
+	g.log.Info("message waits", args...)
 	if notice && !m.Instant {
 		g.tell(key, m.Target, fmt.Sprintf("A turn is running; your message waits as number %d. /stop interrupts the turn, /status shows it.", position))
 	}

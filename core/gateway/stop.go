@@ -10,6 +10,7 @@ import (
 	"gatewaytui/core/process"
 	"gatewaytui/core/shutdown"
 	"gatewaytui/core/store"
+	"gatewaytui/core/term"
 )
 
 // Exit codes of a planned end (contract.md, 1).
@@ -199,10 +200,14 @@ func (g *Gateway) observe(e shutdown.Event) {
 // refuseWaiting tells those who wait for the answer to a waiting message why this life will not come to it. A chat's
 // message stays in the inbox, for the next life.
 func (g *Gateway) refuseWaiting(why error) {
-	for _, m := range g.table.Drop() {
-		if !m.Instant {
-			continue
+	for key, waiting := range g.table.Drop() {
+		for _, m := range waiting {
+			if !m.Instant {
+				g.log.Info("waiting message left to the next life", "session", key, "message", m.ID)
+				continue
+			}
+			g.log.Warn("waiting message dropped", "session", key, "message", m.ID, "reason", term.Clean(why.Error(), 300))
+			g.background.start(g.turns, "notice", key, func(context.Context) { m.Deliver("", answer(why)) })
 		}
-		g.background.start(g.turns, "notice", "", func(context.Context) { m.Deliver("", answer(why)) })
 	}
 }

@@ -3,6 +3,8 @@ package session
 import (
 	"fmt"
 	"time"
+
+	"gatewaytui/core/ops"
 )
 
 // Policy says when a conversation ends by itself. The zero value never ends one.
@@ -92,6 +94,24 @@ func (tb *Table) BeginExpiry(key string, x Expiry, p Policy, now time.Time) (old
 	}
 	old, turn, dropped = tb.beginReset(e)
 	return old, turn, dropped, true
+}
+
+// BeginIdleExpiry is BeginReset for a session that has ended by itself by now under p and in which no turn runs. What waits in
+// its mailbox, and what comes until EndReset, belongs to the conversation after it. It reports false, and changes nothing,
+// for any other session.
+func (tb *Table) BeginIdleExpiry(key string, p Policy, now time.Time) (old Session, why string, ok bool) {
+	tb.mu.Lock()
+	defer tb.mu.Unlock()
+	e := tb.sessions[key]
+	if e == nil || e.closing || tb.turns[key] != nil {
+		return Session{}, "", false
+	}
+	if why, ok = p.Expired(e.LastActivity, now); !ok {
+		return Session{}, "", false
+	}
+	old = e.Session
+	e.closing, e.State = true, ops.SessionIdle // what was suspended has ended: messages to the next one wait for it
+	return old, why, true
 }
 
 // Expiry names an incarnation of a session that has ended by itself.

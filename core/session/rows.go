@@ -33,6 +33,13 @@ func (tb *Table) view(t *Turn) TurnView {
 	return TurnView{Turn: t, Agent: t.agent, Progress: t.progress, Doing: t.doing, StalledAt: t.stalled, Interrupt: t.interrupt}
 }
 
+// Still is how long model and tool have not moved in t, running or released.
+func (tb *Table) Still(t *Turn) time.Duration {
+	tb.mu.Lock()
+	defer tb.mu.Unlock()
+	return time.Since(t.progress)
+}
+
 // Turns are the running turns, oldest first.
 func (tb *Table) Turns() []TurnView {
 	tb.mu.Lock()

@@ -38,6 +38,8 @@ type Session struct {
 	LastActivity time.Time
 	TokensIn     int64
 	TokensOut    int64
+	// Stored says that the store has a row of this incarnation: it outlives the gateway.
+	Stored bool
 }
 
 // Message waits in a mailbox or is what a turn works on.
@@ -124,6 +126,13 @@ func (e *entry) pop() Message {
 	return m
 }
 
+// active notes activity at a time. A message of an earlier life that is taken up now makes no session older than it is.
+func (e *entry) active(at time.Time) {
+	if at.After(e.LastActivity) {
+		e.LastActivity = at
+	}
+}
+
 // NewTable makes an empty table whose mailboxes hold queueLimit messages behind a running turn. newID makes unique ids
 // that sort by time.
 func NewTable(queueLimit int, newID func() string) *Table {
@@ -161,7 +170,7 @@ func (tb *Table) Enqueue(ctx context.Context, key string, m Message) (t *Turn, p
 			}
 		}
 		e.queue = append(e.queue, m)
-		e.LastActivity = m.At
+		e.active(m.At)
 		if running != nil {
 			notice = running.busyNotice.IsZero()
 			running.busyNotice = m.At
@@ -173,7 +182,8 @@ func (tb *Table) Enqueue(ctx context.Context, key string, m Message) (t *Turn, p
 
 // begin makes the running turn of e. The caller holds mu and has seen that none runs.
 func (tb *Table) begin(ctx context.Context, e *entry, m Message) *Turn {
-	e.User, e.Target, e.LastActivity = m.User, m.Target, m.At
+	e.User, e.Target = m.User, m.Target
+	e.active(m.At)
 	now := time.Now()
 	t := &Turn{
 		ID: tb.newID(), Session: e.Session, Message: m, Started: now,
@@ -379,14 +389,37 @@ func (tb *Table) MarkStalled(t *Turn, at time.Time) bool {
 	return true
 }
 
-// Drop empties every mailbox, for a stop that will not come to them, and returns what waited.
-func (tb *Table) Drop() []Message {
+// Saved notes that the store has t's session.
+func (tb *Table) Saved(t *Turn) {
 	tb.mu.Lock()
 	defer tb.mu.Unlock()
-	var out []Message
-	for _, e := range tb.sessions {
-		out = append(out, e.queue...)
-		e.queue = nil
+	if e := tb.sessions[t.Session.Key]; e != nil && e.ID == t.Session.ID {
+		e.Stored = true
+	}
+}
+
+// DropUnsaved forgets the session of t if no store has it, no turn runs in it and nothing waits for it: what was never
+// written is not listed as if it would last (D15).
+func (tb *Table) DropUnsaved(t *Turn) {
+	tb.mu.Lock()
+	defer tb.mu.Unlock()
+	key := t.Session.Key
+	e := tb.sessions[key]
+	if e == nil || e.ID != t.Session.ID || e.Stored || e.closing || len(e.queue) > 0 || tb.turns[key] != nil {
+		return
+	}
+	delete(tb.sessions, key)
+}
+
+// Drop empties every mailbox, for a stop that will not come to them, and returns what waited, by session key.
+func (tb *Table) Drop() map[string][]Message {
+	tb.mu.Lock()
+	defer tb.mu.Unlock()
+	out := map[string][]Message{}
+	for key, e := range tb.sessions {
+		if len(e.queue) > 0 {
+			out[key], e.queue = e.queue, nil
+		}
 	}
 	return out
 }
