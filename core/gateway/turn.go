@@ -55,6 +55,9 @@ func (g *Gateway) turn(t *session.Turn) (next *session.Turn) {
 		t.Message.Deliver(text, answer(err))
 	}
 	next, owned := g.table.Release(g.turns, t, w.end)
+	if !w.begun {
+		g.table.DropUnsaved(t)
+	}
 	t.Message.Deliver(text, answer(err))
 	if !owned {
 		return nil
@@ -109,6 +112,7 @@ func (w *work) run(ctx context.Context) (err error) {
 		return notSaved("your message", err)
 	}
 	w.begun = true
+	g.table.Saved(t)
 	w.agent = g.agentOf(t.Session)
 	if !g.table.Attach(t, w.agent) {
 		return session.ErrReset
@@ -129,6 +133,7 @@ func (w *work) disown() {
 		g.releaseAgents([]*agent.Agent{w.agent}, "its turn was released")
 	}
 	if !w.begun {
+		g.table.DropUnsaved(t)
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), storeTimeout)

@@ -335,7 +335,7 @@ func (tb *Table) EndReset(ctx context.Context, key string, forget, hold bool) (n
 	now := time.Now()
 	e.closing = false
 	e.ID, e.State, e.Created, e.LastActivity = tb.newID(), ops.SessionIdle, now, now
-	e.TokensIn, e.TokensOut = 0, 0
+	e.TokensIn, e.TokensOut, e.Stored = 0, 0, false
 	if hold || len(e.queue) == 0 {
 		return nil
 	}

@@ -1,0 +1,83 @@
+package gateway
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"gatewaytui/core/model"
+	"gatewaytui/core/ops"
+)
+
+// A14: a turn that a stop cuts off is interrupted in the store, with why, though the store answers late: neither the end
+// of the turn's context nor that of the phase takes its last write away.
+func TestA14_ASlowStoreStillGetsTheEndOfATurn(t *testing.T) {
+	for _, tc := range []struct {
+		name  string
+		grace time.Duration
+	}{{"its worker writes it", 5 * time.Second}, {"who releases it writes it", 100 * time.Millisecond}} {
+		t.Run(tc.name, func(t *testing.T) {
+			locked := make(chan struct{})
+			var lock func()
+			l := start(t, func(s *setup) {
+				s.cfg.Shutdown.InterruptGrace.Duration = tc.grace
+				s.model = script(func(ctx context.Context, _ model.Request) (model.Response, error) {
+					<-ctx.Done()
+					lock() // from here the store takes nothing for half a second
+					close(locked)
+					return model.Response{}, ctx.Err()
+				})
+			})
+			db := beside(t, l.dir)
+			freed := make(chan struct{})
+			lock = func() {
+				run(t, db, "BEGIN IMMEDIATE")
+				time.AfterFunc(500*time.Millisecond, func() {
+					defer close(freed)
+					run(t, db, "ROLLBACK")
+				})
+			}
+			l.say("chat:dm:1", "1", "work")
+			l.running("chat:dm:1")
+			l.stop(ops.ModeFast)
+			<-locked
+			<-freed
+			var state, reason string
+			if err := db.QueryRow("SELECT state, reason FROM turns").Scan(&state, &reason); err != nil {
+				t.Fatal(err)
+			}
+			if state != "interrupted" || !strings.Contains(reason, "stopping") {
+				t.Fatalf("the turn is %s (%q), want interrupted by the stop", state, reason)
+			}
+		})
+	}
+}
+
+// D15: a session whose first write fails is not listed as if it would last, its sender is told, and a later message makes
+// it. One that the store has stays, whatever fails later.
+func TestD15_ASessionThatCouldNotBeWrittenIsNotListed(t *testing.T) {
+	l := start(t)
+	const key = "api:user:a"
+	db := beside(t, l.dir)
+	run(t, db, `CREATE TRIGGER full BEFORE INSERT ON turns BEGIN SELECT RAISE(FAIL, 'disk is full'); END`)
+	refused := func() {
+		t.Helper()
+		if got := l.await(l.send(key, "hello")); !ops.HasCode(got.err, ops.CodeUnavailable) || !strings.Contains(got.err.Error(), "could not be saved") {
+			t.Fatalf("got %+v", got)
+		}
+	}
+	refused()
+	if row := l.session(key); row.Key != "" {
+		t.Fatalf("listed is %+v, which no store has", row)
+	}
+	run(t, db, "DROP TRIGGER full")
+	l.ask(key, "hello")
+	id := l.session(key).ID
+	run(t, db, `CREATE TRIGGER full BEFORE INSERT ON turns BEGIN SELECT RAISE(FAIL, 'disk is full'); END`)
+	refused()
+	if row := l.session(key); row.ID != id {
+		t.Fatalf("listed is %+v, want the session %s that the store has", row, id)
+	}
+	run(t, db, "DROP TRIGGER full")
+}
