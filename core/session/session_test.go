@@ -508,3 +508,90 @@ func TestS11_AnExpiryIsTakenBackByAMessage(t *testing.T) {
 		})
 	}
 }
+
+// D3: whose time is over ends before a message is taken, with what waits kept for the next conversation; nobody else ends.
+func TestD3_AnExpiryBeginsOnceAndKeepsWhatWaits(t *testing.T) {
+	p := Policy{Idle: time.Hour, Daily: -1}
+	tb := NewTable(4, counter())
+	turn := start(t, tb, "cli:a", "x")
+	later := time.Now().Add(2 * time.Hour)
+	if _, _, ok := tb.BeginIdleExpiry("cli:a", p, later); ok {
+		t.Fatal("a session with a running turn has expired")
+	}
+	tb.Release(context.Background(), turn, End{State: ops.SessionSuspended})
+	if _, _, ok := tb.BeginIdleExpiry("cli:a", p, time.Now()); ok {
+		t.Fatal("a session has expired before its time")
+	}
+	if _, _, ok := tb.BeginIdleExpiry("cli:nobody", p, later); ok {
+		t.Fatal("a session that is none has expired")
+	}
+	old, why, ok := tb.BeginIdleExpiry("cli:a", p, later)
+	if !ok || old.State != ops.SessionSuspended || why == "" {
+		t.Fatalf("got %+v, %q, %v", old, why, ok)
+	}
+	if _, _, again := tb.BeginIdleExpiry("cli:a", p, later); again {
+		t.Fatal("it has expired twice")
+	}
+	if turn, position, _, err := tb.Enqueue(context.Background(), "cli:a", message("y")); turn != nil || position != 1 || err != nil {
+		t.Fatalf("while it ends: %v, %d, %v", turn, position, err)
+	}
+	if s, _ := tb.Get("cli:a"); s.State != ops.SessionIdle {
+		t.Fatalf("while it ends it is %s", s.State)
+	}
+	next := tb.EndReset(context.Background(), "cli:a", true, false)
+	if next == nil || next.Message.Text != "y" || next.Session.ID == old.ID {
+		t.Fatalf("after it comes %+v", next)
+	}
+	tb.Release(context.Background(), next, End{})
+}
+
+// A message of an earlier life makes no session older than it is.
+func TestActivityNeverGoesBack(t *testing.T) {
+	tb := NewTable(4, counter())
+	turn := start(t, tb, "cli:a", "x")
+	before, _ := tb.Get("cli:a")
+	old := message("y")
+	old.At = old.At.Add(-24 * time.Hour)
+	if _, _, _, err := tb.Enqueue(context.Background(), "cli:a", old); err != nil {
+		t.Fatal(err)
+	}
+	if got, _ := tb.Get("cli:a"); got.LastActivity.Before(before.LastActivity) {
+		t.Fatalf("waiting made it active at %v, which is before %v", got.LastActivity, before.LastActivity)
+	}
+	tb.Release(context.Background(), turn, End{})
+}
+
+// D15: what no store has is forgotten when nothing runs in it and nothing waits for it; everything else stays.
+func TestD15_WhatWasNeverWrittenIsForgotten(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		then func(tb *Table, t *Turn)
+		kept bool
+	}{
+		{"never written", func(tb *Table, turn *Turn) { tb.Release(context.Background(), turn, End{}) }, false},
+		{"its turn runs", func(*Table, *Turn) {}, true},
+		{"written", func(tb *Table, turn *Turn) {
+			tb.Saved(turn)
+			tb.Release(context.Background(), turn, End{})
+		}, true},
+		{"a message waits", func(tb *Table, turn *Turn) {
+			_, _, _, _ = tb.Enqueue(context.Background(), "cli:a", message("y")) // there is room
+			tb.Release(context.Background(), turn, End{Hold: true})
+		}, true},
+		{"it is being reset", func(tb *Table, _ *Turn) { tb.BeginReset("cli:a") }, true},
+		{"another conversation has its key", func(tb *Table, _ *Turn) {
+			tb.BeginReset("cli:a")
+			tb.EndReset(context.Background(), "cli:a", false, false)
+		}, true},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			tb := NewTable(4, counter())
+			turn := start(t, tb, "cli:a", "x")
+			tc.then(tb, turn)
+			tb.DropUnsaved(turn)
+			if _, kept := tb.Get("cli:a"); kept != tc.kept {
+				t.Fatalf("kept: %v, want %v", kept, tc.kept)
+			}
+		})
+	}
+}
