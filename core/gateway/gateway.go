@@ -156,6 +156,8 @@ type Gateway struct {
 	state   ops.State
 	drain   *ops.DrainState
 	lastEnd *ops.LastEnd
+	// copiedFrom is the life that ran when our home was copied from its, and still does; empty: none.
+	copiedFrom string
 	// resumes says that this life takes up what earlier ones left; backlog is that, until the adapters run.
 	resumes bool
 	backlog []store.Inbox

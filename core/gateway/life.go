@@ -3,8 +3,10 @@ package gateway
 import (
 	"context"
 	"fmt"
+	"os"
 	"time"
 
+	"gatewaytui/core/instance"
 	"gatewaytui/core/ops"
 	"gatewaytui/core/process"
 	"gatewaytui/core/shutdown"
@@ -29,6 +31,11 @@ func (g *Gateway) beginLife(ctx context.Context) error {
 	crashed := false
 	if found {
 		report, reported := g.reportOf(last.ID)
+		if last.Outcome == ops.OutcomeRunning && livesOn(last) {
+			g.copiedFrom = last.ID
+			g.warn("home.copied", fmt.Sprintf("this home is a copy of one whose gateway, pid %d, still runs: its processes are left alone. Both answer on the same platforms if they have the same credentials", last.PID))
+			last.Reason = "its home was copied while it ran"
+		}
 		last = g.classify(last, report, reported)
 		crashed = last.Outcome == ops.OutcomeCrashed
 		if report.ID != "" {
@@ -58,6 +65,13 @@ func (g *Gateway) beginLife(ctx context.Context) error {
 		return fmt.Errorf("record this life: %w", err)
 	}
 	return nil
+}
+
+// livesOn reports whether a life's gateway still runs. We hold the lock of our home, so its home is another one, of which
+// ours is a copy (field notes, B13, B14).
+func livesOn(l store.Life) bool {
+	alive, known := instance.Alive(instance.Record{PID: l.PID, StartTicks: l.StartTicks, BootID: l.BootID})
+	return alive && known && l.PID != os.Getpid()
 }
 
 // readLastLife says how the life before ended, as far as a damaged database tells.

@@ -84,7 +84,8 @@ func (g *Gateway) recover(ctx context.Context) error {
 	return nil
 }
 
-// earlierEntries are the journal's rows of earlier lives that have no end.
+// earlierEntries are the journal's rows of earlier lives that have no end. What a gateway runs of whose home ours is a copy
+// is not ours.
 func (g *Gateway) earlierEntries(ctx context.Context) ([]process.Entry, error) {
 	rows, err := g.store.LiveProcesses(ctx)
 	if err != nil {
@@ -93,7 +94,7 @@ func (g *Gateway) earlierEntries(ctx context.Context) ([]process.Entry, error) {
 	}
 	var entries []process.Entry
 	for _, r := range rows {
-		if r.Life != g.life {
+		if r.Life != g.life && r.Life != g.copiedFrom {
 			entries = append(entries, process.Entry{
 				Life: r.Life, PID: r.PID, StartTicks: r.StartTicks, BootID: r.BootID, Session: r.Session, Command: r.Command,
 				Policy: process.Policy(r.Policy), StartedAt: r.StartedAt,

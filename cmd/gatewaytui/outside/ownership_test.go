@@ -172,3 +172,33 @@ func TestB3_APortThatIsTakenIsTriedAgain(t *testing.T) {
 		t.Fatalf("exit code %d", code)
 	}
 }
+
+// B13, B14: a home that was copied from a gateway that runs, pid file, database and all, is another home: its gateway starts,
+// says so, and leaves what the first one runs alone.
+func TestB13_ACopyOfARunningHomeIsAnotherHome(t *testing.T) {
+	home := newHome(t)
+	first := start(t, home, quick)
+	pid := first.job("a", "sleep 1005")
+	copied := filepath.Join(newHome(t), "copy")
+	// The socket cannot be copied; what else there is must be.
+	if out, err := exec.Command("cp", "-r", home, copied).CombinedOutput(); err != nil && !strings.Contains(string(out), "control.sock") {
+		t.Fatalf("cp: %v %s", err, out)
+	}
+	second := start(t, copied, quick)
+	eventually(t, "it has looked for what an earlier life left", func() bool {
+		out, code := second.verb("status", "--json")
+		return code == 0 && strings.Contains(out, `"home.copied"`)
+	})
+	if code, _ := second.stop(); code != 0 {
+		t.Fatalf("the copy's ended with %d", code)
+	}
+	if !alive(pid) {
+		t.Error("a process of the first home's was ended")
+	}
+	if out, code := first.verb("status", "--json"); code != 0 || !strings.Contains(out, first.life) || strings.Contains(out, "home.copied") {
+		t.Errorf("the first says %d %s", code, out)
+	}
+	if code, _ := first.stop(); code != 0 {
+		t.Fatalf("the first ended with %d", code)
+	}
+}
