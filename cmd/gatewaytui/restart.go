@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -39,6 +40,10 @@ func (p *program) restart(ctx context.Context, g *remote, r *request) error {
 	if err != nil {
 		return err
 	}
+	if before.StartedAt.After(p.began) { // somebody else's restart came first: one is enough (B19)
+		p.line(p.err, "gatewaytui: it was restarted meanwhile")
+		return p.restarted(before)
+	}
 	plan, err := g.Plan(ctx)
 	if err != nil {
 		return err
@@ -57,15 +62,24 @@ func (p *program) restart(ctx context.Context, g *remote, r *request) error {
 	if alone && inside {
 		p.line(p.err, "gatewaytui: a tool of the gateway runs this command, which ends with it; the gateway starts its next life itself")
 	}
-	if _, err := g.Do(ctx, r.Command); err != nil {
+	r.Expect = before.Life // not one that somebody else's restart has brought already (B19)
+	req, err := g.Do(ctx, r.Command)
+	others := err == nil && req.Joined || ops.HasCode(err, ops.CodeConflict) || isUnreachable(err) && !errors.Is(err, context.DeadlineExceeded)
+	switch {
+	case others && err == nil && req.Verb != ops.VerbRestart:
+		return &ops.Error{Code: ops.CodeStopping, Message: "the gateway is stopping, and not to start again (" + req.ID + ")", Hint: "start it when it has ended"}
+	case others && err == nil:
+		p.line(p.err, "gatewaytui: already restarting (%s)", req.ID)
+	case others:
+		p.line(p.err, "gatewaytui: life %s has ended meanwhile", before.Life)
+	case err != nil:
 		return err
-	}
-	if alone && !inside {
+	case alone && !inside:
 		if err := again.start(); err != nil {
 			return &ops.Error{Code: ops.CodeInternal, Message: fmt.Sprintf("the gateway stops, and the next life could not be started: %v", err), Hint: "start it by hand"}
 		}
 	}
-	if r.wait {
+	if r.wait && err == nil {
 		v := &ending{p: p, g: g, life: before.Life, told: map[string]bool{}}
 		_ = follow.each(ctx, v.show) // what matters is whether the next life answers
 	}
@@ -74,11 +88,15 @@ func (p *program) restart(ctx context.Context, g *remote, r *request) error {
 	if err != nil {
 		return err
 	}
+	return p.restarted(after)
+}
+
+func (p *program) restarted(now ops.Status) error {
 	if p.json {
-		p.writeJSON(p.out, after)
+		p.writeJSON(p.out, now)
 		return nil
 	}
-	p.say("restarted: life %s, pid %d, took over from pid %d", after.Life, after.PID, before.PID)
+	p.say("restarted: life %s, pid %d", now.Life, now.PID)
 	return nil
 }
 

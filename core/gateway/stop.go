@@ -141,6 +141,13 @@ func (g *Gateway) StartsNext() bool {
 	return g.run != nil && g.stop.Restart && g.stop.Inside && g.opts.SupervisorName == ""
 }
 
+// restarts reports whether the stop that runs is a restart.
+func (g *Gateway) restarts() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.stop.Restart
+}
+
 func (g *Gateway) stopAsker() string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -149,6 +156,9 @@ func (g *Gateway) stopAsker() string {
 
 // requestStop is the stop as a command. Its request is the shutdown's id; who asks again is told that one.
 func (g *Gateway) requestStop(req ops.Request, cmd ops.Command) (ops.Request, error) {
+	if cmd.Expect != "" && cmd.Expect != g.life {
+		return ops.Request{}, &ops.Error{Code: ops.CodeConflict, Message: "this is another life, " + g.life, Hint: "look at it first, and ask again if it is to end as well"}
+	}
 	rq := stopRequest{id: req.ID, StopRequest: StopRequest{
 		Mode: cmd.Mode, Reason: reason(cmd, "stopped by an operator"), By: req.By, Restart: cmd.Verb == ops.VerbRestart, Asker: cmd.By.Session,
 		Inside: process.Descends(cmd.By.PID, g.opts.PID),
@@ -178,8 +188,11 @@ func (g *Gateway) requestStop(req ops.Request, cmd ops.Command) (ops.Request, er
 	joined, err := g.requests.get(context.Background(), id, false)
 	if err != nil { // it began with a signal
 		joined = ops.Request{ID: id, Verb: ops.VerbStop, At: req.At}
+		if g.restarts() {
+			joined.Verb = ops.VerbRestart
+		}
 	}
-	joined.State, joined.Detail = ops.RequestRunning, detail
+	joined.State, joined.Detail, joined.Joined = ops.RequestRunning, detail, true
 	return joined, nil
 }
 

@@ -92,8 +92,8 @@ type Command struct {
 	Item  string `json:"item,omitempty"`
 	// ByMS is for extend; 0 is 30 s.
 	ByMS int64 `json:"by_ms,omitempty"`
-	// Expect is the turn id or session id that the caller saw; if it is no longer so, the answer is CodeConflict and
-	// nothing is done. Empty accepts whatever is there.
+	// Expect is the turn id, the session id or, for stop and restart, the life that the caller saw; if it is no longer so,
+	// the answer is CodeConflict and nothing is done. Empty accepts whatever is there.
 	Expect string `json:"expect,omitempty"`
 }
 
@@ -134,6 +134,8 @@ type Request struct {
 	At     Time         `json:"at"`
 	// Detail says in one line for people what is happening or what was done, and what was not.
 	Detail string `json:"detail,omitempty"`
+	// Joined says that somebody else's request does what was asked for already: ID and Verb are that one's.
+	Joined bool `json:"joined,omitempty"`
 	// Result is the verb's own answer: MessageResult, KillResult, DiagnoseResult.
 	Result json.RawMessage `json:"result,omitempty"`
 	Error  *Error          `json:"error,omitempty"`

@@ -1,6 +1,7 @@
 package outside
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"os"
@@ -250,5 +251,58 @@ func TestB13_APIDFileOfAnotherHomeIsNotActedOn(t *testing.T) {
 	}
 	if code, _ := neighbour.stop(); code != 0 {
 		t.Errorf("the neighbour ended with %d", code)
+	}
+}
+
+// B19: of ten that restart at once one does, and the others say so and wait for the same next life.
+func TestB19_TenRestartsAreOne(t *testing.T) {
+	t.Run("of a gateway that drains", func(t *testing.T) { tenRestarts(t, true) })
+	t.Run("of one that is idle, and up again before the last has asked", func(t *testing.T) { tenRestarts(t, false) })
+}
+
+func tenRestarts(t *testing.T, drains bool) {
+	home := newHome(t)
+	first := start(t, home, quick)
+	if drains {
+		first.say("waits", "hang")
+		first.running("api:user:waits", "model call")
+	}
+	type end struct {
+		out  string
+		code int
+	}
+	ends := make(chan end, 10)
+	for range cap(ends) {
+		go func() {
+			out, code := verb(t, home, "restart", "--yes")
+			ends <- end{out, code}
+		}()
+	}
+	lives, joined := map[string]bool{}, 0
+	for range cap(ends) {
+		e := <-ends
+		_, rest, told := strings.Cut(e.out, "restarted: life ")
+		life, _, _ := strings.Cut(rest, ",")
+		if e.code != 0 || !told {
+			t.Fatalf("a restart ended with %d: %s", e.code, e.out)
+		}
+		lives[life] = true
+		if strings.Contains(e.out, "already restarting (") || strings.Contains(e.out, " meanwhile\n") {
+			joined++
+		}
+	}
+	if code := first.exit(); code != 75 {
+		t.Errorf("the first ended with %d, want 75", code)
+	}
+	var h struct{ Items []struct{ Life string } }
+	out, code := verb(t, home, "history", "--json")
+	if err := json.Unmarshal([]byte(out), &h); err != nil || code != 0 {
+		t.Fatalf("history: %d %v %s", code, err, out)
+	}
+	if len(lives) != 1 || len(h.Items) != 2 || joined != 9 {
+		t.Errorf("ten restarts brought %v, %d lives are in the history, %d said that it was asked for already", lives, len(h.Items), joined)
+	}
+	if out, code := verb(t, home, "stop", "--wait", "--yes"); code != 0 {
+		t.Fatalf("stop: %d %s", code, out)
 	}
 }
