@@ -86,8 +86,9 @@ func leverBindings() []binding {
 			verb: ops.VerbStop, twin: "gatewaytui stop", highest: withWord, asks: func(facts) tier { return withDialog }, not: needsNoStop, aim: atGateway(ops.VerbStop),
 		},
 		{
-			action: "restart", help: "stop with exit code 75, so that the service manager starts the next life",
-			verb: ops.VerbRestart, twin: "gatewaytui restart", highest: withDialog, not: needsNoStop, aim: atGateway(ops.VerbRestart),
+			action: "restart", help: "stop, and start again: by the service manager, or without one as a gateway without a console",
+			verb: ops.VerbRestart, twin: "gatewaytui restart", highest: withDialog, not: needsNoStop,
+			aim: func(facts) ops.Command { return ops.Command{Verb: ops.VerbRestart, Succeed: true} },
 		},
 		{
 			action: "send", help: "send a message to a session's agent: send KEY TEXT",

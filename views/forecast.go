@@ -1,6 +1,7 @@
 package views
 
 import (
+	"slices"
 	"time"
 
 	"gatewaytui/core/ops"
@@ -40,6 +41,7 @@ func stopOf(s Screen) stopAt {
 	switch {
 	case !v.EndedAt.IsZero(), v.Outcome != ops.ShutdownRunning && v.Outcome != "":
 		v.kind = stopEnded
+		v.Phases = settled(v.Phases)
 	case v.Life != "" && s.Snap.Life != "" && v.Life != s.Snap.Life:
 		v.kind = stopCut
 	}
@@ -61,6 +63,23 @@ func stopOf(s Screen) stopAt {
 		v.kill = millis(s.Snap.Supervisor.BudgetMS)
 	}
 	return v
+}
+
+// settled are the phases of a stop that has ended. Of the last one nobody can tell the end: it closes what would.
+func settled(phases []ops.Phase) []ops.Phase {
+	last := len(phases) - 1
+	if last < 0 || phases[last].State != ops.StepRunning {
+		return phases
+	}
+	phases = slices.Clone(phases)
+	p := &phases[last]
+	p.State, p.Items = ops.StepDone, slices.Clone(p.Items)
+	for i := range p.Items {
+		if s := &p.Items[i].State; *s == ops.StepRunning || *s == ops.StepPending {
+			*s = ops.StepDone
+		}
+	}
+	return phases
 }
 
 // current is the phase that runs, and its index; -1 if none does.

@@ -95,6 +95,9 @@ type Command struct {
 	// Expect is the turn id, the session id or, for stop and restart, the life that the caller saw; if it is no longer so,
 	// the answer is CodeConflict and nothing is done. Empty accepts whatever is there.
 	Expect string `json:"expect,omitempty"`
+	// Succeed is for restart where no service manager starts the next life: the gateway does, without a console, when it
+	// ends. Without it that is left to who asks.
+	Succeed bool `json:"succeed,omitempty"`
 }
 
 // Actor is who asked, for the audit.
