@@ -332,6 +332,6 @@ func (c *checkup) checkRunningStop(ctx context.Context) {
 
 // managerOf is the manager that a gateway names, which it does as Manager.String has it.
 func managerOf(sv ops.Supervisor) service.Manager {
-	kind, _, _ := strings.Cut(sv.Name, " ")
-	return service.Manager{Kind: service.Kind(or(kind, string(service.None)))}
+	kind, unit, _ := strings.Cut(sv.Name, " ")
+	return service.Manager{Kind: service.Kind(or(kind, string(service.None))), Unit: strings.Trim(unit, "()")}
 }

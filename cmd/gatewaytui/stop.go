@@ -24,7 +24,8 @@ func stopFlags(f *pflag.FlagSet, r *request) {
 func (p *program) stop(ctx context.Context, g *remote, r *request) error {
 	if !r.wait {
 		// Asked first: an order to a gateway that does not answer would be carried out whenever it goes on.
-		if _, err := g.Status(ctx); err != nil {
+		s, err := g.Status(ctx)
+		if err != nil {
 			return err
 		}
 		req, err := g.Do(ctx, r.Command)
@@ -35,6 +36,7 @@ func (p *program) stop(ctx context.Context, g *remote, r *request) error {
 			p.writeJSON(p.out, req)
 		default:
 			p.say("%s (request %s); gatewaytui watch follows it", or(req.Detail, "the shutdown has begun"), req.ID)
+			p.comesBack(s.Supervisor)
 		}
 		return failed(req)
 	}
@@ -50,6 +52,7 @@ func (p *program) stop(ctx context.Context, g *remote, r *request) error {
 	if _, err := g.Do(ctx, r.Command); err != nil {
 		return err
 	}
+	p.comesBack(before.Supervisor)
 	v := &ending{p: p, g: g, life: before.Life, told: map[string]bool{}}
 	for range streams {
 		err = f.each(ctx, v.show)
@@ -66,6 +69,13 @@ func (p *program) stop(ctx context.Context, g *remote, r *request) error {
 		f = p.follow(ctx, g, v.seen)
 	}
 	return err
+}
+
+// comesBack says that a service manager may start again what is stopped here.
+func (p *program) comesBack(sv ops.Supervisor) {
+	if down := managerOf(sv).Down(); down != "" && !p.json {
+		p.line(p.err, "%s may start it again; to keep it down: %s", sv.Name, down)
+	}
 }
 
 // streams is how often the events of one stop are begun to be read. Within a stream the client resumes by itself.

@@ -94,6 +94,30 @@ func (m Manager) Allow(d time.Duration) string {
 	return ""
 }
 
+// Down is how an operator has the manager stop us and keep us down, empty where there is none: a gateway that is stopped by
+// anybody else it starts again.
+func (m Manager) Down() string {
+	unit := m.Unit
+	if unit == "" {
+		unit = "UNIT"
+	}
+	switch m.Kind {
+	case Systemd:
+		return "systemctl [--user] stop " + unit
+	case Supervisord:
+		return "supervisorctl stop " + unit
+	case Launchd:
+		return "launchctl bootout " + unit
+	case Runit:
+		return "sv down"
+	case S6:
+		return "s6-svc -d"
+	case Container:
+		return "the container engine's own stop"
+	}
+	return ""
+}
+
 // Surroundings are what Detect goes by.
 type Surroundings struct {
 	// Getenv is the environment as the process was started with it.
