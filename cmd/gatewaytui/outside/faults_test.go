@@ -38,7 +38,7 @@ func TestA19_AKillAtEveryPhaseIsClassified(t *testing.T) {
 	home := newHome(t)
 	for i, phase := range phases {
 		g := start(t, home, quick)
-		job := g.job("job", "sleep 1000")
+		g.job("job", "trap '' TERM; setsid sleep 1006 & while :; do sleep 1; done")
 		if phase == "interrupt" || phase == "reap" { // only where turns are left
 			g.say("turn", "hang")
 			g.running("api:user:turn", "model call")
@@ -47,6 +47,7 @@ func TestA19_AKillAtEveryPhaseIsClassified(t *testing.T) {
 		g.await("phase "+phase+" begins", func(l line) bool { return l.text("msg") == "shutdown.phase" && l.text("phase") == phase })
 		_ = g.cmd.Process.Kill() // it may have come to its end in this moment
 		g.exit()
+		g.leavesNothing()
 		next := start(t, home, quick)
 		var h struct {
 			Items []struct{ Life, Outcome, Phase string }
@@ -62,9 +63,6 @@ func TestA19_AKillAtEveryPhaseIsClassified(t *testing.T) {
 		}
 		if code, _ := next.stop(); code != 0 {
 			t.Fatalf("killed in %s: the next life ended with %d", phase, code)
-		}
-		if p, err := os.FindProcess(job); err == nil {
-			_ = p.Kill() // what a killed gateway leaves is a later part's work; this test leaves nothing
 		}
 	}
 }
