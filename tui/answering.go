@@ -1,0 +1,90 @@
+package tui
+
+import (
+	"slices"
+
+	tea "github.com/charmbracelet/bubbletea"
+
+	"gatewaytui/core/ops"
+)
+
+// key is a key while a question is open.
+func (q *question) key(m *model, k tea.KeyMsg) tea.Cmd {
+	key := k.String()
+	if key == "esc" || q.typed == nil && (key == "n" || key == "N" || key == "q") || q.dead && key == "enter" {
+		return m.dismiss()
+	}
+	if !q.armed || !q.known {
+		return q.arm(m)
+	}
+	if q.tier == oneLine {
+		if key == "y" || key == "Y" {
+			return q.answers[1].do(m)
+		}
+		return m.dismiss()
+	}
+	switch key {
+	case "left", "shift+tab":
+		q.focus = max(q.focus-1, 0)
+		return nil
+	case "right":
+		q.focus = min(q.focus+1, len(q.answers)-1)
+		return nil
+	case "tab":
+		q.focus = (q.focus + 1) % len(q.answers)
+		return nil
+	case "enter":
+		if q.typed != nil && q.focus == 0 && q.typed.text() == q.want {
+			q.focus = 1 // the word is the answer
+		}
+		return q.answer(m, q.answers[q.focus])
+	}
+	if q.typed != nil && (q.focus == 0 || key != "m") {
+		q.typed.key(k)
+		return nil
+	}
+	if key == "m" && q.cmds != nil && q.cmds[0].Verb == ops.VerbStop {
+		modes := []ops.Mode{ops.ModeGraceful, ops.ModeFast, ops.ModeImmediate}
+		q.setMode(modes[(slices.Index(modes, q.cmds[0].Mode)+1)%len(modes)])
+		q.focus, q.facts = 0, nil
+		return tea.Batch(q.arm(m), q.preview(m))
+	}
+	if key == "c" && q.cmds != nil && q.cmds[0].Verb == ops.VerbEvict && (q.closes || len(q.cmds) == 1) && !q.dead {
+		q.setClose(m.snapshot(), !q.closes)
+		q.see(m)
+		q.focus, q.facts = 0, nil
+		return tea.Batch(q.arm(m), q.preview(m))
+	}
+	for _, a := range q.answers {
+		if a.key == key && (a.do == nil || q.typed == nil) {
+			return q.answer(m, a)
+		}
+	}
+	return nil
+}
+
+func (q *question) answer(m *model, a answer) tea.Cmd {
+	switch {
+	case a.do == nil:
+		return m.dismiss()
+	case q.typed != nil && q.typed.text() != q.want:
+		q.note = "type " + q.want + " first, then enter; esc cancels"
+		return nil
+	}
+	return a.do(m)
+}
+
+// paste is text where a word is asked for, and nothing else.
+func (q *question) paste(k tea.KeyMsg) {
+	if q.typed != nil && q.armed && q.known {
+		q.typed.key(k)
+	}
+}
+
+func (m *model) dismiss() tea.Cmd {
+	if m.ask != nil && m.ask.cmds != nil {
+		m.say("nothing done")
+	}
+	m.ask = nil
+	return nil
+}
