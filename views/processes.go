@@ -271,7 +271,7 @@ func processDetails(s *Screen, r *ops.Process, w int) []string {
 		{"session", or(r.Session, "none")},
 		{"tree", treeText(r) + " processes, cpu " + percent(r.CPUPct) + ", rss " + size(r.RSSBytes)},
 		{"age", ageText(r.AgeMS)},
-		{"ends with", or(r.Policy, unknown) + ", " + or(r.Origin, "origin "+unknown)},
+		{"ends with", endsWith(r.Policy) + ", " + or(r.Origin, "origin "+unknown)},
 		{"command", or(r.Command, unknown)},
 		{"output", or(r.LastOutput, "none")},
 	}
@@ -279,4 +279,12 @@ func processDetails(s *Screen, r *ops.Process, w int) []string {
 		facts = append(facts, Fact{"dup of", pidText(r.DuplicateOf) + ", which runs the same command in the same directory for this session"})
 	}
 	return s.facts(w, facts)
+}
+
+// endsWith is what ends a process tree, beside its own end and the gateway's stop.
+func endsWith(policy string) string {
+	if policy == "kept" {
+		return "session, kept over a SIGKILL of the gateway"
+	}
+	return or(policy, unknown)
 }
