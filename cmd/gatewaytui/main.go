@@ -12,11 +12,13 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"gatewaytui/core/process"
 )
 
 func main() {
 	p := &program{
-		began: time.Now(),
+		began: process.Began(),
 		in:    os.Stdin, out: os.Stdout, err: os.Stderr, getenv: os.Getenv,
 		asks: isTerminal(os.Stdin) && isTerminal(os.Stderr),
 	}
@@ -25,7 +27,7 @@ func main() {
 
 // program is one invocation and its surroundings.
 type program struct {
-	// began is when the invocation did.
+	// began is when the invocation did, as the system has it.
 	began    time.Time
 	in       io.Reader
 	out, err io.Writer

@@ -5,10 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/signal"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -23,6 +25,8 @@ import (
 const (
 	// readyBound is what the next life may take to answer once the last one is over.
 	readyBound = 60 * time.Second
+	// vacancy is how long a home may be nobody's between two lives.
+	vacancy = 2 * time.Second
 	// readyAgain is how often it is asked.
 	readyAgain = 50 * time.Millisecond
 )
@@ -37,6 +41,15 @@ func restartFlags(f *pflag.FlagSet, r *request) {
 // it, so that then the gateway starts the next life itself, as its last deed (B7).
 func (p *program) restart(ctx context.Context, g *remote, r *request) error {
 	before, err := g.Status(ctx)
+	if hasLeft(err) { // perhaps it is between two lives, by somebody else's restart
+		bound := vacancy
+		if g.found.Alive {
+			bound = readyBound
+		}
+		if now, none := p.nextLife(ctx, g.home, "", bound); none == nil {
+			before, err = now, nil
+		}
+	}
 	if err != nil {
 		return err
 	}
@@ -45,14 +58,17 @@ func (p *program) restart(ctx context.Context, g *remote, r *request) error {
 		return p.restarted(before)
 	}
 	plan, err := g.Plan(ctx)
+	var again started
+	if err == nil {
+		again, err = lifeOf(before.PID)
+	}
+	if hasLeft(err) {
+		p.line(p.err, "gatewaytui: life %s has ended meanwhile", before.Life)
+		return p.awaitNext(ctx, g.home, before.Life, readyBound)
+	}
 	if err != nil {
 		return err
 	}
-	again, err := lifeOf(before.PID)
-	if err != nil {
-		return err
-	}
-	again.waits()
 	inside := process.Descends(os.Getpid(), before.PID)
 	ctx, release := signal.NotifyContext(ctx, os.Interrupt)
 	defer release()
@@ -64,8 +80,20 @@ func (p *program) restart(ctx context.Context, g *remote, r *request) error {
 	}
 	r.Expect = before.Life // not one that somebody else's restart has brought already (B19)
 	req, err := g.Do(ctx, r.Command)
-	others := err == nil && req.Joined || ops.HasCode(err, ops.CodeConflict) || isUnreachable(err) && !errors.Is(err, context.DeadlineExceeded)
+	others := err == nil && req.Joined || ops.HasCode(err, ops.CodeConflict)
 	switch {
+	case hasLeft(err):
+		// It may have ended because of us, without a word. If nobody else has begun the next life, we do: as one that takes
+		// the place of none.
+		p.line(p.err, "gatewaytui: life %s has ended meanwhile", before.Life)
+		if after, none := p.nextLife(ctx, g.home, before.Life, vacancy); none == nil {
+			return p.restarted(after)
+		}
+		if alone && !inside {
+			if err := again.start(); err != nil {
+				return notStarted(err)
+			}
+		}
 	case others && err == nil && req.Verb != ops.VerbRestart:
 		return &ops.Error{Code: ops.CodeStopping, Message: "the gateway is stopping, and not to start again (" + req.ID + ")", Hint: "start it when it has ended"}
 	case others && err == nil:
@@ -75,16 +103,30 @@ func (p *program) restart(ctx context.Context, g *remote, r *request) error {
 	case err != nil:
 		return err
 	case alone && !inside:
+		again.waits()
 		if err := again.start(); err != nil {
-			return &ops.Error{Code: ops.CodeInternal, Message: fmt.Sprintf("the gateway stops, and the next life could not be started: %v", err), Hint: "start it by hand"}
+			return notStarted(err)
 		}
 	}
 	if r.wait && err == nil {
 		v := &ending{p: p, g: g, life: before.Life, told: map[string]bool{}}
 		_ = follow.each(ctx, v.show) // what matters is whether the next life answers
 	}
-	bound := time.Duration(plan.WorstCaseMS)*time.Millisecond + readyBound
-	after, err := p.nextLife(ctx, g.home, before.Life, bound)
+	return p.awaitNext(ctx, g.home, before.Life, time.Duration(plan.WorstCaseMS)*time.Millisecond+readyBound)
+}
+
+func notStarted(err error) error {
+	return &ops.Error{Code: ops.CodeInternal, Message: fmt.Sprintf("the gateway stops, and the next life could not be started: %v", err), Hint: "start it by hand"}
+}
+
+// hasLeft reports whether err says that the gateway which was there a moment ago is not there any more.
+func hasLeft(err error) bool {
+	return isUnreachable(err) && !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ESRCH)
+}
+
+// awaitNext is nextLife, told.
+func (p *program) awaitNext(ctx context.Context, home, before string, bound time.Duration) error {
+	after, err := p.nextLife(ctx, home, before, bound)
 	if err != nil {
 		return err
 	}
