@@ -110,7 +110,15 @@ func (f forest) grown(t testing.TB, n int) map[process]string {
 	eventually(t, fmt.Sprintf("%d trees stand", n), func() bool {
 		var trees int
 		procs, trees = f.standing(t)
-		return trees == n+1 // and the commands, which have an argument of their own
+		if trees != n+1 { // and the commands, which have an argument of their own
+			return false
+		}
+		for _, command := range procs { // one of these is about to be another process, or none
+			if strings.Contains(command, "exit 0") || strings.Contains(command, "exec ") || strings.HasPrefix(command, "setsid ") || strings.HasPrefix(command, "env ") {
+				return false
+			}
+		}
+		return true
 	})
 	return procs
 }
