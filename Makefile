@@ -8,7 +8,7 @@ STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GOFUMPT    := mvdan.cc/gofumpt@v0.12.0
 GOVULN     := golang.org/x/vuln/cmd/govulncheck@latest
 
-.PHONY: run build test check fmt bench fuzz clean
+.PHONY: run build test fast one soak check fmt bench fuzz clean
 
 ARGS ?= --demo
 run: build ## build, and open the console on a demo; ARGS= runs the gateway that the config describes
@@ -18,7 +18,19 @@ build: ## build the static binary
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/gatewaytui
 
 test: ## every test, with the race detector
+	@echo "make test: building the packages takes a minute or two before the first result ($$(date +%T))"
 	$(GO) test -race -timeout 10m ./...
+
+fast: ## the quick tests, without the race detector: within a minute once the packages are built
+	$(GO) test -short -timeout 2m ./...
+
+PKG ?= ./...
+RUN ?= .
+one: ## one test: make one PKG=./core/store RUN=TestName
+	$(GO) test -race -count=1 -v -timeout 10m -run '$(RUN)' $(PKG)
+
+soak: ## every test with its full counts and every peer, in less than two hours
+	GATEWAYTUI_SOAK=1 $(GO) test -race -count=1 -timeout 115m ./...
 
 check: ## format, vet, staticcheck, tidy; known vulnerabilities where their database can be reached
 	@out=$$($(GO) run $(GOFUMPT) -l .); test -z "$$out" || { echo "not formatted (make fmt):"; echo "$$out"; exit 1; }

@@ -242,7 +242,7 @@ func (l *life) options(parts parts, files files, manager supervisor) gateway.Opt
 		Config: l.loaded.Config, Log: l.log, Models: parts.model, Platforms: parts.platforms, Broken: parts.broken,
 		Life: l.id, PID: self.PID, StartTicks: self.StartTicks, BootID: self.BootID, Version: versionInfo().Version,
 		Home: l.home.Dir(), HomeID: l.home.ID(), Database: l.home.Database(), Workdir: l.home.Work(),
-		Warnings: slices.Concat(l.loaded.Warnings, manager.warnings), NoResume: l.flags.NoResume, Redactor: l.redactor,
+		Warnings: slices.Concat(l.loaded.Warnings, manager.warnings), Changes: l.loaded.Changes(), NoResume: l.flags.NoResume, Redactor: l.redactor,
 		FreshStore: l.flags.FreshStore, ReadOnlyStore: l.flags.ReadOnlyStore,
 		SupervisorName: manager.name(), SupervisorBudget: manager.budget, SupervisorSource: manager.source, Notify: manager.notify,
 		APIListen: parts.apiListen,

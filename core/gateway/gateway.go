@@ -72,6 +72,9 @@ type Options struct {
 	Redactor *term.Redactor
 	// Warnings are what the start already noticed.
 	Warnings []ops.Warning
+	// Changes are the changed defaults that are in force. Each is a warning of the first life on a home whose store has
+	// an older schema than the change.
+	Changes []config.Change
 
 	// SupervisorName names the service manager, empty where there is none. SupervisorBudget is what it allows a stop, 0 for
 	// no limit and if unknown; SupervisorSource says where that is from.
@@ -362,6 +365,7 @@ func (g *Gateway) open(ctx context.Context) error {
 	g.mu.Lock()
 	g.store = st
 	g.mu.Unlock()
+	g.warnOfChanges(st.FoundSchema())
 	for _, step := range []func(context.Context) error{g.beginLife, g.loadSessions, g.recover} {
 		err := step(ctx)
 		if damage, is := errors.AsType[*store.DamagedError](err); is && g.damage() == "" { // where the database was trusted

@@ -37,6 +37,8 @@ type writer struct {
 	db   *sql.DB
 	conn *sql.Conn
 	tx   tx
+	// found is the schema version that the database had before it was opened; 0: it is new.
+	found int
 }
 
 func openWriter(ctx context.Context, path string) (*writer, error) {
@@ -86,7 +88,8 @@ func (w *writer) open(ctx context.Context, path string) (err error) {
 		}
 	}
 	w.tx = tx{conn: w.conn, stmts: map[string]*sql.Stmt{}}
-	return migrate(ctx, w.conn, migrations)
+	w.found, err = migrate(ctx, w.conn, migrations)
+	return err
 }
 
 func (w *writer) close() error {

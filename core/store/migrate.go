@@ -6,41 +6,70 @@ import (
 	"embed"
 	"fmt"
 	"io/fs"
+	"path"
+	"strconv"
+	"strings"
 )
 
-// migrations are the steps of the schema: file n brings a database from PRAGMA user_version n-1 to n. A step that was
-// released is never changed.
+// migrations are the steps of the schema. The number that begins a file's name is the value of PRAGMA user_version after
+// that step. Numbers grow and may have gaps. A step that was released is never changed.
 //
 //go:embed migrations/*.sql
 var migrations embed.FS
 
-// migrate runs the steps that the database has not had, each in one transaction with its version: a kill between any two
-// instructions leaves a database of some version, whole.
-func migrate(ctx context.Context, conn *sql.Conn, migrations fs.FS) error {
-	steps, err := fs.Glob(migrations, "migrations/*.sql") // sorted, which is their order
+// step is one migration file.
+type step struct {
+	version int
+	name    string
+}
+
+// stepsOf returns the migrations of files in the order of their versions.
+func stepsOf(files fs.FS) ([]step, error) {
+	names, err := fs.Glob(files, "migrations/*.sql") // sorted
 	if err != nil {
-		return err
+		return nil, err
 	}
-	var version int
-	if err := conn.QueryRowContext(ctx, "PRAGMA user_version").Scan(&version); err != nil {
-		return fmt.Errorf("read the schema's version: %w", err)
+	steps := make([]step, 0, len(names))
+	for i, name := range names {
+		digits, _, _ := strings.Cut(path.Base(name), "_")
+		version, err := strconv.Atoi(digits)
+		if err != nil {
+			return nil, fmt.Errorf("%s: the name does not begin with a schema version", name)
+		}
+		if i > 0 && version <= steps[i-1].version {
+			return nil, fmt.Errorf("%s: version %d follows version %d", name, version, steps[i-1].version)
+		}
+		steps = append(steps, step{version, name})
 	}
-	if version > len(steps) {
-		return fmt.Errorf("schema version %d, this program knows %d: %w", version, len(steps), ErrNewer)
+	return steps, nil
+}
+
+// migrate runs the steps that the database has not had, each in one transaction with its version: a kill between any two
+// instructions leaves a database of one version, complete. It returns the version that it found, 0 for a new database.
+func migrate(ctx context.Context, conn *sql.Conn, files fs.FS) (found int, err error) {
+	steps, err := stepsOf(files)
+	if err != nil {
+		return 0, err
 	}
-	for i, name := range steps {
-		if i < version {
+	if err := conn.QueryRowContext(ctx, "PRAGMA user_version").Scan(&found); err != nil {
+		return 0, fmt.Errorf("read the schema's version: %w", err)
+	}
+	if known := steps[len(steps)-1].version; found > known {
+		return found, fmt.Errorf("schema version %d, this program knows %d: %w", found, known, ErrNewer)
+	}
+	for _, s := range steps {
+		if s.version <= found {
 			continue
 		}
-		step, err := fs.ReadFile(migrations, name)
+		text, err := fs.ReadFile(files, s.name)
 		if err != nil {
-			return err
+			return found, err
 		}
-		script := fmt.Sprintf("BEGIN IMMEDIATE;\n%s\nPRAGMA user_version = %d;\nCOMMIT;", step, i+1)
+		script := fmt.Sprintf("BEGIN IMMEDIATE;\n%s\nPRAGMA user_version = %d;\nCOMMIT;", text, s.version)
 		if _, err := conn.ExecContext(ctx, script); err != nil {
 			_, _ = conn.ExecContext(context.WithoutCancel(ctx), "ROLLBACK")
-			return fmt.Errorf("%s: %w", name, err)
+			return found, fmt.Errorf("%s: %w", s.name, err)
 		}
 	}
-	return nil
+	return found, nil
 }

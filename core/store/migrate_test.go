@@ -52,17 +52,23 @@ func TestADatabaseOfEachEarlierVersionIsBroughtUpToDateWithItsRows(t *testing.T)
 			for _, name := range names[:from] {
 				before[name] = threeSteps[name]
 			}
-			if err := migrate(t.Context(), conn, before); err != nil {
-				t.Fatal(err)
+			if from > 0 {
+				if _, err := migrate(t.Context(), conn, before); err != nil {
+					t.Fatal(err)
+				}
 			}
 			if from == 1 || from == 2 {
 				if _, err := conn.ExecContext(t.Context(), "INSERT INTO rows (v) VALUES ('kept')"); err != nil {
 					t.Fatal(err)
 				}
 			}
-			for range 2 { // the second time there is nothing to do
-				if err := migrate(t.Context(), conn, threeSteps); err != nil {
+			for _, want := range []int{from, 3} { // the second time there is nothing to do
+				found, err := migrate(t.Context(), conn, threeSteps)
+				if err != nil {
 					t.Fatal(err)
+				}
+				if found != want {
+					t.Errorf("migrate found version %d, want %d", found, want)
 				}
 			}
 			if v := number(t, conn, "PRAGMA user_version"); v != 3 {
@@ -75,13 +81,55 @@ func TestADatabaseOfEachEarlierVersionIsBroughtUpToDateWithItsRows(t *testing.T)
 	}
 }
 
+func TestVersionsComeFromTheNamesOfTheFilesAndMayHaveGaps(t *testing.T) {
+	conn := connection(t, filepath.Join(t.TempDir(), "gateway.db"))
+	gap := fstest.MapFS{
+		"migrations/0001_start.sql": threeSteps["migrations/0001_start.sql"],
+		"migrations/0007_more.sql":  {Data: []byte("ALTER TABLE rows ADD COLUMN n INTEGER;")},
+	}
+	if _, err := migrate(t.Context(), conn, gap); err != nil {
+		t.Fatal(err)
+	}
+	if v := number(t, conn, "PRAGMA user_version"); v != 7 {
+		t.Errorf("the version is %d, want 7", v)
+	}
+	for name, files := range map[string]fstest.MapFS{
+		"a name without a number":     {"migrations/start.sql": {}},
+		"two files with one number":   {"migrations/0001_a.sql": {}, "migrations/0001_b.sql": {}},
+		"numbers of unequal width":    {"migrations/10_a.sql": {}, "migrations/9_b.sql": {}},
+		"the first of several is bad": {"migrations/x_a.sql": {}, "migrations/y_b.sql": {}},
+	} {
+		if _, err := migrate(t.Context(), conn, files); err == nil || !strings.Contains(err.Error(), "migrations/") {
+			t.Errorf("%s: got %v, want an error that names the file", name, err)
+		}
+	}
+}
+
+func TestAStoreSaysWhichSchemaItFound(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir)
+	if v := s.FoundSchema(); v != 0 {
+		t.Errorf("a new database was found with version %d, want 0", v)
+	}
+	shut(t, s)
+	steps, err := stepsOf(migrations)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s = open(t, dir)
+	defer shut(t, s)
+	if v, want := s.FoundSchema(), steps[len(steps)-1].version; v != want {
+		t.Errorf("the second open found version %d, want %d", v, want)
+	}
+}
+
 func TestAStepThatFailsLeavesTheVersionBeforeItWhole(t *testing.T) {
 	conn := connection(t, filepath.Join(t.TempDir(), "gateway.db"))
 	broken := fstest.MapFS{
 		"migrations/0001_start.sql": threeSteps["migrations/0001_start.sql"],
 		"migrations/0002_bad.sql":   {Data: []byte("CREATE TABLE half (v TEXT); INSERT INTO nowhere VALUES (1);")},
 	}
-	err := migrate(t.Context(), conn, broken)
+	_, err := migrate(t.Context(), conn, broken)
 	if err == nil || !strings.Contains(err.Error(), "0002_bad.sql") || !strings.Contains(err.Error(), "nowhere") {
 		t.Fatalf("got %v, want the step and its error", err)
 	}
@@ -91,7 +139,7 @@ func TestAStepThatFailsLeavesTheVersionBeforeItWhole(t *testing.T) {
 	if n := number(t, conn, "SELECT count(*) FROM sqlite_schema WHERE name = 'half'"); n != 0 {
 		t.Error("half of the step is there")
 	}
-	if err := migrate(t.Context(), conn, threeSteps); err != nil {
+	if _, err := migrate(t.Context(), conn, threeSteps); err != nil {
 		t.Errorf("the mended step: %v", err)
 	}
 }

@@ -138,6 +138,15 @@ func (s *Store) open(ctx context.Context) (err error) {
 	return nil
 }
 
+// FoundSchema is the schema version that the database had when Open was called, before it was brought up to date.
+// It is 0 for a database that Open created, and for a store that is read-only.
+func (s *Store) FoundSchema() int {
+	if s.writer == nil {
+		return 0
+	}
+	return s.writer.found
+}
+
 // openReadOnly makes the readers alone. That they cannot read yet, or ever, is for each read to say.
 func (s *Store) openReadOnly(ctx context.Context) error {
 	s.readOnly.Store(true)

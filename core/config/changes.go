@@ -1,0 +1,46 @@
+package config
+
+import "gatewaytui/core/ops"
+
+// Change is one default that differs from that of an earlier edition. An operator who relied on the old default without
+// setting it is told once: at the first start on a home of the earlier edition (see gateway.Options.Changes).
+type Change struct {
+	// Name is unique and names the warning: its code is "upgrade." and Name.
+	Name string
+	// Key is the config key whose default changed.
+	Key string
+	// Old and New are the two defaults as they are written in the config file.
+	Old, New string
+	// Schema is the first schema version of the store that has the new default: a home whose store has an older one was
+	// last used with Old. Version 5 is the first of the second edition.
+	Schema int
+}
+
+// changes has one row for each default that changed. A new row is added together with the new default in Default and a
+// line in .github/CHANGELOG.md.
+var changes = []Change{}
+
+// Changes returns the changed defaults that are in force, which are those whose key neither the file nor the environment
+// sets.
+func (l *Loaded) Changes() []Change { return l.unset(changes) }
+
+func (l *Loaded) unset(rows []Change) []Change {
+	var in []Change
+	for _, c := range rows {
+		if _, set := l.origins[c.Key]; !set {
+			in = append(in, c)
+		}
+	}
+	return in
+}
+
+// Code is the code of the warning, and the event of the log line, that tells of the change.
+func (c Change) Code() string { return "upgrade." + c.Name }
+
+// Warning tells of the change; Since is left to the caller.
+func (c Change) Warning() ops.Warning {
+	return ops.Warning{
+		Code:    c.Code(),
+		Message: "the default of " + c.Key + " changed from " + c.Old + " to " + c.New + "; set " + c.Key + " in the config to choose, or ignore this to use the new default",
+	}
+}

@@ -1,0 +1,2 @@
+-- Version 5 is the first of the second edition. It changes no table. A database of version 1 to 4 was last used by the
+-- first edition, whose defaults differ: see config.Change.
