@@ -57,7 +57,7 @@ func object(cmd ops.Command) string {
 	name := cmd.Target
 	switch {
 	case cmd.Item != "":
-		name = cmd.Item
+		name = strings.Replace(cmd.Item, ":", " ", 1) // "turn cli:a"
 	case cmd.Phase != "":
 		name = "phase " + cmd.Phase
 	}

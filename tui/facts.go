@@ -43,7 +43,6 @@ func sessionKey(s ops.Session) string { return s.Key }
 func agentKey(a ops.Agent) string     { return a.Session }
 func processKey(p ops.Process) string { return strconv.Itoa(p.PID) }
 func adapterKey(a ops.Adapter) string { return a.Name }
-func itemKey(it ops.Item) string      { return it.Kind + ":" + it.ID }
 
 // find returns the row with a key, for the rare moments that need the newest one: the key of a press, of a confirmation.
 func find[T any](rows []T, key string, of func(T) string) *T {
@@ -131,14 +130,14 @@ func identifyLever(stop *ops.Shutdown, cmd ops.Command) (string, bool) {
 		var left []string
 		for _, it := range p.Items {
 			if it.State == ops.StepRunning {
-				left = append(left, itemKey(it))
+				left = append(left, it.Key())
 			}
 		}
 		return p.Name + "\n" + strings.Join(left, "\n"), true
 	}
 	for _, it := range p.Items {
-		if it.ID == cmd.Item && it.State == ops.StepRunning {
-			return p.Name + " " + itemKey(it), true
+		if it.Key() == cmd.Item && it.State == ops.StepRunning {
+			return p.Name + " " + it.Key(), true
 		}
 	}
 	return "", false

@@ -65,12 +65,12 @@ func someStop() *ops.Shutdown {
 	return &ops.Shutdown{
 		ID: "stop-1", Life: "life-1", Mode: ops.ModeGraceful, StartedAt: ops.At(began), Outcome: ops.ShutdownRunning,
 		Phases: []ops.Phase{
-			{Name: "mark", State: ops.StepDone},
+			{Name: "mark", State: ops.StepDone, PhaseRules: ops.PhaseRules{Vital: true}},
 			{Name: "adapters", State: ops.StepRunning, BudgetMS: 5000, Items: []ops.Item{
 				{Kind: "adapter", ID: "telegram", State: ops.StepRunning, ElapsedMS: 4000, BudgetMS: 5000},
 				{Kind: "adapter", ID: "api", State: ops.StepRunning, ElapsedMS: 10, BudgetMS: 5000},
 			}},
-			{Name: "stores", State: ops.StepPending, BudgetMS: 2000},
+			{Name: "stores", State: ops.StepPending, BudgetMS: 2000, PhaseRules: ops.PhaseRules{Vital: true}},
 		},
 	}
 }

@@ -53,7 +53,7 @@ func leverBindings() []binding {
 			action: "abandon", keys: []string{"A"}, label: "abandon", help: "stop waiting for the selected item of the stop", in: ofStop,
 			verb: ops.VerbSkip, twin: "gatewaytui shutdown skip --phase P --item I", highest: withDialog, not: needsItem,
 			aim: func(f facts) ops.Command {
-				return ops.Command{Verb: ops.VerbSkip, Phase: f.phase.Name, Item: f.item.ID}
+				return ops.Command{Verb: ops.VerbSkip, Phase: f.phase.Name, Item: f.item.Key()}
 			},
 		},
 		{
@@ -214,9 +214,6 @@ func needsStop(f facts) string {
 	return ""
 }
 
-// kept are the phases that are never skipped by hand: stores would stay open, the lock held.
-var kept = map[string]bool{"mark": true, "stores": true, "surrender": true}
-
 func needsPhase(skippable bool) func(facts) string {
 	return func(f facts) string {
 		p := runningPhase(f.stop)
@@ -225,7 +222,7 @@ func needsPhase(skippable bool) func(facts) string {
 			return "no shutdown is running"
 		case p == nil:
 			return "no phase is running"
-		case skippable && kept[p.Name]:
+		case skippable && p.Vital:
 			return "the phase " + p.Name + " is never skipped"
 		}
 		return ""
@@ -240,7 +237,7 @@ func needsItem(f facts) string {
 		return "no item is selected"
 	case f.item.State != ops.StepRunning:
 		return f.item.ID + " is not waited for"
-	case f.phase != nil && kept[f.phase.Name]:
+	case f.phase != nil && f.phase.Vital:
 		return "the phase " + f.phase.Name + " is never skipped"
 	}
 	return ""

@@ -261,7 +261,7 @@ func (m *model) stopChoice() (*ops.Phase, *ops.Item) {
 	phase, key := views.StopItem(m.stopScreen())
 	for i := range s.Phases {
 		if p := &s.Phases[i]; p.Name == phase {
-			return p, find(p.Items, key, itemKey)
+			return p, find(p.Items, key, ops.Item.Key)
 		}
 	}
 	return nil, nil
@@ -285,7 +285,7 @@ func (m *model) keepStopItem() {
 		m.stopItem = ""
 		return
 	}
-	if it := find(p.Items, m.stopItem, itemKey); it == nil || it.State.Over() {
+	if it := find(p.Items, m.stopItem, ops.Item.Key); it == nil || it.State.Over() {
 		m.stopItem = ""
 	}
 }

@@ -39,8 +39,8 @@ func TestTheLeversOfAStop(t *testing.T) {
 		keys []string
 		want []string
 	}{
-		{"A abandons the item that is stuck", []string{"A", "y"}, []string{"shutdown.skip adapterstelegram "}},
-		{"A abandons the selected one", []string{"j", "A", "y"}, []string{"shutdown.skip adaptersapi "}},
+		{"A abandons the item that is stuck", []string{"A", "y"}, []string{"shutdown.skip adaptersadapter:telegram "}},
+		{"A abandons the selected one", []string{"j", "A", "y"}, []string{"shutdown.skip adaptersadapter:api "}},
 		{"> ends the phase", []string{">", "y"}, []string{"shutdown.skip adapters "}},
 		{"+ asks for time at once", []string{"+"}, []string{"shutdown.extend adapters "}},
 		{"d diagnoses at once", []string{"d"}, []string{"diagnose  "}},
@@ -57,21 +57,27 @@ func TestTheLeversOfAStop(t *testing.T) {
 	}
 }
 
-func TestStoresAreNeverSkipped(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		g := newGateway()
-		g.stopping()
-		g.stop.Phases[1].State, g.stop.Phases[2].State = ops.StepTimedOut, ops.StepRunning
-		g.stop.Phases[2].Items = []ops.Item{{Kind: "store", ID: "gateway.db", State: ops.StepRunning}}
-		b := newBench(t, g, Options{})
-		for _, k := range []string{">", "A"} {
-			b.patiently(k, "y")
-			b.mustHaveGiven()
-			if !strings.Contains(b.m.message, "never skipped") && b.m.ask != nil {
-				t.Fatalf("%s asks %q", k, b.m.ask.title)
-			}
-		}
-	})
+// The plan says which phases these are, the reap among them; the console has no list of its own.
+func TestAPhaseThatCannotBeSkippedIsOfferedNoLever(t *testing.T) {
+	for _, name := range []string{"mark", "reap", "stores", "surrender"} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				g := newGateway()
+				g.stopping()
+				g.stop.Phases[1].State, g.stop.Phases[2].State = ops.StepTimedOut, ops.StepRunning
+				g.stop.Phases[0].Name, g.stop.Phases[2].Name = "notify", name
+				g.stop.Phases[2].Items = []ops.Item{{Kind: "store", ID: "gateway.db", State: ops.StepRunning}}
+				b := newBench(t, g, Options{})
+				for _, k := range []string{">", "A"} {
+					b.patiently(k)
+					b.mustHaveGiven()
+					if b.m.ask != nil || !strings.Contains(b.m.message, "never skipped") {
+						t.Fatalf("%s asks %+v and answers %q", k, b.m.ask, b.m.message)
+					}
+				}
+			})
+		})
+	}
 }
 
 func TestAnItemThatEndedWhileItWasAskedAboutIsNotAbandoned(t *testing.T) {

@@ -126,21 +126,9 @@ func (v stopAt) quiet(it ops.Item) time.Duration {
 	return max(v.StartedAt.Add(v.read).Sub(it.LastProgressAt.Time), 0)
 }
 
-// vital are the phases that no lever skips; immediate are those that run in a stop of that mode. They are the standard
-// plan's (design.md, 3); a phase of another name counts as one that runs.
-var (
-	vital   = map[string]bool{"mark": true, "reap": true, "stores": true, "surrender": true}
-	skipped = map[ops.Mode]map[string]bool{
-		ops.ModeFast: {"drain": true},
-		ops.ModeImmediate: {
-			"notify": true, "drain": true, "interrupt": true, "agents": true, "adapters": true, "background": true, "release": true,
-		},
-	}
-)
-
 // willRun says whether a phase that waits will run: a lever that skips one whose turn has not come leaves its word there.
 func (v stopAt) willRun(p ops.Phase) bool {
-	return p.State == ops.StepPending && p.Detail == "" && !skipped[v.Mode][p.Name]
+	return p.State == ops.StepPending && p.Detail == "" && p.RunsIn(v.Mode)
 }
 
 // rest is what a phase may still cost. A running one ends when the last of its items is given up.
@@ -250,7 +238,7 @@ func (v stopAt) itemMark(p ops.Phase, it ops.Item) mark {
 	case ops.StepDone:
 		return markDone
 	case ops.StepTimedOut:
-		if p.Name == "drain" { // it is interrupted next, not left behind
+		if p.Then == ops.ThenInterrupted { // it is interrupted next, not left behind
 			return markLate
 		}
 		return markAbandoned
@@ -296,9 +284,6 @@ func (v stopAt) phaseMark(p ops.Phase) mark {
 	return markUnknown
 }
 
-// itemKey names an item as the levers do.
-func itemKey(it ops.Item) string { return it.Kind + ":" + it.ID }
-
 // StopItem is the item of the running phase that the shutdown view shows as selected, "kind:id", and its phase: the one
 // that s names, as long as the phase knows it, else the one that has been stuck for longest, else the first that runs.
 // Both are empty if nothing is waited for. The levers on an item act on this one.
@@ -309,7 +294,7 @@ func StopItem(s Screen) (phase, item string) {
 		return "", ""
 	}
 	if it, ok := v.chosen(p, s.StopItem); ok {
-		return p.Name, itemKey(it)
+		return p.Name, it.Key()
 	}
 	return p.Name, ""
 }
@@ -323,7 +308,7 @@ func StopItems(s Screen) []string {
 	p, _ := v.current()
 	var out []string
 	for _, it := range drawn(p) {
-		out = append(out, itemKey(it))
+		out = append(out, it.Key())
 	}
 	return out
 }
@@ -332,7 +317,7 @@ func StopItems(s Screen) []string {
 func (v stopAt) chosen(p ops.Phase, key string) (ops.Item, bool) {
 	best, found := ops.Item{}, false
 	for _, it := range p.Items {
-		if key != "" && itemKey(it) == key {
+		if key != "" && it.Key() == key {
 			return it, true
 		}
 		if it.State != ops.StepRunning {

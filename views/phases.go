@@ -229,7 +229,7 @@ func (d *stopDraw) result(p ops.Phase) string {
 			return "not reached"
 		case !d.willRun(p):
 			return "not part of a stop of mode " + term40(string(d.Mode))
-		case vital[p.Name]:
+		case p.Vital:
 			return "never skipped"
 		}
 		return ""
@@ -288,7 +288,7 @@ func (d *stopDraw) itemList(w, h int) []string {
 	sel := 0
 	for i, it := range items {
 		width = max(width, ansi.StringWidth(shown(it.ID)))
-		if d.has && itemKey(it) == itemKey(d.item) {
+		if d.has && it.Key() == d.item.Key() {
 			sel = i
 		}
 	}

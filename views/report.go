@@ -217,7 +217,7 @@ func planLines(s *Screen, w, h int) []string {
 		text := or(shown(f.Bound), unknown)
 		if f.Critical {
 			text += "; critical: a failure changes the exit code"
-		} else if vital[f.Name] {
+		} else if f.Vital {
 			text += "; never skipped"
 		}
 		lines = append(lines, "   "+k.cell(Plain, fmt.Sprintf("%2d %s", i+1, or(term40(f.Name), unknown)), nameCol+3)+k.right(Plain, budget(millis(f.BudgetMS)), 8)+"  "+k.cut(text, w-nameCol-16))

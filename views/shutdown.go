@@ -194,7 +194,7 @@ func (d *stopDraw) doom() string {
 	switch {
 	case d.s.Link.ReadOnly, d.Mode == ops.ModeImmediate:
 		return text
-	case d.at >= 0 && !vital[d.phase.Name]:
+	case d.at >= 0 && !d.phase.Vital:
 		return text + " Press > or F now."
 	}
 	return text + " Press F now."

@@ -55,6 +55,10 @@ func anyStop(t *rapid.T) *ops.Shutdown {
 			Name: rapid.SampledFrom(append([]string{"drain", "reap", "stores", "adapters"}, hostile...)).Draw(t, "name"), State: rapid.SampledFrom(someSteps).Draw(t, "state"),
 			StartedAt: at.Draw(t, "began"), ElapsedMS: ms.Draw(t, "took"), BudgetMS: ms.Draw(t, "budget"),
 			Items: rapid.SliceOfN(item, 0, 6).Draw(t, "items"), Detail: text.Draw(t, "detail"),
+			PhaseRules: ops.PhaseRules{
+				Vital: rapid.Bool().Draw(t, "vital"), Then: rapid.SampledFrom([]string{"", ops.ThenAbandoned, ops.ThenInterrupted, "odd\x07"}).Draw(t, "then"),
+				SkippedIn: rapid.SliceOfN(rapid.SampledFrom([]ops.Mode{ops.ModeFast, ops.ModeImmediate, "odd"}), 0, 2).Draw(t, "skipped in"),
+			},
 		})
 	}
 	return sd

@@ -4,10 +4,11 @@ import (
 	"time"
 
 	"gatewaytui/core/ops"
+	"gatewaytui/core/shutdown"
 )
 
-// standard is the plan of the standard phases, with the budgets of a small home.
-var standard = []ops.PlanPhase{
+// standard is the plan of the standard phases, with the budgets of a small home and the rules of the core's plan.
+var standard = withRules([]ops.PlanPhase{
 	{Name: "mark", BudgetMS: 500, Bound: "fixed: a marker and one commit"},
 	{Name: "notify", BudgetMS: 5000, Bound: "shutdown.notify_timeout"},
 	{Name: "drain", BudgetMS: 20_000, Bound: "shutdown.drain_timeout"},
@@ -20,6 +21,13 @@ var standard = []ops.PlanPhase{
 	{Name: "sweep", BudgetMS: 3000, Bound: "process.kill_grace and 1s to verify"},
 	{Name: "stores", BudgetMS: 10_000, Bound: "shutdown.store_timeout", Critical: true},
 	{Name: "surrender", BudgetMS: 500, Bound: "fixed: socket, pid file, lock"},
+})
+
+func withRules(phases []ops.PlanPhase) []ops.PlanPhase {
+	for i, p := range shutdown.Standard(shutdown.Budgets{}).Rows(0).Phases {
+		phases[i].PhaseRules = p.PhaseRules
+	}
+	return phases
 }
 
 func somePlan() ops.Plan {
@@ -42,7 +50,7 @@ func newStop(mode ops.Mode, limit time.Duration) *stopBuilder {
 		ID: "01KST", Life: "01KAK", Mode: mode, Reason: "SIGTERM", By: "signal, uid 0", Outcome: ops.ShutdownRunning,
 	}}
 	for _, f := range standard {
-		b.sd.Phases = append(b.sd.Phases, ops.Phase{Name: f.Name, State: ops.StepPending, BudgetMS: f.BudgetMS})
+		b.sd.Phases = append(b.sd.Phases, ops.Phase{Name: f.Name, State: ops.StepPending, BudgetMS: f.BudgetMS, PhaseRules: f.PhaseRules})
 	}
 	if limit > 0 {
 		b.sd.KillAt = ops.At(time.Time{}.Add(limit)) // from the beginning; see frame

@@ -168,9 +168,9 @@ func (d *stopDraw) itemFacts() []Fact {
 	}
 	if it.State == ops.StepRunning {
 		out = append(out, Fact{"next", imperative(or(it.Next, "ends with its phase")) + " in " + tenths(d.next(it))})
-		if cost := abandonCost[it.Kind]; cost != "" && !vital[d.phase.Name] {
+		if cost := abandonCost[it.Kind]; cost != "" && !d.phase.Vital {
 			out = append(out, Fact{"abandon =", cost})
-		} else if vital[d.phase.Name] {
+		} else if d.phase.Vital {
 			out = append(out, Fact{"abandon", "never: this phase is not skipped"})
 		}
 	}

@@ -97,6 +97,22 @@ func (t *task) stop(ctx context.Context) error {
 	}
 }
 
+// describe returns what a stop's item says about t while it waits for it, and when t began: the id alone, bg-7, tells
+// nobody what runs.
+func (g *group) describe(t *task) func() (string, time.Time) {
+	return func() (string, time.Time) {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		text := t.name
+		for _, part := range []string{t.session, t.progress} {
+			if part != "" {
+				text += ", " + part
+			}
+		}
+		return text, t.started
+	}
+}
+
 // close takes no more tasks and returns those that still run, oldest first.
 func (g *group) close() []*task {
 	g.mu.Lock()

@@ -274,7 +274,7 @@ func (g *Gateway) backgroundItems(context.Context, *shutdown.Run) []shutdown.Ite
 	g.stopWatch()
 	var items []shutdown.Item
 	for _, t := range g.background.close() {
-		items = append(items, shutdown.Item{Kind: "task", ID: t.name + " " + t.session, Run: t.stop})
+		items = append(items, shutdown.Item{Kind: "task", ID: t.id, Progress: g.background.describe(t), Run: t.stop})
 	}
 	return items
 }

@@ -115,7 +115,7 @@ func (g *Gateway) previewLever(p *ops.Preview, cmd ops.Command) {
 		return
 	}
 	for _, b := range run.Report().Blockers() {
-		if cmd.Item == "" || cmd.Item == b.ID {
+		if cmd.Item == "" || cmd.Item == b.ID || cmd.Item == b.Key() {
 			p.Loses = append(p.Loses, fmt.Sprintf("%s %s would no longer be waited for (%s)", b.Kind, term.Clean(b.ID, 80), term.Clean(b.Detail, 80)))
 		}
 	}

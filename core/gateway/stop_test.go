@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -16,6 +17,7 @@ import (
 	"gatewaytui/core/adapter"
 	"gatewaytui/core/model"
 	"gatewaytui/core/ops"
+	"gatewaytui/core/shutdown"
 	"gatewaytui/core/store"
 )
 
@@ -145,6 +147,42 @@ func TestS3_BackgroundWorkIsTrackedAndCancelledOnStop(t *testing.T) {
 	l.stop(ops.ModeFast)
 	if left := l.g.background.rows(time.Now()); len(left) != 0 {
 		t.Fatalf("after the stop the set holds %+v", left)
+	}
+}
+
+// B5: two tasks of one session and one name are two items, each with an id that a lever can name.
+func TestEveryBackgroundTaskOfAStopHasItsOwnNameForTheLevers(t *testing.T) {
+	hold := make(chan struct{})
+	defer close(hold)
+	l := start(t)
+	for range 2 {
+		l.g.background.start(context.Background(), backgroundTurn, "chat:dm:1", func(context.Context) { <-hold })
+	}
+	l.g.Stop(StopRequest{Mode: ops.ModeFast, Reason: "test", By: "the test"})
+	var tasks []ops.Item
+	l.wait("the stop waits for both tasks", func() bool {
+		run := l.g.stopping()
+		if run == nil {
+			return false
+		}
+		tasks = slices.DeleteFunc(run.Report().Blockers(), func(it ops.Item) bool { return it.Kind != "task" })
+		return len(tasks) == 2
+	})
+	if tasks[0].Key() == tasks[1].Key() || !strings.HasPrefix(tasks[0].ID, "bg-") {
+		t.Fatalf("the items are %q and %q", tasks[0].Key(), tasks[1].Key())
+	}
+	if !strings.Contains(tasks[0].Detail, backgroundTurn) || !strings.Contains(tasks[0].Detail, "chat:dm:1") {
+		t.Errorf("the detail is %q, which does not say what runs", tasks[0].Detail)
+	}
+	if _, err := l.g.Do(context.Background(), ops.Command{Verb: ops.VerbSkip, Phase: shutdown.PhaseBackground, Item: tasks[1].Key()}); err != nil {
+		t.Fatal(err)
+	}
+	states := map[string]ops.StepState{}
+	for _, it := range phaseOf(t, l.report(), shutdown.PhaseBackground).Items {
+		states[it.Key()] = it.State
+	}
+	if states[tasks[0].Key()] != ops.StepTimedOut || states[tasks[1].Key()] != ops.StepSkipped {
+		t.Fatalf("the tasks ended %v; the lever was for %s alone", states, tasks[1].Key())
 	}
 }
 

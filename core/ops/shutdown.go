@@ -1,6 +1,9 @@
 package ops
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Mode is the strength of a stop, in PostgreSQL's three steps.
 type Mode string
@@ -50,7 +53,28 @@ type PlanPhase struct {
 	Critical bool   `json:"critical"`
 	// Bound is the config key that sets the budget, or the words "fixed" and what fixes it.
 	Bound string `json:"bound"`
+	PhaseRules
 }
+
+// PhaseRules is what the plan says about a phase that no lever and no state changes. It is the only place that says which
+// phases can be skipped: the core refuses by it, and every screen draws and offers by it.
+type PhaseRules struct {
+	// Vital phases are never skipped or forced, by a lever or by a mode.
+	Vital bool `json:"vital,omitempty"`
+	// SkippedIn lists the modes of a stop in which the phase does not run, weakest first.
+	SkippedIn []Mode `json:"skipped_in,omitempty"`
+	// Then says in one word what becomes of an item that overstays its budget: "abandoned" or "interrupted".
+	Then string `json:"then,omitempty"`
+}
+
+// What becomes of an item that overstays its budget (PhaseRules.Then).
+const (
+	ThenAbandoned   = "abandoned"
+	ThenInterrupted = "interrupted"
+)
+
+// RunsIn reports whether the phase is part of a stop of mode m.
+func (r PhaseRules) RunsIn(m Mode) bool { return r.Vital || !slices.Contains(r.SkippedIn, m) }
 
 // ShrunkPhase is a phase that got less than the config asked for.
 type ShrunkPhase struct {
@@ -98,6 +122,7 @@ type Phase struct {
 	Items     []Item    `json:"items"`
 	// Detail says why a phase was skipped or cut short.
 	Detail string `json:"detail,omitempty"`
+	PhaseRules
 }
 
 // Item is one thing that a phase waits for.
@@ -114,6 +139,9 @@ type Item struct {
 	Next     string `json:"next,omitempty"`
 	NextInMS int64  `json:"next_in_ms,omitempty"`
 }
+
+// Key names the item as the levers do: "kind:id". It is unique in its phase.
+func (it Item) Key() string { return it.Kind + ":" + it.ID }
 
 // Blockers are the items of s that run now, in order.
 func (s Shutdown) Blockers() []Item {

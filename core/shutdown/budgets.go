@@ -51,7 +51,7 @@ func Standard(b Budgets) Plan {
 	p := Plan{[]Phase{
 		{Name: PhaseMark, Budget: 500 * time.Millisecond, Bound: "fixed: a marker and one commit", Vital: true},
 		{Name: PhaseNotify, Budget: b.Notify, Bound: "shutdown.notify_timeout"},
-		{Name: PhaseDrain, Budget: b.Drain, Bound: "shutdown.drain_timeout", Then: "interrupted", Elastic: true, CutBy: ops.ModeFast},
+		{Name: PhaseDrain, Budget: b.Drain, Bound: "shutdown.drain_timeout", Then: ops.ThenInterrupted, Elastic: true, CutBy: ops.ModeFast},
 		{Name: PhaseInterrupt, Budget: b.InterruptGrace, Bound: "shutdown.interrupt_grace"},
 		{Name: PhaseReap, Budget: kill, Bound: killBound, Vital: true},
 		{Name: PhaseAgents, Budget: b.Agent, Bound: "shutdown.agent_timeout"},

@@ -159,7 +159,7 @@ func (p Plan) Rows(limit time.Duration) ops.Plan {
 		Shrunk:             shrunk,
 	}
 	for _, f := range fitted.Phases {
-		out.Phases = append(out.Phases, ops.PlanPhase{Name: f.Name, BudgetMS: ops.Millis(f.Budget), Critical: f.Critical, Bound: f.Bound})
+		out.Phases = append(out.Phases, ops.PlanPhase{Name: f.Name, BudgetMS: ops.Millis(f.Budget), Critical: f.Critical, Bound: f.Bound, PhaseRules: f.rules()})
 	}
 	return out
 }

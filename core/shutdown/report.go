@@ -95,7 +95,7 @@ func (r *Run) exit() int {
 
 // row is p for the report, without its items. Run.mu is held.
 func (p *phase) row(now time.Time) ops.Phase {
-	row := ops.Phase{Name: p.Name, State: p.state, BudgetMS: ops.Millis(p.Budget), Detail: p.detail, StartedAt: ops.At(p.began)}
+	row := ops.Phase{Name: p.Name, State: p.state, BudgetMS: ops.Millis(p.Budget), Detail: p.detail, StartedAt: ops.At(p.began), PhaseRules: p.rules()}
 	switch {
 	case p.state == ops.StepPending:
 	case p.state == ops.StepRunning:
@@ -117,10 +117,7 @@ func (it *item) row(p *phase, now time.Time) ops.Item {
 		return row
 	}
 	row.ElapsedMS = ops.Millis(now.Sub(it.began))
-	row.Next, row.NextInMS = p.Then, ops.Millis(it.deadline.Sub(now))
-	if row.Next == "" {
-		row.Next = "abandoned"
-	}
+	row.Next, row.NextInMS = p.rules().Then, ops.Millis(it.deadline.Sub(now))
 	return row
 }
 

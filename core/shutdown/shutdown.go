@@ -85,6 +85,20 @@ func (p Plan) Phase(name string) *Phase {
 	return nil
 }
 
+// rules is what the plan says about p to everyone who reads it.
+func (p *Phase) rules() ops.PhaseRules {
+	out := ops.PhaseRules{Vital: p.Vital, Then: p.Then}
+	if out.Then == "" {
+		out.Then = ops.ThenAbandoned
+	}
+	for _, m := range []ops.Mode{ops.ModeGraceful, ops.ModeFast, ops.ModeImmediate} {
+		if !p.runsIn(m) {
+			out.SkippedIn = append(out.SkippedIn, m)
+		}
+	}
+	return out
+}
+
 // runsIn reports whether p runs in a stop of mode m.
 func (p *Phase) runsIn(m ops.Mode) bool {
 	return p.Vital || p.CutBy == "" || strength(m) < strength(p.CutBy)
