@@ -73,20 +73,21 @@ func configCheckVerb(p *program) *cobra.Command {
 				p.say("warning: %s", w.Message)
 			}
 			if values {
-				printTable(p.out, valueColumns, v.Values)
+				p.hidden(table(p, p.out, valueColumns, v.Values))
 			}
 			return nil
 		},
 	})
 	c.Flags().StringVar(&path, "config", "", "config `FILE` (default $GATEWAYTUI_CONFIG, else the config directory)")
+	p.tableFlag(c)
 	c.Flags().BoolVar(&values, "values", false, "list every value that is in force, and where it was set")
 	return c
 }
 
 var valueColumns = []column[configValue]{
-	{"KEY", func(r configValue) string { return r.Key }},
-	{"VALUE", func(r configValue) string { return r.Value }},
-	{"FROM", func(r configValue) string { return r.Origin }},
+	{"KEY", func(r configValue) string { return r.Key }, 0},
+	{"VALUE", func(r configValue) string { return r.Value }, 1},
+	{"FROM", func(r configValue) string { return r.Origin }, 2},
 }
 
 func configExampleVerb(p *program) *cobra.Command {

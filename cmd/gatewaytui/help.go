@@ -5,8 +5,8 @@ import (
 )
 
 // addHelp adds help and completion. Both are cobra's, less its way of being content with a verb that does not exist.
-func addHelp(root *cobra.Command) {
-	root.SetHelpCommand(&cobra.Command{
+func addHelp(p *program, root *cobra.Command) {
+	help := &cobra.Command{
 		Use: "help [VERB]", Short: "explain a verb", Example: "  gatewaytui help stop",
 		DisableFlagsInUseLine: true,
 		GroupID:               groupSetUp,
@@ -25,7 +25,9 @@ func addHelp(root *cobra.Command) {
 			about.InitDefaultHelpFlag()
 			return about.Help()
 		},
-	})
+	}
+	p.tableFlag(help) // for the topics that are tables
+	root.SetHelpCommand(help)
 	root.SetCompletionCommandGroupID(groupSetUp)
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()

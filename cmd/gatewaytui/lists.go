@@ -41,7 +41,7 @@ func (l listing[T]) verb(p *program) *cobra.Command {
 				return nil
 			}
 			if l.show == nil || !l.show(page.Items) {
-				printTable(p.out, l.columns, page.Items)
+				p.hidden(table(p, p.out, l.columns, page.Items))
 			}
 			if page.Next != "" {
 				fmt.Fprintf(p.err, "there are more: --cursor %q\n", page.Next)
@@ -49,6 +49,7 @@ func (l listing[T]) verb(p *program) *cobra.Command {
 			return nil
 		}),
 	})
+	p.tableFlag(c)
 	if l.alias != "" {
 		c.Aliases = []string{l.alias}
 	}
@@ -63,16 +64,16 @@ func sessionsVerb(p *program) *cobra.Command {
 		use: "sessions", short: "list the sessions, running ones first", example: "  gatewaytui sessions --filter telegram",
 		ask: (*control.Client).Sessions,
 		columns: []column[ops.Session]{
-			{"KEY", func(r ops.Session) string { return r.Key }},
-			{"STATE", func(r ops.Session) string { return words(r.State) }},
-			{"USER", func(r ops.Session) string { return r.User }},
-			{"TURN", func(r ops.Session) string { return ago(r.TurnStartedAt) }},
-			{"DOING", func(r ops.Session) string { return r.Doing }},
-			{"LAST", func(r ops.Session) string { return ago(r.LastActivityAt) }},
-			{"QUEUED", func(r ops.Session) string { return strconv.Itoa(r.Queued) }},
-			{"TOKENS", func(r ops.Session) string { return fmt.Sprintf("%d/%d", r.TokensIn, r.TokensOut) }},
-			{"PROCS", func(r ops.Session) string { return strconv.Itoa(r.Processes) }},
-			{"CACHED", func(r ops.Session) string { return yes(r.Cached) }},
+			{"KEY", func(r ops.Session) string { return r.Key }, 0},
+			{"STATE", func(r ops.Session) string { return words(r.State) }, 1},
+			{"USER", func(r ops.Session) string { return r.User }, 6},
+			{"TURN", func(r ops.Session) string { return ago(r.TurnStartedAt) }, 3},
+			{"DOING", func(r ops.Session) string { return r.Doing }, 2},
+			{"LAST", func(r ops.Session) string { return ago(r.LastActivityAt) }, 4},
+			{"QUEUED", func(r ops.Session) string { return strconv.Itoa(r.Queued) }, 5},
+			{"TOKENS", func(r ops.Session) string { return fmt.Sprintf("%d/%d", r.TokensIn, r.TokensOut) }, 8},
+			{"PROCS", func(r ops.Session) string { return strconv.Itoa(r.Processes) }, 7},
+			{"CACHED", func(r ops.Session) string { return yes(r.Cached) }, 9},
 		},
 	}.verb(p)
 }
@@ -82,14 +83,14 @@ func agentsVerb(p *program) *cobra.Command {
 		use: "agents", short: "list the agents, running and cached", example: "  gatewaytui agents --json",
 		ask: (*control.Client).Agents,
 		columns: []column[ops.Agent]{
-			{"SESSION", func(r ops.Agent) string { return r.Session }},
-			{"MODEL", func(r ops.Agent) string { return r.Model }},
-			{"STATE", func(r ops.Agent) string { return words(r.State) }},
-			{"SIZE", func(r ops.Agent) string { return size(r.Bytes) }},
-			{"MESSAGES", func(r ops.Agent) string { return strconv.Itoa(r.Messages) }},
-			{"IDLE", func(r ops.Agent) string { return millis(r.IdleMS) }},
-			{"BUSY", func(r ops.Agent) string { return yes(r.Busy) }},
-			{"CHILDREN", func(r ops.Agent) string { return strconv.Itoa(r.Children) }},
+			{"SESSION", func(r ops.Agent) string { return r.Session }, 0},
+			{"MODEL", func(r ops.Agent) string { return r.Model }, 3},
+			{"STATE", func(r ops.Agent) string { return words(r.State) }, 1},
+			{"SIZE", func(r ops.Agent) string { return size(r.Bytes) }, 4},
+			{"MESSAGES", func(r ops.Agent) string { return strconv.Itoa(r.Messages) }, 5},
+			{"IDLE", func(r ops.Agent) string { return millis(r.IdleMS) }, 2},
+			{"BUSY", func(r ops.Agent) string { return yes(r.Busy) }, 7},
+			{"CHILDREN", func(r ops.Agent) string { return strconv.Itoa(r.Children) }, 6},
 		},
 	}.verb(p)
 }
@@ -99,17 +100,17 @@ func processesVerb(p *program) *cobra.Command {
 		use: "processes", alias: "ps", short: "list the process trees that tools started", example: "  gatewaytui processes\n  gatewaytui ps --filter sleep",
 		ask: (*control.Client).Processes,
 		columns: []column[ops.Process]{
-			{"PID", func(r ops.Process) string { return strconv.Itoa(r.PID) }},
-			{"STATE", func(r ops.Process) string { return words(r.State) }},
-			{"AGE", func(r ops.Process) string { return millis(r.AgeMS) }},
-			{"CPU%", func(r ops.Process) string { return fmt.Sprintf("%.1f", r.CPUPct) }},
-			{"MEMORY", func(r ops.Process) string { return size(r.RSSBytes) }},
-			{"TREE", func(r ops.Process) string { return strconv.Itoa(r.TreeSize) }},
-			{"ENDS WITH", func(r ops.Process) string { return r.Policy }},
-			{"SESSION", func(r ops.Process) string { return r.Session }},
-			{"COMMAND", func(r ops.Process) string { return r.Command }},
-			{"DUPLICATE OF", duplicateOf},
-			{"LAST OUTPUT", func(r ops.Process) string { return r.LastOutput }},
+			{"PID", func(r ops.Process) string { return strconv.Itoa(r.PID) }, 0},
+			{"STATE", func(r ops.Process) string { return words(r.State) }, 2},
+			{"AGE", func(r ops.Process) string { return millis(r.AgeMS) }, 3},
+			{"CPU%", func(r ops.Process) string { return fmt.Sprintf("%.1f", r.CPUPct) }, 5},
+			{"MEMORY", func(r ops.Process) string { return size(r.RSSBytes) }, 4},
+			{"TREE", func(r ops.Process) string { return strconv.Itoa(r.TreeSize) }, 7},
+			{"ENDS WITH", func(r ops.Process) string { return r.Policy }, 8},
+			{"SESSION", func(r ops.Process) string { return r.Session }, 6},
+			{"COMMAND", func(r ops.Process) string { return r.Command }, 1},
+			{"DUPLICATE OF", duplicateOf, 9},
+			{"LAST OUTPUT", func(r ops.Process) string { return r.LastOutput }, 10},
 		},
 	}.verb(p)
 }
@@ -123,14 +124,14 @@ func duplicateOf(r ops.Process) string {
 }
 
 var adapterColumns = []column[ops.Adapter]{
-	{"NAME", func(r ops.Adapter) string { return r.Name }},
-	{"STATE", func(r ops.Adapter) string { return words(r.State) }},
-	{"FOR", func(r ops.Adapter) string { return ago(r.Since) }},
-	{"LAST HEARD", func(r ops.Adapter) string { return ago(r.LastInboundAt) }},
-	{"ATTEMPT", func(r ops.Adapter) string { return strconv.Itoa(r.Attempt) }},
-	{"NEXT", func(r ops.Adapter) string { return until(r.NextAttemptAt) }},
-	{"QUEUE", func(r ops.Adapter) string { return strconv.Itoa(r.Queue) }},
-	{"LAST ERROR", func(r ops.Adapter) string { return r.LastError }},
+	{"NAME", func(r ops.Adapter) string { return r.Name }, 0},
+	{"STATE", func(r ops.Adapter) string { return words(r.State) }, 1},
+	{"FOR", func(r ops.Adapter) string { return ago(r.Since) }, 4},
+	{"LAST HEARD", func(r ops.Adapter) string { return ago(r.LastInboundAt) }, 3},
+	{"ATTEMPT", func(r ops.Adapter) string { return strconv.Itoa(r.Attempt) }, 6},
+	{"NEXT", func(r ops.Adapter) string { return until(r.NextAttemptAt) }, 5},
+	{"QUEUE", func(r ops.Adapter) string { return strconv.Itoa(r.Queue) }, 7},
+	{"LAST ERROR", func(r ops.Adapter) string { return r.LastError }, 2},
 }
 
 func adaptersVerb(p *program) *cobra.Command {

@@ -20,7 +20,8 @@ func main() {
 	p := &program{
 		began: process.Began(),
 		in:    os.Stdin, out: os.Stdout, err: os.Stderr, getenv: os.Getenv,
-		asks: isTerminal(os.Stdin) && isTerminal(os.Stderr),
+		asks:    isTerminal(os.Stdin) && isTerminal(os.Stderr),
+		columns: terminalColumns(os.Stdout, os.Getenv),
 	}
 	os.Exit(p.execute(context.Background(), os.Args[1:]))
 }
@@ -34,9 +35,12 @@ type program struct {
 	getenv   func(string) string
 	// asks says that somebody sits at the terminal who can be asked: questions are written to err and answered on in.
 	asks bool
+	// columns is the width that tables fit; 0 is no limit.
+	columns int
 
-	home string // --home
-	json bool   // --json
+	home   string // --home
+	json   bool   // --json
+	output string // -o
 }
 
 // execute runs the command line and returns the exit code.

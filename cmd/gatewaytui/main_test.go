@@ -135,13 +135,15 @@ type invocation struct {
 	stdin string
 	asks  bool
 	out   interface{ Write([]byte) (int, error) }
+	// columns is the width of the terminal; 0 is none.
+	columns int
 }
 
 func (i invocation) run(t *testing.T, ctx context.Context, args ...string) result {
 	t.Helper()
 	var out, errOut bytes.Buffer
 	p := &program{
-		in: strings.NewReader(i.stdin), out: &out, err: &errOut, asks: i.asks,
+		in: strings.NewReader(i.stdin), out: &out, err: &errOut, asks: i.asks, columns: i.columns,
 		getenv: func(name string) string { return map[string]string{"GATEWAYTUI_HOME": i.home}[name] },
 	}
 	if i.out != nil {

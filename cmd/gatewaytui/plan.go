@@ -9,7 +9,7 @@ import (
 )
 
 func planVerb(p *program) *cobra.Command {
-	return p.verb(&cobra.Command{
+	c := p.verb(&cobra.Command{
 		Use: "plan", Short: "show the shutdown as it would run now: phases, worst case, and whether it fits the service manager's limit",
 		Example: "  gatewaytui plan\n  gatewaytui plan --json | jq .worst_case_ms",
 		RunE: p.asking(func(ctx context.Context, g *remote, _ []string) error {
@@ -25,17 +25,19 @@ func planVerb(p *program) *cobra.Command {
 			return nil
 		}),
 	})
+	p.tableFlag(c)
+	return c
 }
 
 var planColumns = []column[ops.PlanPhase]{
-	{"PHASE", func(r ops.PlanPhase) string { return r.Name }},
-	{"AT MOST", func(r ops.PlanPhase) string { return millis(r.BudgetMS) }},
-	{"CRITICAL", func(r ops.PlanPhase) string { return yes(r.Critical) }},
-	{"SET BY", func(r ops.PlanPhase) string { return r.Bound }},
+	{"PHASE", func(r ops.PlanPhase) string { return r.Name }, 0},
+	{"AT MOST", func(r ops.PlanPhase) string { return millis(r.BudgetMS) }, 1},
+	{"CRITICAL", func(r ops.PlanPhase) string { return yes(r.Critical) }, 3},
+	{"SET BY", func(r ops.PlanPhase) string { return r.Bound }, 2},
 }
 
 func (p *program) showPlan(plan ops.Plan) {
-	printTable(p.out, planColumns, plan.Phases)
+	p.hidden(table(p, p.out, planColumns, plan.Phases))
 	p.say("")
 	p.say("worst case  %s, %s of it for running turns", millis(plan.WorstCaseMS), millis(plan.DrainMS))
 	switch {

@@ -10,18 +10,12 @@ import (
 	"unicode/utf16"
 	"unicode/utf8"
 
-	"github.com/charmbracelet/x/ansi"
-
 	"gatewaytui/core/ops"
 	"gatewaytui/core/term"
 )
 
-// Bounds of what is printed for people, in characters.
-const (
-	maxCell = 60
-	maxLast = 200 // the last column pushes no other aside
-	maxLine = 1000
-)
+// maxLine bounds one line that is printed for people, in characters.
+const maxLine = 1000
 
 // writeJSON prints v as one line. What a terminal would act on is escaped, which changes nothing for a reader of JSON:
 // the encoder alone leaves C1 controls and bidi marks as they are (field notes, I4).
@@ -62,47 +56,6 @@ func (p *program) line(w io.Writer, format string, args ...any) {
 		}
 	}
 	fmt.Fprintf(w, format+"\n", args...)
-}
-
-// column is one column of a table of T.
-type column[T any] struct {
-	head string
-	cell func(T) string
-}
-
-// printTable prints rows under aligned heads. Cells are cleaned here, so that no table can forget it.
-func printTable[T any](w io.Writer, columns []column[T], rows []T) {
-	lines := make([][]string, 0, len(rows)+1)
-	width := make([]int, len(columns))
-	add := func(cell func(column[T]) string) {
-		line := make([]string, len(columns))
-		for i, c := range columns {
-			limit := maxCell
-			if i == len(columns)-1 {
-				limit = maxLast
-			}
-			line[i] = term.Clean(cell(c), limit)
-			if line[i] == "" {
-				line[i] = "-"
-			}
-			width[i] = max(width[i], ansi.StringWidth(line[i]))
-		}
-		lines = append(lines, line)
-	}
-	add(func(c column[T]) string { return c.head })
-	for _, r := range rows {
-		add(func(c column[T]) string { return c.cell(r) })
-	}
-	for _, line := range lines {
-		var b strings.Builder
-		for i, cell := range line {
-			b.WriteString(cell)
-			if i < len(line)-1 {
-				b.WriteString(strings.Repeat(" ", width[i]-ansi.StringWidth(cell)+2))
-			}
-		}
-		fmt.Fprintln(w, b.String())
-	}
 }
 
 // age is a duration as people say it: in its two largest units, and none that do not matter beside them.

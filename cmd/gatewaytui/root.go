@@ -73,8 +73,8 @@ each verb shows or steers the gateway that runs on the same home.`,
 	)
 	add(groupSteer, actionVerbs(p)...)
 	add(groupSetUp, configVerbs(p), doctorVerb(p), unitVerb(p), versionVerb(p))
-	root.AddCommand(keysTopic())
-	addHelp(root)
+	root.AddCommand(keysTopic(p))
+	addHelp(p, root)
 	return root
 }
 

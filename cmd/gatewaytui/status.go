@@ -21,7 +21,7 @@ type presence struct {
 }
 
 func statusVerb(p *program) *cobra.Command {
-	return p.verb(&cobra.Command{
+	c := p.verb(&cobra.Command{
 		Use: "status", Short: "show the gateway on one screen: up, down or unknown, and why",
 		Example: "  gatewaytui status\n  gatewaytui status --json",
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -43,6 +43,8 @@ func statusVerb(p *program) *cobra.Command {
 			return nil
 		},
 	})
+	p.tableFlag(c)
+	return c
 }
 
 // presentStatus is what the socket answers, and that it did.
@@ -55,7 +57,7 @@ type presentStatus struct {
 func (p *program) showRest(ctx context.Context, g *remote, s ops.Status) {
 	if rows, err := g.Adapters(ctx, ops.Query{}); err == nil && len(rows.Items) > 0 {
 		p.say("")
-		printTable(p.out, adapterColumns, rows.Items)
+		p.hidden(table(p, p.out, adapterColumns, rows.Items))
 	}
 	if s.State == ops.StateStopping {
 		if down, err := g.Shutdown(ctx); err == nil {
@@ -152,7 +154,7 @@ func (p *program) showShutdown(s ops.Shutdown) {
 		end = "over in at most " + or(until(s.DeadlineAt), "no time")
 	}
 	p.say("shutdown    %s, %s, by %s: %s; %s", words(s.Mode), words(s.Outcome), or(s.By, "nobody known"), or(s.Reason, "no reason given"), end)
-	printTable(p.out, phaseColumns, s.Phases)
+	table(p, p.out, phaseColumns, s.Phases)
 	for i, b := range s.Blockers() {
 		if i == maxShown {
 			p.say("            and %d more", len(s.Blockers())-i)
@@ -177,12 +179,12 @@ func (p *program) showShutdown(s ops.Shutdown) {
 }
 
 var phaseColumns = []column[ops.Phase]{
-	{"PHASE", func(r ops.Phase) string { return r.Name }},
-	{"STATE", func(r ops.Phase) string { return words(r.State) }},
-	{"TOOK", func(r ops.Phase) string { return millis(r.ElapsedMS) }},
-	{"BUDGET", func(r ops.Phase) string { return millis(r.BudgetMS) }},
-	{"ITEMS", func(r ops.Phase) string { return itemCount(r.Items) }},
-	{"DETAIL", func(r ops.Phase) string { return r.Detail }},
+	{"PHASE", func(r ops.Phase) string { return r.Name }, 0},
+	{"STATE", func(r ops.Phase) string { return words(r.State) }, 1},
+	{"TOOK", func(r ops.Phase) string { return millis(r.ElapsedMS) }, 2},
+	{"BUDGET", func(r ops.Phase) string { return millis(r.BudgetMS) }, 4},
+	{"ITEMS", func(r ops.Phase) string { return itemCount(r.Items) }, 5},
+	{"DETAIL", func(r ops.Phase) string { return r.Detail }, 3},
 }
 
 func itemCount(items []ops.Item) string {

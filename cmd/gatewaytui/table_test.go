@@ -1,0 +1,177 @@
+package main
+
+import (
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/charmbracelet/x/ansi"
+	"github.com/creack/pty"
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+// widths are the terminals that every table is tried on.
+var widths = []int{40, 80, 140}
+
+func TestATableFitsTheTerminal(t *testing.T) {
+	g := start(t, newFake())
+	for _, verb := range []string{"sessions", "agents", "processes", "adapters", "history", "plan", "help keys", "config check --values"} {
+		full := g.run(t, strings.Fields(verb)...).must(t, exitDone)
+		for _, width := range widths {
+			t.Run(fmt.Sprintf("%s at %d", verb, width), func(t *testing.T) {
+				r := invocation{home: g.home.Dir(), columns: width}.run(t, t.Context(), strings.Fields(verb)...).must(t, exitDone)
+				head := heads(r.out)
+				for line := range strings.Lines(r.out) {
+					if strings.HasPrefix(line, "worst case") || strings.HasPrefix(line, "limit") {
+						continue // the sentences below the plan's table
+					}
+					if w := ansi.StringWidth(strings.TrimRight(line, "\n")); w > width {
+						t.Errorf("a line has %d columns: %q", w, line)
+					}
+				}
+				hidden := strings.Contains(r.err, "hidden; -o wide shows")
+				if all := heads(full.out); hidden != (len(strings.Fields(head)) < len(strings.Fields(all))) {
+					t.Errorf("the columns are\n%s\nof\n%s\nand stderr says %q", head, all, r.err)
+				}
+				wide := invocation{home: g.home.Dir(), columns: width}.run(t, t.Context(), append(strings.Fields(verb), "-o", "wide")...).must(t, exitDone)
+				if wideHead := heads(wide.out); len(strings.Fields(wideHead)) < len(strings.Fields(head)) || strings.Contains(wide.err, "hidden") {
+					t.Errorf("-o wide prints %q, and %q on stderr", wideHead, wide.err)
+				}
+			})
+		}
+	}
+}
+
+// heads is the first line of the table in out.
+func heads(out string) string {
+	for line := range strings.Lines(out) {
+		if !strings.HasSuffix(line, " is valid\n") {
+			return line
+		}
+	}
+	return ""
+}
+
+// The rows of these tables are the same in every run.
+func TestTheTablesAreDrawnAsInTheGoldenFiles(t *testing.T) {
+	g := start(t, newFake())
+	for _, verb := range []string{"agents", "processes", "plan"} {
+		for _, width := range append(slices.Clone(widths), 0) {
+			name := fmt.Sprintf("%s-%d.txt", verb, width)
+			if width == 0 {
+				name = verb + "-full.txt"
+			}
+			t.Run(name, func(t *testing.T) {
+				got := invocation{home: g.home.Dir(), columns: width}.run(t, t.Context(), verb).must(t, exitDone).out
+				golden := filepath.Join("testdata", "tables", name)
+				if *update {
+					if err := os.WriteFile(golden, []byte(got), 0o600); err != nil {
+						t.Fatal(err)
+					}
+				}
+				want, err := os.ReadFile(golden)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if d := cmp.Diff(string(want), got); d != "" {
+					t.Errorf("go test ./cmd/gatewaytui -run %s -update writes the golden files (-want +got):\n%s", t.Name(), d)
+				}
+			})
+		}
+	}
+}
+
+func TestWhateverTheColumnsAreTheyFitAndTheImportantOnesStay(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(2, 12).Draw(t, "columns")
+		limit := rapid.IntRange(2*3+cellGap, 300).Draw(t, "limit")
+		columns := make([]fitted, n)
+		for i := range columns {
+			rank := i
+			if i > 1 {
+				rank = rapid.IntRange(2, 9).Draw(t, "rank")
+			}
+			columns[i] = fitted{at: i, rank: rank, empty: rapid.Bool().Draw(t, "empty"), natural: rapid.IntRange(1, maxLast).Draw(t, "natural")}
+			columns[i].least = least(columns[i], minCell, limit)
+		}
+		all := slices.Clone(columns)
+		got := fit(columns, limit)
+		if w := total(got); w > limit {
+			t.Fatalf("%d columns wide, on %d: %+v", w, limit, got)
+		}
+		if got[0].at != 0 || got[1].at != 1 {
+			t.Fatalf("the first two are gone: %+v", got)
+		}
+		for i, c := range got {
+			if c.width < 1 || c.width > c.natural {
+				t.Errorf("a column of %d gets %d", c.natural, c.width)
+			}
+			if i > 0 && got[i-1].at >= c.at {
+				t.Errorf("the order is lost: %+v", got)
+			}
+		}
+		for i := range all {
+			all[i].width = all[i].natural
+		}
+		if total(all) <= limit && len(got) != n {
+			t.Errorf("all of %+v fit on %d, and %d are shown", all, limit, len(got))
+		}
+	})
+}
+
+// A pipe gets every column; a terminal those that it has room for, and COLUMNS overrides what it reports.
+func TestOnlyATerminalNarrowsATable(t *testing.T) {
+	path := filepath.Join(programFolder(t), "gatewaytui")
+	onTerminal := func(size uint16, env ...string) string {
+		t.Helper()
+		cmd := exec.CommandContext(t.Context(), path, "help", "keys")
+		cmd.Env = append([]string{"HOME=" + t.TempDir()}, env...)
+		terminal, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: 24, Cols: size})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer terminal.Close()
+		out, _ := io.ReadAll(terminal) // it ends with EIO when the program has closed the terminal (pty(7))
+		if err := cmd.Wait(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		return strings.ReplaceAll(string(out), "\r\n", "\n")
+	}
+	widest := func(text string) int {
+		w := 0
+		for line := range strings.Lines(text) {
+			w = max(w, ansi.StringWidth(strings.TrimRight(line, "\n")))
+		}
+		return w
+	}
+	piped := exec.CommandContext(t.Context(), path, "help", "keys")
+	piped.Env = []string{"HOME=" + t.TempDir(), "COLUMNS=40"}
+	full, err := piped.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name        string
+		out         string
+		least, most int
+	}{
+		{"80 columns", onTerminal(80), 60, 80},
+		{"COLUMNS=40 on 200 columns", onTerminal(200, "COLUMNS=40"), 30, 40},
+		{"COLUMNS that is no number", onTerminal(80, "COLUMNS=wide"), 60, 80},
+		{"a terminal that does not know its width", onTerminal(0), widest(string(full)), widest(string(full))},
+		{"a pipe", string(full), 150, 1000},
+	} {
+		if w := widest(c.out); w < c.least || w > c.most || !strings.Contains(c.out, "WHAT IT DOES") {
+			t.Errorf("%s: the widest line has %d columns, want %d to %d:\n%s", c.name, w, c.least, c.most, c.out)
+		}
+	}
+}
