@@ -123,11 +123,11 @@ func (a action) command(p *program) *cobra.Command {
 	}
 	f := c.Flags()
 	if spec.Ends {
-		f.BoolVar(&r.dryRun, "dry-run", false, "say what it would end, and do nothing")
-		f.BoolVar(&r.yes, "yes", false, "do not ask")
+		f.BoolVar(&r.dryRun, "dry-run", false, "show what would be ended, and exit")
+		f.BoolVar(&r.yes, "yes", false, "skip the confirmation")
 	}
 	if a.verb != ops.VerbMessage {
-		f.StringVar(&r.Reason, "reason", "", "why, as a `TEXT` for the log and the audit")
+		f.StringVar(&r.Reason, "reason", "", "reason to record in the log and the audit trail, as a `TEXT`")
 	}
 	if a.flags != nil {
 		a.flags(f, r)
@@ -136,8 +136,8 @@ func (a action) command(p *program) *cobra.Command {
 }
 
 func leverFlags(f *pflag.FlagSet, r *request) {
-	f.StringVar(&r.Phase, "phase", "", "the `PHASE` that is meant (default the one that runs)")
-	f.StringVar(&r.Item, "item", "", "the `ITEM` of it that is meant (default all)")
+	f.StringVar(&r.Phase, "phase", "", "`PHASE` to act on (default: the running one)")
+	f.StringVar(&r.Item, "item", "", "`ITEM` of the phase to act on (default: all)")
 }
 
 func readPID(_ *program, r *request, args []string) error {

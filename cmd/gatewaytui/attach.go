@@ -36,14 +36,14 @@ func attachVerb(p *program) *cobra.Command {
 	var look consoleFlags
 	var readOnly bool
 	c := p.verb(&cobra.Command{
-		Use: "attach", Short: "open the console on the gateway that runs; leaving it touches nothing",
+		Use: "attach", Short: "open the console for the running gateway; quitting does not affect it",
 		Example: "  gatewaytui attach\n  gatewaytui attach --read-only",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return p.attach(cmd.Context(), look, readOnly)
 		},
 	})
 	look.add(c.Flags())
-	c.Flags().BoolVar(&readOnly, "read-only", false, "look only: the gateway refuses whatever would change something")
+	c.Flags().BoolVar(&readOnly, "read-only", false, "view only; the gateway rejects changes")
 	return c
 }
 
@@ -77,7 +77,7 @@ func (p *program) attach(ctx context.Context, look consoleFlags, readOnly bool) 
 	case exit.Final != nil && exit.Final.Outcome != ops.ShutdownRunning:
 		p.showShutdown(*exit.Final)
 	default:
-		p.say("detached; the gateway (pid %d) was left as it is", s.PID)
+		p.say("detached; the gateway (pid %d) keeps running", s.PID)
 	}
 	return nil
 }

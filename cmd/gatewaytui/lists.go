@@ -54,7 +54,7 @@ func (l listing[T]) verb(p *program) *cobra.Command {
 		c.Aliases = []string{l.alias}
 	}
 	c.Flags().IntVar(&q.Limit, "limit", 0, fmt.Sprintf("at most `N` rows (default %d)", ops.DefaultLimit))
-	c.Flags().StringVar(&q.Cursor, "cursor", "", "go on behind the page that ended with `CURSOR`")
+	c.Flags().StringVar(&q.Cursor, "cursor", "", "continue after the page that returned `CURSOR`")
 	c.Flags().StringVar(&q.Filter, "filter", "", "only rows that contain `TEXT`")
 	return c
 }

@@ -43,18 +43,18 @@ each verb shows or steers the gateway that runs on the same home.`,
 	root.PersistentFlags().StringVar(&p.home, "home", "", "the gateway's home `DIR` (default $GATEWAYTUI_HOME, else the state directory)")
 	f := root.Flags()
 	f.BoolVar(&o.NoTUI, "no-tui", false, "run without the console; log lines on stderr")
-	f.StringVar(&o.Config, "config", "", "config `FILE` (default $GATEWAYTUI_CONFIG, else the config directory)")
+	f.StringVar(&o.Config, "config", "", "config `FILE` (default: $GATEWAYTUI_CONFIG, else ~/.config/gatewaytui/config.toml)")
 	f.BoolVar(&o.Replace, "replace", false, "stop the gateway that holds this home, wait for it, and take its place")
 	f.BoolVar(&o.FreshStore, "fresh-store", false, "put a damaged database aside and begin with an empty one")
-	f.BoolVar(&o.ReadOnlyStore, "read-only-store", false, "run on a damaged database without writing to it: look, take no message")
+	f.BoolVar(&o.ReadOnlyStore, "read-only-store", false, "run on a damaged database without writing to it; messages are refused")
 	f.StringVar(&o.LockDir, "lock-dir", "", "keep the home's lock in the private folder `DIR`, where the home's file system has no locks")
-	f.BoolVar(&o.NoResume, "no-resume", false, "do not continue what the last life left unfinished")
+	f.BoolVar(&o.NoResume, "no-resume", false, "do not resume work left unfinished by the previous run")
 	f.BoolVar(&o.Demo, "demo", false, "run with made-up platforms and traffic")
 	f.StringVar(&o.DemoPlatforms, "demo-platforms", "", "which made-up platforms, as a `LIST`")
 	_ = f.MarkHidden("demo-platforms") // it is defined above
 	o.Console.add(f)
-	f.Var(choice{&o.LogLevel, []string{"debug", "info", "warn", "error"}}, "log-level", "what is logged (default from the config)")
-	f.Var(choice{&o.LogFormat, []string{"auto", "text", "json"}}, "log-format", "how it is logged; auto is text on a terminal and JSON elsewhere")
+	f.Var(choice{&o.LogLevel, []string{"debug", "info", "warn", "error"}}, "log-level", "minimum log level (default from the config)")
+	f.Var(choice{&o.LogFormat, []string{"auto", "text", "json"}}, "log-format", "log format; auto: text on a terminal, JSON otherwise")
 
 	root.AddGroup(
 		&cobra.Group{ID: groupLook, Title: "Look:"},

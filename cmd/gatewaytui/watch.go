@@ -22,7 +22,7 @@ func watchVerb(p *program) *cobra.Command {
 		defer stop()
 		return p.watch(ctx, g, after, c.Flags().Changed("after"))
 	})
-	c.Flags().Uint64Var(&after, "after", 0, "begin behind event `N`; 0 is the oldest that is kept (default the next one)")
+	c.Flags().Uint64Var(&after, "after", 0, "start after event `N` (0: the oldest kept; default: new events only)")
 	return c
 }
 
