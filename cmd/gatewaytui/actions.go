@@ -46,13 +46,15 @@ type request struct {
 var actions = []action{
 	{verb: ops.VerbMessage, use: "send TEXT", example: "  gatewaytui send \"what is the load of this machine?\"\n  gatewaytui send --session telegram:dm:4711 \"the deploy is done\"\n  echo \"a long text\" | gatewaytui send -", flags: sendFlags, read: readMessage, run: (*program).send},
 	{verb: ops.VerbReset, use: "reset KEY", example: "  gatewaytui reset telegram:dm:4711\n  gatewaytui reset cli:local --dry-run"},
-	{verb: ops.VerbEvict, use: "evict KEY", example: "  gatewaytui evict api:user:alice"},
+	{verb: ops.VerbEvict, use: "evict KEY", example: "  gatewaytui evict api:user:alice\n  gatewaytui evict api:user:alice --interrupt", flags: func(f *pflag.FlagSet, r *request) {
+		f.BoolVar(&r.Interrupt, "interrupt", false, "interrupt the session's running turn first (default: a busy agent is refused)")
+	}},
 	{verb: ops.VerbInterrupt, use: "interrupt KEY", example: "  gatewaytui interrupt api:user:alice --yes"},
 	{verb: ops.VerbKill, use: "kill PID", example: "  gatewaytui kill 4711\n  gatewaytui kill 4711 --dry-run", read: readPID},
 	{verb: ops.VerbPause, under: "adapter", use: "pause NAME", example: "  gatewaytui adapter pause telegram"},
 	{verb: ops.VerbResume, under: "adapter", use: "resume NAME", example: "  gatewaytui adapter resume telegram"},
 	{verb: ops.VerbReconnect, under: "adapter", use: "reconnect NAME", example: "  gatewaytui adapter reconnect telegram"},
-	{verb: ops.VerbDrain, use: "drain", example: "  gatewaytui drain --reason \"deploy at 15:00\""},
+	{verb: ops.VerbDrain, use: "drain", example: "  gatewaytui drain --reason \"deploy at 15:00\"\n  gatewaytui drain --dry-run"},
 	{verb: ops.VerbUndrain, use: "undrain", example: "  gatewaytui undrain"},
 	{verb: ops.VerbStop, use: "stop", example: "  gatewaytui stop --wait\n  gatewaytui stop --dry-run\n  gatewaytui stop --mode fast --yes --reason \"kernel update\"", flags: stopFlags, run: (*program).stop},
 	{verb: ops.VerbRestart, use: "restart", example: "  gatewaytui restart --wait", flags: restartFlags, run: (*program).restart},
@@ -110,7 +112,7 @@ func (a action) command(p *program) *cobra.Command {
 			r.Target = args[0]
 		}
 		return p.asking(func(ctx context.Context, g *remote, _ []string) error {
-			if spec.Ends {
+			if spec.Ends || r.dryRun {
 				if goOn, err := p.confirm(ctx, g, r); err != nil || !goOn {
 					return err
 				}
@@ -122,9 +124,12 @@ func (a action) command(p *program) *cobra.Command {
 		})(cmd, args)
 	}
 	f := c.Flags()
-	if spec.Ends {
+	switch {
+	case spec.Ends:
 		f.BoolVar(&r.dryRun, "dry-run", false, "show what would be ended, and exit")
 		f.BoolVar(&r.yes, "yes", false, "skip the confirmation")
+	case spec.DryRun:
+		f.BoolVar(&r.dryRun, "dry-run", false, "show what it would wait for, and exit")
 	}
 	if a.verb != ops.VerbMessage {
 		f.StringVar(&r.Reason, "reason", "", "reason to record in the log and the audit trail, as a `TEXT`")
@@ -142,7 +147,7 @@ func leverFlags(f *pflag.FlagSet, r *request) {
 
 func readPID(_ *program, r *request, args []string) error {
 	if pid, err := strconv.Atoi(args[0]); err != nil || pid <= 1 {
-		return wrongUsage("gatewaytui processes lists those that can be ended", "%.64q is no process id", args[0])
+		return wrongUsage("gatewaytui processes lists those that can be ended", "%.64q is not a process id", args[0])
 	}
 	r.Target = args[0]
 	return nil

@@ -24,7 +24,7 @@ func TestLinesNeedNoTerminal(t *testing.T) {
 	l := start(t, newFake())
 	r := invocation{home: l.home.Dir(), stdin: "sessions\nreset 2\ny\nquit\n"}.run(t, t.Context(), "attach", "--plain").must(t, exitDone)
 	r.says(t, "plain mode (from --plain)", "2. cli:local: running", "reset cli:local would", "detached; the gateway (pid 4121) keeps running")
-	if did := l.commands(); len(did) != 1 || did[0].Expect != "t2" {
+	if did := l.commands(); len(did) != 1 || did[0].Expect != "s2" {
 		t.Errorf("the gateway was asked %+v", did)
 	}
 }

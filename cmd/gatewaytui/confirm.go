@@ -33,13 +33,13 @@ func (p *program) confirm(ctx context.Context, g *remote, r *request) (goOn bool
 	}
 	p.showPreview(p.out, r, preview)
 	return false, &outcome{exitConfirm, &ops.Error{
-		Code: ops.CodeBusy, Message: r.name + " would end running work, and nobody can be asked here",
-		Hint: "--yes does it, --dry-run only looks",
+		Code: ops.CodeBusy, Message: r.name + " would end running work and needs confirmation",
+		Hint: "use --yes, or --dry-run to preview",
 	}}
 }
 
-// ask shows the preview and reads the answer. What is confirmed is what was shown: a turn or a conversation that took its
-// place meanwhile is left alone.
+// ask shows the preview and reads the answer. The answer is about the object that was shown: a conversation or a life that
+// took its place meanwhile is left alone. Turns that begin and end meanwhile do not matter.
 func (p *program) ask(ctx context.Context, g *remote, r *request, preview ops.Preview) (bool, error) {
 	if err := expectSeen(ctx, g, r); err != nil {
 		return false, err
@@ -61,9 +61,15 @@ func (p *program) ask(ctx context.Context, g *remote, r *request, preview ops.Pr
 	return false, &outcome{exitConfirm, &ops.Error{Code: ops.CodeBusy, Message: "not confirmed: nothing was done"}}
 }
 
-// expectSeen ties r to the turn that runs in its session now, or to the conversation where none runs.
+// expectSeen ties r to the conversation that its session holds now, or to the life of the gateway.
 func expectSeen(ctx context.Context, g *remote, r *request) error {
-	if r.Verb != ops.VerbReset && r.Verb != ops.VerbInterrupt {
+	switch r.Verb {
+	case ops.VerbStop:
+		s, err := g.Status(ctx)
+		r.Expect = s.Life
+		return err
+	case ops.VerbReset, ops.VerbInterrupt, ops.VerbEvict:
+	default:
 		return nil
 	}
 	page, err := g.Sessions(ctx, ops.Query{Filter: r.Target, Limit: ops.MaxLimit})
@@ -72,7 +78,7 @@ func expectSeen(ctx context.Context, g *remote, r *request) error {
 	}
 	for _, s := range page.Items {
 		if s.Key == r.Target {
-			r.Expect = or(s.Turn, s.ID)
+			r.Expect = s.ID
 		}
 	}
 	return nil

@@ -46,7 +46,7 @@ func TestJ8_WithoutATerminalNothingThatRunsIsEndedUnasked(t *testing.T) {
 	g := start(t, f)
 	for _, line := range endingLines {
 		args := strings.Fields(line)
-		r := g.run(t, args...).must(t, exitConfirm).says(t, "would end running work", "--yes does it")
+		r := g.run(t, args...).must(t, exitConfirm).says(t, "would end running work and needs confirmation", "use --yes")
 		if !strings.Contains(r.out, "kill       pid 9 sleep 60") {
 			t.Errorf("%q does not say on stdout what it would do: %q", line, r.out)
 		}
@@ -76,8 +76,8 @@ func TestAtATerminalItAsksAndTheDefaultIsNo(t *testing.T) {
 			t.Errorf("the question is in what is printed: %q", r.out)
 		}
 		did := g.commands()
-		if len(did) != 1 || did[0].Expect != "t2" {
-			t.Errorf("%q: it did %+v, want it to expect the turn that was shown", answer, did)
+		if len(did) != 1 || did[0].Expect != "s2" {
+			t.Errorf("%q: it did %+v, want it to expect the conversation that was shown", answer, did)
 		}
 	}
 	for _, answer := range []string{"\n", "n\n", "no\n", "", "yess\n", "y es\n", "y" + strings.Repeat("y", 100_000)} {
@@ -165,5 +165,26 @@ func TestATerminalIsKnownByItself(t *testing.T) {
 	defer null.Close()
 	if !isTerminal(tty) || isTerminal(null) {
 		t.Errorf("a pty is a terminal: %v, /dev/null is one: %v", isTerminal(tty), isTerminal(null))
+	}
+}
+
+// TF24: a drain ends nothing, so it asks nothing; its dry run shows what it would wait for.
+func TestTheDryRunOfADrainDrainsNothing(t *testing.T) {
+	f := newFake()
+	f.preview = ops.Preview{WaitsFor: []string{"cli:local (3s, model call)"}}
+	g := start(t, f)
+	g.run(t, "drain", "--dry-run").must(t, exitDone).says(t, "drain would", "wait for   cli:local (3s, model call)")
+	if did := g.commands(); len(did) > 0 {
+		t.Errorf("it did %v", did)
+	}
+	g.run(t, "drain", "--help").must(t, exitDone).says(t, "--dry-run", "show what it would wait for")
+}
+
+// A question about the gateway names the life that was shown: the next life is not stopped by the answer.
+func TestAStopThatIsConfirmedMeansTheLifeThatWasShown(t *testing.T) {
+	g := start(t, newFake())
+	invocation{home: g.home.Dir(), asks: true, stdin: "y\n"}.run(t, t.Context(), "stop").must(t, exitDone)
+	if did := g.commands(); len(did) != 1 || did[0].Expect != fakeLife {
+		t.Errorf("the gateway was asked %+v", did)
 	}
 }

@@ -51,6 +51,7 @@ type plain struct {
 	from     string // who wanted lines
 
 	pid     int
+	life    string              // of the gateway that answers
 	asked   func(answer string) // what the next line answers; nil: it is a command
 	watched bool                // every event is said as it comes
 	listed  map[string][]target // what the numbers of the last list of a kind mean
@@ -144,7 +145,7 @@ func (l *plain) hello(ctx context.Context) {
 	if l.pid == 0 {
 		l.say("plain mode (from %s). Commands: help, status, sessions, watch, reset 2, drain, stop, quit.", l.from)
 	}
-	l.pid = s.PID
+	l.pid, l.life = s.PID, s.Life
 	l.say("The gateway (pid %d) is %s: %s, %s, %d of %d adapters connected.", s.PID, words(s.State),
 		count(s.Counts.Sessions, "session"), count(s.Counts.RunningTurns, "running turn"), s.Counts.AdaptersConnected, s.Counts.Adapters)
 	l.seen = s.Seq

@@ -38,7 +38,7 @@ func plainCommands() []plainCommand {
 		{"plan", "", "say what a stop would do now", (*plain).plan},
 		{"shutdown", "", "say what the running stop waits for, or how the last one went", (*plain).shutdown},
 		{"history", "[NUMBER|TEXT]", "list the past lives and how each ended, with numbers; with one, that life's stop", (*plain).history},
-		{"watch", "", "say every event as it comes; again: no more", (*plain).watch},
+		{"watch", "", "print events as they happen; watch again to stop", (*plain).watch},
 	}
 	for _, a := range actions {
 		all = append(all, a.plain())
@@ -54,6 +54,8 @@ func (a action) plain() plainCommand {
 	switch {
 	case a.verb == ops.VerbMessage:
 		c.takes = "NUMBER TEXT"
+	case a.verb == ops.VerbEvict:
+		c.takes = "NUMBER [interrupt]"
 	case kind != "":
 		c.takes = "NUMBER"
 	case a.verb == ops.VerbStop:
@@ -72,9 +74,13 @@ func (a action) plain() plainCommand {
 				return err
 			}
 			cmd.Target, rest = t.name, strings.TrimSpace(text)
-			if a.verb == ops.VerbReset || a.verb == ops.VerbInterrupt {
+			if a.verb != ops.VerbMessage {
 				cmd.Expect = t.expect
 			}
+		}
+		switch a.verb {
+		case ops.VerbStop, ops.VerbRestart, ops.VerbDrain, ops.VerbUndrain:
+			cmd.Expect = l.life
 		}
 		if err := readRest(&cmd, rest); err != nil {
 			return err
@@ -104,12 +110,16 @@ func readRest(cmd *ops.Command, rest string) error {
 		cmd.Reason = rest
 	case ops.VerbStop:
 		cmd.Mode = ops.Mode(rest)
+	case ops.VerbEvict:
+		if cmd.Interrupt = rest == "interrupt"; rest != "" && !cmd.Interrupt {
+			return invalid(strconv.Quote(rest)+" is not an option of evict", "evict 2 interrupt")
+		}
 	case ops.VerbExtend:
 		if rest == "" {
 			break
 		}
 		if err := (span{&cmd.ByMS}).Set(rest); err != nil {
-			return invalid(strconv.Quote(rest)+" is no time", err.Error())
+			return invalid(strconv.Quote(rest)+" is not a duration", err.Error())
 		}
 	default:
 		if rest != "" {
@@ -132,11 +142,11 @@ func (l *plain) target(kind, name string) (target, error) {
 	case name == "":
 		return target{}, invalid("the number is missing", plural+" lists them")
 	case err != nil && kind == "process":
-		return target{}, invalid(strconv.Quote(name)+" is no number", plural+" lists them")
+		return target{}, invalid(strconv.Quote(name)+" is not a number", plural+" lists them")
 	case err != nil:
 		return target{name: name}, nil
 	case rows == nil:
-		return target{}, invalid("there are no numbers yet", "say "+plural+" first")
+		return target{}, invalid("no list has been printed yet", "type "+plural+" first")
 	case n < 1 || n > len(rows):
 		return target{}, invalid(fmt.Sprintf("there is no number %d in the last list", n), "say "+plural+" again")
 	default:
@@ -252,9 +262,9 @@ func (l *plain) shutdown(ctx context.Context, _ string) error {
 func (l *plain) watch(context.Context, string) error {
 	l.watched = !l.watched
 	if l.watched {
-		l.say("Every event is said as it comes; watch again for no more.")
+		l.say("Printing events as they happen; watch again to stop.")
 	} else {
-		l.say("Events are no longer said; state changes are.")
+		l.say("No longer printing events; state changes are still printed.")
 	}
 	return nil
 }
@@ -265,13 +275,13 @@ func (l *plain) quit(context.Context, string) error {
 		l.leave(tui.Detached)
 		return nil
 	}
-	l.say("Leave: type stop to stop the gateway, keep to keep it running without a console; anything else stays.")
+	l.say("Leave: type stop to stop the gateway, or keep to keep it running in this terminal without a console. Anything else stays.")
 	l.asked = func(answer string) {
 		switch answer {
 		case "stop":
 			ctx, cancel := context.WithTimeout(l.ctx, plainPatience)
 			defer cancel()
-			if err := l.give(ctx, "stop", ops.Command{Verb: ops.VerbStop, Reason: "the console was left"}); err != nil {
+			if err := l.give(ctx, "stop", ops.Command{Verb: ops.VerbStop, Reason: "the console was left", Expect: l.life}); err != nil {
 				l.complain(err)
 			}
 		case "keep":
@@ -325,7 +335,7 @@ func sessionSentence(r ops.Session) (target, string) {
 	if !r.TurnStartedAt.IsZero() {
 		state += " for " + ago(r.TurnStartedAt)
 	}
-	return target{r.Key, or(r.Turn, r.ID)}, r.Key + ": " + enumerate(state, r.Doing, some(r.Queued, "waiting message"), some(r.Processes, "process tree"))
+	return target{r.Key, r.ID}, r.Key + ": " + enumerate(state, r.Doing, some(r.Queued, "waiting message"), some(r.Processes, "process tree"))
 }
 
 func agentSentence(r ops.Agent) (target, string) {

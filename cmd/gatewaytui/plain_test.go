@@ -113,7 +113,7 @@ func TestLinesBeginWithWhoWantedThemAndWhatCanBeTyped(t *testing.T) {
 		k.says("agents", "1. api:user:alice: running, 4.0 KiB")
 		k.says("adapters", "1. telegram: needs credentials")
 		k.says("shutdown", "Not done: no shutdown has been recorded.")
-		k.says("history 2", "Not done: there are no numbers yet; say history first.")
+		k.says("history 2", "Not done: no list has been printed yet; type history first.")
 		k.says("history", "1. running (life "+fakeLife+")", "2. cut short in adapters (life 00LIFE)", "last seen ", "asked for by uid 0: deploy",
 			"overran: adapters 5.0s of 5.0s (adapter telegram 5.0s).", "3. crashed (life 000LIFE)")
 		k.says("history 2", "life        00LIFE, cut short in adapters", "adapters", "timed out", "overran     adapter telegram")
@@ -124,14 +124,14 @@ func TestLinesBeginWithWhoWantedThemAndWhatCanBeTyped(t *testing.T) {
 
 func TestANumberMeansTheRowThatWasReadOut(t *testing.T) {
 	converse(t, true, nil, func(k *talk) {
-		k.says("evict 2", "Not done: there are no numbers yet; say sessions first.")
+		k.says("evict 2", "Not done: no list has been printed yet; type sessions first.")
 		k.says("sessions", "1. api:user:alice", "2. cli:local: running", "a text after the command narrows the list")
 		k.says("evict 3", "there is no number 3 in the last list")
 		k.says("evict", "the number is missing")
 		k.says("send 2", "the message has no text")
 		k.says("processes", "1. pid 9: sleep 60")
 		k.says("kill 4711", "there is no number 4711 in the last list")
-		k.says("kill api:user:alice", `"api:user:alice" is no number`)
+		k.says("kill api:user:alice", `"api:user:alice" is not a number`)
 		k.did()
 		k.says("reset 2", "reset cli:local would", "interrupt  api:user:alice", "kill       pid 9 sleep 60", "Type y to do it")
 		k.says("y", "reset cli:local: it is done")
@@ -139,14 +139,14 @@ func TestANumberMeansTheRowThatWasReadOut(t *testing.T) {
 		k.says("evict cli:local")
 		k.says("y")
 		k.says("extend 10s")
-		k.says("extend soon", `"soon" is no time`)
+		k.says("extend soon", `"soon" is not a duration`)
 		k.says("drain the disk is full")
 		k.did(
-			ops.Command{Verb: ops.VerbReset, Target: "cli:local", Expect: "t2"},
+			ops.Command{Verb: ops.VerbReset, Target: "cli:local", Expect: "s2"},
 			ops.Command{Verb: ops.VerbMessage, Target: sessionRow.Key, Text: "how are you?"},
 			ops.Command{Verb: ops.VerbEvict, Target: "cli:local"},
 			ops.Command{Verb: ops.VerbExtend, ByMS: 10_000},
-			ops.Command{Verb: ops.VerbDrain, Reason: "the disk is full"},
+			ops.Command{Verb: ops.VerbDrain, Reason: "the disk is full", Expect: fakeLife},
 		)
 	})
 }
@@ -210,7 +210,7 @@ func TestUnaskedLinesAreFew(t *testing.T) {
 		if news := k.hears(); strings.Count(news, "\n") > 3 {
 			t.Errorf("within 5 s more than 3 lines were said:\n%s", news)
 		}
-		k.says("watch", "Every event is said")
+		k.says("watch", "Printing events as they happen; watch again to stop.")
 		emit(10)
 		if news := k.hears("session.turn.started: cli:local: turn started"); strings.Count(news, "\n") != 20 {
 			t.Errorf("of 20 events were said:\n%s", news)
@@ -286,7 +286,7 @@ func TestLeavingAConsoleOfLines(t *testing.T) {
 	})
 	t.Run("quit of an embedded one asks, and keeps the gateway running", func(t *testing.T) {
 		converse(t, false, nil, func(k *talk) {
-			k.says("quit", "Leave: type stop to stop the gateway, keep to keep it running without a console")
+			k.says("quit", "Leave: type stop to stop the gateway, or keep to keep it running in this terminal without a console")
 			k.says("no", "Nothing was done.")
 			k.says("quit")
 			k.says("keep")
@@ -298,7 +298,7 @@ func TestLeavingAConsoleOfLines(t *testing.T) {
 		converse(t, false, nil, func(k *talk) {
 			k.says("quit")
 			k.says("stop", "stop: accepted.")
-			k.did(ops.Command{Verb: ops.VerbStop, Reason: "the console was left"})
+			k.did(ops.Command{Verb: ops.VerbStop, Reason: "the console was left", Expect: fakeLife})
 			if len(k.left) > 0 {
 				t.Error("it was left before the gateway had ended")
 			}

@@ -40,10 +40,10 @@ func TestAWrongCommandLineIsOneSentenceAndTheNearestWord(t *testing.T) {
 		{"a missing pid", "kill", []string{"PID is missing"}},
 		{"a missing name", "adapter pause", []string{"NAME is missing"}},
 		{"a verb without arguments that is given one", "status now", []string{`"now" is one argument too many`}},
-		{"a pid that is none", "kill firefox", []string{`"firefox" is no process id`, "gatewaytui processes"}},
-		{"pid 1", "kill 1", []string{`"1" is no process id`}},
-		{"a pid below zero", "kill -- -4", []string{`"-4" is no process id`}},
-		{"a pid beyond all numbers", "kill 99999999999999999999", []string{"is no process id"}},
+		{"a pid that is none", "kill firefox", []string{`"firefox" is not a process id`, "gatewaytui processes"}},
+		{"pid 1", "kill 1", []string{`"1" is not a process id`}},
+		{"a pid below zero", "kill -- -4", []string{`"-4" is not a process id`}},
+		{"a pid beyond all numbers", "kill 99999999999999999999", []string{"is not a process id"}},
 		{"an empty session", "send --session= hello", []string{"--session is empty"}},
 	}
 	for _, tt := range tests {

@@ -45,6 +45,8 @@ type entry struct {
 	held bool
 	// usedAt is when it was put in or given back last.
 	usedAt time.Time
+	// claim takes the agent when it is given back, and is closed when the entry goes; nil: no eviction waits for it.
+	claim chan *Agent
 }
 
 // fixed reports whether the entry must stay. A closing agent leaves when its closer removes it.
@@ -108,6 +110,10 @@ func (c *Cache) Done(a *Agent) []*Agent {
 	e := el.Value.(*entry)
 	e.held, e.usedAt = false, time.Now()
 	c.order.MoveToFront(el)
+	if e.claim != nil && !e.a.Closed() && !e.a.Unsaved() {
+		e.claim <- e.a // it has room for one
+		c.drop(el)
+	}
 	return c.bound()
 }
 
@@ -128,6 +134,11 @@ func (c *Cache) Remove(a *Agent) bool {
 func (c *Cache) Evict(session string) (*Agent, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	return c.evict(session)
+}
+
+// evict is Evict. The caller holds mu.
+func (c *Cache) evict(session string) (*Agent, error) {
 	el, ok := c.sessions[session]
 	if !ok {
 		return nil, &ops.Error{
@@ -148,6 +159,45 @@ func (c *Cache) Evict(session string) (*Agent, error) {
 		return nil, busy("part of its transcript is not saved", "see the store's warnings in `gatewaytui status`")
 	}
 	return c.drop(el), nil
+}
+
+// Claim is Evict for an agent that a turn holds: the channel brings the agent, out of the cache, as soon as that turn gives
+// it back, so that the session's next turn cannot take it. The channel is closed without an agent if the agent leaves the
+// cache in another way, and by Unclaim. The error is Evict's where no turn holds the agent. An agent that nobody holds
+// comes at once.
+func (c *Cache) Claim(session string) (<-chan *Agent, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	el, ok := c.sessions[session]
+	if ok {
+		if e := el.Value.(*entry); e.held && !e.a.Closed() {
+			if e.claim != nil {
+				return nil, &ops.Error{Code: ops.CodeBusy, Message: fmt.Sprintf("the agent of session %q is being evicted already", session), Hint: "wait a moment"}
+			}
+			e.claim = make(chan *Agent, 1)
+			return e.claim, nil
+		}
+	}
+	a, err := c.evict(session)
+	if err != nil {
+		return nil, err
+	}
+	claim := make(chan *Agent, 1)
+	claim <- a
+	close(claim)
+	return claim, nil
+}
+
+// Unclaim takes a Claim of the session back. An agent that the channel holds already stays out of the cache.
+func (c *Cache) Unclaim(session string, claim <-chan *Agent) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if el, ok := c.sessions[session]; ok {
+		if e := el.Value.(*entry); e.claim != nil && e.claim == claim {
+			close(e.claim)
+			e.claim = nil
+		}
+	}
 }
 
 // Sweep returns what was idle for too long at the time now, and what the other bounds ask for.
@@ -240,9 +290,13 @@ func (c *Cache) take(want func(*entry) bool) []*Agent {
 }
 
 func (c *Cache) drop(el *list.Element) *Agent {
-	a := c.order.Remove(el).(*entry).a
-	delete(c.sessions, a.Session())
-	return a
+	e := c.order.Remove(el).(*entry)
+	delete(c.sessions, e.a.Session())
+	if e.claim != nil {
+		close(e.claim)
+		e.claim = nil
+	}
+	return e.a
 }
 
 func (c *Cache) entryOf(a *Agent) (*list.Element, bool) {

@@ -128,6 +128,89 @@ func TestD7_EvictRefusesAnAgentThatIsInUse(t *testing.T) {
 	}
 }
 
+// A claimed agent goes to its claimer when the turn gives it back, and nowhere else.
+func TestCache_AClaimTakesTheAgentFromTheTurnThatHoldsIt(t *testing.T) {
+	claim := func(t *testing.T, c *Cache) <-chan *Agent {
+		t.Helper()
+		claimed, err := c.Claim("a")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return claimed
+	}
+	none := func(t *testing.T, claimed <-chan *Agent) {
+		t.Helper()
+		select {
+		case a, ok := <-claimed:
+			if ok {
+				t.Fatalf("it brought the agent of %s", a.Session())
+			}
+		default:
+			t.Fatal("it is not closed")
+		}
+	}
+	for _, tc := range []struct {
+		name string
+		play func(t *testing.T, c *Cache, b *bench)
+	}{
+		{"when the turn gives it back", func(t *testing.T, c *Cache, b *bench) {
+			claimed := claim(t, c)
+			c.Done(b.Agent)
+			if a := <-claimed; a != b.Agent || c.Len() != 0 {
+				t.Fatalf("it brought %v, and %d agents are cached", a, c.Len())
+			}
+		}},
+		{"at once, where no turn holds it", func(t *testing.T, c *Cache, b *bench) {
+			c.Done(b.Agent)
+			if a := <-claim(t, c); a != b.Agent || c.Len() != 0 {
+				t.Fatalf("it brought %v, and %d agents are cached", a, c.Len())
+			}
+		}},
+		{"never, if it leaves the cache in another way", func(t *testing.T, c *Cache, b *bench) {
+			claimed := claim(t, c)
+			c.Remove(b.Agent)
+			none(t, claimed)
+		}},
+		{"never, once the claim is taken back", func(t *testing.T, c *Cache, b *bench) {
+			claimed := claim(t, c)
+			c.Unclaim("a", claimed)
+			none(t, claimed)
+			if c.Done(b.Agent); c.Len() != 1 {
+				t.Fatal("the agent left the cache")
+			}
+		}},
+		{"only when its transcript is saved", func(t *testing.T, c *Cache, b *bench) {
+			claimed := claim(t, c)
+			b.setUnsaved(true)
+			c.Done(b.Agent)
+			if c.Len() != 1 {
+				t.Fatal("an unsaved agent was evicted")
+			}
+			b.setUnsaved(false)
+			c.Get("a")
+			c.Done(b.Agent)
+			if a := <-claimed; a != b.Agent {
+				t.Fatalf("it brought %v", a)
+			}
+		}},
+		{"for one claimer at a time", func(t *testing.T, c *Cache, _ *bench) {
+			claim(t, c)
+			if _, err := c.Claim("a"); !ops.HasCode(err, ops.CodeBusy) {
+				t.Fatalf("the second got %v", err)
+			}
+		}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			c, b := NewCache(CacheOptions{}), weighing("a")
+			c.Put(b.Agent)
+			tc.play(t, c, b)
+		})
+	}
+	if _, err := NewCache(CacheOptions{}).Claim("a"); !ops.HasCode(err, ops.CodeNotFound) {
+		t.Fatalf("without an agent it got %v", err)
+	}
+}
+
 // S12: a reset finds the agent, closes it while it is still in the cache, and takes it out then.
 func TestS12_AClosingAgentStaysInTheCacheAndServesNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

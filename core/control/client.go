@@ -118,6 +118,9 @@ func (c *Client) Preview(ctx context.Context, cmd ops.Command) (ops.Preview, err
 			q.Set(name, value)
 		}
 	}
+	if cmd.Interrupt {
+		q.Set("interrupt", "true")
+	}
 	if cmd.ByMS != 0 {
 		q.Set("by_ms", strconv.FormatInt(cmd.ByMS, 10))
 	}

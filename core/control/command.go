@@ -103,10 +103,16 @@ func previewCommand(r *http.Request) (ops.Command, error) {
 	if err != nil {
 		return ops.Command{}, err
 	}
+	interrupt := false
+	if text := q.Get("interrupt"); text != "" {
+		if interrupt, err = strconv.ParseBool(text); err != nil {
+			return ops.Command{}, &ops.Error{Code: ops.CodeInvalid, Message: fmt.Sprintf("interrupt is %.64q", text), Hint: "use true or false"}
+		}
+	}
 	return ops.Command{
 		Verb: ops.Verb(q.Get("verb")), Target: q.Get("target"),
 		Reason: q.Get("reason"), Mode: ops.Mode(q.Get("mode")), Text: q.Get("text"),
-		Phase: q.Get("phase"), Item: q.Get("item"), ByMS: byMS, Expect: q.Get("expect"),
+		Phase: q.Get("phase"), Item: q.Get("item"), ByMS: byMS, Expect: q.Get("expect"), Interrupt: interrupt,
 	}, nil
 }
 

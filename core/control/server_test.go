@@ -271,7 +271,7 @@ func TestQueriesReachTheConsole(t *testing.T) {
 	if want := []ops.Query{q, {Limit: ops.MaxLimit}}; !slices.Equal(f.queries, want) {
 		t.Fatalf("the console was asked %+v, want %+v", f.queries, want)
 	}
-	cmd := ops.Command{Verb: ops.VerbExtend, Phase: "drain", Item: "a b", ByMS: 30_000, Reason: "r&", Expect: "e"}
+	cmd := ops.Command{Verb: ops.VerbExtend, Phase: "drain", Item: "a b", ByMS: 30_000, Reason: "r&", Expect: "e", Interrupt: true}
 	if _, err := r.client.Preview(context.Background(), cmd); err != nil {
 		t.Fatal(err)
 	}

@@ -70,6 +70,12 @@ func (g *Gateway) evict(ctx context.Context, key string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	return g.evicted(ctx, a)
+}
+
+// evicted releases an agent that an eviction has taken out of the cache.
+func (g *Gateway) evicted(ctx context.Context, a *agent.Agent) (string, error) {
+	key := a.Session()
 	kept := g.procs.CountSession(key)
 	ctx, cancel := context.WithTimeout(ctx, g.closeTimeout())
 	defer cancel()
@@ -77,7 +83,45 @@ func (g *Gateway) evict(ctx context.Context, key string) (string, error) {
 	if err := a.Release(ctx); err != nil {
 		return "", fmt.Errorf("evict the agent of %s: %w", key, err)
 	}
-	return fmt.Sprintf("agent dropped; the session and its %d %s go on", kept, plural(kept, "process", "processes")), nil
+	return fmt.Sprintf("agent dropped; the session and its %d %s are kept", kept, plural(kept, "process", "processes")), nil
+}
+
+// interruptAndEvict is evict for a busy agent. The agent is claimed before its turn is interrupted, so that a session whose
+// next turn begins at once loses it all the same.
+func (g *Gateway) interruptAndEvict(ctx context.Context, key string) (string, error) {
+	claim, err := g.cache.Claim(key)
+	if err != nil {
+		return "", err
+	}
+	done := ""
+	select {
+	case a, ok := <-claim: // no turn holds it
+		if ok {
+			return g.evicted(ctx, a)
+		}
+	default:
+		var err error
+		if done, err = g.interrupt(ctx, key, "", session.ErrInterrupted); err != nil && !ops.HasCode(err, ops.CodeNotFound) {
+			g.cache.Unclaim(key, claim)
+			return "", err
+		}
+	}
+	wait, cancel := context.WithTimeout(ctx, g.closeTimeout())
+	defer cancel()
+	select {
+	case a, ok := <-claim:
+		if !ok {
+			return strings.TrimSuffix(done, ".") + "; its agent has left the cache", nil
+		}
+		dropped, err := g.evicted(ctx, a)
+		if err != nil {
+			return "", err
+		}
+		return strings.TrimSuffix(done, ".") + "; " + dropped, nil
+	case <-wait.Done():
+		g.cache.Unclaim(key, claim)
+		return "", &ops.Error{Code: ops.CodeBusy, Message: "the turn of " + quote(key) + " does not let go of its agent", Hint: "reset the session: that ends its agent as well"}
+	}
 }
 
 // reset ends the conversation of key: the turn is cancelled and its slot freed, the agent closed with its processes, and
@@ -185,7 +229,7 @@ func (g *Gateway) interrupt(ctx context.Context, key, want string, cause error) 
 	t := g.table.Interrupt(key, want, cause)
 	if t == nil {
 		if want != "" {
-			return "", &ops.Error{Code: ops.CodeConflict, Message: "the turn you saw has ended; nothing was done"}
+			return "", &ops.Error{Code: ops.CodeConflict, Message: "the turn that you saw has ended"}
 		}
 		return "", &ops.Error{Code: ops.CodeNotFound, Message: "no turn runs in " + quote(key)}
 	}
@@ -203,6 +247,38 @@ func (g *Gateway) interrupt(ctx context.Context, key, want string, cause error) 
 		return "Released the session: its turn was interrupted but its worker still runs, and will write nothing more.", nil
 	}
 	return "Interrupted the running turn.", nil
+}
+
+// A session whose client sends its next message as soon as it has an answer runs no turn for some milliseconds at a time.
+// An interrupt that falls into such a gap waits nextTurnWait for the next turn, if the last one ended within lately.
+const (
+	nextTurnWait = 500 * time.Millisecond
+	lately       = 2 * time.Second
+)
+
+// interruptCurrent is the verb: it interrupts the turn that runs in the conversation now, or the one turn that the command
+// expects. A turn that has ended by itself since the operator looked is no error.
+func (g *Gateway) interruptCurrent(ctx context.Context, cmd ops.Command) (string, error) {
+	want := cmd.Expect
+	s, _ := g.table.Get(cmd.Target)
+	if want == s.ID {
+		want = ""
+	}
+	timer := time.NewTimer(nextTurnWait)
+	defer timer.Stop()
+	for {
+		done, err := g.interrupt(ctx, cmd.Target, want, session.ErrInterrupted)
+		if !ops.HasCode(err, ops.CodeNotFound) || time.Since(s.LastActivity) > lately {
+			return done, err
+		}
+		select {
+		case <-g.table.Began(cmd.Target):
+		case <-timer.C:
+			return "No turn is running; the last one has ended by itself.", nil
+		case <-ctx.Done():
+			return "", err
+		}
+	}
 }
 
 // releaseWedged frees the slot of a turn whose worker does not return. Its agent is taken out of the cache, because the

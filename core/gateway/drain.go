@@ -1,13 +1,14 @@
 package gateway
 
 import (
+	"fmt"
 	"time"
 
 	"gatewaytui/core/ops"
 )
 
 // beginDrain takes no new turns and lets running ones finish; the gateway keeps running and connected (J11). What waits
-// in a mailbox goes on waiting.
+// in a mailbox keeps waiting.
 func (g *Gateway) beginDrain(by, why string) (string, any, error) {
 	g.mu.Lock()
 	if g.state != ops.StateRunning {
@@ -42,5 +43,8 @@ func (g *Gateway) endDrain() (string, any, error) {
 	}
 	g.log.Info("taking turns again", "held", len(held))
 	g.events.emit(ops.EventGatewayState, "gateway", "running", map[string]any{"state": ops.StateRunning})
-	return itoa(len(held)) + " waiting messages go on", nil, nil
+	if len(held) == 0 {
+		return "accepting new turns; no messages were waiting", nil, nil
+	}
+	return fmt.Sprintf("accepting new turns; %d waiting %s", len(held), plural(len(held), "session continues", "sessions continue")), nil, nil
 }

@@ -34,8 +34,14 @@ func (g *Gateway) Preview(_ context.Context, cmd ops.Command) (ops.Preview, erro
 		p.Closes = append(p.Closes, "the agent of "+term.Clean(cmd.Target, 80))
 		p.Keeps = append(p.Keeps, "the old transcript, for /sessions and /resume")
 	case ops.VerbEvict:
+		if cmd.Interrupt {
+			g.previewTurn(&p, cmd.Target)
+		}
 		p.Closes = append(p.Closes, "the cached agent of "+term.Clean(cmd.Target, 80)+"; the next message makes a new one")
-		p.Keeps = append(p.Keeps, "the session, its history", fmt.Sprintf("%d of its processes", g.procs.CountSession(cmd.Target)))
+		p.Keeps = append(p.Keeps, "the session and its history")
+		if n := g.procs.CountSession(cmd.Target); n > 0 {
+			p.Keeps = append(p.Keeps, fmt.Sprintf("%d %s of %s", n, plural(n, "process tree", "process trees"), term.Clean(cmd.Target, 80)))
+		}
 	case ops.VerbInterrupt:
 		g.previewTurn(&p, cmd.Target)
 		p.Keeps = append(p.Keeps, "the session, its agent and its background processes")
@@ -52,6 +58,8 @@ func (g *Gateway) Preview(_ context.Context, cmd ops.Command) (ops.Preview, erro
 				p.Loses = append(p.Loses, "the reply of "+turnLine(v)+", if it ends while the adapter is down")
 			}
 		}
+	case ops.VerbDrain:
+		g.previewDrain(&p)
 	case ops.VerbStop, ops.VerbRestart:
 		g.previewStop(&p, cmd.Mode)
 	case ops.VerbSkip, ops.VerbForce:
@@ -109,6 +117,19 @@ func (g *Gateway) previewStop(p *ops.Preview, mode ops.Mode) {
 	p.Keeps = append(p.Keeps, "every session with its history")
 }
 
+// previewDrain lists what a drain lets finish, and the messages that then wait until it is undone or until the next life.
+func (g *Gateway) previewDrain(p *ops.Preview) {
+	for _, v := range g.table.Turns() {
+		p.WaitsFor = append(p.WaitsFor, turnLine(v))
+	}
+	for _, row := range g.table.Rows() {
+		if row.Queued > 0 {
+			p.Keeps = append(p.Keeps, fmt.Sprintf("%d waiting %s of %s, until undrain", row.Queued, plural(row.Queued, "message", "messages"), term.Clean(row.Key, 80)))
+		}
+	}
+	p.Keeps = append(p.Keeps, "every connection, session and process")
+}
+
 func (g *Gateway) previewLever(p *ops.Preview, cmd ops.Command) {
 	run := g.stopping()
 	if run == nil {
@@ -116,9 +137,21 @@ func (g *Gateway) previewLever(p *ops.Preview, cmd ops.Command) {
 	}
 	for _, b := range run.Report().Blockers() {
 		if cmd.Item == "" || cmd.Item == b.ID || cmd.Item == b.Key() {
-			p.Loses = append(p.Loses, fmt.Sprintf("%s %s would no longer be waited for (%s)", b.Kind, term.Clean(b.ID, 80), term.Clean(b.Detail, 80)))
+			p.Loses = append(p.Loses, skippedLine(b))
 		}
 	}
+}
+
+// skippedLine says what is lost when the stop no longer waits for an item.
+func skippedLine(b ops.Item) string {
+	line := fmt.Sprintf("stops waiting for %s %s", b.Kind, term.Clean(b.ID, 80))
+	if b.Detail != "" {
+		line += " (" + term.Clean(b.Detail, 80) + ")"
+	}
+	if b.Kind == "turn" {
+		line += "; its answer is lost"
+	}
+	return line
 }
 
 func turnLine(v session.TurnView) string {

@@ -47,23 +47,6 @@ func TestS12_AResetClosesAndAnEvictionDoesNot(t *testing.T) {
 	}
 }
 
-// A reset that was confirmed for an idle session spares the turn that began meanwhile.
-func TestAResetOfWhatWasSeenIdleSparesANewTurn(t *testing.T) {
-	l := start(t)
-	const key = "api:user:a"
-	l.ask(key, "hello")
-	seen := l.session(key).ID
-	turn := l.send(key, "hang")
-	l.running(key)
-	if _, err := l.g.Do(context.Background(), ops.Command{Verb: ops.VerbReset, Target: key, Expect: seen}); !ops.HasCode(err, ops.CodeConflict) {
-		t.Fatalf("the reset got %v, want conflict", err)
-	}
-	if got := l.do(ops.Command{Verb: ops.VerbReset, Target: key, Expect: l.session(key).Turn}); got.State != ops.RequestDone {
-		t.Fatalf("a reset of the turn that runs: %+v", got)
-	}
-	l.await(turn)
-}
-
 // D7: a busy agent is never evicted under its turn.
 func TestD7_ABusyAgentIsNotEvicted(t *testing.T) {
 	l := start(t)

@@ -157,8 +157,8 @@ func (g *Gateway) stopAsker() string {
 
 // requestStop is the stop as a command. Its request is the shutdown's id; who asks again is told that one.
 func (g *Gateway) requestStop(req ops.Request, cmd ops.Command) (ops.Request, error) {
-	if cmd.Expect != "" && cmd.Expect != g.life {
-		return ops.Request{}, &ops.Error{Code: ops.CodeConflict, Message: "this is another life, " + g.life, Hint: "look at it first, and ask again if it is to end as well"}
+	if err := checkLife(g, cmd); err != nil {
+		return ops.Request{}, err
 	}
 	rq := stopRequest{id: req.ID, StopRequest: StopRequest{
 		Mode: cmd.Mode, Reason: reason(cmd, "stopped by an operator"), By: req.By, Restart: cmd.Verb == ops.VerbRestart, Asker: cmd.By.Session,

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"gatewaytui/core/ops"
+	"gatewaytui/core/process"
 	"gatewaytui/core/session"
 	"gatewaytui/core/store"
 	"gatewaytui/core/term"
@@ -25,20 +26,27 @@ type verb struct {
 // the turn or with the gateway and are begun in Do itself.
 var verbs = map[ops.Verb]verb{
 	ops.VerbReset: {checkSession, func(g *Gateway, ctx context.Context, c ops.Command) (string, any, error) {
+		if err := checkSession(g, c); err != nil { // another reset may have come first
+			return "", nil, err
+		}
 		done, err := g.reset(ctx, c.Target, reason(c, "reset by an operator"))
 		return done, nil, err
 	}},
 	ops.VerbEvict: {checkSession, func(g *Gateway, ctx context.Context, c ops.Command) (string, any, error) {
-		done, err := g.evict(ctx, c.Target)
+		evict := g.evict
+		if c.Interrupt {
+			evict = g.interruptAndEvict
+		}
+		done, err := evict(ctx, c.Target)
 		return done, nil, err
 	}},
 	ops.VerbInterrupt: {checkSession, func(g *Gateway, ctx context.Context, c ops.Command) (string, any, error) {
-		done, err := g.interrupt(ctx, c.Target, c.Expect, session.ErrInterrupted)
+		done, err := g.interruptCurrent(ctx, c)
 		return done, nil, err
 	}},
 	ops.VerbKill: {checkProcess, (*Gateway).kill},
 	ops.VerbPause: {checkAdapter, func(g *Gateway, ctx context.Context, c ops.Command) (string, any, error) {
-		return "paused; `gatewaytui adapter resume " + c.Target + "` connects it again", nil, g.adapters.Pause(ctx, c.Target)
+		return c.Target + " paused; `gatewaytui adapter resume " + c.Target + "` resumes it", nil, g.adapters.Pause(ctx, c.Target)
 	}},
 	ops.VerbResume: {checkAdapter, func(g *Gateway, _ context.Context, c ops.Command) (string, any, error) {
 		return "connecting", nil, g.adapters.Resume(c.Target)
@@ -46,10 +54,10 @@ var verbs = map[ops.Verb]verb{
 	ops.VerbReconnect: {checkAdapter, func(g *Gateway, _ context.Context, c ops.Command) (string, any, error) {
 		return "the old connection is being taken down, a new one made", nil, g.adapters.Reconnect(c.Target)
 	}},
-	ops.VerbDrain: {nil, func(g *Gateway, _ context.Context, c ops.Command) (string, any, error) {
+	ops.VerbDrain: {checkLife, func(g *Gateway, _ context.Context, c ops.Command) (string, any, error) {
 		return g.beginDrain(actor(c.By), reason(c, "drained by an operator"))
 	}},
-	ops.VerbUndrain: {nil, func(g *Gateway, _ context.Context, c ops.Command) (string, any, error) {
+	ops.VerbUndrain: {checkLife, func(g *Gateway, _ context.Context, c ops.Command) (string, any, error) {
 		return g.endDrain()
 	}},
 	ops.VerbSkip: {checkStopping, func(g *Gateway, _ context.Context, c ops.Command) (string, any, error) {
@@ -213,10 +221,6 @@ func (g *Gateway) kill(ctx context.Context, cmd ops.Command) (string, any, error
 		PID: pid, Killed: []int{}, Survivors: []int{},
 		TermAt: ops.At(report.TermAt), KillAt: ops.At(report.KillAt), Escalated: report.Escalated,
 	}
-	steps := report.Steps()
-	if steps != "" {
-		steps = "; " + steps
-	}
 	for _, id := range report.Killed {
 		res.Killed = append(res.Killed, id.PID)
 	}
@@ -225,9 +229,22 @@ func (g *Gateway) kill(ctx context.Context, cmd ops.Command) (string, any, error
 	}
 	g.events.emit(ops.EventProcessKilled, cmd.Target, "ended by an operator", map[string]any{"survivors": len(res.Survivors)})
 	if !report.Verified {
-		return "", res, &ops.Error{Code: ops.CodeConflict, Message: report.Summary() + steps, Hint: "what ignores SIGKILL sleeps uninterruptibly or is not ours; see `ps -o pid,stat,wchan,cmd`"}
+		return "", res, &ops.Error{Code: ops.CodeConflict, Message: strings.TrimSuffix(report.Summary()+"; "+report.Steps(), "; "), Hint: "a process that ignores SIGKILL sleeps uninterruptibly or belongs to another user; see `ps -o pid,stat,wchan,cmd`"}
 	}
-	return fmt.Sprintf("ended %d %s", len(res.Killed), plural(len(res.Killed), "process", "processes")) + steps, res, nil
+	return killedLine(pid, report), res, nil
+}
+
+// killedLine says in one line how a process tree ended: how many processes, by which signals, and how many needed the
+// second signal. The times are in ops.KillResult.
+func killedLine(pid int, r process.Report) string {
+	line := fmt.Sprintf("process tree %d ended: %d %s", pid, len(r.Killed), plural(len(r.Killed), "process", "processes"))
+	if !r.TermAt.IsZero() {
+		line += ", SIGTERM"
+	}
+	if !r.KillAt.IsZero() {
+		line += fmt.Sprintf(", SIGKILL for %d of %d", r.Escalated, len(r.Signalled))
+	}
+	return line
 }
 
 func checkSession(g *Gateway, cmd ops.Command) error {
@@ -235,20 +252,28 @@ func checkSession(g *Gateway, cmd ops.Command) error {
 	if !ok {
 		return noSession(cmd.Target)
 	}
-	v, running := g.table.Running(cmd.Target)
-	switch {
-	case cmd.Expect == "", running && v.ID == cmd.Expect:
-		return nil
-	case cmd.Expect == s.ID && !(running && cmd.Verb == ops.VerbReset): // who saw it idle did not mean to end a turn
+	// A conversation stays the same whatever turns begin and end in it: a session that loops can be reset and interrupted.
+	if cmd.Expect == "" || cmd.Expect == s.ID {
 		return nil
 	}
-	return &ops.Error{Code: ops.CodeConflict, Message: "the turn or conversation you saw has ended; nothing was done", Hint: "look again"}
+	if v, running := g.table.Running(cmd.Target); running && v.ID == cmd.Expect {
+		return nil
+	}
+	return &ops.Error{Code: ops.CodeConflict, Message: "the conversation or turn that you saw in " + term.Clean(cmd.Target, 80) + " has ended", Hint: "look again"}
+}
+
+// checkLife refuses a command that means another life than this one. The gateway's state and its turns do not matter.
+func checkLife(g *Gateway, cmd ops.Command) error {
+	if cmd.Expect == "" || cmd.Expect == g.life {
+		return nil
+	}
+	return &ops.Error{Code: ops.CodeConflict, Message: "this is another life, " + g.life, Hint: "look at it first, and ask again if you mean this one as well"}
 }
 
 func checkProcess(g *Gateway, cmd ops.Command) error {
 	pid, err := strconv.Atoi(cmd.Target)
 	if err != nil || pid <= 1 {
-		return &ops.Error{Code: ops.CodeInvalid, Message: quote(cmd.Target) + " is no process id", Hint: "`gatewaytui processes` lists them"}
+		return &ops.Error{Code: ops.CodeInvalid, Message: quote(cmd.Target) + " is not a process id", Hint: "`gatewaytui processes` lists them"}
 	}
 	if _, ok := g.procs.Get(pid); !ok {
 		return &ops.Error{Code: ops.CodeNotFound, Message: fmt.Sprintf("no tracked process %d", pid), Hint: "`gatewaytui processes` lists them; only those are ended"}

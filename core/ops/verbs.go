@@ -40,26 +40,28 @@ type VerbSpec struct {
 	Ends bool
 	// WhileStopping says that it is taken while a shutdown runs.
 	WhileStopping bool
+	// DryRun says that it has a dry run although it ends nothing: it waits for running work.
+	DryRun bool
 }
 
 // Verbs is every verb, in the order in which they are listed to people.
 var Verbs = []VerbSpec{
-	{VerbMessage, "/v1/sessions/{target}/message", "send a message to a session's agent", false, false},
-	{VerbReset, "/v1/sessions/{target}/reset", "end a session and start a fresh one", true, false},
-	{VerbEvict, "/v1/sessions/{target}/evict", "drop a session's cached agent, keeping session and processes", true, false},
-	{VerbInterrupt, "/v1/sessions/{target}/interrupt", "stop a session's running turn", true, true},
-	{VerbKill, "/v1/processes/{target}/kill", "end one tracked process tree", true, true},
-	{VerbPause, "/v1/adapters/{target}/pause", "disconnect one platform until it is resumed", true, false},
-	{VerbResume, "/v1/adapters/{target}/resume", "connect a paused platform again", false, false},
-	{VerbReconnect, "/v1/adapters/{target}/reconnect", "drop one platform's connection and make a new one", true, false},
-	{VerbDrain, "/v1/drain", "take no new turns, let running ones finish, keep running", false, false},
-	{VerbUndrain, "/v1/undrain", "take new turns again", false, false},
-	{VerbStop, "/v1/stop", "stop the gateway", true, true},
-	{VerbRestart, "/v1/restart", "stop the gateway with exit code 75, so that the service manager starts it again", true, true},
-	{VerbSkip, "/v1/shutdown/skip", "stop waiting for a phase or an item of the running shutdown", true, true},
-	{VerbExtend, "/v1/shutdown/extend", "give the running phase more time, within the service manager's limit", false, true},
-	{VerbForce, "/v1/shutdown/force", "end the running shutdown as fast as the stores can be closed", true, true},
-	{VerbDiagnose, "/v1/diagnose", "write goroutines, process trees, sockets and the phase log into one file", false, true},
+	{VerbMessage, "/v1/sessions/{target}/message", "send a message to a session's agent", false, false, false},
+	{VerbReset, "/v1/sessions/{target}/reset", "end a session and start a fresh one", true, false, false},
+	{VerbEvict, "/v1/sessions/{target}/evict", "drop a session's cached agent, keeping session and processes", true, false, false},
+	{VerbInterrupt, "/v1/sessions/{target}/interrupt", "stop a session's running turn", true, true, false},
+	{VerbKill, "/v1/processes/{target}/kill", "end one tracked process tree", true, true, false},
+	{VerbPause, "/v1/adapters/{target}/pause", "disconnect one platform until it is resumed", true, false, false},
+	{VerbResume, "/v1/adapters/{target}/resume", "connect a paused platform again", false, false, false},
+	{VerbReconnect, "/v1/adapters/{target}/reconnect", "drop one platform's connection and make a new one", true, false, false},
+	{VerbDrain, "/v1/drain", "take no new turns, let running ones finish, keep running", false, false, true},
+	{VerbUndrain, "/v1/undrain", "take new turns again", false, false, false},
+	{VerbStop, "/v1/stop", "stop the gateway", true, true, false},
+	{VerbRestart, "/v1/restart", "stop the gateway with exit code 75, so that the service manager starts it again", true, true, false},
+	{VerbSkip, "/v1/shutdown/skip", "stop waiting for a phase or an item of the running shutdown", true, true, false},
+	{VerbExtend, "/v1/shutdown/extend", "give the running phase more time, within the service manager's limit", false, true, false},
+	{VerbForce, "/v1/shutdown/force", "end the running shutdown as fast as the stores can be closed", true, true, false},
+	{VerbDiagnose, "/v1/diagnose", "write goroutines, process trees, sockets and the phase log into one file", false, true, false},
 }
 
 // Spec returns the row of v.
@@ -92,9 +94,16 @@ type Command struct {
 	Item  string `json:"item,omitempty"`
 	// ByMS is for extend; 0 is 30 s.
 	ByMS int64 `json:"by_ms,omitempty"`
-	// Expect is the turn id, the session id or, for stop and restart, the life that the caller saw; if it is no longer so,
-	// the answer is CodeConflict and nothing is done. Empty accepts whatever is there.
+	// Expect names the object that the caller saw; if the target is a different one now, the answer is CodeConflict and
+	// nothing is done. Empty accepts the current object.
+	//
+	// For stop, restart, drain and undrain it is the life: the turns that run do not matter. For the verbs of a session it
+	// is the session id, which names the conversation whatever turn runs in it (an interrupt then means the turn that runs
+	// now), or a turn id, which names that turn alone.
 	Expect string `json:"expect,omitempty"`
+	// Interrupt is for evict: interrupt the running turn first. The agent is dropped when that turn lets go of it, before
+	// the session's next turn can take it. Without it a busy agent is refused with CodeBusy.
+	Interrupt bool `json:"interrupt,omitempty"`
 	// Succeed is for restart where no service manager starts the next life: the gateway does, without a console, when it
 	// ends. Without it that is left to who asks.
 	Succeed bool `json:"succeed,omitempty"`

@@ -116,6 +116,8 @@ type entry struct {
 	// closing holds what comes in the mailbox while the old conversation's agent and processes are ended, so that the
 	// next one cannot meet them.
 	closing bool
+	// began is closed when the next turn begins; nil: nobody waits for one.
+	began chan struct{}
 }
 
 // pop takes the oldest waiting message. The caller holds mu and has seen one.
@@ -192,7 +194,31 @@ func (tb *Table) begin(ctx context.Context, e *entry, m Message) *Turn {
 	}
 	t.ctx, t.cancel = context.WithCancelCause(ctx)
 	tb.turns[e.Key] = t
+	if e.began != nil {
+		close(e.began)
+		e.began = nil
+	}
 	return t
+}
+
+// Began returns a channel that is closed once a turn runs in the session of key: at once if one does now. It is nil, and
+// blocks for ever, without such a session.
+func (tb *Table) Began(key string) <-chan struct{} {
+	tb.mu.Lock()
+	defer tb.mu.Unlock()
+	e := tb.sessions[key]
+	if e == nil {
+		return nil
+	}
+	if e.began == nil {
+		e.began = make(chan struct{})
+	}
+	began := e.began
+	if tb.turns[key] != nil {
+		close(began)
+		e.began = nil
+	}
+	return began
 }
 
 // Attach gives the placeholder its agent. It reports false, and does nothing, if the turn was released meanwhile.
