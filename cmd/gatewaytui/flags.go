@@ -40,6 +40,9 @@ func (c choice) Set(s string) error {
 // Type implements pflag.Value: what the help shows for the value.
 func (c choice) Type() string { return strings.Join(c.words, "|") }
 
+// choices is what completion offers.
+func (c choice) choices() []string { return c.words }
+
 // span is a flag that takes a Go duration over zero, in milliseconds.
 type span struct{ ms *int64 }
 

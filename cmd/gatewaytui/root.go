@@ -75,6 +75,7 @@ each verb shows or steers the gateway that runs on the same home.`,
 	add(groupSetUp, configVerbs(p), doctorVerb(p), unitVerb(p), versionVerb(p))
 	root.AddCommand(keysTopic(p))
 	addHelp(p, root)
+	p.completeAll(root)
 	return root
 }
 

@@ -1,0 +1,211 @@
+package main
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"gatewaytui/core/control"
+	"gatewaytui/core/ops"
+	"gatewaytui/core/term"
+)
+
+// completionTime bounds what a shell waits for the gateway's answer when somebody presses tab.
+const completionTime = 300 * time.Millisecond
+
+// maxDescription bounds the description beside a completion, in characters.
+const maxDescription = 60
+
+// source lists what may stand in one place of the command line, each value with a description.
+type source func(ctx context.Context, g *control.Client, c *cobra.Command) []cobra.Completion
+
+// sources answers for the placeholders of arguments and flags. A placeholder that is not here is completed with nothing,
+// never with file names.
+var sources = map[string]source{
+	"KEY":   sessionKeys,
+	"PID":   processIDs,
+	"NAME":  adapterNames,
+	"PHASE": phaseNames,
+	"ITEM":  itemNames,
+}
+
+// completeAll gives every verb of the tree below c, and every flag, its completion: by the placeholder in the usage of
+// an argument or a flag, or by the words that a flag takes.
+func (p *program) completeAll(c *cobra.Command) {
+	if c.ValidArgsFunction == nil && len(c.ValidArgs) == 0 {
+		c.ValidArgsFunction = p.completeArgument
+	}
+	flags := func(f *pflag.Flag) {
+		if _, done := c.GetFlagCompletionFunc(f.Name); !done {
+			_ = c.RegisterFlagCompletionFunc(f.Name, p.flagCompletion(f)) // it fails for a flag that is not c's
+		}
+	}
+	c.LocalNonPersistentFlags().VisitAll(flags)
+	c.PersistentFlags().VisitAll(flags)
+	for _, sub := range c.Commands() {
+		p.completeAll(sub)
+	}
+}
+
+// completeArgument completes the argument that follows args.
+func (p *program) completeArgument(c *cobra.Command, args []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	var places []string
+	for _, word := range strings.Fields(c.Use)[1:] {
+		if word = strings.Trim(word, "[]"); word == strings.ToUpper(word) {
+			places = append(places, word)
+		}
+	}
+	if len(args) >= len(places) {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return p.completePlace(places[len(args)])(c, args, begun)
+}
+
+// flagCompletion is the completion of a flag's value.
+func (p *program) flagCompletion(f *pflag.Flag) cobra.CompletionFunc {
+	if words, ok := f.Value.(interface{ choices() []string }); ok {
+		return cobra.FixedCompletions(words.choices(), cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveKeepOrder)
+	}
+	place, _ := pflag.UnquoteUsage(f)
+	return p.completePlace(place)
+}
+
+// completePlace completes what a placeholder stands for.
+func (p *program) completePlace(place string) cobra.CompletionFunc {
+	list := sources[place]
+	switch {
+	case place == "FILE":
+		return func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			return nil, cobra.ShellCompDirectiveDefault
+		}
+	case place == "DIR":
+		return func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			return nil, cobra.ShellCompDirectiveFilterDirs
+		}
+	case list == nil:
+		return cobra.NoFileCompletions
+	}
+	return func(c *cobra.Command, _ []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		g, err := p.reach()
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		defer g.Close()
+		ctx, cancel := context.WithTimeout(c.Context(), completionTime)
+		defer cancel()
+		var fitting []cobra.Completion
+		for _, one := range list(ctx, g.Client, c) {
+			if value, _, _ := strings.Cut(one, "\t"); strings.HasPrefix(value, begun) && typable(value) {
+				fitting = append(fitting, one)
+			}
+		}
+		return fitting, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
+	}
+}
+
+// typable reports whether value can stand on a command line as it is. Names come from chats and tools: one with a
+// character that a shell or a terminal could act on is not offered, because the shell inserts what it is given.
+func typable(value string) bool {
+	for _, r := range value {
+		if !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune(":._-@+/,=", r) {
+			return false
+		}
+	}
+	return value != "" && value[0] != '-'
+}
+
+// offer is a value with its description.
+func offer(value string, about ...string) cobra.Completion {
+	var said []string
+	for _, a := range about {
+		if a != "" {
+			said = append(said, a)
+		}
+	}
+	return cobra.CompletionWithDesc(value, term.Clean(strings.Join(said, ", "), maxDescription))
+}
+
+// sessionKeys lists the sessions that the verb can act on.
+func sessionKeys(ctx context.Context, g *control.Client, c *cobra.Command) []cobra.Completion {
+	page, err := g.Sessions(ctx, ops.Query{Limit: ops.MaxLimit})
+	if err != nil {
+		return nil
+	}
+	var keys []cobra.Completion
+	for _, s := range page.Items {
+		if c.Name() == "interrupt" && s.TurnStartedAt.IsZero() || c.Name() == "evict" && !s.Cached {
+			continue
+		}
+		keys = append(keys, offer(s.Key, words(s.State), s.Doing, s.User))
+	}
+	return keys
+}
+
+func processIDs(ctx context.Context, g *control.Client, _ *cobra.Command) []cobra.Completion {
+	page, err := g.Processes(ctx, ops.Query{Limit: ops.MaxLimit})
+	if err != nil {
+		return nil
+	}
+	var pids []cobra.Completion
+	for _, r := range page.Items {
+		pids = append(pids, offer(strconv.Itoa(r.PID), r.Command, r.Session))
+	}
+	return pids
+}
+
+// adapterNames lists the adapters for which the verb changes something.
+func adapterNames(ctx context.Context, g *control.Client, c *cobra.Command) []cobra.Completion {
+	page, err := g.Adapters(ctx, ops.Query{Limit: ops.MaxLimit})
+	if err != nil {
+		return nil
+	}
+	var names []cobra.Completion
+	for _, a := range page.Items {
+		if paused := a.State == ops.AdapterPaused; c.Name() == "pause" && paused || c.Name() == "resume" && !paused {
+			continue
+		}
+		names = append(names, offer(a.Name, words(a.State), a.LastError))
+	}
+	return names
+}
+
+// phaseNames lists the phases of the running shutdown that are not over.
+func phaseNames(ctx context.Context, g *control.Client, _ *cobra.Command) []cobra.Completion {
+	s, err := g.Shutdown(ctx)
+	if err != nil || s.Outcome != ops.ShutdownRunning {
+		return nil
+	}
+	var names []cobra.Completion
+	for _, ph := range s.Phases {
+		if !ph.State.Over() {
+			names = append(names, offer(ph.Name, words(ph.State), "at most "+millis(ph.BudgetMS)))
+		}
+	}
+	return names
+}
+
+// itemNames lists what the phase of --phase waits for, or the running one without it.
+func itemNames(ctx context.Context, g *control.Client, c *cobra.Command) []cobra.Completion {
+	s, err := g.Shutdown(ctx)
+	if err != nil || s.Outcome != ops.ShutdownRunning {
+		return nil
+	}
+	phase, _ := c.Flags().GetString("phase")
+	var names []cobra.Completion
+	for _, ph := range s.Phases {
+		if ph.Name != phase && (phase != "" || ph.State != ops.StepRunning) {
+			continue
+		}
+		for _, it := range ph.Items {
+			if !it.State.Over() {
+				names = append(names, offer(it.ID, it.Kind, "for "+millis(it.ElapsedMS), it.Detail))
+			}
+		}
+	}
+	return names
+}
