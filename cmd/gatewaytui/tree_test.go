@@ -40,9 +40,9 @@ func TestEveryVerbOfTheGatewayHasATwinOnTheCommandLine(t *testing.T) {
 			t.Errorf("%s: %q is no command: %v", spec.Verb, path, err)
 			continue
 		}
-		for _, flag := range []string{"dry-run", "yes"} {
-			if has := c.Flags().Lookup(flag) != nil; has != spec.Ends {
-				t.Errorf("%s: --%s is there: %v, and the verb ends something: %v", c.CommandPath(), flag, has, spec.Ends)
+		for flag, want := range map[string]bool{"dry-run": spec.Ends || spec.DryRun, "yes": spec.Ends} {
+			if has := c.Flags().Lookup(flag) != nil; has != want {
+				t.Errorf("%s: --%s is there: %v, want %v", c.CommandPath(), flag, has, want)
 			}
 		}
 		if c.Short != spec.Summary {
