@@ -61,7 +61,7 @@ var actions = []action{
 	{verb: ops.VerbSkip, under: "shutdown", use: "skip", example: "  gatewaytui shutdown skip\n  gatewaytui shutdown skip --phase adapters --item telegram", flags: leverFlags},
 	{verb: ops.VerbExtend, under: "shutdown", use: "extend", example: "  gatewaytui shutdown extend --by 30s", flags: func(f *pflag.FlagSet, r *request) {
 		leverFlags(f, r)
-		f.Var(span{&r.ByMS}, "by", "how much more time (default 30s)")
+		f.Var(span{&r.ByMS}, "by", "how much more time (default: 30s)")
 	}},
 	{verb: ops.VerbForce, under: "shutdown", use: "force", example: "  gatewaytui shutdown force --yes", flags: leverFlags},
 	{verb: ops.VerbDiagnose, use: "diagnose", example: "  gatewaytui diagnose"},
@@ -147,7 +147,7 @@ func leverFlags(f *pflag.FlagSet, r *request) {
 
 func readPID(_ *program, r *request, args []string) error {
 	if pid, err := strconv.Atoi(args[0]); err != nil || pid <= 1 {
-		return wrongUsage("gatewaytui processes lists those that can be ended", "%.64q is not a process id", args[0])
+		return wrongUsage("gatewaytui processes lists them", "%.64q is not a process id", args[0])
 	}
 	r.Target = args[0]
 	return nil

@@ -78,7 +78,7 @@ func configCheckVerb(p *program) *cobra.Command {
 			return nil
 		},
 	})
-	c.Flags().StringVar(&path, "config", "", "config `FILE` (default $GATEWAYTUI_CONFIG, else the config directory)")
+	c.Flags().StringVar(&path, "config", "", "config `FILE` (default: $GATEWAYTUI_CONFIG, else ~/.config/gatewaytui/config.toml)")
 	p.tableFlag(c)
 	c.Flags().BoolVar(&values, "values", false, "list every value that is in force, and where it was set")
 	return c

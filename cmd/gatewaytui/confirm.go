@@ -33,7 +33,7 @@ func (p *program) confirm(ctx context.Context, g *remote, r *request) (goOn bool
 	}
 	p.showPreview(p.out, r, preview)
 	return false, &outcome{exitConfirm, &ops.Error{
-		Code: ops.CodeBusy, Message: r.name + " would end running work and needs confirmation",
+		Code: ops.CodeNeedsConfirmation, Message: r.name + " would end running work and needs confirmation",
 		Hint: "use --yes, or --dry-run to preview",
 	}}
 }
@@ -58,7 +58,7 @@ func (p *program) ask(ctx context.Context, g *remote, r *request, preview ops.Pr
 	case "y", "yes":
 		return true, nil
 	}
-	return false, &outcome{exitConfirm, &ops.Error{Code: ops.CodeBusy, Message: "not confirmed: nothing was done"}}
+	return false, &outcome{exitConfirm, &ops.Error{Code: ops.CodeNeedsConfirmation, Message: "not confirmed: nothing was done"}}
 }
 
 // expectSeen ties r to the conversation that its session holds now, or to the life of the gateway.

@@ -46,7 +46,7 @@ func TestJ8_WithoutATerminalNothingThatRunsIsEndedUnasked(t *testing.T) {
 	g := start(t, f)
 	for _, line := range endingLines {
 		args := strings.Fields(line)
-		r := g.run(t, args...).must(t, exitConfirm).says(t, "would end running work and needs confirmation", "use --yes")
+		r := g.run(t, args...).must(t, exitConfirm).says(t, "would end running work", "use --yes")
 		if !strings.Contains(r.out, "kill       pid 9 sleep 60") {
 			t.Errorf("%q does not say on stdout what it would do: %q", line, r.out)
 		}

@@ -79,7 +79,7 @@ var checks = []struct {
 func doctorVerb(p *program) *cobra.Command {
 	var path string
 	c := p.verb(&cobra.Command{
-		Use: "doctor", Short: "check config, home, store, adapters and service definition, and say how to mend what is wrong",
+		Use: "doctor", Short: "check config, home, store, adapters and service definition, and suggest fixes",
 		Example: "  gatewaytui doctor\n  gatewaytui doctor --json | jq '.checks[] | select(.verdict != \"ok\")'",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, cancel := context.WithTimeout(cmd.Context(), doctorBound)
@@ -89,7 +89,7 @@ func doctorVerb(p *program) *cobra.Command {
 			return p.showCheckup(c.findings)
 		},
 	})
-	c.Flags().StringVar(&path, "config", "", "config `FILE` (default $GATEWAYTUI_CONFIG, else the config directory)")
+	c.Flags().StringVar(&path, "config", "", "config `FILE` (default: $GATEWAYTUI_CONFIG, else ~/.config/gatewaytui/config.toml)")
 	return c
 }
 
@@ -137,7 +137,7 @@ func (p *program) showCheckup(findings []finding) error {
 				p.say("                   fix: %s", f.Fix)
 			}
 		}
-		p.say("%d ok, %d to look at, %d wrong", count[isOK], count[isWarn], count[isFail])
+		p.say("%d ok, %s, %s", count[isOK], counted(count[isWarn], "warning"), counted(count[isFail], "failure"))
 	}
 	if count[isFail] > 0 {
 		return &outcome{code: exitFailed}
@@ -238,7 +238,7 @@ func (a asker) ask(ctx context.Context, argv []string) (string, error) {
 		return "", err
 	}
 	if exit.Code != 0 {
-		return "", fmt.Errorf("%s: exit code %d: %s", argv[0], exit.Code, or(started.LastLine(), "it says nothing"))
+		return "", fmt.Errorf("%s: exit code %d: %s", argv[0], exit.Code, or(started.LastLine(), "no output"))
 	}
 	text, _ := started.Output()
 	return text, nil
@@ -277,7 +277,7 @@ func (c *checkup) checkClock(context.Context) {
 	case c.found.Record.StartedAt.After(now.Add(time.Minute)):
 		c.warn(fix, "it says %s, and a life on this home began at %s: it was set back", now.Format(time.DateTime), c.found.Record.StartedAt.Local().Format(time.DateTime))
 	case known && !synced:
-		c.warn(fix, "it says %s, and nothing keeps it right (the kernel calls it unsynchronised)", now.Format(time.DateTime))
+		c.warn(fix, "the clock is not synchronised (now %s)", now.Format(time.DateTime))
 	default:
 		c.ok("it says %s %s", now.Format(time.DateTime), zone(now))
 	}

@@ -60,6 +60,12 @@ func (c *checkup) checkHome(context.Context) {
 		c.fail(fmt.Sprintf("run as uid %d, or name another home with --home DIR", uid), "%s belongs to uid %d, and this is uid %d", home, uid, os.Geteuid())
 		return
 	}
+	if err := instance.CheckHome(home); err != nil {
+		c.there = false
+		e := ops.AsError(err)
+		c.fail(e.Hint, "%s", e.Message)
+		return
+	}
 	before := len(c.findings)
 	if mode := fi.Mode().Perm(); mode != 0o700 {
 		c.warn("chmod 700 "+home+" (a start does it as well)", "%s has mode %04o, so others may look into it", home, mode)
@@ -91,7 +97,7 @@ func (c *checkup) checkHome(context.Context) {
 		return
 	}
 	if len(c.findings) == before {
-		c.ok("%s is ours alone; %s free", home, humanize.IBytes(free))
+		c.ok("%s is private; %s free", home, humanize.IBytes(free))
 	}
 }
 
@@ -227,7 +233,7 @@ func (c *checkup) checkStore(context.Context) {
 				return
 			}
 		}
-		c.ok("the gateway has it open and complains of nothing")
+		c.ok("in use by the gateway, no problems reported")
 	case !c.there:
 		c.ok("there is none yet")
 	default:

@@ -40,7 +40,7 @@ func (c *checkup) checkAdapters(ctx context.Context) {
 	switch {
 	case cfg.Model.Provider == "scripted":
 	case s.model.err != nil:
-		c.fail("mend it, or name another with model.api_key_env or model.api_key_file", "the model's key: %v", s.model.err)
+		c.fail("fix it, or name another with model.api_key_env or model.api_key_file", "the model's key: %v", s.model.err)
 	case s.model.missing() && !isLocal(cfg.Model.BaseURL): // one on this machine mostly wants none
 		lacks("the model", s.model)
 	}

@@ -91,7 +91,7 @@ func TestDoctorFindsNothingWrongWithAFreshAccount(t *testing.T) {
 	if _, err := os.Stat(filepath.Dir(missing)); err == nil {
 		t.Error("doctor made a home")
 	}
-	a.run(t, "doctor").must(t, exitDone).says(t, "ok    config", "ok    home", "to look at, 0 wrong")
+	a.run(t, "doctor").must(t, exitDone).says(t, "ok    config", "ok    home", "warning", "0 failures")
 }
 
 func TestDoctorSaysWhatIsWrongWithTheConfig(t *testing.T) {

@@ -143,7 +143,7 @@ func group(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		return unknownVerb(cmd, args[0])
 	}
-	return wrongUsage(cmd.CommandPath()+" takes one of "+strings.Join(verbNames(cmd), ", "), "%s needs a verb", cmd.CommandPath())
+	return wrongUsage(cmd.CommandPath()+" takes one of "+strings.Join(verbNames(cmd), ", "), "%s needs a command", cmd.CommandPath())
 }
 
 func verbNames(cmd *cobra.Command) []string {
@@ -161,7 +161,7 @@ func unknownVerb(cmd *cobra.Command, name string) error {
 	if near := nearest(verbNames(cmd), name); near != "" {
 		hint = "did you mean " + cmd.CommandPath() + " " + near + "? " + hint
 	}
-	return wrongUsage(hint, "there is no verb %.64q", name)
+	return wrongUsage(hint, "unknown command %.64q", name)
 }
 
 // arguments checks that a verb is given the arguments that are named, and no more.
@@ -172,9 +172,9 @@ func arguments(names ...string) cobra.PositionalArgs {
 		case len(args) < len(names):
 			return wrongUsage(see, "%s is missing", names[len(args)])
 		case len(args) > len(names) && slices.Equal(names, []string{"TEXT"}):
-			return wrongUsage("put the text in quotes; "+see, "%.64q is one argument too many", args[len(names)])
+			return wrongUsage("quote the text; "+see, "unexpected argument %.64q", args[len(names)])
 		case len(args) > len(names):
-			return wrongUsage(see, "%.64q is one argument too many", args[len(names)])
+			return wrongUsage(see, "unexpected argument %.64q", args[len(names)])
 		}
 		for i, a := range args {
 			if strings.TrimSpace(a) == "" {

@@ -113,7 +113,7 @@ func (f *follower) showBlockers(ctx context.Context) {
 
 // blockerLine is what is waited for: how long, for how long yet, and what happens then.
 func blockerLine(b ops.Item) string {
-	line := fmt.Sprintf("%s %s, %s of %s: %s", b.Kind, b.ID, millis(b.ElapsedMS), millis(b.BudgetMS), or(b.Detail, "it says nothing"))
+	line := fmt.Sprintf("%s %s, %s of %s: %s", b.Kind, b.ID, millis(b.ElapsedMS), millis(b.BudgetMS), or(b.Detail, "no status reported"))
 	if b.Next != "" {
 		line += fmt.Sprintf("; %s in %s", b.Next, millis(b.NextInMS))
 	}

@@ -63,14 +63,8 @@ func (l *life) parts() (parts, error) {
 	if p.model, err = l.model(); err != nil {
 		return p, err
 	}
-	if l.flags.Demo || l.flags.DemoPlatforms != "" {
-		specs, err := demo.Parse(cmp.Or(l.flags.DemoPlatforms, demo.Default))
-		if err != nil {
-			return p, &outcome{exitUsage, err}
-		}
-		for _, spec := range specs {
-			p.platforms = append(p.platforms, demo.New(spec, demo.Options{Log: l.log}))
-		}
+	for _, spec := range l.prepared.demo {
+		p.platforms = append(p.platforms, demo.New(spec, demo.Options{Log: l.log}))
 	}
 	if c := l.loaded.Config.Adapters.API; c.Enabled {
 		if s := l.secrets.api; s.missing() {
@@ -89,14 +83,39 @@ func (l *life) parts() (parts, error) {
 			}))
 		}
 	}
-	names := map[string]bool{}
-	for _, platform := range p.platforms {
-		if names[platform.Name()] {
-			return p, wrongUsage("call the made-up one otherwise", "two platforms are called %s", platform.Name())
-		}
-		names[platform.Name()] = true
-	}
 	return p, nil
+}
+
+// prepared is what the flags and the config name and what can be wrong with it. It is made before anything is written: a
+// mistake on the command line leaves no home behind (TF47).
+type prepared struct {
+	demo   []demo.Spec
+	script *model.Script // nil where the model is not a scripted one
+}
+
+func prepare(o runOptions, c config.Config, s secrets) (prepared, error) {
+	var p prepared
+	var err error
+	if o.Demo || o.DemoPlatforms != "" {
+		if p.demo, err = demo.Parse(cmp.Or(o.DemoPlatforms, demo.Default)); err != nil {
+			return p, &outcome{exitUsage, err}
+		}
+	}
+	taken := map[string]bool{"api": c.Adapters.API.Enabled, "telegram": c.Adapters.Telegram.Enabled}
+	for _, spec := range p.demo {
+		if taken[spec.Name] {
+			return p, wrongUsage("give the demo platform another name", "two platforms have the name %s", spec.Name)
+		}
+		taken[spec.Name] = true
+	}
+	if c.Model.Provider != "scripted" && !o.Demo { // a demo spends no tokens
+		if s.model.err != nil {
+			return p, &outcome{exitConfig, s.model.err}
+		}
+		return p, nil
+	}
+	p.script, err = readScript(c.Model.Script)
+	return p, err
 }
 
 // missing reports whether a credential that the config names is not there.
@@ -113,11 +132,8 @@ func (s secret) why() error {
 // model is the provider that the config names.
 func (l *life) model() (model.Provider, error) {
 	c := l.loaded.Config.Model
-	if c.Provider == "scripted" || l.flags.Demo { // a demo spends no tokens
-		return scripted(c.Script, c.Name)
-	}
-	if err := l.secrets.model.err; err != nil {
-		return nil, &outcome{exitConfig, err}
+	if l.prepared.script != nil {
+		return model.NewScripted(l.prepared.script, cmp.Or(c.Name, "scripted")), nil
 	}
 	p, err := model.NewOpenAI(model.OpenAIOptions{
 		BaseURL: c.BaseURL, Model: c.Name, APIKey: l.secrets.model.value, KeyHint: l.secrets.model.source, Timeout: c.Timeout.Duration, Log: l.log,
@@ -128,11 +144,11 @@ func (l *life) model() (model.Provider, error) {
 	return p, nil
 }
 
-// scripted is the model that plays the script in file, or the embedded one.
-func scripted(file, name string) (model.Provider, error) {
+// readScript is the script in file, or the embedded one if file is empty.
+func readScript(file string) (*model.Script, error) {
 	wrong := func(err error) error {
 		return &outcome{exitConfig, &ops.Error{
-			Code: ops.CodeInvalid, Message: fmt.Sprintf("model.script: %v", err), Hint: "mend the script, or leave model.script empty for the embedded one",
+			Code: ops.CodeInvalid, Message: fmt.Sprintf("model.script: %v", err), Hint: "fix the script, or leave model.script empty to use the embedded one",
 		}}
 	}
 	var text []byte
@@ -149,8 +165,5 @@ func scripted(file, name string) (model.Provider, error) {
 	if err != nil {
 		return nil, wrong(err)
 	}
-	if name == "" {
-		name = "scripted"
-	}
-	return model.NewScripted(script, name), nil
+	return script, nil
 }

@@ -10,6 +10,8 @@ import (
 	"unicode/utf16"
 	"unicode/utf8"
 
+	"github.com/dustin/go-humanize/english"
+
 	"gatewaytui/core/ops"
 	"gatewaytui/core/term"
 )
@@ -98,3 +100,6 @@ func moment(t ops.Time) string {
 
 // words turns a name of the wire into words.
 func words[T ~string](s T) string { return strings.ReplaceAll(string(s), "_", " ") }
+
+// counted is n with its noun: "1 session", "2 sessions", "0 processes".
+func counted(n int, noun string) string { return english.Plural(n, noun, "") }

@@ -40,12 +40,12 @@ each verb shows or steers the gateway that runs on the same home.`,
 	root.SetErr(p.err)
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetFlagErrorFunc(flagError)
-	root.PersistentFlags().StringVar(&p.home, "home", "", "the gateway's home `DIR` (default $GATEWAYTUI_HOME, else the state directory)")
+	root.PersistentFlags().StringVar(&p.home, "home", "", "the gateway's home `DIR` (default: $GATEWAYTUI_HOME, else ~/.local/state/gatewaytui)")
 	f := root.Flags()
 	f.BoolVar(&o.NoTUI, "no-tui", false, "run without the console; log lines on stderr")
 	f.StringVar(&o.Config, "config", "", "config `FILE` (default: $GATEWAYTUI_CONFIG, else ~/.config/gatewaytui/config.toml)")
 	f.BoolVar(&o.Replace, "replace", false, "stop the gateway that holds this home, wait for it, and take its place")
-	f.BoolVar(&o.FreshStore, "fresh-store", false, "put a damaged database aside and begin with an empty one")
+	f.BoolVar(&o.FreshStore, "fresh-store", false, "move a damaged database to aside/ and start with an empty one")
 	f.BoolVar(&o.ReadOnlyStore, "read-only-store", false, "run on a damaged database without writing to it; messages are refused")
 	f.StringVar(&o.LockDir, "lock-dir", "", "keep the home's lock in the private folder `DIR`, where the home's file system has no locks")
 	f.BoolVar(&o.NoResume, "no-resume", false, "do not resume work left unfinished by the previous run")
@@ -53,7 +53,7 @@ each verb shows or steers the gateway that runs on the same home.`,
 	f.StringVar(&o.DemoPlatforms, "demo-platforms", "", "which made-up platforms, as a `LIST`")
 	_ = f.MarkHidden("demo-platforms") // it is defined above
 	o.Console.add(f)
-	f.Var(choice{&o.LogLevel, []string{"debug", "info", "warn", "error"}}, "log-level", "minimum log level (default from the config)")
+	f.Var(choice{&o.LogLevel, []string{"debug", "info", "warn", "error"}}, "log-level", "minimum log level (default: from the config)")
 	f.Var(choice{&o.LogFormat, []string{"auto", "text", "json"}}, "log-format", "log format; auto: text on a terminal, JSON otherwise")
 
 	root.AddGroup(

@@ -68,11 +68,18 @@ func (p *program) run(ctx context.Context, o runOptions) error {
 	}
 	loaded.Config.Log.Level = cmp.Or(o.LogLevel, loaded.Config.Log.Level)
 	secrets := readSecrets(loaded.Config, p.getenv)
+	prepared, err := prepare(o, loaded.Config, secrets)
+	if err != nil {
+		return err
+	}
 	dir, err := instance.Resolve(p.home, p.getenv)
 	if err != nil {
 		return err
 	}
 	home, err := instance.Open(dir)
+	if errors.Is(err, instance.ErrForeign) { // a service manager that tries again gets the same answer
+		return &outcome{exitConfig, err}
+	}
 	if err != nil {
 		return err
 	}
@@ -89,7 +96,7 @@ func (p *program) run(ctx context.Context, o runOptions) error {
 	defer signals.release()
 
 	l := &life{
-		id: ulid.Make().String(), flags: o, loaded: loaded, secrets: secrets, home: home, signals: signals,
+		id: ulid.Make().String(), flags: o, loaded: loaded, secrets: secrets, prepared: prepared, home: home, signals: signals,
 		redactor: term.NewRedactor(secrets.values()...), getenv: p.getenv,
 	}
 	lock, err := home.Acquire(l.record())
@@ -127,7 +134,7 @@ func (p *program) run(ctx context.Context, o runOptions) error {
 	}()
 	l.log, l.logs = log.Logger(), log
 	if why != "" {
-		l.log.Info("running without a console, as with --no-tui", "why", why)
+		l.log.Info("running without a console ("+why+"); `gatewaytui attach` in another terminal shows it, ctrl+c or `gatewaytui stop` stops it", "why", why)
 	}
 	end, err := l.run(ctx)
 	l.front.close(end)
@@ -146,6 +153,7 @@ type life struct {
 	flags    runOptions
 	loaded   config.Loaded
 	secrets  secrets
+	prepared prepared
 	home     *instance.Home
 	lock     *instance.Lock
 	signals  *signals

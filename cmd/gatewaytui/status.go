@@ -92,15 +92,15 @@ func (p *program) showStatus(s ops.Status) {
 	p.say("life        %s, pid %d, version %s, since %s", s.Life, s.PID, s.Version, moment(s.StartedAt))
 	p.say("home        %s", s.Home)
 	n := s.Counts
-	p.say("counts      %d sessions, %d running turns, %d cached agents, %d processes, %d of %d adapters connected",
-		n.Sessions, n.RunningTurns, n.CachedAgents, n.Processes, n.AdaptersConnected, n.Adapters)
+	p.say("counts      %s, %s, %s, %s, %d of %s connected", counted(n.Sessions, "session"), counted(n.RunningTurns, "running turn"),
+		counted(n.CachedAgents, "cached agent"), counted(n.Processes, "process"), n.AdaptersConnected, counted(n.Adapters, "adapter"))
 	if s.APIListen != "" {
 		p.say("api         http://%s/v1", s.APIListen)
 	}
 	if s.Supervisor.Name == "" && s.Supervisor.BudgetMS == 0 {
-		p.say("supervisor  none seen: nothing starts it again after a crash")
+		p.say("supervisor  none detected; it will not restart after a crash")
 	} else {
-		p.say("supervisor  %s, %s", or(s.Supervisor.Name, "none seen"), patience(s.Supervisor))
+		p.say("supervisor  %s, %s", or(s.Supervisor.Name, "none detected"), patience(s.Supervisor))
 	}
 	if d := s.Drain; d != nil {
 		p.say("draining    for %s, by %s: %s", ago(d.Since), d.By, or(d.Reason, "no reason given"))

@@ -18,7 +18,7 @@ func TestStatusIsOneScreen(t *testing.T) {
 	g := start(t, f)
 	r := g.run(t, "status").must(t, exitDone).says(t,
 		"gateway     up, running for 1h00m", "life        01LIFE, pid 4121, version 1.2.3", "home        /srv/gw",
-		"3 sessions, 1 running turns, 2 cached agents, 4 processes, 1 of 2 adapters connected",
+		"3 sessions, 1 running turn, 2 cached agents, 4 processes, 1 of 2 adapters connected",
 		"http://127.0.0.1:8642/v1", "systemd, allows a stop 1m30s (config)", "cut short in drain", "SIGTERM",
 		"warning     store.disk: the disk is full", "needs credentials",
 	)
@@ -31,7 +31,7 @@ func TestStatusIsOneScreen(t *testing.T) {
 func TestStatusOfAnEmptyLifeNamesWhatIsNotKnown(t *testing.T) {
 	f := newFake()
 	f.status = ops.Status{Life: fakeLife, State: ops.StateStarting}
-	start(t, f).run(t, "status").must(t, exitDone).says(t, "up, starting", "none: this is the first life", "nothing starts it again after a crash", "warnings    none")
+	start(t, f).run(t, "status").must(t, exitDone).says(t, "up, starting", "none: this is the first life", "it will not restart after a crash", "warnings    none")
 }
 
 func TestG5_StatusSaysWhoSupervisesItAndWhatThatAllows(t *testing.T) {
@@ -45,8 +45,8 @@ func TestG5_StatusSaysWhoSupervisesItAndWhatThatAllows(t *testing.T) {
 		{"supervisord, which cannot be asked", ops.Supervisor{Name: "supervisord (gw)", Source: "unknown"}, "supervisord (gw), its limit for a stop is unknown"},
 		{"runit, which never kills by itself", ops.Supervisor{Name: "runit", Source: "runit"}, "runit, sets no limit for a stop (but sv force-stop kills after 7s)"},
 		{"runit with a figure of whoever runs it", ops.Supervisor{Name: "runit", BudgetMS: 60_000, Source: "environment"}, "runit, allows a stop 1m00s (environment)"},
-		{"nobody, with a figure", ops.Supervisor{BudgetMS: 3_000, Source: "environment"}, "none seen, allows a stop 3.0s (environment)"},
-		{"nobody", ops.Supervisor{Source: "unknown"}, "none seen: nothing starts it again after a crash"},
+		{"nobody, with a figure", ops.Supervisor{BudgetMS: 3_000, Source: "environment"}, "none detected, allows a stop 3.0s (environment)"},
+		{"nobody", ops.Supervisor{Source: "unknown"}, "none detected; it will not restart after a crash"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			f := newFake()

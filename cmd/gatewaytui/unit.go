@@ -28,9 +28,9 @@ func unitVerb(p *program) *cobra.Command {
 		Args:    group, RunE: group,
 	})
 	c.AddCommand(
-		definitionVerb(p, service.Systemd, "print the unit file for systemd, or put it in place",
+		definitionVerb(p, service.Systemd, "print the unit file for systemd, or install it",
 			"  gatewaytui unit systemd --user --write\n  gatewaytui unit systemd --system > gatewaytui.service"),
-		definitionVerb(p, service.Launchd, "print the property list for launchd, or put it in place",
+		definitionVerb(p, service.Launchd, "print the property list for launchd, or install it",
 			"  gatewaytui unit launchd --write"),
 	)
 	return c
@@ -61,9 +61,9 @@ func definitionVerb(p *program, kind service.Kind, short, example string) *cobra
 	f := c.Flags()
 	f.BoolVar(&forUser, "user", false, "for your own services (the default)")
 	f.BoolVar(&system, "system", false, "for the machine's services")
-	f.BoolVar(&write, "write", false, "put it in place instead of printing it")
-	f.BoolVar(&force, "force", false, "with --write: also over a file that somebody edited; that one is kept as .old")
-	f.StringVar(&path, "config", "", "config `FILE` (default $GATEWAYTUI_CONFIG, else the config directory)")
+	f.BoolVar(&write, "write", false, "install it instead of printing it")
+	f.BoolVar(&force, "force", false, "with --write: overwrite an edited file, keeping a .old copy")
+	f.StringVar(&path, "config", "", "config `FILE` (default: $GATEWAYTUI_CONFIG, else ~/.config/gatewaytui/config.toml)")
 	c.RunE = func(*cobra.Command, []string) error {
 		switch {
 		case forUser && system:

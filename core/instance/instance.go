@@ -79,9 +79,13 @@ type Home struct {
 }
 
 // Open makes the home and its folders, or corrects their modes and those of the files in them. A home that belongs to
-// another user is refused, and so is a folder that can only be a mistake, such as / or /tmp. dir must be absolute.
+// another user is refused, and so is a folder that can only be a mistake, such as / or /tmp, or one that holds anything
+// else (CheckHome). A folder that is refused is left as it is. dir must be absolute.
 // Opening does not make it ours: Acquire does.
 func Open(dir string) (*Home, error) {
+	if err := CheckHome(dir); err != nil {
+		return nil, err
+	}
 	if err := ensureHome(dir); err != nil {
 		return nil, err
 	}

@@ -18,11 +18,15 @@ const (
 	CodeNotStopping Code = "not_stopping" // a shutdown lever without a shutdown
 	CodeUnavailable Code = "unavailable"  // nobody answers
 	CodeInternal    Code = "internal"     // our fault
+	// CodeNeedsConfirmation is the command line's own: a command that ends running work was given without --yes, and there
+	// was no terminal to ask on, or the answer was no.
+	CodeNeedsConfirmation Code = "needs_confirmation"
 )
 
 var httpStatus = map[Code]int{
 	CodeInvalid: 400, CodeForbidden: 403, CodeNotFound: 404, CodeConflict: 409, CodeBusy: 409, CodeQueueFull: 429,
 	CodeDraining: 503, CodeStopping: 503, CodeNotStopping: 409, CodeUnavailable: 503, CodeInternal: 500,
+	CodeNeedsConfirmation: 409,
 }
 
 // Error is an answer that an operator can act on: what is wrong, and in Hint what to do next.

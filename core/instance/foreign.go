@@ -1,0 +1,81 @@
+package instance
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"gatewaytui/core/ops"
+)
+
+// ErrForeign marks a folder that is neither empty nor a gateway's home. Trying again does not help: the command line, the
+// environment or the folder has to change.
+var ErrForeign = errors.New("the folder is not a gateway's home")
+
+// signatures are the files that only a gateway writes into a home, of every edition. One of them makes the folder a home.
+// The log is the last that is left where somebody deleted the rest to start over.
+var signatures = []string{lockFile, storeFile, pidFile, markerFile, socketFile, filepath.Join(logsDir, logFile)}
+
+// harmless are the names that a folder may have before its first start: what a file system or an administrator puts
+// there beforehand.
+var harmless = []string{"lost+found", "config.toml"}
+
+// maxForeign is how many names of a foreign folder's entries an error lists.
+const maxForeign = 3
+
+// CheckHome returns nil if a start may make dir its home: dir does not exist, is empty, or is a home already, of this
+// edition or an earlier one. Any other folder is an error that wraps ErrForeign: a home is closed to everyone else (mode
+// 0700), which would hide the files of a web root or of a source tree from their readers (TF46). CheckHome changes nothing.
+// What else is wrong with dir is for Open to say.
+func CheckHome(dir string) error {
+	fi, err := os.Stat(dir)
+	if err != nil || !fi.IsDir() || dir == "/" || fi.Mode()&fs.ModeSticky != 0 || owner(fi) != os.Geteuid() {
+		return nil // there is none, or ensureDir has a better reason to refuse it
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil
+	}
+	for _, name := range signatures {
+		if _, err := os.Lstat(filepath.Join(dir, name)); err == nil {
+			return nil
+		}
+	}
+	var foreign []string
+	for _, e := range entries {
+		if !leftByStart(dir, e) {
+			foreign = append(foreign, fmt.Sprintf("%.60q", e.Name()))
+		}
+	}
+	if len(foreign) == 0 {
+		return nil
+	}
+	shown := strings.Join(foreign[:min(len(foreign), maxForeign)], ", ")
+	if more := len(foreign) - maxForeign; more > 0 {
+		shown += fmt.Sprintf(" and %d more", more)
+	}
+	return &trouble{ops.Error{
+		Code: ops.CodeInvalid, Message: fmt.Sprintf("%s is not a gateway's home, and it is not empty (it has %s): nothing in it was changed", dir, shown),
+		Hint: "name a folder that is empty or does not exist yet, with --home DIR or GATEWAYTUI_HOME",
+	}, ErrForeign}
+}
+
+// leftByStart reports whether e may be in a folder in which no gateway has run yet: a start that was killed leaves empty
+// folders.
+func leftByStart(dir string, e fs.DirEntry) bool {
+	name := e.Name()
+	for _, ok := range harmless {
+		if name == ok {
+			return true
+		}
+	}
+	switch name {
+	case logsDir, dumpsDir, workDir, asideDir:
+		inside, err := os.ReadDir(filepath.Join(dir, name))
+		return err == nil && len(inside) == 0
+	}
+	return false
+}
