@@ -88,7 +88,7 @@ func leverBindings() []binding {
 		{
 			action: "restart", help: "stop, and start again: by the service manager, or without one as a gateway without a console",
 			verb: ops.VerbRestart, twin: "gatewaytui restart", highest: withDialog, not: needsNoStop,
-			aim: func(facts) ops.Command { return ops.Command{Verb: ops.VerbRestart, Succeed: true} },
+			aim: func(facts) ops.Command { return ops.Command{Verb: ops.VerbRestart, Respawn: true} },
 		},
 		{
 			action: "send", help: "send a message to a session's agent: send KEY TEXT",

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strconv"
@@ -127,7 +128,7 @@ var adapterColumns = []column[ops.Adapter]{
 	{"NAME", func(r ops.Adapter) string { return r.Name }, 0},
 	{"STATE", func(r ops.Adapter) string { return words(r.State) }, 1},
 	{"FOR", func(r ops.Adapter) string { return ago(r.Since) }, 4},
-	{"LAST HEARD", func(r ops.Adapter) string { return ago(r.LastInboundAt) }, 3},
+	{"LAST HEARD", func(r ops.Adapter) string { return cmp.Or(ago(r.LastInboundAt), "never") }, 3},
 	{"ATTEMPT", func(r ops.Adapter) string { return strconv.Itoa(r.Attempt) }, 6},
 	{"NEXT", func(r ops.Adapter) string { return until(r.NextAttemptAt) }, 5},
 	{"QUEUE", func(r ops.Adapter) string { return strconv.Itoa(r.Queue) }, 7},

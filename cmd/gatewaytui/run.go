@@ -133,6 +133,7 @@ func (p *program) run(ctx context.Context, o runOptions) error {
 		_ = log.Close(ctx) // there is nobody left to tell
 	}()
 	l.log, l.logs = log.Logger(), log
+	defer logs.Capture(l.log)()
 	if why != "" {
 		l.log.Info("running without a console ("+why+"); `gatewaytui attach` in another terminal shows it, ctrl+c or `gatewaytui stop` stops it", "why", why)
 	}

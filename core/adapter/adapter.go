@@ -28,8 +28,8 @@ type Conn interface {
 	// Done is closed when the connection has ended by itself; Err then says why.
 	Done() <-chan struct{}
 	Err() error
-	// LastInbound is when a poll or a frame last completed, whether or not it carried a message (field notes, E1). A
-	// platform that needs no liveness (a listener) returns the current time.
+	// LastInbound is when a poll or a frame last completed, whether or not it carried a message (field notes, E1). For a
+	// listener it is the last request. The zero time means that nothing was received yet.
 	LastInbound() time.Time
 	// Send delivers one message.
 	Send(ctx context.Context, m Outgoing) error

@@ -233,7 +233,7 @@ func (l *link) watch(up context.Context, c *live) error {
 			return fmt.Errorf("disconnected: %w", err)
 		}
 		age, next := time.Since(c.since), time.Duration(0) // 0: nothing to look for
-		if !settled && age >= settleTime && last.After(c.since) {
+		if !settled && age >= settleTime && (l.staleAfter == 0 || last.After(c.since)) {
 			settled = true
 			l.settle(up)
 		}
@@ -299,7 +299,7 @@ func (l *link) enqueue(up context.Context, err error) (old *live, delay time.Dur
 	if old = l.live; old != nil {
 		l.live = nil
 		l.part(old)
-		if last, err := old.lastInbound(); err == nil {
+		if last, err := old.lastInbound(); err == nil && !last.IsZero() {
 			l.row.LastInboundAt = ops.At(last)
 		}
 	}

@@ -189,7 +189,7 @@ func (l *link) snapshot() ops.Adapter {
 	}
 	l.mu.Unlock()
 	if c != nil {
-		if last, err := c.lastInbound(); err == nil {
+		if last, err := c.lastInbound(); err == nil && !last.IsZero() {
 			row.LastInboundAt = ops.At(last)
 		}
 	}

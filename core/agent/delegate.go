@@ -42,7 +42,7 @@ func (r *run) Delegate(ctx context.Context, goal, background string, tools []str
 		defer cancel()
 		if err := child.Close(ctx); err != nil {
 			// The parent's model has its answer all the same; what did not end stays in the process rows.
-			a.log.Warn("child agent not closed cleanly", "session", a.cfg.Session, "turn", turn, "err", err)
+			a.log.Warn("child agent not closed cleanly", "session", a.cfg.Session, "turn", turn, "error", err)
 		}
 		a.disown(child)
 	}()

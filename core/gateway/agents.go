@@ -325,11 +325,14 @@ func (g *Gateway) endReleased(t *session.Turn, cause error) {
 		ID: t.ID, SessionID: t.Session.ID, Life: g.life, StartedAt: t.Started, EndedAt: time.Now(), State: store.TurnInterrupted, Reason: cause.Error(),
 		Message: inboxID(t.Message), Reply: letterOf(t, "", cause),
 	}
+	deliver := t.Message.Deliver
 	if err := g.store.EndTurn(ctx, s, row, nil); err != nil {
 		g.log.Warn("interrupted turn's end not saved", "session", s.Key, "turn", t.ID, "error", term.Clean(err.Error(), 300))
+	} else if row.Reply != nil {
+		deliver = t.Message.Send
 	}
 	g.ended(t, store.TurnInterrupted, cause)
-	g.background.start(g.turns, "notice", s.Key, func(context.Context) { t.Message.Deliver("", answer(cause)) })
+	g.background.start(g.turns, "notice", s.Key, func(context.Context) { deliver("", answer(cause)) })
 }
 
 // resume makes an ended conversation of key the current one again. Without id it is the newest.

@@ -58,6 +58,26 @@ func TestE12_RepliesOutlastAPlatformThatFails(t *testing.T) {
 	})
 }
 
+// B4: a message from a chat and its reply cost four commits: the message, the begin of its turn, the turn's end with the
+// reply, and the reply's delivery.
+func TestB4_AReplyToAChatCostsNoCommitThatChangesNothing(t *testing.T) {
+	l := start(t)
+	l.wait("the load of the sessions is over", func() bool { return len(l.g.background.rows(time.Now())) == 0 })
+	const messages, each = 5, 4
+	before := l.g.db().Commits()
+	for i := range messages {
+		l.say("chat:dm:1", "1", fmt.Sprintf("message %d", i))
+		l.wait("the reply is delivered and recorded", func() bool {
+			rows, err := l.g.store.OpenOutbox(context.Background())
+			_, turns := l.g.table.Len()
+			return err == nil && len(rows) == 0 && turns == 0 && len(l.chat.messages()) == i+1
+		})
+	}
+	if got := l.g.db().Commits() - before; got != messages*each {
+		t.Fatalf("%d messages cost %d commits, want %d each", messages, got, each)
+	}
+}
+
 // A platform that will never take a message is not asked again, and the next one goes out.
 func TestAReplyThatIsRefusedForGoodIsNotTriedAgain(t *testing.T) {
 	var tries atomic.Int64

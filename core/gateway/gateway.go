@@ -196,10 +196,16 @@ func New(o Options) (*Gateway, error) {
 	g := &Gateway{
 		opts: o, cfg: cfg, log: o.Log, life: o.Life, started: time.Now(), state: ops.StateStarting, warnings: o.Warnings,
 		policy: session.Policy{Idle: cfg.Session.IdleReset.Duration, Daily: daily},
-		events: newHub(), requests: newRequests(), metrics: newMetrics(),
+		events: newHub(), requests: newRequests(),
 		ready: make(chan struct{}), loaded: make(chan struct{}), over: make(chan struct{}), began: make(chan struct{}), told: make(chan struct{}),
 	}
 	g.outbox = newOutbox(g)
+	g.metrics = newMetrics(func() float64 {
+		if st := g.db(); st != nil {
+			return float64(st.Commits())
+		}
+		return 0
+	})
 	g.table = session.NewTable(cfg.Session.QueueLimit, g.newID)
 	g.cache = agent.NewCache(agent.CacheOptions{Max: cfg.Agent.CacheSize, Idle: cfg.Agent.CacheIdle.Duration, Bytes: int64(cfg.Agent.CacheMemory)})
 	g.background = newGroup(o.Log, g.events)

@@ -10,7 +10,8 @@ type metrics struct {
 	turnSeconds  prometheus.Histogram
 }
 
-func newMetrics() *metrics {
+// newMetrics makes the metrics. commits is how many transactions the store has committed.
+func newMetrics(commits func() float64) *metrics {
 	m := &metrics{
 		registry: prometheus.NewRegistry(),
 		turnsStarted: prometheus.NewCounter(prometheus.CounterOpts{
@@ -24,7 +25,10 @@ func newMetrics() *metrics {
 			Buckets: prometheus.ExponentialBuckets(0.005, 4, 9),
 		}),
 	}
-	m.registry.MustRegister(m.turnsStarted, m.turnsEnded, m.turnSeconds)
+	stored := prometheus.NewCounterFunc(prometheus.CounterOpts{
+		Name: "gatewaytui_store_commits_total", Help: "Transactions that the store committed, each one synchronous write.",
+	}, commits)
+	m.registry.MustRegister(m.turnsStarted, m.turnsEnded, m.turnSeconds, stored)
 	return m
 }
 

@@ -175,8 +175,13 @@ func (g *Gateway) answerChat(in store.Inbox, text string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(g.turns), storeTimeout)
 	defer cancel()
 	if err := g.store.Answer(ctx, in.ID, &row); err != nil && !errors.Is(err, store.ErrReadOnly) {
-		g.log.Warn("answer not kept", "session", in.Session, "error", term.Clean(err.Error(), 300))
+		g.log.Warn("reply not persisted", "session", in.Session, "error", term.Clean(err.Error(), 300))
 	}
+	g.sendAnswer(row)
+}
+
+// sendAnswer sends an answer that the store has. It returns when a first try is over.
+func (g *Gateway) sendAnswer(row store.Outbox) {
 	<-g.outbox.post(row) // bounded by sendTimeout, and by those before it in the same chat
 }
 

@@ -142,11 +142,13 @@ func (g *Gateway) admit() error {
 // holding reports whether waiting messages stay where they are.
 func (g *Gateway) holding() bool { return g.admit() != nil }
 
-// chatDeliverer makes the function that answers a chat's message, exactly once.
-func (g *Gateway) chatDeliverer(in store.Inbox) func(string, error) {
+// chatMessage is a message of the inbox as its session gets it. It is answered once, by Deliver or by Send.
+func (g *Gateway) chatMessage(in store.Inbox) session.Message {
 	var once sync.Once
-	return func(text string, err error) {
-		once.Do(func() { g.answerChat(in, chatText(text, err)) })
+	return session.Message{
+		ID: in.ID, User: in.User, Target: in.Target, Text: in.Text, At: in.At,
+		Deliver: func(text string, err error) { once.Do(func() { g.answerChat(in, chatText(text, err)) }) },
+		Send:    func(text string, err error) { once.Do(func() { g.sendAnswer(letterTo(in, chatText(text, err))) }) },
 	}
 }
 

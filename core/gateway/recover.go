@@ -8,7 +8,6 @@ import (
 
 	"gatewaytui/core/ops"
 	"gatewaytui/core/process"
-	"gatewaytui/core/session"
 	"gatewaytui/core/store"
 	"gatewaytui/core/term"
 )
@@ -170,11 +169,6 @@ func (g *Gateway) takeUpBacklog(ctx context.Context) {
 		}
 	}
 	g.backlog = nil
-}
-
-// chatMessage is a message of the inbox as its session takes it.
-func (g *Gateway) chatMessage(in store.Inbox) session.Message {
-	return session.Message{ID: in.ID, User: in.User, Target: in.Target, Text: in.Text, At: in.At, Deliver: g.chatDeliverer(in)}
 }
 
 // Retention: what ended this long ago is deleted, so that nothing grows for ever (field notes, F7).

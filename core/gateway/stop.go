@@ -31,9 +31,9 @@ type StopRequest struct {
 	Restart bool
 	// Asker is the session whose turn asked: the drain does not wait for it (A5).
 	Asker string
-	// Succeed says that the next life is ours to start, if no service manager does: who asked leaves it to us, or is below
+	// Respawn says that the next life is ours to start, if no service manager does: who asked leaves it to us, or is below
 	// us and ends with us (B7).
-	Succeed bool
+	Respawn bool
 	// ExitCode, if not 0, replaces the planned one: 128+n for a further signal n.
 	ExitCode int
 }
@@ -139,7 +139,7 @@ func (g *Gateway) stopping() *shutdown.Run {
 func (g *Gateway) StartsNext() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.run != nil && g.stop.Restart && g.stop.Succeed && g.opts.SupervisorName == ""
+	return g.run != nil && g.stop.Restart && g.stop.Respawn && g.opts.SupervisorName == ""
 }
 
 // restarts reports whether the stop that runs is a restart.
@@ -162,7 +162,7 @@ func (g *Gateway) requestStop(req ops.Request, cmd ops.Command) (ops.Request, er
 	}
 	rq := stopRequest{id: req.ID, StopRequest: StopRequest{
 		Mode: cmd.Mode, Reason: reason(cmd, "stopped by an operator"), By: req.By, Restart: cmd.Verb == ops.VerbRestart, Asker: cmd.By.Session,
-		Succeed: cmd.Succeed || process.Descends(cmd.By.PID, g.opts.PID),
+		Respawn: cmd.Respawn || process.Descends(cmd.By.PID, g.opts.PID),
 	}}
 	switch cmd.Mode {
 	case ops.ModeGraceful, ops.ModeFast, ops.ModeImmediate:

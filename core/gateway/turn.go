@@ -52,13 +52,15 @@ func (g *Gateway) turn(t *session.Turn) (next *session.Turn) {
 	}
 	if !t.Message.Instant { // while it is on its way no later reply of the session may overtake it
 		g.table.Progress(t, "sending the reply")
-		t.Message.Deliver(text, answer(err))
+		w.reply(text, answer(err))
 	}
 	next, owned := g.table.Release(g.turns, t, w.end)
 	if !w.begun {
 		g.table.DropUnsaved(t)
 	}
-	t.Message.Deliver(text, answer(err))
+	if t.Message.Instant { // who waits for it may send the next message at once, and finds the session free
+		w.reply(text, answer(err))
+	}
 	if !owned {
 		return nil
 	}
@@ -86,10 +88,12 @@ type work struct {
 	turn  *session.Turn
 	agent *agent.Agent
 	// begun says that the store knows of the turn.
-	begun  bool
-	result agent.Result
-	state  store.TurnState
-	end    session.End
+	begun bool
+	// replied says that the store has the reply to the chat: it was written with the turn's end.
+	replied bool
+	result  agent.Result
+	state   store.TurnState
+	end     session.End
 }
 
 func (w *work) run(ctx context.Context) (err error) {
@@ -200,6 +204,7 @@ func (w *work) save(err error) (reply string, _ error) {
 	saveErr := w.agent.Memory().(*memory).write(ctx, func(ctx context.Context) error { return g.store.EndTurn(ctx, s, row, last) })
 	switch {
 	case saveErr == nil:
+		w.replied = row.Reply != nil
 	case errors.Is(saveErr, agent.ErrStale):
 		return "", session.ErrReset
 	case err == nil:
@@ -209,6 +214,15 @@ func (w *work) save(err error) (reply string, _ error) {
 		g.log.Error("turn's end not saved", "session", t.Session.Key, "turn", t.ID, "error", term.Clean(saveErr.Error(), 300))
 	}
 	return w.result.Text, err
+}
+
+// reply answers the turn's message, without another write where the turn's end wrote the answer (B4).
+func (w *work) reply(text string, err error) {
+	deliver := w.turn.Message.Deliver
+	if w.replied {
+		deliver = w.turn.Message.Send
+	}
+	deliver(text, err)
 }
 
 // inboxID names the inbox row of a message; one whose sender waits for the answer has none.

@@ -104,9 +104,9 @@ type Command struct {
 	// Interrupt is for evict: interrupt the running turn first. The agent is dropped when that turn lets go of it, before
 	// the session's next turn can take it. Without it a busy agent is refused with CodeBusy.
 	Interrupt bool `json:"interrupt,omitempty"`
-	// Succeed is for restart where no service manager starts the next life: the gateway does, without a console, when it
+	// Respawn is for restart where no service manager starts the next life: the gateway does, without a console, when it
 	// ends. Without it that is left to who asks.
-	Succeed bool `json:"succeed,omitempty"`
+	Respawn bool `json:"respawn,omitempty"`
 }
 
 // Actor is who asked, for the audit.

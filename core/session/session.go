@@ -52,6 +52,9 @@ type Message struct {
 	// Deliver takes the turn's text, or why there is none, exactly once; Delta takes pieces of it before, and may be
 	// nil. Delta never blocks; Deliver does so within its own bound, unless Instant says that it does not.
 	Deliver func(text string, err error)
+	// Send is Deliver for an answer that the store has already; nil for an Instant message, whose answer no store has. Only
+	// the first call of either does anything.
+	Send    func(text string, err error)
 	Delta   func(text string)
 	Instant bool
 	// Usage takes what the turn cost, in tokens, before Deliver; it may be nil.

@@ -74,7 +74,9 @@ type Store struct {
 	quit      chan struct{} // closed when the writer's goroutine is to end
 	displaced atomic.Bool
 	readOnly  atomic.Bool
-	failing   bool // the writer's goroutine alone: the last commit failed
+	// commits counts the transactions that were committed.
+	commits atomic.Int64
+	failing bool // the writer's goroutine alone: the last commit failed
 
 	// reading ends, with ErrClosed as its cause, when Close begins.
 	reading   context.Context
@@ -160,6 +162,9 @@ func (s *Store) openReadOnly(ctx context.Context) error {
 	s.readers, err = readPool(s.path)
 	return err
 }
+
+// Commits is how many transactions were committed since the store was opened; each costs one write to the disk.
+func (s *Store) Commits() int64 { return s.commits.Load() }
 
 // StopWriting makes an open store read-only: its database was found damaged. What was committed stays; every later write
 // is ErrReadOnly.

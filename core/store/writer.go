@@ -163,6 +163,7 @@ func (s *Store) transact(batch []*request) (begun bool, err error) {
 	if err := t.run("COMMIT"); err != nil {
 		return true, fmt.Errorf("commit to %s: %w", s.path, err)
 	}
+	s.commits.Add(1)
 	return true, nil
 }
 

@@ -34,6 +34,8 @@ type conn struct {
 	err          error
 	// deaf says that the listener was closed on purpose.
 	deaf atomic.Bool
+	// heard is when the last request was let in; nil before the first.
+	heard atomic.Pointer[time.Time]
 
 	// mu guards what follows.
 	mu       sync.Mutex
@@ -110,8 +112,14 @@ func (c *conn) Err() error {
 	}
 }
 
-// LastInbound is now: a listener is alive as long as it listens, and Done says when it does not.
-func (c *conn) LastInbound() time.Time { return time.Now() }
+// LastInbound is when the last request was let in, probes of /health not counted; zero before the first. A listener needs
+// no sign of life: Done says when it no longer listens.
+func (c *conn) LastInbound() time.Time {
+	if at := c.heard.Load(); at != nil {
+		return *at
+	}
+	return time.Time{}
+}
 
 // Send always fails: HTTP has no way to a client that does not ask.
 func (c *conn) Send(context.Context, adapter.Outgoing) error {

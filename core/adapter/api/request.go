@@ -69,7 +69,7 @@ func parseRequest(body []byte) (request, *problem) {
 		}
 		return request{text: text, user: wire.User, stream: wire.Stream, usage: wire.StreamOptions.IncludeUsage}, nil
 	}
-	return request{}, invalid("messages", "messages has none with the role user")
+	return request{}, invalid("messages", "messages contains no message with role \"user\"")
 }
 
 // parseContent reads a message's content: a string, or a list of text parts.

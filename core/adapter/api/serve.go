@@ -56,7 +56,7 @@ func (c *conn) route(w http.ResponseWriter, r *http.Request) {
 	if !slices.Contains(route.methods, r.Method) {
 		p := &problem{
 			status: http.StatusMethodNotAllowed, code: "method_not_allowed", allow: strings.Join(route.methods, ", "),
-			message: route.path + " takes " + strings.Join(route.methods, " or "),
+			message: "use " + strings.Join(route.methods, " or ") + " for " + route.path,
 		}
 		p.write(w)
 		return
@@ -67,6 +67,8 @@ func (c *conn) route(w http.ResponseWriter, r *http.Request) {
 			p.write(w)
 			return
 		}
+		now := time.Now()
+		c.heard.Store(&now)
 	}
 	route.serve(c, w, r)
 }
