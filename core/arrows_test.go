@@ -34,6 +34,8 @@ var arrows = map[string][]string{
 	"fixtures":                         {},
 	"fixtures/npmtest":                 {"fixtures/soak"},
 	"fixtures/soak":                    {},
+	"fixtures/upgrade":                 {},
+	"fixtures/upgrade/make":            {"core/adapter/telegram/botapitest", "fixtures/upgrade"},
 	"views":                            {"core/ops", "core/term"},
 	"tui":                              {"core/ops", "core/term", "views", "tui/darkbg"},
 	"tui/darkbg":                       {},
