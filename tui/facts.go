@@ -59,7 +59,7 @@ func find[T any](rows []T, key string, of func(T) string) *T {
 
 // running reports whether the session has a turn that a reset or an interrupt would end.
 func running(s *ops.Session) bool {
-	return s != nil && (s.Turn != "" || s.State == ops.SessionRunning || s.State == ops.SessionWaitingApproval || s.State == ops.SessionStalled)
+	return s != nil && (s.Turn != "" || s.State == ops.SessionRunning || s.State == ops.SessionStalled)
 }
 
 // expect is what a command names so that it acts on what was seen or on nothing.

@@ -1,6 +1,10 @@
 package tui
 
-import "gatewaytui/views"
+import (
+	"time"
+
+	"gatewaytui/views"
+)
 
 // list is how the person looks at one table: which row, which window, which marks. Rows are known by their keys.
 type list struct {
@@ -8,6 +12,8 @@ type list struct {
 	keys  []string
 	index map[string]int
 	page  int
+	// placedAt is when the rows were last put in order afresh.
+	placedAt time.Time
 }
 
 // at is the index of the selected row, -1 for none.

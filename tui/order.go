@@ -3,6 +3,7 @@ package tui
 import (
 	"context"
 	"slices"
+	"time"
 
 	tea "github.com/charmbracelet/bubbletea"
 
@@ -24,16 +25,26 @@ type ordered struct {
 	keys   []string
 	index  map[string]int
 	total  int
+	// fresh is false where the rows kept their places.
+	fresh bool
 }
+
+// settle is how long rows keep the order that they have on the screen, so that a list can be read while what it shows
+// changes many times a second. What needs attention moves up at once.
+const settle = 5 * time.Second
 
 func (m *model) order() order {
 	l := m.lists[m.view]
-	return order{m.orders, m.view, views.TableState{Sort: l.Sort, Reverse: l.Reverse, Filter: l.Filter}}
+	o := order{number: m.orders, view: m.view, table: views.TableState{Sort: l.Sort, Reverse: l.Reverse, Filter: l.Filter}}
+	if m.shownOrder == m.orders && !m.wanted && time.Since(l.placedAt) < settle {
+		o.table.Places = l.index // never changed, only replaced
+	}
+	return o
 }
 
 // apply filters and sorts. Ten thousand rows take milliseconds, so that it runs beside the loop.
 func (o order) apply(snap *ops.Snapshot) ordered {
-	r := ordered{number: o.number, snap: views.Order(*snap, o.view, o.table), total: views.Rows(snap, o.view)}
+	r := ordered{number: o.number, snap: views.Order(*snap, o.view, o.table), total: views.Rows(snap, o.view), fresh: o.table.Places == nil}
 	n := views.Rows(&r.snap, o.view)
 	r.keys, r.index = make([]string, n), make(map[string]int, n)
 	for i := range r.keys {
@@ -73,7 +84,10 @@ func (m *model) show(r ordered) tea.Cmd {
 	}
 	m.shown, m.shownOrder = r.snap, r.number
 	if slices.Contains(ofLists, m.view) { // what the other views show is no part of a snapshot
-		m.lists[m.view].set(r.keys, r.index, r.total)
+		l := m.lists[m.view]
+		if l.set(r.keys, r.index, r.total); r.fresh {
+			l.placedAt = time.Now()
+		}
 	}
 	m.resize()
 	m.stale = true

@@ -9,36 +9,6 @@ import (
 	"gatewaytui/core/ops"
 )
 
-// adapterSigns go from what needs someone to what does not.
-var adapterSigns = []struct {
-	state ops.AdapterState
-	sign
-}{
-	{ops.AdapterNeedsCredentials, sign{glyphBad, "no credential", Bad}},
-	{ops.AdapterStopped, sign{glyphFail, "stopped", Bad}},
-	{ops.AdapterStale, sign{glyphBad, "stale", Bad}},
-	{ops.AdapterRetrying, sign{glyphSlow, "retrying", Slow}},
-	{ops.AdapterConnecting, sign{glyphSlow, "connecting", Busy}},
-	{ops.AdapterPaused, sign{glyphSkip, "paused", Muted}},
-	{ops.AdapterConnected, sign{glyphDone, "connected", Good}},
-}
-
-func adapterOrder(st ops.AdapterState) int {
-	for i := range adapterSigns {
-		if adapterSigns[i].state == st {
-			return i
-		}
-	}
-	return -1 // what nobody knows stands first
-}
-
-func adapterSign(st ops.AdapterState) sign {
-	if i := adapterOrder(st); i >= 0 {
-		return adapterSigns[i].sign
-	}
-	return unknownSign
-}
-
 var adapterList = &list[ops.Adapter]{
 	noun:  "adapters",
 	first: "adapter",
@@ -46,7 +16,7 @@ var adapterList = &list[ops.Adapter]{
 	key:   func(r *ops.Adapter) string { return r.Name },
 	tie:   func(a, b *ops.Adapter) int { return strings.Compare(a.Name, b.Name) },
 	search: func(r *ops.Adapter, t *needle) bool {
-		return t.in(r.Name) || t.in(adapterSign(r.State).word) || t.in(string(r.State)) || t.in(r.LastError)
+		return t.in(r.Name) || t.in(adapterBadges.of(r.State).word) || t.in(string(r.State)) || t.in(r.LastError)
 	},
 	columns: []column[ops.Adapter]{
 		{
@@ -58,11 +28,13 @@ var adapterList = &list[ops.Adapter]{
 		{
 			name: "state", width: 15,
 			cell: func(o *Opts, r *ops.Adapter) (string, Role) {
-				s := adapterSign(r.State)
-				return o.sign(s), s.role
+				s := adapterBadges.of(r.State)
+				return o.badge(s), s.role
 			},
-			text:    func(r *ops.Adapter) string { return adapterSign(r.State).word + " " + string(r.State) },
-			compare: func(a, b *ops.Adapter) int { return cmp.Compare(adapterOrder(a.State), adapterOrder(b.State)) },
+			text: func(r *ops.Adapter) string { return adapterBadges.of(r.State).word + " " + string(r.State) },
+			compare: func(a, b *ops.Adapter) int {
+				return cmp.Compare(adapterBadges.rank(a.State), adapterBadges.rank(b.State))
+			},
 		},
 		{
 			name: "since", width: 7, drop: 4, right: true,
@@ -130,7 +102,7 @@ func adapterDetails(s *Screen, r *ops.Adapter, w int) []string {
 	}
 	facts := []Fact{
 		{"adapter", or(r.Name, unknown)},
-		{"state", s.inFull(adapterSign(r.State), string(r.State))},
+		{"state", s.inFull(adapterBadges.of(r.State), string(r.State))},
 		{"since", when(s.Now, r.Since)},
 		{"last in", when(s.Now, r.LastInboundAt)},
 		{"retry", retry},

@@ -7,33 +7,6 @@ import (
 	"gatewaytui/core/ops"
 )
 
-func agentSign(r *ops.Agent) sign {
-	switch r.State {
-	case "running":
-		return sign{glyphRun, "running", Busy}
-	case "closing":
-		return sign{glyphSlow, "closing", Slow}
-	case "idle":
-		if r.Busy {
-			return sign{glyphRun, "busy", Busy}
-		}
-		return sign{glyphIdle, "idle", Muted}
-	}
-	return unknownSign
-}
-
-func agentRank(r *ops.Agent) int {
-	switch agentSign(r).word {
-	case "closing":
-		return 1
-	case "running", "busy":
-		return 2
-	case "idle":
-		return 3
-	}
-	return 0
-}
-
 var agentList = &list[ops.Agent]{
 	noun:  "agents",
 	first: "idle",
@@ -41,7 +14,7 @@ var agentList = &list[ops.Agent]{
 	key:   func(r *ops.Agent) string { return r.Session },
 	tie:   func(a, b *ops.Agent) int { return strings.Compare(a.Session, b.Session) },
 	search: func(r *ops.Agent, t *needle) bool {
-		return t.in(r.Session) || t.in(r.Model) || t.in(agentSign(r).word)
+		return t.in(r.Session) || t.in(r.Model) || t.in(agentBadge(r).word)
 	},
 	columns: []column[ops.Agent]{
 		{
@@ -53,11 +26,13 @@ var agentList = &list[ops.Agent]{
 		{
 			name: "state", width: 13,
 			cell: func(o *Opts, r *ops.Agent) (string, Role) {
-				s := agentSign(r)
-				return o.sign(s), s.role
+				s := agentBadge(r)
+				return o.badge(s), s.role
 			},
-			text:    func(r *ops.Agent) string { return agentSign(r).word },
-			compare: func(a, b *ops.Agent) int { return cmp.Compare(agentRank(a), agentRank(b)) },
+			text: func(r *ops.Agent) string { return agentBadge(r).word },
+			compare: func(a, b *ops.Agent) int {
+				return cmp.Compare(agentBadges.rank(agentState(a)), agentBadges.rank(agentState(b)))
+			},
 		},
 		{
 			name: "idle", width: 7, drop: 1, right: true,
@@ -120,8 +95,8 @@ func agentIdle(r *ops.Agent) string {
 }
 
 func agentDetails(s *Screen, r *ops.Agent, w int) []string {
-	state := s.inFull(agentSign(r), r.State)
-	if !r.Busy && r.IdleMS >= 0 && r.State == "idle" {
+	state := s.inFull(agentBadge(r), string(r.State))
+	if !r.Busy && r.IdleMS >= 0 && r.State == ops.AgentIdle {
 		state += " for " + ageText(r.IdleMS)
 	}
 	return s.facts(w, []Fact{

@@ -128,21 +128,5 @@ func percent(p float64) string {
 	return strconv.FormatFloat(p, 'f', 0, 64) + "%"
 }
 
-// clock is a duration that is watched: "0:09", "3:12", "1:02:03", "3d 04:12"; below zero it is 0:00.
-func clock(d time.Duration) string {
-	s := int64(max(d, 0) / time.Second)
-	if days := s / 86400; days > 0 {
-		return strconv.FormatInt(days, 10) + "d " + two(s/3600%24) + ":" + two(s/60%60)
-	}
-	if h := s / 3600; h > 0 {
-		return strconv.FormatInt(h, 10) + ":" + two(s/60%60) + ":" + two(s%60)
-	}
-	return strconv.FormatInt(s/60, 10) + ":" + two(s%60)
-}
-
-func two(n int64) string {
-	if n < 10 {
-		return "0" + strconv.FormatInt(n, 10)
-	}
-	return strconv.FormatInt(n, 10)
-}
+// clock is a duration that a person watches.
+func clock(d time.Duration) string { return ops.Clock(d) }

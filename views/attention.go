@@ -11,36 +11,36 @@ import (
 // concern is one thing that an operator should look at: what kind of row it is about and which one. Its words are made only
 // where it is drawn.
 type concern struct {
-	rank  int // 0 is the most urgent
+	rank  rank
 	since time.Time
 	kind  concernKind
 	i     int
 }
 
+// rank is how urgent a concern is; the smallest is the most urgent.
+type rank int
+
+const (
+	rankStop    rank = iota
+	rankStuck        // somebody waits for an answer, or a process refuses to die
+	rankBroken       // needs a person, and nothing improves until then
+	rankTrouble      // may pass by itself
+	rankWarning
+	rankNote
+	rankPaused
+	ranks
+)
+
 type concernKind int
 
 const (
 	ofStop concernKind = iota
-	ofStall
-	ofApproval
+	ofSession
 	ofQueue
 	ofProcess
 	ofAdapter
 	ofWarning
 	ofLastEnd
-)
-
-// ranks is how many degrees of urgency there are.
-const ranks = 6
-
-// The marks of the overview's rows.
-var (
-	markAsks  = mark{glyphAsk, "asks", Slow}
-	markStall = mark{glyphBad, "STALLED", Danger}
-	markError = mark{glyphBad, "error", Bad}
-	markWarn  = mark{glyphSlow, "warning", Slow}
-	markQueue = mark{glyphSlow, "queued", Slow}
-	markNote  = mark{glyphIdle, "note", Muted}
 )
 
 // queuedLong is how long a turn runs before the messages behind it count as waiting long.
@@ -53,36 +53,39 @@ const perRank = 200
 // in all.
 func concerns(s *Screen) (list []concern, total int) {
 	var found [ranks][]concern
-	add := func(rank int, since time.Time, kind concernKind, i int) {
+	add := func(rank rank, since time.Time, kind concernKind, i int) {
 		if total++; len(found[rank]) < perRank {
 			found[rank] = append(found[rank], concern{rank, since, kind, i})
 		}
 	}
 	snap := &s.Snap
 	if snap.Shutdown != nil {
-		add(0, snap.Shutdown.StartedAt.Time, ofStop, 0)
+		add(rankStop, snap.Shutdown.StartedAt.Time, ofStop, 0)
 	}
 	for i := range snap.Sessions {
 		r := &snap.Sessions[i]
-		switch r.State {
-		case ops.SessionStalled:
+		switch {
+		case r.State == ops.SessionSuspended:
+			add(rankBroken, r.LastActivityAt.Time, ofSession, i)
+		case r.NeedsAttention(s.Now):
 			since := r.LastProgressAt
 			if since.IsZero() {
 				since = r.TurnStartedAt
 			}
-			add(1, since.Time, ofStall, i)
-		case ops.SessionWaitingApproval:
-			add(2, r.LastActivityAt.Time, ofApproval, i)
+			add(rankStuck, since.Time, ofSession, i)
 		}
 		if r.Queued > 0 {
 			if d, ok := ago(s.Now, r.TurnStartedAt); ok && d >= queuedLong {
-				add(3, r.TurnStartedAt.Time, ofQueue, i)
+				add(rankWarning, r.TurnStartedAt.Time, ofQueue, i)
 			}
 		}
 	}
 	for i := range snap.Processes {
-		if p := &snap.Processes[i]; p.State == "killing" || p.State == "unknown" {
-			add(2, time.Time{}, ofProcess, i)
+		switch snap.Processes[i].State {
+		case ops.ProcessKillFailed:
+			add(rankStuck, time.Time{}, ofProcess, i)
+		case ops.ProcessKilling, ops.ProcessUnknown:
+			add(rankTrouble, time.Time{}, ofProcess, i)
 		}
 	}
 	told := map[ops.AdapterState]bool{} // by the adapter's own row
@@ -101,13 +104,13 @@ func concerns(s *Screen) (list []concern, total int) {
 			state = string(ops.AdapterConnected)
 		}
 		if !adapter || !told[ops.AdapterState(state)] {
-			add(3, snap.Warnings[i].Since.Time, ofWarning, i)
+			add(rankWarning, snap.Warnings[i].Since.Time, ofWarning, i)
 		}
 	}
 	if e := snap.LastEnd; e != nil && e.Outcome != ops.OutcomeClean && e.Outcome != "" {
-		add(4, e.At.Time, ofLastEnd, 0)
+		add(rankNote, e.At.Time, ofLastEnd, 0)
 	}
-	list = make([]concern, 0, min(total, ranks*perRank))
+	list = make([]concern, 0, min(total, int(ranks)*perRank))
 	for _, rank := range found {
 		slices.SortStableFunc(rank, func(a, b concern) int { return compareSince(a.since, b.since) })
 		list = append(list, rank...)
@@ -128,85 +131,104 @@ func compareSince(a, b time.Time) int {
 	return a.Compare(b)
 }
 
-// words is how a concern is told: its state, what it is about, and what is the matter.
-func (c concern) words(s *Screen) (m mark, what, text string) {
+// words is how a concern is shown: its badge, what it is about, and what is the matter.
+func (c concern) words(s *Screen) (b badge, what, text string) {
 	snap := &s.Snap
 	switch c.kind {
 	case ofStop:
-		return mark{glyphBad, "stopping", Bad}, "gateway", "a stop runs; 6 shows what it waits for"
-	case ofStall:
+		return badgeStopping, "gateway", "a stop is running; 6 shows what it waits for"
+	case ofSession:
 		r := &snap.Sessions[c.i]
-		text := "turn without progress"
-		if d, ok := ago(s.Now, r.LastProgressAt); ok {
-			text += " for " + clock(d)
+		if r.State == ops.SessionSuspended {
+			return sessionBadge(s.Now, r), r.Key, "interrupted in three lives in a row; /resume in its chat continues it, R resets it"
 		}
-		return markStall, r.Key, text + colon(r.Doing) + "; I interrupts it"
-	case ofApproval:
-		r := &snap.Sessions[c.i]
-		return markAsks, r.Key, "waits for an approval: " + or(r.Doing, unknown)
+		return sessionBadge(s.Now, r), r.Key, r.Activity(s.Now)
 	case ofQueue:
 		r := &snap.Sessions[c.i]
-		return markQueue, r.Key, count(r.Queued, "message") + " behind a turn of " + clockSince(s.Now, r.TurnStartedAt)
+		return badgeBehind, r.Key, count(r.Queued, "message") + " behind a turn of " + clockSince(s.Now, r.TurnStartedAt)
 	case ofProcess:
 		p := &snap.Processes[c.i]
-		if p.State == "killing" {
-			return mark{glyphBad, "ending", Bad}, "pid " + number(p.PID), "told to end and not seen to be gone: " + p.Command
-		}
-		return markUnknown, "pid " + number(p.PID), "not verified whether it is gone: " + p.Command
+		text := map[ops.ProcessState]string{
+			ops.ProcessKillFailed: "survived its kill: ", ops.ProcessKilling: "being killed, not verified yet: ",
+		}[p.State]
+		return processBadges.of(p.State), "pid " + number(p.PID), or(text, "not verified whether it still runs: ") + p.Command
 	case ofAdapter:
-		return adapterWords(s, &snap.AdapterRow[c.i])
+		a := &snap.AdapterRow[c.i]
+		b := adapterBadges.of(a.State)
+		if a.State == ops.AdapterConnected {
+			b = badgeConflict
+		}
+		return b, a.Name, adapterReason(s.Now, a)
 	case ofWarning:
-		return markWarn, snap.Warnings[c.i].Code, snap.Warnings[c.i].Message
+		return badgeWarn, snap.Warnings[c.i].Code, snap.Warnings[c.i].Message
 	case ofLastEnd:
 		e := snap.LastEnd
-		text := "the life before this one ended " + strings.ReplaceAll(string(e.Outcome), "_", " ")
+		text := "the previous life ended " + strings.ReplaceAll(string(e.Outcome), "_", " ")
 		if e.Phase != "" {
 			text += ", in phase " + e.Phase
 		}
-		return markWarn, "last end", text + colon(e.Reason) + "; 6 shows its report"
+		return badgeWarn, "last end", text + colon(e.Reason) + "; 6 shows its report"
 	}
-	return markUnknown, "", ""
+	return badgeUnknown, "", ""
+}
+
+// row is the row that a concern is about: the view that lists it and its key there, and the name by which the overview
+// knows the concern. A warning has no row: its view is 0.
+func (c concern) row(s *Screen) (v View, key, name string) {
+	snap := &s.Snap
+	switch c.kind {
+	case ofStop, ofLastEnd:
+		v = Shutdown
+	case ofSession, ofQueue:
+		v, key = Sessions, snap.Sessions[c.i].Key
+	case ofProcess:
+		v, key = Processes, number(snap.Processes[c.i].PID)
+	case ofAdapter:
+		v, key = Adapters, snap.AdapterRow[c.i].Name
+	case ofWarning:
+		return 0, "", "warning/" + snap.Warnings[c.i].Code + "/" + snap.Warnings[c.i].Message
+	}
+	return v, key, number(int(c.kind)) + "/" + key
 }
 
 // adapterTrouble is whether something is wrong with an adapter, and how urgent that is.
-func adapterTrouble(a *ops.Adapter) (rank int, wrong bool) {
+func adapterTrouble(a *ops.Adapter) (rank rank, wrong bool) {
 	switch a.State {
 	case ops.AdapterConnected:
-		return 2, a.Conflicts > 0
+		return rankTrouble, a.Conflicts > 0
 	case ops.AdapterNeedsCredentials:
-		return 1, true
+		return rankBroken, true
 	case ops.AdapterStale, ops.AdapterRetrying:
-		return 2, true
+		return rankTrouble, true
 	case ops.AdapterConnecting, ops.AdapterStopped:
-		return 4, true
+		return rankNote, true
 	case ops.AdapterPaused:
-		return 5, true
+		return rankPaused, true
 	}
-	return 3, true
+	return rankWarning, true
 }
 
-func adapterWords(s *Screen, a *ops.Adapter) (m mark, what, text string) {
-	m = markError
+// adapterReason is why an adapter needs attention: the cause first, then the counters, which are cut first.
+func adapterReason(now time.Time, a *ops.Adapter) string {
 	switch a.State {
 	case ops.AdapterConnected:
-		m, text = markWarn, "another program uses the same credential ("+count(a.Conflicts, "conflict")+")"
+		return "another program uses the same credential (" + count(a.Conflicts, "conflict") + ")" + colon(a.LastError)
 	case ops.AdapterNeedsCredentials:
-		text = "needs credentials"
+		return or(a.LastError, "its credential is missing or refused")
 	case ops.AdapterStale:
-		text = "connected, but nothing arrives"
+		return "connected, but nothing arrives" + colon(a.LastError)
 	case ops.AdapterRetrying:
-		text = "not connected, attempt " + number(a.Attempt)
-		if in := a.NextAttemptAt.Sub(s.Now); !a.NextAttemptAt.IsZero() && in > 0 {
-			text += ", next try in " + clock(in)
+		text := or(a.LastError, "not connected") + "; attempt " + number(a.Attempt)
+		if in := a.NextAttemptAt.Sub(now); !a.NextAttemptAt.IsZero() && in > 0 {
+			text += ", retry in " + clock(in)
 		}
+		return text
 	case ops.AdapterConnecting:
-		m, text = markNote, "is connecting"
+		return or(a.LastError, "first attempt")
 	case ops.AdapterPaused:
-		m, text = markNote, "paused by an operator"
+		return "paused by an operator; c resumes it" + colon(a.LastError)
 	case ops.AdapterStopped:
-		m, text = markWarn, "stopped"
-	default:
-		m, text = markUnknown, "in a state that is not known: "+string(a.State)
+		return or(a.LastError, "disconnected")
 	}
-	return m, a.Name, text + colon(a.LastError)
+	return "in a state that this console does not know: " + string(a.State)
 }

@@ -149,11 +149,11 @@ func sessionProcesses(s *Screen, session string, w int) []string {
 	lines := make([]string, len(own))
 	for i := range own {
 		r := &own[i]
-		state := processSign(r.State)
+		state := processBadges.of(r.State)
 		b := s.appendCell([]byte{' '}, strconv.Itoa(r.PID), 7, true, false)
 		b = append(b, ' ')
-		b = append(b, s.Theme.Paint(state.role, s.sign(state))...)
-		b = append(b, spaces(13-ansi.StringWidth(s.sign(state)))...)
+		b = append(b, s.Theme.Paint(state.role, s.badge(state))...)
+		b = append(b, spaces(13-ansi.StringWidth(s.badge(state)))...)
 		b = s.appendCell(b, percent(r.CPUPct), 7, true, false)
 		b = append(b, ' ')
 		b = s.appendCell(b, size(r.RSSBytes), 8, true, false)

@@ -30,6 +30,8 @@ type stopAt struct {
 	since, age time.Duration
 	// kill is when the service manager kills; 0 is unknown, which is never guessed at.
 	kill time.Duration
+	// turns are the states of the sessions with a stalled turn.
+	turns map[string]ops.SessionState
 }
 
 // stopOf reads the stop of a screen.
@@ -44,6 +46,14 @@ func stopOf(s Screen) stopAt {
 		v.Phases = settled(v.Phases)
 	case v.Life != "" && s.Snap.Life != "" && v.Life != s.Snap.Life:
 		v.kind = stopCut
+	}
+	for i := range s.Snap.Sessions {
+		if r := &s.Snap.Sessions[i]; r.State == ops.SessionStalled {
+			if v.turns == nil {
+				v.turns = map[string]ops.SessionState{}
+			}
+			v.turns[r.Key] = r.State
+		}
 	}
 	v.read = millis(v.ElapsedMS)
 	v.now = v.read
@@ -194,94 +204,75 @@ func (v stopAt) forecast() forecast {
 	return f
 }
 
-// mark is a state as people see it: a sign, a word and a role.
-type mark struct {
-	glyph glyph
-	word  string
-	role  Role
+// wait is a running item of phase p as the moment of the frame has it.
+func (v stopAt) wait(p ops.Phase, it ops.Item) ops.Wait {
+	w := ops.Wait{Phase: p, Item: it, Used: v.elapsed(it.ElapsedMS, it.State), Quiet: v.quiet(it)}
+	if it.Kind == "turn" {
+		w.Session = v.turns[it.ID]
+	}
+	return w
 }
 
-// The marks of a phase or an item.
-var (
-	markWait      = mark{glyphIdle, "wait", Muted}
-	markRun       = mark{glyphRun, "run", Busy}
-	markSlow      = mark{glyphSlow, "slow", Slow}
-	markStuck     = mark{glyphBad, "STUCK", Danger}
-	markLate      = mark{glyphBad, "late", Bad}
-	markDone      = mark{glyphDone, "done", Good}
-	markFailed    = mark{glyphFail, "failed", Bad}
-	markSkipped   = mark{glyphSkip, "skipped", Muted}
-	markAbandoned = mark{glyphSkip, "abandoned", Bad}
-	markUnknown   = mark{glyphUnknown, "unknown", Slow}
-)
-
-// When a running item is called slow and stuck: silent for so long, or over half, or all, of its budget.
-const (
-	slowAfter  = 3 * time.Second
-	stuckAfter = 5 * time.Second
-)
-
-// itemMark judges an item of phase p.
-func (v stopAt) itemMark(p ops.Phase, it ops.Item) mark {
+// itemBadge judges an item of phase p.
+func (v stopAt) itemBadge(p ops.Phase, it ops.Item) badge {
 	switch it.State {
 	case ops.StepPending:
-		return markWait
+		return badgeWait
 	case ops.StepRunning:
-		used, most, quiet := v.elapsed(it.ElapsedMS, it.State), millis(it.BudgetMS), v.quiet(it)
-		switch {
-		case quiet >= stuckAfter, used > most && most > 0:
-			return markStuck
-		case quiet >= slowAfter, 2*used > most && most > 0:
-			return markSlow
+		switch v.wait(p, it).Pace() {
+		case ops.PaceStuck:
+			return badgeStuck
+		case ops.PaceSlow:
+			return badgeSlow
 		}
-		return markRun
+		return badgeRun
 	case ops.StepDone:
-		return markDone
+		return badgeDone
 	case ops.StepTimedOut:
 		if p.Then == ops.ThenInterrupted { // it is interrupted next, not left behind
-			return markLate
+			return badgeLate
 		}
-		return markAbandoned
+		return badgeAbandoned
 	case ops.StepFailed:
-		return markFailed
+		return badgeFailed
 	case ops.StepSkipped:
-		return markAbandoned
+		return badgeAbandoned
 	}
-	return markUnknown
+	return badgeUnknown
 }
 
-// phaseMark judges a phase: one that runs is as bad as the worst of its items.
-func (v stopAt) phaseMark(p ops.Phase) mark {
+// phaseBadge judges a phase: one that runs is as bad as the worst of its items.
+func (v stopAt) phaseBadge(p ops.Phase) badge {
 	switch p.State {
 	case ops.StepPending:
-		return markWait
+		return badgeWait
 	case ops.StepRunning:
-		worst := markRun
+		worst := badgeRun
 		if most := millis(p.BudgetMS); most > 0 && v.elapsed(p.ElapsedMS, p.State) > most {
-			worst = markStuck
+			worst = badgeStuck
 		}
 		for _, it := range p.Items {
 			if it.State != ops.StepRunning {
 				continue
 			}
-			switch m := v.itemMark(p, it); {
-			case m == markStuck:
+			switch m := v.itemBadge(p, it); {
+			case m == badgeStuck:
 				return m
-			case m == markSlow && worst == markRun:
+			case m == badgeSlow && worst == badgeRun:
 				worst = m
 			}
 		}
 		return worst
 	case ops.StepDone:
-		return markDone
+		return badgeDone
 	case ops.StepTimedOut:
-		return markLate
+		return badgeLate
 	case ops.StepFailed:
-		return markFailed
+		return badgeFailed
 	case ops.StepSkipped:
-		return markSkipped
+		return badgeSkipped
 	}
-	return markUnknown
+	return badgeUnknown
 }
 
 // StopItem is the item of the running phase that the shutdown view shows as selected, "kind:id", and its phase: the one
@@ -323,8 +314,8 @@ func (v stopAt) chosen(p ops.Phase, key string) (ops.Item, bool) {
 		if it.State != ops.StepRunning {
 			continue
 		}
-		stuck := v.itemMark(p, it) == markStuck
-		bestStuck := found && v.itemMark(p, best) == markStuck
+		stuck := v.itemBadge(p, it) == badgeStuck
+		bestStuck := found && v.itemBadge(p, best) == badgeStuck
 		if !found || stuck && (!bestStuck || v.quiet(it) > v.quiet(best)) {
 			best, found = it, true
 		}

@@ -96,6 +96,10 @@ type TableState struct {
 	// Sort is the name of the column that the rows are sorted by (SortColumns), empty for DefaultSort.
 	Sort    string
 	Reverse bool
+	// Places are the places that rows had when they were last put in order, by key. With them Order changes no more than
+	// it must, so that rows do not dance: what needs attention comes first at once, every other row keeps its place among
+	// those that had one, and new rows come where they belong. Nil: the order is made afresh.
+	Places map[string]int
 	// Filter is the filter as it was typed (see Order); Total the number of rows before it.
 	Filter string
 	Total  int

@@ -156,8 +156,8 @@ func lifeLines(s *Screen, w int) []string {
 		return []string{k.rule("past life", w), "   It is not listed any more."}
 	}
 	if s.small() {
-		sg := lifeSign(s.Life)
-		return []string{k.theme.Paint(sg.role, k.cut(s.sign(sg), w)), k.cut("no report of a stop", w)}
+		sg := lifeBadge(s.Life)
+		return []string{k.theme.Paint(sg.role, k.cut(s.badge(sg), w)), k.cut("no report of a stop", w)}
 	}
 	return append([]string{k.rule("life "+shown(s.Life.Life), w)}, k.facts(s.lifeFacts(s.Life), 12, w)...)
 }
@@ -167,7 +167,7 @@ func (s *Screen) small() bool { return s.W < tableWidth || s.H < tableHeight }
 
 // lifeFacts are what there is to say of a life in a few lines.
 func (s *Screen) lifeFacts(l *ops.Life) []Fact {
-	facts := []Fact{{"ended", s.sign(lifeSign(l))}}
+	facts := []Fact{{"ended", s.badge(lifeBadge(l))}}
 	if l.Shutdown != nil {
 		facts = append(facts, Fact{"overran", or(shown(lifeOverran(l)), "nothing")})
 	}

@@ -1,8 +1,10 @@
 package views
 
 import (
+	"cmp"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"gatewaytui/core/ops"
@@ -42,7 +44,8 @@ func kindOf(v View) rowKind {
 // A filter is words that a row must all match. A word matches where it occurs in one of the row's texts, upper and
 // lower case alike; "~word" matches where its letters occur in this order; "field:word" looks at that column alone, if
 // there is one (a session's key has colons too); a "!" before any of these takes the rows that do not match. Rows are
-// sorted by the column that t names, the view's own one if it names none; rows that are equal there by their key.
+// sorted by the column that t names, the view's own one if it names none; rows that are equal there by their key. Rows
+// with a place in t.Places keep their order; see there.
 func Order(snap ops.Snapshot, v View, t TableState) ops.Snapshot {
 	if k := kindOf(v); k != nil {
 		k.order(&snap, t)
@@ -150,7 +153,7 @@ func (l *list[T]) index(snap *ops.Snapshot, key string) int {
 func (l *list[T]) sorts() []string {
 	var names []string
 	for _, c := range l.columns {
-		if c.compare != nil {
+		if c.sorts() {
 			names = append(names, c.name)
 		}
 	}
@@ -173,7 +176,7 @@ func (l *list[T]) name() string { return l.noun }
 func (l *list[T]) order(snap *ops.Snapshot, t TableState) {
 	rows := l.rows(snap)
 	picked := l.filter(*rows, t.Filter)
-	l.sort(picked, t.Sort, t.Reverse)
+	l.sort(picked, t, snap.At.Time)
 	out := make([]T, len(picked))
 	for i, row := range picked {
 		out[i] = *row
@@ -195,11 +198,15 @@ func (l *list[T]) filter(rows []T, filter string) []*T {
 	return picked
 }
 
-func (l *list[T]) sort(rows []*T, name string, reverse bool) {
-	by := l.column(name)
+func (l *list[T]) sort(rows []*T, t TableState, now time.Time) {
+	by := l.column(t.Sort)
+	compare := by.compare
+	if by.at != nil {
+		compare = by.at(now)
+	}
 	slices.SortFunc(rows, func(a, b *T) int {
-		c := by.compare(a, b)
-		if reverse {
+		c := compare(a, b)
+		if t.Reverse {
 			c = -c
 		}
 		if c == 0 {
@@ -207,8 +214,37 @@ func (l *list[T]) sort(rows []*T, name string, reverse bool) {
 		}
 		return c
 	})
-	if l.arrange != nil && by.name == l.first {
+	switch {
+	case l.arrange != nil && by.name == l.first:
 		l.arrange(rows)
+	case len(t.Places) > 0:
+		first := 0
+		for by.urgent != nil && !t.Reverse && first < len(rows) && by.urgent(rows[first], now) {
+			first++
+		}
+		l.keep(rows[first:], t.Places)
+	}
+}
+
+// keep puts the rows that have a place back into the order of their places. A row without one stays behind the row that
+// it came behind.
+func (l *list[T]) keep(rows []*T, places map[string]int) {
+	type group struct {
+		place int
+		rows  []*T
+	}
+	groups := []group{{place: -1}}
+	for _, row := range rows {
+		if place, ok := places[l.key(row)]; ok {
+			groups = append(groups, group{place: place})
+		}
+		last := &groups[len(groups)-1]
+		last.rows = append(last.rows, row)
+	}
+	slices.SortStableFunc(groups, func(a, b group) int { return cmp.Compare(a.place, b.place) })
+	n := 0
+	for _, g := range groups {
+		n += copy(rows[n:], g.rows)
 	}
 }
 

@@ -23,6 +23,7 @@ func overviewBody(s Screen, w, h int) []string {
 		return fit(append(lines, k.cut("   Nothing is known yet.", w)), w, h)
 	}
 	list, total := concerns(&s)
+	at, adapter := selection(&s, list)
 	sparks := sparkLines(&s, k, w)
 	if w >= 120 && room >= 8 {
 		if room -= len(sparks); room < 6 {
@@ -30,8 +31,8 @@ func overviewBody(s Screen, w, h int) []string {
 		}
 		right := min(w*2/5, 80)
 		left := w - right - 3
-		a := fit(attentionLines(&s, k, list, total, left, room), left, room)
-		b := fit(adapterLines(&s, k, right, room), right, room)
+		a := fit(attentionLines(&s, k, list, total, at, left, room), left, room)
+		b := fit(adapterLines(&s, k, adapter, right, room), right, room)
 		for i := range a {
 			lines = append(lines, a[i]+" "+k.theme.Paint(Muted, s.glyph(glyphBar))+" "+b[i])
 		}
@@ -50,9 +51,9 @@ func overviewBody(s Screen, w, h int) []string {
 		adapters = 0
 	}
 	attention = min(attention, max(room-adapters-len(sparks), 2))
-	lines = append(lines, attentionLines(&s, k, list, total, w, attention)...)
+	lines = append(lines, attentionLines(&s, k, list, total, at, w, attention)...)
 	if adapters > 0 {
-		lines = append(lines, adapterLines(&s, k, w, adapters)...)
+		lines = append(lines, adapterLines(&s, k, adapter, w, adapters)...)
 	}
 	return fit(append(lines, sparks...), w, h)
 }
@@ -78,48 +79,80 @@ func overviewBanner(s *Screen, k ink, w int) []string {
 	return lines
 }
 
-// attentionLines is the list of concerns, of which there are total, in at most h lines.
-func attentionLines(s *Screen, k ink, list []concern, total, w, h int) []string {
-	if len(list) == 0 {
-		return []string{k.rule("needs attention", w), k.theme.Paint(Good, "   "+s.glyph(glyphDone)+" nothing")}
-	}
-	lines := []string{k.rule(fmt.Sprintf("needs attention %d", total), w)}
-	rows := min(len(list), max(h-1, 1))
+// windowOf is how many of n rows are drawn in h lines under a title, and the first of them: the selected one, at, is in
+// sight (-1: none is), and where rows are left out a line that counts them takes the place of one.
+func windowOf(n, total, at, h int) (from, rows int) {
+	rows = min(n, max(h-1, 1))
 	if rows < total && rows > 1 {
 		rows--
 	}
+	if at >= rows {
+		from = min(at-rows+1, n-rows)
+	}
+	return from, rows
+}
+
+// attentionLines is the list of concerns, of which there are total, in at most h lines.
+func attentionLines(s *Screen, k ink, list []concern, total, selected, w, h int) []string {
+	if len(list) == 0 {
+		return []string{k.rule("needs attention", w), k.theme.Paint(Good, "   "+s.glyph(glyphDone)+" nothing")}
+	}
+	lines := []string{k.rule(fmt.Sprintf("needs attention (%d)", total), w)}
+	from, rows := windowOf(len(list), total, selected, h)
 	type words struct {
-		mark       mark
+		badge      badge
 		what, text string
 	}
 	told := make([]words, rows)
-	width := 8
-	for i, c := range list[:rows] {
-		m, what, text := c.words(s)
-		told[i] = words{m, shown(what), shown(text)}
+	width, word := 8, 7
+	for i, c := range list[from : from+rows] {
+		b, what, text := c.words(s)
+		told[i] = words{b, shown(what), shown(text)}
 		width = max(width, ansi.StringWidth(told[i].what))
+		word = max(word, len(b.word))
 	}
 	width = min(width, max(w/4, 8))
 	for i, t := range told {
 		age := ""
-		if d, ok := ago(s.Now, ops.At(list[i].since)); ok && w >= 60 {
+		if d, ok := ago(s.Now, ops.At(list[from+i].since)); ok && w >= 60 {
 			age = "  since " + coarseOr(d)
 		}
 		var b strings.Builder
 		b.Grow(2 * w)
+		own := k
+		sel := from+i == selected
+		if sel {
+			own.theme = nil // the row gets one style as a whole
+		}
+		b.WriteString(pointer(sel))
+		own.put(&b, t.badge.role, s.glyph(t.badge.glyph), 2)
+		own.put(&b, t.badge.role, t.badge.word, word+1)
+		own.put(&b, Plain, t.what, width)
 		b.WriteByte(' ')
-		k.put(&b, t.mark.role, s.glyph(t.mark.glyph), 2)
-		k.put(&b, t.mark.role, t.mark.word, 9)
-		k.put(&b, Plain, t.what, width)
-		b.WriteByte(' ')
-		k.put(&b, Plain, t.text, w-13-width-len(age))
-		b.WriteString(k.theme.Paint(Muted, age))
-		lines = append(lines, b.String())
+		own.put(&b, Plain, t.text, w-6-word-width-len(age))
+		b.WriteString(own.theme.Paint(Muted, age))
+		lines = append(lines, k.chosen(b.String(), sel, w))
 	}
 	if n := total - rows; n > 0 && h > len(lines) {
 		lines = append(lines, k.theme.Paint(Muted, fmt.Sprintf("   %s %d more", k.pick("...", "…"), n)))
 	}
 	return lines
+}
+
+// pointer stands before a row and shows whether it is the selected one.
+func pointer(selected bool) string {
+	if selected {
+		return "> "
+	}
+	return "  "
+}
+
+// chosen gives a selected row its look, over the whole width.
+func (k ink) chosen(line string, selected bool, w int) string {
+	if !selected {
+		return line
+	}
+	return k.theme.Paint(Selected, fitLine(line, w))
 }
 
 func coarseOr(d time.Duration) string {
@@ -129,78 +162,136 @@ func coarseOr(d time.Duration) string {
 	return coarse(d)
 }
 
-// adapterMark is the state of an adapter as people see it.
-func adapterMark(a *ops.Adapter) mark {
-	switch a.State {
-	case ops.AdapterConnected:
-		return mark{glyphDone, "connected", Good}
-	case ops.AdapterConnecting:
-		return mark{glyphRun, "connecting", Busy}
-	case ops.AdapterStale:
-		return mark{glyphSlow, "stale", Slow}
-	case ops.AdapterRetrying:
-		return mark{glyphBad, "retrying", Bad}
-	case ops.AdapterNeedsCredentials:
-		return mark{glyphBad, "needs credentials", Bad}
-	case ops.AdapterPaused:
-		return mark{glyphSkip, "paused", Muted}
-	case ops.AdapterStopped:
-		return mark{glyphSkip, "stopped", Muted}
-	}
-	return markUnknown
-}
-
-// adapterLines is one line for each adapter, those that do not work first, in at most h lines.
-func adapterLines(s *Screen, k ink, w, h int) []string {
-	c := s.Snap.Counts
-	lines := []string{k.rule(fmt.Sprintf("adapters %s, %s connected", number(max(c.Adapters, len(s.Snap.AdapterRow))), number(c.AdaptersConnected)), w)}
-	n := len(s.Snap.AdapterRow)
-	if n == 0 {
-		return append(lines, k.theme.Paint(Muted, "   none is configured"))
-	}
-	rows := min(n, max(h-1, 1))
-	if rows < n && rows > 1 {
-		rows--
-	}
-	order := make([]*ops.Adapter, n)
+// adapterRows are the adapters in the order of the overview, as indexes: those that do not work first.
+func adapterRows(s *Screen) []int {
+	order := make([]int, len(s.Snap.AdapterRow))
 	for i := range order {
-		order[i] = &s.Snap.AdapterRow[i]
+		order[i] = i
 	}
-	urgency := func(a *ops.Adapter) int { // those that work come last
-		if rank, wrong := adapterTrouble(a); wrong {
+	urgency := func(i int) rank { // those that work come last
+		if rank, wrong := adapterTrouble(&s.Snap.AdapterRow[i]); wrong {
 			return rank
 		}
 		return ranks
 	}
-	slices.SortStableFunc(order, func(a, b *ops.Adapter) int { return cmp.Compare(urgency(a), urgency(b)) })
-	for _, a := range order[:rows] {
-		m := adapterMark(a)
-		name, state := min(16, max(w/4, 6)), min(18, w/3)
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(urgency(a), urgency(b)) })
+	return order
+}
+
+// adapterLines is one line for each adapter in at most h lines.
+func adapterLines(s *Screen, k ink, selected, w, h int) []string {
+	c := s.Snap.Counts
+	lines := []string{k.rule(fmt.Sprintf("adapters: %s of %s connected", number(c.AdaptersConnected), number(max(c.Adapters, len(s.Snap.AdapterRow)))), w)}
+	n := len(s.Snap.AdapterRow)
+	if n == 0 {
+		return append(lines, k.theme.Paint(Muted, "   none is configured"))
+	}
+	from, rows := windowOf(n, n, selected, h)
+	order := adapterRows(s)[from : from+rows]
+	name := 8
+	for _, i := range order {
+		name = max(name, ansi.StringWidth(shown(s.Snap.AdapterRow[i].Name)))
+	}
+	name = min(name, max(w/4, 6))
+	word := 0
+	for i := range adapterBadges {
+		word = max(word, len(adapterBadges[i].word))
+	}
+	for row, i := range order {
+		a := &s.Snap.AdapterRow[i]
+		badge := adapterBadges.of(a.State)
 		var b strings.Builder
 		b.Grow(2 * w)
-		b.WriteByte(' ')
-		k.put(&b, m.role, s.glyph(m.glyph), 2)
-		k.put(&b, Plain, shown(a.Name), name)
-		b.WriteByte(' ')
-		k.put(&b, m.role, m.word, state)
-		b.WriteByte(' ')
-		text := "last in " + sinceText(s.Now, a.LastInboundAt)
-		if a.Queue != 0 {
-			text += ", " + number(a.Queue) + " to send"
+		own := k
+		sel := from+row == selected
+		if sel {
+			own.theme = nil
 		}
-		if in := a.NextAttemptAt.Sub(s.Now); !a.NextAttemptAt.IsZero() && in > 0 {
-			text += ", next try in " + clock(in)
-		}
-		if in := a.RateLimitedUntil.Sub(s.Now); !a.RateLimitedUntil.IsZero() && in > 0 {
-			text += ", rate limited for " + clock(in)
-		}
-		b.WriteString(k.cut(text, w-5-name-state))
-		lines = append(lines, b.String())
+		b.WriteString(pointer(sel))
+		own.put(&b, badge.role, s.glyph(badge.glyph), 2)
+		own.put(&b, Plain, shown(a.Name), name)
+		b.WriteString("  ")
+		own.put(&b, badge.role, badge.word, word)
+		b.WriteString("  ")
+		b.WriteString(own.cut(adapterTimes(s.Now, a), w-8-name-word))
+		lines = append(lines, k.chosen(b.String(), sel, w))
 	}
 	if rows < n && h > len(lines) {
 		lines = append(lines, k.theme.Paint(Muted, fmt.Sprintf("   %s %d more", k.pick("...", "…"), n-rows)))
 	}
 	return lines
+}
+
+// adapterTimes is what an adapter's line says beside its state.
+func adapterTimes(now time.Time, a *ops.Adapter) string {
+	var parts []string
+	if in := a.NextAttemptAt.Sub(now); !a.NextAttemptAt.IsZero() && in > 0 {
+		parts = append(parts, "retry in "+clock(in))
+	}
+	if in := a.RateLimitedUntil.Sub(now); !a.RateLimitedUntil.IsZero() && in > 0 {
+		parts = append(parts, "rate limited for "+clock(in))
+	}
+	switch last := sinceText(now, a.LastInboundAt); last {
+	case "-":
+	case "now":
+		parts = append(parts, "last message just now")
+	default:
+		parts = append(parts, "last message "+last+" ago")
+	}
+	if a.Queue != 0 {
+		parts = append(parts, number(a.Queue)+" to send")
+	}
+	return strings.Join(parts, ", ")
+}
+
+// OverviewRow is a row of the overview that can be selected.
+type OverviewRow struct {
+	// Name is what TableState.Selected holds for it.
+	Name string
+	// View lists the thing that the row is about, under Key; 0: no view does, and Text is all there is to know.
+	View View
+	Key  string
+	Text string
+}
+
+// OverviewRows are the rows of the overview in the order in which they are drawn: what needs attention, then the
+// adapters. s needs its snapshot and its moment.
+func OverviewRows(s Screen) []OverviewRow {
+	list, _ := concerns(&s)
+	out := make([]OverviewRow, 0, len(list)+len(s.Snap.AdapterRow))
+	for _, c := range list {
+		v, key, name := c.row(&s)
+		row := OverviewRow{Name: name, View: v, Key: key}
+		if v == 0 {
+			_, what, text := c.words(&s)
+			row.Text = shown(what) + ": " + shown(text)
+		}
+		out = append(out, row)
+	}
+	for _, i := range adapterRows(&s) {
+		name := s.Snap.AdapterRow[i].Name
+		out = append(out, OverviewRow{Name: "adapter/" + name, View: Adapters, Key: name})
+	}
+	return out
+}
+
+// selection finds the selected row among the concerns and among the adapters; -1 is none. Until the person has chosen a
+// row it is the first concern.
+func selection(s *Screen, list []concern) (concern, adapter int) {
+	for i, c := range list {
+		if _, _, name := c.row(s); name == s.Table.Selected {
+			return i, -1
+		}
+	}
+	for at, i := range adapterRows(s) {
+		if "adapter/"+s.Snap.AdapterRow[i].Name == s.Table.Selected {
+			return -1, at
+		}
+	}
+	if len(list) > 0 {
+		return 0, -1
+	}
+	return -1, -1
 }
 
 // sparkLines are the recent samples of what the gateway has to do, each with its newest and its greatest value.
@@ -220,7 +311,7 @@ func sparkLines(s *Screen, k ink, w int) []string {
 		line := " " + k.cell(Muted, row.name, 10) + " " + k.right(Plain, now, 9) + "  "
 		peak := ""
 		if len(row.samples) > 0 && w >= 60 {
-			peak = "  at most " + row.word(greatest(row.samples))
+			peak = "  peak " + row.word(greatest(row.samples))
 		}
 		room := w - ansi.StringWidth(line) - max(ansi.StringWidth(peak), 20)
 		lines = append(lines, line+k.theme.Paint(Accent, k.sparkline(row.samples, min(max(room, 8), 120)))+k.theme.Paint(Muted, peak))

@@ -35,30 +35,6 @@ type Past struct {
 // outcomeGone is the life that was read as running and whose gateway has gone since: nobody has seen its end.
 const outcomeGone ops.Outcome = "gone"
 
-// lifeSign says how a life ended.
-func lifeSign(l *ops.Life) sign {
-	switch l.Outcome {
-	case ops.OutcomeClean:
-		if l.Shutdown != nil && l.Shutdown.Outcome == ops.ShutdownForced {
-			return sign{glyphSlow, "clean, forced", Slow}
-		}
-		return sign{glyphDone, "clean", Good}
-	case ops.OutcomeCutShort:
-		word := "cut short"
-		if l.Phase != "" {
-			word += " in " + term40(l.Phase)
-		}
-		return sign{glyphBad, word, Bad}
-	case ops.OutcomeCrashed:
-		return sign{glyphFail, "crashed", Danger}
-	case ops.OutcomeRunning:
-		return sign{glyphRun, "running", Busy}
-	case outcomeGone:
-		return sign{glyphUnknown, "gone, end not seen", Slow}
-	}
-	return unknownSign
-}
-
 // lifeMoment is a moment of a life, by day where that is another than today.
 func lifeMoment(now time.Time, t ops.Time) string {
 	if t.IsZero() {
@@ -155,7 +131,7 @@ var lifeList = &list[ops.Life]{
 	noun: "lives",
 	key:  func(l *ops.Life) string { return l.Life },
 	search: func(l *ops.Life, t *needle) bool {
-		return t.in(l.Life) || t.in(l.Version) || t.in(string(l.Outcome)) || t.in(lifeSign(l).word) || t.in(l.Reason) || t.in(l.By) || t.in(lifeOverran(l))
+		return t.in(l.Life) || t.in(l.Version) || t.in(string(l.Outcome)) || t.in(lifeBadge(l).word) || t.in(l.Reason) || t.in(l.By) || t.in(lifeOverran(l))
 	},
 	columns: []column[ops.Life]{
 		{name: "began", width: 11, drop: 4, cell: func(o *Opts, l *ops.Life) (string, Role) { return lifeMoment(o.Now, l.StartedAt), Plain }},
@@ -164,10 +140,10 @@ var lifeList = &list[ops.Life]{
 		{
 			name: "how", title: "HOW IT ENDED", width: 23,
 			cell: func(o *Opts, l *ops.Life) (string, Role) {
-				s := lifeSign(l)
-				return o.sign(s), s.role
+				s := lifeBadge(l)
+				return o.badge(s), s.role
 			},
-			text: func(l *ops.Life) string { return lifeSign(l).word + " " + string(l.Outcome) },
+			text: func(l *ops.Life) string { return lifeBadge(l).word + " " + string(l.Outcome) },
 		},
 		{
 			name: "overran", least: 27, drop: 3,

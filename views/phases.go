@@ -135,7 +135,7 @@ func (d *stopDraw) resultTitle() string {
 }
 
 // tableRow puts a row of the phase table together.
-func (d *stopDraw) tableRow(selected bool, name string, m mark, items, took, budget, result string, wide bool, w int) string {
+func (d *stopDraw) tableRow(selected bool, name string, m badge, items, took, budget, result string, wide bool, w int) string {
 	var b strings.Builder
 	b.Grow(2 * w)
 	sel := "   "
@@ -183,25 +183,25 @@ func (d *stopDraw) phaseRow(i int, wide bool, w int) string {
 		}
 		items = fmt.Sprintf("%d/%d", done, len(p.Items))
 	}
-	return d.tableRow(i == d.at, fmt.Sprintf("%2d %s", i+1, d.phaseName(p)), d.phaseMark(p), items, took, budget(millis(p.BudgetMS)), d.result(p), wide, w)
+	return d.tableRow(i == d.at, fmt.Sprintf("%2d %s", i+1, d.phaseName(p)), d.phaseBadge(p), items, took, budget(millis(p.BudgetMS)), d.result(p), wide, w)
 }
 
 // foldLine stands for the phases from i up to and without end.
 func (d *stopDraw) foldLine(i, end int, what string, wide bool, w int) string {
 	var took, most time.Duration
-	worst := markDone
+	worst := badgeDone
 	var bad []string
 	for _, p := range d.Phases[i:end] {
 		took += d.elapsed(p.ElapsedMS, p.State)
 		if d.willRun(p) || p.State.Over() {
 			most += millis(p.BudgetMS)
 		}
-		switch m := d.phaseMark(p); m {
-		case markDone, markSkipped:
-		case markWait:
+		switch m := d.phaseBadge(p); m {
+		case badgeDone, badgeSkipped:
+		case badgeWait:
 			worst = m
 		default:
-			if worst != markFailed {
+			if worst != badgeFailed {
 				worst = m
 			}
 			bad = append(bad, d.phaseName(p)+" "+m.word)
@@ -211,7 +211,7 @@ func (d *stopDraw) foldLine(i, end int, what string, wide bool, w int) string {
 	switch {
 	case len(bad) > 0:
 		result = names(bad, 2)
-	case worst == markWait:
+	case worst == badgeWait:
 		time = "-"
 		result = d.phaseName(d.Phases[i]) + " to " + d.phaseName(d.Phases[end-1])
 	}
@@ -241,12 +241,12 @@ func (d *stopDraw) result(p ops.Phase) string {
 	}
 	var parts []string
 	for _, g := range []struct {
-		marks []mark
+		marks []badge
 		word  string
-	}{{[]mark{markLate}, "interrupted: "}, {[]mark{markAbandoned}, "gave up: "}, {[]mark{markFailed}, "failed: "}} {
+	}{{[]badge{badgeLate}, "interrupted: "}, {[]badge{badgeAbandoned}, "gave up: "}, {[]badge{badgeFailed}, "failed: "}} {
 		var list []string
 		for _, it := range p.Items {
-			if slices.Contains(g.marks, d.itemMark(p, it)) {
+			if slices.Contains(g.marks, d.itemBadge(p, it)) {
 				list = append(list, d.k.cut(shown(it.ID), 24))
 			}
 		}
@@ -323,7 +323,7 @@ func (d *stopDraw) itemList(w, h int) []string {
 }
 
 func (d *stopDraw) itemRow(it ops.Item, selected bool, width, w int) string {
-	m := d.itemMark(d.phase, it)
+	m := d.itemBadge(d.phase, it)
 	const state, took = 9, 7
 	sel, role := "   ", Plain
 	if selected {
@@ -343,9 +343,9 @@ func (d *stopDraw) reason(p ops.Phase, it ops.Item) string {
 	if text == "" {
 		text = d.guess(it)
 	}
-	own, quiet := d.elapsed(it.ElapsedMS, it.State), d.quiet(it)
-	if quiet >= slowAfter && (quiet < own-500*time.Millisecond || quiet > own+500*time.Millisecond) {
-		text += ", no progress for " + tenths(quiet)
+	wait := d.wait(p, it)
+	if wait.Silent() && (wait.Quiet < wait.Used-500*time.Millisecond || wait.Quiet > wait.Used+500*time.Millisecond) {
+		text += ", no progress for " + tenths(wait.Quiet)
 	}
 	return text
 }
@@ -356,12 +356,12 @@ func (d *stopDraw) guess(it ops.Item) string {
 	case "turn":
 		for _, s := range d.s.Snap.Sessions {
 			if s.Key == it.ID && s.Doing != "" {
-				return shown(s.Doing)
+				return shown(s.Activity(d.s.Now))
 			}
 		}
-		return "the turn runs"
+		return "running"
 	case "adapter":
-		return "disconnecting, no word from it"
+		return "disconnecting, no status reported"
 	case "agent":
 		return "saving and closing"
 	case "processes":
@@ -381,5 +381,5 @@ func (d *stopDraw) guess(it ops.Item) string {
 	case "notice":
 		return "being sent"
 	}
-	return "no word from it"
+	return "no status reported"
 }

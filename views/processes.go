@@ -10,35 +10,6 @@ import (
 	"gatewaytui/core/ops"
 )
 
-// processSigns go from what needs someone to what does not. The gateway tells the first two where the system told it.
-var processSigns = []struct {
-	state string
-	sign
-}{
-	{"unkillable", sign{glyphBad, "unkillable", Danger}},
-	{"kill failed", sign{glyphBad, "not killed", Danger}},
-	{"zombie", sign{glyphFail, "zombie", Bad}},
-	{"killing", sign{glyphSlow, "killing", Slow}},
-	{"exited", sign{glyphSlow, "exited", Slow}},
-	{"running", sign{glyphRun, "running", Busy}},
-}
-
-func processRank(state string) int {
-	for i := range processSigns {
-		if processSigns[i].state == state {
-			return i
-		}
-	}
-	return -1 // what nobody knows stands first
-}
-
-func processSign(state string) sign {
-	if i := processRank(state); i >= 0 {
-		return processSigns[i].sign
-	}
-	return unknownSign
-}
-
 var processList = &list[ops.Process]{
 	noun:  "processes",
 	first: "session",
@@ -46,7 +17,7 @@ var processList = &list[ops.Process]{
 	key:   func(r *ops.Process) string { return strconv.Itoa(r.PID) },
 	tie:   func(a, b *ops.Process) int { return cmp.Compare(a.PID, b.PID) },
 	search: func(r *ops.Process, t *needle) bool {
-		return t.in(duplicateMark(r)+r.Command) || t.in(r.Session) || t.in(processSign(r.State).word) || t.in(r.Policy) || t.in(r.Origin) ||
+		return t.in(duplicateMark(r)+r.Command) || t.in(r.Session) || t.in(processBadges.of(r.State).word) || t.in(string(r.Policy)) || t.in(string(r.Origin)) ||
 			t.in(r.LastOutput) || t.in(strconv.Itoa(r.PID))
 	},
 	arrange: trees,
@@ -67,11 +38,13 @@ var processList = &list[ops.Process]{
 		{
 			name: "state", width: 12,
 			cell: func(o *Opts, r *ops.Process) (string, Role) {
-				s := processSign(r.State)
-				return o.sign(s), s.role
+				s := processBadges.of(r.State)
+				return o.badge(s), s.role
 			},
-			text:    func(r *ops.Process) string { return processSign(r.State).word + " " + r.State },
-			compare: func(a, b *ops.Process) int { return cmp.Compare(processRank(a.State), processRank(b.State)) },
+			text: func(r *ops.Process) string { return processBadges.of(r.State).word + " " + string(r.State) },
+			compare: func(a, b *ops.Process) int {
+				return cmp.Compare(processBadges.rank(a.State), processBadges.rank(b.State))
+			},
 		},
 		{
 			name: "session", width: 16, drop: 4, tail: true,
@@ -105,15 +78,15 @@ var processList = &list[ops.Process]{
 		},
 		{
 			name: "policy", title: "ENDS WITH", width: 9, drop: 6,
-			cell:    func(_ *Opts, r *ops.Process) (string, Role) { return or(r.Policy, unknown), Plain },
-			text:    func(r *ops.Process) string { return r.Policy },
-			compare: func(a, b *ops.Process) int { return strings.Compare(a.Policy, b.Policy) },
+			cell:    func(_ *Opts, r *ops.Process) (string, Role) { return or(string(r.Policy), unknown), Plain },
+			text:    func(r *ops.Process) string { return string(r.Policy) },
+			compare: func(a, b *ops.Process) int { return cmp.Compare(a.Policy, b.Policy) },
 		},
 		{
 			name: "origin", width: 8, drop: 8,
-			cell:    func(_ *Opts, r *ops.Process) (string, Role) { return or(r.Origin, unknown), Plain },
-			text:    func(r *ops.Process) string { return r.Origin },
-			compare: func(a, b *ops.Process) int { return strings.Compare(a.Origin, b.Origin) },
+			cell:    func(_ *Opts, r *ops.Process) (string, Role) { return or(string(r.Origin), unknown), Plain },
+			text:    func(r *ops.Process) string { return string(r.Origin) },
+			compare: func(a, b *ops.Process) int { return cmp.Compare(a.Origin, b.Origin) },
 		},
 		{
 			name: "output", title: "LAST OUTPUT", width: 26, wide: true, drop: 7,
@@ -261,9 +234,9 @@ func depths(rows []ops.Process, from, to int) []int {
 }
 
 func processDetails(s *Screen, r *ops.Process, w int) []string {
-	state := s.inFull(processSign(r.State), r.State)
-	if r.State == "exited" {
-		state += ": the leader has ended, its tree lives"
+	state := s.inFull(processBadges.of(r.State), string(r.State))
+	if r.State == ops.ProcessExited {
+		state += ": its leader has ended, other processes of its tree run"
 	}
 	facts := []Fact{
 		{"pid", pidText(r.PID) + ", parent " + pidText(r.PPID) + ", started at tick " + strconv.FormatUint(r.StartTicks, 10)},
@@ -271,7 +244,7 @@ func processDetails(s *Screen, r *ops.Process, w int) []string {
 		{"session", or(r.Session, "none")},
 		{"tree", treeText(r) + " processes, cpu " + percent(r.CPUPct) + ", rss " + size(r.RSSBytes)},
 		{"age", ageText(r.AgeMS)},
-		{"ends with", endsWith(r.Policy) + ", " + or(r.Origin, "origin "+unknown)},
+		{"ends with", endsWith(r.Policy) + ", " + or(string(r.Origin), "origin "+unknown)},
 		{"command", or(r.Command, unknown)},
 		{"output", or(r.LastOutput, "none")},
 	}
@@ -282,9 +255,9 @@ func processDetails(s *Screen, r *ops.Process, w int) []string {
 }
 
 // endsWith is what ends a process tree, beside its own end and the gateway's stop.
-func endsWith(policy string) string {
-	if policy == "kept" {
+func endsWith(policy ops.Policy) string {
+	if policy == ops.PolicyKept {
 		return "session, kept over a SIGKILL of the gateway"
 	}
-	return or(policy, unknown)
+	return or(string(policy), unknown)
 }

@@ -144,7 +144,7 @@ func (d *stopDraw) badItems(w int) []string {
 			if it.State == ops.StepDone || it.State == ops.StepPending {
 				continue
 			}
-			m := d.itemMark(p, it)
+			m := d.itemBadge(p, it)
 			lines = append(lines, "   "+d.k.theme.Paint(m.role, d.s.glyph(m.glyph))+" "+d.k.cell(Plain, d.phaseName(p), nameCol)+" "+
 				d.k.cell(Plain, shown(it.ID), max(w/5, 8))+" "+d.k.cell(m.role, m.word, 10)+d.k.cut(d.end(p, it), w-27-max(w/5, 8)))
 		}

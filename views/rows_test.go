@@ -27,17 +27,17 @@ func fiveRows() ops.Snapshot {
 		Sessions: []ops.Session{
 			{
 				Key: "telegram:dm:4412", ID: "01KA1", State: ops.SessionRunning, Platform: "telegram", User: "@maria",
-				Doing: "terminal: pytest -q tests/gateway", TurnStartedAt: before(192 * time.Second), LastActivityAt: before(time.Second),
+				Doing: "terminal: pytest -q tests/gateway", DoingSince: before(40 * time.Second), TurnStartedAt: before(192 * time.Second), LastActivityAt: before(time.Second),
 				TokensIn: 39_800, TokensOut: 1400, Processes: 3, Cached: true, Turn: "01KAT", LastProgressAt: before(2 * time.Second),
 			},
 			{
-				Key: "api:user:alice", ID: "01KA2", State: ops.SessionWaitingApproval, Platform: "api", User: "alice",
-				Doing: "approval of rm -r build", TurnStartedAt: before(100 * time.Second), LastActivityAt: before(95 * time.Second),
-				TokensIn: 8000, TokensOut: 800, Cached: true, Turn: "01KAU", Queued: 2, LastProgressAt: before(95 * time.Second),
+				Key: "api:user:alice", ID: "01KA2", State: ops.SessionRunning, Platform: "api", User: "alice",
+				Doing: "model call", DoingSince: before(25 * time.Second), TurnStartedAt: before(100 * time.Second), LastActivityAt: before(25 * time.Second),
+				TokensIn: 8000, TokensOut: 800, Cached: true, Turn: "01KAU", Queued: 2, LastProgressAt: before(25 * time.Second),
 			},
 			{
 				Key: "telegram:group:-100123:topic:7", ID: "01KA3", State: ops.SessionStalled, Platform: "telegram", User: "@李小龍",
-				Doing: "model call", TurnStartedAt: before(16 * time.Minute), LastActivityAt: before(16 * time.Minute),
+				Doing: "model call", DoingSince: before(16 * time.Minute), TurnStartedAt: before(16 * time.Minute), LastActivityAt: before(16 * time.Minute),
 				TokensIn: 1900, Cached: true, Turn: "01KAV", Processes: 2, LastProgressAt: before(16 * time.Minute),
 			},
 			{
@@ -67,7 +67,7 @@ func fiveRows() ops.Snapshot {
 				LastOutput: "tests/gateway/test_stop.py ....... [ 43%]",
 			},
 			{
-				PID: 4204, PPID: 4203, StartTicks: 8820, Session: "telegram:dm:4412", Command: "python -c worker", State: "zombie",
+				PID: 4204, PPID: 4203, StartTicks: 8820, Session: "telegram:dm:4412", Command: "python -c worker", State: "running",
 				AgeMS: 9_000, TreeSize: 1, Policy: "turn", Origin: "adopted",
 			},
 			{
@@ -77,7 +77,7 @@ func fiveRows() ops.Snapshot {
 			},
 			{
 				PID: 4411, PPID: 1, StartTicks: 9900, Session: "telegram:group:-100123:topic:7", Command: "dd if=/dev/sdb of=/dev/null",
-				State: "unkillable", AgeMS: 960_000, RSSBytes: 1 << 20, TreeSize: 1, Policy: "gateway", Origin: "adopted",
+				State: "kill failed", AgeMS: 960_000, RSSBytes: 1 << 20, TreeSize: 1, Policy: "gateway", Origin: "adopted",
 			},
 		},
 		AdapterRow: []ops.Adapter{

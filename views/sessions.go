@@ -3,70 +3,29 @@ package views
 import (
 	"cmp"
 	"strings"
+	"time"
 
 	"gatewaytui/core/ops"
 )
 
-// sign is how a state is told: a glyph, a word and a role that repeats them.
-type sign struct {
-	glyph glyph
-	word  string
-	role  Role
-}
-
-var unknownSign = sign{glyphUnknown, unknown, Slow}
-
-func (o *Opts) sign(s sign) string { return o.glyph(s.glyph) + " " + s.word }
-
-// inFull is a state as the details tell it: with the gateway's own word where it is not one of ours.
-func (o *Opts) inFull(s sign, wire string) string {
-	if s == unknownSign && wire != "" && wire != unknown {
-		return o.sign(s) + " (" + o.clean(wire, maxWord) + ")"
-	}
-	return o.sign(s)
-}
-
-// sessionSigns go from what needs someone to what does not; a list sorted by state is in this order.
-var sessionSigns = []struct {
-	state ops.SessionState
-	sign
-}{
-	{ops.SessionStalled, sign{glyphBad, "stalled", Bad}},
-	{ops.SessionWaitingApproval, sign{glyphAsk, "asks", Slow}},
-	{ops.SessionSuspended, sign{glyphFail, "suspended", Bad}},
-	{ops.SessionInterrupted, sign{glyphSlow, "interrupted", Slow}},
-	{ops.SessionRunning, sign{glyphRun, "running", Busy}},
-	{ops.SessionQueued, sign{glyphSlow, "queued", Busy}},
-	{ops.SessionIdle, sign{glyphIdle, "idle", Muted}},
-}
-
-func sessionRank(st ops.SessionState) int {
-	for i := range sessionSigns {
-		if sessionSigns[i].state == st {
-			return i
-		}
-	}
-	return len(sessionSigns)
-}
-
-func sessionSign(st ops.SessionState) sign {
-	if i := sessionRank(st); i < len(sessionSigns) {
-		return sessionSigns[i].sign
-	}
-	return unknownSign
-}
-
 var sessionList = &list[ops.Session]{
 	noun:  "sessions",
-	first: "last",
+	first: "attention",
 	rows:  func(s *ops.Snapshot) *[]ops.Session { return &s.Sessions },
 	key:   func(r *ops.Session) string { return r.Key },
 	tie:   func(a, b *ops.Session) int { return strings.Compare(a.Key, b.Key) },
 	search: func(r *ops.Session, t *needle) bool {
-		return t.in(r.Key) || t.in(r.User) || t.in(r.Doing) || t.in(sessionSign(r.State).word) || t.in(string(r.State)) ||
+		return t.in(r.Key) || t.in(r.User) || t.in(r.Doing) || t.in(sessionBadges.of(r.State).word) || t.in(string(r.State)) ||
 			t.in(r.Platform)
 	},
 	columns: []column[ops.Session]{
+		{
+			name: "attention",
+			at: func(now time.Time) func(a, b *ops.Session) int {
+				return func(a, b *ops.Session) int { return compareAttention(a, b, now) }
+			},
+			urgent: (*ops.Session).NeedsAttention,
+		},
 		{
 			name: "session", least: 22, tail: true,
 			cell:    func(_ *Opts, r *ops.Session) (string, Role) { return or(r.Key, unknown), Plain },
@@ -82,11 +41,13 @@ var sessionList = &list[ops.Session]{
 		{
 			name: "state", width: 13,
 			cell: func(o *Opts, r *ops.Session) (string, Role) {
-				s := sessionSign(r.State)
-				return o.sign(s), s.role
+				b := sessionBadge(o.Now, r)
+				return o.badge(b), b.role
 			},
-			text:    func(r *ops.Session) string { return sessionSign(r.State).word + " " + string(r.State) },
-			compare: func(a, b *ops.Session) int { return cmp.Compare(sessionRank(a.State), sessionRank(b.State)) },
+			text: func(r *ops.Session) string { return sessionBadges.of(r.State).word + " " + string(r.State) },
+			compare: func(a, b *ops.Session) int {
+				return cmp.Compare(sessionBadges.rank(a.State), sessionBadges.rank(b.State))
+			},
 		},
 		{
 			name: "turn", width: 8, drop: 1, right: true,
@@ -127,7 +88,7 @@ var sessionList = &list[ops.Session]{
 		},
 		{
 			name: "doing", width: 28, wide: true, drop: 7,
-			cell: func(_ *Opts, r *ops.Session) (string, Role) { return r.Doing, Plain },
+			cell: func(o *Opts, r *ops.Session) (string, Role) { return r.Activity(o.Now), Plain },
 			text: func(r *ops.Session) string { return r.Doing },
 		},
 	},
@@ -139,6 +100,52 @@ var sessionList = &list[ops.Session]{
 	empty: func(s *Screen) string {
 		return "No sessions yet. " + firstMessage(s)
 	},
+}
+
+// churning is how long a turn must have lasted, or a session must have been idle, to be sorted by it. Sessions that take
+// short turns one after the other would change places all the time; until then they are sorted by key, below the long
+// turns and above the idle sessions.
+const churning = 5 * time.Second
+
+// compareAttention is ops.CompareSessions made calm for a screen that is looked at all the time, with the turns that have
+// been silent for too long among what needs attention.
+func compareAttention(a, b *ops.Session, now time.Time) int {
+	if c := cmp.Compare(calmGroup(a, now), calmGroup(b, now)); c != 0 {
+		return c
+	}
+	if calmGroup(a, now) == calmChurn {
+		return strings.Compare(a.Key, b.Key)
+	}
+	return ops.CompareSessions(a, b)
+}
+
+const (
+	calmAttention = iota
+	calmBusy
+	calmChurn
+	calmIdle
+)
+
+func calmGroup(r *ops.Session, now time.Time) int {
+	switch {
+	case r.NeedsAttention(now):
+		return calmAttention
+	case churns(r, now):
+		return calmChurn
+	case r.State.Group() == ops.GroupBusy:
+		return calmBusy
+	}
+	return calmIdle
+}
+
+// churns reports whether a turn of the session began or ended a moment ago.
+func churns(r *ops.Session, now time.Time) bool {
+	since := r.LastActivityAt
+	if r.Turn != "" {
+		since = r.TurnStartedAt
+	}
+	d, ok := ago(now, since)
+	return ok && d < churning
 }
 
 // oldestFirst orders moments, those that never were last.
@@ -183,13 +190,13 @@ func firstMessage(s *Screen) string {
 func sessionDetails(s *Screen, r *ops.Session, w int) []string {
 	agent := "none cached"
 	if a := agentOf(s, r.Key); a != nil {
-		agent = s.inFull(agentSign(a), a.State) + ", " + or(a.Model, "model "+unknown) + ", " + size(a.Bytes)
+		agent = s.inFull(agentBadge(a), string(a.State)) + ", " + or(a.Model, "model "+unknown) + ", " + size(a.Bytes)
 	} else if r.Cached {
 		agent = "cached"
 	}
 	return s.facts(w, []Fact{
 		{"session", or(r.Key, unknown)},
-		{"state", s.inFull(sessionSign(r.State), string(r.State))},
+		{"state", s.inFull(sessionBadge(s.Now, r), string(r.State))},
 		{"user", or(r.User, unknown) + " on " + or(r.Platform, unknown)},
 		{"active", when(s.Now, r.LastActivityAt)},
 		{"agent", agent},
@@ -207,10 +214,10 @@ func turnDetails(s *Screen, r *ops.Session, w int) []string {
 	}
 	return s.facts(w, []Fact{
 		{"turn", or(r.Turn, unknown)},
-		{"state", s.inFull(sessionSign(r.State), string(r.State))},
+		{"state", s.inFull(sessionBadge(s.Now, r), string(r.State))},
 		{"started", when(s.Now, r.TurnStartedAt)},
 		{"running", clockSince(s.Now, r.TurnStartedAt)},
-		{"doing", or(r.Doing, unknown)},
+		{"doing", or(r.Activity(s.Now), unknown)},
 		{"progress", when(s.Now, r.LastProgressAt)},
 		{"waiting", count(max(r.Queued, 0), "message")},
 	})

@@ -292,8 +292,8 @@ func (d *stopDraw) lastWord() string {
 	for _, p := range d.Phases {
 		stores = stores || p.Name == "stores" && p.State == ops.StepDone
 		for _, it := range p.Items {
-			switch d.itemMark(p, it) {
-			case markAbandoned, markFailed:
+			switch d.itemBadge(p, it) {
+			case badgeAbandoned, badgeFailed:
 				left = append(left, d.k.cut(shown(it.ID), 24))
 			}
 			if it.State == ops.StepRunning {

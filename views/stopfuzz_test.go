@@ -176,14 +176,14 @@ func TestAnOldAnswerBringsTheKillNearerButMakesNoItemStuck(t *testing.T) {
 	if old.now != was.now+6*sec {
 		t.Fatalf("now is %s, want %s", old.now, was.now+6*sec)
 	}
-	if a, b := was.itemMark(p, discord), old.itemMark(p, discord); a != b {
+	if a, b := was.itemBadge(p, discord), old.itemBadge(p, discord); a != b {
 		t.Fatalf("%s was %s and is called %s without news of it", discord.ID, a.word, b.word)
 	}
 	if got, want := old.next(discord), was.next(discord)-6*sec; got != want {
 		t.Fatalf("abandoned in %s, want %s", got, want)
 	}
 	sc.Link.State = LinkLive // a fresh one ages
-	if m := stopOf(sc).itemMark(p, discord); m != markStuck {
+	if m := stopOf(sc).itemBadge(p, discord); m != badgeStuck {
 		t.Fatalf("silent for 8 s and called %s", m.word)
 	}
 }
@@ -192,23 +192,25 @@ func TestTheWordForAnItem(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		it   ops.Item
-		want mark
+		want badge
 	}{
-		{"one that moves runs", running("turn", "a", 2*sec, 20*sec, sec, "", ""), markRun},
-		{"one that is silent for 3 s is slow", running("turn", "a", 4*sec, 20*sec, 3*sec, "", ""), markSlow},
-		{"one over half its budget is slow", running("turn", "a", 11*sec, 20*sec, sec, "", ""), markSlow},
-		{"one that is silent for 5 s is stuck", running("turn", "a", 6*sec, 20*sec, 5*sec, "", ""), markStuck},
-		{"one over its budget is stuck", running("turn", "a", 21*sec, 20*sec, 0, "", ""), markStuck},
-		{"one that never said a word is silent since it began", running("adapter", "a", 6*sec, 20*sec, -1, "", ""), markStuck},
-		{"a slow one that moves is never stuck", running("turn", "a", 19*sec, 20*sec, sec, "", ""), markSlow},
-		{"one without a budget is not over it", running("turn", "a", sec, 0, 0, "", ""), markRun},
-		{"a turn whose time is over was late", over("turn", "a", ops.StepTimedOut, sec, ""), markLate},
-		{"a state of another version is unknown", over("turn", "a", "exploded", sec, ""), markUnknown},
+		{"one that moves runs", running("turn", "a", 2*sec, 20*sec, sec, "", ""), badgeRun},
+		{"one that is silent for 3 s is slow", running("adapter", "a", 4*sec, 20*sec, 3*sec, "", ""), badgeSlow},
+		{"one over half its budget is slow", running("adapter", "a", 11*sec, 20*sec, sec, "", ""), badgeSlow},
+		{"one that is silent for 5 s is stuck", running("adapter", "a", 6*sec, 20*sec, 5*sec, "", ""), badgeStuck},
+		{"a turn that waits for its model runs", running("turn", "a", 50*sec, 60*sec, 50*sec, "", ""), badgeRun},
+		{"a turn without a byte for a minute is stuck", running("turn", "a", 61*sec, 90*sec, 60*sec, "", ""), badgeStuck},
+		{"one over its budget is stuck", running("turn", "a", 21*sec, 20*sec, 0, "", ""), badgeStuck},
+		{"one that never said a word is silent since it began", running("adapter", "a", 6*sec, 20*sec, -1, "", ""), badgeStuck},
+		{"a slow one that moves is never stuck", running("adapter", "a", 19*sec, 20*sec, sec, "", ""), badgeSlow},
+		{"one without a budget is not over it", running("turn", "a", sec, 0, 0, "", ""), badgeRun},
+		{"a turn whose time is over was late", over("turn", "a", ops.StepTimedOut, sec, ""), badgeLate},
+		{"a state of another version is unknown", over("turn", "a", "exploded", sec, ""), badgeUnknown},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b := newStop(ops.ModeGraceful, 90*sec).runs("drain", 21*sec, c.it)
 			v := stopOf(stopScreen(b.report()))
-			if got := v.itemMark(v.Phases[2], c.it); got != c.want {
+			if got := v.itemBadge(v.Phases[2], c.it); got != c.want {
 				t.Fatalf("%s, want %s", got.word, c.want.word)
 			}
 		})

@@ -27,7 +27,7 @@ func (d *stopDraw) strip(w, h int) []string {
 	}
 	rows = append(rows, row{head, Bad, 0})
 	if d.at >= 0 {
-		m := d.phaseMark(d.phase)
+		m := d.phaseBadge(d.phase)
 		rows = append(rows, row{
 			fmt.Sprintf("%d/%d %s %s %s", d.at+1, len(d.Phases), d.phaseName(d.phase), m.word, tenths(d.elapsed(d.phase.ElapsedMS, d.phase.State))), m.role, 1,
 		})
@@ -83,7 +83,7 @@ func (d *stopDraw) oneLine(w int) string {
 	}
 	l.add(1, Bad, "STOPPING "+clock(d.now))
 	if d.at >= 0 {
-		m := d.phaseMark(d.phase)
+		m := d.phaseBadge(d.phase)
 		l.add(1, m.role, d.phaseName(d.phase)+" "+m.word)
 	}
 	if d.kill > 0 && d.f.spare >= 0 {

@@ -3,6 +3,7 @@ package views
 import (
 	"slices"
 	"strings"
+	"time"
 
 	"gatewaytui/core/ops"
 )
@@ -48,7 +49,14 @@ type column[T any] struct {
 	// compare is the column's natural order, nil for none; down says that it goes from great to small.
 	compare func(a, b *T) int
 	down    bool
+	// at is compare for a column whose order depends on the moment; urgent are the rows that it puts first, which never
+	// wait for their place (TableState.Places).
+	at     func(now time.Time) func(a, b *T) int
+	urgent func(row *T, now time.Time) bool
 }
+
+// sorts reports whether rows can be sorted by the column.
+func (c *column[T]) sorts() bool { return c.compare != nil || c.at != nil }
 
 // tab is one page of the details.
 type tab[T any] struct {
@@ -198,7 +206,7 @@ func (l *list[T]) column(name string) *column[T] {
 	var first *column[T]
 	for i := range l.columns {
 		c := &l.columns[i]
-		if c.compare == nil {
+		if !c.sorts() {
 			continue
 		}
 		if c.name == name {

@@ -40,7 +40,7 @@ func (d *stopDraw) timeline(w, h int) []string {
 		from = min(from, cols-1)
 		to = min(max(to, from+1), cols)
 		bar := strings.Repeat(" ", from) + strings.Repeat(d.k.pick("#", "█"), to-from)
-		m := d.phaseMark(p)
+		m := d.phaseBadge(p)
 		text := m.word
 		if p.State == ops.StepRunning {
 			until := min(max(int((d.offset(p)+d.elapsed(p.ElapsedMS, p.State)+d.rest(p)+scale-1)/scale), to), cols)
@@ -124,7 +124,7 @@ func (d *stopDraw) panes(w int) []string {
 // itemFacts is what is known of the selected item, the rows of the snapshot about the same thing included.
 func (d *stopDraw) itemFacts() []Fact {
 	it := d.item
-	m := d.itemMark(d.phase, it)
+	m := d.itemBadge(d.phase, it)
 	state := m.word + " " + tenths(d.elapsed(it.ElapsedMS, it.State))
 	if it.State == ops.StepRunning {
 		state += ", no progress for " + tenths(d.quiet(it))
@@ -145,7 +145,7 @@ func (d *stopDraw) itemFacts() []Fact {
 		}
 		for _, a := range snap.Agents {
 			if a.Session == it.ID {
-				out = append(out, Fact{"agent", or(shown(a.Model), "model unknown") + ", " + or(shown(a.State), unknown) + ", " + number(a.Messages) + " messages, " + size(a.Bytes)})
+				out = append(out, Fact{"agent", or(shown(a.Model), "model unknown") + ", " + or(shown(string(a.State)), unknown) + ", " + number(a.Messages) + " messages, " + size(a.Bytes)})
 			}
 		}
 	case "adapter":

@@ -115,7 +115,7 @@ func (f *fake) Snapshot(context.Context) (ops.Snapshot, error) {
 
 var (
 	sessionRow = ops.Session{
-		Key: "api:user:alice" + hostile, ID: "s1", State: ops.SessionWaitingApproval, Platform: "api", User: "Alice" + hostile, Doing: "terminal: sleep 60" + hostile,
+		Key: "api:user:alice" + hostile, ID: "s1", State: ops.SessionStalled, Platform: "api", User: "Alice" + hostile, Doing: "terminal: sleep 60" + hostile,
 		TurnStartedAt: anHourAgo, LastActivityAt: anHourAgo, Queued: 2, TokensIn: 10, TokensOut: 20, Processes: 1, Cached: true, Turn: "t1",
 	}
 	plainSession = ops.Session{Key: "cli:local", ID: "s2", State: ops.SessionRunning, Turn: "t2"}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"time"
 
 	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
@@ -69,7 +70,7 @@ func sessionsVerb(p *program) *cobra.Command {
 			{"STATE", func(r ops.Session) string { return words(r.State) }, 1},
 			{"USER", func(r ops.Session) string { return r.User }, 6},
 			{"TURN", func(r ops.Session) string { return ago(r.TurnStartedAt) }, 3},
-			{"DOING", func(r ops.Session) string { return r.Doing }, 2},
+			{"DOING", func(r ops.Session) string { return r.Activity(time.Now()) }, 2},
 			{"LAST", func(r ops.Session) string { return ago(r.LastActivityAt) }, 4},
 			{"QUEUED", func(r ops.Session) string { return strconv.Itoa(r.Queued) }, 5},
 			{"TOKENS", func(r ops.Session) string { return fmt.Sprintf("%d/%d", r.TokensIn, r.TokensOut) }, 8},
@@ -107,7 +108,7 @@ func processesVerb(p *program) *cobra.Command {
 			{"CPU%", func(r ops.Process) string { return fmt.Sprintf("%.1f", r.CPUPct) }, 5},
 			{"MEMORY", func(r ops.Process) string { return size(r.RSSBytes) }, 4},
 			{"TREE", func(r ops.Process) string { return strconv.Itoa(r.TreeSize) }, 7},
-			{"ENDS WITH", func(r ops.Process) string { return r.Policy }, 8},
+			{"ENDS WITH", func(r ops.Process) string { return string(r.Policy) }, 8},
 			{"SESSION", func(r ops.Process) string { return r.Session }, 6},
 			{"COMMAND", func(r ops.Process) string { return r.Command }, 1},
 			{"DUPLICATE OF", duplicateOf, 9},

@@ -154,14 +154,14 @@ func (a *Agent) Row() ops.Agent {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	row := ops.Agent{
-		Session: a.cfg.Session, Model: a.client.Name(), State: "idle", Bytes: a.bytes.Load(),
+		Session: a.cfg.Session, Model: a.client.Name(), State: ops.AgentIdle, Bytes: a.bytes.Load(),
 		Messages: int(a.count.Load()), Busy: a.cancel != nil, Children: len(a.children),
 	}
 	switch {
 	case a.closing != nil:
-		row.State = "closing"
+		row.State = ops.AgentClosing
 	case row.Busy:
-		row.State = "running"
+		row.State = ops.AgentRunning
 	default:
 		row.IdleMS = time.Since(a.usedAt).Milliseconds()
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"gatewaytui/core/model"
+	"gatewaytui/core/ops"
 	"gatewaytui/core/term"
 	"gatewaytui/core/tool"
 )
@@ -165,7 +166,7 @@ func (r *run) load() error {
 func (r *run) loop() error {
 	a := r.a
 	for r.res.Iterations < a.cfg.MaxIterations {
-		r.progress("model call")
+		r.progress(ops.DoingModelCall)
 		message, err := r.complete()
 		if err != nil {
 			return err
@@ -208,7 +209,7 @@ func (r *run) complete() (model.Message, error) {
 		}
 		if now := time.Now(); now.Sub(moved) >= progressEvery {
 			moved = now
-			r.progress("model call")
+			r.progress(ops.DoingModelAnswer)
 		}
 	}
 	resp, err := r.a.client.Complete(r.ctx, r.request(), delta)

@@ -189,7 +189,7 @@ func (g *Gateway) commandStatus(ctx context.Context, c call) (string, error) {
 	v, running := g.table.Running(c.key)
 	switch {
 	case running:
-		fmt.Fprintf(&b, "A turn has been running for %s: %s (last progress %s ago).\n", age(v.Started), v.Doing, age(v.Progress))
+		fmt.Fprintf(&b, "A turn has been running for %s: %s (last progress %s ago).\n", age(v.Started), ops.Step(v.Doing, time.Since(v.Since)), age(v.Progress))
 	case known:
 		fmt.Fprintf(&b, "No turn is running; the conversation is %s, last active %s ago.\n", s.State, age(s.LastActivity))
 	default:

@@ -116,13 +116,15 @@ func (g *Gateway) Sessions(_ context.Context, q ops.Query) (ops.Page[ops.Session
 // Agents implements ops.Console.
 func (g *Gateway) Agents(_ context.Context, q ops.Query) (ops.Page[ops.Agent], error) {
 	return page(g.cache.Rows(), q, func(a ops.Agent) string { return a.Session },
-		func(a ops.Agent) []string { return []string{a.Session, a.Model, a.State} })
+		func(a ops.Agent) []string { return []string{a.Session, a.Model, string(a.State)} })
 }
 
 // Processes implements ops.Console.
 func (g *Gateway) Processes(_ context.Context, q ops.Query) (ops.Page[ops.Process], error) {
 	return page(g.procs.Rows(), q, func(p ops.Process) string { return strconv.Itoa(p.PID) + "." + strconv.FormatUint(p.StartTicks, 10) },
-		func(p ops.Process) []string { return []string{p.Session, p.Command, p.State, strconv.Itoa(p.PID)} })
+		func(p ops.Process) []string {
+			return []string{p.Session, p.Command, string(p.State), strconv.Itoa(p.PID)}
+		})
 }
 
 // Adapters implements ops.Console.

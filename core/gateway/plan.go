@@ -160,7 +160,7 @@ func (g *Gateway) stalledNow(v session.TurnView) bool {
 func (g *Gateway) turnProgress(t *session.Turn) func() (string, time.Time) {
 	return func() (string, time.Time) {
 		if v, running := g.table.Running(t.Session.Key); running && v.Turn == t {
-			return v.Doing, v.Progress
+			return ops.Step(v.Doing, time.Since(v.Since)), v.Progress
 		}
 		return "ended", time.Time{}
 	}

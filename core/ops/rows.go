@@ -108,13 +108,14 @@ type SessionState string
 
 // The states of a session. A pending placeholder (a turn slot taken before its agent exists) is SessionRunning.
 const (
-	SessionIdle            SessionState = "idle"
-	SessionRunning         SessionState = "running"
-	SessionQueued          SessionState = "queued"
+	SessionIdle        SessionState = "idle"
+	SessionRunning     SessionState = "running"
+	SessionQueued      SessionState = "queued"
+	SessionStalled     SessionState = "stalled"
+	SessionInterrupted SessionState = "interrupted"
+	SessionSuspended   SessionState = "suspended"
+	// SessionWaitingApproval is reserved: no part of the gateway sets it yet, and no screen shows it.
 	SessionWaitingApproval SessionState = "waiting_approval"
-	SessionStalled         SessionState = "stalled"
-	SessionInterrupted     SessionState = "interrupted"
-	SessionSuspended       SessionState = "suspended"
 )
 
 // Session is one conversation. Key is its address (platform:kind:chat), ID this incarnation of it: a reset keeps the
@@ -126,31 +127,79 @@ type Session struct {
 	Platform string       `json:"platform"`
 	User     string       `json:"user"`
 	// Doing is the running turn's current step in a few words, e.g. "model call" or "terminal: sleep 60".
-	Doing          string `json:"doing"`
-	TurnStartedAt  Time   `json:"turn_started_at"`
-	LastActivityAt Time   `json:"last_activity_at"`
-	Queued         int    `json:"queued"`
-	TokensIn       int64  `json:"tokens_in"`
-	TokensOut      int64  `json:"tokens_out"`
-	Processes      int    `json:"processes"`
-	Cached         bool   `json:"cached"`
+	Doing string `json:"doing"`
+	// DoingSince is when that step began.
+	DoingSince     Time  `json:"doing_since"`
+	TurnStartedAt  Time  `json:"turn_started_at"`
+	LastActivityAt Time  `json:"last_activity_at"`
+	Queued         int   `json:"queued"`
+	TokensIn       int64 `json:"tokens_in"`
+	TokensOut      int64 `json:"tokens_out"`
+	Processes      int   `json:"processes"`
+	Cached         bool  `json:"cached"`
 	// Turn is the running turn's id, empty when none runs; a command that names it acts on that turn or on nothing.
 	Turn string `json:"turn,omitempty"`
 	// LastProgressAt is when model or tool last moved in the running turn.
 	LastProgressAt Time `json:"last_progress_at"`
 }
 
+// AgentState is what an agent does.
+type AgentState string
+
+// The states of an agent.
+const (
+	AgentIdle    AgentState = "idle"
+	AgentRunning AgentState = "running"
+	AgentClosing AgentState = "closing"
+)
+
 // Agent is one agent: cached, running, or both.
 type Agent struct {
-	Session  string `json:"session"`
-	Model    string `json:"model"`
-	State    string `json:"state"` // idle, running, closing
-	Bytes    int64  `json:"bytes"`
-	Messages int    `json:"messages"`
-	IdleMS   int64  `json:"idle_ms"`
-	Busy     bool   `json:"busy"`
-	Children int    `json:"children"`
+	Session  string     `json:"session"`
+	Model    string     `json:"model"`
+	State    AgentState `json:"state"`
+	Bytes    int64      `json:"bytes"`
+	Messages int        `json:"messages"`
+	IdleMS   int64      `json:"idle_ms"`
+	Busy     bool       `json:"busy"`
+	Children int        `json:"children"`
 }
+
+// ProcessState is the state of a tracked process tree.
+type ProcessState string
+
+// The states of a process tree.
+const (
+	ProcessRunning ProcessState = "running"
+	// ProcessExited: the leader has ended and other processes of its tree still run.
+	ProcessExited  ProcessState = "exited"
+	ProcessKilling ProcessState = "killing"
+	// ProcessKillFailed: a kill left survivors. The state lasts until the next kill or until the tree ends.
+	ProcessKillFailed ProcessState = "kill failed"
+	// ProcessUnknown: the last scan of the process table failed.
+	ProcessUnknown ProcessState = "unknown"
+)
+
+// Policy names what ends a process tree, apart from its own exit and the gateway's stop.
+type Policy string
+
+// The policies. PolicyTurn and PolicySession end a tree with its turn or its session. PolicyKept does as PolicySession,
+// and survives a SIGKILL of the gateway: the next life adopts the tree. PolicyGateway ends it with the gateway alone.
+const (
+	PolicyTurn    Policy = "turn"
+	PolicySession Policy = "session"
+	PolicyKept    Policy = "kept"
+	PolicyGateway Policy = "gateway"
+)
+
+// Origin says how a process tree came to be tracked.
+type Origin string
+
+// The origins.
+const (
+	OriginSpawned Origin = "spawned"
+	OriginAdopted Origin = "adopted"
+)
 
 // Process is one tracked subprocess tree, named by its leader.
 type Process struct {
@@ -159,17 +208,14 @@ type Process struct {
 	StartTicks uint64 `json:"start_ticks"`
 	Session    string `json:"session"`
 	// Command is argv for display: cleaned, shortened, secrets masked.
-	Command string `json:"command"`
-	// State is running, exited (the leader ended, its tree lives), killing, kill failed (until the next kill or its end) or
-	// unknown.
-	State    string  `json:"state"`
-	AgeMS    int64   `json:"age_ms"`
-	CPUPct   float64 `json:"cpu_pct"`
-	RSSBytes int64   `json:"rss_bytes"`
-	TreeSize int     `json:"tree_size"`
-	// Policy says what ends it: turn, session, kept or gateway.
-	Policy string `json:"policy"`
-	Origin string `json:"origin"` // spawned, adopted
+	Command  string       `json:"command"`
+	State    ProcessState `json:"state"`
+	AgeMS    int64        `json:"age_ms"`
+	CPUPct   float64      `json:"cpu_pct"`
+	RSSBytes int64        `json:"rss_bytes"`
+	TreeSize int          `json:"tree_size"`
+	Policy   Policy       `json:"policy"`
+	Origin   Origin       `json:"origin"`
 	// LastOutput is its last line of output, cleaned.
 	LastOutput string `json:"last_output"`
 	// DuplicateOf is the pid of the oldest process with the same command, directory and session that was started before

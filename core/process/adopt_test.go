@@ -122,7 +122,7 @@ func keptOf(t *testing.T, e Entry) []proc {
 func rowOf(r *Registry, pid int) (found bool, state, origin, policy, session string, size int, last string) {
 	for _, row := range r.Rows() {
 		if row.PID == pid {
-			return true, row.State, row.Origin, row.Policy, row.Session, row.TreeSize, row.LastOutput
+			return true, string(row.State), string(row.Origin), string(row.Policy), row.Session, row.TreeSize, row.LastOutput
 		}
 	}
 	return false, "", "", "", "", 0, ""

@@ -83,7 +83,7 @@ func TestC5_AnOrphanIsKnownByItsMarkers(t *testing.T) {
 		r.giveScan()
 		eventually(t, "it is a tree of the session", func() bool {
 			return slices.ContainsFunc(r.SessionRows("s"), func(row ops.Process) bool {
-				return row.PID == child.pid && row.Origin == originAdopted && row.Policy == string(PolicySession)
+				return row.PID == child.pid && row.Origin == originAdopted && row.Policy == PolicySession
 			})
 		})
 		verified(t, r.KillSession(t.Context(), "s", short), child)
@@ -115,7 +115,7 @@ func TestI1_AnAdoptedCommandIsMasked(t *testing.T) {
 		}
 		return i >= 0
 	})
-	if row.Origin != originAdopted || row.Session != "" || row.Policy != string(PolicyGateway) {
+	if row.Origin != originAdopted || row.Session != "" || row.Policy != PolicyGateway {
 		t.Errorf("the row is %+v", row)
 	}
 	if strings.Contains(row.Command, "canary") || strings.Contains(row.Command, "\x1b") || !strings.HasPrefix(row.Command, "agent") {

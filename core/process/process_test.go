@@ -245,7 +245,7 @@ func TestRegistry_Rows(t *testing.T) {
 	rows := r.Rows()
 	for i, p := range []*Process{a, b} {
 		row := rows[i]
-		if row.PID != p.PID() || row.StartTicks != p.Identity().StartTicks || row.PPID != os.Getpid() || row.Origin != originSpawned || row.Session != p.Session() || row.Policy != string(p.Policy()) {
+		if row.PID != p.PID() || row.StartTicks != p.Identity().StartTicks || row.PPID != os.Getpid() || row.Origin != originSpawned || row.Session != p.Session() || row.Policy != p.Policy() {
 			t.Errorf("row %d is %+v", i, row)
 		}
 		if row.AgeMS < 0 || row.AgeMS > time.Since(began).Milliseconds()+1 || row.CPUPct < 0 || row.RSSBytes <= 0 {

@@ -25,21 +25,21 @@ const sampleEvery = 500 * time.Millisecond
 func (r *Registry) row(t *tree, now time.Time) ops.Process {
 	row := ops.Process{
 		PID: t.leader.pid, PPID: r.self.pid, StartTicks: t.leader.start, Session: t.shown, Command: t.command,
-		State: "running", AgeMS: ops.Millis(now.Sub(t.started)), CPUPct: t.cpuPct, RSSBytes: t.rss,
-		TreeSize: len(t.members), Policy: string(t.policy), Origin: t.origin,
+		State: ops.ProcessRunning, AgeMS: ops.Millis(now.Sub(t.started)), CPUPct: t.cpuPct, RSSBytes: t.rss,
+		TreeSize: len(t.members), Policy: t.policy, Origin: t.origin,
 	}
 	if t.ppid > 0 {
 		row.PPID = t.ppid
 	}
 	switch {
 	case t.killing > 0:
-		row.State = "killing"
+		row.State = ops.ProcessKilling
 	case t.failed:
-		row.State = "kill failed"
+		row.State = ops.ProcessKillFailed
 	case r.scanErr != nil:
-		row.State = "unknown"
+		row.State = ops.ProcessUnknown
 	case !t.leading:
-		row.State = "exited"
+		row.State = ops.ProcessExited
 	}
 	if t.handle != nil {
 		if total := t.handle.out.written(); total != t.lastSeen {

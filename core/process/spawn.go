@@ -16,17 +16,16 @@ import (
 	"gatewaytui/core/ops"
 )
 
-// Policy says what ends a tree, beside its own end and the gateway's.
-type Policy string
+// Policy says what ends a tree, apart from its own exit and the gateway's stop.
+type Policy = ops.Policy
 
 // The policies. A tree of PolicySession survives its turn and the eviction of its agent (field notes, C8). One of
-// PolicyKept does so too, and survives a SIGKILL of the gateway: the next life adopts it (C10). A stop ends it like all
-// others.
+// PolicyKept also survives a SIGKILL of the gateway: the next life adopts it (C10). A stop ends both.
 const (
-	PolicyTurn    Policy = "turn"
-	PolicySession Policy = "session"
-	PolicyKept    Policy = "kept"
-	PolicyGateway Policy = "gateway"
+	PolicyTurn    = ops.PolicyTurn
+	PolicySession = ops.PolicySession
+	PolicyKept    = ops.PolicyKept
+	PolicyGateway = ops.PolicyGateway
 )
 
 var policies = []Policy{PolicyTurn, PolicySession, PolicyKept, PolicyGateway}

@@ -9,10 +9,10 @@ import (
 	"gatewaytui/core/process/kernel"
 )
 
-// Origins of a tree.
+// The origins of a tree.
 const (
-	originSpawned = "spawned"
-	originAdopted = "adopted"
+	originSpawned = ops.OriginSpawned
+	originAdopted = ops.OriginAdopted
 )
 
 // tree is a leader and everything that was seen to descend from it. It lives until the leader was waited for and two
@@ -25,7 +25,7 @@ type tree struct {
 	turn    string
 	job     job // zero: not known, because it was adopted
 	policy  Policy
-	origin  string
+	origin  ops.Origin
 	shown   string // session, for display
 	command string // for display
 	started time.Time

@@ -24,13 +24,15 @@ type TurnView struct {
 	Agent    any
 	Progress time.Time
 	Doing    string
+	// Since is when Doing began.
+	Since time.Time
 	// StalledAt is when the turn was found to be stalled; zero: it is not.
 	StalledAt time.Time
 	Interrupt error
 }
 
 func (tb *Table) view(t *Turn) TurnView {
-	return TurnView{Turn: t, Agent: t.agent, Progress: t.progress, Doing: t.doing, StalledAt: t.stalled, Interrupt: t.interrupt}
+	return TurnView{Turn: t, Agent: t.agent, Progress: t.progress, Doing: t.doing, Since: t.since, StalledAt: t.stalled, Interrupt: t.interrupt}
 }
 
 // Still is how long model and tool have not moved in t, running or released.
@@ -72,6 +74,7 @@ func (tb *Table) Rows() []ops.Session {
 		if t := tb.turns[key]; t != nil {
 			row.State, row.Turn, row.Doing = ops.SessionRunning, t.ID, t.doing
 			row.TurnStartedAt, row.LastProgressAt = ops.At(t.Started), ops.At(t.progress)
+			row.DoingSince = ops.At(t.since)
 			if !t.stalled.IsZero() {
 				row.State = ops.SessionStalled
 			}

@@ -85,6 +85,7 @@ type Turn struct {
 	agent      any
 	progress   time.Time
 	doing      string
+	since      time.Time // of doing
 	busyNotice time.Time
 	stalled    time.Time
 	interrupt  error
@@ -193,7 +194,7 @@ func (tb *Table) begin(ctx context.Context, e *entry, m Message) *Turn {
 	t := &Turn{
 		ID: tb.newID(), Session: e.Session, Message: m, Started: now,
 		released: make(chan struct{}), finished: make(chan struct{}),
-		progress: now, doing: "starting",
+		progress: now, doing: "starting", since: now,
 	}
 	t.ctx, t.cancel = context.WithCancelCause(ctx)
 	tb.turns[e.Key] = t
@@ -239,7 +240,11 @@ func (tb *Table) Attach(t *Turn, agent any) bool {
 func (tb *Table) Progress(t *Turn, doing string) {
 	tb.mu.Lock()
 	defer tb.mu.Unlock()
-	t.progress, t.doing, t.stalled = time.Now(), doing, time.Time{}
+	now := time.Now()
+	if doing != t.doing {
+		t.doing, t.since = doing, now
+	}
+	t.progress, t.stalled = now, time.Time{}
 }
 
 // Owns reports whether t still holds its session's slot: what it wants to write or say is then its own to say.

@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"time"
+
+	"gatewaytui/core/ops"
 )
 
 // TurnState is how far a turn has come.
@@ -144,10 +146,10 @@ const SuspendAfter = 3
 func (s *Store) InterruptRunning(ctx context.Context, reason string, crashed bool, at time.Time) (int, error) {
 	return result(ctx, s, "interrupt running turns", func(t *tx) (int, error) {
 		const cutOff = `id IN (SELECT session_id FROM turns WHERE state = 'running')`
-		change, args := `UPDATE sessions SET state = 'interrupted' WHERE `+cutOff, []any{}
+		change, args := `UPDATE sessions SET state = ? WHERE `+cutOff, []any{ops.SessionInterrupted}
 		if crashed {
-			change = `UPDATE sessions SET cut = cut + 1, state = iif(cut + 1 >= ?, 'suspended', 'interrupted') WHERE ` + cutOff
-			args = []any{SuspendAfter}
+			change = `UPDATE sessions SET cut = cut + 1, state = iif(cut + 1 >= ?, ?, ?) WHERE ` + cutOff
+			args = []any{SuspendAfter, ops.SessionSuspended, ops.SessionInterrupted}
 		}
 		if _, err := t.exec(change, args...); err != nil {
 			return 0, err

@@ -1,0 +1,163 @@
+package views
+
+import (
+	"slices"
+	"time"
+
+	"gatewaytui/core/ops"
+)
+
+// badge is how every view shows a state: a glyph, a word, and a colour role that repeats them. Each state has one badge,
+// here, so that two views never show two pictures of it.
+type badge struct {
+	glyph glyph
+	word  string
+	role  Role
+}
+
+// badgeUnknown stands for a state that this console does not know, such as one of a newer gateway.
+var badgeUnknown = badge{glyphUnknown, unknown, Slow}
+
+// badges are the badges of one kind of state, ordered from what needs a person to what does not. A list sorted by state
+// has this order.
+type badges[S ~string] []struct {
+	state S
+	badge
+}
+
+// rank is the place of a state in the order; a state without a badge comes first.
+func (t badges[S]) rank(state S) int {
+	for i := range t {
+		if t[i].state == state {
+			return i
+		}
+	}
+	return -1
+}
+
+func (t badges[S]) of(state S) badge {
+	if i := t.rank(state); i >= 0 {
+		return t[i].badge
+	}
+	return badgeUnknown
+}
+
+var sessionBadges = badges[ops.SessionState]{
+	{ops.SessionStalled, badge{glyphBad, "stalled", Bad}},
+	{ops.SessionSuspended, badge{glyphFail, "suspended", Bad}},
+	{ops.SessionInterrupted, badge{glyphSlow, "interrupted", Slow}},
+	{ops.SessionRunning, badge{glyphRun, "running", Busy}},
+	{ops.SessionQueued, badge{glyphSlow, "queued", Busy}},
+	{ops.SessionIdle, badge{glyphIdle, "idle", Muted}},
+}
+
+var agentBadges = badges[ops.AgentState]{
+	{ops.AgentClosing, badge{glyphSlow, "closing", Slow}},
+	{ops.AgentRunning, badge{glyphRun, "running", Busy}},
+	{ops.AgentIdle, badge{glyphIdle, "idle", Muted}},
+}
+
+var processBadges = badges[ops.ProcessState]{
+	{ops.ProcessKillFailed, badge{glyphBad, "not killed", Danger}},
+	{ops.ProcessUnknown, badgeUnknown},
+	{ops.ProcessKilling, badge{glyphSlow, "killing", Slow}},
+	{ops.ProcessExited, badge{glyphSlow, "exited", Slow}},
+	{ops.ProcessRunning, badge{glyphRun, "running", Busy}},
+}
+
+var adapterBadges = badges[ops.AdapterState]{
+	{ops.AdapterNeedsCredentials, badge{glyphBad, "no credential", Bad}},
+	{ops.AdapterStale, badge{glyphBad, "stale", Bad}},
+	{ops.AdapterRetrying, badge{glyphSlow, "retrying", Slow}},
+	{ops.AdapterConnecting, badge{glyphRun, "connecting", Busy}},
+	{ops.AdapterPaused, badge{glyphSkip, "paused", Muted}},
+	{ops.AdapterStopped, badge{glyphSkip, "stopped", Muted}},
+	{ops.AdapterConnected, badge{glyphDone, "connected", Good}},
+}
+
+// badgeSilent is a running turn that is stuck before the gateway calls it stalled (ops.Session.Stuck).
+var badgeSilent = badge{glyphBad, "stuck", Bad}
+
+// sessionBadge is the badge of a session at one moment.
+func sessionBadge(now time.Time, r *ops.Session) badge {
+	if r.State == ops.SessionRunning && r.Stuck(now) {
+		return badgeSilent
+	}
+	return sessionBadges.of(r.State)
+}
+
+// agentBadge is the badge of an agent. A busy agent runs, also where its row was read between two of its states.
+func agentBadge(r *ops.Agent) badge { return agentBadges.of(agentState(r)) }
+
+func agentState(r *ops.Agent) ops.AgentState {
+	if r.State == ops.AgentIdle && r.Busy {
+		return ops.AgentRunning
+	}
+	return r.State
+}
+
+// lifeBadge is the badge of how a life ended.
+func lifeBadge(l *ops.Life) badge {
+	switch l.Outcome {
+	case ops.OutcomeClean:
+		if l.Shutdown != nil && l.Shutdown.Outcome == ops.ShutdownForced {
+			return badge{glyphSlow, "clean, forced", Slow}
+		}
+		return badge{glyphDone, "clean", Good}
+	case ops.OutcomeCutShort:
+		word := "cut short"
+		if l.Phase != "" {
+			word += " in " + term40(l.Phase)
+		}
+		return badge{glyphBad, word, Bad}
+	case ops.OutcomeCrashed:
+		return badge{glyphFail, "crashed", Danger}
+	case ops.OutcomeRunning:
+		return badge{glyphRun, "running", Busy}
+	case outcomeGone:
+		return badge{glyphUnknown, "gone, end not seen", Slow}
+	}
+	return badgeUnknown
+}
+
+// The badges of a phase or an item of a stop.
+var (
+	badgeWait      = badge{glyphIdle, "wait", Muted}
+	badgeRun       = badge{glyphRun, "run", Busy}
+	badgeSlow      = badge{glyphSlow, "slow", Slow}
+	badgeStuck     = badge{glyphBad, "STUCK", Danger}
+	badgeLate      = badge{glyphBad, "late", Bad}
+	badgeDone      = badge{glyphDone, "done", Good}
+	badgeFailed    = badge{glyphFail, "failed", Bad}
+	badgeSkipped   = badge{glyphSkip, "skipped", Muted}
+	badgeAbandoned = badge{glyphSkip, "abandoned", Bad}
+)
+
+// The badges of what the overview reports that is no state of a row.
+var (
+	badgeStopping = badge{glyphBad, "stopping", Bad}
+	badgeConflict = badge{glyphSlow, "conflict", Slow}
+	badgeBehind   = badge{glyphSlow, "waiting", Slow}
+	badgeWarn     = badge{glyphSlow, "warning", Slow}
+)
+
+func (o *Opts) badge(b badge) string { return o.glyph(b.glyph) + " " + b.word }
+
+// inFull is a state as the details show it: with the gateway's own word where this console does not know the state.
+func (o *Opts) inFull(b badge, wire string) string {
+	if b == badgeUnknown && wire != "" && wire != unknown {
+		return o.badge(b) + " (" + o.clean(wire, maxWord) + ")"
+	}
+	return o.badge(b)
+}
+
+// widest is the greatest width of the words of list, at least least.
+func widest(list []badge, least int) int {
+	for _, b := range list {
+		least = max(least, len(b.word))
+	}
+	return least
+}
+
+// isOneOf reports whether b is one of list.
+func (b badge) isOneOf(list ...badge) bool { return slices.Contains(list, b) }
