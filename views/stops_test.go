@@ -179,11 +179,11 @@ func stopStates() map[string]func() Screen {
 			b.ran("notify", ops.StepDone, 300*time.Millisecond, "", over("notice", "telegram:dm:4412", ops.StepDone, 300*time.Millisecond, ""))
 			b.sd.NotAwaited = []ops.Item{
 				{Kind: "turn", ID: "api:user:alice", State: ops.StepSkipped, Detail: "it asked for this stop"},
-				{Kind: "turn", ID: "telegram:group:-100123:topic:7", State: ops.StepSkipped, Detail: "stalled: no progress for 16m0s, model call"},
+				{Kind: "turn", ID: "telegram:group:-100123:topic:7", State: ops.StepSkipped, Detail: "stalled: no output for 16:00: waiting for the model"},
 			}
 			b.runs("drain", 2500*time.Millisecond,
 				running("turn", "telegram:dm:4412", 2500*time.Millisecond, 20*sec, 500*time.Millisecond, "terminal: pytest -q tests/gateway", "interrupted"),
-				running("turn", "slack:C02/1718.22", 2500*time.Millisecond, 20*sec, time.Second, "model call", "interrupted"),
+				running("turn", "slack:C02/1718.22", 2500*time.Millisecond, 20*sec, time.Second, "waiting for the model 0:02", "interrupted"),
 				over("turn", "cli:local", ops.StepDone, 1200*time.Millisecond, ""))
 			return of(b)
 		},

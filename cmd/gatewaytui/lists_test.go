@@ -40,7 +40,7 @@ func TestTheListsShowTheGatewaysRows(t *testing.T) {
 	}{
 		{
 			"sessions",
-			[]string{"KEY", "api:user:alice", "waiting approval", "Alice", "1h0", "terminal: sleep 60", "10/20", "yes", "cli:local"},
+			[]string{"KEY", "api:user:alice", "stalled", "Alice", "1h0", "running sleep 60", "10/20", "yes", "cli:local"},
 			func(t *testing.T, line string) {
 				same(t, line, ops.Page[ops.Session]{Items: []ops.Session{sessionRow, plainSession}, Next: "c2"})
 			},

@@ -134,7 +134,7 @@ func (g *Gateway) drainItems(_ context.Context, r *shutdown.Run) []shutdown.Item
 		case key == asker:
 			out = append(out, ops.Item{Kind: "turn", ID: key, State: ops.StepSkipped, Detail: "it asked for this stop"})
 		case !v.StalledAt.IsZero() || g.stalledNow(v):
-			out = append(out, ops.Item{Kind: "turn", ID: key, State: ops.StepSkipped, Detail: fmt.Sprintf("stalled: no progress for %s, %s", time.Since(v.Progress).Round(time.Second), v.Doing)})
+			out = append(out, ops.Item{Kind: "turn", ID: key, State: ops.StepSkipped, Detail: fmt.Sprintf("stalled: no output for %s: %s", ops.Clock(time.Since(v.Progress)), ops.StepWords(v.Doing))})
 		default:
 			items = append(items, shutdown.Item{Kind: "turn", ID: key, Progress: g.turnProgress(v.Turn), Run: func(ctx context.Context) error {
 				select {

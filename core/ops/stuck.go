@@ -65,7 +65,7 @@ func (s *Session) Activity(now time.Time) string {
 		text = Step(s.Doing, now.Sub(s.DoingSince.Time))
 	}
 	if s.Stuck(now) {
-		text = "no output for " + Clock(s.quiet(now)) + ": " + stepWords(s.Doing)
+		text = "no output for " + Clock(s.quiet(now)) + ": " + StepWords(s.Doing)
 	}
 	return text
 }
@@ -78,9 +78,10 @@ const (
 
 // Step says what a turn does and for how long, for people: "waiting for the model 0:25", "running pytest 0:40". doing is
 // a Session.Doing and stays as untrusted as it was.
-func Step(doing string, d time.Duration) string { return stepWords(doing) + " " + Clock(d) }
+func Step(doing string, d time.Duration) string { return StepWords(doing) + " " + Clock(d) }
 
-func stepWords(doing string) string {
+// StepWords is Step without the time.
+func StepWords(doing string) string {
 	switch doing {
 	case "":
 		return "running"
@@ -93,7 +94,7 @@ func stepWords(doing string) string {
 		return "running " + command
 	}
 	if child, ok := strings.CutPrefix(doing, "delegate: "); ok && (child == DoingModelCall || child == DoingModelAnswer) {
-		return "child agent: " + stepWords(child)
+		return "child agent: " + StepWords(child)
 	}
 	return doing
 }
