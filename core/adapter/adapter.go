@@ -71,12 +71,11 @@ type Responder interface {
 	Done(text string, err error)
 }
 
-// EndResponder is a Responder that is also told how the turn ended.
-type EndResponder interface {
+// UsageResponder is a Responder that is also told what the answer cost.
+type UsageResponder interface {
 	Responder
-	// Ended takes the tokens of all model calls of the turn, and why the answer is not whole in the words of the
-	// chat-completions protocol (length, content_filter; empty for one that is whole), before Done.
-	Ended(in, out int64, finish string)
+	// Usage takes the tokens of all model calls of the turn, before Done.
+	Usage(in, out int64)
 }
 
 // Receiver takes what a platform receives. The gateway implements it.

@@ -20,7 +20,6 @@ type answer struct {
 	usage Usage
 	// complete says that the endpoint gave a reason for ending; without one, and without [DONE], a stream was cut.
 	complete bool
-	finish   Finish
 }
 
 type partialCall struct {
@@ -68,7 +67,7 @@ func (a *answer) add(chunk openai.ChatCompletionStreamResponse, delta func(strin
 			}
 		}
 		if choice.FinishReason != "" {
-			a.complete, a.finish = true, finish(string(choice.FinishReason))
+			a.complete = true
 		}
 	}
 	return nil
@@ -113,7 +112,7 @@ func (a *answer) response() Response {
 	for _, c := range a.calls {
 		m.ToolCalls = append(m.ToolCalls, toolCall(c.id, c.name, c.arguments.String()))
 	}
-	return Response{Message: m, Usage: a.usage, Finish: a.finish}
+	return Response{Message: m, Usage: a.usage}
 }
 
 // toolCall is a call as the transcript holds it. The result refers to it by id, so one without gets one.
@@ -139,7 +138,6 @@ func wholeResponse(whole openai.ChatCompletionResponse) (Response, error) {
 	}
 	return Response{
 		Message: m,
-		Finish:  finish(string(whole.Choices[0].FinishReason)),
 		Usage:   Usage{In: int64(whole.Usage.PromptTokens), Out: int64(whole.Usage.CompletionTokens)},
 	}, nil
 }

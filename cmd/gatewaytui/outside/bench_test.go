@@ -216,7 +216,7 @@ func BenchmarkKilledGateway(b *testing.B) {
 				g.hold()
 				wood := newForest(b)
 				wood.plant(g, trees, 25, "a", "b")
-				wood.grown(b, trees)
+				wood.grown(b, nil)
 				began := time.Now()
 				g.signal(syscall.SIGKILL)
 				took = append(took, wood.felled(b, began, nil))

@@ -15,31 +15,40 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"gatewaytui/fixtures/soak"
 )
 
-// hostile are what a command does so that its processes outlive who started it. Each leaves one process or more whose
-// arguments have MARK, by which they are found: what is in the environment can be shed.
-var hostile = []string{
-	`setsid sleep MARK &`,                                                   // a session of its own
-	`(setsid sleep MARK </dev/null >/dev/null 2>&1 &)`,                      // a daemon, by a double fork
-	`(trap '' TERM INT HUP; exec sleep MARK) &`,                             // TERM is ignored, also behind an exec
-	`bash -c 'exec bash -c "exec sh -c \"exec sleep MARK\""' &`,             // a chain of execs
-	`env -i sleep MARK &`,                                                   // without an environment
-	`(trap '' TERM; setsid env -i sleep MARK </dev/null >/dev/null 2>&1 &)`, // all of it
-	`bash -c 'sleep MARK & setsid env -i sleep MARK & exit 0' &`,            // orphans of a parent that is gone
-	`bash -c 'sleep MARK & kill -STOP $BASHPID; wait' MARK &`,               // stopped
+// hostile are what a command does so that its processes outlive who started them. The processes that each leaves have
+// MARK in their arguments, by which they are found: what is in the environment can be shed.
+var hostile = []struct {
+	script string
+	leaves int // processes once all of them have been forked: sleep MARK, or a stopped bash
+}{
+	{`setsid sleep MARK &`, 1},                                                   // a session of its own
+	{`(setsid sleep MARK </dev/null >/dev/null 2>&1 &)`, 1},                      // a daemon, by a double fork
+	{`(trap '' TERM INT HUP; exec sleep MARK) &`, 1},                             // TERM is ignored, also behind an exec
+	{`bash -c 'exec bash -c "exec sh -c \"exec sleep MARK\""' &`, 1},             // a chain of execs
+	{`env -i sleep MARK &`, 1},                                                   // without an environment
+	{`(trap '' TERM; setsid env -i sleep MARK </dev/null >/dev/null 2>&1 &)`, 1}, // all of it
+	{`bash -c 'sleep MARK & setsid env -i sleep MARK & exit 0' &`, 2},            // orphans of a parent that is gone
+	{`bash -c 'sleep MARK & kill -STOP $BASHPID; wait' MARK &`, 2},               // stopped
 }
 
 // forest are hostile trees of which the test knows every process.
-type forest struct{ mark string }
+type forest struct {
+	mark string
+	// planted is how many processes each argument has once its tree stands: those of the tree, or the command that began it.
+	planted map[string]int
+}
 
 // forests counts them, so that each has a mark of its own, and one test's are never another's.
 var forests atomic.Int64
 
 func newForest(t testing.TB) forest {
-	f := forest{fmt.Sprintf("%d%06d", 3000+forests.Add(1), os.Getpid()%1_000_000)}
+	f := forest{fmt.Sprintf("%d%06d", 3000+forests.Add(1), os.Getpid()%1_000_000), map[string]int{}}
 	t.Cleanup(func() { // nothing is there where the test came to its end
-		left, _ := f.standing(t)
+		left := f.standing(t)
 		for p := range left {
 			_ = syscall.Kill(p.pid, syscall.SIGKILL)
 		}
@@ -53,9 +62,12 @@ func (f forest) plant(g *gateway, n, perCall int, users ...string) {
 	for first, call := 0, 0; first < n; first, call = first+perCall, call+1 {
 		var command strings.Builder
 		for i := first; i < min(first+perCall, n); i++ {
-			command.WriteString(strings.ReplaceAll(hostile[i%len(hostile)], "MARK", f.argument(i)) + "\n")
+			tree := hostile[i%len(hostile)]
+			command.WriteString(strings.ReplaceAll(tree.script, "MARK", f.argument(i)) + "\n")
+			f.planted[f.argument(i)] = tree.leaves
 		}
-		g.job(users[call%len(users)], command.String()+"sleep "+f.argument(n))
+		f.planted[f.argument(n)]++
+		g.job(users[call%len(users)], command.String()+"exec sleep "+f.argument(n))
 	}
 }
 
@@ -68,17 +80,17 @@ type process struct {
 	start string
 }
 
-// standing are the live processes of the forest, and the trees that have one.
-func (f forest) standing(t testing.TB) (procs map[process]string, trees int) {
+// standing are the live processes of the forest, each with its state (proc_pid_stat(5)) and its arguments. A look at /proc
+// is no snapshot: as long as processes fork, exec and end, it may miss some.
+func (f forest) standing(t testing.TB) map[process]string {
 	t.Helper()
 	names, err := filepath.Glob("/proc/[0-9]*")
 	if err != nil {
 		t.Fatal(err)
 	}
-	procs = map[process]string{}
-	seen := map[string]bool{}
+	procs := map[process]string{}
 	for _, dir := range names {
-		argv, err := os.ReadFile(dir + "/cmdline") // a zombie has none
+		argv, err := os.ReadFile(dir + "/cmdline") // a zombie has none, and neither has a process in the middle of an exec
 		if err != nil || !bytes.Contains(argv, []byte(f.mark+".")) {
 			continue
 		}
@@ -92,34 +104,46 @@ func (f forest) standing(t testing.TB) (procs map[process]string, trees int) {
 		if err != nil || len(fields) <= startField-firstField || fields[0] == "Z" {
 			continue
 		}
-		args := strings.Split(string(argv), "\x00")
-		procs[process{pid, fields[startField-firstField]}] = strings.Join(args, " ")
-		for _, arg := range args {
-			if strings.HasPrefix(arg, f.mark+".") {
-				seen[arg] = true
-			}
+		if fields[0] != "T" {
+			fields[0] = "S" // which of the others it is in changes from look to look
 		}
+		procs[process{pid, fields[startField-firstField]}] = fields[0] + " " + strings.Join(strings.Split(strings.TrimRight(string(argv), "\x00"), "\x00"), " ")
 	}
-	return procs, len(seen)
+	return procs
 }
 
-// grown waits until each of n trees stands, and the commands that began them.
-func (f forest) grown(t testing.TB, n int) map[process]string {
+// grown waits until every process of every tree stands and none of them is about to become another: what planted
+// says is all there is, and each is asleep for ever or stopped. Processes of spared are not counted.
+func (f forest) grown(t testing.TB, spared map[process]string) map[process]string {
 	t.Helper()
 	var procs map[process]string
-	eventually(t, fmt.Sprintf("%d trees stand", n), func() bool {
-		var trees int
-		procs, trees = f.standing(t)
-		if trees != n+1 { // and the commands, which have an argument of their own
-			return false
-		}
-		for _, command := range procs { // one of these is about to be another process, or none
-			if strings.Contains(command, "exit 0") || strings.Contains(command, "exec ") || strings.HasPrefix(command, "setsid ") || strings.HasPrefix(command, "env ") {
-				return false
+	var why string
+	whole := func() bool {
+		procs = f.standing(t)
+		found := map[string]int{}
+		for p, command := range procs {
+			if _, is := spared[p]; is {
+				continue
 			}
+			arg, asleep := strings.CutPrefix(command, "S sleep ")
+			if !asleep {
+				i := strings.LastIndexByte(command, ' ')
+				arg = command[i+1:]
+				if !strings.HasPrefix(command, "T bash -c ") {
+					why = command + " is about to be another process"
+					return false
+				}
+			}
+			found[arg]++
 		}
-		return true
-	})
+		why = fmt.Sprintf("the trees have %v", found)
+		return maps.Equal(found, f.planted)
+	}
+	for deadline := time.Now().Add(patience); !whole(); <-time.After(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%v after the planting not all trees stand: %s; planted were %v", patience, why, f.planted)
+		}
+	}
 	return procs
 }
 
@@ -128,7 +152,7 @@ func (f forest) felled(t testing.TB, began time.Time, spared map[process]string)
 	t.Helper()
 	var left map[process]string
 	for {
-		left, _ = f.standing(t)
+		left = f.standing(t)
 		took := time.Since(began)
 		maps.DeleteFunc(left, func(p process, _ string) bool { _, is := spared[p]; return is })
 		if len(left) == 0 {
@@ -144,7 +168,7 @@ func (f forest) felled(t testing.TB, began time.Time, spared map[process]string)
 // lookalike is a process with the arguments of a tree and the marks of another life; it is nobody's but the test's.
 func (f forest) lookalike(t testing.TB) map[process]string {
 	t.Helper()
-	before, _ := f.standing(t)
+	before := f.standing(t)
 	cmd := exec.Command("sleep", f.argument(0))
 	cmd.Env = append(os.Environ(), "GATEWAYTUI_LIFE=01ANOTHERLIFE0000000000000", "GATEWAYTUI_SESSION=api:user:a")
 	if err := cmd.Start(); err != nil {
@@ -152,7 +176,10 @@ func (f forest) lookalike(t testing.TB) map[process]string {
 	}
 	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
 	var now map[process]string
-	eventually(t, "the look-alike stands", func() bool { now, _ = f.standing(t); return len(now) == len(before)+1 })
+	eventually(t, "the look-alike stands", func() bool {
+		now = f.standing(t)
+		return len(now) == len(before)+1
+	})
 	maps.DeleteFunc(now, func(p process, _ string) bool { return p.pid != cmd.Process.Pid })
 	return now
 }
@@ -247,12 +274,12 @@ func TestC5_OfAThousandHostileTreesNothingSurvives(t *testing.T) {
 	neighbour := start(t, newHome(t), quick)
 	wood := newForest(t)
 	wood.plant(neighbour, len(hostile), len(hostile), "a")
-	woodProcs := wood.grown(t, len(hostile))
+	woodProcs := wood.grown(t, nil)
 
-	const all = 1000
+	all := soak.Count(t, 20, 1000)
 	for level, wrapper := range levels {
 		for _, way := range ways {
-			trees := all / (len(ways) * len(levels))
+			trees := max(len(hostile), all/(len(ways)*len(levels)))
 			t.Run(fmt.Sprintf("level %s, %s, %d trees", level, way.name, trees), func(t *testing.T) {
 				fell(t, level, wrapper, trees, way, "a", "b", "c")
 			})
@@ -266,7 +293,7 @@ func TestC5_OfAThousandHostileTreesNothingSurvives(t *testing.T) {
 		fell(t, level, levels[level], all, bySIGKILL, "a", "b", "c", "d")
 	})
 
-	if now, _ := wood.standing(t); !maps.Equal(now, woodProcs) {
+	if now := wood.standing(t); !maps.Equal(now, woodProcs) {
 		t.Errorf("the neighbour's trees were %v and are %v", woodProcs, now)
 	}
 	if reply, status := neighbour.chat("a", "hello"); status != http.StatusOK {
@@ -275,7 +302,7 @@ func TestC5_OfAThousandHostileTreesNothingSurvives(t *testing.T) {
 	if code, _ := neighbour.stop(); code != 0 {
 		t.Errorf("the neighbour ended with %d", code)
 	}
-	if left, _ := wood.standing(t); len(left) > 0 {
+	if left := wood.standing(t); len(left) > 0 {
 		t.Errorf("the neighbour left %v", left)
 	}
 }
@@ -290,8 +317,8 @@ func fell(t *testing.T, level, wrapper string, trees int, way way, users ...stri
 	}
 	wood := newForest(t)
 	spared := wood.lookalike(t)
-	wood.plant(g, trees, 25, users...)
-	procs := wood.grown(t, trees)
+	wood.plant(g, trees, min(25, (trees+len(users)-1)/len(users)), users...) // each user has some
+	procs := wood.grown(t, spared)
 	bound := way.most(t, g, users)
 	began := time.Now()
 	way.do(t, g, users)
@@ -300,7 +327,7 @@ func fell(t *testing.T, level, wrapper string, trees int, way way, users ...stri
 	if took > bound {
 		t.Errorf("it took %v, and may take %v", took, bound)
 	}
-	if now, _ := wood.standing(t); !maps.Equal(now, spared) {
+	if now := wood.standing(t); !maps.Equal(now, spared) {
 		t.Errorf("the look-alike was %v, and what stands is %v", spared, now)
 	}
 	code := way.code
