@@ -13,12 +13,13 @@ import (
 var (
 	ofLists = []views.View{views.Sessions, views.Agents, views.Processes, views.Adapters}
 	ofRows  = slices.Concat(ofLists, []views.View{views.Shutdown, views.Events})
+	ofMoves = slices.Concat([]views.View{views.Overview}, ofRows)
 )
 
 // moveBindings are the keys that change nothing but the picture.
 func moveBindings() []binding {
 	out := []binding{
-		{action: "open", keys: []string{"enter"}, label: "open", help: "open the row's details, a past life's report; from an event, its row", in: ofRows, not: needsOpenLife, do: (*model).enter},
+		{action: "open", keys: []string{"enter"}, label: "open", help: "open the row's details, a past life's report; from an event or the overview, its row", in: ofMoves, not: needsOpenLife, do: (*model).enter},
 		{action: "filter", keys: []string{"/"}, label: "filter", help: "show what matches: word, ~fuzzy, !not, column:word", in: ofRows, not: needsLife, do: (*model).startFilter},
 		{action: "next-match", keys: []string{"n"}, help: "next row that the last filter matched", in: ofLists, do: func(m *model) tea.Cmd { return m.nextMatch(1) }},
 		{action: "previous-match", keys: []string{"N"}, help: "previous row that the last filter matched", in: ofLists, do: func(m *model) tea.Cmd { return m.nextMatch(-1) }},
@@ -36,14 +37,14 @@ func moveBindings() []binding {
 		{action: "next-tab", keys: []string{"]"}, help: "next page of the details", in: ofLists, do: func(m *model) tea.Cmd { return m.turnTab(1) }},
 		{action: "previous-tab", keys: []string{"["}, help: "previous page of the details", in: ofLists, do: func(m *model) tea.Cmd { return m.turnTab(-1) }},
 
-		{action: "down", keys: []string{"j", "down"}, help: "down", in: ofRows, do: func(m *model) tea.Cmd { return m.move(1) }},
-		{action: "up", keys: []string{"k", "up"}, help: "up", in: ofRows, do: func(m *model) tea.Cmd { return m.move(-1) }},
-		{action: "top", keys: []string{"g", "home"}, help: "to the first row", in: ofRows, do: func(m *model) tea.Cmd { return m.move(-1 << 30) }},
-		{action: "bottom", keys: []string{"G", "end"}, help: "to the last row", in: ofRows, do: func(m *model) tea.Cmd { return m.move(1 << 30) }},
-		{action: "half-down", keys: []string{"ctrl+d"}, help: "half a page down", in: ofRows, do: func(m *model) tea.Cmd { return m.move(max(m.page()/2, 1)) }},
-		{action: "half-up", keys: []string{"ctrl+u"}, help: "half a page up", in: ofRows, do: func(m *model) tea.Cmd { return m.move(-max(m.page()/2, 1)) }},
-		{action: "page-down", keys: []string{"pgdown"}, help: "a page down", in: ofRows, do: func(m *model) tea.Cmd { return m.move(m.page()) }},
-		{action: "page-up", keys: []string{"pgup"}, help: "a page up", in: ofRows, do: func(m *model) tea.Cmd { return m.move(-m.page()) }},
+		{action: "down", keys: []string{"j", "down"}, help: "down", in: ofMoves, do: func(m *model) tea.Cmd { return m.move(1) }},
+		{action: "up", keys: []string{"k", "up"}, help: "up", in: ofMoves, do: func(m *model) tea.Cmd { return m.move(-1) }},
+		{action: "top", keys: []string{"g", "home"}, help: "to the first row", in: ofMoves, do: func(m *model) tea.Cmd { return m.move(-1 << 30) }},
+		{action: "bottom", keys: []string{"G", "end"}, help: "to the last row", in: ofMoves, do: func(m *model) tea.Cmd { return m.move(1 << 30) }},
+		{action: "half-down", keys: []string{"ctrl+d"}, help: "half a page down", in: ofMoves, do: func(m *model) tea.Cmd { return m.move(max(m.page()/2, 1)) }},
+		{action: "half-up", keys: []string{"ctrl+u"}, help: "half a page up", in: ofMoves, do: func(m *model) tea.Cmd { return m.move(-max(m.page()/2, 1)) }},
+		{action: "page-down", keys: []string{"pgdown"}, help: "a page down", in: ofMoves, do: func(m *model) tea.Cmd { return m.move(m.page()) }},
+		{action: "page-up", keys: []string{"pgup"}, help: "a page up", in: ofMoves, do: func(m *model) tea.Cmd { return m.move(-m.page()) }},
 	}
 	for _, v := range views.Views {
 		out = append(out, binding{action: v.Name, keys: []string{strconv.Itoa(int(v.View))}, help: "open the view " + v.Name, do: func(m *model) tea.Cmd { return m.open(v.View) }})
@@ -91,6 +92,11 @@ func (m *model) move(by int) tea.Cmd {
 		m.stopItem = items[min(max(slices.Index(items, at)+by, 0), len(items)-1)]
 	case views.Events:
 		m.scrollEvents(by)
+	case views.Overview:
+		rows := m.overviewRows()
+		if len(rows) > 0 {
+			l.Selected = rows[min(max(chosen(rows, l.Selected)+by, 0), len(rows)-1)].Name
+		}
 	default:
 		l.move(by)
 	}
@@ -148,6 +154,17 @@ func (m *model) enter() tea.Cmd {
 	switch m.view {
 	case views.Shutdown:
 		return m.turn(views.StopReport)
+	case views.Overview:
+		rows := m.overviewRows()
+		if len(rows) == 0 {
+			return nil
+		}
+		row := rows[chosen(rows, m.lists[views.Overview].Selected)]
+		if row.View == 0 {
+			m.say(row.Text)
+			return nil
+		}
+		return m.jump(row.View, row.Key)
 	case views.Events:
 	default:
 		m.detail = !m.detail
@@ -165,12 +182,29 @@ func (m *model) enter() tea.Cmd {
 	subject := m.shownEvents[at].Subject
 	for _, v := range ofLists {
 		if views.RowIndex(m.snap, v, subject) >= 0 {
-			m.lists[v].Selected = subject
-			return m.open(v)
+			return m.jump(v, subject)
 		}
 	}
 	m.deny("no row is called " + subject + " any more")
 	return nil
+}
+
+// jump opens v on the row with that key, whatever v's filter is; an empty key opens v as it is.
+func (m *model) jump(v views.View, key string) tea.Cmd {
+	if key != "" {
+		m.lists[v].Selected, m.lists[v].Filter = key, ""
+	}
+	return m.open(v)
+}
+
+// overviewRows are the rows of the overview as it is drawn.
+func (m *model) overviewRows() []views.OverviewRow {
+	return views.OverviewRows(views.Screen{Opts: views.Opts{Now: m.now}, Snap: m.shown})
+}
+
+// chosen is the index of the selected row, and that of the first one as long as none is.
+func chosen(rows []views.OverviewRow, name string) int {
+	return max(slices.IndexFunc(rows, func(r views.OverviewRow) bool { return r.Name == name }), 0)
 }
 
 // pauseView freezes what is drawn, or shows what has come since.

@@ -236,3 +236,45 @@ func TestTreesKeepEveryProcessOnce(t *testing.T) {
 		}
 	})
 }
+
+// Places keep rows where they are: only what needs attention moves, and no row is lost.
+func TestRowsWithAPlaceKeepTheirOrder(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		rows := rapid.SliceOfNDistinct(rapid.Custom(func(t *rapid.T) ops.Session {
+			r := ops.Session{
+				Key:            rapid.StringMatching(`[a-e]{1,3}`).Draw(t, "key"),
+				LastActivityAt: before(time.Duration(rapid.IntRange(0, 20).Draw(t, "last")) * time.Second),
+				State:          rapid.SampledFrom([]ops.SessionState{ops.SessionIdle, ops.SessionRunning, ops.SessionStalled}).Draw(t, "state"),
+			}
+			if r.State != ops.SessionIdle {
+				r.Turn, r.TurnStartedAt, r.LastProgressAt = "t", r.LastActivityAt, r.LastActivityAt
+			}
+			return r
+		}), 0, 30, func(r ops.Session) string { return r.Key }).Draw(t, "rows")
+		shuffled := rapid.Permutation(rows).Draw(t, "before")
+		places := map[string]int{}
+		for i, r := range shuffled[:rapid.IntRange(0, len(rows)).Draw(t, "known")] {
+			places[r.Key] = i
+		}
+		got := Order(ops.Snapshot{At: ops.At(noon), Sessions: rows}, Sessions, TableState{Places: places}).Sessions
+		if len(got) != len(rows) {
+			t.Fatalf("%d rows of %d", len(got), len(rows))
+		}
+		last, calm := -1, false
+		for _, r := range got {
+			if urgent := r.NeedsAttention(noon); urgent {
+				if calm {
+					t.Fatalf("%s needs attention and stands below one that does not", r.Key)
+				}
+				continue
+			}
+			calm = true
+			if place, known := places[r.Key]; known {
+				if place < last {
+					t.Fatalf("%s had place %d and stands behind place %d", r.Key, place, last)
+				}
+				last = place
+			}
+		}
+	})
+}

@@ -331,7 +331,7 @@ func (d *stopDraw) itemRow(it ops.Item, selected bool, width, w int) string {
 	}
 	line := d.k.theme.Paint(m.role, d.s.glyph(m.glyph)) + " " + d.k.cell(role, shown(it.ID), width) + " " +
 		d.k.cell(m.role, m.word, state) + d.k.right(Plain, tenths(d.elapsed(it.ElapsedMS, it.State)), took) + "  "
-	return sel + line + d.k.cut(d.reason(d.phase, it), w-3-2-width-1-state-took-2)
+	return sel + line + d.k.cutKeepingTime(d.reason(d.phase, it), w-3-2-width-1-state-took-2)
 }
 
 // reason is what an item waits on, in its own words where it has any, or how it ended.

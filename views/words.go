@@ -59,6 +59,15 @@ func (k ink) cut(text string, w int) string {
 	return cut(text, w, k.ellipsis())
 }
 
+// cutKeepingTime is cut for a text that may end with a time ("running make test 0:40"), which stays whole.
+func (k ink) cutKeepingTime(text string, w int) string {
+	at := strings.LastIndexByte(text, ' ')
+	if at < 0 || ansi.StringWidth(text) <= w || strings.Trim(text[at+1:], "0123456789:") != "" || w < 2*len(text[at:]) {
+		return k.cut(text, w)
+	}
+	return k.cut(text[:at], w-len(text[at:])) + text[at:]
+}
+
 // printable says that text is printable ASCII alone: as many cells as bytes.
 func printable(text string) bool {
 	for i := range len(text) {

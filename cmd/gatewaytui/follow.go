@@ -104,7 +104,7 @@ func (f *follower) showBlockers(ctx context.Context) {
 			more++
 			continue
 		}
-		f.p.say("%-11s waits for %s", phase.Name, blockerLine(b))
+		f.p.say("%-11s waits for %s", phase.Name, blockerLine(s, b))
 	}
 	if more > 0 {
 		f.p.say("%-11s and for %d more", phase.Name, more)
@@ -112,8 +112,12 @@ func (f *follower) showBlockers(ctx context.Context) {
 }
 
 // blockerLine is what is waited for: how long, for how long yet, and what happens then.
-func blockerLine(b ops.Item) string {
-	line := fmt.Sprintf("%s %s, %s of %s: %s", b.Kind, b.ID, millis(b.ElapsedMS), millis(b.BudgetMS), or(b.Detail, "no status reported"))
+func blockerLine(s ops.Shutdown, b ops.Item) string {
+	pace := ""
+	if phase, _ := s.Running(); s.Wait(phase, b).Pace() == ops.PaceStuck {
+		pace = "stuck, "
+	}
+	line := fmt.Sprintf("%s %s, %s%s of %s: %s", b.Kind, b.ID, pace, millis(b.ElapsedMS), millis(b.BudgetMS), or(b.Detail, "no status reported"))
 	if b.Next != "" {
 		line += fmt.Sprintf("; %s in %s", b.Next, millis(b.NextInMS))
 	}

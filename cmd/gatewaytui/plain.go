@@ -280,7 +280,7 @@ func (l *plain) sayBlocker(ctx context.Context) bool {
 			continue
 		}
 		l.f.shown[name] = now
-		l.say("The stop waits for %s. skip stops waiting for it.", blockerLine(b))
+		l.say("The stop waits for %s. skip stops waiting for it.", blockerLine(s, b))
 		return true
 	}
 	return false

@@ -230,7 +230,7 @@ func TestAStopIsToldInSentences(t *testing.T) {
 		k.f.emit(ops.EventShutdownPhase, "adapters", "phase adapters running", map[string]any{"phase": report.Phases[1]})
 		time.Sleep(5 * plainRest)
 		synctest.Wait()
-		news := k.hears("adapters    running, at most 5.0s.", "The stop waits for adapter telegram, 5.0s of 5.0s: disconnect", "abandoned in 2.1s. skip stops waiting for it.")
+		news := k.hears("adapters    running, at most 5.0s.", "The stop waits for adapter telegram, stuck, 5.0s of 5.0s: disconnect", "abandoned in 2.1s. skip stops waiting for it.")
 		if strings.Count(news, "waits for adapter") != 1 {
 			t.Errorf("a blocker is named again and again:\n%s", news)
 		}

@@ -198,7 +198,7 @@ func (t *takeover) tell(ctx context.Context, until time.Time) {
 		if i == maxBlockers {
 			break
 		}
-		t.p.line(t.p.err, "%-11s waits for %s", phase.Name, blockerLine(b))
+		t.p.line(t.p.err, "%-11s waits for %s", phase.Name, blockerLine(s, b))
 	}
 }
 

@@ -160,7 +160,7 @@ func (p *program) showShutdown(s ops.Shutdown) {
 			p.say("            and %d more", len(s.Blockers())-i)
 			break
 		}
-		p.say("%-11s %s", waits, blockerLine(b))
+		p.say("%-11s %s", waits, blockerLine(s, b))
 	}
 	for _, ph := range s.Phases {
 		shown := 0

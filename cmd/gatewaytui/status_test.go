@@ -66,7 +66,7 @@ func TestStatusShowsADrainAndARunningStop(t *testing.T) {
 	f.down.Phases[1].Items[0].Next, f.down.Phases[1].Items[0].NextInMS = "abandoned", 1_000
 	start(t, f).run(t, "status").must(t, exitDone).says(t,
 		"deploy", "shutdown    graceful, running, by uid 0", "mark", "done",
-		"waits for   adapter telegram, 5.0s of 5.0s: disconnect", "abandoned in 1.0s",
+		"waits for   adapter telegram, stuck, 5.0s of 5.0s: disconnect", "abandoned in 1.0s",
 	)
 }
 

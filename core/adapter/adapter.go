@@ -71,11 +71,12 @@ type Responder interface {
 	Done(text string, err error)
 }
 
-// UsageResponder is a Responder that is also told what the answer cost.
-type UsageResponder interface {
+// EndResponder is a Responder that is also told how the turn ended.
+type EndResponder interface {
 	Responder
-	// Usage takes the tokens of all model calls of the turn, before Done.
-	Usage(in, out int64)
+	// Ended takes the tokens of all model calls of the turn, and why the answer is not whole in the words of the
+	// chat-completions protocol (length, content_filter; empty for one that is whole), before Done.
+	Ended(in, out int64, finish string)
 }
 
 // Receiver takes what a platform receives. The gateway implements it.

@@ -2,12 +2,15 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
+	"gatewaytui/core/model"
 	"gatewaytui/core/process"
+	"gatewaytui/core/term"
 	"gatewaytui/core/tool"
 )
 
@@ -60,6 +63,11 @@ func (r *run) Delegate(ctx context.Context, goal, background string, tools []str
 	})
 	r.res.Usage.In += res.Usage.In
 	r.res.Usage.Out += res.Usage.Out
+	if failed, ok := errors.AsType[*model.Error](err); ok {
+		// The result goes to the parent's model and from there into the chat: the details are for the log.
+		a.log.Warn("model call of a child agent failed", "session", a.cfg.Session, "turn", turn, "error", term.Clean(err.Error(), 600))
+		return "", fmt.Errorf("the child agent ended without a result: %s", failed.Brief())
+	}
 	if err != nil {
 		return "", fmt.Errorf("the child agent ended without a result: %w", err)
 	}

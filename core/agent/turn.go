@@ -53,6 +53,8 @@ type Result struct {
 	Usage model.Usage
 	// Iterations is how many model calls the turn made.
 	Iterations int
+	// Finish is why the answer is not whole; empty if it is.
+	Finish model.Finish
 }
 
 // run is a turn that runs. It belongs to Run's goroutine.
@@ -182,6 +184,7 @@ func (r *run) loop() error {
 			return err
 		}
 	}
+	r.res.Finish = ""
 	return r.answer(model.Message{Role: model.RoleAssistant, Content: fmt.Sprintf(
 		"I stopped here without finishing: this turn has used all of its %d model calls (agent.max_iterations). What was done so far is kept; send a message to go on.",
 		a.cfg.MaxIterations)})
@@ -215,6 +218,7 @@ func (r *run) complete() (model.Message, error) {
 	resp, err := r.a.client.Complete(r.ctx, r.request(), delta)
 	r.res.Usage.In += resp.Usage.In
 	r.res.Usage.Out += resp.Usage.Out
+	r.res.Finish = resp.Finish
 	if cause := context.Cause(r.ctx); cause != nil {
 		if told.Len() > 0 {
 			r.keep(model.Message{Role: model.RoleAssistant, Content: told.String() + " [interrupted]"})

@@ -18,7 +18,11 @@ type Change struct {
 
 // changes has one row for each default that changed. A new row is added together with the new default in Default and a
 // line in .github/CHANGELOG.md.
-var changes = []Change{}
+var changes = []Change{
+	{Name: "notify_timeout", Key: "shutdown.notify_timeout", Old: `"5s"`, New: `"3s"`, Schema: 5},
+	{Name: "interrupt_grace", Key: "shutdown.interrupt_grace", Old: `"5s"`, New: `"4.5s"`, Schema: 5},
+	{Name: "store_timeout", Key: "shutdown.store_timeout", Old: `"2s"`, New: `"3s"`, Schema: 5},
+}
 
 // Changes returns the changed defaults that are in force, which are those whose key neither the file nor the environment
 // sets.

@@ -63,7 +63,7 @@ func TestWithoutAFileTheEmbeddedDefaultIsInForce(t *testing.T) {
 // The sum is what contract.md, 3 states; the phases mark, sweep's and reap's own second, and surrender are fixed.
 func TestTheDefaultBudgetsAddUpTo28Seconds(t *testing.T) {
 	s, grace := Default().Shutdown, Default().Process.KillGrace.Duration
-	sum := 500*time.Millisecond + s.NotifyTimeout.Duration + s.InterruptGrace.Duration + (grace + time.Second) + s.AgentTimeout.Duration +
+	sum := 2*time.Second + s.NotifyTimeout.Duration + s.InterruptGrace.Duration + (grace + time.Second) + s.AgentTimeout.Duration +
 		s.AdapterTimeout.Duration + s.BackgroundTimeout.Duration + (grace + time.Second) + s.StoreTimeout.Duration + 500*time.Millisecond
 	if sum != 28*time.Second || s.DrainTimeout.Duration != 60*time.Second {
 		t.Errorf("budgets add up to %v, drain %v; want 28s and 60s", sum, s.DrainTimeout)
@@ -120,12 +120,12 @@ guardian   = true
 
 [shutdown]
 drain_timeout     = "60s"
-notify_timeout    = "5s"
-interrupt_grace   = "5s"
+notify_timeout    = "3s"
+interrupt_grace   = "4.5s"
 agent_timeout     = "3s"
 adapter_timeout   = "5s"
 background_timeout= "1s"
-store_timeout     = "2s"
+store_timeout     = "3s"
 supervisor_budget = "auto"
 notify_users      = true
 

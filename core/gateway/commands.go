@@ -259,7 +259,7 @@ func (g *Gateway) commandBackground(ctx context.Context, c call) (string, error)
 		return "", &ops.Error{Code: ops.CodeInvalid, Message: "/background needs a text", Hint: "/background summarise the log"}
 	}
 	m := c.msg
-	m.Text, m.Delta, m.Usage = c.arg, nil, nil
+	m.Text, m.Delta, m.Ended = c.arg, nil, nil
 	beside := c.key + besideMark + g.newID()
 	if err := session.CheckKey(beside); err != nil {
 		return "", err

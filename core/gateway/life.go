@@ -171,20 +171,18 @@ func (g *Gateway) lifeRow() store.Life {
 	}
 }
 
-// recordStop writes that this life is ending, and the audit row of who asked.
-func (g *Gateway) recordStop(ctx context.Context, rep ops.Shutdown) error {
+// recordStop writes that this life is ending, who asked for it, and which turns ran when it began.
+func (g *Gateway) recordStop(ctx context.Context, rep ops.Shutdown, at time.Time) error {
 	life := g.lifeRow()
 	life.Phase, life.Reason, life.By = "mark", rep.Reason, rep.By
-	if err := g.store.PutLife(ctx, life); err != nil {
-		return err
-	}
 	g.mu.Lock()
 	audit := g.stop.audit
 	g.mu.Unlock()
 	if audit == nil { // a signal: it has no request, and its row is as good as any
 		audit = &store.Audit{ID: rep.ID, At: rep.StartedAt.Time, Verb: string(ops.VerbStop), Via: "signal", User: rep.By, Reason: rep.Reason, State: string(ops.RequestAccepted)}
 	}
-	return g.store.PutAudit(ctx, *audit)
+	_, err := g.store.MarkStop(ctx, life, *audit, at)
+	return err
 }
 
 // recordEnd writes how this life ended, as far as it is known when the store is about to be closed. The next start
@@ -193,10 +191,7 @@ func (g *Gateway) recordEnd(ctx context.Context, rep ops.Shutdown) error {
 	life := g.lifeRow()
 	life.EndedAt, life.Reason, life.By = time.Now(), rep.Reason, rep.By
 	life.Outcome, life.Phase = endOf(rep)
-	if err := g.store.SaveShutdown(ctx, rep); err != nil {
-		return err
-	}
-	return g.store.PutLife(ctx, life)
+	return g.store.MarkEnd(ctx, rep, life)
 }
 
 // journal is the store as the registry's record of what it started.

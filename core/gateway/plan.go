@@ -12,6 +12,7 @@ import (
 	"gatewaytui/core/process"
 	"gatewaytui/core/session"
 	"gatewaytui/core/shutdown"
+	"gatewaytui/core/store"
 	"gatewaytui/core/term"
 )
 
@@ -39,6 +40,7 @@ func (g *Gateway) plan() shutdown.Plan {
 	attach(shutdown.PhaseRelease, nil, g.releaseItems)
 	attach(shutdown.PhaseSweep, nil, g.sweepItems)
 	attach(shutdown.PhaseStores, nil, g.storeItems)
+	p.Phase(shutdown.PhaseStores).Excused = store.OutOfOurHands
 	attach(shutdown.PhaseSurrender, nil, g.surrenderItems)
 	return p
 }
@@ -79,13 +81,10 @@ func (g *Gateway) markItems(_ context.Context, r *shutdown.Run) []shutdown.Item 
 	if !g.opened() || damaged { // a stop of a start, in which nothing has run yet, or a store that takes nothing
 		return items
 	}
-	return append(items, []shutdown.Item{
-		{Kind: "store", ID: "running turns", Run: func(ctx context.Context) error {
-			_, err := g.store.MarkPossiblyInterrupted(ctx, now)
-			return err
-		}},
-		{Kind: "store", ID: "life", Run: func(ctx context.Context) error { return g.recordStop(ctx, rep) }},
-	}...)
+	// One commit, so that a disk that takes 500 ms for each fsync has time for it.
+	return append(items, shutdown.Item{Kind: "store", ID: "life and running turns", Run: func(ctx context.Context) error {
+		return g.recordStop(ctx, rep, now)
+	}})
 }
 
 func (g *Gateway) whenNotify(*shutdown.Run) (bool, string) {

@@ -27,8 +27,8 @@ func (g *Gateway) Receive(ctx context.Context, in adapter.Inbound) (string, erro
 		return g.takeIn(ctx, in)
 	}
 	m := session.Message{ID: g.newID(), User: in.User, Target: in.Target, Text: in.Text, At: time.Now(), Delta: in.Responder.Delta, Instant: true}
-	if u, ok := in.Responder.(adapter.UsageResponder); ok {
-		m.Usage = u.Usage
+	if r, ok := in.Responder.(adapter.EndResponder); ok {
+		m.Ended = r.Ended
 	}
 	var once sync.Once
 	m.Deliver = func(text string, err error) { once.Do(func() { in.Responder.Done(text, err) }) }

@@ -47,8 +47,8 @@ func (g *Gateway) turn(t *session.Turn) (next *session.Turn) {
 	}
 	text, err := w.save(err)
 	g.cacheBack(w.agent)
-	if t.Message.Usage != nil {
-		t.Message.Usage(w.end.TokensIn, w.end.TokensOut)
+	if t.Message.Ended != nil {
+		t.Message.Ended(w.end.TokensIn, w.end.TokensOut, string(w.result.Finish))
 	}
 	if !t.Message.Instant { // while it is on its way no later reply of the session may overtake it
 		g.table.Progress(t, "sending the reply")
@@ -73,7 +73,10 @@ func (g *Gateway) ended(t *session.Turn, state store.TurnState, err error) {
 	took := time.Since(t.Started)
 	args := []any{"session", t.Session.Key, "turn", t.ID, "state", string(state), "elapsed", took.Round(time.Millisecond)}
 	if err != nil {
-		g.log.Warn("turn ended", append(args, "error", term.Clean(err.Error(), 300))...)
+		if failed, ok := errors.AsType[*model.Error](err); ok { // its asker is told neither of these
+			args = append(args, "kind", string(failed.Kind), "status", failed.Status)
+		}
+		g.log.Warn("turn ended", append(args, "error", term.Clean(err.Error(), 600))...)
 	} else {
 		g.log.Info("turn ended", args...)
 	}
@@ -273,7 +276,10 @@ func answer(err error) error {
 	case errors.Is(err, session.ErrInterrupted):
 		return &ops.Error{Code: ops.CodeConflict, Message: "the turn was interrupted", Hint: "the conversation goes on with your next message"}
 	}
-	return &ops.Error{Code: ops.CodeUnavailable, Message: "the turn failed: " + term.Clean(term.Redact(err.Error()), 300), Hint: "try again; /status shows the state"}
+	if e := upstream(err); e != nil {
+		return e
+	}
+	return &ops.Error{Code: ops.CodeUnavailable, Message: "the turn failed", Hint: "try again; " + operatorHint}
 }
 
 func notSaved(what string, err error) error {

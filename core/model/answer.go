@@ -20,6 +20,7 @@ type answer struct {
 	usage Usage
 	// complete says that the endpoint gave a reason for ending; without one, and without [DONE], a stream was cut.
 	complete bool
+	finish   Finish
 }
 
 type partialCall struct {
@@ -67,7 +68,7 @@ func (a *answer) add(chunk openai.ChatCompletionStreamResponse, delta func(strin
 			}
 		}
 		if choice.FinishReason != "" {
-			a.complete = true
+			a.complete, a.finish = true, finish(string(choice.FinishReason))
 		}
 	}
 	return nil
@@ -112,7 +113,7 @@ func (a *answer) response() Response {
 	for _, c := range a.calls {
 		m.ToolCalls = append(m.ToolCalls, toolCall(c.id, c.name, c.arguments.String()))
 	}
-	return Response{Message: m, Usage: a.usage}
+	return Response{Message: m, Usage: a.usage, Finish: a.finish}
 }
 
 // toolCall is a call as the transcript holds it. The result refers to it by id, so one without gets one.
@@ -138,6 +139,7 @@ func wholeResponse(whole openai.ChatCompletionResponse) (Response, error) {
 	}
 	return Response{
 		Message: m,
+		Finish:  finish(string(whole.Choices[0].FinishReason)),
 		Usage:   Usage{In: int64(whole.Usage.PromptTokens), Out: int64(whole.Usage.CompletionTokens)},
 	}, nil
 }

@@ -22,6 +22,7 @@ const (
 	KindNoModel     Kind = "no_model"     // the endpoint has no such model, or no such path
 	KindTooLong     Kind = "too_long"     // the transcript does not fit the model's context
 	KindRateLimited Kind = "rate_limited" // 429
+	KindQuota       Kind = "quota"        // 429 of an account that is used up: no wait cures it
 	KindUnavailable Kind = "unavailable"  // 5xx, no connection, a connection that broke
 	KindTimeout     Kind = "timeout"      // no complete answer within model.timeout
 	KindRefused     Kind = "refused"      // another 4xx
@@ -36,13 +37,37 @@ type Error struct {
 	Status  int
 	Message string
 
-	// retry says that the same call may go well later, and retryAfter the endpoint's wish, 0 where it has none.
-	retry      bool
-	retryAfter time.Duration
-	cause      error
+	// RetryAfter is the endpoint's Retry-After; 0 where it sent none.
+	RetryAfter time.Duration
+
+	// retry says that the same call may go well later.
+	retry bool
+	cause error
 }
 
 func (e *Error) Error() string { return e.Message }
+
+// brief has a sentence for each kind that says neither the endpoint's address nor its words.
+var brief = map[Kind]string{
+	KindAuth:        "the model refused the gateway's credentials",
+	KindNoModel:     "the configured model does not exist at its endpoint",
+	KindTooLong:     "this conversation has become too long for the model",
+	KindRateLimited: "the model is receiving too many requests",
+	KindQuota:       "the account of the model is used up",
+	KindUnavailable: "the model is not available at the moment",
+	KindTimeout:     "the model did not answer in time",
+	KindRefused:     "the model rejected the request",
+	KindBroken:      "the model sent an answer that cannot be read",
+}
+
+// Brief says what happened in a few words for those who may not see the endpoint's address and its own words: the users of
+// a chat and of the API. The whole Message belongs in the log.
+func (e *Error) Brief() string {
+	if text := brief[e.Kind]; text != "" {
+		return text
+	}
+	return "the model call failed"
+}
 
 // Unwrap is the network's or the decoder's error under e, if there is one.
 func (e *Error) Unwrap() error { return e.cause }
@@ -118,9 +143,10 @@ func classify(status int, s said) (kind Kind, retry bool) {
 	switch {
 	case status == http.StatusUnauthorized, status == http.StatusForbidden:
 		return KindAuth, false
+	case status == http.StatusTooManyRequests && says("insufficient_quota"):
+		return KindQuota, false
 	case status == http.StatusTooManyRequests:
-		// An exhausted account answers 429 too, and no wait cures it.
-		return KindRateLimited, !says("insufficient_quota")
+		return KindRateLimited, true
 	case says("context_length_exceeded", "maximum context length", "context window", "exceed_context_size"),
 		status == http.StatusRequestEntityTooLarge:
 		return KindTooLong, false

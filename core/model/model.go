@@ -68,10 +68,29 @@ type Usage struct {
 	In, Out int64
 }
 
+// Finish is why a message is not whole, in the words of the chat-completions protocol; empty for one that is.
+type Finish string
+
+// The reasons why a message is not whole.
+const (
+	FinishLength        Finish = "length"         // it was cut at the model's limit of tokens
+	FinishContentFilter Finish = "content_filter" // something of it was left out
+)
+
+// finish reads an endpoint's reason. Every other one, a wish for tool calls too, is a message that is whole.
+func finish(reason string) Finish {
+	switch f := Finish(reason); f {
+	case FinishLength, FinishContentFilter:
+		return f
+	}
+	return ""
+}
+
 // Response is the model's message.
 type Response struct {
 	Message Message
 	Usage   Usage
+	Finish  Finish
 }
 
 // Client calls one model. A Client belongs to one agent and is used by one goroutine at a time; Close may be called from

@@ -168,8 +168,8 @@ func (c *openAIClient) Complete(ctx context.Context, req Request, delta func(str
 			return Response{}, failed
 		}
 		wait := waits.NextBackOff()
-		if failed.retryAfter > 0 {
-			wait = min(max(wait, failed.retryAfter), maxRetryAfter)
+		if failed.RetryAfter > 0 {
+			wait = min(max(wait, failed.RetryAfter), maxRetryAfter)
 		}
 		if deadline, ok := call.Deadline(); ok && time.Until(deadline) <= wait {
 			return Response{}, failed
@@ -240,7 +240,7 @@ func (c *openAIClient) explain(err error, attempt int) *Error {
 	e := &Error{Kind: KindBroken, cause: err}
 	what := "sent a broken answer: " + clean(err.Error(), c.key)
 	if r, ok := errors.AsType[*refusal](err); ok {
-		e.Status, e.retryAfter = r.status, r.retryAfter
+		e.Status, e.RetryAfter = r.status, r.retryAfter
 		e.Kind, e.retry = classify(r.status, r.said)
 		what = fmt.Sprintf("answered %d %s", r.status, http.StatusText(r.status))
 		if text := clean(r.said.message, c.key); text != "" {

@@ -110,6 +110,14 @@ func TestAnswersAreReadInEveryShapeThatEndpointsSend(t *testing.T) {
 			body: sse(text(`the "error" is`), stopChunk, "[DONE]"),
 			want: Response{Message: Message{Role: RoleAssistant, Content: `the "error" is`}}, deltas: []string{`the "error" is`},
 		},
+		"an answer that the model cut at its limit": {
+			body: sse(text("Hello"), `{"choices":[{"index":0,"delta":{},"finish_reason":"length"}]}`, "[DONE]"),
+			want: Response{Message: hello, Finish: FinishLength}, deltas: []string{"Hello"},
+		},
+		"an answer in one piece that a filter cut": {
+			kind: "application/json", body: `{"choices":[{"index":0,"message":{"role":"assistant","content":"Hello"},"finish_reason":"content_filter"}]}`,
+			want: Response{Message: hello, Finish: FinishContentFilter}, deltas: []string{"Hello"},
+		},
 		"a refusal": {
 			body: sse(`{"choices":[{"index":0,"delta":{"refusal":"Hello"},"finish_reason":"stop"}]}`, "[DONE]"),
 			want: Response{Message: hello}, deltas: []string{"Hello"},
@@ -264,7 +272,7 @@ func TestErrorsSayWhatTheEndpointSaidAndWhatToDoWithoutTheKey(t *testing.T) {
 		"a model that is not there, as 400": {status: 400, body: `{"error":{"message":"no m","code":"model_not_found"}}`, kind: KindNoModel, attempts: 1, says: []string{"no m"}},
 		"a path that is not there":          {status: 404, body: "404 page not found\n", kind: KindNoModel, attempts: 1, says: []string{"404 page not found", "model.base_url"}},
 		"a transcript too long":             {status: 400, body: `{"error":{"message":"This model's maximum context length is 8192 tokens","code":"context_length_exceeded"}}`, kind: KindTooLong, attempts: 1, says: []string{"8192"}},
-		"an account that is exhausted":      {status: 429, body: `{"error":{"message":"You exceeded your current quota","type":"insufficient_quota"}}`, kind: KindRateLimited, attempts: 1, says: []string{"quota"}},
+		"an account that is exhausted":      {status: 429, body: `{"error":{"message":"You exceeded your current quota","type":"insufficient_quota"}}`, kind: KindQuota, attempts: 1, says: []string{"quota"}},
 		"a rate limit that does not end":    {status: 429, body: `{"message":"slow down"}`, kind: KindRateLimited, attempts: maxAttempts, says: []string{"slow down", "6 attempts"}},
 		"an endpoint that stays broken":     {status: 503, body: `<html><body>nginx</body></html>`, kind: KindUnavailable, attempts: maxAttempts, says: []string{"503 Service Unavailable (6 attempts)"}},
 		"another refusal":                   {status: 422, body: `{"detail":[{"msg":"bad temperature"}]}`, kind: KindRefused, attempts: 1, says: []string{"bad temperature"}},

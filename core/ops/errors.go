@@ -1,6 +1,9 @@
 package ops
 
-import "errors"
+import (
+	"errors"
+	"time"
+)
 
 // Code classifies an Error for scripts. It is stable.
 type Code string
@@ -23,10 +26,24 @@ const (
 	CodeNeedsConfirmation Code = "needs_confirmation"
 )
 
+// The codes of a turn whose model call failed (TF18). Those with an OpenAI name have OpenAI's meaning.
+const (
+	CodeTooLong          Code = "context_length_exceeded"  // the conversation does not fit the model
+	CodeRateLimited      Code = "rate_limit_exceeded"      // the endpoint answered 429
+	CodeQuota            Code = "insufficient_quota"       // the endpoint's account is used up
+	CodeUpstream         Code = "upstream_error"           // the endpoint failed, or could not be reached
+	CodeUpstreamTimeout  Code = "upstream_timeout"         // no whole answer within the model's timeout
+	CodeUpstreamAuth     Code = "upstream_auth_error"      // the endpoint refused the gateway's key
+	CodeUpstreamNoModel  Code = "upstream_model_not_found" // the endpoint does not know the configured model
+	CodeUpstreamRejected Code = "upstream_rejected"        // the endpoint refused the request for another reason
+)
+
 var httpStatus = map[Code]int{
 	CodeInvalid: 400, CodeForbidden: 403, CodeNotFound: 404, CodeConflict: 409, CodeBusy: 409, CodeQueueFull: 429,
 	CodeDraining: 503, CodeStopping: 503, CodeNotStopping: 409, CodeUnavailable: 503, CodeInternal: 500,
 	CodeNeedsConfirmation: 409,
+	CodeTooLong:           400, CodeRateLimited: 429, CodeQuota: 429, CodeUpstream: 502, CodeUpstreamTimeout: 504,
+	CodeUpstreamAuth: 502, CodeUpstreamNoModel: 502, CodeUpstreamRejected: 502,
 }
 
 // Error is an answer that an operator can act on: what is wrong, and in Hint what to do next.
@@ -34,6 +51,8 @@ type Error struct {
 	Code    Code   `json:"code"`
 	Message string `json:"message"`
 	Hint    string `json:"hint"`
+	// RetryAfter is when the same request may succeed, 0 where that is unknown. HTTP has a header for it.
+	RetryAfter time.Duration `json:"-"`
 }
 
 func (e *Error) Error() string {

@@ -119,6 +119,18 @@ type Wait struct {
 	Used, Quiet time.Duration
 }
 
+// Wait is item it of phase p at the moment of the report s, on the report's own clock. The state of a turn's session is
+// for the caller to add, who may know it.
+func (s Shutdown) Wait(p Phase, it Item) Wait {
+	w := Wait{Phase: p, Item: it, Used: time.Duration(it.ElapsedMS) * time.Millisecond}
+	w.Quiet = w.Used
+	if !it.LastProgressAt.IsZero() && !s.StartedAt.IsZero() {
+		now := s.StartedAt.Add(time.Duration(s.ElapsedMS) * time.Millisecond)
+		w.Quiet = max(now.Sub(it.LastProgressAt.Time), 0)
+	}
+	return w
+}
+
 // Pace judges w. An item over its budget is stuck, whatever it is. A turn that may still finish (its phase interrupts it when its time is over) is stuck as
 // any turn is, and never merely slow: it does its work. Every other item was told to end; it is slow after 3 s without
 // progress or over half its budget, and stuck after 5 s without progress.

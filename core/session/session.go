@@ -57,8 +57,8 @@ type Message struct {
 	Send    func(text string, err error)
 	Delta   func(text string)
 	Instant bool
-	// Usage takes what the turn cost, in tokens, before Deliver; it may be nil.
-	Usage func(in, out int64)
+	// Ended takes what the turn cost in tokens and why the model ended its answer, before Deliver; it may be nil.
+	Ended func(in, out int64, finish string)
 }
 
 // Reset and its kin end a turn with one of these causes.

@@ -36,6 +36,11 @@ type Budgets struct {
 const (
 	// Verify is what a phase that kills gets after the grace, for KILL and for the look whether anything is left.
 	Verify = time.Second
+	// markBudget fits a disk that takes 500 ms for each fsync: the marker has two, side by side with one commit of two at
+	// the most.
+	markBudget = 2 * time.Second
+	// surrenderBudget is for the removal of two files and a socket, none of them synced.
+	surrenderBudget = 500 * time.Millisecond
 	// headroom is what the service manager is asked for beyond the drain (S2).
 	headroom = 30 * time.Second
 )
@@ -49,7 +54,7 @@ func Standard(b Budgets) Plan {
 	kill := max(b.KillGrace, 0) + Verify
 	const killBound = "process.kill_grace and 1s to verify"
 	p := Plan{[]Phase{
-		{Name: PhaseMark, Budget: 500 * time.Millisecond, Bound: "fixed: a marker and one commit", Vital: true},
+		{Name: PhaseMark, Budget: markBudget, Bound: "fixed: a marker and one commit", Vital: true},
 		{Name: PhaseNotify, Budget: b.Notify, Bound: "shutdown.notify_timeout"},
 		{Name: PhaseDrain, Budget: b.Drain, Bound: "shutdown.drain_timeout", Then: ops.ThenInterrupted, Elastic: true, CutBy: ops.ModeFast},
 		{Name: PhaseInterrupt, Budget: b.InterruptGrace, Bound: "shutdown.interrupt_grace"},
@@ -60,7 +65,7 @@ func Standard(b Budgets) Plan {
 		{Name: PhaseRelease, Budget: 0, Bound: "fixed: memory only"},
 		{Name: PhaseSweep, Budget: kill, Bound: killBound},
 		{Name: PhaseStores, Budget: b.Store, Bound: "shutdown.store_timeout", Vital: true, Critical: true},
-		{Name: PhaseSurrender, Budget: 500 * time.Millisecond, Bound: "fixed: socket, pid file, lock", Vital: true},
+		{Name: PhaseSurrender, Budget: surrenderBudget, Bound: "fixed: socket, pid file, lock", Vital: true},
 	}}
 	for i := range p.Phases {
 		f := &p.Phases[i]

@@ -15,8 +15,8 @@ import (
 // defaults are the settings of contract.md, 3.
 func defaults() Budgets {
 	return Budgets{
-		Drain: 60 * time.Second, Notify: 5 * time.Second, InterruptGrace: 5 * time.Second, KillGrace: 2 * time.Second,
-		Agent: 3 * time.Second, Adapter: 5 * time.Second, Background: time.Second, Store: 2 * time.Second,
+		Drain: 60 * time.Second, Notify: 3 * time.Second, InterruptGrace: 4500 * time.Millisecond, KillGrace: 2 * time.Second,
+		Agent: 3 * time.Second, Adapter: 5 * time.Second, Background: time.Second, Store: 3 * time.Second,
 	}
 }
 
@@ -83,9 +83,9 @@ func TestS2_TheDefaultsAddUpTo28SecondsWithoutTheDrain(t *testing.T) {
 		t.Errorf("everything but the drain adds up to %s, want 28s", got)
 	}
 	want := map[string]time.Duration{
-		PhaseMark: 500 * time.Millisecond, PhaseNotify: 5 * time.Second, PhaseDrain: 60 * time.Second, PhaseInterrupt: 5 * time.Second,
+		PhaseMark: 2 * time.Second, PhaseNotify: 3 * time.Second, PhaseDrain: 60 * time.Second, PhaseInterrupt: 4500 * time.Millisecond,
 		PhaseReap: 3 * time.Second, PhaseAgents: 3 * time.Second, PhaseAdapters: 5 * time.Second, PhaseBackground: time.Second,
-		PhaseRelease: 0, PhaseSweep: 3 * time.Second, PhaseStores: 2 * time.Second, PhaseSurrender: 500 * time.Millisecond,
+		PhaseRelease: 0, PhaseSweep: 3 * time.Second, PhaseStores: 3 * time.Second, PhaseSurrender: 500 * time.Millisecond,
 	}
 	for _, f := range p.Phases {
 		if f.Budget != want[f.Name] {
@@ -216,7 +216,7 @@ func TestFitShrinksTheDrainFirstThenTheRestInProportion(t *testing.T) {
 		}
 	})
 	t.Run("the plan itself is not changed", func(t *testing.T) {
-		if got := budgets(p); got[PhaseDrain] != 60*time.Second || got[PhaseNotify] != 5*time.Second {
+		if got := budgets(p); got[PhaseDrain] != 60*time.Second || got[PhaseNotify] != 3*time.Second {
 			t.Errorf("Fit wrote into the plan: %v", got)
 		}
 	})

@@ -96,6 +96,9 @@ func (r *Run) settle(p *phase, it *item, f failure) {
 	case f.bad:
 		state, it.detail = ops.StepFailed, f.text
 	}
+	if state == ops.StepFailed && p.Critical && !(f.err != nil && p.Excused != nil && p.Excused(f.err)) {
+		r.critical = true
+	}
 	r.over(p, it, state, nil, f.stack)
 }
 
@@ -121,7 +124,6 @@ func (r *Run) over(p *phase, it *item, state ops.StepState, cause error, stack [
 	it.state, it.ended = state, now
 	it.cancel(cause)
 	r.incomplete = r.incomplete || state != ops.StepDone
-	r.critical = r.critical || p.Critical && (state == ops.StepFailed || state == ops.StepTimedOut)
 	if p.open--; p.open == 0 {
 		r.nudge()
 	}
@@ -135,6 +137,7 @@ func (r *Run) over(p *phase, it *item, state ops.StepState, cause error, stack [
 // failure is how a call into code that is not ours went wrong; the zero value is that it went well.
 type failure struct {
 	bad   bool
+	err   error  // what was returned; nil for a panic
 	text  string // fit for a report
 	stack []byte // of a panic
 }
@@ -144,7 +147,7 @@ func guard(f func() error, over func(failure)) {
 	fail := failure{bad: true, text: "ended its goroutine instead of returning"}
 	defer func() {
 		if v := recover(); v != nil {
-			fail = failure{true, clean(fmt.Sprint("panic: ", v)), debug.Stack()}
+			fail = failure{bad: true, text: clean(fmt.Sprint("panic: ", v)), stack: debug.Stack()}
 		}
 		over(fail)
 	}()
@@ -154,7 +157,7 @@ func guard(f func() error, over func(failure)) {
 		return
 	}
 	// Through fmt: the Error of a foreign type may panic, on a nil receiver for one.
-	fail = failure{bad: true, text: clean(fmt.Sprint(err))}
+	fail = failure{bad: true, err: err, text: clean(fmt.Sprint(err))}
 }
 
 // longestDetail bounds what foreign code says of itself in a report, in bytes.

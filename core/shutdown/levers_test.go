@@ -140,7 +140,7 @@ func TestEscalation(t *testing.T) {
 		rep := r.Report()
 		left := rep.DeadlineAt.Sub(rep.StartedAt.Time)
 		// reap, sweep, stores, surrender.
-		if want := 3*time.Second + 3*time.Second + 2*time.Second + 500*time.Millisecond + Instant + Slack; left != want {
+		if want := 3*time.Second + 3*time.Second + 3*time.Second + 500*time.Millisecond + Instant + Slack; left != want {
 			t.Errorf("the deadline is %s after the start, want %s", left, want)
 		}
 		<-r.Done()

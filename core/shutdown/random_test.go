@@ -342,18 +342,20 @@ func (s *story) judgeReport(t *testing.T, rep ops.Shutdown, fitted Plan) {
 		case p.BudgetMS < ops.Millis(spec.Budget):
 			t.Errorf("the budget of %s fell from %s to %d ms", p.Name, spec.Budget, p.BudgetMS)
 		}
+		failed := p.State == ops.StepFailed
 		last = p.StartedAt.Add(time.Duration(max(p.ElapsedMS-1, 0)) * time.Millisecond)
 		for _, it := range p.Items {
 			s.judgeItem(t, p, it, instant)
 			incomplete = incomplete || it.State != ops.StepDone
 			bad = bad || it.State == ops.StepTimedOut || it.State == ops.StepFailed
+			failed = failed || it.State == ops.StepFailed
 		}
 		if p.State == ops.StepDone && bad {
 			t.Errorf("%s is done and holds what is not: %+v", p.Name, p.Items)
 		}
 		cut := p.State == ops.StepSkipped && p.Detail != "not needed" && !strings.HasPrefix(p.Detail, "not part of")
 		incomplete = incomplete || bad || cut
-		if bad && spec.Critical {
+		if failed && spec.Critical {
 			exit = ExitCritical
 		}
 	}

@@ -77,11 +77,29 @@ func TestRulesOfTheExecutor(t *testing.T) {
 			p.Critical = true
 			return []Phase{p, ok}
 		}, want{0, ops.ShutdownIncomplete, ExitCritical, map[string]ops.StepState{"first": "failed", "next": "done"}, nil}},
-		{"an item of a critical phase that overstays changes the exit code", func(c *cast) []Phase {
+		{"a failed item of a critical phase whose error is excused keeps the planned exit code", func(*cast) []Phase {
+			p := one(time.Second, fails("x"))
+			p.Critical, p.Excused = true, func(err error) bool { return err.Error() == "broken" }
+			return []Phase{p, ok}
+		}, want{0, ops.ShutdownIncomplete, 0, map[string]ops.StepState{"first": "failed", "next": "done"}, nil}},
+		{"an error of a critical phase that is not excused changes the exit code", func(*cast) []Phase {
+			p := one(time.Second, fails("x"))
+			p.Critical, p.Excused = true, func(error) bool { return false }
+			return []Phase{p, ok}
+		}, want{0, ops.ShutdownIncomplete, ExitCritical, map[string]ops.StepState{"first": "failed", "next": "done"}, nil}},
+		{"a panic in a critical phase is never excused", func(*cast) []Phase {
+			p := one(time.Second, panics("x", "no map"))
+			p.Critical, p.Excused = true, func(error) bool { return true }
+			return []Phase{p, ok}
+		}, want{0, ops.ShutdownIncomplete, ExitCritical, map[string]ops.StepState{"first": "failed", "next": "done"}, nil}},
+		{"a critical phase that cannot list its items changes the exit code", func(*cast) []Phase {
+			return []Phase{{Name: "first", Budget: time.Second, Critical: true, List: func(context.Context, *Run) []Item { panic("no map") }}, ok}
+		}, want{0, ops.ShutdownIncomplete, ExitCritical, map[string]ops.StepState{"first": "failed", "next": "done"}, nil}},
+		{"an item of a critical phase that overstays makes the stop incomplete and keeps the planned exit code", func(c *cast) []Phase {
 			p := one(time.Second, c.hang("store", "main"))
 			p.Critical = true
 			return []Phase{p, ok}
-		}, want{time.Second, ops.ShutdownIncomplete, ExitCritical, map[string]ops.StepState{"first": "timed_out", "next": "done"}, nil}},
+		}, want{time.Second, ops.ShutdownIncomplete, 0, map[string]ops.StepState{"first": "timed_out", "next": "done"}, nil}},
 		{"a panic is that item's failure, in words that are safe to print", func(*cast) []Phase {
 			return []Phase{one(time.Second, panics("x", "a\x1b]52;c;b\x07\nc\u202ed"), takes("y", 0)), ok}
 		}, want{
@@ -131,7 +149,7 @@ func TestRulesOfTheExecutor(t *testing.T) {
 		}, want{ListBound, ops.ShutdownIncomplete, 0, map[string]ops.StepState{"first": "timed_out", "next": "done"}, map[string]string{"first": "listing"}}},
 		{"a listing that hangs is left at the phase's budget if that is shorter", func(c *cast) []Phase {
 			return []Phase{{Name: "first", Budget: 100 * time.Millisecond, Critical: true, List: func(context.Context, *Run) []Item { <-c.release; return nil }}, ok}
-		}, want{100 * time.Millisecond, ops.ShutdownIncomplete, ExitCritical, map[string]ops.StepState{"first": "timed_out", "next": "done"}, nil}},
+		}, want{100 * time.Millisecond, ops.ShutdownIncomplete, 0, map[string]ops.StepState{"first": "timed_out", "next": "done"}, nil}},
 		{"2,000 items that hang cost the budget once", func(c *cast) []Phase {
 			its := make([]Item, 2_000)
 			for i := range its {

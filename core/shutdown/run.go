@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"runtime/pprof"
+	"strings"
 	"sync"
 	"time"
 
@@ -28,7 +29,7 @@ const (
 
 // Exit codes that the executor chooses itself.
 const (
-	// ExitCritical replaces the planned code when an item of a Critical phase failed or overstayed.
+	// ExitCritical replaces the planned code when an item of a Critical phase failed with an error that is not excused.
 	ExitCritical = 1
 	// ExitWatchdog is the process's when the watchdog ends it (contract.md, 1).
 	ExitWatchdog = 70
@@ -75,6 +76,7 @@ type Run struct {
 	saves     *saver
 	news      *announcer
 	dog       *watchdog
+	looks     sync.WaitGroup // looks at the goroutines that are under way
 
 	mu         sync.Mutex // guards what follows and the phases; never held over code that is not ours
 	mode       ops.Mode
@@ -85,7 +87,7 @@ type Run struct {
 	notAwaited []ops.Item
 	exitSet    bool
 	exitCode   int  // what SetExit said
-	critical   bool // an item of a critical phase did not end well
+	critical   bool // an item of a critical phase failed, and its error is not excused
 	incomplete bool // something overstayed, failed or was skipped
 	ended      time.Time
 	behind     int // goroutines now in code that is not ours
@@ -99,9 +101,10 @@ type phase struct {
 	detail                 string
 	stack                  []byte // of a listing that panicked; the executor's own
 	items                  []*item
-	open                   int  // items that run
-	settled                bool // nothing runs any more; what is left is to write that down
-	cut                    bool // a lever or a mode ended it, or will when its turn comes
+	open                   int           // items that run
+	settled                bool          // nothing runs any more; what is left is to write that down
+	cut                    bool          // a lever or a mode ended it, or will when its turn comes
+	late                   time.Duration // how long after the moment it had asked for the executor was run, in all
 }
 
 // Start begins the stop: it arms the watchdog, then runs the plan on a goroutine of its own, and returns at once.
@@ -204,25 +207,25 @@ func (r *Run) begin(i int) bool {
 func (r *Run) work(p *phase) {
 	items, state := r.list(p)
 	seq := r.launch(p, items, state)
-	quit, looked := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(looked)
-		r.watchStacks(p, quit)
-	}()
+	quit := make(chan struct{})
+	// The look is not waited for before the end of the stop: on a busy machine a goroutine profile takes seconds, which
+	// would be the phase's.
+	r.looks.Go(func() { r.watchStacks(p, quit) })
 	for {
 		wait, busy := r.expire(p)
 		if !busy {
 			break
 		}
+		due := time.Now().Add(wait)
 		timer := time.NewTimer(wait)
 		select {
 		case <-timer.C:
 		case <-r.wake:
 		}
 		timer.Stop()
+		r.overslept(p, time.Since(due)) // what the timer's channel holds is when it was due
 	}
 	close(quit)
-	<-looked // a look takes milliseconds
 	if d := min(time.Until(r.deadline(p)), saveWait); d > 0 {
 		r.saves.wait(seq, d)
 	}
@@ -372,16 +375,45 @@ func (r *Run) expire(p *phase) (wait time.Duration, busy bool) {
 	return next.Sub(now), !p.settled
 }
 
+// overslept notes that the executor was woken by so much later than it had asked for.
+func (r *Run) overslept(p *phase, by time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	p.late += max(by, 0)
+}
+
+// tolerance is how far beyond its budget a phase may end without the report saying why: saving the report, and a busy
+// machine's scheduling.
+const tolerance = 50 * time.Millisecond
+
+// whyLate says why p, which has ended, took longer than its budget; it is empty if p did not. Run.mu is held.
+func (p *phase) whyLate() string {
+	over := p.ended.Sub(p.deadline)
+	if over <= tolerance {
+		return ""
+	}
+	text := over.Round(time.Millisecond).String() + " over its budget: "
+	if 2*p.late >= over {
+		return text + "the machine did not run the gateway for " + p.late.Round(time.Millisecond).String()
+	}
+	return text + "the gateway was busy with other work"
+}
+
 // close ends p in the given state and tells everyone. r.mu is held.
 func (r *Run) close(p *phase, state ops.StepState) {
 	p.state, p.ended = state, time.Now()
 	if p.detail == "" {
 		p.detail = p.summary()
 	}
+	if why := p.whyLate(); why != "" && state != ops.StepSkipped {
+		p.detail = strings.TrimPrefix(p.detail+"; "+why, "; ")
+	}
 	switch state {
 	case ops.StepTimedOut, ops.StepFailed:
 		r.incomplete = true
-		r.critical = r.critical || p.Critical
+		if state == ops.StepFailed && len(p.items) == 0 { // listing failed, and nothing was done
+			r.critical = r.critical || p.Critical
+		}
 	case ops.StepSkipped:
 		r.incomplete = r.incomplete || p.cut
 	}
@@ -399,6 +431,12 @@ func (r *Run) finish() {
 	until := time.Now().Add(r.slack / 8)
 	r.saves.close(until)
 	r.news.close(until)
+	looked := make(chan struct{})
+	go func() { // ends with the look that is under way
+		r.looks.Wait()
+		close(looked)
+	}()
+	waitUntil(looked, until)
 	r.dog.disarm()
 }
 

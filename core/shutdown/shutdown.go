@@ -44,9 +44,11 @@ type Phase struct {
 	Bound string
 	// Then says in one word what becomes of an item that overstays; empty is "abandoned".
 	Then string
-	// Critical is whether an item that failed or overstayed changes the exit code to ExitCritical. Elsewhere it never does
-	// (A15).
+	// Critical is whether an item that failed, or a listing that did, changes the exit code to ExitCritical. One that
+	// overstayed leaves it: what was left behind makes the stop incomplete. Elsewhere the exit code never changes (A15).
 	Critical bool
+	// Excused, if not nil, reports whether an item's error leaves the exit code of a Critical phase alone.
+	Excused func(error) bool
 	// Vital phases are never skipped by a lever or a mode, and keep time when a plan is fitted.
 	Vital bool
 	// Elastic phases give their time first when the service manager allows less than the plan needs.

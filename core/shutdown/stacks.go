@@ -17,6 +17,8 @@ const (
 	// often that is done. A look stops the program for some 2 ms with 2,000 goroutines.
 	firstLook = 2 * time.Second
 	lookAgain = 5 * time.Second
+	// lookSpare is what a phase must have left for a look to be worth the pause: the time is the items'.
+	lookSpare = 500 * time.Millisecond
 )
 
 // watchStacks says of p's items that have no word of their own what their goroutines wait for, until quit is closed. The
@@ -33,7 +35,9 @@ func (r *Run) watchStacks(p *phase, quit <-chan struct{}) {
 			return
 		case <-timer.C:
 		}
-		r.lookAtStacks(p)
+		if time.Until(r.deadline(p)) >= lookSpare {
+			r.lookAtStacks(p)
+		}
 		timer.Reset(lookAgain)
 	}
 }

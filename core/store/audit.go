@@ -28,12 +28,14 @@ const auditColumns = `id, at, verb, target, via, uid, pid, tty, user, reason, st
 // PutAudit writes a request's row; a second one with the same ID updates its state and detail, and nothing else: who
 // asked for what does not change.
 func (s *Store) PutAudit(ctx context.Context, a Audit) error {
-	return s.write(ctx, "write audit of "+a.ID, func(t *tx) error {
-		_, err := t.exec(`INSERT INTO audit (`+auditColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-			ON CONFLICT (id) DO UPDATE SET state = excluded.state, detail = excluded.detail`,
-			a.ID, stamp(a.At), a.Verb, a.Target, a.Via, a.UID, a.PID, a.TTY, a.User, a.Reason, a.State, a.Detail)
-		return err
-	})
+	return s.write(ctx, "write audit of "+a.ID, func(t *tx) error { return putAudit(t, a) })
+}
+
+func putAudit(t *tx, a Audit) error {
+	_, err := t.exec(`INSERT INTO audit (`+auditColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+		ON CONFLICT (id) DO UPDATE SET state = excluded.state, detail = excluded.detail`,
+		a.ID, stamp(a.At), a.Verb, a.Target, a.Via, a.UID, a.PID, a.TTY, a.User, a.Reason, a.State, a.Detail)
+	return err
 }
 
 // AuditRows are the newest rows, newest first. limit is bounded as ops.Query.Limit is.

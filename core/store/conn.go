@@ -21,6 +21,8 @@ const (
 	// busyMS is how long a statement waits for another process's lock. Only the gateway opens the database, so a lock
 	// is somebody's mistake, and saying so beats waiting.
 	busyMS = 1000
+	// checkpointPages is SQLite's own default: a -wal of about 4 MB.
+	checkpointPages = 1000
 	// walLimit is the size in bytes to which SQLite truncates the -wal when it starts it afresh, after a reader of
 	// another process made it grow.
 	walLimit = 16 << 20

@@ -36,16 +36,18 @@ const lifeColumns = `id, pid, start_ticks, boot_id, version, started_at, ended_a
 
 // PutLife writes a life, whole: a life with the same id is overwritten and keeps its place.
 func (s *Store) PutLife(ctx context.Context, l Life) error {
-	return s.write(ctx, "write life "+l.ID, func(t *tx) error {
-		_, err := t.exec(`INSERT INTO lives (`+lifeColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-			ON CONFLICT (id) DO UPDATE SET pid = excluded.pid, start_ticks = excluded.start_ticks, boot_id = excluded.boot_id,
-				version = excluded.version, started_at = excluded.started_at, ended_at = excluded.ended_at,
-				heartbeat_at = excluded.heartbeat_at, outcome = excluded.outcome, phase = excluded.phase,
-				reason = excluded.reason, by = excluded.by, rss = excluded.rss`,
-			l.ID, l.PID, int64(l.StartTicks), l.BootID, l.Version, stamp(l.StartedAt), stamp(l.EndedAt), stamp(l.HeartbeatAt),
-			string(l.Outcome), l.Phase, l.Reason, l.By, l.RSS)
-		return err
-	})
+	return s.write(ctx, "write life "+l.ID, func(t *tx) error { return putLife(t, l) })
+}
+
+func putLife(t *tx, l Life) error {
+	_, err := t.exec(`INSERT INTO lives (`+lifeColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+		ON CONFLICT (id) DO UPDATE SET pid = excluded.pid, start_ticks = excluded.start_ticks, boot_id = excluded.boot_id,
+			version = excluded.version, started_at = excluded.started_at, ended_at = excluded.ended_at,
+			heartbeat_at = excluded.heartbeat_at, outcome = excluded.outcome, phase = excluded.phase,
+			reason = excluded.reason, by = excluded.by, rss = excluded.rss`,
+		l.ID, l.PID, int64(l.StartTicks), l.BootID, l.Version, stamp(l.StartedAt), stamp(l.EndedAt), stamp(l.HeartbeatAt),
+		string(l.Outcome), l.Phase, l.Reason, l.By, l.RSS)
+	return err
 }
 
 // Heartbeat says that the life with this id was alive at at, with rss bytes resident. A life that has ended keeps its

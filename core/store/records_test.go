@@ -231,7 +231,7 @@ func TestATurnCannotEndAsRunning(t *testing.T) {
 	if err := s.EndTurn(t.Context(), v, turn, nil); err == nil {
 		t.Error("it did")
 	}
-	if n, err := s.MarkPossiblyInterrupted(t.Context(), noon); n != 1 || err != nil {
+	if n, err := s.MarkStop(t.Context(), Life{ID: "l1", StartedAt: noon, Outcome: ops.OutcomeRunning}, Audit{ID: "a1", At: noon}, noon); n != 1 || err != nil {
 		t.Errorf("%d turns run (%v), want 1", n, err)
 	}
 }
@@ -242,7 +242,7 @@ func TestS18_ATurnMarkedAsPossiblyInterruptedMayStillEndAsDone(t *testing.T) {
 	v := session("cli:local", "s1")
 	turn := begun(t, s, v, "t1")
 	begun(t, s, session("cli:other", "s2"), "t2")
-	if n, err := s.MarkPossiblyInterrupted(t.Context(), noon); n != 2 || err != nil {
+	if n, err := s.MarkStop(t.Context(), Life{ID: "l1", StartedAt: noon, Outcome: ops.OutcomeRunning}, Audit{ID: "a1", At: noon}, noon); n != 2 || err != nil {
 		t.Fatalf("%d turns marked (%v), 2 run", n, err)
 	}
 	turn.State, turn.EndedAt = TurnDone, noon

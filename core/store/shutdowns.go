@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"encoding/json"
 	"fmt"
+	"time"
 
 	"gatewaytui/core/ops"
 )
@@ -15,10 +16,48 @@ func (s *Store) SaveShutdown(ctx context.Context, sd ops.Shutdown) error {
 	if err != nil {
 		return fmt.Errorf("write shutdown %s: %w", sd.ID, err)
 	}
-	return s.write(ctx, "write shutdown "+sd.ID, func(t *tx) error {
-		_, err := t.exec(`INSERT INTO shutdowns (id, life, report) VALUES (?, ?, ?)
-			ON CONFLICT (id) DO UPDATE SET life = excluded.life, report = excluded.report`, sd.ID, sd.Life, string(report))
-		return err
+	return s.write(ctx, "write shutdown "+sd.ID, func(t *tx) error { return putShutdown(t, sd, report) })
+}
+
+func putShutdown(t *tx, sd ops.Shutdown, report []byte) error {
+	_, err := t.exec(`INSERT INTO shutdowns (id, life, report) VALUES (?, ?, ?)
+		ON CONFLICT (id) DO UPDATE SET life = excluded.life, report = excluded.report`, sd.ID, sd.Life, string(report))
+	return err
+}
+
+// MarkStop is the first write of a stop, one commit: life as one that is ending, the audit row of who asked, and every
+// running turn as possibly interrupted. The turns go on and may still end as done; MarkStop returns how many were marked.
+// The commit costs one fsync, or two at the start of a -wal: no checkpoint follows it.
+func (s *Store) MarkStop(ctx context.Context, life Life, audit Audit, at time.Time) (int, error) {
+	return result(ctx, s, "mark the stop of life "+life.ID, func(t *tx) (int, error) {
+		if err := t.holdCheckpoint(); err != nil {
+			return 0, err
+		}
+		if err := putLife(t, life); err != nil {
+			return 0, err
+		}
+		if err := putAudit(t, audit); err != nil {
+			return 0, err
+		}
+		return markRunning(t, at)
+	})
+}
+
+// MarkEnd is the last write of a stop, one commit: its report, and life as it ended. No checkpoint follows it; Close makes
+// the last one.
+func (s *Store) MarkEnd(ctx context.Context, sd ops.Shutdown, life Life) error {
+	report, err := json.Marshal(sd)
+	if err != nil {
+		return fmt.Errorf("write shutdown %s: %w", sd.ID, err)
+	}
+	return s.write(ctx, "mark the end of life "+life.ID, func(t *tx) error {
+		if err := t.holdCheckpoint(); err != nil {
+			return err
+		}
+		if err := putShutdown(t, sd, report); err != nil {
+			return err
+		}
+		return putLife(t, life)
 	})
 }
 

@@ -128,12 +128,9 @@ func (s *Store) EndTurn(ctx context.Context, v Session, turn Turn, msgs []Messag
 	})
 }
 
-// MarkPossiblyInterrupted records that the gateway began to stop while turns ran. They go on, and may still end as done;
-// it returns how many were marked. It is the first write of a stop.
-func (s *Store) MarkPossiblyInterrupted(ctx context.Context, at time.Time) (int, error) {
-	return result(ctx, s, "mark running turns", func(t *tx) (int, error) {
-		return t.exec(`UPDATE turns SET marked_at = ? WHERE state = 'running'`, stamp(at))
-	})
+// markRunning records that the gateway began to stop while turns ran.
+func markRunning(t *tx, at time.Time) (int, error) {
+	return t.exec(`UPDATE turns SET marked_at = ? WHERE state = 'running'`, stamp(at))
 }
 
 // SuspendAfter is in how many lives running a session's turn may be cut off by the gateway's own end before the session

@@ -153,6 +153,7 @@ func (s *Store) transact(batch []*request) (begun bool, err error) {
 		if err != nil {
 			// SQLite may have rolled back by itself; then this has nothing to do, and its error says only that.
 			_ = t.run("ROLLBACK")
+			_ = t.releaseCheckpoint() // it fails only where the connection is of no more use
 		}
 	}()
 	for _, r := range batch {
@@ -164,6 +165,7 @@ func (s *Store) transact(batch []*request) (begun bool, err error) {
 		return true, fmt.Errorf("commit to %s: %w", s.path, err)
 	}
 	s.commits.Add(1)
+	_ = t.releaseCheckpoint() // the rows are on disk; without it the next commits only checkpoint later
 	return true, nil
 }
 
@@ -172,6 +174,29 @@ func (s *Store) transact(batch []*request) (begun bool, err error) {
 type tx struct {
 	conn  *sql.Conn
 	stmts map[string]*sql.Stmt // prepared once; the queries are constants of this package
+	held  bool                 // no checkpoint follows the transaction that is under way
+}
+
+// holdCheckpoint keeps SQLite from copying the -wal into the database after this transaction: a checkpoint costs two
+// fsyncs, and a later commit makes it. https://www.sqlite.org/pragma.html#pragma_wal_autocheckpoint
+func (t *tx) holdCheckpoint() error {
+	t.held = true
+	return t.setCheckpoint(0)
+}
+
+// releaseCheckpoint ends holdCheckpoint.
+func (t *tx) releaseCheckpoint() error {
+	if !t.held {
+		return nil
+	}
+	t.held = false
+	return t.setCheckpoint(checkpointPages)
+}
+
+// setCheckpoint sets after how many pages of -wal a commit makes a checkpoint; 0 is never. The pragma answers with a row.
+func (t *tx) setCheckpoint(pages int) error {
+	var n int
+	return t.conn.QueryRowContext(context.Background(), fmt.Sprintf("PRAGMA wal_autocheckpoint = %d", pages)).Scan(&n)
 }
 
 // member runs one request so that its failure is its own. The error is that of the transaction.

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"strings"
 	"sync"
 	"unicode"
@@ -31,6 +32,8 @@ type outcome struct {
 	trouble *problem
 	// usage is nil while it is unknown.
 	usage *usage
+	// finish is why the model ended the answer.
+	finish string
 }
 
 // usage is what an answer cost, in tokens, as OpenAI writes it.
@@ -41,7 +44,7 @@ type usage struct {
 }
 
 func newExchange(stream bool) *exchange {
-	return &exchange{stream: stream, wake: make(chan struct{}, 1)}
+	return &exchange{stream: stream, outcome: outcome{finish: stopped}, wake: make(chan struct{}, 1)}
 }
 
 // Delta implements adapter.Responder.
@@ -62,11 +65,11 @@ func (x *exchange) Delta(text string) {
 	x.signal()
 }
 
-// Usage takes what the answer cost, in tokens of all of its model calls, before Done. It is optional: a receiver looks
-// for it in an Inbound's Responder. Without it the answer says nothing of usage, since a guess would be taken for a fact.
-func (x *exchange) Usage(in, out int64) {
+// Ended implements adapter.EndResponder. Without it the answer has no usage, since a guess would be taken for a fact.
+func (x *exchange) Ended(in, out int64, finish string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	x.outcome.finish = cmp.Or(finish, stopped)
 	x.outcome.usage = &usage{In: in, Out: out, Total: in + out}
 }
 

@@ -116,13 +116,22 @@ var retryIn = map[ops.Code]time.Duration{
 
 // refused turns the gateway's refusal of a message into a problem.
 func refused(e *ops.Error) *problem {
-	return &problem{status: e.HTTPStatus(), code: string(e.Code), message: clean(e.Error()), retryAfter: retryIn[e.Code]}
+	p := &problem{status: e.HTTPStatus(), code: string(e.Code), message: clean(e.Error()), retryAfter: retryIn[e.Code]}
+	if e.RetryAfter > 0 {
+		p.retryAfter = e.RetryAfter
+	}
+	if e.Code == ops.CodeTooLong {
+		p.param = "messages"
+	}
+	return p
 }
 
-// unanswered turns a turn's end without an answer into a problem.
+// unanswered turns a turn's end without an answer into a problem. Retry-After is then the model endpoint's own wish, passed
+// on for the caller to act on; a client does not send the request again by itself, since the turn has run.
 func unanswered(err error) *problem {
-	p := refused(ops.AsError(err))
-	p.taken, p.retryAfter = true, 0
+	e := ops.AsError(err)
+	p := refused(e)
+	p.taken, p.retryAfter = true, e.RetryAfter
 	return p
 }
 

@@ -53,8 +53,8 @@ type completion struct {
 	Usage   *usage   `json:"usage,omitempty"`
 }
 
-// stop is the finish reason of every answer that is whole.
-var stop = "stop"
+// stopped is the finish reason of an answer that is whole.
+const stopped = "stop"
 
 func (r *reply) completion(object string, u *usage, choices ...choice) []byte {
 	if choices == nil {
@@ -80,7 +80,7 @@ func (r *reply) whole(client context.Context) {
 	r.deadline()
 	switch {
 	case o.ended && o.trouble == nil:
-		said := choice{Message: &message{Role: "assistant", Content: &text}, FinishReason: &stop}
+		said := choice{Message: &message{Role: "assistant", Content: &text}, FinishReason: &o.finish}
 		body := append(r.completion("chat.completion", o.usage, said), '\n')
 		r.w.Header().Set("Content-Type", "application/json")
 		r.w.Header().Set("Content-Length", strconv.Itoa(len(body)))
@@ -123,7 +123,7 @@ func (r *reply) stream(client context.Context, withUsage bool) {
 			if !withUsage {
 				o.usage = nil
 			}
-			r.finish(o.usage)
+			r.finish(o)
 			return
 		case o.ended:
 			r.breakOff(o.trouble)
@@ -148,13 +148,13 @@ func (r *reply) piece(c choice) error {
 }
 
 // finish ends a stream that is whole.
-func (r *reply) finish(u *usage) {
-	if r.piece(choice{Delta: &message{}, FinishReason: &stop}) != nil {
+func (r *reply) finish(o outcome) {
+	if r.piece(choice{Delta: &message{}, FinishReason: &o.finish}) != nil {
 		return
 	}
 	var out []byte
-	if u != nil {
-		out = event(r.completion(chunk, u))
+	if o.usage != nil {
+		out = event(r.completion(chunk, o.usage))
 	}
 	_ = r.write(append(out, event([]byte("[DONE]"))...)) // a client that has gone needs no end
 }

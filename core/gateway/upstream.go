@@ -1,0 +1,46 @@
+package gateway
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"gatewaytui/core/model"
+	"gatewaytui/core/ops"
+)
+
+// upstreamError is what the sender of a message is told of each kind of model failure: the code, whose HTTP status the api
+// adapter answers with, and what to do. The sentence is model.Error's Brief; the address, the status and the endpoint's own
+// words are in the log alone, because a chat may be a group of strangers (TF18).
+var upstreamErrors = map[model.Kind]struct {
+	code ops.Code
+	hint string
+}{
+	model.KindAuth:        {ops.CodeUpstreamAuth, operatorHint},
+	model.KindNoModel:     {ops.CodeUpstreamNoModel, operatorHint},
+	model.KindTooLong:     {ops.CodeTooLong, "/new starts a fresh one"},
+	model.KindRateLimited: {ops.CodeRateLimited, "try again in a minute"},
+	model.KindQuota:       {ops.CodeQuota, operatorHint},
+	model.KindUnavailable: {ops.CodeUpstream, "try again in a moment"},
+	model.KindTimeout:     {ops.CodeUpstreamTimeout, "try again"},
+	model.KindRefused:     {ops.CodeUpstreamRejected, "/new starts a fresh conversation, which may help; " + operatorHint},
+	model.KindBroken:      {ops.CodeUpstream, "try again"},
+}
+
+const operatorHint = "the gateway's log has the details"
+
+// upstream returns err as its asker is told, nil if err is not a model's.
+func upstream(err error) *ops.Error {
+	failed, ok := errors.AsType[*model.Error](err)
+	if !ok {
+		return nil
+	}
+	u, known := upstreamErrors[failed.Kind]
+	if !known {
+		u.code, u.hint = ops.CodeUpstream, "try again"
+	}
+	if failed.RetryAfter > 0 {
+		u.hint = fmt.Sprintf("try again in %s", max(failed.RetryAfter.Round(time.Second), time.Second))
+	}
+	return &ops.Error{Code: u.code, Message: failed.Brief(), Hint: u.hint, RetryAfter: failed.RetryAfter}
+}
