@@ -12,6 +12,8 @@ import (
 var arrows = map[string][]string{
 	"core/ops":                         {},
 	"core/term":                        {},
+	"core/text":                        {},
+	"core/filter":                      {"core/ops", "core/text"},
 	"core/store":                       {"core/ops"},
 	"core/instance":                    {"core/ops"},
 	"core/service":                     {},
@@ -30,14 +32,14 @@ var arrows = map[string][]string{
 	"core/adapter/demo":                {"core/ops", "core/term", "core/adapter"},
 	"core/adapter/telegram":            {"core/ops", "core/term", "core/adapter"},
 	"core/adapter/telegram/botapitest": {},
-	"core/control":                     {"core/ops", "core/term"},
+	"core/control":                     {"core/ops", "core/term", "core/text"},
 	"fixtures":                         {},
 	"fixtures/npmtest":                 {"fixtures/soak"},
 	"fixtures/soak":                    {},
 	"fixtures/upgrade":                 {},
 	"fixtures/upgrade/make":            {"core/adapter/telegram/botapitest", "fixtures/upgrade"},
-	"views":                            {"core/ops", "core/term"},
-	"tui":                              {"core/ops", "core/term", "views", "tui/darkbg"},
+	"views":                            {"core/ops", "core/term", "core/filter"},
+	"tui":                              {"core/ops", "core/term", "core/filter", "views", "tui/darkbg"},
 	"tui/darkbg":                       {},
 }
 

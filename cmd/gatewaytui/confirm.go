@@ -72,7 +72,7 @@ func expectSeen(ctx context.Context, g *remote, r *request) error {
 	default:
 		return nil
 	}
-	page, err := g.Sessions(ctx, ops.Query{Filter: r.Target, Limit: ops.MaxLimit})
+	page, err := g.Sessions(ctx, ops.Query{Key: r.Target})
 	if err != nil {
 		return err
 	}

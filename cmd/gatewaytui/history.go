@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"gatewaytui/core/control"
+	"gatewaytui/core/filter"
 	"gatewaytui/core/ops"
 )
 
@@ -18,7 +19,7 @@ func historyVerb(p *program) *cobra.Command {
 	c := listing[ops.Life]{
 		use: "history", short: "list the past lives, newest first, and how each ended",
 		example: "  gatewaytui history\n  gatewaytui history --shutdowns --limit 1\n  gatewaytui history --filter crashed",
-		ask:     (*control.Client).History,
+		ask:     (*control.Client).History, fields: filter.Lives,
 		columns: []column[ops.Life]{
 			{"LIFE", func(r ops.Life) string { return r.Life }, 0},
 			{"STARTED", func(r ops.Life) string { return moment(r.StartedAt) }, 3},
@@ -212,7 +213,7 @@ func (l *plain) history(ctx context.Context, rest string) error {
 	if err != nil {
 		return err
 	}
-	page, err := l.c.History(ctx, ops.Query{Filter: t.name}) // others may name it in their reason
+	page, err := l.c.History(ctx, ops.Query{Filter: filter.Quote(t.name)}) // others may name it in their reason
 	if err != nil {
 		return err
 	}

@@ -5,12 +5,14 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
 
 	"gatewaytui/core/control"
+	"gatewaytui/core/filter"
 	"gatewaytui/core/ops"
 )
 
@@ -19,6 +21,7 @@ type listing[T any] struct {
 	use, alias, short, example string
 	ask                        func(*control.Client, context.Context, ops.Query) (ops.Page[T], error)
 	columns                    []column[T]
+	fields                     []filter.Field[T] // what --filter can name
 	// show prints rows in another form than the table's, if it was asked for one; nil never does.
 	show func([]T) bool
 }
@@ -34,7 +37,7 @@ func (l listing[T]) verb(p *program) *cobra.Command {
 			return nil
 		},
 		RunE: p.asking(func(ctx context.Context, g *remote, _ []string) error {
-			page, err := l.ask(g.Client, ctx, q)
+			page, err := whole(ctx, q, func(ctx context.Context, q ops.Query) (ops.Page[T], error) { return l.ask(g.Client, ctx, q) })
 			if err != nil {
 				return err
 			}
@@ -57,14 +60,33 @@ func (l listing[T]) verb(p *program) *cobra.Command {
 	}
 	c.Flags().IntVar(&q.Limit, "limit", 0, fmt.Sprintf("at most `N` rows (default %d)", ops.DefaultLimit))
 	c.Flags().StringVar(&q.Cursor, "cursor", "", "continue after the page that returned `CURSOR`")
-	c.Flags().StringVar(&q.Filter, "filter", "", "only rows that contain `TEXT`")
+	c.Flags().StringVar(&q.Filter, "filter", "", fmt.Sprintf("only rows that match `FILTER`: %s; the keys are %s", filter.Summary, strings.Join(filter.Names(l.fields), ", ")))
 	return c
+}
+
+// whole asks for a page and, where the gateway ended it before its limit because a filter had looked at enough rows, for
+// what follows, until the page is full or there is no more.
+func whole[T any](ctx context.Context, q ops.Query, ask func(context.Context, ops.Query) (ops.Page[T], error)) (ops.Page[T], error) {
+	page, err := ask(ctx, q)
+	limit := q.Limit
+	if limit <= 0 {
+		limit = ops.DefaultLimit
+	}
+	for err == nil && page.Scanned > 0 && page.Next != "" && len(page.Items) < min(limit, ops.MaxLimit) {
+		rows := page.Items
+		q.Cursor, q.Limit = page.Next, min(limit, ops.MaxLimit)-len(rows)
+		page, err = ask(ctx, q)
+		page.Items = append(rows, page.Items...)
+	}
+	page.Scanned = 0
+	return page, err
 }
 
 func sessionsVerb(p *program) *cobra.Command {
 	return listing[ops.Session]{
-		use: "sessions", short: "list the sessions, running ones first", example: "  gatewaytui sessions --filter telegram",
-		ask: (*control.Client).Sessions,
+		use: "sessions", short: "list the sessions: what needs attention, then running ones, then idle ones by last activity",
+		example: "  gatewaytui sessions --filter telegram\n  gatewaytui sessions --filter state:running",
+		ask:     (*control.Client).Sessions, fields: filter.Sessions,
 		columns: []column[ops.Session]{
 			{"KEY", func(r ops.Session) string { return r.Key }, 0},
 			{"STATE", func(r ops.Session) string { return words(r.State) }, 1},
@@ -83,7 +105,7 @@ func sessionsVerb(p *program) *cobra.Command {
 func agentsVerb(p *program) *cobra.Command {
 	return listing[ops.Agent]{
 		use: "agents", short: "list the agents, running and cached", example: "  gatewaytui agents --json",
-		ask: (*control.Client).Agents,
+		ask: (*control.Client).Agents, fields: filter.Agents,
 		columns: []column[ops.Agent]{
 			{"SESSION", func(r ops.Agent) string { return r.Session }, 0},
 			{"MODEL", func(r ops.Agent) string { return r.Model }, 3},
@@ -100,7 +122,7 @@ func agentsVerb(p *program) *cobra.Command {
 func processesVerb(p *program) *cobra.Command {
 	return listing[ops.Process]{
 		use: "processes", alias: "ps", short: "list the process trees that tools started", example: "  gatewaytui processes\n  gatewaytui ps --filter sleep",
-		ask: (*control.Client).Processes,
+		ask: (*control.Client).Processes, fields: filter.Processes,
 		columns: []column[ops.Process]{
 			{"PID", func(r ops.Process) string { return strconv.Itoa(r.PID) }, 0},
 			{"STATE", func(r ops.Process) string { return words(r.State) }, 2},
@@ -139,7 +161,7 @@ var adapterColumns = []column[ops.Adapter]{
 func adaptersVerb(p *program) *cobra.Command {
 	return listing[ops.Adapter]{
 		use: "adapters", short: "list the chat platforms and their connections", example: "  gatewaytui adapters",
-		ask: (*control.Client).Adapters, columns: adapterColumns,
+		ask: (*control.Client).Adapters, fields: filter.Adapters, columns: adapterColumns,
 	}.verb(p)
 }
 

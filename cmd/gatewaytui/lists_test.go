@@ -1,7 +1,9 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
@@ -130,4 +132,25 @@ func TestPlanSaysWhetherItFits(t *testing.T) {
 
 	f.plan.SupervisorBudgetMS = 0
 	g.run(t, "plan").must(t, exitDone).says(t, "limit       none known", "shutdown.supervisor_budget")
+}
+
+// A filter that matches little is answered in several pages; the verb asks until its own page is full.
+func TestAFilteredListIsAskedForUntilItIsFull(t *testing.T) {
+	pages := map[string]ops.Page[int]{
+		"":  {Items: []int{1}, Next: "a", Scanned: 50},
+		"a": {Next: "b", Scanned: 50},
+		"b": {Items: []int{2, 3}, Next: "c"},
+	}
+	var asked []ops.Query
+	ask := func(_ context.Context, q ops.Query) (ops.Page[int], error) {
+		asked = append(asked, q)
+		return pages[q.Cursor], nil
+	}
+	page, err := whole(t.Context(), ops.Query{Limit: 3, Filter: "x"}, ask)
+	if err != nil || !slices.Equal(page.Items, []int{1, 2, 3}) || page.Next != "c" || page.Scanned != 0 {
+		t.Fatalf("got %+v, %v", page, err)
+	}
+	if last := asked[len(asked)-1]; len(asked) != 3 || last.Limit != 2 || last.Filter != "x" {
+		t.Fatalf("asked %+v", asked)
+	}
 }

@@ -295,7 +295,7 @@ func (l *plain) quit(context.Context, string) error {
 
 // list reads out the rows of a kind, each with the number by which a command can name it.
 func list[T any](ctx context.Context, l *plain, kind, filter string, ask func(context.Context, ops.Query) (ops.Page[T], error), sentence func(T) (target, string)) error {
-	page, err := ask(ctx, ops.Query{Limit: plainRows, Filter: filter})
+	page, err := whole(ctx, ops.Query{Limit: plainRows, Filter: filter}, ask)
 	if err != nil {
 		return err
 	}
@@ -308,7 +308,7 @@ func list[T any](ctx context.Context, l *plain, kind, filter string, ask func(co
 	l.listed[kind] = rows
 	switch {
 	case len(rows) == 0 && filter != "":
-		l.say("No %s has %s.", kind, strconv.Quote(filter))
+		l.say("No %s matches %s.", kind, strconv.Quote(filter))
 	case len(rows) == 0:
 		l.say("There is no %s.", kind)
 	case page.Next != "":

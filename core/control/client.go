@@ -171,6 +171,9 @@ func rowValues(q ops.Query) url.Values {
 	if q.Filter != "" {
 		v.Set("filter", q.Filter)
 	}
+	if q.Key != "" {
+		v.Set("key", q.Key)
+	}
 	return v
 }
 

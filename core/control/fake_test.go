@@ -66,7 +66,7 @@ func (f *fake) Snapshot(ctx context.Context) (ops.Snapshot, error) {
 	return ops.Snapshot{
 		Status: ops.Status{
 			Life: "01LIFE", PID: 4121, Version: "1.2.3", State: ops.StateRunning, StartedAt: testTime, UptimeMS: 61_500,
-			Home: "/srv/gw", Counts: ops.Counts{Sessions: 3, RunningTurns: 1, CachedAgents: 2, Processes: 4, AdaptersConnected: 1, Adapters: 2},
+			Home: "/srv/gw", Counts: ops.Counts{Sessions: 3, RunningTurns: 1, CachedAgents: 2, Processes: 4, QueuedMessages: 2, AdaptersConnected: 1, Adapters: 2},
 			LastEnd:    &ops.LastEnd{Life: "00LIFE", Outcome: ops.OutcomeCutShort, Phase: "drain", Reason: "SIGTERM", At: testTime},
 			Supervisor: ops.Supervisor{Name: "systemd", BudgetMS: 90_000, Source: "config"},
 			APIListen:  "127.0.0.1:8642",

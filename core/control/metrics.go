@@ -88,7 +88,7 @@ func (c rowCollector) Collect(ch chan<- prometheus.Metric) {
 	}
 	gauge(sessionsDesc, float64(s.Counts.Sessions))
 	gauge(turnsDesc, float64(s.Counts.RunningTurns))
-	gauge(queuedDesc, sum(s.Sessions, func(r ops.Session) int64 { return int64(r.Queued) }))
+	gauge(queuedDesc, float64(s.Counts.QueuedMessages))
 	gauge(agentsDesc, float64(s.Counts.CachedAgents))
 	gauge(agentBytesDesc, sum(s.Agents, func(r ops.Agent) int64 { return r.Bytes }))
 	gauge(processesDesc, float64(s.Counts.Processes))

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"gatewaytui/core/ops"
+	"gatewaytui/core/text"
 )
 
 func (s *Server) status(w http.ResponseWriter, r *http.Request, _ string) {
@@ -53,12 +54,12 @@ func one[T any](s *Server, w http.ResponseWriter, r *http.Request, ask func(cont
 	s.reply(w, v, err)
 }
 
-// list answers with one page of rows.
-func list[T any](s *Server, ask func(context.Context, ops.Query) (ops.Page[T], error)) func(http.ResponseWriter, *http.Request, string) {
+// list answers with one page of rows. further are the parameters that not every list takes.
+func list[T any](s *Server, ask func(context.Context, ops.Query) (ops.Page[T], error), further ...string) func(http.ResponseWriter, *http.Request, string) {
 	return func(w http.ResponseWriter, r *http.Request, _ string) {
 		ctx, cancel := context.WithTimeout(r.Context(), answerTime)
 		defer cancel()
-		q, err := rowQuery(r)
+		q, err := rowQuery(r, append([]string{"limit", "cursor", "filter"}, further...)...)
 		if err != nil {
 			s.fail(w, err)
 			return
@@ -86,7 +87,7 @@ func query(r *http.Request, known ...string) (url.Values, error) {
 func unknownName(what, name string, known []string) error {
 	e := &ops.Error{Code: ops.CodeInvalid, Message: fmt.Sprintf("%.64q is no %s that is known here", name, what), Hint: "none is taken"}
 	if len(known) > 0 {
-		e.Hint = "the nearest is " + strconv.Quote(nearest(fmt.Sprintf("%.64s", name), known))
+		e.Hint = "the nearest is " + strconv.Quote(text.Nearest(fmt.Sprintf("%.64s", name), known))
 	}
 	return e
 }
@@ -106,8 +107,8 @@ func number(q url.Values, name string) (int64, error) {
 	return n, nil
 }
 
-func rowQuery(r *http.Request) (ops.Query, error) {
-	q, err := query(r, "limit", "cursor", "filter")
+func rowQuery(r *http.Request, known ...string) (ops.Query, error) {
+	q, err := query(r, known...)
 	if err != nil {
 		return ops.Query{}, err
 	}
@@ -115,7 +116,7 @@ func rowQuery(r *http.Request) (ops.Query, error) {
 	if err != nil {
 		return ops.Query{}, err
 	}
-	return ops.Query{Limit: int(min(limit, ops.MaxLimit)), Cursor: q.Get("cursor"), Filter: q.Get("filter")}, nil
+	return ops.Query{Limit: int(min(limit, ops.MaxLimit)), Cursor: q.Get("cursor"), Filter: q.Get("filter"), Key: q.Get("key")}, nil
 }
 
 // request answers with what became of a command; with wait_ms it is a long poll, which a closing server ends.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"gatewaytui/core/ops"
+	"gatewaytui/core/text"
 )
 
 // maxTarget bounds a target, in bytes after unescaping.
@@ -29,7 +30,7 @@ func (s *Server) table() []route {
 	routes := []route{
 		{"GET", "/v1/status", s.status},
 		{"GET", "/v1/snapshot", s.snapshot},
-		{"GET", "/v1/sessions", list(s, s.opt.Console.Sessions)},
+		{"GET", "/v1/sessions", list(s, s.opt.Console.Sessions, "key")},
 		{"GET", "/v1/agents", list(s, s.opt.Console.Agents)},
 		{"GET", "/v1/processes", list(s, s.opt.Console.Processes)},
 		{"GET", "/v1/adapters", list(s, s.opt.Console.Adapters)},
@@ -139,43 +140,11 @@ func (s *Server) nearestPath(path string) string {
 				want[i] = got[i]
 			}
 		}
-		if d := edits(path, strings.Join(want, "/")); least < 0 || d < least {
+		if d := text.Distance(path, strings.Join(want, "/")); least < 0 || d < least {
 			best, least = rt, d
 		}
 	}
 	return best.method + " " + strings.TrimSuffix(best.path, "{rest...}")
-}
-
-// nearest is the word of known that takes the fewest edits to make of name; the first of several. known is not empty.
-func nearest(name string, known []string) string {
-	best, least := "", -1
-	for _, k := range known {
-		if d := edits(name, k); least < 0 || d < least {
-			best, least = k, d
-		}
-	}
-	return best
-}
-
-// edits is the Levenshtein distance of a and b, in bytes.
-func edits(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			change := diagonal
-			if a[i] != b[j] {
-				change++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(change, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }
 
 // reply writes v, or err if there is one.

@@ -202,10 +202,8 @@ func (g *Gateway) commandStatus(ctx context.Context, c call) (string, error) {
 
 // commandQueue is /queue without a text; with one it is that message (unqueued).
 func (g *Gateway) commandQueue(_ context.Context, c call) (string, error) {
-	for _, row := range g.table.Rows() {
-		if row.Key == c.key {
-			return fmt.Sprintf("%d %s behind the running turn.", row.Queued, plural(row.Queued, "message waits", "messages wait")), nil
-		}
+	if row, found := g.table.Row(c.key); found {
+		return fmt.Sprintf("%d %s behind the running turn.", row.Queued, plural(row.Queued, "message waits", "messages wait")), nil
 	}
 	return "Nothing waits here.", nil
 }

@@ -5,10 +5,11 @@ import (
 	"iter"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
+	"gatewaytui/core/filter"
 	"gatewaytui/core/ops"
+	"gatewaytui/core/session"
 	"gatewaytui/core/store"
 	"gatewaytui/core/term"
 )
@@ -42,6 +43,7 @@ func (g *Gateway) Status(context.Context) (ops.Status, error) {
 	st.Containment = ops.Containment{Level: string(level), Why: term.Clean(why, 300)}
 	st.Containment.Guardian, _ = g.procs.Guardian() // its reason is in the log
 	st.Counts.Sessions, st.Counts.RunningTurns = g.table.Len()
+	st.Counts.QueuedMessages = g.table.Queued()
 	st.Counts.CachedAgents = g.cache.Len()
 	st.Counts.Processes = g.procs.Count()
 	st.Warnings = append(st.Warnings, g.adapters.Warnings()...)
@@ -77,10 +79,13 @@ func (g *Gateway) Snapshot(ctx context.Context) (ops.Snapshot, error) {
 		return ops.Snapshot{}, err
 	}
 	now := time.Now()
-	processes := g.procs.Rows()
+	sessions, _, _ := g.sessionRows(session.Selection{Limit: ops.SnapshotSessions})
 	s := ops.Snapshot{
-		Status: st, Seq: seq, At: ops.At(now), Sessions: g.sessionRows(processes), Agents: g.cache.Rows(), Processes: processes,
+		Status: st, Seq: seq, At: ops.At(now), Sessions: sessions, Agents: g.cache.Rows(), Processes: g.procs.Rows(),
 		AdapterRow: g.adapters.Rows(), Background: g.background.rows(now),
+	}
+	if left := st.Counts.Sessions - len(sessions); left > 0 {
+		s.Omitted = &ops.Omitted{Sessions: left}
 	}
 	if run := g.stopping(); run != nil {
 		report := run.Report()
@@ -89,81 +94,109 @@ func (g *Gateway) Snapshot(ctx context.Context) (ops.Snapshot, error) {
 	return s, nil
 }
 
-// sessionRows joins what the table, the cache and the registry know of each session.
-func (g *Gateway) sessionRows(processes []ops.Process) []ops.Session {
-	rows := g.table.Rows()
-	count := map[string]int{}
-	for _, p := range processes {
-		count[p.Session]++
-	}
-	cached := map[string]bool{}
-	for _, a := range g.cache.All() {
-		cached[a.Session()] = true
-	}
+// sessionRows joins the table's rows of a selection with what the cache and the registry know of each.
+func (g *Gateway) sessionRows(sel session.Selection) (rows []ops.Session, next session.Cursor, scanned int) {
+	rows, next, scanned = g.table.Page(sel)
+	count := g.procs.CountSessions()
 	for i := range rows {
-		rows[i].Processes, rows[i].Cached = count[rows[i].Key], cached[rows[i].Key]
+		_, cached := g.cache.Peek(rows[i].Key)
+		rows[i].Processes, rows[i].Cached = count[rows[i].Key], cached
 	}
-	return rows
+	return rows, next, scanned
 }
 
-// Sessions implements ops.Console.
+// Sessions implements ops.Console. A page costs the same at any number of sessions; a filter looks at MaxScan of them at
+// most, and at none of a group that has no row with a state that it asks for.
 func (g *Gateway) Sessions(_ context.Context, q ops.Query) (ops.Page[ops.Session], error) {
-	rows := g.sessionRows(g.procs.Rows())
-	return page(rows, q, func(s ops.Session) string { return s.Key },
-		func(s ops.Session) []string { return []string{s.Key, s.User, string(s.State), s.Doing} })
+	if q.Key != "" {
+		return g.oneSession(q.Key), nil
+	}
+	picks, err := filter.Parse(q.Filter, filter.Sessions)
+	if err != nil {
+		return ops.Page[ops.Session]{}, err
+	}
+	sel := session.Selection{Limit: bounded(q.Limit), Scan: ops.MaxScan}
+	if sel.After, err = session.ParseCursor(q.Cursor); err != nil {
+		return ops.Page[ops.Session]{}, err
+	}
+	if !picks.All() {
+		sel.Match = picks.Match
+		sel.Groups = func(group ops.SessionGroup) bool {
+			return slices.ContainsFunc(ops.SessionStates, func(s ops.SessionState) bool {
+				return s.Group() == group && picks.Could("state", filter.SessionState(s))
+			})
+		}
+	}
+	rows, next, scanned := g.sessionRows(sel)
+	p := ops.Page[ops.Session]{Items: filled(rows), Next: next.String()}
+	if p.Next != "" && len(rows) < sel.Limit {
+		p.Scanned = scanned
+	}
+	return p, nil
+}
+
+// oneSession is the page with the session of key, empty if there is none.
+func (g *Gateway) oneSession(key string) ops.Page[ops.Session] {
+	row, found := g.table.Row(key)
+	if !found {
+		return ops.Page[ops.Session]{Items: []ops.Session{}}
+	}
+	_, row.Cached = g.cache.Peek(key)
+	row.Processes = g.procs.CountSession(key)
+	return ops.Page[ops.Session]{Items: []ops.Session{row}}
 }
 
 // Agents implements ops.Console.
 func (g *Gateway) Agents(_ context.Context, q ops.Query) (ops.Page[ops.Agent], error) {
-	return page(g.cache.Rows(), q, func(a ops.Agent) string { return a.Session },
-		func(a ops.Agent) []string { return []string{a.Session, a.Model, string(a.State)} })
+	return page(g.cache.Rows(), q, func(a ops.Agent) string { return a.Session }, filter.Agents)
 }
 
 // Processes implements ops.Console.
 func (g *Gateway) Processes(_ context.Context, q ops.Query) (ops.Page[ops.Process], error) {
-	return page(g.procs.Rows(), q, func(p ops.Process) string { return strconv.Itoa(p.PID) + "." + strconv.FormatUint(p.StartTicks, 10) },
-		func(p ops.Process) []string {
-			return []string{p.Session, p.Command, string(p.State), strconv.Itoa(p.PID)}
-		})
+	return page(g.procs.Rows(), q, func(p ops.Process) string { return strconv.Itoa(p.PID) + "." + strconv.FormatUint(p.StartTicks, 10) }, filter.Processes)
 }
 
 // Adapters implements ops.Console.
 func (g *Gateway) Adapters(_ context.Context, q ops.Query) (ops.Page[ops.Adapter], error) {
-	return page(g.adapters.Rows(), q, func(a ops.Adapter) string { return a.Name },
-		func(a ops.Adapter) []string { return []string{a.Name, string(a.State), a.LastError} })
+	return page(g.adapters.Rows(), q, func(a ops.Adapter) string { return a.Name }, filter.Adapters)
 }
 
-// page cuts what q asks for out of rows, which are in their order already. The cursor is the key of the page's last row,
-// so that rows which come and go move no page; if that row is gone, the answer is an error, not a silent gap.
-func page[T any](rows []T, q ops.Query, key func(T) string, texts func(T) []string) (ops.Page[T], error) {
-	limit := q.Limit
-	switch {
-	case limit <= 0:
-		limit = ops.DefaultLimit
-	case limit > ops.MaxLimit:
-		limit = ops.MaxLimit
+// page cuts what q asks for out of rows, which are in their order already and few. The cursor is the key of the page's
+// last row, so that rows which come and go move no page; if that row is gone, the answer is an error, not a silent gap.
+func page[T any](rows []T, q ops.Query, key func(T) string, fields []filter.Field[T]) (ops.Page[T], error) {
+	picks, err := filter.Parse(q.Filter, fields)
+	if err != nil {
+		return ops.Page[T]{}, err
 	}
-	if q.Filter != "" {
-		want := strings.ToLower(q.Filter)
-		rows = slices.DeleteFunc(rows, func(r T) bool {
-			return !slices.ContainsFunc(texts(r), func(s string) bool { return strings.Contains(strings.ToLower(s), want) })
-		})
-	}
+	rows = slices.DeleteFunc(rows, func(r T) bool { return !picks.Match(&r) })
 	if q.Cursor != "" {
 		at := slices.IndexFunc(rows, func(r T) bool { return key(r) == q.Cursor })
 		if at < 0 {
-			return ops.Page[T]{}, &ops.Error{Code: ops.CodeConflict, Message: "the row that the cursor names is gone", Hint: "begin again without a cursor"}
+			return ops.Page[T]{}, &ops.Error{Code: ops.CodeConflict, Message: "this cursor has expired", Hint: "start again without it"}
 		}
 		rows = rows[at+1:]
 	}
-	p := ops.Page[T]{Items: rows}
-	if len(rows) > limit {
+	p := ops.Page[T]{Items: filled(rows)}
+	if limit := bounded(q.Limit); len(rows) > limit {
 		p.Items, p.Next = rows[:limit], key(rows[limit-1])
 	}
-	if p.Items == nil {
-		p.Items = []T{}
-	}
 	return p, nil
+}
+
+// bounded is a query's limit within its bounds.
+func bounded(limit int) int {
+	if limit <= 0 {
+		return ops.DefaultLimit
+	}
+	return min(limit, ops.MaxLimit)
+}
+
+// filled is rows, never nil: it is an empty list on the wire.
+func filled[T any](rows []T) []T {
+	if rows == nil {
+		return []T{}
+	}
+	return rows
 }
 
 // Plan implements ops.Console: the plan of a graceful stop as it would run now.
@@ -195,14 +228,20 @@ func (g *Gateway) History(ctx context.Context, q ops.Query) (ops.Page[ops.Life],
 	if !g.opened() {
 		return ops.Page[ops.Life]{}, &ops.Error{Code: ops.CodeUnavailable, Message: "the store is not open yet", Hint: "try again in a moment"}
 	}
-	limit := q.Limit
-	if limit <= 0 || limit > ops.DefaultLimit {
-		limit = ops.DefaultLimit
+	picks, err := filter.Parse(q.Filter, filter.Lives)
+	if err != nil {
+		return ops.Page[ops.Life]{}, err
 	}
+	limit := min(bounded(q.Limit), ops.DefaultLimit)
 	p := ops.Page[ops.Life]{Items: make([]ops.Life, 0, limit), Next: q.Cursor}
-	if own := g.lifeRow(); g.unrecorded && q.Cursor == "" && lifeHas(own, strings.ToLower(q.Filter)) {
-		p.Items = append(p.Items, g.pastLife(ctx, own)) // it is not in the store
-		limit = max(limit, 2)
+	add := func(l store.Life) {
+		if row := g.pastLife(ctx, l); picks.Match(&row) {
+			p.Items = append(p.Items, row)
+		}
+	}
+	if g.unrecorded && q.Cursor == "" {
+		add(g.lifeRow()) // it is not in the store
+		limit = max(limit, 1+len(p.Items))
 	}
 	for {
 		// Never more than there is room for: the cursor stands behind what was read, and nothing that was read is left out.
@@ -214,21 +253,12 @@ func (g *Gateway) History(ctx context.Context, q ops.Query) (ops.Page[ops.Life],
 			return ops.Page[ops.Life]{}, &ops.Error{Code: ops.CodeUnavailable, Message: "the past lives could not be read: " + err.Error()}
 		}
 		for _, l := range lives {
-			if lifeHas(l, strings.ToLower(q.Filter)) {
-				p.Items = append(p.Items, g.pastLife(ctx, l))
-			}
+			add(l)
 		}
 		if p.Next = next; next == "" || len(p.Items) == limit {
 			return p, nil
 		}
 	}
-}
-
-// lifeHas reports whether want, in lower case, is in one of the life's texts.
-func lifeHas(l store.Life, want string) bool {
-	return slices.ContainsFunc([]string{l.ID, l.Version, string(l.Outcome), l.Phase, l.Reason, l.By}, func(s string) bool {
-		return strings.Contains(strings.ToLower(s), want)
-	})
 }
 
 // pastLife is a life with the report of its stop, as far as that can be read.

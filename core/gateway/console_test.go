@@ -202,12 +202,29 @@ func TestPagesHoldEveryRowOnce(t *testing.T) {
 			t.Errorf("%s is %d times in the pages", key, n)
 		}
 	}
-	p, err := l.g.Sessions(context.Background(), ops.Query{Filter: "USER:5"})
+	p, err := l.g.Sessions(context.Background(), ops.Query{Filter: "API:USER:5"})
 	if err != nil || len(p.Items) != 1 || p.Items[0].Key != "api:user:5" {
 		t.Fatalf("filtered: %+v, %v", p.Items, err)
 	}
-	if _, err := l.g.Sessions(context.Background(), ops.Query{Cursor: "gone"}); !ops.HasCode(err, ops.CodeConflict) {
-		t.Fatalf("a cursor of a row that is gone: %v", err)
+	if _, err := l.g.Sessions(context.Background(), ops.Query{Cursor: "nonsense"}); !ops.HasCode(err, ops.CodeInvalid) {
+		t.Fatalf("what is no cursor: %v", err)
+	}
+	if _, err := l.g.Agents(context.Background(), ops.Query{Cursor: "api:user:gone"}); !ops.HasCode(err, ops.CodeConflict) {
+		t.Fatalf("a cursor of an agent that is gone: %v", err)
+	}
+	if _, err := l.g.Sessions(context.Background(), ops.Query{Filter: "stat:running"}); !ops.HasCode(err, ops.CodeInvalid) || !strings.Contains(err.Error(), "state:") {
+		t.Fatalf("a filter with an unknown key: %v", err)
+	}
+	for filter, want := range map[string]int{"state:running": 1, "!state:running": 6, "state:running !api:user:3": 0, "~apsr user": 7} {
+		if p, err := l.g.Sessions(context.Background(), ops.Query{Filter: filter}); err != nil || len(p.Items) != want {
+			t.Errorf("%q picks %d sessions, want %d: %v", filter, len(p.Items), want, err)
+		}
+	}
+	if p, err := l.g.Sessions(context.Background(), ops.Query{Key: "api:user:5"}); err != nil || len(p.Items) != 1 || p.Items[0].Key != "api:user:5" {
+		t.Fatalf("one by its key: %+v, %v", p.Items, err)
+	}
+	if p, err := l.g.Sessions(context.Background(), ops.Query{Key: "api:user:"}); err != nil || len(p.Items) != 0 {
+		t.Fatalf("a key that no session has: %+v, %v", p.Items, err)
 	}
 	l.ask("api:user:3", "/stop")
 }

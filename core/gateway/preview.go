@@ -84,7 +84,7 @@ func (g *Gateway) previewProcesses(p *ops.Preview, key string) {
 }
 
 func (g *Gateway) previewWaiting(p *ops.Preview, key string) {
-	for _, row := range g.table.Rows() {
+	for _, row := range g.table.Waiting() {
 		if key == "" && row.Queued > 0 && !asksAndWaits(row.Platform) {
 			p.Keeps = append(p.Keeps, fmt.Sprintf("%d waiting %s of %s, for the next life", row.Queued, plural(row.Queued, "message", "messages"), term.Clean(row.Key, 80)))
 			continue
@@ -122,10 +122,8 @@ func (g *Gateway) previewDrain(p *ops.Preview) {
 	for _, v := range g.table.Turns() {
 		p.WaitsFor = append(p.WaitsFor, turnLine(v))
 	}
-	for _, row := range g.table.Rows() {
-		if row.Queued > 0 {
-			p.Keeps = append(p.Keeps, fmt.Sprintf("%d waiting %s of %s, until undrain", row.Queued, plural(row.Queued, "message", "messages"), term.Clean(row.Key, 80)))
-		}
+	for _, row := range g.table.Waiting() {
+		p.Keeps = append(p.Keeps, fmt.Sprintf("%d waiting %s of %s, until undrain", row.Queued, plural(row.Queued, "message", "messages"), term.Clean(row.Key, 80)))
 	}
 	p.Keeps = append(p.Keeps, "every connection, session and process")
 }

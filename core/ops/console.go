@@ -19,7 +19,8 @@ import (
 type Console interface {
 	// Status is the one-screen summary. It answers within 100 ms whatever hangs (field notes, H4).
 	Status(ctx context.Context) (Status, error)
-	// Snapshot is Status and every row. The caller owns what is returned.
+	// Snapshot is Status and the rows, of sessions at most SnapshotSessions: the first ones in the order of CompareSessions.
+	// What it leaves out is in Omitted. The caller owns what is returned.
 	Snapshot(ctx context.Context) (Snapshot, error)
 
 	Sessions(ctx context.Context, q Query) (Page[Session], error)
@@ -52,10 +53,14 @@ type Console interface {
 type Query struct {
 	// Limit is how many rows at the most; 0 is DefaultLimit, more than MaxLimit is MaxLimit.
 	Limit int
-	// Cursor is the Next of the page before.
+	// Cursor is the Next of the page before. A cursor of sessions never expires: the page begins behind the place where the
+	// last row of the page before was, whatever has become of that row.
 	Cursor string
-	// Filter keeps the rows in whose text columns it occurs, case folded.
+	// Filter keeps the rows that match: see package filter, which is its language. A filter that names a column that there is
+	// not is an error with CodeInvalid.
 	Filter string
+	// Key, of Sessions alone, selects the one session with this key; the other fields are not looked at.
+	Key string
 }
 
 // Bounds of Query.Limit, in rows.
@@ -68,4 +73,11 @@ const (
 type Page[T any] struct {
 	Items []T    `json:"items"`
 	Next  string `json:"next"`
+	// Scanned is how many rows were looked at, where that was bounded and ended the page before its limit: Next goes on. A
+	// page with Scanned may have no rows although there are some further on.
+	Scanned int `json:"scanned,omitempty"`
 }
+
+// MaxScan is how many rows one page of a filtered list looks at. It bounds what a filter that matches little costs the
+// gateway to some tens of milliseconds a call.
+const MaxScan = 50_000

@@ -35,10 +35,12 @@ type Status struct {
 
 // Counts are the sizes of the gateway's tables.
 type Counts struct {
-	Sessions          int `json:"sessions"`
-	RunningTurns      int `json:"running_turns"`
-	CachedAgents      int `json:"cached_agents"`
-	Processes         int `json:"processes"`
+	Sessions     int `json:"sessions"`
+	RunningTurns int `json:"running_turns"`
+	CachedAgents int `json:"cached_agents"`
+	Processes    int `json:"processes"`
+	// QueuedMessages is how many messages wait behind running turns, in all sessions.
+	QueuedMessages    int `json:"queued_messages,omitempty"`
 	AdaptersConnected int `json:"adapters_connected"`
 	Adapters          int `json:"adapters"`
 }
@@ -101,6 +103,16 @@ type Snapshot struct {
 	AdapterRow []Adapter    `json:"adapters"`
 	Background []Background `json:"background"`
 	Shutdown   *Shutdown    `json:"shutdown,omitempty"`
+	// Omitted is what the bounds of a snapshot left out; nil: nothing.
+	Omitted *Omitted `json:"omitted,omitempty"`
+}
+
+// SnapshotSessions is how many sessions a snapshot has at the most.
+const SnapshotSessions = 1000
+
+// Omitted is how many rows of each table are not in a snapshot. The pages of the lists have all of them.
+type Omitted struct {
+	Sessions int `json:"sessions"`
 }
 
 // SessionState is what a session does.
@@ -117,6 +129,11 @@ const (
 	// SessionWaitingApproval is reserved: no part of the gateway sets it yet, and no screen shows it.
 	SessionWaitingApproval SessionState = "waiting_approval"
 )
+
+// SessionStates is every state of a session.
+var SessionStates = []SessionState{
+	SessionIdle, SessionRunning, SessionQueued, SessionWaitingApproval, SessionStalled, SessionInterrupted, SessionSuspended,
+}
 
 // Session is one conversation. Key is its address (platform:kind:chat), ID this incarnation of it: a reset keeps the
 // key and changes the id.

@@ -130,6 +130,17 @@ func (r *Registry) CountSession(session string) int {
 	return n
 }
 
+// CountSessions is CountSession of every session that has trees.
+func (r *Registry) CountSessions() map[string]int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	n := map[string]int{}
+	for _, t := range r.trees {
+		n[t.session]++
+	}
+	return n
+}
+
 // Get returns the process that we started with this pid: the running one, else one of the last background processes that
 // ended, with its output.
 func (r *Registry) Get(pid int) (*Process, bool) {

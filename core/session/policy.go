@@ -57,21 +57,30 @@ func (tb *Table) Expired(p Policy, now time.Time) map[string]Expiry {
 	tb.mu.Lock()
 	defer tb.mu.Unlock()
 	out := map[string]Expiry{}
-	for key, e := range tb.sessions {
-		if why, yes := tb.expired(e, p, now); yes {
-			out[key] = Expiry{ID: e.ID, Why: why}
-		}
+	if p.Idle <= 0 && p.Daily < 0 {
+		return out
 	}
+	look := func(e *entry) bool {
+		why, yes := tb.expired(e, p, now)
+		if yes {
+			out[e.Key()] = Expiry{ID: e.ID(), Why: why}
+		}
+		return yes || e.closing()
+	}
+	tb.working(func(e *entry) { look(e) })
+	tb.order.Reverse(func(e *entry) bool { // those that were active last before are behind: the first that goes on ends it
+		return groupOf(e.place) == ops.GroupIdle && look(e)
+	})
 	return out
 }
 
 // expired is Expired of one session. tb.mu is held.
 func (tb *Table) expired(e *entry, p Policy, now time.Time) (why string, yes bool) {
-	if e.closing {
+	if e.closing() {
 		return "", false
 	}
-	last := e.LastActivity
-	if t := tb.turns[e.Key]; t != nil {
+	last := e.lastActivity()
+	if t := tb.turns[e.Key()]; t != nil {
 		if t.agent == nil || t.stalled.IsZero() {
 			return "", false
 		}
@@ -86,7 +95,7 @@ func (tb *Table) BeginExpiry(key string, x Expiry, p Policy, now time.Time) (old
 	tb.mu.Lock()
 	defer tb.mu.Unlock()
 	e := tb.sessions[key]
-	if e == nil || e.ID != x.ID {
+	if e == nil || e.ID() != x.ID {
 		return Session{}, nil, nil, false
 	}
 	if _, yes := tb.expired(e, p, now); !yes {
@@ -103,14 +112,16 @@ func (tb *Table) BeginIdleExpiry(key string, p Policy, now time.Time) (old Sessi
 	tb.mu.Lock()
 	defer tb.mu.Unlock()
 	e := tb.sessions[key]
-	if e == nil || e.closing || tb.turns[key] != nil {
+	if e == nil || e.closing() || tb.turns[key] != nil {
 		return Session{}, "", false
 	}
-	if why, ok = p.Expired(e.LastActivity, now); !ok {
+	if why, ok = p.Expired(e.lastActivity(), now); !ok {
 		return Session{}, "", false
 	}
-	old = e.Session
-	e.closing, e.State = true, ops.SessionIdle // what was suspended has ended: messages to the next one wait for it
+	old = e.session()
+	e.setClosing(true)
+	e.setState(ops.SessionIdle) // what was suspended has ended: messages to the next one wait for it
+	tb.settle(e)
 	return old, why, true
 }
 

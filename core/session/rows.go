@@ -61,48 +61,22 @@ func (tb *Table) Len() (sessions, turns int) {
 	return len(tb.sessions), len(tb.turns)
 }
 
-// Rows are the sessions as the operator sees them: running ones first, then by last activity, newest first. The columns
-// that the table does not know (processes, cached) are left empty.
-func (tb *Table) Rows() []ops.Session {
+// Queued is how many messages wait in all mailboxes.
+func (tb *Table) Queued() int {
 	tb.mu.Lock()
-	out := make([]ops.Session, 0, len(tb.sessions))
-	for key, e := range tb.sessions {
-		row := ops.Session{
-			Key: key, ID: e.ID, State: e.State, Platform: e.Platform, User: e.User, LastActivityAt: ops.At(e.LastActivity),
-			Queued: len(e.queue), TokensIn: e.TokensIn, TokensOut: e.TokensOut,
-		}
-		if t := tb.turns[key]; t != nil {
-			row.State, row.Turn, row.Doing = ops.SessionRunning, t.ID, t.doing
-			row.TurnStartedAt, row.LastProgressAt = ops.At(t.Started), ops.At(t.progress)
-			row.DoingSince = ops.At(t.since)
-			if !t.stalled.IsZero() {
-				row.State = ops.SessionStalled
-			}
-			if t.progress.After(e.LastActivity) {
-				row.LastActivityAt = ops.At(t.progress)
-			}
-		} else if len(e.queue) > 0 {
-			row.State = ops.SessionQueued
-		}
-		out = append(out, row)
-	}
-	tb.mu.Unlock()
-	slices.SortFunc(out, compareRows)
-	return out
+	defer tb.mu.Unlock()
+	return tb.queued
 }
 
-func compareRows(a, b ops.Session) int {
-	if ra, rb := a.Turn != "", b.Turn != ""; ra != rb {
-		if ra {
-			return -1
-		}
-		return 1
+// Waiting are the rows of the sessions with messages that wait, in the order of the list.
+func (tb *Table) Waiting() []ops.Session {
+	tb.mu.Lock()
+	defer tb.mu.Unlock()
+	var out []ops.Session
+	for _, e := range tb.waiting() {
+		r := tb.row(e)
+		r.ID = e.ID()
+		out = append(out, r)
 	}
-	if c := b.LastActivityAt.Compare(a.LastActivityAt.Time); c != 0 {
-		return c
-	}
-	if a.Key < b.Key {
-		return -1
-	}
-	return 1
+	return out
 }

@@ -21,6 +21,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/tidwall/btree"
+
 	"gatewaytui/core/ops"
 )
 
@@ -110,39 +112,15 @@ type Table struct {
 
 	mu       sync.Mutex
 	sessions map[string]*entry
-	turns    map[string]*Turn // by session key; see Release
-}
-
-// entry is a session and what waits for it.
-type entry struct {
-	Session
-	queue []Message
-	// closing holds what comes in the mailbox while the old conversation's agent and processes are ended, so that the
-	// next one cannot meet them.
-	closing bool
-	// began is closed when the next turn begins; nil: nobody waits for one.
-	began chan struct{}
-}
-
-// pop takes the oldest waiting message. The caller holds mu and has seen one.
-func (e *entry) pop() Message {
-	m := e.queue[0]
-	e.queue[0] = Message{} // let go of the text
-	e.queue = e.queue[1:]
-	return m
-}
-
-// active notes activity at a time. A message of an earlier life that is taken up now makes no session older than it is.
-func (e *entry) active(at time.Time) {
-	if at.After(e.LastActivity) {
-		e.LastActivity = at
-	}
+	turns    map[string]*Turn      // by session key; see Release
+	order    *btree.BTreeG[*entry] // of all sessions; see settle
+	queued   int                   // messages in all mailboxes
 }
 
 // NewTable makes an empty table whose mailboxes hold queueLimit messages behind a running turn. newID makes unique ids
 // that sort by time.
 func NewTable(queueLimit int, newID func() string) *Table {
-	return &Table{queueLimit: queueLimit, newID: newID, sessions: map[string]*entry{}, turns: map[string]*Turn{}}
+	return &Table{queueLimit: queueLimit, newID: newID, sessions: map[string]*entry{}, turns: map[string]*Turn{}, order: newOrder()}
 }
 
 // Load puts a session in that the store knew. One that is there already is newer, and stays.
@@ -150,8 +128,16 @@ func (tb *Table) Load(s Session) {
 	tb.mu.Lock()
 	defer tb.mu.Unlock()
 	if tb.sessions[s.Key] == nil {
-		tb.sessions[s.Key] = &entry{Session: s}
+		tb.add(s)
 	}
+}
+
+// add makes the entry of a new session. The caller holds mu.
+func (tb *Table) add(s Session) *entry {
+	e := newEntry(s)
+	tb.sessions[e.Key()] = e
+	tb.settle(e)
+	return e
 }
 
 // Enqueue puts m into the mailbox of key, making the session if it is new. If the session is free, a turn begins with m
@@ -164,45 +150,54 @@ func (tb *Table) Enqueue(ctx context.Context, key string, m Message) (t *Turn, p
 	defer tb.mu.Unlock()
 	e := tb.sessions[key]
 	if e == nil {
-		e = &entry{Session: Session{Key: key, ID: tb.newID(), Platform: Platform(key), State: ops.SessionIdle, Created: m.At}}
-		tb.sessions[key] = e
+		e = tb.add(Session{Key: key, ID: tb.newID(), Platform: Platform(key), State: ops.SessionIdle, Created: m.At})
 	}
-	if running := tb.turns[key]; running != nil || e.closing {
-		if len(e.queue) >= tb.queueLimit {
+	if running := tb.turns[key]; running != nil || e.closing() {
+		if e.queued() >= tb.queueLimit {
 			return nil, 0, false, &ops.Error{
 				Code:    ops.CodeQueueFull,
-				Message: fmt.Sprintf("%d messages already wait behind the running turn", len(e.queue)),
+				Message: fmt.Sprintf("%d messages already wait behind the running turn", e.queued()),
 				Hint:    "wait for the answer, or send /stop to interrupt the turn",
 			}
 		}
-		e.queue = append(e.queue, m)
+		e.push(m)
+		tb.queued++
 		e.active(m.At)
+		tb.settle(e)
 		if running != nil {
 			notice = running.busyNotice.IsZero()
 			running.busyNotice = m.At
 		}
-		return nil, len(e.queue), notice, nil
+		return nil, e.queued(), notice, nil
 	}
 	return tb.begin(ctx, e, m), 0, false, nil
 }
 
 // begin makes the running turn of e. The caller holds mu and has seen that none runs.
 func (tb *Table) begin(ctx context.Context, e *entry, m Message) *Turn {
-	e.User, e.Target = m.User, m.Target
+	e.address(m.User, m.Target)
 	e.active(m.At)
 	now := time.Now()
 	t := &Turn{
-		ID: tb.newID(), Session: e.Session, Message: m, Started: now,
+		ID: tb.newID(), Session: e.session(), Message: m, Started: now,
 		released: make(chan struct{}), finished: make(chan struct{}),
 		progress: now, doing: "starting", since: now,
 	}
 	t.ctx, t.cancel = context.WithCancelCause(ctx)
-	tb.turns[e.Key] = t
-	if e.began != nil {
-		close(e.began)
-		e.began = nil
+	tb.turns[t.Session.Key] = t
+	tb.settle(e)
+	if e.mail != nil && e.mail.began != nil {
+		close(e.mail.began)
+		e.mail.began = nil
+		e.trim()
 	}
 	return t
+}
+
+// next begins the turn of the oldest waiting message of e. The caller holds mu and has seen one.
+func (tb *Table) next(ctx context.Context, e *entry) *Turn {
+	tb.queued--
+	return tb.begin(ctx, e, e.pop())
 }
 
 // Began returns a channel that is closed once a turn runs in the session of key: at once if one does now. It is nil, and
@@ -214,15 +209,18 @@ func (tb *Table) Began(key string) <-chan struct{} {
 	if e == nil {
 		return nil
 	}
-	if e.began == nil {
-		e.began = make(chan struct{})
-	}
-	began := e.began
 	if tb.turns[key] != nil {
-		close(began)
-		e.began = nil
+		now := make(chan struct{})
+		close(now)
+		return now
 	}
-	return began
+	if e.mail == nil {
+		e.mail = &mailbox{}
+	}
+	if e.mail.began == nil {
+		e.mail.began = make(chan struct{})
+	}
+	return e.mail.began
 }
 
 // Attach gives the placeholder its agent. It reports false, and does nothing, if the turn was released meanwhile.
@@ -240,11 +238,14 @@ func (tb *Table) Attach(t *Turn, agent any) bool {
 func (tb *Table) Progress(t *Turn, doing string) {
 	tb.mu.Lock()
 	defer tb.mu.Unlock()
-	now := time.Now()
+	now, stalled := time.Now(), !t.stalled.IsZero()
 	if doing != t.doing {
 		t.doing, t.since = doing, now
 	}
 	t.progress, t.stalled = now, time.Time{}
+	if stalled && tb.owns(t) {
+		tb.settle(tb.sessions[t.Session.Key])
+	}
 }
 
 // Owns reports whether t still holds its session's slot: what it wants to write or say is then its own to say.
@@ -277,14 +278,15 @@ func (tb *Table) Release(ctx context.Context, t *Turn, end End) (next *Turn, own
 	if e == nil {
 		return nil, true
 	}
-	e.LastActivity = time.Now()
-	e.State = end.State
-	e.TokensIn += end.TokensIn
-	e.TokensOut += end.TokensOut
-	if end.Hold || e.closing || len(e.queue) == 0 {
+	e.activity = time.Now().UnixMicro()
+	e.setState(end.State)
+	e.tokensIn += end.TokensIn
+	e.tokensOut += end.TokensOut
+	if end.Hold || e.closing() || e.queued() == 0 {
+		tb.settle(e)
 		return nil, true
 	}
-	return tb.begin(ctx, e, e.pop()), true
+	return tb.next(ctx, e), true
 }
 
 // release frees the slot that t holds, together with all that belongs to a running turn: the agent, its start, its
@@ -332,7 +334,7 @@ func (tb *Table) BeginReset(key string) (old Session, turn *Turn, dropped []Mess
 	tb.mu.Lock()
 	defer tb.mu.Unlock()
 	e := tb.sessions[key]
-	if e == nil || e.closing {
+	if e == nil || e.closing() {
 		return Session{}, nil, nil, false
 	}
 	old, turn, dropped = tb.beginReset(e)
@@ -341,16 +343,23 @@ func (tb *Table) BeginReset(key string) (old Session, turn *Turn, dropped []Mess
 
 // beginReset is BeginReset of e. tb.mu is held.
 func (tb *Table) beginReset(e *entry) (old Session, turn *Turn, dropped []Message) {
-	e.closing = true
-	dropped, e.queue = e.queue, nil
-	if turn = tb.turns[e.Key]; turn != nil {
+	e.setClosing(true)
+	dropped = tb.dropped(e)
+	if turn = tb.turns[e.Key()]; turn != nil {
 		if turn.interrupt == nil {
 			turn.interrupt = ErrReset
 		}
 		turn.cancel(ErrReset)
 		tb.release(turn)
 	}
-	return e.Session, turn, dropped
+	tb.settle(e)
+	return e.session(), turn, dropped
+}
+
+// dropped empties the mailbox of e. The caller holds mu.
+func (tb *Table) dropped(e *entry) []Message {
+	tb.queued -= e.queued()
+	return e.drop()
 }
 
 // EndReset starts the fresh conversation under the key of a BeginReset, and the turn of a message that came meanwhile,
@@ -359,21 +368,24 @@ func (tb *Table) EndReset(ctx context.Context, key string, forget, hold bool) (n
 	tb.mu.Lock()
 	defer tb.mu.Unlock()
 	e := tb.sessions[key]
-	if e == nil || !e.closing {
+	if e == nil || !e.closing() {
 		return nil
 	}
-	if forget && len(e.queue) == 0 {
-		delete(tb.sessions, key)
+	if forget && e.queued() == 0 {
+		tb.forget(e)
 		return nil
 	}
 	now := time.Now()
-	e.closing = false
-	e.ID, e.State, e.Created, e.LastActivity = tb.newID(), ops.SessionIdle, now, now
-	e.TokensIn, e.TokensOut, e.Stored = 0, 0, false
-	if hold || len(e.queue) == 0 {
+	e.setClosing(false)
+	fresh := e.session()
+	fresh.ID, fresh.State, fresh.Created, fresh.LastActivity = tb.newID(), ops.SessionIdle, now, now
+	fresh.TokensIn, fresh.TokensOut, fresh.Stored = 0, 0, false
+	e.set(fresh)
+	if hold || e.queued() == 0 {
+		tb.settle(e)
 		return nil
 	}
-	return tb.begin(ctx, e, e.pop())
+	return tb.next(ctx, e)
 }
 
 // Replace makes s the session of its key, for a conversation that is taken up again. It reports false if the session is
@@ -383,13 +395,14 @@ func (tb *Table) Replace(s Session) bool {
 	defer tb.mu.Unlock()
 	e := tb.sessions[s.Key]
 	if e == nil {
-		tb.sessions[s.Key] = &entry{Session: s}
+		tb.add(s)
 		return true
 	}
-	if e.closing || tb.turns[s.Key] != nil {
+	if e.closing() || tb.turns[s.Key] != nil {
 		return false
 	}
-	e.Session = s
+	e.set(s)
+	tb.settle(e)
 	return true
 }
 
@@ -398,7 +411,7 @@ func (tb *Table) Get(key string) (Session, bool) {
 	tb.mu.Lock()
 	defer tb.mu.Unlock()
 	if e := tb.sessions[key]; e != nil {
-		return e.Session, true
+		return e.session(), true
 	}
 	return Session{}, false
 }
@@ -408,7 +421,8 @@ func (tb *Table) SetState(key string, s ops.SessionState) {
 	tb.mu.Lock()
 	defer tb.mu.Unlock()
 	if e := tb.sessions[key]; e != nil {
-		e.State = s
+		e.setState(s)
+		tb.settle(e)
 	}
 }
 
@@ -420,6 +434,9 @@ func (tb *Table) MarkStalled(t *Turn, at time.Time) bool {
 		return false
 	}
 	t.stalled = at
+	if tb.owns(t) {
+		tb.settle(tb.sessions[t.Session.Key])
+	}
 	return true
 }
 
@@ -427,8 +444,8 @@ func (tb *Table) MarkStalled(t *Turn, at time.Time) bool {
 func (tb *Table) Saved(t *Turn) {
 	tb.mu.Lock()
 	defer tb.mu.Unlock()
-	if e := tb.sessions[t.Session.Key]; e != nil && e.ID == t.Session.ID {
-		e.Stored = true
+	if e := tb.sessions[t.Session.Key]; e != nil && e.ID() == t.Session.ID {
+		e.flags |= flagStored
 	}
 }
 
@@ -439,10 +456,10 @@ func (tb *Table) DropUnsaved(t *Turn) {
 	defer tb.mu.Unlock()
 	key := t.Session.Key
 	e := tb.sessions[key]
-	if e == nil || e.ID != t.Session.ID || e.Stored || e.closing || len(e.queue) > 0 || tb.turns[key] != nil {
+	if e == nil || e.ID() != t.Session.ID || e.flags&flagStored != 0 || e.closing() || e.queued() > 0 || tb.turns[key] != nil {
 		return
 	}
-	delete(tb.sessions, key)
+	tb.forget(e)
 }
 
 // Drop empties every mailbox, for a stop that will not come to them, and returns what waited, by session key.
@@ -450,10 +467,9 @@ func (tb *Table) Drop() map[string][]Message {
 	tb.mu.Lock()
 	defer tb.mu.Unlock()
 	out := map[string][]Message{}
-	for key, e := range tb.sessions {
-		if len(e.queue) > 0 {
-			out[key], e.queue = e.queue, nil
-		}
+	for _, e := range tb.waiting() {
+		out[e.Key()] = tb.dropped(e)
+		tb.settle(e)
 	}
 	return out
 }
@@ -466,6 +482,7 @@ func (tb *Table) Clear() {
 		tb.release(t)
 	}
 	clear(tb.sessions)
+	tb.order, tb.queued = newOrder(), 0
 }
 
 // Resume starts the turns that were held while no new ones were taken: one for each mailbox with a message and no
@@ -474,11 +491,21 @@ func (tb *Table) Resume(ctx context.Context) []*Turn {
 	tb.mu.Lock()
 	defer tb.mu.Unlock()
 	var out []*Turn
-	for key, e := range tb.sessions {
-		if tb.turns[key] != nil || e.closing || len(e.queue) == 0 {
-			continue
+	for _, e := range tb.waiting() {
+		if tb.turns[e.Key()] == nil && !e.closing() {
+			out = append(out, tb.next(ctx, e))
 		}
-		out = append(out, tb.begin(ctx, e, e.pop()))
 	}
+	return out
+}
+
+// waiting are the sessions with messages that wait. The caller holds mu.
+func (tb *Table) waiting() []*entry {
+	var out []*entry
+	tb.working(func(e *entry) {
+		if e.queued() > 0 {
+			out = append(out, e)
+		}
+	})
 	return out
 }

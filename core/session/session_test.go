@@ -141,7 +141,7 @@ func TestHeldMessagesWaitUntilTurnsAreTakenAgain(t *testing.T) {
 	if next, _ := tb.Release(context.Background(), turn, End{State: ops.SessionIdle, Hold: true}); next != nil {
 		t.Fatal("a turn began while none are taken")
 	}
-	if got := tb.Rows()[0].State; got != ops.SessionQueued {
+	if got := rowsOf(tb)[0].State; got != ops.SessionQueued {
 		t.Fatalf("the session is shown as %s, want queued", got)
 	}
 	resumed := tb.Resume(context.Background())
@@ -247,7 +247,7 @@ func TestS19_QueueAndCountersSurviveTheTurn(t *testing.T) {
 	turn := start(t, tb, "cli:a", "one")
 	tb.Enqueue(context.Background(), "cli:a", message("two"))
 	tb.Release(context.Background(), turn, End{State: ops.SessionIdle, TokensIn: 3, TokensOut: 4, Hold: true})
-	row := tb.Rows()[0]
+	row := rowsOf(tb)[0]
 	if row.Queued != 1 || row.TokensIn != 3 || row.TokensOut != 4 {
 		t.Fatalf("the session is %+v, want its queue and counters", row)
 	}
@@ -369,11 +369,11 @@ func TestAStallIsNewsOnceAndEndsWithProgress(t *testing.T) {
 	if !tb.MarkStalled(turn, time.Now()) || tb.MarkStalled(turn, time.Now()) {
 		t.Fatal("a stall is news once")
 	}
-	if tb.Rows()[0].State != ops.SessionStalled {
+	if rowsOf(tb)[0].State != ops.SessionStalled {
 		t.Fatal("a stalled turn is not shown as stalled")
 	}
 	tb.Progress(turn, "model call")
-	if tb.Rows()[0].State != ops.SessionRunning || !tb.MarkStalled(turn, time.Now()) {
+	if rowsOf(tb)[0].State != ops.SessionRunning || !tb.MarkStalled(turn, time.Now()) {
 		t.Fatal("progress did not end the stall")
 	}
 }
@@ -465,7 +465,7 @@ func TestTheTableAgainstAModel(t *testing.T) {
 				if _, turns := tb.Len(); turns != len(running) {
 					t.Fatalf("%d turns run, want %d", turns, len(running))
 				}
-				for _, row := range tb.Rows() {
+				for _, row := range rowsOf(tb) {
 					if row.Queued != len(waiting[row.Key]) {
 						t.Fatalf("%s has %d waiting, want %d", row.Key, row.Queued, len(waiting[row.Key]))
 					}

@@ -1,0 +1,234 @@
+// Package filter is the one language in which rows are picked: by the console's "/", by --filter on the command line, and
+// by filter= on the control socket.
+//
+// A filter is words, and a row must match all of them:
+//
+//	word          the word occurs in one of the row's columns; upper and lower case are alike
+//	key:word      the word occurs in this column: state:stalled, user:maria
+//	~word         the letters of the word occur in this order: ~tgdm; also key:~word
+//	!word         the row does not match the word; also !key:word, !~word
+//	"two words"   double quotes hold spaces and colons together; also key:"two words"
+//
+// A session's key has colons too: telegram:dm:4711 is a word, because telegram is no column and a key goes on after it.
+// Anything else before a colon that is no column is an error that names the nearest one, never an empty list.
+package filter
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"gatewaytui/core/ops"
+	"gatewaytui/core/text"
+)
+
+// Summary is the language in one line, for help texts.
+const Summary = `words that all must match: word, key:word, ~fuzzy, !not, "two words"`
+
+// Field is one column that a filter can name.
+type Field[T any] struct {
+	// Name is what a filter calls it; Also are further names for it.
+	Name string
+	Also []string
+	// Text is what the filter looks at. It does not allocate where that can be helped: it is called for every row.
+	Text func(*T) string
+}
+
+// MaxLength bounds a filter, in bytes.
+const MaxLength = 1 << 10
+
+// Filter is a filter that was read. The zero value matches every row. It may be used from several goroutines.
+type Filter[T any] struct {
+	fields []Field[T]
+	terms  []term
+}
+
+// term is one word of a filter.
+type term struct {
+	// field is the column, -1 for all of them.
+	field          int
+	inverse, fuzzy bool
+	// low is what is looked for, in lower case; ascii says that it has no other letters.
+	low   string
+	ascii bool
+}
+
+// Parse reads a filter for rows with these fields. A word that is not finished yet, such as a lone "!" or "state:", is left
+// out, so that a filter can be used while it is typed. The error is an *ops.Error with CodeInvalid.
+func Parse[T any](s string, fields []Field[T]) (Filter[T], error) {
+	f := Filter[T]{fields: fields}
+	if len(s) > MaxLength {
+		return f, invalid(fmt.Sprintf("the filter has %d bytes", len(s)), fmt.Sprintf("write it with at most %d", MaxLength))
+	}
+	for _, w := range split(s) {
+		t, err := f.term(w)
+		if err != nil {
+			return Filter[T]{fields: fields}, err
+		}
+		if t.low != "" {
+			f.terms = append(f.terms, t)
+		}
+	}
+	return f, nil
+}
+
+func invalid(message, hint string) error {
+	return &ops.Error{Code: ops.CodeInvalid, Message: message, Hint: hint}
+}
+
+// term reads one word.
+func (f *Filter[T]) term(w word) (term, error) {
+	t := term{field: -1}
+	t.inverse = w.cut("!")
+	if key, found := w.key(); found {
+		low := strings.ToLower(key)
+		at := slices.IndexFunc(f.fields, func(c Field[T]) bool { return c.Name == low || slices.Contains(c.Also, low) })
+		switch {
+		case at >= 0:
+			t.field = at
+			w.drop(len(key) + 1)
+		case !ofSessionKey(low, w.text[len(key)+1:]):
+			return t, f.unknown(key)
+		}
+	}
+	t.fuzzy = w.cut("~")
+	t.low = strings.ToLower(w.text)
+	t.ascii = isASCII(t.low)
+	return t, nil
+}
+
+func (f *Filter[T]) unknown(key string) error {
+	names := Names(f.fields)
+	return invalid(fmt.Sprintf("unknown filter key %q", key),
+		fmt.Sprintf("did you mean %s:? The keys are %s; put a text with a colon in double quotes", text.Nearest(strings.ToLower(key), names), strings.Join(names, ", ")))
+}
+
+// Names are the keys that a filter for these fields knows, without further names.
+func Names[T any](fields []Field[T]) []string {
+	names := make([]string, len(fields))
+	for i := range fields {
+		names[i] = fields[i].Name
+	}
+	return names
+}
+
+// segments are the words that stand before a colon in session keys: platforms, and kinds of chats.
+var segments = []string{
+	"api", "cli", "demo", "discord", "feishu", "irc", "mail", "matrix", "mattermost", "slack", "telegram", "webhook", "xmpp",
+	"bg", "channel", "chat", "dm", "group", "guild", "job", "local", "room", "space", "thread", "topic",
+}
+
+// ofSessionKey reports whether key and the rest behind its colon are a part of a session's key: it begins with a word of
+// such keys, or goes on with another colon, as the key of a platform that this build does not know.
+func ofSessionKey(key, rest string) bool {
+	return slices.Contains(segments, key) || strings.Contains(rest, ":")
+}
+
+// All reports whether f matches every row.
+func (f Filter[T]) All() bool { return len(f.terms) == 0 }
+
+// Match reports whether row matches.
+func (f Filter[T]) Match(row *T) bool {
+	for i := range f.terms {
+		t := &f.terms[i]
+		found := false
+		if t.field >= 0 {
+			found = t.in(f.fields[t.field].Text(row))
+		} else {
+			for j := range f.fields {
+				if found = t.in(f.fields[j].Text(row)); found {
+					break
+				}
+			}
+		}
+		if found == t.inverse {
+			return false
+		}
+	}
+	return true
+}
+
+// Could reports whether a row can match whose field of this name has this text: false only if a word about that field
+// rules it out. It lets a caller leave out whole groups of rows.
+func (f Filter[T]) Could(name, fieldText string) bool {
+	for i := range f.terms {
+		t := &f.terms[i]
+		if t.field >= 0 && f.fields[t.field].Name == name && t.in(fieldText) == t.inverse {
+			return false
+		}
+	}
+	return true
+}
+
+// in reports whether t is in s.
+func (t *term) in(s string) bool {
+	switch {
+	case t.fuzzy:
+		return subsequence(s, t.low)
+	case t.ascii:
+		return containsFold(s, t.low)
+	}
+	return strings.Contains(strings.ToLower(s), t.low)
+}
+
+// subsequence reports whether the letters of low are in s in their order.
+func subsequence(s, low string) bool {
+	for _, r := range strings.ToLower(s) {
+		want, n := utf8.DecodeRuneInString(low)
+		if n == 0 {
+			return true
+		}
+		if r == want {
+			low = low[n:]
+		}
+	}
+	return low == ""
+}
+
+// containsFold is strings.Contains for ASCII in lower case, without a copy of s. low is not empty.
+func containsFold(s, low string) bool {
+	c := low[0]
+	for len(s) >= len(low) {
+		at := strings.IndexByte(s, c)
+		if 'a' <= c && c <= 'z' {
+			before := s
+			if at >= 0 {
+				before = s[:at]
+			}
+			if up := strings.IndexByte(before, c-'a'+'A'); up >= 0 {
+				at = up
+			}
+		}
+		if at < 0 || len(s)-at < len(low) {
+			return false
+		}
+		if foldEqual(s[at:at+len(low)], low) {
+			return true
+		}
+		s = s[at+1:]
+	}
+	return false
+}
+
+func foldEqual(s, low string) bool {
+	for i := range len(low) {
+		c := s[i]
+		if 'A' <= c && c <= 'Z' {
+			c += 'a' - 'A'
+		}
+		if c != low[i] {
+			return false
+		}
+	}
+	return true
+}
+
+func isASCII(s string) bool {
+	for i := range len(s) {
+		if s[i] >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
+}

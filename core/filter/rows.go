@@ -1,0 +1,124 @@
+package filter
+
+import (
+	"strconv"
+	"strings"
+
+	"gatewaytui/core/ops"
+)
+
+// The fields of each kind of row. A word without a key is looked for in all of them.
+var (
+	// Sessions are the fields of a session.
+	Sessions = []Field[ops.Session]{
+		{Name: "session", Also: []string{"key"}, Text: func(r *ops.Session) string { return r.Key }},
+		{Name: "adapter", Also: []string{"platform"}, Text: func(r *ops.Session) string { return r.Platform }},
+		{Name: "state", Text: func(r *ops.Session) string { return SessionState(r.State) }},
+		{Name: "user", Text: func(r *ops.Session) string { return r.User }},
+		{Name: "doing", Text: func(r *ops.Session) string { return r.Doing }},
+	}
+	// Agents are the fields of an agent.
+	Agents = []Field[ops.Agent]{
+		{Name: "session", Text: func(r *ops.Agent) string { return r.Session }},
+		{Name: "state", Text: agentState},
+		{Name: "model", Text: func(r *ops.Agent) string { return r.Model }},
+	}
+	// Processes are the fields of a process tree.
+	Processes = []Field[ops.Process]{
+		{Name: "pid", Text: func(r *ops.Process) string { return strconv.Itoa(r.PID) }},
+		{Name: "command", Text: processCommand},
+		{Name: "state", Text: func(r *ops.Process) string { return processState(r) }},
+		{Name: "session", Text: func(r *ops.Process) string { return r.Session }},
+		{Name: "policy", Text: func(r *ops.Process) string { return string(r.Policy) }},
+		{Name: "origin", Text: func(r *ops.Process) string { return string(r.Origin) }},
+		{Name: "output", Text: func(r *ops.Process) string { return r.LastOutput }},
+	}
+	// Adapters are the fields of an adapter.
+	Adapters = []Field[ops.Adapter]{
+		{Name: "adapter", Also: []string{"name"}, Text: func(r *ops.Adapter) string { return r.Name }},
+		{Name: "state", Text: func(r *ops.Adapter) string { return adapterState(r) }},
+		{Name: "error", Text: func(r *ops.Adapter) string { return r.LastError }},
+	}
+	// Lives are the fields of a past life.
+	Lives = []Field[ops.Life]{
+		{Name: "how", Also: []string{"outcome"}, Text: lifeOutcome},
+		{Name: "overran", Text: lifeOverran},
+		{Name: "asked", Also: []string{"by", "reason"}, Text: func(r *ops.Life) string { return r.Reason + " " + r.By }},
+		{Name: "life", Text: func(r *ops.Life) string { return r.Life }},
+		{Name: "version", Text: func(r *ops.Life) string { return r.Version }},
+	}
+	// Events are the fields of an event.
+	Events = []Field[ops.Event]{
+		{Name: "type", Text: func(r *ops.Event) string { return string(r.Type) }},
+		{Name: "subject", Text: func(r *ops.Event) string { return r.Subject }},
+		{Name: "text", Text: func(r *ops.Event) string { return r.Text }},
+	}
+)
+
+// SessionState is the text of a session's state: the wire's word, and the console's where that is another one.
+func SessionState(s ops.SessionState) string {
+	if s == ops.SessionWaitingApproval {
+		return "waiting_approval asks"
+	}
+	return string(s)
+}
+
+func agentState(r *ops.Agent) string {
+	if r.Busy && r.State == "idle" {
+		return "busy"
+	}
+	return string(r.State)
+}
+
+func processCommand(r *ops.Process) string {
+	if r.DuplicateOf == 0 {
+		return r.Command
+	}
+	return "dup of " + strconv.Itoa(r.DuplicateOf) + ": " + r.Command
+}
+
+func processState(r *ops.Process) string {
+	if r.State == ops.ProcessKillFailed {
+		return "kill failed, not killed"
+	}
+	return string(r.State)
+}
+
+func adapterState(r *ops.Adapter) string {
+	if r.State == ops.AdapterNeedsCredentials {
+		return "needs_credentials, no credential"
+	}
+	return string(r.State)
+}
+
+func lifeOutcome(r *ops.Life) string {
+	text := string(r.Outcome)
+	switch {
+	case r.Outcome == ops.OutcomeCutShort:
+		text = "cut_short, cut short in " + r.Phase
+	case r.Shutdown != nil:
+		text += ", " + r.Shutdown.Outcome
+	}
+	return text
+}
+
+// lifeOverran names what ran out of time or failed in the stop of a life, and what one that was cut short waited for.
+func lifeOverran(r *ops.Life) string {
+	if r.Shutdown == nil {
+		return ""
+	}
+	var b strings.Builder
+	add := func(p ops.Phase, items []ops.Item) {
+		b.WriteString(p.Name + " ")
+		for _, it := range items {
+			b.WriteString(it.ID + " ")
+		}
+	}
+	for _, p := range r.Shutdown.Overran() {
+		add(p, p.Items)
+	}
+	if p, runs := r.Shutdown.Running(); runs && r.Outcome != ops.OutcomeRunning {
+		add(p, r.Shutdown.Blockers())
+	}
+	return b.String()
+}

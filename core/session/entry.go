@@ -1,0 +1,210 @@
+package session
+
+import (
+	"encoding/binary"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/oklog/ulid/v2"
+
+	"gatewaytui/core/ops"
+)
+
+// entry is a session as the Table holds it: 96 bytes and the text. A gateway keeps every session of its store in memory,
+// so what an idle one costs is what a large store costs. Everything about it goes through the methods below and
+// Table.settle.
+type entry struct {
+	// text is the key and, behind it, what of user, target, platform and id is not a part of the key already: the user of
+	// "telegram:dm:4711" usually is "4711".
+	text string
+	// id is the ULID, or, if the id is none, its span in text.
+	id ulid.ULID
+	// place is where the session stands in Table.order: ops.SessionPlace when it was settled last.
+	place uint64
+	// created and activity are microseconds since 1970.
+	created, activity   int64
+	tokensIn, tokensOut int64
+	// mail is nil while nothing waits and nothing is closed.
+	mail                   *mailbox
+	user, target, platform span
+	key                    uint16 // its length
+	state                  uint8  // an index of states
+	flags                  flags
+}
+
+// mailbox is what few sessions have at one time.
+type mailbox struct {
+	queue []Message
+	// closing holds what comes in the mailbox while the old conversation's agent and processes are ended, so that the
+	// next one cannot meet them.
+	closing bool
+	// began is closed when the next turn begins; nil: nothing waits for one.
+	began chan struct{}
+}
+
+// span is a part of an entry's text.
+type span struct{ at, n uint16 }
+
+type flags uint8
+
+const (
+	flagStored   flags = 1 << iota // Session.Stored
+	flagListed                     // in Table.order
+	flagPlatform                   // platform is not the first word of the key
+	flagSpanID                     // id is a span
+)
+
+// maxName bounds each of a session's texts but the key, in bytes. No platform has longer names; what is beyond is cut.
+const maxName = 8 << 10
+
+// states are what a session can be while no turn runs. One that is not listed is kept as idle: the store checks its rows.
+var states = []ops.SessionState{ops.SessionIdle, ops.SessionInterrupted, ops.SessionSuspended}
+
+// newEntry packs s.
+func newEntry(s Session) *entry {
+	e := &entry{}
+	e.set(s)
+	return e
+}
+
+// set replaces all of a session but its mailbox. Its key never changes.
+func (e *entry) set(s Session) {
+	text := s.Key
+	pack := func(part string) span {
+		part = part[:min(len(part), maxName)]
+		at := strings.Index(text, part)
+		if at < 0 {
+			at = len(text)
+			text += part
+		}
+		return span{uint16(at), uint16(len(part))}
+	}
+	e.key = uint16(len(s.Key))
+	e.user, e.target = pack(s.User), pack(s.Target)
+	e.flags &= flagListed
+	if s.Stored {
+		e.flags |= flagStored
+	}
+	if e.platform = (span{}); s.Platform != Platform(s.Key) {
+		e.platform = pack(s.Platform)
+		e.flags |= flagPlatform
+	}
+	if id, err := ulid.ParseStrict(s.ID); err == nil && id.String() == s.ID {
+		e.id = id
+	} else {
+		p := pack(s.ID)
+		binary.LittleEndian.PutUint16(e.id[0:], p.at)
+		binary.LittleEndian.PutUint16(e.id[2:], p.n)
+		e.flags |= flagSpanID
+	}
+	e.text = text
+	e.created, e.activity = s.Created.UnixMicro(), s.LastActivity.UnixMicro()
+	e.tokensIn, e.tokensOut = s.TokensIn, s.TokensOut
+	e.setState(s.State)
+}
+
+// Key is the session's key.
+func (e *entry) Key() string { return e.text[:e.key] }
+
+func (e *entry) part(p span) string { return e.text[p.at : int(p.at)+int(p.n)] }
+
+// ID makes a string: what looks at many sessions asks for it last.
+func (e *entry) ID() string {
+	if e.flags&flagSpanID != 0 {
+		return e.part(span{binary.LittleEndian.Uint16(e.id[0:]), binary.LittleEndian.Uint16(e.id[2:])})
+	}
+	return e.id.String()
+}
+
+func (e *entry) Platform() string {
+	if e.flags&flagPlatform != 0 {
+		return e.part(e.platform)
+	}
+	return Platform(e.Key())
+}
+
+func (e *entry) State() ops.SessionState { return states[e.state] }
+
+func (e *entry) setState(s ops.SessionState) {
+	e.state = uint8(max(slices.Index(states, s), 0))
+}
+
+func (e *entry) lastActivity() time.Time { return time.UnixMicro(e.activity).UTC() }
+
+// session unpacks e.
+func (e *entry) session() Session {
+	return Session{
+		Key: e.Key(), ID: e.ID(), Platform: e.Platform(), User: e.part(e.user), Target: e.part(e.target), State: e.State(),
+		Created: time.UnixMicro(e.created).UTC(), LastActivity: e.lastActivity(), TokensIn: e.tokensIn, TokensOut: e.tokensOut,
+		Stored: e.flags&flagStored != 0,
+	}
+}
+
+// address notes who wrote last, and from where.
+func (e *entry) address(user, target string) {
+	if e.part(e.user) == user && e.part(e.target) == target {
+		return
+	}
+	s := e.session()
+	s.User, s.Target = user, target
+	e.set(s)
+}
+
+// active notes activity at a time. A message of an earlier life that is taken up now makes no session older than it is.
+func (e *entry) active(at time.Time) { e.activity = max(e.activity, at.UnixMicro()) }
+
+func (e *entry) closing() bool { return e.mail != nil && e.mail.closing }
+
+func (e *entry) queued() int {
+	if e.mail == nil {
+		return 0
+	}
+	return len(e.mail.queue)
+}
+
+func (e *entry) setClosing(on bool) {
+	if on && e.mail == nil {
+		e.mail = &mailbox{}
+	}
+	if e.mail != nil {
+		e.mail.closing = on
+		e.trim()
+	}
+}
+
+// push adds a waiting message.
+func (e *entry) push(m Message) {
+	if e.mail == nil {
+		e.mail = &mailbox{}
+	}
+	e.mail.queue = append(e.mail.queue, m)
+}
+
+// pop takes the oldest waiting message. The caller has seen one.
+func (e *entry) pop() Message {
+	q := e.mail.queue
+	m := q[0]
+	q[0] = Message{} // let go of the text
+	e.mail.queue = q[1:]
+	e.trim()
+	return m
+}
+
+// drop takes all waiting messages.
+func (e *entry) drop() []Message {
+	if e.mail == nil {
+		return nil
+	}
+	q := e.mail.queue
+	e.mail.queue = nil
+	e.trim()
+	return q
+}
+
+// trim lets go of a mailbox that holds nothing.
+func (e *entry) trim() {
+	if len(e.mail.queue) == 0 && !e.mail.closing && e.mail.began == nil {
+		e.mail = nil
+	}
+}

@@ -1,0 +1,34 @@
+// Package text has what several rooms do with words.
+package text
+
+// Nearest is the word of known that takes the fewest edits to make of name; the first of several, empty if known is.
+func Nearest(name string, known []string) string {
+	best, least := "", -1
+	for _, k := range known {
+		if d := Distance(name, k); least < 0 || d < least {
+			best, least = k, d
+		}
+	}
+	return best
+}
+
+// Distance is the Levenshtein distance of a and b, in bytes. It costs the product of their lengths: callers bound them.
+func Distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			change := diagonal
+			if a[i] != b[j] {
+				change++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(change, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}
