@@ -186,16 +186,27 @@ func (l *life) run(ctx context.Context) (gateway.End, error) {
 		return gateway.End{}, err
 	}
 	opts := l.options(parts, files, manager)
-	socket := &socket{}
+	socket, scraper := &socket{}, &scraper{}
 	opts.Surrender = []gateway.Closer{
 		{Kind: "socket", ID: "control", Close: socket.close},
 		{Kind: "lock", ID: "pid file and lock", Close: func(context.Context) error { return l.lock.Release() }},
+	}
+	if l.loaded.Config.Metrics.Listen != "" {
+		opts.MetricsListen = scraper.state
+		opts.Surrender = slices.Insert(opts.Surrender, 0, gateway.Closer{Kind: "metrics", ID: "listener", Close: scraper.close})
 	}
 	g, err := gateway.New(opts)
 	if err != nil {
 		return gateway.End{}, err
 	}
 	l.gateway = g
+	defer func() {
+		ctx, cancel := context.WithTimeout(context.Background(), logBound)
+		defer cancel()
+		_ = scraper.close(ctx) // after a stop both are closed already
+		_ = socket.close(ctx)
+	}()
+	scraper.serve(g, l.loaded.Config.Metrics, l.secrets.api.value, l.log)
 	err = socket.serve(control.Options{
 		Console: g, Path: l.home.Socket(), Life: l.id, Log: l.log, Gatherer: g.Metrics(),
 		Ready: func() error { return ready(ctx, g) },
@@ -203,11 +214,6 @@ func (l *life) run(ctx context.Context) (gateway.End, error) {
 	if err != nil {
 		return gateway.End{}, err
 	}
-	defer func() {
-		ctx, cancel := context.WithTimeout(context.Background(), logBound)
-		defer cancel()
-		_ = socket.close(ctx) // after a stop it is closed already
-	}()
 	lost := sync.OnceFunc(func() {
 		l.front.leave()
 		hangup(g, l.loaded.Config.Console.OnHangup, l.log)

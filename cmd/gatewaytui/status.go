@@ -97,6 +97,9 @@ func (p *program) showStatus(s ops.Status) {
 	if s.APIListen != "" {
 		p.say("api         http://%s/v1", s.APIListen)
 	}
+	if s.MetricsListen != "" {
+		p.say("metrics     http://%s/metrics", s.MetricsListen)
+	}
 	if s.Supervisor.Name == "" && s.Supervisor.BudgetMS == 0 {
 		p.say("supervisor  none detected; it will not restart after a crash")
 	} else {

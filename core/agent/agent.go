@@ -64,8 +64,23 @@ type Config struct {
 	MaxIterations int
 	// System is the system prompt; empty sends none.
 	System string
+	// Called is told of each model call of the agent and of its children when it has ended, on the turn's goroutine: it
+	// must not wait. nil is told of none.
+	Called func(Call)
 	// Log gets what no caller is told: nil is slog's default.
 	Log *slog.Logger
+}
+
+// Call is a model call that ended.
+type Call struct {
+	// Model is the name of the model that was called.
+	Model string
+	// Took is the time to the complete answer or the failure, retries included.
+	Took  time.Duration
+	Usage model.Usage
+	// Err is why it failed, nil if it did not. Interrupted says that its turn was ended meanwhile.
+	Err         error
+	Interrupted bool
 }
 
 // Agent is one agent. One turn runs at a time; everything but Run may be called from any goroutine at any time.

@@ -215,7 +215,11 @@ func (r *run) complete() (model.Message, error) {
 			r.progress(ops.DoingModelAnswer)
 		}
 	}
+	began := time.Now()
 	resp, err := r.a.client.Complete(r.ctx, r.request(), delta)
+	if r.a.cfg.Called != nil {
+		r.a.cfg.Called(Call{Model: r.a.client.Name(), Took: time.Since(began), Usage: resp.Usage, Err: err, Interrupted: r.ctx.Err() != nil})
+	}
 	r.res.Usage.In += resp.Usage.In
 	r.res.Usage.Out += resp.Usage.Out
 	r.res.Finish = resp.Finish

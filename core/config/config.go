@@ -22,6 +22,7 @@ type Config struct {
 	Adapters Adapters `toml:"adapters"`
 	Console  Console  `toml:"console" doc:"The screens."`
 	Log      Log      `toml:"log" doc:"The log."`
+	Metrics  Metrics  `toml:"metrics" doc:"Figures for Prometheus, which the control socket serves in any case."`
 }
 
 // Model is [model].
@@ -129,6 +130,11 @@ type Console struct {
 // Log is [log].
 type Log struct {
 	Level string `toml:"level" doc:"debug, info, warn or error"`
+}
+
+// Metrics is [metrics].
+type Metrics struct {
+	Listen string `toml:"listen" doc:"host:port where /metrics is served; empty: nowhere. Unless the address is loopback scrapers must send the key of adapters.api; port 0 picks one"`
 }
 
 // auto is the value that leaves a choice to the program.

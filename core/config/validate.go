@@ -95,6 +95,19 @@ var rules = []rule{
 		}
 		return fmt.Sprintf("is %s, which is no loopback address: set adapters.api.key_env to the variable that holds the callers' key, or listen on 127.0.0.1", quote(api.Listen))
 	}},
+	{[]string{"metrics.listen"}, func(c *Config) string {
+		if _, ok := listenHost(c.Metrics.Listen); c.Metrics.Listen != "" && !ok {
+			return fmt.Sprintf(`must be host:port such as "127.0.0.1:9642", or empty, not %s`, quote(c.Metrics.Listen))
+		}
+		return ""
+	}},
+	{[]string{"metrics.listen", "adapters.api.key_env", "adapters.api.key_file"}, func(c *Config) string {
+		host, _ := listenHost(c.Metrics.Listen)
+		if api := c.Adapters.API; c.Metrics.Listen == "" || loopback(host) || api.KeyEnv != "" || api.KeyFile != "" {
+			return ""
+		}
+		return fmt.Sprintf("is %s, which is no loopback address: set adapters.api.key_env to the variable that holds the scrapers' key, or listen on 127.0.0.1", quote(c.Metrics.Listen))
+	}},
 	{[]string{"adapters.telegram.token_env", "adapters.telegram.token_file", "adapters.telegram.enabled"}, func(c *Config) string {
 		if t := c.Adapters.Telegram; t.Enabled && t.TokenEnv == "" && t.TokenFile == "" {
 			return "or adapters.telegram.token_file must say where the bot's token is"

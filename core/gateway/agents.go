@@ -30,6 +30,7 @@ func (g *Gateway) agentOf(s session.Session) *agent.Agent {
 	a := agent.New(agent.Config{
 		Session: s.Key, Models: g.opts.Models, Tools: g.tools, Processes: g.procs, KillGrace: g.cfg.Process.KillGrace.Duration,
 		Memory: &memory{store: g.store, session: s.ID}, MaxIterations: g.cfg.Agent.MaxIterations, System: systemPrompt, Log: g.log,
+		Called: g.metrics.called,
 	})
 	g.releaseAgents(g.cache.Put(a), "the cache is full")
 	g.events.emit(ops.EventAgentCached, s.Key, "agent made", nil)

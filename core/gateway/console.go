@@ -33,6 +33,12 @@ func (g *Gateway) Status(context.Context) (ops.Status, error) {
 	}
 	st.Warnings = append(st.Warnings, g.scarce...)
 	g.mu.Unlock()
+	if g.opts.MetricsListen != nil {
+		addr, trouble := g.opts.MetricsListen()
+		if st.MetricsListen = addr; trouble.Code != "" {
+			st.Warnings = append(st.Warnings, trouble)
+		}
+	}
 	if st.Warnings == nil {
 		st.Warnings = []ops.Warning{}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"iter"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"gatewaytui/core/ops"
@@ -19,6 +20,8 @@ type hub struct {
 	ring [eventsKept]ops.Event
 	next uint64 // the sequence number of the next event; the first is 1
 	wake chan struct{}
+	// missed is how many events readers did not get because they were too slow.
+	missed atomic.Uint64
 }
 
 func newHub() *hub { return &hub{next: 1, wake: make(chan struct{})} }
@@ -68,6 +71,7 @@ func (h *hub) follow(ctx context.Context, seq uint64, over <-chan struct{}) iter
 		for {
 			events, lost, wake := h.after(seq, 256)
 			if lost > 0 {
+				h.missed.Add(lost)
 				gap := ops.Event{
 					Seq: seq + lost, At: ops.At(time.Now()), Type: ops.EventDropped, Subject: "events",
 					Text: "events were missed: the reader was too slow", Data: map[string]any{"count": lost},

@@ -18,6 +18,7 @@ import (
 	"log/slog"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/oklog/ulid/v2"
@@ -86,6 +87,9 @@ type Options struct {
 
 	// APIListen tells where the api adapter listens.
 	APIListen func() string
+	// MetricsListen tells where the metrics listener listens, and what is wrong with it if its code is not empty. nil: there
+	// is none.
+	MetricsListen func() (addr string, trouble ops.Warning)
 	// Mark writes the clean-shutdown marker. SaveReport keeps the report of a stop where it survives a SIGKILL, and
 	// LastReport reads the one of an earlier life; an error says that there is one that cannot be used. Diagnosis opens a new private file for a diagnosis.
 	Mark       func(Mark) error
@@ -138,6 +142,8 @@ type Gateway struct {
 	requests   *requests
 	outbox     *outbox
 	metrics    *metrics
+	// lives is how many lives began on this home, this one included; 0 while that is not known.
+	lives atomic.Int64
 
 	// turns is what every turn's context hangs on; cancelTurns ends what nobody waits for any more, at the very end.
 	turns       context.Context
@@ -200,11 +206,15 @@ func New(o Options) (*Gateway, error) {
 		ready: make(chan struct{}), loaded: make(chan struct{}), over: make(chan struct{}), began: make(chan struct{}), told: make(chan struct{}),
 	}
 	g.outbox = newOutbox(g)
-	g.metrics = newMetrics(func() float64 {
-		if st := g.db(); st != nil {
-			return float64(st.Commits())
-		}
-		return 0
+	g.metrics = newMetrics(g.platformNames(), g.modelNames(), gauges{
+		commits: func() float64 {
+			if st := g.db(); st != nil {
+				return float64(st.Commits())
+			}
+			return 0
+		},
+		lives: func() float64 { return float64(g.lives.Load()) }, outbox: func() float64 { return float64(g.outbox.waiting()) },
+		events: func() float64 { return float64(g.events.newest()) }, eventsMissed: func() float64 { return float64(g.events.missed.Load()) },
 	})
 	g.table = session.NewTable(cfg.Session.QueueLimit, g.newID)
 	g.cache = agent.NewCache(agent.CacheOptions{Max: cfg.Agent.CacheSize, Idle: cfg.Agent.CacheIdle.Duration, Bytes: int64(cfg.Agent.CacheMemory)})
@@ -380,6 +390,9 @@ func (g *Gateway) open(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+	}
+	if n, err := st.LivesBegun(ctx); err == nil { // of a damaged database it stays unknown
+		g.lives.Store(n)
 	}
 	if err := g.procs.Open(ctx); err != nil {
 		return err

@@ -134,7 +134,7 @@ func (o *outbox) deliver(ctx context.Context, name string, c *chat) {
 func (o *outbox) send(ctx context.Context, row store.Outbox) error {
 	ctx, cancel := context.WithTimeout(ctx, sendTimeout)
 	defer cancel()
-	return o.g.adapters.Send(ctx, row.Adapter, adapter.Outgoing{Target: row.Target, Text: row.Text})
+	return o.g.deliver(ctx, row.Session, row.Adapter, adapter.Outgoing{Target: row.Target, Text: row.Text})
 }
 
 // end notes what became of a letter. If that cannot be written the next life may send it a second time: better than never.

@@ -19,7 +19,8 @@ const sendTimeout = 30 * time.Second
 
 // Receive takes a message from a platform: a chat command is answered at once, past any running turn (D11); anything
 // else goes into its session's mailbox. It implements adapter.Receiver and does not wait for the turn.
-func (g *Gateway) Receive(ctx context.Context, in adapter.Inbound) (string, error) {
+func (g *Gateway) Receive(ctx context.Context, in adapter.Inbound) (id string, err error) {
+	defer func() { g.metrics.received(in.Session, err) }()
 	if err := session.CheckKey(in.Session); err != nil {
 		return "", err
 	}
@@ -31,7 +32,12 @@ func (g *Gateway) Receive(ctx context.Context, in adapter.Inbound) (string, erro
 		m.Ended = r.Ended
 	}
 	var once sync.Once
-	m.Deliver = func(text string, err error) { once.Do(func() { in.Responder.Done(text, err) }) }
+	m.Deliver = func(text string, err error) {
+		once.Do(func() {
+			g.metrics.sent(in.Session, err)
+			in.Responder.Done(text, err)
+		})
+	}
 	return m.ID, g.accept(ctx, in.Session, m)
 }
 
@@ -174,7 +180,7 @@ func excuse(err error) string {
 func (g *Gateway) send(key, adapterName, target, text string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(g.turns), sendTimeout)
 	defer cancel()
-	if err := g.adapters.Send(ctx, adapterName, adapter.Outgoing{Target: target, Text: text}); err != nil {
+	if err := g.deliver(ctx, key, adapterName, adapter.Outgoing{Target: target, Text: text}); err != nil {
 		g.log.Warn("notice not delivered", "session", key, "adapter", adapterName, "error", term.Clean(err.Error(), 300))
 	}
 }

@@ -81,8 +81,7 @@ func (g *Gateway) ended(t *session.Turn, state store.TurnState, err error) {
 		g.log.Info("turn ended", args...)
 	}
 	g.events.emit(ops.EventTurnEnded, t.Session.Key, "turn "+string(state), map[string]any{"turn": t.ID, "state": state, "elapsed_ms": ops.Millis(took)})
-	g.metrics.turnsEnded.WithLabelValues(string(state)).Inc()
-	g.metrics.turnSeconds.Observe(took.Seconds())
+	g.metrics.turnEnded(state, took.Seconds())
 }
 
 // work is what a worker knows of its turn while it runs.

@@ -144,7 +144,8 @@ func (g *Gateway) Do(ctx context.Context, cmd ops.Command) (ops.Request, error) 
 }
 
 // message hands a message to a session on behalf of an operator; the request ends with the turn.
-func (g *Gateway) message(ctx context.Context, req ops.Request, cmd ops.Command) (ops.Request, error) {
+func (g *Gateway) message(ctx context.Context, req ops.Request, cmd ops.Command) (_ ops.Request, err error) {
+	defer func() { g.metrics.received(cmd.Target, err) }()
 	if err := session.CheckKey(cmd.Target); err != nil {
 		return ops.Request{}, err
 	}
@@ -154,6 +155,7 @@ func (g *Gateway) message(ctx context.Context, req ops.Request, cmd ops.Command)
 		if err != nil {
 			state = ops.RequestFailed
 		}
+		g.metrics.sent(cmd.Target, err)
 		// Audited beside the turn: the session's next turn does not wait for this row.
 		if !g.background.start(ctx, "request session.message", cmd.Target, func(ctx context.Context) {
 			g.finishRequest(ctx, req.ID, cmd, state, "", result, err)

@@ -29,6 +29,9 @@ const (
 	KindBroken      Kind = "broken"       // the answer is not what the protocol says, or longer than the bound
 )
 
+// Kinds is every kind.
+var Kinds = []Kind{KindAuth, KindNoModel, KindTooLong, KindRateLimited, KindUnavailable, KindTimeout, KindRefused, KindBroken}
+
 // Error is why a model call failed. Message is one sentence for people: the endpoint, the status and what the endpoint
 // said, cleaned and bounded, never the key.
 type Error struct {

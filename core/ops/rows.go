@@ -27,6 +27,8 @@ type Status struct {
 	Warnings   []Warning  `json:"warnings"`
 	// APIListen is host:port of the api adapter, empty while it does not listen.
 	APIListen string `json:"api_listen"`
+	// MetricsListen is host:port of the metrics listener, absent while it does not listen.
+	MetricsListen string `json:"metrics_listen,omitempty"`
 	// Containment is how subprocesses are held.
 	Containment Containment `json:"containment"`
 	// Drain says who stopped intake and why, while a drain without a stop is on.

@@ -65,6 +65,14 @@ func (s *Store) LastLife(ctx context.Context) (Life, bool, error) {
 		func(rows *sql.Rows) (Life, error) { return scanLife(rows) })
 }
 
+// LivesBegun is how many lives began on this home, those that were deleted since included.
+func (s *Store) LivesBegun(ctx context.Context) (int64, error) {
+	n, _, err := first(ctx, s, "count the lives", `SELECT coalesce(max(seq), 0) FROM lives`, nil, func(rows *sql.Rows) (n int64, err error) {
+		return n, rows.Scan(&n)
+	})
+	return n, err
+}
+
 // Lives are the lives that began before the one that cursor stands for, newest first. An empty cursor begins with the
 // newest; next is the cursor of the page after this one, empty on the last. A cursor that Lives did not return is an
 // *ops.Error with CodeInvalid. limit is bounded as ops.Query.Limit is.

@@ -38,12 +38,16 @@ func (c *conn) authorize(r *http.Request) *problem {
 
 // own reports whether a request to hostport meant this machine: a loopback address, a name that RFC 6761 (6.3) keeps for
 // it, or the name that the config listens on.
-func (p *Platform) own(hostport string) bool {
+func (p *Platform) own(hostport string) bool { return OwnHost(hostport, p.options.Listen) }
+
+// OwnHost reports whether a Host header of hostport means this machine, for a server that the config has listen on
+// listen.
+func OwnHost(hostport, listen string) bool {
 	host := hostname(hostport)
 	ip := net.ParseIP(host)
 	return host == "localhost" || strings.HasSuffix(host, ".localhost") ||
 		ip != nil && ip.IsLoopback() ||
-		host != "" && host == hostname(p.options.Listen)
+		host != "" && host == hostname(listen)
 }
 
 // hostname is hostport in lower case and without the port, brackets and last dot that it may have.

@@ -1,0 +1,247 @@
+package control
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"gatewaytui/core/ops"
+)
+
+const (
+	// scrapeRetry is the pause before a listener that failed is tried again.
+	scrapeRetry = 5 * time.Second
+	// maxScrapeConns is how many connections are served at once; more are closed.
+	maxScrapeConns = 32
+	// scrapeWrite bounds the writing of one answer to a scraper.
+	scrapeWrite = 10 * time.Second
+	// scrapeBye is what Run grants the scrapes in flight when it ends; the phase surrender has 0.5 s for all that it does.
+	scrapeBye = 100 * time.Millisecond
+)
+
+// WarnMetrics is the code of the warning that /metrics is not served on its address.
+const WarnMetrics = "metrics.listen"
+
+// ScrapeOptions are what a Scrape needs.
+type ScrapeOptions struct {
+	// Console and Gatherer are what is served: the same as on the socket's /metrics.
+	Console  ops.Console
+	Gatherer prometheus.Gatherer
+	// Listen is host:port; port 0 picks one.
+	Listen string
+	// Key is what scrapers send as a bearer token where the address is not loopback. Without one only loopback is served.
+	Key string
+	// OwnHost reports whether a Host header means this machine. A request without a key and with another one is refused:
+	// a web page whose name was made to point here has it (DNS rebinding; field notes, I5).
+	OwnHost func(hostport string) bool
+	// Log takes what the listener has to say; nil is silence.
+	Log *slog.Logger
+}
+
+// Scrape serves GET /metrics to Prometheus on a TCP address. A port that is taken is tried again until it is free; the
+// gateway runs meanwhile, and Warning says so. Run is called once.
+type Scrape struct {
+	opt     ScrapeOptions
+	key     [sha256.Size]byte
+	metrics http.Handler
+	retry   time.Duration
+
+	mu      sync.Mutex // guards what follows; never held over I/O
+	addr    string
+	open    bool // the address is loopback: no key is needed
+	trouble ops.Warning
+	conns   int
+}
+
+// NewScrape returns a listener that does nothing yet.
+func NewScrape(opt ScrapeOptions) *Scrape {
+	if opt.Log == nil {
+		opt.Log = slog.New(slog.DiscardHandler)
+	}
+	return &Scrape{opt: opt, key: sha256.Sum256([]byte(opt.Key)), metrics: metricsHandler(opt.Console, opt.Gatherer), retry: scrapeRetry}
+}
+
+// Addr is where it listens, empty while it does not. It may be called from any goroutine, on a nil Scrape too.
+func (s *Scrape) Addr() string {
+	if s == nil {
+		return ""
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.addr
+}
+
+// Warning says why it does not listen; false if it does, or has not tried yet. It may be called from any goroutine, on a
+// nil Scrape too.
+func (s *Scrape) Warning() (ops.Warning, bool) {
+	if s == nil {
+		return ops.Warning{}, false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.trouble, s.trouble.Code != ""
+}
+
+// Run listens and serves until ctx ends. Scrapes in flight then have scrapeBye; after that the port is free and every
+// connection is closed.
+func (s *Scrape) Run(ctx context.Context) {
+	for {
+		l, err := s.listen(ctx)
+		if err == nil {
+			err = s.serve(ctx, l)
+		}
+		if ctx.Err() != nil {
+			return
+		}
+		s.failed(err)
+		select {
+		case <-time.After(s.retry):
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// listen opens the port. Without a key an address that other machines reach is refused, whatever a name resolves to.
+func (s *Scrape) listen(ctx context.Context) (net.Listener, error) {
+	var lc net.ListenConfig
+	l, err := lc.Listen(ctx, "tcp", s.opt.Listen)
+	if err != nil {
+		if op, ok := errors.AsType[*net.OpError](err); ok {
+			err = op.Err // the rest of it is the address again
+		}
+		return nil, err
+	}
+	if s.opt.Key == "" && !loopback(l.Addr()) {
+		return nil, errors.Join(errors.New("the address is not loopback: set adapters.api.key_env to the variable that holds the scrapers' key"), l.Close())
+	}
+	return l, nil
+}
+
+func loopback(a net.Addr) bool {
+	tcp, ok := a.(*net.TCPAddr)
+	return ok && tcp.IP.IsLoopback()
+}
+
+// failed notes why it does not listen. The log has it once, not at each try.
+func (s *Scrape) failed(err error) {
+	message := fmt.Sprintf("metrics are not served on %s, trying again every %s: %v", s.opt.Listen, s.retry, err)
+	s.mu.Lock()
+	s.addr = ""
+	news := s.trouble.Message != message
+	if s.trouble.Code == "" {
+		s.trouble.Since = ops.At(time.Now())
+	}
+	s.trouble.Code, s.trouble.Message = WarnMetrics, message
+	s.mu.Unlock()
+	if news {
+		s.opt.Log.Warn("metrics not served", "address", s.opt.Listen, "error", err.Error())
+	}
+}
+
+// serve answers on l until ctx ends or l breaks.
+func (s *Scrape) serve(ctx context.Context, l net.Listener) error {
+	s.mu.Lock()
+	s.addr, s.open, s.trouble = l.Addr().String(), loopback(l.Addr()), ops.Warning{}
+	s.mu.Unlock()
+	s.opt.Log.Info("metrics served", "address", l.Addr().String())
+	srv := &http.Server{
+		Handler:           http.HandlerFunc(s.answer),
+		ReadHeaderTimeout: 5 * time.Second,
+		ReadTimeout:       5 * time.Second,
+		WriteTimeout:      scrapeWrite,
+		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    32 << 10,
+		ErrorLog:          slog.NewLogLogger(s.opt.Log.Handler(), slog.LevelDebug),
+		ConnState:         s.count,
+	}
+	broken := make(chan error, 1)
+	go func() { broken <- srv.Serve(l) }() // serve waits for it
+	select {
+	case err := <-broken:
+		_ = srv.Close() // the listener has gone already
+		return err
+	case <-ctx.Done():
+	}
+	s.mu.Lock()
+	s.addr = ""
+	s.mu.Unlock()
+	// Shutdown must run though the context that asked for it has ended.
+	bye, cancel := context.WithTimeout(context.Background(), scrapeBye)
+	defer cancel()
+	if srv.Shutdown(bye) != nil {
+		_ = srv.Close() // a scraper that does not read is cut off
+	}
+	<-broken // Serve returns as soon as its listener is closed
+	return nil
+}
+
+// count keeps the number of connections bounded.
+func (s *Scrape) count(c net.Conn, state http.ConnState) {
+	s.mu.Lock()
+	switch state {
+	case http.StateNew:
+		s.conns++
+	case http.StateClosed, http.StateHijacked:
+		s.conns--
+	}
+	tooMany := state == http.StateNew && s.conns > maxScrapeConns
+	s.mu.Unlock()
+	if tooMany {
+		c.Close() // it has asked nothing yet
+	}
+}
+
+func (s *Scrape) answer(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	if status, why := s.refusal(r); status != 0 {
+		if status == http.StatusUnauthorized {
+			w.Header().Set("WWW-Authenticate", "Bearer")
+		}
+		http.Error(w, why, status)
+		return
+	}
+	switch {
+	case r.URL.Path != "/metrics":
+		http.Error(w, "only /metrics is served here", http.StatusNotFound)
+	case r.Method != http.MethodGet && r.Method != http.MethodHead:
+		w.Header().Set("Allow", "GET, HEAD")
+		http.Error(w, "use GET for /metrics", http.StatusMethodNotAllowed)
+	default:
+		s.metrics.ServeHTTP(w, r)
+	}
+}
+
+// refusal says why r is not answered; status 0 is no refusal. An address that other machines reach is served to those who
+// have the key. A loopback address is served to the programs of this machine, and to no web page that one of its browsers
+// shows: such a request has an Origin, or a Host that is not this machine's.
+func (s *Scrape) refusal(r *http.Request) (status int, why string) {
+	s.mu.Lock()
+	open := s.open
+	s.mu.Unlock()
+	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	sum := sha256.Sum256([]byte(strings.TrimSpace(token))) // of equal length, so that the time tells nothing of the key
+	switch {
+	case s.opt.Key != "" && strings.EqualFold(scheme, "Bearer") && subtle.ConstantTimeCompare(sum[:], s.key[:]) == 1:
+		return 0, ""
+	case token != "" && s.opt.Key != "":
+		return http.StatusUnauthorized, "the key is wrong: send that of adapters.api as Authorization: Bearer KEY"
+	case !open:
+		return http.StatusUnauthorized, "no key: send that of adapters.api as Authorization: Bearer KEY"
+	case r.Header.Get("Origin") != "":
+		return http.StatusForbidden, "web pages are not served"
+	case s.opt.OwnHost == nil || !s.opt.OwnHost(r.Host):
+		return http.StatusForbidden, "the Host header is not a loopback name; use one, or send the key of adapters.api"
+	}
+	return 0, ""
+}
