@@ -16,6 +16,7 @@ var arrows = map[string][]string{
 	"core/filter":                      {"core/ops", "core/text"},
 	"core/store":                       {"core/ops"},
 	"core/instance":                    {"core/ops"},
+	"core/lives":                       {"core/ops", "core/instance", "core/shutdown"},
 	"core/service":                     {},
 	"core/shutdown":                    {"core/ops"},
 	"core/process":                     {"core/ops", "core/term", "core/process/kernel", "core/process/guardian"},

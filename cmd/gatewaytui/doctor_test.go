@@ -105,6 +105,7 @@ func TestDoctorSaysWhatIsWrongWithTheConfig(t *testing.T) {
 
 func TestDoctorSaysWhatIsWrongWithTheHome(t *testing.T) {
 	a := newAccount(t)
+	write(t, filepath.Join(a.home, "gateway.lock"), "") // it is a home
 	for _, name := range []string{"a", "b", "c", "d"} {
 		write(t, filepath.Join(a.home, name), "x")
 		if err := os.Chmod(filepath.Join(a.home, name), 0o644); err != nil {

@@ -13,6 +13,7 @@ import (
 
 	"gatewaytui/core/gateway"
 	"gatewaytui/core/instance"
+	"gatewaytui/core/lives"
 	"gatewaytui/core/ops"
 )
 
@@ -63,6 +64,15 @@ func (f files) fresh(kind string) (*os.File, error) {
 	return os.CreateTemp(f.dumps, kind+"-"+time.Now().UTC().Format("20060102T150405")+"-*.txt")
 }
 
+// lives opens the list of past lives. One that cannot be used is set aside, with a warning.
+func (f files) lives() *lives.List {
+	l, err := lives.Open(f.dumps)
+	if err != nil {
+		f.aside(filepath.Join(f.dumps, lives.File), err)
+	}
+	return l
+}
+
 // prune deletes the oldest files beyond those that are kept. What cannot be deleted stays: the next start tries again.
 func (f files) prune() {
 	entries, err := os.ReadDir(f.dumps)
@@ -76,7 +86,7 @@ func (f files) prune() {
 	var all []dated
 	for _, e := range entries {
 		info, err := e.Info()
-		if err == nil && info.Mode().IsRegular() && !strings.HasPrefix(e.Name(), ".") {
+		if err == nil && info.Mode().IsRegular() && !strings.HasPrefix(e.Name(), ".") && e.Name() != lives.File {
 			all = append(all, dated{e.Name(), info.ModTime()})
 		}
 	}

@@ -32,6 +32,20 @@ func historyVerb(p *program) *cobra.Command {
 			{"BY", func(r ops.Life) string { return r.By }, 8},
 			{"REASON", func(r ops.Life) string { return r.Reason }, 4},
 		},
+		down: func(err error, q ops.Query) (page ops.Page[ops.Life], answered bool, _ error) {
+			past, ok := p.past(err)
+			if !ok {
+				return page, false, nil
+			}
+			page, err = past.page(q)
+			if !p.json {
+				p.line(p.err, "no gateway runs here; this is read from the home's files")
+			}
+			for _, t := range past.troubles {
+				p.line(p.err, "warning: %s", t)
+			}
+			return page, true, err
+		},
 		show: func(lives []ops.Life) bool {
 			if shutdowns {
 				p.showShutdowns(lives)

@@ -24,6 +24,9 @@ type listing[T any] struct {
 	fields                     []filter.Field[T] // what --filter can name
 	// show prints rows in another form than the table's, if it was asked for one; nil never does.
 	show func([]T) bool
+	// down answers without a gateway, given the error that says so, and names on stderr what it has not from a gateway; nil,
+	// and a false answer, leave the error as it is.
+	down func(err error, q ops.Query) (page ops.Page[T], answered bool, _ error)
 }
 
 func (l listing[T]) verb(p *program) *cobra.Command {
@@ -36,8 +39,19 @@ func (l listing[T]) verb(p *program) *cobra.Command {
 			}
 			return nil
 		},
-		RunE: p.asking(func(ctx context.Context, g *remote, _ []string) error {
-			page, err := whole(ctx, q, func(ctx context.Context, q ops.Query) (ops.Page[T], error) { return l.ask(g.Client, ctx, q) })
+		RunE: func(cmd *cobra.Command, args []string) error {
+			var page ops.Page[T]
+			err := p.asking(func(ctx context.Context, g *remote, _ []string) (err error) {
+				page, err = whole(ctx, q, func(ctx context.Context, q ops.Query) (ops.Page[T], error) { return l.ask(g.Client, ctx, q) })
+				return err
+			})(cmd, args)
+			if err != nil && l.down != nil {
+				var answered bool
+				var downErr error
+				if page, answered, downErr = l.down(err, q); answered {
+					err = downErr
+				}
+			}
 			if err != nil {
 				return err
 			}
@@ -52,7 +66,7 @@ func (l listing[T]) verb(p *program) *cobra.Command {
 				fmt.Fprintf(p.err, "there are more: --cursor %q\n", page.Next)
 			}
 			return nil
-		}),
+		},
 	})
 	p.tableFlag(c)
 	if l.alias != "" {

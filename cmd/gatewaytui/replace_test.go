@@ -108,7 +108,7 @@ func (h *holder) terms(t *testing.T) int {
 	return strings.Count(string(text), "TERM")
 }
 
-func lives(pid int) bool {
+func living(pid int) bool {
 	p, err := kernel.StatOf(pid, make([]byte, 1<<10))
 	return err == nil && p.Alive()
 }
@@ -243,8 +243,8 @@ func TestB11_AStrangerInThePIDFileIsNeverSignalled(t *testing.T) {
 					t.Error(err)
 				}
 			}
-			if !lives(stranger.Process.Pid) || !lives(h.Process.Pid) || h.terms(t) > 0 {
-				t.Errorf("the stranger lives: %v, the holder: %v; the holder saw %d TERM", lives(stranger.Process.Pid), lives(h.Process.Pid), h.terms(t))
+			if !living(stranger.Process.Pid) || !living(h.Process.Pid) || h.terms(t) > 0 {
+				t.Errorf("the stranger lives: %v, the holder: %v; the holder saw %d TERM", living(stranger.Process.Pid), living(h.Process.Pid), h.terms(t))
 			}
 		})
 	}
@@ -269,7 +269,7 @@ func TestATakeoverThatIsGivenUpEnds(t *testing.T) {
 	if lock != nil || err == nil || err.Error() != "the operator went away" {
 		t.Fatalf("it ended with %v", err)
 	}
-	if !lives(h.Process.Pid) || h.terms(t) != 1 {
-		t.Errorf("the holder lives: %v, and saw %d TERM", lives(h.Process.Pid), h.terms(t))
+	if !living(h.Process.Pid) || h.terms(t) != 1 {
+		t.Errorf("the holder lives: %v, and saw %d TERM", living(h.Process.Pid), h.terms(t))
 	}
 }

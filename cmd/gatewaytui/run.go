@@ -264,7 +264,7 @@ func (l *life) options(parts parts, files files, manager supervisor) gateway.Opt
 		Mark: func(m gateway.Mark) error {
 			return l.home.WriteMarker(instance.Marker{Life: l.id, At: m.At, Reason: m.Reason, By: m.By, Damaged: m.Damaged})
 		},
-		SaveReport: files.saveReport, LastReport: files.lastReport, Diagnosis: files.diagnosis,
+		SaveReport: files.saveReport, LastReport: files.lastReport, Diagnosis: files.diagnosis, Lives: files.lives(),
 		Dump: func() { _, _ = files.dump("watchdog") }, // the process ends with or without it
 		Exit: l.exit,
 		Over: func(code int) {

@@ -18,6 +18,11 @@ type presence struct {
 	Gateway string `json:"gateway"`
 	Why     string `json:"why"`
 	Hint    string `json:"hint"`
+	// LastEnd is how the last life ended, as the files of the home tell; Overran names what overran in its stop, and
+	// Warnings the files that cannot be used.
+	LastEnd  *ops.LastEnd `json:"last_end,omitempty"`
+	Overran  string       `json:"overran,omitempty"`
+	Warnings []string     `json:"warnings,omitempty"`
 }
 
 func statusVerb(p *program) *cobra.Command {
@@ -78,11 +83,24 @@ func (p *program) absent(err error) error {
 	if isGone(err) || errors.Is(err, errNoHome) {
 		a.Gateway = "down"
 	}
+	if past, ok := p.past(err); ok {
+		a.LastEnd, a.Overran = past.lastEnd()
+		a.Warnings = past.troubles
+	}
 	if p.json {
 		p.writeJSON(p.out, a)
-	} else {
-		p.say("gateway     %s: %s", a.Gateway, a.Why)
-		p.say("            %s", a.Hint)
+		return &outcome{code: exitNoGateway}
+	}
+	p.say("gateway     %s: %s", a.Gateway, a.Why)
+	p.say("            %s", a.Hint)
+	if a.LastEnd != nil {
+		p.showLastEnd(*a.LastEnd)
+	}
+	if a.Overran != "" {
+		p.say("overran     %s", a.Overran)
+	}
+	for _, w := range a.Warnings {
+		p.say("warning     %s", w)
 	}
 	return &outcome{code: exitNoGateway}
 }
@@ -108,10 +126,10 @@ func (p *program) showStatus(s ops.Status) {
 	if d := s.Drain; d != nil {
 		p.say("draining    for %s, by %s: %s", ago(d.Since), d.By, or(d.Reason, "no reason given"))
 	}
-	if e := s.LastEnd; e == nil {
+	if s.LastEnd == nil {
 		p.say("last end    none: this is the first life on this home")
 	} else {
-		p.say("last end    %s, %s ago: %s (life %s)", howEnded(*e), ago(e.At), or(e.Reason, "no reason known"), e.Life)
+		p.showLastEnd(*s.LastEnd)
 	}
 	if len(s.Warnings) == 0 {
 		p.say("warnings    none")
@@ -121,17 +139,40 @@ func (p *program) showStatus(s ops.Status) {
 	}
 }
 
-// howEnded is how the last life ended, in words.
+func (p *program) showLastEnd(e ops.LastEnd) {
+	p.say("last end    %s (life %s)", howEnded(e), e.Life)
+}
+
+// howEnded is how the last life ended, in words: "clean: stopped by an operator, 9.0s ago, by uid 0; some items were
+// abandoned", "crashed, last seen 3m00s ago".
 func howEnded(e ops.LastEnd) string {
 	how := words(e.Outcome)
 	if e.Phase != "" {
 		how += " in " + e.Phase
 	}
-	if e.Stop != "" {
-		how += ", its stop was " + e.Stop
-	}
 	if e.Outcome == ops.OutcomeCrashed && e.RSSBytes > 0 {
 		how += " with " + size(e.RSSBytes) + " resident"
+	}
+	if e.Reason != "" {
+		how += ": " + e.Reason
+	}
+	when := "at an unknown time"
+	switch {
+	case e.At.IsZero():
+	case e.Outcome == ops.OutcomeClean:
+		when = ago(e.At) + " ago"
+	default:
+		when = "last seen " + ago(e.At) + " ago"
+	}
+	how += ", " + when
+	if e.By != "" {
+		how += ", by " + e.By
+	}
+	switch e.Stop {
+	case ops.ShutdownIncomplete:
+		how += "; some items were abandoned"
+	case ops.ShutdownForced:
+		how += "; the stop was forced"
 	}
 	return how
 }

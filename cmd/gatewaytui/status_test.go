@@ -173,7 +173,7 @@ func TestH1_StatusIsUpDownOrUnknown(t *testing.T) {
 func TestWithoutAGatewayEveryVerbSaysSo(t *testing.T) {
 	home := newHome(t)
 	for _, line := range []string{
-		"sessions", "agents", "processes", "adapters", "plan", "history", "watch", "send hello", "reset cli:local", "reset cli:local --yes",
+		"sessions", "agents", "processes", "adapters", "plan", "watch", "send hello", "reset cli:local", "reset cli:local --yes",
 		"evict cli:local --dry-run", "interrupt cli:local", "kill 4711", "adapter pause x", "adapter resume x", "adapter reconnect x",
 		"drain", "undrain", "stop", "stop --yes", "stop --wait --yes", "shutdown skip", "shutdown extend", "shutdown force --yes", "diagnose",
 	} {

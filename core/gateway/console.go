@@ -269,10 +269,7 @@ func (g *Gateway) History(ctx context.Context, q ops.Query) (ops.Page[ops.Life],
 
 // pastLife is a life with the report of its stop, as far as that can be read.
 func (g *Gateway) pastLife(ctx context.Context, l store.Life) ops.Life {
-	row := ops.Life{
-		Life: l.ID, PID: l.PID, Version: l.Version, StartedAt: ops.At(l.StartedAt), EndedAt: ops.At(l.EndedAt), LastSeenAt: ops.At(l.HeartbeatAt), RSSBytes: l.RSS,
-		Outcome: l.Outcome, Phase: l.Phase, Reason: l.Reason, By: l.By,
-	}
+	row := lifeOf(l)
 	if s, found, err := g.store.ShutdownOf(ctx, l.ID); err == nil && found {
 		row.Shutdown = &s
 		if at := s.LastWord(); at.After(row.LastSeenAt.Time) {
@@ -280,6 +277,14 @@ func (g *Gateway) pastLife(ctx context.Context, l store.Life) ops.Life {
 		}
 	}
 	return row
+}
+
+// lifeOf is a life as operators see it, without the report of its stop.
+func lifeOf(l store.Life) ops.Life {
+	return ops.Life{
+		Life: l.ID, PID: l.PID, Version: l.Version, StartedAt: ops.At(l.StartedAt), EndedAt: ops.At(l.EndedAt), LastSeenAt: ops.At(l.HeartbeatAt), RSSBytes: l.RSS,
+		Outcome: l.Outcome, Phase: l.Phase, Reason: l.Reason, By: l.By,
+	}
 }
 
 // Events implements ops.Console.

@@ -26,6 +26,7 @@ import (
 	"gatewaytui/core/adapter"
 	"gatewaytui/core/agent"
 	"gatewaytui/core/config"
+	"gatewaytui/core/lives"
 	"gatewaytui/core/model"
 	"gatewaytui/core/ops"
 	"gatewaytui/core/process"
@@ -96,6 +97,8 @@ type Options struct {
 	SaveReport func(ops.Shutdown) error
 	LastReport func(life string) (r ops.Shutdown, found bool, err error)
 	Diagnosis  func() (File, error)
+	// Lives is the list of past lives beside the database; nil keeps none.
+	Lives *lives.List
 	// Dump writes every goroutine's stack; the watchdog calls it before Exit.
 	Dump func()
 	Exit func(code int)

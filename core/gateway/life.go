@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"gatewaytui/core/instance"
+	"gatewaytui/core/lives"
 	"gatewaytui/core/ops"
 	"gatewaytui/core/process"
-	"gatewaytui/core/shutdown"
 	"gatewaytui/core/store"
 	"gatewaytui/core/term"
 )
@@ -30,6 +30,7 @@ func (g *Gateway) beginLife(ctx context.Context) error {
 	now := time.Now()
 	crashed := false
 	if found {
+		last.HeartbeatAt = g.lastSeen(ctx, last, now)
 		report, reported := g.reportOf(last.ID)
 		if last.Outcome == ops.OutcomeRunning && livesOn(last) {
 			g.copiedFrom = last.ID
@@ -64,7 +65,55 @@ func (g *Gateway) beginLife(ctx context.Context) error {
 	if err := g.store.PutLife(ctx, life); err != nil {
 		return fmt.Errorf("record this life: %w", err)
 	}
+	g.listLives(ctx)
 	return nil
+}
+
+// lastSeen is when a life that did not record its end was last known to run: the latest of its heartbeat, of its row in the
+// list of lives and of the newest row that it committed (TF25). A time after now is of a clock that was set back.
+func (g *Gateway) lastSeen(ctx context.Context, l store.Life, now time.Time) time.Time {
+	seen := l.HeartbeatAt
+	if l.Outcome != ops.OutcomeRunning {
+		return seen
+	}
+	row, err := g.store.LastRow(ctx)
+	if err != nil {
+		g.log.Warn("the time of the newest row is unknown", "error", term.Clean(err.Error(), 300))
+	}
+	for _, at := range []time.Time{row, g.opts.Lives.Seen(l.ID).Time} {
+		if at.After(seen) && !at.After(now) {
+			seen = at
+		}
+	}
+	return seen
+}
+
+// listLives brings the list of lives up to date with the store, and adds this life.
+func (g *Gateway) listLives(ctx context.Context) {
+	past, _, err := g.store.Lives(ctx, lives.Kept, "")
+	if err != nil {
+		g.log.Warn("past lives are not listed", "error", term.Clean(err.Error(), 300))
+	}
+	rows := make([]ops.Life, 0, len(past)+1)
+	for _, l := range past {
+		rows = append(rows, lifeOf(l))
+	}
+	g.keepLives(append(rows, lifeOf(g.lifeRow()))...)
+}
+
+// keepLives writes rows into the list of lives. Its readers do without it, so a failure is only logged.
+func (g *Gateway) keepLives(rows ...ops.Life) {
+	if err := g.opts.Lives.Put(rows...); err != nil {
+		g.log.Warn("the list of lives is not written", "error", term.Clean(err.Error(), 300))
+	}
+}
+
+// endedLife is this life's row as it ends.
+func (g *Gateway) endedLife(rep ops.Shutdown) store.Life {
+	life := g.lifeRow()
+	life.EndedAt, life.Reason, life.By = time.Now(), rep.Reason, rep.By
+	life.Outcome, life.Phase = lives.EndOf(rep)
+	return life
 }
 
 // livesOn reports whether a life's gateway still runs. We hold the lock of our home, so its home is another one, of which
@@ -76,6 +125,7 @@ func livesOn(l store.Life) bool {
 
 // readLastLife says how the life before ended, as far as a damaged database tells.
 func (g *Gateway) readLastLife(ctx context.Context) {
+	g.keepLives(lifeOf(g.lifeRow()))
 	last, found, err := g.store.LastLife(ctx)
 	if err != nil {
 		g.warn("store.unread", "how the last life ended could not be read: "+term.Clean(err.Error(), 300))
@@ -114,20 +164,11 @@ func (g *Gateway) reportOf(life string) (report ops.Shutdown, reported bool) {
 // life's name. Nothing more is taken from it. A crash would count against the sessions that ran, for an end that somebody
 // had planned (field notes, A19); a loop of ends that are cut short is broken like one of crashes.
 func (g *Gateway) classify(last store.Life, report ops.Shutdown, reported bool) store.Life {
-	switch {
-	case last.Outcome != ops.OutcomeRunning:
+	if last.Outcome != ops.OutcomeRunning {
 		return last
-	case reported && report.Outcome != "" && report.Outcome != ops.ShutdownRunning:
-		last.Outcome, last.Phase = endOf(report)
-		last.EndedAt = report.EndedAt.Time
-	case reported || g.opts.LifeBefore == last.ID || g.opts.MarkerUnread:
-		last.Outcome = ops.OutcomeCutShort
-		if p, running := report.Running(); running {
-			last.Phase = p.Name
-		}
-	default:
-		last.Outcome = ops.OutcomeCrashed
 	}
+	last.Outcome, last.Phase = lives.Ended(report, reported || g.opts.LifeBefore == last.ID || g.opts.MarkerUnread)
+	last.EndedAt = report.EndedAt.Time
 	if reported && last.Reason == "" {
 		last.Reason, last.By = report.Reason, report.By
 	}
@@ -137,19 +178,8 @@ func (g *Gateway) classify(last store.Life, report ops.Shutdown, reported bool) 
 	return last
 }
 
-// endOf is how a life ended whose stop came to its end. Clean it is only if nothing of it was left: a sweep that did not
-// find everything gone is where it was cut short (field notes, A11).
-func endOf(report ops.Shutdown) (outcome ops.Outcome, phase string) {
-	for _, p := range report.Phases {
-		if p.Name == shutdown.PhaseSweep && (p.State == ops.StepFailed || p.State == ops.StepTimedOut) {
-			return ops.OutcomeCutShort, p.Name
-		}
-	}
-	return ops.OutcomeClean, ""
-}
-
 func (g *Gateway) setLastEnd(l store.Life, report ops.Shutdown) {
-	end := &ops.LastEnd{Life: l.ID, Outcome: l.Outcome, Phase: l.Phase, Reason: l.Reason, At: ops.At(l.EndedAt), RSSBytes: l.RSS}
+	end := &ops.LastEnd{Life: l.ID, Outcome: l.Outcome, Phase: l.Phase, Reason: l.Reason, By: l.By, At: ops.At(l.EndedAt), RSSBytes: l.RSS}
 	if report.Outcome == ops.ShutdownIncomplete || report.Outcome == ops.ShutdownForced {
 		end.Stop = report.Outcome
 	}
@@ -188,10 +218,7 @@ func (g *Gateway) recordStop(ctx context.Context, rep ops.Shutdown, at time.Time
 // recordEnd writes how this life ended, as far as it is known when the store is about to be closed. The next start
 // completes it from the report on disk.
 func (g *Gateway) recordEnd(ctx context.Context, rep ops.Shutdown) error {
-	life := g.lifeRow()
-	life.EndedAt, life.Reason, life.By = time.Now(), rep.Reason, rep.By
-	life.Outcome, life.Phase = endOf(rep)
-	return g.store.MarkEnd(ctx, rep, life)
+	return g.store.MarkEnd(ctx, rep, g.endedLife(rep))
 }
 
 // journal is the store as the registry's record of what it started.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"gatewaytui/core/adapter"
+	"gatewaytui/core/lives"
 	"gatewaytui/core/ops"
 	"gatewaytui/core/process"
 	"gatewaytui/core/session"
@@ -313,6 +314,12 @@ func (g *Gateway) storeItems(_ context.Context, r *shutdown.Run) []shutdown.Item
 			}
 			return saveErr
 		})
+	}
+	if g.opts.Lives != nil && g.opened() {
+		items = append(items, shutdown.Item{Kind: "file", ID: lives.File, Run: func(context.Context) error {
+			g.keepLives(lifeOf(g.endedLife(r.Report()))) // its failure is no failure of the stores
+			return nil
+		}})
 	}
 	for _, c := range g.opts.Stores {
 		items = append(items, shutdown.Item{Kind: c.Kind, ID: c.ID, Run: c.Close})

@@ -14,13 +14,17 @@ import (
 	"gatewaytui/core/term"
 )
 
-// heartbeatEvery is how exactly the next start can say when a life crashed (design.md, 7).
-const heartbeatEvery = 30 * time.Second
+// heartbeatEvery is how exactly the next start can say when a life crashed (design.md, 7). The first heartbeats come
+// earlier, so that a life that crashed soon after its start is not said to have lasted no time.
+const (
+	heartbeatFirst = time.Second
+	heartbeatEvery = 30 * time.Second
+)
 
 // watch looks after what nobody asks for: sessions that expire, turns that stall, agents that were idle for too long,
 // what is not saved yet, and the life's heartbeat. It returns when ctx ends.
 func (g *Gateway) watch(ctx context.Context) {
-	ticker, heartbeat := time.NewTicker(g.watchEvery()), time.NewTicker(heartbeatEvery)
+	ticker, heartbeat := time.NewTicker(g.watchEvery()), time.NewTimer(heartbeatFirst)
 	defer ticker.Stop()
 	defer heartbeat.Stop()
 	old := time.NewTimer(retentionFirst)
@@ -30,6 +34,7 @@ func (g *Gateway) watch(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case now := <-heartbeat.C:
+			heartbeat.Reset(min(max(now.Sub(g.started), heartbeatFirst), heartbeatEvery))
 			g.heartbeat(ctx, now)
 		case <-old.C:
 			old.Reset(retentionEvery)
@@ -102,6 +107,7 @@ func (g *Gateway) flush(ctx context.Context, a *agent.Agent) {
 
 // heartbeat writes that this life is alive, and learns by it whether the store takes anything.
 func (g *Gateway) heartbeat(ctx context.Context, now time.Time) {
+	g.keepLives(lifeOf(g.lifeRow()))
 	if g.damage() != "" {
 		return // what is wrong with the store was said
 	}

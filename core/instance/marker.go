@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -70,6 +71,19 @@ func (h *Home) ConsumeMarker() (m Marker, found bool, err error) {
 	}
 	if err != nil {
 		err = fmt.Errorf("remove the clean-shutdown marker: %w", err)
+	}
+	return m, true, err
+}
+
+// ReadMarker reads the marker of the home dir and leaves it there, for readers that do not hold the lock. found is false if
+// there is none. A marker that is there and cannot be read is found, with an error that says why.
+func ReadMarker(dir string) (m Marker, found bool, err error) {
+	b, err := readFile(filepath.Join(dir, markerFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return Marker{}, false, nil
+	}
+	if err == nil {
+		m, err = parseMarker(b)
 	}
 	return m, true, err
 }

@@ -53,6 +53,8 @@ type LastEnd struct {
 	Outcome Outcome `json:"outcome"`
 	Phase   string  `json:"phase,omitempty"`
 	Reason  string  `json:"reason,omitempty"`
+	// By is who asked for the end; empty where nobody did, or it is not known.
+	By string `json:"by,omitempty"`
 	// Stop is the outcome of its stop where that was not clean itself: ShutdownIncomplete or ShutdownForced.
 	Stop string `json:"stop,omitempty"`
 	// At is its end, or when it was last known to run; RSSBytes what it kept resident then, 0 if unknown.

@@ -1,0 +1,34 @@
+package lives
+
+import (
+	"gatewaytui/core/ops"
+	"gatewaytui/core/shutdown"
+)
+
+// Ended says how a life ended that did not say so itself. report is the report of its stop, zero where there is none or
+// where it cannot be used; stopped says that a stop had begun, because there is a report, readable or not, or the
+// clean-shutdown marker. A stop that came to its end decides; one that did not was cut short in the phase that ran;
+// without a stop the life crashed.
+func Ended(report ops.Shutdown, stopped bool) (outcome ops.Outcome, phase string) {
+	switch {
+	case report.Outcome != "" && report.Outcome != ops.ShutdownRunning:
+		return EndOf(report)
+	case stopped:
+		if p, running := report.Running(); running {
+			phase = p.Name
+		}
+		return ops.OutcomeCutShort, phase
+	}
+	return ops.OutcomeCrashed, ""
+}
+
+// EndOf is how a life ended whose stop came to its end. Clean it is only if nothing of it was left: a sweep that did not
+// find everything gone is where it was cut short (field notes, A11).
+func EndOf(report ops.Shutdown) (outcome ops.Outcome, phase string) {
+	for _, p := range report.Phases {
+		if p.Name == shutdown.PhaseSweep && (p.State == ops.StepFailed || p.State == ops.StepTimedOut) {
+			return ops.OutcomeCutShort, p.Name
+		}
+	}
+	return ops.OutcomeClean, ""
+}
