@@ -47,6 +47,7 @@ var sessionBadges = badges[ops.SessionState]{
 	{ops.SessionSuspended, badge{glyphFail, "suspended", Bad}},
 	{ops.SessionInterrupted, badge{glyphSlow, "interrupted", Slow}},
 	{ops.SessionRunning, badge{glyphRun, "running", Busy}},
+	{ops.SessionWaiting, badge{glyphSlow, "waiting", Busy}},
 	{ops.SessionQueued, badge{glyphSlow, "queued", Busy}},
 	{ops.SessionIdle, badge{glyphIdle, "idle", Muted}},
 }

@@ -70,7 +70,7 @@ func (l *life) parts() (parts, error) {
 		if s := l.secrets.api; s.missing() {
 			p.broken["api"] = s.why()
 		} else {
-			p.api = api.New(api.Options{Listen: c.Listen, Key: s.value, KeySource: s.source, Model: p.model.Name(), Log: l.log})
+			p.api = api.New(api.Options{Listen: c.Listen, Key: s.value, KeySource: s.source, Model: p.model.Name(), Requests: 2 * l.loaded.Config.Limits.ModelCalls, Log: l.log})
 			p.platforms = append(p.platforms, p.api)
 		}
 	}
@@ -137,6 +137,7 @@ func (l *life) model() (model.Provider, error) {
 	}
 	p, err := model.NewOpenAI(model.OpenAIOptions{
 		BaseURL: c.BaseURL, Model: c.Name, APIKey: l.secrets.model.value, KeyHint: l.secrets.model.source, Timeout: c.Timeout.Duration, Log: l.log,
+		Calls: l.loaded.Config.Limits.ModelCalls,
 	})
 	if err != nil {
 		return nil, &outcome{exitConfig, err}

@@ -52,7 +52,9 @@ type Config struct {
 	Session string
 	// Models makes the agent's own client, and one for each child.
 	Models model.Provider
-	Tools  *tool.Set
+	// Slots bounds the model calls of all agents together; nil does not.
+	Slots *model.Slots
+	Tools *tool.Set
 	// Processes ends what the tools started; KillGrace is its time from TERM to KILL.
 	Processes Processes
 	KillGrace time.Duration

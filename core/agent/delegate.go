@@ -59,6 +59,7 @@ func (r *run) Delegate(ctx context.Context, goal, background string, tools []str
 	res, err := child.Run(ctx, Turn{
 		ID: turn, Text: text,
 		Progress:  func(doing string) { r.progress(delegateName + ": " + doing) },
+		Waiting:   r.turn.Waiting,
 		Signalled: r.turn.Signalled,
 	})
 	r.res.Usage.In += res.Usage.In

@@ -37,6 +37,8 @@ type Turn struct {
 	Delta func(text string)
 	// Progress is called when the model or a tool moved, and for nothing else (D13), with what is being done.
 	Progress func(doing string)
+	// Waiting is called when a model call must wait for a slot of Config.Slots; the next Progress says that it has one.
+	Waiting func()
 	// Signalled is asked when somebody else's signal ended a command of the turn, also one of a child's: why the turn ends
 	// with it, nil if it goes on. It may take a moment.
 	Signalled func(ctx context.Context) error
@@ -215,8 +217,13 @@ func (r *run) complete() (model.Message, error) {
 			r.progress(ops.DoingModelAnswer)
 		}
 	}
+	release, err := r.slot()
+	if err != nil {
+		return model.Message{}, err
+	}
 	began := time.Now()
 	resp, err := r.a.client.Complete(r.ctx, r.request(), delta)
+	release()
 	if r.a.cfg.Called != nil {
 		r.a.cfg.Called(Call{Model: r.a.client.Name(), Took: time.Since(began), Usage: resp.Usage, Err: err, Interrupted: r.ctx.Err() != nil})
 	}
@@ -233,6 +240,26 @@ func (r *run) complete() (model.Message, error) {
 		return model.Message{}, fmt.Errorf("model call: %w", err)
 	}
 	return resp.Message, nil
+}
+
+// slot takes a slot for one model call. A wait for one is bounded by the turn's context alone, which the turn's owner ends
+// when the turn is interrupted, stops or stalls for too long.
+func (r *run) slot() (release func(), err error) {
+	slots := r.a.cfg.Slots
+	if slots == nil {
+		return func() {}, nil
+	}
+	waited := false
+	release, err = slots.Acquire(r.ctx, r.a.cfg.Session, func() {
+		waited = true
+		if r.turn.Waiting != nil && r.ctx.Err() == nil {
+			r.turn.Waiting()
+		}
+	})
+	if err == nil && waited {
+		r.progress(ops.DoingModelCall)
+	}
+	return release, err
 }
 
 // request is the transcript as the model gets it. The turn's note goes with the system prompt: not every endpoint takes a

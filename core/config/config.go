@@ -17,6 +17,7 @@ type Config struct {
 	Agent    Agent    `toml:"agent" doc:"Agents and the cache that keeps them between turns."`
 	Session  Session  `toml:"session" doc:"When a conversation ends by itself, and how much may wait in it."`
 	Tools    Tools    `toml:"tools" doc:"What a model can call."`
+	Limits   Limits   `toml:"limits" doc:"How much may run at once. What more comes waits, and its row says for which limit."`
 	Process  Process  `toml:"process" doc:"Subprocesses that tools start."`
 	Shutdown Shutdown `toml:"shutdown" doc:"The budgets of a stop. \"gatewaytui plan\" prints what they add up to."`
 	Adapters Adapters `toml:"adapters"`
@@ -59,6 +60,11 @@ type Tools struct {
 	Workdir     string   `toml:"workdir" doc:"where commands run; empty is work in the gateway's home"`
 	Timeout     Duration `toml:"timeout" doc:"one foreground command"`
 	OutputLimit Size     `toml:"output_limit" doc:"how much of a command's output the model is told"`
+}
+
+// Limits is [limits].
+type Limits struct {
+	ModelCalls int `toml:"model_calls" doc:"model calls at once, over all endpoints; the api adapter serves twice as many requests at once"`
 }
 
 // Values of process.survivors.
@@ -165,6 +171,7 @@ func Default() Config {
 			Timeout:     Duration{3 * time.Minute},
 			OutputLimit: 64 << 10,
 		},
+		Limits: Limits{ModelCalls: 512},
 		Process: Process{
 			KillGrace: Duration{2 * time.Second},
 			Guardian:  true,

@@ -65,6 +65,8 @@ var rules = []rule{
 	positive("tools.timeout"),
 	within("tools.output_limit", 1, 1<<30),
 
+	within("limits.model_calls", 1, 100_000),
+
 	notNegative("process.kill_grace"),
 	notNegative("process.max_age"),
 	notNegative("shutdown.drain_timeout"),

@@ -135,16 +135,20 @@ type Gateway struct {
 	started time.Time
 	policy  session.Policy
 
-	table      *session.Table
-	cache      *agent.Cache
-	procs      *process.Registry
-	tools      *tool.Set
-	adapters   *adapter.Supervisor
-	background *group
-	events     *hub
-	requests   *requests
-	outbox     *outbox
-	metrics    *metrics
+	table *session.Table
+	cache *agent.Cache
+	procs *process.Registry
+	tools *tool.Set
+	slots *model.Slots
+	// connections is a client that makes no call: as long as one is open the provider keeps its idle connections, also
+	// while no agent is cached.
+	connections model.Client
+	adapters    *adapter.Supervisor
+	background  *group
+	events      *hub
+	requests    *requests
+	outbox      *outbox
+	metrics     *metrics
 	// lives is how many lives began on this home, this one included; 0 while that is not known.
 	lives atomic.Int64
 
@@ -209,6 +213,8 @@ func New(o Options) (*Gateway, error) {
 		ready: make(chan struct{}), loaded: make(chan struct{}), over: make(chan struct{}), began: make(chan struct{}), told: make(chan struct{}),
 	}
 	g.outbox = newOutbox(g)
+	g.slots = model.NewSlots(cfg.Limits.ModelCalls)
+	g.connections = o.Models.New()
 	g.metrics = newMetrics(g.platformNames(), g.modelNames(), gauges{
 		commits: func() float64 {
 			if st := g.db(); st != nil {
@@ -217,7 +223,8 @@ func New(o Options) (*Gateway, error) {
 			return 0
 		},
 		lives: func() float64 { return float64(g.lives.Load()) }, outbox: func() float64 { return float64(g.outbox.waiting()) },
-		events: func() float64 { return float64(g.events.newest()) }, eventsMissed: func() float64 { return float64(g.events.missed.Load()) },
+		callsWaiting: func() float64 { return float64(g.slots.Waiting()) },
+		events:       func() float64 { return float64(g.events.newest()) }, eventsMissed: func() float64 { return float64(g.events.missed.Load()) },
 	})
 	g.table = session.NewTable(cfg.Session.QueueLimit, g.newID)
 	g.cache = agent.NewCache(agent.CacheOptions{Max: cfg.Agent.CacheSize, Idle: cfg.Agent.CacheIdle.Duration, Bytes: int64(cfg.Agent.CacheMemory)})
@@ -338,6 +345,9 @@ const closeBound = 300 * time.Millisecond
 func (g *Gateway) close() {
 	g.stopWatch()
 	g.cancelTurns()
+	if err := g.connections.Close(); err != nil {
+		g.log.Warn("model connections not closed", "error", err.Error())
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), closeBound)
 	defer cancel()
 	if err := g.procs.Close(ctx); err != nil {

@@ -54,7 +54,7 @@ const labelOther = "other"
 
 // gauges are read at each scrape. They must be cheap and must not wait.
 type gauges struct {
-	commits, lives, outbox, events, eventsMissed func() float64
+	commits, lives, outbox, callsWaiting, events, eventsMissed func() float64
 }
 
 // newMetrics makes the metrics for the adapters and models of the config.
@@ -117,6 +117,9 @@ func newMetrics(adapters, models []string, read gauges) *metrics {
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "gatewaytui_outbox_messages", Help: "Replies that wait for their platform.",
 		}, read.outbox),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "gatewaytui_model_calls_waiting", Help: "Model calls that wait for a slot of limits.model_calls.",
+		}, read.callsWaiting),
 		prometheus.NewCounterFunc(prometheus.CounterOpts{
 			Name: "gatewaytui_events_total", Help: "Events that were emitted.",
 		}, read.events),

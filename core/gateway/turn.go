@@ -124,7 +124,7 @@ func (w *work) run(ctx context.Context) (err error) {
 		return session.ErrReset
 	}
 	in := agent.Turn{
-		ID: t.ID, Text: t.Message.Text, Note: note(t.Session), Delta: t.Message.Delta, Progress: w.progress, Signalled: w.signalled,
+		ID: t.ID, Text: t.Message.Text, Note: note(t.Session), Delta: t.Message.Delta, Progress: w.progress, Waiting: w.waiting, Signalled: w.signalled,
 	}
 	w.result, err = w.agent.Run(ctx, in)
 	return err
@@ -149,6 +149,11 @@ func (w *work) disown() {
 		g.log.Warn("interrupted turn's end not saved", "session", t.Session.Key, "turn", t.ID, "error", term.Clean(err.Error(), 300))
 	}
 }
+
+// limitModelCalls is the bound that a turn waits for that waits for a model slot.
+const limitModelCalls = "limits.model_calls"
+
+func (w *work) waiting() { w.g.table.Wait(w.turn, limitModelCalls, ops.DoingModelSlot) }
 
 func (w *work) progress(doing string) {
 	doing = term.Clean(doing, 120)

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"encoding/json"
@@ -41,6 +42,9 @@ type OpenAIOptions struct {
 	KeyHint string
 	// Timeout bounds one call, its retries included; 0 is no bound but the caller's.
 	Timeout time.Duration
+	// Calls is how many calls run at once at the most (limits.model_calls); so many connections are kept for the next ones.
+	// 0 is DefaultCalls.
+	Calls int
 	// Log takes one line for each retry; nil discards it.
 	Log *slog.Logger
 }
@@ -76,7 +80,7 @@ func NewOpenAI(o OpenAIOptions) (Provider, error) {
 	}
 	p := &openAI{
 		name: o.Model, at: base.String(), key: o.APIKey, keyHint: o.KeyHint, timeout: o.Timeout, log: o.Log,
-		http: &http.Client{Transport: newTransport()},
+		http: &http.Client{Transport: newTransport(cmp.Or(o.Calls, DefaultCalls))},
 	}
 	if p.log == nil {
 		p.log = slog.New(slog.DiscardHandler)
@@ -88,18 +92,21 @@ func NewOpenAI(o OpenAIOptions) (Provider, error) {
 	return p, nil
 }
 
-// newTransport is the connections of one provider, bounded. It has no timeout for the answer's header: a model may
-// think for as long as the call may last.
-func newTransport() *http.Transport {
+// DefaultCalls is the default of limits.model_calls.
+const DefaultCalls = 512
+
+// newTransport makes the connections of one provider, for so many calls at once. It does not bound them itself: a call that
+// waits here would wait unseen, and Slots bounds the calls before they come here. Every connection that a call used is kept
+// for the next one. There is no timeout for the answer's header: a model may think for as long as the call may last.
+func newTransport(calls int) *http.Transport {
 	return &http.Transport{
 		Proxy:                 http.ProxyFromEnvironment,
 		DialContext:           (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 15 * time.Second}).DialContext,
 		TLSHandshakeTimeout:   10 * time.Second,
 		ExpectContinueTimeout: time.Second,
 		ForceAttemptHTTP2:     true,
-		MaxConnsPerHost:       256,
-		MaxIdleConns:          32,
-		MaxIdleConnsPerHost:   32,
+		MaxIdleConns:          calls,
+		MaxIdleConnsPerHost:   calls,
 		IdleConnTimeout:       90 * time.Second,
 		// Many calls share an HTTP/2 connection: a dead one must not hold them until their timeout.
 		HTTP2: &http.HTTP2Config{SendPingTimeout: 30 * time.Second, PingTimeout: 15 * time.Second},

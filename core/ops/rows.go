@@ -126,6 +126,7 @@ type SessionState string
 const (
 	SessionIdle        SessionState = "idle"
 	SessionRunning     SessionState = "running"
+	SessionWaiting     SessionState = "waiting" // its turn waits for a bound of the gateway: see Session.WaitingFor
 	SessionQueued      SessionState = "queued"
 	SessionStalled     SessionState = "stalled"
 	SessionInterrupted SessionState = "interrupted"
@@ -150,14 +151,17 @@ type Session struct {
 	// Doing is the running turn's current step in a few words, e.g. "model call" or "terminal: sleep 60".
 	Doing string `json:"doing"`
 	// DoingSince is when that step began.
-	DoingSince     Time  `json:"doing_since"`
-	TurnStartedAt  Time  `json:"turn_started_at"`
-	LastActivityAt Time  `json:"last_activity_at"`
-	Queued         int   `json:"queued"`
-	TokensIn       int64 `json:"tokens_in"`
-	TokensOut      int64 `json:"tokens_out"`
-	Processes      int   `json:"processes"`
-	Cached         bool  `json:"cached"`
+	DoingSince Time `json:"doing_since"`
+	// WaitingFor is the bound that the turn waits for, as the config names it (limits.model_calls); empty while it waits
+	// for none.
+	WaitingFor     string `json:"waiting_for,omitempty"`
+	TurnStartedAt  Time   `json:"turn_started_at"`
+	LastActivityAt Time   `json:"last_activity_at"`
+	Queued         int    `json:"queued"`
+	TokensIn       int64  `json:"tokens_in"`
+	TokensOut      int64  `json:"tokens_out"`
+	Processes      int    `json:"processes"`
+	Cached         bool   `json:"cached"`
 	// Turn is the running turn's id, empty when none runs; a command that names it acts on that turn or on nothing.
 	Turn string `json:"turn,omitempty"`
 	// LastProgressAt is when model or tool last moved in the running turn.

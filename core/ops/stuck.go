@@ -74,6 +74,7 @@ func (s *Session) Activity(now time.Time) string {
 const (
 	DoingModelCall   = "model call"   // the request is out, no text has come yet
 	DoingModelAnswer = "model answer" // text comes
+	DoingModelSlot   = "waiting for a model slot"
 )
 
 // Step says what a turn does and for how long, for people: "waiting for the model 0:25", "running pytest 0:40". doing is

@@ -57,6 +57,8 @@ func (e *entry) shown(t *Turn) ops.SessionState {
 	switch {
 	case t != nil && !t.stalled.IsZero():
 		return ops.SessionStalled
+	case t != nil && t.waitingFor != "":
+		return ops.SessionWaiting
 	case t != nil:
 		return ops.SessionRunning
 	case e.queued() > 0:
@@ -76,7 +78,7 @@ func (tb *Table) row(e *entry) ops.Session {
 		Queued: e.queued(), TokensIn: e.tokensIn, TokensOut: e.tokensOut,
 	}
 	if t != nil {
-		r.Turn, r.Doing = t.ID, t.doing
+		r.Turn, r.Doing, r.WaitingFor = t.ID, t.doing, t.waitingFor
 		r.TurnStartedAt, r.LastProgressAt, r.DoingSince = ops.At(t.Started), ops.At(t.progress), ops.At(t.since)
 		if t.progress.After(r.LastActivityAt.Time) {
 			r.LastActivityAt = ops.At(t.progress)

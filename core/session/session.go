@@ -88,6 +88,7 @@ type Turn struct {
 	progress   time.Time
 	doing      string
 	since      time.Time // of doing
+	waitingFor string    // the bound that it waits for
 	busyNotice time.Time
 	stalled    time.Time
 	interrupt  error
@@ -242,10 +243,18 @@ func (tb *Table) Progress(t *Turn, doing string) {
 	if doing != t.doing {
 		t.doing, t.since = doing, now
 	}
-	t.progress, t.stalled = now, time.Time{}
+	t.progress, t.stalled, t.waitingFor = now, time.Time{}, ""
 	if stalled && tb.owns(t) {
 		tb.settle(tb.sessions[t.Session.Key])
 	}
+}
+
+// Wait notes that t waits for a bound of the gateway, until its next Progress. It is no progress: a turn that waits for as
+// long as a turn may stall is ended like one.
+func (tb *Table) Wait(t *Turn, bound, doing string) {
+	tb.mu.Lock()
+	defer tb.mu.Unlock()
+	t.waitingFor, t.doing, t.since = bound, doing, time.Now()
 }
 
 // Owns reports whether t still holds its session's slot: what it wants to write or say is then its own to say.

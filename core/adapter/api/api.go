@@ -20,6 +20,9 @@ import (
 	"gatewaytui/core/adapter"
 )
 
+// DefaultRequests is Options.Requests at the default of limits.model_calls.
+const DefaultRequests = 1024
+
 // Options is what New needs.
 type Options struct {
 	// Listen is host:port; port 0 picks one.
@@ -30,6 +33,9 @@ type Options struct {
 	KeySource string
 	// Model is the model's name as clients see it.
 	Model string
+	// Requests is how many requests may be under way at once; 0 is DefaultRequests. It is twice limits.model_calls, so that
+	// as many wait for a model slot, with a row, before one is refused.
+	Requests int
 	// Log takes one line for each refused client and for the server's own troubles; nil discards them.
 	Log *slog.Logger
 }
@@ -46,6 +52,9 @@ type Platform struct {
 // New returns a platform that listens from Connect on. It does no I/O.
 func New(o Options) *Platform {
 	p := &Platform{options: o, key: sha256.Sum256([]byte(o.Key)), log: o.Log}
+	if p.options.Requests <= 0 {
+		p.options.Requests = DefaultRequests
+	}
 	if p.log == nil {
 		p.log = slog.New(slog.DiscardHandler)
 	}

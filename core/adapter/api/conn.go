@@ -172,8 +172,11 @@ func (c *conn) begin() *problem {
 	switch {
 	case c.refusing:
 		return stopping()
-	case c.active == maxActive:
-		return &problem{status: http.StatusTooManyRequests, code: "too_many_requests", message: "too many requests are under way", retryAfter: time.Second}
+	case c.active >= c.platform.options.Requests:
+		return &problem{
+			status: http.StatusTooManyRequests, code: "too_many_requests", retryAfter: time.Second,
+			message: fmt.Sprintf("%d requests are under way, twice limits.model_calls", c.platform.options.Requests),
+		}
 	}
 	c.active++
 	return nil

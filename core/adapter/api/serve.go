@@ -22,7 +22,6 @@ import (
 const (
 	maxBody        = 1 << 20 // bytes (contract.md, 4)
 	maxHeader      = 64 << 10
-	maxActive      = 1024 // requests under way
 	headerTimeout  = 10 * time.Second
 	readTimeout    = 30 * time.Second // a whole request
 	idleTimeout    = 2 * time.Minute

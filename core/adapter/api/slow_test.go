@@ -89,7 +89,7 @@ func TestAReaderThatDoesNotKeepUpIsToldThatItMissedSomething(t *testing.T) {
 
 func TestRequestsUnderWayAreBounded(t *testing.T) {
 	f := start(t, Options{}, echo)
-	for range maxActive {
+	for range DefaultRequests {
 		if p := f.conn.begin(); p != nil {
 			t.Fatal(p.message)
 		}
@@ -99,7 +99,7 @@ func TestRequestsUnderWayAreBounded(t *testing.T) {
 	if a.header.Get("Retry-After") != "1" {
 		t.Errorf("Retry-After %q", a.header.Get("Retry-After"))
 	}
-	for range maxActive {
+	for range DefaultRequests {
 		f.conn.end()
 	}
 	f.chat(saying("hi")).whole(t)

@@ -1,0 +1,92 @@
+package gateway
+
+import (
+	"context"
+	"testing"
+
+	"gatewaytui/core/model"
+	"gatewaytui/core/ops"
+)
+
+// waits is how many session rows wait for a model slot.
+func (l *lab) waits() (n int) {
+	l.t.Helper()
+	s, err := l.g.Snapshot(context.Background())
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	for _, row := range s.Sessions {
+		if row.State == ops.SessionWaiting && row.WaitingFor == "limits.model_calls" && row.Doing == "waiting for a model slot" {
+			n++
+		}
+	}
+	return n
+}
+
+func oneSlot(s *setup) { s.cfg.Limits.ModelCalls = 1 }
+
+func TestATurnThatWaitsForAModelSlotSaysSoAndGoesOnWhenItHasOne(t *testing.T) {
+	proceed := make(chan struct{})
+	l := start(t, oneSlot, func(s *setup) {
+		s.model = script(func(ctx context.Context, req model.Request) (model.Response, error) {
+			text, _ := lastUser(req)
+			if text != "first" {
+				return says("you said " + text), nil
+			}
+			select {
+			case <-proceed:
+				return says("done"), nil
+			case <-ctx.Done():
+				return model.Response{}, ctx.Err()
+			}
+		})
+	})
+	first := l.send("api:user:a", "first")
+	l.wait("the first call runs", func() bool {
+		return l.session("api:user:a").Doing == ops.DoingModelCall && l.session("api:user:a").State == ops.SessionRunning
+	})
+	second := l.send("api:user:b", "second")
+	l.wait("the second turn waits for a slot", func() bool { return l.waits() == 1 })
+	close(proceed)
+	if got := l.await(first); got.text != "done" || got.err != nil {
+		t.Errorf("the first is answered with %+v", got)
+	}
+	if got := l.await(second); got.text != "you said second" || got.err != nil {
+		t.Errorf("the second is answered with %+v", got)
+	}
+	if row := l.session("api:user:b"); row.State != ops.SessionIdle || row.WaitingFor != "" {
+		t.Errorf("afterwards the row is %+v", row)
+	}
+}
+
+func TestAnInterruptEndsTheWaitForAModelSlotAtOnce(t *testing.T) {
+	l := start(t, oneSlot)
+	l.send("api:user:a", "hang")
+	l.wait("the first call runs", func() bool { return l.session("api:user:a").Doing == ops.DoingModelCall })
+	waiting := l.send("api:user:b", "hello")
+	l.wait("the second turn waits for a slot", func() bool { return l.waits() == 1 })
+	l.do(ops.Command{Verb: ops.VerbInterrupt, Target: "api:user:b"})
+	if got := l.await(waiting); !ops.HasCode(got.err, ops.CodeConflict) {
+		t.Errorf("the interrupted turn is answered with %+v", got)
+	}
+	if n := l.g.slots.Waiting(); n != 0 {
+		t.Errorf("%d calls still wait", n)
+	}
+}
+
+func TestAStopDoesNotWaitForTurnsThatWaitForAModelSlot(t *testing.T) {
+	l := start(t, oneSlot, func(s *setup) { s.cfg.Shutdown.DrainTimeout.Duration = patience })
+	l.send("api:user:a", "hang")
+	l.wait("the first call runs", func() bool { return l.session("api:user:a").Doing == ops.DoingModelCall })
+	waiting := l.send("api:user:b", "hello")
+	l.wait("the second turn waits for a slot", func() bool { return l.waits() == 1 })
+	l.g.Stop(StopRequest{Mode: ops.ModeGraceful, Reason: "test", By: "the test"})
+	if got := l.await(waiting); !ops.HasCode(got.err, ops.CodeStopping) {
+		t.Errorf("the waiting turn is answered with %+v while the drain runs", got)
+	}
+	l.wait("the drain waits for the turn that has its slot, and for it alone", func() bool {
+		_, turns := l.g.table.Len()
+		return turns == 1
+	})
+	l.stop(ops.ModeImmediate)
+}
