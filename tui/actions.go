@@ -27,6 +27,7 @@ const (
 // job is one command, or one for each marked row, that was given and has not ended.
 type job struct {
 	number int
+	verb   ops.Verb
 	what   string // "resetting telegram:dm:1"
 	since  time.Time
 	busy   map[string]bool // verb and target of each command
@@ -44,11 +45,11 @@ type done struct {
 // words are how a verb reads while it runs and when it is done.
 var words = map[ops.Verb][2]string{
 	ops.VerbReset: {"resetting", "reset"}, ops.VerbEvict: {"evicting", "evicted"}, ops.VerbInterrupt: {"interrupting", "interrupted"},
-	ops.VerbMessage: {"waiting for the reply of", "sent"}, ops.VerbKill: {"ending process", "ended process"},
+	ops.VerbMessage: {"waiting for the reply of", "sent"}, ops.VerbKill: {"ending process tree", "ended process tree"},
 	ops.VerbPause: {"pausing", "paused"}, ops.VerbResume: {"resuming", "resumed"}, ops.VerbReconnect: {"reconnecting", "reconnect"},
-	ops.VerbDrain: {"draining", "draining"}, ops.VerbUndrain: {"taking new work", "taking new work"},
+	ops.VerbDrain: {"draining", "draining"}, ops.VerbUndrain: {"accepting new turns", "accepting new turns"},
 	ops.VerbStop: {"stopping", "stopping"}, ops.VerbRestart: {"restarting", "restarting"},
-	ops.VerbSkip: {"abandoning", "abandoned"}, ops.VerbExtend: {"asking for more time for", "more time for"},
+	ops.VerbSkip: {"abandoning", "no longer waiting for"}, ops.VerbExtend: {"asking for more time for", "more time for"},
 	ops.VerbForce: {"forcing", "forced"}, ops.VerbDiagnose: {"diagnosing", "diagnosed"},
 }
 
@@ -82,6 +83,25 @@ func sentence(verb ops.Verb, which int, what string) string {
 	return strings.TrimSpace(words[verb][which] + " " + what)
 }
 
+// result is what a command has done, in one sentence. detail is the gateway's own word on it.
+func result(verb ops.Verb, what, detail string) string {
+	switch verb {
+	case ops.VerbSkip:
+		return "no longer waiting for " + what
+	case ops.VerbPause:
+		return what + " paused; c resumes it"
+	case ops.VerbKill, ops.VerbUndrain: // a whole sentence already
+		if detail != "" {
+			return detail
+		}
+	}
+	text := sentence(verb, 1, what)
+	if detail != "" {
+		text += ": " + detail
+	}
+	return text
+}
+
 func busyKey(cmd ops.Command) string {
 	return string(cmd.Verb) + " " + cmd.Target + " " + cmd.Phase + " " + cmd.Item
 }
@@ -103,6 +123,7 @@ func (m *model) give(cmds []ops.Command) tea.Cmd {
 	m.jobs++
 	j.number = m.jobs
 	verb, what := cmds[0].Verb, objects(cmds)
+	j.verb = verb
 	if len(cmds) > 1 && cmds[1].Verb == verb {
 		clear(m.lists[m.view].Marked)
 	}
@@ -151,17 +172,14 @@ func carryOut(ctx context.Context, c ops.Console, cmds []ops.Command, what strin
 	}
 	switch {
 	case len(cmds) > 1 && failed == 0:
-		return sentence(verb, 1, what), "", false
+		return result(verb, what, ""), "", false
 	case len(cmds) > 1:
 		return fmt.Sprintf("%d of %d failed; %s", failed, len(cmds), text), "", true
 	case failed > 0:
 		return text, "", true
 	}
 	r := requests[0]
-	text = sentence(verb, 1, what)
-	if r.Detail != "" {
-		text += ": " + r.Detail
-	}
+	text = result(verb, what, r.Detail)
 	switch verb {
 	case ops.VerbMessage:
 		var res ops.MessageResult

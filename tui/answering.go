@@ -1,17 +1,11 @@
 package tui
 
-import (
-	"slices"
-
-	tea "github.com/charmbracelet/bubbletea"
-
-	"gatewaytui/core/ops"
-)
+import tea "github.com/charmbracelet/bubbletea"
 
 // key is a key while a question is open.
 func (q *question) key(m *model, k tea.KeyMsg) tea.Cmd {
 	key := k.String()
-	if key == "esc" || q.typed == nil && (key == "n" || key == "N" || key == "q") || q.dead && key == "enter" {
+	if key == "esc" || q.typed == nil && (key == "n" || key == "N" || key == "q") {
 		return m.dismiss()
 	}
 	if !q.armed || !q.known {
@@ -43,17 +37,8 @@ func (q *question) key(m *model, k tea.KeyMsg) tea.Cmd {
 		q.typed.key(k)
 		return nil
 	}
-	if key == "m" && q.cmds != nil && q.cmds[0].Verb == ops.VerbStop {
-		modes := []ops.Mode{ops.ModeGraceful, ops.ModeFast, ops.ModeImmediate}
-		q.setMode(modes[(slices.Index(modes, q.cmds[0].Mode)+1)%len(modes)])
-		q.focus, q.facts = 0, nil
-		return tea.Batch(q.arm(m), q.preview(m))
-	}
-	if key == "c" && q.cmds != nil && q.cmds[0].Verb == ops.VerbEvict && (q.closes || len(q.cmds) == 1) && !q.dead {
-		q.setClose(m.snapshot(), !q.closes)
-		q.see(m)
-		q.focus, q.facts = 0, nil
-		return tea.Batch(q.arm(m), q.preview(m))
+	if cmd, chosen := q.choose(m, key); chosen {
+		return cmd
 	}
 	for _, a := range q.answers {
 		if a.key == key && (a.do == nil || q.typed == nil) {
@@ -83,7 +68,7 @@ func (q *question) paste(k tea.KeyMsg) {
 
 func (m *model) dismiss() tea.Cmd {
 	if m.ask != nil && m.ask.cmds != nil {
-		m.say("nothing done")
+		m.say("Nothing was done.")
 	}
 	m.ask = nil
 	return nil

@@ -2,7 +2,6 @@ package tui
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -14,8 +13,8 @@ import (
 	"gatewaytui/views"
 )
 
-// armAfter is how long nobody may have typed before a question takes keys: what was typed a moment too early is lost,
-// not done (console notes, 3.5).
+// armAfter is how long the person must not have pressed a key before a question takes keys: a key that was meant for the
+// screen before is lost, not done (console notes, 3.5). What the gateway does meanwhile does not matter.
 const armAfter = 300 * time.Millisecond
 
 // question asks before something is done. It takes the keys before everything else, and its first answer is Cancel.
@@ -30,22 +29,33 @@ type question struct {
 	want    string
 	typed   *field
 
-	// armed says that keys are taken; quiet numbers the waits for it, so that each key begins a new one.
-	armed  bool
-	quiet  int
-	number int // of the preview that is wanted; older ones are dropped
-	known  bool
+	// armed says that keys are taken; quiet numbers the waits for it, so that each key of the person begins a new one.
+	armed bool
+	quiet int
+	// number is that of the preview that is wanted; older ones are dropped. asking is while it is on its way, askedAt when it
+	// was asked for, known that one has arrived.
+	number  int
+	asking  bool
+	askedAt time.Time
+	known   bool
 
-	// cmds are what is done, with what each target was when it was shown; nil for a question that gives no command.
+	// cmds are what is done, seen what the target of each was when the question opened; nil for a question that gives no
+	// command.
 	binding *binding
 	gateway string
 	cmds    []ops.Command
-	was     []string
-	changed string
-	note    string
-	dead    bool // what it asks about is gone
+	seen    []sight
+	// drain is the time that a graceful stop gives to running turns; 0 is unknown.
+	drain time.Duration
+	// news says what has changed since the question opened; note is any other line.
+	news, note string
 	// closes says that an eviction ends the session's process trees as well: the commands after the first.
 	closes bool
+	// Of an eviction of marked rows: idle and busy are the commands for idle and busy sessions, busyToo whether the busy ones
+	// are interrupted and evicted as well, left the rows that are left out, with the reasons.
+	idle, busy []ops.Command
+	busyToo    bool
+	left       string
 }
 
 // answer is one button: the key that presses it and what it does. do is nil for Cancel.
@@ -59,13 +69,6 @@ func cancelAnswer() answer { return answer{key: "n", label: "Cancel"} }
 // armed says that nobody has typed since the wait with this number began.
 type armed struct{ quiet int }
 
-// previewed is what the commands of a question would do.
-type previewed struct {
-	number int
-	all    []ops.Preview
-	err    error
-}
-
 // pull begins what a lever does: at once, or after its question.
 func (m *model) pull(b *binding, f facts) tea.Cmd {
 	cmd := b.aim(f)
@@ -75,31 +78,74 @@ func (m *model) pull(b *binding, f facts) tea.Cmd {
 	return m.put(b, []ops.Command{cmd}, b.tier(f))
 }
 
-// pullMarked is pull for all marked rows that it applies to, with one question.
+// pullMarked is pull for all marked rows that it applies to, with one question. The question names the rows that are left
+// out, each with its own reason. Busy agents are left out of an eviction unless the person chooses to interrupt their turns.
 func (m *model) pullMarked(b *binding) tea.Cmd {
 	l := m.lists[m.view]
-	var cmds []ops.Command
-	why := ""
+	var cmds, busy []ops.Command
+	var out leftOut
 	for _, key := range l.keys {
 		if !l.Marked[key] {
 			continue
 		}
 		f := m.factsOf(key)
 		if not := b.works(f); not != "" {
-			why = not
+			out.add(key, not)
 			continue
 		}
-		cmds = append(cmds, b.aim(f))
+		cmd := b.aim(f)
+		if cmd.Interrupt {
+			busy = append(busy, cmd)
+			continue
+		}
+		cmds = append(cmds, cmd)
 	}
-	if len(cmds) == 0 {
-		m.deny("none of the marked rows: " + why)
+	if len(cmds)+len(busy) == 0 {
+		m.deny("nothing to do: " + out.String())
 		return nil
 	}
-	cmd := m.put(b, cmds, withDialog)
-	if left := len(l.Marked) - len(cmds); left > 0 && m.ask != nil {
-		m.ask.note = fmt.Sprintf("%d marked rows are left out: %s", left, why)
+	q := &question{tier: withDialog, binding: b, cmds: cmds}
+	if len(cmds) == 0 { // they are all busy: there is nothing to leave out
+		q.cmds, busy = busy, nil
 	}
-	return cmd
+	q.idle, q.busy = slices.Clone(q.cmds), busy
+	q.name(m)
+	if len(out.why) > 0 {
+		q.left = "Left out: " + out.String() + "."
+		q.note = strings.TrimSpace(q.left + " " + q.note)
+	}
+	if len(busy) > 0 {
+		q.setBusy(false)
+	}
+	q.see(m)
+	return m.raise(q)
+}
+
+// leftOut are rows that a question about marked rows leaves out, by reason.
+type leftOut struct {
+	why  []string
+	rows map[string][]string
+}
+
+func (o *leftOut) add(key, why string) {
+	name := term.Clean(key, maxName)
+	why = strings.TrimPrefix(strings.TrimPrefix(why, key+" "), name+" ")
+	if o.rows == nil {
+		o.rows = map[string][]string{}
+	}
+	if o.rows[why] == nil {
+		o.why = append(o.why, why)
+	}
+	o.rows[why] = append(o.rows[why], name)
+}
+
+// String is each reason with its rows.
+func (o *leftOut) String() string {
+	var out []string
+	for _, why := range o.why {
+		out = append(out, enumerated(o.rows[why])+" ("+why+")")
+	}
+	return strings.Join(out, "; ")
 }
 
 // put gives commands, or asks first.
@@ -108,21 +154,9 @@ func (m *model) put(b *binding, cmds []ops.Command, t tier) tea.Cmd {
 		return m.give(cmds)
 	}
 	q := &question{tier: t, binding: b, cmds: cmds}
-	q.name(m.opt.Name)
-	if len(cmds) == 1 && cmds[0].Verb == ops.VerbEvict {
-		q.setClose(m.snapshot(), false)
-	}
+	q.name(m)
 	q.see(m)
 	return m.raise(q)
-}
-
-// see notes what each target is now.
-func (q *question) see(m *model) {
-	q.was = nil
-	for _, cmd := range q.cmds {
-		is, _ := identify(m.snapshot(), m.stopping(), cmd)
-		q.was = append(q.was, is)
-	}
 }
 
 func (m *model) snapshot() *ops.Snapshot {
@@ -132,80 +166,51 @@ func (m *model) snapshot() *ops.Snapshot {
 	return m.snap
 }
 
-// name writes the words of a question from its commands. gateway is what the gateway is called, empty for none.
-func (q *question) name(gateway string) {
+// name writes the words of a question from its commands.
+func (q *question) name(m *model) {
 	cmd := q.cmds[0]
-	q.gateway = strings.TrimSpace("gateway " + term.Clean(gateway, maxName))
-	if gateway == "" {
+	q.drain = time.Duration(m.plan.DrainMS) * time.Millisecond
+	q.gateway = strings.TrimSpace("gateway " + term.Clean(m.opt.Name, maxName))
+	if m.opt.Name == "" {
 		q.gateway = "the gateway"
 	}
-	what := object(cmd)
-	switch {
-	case len(q.cmds) > 1:
-		what = fmt.Sprintf("%d marked", len(q.cmds))
-	case cmd.Verb == ops.VerbForce:
-		what = "the stop"
-	case what == "":
-		what = q.gateway
-	}
-	verb := strings.ToUpper(q.binding.action[:1]) + strings.ReplaceAll(q.binding.action[1:], "-", " ")
-	q.title = verb + " " + what + "?"
 	q.text = []string{upper(q.binding.help) + "."}
 	do := func(m *model) tea.Cmd { return m.confirmed(q) }
-	q.answers = []answer{cancelAnswer(), {"y", verb, do}}
-	if cmd.Verb == ops.VerbForce {
+	q.answers = []answer{cancelAnswer(), {"y", q.verb(), do}}
+	q.retitle()
+	switch {
+	case cmd.Verb == ops.VerbForce:
 		q.want = "force"
-	}
-	if cmd.Verb == ops.VerbStop {
+	case cmd.Verb == ops.VerbStop:
 		q.setMode(ops.ModeGraceful)
+	case cmd.Verb == ops.VerbEvict && len(q.cmds) == 1:
+		q.setClose(m.snapshot(), false)
+	case cmd.Verb == ops.VerbEvict && cmd.Interrupt:
+		q.text = []string{"Turns run in these sessions. Interrupt them first, then drop the cached agents."}
 	}
 	if q.want != "" {
 		q.typed, q.tier = newField(""), withWord
 	}
 }
 
-var modeText = map[ops.Mode]string{
-	ops.ModeGraceful:  "Graceful: running turns may finish within the drain's time, then everything is closed in order.",
-	ops.ModeFast:      "Fast: running turns are interrupted at once, then everything is closed in order.",
-	ops.ModeImmediate: "Immediate: turns are cut off, processes killed, the stores closed. Type the word to do it.",
-}
+// verb is what the answer does, in a word or two.
+func (q *question) verb() string { return upper(strings.ReplaceAll(q.binding.action, "-", " ")) }
 
-// setMode chooses the strength of a stop; the strongest asks for a word.
-func (q *question) setMode(mode ops.Mode) {
-	q.cmds[0].Mode = mode
-	q.title = "Stop " + q.gateway + " (" + string(mode) + ")?"
-	q.text = []string{modeText[mode]}
-	q.note = "m changes the mode: graceful, fast, immediate"
-	q.want, q.typed, q.tier = "", nil, withDialog
-	if mode == ops.ModeImmediate {
-		q.want, q.typed, q.tier = "immediate", newField(""), withWord
-		q.note = "tab, then m, changes the mode: graceful, fast, immediate"
-	}
-}
-
-// setClose chooses whether an eviction keeps the session's process trees or ends them too (console notes, 3.1). Without any
-// there is nothing to choose.
-func (q *question) setClose(snap *ops.Snapshot, on bool) {
-	evict := q.cmds[0]
-	q.cmds, q.closes, q.note = []ops.Command{evict}, false, ""
-	var kills []ops.Command
-	for _, p := range snap.Processes {
-		if p.Session == evict.Target && p.State != "killing" {
-			kills = append(kills, ops.Command{Verb: ops.VerbKill, Target: processKey(p)})
-		}
-	}
-	trees := objects(append([]ops.Command{evict}, kills...))
+// retitle writes the title: what is done to what.
+func (q *question) retitle() {
+	cmd := q.cmds[0]
+	what := objects(q.cmds)
 	switch {
-	case len(kills) == 0:
-	case on:
-		q.cmds, q.closes = append(q.cmds, kills...), true
-		q.title, q.text = "Evict "+trees+"?", []string{"Drop the cached agent and end the session's processes: TERM, then KILL. The session and its history are kept."}
-		q.note = "c keeps the processes"
+	case len(q.cmds) > 1:
+	case cmd.Verb == ops.VerbSkip && cmd.Item == "":
+		q.title = "End " + what + " now?"
 		return
-	default:
-		q.note = "c ends the session's processes too"
+	case cmd.Verb == ops.VerbForce:
+		what = "the stop"
+	case what == "":
+		what = q.gateway
 	}
-	q.title, q.text = "Evict "+object(evict)+"?", []string{upper(q.binding.help) + "."}
+	q.title = q.verb() + " " + what + "?"
 }
 
 // raise opens a question.
@@ -217,7 +222,7 @@ func (m *model) raise(q *question) tea.Cmd {
 	return tea.Batch(q.arm(m), q.preview(m))
 }
 
-// arm waits for armAfter without a key.
+// arm waits for armAfter without a key of the person.
 func (q *question) arm(m *model) tea.Cmd {
 	q.armed = false
 	q.quiet++
@@ -234,149 +239,13 @@ func (m *model) onArmed(a armed) {
 	}
 }
 
-// mostPreviews bounds what one dialog asks; of more marked rows it says that there are more.
-const mostPreviews = 32
-
-// preview asks what the commands would do now.
-func (q *question) preview(m *model) tea.Cmd {
-	if q.cmds == nil {
-		return nil
-	}
-	m.previews++
-	q.number, q.known = m.previews, false
-	cmds, number := slices.Clone(q.cmds[:min(len(q.cmds), mostPreviews)]), q.number
-	return m.tasks.cmd("preview", func(ctx context.Context) tea.Msg {
-		ctx, cancel := context.WithTimeout(ctx, previewBound)
-		defer cancel()
-		p := previewed{number: number}
-		for _, cmd := range cmds {
-			one, err := m.console.Preview(ctx, cmd)
-			if err != nil {
-				p.err = err
-				break
-			}
-			p.all = append(p.all, one)
-		}
-		return p
-	})
-}
-
-func (m *model) onPreviewed(p previewed) tea.Cmd {
-	q := m.ask
-	if q == nil || q.number != p.number {
-		return nil
-	}
-	m.stale, q.known = true, true
-	q.facts = merge(p.all)
-	if q.closes { // the eviction alone would keep what is ended here
-		q.facts = slices.DeleteFunc(q.facts, func(f views.Fact) bool { return f.Label == "would keep" })
-	}
-	switch {
-	case p.err != nil && !ops.HasCode(p.err, ops.CodeUnavailable) && !ops.HasCode(p.err, ops.CodeInternal):
-		q.die(ops.AsError(p.err).Message)
-	case p.err != nil:
-		q.facts = append(q.facts, views.Fact{Label: "would end", Text: "unknown: " + ops.AsError(p.err).Message})
-	case len(q.cmds) > mostPreviews:
-		q.facts = append(q.facts, views.Fact{Label: "and", Text: fmt.Sprintf("what %d more rows come to", len(q.cmds)-mostPreviews)})
-	}
-	return nil
-}
-
-// merge is what several previews say together.
-func merge(all []ops.Preview) []views.Fact {
-	var out []views.Fact
-	add := func(label string, of func(ops.Preview) []string) {
-		var texts []string
-		for _, p := range all {
-			texts = append(texts, of(p)...)
-		}
-		if len(texts) == 0 {
-			return
-		}
-		const most = 6
-		if n := len(texts); n > most {
-			texts = append(texts[:most:most], fmt.Sprintf("and %d more", n-most))
-		}
-		out = append(out, views.Fact{Label: label, Text: strings.Join(texts, "; ")})
-	}
-	add("would wait for", func(p ops.Preview) []string { return p.WaitsFor })
-	add("would interrupt", func(p ops.Preview) []string { return p.Interrupt })
-	add("would close", func(p ops.Preview) []string { return p.Closes })
-	add("would kill", func(p ops.Preview) []string { return p.Kills })
-	add("would lose", func(p ops.Preview) []string { return p.Loses })
-	add("would keep", func(p ops.Preview) []string { return p.Keeps })
-	var worst int64
-	for _, p := range all {
-		worst = max(worst, p.WorstCaseMS)
-	}
-	if worst > 0 {
-		out = append(out, views.Fact{Label: "at the latest", Text: (time.Duration(worst) * time.Millisecond).Round(100 * time.Millisecond).String()})
-	}
-	return out
-}
-
-// recheck compares what an open question showed with what is there now. What has changed is said, the preview is made
-// again, and the keys are armed anew.
-func (m *model) recheck() tea.Cmd {
-	q := m.ask
-	if q == nil || q.dead || q.cmds == nil || m.snap == nil {
-		return nil
-	}
-	for i := range q.cmds {
-		is, ok := identify(m.snap, m.stopping(), q.cmds[i])
-		if ok && is == q.was[i] {
-			continue
-		}
-		m.stale = true
-		name := object(q.cmds[i])
-		if !ok {
-			if len(q.cmds) == 1 || q.closes && i == 0 {
-				q.die(or(name, name, "what it is about") + " is not there any more")
-				return nil
-			}
-			q.changed = name + " is not there any more; it is left out"
-			q.cmds, q.was = slices.Delete(q.cmds, i, i+1), slices.Delete(q.was, i, i+1)
-			return tea.Batch(q.arm(m), q.preview(m))
-		}
-		q.was[i] = is
-		q.changed = or(name, name+" has changed", "what is running has changed")
-		if s := find(m.snap.Sessions, q.cmds[i].Target, sessionKey); s != nil && q.cmds[i].Expect != "" {
-			q.cmds[i].Expect = expect(s)
-			if q.tier == oneLine && q.binding.tier(facts{session: s}) > oneLine {
-				q.tier = withDialog
-			}
-		}
-		return tea.Batch(q.arm(m), q.preview(m))
-	}
-	return nil
-}
-
-func or(name, some, none string) string {
-	if name != "" {
-		return some
-	}
-	return none
-}
-
-// die leaves the question open without an answer but Cancel.
-func (q *question) die(why string) {
-	q.dead, q.changed = true, why+"; nothing will be done"
-	q.answers, q.focus, q.want, q.typed, q.tier = q.answers[:1], 0, "", nil, max(q.tier, withDialog)
-	q.known = true
-}
-
-// confirmed gives the commands, unless what was shown is no longer so.
+// confirmed gives the commands, unless their objects have ended since the last look.
 func (m *model) confirmed(q *question) tea.Cmd {
-	if q.dead {
+	if m.settle(); m.ask == nil {
 		return nil
-	}
-	if cmd := m.recheck(); cmd != nil || q.dead {
-		m.ask = q
-		return cmd
 	}
 	if why := q.binding.off(m.facts(false)); why != "" {
-		m.ask = nil
-		m.deny("nothing done: " + why)
+		m.withdraw(why)
 		return nil
 	}
 	m.ask = nil
@@ -386,9 +255,6 @@ func (m *model) confirmed(q *question) tea.Cmd {
 // line is the question in one line.
 func (q *question) line() string {
 	text := strings.TrimSuffix(q.title, "?")
-	if q.changed != "" {
-		text = "changed: " + q.changed + ". " + text
-	}
 	for _, f := range q.facts {
 		if f.Label == "would kill" || f.Label == "would interrupt" || f.Label == "would lose" {
 			text += " (" + f.Label + " " + term.Clean(f.Text, 2*maxName) + ")"
@@ -401,7 +267,7 @@ func (q *question) line() string {
 func (q *question) dialog() views.Dialog {
 	d := views.Dialog{
 		Title: q.title, Text: q.text, Facts: q.facts, Focus: q.focus, Want: q.want,
-		Armed: q.armed && q.known, ArmsIn: armAfter, Changed: q.changed, Note: q.note, Danger: q.tier == withWord,
+		Armed: q.armed && q.known, ArmsIn: armAfter, News: q.news, Note: q.note, Danger: q.tier == withWord,
 	}
 	if q.typed != nil {
 		d.Typed = q.typed.text()
@@ -414,8 +280,11 @@ func (q *question) dialog() views.Dialog {
 		if i == 0 {
 			key = "n or esc"
 		}
-		if q.typed != nil {
-			key = or(key, map[bool]string{true: "esc", false: "enter"}[i == 0], "")
+		switch {
+		case q.typed != nil && i == 0:
+			key = "esc"
+		case q.typed != nil:
+			key = "enter"
 		}
 		d.Buttons = append(d.Buttons, views.Button{Key: key, Label: a.label})
 	}

@@ -2,7 +2,7 @@ package tui
 
 import (
 	"strconv"
-	"strings"
+	"time"
 
 	"gatewaytui/core/ops"
 	"gatewaytui/views"
@@ -14,6 +14,7 @@ type facts struct {
 	link     views.LinkState
 	readOnly bool
 	state    ops.State
+	gateway  string        // its life
 	stop     *ops.Shutdown // the one that runs, nil if none does
 
 	session *ops.Session
@@ -24,6 +25,7 @@ type facts struct {
 	item    *ops.Item  // of stop: selected, nil if none is
 	page    views.StopPage
 	life    *ops.Life
+	now     time.Time
 }
 
 // subject is the session that a key about sessions means: the row's own, or the one that owns the row.
@@ -36,6 +38,9 @@ func (f facts) subject() string {
 	}
 	return ""
 }
+
+// busy reports whether the row's session or agent runs a turn, or may begin its next one at any moment.
+func (f facts) busy() bool { return busy(f.session, f.now) || f.agent != nil && f.agent.Busy }
 
 // Rows are known by keys, not by their place: a selection follows its row through sorting and new snapshots.
 
@@ -62,83 +67,15 @@ func running(s *ops.Session) bool {
 	return s != nil && (s.Turn != "" || s.State == ops.SessionRunning || s.State == ops.SessionStalled)
 }
 
-// expect is what a command names so that it acts on what was seen or on nothing.
-func expect(s *ops.Session) string {
-	switch {
-	case s == nil:
-		return ""
-	case s.Turn != "":
-		return s.Turn
-	}
-	return s.ID
-}
+// lately is how long after its last activity a session counts as busy: one whose client sends its next message as soon as it
+// has an answer runs no turn for moments at a time.
+const lately = 2 * time.Second
 
-// identify says what a command's target is now: if it reads differently later, what was confirmed is not what is there.
-// ok is false if there is no such target any more.
-func identify(snap *ops.Snapshot, stop *ops.Shutdown, cmd ops.Command) (is string, ok bool) {
-	switch cmd.Verb {
-	case ops.VerbReset, ops.VerbEvict, ops.VerbInterrupt:
-		s := find(snap.Sessions, cmd.Target, sessionKey)
-		if s == nil {
-			return "", false
-		}
-		state := "idle"
-		if running(s) {
-			state = "turn " + s.Turn
-		}
-		return s.ID + " " + state + " " + strconv.Itoa(s.Processes), cmd.Verb != ops.VerbInterrupt || running(s)
-	case ops.VerbKill:
-		p := find(snap.Processes, cmd.Target, processKey)
-		if p == nil {
-			return "", false
-		}
-		return strconv.FormatUint(p.StartTicks, 10), true
-	case ops.VerbPause, ops.VerbResume, ops.VerbReconnect:
-		a := find(snap.AdapterRow, cmd.Target, adapterKey)
-		if a == nil {
-			return "", false
-		}
-		return string(a.State), true
-	case ops.VerbDrain, ops.VerbStop, ops.VerbRestart:
-		var turns []string
-		for i := range snap.Sessions {
-			if s := &snap.Sessions[i]; running(s) {
-				turns = append(turns, s.Key+" "+s.Turn)
-			}
-		}
-		return string(snap.State) + "\n" + strings.Join(turns, "\n"), snap.State != ops.StateStopping || cmd.Verb == ops.VerbStop
-	case ops.VerbSkip, ops.VerbForce:
-		if stop == nil {
-			return "", false
-		}
-		return identifyLever(stop, cmd)
+// busy reports whether the session runs a turn, or may begin its next one at any moment.
+func busy(s *ops.Session, now time.Time) bool {
+	if s == nil {
+		return false
 	}
-	return "", true
-}
-
-func identifyLever(stop *ops.Shutdown, cmd ops.Command) (string, bool) {
-	p, ok := stop.Running()
-	if !ok {
-		return "", false
-	}
-	switch {
-	case cmd.Phase == "": // force of the whole stop means whatever runs
-		return stop.ID, true
-	case cmd.Phase != p.Name:
-		return "", false
-	case cmd.Item == "":
-		var left []string
-		for _, it := range p.Items {
-			if it.State == ops.StepRunning {
-				left = append(left, it.Key())
-			}
-		}
-		return p.Name + "\n" + strings.Join(left, "\n"), true
-	}
-	for _, it := range p.Items {
-		if it.Key() == cmd.Item && it.State == ops.StepRunning {
-			return p.Name + " " + it.Key(), true
-		}
-	}
-	return "", false
+	since := now.Sub(s.LastActivityAt.Time)
+	return running(s) || since >= 0 && since < lately
 }

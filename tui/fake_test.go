@@ -6,6 +6,7 @@ import (
 	"iter"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -239,6 +240,15 @@ func (g *gateway) Preview(ctx context.Context, cmd ops.Command) (ops.Preview, er
 	defer g.mu.Unlock()
 	p := g.preview
 	p.Verb, p.Target = cmd.Verb, cmd.Target
+	if strings.HasPrefix(string(cmd.Verb), "session.") {
+		s := find(g.snap.Sessions, cmd.Target, sessionKey)
+		switch {
+		case s == nil:
+			return p, &ops.Error{Code: ops.CodeNotFound, Message: "no session " + strconv.Quote(cmd.Target)}
+		case cmd.Expect != "" && cmd.Expect != s.ID:
+			return p, &ops.Error{Code: ops.CodeConflict, Message: "the conversation has ended"}
+		}
+	}
 	return p, g.previewE
 }
 

@@ -19,9 +19,10 @@ const (
 	guardDrain = 100 * time.Millisecond
 )
 
-// leaveScreen undoes what a program may have left on: styles, bracketed paste, the mouse, the hidden cursor and the
-// alternate screen.
-const leaveScreen = "\x1b[0m\x1b[?2004l\x1b[?1002l\x1b[?1003l\x1b[?1006l\x1b[?25h\x1b[?1049l"
+// LeaveScreen restores a terminal that a console did not leave in order: it turns off bracketed paste and every mode of the
+// mouse (1000, 1002, 1003, 1006), leaves the alternate screen, shows the cursor, resets the styles and returns to the first
+// column. It is the only such sequence of the program (xterm control sequences, DECSET).
+const LeaveScreen = "\x1b[?2004l\x1b[?1006l\x1b[?1003l\x1b[?1002l\x1b[?1000l\x1b[?1049l\x1b[?25h\x1b[0m\r"
 
 // guard stands between Bubble Tea and a terminal that may take nothing: ctrl+s, a dead ssh, a frozen tmux. A write goes
 // into a short queue; when that stays full, it is dropped and the screen is to be repainted (console notes, 4.3.2). It
@@ -135,7 +136,7 @@ func (g *guard) put(b []byte) bool {
 func (g *guard) close(orderly bool) {
 	g.once.Do(func() {
 		if !orderly || g.dropped.Load() {
-			g.write([]byte(leaveScreen))
+			g.write([]byte(LeaveScreen))
 		}
 		close(g.over)
 		select {

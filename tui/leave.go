@@ -2,6 +2,7 @@ package tui
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	tea "github.com/charmbracelet/bubbletea"
@@ -39,31 +40,39 @@ func (m *model) askLeave() tea.Cmd {
 		q.answers = append(q.answers, answer{"y", "Leave", out(StopAsked)})
 	default:
 		q.title = "Leave?"
-		q.text = []string{"The gateway runs in this terminal. It can be stopped, or run on without a console: gatewaytui attach comes back to it."}
+		q.text = []string{"The gateway runs in this terminal. Stop it, or keep it running: this terminal then shows its log, and gatewaytui attach opens a console again."}
 		if !m.opt.ReadOnly {
 			q.answers = append(q.answers, answer{"s", "Stop the gateway", func(m *model) tea.Cmd {
 				m.ask = nil
 				return m.press(named("stop"))
 			}})
+			q.note = "ctrl+c again stops the gateway gracefully"
 		}
 		q.answers = append(q.answers, answer{"k", "Keep it running", out(LeftRunning)})
 	}
 	return m.raise(q)
 }
 
-// onInterrupt is ctrl+c. It opens the leave dialog; in a stop it climbs one rung per two presses; an attached console is left
-// by a second press, and by the first where the gateway is gone. It waits for nothing.
+// onInterrupt is ctrl+c. It opens the leave dialog, and in the leave dialog of an embedded console it stops the gateway
+// gracefully: who presses it again and again gets what a shell would do (TF36). In a stop it climbs one rung per two presses.
+// An attached console is left by a second press, and by the first where the gateway is gone. It waits for nothing.
 func (m *model) onInterrupt() tea.Cmd {
 	now := time.Now()
 	since := now.Sub(m.rungAt)
-	if m.rung > 0 && since < rungLeast {
+	leaving := m.ask != nil && m.ask.cmds == nil
+	stops := leaving && !m.opt.Attached && !m.opt.ReadOnly && m.status.State != ops.StateStopping
+	if m.rung > 0 && since < rungLeast && !stops {
 		m.rungAt = now
 		return nil // a key that is held
 	}
 	second := m.rung > 0 && since <= rungWindow
 	m.rungAt = now
-	leaving := m.ask != nil && m.ask.cmds == nil
 	switch {
+	case stops:
+		m.rung = 0
+		return m.stopGracefully()
+	case m.does(ops.VerbStop): // it was asked for a moment ago; the report comes
+		return nil
 	case m.opt.Attached && m.link.State == views.LinkGone: // nothing is there that leaving could touch
 		return m.leave(Detached)
 	case leaving && second && m.opt.Attached:
@@ -82,6 +91,24 @@ func (m *model) onInterrupt() tea.Cmd {
 	}
 	m.rung = 1
 	return m.askLeave()
+}
+
+// stopGracefully gives the stop that the leave dialog offers, by the same rules as the key of the stop.
+func (m *model) stopGracefully() tea.Cmd {
+	m.ask = nil
+	b, f := named("stop"), m.facts(true)
+	if why := b.works(f); why != "" {
+		m.deny(why + ". Nothing was done.")
+		return nil
+	}
+	cmd := b.aim(f)
+	cmd.Mode, cmd.Reason = ops.ModeGraceful, "ctrl+c in the console"
+	return m.give([]ops.Command{cmd})
+}
+
+// does reports whether a command of this verb was given and has not been answered.
+func (m *model) does(verb ops.Verb) bool {
+	return slices.ContainsFunc(m.doing, func(j *job) bool { return j.verb == verb })
 }
 
 // rungs are the steps of a stop by its mode: what the next two presses do.

@@ -25,8 +25,13 @@ func leverBindings() []binding {
 			verb: ops.VerbReset, twin: "gatewaytui reset KEY", highest: withDialog, asks: bySession, not: needsSession, aim: atSession(ops.VerbReset), marks: true,
 		},
 		{
-			action: "evict", keys: []string{"E"}, label: "evict", help: "drop a session's cached agent, keep session and processes", in: ofSessions,
-			verb: ops.VerbEvict, twin: "gatewaytui evict KEY", highest: withDialog, asks: byProcesses, not: needsIdleAgent, aim: atSession(ops.VerbEvict), marks: true,
+			action: "evict", keys: []string{"E"}, label: "evict", help: "drop a session's cached agent, keep session and processes; a running turn is interrupted first", in: ofSessions,
+			verb: ops.VerbEvict, twin: "gatewaytui evict KEY", highest: withDialog, asks: byProcesses, not: needsAgent, marks: true,
+			aim: func(f facts) ops.Command {
+				cmd := atSession(ops.VerbEvict)(f)
+				cmd.Interrupt = f.busy()
+				return cmd
+			},
 		},
 		{
 			action: "interrupt", keys: []string{"I"}, label: "interrupt", help: "stop a session's running turn", in: ofSessions,
@@ -75,20 +80,22 @@ func leverBindings() []binding {
 		},
 		{
 			action: "drain", keys: []string{"D"}, label: "drain", help: "take no new turns, let running ones finish, keep running",
-			verb: ops.VerbDrain, twin: "gatewaytui drain", highest: withDialog, not: needsState(ops.StateRunning, "the gateway drains already; U takes new work again"), aim: atGateway(ops.VerbDrain),
+			verb: ops.VerbDrain, twin: "gatewaytui drain", highest: withDialog, not: needsState(ops.StateRunning, "already draining; U resumes"), aim: atGateway(ops.VerbDrain),
 		},
 		{
 			action: "undrain", keys: []string{"U"}, label: "undrain", help: "take new turns again",
-			verb: ops.VerbUndrain, twin: "gatewaytui undrain", not: needsState(ops.StateDraining, "nothing is drained; D does that"), aim: atGateway(ops.VerbUndrain),
+			verb: ops.VerbUndrain, twin: "gatewaytui undrain", not: needsState(ops.StateDraining, "not draining; D drains"), aim: atGateway(ops.VerbUndrain),
 		},
 		{
-			action: "stop", keys: []string{"S"}, label: "stop", help: "stop the gateway; in the dialog m changes the mode",
-			verb: ops.VerbStop, twin: "gatewaytui stop", highest: withWord, asks: func(facts) tier { return withDialog }, not: needsNoStop, aim: atGateway(ops.VerbStop),
+			action: "stop", keys: []string{"S"}, label: "stop", help: "stop the gateway; m in the dialog changes the mode, and immediate asks for a typed word",
+			verb: ops.VerbStop, twin: "gatewaytui stop", highest: withDialog, not: needsNoStop, aim: atGateway(ops.VerbStop),
 		},
 		{
 			action: "restart", help: "stop, and start again: by the service manager, or without one as a gateway without a console",
 			verb: ops.VerbRestart, twin: "gatewaytui restart", highest: withDialog, not: needsNoStop,
-			aim: func(facts) ops.Command { return ops.Command{Verb: ops.VerbRestart, Respawn: true} },
+			aim: func(f facts) ops.Command {
+				return ops.Command{Verb: ops.VerbRestart, Respawn: true, Expect: f.gateway}
+			},
 		},
 		{
 			action: "send", help: "send a message to a session's agent: send KEY TEXT",
@@ -101,15 +108,23 @@ func leverBindings() []binding {
 	}
 }
 
+// atGateway aims at the gateway: at this life, whatever runs in it.
 func atGateway(v ops.Verb) func(facts) ops.Command {
-	return func(facts) ops.Command { return ops.Command{Verb: v} }
+	return func(f facts) ops.Command {
+		cmd := ops.Command{Verb: v}
+		if v != ops.VerbDiagnose {
+			cmd.Expect = f.gateway
+		}
+		return cmd
+	}
 }
 
+// atSession aims at the conversation that the session holds now, whatever turn runs in it.
 func atSession(v ops.Verb) func(facts) ops.Command {
 	return func(f facts) ops.Command {
 		cmd := ops.Command{Verb: v, Target: f.subject()}
-		if v != ops.VerbMessage {
-			cmd.Expect = expect(f.session)
+		if v != ops.VerbMessage && f.session != nil {
+			cmd.Expect = f.session.ID
 		}
 		return cmd
 	}
@@ -127,7 +142,7 @@ func bySession(f facts) tier {
 }
 
 func byProcesses(f facts) tier {
-	if f.session != nil && f.session.Processes > 0 {
+	if f.busy() || f.session != nil && f.session.Processes > 0 {
 		return withDialog
 	}
 	return oneLine
@@ -144,19 +159,17 @@ func needsTurn(f facts) string {
 	switch {
 	case f.subject() == "":
 		return "no session is selected"
-	case !running(f.session):
+	case !busy(f.session, f.now):
 		return f.subject() + " has no running turn"
 	}
 	return ""
 }
 
-func needsIdleAgent(f facts) string {
+func needsAgent(f facts) string {
 	switch {
 	case f.subject() == "":
 		return "no session is selected"
-	case running(f.session):
-		return f.subject() + " has a running turn; I interrupts it first"
-	case f.session != nil && !f.session.Cached && f.agent == nil:
+	case !f.busy() && f.session != nil && !f.session.Cached && f.agent == nil:
 		return f.subject() + " has no cached agent"
 	}
 	return ""

@@ -241,6 +241,7 @@ func (m *model) noAnswer(err error) {
 			m.link.Try = 0
 		}
 		m.link.State = views.LinkGone
+		m.settle()
 		m.link.Try++
 		m.link.NextTry = time.Now().Add(min(tryFirst<<min(m.link.Try-1, 8), tryMost))
 	case m.snap != nil && time.Since(m.seenAt) > staleAfter:
@@ -253,8 +254,12 @@ func (m *model) nextLife(st ops.Status) {
 	m.events, m.shownEvents = nil, nil
 	m.opened, m.ended, m.dirty, m.past.wanted = false, false, true, true
 	m.link.Missed = 0
+	done := ""
+	if m.ask != nil && m.ask.cmds != nil {
+		done = ". Nothing was done."
+	}
 	m.ask, m.saw = nil, ""
-	m.say("a new gateway answers: pid " + itoa(st.PID))
+	m.say("a new gateway answers: pid " + itoa(st.PID) + done)
 }
 
 // onBatch takes events in and looks again.

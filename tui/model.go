@@ -70,13 +70,15 @@ type model struct {
 	lastFilter  string
 
 	// What the person is doing.
-	ask     *question
-	box     overlay
-	filter  *field
-	message string
-	bad     bool
-	doing   []*job
-	jobs    int
+	ask *question
+	// deafUntil is until when keys are dropped, because a question closed by itself.
+	deafUntil time.Time
+	box       overlay
+	filter    *field
+	message   string
+	bad       bool
+	doing     []*job
+	jobs      int
 	// previews numbers the previews that were asked for.
 	previews int
 	copied   string // what y copies beside the row: the last diagnosis
@@ -219,7 +221,7 @@ func (m *model) hints() []views.Hint {
 // facts are those of the row under the cursor: as it is drawn, or as the newest snapshot has it.
 func (m *model) facts(newest bool) facts {
 	f := facts{
-		view: m.view, link: m.link.State, readOnly: m.opt.ReadOnly, state: m.status.State, stop: m.stopping(),
+		view: m.view, link: m.link.State, readOnly: m.opt.ReadOnly, state: m.status.State, stop: m.stopping(), now: m.now, gateway: m.status.Life,
 	}
 	snap := &m.shown
 	if newest && m.snap != nil {

@@ -47,7 +47,7 @@ func moveBindings() []binding {
 		{action: "page-up", keys: []string{"pgup"}, help: "a page up", in: ofMoves, do: func(m *model) tea.Cmd { return m.move(-m.page()) }},
 	}
 	for _, v := range views.Views {
-		out = append(out, binding{action: v.Name, keys: []string{strconv.Itoa(int(v.View))}, help: "open the view " + v.Name, do: func(m *model) tea.Cmd { return m.open(v.View) }})
+		out = append(out, binding{action: v.Name, keys: []string{strconv.Itoa(int(v.View))}, help: v.Name, do: func(m *model) tea.Cmd { return m.open(v.View) }})
 	}
 	return append(out, []binding{
 		{action: "next-view", keys: []string{"tab"}, help: "next view", do: func(m *model) tea.Cmd { return m.open(m.view%views.Events + 1) }},

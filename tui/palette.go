@@ -32,6 +32,21 @@ type command struct {
 	run   func(m *model, arg string) tea.Cmd
 }
 
+// flags are the names that the arguments of some verbs have on the command line.
+var flags = map[ops.Verb]string{ops.VerbStop: "mode", ops.VerbDrain: "reason", ops.VerbExtend: "by"}
+
+// argument is what follows the command's name, without the name of its flag: "stop --mode fast" is "stop fast".
+func (c command) argument(arg string) string {
+	if c.binding == nil || flags[c.binding.verb] == "" {
+		return arg
+	}
+	rest, is := strings.CutPrefix(arg, "--"+flags[c.binding.verb])
+	if !is || rest != "" && rest[0] != ' ' && rest[0] != '=' {
+		return arg
+	}
+	return strings.TrimSpace(strings.TrimPrefix(rest, "="))
+}
+
 // settings are the commands that are no key: they take a value.
 func settings() []command {
 	return []command{
@@ -134,6 +149,7 @@ func (p *palette) complete(m *model, c command, arg string) {
 	if c.free { // what follows the target is text
 		arg, _, _ = strings.Cut(arg, " ")
 	}
+	arg = c.argument(arg)
 	names := c.takes(m)
 	for _, i := range rank(names, arg) {
 		p.Matches = append(p.Matches, views.Match{Name: c.name + " " + names[i], Text: c.help})
@@ -210,6 +226,7 @@ func (p *palette) enter(m *model) tea.Cmd {
 		return nil
 	}
 	c := all[i]
+	arg = c.argument(arg)
 	if arg != "" && c.takes != nil && !c.free && !slices.Contains(c.takes(m), arg) {
 		if len(p.Matches) > 0 {
 			p.take(m)
@@ -231,7 +248,7 @@ func (p *palette) enter(m *model) tea.Cmd {
 func (m *model) invoke(b *binding, arg string) tea.Cmd {
 	if !b.lever() || arg == "" {
 		if !b.inView(m.view) && !b.lever() {
-			m.deny(b.action + " works in the view " + b.in[0].String())
+			m.deny(b.action + " works in the " + b.in[0].String() + " view")
 			return nil
 		}
 		return m.press(b)
@@ -268,7 +285,7 @@ func (m *model) invoke(b *binding, arg string) tea.Cmd {
 	case ops.VerbExtend:
 		d, err := time.ParseDuration(arg)
 		if err != nil || d <= 0 {
-			m.deny(arg + " is no duration; try more-time 30s")
+			m.deny(arg + " is not a duration; try more-time 30s")
 			return nil
 		}
 		cmd.ByMS = d.Milliseconds()

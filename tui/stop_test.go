@@ -171,7 +171,7 @@ func TestTheWaysToLeave(t *testing.T) {
 		{name: "enter on the default stays", opt: Options{Attached: true}, keys: []string{"q", "enter"}, stay: true},
 		{name: "esc never leaves", opt: Options{Attached: true}, keys: []string{"esc", "esc", "esc"}, stay: true},
 		{name: "an embedded gateway is kept", keys: []string{"q", "k"}, how: LeftRunning},
-		{name: "an embedded gateway is stopped after its own question", keys: []string{"q", "s", "y"}, stay: true, gave: []string{"stop graceful "}},
+		{name: "an embedded gateway is stopped after its own question", keys: []string{"q", "s", "y"}, stay: true, gave: []string{"stop graceful life-1"}},
 		{name: "a stop goes on", at: (*gateway).stopping, keys: []string{"q", "q", "y"}, how: StopAsked},
 		{name: "from a view q goes back first", opt: Options{Attached: true}, keys: []string{"2", "q"}, stay: true},
 	} {
@@ -241,7 +241,7 @@ func TestThePaletteDoesEverythingByName(t *testing.T) {
 		{name: "a lever with its target", typed: "reset cli:local", keys: []string{"enter", "y"}, gave: []string{"session.reset cli:local s2"}},
 		{name: "a process", typed: "kill 4711", keys: []string{"enter", "y"}, gave: []string{"process.kill 4711 "}},
 		{name: "an adapter", typed: "resume-adapter telegram", keys: []string{"enter"}, gave: []string{"adapter.resume telegram "}},
-		{name: "a stop in a mode", typed: "stop fast", keys: []string{"enter", "y"}, gave: []string{"stop fast "}},
+		{name: "a stop in a mode", typed: "stop fast", keys: []string{"enter", "y"}, gave: []string{"stop fast life-1"}},
 		{name: "a message", typed: "send cli:local are you there", keys: []string{"enter"}, gave: []string{"session.message cli:local "}},
 		{name: "what is not yet a name is completed, not run", typed: "reset cli", keys: []string{"enter"}},
 		{name: "then it runs", typed: "reset cli", keys: []string{"enter", "enter", "y"}, gave: []string{"session.reset cli:local s2"}},

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"runtime/debug"
 	"slices"
+	"time"
 
 	tea "github.com/charmbracelet/bubbletea"
 
@@ -98,6 +99,10 @@ func (m *model) onKey(k tea.KeyMsg) tea.Cmd {
 		return m.onInterrupt()
 	}
 	m.rung = 0
+	if now := time.Now(); now.Before(m.deafUntil) {
+		m.deafUntil = now.Add(armAfter)
+		return nil
+	}
 	switch {
 	case m.ask != nil:
 		return m.ask.key(m, k)
@@ -110,7 +115,7 @@ func (m *model) onKey(k tea.KeyMsg) tea.Cmd {
 	b := bound(key, m.view)
 	if b == nil {
 		if other := elsewhere(key); other != nil {
-			m.deny(fmt.Sprintf("%s (%s) works in the view %s", keyName(key), other.action, other.in[0]))
+			m.deny(fmt.Sprintf("%s (%s) works in the %s view", keyName(key), other.action, other.in[0]))
 		}
 		return nil
 	}

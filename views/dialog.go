@@ -2,6 +2,7 @@ package views
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -23,8 +24,8 @@ type Dialog struct {
 	// Armed says that keys are taken; until then ArmsIn says when they will be, if nobody types.
 	Armed  bool
 	ArmsIn time.Duration
-	// Changed says what became different since the dialog opened; Note is any other line at the end.
-	Changed, Note string
+	// News says what has changed since the dialog opened; Note is any other line at the end.
+	News, Note string
 	// Danger marks what cannot be undone.
 	Danger bool
 }
@@ -65,12 +66,8 @@ func (d Dialog) body(k ink, w int) []string {
 // tail is what is always seen.
 func (d Dialog) tail(k ink, w int) []string {
 	var out []string
-	for _, line := range wrap(shown(d.Changed), w-9) {
-		lead := spaces(9)
-		if len(out) == 0 {
-			lead = k.theme.Paint(Slow, "changed: ")
-		}
-		out = append(out, lead+line)
+	for _, line := range wrap(shown(d.News), w) {
+		out = append(out, k.theme.Paint(Slow, line))
 	}
 	for _, line := range wrap(shown(d.Note), w) {
 		out = append(out, k.theme.Paint(Muted, line))
@@ -100,16 +97,40 @@ func (d Dialog) tail(k ink, w int) []string {
 		}
 		out = append(out, "", k.cut(line, w))
 	}
-	line := strings.Join(keys, "   ")
-	if armed := "keys armed in " + tenths(d.ArmsIn); !d.Armed {
-		if line += "   " + armed; ansi.StringWidth(line) > w { // what matters most now goes first
-			line = armed + "   " + strings.Join(keys, "   ")
-		}
-	}
-	if line != "" {
+	if line := d.keys(w, keys); line != "" {
 		out = append(out, k.theme.Paint(Muted, k.cut(line, w)))
 	}
 	return out
+}
+
+// keys is the line of keys, in the first form that fits in w cells. The answers that act are never cut: a narrow form has
+// them first, then how to cancel, then when keys are taken (TF40).
+func (d Dialog) keys(w int, keys []string) string {
+	if len(keys) == 0 {
+		return ""
+	}
+	armed, short := "keys armed in "+tenths(d.ArmsIn), "in "+tenths(d.ArmsIn)
+	if d.Armed {
+		armed, short = "", ""
+	}
+	acting := strings.Join(keys[1:], "  ")
+	cancel := "esc " + strings.ToLower(shown(d.Buttons[0].Label))
+	join := func(gap string, parts ...string) string {
+		return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), gap)
+	}
+	forms := []string{
+		join("   ", strings.Join(keys, "   "), armed),
+		join("   ", armed, strings.Join(keys, "   ")),
+		join("  ", acting, cancel, armed),
+		join("  ", acting, cancel, short),
+		join("  ", acting, cancel),
+	}
+	for _, form := range forms {
+		if ansi.StringWidth(form) <= w {
+			return form
+		}
+	}
+	return forms[len(forms)-1]
 }
 
 // facts draws labelled texts in w cells, the texts wrapped beside their labels; below them where it is narrow.

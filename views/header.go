@@ -187,7 +187,7 @@ func (s *Screen) counts(w int) string {
 		l.add(0, Bad, "no answer"+colon(s.clean(s.Link.Err, 60)))
 	}
 	if d := s.Snap.Drain; d != nil {
-		l.add(3, Slow, "draining since "+clockSince(s.Now, d.Since)+by(s.clean(d.By, maxWord))+colon(s.clean(d.Reason, 60)))
+		l.add(3, Slow, "draining for "+clockSince(s.Now, d.Since)+comma("by ", s.clean(d.By, maxWord))+colon(s.clean(d.Reason, 60)))
 	}
 	if sd := s.Snap.Shutdown; sd != nil && s.Snap.State == ops.StateStopping && !sd.KillAt.IsZero() {
 		l.add(3, Bad, "SIGKILL in "+clock(sd.KillAt.Sub(s.Now)))
@@ -224,6 +224,14 @@ func by(who string) string {
 		return ""
 	}
 	return " by " + who
+}
+
+// comma adds a part to a sentence, with the words that lead to it.
+func comma(lead, part string) string {
+	if part == "" {
+		return ""
+	}
+	return ", " + lead + part
 }
 
 func colon(why string) string {

@@ -31,7 +31,7 @@ func someDialogs() map[string]Overlay {
 	fresh := drainDialog()
 	fresh.Armed, fresh.ArmsIn = false, 300*time.Millisecond
 	changed := drainDialog()
-	changed.Changed, changed.Focus = "discord:ops/deploys ended", 1
+	changed.News, changed.Focus = "A newer turn has begun: 0:03", 1
 	force := Dialog{
 		Title: "Force the end of the gateway?", Danger: true,
 		Text:  []string{"Everything that is not necessary is skipped; the stores are still closed."},
@@ -74,13 +74,17 @@ func TestTheOverlaysLookAsReviewed(t *testing.T) {
 func TestADialogKeepsItsButtonsOnAnyScreen(t *testing.T) {
 	for h := 4; h <= 60; h++ {
 		for _, w := range []int{30, 60, 80, 200} {
-			lines := drainDialog().Lines(Opts{W: w, H: h})
-			if len(lines) > h {
-				t.Fatalf("%dx%d: %d lines", w, h, len(lines))
-			}
-			text := strings.Join(lines, "\n")
-			if !strings.Contains(text, "[ Cancel ]") || !strings.Contains(text, "esc cancel") {
-				t.Fatalf("%dx%d: the buttons are gone:\n%s", w, h, text)
+			for _, armed := range []bool{true, false} {
+				d := drainDialog()
+				d.Armed, d.ArmsIn = armed, 300*time.Millisecond
+				lines := d.Lines(Opts{W: w, H: h})
+				if len(lines) > h {
+					t.Fatalf("%dx%d: %d lines", w, h, len(lines))
+				}
+				text := strings.Join(lines, "\n")
+				if !strings.Contains(text, "[ Cancel ]") || !strings.Contains(text, "esc cancel") || !strings.Contains(text, "y drain") {
+					t.Fatalf("%dx%d: the buttons or the key that acts are gone:\n%s", w, h, text)
+				}
 			}
 		}
 	}

@@ -69,7 +69,7 @@ func overviewBanner(s *Screen, k ink, w int) []string {
 		if age, ok := ago(s.Now, d.Since); ok {
 			text += " for " + clock(age)
 		}
-		text += by(shown(d.By)) + colon(shown(d.Reason)) + ". New work is refused, " + count(c.RunningTurns, "running turn") + " may end; U takes new work again."
+		text += by(shown(d.By)) + colon(shown(d.Reason)) + ". New turns are refused, " + count(c.RunningTurns, "running turn") + " may finish; U resumes."
 		for _, line := range wrap(text, w-2) {
 			lines = append(lines, k.theme.Paint(Slow, " "+line))
 		}

@@ -2,6 +2,7 @@ package views
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/charmbracelet/x/ansi"
@@ -108,6 +109,21 @@ func shutdownBody(s Screen, w, h int) []string {
 	return fit(lines, w, h)
 }
 
+// cause says who stops the gateway and why. The reason that the gateway itself gives to a stop without one repeats who it
+// was, and is left out.
+func cause(reason, who string) string {
+	if done, ok := strings.CutSuffix(reason, " by an operator"); ok {
+		switch who {
+		case "console":
+			return done + " from the console"
+		case "":
+		default:
+			return done + by(who)
+		}
+	}
+	return "cause: " + or(reason, unknown) + by(who)
+}
+
 // identity says which gateway stops, for how long already, and why.
 func (d *stopDraw) identity(w int) string {
 	s := d.s
@@ -116,7 +132,7 @@ func (d *stopDraw) identity(w int) string {
 		l.add(2, Danger, "STALE "+s.seen())
 	}
 	l.add(2, Plain, "pid "+number(s.Snap.PID))
-	l.add(3, Plain, "cause: "+or(shown(d.Reason), unknown)+by(shown(d.By)))
+	l.add(3, Plain, cause(shown(d.Reason), shown(d.By)))
 	switch d.Mode {
 	case ops.ModeGraceful, "":
 	default:

@@ -307,7 +307,7 @@ func FuzzTheScreensFillTheirSizeAndCarryNothingThatActsOnATerminal(f *testing.F)
 		sc.Plan = ops.Plan{Phases: []ops.PlanPhase{{Name: text, BudgetMS: ms, Bound: text}}, WorstCaseMS: ms, SupervisorBudgetMS: -ms, Shrunk: []ops.ShrunkPhase{{Name: text}}}
 		overlays := []Overlay{
 			nil,
-			Dialog{Title: text, Text: []string{text}, Facts: []Fact{{text, text}}, Buttons: []Button{{text, text}, {"y", text}}, Focus: int(w), Want: text, Typed: text, Changed: text, Note: text},
+			Dialog{Title: text, Text: []string{text}, Facts: []Fact{{text, text}}, Buttons: []Button{{text, text}, {"y", text}}, Focus: int(w), Want: text, Typed: text, News: text, Note: text},
 			Help{Title: text, Sections: []HelpSection{{text, []Hint{{text, text}, {text, text}}}}, Offset: int(ms), Note: text},
 			Palette{Input: text, Matches: []Match{{text, text, text, text}, {Name: text}}, Selected: int(ms), Note: text},
 		}

@@ -20,11 +20,12 @@ import (
 // of it: it never waits for a terminal, and a console that is left, lost or broken is a line in the log. Only the exit
 // waits for it, for leaveBound and twice writeBound at the most.
 type front struct {
-	p     *program
-	t     *terminal
-	look  consoleFlags
-	home  string
-	crash *os.File // where the trace of a crash goes; nil: nowhere
+	p       *program
+	t       *terminal
+	look    consoleFlags
+	home    string
+	showLog func()   // lets the log go to stderr
+	crash   *os.File // where the trace of a crash goes; nil: nowhere
 
 	ctx    context.Context // the console's
 	cancel context.CancelFunc
@@ -116,14 +117,14 @@ func (f *front) open(g *gateway.Gateway, files files, log *slog.Logger, theme st
 func (f *front) farewell(exit tui.Exit, err error, c ops.Console, lost func()) {
 	f.left = true
 	switch {
-	case f.hungUp.Load():
-		f.tellHow() // a terminal that is gone takes it as well
+	case f.hungUp.Load(): // a terminal that is gone takes the sentence as well
+		f.say("the gateway (pid %d) keeps running without a console: gatewaytui attach%s opens one, gatewaytui stop%s stops it", os.Getpid(), f.homeFlag(), f.homeFlag())
 	case f.ctx.Err() != nil: // the gateway has ended
 		f.left = false
 	case err != nil:
 		why, _, _ := strings.Cut(err.Error(), "\n") // what follows is for the log
 		f.say("the console has failed: %s", why)
-		f.tellHow()
+		f.goOn()
 	case exit.How == tui.GatewayEnded:
 		f.left = false
 	case exit.How == tui.TerminalLost:
@@ -132,7 +133,7 @@ func (f *front) farewell(exit tui.Exit, err error, c ops.Console, lost func()) {
 		f.say("the stop goes on:")
 		f.silent = f.follow(f.ctx, c) != nil
 	default:
-		f.tellHow()
+		f.goOn()
 	}
 }
 
@@ -165,9 +166,12 @@ func (f *front) follow(ctx context.Context, c ops.Console) error {
 	return err
 }
 
-// tellHow says how to come back to a gateway that goes on without its console.
-func (f *front) tellHow() {
-	f.say("the gateway (pid %d) goes on without a console: gatewaytui attach%s opens one, gatewaytui stop%s stops it", os.Getpid(), f.homeFlag(), f.homeFlag())
+// goOn makes the terminal that of a gateway without a console: its log follows, and ctrl+c stops it (TF21).
+func (f *front) goOn() {
+	f.say("the gateway (pid %d) keeps running in this terminal, and its log follows:", os.Getpid())
+	f.say("  ctrl+z and bg give the shell back, ctrl+c stops the gateway,")
+	f.say("  gatewaytui attach%s opens a console again", f.homeFlag())
+	f.showLog()
 }
 
 // homeFlag is what a verb in another shell needs to find this gateway.

@@ -120,12 +120,14 @@ func (p *program) run(ctx context.Context, o runOptions) error {
 		l.front, why = p.front(o.Console, dir)
 	}
 	logged := logs.Options{Path: home.Log(), Level: loaded.Config.Log.Level, Redactor: l.redactor}
-	if l.front == nil { // the terminal is the console's alone
-		logged.Stderr, logged.StderrIsTerminal, logged.Format = os.Stderr, isTerminal(os.Stderr), o.LogFormat
-	}
+	// The terminal is the console's alone. A gateway whose console was left becomes one without a console, log included.
+	logged.Stderr, logged.StderrIsTerminal, logged.Format, logged.StderrLater = os.Stderr, isTerminal(os.Stderr), o.LogFormat, l.front != nil
 	log, err := logs.Open(logged)
 	if err != nil {
 		return err
+	}
+	if l.front != nil {
+		l.front.showLog = log.ShowStderr
 	}
 	defer func() {
 		ctx, cancel := context.WithTimeout(context.Background(), logBound)

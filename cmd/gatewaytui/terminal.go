@@ -25,9 +25,6 @@ const (
 	writeBound = 150 * time.Millisecond
 )
 
-// leaveScreen brings back the normal screen and the cursor, and takes back every mode that a console may have asked for.
-const leaveScreen = "\x1b[?2004l\x1b[?1006l\x1b[?1003l\x1b[?1002l\x1b[?1000l\x1b[?1049l\x1b[?25h\x1b[0m\r"
-
 // terminal is the terminal of this process while a console is on it, and the way back from that.
 type terminal struct {
 	in, out *os.File
@@ -74,7 +71,7 @@ func (t *terminal) restore() {
 // reset is restore for a console that cannot tidy up by itself any more.
 func (t *terminal) reset() {
 	t.restore()
-	t.write(leaveScreen)
+	t.write(tui.LeaveScreen)
 }
 
 // write puts text on the terminal, and reports whether it took it within writeBound. The goroutine that writes to one that

@@ -93,8 +93,8 @@ func TestJ3_TheTerminalIsGivenBack(t *testing.T) {
 				t.Errorf("the modes were %+v and are %+v", before, after)
 			}
 			if tc.tidies {
-				seen := make([]byte, len(leaveScreen))
-				if _, err := io.ReadFull(user, seen); err != nil || string(seen) != leaveScreen {
+				seen := make([]byte, len(tui.LeaveScreen))
+				if _, err := io.ReadFull(user, seen); err != nil || string(seen) != tui.LeaveScreen {
 					t.Errorf("the screen was left with %q, %v", seen, err)
 				}
 			}

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"gatewaytui/core/ops"
@@ -23,7 +24,7 @@ func (g *Gateway) beginDrain(by, why string) (string, any, error) {
 	g.mu.Unlock()
 	_, running := g.table.Len()
 	g.log.Info("draining", "by", by, "reason", why, "running_turns", running)
-	g.events.emit(ops.EventGatewayState, "gateway", "draining: "+why, map[string]any{"state": ops.StateDraining, "by": by})
+	g.events.emit(ops.EventGatewayState, "gateway", strings.TrimSuffix("draining: "+why, ": "), map[string]any{"state": ops.StateDraining, "by": by})
 	return plural(running, "1 running turn may finish", itoa(running)+" running turns may finish") + "; no new ones begin", nil, nil
 }
 

@@ -139,7 +139,7 @@ func (g *Gateway) admit() error {
 	case ops.StateStarting:
 		return &ops.Error{Code: ops.CodeUnavailable, Message: "the gateway is starting", Hint: "try again in a moment"}
 	case ops.StateDraining:
-		return &ops.Error{Code: ops.CodeDraining, Message: "the gateway takes no new work: " + g.drain.Reason, Hint: "your message was not taken; send it again later"}
+		return &ops.Error{Code: ops.CodeDraining, Message: strings.TrimSuffix("the gateway is draining and takes no new turns: "+g.drain.Reason, ": "), Hint: "your message was not taken; send it again later"}
 	default:
 		return &ops.Error{Code: ops.CodeStopping, Message: "the gateway is stopping", Hint: "your message was not taken; send it again when it is back"}
 	}

@@ -55,7 +55,7 @@ var verbs = map[ops.Verb]verb{
 		return "the old connection is being taken down, a new one made", nil, g.adapters.Reconnect(c.Target)
 	}},
 	ops.VerbDrain: {checkLife, func(g *Gateway, _ context.Context, c ops.Command) (string, any, error) {
-		return g.beginDrain(actor(c.By), reason(c, "drained by an operator"))
+		return g.beginDrain(actor(c.By), reason(c, ""))
 	}},
 	ops.VerbUndrain: {checkLife, func(g *Gateway, _ context.Context, c ops.Command) (string, any, error) {
 		return g.endDrain()

@@ -170,3 +170,27 @@ func TestALogWithoutSinksDropsEverything(t *testing.T) {
 	}
 	closeLog(t, l)
 }
+
+// A console has the terminal; when it is left, the log goes on there.
+func TestStderrTakesNothingUntilItIsShown(t *testing.T) {
+	var stderr page
+	l, err := Open(Options{Stderr: &stderr, StderrLater: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	with := l.Logger().With("part", "a")
+	l.Logger().Info("before")
+	l.Logger().Info("stopped") // not even a milestone
+	with.Info("before as well")
+	l.ShowStderr()
+	l.Logger().Info("after")
+	with.Info("after as well")
+	if err := l.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	stderr.mu.Lock()
+	defer stderr.mu.Unlock()
+	if text := stderr.text.String(); strings.Contains(text, "before") || strings.Contains(text, "stopped") || strings.Count(text, "after") != 2 {
+		t.Errorf("stderr has %q", text)
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 )
 
@@ -15,7 +16,11 @@ type handler struct {
 }
 
 // branch is the way to one sink: through fold, where a line may be folded into an identical one before it, or straight.
-type branch struct{ fold, straight slog.Handler }
+// While off is set the sink takes nothing, and no line is formed for it.
+type branch struct {
+	fold, straight slog.Handler
+	off            *atomic.Bool
+}
 
 // Enabled lets every line of Info come as far as Handle: it may be one that the level does not silence.
 func (h *handler) Enabled(_ context.Context, level slog.Level) bool {
@@ -42,9 +47,11 @@ func (h *handler) Handle(ctx context.Context, r slog.Record) error {
 		r = c
 	}
 	for _, b := range h.branches {
-		if straight {
+		switch {
+		case b.off.Load():
+		case straight:
 			_ = b.straight.Handle(ctx, r) // a branch only queues: nothing in it can fail
-		} else {
+		default:
 			_ = b.fold.Handle(ctx, r)
 		}
 	}
@@ -74,7 +81,7 @@ func (h *handler) WithGroup(name string) slog.Handler {
 func (h *handler) with(f func(slog.Handler) slog.Handler) slog.Handler {
 	c := &handler{level: h.level}
 	for _, b := range h.branches {
-		c.branches = append(c.branches, branch{f(b.fold), f(b.straight)})
+		c.branches = append(c.branches, branch{f(b.fold), f(b.straight), b.off})
 	}
 	return c
 }

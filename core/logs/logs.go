@@ -40,6 +40,8 @@ type Options struct {
 
 	// Stderr takes lines as well; nil: none, which is what a console on the same terminal needs.
 	Stderr io.Writer
+	// StderrLater keeps lines from Stderr until ShowStderr: a console has the terminal until it is left.
+	StderrLater bool
 	// StderrIsTerminal chooses text for Format auto, and colour unless NO_COLOR is set or TERM is dumb.
 	StderrIsTerminal bool
 	// Format is how lines look on Stderr: auto, text or json; empty is auto. The file is always JSON.
@@ -89,7 +91,9 @@ func Open(o Options) (*Log, error) {
 		if text {
 			form = textForm(o.Redactor, o.StderrIsTerminal && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb")
 		}
-		sinks = append(sinks, newSink("stderr", o.Stderr, nil, form))
+		s := newSink(stderrName, o.Stderr, nil, form)
+		s.off.Store(o.StderrLater)
+		sinks = append(sinks, s)
 	}
 	return start(level, sinks...), nil
 }
@@ -112,6 +116,19 @@ func start(level slog.Level, sinks ...*sink) *Log {
 // Logger is the logger whose lines go to every sink. It may be used at any time: before Close from any goroutine, after
 // Close its lines are dropped.
 func (l *Log) Logger() *slog.Logger { return l.logger }
+
+// stderrName is the name of the sink for Options.Stderr.
+const stderrName = "stderr"
+
+// ShowStderr lets lines go to Options.Stderr from now on, if StderrLater has kept them from it. The lines before are in the
+// file alone.
+func (l *Log) ShowStderr() {
+	for _, s := range l.sinks {
+		if s.name == stderrName {
+			s.off.Store(false)
+		}
+	}
+}
 
 // Close writes what is queued and folded, and closes the file. It returns when that is done or when ctx ends; then its
 // error says what is lost, and the goroutine of a sink whose writer never returns is left behind with it. More than one

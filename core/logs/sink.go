@@ -25,6 +25,7 @@ type sink struct {
 	closeWriter func() error       // nil: the writer is somebody else's
 	failed      func(*sink, error) // told when writing begins to fail
 
+	off     atomic.Bool   // no lines are taken
 	wake    chan struct{} // has room for one: run looks at everything each time
 	done    chan struct{} // closed when run is over
 	err     error         // of closeWriter; read after done
@@ -54,7 +55,7 @@ func newSink(name string, w io.Writer, closeWriter func() error, f form) *sink {
 
 // branch is the way to s for a logger.
 func (s *sink) branch() branch {
-	return branch{fold: s.form.handler(intake{s, true}), straight: s.form.handler(intake{s, false})}
+	return branch{fold: s.form.handler(intake{s, true}), straight: s.form.handler(intake{s, false}), off: &s.off}
 }
 
 // intake is what a handler of slog writes its lines to.
@@ -88,7 +89,7 @@ func (s *sink) take(line []byte, fold bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
-	case s.closing:
+	case s.closing, s.off.Load():
 		return
 	case fold && s.folds.repeat(line):
 		return // its window's end will wake run

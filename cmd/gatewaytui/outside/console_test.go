@@ -103,8 +103,8 @@ func TestA1_AHangingAdapterIsAbandonedByHand(t *testing.T) {
 	s.answer("(graceful)?", "y")
 	began := time.Now()
 	s.await("STOPPING", "adapters", "dock")
-	s.press("A", "Abandon dock?")
-	s.answer("Abandon dock?", "y")
+	s.press("A", "Abandon adapter dock?")
+	s.answer("Abandon adapter dock?", "y")
 	if code := s.code(); code != 0 {
 		t.Errorf("exit code %d", code)
 	}
@@ -121,7 +121,7 @@ func TestLeavingTheEmbeddedConsoleKeepsTheGateway(t *testing.T) {
 	s.await("RUNNING")
 	s.keys("q")
 	s.answer("Leave?", "k")
-	s.await("goes on without a console", "gatewaytui attach --home")
+	s.await("keeps running in this terminal, and its log follows:", "ctrl+z and bg", "gatewaytui attach --home")
 	s.normal()
 	isUp(t, home)
 	if out, code := verb(t, home, "stop", "--yes", "--wait"); code != 0 {
@@ -160,7 +160,7 @@ func TestJ3_TheTerminalIsGivenBack(t *testing.T) {
 				}
 				s.await("stopped clean after")
 			} else {
-				s.await("goes on without a console")
+				s.await("keeps running without a console")
 				isUp(t, home)
 			}
 			s.normal()

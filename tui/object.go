@@ -1,0 +1,193 @@
+package tui
+
+import (
+	"fmt"
+	"time"
+
+	tea "github.com/charmbracelet/bubbletea"
+
+	"gatewaytui/core/ops"
+	"gatewaytui/views"
+)
+
+// A question is about an object: the gateway, a conversation, a process tree, an adapter, an item of a stop. Work that comes
+// and goes in the object changes what the dialog lists, in place, and nothing else: its keys stay armed and its answer holds.
+// Only the end of the object closes a question, and then nothing is done (TF1, TF2).
+
+// refreshGap is how often an open question asks again what its commands would do.
+const refreshGap = time.Second
+
+// sight is what a question showed of a command's target when it opened.
+type sight struct {
+	turn  string // of a session
+	ticks uint64 // of a process: its start, so that a pid that is used again is another process
+}
+
+// see notes what each target is when the question opens.
+func (q *question) see(m *model) {
+	q.seen = nil
+	snap := m.snapshot()
+	for _, cmd := range q.cmds {
+		var s sight
+		if row := find(snap.Sessions, cmd.Target, sessionKey); row != nil {
+			s.turn = row.Turn
+		}
+		if row := find(snap.Processes, cmd.Target, processKey); row != nil {
+			s.ticks = row.StartTicks
+		}
+		q.seen = append(q.seen, s)
+	}
+}
+
+// gone says why cmd has nothing left to act on; "" while it has. A session that is missing in the snapshot is no
+// reason: a snapshot is bounded. The gateway's preview says whether such a session is still there.
+func (m *model) gone(cmd ops.Command, s sight) string {
+	snap, state, name := m.snapshot(), m.status.State, object(cmd)
+	spec, _ := cmd.Verb.Spec()
+	switch {
+	case m.link.State == views.LinkGone:
+		return "the gateway is gone"
+	case state == ops.StateStopping && (!spec.WhileStopping || cmd.Verb == ops.VerbStop || cmd.Verb == ops.VerbRestart):
+		return "the gateway is stopping already"
+	case state == ops.StateDraining && cmd.Verb == ops.VerbDrain:
+		return "the gateway is draining already"
+	}
+	switch cmd.Verb {
+	case ops.VerbReset, ops.VerbEvict, ops.VerbInterrupt:
+		row := find(snap.Sessions, cmd.Target, sessionKey)
+		switch {
+		case row == nil:
+		case cmd.Expect != "" && row.ID != cmd.Expect:
+			return name + " was reset by someone else"
+		case cmd.Verb == ops.VerbEvict && !row.Cached && !running(row) && find(snap.Agents, cmd.Target, agentKey) == nil:
+			return name + " has no cached agent any more"
+		}
+	case ops.VerbKill:
+		if row := find(snap.Processes, cmd.Target, processKey); row == nil || s.ticks != 0 && row.StartTicks != s.ticks {
+			return "process " + name + " has ended"
+		}
+	case ops.VerbPause, ops.VerbReconnect:
+		switch row := find(snap.AdapterRow, cmd.Target, adapterKey); {
+		case row == nil:
+			return "there is no adapter " + name + " any more"
+		case row.State == ops.AdapterPaused && cmd.Verb == ops.VerbPause:
+			return name + " is paused already"
+		case row.State == ops.AdapterPaused:
+			return name + " is paused"
+		}
+	case ops.VerbSkip, ops.VerbForce:
+		return goneInStop(m.stopping(), cmd)
+	}
+	return ""
+}
+
+// goneInStop is gone for the levers of a stop.
+func goneInStop(stop *ops.Shutdown, cmd ops.Command) string {
+	if stop == nil {
+		return "the stop has ended"
+	}
+	p, running := stop.Running()
+	switch {
+	case cmd.Phase == "": // the whole stop, whichever phase runs
+		return ""
+	case !running || p.Name != cmd.Phase:
+		return "phase " + cmd.Phase + " has ended"
+	case cmd.Item == "":
+		return ""
+	}
+	for _, it := range p.Items {
+		if it.Key() == cmd.Item && it.State == ops.StepRunning {
+			return ""
+		}
+	}
+	return "the stop no longer waits for " + object(cmd)
+}
+
+// recheck closes the open question if its object has ended, and otherwise refreshes what it lists.
+func (m *model) recheck() tea.Cmd {
+	if m.settle(); m.ask == nil || m.ask.cmds == nil || m.snap == nil {
+		return nil
+	}
+	q := m.ask
+	q.follow(m)
+	if q.asking || time.Since(q.askedAt) < refreshGap {
+		return nil
+	}
+	return q.preview(m)
+}
+
+// settle leaves out the commands of the open question whose object has ended, and closes it if none is left.
+func (m *model) settle() {
+	q := m.ask
+	if q == nil || q.cmds == nil || m.snap == nil {
+		return
+	}
+	for i := 0; i < len(q.cmds); {
+		why := m.gone(q.cmds[i], q.seen[i])
+		if why == "" {
+			i++
+			continue
+		}
+		if len(q.cmds) == 1 || q.closes && i == 0 { // without the agent there is no reason to end its processes
+			m.withdraw(why)
+			return
+		}
+		q.leave(i, why)
+		m.stale = true
+	}
+}
+
+// leave takes a command out of a question about several objects.
+func (q *question) leave(i int, why string) {
+	q.news = why + "; it is left out"
+	q.cmds = append(q.cmds[:i:i], q.cmds[i+1:]...)
+	q.seen = append(q.seen[:i:i], q.seen[i+1:]...)
+}
+
+// withdraw closes the open question because its object has ended. The keys that a person is typing into it at this moment
+// are dropped: they would mean something else in the view below.
+func (m *model) withdraw(why string) {
+	m.ask = nil
+	m.deafUntil = time.Now().Add(armAfter)
+	m.deny(why + ". Nothing was done.")
+}
+
+// follow says what has changed in a conversation since the question opened: an interrupt means the turn that runs now.
+func (q *question) follow(m *model) {
+	if len(q.cmds) > 1 && !q.closes {
+		return
+	}
+	cmd := q.cmds[0]
+	s := find(m.snap.Sessions, cmd.Target, sessionKey)
+	if s == nil || cmd.Verb != ops.VerbReset && cmd.Verb != ops.VerbInterrupt && cmd.Verb != ops.VerbEvict {
+		return
+	}
+	if cmd.Verb == ops.VerbEvict && len(q.busy) == 0 {
+		q.nameEviction(running(s))
+	}
+	was := q.news
+	switch {
+	case s.Turn != "" && s.Turn != q.seen[0].turn:
+		q.news = "a newer turn has begun: " + clock(m.now, s.TurnStartedAt)
+		if q.seen[0].turn == "" {
+			q.news = "a turn has begun: " + clock(m.now, s.TurnStartedAt)
+		}
+		if q.tier == oneLine && q.binding.tier(facts{session: s, now: m.now}) > oneLine {
+			q.tier = withDialog
+		}
+	case s.Turn == "" && cmd.Verb == ops.VerbInterrupt:
+		q.news = "no turn runs at this moment; one that begins at once is interrupted"
+	default:
+		q.news = ""
+	}
+	m.stale = m.stale || was != q.news
+}
+
+// clock is how long something has run, as minutes and seconds.
+func clock(now time.Time, since ops.Time) string {
+	if since.IsZero() {
+		return "0:00"
+	}
+	d := max(now.Sub(since.Time), 0).Truncate(time.Second)
+	return fmt.Sprintf("%d:%02d", int(d.Minutes()), int(d.Seconds())%60)
+}
