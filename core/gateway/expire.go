@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"fmt"
+	"maps"
 	"sync"
 	"time"
 
@@ -16,6 +17,8 @@ const (
 	// expiringAtOnce is how many sessions it ends side by side: after a long downtime, or at a daily reset, every session
 	// of the store may have expired, and nobody else is to notice (D22). One whose agent does not close holds up no other.
 	expiringAtOnce = 8
+	// expiringBatch is about how many are looked up under one hold of the table's lock.
+	expiringBatch = 5000
 )
 
 // expire begins to end the sessions whose time is over, on one tracked task. Sessions that expire while it runs are found
@@ -24,11 +27,18 @@ func (g *Gateway) expire(ctx context.Context, now time.Time) {
 	if len(g.background.of("", expiring)) > 0 {
 		return
 	}
-	over := g.table.Expired(g.policy, now)
+	over := g.table.Expired(g.policy, now, expiringBatch)
 	if len(over) == 0 {
 		return
 	}
-	g.background.start(ctx, expiring, "", func(ctx context.Context) { g.endExpired(ctx, over) })
+	g.background.start(ctx, expiring, "", func(ctx context.Context) {
+		for len(over) > 0 && ctx.Err() == nil {
+			g.endExpired(ctx, over)
+			more := g.table.Expired(g.policy, now, expiringBatch)
+			maps.DeleteFunc(more, func(key string, x session.Expiry) bool { return over[key] == x }) // it could not be ended
+			over = more
+		}
+	})
 }
 
 // endExpired ends sessions, a few at a time, until all are ended or ctx ends. Those that are left then are still expired in

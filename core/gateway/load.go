@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"fmt"
+	"runtime/debug"
 	"time"
 
 	"gatewaytui/core/ops"
@@ -43,6 +44,9 @@ func (g *Gateway) loadSessions(ctx context.Context) error {
 			close(g.loaded)
 		}
 		ended <- err
+		if n > loadFirst {
+			debug.FreeOSMemory() // what reading them took is twice what they are; it is never needed again
+		}
 	})
 	select {
 	case <-enough:

@@ -53,7 +53,8 @@ func (p Policy) lastBoundary(now time.Time) time.Time {
 
 // Expired are the sessions that have ended by themselves by now under p, by key. A turn that moves is activity; one
 // that was found stalled expires with its session (S11). A placeholder has no agent to close yet and never expires.
-func (tb *Table) Expired(p Policy, now time.Time) map[string]Expiry {
+// Of idle sessions it finds those that were active the longest ago, about limit at most: those that go on are not looked at.
+func (tb *Table) Expired(p Policy, now time.Time, limit int) map[string]Expiry {
 	tb.mu.Lock()
 	defer tb.mu.Unlock()
 	out := map[string]Expiry{}
@@ -68,8 +69,8 @@ func (tb *Table) Expired(p Policy, now time.Time) map[string]Expiry {
 		return yes || e.closing()
 	}
 	tb.working(func(e *entry) { look(e) })
-	tb.order.Reverse(func(e *entry) bool { // those that were active last before are behind: the first that goes on ends it
-		return groupOf(e.place) == ops.GroupIdle && look(e)
+	tb.order.Reverse(func(e *entry) bool { // the one that was active the longest ago is the last: one that goes on ends the walk
+		return groupOf(e.place) == ops.GroupIdle && look(e) && len(out) < limit
 	})
 	return out
 }

@@ -349,7 +349,7 @@ func TestS11_WhatExpires(t *testing.T) {
 			tb.MarkStalled(turn, later)
 		}
 	}
-	got := tb.Expired(p, later)
+	got := tb.Expired(p, later, 100)
 	for key, want := range map[string]bool{"cli:idle": true, "cli:moving": false, "cli:stalled": true, "cli:placeholder": false} {
 		if _, yes := got[key]; yes != want {
 			t.Errorf("%s expired is %v, want %v", key, yes, want)
@@ -500,7 +500,7 @@ func TestS11_AnExpiryIsTakenBackByAMessage(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			tb := NewTable(4, counter())
 			tb.Release(context.Background(), start(t, tb, "cli:a", "x"), End{State: ops.SessionIdle})
-			x := tb.Expired(p, later)["cli:a"]
+			x := tb.Expired(p, later, 100)["cli:a"]
 			tc.meanwhile(tb)
 			if old, _, _, ends := tb.BeginExpiry("cli:a", x, p, later); ends != tc.ends || ends && old.ID != x.ID {
 				t.Errorf("it ends: %v, as %+v; it was found as %+v", ends, old, x)
