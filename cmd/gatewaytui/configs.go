@@ -20,18 +20,25 @@ func configVerbs(p *program) *cobra.Command {
 	return c
 }
 
-// configVerdict is what a script is told of a config. Where it is wrong, file, line and column say where.
+// configVerdict is what a script is told of a config. Errors has all that is wrong, in the order of the file; the first of
+// them stands beside it as well.
 type configVerdict struct {
-	Valid    bool          `json:"valid"`
-	Source   string        `json:"source"`
-	Line     int           `json:"line,omitempty"`
-	Column   int           `json:"column,omitempty"`
-	Variable string        `json:"variable,omitempty"`
-	Key      string        `json:"key,omitempty"`
-	Nearest  string        `json:"nearest,omitempty"`
-	Message  string        `json:"message,omitempty"`
+	Valid bool `json:"valid"`
+	configFault
+	Errors   []configFault `json:"errors"`
 	Warnings []ops.Warning `json:"warnings"`
 	Values   []configValue `json:"values,omitempty"`
+}
+
+// configFault is one thing that is wrong. Source is the file, empty for a variable; Line and Column say where in it.
+type configFault struct {
+	Source   string `json:"source"`
+	Line     int    `json:"line,omitempty"`
+	Column   int    `json:"column,omitempty"`
+	Variable string `json:"variable,omitempty"`
+	Key      string `json:"key,omitempty"`
+	Nearest  string `json:"nearest,omitempty"`
+	Message  string `json:"message,omitempty"`
 }
 
 type configValue struct {
@@ -44,21 +51,27 @@ func configCheckVerb(p *program) *cobra.Command {
 	var path string
 	var values bool
 	c := p.verb(&cobra.Command{
-		Use: "check", Short: "say whether the config is valid, and where it is not (exit code 78)",
+		Use: "check", Short: "check the config, and list everything that is wrong with it (exit code 78)",
 		Example: "  gatewaytui config check\n  gatewaytui config check --config ./config.toml --values",
-		RunE: func(*cobra.Command, []string) error {
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			path, note := p.configPath(cmd.Context(), path)
 			loaded, err := config.Load(config.Options{Path: path})
-			if e, ok := errors.AsType[*config.Error](err); ok && p.json {
-				p.writeJSON(p.out, configVerdict{
-					Source: e.File, Line: e.Line, Column: e.Column, Variable: e.Variable, Key: e.Key, Nearest: e.Nearest,
-					Message: e.Error(), Warnings: []ops.Warning{},
-				})
+			if all, ok := errors.AsType[config.Errors](err); ok && p.json {
+				v := configVerdict{Warnings: []ops.Warning{}}
+				for _, e := range all {
+					v.Errors = append(v.Errors, configFault{e.File, e.Line, e.Column, e.Variable, e.Key, e.Nearest, e.Error()})
+				}
+				v.configFault = v.Errors[0]
+				p.writeJSON(p.out, v)
 				return &outcome{code: exitConfig}
 			}
 			if err != nil {
 				return err
 			}
-			v := configVerdict{Valid: true, Source: loaded.Source, Warnings: append([]ops.Warning{}, loaded.Warnings...)}
+			if note != "" {
+				p.line(p.err, "note: %s", note)
+			}
+			v := configVerdict{Valid: true, configFault: configFault{Source: loaded.Source}, Errors: []configFault{}, Warnings: append([]ops.Warning{}, loaded.Warnings...)}
 			if values {
 				for _, value := range loaded.Values() {
 					v.Values = append(v.Values, configValue{value.Key, value.Value, value.Origin.String()})

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -12,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"gatewaytui/core/config"
+	"gatewaytui/core/gateway"
 	"gatewaytui/core/instance"
 	"gatewaytui/core/ops"
 	"gatewaytui/core/process"
@@ -145,14 +148,37 @@ func (p *program) showCheckup(findings []finding) error {
 	return nil
 }
 
-func (c *checkup) checkConfig(context.Context) {
-	loaded, err := config.Load(config.Options{Path: c.config})
+// checkConfig checks the file that the gateway runs with, if one runs and no other file was named.
+func (c *checkup) checkConfig(ctx context.Context) {
+	running, runs := c.p.runningConfig(ctx)
+	path := c.config
+	if runs {
+		var note string
+		path, note = agree(c.config, cmp.Or(c.config, c.p.getenv("GATEWAYTUI_CONFIG")), running)
+		if note != "" && path == c.config {
+			c.warn("name the gateway's own with --config, or none", "%s", note)
+		}
+	}
+	loaded, err := config.Load(config.Options{Path: path})
+	if all, ok := errors.AsType[config.Errors](err); ok {
+		for _, e := range all {
+			c.fail("gatewaytui config example prints every key with its default", "%v", e)
+		}
+		return
+	}
 	if err != nil {
 		c.fail("gatewaytui config example prints every key with its default", "%v", err)
 		return
 	}
 	c.loaded, c.valid = loaded, true
-	c.ok("%s is valid", loaded.Source)
+	switch {
+	case !runs || path != running.Path && !sameFile(path, running.Path) && loaded.Path != running.Path:
+		c.ok("%s is valid", loaded.Source)
+	case running.Changed:
+		c.warn("gatewaytui restart", "%s is valid, and has changed since the gateway read it at %s", loaded.Source, moment(running.LoadedAt))
+	default:
+		c.ok("%s is valid, and the gateway runs with it", loaded.Source)
+	}
 	for _, w := range loaded.Warnings {
 		c.warn("gatewaytui config check --values shows where each value is from", "%s", w.Message)
 	}
@@ -180,7 +206,7 @@ func (c *checkup) checkGateway(ctx context.Context) {
 			c.warn("gatewaytui restart", "it runs version %s, and this program is version %s", s.Version, own)
 		}
 		for _, w := range s.Warnings {
-			if strings.HasPrefix(w.Code, "store") || strings.HasPrefix(w.Code, "adapter.") || strings.HasPrefix(w.Code, "supervisor.") || w.Code == "shutdown.budget" {
+			if strings.HasPrefix(w.Code, "store") || strings.HasPrefix(w.Code, "adapter.") || strings.HasPrefix(w.Code, "supervisor.") || w.Code == "shutdown.budget" || w.Code == gateway.WarnConfigChanged {
 				continue // the checks below say so
 			}
 			c.warn("gatewaytui status has it in full", "it warns: %s", w.Message)

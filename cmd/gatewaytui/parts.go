@@ -122,7 +122,7 @@ func prepare(o runOptions, c config.Config, s secrets) (prepared, error) {
 func (s secret) missing() bool { return s.err != nil || s.value == "" && s.source != "" }
 
 func (s secret) why() error {
-	why := "it is unset or empty"
+	why := ""
 	if s.err != nil {
 		why = s.err.Error()
 	}

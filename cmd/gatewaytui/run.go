@@ -262,6 +262,7 @@ func (l *life) options(parts parts, files files, manager supervisor) gateway.Opt
 		Warnings: slices.Concat(l.loaded.Warnings, manager.warnings), Changes: l.loaded.Changes(), NoResume: l.flags.NoResume, Redactor: l.redactor,
 		FreshStore: l.flags.FreshStore, ReadOnlyStore: l.flags.ReadOnlyStore,
 		SupervisorName: manager.name(), SupervisorBudget: manager.budget, SupervisorSource: manager.source, Notify: manager.notify,
+		ConfigFile: ops.ConfigFile{Path: l.loaded.Path, LoadedAt: ops.At(l.loaded.At)}, ConfigChanged: l.loaded.Changed,
 		APIListen: parts.apiListen,
 		Mark: func(m gateway.Mark) error {
 			return l.home.WriteMarker(instance.Marker{Life: l.id, At: m.At, Reason: m.Reason, By: m.By, Damaged: m.Damaged})
@@ -275,6 +276,9 @@ func (l *life) options(parts parts, files files, manager supervisor) gateway.Opt
 				l.exit(code)
 			}, os.Exit)
 		},
+	}
+	if c, s := l.loaded.Config.Model, l.secrets.model; l.prepared.script == nil && s.missing() && !isLocal(c.BaseURL) {
+		o.Warnings = append(o.Warnings, ops.Warning{Code: "model.credentials", Message: "the model's endpoint gets no key: " + s.why().Error(), Since: ops.At(time.Now())})
 	}
 	marker, found, err := l.home.ConsumeMarker()
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"gatewaytui/core/config"
 	"gatewaytui/core/ops"
 	"gatewaytui/core/service"
 )
@@ -109,6 +110,7 @@ func (p *program) showStatus(s ops.Status) {
 	p.say("gateway     up, %s for %s", words(s.State), millis(s.UptimeMS))
 	p.say("life        %s, pid %d, version %s, since %s", s.Life, s.PID, s.Version, moment(s.StartedAt))
 	p.say("home        %s", s.Home)
+	p.say("config      %s%s", or(s.Config.Path, config.Embedded), map[bool]string{true: " (changed since the start)"}[s.Config.Changed])
 	n := s.Counts
 	p.say("counts      %s, %s, %s, %s, %d of %s connected", counted(n.Sessions, "session"), counted(n.RunningTurns, "running turn"),
 		counted(n.CachedAgents, "cached agent"), counted(n.Processes, "process"), n.AdaptersConnected, counted(n.Adapters, "adapter"))

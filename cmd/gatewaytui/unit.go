@@ -64,13 +64,14 @@ func definitionVerb(p *program, kind service.Kind, short, example string) *cobra
 	f.BoolVar(&write, "write", false, "install it instead of printing it")
 	f.BoolVar(&force, "force", false, "with --write: overwrite an edited file, keeping a .old copy")
 	f.StringVar(&path, "config", "", "config `FILE` (default: $GATEWAYTUI_CONFIG, else ~/.config/gatewaytui/config.toml)")
-	c.RunE = func(*cobra.Command, []string) error {
+	c.RunE = func(cmd *cobra.Command, _ []string) error {
 		switch {
 		case forUser && system:
 			return wrongUsage("give one of them", "--user and --system exclude each other")
 		case force && !write:
 			return wrongUsage("add --write", "--force is about a file that --write would replace")
 		}
+		path, note := p.configPath(cmd.Context(), path)
 		loaded, err := config.Load(config.Options{Path: path})
 		if err != nil {
 			return err
@@ -82,6 +83,9 @@ func definitionVerb(p *program, kind service.Kind, short, example string) *cobra
 		d, err := p.definition(kind, system, loaded, home)
 		if err != nil {
 			return err
+		}
+		if note != "" {
+			p.line(p.err, "note: %s", note)
 		}
 		return p.deliver(d, write, force)
 	}

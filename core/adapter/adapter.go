@@ -90,12 +90,15 @@ type Receiver interface {
 type CredentialsError struct {
 	// Variable is the environment variable or file that should hold it.
 	Variable string
-	// Why says what is wrong with it: unset, empty, refused by the platform.
+	// Why says what is wrong with it; empty: it is unset or empty.
 	Why string
 }
 
 func (e *CredentialsError) Error() string {
 	// No "NAME: why": that is what a secret looks like, and would be masked.
+	if e.Why == "" {
+		return e.Variable + " is not set"
+	}
 	return fmt.Sprintf("the credential in %s is not usable (%s)", e.Variable, e.Why)
 }
 

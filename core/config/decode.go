@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 	"unicode/utf8"
 
@@ -24,29 +25,102 @@ type place struct {
 }
 
 // decode sets l.Config from data, the content of file. It takes two passes: one of the parser for the places, since a
-// decoded document has none, and one of the decoder for the values.
-func (l *Loaded) decode(file string, data []byte) *Error {
+// decoded document has none, and one of the decoder for the values. What is not TOML is left out, line by line, so that the
+// rest is checked as well.
+func (l *Loaded) decode(file string, data []byte) {
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	at := func(offset int) Origin {
 		line, column := position(data, offset)
 		return Origin{File: file, Line: line, Column: column}
 	}
-	found := places(data)
-
-	var doc map[string]any
-	if err := toml.Unmarshal(data, &doc); err != nil {
-		return syntaxError(file, data, found, err)
+	doc, whole := l.parse(file, data)
+	if doc == nil {
+		return
 	}
-	for _, p := range found {
+	for _, p := range places(whole) {
 		name := keyName(p.path)
 		if l.origins[name] == (Origin{}) {
 			l.origins[name] = at(p.offset)
 		}
+		if l.insideFaulty(p.path) || len(l.errors) == maxErrors {
+			continue
+		}
 		if e := l.set(p, name, lookup(doc, p.path)); e != nil {
-			return e
+			if e.Key != name {
+				l.faulty[e.Key] = true // one error for the value that is used as a table, not one for each key in it
+			}
+			l.add(e, name)
 		}
 	}
-	return nil
+}
+
+// insideFaulty reports whether a table around path was found wrong already: what stands in it is not looked at.
+func (l *Loaded) insideFaulty(path []string) bool {
+	for i := 1; i < len(path); i++ {
+		if l.faulty[keyName(path[:i])] {
+			return true
+		}
+	}
+	return false
+}
+
+// expression is a line on which a key or a table header begins, and header one with a table header.
+var (
+	expression = regexp.MustCompile(`^\s*([A-Za-z0-9_."'-][A-Za-z0-9_."' -]*=|\[+[A-Za-z0-9_."' -]+\])`)
+	header     = regexp.MustCompile(`^\s*\[+[A-Za-z0-9_."' -]+\]`)
+)
+
+// parse decodes data. Each expression that is not TOML is an error and is blanked, which moves nothing; what could be
+// decoded comes back with the data that it was decoded from, and nil where nothing could.
+func (l *Loaded) parse(file string, data []byte) (doc map[string]any, whole []byte) {
+	data = bytes.Clone(data)
+	for range maxErrors {
+		doc = nil
+		err := toml.Unmarshal(data, &doc)
+		if err == nil {
+			if doc == nil {
+				doc = map[string]any{}
+			}
+			return doc, data
+		}
+		e := syntaxError(file, data, places(data), err)
+		l.add(e, "")
+		if e.Line == 0 || !blank(data, e.Line) {
+			return nil, nil
+		}
+	}
+	return nil, nil
+}
+
+// blank replaces the expression that has the given line, which counts from 1, by spaces: a table header with all that
+// stands below it. It reports false if there was nothing to replace.
+func blank(data []byte, line int) bool {
+	lines := bytes.SplitAfter(data, []byte("\n"))
+	first := min(line, len(lines)) - 1
+	begins := bytes.HasPrefix(bytes.TrimSpace(lines[first]), []byte("["))
+	for at := first; !begins && at >= 0; at-- { // an error may be far below the key whose value it is in
+		if expression.Match(lines[at]) {
+			first = at
+			break
+		}
+	}
+	next := expression
+	if begins {
+		next = header
+	}
+	changed := false
+	for at := first; at < len(lines); at++ {
+		if at > first && at >= line && next.Match(lines[at]) {
+			break
+		}
+		for i, c := range lines[at] {
+			if c != '\n' && c != '\r' && c != ' ' {
+				lines[at][i] = ' '
+				changed = true
+			}
+		}
+	}
+	return changed
 }
 
 // set takes over the value at one place.

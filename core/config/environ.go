@@ -18,7 +18,7 @@ const (
 )
 
 // override lets the environment win over the file, and warns of variables that look like ours and are not.
-func (l *Loaded) override(env map[string]string) *Error {
+func (l *Loaded) override(env map[string]string) {
 	known := map[string]bool{}
 	for _, name := range reserved {
 		known[name] = true
@@ -32,7 +32,7 @@ func (l *Loaded) override(env map[string]string) *Error {
 		l.origins[k.name] = Origin{Variable: k.env}
 		field := k.field(&l.Config)
 		if want := assign(field, fromText(field, text)); want != "" {
-			return l.fault(wants(k.name, inText(want), text), k.name)
+			l.add(l.fault(wants(k.name, inText(want), text), k.name), k.name)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(env)) {
@@ -44,7 +44,6 @@ func (l *Loaded) override(env map[string]string) *Error {
 	if t := l.Config.Adapters.Telegram; t.Enabled && len(t.Allow) == 0 && !t.AllowAll {
 		l.warn(WarnNobodyAllowed, "adapters.telegram.allow is empty, so the bot answers nobody; add user ids, or set allow_all")
 	}
-	return nil
 }
 
 func (l *Loaded) warn(code, message string) {

@@ -1,7 +1,9 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"gatewaytui/core/term"
@@ -41,6 +43,44 @@ func (e *Error) Error() string {
 		b.WriteString("; did you mean " + e.Nearest + "?")
 	}
 	return term.Clean(b.String(), maxMessage)
+}
+
+// Errors is all that is wrong with a config: first the file, from top to bottom, then the environment. Its text has one
+// line for each.
+type Errors []*Error
+
+// maxErrors bounds how many errors are told of one config.
+const maxErrors = 100
+
+func (e Errors) Error() string {
+	lines := make([]string, len(e))
+	for i, one := range e {
+		lines[i] = one.Error()
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Unwrap makes each of them an *Error to errors.As.
+func (e Errors) Unwrap() []error {
+	all := make([]error, len(e))
+	for i, one := range e {
+		all[i] = one
+	}
+	return all
+}
+
+// sorted puts the errors of a file in the order of their places, before those that have none.
+func (e Errors) sorted() Errors {
+	slices.SortStableFunc(e, func(a, b *Error) int {
+		last := func(e *Error) int { // places come first
+			if e.Line == 0 {
+				return 1
+			}
+			return 0
+		}
+		return cmp.Or(cmp.Compare(last(a), last(b)), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
+	})
+	return e
 }
 
 // maxMessage bounds an error's text, in runes; a path takes most of it.

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -9,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/dustin/go-humanize"
 
@@ -38,10 +40,18 @@ type Loaded struct {
 	Config Config
 	// Source is the path of the file, or Embedded.
 	Source string
+	// Path is the absolute path of the file, empty for Embedded, and At when it was read.
+	Path string
+	At   time.Time
 	// Warnings are what an operator should mend although the gateway runs with it.
 	Warnings []ops.Warning
 
+	options Options
+	sum     [sha256.Size]byte // of the file's content
 	origins map[string]Origin
+	// errors are what is wrong, and faulty the keys and tables that it is about.
+	errors Errors
+	faulty map[string]bool
 }
 
 // Origin is where a value was set. The zero value is the default.
@@ -78,12 +88,13 @@ func (l *Loaded) Values() []Value {
 	return values
 }
 
-// Load finds the config file, reads it, lets the environment override it, and checks the whole. An error is an *Error.
+// Load finds the config file, reads it, lets the environment override it, and checks the whole. An error is Errors: all
+// that is wrong, not only the first (TF26).
 //
 // The file is Options.Path, else $GATEWAYTUI_CONFIG, else gatewaytui/config.toml in $XDG_CONFIG_HOME (~/.config without
 // it) if there is one, else the embedded default.
 func Load(o Options) (Loaded, error) {
-	l := Loaded{Config: Default(), Source: Embedded, origins: map[string]Origin{}}
+	l := Loaded{Config: Default(), Source: Embedded, At: time.Now(), options: o, origins: map[string]Origin{}, faulty: map[string]bool{}}
 	env := environment(o.Environ)
 	path := o.Path
 	if path == "" {
@@ -92,20 +103,34 @@ func Load(o Options) (Loaded, error) {
 	if path != "" {
 		data, err := read(path)
 		if err != nil {
-			return Loaded{}, &Error{File: path, Message: err.Error()}
+			return Loaded{}, Errors{{File: path, Message: err.Error()}}
 		}
-		l.Source = path
-		if e := l.decode(path, data); e != nil {
-			return Loaded{}, e
+		l.Source, l.sum = path, sha256.Sum256(data)
+		if l.Path, err = filepath.Abs(path); err != nil {
+			return Loaded{}, Errors{{File: path, Message: "the working directory is gone: " + err.Error()}}
 		}
+		l.decode(path, data)
 	}
-	if e := l.override(env); e != nil {
-		return Loaded{}, e
-	}
-	if e := l.validate(); e != nil {
-		return Loaded{}, e
+	l.override(env)
+	l.validate()
+	if len(l.errors) > 0 {
+		return Loaded{}, l.errors.sorted()
 	}
 	return l, nil
+}
+
+// Changed reports whether a Load with the same options would read another file, or the same file with another content. It
+// reads the file. An error says why the file cannot be read now.
+func (l *Loaded) Changed() (bool, error) {
+	path := l.options.Path
+	if path == "" {
+		path = find(environment(l.options.Environ))
+	}
+	if path == "" || l.Path == "" {
+		return (path == "") != (l.Path == ""), nil
+	}
+	data, err := read(l.Path)
+	return err == nil && sha256.Sum256(data) != l.sum, err
 }
 
 // find is the file that the environment points to, or "" for none.
@@ -167,6 +192,14 @@ func reason(err error) error {
 		return e.Err
 	}
 	return err
+}
+
+// add adds what is wrong with the key or table name.
+func (l *Loaded) add(e *Error, name string) {
+	l.faulty[name] = true
+	if len(l.errors) < maxErrors {
+		l.errors = append(l.errors, e)
+	}
 }
 
 // fault is what is wrong with keys[0], blamed on the first of keys that somebody set.

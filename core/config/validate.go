@@ -142,18 +142,21 @@ var rules = []rule{
 var knownTools = []string{"terminal", "process", "delegate"}
 
 // validate checks what the types cannot.
-func (l *Loaded) validate() *Error {
+func (l *Loaded) validate() {
 	for _, k := range keys {
 		if wrong := badText(k, k.field(&l.Config).Interface()); wrong != "" {
-			return l.fault(k.name+" "+wrong, k.name)
+			l.add(l.fault(k.name+" "+wrong, k.name), k.name)
 		}
 	}
 	for _, r := range rules {
+		// A key whose value could not be taken has its default, about which nothing is to be said.
+		if slices.ContainsFunc(r.keys, func(k string) bool { return l.faulty[k] }) {
+			continue
+		}
 		if wrong := r.wrong(&l.Config); wrong != "" {
-			return l.fault(r.keys[0]+" "+wrong, r.keys...)
+			l.add(l.fault(r.keys[0]+" "+wrong, r.keys...), r.keys[0])
 		}
 	}
-	return nil
 }
 
 // badText says what is wrong with any text: control characters in it, or a secret where the name of a variable belongs.

@@ -32,6 +32,9 @@ func (g *Gateway) Status(context.Context) (ops.Status, error) {
 		st.Warnings = append(st.Warnings, g.storeTrouble)
 	}
 	st.Warnings = append(st.Warnings, g.scarce...)
+	var config []ops.Warning
+	st.Config, config = g.configRow()
+	st.Warnings = append(st.Warnings, config...)
 	g.mu.Unlock()
 	if g.opts.MetricsListen != nil {
 		addr, trouble := g.opts.MetricsListen()

@@ -16,6 +16,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -85,6 +87,11 @@ type Options struct {
 	SupervisorSource string
 	// Notify tells the service manager how the life goes; nil tells nobody.
 	Notify Notifier
+
+	// ConfigFile is the config's file as it was read, and ConfigChanged reads it again and reports whether it has changed
+	// since; nil never does.
+	ConfigFile    ops.ConfigFile
+	ConfigChanged func() (bool, error)
 
 	// APIListen tells where the api adapter listens.
 	APIListen func() string
@@ -185,6 +192,10 @@ type Gateway struct {
 	unrecorded bool
 	// storeTrouble is what the last heartbeat found wrong with the store; without a code it found nothing.
 	storeTrouble ops.Warning
+	// configChanged says that the config file had changed at the last look, since when, and configError why it could not be
+	// read.
+	configChanged time.Time
+	configError   string
 	// scarce is what the last look found the process to be short of.
 	scarce []ops.Warning
 	// abort ends a start that is under way; nil when it is over. early is a stop that was asked for meanwhile.
@@ -275,6 +286,14 @@ func (g *Gateway) Run(ctx context.Context) (End, error) {
 	for _, w := range g.warnings {
 		g.log.Warn("warning", "code", w.Code, "text", w.Message)
 	}
+	for _, name := range slices.Sorted(maps.Keys(g.opts.Broken)) { // where a service's owner looks (TF19)
+		err := g.opts.Broken[name]
+		variable := ""
+		if lacks, is := errors.AsType[*adapter.CredentialsError](err); is {
+			variable = lacks.Variable
+		}
+		g.log.Warn("adapter needs credentials", "adapter", name, "variable", variable, "error", term.Clean(err.Error(), 300))
+	}
 	err := g.open(ctx)
 	if !g.endStart() && err != nil {
 		g.close()
@@ -294,6 +313,7 @@ func (g *Gateway) Run(ctx context.Context) (End, error) {
 		}
 	}()
 	g.watcher.Go(func() { g.watch(g.watching) })
+	g.watcher.Go(func() { g.watchConfig(g.watching) })
 	g.watcher.Go(func() { g.awaitFirstAttempts(ctx) })
 	select { // no deadline: it serves until it is told to stop
 	case <-ctx.Done():

@@ -25,6 +25,8 @@ type Status struct {
 	// Supervisor is the service manager's patience as far as it is known.
 	Supervisor Supervisor `json:"supervisor"`
 	Warnings   []Warning  `json:"warnings"`
+	// Config is the config file that the gateway runs with.
+	Config ConfigFile `json:"config"`
 	// APIListen is host:port of the api adapter, empty while it does not listen.
 	APIListen string `json:"api_listen"`
 	// MetricsListen is host:port of the metrics listener, absent while it does not listen.
@@ -33,6 +35,16 @@ type Status struct {
 	Containment Containment `json:"containment"`
 	// Drain says who stopped intake and why, while a drain without a stop is on.
 	Drain *DrainState `json:"drain,omitempty"`
+}
+
+// ConfigFile is the config file of a gateway.
+type ConfigFile struct {
+	// Path is the file's absolute path; empty: there was none, and the embedded default is in force.
+	Path     string `json:"path"`
+	LoadedAt Time   `json:"loaded_at"`
+	// Changed says that the file has another content now, or that there is one where there was none: a start would not
+	// have this config.
+	Changed bool `json:"changed"`
 }
 
 // Counts are the sizes of the gateway's tables.
