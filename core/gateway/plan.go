@@ -74,7 +74,6 @@ func (g *Gateway) markItems(_ context.Context, r *shutdown.Run) []shutdown.Item 
 	rep := r.Report()
 	g.notify(func(n Notifier) error { return n.Stopping("stopping: " + term.Clean(rep.Reason, 120)) })
 	g.refuseWaiting(session.ErrStopping)
-	g.slots.Close(session.ErrStopping) // a stop waits for no turn that has not even got to the model
 	now := time.Now()
 	damaged := g.damage() != ""
 	items := one("file", ".clean_shutdown", func(context.Context) error {

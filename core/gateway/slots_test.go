@@ -74,19 +74,39 @@ func TestAnInterruptEndsTheWaitForAModelSlotAtOnce(t *testing.T) {
 	}
 }
 
-func TestAStopDoesNotWaitForTurnsThatWaitForAModelSlot(t *testing.T) {
-	l := start(t, oneSlot, func(s *setup) { s.cfg.Shutdown.DrainTimeout.Duration = patience })
-	l.send("api:user:a", "hang")
+// A turn that has made calls already must not lose its work because it waits for the next one when a stop begins.
+func TestADrainServesTheTurnsThatWaitForAModelSlot(t *testing.T) {
+	proceed := make(chan struct{})
+	l := start(t, oneSlot, func(s *setup) {
+		s.cfg.Shutdown.DrainTimeout.Duration = patience
+		s.model = script(func(ctx context.Context, req model.Request) (model.Response, error) {
+			if text, _ := lastUser(req); text != "first" {
+				return says("you said " + text), nil
+			}
+			select {
+			case <-proceed:
+				return says("done"), nil
+			case <-ctx.Done():
+				return model.Response{}, ctx.Err()
+			}
+		})
+	})
+	first := l.send("api:user:a", "first")
 	l.wait("the first call runs", func() bool { return l.session("api:user:a").Doing == ops.DoingModelCall })
-	waiting := l.send("api:user:b", "hello")
+	second := l.send("api:user:b", "second")
 	l.wait("the second turn waits for a slot", func() bool { return l.waits() == 1 })
 	l.g.Stop(StopRequest{Mode: ops.ModeGraceful, Reason: "test", By: "the test"})
-	if got := l.await(waiting); !ops.HasCode(got.err, ops.CodeStopping) {
-		t.Errorf("the waiting turn is answered with %+v while the drain runs", got)
-	}
-	l.wait("the drain waits for the turn that has its slot, and for it alone", func() bool {
-		_, turns := l.g.table.Len()
-		return turns == 1
+	l.wait("the drain waits for both turns", func() bool {
+		run := l.g.stopping()
+		return run != nil && len(run.Report().Blockers()) == 2
 	})
-	l.stop(ops.ModeImmediate)
+	close(proceed)
+	for _, c := range []struct {
+		answer responder
+		want   string
+	}{{first, "done"}, {second, "you said second"}} {
+		if got := l.await(c.answer); got.text != c.want || got.err != nil {
+			t.Errorf("a turn of the drain is answered with %+v, want %q", got, c.want)
+		}
+	}
 }

@@ -13,9 +13,8 @@ import (
 //
 // Its methods may be called from any goroutine. Make one with NewSlots.
 type Slots struct {
-	mu     sync.Mutex
-	free   int
-	closed error
+	mu   sync.Mutex
+	free int
 	// turns has the sessions with waiting calls, the next one to be served first; each value is a *queue.
 	turns    *list.List
 	sessions map[string]*list.Element
@@ -28,11 +27,8 @@ type queue struct {
 	calls   *list.List
 }
 
-// waiter is one waiting call. granted is closed when it has its slot, or when err says why it gets none.
-type waiter struct {
-	granted chan struct{}
-	err     error
-}
+// waiter is one waiting call. granted is closed when it has its slot.
+type waiter struct{ granted chan struct{} }
 
 // NewSlots returns n free slots; n is at least 1.
 func NewSlots(n int) *Slots {
@@ -40,17 +36,14 @@ func NewSlots(n int) *Slots {
 }
 
 // Acquire takes a slot for a call of session and returns the function that gives it back, which may be called more than
-// once. Where none is free it calls wait first, which may be nil, and then waits until the slots come to this call, ctx ends
-// or the slots are closed. The error is ctx's cause, or that of Close.
+// once. Where none is free it calls wait first, which may be nil, and then waits until the slots come to this call or ctx
+// ends. The error is ctx's cause. A stop does not end the wait: a turn that waits is a running turn, which the drain lets
+// finish and which its end interrupts.
 func (s *Slots) Acquire(ctx context.Context, session string, wait func()) (release func(), err error) {
 	if err := context.Cause(ctx); err != nil {
 		return nil, err
 	}
 	s.mu.Lock()
-	if s.closed != nil {
-		defer s.mu.Unlock()
-		return nil, s.closed
-	}
 	if s.free > 0 { // no call waits while a slot is free
 		s.free--
 		s.mu.Unlock()
@@ -64,34 +57,11 @@ func (s *Slots) Acquire(ctx context.Context, session string, wait func()) (relea
 	}
 	select {
 	case <-w.granted:
-		if w.err != nil {
-			return nil, w.err
-		}
 		return sync.OnceFunc(s.release), nil
 	case <-ctx.Done():
 		s.leave(session, w, place)
 		return nil, context.Cause(ctx)
 	}
-}
-
-// Close refuses every call that waits, and every later one, with err. Calls that have a slot keep it.
-func (s *Slots) Close(err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed != nil {
-		return
-	}
-	s.closed = err
-	for turn := s.turns.Front(); turn != nil; turn = turn.Next() {
-		for call := turn.Value.(*queue).calls.Front(); call != nil; call = call.Next() {
-			w := call.Value.(*waiter)
-			w.err = err
-			close(w.granted)
-		}
-	}
-	s.turns.Init()
-	clear(s.sessions)
-	s.waiting = 0
 }
 
 // Waiting is how many calls wait.
@@ -118,9 +88,7 @@ func (s *Slots) leave(session string, w *waiter, place *list.Element) {
 	defer s.mu.Unlock()
 	select {
 	case <-w.granted:
-		if w.err == nil {
-			s.pass()
-		}
+		s.pass()
 		return
 	default:
 	}

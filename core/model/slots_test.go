@@ -190,30 +190,3 @@ func TestASlotIsNotLostBetweenAGrantAndAnInterrupt(t *testing.T) {
 		})
 	}
 }
-
-func TestAStopEndsWaitingCallsAtOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := NewSlots(1)
-		release := take(t, s, "running")
-		stop := errors.New("stopping")
-		ended := make(chan error, 3)
-		for i := range 3 {
-			go func() {
-				_, err := s.Acquire(t.Context(), fmt.Sprint(i%2), nil)
-				ended <- err
-			}()
-		}
-		synctest.Wait()
-		s.Close(stop)
-		s.Close(errors.New("later"))
-		for range 3 {
-			if err := <-ended; !errors.Is(err, stop) {
-				t.Errorf("a waiting call ended with %v", err)
-			}
-		}
-		if _, err := s.Acquire(t.Context(), "a", nil); !errors.Is(err, stop) {
-			t.Errorf("a later call ended with %v", err)
-		}
-		release()
-	})
-}
