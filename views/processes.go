@@ -236,7 +236,7 @@ func depths(rows []ops.Process, from, to int) []int {
 func processDetails(s *Screen, r *ops.Process, w int) []string {
 	state := s.inFull(processBadges.of(r.State), string(r.State))
 	if r.State == ops.ProcessExited {
-		state += ": its leader has ended, other processes of its tree run"
+		state += ": the leader exited, " + strconv.Itoa(r.TreeSize) + " left"
 	}
 	facts := []Fact{
 		{"pid", pidText(r.PID) + ", parent " + pidText(r.PPID) + ", started at tick " + strconv.FormatUint(r.StartTicks, 10)},

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"gatewaytui/core/control"
+	"gatewaytui/core/filter"
 	"gatewaytui/core/ops"
 	"gatewaytui/core/term"
 )
@@ -91,21 +93,28 @@ func (p *program) completePlace(place string) cobra.CompletionFunc {
 		return cobra.NoFileCompletions
 	}
 	return func(c *cobra.Command, _ []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
-		g, err := p.reach()
-		if err != nil {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		defer g.Close()
-		ctx, cancel := context.WithTimeout(c.Context(), completionTime)
-		defer cancel()
 		var fitting []cobra.Completion
-		for _, one := range list(ctx, g.Client, c) {
-			if value, _, _ := strings.Cut(one, "\t"); strings.HasPrefix(value, begun) && typable(value) {
-				fitting = append(fitting, one)
+		p.askGateway(c, func(ctx context.Context, g *control.Client) {
+			for _, one := range list(ctx, g, c) {
+				if value, _, _ := strings.Cut(one, "\t"); strings.HasPrefix(value, begun) && typable(value) {
+					fitting = append(fitting, one)
+				}
 			}
-		}
+		})
 		return fitting, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
 	}
+}
+
+// askGateway calls ask with the gateway of this home, if there is one. It is over after completionTime.
+func (p *program) askGateway(c *cobra.Command, ask func(context.Context, *control.Client)) {
+	g, err := p.reach()
+	if err != nil {
+		return
+	}
+	defer g.Close()
+	ctx, cancel := context.WithTimeout(c.Context(), completionTime)
+	defer cancel()
+	ask(ctx, g.Client)
 }
 
 // typable reports whether value can stand on a command line as it is. Names come from chats and tools: one with a
@@ -208,4 +217,41 @@ func itemNames(ctx context.Context, g *control.Client, c *cobra.Command) []cobra
 		}
 	}
 	return names
+}
+
+// filterValues bounds how many values of a column are offered.
+const filterValues = 50
+
+// completeFilter completes --filter of a list: the columns that a filter can name, and then the values that rows have.
+func completeFilter[T any](p *program, c *cobra.Command, l listing[T]) {
+	complete := func(c *cobra.Command, _ []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		name, _, named := strings.Cut(begun, ":")
+		var offers []cobra.Completion
+		if !named {
+			for _, key := range filter.Names(l.fields) {
+				if strings.HasPrefix(key, begun) {
+					offers = append(offers, key+":")
+				}
+			}
+			return offers, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+		}
+		at := slices.IndexFunc(l.fields, func(f filter.Field[T]) bool { return f.Name == name || slices.Contains(f.Also, name) })
+		if at < 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		p.askGateway(c, func(ctx context.Context, g *control.Client) {
+			page, err := l.ask(g, ctx, ops.Query{Limit: ops.MaxLimit})
+			if err != nil {
+				return
+			}
+			for i := range page.Items {
+				value := name + ":" + l.fields[at].Text(&page.Items[i])
+				if strings.HasPrefix(value, begun) && typable(value) && len(offers) < filterValues && !slices.Contains(offers, value) {
+					offers = append(offers, value)
+				}
+			}
+		})
+		return offers, cobra.ShellCompDirectiveNoFileComp
+	}
+	_ = c.RegisterFlagCompletionFunc("filter", complete) // the flag is c's, defined by its caller
 }

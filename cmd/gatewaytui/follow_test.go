@@ -217,7 +217,7 @@ func TestA9_WhatAStopWaitsForIsNamed(t *testing.T) {
 		t.Fatal(err)
 	}
 	interrupt()
-	r := done().must(t, exitDone).says(t, "adapters    waits for adapter chat, 2.5s of 5.0s: closing", "; abandoned in 2.5s")
+	r := done().must(t, exitDone).says(t, "following /srv/gw, ctrl+c ends", "adapters    waits for adapter chat, 2.5s of 5.0s: closing", "; abandoned in 2.5s")
 	if n := strings.Count(r.out, "waits for adapter chat, "); n != 1 {
 		t.Errorf("the same blocker is named %d times at once:\n%s", n, r.out)
 	}

@@ -75,6 +75,7 @@ func (l listing[T]) verb(p *program) *cobra.Command {
 	c.Flags().IntVar(&q.Limit, "limit", 0, fmt.Sprintf("at most `N` rows (default %d)", ops.DefaultLimit))
 	c.Flags().StringVar(&q.Cursor, "cursor", "", "continue after the page that returned `CURSOR`")
 	c.Flags().StringVar(&q.Filter, "filter", "", fmt.Sprintf("only rows that match `FILTER`: %s; the keys are %s", filter.Summary, strings.Join(filter.Names(l.fields), ", ")))
+	completeFilter(p, c, l)
 	return c
 }
 
@@ -139,7 +140,7 @@ func processesVerb(p *program) *cobra.Command {
 		ask: (*control.Client).Processes, fields: filter.Processes,
 		columns: []column[ops.Process]{
 			{"PID", func(r ops.Process) string { return strconv.Itoa(r.PID) }, 0},
-			{"STATE", func(r ops.Process) string { return words(r.State) }, 2},
+			{"STATE", processState, 2},
 			{"AGE", func(r ops.Process) string { return millis(r.AgeMS) }, 3},
 			{"CPU%", func(r ops.Process) string { return fmt.Sprintf("%.1f", r.CPUPct) }, 5},
 			{"MEMORY", func(r ops.Process) string { return size(r.RSSBytes) }, 4},
@@ -151,6 +152,14 @@ func processesVerb(p *program) *cobra.Command {
 			{"LAST OUTPUT", func(r ops.Process) string { return r.LastOutput }, 10},
 		},
 	}.verb(p)
+}
+
+// processState is the state of a tree in words. One whose leader has exited while its children live is not over.
+func processState(r ops.Process) string {
+	if r.State == ops.ProcessExited {
+		return fmt.Sprintf("leader exited, %d left", r.TreeSize)
+	}
+	return words(r.State)
 }
 
 // duplicateOf names the process that does the same work already, if there is one.

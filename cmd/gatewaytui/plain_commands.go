@@ -343,7 +343,7 @@ func agentSentence(r ops.Agent) (target, string) {
 }
 
 func processSentence(r ops.Process) (target, string) {
-	return target{name: strconv.Itoa(r.PID)}, enumerate(fmt.Sprintf("pid %d: %s", r.PID, r.Command), words(r.State), millis(r.AgeMS)+" old", "of "+or(r.Session, "no session"), fmt.Sprintf("tree of %d", r.TreeSize))
+	return target{name: strconv.Itoa(r.PID)}, enumerate(fmt.Sprintf("pid %d: %s", r.PID, r.Command), processState(r), millis(r.AgeMS)+" old", "of "+or(r.Session, "no session"), fmt.Sprintf("tree of %d", r.TreeSize))
 }
 
 func adapterSentence(r ops.Adapter) (target, string) {

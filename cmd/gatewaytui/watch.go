@@ -35,6 +35,7 @@ func (p *program) watch(ctx context.Context, g *remote, after uint64, given bool
 	if !given {
 		after = s.Seq
 	}
+	p.line(p.err, "following %s, ctrl+c ends", s.Home)
 	f := p.follow(ctx, g, after)
 	defer f.close()
 	f.stopping = s.State == ops.StateStopping

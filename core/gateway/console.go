@@ -75,7 +75,12 @@ func adapterWarning(a ops.Adapter) (ops.Warning, bool) {
 	case ops.AdapterStale:
 		text = "adapter " + a.Name + " is connected but nothing arrives"
 	case ops.AdapterRetrying:
-		text = "adapter " + a.Name + " is not connected, attempt " + strconv.Itoa(a.Attempt) + ": " + a.LastError
+		// The cause first: a narrow screen cuts the end.
+		cause := a.LastError
+		if cause == "" {
+			cause = "not connected"
+		}
+		text = "adapter " + a.Name + ": " + cause + "; attempt " + strconv.Itoa(a.Attempt)
 	}
 	return ops.Warning{Code: "adapter." + string(a.State), Message: text, Since: a.Since}, text != ""
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"gatewaytui/core/ops"
+	"gatewaytui/core/term"
 )
 
 // eventsKept is how many events can be read again, enough for a client that was away for a few seconds under load.
@@ -35,6 +36,15 @@ func (h *hub) emit(t ops.EventType, subject, text string, data map[string]any) {
 	h.wake = make(chan struct{})
 	h.mu.Unlock()
 	close(woken)
+}
+
+// adapterChanged emits the state of an adapter, with the error that brought it there.
+func (g *Gateway) adapterChanged(a ops.Adapter) {
+	text, data := string(a.State), map[string]any{"state": a.State, "attempt": a.Attempt}
+	if cause := term.Clean(a.LastError, 300); cause != "" && a.State != ops.AdapterConnected {
+		text, data["error"] = text+": "+cause, cause
+	}
+	g.events.emit(ops.EventAdapterState, a.Name, text, data)
 }
 
 // newest is the sequence number of the newest event, 0 if there is none.

@@ -251,7 +251,7 @@ func New(o Options) (*Gateway, error) {
 	g.adapters = adapter.NewSupervisor(adapter.Options{
 		CallTimeout: cfg.Shutdown.AdapterTimeout.Duration, SendTimeout: sendTimeout, Receiver: g, Log: o.Log,
 		OnState: func(a ops.Adapter) {
-			g.events.emit(ops.EventAdapterState, a.Name, string(a.State), map[string]any{"state": a.State, "attempt": a.Attempt})
+			g.adapterChanged(a)
 			g.connectedAgain(a)
 		},
 	})

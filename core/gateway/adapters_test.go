@@ -1,0 +1,34 @@
+package gateway
+
+import (
+	"strings"
+	"testing"
+
+	"gatewaytui/core/ops"
+)
+
+func TestAnAdaptersEventAndWarningSayTheCause(t *testing.T) {
+	row := ops.Adapter{Name: "api", State: ops.AdapterRetrying, Attempt: 5, LastError: "listen on 127.0.0.1:8642: address already in use"}
+	w, found := adapterWarning(row)
+	if cause, counters := strings.Index(w.Message, "already in use"), strings.Index(w.Message, "attempt 5"); !found || cause < 0 || counters < cause {
+		t.Errorf("the warning is %q: the cause must come before the counters, which a narrow screen cuts", w.Message)
+	}
+	if w, found := adapterWarning(ops.Adapter{Name: "api", State: ops.AdapterRetrying, Attempt: 1}); !found || !strings.Contains(w.Message, "not connected") {
+		t.Errorf("without a cause the warning is %q", w.Message)
+	}
+	l := start(t)
+	row.LastError += "\x1b[2J"
+	l.g.adapterChanged(row)
+	row.State = ops.AdapterConnected // the cause of an earlier failure is not its own
+	l.g.adapterChanged(row)
+	var texts []string
+	events, _, _ := l.g.events.after(0, eventsKept)
+	for _, e := range events {
+		if e.Subject == "api" {
+			texts = append(texts, e.Text)
+		}
+	}
+	if len(texts) != 2 || texts[0] != "retrying: listen on 127.0.0.1:8642: address already in use␛[2J" || texts[1] != "connected" {
+		t.Errorf("the events say %q", texts)
+	}
+}
