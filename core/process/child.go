@@ -189,16 +189,19 @@ func (p *Process) Killed() bool {
 }
 
 // Left is how many live processes there are of the tree now: its leader, while it runs, and what it started, wherever
-// that went (field notes, C5). It scans /proc; an error says that this could not be done.
+// that went (field notes, C5). It scans /proc unless it is known without that that none is; an error says that this could
+// not be done.
 func (p *Process) Left() (int, error) {
-	p.r.reap() // so that a leader which ended is none
+	if p.r.over(selection{tree: func(t *tree) bool { return t == p.tree }, none: true}) {
+		return 0, nil
+	}
 	v := p.r.observe(context.Background(), time.Now().Add(sweepEvery), false)
 	return len(v.owned[p.tree]), v.err
 }
 
 // Kill ends the process's tree as KillPID does, also when the leader has ended.
 func (p *Process) Kill(ctx context.Context, grace time.Duration) Report {
-	return p.r.end(ctx, selection{tree: func(t *tree) bool { return t == p.tree }}, grace)
+	return p.r.end(ctx, selection{tree: func(t *tree) bool { return t == p.tree }, none: true}, grace)
 }
 
 // lost says that the leader, which is no child of ours, is gone.

@@ -164,7 +164,7 @@ func (r *Registry) startGuardian() (_ ident, _ *os.File, err error) {
 
 	// No scan sees the guardian before it is known to be none of the children. The program that runs, whatever is at its
 	// path by now.
-	if err := r.takeScan(context.Background(), time.Now().Add(sweepEvery)); err != nil {
+	if err := r.takeScan(context.Background(), time.Now().Add(sweepEvery), nil); err != nil {
 		_ = conn.Close() // nothing was written
 		return fail("run", err)
 	}
@@ -202,6 +202,7 @@ func (r *Registry) collectGuardian(id ident, last time.Time) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.waited++
 	r.foreign = maps.Clone(r.foreign)
 	delete(r.foreign, id)
 }

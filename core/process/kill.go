@@ -33,6 +33,8 @@ var errSilent = errors.New("there are orphans that do not say whose they are")
 // selection is what a kill is after.
 type selection struct {
 	tree func(*tree) bool
+	// none says that no tree in the registry means that nothing is left: nothing of it can be known by other means.
+	none bool
 	// all is every descendant of ours, in a tree or not, and every process with our life's marker.
 	all bool
 	// past, in the place of both, is what earlier lives left.
@@ -54,7 +56,7 @@ func (r *Registry) KillPID(ctx context.Context, pid int, grace time.Duration) (R
 	if wanted == nil {
 		return Report{}, fmt.Errorf("kill pid %d: %w", pid, ErrNotTracked)
 	}
-	return r.end(ctx, selection{tree: func(t *tree) bool { return t == wanted }}, grace), nil
+	return r.end(ctx, selection{tree: func(t *tree) bool { return t == wanted }, none: true}, grace), nil
 }
 
 // KillSession ends the trees of one session, but those of PolicyGateway, and lets go of the output of those that ended.
@@ -92,9 +94,15 @@ func (r *Registry) lastSpawn(session string) (last uint64, some bool) {
 	return last, some
 }
 
+// KillSessions ends the trees of every session, but those of PolicyGateway, in one kill: one TERM, one grace, one KILL, and
+// scans that all share. It costs what the kill of one session costs.
+func (r *Registry) KillSessions(ctx context.Context, grace time.Duration) Report {
+	return r.end(ctx, selection{tree: func(t *tree) bool { return t.session != "" && t.policy != PolicyGateway }}, grace)
+}
+
 // KillTurn ends the trees of PolicyTurn of one turn.
 func (r *Registry) KillTurn(ctx context.Context, turn string, grace time.Duration) Report {
-	return r.end(ctx, selection{tree: func(t *tree) bool {
+	return r.end(ctx, selection{none: true, tree: func(t *tree) bool {
 		return turn != "" && t.turn == turn && t.policy == PolicyTurn
 	}}, grace)
 }
@@ -126,10 +134,23 @@ func newKill(r *Registry, sel selection) *kill {
 	}
 }
 
-func (r *Registry) end(ctx context.Context, sel selection, grace time.Duration) Report {
+func (r *Registry) end(ctx context.Context, sel selection, grace time.Duration) (report Report) {
 	began := time.Now()
 	if !r.settleForks(ctx, sel.all) {
 		return Report{Verified: true} // never opened, or closed: nothing is ours
+	}
+	if r.over(sel) || sel.all && r.neverStarted() {
+		return Report{Verified: true, Took: time.Since(began)}
+	}
+	if sel.all {
+		final := r.refusedAndSettled()
+		defer func() {
+			if final && report.Verified {
+				r.mu.Lock()
+				r.swept = true
+				r.mu.Unlock()
+			}
+		}()
 	}
 	k := newKill(r, sel)
 	defer k.release()
@@ -172,6 +193,20 @@ func (r *Registry) end(ctx context.Context, sel selection, grace time.Duration) 
 		// Not ctx: KILL takes a moment, and who looks at once sees survivors that are none.
 		k.await(context.WithoutCancel(ctx), time.Now().Add(min(killRound, max(left, lateWait))))
 	}
+}
+
+// neverStarted reports that nothing was ever started or adopted: nothing of this life can be anywhere.
+func (r *Registry) neverStarted() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.lastID == 0
+}
+
+// refusedAndSettled reports that nothing can be started any more and no fork is under way.
+func (r *Registry) refusedAndSettled() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.refused && len(r.forking) == 0
 }
 
 // settleForks reports whether the registry is open. Before a final sweep it gives the forks that Refuse came too late

@@ -530,6 +530,7 @@ func TestB14_ALookAlikeIsSpared(t *testing.T) {
 		t.Cleanup(func() { _ = sendSignal(&target{proc: strays[env], fd: -1}, unix.SIGKILL, false) })
 	}
 	r := registry(t)
+	wait(t, sh(t, r, `exit 0`)) // a life that never started anything has nothing to look for
 	verified(t, r.KillAll(t.Context(), short))
 	for env, p := range strays {
 		if ours := env == EnvLife+"="+testLife; lives(p.ident) == ours {

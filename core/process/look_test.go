@@ -10,8 +10,10 @@ import (
 // A8: while a look at the processes hangs, every kill answers within its grace and a second, or soon after its context's
 // end, and says that it could not look; so does the close. What can be looked at again can be killed.
 func TestA8_AKillThatCannotLookAnswersInTime(t *testing.T) {
-	r := registry(t)
-	p := sh(t, r, `exec sleep 1000`)
+	r := registry(t, at(ContainmentSubreaper)) // a control group would be ended without a look
+	// One that no group reaches, so that it takes a look to end the tree.
+	p := start(t, r, Spec{Session: "s", Turn: "t", Policy: PolicyTurn, Argv: []string{"bash", "-c", `setsid sleep 1000 & echo ready; exec sleep 1000`}})
+	ready(t, p)
 	r.scanTurn <- struct{}{} // a scan that hangs
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()

@@ -39,12 +39,27 @@ type view struct {
 // elsewhere it also looks for our marker among processes that do not descend from us, at the price of reading the
 // environment of each.
 //
-// It waits for the scan before no longer than until, and than lateWait when ctx has ended: see takeScan.
+// It waits for the scan before no longer than until, and than lateWait when ctx has ended: see takeScan. All who wait
+// meanwhile share the next scan, which begins after each of them asked. The view is not to be changed.
 func (r *Registry) observe(ctx context.Context, until time.Time, elsewhere bool) view {
-	if err := r.takeScan(ctx, until); err != nil {
+	own := r.join(elsewhere)
+	if err := r.takeScan(ctx, until, own.done); err != nil {
 		return view{err: fmt.Errorf("scan processes: %w", err)}
 	}
+	select {
+	case <-own.done: // somebody else scanned for us
+		return own.v
+	default:
+	}
+	r.mu.Lock()
+	if r.next == own {
+		r.next = nil // who comes now needs a later one
+	}
+	elsewhere = own.elsewhere
+	r.mu.Unlock()
 	v, ended := r.scan(elsewhere)
+	own.v = v
+	close(own.done)
 	r.giveScan()
 	for _, e := range ended {
 		r.finish(e)
@@ -52,21 +67,45 @@ func (r *Registry) observe(ctx context.Context, until time.Time, elsewhere bool)
 	return v
 }
 
+// round is a scan that several share. Registry.mu guards elsewhere and asked; v is written before done is
+// closed.
+type round struct {
+	elsewhere bool
+	asked     int // how many share it
+	v         view
+	done      chan struct{}
+}
+
+// join returns the next scan, to be made or waited for.
+func (r *Registry) join(elsewhere bool) *round {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.next == nil {
+		r.next = &round{done: make(chan struct{})}
+	}
+	r.next.asked++
+	r.next.elsewhere = r.next.elsewhere || elsewhere
+	return r.next
+}
+
 // errScanning says that a look at the processes was not begun.
 var errScanning = errors.New("the look at all processes before this one has not ended")
 
 // takeScan waits for the turn to scan, until a time at the latest; when ctx ends, or the registry closes, lateWait more at
-// the most. One that is free is taken in any case. Who has it gives it back with giveScan.
-func (r *Registry) takeScan(ctx context.Context, until time.Time) error {
+// the most. One that is free is taken in any case. Who has it gives it back with giveScan. It returns nil without the turn
+// when shared is closed.
+func (r *Registry) takeScan(ctx context.Context, until time.Time, shared <-chan struct{}) error {
 	select {
 	case r.scanTurn <- struct{}{}:
-		return nil
+		return r.keepTurn(shared)
 	default:
 	}
 	timer := time.NewTimer(time.Until(until))
 	defer timer.Stop()
 	select {
 	case r.scanTurn <- struct{}{}:
+		return r.keepTurn(shared)
+	case <-shared:
 		return nil
 	case <-timer.C:
 		return errScanning
@@ -77,10 +116,22 @@ func (r *Registry) takeScan(ctx context.Context, until time.Time) error {
 	defer late.Stop()
 	select {
 	case r.scanTurn <- struct{}{}:
+		return r.keepTurn(shared)
+	case <-shared:
 		return nil
 	case <-late.C:
 		return errScanning
 	}
+}
+
+// keepTurn gives the turn to scan back if what it was wanted for is done.
+func (r *Registry) keepTurn(shared <-chan struct{}) error {
+	select {
+	case <-shared:
+		r.giveScan()
+	default:
+	}
+	return nil
 }
 
 func (r *Registry) giveScan() { <-r.scanTurn }

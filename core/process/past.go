@@ -114,7 +114,7 @@ func (k *kill) findPast(ctx context.Context, until time.Time) ([]proc, error) {
 }
 
 func (r *Registry) pastProcs(ctx context.Context, until time.Time, p *past) ([]proc, error) {
-	if err := r.takeScan(ctx, until); err != nil {
+	if err := r.takeScan(ctx, until, nil); err != nil {
 		return nil, fmt.Errorf("scan processes: %w", err)
 	}
 	defer r.giveScan()

@@ -143,6 +143,7 @@ type Registry struct {
 	closing bool
 	unclean bool              // Close left survivors: they are the guardian's
 	forking map[uint64]bool   // spawns that may have a child which is not in trees yet
+	pending map[uint64]*tree  // what the trees of those will be: session, turn and policy alone
 	spawned map[string]uint64 // by session: its last spawn, until a kill found nothing of the session any more
 	lastID  uint64
 	trees   map[uint64]*tree
@@ -151,6 +152,9 @@ type Registry struct {
 	adopted map[int]struct{}    // direct children that we did not start, at the last scan
 	silent  map[ident]time.Time // those of them that did not say yet whose they are, since when
 	reaped  uint64              // adopted children that were waited for
+	waited  uint64              // all children that were waited for
+	swept   bool                // a kill of everything was verified after Refuse
+	next    *round              // the scan that has not begun, and who waits for it; nil: nobody does
 	foreign map[ident]bool      // descendants from before Open, and the guardian; true: children, whose status is not for the reaper. Replaced, never changed
 	ended   []*Process          // the last endedKept background processes whose trees are gone
 	scans   uint64              // scans begun
@@ -174,7 +178,7 @@ func New(o Options) *Registry {
 		opts: o, secrets: map[string]bool{}, log: o.Log,
 		spawns: make(chan *spawnRequest), nudges: make(chan struct{}, 1), reapNow: make(chan struct{}, 1),
 		stopping: make(chan struct{}), scanTurn: make(chan struct{}, 1),
-		forking: map[uint64]bool{}, spawned: map[string]uint64{},
+		forking: map[uint64]bool{}, pending: map[uint64]*tree{}, spawned: map[string]uint64{},
 		trees: map[uint64]*tree{}, byPID: map[int]*tree{}, owners: map[ident]*tree{},
 		adopted: map[int]struct{}{}, foreign: map[ident]bool{}, ticks: map[ident]uint64{},
 	}
@@ -252,7 +256,8 @@ func (r *Registry) Refuse() {
 	r.refused = true
 }
 
-// Close refuses further spawns, ends what is left (KillAll with the KillGrace of the options), and waits for every
+// Close refuses further spawns, ends what is left (KillAll with the KillGrace of the options, unless one that began after
+// Refuse was verified), and waits for every
 // goroutine of the registry and for the guardian, which survivors are left to. It returns an error that names those, if
 // any, and one that wraps ctx's when ctx ended first. A second Close does nothing.
 func (r *Registry) Close(ctx context.Context) error {
@@ -263,7 +268,13 @@ func (r *Registry) Close(ctx context.Context) error {
 	if !first {
 		return nil
 	}
-	report := r.KillAll(ctx, r.opts.KillGrace)
+	r.mu.Lock()
+	swept := r.swept
+	r.mu.Unlock()
+	report := Report{Verified: true}
+	if !swept {
+		report = r.KillAll(ctx, r.opts.KillGrace)
+	}
 	var errs []error
 	if !report.Verified {
 		errs = append(errs, fmt.Errorf("close process registry: %s", report.Summary()))

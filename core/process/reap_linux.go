@@ -92,6 +92,7 @@ func (r *Registry) collect(pid int) bool {
 		r.mu.Unlock()
 		return errors.Is(err, unix.ECHILD) // somebody collected it
 	}
+	r.waited++
 	delete(r.adopted, pid)
 	if t == nil {
 		r.reaped++

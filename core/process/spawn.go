@@ -118,6 +118,7 @@ func (r *Registry) Spawn(ctx context.Context, spec Spec) (*Process, error) {
 	r.lastID++
 	req := &spawnRequest{spec: spec, path: path, id: r.lastID, result: make(chan spawnResult, 1)}
 	r.forking[req.id], r.spawned[spec.Session] = true, req.id
+	r.pending[req.id] = &tree{id: req.id, session: spec.Session, turn: spec.Turn, policy: spec.Policy}
 	r.mu.Unlock()
 	req.env = r.environ(spec, strconv.FormatUint(req.id, 10))
 
@@ -157,6 +158,7 @@ func (r *Registry) Spawn(ctx context.Context, spec Spec) (*Process, error) {
 func (r *Registry) forked(id uint64) {
 	r.mu.Lock()
 	delete(r.forking, id)
+	delete(r.pending, id)
 	r.mu.Unlock()
 	nudge(r.reapNow) // the reaper left what it did not know alone
 }

@@ -1,0 +1,160 @@
+package process
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"slices"
+	"strconv"
+	"time"
+
+	"gatewaytui/core/process/kernel"
+)
+
+// A look at the process table costs a read for each process of the machine. Whether a tree has ended can be told without
+// one: we are a subreaper, so when a leader ends, what it leaves becomes our children before we can wait for it. A tree
+// whose leader was waited for has ended if none of our children, and none that we waited for since, can be of it.
+
+// childrenTries is how often our children are listed again because one of them was waited for meanwhile.
+const childrenTries = 3
+
+// over reports that nothing lives of the trees that sel selects, as far as that can be told without a scan; then they are
+// removed. False says only that a scan is needed.
+func (r *Registry) over(sel selection) bool {
+	if sel.all || sel.past != nil || sel.tree == nil {
+		return false
+	}
+	r.reap() // so that a leader which ended is one
+	for range childrenTries {
+		r.mu.Lock()
+		waited := r.waited
+		var wanted []*tree
+		for _, t := range r.trees {
+			if sel.tree(t) {
+				wanted = append(wanted, t)
+			}
+		}
+		sure := true
+		for id := range r.forking { // a child that is not in trees yet
+			p := r.pending[id]
+			sure = sure && p != nil && !sel.tree(p)
+		}
+		for _, t := range wanted {
+			sure = sure && t.origin == originSpawned && !t.leading // the members of an adopted one are found by scans alone
+		}
+		r.mu.Unlock()
+		if !sure {
+			return false
+		}
+		if len(wanted) == 0 {
+			return sel.none
+		}
+		if !r.childless(wanted) {
+			return false
+		}
+		var ended []ending
+		now := time.Now()
+		r.mu.Lock()
+		still := r.waited == waited
+		if still {
+			for _, t := range wanted {
+				if r.trees[t.id] == t {
+					ended = append(ended, r.remove(t, now))
+				}
+			}
+		}
+		r.mu.Unlock()
+		if still {
+			for _, e := range ended {
+				r.finish(e)
+			}
+			return true
+		}
+	}
+	return false
+}
+
+// childless reports that none of our children can be of the trees that are wanted, and nobody is in their control groups.
+func (r *Registry) childless(wanted []*tree) bool {
+	children, err := childrenOfSelf()
+	if err != nil {
+		return false // a kernel without CONFIG_PROC_CHILDREN, or a thread that ended meanwhile
+	}
+	mine := make(map[*tree]bool, len(wanted))
+	for _, t := range wanted {
+		mine[t] = true
+		if t.dir == "" {
+			continue
+		}
+		if there, err := kernel.Populated(t.dir); err != nil || there {
+			return false
+		}
+	}
+	foreign := map[int]ident{}
+	var strange []int
+	r.mu.Lock()
+	for id, child := range r.foreign {
+		if child {
+			foreign[id.pid] = id
+		}
+	}
+	for _, pid := range children {
+		if t := r.byPID[pid]; t == nil || !t.leading || mine[t] {
+			strange = append(strange, pid)
+		}
+	}
+	r.mu.Unlock()
+	var buf []byte
+	for _, pid := range strange {
+		if id, is := foreign[pid]; is {
+			if p, err := statOf(pid); err == nil && p.ident == id {
+				continue
+			}
+			return false
+		}
+		// One that another spawn is about to enter, or that the end of another tree's process left: its tag says so.
+		if buf == nil {
+			buf = make([]byte, 4096)
+		}
+		tag := kernel.TagOf(pid, buf)
+		if !tag.From(r.opts.Life) || tag.Spawn() == 0 || slices.ContainsFunc(wanted, func(t *tree) bool { return tag.Spawn() == t.id }) {
+			return false
+		}
+	}
+	return true
+}
+
+var errThreads = errors.New("a thread ended while its children were listed")
+
+// childrenOfSelf are the pids of our children, zombies included. A list is exact as long as none of them is waited for
+// while it is read (proc_pid_task_tid_children(5)). What a thread leaves behind when it ends goes to another one.
+func childrenOfSelf() ([]int, error) {
+	tasks, err := os.ReadDir("/proc/self/task")
+	if err != nil {
+		return nil, err
+	}
+	var out []int
+	for _, task := range tasks {
+		list, err := os.ReadFile("/proc/self/task/" + task.Name() + "/children")
+		if err != nil {
+			return nil, err
+		}
+		for field := range bytes.FieldsSeq(list) {
+			pid, err := strconv.Atoi(string(field))
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, pid)
+		}
+	}
+	again, err := os.ReadDir("/proc/self/task")
+	if err != nil {
+		return nil, err
+	}
+	for _, task := range tasks {
+		if !slices.ContainsFunc(again, func(e os.DirEntry) bool { return e.Name() == task.Name() }) {
+			return nil, errThreads
+		}
+	}
+	return out, nil
+}
