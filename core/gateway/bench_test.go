@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -131,29 +132,34 @@ func BenchmarkStop(b *testing.B) {
 		name      string
 		adapters  int
 		processes int
+		sessions  int
 	}{
-		{"idle", 0, 0},
-		{"wedged-adapters=16", 16, 0},
-		{"term-ignoring-processes=1000", 0, 1000},
+		{"idle", 0, 0, 0},
+		{"wedged-adapters=16", 16, 0, 0},
+		{"term-ignoring-processes=1000/sessions=1", 0, 1000, 1},
+		{"term-ignoring-processes=1000/sessions=1000", 0, 1000, 1000},
 	} {
 		b.Run(tc.name, func(b *testing.B) {
 			var total time.Duration
 			for range b.N {
-				total += stopOnce(b, tc.adapters, tc.processes)
+				total += stopOnce(b, tc.adapters, tc.processes, tc.sessions)
 			}
 			b.ReportMetric(float64(total.Milliseconds())/float64(b.N), "stop-ms")
 		})
 	}
 }
 
-func stopOnce(b *testing.B, adapters, processes int) time.Duration {
+// stopOnce measures a stop with trees spread over sessions, each of which has an agent in the cache.
+func stopOnce(b *testing.B, adapters, processes, sessions int) time.Duration {
 	b.Helper()
+	moreFiles(b)
 	b.StopTimer()
 	release := make(chan struct{})
 	defer close(release)
 	l := start(b, atOnce, func(s *setup) {
 		s.cfg.Shutdown.AdapterTimeout.Duration = time.Second
 		s.cfg.Process.KillGrace.Duration = 2 * time.Second
+		s.cfg.Agent.CacheSize = 2 * max(sessions, 64)
 		for i := range adapters {
 			s.platforms = append(s.platforms, &platform{name: fmt.Sprintf("p%d", i), disconnect: func(context.Context) error {
 				<-release
@@ -161,10 +167,13 @@ func stopOnce(b *testing.B, adapters, processes int) time.Duration {
 			}})
 		}
 	})
+	for i := range sessions {
+		l.ask(fmt.Sprintf("api:user:%d", i), "hello")
+	}
 	for i := range processes {
 		_, err := l.g.procs.Spawn(context.Background(), process.Spec{
 			Argv:    []string{"sh", "-c", "trap '' TERM; echo deaf; while :; do sleep 600; done"},
-			Session: fmt.Sprintf("api:user:%d", i%50), Policy: process.PolicySession, Dir: l.dir,
+			Session: fmt.Sprintf("api:user:%d", i%sessions), Policy: process.PolicySession, Dir: l.dir,
 		})
 		if err != nil {
 			b.Fatal(err)
@@ -184,8 +193,24 @@ func stopOnce(b *testing.B, adapters, processes int) time.Duration {
 	b.StartTimer()
 	report := l.stop(ops.ModeGraceful)
 	b.StopTimer()
+	if report.Outcome != ops.ShutdownClean && adapters == 0 {
+		b.Fatalf("the stop was %s: %+v", report.Outcome, report.Overran())
+	}
 	for _, r := range l.g.procs.Rows() {
 		b.Fatalf("process %d outlives the stop", r.PID)
 	}
 	return time.Duration(report.ElapsedMS) * time.Millisecond
+}
+
+// moreFiles raises the limit of open files as far as it may be: a tree costs three descriptors.
+func moreFiles(b *testing.B) {
+	b.Helper()
+	var limit syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
+		b.Fatal(err)
+	}
+	limit.Cur = limit.Max
+	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
+		b.Fatal(err)
+	}
 }

@@ -171,6 +171,11 @@ type Gateway struct {
 	loaded chan struct{} // closed when every session of the store is in the table
 	over   chan struct{} // closed when the stop has come to its last phase: nothing new will be seen
 
+	// sessionKill is the stop's kill of the trees of all sessions, nil before it; graceSpent says that a kill of the stop
+	// left something that has had its grace.
+	sessionKill atomic.Pointer[sessionKill]
+	graceSpent  atomic.Bool
+
 	began chan struct{} // closed when the shutdown runs
 	told  chan struct{} // closed when those who follow know of everything before the last phase
 

@@ -224,12 +224,15 @@ func (g *Gateway) recordEnd(ctx context.Context, rep ops.Shutdown) error {
 // journal is the store as the registry's record of what it started.
 type journal struct{ g *Gateway }
 
-func (j journal) Started(ctx context.Context, e process.Entry) error {
-	return j.g.store.PutProcess(ctx, journalRow(e))
-}
-
-func (j journal) Ended(ctx context.Context, e process.Entry, how string) error {
-	return j.g.store.EndProcess(ctx, e.Life, e.PID, e.StartTicks, time.Now(), how)
+func (j journal) Record(ctx context.Context, notes []process.Note) error {
+	rows := make([]store.Process, len(notes))
+	for i, n := range notes {
+		rows[i] = journalRow(n.Entry)
+		if n.How != "" {
+			rows[i].EndedAt, rows[i].How = time.Now(), n.How
+		}
+	}
+	return j.g.store.RecordProcesses(ctx, rows)
 }
 
 func journalRow(e process.Entry) store.Process {

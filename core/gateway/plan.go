@@ -10,7 +10,6 @@ import (
 	"gatewaytui/core/adapter"
 	"gatewaytui/core/lives"
 	"gatewaytui/core/ops"
-	"gatewaytui/core/process"
 	"gatewaytui/core/session"
 	"gatewaytui/core/shutdown"
 	"gatewaytui/core/store"
@@ -209,39 +208,6 @@ func (g *Gateway) whenReap(r *shutdown.Run) (bool, string) {
 	return true, ""
 }
 
-// killItems end every tracked tree. An immediate stop gives no grace.
-func (g *Gateway) killItems(_ context.Context, r *shutdown.Run) []shutdown.Item {
-	return one("processes", "all trees", func(ctx context.Context) error { return g.killAll(ctx, r) })
-}
-
-// killAll ends every tree. Once the stop is immediate, or this item is forced, there is no grace, not even the rest of
-// one that has begun.
-func (g *Gateway) killAll(ctx context.Context, r *shutdown.Run) error {
-	graceful, cut := context.WithCancel(ctx)
-	defer cut()
-	killed := make(chan process.Report, 1)
-	go func() { killed <- g.procs.KillAll(graceful, g.cfg.Process.KillGrace.Duration) }()
-	var report process.Report
-	select {
-	case report = <-killed:
-	case <-r.Immediate():
-		cut()
-		report = g.procs.KillAll(ctx, 0)
-		<-killed // its context is over
-	case <-ctx.Done():
-		report = <-killed
-		if errors.Is(context.Cause(ctx), shutdown.ErrForced) {
-			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdown.ForceGrace)
-			defer cancel()
-			report = g.procs.KillAll(last, 0)
-		}
-	}
-	if !report.Verified {
-		return errors.New(report.Summary())
-	}
-	return nil
-}
-
 // agentItems close every agent, idle and busy: what is unsaved is flushed, then all that it holds is let go (S10, S15).
 func (g *Gateway) agentItems(context.Context, *shutdown.Run) []shutdown.Item {
 	// A graceful stop that drained comes here without the interrupt phase, and whoever is left after it (a turn that began
@@ -249,7 +215,7 @@ func (g *Gateway) agentItems(context.Context, *shutdown.Run) []shutdown.Item {
 	for _, v := range g.table.Turns() {
 		g.table.Interrupt(v.Session.Key, v.ID, session.ErrStopping)
 	}
-	var items []shutdown.Item
+	items := g.sessionTrees()
 	for _, a := range g.cache.All() {
 		items = append(items, shutdown.Item{Kind: "agent", ID: a.Session(), Run: func(ctx context.Context) error {
 			err := a.Close(ctx)
@@ -292,6 +258,7 @@ func (g *Gateway) releaseItems(context.Context, *shutdown.Run) []shutdown.Item {
 func (g *Gateway) sweepItems(_ context.Context, r *shutdown.Run) []shutdown.Item {
 	return one("processes", "everything of this life", func(ctx context.Context) error {
 		g.procs.Refuse()
+		g.joinSessionKill(ctx)
 		if err := g.killAll(ctx, r); err != nil {
 			return err
 		}

@@ -59,8 +59,16 @@ func playKeeping() error {
 // told is a journal that calls itself at each start.
 type told func(Entry) error
 
-func (f told) Started(_ context.Context, e Entry) error   { return f(e) }
-func (f told) Ended(context.Context, Entry, string) error { return nil }
+func (f told) Record(_ context.Context, notes []Note) error {
+	for _, n := range notes {
+		if n.How == "" {
+			if err := f(n.Entry); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
 
 // killedKeeper plays a gateway that keeps, kills it, and returns its journal's rows when its guardian is done.
 func killedKeeper(t *testing.T, level Containment, adopt ...Entry) (rows []Entry) {

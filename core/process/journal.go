@@ -11,10 +11,16 @@ import (
 
 // Journal records trees where they survive us, so that the next life can find what this one left.
 type Journal interface {
-	// Started and Ended are called in order, by one goroutine, with a ctx of 2 s.
-	Started(ctx context.Context, e Entry) error
-	// Ended says that nothing of the tree is left. how is EndedByItself or EndedByKill.
-	Ended(ctx context.Context, e Entry, how string) error
+	// Record records notes in their order, all of them or none: a thousand trees that end together cost one commit. It is
+	// called by one goroutine, with a ctx of 2 s.
+	Record(ctx context.Context, notes []Note) error
+}
+
+// Note says that a tree has started, or that nothing of it is left.
+type Note struct {
+	Entry Entry
+	// How is EndedByItself or EndedByKill; empty: it has started.
+	How string
 }
 
 // How a tree ended.
@@ -49,6 +55,8 @@ const (
 	spawnWait   = time.Second
 	// journalBacklog is how many notes wait for a journal that is slow, before new ones are dropped.
 	journalBacklog = 4096
+	// journalBatch is how many notes are recorded at once.
+	journalBatch = 512
 )
 
 var errBacklog = errors.New("the journal is too slow: an entry was dropped")
@@ -65,9 +73,8 @@ type recorder struct {
 }
 
 type note struct {
-	entry Entry
-	how   string // empty: started
-	told  chan struct{}
+	Note
+	told chan struct{}
 }
 
 func newRecorder(j Journal, log *slog.Logger) *recorder {
@@ -75,9 +82,9 @@ func newRecorder(j Journal, log *slog.Logger) *recorder {
 }
 
 // started queues e; the channel is closed when the journal was told.
-func (c *recorder) started(e Entry) <-chan struct{} { return c.add(note{entry: e}) }
+func (c *recorder) started(e Entry) <-chan struct{} { return c.add(note{Note: Note{Entry: e}}) }
 
-func (c *recorder) ended(e Entry, how string) { c.add(note{entry: e, how: how}) }
+func (c *recorder) ended(e Entry, how string) { c.add(note{Note: Note{e, how}}) }
 
 func (c *recorder) add(n note) <-chan struct{} {
 	n.told = make(chan struct{})
@@ -114,7 +121,7 @@ func (c *recorder) failure() error {
 	return c.err
 }
 
-// run tells the journal until stop is closed, and then the rest of the queue. From then on the first entry that the
+// run tells the journal until stop is closed, and then the rest of the queue. From then on the first batch that the
 // journal does not take is the last one: a journal that hangs costs one journalWait, however much waits for it.
 func (c *recorder) run(stop <-chan struct{}) {
 	for {
@@ -123,11 +130,12 @@ func (c *recorder) run(stop <-chan struct{}) {
 		batch := c.queue
 		c.queue = nil
 		c.mu.Unlock()
-		for i, n := range batch {
-			err := c.tell(n)
-			close(n.told)
+		for len(batch) > 0 {
+			n := min(len(batch), journalBatch)
+			err := c.tell(batch[:n])
+			batch = batch[n:]
 			if err != nil && closed(stop) {
-				for _, rest := range batch[i+1:] {
+				for _, rest := range batch {
 					close(rest.told)
 				}
 				return
@@ -152,19 +160,31 @@ func closed(c <-chan struct{}) bool {
 	}
 }
 
-func (c *recorder) tell(n note) error {
+// tell records notes, one or more, and lets those go on who wait for them.
+func (c *recorder) tell(notes []note) error {
+	defer func() {
+		for _, n := range notes {
+			close(n.told)
+		}
+	}()
 	// Not a caller's: what happened is recorded, whoever was cancelled.
 	ctx, cancel := context.WithTimeout(context.Background(), journalWait)
 	defer cancel()
-	what, err := "start", error(nil)
-	if n.how == "" {
-		err = c.journal.Started(ctx, n.entry)
-	} else {
-		what, err = "end", c.journal.Ended(ctx, n.entry, n.how)
+	batch := make([]Note, len(notes))
+	for i, n := range notes {
+		batch[i] = n.Note
 	}
+	err := c.journal.Record(ctx, batch)
 	if err != nil {
-		err = fmt.Errorf("record %s of pid %d: %w", what, n.entry.PID, err)
-		c.log.Warn("journal refused an entry", "pid", n.entry.PID, "error", err)
+		what := "start"
+		if notes[0].How != "" {
+			what = "end"
+		}
+		err = fmt.Errorf("record %s of pid %d: %w", what, notes[0].Entry.PID, err)
+		if len(notes) > 1 {
+			err = fmt.Errorf("record %d starts and ends of processes: %w", len(notes), errors.Unwrap(err))
+		}
+		c.log.Warn("journal refused entries", "pid", notes[0].Entry.PID, "count", len(notes), "error", err)
 	}
 	c.mu.Lock()
 	c.err = err

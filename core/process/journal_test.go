@@ -93,9 +93,9 @@ type stuck struct {
 	calls int
 }
 
-func (s *stuck) Started(ctx context.Context, _ Entry) error {
+func (s *stuck) Record(ctx context.Context, notes []Note) error {
 	s.mu.Lock()
-	s.calls++
+	s.calls += len(notes)
 	s.mu.Unlock()
 	select {
 	case <-s.free:
@@ -104,8 +104,6 @@ func (s *stuck) Started(ctx context.Context, _ Entry) error {
 		return ctx.Err()
 	}
 }
-
-func (s *stuck) Ended(ctx context.Context, e Entry, _ string) error { return s.Started(ctx, e) }
 
 func TestJournal_OneThatHangsCostsASecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -276,16 +276,7 @@ type records struct {
 	ended   map[int]string // by pid
 }
 
-func (j *records) Started(_ context.Context, e Entry) error {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	if j.err == nil {
-		j.started = append(j.started, e)
-	}
-	return j.err
-}
-
-func (j *records) Ended(_ context.Context, e Entry, how string) error {
+func (j *records) Record(_ context.Context, notes []Note) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.err != nil {
@@ -294,7 +285,13 @@ func (j *records) Ended(_ context.Context, e Entry, how string) error {
 	if j.ended == nil {
 		j.ended = map[int]string{}
 	}
-	j.ended[e.PID] = how
+	for _, n := range notes {
+		if n.How == "" {
+			j.started = append(j.started, n.Entry)
+		} else {
+			j.ended[n.Entry.PID] = n.How
+		}
+	}
 	return nil
 }
 

@@ -24,21 +24,44 @@ type Process struct {
 
 // PutProcess writes a row of the journal; the row of the same name is overwritten.
 func (s *Store) PutProcess(ctx context.Context, p Process) error {
-	return s.write(ctx, "write process", func(t *tx) error {
-		_, err := t.exec(`INSERT OR REPLACE INTO processes (life, pid, start_ticks, boot_id, session, command, policy, started_at, ended_at, how)
-			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-			p.Life, p.PID, int64(p.StartTicks), p.BootID, p.Session, p.Command, p.Policy, stamp(p.StartedAt), stamp(p.EndedAt), p.How)
-		return err
-	})
+	return s.write(ctx, "write process", func(t *tx) error { return putProcess(t, p) })
+}
+
+func putProcess(t *tx, p Process) error {
+	_, err := t.exec(`INSERT OR REPLACE INTO processes (life, pid, start_ticks, boot_id, session, command, policy, started_at, ended_at, how)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		p.Life, p.PID, int64(p.StartTicks), p.BootID, p.Session, p.Command, p.Policy, stamp(p.StartedAt), stamp(p.EndedAt), p.How)
+	return err
 }
 
 // EndProcess notes that a tree is gone, and what ended it. A row that has ended stays as it was; one that was never
 // written is no error.
 func (s *Store) EndProcess(ctx context.Context, life string, pid int, startTicks uint64, at time.Time, how string) error {
 	return s.write(ctx, "end process", func(t *tx) error {
-		_, err := t.exec(`UPDATE processes SET ended_at = ?, how = ? WHERE life = ? AND pid = ? AND start_ticks = ? AND ended_at IS NULL`,
-			stamp(at), how, life, pid, int64(startTicks))
-		return err
+		return endProcess(t, Process{Life: life, PID: pid, StartTicks: startTicks, EndedAt: at, How: how})
+	})
+}
+
+func endProcess(t *tx, p Process) error {
+	_, err := t.exec(`UPDATE processes SET ended_at = ?, how = ? WHERE life = ? AND pid = ? AND start_ticks = ? AND ended_at IS NULL`,
+		stamp(p.EndedAt), p.How, p.Life, p.PID, int64(p.StartTicks))
+	return err
+}
+
+// RecordProcesses writes rows in their order in one commit, all of them or none: one without an end as PutProcess does,
+// one with an end as EndProcess does.
+func (s *Store) RecordProcesses(ctx context.Context, rows []Process) error {
+	return s.write(ctx, "record processes", func(t *tx) error {
+		for _, p := range rows {
+			record := putProcess
+			if !p.EndedAt.IsZero() {
+				record = endProcess
+			}
+			if err := record(t, p); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 }
 
