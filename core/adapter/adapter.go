@@ -86,6 +86,15 @@ type Receiver interface {
 	Receive(ctx context.Context, m Inbound) (id string, err error)
 }
 
+// Withdrawer is a Receiver that takes a message back. The gateway is one.
+type Withdrawer interface {
+	Receiver
+	// Withdraw ends the work on a message that was accepted with id, because its sender no longer waits for the answer: it
+	// leaves the mailbox, or its running turn is interrupted. It does not wait, and does nothing for a message that has its
+	// answer.
+	Withdraw(session, id string)
+}
+
 // CredentialsError says that a platform cannot connect until a credential is set.
 type CredentialsError struct {
 	// Variable is the environment variable or file that should hold it.

@@ -125,3 +125,11 @@ func (g *gate) Receive(ctx context.Context, m Inbound) (string, error) {
 	}
 	return g.to.Receive(ctx, m)
 }
+
+// Withdraw implements Withdrawer where the gateway does. A connection that was taken down withdraws nothing: its clients did
+// not leave.
+func (g *gate) Withdraw(session, id string) {
+	if w, ok := g.to.(Withdrawer); ok && !g.shut.Load() {
+		w.Withdraw(session, id)
+	}
+}

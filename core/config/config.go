@@ -115,6 +115,19 @@ type API struct {
 	Listen  string `toml:"listen" doc:"host:port; port 0 picks one, which \"gatewaytui status --json\" tells"`
 	KeyEnv  string `toml:"key_env" doc:"the environment variable that holds the key which callers must send; needed unless the address is loopback"`
 	KeyFile string `toml:"key_file" doc:"a file that holds it instead"`
+
+	AllowOrigins []string `toml:"allow_origins" doc:"web origins whose pages are served, e.g. [\"https://app.example\"]; every other page is refused unless it has the key, and cannot read the answer"`
+	AllowHosts   []string `toml:"allow_hosts" doc:"host names, besides the loopback ones, that requests without a key may be addressed to, e.g. [\"gateway.internal\"]; whoever reaches the address under such a name can run commands"`
+	LeaveGrace   string   `toml:"leave_grace" doc:"how long the turn of a request without a stream goes on when its client has gone; \"never\" does not end it. A closed stream ends its turn at once"`
+}
+
+// LeaveTime is LeaveGrace as a duration; less than 0 is never.
+func (a API) LeaveTime() time.Duration {
+	if a.LeaveGrace == never {
+		return -1
+	}
+	d, _ := time.ParseDuration(a.LeaveGrace) // validate has seen it
+	return d
 }
 
 // Telegram is [adapters.telegram].
@@ -145,6 +158,9 @@ type Metrics struct {
 
 // auto is the value that leaves a choice to the program.
 const auto = "auto"
+
+// never is the value that switches a limit off.
+const never = "never"
 
 // Default is the embedded default: a scripted model, and the api adapter on loopback.
 func Default() Config {
@@ -192,6 +208,10 @@ func Default() Config {
 			API: API{
 				Enabled: true,
 				Listen:  "127.0.0.1:8642",
+
+				AllowOrigins: []string{},
+				AllowHosts:   []string{},
+				LeaveGrace:   "10s",
 			},
 			Telegram: Telegram{
 				TokenEnv: "TELEGRAM_BOT_TOKEN",

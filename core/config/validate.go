@@ -83,6 +83,33 @@ var rules = []rule{
 		return fmt.Sprintf(`must be "auto", or a duration over 0 such as "90s", not %s`, quote(budget))
 	}},
 
+	{[]string{"adapters.api.allow_origins"}, func(c *Config) string {
+		for _, origin := range c.Adapters.API.AllowOrigins {
+			u, err := url.Parse(origin)
+			if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || origin != strings.ToLower(u.Scheme+"://"+u.Host) {
+				return fmt.Sprintf(`must hold origins such as "https://app.example", in lower case and without a path or a wildcard, not %s`, quote(origin))
+			}
+			if strings.Contains(u.Host, "*") {
+				return fmt.Sprintf("must name each origin; the wildcard in %s would let every web page run commands", quote(origin))
+			}
+		}
+		return ""
+	}},
+	{[]string{"adapters.api.allow_hosts"}, func(c *Config) string {
+		for _, host := range c.Adapters.API.AllowHosts {
+			if host == "" || host != strings.ToLower(host) || strings.ContainsAny(host, "/:* ") {
+				return fmt.Sprintf(`must hold host names such as "gateway.internal", in lower case and without a port or a wildcard, not %s`, quote(host))
+			}
+		}
+		return ""
+	}},
+	{[]string{"adapters.api.leave_grace"}, func(c *Config) string {
+		grace := c.Adapters.API.LeaveGrace
+		if d, ok := parseDuration(grace); grace == never || ok && d.Duration >= 0 {
+			return ""
+		}
+		return fmt.Sprintf(`must be "never", or a duration such as "10s", not %s`, quote(grace))
+	}},
 	{[]string{"adapters.api.listen"}, func(c *Config) string {
 		if _, ok := listenHost(c.Adapters.API.Listen); !ok {
 			return fmt.Sprintf(`must be host:port such as "127.0.0.1:8642", not %s`, quote(c.Adapters.API.Listen))

@@ -255,7 +255,7 @@ func letterOf(t *session.Turn, text string, err error) *store.Outbox {
 const storeTimeout = 5 * time.Second
 
 func interrupted(err error) bool {
-	for _, cause := range []error{session.ErrInterrupted, session.ErrReset, session.ErrStalled, session.ErrStopping} {
+	for _, cause := range []error{session.ErrInterrupted, session.ErrReset, session.ErrStalled, session.ErrStopping, session.ErrLeft} {
 		if errors.Is(err, cause) {
 			return true
 		}
@@ -273,6 +273,8 @@ func answer(err error) error {
 		return e
 	case errors.Is(err, session.ErrStopping):
 		return &ops.Error{Code: ops.CodeStopping, Message: "the turn was interrupted because the gateway is stopping", Hint: "ask again when it is back"}
+	case errors.Is(err, session.ErrLeft):
+		return &ops.Error{Code: ops.CodeConflict, Message: "the turn was interrupted because its client had left"}
 	case errors.Is(err, session.ErrReset):
 		return &ops.Error{Code: ops.CodeConflict, Message: "the turn was ended by a reset of its session", Hint: "the next message begins a fresh conversation"}
 	case errors.Is(err, session.ErrStalled):

@@ -18,6 +18,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -69,6 +70,7 @@ var (
 	ErrReset       = errors.New("the session was reset")
 	ErrStalled     = errors.New("no progress for too long")
 	ErrStopping    = errors.New("the gateway is stopping")
+	ErrLeft        = errors.New("its client has left")
 )
 
 // Turn is one message being worked on. Its exported fields never change; the rest is read through Table.
@@ -469,6 +471,30 @@ func (tb *Table) DropUnsaved(t *Turn) {
 		return
 	}
 	tb.forget(e)
+}
+
+// Withdraw finds the message of key with an id. A waiting one leaves the mailbox and is returned; of one that is worked on
+// the turn's id is returned, for Interrupt. Neither is found once the message has its answer.
+func (tb *Table) Withdraw(key, id string) (waiting Message, turn string, found bool) {
+	tb.mu.Lock()
+	defer tb.mu.Unlock()
+	if t := tb.turns[key]; t != nil && t.Message.ID == id {
+		return Message{}, t.ID, true
+	}
+	e := tb.sessions[key]
+	if e == nil || e.mail == nil {
+		return Message{}, "", false
+	}
+	at := slices.IndexFunc(e.mail.queue, func(m Message) bool { return m.ID == id })
+	if at < 0 {
+		return Message{}, "", false
+	}
+	waiting = e.mail.queue[at]
+	e.mail.queue = slices.Delete(e.mail.queue, at, at+1)
+	e.trim()
+	tb.queued--
+	tb.settle(e)
+	return waiting, "", true
 }
 
 // Drop empties every mailbox, for a stop that will not come to them, and returns what waited, by session key.

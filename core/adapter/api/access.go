@@ -5,21 +5,23 @@ import (
 	"crypto/subtle"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 )
 
 // authorize says whether r may ask the agent. With a key configured the key alone decides. Without one every program of
-// this machine may, but no web page that one of its browsers shows: such a request has an Origin, or, where a page's own
-// name was made to point here (DNS rebinding), a Host that is not this machine's. A page can change neither (I5).
+// this machine may, but no web page that one of its browsers shows, unless its origin is listed: such a request has an
+// Origin, or, where a page's own name was made to point here (DNS rebinding), a Host that is neither this machine's nor
+// listed. A page can change neither (I5).
 func (c *conn) authorize(r *http.Request) *problem {
 	if c.platform.options.Key == "" {
 		switch {
-		case r.Header.Get("Origin") != "":
-			return &problem{status: http.StatusForbidden, code: "origin_refused", message: "web pages are served only with a key: set adapters.api.key_env"}
+		case r.Header.Get("Origin") != "" && !c.platform.allows(r):
+			return originRefused()
 		case !c.platform.own(r.Host):
 			return &problem{
 				status: http.StatusForbidden, code: "host_refused",
-				message: "without a key only requests to a loopback address or localhost are served: use one, or set adapters.api.key_env",
+				message: "the Host header is not a loopback name; list it in adapters.api.allow_hosts, or set adapters.api.key_env to allow other hosts",
 			}
 		}
 		return nil
@@ -37,8 +39,10 @@ func (c *conn) authorize(r *http.Request) *problem {
 }
 
 // own reports whether a request to hostport meant this machine: a loopback address, a name that RFC 6761 (6.3) keeps for
-// it, or the name that the config listens on.
-func (p *Platform) own(hostport string) bool { return OwnHost(hostport, p.options.Listen) }
+// it, or a name that the config listens on or lists.
+func (p *Platform) own(hostport string) bool {
+	return OwnHost(hostport, p.options.Listen) || slices.Contains(p.options.AllowHosts, hostname(hostport))
+}
 
 // OwnHost reports whether a Host header of hostport means this machine, for a server that the config has listen on
 // listen.

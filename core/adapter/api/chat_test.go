@@ -133,10 +133,11 @@ func TestTheDeltasAddUpToTheAnswer(t *testing.T) {
 		final := words.Draw(t, "final")
 		told := rapid.IntRange(0, len(final)).Draw(t, "told")
 		x := newExchange(true)
+		client := x.attach()
 		var got strings.Builder
 		take := func() {
 			if rapid.Bool().Draw(t, "take") {
-				text, _ := x.take()
+				text, _ := client.take()
 				got.WriteString(text)
 			}
 		}
@@ -147,7 +148,7 @@ func TestTheDeltasAddUpToTheAnswer(t *testing.T) {
 		x.Delta(final[:told])
 		take()
 		x.Done(final, nil)
-		text, o := x.take()
+		text, o := client.take()
 		got.WriteString(text)
 		if !o.ended || o.trouble != nil {
 			t.Fatalf("outcome %+v", o)
@@ -170,18 +171,19 @@ func TestAnAnswerIsNotSaidTwice(t *testing.T) {
 		{"streamed after words before a tool call", []string{"Let me see.", "It is 4."}, "It is 4.", "Let me see.It is 4."},
 		{"not streamed after words before a tool call", []string{"Let me see."}, "It is 4.", "Let me see.\n\nIt is 4."},
 		{"streamed in part", []string{"Hel"}, "Hello", "Hello"},
-		{"longer than what can be compared", []string{strings.Repeat("x", maxPending), "y"}, "z", strings.Repeat("x", maxPending) + "y"},
+		{"longer than what can be compared", slices.Repeat([]string{strings.Repeat("x", maxPending)}, 3), "z", strings.Repeat("x", 3*maxPending)},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			x := newExchange(true)
+			client := x.attach()
 			var got strings.Builder
 			for _, d := range c.deltas {
 				x.Delta(d)
-				text, _ := x.take()
+				text, _ := client.take()
 				got.WriteString(text)
 			}
 			x.Done(c.text, nil)
-			text, _ := x.take()
+			text, _ := client.take()
 			got.WriteString(text)
 			if got.String() != c.want {
 				t.Errorf("the client has %.80q, want %.80q", got.String(), c.want)

@@ -26,6 +26,8 @@ type conn struct {
 	server   *http.Server
 	at       *string
 
+	// answers are the turns and answers that a client may ask for again.
+	answers *answers
 	// tasks ends when the requests under way must.
 	tasks       context.Context
 	cancelTasks context.CancelFunc
@@ -51,7 +53,7 @@ type conn struct {
 // serve answers what comes through listener, which it owns, until Disconnect.
 func (p *Platform) serve(listener net.Listener, r adapter.Receiver) *conn {
 	c := &conn{
-		platform: p, receiver: r, log: p.log, listener: listener,
+		platform: p, receiver: r, log: p.log, listener: listener, answers: newAnswers(),
 		served: make(chan struct{}), done: make(chan struct{}),
 		idle: make(chan struct{}), open: map[net.Conn]bool{}, empty: make(chan struct{}),
 	}
@@ -130,6 +132,7 @@ func (c *conn) Send(context.Context, adapter.Outgoing) error {
 func (c *conn) CancelTasks(ctx context.Context) error {
 	c.deafen()
 	c.cancelTasks()
+	c.answers.close()
 	return c.await(ctx)
 }
 
@@ -150,6 +153,7 @@ func (c *conn) Disconnect(ctx context.Context) error {
 	<-c.served // at once, but for the second that a server without file descriptors sleeps
 	err := c.await(ctx)
 	c.cancelTasks()
+	c.answers.close()
 
 	c.shun()
 	linger, cancel := context.WithTimeout(ctx, lingerTimeout)

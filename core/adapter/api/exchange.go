@@ -1,28 +1,53 @@
 package api
 
 import (
+	"bytes"
 	"cmp"
 	"strings"
 	"sync"
+	"time"
 	"unicode"
 )
 
-// maxPending bounds the text that waits for a slow reader, in bytes.
+// maxPending bounds the text that waits for a slow reader, in bytes. An exchange keeps at most twice as much of a stream.
 const maxPending = 1 << 20
 
-// exchange takes the gateway's answer to one request and hands it to the request's handler. It implements
-// adapter.Responder: nothing here blocks, and after the client has gone nothing is kept.
+// exchange takes the gateway's answer to one message and hands it to the clients that wait for it: the one that sent the
+// message, and those that joined later (answers.go). It implements adapter.EndResponder; nothing here blocks.
 type exchange struct {
-	stream bool
-	// wake has room for one: there is something to take.
-	wake chan struct{}
+	stream  bool
+	created time.Time
+	// print says what the request was: see request.print. session is the key of its session.
+	print   print
+	session string
+	// ended is called once when the answer is complete, withdraw when nobody waits for it any more and its turn must end.
+	ended, withdraw func(*exchange)
+	// grace is how long a plain request that was left keeps its turn; less than 0 is for ever.
+	grace time.Duration
+
+	// settled is closed when the gateway has taken or refused the message; id and refusal are known from then on.
+	settled chan struct{}
+	id      string
+	refusal *problem
 
 	mu      sync.Mutex
-	gone    bool            // nobody takes anything any more
-	pending strings.Builder // what was not taken yet
-	said    strings.Builder // all deltas, which Done's text is compared with, unless cut
-	cut     bool            // said would be longer than maxPending
-	outcome outcome
+	text    []byte // of the answer, from dropped on
+	dropped int    // bytes of a long stream that are gone
+	readers map[*reader]bool
+	// left says that the last client went before it had the answer; withdrawn that the turn was ended for that.
+	left, withdrawn bool
+	timer           *time.Timer // runs out when grace does
+	outcome         outcome
+}
+
+// reader is one client that waits for the answer.
+type reader struct {
+	x *exchange
+	// wake has room for one: there is something to take.
+	wake chan struct{}
+	at   int // how much of the text it took
+	// behind says that more than maxPending waited for it: it is told so instead of the rest.
+	behind bool
 }
 
 // outcome is how an exchange stands.
@@ -44,23 +69,115 @@ type usage struct {
 }
 
 func newExchange(stream bool) *exchange {
-	return &exchange{stream: stream, outcome: outcome{finish: stopped}, wake: make(chan struct{}, 1)}
+	nothing := func(*exchange) {}
+	return &exchange{
+		stream: stream, created: time.Now(), ended: nothing, withdraw: nothing, settled: make(chan struct{}),
+		readers: map[*reader]bool{}, outcome: outcome{finish: stopped},
+	}
+}
+
+// settle notes what became of the message: its id, or why it was refused. It is called once.
+func (x *exchange) settle(id string, refusal *problem) {
+	x.id, x.refusal = id, refusal
+	close(x.settled)
+}
+
+// attach adds a client, which gets the answer from its begin. It returns nil where that is not possible any more: the turn
+// is being ended because everyone had left, or the begin of a very long stream is gone.
+func (x *exchange) attach() *reader {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.withdrawn || x.dropped > 0 {
+		return nil
+	}
+	x.left = false
+	x.stopTimer()
+	r := &reader{x: x, wake: make(chan struct{}, 1)}
+	if len(x.text) > 0 || x.outcome.ended {
+		r.signal()
+	}
+	x.readers[r] = true
+	return r
+}
+
+// detach removes a client; left says that it went before it had the answer. When the last one has gone so, a streamed turn is
+// withdrawn at once, and a plain one when its grace is over.
+func (r *reader) detach(left bool) {
+	x := r.x
+	x.mu.Lock()
+	delete(x.readers, r)
+	withdraw := false
+	if left && len(x.readers) == 0 {
+		x.left = true
+		switch {
+		case x.outcome.ended || x.withdrawn:
+		case x.stream || x.grace == 0:
+			withdraw, x.withdrawn = true, true
+		case x.grace > 0:
+			x.timer = time.AfterFunc(x.grace, x.expire)
+		}
+	}
+	x.mu.Unlock()
+	if withdraw {
+		x.withdraw(x)
+	}
+}
+
+// expire ends the grace.
+func (x *exchange) expire() {
+	x.mu.Lock()
+	over := !x.outcome.ended && !x.withdrawn && len(x.readers) == 0 && x.timer != nil
+	x.withdrawn = x.withdrawn || over
+	x.mu.Unlock()
+	if over {
+		x.withdraw(x)
+	}
+}
+
+// stopTimer ends the grace of a client that came back. x.mu is held.
+func (x *exchange) stopTimer() {
+	if x.timer != nil {
+		x.timer.Stop()
+		x.timer = nil
+	}
+}
+
+// forget ends the grace for good: the connection that it belongs to ends.
+func (x *exchange) forget() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.stopTimer()
+}
+
+// standing is how x stands towards clients that may join it.
+func (x *exchange) standing() (left, ended bool) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.left && !x.withdrawn, x.outcome.ended
+}
+
+// size is the bytes that x holds.
+func (x *exchange) size() int {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return len(x.text)
 }
 
 // Delta implements adapter.Responder.
 func (x *exchange) Delta(text string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if x.gone || x.outcome.ended || !x.stream || text == "" {
+	if x.outcome.ended || !x.stream || text == "" {
 		return
 	}
-	if x.pending.Len()+len(text) > maxPending {
-		x.end(tooSlow)
-		return
+	x.text = append(x.text, text...)
+	for r := range x.readers {
+		r.behind = r.behind || x.dropped+len(x.text)-r.at > maxPending
 	}
-	x.pending.WriteString(text)
-	if x.cut = x.cut || x.said.Len()+len(text) > maxPending; !x.cut {
-		x.said.WriteString(text)
+	if len(x.text) > 2*maxPending {
+		cut := len(x.text) - maxPending
+		x.dropped += cut
+		x.text = bytes.Clone(x.text[cut:])
 	}
 	x.signal()
 }
@@ -75,32 +192,43 @@ func (x *exchange) Ended(in, out int64, finish string) {
 
 // Done implements adapter.Responder.
 func (x *exchange) Done(text string, err error) {
+	if !x.end(text, err) {
+		return
+	}
+	x.ended(x)
+}
+
+// end notes the answer and that nothing more will come. It reports whether that is news.
+func (x *exchange) end(text string, err error) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if x.gone || x.outcome.ended {
-		return
+	if x.outcome.ended {
+		return false
 	}
+	x.stopTimer()
 	if err != nil {
-		x.end(unanswered(err))
-		return
+		x.outcome.trouble = unanswered(err)
+	} else {
+		if x.stream {
+			text = x.unsaid(text)
+		}
+		x.text = append(x.text, text...)
 	}
-	if x.stream {
-		text = x.unsaid(text)
-	}
-	x.pending.WriteString(text)
-	x.end(nil)
-}
-
-// end notes that nothing more will come. x.mu is held.
-func (x *exchange) end(trouble *problem) {
-	x.outcome.ended, x.outcome.trouble = true, trouble
-	x.said.Reset()
+	x.outcome.ended = true
 	x.signal()
+	return true
 }
 
+// signal wakes every reader. x.mu is held.
 func (x *exchange) signal() {
+	for r := range x.readers {
+		r.signal()
+	}
+}
+
+func (r *reader) signal() {
 	select {
-	case x.wake <- struct{}{}:
+	case r.wake <- struct{}{}:
 	default:
 	}
 }
@@ -109,10 +237,10 @@ func (x *exchange) signal() {
 // one that was, also where the deltas held the words before a tool call as well. x.mu is held.
 func (x *exchange) unsaid(text string) string {
 	// The gateway may have trimmed the answer, so that the blanks around it are not compared.
-	said, whole := strings.TrimLeftFunc(x.said.String(), unicode.IsSpace), strings.TrimLeftFunc(text, unicode.IsSpace)
+	said, whole := strings.TrimLeftFunc(string(x.text), unicode.IsSpace), strings.TrimLeftFunc(text, unicode.IsSpace)
 	switch {
-	case x.cut, strings.HasSuffix(strings.TrimSpace(said), strings.TrimSpace(whole)):
-		// What was cut cannot be compared; that much was streamed.
+	case x.dropped > 0, strings.HasSuffix(strings.TrimSpace(said), strings.TrimSpace(whole)):
+		// What was dropped cannot be compared; that much was streamed.
 		return ""
 	case said == "":
 		return text
@@ -123,20 +251,16 @@ func (x *exchange) unsaid(text string) string {
 	}
 }
 
-// take returns the text that came since the last take, and how the exchange stands.
-func (x *exchange) take() (string, outcome) {
+// take returns the text that came since the last take, and how the exchange stands. A reader that is too far behind gets
+// tooSlow.
+func (r *reader) take() (string, outcome) {
+	x := r.x
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	text := x.pending.String()
-	x.pending.Reset()
+	if r.behind {
+		return "", outcome{ended: true, trouble: tooSlow}
+	}
+	text := string(x.text[r.at-x.dropped:])
+	r.at = x.dropped + len(x.text)
 	return text, x.outcome
-}
-
-// abandon makes x inert: its client has gone, or was told that the gateway stops.
-func (x *exchange) abandon() {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.gone = true
-	x.pending.Reset()
-	x.said.Reset()
 }

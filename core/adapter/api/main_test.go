@@ -28,8 +28,15 @@ const patience = 20 * time.Second
 type gateway struct {
 	take func(ctx context.Context, m adapter.Inbound) error
 
-	mu  sync.Mutex
-	got []adapter.Inbound
+	mu        sync.Mutex
+	got       []adapter.Inbound
+	withdrawn []string
+}
+
+func (g *gateway) Withdraw(session, id string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.withdrawn = append(g.withdrawn, session+" "+id)
 }
 
 func (g *gateway) Receive(ctx context.Context, m adapter.Inbound) (string, error) {

@@ -20,12 +20,12 @@ const (
 
 // reply writes one answer to one client.
 type reply struct {
-	conn     *conn
-	exchange *exchange
-	w        http.ResponseWriter
-	rc       *http.ResponseController
-	id       string
-	created  int64
+	conn    *conn
+	reader  *reader
+	w       http.ResponseWriter
+	rc      *http.ResponseController
+	id      string
+	created int64
 	// begun says that the header of a stream is out.
 	begun bool
 }
@@ -69,13 +69,20 @@ func (r *reply) completion(object string, u *usage, choices ...choice) []byte {
 
 // whole waits for the answer and writes it in one piece.
 func (r *reply) whole(client context.Context) {
-	select {
-	case <-r.exchange.wake:
-	case <-client.Done():
-	case <-r.conn.tasks.Done():
+	var text string
+	var o outcome
+	for waiting := true; waiting && !o.ended; {
+		select {
+		case <-r.reader.wake:
+		case <-client.Done():
+			waiting = false
+		case <-r.conn.tasks.Done():
+			waiting = false
+		}
+		more, now := r.reader.take()
+		text, o = text+more, now
 	}
-	text, o := r.exchange.take()
-	r.exchange.abandon()
+	r.reader.detach(client.Err() != nil && r.conn.tasks.Err() == nil)
 	defer r.hurry()()
 	r.deadline()
 	switch {
@@ -95,14 +102,15 @@ func (r *reply) whole(client context.Context) {
 
 // stream writes the answer as it comes, in Server-Sent Events.
 func (r *reply) stream(client context.Context, withUsage bool) {
-	defer r.exchange.abandon()
+	left := true // a write that fails is a client that has gone, too
+	defer func() { r.reader.detach(left && r.conn.tasks.Err() == nil) }()
 	defer r.hurry()()
 	silence := time.NewTimer(headerPatience)
 	defer silence.Stop()
 	for {
 		stopped := false
 		select {
-		case <-r.exchange.wake:
+		case <-r.reader.wake:
 		case <-silence.C:
 			// A piece without words: go-openai takes a comment for a part of an error that comes later.
 			if r.piece(choice{Delta: &message{}}) != nil {
@@ -114,18 +122,20 @@ func (r *reply) stream(client context.Context, withUsage bool) {
 			stopped = true
 		}
 		silence.Reset(keepAlive)
-		text, o := r.exchange.take()
+		text, o := r.reader.take()
 		if text != "" && r.piece(choice{Delta: &message{Content: &text}}) != nil {
 			return
 		}
 		switch {
 		case o.ended && o.trouble == nil:
+			left = false
 			if !withUsage {
 				o.usage = nil
 			}
 			r.finish(o)
 			return
 		case o.ended:
+			left = false
 			r.breakOff(o.trouble)
 			return
 		case stopped:

@@ -52,6 +52,11 @@ func (c *conn) route(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	route := routes[i]
+	c.platform.share(w, r)
+	if r.Method == http.MethodOptions && r.Header.Get("Origin") != "" {
+		c.preflight(w, r, route.methods)
+		return
+	}
 	if !slices.Contains(route.methods, r.Method) {
 		p := &problem{
 			status: http.StatusMethodNotAllowed, code: "method_not_allowed", allow: strings.Join(route.methods, ", "),
@@ -102,24 +107,30 @@ func (c *conn) chat(w http.ResponseWriter, r *http.Request) {
 	}
 	defer c.end()
 
-	q, m, p := c.read(w, r)
+	q, m, sent, p := c.read(w, r)
 	if p != nil {
 		p.write(w)
 		return
 	}
 	x := newExchange(q.stream)
-	m.Responder = x
-
-	// Not the request's context: once the message is on its way in, its client may go.
-	ctx, cancel := context.WithTimeout(c.tasks, receiveTimeout)
-	id, err := c.receiver.Receive(ctx, m)
-	cancel()
-	if err != nil {
-		x.abandon()
-		c.refusal(err).write(w)
+	x.session, x.grace, x.ended, x.withdraw = m.Session, c.platform.options.LeaveGrace, c.answers.keep, c.withdraw
+	reader, joined, p := c.answers.enter(sent, x)
+	if p != nil {
+		p.write(w)
 		return
 	}
-	reply := &reply{conn: c, exchange: x, w: w, rc: http.NewResponseController(w), id: "chatcmpl-" + id, created: time.Now().Unix()}
+	if x = reader.x; joined {
+		c.log.Info("api request joins the turn of an earlier one", "session", x.session, "remote", r.RemoteAddr)
+	} else {
+		c.submit(x, m)
+	}
+	<-x.settled // bounded by receiveTimeout
+	if x.refusal != nil {
+		reader.detach(false)
+		x.refusal.write(w)
+		return
+	}
+	reply := &reply{conn: c, reader: reader, w: w, rc: http.NewResponseController(w), id: "chatcmpl-" + x.id, created: x.created.Unix()}
 	if q.stream {
 		reply.stream(r.Context(), q.usage)
 	} else {
@@ -127,23 +138,53 @@ func (c *conn) chat(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// submit hands the message to the gateway, and notes in x what became of it.
+func (c *conn) submit(x *exchange, m adapter.Inbound) {
+	m.Responder = x
+	// Not the request's context: once the message is on its way in, its client may go.
+	ctx, cancel := context.WithTimeout(c.tasks, receiveTimeout)
+	defer cancel()
+	id, err := c.receiver.Receive(ctx, m)
+	if err != nil {
+		c.answers.drop(x)
+		x.settle("", c.refusal(err))
+		return
+	}
+	x.settle(id, nil)
+}
+
+// withdraw ends the turn of x, which no client waits for any more. A later request is a turn of its own.
+func (c *conn) withdraw(x *exchange) {
+	c.answers.drop(x)
+	if w, ok := c.receiver.(adapter.Withdrawer); ok {
+		w.Withdraw(x.session, x.id)
+	}
+}
+
 // read makes a message of a request.
-func (c *conn) read(w http.ResponseWriter, r *http.Request) (request, adapter.Inbound, *problem) {
+func (c *conn) read(w http.ResponseWriter, r *http.Request) (q request, m adapter.Inbound, sent mark, p *problem) {
 	if !isJSON(r.Header) {
-		return request{}, adapter.Inbound{}, &problem{
+		return q, m, sent, &problem{
 			status: http.StatusUnsupportedMediaType, code: "unsupported_media_type", message: "the body must be JSON: send Content-Type: application/json",
 		}
 	}
 	body, p := c.readBody(w, r)
 	if p != nil {
-		return request{}, adapter.Inbound{}, p
+		return q, m, sent, p
 	}
-	q, p := parseRequest(body)
-	if p != nil {
-		return request{}, adapter.Inbound{}, p
+	if q, p = parseRequest(body); p != nil {
+		return q, m, sent, p
 	}
 	key, user, p := sessionOf(q, r.Header)
-	return q, adapter.Inbound{Adapter: c.platform.Name(), Session: key, User: user, Target: key, Text: q.text}, p
+	if p != nil {
+		return q, m, sent, p
+	}
+	named := key
+	if strings.HasPrefix(key, requestKeys) {
+		named = ""
+	}
+	sent, p = markOf(r, named, q.stream, body)
+	return q, adapter.Inbound{Adapter: c.platform.Name(), Session: key, User: user, Target: key, Text: q.text}, sent, p
 }
 
 // isJSON reports whether a body says that it is JSON, or does not say what it is.

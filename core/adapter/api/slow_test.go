@@ -25,10 +25,17 @@ func fill(t *testing.T, r adapter.Responder, c *conn) {
 	t.Helper()
 	x := r.(*exchange)
 	piece := strings.Repeat("x", 64<<10)
-	stands := func() (waiting int, ended bool) {
+	stands := func() (waiting int, tooSlow bool) {
 		x.mu.Lock()
 		defer x.mu.Unlock()
-		return x.pending.Len(), x.outcome.ended
+		total := x.dropped + len(x.text)
+		for r := range x.readers {
+			waiting = total - r.at
+		}
+		if len(x.text) > 2*maxPending {
+			t.Fatalf("%d bytes are kept", len(x.text))
+		}
+		return waiting, waiting > maxPending
 	}
 	var slowest time.Duration
 	stuck := false
@@ -40,11 +47,7 @@ func fill(t *testing.T, r adapter.Responder, c *conn) {
 			}
 			stuck = time.Now().After(limit)
 		}
-		waiting, ended := stands()
-		if waiting > maxPending {
-			t.Fatalf("%d bytes wait", waiting)
-		}
-		if ended {
+		if _, tooSlow := stands(); tooSlow {
 			break
 		}
 		if sent > 256<<20 {
@@ -131,9 +134,14 @@ func (l *pipes) Addr() net.Addr { return &net.UnixAddr{Name: "pipes", Net: "pipe
 // virtual runs f in virtual time against a platform behind pipes. dial makes a connection to it.
 func virtual(t *testing.T, take func(context.Context, adapter.Inbound) error, f func(t *testing.T, c *conn, dial func() net.Conn)) {
 	t.Helper()
+	virtualWith(t, Options{Model: "agent"}, take, f)
+}
+
+func virtualWith(t *testing.T, o Options, take func(context.Context, adapter.Inbound) error, f func(t *testing.T, c *conn, dial func() net.Conn)) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		l := &pipes{conns: make(chan net.Conn), closed: make(chan struct{})}
-		c := New(Options{Model: "agent"}).serve(l, &gateway{take: take})
+		c := New(o).serve(l, &gateway{take: take})
 		f(t, c, func() net.Conn {
 			client, server := net.Pipe()
 			t.Cleanup(func() { client.Close() })
@@ -309,34 +317,6 @@ func TestS5_AReaderThatStandsStillGetsOneMoreSecondOfAStop(t *testing.T) {
 			t.Errorf("it took %s", took)
 		}
 	})
-}
-
-func TestAClientThatGoesLeavesTheTurnAlone(t *testing.T) {
-	for name, b := range map[string]string{"plain": saying("hi"), "stream": streaming("hi")} {
-		t.Run(name, func(t *testing.T) {
-			take, held := holds()
-			virtual(t, take, func(t *testing.T, c *conn, dial func() net.Conn) {
-				nc := dial()
-				send(t, nc, raw(b))
-				r := <-held
-				nc.Close()
-				synctest.Wait()
-				if underWay(c) != 0 {
-					t.Error("the request of a client that has gone is still under way")
-				}
-				// The turn is still going; what it says is dropped and kept nowhere.
-				r.Delta("some")
-				r.Done("all", nil)
-				x := r.(*exchange)
-				if x.pending.Len() != 0 || x.said.Len() != 0 {
-					t.Errorf("%d bytes are kept for a client that has gone", x.pending.Len()+x.said.Len())
-				}
-				if n := len(c.receiver.(*gateway).messages()); n != 1 {
-					t.Errorf("the gateway got the message %d times", n)
-				}
-			})
-		})
-	}
 }
 
 func TestAStopDoesNotWaitForAConnectionThatWasNeverUsed(t *testing.T) {

@@ -1,0 +1,208 @@
+package api
+
+import (
+	"container/list"
+	"crypto/sha256"
+	"fmt"
+	"net"
+	"net/http"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+)
+
+// Bounds on the answers that are kept for clients that ask again.
+const (
+	storedFor         = 10 * time.Minute
+	maxStored         = 4096
+	maxStoredBytes    = 16 << 20
+	maxIdempotencyKey = 255 // bytes of an Idempotency-Key
+)
+
+// print names a request: the sum over its caller, its session and its body.
+type print [sha256.Size]byte
+
+// mark is how a request says that it may have been sent before.
+type mark struct {
+	print print
+	// key is the Idempotency-Key with its caller; empty: none was sent.
+	key string
+	// retry says that the client's library sends it again (X-Stainless-Retry-Count above 0).
+	retry bool
+}
+
+// markOf reads the mark of a request for the named session, which is empty for an anonymous one. A caller is known by its
+// key and its address: one caller never gets another one's answer.
+func markOf(r *http.Request, session string, stream bool, body []byte) (mark, *problem) {
+	host, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		host = r.RemoteAddr
+	}
+	caller := sha256.Sum256(fmt.Appendf(nil, "%q %q", r.Header.Get("Authorization"), host))
+	m := mark{print: sha256.Sum256(append(fmt.Appendf(nil, "%x %q %t ", caller, session, stream), body...))}
+	if key := r.Header.Get("Idempotency-Key"); len(key) > maxIdempotencyKey {
+		return m, invalid("Idempotency-Key", fmt.Sprintf("Idempotency-Key is longer than %d bytes", maxIdempotencyKey))
+	} else if key != "" {
+		m.key = fmt.Sprintf("%x %s", caller, key)
+	}
+	count, err := strconv.Atoi(r.Header.Get("X-Stainless-Retry-Count"))
+	m.retry = err == nil && count > 0
+	return m, nil
+}
+
+// answers are the exchanges of one listener that a client may ask for again: those whose turn runs, and the answers of the
+// last ten minutes, at most maxStored of them and maxStoredBytes together, oldest dropped first (TF7).
+type answers struct {
+	mu      sync.Mutex
+	closed  bool
+	byKey   map[string]*exchange
+	byPrint map[print][]*exchange // oldest first
+	keys    map[*exchange]string
+	ended   *list.List // of *stored, oldest first
+	bytes   int
+	timer   *time.Timer // drops the oldest when its time is over
+}
+
+type stored struct {
+	x     *exchange
+	at    time.Time
+	bytes int
+}
+
+func newAnswers() *answers {
+	return &answers{byKey: map[string]*exchange{}, byPrint: map[print][]*exchange{}, keys: map[*exchange]string{}, ended: list.New()}
+}
+
+// enter returns the exchange for a request, with the client attached: one that is there, or fresh. A request joins
+//
+//   - the one with its Idempotency-Key, which is a problem if that one was another request;
+//   - if its library sends it again, the same request of the same caller, first of all one whose client has gone;
+//   - without a mark, the same request only while it runs and its client has gone. So a message that somebody repeats on
+//     purpose is a new turn.
+func (a *answers) enter(m mark, fresh *exchange) (r *reader, joined bool, p *problem) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.expire(time.Now())
+	if x := a.byKey[m.key]; m.key != "" && x != nil {
+		if x.print != m.print {
+			return nil, false, &problem{
+				status: http.StatusUnprocessableEntity, code: "idempotency_key_reused", param: "Idempotency-Key",
+				message: "this Idempotency-Key was used for another request; send a new key",
+			}
+		}
+		if r := x.attach(); r != nil {
+			return r, true, nil
+		}
+	}
+	if x := a.same(m); x != nil {
+		if r := x.attach(); r != nil {
+			return r, true, nil
+		}
+	}
+	fresh.print = m.print
+	if !a.closed {
+		a.byPrint[m.print] = append(a.byPrint[m.print], fresh)
+		if m.key != "" {
+			a.byKey[m.key], a.keys[fresh] = fresh, m.key
+		}
+	}
+	return fresh.attach(), false, nil
+}
+
+// same is the exchange of the same request that m may join, nil if there is none. a.mu is held.
+func (a *answers) same(m mark) *exchange {
+	all := a.byPrint[m.print]
+	for _, x := range all {
+		if left, ended := x.standing(); left && (m.retry || !ended && m.key == "") {
+			return x
+		}
+	}
+	if m.retry && len(all) > 0 {
+		return all[len(all)-1]
+	}
+	return nil
+}
+
+// keep begins the ten minutes of an answer that is complete.
+func (a *answers) keep(x *exchange) {
+	size := x.size()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.closed || !slices.Contains(a.byPrint[x.print], x) {
+		return
+	}
+	now := time.Now()
+	a.ended.PushBack(&stored{x, now, size})
+	a.bytes += size
+	a.expire(now)
+}
+
+// drop forgets x: it was refused, or its turn was withdrawn.
+func (a *answers) drop(x *exchange) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.remove(x)
+}
+
+// expire drops what is too old or too much. a.mu is held.
+func (a *answers) expire(now time.Time) {
+	for oldest := a.ended.Front(); oldest != nil; oldest = a.ended.Front() {
+		s := oldest.Value.(*stored)
+		if now.Sub(s.at) < storedFor && a.ended.Len() <= maxStored && a.bytes <= maxStoredBytes {
+			if a.timer == nil {
+				a.timer = time.AfterFunc(s.at.Add(storedFor).Sub(now), a.tick)
+			}
+			return
+		}
+		a.ended.Remove(oldest)
+		a.bytes -= s.bytes
+		a.remove(s.x)
+	}
+}
+
+// tick drops what has become too old, also where no request comes any more.
+func (a *answers) tick() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.timer = nil
+	if !a.closed {
+		a.expire(time.Now())
+	}
+}
+
+// remove takes x out of the index. a.mu is held.
+func (a *answers) remove(x *exchange) {
+	if rest := slices.DeleteFunc(a.byPrint[x.print], func(other *exchange) bool { return other == x }); len(rest) > 0 {
+		a.byPrint[x.print] = rest
+	} else {
+		delete(a.byPrint, x.print)
+	}
+	if key, has := a.keys[x]; has {
+		delete(a.keys, x)
+		if a.byKey[key] == x {
+			delete(a.byKey, key)
+		}
+	}
+}
+
+// close forgets everything and ends every grace; nothing is kept from then on.
+func (a *answers) close() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.closed = true
+	if a.timer != nil {
+		a.timer.Stop()
+		a.timer = nil
+	}
+	for _, all := range a.byPrint {
+		for _, x := range all {
+			x.forget()
+		}
+	}
+	clear(a.byKey)
+	clear(a.byPrint)
+	clear(a.keys)
+	a.ended.Init()
+	a.bytes = 0
+}
