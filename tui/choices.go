@@ -111,6 +111,10 @@ func (q *question) setBusy(on bool) {
 		q.cmds = append(q.cmds, q.busy...)
 	}
 	q.retitle()
+	q.text = []string{"Drop the cached agents. The sessions, their histories and their processes are kept."}
+	if on {
+		q.text = []string{"Interrupt the running turns first, then drop the cached agents. The sessions, their histories and their processes are kept."}
+	}
 	names := make([]string, len(q.busy))
 	for i, cmd := range q.busy {
 		names[i] = object(cmd)

@@ -115,3 +115,12 @@ func TestAReadOnlyConsoleListsNoLever(t *testing.T) {
 		}
 	}
 }
+
+// TF35: the documentation says how a key asks, and S shows what would end; only the immediate stop asks for a word.
+func TestTheDocumentationSaysHowTheStopAsks(t *testing.T) {
+	for _, k := range Keys() {
+		if k.Verb == ops.VerbStop && (k.Confirm != withDialog.String() || !strings.Contains(k.Help, "immediate asks for a typed word")) {
+			t.Errorf("S %s: %s", k.Confirm, k.Help)
+		}
+	}
+}

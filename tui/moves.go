@@ -54,7 +54,7 @@ func moveBindings() []binding {
 		{action: "previous-view", keys: []string{"shift+tab"}, help: "previous view", do: func(m *model) tea.Cmd { return m.open((m.view+views.Events-2)%views.Events + 1) }},
 		{action: "up-one-level", keys: []string{"esc"}, help: "one level up: dialog, filter, marks, details; never leaves", do: (*model).escape},
 		{action: "back", keys: []string{"q"}, help: "back; at the top, ask how to leave", do: (*model).goBack},
-		{action: "leave", help: "ask how to leave; the key is ctrl+c, which in a stop makes it stronger: one step per two presses", do: (*model).askLeave},
+		{action: "leave", help: "ask how to leave (ctrl+c); ctrl+c again stops a gateway of this terminal; in a stop, two presses make the stop stronger", do: (*model).askLeave},
 		{action: "pause", keys: []string{"p"}, help: "freeze the picture, not the gateway", do: (*model).pauseView},
 		{action: "refresh", keys: []string{"r"}, help: "look at the gateway now", do: func(m *model) tea.Cmd {
 			m.wanted, m.past.wanted, m.past.retryAt = true, true, time.Time{}

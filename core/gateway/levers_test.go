@@ -222,3 +222,25 @@ func TestTheDryRunOfADrainListsWhatItWaitsFor(t *testing.T) {
 		t.Errorf("the preview made the gateway %s", st.State)
 	}
 }
+
+// A fast stop does not drain, so its worst case has no time for that.
+func TestTheWorstCaseOfAPreviewIsThatOfItsMode(t *testing.T) {
+	l := start(t)
+	worst := func(mode ops.Mode) int64 {
+		p, err := l.g.Preview(context.Background(), ops.Command{Verb: ops.VerbStop, Mode: mode})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p.WorstCaseMS
+	}
+	plan, err := l.g.Plan(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if graceful, unnamed := worst(ops.ModeGraceful), worst(""); graceful != plan.WorstCaseMS || unnamed != graceful {
+		t.Errorf("a graceful stop takes at most %d ms, one without a mode %d, and the plan %d", graceful, unnamed, plan.WorstCaseMS)
+	}
+	if fast := worst(ops.ModeFast); plan.DrainMS == 0 || fast != plan.WorstCaseMS-plan.DrainMS {
+		t.Errorf("a fast stop takes at most %d ms; the plan has %d, %d of it for the drain", fast, plan.WorstCaseMS, plan.DrainMS)
+	}
+}

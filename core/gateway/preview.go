@@ -37,8 +37,8 @@ func (g *Gateway) Preview(_ context.Context, cmd ops.Command) (ops.Preview, erro
 		if cmd.Interrupt {
 			g.previewTurn(&p, cmd.Target)
 		}
-		p.Closes = append(p.Closes, "the cached agent of "+term.Clean(cmd.Target, 80)+"; the next message makes a new one")
-		p.Keeps = append(p.Keeps, "the session and its history")
+		p.Closes = append(p.Closes, "the cached agent of "+term.Clean(cmd.Target, 80))
+		p.Keeps = append(p.Keeps, "the session and its history; the next message makes a new agent")
 		if n := g.procs.CountSession(cmd.Target); n > 0 {
 			p.Keeps = append(p.Keeps, fmt.Sprintf("%d %s of %s", n, plural(n, "process tree", "process trees"), term.Clean(cmd.Target, 80)))
 		}
@@ -100,9 +100,12 @@ func asksAndWaits(platform string) bool { return platform == "api" || platform =
 
 func (g *Gateway) previewStop(p *ops.Preview, mode ops.Mode) {
 	plan, _ := g.plan().Fit(g.limit())
-	p.WorstCaseMS = ops.Millis(plan.WorstCase())
+	if mode == "" {
+		mode = ops.ModeGraceful
+	}
+	p.WorstCaseMS = ops.Millis(plan.WorstCaseIn(mode))
 	for _, v := range g.table.Turns() {
-		if mode == "" || mode == ops.ModeGraceful {
+		if mode == ops.ModeGraceful {
 			p.WaitsFor = append(p.WaitsFor, turnLine(v))
 		} else {
 			p.Interrupt = append(p.Interrupt, turnLine(v))

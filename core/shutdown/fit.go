@@ -34,8 +34,11 @@ func bounded(d time.Duration) time.Duration { return min(max(d, 0), longest) }
 
 // WorstCase is what the plan costs at the most in the mode graceful, whatever hangs and if nobody extends it.
 func (p Plan) WorstCase() time.Duration {
-	return p.resolve(0).sum(ops.ModeGraceful)
+	return p.WorstCaseIn(ops.ModeGraceful)
 }
+
+// WorstCaseIn is WorstCase of a stop in mode m, which leaves out the phases that do not run in that mode.
+func (p Plan) WorstCaseIn(m ops.Mode) time.Duration { return p.resolve(0).sum(m) }
 
 // sum adds up the phases that run in mode m; p is resolved.
 func (p Plan) sum(m ops.Mode) time.Duration {
