@@ -183,15 +183,15 @@ func adapterNames(ctx context.Context, g *control.Client, c *cobra.Command) []co
 	return names
 }
 
-// phaseNames lists the phases of the running shutdown that are not over.
-func phaseNames(ctx context.Context, g *control.Client, _ *cobra.Command) []cobra.Completion {
+// phaseNames lists the phases of the running shutdown that are not over; for skip, those that can be skipped.
+func phaseNames(ctx context.Context, g *control.Client, c *cobra.Command) []cobra.Completion {
 	s, err := g.Shutdown(ctx)
 	if err != nil || s.Outcome != ops.ShutdownRunning {
 		return nil
 	}
 	var names []cobra.Completion
 	for _, ph := range s.Phases {
-		if !ph.State.Over() {
+		if !ph.State.Over() && !(c.Name() == "skip" && ph.Vital) {
 			names = append(names, offer(ph.Name, words(ph.State), "at most "+millis(ph.BudgetMS)))
 		}
 	}

@@ -37,6 +37,7 @@ func TestCompletionOffersWhatTheVerbCanActOn(t *testing.T) {
 			{Kind: "turn", ID: "cli:done", State: ops.StepDone},
 		}},
 		{Name: "adapters", State: ops.StepPending, BudgetMS: 5_000, Items: []ops.Item{{Kind: "adapter", ID: "telegram", State: ops.StepPending}}},
+		{Name: "stores", State: ops.StepPending, BudgetMS: 3_000, PhaseRules: ops.PhaseRules{Vital: true}},
 	}}
 	g := start(t, f)
 	for _, c := range []struct {
@@ -54,7 +55,8 @@ func TestCompletionOffersWhatTheVerbCanActOn(t *testing.T) {
 		{"a process, described without control characters", "kill |", []string{"9\t" + "sleep 60" + shownHostile + ", api:user:alice"}, asListed},
 		{"an adapter", "adapter pause |", []string{"telegram\tneeds credentials, dial" + shownHostile}, asListed},
 		{"an adapter that is paused", "adapter resume |", []string{}, asListed},
-		{"a phase that is not over", "shutdown skip --phase |", []string{"drain\trunning, at most 1m00s", "adapters\tpending, at most 5.0s"}, asListed},
+		{"a phase that can be extended", "shutdown extend --phase s|", []string{"stores\tpending, at most 3.0s"}, asListed},
+		{"a phase that is not over and can be skipped", "shutdown skip --phase |", []string{"drain\trunning, at most 1m00s", "adapters\tpending, at most 5.0s"}, asListed},
 		{"an item of the running phase", "shutdown skip --item |", []string{"cli:local\tturn, for 2.0s, model call"}, asListed},
 		{"an item of the phase that is named", "shutdown skip --phase adapters --item |", []string{"telegram\tadapter, for 0s"}, asListed},
 		{"a mode", "stop --mode |", []string{"graceful", "fast", "immediate"}, asListed},
