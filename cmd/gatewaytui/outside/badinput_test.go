@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"gatewaytui/core/adapter/telegram/botapitest"
+	"gatewaytui/fixtures/soak"
 )
 
 // leaveLife runs a gateway on home to its end by SIGKILL, after one answered message, and returns its life.
@@ -154,9 +155,7 @@ func TestA19_FilesThatCannotBeReadStopNoStart(t *testing.T) {
 // Issue 4, "Bad input": rows that cannot be true stop no start and are not acted upon: whatever the journal says of a
 // process that is not ours, it lives on.
 func TestRowsThatCannotBeTrueStopNoStart(t *testing.T) {
-	if _, err := exec.LookPath("sqlite3"); err != nil {
-		t.Skip("sqlite3, which writes the rows, is missing")
-	}
+	soak.Peer(t, "sqlite3", "Debian package sqlite3")
 	home := newHome(t)
 	life := leaveLife(t, home)
 	foreign := exec.Command("sleep", "600")
@@ -226,9 +225,7 @@ func damage(t *testing.T, home, table string) []byte {
 // F8: a damaged database fails a start that names the table, the copy and both ways on; read-only it is shown, nothing is
 // written to it and nobody is told that anything was taken; fresh it is put aside.
 func TestF8_ADamagedDatabaseIsLookedAtReadOnlyOrPutAside(t *testing.T) {
-	if _, err := exec.LookPath("sqlite3"); err != nil {
-		t.Skip("sqlite3, which finds the page to damage, is missing")
-	}
+	soak.Peer(t, "sqlite3", "Debian package sqlite3")
 	home := newHome(t)
 	g := start(t, home, quick)
 	if _, status := g.chat("a", "hello"); status != http.StatusOK {
@@ -298,9 +295,7 @@ func TestF8_ADamagedDatabaseIsLookedAtReadOnlyOrPutAside(t *testing.T) {
 			sent := bot.Sent()
 			return len(sent) > before && strings.Contains(sent[before].Text, "takes no messages") && bot.Unconfirmed() == 0
 		})
-		if code, took := looking.stop(); code != 0 || took > plannedStop {
-			t.Fatalf("the stop ended with %d after %v", code, took)
-		}
+		looking.stopsClean()
 		untouched("after a read-only life")
 	}
 	again := spawn(t, home, quick) // the marker of the read-only life does not make the database a sound one
@@ -324,9 +319,7 @@ func TestF8_ADamagedDatabaseIsLookedAtReadOnlyOrPutAside(t *testing.T) {
 
 // F8: damage that a trusted start meets in its first reads is named as well as one that was looked for.
 func TestF8_DamageThatATrustedStartMeetsIsNamed(t *testing.T) {
-	if _, err := exec.LookPath("sqlite3"); err != nil {
-		t.Skip("sqlite3, which finds the page to damage, is missing")
-	}
+	soak.Peer(t, "sqlite3", "Debian package sqlite3")
 	home := newHome(t)
 	g := start(t, home, quick)
 	if code, _ := g.stop(); code != 0 {
@@ -354,9 +347,7 @@ func withBot(t *testing.T, bot *botapitest.Server) string {
 // E15: the last hundred updates come again after a SIGKILL, because nobody heard that they were taken: none has a second
 // turn.
 func TestE15_AHundredUpdatesThatComeAgainAfterAKillMakeNoSecondTurn(t *testing.T) {
-	if _, err := exec.LookPath("sqlite3"); err != nil {
-		t.Skip("sqlite3, which counts the turns, is missing")
-	}
+	soak.Peer(t, "sqlite3", "Debian package sqlite3")
 	const updates = 100
 	home := newHome(t)
 	bot := botapitest.New(botToken)

@@ -53,6 +53,20 @@ func BenchmarkReady(b *testing.B) {
 	median(b, took, "ready-ms")
 }
 
+// BenchmarkStatus is one call of /v1/status on a gateway with 5,000 sessions and a wedged agent.
+func BenchmarkStatus(b *testing.B) {
+	home := newHome(b)
+	seed(b, home, 5000)
+	g := start(b, home, "")
+	g.say("wedged", "wedge 300")
+	g.running("api:user:wedged", "model call")
+	for b.Loop() {
+		if status := g.socket(http.MethodGet, "/v1/status", nil, nil); status != http.StatusOK {
+			b.Fatalf("status %d", status)
+		}
+	}
+}
+
 // BenchmarkIdleStop is from SIGTERM to the end of the process.
 func BenchmarkIdleStop(b *testing.B) {
 	var took []time.Duration

@@ -355,8 +355,8 @@ func TestASilentTerminalIsAskedNothing(t *testing.T) {
 			t.Fatalf("the terminal was shown %q", out)
 		}
 	}
-	if best > 500*time.Millisecond {
-		t.Errorf("the quickest of five took %v", best)
+	if best > 4*time.Second {
+		t.Errorf("the quickest of five took %v: it waited for an answer", best)
 	}
 }
 
@@ -460,7 +460,7 @@ func TestJ2_AnAttachedConsoleSurvivesTheGateway(t *testing.T) {
 	if code := s.code(); code != 0 {
 		t.Errorf("exit code %d", code)
 	}
-	if took := time.Since(began); took > 3*time.Second {
+	if took := time.Since(began); took > soon {
 		t.Errorf("ctrl+c took %v", took)
 	}
 	s.normal()

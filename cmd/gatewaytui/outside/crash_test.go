@@ -8,7 +8,6 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -17,17 +16,14 @@ import (
 	"time"
 
 	"gatewaytui/core/adapter/telegram/botapitest"
+	"gatewaytui/fixtures/soak"
 )
-
-// kills is how many lives TestKillsAtRandomMoments ends.
-const kills = 200
 
 // A19, C2, D14, F1: after a SIGKILL at any moment under load nothing that the life had started is left within 2 s, the next
 // life starts, every answered message is in the store, no turn is shown as running, and the database is whole.
 func TestKillsAtRandomMoments(t *testing.T) {
-	if _, err := exec.LookPath("sqlite3"); err != nil {
-		t.Skip("sqlite3, which looks at the database afterwards, is missing")
-	}
+	soak.Peer(t, "sqlite3", "Debian package sqlite3")
+	kills := soak.Count(t, 15, 200)
 	home := newHome(t)
 	var answered atomic.Int64
 	for n := range kills {

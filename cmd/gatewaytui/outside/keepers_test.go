@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"gatewaytui/fixtures/soak"
 )
 
 // keeper is a service manager of the test's own that keeps one gateway, with all its files in one folder.
@@ -39,9 +41,7 @@ var keepers = []struct {
 func need(t *testing.T, pkg string, programs ...string) {
 	t.Helper()
 	for _, p := range programs {
-		if _, err := exec.LookPath(p); err != nil {
-			t.Skipf("%s is missing (Debian package %s); it runs where that is installed", p, pkg)
-		}
+		soak.Peer(t, p, "Debian package "+pkg)
 	}
 }
 

@@ -18,6 +18,8 @@ import (
 	"github.com/charmbracelet/x/ansi"
 	"github.com/creack/pty"
 	"golang.org/x/sys/unix"
+
+	"gatewaytui/fixtures/soak"
 )
 
 // screen is a person's terminal with the program on it. tmux is the terminal: it interprets what is written to it as any
@@ -32,9 +34,7 @@ type screen struct {
 // colours, no CI.
 func newScreen(t testing.TB, w, h int, args ...string) *screen {
 	t.Helper()
-	if _, err := exec.LookPath("tmux"); err != nil {
-		t.Skip("tmux is missing: there is no terminal to look at")
-	}
+	soak.Peer(t, "tmux", "Debian package tmux")
 	s := &screen{t: t, dir: newHome(t)}
 	script := fmt.Sprintf("unset CI TMUX NO_COLOR ACCESSIBLE; export LANG=C.UTF-8 GATEWAYTUI_ADAPTERS_API_LISTEN=127.0.0.1:0\n"+
 		"trap : HUP INT TERM\n%q \"$@\"\necho $? >%q/code.new && mv %q/code.new %q/code\nexec sleep 600\n", binary, s.dir, s.dir, s.dir)

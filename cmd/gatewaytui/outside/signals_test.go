@@ -7,7 +7,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 )
 
 func longDrain() string {
@@ -34,7 +33,6 @@ func TestSignalsEndAGatewayInThreeStrengths(t *testing.T) {
 				g.say("waits", "wedge 300")
 				g.running("api:user:waits", "model call")
 			}
-			began := time.Now()
 			for i, sig := range tc.signals {
 				g.signal(sig)
 				switch {
@@ -48,10 +46,10 @@ func TestSignalsEndAGatewayInThreeStrengths(t *testing.T) {
 			if code := g.exit(); code != tc.code {
 				t.Fatalf("exit code %d, want %d", code, tc.code)
 			}
-			if took := time.Since(began); took > 20*time.Second {
-				t.Fatalf("it took %v", took)
-			}
 			stopped := g.log()[len(g.log())-1]
+			if took := stopped.number("elapsed_ms"); took > 50_000 { // the drain may take 60 s
+				t.Fatalf("it took %v ms", took)
+			}
 			if stopped.text("msg") != "stopped" || stopped.number("exit_code") != float64(tc.code) {
 				t.Fatalf("the last line is %v", stopped)
 			}

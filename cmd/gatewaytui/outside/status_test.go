@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"net/http"
 	"path/filepath"
-	"slices"
 	"testing"
 	"time"
 
@@ -51,35 +50,29 @@ func seedJournal(t testing.TB, home string, n int) {
 	}
 }
 
-// H4: status answers at once with 5,000 sessions and a wedged agent, also while a stop hangs.
+// H4: status answers with 5,000 sessions and a wedged agent, also while a stop hangs: it waits for neither, both of which
+// take a minute or more. How quick it is BenchmarkStatus measures.
 func TestH4_StatusAnswersWhateverHangs(t *testing.T) {
 	home := newHome(t)
 	seed(t, home, 5000)
 	g := start(t, home, longDrain())
 	g.say("wedged", "wedge 300")
 	g.running("api:user:wedged", "model call")
-	ask := func() time.Duration {
-		var took []time.Duration
-		for range 5 {
-			began := time.Now()
-			var s struct {
-				Counts struct{ Sessions int }
-			}
-			if status := g.socket(http.MethodGet, "/v1/status", nil, &s); status != http.StatusOK || s.Counts.Sessions != 5001 {
-				t.Fatalf("status: %d %+v", status, s)
-			}
-			took = append(took, time.Since(began))
+	ask := func(state string) {
+		t.Helper()
+		var s struct {
+			State  string
+			Counts struct{ Sessions int }
 		}
-		slices.Sort(took)
-		return took[len(took)/2] // other tests share the machine: one slow answer is theirs
+		if status := g.socket(http.MethodGet, "/v1/status", nil, &s); status != http.StatusOK || s.Counts.Sessions != 5001 || s.State != state {
+			t.Fatalf("status: %d %+v, want 5001 sessions and state %s", status, s, state)
+		}
 	}
-	if took := ask(); took > 100*time.Millisecond {
-		t.Fatalf("status took %v", took)
-	}
+	ask("running")
 	g.signal(15)
 	g.phase("drain", "running")
-	if took := ask(); took > 100*time.Millisecond {
-		t.Fatalf("while the stop hangs status took %v", took)
+	for range 5 {
+		ask("stopping") // an answer that had waited for the drain would say something else
 	}
 	if out, code := g.verb("shutdown", "force", "--yes"); code != 0 {
 		t.Fatalf("force: %d %s", code, out)
