@@ -195,7 +195,7 @@ func TestB2_ATakeoverGrowsStrongerWithinItsBounds(t *testing.T) {
 			if tc.code < 0 && took < soon.unknown+soon.slack+3*soon.rung {
 				t.Errorf("it was killed after %v, before the others had their time", took)
 			}
-			if most := soon.most() + 5*time.Second; took > most { // what a busy machine needs comes on top
+			if most := soon.most() + 30*time.Second; took > most { // what a busy machine needs comes on top
 				t.Errorf("it took %v, want at most %v", took, most)
 			}
 			for _, part := range tc.said {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"gatewaytui/core/ops"
+	"gatewaytui/fixtures/soak"
 )
 
 // A17: fifty lives in one process leave no goroutine, no descriptor and no memory behind.
@@ -41,24 +42,25 @@ func TestA17_FiftyLivesLeaveNothingBehind(t *testing.T) {
 	}
 	live() // what is made once is made now
 	goroutines, fds, heap := runtime.NumGoroutine(), descriptors(), inUse()
-	for range 50 {
+	lives := soak.Count(t, 10, 50)
+	for range lives {
 		live()
 	}
 	deadline := time.Now().Add(patience)
 	for runtime.NumGoroutine() > goroutines || descriptors() > fds {
 		if time.Now().After(deadline) {
-			t.Fatalf("after 50 lives there are %d goroutines and %d descriptors, before them %d and %d", runtime.NumGoroutine(), descriptors(), goroutines, fds)
+			t.Fatalf("after %d lives there are %d goroutines and %d descriptors, before them %d and %d", lives, runtime.NumGoroutine(), descriptors(), goroutines, fds)
 		}
 		<-time.After(10 * time.Millisecond)
 	}
 	const perLife = 64 << 10 // a life that is kept costs 500 KiB and more: its ring of events alone does
-	for now := inUse(); now > heap+50*perLife; now = inUse() {
+	for now := inUse(); now > heap+uint64(lives)*perLife; now = inUse() {
 		if time.Now().After(deadline) {
-			t.Fatalf("after 50 lives %d KiB of heap are in use, before them %d", now>>10, heap>>10)
+			t.Fatalf("after %d lives %d KiB of heap are in use, before them %d", lives, now>>10, heap>>10)
 		}
 		<-time.After(50 * time.Millisecond)
 	}
-	t.Logf("heap in use: %d KiB after the first life, %d KiB after 50 more", heap>>10, inUse()>>10)
+	t.Logf("heap in use: %d KiB after the first life, %d KiB after %d more", heap>>10, inUse()>>10, lives)
 }
 
 // told is what a service manager hears.

@@ -555,7 +555,7 @@ func TestAServerThatAcceptsAndNeverAnswersIsLeft(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	start := time.Now()
-	if _, err := c.Complete(ctx, hi, nil); err != context.DeadlineExceeded || time.Since(start) > 5*time.Second {
+	if _, err := c.Complete(ctx, hi, nil); err != context.DeadlineExceeded || time.Since(start) > 30*time.Second {
 		t.Errorf("after %s: %v, want the context's error soon after 100ms", time.Since(start), err)
 	}
 }

@@ -3,6 +3,7 @@ package process
 import (
 	"bytes"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -14,17 +15,22 @@ import (
 // C1: a tree that is older than allowed is ended with everything below it, whatever its policy, and who that was is in the
 // log and in an event. A younger one is left alone.
 func TestC1_ATreeThatIsTooOldIsEnded(t *testing.T) {
+	const maxAge = 4 * time.Second
 	var mu sync.Mutex
 	var log bytes.Buffer
 	var told []int
+	var early []int64 // ages in milliseconds at which a tree was too old, and may not have been
 	r := registry(t, func(o *Options) {
-		o.MaxAge = 4 * time.Second
+		o.MaxAge = maxAge
 		o.Log = slog.New(slog.NewTextHandler(&locked{mu: &mu, b: &log}, nil))
 		o.OnEvent = func(e Event) {
 			mu.Lock()
 			defer mu.Unlock()
 			if e.Type == ops.EventProcessTooOld {
 				told = append(told, e.Process.PID)
+				if e.Process.AgeMS < maxAge.Milliseconds() {
+					early = append(early, e.Process.AgeMS)
+				}
 			}
 		}
 	})
@@ -37,19 +43,16 @@ func TestC1_ATreeThatIsTooOldIsEnded(t *testing.T) {
 
 	eventually(t, "the old tree is gone", func() bool {
 		_, there := r.Get(old.PID())
-		rows := r.Rows()
-		return len(rows) == 1 && rows[0].PID == young.PID() && there
+		return there && !slices.ContainsFunc(r.Rows(), func(row ops.Process) bool { return row.PID == old.PID() })
 	})
-	if age := time.Since(old.StartedAt()); age < r.opts.MaxAge {
-		t.Errorf("it was ended after %v, and %v is allowed", age, r.opts.MaxAge)
-	}
 	if lives(child) {
 		t.Error("its child lives on")
 	}
 	mu.Lock()
 	defer mu.Unlock()
-	if len(told) != 1 || told[0] != old.PID() {
-		t.Errorf("the events name %v, not %d alone", told, old.PID())
+	// On a slow machine the younger one may be too old as well by now.
+	if len(told) == 0 || told[0] != old.PID() || len(told) > 1 && told[1] != young.PID() || len(early) > 0 {
+		t.Errorf("the events name %v, and not %d first; ended too early, in ms: %v", told, old.PID(), early)
 	}
 	if !strings.Contains(log.String(), "process tree ended for its age") {
 		t.Errorf("the log says %s", log.String())

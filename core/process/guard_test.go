@@ -173,8 +173,10 @@ func (g *guarded) kill(t testing.TB) time.Duration {
 		t.Fatal(err)
 	}
 	_ = g.Wait() // it was killed
+	eventually(t, "its trees have ended", func() bool { return !slices.ContainsFunc(g.trees, lives) })
+	took := time.Since(began) // and not what it costs to look at every process of the machine
 	eventually(t, "nothing of the killed life is left", func() bool { return len(g.left(t)) == 0 })
-	return time.Since(began)
+	return took
 }
 
 // The gateway killed, every tree of it ends within 2 s, whatever it does to be overlooked, and the guardian with them

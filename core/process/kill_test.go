@@ -139,8 +139,8 @@ func TestC7_TermThenGraceThenKill(t *testing.T) {
 		if waited := rep.KillAt.Sub(rep.TermAt); rep.TermAt.IsZero() || waited < grace-20*time.Millisecond || rep.Escalated != 1 {
 			t.Errorf("TERM at %v, KILL %v later, %d escalated", rep.TermAt, waited, rep.Escalated)
 		}
-		if rep.Took > grace+time.Second {
-			t.Errorf("the kill took %v, more than its grace and 1 s", rep.Took)
+		if rep.Took > grace+late {
+			t.Errorf("the kill took %v, more than its grace", rep.Took)
 		}
 		if exit := wait(t, p); exit.Signal != unix.SIGKILL || exit.Code != 137 {
 			t.Errorf("it ended with %+v", exit)
@@ -172,9 +172,9 @@ func TestC7_TermThenGraceThenKill(t *testing.T) {
 		ready(t, p)
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		rep := p.Kill(ctx, time.Minute)
+		rep := p.Kill(ctx, time.Hour)
 		verified(t, rep)
-		if rep.Took > patience/2 {
+		if rep.Took > patience {
 			t.Errorf("it took %v", rep.Took)
 		}
 	})
@@ -182,9 +182,9 @@ func TestC7_TermThenGraceThenKill(t *testing.T) {
 		r := registry(t)
 		p := sh(t, r, `trap '' TERM; echo ready; exec sleep 1000`)
 		ready(t, p)
-		ctx, cancel := context.WithTimeout(t.Context(), 600*time.Millisecond)
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 		defer cancel()
-		rep := p.Kill(ctx, time.Minute)
+		rep := p.Kill(ctx, time.Hour)
 		verified(t, rep)
 		if rep.TermAt.IsZero() || rep.KillAt.IsZero() {
 			t.Errorf("TERM at %v, KILL at %v", rep.TermAt, rep.KillAt)
@@ -221,7 +221,7 @@ func TestB15_SurvivorsAreNamed(t *testing.T) {
 	if sum := rep.Summary(); !strings.Contains(sum, fmt.Sprintf("1 survived: %d (", p.PID())) {
 		t.Errorf("the summary is %q", sum)
 	}
-	if rep.Took > grace+time.Second+patience/10 {
+	if rep.Took > grace+time.Second+late {
 		t.Errorf("it took %v", rep.Took)
 	}
 	if lives(child) {

@@ -38,7 +38,7 @@ func TestA8_AKillThatCannotLookAnswersInTime(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			began := time.Now()
 			rep := tc.kill()
-			if took := time.Since(began); took > tc.bound+patience/30 {
+			if took := time.Since(began); took > tc.bound+late {
 				t.Errorf("it took %v, and %v is promised", took, tc.bound)
 			}
 			if rep.Verified || !errors.Is(rep.Problem, errScanning) {
@@ -120,7 +120,7 @@ func TestA8_ACloseThatCannotLookAnswersInTime(t *testing.T) {
 	defer cancel()
 	began := time.Now()
 	err := r.Close(ctx)
-	if took := time.Since(began); took > time.Second+patience/30 {
+	if took := time.Since(began); took > time.Second+late {
 		t.Errorf("it took %v", took)
 	}
 	if err == nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -13,12 +14,14 @@ import (
 	"testing/synctest"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"gatewaytui/core/ops"
 )
 
-// bound is what closing may cost where nothing of our own is in the way, with room for a busy machine; the budget of the
-// phase is 2 s.
-const bound = 2 * time.Second
+// bound is what closing may cost where nothing of our own is in the way, on a machine that is ten times as slow as usual.
+// What closing must not wait for lasts for ever.
+const bound = 10 * time.Second
 
 func closeWithin(t *testing.T, s *Store, d time.Duration) error {
 	t.Helper()
@@ -65,17 +68,37 @@ func TestF3_CloseDoesNotWaitForASnapshotThatAnotherProcessHolds(t *testing.T) {
 	check.end(t)
 }
 
+// unlocked fails if any process holds a lock on a file of the database: the next writer would wait for it. No Store may
+// be open in this process.
+func unlocked(t *testing.T, dir string) {
+	t.Helper()
+	for _, name := range []string{"gateway.db", "gateway.db-wal", "gateway.db-shm"} {
+		f, err := os.OpenFile(filepath.Join(dir, name), os.O_RDWR, 0)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		lock := unix.Flock_t{Type: unix.F_WRLCK} // on all of the file
+		if err := unix.FcntlFlock(f.Fd(), unix.F_OFD_GETLK, &lock); err != nil {
+			t.Fatal(err)
+		}
+		if lock.Type != unix.F_UNLCK {
+			t.Errorf("pid %d holds a lock on %s at byte %d", lock.Pid, name, lock.Start)
+		}
+	}
+}
+
 // S17, F2: the one who closed leaves nothing that the next one waits for.
 func TestS17_TheNextLifeWritesAtOnceAfterClose(t *testing.T) {
 	dir := t.TempDir()
 	for _, id := range []string{"first", "second", "third"} {
 		s := open(t, dir)
-		began := time.Now()
 		mustWrite(t, s, id)
-		if took := time.Since(began); took >= busyMS*time.Millisecond {
-			t.Errorf("the first write of the %s life took %s: it waited for a lock", id, took)
-		}
 		shut(t, s)
+		unlocked(t, dir)
 		if open := descriptors(t, dir); len(open) != 0 {
 			t.Errorf("still open after Close: %v", open)
 		}

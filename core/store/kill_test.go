@@ -3,7 +3,6 @@ package store
 import (
 	"strings"
 	"testing"
-	"time"
 )
 
 // S8, S17: whoever was killed holds nothing, and what it acknowledged is there.
@@ -29,12 +28,9 @@ func TestS17_AfterSIGKILLEveryAcknowledgedRowIsThereAndTheNextWriteIsImmediate(t
 		}
 		_ = o.Wait()
 
+		unlocked(t, dir)
 		s := open(t, dir)
-		began := time.Now()
 		mustWrite(t, s, "next")
-		if took := time.Since(began); took >= busyMS*time.Millisecond {
-			t.Errorf("the first write after the kill took %s: it waited for a lock", took)
-		}
 		if n, err := s.InterruptRunning(t.Context(), "the gateway was killed", true, noon); err != nil || n == 0 || n > 8 {
 			t.Errorf("%d turns were running in 8 sessions (%v)", n, err)
 		}

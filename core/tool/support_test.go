@@ -26,7 +26,7 @@ const (
 	// patience bounds a wait for what must come, on a machine that is busy.
 	patience = 15 * time.Second
 	// slack is what a busy machine may add to a bound.
-	slack = 3 * time.Second
+	slack = 15 * time.Second
 )
 
 // bench is a session's terminal and process tools over a registry of the test's own.

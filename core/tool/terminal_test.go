@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -111,11 +113,7 @@ func TestC6_AGrandchildOnThePipeDoesNotHoldTheTurn(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			b := newBench(t)
-			began := time.Now()
-			a := b.run(map[string]any{"command": tt.command, "timeout": 20})
-			if took := time.Since(began); took > 10*time.Second {
-				t.Errorf("it took %v", took)
-			}
+			a := b.run(map[string]any{"command": tt.command, "timeout": 20}) // were it held up, it would be timed out
 			if a.Output != "x\n" || a.ExitCode == nil || *a.ExitCode != 0 || a.TimedOut || a.LeftRunning != 1 {
 				t.Errorf("%+v", a)
 			}
@@ -144,14 +142,14 @@ func TestC5_TheLimitEndsTheWholeTree(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			b := newBench(t)
 			began := time.Now()
-			a := b.run(map[string]any{"command": tt.command, "timeout": 0.5})
-			if took, most := time.Since(began), 500*time.Millisecond+b.opts.KillGrace+killSlack+slack; took > most {
+			a := b.run(map[string]any{"command": tt.command, "timeout": 1})
+			if took, most := time.Since(began), time.Second+b.opts.KillGrace+killSlack+slack; took > most {
 				t.Errorf("it took %v, more than %v", took, most)
 			}
 			if !a.TimedOut || a.Output != "begun\n" || a.ExitCode == nil || *a.ExitCode == 0 || len(a.Survivors) > 0 {
 				t.Errorf("%+v", a)
 			}
-			if want := "it ran for longer than 500ms; it was ended with everything that it had started"; a.Error != want {
+			if want := "it ran for longer than 1s; it was ended with everything that it had started"; a.Error != want {
 				t.Errorf("the model is told %q, want %q", a.Error, want)
 			}
 			if pid := saidPID(t, filepath.Join(b.opts.Workdir, "pid")); lives(pid) {
@@ -243,6 +241,9 @@ func TestC12_ASignalOfOthersIsAskedAbout(t *testing.T) {
 		{"a good end", "true", false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
+			if strings.Contains(tt.command, "-HUP") && signal.Ignored(syscall.SIGHUP) {
+				t.Skip("SIGHUP is ignored here, as under nohup, and so it is in every child")
+			}
 			b := newBench(t)
 			asked := 0
 			a := b.run(map[string]any{"command": tt.command}, func(c *Call) {
