@@ -8,12 +8,14 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -30,11 +32,18 @@ const patience = 60 * time.Second
 var binary string
 
 func TestMain(m *testing.M) {
+	flag.Parse()
+	if testing.Short() {
+		fmt.Println("skipped by -short: every test here starts the built program; make test runs them")
+		return
+	}
 	dir, err := os.MkdirTemp("", "gatewaytui-outside")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
+	// Under nohup SIGHUP is ignored here, and would be in every gateway. Who catches a signal hands on its default.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
 	binary = filepath.Join(dir, "gatewaytui")
 	build := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", binary, "gatewaytui/cmd/gatewaytui")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
