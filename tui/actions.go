@@ -207,6 +207,7 @@ func (m *model) onDone(d done) tea.Cmd {
 		}
 	}
 	m.message, m.bad, m.stale = d.text, d.bad, true
+	m.tried.note(d)
 	if d.copied != "" {
 		m.copied = d.copied
 	}

@@ -82,6 +82,7 @@ type model struct {
 	// previews numbers the previews that were asked for.
 	previews int
 	copied   string // what y copies beside the row: the last diagnosis
+	tried    tried
 	rungAt   time.Time
 	rung     int
 
@@ -180,7 +181,7 @@ func (m *model) screen() views.Screen {
 		View: m.view, Link: m.link, Snap: m.shown, Table: l.TableState,
 		Detail: m.detail, DetailTab: m.detailTab, Events: m.shownEvents, Follow: m.follow,
 		Stop: m.stop, StopItem: m.stopItem, Plan: m.plan, Spark: m.spark,
-		Message: m.message, Failed: m.bad, Hints: m.hints(),
+		Message: m.message, Failed: m.bad, Hints: m.hints(), Guide: m.guide(),
 	}
 	if m.view == views.Shutdown {
 		m.showPast(&s)

@@ -97,7 +97,7 @@ func (m *model) show(r ordered) tea.Cmd {
 // resize asks views how many rows the screen holds, and keeps the selected one among them.
 func (m *model) resize() {
 	l := m.lists[m.view]
-	s := views.Screen{Opts: views.Opts{W: m.w, H: m.h, Now: m.now}, View: m.view, Link: m.link, Snap: ops.Snapshot{Status: m.status}, Detail: m.detail, Stop: m.stop}
+	s := views.Screen{Opts: views.Opts{W: m.w, H: m.h, Now: m.now}, View: m.view, Link: m.link, Snap: ops.Snapshot{Status: m.status}, Detail: m.detail, Stop: m.stop, Guide: m.guide()}
 	if m.view == views.Shutdown {
 		m.showPast(&s)
 	}

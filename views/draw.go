@@ -82,6 +82,7 @@ func (s *Screen) parts() parts {
 		if s.H >= 10 && !own {
 			p.head = append(p.head, s.tabs(s.W))
 		}
+		p.head = append(p.head, s.guide()...)
 		text, ok := s.prompt(s.W)
 		switch {
 		case s.H >= 8:
@@ -95,6 +96,7 @@ func (s *Screen) parts() parts {
 		if !own {
 			p.head = append(p.head, s.tabs(s.W))
 		}
+		p.head = append(p.head, s.guide()...)
 		keys := 1
 		if l == layoutWide {
 			keys = 2

@@ -139,6 +139,8 @@ type Screen struct {
 	Failed  bool
 	Input   string
 	Hints   []Hint
+	// Guide is what a newcomer can try next in a demo; empty draws no line for it.
+	Guide string
 	// Over is drawn over the view: a dialog, the palette's list or the help page. Nil: nothing.
 	Over Overlay
 }

@@ -16,7 +16,7 @@ import (
 // overviewBody is view 1: whether new work is taken, what needs attention, the adapters, and how busy it has been.
 func overviewBody(s Screen, w, h int) []string {
 	k := inkOf(s.Opts)
-	lines := overviewBanner(&s, k, w)
+	lines := append(overviewBanner(&s, k, w), demoBanner(&s, k, w)...)
 	lines = lines[:min(len(lines), max(h-1, 0))]
 	room := h - len(lines)
 	if s.Link.State == LinkLoading && s.Snap.At.IsZero() {
@@ -31,12 +31,24 @@ func overviewBody(s Screen, w, h int) []string {
 		}
 		right := min(w*2/5, 80)
 		left := w - right - 3
-		a := fit(attentionLines(&s, k, list, total, at, left, room), left, room)
+		attention := attentionLines(&s, k, list, total, at, left, room)
+		if talk := talkLines(&s, k, left, min(room-len(attention)-1, 12)); talk != nil {
+			attention = append(append(attention, ""), talk...)
+		}
+		a := fit(attention, left, room)
 		b := fit(adapterLines(&s, k, adapter, right, room), right, room)
 		for i := range a {
 			lines = append(lines, a[i]+" "+k.theme.Paint(Muted, s.glyph(glyphBar))+" "+b[i])
 		}
 		return fit(append(lines, sparks...), w, h)
+	}
+	talk := 0
+	if s.Snap.Demo != nil && len(s.Snap.Demo.Talk) > 0 {
+		talk = min(1+len(s.Snap.Demo.Talk), 6)
+		if rest := room - len(sparks) - 2 - max(len(list), 1) - len(s.Snap.AdapterRow); rest < talk {
+			talk, sparks = min(talk, 5), nil // a demo's people are worth more than its load
+		}
+		room -= talk
 	}
 	// What needs attention comes first and gives way last.
 	adapters := 1 + len(s.Snap.AdapterRow)
@@ -54,6 +66,9 @@ func overviewBody(s Screen, w, h int) []string {
 	lines = append(lines, attentionLines(&s, k, list, total, at, w, attention)...)
 	if adapters > 0 {
 		lines = append(lines, adapterLines(&s, k, adapter, w, adapters)...)
+	}
+	if talk > 0 {
+		lines = append(lines, talkLines(&s, k, w, h-len(lines)-len(sparks))...)
 	}
 	return fit(append(lines, sparks...), w, h)
 }

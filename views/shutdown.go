@@ -127,7 +127,9 @@ func cause(reason, who string) string {
 // identity says which gateway stops, for how long already, and why.
 func (d *stopDraw) identity(w int) string {
 	s := d.s
-	l := s.line(w).add(0, Heading, "gatewaytui").add(2, Bad, "STOPPING "+clock(d.now))
+	l := s.line(w).add(0, Heading, "gatewaytui")
+	s.mark(l)
+	l.add(2, Bad, "STOPPING "+clock(d.now))
 	if s.Link.State == LinkStale {
 		l.add(2, Danger, "STALE "+s.seen())
 	}
@@ -265,6 +267,7 @@ func (d *stopDraw) gone(w int) []string {
 	if w >= 40 {
 		l.add(0, Heading, "gatewaytui")
 	}
+	s.mark(l)
 	l.add(2, Danger, "GONE "+s.seen()).add(2, Plain, "last state STOPPING").add(1, Plain, clock(d.now))
 	if !s.Link.At.IsZero() {
 		l.add(1, Plain, "seen "+s.Link.At.In(s.Now.Location()).Format(time.TimeOnly))
@@ -288,6 +291,7 @@ func (d *stopDraw) ended(w int) []string {
 	if w >= 40 {
 		l.add(0, Heading, "gatewaytui")
 	}
+	s.mark(l)
 	role := Good
 	if d.Outcome != ops.ShutdownClean {
 		role = Bad

@@ -19,6 +19,9 @@ func (d *stopDraw) strip(w, h int) []string {
 		rows = append(rows, row{d.shortDoom(), Danger, 0})
 	}
 	head := "STOPPING " + clock(d.now)
+	if d.s.Snap.Demo != nil {
+		head = demoWord + " " + head
+	}
 	if w >= 26 {
 		head = "gatewaytui " + head
 	}
@@ -75,6 +78,7 @@ func (d *stopDraw) shortDoom() string {
 // oneLine is a running stop in one line; what has no room is left out.
 func (d *stopDraw) oneLine(w int) string {
 	l := d.s.line(w)
+	d.s.mark(l)
 	if d.s.Link.State == LinkGone {
 		return l.add(0, Danger, "GONE "+d.s.seen()).add(1, Plain, "in stop").b.String()
 	}

@@ -26,6 +26,8 @@ type front struct {
 	home    string
 	showLog func()   // lets the log go to stderr
 	crash   *os.File // where the trace of a crash goes; nil: nowhere
+	stage   *stage   // of a demo, nil: the gateway is none
+	hangs   []string // of a demo: the platforms that never let go
 
 	ctx    context.Context // the console's
 	cancel context.CancelFunc
@@ -214,6 +216,11 @@ func (f *front) close(end gateway.End) {
 		shown.showShutdown(*end.Report)
 	}
 	shown.say("stopped %s after %s, exit code %d", words(end.Report.Outcome), millis(end.Report.ElapsedMS), end.ExitCode)
+	if f.stage != nil && end.ExitCode != exitRestart {
+		for _, line := range f.stage.farewell(*end.Report, f.hangs) {
+			shown.say("%s", line)
+		}
+	}
 	f.t.write(b.String())
 }
 

@@ -98,7 +98,7 @@ func TestHistoryShowsEachShutdownWithWhatOverran(t *testing.T) {
 		"life        "+fakeLife+", running", "shutdown    none yet",
 		"life        00LIFE, cut short in adapters, from ", "last seen ", "pid 4000", "graceful, incomplete, by uid 0: deploy",
 		"adapters", "timed out", "5.0s", "1 of 1 did not end in time",
-		"overran     adapter telegram, stuck, 5.0s of 5.0s: disconnect",
+		"overran     adapter telegram, 5.0s of 5.0s: disconnect",
 		"life        000LIFE, crashed", "shutdown    no report",
 	)
 }

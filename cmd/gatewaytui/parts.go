@@ -45,6 +45,7 @@ type parts struct {
 	platforms []adapter.Platform
 	broken    map[string]error
 	api       *api.Platform
+	talk      *demo.Talk // of a demo; nil: the gateway is none
 }
 
 // apiListen is where the api adapter listens, empty while it does not.
@@ -63,8 +64,11 @@ func (l *life) parts() (parts, error) {
 	if p.model, err = l.model(); err != nil {
 		return p, err
 	}
-	for _, spec := range l.prepared.demo {
-		p.platforms = append(p.platforms, demo.New(spec, demo.Options{Log: l.log}))
+	if l.stage != nil {
+		p.talk = &demo.Talk{}
+	}
+	for _, role := range l.prepared.demo {
+		p.platforms = append(p.platforms, demo.New(role.Spec, demo.Options{Log: l.log, Lines: role.Lines, Talk: p.talk}))
 	}
 	if c := l.loaded.Config.Adapters.API; c.Enabled {
 		if s := l.secrets.api; s.missing() {
@@ -90,17 +94,15 @@ func (l *life) parts() (parts, error) {
 // prepared is what the flags and the config name and what can be wrong with it. It is made before anything is written: a
 // mistake on the command line leaves no home behind (TF47).
 type prepared struct {
-	demo   []demo.Spec
+	demo   []demo.Role
 	script *model.Script // nil where the model is not a scripted one
 }
 
 func prepare(o runOptions, c config.Config, s secrets) (prepared, error) {
 	var p prepared
 	var err error
-	if o.Demo || o.DemoPlatforms != "" {
-		if p.demo, err = demo.Parse(cmp.Or(o.DemoPlatforms, demo.Default)); err != nil {
-			return p, &outcome{exitUsage, err}
-		}
+	if p.demo, err = roles(o); err != nil {
+		return p, err
 	}
 	taken := map[string]bool{"api": c.Adapters.API.Enabled, "telegram": c.Adapters.Telegram.Enabled}
 	for _, spec := range p.demo {
@@ -109,13 +111,13 @@ func prepare(o runOptions, c config.Config, s secrets) (prepared, error) {
 		}
 		taken[spec.Name] = true
 	}
-	if c.Model.Provider != "scripted" && !o.Demo { // a demo spends no tokens
+	if c.Model.Provider != "scripted" {
 		if s.model.err != nil {
 			return p, &outcome{exitConfig, s.model.err}
 		}
 		return p, nil
 	}
-	p.script, err = readScript(c.Model.Script)
+	p.script, err = readScript(c.Model.Script, o.Demo)
 	return p, err
 }
 
@@ -146,8 +148,8 @@ func (l *life) model() (model.Provider, error) {
 	return p, nil
 }
 
-// readScript is the script in file, or the embedded one if file is empty.
-func readScript(file string) (*model.Script, error) {
+// readScript is the script in file, or the embedded one if file is empty, with the demo's small talk before it in a demo.
+func readScript(file string, talk bool) (*model.Script, error) {
 	wrong := func(err error) error {
 		return &outcome{exitConfig, &ops.Error{
 			Code: ops.CodeInvalid, Message: fmt.Sprintf("model.script: %v", err), Hint: "fix the script, or leave model.script empty to use the embedded one",
@@ -157,6 +159,11 @@ func readScript(file string) (*model.Script, error) {
 	var err error
 	if file == "" {
 		text, err = fixtures.Script("default")
+		if talk && err == nil {
+			var small []byte
+			small, err = fixtures.Script("demo")
+			text = append(small, text...)
+		}
 	} else {
 		text, err = os.ReadFile(file)
 	}

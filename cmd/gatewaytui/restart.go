@@ -60,7 +60,7 @@ func (p *program) restart(ctx context.Context, g *remote, r *request) error {
 	plan, err := g.Plan(ctx)
 	var again started
 	if err == nil {
-		again, err = lifeOf(before.PID)
+		again, err = lifeOf(before.PID, g.home)
 	}
 	if hasLeft(err) {
 		p.line(p.err, "gatewaytui: life %s has ended meanwhile", before.Life)
@@ -184,8 +184,8 @@ type started struct {
 }
 
 // lifeOf reads how the gateway pid was started (proc(5)). The program is the one that asks: after an update it is the new
-// one.
-func lifeOf(pid int) (started, error) {
+// one. A demo goes on in the home of the life before.
+func lifeOf(pid int, home string) (started, error) {
 	program, err := os.Executable()
 	if err != nil {
 		return started{}, fmt.Errorf("find the program: %w", err)
@@ -210,6 +210,9 @@ func lifeOf(pid int) (started, error) {
 	}
 	s.argv[0] = program
 	s.argv = slices.DeleteFunc(s.argv, func(arg string) bool { return arg == "--replace" || arg == "--replace=true" })
+	if slices.ContainsFunc(s.argv, func(arg string) bool { return arg == "--demo" || arg == "--demo=true" }) {
+		s.argv = append(s.argv, "--home="+home) // else it would make a new one
+	}
 	if !slices.Contains(s.argv, "--no-tui") { // it has no terminal
 		s.argv = append(s.argv, "--no-tui")
 	}
@@ -230,7 +233,7 @@ const succession = time.Second
 // succeed starts the next life after a restart that nobody else starts it for. The home is free by then: should somebody
 // else have taken it, the next life leaves it to them.
 func (l *life) succeed() {
-	next, err := lifeOf(os.Getpid())
+	next, err := lifeOf(os.Getpid(), l.home.Dir())
 	if err == nil {
 		err = next.start()
 	}
@@ -250,7 +253,7 @@ func (l *life) succeedByForce() {
 		if l.gateway == nil || !l.gateway.StartsNext() {
 			return
 		}
-		if next, err := lifeOf(os.Getpid()); err == nil {
+		if next, err := lifeOf(os.Getpid(), l.home.Dir()); err == nil {
 			next.waits()
 			_ = next.start() // nobody is left to tell
 		}

@@ -49,9 +49,8 @@ each verb shows or steers the gateway that runs on the same home.`,
 	f.BoolVar(&o.ReadOnlyStore, "read-only-store", false, "run on a damaged database without writing to it; messages are refused")
 	f.StringVar(&o.LockDir, "lock-dir", "", "keep the home's lock in the private folder `DIR`, where the home's file system has no locks")
 	f.BoolVar(&o.NoResume, "no-resume", false, "do not resume work left unfinished by the previous run")
-	f.BoolVar(&o.Demo, "demo", false, "run with made-up platforms and traffic")
-	f.StringVar(&o.DemoPlatforms, "demo-platforms", "", "which made-up platforms, as a `LIST`")
-	_ = f.MarkHidden("demo-platforms") // it is defined above
+	f.BoolVar(&o.Demo, "demo", false, "play a demo: made-up platforms and people, a scripted model, a home of its own; reads no config")
+	f.StringVar(&o.DemoPlatforms, "demo-platforms", "", "add made-up platforms, a `LIST` of NAME=BEHAVIOUR[:TEXT]; behaviours: "+behaviours())
 	o.Console.add(f)
 	f.Var(choice{&o.LogLevel, []string{"debug", "info", "warn", "error"}}, "log-level", "minimum log level (default: from the config)")
 	f.Var(choice{&o.LogFormat, []string{"auto", "text", "json"}}, "log-format", "log format; auto: text on a terminal, JSON otherwise")

@@ -13,6 +13,7 @@ import (
 
 	"github.com/oklog/ulid/v2"
 
+	"gatewaytui/core/adapter/demo"
 	"gatewaytui/core/config"
 	"gatewaytui/core/control"
 	"gatewaytui/core/gateway"
@@ -62,7 +63,11 @@ func (p *program) run(ctx context.Context, o runOptions) error {
 	if o.FreshStore && o.ReadOnlyStore {
 		return wrongUsage("choose one", "--fresh-store and --read-only-store are two ways to start on a damaged database")
 	}
-	loaded, err := config.Load(config.Options{Path: o.Config})
+	load := func() (config.Loaded, error) { return config.Load(config.Options{Path: o.Config}) }
+	if o.Demo {
+		load = func() (config.Loaded, error) { return demoConfig(o) }
+	}
+	loaded, err := load()
 	if err != nil {
 		return err
 	}
@@ -72,6 +77,19 @@ func (p *program) run(ctx context.Context, o runOptions) error {
 	if err != nil {
 		return err
 	}
+	var stage *stage
+	if o.Demo {
+		if stage, err = newStage(p.home, p.getenv); err != nil {
+			return err
+		}
+		p.home = stage.home // from here on it is the home that was named
+	}
+	again := false // the next life goes on in this home
+	defer func() {
+		if !again {
+			stage.close()
+		}
+	}()
 	dir, err := instance.Resolve(p.home, p.getenv)
 	if err != nil {
 		return err
@@ -81,6 +99,9 @@ func (p *program) run(ctx context.Context, o runOptions) error {
 		return &outcome{exitConfig, err}
 	}
 	if err != nil {
+		return err
+	}
+	if err := stage.open(); err != nil {
 		return err
 	}
 	if o.LockDir != "" {
@@ -97,7 +118,7 @@ func (p *program) run(ctx context.Context, o runOptions) error {
 
 	l := &life{
 		id: ulid.Make().String(), flags: o, loaded: loaded, secrets: secrets, prepared: prepared, home: home, signals: signals,
-		redactor: term.NewRedactor(secrets.values()...), getenv: p.getenv,
+		redactor: term.NewRedactor(secrets.values()...), getenv: p.getenv, stage: stage,
 	}
 	lock, err := home.Acquire(l.record())
 	if held, ok := errors.AsType[*instance.HeldError](err); ok && o.Replace {
@@ -117,7 +138,9 @@ func (p *program) run(ctx context.Context, o runOptions) error {
 
 	why := ""
 	if !o.NoTUI {
-		l.front, why = p.front(o.Console, dir)
+		if l.front, why = p.front(o.Console, dir); l.front != nil {
+			l.front.stage, l.front.hangs = stage, demo.Hangs(prepared.demo)
+		}
 	}
 	logged := logs.Options{Path: home.Log(), Level: loaded.Config.Log.Level, Redactor: l.redactor}
 	// The terminal is the console's alone. A gateway whose console was left becomes one without a console, log included.
@@ -139,7 +162,11 @@ func (p *program) run(ctx context.Context, o runOptions) error {
 	if why != "" {
 		l.log.Info("running without a console ("+why+"); `gatewaytui attach` in another terminal shows it, ctrl+c or `gatewaytui stop` stops it", "why", why)
 	}
+	if stage != nil && l.front == nil {
+		l.log.Info("this is the demo: made-up platforms and people, a scripted model, a home of its own; in another terminal: gatewaytui status --home "+dir, "home", dir)
+	}
 	end, err := l.run(ctx)
+	again = end.ExitCode == exitRestart
 	l.front.close(end)
 	if err != nil {
 		return err
@@ -157,6 +184,7 @@ type life struct {
 	loaded   config.Loaded
 	secrets  secrets
 	prepared prepared
+	stage    *stage // of a demo, nil: the gateway is none
 	home     *instance.Home
 	lock     *instance.Lock
 	signals  *signals
@@ -263,7 +291,7 @@ func (l *life) options(parts parts, files files, manager supervisor) gateway.Opt
 		FreshStore: l.flags.FreshStore, ReadOnlyStore: l.flags.ReadOnlyStore,
 		SupervisorName: manager.name(), SupervisorBudget: manager.budget, SupervisorSource: manager.source, Notify: manager.notify,
 		ConfigFile: ops.ConfigFile{Path: l.loaded.Path, LoadedAt: ops.At(l.loaded.At)}, ConfigChanged: l.loaded.Changed,
-		APIListen: parts.apiListen,
+		APIListen: parts.apiListen, Demo: parts.demo(l.prepared.demo),
 		Mark: func(m gateway.Mark) error {
 			return l.home.WriteMarker(instance.Marker{Life: l.id, At: m.At, Reason: m.Reason, By: m.By, Damaged: m.Damaged})
 		},

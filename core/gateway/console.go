@@ -42,6 +42,9 @@ func (g *Gateway) Status(context.Context) (ops.Status, error) {
 			st.Warnings = append(st.Warnings, trouble)
 		}
 	}
+	if g.opts.Demo != nil {
+		st.Demo = g.opts.Demo()
+	}
 	if st.Warnings == nil {
 		st.Warnings = []ops.Warning{}
 	}

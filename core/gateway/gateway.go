@@ -72,6 +72,8 @@ type Options struct {
 	// FreshStore puts a database that is damaged aside and begins with an empty one, ReadOnlyStore runs on it as it is,
 	// without a write and without messages; without either such a start fails.
 	FreshStore, ReadOnlyStore bool
+	// Demo tells what a demo shows about itself; nil on a gateway that is none. It is called without a lock held.
+	Demo func() *ops.Demo
 	// Redactor knows the secrets; nil masks what looks like one.
 	Redactor *term.Redactor
 	// Warnings are what the start already noticed.

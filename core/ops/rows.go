@@ -35,6 +35,25 @@ type Status struct {
 	Containment Containment `json:"containment"`
 	// Drain says who stopped intake and why, while a drain without a stop is on.
 	Drain *DrainState `json:"drain,omitempty"`
+	// Demo is set on a gateway that plays a demo: made-up platforms and people, a scripted model, a home of its own.
+	Demo *Demo `json:"demo,omitempty"`
+}
+
+// Demo is what a demo shows about itself.
+type Demo struct {
+	// Hangs names the platforms that never let go of their connection, on purpose.
+	Hangs []string `json:"hangs"`
+	// Talk is the last lines of the made-up conversations, oldest first.
+	Talk []Said `json:"talk"`
+}
+
+// Said is one line of a made-up conversation. Who is the person who said it, or empty for the agent's answer To a person.
+type Said struct {
+	At       Time   `json:"at"`
+	Platform string `json:"platform"`
+	Who      string `json:"who,omitempty"`
+	To       string `json:"to,omitempty"`
+	Text     string `json:"text"`
 }
 
 // ConfigFile is the config file of a gateway.

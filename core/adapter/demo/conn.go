@@ -38,6 +38,7 @@ func (c *conn) Send(_ context.Context, m adapter.Outgoing) error {
 	case c.p.how.failSend:
 		return errors.New("503 from the platform")
 	}
+	c.p.o.Talk.add(c.p.spec.Name, "", m.Target, m.Text)
 	c.p.o.Log.Debug("demo.sent", "adapter", c.p.spec.Name, "target", m.Target, "bytes", len(m.Text))
 	return nil
 }
@@ -79,10 +80,15 @@ func (c *conn) Disconnect(ctx context.Context) error {
 	}
 }
 
-// chatter has the platform's people say their lines, one at each interval, for as long as the connection lasts.
+// chatter has the platform's people say their lines, one at each interval or after its own pause, for as long as the
+// connection lasts.
 func (c *conn) chatter(ctx context.Context) {
 	defer close(c.gone)
-	next := time.NewTimer(c.p.o.Interval / openings)
+	first := c.p.o.Interval / openings
+	if len(c.p.o.Lines) > 0 {
+		first = c.p.o.Lines[0].Pause
+	}
+	next := time.NewTimer(first)
 	defer next.Stop()
 	for i := 0; ; i++ {
 		select {
@@ -91,13 +97,21 @@ func (c *conn) chatter(ctx context.Context) {
 			return
 		}
 		l := c.p.line(i)
-		m := adapter.Inbound{
-			Adapter: c.p.spec.Name, Session: c.p.spec.Name + ":dm:" + l.user, User: l.user, Target: l.user, Text: l.text,
+		if !l.Once || i < len(c.p.o.Lines) {
+			c.say(ctx, l)
 		}
-		if _, err := c.to.Receive(ctx, m); err != nil {
-			// A gateway that drains, or a full mailbox: a person would try again later, as these do.
-			c.p.o.Log.Debug("demo.refused", "adapter", c.p.spec.Name, "user", l.user, "error", err)
-		}
-		next.Reset(c.p.o.Interval)
+		next.Reset(c.p.pause(i + 1))
+	}
+}
+
+// say brings one line to the gateway.
+func (c *conn) say(ctx context.Context, l Line) {
+	m := adapter.Inbound{
+		Adapter: c.p.spec.Name, Session: c.p.spec.Name + ":dm:" + l.User, User: l.User, Target: l.User, Text: l.Text,
+	}
+	c.p.o.Talk.add(c.p.spec.Name, l.User, "", l.Text)
+	if _, err := c.to.Receive(ctx, m); err != nil {
+		// A gateway that drains, or a full mailbox: a person would try again later, as these do.
+		c.p.o.Log.Debug("demo.refused", "adapter", c.p.spec.Name, "user", l.User, "error", err)
 	}
 }

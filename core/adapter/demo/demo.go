@@ -1,5 +1,5 @@
 // Package demo is made-up chat platforms that need no account and no network: some with people who talk, for a look around
-// (gatewaytui --demo), some that fail in the ways in which real ones were seen to (field notes, A1, A2, E1, E2), for tests of
+// (gatewaytui --demo plays Scene), some that fail in the ways in which real ones were seen to (field notes, A1, A2, E1, E2), for tests of
 // the whole program from outside.
 //
 // A platform does what its behaviour says and nothing else; what hangs hangs for good, whatever its context says, until
@@ -43,6 +43,11 @@ type Options struct {
 	Failures int
 	// Log gets a line "demo.sent" at debug level for each message that a platform took, without its text.
 	Log *slog.Logger
+	// Lines, if there are any, are what the platform's people say, in turn and over and over, instead of the lines that
+	// every platform's people know.
+	Lines []Line
+	// Talk gets every line that is said and answered; nil keeps none.
+	Talk *Talk
 }
 
 // Platform is one made-up platform.

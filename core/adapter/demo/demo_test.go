@@ -293,7 +293,7 @@ func TestPeopleTalk(t *testing.T) {
 			}
 			for i, m := range got {
 				l := lines[i%len(lines)]
-				want := adapter.Inbound{Adapter: "harbour", Session: "harbour:dm:" + l.user, User: l.user, Target: l.user, Text: l.text}
+				want := adapter.Inbound{Adapter: "harbour", Session: "harbour:dm:" + l.User, User: l.User, Target: l.User, Text: l.Text}
 				if m != want {
 					t.Errorf("message %d is %+v, want %+v", i, m, want)
 				}

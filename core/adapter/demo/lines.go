@@ -1,30 +1,41 @@
 package demo
 
-// line is something that a made-up person says.
-type line struct{ user, text string }
+import "time"
 
 // lines is a day on a platform whose people know the scripted model of the embedded default: short turns and slow ones, tool
 // calls, processes and a tree of them that stay for a while, a child agent. Nothing in it fails or hangs.
-var lines = []line{
-	{"alice", "hello"},
-	{"carla", "bg: sleep 120"},
-	{"bo", "sh: for n in 1 2 3 4 5; do date; sleep 1; done"},
-	{"dmitri", "slow 8"},
-	{"emeka", "bg: for n in 1 2 3; do sleep 90 & done; wait"},
-	{"alice", "help"},
-	{"bo", "delegate: sh: uname -s"},
-	{"carla", "ps"},
-	{"alice", "stream"},
-	{"dmitri", "sh: sleep 15; echo done"},
-	{"emeka", "echo is anybody there?"},
-	{"bo", "slow 8"},
+var lines = []Line{
+	{User: "alice", Text: "hello"},
+	{User: "carla", Text: "bg: sleep 120"},
+	{User: "bo", Text: "sh: for n in 1 2 3 4 5; do date; sleep 1; done"},
+	{User: "dmitri", Text: "slow 8"},
+	{User: "emeka", Text: "bg: for n in 1 2 3; do sleep 90 & done; wait"},
+	{User: "alice", Text: "help"},
+	{User: "bo", Text: "delegate: sh: uname -s"},
+	{User: "carla", Text: "ps"},
+	{User: "alice", Text: "stream"},
+	{User: "dmitri", Text: "sh: sleep 15; echo done"},
+	{User: "emeka", Text: "echo is anybody there?"},
+	{User: "bo", Text: "slow 8"},
 }
 
 // line is the i-th message of a connection. Where the spec has a text of its own, that is all that anyone says.
-func (p *Platform) line(i int) line {
-	l := lines[i%len(lines)]
+func (p *Platform) line(i int) Line {
+	known := lines
+	if len(p.o.Lines) > 0 {
+		known = p.o.Lines
+	}
+	l := known[i%len(known)]
 	if p.spec.Text != "" {
-		l.text = p.spec.Text
+		l.Text = p.spec.Text
 	}
 	return l
+}
+
+// pause is how long after the message before it the i-th comes.
+func (p *Platform) pause(i int) time.Duration {
+	if len(p.o.Lines) == 0 {
+		return p.o.Interval
+	}
+	return max(p.line(i).Pause, time.Millisecond)
 }

@@ -37,9 +37,9 @@ func TestTheScriptedModelUnderstandsEveryLine(t *testing.T) {
 		}
 		tools := map[string]bool{}
 		for _, l := range lines {
-			m := answer(l.text)
+			m := answer(l.Text)
 			if len(m.ToolCalls) == 0 && (m.Content == "" || m.Content == lost.Content) {
-				t.Errorf("%q is answered with %q", l.text, m.Content)
+				t.Errorf("%q is answered with %q", l.Text, m.Content)
 			}
 			for _, c := range m.ToolCalls {
 				tools[c.Name] = true

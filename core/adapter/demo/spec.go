@@ -16,10 +16,6 @@ type Spec struct {
 	Text string
 }
 
-// Default is the demo of someone who names no platforms: some that work, one that takes its time, one that a stop has to
-// give up on, and one of each kind of trouble that cures itself or is shown as what it is.
-const Default = "harbour=good,market=good,ferry=slow-disconnect,dock=hang-disconnect,lighthouse=flaky,cellar=deaf,vault=fatal"
-
 const (
 	maxName = 32
 	// maxPlatforms is far beyond what anyone looks at; each costs a goroutine and a row.
@@ -74,12 +70,9 @@ func find(name string) (behaviour, bool) {
 	return behaviour{}, false
 }
 
-// Parse reads NAME=BEHAVIOUR or NAME=BEHAVIOUR:TEXT, several parted by commas; an empty text is Default. Its errors name the
-// platform and the nearest behaviour.
+// Parse reads NAME=BEHAVIOUR or NAME=BEHAVIOUR:TEXT, several parted by commas. Its errors name the platform and the nearest
+// behaviour.
 func Parse(text string) ([]Spec, error) {
-	if strings.TrimSpace(text) == "" {
-		text = Default
-	}
 	parts := strings.Split(text, ",")
 	if len(parts) > maxPlatforms {
 		return nil, fmt.Errorf("%d demo platforms are too many; name at most %d", len(parts), maxPlatforms)

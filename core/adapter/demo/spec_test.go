@@ -25,21 +25,6 @@ func TestParse(t *testing.T) {
 			}
 		})
 	}
-	t.Run("nothing is the default, which shows that trouble looks like trouble", func(t *testing.T) {
-		got, err := Parse("")
-		if err != nil {
-			t.Fatal(err)
-		}
-		kinds := map[string]bool{}
-		for _, s := range got {
-			kinds[s.Behaviour] = true
-		}
-		for _, want := range []string{"good", "slow-disconnect", "hang-disconnect", "flaky", "deaf", "fatal"} {
-			if !kinds[want] {
-				t.Errorf("the default has no platform that is %s", want)
-			}
-		}
-	})
 }
 
 func TestParseRefusesWithOneSentence(t *testing.T) {
@@ -50,6 +35,7 @@ func TestParseRefusesWithOneSentence(t *testing.T) {
 		{"an empty behaviour", "a=", `cannot be ""`},
 		{"a name alone", "west", `demo platform "west" has no behaviour; write west=good`},
 		{"a behaviour alone", "deaf", "write demo=deaf"},
+		{"nothing", "", "is missing"},
 		{"no name", "=good", "has no name"},
 		{"the same name twice", "a=good,b=deaf,a=deaf", "two demo platforms are named a"},
 		{"a comma too many", "a=good,", "between two commas"},
@@ -70,7 +56,7 @@ func TestParseRefusesWithOneSentence(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) {
-	for _, s := range []string{"", Default, "a=good", "a=hang-send:sh: sleep 60", "a=godo", "=", ",", "a=good,a=good", "\x1b=\xff", "a:b=c"} {
+	for _, s := range []string{"", "a=good", "a=hang-send:sh: sleep 60", "a=godo", "=", ",", "a=good,a=good", "\x1b=\xff", "a:b=c"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {

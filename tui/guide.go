@@ -1,0 +1,96 @@
+package tui
+
+import (
+	"slices"
+	"strings"
+
+	"gatewaytui/core/ops"
+	"gatewaytui/views"
+)
+
+// tried is what a newcomer to a demo has done in this console.
+type tried struct{ ended, sent bool }
+
+func (t *tried) note(d done) {
+	if d.bad {
+		return
+	}
+	switch d.verb {
+	case ops.VerbReset, ops.VerbInterrupt, ops.VerbKill:
+		t.ended = true
+	case ops.VerbMessage:
+		t.sent = true
+	}
+}
+
+// guide is the line of a demo that says what to try next, by what is on the screen and by what was done. It is empty on a
+// gateway that is no demo.
+func (m *model) guide() string {
+	demo := m.status.Demo
+	if demo == nil || m.link.State == views.LinkGone {
+		return ""
+	}
+	hangs := "a platform"
+	if len(demo.Hangs) > 0 {
+		hangs = strings.Join(demo.Hangs, ", ")
+	}
+	stuck := m.anyStuck(func(*ops.Session) bool { return true })
+	selected := m.lists[views.Sessions].Selected
+	onIt := m.view == views.Sessions && m.anyStuck(func(s *ops.Session) bool { return s.Key == selected })
+	switch {
+	case m.stopping() != nil:
+		return m.guideStop(demo)
+	case m.ask != nil:
+		return "y does it; n or esc cancels. The list says what would end."
+	case onIt && !m.tried.ended:
+		return "R, then y, resets the stuck chat  ·  enter shows what it waits for"
+	case stuck && !m.tried.ended && m.view == views.Overview:
+		return "a chat is stuck: enter goes to it  ·  2 all chats  ·  ? all keys"
+	case stuck && !m.tried.ended:
+		return "a chat is stuck: 1, then enter, goes to it  ·  ? all keys"
+	case !m.tried.ended:
+		return "a chat is about to get stuck  ·  2 all chats  ·  4 processes  ·  ? all keys"
+	case !m.tried.sent && m.idle() != "":
+		return "well done! Now say something:  :send " + m.idle() + " how are you  ·  ? all keys"
+	}
+	return "S, then y, stops the gateway: " + hangs + " will hang on purpose  ·  ? all keys"
+}
+
+// guideStop says what to do while the demo stops.
+func (m *model) guideStop(demo *ops.Demo) string {
+	p := runningPhase(m.stop)
+	if p == nil {
+		return "the stop runs through its phases; each has a time limit"
+	}
+	for _, it := range p.Items {
+		if it.State == ops.StepRunning && it.Kind == "adapter" && slices.Contains(demo.Hangs, it.ID) {
+			return it.ID + " never answers: A gives up on it  ·  + gives it more time  ·  or just wait"
+		}
+	}
+	if p.Name == "drain" {
+		return "running turns may finish; > stops waiting for them"
+	}
+	return "the stop runs through its phases; each has a time limit"
+}
+
+// idle is the key of a session to talk to: the first one by key that does nothing now.
+func (m *model) idle() string {
+	best := ""
+	if m.snap == nil {
+		return best
+	}
+	for i := range m.snap.Sessions {
+		if s := &m.snap.Sessions[i]; s.State == ops.SessionIdle && (best == "" || s.Key < best) {
+			best = s.Key
+		}
+	}
+	return best
+}
+
+// anyStuck reports whether one of the sessions that f takes has a stuck turn.
+func (m *model) anyStuck(f func(*ops.Session) bool) bool {
+	if m.snap == nil {
+		return false
+	}
+	return slices.ContainsFunc(m.snap.Sessions, func(s ops.Session) bool { return s.Stuck(m.now) && f(&s) })
+}

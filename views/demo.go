@@ -1,0 +1,65 @@
+package views
+
+import (
+	"strings"
+
+	"github.com/charmbracelet/x/ansi"
+)
+
+// demoWord stands in the header of every screen of a gateway that plays a demo.
+const demoWord = "DEMO"
+
+// mark says that what the screen shows is a demo.
+func (s *Screen) mark(l *line) {
+	if s.Snap.Demo != nil {
+		l.add(2, Accent, demoWord)
+	}
+}
+
+// guide is the line of a demo that says what to try next; empty where there is none or no room for it.
+func (s *Screen) guide() []string {
+	if s.Guide == "" || s.layout() == layoutLine || s.H < 12 {
+		return nil
+	}
+	k := inkOf(s.Opts)
+	return []string{" " + k.theme.Paint(Accent, k.pick(">>", "»")+" ") + k.cut(shown(s.Guide), s.W-4)}
+}
+
+// talkLines are the last lines of a demo's made-up conversations, the newest at the bottom, in at most h lines.
+func talkLines(s *Screen, k ink, w, h int) []string {
+	if s.Snap.Demo == nil || h < 3 || len(s.Snap.Demo.Talk) == 0 {
+		return nil
+	}
+	talk := s.Snap.Demo.Talk
+	talk = talk[max(len(talk)-(h-1), 0):]
+	lines := []string{k.rule("what the made-up people say", w)}
+	const width = 20
+	for _, said := range talk {
+		who := shown(said.Who) + "@" + shown(said.Platform)
+		role := Accent
+		if said.Who == "" {
+			who, role = k.pick("-> ", "→ ")+shown(said.To)+"@"+shown(said.Platform), Muted
+		}
+		var b strings.Builder
+		b.WriteString("  ")
+		k.put(&b, role, who, width)
+		b.WriteByte(' ')
+		b.WriteString(k.cut(shown(said.Text), w-3-width))
+		lines = append(lines, b.String())
+	}
+	return lines
+}
+
+// demoBanner says how to reach the demo from another terminal.
+func demoBanner(s *Screen, k ink, w int) []string {
+	if s.Snap.Demo == nil || s.H < 20 {
+		return nil
+	}
+	text := " gatewaytui attach --home " + shown(s.Snap.Home)
+	for _, more := range []string{"  in another terminal", "  shows it as well; nothing here is real, and nothing is kept"} {
+		if ansi.StringWidth(text+more) <= w {
+			text += more
+		}
+	}
+	return []string{k.theme.Paint(Muted, k.cut(text, w))}
+}
