@@ -83,6 +83,9 @@ func newStage(named string, getenv func(string) string) (*stage, error) {
 		s.temporary = string(text) == demoTemporary
 		return s, nil
 	}
+	if err := instance.CheckHome(dir); err != nil { // nobody's home at all
+		return nil, &outcome{exitConfig, err}
+	}
 	if entries, err := os.ReadDir(dir); err != nil && !errors.Is(err, fs.ErrNotExist) || len(entries) > 0 {
 		return nil, wrongUsage("leave --home out: a demo makes a home of its own and removes it at its end", "--demo uses only an empty folder or the home of an earlier demo, and %s is neither", dir)
 	}

@@ -109,11 +109,12 @@ func TestTheConfigOfTheREADMEIsValid(t *testing.T) {
 
 // make run is all the set-up that the main job needs, and make test is what runs this.
 func TestMakeDoesAllTheSetUp(t *testing.T) {
-	home := newHome(t)
+	dir := newHome(t)
+	home := filepath.Join(dir, "home")
 	ctx, cancel := context.WithTimeout(context.Background(), 2*patience)
 	defer cancel()
-	run := exec.CommandContext(ctx, "make", "-C", root, "run", "BIN="+filepath.Join(home, "gatewaytui"), "ARGS=")
-	run.Env = append(os.Environ(), "GATEWAYTUI_HOME="+home, "GATEWAYTUI_ADAPTERS_API_LISTEN=127.0.0.1:0", "XDG_CONFIG_HOME="+home)
+	run := exec.CommandContext(ctx, "make", "-C", root, "run", "BIN="+filepath.Join(dir, "gatewaytui"), "ARGS=")
+	run.Env = append(os.Environ(), "GATEWAYTUI_HOME="+home, "GATEWAYTUI_ADAPTERS_API_LISTEN=127.0.0.1:0", "XDG_CONFIG_HOME="+dir)
 	var out strings.Builder
 	run.Stdout, run.Stderr = &out, &out
 	if err := run.Start(); err != nil {
