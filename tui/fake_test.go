@@ -13,11 +13,13 @@ import (
 
 	tea "github.com/charmbracelet/bubbletea"
 
+	"gatewaytui/core/filter"
 	"gatewaytui/core/ops"
 )
 
 // gateway is an ops.Console that plays one: it answers with what the test put there and records what it was asked.
 type gateway struct {
+	crowd    []ops.Session // more sessions than a snapshot has
 	mu       sync.Mutex
 	snap     ops.Snapshot
 	stop     *ops.Shutdown
@@ -126,7 +128,7 @@ func (g *gateway) Status(ctx context.Context) (ops.Status, error) {
 	return g.snap.Status, nil
 }
 
-func (g *gateway) Snapshot(ctx context.Context) (ops.Snapshot, error) {
+func (g *gateway) Snapshot(ctx context.Context, most ...ops.Most) (ops.Snapshot, error) {
 	if err := g.enter(ctx); err != nil {
 		return ops.Snapshot{}, err
 	}
@@ -137,11 +139,48 @@ func (g *gateway) Snapshot(ctx context.Context) (ops.Snapshot, error) {
 	s.Seq = uint64(len(g.events))
 	s.Sessions = append([]ops.Session(nil), s.Sessions...)
 	s.Processes = append([]ops.Process(nil), s.Processes...)
+	if n := len(g.crowd); n > 0 {
+		shown := min(n, ops.SnapshotSessions)
+		for _, m := range most {
+			if m.Table == ops.TableSessions {
+				shown = min(shown, m.Rows)
+			}
+		}
+		s.Sessions, s.Counts.Sessions = slices.Clone(g.crowd[:shown]), n
+		s.Omitted = &ops.Omitted{Sessions: n - shown, Next: strconv.Itoa(shown)}
+	}
 	return s, nil
 }
 
-func (g *gateway) Sessions(context.Context, ops.Query) (ops.Page[ops.Session], error) {
-	return ops.Page[ops.Session]{}, nil
+// Sessions pages through the crowd; a cursor is an index in it.
+func (g *gateway) Sessions(_ context.Context, q ops.Query) (ops.Page[ops.Session], error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	var p ops.Page[ops.Session]
+	if q.Key != "" {
+		if row := find(g.crowd, q.Key, sessionKey); row != nil {
+			p.Items = append(p.Items, *row)
+		}
+		return p, nil
+	}
+	g.asked = append(g.asked, q)
+	picks, err := filter.Parse(q.Filter, filter.Sessions)
+	if err != nil {
+		return p, err
+	}
+	at, _ := strconv.Atoi(q.Cursor)
+	for ; at < len(g.crowd) && p.Scanned < 1500; at++ {
+		if p.Scanned++; picks.Match(&g.crowd[at]) {
+			if len(p.Items) == q.Limit {
+				break
+			}
+			p.Items = append(p.Items, g.crowd[at])
+		}
+	}
+	if at < len(g.crowd) {
+		p.Next = strconv.Itoa(at)
+	}
+	return p, nil
 }
 
 func (g *gateway) Agents(context.Context, ops.Query) (ops.Page[ops.Agent], error) {
@@ -195,7 +234,7 @@ func (g *gateway) History(ctx context.Context, q ops.Query) (ops.Page[ops.Life],
 	return p, nil
 }
 
-func (g *gateway) Events(ctx context.Context, after uint64) iter.Seq2[ops.Event, error] {
+func (g *gateway) Events(ctx context.Context, after uint64, _ ...ops.EventType) iter.Seq2[ops.Event, error] {
 	return func(yield func(ops.Event, error) bool) {
 		for {
 			g.mu.Lock()
@@ -241,7 +280,7 @@ func (g *gateway) Preview(ctx context.Context, cmd ops.Command) (ops.Preview, er
 	p := g.preview
 	p.Verb, p.Target = cmd.Verb, cmd.Target
 	if strings.HasPrefix(string(cmd.Verb), "session.") {
-		s := find(g.snap.Sessions, cmd.Target, sessionKey)
+		s := find(slices.Concat(g.snap.Sessions, g.crowd), cmd.Target, sessionKey)
 		switch {
 		case s == nil:
 			return p, &ops.Error{Code: ops.CodeNotFound, Message: "no session " + strconv.Quote(cmd.Target)}
@@ -293,7 +332,7 @@ func newBench(t testing.TB, g *gateway, o Options) *bench {
 // refresh looks once, whatever is due.
 func (b *bench) refresh() {
 	b.m.looking = true
-	b.send(wish{full: true, order: b.m.order(), plan: true, stop: true}.fetch(context.Background(), b.g))
+	b.send(wish{full: true, order: b.m.order(), plan: true, stop: true, more: b.m.more.rows, held: b.m.held()}.fetch(context.Background(), b.g))
 }
 
 // send updates the model and does what comes of it. What waits (the pulse, the feed, the arming) is left to the test.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -19,6 +20,23 @@ const (
 	feedKept = 4096
 )
 
+// A gateway that does much tells of some thousand events a second, and decoding them is most of what a console costs. The
+// rule: while the events are on the screen, the feed follows all of them. Else it follows all of them only up to busyRate
+// events a second; above that those alone that the console acts on, and of the others it learns four times a second that
+// there were some. What is shown is then at most 0.3 s old all the same. When events are shown again, or the gateway is
+// quiet again, the feed goes back to where it left the whole stream, as far as the gateway still has it.
+const (
+	// busyRate and calmRate are events a second at which the feed begins and ends to follow few of them.
+	busyRate, calmRate = 100, 40
+	// rateWindow is how long events are counted.
+	rateWindow = time.Second
+)
+
+// fewKinds are the events that change more than rows.
+var fewKinds = []ops.EventType{
+	ops.EventGatewayState, ops.EventAdapterState, ops.EventWarning, ops.EventShutdownPhase, ops.EventShutdownItem, ops.EventShutdownEnded,
+}
+
 // feed follows the gateway's events on a goroutine of the console and hands them to the loop in batches. The gateway
 // waits for neither.
 type feed struct {
@@ -32,6 +50,17 @@ type feed struct {
 	ended   bool // the stream has ended; kick begins it again
 	err     error
 	gen     int
+
+	shown  bool   // events are on the screen
+	few    bool   // fewKinds alone are followed
+	turned bool   // the stream was ended to follow it with other kinds
+	whole  uint64 // the newest event of the whole stream
+	back   uint64 // where the whole stream begins again after few; 0: it does not
+	resume bool   // back is set
+	again  bool   // the next event is the first of the whole stream again
+	stop   context.CancelFunc
+	since  time.Time // events are counted in n since then
+	n      int
 }
 
 // batch is what has come since the last one.
@@ -41,6 +70,9 @@ type batch struct {
 	ended  bool
 	err    error
 	gen    int
+	// resumed says that the whole stream begins again behind the event back: what came of later ones comes again.
+	resumed bool
+	back    uint64
 }
 
 func newFeed(c ops.Console) *feed {
@@ -51,7 +83,10 @@ func newFeed(c ops.Console) *feed {
 func (f *feed) run(ctx context.Context) {
 	var after uint64
 	for ctx.Err() == nil {
-		after = f.follow(ctx, after)
+		var turned bool
+		if after, turned = f.follow(ctx, after); turned {
+			continue
+		}
 		select { // no deadline: the loop kicks it when the gateway answers again
 		case anew := <-f.kicks:
 			if anew {
@@ -62,16 +97,34 @@ func (f *feed) run(ctx context.Context) {
 	}
 }
 
-func (f *feed) follow(ctx context.Context, after uint64) (last uint64) {
+// follow reads one stream. turned says that it ended because other kinds are wanted.
+func (f *feed) follow(ctx context.Context, after uint64) (last uint64, turned bool) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	f.mu.Lock()
+	f.stop = cancel
+	f.turned = false
+	var kinds []ops.EventType
+	if f.few {
+		kinds = fewKinds
+	}
+	f.mu.Unlock()
 	last = after
 	var why error
 	defer func() {
 		if r := recover(); r != nil {
 			why = fmt.Errorf("panic: %v", r)
 		}
-		f.end(why)
+		f.mu.Lock()
+		if turned = f.turned; turned && !f.few {
+			last = f.whole
+		}
+		f.mu.Unlock()
+		if !turned {
+			f.end(why)
+		}
 	}()
-	for ev, err := range f.console.Events(ctx, after) {
+	for ev, err := range f.console.Events(ctx, after, kinds...) {
 		if err != nil {
 			why = err
 			break
@@ -79,11 +132,84 @@ func (f *feed) follow(ctx context.Context, after uint64) (last uint64) {
 		last = max(last, ev.Seq)
 		f.add(ev)
 	}
-	return last
+	return last, turned
+}
+
+// show says whether events are on the screen.
+func (f *feed) show(on bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.shown = on; on && f.few {
+		f.turn(false)
+	}
+}
+
+// turn ends the stream, so that it is followed with other kinds. The caller holds mu.
+func (f *feed) turn(few bool) {
+	f.few, f.turned = few, true
+	f.since, f.n = time.Time{}, 0
+	if !few {
+		f.resume, f.back, f.again = true, f.whole, true
+		f.pending = slices.DeleteFunc(f.pending, func(e ops.Event) bool { return e.Seq > f.whole })
+	}
+	if f.stop != nil {
+		f.stop()
+	}
+}
+
+// count follows the rate of the events, and turns to few kinds or back. The caller holds mu.
+func (f *feed) count(ev ops.Event) {
+	n := 1
+	if ev.Type == ops.EventSkipped {
+		n = missed(ev)
+	} else if !f.few {
+		f.whole = max(f.whole, ev.Seq)
+	}
+	now := time.Now()
+	if f.since.IsZero() {
+		f.since = now
+	}
+	if now.Sub(ev.At.Time) < 2*rateWindow { // what was kept from before says nothing about the rate
+		f.n += n
+	}
+	passed := now.Sub(f.since)
+	switch {
+	case f.turned: // the stream is ending already
+	case !f.few && !f.shown && f.n > busyRate:
+		f.turn(true)
+	case passed >= rateWindow:
+		if f.few && float64(f.n) < calmRate*passed.Seconds() {
+			f.turn(false)
+			return
+		}
+		f.since, f.n = now, 0
+	}
+}
+
+// missed is the count of an event that stands for others.
+func missed(ev ops.Event) int {
+	switch n := ev.Data["count"].(type) {
+	case float64: // as JSON has it
+		return int(n)
+	case uint64:
+		return int(n)
+	case int:
+		return n
+	}
+	return 0
 }
 
 func (f *feed) add(ev ops.Event) {
 	f.mu.Lock()
+	if f.turned && !f.few { // it comes again in the whole stream
+		f.mu.Unlock()
+		return
+	}
+	if f.again && ev.Type == ops.EventDropped {
+		ev.Text, ev.Data = fmt.Sprintf("%d events were not followed, because there were too many", missed(ev)), nil
+	}
+	f.again = false
+	f.count(ev)
 	if len(f.pending) == feedKept {
 		f.pending = append(f.pending[:0], f.pending[feedKept/2:]...)
 		f.lost += feedKept / 2
@@ -114,6 +240,7 @@ func (f *feed) kick(anew bool) {
 	f.ended, f.err = false, nil
 	if anew {
 		f.pending, f.lost = nil, 0
+		f.whole, f.resume = 0, false
 		f.gen++
 	}
 	f.mu.Unlock()
@@ -131,8 +258,8 @@ func (f *feed) next(ctx context.Context) tea.Msg {
 		return nil
 	}
 	f.mu.Lock()
-	b := batch{events: f.pending, lost: f.lost, ended: f.ended, err: f.err, gen: f.gen}
-	f.pending, f.lost = nil, 0
+	b := batch{events: f.pending, lost: f.lost, ended: f.ended, err: f.err, gen: f.gen, resumed: f.resume, back: f.back}
+	f.pending, f.lost, f.resume = nil, 0, false
 	f.mu.Unlock()
 	if errors.Is(b.err, context.Canceled) {
 		b.err = nil

@@ -40,7 +40,7 @@ func (m *model) setFilter(text string) tea.Cmd {
 		return m.recall()
 	}
 	m.filterEvents()
-	return m.reorder()
+	return tea.Batch(m.reorder(), m.readMore())
 }
 
 // nextMatch selects the next or previous row that the filter matched before it was cleared: to find something among its

@@ -3,6 +3,7 @@ package tui
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	tea "github.com/charmbracelet/bubbletea"
@@ -19,7 +20,7 @@ const (
 	// calm and hurried are the times between two ticks: ages, liveness, and in a stop its progress.
 	calm, hurried, thinLine = time.Second, 250 * time.Millisecond, 500 * time.Millisecond
 	// fullGap is the least time between two snapshots; fullShare bounds what they cost of the time.
-	fullGap, fullShare = 100 * time.Millisecond, 5
+	fullGap, fullShare = 250 * time.Millisecond, 5
 	// stopGap replaces fullGap while the gateway stops: it has better to do, and the report comes by itself.
 	stopGap = time.Second
 	// planGap is how long a plan is taken to hold.
@@ -54,6 +55,51 @@ type wish struct {
 	stop, plan bool
 	seen       ops.Status // with which a mere status is compared
 	order      order
+	most       []ops.Most // what of the tables the open view needs
+	before     *ops.Snapshot
+	more       []ops.Session // read beyond the snapshot
+	held       []string      // wanted as they are now
+	rss        float64       // as it was, if the processes are not looked at
+}
+
+// few is how many sessions a look asks for while no more are in sight.
+const few = 200
+
+// most bounds a look to what the open view shows: the tables are most of what a look costs. The processes are looked at
+// once a second all the same, for their memory.
+func (m *model) most(now time.Time) []ops.Most {
+	l := m.lists[m.view]
+	sessions, none := few, []ops.Table{ops.TableAgents, ops.TableProcesses}
+	switch m.view {
+	case views.Sessions:
+		if l.Sort != "" || l.Reverse || l.Filter != "" || len(l.Marked) > 0 || l.Offset+3*max(l.page, 1) > few {
+			sessions = ops.SnapshotSessions
+		}
+		if m.detail {
+			none = nil
+		}
+	case views.Agents:
+		sessions, none = ops.SnapshotSessions, []ops.Table{ops.TableProcesses}
+	case views.Processes, views.Overview:
+		none = []ops.Table{ops.TableAgents}
+	case views.Events:
+		sessions, none = ops.SnapshotSessions, nil
+	}
+	if m.ask != nil || m.snap == nil || m.wanted {
+		sessions, none = ops.SnapshotSessions, nil
+	}
+	most := []ops.Most{{Table: ops.TableSessions, Rows: sessions}}
+	for _, t := range none {
+		if t != ops.TableProcesses || now.Sub(m.weighed) < calm {
+			most = append(most, ops.Most{Table: t})
+		}
+	}
+	return most
+}
+
+// leftOut reports whether a look did not ask for a table.
+func (w *wish) leftOut(t ops.Table) bool {
+	return slices.ContainsFunc(w.most, func(m ops.Most) bool { return m.Table == t && m.Rows == 0 })
 }
 
 // looked is what one look has found.
@@ -64,9 +110,11 @@ type looked struct {
 	plan   *ops.Plan
 	rows   ordered
 	rss    float64
-	began  time.Time
-	at     time.Time
-	err    error
+	// weighed says that rss is new.
+	weighed bool
+	began   time.Time
+	at      time.Time
+	err     error
 }
 
 // look asks the gateway, one question after the other, on a goroutine that is not the loop's.
@@ -88,10 +136,16 @@ func (w wish) fetch(ctx context.Context, c ops.Console) looked {
 	}
 	if w.full && l.err == nil {
 		var s ops.Snapshot
-		if s, l.err = c.Snapshot(ctx); l.err == nil {
+		if s, l.err = c.Snapshot(ctx, w.most...); l.err == nil {
 			l.snap, l.status, l.stop = &s, s.Status, s.Shutdown
+			l.weighed = !w.leftOut(ops.TableProcesses)
+			w.fill(&s)
+			w.hold(ctx, c, &s)
 			for _, p := range s.Processes {
 				l.rss += float64(p.RSSBytes)
+			}
+			if !l.weighed {
+				l.rss = w.rss
 			}
 			l.rows = w.order.apply(&s)
 		}
@@ -110,13 +164,27 @@ func (w wish) fetch(ctx context.Context, c ops.Console) looked {
 	return l
 }
 
+// fill keeps the rows of the tables that were not asked for as they were, so that a view that is opened has rows at once.
+func (w *wish) fill(s *ops.Snapshot) {
+	if w.before == nil || w.before.Life != s.Life {
+		return
+	}
+	if w.leftOut(ops.TableAgents) {
+		s.Agents = w.before.Agents
+	}
+	if w.leftOut(ops.TableProcesses) {
+		s.Processes = w.before.Processes
+	}
+}
+
 // differs reports whether a status says that the rows have changed.
 func differs(a, b ops.Status) bool {
 	return a.Life != b.Life || a.State != b.State || a.Counts != b.Counts || len(a.Warnings) != len(b.Warnings)
 }
 
-// maybeLook looks now if that is due: never two looks at once, a snapshot only if something changed, at most ten times a
-// second and for a fifth of the time.
+// maybeLook looks now if that is due: never two looks at once, a snapshot only if something changed, at most four times a
+// second and for a fifth of the time. A change after a calm quarter of a second is shown at once; under load what is shown
+// is at most 0.3 s old and a look.
 func (m *model) maybeLook(ticked bool) tea.Cmd {
 	now := time.Now()
 	if m.looking || m.link.State == views.LinkGone && now.Before(m.link.NextTry) {
@@ -126,7 +194,7 @@ func (m *model) maybeLook(ticked bool) tea.Cmd {
 		full: m.dirty || m.snap == nil || m.wanted,
 		stop: m.stopping() != nil,
 		plan: (m.view == views.Overview || m.view == views.Shutdown) && now.Sub(m.planAt) > planGap && m.stopping() == nil,
-		seen: m.status, order: m.order(),
+		seen: m.status, order: m.order(), most: m.most(now), before: m.snap, more: m.more.rows, held: m.held(), rss: m.rss,
 	}
 	if w.full && !m.wanted {
 		gap := max(fullGap, fullShare*m.fullTook)
@@ -153,9 +221,10 @@ func (m *model) maybeLook(ticked bool) tea.Cmd {
 
 func (m *model) onTick() tea.Cmd {
 	m.advance()
+	m.feed.show(m.showsEvents())
 	look := m.maybeLook(true)
 	m.stale = m.stale || look == nil // what the look finds is drawn in its place
-	cmds := []tea.Cmd{look, m.recall(), m.tick()}
+	cmds := []tea.Cmd{look, m.recall(), m.readMore(), m.tick()}
 	if m.repaint != nil && m.repaint() {
 		cmds = append(cmds, tea.ClearScreen)
 	}
@@ -214,6 +283,9 @@ func (m *model) onLooked(l looked) tea.Cmd {
 	if l.snap != nil {
 		m.snap, m.rss = l.snap, l.rss
 		m.fullAt, m.fullTook = l.began, l.at.Sub(l.began)
+		if l.weighed {
+			m.weighed = l.at
+		}
 	}
 	if l.stop != nil {
 		m.sawStop(l.stop)
@@ -224,7 +296,7 @@ func (m *model) onLooked(l looked) tea.Cmd {
 	if l.snap != nil {
 		cmds = append(cmds, m.show(l.rows))
 	}
-	return tea.Batch(append(cmds, m.maybeLook(false), m.recall())...)
+	return tea.Batch(append(cmds, m.maybeLook(false), m.recall(), m.readMore())...)
 }
 
 // noAnswer is a look that failed. Nobody behind the socket is an end; somebody who is slow is not.
@@ -254,6 +326,7 @@ func (m *model) nextLife(st ops.Status) {
 	m.events, m.shownEvents = nil, nil
 	m.opened, m.ended, m.dirty, m.past.wanted = false, false, true, true
 	m.link.Missed = 0
+	m.more = more{number: m.more.number + 1}
 	done := ""
 	if m.ask != nil && m.ask.cmds != nil {
 		done = ". Nothing was done."
@@ -268,16 +341,15 @@ func (m *model) onBatch(b batch) tea.Cmd {
 	if b.gen != m.feedGen() {
 		return again
 	}
+	if b.resumed {
+		m.events = slices.DeleteFunc(m.events, func(e ops.Event) bool { return e.Seq > b.back })
+	}
 	m.link.Missed += b.lost
 	m.feedEnded = b.ended
 	for _, e := range b.events {
 		switch e.Type {
 		case ops.EventDropped:
-			if n, ok := e.Data["count"].(float64); ok {
-				m.link.Missed += int(n)
-			} else if n, ok := e.Data["count"].(uint64); ok {
-				m.link.Missed += int(n)
-			}
+			m.link.Missed += missed(e)
 		case ops.EventShutdownPhase:
 			m.stopMoved(e)
 		case ops.EventShutdownEnded:
@@ -286,12 +358,12 @@ func (m *model) onBatch(b batch) tea.Cmd {
 	}
 	if len(b.events) > 0 {
 		m.dirty = m.dirty || m.snap == nil || b.events[len(b.events)-1].Seq > m.snap.Seq
-		m.addEvents(b.events)
+		m.addEvents(slices.DeleteFunc(b.events, func(e ops.Event) bool { return e.Type == ops.EventSkipped }))
 	}
 	if m.link.Paused {
 		m.link.Behind += len(b.events)
 	}
-	m.stale = true
+	m.stale = m.stale || m.showsEvents() || m.link.Paused || m.link.Missed > 0 || b.ended
 	cmds := []tea.Cmd{again, m.maybeLook(false)}
 	if !m.opt.Attached && (m.ended || b.ended && b.err == nil) && !m.finalAsked {
 		m.finalAsked = true
@@ -299,6 +371,9 @@ func (m *model) onBatch(b batch) tea.Cmd {
 	}
 	return tea.Batch(cmds...)
 }
+
+// showsEvents says that the open view has events in it.
+func (m *model) showsEvents() bool { return m.view == views.Events || m.view == views.Shutdown }
 
 func (m *model) feedGen() int {
 	m.feed.mu.Lock()

@@ -48,6 +48,7 @@ type model struct {
 	fullAt     time.Time
 	fullTook   time.Duration
 	planAt     time.Time
+	weighed    time.Time // when the processes were looked at
 	sampled    time.Time
 	seenAt     time.Time
 
@@ -67,6 +68,7 @@ type model struct {
 	stopItem    string
 	stopPage    views.StopPage
 	past        past
+	more        more
 	lastFilter  string
 
 	// What the person is doing.

@@ -58,6 +58,7 @@ func moveBindings() []binding {
 		{action: "pause", keys: []string{"p"}, help: "freeze the picture, not the gateway", do: (*model).pauseView},
 		{action: "refresh", keys: []string{"r"}, help: "look at the gateway now", do: func(m *model) tea.Cmd {
 			m.wanted, m.past.wanted, m.past.retryAt = true, true, time.Time{}
+			m.more = more{number: m.more.number + 1}
 			m.link.NextTry = m.now
 			return tea.Batch(m.maybeLook(true), m.recall())
 		}},
@@ -99,6 +100,7 @@ func (m *model) move(by int) tea.Cmd {
 		}
 	default:
 		l.move(by)
+		return m.readMore()
 	}
 	return nil
 }

@@ -45,6 +45,9 @@ func (m *model) order() order {
 // apply filters and sorts. Ten thousand rows take milliseconds, so that it runs beside the loop.
 func (o order) apply(snap *ops.Snapshot) ordered {
 	r := ordered{number: o.number, snap: views.Order(*snap, o.view, o.table), total: views.Rows(snap, o.view), fresh: o.table.Places == nil}
+	if o.view == views.Sessions && snap.Omitted != nil {
+		r.total = max(snap.Counts.Sessions, r.total)
+	}
 	n := views.Rows(&r.snap, o.view)
 	r.keys, r.index = make([]string, n), make(map[string]int, n)
 	for i := range r.keys {

@@ -38,6 +38,7 @@ const (
 	taskFeed = "follow the events"
 
 	taskRecall = "read the past lives"
+	taskPages  = "read more sessions"
 )
 
 // cmd makes a command of f. Its context ends with the console, a panic of f comes back as failed, and after the end it

@@ -39,6 +39,8 @@ func (m *model) Update(msg tea.Msg) (next tea.Model, cmd tea.Cmd) {
 		return m, m.show(msg)
 	case batch:
 		return m, m.onBatch(msg)
+	case paged:
+		return m, m.onPaged(msg)
 	case remembered:
 		return m, m.onRemembered(msg)
 	case finished:
@@ -62,6 +64,8 @@ func (m *model) onFailed(f failed) tea.Cmd {
 	switch f.task {
 	case taskLook:
 		m.looking = false
+	case taskPages:
+		m.more.asking = false
 	case taskRecall:
 		m.past.asking = false
 	case taskTick:
@@ -168,6 +172,7 @@ func (m *model) open(v views.View) tea.Cmd {
 		return nil
 	}
 	m.back, m.view = m.view, v
+	m.feed.show(m.showsEvents())
 	m.detail, m.detailTab = false, 0
 	m.filter = nil
 	if v == views.Shutdown {

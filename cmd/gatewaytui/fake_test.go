@@ -107,7 +107,7 @@ func (f *fake) queries() []ops.Query {
 
 func (f *fake) Status(context.Context) (ops.Status, error) { return f.status, nil }
 
-func (f *fake) Snapshot(context.Context) (ops.Snapshot, error) {
+func (f *fake) Snapshot(context.Context, ...ops.Most) (ops.Snapshot, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return ops.Snapshot{Status: f.status, Seq: uint64(len(f.events)), At: anHourAgo}, nil
@@ -162,7 +162,7 @@ func (f *fake) Shutdown(context.Context) (ops.Shutdown, error) {
 	return *f.down, nil
 }
 
-func (f *fake) Events(ctx context.Context, after uint64) iter.Seq2[ops.Event, error] {
+func (f *fake) Events(ctx context.Context, after uint64, _ ...ops.EventType) iter.Seq2[ops.Event, error] {
 	return func(yield func(ops.Event, error) bool) {
 		for {
 			f.mu.Lock()

@@ -243,11 +243,11 @@ type deaf struct {
 	pid atomic.Int64 // 0: nobody listens
 }
 
-func (d *deaf) Events(context.Context, uint64) iter.Seq2[ops.Event, error] {
+func (d *deaf) Events(context.Context, uint64, ...ops.EventType) iter.Seq2[ops.Event, error] {
 	return func(yield func(ops.Event, error) bool) { yield(ops.Event{}, errors.New("hung up")) }
 }
 
-func (d *deaf) Snapshot(ctx context.Context) (ops.Snapshot, error) {
+func (d *deaf) Snapshot(ctx context.Context, _ ...ops.Most) (ops.Snapshot, error) {
 	s, err := d.fake.Snapshot(ctx)
 	if s.PID = int(d.pid.Load()); s.PID == 0 {
 		return ops.Snapshot{}, errors.New("nobody listens")

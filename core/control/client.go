@@ -65,8 +65,12 @@ func (c *Client) Status(ctx context.Context) (ops.Status, error) {
 }
 
 // Snapshot implements ops.Console.
-func (c *Client) Snapshot(ctx context.Context) (ops.Snapshot, error) {
-	return get[ops.Snapshot](ctx, c, "/v1/snapshot", nil)
+func (c *Client) Snapshot(ctx context.Context, most ...ops.Most) (ops.Snapshot, error) {
+	q := url.Values{}
+	for _, m := range most {
+		q.Set(string(m.Table), strconv.Itoa(max(m.Rows, 0)))
+	}
+	return get[ops.Snapshot](ctx, c, "/v1/snapshot", q)
 }
 
 // Sessions implements ops.Console.

@@ -14,9 +14,10 @@ import (
 )
 
 // events streams what happens as Server-Sent Events (html.spec.whatwg.org, 9.2). Last-Event-ID, which is what a client
-// that resumes knows, goes before ?after=, which is where it once began.
+// that resumes knows, goes before ?after=, which is where it once began. ?kinds= is a list of event types separated by commas; without it all
+// come.
 func (s *Server) events(w http.ResponseWriter, r *http.Request, _ string) {
-	q, err := query(r, "after")
+	q, err := query(r, "after", "kinds")
 	if err == nil {
 		if id := r.Header.Get("Last-Event-ID"); id != "" {
 			q.Set("after", id)
@@ -35,6 +36,12 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request, _ string) {
 		s.fail(w, err)
 		return
 	}
+	var kinds []ops.EventType
+	for kind := range strings.SplitSeq(q.Get("kinds"), ",") {
+		if kind != "" {
+			kinds = append(kinds, ops.EventType(kind))
+		}
+	}
 	h := w.Header()
 	h.Set("Content-Type", "text/event-stream")
 	h.Set("Cache-Control", "no-store")
@@ -42,14 +49,14 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request, _ string) {
 	if out.write([]byte("retry: 1000\n\n")) != nil || r.Method == http.MethodHead {
 		return
 	}
-	if err := s.stream(r.Context(), &out, after); err != nil {
+	if err := s.stream(r.Context(), &out, after, kinds); err != nil {
 		s.log.Debug("control stream cut", "error", err)
 	}
 }
 
 // stream copies the console's events to out until one of them ends. The console is read by a goroutine of its own, so
 // that a heartbeat can be sent while it has nothing to say; stream waits for it.
-func (s *Server) stream(ctx context.Context, out *stream, after uint64) error {
+func (s *Server) stream(ctx context.Context, out *stream, after uint64, kinds []ops.EventType) error {
 	ctx, cancel := context.WithCancel(ctx)
 	type next struct {
 		ev  ops.Event
@@ -58,7 +65,7 @@ func (s *Server) stream(ctx context.Context, out *stream, after uint64) error {
 	feed := make(chan next)
 	go func() {
 		defer close(feed)
-		for ev, err := range s.opt.Console.Events(ctx, after) {
+		for ev, err := range s.opt.Console.Events(ctx, after, kinds...) {
 			select {
 			case feed <- next{ev, err}:
 			case <-ctx.Done():

@@ -59,7 +59,7 @@ func (f *fake) Status(ctx context.Context) (ops.Status, error) {
 	return s.Status, err
 }
 
-func (f *fake) Snapshot(ctx context.Context) (ops.Snapshot, error) {
+func (f *fake) Snapshot(ctx context.Context, _ ...ops.Most) (ops.Snapshot, error) {
 	if f.snapshot != nil {
 		return f.snapshot(ctx)
 	}
@@ -127,7 +127,7 @@ func (f *fake) History(_ context.Context, q ops.Query) (ops.Page[ops.Life], erro
 		})
 }
 
-func (f *fake) Events(ctx context.Context, after uint64) iter.Seq2[ops.Event, error] {
+func (f *fake) Events(ctx context.Context, after uint64, _ ...ops.EventType) iter.Seq2[ops.Event, error] {
 	return func(yield func(ops.Event, error) bool) {
 		defer func() { f.left <- struct{}{} }()
 		for {

@@ -9,6 +9,7 @@ import (
 	"io"
 	"iter"
 	"net/http"
+	"net/url"
 	"os"
 	"strconv"
 	"strings"
@@ -30,9 +31,9 @@ const (
 
 // Events implements ops.Console. A stream that is cut while the gateway lives is resumed where it ended, so that each
 // event comes once; when the gateway is gone, or another life has taken its place, the sequence ends with an error.
-func (c *Client) Events(ctx context.Context, after uint64) iter.Seq2[ops.Event, error] {
+func (c *Client) Events(ctx context.Context, after uint64, kinds ...ops.EventType) iter.Seq2[ops.Event, error] {
 	return func(yield func(ops.Event, error) bool) {
-		f := follower{c: c, after: after}
+		f := follower{c: c, after: after, kinds: kinds}
 		failed, pause := 0, retryPause
 		for {
 			before, began := f.after, time.Now()
@@ -71,6 +72,7 @@ func resumable(err error) bool {
 type follower struct {
 	c     *Client
 	after uint64
+	kinds []ops.EventType
 	life  string
 	begun bool // a stream has been open: what fails now is a cut
 }
@@ -85,6 +87,13 @@ func (f *follower) once(ctx context.Context, yield func(ops.Event, error) bool) 
 
 	header := http.Header{"Accept": {"text/event-stream"}}
 	path := "/v1/events"
+	if len(f.kinds) > 0 {
+		names := make([]string, len(f.kinds))
+		for i, k := range f.kinds {
+			names[i] = string(k)
+		}
+		path += "?kinds=" + url.QueryEscape(strings.Join(names, ","))
+	}
 	if f.after > 0 {
 		header.Set("Last-Event-ID", strconv.FormatUint(f.after, 10))
 	}

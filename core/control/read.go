@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"net/http"
 	"net/url"
 	"slices"
@@ -19,7 +20,21 @@ func (s *Server) status(w http.ResponseWriter, r *http.Request, _ string) {
 }
 
 func (s *Server) snapshot(w http.ResponseWriter, r *http.Request, _ string) {
-	one(s, w, r, s.opt.Console.Snapshot, fillSnapshot)
+	var most []ops.Most
+	tables := []string{string(ops.TableSessions), string(ops.TableAgents), string(ops.TableProcesses)}
+	q, err := query(r, tables...)
+	for _, name := range tables {
+		if err == nil && q.Has(name) {
+			var n int64
+			n, err = number(q, name)
+			most = append(most, ops.Most{Table: ops.Table(name), Rows: int(min(n, math.MaxInt32))})
+		}
+	}
+	if err != nil {
+		s.fail(w, err)
+		return
+	}
+	one(s, w, r, func(ctx context.Context) (ops.Snapshot, error) { return s.opt.Console.Snapshot(ctx, most...) }, fillSnapshot, tables...)
 }
 
 func (s *Server) plan(w http.ResponseWriter, r *http.Request, _ string) {
@@ -41,11 +56,11 @@ func (s *Server) history(ctx context.Context, q ops.Query) (ops.Page[ops.Life], 
 	return page, err
 }
 
-// one answers with a single value.
-func one[T any](s *Server, w http.ResponseWriter, r *http.Request, ask func(context.Context) (T, error), fill func(*T)) {
+// one answers with a single value. known are the query parameters that ask has read.
+func one[T any](s *Server, w http.ResponseWriter, r *http.Request, ask func(context.Context) (T, error), fill func(*T), known ...string) {
 	ctx, cancel := context.WithTimeout(r.Context(), answerTime)
 	defer cancel()
-	_, err := query(r)
+	_, err := query(r, known...)
 	var v T
 	if err == nil {
 		v, err = ask(ctx)

@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"iter"
+	"math"
 	"slices"
 	"strconv"
 	"time"
@@ -89,20 +90,39 @@ func adapterWarning(a ops.Adapter) (ops.Warning, bool) {
 }
 
 // Snapshot implements ops.Console.
-func (g *Gateway) Snapshot(ctx context.Context) (ops.Snapshot, error) {
+func (g *Gateway) Snapshot(ctx context.Context, most ...ops.Most) (ops.Snapshot, error) {
 	seq := g.events.newest() // first: an event that comes while the rows are read is read again, not missed
 	st, err := g.Status(ctx)
 	if err != nil {
 		return ops.Snapshot{}, err
 	}
 	now := time.Now()
-	sessions, _, _ := g.sessionRows(session.Selection{Limit: ops.SnapshotSessions})
 	s := ops.Snapshot{
-		Status: st, Seq: seq, At: ops.At(now), Sessions: sessions, Agents: g.cache.Rows(), Processes: g.procs.Rows(),
+		Status: st, Seq: seq, At: ops.At(now), Sessions: []ops.Session{}, Agents: []ops.Agent{}, Processes: []ops.Process{},
 		AdapterRow: g.adapters.Rows(), Background: g.background.rows(now),
 	}
-	if left := st.Counts.Sessions - len(sessions); left > 0 {
-		s.Omitted = &ops.Omitted{Sessions: left}
+	rows := map[ops.Table]int{ops.TableSessions: ops.SnapshotSessions, ops.TableAgents: math.MaxInt, ops.TableProcesses: math.MaxInt}
+	for _, m := range most {
+		rows[m.Table] = max(min(m.Rows, rows[m.Table]), 0)
+	}
+	var next session.Cursor
+	if n := rows[ops.TableSessions]; n > 0 {
+		s.Sessions, next, _ = g.sessionRows(session.Selection{Limit: n})
+	}
+	if n := rows[ops.TableAgents]; n > 0 {
+		s.Agents = g.cache.Rows()
+		s.Agents = s.Agents[:min(n, len(s.Agents))]
+	}
+	if n := rows[ops.TableProcesses]; n > 0 {
+		s.Processes = g.procs.Rows()
+		s.Processes = s.Processes[:min(n, len(s.Processes))]
+	}
+	left := ops.Omitted{
+		Sessions: max(st.Counts.Sessions-len(s.Sessions), 0), Agents: max(st.Counts.CachedAgents-len(s.Agents), 0), Processes: max(st.Counts.Processes-len(s.Processes), 0),
+		Next: next.String(),
+	}
+	if left != (ops.Omitted{}) {
+		s.Omitted = &left
 	}
 	if run := g.stopping(); run != nil {
 		report := run.Report()
@@ -299,8 +319,8 @@ func lifeOf(l store.Life) ops.Life {
 }
 
 // Events implements ops.Console.
-func (g *Gateway) Events(ctx context.Context, after uint64) iter.Seq2[ops.Event, error] {
-	return g.events.follow(ctx, after, g.over)
+func (g *Gateway) Events(ctx context.Context, after uint64, kinds ...ops.EventType) iter.Seq2[ops.Event, error] {
+	return g.events.follow(ctx, after, g.over, kinds)
 }
 
 // Request implements ops.Console.

@@ -524,3 +524,35 @@ func TestErrorsAreKeptApart(t *testing.T) {
 		})
 	}
 }
+
+// A snapshot has the first sessions of the order and says what it left out; a page goes on behind them; and a filter that
+// matches little ends in bounded pages.
+func TestASnapshotIsBoundedAndItsRestIsInPages(t *testing.T) {
+	l := start(t)
+	const n = ops.MaxScan + 2000
+	for i := range n {
+		l.g.table.Load(session.Session{Key: fmt.Sprintf("api:user:%d", i), ID: fmt.Sprint(i), State: ops.SessionIdle, LastActivity: time.Now().Add(-time.Duration(i) * time.Second)})
+	}
+	s, err := l.g.Snapshot(context.Background())
+	if err != nil || len(s.Sessions) != ops.SnapshotSessions || s.Omitted == nil || s.Omitted.Sessions != n-ops.SnapshotSessions {
+		t.Fatalf("the snapshot has %d sessions and left out %+v, %v", len(s.Sessions), s.Omitted, err)
+	}
+	p, err := l.g.Sessions(context.Background(), ops.Query{Limit: 2, Cursor: s.Omitted.Next})
+	if err != nil || len(p.Items) != 2 || p.Items[0].Key != fmt.Sprintf("api:user:%d", ops.SnapshotSessions) {
+		t.Fatalf("behind the snapshot come %+v, %v", p.Items, err)
+	}
+	s, err = l.g.Snapshot(context.Background(), ops.Most{Table: ops.TableSessions, Rows: 3}, ops.Most{Table: ops.TableProcesses})
+	if err != nil || len(s.Sessions) != 3 || s.Processes == nil || s.Omitted.Sessions != n-3 {
+		t.Fatalf("with a bound of 3 the snapshot has %d sessions, %v", len(s.Sessions), err)
+	}
+	last := ops.Query{Filter: fmt.Sprintf("key:%d", n-1)}
+	p, err = l.g.Sessions(context.Background(), last)
+	if err != nil || len(p.Items) != 0 || p.Scanned != ops.MaxScan || p.Next == "" {
+		t.Fatalf("a filter for the last of all: %d rows, %d looked at, next %q, %v", len(p.Items), p.Scanned, p.Next, err)
+	}
+	last.Cursor = p.Next
+	p, err = l.g.Sessions(context.Background(), last)
+	if err != nil || len(p.Items) != 1 || p.Scanned != 0 || p.Next != "" {
+		t.Fatalf("its second page: %+v, %d looked at, next %q, %v", p.Items, p.Scanned, p.Next, err)
+	}
+}

@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"iter"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -75,13 +76,24 @@ func (h *hub) after(seq uint64, max int) (events []ops.Event, lost uint64, wake 
 	return events, lost, h.wake
 }
 
-// follow yields the events after seq, then new ones, until ctx ends or over is closed and nothing is left.
-func (h *hub) follow(ctx context.Context, seq uint64, over <-chan struct{}) iter.Seq2[ops.Event, error] {
+const (
+	// skippedEvery is how often at the most a reader of some kinds is told of the others.
+	skippedEvery = 250 * time.Millisecond
+	// gather is how long such a reader waits for more when something has come: it is woken 20 times a second and not at
+	// each of some thousand events.
+	gather = 50 * time.Millisecond
+	// chunk is how many events are taken under one hold of the lock.
+	chunk = 256
+)
+
+// follow yields the events after seq, then new ones, until ctx ends or over is closed and nothing is left. With kinds it
+// yields events of these types, and EventSkipped for the others.
+func (h *hub) follow(ctx context.Context, seq uint64, over <-chan struct{}, kinds []ops.EventType) iter.Seq2[ops.Event, error] {
 	return func(yield func(ops.Event, error) bool) {
+		skipped, told := 0, time.Time{}
 		for {
-			events, lost, wake := h.after(seq, 256)
+			events, lost, wake := h.after(seq, chunk)
 			if lost > 0 {
-				h.missed.Add(lost)
 				gap := ops.Event{
 					Seq: seq + lost, At: ops.At(time.Now()), Type: ops.EventDropped, Subject: "events",
 					Text: "events were missed: the reader was too slow", Data: map[string]any{"count": lost},
@@ -91,23 +103,57 @@ func (h *hub) follow(ctx context.Context, seq uint64, over <-chan struct{}) iter
 				}
 			}
 			for _, e := range events {
+				seq = e.Seq
+				if len(kinds) > 0 && !slices.Contains(kinds, e.Type) {
+					skipped++
+					continue
+				}
 				if !yield(e, nil) {
 					return
 				}
-				seq = e.Seq
 			}
-			if len(events) > 0 {
-				continue
-			}
-			select { // no deadline: a follower waits for as long as its ctx lives
-			case <-wake:
-			case <-ctx.Done():
-				return
-			case <-over:
-				if h.newest() == seq || seq > h.newest() {
+			if skipped > 0 && time.Since(told) >= skippedEvery {
+				others := ops.Event{
+					Seq: seq, At: ops.At(time.Now()), Type: ops.EventSkipped, Subject: "events",
+					Text: "events of other types", Data: map[string]any{"count": skipped},
+				}
+				if skipped, told = 0, time.Now(); !yield(others, nil) {
 					return
 				}
 			}
+			if len(events) == chunk || len(events) > 0 && len(kinds) == 0 {
+				continue
+			}
+			if !h.wait(ctx, seq, over, wake, len(kinds) > 0, skipped > 0) {
+				return
+			}
 		}
 	}
+}
+
+// wait waits for the next event, gathered with those that follow it at once, and while some were skipped for the time to
+// tell of them. It reports false when there will be no more.
+func (h *hub) wait(ctx context.Context, seq uint64, over, wake <-chan struct{}, gathers, skipped bool) (more bool) {
+	var tell <-chan time.Time
+	if skipped {
+		tell = time.After(skippedEvery)
+	}
+	select { // no deadline: a follower waits for as long as its ctx lives
+	case <-wake:
+	case <-tell:
+		return true
+	case <-ctx.Done():
+		return false
+	case <-over:
+		return seq < h.newest()
+	}
+	if gathers {
+		select {
+		case <-time.After(gather):
+		case <-ctx.Done():
+			return false
+		case <-over:
+		}
+	}
+	return true
 }

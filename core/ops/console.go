@@ -20,8 +20,9 @@ type Console interface {
 	// Status is the one-screen summary. It answers within 100 ms whatever hangs (field notes, H4).
 	Status(ctx context.Context) (Status, error)
 	// Snapshot is Status and the rows, of sessions at most SnapshotSessions: the first ones in the order of CompareSessions.
-	// What it leaves out is in Omitted. The caller owns what is returned.
-	Snapshot(ctx context.Context) (Snapshot, error)
+	// What it leaves out is in Omitted. most bounds tables further, for a reader that shows a part of them and asks often. The
+	// caller owns what is returned.
+	Snapshot(ctx context.Context, most ...Most) (Snapshot, error)
 
 	Sessions(ctx context.Context, q Query) (Page[Session], error)
 	Agents(ctx context.Context, q Query) (Page[Agent], error)
@@ -37,8 +38,10 @@ type Console interface {
 
 	// Events yields every event after the sequence number given (0: from the oldest kept), then new ones as they come,
 	// until ctx ends or the gateway is gone. A reader that is too slow is not waited for: it gets one EventDropped with
-	// the number of events it missed and goes on with the oldest kept.
-	Events(ctx context.Context, after uint64) iter.Seq2[Event, error]
+	// the number of events it missed and goes on with the oldest kept. With kinds only events of these types come, and at
+	// most four times a second one EventSkipped stands for all others, so that following a busy gateway costs little and
+	// the reader's place moves on.
+	Events(ctx context.Context, after uint64, kinds ...EventType) iter.Seq2[Event, error]
 
 	// Preview says what cmd would do if it were given now, and does nothing.
 	Preview(ctx context.Context, cmd Command) (Preview, error)

@@ -32,6 +32,9 @@ const (
 	EventWarning         EventType = "warning"
 	// EventDropped stands for events that a slow reader missed; Data has "count".
 	EventDropped EventType = "events.dropped"
+	// EventSkipped stands for events of types that the reader did not ask for; its Seq is the newest of them, Data has
+	// "count".
+	EventSkipped EventType = "events.skipped"
 )
 
 // Event is one thing that happened. Seq grows by one with each, within a life.

@@ -147,7 +147,27 @@ const SnapshotSessions = 1000
 
 // Omitted is how many rows of each table are not in a snapshot. The pages of the lists have all of them.
 type Omitted struct {
-	Sessions int `json:"sessions"`
+	Sessions  int `json:"sessions"`
+	Agents    int `json:"agents,omitempty"`
+	Processes int `json:"processes,omitempty"`
+	// Next is the cursor of the page of sessions that follows those in the snapshot.
+	Next string `json:"next,omitempty"`
+}
+
+// Table is one of the tables that a snapshot can be bounded in.
+type Table string
+
+// The tables.
+const (
+	TableSessions  Table = "sessions"
+	TableAgents    Table = "agents"
+	TableProcesses Table = "processes"
+)
+
+// Most bounds a table of a snapshot: at most so many rows, the first ones in the order of its list; 0 leaves it out.
+type Most struct {
+	Table Table
+	Rows  int
 }
 
 // SessionState is what a session does.

@@ -1,0 +1,81 @@
+package gateway
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"gatewaytui/core/ops"
+)
+
+// A reader that asked for few kinds gets each event of these, is told of the others four times a second at the most, and
+// its place follows the stream, so that it can resume without a gap.
+func TestAReaderOfFewKindsIsToldOfTheOthersFourTimesASecond(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h, over := newHub(), make(chan struct{})
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		var seen []ops.Event
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			for e, err := range h.follow(ctx, 0, over, []ops.EventType{ops.EventAdapterState}) {
+				if err != nil {
+					t.Error(err)
+				}
+				seen = append(seen, e)
+			}
+		}()
+		const seconds, perSecond = 5, 1000
+		for i := range seconds * perSecond {
+			kind := ops.EventTurnProgress
+			if i%perSecond == perSecond/2 {
+				kind = ops.EventAdapterState
+			}
+			h.emit(kind, "x", "", nil)
+			time.Sleep(time.Second / perSecond)
+		}
+		time.Sleep(time.Second) // what was skipped last is told of as well
+		synctest.Wait()
+		cancel()
+		<-ended
+		states, told, others := 0, 0, 0
+		var last uint64
+		for _, e := range seen {
+			if e.Seq < last {
+				t.Errorf("event %d came after %d", e.Seq, last)
+			}
+			last = e.Seq
+			switch e.Type {
+			case ops.EventAdapterState:
+				states++
+			case ops.EventSkipped:
+				told++
+				others += e.Data["count"].(int)
+			default:
+				t.Errorf("got an event of type %s", e.Type)
+			}
+		}
+		if states != seconds || others != seconds*perSecond-seconds || last != seconds*perSecond {
+			t.Errorf("%d events that were asked for, %d others told of, the last is %d; want %d, %d, %d", states, others, last, seconds, seconds*perSecond-seconds, seconds*perSecond)
+		}
+		if told > 4*(seconds+1)+1 {
+			t.Errorf("told %d times of others in %d seconds", told, seconds+1)
+		}
+	})
+}
+
+func TestSkippedEventsThatNothingFollowsAreToldOf(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h, over := newHub(), make(chan struct{})
+		for range 1000 { // more than are taken at once
+			h.emit(ops.EventTurnEnded, "x", "", nil)
+		}
+		for e := range h.follow(t.Context(), 0, over, []ops.EventType{ops.EventWarning}) {
+			if e.Seq == 1000 {
+				close(over)
+			}
+		}
+	})
+}
