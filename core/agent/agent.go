@@ -52,6 +52,8 @@ type Config struct {
 	Session string
 	// Models makes the agent's own client, and one for each child.
 	Models model.Provider
+	// Passing says that the agent lives for one request. A cache does not count it: it must not push out another one.
+	Passing bool
 	// Slots bounds the model calls of all agents together; nil does not.
 	Slots *model.Slots
 	Tools *tool.Set

@@ -37,6 +37,7 @@ type Cache struct {
 	mu       sync.Mutex
 	sessions map[string]*list.Element // of *entry
 	order    *list.List               // most recently used first
+	passing  int                      // those of single requests, which the bound on the count leaves out
 }
 
 type entry struct {
@@ -95,6 +96,9 @@ func (c *Cache) Put(a *Agent) []*Agent {
 		out = append(out, c.drop(el))
 	}
 	c.sessions[a.Session()] = c.order.PushFront(&entry{a: a, held: true, usedAt: time.Now()})
+	if a.cfg.Passing {
+		c.passing++
+	}
 	return append(out, c.bound()...)
 }
 
@@ -260,7 +264,7 @@ func (c *Cache) bytes() int64 {
 func (c *Cache) bound() []*Agent {
 	var out []*Agent
 	if c.opts.Max > 0 {
-		out = c.take(func(*entry) bool { return len(c.sessions) > c.opts.Max })
+		out = c.take(func(*entry) bool { return len(c.sessions)-c.passing > c.opts.Max })
 	}
 	if c.opts.Bytes <= 0 {
 		return out
@@ -292,6 +296,9 @@ func (c *Cache) take(want func(*entry) bool) []*Agent {
 func (c *Cache) drop(el *list.Element) *Agent {
 	e := c.order.Remove(el).(*entry)
 	delete(c.sessions, e.a.Session())
+	if e.a.cfg.Passing {
+		c.passing--
+	}
 	if e.claim != nil {
 		close(e.claim)
 		e.claim = nil

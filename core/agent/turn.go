@@ -55,6 +55,8 @@ type Result struct {
 	Usage model.Usage
 	// Iterations is how many model calls the turn made.
 	Iterations int
+	// ToolsRan says that a tool was called, so that there may be processes.
+	ToolsRan bool
 	// Finish is why the answer is not whole; empty if it is.
 	Finish model.Finish
 }
@@ -84,7 +86,7 @@ func (a *Agent) Run(ctx context.Context, t Turn) (Result, error) {
 	defer a.end()
 	r := &run{a: a, turn: t, ctx: ctx}
 	err := r.guarded()
-	if r.toolsRan {
+	if r.res.ToolsRan = r.toolsRan; r.toolsRan {
 		r.reap()
 	}
 	return r.res, err

@@ -28,7 +28,7 @@ func (g *Gateway) agentOf(s session.Session) *agent.Agent {
 		g.releaseAgents([]*agent.Agent{a}, "it belongs to an earlier conversation")
 	}
 	a := agent.New(agent.Config{
-		Session: s.Key, Models: g.opts.Models, Slots: g.slots, Tools: g.tools, Processes: agentProcesses{g.procs, g}, KillGrace: g.cfg.Process.KillGrace.Duration,
+		Session: s.Key, Models: g.opts.Models, Slots: g.slots, Passing: isRequest(s.Key), Tools: g.tools, Processes: agentProcesses{g.procs, g}, KillGrace: g.cfg.Process.KillGrace.Duration,
 		Memory: &memory{store: g.store, session: s.ID}, MaxIterations: g.cfg.Agent.MaxIterations, System: systemPrompt, Log: g.log,
 		Called: g.metrics.called,
 	})
@@ -144,7 +144,7 @@ func (g *Gateway) end(ctx context.Context, key, reason string, forget bool) (don
 		}
 		return "", old, noSession(key)
 	}
-	return g.finishEnd(ctx, old, turn, dropped, reason, forget), old, nil
+	return g.finishEnd(ctx, old, turn, dropped, reason, forget || isRequest(key)), old, nil
 }
 
 // finishEnd does what is left of an end once it has begun in the table.
@@ -172,7 +172,11 @@ func (g *Gateway) closeEnded(ctx context.Context, old session.Session, reason st
 	done = g.closeAgent(ctx, old.Key)
 	wctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
 	defer cancel()
-	if err := g.store.EndSession(wctx, old.ID, time.Now(), reason); err != nil {
+	end := func() error { return g.store.EndSession(wctx, old.ID, time.Now(), reason) }
+	if isRequest(old.Key) {
+		end = func() error { return g.store.ForgetSessions(wctx, old.ID) }
+	}
+	if err := end(); err != nil {
 		g.log.Error("end of session not saved", "session", old.Key, "error", term.Clean(err.Error(), 300))
 		done = append(done, "its end could not be saved")
 	}
@@ -303,6 +307,9 @@ func (g *Gateway) releaseWedged(t *session.Turn, cause error) bool {
 	g.endLeftovers(t)
 	g.endReleased(t, cause)
 	g.begin(next)
+	if next == nil && isRequest(key) {
+		g.endRequestLater(key)
+	}
 	return true
 }
 
@@ -327,7 +334,7 @@ func (g *Gateway) endReleased(t *session.Turn, cause error) {
 		Message: inboxID(t.Message), Reply: letterOf(t, "", cause),
 	}
 	deliver := t.Message.Deliver
-	if err := g.store.EndTurn(ctx, s, row, nil); err != nil {
+	if err := g.endTurn(ctx, s, row, nil); err != nil {
 		g.log.Warn("interrupted turn's end not saved", "session", s.Key, "turn", t.ID, "error", term.Clean(err.Error(), 300))
 	} else if row.Reply != nil {
 		deliver = t.Message.Send

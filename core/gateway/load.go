@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"gatewaytui/core/ops"
@@ -21,7 +22,7 @@ func (g *Gateway) loadSessions(ctx context.Context) error {
 		n := 0
 		var beside []store.Session
 		left, err := g.store.Sessions(ctx, func(s store.Session) error {
-			if isBeside(s.Key) {
+			if isBeside(s.Key) || isRequest(s.Key) {
 				beside = append(beside, s)
 				return nil
 			}
@@ -83,9 +84,25 @@ func (g *Gateway) mendSessions(ctx context.Context) error {
 	return nil
 }
 
-// endBeside ends the sessions of /background tasks that the end of their life cut off: nobody will write to them again.
+// endBeside ends the sessions of /background tasks that the end of their life cut off, and deletes those of requests: no
+// message comes to them any more.
 func (g *Gateway) endBeside(ctx context.Context, sessions []store.Session) {
+	var requests []string
 	for _, s := range sessions {
+		if isRequest(s.Key) {
+			requests = append(requests, s.ID)
+		}
+	}
+	for batch := range slices.Chunk(requests, retentionBatch) {
+		if err := g.store.ForgetSessions(ctx, batch...); err != nil {
+			g.log.Warn("sessions of requests not deleted", "count", len(batch), "error", term.Clean(err.Error(), 300))
+			return
+		}
+	}
+	for _, s := range sessions {
+		if isRequest(s.Key) {
+			continue
+		}
 		if err := g.store.EndSession(ctx, s.ID, time.Now(), "its task was cut off with the life before"); err != nil {
 			g.log.Warn("end of session not saved", "session", s.Key, "error", term.Clean(err.Error(), 300))
 			return

@@ -58,6 +58,9 @@ func (g *Gateway) turn(t *session.Turn) (next *session.Turn) {
 	if !w.begun {
 		g.table.DropUnsaved(t)
 	}
+	if owned && next == nil && isRequest(key) {
+		w.endRequest()
+	}
 	if t.Message.Instant { // who waits for it may send the next message at once, and finds the session free
 		w.reply(text, answer(err))
 	}
@@ -145,7 +148,7 @@ func (w *work) disown() {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), storeTimeout)
 	defer cancel()
 	row := store.Turn{ID: t.ID, SessionID: t.Session.ID, Life: g.life, StartedAt: t.Started, EndedAt: time.Now(), State: store.TurnInterrupted, Reason: "released"}
-	if err := g.store.EndTurn(ctx, sessionRow(t.Session), row, nil); err != nil && !errors.Is(err, store.ErrStaleTurn) {
+	if err := g.endTurn(ctx, sessionRow(t.Session), row, nil); err != nil && !errors.Is(err, store.ErrStaleTurn) {
 		g.log.Warn("interrupted turn's end not saved", "session", t.Session.Key, "turn", t.ID, "error", term.Clean(err.Error(), 300))
 	}
 }
@@ -208,7 +211,7 @@ func (w *work) save(err error) (reply string, _ error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), storeTimeout)
 	defer cancel()
 	last := stored(w.result.Last)
-	saveErr := w.agent.Memory().(*memory).write(ctx, func(ctx context.Context) error { return g.store.EndTurn(ctx, s, row, last) })
+	saveErr := w.agent.Memory().(*memory).write(ctx, func(ctx context.Context) error { return g.endTurn(ctx, s, row, last) })
 	switch {
 	case saveErr == nil:
 		w.replied = row.Reply != nil

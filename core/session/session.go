@@ -497,6 +497,16 @@ func (tb *Table) Withdraw(key, id string) (waiting Message, turn string, found b
 	return waiting, "", true
 }
 
+// Forget drops the session of key with an id, unless a turn runs in it or a message waits for it.
+func (tb *Table) Forget(key, id string) {
+	tb.mu.Lock()
+	defer tb.mu.Unlock()
+	e := tb.sessions[key]
+	if e != nil && e.ID() == id && !e.closing() && e.queued() == 0 && tb.turns[key] == nil {
+		tb.forget(e)
+	}
+}
+
 // Drop empties every mailbox, for a stop that will not come to them, and returns what waited, by session key.
 func (tb *Table) Drop() map[string][]Message {
 	tb.mu.Lock()

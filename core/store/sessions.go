@@ -48,6 +48,23 @@ func (s *Store) EndSession(ctx context.Context, id string, at time.Time, reason 
 	return s.write(ctx, "end session "+id, func(t *tx) error { return t.endSession(id, at, reason) })
 }
 
+// ForgetSessions deletes sessions with their turns and messages, as if they had never been. Late writes of their turns are
+// refused as stale. One that is not there is no error.
+func (s *Store) ForgetSessions(ctx context.Context, ids ...string) error {
+	return s.write(ctx, "forget sessions", func(t *tx) error {
+		for _, id := range ids {
+			for _, text := range []string{
+				`DELETE FROM messages WHERE session_id = ?`, `DELETE FROM turns WHERE session_id = ?`, `DELETE FROM sessions WHERE id = ?`,
+			} {
+				if _, err := t.exec(text, id); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+}
+
 // ReopenSession does EndSession(currentID) and makes the ended session oldID the current one of its key again, idle and
 // active at at. It returns that session. The error is ErrNotCurrent if oldID is no ended session, or if its key has a
 // current session other than currentID.

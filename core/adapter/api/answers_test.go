@@ -289,6 +289,8 @@ func TestStoredAnswersAreBounded(t *testing.T) {
 		}
 		check := func() {
 			t.Helper()
+			a.mu.Lock()
+			defer a.mu.Unlock()
 			if a.ended.Len() > maxStored || a.bytes > maxStoredBytes || len(a.byPrint) > maxStored || len(a.byKey) > maxStored || len(a.keys) > maxStored {
 				t.Errorf("%d answers with %d bytes are kept, under %d prints and %d keys", a.ended.Len(), a.bytes, len(a.byPrint), len(a.byKey))
 			}
