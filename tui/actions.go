@@ -95,6 +95,9 @@ func result(verb ops.Verb, what, detail string) string {
 			return detail
 		}
 	}
+	if verb == ops.VerbInterrupt && detail != "" { // it says which of several things an interrupt came to
+		return what + ": " + detail
+	}
 	text := sentence(verb, 1, what)
 	if detail != "" {
 		text += ": " + detail

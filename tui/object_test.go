@@ -360,3 +360,23 @@ func TestTheTitleOfAnEvictionFollowsTheTurn(t *testing.T) {
 		b.mustBeAsked("Evict api:user:alice?")
 	})
 }
+
+func TestAnOutcomeReadsAsOneSentence(t *testing.T) {
+	for _, tc := range []struct {
+		verb         ops.Verb
+		what, detail string
+		says         string
+	}{
+		{ops.VerbSkip, "turn cli:a", "skipped", "no longer waiting for turn cli:a"},
+		{ops.VerbKill, "9336", "process tree 9336 ended: 2 processes, SIGTERM", "process tree 9336 ended: 2 processes, SIGTERM"},
+		{ops.VerbPause, "api", "api paused; `gatewaytui adapter resume api` resumes it", "api paused; c resumes it"},
+		{ops.VerbUndrain, "", "accepting new turns; no messages were waiting", "accepting new turns; no messages were waiting"},
+		{ops.VerbInterrupt, "cli:a", "Interrupted the running turn.", "cli:a: Interrupted the running turn."},
+		{ops.VerbReset, "cli:a", "nothing was running.", "reset cli:a: nothing was running."},
+		{ops.VerbEvict, "2 marked", "", "evicted 2 marked"},
+	} {
+		if got := result(tc.verb, tc.what, tc.detail); got != tc.says {
+			t.Errorf("%s says %q, promised %q", tc.verb, got, tc.says)
+		}
+	}
+}

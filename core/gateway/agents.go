@@ -84,7 +84,10 @@ func (g *Gateway) evicted(ctx context.Context, a *agent.Agent) (string, error) {
 	if err := a.Release(ctx); err != nil {
 		return "", fmt.Errorf("evict the agent of %s: %w", key, err)
 	}
-	return fmt.Sprintf("agent dropped; the session and its %d %s are kept", kept, plural(kept, "process", "processes")), nil
+	if kept == 0 {
+		return "agent dropped; the session is kept", nil
+	}
+	return fmt.Sprintf("agent dropped; the session and its %d %s are kept", kept, plural(kept, "process tree", "process trees")), nil
 }
 
 // interruptAndEvict is evict for a busy agent. The agent is claimed before its turn is interrupted, so that a session whose
