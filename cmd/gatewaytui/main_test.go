@@ -18,6 +18,7 @@ import (
 
 	"gatewaytui/core/control"
 	"gatewaytui/core/instance"
+	"gatewaytui/fixtures/soak"
 )
 
 func TestMain(m *testing.M) {
@@ -50,6 +51,7 @@ var (
 // programFolder is the folder that has the program.
 func programFolder(t *testing.T) string {
 	t.Helper()
+	soak.Long(t)
 	if err := build(); err != nil {
 		t.Fatal(err)
 	}

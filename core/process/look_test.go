@@ -53,7 +53,10 @@ func TestA8_AKillThatCannotLookAnswersInTime(t *testing.T) {
 		t.Errorf("%d are left, %v, by a look that was not made", n, err)
 	}
 	r.giveScan()
-	verified(t, p.Kill(t.Context(), short), ident{p.PID(), p.Identity().StartTicks})
+	eventually(t, "what can be looked at again is ended", func() bool { return p.Kill(t.Context(), short).Verified })
+	if lives(ident{p.PID(), p.Identity().StartTicks}) {
+		t.Error("the process lives on")
+	}
 }
 
 // D22: the end of a session that started nothing costs no look at the processes, and neither does that of one of which
@@ -127,7 +130,11 @@ func TestA8_ACloseThatCannotLookAnswersInTime(t *testing.T) {
 		t.Error("a close that could not look said nothing of it")
 	}
 	r.giveScan()
-	verified(t, p.Kill(t.Context(), 0), ident{p.PID(), p.Identity().StartTicks})
+	// The looks that were waiting come first, and a kill does not wait long for its turn.
+	eventually(t, "what can be looked at again is ended", func() bool { return p.Kill(t.Context(), 0).Verified })
+	if lives(ident{p.PID(), p.Identity().StartTicks}) {
+		t.Error("the process lives on")
+	}
 	r.loops.Wait()
 	r.readers.Wait()
 	isOpen.Store(false) // it was not closed in full, and the next test opens another

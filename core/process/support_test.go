@@ -19,6 +19,8 @@ import (
 
 	"go.uber.org/goleak"
 	"golang.org/x/sys/unix"
+
+	"gatewaytui/fixtures/soak"
 )
 
 // The test binary started again with this variable set plays another program.
@@ -76,6 +78,7 @@ func untagged(t testing.TB, level Containment) *Registry {
 
 func opened(t testing.TB, r *Registry) *Registry {
 	t.Helper()
+	soak.Long(t) // it starts processes, and looks at all of the machine's
 	if err := r.Open(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -319,6 +322,7 @@ type outside struct {
 // spawnOutside starts the test binary as one of plays, through wrap if that is not empty.
 func spawnOutside(t testing.TB, name string, wrap ...string) *outside {
 	t.Helper()
+	soak.Long(t)
 	argv := append(wrap, self0(t))
 	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Env = append(os.Environ(), playAs+"="+name, "GORACE=atexit_sleep_ms=0") // the race detector's end costs a second
