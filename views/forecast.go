@@ -30,7 +30,7 @@ type stopAt struct {
 	since, age time.Duration
 	// kill is when the service manager kills; 0 is unknown, which is never guessed at.
 	kill time.Duration
-	// turns are the states of the sessions with a stalled turn.
+	// turns are the states of the sessions whose turn is stalled or waits for a bound of the gateway.
 	turns map[string]ops.SessionState
 }
 
@@ -48,7 +48,7 @@ func stopOf(s Screen) stopAt {
 		v.kind = stopCut
 	}
 	for i := range s.Snap.Sessions {
-		if r := &s.Snap.Sessions[i]; r.State == ops.SessionStalled {
+		if r := &s.Snap.Sessions[i]; r.State == ops.SessionStalled || r.State == ops.SessionWaiting {
 			if v.turns == nil {
 				v.turns = map[string]ops.SessionState{}
 			}

@@ -110,6 +110,9 @@ func (p *program) showStatus(s ops.Status) {
 	p.say("gateway     up, %s for %s", words(s.State), millis(s.UptimeMS))
 	p.say("life        %s, pid %d, version %s, since %s", s.Life, s.PID, s.Version, moment(s.StartedAt))
 	p.say("home        %s", s.Home)
+	if s.Demo != nil {
+		p.say("demo        made-up platforms and people, a scripted model: nothing here is real")
+	}
 	p.say("config      %s%s", or(s.Config.Path, config.Embedded), map[bool]string{true: " (changed since the start)"}[s.Config.Changed])
 	n := s.Counts
 	p.say("counts      %s, %s, %s, %s, %d of %s connected", counted(n.Sessions, "session"), counted(n.RunningTurns, "running turn"),

@@ -211,12 +211,16 @@ func (r *run) complete() (model.Message, error) {
 			return
 		}
 		told.WriteString(text)
-		if r.turn.Delta != nil {
+		if r.turn.Delta != nil && text != "" {
 			r.turn.Delta(text)
 		}
 		if now := time.Now(); now.Sub(moved) >= progressEvery {
 			moved = now
-			r.progress(ops.DoingModelAnswer)
+			doing := ops.DoingModelCall // it thinks, which is no silence
+			if told.Len() > 0 {
+				doing = ops.DoingModelAnswer
+			}
+			r.progress(doing)
 		}
 	}
 	release, err := r.slot()

@@ -55,12 +55,17 @@ func (a *answer) add(chunk openai.ChatCompletionStreamResponse, delta func(strin
 			continue
 		}
 		// A refusal stands where the text would.
+		said := false
 		for _, text := range []string{choice.Delta.Content, choice.Delta.Refusal} {
 			if text == "" {
 				continue
 			}
+			said = true
 			a.text.WriteString(text)
 			delta(text)
+		}
+		if !said && choice.FinishReason == "" {
+			delta("")
 		}
 		for _, piece := range choice.Delta.ToolCalls {
 			if err := a.addCall(piece); err != nil {

@@ -99,7 +99,7 @@ type Client interface {
 	// Name is the model's name, for people.
 	Name() string
 	// Complete makes one call. delta, if not nil, is called with each piece of text as it arrives, on the calling
-	// goroutine. The error is ctx's own if ctx ended first.
+	// goroutine, and with an empty one when the model sends something else: a thought, or a part of a tool call. The error is ctx's own if ctx ended first.
 	Complete(ctx context.Context, req Request, delta func(text string)) (Response, error)
 	Close() error
 }

@@ -159,7 +159,7 @@ func (c *openAIClient) Complete(ctx context.Context, req Request, delta func(str
 		delivered := false
 		resp, err := c.once(call, req, func(text string) {
 			if delta != nil {
-				delivered = true
+				delivered = delivered || text != ""
 				delta(text)
 			}
 		})

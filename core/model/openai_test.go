@@ -162,7 +162,11 @@ func TestAnswersAreReadInEveryShapeThatEndpointsSend(t *testing.T) {
 				return respond(200, nil, tt.body), nil
 			})
 			var deltas []string
-			got, err := c.Complete(t.Context(), hi, func(s string) { deltas = append(deltas, s) })
+			got, err := c.Complete(t.Context(), hi, func(s string) {
+				if s != "" { // what moved without a text: see TestAThoughtIsNoSilence
+					deltas = append(deltas, s)
+				}
+			})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -580,4 +584,22 @@ func TestCloseEndsACallOnTheNetworkAndDropsItsConnection(t *testing.T) {
 		t.Errorf("Complete = %v, want ErrClosed", err)
 	}
 	<-gone
+}
+
+// A model that thinks, or writes a long tool call, moves although it says nothing: its turn is not stuck (TF16).
+func TestAThoughtIsNoSilence(t *testing.T) {
+	const body = "data: {\"choices\":[{\"index\":0,\"delta\":{\"reasoning_content\":\"hm\"}}]}\n\n" +
+		"data: {\"choices\":[{\"index\":0,\"delta\":{\"reasoning_content\":\"so\"}}]}\n\n" +
+		"data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"yes\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n"
+	c, _ := clientOver(t, time.Minute, func(int, *http.Request) (*http.Response, error) {
+		return respond(200, map[string]string{"Content-Type": "text/event-stream"}, body), nil
+	})
+	var deltas []string
+	got, err := c.Complete(t.Context(), hi, func(s string) { deltas = append(deltas, s) })
+	if err != nil || got.Message.Content != "yes" {
+		t.Fatalf("%+v, %v", got, err)
+	}
+	if diff := cmp.Diff([]string{"", "", "yes"}, deltas); diff != "" {
+		t.Errorf("deltas (-want +got):\n%s", diff)
+	}
 }

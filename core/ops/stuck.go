@@ -60,6 +60,9 @@ func (s *Session) Activity(now time.Time) string {
 	if s.Turn == "" && s.Doing == "" {
 		return ""
 	}
+	if s.State == SessionWaiting && s.WaitingFor != "" {
+		return "waiting for " + s.WaitingFor + " " + Clock(s.quiet(now))
+	}
 	text := s.Doing
 	if !s.DoingSince.IsZero() {
 		text = Step(s.Doing, now.Sub(s.DoingSince.Time))

@@ -28,8 +28,8 @@ func TestATurnIsStuckAfterAMinuteWithoutAByteOrWhenTheGatewaySaysSo(t *testing.T
 			State: SessionStalled, Turn: "t", Doing: DoingModelCall, LastProgressAt: before(5 * time.Second),
 		}, true, "no output for 0:05: waiting for the model"},
 		{"a turn that waits for a bound of the gateway is not stuck", Session{
-			State: "waiting", Turn: "t", Doing: "waiting", LastProgressAt: before(time.Hour),
-		}, false, "waiting"},
+			State: SessionWaiting, Turn: "t", Doing: DoingModelCall, WaitingFor: "limits.model_calls", LastProgressAt: before(time.Hour),
+		}, false, "waiting for limits.model_calls 1:00:00"},
 		{"an idle session is never stuck", Session{State: SessionIdle, LastProgressAt: before(time.Hour)}, false, ""},
 		{"text that arrives is told apart from silence", Session{
 			State: SessionRunning, Turn: "t", Doing: DoingModelAnswer, DoingSince: before(5 * time.Second), LastProgressAt: before(0),
