@@ -119,7 +119,7 @@ func TestASessionThatTheSnapshotLeavesOutIsStillAskedAbout(t *testing.T) {
 	})
 }
 
-// The table of trial.md: with turns that begin and end all the time one press is enough.
+// TF1, TF2: with turns that begin and end all the time one press is enough.
 func TestTurnsThatComeAndGoNeverDisarmAQuestion(t *testing.T) {
 	for keys, gives := range map[string]string{
 		"S": "stop graceful life-1", "D": "drain  life-1", "2R": "session.reset api:user:alice s1", "2I": "session.interrupt api:user:alice s1",
