@@ -20,7 +20,7 @@ var (
 func moveBindings() []binding {
 	out := []binding{
 		{action: "open", keys: []string{"enter"}, label: "open", help: "open the row's details, a past life's report; from an event or the overview, its row", in: ofMoves, not: needsOpenLife, do: (*model).enter},
-		{action: "filter", keys: []string{"/"}, label: "filter", help: "show what matches: word, ~fuzzy, !not, column:word", in: ofRows, not: needsLife, do: (*model).startFilter},
+		{action: "filter", keys: []string{"/"}, label: "filter", help: "show what matches: word, ~fuzzy, !not, column:word, \"two words\"", in: ofRows, not: needsLife, do: (*model).startFilter},
 		{action: "next-match", keys: []string{"n"}, help: "next row that the last filter matched", in: ofLists, do: func(m *model) tea.Cmd { return m.nextMatch(1) }},
 		{action: "previous-match", keys: []string{"N"}, help: "previous row that the last filter matched", in: ofLists, do: func(m *model) tea.Cmd { return m.nextMatch(-1) }},
 		{action: "sort", keys: []string{"o"}, label: "sort", help: "sort by the next column", in: ofLists, do: (*model).nextSort},

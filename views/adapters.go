@@ -6,23 +6,21 @@ import (
 	"strings"
 	"time"
 
+	"gatewaytui/core/filter"
 	"gatewaytui/core/ops"
 )
 
 var adapterList = &list[ops.Adapter]{
-	noun:  "adapters",
-	first: "adapter",
-	rows:  func(s *ops.Snapshot) *[]ops.Adapter { return &s.AdapterRow },
-	key:   func(r *ops.Adapter) string { return r.Name },
-	tie:   func(a, b *ops.Adapter) int { return strings.Compare(a.Name, b.Name) },
-	search: func(r *ops.Adapter, t *needle) bool {
-		return t.in(r.Name) || t.in(adapterBadges.of(r.State).word) || t.in(string(r.State)) || t.in(r.LastError)
-	},
+	noun:   "adapters",
+	first:  "adapter",
+	rows:   func(s *ops.Snapshot) *[]ops.Adapter { return &s.AdapterRow },
+	key:    func(r *ops.Adapter) string { return r.Name },
+	tie:    func(a, b *ops.Adapter) int { return strings.Compare(a.Name, b.Name) },
+	fields: filter.Adapters,
 	columns: []column[ops.Adapter]{
 		{
 			name: "adapter", width: 12,
 			cell:    func(_ *Opts, r *ops.Adapter) (string, Role) { return or(r.Name, unknown), Plain },
-			text:    func(r *ops.Adapter) string { return r.Name },
 			compare: func(a, b *ops.Adapter) int { return strings.Compare(a.Name, b.Name) },
 		},
 		{
@@ -31,7 +29,6 @@ var adapterList = &list[ops.Adapter]{
 				s := adapterBadges.of(r.State)
 				return o.badge(s), s.role
 			},
-			text: func(r *ops.Adapter) string { return adapterBadges.of(r.State).word + " " + string(r.State) },
 			compare: func(a, b *ops.Adapter) int {
 				return cmp.Compare(adapterBadges.rank(a.State), adapterBadges.rank(b.State))
 			},
@@ -60,7 +57,6 @@ var adapterList = &list[ops.Adapter]{
 		{
 			name: "error", title: "LAST ERROR", least: 20, drop: 2,
 			cell: func(o *Opts, r *ops.Adapter) (string, Role) { return adapterNote(o, r), Plain },
-			text: func(r *ops.Adapter) string { return r.LastError },
 		},
 	},
 	tabs: []tab[ops.Adapter]{{"details", adapterDetails}},

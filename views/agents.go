@@ -4,23 +4,21 @@ import (
 	"cmp"
 	"strings"
 
+	"gatewaytui/core/filter"
 	"gatewaytui/core/ops"
 )
 
 var agentList = &list[ops.Agent]{
-	noun:  "agents",
-	first: "idle",
-	rows:  func(s *ops.Snapshot) *[]ops.Agent { return &s.Agents },
-	key:   func(r *ops.Agent) string { return r.Session },
-	tie:   func(a, b *ops.Agent) int { return strings.Compare(a.Session, b.Session) },
-	search: func(r *ops.Agent, t *needle) bool {
-		return t.in(r.Session) || t.in(r.Model) || t.in(agentBadge(r).word)
-	},
+	noun:   "agents",
+	first:  "idle",
+	rows:   func(s *ops.Snapshot) *[]ops.Agent { return &s.Agents },
+	key:    func(r *ops.Agent) string { return r.Session },
+	tie:    func(a, b *ops.Agent) int { return strings.Compare(a.Session, b.Session) },
+	fields: filter.Agents,
 	columns: []column[ops.Agent]{
 		{
 			name: "session", least: 22, tail: true,
 			cell:    func(_ *Opts, r *ops.Agent) (string, Role) { return or(r.Session, unknown), Plain },
-			text:    func(r *ops.Agent) string { return r.Session },
 			compare: func(a, b *ops.Agent) int { return strings.Compare(a.Session, b.Session) },
 		},
 		{
@@ -29,7 +27,6 @@ var agentList = &list[ops.Agent]{
 				s := agentBadge(r)
 				return o.badge(s), s.role
 			},
-			text: func(r *ops.Agent) string { return agentBadge(r).word },
 			compare: func(a, b *ops.Agent) int {
 				return cmp.Compare(agentBadges.rank(agentState(a)), agentBadges.rank(agentState(b)))
 			},
@@ -60,7 +57,6 @@ var agentList = &list[ops.Agent]{
 		{
 			name: "model", width: 20, wide: true, drop: 5,
 			cell:    func(_ *Opts, r *ops.Agent) (string, Role) { return or(r.Model, unknown), Plain },
-			text:    func(r *ops.Agent) string { return r.Model },
 			compare: func(a, b *ops.Agent) int { return strings.Compare(a.Model, b.Model) },
 		},
 	},

@@ -6,6 +6,7 @@ import (
 
 	"github.com/charmbracelet/x/ansi"
 
+	"gatewaytui/core/filter"
 	"gatewaytui/core/ops"
 )
 
@@ -48,6 +49,9 @@ func eventsTitle(s *Screen, n int) string {
 }
 
 func noEvents(s *Screen) string {
+	if wrong := wrongFilter(s.Table.Filter, filter.Events); wrong != "" {
+		return wrong
+	}
 	if s.Table.Filter != "" {
 		return fmt.Sprintf("0 of %d match %s; esc clears the filter", max(s.Table.Total, 0), shown(s.Table.Filter))
 	}

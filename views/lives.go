@@ -129,6 +129,8 @@ func (s *Screen) noLives() string {
 		return "The gateway is gone, and its past lives were not read before."
 	case p.At.IsZero():
 		return "Loading the past lives."
+	case lifeList.wrong(s.Table.Filter) != "":
+		return lifeList.wrong(s.Table.Filter)
 	case s.Table.Filter != "" && p.More:
 		return "None of the " + fmt.Sprint(p.Read) + " lives that were read matches so far."
 	case s.Table.Filter != "":

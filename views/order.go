@@ -3,10 +3,9 @@ package views
 import (
 	"cmp"
 	"slices"
-	"strings"
 	"time"
-	"unicode/utf8"
 
+	"gatewaytui/core/filter"
 	"gatewaytui/core/ops"
 )
 
@@ -41,9 +40,7 @@ func kindOf(v View) rowKind {
 // Order returns snap with the rows of v filtered and sorted as t says. It changes nothing of snap's and may be called
 // from any goroutine. Ten thousand rows take milliseconds: call it off the loop that draws.
 //
-// A filter is words that a row must all match. A word matches where it occurs in one of the row's texts, upper and
-// lower case alike; "~word" matches where its letters occur in this order; "field:word" looks at that column alone, if
-// there is one (a session's key has colons too); a "!" before any of these takes the rows that do not match. Rows are
+// The filter is in the language of package filter; one that is wrong keeps no rows, and the view says why. Rows are
 // sorted by the column that t names, the view's own one if it names none; rows that are equal there by their key. Rows
 // with a place in t.Places keep their order; see there.
 func Order(snap ops.Snapshot, v View, t TableState) ops.Snapshot {
@@ -102,38 +99,22 @@ func DetailTabs(v View) []string {
 	return nil
 }
 
-// FilterEvents are the events that filter matches, in their order, with the language of Order; the fields are type,
-// subject and text.
-func FilterEvents(events []ops.Event, filter string) []ops.Event {
-	terms := parse(filter, eventField)
-	if len(terms) == 0 {
+// FilterEvents are the events that match the filter, in their order: see package filter.
+func FilterEvents(events []ops.Event, text string) []ops.Event {
+	picks, err := filter.Parse(text, filter.Events)
+	switch {
+	case err != nil:
+		return nil
+	case picks.All():
 		return events
 	}
 	var out []ops.Event
 	for i := range events {
-		if matches(&events[i], terms, eventText, eventSearch) {
+		if picks.Match(&events[i]) {
 			out = append(out, events[i])
 		}
 	}
 	return out
-}
-
-var eventFields = []string{"type", "subject", "text"}
-
-func eventField(name string) int { return slices.Index(eventFields, name) }
-
-func eventText(e *ops.Event, field int) string {
-	switch field {
-	case 0:
-		return string(e.Type)
-	case 1:
-		return e.Subject
-	}
-	return e.Text
-}
-
-func eventSearch(e *ops.Event, t *needle) bool {
-	return t.in(e.Text) || t.in(e.Subject) || t.in(string(e.Type))
 }
 
 func (l *list[T]) len(snap *ops.Snapshot) int { return len(*l.rows(snap)) }
@@ -184,18 +165,29 @@ func (l *list[T]) order(snap *ops.Snapshot, t TableState) {
 	*rows = out
 }
 
-func (l *list[T]) filter(rows []T, filter string) []*T {
-	terms := parse(filter, func(name string) int {
-		return slices.IndexFunc(l.columns, func(c column[T]) bool { return c.name == name && c.text != nil })
-	})
-	text := func(row *T, field int) string { return l.columns[field].text(row) }
+// filter is the rows that match; none if the filter is wrong, which emptyBody then says.
+func (l *list[T]) filter(rows []T, text string) []*T {
+	picks, err := filter.Parse(text, l.fields)
+	if err != nil {
+		return nil
+	}
 	picked := make([]*T, 0, len(rows))
 	for i := range rows {
-		if matches(&rows[i], terms, text, l.search) {
+		if picks.Match(&rows[i]) {
 			picked = append(picked, &rows[i])
 		}
 	}
 	return picked
+}
+
+// wrong says what is wrong with a filter, nothing if it can be read.
+func (l *list[T]) wrong(text string) string { return wrongFilter(text, l.fields) }
+
+func wrongFilter[T any](text string, fields []filter.Field[T]) string {
+	if _, err := filter.Parse(text, fields); err != nil {
+		return shown(err.Error())
+	}
+	return ""
 }
 
 func (l *list[T]) sort(rows []*T, t TableState, now time.Time) {
@@ -246,125 +238,4 @@ func (l *list[T]) keep(rows []*T, places map[string]int) {
 	for _, g := range groups {
 		n += copy(rows[n:], g.rows)
 	}
-}
-
-// needle is one word of a filter.
-type needle struct {
-	// field is the column, -1 for none.
-	field          int
-	inverse, fuzzy bool
-	// low is what is looked for, in lower case; ascii that it has no other letters.
-	low   string
-	ascii bool
-}
-
-// parse reads a filter; field finds a column by its name, -1 if there is none. A word with nothing to look for in it,
-// such as the "!" of one that is still being typed, is left out.
-func parse(filter string, field func(string) int) []needle {
-	var terms []needle
-	for word := range strings.FieldsSeq(filter) {
-		t := needle{field: -1}
-		word, t.inverse = strings.CutPrefix(word, "!")
-		if name, rest, ok := strings.Cut(word, ":"); ok {
-			if at := field(strings.ToLower(name)); at >= 0 {
-				t.field, word = at, rest
-			}
-		}
-		word, t.fuzzy = strings.CutPrefix(word, "~")
-		if word == "" {
-			continue
-		}
-		t.low = strings.ToLower(word)
-		t.ascii = isASCII(t.low)
-		terms = append(terms, t)
-	}
-	return terms
-}
-
-func matches[T any](row *T, terms []needle, text func(*T, int) string, search func(*T, *needle) bool) bool {
-	for i := range terms {
-		t := &terms[i]
-		var found bool
-		if t.field >= 0 {
-			found = t.in(text(row, t.field))
-		} else {
-			found = search(row, t)
-		}
-		if found == t.inverse {
-			return false
-		}
-	}
-	return true
-}
-
-// in reports whether t is in text.
-func (t *needle) in(text string) bool {
-	switch {
-	case t.fuzzy:
-		return subsequence(text, t.low)
-	case t.ascii:
-		return containsFold(text, t.low)
-	}
-	return strings.Contains(strings.ToLower(text), t.low)
-}
-
-// subsequence reports whether the letters of low are in text in their order.
-func subsequence(text, low string) bool {
-	for _, r := range strings.ToLower(text) {
-		want, n := utf8.DecodeRuneInString(low)
-		if n == 0 {
-			return true
-		}
-		if r == want {
-			low = low[n:]
-		}
-	}
-	return low == ""
-}
-
-// containsFold is strings.Contains for ASCII in lower case, without a copy of text.
-func containsFold(text, low string) bool {
-	c := low[0]
-	for len(text) >= len(low) {
-		at := strings.IndexByte(text, c)
-		if 'a' <= c && c <= 'z' {
-			before := text
-			if at >= 0 {
-				before = text[:at]
-			}
-			if up := strings.IndexByte(before, c-'a'+'A'); up >= 0 {
-				at = up
-			}
-		}
-		if at < 0 || len(text)-at < len(low) {
-			return false
-		}
-		if foldEqual(text[at:at+len(low)], low) {
-			return true
-		}
-		text = text[at+1:]
-	}
-	return false
-}
-
-func foldEqual(text, low string) bool {
-	for i := range len(low) {
-		c := text[i]
-		if 'A' <= c && c <= 'Z' {
-			c += 'a' - 'A'
-		}
-		if c != low[i] {
-			return false
-		}
-	}
-	return true
-}
-
-func isASCII(s string) bool {
-	for i := range len(s) {
-		if s[i] >= utf8.RuneSelf {
-			return false
-		}
-	}
-	return true
 }

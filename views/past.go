@@ -4,6 +4,7 @@ import (
 	"strings"
 	"time"
 
+	"gatewaytui/core/filter"
 	"gatewaytui/core/ops"
 )
 
@@ -128,11 +129,9 @@ func stepText(p ops.Phase) string {
 }
 
 var lifeList = &list[ops.Life]{
-	noun: "lives",
-	key:  func(l *ops.Life) string { return l.Life },
-	search: func(l *ops.Life, t *needle) bool {
-		return t.in(l.Life) || t.in(l.Version) || t.in(string(l.Outcome)) || t.in(lifeBadge(l).word) || t.in(l.Reason) || t.in(l.By) || t.in(lifeOverran(l))
-	},
+	noun:   "lives",
+	key:    func(l *ops.Life) string { return l.Life },
+	fields: filter.Lives,
 	columns: []column[ops.Life]{
 		{name: "began", width: 11, drop: 4, cell: func(o *Opts, l *ops.Life) (string, Role) { return lifeMoment(o.Now, l.StartedAt), Plain }},
 		{name: "ended", width: 12, drop: 2, cell: func(o *Opts, l *ops.Life) (string, Role) { return lifeEnd(o.Now, l), Plain }},
@@ -143,34 +142,29 @@ var lifeList = &list[ops.Life]{
 				s := lifeBadge(l)
 				return o.badge(s), s.role
 			},
-			text: func(l *ops.Life) string { return lifeBadge(l).word + " " + string(l.Outcome) },
 		},
 		{
 			name: "overran", least: 27, drop: 3,
 			cell: func(_ *Opts, l *ops.Life) (string, Role) { return or(lifeOverran(l), "-"), Plain },
-			text: lifeOverran,
 		},
 		{
 			name: "asked", title: "ASKED BY", width: 32, drop: 6, wide: true,
 			cell: func(_ *Opts, l *ops.Life) (string, Role) { return or(lifeAsked(l), "-"), Plain },
-			text: lifeAsked,
 		},
 		{
 			name: "life", width: 26, drop: 7,
 			cell: func(_ *Opts, l *ops.Life) (string, Role) { return or(l.Life, unknown), Muted },
-			text: func(l *ops.Life) string { return l.Life },
 		},
 	},
 }
 
-// FilterLives are the lives that filter matches, in their order, with the language of Order; the fields are how, overran,
-// asked and life.
-func FilterLives(lives []ops.Life, filter string) []ops.Life {
-	if filter == "" {
+// FilterLives are the lives that match the filter, in their order: see package filter.
+func FilterLives(lives []ops.Life, text string) []ops.Life {
+	if text == "" {
 		return lives
 	}
 	var out []ops.Life
-	for _, l := range lifeList.filter(lives, filter) {
+	for _, l := range lifeList.filter(lives, text) {
 		out = append(out, *l)
 	}
 	return out

@@ -7,32 +7,28 @@ import (
 	"strconv"
 	"strings"
 
+	"gatewaytui/core/filter"
 	"gatewaytui/core/ops"
 )
 
 var processList = &list[ops.Process]{
-	noun:  "processes",
-	first: "session",
-	rows:  func(s *ops.Snapshot) *[]ops.Process { return &s.Processes },
-	key:   func(r *ops.Process) string { return strconv.Itoa(r.PID) },
-	tie:   func(a, b *ops.Process) int { return cmp.Compare(a.PID, b.PID) },
-	search: func(r *ops.Process, t *needle) bool {
-		return t.in(duplicateMark(r)+r.Command) || t.in(r.Session) || t.in(processBadges.of(r.State).word) || t.in(string(r.Policy)) || t.in(string(r.Origin)) ||
-			t.in(r.LastOutput) || t.in(strconv.Itoa(r.PID))
-	},
+	noun:    "processes",
+	first:   "session",
+	rows:    func(s *ops.Snapshot) *[]ops.Process { return &s.Processes },
+	key:     func(r *ops.Process) string { return strconv.Itoa(r.PID) },
+	tie:     func(a, b *ops.Process) int { return cmp.Compare(a.PID, b.PID) },
+	fields:  filter.Processes,
 	arrange: trees,
 	depth:   depths,
 	columns: []column[ops.Process]{
 		{
 			name: "pid", width: 7, right: true,
 			cell:    func(_ *Opts, r *ops.Process) (string, Role) { return pidText(r.PID), Plain },
-			text:    func(r *ops.Process) string { return strconv.Itoa(r.PID) },
 			compare: func(a, b *ops.Process) int { return cmp.Compare(a.PID, b.PID) },
 		},
 		{
 			name: "command", least: 18,
 			cell:    commandCell,
-			text:    func(r *ops.Process) string { return duplicateMark(r) + r.Command },
 			compare: func(a, b *ops.Process) int { return strings.Compare(a.Command, b.Command) },
 		},
 		{
@@ -41,7 +37,6 @@ var processList = &list[ops.Process]{
 				s := processBadges.of(r.State)
 				return o.badge(s), s.role
 			},
-			text: func(r *ops.Process) string { return processBadges.of(r.State).word + " " + string(r.State) },
 			compare: func(a, b *ops.Process) int {
 				return cmp.Compare(processBadges.rank(a.State), processBadges.rank(b.State))
 			},
@@ -49,7 +44,6 @@ var processList = &list[ops.Process]{
 		{
 			name: "session", width: 16, drop: 4, tail: true,
 			cell:    func(_ *Opts, r *ops.Process) (string, Role) { return or(r.Session, "-"), Plain },
-			text:    func(r *ops.Process) string { return r.Session },
 			compare: func(a, b *ops.Process) int { return strings.Compare(a.Session, b.Session) },
 		},
 		{
@@ -79,19 +73,16 @@ var processList = &list[ops.Process]{
 		{
 			name: "policy", title: "ENDS WITH", width: 9, drop: 6,
 			cell:    func(_ *Opts, r *ops.Process) (string, Role) { return or(string(r.Policy), unknown), Plain },
-			text:    func(r *ops.Process) string { return string(r.Policy) },
 			compare: func(a, b *ops.Process) int { return cmp.Compare(a.Policy, b.Policy) },
 		},
 		{
 			name: "origin", width: 8, drop: 8,
 			cell:    func(_ *Opts, r *ops.Process) (string, Role) { return or(string(r.Origin), unknown), Plain },
-			text:    func(r *ops.Process) string { return string(r.Origin) },
 			compare: func(a, b *ops.Process) int { return cmp.Compare(a.Origin, b.Origin) },
 		},
 		{
 			name: "output", title: "LAST OUTPUT", width: 26, wide: true, drop: 7,
 			cell: func(_ *Opts, r *ops.Process) (string, Role) { return r.LastOutput, Muted },
-			text: func(r *ops.Process) string { return r.LastOutput },
 		},
 	},
 	tabs: []tab[ops.Process]{

@@ -5,19 +5,17 @@ import (
 	"strings"
 	"time"
 
+	"gatewaytui/core/filter"
 	"gatewaytui/core/ops"
 )
 
 var sessionList = &list[ops.Session]{
-	noun:  "sessions",
-	first: "attention",
-	rows:  func(s *ops.Snapshot) *[]ops.Session { return &s.Sessions },
-	key:   func(r *ops.Session) string { return r.Key },
-	tie:   func(a, b *ops.Session) int { return strings.Compare(a.Key, b.Key) },
-	search: func(r *ops.Session, t *needle) bool {
-		return t.in(r.Key) || t.in(r.User) || t.in(r.Doing) || t.in(sessionBadges.of(r.State).word) || t.in(string(r.State)) ||
-			t.in(r.Platform)
-	},
+	noun:   "sessions",
+	first:  "attention",
+	rows:   func(s *ops.Snapshot) *[]ops.Session { return &s.Sessions },
+	key:    func(r *ops.Session) string { return r.Key },
+	tie:    func(a, b *ops.Session) int { return strings.Compare(a.Key, b.Key) },
+	fields: filter.Sessions,
 	columns: []column[ops.Session]{
 		{
 			name: "attention",
@@ -29,13 +27,11 @@ var sessionList = &list[ops.Session]{
 		{
 			name: "session", least: 22, tail: true,
 			cell:    func(_ *Opts, r *ops.Session) (string, Role) { return or(r.Key, unknown), Plain },
-			text:    func(r *ops.Session) string { return r.Key },
 			compare: func(a, b *ops.Session) int { return strings.Compare(a.Key, b.Key) },
 		},
 		{
 			name: "adapter", width: 9, drop: 6,
 			cell:    func(_ *Opts, r *ops.Session) (string, Role) { return or(r.Platform, unknown), Plain },
-			text:    func(r *ops.Session) string { return r.Platform },
 			compare: func(a, b *ops.Session) int { return strings.Compare(a.Platform, b.Platform) },
 		},
 		{
@@ -44,7 +40,6 @@ var sessionList = &list[ops.Session]{
 				b := sessionBadge(o.Now, r)
 				return o.badge(b), b.role
 			},
-			text: func(r *ops.Session) string { return sessionBadges.of(r.State).word + " " + string(r.State) },
 			compare: func(a, b *ops.Session) int {
 				return cmp.Compare(sessionBadges.rank(a.State), sessionBadges.rank(b.State))
 			},
@@ -83,13 +78,11 @@ var sessionList = &list[ops.Session]{
 		{
 			name: "user", width: 14, drop: 8,
 			cell:    func(_ *Opts, r *ops.Session) (string, Role) { return r.User, Plain },
-			text:    func(r *ops.Session) string { return r.User },
 			compare: func(a, b *ops.Session) int { return strings.Compare(a.User, b.User) },
 		},
 		{
 			name: "doing", width: 28, wide: true, drop: 7,
 			cell: func(o *Opts, r *ops.Session) (string, Role) { return r.Activity(o.Now), Plain },
-			text: func(r *ops.Session) string { return r.Doing },
 		},
 	},
 	tabs: []tab[ops.Session]{

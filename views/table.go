@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"gatewaytui/core/filter"
 	"gatewaytui/core/ops"
 )
 
@@ -19,8 +20,8 @@ type list[T any] struct {
 	key   func(*T) string
 	// tie orders rows that a column leaves equal, by key.
 	tie func(a, b *T) int
-	// search reports whether a word without a field is somewhere in a row.
-	search func(row *T, t *needle) bool
+	// fields are what a filter looks at.
+	fields []filter.Field[T]
 	// arrange changes the order once more when rows are sorted by the first column; nil leaves it.
 	arrange func(rows []*T)
 	// depth is how far each of rows[from:to] stands under others in the name column; nil: none does.
@@ -44,8 +45,6 @@ type column[T any] struct {
 	right, tail bool
 	// cell is what is drawn, nil for a column that only sorts or filters; it may be untrusted.
 	cell func(o *Opts, row *T) (string, Role)
-	// text is what a filter of this field looks at, nil for none.
-	text func(row *T) string
 	// compare is the column's natural order, nil for none; down says that it goes from great to small.
 	compare func(a, b *T) int
 	down    bool
@@ -279,6 +278,8 @@ func (l *list[T]) emptyBody(s *Screen, w int) []string {
 		if s.Link.Err != "" {
 			text += " " + s.clean(s.Link.Err, maxShown)
 		}
+	case l.wrong(s.Table.Filter) != "":
+		text = l.wrong(s.Table.Filter)
 	case s.Table.Filter != "" && s.Table.Total > 0:
 		text = "0 of " + number(s.Table.Total) + " match `" + s.clean(s.Table.Filter, maxWord) + "`; esc clears"
 	case s.Link.State == LinkGone:

@@ -13,7 +13,7 @@ var (
 	Sessions = []Field[ops.Session]{
 		{Name: "session", Also: []string{"key"}, Text: func(r *ops.Session) string { return r.Key }},
 		{Name: "adapter", Also: []string{"platform"}, Text: func(r *ops.Session) string { return r.Platform }},
-		{Name: "state", Text: func(r *ops.Session) string { return SessionState(r.State) }},
+		{Name: "state", Text: func(r *ops.Session) string { return string(r.State) }},
 		{Name: "user", Text: func(r *ops.Session) string { return r.User }},
 		{Name: "doing", Text: func(r *ops.Session) string { return r.Doing }},
 	}
@@ -54,14 +54,6 @@ var (
 		{Name: "text", Text: func(r *ops.Event) string { return r.Text }},
 	}
 )
-
-// SessionState is the text of a session's state: the wire's word, and the console's where that is another one.
-func SessionState(s ops.SessionState) string {
-	if s == ops.SessionWaitingApproval {
-		return "waiting_approval asks"
-	}
-	return string(s)
-}
 
 func agentState(r *ops.Agent) string {
 	if r.Busy && r.State == "idle" {

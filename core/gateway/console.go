@@ -160,7 +160,7 @@ func (g *Gateway) Sessions(_ context.Context, q ops.Query) (ops.Page[ops.Session
 		sel.Match = picks.Match
 		sel.Groups = func(group ops.SessionGroup) bool {
 			return slices.ContainsFunc(ops.SessionStates, func(s ops.SessionState) bool {
-				return s.Group() == group && picks.Could("state", filter.SessionState(s))
+				return s.Group() == group && picks.Could("state", string(s))
 			})
 		}
 	}

@@ -1,6 +1,9 @@
 package ops
 
 import (
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"slices"
 	"strings"
 	"testing"
@@ -48,5 +51,33 @@ func TestWhatARunningTurnDoesMovesNoRow(t *testing.T) {
 		if CompareSessions(&a, &b) >= 0 {
 			t.Fatalf("b passed a after %d steps of progress", i)
 		}
+	}
+}
+
+// A state that is not listed would be left out by a filter for it.
+func TestEverySessionStateIsListed(t *testing.T) {
+	f, err := parser.ParseFile(token.NewFileSet(), "rows.go", nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	declared := 0
+	ast.Inspect(f, func(n ast.Node) bool {
+		v, is := n.(*ast.ValueSpec)
+		if !is || len(v.Values) != 1 {
+			return true
+		}
+		kind, is := v.Type.(*ast.Ident)
+		text, literal := v.Values[0].(*ast.BasicLit)
+		if !is || !literal || kind.Name != "SessionState" {
+			return true
+		}
+		declared++
+		if state := SessionState(strings.Trim(text.Value, `"`)); !slices.Contains(SessionStates, state) {
+			t.Errorf("%s is not in SessionStates", state)
+		}
+		return true
+	})
+	if declared != len(SessionStates) {
+		t.Errorf("%d states are declared and %d listed", declared, len(SessionStates))
 	}
 }

@@ -188,7 +188,7 @@ const (
 
 // SessionStates is every state of a session.
 var SessionStates = []SessionState{
-	SessionIdle, SessionRunning, SessionQueued, SessionWaitingApproval, SessionStalled, SessionInterrupted, SessionSuspended,
+	SessionIdle, SessionRunning, SessionWaiting, SessionQueued, SessionWaitingApproval, SessionStalled, SessionInterrupted, SessionSuspended,
 }
 
 // Session is one conversation. Key is its address (platform:kind:chat), ID this incarnation of it: a reset keeps the
