@@ -129,10 +129,11 @@ func TestE12_AChatIsAnsweredAfterAKill(t *testing.T) {
 	bot := botapitest.New(token)
 	t.Cleanup(bot.Close)
 	home := newHome(t)
-	if err := os.WriteFile(filepath.Join(home, "token"), []byte(token), 0o600); err != nil {
+	tokenFile := filepath.Join(t.TempDir(), "token")
+	if err := os.WriteFile(tokenFile, []byte(token), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	config := quick + fmt.Sprintf("[adapters.telegram]\nenabled = true\ntoken_env = \"\"\ntoken_file = %q\nbase_url = %q\nallow_all = true\n", filepath.Join(home, "token"), bot.URL)
+	config := quick + fmt.Sprintf("[adapters.telegram]\nenabled = true\ntoken_env = \"\"\ntoken_file = %q\nbase_url = %q\nallow_all = true\n", tokenFile, bot.URL)
 	said := func(text string) (n int) {
 		for _, m := range bot.Sent() {
 			if strings.Contains(m.Text, text) {
