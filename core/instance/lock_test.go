@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gatewaytui/core/ops"
+	"gatewaytui/fixtures/soak"
 )
 
 // pidFiles are what an earlier life, or anybody else, may have left.
@@ -102,7 +103,7 @@ func content(path string) string {
 
 func TestB16_FiftyStartersAtOnceAreOneGatewayAndFortyNineThatNameIt(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "home") // they all make it, too
-	const n = 50
+	n := soak.Count(t, 20, 50)
 	starters := make([]*starter, n)
 	lines := make([]string, n)
 	var wg sync.WaitGroup

@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gatewaytui/core/ops"
+	"gatewaytui/fixtures/soak"
 )
 
 // Whatever the processes of a tree do to their signals, sessions, groups, names, descriptors and environment, "killed"
@@ -437,7 +438,8 @@ func TestS1_NothingStartedDuringTheEndEscapes(t *testing.T) {
 	r := registry(t)
 	var wg sync.WaitGroup
 	var began sync.WaitGroup
-	const spawners, most = 4, 20
+	const spawners = 4
+	most := soak.Count(t, 5, 20)
 	began.Add(spawners)
 	for range spawners {
 		wg.Go(func() {

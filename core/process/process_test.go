@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gatewaytui/core/ops"
+	"gatewaytui/fixtures/soak"
 )
 
 func TestRegistry_OpensOnceAndClosesForEver(t *testing.T) {
@@ -386,6 +387,7 @@ func TestC3_AsPid1NoZombieStays(t *testing.T) {
 	if out, err := exec.Command(wrap[0], append(wrap[1:], "true")...).CombinedOutput(); err != nil {
 		t.Skipf("runs where a pid namespace may be made: %v: %s", err, out)
 	}
+	t.Setenv(playTrees, strconv.Itoa(soak.Count(t, 15, 50)))
 	g := spawnOutside(t, "pid 1", wrap...)
 	for g.lines.Scan() {
 		t.Log(g.lines.Text())
@@ -403,7 +405,11 @@ func playInit() error {
 	if err := r.Open(context.Background()); err != nil {
 		return err
 	}
-	for range 50 {
+	trees, err := strconv.Atoi(os.Getenv(playTrees))
+	if err != nil {
+		return err
+	}
+	for range trees {
 		p, err := r.Spawn(context.Background(), spec(`(setsid true &); setsid env -i true & true & exit 3`))
 		if err != nil {
 			return err
@@ -435,9 +441,10 @@ func playInit() error {
 // Orphans and children are reaped, each with its own status, and nobody else's status is stolen (C3).
 func TestC3_NoZombieStaysAndNoStatusIsStolen(t *testing.T) {
 	r := registry(t)
+	others, each := soak.Count(t, 8, 40), soak.Count(t, 5, 25)
 	var wg sync.WaitGroup
 	wg.Go(func() { // a library that starts programs by itself, beside the reaper
-		for range 40 {
+		for range others {
 			err := exec.Command("bash", "-c", "exit 9").Run()
 			var exit *exec.ExitError
 			if !errors.As(err, &exit) || exit.ExitCode() != 9 {
@@ -447,7 +454,7 @@ func TestC3_NoZombieStaysAndNoStatusIsStolen(t *testing.T) {
 	})
 	for worker := range 4 {
 		wg.Go(func() {
-			for i := range 25 {
+			for i := range each {
 				code := (worker*25 + i) % 250
 				p, err := r.Spawn(t.Context(), spec(fmt.Sprintf(`(setsid true &); exit %d`, code)))
 				if err != nil {
