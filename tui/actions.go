@@ -51,6 +51,7 @@ var words = map[ops.Verb][2]string{
 	ops.VerbStop: {"stopping", "stopping"}, ops.VerbRestart: {"restarting", "restarting"},
 	ops.VerbSkip: {"abandoning", "no longer waiting for"}, ops.VerbExtend: {"asking for more time for", "more time for"},
 	ops.VerbForce: {"forcing", "forced"}, ops.VerbDiagnose: {"diagnosing", "diagnosed"},
+	ops.VerbBackup: {"backing up", "backup"},
 }
 
 // object is what a command acts on, for people.

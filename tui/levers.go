@@ -102,6 +102,10 @@ func leverBindings() []binding {
 			verb: ops.VerbMessage, twin: "gatewaytui send TEXT --session KEY", not: needsSession, aim: atSession(ops.VerbMessage),
 		},
 		{
+			action: "backup", help: "write a copy of the database into the folder backups of the home",
+			verb: ops.VerbBackup, twin: "gatewaytui backup FILE", not: needsNoStop, aim: func(facts) ops.Command { return ops.Command{Verb: ops.VerbBackup} },
+		},
+		{
 			action: "diagnose", keys: []string{"d"}, label: "diagnose", help: "write goroutines, process trees, sockets and the phase log into one file",
 			verb: ops.VerbDiagnose, twin: "gatewaytui diagnose", aim: atGateway(ops.VerbDiagnose),
 		},

@@ -31,6 +31,10 @@ type action struct {
 	read func(p *program, r *request, args []string) error
 	// run gives the command and shows what became of it; nil is carryOut.
 	run func(p *program, ctx context.Context, g *remote, r *request) error
+	// args checks the arguments; nil wants those of use.
+	args cobra.PositionalArgs
+	// down does it without a gateway, on the home that is given; nil cannot.
+	down func(p *program, ctx context.Context, home string, r *request) error
 }
 
 // request is an action as it was asked for.
@@ -64,6 +68,7 @@ var actions = []action{
 		f.Var(span{&r.ByMS}, "by", "how much more time (default: 30s)")
 	}},
 	{verb: ops.VerbForce, under: "shutdown", use: "force", example: "  gatewaytui shutdown force --yes", flags: leverFlags},
+	{verb: ops.VerbBackup, use: "backup FILE", example: "  gatewaytui backup /var/backups/gateway.db\n  gatewaytui backup --abort", flags: backupFlags, args: backupArguments, read: readBackup, run: (*program).backup, down: (*program).backupDown},
 	{verb: ops.VerbDiagnose, use: "diagnose", example: "  gatewaytui diagnose"},
 }
 
@@ -101,6 +106,9 @@ func (a action) command(p *program) *cobra.Command {
 		Use: a.use, Short: spec.Summary, Example: a.example,
 		Args: arguments(strings.Fields(a.use)[1:]...),
 	})
+	if a.args != nil {
+		c.Args = a.args
+	}
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		r.name = strings.TrimPrefix(cmd.CommandPath(), cmd.Root().Name()+" ")
 		switch {
@@ -111,7 +119,7 @@ func (a action) command(p *program) *cobra.Command {
 		case len(args) > 0:
 			r.Target = args[0]
 		}
-		return p.asking(func(ctx context.Context, g *remote, _ []string) error {
+		err := p.asking(func(ctx context.Context, g *remote, _ []string) error {
 			if spec.Ends || r.dryRun {
 				if goOn, err := p.confirm(ctx, g, r); err != nil || !goOn {
 					return err
@@ -122,6 +130,10 @@ func (a action) command(p *program) *cobra.Command {
 			}
 			return p.carryOut(ctx, g, r)
 		})(cmd, args)
+		if home, down := p.isDown(err); down && a.down != nil {
+			return a.down(p, cmd.Context(), home, r)
+		}
+		return err
 	}
 	f := c.Flags()
 	switch {

@@ -33,6 +33,8 @@ func TestAnActionIsTheCommandThatItSays(t *testing.T) {
 		{"shutdown extend", ops.Command{Verb: ops.VerbExtend}},
 		{"shutdown force --yes", ops.Command{Verb: ops.VerbForce}},
 		{"diagnose", ops.Command{Verb: ops.VerbDiagnose}},
+		{"backup /tmp/copy.db", ops.Command{Verb: ops.VerbBackup, File: "/tmp/copy.db"}},
+		{"backup --abort", ops.Command{Verb: ops.VerbBackup, Abort: true}},
 		{"send --session api:user:alice hello", ops.Command{Verb: ops.VerbMessage, Target: "api:user:alice", Text: "hello"}},
 		{"send hello", ops.Command{Verb: ops.VerbMessage, Target: "cli:local", Text: "hello"}},
 		{"send --no-wait hello", ops.Command{Verb: ops.VerbMessage, Target: "cli:local", Text: "hello"}},

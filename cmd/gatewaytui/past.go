@@ -168,8 +168,8 @@ func (p *past) reported(r ops.Life) ops.Life {
 // past is what the files of the home tell, if err says that no gateway runs there; false where one may run, and where
 // there is no home.
 func (p *program) past(err error) (past, bool) {
-	dir, resolveErr := instance.Resolve(p.home, p.getenv)
-	if resolveErr != nil || errors.Is(err, errNoHome) || !isGone(err) {
+	dir, down := p.isDown(err)
+	if !down {
 		return past{}, false
 	}
 	found, locateErr := instance.Locate(dir)
@@ -177,6 +177,18 @@ func (p *program) past(err error) (past, bool) {
 		return past{}, false
 	}
 	return readPast(dir, found.Record), true
+}
+
+// isDown reports whether err says that no gateway runs on the home, and the home is there.
+func (p *program) isDown(err error) (home string, down bool) {
+	if err == nil || errors.Is(err, errNoHome) || !isGone(err) {
+		return "", false
+	}
+	if _, went := errors.AsType[*unseen](err); went {
+		return "", false // it ran, and took the request
+	}
+	home, err = instance.Resolve(p.home, p.getenv)
+	return home, err == nil
 }
 
 // lastEnd is how the newest life of the files ended, and what overran in its stop; nil if they know of none.

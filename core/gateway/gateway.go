@@ -203,6 +203,8 @@ type Gateway struct {
 	// read.
 	configChanged time.Time
 	configError   string
+	// abortBackup ends the backup that runs; nil: none does.
+	abortBackup context.CancelCauseFunc
 	// scarce is what the last look found the process to be short of.
 	scarce []ops.Warning
 	// abort ends a start that is under way; nil when it is over. early is a stop that was asked for meanwhile.

@@ -85,6 +85,7 @@ var verbs = map[ops.Verb]verb{
 		g.stopping().Force(actor(c.By))
 		return "the stop is immediate now", nil, nil
 	}},
+	ops.VerbBackup: {nil, (*Gateway).backup},
 	ops.VerbDiagnose: {nil, func(g *Gateway, ctx context.Context, _ ops.Command) (string, any, error) {
 		path, err := g.diagnose(ctx)
 		return "written to " + path, ops.DiagnoseResult{Path: path}, err

@@ -141,6 +141,9 @@ func writeFile(path string, b []byte) error {
 	return syncDir(filepath.Dir(path))
 }
 
+// SyncDir makes the names in the folder dir durable.
+func SyncDir(dir string) error { return syncDir(dir) }
+
 // syncDir makes the names in dir durable (fsync(2)).
 func syncDir(dir string) error {
 	d, err := os.Open(dir)

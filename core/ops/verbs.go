@@ -26,6 +26,7 @@ const (
 	VerbExtend    Verb = "shutdown.extend"
 	VerbForce     Verb = "shutdown.force"
 	VerbDiagnose  Verb = "diagnose"
+	VerbBackup    Verb = "backup"
 )
 
 // VerbSpec is what the socket, the command line, the console and the documentation need to know of a verb. They are all
@@ -61,6 +62,7 @@ var Verbs = []VerbSpec{
 	{VerbSkip, "/v1/shutdown/skip", "stop waiting for a phase or an item of the running shutdown", true, true, false},
 	{VerbExtend, "/v1/shutdown/extend", "give the running phase more time, within the service manager's limit", false, true, false},
 	{VerbForce, "/v1/shutdown/force", "end the running shutdown as fast as the stores can be closed", true, true, false},
+	{VerbBackup, "/v1/backup", "write a consistent copy of the database to a file, while the gateway runs", false, false, false},
 	{VerbDiagnose, "/v1/diagnose", "write goroutines, process trees, sockets and the phase log into one file", false, true, false},
 }
 
@@ -89,6 +91,10 @@ type Command struct {
 	Mode Mode `json:"mode,omitempty"`
 	// Text is for message: at most 1 MiB.
 	Text string `json:"text,omitempty"`
+	// File is for backup: the absolute path of the copy; empty is a new file in the folder backups of the home. Abort ends
+	// the backup that runs.
+	File  string `json:"file,omitempty"`
+	Abort bool   `json:"abort,omitempty"`
 	// Phase and Item name what skip, extend and force act on; empty is the running phase and all of its items.
 	Phase string `json:"phase,omitempty"`
 	Item  string `json:"item,omitempty"`
@@ -148,7 +154,7 @@ type Request struct {
 	Detail string `json:"detail,omitempty"`
 	// Joined says that somebody else's request does what was asked for already: ID and Verb are that one's.
 	Joined bool `json:"joined,omitempty"`
-	// Result is the verb's own answer: MessageResult, KillResult, DiagnoseResult.
+	// Result is the verb's own answer: MessageResult, KillResult, DiagnoseResult, BackupResult.
 	Result json.RawMessage `json:"result,omitempty"`
 	Error  *Error          `json:"error,omitempty"`
 }
@@ -175,6 +181,12 @@ type KillResult struct {
 // DiagnoseResult is the Result of VerbDiagnose.
 type DiagnoseResult struct {
 	Path string `json:"path"`
+}
+
+// BackupResult is the Result of VerbBackup.
+type BackupResult struct {
+	Path  string `json:"path"`
+	Bytes int64  `json:"bytes"`
 }
 
 // Preview is what a command would do.

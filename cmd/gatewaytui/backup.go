@@ -1,0 +1,149 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"gatewaytui/core/gateway"
+	"gatewaytui/core/instance"
+	"gatewaytui/core/ops"
+	"gatewaytui/core/store"
+)
+
+func backupFlags(f *pflag.FlagSet, r *request) {
+	f.BoolVar(&r.Abort, "abort", false, "end the backup that is running; nothing of its file is kept")
+}
+
+// backupArguments wants FILE, or --abort and no FILE.
+func backupArguments(cmd *cobra.Command, args []string) error {
+	if abort, _ := cmd.Flags().GetBool("abort"); abort {
+		return arguments()(cmd, args)
+	}
+	return arguments("FILE")(cmd, args)
+}
+
+// readBackup makes the path absolute: the gateway works in another folder.
+func readBackup(_ *program, r *request, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	var err error
+	r.File, err = filepath.Abs(args[0])
+	return err
+}
+
+// backup has the gateway write the copy, and shows how far it is. Who interrupts it aborts it.
+func (p *program) backup(ctx context.Context, g *remote, r *request) error {
+	if r.Abort {
+		return p.carryOut(ctx, g, r)
+	}
+	req, err := g.Do(ctx, r.Command)
+	if err != nil {
+		return err
+	}
+	stop := p.showProgress(ctx, g)
+	req, err = p.ended(ctx, g, req, "the backup is aborted, and nothing of it is kept")
+	stop()
+	if o, ok := errors.AsType[*outcome](err); ok && o.code == exitInterrupted {
+		_, _ = g.Do(ctx, ops.Command{Verb: ops.VerbBackup, Abort: true}) // one that has ended meanwhile needs none
+	}
+	if err != nil {
+		return err
+	}
+	if p.json {
+		p.writeJSON(p.out, req)
+	} else {
+		p.showDone(r, req)
+	}
+	return failed(req)
+}
+
+// progressEvery is how often a person sees how far a backup is.
+const progressEvery = time.Second
+
+// showProgress shows who sits at a terminal how far the backup is, until the function that it returns is called.
+func (p *program) showProgress(ctx context.Context, g *remote) (stop func()) {
+	if !p.asks || p.json {
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		ticker := time.NewTicker(progressEvery)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-ticker.C:
+				s, err := g.Snapshot(ctx)
+				for _, task := range s.Background {
+					if err == nil && task.Name == gateway.BackupTask && task.Progress != "" {
+						p.line(p.err, "backup      %s", task.Progress)
+					}
+				}
+			}
+		}
+	}()
+	return func() {
+		cancel()
+		<-done
+	}
+}
+
+// backupDown makes the copy without a gateway: it holds the home's lock meanwhile, so that none starts.
+func (p *program) backupDown(ctx context.Context, dir string, r *request) error {
+	if r.Abort {
+		return &outcome{exitNoGateway, &ops.Error{Code: ops.CodeUnavailable, Message: "no gateway runs here, and no backup", Hint: "gatewaytui backup FILE makes one"}}
+	}
+	home, err := instance.Open(dir)
+	if err != nil {
+		return err
+	}
+	if _, err := os.Stat(home.Database()); err != nil {
+		return &ops.Error{Code: ops.CodeNotFound, Message: "there is no database in " + dir, Hint: "name the home with --home"}
+	}
+	lock, err := home.Acquire(instance.Record{Version: versionInfo().Version, StartedAt: time.Now()})
+	if held, ok := errors.AsType[*instance.HeldError](err); ok {
+		return &outcome{exitHeld, held}
+	}
+	if err != nil {
+		return err
+	}
+	defer lock.Release() // its failure changes nothing of the copy
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
+	defer stop()
+	err = store.Copy(ctx, home.Database(), r.File, func(written, of int64) {
+		if p.asks && !p.json {
+			p.line(p.err, "backup      %s of at most %s", size(written), size(of))
+		}
+	})
+	if ctx.Err() != nil && err != nil {
+		return &outcome{exitInterrupted, &ops.Error{Code: ops.CodeUnavailable, Message: "interrupted: the backup is aborted, and nothing of it is kept"}}
+	}
+	if err != nil {
+		return err
+	}
+	if err := instance.SyncDir(filepath.Dir(r.File)); err != nil {
+		return fmt.Errorf("sync the folder of the backup: %w", err)
+	}
+	fi, err := os.Stat(r.File)
+	if err != nil {
+		return fmt.Errorf("look at the backup: %w", err)
+	}
+	if p.json {
+		p.writeJSON(p.out, ops.BackupResult{Path: r.File, Bytes: fi.Size()})
+	} else {
+		p.say("written to %s, %s, without a gateway", r.File, size(fi.Size()))
+	}
+	return nil
+}

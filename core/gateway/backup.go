@@ -1,0 +1,84 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/dustin/go-humanize"
+
+	"gatewaytui/core/instance"
+	"gatewaytui/core/ops"
+	"gatewaytui/core/store"
+)
+
+// BackupTask is the name of the background task that a backup is; its row has how far it is.
+const BackupTask = "request " + string(ops.VerbBackup)
+
+// backupsDir is the folder of the home for backups that were given no name.
+const backupsDir = "backups"
+
+// backupBound is what a backup may take.
+const backupBound = time.Hour
+
+// errBackupAborted is why a backup ended that an operator aborted.
+var errBackupAborted = errors.New("aborted by an operator; nothing of the copy was kept")
+
+// backup writes a copy of the store (TF45). It is a tracked task: it has a row with its progress, "backup" with Abort ends
+// it, and so does the phase background of a stop; then nothing is left of the copy. One runs at a time.
+func (g *Gateway) backup(ctx context.Context, cmd ops.Command) (string, any, error) {
+	if cmd.Abort {
+		g.mu.Lock()
+		abort := g.abortBackup
+		g.mu.Unlock()
+		if abort == nil {
+			return "", nil, &ops.Error{Code: ops.CodeNotFound, Message: "no backup is running", Hint: "`gatewaytui backup FILE` starts one"}
+		}
+		abort(errBackupAborted)
+		return "the backup is aborted", nil, nil
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, backupBound, fmt.Errorf("it took longer than %s", backupBound))
+	defer cancel()
+	ctx, abort := context.WithCancelCause(ctx)
+	defer abort(nil)
+	g.mu.Lock()
+	if g.abortBackup != nil {
+		g.mu.Unlock()
+		return "", nil, &ops.Error{Code: ops.CodeConflict, Message: "a backup is running", Hint: "wait for it, or end it with `gatewaytui backup --abort`"}
+	}
+	g.abortBackup = abort
+	g.mu.Unlock()
+	defer func() {
+		g.mu.Lock()
+		g.abortBackup = nil
+		g.mu.Unlock()
+	}()
+	file := cmd.File
+	if file == "" {
+		dir := filepath.Join(g.opts.Home, backupsDir)
+		if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
+			return "", nil, fmt.Errorf("make the folder for the backup: %w", err)
+		}
+		file = filepath.Join(dir, "gateway-"+time.Now().UTC().Format("20060102T150405.000")+".db")
+	}
+	err := g.store.Backup(ctx, file, func(written, of int64) {
+		g.background.progress(ctx, fmt.Sprintf("%s of at most %s", humanize.IBytes(uint64(written)), humanize.IBytes(uint64(of))))
+	})
+	switch {
+	case errors.Is(err, context.Canceled), errors.Is(err, store.ErrClosed):
+		return "", nil, &ops.Error{Code: ops.CodeStopping, Message: "the gateway stops, and the backup ended with it; nothing of the copy was kept", Hint: "without a gateway, `gatewaytui backup FILE` makes the copy itself"}
+	case err != nil:
+		return "", nil, err
+	}
+	if err := instance.SyncDir(filepath.Dir(file)); err != nil {
+		return "", nil, fmt.Errorf("sync the folder of the backup: %w", err)
+	}
+	fi, err := os.Stat(file)
+	if err != nil {
+		return "", nil, fmt.Errorf("look at the backup: %w", err)
+	}
+	return fmt.Sprintf("written to %s, %s", file, humanize.IBytes(uint64(fi.Size()))), ops.BackupResult{Path: file, Bytes: fi.Size()}, nil
+}

@@ -1,0 +1,180 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"gatewaytui/core/ops"
+)
+
+// spareRoom is what a backup leaves free on the disk that it is written to, in bytes: often it is the store's own.
+const spareRoom = 64 << 20
+
+// progressEvery is how often a backup says how far it is.
+const progressEvery = 500 * time.Millisecond
+
+// Backup writes a copy of the store to the file at to while the store goes on working: every row that was committed when
+// it began, none that is half. See Copy for the file. It ends when ctx does, and when the store closes; then nothing is left
+// of it. progress, if not nil, is told the bytes written and the bytes expected.
+func (s *Store) Backup(ctx context.Context, to string, progress func(written, of int64)) error {
+	if err := s.enter(); err != nil {
+		return fmt.Errorf("back up the store: %w", err)
+	}
+	defer s.calls.Done()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(s.reading, func() { cancel(context.Cause(s.reading)) })()
+	return Copy(ctx, s.path, to, progress)
+}
+
+// Copy writes a copy of the database at path to the file at to, an absolute path. Only the process that holds the home's
+// lock may call it. The copy is one file without a -wal, has mode 0600 and is on the disk when Copy returns; its name is once the caller has synced the folder. A file that
+// exists is never overwritten (fs.ErrExist), and the database's own files are refused. Until it is whole the copy has a
+// name of its own beside to; after an error nothing is left of it.
+//
+// It is SQLite's VACUUM INTO on a connection of its own (https://www.sqlite.org/lang_vacuum.html): it reads one snapshot
+// and blocks no writer.
+func Copy(ctx context.Context, path, to string, progress func(written, of int64)) (err error) {
+	defer func() {
+		if err != nil && ctx.Err() != nil {
+			err = context.Cause(ctx) // SQLite says only "interrupted"
+		}
+		if err != nil {
+			err = fmt.Errorf("back up %s to %s: %w", path, to, err)
+		}
+	}()
+	if err := checkTarget(path, to); err != nil {
+		return err
+	}
+	size, err := wanted(path)
+	if err != nil {
+		return err
+	}
+	if err := checkRoom(filepath.Dir(to), size); err != nil {
+		return err
+	}
+	part, err := os.CreateTemp(filepath.Dir(to), ".gatewaytui-backup-*") // mode 0600; VACUUM INTO takes an empty file
+	if err != nil {
+		return err
+	}
+	defer os.Remove(part.Name()) // gone already when all went well
+	defer part.Close()
+	defer follow(part.Name(), size, progress)()
+
+	db, err := readPool(path)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	if _, err := db.ExecContext(ctx, "VACUUM INTO ?", part.Name()); err != nil {
+		return damaged(path, err)
+	}
+	// SQLite does not sync the copy.
+	if err := part.Sync(); err != nil {
+		return err
+	}
+	return moveNew(part.Name(), to)
+}
+
+// checkTarget refuses what a copy must not be written to.
+func checkTarget(path, to string) error {
+	if !filepath.IsAbs(to) {
+		return &ops.Error{Code: ops.CodeInvalid, Message: fmt.Sprintf("%.200q is not an absolute path", to), Hint: "name the file with its whole path"}
+	}
+	there, err := os.Stat(filepath.Dir(to))
+	if err != nil {
+		return err
+	}
+	home, err := os.Stat(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	if os.SameFile(there, home) {
+		for _, own := range []string{"", "-wal", "-shm", "-journal"} {
+			if filepath.Base(to) == filepath.Base(path)+own {
+				return &ops.Error{Code: ops.CodeInvalid, Message: to + " is a file of the gateway's own database", Hint: "name another file"}
+			}
+		}
+	}
+	if _, err := os.Lstat(to); err == nil {
+		return &ops.Error{Code: ops.CodeConflict, Message: to + " exists already, and a backup overwrites nothing", Hint: "name another file, or move that one away"}
+	}
+	return nil
+}
+
+// wanted is the size in bytes that a copy has at the most.
+func wanted(path string) (int64, error) {
+	fi, err := os.Stat(path)
+	if err != nil {
+		return 0, err
+	}
+	size := fi.Size()
+	if wal, err := os.Stat(path + "-wal"); err == nil {
+		size += wal.Size()
+	}
+	return size, nil
+}
+
+func checkRoom(dir string, size int64) error {
+	var disk unix.Statfs_t
+	if err := unix.Statfs(dir, &disk); err != nil {
+		return nil // then the copy itself says what is wrong
+	}
+	if free := int64(disk.Bavail) * disk.Bsize; free < size+spareRoom {
+		return &ops.Error{
+			Code:    ops.CodeUnavailable,
+			Message: fmt.Sprintf("%d MiB are free in %s, and the copy may need %d MiB and leaves %d MiB free", free>>20, dir, size>>20, spareRoom>>20),
+			Hint:    "make room, or name a file on another disk",
+		}
+	}
+	return nil
+}
+
+// follow tells progress how large the file at path is, until the function that it returns is called.
+func follow(path string, of int64, progress func(written, of int64)) (stop func()) {
+	if progress == nil {
+		return func() {}
+	}
+	quit, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		ticker := time.NewTicker(progressEvery)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-quit:
+				return
+			case <-ticker.C:
+				if fi, err := os.Stat(path); err == nil {
+					progress(fi.Size(), max(of, fi.Size()))
+				}
+			}
+		}
+	}()
+	return func() {
+		close(quit)
+		<-done
+	}
+}
+
+// moveNew gives a file another name in its folder, if no file has that. Where the file system cannot do both in one step
+// (renameat2(2)), a second name does (link(2)).
+func moveNew(from, to string) error {
+	err := unix.Renameat2(unix.AT_FDCWD, from, unix.AT_FDCWD, to, unix.RENAME_NOREPLACE)
+	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOSYS) {
+		if err = os.Link(from, to); err == nil {
+			return os.Remove(from)
+		}
+	}
+	if errors.Is(err, fs.ErrExist) {
+		return &ops.Error{Code: ops.CodeConflict, Message: to + " exists already, and a backup overwrites nothing", Hint: "name another file"}
+	}
+	return err
+}
