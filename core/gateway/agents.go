@@ -164,7 +164,7 @@ func (g *Gateway) finishEnd(ctx context.Context, old session.Session, turn *sess
 	}
 	parts = append(parts, g.closeEnded(ctx, old, reason, forget)...)
 	if len(parts) == 0 {
-		parts = []string{"nothing was running"}
+		return nothingRan
 	}
 	return strings.Join(parts, ", ") + "."
 }
@@ -231,6 +231,12 @@ func (g *Gateway) closeAgent(ctx context.Context, key string) (done []string) {
 	return done
 }
 
+// What an end and an interrupt return where there is nothing more to tell.
+const (
+	nothingRan      = "nothing was running."
+	turnInterrupted = "Interrupted the running turn."
+)
+
 // interrupt cancels the running turn of key and says exactly what came of it (D11, J9): it ended, or its slot was freed
 // while its worker still runs. want, if not empty, is the turn that the caller saw.
 func (g *Gateway) interrupt(ctx context.Context, key, want string, cause error) (string, error) {
@@ -247,14 +253,14 @@ func (g *Gateway) interrupt(ctx context.Context, key, want string, cause error) 
 	defer timer.Stop()
 	select {
 	case <-t.Released():
-		return "Interrupted the running turn.", nil
+		return turnInterrupted, nil
 	case <-timer.C:
 	case <-ctx.Done():
 	}
 	if g.releaseWedged(t, cause) {
 		return "Released the session: its turn was interrupted but its worker still runs, and will write nothing more.", nil
 	}
-	return "Interrupted the running turn.", nil
+	return turnInterrupted, nil
 }
 
 // A session whose client sends its next message as soon as it has an answer runs no turn for some milliseconds at a time.
@@ -369,7 +375,7 @@ func (g *Gateway) resume(ctx context.Context, key, id string) (string, error) {
 		if !g.table.Replace(loaded(reopened)) {
 			return "", &ops.Error{Code: ops.CodeBusy, Message: "a turn began in this conversation meanwhile", Hint: "try again"}
 		}
-		return fmt.Sprintf("Back in conversation %s of %s ago.", s.ID, age(s.EndedAt)), nil
+		return fmt.Sprintf("Back in the conversation from %s ago.", age(s.EndedAt)), nil
 	}
 	if id == "" {
 		return "This chat has no earlier conversation.", nil

@@ -150,21 +150,31 @@ func (g *Gateway) commandReset(ctx context.Context, c call) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return "Fresh conversation. " + done, nil
+	if done == nothingRan {
+		return "Fresh conversation.", nil
+	}
+	return "Fresh conversation. " + strings.ToUpper(done[:1]) + done[1:], nil
 }
 
 func (g *Gateway) commandStop(ctx context.Context, c call) (string, error) {
 	done, err := g.interrupt(ctx, c.key, "", session.ErrInterrupted)
 	if ops.HasCode(err, ops.CodeNotFound) {
-		return "Nothing is running here. " + g.leftRunning(c.key), nil
+		return strings.TrimSpace("Nothing is running here. " + g.leftRunning(c.key)), nil
 	}
 	if err != nil {
 		return "", err
 	}
-	return done + " " + g.leftRunning(c.key), nil
+	if done == turnInterrupted {
+		done = "Stopped."
+	}
+	left := g.leftRunning(c.key)
+	if left == "" {
+		left = "Nothing else is running here."
+	}
+	return done + " " + left, nil
 }
 
-// leftRunning says what an interrupt does not end (J9).
+// leftRunning says what an interrupt does not end (J9); empty for nothing.
 func (g *Gateway) leftRunning(key string) string {
 	var left []string
 	if n := g.procs.CountSession(key); n > 0 {
@@ -174,7 +184,7 @@ func (g *Gateway) leftRunning(key string) string {
 		left = append(left, fmt.Sprintf("%d /background %s", n, plural(n, "task", "tasks")))
 	}
 	if len(left) == 0 {
-		return "Nothing of this session is left running."
+		return ""
 	}
 	return "Still running: " + strings.Join(left, " and ") + "; /new ends the processes."
 }
@@ -202,10 +212,10 @@ func (g *Gateway) commandStatus(ctx context.Context, c call) (string, error) {
 
 // commandQueue is /queue without a text; with one it is that message (unqueued).
 func (g *Gateway) commandQueue(_ context.Context, c call) (string, error) {
-	if row, found := g.table.Row(c.key); found {
+	if row, found := g.table.Row(c.key); found && row.Queued > 0 {
 		return fmt.Sprintf("%d %s behind the running turn.", row.Queued, plural(row.Queued, "message waits", "messages wait")), nil
 	}
-	return "Nothing waits here.", nil
+	return "Nothing is waiting.", nil
 }
 
 // errAnsweredElsewhere says that the command's message is, or will be, answered by what the command started.
@@ -254,7 +264,7 @@ func isBeside(key string) bool {
 
 func (g *Gateway) commandBackground(ctx context.Context, c call) (string, error) {
 	if c.arg == "" {
-		return "", &ops.Error{Code: ops.CodeInvalid, Message: "/background needs a text", Hint: "/background summarise the log"}
+		return "", &ops.Error{Code: ops.CodeInvalid, Message: "tell me what to do, for example: /background summarise the log"}
 	}
 	m := c.msg
 	m.Text, m.Delta, m.Ended = c.arg, nil, nil
@@ -264,7 +274,7 @@ func (g *Gateway) commandBackground(ctx context.Context, c call) (string, error)
 	}
 	run := func(ctx context.Context) {
 		if !c.msg.Instant { // before the answer, which comes after it in the chat's outbox
-			g.post(c.key, session.Platform(c.key), c.msg.Target, "Working on it beside this conversation; the reply comes when it is done.")
+			g.post(c.key, session.Platform(c.key), c.msg.Target, "Working on it in the background; I will reply here when it is done.")
 		}
 		text, err := g.relay(ctx, beside, m)
 		c.msg.Deliver(text, answer(err))

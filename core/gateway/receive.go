@@ -124,7 +124,11 @@ func (g *Gateway) accept(ctx context.Context, key string, m session.Message) err
 	}
 	g.log.Info("message waits", args...)
 	if notice && !m.Instant {
-		g.tell(key, m.Target, fmt.Sprintf("A turn is running; your message waits as number %d. /stop interrupts the turn, /status shows it.", position))
+		place := "this one is next"
+		if position > 1 {
+			place = fmt.Sprintf("this one is number %d in the queue", position)
+		}
+		g.tell(key, m.Target, "Still working on your last message; "+place+". /stop interrupts.")
 	}
 	return nil
 }

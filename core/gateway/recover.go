@@ -52,7 +52,7 @@ func (g *Gateway) recover(ctx context.Context) error {
 	}
 	reported := 0
 	for _, in := range open {
-		text := "The gateway ended while it worked on this message. What was done so far is kept, and nothing is done again by itself. Say how to go on."
+		text := "The gateway ended while it worked on this message. What was done so far is kept and nothing is repeated. Tell me how to continue."
 		command, _, _ := parseCommand(in.Text)
 		switch {
 		case in.State == store.InboxRunning && isWork(command):

@@ -32,7 +32,7 @@ func TestS12_AResetClosesAndAnEvictionDoesNot(t *testing.T) {
 	}
 
 	got := l.ask(key, "/new")
-	if !strings.Contains(got, "ended 1 process") {
+	if !strings.Contains(got, "Ended 1 process") {
 		t.Fatalf("/new said %q, want it to say that a process was ended", got)
 	}
 	if alive(pid) {
@@ -42,7 +42,7 @@ func TestS12_AResetClosesAndAnEvictionDoesNot(t *testing.T) {
 	if row.ID == old || row.Cached || row.Processes != 0 {
 		t.Fatalf("after the reset: %+v, want a fresh conversation without an agent", row)
 	}
-	if got := l.ask(key, "/new"); !strings.Contains(got, "nothing was running") {
+	if got := l.ask(key, "/new"); got != "Fresh conversation." {
 		t.Fatalf("a second /new said %q", got)
 	}
 }
@@ -71,7 +71,7 @@ func TestAResetConversationCanBeResumed(t *testing.T) {
 	if got := l.ask(key, "/sessions"); !strings.Contains(got, old) {
 		t.Fatalf("/sessions said %q, want %s in it", got, old)
 	}
-	if got := l.ask(key, "/resume "+old); !strings.Contains(got, "Back in conversation") {
+	if got := l.ask(key, "/resume "+old); !strings.Contains(got, "Back in the conversation from") {
 		t.Fatalf("/resume said %q", got)
 	}
 	if row := l.session(key); row.ID != old {
@@ -162,7 +162,7 @@ func TestCommandsAnswerWhileATurnRuns(t *testing.T) {
 		{"status says what runs", "/status", "A turn has been running"},
 		{"help lists the commands", "/help", "/background TEXT"},
 		{"an unknown command gets a hint and no model call", "/stpo", "There is no command /stpo. Did you mean /st"},
-		{"queue without a text shows what waits", "/queue", "0 messages wait"},
+		{"queue without a text shows what waits", "/queue", "Nothing is waiting."},
 		{"sessions of a fresh chat are none", "/sessions", "no earlier conversations"},
 		{"a command may name a bot", "/help@mybot", "The commands:"},
 	} {

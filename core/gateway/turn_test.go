@@ -102,7 +102,7 @@ func TestAPanicIsTheTurnsAlone(t *testing.T) {
 func TestStopIsTruthfulAndFreesTheSession(t *testing.T) {
 	l := start(t)
 	for _, tc := range []struct{ name, doing, want string }{
-		{"a turn that takes its cancellation was interrupted", "hang", "Interrupted the running turn."},
+		{"a turn that takes its cancellation was interrupted", "hang", "Stopped. Nothing else is running here."},
 		{"a turn that ignores it was released and its worker still runs", "wedge", "still runs"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -163,9 +163,9 @@ func TestE12_AChatIsAnsweredAfterAKill(t *testing.T) {
 	key := started.text("session")
 	g.running(key, "model call")
 	say("/background slow 600")
-	eventually(t, "the task is taken", func() bool { return said("Working on it beside this conversation") == 1 && len(keys(g)) == 2 })
+	eventually(t, "the task is taken", func() bool { return said("Working on it in the background") == 1 && len(keys(g)) == 2 })
 	say("echo the second")
-	eventually(t, "its sender is told that it waits", func() bool { return said("your message waits as number 1") == 1 })
+	eventually(t, "its sender is told that it waits", func() bool { return said("this one is next") == 1 })
 	say("/queue echo the third")
 	g.await("both wait", func(l line) bool { return l.text("msg") == "message waits" && l.number("position") == 2 })
 	if err := g.cmd.Process.Kill(); err != nil {

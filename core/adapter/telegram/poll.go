@@ -220,7 +220,7 @@ func (c *conn) turnAway(e event) {
 	}
 	c.log.Warn("telegram.stranger", "user", e.user, "private", e.private)
 	if e.private {
-		c.mention(e.from, fmt.Sprintf("You are not on the list of those who may use this bot. Your user id is %d.", e.user))
+		c.mention(e.from, fmt.Sprintf("You are not on this bot's allow list. Your user id is %d; its owner can add you.", e.user))
 	}
 }
 

@@ -159,7 +159,7 @@ func TestI8_NothingIsRunForAStrangerWhoIsLoggedAndToldOnce(t *testing.T) {
 			})
 		}
 		w.wantTexts()
-		w.wantSent("You are not on the list of those who may use this bot. Your user id is 666.")
+		w.wantSent("You are not on this bot's allow list. Your user id is 666; its owner can add you.")
 		if n := w.log.count("telegram.stranger"); n != 2 {
 			w.Errorf("%d lines tell of two strangers, want 2:\n%s", n, w.log)
 		}
