@@ -62,8 +62,8 @@ type wish struct {
 	rss        float64       // as it was, if the processes are not looked at
 }
 
-// few is how many sessions a look asks for while no more are in sight.
-const few = 200
+// few is how many sessions a look asks for at the least.
+const few = 100
 
 // most bounds a look to what the open view shows: the tables are most of what a look costs. The processes are looked at
 // once a second all the same, for their memory.
@@ -72,7 +72,8 @@ func (m *model) most(now time.Time) []ops.Most {
 	sessions, none := few, []ops.Table{ops.TableAgents, ops.TableProcesses}
 	switch m.view {
 	case views.Sessions:
-		if l.Sort != "" || l.Reverse || l.Filter != "" || len(l.Marked) > 0 || l.Offset+3*max(l.page, 1) > few {
+		sessions = min(max(few, l.Offset+3*max(l.page, 1)), ops.SnapshotSessions)
+		if l.Sort != "" || l.Reverse || l.Filter != "" || len(l.Marked) > 0 {
 			sessions = ops.SnapshotSessions
 		}
 		if m.detail {

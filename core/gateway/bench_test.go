@@ -214,3 +214,35 @@ func moreFiles(b *testing.B) {
 		b.Fatal(err)
 	}
 }
+
+// BenchmarkOfManySessions is the operator's questions to a gateway with many idle sessions, in one run: their ratios say
+// whether a question costs more with more sessions.
+func BenchmarkOfManySessions(b *testing.B) {
+	l := start(b, atOnce)
+	now, i := time.Now(), 0
+	for _, n := range []int{10_000, 1_000_000} {
+		for ; i < n; i++ {
+			l.g.table.Load(session.Session{Key: fmt.Sprintf("telegram:dm:%d", i), ID: "01JD0000000000000000000000", State: ops.SessionIdle, LastActivity: now.Add(-time.Duration(i) * time.Second)})
+		}
+		for _, q := range []struct {
+			name string
+			ask  func() error
+		}{
+			{"page", func() error { _, err := l.g.Sessions(b.Context(), ops.Query{Limit: 50}); return err }},
+			{"running", func() error {
+				_, err := l.g.Sessions(b.Context(), ops.Query{Limit: 50, Filter: "state:running"})
+				return err
+			}},
+			{"nothing-matches", func() error { _, err := l.g.Sessions(b.Context(), ops.Query{Limit: 50, Filter: "zebra"}); return err }},
+			{"snapshot", func() error { _, err := l.g.Snapshot(b.Context()); return err }},
+		} {
+			b.Run(fmt.Sprintf("sessions=%d/%s", n, q.name), func(b *testing.B) {
+				for b.Loop() {
+					if err := q.ask(); err != nil {
+						b.Fatal(err)
+					}
+				}
+			})
+		}
+	}
+}

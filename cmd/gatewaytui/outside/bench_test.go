@@ -90,7 +90,7 @@ func median(b *testing.B, took []time.Duration, unit string) {
 
 // BenchmarkMemory is what an idle gateway keeps resident, a second after it became ready.
 func BenchmarkMemory(b *testing.B) {
-	for _, sessions := range []int{0, 10_000} {
+	for _, sessions := range []int{0, 10_000, 100_000} {
 		b.Run(fmt.Sprintf("sessions=%d", sessions), func(b *testing.B) {
 			var mib float64
 			for range b.N { // the timer runs all along: one look is enough

@@ -2,10 +2,12 @@ package outside
 
 import (
 	"fmt"
+	"net/http"
 	"os"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -93,6 +95,44 @@ func BenchmarkIdleConsole(b *testing.B) {
 	b.ReportMetric(0, "ns/op")
 	c.signal(syscall.SIGTERM)
 	c.exit()
+}
+
+// BenchmarkBusyConsole is what an attached console costs of one core, in percent, while clients make 400 turns a second: on
+// the overview, and on the sessions.
+func BenchmarkBusyConsole(b *testing.B) {
+	const perSecond, looked = 400, 8 * time.Second
+	for _, view := range []string{"1", "2"} {
+		b.Run("view="+view, func(b *testing.B) {
+			g := start(b, newHome(b), atOnce(b))
+			c := onPTY(b, "attach", "--home", g.home).read()
+			c.await("RUNNING")
+			c.write(view)
+			client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 16}}
+			var cpu float64
+			for range b.N {
+				began := time.Now()
+				var clients sync.WaitGroup
+				var ticks float64
+				for n := range int((looked + 4*time.Second).Seconds() * perSecond) {
+					time.Sleep(time.Until(began.Add(time.Duration(n) * time.Second / perSecond)))
+					if n == 3*perSecond { // the first seconds are those of its first screens
+						ticks = ticksOf(b, c.cmd.Process.Pid)
+					}
+					if n == 3*perSecond+int(looked.Seconds())*perSecond {
+						const userHZ = 100 // proc(5)
+						cpu += (ticksOf(b, c.cmd.Process.Pid) - ticks) / userHZ / looked.Seconds() * 100
+					}
+					clients.Go(func() { ask(b, client, g.api, fmt.Sprintf("c%d-%d", n%16, n/80)) })
+				}
+				clients.Wait()
+			}
+			b.ReportMetric(cpu/float64(b.N), "cpu-%")
+			b.ReportMetric(0, "ns/op")
+			c.signal(syscall.SIGTERM)
+			c.exit()
+			g.stop()
+		})
+	}
 }
 
 // ticksOf is what a process has used of the processors, in ticks: utime and stime of /proc/PID/stat.
