@@ -136,7 +136,7 @@ func TestC7_AKillTellsItsSteps(t *testing.T) {
 	if res.Escalated < 1 || res.TermAt.IsZero() || res.KillAt.Before(res.TermAt.Time) || res.KillAt.Sub(asked) < grace-2*time.Millisecond { // of a time in whole milliseconds
 		t.Errorf("the result is %s", req.Result)
 	}
-	steps := regexp.MustCompile(`SIGTERM, SIGKILL for [1-9] of [1-9]`)
+	steps := regexp.MustCompile(`SIGTERM \d\d:\d\d:\d\d\.\d{3}, SIGKILL \d\d:\d\d:\d\d\.\d{3} for [1-9] of [1-9]`)
 	if !steps.MatchString(req.Detail) {
 		t.Errorf("the line for people is %q", req.Detail)
 	}

@@ -238,13 +238,16 @@ func (g *Gateway) kill(ctx context.Context, cmd ops.Command) (string, any, error
 }
 
 // killedLine says in one line how a process tree ended: how many processes, by which signals, and how many needed the
-// second signal. The times are in ops.KillResult.
+// second one. Where a tree ignored SIGTERM the line has the times of both signals (C7).
 func killedLine(pid int, r process.Report) string {
+	const clock = "15:04:05.000"
 	line := fmt.Sprintf("process tree %d ended: %d %s", pid, len(r.Killed), plural(len(r.Killed), "process", "processes"))
-	if !r.TermAt.IsZero() {
+	switch {
+	case r.KillAt.IsZero() && !r.TermAt.IsZero():
 		line += ", SIGTERM"
-	}
-	if !r.KillAt.IsZero() {
+	case !r.KillAt.IsZero() && !r.TermAt.IsZero():
+		line += fmt.Sprintf(", SIGTERM %s, SIGKILL %s for %d of %d", r.TermAt.Format(clock), r.KillAt.Format(clock), r.Escalated, len(r.Signalled))
+	case !r.KillAt.IsZero():
 		line += fmt.Sprintf(", SIGKILL for %d of %d", r.Escalated, len(r.Signalled))
 	}
 	return line
