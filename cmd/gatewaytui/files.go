@@ -30,10 +30,22 @@ func (f files) report(life string) string {
 	return filepath.Join(f.dumps, "shutdown-"+filepath.Base(life)+".json")
 }
 
+// mostIndented is how many items a report may have to be written with an indent, for people.
+const mostIndented = 100
+
 // saveReport puts the report where a SIGKILL cannot take it. It is renamed into place and not synced: only a power cut
 // would lose it.
 func (f files) saveReport(r ops.Shutdown) error {
-	text, err := json.MarshalIndent(r, "", "  ")
+	items := 0
+	for _, p := range r.Phases {
+		items += len(p.Items)
+	}
+	text, err := []byte(nil), error(nil)
+	if items > mostIndented {
+		text, err = json.Marshal(r) // it is written many times while thousands of items end
+	} else {
+		text, err = json.MarshalIndent(r, "", "  ")
+	}
 	if err != nil {
 		return fmt.Errorf("encode the shutdown's report: %w", err)
 	}

@@ -2,6 +2,8 @@ package adapter
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"gatewaytui/core/ops"
@@ -53,3 +55,31 @@ func (e *staleError) Error() string {
 func clean(err error) string {
 	return term.Clean(term.Redact(err.Error()), maxError)
 }
+
+// together is several errors as one, on one line; nil if there is none. An error whose text an earlier one ends with says
+// nothing new, such as the end of the same context, and is left out of the text.
+func together(errs ...error) error {
+	var all []error
+	var texts []string
+	for _, err := range errs {
+		if err == nil {
+			continue
+		}
+		all = append(all, err)
+		if text := err.Error(); !slices.ContainsFunc(texts, func(said string) bool { return strings.HasSuffix(said, text) }) {
+			texts = append(texts, text)
+		}
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	return &several{all, strings.Join(texts, "; ")}
+}
+
+type several struct {
+	errs []error
+	text string
+}
+
+func (s *several) Error() string   { return s.text }
+func (s *several) Unwrap() []error { return s.errs }

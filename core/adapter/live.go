@@ -107,7 +107,7 @@ func (c *live) takeDown(ctx context.Context, limit time.Duration, graceful bool)
 	if err := Bounded(ctx, rest, c.conn.Disconnect); err != nil {
 		errs = append(errs, fmt.Errorf("disconnect: %w", err))
 	}
-	return errors.Join(errs...)
+	return together(errs...)
 }
 
 // gate stands between one connection and the gateway. Shut, it keeps a connection that was abandoned while it hung from

@@ -2,7 +2,6 @@ package adapter
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"time"
@@ -43,11 +42,11 @@ func (l *link) rest(ctx context.Context, w wish) error {
 		l.mu.Lock()
 		after := l.down
 		l.mu.Unlock()
-		return errors.Join(
+		return together(
 			await(ctx, before, "an earlier connection"),
 			await(ctx, after, "a late connection"))
 	}))
-	err := errors.Join(errs...)
+	err := together(errs...)
 	l.report(err)
 	return err
 }

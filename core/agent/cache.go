@@ -260,16 +260,20 @@ func (c *Cache) bytes() int64 {
 	return n
 }
 
-// bound takes out what the bounds on count and bytes ask for.
+// bound takes out what the bounds on count and bytes ask for. It looks at the entries only where a bound is exceeded: it
+// runs at the end of every turn.
 func (c *Cache) bound() []*Agent {
 	var out []*Agent
-	if c.opts.Max > 0 {
+	if c.opts.Max > 0 && len(c.sessions)-c.passing > c.opts.Max {
 		out = c.take(func(*entry) bool { return len(c.sessions)-c.passing > c.opts.Max })
 	}
 	if c.opts.Bytes <= 0 {
 		return out
 	}
 	sum, newest := c.bytes(), c.order.Front()
+	if sum <= c.opts.Bytes {
+		return out
+	}
 	return append(out, c.take(func(e *entry) bool {
 		if sum <= c.opts.Bytes || e == newest.Value {
 			return false

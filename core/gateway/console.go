@@ -20,10 +20,11 @@ var _ ops.Console = (*Gateway)(nil)
 // Status implements ops.Console. It reads counters alone: nothing that can hang is asked (H4).
 func (g *Gateway) Status(context.Context) (ops.Status, error) {
 	now := time.Now()
+	listens := g.opts.APIListen() // it takes locks of its own
 	g.mu.Lock()
 	st := ops.Status{
 		Life: g.life, PID: g.opts.PID, Version: g.opts.Version, State: g.state, StartedAt: ops.At(g.started), UptimeMS: ops.Millis(now.Sub(g.started)),
-		Home: g.opts.Home, LastEnd: g.lastEnd, Supervisor: g.supervisor(), APIListen: g.opts.APIListen(), Warnings: slices.Clone(g.warnings),
+		Home: g.opts.Home, LastEnd: g.lastEnd, Supervisor: g.supervisor(), APIListen: listens, Warnings: slices.Clone(g.warnings),
 	}
 	if g.drain != nil {
 		d := *g.drain

@@ -12,10 +12,18 @@ import (
 // What runs beside the executor: the report's file, the log and the observer. Each may hang on a dead disk or a frozen
 // terminal, so each has a goroutine of its own that the executor waits for a bounded time only.
 
-// saver writes the report after every transition; where writing is slow it skips to the latest.
+// Of a phase with more than manyItems the end of an item waits saveLater to be written, for those of others to be written
+// with it: a report of a thousand items that end one by one is not encoded a thousand times.
+const (
+	manyItems = 64
+	saveLater = 100 * time.Millisecond
+)
+
+// saver writes the report after every transition, but see manyItems; where writing is slow it skips to the latest.
 type saver struct {
 	r          *Run
 	kick       chan struct{} // holds one token
+	later      chan struct{} // holds one token
 	quit, gone chan struct{}
 
 	mu             sync.Mutex // guards what follows; may be taken while Run.mu is held, never the other way round
@@ -25,7 +33,7 @@ type saver struct {
 
 func newSaver(r *Run) *saver {
 	s := &saver{
-		r: r, kick: make(chan struct{}, 1), quit: make(chan struct{}), gone: make(chan struct{}),
+		r: r, kick: make(chan struct{}, 1), later: make(chan struct{}, 1), quit: make(chan struct{}), gone: make(chan struct{}),
 		changed: make(chan struct{}),
 	}
 	if r.o.Save == nil {
@@ -41,11 +49,18 @@ func (s *saver) ask() uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.asked++
+	nudge(s.kick)
+	return s.asked
+}
+
+// soon wants the report on disk within saveLater.
+func (s *saver) soon() { nudge(s.later) }
+
+func nudge(ch chan struct{}) {
 	select {
-	case s.kick <- struct{}{}:
+	case ch <- struct{}{}:
 	default:
 	}
-	return s.asked
 }
 
 func (s *saver) run() {
@@ -70,15 +85,28 @@ func (s *saver) run() {
 	// Nobody is asked for progress before a transition is on disk. What they then say is written as well, and one that does
 	// not answer holds up nothing.
 	var asked <-chan struct{}
+	pause := time.NewTimer(0)
+	defer pause.Stop()
+	pause.Stop()
+	waits := false // for pause
 	for {
 		select {
 		case <-s.kick:
 			write()
 			asked = s.r.probe()
+		case <-s.later:
+			if !waits {
+				waits = true
+				pause.Reset(saveLater)
+			}
+		case <-pause.C:
+			waits = false
+			write()
+			asked = s.r.probe()
 		case <-asked:
 			asked = nil
 			write()
-		case <-s.quit:
+		case <-s.quit: // the end of the stop was asked for, and with it what waits
 			select {
 			case <-s.kick:
 				write()

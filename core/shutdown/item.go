@@ -131,7 +131,11 @@ func (r *Run) over(p *phase, it *item, state ops.StepState, cause error, stack [
 		At: now, Type: ops.EventShutdownItem,
 		Phase: p.row(now), Item: it.row(p, now), stack: stack,
 	})
-	r.saves.ask()
+	if len(p.items) > manyItems {
+		r.saves.soon()
+	} else {
+		r.saves.ask()
+	}
 }
 
 // failure is how a call into code that is not ours went wrong; the zero value is that it went well.
