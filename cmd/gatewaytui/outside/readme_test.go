@@ -127,8 +127,8 @@ func TestMakeDoesAllTheSetUp(t *testing.T) {
 		case err := <-done:
 			t.Fatalf("make run ended with %v:\n%s", err, out.String())
 		case <-time.After(50 * time.Millisecond):
-			_, code := verb(t, home, "status")
-			up = code == 0
+			st, code := verb(t, home, "status", "--json") // it answers while the gateway is starting, too
+			up = code == 0 && strings.Contains(st, `"state":"running"`)
 		}
 	}
 	if out, code := verb(t, home, "send", "hello"); code != 0 || !strings.Contains(out, "Hello!") {
