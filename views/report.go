@@ -156,7 +156,7 @@ func (d *stopDraw) badItems(w int) []string {
 	if n := len(lines) - most; n > 0 {
 		lines = append(lines[:most], d.k.theme.Paint(Muted, fmt.Sprintf("   %s %d more", d.k.pick("...", "…"), n)))
 	}
-	return append([]string{d.k.rule("what did not end well", w)}, lines...)
+	return append([]string{d.k.rule("problems", w)}, lines...)
 }
 
 func (d *stopDraw) end(p ops.Phase, it ops.Item) string {

@@ -43,8 +43,8 @@ type Agent struct {
 	CacheSize     int      `toml:"cache_size" doc:"agents kept between turns"`
 	CacheIdle     Duration `toml:"cache_idle" doc:"how long an idle one is kept"`
 	CacheMemory   Size     `toml:"cache_memory" doc:"all cached transcripts together"`
-	StallWarn     Duration `toml:"stall_warn" doc:"a turn without progress for this long is warned of"`
-	StallAfter    Duration `toml:"stall_after" doc:"and for this long is interrupted, then released"`
+	StallWarn     Duration `toml:"stall_warn" doc:"warn about a turn that makes no progress for this long"`
+	StallAfter    Duration `toml:"stall_after" doc:"then interrupt and release it after this long"`
 }
 
 // Session is [session].
@@ -179,7 +179,6 @@ func Default() Config {
 			StallAfter:    Duration{30 * time.Minute},
 		},
 		Session: Session{
-			IdleReset:  Duration{24 * time.Hour},
 			QueueLimit: 32,
 		},
 		Tools: Tools{

@@ -104,7 +104,7 @@ stall_warn     = "15m"
 stall_after    = "30m"
 
 [session]
-idle_reset   = "24h"
+idle_reset   = "0"
 daily_reset  = ""
 queue_limit  = 32
 

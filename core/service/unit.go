@@ -156,7 +156,7 @@ func SystemdUnit(v Values) (string, error) {
 	say("RestartForceExitStatus=%d", exitRestart)
 	say("SuccessExitStatus=%d", exitRestart)
 	say("RestartPreventExitStatus=%d %d", exitHeld, exitConfig)
-	say("# A gateway whose wheels do not turn gets ABRT, prints every goroutine's stack, and is started again.")
+	say("# An unresponsive gateway gets SIGABRT, prints every goroutine's stack, and is started again.")
 	say("WatchdogSec=%d", watchdogSec)
 	say("# Lets the gateway keep its tools in control groups of their own, from which none slips away.")
 	say("Delegate=yes")
