@@ -26,7 +26,7 @@ var update = flag.Bool("update", false, "write the golden files")
 func defaults(drain time.Duration) shutdown.Plan {
 	const s = time.Second
 	return shutdown.Standard(shutdown.Budgets{
-		Drain: drain, Notify: 5 * s, InterruptGrace: 5 * s, KillGrace: 2 * s, Agent: 3 * s, Adapter: 5 * s, Background: s, Store: 2 * s,
+		Drain: drain, Notify: 3 * s, InterruptGrace: 4500 * time.Millisecond, KillGrace: 2 * s, Agent: 3 * s, Adapter: 5 * s, Background: s, Store: 3 * s,
 	})
 }
 
