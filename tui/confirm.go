@@ -2,6 +2,7 @@ package tui
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -252,13 +253,16 @@ func (m *model) confirmed(q *question) tea.Cmd {
 	return m.give(q.cmds)
 }
 
-// line is the question in one line.
+// line is the question in one line. The answers follow it as soon as their keys are taken.
 func (q *question) line() string {
 	text := strings.TrimSuffix(q.title, "?")
 	for _, f := range q.facts {
 		if f.Label == "would kill" || f.Label == "would interrupt" || f.Label == "would lose" {
 			text += " (" + f.Label + " " + term.Clean(f.Text, 2*maxName) + ")"
 		}
+	}
+	if !q.armed || !q.known {
+		return text + fmt.Sprintf("? (armed in %.1fs) ", armAfter.Seconds())
 	}
 	return text + "? y/N "
 }
