@@ -74,8 +74,10 @@ func (l *life) parts() (parts, error) {
 		if s := l.secrets.api; s.missing() {
 			p.broken["api"] = s.why()
 		} else {
-			p.api = api.New(api.Options{Listen: c.Listen, Key: s.value, KeySource: s.source, Model: p.model.Name(), Requests: 2 * l.loaded.Config.Limits.ModelCalls, Log: l.log,
-				LeaveGrace: c.LeaveTime(), AllowOrigins: c.AllowOrigins, AllowHosts: c.AllowHosts})
+			p.api = api.New(api.Options{
+				Listen: c.Listen, Key: s.value, KeySource: s.source, Model: p.model.Name(), Requests: 2 * l.loaded.Config.Limits.ModelCalls, Log: l.log,
+				LeaveGrace: c.LeaveTime(), AllowOrigins: c.AllowOrigins, AllowHosts: c.AllowHosts,
+			})
 			p.platforms = append(p.platforms, p.api)
 		}
 	}

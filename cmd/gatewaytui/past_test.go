@@ -69,10 +69,14 @@ func TestStatusAndHistoryAnswerWithoutAGatewayFromItsFiles(t *testing.T) {
 		{"a life that was killed ran until it was last seen", map[string]string{
 			"dumps/" + lives.File: encoded(t, []ops.Life{row(ops.OutcomeRunning)}), "gateway.pid": dead,
 		}, []string{"last end    crashed, last seen 58m", id}, []string{"crashed", "1m30s"}},
-		{"a planned stop says who asked for it and what overran", map[string]string{
-			"dumps/" + lives.File: encoded(t, []ops.Life{stopped}), "dumps/shutdown-" + id + ".json": encoded(t, report(id, ops.ShutdownIncomplete)),
-		}, []string{"last end    clean: kernel update, 50m", "by uid 7; some items were abandoned", "overran     adapters 5.0s of 5.0s (adapter dock 5.0s)"},
-			[]string{"clean", "uid 7", "kernel update", "adapter dock 5.0s"}},
+		{
+			"a planned stop says who asked for it and what overran",
+			map[string]string{
+				"dumps/" + lives.File: encoded(t, []ops.Life{stopped}), "dumps/shutdown-" + id + ".json": encoded(t, report(id, ops.ShutdownIncomplete)),
+			},
+			[]string{"last end    clean: kernel update, 50m", "by uid 7; some items were abandoned", "overran     adapters 5.0s of 5.0s (adapter dock 5.0s)"},
+			[]string{"clean", "uid 7", "kernel update", "adapter dock 5.0s"},
+		},
 		{"a stop that was killed was cut short in its phase", map[string]string{
 			"dumps/" + lives.File: encoded(t, []ops.Life{row(ops.OutcomeRunning)}), "dumps/shutdown-" + id + ".json": encoded(t, report(id, ops.ShutdownRunning)),
 		}, []string{"last end    cut short in sweep: kernel update, last seen 49m"}, []string{"cut short", "sweep"}},

@@ -60,8 +60,11 @@ level = "info"
 		{"a value that is used as a table is one error", "[agent.cache_size]\na = 1\nb = 2\n", nil, []string{"1:2 agent.cache_size "}},
 		{"what is not TOML hides nothing below it", "[agent]\ncache_size = = 7\nmax_iterations = -1\n[log]\nlevel = 3\n", nil, []string{"2:14  ", "3:1 agent.max_iterations ", "5:1 log.level "}},
 		{"a broken header takes its keys with it", "[agent\ncache_size = 7\n[log]\nlevel = 3\n", nil, []string{"1:7  ", "4:1 log.level "}},
-		{"the environment comes after the file", "[agent]\ncache_size = 0\n", []string{"GATEWAYTUI_LOG_LEVEL=loud", "GATEWAYTUI_SHUTDOWN_DRAIN_TIMEOUT=soon", "GATEWAYTUI_AGENT_MAX_ITERATIONS=many"},
-			[]string{"2:1 agent.cache_size ", "GATEWAYTUI_AGENT_MAX_ITERATIONS agent.max_iterations ", "GATEWAYTUI_SHUTDOWN_DRAIN_TIMEOUT shutdown.drain_timeout ", "GATEWAYTUI_LOG_LEVEL log.level "}},
+		{
+			"the environment comes after the file", "[agent]\ncache_size = 0\n",
+			[]string{"GATEWAYTUI_LOG_LEVEL=loud", "GATEWAYTUI_SHUTDOWN_DRAIN_TIMEOUT=soon", "GATEWAYTUI_AGENT_MAX_ITERATIONS=many"},
+			[]string{"2:1 agent.cache_size ", "GATEWAYTUI_AGENT_MAX_ITERATIONS agent.max_iterations ", "GATEWAYTUI_SHUTDOWN_DRAIN_TIMEOUT shutdown.drain_timeout ", "GATEWAYTUI_LOG_LEVEL log.level "},
+		},
 		{"an openai model lacks two keys", "[model]\nprovider = \"openai\"\n", nil, []string{"2:1 model.base_url ", "2:1 model.name "}},
 		{"a value that is not taken breaks no further rule", "[agent]\nstall_warn = \"long\"\nstall_after = \"1s\"\n", nil, []string{"2:1 agent.stall_warn "}},
 		{"a file without an error", "[agent]\ncache_size = 7\n", nil, nil},

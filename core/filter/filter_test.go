@@ -79,8 +79,14 @@ func TestAStateRulesOutWhatCannotMatch(t *testing.T) {
 		filter, state string
 		want          bool
 	}{
-		{"state:running", "running", true}, {"state:running", "idle", false}, {"!state:idle", "idle", false}, {"!state:idle", "running", true},
-		{"user:x", "idle", true}, {"running", "idle", true}, {"state:i state:e", "idle", true}, {"state:running state:idle", "idle", false},
+		{"state:running", "running", true},
+		{"state:running", "idle", false},
+		{"!state:idle", "idle", false},
+		{"!state:idle", "running", true},
+		{"user:x", "idle", true},
+		{"running", "idle", true},
+		{"state:i state:e", "idle", true},
+		{"state:running state:idle", "idle", false},
 	} {
 		f, err := Parse(tc.filter, Sessions)
 		if err != nil {

@@ -112,8 +112,12 @@ func TestNoNameFromOutsideMakesASeries(t *testing.T) {
 		m.sent(key, errors.New("no connection"))
 	}
 	for _, c := range []agent.Call{
-		{Model: "m1"}, {Model: "m2", Err: errors.New("x")}, {Model: "m1", Err: &model.Error{Kind: model.KindTimeout}},
-		{Model: "m1", Err: &model.Error{Kind: "invented"}}, {Model: "m1", Err: context.Canceled}, {Model: "m1", Err: errors.New("x"), Interrupted: true},
+		{Model: "m1"},
+		{Model: "m2", Err: errors.New("x")},
+		{Model: "m1", Err: &model.Error{Kind: model.KindTimeout}},
+		{Model: "m1", Err: &model.Error{Kind: "invented"}},
+		{Model: "m1", Err: context.Canceled},
+		{Model: "m1", Err: errors.New("x"), Interrupted: true},
 		{Model: "m1", Err: model.ErrClosed, Usage: model.Usage{In: -1}},
 	} {
 		m.called(c)

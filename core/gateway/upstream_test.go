@@ -40,28 +40,50 @@ func TestTF18_AModelFailureIsToldShortlyAndLoggedInFull(t *testing.T) {
 		http int
 		chat string
 	}{
-		"the conversation is too long": {&model.Error{Kind: model.KindTooLong, Status: 400}, ops.CodeTooLong, 400,
-			"This conversation has become too long for the model. /new starts a fresh one."},
-		"the key is refused": {&model.Error{Kind: model.KindAuth, Status: 401}, ops.CodeUpstreamAuth, 502,
-			"The model refused the gateway's credentials. The gateway's log has the details."},
-		"the model is unknown": {&model.Error{Kind: model.KindNoModel, Status: 404}, ops.CodeUpstreamNoModel, 502,
-			"The configured model does not exist at its endpoint. The gateway's log has the details."},
-		"the endpoint limits the rate": {&model.Error{Kind: model.KindRateLimited, Status: 429}, ops.CodeRateLimited, 429,
-			"The model is receiving too many requests. Try again in a minute."},
-		"the endpoint says how long": {&model.Error{Kind: model.KindRateLimited, Status: 429, RetryAfter: 7 * time.Second}, ops.CodeRateLimited, 429,
-			"The model is receiving too many requests. Try again in 7s."},
-		"the account is used up": {&model.Error{Kind: model.KindQuota, Status: 429}, ops.CodeQuota, 429,
-			"The account of the model is used up. The gateway's log has the details."},
-		"the endpoint fails": {&model.Error{Kind: model.KindUnavailable, Status: 500}, ops.CodeUpstream, 502,
-			"The model is not available at the moment. Try again in a moment."},
-		"the endpoint is silent": {&model.Error{Kind: model.KindTimeout}, ops.CodeUpstreamTimeout, 504,
-			"The model did not answer in time. Try again."},
-		"the endpoint refuses the request": {&model.Error{Kind: model.KindRefused, Status: 400}, ops.CodeUpstreamRejected, 502,
-			"The model rejected the request. /new starts a fresh conversation, which may help; the gateway's log has the details."},
-		"the answer is broken": {&model.Error{Kind: model.KindBroken}, ops.CodeUpstream, 502,
-			"The model sent an answer that cannot be read. Try again."},
-		"a kind that is not known": {&model.Error{Kind: "new"}, ops.CodeUpstream, 502,
-			"The model call failed. Try again."},
+		"the conversation is too long": {
+			&model.Error{Kind: model.KindTooLong, Status: 400}, ops.CodeTooLong, 400,
+			"This conversation has become too long for the model. /new starts a fresh one.",
+		},
+		"the key is refused": {
+			&model.Error{Kind: model.KindAuth, Status: 401}, ops.CodeUpstreamAuth, 502,
+			"The model refused the gateway's credentials. The gateway's log has the details.",
+		},
+		"the model is unknown": {
+			&model.Error{Kind: model.KindNoModel, Status: 404}, ops.CodeUpstreamNoModel, 502,
+			"The configured model does not exist at its endpoint. The gateway's log has the details.",
+		},
+		"the endpoint limits the rate": {
+			&model.Error{Kind: model.KindRateLimited, Status: 429}, ops.CodeRateLimited, 429,
+			"The model is receiving too many requests. Try again in a minute.",
+		},
+		"the endpoint says how long": {
+			&model.Error{Kind: model.KindRateLimited, Status: 429, RetryAfter: 7 * time.Second}, ops.CodeRateLimited, 429,
+			"The model is receiving too many requests. Try again in 7s.",
+		},
+		"the account is used up": {
+			&model.Error{Kind: model.KindQuota, Status: 429}, ops.CodeQuota, 429,
+			"The account of the model is used up. The gateway's log has the details.",
+		},
+		"the endpoint fails": {
+			&model.Error{Kind: model.KindUnavailable, Status: 500}, ops.CodeUpstream, 502,
+			"The model is not available at the moment. Try again in a moment.",
+		},
+		"the endpoint is silent": {
+			&model.Error{Kind: model.KindTimeout}, ops.CodeUpstreamTimeout, 504,
+			"The model did not answer in time. Try again.",
+		},
+		"the endpoint refuses the request": {
+			&model.Error{Kind: model.KindRefused, Status: 400}, ops.CodeUpstreamRejected, 502,
+			"The model rejected the request. /new starts a fresh conversation, which may help; the gateway's log has the details.",
+		},
+		"the answer is broken": {
+			&model.Error{Kind: model.KindBroken}, ops.CodeUpstream, 502,
+			"The model sent an answer that cannot be read. Try again.",
+		},
+		"a kind that is not known": {
+			&model.Error{Kind: "new"}, ops.CodeUpstream, 502,
+			"The model call failed. Try again.",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var log text
