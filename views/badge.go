@@ -1,7 +1,6 @@
 package views
 
 import (
-	"slices"
 	"time"
 
 	"gatewaytui/core/ops"
@@ -151,14 +150,3 @@ func (o *Opts) inFull(b badge, wire string) string {
 	}
 	return o.badge(b)
 }
-
-// widest is the greatest width of the words of list, at least least.
-func widest(list []badge, least int) int {
-	for _, b := range list {
-		least = max(least, len(b.word))
-	}
-	return least
-}
-
-// isOneOf reports whether b is one of list.
-func (b badge) isOneOf(list ...badge) bool { return slices.Contains(list, b) }
