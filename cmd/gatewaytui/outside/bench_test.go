@@ -127,30 +127,50 @@ func resident(b *testing.B, pid int) float64 {
 	return 0
 }
 
-// BenchmarkTurnsOverAPI is whole turns over HTTP, from 64 clients that each wait for their answers.
+// BenchmarkTurnsOverAPI is whole turns over HTTP, in conversations of five turns: with the model in the gateway, and with an
+// endpoint that answers at once on the same machine, which is what a user of a real model gets.
 func BenchmarkTurnsOverAPI(b *testing.B) {
-	const clients = 64
-	b.Run(fmt.Sprintf("clients=%d", clients), func(b *testing.B) {
-		g := start(b, newHome(b), atOnce(b))
-		client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: clients}}
-		var left atomic.Int64
-		left.Store(int64(b.N))
-		b.ResetTimer()
-		began := time.Now()
-		var all sync.WaitGroup
-		for i := range clients {
-			all.Go(func() {
-				for n := 0; left.Add(-1) >= 0; n++ {
-					// A conversation of fifty turns is long; what is measured is a turn, not its history.
-					ask(b, client, g.api, fmt.Sprintf("c%d-%d", i, n/50))
+	for _, model := range []struct {
+		name   string
+		config func(b *testing.B) string
+	}{
+		{"scripted", func(b *testing.B) string { return atOnce(b) }},
+		{"endpoint", func(b *testing.B) string {
+			return modelAt(serve(b, endpoint(b, func(w http.ResponseWriter, _ *http.Request, _ string) { completed(w, "fine", "stop") })).URL, "")
+		}},
+	} {
+		for _, clients := range []int{1, 64} {
+			b.Run(fmt.Sprintf("model=%s/clients=%d", model.name, clients), func(b *testing.B) {
+				g := start(b, newHome(b), model.config(b))
+				client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: clients}}
+				took := make([]time.Duration, b.N)
+				var next atomic.Int64
+				b.ResetTimer()
+				began := time.Now()
+				var all sync.WaitGroup
+				for i := range clients {
+					all.Go(func() {
+						for n := 0; ; n++ {
+							turn := next.Add(1) - 1
+							if turn >= int64(b.N) {
+								return
+							}
+							at := time.Now()
+							ask(b, client, g.api, fmt.Sprintf("c%d-%d", i, n/5))
+							took[turn] = time.Since(at)
+						}
+					})
 				}
+				all.Wait()
+				b.StopTimer()
+				b.ReportMetric(float64(b.N)/time.Since(began).Seconds(), "turns/s")
+				slices.Sort(took)
+				b.ReportMetric(float64(took[len(took)/2].Microseconds())/1000, "p50-ms")
+				b.ReportMetric(float64(took[len(took)*99/100].Microseconds())/1000, "p99-ms")
+				g.stop()
 			})
 		}
-		all.Wait()
-		b.StopTimer()
-		b.ReportMetric(float64(b.N)/time.Since(began).Seconds(), "turns/s")
-		g.stop()
-	})
+	}
 }
 
 // BenchmarkLatencyOverAPI is what the gateway adds to a turn, HTTP included, when 100 sessions begin 500 turns a second.
