@@ -20,6 +20,7 @@ type Change struct {
 // line in .github/CHANGELOG.md.
 var changes = []Change{
 	{Name: "idle_reset", Key: "session.idle_reset", Old: `"24h"`, New: `"0s"`, Schema: 5},
+	{Name: "leave_grace", Key: "adapters.api.leave_grace", Old: `"never"`, New: `"10s"`, Schema: 5},
 	{Name: "notify_timeout", Key: "shutdown.notify_timeout", Old: `"5s"`, New: `"3s"`, Schema: 5},
 	{Name: "interrupt_grace", Key: "shutdown.interrupt_grace", Old: `"5s"`, New: `"4.5s"`, Schema: 5},
 	{Name: "store_timeout", Key: "shutdown.store_timeout", Old: `"2s"`, New: `"3s"`, Schema: 5},
