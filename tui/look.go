@@ -84,7 +84,7 @@ func (m *model) most(now time.Time) []ops.Most {
 	case views.Processes, views.Overview:
 		none = []ops.Table{ops.TableAgents}
 	case views.Events:
-		sessions, none = ops.SnapshotSessions, nil
+		sessions, none = ops.SnapshotSessions, []ops.Table{ops.TableAgents} // an agent's events open its session
 	}
 	if m.ask != nil || m.snap == nil || m.wanted {
 		sessions, none = ops.SnapshotSessions, nil

@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"gatewaytui/core/ops"
@@ -30,6 +31,7 @@ type Client struct {
 	opt       ClientOptions
 	transport *http.Transport
 	http      *http.Client
+	rows      rows
 }
 
 var _ ops.Console = (*Client)(nil)
@@ -70,8 +72,28 @@ func (c *Client) Snapshot(ctx context.Context, most ...ops.Most) (ops.Snapshot, 
 	for _, m := range most {
 		q.Set(string(m.Table), strconv.Itoa(max(m.Rows, 0)))
 	}
-	return get[ops.Snapshot](ctx, c, "/v1/snapshot", q)
+	ctx, cancel := context.WithTimeout(ctx, c.opt.Timeout)
+	defer cancel()
+	resp, err := c.send(ctx, http.MethodGet, "/v1/snapshot?"+q.Encode(), nil, nil)
+	if err != nil {
+		return ops.Snapshot{}, err
+	}
+	defer resp.Body.Close()
+	text := bodies.Get().(*bytes.Buffer)
+	defer bodies.Put(text)
+	text.Reset()
+	if _, err := text.ReadFrom(io.LimitReader(resp.Body, maxAnswer)); err != nil {
+		return ops.Snapshot{}, c.unreachable(fmt.Errorf("read the answer: %w", err))
+	}
+	s, err := c.rows.snapshot(text.Bytes())
+	if err != nil {
+		return s, c.unreachable(fmt.Errorf("read the answer: %w", err))
+	}
+	return s, nil
 }
+
+// bodies are the buffers that snapshots are read into.
+var bodies = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
 // Sessions implements ops.Console.
 func (c *Client) Sessions(ctx context.Context, q ops.Query) (ops.Page[ops.Session], error) {

@@ -36,6 +36,9 @@ const (
 
 	// heartbeat is the pause after which a stream that has nothing to say shows that it lives.
 	heartbeat = 15 * time.Second
+	// gather is the least time between two writes to a stream, and together how many bytes do not wait for it: a write
+	// costs the gateway and each reader a system call and a wake-up, and a busy gateway has some thousand events a second.
+	gather, together = 50 * time.Millisecond, 32 << 10
 	// streamWrite bounds one write to a stream: the kernel's buffer takes many events, so a write that waits at all
 	// means a reader that lags by all of it.
 	streamWrite = 200 * time.Millisecond

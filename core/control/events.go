@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -46,16 +47,19 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request, _ string) {
 	h.Set("Content-Type", "text/event-stream")
 	h.Set("Cache-Control", "no-store")
 	out := stream{w: w, rc: http.NewResponseController(w)}
-	if out.write([]byte("retry: 1000\n\n")) != nil || r.Method == http.MethodHead {
+	out.pending.WriteString("retry: 1000\n\n")
+	if out.flush() != nil || r.Method == http.MethodHead {
 		return
 	}
+	out.flushed = time.Time{} // the first event does not wait
 	if err := s.stream(r.Context(), &out, after, kinds); err != nil {
 		s.log.Debug("control stream cut", "error", err)
 	}
 }
 
 // stream copies the console's events to out until one of them ends. The console is read by a goroutine of its own, so
-// that a heartbeat can be sent while it has nothing to say; stream waits for it.
+// that a heartbeat can be sent while it has nothing to say; stream waits for it. An event after a pause is written at once,
+// those that follow it within gather together.
 func (s *Server) stream(ctx context.Context, out *stream, after uint64, kinds []ops.EventType) error {
 	ctx, cancel := context.WithCancel(ctx)
 	type next struct {
@@ -86,27 +90,47 @@ func (s *Server) stream(ctx context.Context, out *stream, after uint64, kinds []
 	defer beat.Stop()
 	closing := s.closing
 	var pause <-chan time.Time // set while the server closes: a pause this long means that nothing is pending
+	var due <-chan time.Time   // set while events wait to be written together
 	for {
 		select {
 		case n, more := <-feed:
 			if !more {
-				return nil
+				return out.flush()
 			}
 			if n.err != nil {
-				return n.err
+				return errors.Join(n.err, out.flush())
 			}
 			if err := out.event(n.ev); err != nil {
 				return err
 			}
+			switch wait := time.Until(out.flushed.Add(gather)); {
+			case pause != nil, wait <= 0, out.pending.Len() >= together:
+				if err := out.flush(); err != nil {
+					return err
+				}
+				due = nil
+			case due == nil:
+				due = time.After(wait)
+			}
 			if pause != nil {
 				pause = time.After(quiet)
 			}
-		case <-beat.C:
-			if err := out.write([]byte(": alive\n\n")); err != nil {
+		case <-due:
+			if err := out.flush(); err != nil {
 				return err
 			}
+			due = nil
+		case <-beat.C:
+			out.pending.WriteString(": alive\n\n")
+			if err := out.flush(); err != nil {
+				return err
+			}
+			due = nil
 		case <-closing:
-			closing, pause = nil, time.After(quiet)
+			if err := out.flush(); err != nil {
+				return err
+			}
+			closing, pause, due = nil, time.After(quiet), nil
 		case <-pause:
 			return nil
 		case <-ctx.Done():
@@ -119,28 +143,39 @@ func (s *Server) stream(ctx context.Context, out *stream, after uint64, kinds []
 type stream struct {
 	w  http.ResponseWriter
 	rc *http.ResponseController
+	// pending is what was not written yet; flushed is when something was.
+	pending bytes.Buffer
+	flushed time.Time
 }
 
+// event adds an event to what is pending.
 func (o *stream) event(ev ops.Event) error {
 	data, err := json.Marshal(ev)
 	if err != nil {
 		return fmt.Errorf("encode event %d: %w", ev.Seq, err)
 	}
-	var b bytes.Buffer
 	// An event without a number of its own must not move the client's place.
 	if ev.Seq > 0 {
-		fmt.Fprintf(&b, "id: %d\n", ev.Seq)
+		fmt.Fprintf(&o.pending, "id: %d\n", ev.Seq)
 	}
-	fmt.Fprintf(&b, "event: %s\ndata: %s\n\n", oneLine(string(ev.Type)), data)
-	return o.write(b.Bytes())
+	fmt.Fprintf(&o.pending, "event: %s\ndata: %s\n\n", oneLine(string(ev.Type)), data)
+	return nil
 }
 
-// write sends b at once or fails: a reader that lags is cut, never waited for, and resumes from its last id.
-func (o *stream) write(b []byte) error {
-	if err := o.rc.SetWriteDeadline(time.Now().Add(streamWrite)); err != nil {
+// flush writes what is pending at once or fails: a reader that lags is cut, never waited for, and resumes from its last
+// id.
+func (o *stream) flush() error {
+	if o.pending.Len() == 0 {
+		return nil
+	}
+	now := time.Now()
+	if err := o.rc.SetWriteDeadline(now.Add(streamWrite)); err != nil {
 		return err
 	}
-	if _, err := o.w.Write(b); err != nil {
+	o.flushed = now
+	_, err := o.w.Write(o.pending.Bytes())
+	o.pending.Reset()
+	if err != nil {
 		return err
 	}
 	return o.rc.Flush()

@@ -2,8 +2,8 @@ package control
 
 import (
 	"bufio"
+	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -114,7 +114,7 @@ func (f *follower) once(ctx context.Context, yield func(ops.Event, error) bool) 
 	}
 	f.life, f.begun = life, true
 
-	lines := bufio.NewReaderSize(resp.Body, 4096)
+	lines := bufio.NewReaderSize(resp.Body, together)
 	for {
 		ev, err := readEvent(lines, func() { dead.Reset(silence) })
 		switch cause := context.Cause(ctx); {
@@ -135,47 +135,47 @@ func (f *follower) once(ctx context.Context, yield func(ops.Event, error) bool) 
 }
 
 // readEvent reads the next event of a stream, passing over comments and what it does not know; heard is called at each
-// line. io.EOF is the stream's end, between two events or, as the format asks, instead of an unfinished one.
+// event and comment. io.EOF is the stream's end, between two events or, as the format asks, instead of an unfinished one.
 func readEvent(r *bufio.Reader, heard func()) (ops.Event, error) {
-	var data strings.Builder
+	var data []byte
 	for {
 		line, err := readLine(r)
 		if err != nil {
 			return ops.Event{}, err
 		}
-		heard()
-		if line == "" {
-			if data.Len() == 0 {
+		if len(line) == 0 {
+			heard()
+			if len(data) == 0 {
 				continue
 			}
-			var ev ops.Event
-			if err := json.Unmarshal([]byte(data.String()), &ev); err != nil {
-				return ops.Event{}, fmt.Errorf("decode an event: %w", err)
-			}
-			return ev, nil
+			return decodeEvent(string(data))
 		}
-		if value, ok := strings.CutPrefix(line, "data:"); ok {
-			if data.Len()+len(value) > maxLine {
+		if value, ok := bytes.CutPrefix(line, []byte("data:")); ok {
+			if len(data)+len(value) > maxLine {
 				return ops.Event{}, fmt.Errorf("an event has more than %d bytes", maxLine)
 			}
-			data.WriteString(strings.TrimPrefix(value, " "))
+			data = append(data, bytes.TrimPrefix(value, []byte(" "))...)
 		}
 	}
 }
 
-// readLine reads one line without its end.
-func readLine(r *bufio.Reader) (string, error) {
-	var b strings.Builder
+// readLine reads one line without its end. The line is valid until the next read.
+func readLine(r *bufio.Reader) ([]byte, error) {
+	part, err := r.ReadSlice('\n')
+	if err == nil {
+		return bytes.TrimRight(part, "\r\n"), nil
+	}
+	var b []byte // of a line that is longer than the reader's buffer
 	for {
-		part, err := r.ReadSlice('\n')
-		b.Write(part)
+		b = append(b, part...)
 		switch {
 		case err == nil:
-			return strings.TrimRight(b.String(), "\r\n"), nil
+			return bytes.TrimRight(b, "\r\n"), nil
 		case !errors.Is(err, bufio.ErrBufferFull):
-			return "", err
-		case b.Len() > maxLine:
-			return "", fmt.Errorf("a line has more than %d bytes", maxLine)
+			return nil, err
+		case len(b) > maxLine:
+			return nil, fmt.Errorf("a line has more than %d bytes", maxLine)
 		}
+		part, err = r.ReadSlice('\n')
 	}
 }

@@ -98,10 +98,10 @@ func BenchmarkIdleConsole(b *testing.B) {
 }
 
 // BenchmarkBusyConsole is what an attached console costs of one core, in percent, while clients make 400 turns a second: on
-// the overview, and on the sessions.
+// the overview, on the sessions, and on the events.
 func BenchmarkBusyConsole(b *testing.B) {
 	const perSecond, looked = 400, 8 * time.Second
-	for _, view := range []string{"1", "2"} {
+	for _, view := range []string{"1", "2", "7"} {
 		b.Run("view="+view, func(b *testing.B) {
 			g := start(b, newHome(b), atOnce(b))
 			c := onPTY(b, "attach", "--home", g.home).read()
