@@ -42,8 +42,9 @@ type request struct {
 	ops.Command
 	name        string // of the action, for people
 	dryRun, yes bool
-	noWait      bool // send: do not wait for the reply
-	wait        bool // stop: wait for the end
+	noWait      bool   // send: do not wait for the reply
+	wait        bool   // stop: wait for the end
+	lockDir     string // backup: where a gateway of this home would keep its lock; empty: in the home
 }
 
 // actions are in the order in which the help lists them.

@@ -20,6 +20,12 @@ import (
 
 func backupFlags(f *pflag.FlagSet, r *request) {
 	f.BoolVar(&r.Abort, "abort", false, "end the backup that is running; nothing of its file is kept")
+	lockDirFlag(f, &r.lockDir)
+}
+
+// lockDirFlag adds --lock-dir, for what takes the home's lock: a gateway, and a backup without one.
+func lockDirFlag(f *pflag.FlagSet, dir *string) {
+	f.StringVar(dir, "lock-dir", "", "keep the home's lock in the private folder `DIR`, where the home's file system has no locks")
 }
 
 // backupArguments wants FILE, or --abort and no FILE.
@@ -105,14 +111,23 @@ func (p *program) backupDown(ctx context.Context, dir string, r *request) error 
 	if r.Abort {
 		return &outcome{exitNoGateway, &ops.Error{Code: ops.CodeUnavailable, Message: "no gateway runs here, and no backup", Hint: "gatewaytui backup FILE makes one"}}
 	}
+	lockDir, err := checkLockDir(r.lockDir)
+	if err != nil {
+		return err
+	}
 	home, err := instance.Open(dir)
 	if err != nil {
 		return err
 	}
 	if _, err := os.Stat(home.Database()); err != nil {
-		return &ops.Error{Code: ops.CodeNotFound, Message: "there is no database in " + dir, Hint: "name the home with --home"}
+		return &ops.Error{Code: ops.CodeNotFound, Message: dir + " has no database", Hint: "name the home with --home"}
 	}
-	lock, err := home.Acquire(instance.Record{Version: versionInfo().Version, StartedAt: time.Now()})
+	if lockDir != "" {
+		if err := home.LockIn(lockDir); err != nil {
+			return err
+		}
+	}
+	lock, err := home.Hold()
 	if held, ok := errors.AsType[*instance.HeldError](err); ok {
 		return &outcome{exitHeld, held}
 	}

@@ -47,7 +47,7 @@ each verb shows or steers the gateway that runs on the same home.`,
 	f.BoolVar(&o.Replace, "replace", false, "stop the gateway that holds this home, wait for it, and take its place")
 	f.BoolVar(&o.FreshStore, "fresh-store", false, "move a damaged database to aside/ and start with an empty one")
 	f.BoolVar(&o.ReadOnlyStore, "read-only-store", false, "run on a damaged database without writing to it; messages are refused")
-	f.StringVar(&o.LockDir, "lock-dir", "", "keep the home's lock in the private folder `DIR`, where the home's file system has no locks")
+	lockDirFlag(f, &o.LockDir)
 	f.BoolVar(&o.NoResume, "no-resume", false, "do not resume work left unfinished by the previous run")
 	f.BoolVar(&o.Demo, "demo", false, "play a demo: made-up platforms and people, a scripted model, a home of its own; reads no config")
 	f.StringVar(&o.DemoPlatforms, "demo-platforms", "", "add made-up platforms, a `LIST` of NAME=BEHAVIOUR[:TEXT]; behaviours: "+behaviours())

@@ -94,6 +94,9 @@ func (p *program) run(ctx context.Context, o runOptions) error {
 	if err != nil {
 		return err
 	}
+	if o.LockDir, err = checkLockDir(o.LockDir); err != nil {
+		return err
+	}
 	home, err := instance.Open(dir)
 	if errors.Is(err, instance.ErrForeign) { // a service manager that tries again gets the same answer
 		return &outcome{exitConfig, err}
@@ -105,11 +108,7 @@ func (p *program) run(ctx context.Context, o runOptions) error {
 		return err
 	}
 	if o.LockDir != "" {
-		lockDir, err := filepath.Abs(o.LockDir)
-		if err != nil {
-			return err
-		}
-		if err := home.LockIn(lockDir); err != nil {
+		if err := home.LockIn(o.LockDir); err != nil {
 			return err
 		}
 	}
@@ -175,6 +174,19 @@ func (p *program) run(ctx context.Context, o runOptions) error {
 		return &outcome{code: end.ExitCode}
 	}
 	return nil
+}
+
+// checkLockDir makes the value of --lock-dir absolute and refuses one that cannot be used, before a home is made; empty
+// stays empty.
+func checkLockDir(dir string) (string, error) {
+	if dir == "" {
+		return "", nil
+	}
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return "", err
+	}
+	return abs, instance.CheckLockDir(abs)
 }
 
 // life is one run of a gateway with what belongs to it.

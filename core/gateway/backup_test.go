@@ -1,15 +1,18 @@
 package gateway
 
 import (
+	"context"
+	"database/sql"
 	"errors"
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"gatewaytui/core/ops"
 )
 
-// A backup is a request with an audit row; one that is aborted, or that a stop meets, keeps nothing of its file.
+// A backup is a request, one at a time, and can be aborted.
 func TestABackupIsARequestAndOneAtATime(t *testing.T) {
 	l := start(t)
 	l.ask("api:user:a", "hello")
@@ -32,12 +35,70 @@ func TestABackupIsARequestAndOneAtATime(t *testing.T) {
 	l.g.abortBackup = func(cause error) { aborted = cause } // a backup that runs
 	l.g.mu.Unlock()
 	if second := l.do(ops.Command{Verb: ops.VerbBackup, File: to + "2"}); second.Error == nil || second.Error.Code != ops.CodeConflict {
-		t.Errorf("a backup beside another ended as %+v", second)
+		t.Errorf("a second backup ended as %+v", second)
 	}
 	if req := l.do(ops.Command{Verb: ops.VerbBackup, Abort: true}); req.State != ops.RequestDone || !errors.Is(aborted, errBackupAborted) {
 		t.Errorf("the abort ended as %+v, with %v", req, aborted)
 	}
 	if left, err := filepath.Glob(filepath.Join(filepath.Dir(to), "*")); err != nil || len(left) != 1 {
 		t.Errorf("the folder holds %q", left)
+	}
+}
+
+// A stop ends a backup that is being written, within its bounds, and keeps nothing of the copy.
+func TestTF45_AStopEndsABackupThatRuns(t *testing.T) {
+	dir := t.TempDir()
+	if err := open(t, dir).Close(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	db, err := sql.Open("sqlite", filepath.Join(dir, "gateway.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = db.Exec(`PRAGMA synchronous = OFF; CREATE TABLE filler (b BLOB);
+WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 256) INSERT INTO filler SELECT zeroblob(1048576) FROM n`)
+	if err = errors.Join(err, db.Close()); err != nil {
+		t.Fatal(err)
+	}
+	target := t.TempDir()
+	to := filepath.Join(target, "copy.db")
+	for attempt := 1; ; attempt++ { // until the stop has met the backup before its end
+		l := start(t, func(s *setup) { s.dir = dir })
+		req, err := l.g.Do(t.Context(), ops.Command{Verb: ops.VerbBackup, File: to, By: ops.Actor{Via: "socket"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for began := time.Now(); ; { // without a pause: a copy may take milliseconds
+			if left, err := os.ReadDir(target); err != nil || len(left) > 0 {
+				break
+			}
+			if time.Since(began) > patience {
+				t.Fatal("no copy was written")
+			}
+		}
+		report := l.stop(ops.ModeFast)
+		req, err = l.g.Request(t.Context(), req.ID, true)
+		if err != nil || !req.State.Over() {
+			t.Fatalf("the backup has not ended: %+v, %v", req, err)
+		}
+		if report.Outcome != string(ops.OutcomeClean) {
+			t.Errorf("the stop ended %s: %+v", report.Outcome, report.Phases)
+		}
+		if req.State == ops.RequestDone && attempt < 20 {
+			if err := os.Remove(to); err != nil {
+				t.Fatal(err)
+			}
+			continue
+		}
+		if req.Error == nil || req.Error.Code != ops.CodeStopping {
+			t.Errorf("the backup ended as %+v, %v", req, req.Error)
+		}
+		break
+	}
+	if left, err := os.ReadDir(target); err != nil || len(left) != 0 {
+		t.Errorf("the folder of the copy holds %v, %v", left, err)
+	}
+	if _, err := os.Lstat(filepath.Join(dir, "gateway.db-copying")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the record of the copy is still there: %v", err)
 	}
 }

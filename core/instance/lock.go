@@ -64,6 +64,17 @@ func (h *Home) Acquire(r Record) (*Lock, error) {
 	}
 }
 
+// Hold takes the lock for work on the home without a gateway, and leaves the pid file as it is: the record of a life that
+// was killed is what the next start reads. The error is a *HeldError if the lock is held. Release ends it.
+func (h *Home) Hold() (*Lock, error) {
+	l, err := h.lock()
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		holder, _ := h.holder()
+		return nil, &HeldError{Home: h.dir, Holder: holder}
+	}
+	return l, err
+}
+
 // checkPIDFile sets the pid file of an earlier life aside if it is none: the one of this life takes its place.
 func (h *Home) checkPIDFile() {
 	b, err := readFile(h.PIDFile())
@@ -98,16 +109,35 @@ func (h *Home) cannotLock(cause error, what string) error {
 // LockIn has the home's lock kept in dir instead, a private folder on a file system that has locks; it is made if it is
 // missing. Only starts that name the same folder exclude each other. It is called before Acquire.
 func (h *Home) LockIn(dir string) error {
-	if !filepath.IsAbs(dir) {
-		return fmt.Errorf("keep the lock in %q: the path is not absolute", dir)
+	if err := CheckLockDir(dir); err != nil {
+		return err
 	}
 	if err := makeDir(dir); err != nil {
 		return err
 	}
-	if err := isPrivate(dir); err != nil {
-		return problem(err, "keep the lock in "+dir, "name a folder that is yours alone (mode 0700)")
+	if err := CheckLockDir(dir); err != nil { // another process may have made it
+		return err
 	}
 	h.lockPath = filepath.Join(dir, "gatewaytui-"+h.id+".lock")
+	return nil
+}
+
+// CheckLockDir returns nil if LockIn can use dir: a private folder, or one that does not exist yet in a folder that does.
+// It changes nothing, so that a wrong --lock-dir is refused before the home is made.
+func CheckLockDir(dir string) error {
+	if !filepath.IsAbs(dir) {
+		return fmt.Errorf("keep the lock in %q: the path is not absolute", dir)
+	}
+	err := isPrivate(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		var fi fs.FileInfo
+		if fi, err = os.Stat(filepath.Dir(dir)); err == nil && !fi.IsDir() {
+			err = syscall.ENOTDIR
+		}
+	}
+	if err != nil {
+		return problem(err, "keep the lock in "+dir, "name a folder that is yours alone (mode 0700)")
+	}
 	return nil
 }
 
@@ -290,7 +320,7 @@ func (e *HeldError) answer() *ops.Error {
 	}
 	hint := "look at it with: gatewaytui attach --home " + quote(e.Home)
 	if e.Holder.PID == 0 {
-		hint += "; its process is the one that lslocks shows for " + lockFile
+		hint += "; its process, which may also be a backup, is the one that lslocks shows for " + lockFile
 	}
 	return &ops.Error{Code: ops.CodeConflict, Message: "another gateway holds the home " + e.Home + ": " + who, Hint: hint}
 }

@@ -544,3 +544,38 @@ func TestParseStat(t *testing.T) {
 		})
 	}
 }
+
+// A killed life is known by its pid file, so work on the home without a gateway leaves that file as it is.
+func TestHoldExcludesAGatewayAndLeavesThePIDFile(t *testing.T) {
+	for name, text := range pidFiles(t) {
+		if name == "own pid" { // Release removes the record of its own process
+			continue
+		}
+		t.Run("pid file "+name, func(t *testing.T) {
+			h := open(t, t.TempDir())
+			if name != "missing" {
+				write(t, h.PIDFile(), text)
+			}
+			l, err := h.Hold()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := h.Hold(); !isHeld(err) {
+				t.Errorf("a second Hold gives %v", err)
+			}
+			if err := l.Release(); err != nil {
+				t.Fatal(err)
+			}
+			now, err := os.ReadFile(h.PIDFile())
+			if name == "missing" && !errors.Is(err, os.ErrNotExist) || name != "missing" && (err != nil || string(now) != text) {
+				t.Errorf("the pid file was %q and is %q, %v", text, now, err)
+			}
+			acquire(t, h)
+		})
+	}
+}
+
+func isHeld(err error) bool {
+	_, ok := errors.AsType[*HeldError](err)
+	return ok
+}

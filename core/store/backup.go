@@ -21,8 +21,8 @@ const spareRoom = 64 << 20
 const progressEvery = 500 * time.Millisecond
 
 // Backup writes a copy of the store to the file at to while the store goes on working: every row that was committed when
-// it began, none that is half. See Copy for the file. It ends when ctx does, and when the store closes; then nothing is left
-// of it. progress, if not nil, is told the bytes written and the bytes expected.
+// it began, and no part of a transaction. See Copy for the file. It ends when ctx does, and when the store closes; then
+// nothing is left of it. progress, if not nil, is called with the bytes written and the bytes expected.
 func (s *Store) Backup(ctx context.Context, to string, progress func(written, of int64)) error {
 	if err := s.enter(); err != nil {
 		return fmt.Errorf("back up the store: %w", err)
@@ -35,9 +35,10 @@ func (s *Store) Backup(ctx context.Context, to string, progress func(written, of
 }
 
 // Copy writes a copy of the database at path to the file at to, an absolute path. Only the process that holds the home's
-// lock may call it. The copy is one file without a -wal, has mode 0600 and is on the disk when Copy returns; its name is once the caller has synced the folder. A file that
-// exists is never overwritten (fs.ErrExist), and the database's own files are refused. Until it is whole the copy has a
-// name of its own beside to; after an error nothing is left of it.
+// lock may call it, one call at a time. The copy is one file without a -wal, has mode 0600 and is on the disk when Copy
+// returns; its name is once the caller has synced the folder. A file that exists is never overwritten (CodeConflict), and
+// the database's own files are refused. Until the copy is whole it has a temporary name in the folder of to. After an
+// error nothing is left of it; after a SIGKILL the next Open or Copy of the same database removes it.
 //
 // It is SQLite's VACUUM INTO on a connection of its own (https://www.sqlite.org/lang_vacuum.html): it reads one snapshot
 // and blocks no writer.
@@ -60,10 +61,12 @@ func Copy(ctx context.Context, path, to string, progress func(written, of int64)
 	if err := checkRoom(filepath.Dir(to), size); err != nil {
 		return err
 	}
-	part, err := os.CreateTemp(filepath.Dir(to), ".gatewaytui-backup-*") // mode 0600; VACUUM INTO takes an empty file
+	_, _ = removeLeftover(ctx, path)                        // one that cannot be removed must not prevent this backup
+	part, forget, err := createPart(path, filepath.Dir(to)) // VACUUM INTO takes an empty file
 	if err != nil {
 		return err
 	}
+	defer forget()
 	defer os.Remove(part.Name()) // gone already when all went well
 	defer part.Close()
 	defer follow(part.Name(), size, progress)()
@@ -97,7 +100,7 @@ func checkTarget(path, to string) error {
 		return err
 	}
 	if os.SameFile(there, home) {
-		for _, own := range []string{"", "-wal", "-shm", "-journal"} {
+		for _, own := range []string{"", "-wal", "-shm", "-journal", recordSuffix} {
 			if filepath.Base(to) == filepath.Base(path)+own {
 				return &ops.Error{Code: ops.CodeInvalid, Message: to + " is a file of the gateway's own database", Hint: "name another file"}
 			}
@@ -109,7 +112,7 @@ func checkTarget(path, to string) error {
 	return nil
 }
 
-// wanted is the size in bytes that a copy has at the most.
+// wanted returns the largest size that a copy of the database at path can have, in bytes.
 func wanted(path string) (int64, error) {
 	fi, err := os.Stat(path)
 	if err != nil {

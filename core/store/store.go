@@ -109,6 +109,12 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		s.log = slog.New(slog.DiscardHandler)
 	}
 	s.reading, s.stopReads = context.WithCancelCause(context.Background())
+	// A leftover that cannot be removed costs room on a disk and must not prevent a start.
+	if part, err := removeLeftover(ctx, path); err != nil {
+		s.log.Warn("store.leftover", "error", err.Error())
+	} else if part != "" {
+		s.log.Info("store.leftover_removed", "path", part)
+	}
 	if o.Verify && !o.ReadOnly {
 		err = s.inspect(ctx)
 	}
