@@ -369,14 +369,14 @@ func TestE15_AHundredUpdatesThatComeAgainAfterAKillMakeNoSecondTurn(t *testing.T
 	inject(again)
 	next := start(t, home, withBot(t, again))
 	eventually(t, "all came again", func() bool { return again.Unconfirmed() == 0 })
+	if code, _ := next.stop(); code != 0 {
+		t.Fatalf("exit code %d", code)
+	}
 	repeated := 0
-	for _, l := range next.log() {
+	for _, l := range next.log() { // whole now: the stop writes out what was logged
 		if l.text("msg") == "message delivered again" {
 			repeated++
 		}
-	}
-	if code, _ := next.stop(); code != 0 {
-		t.Fatalf("exit code %d", code)
 	}
 	out, err := shell(home, `sqlite3 gateway.db "select count(*) from turns"`)
 	var turns int

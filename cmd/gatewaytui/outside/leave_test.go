@@ -30,6 +30,9 @@ func TestTF7_AnImpatientClientRunsItsTurnOnce(t *testing.T) {
 	if err := json.Unmarshal([]byte(npmtest.Serve(t, dir, impatient, "http://"+g.api+"/v1")), &got); err != nil || got.Error != "" || got.Text == "" {
 		t.Fatalf("the client got %+v (%v)", got, err)
 	}
+	if code, _ := g.stop(); code != 0 { // the log is whole when the gateway has ended
+		t.Fatalf("the stop ended with %d", code)
+	}
 	turns, joined := 0, 0
 	for _, l := range g.log() {
 		switch l.text("msg") {
