@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
-	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -20,6 +19,7 @@ const minLimit = 1 << 10
 // Set is the tools that one agent may call. It never changes and may be used by many goroutines.
 type Set struct {
 	tools []Tool
+	specs []model.ToolSpec // of tools: every model call of every agent needs them
 	limit int
 }
 
@@ -28,27 +28,26 @@ type Set struct {
 func NewSet(limit int, tools ...Tool) *Set {
 	s := &Set{limit: max(limit, minLimit)}
 	for _, t := range tools {
-		if s.find(t.Spec().Name) == nil {
-			s.tools = append(s.tools, t)
-		}
+		s.add(t)
 	}
 	return s
 }
 
-// Specs is what a model is told of the tools, in the order in which they were given.
-func (s *Set) Specs() []model.ToolSpec {
-	specs := make([]model.ToolSpec, len(s.tools))
-	for i, t := range s.tools {
-		specs[i] = t.Spec()
+// add adds a tool unless there is one of its name.
+func (s *Set) add(t Tool) {
+	if spec := t.Spec(); s.find(spec.Name) == nil {
+		s.tools, s.specs = append(s.tools, t), append(s.specs, spec)
 	}
-	return specs
 }
+
+// Specs is what a model is told of the tools, in the order in which they were given. All callers share it: none changes it.
+func (s *Set) Specs() []model.ToolSpec { return s.specs[:len(s.specs):len(s.specs)] }
 
 // Names is the names of the tools, in the order in which they were given.
 func (s *Set) Names() []string {
 	names := make([]string, len(s.tools))
-	for i, t := range s.tools {
-		names[i] = t.Spec().Name
+	for i := range s.specs {
+		names[i] = s.specs[i].Name
 	}
 	return names
 }
@@ -61,17 +60,20 @@ func (s *Set) Subset(names []string) (*Set, error) {
 		if t == nil {
 			return nil, s.unknown(name)
 		}
-		if sub.find(name) == nil {
-			sub.tools = append(sub.tools, t)
-		}
+		sub.add(t)
 	}
 	return sub, nil
 }
 
 // Without returns the set of all tools but the named one.
 func (s *Set) Without(name string) *Set {
-	tools := slices.DeleteFunc(slices.Clone(s.tools), func(t Tool) bool { return t.Spec().Name == name })
-	return &Set{tools: tools, limit: s.limit}
+	rest := &Set{limit: s.limit}
+	for i, t := range s.tools {
+		if s.specs[i].Name != name {
+			rest.add(t)
+		}
+	}
+	return rest
 }
 
 // Run calls the named tool and returns what the model is told, whatever happens: an unknown tool, an error and a panic
@@ -104,9 +106,9 @@ func (s *Set) run(ctx context.Context, name string, call Call) (text string, err
 }
 
 func (s *Set) find(name string) Tool {
-	for _, t := range s.tools {
-		if t.Spec().Name == name {
-			return t
+	for i := range s.specs {
+		if s.specs[i].Name == name {
+			return s.tools[i]
 		}
 	}
 	return nil

@@ -39,8 +39,11 @@ func markOf(r *http.Request, session string, stream bool, body []byte) (mark, *p
 	if err != nil {
 		host = r.RemoteAddr
 	}
-	caller := sha256.Sum256(fmt.Appendf(nil, "%q %q", r.Header.Get("Authorization"), host))
-	m := mark{print: sha256.Sum256(append(fmt.Appendf(nil, "%x %q %t ", caller, session, stream), body...))}
+	caller := sha256.Sum256(strconv.AppendQuote(strconv.AppendQuote(nil, r.Header.Get("Authorization")), host))
+	sum := sha256.New()
+	_, _ = sum.Write(strconv.AppendBool(strconv.AppendQuote(append([]byte(nil), caller[:]...), session), stream)) // a hash takes all
+	_, _ = sum.Write(body)
+	m := mark{print: print(sum.Sum(nil))}
 	if key := r.Header.Get("Idempotency-Key"); len(key) > maxIdempotencyKey {
 		return m, invalid("Idempotency-Key", fmt.Sprintf("Idempotency-Key is longer than %d bytes", maxIdempotencyKey))
 	} else if key != "" {
@@ -54,14 +57,16 @@ func markOf(r *http.Request, session string, stream bool, body []byte) (mark, *p
 // answers are the exchanges of one listener that a client may ask for again: those whose turn runs, and the answers of the
 // last ten minutes, at most maxStored of them and maxStoredBytes together, oldest dropped first (TF7).
 type answers struct {
-	mu      sync.Mutex
-	closed  bool
-	byKey   map[string]*exchange
-	byPrint map[print][]*exchange // oldest first
-	keys    map[*exchange]string
-	ended   *list.List // of *stored, oldest first
-	bytes   int
-	timer   *time.Timer // drops the oldest when its time is over
+	mu     sync.Mutex
+	closed bool
+	byKey  map[string]*exchange
+	// running and done are the exchanges by their requests, oldest first. What each request looks at is running: a caller
+	// may have thousands of done ones of the same request.
+	running, done map[print][]*exchange
+	keys          map[*exchange]string
+	ended         *list.List // of *stored, oldest first: those in done
+	bytes         int
+	timer         *time.Timer // drops the oldest when its time is over
 }
 
 type stored struct {
@@ -71,7 +76,7 @@ type stored struct {
 }
 
 func newAnswers() *answers {
-	return &answers{byKey: map[string]*exchange{}, byPrint: map[print][]*exchange{}, keys: map[*exchange]string{}, ended: list.New()}
+	return &answers{byKey: map[string]*exchange{}, running: map[print][]*exchange{}, done: map[print][]*exchange{}, keys: map[*exchange]string{}, ended: list.New()}
 }
 
 // enter returns the exchange for a request, with the client attached: one that is there, or fresh. A request joins
@@ -102,7 +107,7 @@ func (a *answers) enter(m mark, fresh *exchange) (r *reader, joined bool, p *pro
 	}
 	fresh.print = m.print
 	if !a.closed {
-		a.byPrint[m.print] = append(a.byPrint[m.print], fresh)
+		a.running[m.print] = append(a.running[m.print], fresh)
 		if m.key != "" {
 			a.byKey[m.key], a.keys[fresh] = fresh, m.key
 		}
@@ -112,13 +117,25 @@ func (a *answers) enter(m mark, fresh *exchange) (r *reader, joined bool, p *pro
 
 // same is the exchange of the same request that m may join, nil if there is none. a.mu is held.
 func (a *answers) same(m mark) *exchange {
-	all := a.byPrint[m.print]
-	for _, x := range all {
+	if m.retry {
+		for _, x := range a.done[m.print] {
+			if left, _ := x.standing(); left {
+				return x
+			}
+		}
+	}
+	for _, x := range a.running[m.print] {
 		if left, ended := x.standing(); left && (m.retry || !ended && m.key == "") {
 			return x
 		}
 	}
-	if m.retry && len(all) > 0 {
+	if !m.retry {
+		return nil
+	}
+	if all := a.running[m.print]; len(all) > 0 {
+		return all[len(all)-1]
+	}
+	if all := a.done[m.print]; len(all) > 0 {
 		return all[len(all)-1]
 	}
 	return nil
@@ -129,9 +146,10 @@ func (a *answers) keep(x *exchange) {
 	size := x.size()
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.closed || !slices.Contains(a.byPrint[x.print], x) {
+	if a.closed || !without(a.running, x) {
 		return
 	}
+	a.done[x.print] = append(a.done[x.print], x)
 	now := time.Now()
 	a.ended.PushBack(&stored{x, now, size})
 	a.bytes += size
@@ -173,10 +191,8 @@ func (a *answers) tick() {
 
 // remove takes x out of the index. a.mu is held.
 func (a *answers) remove(x *exchange) {
-	if rest := slices.DeleteFunc(a.byPrint[x.print], func(other *exchange) bool { return other == x }); len(rest) > 0 {
-		a.byPrint[x.print] = rest
-	} else {
-		delete(a.byPrint, x.print)
+	if !without(a.running, x) {
+		without(a.done, x)
 	}
 	if key, has := a.keys[x]; has {
 		delete(a.keys, x)
@@ -184,6 +200,21 @@ func (a *answers) remove(x *exchange) {
 			delete(a.byKey, key)
 		}
 	}
+}
+
+// without takes x out of an index by requests, and reports whether it was there.
+func without(index map[print][]*exchange, x *exchange) bool {
+	all := index[x.print]
+	at := slices.Index(all, x)
+	switch {
+	case at < 0:
+		return false
+	case len(all) == 1:
+		delete(index, x.print)
+	default:
+		index[x.print] = slices.Delete(all, at, at+1)
+	}
+	return true
 }
 
 // close forgets everything and ends every grace; nothing is kept from then on.
@@ -195,13 +226,15 @@ func (a *answers) close() {
 		a.timer.Stop()
 		a.timer = nil
 	}
-	for _, all := range a.byPrint {
-		for _, x := range all {
-			x.forget()
+	for _, index := range []map[print][]*exchange{a.running, a.done} {
+		for _, all := range index {
+			for _, x := range all {
+				x.forget()
+			}
 		}
+		clear(index)
 	}
 	clear(a.byKey)
-	clear(a.byPrint)
 	clear(a.keys)
 	a.ended.Init()
 	a.bytes = 0
