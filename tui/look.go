@@ -259,8 +259,7 @@ func (m *model) onLooked(l looked) tea.Cmd {
 	m.looking = false
 	m.stale = true
 	if l.err != nil {
-		m.noAnswer(l.err)
-		return nil
+		return m.noAnswer(l.err)
 	}
 	if m.link.State == views.LinkGone || m.feedEnded {
 		m.feedEnded = false
@@ -301,10 +300,10 @@ func (m *model) onLooked(l looked) tea.Cmd {
 }
 
 // noAnswer is a look that failed. Nobody behind the socket is an end; somebody who is slow is not.
-func (m *model) noAnswer(err error) {
+func (m *model) noAnswer(err error) tea.Cmd {
 	m.link.Err = ops.AsError(err).Error()
 	if errors.Is(err, context.Canceled) {
-		return // the console ends
+		return nil // the console ends
 	}
 	m.dirty = true
 	slow := errors.Is(err, context.DeadlineExceeded) || !ops.HasCode(err, ops.CodeUnavailable)
@@ -317,9 +316,11 @@ func (m *model) noAnswer(err error) {
 		m.settle()
 		m.link.Try++
 		m.link.NextTry = time.Now().Add(min(tryFirst<<min(m.link.Try-1, 8), tryMost))
+		return m.lastRecord()
 	case m.snap != nil && time.Since(m.seenAt) > staleAfter:
 		m.link.State = views.LinkStale
 	}
+	return nil
 }
 
 // nextLife forgets the life that has ended, but for its stop's record.
@@ -397,6 +398,43 @@ func (m *model) final() tea.Cmd {
 		}
 		return finished{&s}
 	})
+}
+
+// lastRecord asks once for the complete record of the stop of an attached gateway that is gone. Its last events, and all
+// of a quick stop, are over before a look can bring the items.
+func (m *model) lastRecord() tea.Cmd {
+	life := m.status.Life
+	if life == "" || m.recordOf == life {
+		return nil
+	}
+	m.recordOf = life
+	return m.tasks.cmd("read the last record", func(ctx context.Context) tea.Msg {
+		ctx, cancel := context.WithTimeout(ctx, patience)
+		defer cancel()
+		s, err := m.console.Shutdown(ctx)
+		if err != nil {
+			return recorded{}
+		}
+		return recorded{&s}
+	})
+}
+
+// recorded is the complete record of the stop of an attached gateway; nil if there is none.
+type recorded struct{ stop *ops.Shutdown }
+
+func (m *model) onRecorded(r recorded) tea.Cmd {
+	if r.stop == nil || r.stop.Life != m.status.Life || r.stop.EndedAt.IsZero() {
+		return nil
+	}
+	m.stop, m.saw, m.ended, m.stale = r.stop, r.stop.ID, true, true
+	if !m.opened {
+		m.opened, m.stopPage = true, views.StopNow
+		if m.view != views.Shutdown {
+			m.back, m.view = m.view, views.Shutdown
+		}
+		m.resize()
+	}
+	return nil
 }
 
 func (m *model) onFinished(f finished) tea.Cmd {

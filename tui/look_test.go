@@ -22,7 +22,7 @@ func (g *gateway) looked() int {
 }
 
 // live runs a console's loop in virtual time, without a terminal.
-func live(t *testing.T, g *gateway, o Options) *loop {
+func live(t *testing.T, g ops.Console, o Options) *loop {
 	t.Helper()
 	l := &loop{m: nil, msgs: make(chan func(*model))}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -148,6 +148,50 @@ func TestAnAttachedConsoleStaysThroughTheEndAndGoesOnWithTheNextLife(t *testing.
 			}
 			if m.witnessed() != nil {
 				t.Error("the old stop is told as if it were the new life's")
+			}
+		})
+	})
+}
+
+// afterwards is the gateway of another process whose record can still be read when it has ended.
+type afterwards struct {
+	*gateway
+	record ops.Shutdown
+}
+
+func (a *afterwards) Shutdown(ctx context.Context) (ops.Shutdown, error) {
+	if s, err := a.gateway.Shutdown(ctx); err == nil {
+		return s, nil
+	}
+	return a.record, nil
+}
+
+// TF42: of a stop that is over before a look finds it, the record has every phase with its items all the same.
+func TestAnAttachedConsoleHasTheCompleteRecordOfAQuickStop(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := &afterwards{gateway: newGateway(), record: *someStop()}
+		g.record.Outcome, g.record.EndedAt = ops.ShutdownClean, ops.At(began.Add(time.Second))
+		for i := range g.record.Phases {
+			p := &g.record.Phases[i]
+			p.State = ops.StepDone
+			for j := range p.Items {
+				p.Items[j].State = ops.StepDone
+			}
+		}
+		l := live(t, g, Options{Attached: true})
+		time.Sleep(time.Second)
+		g.change(func(g *gateway) { g.err = errGone })
+		g.end(errGone)
+		time.Sleep(10 * time.Second)
+		l.see(func(m *model) {
+			if m.view != views.Shutdown || m.stop == nil {
+				t.Fatalf("the view is %v, the record %+v", m.view, m.stop)
+			}
+			if total, done := m.stop.Phases[1].Counts(); total != 2 || done != 2 || m.stop.Outcome != ops.ShutdownClean {
+				t.Errorf("the record on the screen is %+v", m.stop)
+			}
+			if w := m.witnessed(); w == nil || w.Outcome != ops.ShutdownClean {
+				t.Errorf("the record to be left on the normal screen is %+v", w)
 			}
 		})
 	})

@@ -45,6 +45,7 @@ type model struct {
 	dirty      bool // something changed since the last snapshot
 	wanted     bool // by a person, now
 	finalAsked bool
+	recordOf   string // the life whose last record was asked for
 	fullAt     time.Time
 	fullTook   time.Duration
 	planAt     time.Time

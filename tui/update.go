@@ -43,6 +43,8 @@ func (m *model) Update(msg tea.Msg) (next tea.Model, cmd tea.Cmd) {
 		return m, m.onPaged(msg)
 	case remembered:
 		return m, m.onRemembered(msg)
+	case recorded:
+		return m, m.onRecorded(msg)
 	case finished:
 		return m, m.onFinished(msg)
 	case previewed:

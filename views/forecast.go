@@ -136,37 +136,8 @@ func (v stopAt) quiet(it ops.Item) time.Duration {
 	return max(v.StartedAt.Add(v.read).Sub(it.LastProgressAt.Time), 0)
 }
 
-// willRun says whether a phase that waits will run: a lever that skips one whose turn has not come leaves its word there.
-func (v stopAt) willRun(p ops.Phase) bool {
-	return p.State == ops.StepPending && p.Detail == "" && p.RunsIn(v.Mode)
-}
-
-// rest is what a phase may still cost. A running one ends when the last of its items is given up.
-func (v stopAt) rest(p ops.Phase) time.Duration {
-	switch {
-	case v.willRun(p):
-		return millis(p.BudgetMS)
-	case p.State != ops.StepRunning:
-		return 0
-	}
-	left := max(millis(p.BudgetMS)-millis(p.ElapsedMS)-v.since, 0)
-	var last time.Duration
-	running := false
-	for _, it := range p.Items {
-		if it.State != ops.StepRunning {
-			continue
-		}
-		if it.Next == "" {
-			return left
-		}
-		running = true
-		last = max(last, v.next(it))
-	}
-	if running {
-		return min(left, last)
-	}
-	return left
-}
+// rest is what a phase may still cost.
+func (v stopAt) rest(p ops.Phase) time.Duration { return v.PhaseLeft(p, v.since) }
 
 // forecast is what becomes of a running stop if nobody acts.
 type forecast struct {
@@ -179,20 +150,15 @@ type forecast struct {
 	killed int
 }
 
-// forecast adds up the rest of the running phase and the budgets of those that follow.
+// forecast says when the stop is over, and in which phase the outer deadline comes.
 func (v stopAt) forecast() forecast {
-	f := forecast{exit: v.now, known: v.kill > 0, killed: -1}
+	f := forecast{exit: v.now + v.Left(v.since), known: v.kill > 0, killed: -1}
+	sum := v.now
 	for i, p := range v.Phases {
 		rest := v.rest(p)
-		f.exit += rest
-		if f.known && f.killed < 0 && f.exit > v.kill && rest > 0 {
+		sum += rest
+		if f.known && f.killed < 0 && sum > v.kill && rest > 0 {
 			f.killed = i
-		}
-	}
-	// The watchdog ends the process at the plan's deadline, whatever the phases do.
-	if !v.DeadlineAt.IsZero() && !v.StartedAt.IsZero() {
-		if end := v.DeadlineAt.Sub(v.StartedAt.Time); end >= v.now && end < f.exit {
-			f.exit = end
 		}
 	}
 	if f.known {

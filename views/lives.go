@@ -184,7 +184,7 @@ func (s *Screen) lifeFacts(l *ops.Life) []Fact {
 		if d.kind == stopCut {
 			outcome = "cut short"
 		}
-		stop = fmt.Sprintf("%s, %s, phase %d of %d, took %s", or(term40(string(d.Mode)), unknown), outcome, d.reached(), len(d.Phases), clock(d.now))
+		stop = fmt.Sprintf("%s, %s, phase %d of %d, took %s", or(shown(d.ModeText()), unknown), outcome, d.reached(), len(d.Phases), clock(d.now))
 	case l.Outcome == ops.OutcomeRunning:
 		stop = "none yet; ] shows what it would do"
 	case l.Outcome == outcomeGone:

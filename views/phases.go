@@ -174,14 +174,8 @@ func (d *stopDraw) phaseRow(i int, wide bool, w int) string {
 		took = tenths(d.elapsed(p.ElapsedMS, p.State))
 	}
 	items := "-"
-	if len(p.Items) > 0 {
-		done := 0
-		for _, it := range p.Items {
-			if it.State == ops.StepDone {
-				done++
-			}
-		}
-		items = fmt.Sprintf("%d/%d", done, len(p.Items))
+	if total, done := p.Counts(); total > 0 {
+		items = fmt.Sprintf("%d/%d", max(done, 0), total)
 	}
 	return d.tableRow(i == d.at, fmt.Sprintf("%2d %s", i+1, d.phaseName(p)), d.phaseBadge(p), items, took, budget(millis(p.BudgetMS)), d.result(p), wide, w)
 }
@@ -193,7 +187,7 @@ func (d *stopDraw) foldLine(i, end int, what string, wide bool, w int) string {
 	var bad []string
 	for _, p := range d.Phases[i:end] {
 		took += d.elapsed(p.ElapsedMS, p.State)
-		if d.willRun(p) || p.State.Over() {
+		if d.WillRun(p) || p.State.Over() {
 			most += millis(p.BudgetMS)
 		}
 		switch m := d.phaseBadge(p); m {
@@ -227,7 +221,7 @@ func (d *stopDraw) result(p ops.Phase) string {
 			return "will be " + shown(p.Detail)
 		case d.kind != stopRuns:
 			return "not reached"
-		case !d.willRun(p):
+		case !d.WillRun(p):
 			return "not part of a stop of mode " + term40(string(d.Mode))
 		case p.Vital:
 			return "never skipped"

@@ -106,7 +106,7 @@ func (d *stopDraw) reportFacts() []Fact {
 	}
 	cause := or(shown(d.Reason), unknown) + by(shown(d.By))
 	if d.Mode != "" {
-		cause += ", " + term40(string(d.Mode))
+		cause += ", " + shown(d.ModeText())
 	}
 	facts = append(facts, Fact{"cause", cause})
 	if list := d.notAwaited(); list != "" {

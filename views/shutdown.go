@@ -135,9 +135,10 @@ func (d *stopDraw) identity(w int) string {
 	}
 	l.add(2, Plain, "pid "+number(s.Snap.PID))
 	l.add(3, Plain, cause(shown(d.Reason), shown(d.By)))
-	switch d.Mode {
-	case ops.ModeGraceful, "":
-	default:
+	switch began := d.Began(); {
+	case began != d.Mode:
+		l.add(3, Slow, shown(string(d.Mode)+" (began "+string(began)+")"))
+	case d.Mode != ops.ModeGraceful && d.Mode != "":
 		l.add(3, Slow, shown(string(d.Mode)))
 	}
 	if d.Restart {

@@ -19,7 +19,7 @@ func TestWhichPhasesRunAndWhichAreNeverSkippedIsWhatTheStandardPlanSays(t *testi
 		for mode, n := range strength {
 			cut := !p.Vital && p.CutBy != "" && n >= strength[p.CutBy]
 			v := stopAt{Shutdown: ops.Shutdown{Mode: mode}}
-			if runs := v.willRun(ops.Phase{Name: p.Name, State: ops.StepPending, PhaseRules: rows[i].PhaseRules}); runs == cut {
+			if runs := v.WillRun(ops.Phase{Name: p.Name, State: ops.StepPending, PhaseRules: rows[i].PhaseRules}); runs == cut {
 				t.Errorf("phase %s in a stop of mode %s: runs is %v here and %v in the plan", p.Name, mode, runs, !cut)
 			}
 		}

@@ -150,7 +150,7 @@ func sessionKeys(ctx context.Context, g *control.Client, c *cobra.Command) []cob
 		if c.Name() == "interrupt" && s.TurnStartedAt.IsZero() || c.Name() == "evict" && !s.Cached {
 			continue
 		}
-		keys = append(keys, offer(s.Key, words(s.State), s.Doing, s.User))
+		keys = append(keys, offer(s.Key, words(s.State), doing(s), s.User))
 	}
 	return keys
 }

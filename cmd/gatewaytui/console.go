@@ -215,7 +215,7 @@ func (f *front) close(end gateway.End) {
 	if !f.left {
 		shown.showShutdown(*end.Report)
 	}
-	shown.say("stopped %s after %s, exit code %d", words(end.Report.Outcome), millis(end.Report.ElapsedMS), end.ExitCode)
+	shown.say("stopped %s", stopped(*end.Report, end.ExitCode))
 	if f.stage != nil && end.ExitCode != exitRestart {
 		for _, line := range f.stage.farewell(*end.Report, f.hangs) {
 			shown.say("%s", line)

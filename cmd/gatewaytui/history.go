@@ -100,7 +100,7 @@ func stopSummary(l ops.Life) string {
 			reached = i + 1
 		}
 	}
-	text := fmt.Sprintf("%s, %d of %d phases in %s", words(s.Mode), reached, len(s.Phases), millis(s.ElapsedMS))
+	text := fmt.Sprintf("%s, %d of %d phases in %s", s.ModeText(), reached, len(s.Phases), millis(s.ElapsedMS))
 	if s.Outcome == ops.ShutdownIncomplete || s.Outcome == ops.ShutdownForced {
 		text += ", " + s.Outcome
 	}

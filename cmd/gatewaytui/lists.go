@@ -97,6 +97,14 @@ func whole[T any](ctx context.Context, q ops.Query, ask func(context.Context, op
 	return page, err
 }
 
+// doing is what the session's turn does now, in the words of the console; empty if no turn runs.
+func doing(s ops.Session) string {
+	if s.Doing == "" {
+		return ""
+	}
+	return ops.StepWords(s.Doing)
+}
+
 func sessionsVerb(p *program) *cobra.Command {
 	return listing[ops.Session]{
 		use: "sessions", short: "list the sessions: what needs attention, then running ones, then idle ones by last activity",

@@ -199,8 +199,8 @@ func (p *past) lastEnd() (end *ops.LastEnd, late string) {
 	r := p.reported(p.rows[0])
 	end = &ops.LastEnd{Life: r.Life, Outcome: r.Outcome, Phase: r.Phase, Reason: r.Reason, By: r.By, RSSBytes: r.RSSBytes}
 	end.At, _ = lifeEnd(r)
-	if s := r.Shutdown; s != nil && (s.Outcome == ops.ShutdownIncomplete || s.Outcome == ops.ShutdownForced) {
-		end.Stop = s.Outcome
+	if r.Shutdown != nil {
+		end.Stopped(*r.Shutdown)
 	}
 	return end, overran(r)
 }

@@ -335,7 +335,7 @@ func sessionSentence(r ops.Session) (target, string) {
 	if !r.TurnStartedAt.IsZero() {
 		state += " for " + ago(r.TurnStartedAt)
 	}
-	return target{r.Key, r.ID}, r.Key + ": " + enumerate(state, r.Doing, some(r.Queued, "waiting message"), some(r.Processes, "process tree"))
+	return target{r.Key, r.ID}, r.Key + ": " + enumerate(state, doing(r), some(r.Queued, "waiting message"), some(r.Processes, "process tree"))
 }
 
 func agentSentence(r ops.Agent) (target, string) {

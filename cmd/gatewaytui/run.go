@@ -288,7 +288,7 @@ func (l *life) run(ctx context.Context) (gateway.End, error) {
 	if end.ExitCode == exitRestart && g.StartsNext() {
 		l.succeed()
 	}
-	l.log.Info("stopped", "outcome", end.Report.Outcome, "elapsed_ms", end.Report.ElapsedMS, "exit_code", end.ExitCode)
+	l.log.Info("stopped", "outcome", end.Report.Outcome, "mode", term.Clean(end.Report.ModeText(), maxLine), "elapsed_ms", end.Report.ElapsedMS, "exit_code", end.ExitCode)
 	return end, nil
 }
 

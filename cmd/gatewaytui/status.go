@@ -179,6 +179,9 @@ func howEnded(e ops.LastEnd) string {
 	case ops.ShutdownForced:
 		how += "; the stop was forced"
 	}
+	if e.StopMode != "" {
+		how += "; the stop was " + e.StopMode
+	}
 	return how
 }
 
@@ -200,9 +203,9 @@ func (p *program) showShutdown(s ops.Shutdown) {
 	end, waits := "it took "+millis(s.ElapsedMS), "waited for"
 	if s.Outcome == ops.ShutdownRunning {
 		waits = "waits for"
-		end = "over in at most " + or(until(s.DeadlineAt), "no time")
+		end = "over in at most " + age(s.Left(0))
 	}
-	p.say("shutdown    %s, %s, by %s: %s; %s", words(s.Mode), words(s.Outcome), or(s.By, "nobody known"), or(s.Reason, "no reason given"), end)
+	p.say("shutdown    %s, %s, by %s: %s; %s", s.ModeText(), words(s.Outcome), or(s.By, "nobody known"), or(s.Reason, "no reason given"), end)
 	table(p, p.out, phaseColumns, s.Phases)
 	for i, b := range s.Blockers() {
 		if i == maxShown {
@@ -232,18 +235,13 @@ var phaseColumns = []column[ops.Phase]{
 	{"STATE", func(r ops.Phase) string { return words(r.State) }, 1},
 	{"TOOK", func(r ops.Phase) string { return millis(r.ElapsedMS) }, 2},
 	{"BUDGET", func(r ops.Phase) string { return millis(r.BudgetMS) }, 4},
-	{"ITEMS", func(r ops.Phase) string { return itemCount(r.Items) }, 5},
+	{"ITEMS", func(r ops.Phase) string { return itemCount(r) }, 5},
 	{"DETAIL", func(r ops.Phase) string { return r.Detail }, 3},
 }
 
-func itemCount(items []ops.Item) string {
-	done := 0
-	for _, it := range items {
-		if it.State == ops.StepDone {
-			done++
-		}
-	}
-	return fmt.Sprintf("%d of %d done", done, len(items))
+func itemCount(p ops.Phase) string {
+	total, done := p.Counts()
+	return fmt.Sprintf("%d of %d done", done, total)
 }
 
 // until is the time to t, empty for no time or one that is over.

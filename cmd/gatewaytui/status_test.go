@@ -64,8 +64,14 @@ func TestStatusShowsADrainAndARunningStop(t *testing.T) {
 	f.down.Outcome = ops.ShutdownRunning
 	f.down.Phases[1].State, f.down.Phases[1].Items[0].State = ops.StepRunning, ops.StepRunning
 	f.down.Phases[1].Items[0].Next, f.down.Phases[1].Items[0].NextInMS = "abandoned", 1_000
+	f.down.Phases = append(f.down.Phases, ops.Phase{Name: "stores", State: ops.StepPending, BudgetMS: 3_000, Items: []ops.Item{}})
+	// The whole plan has 10 minutes; what is left are 1 s of the running phase and 3 s of the last one.
+	f.down.StartedAt, f.down.DeadlineAt = anHourAgo, ops.At(anHourAgo.Add(10*time.Minute))
+	f.down.Phases[1].ElapsedMS = 4_000
+	f.down.Escalations = []ops.Escalation{{At: ops.At(anHourAgo.Add(3200 * time.Millisecond)), From: ops.ModeGraceful, Mode: ops.ModeFast, By: "uid 0" + hostile}}
+	f.down.Mode = ops.ModeFast
 	start(t, f).run(t, "status").must(t, exitDone).says(t,
-		"deploy", "shutdown    graceful, running, by uid 0", "mark", "done",
+		"deploy", "shutdown    graceful, forced to fast after 3.2s by uid 0", "running, by uid 0", "; over in at most 4.0s\n", "mark", "done",
 		"waits for   adapter telegram, stuck, 5.0s of 5.0s: disconnect", "abandoned in 1.0s",
 	)
 }

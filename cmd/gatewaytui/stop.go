@@ -182,7 +182,7 @@ func (e *ending) wait(ctx context.Context) error {
 		e.p.writeJSON(e.p.out, report)
 	} else {
 		e.showRest(report)
-		e.p.say("stopped     %s after %s, exit code %d", words(report.Outcome), millis(report.ElapsedMS), report.ExitCode)
+		e.p.say("stopped     %s", stopped(report, report.ExitCode))
 	}
 	if !planned(report) {
 		return &outcome{exitFailed, &ops.Error{
@@ -191,6 +191,15 @@ func (e *ending) wait(ctx context.Context) error {
 		}}
 	}
 	return nil
+}
+
+// stopped says how a stop ended: "clean after 3.1s, exit code 0", and of one that became stronger how.
+func stopped(s ops.Shutdown, exit int) string {
+	text := fmt.Sprintf("%s after %s, exit code %d", words(s.Outcome), millis(s.ElapsedMS), exit)
+	if len(s.Escalations) > 0 {
+		text += "; " + s.ModeText()
+	}
+	return text
 }
 
 // planned reports whether a stop ended as one that was meant: with 0, or with 75 for a restart.

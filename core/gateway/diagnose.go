@@ -49,7 +49,7 @@ func (g *Gateway) writeDiagnosis(ctx context.Context, w io.Writer) {
 	}
 	fmt.Fprintf(w, "gatewaytui %s, life %s, pid %d, %s, up %s, written %s\n", s.Version, s.Life, s.PID, s.State, time.Since(g.started).Round(time.Second), time.Now().Format(time.RFC3339))
 	if s.Shutdown != nil {
-		section("shutdown " + s.Shutdown.ID + " " + string(s.Shutdown.Mode) + ", " + term.Clean(s.Shutdown.Reason, 200))
+		section("shutdown " + s.Shutdown.ID + " " + term.Clean(s.Shutdown.ModeText(), 200) + ", " + term.Clean(s.Shutdown.Reason, 200))
 		for _, p := range s.Shutdown.Phases {
 			fmt.Fprintf(w, "%-11s %-9s %6d ms of %6d ms  %s\n", p.Name, p.State, p.ElapsedMS, p.BudgetMS, term.Clean(p.Detail, 200))
 			for _, it := range p.Items {

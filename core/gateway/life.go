@@ -180,9 +180,7 @@ func (g *Gateway) classify(last store.Life, report ops.Shutdown, reported bool) 
 
 func (g *Gateway) setLastEnd(l store.Life, report ops.Shutdown) {
 	end := &ops.LastEnd{Life: l.ID, Outcome: l.Outcome, Phase: l.Phase, Reason: l.Reason, By: l.By, At: ops.At(l.EndedAt), RSSBytes: l.RSS}
-	if report.Outcome == ops.ShutdownIncomplete || report.Outcome == ops.ShutdownForced {
-		end.Stop = report.Outcome
-	}
+	end.Stopped(report)
 	if l.EndedAt.IsZero() {
 		end.At = ops.At(l.HeartbeatAt)
 	}

@@ -156,7 +156,7 @@ func skippedLine(b ops.Item) string {
 }
 
 func turnLine(v session.TurnView) string {
-	return fmt.Sprintf("%s (%s, %s)", term.Clean(v.Session.Key, 80), time.Since(v.Started).Round(time.Second), v.Doing)
+	return fmt.Sprintf("%s (%s, %s)", term.Clean(v.Session.Key, 80), time.Since(v.Started).Round(time.Second), ops.StepWords(v.Doing))
 }
 
 func processLine(p ops.Process) string {

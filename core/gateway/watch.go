@@ -71,7 +71,7 @@ func (g *Gateway) stalls(ctx context.Context, now time.Time) {
 		still := now.Sub(v.Progress)
 		if warn > 0 && still >= warn && g.table.MarkStalled(v.Turn, now) {
 			g.log.Warn("turn stalled", "session", v.Session.Key, "turn", v.ID, "doing", v.Doing, "without_progress", still.Round(time.Second))
-			g.events.emit(ops.EventTurnStalled, v.Session.Key, fmt.Sprintf("no progress for %s: %s", still.Round(time.Second), v.Doing), map[string]any{"turn": v.ID})
+			g.events.emit(ops.EventTurnStalled, v.Session.Key, fmt.Sprintf("no progress for %s: %s", still.Round(time.Second), ops.StepWords(v.Doing)), map[string]any{"turn": v.ID})
 		}
 		if after > 0 && still >= after && v.Interrupt == nil {
 			g.log.Warn("stalled turn interrupted", "session", v.Session.Key, "turn", v.ID, "without_progress", still.Round(time.Second))

@@ -88,9 +88,21 @@ type LastEnd struct {
 	By string `json:"by,omitempty"`
 	// Stop is the outcome of its stop where that was not clean itself: ShutdownIncomplete or ShutdownForced.
 	Stop string `json:"stop,omitempty"`
+	// StopMode is the ModeText of a stop that became stronger while it ran; else empty.
+	StopMode string `json:"stop_mode,omitempty"`
 	// At is its end, or when it was last known to run; RSSBytes what it kept resident then, 0 if unknown.
 	At       Time  `json:"at"`
 	RSSBytes int64 `json:"rss_bytes,omitempty"`
+}
+
+// Stopped enters what the report of the life's stop says: the outcome, where it was not clean, and how it became stronger.
+func (e *LastEnd) Stopped(report Shutdown) {
+	if report.Outcome == ShutdownIncomplete || report.Outcome == ShutdownForced {
+		e.Stop = report.Outcome
+	}
+	if len(report.Escalations) > 0 {
+		e.StopMode = report.ModeText()
+	}
 }
 
 // Supervisor is what the service manager allows a stop.

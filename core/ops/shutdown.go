@@ -2,6 +2,7 @@ package ops
 
 import (
 	"slices"
+	"strconv"
 	"time"
 )
 
@@ -93,8 +94,9 @@ const (
 
 // Shutdown is a shutdown while it runs and after: screen, log, socket and the report on disk all show this value.
 type Shutdown struct {
-	ID         string `json:"id"`
-	Life       string `json:"life"`
+	ID   string `json:"id"`
+	Life string `json:"life"`
+	// Mode is how strong the stop is now, or was at its end. Escalations say how it began, if it became stronger.
 	Mode       Mode   `json:"mode"`
 	Reason     string `json:"reason"`
 	By         string `json:"by"`
@@ -108,8 +110,21 @@ type Shutdown struct {
 	Phases    []Phase `json:"phases"`
 	// NotAwaited are the turns that the drain leaves out, each with why (the requester's own, stalled).
 	NotAwaited []Item `json:"not_awaited,omitempty"`
-	Outcome    string `json:"outcome"`
-	ExitCode   int    `json:"exit_code"`
+	// Escalations are the moments at which the stop became stronger, in order; empty if it ran as it was asked for. There are
+	// at most two.
+	Escalations []Escalation `json:"escalations,omitempty"`
+	Outcome     string       `json:"outcome"`
+	ExitCode    int          `json:"exit_code"`
+}
+
+// Escalation is a running stop that became stronger.
+type Escalation struct {
+	At Time `json:"at"`
+	// From is the mode before, Mode the one from then on.
+	From Mode `json:"from"`
+	Mode Mode `json:"mode"`
+	// By is who asked for it.
+	By string `json:"by"`
 }
 
 // Phase is one phase of a shutdown.
@@ -120,6 +135,10 @@ type Phase struct {
 	ElapsedMS int64     `json:"elapsed_ms"`
 	BudgetMS  int64     `json:"budget_ms"`
 	Items     []Item    `json:"items"`
+	// ItemsTotal and ItemsDone count the items and those of them that ended well. Only the event of a phase has them, which
+	// has no Items: see Counts.
+	ItemsTotal int `json:"items_total,omitempty"`
+	ItemsDone  int `json:"items_done,omitempty"`
 	// Detail says why a phase was skipped or cut short.
 	Detail string `json:"detail,omitempty"`
 	PhaseRules
@@ -177,6 +196,108 @@ func (s Shutdown) Overran() []Phase {
 		}
 	}
 	return out
+}
+
+// Began is the mode in which the stop began.
+func (s Shutdown) Began() Mode {
+	if len(s.Escalations) > 0 {
+		return s.Escalations[0].From
+	}
+	return s.Mode
+}
+
+// ModeText says for people how strong the stop is, and how it became so: "graceful, forced to immediate after 3.2s by uid
+// 0". Who forced it stays as untrusted as it was.
+func (s Shutdown) ModeText() string {
+	text := string(s.Began())
+	for _, e := range s.Escalations {
+		text += ", forced to " + string(e.Mode)
+		if !e.At.IsZero() && !s.StartedAt.IsZero() {
+			text += " after " + tenths(e.At.Sub(s.StartedAt.Time))
+		}
+		if e.By != "" {
+			text += " by " + e.By
+		}
+	}
+	return text
+}
+
+// tenths is a duration to a tenth of a second, and from a minute on as Clock has it.
+func tenths(d time.Duration) string {
+	if d >= time.Minute {
+		return Clock(d)
+	}
+	return strconv.FormatFloat(max(d, 0).Seconds(), 'f', 1, 64) + "s"
+}
+
+// Counts are how many items the phase has or had, and how many of them ended well.
+func (p Phase) Counts() (total, done int) {
+	if len(p.Items) == 0 {
+		return p.ItemsTotal, p.ItemsDone
+	}
+	for _, it := range p.Items {
+		if it.State == StepDone {
+			done++
+		}
+	}
+	return len(p.Items), done
+}
+
+// WillRun reports whether p, a phase of s, has still to run. A lever that skips a phase whose turn has not come leaves its
+// word in the detail.
+func (s Shutdown) WillRun(p Phase) bool {
+	return p.State == StepPending && p.Detail == "" && p.RunsIn(s.Mode)
+}
+
+// PhaseLeft is what p, a phase of s, may still take when the report is since old. A running phase ends when the last of
+// its items is given up.
+func (s Shutdown) PhaseLeft(p Phase, since time.Duration) time.Duration {
+	switch {
+	case s.WillRun(p):
+		return span(p.BudgetMS)
+	case p.State != StepRunning:
+		return 0
+	}
+	left := max(span(p.BudgetMS)-span(p.ElapsedMS)-since, 0)
+	var last time.Duration
+	running := false
+	for _, it := range p.Items {
+		if it.State != StepRunning {
+			continue
+		}
+		if it.Next == "" {
+			return left
+		}
+		running = true
+		last = max(last, span(it.NextInMS)-since)
+	}
+	if running {
+		return min(left, last)
+	}
+	return left
+}
+
+// Left is what the stop may still take when its report is since old, if nobody acts: the rest of the running phase and the
+// budgets of those that follow, and never beyond DeadlineAt, at which the watchdog ends the process. It is never below 0.
+func (s Shutdown) Left(since time.Duration) time.Duration {
+	var left time.Duration
+	for _, p := range s.Phases {
+		left += s.PhaseLeft(p, since)
+	}
+	if !s.DeadlineAt.IsZero() && !s.StartedAt.IsZero() {
+		now := span(s.ElapsedMS) + since
+		if most := s.DeadlineAt.Sub(s.StartedAt.Time) - now; most >= 0 {
+			left = min(left, most)
+		}
+	}
+	return left
+}
+
+// span is a number of milliseconds of a report, which may come from a file or another version: bounded, so that sums of a
+// plan do not overflow.
+func span(ms int64) time.Duration {
+	const most = int64(10 * 365 * 24 * time.Hour / time.Millisecond)
+	return time.Duration(min(max(ms, 0), most)) * time.Millisecond
 }
 
 // LastWord is the last moment that the report tells of: its end, or how far it had come when it was written.

@@ -184,6 +184,26 @@ func TestPeeker_AReadThatHangsCostsOneBound(t *testing.T) {
 	})
 }
 
+// A scan that outlives the registry's goroutines asks about every process of the machine, and waits for none of them.
+func TestPeeker_AfterItsEndAnAnswerCostsNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPeeker()
+		stop := make(chan struct{})
+		go p.run(stop)
+		close(stop)
+		synctest.Wait()
+		began := time.Now()
+		for range 1000 {
+			if got := p.ask(ident{pid: 1}); got.said {
+				t.Fatalf("%+v", got)
+			}
+		}
+		if took := time.Since(began); took != 0 {
+			t.Errorf("1000 questions took %v", took)
+		}
+	})
+}
+
 // What a process says of itself is its own: of another one with the same pid nothing is believed (B11).
 func TestB11_APeekAtARecycledPidSaysNothing(t *testing.T) {
 	r := registry(t)

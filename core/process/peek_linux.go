@@ -20,7 +20,8 @@ const (
 // hangs costs one peekWait; from then on the answer is "unknown" at once, until it returns.
 type peeker struct {
 	requests chan peekRequest
-	stuck    bool // the caller's: whether the last request was given up
+	ended    chan struct{} // closed when run has returned
+	stuck    bool          // the caller's: whether the last request was given up
 }
 
 type peekRequest struct {
@@ -39,10 +40,11 @@ type peeked struct {
 }
 
 func newPeeker() *peeker {
-	return &peeker{requests: make(chan peekRequest)}
+	return &peeker{requests: make(chan peekRequest), ended: make(chan struct{})}
 }
 
 func (p *peeker) run(stop <-chan struct{}) {
+	defer close(p.ended)
 	var buf []byte
 	for {
 		select {
@@ -57,8 +59,9 @@ func (p *peeker) run(stop <-chan struct{}) {
 	}
 }
 
-// ask returns what the process i says of itself; the zero value if it is gone, not ours to read, or does not answer. It
-// is called with the turn to scan alone.
+// ask returns what the process i says of itself; the zero value if it is gone, not ours to read, or does not answer, and at
+// once after run has returned: a scan that outlives the registry's Close asks about every process of the machine. It is
+// called with the turn to scan alone.
 func (p *peeker) ask(i ident) peeked {
 	req := peekRequest{i, make(chan peeked, 1)}
 	timer := time.NewTimer(peekWait)
@@ -73,7 +76,9 @@ func (p *peeker) ask(i ident) peeked {
 	} else {
 		select {
 		case p.requests <- req:
-		case <-timer.C: // the registry closes
+		case <-p.ended:
+			return peeked{}
+		case <-timer.C: // the read before hangs
 			return peeked{}
 		}
 	}

@@ -152,7 +152,7 @@ type Event struct {
 	At time.Time
 	// Type is ops.EventShutdownPhase, ops.EventShutdownItem or ops.EventShutdownEnded.
 	Type ops.EventType
-	// Phase is the phase's row without its items; empty when the stop has ended.
+	// Phase is the phase's row without its items, and for ops.EventShutdownPhase with their counts; empty when the stop has ended.
 	Phase ops.Phase
 	// Item is the item's row, for ops.EventShutdownItem.
 	Item ops.Item

@@ -3,7 +3,9 @@ package shutdown
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -16,6 +18,26 @@ import (
 var discard = slog.New(slog.DiscardHandler)
 
 func (c *cast) hungLog() *slog.Logger { return slog.New(&hungHandler{c.release}) }
+
+// TF42: who knows a phase by its event alone knows how many items it had.
+func TestTheEventOfAPhaseCountsItsItems(t *testing.T) {
+	bubble(t, "at its end as at its beginning", func(t *testing.T) {
+		var got []string
+		r := Start(Plan{[]Phase{{Name: "agents", Budget: time.Second, List: items(takes("a", 0), takes("b", 0), fails("c"))}}}, Options{
+			Exit: noExit(t),
+			Observe: func(e Event) {
+				if e.Type == ops.EventShutdownPhase {
+					total, done := e.Phase.Counts()
+					got = append(got, fmt.Sprintf("%s %d of %d", e.Phase.State, done, total))
+				}
+			},
+		})
+		<-r.Done()
+		if want := []string{"running 0 of 3", "failed 2 of 3"}; !slices.Equal(got, want) {
+			t.Errorf("the events say %q, want %q", got, want)
+		}
+	})
+}
 
 // What a stop tells of itself never costs it more than this.
 func TestWhatHangsBesideTheExecutorDelaysNothing(t *testing.T) {

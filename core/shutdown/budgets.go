@@ -41,6 +41,8 @@ const (
 	markBudget = 2 * time.Second
 	// surrenderBudget is for the removal of two files and a socket, none of them synced.
 	surrenderBudget = 500 * time.Millisecond
+	// releaseLeeway is for a machine that runs the gateway late: the phase itself takes microseconds.
+	releaseLeeway = time.Second
 	// headroom is what the service manager is asked for beyond the drain (S2).
 	headroom = 30 * time.Second
 )
@@ -62,7 +64,7 @@ func Standard(b Budgets) Plan {
 		{Name: PhaseAgents, Budget: b.Agent, Bound: "shutdown.agent_timeout"},
 		{Name: PhaseAdapters, Budget: adapter, Bound: "shutdown.adapter_timeout"},
 		{Name: PhaseBackground, Budget: b.Background, Bound: "shutdown.background_timeout"},
-		{Name: PhaseRelease, Budget: 0, Bound: "fixed: memory only"},
+		{Name: PhaseRelease, Budget: 0, Leeway: releaseLeeway, Bound: "fixed: memory only"},
 		{Name: PhaseSweep, Budget: kill, Bound: killBound},
 		{Name: PhaseStores, Budget: b.Store, Bound: "shutdown.store_timeout", Vital: true, Critical: true},
 		{Name: PhaseSurrender, Budget: surrenderBudget, Bound: "fixed: socket, pid file, lock", Vital: true},

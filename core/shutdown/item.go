@@ -36,7 +36,7 @@ type item struct {
 	cancel                 context.CancelCauseFunc
 }
 
-// newItem is it as it begins to run. A phase without a budget hands out a context that has ended.
+// newItem is it as it begins to run. A phase with neither a budget nor a leeway hands out a context that has ended.
 func newItem(r *Run, p *phase, it Item, now time.Time) *item {
 	out := &item{Item: it, state: ops.StepRunning, began: now, deadline: p.deadline, budget: p.Budget}
 	if own := now.Add(it.Budget); it.Budget > 0 && own.Before(p.deadline) {
@@ -44,7 +44,7 @@ func newItem(r *Run, p *phase, it Item, now time.Time) *item {
 	}
 	ctx, cancel := context.WithCancelCause(context.Background())
 	out.ctx, out.cancel = &itemContext{Context: ctx, r: r, it: out}, cancel
-	if p.Budget == 0 {
+	if p.Budget == 0 && p.Leeway <= 0 {
 		cancel(ErrBudget)
 	}
 	return out
@@ -104,11 +104,15 @@ func (r *Run) settle(p *phase, it *item, f failure) {
 
 // abandon gives up an item whose time is over. r.mu is held.
 func (r *Run) abandon(p *phase, it *item) {
-	why := "did not return within " + it.budget.String()
+	most := it.budget
+	if most == 0 {
+		most = p.Leeway
+	}
+	why := "did not return within " + most.String()
 	switch {
 	case it.forced != "":
 		why = "did not return after it was " + it.forced
-	case it.budget == 0:
+	case it.budget == 0 && p.Leeway <= 0:
 		why = "no time: the budget is 0"
 	}
 	if it.detail != "" {
@@ -123,7 +127,11 @@ func (r *Run) over(p *phase, it *item, state ops.StepState, cause error, stack [
 	now := time.Now()
 	it.state, it.ended = state, now
 	it.cancel(cause)
-	r.incomplete = r.incomplete || state != ops.StepDone
+	if state == ops.StepDone {
+		p.done++
+	} else {
+		r.incomplete = true
+	}
 	if p.open--; p.open == 0 {
 		r.nudge()
 	}

@@ -20,13 +20,14 @@ func (r *Run) Immediate() <-chan struct{} { return r.immediate }
 
 // Escalate makes the stop as strong as mode and reports whether it was weaker: a stop asked for while one runs joins it.
 // Phases that are no part of a stop of that mode are skipped, and the running one, if it is such, ends at once; by is who
-// asked, for its detail. Vital phases run on.
+// asked, for its detail and for the report's escalations. Vital phases run on.
 func (r *Run) Escalate(mode ops.Mode, by string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if strength(mode) <= strength(r.mode) || !r.ended.IsZero() {
 		return false
 	}
+	r.escalated = append(r.escalated, ops.Escalation{At: ops.At(time.Now()), From: r.mode, Mode: mode, By: clean(by)})
 	r.mode = mode
 	if mode == ops.ModeImmediate {
 		close(r.immediate)

@@ -92,6 +92,10 @@ func TestEscalation(t *testing.T) {
 		if rep.Outcome != ops.ShutdownForced || rep.ExitCode != 143 {
 			t.Errorf("ended %s with %d, want forced with 143", rep.Outcome, rep.ExitCode)
 		}
+		// TF42: that it began gracefully is not lost.
+		if got, want := rep.ModeText(), "graceful, forced to fast after 1.0s by SIGTERM, forced to immediate after 2.0s by SIGTERM"; got != want {
+			t.Errorf("the report says %q, want %q", got, want)
+		}
 	})
 	bubble(t, "a vital phase that runs is not cut short", func(t *testing.T) {
 		r := Start(standing(map[string][]Item{PhaseMark: {takes("marker", 300*time.Millisecond)}, PhaseDrain: {takes("x", time.Minute)}}), Options{Exit: noExit(t)})

@@ -31,7 +31,7 @@ func (r *Run) report() ops.Shutdown {
 	defer r.mu.Unlock()
 	now := time.Now()
 	out := ops.Shutdown{
-		ID: r.o.ID, Life: r.o.Life, Mode: r.mode, Reason: r.o.Reason, By: r.o.By, Restart: r.o.Restart,
+		ID: r.o.ID, Life: r.o.Life, Mode: r.mode, Escalations: slices.Clone(r.escalated), Reason: r.o.Reason, By: r.o.By, Restart: r.o.Restart,
 		StartedAt: ops.At(r.began), DeadlineAt: ops.At(r.end.Add(r.slack)),
 		Phases:     make([]ops.Phase, 0, len(r.phases)),
 		NotAwaited: slices.Clone(r.notAwaited),
@@ -181,6 +181,7 @@ func (p *phase) summary() string {
 func (r *Run) tell(p *phase, state ops.StepState) {
 	now := time.Now()
 	e := Event{At: now, Type: ops.EventShutdownPhase, Phase: p.row(now)}
+	e.Phase.ItemsTotal, e.Phase.ItemsDone = len(p.items), p.done
 	if state == ops.StepRunning {
 		e.Blockers, e.save = p.blockers(ops.StepRunning), r.saves.ask()
 	} else {

@@ -80,6 +80,7 @@ type Run struct {
 
 	mu         sync.Mutex // guards what follows and the phases; never held over code that is not ours
 	mode       ops.Mode
+	escalated  []ops.Escalation // how mode came to be what it is
 	phases     []*phase
 	current    int           // index of the phase that runs or ran last; -1 before the first
 	end        time.Time     // when the last phase is over at the latest
@@ -102,6 +103,7 @@ type phase struct {
 	stack                  []byte // of a listing that panicked; the executor's own
 	items                  []*item
 	open                   int           // items that run
+	done                   int           // items that ended well
 	settled                bool          // nothing runs any more; what is left is to write that down
 	cut                    bool          // a lever or a mode ended it, or will when its turn comes
 	late                   time.Duration // how long after the moment it had asked for the executor was run, in all
@@ -185,11 +187,15 @@ func (r *Run) begin(i int) bool {
 	default:
 		p.state = ops.StepRunning
 		// The phases after this one keep their time. One with a budget has its own as well, but for what scheduling on a
-		// busy machine has cost so far beyond a quarter of the slack; one without has what is left over.
+		// busy machine has cost so far beyond a quarter of the slack; one without has what is left over, and with a leeway
+		// the quarter of the slack as well.
 		budget, last := p.Budget, r.end.Add(-r.rest())
-		if budget == 0 {
+		switch {
+		case budget == 0 && p.Leeway <= 0:
 			budget = Instant
-		} else {
+		case budget == 0:
+			budget, last = p.Leeway, last.Add(r.slack/4)
+		default:
 			last = last.Add(r.slack / 4)
 		}
 		p.deadline = now.Add(budget)

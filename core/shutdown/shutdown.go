@@ -40,6 +40,10 @@ type Phase struct {
 	// context that has ended and are abandoned unless they return at once, which is within Instant, taken from what the
 	// phases before left over. Below 0 is Unbounded.
 	Budget time.Duration
+	// Leeway is what a phase with budget 0 may take, if the phases before left that much over; 0 is Instant. It is for
+	// items that wait for nothing and always return, but may be run late on a busy machine: their context is live, and the
+	// plan's sum does not grow.
+	Leeway time.Duration
 	// Bound says what sets the budget: a config key, or "fixed: " and the reason.
 	Bound string
 	// Then says in one word what becomes of an item that overstays; empty is "abandoned".
