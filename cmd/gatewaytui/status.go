@@ -173,10 +173,10 @@ func howEnded(e ops.LastEnd) string {
 	if e.By != "" {
 		how += ", by " + e.By
 	}
-	switch e.Stop {
-	case ops.ShutdownIncomplete:
+	switch {
+	case e.Stop == ops.ShutdownIncomplete:
 		how += "; some items were abandoned"
-	case ops.ShutdownForced:
+	case e.Stop == ops.ShutdownForced && e.StopMode == "":
 		how += "; the stop was forced"
 	}
 	if e.StopMode != "" {

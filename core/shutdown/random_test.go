@@ -267,7 +267,7 @@ func (s *story) killed(t *testing.T, r *Run) {
 	if !s.kept {
 		return
 	}
-	saves := s.disk.saved()
+	saves := s.disk.saved() // and not Report below: it waits for who is asked for progress, and meanwhile items end
 	waits := func(rep ops.Shutdown) []string {
 		p, _ := rep.Running()
 		out := []string{p.Name}
@@ -276,7 +276,7 @@ func (s *story) killed(t *testing.T, r *Run) {
 		}
 		return out
 	}
-	if onDisk, real := waits(saves[len(saves)-1]), waits(r.Report()); !slices.Equal(onDisk, real) {
+	if onDisk, real := waits(saves[len(saves)-1]), waits(r.report()); !slices.Equal(onDisk, real) {
 		t.Errorf("a kill would leave %v on disk while the stop waits for %v", onDisk, real)
 	}
 }
