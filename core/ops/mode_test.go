@@ -16,8 +16,11 @@ func TestHowAStopBecameStrongerIsSaid(t *testing.T) {
 	}{
 		{"as it was asked for", Shutdown{Mode: ModeGraceful}, "graceful", ModeGraceful},
 		{"a report of an earlier version, which has only the mode at the end", Shutdown{Mode: ModeImmediate}, "immediate", ModeImmediate},
-		{"forced", Shutdown{Mode: ModeImmediate, StartedAt: at(0), Escalations: []Escalation{{At: at(3200 * time.Millisecond), From: ModeGraceful, Mode: ModeImmediate, By: "uid 0"}}},
-			"graceful, forced to immediate after 3.2s by uid 0", ModeGraceful},
+		{
+			"forced",
+			Shutdown{Mode: ModeImmediate, StartedAt: at(0), Escalations: []Escalation{{At: at(3200 * time.Millisecond), From: ModeGraceful, Mode: ModeImmediate, By: "uid 0"}}},
+			"graceful, forced to immediate after 3.2s by uid 0", ModeGraceful,
+		},
 		{"in two steps, late", Shutdown{Mode: ModeImmediate, StartedAt: at(0), Escalations: []Escalation{
 			{At: at(90 * time.Second), From: ModeGraceful, Mode: ModeFast, By: "SIGTERM"}, {At: at(2 * time.Hour), From: ModeFast, Mode: ModeImmediate},
 		}}, "graceful, forced to fast after 1:30 by SIGTERM, forced to immediate after 2:00:00", ModeGraceful},
@@ -34,8 +37,10 @@ func TestWhatIsLeftOfAStop(t *testing.T) {
 	began := At(time.Date(2026, 11, 21, 13, 0, 0, 0, time.UTC))
 	phases := func(running Phase) []Phase {
 		return []Phase{
-			{Name: "mark", State: StepDone, BudgetMS: 2000, ElapsedMS: 10}, running,
-			{Name: "adapters", State: StepPending, BudgetMS: 5000}, {Name: "skipped", State: StepPending, BudgetMS: 9000, Detail: "skipped by uid 0"},
+			{Name: "mark", State: StepDone, BudgetMS: 2000, ElapsedMS: 10},
+			running,
+			{Name: "adapters", State: StepPending, BudgetMS: 5000},
+			{Name: "skipped", State: StepPending, BudgetMS: 9000, Detail: "skipped by uid 0"},
 		}
 	}
 	drain := Phase{Name: "drain", State: StepRunning, BudgetMS: 20_000, ElapsedMS: 4000}
