@@ -1,7 +1,6 @@
 package api
 
 import (
-	"container/list"
 	"crypto/sha256"
 	"fmt"
 	"net"
@@ -64,7 +63,7 @@ type answers struct {
 	// may have thousands of done ones of the same request.
 	running, done map[print][]*exchange
 	keys          map[*exchange]string
-	ended         *list.List // of *stored, oldest first: those in done
+	ended         []stored // those in done, oldest first
 	bytes         int
 	timer         *time.Timer // drops the oldest when its time is over
 }
@@ -76,7 +75,7 @@ type stored struct {
 }
 
 func newAnswers() *answers {
-	return &answers{byKey: map[string]*exchange{}, running: map[print][]*exchange{}, done: map[print][]*exchange{}, keys: map[*exchange]string{}, ended: list.New()}
+	return &answers{byKey: map[string]*exchange{}, running: map[print][]*exchange{}, done: map[print][]*exchange{}, keys: map[*exchange]string{}}
 }
 
 // enter returns the exchange for a request, with the client attached: one that is there, or fresh. A request joins
@@ -151,7 +150,7 @@ func (a *answers) keep(x *exchange) {
 	}
 	a.done[x.print] = append(a.done[x.print], x)
 	now := time.Now()
-	a.ended.PushBack(&stored{x, now, size})
+	a.ended = append(a.ended, stored{x, now, size})
 	a.bytes += size
 	a.expire(now)
 }
@@ -165,15 +164,16 @@ func (a *answers) drop(x *exchange) {
 
 // expire drops what is too old or too much. a.mu is held.
 func (a *answers) expire(now time.Time) {
-	for oldest := a.ended.Front(); oldest != nil; oldest = a.ended.Front() {
-		s := oldest.Value.(*stored)
-		if now.Sub(s.at) < storedFor && a.ended.Len() <= maxStored && a.bytes <= maxStoredBytes {
+	for len(a.ended) > 0 {
+		s := a.ended[0]
+		if now.Sub(s.at) < storedFor && len(a.ended) <= maxStored && a.bytes <= maxStoredBytes {
 			if a.timer == nil {
 				a.timer = time.AfterFunc(s.at.Add(storedFor).Sub(now), a.tick)
 			}
 			return
 		}
-		a.ended.Remove(oldest)
+		a.ended[0] = stored{} // let go of the exchange
+		a.ended = a.ended[1:]
 		a.bytes -= s.bytes
 		a.remove(s.x)
 	}
@@ -236,6 +236,6 @@ func (a *answers) close() {
 	}
 	clear(a.byKey)
 	clear(a.keys)
-	a.ended.Init()
+	a.ended = nil
 	a.bytes = 0
 }

@@ -291,8 +291,8 @@ func TestStoredAnswersAreBounded(t *testing.T) {
 			t.Helper()
 			a.mu.Lock()
 			defer a.mu.Unlock()
-			if a.ended.Len() > maxStored || a.bytes > maxStoredBytes || len(a.running)+len(a.done) > maxStored || len(a.byKey) > maxStored || len(a.keys) > maxStored {
-				t.Errorf("%d answers with %d bytes are kept, under %d prints and %d keys", a.ended.Len(), a.bytes, len(a.running)+len(a.done), len(a.byKey))
+			if len(a.ended) > maxStored || a.bytes > maxStoredBytes || len(a.running)+len(a.done) > maxStored || len(a.byKey) > maxStored || len(a.keys) > maxStored {
+				t.Errorf("%d answers with %d bytes are kept, under %d prints and %d keys", len(a.ended), a.bytes, len(a.running)+len(a.done), len(a.byKey))
 			}
 		}
 		add(2*maxStored, 10)
@@ -302,8 +302,8 @@ func TestStoredAnswersAreBounded(t *testing.T) {
 		time.Sleep(storedFor)
 		synctest.Wait()
 		a.mu.Lock()
-		if a.ended.Len() != 0 || a.bytes != 0 || len(a.running)+len(a.done)+len(a.byKey)+len(a.keys) != 0 {
-			t.Errorf("after %s %d answers with %d bytes are kept", storedFor, a.ended.Len(), a.bytes)
+		if len(a.ended) != 0 || a.bytes != 0 || len(a.running)+len(a.done)+len(a.byKey)+len(a.keys) != 0 {
+			t.Errorf("after %s %d answers with %d bytes are kept", storedFor, len(a.ended), a.bytes)
 		}
 		a.mu.Unlock()
 		a.close()

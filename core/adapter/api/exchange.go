@@ -3,6 +3,7 @@ package api
 import (
 	"bytes"
 	"cmp"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -31,9 +32,9 @@ type exchange struct {
 	refusal *problem
 
 	mu      sync.Mutex
-	text    []byte // of the answer, from dropped on
-	dropped int    // bytes of a long stream that are gone
-	readers map[*reader]bool
+	text    []byte    // of the answer, from dropped on
+	dropped int       // bytes of a long stream that are gone
+	readers []*reader // nil again when the last one has gone: a kept answer has none
 	// left says that the last client went before it had the answer; withdrawn that the turn was ended for that.
 	left, withdrawn bool
 	timer           *time.Timer // runs out when grace does
@@ -72,7 +73,7 @@ func newExchange(stream bool) *exchange {
 	nothing := func(*exchange) {}
 	return &exchange{
 		stream: stream, created: time.Now(), ended: nothing, withdraw: nothing, settled: make(chan struct{}),
-		readers: map[*reader]bool{}, outcome: outcome{finish: stopped},
+		outcome: outcome{finish: stopped},
 	}
 }
 
@@ -96,7 +97,7 @@ func (x *exchange) attach() *reader {
 	if len(x.text) > 0 || x.outcome.ended {
 		r.signal()
 	}
-	x.readers[r] = true
+	x.readers = append(x.readers, r)
 	return r
 }
 
@@ -105,7 +106,9 @@ func (x *exchange) attach() *reader {
 func (r *reader) detach(left bool) {
 	x := r.x
 	x.mu.Lock()
-	delete(x.readers, r)
+	if x.readers = slices.DeleteFunc(x.readers, func(other *reader) bool { return other == r }); len(x.readers) == 0 {
+		x.readers = nil
+	}
 	withdraw := false
 	if left && len(x.readers) == 0 {
 		x.left = true
@@ -171,7 +174,7 @@ func (x *exchange) Delta(text string) {
 		return
 	}
 	x.text = append(x.text, text...)
-	for r := range x.readers {
+	for _, r := range x.readers {
 		r.behind = r.behind || x.dropped+len(x.text)-r.at > maxPending
 	}
 	if len(x.text) > 2*maxPending {
@@ -221,7 +224,7 @@ func (x *exchange) end(text string, err error) bool {
 
 // signal wakes every reader. x.mu is held.
 func (x *exchange) signal() {
-	for r := range x.readers {
+	for _, r := range x.readers {
 		r.signal()
 	}
 }

@@ -29,7 +29,7 @@ func fill(t *testing.T, r adapter.Responder, c *conn) {
 		x.mu.Lock()
 		defer x.mu.Unlock()
 		total := x.dropped + len(x.text)
-		for r := range x.readers {
+		for _, r := range x.readers {
 			waiting = total - r.at
 		}
 		if len(x.text) > 2*maxPending {
