@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	"gatewaytui/core/adapter/demo"
@@ -67,6 +68,7 @@ func newStage(named string, getenv func(string) string) (*stage, error) {
 		if fi, err := os.Stat(base); !filepath.IsAbs(base) || err != nil || !fi.IsDir() {
 			base = os.TempDir()
 		}
+		removeKilled(base)
 		dir, err := os.MkdirTemp(base, demoPrefix)
 		if err != nil {
 			return nil, fmt.Errorf("make a home for the demo: %w", err)
@@ -83,13 +85,52 @@ func newStage(named string, getenv func(string) string) (*stage, error) {
 		s.temporary = string(text) == demoTemporary
 		return s, nil
 	}
-	if err := instance.CheckHome(dir); err != nil { // nobody's home at all
+	if err := instance.CheckHome(dir); err != nil { // no gateway's home
 		return nil, &outcome{exitConfig, err}
 	}
 	if entries, err := os.ReadDir(dir); err != nil && !errors.Is(err, fs.ErrNotExist) || len(entries) > 0 {
 		return nil, wrongUsage("leave --home out: a demo makes a home of its own and removes it at its end", "--demo uses only an empty folder or the home of an earlier demo, and %s is neither", dir)
 	}
 	return s, nil
+}
+
+// removeKilled removes the temporary homes in base of demos that were killed. It takes only the user's own folders that are
+// marked as such, whose pid file names a process that is gone and whose lock is free. A demo that restarts, or has not
+// started yet, has no pid file. Errors leave a folder where it is.
+func removeKilled(base string) {
+	found, _ := filepath.Glob(filepath.Join(base, demoPrefix+"*")) // a pattern that cannot be read finds none
+	for _, dir := range found {
+		if !wasKilled(dir) {
+			continue
+		}
+		home, err := instance.Open(dir)
+		if err != nil {
+			continue
+		}
+		lock, err := home.Hold()
+		if err != nil {
+			continue
+		}
+		_ = os.RemoveAll(dir)
+		_ = lock.Release()
+	}
+}
+
+// wasKilled reports whether dir is the temporary home of a demo of this user whose process is gone without removing it.
+func wasKilled(dir string) bool {
+	fi, err := os.Lstat(dir)
+	if err != nil || !fi.IsDir() {
+		return false
+	}
+	if st, ok := fi.Sys().(*syscall.Stat_t); !ok || int(st.Uid) != os.Geteuid() {
+		return false
+	}
+	text, err := os.ReadFile(filepath.Join(dir, demoFile))
+	if err != nil || string(text) != demoTemporary {
+		return false
+	}
+	found, err := instance.Locate(dir)
+	return err == nil && found.Record.PID != 0 && found.Known && !found.Alive
 }
 
 // open marks the home, which must be open, as a demo's.
@@ -110,7 +151,7 @@ func (s *stage) open() error {
 // close removes a temporary home.
 func (s *stage) close() {
 	if s != nil && s.temporary && strings.HasPrefix(filepath.Base(s.home), demoPrefix) {
-		_ = os.RemoveAll(s.home) // in a runtime or temporary folder, where leftovers are removed some day
+		_ = os.RemoveAll(s.home) // what is left in a runtime or temporary folder is removed some day
 	}
 }
 

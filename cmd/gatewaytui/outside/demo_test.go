@@ -34,6 +34,40 @@ func files(t *testing.T, dir string) (out []string) {
 	return out
 }
 
+// playDemo starts a demo with the runtime directory and more variables, and returns its process and its home once it says
+// where that is. read is closed when all of its output is read.
+func playDemo(t *testing.T, runtime string, env ...string) (cmd *exec.Cmd, dir string, read <-chan struct{}) {
+	t.Helper()
+	cmd = exec.Command(binary, "--demo", "--no-tui")
+	cmd.Env = append(slices.DeleteFunc(os.Environ(), func(v string) bool {
+		return strings.HasPrefix(v, "GATEWAYTUI_") || strings.HasPrefix(v, "XDG_")
+	}), append(env, "XDG_RUNTIME_DIR="+runtime)...)
+	stderr, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill() })
+	home, done := make(chan string, 1), make(chan struct{})
+	go func() { // ends with the process
+		defer close(done)
+		for lines := bufio.NewScanner(stderr); lines.Scan(); {
+			var l line
+			if json.Unmarshal(lines.Bytes(), &l) == nil && strings.HasPrefix(l.text("msg"), "this is the demo") {
+				home <- l.text("home")
+			}
+		}
+	}()
+	select {
+	case dir = <-home:
+	case <-time.After(patience):
+		t.Fatal("the demo does not say where its home is")
+	}
+	return cmd, dir, done
+}
+
 // TF8: the first command of the README is harmless. A demo beside a config and an environment that enable a real platform
 // never calls it, touches neither the user's config nor the user's home, and leaves nothing behind.
 func TestTF8_ADemoTouchesNothingOfTheUsers(t *testing.T) {
@@ -57,36 +91,8 @@ func TestTF8_ADemoTouchesNothingOfTheUsers(t *testing.T) {
 	}
 	before := files(t, user)
 
-	cmd := exec.Command(binary, "--demo", "--no-tui")
-	cmd.Env = append(slices.DeleteFunc(os.Environ(), func(v string) bool {
-		return strings.HasPrefix(v, "GATEWAYTUI_") || strings.HasPrefix(v, "XDG_")
-	}), "HOME="+user, "XDG_RUNTIME_DIR="+runtime, "TELEGRAM_BOT_TOKEN=1:real", "GATEWAYTUI_ADAPTERS_TELEGRAM_ENABLED=true",
+	cmd, dir, read := playDemo(t, runtime, "HOME="+user, "TELEGRAM_BOT_TOKEN=1:real", "GATEWAYTUI_ADAPTERS_TELEGRAM_ENABLED=true",
 		"GATEWAYTUI_ADAPTERS_TELEGRAM_BASE_URL="+real.URL, "GATEWAYTUI_HOME="+filepath.Join(user, "real"))
-	stderr, err := cmd.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = cmd.Process.Kill() })
-	home := make(chan string, 1)
-	read := make(chan struct{})
-	go func() { // ends with the process
-		defer close(read)
-		for lines := bufio.NewScanner(stderr); lines.Scan(); {
-			var l line
-			if json.Unmarshal(lines.Bytes(), &l) == nil && strings.HasPrefix(l.text("msg"), "this is the demo") {
-				home <- l.text("home")
-			}
-		}
-	}()
-	var dir string
-	select {
-	case dir = <-home:
-	case <-time.After(time.Minute):
-		t.Fatal("the demo does not say where its home is")
-	}
 	if filepath.Dir(dir) != runtime {
 		t.Errorf("its home is %s, want it in the runtime directory", dir)
 	}
@@ -152,5 +158,52 @@ func TestTF8_ADemoRefusesARealHomeAndAConfig(t *testing.T) {
 	}
 	if after := files(t, real); !slices.Equal(before, after) {
 		t.Errorf("the real home had %q and has %q", before, after)
+	}
+}
+
+// A demo that is killed cannot remove its home; the next demo does, and touches no other folder.
+func TestTF8_TheHomeOfAKilledDemoIsRemovedByTheNextDemo(t *testing.T) {
+	runtime := newHome(t)
+	kill := func(cmd *exec.Cmd, read <-chan struct{}) {
+		_ = cmd.Process.Kill()
+		<-read
+		_ = cmd.Wait() // killed
+	}
+	first, killed, firstRead := playDemo(t, runtime)
+	running, runs, runningRead := playDemo(t, runtime)
+	defer kill(running, runningRead)
+	kill(first, firstRead)
+
+	stay := map[string]string{"is of a running demo": runs}
+	for name, mark := range map[string]string{"has no mark": "", "is marked to be kept": "kept\n"} {
+		dir := filepath.Join(runtime, "gatewaytui-demo-"+strings.ReplaceAll(name, " ", "-"))
+		if err := os.CopyFS(dir, os.DirFS(filepath.Join(killed, "logs"))); err != nil {
+			t.Fatal(err)
+		}
+		record, err := os.ReadFile(filepath.Join(killed, "gateway.pid"))
+		if err != nil {
+			t.Fatalf("the killed demo left no pid file: %v", err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, "gateway.pid"), record, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if mark != "" {
+			if err := os.WriteFile(filepath.Join(dir, "demo"), []byte(mark), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		stay[name] = dir
+	}
+
+	next, own, nextRead := playDemo(t, runtime)
+	defer kill(next, nextRead)
+	if _, err := os.Lstat(killed); err == nil {
+		t.Error("the home of the killed demo is still there")
+	}
+	stay["is its own"] = own
+	for name, dir := range stay {
+		if _, err := os.Lstat(dir); err != nil {
+			t.Errorf("the folder that %s is gone: %v", name, err)
+		}
 	}
 }
