@@ -30,7 +30,7 @@ var arrows = map[string][]string{
 	"core/agent":                       {"core/ops", "core/term", "core/model", "core/tool", "core/process"},
 	"core/adapter":                     {"core/ops", "core/term"},
 	"core/adapter/api":                 {"core/ops", "core/term", "core/adapter"},
-	"core/adapter/demo":                {"core/ops", "core/term", "core/adapter"},
+	"core/adapter/demo":                {"core/ops", "core/term", "core/text", "core/adapter"},
 	"core/adapter/telegram":            {"core/ops", "core/term", "core/adapter"},
 	"core/adapter/telegram/botapitest": {},
 	"core/control":                     {"core/ops", "core/term", "core/text"},
@@ -40,7 +40,7 @@ var arrows = map[string][]string{
 	"fixtures/upgrade":                 {},
 	"fixtures/upgrade/make":            {"core/adapter/telegram/botapitest", "fixtures/upgrade"},
 	"views":                            {"core/ops", "core/term", "core/filter"},
-	"tui":                              {"core/ops", "core/term", "core/filter", "views", "tui/darkbg"},
+	"tui":                              {"core/ops", "core/term", "core/text", "core/filter", "views", "tui/darkbg"},
 	"tui/darkbg":                       {},
 }
 

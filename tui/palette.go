@@ -8,6 +8,7 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"gatewaytui/core/ops"
+	"gatewaytui/core/text"
 	"gatewaytui/views"
 )
 
@@ -136,7 +137,7 @@ func (p *palette) match(m *model) {
 		p.Matches = append(p.Matches, match)
 	}
 	if len(p.Matches) == 0 && name != "" {
-		p.Note = "no command " + name + "; nearest: " + nearest(name, names)
+		p.Note = "no command " + name + "; nearest: " + text.Nearest(name, names)
 	}
 }
 
@@ -158,7 +159,7 @@ func (p *palette) complete(m *model, c command, arg string) {
 		}
 	}
 	if len(p.Matches) == 0 && arg != "" && len(names) > 0 && !c.free {
-		p.Note = "nothing is called " + arg + "; nearest: " + nearest(arg, names)
+		p.Note = "nothing is called " + arg + "; nearest: " + text.Nearest(arg, names)
 	}
 }
 
@@ -348,38 +349,4 @@ func letters(name, text string) bool {
 		name = after
 	}
 	return true
-}
-
-// nearest is the name with the fewest edits from text.
-func nearest(text string, names []string) string {
-	best, least := "", 0
-	for _, name := range names {
-		if d := edits(text, name); best == "" || d < least {
-			best, least = name, d
-		}
-	}
-	return best
-}
-
-// edits is the Levenshtein distance, of names cut to what anybody types.
-func edits(a, b string) int {
-	const most = 64
-	ra, rb := []rune(a), []rune(b)
-	ra, rb = ra[:min(len(ra), most)], rb[:min(len(rb), most)]
-	row := make([]int, len(rb)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i, x := range ra {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j, y := range rb {
-			cost := diagonal
-			if x != y {
-				cost = 1 + min(diagonal, row[j], row[j+1])
-			}
-			diagonal, row[j+1] = row[j+1], cost
-		}
-	}
-	return row[len(rb)]
 }

@@ -1,11 +1,16 @@
 // Package text has what several rooms do with words.
 package text
 
-// Nearest is the word of known that takes the fewest edits to make of name; the first of several, empty if known is.
+// maxCompared bounds how much of each word Nearest compares, in bytes.
+const maxCompared = 64
+
+// Nearest returns the word of known that takes the fewest edits to make of name; the first of several, empty if known is
+// empty. It compares the first maxCompared bytes of each.
 func Nearest(name string, known []string) string {
 	best, least := "", -1
+	name = name[:min(len(name), maxCompared)]
 	for _, k := range known {
-		if d := Distance(name, k); least < 0 || d < least {
+		if d := Distance(name, k[:min(len(k), maxCompared)]); least < 0 || d < least {
 			best, least = k, d
 		}
 	}

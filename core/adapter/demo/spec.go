@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"gatewaytui/core/text"
 )
 
 // Spec is one platform of a demo.
@@ -151,34 +153,11 @@ func names() string {
 	return strings.Join(out, ", ")
 }
 
-// nearest is the behaviour that takes the fewest edits to make of word; the first of several.
+// nearest returns the name of the behaviour that takes the fewest edits to make of word; the first of several.
 func nearest(word string) string {
-	word = strings.ToLower(word[:min(len(word), 2*maxName)])
-	best, least := "", 0
-	for _, b := range behaviours {
-		if d := edits(word, b.Name); best == "" || d < least {
-			best, least = b.Name, d
-		}
+	known := make([]string, len(behaviours))
+	for i, b := range behaviours {
+		known[i] = b.Name
 	}
-	return best
-}
-
-// edits is the Levenshtein distance of a and b, in bytes.
-func edits(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		left := row[0] // the distance one row up and one column to the left
-		row[0]++
-		for j := range len(b) {
-			d := left
-			if a[i] != b[j] {
-				d = 1 + min(left, row[j], row[j+1])
-			}
-			left, row[j+1] = row[j+1], d
-		}
-	}
-	return row[len(b)]
+	return text.Nearest(strings.ToLower(word), known)
 }
