@@ -56,6 +56,9 @@ func TestJ8_WithoutATerminalNothingThatRunsIsEndedUnasked(t *testing.T) {
 		if !p.EndsWork {
 			t.Errorf("%q: the JSON is %+v", line, p)
 		}
+		if !strings.Contains(r.err, `"code":"needs_confirmation"`) {
+			t.Errorf("%q: the error in JSON is %s", line, r.err)
+		}
 	}
 	if did := g.commands(); len(did) > 0 {
 		t.Fatalf("it did %v", did)

@@ -101,7 +101,7 @@ func content(path string) string {
 	return string(b)
 }
 
-func TestB16_FiftyStartersAtOnceAreOneGatewayAndFortyNineThatNameIt(t *testing.T) {
+func TestB16_OfManyStartersAtOnceOneWinsAndTheOthersNameIt(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "home") // they all make it, too
 	n := soak.Count(t, 20, 50)
 	starters := make([]*starter, n)

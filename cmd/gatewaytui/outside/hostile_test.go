@@ -266,10 +266,10 @@ var bySIGKILL = way{
 	most: func(*testing.T, *gateway, []string) time.Duration { return killed },
 }
 
-// C2, C5, C7, B13, B14: of a thousand trees that do all to get away, nothing survives a reset, a stop or the SIGKILL of
+// C2, C5, C7, B13, B14: of many trees that do all to get away, nothing survives a reset, a stop or the SIGKILL of
 // their gateway, at any level of containment; a process that only looks like one of them, and another gateway with trees
 // of its own, are untouched.
-func TestC5_OfAThousandHostileTreesNothingSurvives(t *testing.T) {
+func TestC5_OfManyHostileTreesNothingSurvives(t *testing.T) {
 	levels := levels(t)
 	neighbour := start(t, newHome(t), quick)
 	wood := newForest(t)

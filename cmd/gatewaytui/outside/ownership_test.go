@@ -29,8 +29,8 @@ func spawnTo(t *testing.T, home string, stderr *os.File) *exec.Cmd {
 // namedPID is a process id in a message.
 var namedPID = regexp.MustCompile(`pid (\d+)`)
 
-// B16, B19: of fifty that start at once one wins, and the others say which, with the code that no supervisor retries.
-func TestB16_OfFiftyStartersOneWins(t *testing.T) {
+// B16, B19: of many that start at once one wins, and the others say which, with the code that no supervisor retries.
+func TestB16_OfManyStartersOneWins(t *testing.T) {
 	home := newHome(t)
 	n := soak.Count(t, 20, 50)
 	var mu sync.Mutex
