@@ -11,7 +11,7 @@
 //	adapter   chat platforms and their supervisor
 //	store     SQLite
 //	instance  home, lock, pid file, marker
-//	lives     the list of past lives beside the database, and how one ended
+//	lives     the list of past lives next to the database, and how one ended
 //	control   the control socket: server and client
 //	service   service managers: who runs us, what they allow and are told, unit files
 //	config    the config file

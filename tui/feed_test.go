@@ -53,7 +53,7 @@ func (s *stream) Events(ctx context.Context, after uint64, kinds ...ops.EventTyp
 }
 
 // On a busy gateway the feed follows few kinds, without missing one of them; when events are shown it has every one since
-// it left the whole stream; and it follows all again by itself when the gateway is quiet again.
+// it left the whole stream; and it follows all again when the gateway is quiet.
 func TestTheFeedFollowsFewKindsOfABusyGatewayAndLosesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &stream{gateway: newGateway()}

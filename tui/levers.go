@@ -112,7 +112,7 @@ func leverBindings() []binding {
 	}
 }
 
-// atGateway aims at the gateway: at this life, whatever runs in it.
+// atGateway aims at the gateway: at this life, and not at what runs in it.
 func atGateway(v ops.Verb) func(facts) ops.Command {
 	return func(f facts) ops.Command {
 		cmd := ops.Command{Verb: v}
@@ -123,7 +123,7 @@ func atGateway(v ops.Verb) func(facts) ops.Command {
 	}
 }
 
-// atSession aims at the conversation that the session holds now, whatever turn runs in it.
+// atSession aims at the conversation that the session holds now, and not at its current turn.
 func atSession(v ops.Verb) func(facts) ops.Command {
 	return func(f facts) ops.Command {
 		cmd := ops.Command{Verb: v, Target: f.subject()}

@@ -74,7 +74,7 @@ type model struct {
 
 	// What the person is doing.
 	ask *question
-	// deafUntil is until when keys are dropped, because a question closed by itself.
+	// deafUntil is until when keys are dropped, because a dialog closed without a key.
 	deafUntil time.Time
 	box       overlay
 	filter    *field

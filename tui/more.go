@@ -15,7 +15,7 @@ import (
 const (
 	// pageRows is how many sessions one page brings.
 	pageRows = 500
-	// mostRows is how many a console holds beside those of the snapshot; a filter finds the others.
+	// mostRows is how many a console holds in addition to those of the snapshot; a filter finds the others.
 	mostRows = 20_000
 	// renewAfter is how long the pages of a filter are taken to hold.
 	renewAfter = 3 * time.Second

@@ -191,7 +191,7 @@ func (m *model) enter() tea.Cmd {
 	return nil
 }
 
-// jump opens v on the row with that key, whatever v's filter is; an empty key opens v as it is.
+// jump opens v on the row with that key and clears a filter that hides the row; an empty key opens v as it is.
 func (m *model) jump(v views.View, key string) tea.Cmd {
 	if key != "" {
 		m.lists[v].Selected, m.lists[v].Filter = key, ""

@@ -214,7 +214,7 @@ func TestAnEvictionOfABusySessionInterruptsFirst(t *testing.T) {
 	})
 }
 
-// What is typed into a dialog at the moment when it closes by itself means nothing to the view below.
+// What is typed into a dialog at the moment when it closes without a key means nothing to the view below.
 func TestKeysTypedIntoADialogThatClosesAreDropped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGateway()

@@ -22,9 +22,9 @@ type rank int
 
 const (
 	rankStop    rank = iota
-	rankStuck        // somebody waits for an answer, or a process refuses to die
+	rankStuck        // a user waits for an answer, or a process refuses to die
 	rankBroken       // needs a person, and nothing improves until then
-	rankTrouble      // may pass by itself
+	rankTrouble      // may pass without action
 	rankWarning
 	rankNote
 	rankPaused

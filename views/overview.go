@@ -237,7 +237,7 @@ func adapterLines(s *Screen, k ink, selected, w, h int) []string {
 	return lines
 }
 
-// adapterTimes is what an adapter's line says beside its state.
+// adapterTimes is what an adapter's line says after its state.
 func adapterTimes(now time.Time, a *ops.Adapter) string {
 	var parts []string
 	if in := a.NextAttemptAt.Sub(now); !a.NextAttemptAt.IsZero() && in > 0 {

@@ -17,10 +17,10 @@ import (
 	"gatewaytui/core/term"
 )
 
-// completionTime bounds what a shell waits for the gateway's answer when somebody presses tab.
+// completionTime bounds what a shell waits for the gateway's answer when the user presses tab.
 const completionTime = 300 * time.Millisecond
 
-// maxDescription bounds the description beside a completion, in characters.
+// maxDescription bounds the description of a completion, in characters.
 const maxDescription = 60
 
 // source lists what may stand in one place of the command line, each value with a description.

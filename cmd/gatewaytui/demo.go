@@ -36,7 +36,7 @@ const (
 	demoAdapter = 15 * time.Second
 )
 
-// demoConfig is the config of a demo: the defaults, whatever files and variables say.
+// demoConfig returns the config of a demo: the defaults. It reads no files and no variables.
 func demoConfig(o runOptions) (config.Loaded, error) {
 	if o.Config != "" {
 		return config.Loaded{}, wrongUsage("leave one of them out; --demo-platforms adds made-up platforms to your own config", "--demo reads no config, and --config names one")

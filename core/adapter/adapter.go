@@ -28,7 +28,7 @@ type Conn interface {
 	// Done is closed when the connection has ended by itself; Err then says why.
 	Done() <-chan struct{}
 	Err() error
-	// LastInbound is when a poll or a frame last completed, whether or not it carried a message (field notes, E1). For a
+	// LastInbound is when a poll or a frame last completed, whether or not it carried a message (E1). For a
 	// listener it is the last request. The zero time means that nothing was received yet.
 	LastInbound() time.Time
 	// Send delivers one message.

@@ -68,8 +68,8 @@ type Config struct {
 	MaxIterations int
 	// System is the system prompt; empty sends none.
 	System string
-	// Called is told of each model call of the agent and of its children when it has ended, on the turn's goroutine: it
-	// must not wait. nil is told of none.
+	// Called is called for each model call of the agent and of its children when it has ended, on the turn's goroutine: it
+	// must not wait. nil: no call is reported.
 	Called func(Call)
 	// Log gets what no caller is told: nil is slog's default.
 	Log *slog.Logger

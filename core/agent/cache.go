@@ -167,7 +167,7 @@ func (c *Cache) evict(session string) (*Agent, error) {
 
 // Claim is Evict for an agent that a turn holds: the channel brings the agent, out of the cache, as soon as that turn gives
 // it back, so that the session's next turn cannot take it. The channel is closed without an agent if the agent leaves the
-// cache in another way, and by Unclaim. The error is Evict's where no turn holds the agent. An agent that nobody holds
+// cache in another way, and by Unclaim. The error is Evict's where no turn holds the agent. An agent that no turn holds
 // comes at once.
 func (c *Cache) Claim(session string) (<-chan *Agent, error) {
 	c.mu.Lock()

@@ -49,7 +49,7 @@ func (e *Error) Error() string {
 // line for each.
 type Errors []*Error
 
-// maxErrors bounds how many errors are told of one config.
+// maxErrors bounds how many errors of one config are reported.
 const maxErrors = 100
 
 func (e Errors) Error() string {

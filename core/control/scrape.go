@@ -42,7 +42,7 @@ type ScrapeOptions struct {
 	// Key is what scrapers send as a bearer token where the address is not loopback. Without one only loopback is served.
 	Key string
 	// OwnHost reports whether a Host header means this machine. A request without a key and with another one is refused:
-	// a web page whose name was made to point here has it (DNS rebinding; field notes, I5).
+	// a web page whose name was made to point here has it (DNS rebinding, I5).
 	OwnHost func(hostport string) bool
 	// Log takes what the listener has to say; nil is silence.
 	Log *slog.Logger
@@ -112,7 +112,7 @@ func (s *Scrape) Run(ctx context.Context) {
 	}
 }
 
-// listen opens the port. Without a key an address that other machines reach is refused, whatever a name resolves to.
+// listen opens the port. Without a key an address that other machines reach is refused, independent of what a name resolves to.
 func (s *Scrape) listen(ctx context.Context) (net.Listener, error) {
 	var lc net.ListenConfig
 	l, err := lc.Listen(ctx, "tcp", s.opt.Listen)

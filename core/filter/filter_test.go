@@ -98,7 +98,7 @@ func TestAStateRulesOutWhatCannotMatch(t *testing.T) {
 	}
 }
 
-// FuzzParse: whatever is typed is read or refused without a panic; what was quoted is found as it is; and turning a word
+// FuzzParse: any input is read or refused without a panic; what was quoted is found as it is; and turning a word
 // round keeps exactly the other rows.
 func FuzzParse(f *testing.F) {
 	for _, seed := range []string{"", "state:stalled ~fuzzy !not", `user:"a b" "c:d`, `\ "\`, "telegram:dm:4711", "!~key:", "stat:x", "\xff:\xff", "ſ K İ"} {

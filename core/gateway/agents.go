@@ -271,7 +271,7 @@ const (
 )
 
 // interruptCurrent is the verb: it interrupts the turn that runs in the conversation now, or the one turn that the command
-// expects. A turn that has ended by itself since the operator looked is no error.
+// expects. A turn that has ended since the operator looked is not an error.
 func (g *Gateway) interruptCurrent(ctx context.Context, cmd ops.Command) (string, error) {
 	want := cmd.Expect
 	s, _ := g.table.Get(cmd.Target)
@@ -288,7 +288,7 @@ func (g *Gateway) interruptCurrent(ctx context.Context, cmd ops.Command) (string
 		select {
 		case <-g.table.Began(cmd.Target):
 		case <-timer.C:
-			return "No turn is running; the last one has ended by itself.", nil
+			return "No turn is running; the last one has ended.", nil
 		case <-ctx.Done():
 			return "", err
 		}

@@ -77,7 +77,7 @@ func (h *hub) after(seq uint64, max int) (events []ops.Event, lost uint64, wake 
 }
 
 const (
-	// skippedEvery is how often at the most a reader of some kinds is told of the others.
+	// skippedEvery is the shortest time between two reports of skipped events to a reader of some kinds.
 	skippedEvery = 250 * time.Millisecond
 	// gather is how long such a reader waits for more when something has come: it is woken 20 times a second and not at
 	// each of some thousand events.

@@ -9,7 +9,7 @@ import (
 	"gatewaytui/core/ops"
 )
 
-// A reader that asked for few kinds gets each event of these, is told of the others four times a second at the most, and
+// A reader that asked for few kinds gets each event of these, gets a report of the others at most four times a second, and
 // its place follows the stream, so that it can resume without a gap.
 func TestAReaderOfFewKindsIsToldOfTheOthersFourTimesASecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

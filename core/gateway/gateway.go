@@ -106,7 +106,7 @@ type Options struct {
 	SaveReport func(ops.Shutdown) error
 	LastReport func(life string) (r ops.Shutdown, found bool, err error)
 	Diagnosis  func() (File, error)
-	// Lives is the list of past lives beside the database; nil keeps none.
+	// Lives is the list of past lives next to the database; nil keeps none.
 	Lives *lives.List
 	// Dump writes every goroutine's stack; the watchdog calls it before Exit.
 	Dump func()

@@ -27,8 +27,8 @@ type sessionKill struct {
 	done   chan struct{}
 }
 
-// sessionTrees is the item that ends the trees of all sessions at once, for the agents to be closed beside it; none if
-// there are no trees. From here on an agent's Close ends none by itself.
+// sessionTrees is the item that ends the trees of all sessions at once, for the agents to be closed at the same time; none if
+// there are no trees. From here on an agent's Close ends none.
 func (g *Gateway) sessionTrees() []shutdown.Item {
 	if g.procs.Count() == 0 {
 		return nil

@@ -12,7 +12,7 @@ import (
 	"gatewaytui/core/ops"
 )
 
-// loop is a client of key that sends its next message as soon as the last one is answered, whatever the answer, until the
+// loop is a client of key that sends its next message as soon as the last one is answered, with any answer, until the
 // test ends. It returns how many answers it has had.
 func (l *lab) loop(key, text string) (answers *atomic.Int64) {
 	answers = new(atomic.Int64)

@@ -42,7 +42,7 @@ type modelMetrics struct {
 	tokensIn, tokensOut prometheus.Counter
 }
 
-// The values of the label result beside the kinds of model.Error.
+// The values of the label result in addition to the kinds of model.Error.
 const (
 	resultOK          = "ok"
 	resultInterrupted = "interrupted"

@@ -15,7 +15,7 @@ import (
 // no agent and no process (TF28). What a crash leaves of one is deleted by the next life.
 const requestMark = "api:request:"
 
-// isRequest reports whether key is that of such a session, or of a /background task beside one.
+// isRequest reports whether key is that of such a session, or of its /background task.
 func isRequest(key string) bool {
 	id, found := strings.CutPrefix(key, requestMark)
 	if !found {

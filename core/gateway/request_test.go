@@ -43,7 +43,7 @@ func (l *lab) nothing() {
 	})
 }
 
-// TF28: whatever becomes of an anonymous request, nothing of it stays.
+// TF28: nothing of an anonymous request stays, with any outcome.
 func TestTF28_AnAnonymousRequestLeavesNothing(t *testing.T) {
 	for name, run := range map[string]func(l *lab){
 		"answered": func(l *lab) {

@@ -76,7 +76,7 @@ func (g *Gateway) ended(t *session.Turn, state store.TurnState, err error) {
 	took := time.Since(t.Started)
 	args := []any{"session", t.Session.Key, "turn", t.ID, "state", string(state), "elapsed", took.Round(time.Millisecond)}
 	if err != nil {
-		if failed, ok := errors.AsType[*model.Error](err); ok { // its asker is told neither of these
+		if failed, ok := errors.AsType[*model.Error](err); ok { // its sender gets neither of these
 			args = append(args, "kind", string(failed.Kind), "status", failed.Status)
 		}
 		g.log.Warn("turn ended", append(args, "error", term.Clean(err.Error(), 600))...)

@@ -9,7 +9,7 @@ import (
 	"gatewaytui/core/ops"
 )
 
-// upstreamError is what the sender of a message is told of each kind of model failure: the code, whose HTTP status the api
+// upstreamError is what the sender of a message gets for each kind of model failure: the code, whose HTTP status the api
 // adapter answers with, and what to do. The sentence is model.Error's Brief; the address, the status and the endpoint's own
 // words are in the log alone, because a chat may be a group of strangers (TF18).
 var upstreamErrors = map[model.Kind]struct {
@@ -29,7 +29,7 @@ var upstreamErrors = map[model.Kind]struct {
 
 const operatorHint = "the gateway's log has the details"
 
-// upstream returns err as its asker is told, nil if err is not a model's.
+// upstream returns err as the sender gets it, nil if err is not a model's.
 func upstream(err error) *ops.Error {
 	failed, ok := errors.AsType[*model.Error](err)
 	if !ok {

@@ -258,7 +258,7 @@ func checkSession(g *Gateway, cmd ops.Command) error {
 	if !ok {
 		return noSession(cmd.Target)
 	}
-	// A conversation stays the same whatever turns begin and end in it: a session that loops can be reset and interrupted.
+	// A conversation stays the same while turns begin and end in it: a session that loops can be reset and interrupted.
 	if cmd.Expect == "" || cmd.Expect == s.ID {
 		return nil
 	}

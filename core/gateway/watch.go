@@ -14,7 +14,7 @@ import (
 	"gatewaytui/core/term"
 )
 
-// heartbeatEvery is how exactly the next start can say when a life crashed (design.md, 7). The first heartbeats come
+// heartbeatEvery is how exactly the next start can say when a life crashed. The first heartbeats come
 // earlier, so that a life that crashed soon after its start is not said to have lasted no time.
 const (
 	heartbeatFirst = time.Second

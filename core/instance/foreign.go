@@ -16,7 +16,7 @@ import (
 var ErrForeign = errors.New("the folder is not a gateway's home")
 
 // signatures are the files that only a gateway writes into a home, of every edition. One of them makes the folder a home.
-// The log is the last that is left where somebody deleted the rest to start over.
+// The log is what remains after a user deleted the rest to start over.
 var signatures = []string{lockFile, storeFile, pidFile, markerFile, socketFile, filepath.Join(logsDir, logFile)}
 
 // harmless are the names that a folder may have before its first start: what a file system or an administrator puts

@@ -23,7 +23,7 @@ func Ended(report ops.Shutdown, stopped bool) (outcome ops.Outcome, phase string
 }
 
 // EndOf is how a life ended whose stop came to its end. Clean it is only if nothing of it was left: a sweep that did not
-// find everything gone is where it was cut short (field notes, A11).
+// find everything gone is where it was cut short (A11).
 func EndOf(report ops.Shutdown) (outcome ops.Outcome, phase string) {
 	for _, p := range report.Phases {
 		if p.Name == shutdown.PhaseSweep && (p.State == ops.StepFailed || p.State == ops.StepTimedOut) {

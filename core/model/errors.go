@@ -63,7 +63,7 @@ var brief = map[Kind]string{
 	KindBroken:      "the model sent an answer that cannot be read",
 }
 
-// Brief says what happened in a few words for those who may not see the endpoint's address and its own words: the users of
+// Brief says what happened in a few words for readers who may not see the endpoint's address and its own words: the users of
 // a chat and of the API. The whole Message belongs in the log.
 func (e *Error) Brief() string {
 	if text := brief[e.Kind]; text != "" {

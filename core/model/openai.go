@@ -42,7 +42,7 @@ type OpenAIOptions struct {
 	KeyHint string
 	// Timeout bounds one call, its retries included; 0 is no bound but the caller's.
 	Timeout time.Duration
-	// Calls is how many calls run at once at the most (limits.model_calls); so many connections are kept for the next ones.
+	// Calls is the largest number of calls that run at once (limits.model_calls); so many connections are kept for the next ones.
 	// 0 is DefaultCalls.
 	Calls int
 	// Log takes one line for each retry; nil discards it.

@@ -57,7 +57,7 @@ type Query struct {
 	// Limit is how many rows at the most; 0 is DefaultLimit, more than MaxLimit is MaxLimit.
 	Limit int
 	// Cursor is the Next of the page before. A cursor of sessions never expires: the page begins behind the place where the
-	// last row of the page before was, whatever has become of that row.
+	// last row of the page before was, even if that row is gone.
 	Cursor string
 	// Filter keeps the rows that match: see package filter, which is its language. A filter that names a column that there is
 	// not is an error with CodeInvalid.

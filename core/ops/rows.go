@@ -84,7 +84,7 @@ type LastEnd struct {
 	Outcome Outcome `json:"outcome"`
 	Phase   string  `json:"phase,omitempty"`
 	Reason  string  `json:"reason,omitempty"`
-	// By is who asked for the end; empty where nobody did, or it is not known.
+	// By is who asked for the end; empty if there was no request, or it is not known.
 	By string `json:"by,omitempty"`
 	// Stop is the outcome of its stop where that was not clean itself: ShutdownIncomplete or ShutdownForced.
 	Stop string `json:"stop,omitempty"`
@@ -154,7 +154,7 @@ type Snapshot struct {
 	Omitted *Omitted `json:"omitted,omitempty"`
 }
 
-// SnapshotSessions is how many sessions a snapshot has at the most.
+// SnapshotSessions is the largest number of sessions in a snapshot.
 const SnapshotSessions = 1000
 
 // Omitted is how many rows of each table are not in a snapshot. The pages of the lists have all of them.

@@ -135,7 +135,7 @@ func (s Shutdown) Wait(p Phase, it Item) Wait {
 	return w
 }
 
-// Pace judges w. An item over its budget is stuck, whatever it is. A turn that may still finish (its phase interrupts it when its time is over) is stuck as
+// Pace judges w. An item of any kind that is over its budget is stuck. A turn that may still finish (its phase interrupts it when its time is over) is stuck as
 // any turn is, and never merely slow: it does its work. Every other item was told to end; it is slow after 3 s without
 // progress or over half its budget, and stuck after 5 s without progress.
 func (w Wait) Pace() Pace {

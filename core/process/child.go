@@ -189,7 +189,7 @@ func (p *Process) Killed() bool {
 }
 
 // Left is how many live processes there are of the tree now: its leader, while it runs, and what it started, wherever
-// that went (field notes, C5). It scans /proc unless it is known without that that none is; an error says that this could
+// that went (C5). It scans /proc unless it is known without that that none is; an error says that this could
 // not be done.
 func (p *Process) Left() (int, error) {
 	if p.r.over(selection{tree: func(t *tree) bool { return t == p.tree }, none: true}) {

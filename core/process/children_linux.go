@@ -74,7 +74,7 @@ func (r *Registry) over(sel selection) bool {
 	return false
 }
 
-// childless reports that none of our children can be of the trees that are wanted, and nobody is in their control groups.
+// childless reports that none of our children can be of the trees that are wanted, and their control groups are empty.
 func (r *Registry) childless(wanted []*tree) bool {
 	children, err := childrenOfSelf()
 	if err != nil {

@@ -63,7 +63,7 @@ func TestWhoWaitsForALookSharesTheNextOne(t *testing.T) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	// The sweep may look once beside them.
+	// The sweep may look once in addition.
 	if got := r.scans - before; got > 2 {
 		t.Errorf("%d looks for %d who waited at the same time", got, n)
 	}

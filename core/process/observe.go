@@ -47,7 +47,7 @@ func (r *Registry) observe(ctx context.Context, until time.Time, elsewhere bool)
 		return view{err: fmt.Errorf("scan processes: %w", err)}
 	}
 	select {
-	case <-own.done: // somebody else scanned for us
+	case <-own.done: // another goroutine scanned for us
 		return own.v
 	default:
 	}

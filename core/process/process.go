@@ -154,7 +154,7 @@ type Registry struct {
 	reaped  uint64              // adopted children that were waited for
 	waited  uint64              // all children that were waited for
 	swept   bool                // a kill of everything was verified after Refuse
-	next    *round              // the scan that has not begun, and who waits for it; nil: nobody does
+	next    *round              // the scan that has not begun, and its waiters; nil: there are none
 	foreign map[ident]bool      // descendants from before Open, and the guardian; true: children, whose status is not for the reaper. Replaced, never changed
 	ended   []*Process          // the last endedKept background processes whose trees are gone
 	scans   uint64              // scans begun

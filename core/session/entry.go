@@ -202,7 +202,7 @@ func (e *entry) drop() []Message {
 	return q
 }
 
-// trim lets go of a mailbox that holds nothing.
+// trim releases the memory of an empty mailbox.
 func (e *entry) trim() {
 	if len(e.mail.queue) == 0 && !e.mail.closing && e.mail.began == nil {
 		e.mail = nil

@@ -22,8 +22,8 @@ func newOrder() *btree.BTreeG[*entry] {
 	}, btree.Options{NoLocks: true})
 }
 
-// settle moves e to its place in the order. Whatever may change a session's state, its turn, its queue or its activity
-// calls it before it lets go of mu. It costs a few microseconds at a million sessions, and nothing if e stays.
+// settle moves e to its place in the order. Every function that may change a session's state, its turn, its queue or its activity
+// calls it before it unlocks mu. It costs a few microseconds at a million sessions, and nothing if e stays.
 func (tb *Table) settle(e *entry) {
 	var started time.Time
 	t := tb.turns[e.Key()]
@@ -117,7 +117,7 @@ type Selection struct {
 	Match func(*ops.Session) bool
 }
 
-// Cursor is a place in the order. It stays valid whatever happens to the row that it was made from: the next page begins
+// Cursor is a place in the order. It stays valid when the row that it was made from changes or ends: the next page begins
 // behind the place where that row was.
 type Cursor struct {
 	place uint64

@@ -78,7 +78,7 @@ func btoi(b bool) int {
 	return 0
 }
 
-// Whatever happens to the sessions, the pages concatenated are the naive sort of all rows, each row once, whatever the size of
+// After any changes to the sessions, the pages concatenated are the naive sort of all rows, each row once, whatever the size of
 // a page, the groups and the filter; and what the table counts is what the rows say.
 func TestPagesAreTheNaiveOrderAfterAnyHistory(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -237,7 +237,7 @@ func TestACursorOutlivesItsRow(t *testing.T) {
 	}
 }
 
-// BenchmarkPage is one page of 50 rows: it costs the same whatever the number of sessions.
+// BenchmarkPage is one page of 50 rows: it costs the same for any number of sessions.
 func BenchmarkPage(b *testing.B) {
 	for _, n := range []int{10_000, 100_000, 1_000_000} {
 		tb := loadedTable(n)

@@ -206,7 +206,7 @@ func TestAWrongLockDirMakesNoHome(t *testing.T) {
 	if err := os.Mkdir(shared, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Chmod(shared, 0o755); err != nil { // whatever the umask
+	if err := os.Chmod(shared, 0o755); err != nil { // independent of the umask
 		t.Fatal(err)
 	}
 	for name, dir := range map[string]string{

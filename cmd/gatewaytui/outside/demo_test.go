@@ -68,7 +68,7 @@ func playDemo(t *testing.T, runtime string, env ...string) (cmd *exec.Cmd, dir s
 	return cmd, dir, done
 }
 
-// TF8: the first command of the README is harmless. A demo beside a config and an environment that enable a real platform
+// TF8: the first command of the README is harmless. A demo with a config and an environment that enable a real platform
 // never calls it, touches neither the user's config nor the user's home, and leaves nothing behind.
 func TestTF8_ADemoTouchesNothingOfTheUsers(t *testing.T) {
 	var calls atomic.Int64

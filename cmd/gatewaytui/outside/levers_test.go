@@ -31,7 +31,7 @@ type clients struct {
 
 	ctx     context.Context
 	running sync.WaitGroup
-	answers atomic.Int64 // whatever they say
+	answers atomic.Int64 // of any status
 }
 
 func newClients(t testing.TB, api string) *clients {

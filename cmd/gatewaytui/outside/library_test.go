@@ -44,7 +44,7 @@ func unsolicited(t *testing.T) (url string) {
 	return "http://" + listener.Addr().String() + "/v1"
 }
 
-// TF44: what net/http prints by itself is a line of the log like every other.
+// TF44: what net/http prints is a line of the log like every other.
 func TestTF44_NoLineOfTheLogIsRaw(t *testing.T) {
 	g := start(t, newHome(t), fmt.Sprintf("[model]\nprovider = \"openai\"\nname = \"m\"\nbase_url = %q\napi_key_env = \"\"\n", unsolicited(t)))
 	if reply, status := g.chat("maria", "hi"); status != http.StatusOK {

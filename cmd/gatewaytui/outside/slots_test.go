@@ -50,7 +50,7 @@ func TestCallsBeyondTheLimitWaitWithARow(t *testing.T) {
 	}
 }
 
-// Connections to the endpoint are made once for each client at the most, and used again by every later turn.
+// Connections to the endpoint are made at most once for each client, and used again by every later turn.
 func TestConnectionsToTheModelAreReused(t *testing.T) {
 	const turns = 10
 	for _, clients := range []int{1, 8, 100} {

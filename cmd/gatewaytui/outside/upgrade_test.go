@@ -158,7 +158,7 @@ func sent(bot *botapitest.Server, text string) (n int) {
 	return n
 }
 
-// Whoever relied on a default of the first edition is told of each that changed: once, and not where the config sets it.
+// A home of the first edition gets one warning for each changed default that its config does not set, once.
 func TestAChangedDefaultIsToldOnceOnAHomeOfTheFirstEdition(t *testing.T) {
 	told := func(home, config string) (codes []string) {
 		g := start(t, home, config)

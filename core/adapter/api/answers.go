@@ -82,7 +82,7 @@ func newAnswers() *answers {
 //
 //   - the one with its Idempotency-Key, which is a problem if that one was another request;
 //   - if its library sends it again, the same request of the same caller, first of all one whose client has gone;
-//   - without a mark, the same request only while it runs and its client has gone. So a message that somebody repeats on
+//   - without a mark, the same request only while it runs and its client has gone. So a message that a user repeats on
 //     purpose is a new turn.
 func (a *answers) enter(m mark, fresh *exchange) (r *reader, joined bool, p *problem) {
 	a.mu.Lock()

@@ -3,7 +3,7 @@
 //
 // What it promises: a request is answered, refused, or told that the gateway stops, and never holds the gateway up: a
 // client that reads slowly, sends slowly or goes away costs bounded memory and time. A client that closes its stream ends the
-// turn that nobody else waits for; a plain request that closes leaves its turn Options.LeaveGrace, in which the same request
+// turn that no other request waits for; a plain request that closes leaves its turn Options.LeaveGrace, in which the same request
 // joins it (answers.go). Without a key only the programs of this machine are served,
 // and no web page that one of its browsers shows (field notes, I5). A port that is taken is an error of Connect, which is
 // tried again (B3). The listener is the first thing that a stop closes (A18).
@@ -40,7 +40,7 @@ type Options struct {
 	Requests int
 	// LeaveGrace is how long a plain request whose client has gone keeps its turn; less than 0 is for ever.
 	LeaveGrace time.Duration
-	// AllowOrigins are the web origins whose pages are served, AllowHosts the names beside the loopback ones that a request
+	// AllowOrigins are the web origins whose pages are served, AllowHosts the names other than the loopback ones that a request
 	// without a key may be for.
 	AllowOrigins, AllowHosts []string
 	// Log takes one line for each refused client and for the server's own troubles; nil discards them.

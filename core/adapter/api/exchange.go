@@ -21,7 +21,7 @@ type exchange struct {
 	// print says what the request was: see request.print. session is the key of its session.
 	print   print
 	session string
-	// ended is called once when the answer is complete, withdraw when nobody waits for it any more and its turn must end.
+	// ended is called once when the answer is complete, withdraw when no request waits for it any more and its turn must end.
 	ended, withdraw func(*exchange)
 	// grace is how long a plain request that was left keeps its turn; less than 0 is for ever.
 	grace time.Duration
@@ -47,7 +47,7 @@ type reader struct {
 	// wake has room for one: there is something to take.
 	wake chan struct{}
 	at   int // how much of the text it took
-	// behind says that more than maxPending waited for it: it is told so instead of the rest.
+	// behind says that more than maxPending waited for it: it gets that error instead of the rest.
 	behind bool
 }
 

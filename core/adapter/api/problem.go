@@ -127,7 +127,7 @@ func refused(e *ops.Error) *problem {
 }
 
 // unanswered turns a turn's end without an answer into a problem. Retry-After is then the model endpoint's own wish, passed
-// on for the caller to act on; a client does not send the request again by itself, since the turn has run.
+// on for the caller to act on; a client does not retry automatically, since the turn has run.
 func unanswered(err error) *problem {
 	e := ops.AsError(err)
 	p := refused(e)
