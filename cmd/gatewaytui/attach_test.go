@@ -3,6 +3,8 @@ package main
 import (
 	"strings"
 	"testing"
+
+	"gatewaytui/core/ops"
 )
 
 func TestAttachNeedsAGatewayAndATerminal(t *testing.T) {
@@ -38,5 +40,52 @@ func TestTheServerHoldsReadersToReading(t *testing.T) {
 	}
 	if did := l.commands(); len(did) != 0 {
 		t.Errorf("a reader did %+v", did)
+	}
+}
+
+// TF42: a console that outlives its gateway reads the report where it is complete, and takes no other stop's for it.
+func TestAConsoleThatOutlivesItsGatewayReadsTheReport(t *testing.T) {
+	l := start(t, newFake())
+	g, err := (&program{home: l.home.Dir(), getenv: func(string) string { return "" }}).reach()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer g.Close()
+	o := &outliving{remote: g}
+	if _, err := o.Status(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := o.Shutdown(t.Context()); !ops.HasCode(err, ops.CodeNotFound) {
+		t.Errorf("of a gateway that lives and does not stop: %v", err)
+	}
+	report := stopReport()
+	report.Life = fakeLife
+	if err := (files{dumps: l.home.Dumps(), life: fakeLife}).saveReport(*report); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := o.Shutdown(t.Context()); !ops.HasCode(err, ops.CodeNotFound) {
+		t.Errorf("the file is asked while the gateway answers: %v", err)
+	}
+	l.leave()
+	got, err := o.Shutdown(t.Context())
+	if err != nil || got.ID != report.ID || len(got.Phases) != 2 || len(got.Phases[1].Items) != 1 {
+		t.Errorf("of a gateway that is gone: %+v, %v", got, err)
+	}
+	seen := *report
+	seen.Phases = nil
+	if got := o.complete(seen); len(got.Phases) != 2 {
+		t.Errorf("what the console saw is completed to %+v", got)
+	}
+	seen.ID = "another"
+	if got := o.complete(seen); got.ID != "another" || got.Phases != nil {
+		t.Errorf("another stop is completed to %+v", got)
+	}
+	*report = *stopReport()
+	report.Life, report.EndedAt, report.Outcome = fakeLife, ops.Time{}, ops.ShutdownRunning
+	if err := (files{dumps: l.home.Dumps(), life: fakeLife}).saveReport(*report); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := o.Shutdown(t.Context()); !isUnreachable(err) {
+		t.Errorf("a stop that was cut short is told as if it had ended: %+v, %v", got, err)
 	}
 }
