@@ -426,14 +426,7 @@ func (m *model) onRecorded(r recorded) tea.Cmd {
 	if r.stop == nil || r.stop.Life != m.status.Life || r.stop.EndedAt.IsZero() {
 		return nil
 	}
-	m.stop, m.saw, m.ended, m.stale = r.stop, r.stop.ID, true, true
-	if !m.opened {
-		m.opened, m.stopPage = true, views.StopNow
-		if m.view != views.Shutdown {
-			m.back, m.view = m.view, views.Shutdown
-		}
-		m.resize()
-	}
+	m.stop, m.saw, m.ended, m.stale = r.stop, r.stop.ID, true, true // the view stays: nobody watched this stop
 	return nil
 }
 

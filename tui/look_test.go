@@ -184,8 +184,8 @@ func TestAnAttachedConsoleHasTheCompleteRecordOfAQuickStop(t *testing.T) {
 		g.end(errGone)
 		time.Sleep(10 * time.Second)
 		l.see(func(m *model) {
-			if m.view != views.Shutdown || m.stop == nil {
-				t.Fatalf("the view is %v, the record %+v", m.view, m.stop)
+			if m.stop == nil {
+				t.Fatal("there is no record")
 			}
 			if total, done := m.stop.Phases[1].Counts(); total != 2 || done != 2 || m.stop.Outcome != ops.ShutdownClean {
 				t.Errorf("the record on the screen is %+v", m.stop)
