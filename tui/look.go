@@ -390,6 +390,9 @@ type finished struct{ stop *ops.Shutdown }
 func (m *model) final() tea.Cmd {
 	return m.tasks.cmd("read the last record", func(ctx context.Context) tea.Msg {
 		rest(ctx, finalGrace)
+		if ctx.Err() != nil { // the events ended because the console ends, not because the gateway did
+			return nil
+		}
 		ctx, cancel := context.WithTimeout(ctx, finalGrace)
 		defer cancel()
 		s, err := m.console.Shutdown(ctx)
