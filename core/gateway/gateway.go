@@ -173,10 +173,8 @@ type Gateway struct {
 	loaded chan struct{} // closed when every session of the store is in the table
 	over   chan struct{} // closed when the stop has come to its last phase: nothing new will be seen
 
-	// sessionKill is the stop's kill of the trees of all sessions, nil before it; graceSpent says that a kill of the stop
-	// left something that has had its grace.
-	sessionKill atomic.Pointer[sessionKill]
-	graceSpent  atomic.Bool
+	// trees ends the process trees of a stop.
+	trees stopKill
 
 	began chan struct{} // closed when the shutdown runs
 	told  chan struct{} // closed when those who follow know of everything before the last phase
@@ -257,6 +255,7 @@ func New(o Options) (*Gateway, error) {
 			g.events.emit(e.Type, strconv.Itoa(e.Process.PID), e.Text, map[string]any{"session": e.Process.Session, "pid": e.Process.PID})
 		},
 	})
+	g.trees.procs, g.trees.grace = g.procs, cfg.Process.KillGrace.Duration
 	g.adapters = adapter.NewSupervisor(adapter.Options{
 		CallTimeout: cfg.Shutdown.AdapterTimeout.Duration, SendTimeout: sendTimeout, Receiver: g, Log: o.Log,
 		OnState: func(a ops.Adapter) {

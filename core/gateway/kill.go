@@ -3,8 +3,10 @@ package gateway
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"time"
 
+	"gatewaytui/core/agent"
 	"gatewaytui/core/process"
 	"gatewaytui/core/shutdown"
 )
@@ -13,9 +15,36 @@ import (
 // and sessions there are. Where turns were left that is the phase reap, else an item of the phase agents; the sweep finds
 // what is left and what was started since.
 
-// killItems end every tracked tree. An immediate stop gives no grace.
-func (g *Gateway) killItems(_ context.Context, r *shutdown.Run) []shutdown.Item {
-	return one("processes", "all trees", func(ctx context.Context) error { return g.killAll(ctx, r) })
+// killer ends process trees. *process.Registry is one.
+type killer interface {
+	agent.Processes
+	Count() int
+	KillSessions(ctx context.Context, grace time.Duration) process.Report
+	KillAll(ctx context.Context, grace time.Duration) process.Report
+}
+
+// stopKill is what a stop kills with. It is shared by the phases reap, agents and sweep, so that no tree gets two graces.
+type stopKill struct {
+	procs killer
+	grace time.Duration // from TERM to KILL
+
+	// joined is the kill of the trees of all sessions, nil before it.
+	joined atomic.Pointer[sessionKill]
+	// graceSpent says that a kill of this stop left a process that has had its grace.
+	graceSpent atomic.Bool
+}
+
+// graceLeft is the grace of the next kill of this stop.
+func (k *stopKill) graceLeft() time.Duration {
+	if k.graceSpent.Load() {
+		return 0
+	}
+	return k.grace
+}
+
+// reap is the item of the phase reap, which ends every tracked tree. An immediate stop gives no grace.
+func (k *stopKill) reap(_ context.Context, r *shutdown.Run) []shutdown.Item {
+	return one("processes", "all trees", func(ctx context.Context) error { return k.all(ctx, r) })
 }
 
 // handOver is how long before the end of the phase agents its kill is left to the sweep, which verifies it.
@@ -27,24 +56,24 @@ type sessionKill struct {
 	done   chan struct{}
 }
 
-// sessionTrees is the item that ends the trees of all sessions at once, for the agents to be closed at the same time; none if
+// sessions is the item that ends the trees of all sessions at once, for the agents to be closed at the same time; none if
 // there are no trees. From here on an agent's Close ends none.
-func (g *Gateway) sessionTrees() []shutdown.Item {
-	if g.procs.Count() == 0 {
+func (k *stopKill) sessions() []shutdown.Item {
+	if k.procs.Count() == 0 {
 		return nil
 	}
 	op := &sessionKill{done: make(chan struct{})}
-	if !g.sessionKill.CompareAndSwap(nil, op) {
+	if !k.joined.CompareAndSwap(nil, op) {
 		return nil
 	}
 	return one("processes", "trees of all sessions", func(ctx context.Context) error {
-		grace := g.cfg.Process.KillGrace.Duration
+		grace := k.graceLeft()
 		// Not ctx, whose end would leave the trees unverified: the sweep waits for it.
 		own, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace+2*shutdown.Verify)
 		go func() { // ends within its context, and a scan
 			defer close(op.done)
 			defer cancel()
-			op.report = g.procs.KillSessions(own, grace)
+			op.report = k.procs.KillSessions(own, grace)
 		}()
 		last := grace + shutdown.Verify
 		if deadline, ok := ctx.Deadline(); ok {
@@ -54,7 +83,7 @@ func (g *Gateway) sessionTrees() []shutdown.Item {
 		defer timer.Stop()
 		select {
 		case <-op.done:
-			return g.killed(op.report)
+			return k.killed(op.report)
 		case <-timer.C:
 			if last < grace+handOver {
 				cancel() // KILL now: the phase has no time for the whole grace
@@ -67,67 +96,66 @@ func (g *Gateway) sessionTrees() []shutdown.Item {
 	})
 }
 
-// joinSessionKill waits for the kill that the phase agents began.
-func (g *Gateway) joinSessionKill(ctx context.Context) {
-	op := g.sessionKill.Load()
+// join waits for the kill that the phase agents began.
+func (k *stopKill) join(ctx context.Context) {
+	op := k.joined.Load()
 	if op == nil {
 		return
 	}
 	select {
 	case <-op.done:
-		_ = g.killed(op.report) // what is left is the caller's to end
+		_ = k.killed(op.report) // what is left is the caller's to end
 	case <-ctx.Done():
 	}
 }
 
-// agentProcesses is the registry as agents use it.
-type agentProcesses struct {
-	*process.Registry
-	g *Gateway
-}
+// agentProcesses ends process trees for agents.
+type agentProcesses struct{ stop *stopKill }
 
 // KillSession ends nothing during a stop that ends the trees of all sessions at once.
 func (p agentProcesses) KillSession(ctx context.Context, session string, grace time.Duration) process.Report {
-	if p.g.sessionKill.Load() != nil {
+	if p.stop.joined.Load() != nil {
 		return process.Report{Verified: true}
 	}
-	return p.Registry.KillSession(ctx, session, grace)
+	return p.stop.procs.KillSession(ctx, session, grace)
 }
 
-// killAll ends every tree. Once the stop is immediate, or this item is forced, there is no grace, not even the rest of
+// KillTurn ends the trees that a turn left running.
+func (p agentProcesses) KillTurn(ctx context.Context, turn string, grace time.Duration) process.Report {
+	return p.stop.procs.KillTurn(ctx, turn, grace)
+}
+
+// all ends every tree. Once the stop is immediate, or this item is forced, there is no grace, not even the rest of
 // one that has begun. What an earlier kill of this stop left gets no second grace.
-func (g *Gateway) killAll(ctx context.Context, r *shutdown.Run) error {
-	grace := g.cfg.Process.KillGrace.Duration
-	if g.graceSpent.Load() {
-		grace = 0
-	}
+func (k *stopKill) all(ctx context.Context, r *shutdown.Run) error {
+	grace := k.graceLeft()
 	graceful, cut := context.WithCancel(ctx)
 	defer cut()
 	killed := make(chan process.Report, 1)
-	go func() { killed <- g.procs.KillAll(graceful, grace) }()
+	go func() { killed <- k.procs.KillAll(graceful, grace) }()
 	var report process.Report
 	select {
 	case report = <-killed:
 	case <-r.Immediate():
 		cut()
-		report = g.procs.KillAll(ctx, 0)
+		report = k.procs.KillAll(ctx, 0)
 		<-killed // its context is over
 	case <-ctx.Done():
 		report = <-killed
 		if errors.Is(context.Cause(ctx), shutdown.ErrForced) {
 			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdown.ForceGrace)
 			defer cancel()
-			report = g.procs.KillAll(last, 0)
+			report = k.procs.KillAll(last, 0)
 		}
 	}
-	return g.killed(report)
+	return k.killed(report)
 }
 
 // killed is the result of a kill as an item's, and notes that what it left has had its grace.
-func (g *Gateway) killed(report process.Report) error {
+func (k *stopKill) killed(report process.Report) error {
 	if report.Verified {
 		return nil
 	}
-	g.graceSpent.Store(true)
+	k.graceSpent.Store(true)
 	return errors.New(report.Summary())
 }

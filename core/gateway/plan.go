@@ -33,7 +33,7 @@ func (g *Gateway) plan() shutdown.Plan {
 	attach(shutdown.PhaseNotify, g.whenNotify, g.notifyItems)
 	attach(shutdown.PhaseDrain, nil, g.drainItems)
 	attach(shutdown.PhaseInterrupt, g.whenTurnsLeft, g.interruptItems)
-	attach(shutdown.PhaseReap, g.whenReap, g.killItems)
+	attach(shutdown.PhaseReap, g.whenReap, g.trees.reap)
 	attach(shutdown.PhaseAgents, nil, g.agentItems)
 	attach(shutdown.PhaseAdapters, nil, g.adapterItems)
 	attach(shutdown.PhaseBackground, nil, g.backgroundItems)
@@ -215,7 +215,7 @@ func (g *Gateway) agentItems(context.Context, *shutdown.Run) []shutdown.Item {
 	for _, v := range g.table.Turns() {
 		g.table.Interrupt(v.Session.Key, v.ID, session.ErrStopping)
 	}
-	items := g.sessionTrees()
+	items := g.trees.sessions()
 	for _, a := range g.cache.All() {
 		items = append(items, shutdown.Item{Kind: "agent", ID: a.Session(), Run: func(ctx context.Context) error {
 			err := a.Close(ctx)
@@ -258,8 +258,8 @@ func (g *Gateway) releaseItems(context.Context, *shutdown.Run) []shutdown.Item {
 func (g *Gateway) sweepItems(_ context.Context, r *shutdown.Run) []shutdown.Item {
 	return one("processes", "everything of this life", func(ctx context.Context) error {
 		g.procs.Refuse()
-		g.joinSessionKill(ctx)
-		if err := g.killAll(ctx, r); err != nil {
+		g.trees.join(ctx)
+		if err := g.trees.all(ctx, r); err != nil {
 			return err
 		}
 		return g.procs.Close(ctx) // its journal is written before the store is closed

@@ -392,6 +392,9 @@ func TestKill_Scopes(t *testing.T) {
 		{"a session ends all of it but what is the gateway's (C9)", func(r *Registry, _ map[string]*Process) Report {
 			return r.KillSession(t.Context(), "a", short)
 		}, []string{"a foreground", "a background", "a other turn"}},
+		{"the kill of all sessions spares what is the gateway's", func(r *Registry, _ map[string]*Process) Report {
+			return r.KillSessions(t.Context(), short)
+		}, []string{"a foreground", "a background", "a other turn", "b background"}},
 		{"no turn is no turn", func(r *Registry, _ map[string]*Process) Report {
 			return r.KillTurn(t.Context(), "", short)
 		}, nil},
@@ -430,6 +433,38 @@ func TestKill_Scopes(t *testing.T) {
 				t.Errorf("%d trees are left", n)
 			}
 		})
+	}
+}
+
+// The grace of many sessions is one grace: every tree has its TERM before the first one gets KILL.
+func TestKill_AllSessionsShareOneGrace(t *testing.T) {
+	const sessions = 10
+	r := registry(t, at(ContainmentSubreaper)) // a control group would be killed at once, past send
+	var mu sync.Mutex
+	termed, early := map[int]bool{}, 0
+	send := r.send
+	r.send = func(t *target, sig unix.Signal, group bool) error {
+		mu.Lock()
+		defer mu.Unlock()
+		if sig == unix.SIGTERM {
+			termed[t.pid] = true
+		} else if sig == unix.SIGKILL && len(termed) < sessions {
+			early++
+		}
+		return send(t, sig, group)
+	}
+	for i := range sessions {
+		p := sh(t, r, `trap '' TERM; echo ready; exec sleep 1000`, func(s *Spec) { s.Session = "s" + strconv.Itoa(i) })
+		ready(t, p)
+		becomes(t, ident{p.PID(), p.Identity().StartTicks}, "sleep")
+	}
+	rep := r.KillSessions(t.Context(), short)
+	verified(t, rep)
+	if rep.Escalated != sessions {
+		t.Errorf("%d trees needed KILL, want all %d", rep.Escalated, sessions)
+	}
+	if len(termed) != sessions || early > 0 {
+		t.Errorf("%d of %d trees had TERM; KILL was sent %d times before all had", len(termed), sessions, early)
 	}
 }
 
