@@ -1,0 +1,201 @@
+package process
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"gatewaytui/core/process/kernel"
+)
+
+// Owner is who a tracked process belongs to.
+type Owner struct {
+	// Session and Turn are those of its tree. Both are empty for a tree of the gateway, and for a process below the
+	// gateway that no tree is known of.
+	Session, Turn string
+	// Leader is the leader of its tree, which may have ended; zero: not known, or it is being started.
+	Leader Identity
+}
+
+// callerMost is how many parents of a caller are read at most: some milliseconds' worth.
+const callerMost = 512
+
+var errNeverOpen = errors.New("the process registry is not open")
+
+// Caller reports whether the process pid is one that the registry tracks, and whose it is: a member of a tree, or anything
+// else below the gateway that was started since Open. It is told by what the process cannot shed (HF7): its identity at the
+// last scan, its control group, its parents, its session (setsid(2)), and its tag. Its environment is not read.
+//
+// The pid is of our own pid namespace. The answer is of one process: its start is the same before and after the reads.
+// Whether that is the process which the caller means is for the caller to know, by a pidfd or by the start of it. The error
+// says that it cannot be told: pid has ended, is not readable, or its parents change too fast. A process that cannot be told
+// is not to be trusted as one from outside.
+//
+// The gateway itself, its process group, the guardian, and what descends from the program since before Open are not
+// tracked. It costs some tens of microseconds, however many trees there are. It may be called from any goroutine between Open and the end of the program.
+func (r *Registry) Caller(pid int) (owner Owner, tracked bool, err error) {
+	r.mu.Lock()
+	usable := r.open || r.closing
+	r.mu.Unlock()
+	if !usable {
+		return Owner{}, false, errNeverOpen
+	}
+	for range climbAgain {
+		owner, tracked, err = r.caller(pid)
+		if !errors.Is(err, errClimbChanged) {
+			break
+		}
+	}
+	if err != nil {
+		return Owner{}, false, fmt.Errorf("tell whose process %d is: %w", pid, err)
+	}
+	return owner, tracked, nil
+}
+
+// caller is one try of Caller.
+func (r *Registry) caller(pid int) (owner Owner, tracked bool, err error) {
+	first, err := statOf(pid)
+	if err != nil {
+		return Owner{}, false, err
+	}
+	owner, tracked, err = r.callerOf(first)
+	if err != nil {
+		return Owner{}, false, err
+	}
+	if now, err := statOf(pid); err != nil || now.ident != first.ident {
+		return Owner{}, false, errClimbChanged // what was read may be another's
+	}
+	return owner, tracked, nil
+}
+
+func (r *Registry) callerOf(p proc) (owner Owner, tracked bool, err error) {
+	if p.pid == r.self.pid {
+		return Owner{}, false, nil
+	}
+	if owner, known := r.ownerOf(p.ident); known {
+		return owner, true, nil
+	}
+	if r.groups != nil {
+		if owner, known := r.ownerOfGroup(p.pid); known {
+			return owner, true, nil
+		}
+	}
+	for at, err := range climb(p.pid, callerMost) {
+		switch owner, known := r.ownerOf(at.ident); {
+		case err != nil:
+			return Owner{}, false, err
+		case known:
+			return owner, true, nil
+		case r.isForeign(at.ident), r.self.untouchable(at):
+			return Owner{}, false, nil
+		case at.ppid == r.self.pid:
+			return r.ownerBelow(p, at), true, nil
+		}
+	}
+	// It is not below us. What an earlier life kept is not, and is told by the tag that it was born with.
+	owner, tracked = r.ownerOfTag(p.pid)
+	return owner, tracked, nil
+}
+
+// ownerOf is the owner of the process i if it leads a tree, or was in one at the last scan.
+func (r *Registry) ownerOf(i ident) (Owner, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	t := r.byPID[i.pid]
+	if t == nil || t.leader != i {
+		t = r.owners[i]
+	}
+	if t == nil {
+		return Owner{}, false
+	}
+	return r.owner(t), true
+}
+
+// ownerBelow is the owner of p, whose topmost parent below us is top: the end of a parent made that one our child.
+func (r *Registry) ownerBelow(p, top proc) Owner {
+	for _, sid := range []int{p.sid, top.sid} {
+		r.mu.Lock()
+		t := r.byPID[sid]
+		// While the leader was not waited for, the number of its session is its own.
+		if t != nil && t.origin == originSpawned && t.leading {
+			defer r.mu.Unlock()
+			return r.owner(t)
+		}
+		r.mu.Unlock()
+	}
+	owner, _ := r.ownerOfTag(p.pid)
+	return owner
+}
+
+// ownerOfGroup is the owner of pid if its control group is one of this life's, or of a tree that was adopted.
+func (r *Registry) ownerOfGroup(pid int) (Owner, bool) {
+	dir := r.groups.dirOf(pid)
+	if dir == "" {
+		return Owner{}, false
+	}
+	spawn := r.groups.spawnOf(pid)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if owner, known := r.ownerOfSpawn(spawn); known {
+		return owner, true
+	}
+	for _, t := range r.trees {
+		if t.dir != "" && strings.HasPrefix(dir+"/", t.dir+"/") {
+			return r.owner(t), true
+		}
+	}
+	for _, life := range []string{r.groups.life, r.groups.kept} {
+		if strings.HasPrefix(dir+"/", life+"/") {
+			return Owner{}, true
+		}
+	}
+	return Owner{}, false
+}
+
+// ownerOfTag is the owner of pid if its tag is of this life, or of a tree that was adopted.
+func (r *Registry) ownerOfTag(pid int) (Owner, bool) {
+	tag := kernel.TagOf(pid, make([]byte, 4<<10))
+	if !tag.Valid() {
+		return Owner{}, false
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if tag.From(r.opts.Life) {
+		owner, _ := r.ownerOfSpawn(tag.Spawn())
+		return owner, true
+	}
+	for _, t := range r.trees {
+		if t.tag == tag {
+			return r.owner(t), true
+		}
+	}
+	return Owner{}, false
+}
+
+// ownerOfSpawn is the owner of what spawn id started, which may be about to become a tree. Registry.mu is held.
+func (r *Registry) ownerOfSpawn(id uint64) (Owner, bool) {
+	t := r.trees[id]
+	if t == nil {
+		t = r.pending[id]
+	}
+	if t == nil {
+		return Owner{}, false
+	}
+	return r.owner(t), true
+}
+
+// owner says t as an Owner. Registry.mu is held.
+func (r *Registry) owner(t *tree) Owner {
+	o := Owner{Session: t.session, Turn: t.turn}
+	if t.leader.pid > 0 {
+		o.Leader = r.identity(t.leader)
+	}
+	return o
+}
+
+func (r *Registry) isForeign(i ident) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	_, foreign := r.foreign[i]
+	return foreign
+}
