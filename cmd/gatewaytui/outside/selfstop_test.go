@@ -83,7 +83,11 @@ func TestB7_ARestartFromInsideBringsOneNextLife(t *testing.T) {
 				t.Fatalf("the gateway ended with %d, want 75", code)
 			}
 			t.Cleanup(func() { _, _ = verb(t, home, "stop", "--wait", "--yes") }) // it is nobody's child here
-			eventually(t, "the next life answers", func() bool { _, code := verb(t, home, "status"); return code == 0 })
+			// The control socket answers before the life is in the store.
+			eventually(t, "the next life is in the history", func() bool {
+				_, code := verb(t, home, "status")
+				return code == 0 && len(history(t, home)) > 1
+			})
 			lives := history(t, home)
 			if len(lives) != 2 || lives[0].Life == g.life || lives[1].Life != g.life || lives[1].Outcome != "clean" {
 				t.Fatalf("the lives are %+v, want the next one and %s, which ended clean", lives, g.life)
