@@ -5,6 +5,7 @@
 //	shutdown  the plan as data, its executor and its report
 //	session   keys, reset policies, the turn's life
 //	agent     the model loop, delegation, Close; the cache
+//	limit     what the bounds of the config have in common: usage, warnings, the fair queue
 //	model     model clients
 //	tool      what a model can call
 //	process   tracked subprocesses

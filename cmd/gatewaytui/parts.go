@@ -10,6 +10,7 @@ import (
 	"gatewaytui/core/adapter/demo"
 	"gatewaytui/core/adapter/telegram"
 	"gatewaytui/core/config"
+	"gatewaytui/core/limit"
 	"gatewaytui/core/model"
 	"gatewaytui/core/ops"
 	"gatewaytui/fixtures"
@@ -46,6 +47,8 @@ type parts struct {
 	broken    map[string]error
 	api       *api.Platform
 	talk      *demo.Talk // of a demo; nil: the gateway is none
+	// limits takes the bounds of [limits] that a part keeps: limits.Add(limit.Spec{…}), and Reached for each refusal.
+	limits *limit.Set
 }
 
 // apiListen is where the api adapter listens, empty while it does not.
@@ -59,7 +62,7 @@ func (p parts) apiListen() string {
 // parts builds the model and the platforms. A platform without its credential is broken, and the rest runs; a model that
 // cannot be built is an error.
 func (l *life) parts() (parts, error) {
-	p := parts{broken: map[string]error{}}
+	p := parts{broken: map[string]error{}, limits: &limit.Set{}}
 	var err error
 	if p.model, err = l.model(); err != nil {
 		return p, err

@@ -303,7 +303,7 @@ func (l *life) options(parts parts, files files, manager supervisor) gateway.Opt
 		FreshStore: l.flags.FreshStore, ReadOnlyStore: l.flags.ReadOnlyStore,
 		SupervisorName: manager.name(), SupervisorBudget: manager.budget, SupervisorSource: manager.source, Notify: manager.notify,
 		ConfigFile: ops.ConfigFile{Path: l.loaded.Path, LoadedAt: ops.At(l.loaded.At)}, ConfigChanged: l.loaded.Changed,
-		APIListen: parts.apiListen, Demo: parts.demo(l.prepared.demo),
+		APIListen: parts.apiListen, Limits: parts.limits, Demo: parts.demo(l.prepared.demo),
 		Mark: func(m gateway.Mark) error {
 			return l.home.WriteMarker(instance.Marker{Life: l.id, At: m.At, Reason: m.Reason, By: m.By, Damaged: m.Damaged})
 		},

@@ -70,6 +70,7 @@ func (f *fake) Snapshot(ctx context.Context, _ ...ops.Most) (ops.Snapshot, error
 			LastEnd:    &ops.LastEnd{Life: "00LIFE", Outcome: ops.OutcomeCutShort, Phase: "drain", Reason: "SIGTERM", At: testTime},
 			Supervisor: ops.Supervisor{Name: "systemd", BudgetMS: 90_000, Source: "config"},
 			APIListen:  "127.0.0.1:8642",
+			Limits:     []ops.Limit{{Name: "limits.turns", Used: 512, Bound: 512, Waiting: 3, Reached: 3, LastReachedAt: testTime}, {Name: "limits.queued_bytes", Unit: "bytes", Bound: 64 << 20}},
 		},
 		Seq: 7, At: testTime,
 		Sessions:   []ops.Session{{Key: "api:user:alice", ID: "s1", State: ops.SessionRunning, Platform: "api", User: "alice", Doing: "model call", TurnStartedAt: testTime, LastActivityAt: testTime, Queued: 2, TokensIn: 10, TokensOut: 20, Processes: 1, Cached: true, Turn: "t1"}},

@@ -11,7 +11,7 @@ func filled[T any](s []T) []T {
 	return s
 }
 
-func fillStatus(s *ops.Status) { s.Warnings = filled(s.Warnings) }
+func fillStatus(s *ops.Status) { s.Warnings, s.Limits = filled(s.Warnings), filled(s.Limits) }
 
 func fillSnapshot(s *ops.Snapshot) {
 	fillStatus(&s.Status)

@@ -60,6 +60,8 @@ func (g *Gateway) Status(context.Context) (ops.Status, error) {
 	st.Counts.QueuedMessages = g.table.Queued()
 	st.Counts.CachedAgents = g.cache.Len()
 	st.Counts.Processes = g.procs.Count()
+	st.Limits = g.limits.Rows()
+	st.Warnings = append(st.Warnings, g.limits.Warnings(now)...)
 	st.Warnings = append(st.Warnings, g.adapters.Warnings()...)
 	for _, a := range g.adapters.Rows() {
 		st.Counts.Adapters++

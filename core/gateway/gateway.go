@@ -28,6 +28,7 @@ import (
 	"gatewaytui/core/adapter"
 	"gatewaytui/core/agent"
 	"gatewaytui/core/config"
+	"gatewaytui/core/limit"
 	"gatewaytui/core/lives"
 	"gatewaytui/core/model"
 	"gatewaytui/core/ops"
@@ -78,6 +79,8 @@ type Options struct {
 	Redactor *term.Redactor
 	// Warnings are what the start already noticed.
 	Warnings []ops.Warning
+	// Limits are the bounds that are kept elsewhere than in the gateway, which adds its own; nil: there are none.
+	Limits *limit.Set
 	// Changes are the changed defaults that are in force. Each is a warning of the first life on a home whose store has
 	// an older schema than the change.
 	Changes []config.Change
@@ -149,6 +152,11 @@ type Gateway struct {
 	procs *process.Registry
 	tools *tool.Set
 	slots *model.Slots
+	// limits are all bounds of the config, bounds those that the gateway itself keeps.
+	limits *limit.Set
+	bounds bounds
+	// limitsWarned are the bounds that were warnings at the watcher's last look. The watcher alone uses it.
+	limitsWarned map[string]bool
 	// connections is a client that makes no call: as long as one is open the provider keeps its idle connections, also
 	// while no agent is cached.
 	connections model.Client
@@ -232,6 +240,9 @@ func New(o Options) (*Gateway, error) {
 	}
 	g.outbox = newOutbox(g)
 	g.slots = model.NewSlots(cfg.Limits.ModelCalls)
+	if g.limits = o.Limits; g.limits == nil {
+		g.limits = &limit.Set{}
+	}
 	g.connections = o.Models.New()
 	g.metrics = newMetrics(g.platformNames(), g.modelNames(), gauges{
 		commits: func() float64 {
@@ -242,11 +253,13 @@ func New(o Options) (*Gateway, error) {
 		},
 		lives: func() float64 { return float64(g.lives.Load()) }, outbox: func() float64 { return float64(g.outbox.waiting()) },
 		callsWaiting: func() float64 { return float64(g.slots.Waiting()) },
+		limits:       g.limits,
 		events:       func() float64 { return float64(g.events.newest()) }, eventsMissed: func() float64 { return float64(g.events.missed.Load()) },
 	})
 	g.table = session.NewTable(cfg.Session.QueueLimit, g.newID)
 	g.cache = agent.NewCache(agent.CacheOptions{Max: cfg.Agent.CacheSize, Idle: cfg.Agent.CacheIdle.Duration, Bytes: int64(cfg.Agent.CacheMemory)})
 	g.background = newGroup(o.Log, g.events)
+	g.addBounds()
 	g.procs = process.New(process.Options{
 		Life: o.Life, HomeID: o.HomeID, Journal: journal{g}, KillGrace: cfg.Process.KillGrace.Duration,
 		Secrets: cfg.SecretVariables(), Redactor: o.Redactor, Log: o.Log, Guardian: cfg.Process.Guardian,

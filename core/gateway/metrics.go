@@ -12,6 +12,7 @@ import (
 
 	"gatewaytui/core/adapter"
 	"gatewaytui/core/agent"
+	"gatewaytui/core/limit"
 	"gatewaytui/core/model"
 	"gatewaytui/core/session"
 	"gatewaytui/core/store"
@@ -55,6 +56,7 @@ const labelOther = "other"
 // gauges are read at each scrape. They must be cheap and must not wait.
 type gauges struct {
 	commits, lives, outbox, callsWaiting, events, eventsMissed func() float64
+	limits                                                     *limit.Set
 }
 
 // newMetrics makes the metrics for the adapters and models of the config.
@@ -126,6 +128,7 @@ func newMetrics(adapters, models []string, read gauges) *metrics {
 		prometheus.NewCounterFunc(prometheus.CounterOpts{
 			Name: "gatewaytui_events_dropped_total", Help: "Events that readers missed because they were too slow.",
 		}, read.eventsMissed),
+		limitCollector{read.limits},
 		collectors.NewGoCollector(),
 		// process_resident_memory_bytes, process_open_fds and process_cpu_seconds_total are this process's own.
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),

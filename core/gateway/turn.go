@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"gatewaytui/core/agent"
+	"gatewaytui/core/limit"
 	"gatewaytui/core/model"
 	"gatewaytui/core/ops"
 	"gatewaytui/core/session"
@@ -153,10 +154,11 @@ func (w *work) disown() {
 	}
 }
 
-// limitModelCalls is the bound that a turn waits for that waits for a model slot.
-const limitModelCalls = "limits.model_calls"
-
-func (w *work) waiting() { w.g.table.Wait(w.turn, limitModelCalls, ops.DoingModelSlot) }
+// waiting: a model call of the turn waits for a slot.
+func (w *work) waiting() {
+	w.g.bounds.modelCalls.Reached()
+	w.g.table.Wait(w.turn, limit.ModelCalls, ops.DoingModelSlot)
+}
 
 func (w *work) progress(doing string) {
 	doing = term.Clean(doing, 120)

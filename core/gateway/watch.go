@@ -47,6 +47,7 @@ func (g *Gateway) watch(ctx context.Context) {
 			g.releaseAgents(g.cache.Sweep(now), "idle for too long")
 			g.flushUnsaved(ctx)
 			g.lookForScarcity(now)
+			g.lookForLimits(now)
 			g.outbox.kick(now, "")
 		}
 	}

@@ -1,30 +1,21 @@
 package model
 
 import (
-	"container/list"
 	"context"
 	"sync"
+
+	"gatewaytui/core/limit"
 )
 
-// Slots bounds how many model calls run at once, over all endpoints. A call that finds no slot waits, and the slots that
-// become free go to the sessions in turn: each waiting session gets one before any of them gets a second, in the order in
-// which they began to wait. So a session with many waiting calls does not delay the others. Within a session the calls are
-// served in their order.
+// Slots bounds how many model calls run at once, over all endpoints. A call that finds no slot waits in a limit.Queue: the
+// slots that become free go to the sessions in turn.
 //
 // Its methods may be called from any goroutine. Make one with NewSlots.
 type Slots struct {
-	mu   sync.Mutex
-	free int
-	// turns has the sessions with waiting calls, the next one to be served first; each value is a *queue.
-	turns    *list.List
-	sessions map[string]*list.Element
-	waiting  int
-}
-
-// queue is the waiting calls of one session, oldest first; each value is a *waiter.
-type queue struct {
-	session string
-	calls   *list.List
+	mu      sync.Mutex
+	most    int
+	free    int
+	waiting limit.Queue[*waiter]
 }
 
 // waiter is one waiting call. granted is closed when it has its slot.
@@ -32,7 +23,7 @@ type waiter struct{ granted chan struct{} }
 
 // NewSlots returns n free slots; n is at least 1.
 func NewSlots(n int) *Slots {
-	return &Slots{free: max(n, 1), turns: list.New(), sessions: map[string]*list.Element{}}
+	return &Slots{most: max(n, 1), free: max(n, 1)}
 }
 
 // Acquire takes a slot for a call of session and returns the function that gives it back, which may be called more than
@@ -50,7 +41,7 @@ func (s *Slots) Acquire(ctx context.Context, session string, wait func()) (relea
 		return sync.OnceFunc(s.release), nil
 	}
 	w := &waiter{granted: make(chan struct{})}
-	place := s.enqueue(session, w)
+	place := s.waiting.Push(session, w)
 	s.mu.Unlock()
 	if wait != nil {
 		wait()
@@ -59,7 +50,7 @@ func (s *Slots) Acquire(ctx context.Context, session string, wait func()) (relea
 	case <-w.granted:
 		return sync.OnceFunc(s.release), nil
 	case <-ctx.Done():
-		s.leave(session, w, place)
+		s.leave(w, place)
 		return nil, context.Cause(ctx)
 	}
 }
@@ -68,37 +59,25 @@ func (s *Slots) Acquire(ctx context.Context, session string, wait func()) (relea
 func (s *Slots) Waiting() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.waiting
+	return s.waiting.Len()
 }
 
-// enqueue adds w behind the calls of its session. s.mu is held.
-func (s *Slots) enqueue(session string, w *waiter) (place *list.Element) {
-	turn := s.sessions[session]
-	if turn == nil {
-		turn = s.turns.PushBack(&queue{session: session, calls: list.New()})
-		s.sessions[session] = turn
-	}
-	s.waiting++
-	return turn.Value.(*queue).calls.PushBack(w)
+// Used is how many calls run.
+func (s *Slots) Used() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.most - s.free
 }
 
 // leave takes w, which no longer wants a slot, out of the queue; one that it was given meanwhile goes to the next call.
-func (s *Slots) leave(session string, w *waiter, place *list.Element) {
+func (s *Slots) leave(w *waiter, place limit.Place) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	select {
 	case <-w.granted:
 		s.pass()
-		return
 	default:
-	}
-	turn := s.sessions[session]
-	q := turn.Value.(*queue)
-	q.calls.Remove(place)
-	s.waiting--
-	if q.calls.Len() == 0 {
-		s.turns.Remove(turn)
-		delete(s.sessions, session)
+		s.waiting.Remove(place)
 	}
 }
 
@@ -108,21 +87,12 @@ func (s *Slots) release() {
 	s.pass()
 }
 
-// pass gives a slot to the session whose turn it is, and that session goes to the end of the line. s.mu is held.
+// pass gives a slot to the call that is served next. s.mu is held.
 func (s *Slots) pass() {
-	turn := s.turns.Front()
-	if turn == nil {
+	w, some := s.waiting.Pop()
+	if !some {
 		s.free++
 		return
-	}
-	q := turn.Value.(*queue)
-	w := q.calls.Remove(q.calls.Front()).(*waiter)
-	s.waiting--
-	if q.calls.Len() == 0 {
-		s.turns.Remove(turn)
-		delete(s.sessions, q.session)
-	} else {
-		s.turns.MoveToBack(turn)
 	}
 	close(w.granted)
 }

@@ -35,6 +35,8 @@ type Status struct {
 	Containment Containment `json:"containment"`
 	// Drain says who stopped intake and why, while a drain without a stop is on.
 	Drain *DrainState `json:"drain,omitempty"`
+	// Limits are the bounds of [limits], each with what is in use.
+	Limits []Limit `json:"limits"`
 	// Demo is set on a gateway that plays a demo: made-up platforms and people, a scripted model, a home of its own.
 	Demo *Demo `json:"demo,omitempty"`
 }
