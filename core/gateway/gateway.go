@@ -256,6 +256,7 @@ func New(o Options) (*Gateway, error) {
 		limits:       g.limits,
 		events:       func() float64 { return float64(g.events.newest()) }, eventsMissed: func() float64 { return float64(g.events.missed.Load()) },
 	})
+	g.metrics.count(o.Platforms)
 	g.table = session.NewTable(cfg.Session.QueueLimit, g.newID)
 	g.cache = agent.NewCache(agent.CacheOptions{Max: cfg.Agent.CacheSize, Idle: cfg.Agent.CacheIdle.Duration, Bytes: int64(cfg.Agent.CacheMemory)})
 	g.background = newGroup(o.Log, g.events)

@@ -136,6 +136,21 @@ func newMetrics(adapters, models []string, read gauges) *metrics {
 	return m
 }
 
+// count adds the counters that the platforms have of their own.
+func (m *metrics) count(platforms []adapter.Platform) {
+	for _, p := range platforms {
+		counting, is := p.(adapter.Counting)
+		if !is {
+			continue
+		}
+		for _, c := range counting.Counters() {
+			m.registry.MustRegister(prometheus.NewCounterFunc(
+				prometheus.CounterOpts{Name: c.Name, Help: c.Help}, func() float64 { return float64(c.Value()) },
+			))
+		}
+	}
+}
+
 // callResults are the values of the label result.
 func callResults() iter.Seq[string] {
 	results := []string{resultOK, resultInterrupted, resultOther}

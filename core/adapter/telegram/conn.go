@@ -20,7 +20,7 @@ var errDisconnected = errors.New("the connection is closed")
 // maxSends is a number that is never reached: Supervisor lets fewer through.
 const maxSends = math.MaxInt32
 
-// conn is one life of the bot: a poll loop, and the sends of others. It implements adapter.Conn.
+// conn is one life of the bot: a poll loop, the notices to strangers, and the sends of others. It implements adapter.Conn.
 type conn struct {
 	p        *Platform
 	api      *api
@@ -28,7 +28,7 @@ type conn struct {
 	receiver adapter.Receiver
 	log      *slog.Logger
 
-	// tasks is the life of the poll loop and of what it has the Receiver do; CancelTasks ends it. No caller's context
+	// tasks is the life of the poll loop, of what it has the Receiver do, and of usher; CancelTasks ends it. No caller's context
 	// bounds it.
 	tasks    context.Context
 	cancel   context.CancelFunc
@@ -51,6 +51,12 @@ type conn struct {
 
 	chats chats
 
+	// notices are the strangers who are still to be told; ushered is closed when usher, which tells them, has returned.
+	// strangersQuietUntil belongs to usher alone: it sends none before then.
+	notices             chan event
+	ushered             chan struct{}
+	strangersQuietUntil time.Time
+
 	// What belongs to the poll loop alone.
 	refusing   map[address]string // what a chat was told last, where it holds for its next messages as well
 	lastAlbum  string
@@ -62,6 +68,7 @@ func newConn(p *Platform, api *api, me self, r adapter.Receiver) *conn {
 		p: p, api: api, me: me, receiver: r, log: p.log,
 		returned: make(chan struct{}), done: make(chan struct{}), goodbye: make(chan struct{}, 1),
 		sends: semaphore.NewWeighted(maxSends), refusing: map[address]string{},
+		notices: make(chan event, maxNotices), ushered: make(chan struct{}),
 	}
 	c.tasks, c.cancel = context.WithCancel(context.Background())
 	c.life, c.leave = context.WithCancel(context.Background())
@@ -91,10 +98,18 @@ func (c *conn) polledAt(offset int64) {
 }
 
 // CancelTasks implements adapter.Conn: it ends the poll loop, with the Receive and the notice that may be under way in it,
-// and waits for it. Sends go on. Twice is harmless.
+// and the notices to strangers, and waits for both. Sends go on. Twice is harmless.
 func (c *conn) CancelTasks(ctx context.Context) error {
 	c.cancel()
-	return await(ctx, c.returned, "the poll loop")
+	return c.awaitTasks(ctx)
+}
+
+// awaitTasks waits for the goroutines that tasks ends.
+func (c *conn) awaitTasks(ctx context.Context) error {
+	if err := await(ctx, c.returned, "the poll loop"); err != nil {
+		return err
+	}
+	return await(ctx, c.ushered, "a notice to a stranger")
 }
 
 // Disconnect implements adapter.Conn: it ends the poll loop and the sends, waits for them, tells Telegram of the updates
@@ -111,7 +126,7 @@ func (c *conn) Disconnect(ctx context.Context) error {
 		return fmt.Errorf("another disconnect: %w", ctx.Err())
 	}
 	defer c.api.close()
-	if err := await(ctx, c.returned, "the poll loop"); err != nil {
+	if err := c.awaitTasks(ctx); err != nil {
 		return err
 	}
 	if err := c.sends.Acquire(ctx, maxSends); err != nil {

@@ -27,22 +27,18 @@ func (c *cursor) offset() int64 {
 	return c.next
 }
 
-// knows reports whether the update was settled before, and makes sure that it gets confirmed.
+// knows reports whether the update was settled before.
 func (c *cursor) knows(id int64) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if _, known := c.seen[id]; !known {
-		return false
-	}
-	c.next = max(c.next, id+1)
-	return true
+	_, known := c.seen[id]
+	return known
 }
 
-// settled moves past an update.
+// settled notes that an update was settled. The next poll confirms it only once pass has moved past it.
 func (c *cursor) settled(id int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.next = id + 1
 	if _, known := c.seen[id]; known {
 		return
 	}
@@ -57,6 +53,25 @@ func (c *cursor) settled(id int64) {
 	c.at = (c.at + 1) % maxSeen
 }
 
+// pass moves past the settled updates at the beginning of a batch, which is in Telegram's order. An update that was settled
+// before an earlier one of its batch is not confirmed before that one: to confirm an update confirms all before it.
+//
+// A known update never moves the cursor back: it may come again after the ids began afresh.
+func (c *cursor) pass(batch []int64, fresh map[int64]bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, id := range batch {
+		if _, known := c.seen[id]; !known {
+			return
+		}
+		if fresh[id] {
+			c.next = id + 1
+		} else {
+			c.next = max(c.next, id+1)
+		}
+	}
+}
+
 // failed counts a failure on the update and returns how many there were.
 func (c *cursor) failed(id int64) int {
 	c.mu.Lock()
@@ -66,27 +81,4 @@ func (c *cursor) failed(id int64) int {
 	}
 	c.failures++
 	return c.failures
-}
-
-// maxStrangers bounds the users who may not speak and are remembered; the ones after that are turned away in silence.
-const maxStrangers = 4096
-
-// strangers are the users who were turned away.
-type strangers struct {
-	mu   sync.Mutex
-	seen map[int64]struct{}
-}
-
-// add reports whether this is the user's first time.
-func (s *strangers) add(user int64) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if _, known := s.seen[user]; known || len(s.seen) >= maxStrangers {
-		return false
-	}
-	if s.seen == nil {
-		s.seen = map[int64]struct{}{}
-	}
-	s.seen[user] = struct{}{}
-	return true
 }

@@ -22,7 +22,7 @@ const (
 	maxRefusing = 1024
 )
 
-// run is the connection's one goroutine: it settles the updates of the first poll, then polls until tasks ends, or until
+// run is the connection's poll loop: it settles the updates of the first poll, then polls until tasks ends, or until
 // the connection is not worth holding, which it makes known.
 func (c *conn) run(batch []json.RawMessage) {
 	defer close(c.returned)
@@ -83,32 +83,54 @@ func (c *conn) sleep(d time.Duration) bool {
 	}
 }
 
-// settle takes updates in their order, and moves the cursor past each one that is settled. It stops at the first that is
-// not. fresh is how many were new to us.
+// settle takes the updates of a batch and moves the cursor past those that are settled. The messages of allowed users go
+// first, each group in its order, so that no number of strangers delays them (HF16). It stops at the first update that cannot
+// be settled. fresh is how many were new to us.
 func (c *conn) settle(batch []json.RawMessage) (fresh int, err error) {
+	var order []int64
+	var first, rest []update
+	isFresh := map[int64]bool{}
+	var broken error
 	for _, raw := range batch {
 		id, err := updateID(raw)
 		if err != nil {
-			return fresh, &callError{method: "getUpdates", why: c.api.why(err), cause: err}
+			broken = &callError{method: "getUpdates", why: c.api.why(err), cause: err}
+			break
 		}
-		if c.p.cursor.knows(id) {
+		order = append(order, id)
+		if isFresh[id] || c.p.cursor.knows(id) {
 			continue
 		}
+		isFresh[id] = true
+		e, err := read(raw, c.me)
+		if err != nil {
+			// It will never be understood, and it must not hold up the others.
+			c.log.Warn("telegram.update.unreadable", "update", id, "error", c.api.why(err))
+		}
+		if e.kind != nothing && c.p.allows(e.user) {
+			first = append(first, update{id, e})
+		} else {
+			rest = append(rest, update{id, e})
+		}
+	}
+	defer func() { c.p.cursor.pass(order, isFresh) }()
+	for _, u := range append(first, rest...) {
 		fresh++
 		if c.tasks.Err() != nil {
 			return fresh, c.tasks.Err()
 		}
-		e, err := read(raw, c.me)
-		if err != nil {
-			// Nobody will ever understand it, and it must not stand before the others.
-			c.log.Warn("telegram.update.unreadable", "update", id, "error", c.api.why(err))
-		}
-		if err := c.take(e, id); err != nil {
+		if err := c.take(u.event, u.id); err != nil {
 			return fresh, err
 		}
-		c.p.cursor.settled(id)
+		c.p.cursor.settled(u.id)
 	}
-	return fresh, nil
+	return fresh, broken
+}
+
+// update is an update of a batch that was read.
+type update struct {
+	id    int64
+	event event
 }
 
 // take does with one update what is to be done; it is settled if there is no error.
@@ -205,23 +227,16 @@ func (c *conn) mention(to address, text string) {
 	if err == nil {
 		return
 	}
-	quiet := time.Minute
-	if limit, is := errors.AsType[*adapter.RateLimitError](err); is {
-		quiet = max(quiet, limit.RetryAfter)
-	}
-	c.quietUntil = time.Now().Add(quiet)
+	c.quietUntil = time.Now().Add(quietAfter(err))
 	c.log.Debug("telegram.notice", "error", err.Error())
 }
 
-// turnAway is for somebody who may not speak. Groups get no answer: the bot may hear all that is said there.
-func (c *conn) turnAway(e event) {
-	if !c.p.strangers.add(e.user) {
-		return
+// quietAfter is how long no polite notice is sent after one that failed with err.
+func quietAfter(err error) time.Duration {
+	if limit, is := errors.AsType[*adapter.RateLimitError](err); is {
+		return max(time.Minute, limit.RetryAfter)
 	}
-	c.log.Warn("telegram.stranger", "user", e.user, "private", e.private)
-	if e.private {
-		c.mention(e.from, fmt.Sprintf("You are not on this bot's allow list. Your user id is %d; its owner can add you.", e.user))
-	}
+	return time.Minute
 }
 
 // confess says that what came is no text. An album, which comes as one message for each picture, is one occasion.

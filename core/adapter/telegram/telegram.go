@@ -2,8 +2,9 @@
 //
 // What it promises, beside what package adapter asks of every platform:
 //
-//   - Only users who are allowed to speak are heard. Another costs one log line, and in a private chat one answer that
-//     tells the user's id, in the life of the Platform (field notes, I8).
+//   - Only users who are allowed to speak are heard. Another costs one log line, and in a private chat at most one answer that
+//     tells the user's id, in the life of the Platform (field notes, I8). These answers hold up no message: they are sent
+//     beside the poll loop, one a second, at most 16 wait, and the other strangers get none (HF16).
 //   - Messages reach the Receiver in the order in which Telegram has them, each once in the life of the Platform. An
 //     update is confirmed to Telegram, which then forgets it, only once it was settled: accepted by the Receiver, nothing
 //     for us, or refused and its sender told so. What was not settled comes again to the next connection or life, and
@@ -32,6 +33,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"gatewaytui/core/adapter"
@@ -64,8 +66,10 @@ type Platform struct {
 	dial func(ctx context.Context, network, address string) (net.Conn, error)
 
 	// What outlives a connection. Each is locked for a look-up only, so that a connection that hangs holds up no other.
-	cursor     cursor
-	strangers  strangers
+	cursor    cursor
+	strangers strangers
+	// untold counts the strangers who got no answer, because too many came at once or the notice failed.
+	untold     atomic.Uint64
 	unfinished unfinished
 }
 
@@ -107,6 +111,15 @@ func New(o Options) *Platform {
 
 // Name implements adapter.Platform.
 func (p *Platform) Name() string { return "telegram" }
+
+// Counters implements adapter.Counting.
+func (p *Platform) Counters() []adapter.Counter {
+	return []adapter.Counter{{
+		Name:  "gatewaytui_telegram_notices_dropped_total",
+		Help:  "Users who are not on the allow list and got no notice, because too many wrote at once or a notice failed.",
+		Value: p.untold.Load,
+	}}
+}
 
 // StaleAfter is how long a connection may go without a completed poll; the Supervisor asks for it.
 func (p *Platform) StaleAfter() time.Duration { return p.poll + p.grace }
@@ -153,6 +166,7 @@ func (p *Platform) connect(ctx context.Context, api *api, r adapter.Receiver) (*
 	c := newConn(p, api, me, r)
 	c.polledAt(offset)
 	go c.run(batch)
+	go c.usher()
 	return c, nil
 }
 

@@ -1,0 +1,81 @@
+package telegram
+
+import (
+	"fmt"
+	"sync"
+	"time"
+)
+
+// maxStrangers bounds the users who may not speak and are remembered; the ones after that are turned away in silence.
+const maxStrangers = 4096
+
+// strangers are the users who were turned away.
+type strangers struct {
+	mu   sync.Mutex
+	seen map[int64]struct{}
+}
+
+// add reports whether this is the user's first time.
+func (s *strangers) add(user int64) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, known := s.seen[user]; known || len(s.seen) >= maxStrangers {
+		return false
+	}
+	if s.seen == nil {
+		s.seen = map[int64]struct{}{}
+	}
+	s.seen[user] = struct{}{}
+	return true
+}
+
+const (
+	// maxNotices bounds the notices to strangers that wait. Strangers beyond it get no answer.
+	maxNotices = 16
+	// noticePace is the time between two notices to strangers.
+	noticePace = time.Second
+)
+
+// turnAway refuses a user who may not speak. Groups get no answer: the bot may hear all that is said there. The notice to a
+// private chat is sent by usher, so that the poll loop never waits for it (HF16).
+func (c *conn) turnAway(e event) {
+	if !c.p.strangers.add(e.user) {
+		return
+	}
+	c.log.Warn("telegram.stranger", "user", e.user, "private", e.private)
+	if !e.private {
+		return
+	}
+	select {
+	case c.notices <- e:
+	default:
+		c.p.untold.Add(1)
+	}
+}
+
+// usher sends the notices to strangers, one each noticePace, until tasks ends. Where one fails, the strangers of the next
+// minute get no answer; those that still wait are dropped by then, because a late answer is of no use.
+func (c *conn) usher() {
+	defer close(c.ushered)
+	for {
+		var e event
+		select {
+		case e = <-c.notices:
+		case <-c.tasks.Done():
+			return
+		}
+		if time.Now().Before(c.strangersQuietUntil) {
+			c.p.untold.Add(1)
+			continue
+		}
+		text := fmt.Sprintf("You are not on this bot's allow list. Your user id is %d; its owner can add you.", e.user)
+		if err := c.tell(e.from, text); err != nil {
+			c.p.untold.Add(1)
+			c.strangersQuietUntil = time.Now().Add(quietAfter(err))
+			c.log.Debug("telegram.notice", "error", err.Error())
+		}
+		if !c.sleep(noticePace) {
+			return
+		}
+	}
+}

@@ -1,0 +1,161 @@
+package telegram
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"gatewaytui/core/adapter"
+	"gatewaytui/core/adapter/telegram/botapitest"
+	"gatewaytui/core/ops"
+)
+
+// HF16: the reproduction, in virtual time: every send takes 0.3 s, 300 strangers write before an allowed user does.
+func TestHF16_StrangersDoNotDelayAnAllowedUser(t *testing.T) {
+	simulate(t, func(w *world) {
+		const strangers = 300
+		w.api.Fail("sendMessage", botapitest.Fault{Delay: 300 * time.Millisecond})
+		for i := range strangers {
+			w.api.Inject(botapitest.Update{User: int64(10_000 + i), Text: "hello"})
+		}
+		w.say("/stop")
+		w.up(func(c *conn) {
+			w.after(2 * time.Second)
+			w.wantTexts("/stop")
+			w.after(time.Minute)
+			if n := w.api.Unconfirmed(); n != 0 {
+				w.Errorf("%d updates are not confirmed, want 0", n)
+			}
+			told := len(w.api.Sent())
+			if told < 1 || told > maxNotices+5 {
+				w.Errorf("%d strangers were told, want about %d", told, maxNotices)
+			}
+			if counters := w.Counters(); len(counters) != 1 || counters[0].Value() != uint64(strangers-told) {
+				w.Errorf("%d strangers got no answer, want %d counted", counters[0].Value(), strangers-told)
+			}
+		})
+	})
+}
+
+func TestHF16_NoticesToStrangersGoOutOneASecond(t *testing.T) {
+	simulate(t, func(w *world) {
+		for i := range 10 {
+			w.api.Inject(botapitest.Update{User: int64(10_000 + i), Text: "hello"})
+		}
+		w.up(func(c *conn) {
+			for i := range 10 {
+				w.after(noticePace)
+				// The first goes out at once, and the poll is there at the latest after a second.
+				if n := len(w.api.Sent()); n < i || n > i+2 {
+					w.Fatalf("after %d s %d notices were sent", i+1, n)
+				}
+			}
+			w.after(noticePace)
+			if n := len(w.api.Sent()); n != 10 {
+				w.Errorf("%d of 10 strangers were told", n)
+			}
+		})
+	})
+}
+
+func TestHF16_AfterANoticeThatFailsStrangersGetNoAnswerForAMinute(t *testing.T) {
+	simulate(t, func(w *world) {
+		w.api.Fail("sendMessage", botapitest.Fault{Code: 429, RetryAfter: 90, Times: 1})
+		w.up(func(c *conn) {
+			for i := range 5 {
+				w.api.Inject(botapitest.Update{User: int64(10_000 + i), Text: "hello"})
+			}
+			w.after(80 * time.Second)
+			if n := w.api.Calls("sendMessage"); n != 1 {
+				w.Errorf("%d notices were tried within the time that Telegram asked for, want 1", n)
+			}
+			w.after(20 * time.Second)
+			w.api.Inject(botapitest.Update{User: 20_000, Text: "hello"})
+			w.after(time.Second)
+			w.wantSent("You are not on this bot's allow list. Your user id is 20000;")
+		})
+	})
+}
+
+func TestHF16_WithinABatchAllowedUsersGoFirst(t *testing.T) {
+	simulate(t, func(w *world) {
+		w.in.decide(func(_ context.Context, m adapter.Inbound) error {
+			if w.log.count("telegram.stranger") != 0 {
+				w.Errorf("a stranger was looked at before %q", m.Text)
+			}
+			return nil
+		})
+		for i := range 20 {
+			w.api.Inject(botapitest.Update{User: int64(10_000 + i), Text: "hello"})
+			w.say(fmt.Sprint(i))
+		}
+		w.up(func(c *conn) {
+			w.after(time.Second)
+			var want []string
+			for i := range 20 {
+				want = append(want, fmt.Sprint(i))
+			}
+			w.wantTexts(want...)
+			if n := w.log.count("telegram.stranger"); n != 20 {
+				w.Errorf("%d strangers were seen, want 20", n)
+			}
+		})
+	})
+}
+
+// To confirm an update confirms all before it, so that one that was taken out of turn is not confirmed before them.
+func TestAMessageTakenOutOfTurnConfirmsNothingBeforeIt(t *testing.T) {
+	simulate(t, func(w *world) {
+		w.up(func(c *conn) {
+			w.in.decide(func(_ context.Context, m adapter.Inbound) error {
+				if m.Text == "taken" {
+					return nil
+				}
+				return &ops.Error{Code: ops.CodeDraining, Message: "the gateway is draining"}
+			})
+			w.api.Fail("sendMessage", botapitest.Fault{Code: 500}) // so the refusal is not told, and the message not settled
+			w.api.Inject(botapitest.Update{User: other, Text: "stranger"})
+			w.say("taken")
+			w.say("refused")
+			w.after(time.Second)
+		})
+		w.wantTexts("taken")
+		if n := w.api.Unconfirmed(); n != 3 {
+			w.Errorf("%d updates are unconfirmed, want 3: the stranger's was not settled", n)
+		}
+		w.api.Heal()
+		w.in.decide(nil)
+		w.up(func(c *conn) {
+			w.after(time.Second)
+			w.wantTexts("taken", "refused")
+			if n := w.api.Unconfirmed(); n != 0 {
+				w.Errorf("%d updates are not confirmed, want 0", n)
+			}
+		})
+	})
+}
+
+// A stop does not wait for a notice that hangs, and leaves nothing of usher.
+func TestHF16_AStopEndsTheNoticesToStrangers(t *testing.T) {
+	simulate(t, func(w *world) {
+		w.api.Fail("sendMessage", botapitest.Fault{Hang: true})
+		c := w.dialUp()
+		for i := range 5 {
+			w.api.Inject(botapitest.Update{User: int64(10_000 + i), Text: "hello"})
+		}
+		w.after(time.Second)
+		began := time.Now()
+		if err := c.CancelTasks(w.Context()); err != nil {
+			w.Error(err)
+		}
+		if took := time.Since(began); took != 0 {
+			w.Errorf("the stop waited %s", took)
+		}
+		w.down(c)
+		if strings.Contains(w.log.String(), "panic") {
+			w.Error(w.log.String())
+		}
+	})
+}
