@@ -44,6 +44,7 @@ func newFake() *fake {
 			Home: "/srv/gw", Counts: ops.Counts{Sessions: 3, RunningTurns: 1, CachedAgents: 2, Processes: 4, AdaptersConnected: 1, Adapters: 2},
 			LastEnd:    &ops.LastEnd{Life: "00LIFE", Outcome: ops.OutcomeCutShort, Phase: "drain", Reason: "SIGTERM" + hostile, At: anHourAgo},
 			Supervisor: ops.Supervisor{Name: "systemd", BudgetMS: 90_000, Source: "config"},
+			Limits:     []ops.Limit{{Name: "limits.turns", Used: 1, Bound: 512}},
 			Warnings:   []ops.Warning{{Code: "store.disk", Message: "the disk is full" + hostile, Since: anHourAgo}},
 			APIListen:  "127.0.0.1:8642",
 		},

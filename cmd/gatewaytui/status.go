@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -117,6 +119,9 @@ func (p *program) showStatus(s ops.Status) {
 	n := s.Counts
 	p.say("counts      %s, %s, %s, %s, %d of %s connected", counted(n.Sessions, "session"), counted(n.RunningTurns, "running turn"),
 		counted(n.CachedAgents, "cached agent"), counted(n.Processes, "process"), n.AdaptersConnected, counted(n.Adapters, "adapter"))
+	for _, line := range limitLines(s.Limits) {
+		p.say("limits      %s", line)
+	}
 	if s.APIListen != "" {
 		p.say("api         http://%s/v1", s.APIListen)
 	}
@@ -142,6 +147,34 @@ func (p *program) showStatus(s ops.Status) {
 	for _, w := range s.Warnings {
 		p.say("warning     %s: %s (for %s)", w.Code, w.Message, ago(w.Since))
 	}
+}
+
+// limitLines says what is in use of each bound: of the whole gateway's in one line, of those per turn and session in
+// another.
+func limitLines(limits []ops.Limit) (lines []string) {
+	var all, each []string
+	for _, l := range limits {
+		amount := func(n int64) string { return strconv.FormatInt(n, 10) }
+		if l.Unit == "bytes" {
+			amount = size
+		}
+		text := fmt.Sprintf("%s %s of %s", strings.ReplaceAll(strings.TrimPrefix(l.Name, "limits."), "_", " "), amount(l.Used), amount(l.Bound))
+		if l.Waiting > 0 {
+			text += fmt.Sprintf(" (%d waiting)", l.Waiting)
+		}
+		if l.Per == "" {
+			all = append(all, text)
+		} else {
+			each = append(each, text)
+		}
+	}
+	if len(all) > 0 {
+		lines = append(lines, strings.Join(all, ", "))
+	}
+	if len(each) > 0 {
+		lines = append(lines, "largest of any turn or session: "+strings.Join(each, ", "))
+	}
+	return lines
 }
 
 func (p *program) showLastEnd(e ops.LastEnd) {

@@ -28,6 +28,20 @@ func TestStatusIsOneScreen(t *testing.T) {
 	same(t, g.run(t, "status", "--json").must(t, exitDone).out, presentStatus{"up", f.status})
 }
 
+func TestStatusSaysWhatIsInUseOfEachBound(t *testing.T) {
+	f := newFake()
+	f.status.Limits = []ops.Limit{
+		{Name: "limits.turns", Used: 512, Bound: 512, Waiting: 3, Reached: 3},
+		{Name: "limits.calls_per_turn", Per: "turn", Used: 12, Bound: 200},
+		{Name: "limits.processes", Per: "session", Used: 1, Bound: 64},
+		{Name: "limits.queued_bytes", Unit: "bytes", Used: 3 << 20, Bound: 64 << 20},
+	}
+	start(t, f).run(t, "status").must(t, exitDone).says(t,
+		"limits      turns 512 of 512 (3 waiting), queued bytes 3.0 MiB of 64 MiB\n",
+		"limits      largest of any turn or session: calls per turn 12 of 200, processes 1 of 64\n",
+	)
+}
+
 func TestStatusOfAnEmptyLifeNamesWhatIsNotKnown(t *testing.T) {
 	f := newFake()
 	f.status = ops.Status{Life: fakeLife, State: ops.StateStarting}

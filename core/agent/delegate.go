@@ -32,6 +32,9 @@ const childSystem = "You work for another agent. Do what its message asks, and m
 // outcome, and is then no longer among the parent's children (S13).
 func (r *run) Delegate(ctx context.Context, goal, background string, tools []string) (string, error) {
 	a := r.a
+	if r.turn.Calls.spent() {
+		return "", errCallsSpent
+	}
 	set, err := a.childTools(tools)
 	if err != nil {
 		return "", err
@@ -57,7 +60,7 @@ func (r *run) Delegate(ctx context.Context, goal, background string, tools []str
 		text += "\n\nContext:\n" + background
 	}
 	res, err := child.Run(ctx, Turn{
-		ID: turn, Text: text,
+		ID: turn, Text: text, Calls: r.turn.Calls,
 		Progress:  func(doing string) { r.progress(delegateName + ": " + doing) },
 		Waiting:   r.turn.Waiting,
 		Signalled: r.turn.Signalled,

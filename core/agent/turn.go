@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"gatewaytui/core/limit"
 	"gatewaytui/core/model"
 	"gatewaytui/core/ops"
 	"gatewaytui/core/term"
@@ -33,6 +34,8 @@ type Turn struct {
 	Text string
 	// Note is a word of the gateway to the model for this turn only, such as what was cut off before it.
 	Note string
+	// Calls is the turn's budget of model calls, its children's included; nil: only Config.MaxIterations bounds it.
+	Calls *Calls
 	// Delta gets the text of the answer as it comes.
 	Delta func(text string)
 	// Progress is called when the model or a tool moved, and for nothing else (D13), with what is being done.
@@ -172,6 +175,9 @@ func (r *run) load() error {
 func (r *run) loop() error {
 	a := r.a
 	for r.res.Iterations < a.cfg.MaxIterations {
+		if !r.turn.Calls.take() {
+			return r.stop(stopped("this turn, together with the child agents that it delegated to,", r.turn.Calls.Most(), limit.CallsPerTurn))
+		}
 		r.progress(ops.DoingModelCall)
 		message, err := r.complete()
 		if err != nil {
@@ -188,10 +194,13 @@ func (r *run) loop() error {
 			return err
 		}
 	}
+	return r.stop(stopped("this turn", a.cfg.MaxIterations, "agent.max_iterations"))
+}
+
+// stop ends the turn with the gateway's own word about a bound.
+func (r *run) stop(text string) error {
 	r.res.Finish = ""
-	return r.answer(model.Message{Role: model.RoleAssistant, Content: fmt.Sprintf(
-		"I stopped here without finishing: this turn has used all of its %d model calls (agent.max_iterations). What was done so far is kept; send a message to go on.",
-		a.cfg.MaxIterations)})
+	return r.answer(model.Message{Role: model.RoleAssistant, Content: text})
 }
 
 // answer ends the turn with the model's last word.

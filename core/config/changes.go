@@ -1,6 +1,12 @@
 package config
 
-import "gatewaytui/core/ops"
+import (
+	"slices"
+
+	"github.com/dustin/go-humanize/english"
+
+	"gatewaytui/core/ops"
+)
 
 // Change is one default that differs from that of an earlier edition. An operator who relied on the old default without
 // setting it is told once: at the first start on a home of the earlier edition (see gateway.Options.Changes).
@@ -11,10 +17,18 @@ type Change struct {
 	Key string
 	// Old and New are the two defaults as they are written in the config file.
 	Old, New string
+	// More are further keys whose defaults changed with Key's, each with Old: one warning tells of all of them.
+	More []NewDefault
 	// Schema is the first schema version of the store that has the new default: a home whose store has an older one was
 	// last used with Old. Version 5 is the first of the second edition.
 	Schema int
 }
+
+// NewDefault is a key and its default as it is written in the config file.
+type NewDefault struct{ Key, Value string }
+
+// none is the old default of a bound that did not exist.
+const none = "none"
 
 // changes has one row for each default that changed. A new row is added together with the new default in Default and a
 // line in .github/CHANGELOG.md.
@@ -24,16 +38,34 @@ var changes = []Change{
 	{Name: "notify_timeout", Key: "shutdown.notify_timeout", Old: `"5s"`, New: `"3s"`, Schema: 5},
 	{Name: "interrupt_grace", Key: "shutdown.interrupt_grace", Old: `"5s"`, New: `"4.5s"`, Schema: 5},
 	{Name: "store_timeout", Key: "shutdown.store_timeout", Old: `"2s"`, New: `"3s"`, Schema: 5},
+	{Name: "limits", Key: "limits.turns", Old: none, New: "512", Schema: 5, More: []NewDefault{
+		{"limits.calls_per_turn", "200"},
+		{"limits.background", "8"},
+		{"limits.processes", "64"},
+		{"limits.processes_total", "4096"},
+		{"limits.queued_bytes", `"64MiB"`},
+	}},
 }
 
 // Changes returns the changed defaults that are in force, which are those whose key neither the file nor the environment
-// sets.
+// sets; of those that changed together the ones that are set are left out.
 func (l *Loaded) Changes() []Change { return l.unset(changes) }
 
 func (l *Loaded) unset(rows []Change) []Change {
 	var in []Change
 	for _, c := range rows {
-		if _, set := l.origins[c.Key]; !set {
+		if c.More == nil {
+			if _, set := l.origins[c.Key]; !set {
+				in = append(in, c)
+			}
+			continue
+		}
+		left := slices.DeleteFunc(append([]NewDefault{{c.Key, c.New}}, c.More...), func(d NewDefault) bool {
+			_, set := l.origins[d.Key]
+			return set
+		})
+		if len(left) > 0 {
+			c.Key, c.New, c.More = left[0].Key, left[0].Value, left[1:]
 			in = append(in, c)
 		}
 	}
@@ -45,8 +77,15 @@ func (c Change) Code() string { return "upgrade." + c.Name }
 
 // Warning tells of the change; Since is left to the caller.
 func (c Change) Warning() ops.Warning {
-	return ops.Warning{
-		Code:    c.Code(),
-		Message: "the default of " + c.Key + " changed from " + c.Old + " to " + c.New + "; set " + c.Key + " in the config to choose, or ignore this to use the new default",
+	w := ops.Warning{Code: c.Code()}
+	if len(c.More) == 0 {
+		w.Message = "the default of " + c.Key + " changed from " + c.Old + " to " + c.New + "; set " + c.Key + " in the config to choose, or ignore this to use the new default"
+		return w
 	}
+	all := []string{c.Key + " = " + c.New}
+	for _, d := range c.More {
+		all = append(all, d.Key+" = "+d.Value)
+	}
+	w.Message = "defaults that were " + c.Old + " changed: " + english.OxfordWordSeries(all, "and") + "; set them in the config to choose, or ignore this to use the new defaults"
+	return w
 }

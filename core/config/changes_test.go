@@ -14,14 +14,16 @@ func TestEachRowOfTheChangedDefaultsNamesAKeyItsNewDefaultAndASchema(t *testing.
 			t.Errorf("%q: a name is unique and made of small letters, digits and underscores", c.Name)
 		}
 		seen[c.Name] = true
-		k, known := keyByName[c.Key]
-		if !known {
-			t.Errorf("%s: %q is not a config key", c.Name, c.Key)
-			continue
-		}
-		d := Default()
-		if now := literal(k.field(&d)); c.New != now || c.Old == now {
-			t.Errorf("%s: the row says %s -> %s; the default is %s", c.Name, c.Old, c.New, now)
+		for _, is := range append([]NewDefault{{c.Key, c.New}}, c.More...) {
+			k, known := keyByName[is.Key]
+			if !known {
+				t.Errorf("%s: %q is not a config key", c.Name, is.Key)
+				continue
+			}
+			d := Default()
+			if now := literal(k.field(&d)); is.Value != now || c.Old == now {
+				t.Errorf("%s: the row says %s: %s -> %s; the default is %s", c.Name, is.Key, c.Old, is.Value, now)
+			}
 		}
 		if c.Schema < 5 {
 			t.Errorf("%s: schema version %d belongs to the first edition", c.Name, c.Schema)
@@ -42,5 +44,30 @@ func TestAChangedDefaultIsInForceUnlessTheFileOrTheEnvironmentSetsItsKey(t *test
 	}
 	if diff := cmp.Diff(rows[2:], l.unset(rows)); diff != "" {
 		t.Errorf("changes in force (-want +got):\n%s", diff)
+	}
+}
+
+func TestDefaultsThatChangedTogetherAreOneWarningWithoutTheKeysThatAreSet(t *testing.T) {
+	rows := []Change{{Name: "limits", Key: "limits.turns", Old: "none", New: "512", More: []NewDefault{{"limits.background", "8"}, {"limits.processes", "64"}}}}
+	for _, tc := range []struct{ name, file, want string }{
+		{"none is set", "", "defaults that were none changed: limits.turns = 512, limits.background = 8, and limits.processes = 64; set them in the config to choose, or ignore this to use the new defaults"},
+		{"the first is set", "turns = 9", "defaults that were none changed: limits.background = 8 and limits.processes = 64; set them in the config to choose, or ignore this to use the new defaults"},
+		{"one is left", "turns = 9\nbackground = 3", "the default of limits.processes changed from none to 64; set limits.processes in the config to choose, or ignore this to use the new default"},
+		{"all are set", "turns = 9\nbackground = 3\nprocesses = 4", ""},
+	} {
+		l, err := load(t, "[limits]\n"+tc.file+"\n")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got string
+		for _, c := range l.unset(rows) {
+			got += c.Warning().Message
+		}
+		if got != tc.want {
+			t.Errorf("%s: the warning is %q, want %q", tc.name, got, tc.want)
+		}
+	}
+	if rows[0].Key != "limits.turns" || len(rows[0].More) != 2 {
+		t.Errorf("the row itself was changed: %+v", rows[0])
 	}
 }

@@ -17,7 +17,7 @@ type Config struct {
 	Agent    Agent    `toml:"agent" doc:"Agents and the cache that keeps them between turns."`
 	Session  Session  `toml:"session" doc:"When a conversation ends by itself, and how much may wait in it."`
 	Tools    Tools    `toml:"tools" doc:"What a model can call."`
-	Limits   Limits   `toml:"limits" doc:"How much may run at once. What more comes waits, and its row says for which limit."`
+	Limits   Limits   `toml:"limits" doc:"How much may run at once, and what one message may cost. What comes beyond a limit waits or is refused, with the name of the limit; \"gatewaytui status\" shows what is in use."`
 	Process  Process  `toml:"process" doc:"Subprocesses that tools start."`
 	Shutdown Shutdown `toml:"shutdown" doc:"The budgets of a stop. \"gatewaytui plan\" prints what they add up to."`
 	Adapters Adapters `toml:"adapters"`
@@ -64,7 +64,13 @@ type Tools struct {
 
 // Limits is [limits].
 type Limits struct {
-	ModelCalls int `toml:"model_calls" doc:"model calls at once, over all endpoints; the api adapter serves twice as many requests at once"`
+	Turns          int  `toml:"turns" doc:"turns at once; a message beyond it waits, sessions are served in turn"`
+	ModelCalls     int  `toml:"model_calls" doc:"model calls at once, over all endpoints; the api adapter serves twice as many requests at once"`
+	CallsPerTurn   int  `toml:"calls_per_turn" doc:"model calls of one turn, its child agents included; then the turn ends with an answer that says so"`
+	Background     int  `toml:"background" doc:"/background tasks at once in one session; one more is refused"`
+	Processes      int  `toml:"processes" doc:"process trees at once in one session, foreground commands included; one more is refused"`
+	ProcessesTotal int  `toml:"processes_total" doc:"process trees at once in all sessions; one more is refused"`
+	QueuedBytes    Size `toml:"queued_bytes" doc:"text of all messages that wait in all sessions; one more is refused"`
 }
 
 // Values of process.survivors.
@@ -186,7 +192,15 @@ func Default() Config {
 			Timeout:     Duration{3 * time.Minute},
 			OutputLimit: 64 << 10,
 		},
-		Limits: Limits{ModelCalls: 512},
+		Limits: Limits{
+			Turns:          512,
+			ModelCalls:     512,
+			CallsPerTurn:   200,
+			Background:     8,
+			Processes:      64,
+			ProcessesTotal: 4096,
+			QueuedBytes:    64 << 20,
+		},
 		Process: Process{
 			KillGrace: Duration{2 * time.Second},
 			Guardian:  true,

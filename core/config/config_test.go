@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -623,4 +624,26 @@ func FuzzLoad(f *testing.F) {
 			t.Fatalf("%q is in line %d", e, e.Line)
 		}
 	})
+}
+
+func TestABoundOfZeroOrLessIsRefused(t *testing.T) {
+	for _, k := range keys {
+		if k.section() != "limits" {
+			continue
+		}
+		for _, value := range []string{"0", "-1"} {
+			want := k.name + " must be at least 1"
+			if _, is := k.field(&Config{}).Interface().(Size); is {
+				if value == "-1" {
+					continue // no size at all
+				}
+				value = strconv.Quote(value)
+				want = k.name + " must be at least "
+			}
+			_, err := load(t, "[limits]\n"+strings.TrimPrefix(k.name, "limits.")+" = "+value+"\n")
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s = %s: %v, want %q", k.name, value, err, want)
+			}
+		}
+	}
 }

@@ -65,7 +65,13 @@ var rules = []rule{
 	positive("tools.timeout"),
 	within("tools.output_limit", 1, 1<<30),
 
+	within("limits.turns", 1, 100_000),
 	within("limits.model_calls", 1, 100_000),
+	within("limits.calls_per_turn", 1, 1_000_000),
+	within("limits.background", 1, 10_000),
+	within("limits.processes", 1, 100_000),
+	within("limits.processes_total", 1, 1_000_000),
+	within("limits.queued_bytes", 1<<20, math.MaxInt64),
 
 	notNegative("process.kill_grace"),
 	notNegative("process.max_age"),

@@ -157,16 +157,33 @@ func (g *Gateway) finishEnd(ctx context.Context, old session.Session, turn *sess
 	if turn != nil {
 		parts = append(parts, "interrupted the running turn")
 		g.endReleased(turn, session.ErrReset)
+		awaitWritten(ctx, turn, old)
 	}
 	if n := len(dropped); n > 0 {
 		g.tellDropped(key, dropped, turn)
 		parts = append(parts, fmt.Sprintf("dropped %d waiting %s", n, plural(n, "message", "messages")))
 	}
+	g.fill() // the turn's slot is free
 	parts = append(parts, g.closeEnded(ctx, old, reason, forget)...)
 	if len(parts) == 0 {
 		return nothingRan
 	}
 	return strings.Join(parts, ", ") + "."
+}
+
+// awaitWritten waits until the begin of a released turn is no longer on its way to the store. The first turn of a
+// conversation writes its session, and must not do so after the session's end was written: the next conversation under the
+// key could not begin.
+func awaitWritten(ctx context.Context, turn *session.Turn, old session.Session) {
+	if old.Stored {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
+	defer cancel()
+	select {
+	case <-turn.Written():
+	case <-ctx.Done():
+	}
 }
 
 // closeEnded does what is left of the end of a conversation whose key takes no turns meanwhile: its agent closed with its
@@ -235,15 +252,21 @@ func (g *Gateway) closeAgent(ctx context.Context, key string) (done []string) {
 const (
 	nothingRan      = "nothing was running."
 	turnInterrupted = "Interrupted the running turn."
+	waitingEnded    = "Withdrew the message that was waiting; its turn had not begun."
 )
 
 // interrupt cancels the running turn of key and says exactly what came of it (D11, J9): it ended, or its slot was freed
-// while its worker still runs. want, if not empty, is the turn that the caller saw.
+// while its worker still runs. Where no turn runs because the next message waits for a slot, that message is withdrawn. want,
+// if not empty, is the turn that the caller saw.
 func (g *Gateway) interrupt(ctx context.Context, key, want string, cause error) (string, error) {
 	t := g.table.Interrupt(key, want, cause)
 	if t == nil {
 		if want != "" {
 			return "", &ops.Error{Code: ops.CodeConflict, Message: "the turn that you saw has ended"}
+		}
+		if m, waits := g.table.WithdrawWaiting(key); waits {
+			g.withdrawn(key, m, cause)
+			return waitingEnded, nil
 		}
 		return "", &ops.Error{Code: ops.CodeNotFound, Message: "no turn runs in " + quote(key)}
 	}
@@ -316,7 +339,7 @@ func (g *Gateway) releaseWedged(t *session.Turn, cause error) bool {
 	g.endLeftovers(t)
 	g.endReleased(t, cause)
 	g.begin(next)
-	if next == nil && isRequest(key) {
+	if isRequest(key) && !g.table.Active(key) {
 		g.endRequestLater(key)
 	}
 	return true

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"math"
 	"runtime/debug"
 	"slices"
 	"strconv"
@@ -24,7 +25,11 @@ type group struct {
 	closed bool
 	last   int
 	tasks  map[string]*task
+	counts map[taskOf]int
 }
+
+// taskOf is what tasks are counted by.
+type taskOf struct{ name, session string }
 
 type task struct {
 	id, name, session string
@@ -35,27 +40,35 @@ type task struct {
 }
 
 func newGroup(log *slog.Logger, events *hub) *group {
-	return &group{log: log, events: events, tasks: map[string]*task{}}
+	return &group{log: log, events: events, tasks: map[string]*task{}, counts: map[taskOf]int{}}
 }
 
 // start runs fn as a tracked task whose context hangs on ctx's values but not on its end: a task ends with its own work
 // or with the stop, not with the request that caused it. It reports false, and runs nothing, once the group is closed.
 func (g *group) start(ctx context.Context, name, session string, fn func(context.Context)) bool {
+	started, _ := g.startUpTo(ctx, math.MaxInt, name, session, fn)
+	return started
+}
+
+// startUpTo is start, unless most tasks with this name run in the session already; running is how many.
+func (g *group) startUpTo(ctx context.Context, most int, name, session string, fn func(context.Context)) (started bool, running int) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	t := &task{name: name, session: session, started: time.Now(), cancel: cancel, done: make(chan struct{})}
 	ctx = context.WithValue(ctx, taskKey{}, t)
 	g.mu.Lock()
-	if g.closed {
+	of := taskOf{name, session}
+	if running = g.counts[of]; g.closed || running >= most {
 		g.mu.Unlock()
 		cancel()
-		return false
+		return false, running
 	}
+	g.counts[of]++
 	g.last++
 	t.id = "bg-" + strconv.Itoa(g.last)
 	g.tasks[t.id] = t
 	g.mu.Unlock()
 	go g.run(ctx, t, fn)
-	return true
+	return true, running + 1
 }
 
 func (g *group) run(ctx context.Context, t *task, fn func(context.Context)) {
@@ -66,6 +79,10 @@ func (g *group) run(ctx context.Context, t *task, fn func(context.Context)) {
 		t.cancel()
 		g.mu.Lock()
 		delete(g.tasks, t.id)
+		of := taskOf{t.name, t.session}
+		if g.counts[of]--; g.counts[of] == 0 {
+			delete(g.counts, of)
+		}
 		g.mu.Unlock()
 		close(t.done)
 	}()
@@ -135,6 +152,18 @@ func (g *group) of(session, name string) []*task {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return slices.DeleteFunc(g.sorted(), func(t *task) bool { return t.session != session || t.name != name })
+}
+
+// most is the largest number of tasks with a name that one session has.
+func (g *group) most(name string) (most int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for of, n := range g.counts {
+		if of.name == name {
+			most = max(most, n)
+		}
+	}
+	return most
 }
 
 func (g *group) rows(now time.Time) []ops.Background {

@@ -164,6 +164,7 @@ func stopOnce(b *testing.B, adapters, processes, sessions int) time.Duration {
 		s.cfg.Shutdown.AdapterTimeout.Duration = time.Second
 		s.cfg.Process.KillGrace.Duration = 2 * time.Second
 		s.cfg.Agent.CacheSize = 2 * max(sessions, 64)
+		s.cfg.Limits.Processes = max(s.cfg.Limits.Processes, processes)
 		for i := range adapters {
 			s.platforms = append(s.platforms, &platform{name: fmt.Sprintf("p%d", i), disconnect: func(context.Context) error {
 				<-release
@@ -263,7 +264,7 @@ func BenchmarkStopHungCalls(b *testing.B) {
 					s.cfg.Shutdown.DrainTimeout.Duration = time.Second
 					s.cfg.Shutdown.InterruptGrace.Duration = 4500 * time.Millisecond
 					s.cfg.Agent.CacheSize = 2 * max(n, 64)
-					s.cfg.Limits.ModelCalls = max(s.cfg.Limits.ModelCalls, n)
+					s.cfg.Limits.ModelCalls, s.cfg.Limits.Turns = max(s.cfg.Limits.ModelCalls, n), max(s.cfg.Limits.Turns, n)
 					s.opts = func(o *Options) { o.SaveReport = saveTo(filepath.Join(s.dir, "report.json")) }
 				})
 				for i := range n {

@@ -11,6 +11,7 @@ import (
 	"github.com/dustin/go-humanize"
 	"github.com/oklog/ulid/v2"
 
+	"gatewaytui/core/limit"
 	"gatewaytui/core/ops"
 	"gatewaytui/core/session"
 	"gatewaytui/core/term"
@@ -200,6 +201,12 @@ func (g *Gateway) commandStatus(ctx context.Context, c call) (string, error) {
 	switch {
 	case running:
 		fmt.Fprintf(&b, "A turn has been running for %s: %s (last progress %s ago).\n", age(v.Started), ops.Step(v.Doing, time.Since(v.Since)), age(v.Progress))
+		if row, _ := g.table.Row(c.key); row.CallsLimit > 0 {
+			fmt.Fprintf(&b, "It has made %d of its %d model calls (%s).\n", row.Calls, row.CallsLimit, limit.CallsPerTurn)
+		}
+	case g.table.Active(c.key):
+		row, _ := g.table.Row(c.key)
+		fmt.Fprintf(&b, "%s; %d in the queue.\n", waitingWords(row), row.Queued)
 	case known:
 		fmt.Fprintf(&b, "No turn is running; the conversation is %s, last active %s ago.\n", s.State, age(s.LastActivity))
 	default:
@@ -210,9 +217,20 @@ func (g *Gateway) commandStatus(ctx context.Context, c call) (string, error) {
 	return b.String(), nil
 }
 
+// waitingWords says why the turn of a waiting message has not begun.
+func waitingWords(row ops.Session) string {
+	if row.WaitingFor == "" {
+		return "Your message waits until turns are taken again"
+	}
+	return "Your message waits for a turn slot (" + row.WaitingFor + ") for " + age(row.DoingSince.Time)
+}
+
 // commandQueue is /queue without a text; with one it is that message (unqueued).
 func (g *Gateway) commandQueue(_ context.Context, c call) (string, error) {
 	if row, found := g.table.Row(c.key); found && row.Queued > 0 {
+		if row.Turn == "" {
+			return fmt.Sprintf("%s; %d in the queue.", waitingWords(row), row.Queued), nil
+		}
 		return fmt.Sprintf("%d %s behind the running turn.", row.Queued, plural(row.Queued, "message waits", "messages wait")), nil
 	}
 	return "Nothing is waiting.", nil
@@ -249,6 +267,9 @@ func (g *Gateway) relay(ctx context.Context, key string, m session.Message) (str
 // backgroundTurn is the name under which /background is tracked.
 const backgroundTurn = "/background"
 
+// limitRetry is when a caller that was refused for a bound may ask again.
+const limitRetry = 5 * time.Second
+
 // besideMark and an id behind a session's key make the key of a /background task beside it.
 const besideMark = ":bg:"
 
@@ -280,7 +301,14 @@ func (g *Gateway) commandBackground(ctx context.Context, c call) (string, error)
 		c.msg.Deliver(text, answer(err))
 		g.forget(context.WithoutCancel(ctx), beside, "its task ended")
 	}
-	if !g.background.start(ctx, backgroundTurn, c.key, run) {
+	most := g.cfg.Limits.Background
+	if started, running := g.background.startUpTo(ctx, most, backgroundTurn, c.key, run); !started && running >= most {
+		g.limitReached(limit.Background)
+		return "", &ops.Error{
+			Code: ops.CodeLimit, Message: fmt.Sprintf("%d /background tasks of this conversation are running, and no more may (%s)", running, limit.Background),
+			Hint: "send it again when one of them has ended", RetryAfter: limitRetry,
+		}
+	} else if !started {
 		return "", session.ErrStopping
 	}
 	return "", errAnsweredElsewhere // one message has one answer: the task's own

@@ -152,9 +152,9 @@ type Gateway struct {
 	procs *process.Registry
 	tools *tool.Set
 	slots *model.Slots
-	// limits are all bounds of the config, bounds those that the gateway itself keeps.
+	// limits are all bounds of the config, bounds those that the gateway itself keeps, which New makes.
 	limits *limit.Set
-	bounds bounds
+	bounds map[string]*limit.Bound // by name
 	// limitsWarned are the bounds that were warnings at the watcher's last look. The watcher alone uses it.
 	limitsWarned map[string]bool
 	// connections is a client that makes no call: as long as one is open the provider keeps its idle connections, also
@@ -257,19 +257,22 @@ func New(o Options) (*Gateway, error) {
 		events:       func() float64 { return float64(g.events.newest()) }, eventsMissed: func() float64 { return float64(g.events.missed.Load()) },
 	})
 	g.metrics.count(o.Platforms)
-	g.table = session.NewTable(cfg.Session.QueueLimit, g.newID)
+	g.table = session.NewTable(session.Options{
+		QueueLimit: cfg.Session.QueueLimit, Turns: cfg.Limits.Turns, QueuedBytes: int64(cfg.Limits.QueuedBytes),
+		NewID: g.newID, Owner: ownerOf, Reached: g.limitReached,
+	})
 	g.cache = agent.NewCache(agent.CacheOptions{Max: cfg.Agent.CacheSize, Idle: cfg.Agent.CacheIdle.Duration, Bytes: int64(cfg.Agent.CacheMemory)})
 	g.background = newGroup(o.Log, g.events)
-	g.addBounds()
 	g.procs = process.New(process.Options{
 		Life: o.Life, HomeID: o.HomeID, Journal: journal{g}, KillGrace: cfg.Process.KillGrace.Duration,
 		Secrets: cfg.SecretVariables(), Redactor: o.Redactor, Log: o.Log, Guardian: cfg.Process.Guardian,
-		MaxAge: cfg.Process.MaxAge.Duration,
+		MaxAge: cfg.Process.MaxAge.Duration, PerSession: cfg.Limits.Processes, Total: cfg.Limits.ProcessesTotal, OnLimit: g.limitReached,
 		OnEvent: func(e process.Event) {
 			g.events.emit(e.Type, strconv.Itoa(e.Process.PID), e.Text, map[string]any{"session": e.Process.Session, "pid": e.Process.PID})
 		},
 	})
 	g.trees.procs, g.trees.grace = g.procs, cfg.Process.KillGrace.Duration
+	g.addBounds()
 	g.adapters = adapter.NewSupervisor(adapter.Options{
 		CallTimeout: cfg.Shutdown.AdapterTimeout.Duration, SendTimeout: sendTimeout, Receiver: g, Log: o.Log,
 		OnState: func(a ops.Adapter) {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"gatewaytui/core/adapter"
+	"gatewaytui/core/limit"
 	"gatewaytui/core/ops"
 	"gatewaytui/core/session"
 	"gatewaytui/core/store"
@@ -109,8 +110,12 @@ func (g *Gateway) accept(ctx context.Context, key string, m session.Message) err
 	}
 	turn, position, notice, err := g.table.Enqueue(g.turns, key, m)
 	if err != nil {
-		g.log.Warn("message refused", "session", key, "reason", "queue full")
-		g.events.emit(ops.EventMessageRefused, key, "queue full", nil)
+		why := "queue full"
+		if ops.HasCode(err, ops.CodeLimit) {
+			why = limit.QueuedBytes
+		}
+		g.log.Warn("message refused", "session", key, "reason", why)
+		g.events.emit(ops.EventMessageRefused, key, why, nil)
 		return err
 	}
 	g.events.emit(ops.EventMessageAccepted, key, "message accepted", map[string]any{"message": m.ID, "position": position})
@@ -119,10 +124,16 @@ func (g *Gateway) accept(ctx context.Context, key string, m session.Message) err
 		return nil
 	}
 	args := []any{"session", key, "message", m.ID, "position", position}
+	row, _ := g.table.Row(key)
 	if v, running := g.table.Running(key); running {
 		args = append(args, "turn", v.ID, "without_progress", time.Since(v.Progress).Round(time.Millisecond))
+	} else if row.WaitingFor != "" {
+		args = append(args, "waiting_for", row.WaitingFor)
 	}
 	g.log.Info("message waits", args...)
+	if row.WaitingFor == limit.Turns && position == 1 && !m.Instant {
+		g.tell(key, m.Target, "As many conversations as may run at once are running; yours is in the queue. /stop withdraws your message.")
+	}
 	if notice && !m.Instant {
 		place := "this one is next"
 		if position > 1 {

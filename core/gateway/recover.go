@@ -164,7 +164,9 @@ func (o *outbox) keep(row store.Outbox) {
 // takeUpBacklog gives the messages that waited to their sessions, before any new one can come.
 func (g *Gateway) takeUpBacklog(ctx context.Context) {
 	for _, in := range g.backlog {
-		if err := g.accept(ctx, in.Session, g.chatMessage(in)); err != nil {
+		m := g.chatMessage(in)
+		m.Kept = true
+		if err := g.accept(ctx, in.Session, m); err != nil {
 			g.background.start(ctx, "notice", in.Session, func(context.Context) { g.answerChat(in, excuse(err)) })
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"sync"
 	"time"
 
 	"gatewaytui/core/agent"
@@ -16,7 +17,7 @@ import (
 	"gatewaytui/core/term"
 )
 
-// begin runs a turn, and those that wait behind it, on a goroutine that the gateway waits for at its end.
+// begin runs a turn, and those that begin in its place, on a goroutine that the gateway waits for at its end.
 func (g *Gateway) begin(t *session.Turn) {
 	if t == nil {
 		return
@@ -28,7 +29,7 @@ func (g *Gateway) begin(t *session.Turn) {
 	})
 }
 
-// turn runs one turn to its end and returns the next one of the session. A turn that lost its slot meanwhile (reset,
+// turn runs one turn to its end and returns the one that begins in its place. A turn that lost its slot meanwhile (reset,
 // released as wedged) says and writes nothing any more.
 func (g *Gateway) turn(t *session.Turn) (next *session.Turn) {
 	defer t.Finish()
@@ -59,8 +60,11 @@ func (g *Gateway) turn(t *session.Turn) (next *session.Turn) {
 	if !w.begun {
 		g.table.DropUnsaved(t)
 	}
-	if owned && next == nil && isRequest(key) {
+	if owned && isRequest(key) && !g.table.Active(key) {
 		w.endRequest()
+	}
+	if w.end.Hold {
+		g.fill() // turns may be taken again since it was known
 	}
 	if t.Message.Instant { // who waits for it may send the next message at once, and finds the session free
 		w.reply(text, answer(err))
@@ -110,6 +114,8 @@ func (w *work) run(ctx context.Context) (err error) {
 			err = &ops.Error{Code: ops.CodeInternal, Message: "the turn failed inside the gateway", Hint: "the log has the details; try again, or /new"}
 		}
 	}()
+	wrote := sync.OnceFunc(t.Wrote)
+	defer wrote()
 	if err := ctx.Err(); err != nil {
 		return context.Cause(ctx)
 	}
@@ -121,14 +127,16 @@ func (w *work) run(ctx context.Context) (err error) {
 	if err := g.store.BeginTurn(context.WithoutCancel(ctx), sessionRow(t.Session), row, user); err != nil {
 		return notSaved("your message", err)
 	}
+	wrote()
 	w.begun = true
 	g.table.Saved(t)
 	w.agent = g.agentOf(t.Session)
-	if !g.table.Attach(t, w.agent) {
+	calls := agent.NewCalls(g.cfg.Limits.CallsPerTurn, func() { g.limitReached(limit.CallsPerTurn) })
+	if !g.table.Attach(t, w.agent, calls) {
 		return session.ErrReset
 	}
 	in := agent.Turn{
-		ID: t.ID, Text: t.Message.Text, Note: note(t.Session), Delta: t.Message.Delta, Progress: w.progress, Waiting: w.waiting, Signalled: w.signalled,
+		ID: t.ID, Text: t.Message.Text, Note: note(t.Session), Calls: calls, Delta: t.Message.Delta, Progress: w.progress, Waiting: w.waiting, Signalled: w.signalled,
 	}
 	w.result, err = w.agent.Run(ctx, in)
 	return err
@@ -156,7 +164,7 @@ func (w *work) disown() {
 
 // waiting: a model call of the turn waits for a slot.
 func (w *work) waiting() {
-	w.g.bounds.modelCalls.Reached()
+	w.g.limitReached(limit.ModelCalls)
 	w.g.table.Wait(w.turn, limit.ModelCalls, ops.DoingModelSlot)
 }
 

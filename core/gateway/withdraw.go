@@ -19,12 +19,20 @@ func (g *Gateway) Withdraw(key, id string) {
 		switch {
 		case !found:
 		case turn == "":
-			g.log.Info("waiting message withdrawn: its client has left", "session", key, "message", id)
-			waiting.Deliver("", answer(session.ErrLeft))
+			g.withdrawn(key, waiting, session.ErrLeft)
 		default:
 			if _, err := g.interrupt(ctx, key, turn, session.ErrLeft); err != nil && !ops.HasCode(err, ops.CodeConflict) {
 				g.log.Warn("turn not interrupted though its client has left", "session", key, "turn", turn, "error", term.Clean(err.Error(), 300))
 			}
 		}
 	})
+}
+
+// withdrawn tells the sender of a message that was taken out of its mailbox, on a tracked task: a platform may be slow.
+func (g *Gateway) withdrawn(key string, m session.Message, cause error) {
+	g.log.Info("waiting message withdrawn", "session", key, "message", m.ID, "reason", cause.Error())
+	tell := func(context.Context) { m.Deliver("", answer(cause)) }
+	if !g.background.start(g.turns, "notice", key, tell) {
+		tell(g.turns)
+	}
 }

@@ -88,7 +88,8 @@ func (b *Bound) Count() uint64 {
 // Name is the bound's name.
 func (b *Bound) Name() string { return b.spec.Name }
 
-// Set is the bounds of one gateway. Its methods may be called from any goroutine. The zero value is empty.
+// Set is the bounds of one gateway. Its methods may be called from any goroutine. The zero value is empty, and so is a nil
+// *Set, to which nothing is added.
 type Set struct {
 	mu     sync.Mutex
 	bounds []*Bound
@@ -105,6 +106,9 @@ func (s *Set) Add(spec Spec) *Bound {
 
 // All returns the bounds in the order in which they were added.
 func (s *Set) All() []*Bound {
+	if s == nil {
+		return nil
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.bounds)

@@ -16,6 +16,7 @@ const (
 	CodeConflict    Code = "conflict"     // what was shown is no longer so, or another request holds it
 	CodeBusy        Code = "busy"         // it is in use: a running turn, an unsaved agent
 	CodeQueueFull   Code = "queue_full"   // too many messages wait behind the running turn
+	CodeLimit       Code = "limit"        // a bound of [limits] is reached; the message names it
 	CodeDraining    Code = "draining"     // no new work is taken
 	CodeStopping    Code = "stopping"     // the gateway stops; only status and levers
 	CodeNotStopping Code = "not_stopping" // a shutdown lever without a shutdown
@@ -39,7 +40,7 @@ const (
 )
 
 var httpStatus = map[Code]int{
-	CodeInvalid: 400, CodeForbidden: 403, CodeNotFound: 404, CodeConflict: 409, CodeBusy: 409, CodeQueueFull: 429,
+	CodeInvalid: 400, CodeForbidden: 403, CodeNotFound: 404, CodeConflict: 409, CodeBusy: 409, CodeQueueFull: 429, CodeLimit: 429,
 	CodeDraining: 503, CodeStopping: 503, CodeNotStopping: 409, CodeUnavailable: 503, CodeInternal: 500,
 	CodeNeedsConfirmation: 409,
 	CodeTooLong:           400, CodeRateLimited: 429, CodeQuota: 429, CodeUpstream: 502, CodeUpstreamTimeout: 504,

@@ -191,7 +191,7 @@ type SessionState string
 const (
 	SessionIdle        SessionState = "idle"
 	SessionRunning     SessionState = "running"
-	SessionWaiting     SessionState = "waiting" // its turn waits for a bound of the gateway: see Session.WaitingFor
+	SessionWaiting     SessionState = "waiting" // its turn, or the begin of its turn, waits for a bound of the gateway: see Session.WaitingFor
 	SessionQueued      SessionState = "queued"
 	SessionStalled     SessionState = "stalled"
 	SessionInterrupted SessionState = "interrupted"
@@ -217,16 +217,20 @@ type Session struct {
 	Doing string `json:"doing"`
 	// DoingSince is when that step began.
 	DoingSince Time `json:"doing_since"`
-	// WaitingFor is the bound that the turn waits for, as the config names it (limits.model_calls); empty while it waits
-	// for none.
-	WaitingFor     string `json:"waiting_for,omitempty"`
-	TurnStartedAt  Time   `json:"turn_started_at"`
-	LastActivityAt Time   `json:"last_activity_at"`
-	Queued         int    `json:"queued"`
-	TokensIn       int64  `json:"tokens_in"`
-	TokensOut      int64  `json:"tokens_out"`
-	Processes      int    `json:"processes"`
-	Cached         bool   `json:"cached"`
+	// WaitingFor is the bound that the turn waits for, or that a waiting message's turn waits for to begin, as the config
+	// names it (limits.model_calls, limits.turns); empty while it waits for none.
+	WaitingFor string `json:"waiting_for,omitempty"`
+	// Calls is how many model calls the running turn and its child agents have made, CallsLimit how many they may make
+	// (limits.calls_per_turn).
+	Calls          int   `json:"calls,omitempty"`
+	CallsLimit     int   `json:"calls_limit,omitempty"`
+	TurnStartedAt  Time  `json:"turn_started_at"`
+	LastActivityAt Time  `json:"last_activity_at"`
+	Queued         int   `json:"queued"`
+	TokensIn       int64 `json:"tokens_in"`
+	TokensOut      int64 `json:"tokens_out"`
+	Processes      int   `json:"processes"`
+	Cached         bool  `json:"cached"`
 	// Turn is the running turn's id, empty when none runs; a command that names it acts on that turn or on nothing.
 	Turn string `json:"turn,omitempty"`
 	// LastProgressAt is when model or tool last moved in the running turn.

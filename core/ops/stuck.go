@@ -61,7 +61,11 @@ func (s *Session) Activity(now time.Time) string {
 		return ""
 	}
 	if s.State == SessionWaiting && s.WaitingFor != "" {
-		return "waiting for " + s.WaitingFor + " " + Clock(s.quiet(now))
+		waited := s.quiet(now)
+		if s.Turn == "" { // its turn has not begun
+			waited = now.Sub(s.DoingSince.Time)
+		}
+		return "waiting for " + s.WaitingFor + " " + Clock(waited)
 	}
 	text := s.Doing
 	if !s.DoingSince.IsZero() {
@@ -78,6 +82,7 @@ const (
 	DoingModelCall   = "model call"   // the request is out, no text has come yet
 	DoingModelAnswer = "model answer" // text comes
 	DoingModelSlot   = "waiting for a model slot"
+	DoingTurnSlot    = "waiting for a turn slot" // its turn has not begun
 )
 
 // Step says what a turn does and for how long, for people: "waiting for the model 0:25", "running pytest 0:40". doing is

@@ -83,6 +83,7 @@ func (r *Registry) inherit(e Entry) <-chan struct{} {
 	t.id = r.lastID
 	r.trees[t.id], r.byPID[e.PID], r.owners[leader] = t, t, t
 	r.spawned[t.session] = t.id
+	r.held.add(t.session)
 	told := r.journal.started(r.entry(t))
 	row := r.row(t, e.StartedAt)
 	r.mu.Unlock()

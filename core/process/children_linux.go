@@ -37,6 +37,9 @@ func (r *Registry) over(sel selection) bool {
 		sure := true
 		for id := range r.forking { // a child that is not in trees yet
 			p := r.pending[id]
+			if p == nil && r.trees[id] != nil {
+				continue // it is one
+			}
 			sure = sure && p != nil && !sel.tree(p)
 		}
 		for _, t := range wanted {

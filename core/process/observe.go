@@ -382,6 +382,7 @@ func (r *Registry) adopt(p proc, who peeked) *tree {
 		t.policy = PolicySession
 	}
 	r.trees[t.id], r.byPID[p.pid] = t, t
+	r.held.add(t.session)
 	r.journal.started(r.entry(t))
 	return t
 }

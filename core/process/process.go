@@ -83,6 +83,10 @@ type Options struct {
 	KillGrace time.Duration
 	// MaxAge is how old a tree may become before it is ended, whatever its policy; 0: as old as it likes.
 	MaxAge time.Duration
+	// PerSession and Total bound the trees of one session and of all (HF9); 0: no bound. OnLimit is called with the name of a
+	// bound when a spawn is refused for it; it must not block, and may be nil.
+	PerSession, Total int
+	OnLimit           func(name string)
 	// Containment is the level to use. Empty is the strongest that the machine allows; with ContainmentCgroup Open and
 	// Spawn fail where there is none.
 	Containment Containment
@@ -144,6 +148,7 @@ type Registry struct {
 	unclean bool              // Close left survivors: they are the guardian's
 	forking map[uint64]bool   // spawns that may have a child which is not in trees yet
 	pending map[uint64]*tree  // what the trees of those will be: session, turn and policy alone
+	held    held              // trees and starts under way, for the bounds
 	spawned map[string]uint64 // by session: its last spawn, until a kill found nothing of the session any more
 	lastID  uint64
 	trees   map[uint64]*tree
@@ -179,7 +184,7 @@ func New(o Options) *Registry {
 		spawns: make(chan *spawnRequest), nudges: make(chan struct{}, 1), reapNow: make(chan struct{}, 1),
 		stopping: make(chan struct{}), scanTurn: make(chan struct{}, 1),
 		forking: map[uint64]bool{}, pending: map[uint64]*tree{}, spawned: map[string]uint64{},
-		trees: map[uint64]*tree{}, byPID: map[int]*tree{}, owners: map[ident]*tree{},
+		held: held{bySession: map[string]int{}}, trees: map[uint64]*tree{}, byPID: map[int]*tree{}, owners: map[ident]*tree{},
 		adopted: map[int]struct{}{}, foreign: map[ident]bool{}, ticks: map[ident]uint64{},
 	}
 	for _, name := range o.Secrets {

@@ -94,8 +94,8 @@ const handoverWait = 200 * time.Millisecond
 
 // Spawn starts a process in a session and group of its own, marked and tracked. ctx bounds the start alone; the process
 // lives until it ends or is killed. When ctx ends while it starts, it is returned all the same if that takes less than
-// 200 ms, and otherwise ended, with everything it started, as soon as it is there. It fails with ErrClosing after Refuse, and with the system's reason where the
-// program or the directory cannot be used.
+// 200 ms, and otherwise ended, with everything it started, as soon as it is there. It fails with ErrClosing after Refuse, with a *LimitError where
+// as many trees are tracked as may be, and with the system's reason where the program or the directory cannot be used.
 //
 // The journal is told before Spawn returns, but what becomes of that does not stop it: see JournalError.
 func (r *Registry) Spawn(ctx context.Context, spec Spec) (*Process, error) {
@@ -110,11 +110,17 @@ func (r *Registry) Spawn(ctx context.Context, spec Spec) (*Process, error) {
 		spec.OutputLimit = DefaultOutputLimit
 	}
 
+	r.makeRoom(spec.Session)
 	r.mu.Lock()
 	if r.refused || !r.open {
 		r.mu.Unlock()
 		return nil, ErrClosing
 	}
+	if name, most := r.full(spec.Session); name != "" {
+		r.mu.Unlock()
+		return nil, r.limited(spec.Session, name, most)
+	}
+	r.held.add(spec.Session)
 	r.lastID++
 	req := &spawnRequest{spec: spec, path: path, id: r.lastID, result: make(chan spawnResult, 1)}
 	r.forking[req.id], r.spawned[spec.Session] = true, req.id
@@ -158,6 +164,9 @@ func (r *Registry) Spawn(ctx context.Context, spec Spec) (*Process, error) {
 func (r *Registry) forked(id uint64) {
 	r.mu.Lock()
 	delete(r.forking, id)
+	if t := r.pending[id]; t != nil { // it did not become a tree
+		r.held.remove(t.session)
+	}
 	delete(r.pending, id)
 	r.mu.Unlock()
 	nudge(r.reapNow) // the reaper left what it did not know alone
@@ -199,6 +208,7 @@ func (r *Registry) enter(req *spawnRequest, child forkedChild) *Process {
 	}
 	p.tree, p.started = t, t.started
 	r.mu.Lock()
+	delete(r.pending, t.id)
 	r.trees[t.id], r.byPID[child.pid] = t, t
 	r.owners[child.ident] = t
 	p.noted = r.journal.started(r.entry(t))

@@ -62,6 +62,7 @@ type ending struct {
 func (r *Registry) remove(t *tree, now time.Time) ending {
 	row := r.row(t, now)
 	delete(r.trees, t.id)
+	r.held.remove(t.session)
 	if r.byPID[t.leader.pid] == t {
 		delete(r.byPID, t.leader.pid)
 	}

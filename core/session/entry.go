@@ -8,6 +8,7 @@ import (
 
 	"github.com/oklog/ulid/v2"
 
+	"gatewaytui/core/limit"
 	"gatewaytui/core/ops"
 )
 
@@ -41,6 +42,10 @@ type mailbox struct {
 	closing bool
 	// began is closed when the next turn begins; nil: nothing waits for one.
 	began chan struct{}
+	// inLine says that the session is in Table.line, since when, and where.
+	inLine bool
+	since  time.Time
+	place  limit.Place
 }
 
 // span is a part of an entry's text.
@@ -204,7 +209,7 @@ func (e *entry) drop() []Message {
 
 // trim releases the memory of an empty mailbox.
 func (e *entry) trim() {
-	if len(e.mail.queue) == 0 && !e.mail.closing && e.mail.began == nil {
+	if len(e.mail.queue) == 0 && !e.mail.closing && e.mail.began == nil && !e.mail.inLine {
 		e.mail = nil
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/tidwall/btree"
 
+	"gatewaytui/core/limit"
 	"gatewaytui/core/ops"
 )
 
@@ -25,6 +26,7 @@ func newOrder() *btree.BTreeG[*entry] {
 // settle moves e to its place in the order. Every function that may change a session's state, its turn, its queue or its activity
 // calls it before it unlocks mu. It costs a few microseconds at a million sessions, and nothing if e stays.
 func (tb *Table) settle(e *entry) {
+	tb.align(e)
 	var started time.Time
 	t := tb.turns[e.Key()]
 	if t != nil {
@@ -83,6 +85,11 @@ func (tb *Table) row(e *entry) ops.Session {
 		if t.progress.After(r.LastActivityAt.Time) {
 			r.LastActivityAt = ops.At(t.progress)
 		}
+		if t.calls != nil {
+			r.Calls, r.CallsLimit = t.calls.Used(), t.calls.Most()
+		}
+	} else if r.State == ops.SessionQueued && e.mail.inLine && !tb.free() {
+		r.State, r.WaitingFor, r.Doing, r.DoingSince = ops.SessionWaiting, limit.Turns, ops.DoingTurnSlot, ops.At(e.mail.since)
 	}
 	return r
 }

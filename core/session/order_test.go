@@ -82,7 +82,7 @@ func btoi(b bool) int {
 // a page, the groups and the filter; and what the table counts is what the rows say.
 func TestPagesAreTheNaiveOrderAfterAnyHistory(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		tb := NewTable(3, counter())
+		tb := NewTable(Options{QueueLimit: 3, NewID: counter()})
 		ctx := context.Background()
 		began := time.Now().Add(-time.Hour)
 		keys := rapid.Map(rapid.IntRange(0, 30), func(i int) string { return fmt.Sprintf("cli:%d", i) })
@@ -210,7 +210,7 @@ func TestAnEntryKeepsWhatItIsGiven(t *testing.T) {
 // A session that stays where it is comes exactly once although others move and go between two pages, the row of the cursor
 // among them.
 func TestACursorOutlivesItsRow(t *testing.T) {
-	tb := NewTable(3, counter())
+	tb := NewTable(Options{QueueLimit: 3, NewID: counter()})
 	at := time.Now()
 	for i := range 10 {
 		tb.Load(Session{Key: fmt.Sprintf("cli:%d", i), State: ops.SessionIdle, LastActivity: at.Add(-time.Duration(i) * time.Second)})
@@ -277,7 +277,7 @@ func BenchmarkActivity(b *testing.B) {
 }
 
 func loadedTable(n int) *Table {
-	tb := NewTable(3, counter())
+	tb := NewTable(Options{QueueLimit: 3, NewID: counter()})
 	now := time.Now()
 	for i := range n {
 		tb.Load(Session{

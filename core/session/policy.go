@@ -80,6 +80,9 @@ func (tb *Table) expired(e *entry, p Policy, now time.Time) (why string, yes boo
 	if e.closing() {
 		return "", false
 	}
+	if e.mail != nil && e.mail.inLine { // its messages are still to be answered
+		return "", false
+	}
 	last := e.lastActivity()
 	if t := tb.turns[e.Key()]; t != nil {
 		if t.agent == nil || t.stalled.IsZero() {

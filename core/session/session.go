@@ -22,8 +22,10 @@ import (
 	"sync"
 	"time"
 
+	"github.com/dustin/go-humanize"
 	"github.com/tidwall/btree"
 
+	"gatewaytui/core/limit"
 	"gatewaytui/core/ops"
 )
 
@@ -62,6 +64,8 @@ type Message struct {
 	Instant bool
 	// Ended takes what the turn cost in tokens and why the model ended its answer, before Deliver; it may be nil.
 	Ended func(in, out int64, finish string)
+	// Kept says that an earlier life acknowledged the message: no bound of a mailbox refuses it.
+	Kept bool
 }
 
 // Reset and its kin end a turn with one of these causes.
@@ -82,11 +86,13 @@ type Turn struct {
 
 	ctx      context.Context
 	cancel   context.CancelCauseFunc
+	written  chan struct{} // closed when the store has the turn's begin, or never will
 	released chan struct{} // closed when the slot is free
 	finished chan struct{} // closed when the worker has returned, which may be much later
 
 	// guarded by Table.mu
 	agent      any
+	calls      Calls
 	progress   time.Time
 	doing      string
 	since      time.Time // of doing
@@ -96,8 +102,21 @@ type Turn struct {
 	interrupt  error
 }
 
+// Calls is a turn's budget of model calls.
+type Calls interface {
+	Used() int
+	Most() int
+}
+
 // Context ends when the turn is interrupted, with the cause, or when it is released.
 func (t *Turn) Context() context.Context { return t.ctx }
+
+// Written is closed when the store has been told of the turn's begin, or never will be. Wrote says so: the worker calls it
+// once.
+func (t *Turn) Written() <-chan struct{} { return t.written }
+
+// Wrote closes Written.
+func (t *Turn) Wrote() { close(t.written) }
 
 // Released is closed when the turn no longer holds its session's slot.
 func (t *Turn) Released() <-chan struct{} { return t.released }
@@ -108,22 +127,45 @@ func (t *Turn) Finished() <-chan struct{} { return t.finished }
 // Finish says that the worker has returned. The worker calls it once, last of all.
 func (t *Turn) Finish() { close(t.finished) }
 
+// Options of a Table. A bound of 0 is none.
+type Options struct {
+	// QueueLimit is how many messages each mailbox holds (session.queue_limit).
+	QueueLimit int
+	// Turns is how many turns may run at once (limits.turns), QueuedBytes how many bytes of text all mailboxes may hold
+	// together (limits.queued_bytes).
+	Turns       int
+	QueuedBytes int64
+	// NewID makes unique ids that sort by time.
+	NewID func() string
+	// Owner is whose share of the slots a session takes while it waits for one; nil: its own.
+	Owner func(key string) string
+	// Reached is called with the name of a bound when a message waits for it or is refused for it. It is called with the
+	// table's lock held and must not block; it may be nil.
+	Reached func(bound string)
+}
+
 // Table is the sessions and the running turns of a gateway.
 type Table struct {
-	queueLimit int
-	newID      func() string
+	o Options
 
 	mu       sync.Mutex
 	sessions map[string]*entry
 	turns    map[string]*Turn      // by session key; see Release
 	order    *btree.BTreeG[*entry] // of all sessions; see settle
 	queued   int                   // messages in all mailboxes
+	bytes    int64                 // of their text
+	line     limit.Queue[*entry]   // sessions whose oldest message waits for a slot; see align
 }
 
-// NewTable makes an empty table whose mailboxes hold queueLimit messages behind a running turn. newID makes unique ids
-// that sort by time.
-func NewTable(queueLimit int, newID func() string) *Table {
-	return &Table{queueLimit: queueLimit, newID: newID, sessions: map[string]*entry{}, turns: map[string]*Turn{}, order: newOrder()}
+// NewTable makes an empty table.
+func NewTable(o Options) *Table {
+	if o.Owner == nil {
+		o.Owner = func(key string) string { return key }
+	}
+	if o.Reached == nil {
+		o.Reached = func(string) {}
+	}
+	return &Table{o: o, sessions: map[string]*entry{}, turns: map[string]*Turn{}, order: newOrder()}
 }
 
 // Load puts a session in that the store knew. One that is there already is newer, and stays.
@@ -143,37 +185,79 @@ func (tb *Table) add(s Session) *entry {
 	return e
 }
 
-// Enqueue puts m into the mailbox of key, making the session if it is new. If the session is free, a turn begins with m
-// and is returned: a placeholder until Attach, which the caller runs. Otherwise position says how many wait, m included,
-// and notice whether this is the running turn's first message to wait, so that its sender is told once.
+// Enqueue puts m into the mailbox of key, making the session if it is new. If the session is free and so is a slot, a turn
+// begins and is returned: a placeholder until Attach, which the caller runs. Otherwise position says how many wait, m
+// included, and notice whether this is the running turn's first message to wait, so that its sender is told once.
 //
-// ctx is what the turn's context hangs on. The error is an *ops.Error with CodeQueueFull.
+// ctx is what the turn's context hangs on. The error is an *ops.Error with CodeQueueFull or CodeLimit.
 func (tb *Table) Enqueue(ctx context.Context, key string, m Message) (t *Turn, position int, notice bool, err error) {
 	tb.mu.Lock()
 	defer tb.mu.Unlock()
 	e := tb.sessions[key]
+	running := tb.turns[key]
+	begins := running == nil && (e == nil || !e.closing()) && tb.free()
+	if alone := e == nil || e.queued() == 0; !begins || !alone {
+		if err := tb.refuse(e, m); err != nil {
+			return nil, 0, false, err
+		}
+	}
 	if e == nil {
-		e = tb.add(Session{Key: key, ID: tb.newID(), Platform: Platform(key), State: ops.SessionIdle, Created: m.At})
+		e = tb.add(Session{Key: key, ID: tb.o.NewID(), Platform: Platform(key), State: ops.SessionIdle, Created: m.At})
 	}
-	if running := tb.turns[key]; running != nil || e.closing() {
-		if e.queued() >= tb.queueLimit {
-			return nil, 0, false, &ops.Error{
-				Code:    ops.CodeQueueFull,
-				Message: fmt.Sprintf("%d messages already wait behind the running turn", e.queued()),
-				Hint:    "wait for the answer, or send /stop to interrupt the turn",
-			}
-		}
-		e.push(m)
-		tb.queued++
-		e.active(m.At)
-		tb.settle(e)
-		if running != nil {
-			notice = running.busyNotice.IsZero()
-			running.busyNotice = m.At
-		}
-		return nil, e.queued(), notice, nil
+	if begins && e.queued() == 0 {
+		return tb.begin(ctx, e, m), 0, false, nil
 	}
-	return tb.begin(ctx, e, m), 0, false, nil
+	tb.push(e, m)
+	e.active(m.At)
+	tb.settle(e)
+	if begins { // what was held goes first
+		return tb.nextOf(ctx, e), 0, false, nil
+	}
+	if running != nil {
+		notice = running.busyNotice.IsZero()
+		running.busyNotice = m.At
+	}
+	if e.mail.inLine {
+		tb.o.Reached(limit.Turns)
+	}
+	return nil, e.queued(), notice, nil
+}
+
+// refuse says why m may not wait in the mailbox of e, which is nil for a new session. The caller holds mu.
+func (tb *Table) refuse(e *entry, m Message) error {
+	switch {
+	case m.Kept:
+		return nil
+	case e != nil && e.queued() >= tb.o.QueueLimit:
+		return &ops.Error{
+			Code:    ops.CodeQueueFull,
+			Message: fmt.Sprintf("%d messages already wait behind the running turn", e.queued()),
+			Hint:    "wait for the answer, or send /stop to interrupt the turn",
+		}
+	case tb.o.QueuedBytes > 0 && tb.bytes+int64(len(m.Text)) > tb.o.QueuedBytes:
+		tb.o.Reached(limit.QueuedBytes)
+		return &ops.Error{
+			Code:    ops.CodeLimit,
+			Message: fmt.Sprintf("the messages that wait in all conversations may hold %s together (%s), and this one would exceed that", humanize.IBytes(uint64(tb.o.QueuedBytes)), limit.QueuedBytes),
+			Hint:    "send it again when some of them are answered, or send a shorter one",
+		}
+	}
+	return nil
+}
+
+// push puts m behind what waits in e. The caller holds mu and settles e.
+func (tb *Table) push(e *entry, m Message) {
+	e.push(m)
+	tb.queued++
+	tb.bytes += int64(len(m.Text))
+}
+
+// popped counts messages that left a mailbox. The caller holds mu.
+func (tb *Table) popped(messages ...Message) {
+	tb.queued -= len(messages)
+	for _, m := range messages {
+		tb.bytes -= int64(len(m.Text))
+	}
 }
 
 // begin makes the running turn of e. The caller holds mu and has seen that none runs.
@@ -182,8 +266,8 @@ func (tb *Table) begin(ctx context.Context, e *entry, m Message) *Turn {
 	e.active(m.At)
 	now := time.Now()
 	t := &Turn{
-		ID: tb.newID(), Session: e.session(), Message: m, Started: now,
-		released: make(chan struct{}), finished: make(chan struct{}),
+		ID: tb.o.NewID(), Session: e.session(), Message: m, Started: now,
+		written: make(chan struct{}), released: make(chan struct{}), finished: make(chan struct{}),
 		progress: now, doing: "starting", since: now,
 	}
 	t.ctx, t.cancel = context.WithCancelCause(ctx)
@@ -197,10 +281,11 @@ func (tb *Table) begin(ctx context.Context, e *entry, m Message) *Turn {
 	return t
 }
 
-// next begins the turn of the oldest waiting message of e. The caller holds mu and has seen one.
-func (tb *Table) next(ctx context.Context, e *entry) *Turn {
-	tb.queued--
-	return tb.begin(ctx, e, e.pop())
+// nextOf begins the turn of the oldest waiting message of e. The caller holds mu and has seen one, and a free slot.
+func (tb *Table) nextOf(ctx context.Context, e *entry) *Turn {
+	m := e.pop()
+	tb.popped(m)
+	return tb.begin(ctx, e, m)
 }
 
 // Began returns a channel that is closed once a turn runs in the session of key: at once if one does now. It is nil, and
@@ -226,14 +311,15 @@ func (tb *Table) Began(key string) <-chan struct{} {
 	return e.mail.began
 }
 
-// Attach gives the placeholder its agent. It reports false, and does nothing, if the turn was released meanwhile.
-func (tb *Table) Attach(t *Turn, agent any) bool {
+// Attach gives the placeholder its agent and its budget of model calls, which is nil for a turn without one. It reports
+// false, and does nothing, if the turn was released meanwhile.
+func (tb *Table) Attach(t *Turn, agent any, calls Calls) bool {
 	tb.mu.Lock()
 	defer tb.mu.Unlock()
 	if !tb.owns(t) {
 		return false
 	}
-	t.agent = agent
+	t.agent, t.calls = agent, calls
 	return true
 }
 
@@ -277,27 +363,26 @@ type End struct {
 	Hold bool
 }
 
-// Release ends t's hold on its session's slot and returns the next turn if a message waits, for the caller to run. It
-// reports false, and changes nothing, if t does not hold the slot (any more): releasing twice, or late, is harmless.
+// Release ends t's hold on its session's slot and returns the turn that begins in its place, for the caller to run: of the
+// session whose turn it is to get a slot, which may be another one. It reports false, and changes nothing, if t does not
+// hold the slot (any more): releasing twice, or late, is harmless.
 func (tb *Table) Release(ctx context.Context, t *Turn, end End) (next *Turn, owned bool) {
 	tb.mu.Lock()
 	defer tb.mu.Unlock()
 	if !tb.release(t) {
 		return nil, false
 	}
-	e := tb.sessions[t.Session.Key]
-	if e == nil {
-		return nil, true
-	}
-	e.activity = time.Now().UnixMicro()
-	e.setState(end.State)
-	e.tokensIn += end.TokensIn
-	e.tokensOut += end.TokensOut
-	if end.Hold || e.closing() || e.queued() == 0 {
+	if e := tb.sessions[t.Session.Key]; e != nil {
+		e.activity = time.Now().UnixMicro()
+		e.setState(end.State)
+		e.tokensIn += end.TokensIn
+		e.tokensOut += end.TokensOut
 		tb.settle(e)
+	}
+	if end.Hold {
 		return nil, true
 	}
-	return tb.next(ctx, e), true
+	return tb.next(ctx), true
 }
 
 // release frees the slot that t holds, together with all that belongs to a running turn: the agent, its start, its
@@ -369,12 +454,13 @@ func (tb *Table) beginReset(e *entry) (old Session, turn *Turn, dropped []Messag
 
 // dropped empties the mailbox of e. The caller holds mu.
 func (tb *Table) dropped(e *entry) []Message {
-	tb.queued -= e.queued()
-	return e.drop()
+	out := e.drop()
+	tb.popped(out...)
+	return out
 }
 
-// EndReset starts the fresh conversation under the key of a BeginReset, and the turn of a message that came meanwhile,
-// for the caller to run; hold keeps it waiting. With forget a session that nobody wrote to since is dropped instead.
+// EndReset starts the fresh conversation under the key of a BeginReset, and the turn that is next, for the caller to run;
+// hold keeps it waiting. With forget a session that nobody wrote to since is dropped instead.
 func (tb *Table) EndReset(ctx context.Context, key string, forget, hold bool) (next *Turn) {
 	tb.mu.Lock()
 	defer tb.mu.Unlock()
@@ -389,14 +475,14 @@ func (tb *Table) EndReset(ctx context.Context, key string, forget, hold bool) (n
 	now := time.Now()
 	e.setClosing(false)
 	fresh := e.session()
-	fresh.ID, fresh.State, fresh.Created, fresh.LastActivity = tb.newID(), ops.SessionIdle, now, now
+	fresh.ID, fresh.State, fresh.Created, fresh.LastActivity = tb.o.NewID(), ops.SessionIdle, now, now
 	fresh.TokensIn, fresh.TokensOut, fresh.Stored = 0, 0, false
 	e.set(fresh)
-	if hold || e.queued() == 0 {
-		tb.settle(e)
+	tb.settle(e)
+	if hold {
 		return nil
 	}
-	return tb.next(ctx, e)
+	return tb.next(ctx)
 }
 
 // Replace makes s the session of its key, for a conversation that is taken up again. It reports false if the session is
@@ -465,12 +551,16 @@ func (tb *Table) Saved(t *Turn) {
 func (tb *Table) DropUnsaved(t *Turn) {
 	tb.mu.Lock()
 	defer tb.mu.Unlock()
-	key := t.Session.Key
-	e := tb.sessions[key]
-	if e == nil || e.ID() != t.Session.ID || e.flags&flagStored != 0 || e.closing() || e.queued() > 0 || tb.turns[key] != nil {
-		return
+	if e := tb.sessions[t.Session.Key]; e != nil && e.ID() == t.Session.ID {
+		tb.dropUnsaved(e)
 	}
-	tb.forget(e)
+}
+
+// dropUnsaved is DropUnsaved of e. The caller holds mu.
+func (tb *Table) dropUnsaved(e *entry) {
+	if e.flags&flagStored == 0 && !e.closing() && e.queued() == 0 && tb.turns[e.Key()] == nil {
+		tb.forget(e)
+	}
 }
 
 // Withdraw finds the message of key with an id. A waiting one leaves the mailbox and is returned; of one that is worked on
@@ -489,12 +579,30 @@ func (tb *Table) Withdraw(key, id string) (waiting Message, turn string, found b
 	if at < 0 {
 		return Message{}, "", false
 	}
-	waiting = e.mail.queue[at]
+	return tb.take(e, at), "", true
+}
+
+// WithdrawWaiting takes the oldest message out of the mailbox of key if no turn runs there, because the message waits for a
+// slot or new turns are held. It reports false if there is none.
+func (tb *Table) WithdrawWaiting(key string) (Message, bool) {
+	tb.mu.Lock()
+	defer tb.mu.Unlock()
+	e := tb.sessions[key]
+	if e == nil || e.mail == nil || !e.mail.inLine {
+		return Message{}, false
+	}
+	return tb.take(e, 0), true
+}
+
+// take takes one message out of the mailbox of e. The caller holds mu.
+func (tb *Table) take(e *entry, at int) Message {
+	m := e.mail.queue[at]
 	e.mail.queue = slices.Delete(e.mail.queue, at, at+1)
+	tb.popped(m)
 	e.trim()
-	tb.queued--
 	tb.settle(e)
-	return waiting, "", true
+	tb.dropUnsaved(e)
+	return m
 }
 
 // Forget drops the session of key with an id, unless a turn runs in it or a message waits for it.
@@ -527,19 +635,17 @@ func (tb *Table) Clear() {
 		tb.release(t)
 	}
 	clear(tb.sessions)
-	tb.order, tb.queued = newOrder(), 0
+	tb.order, tb.queued, tb.bytes, tb.line = newOrder(), 0, 0, limit.Queue[*entry]{}
 }
 
-// Resume starts the turns that were held while no new ones were taken: one for each mailbox with a message and no
-// running turn. The caller runs them.
+// Resume begins turns for the messages that wait, as far as slots are free: after new turns were held, or after a slot
+// became free by a reset. The caller runs them.
 func (tb *Table) Resume(ctx context.Context) []*Turn {
 	tb.mu.Lock()
 	defer tb.mu.Unlock()
 	var out []*Turn
-	for _, e := range tb.waiting() {
-		if tb.turns[e.Key()] == nil && !e.closing() {
-			out = append(out, tb.next(ctx, e))
-		}
+	for t := tb.next(ctx); t != nil; t = tb.next(ctx) {
+		out = append(out, t)
 	}
 	return out
 }

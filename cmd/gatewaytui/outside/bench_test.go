@@ -246,7 +246,7 @@ func BenchmarkKilledGateway(b *testing.B) {
 		b.Run(fmt.Sprintf("trees=%d", trees), func(b *testing.B) {
 			var took []time.Duration
 			for range b.N { // what is measured is the metric
-				g := start(b, newHome(b), "")
+				g := start(b, newHome(b), manyTrees)
 				g.hold()
 				wood := newForest(b)
 				wood.plant(g, trees, 25, "a", "b")

@@ -307,10 +307,13 @@ func TestC5_OfManyHostileTreesNothingSurvives(t *testing.T) {
 	}
 }
 
+// manyTrees lets one session have as many trees as a forest has.
+const manyTrees = "[limits]\nprocesses = 4096\n"
+
 // fell has trees grow in a gateway and ends them.
 func fell(t *testing.T, level, wrapper string, trees int, way way, users ...string) {
 	t.Helper()
-	g := startUnder(t, wrapper, newHome(t), quick)
+	g := startUnder(t, wrapper, newHome(t), quick+manyTrees)
 	hold := g.hold()
 	if hold.Level != level {
 		t.Fatalf("the level is %+v, want %s", hold, level)

@@ -19,7 +19,7 @@ func TestCallsBeyondTheLimitWaitWithARow(t *testing.T) {
 		defer calls.Add(-1)
 		<-r.Context().Done()
 	}))
-	g := start(t, newHome(t), modelAt(s.URL, "[shutdown]\ndrain_timeout = \"1s\"\n"))
+	g := start(t, newHome(t), modelAt(s.URL, "[limits]\nturns = 1024\n[shutdown]\ndrain_timeout = \"1s\"\n"))
 	for i := range clients {
 		g.say(fmt.Sprintf("u%d", i), "hello")
 	}

@@ -200,7 +200,7 @@ func TestAChangedDefaultIsToldOnceOnAHomeOfTheFirstEdition(t *testing.T) {
 }
 
 // newKeys are the changes of what the first edition always did and had no key for.
-var newKeys = []string{"upgrade.leave_grace"}
+var newKeys = []string{"upgrade.leave_grace", "upgrade.limits"}
 
 // Every key of the first edition's config is known.
 func TestTheConfigOfTheFirstEditionIsValid(t *testing.T) {

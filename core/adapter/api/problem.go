@@ -111,7 +111,7 @@ func cutOff() *problem {
 
 // retryIn is when a refusal may have passed.
 var retryIn = map[ops.Code]time.Duration{
-	ops.CodeDraining: 5 * time.Second, ops.CodeStopping: 10 * time.Second, ops.CodeQueueFull: time.Second, ops.CodeUnavailable: 5 * time.Second,
+	ops.CodeDraining: 5 * time.Second, ops.CodeStopping: 10 * time.Second, ops.CodeQueueFull: time.Second, ops.CodeLimit: 5 * time.Second, ops.CodeUnavailable: 5 * time.Second,
 }
 
 // refused turns the gateway's refusal of a message into a problem.

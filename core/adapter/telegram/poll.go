@@ -177,7 +177,7 @@ func (c *conn) hand(m adapter.Inbound) (err error) {
 
 // lasting are the refusals that hold for the next messages of a chat as well.
 var lasting = map[ops.Code]bool{
-	ops.CodeDraining: true, ops.CodeStopping: true, ops.CodeUnavailable: true, ops.CodeQueueFull: true,
+	ops.CodeDraining: true, ops.CodeStopping: true, ops.CodeUnavailable: true, ops.CodeQueueFull: true, ops.CodeLimit: true,
 }
 
 // refuse tells the chat why its message was not taken. Its error is a notice that may not have arrived, so that the

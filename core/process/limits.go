@@ -1,0 +1,125 @@
+package process
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"gatewaytui/core/limit"
+	"gatewaytui/core/ops"
+)
+
+// LimitError refuses a spawn because as many trees are tracked as may be.
+type LimitError struct {
+	// Name is the bound, limit.Processes or limit.ProcessesTotal, and Bound its value.
+	Name  string
+	Bound int
+	// Running are the trees of the session that asked, oldest first.
+	Running []ops.Process
+}
+
+// shownTrees is how many trees a LimitError names.
+const shownTrees = 5
+
+func (e *LimitError) Error() string {
+	var b strings.Builder
+	whose := "this session"
+	if e.Name == limit.ProcessesTotal {
+		whose = "all sessions"
+	}
+	fmt.Fprintf(&b, "%d process trees of %s are running, and no more may (%s)", e.Bound, whose, e.Name)
+	if len(e.Running) == 0 {
+		b.WriteString("; try again later")
+		return b.String()
+	}
+	b.WriteString("; end one that is not needed with the tool process (action kill), or wait. Running in this session: ")
+	for i, row := range e.Running {
+		if i == shownTrees {
+			fmt.Fprintf(&b, ", and %d more", len(e.Running)-i)
+			break
+		}
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		fmt.Fprintf(&b, "pid %d %s (%s)", row.PID, row.Command, (time.Duration(row.AgeMS) * time.Millisecond).Round(time.Second))
+	}
+	return b.String()
+}
+
+// held counts the trees that are tracked and the starts under way. Registry.mu guards it.
+type held struct {
+	bySession map[string]int
+	total     int
+}
+
+func (h *held) add(session string) {
+	h.bySession[session]++
+	h.total++
+}
+
+func (h *held) remove(session string) {
+	if h.bySession[session]--; h.bySession[session] == 0 {
+		delete(h.bySession, session)
+	}
+	h.total--
+}
+
+// Held is how many trees the session with the most of them has, and how many all have, starts under way included.
+func (r *Registry) Held() (most, total int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, n := range r.held.bySession {
+		most = max(most, n)
+	}
+	return most, r.held.total
+}
+
+// full is the bound that one more tree of session would exceed; empty: none. Registry.mu is held.
+func (r *Registry) full(session string) (name string, most int) {
+	switch {
+	case r.opts.PerSession > 0 && session != "" && r.held.bySession[session] >= r.opts.PerSession:
+		return limit.Processes, r.opts.PerSession
+	case r.opts.Total > 0 && r.held.total >= r.opts.Total:
+		return limit.ProcessesTotal, r.opts.Total
+	}
+	return "", 0
+}
+
+// makeRoom removes the trees that have ended and that no look at the processes has removed yet, if one more tree of session
+// would exceed a bound: commands that came quickly one after another do not count against it once they are over.
+func (r *Registry) makeRoom(session string) {
+	r.mu.Lock()
+	name, _ := r.full(session)
+	if name == "" {
+		r.mu.Unlock()
+		return
+	}
+	left := func(t *tree) bool { // not a start under way, which has no leader yet
+		return !t.leading && t.leader != (ident{}) && t.origin == originSpawned && (t.session == session || name == limit.ProcessesTotal)
+	}
+	var ended []uint64
+	for id, t := range r.trees {
+		if left(t) {
+			ended = append(ended, id)
+		}
+	}
+	r.mu.Unlock()
+	// All at once, or else one by one: what one of them left running is no reason to keep the others.
+	if len(ended) == 0 || r.over(selection{tree: left}) {
+		return
+	}
+	for _, id := range ended[:min(len(ended), mostLooks)] {
+		r.over(selection{tree: func(t *tree) bool { return t.id == id }})
+	}
+}
+
+// mostLooks bounds how many trees makeRoom looks at one by one.
+const mostLooks = 64
+
+// limited is the refusal of a spawn of session; nil if there is room. Registry.mu is not held.
+func (r *Registry) limited(session string, name string, most int) error {
+	if r.opts.OnLimit != nil {
+		r.opts.OnLimit(name)
+	}
+	return &LimitError{Name: name, Bound: most, Running: r.SessionRows(session)}
+}
