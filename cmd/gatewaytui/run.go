@@ -21,6 +21,7 @@ import (
 	"gatewaytui/core/logs"
 	"gatewaytui/core/ops"
 	"gatewaytui/core/shutdown"
+	"gatewaytui/core/store"
 	"gatewaytui/core/term"
 )
 
@@ -167,6 +168,9 @@ func (p *program) run(ctx context.Context, o runOptions) error {
 	end, err := l.run(ctx)
 	again = end.ExitCode == exitRestart
 	l.front.close(end)
+	if errors.Is(err, store.ErrUnusable) { // another start would meet the same database (HF24)
+		return &outcome{exitConfig, err}
+	}
 	if err != nil {
 		return err
 	}
@@ -251,7 +255,7 @@ func (l *life) run(ctx context.Context) (gateway.End, error) {
 	scraper.serve(g, l.loaded.Config.Metrics, l.secrets.api.value, l.log)
 	err = socket.serve(control.Options{
 		Console: g, Path: l.home.Socket(), Life: l.id, Log: l.log, Gatherer: g.Metrics(),
-		Ready: func() error { return ready(ctx, g) },
+		Ready: func() error { return g.Readiness(ctx) },
 	}, l.log)
 	if err != nil {
 		return gateway.End{}, err
@@ -342,26 +346,4 @@ func (l *life) exit(code int) {
 		l.succeedByForce()
 	}
 	os.Exit(code)
-}
-
-// ready is why the gateway takes no work, nil if it does.
-func ready(ctx context.Context, g *gateway.Gateway) error {
-	select {
-	case <-g.Ready():
-	default:
-		return errors.New("starting")
-	}
-	s, err := g.Status(ctx)
-	if err != nil {
-		return err
-	}
-	if s.State != ops.StateRunning {
-		return errors.New(string(s.State))
-	}
-	for _, w := range s.Warnings {
-		if w.Code == gateway.WarnReadOnly {
-			return errors.New(w.Message)
-		}
-	}
-	return nil
 }

@@ -178,7 +178,7 @@ func awaitWritten(ctx context.Context, turn *session.Turn, old session.Session) 
 	if old.Stored {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeStall)
 	defer cancel()
 	select {
 	case <-turn.Written():
@@ -190,7 +190,7 @@ func awaitWritten(ctx context.Context, turn *session.Turn, old session.Session) 
 // processes, its end written, and then the next one begun. It returns what was done, and is bounded.
 func (g *Gateway) closeEnded(ctx context.Context, old session.Session, reason string, forget bool) (done []string) {
 	done = g.closeAgent(ctx, old.Key)
-	wctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
+	wctx, cancel := g.patient(ctx)
 	defer cancel()
 	end := func() error { return g.store.EndSession(wctx, old.ID, time.Now(), reason) }
 	if isRequest(old.Key) {
@@ -357,7 +357,7 @@ func (g *Gateway) endLeftovers(t *session.Turn) {
 
 // endReleased writes and says the end of a turn whose worker did not.
 func (g *Gateway) endReleased(t *session.Turn, cause error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), storeTimeout)
+	ctx, cancel := g.patient(t.Context())
 	defer cancel()
 	s := sessionRow(t.Session)
 	s.State, s.LastActivityAt = ops.SessionInterrupted, time.Now()

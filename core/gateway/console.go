@@ -21,6 +21,7 @@ var _ ops.Console = (*Gateway)(nil)
 func (g *Gateway) Status(context.Context) (ops.Status, error) {
 	now := time.Now()
 	listens := g.opts.APIListen() // it takes locks of its own
+	storeTrouble, _, _ := g.storeTrouble(now)
 	g.mu.Lock()
 	st := ops.Status{
 		Life: g.life, PID: g.opts.PID, Version: g.opts.Version, State: g.state, StartedAt: ops.At(g.started), UptimeMS: ops.Millis(now.Sub(g.started)),
@@ -30,8 +31,8 @@ func (g *Gateway) Status(context.Context) (ops.Status, error) {
 		d := *g.drain
 		st.Drain = &d
 	}
-	if g.storeTrouble.Code != "" {
-		st.Warnings = append(st.Warnings, g.storeTrouble)
+	if storeTrouble.Code != "" {
+		st.Warnings = append(st.Warnings, storeTrouble)
 	}
 	st.Warnings = append(st.Warnings, g.scarce...)
 	var config []ops.Warning

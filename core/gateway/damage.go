@@ -24,7 +24,7 @@ const verifyAtOnce = 8 << 20
 // read-only (field notes, F8).
 func (g *Gateway) openStore(ctx context.Context) (*store.Store, error) {
 	doubted := g.opts.DamagedBefore || g.opts.FreshStore || g.opts.ReadOnlyStore // it is read before it can be written to, whatever its size
-	o := store.Options{Path: g.opts.Database, Log: g.log, Verify: g.opts.LifeBefore == "" || doubted}
+	o := store.Options{Path: g.opts.Database, Log: g.log, OnTransaction: g.metrics.transaction, Verify: g.opts.LifeBefore == "" || doubted}
 	if info, err := os.Stat(o.Path); err == nil && o.Verify && !doubted && info.Size() > verifyAtOnce {
 		o.Verify, g.verifyLater = false, true
 	}
@@ -74,11 +74,22 @@ func (g *Gateway) refuseDamaged(damage *store.DamagedError, kept string) error {
 	} else {
 		kept += copied + " is a copy; "
 	}
-	return &ops.Error{
+	return &refused{ops.Error{
 		Code: ops.CodeInternal, Message: term.Clean(damage.Error(), 600),
 		Hint: kept + "repair it with sqlite3's .recover, or start with --read-only-store to look at what can be read, or start once with --fresh-store, which puts it aside and begins with an empty one",
-	}
+	}, damage}
 }
+
+// refused is what an operator is told of a start that the database refused, with the error of the store behind it.
+type refused struct {
+	answer ops.Error
+	cause  error
+}
+
+func (r *refused) Error() string { return r.answer.Error() }
+
+// Unwrap returns both, so that errors.Is finds store.ErrUnusable.
+func (r *refused) Unwrap() []error { return []error{&r.answer, r.cause} }
 
 // damage is why no message is taken; it is empty while the database is sound, as far as is known.
 func (g *Gateway) damage() string {

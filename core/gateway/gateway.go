@@ -14,7 +14,6 @@ package gateway
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"maps"
 	"slices"
@@ -203,8 +202,8 @@ type Gateway struct {
 	// damaged says what of the database is; it is empty while it is sound. unrecorded says that this life is not in it.
 	damaged    string
 	unrecorded bool
-	// storeTrouble is what the last heartbeat found wrong with the store; without a code it found nothing.
-	storeTrouble ops.Warning
+	// watched is what is known of the store's files, for readiness.
+	watched storeWatch
 	// configChanged says that the config file had changed at the last look, since when, and configError why it could not be
 	// read.
 	configChanged time.Time
@@ -236,7 +235,8 @@ func New(o Options) (*Gateway, error) {
 		opts: o, cfg: cfg, log: o.Log, life: o.Life, started: time.Now(), state: ops.StateStarting, warnings: o.Warnings,
 		policy: session.Policy{Idle: cfg.Session.IdleReset.Duration, Daily: daily},
 		events: newHub(), requests: newRequests(),
-		ready: make(chan struct{}), loaded: make(chan struct{}), over: make(chan struct{}), began: make(chan struct{}), told: make(chan struct{}),
+		watched: storeWatch{asks: make(chan chan struct{}), probe: make(chan struct{}, 1)},
+		ready:   make(chan struct{}), loaded: make(chan struct{}), over: make(chan struct{}), began: make(chan struct{}), told: make(chan struct{}),
 	}
 	g.outbox = newOutbox(g)
 	g.slots = model.NewSlots(cfg.Limits.ModelCalls)
@@ -250,6 +250,12 @@ func New(o Options) (*Gateway, error) {
 				return float64(st.Commits())
 			}
 			return 0
+		},
+		ready: func() float64 {
+			if g.readiness(time.Now()) != nil {
+				return 0
+			}
+			return 1
 		},
 		lives: func() float64 { return float64(g.lives.Load()) }, outbox: func() float64 { return float64(g.outbox.waiting()) },
 		callsWaiting: func() float64 { return float64(g.slots.Waiting()) },
@@ -339,6 +345,8 @@ func (g *Gateway) Run(ctx context.Context) (End, error) {
 	}()
 	g.watcher.Go(func() { g.watch(g.watching) })
 	g.watcher.Go(func() { g.watchConfig(g.watching) })
+	g.watcher.Go(func() { g.lookAtStore(g.watching) })
+	g.watcher.Go(func() { g.beat(g.watching) })
 	g.watcher.Go(func() { g.awaitFirstAttempts(ctx) })
 	select { // no deadline: it serves until it is told to stop
 	case <-ctx.Done():
@@ -373,10 +381,7 @@ func (g *Gateway) awaitFirstAttempts(ctx context.Context) {
 	select {
 	case <-g.adapters.FirstAttempts(): // bounded by the supervisor
 		close(g.ready)
-		connected, all := g.adapters.Counts()
-		g.notify(func(n Notifier) error {
-			return n.Ready(fmt.Sprintf("running, %d of %d adapters connected", connected, all))
-		})
+		g.notify(func(n Notifier) error { return n.Ready(g.statusLine()) })
 		g.events.emit(ops.EventGatewayState, "gateway", "running", map[string]any{"state": ops.StateRunning})
 	case <-g.began:
 	case <-ctx.Done():

@@ -6,6 +6,7 @@ import (
 	"iter"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -29,6 +30,7 @@ type metrics struct {
 	turnsStarted prometheus.Counter
 	turnsEnded   map[store.TurnState]prometheus.Counter
 	turnSeconds  prometheus.Histogram
+	storeSeconds prometheus.Histogram
 	platforms    map[string]platformMetrics
 	models       map[string]modelMetrics
 }
@@ -55,8 +57,8 @@ const labelOther = "other"
 
 // gauges are read at each scrape. They must be cheap and must not wait.
 type gauges struct {
-	commits, lives, outbox, callsWaiting, events, eventsMissed func() float64
-	limits                                                     *limit.Set
+	ready, commits, lives, outbox, callsWaiting, events, eventsMissed func() float64
+	limits                                                            *limit.Set
 }
 
 // newMetrics makes the metrics for the adapters and models of the config.
@@ -79,7 +81,11 @@ func newMetrics(adapters, models []string, read gauges) *metrics {
 		Name: "gatewaytui_turn_duration_seconds", Help: "Time from the begin of a turn to its end.",
 		Buckets: prometheus.ExponentialBuckets(0.005, 4, 9),
 	})
-	m.registry.MustRegister(m.turnSeconds)
+	m.storeSeconds = prometheus.NewHistogram(prometheus.HistogramOpts{
+		Name: "gatewaytui_store_transaction_duration_seconds", Help: "Time that a transaction of the store took, committed or not.",
+		Buckets: prometheus.ExponentialBuckets(0.0005, 4, 9),
+	})
+	m.registry.MustRegister(m.turnSeconds, m.storeSeconds)
 
 	received := counters("gatewaytui_messages_received_total", "Messages that were accepted, by platform.", "platform")
 	refused := counters("gatewaytui_messages_refused_total", "Messages that were refused: while draining or stopping, over the queue limit, or not saved.", "platform")
@@ -110,6 +116,9 @@ func newMetrics(adapters, models []string, read gauges) *metrics {
 	}
 
 	m.registry.MustRegister(
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "gatewaytui_ready", Help: "1 while messages are taken, as /readyz says; 0 while starting, draining, stopping, or when the store takes nothing.",
+		}, read.ready),
 		prometheus.NewCounterFunc(prometheus.CounterOpts{
 			Name: "gatewaytui_store_commits_total", Help: "Transactions that the store committed, each one synchronous write.",
 		}, read.commits),
@@ -263,3 +272,6 @@ func (g *Gateway) deliver(ctx context.Context, key, adapterName string, out adap
 
 // Metrics is the gateway's own metrics, for the control socket to serve beside the snapshot's.
 func (g *Gateway) Metrics() prometheus.Gatherer { return g.metrics.registry }
+
+// transaction counts a transaction of the store. It never waits.
+func (m *metrics) transaction(took time.Duration) { m.storeSeconds.Observe(took.Seconds()) }

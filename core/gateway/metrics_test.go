@@ -91,7 +91,7 @@ func TestTheMetricsCountWhatWasDone(t *testing.T) {
 // What a chat or a caller chooses makes no series: a thousand sessions with names of their own add none.
 func TestNoNameFromOutsideMakesASeries(t *testing.T) {
 	m := newMetrics([]string{"telegram", "telegram", "bad\xff"}, []string{"m1"}, gauges{
-		commits: none, lives: none, outbox: none, callsWaiting: none, events: none, eventsMissed: none,
+		ready: none, commits: none, lives: none, outbox: none, callsWaiting: none, events: none, eventsMissed: none,
 	})
 	series := func() (n int) {
 		families, err := m.registry.Gather()
@@ -137,7 +137,7 @@ func TestNoNameFromOutsideMakesASeries(t *testing.T) {
 func none() float64 { return 0 }
 
 func BenchmarkMetricsOfATurn(b *testing.B) {
-	m := newMetrics([]string{"telegram"}, []string{"m1"}, gauges{commits: none, lives: none, outbox: none, callsWaiting: none, events: none, eventsMissed: none})
+	m := newMetrics([]string{"telegram"}, []string{"m1"}, gauges{ready: none, commits: none, lives: none, outbox: none, callsWaiting: none, events: none, eventsMissed: none})
 	b.ReportAllocs()
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {

@@ -66,7 +66,7 @@ func (g *Gateway) takeIn(ctx context.Context, in adapter.Inbound) (string, error
 		return row.ID, g.accept(ctx, in.Session, g.chatMessage(row))
 	}
 	// The caller's end must not leave it unknown whether the message was taken.
-	wctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
+	wctx, cancel := g.patient(ctx)
 	defer cancel()
 	id, fresh, err := g.store.PutInbox(wctx, row)
 	switch {

@@ -185,7 +185,7 @@ const (
 func (g *Gateway) prune(ctx context.Context) {
 	var total store.Pruned
 	for ctx.Err() == nil {
-		step, cancel := context.WithTimeout(ctx, storeTimeout)
+		step, cancel := g.store.Patience(ctx, storeStall)
 		p, err := g.store.Prune(step, time.Now().Add(-retention), retentionBatch)
 		cancel()
 		if err != nil {

@@ -124,7 +124,10 @@ func (w *work) run(ctx context.Context) (err error) {
 	user.At = t.Message.At
 	row := store.Turn{ID: t.ID, SessionID: t.Session.ID, Life: g.life, StartedAt: t.Started, State: store.TurnRunning, Message: inboxID(t.Message)}
 	// An interrupt during this write may come too late for it: the turn is then begun and at once interrupted.
-	if err := g.store.BeginTurn(context.WithoutCancel(ctx), sessionRow(t.Session), row, user); err != nil {
+	wctx, cancel := g.patient(ctx)
+	err = g.store.BeginTurn(wctx, sessionRow(t.Session), row, user)
+	cancel()
+	if err != nil {
 		return notSaved("your message", err)
 	}
 	wrote()
@@ -154,7 +157,7 @@ func (w *work) disown() {
 		g.table.DropUnsaved(t)
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), storeTimeout)
+	ctx, cancel := g.patient(t.Context())
 	defer cancel()
 	row := store.Turn{ID: t.ID, SessionID: t.Session.ID, Life: g.life, StartedAt: t.Started, EndedAt: time.Now(), State: store.TurnInterrupted, Reason: "released"}
 	if err := g.endTurn(ctx, sessionRow(t.Session), row, nil); err != nil && !errors.Is(err, store.ErrStaleTurn) {
@@ -218,7 +221,7 @@ func (w *work) save(err error) (reply string, _ error) {
 		row.Reason = term.Clean(err.Error(), 300)
 	}
 	// The turn's own context may be over: this write must survive that, within its own bound (A14).
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), storeTimeout)
+	ctx, cancel := g.patient(t.Context())
 	defer cancel()
 	last := stored(w.result.Last)
 	saveErr := w.agent.Memory().(*memory).write(ctx, func(ctx context.Context) error { return g.endTurn(ctx, s, row, last) })
@@ -264,9 +267,6 @@ func letterOf(t *session.Turn, text string, err error) *store.Outbox {
 	}
 }
 
-// storeTimeout bounds a write that must survive the end of its turn.
-const storeTimeout = 5 * time.Second
-
 func interrupted(err error) bool {
 	for _, cause := range []error{session.ErrInterrupted, session.ErrReset, session.ErrStalled, session.ErrStopping, session.ErrLeft} {
 		if errors.Is(err, cause) {
@@ -302,7 +302,11 @@ func answer(err error) error {
 }
 
 func notSaved(what string, err error) error {
-	return &ops.Error{Code: ops.CodeUnavailable, Message: fmt.Sprintf("%s could not be saved: %s", what, term.Clean(err.Error(), 200)), Hint: "nothing of it is kept; free the disk or ask the operator, then send it again"}
+	hint := "nothing of it is kept; free the disk or ask the operator, then send it again"
+	if errors.Is(err, context.DeadlineExceeded) {
+		hint = "it may still be kept once the disk answers; look at the conversation before you send it again"
+	}
+	return &ops.Error{Code: ops.CodeUnavailable, Message: fmt.Sprintf("%s could not be saved: %s", what, term.Clean(err.Error(), 200)), Hint: hint}
 }
 
 // note tells the model what happened to the session since its last turn.

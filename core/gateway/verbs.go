@@ -204,7 +204,7 @@ func (g *Gateway) auditRow(req ops.Request, cmd ops.Command, detail string) stor
 }
 
 func (g *Gateway) putAudit(ctx context.Context, row store.Audit) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
+	ctx, cancel := g.patient(ctx)
 	defer cancel()
 	if err := g.store.PutAudit(ctx, row); err != nil {
 		g.log.Error("audit row not saved", "request", row.ID, "verb", row.Verb, "error", term.Clean(err.Error(), 300))

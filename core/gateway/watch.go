@@ -2,15 +2,12 @@ package gateway
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
 	"gatewaytui/core/agent"
 	"gatewaytui/core/ops"
-	"gatewaytui/core/process"
 	"gatewaytui/core/session"
-	"gatewaytui/core/store"
 	"gatewaytui/core/term"
 )
 
@@ -21,21 +18,17 @@ const (
 	heartbeatEvery = 30 * time.Second
 )
 
-// watch looks after what nobody asks for: sessions that expire, turns that stall, agents that were idle for too long,
-// what is not saved yet, and the life's heartbeat. It returns when ctx ends.
+// watch looks after what nobody asks for: sessions that expire, turns that stall, agents that were idle for too long, and
+// what is not saved yet. It returns when ctx ends.
 func (g *Gateway) watch(ctx context.Context) {
-	ticker, heartbeat := time.NewTicker(g.watchEvery()), time.NewTimer(heartbeatFirst)
+	ticker := time.NewTicker(g.watchEvery())
 	defer ticker.Stop()
-	defer heartbeat.Stop()
 	old := time.NewTimer(retentionFirst)
 	defer old.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case now := <-heartbeat.C:
-			heartbeat.Reset(min(max(now.Sub(g.started), heartbeatFirst), heartbeatEvery))
-			g.heartbeat(ctx, now)
 		case <-old.C:
 			old.Reset(retentionEvery)
 			if g.damage() == "" {
@@ -99,40 +92,9 @@ func (g *Gateway) flushUnsaved(ctx context.Context) {
 }
 
 func (g *Gateway) flush(ctx context.Context, a *agent.Agent) {
-	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
+	ctx, cancel := g.store.Patience(ctx, storeStall)
 	defer cancel()
 	if err := a.Memory().Flush(ctx); err != nil {
 		g.log.Warn("transcript not saved yet", "session", a.Session(), "error", term.Clean(err.Error(), 300))
-	}
-}
-
-// heartbeat writes that this life is alive, and learns by it whether the store takes anything.
-func (g *Gateway) heartbeat(ctx context.Context, now time.Time) {
-	g.keepLives(lifeOf(g.lifeRow()))
-	if g.damage() != "" {
-		return // what is wrong with the store was said
-	}
-	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
-	defer cancel()
-	err := g.store.Heartbeat(ctx, g.life, now, process.Resident())
-	if err == nil {
-		err = g.store.Check(ctx)
-	}
-	if errors.Is(ctx.Err(), context.Canceled) {
-		return
-	}
-	if damage, is := errors.AsType[*store.DamagedError](err); is {
-		g.stopWriting(damage)
-		return
-	}
-	g.mu.Lock()
-	before := g.storeTrouble
-	g.storeTrouble = ops.Warning{}
-	if err != nil {
-		g.storeTrouble = ops.Warning{Code: "store", Message: "the store takes nothing: " + term.Clean(err.Error(), 300), Since: ops.At(now)}
-	}
-	g.mu.Unlock()
-	if err != nil && before.Code == "" {
-		g.log.Error("the store takes nothing", "error", term.Clean(err.Error(), 300))
 	}
 }

@@ -42,7 +42,8 @@ const (
 // none (field notes, G6).
 const watchdogSec = 60
 
-// The exit codes that a manager decides on (contract.md, 1).
+// The exit codes that a manager decides on (contract.md, 1). exitConfig is also that of a database that no start can use as
+// it is (HF24).
 const (
 	exitHeld    = 69
 	exitRestart = 75

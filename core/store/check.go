@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"sync/atomic"
+	"time"
 )
 
 // identity is which files SQLite holds: the database and its -wal, as they were at the path when they were opened. Both
@@ -21,9 +23,24 @@ func identify(path string) (id identity, err error) {
 	return id, err
 }
 
+// sizes are the largest that the files were seen to have, in bytes. This process never makes them smaller, but for the
+// -wal, which SQLite cuts to walLimit.
+type sizes struct{ db, wal atomic.Int64 }
+
+// shrunk reports whether a file is smaller than it was.
+func (z *sizes) shrunk(now identity) bool {
+	return now.db.Size() < z.db.Load() || now.wal.Size() < z.wal.Load()
+}
+
+// keep notes the sizes of files that are whole.
+func (z *sizes) keep(now identity) {
+	z.db.Store(now.db.Size())
+	z.wal.Store(min(now.wal.Size(), walLimit))
+}
+
 // Check says whether the rows that the store commits can be seen by others: whether the files at its path are the ones
-// that it holds (field notes, F1). It costs two calls of stat(2) and opens nothing. The writer asks the same after every
-// commit, before it answers.
+// that it holds (field notes, F1), and as long as what it wrote (HF29). It costs two calls of stat(2) and opens nothing;
+// a file that became shorter costs a transaction as well. The writer asks the same after every commit, before it answers.
 func (s *Store) Check(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -32,24 +49,76 @@ func (s *Store) Check(ctx context.Context) error {
 		return fmt.Errorf("check the store: %w", err)
 	}
 	defer s.calls.Done()
-	if err := s.verify(); err != nil {
+	now, err := s.inPlace()
+	if err == nil && s.sizes.shrunk(now) && !s.readOnly.Load() { // the writer finds out why
+		err = s.write(ctx, "look at files that became shorter", func(*tx) error { return nil })
+	}
+	if err != nil {
 		return fmt.Errorf("check the store at %s: %w", s.path, err)
 	}
 	return nil
 }
 
-// verify compares the files. Once they were seen to differ the store stays displaced: what is at the path now is not
-// what this process has written to.
-func (s *Store) verify() error {
+// inPlace compares the files at the path with those that the store holds. Once they were seen to differ the store stays
+// displaced: what is at the path now is not what this process has written to.
+func (s *Store) inPlace() (identity, error) {
 	if s.displaced.Load() {
-		return ErrDisplaced
+		return identity{}, ErrDisplaced
 	}
 	now, err := identify(s.path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist), err == nil && !(os.SameFile(now.db, s.identity.db) && os.SameFile(now.wal, s.identity.wal)):
+	if errors.Is(err, fs.ErrNotExist) || err == nil && !(os.SameFile(now.db, s.identity.db) && os.SameFile(now.wal, s.identity.wal)) {
 		s.displaced.Store(true)
+		s.health.set(ErrDisplaced, time.Now())
 		s.log.Error("store.displaced", "path", s.path)
-		return ErrDisplaced
+		return identity{}, ErrDisplaced
 	}
-	return err
+	return now, err
+}
+
+// verify is Check on the writer's goroutine, between two transactions.
+func (s *Store) verify() error {
+	now, err := s.inPlace()
+	if err != nil {
+		return err
+	}
+	if s.sizes.shrunk(now) {
+		if err := s.truncated(now); err != nil {
+			s.readOnly.Store(true)
+			s.health.set(err, time.Now())
+			s.log.Error("store.truncated", "path", s.path, "error", err)
+			return err
+		}
+	}
+	s.sizes.keep(now)
+	return nil
+}
+
+// truncated says what is missing from files that became shorter; nil if nothing is: another process may have compacted the
+// database or emptied its -wal, and then SQLite knows of no more than there is.
+func (s *Store) truncated(now identity) error {
+	ctx := context.Background() // what is asked is in memory
+	var pageSize, pages, busy, frames, copied int64
+	if err := s.writer.conn.QueryRowContext(ctx, "PRAGMA page_size").Scan(&pageSize); err != nil {
+		return s.cut(err.Error(), err)
+	}
+	if err := s.writer.conn.QueryRowContext(ctx, "PRAGMA page_count").Scan(&pages); err != nil {
+		return s.cut(err.Error(), err)
+	}
+	if now.db.Size() < s.sizes.db.Load() && now.db.Size() < pages*pageSize {
+		return s.cut(fmt.Sprintf("it has %d bytes and its pages need %d", now.db.Size(), pages*pageSize), nil)
+	}
+	// NOOP copies nothing; it tells how many frames the -wal has (https://www.sqlite.org/pragma.html#pragma_wal_checkpoint).
+	if err := s.writer.conn.QueryRowContext(ctx, "PRAGMA wal_checkpoint(NOOP)").Scan(&busy, &frames, &copied); err != nil {
+		return s.cut(err.Error(), err)
+	}
+	// The sizes of the -wal's header and of the header of a frame: https://www.sqlite.org/fileformat2.html#walformat
+	if need := 32 + frames*(24+pageSize); frames > 0 && now.wal.Size() < need {
+		return s.cut(fmt.Sprintf("its -wal has %d bytes and its frames need %d", now.wal.Size(), need), nil)
+	}
+	return nil
+}
+
+// cut is the error of a database of which a part is missing.
+func (s *Store) cut(what string, cause error) error {
+	return &DamagedError{Path: s.path, What: "it was truncated under the running gateway: " + what, cause: cause}
 }

@@ -30,6 +30,9 @@ type DamagedError struct {
 // Unwrap is SQLite's own error, if it gave one.
 func (e *DamagedError) Unwrap() error { return e.cause }
 
+// Is reports that a damaged database is one that cannot be used as it is.
+func (e *DamagedError) Is(target error) bool { return target == ErrUnusable }
+
 func (e *DamagedError) Error() string {
 	in := ""
 	switch n := len(e.Tables); {

@@ -42,8 +42,11 @@ var (
 	ErrDisplaced = errors.New("the database file was replaced or deleted under the running gateway; start the gateway again")
 	// ErrReadOnly refuses every write: the database is damaged, and a damaged database is not written to.
 	ErrReadOnly = errors.New("the store is read-only because its database is damaged")
+	// ErrUnusable says that no other start will open the database as it is: a person has to act. A *DamagedError
+	// and ErrNewer are such errors.
+	ErrUnusable = errors.New("the database cannot be used as it is")
 	// ErrNewer says that a newer gateway has changed the database's schema.
-	ErrNewer = errors.New("the database was written by a newer gateway; use that version or a newer one")
+	ErrNewer = fmt.Errorf("%w: it was written by a newer gateway; use that version or a newer one", ErrUnusable)
 )
 
 // Options say where the store is.
@@ -58,6 +61,9 @@ type Options struct {
 	// ReadOnly opens a database as it is, damaged or not, and never writes to it: what can be read is read, every write is
 	// ErrReadOnly. Its -wal and -shm are made if they are missing, as every reader does.
 	ReadOnly bool
+	// OnTransaction is told how long each transaction took, committed or not, on the writer's goroutine: it must not wait.
+	// nil: nobody is.
+	OnTransaction func(took time.Duration)
 }
 
 // Store is an open database. All of its methods may be called from any goroutine.
@@ -65,6 +71,7 @@ type Store struct {
 	path     string
 	log      *slog.Logger
 	identity identity
+	sizes    sizes
 
 	readers *sql.DB
 	queries sync.Map // query -> *sql.Stmt on readers
@@ -76,7 +83,9 @@ type Store struct {
 	readOnly  atomic.Bool
 	// commits counts the transactions that were committed.
 	commits atomic.Int64
-	failing bool // the writer's goroutine alone: the last commit failed
+	opened  time.Time
+	health  health
+	onEnd   func(took time.Duration)
 
 	// reading ends, with ErrClosed as its cause, when Close begins.
 	reading   context.Context
@@ -101,7 +110,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		return nil, fmt.Errorf("open the store at %s: %w", o.Path, err)
 	}
 	s := &Store{
-		path: path, log: o.Log,
+		path: path, log: o.Log, opened: time.Now(), onEnd: o.OnTransaction,
 		requests: make(chan *request), quit: make(chan struct{}),
 		abandon: make(chan struct{}), done: make(chan struct{}),
 	}
@@ -140,6 +149,7 @@ func (s *Store) open(ctx context.Context) (err error) {
 	if s.identity, err = identify(s.path); err != nil {
 		return errors.Join(err, s.writer.close())
 	}
+	s.sizes.keep(s.identity)
 	if s.readers, err = openReaders(ctx, s.path); err != nil {
 		return errors.Join(err, s.writer.close())
 	}

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"time"
 )
 
 // maxBatch is how many requests share a commit at the most: enough that the disk's sync is shared by all who wait, few
@@ -113,7 +114,13 @@ func (s *Store) finish(batch []*request, err error) {
 	if err == nil {
 		err = s.verify()
 	}
-	s.note(err)
+	seen := err
+	for _, r := range batch {
+		if seen == nil && refusedByDisk(r.err) {
+			seen = r.err
+		}
+	}
+	s.note(seen)
 	for _, r := range batch {
 		if r.err == nil {
 			r.err = err
@@ -122,17 +129,18 @@ func (s *Store) finish(batch []*request, err error) {
 	}
 }
 
-// note logs when writing begins to fail and when it works again; in between each caller has the error.
+// note keeps why writing fails, and logs when it begins to fail and when it works again; in between each caller has the
+// error. A transaction that changed no row does not show that the disk takes rows again.
 func (s *Store) note(err error) {
-	switch {
-	case errors.Is(err, ErrReadOnly):
-		return // it was said when the store became so
-	case err != nil && !s.failing:
+	if errors.Is(err, ErrReadOnly) || err == nil && s.writer.tx.changed == 0 {
+		return
+	}
+	switch changed := s.health.set(err, time.Now()); {
+	case changed && err != nil:
 		s.log.Error("store.write_failed", "path", s.path, "error", err)
-	case err == nil && s.failing:
+	case changed:
 		s.log.Info("store.write_resumed", "path", s.path)
 	}
-	s.failing = err != nil
 }
 
 // transact runs the requests in one transaction. A request that fails leaves no trace and has its err set; an error of
@@ -146,6 +154,15 @@ func (s *Store) transact(batch []*request) (begun bool, err error) {
 		return false, ErrReadOnly
 	}
 	t := &s.writer.tx
+	t.changed = 0
+	s.health.begin(time.Now())
+	defer func() {
+		now := time.Now()
+		took := s.health.end(s.opened, now)
+		if s.onEnd != nil {
+			s.onEnd(took)
+		}
+	}()
 	if err := t.run("BEGIN IMMEDIATE"); err != nil {
 		return false, fmt.Errorf("begin in %s: %w", s.path, err)
 	}
@@ -175,6 +192,8 @@ type tx struct {
 	conn  *sql.Conn
 	stmts map[string]*sql.Stmt // prepared once; the queries are constants of this package
 	held  bool                 // no checkpoint follows the transaction that is under way
+	// changed is how many rows the statements of the transaction under way, or of the last one, have changed.
+	changed int
 }
 
 // holdCheckpoint keeps SQLite from copying the -wal into the database after this transaction: a checkpoint costs two
@@ -225,8 +244,13 @@ func (t *tx) prepared(query string) (*sql.Stmt, error) {
 	return st, nil
 }
 
+// run runs a statement that changes no row.
 func (t *tx) run(query string) error {
-	_, err := t.exec(query)
+	st, err := t.prepared(query)
+	if err != nil {
+		return err
+	}
+	_, err = st.ExecContext(context.Background())
 	return err
 }
 
@@ -241,6 +265,7 @@ func (t *tx) exec(query string, args ...any) (int, error) {
 		return 0, err
 	}
 	n, err := res.RowsAffected()
+	t.changed += int(n)
 	return int(n), err
 }
 

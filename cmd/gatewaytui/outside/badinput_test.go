@@ -246,7 +246,7 @@ func TestF8_ADamagedDatabaseIsLookedAtReadOnlyOrPutAside(t *testing.T) {
 		}
 	}
 	failed := spawn(t, home, quick)
-	if code := failed.exit(); code != 1 {
+	if code := failed.exit(); code != 78 { // HF24: no service manager retries it
 		t.Fatalf("the start ended with %d", code)
 	}
 	for _, want := range []string{"in table messages", "--read-only-store", "--fresh-store", "gateway.db.damaged is a copy"} {
@@ -299,7 +299,7 @@ func TestF8_ADamagedDatabaseIsLookedAtReadOnlyOrPutAside(t *testing.T) {
 		untouched("after a read-only life")
 	}
 	again := spawn(t, home, quick) // the marker of the read-only life does not make the database a sound one
-	if code := again.exit(); code != 1 || !strings.Contains(again.output(), "in table messages") {
+	if code := again.exit(); code != 78 || !strings.Contains(again.output(), "in table messages") {
 		t.Fatalf("a start after the read-only life ended with %d:\n%s", code, again.output())
 	}
 	untouched("after another start that failed")
@@ -327,7 +327,7 @@ func TestF8_DamageThatATrustedStartMeetsIsNamed(t *testing.T) {
 	}
 	damage(t, home, "lives")
 	failed := spawn(t, home, quick)
-	if code := failed.exit(); code != 1 || !strings.Contains(failed.output(), "--read-only-store") || !strings.Contains(failed.output(), "lives") {
+	if code := failed.exit(); code != 78 || !strings.Contains(failed.output(), "--read-only-store") || !strings.Contains(failed.output(), "lives") {
 		t.Fatalf("the start ended with %d:\n%s", code, failed.output())
 	}
 	if _, err := os.Stat(filepath.Join(home, "gateway.db.damaged")); err != nil {

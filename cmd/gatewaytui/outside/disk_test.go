@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -13,8 +14,9 @@ import (
 	"gatewaytui/fixtures/soak"
 )
 
-// inject has strace change what g's system calls do from now on: strace(1), tampering.
-func (g *gateway) inject(what string) {
+// inject has strace change what g's system calls do from now on, until repair is called or the test ends: strace(1),
+// tampering.
+func (g *gateway) inject(what string) (repair func()) {
 	g.t.Helper()
 	strace := soak.Peer(g.t, "strace", "apt-get install strace")
 	cmd := exec.Command(strace, "-f", "-o", "/dev/null", "-e", "trace=fsync,fdatasync", "-e", "inject=fsync,fdatasync:"+what,
@@ -26,10 +28,11 @@ func (g *gateway) inject(what string) {
 	if err := cmd.Start(); err != nil {
 		g.t.Fatal(err)
 	}
-	g.t.Cleanup(func() {
-		_ = cmd.Process.Kill() // it has ended already if the gateway has
-		_ = cmd.Wait()         // its end says nothing of the test
+	repair = sync.OnceFunc(func() {
+		_ = cmd.Process.Signal(syscall.SIGINT) // it lets go of the gateway; it has ended already if the gateway has
+		_ = cmd.Wait()                         // its end says nothing of the test
 	})
+	g.t.Cleanup(repair)
 	in := bufio.NewScanner(said)
 	for in.Scan() {
 		if strings.Contains(in.Text(), "attached") {
@@ -37,13 +40,14 @@ func (g *gateway) inject(what string) {
 				for in.Scan() {
 				}
 			}()
-			return
+			return repair
 		}
 		if strings.Contains(in.Text(), "not permitted") {
 			soak.Missing(g.t, "strace may not attach to a process here: %s", in.Text())
 		}
 	}
 	g.t.Fatal("strace ended without attaching")
+	return nil
 }
 
 // TF9: what a slow, a full or a broken disk does to a planned stop never makes a service manager call it failed.

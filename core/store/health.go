@@ -1,0 +1,167 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+)
+
+// Health is what a store knows of its own writing. It comes from memory alone: reading it waits for no disk.
+type Health struct {
+	// Err is why nothing can be written: the last write failed and no row was written since, or the store takes no more
+	// writes at all (ErrDisplaced, *DamagedError). It is nil while writing works, as far as the store knows (HF13).
+	Err error
+	// Since is when Err was first seen.
+	Since time.Time
+	// Running is how long the transaction under way has taken; 0: none is.
+	Running time.Duration
+	// P99 is the 99th percentile of the time that a transaction took, of those that ended within paceWindow. Transactions is
+	// how many those are, and Slow how many of them took slowTransaction or longer.
+	P99                time.Duration
+	Transactions, Slow int
+}
+
+// paceWindow is how far back Health.P99 looks, and paceKept how many transactions it counts at most.
+const (
+	paceWindow = time.Minute
+	paceKept   = 256
+	// slowTransaction is 50 times what a transaction takes on a spinning disk.
+	slowTransaction = time.Second
+)
+
+// health is the state behind Health. Only the writer's goroutine changes it.
+type health struct {
+	// moved is when the writer last finished a transaction, as nanoseconds after Store.opened.
+	moved atomic.Int64
+
+	mu    sync.Mutex
+	err   error
+	since time.Time
+	begun time.Time // of the transaction under way; zero: there is none
+	took  [paceKept]pace
+	next  int // the place of the next entry in took
+}
+
+// pace is how long one transaction took, and when it ended.
+type pace struct {
+	ended time.Time
+	took  time.Duration
+}
+
+// Health returns what the store knows of its writing at now.
+func (s *Store) Health(now time.Time) Health {
+	h := &s.health
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	out := Health{Err: h.err, Since: h.since}
+	if !h.begun.IsZero() {
+		out.Running = max(now.Sub(h.begun), 0)
+	}
+	var recent []time.Duration
+	for _, p := range h.took {
+		if !p.ended.IsZero() && now.Sub(p.ended) < paceWindow {
+			recent = append(recent, p.took)
+			if p.took >= slowTransaction {
+				out.Slow++
+			}
+		}
+	}
+	if out.Transactions = len(recent); len(recent) > 0 {
+		slices.Sort(recent)
+		out.P99 = recent[(len(recent)*99+99)/100-1]
+	}
+	return out
+}
+
+// begin notes that a transaction begins.
+func (h *health) begin(now time.Time) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.begun = now
+}
+
+// end notes that the transaction is over, and returns how long it took.
+func (h *health) end(opened, now time.Time) time.Duration {
+	h.moved.Store(int64(now.Sub(opened)))
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	took := now.Sub(h.begun)
+	h.took[h.next] = pace{now, took}
+	h.next = (h.next + 1) % paceKept
+	h.begun = time.Time{}
+	return took
+}
+
+// set notes why nothing can be written; nil: writing works. It reports whether that is a change.
+func (h *health) set(err error, now time.Time) (changed bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if changed = (err == nil) != (h.err == nil); changed {
+		h.since = now
+	}
+	h.err = err
+	return changed
+}
+
+// refusedByDisk reports whether one request met what will meet every other: no room, or a file that cannot be written.
+// SQLite may say so to a statement and keep its transaction.
+func refusedByDisk(err error) bool {
+	e, is := errors.AsType[*sqlite.Error](err)
+	if !is {
+		return false
+	}
+	switch e.Code() & 0xff {
+	case sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN:
+		return true
+	}
+	return false
+}
+
+// Reason is the innermost cause of an error of the store, without the path of its database: for readers who may not see
+// the home.
+func Reason(err error) string {
+	if damage, is := errors.AsType[*DamagedError](err); is {
+		return "the database is damaged: " + damage.What
+	}
+	for {
+		cause := errors.Unwrap(err)
+		if cause == nil {
+			return err.Error()
+		}
+		err = cause
+	}
+}
+
+// Patience returns a context for writes that have to outlast a slow disk. It ends when ctx does, or when the writer has
+// finished no transaction for bound: a write may wait behind others for as long as each of them ends in time (HF22).
+// Its cause is then a context.DeadlineExceeded that says so. The caller calls the returned function when it is done.
+func (s *Store) Patience(ctx context.Context, bound time.Duration) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	began := time.Since(s.opened)
+	var mu sync.Mutex // orders the assignment of timer and its first call
+	var timer *time.Timer
+	look := func() {
+		mu.Lock()
+		defer mu.Unlock()
+		still := time.Since(s.opened) - max(began, time.Duration(s.health.moved.Load()))
+		if still < bound {
+			timer.Reset(bound - still)
+			return
+		}
+		cancel(fmt.Errorf("the store has finished no write for %s: %w", bound, context.DeadlineExceeded))
+	}
+	mu.Lock()
+	timer = time.AfterFunc(bound, look)
+	mu.Unlock()
+	return ctx, func() {
+		timer.Stop()
+		cancel(context.Canceled)
+	}
+}
