@@ -148,6 +148,13 @@ func (g *Gateway) setAside(ctx context.Context, tables []string) ([]store.Imposs
 	if err != nil || len(rows) == 0 {
 		return nil, err
 	}
+	g.warn("store.rows", fmt.Sprintf("%d %s of the database cannot be true and nothing is done for them; they are kept in its table quarantine: %s",
+		len(rows), plural(len(rows), "row", "rows"), namedRows(rows)))
+	return rows, nil
+}
+
+// namedRows names the first of rows.
+func namedRows(rows []store.Impossible) string {
 	var named []string
 	for _, r := range rows[:min(len(rows), shownRows)] {
 		named = append(named, term.Clean(r.String(), 200))
@@ -155,7 +162,14 @@ func (g *Gateway) setAside(ctx context.Context, tables []string) ([]store.Imposs
 	if more := len(rows) - shownRows; more > 0 {
 		named = append(named, fmt.Sprintf("and %d more", more))
 	}
-	g.warn("store.rows", fmt.Sprintf("%d %s of the database cannot be true and nothing is done for them; they are kept in its table quarantine: %s",
-		len(rows), plural(len(rows), "row", "rows"), strings.Join(named, "; ")))
-	return rows, nil
+	return strings.Join(named, "; ")
+}
+
+// warnOfSchema names what of the database's schema no gateway made (HF31).
+func (g *Gateway) warnOfSchema(foreign []store.Impossible) {
+	if len(foreign) == 0 {
+		return
+	}
+	g.warn("store.schema", fmt.Sprintf("the schema of the database has %d %s that no gateway made; what was dropped is kept in its table quarantine: %s",
+		len(foreign), plural(len(foreign), "object", "objects"), namedRows(foreign)))
 }

@@ -445,6 +445,7 @@ func (g *Gateway) open(ctx context.Context) error {
 	g.store = st
 	g.mu.Unlock()
 	g.warnOfChanges(st.FoundSchema())
+	g.warnOfSchema(st.ForeignSchema())
 	for _, step := range []func(context.Context) error{g.beginLife, g.loadSessions, g.recover} {
 		err := step(ctx)
 		if damage, is := errors.AsType[*store.DamagedError](err); is && g.damage() == "" { // where the database was trusted

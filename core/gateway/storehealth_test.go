@@ -114,3 +114,32 @@ func TestATruncatedDatabaseEndsReadiness(t *testing.T) {
 		t.Errorf("readiness says %v, the warning %q", err, said)
 	}
 }
+
+// HF31: a trigger that no gateway made is not obeyed, and an operator is told its name.
+func TestHF31_AForeignTriggerIsNamedAndNotObeyed(t *testing.T) {
+	l := start(t)
+	l.ask("api:user:a", "hello")
+	l.stop(ops.ModeFast)
+	db := beside(t, l.dir)
+	run(t, db, "CREATE TRIGGER spy BEFORE INSERT ON turns BEGIN SELECT RAISE(FAIL, 'obeyed'); END")
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	next := start(t, func(s *setup) { s.dir = l.dir })
+	if got := next.ask("api:user:a", "hello"); got != "you said hello" {
+		t.Errorf("a message is answered %q", got)
+	}
+	st, err := next.g.Status(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := ""
+	for _, w := range st.Warnings {
+		if w.Code == "store.schema" {
+			said = w.Message
+		}
+	}
+	if !strings.Contains(said, `trigger "spy" on "turns"`) {
+		t.Errorf("the warning is %q", said)
+	}
+}

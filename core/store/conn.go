@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"net/url"
 	"os"
+	"time"
 
 	"modernc.org/sqlite"
 )
@@ -28,9 +29,11 @@ const (
 	walLimit = 16 << 20
 )
 
-// dataSource is the driver's name for path. mode is SQLite's: rwc or ro (https://www.sqlite.org/uri.html).
+// dataSource is the driver's name for path. mode is SQLite's: rwc or ro (https://www.sqlite.org/uri.html). The schema of a
+// file is not trusted: it calls no function with side effects, and no statement can write it but as DDL (HF31,
+// https://www.sqlite.org/security.html).
 func dataSource(path, mode string, pragmas ...string) string {
-	q := url.Values{"mode": {mode}, "_pragma": pragmas}
+	q := url.Values{"mode": {mode}, "_defensive": {"1"}, "_pragma": append(pragmas, "trusted_schema(0)")}
 	return "file:" + (&url.URL{Path: path}).EscapedPath() + "?" + q.Encode()
 }
 
@@ -41,6 +44,8 @@ type writer struct {
 	tx   tx
 	// found is the schema version that the database had before it was opened; 0: it is new.
 	found int
+	// foreign is what of its schema no gateway made.
+	foreign []Impossible
 }
 
 func openWriter(ctx context.Context, path string) (*writer, error) {
@@ -90,7 +95,17 @@ func (w *writer) open(ctx context.Context, path string) (err error) {
 		}
 	}
 	w.tx = tx{conn: w.conn, stmts: map[string]*sql.Stmt{}}
-	w.found, err = migrate(ctx, w.conn, migrations)
+	disarmed, err := disarm(ctx, w.conn)
+	if err != nil {
+		return err
+	}
+	if w.found, err = migrate(ctx, w.conn, migrations); err != nil {
+		return err
+	}
+	if w.found == 0 {
+		return nil // the migrations have made all of it
+	}
+	w.foreign, err = compare(ctx, w.conn, disarmed, time.Now())
 	return err
 }
 

@@ -17,7 +17,8 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
-// DamagedError says that the file is no database, or one whose pages do not fit together (field notes, F8).
+// DamagedError says that the file is no database, or one whose pages do not fit together (field notes, F8), or that is cut
+// off (HF29), or whose schema is not the gateway's (HF31).
 type DamagedError struct {
 	Path string
 	// What is SQLite's word for it.
@@ -46,7 +47,10 @@ func (e *DamagedError) Error() string {
 
 // damaged turns SQLite's words for a damaged file into a *DamagedError, and leaves other errors as they are.
 func damaged(path string, err error) error {
-	if _, is := errors.AsType[*DamagedError](err); is {
+	if e, is := errors.AsType[*DamagedError](err); is {
+		if e.Path == "" {
+			return &DamagedError{Path: path, What: e.What, Tables: e.Tables, cause: e.cause}
+		}
 		return err
 	}
 	if e, ok := errors.AsType[*sqlite.Error](err); ok {

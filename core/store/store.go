@@ -165,6 +165,15 @@ func (s *Store) FoundSchema() int {
 	return s.writer.found
 }
 
+// ForeignSchema is what of the database's schema no gateway made, as Open found it: triggers, views and indexes, which Open
+// dropped and kept in the table quarantine, and tables, which it left alone.
+func (s *Store) ForeignSchema() []Impossible {
+	if s.writer == nil {
+		return nil
+	}
+	return s.writer.foreign
+}
+
 // openReadOnly makes the readers alone. That they cannot read yet, or ever, is for each read to say.
 func (s *Store) openReadOnly(ctx context.Context) error {
 	s.readOnly.Store(true)

@@ -1,0 +1,191 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// schemaObject is one row of sqlite_schema (https://www.sqlite.org/schematab.html).
+type schemaObject struct {
+	Kind  string `json:"type"` // table, index, trigger, view
+	Name  string `json:"name"`
+	Table string `json:"tbl_name"`
+	SQL   string `json:"sql"`
+}
+
+// String names the object to a person.
+func (o schemaObject) String() string {
+	if o.Kind == "trigger" || o.Kind == "index" {
+		return fmt.Sprintf("%s %s on %s", o.Kind, shown(o.Name), shown(o.Table))
+	}
+	return o.Kind + " " + shown(o.Name)
+}
+
+// is reports whether o and p say the same.
+func (o schemaObject) is(p schemaObject) bool {
+	return o.Kind == p.Kind && o.Table == p.Table && slices.Equal(strings.Fields(o.SQL), strings.Fields(p.SQL))
+}
+
+// objectsOf returns what the schema of a database has by name, without what SQLite made by itself.
+func objectsOf(ctx context.Context, conn *sql.Conn) (map[string]schemaObject, error) {
+	rows, err := conn.QueryContext(ctx, "SELECT type, name, tbl_name, coalesce(sql, '') FROM sqlite_schema WHERE name NOT LIKE 'sqlite\\_%' ESCAPE '\\'")
+	if err != nil {
+		return nil, fmt.Errorf("read the schema: %w", err)
+	}
+	defer rows.Close()
+	out := map[string]schemaObject{}
+	for rows.Next() {
+		var o schemaObject
+		if err := rows.Scan(&o.Kind, &o.Name, &o.Table, &o.SQL); err != nil {
+			return nil, fmt.Errorf("read the schema: %w", err)
+		}
+		out[o.Name] = o
+	}
+	return out, rows.Err()
+}
+
+// expected is the schema that the migrations make. It costs a database in memory, once in a process.
+var expected = sync.OnceValues(schemaInMemory)
+
+func schemaInMemory() (out map[string]schemaObject, err error) {
+	ctx := context.Background() // nothing in memory waits
+	db, err := sql.Open("sqlite", ":memory:")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	conn, err := db.Conn(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Close()
+	if _, err := migrate(ctx, conn, migrations); err != nil {
+		return nil, err
+	}
+	return objectsOf(ctx, conn)
+}
+
+// changedSchema refuses a database whose tables are not those of the gateway. It has no path yet: see damaged.
+func changedSchema(what string) error {
+	return &DamagedError{What: "its schema was changed: " + what}
+}
+
+// disarm drops the triggers and views of the database that no gateway made, before a statement could run them (HF31), and
+// returns them. A database of a newer gateway is left alone.
+func disarm(ctx context.Context, conn *sql.Conn) (foreign []schemaObject, err error) {
+	steps, err := stepsOf(migrations)
+	if err != nil {
+		return nil, err
+	}
+	var version int
+	if err := conn.QueryRowContext(ctx, "PRAGMA user_version").Scan(&version); err != nil {
+		return nil, fmt.Errorf("read the schema's version: %w", err)
+	}
+	if version == 0 || version > steps[len(steps)-1].version {
+		return nil, nil
+	}
+	want, err := expected()
+	if err != nil {
+		return nil, err
+	}
+	found, err := objectsOf(ctx, conn)
+	if err != nil {
+		return nil, err
+	}
+	for _, o := range found {
+		w, known := want[o.Name]
+		switch {
+		case o.Kind != "trigger" && o.Kind != "view", known && w.Kind == o.Kind:
+		case known:
+			return nil, changedSchema(fmt.Sprintf("it has %s where the gateway has %s", o, w))
+		default:
+			foreign = append(foreign, o)
+		}
+	}
+	return foreign, drop(ctx, conn, foreign)
+}
+
+// drop drops objects in one transaction.
+func drop(ctx context.Context, conn *sql.Conn, objects []schemaObject) error {
+	if len(objects) == 0 {
+		return nil
+	}
+	var script strings.Builder
+	script.WriteString("BEGIN IMMEDIATE;\n")
+	for _, o := range objects {
+		fmt.Fprintf(&script, "DROP %s \"%s\";\n", strings.ToUpper(o.Kind), strings.ReplaceAll(o.Name, `"`, `""`))
+	}
+	script.WriteString("COMMIT;")
+	if _, err := conn.ExecContext(ctx, script.String()); err != nil {
+		_, _ = conn.ExecContext(context.WithoutCancel(ctx), "ROLLBACK")
+		return fmt.Errorf("drop what no gateway made: %w", err)
+	}
+	return nil
+}
+
+// compare holds the schema against the one that the migrations make, once they have run. A table or an index of ours that
+// is missing or different is a *DamagedError. Indexes that no gateway made on our tables are dropped: a
+// unique one refuses our rows. Other tables hold somebody's rows and no statement of ours reads them: they stay. What was
+// dropped, by disarm too, is kept in the table quarantine. It returns what is foreign.
+func compare(ctx context.Context, conn *sql.Conn, disarmed []schemaObject, now time.Time) (foreign []Impossible, err error) {
+	want, err := expected()
+	if err != nil {
+		return nil, err
+	}
+	found, err := objectsOf(ctx, conn)
+	if err != nil {
+		return nil, err
+	}
+	// Tables come first: an index is missing with its table.
+	for _, w := range slices.SortedFunc(maps.Values(want), func(a, b schemaObject) int {
+		return cmp.Or(-cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name))
+	}) {
+		o, there := found[w.Name]
+		switch {
+		case !there:
+			return nil, changedSchema(w.String() + " is missing")
+		case !o.is(w):
+			return nil, changedSchema(w.String() + " is not as the gateway made it")
+		}
+	}
+	note := func(o schemaObject, why string) {
+		foreign = append(foreign, Impossible{Table: "schema", Row: o.String(), Name: o.Name, Why: why})
+	}
+	var indexes []schemaObject
+	for _, o := range found {
+		_, ours := want[o.Name]
+		_, onOurs := want[o.Table]
+		switch {
+		case ours:
+		case o.Kind == "index" && onOurs:
+			indexes = append(indexes, o)
+		case o.Kind == "table":
+			note(o, "no gateway made it; it stays, and nothing reads it")
+		}
+	}
+	if err := drop(ctx, conn, indexes); err != nil {
+		return nil, err
+	}
+	for _, o := range slices.Concat(disarmed, indexes) {
+		const why = "no gateway made it; it was dropped"
+		note(o, why)
+		row, err := json.Marshal(o)
+		if err != nil {
+			return nil, err
+		}
+		if _, err := conn.ExecContext(ctx, "INSERT INTO quarantine (source, row, why, at) VALUES ('sqlite_schema', ?, ?, ?)", string(row), why, stamp(now)); err != nil {
+			return nil, fmt.Errorf("keep what no gateway made: %w", err)
+		}
+	}
+	slices.SortFunc(foreign, func(a, b Impossible) int { return strings.Compare(a.Row, b.Row) })
+	return foreign, nil
+}
