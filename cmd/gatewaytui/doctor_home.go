@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/dustin/go-humanize"
 	"golang.org/x/sys/unix"
@@ -271,4 +272,14 @@ func clockSynced() (synced, known bool) {
 		return false, false
 	}
 	return t.Status&unix.STA_UNSYNC == 0, true
+}
+
+// clockConfirmed reports whether a time service keeps the kernel's clock and wall is what that clock says. A program may
+// be shown another time than the kernel's.
+func clockConfirmed(wall time.Time) bool {
+	var t unix.Timex
+	if _, err := unix.Adjtimex(&t); err != nil || t.Status&unix.STA_UNSYNC != 0 {
+		return false
+	}
+	return wall.Sub(time.Unix(int64(t.Time.Sec), 0)).Abs() < time.Minute
 }

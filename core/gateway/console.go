@@ -34,6 +34,9 @@ func (g *Gateway) Status(context.Context) (ops.Status, error) {
 	if storeTrouble.Code != "" {
 		st.Warnings = append(st.Warnings, storeTrouble)
 	}
+	if w := g.clock.warning(); w.Code != "" {
+		st.Warnings = append(st.Warnings, w)
+	}
 	st.Warnings = append(st.Warnings, g.scarce...)
 	var config []ops.Warning
 	st.Config, config = g.configRow()

@@ -72,6 +72,10 @@ type Options struct {
 	// FreshStore puts a database that is damaged aside and begins with an empty one, ReadOnlyStore runs on it as it is,
 	// without a write and without messages; without either such a start fails.
 	FreshStore, ReadOnlyStore bool
+	// TrustClock takes the wall clock of this start for right, whatever the lives before it say. ClockConfirmed reports
+	// whether a time service vouches for it; nil: none does.
+	TrustClock     bool
+	ClockConfirmed func(wall time.Time) bool
 	// Demo tells what a demo shows about itself; nil on a gateway that is none. It is called without a lock held.
 	Demo func() *ops.Demo
 	// Redactor knows the secrets; nil masks what looks like one.
@@ -146,6 +150,7 @@ type Gateway struct {
 	started time.Time
 	policy  session.Policy
 
+	clock clock
 	table *session.Table
 	cache *agent.Cache
 	procs *process.Registry
@@ -235,6 +240,7 @@ func New(o Options) (*Gateway, error) {
 		opts: o, cfg: cfg, log: o.Log, life: o.Life, started: time.Now(), state: ops.StateStarting, warnings: o.Warnings,
 		policy: session.Policy{Idle: cfg.Session.IdleReset.Duration, Daily: daily},
 		events: newHub(), requests: newRequests(),
+		clock:   clock{confirmed: o.ClockConfirmed},
 		watched: storeWatch{asks: make(chan chan struct{}), probe: make(chan struct{}, 1)},
 		ready:   make(chan struct{}), loaded: make(chan struct{}), over: make(chan struct{}), began: make(chan struct{}), told: make(chan struct{}),
 	}

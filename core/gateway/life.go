@@ -23,6 +23,9 @@ func (g *Gateway) beginLife(ctx context.Context) error {
 	if _, err := g.setAside(ctx, store.AtStart); err != nil {
 		return err
 	}
+	if err := g.beginClock(ctx); err != nil {
+		return err
+	}
 	last, found, err := g.store.LastLife(ctx)
 	if err != nil {
 		return fmt.Errorf("read the last life: %w", err)
@@ -196,6 +199,7 @@ func (g *Gateway) lifeRow() store.Life {
 	return store.Life{
 		ID: g.life, PID: g.opts.PID, StartTicks: g.opts.StartTicks, BootID: g.opts.BootID, Version: g.opts.Version,
 		StartedAt: g.started, HeartbeatAt: time.Now(), RSS: process.Resident(), Outcome: ops.OutcomeRunning,
+		ClockDoubted: g.clock.doubted(),
 	}
 }
 

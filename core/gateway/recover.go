@@ -177,14 +177,14 @@ func (g *Gateway) takeUpBacklog(ctx context.Context) {
 const (
 	retention      = 90 * 24 * time.Hour
 	retentionEvery = 24 * time.Hour
-	retentionFirst = time.Minute
+	retentionFirst = time.Hour // by then a time service has set the clock (HF21)
 	retentionBatch = 500 // rows of each table
 )
 
-// prune deletes what is old, in small steps, and says what.
+// prune deletes what is old, in small steps, and says what. It ends when the clock becomes doubted.
 func (g *Gateway) prune(ctx context.Context) {
 	var total store.Pruned
-	for ctx.Err() == nil {
+	for ctx.Err() == nil && !g.clock.doubted() {
 		step, cancel := g.store.Patience(ctx, storeStall)
 		p, err := g.store.Prune(step, time.Now().Add(-retention), retentionBatch)
 		cancel()

@@ -30,11 +30,14 @@ func (g *Gateway) watch(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-old.C:
-			old.Reset(retentionEvery)
-			if g.damage() == "" {
+			if g.damage() == "" && !g.clock.doubted() {
+				old.Reset(retentionEvery)
 				g.background.start(ctx, "retention", "", g.prune)
+			} else {
+				old.Reset(retentionFirst)
 			}
 		case now := <-ticker.C:
+			g.watchClock(ctx)
 			g.expire(ctx, now)
 			g.stalls(ctx, now)
 			g.releaseAgents(g.cache.Sweep(now), "idle for too long")

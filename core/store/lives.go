@@ -30,9 +30,11 @@ type Life struct {
 	Phase  string
 	Reason string
 	By     string
+	// ClockDoubted says that the wall clock disagreed with the lives before it: its times are no measure for the next life.
+	ClockDoubted bool
 }
 
-const lifeColumns = `id, pid, start_ticks, boot_id, version, started_at, ended_at, heartbeat_at, outcome, phase, reason, by, rss`
+const lifeColumns = `id, pid, start_ticks, boot_id, version, started_at, ended_at, heartbeat_at, outcome, phase, reason, by, rss, clock_doubted`
 
 // PutLife writes a life, whole: a life with the same id is overwritten and keeps its place.
 func (s *Store) PutLife(ctx context.Context, l Life) error {
@@ -40,13 +42,13 @@ func (s *Store) PutLife(ctx context.Context, l Life) error {
 }
 
 func putLife(t *tx, l Life) error {
-	_, err := t.exec(`INSERT INTO lives (`+lifeColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+	_, err := t.exec(`INSERT INTO lives (`+lifeColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (id) DO UPDATE SET pid = excluded.pid, start_ticks = excluded.start_ticks, boot_id = excluded.boot_id,
 			version = excluded.version, started_at = excluded.started_at, ended_at = excluded.ended_at,
 			heartbeat_at = excluded.heartbeat_at, outcome = excluded.outcome, phase = excluded.phase,
-			reason = excluded.reason, by = excluded.by, rss = excluded.rss`,
+			reason = excluded.reason, by = excluded.by, rss = excluded.rss, clock_doubted = excluded.clock_doubted`,
 		l.ID, l.PID, int64(l.StartTicks), l.BootID, l.Version, stamp(l.StartedAt), stamp(l.EndedAt), stamp(l.HeartbeatAt),
-		string(l.Outcome), l.Phase, l.Reason, l.By, l.RSS)
+		string(l.Outcome), l.Phase, l.Reason, l.By, l.RSS, l.ClockDoubted)
 	return err
 }
 
@@ -57,6 +59,25 @@ func (s *Store) Heartbeat(ctx context.Context, id string, at time.Time, rss int6
 		_, err := t.exec(`UPDATE lives SET heartbeat_at = ?, rss = ? WHERE id = ? AND outcome = ?`, stamp(at), rss, id, string(ops.OutcomeRunning))
 		return err
 	})
+}
+
+// JudgeClock keeps whether the wall clock of the life that runs is doubted, and that it was alive at at.
+func (s *Store) JudgeClock(ctx context.Context, id string, doubted bool, at time.Time) error {
+	return s.write(ctx, "write the verdict on the clock of life "+id, func(t *tx) error {
+		_, err := t.exec(`UPDATE lives SET heartbeat_at = ?, clock_doubted = ? WHERE id = ? AND outcome = ?`, stamp(at), doubted, id, string(ops.OutcomeRunning))
+		return err
+	})
+}
+
+// LastAgreed is when the last life whose clock was not doubted ended, or was last known to run; zero if there is none.
+func (s *Store) LastAgreed(ctx context.Context) (time.Time, error) {
+	at, _, err := first(ctx, s, "read when the clock last agreed", `SELECT coalesce(ended_at, heartbeat_at) FROM lives
+		WHERE clock_doubted = 0 AND coalesce(ended_at, heartbeat_at) IS NOT NULL ORDER BY seq DESC LIMIT 1`, nil,
+		func(rows *sql.Rows) (at time.Time, err error) {
+			err = rows.Scan((*stamp)(&at))
+			return at, err
+		})
+	return at, err
 }
 
 // LastLife is the life that began last; false if there was none on this home.
@@ -103,7 +124,7 @@ func scanLife(rows *sql.Rows, more ...any) (l Life, err error) {
 	var ticks int64
 	dest := []any{
 		&l.ID, &l.PID, &ticks, &l.BootID, &l.Version, (*stamp)(&l.StartedAt), (*stamp)(&l.EndedAt),
-		(*stamp)(&l.HeartbeatAt), &l.Outcome, &l.Phase, &l.Reason, &l.By, &l.RSS,
+		(*stamp)(&l.HeartbeatAt), &l.Outcome, &l.Phase, &l.Reason, &l.By, &l.RSS, &l.ClockDoubted,
 	}
 	err = rows.Scan(append(dest, more...)...)
 	l.StartTicks = uint64(ticks)

@@ -72,6 +72,7 @@ var suspects = []suspect{
 			{"reason", text},
 			{"by", text},
 			{"rss", count},
+			{"clock_doubted", count},
 		},
 	},
 	{

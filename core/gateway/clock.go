@@ -1,0 +1,139 @@
+package gateway
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"gatewaytui/core/ops"
+	"gatewaytui/core/term"
+)
+
+// WarnClock is the code of the warning that the wall clock is doubted.
+const WarnClock = "clock"
+
+// The wall clock may be this far from where it is expected. Behind, a time service corrects it by seconds. Ahead, the
+// gateway was down or the machine asleep, which no clock measures: a clock that is wrong by less deletes a row at most
+// clockAhead before its time, which is a twelfth of the retention.
+const (
+	clockBehind = 10 * time.Minute
+	clockAhead  = retention / 12
+)
+
+// clock judges the wall clock (HF21). Deleting and expiring go by it, and one that a machine begins with after its battery
+// died, or that was set by mistake, would end every conversation and delete the history. The clock is expected where the
+// last life left it, and from then on where the monotonic clock takes it. One that is elsewhere is doubted until it comes
+// back, or a time service or an operator vouches for it; meanwhile nothing is deleted and no conversation expires. Both
+// wait, for neither can be undone: time spent down still counts, once the clock is trusted.
+type clock struct {
+	confirmed func(wall time.Time) bool // asked only of a clock that is elsewhere; nil: nobody vouches for it
+
+	mu    sync.Mutex
+	wall  time.Time     // where the clock last agreed; zero: it was never compared
+	at    time.Duration // of this life, by the monotonic clock, when it agreed
+	doubt string        // empty: the clock agrees
+	since time.Time
+}
+
+// look compares the wall clock with where it is expected, elapsed after the start of this life by the monotonic clock. It
+// reports whether the verdict changed.
+func (c *clock) look(wall time.Time, elapsed time.Duration) (doubted, changed bool) {
+	wall = wall.Round(0) // without its monotonic part, by which Sub would go
+	c.mu.Lock()
+	expected, known := c.wall.Add(elapsed-c.at), !c.wall.IsZero()
+	c.mu.Unlock()
+	off := wall.Sub(expected)
+	agrees := !known || -clockBehind <= off && off <= clockAhead || c.confirmed != nil && c.confirmed(wall)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	was := c.doubt != ""
+	if agrees {
+		c.wall, c.at, c.doubt = wall, elapsed, ""
+		return false, was
+	}
+	direction := "after"
+	if off < 0 {
+		direction, off = "before", -off
+	}
+	if !was {
+		c.since = wall
+	}
+	c.doubt = fmt.Sprintf("the clock says %s, %s %s the time that this home expects: nothing is deleted and no conversation expires until they agree. "+
+		"Set the clock, or turn on a time service such as timedatectl set-ntp true; if the clock is right, start once with --trust-clock",
+		wall.UTC().Format("2006-01-02 15:04 UTC"), days(off), direction)
+	return true, !was
+}
+
+// days is a long duration in days, a short one as it is.
+func days(d time.Duration) string {
+	if d < 48*time.Hour {
+		return d.Round(time.Minute).String()
+	}
+	return fmt.Sprintf("%d days", int(d/(24*time.Hour)))
+}
+
+// expect sets where the clock is expected at the start of this life.
+func (c *clock) expect(wall time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.wall, c.at = wall.Round(0), 0
+}
+
+// doubted reports whether nothing may be done that goes by the wall clock and cannot be undone.
+func (c *clock) doubted() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.doubt != ""
+}
+
+// warning is what an operator is told of a clock that is doubted; without a code it is not.
+func (c *clock) warning() ops.Warning {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.doubt == "" {
+		return ops.Warning{}
+	}
+	return ops.Warning{Code: WarnClock, Message: c.doubt, Since: ops.At(c.since)}
+}
+
+// beginClock has the clock compared with the last life whose clock was not doubted.
+func (g *Gateway) beginClock(ctx context.Context) error {
+	last, err := g.store.LastAgreed(ctx)
+	if err != nil {
+		return err
+	}
+	if !g.opts.TrustClock && !last.IsZero() {
+		g.clock.expect(last)
+	}
+	g.lookAtClock()
+	return nil
+}
+
+// lookAtClock compares the clock, and logs a change.
+func (g *Gateway) lookAtClock() (changed bool) {
+	now := time.Now()
+	doubted, changed := g.clock.look(now, now.Sub(g.started))
+	switch {
+	case changed && doubted:
+		g.log.Warn("warning", "code", WarnClock, "text", g.clock.warning().Message)
+	case changed:
+		g.log.Info("the clock agrees again")
+	}
+	return changed
+}
+
+// watchClock compares the clock, and keeps a changed verdict with this life's row: the next life compares its clock with
+// the last one that agreed.
+func (g *Gateway) watchClock(ctx context.Context) {
+	if !g.lookAtClock() || g.damage() != "" {
+		return
+	}
+	g.background.start(ctx, "record the clock", "", func(ctx context.Context) {
+		ctx, cancel := g.store.Patience(ctx, storeStall)
+		defer cancel()
+		if err := g.store.JudgeClock(ctx, g.life, g.clock.doubted(), time.Now()); err != nil {
+			g.log.Warn("the verdict on the clock is not saved", "error", term.Clean(err.Error(), 300))
+		}
+	})
+}
