@@ -178,7 +178,7 @@ const (
 	retention      = 90 * 24 * time.Hour
 	retentionEvery = 24 * time.Hour
 	retentionFirst = time.Hour // by then a time service has set the clock (HF21)
-	retentionBatch = 500 // rows of each table
+	retentionBatch = 500       // rows of each table
 )
 
 // prune deletes what is old, in small steps, and says what. It ends when the clock becomes doubted.
