@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -33,9 +34,55 @@ func (f files) report(life string) string {
 // mostIndented is how many items a report may have to be written with an indent, for people.
 const mostIndented = 100
 
+// reportReserves keep room for the report of a stop on a full disk, reportRoom bytes each: one is the report, and the other
+// takes the next one.
+var reportReserves = []string{".reserve-report-1", ".reserve-report-2"}
+
+const reportRoom = 64 << 10
+
+// reserve keeps room on the disk for the report of this life's stop.
+func (f files) reserve() error {
+	var errs []error
+	for _, name := range reportReserves {
+		errs = append(errs, instance.Reserve(filepath.Join(f.dumps, name), reportRoom))
+	}
+	return errors.Join(errs...)
+}
+
 // saveReport puts the report where a SIGKILL cannot take it. It is renamed into place and not synced: only a power cut
-// would lose it.
+// would lose it. On a full disk it takes the room that reserve has kept, without its items if they do not fit (HF25).
 func (f files) saveReport(r ops.Shutdown) error {
+	text, err := encodeReport(r)
+	if err != nil {
+		return err
+	}
+	path := f.report(f.life)
+	if err = os.WriteFile(path+".new", text, 0o600); err == nil {
+		return os.Rename(path+".new", path)
+	}
+	_ = os.Remove(path + ".new") // a part of it takes room from everybody
+	if !instance.NoRoom(err) {
+		return fmt.Errorf("write the shutdown's report: %w", err)
+	}
+	if len(text) > reportRoom {
+		r.Phases = slices.Clone(r.Phases)
+		for i := range r.Phases {
+			r.Phases[i].Items = nil
+		}
+		if text, err = encodeReport(r); err != nil {
+			return err
+		}
+	}
+	for _, name := range reportReserves {
+		if err = instance.Spend(filepath.Join(f.dumps, name), path, text); err == nil {
+			return nil
+		}
+	}
+	return fmt.Errorf("write the shutdown's report: %w", err)
+}
+
+// encodeReport is a report in its file.
+func encodeReport(r ops.Shutdown) ([]byte, error) {
 	items := 0
 	for _, p := range r.Phases {
 		items += len(p.Items)
@@ -47,13 +94,9 @@ func (f files) saveReport(r ops.Shutdown) error {
 		text, err = json.MarshalIndent(r, "", "  ")
 	}
 	if err != nil {
-		return fmt.Errorf("encode the shutdown's report: %w", err)
+		return nil, fmt.Errorf("encode the shutdown's report: %w", err)
 	}
-	path := f.report(f.life)
-	if err := os.WriteFile(path+".new", append(text, '\n'), 0o600); err != nil {
-		return fmt.Errorf("write the shutdown's report: %w", err)
-	}
-	return os.Rename(path+".new", path)
+	return append(text, '\n'), nil
 }
 
 // diagnosis opens a new file for a diagnosis.

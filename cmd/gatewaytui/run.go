@@ -224,6 +224,9 @@ func (l *life) record() instance.Record {
 func (l *life) run(ctx context.Context) (gateway.End, error) {
 	files := files{dumps: l.home.Dumps(), life: l.id, aside: l.home.SetAside}
 	files.prune()
+	if err := errors.Join(l.home.ReserveMarker(), files.reserve()); err != nil {
+		l.log.Warn("room for the end of this life is not kept", "error", term.Clean(err.Error(), 300))
+	}
 	parts, err := l.parts()
 	if err != nil {
 		return gateway.End{}, err

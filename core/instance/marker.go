@@ -33,12 +33,29 @@ type wireMarker struct {
 	Damaged bool     `json:"damaged,omitempty"`
 }
 
+// markerReserve is the file, in the folder dumps, that keeps room for the marker, and markerRoom its size in bytes: a marker
+// with the longest texts fits.
+const (
+	markerReserve = ".reserve-marker"
+	markerRoom    = 16 << 10
+)
+
+// ReserveMarker keeps room on the disk for the marker of this life. Its error is for a warning.
+func (h *Home) ReserveMarker() error {
+	return Reserve(filepath.Join(h.Dumps(), markerReserve), markerRoom)
+}
+
 // WriteMarker puts the marker in place in one step and returns when it would survive a power cut. Writing it again
-// replaces it.
+// replaces it. On a full disk it takes the room that ReserveMarker has kept.
 func (h *Home) WriteMarker(m Marker) error {
 	b, err := encode(wireMarker{m.Life, ops.At(m.At), clip(m.Reason), clip(m.By), m.Damaged})
 	if err == nil {
 		err = writeFile(h.Marker(), b)
+	}
+	if NoRoom(err) {
+		if err = Spend(filepath.Join(h.Dumps(), markerReserve), h.Marker(), b); err == nil {
+			err = syncDir(h.dir)
+		}
 	}
 	if err != nil {
 		return fmt.Errorf("write the clean-shutdown marker: %w", err)

@@ -237,13 +237,19 @@ func TestF5_FewDescriptorsAreNamedAndTheStopWorks(t *testing.T) {
 	g.stopsClean()
 }
 
-// F5, F6: on a full disk turns fail with the reason, and go on when there is room; the stop works throughout.
-func TestF6_AFullDiskIsNamedAndServiceResumes(t *testing.T) {
-	home := newHome(t)
+// smallDisk puts home on a disk of 4 MB of its own.
+func smallDisk(t *testing.T, home string) {
+	t.Helper()
 	if err := syscall.Mount("tmpfs", home, "tmpfs", 0, "size=4m,mode=0700"); err != nil {
 		t.Skipf("a small disk of its own cannot be mounted here (%v): it takes root and its own tmpfs", err)
 	}
 	t.Cleanup(func() { _ = syscall.Unmount(home, syscall.MNT_DETACH) })
+}
+
+// F5, F6: on a full disk turns fail with the reason, and go on when there is room; the stop works throughout.
+func TestF6_AFullDiskIsNamedAndServiceResumes(t *testing.T) {
+	home := newHome(t)
+	smallDisk(t, home)
 	t.Setenv("GATEWAYTUI_SESSION_IDLE_RESET", "10s")
 	g := start(t, home, quick)
 	if reply, status := g.chat("a", "hello"); status != http.StatusOK {

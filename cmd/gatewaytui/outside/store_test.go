@@ -144,3 +144,40 @@ func TestHF29_ATruncatedDatabaseIsNoticedAndNotRetried(t *testing.T) {
 		t.Errorf("it does not say what to do:\n%s", said)
 	}
 }
+
+// HF25: a planned stop on a full disk is a planned stop to the next life, and to those who ask before it.
+func TestHF25_APlannedStopOnAFullDiskIsPlanned(t *testing.T) {
+	home := newHome(t)
+	smallDisk(t, home)
+	g := start(t, home, quick)
+	if reply, status := g.chat("a", "hello"); status != http.StatusOK {
+		t.Fatalf("answered %d %q", status, reply)
+	}
+	ballast := filepath.Join(home, "work", "ballast")
+	_, _ = shell(home, "mkdir -p work; head -c 64M /dev/zero > work/ballast")
+	eventually(t, "the store has no room", func() bool {
+		_, status := g.chat("a", "echo "+strings.Repeat("x", 3000))
+		return status != http.StatusOK
+	})
+	if out, code := g.verb("stop", "--yes", "--reason", "update"); code != 0 {
+		t.Errorf("stop: %d %s", code, out)
+	}
+	if code := g.exit(); code != 0 {
+		t.Errorf("the stop exits %d", code)
+	}
+	if out, code := verb(t, home, "status"); code != 3 || strings.Contains(out, "crash") || !strings.Contains(out, "update") {
+		t.Errorf("status without a gateway: %d %s", code, out)
+	}
+	if err := os.Remove(ballast); err != nil {
+		t.Fatal(err)
+	}
+	next := start(t, home, quick)
+	var h struct {
+		Items []struct{ Life, Outcome, Reason string }
+	}
+	next.socket(http.MethodGet, "/v1/history", nil, &h)
+	if last := h.Items[1]; last.Life != g.life || last.Outcome == "crashed" || last.Reason != "update" {
+		t.Errorf("the last life is %+v, want a planned end for an update", last)
+	}
+	next.stopsClean()
+}

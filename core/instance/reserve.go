@@ -1,0 +1,63 @@
+package instance
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// Reserve keeps size bytes of the disk for a file that must be written even when the disk is full (HF25): it makes the file
+// at path, of blanks. One that is there with that size stays as it is. A file system that writes every change to a new
+// place, such as btrfs, keeps less than that.
+func Reserve(path string, size int) error {
+	if fi, err := os.Lstat(path); err == nil && fi.Mode().IsRegular() && fi.Size() == int64(size) {
+		return nil
+	}
+	err := os.Remove(path)
+	if err == nil || errors.Is(err, os.ErrNotExist) {
+		err = os.WriteFile(path, bytes.Repeat([]byte{'\n'}, size), fileMode)
+	}
+	if err != nil {
+		_ = os.Remove(path) // half of it is worth nothing
+		return fmt.Errorf("keep room for %s: %w", path, err)
+	}
+	return nil
+}
+
+// Spend writes b into the file that Reserve made at reserve, and puts it in the place of target in one step. It needs no
+// room but the reserve's. The file keeps its length, with line ends after b. Where target has that length too it becomes
+// the reserve, so that Spend can be called again and again; any other target is gone.
+func Spend(reserve, target string, b []byte) error {
+	f, err := os.OpenFile(reserve, os.O_WRONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return fmt.Errorf("spend the room kept for %s: %w", target, err)
+	}
+	fi, err := f.Stat()
+	if err == nil && fi.Size() < int64(len(b)) {
+		err = syscall.EFBIG
+	}
+	if err == nil {
+		_, err = f.WriteAt(append(bytes.Clone(b), bytes.Repeat([]byte{'\n'}, int(fi.Size())-len(b))...), 0)
+	}
+	if err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return fmt.Errorf("spend the room kept for %s: %w", target, err)
+	}
+	if old, err := os.Lstat(target); err == nil && old.Size() == fi.Size() {
+		if unix.Renameat2(unix.AT_FDCWD, reserve, unix.AT_FDCWD, target, unix.RENAME_EXCHANGE) == nil {
+			return nil
+		}
+	}
+	return os.Rename(reserve, target)
+}
+
+// NoRoom reports whether err says that the disk is full (ENOSPC) or over its quota (EDQUOT).
+func NoRoom(err error) bool {
+	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
+}
