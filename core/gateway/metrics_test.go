@@ -9,6 +9,7 @@ import (
 
 	"gatewaytui/core/adapter"
 	"gatewaytui/core/agent"
+	"gatewaytui/core/limit"
 	"gatewaytui/core/model"
 	"gatewaytui/core/store"
 )
@@ -91,7 +92,7 @@ func TestTheMetricsCountWhatWasDone(t *testing.T) {
 // What a chat or a caller chooses makes no series: a thousand sessions with names of their own add none.
 func TestNoNameFromOutsideMakesASeries(t *testing.T) {
 	m := newMetrics([]string{"telegram", "telegram", "bad\xff"}, []string{"m1"}, gauges{
-		ready: none, commits: none, lives: none, outbox: none, callsWaiting: none, events: none, eventsMissed: none,
+		ready: none, commits: none, lives: none, outbox: none, callsWaiting: none, events: none, eventsMissed: none, limits: &limit.Set{},
 	})
 	series := func() (n int) {
 		families, err := m.registry.Gather()
@@ -137,7 +138,7 @@ func TestNoNameFromOutsideMakesASeries(t *testing.T) {
 func none() float64 { return 0 }
 
 func BenchmarkMetricsOfATurn(b *testing.B) {
-	m := newMetrics([]string{"telegram"}, []string{"m1"}, gauges{ready: none, commits: none, lives: none, outbox: none, callsWaiting: none, events: none, eventsMissed: none})
+	m := newMetrics([]string{"telegram"}, []string{"m1"}, gauges{ready: none, commits: none, lives: none, outbox: none, callsWaiting: none, events: none, eventsMissed: none, limits: &limit.Set{}})
 	b.ReportAllocs()
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
