@@ -1,6 +1,7 @@
 package outside
 
 import (
+	"encoding/json"
 	"fmt"
 	"net"
 	"net/http"
@@ -14,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"gatewaytui/core/ops"
 	"gatewaytui/fixtures/soak"
 )
 
@@ -45,7 +47,8 @@ func TestA19_AKillAtEveryPhaseIsClassified(t *testing.T) {
 			g.running("api:user:turn", "model call")
 		}
 		g.signal(syscall.SIGTERM)
-		g.await("phase "+phase+" begins", func(l line) bool { return l.text("msg") == "shutdown.phase" && l.text("phase") == phase })
+		// The report, not the log: a stop waits for its report on disk for 20 ms at most.
+		eventually(t, "the report on disk has phase "+phase, func() bool { return g.reported(phase) })
 		_ = g.cmd.Process.Kill() // it may have come to its end in this moment
 		g.exit()
 		g.leavesNothing()
@@ -66,6 +69,19 @@ func TestA19_AKillAtEveryPhaseIsClassified(t *testing.T) {
 			t.Fatalf("killed in %s: the next life ended with %d", phase, code)
 		}
 	}
+}
+
+// reported reports whether the gateway's shutdown report on disk says that a phase has begun, or was skipped.
+func (g *gateway) reported(phase string) bool {
+	text, err := os.ReadFile(filepath.Join(g.home, "dumps", "shutdown-"+g.life+".json"))
+	if err != nil {
+		return false
+	}
+	var report ops.Shutdown
+	if err := json.Unmarshal(text, &report); err != nil {
+		g.t.Fatalf("read the shutdown report: %v", err)
+	}
+	return slices.ContainsFunc(report.Phases, func(p ops.Phase) bool { return p.Name == phase && p.State != ops.StepPending })
 }
 
 // E7: one platform that hangs and one without its credential keep neither the start nor a good one back.

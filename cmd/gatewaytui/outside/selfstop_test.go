@@ -173,7 +173,7 @@ func TestB8_AnUnfinishedStopIsNotRunAgain(t *testing.T) {
 			g.running("api:user:other", "model call")
 			g.say("asker", "sh: "+strings.ReplaceAll(tc.command, "GW", binary+" --home "+home))
 			times := filepath.Join(home, "work", "times")
-			eventually(t, "the call runs", func() bool { _, err := os.Stat(times); return err == nil })
+			eventually(t, "the call runs", func() bool { text, _ := os.ReadFile(times); return string(text) == "ran\n" })
 			if tc.outcome == "cut_short" {
 				g.phase("drain", "running")
 			}
