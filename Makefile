@@ -20,6 +20,7 @@ build: ## build the static binary
 test: ## every test, with the race detector
 	@echo "make test: building the packages takes a minute or two before the first result ($$(date +%T))"
 	$(GO) test -race -timeout 10m ./...
+	CGO_ENABLED=0 $(GO) test -timeout 10m ./core/store/simulation
 
 fast: ## the quick tests, without the race detector: within a minute once the packages are built
 	$(GO) test -short -timeout 2m ./...
@@ -31,6 +32,7 @@ one: ## one test: make one PKG=./core/store RUN=TestName
 
 soak: ## every test with its full counts and every peer, in less than two hours
 	GATEWAYTUI_SOAK=1 $(GO) test -race -count=1 -timeout 115m ./...
+	GATEWAYTUI_SOAK=1 CGO_ENABLED=0 $(GO) test -count=1 -timeout 20m ./core/store/simulation
 
 check: ## format, vet, staticcheck, tidy; known vulnerabilities where their database can be reached
 	@out=$$($(GO) run $(GOFUMPT) -l .); test -z "$$out" || { echo "not formatted (make fmt):"; echo "$$out"; exit 1; }

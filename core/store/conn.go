@@ -94,6 +94,9 @@ func (w *writer) open(ctx context.Context, path string) (err error) {
 			return fmt.Errorf("pragma %s: %w", pragma, err)
 		}
 	}
+	if err := w.settle(ctx, path); err != nil {
+		return fmt.Errorf("copy the -wal of the last life into the database: %w", err)
+	}
 	w.tx = tx{conn: w.conn, stmts: map[string]*sql.Stmt{}}
 	disarmed, err := disarm(ctx, w.conn)
 	if err != nil {
@@ -107,6 +110,21 @@ func (w *writer) open(ctx context.Context, path string) (err error) {
 	}
 	w.foreign, err = compare(ctx, w.conn, disarmed, time.Now())
 	return err
+}
+
+// settle copies what an earlier process left in the -wal into the database. Linux drops pages whose sync failed and reports
+// it once (https://lwn.net/Articles/752063/), so the -wal may have frames that are in the kernel's memory alone. Behind
+// them no commit would survive a power cut. A -wal of more than maxQuickWAL is left: a start has no time for it.
+func (w *writer) settle(ctx context.Context, path string) error {
+	fi, err := os.Stat(path + "-wal")
+	if errors.Is(err, fs.ErrNotExist) || err == nil && (fi.Size() == 0 || fi.Size() > maxQuickWAL) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	var busy, frames, copied int
+	return w.conn.QueryRowContext(ctx, "PRAGMA wal_checkpoint(PASSIVE)").Scan(&busy, &frames, &copied)
 }
 
 func (w *writer) close() error {

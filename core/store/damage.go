@@ -89,7 +89,26 @@ func (s *Store) inspect(ctx context.Context) (err error) {
 	}
 	db.SetMaxOpenConns(1)
 	defer func() { err = errors.Join(err, db.Close()) }()
-	return s.checkPages(ctx, db)
+	err = s.checkPages(ctx, db)
+	if e, ok := errors.AsType[*sqlite.Error](err); ok && e.Code() == sqlite3.SQLITE_READONLY_ROLLBACK {
+		if err := rollBack(ctx, s.path); err != nil {
+			return err
+		}
+		return s.checkPages(ctx, db)
+	}
+	return err
+}
+
+// rollBack undoes the transaction that a rollback journal next to the database describes. A database has one until it is
+// first made to use a -wal, and a connection that may not write cannot undo it (https://www.sqlite.org/lockingv3.html#hot_journals).
+func rollBack(ctx context.Context, path string) (err error) {
+	db, err := sql.Open("sqlite", dataSource(path, "rw", fmt.Sprintf("busy_timeout(%d)", busyMS)))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	var n int
+	return db.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_schema").Scan(&n)
 }
 
 // maxWords is how many of SQLite's words on one database are read.
