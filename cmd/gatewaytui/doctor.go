@@ -282,6 +282,9 @@ func (c *checkup) checkContainment(context.Context) {
 	default:
 		c.ok("%s: what tools start is found by ancestry and marks; there is no control group of our own here: %s", level, or(why, "the system gives none"))
 	}
+	for _, w := range c.asker.procs.Weaknesses() { // those of a running gateway are among its warnings
+		c.warn("see what filters system calls here, such as a container's seccomp profile", "%s", w.Text)
+	}
 	if c.valid && !c.loaded.Config.Process.Guardian {
 		c.warn("process.guardian = true", "without the guardian, tools outlive a gateway that is killed with SIGKILL until its next start")
 	}

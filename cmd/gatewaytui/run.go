@@ -65,6 +65,7 @@ func (p *program) run(ctx context.Context, o runOptions) error {
 	if o.FreshStore && o.ReadOnlyStore {
 		return wrongUsage("choose one", "--fresh-store and --read-only-store are two ways to start on a damaged database")
 	}
+	boundMemory(p.getenv)
 	load := func() (config.Loaded, error) { return config.Load(config.Options{Path: o.Config}) }
 	if o.Demo {
 		load = func() (config.Loaded, error) { return demoConfig(o) }

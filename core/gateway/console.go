@@ -57,9 +57,12 @@ func (g *Gateway) Status(context.Context) (ops.Status, error) {
 	if err := g.procs.JournalError(); err != nil {
 		st.Warnings = append(st.Warnings, ops.Warning{Code: "process.journal", Message: "process trees are not recorded: " + term.Clean(err.Error(), 300)})
 	}
+	for _, w := range g.procs.Weaknesses() {
+		st.Warnings = append(st.Warnings, ops.Warning{Code: w.Code, Message: term.Clean(w.Text, 300), Since: ops.At(w.Since)})
+	}
 	level, why := g.procs.Containment()
 	st.Containment = ops.Containment{Level: string(level), Why: term.Clean(why, 300)}
-	st.Containment.Guardian, _ = g.procs.Guardian() // its reason is in the log
+	st.Containment.Guardian, _ = g.procs.Guardian() // its reason is in the warnings
 	st.Counts.Sessions, st.Counts.RunningTurns = g.table.Len()
 	st.Counts.QueuedMessages = g.table.Queued()
 	st.Counts.CachedAgents = g.cache.Len()

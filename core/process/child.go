@@ -30,7 +30,9 @@ type Exit struct {
 	Code int
 	// Signal is the signal that ended it, 0 if none did.
 	Signal syscall.Signal
-	At     time.Time
+	// Limit names the limit of the machine that ended it, for people; empty: none did, as far as it is known.
+	Limit string
+	At    time.Time
 }
 
 // CodeUnknown is the code of a leader that an earlier life started: it was not our child, and only that one is told how it

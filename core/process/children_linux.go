@@ -119,8 +119,8 @@ func (r *Registry) childless(wanted []*tree) bool {
 		if buf == nil {
 			buf = make([]byte, 4096)
 		}
-		tag := kernel.TagOf(pid, buf)
-		if !tag.From(r.opts.Life) || tag.Spawn() == 0 || slices.ContainsFunc(wanted, func(t *tree) bool { return tag.Spawn() == t.id }) {
+		tag := kernel.MarksOf(pid, buf).TagFrom(r.opts.Life)
+		if tag.Spawn() == 0 || slices.ContainsFunc(wanted, func(t *tree) bool { return tag.Spawn() == t.id }) {
 			return false
 		}
 	}

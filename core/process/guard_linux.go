@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"sync"
 	"syscall"
 	"time"
 
@@ -25,6 +26,8 @@ const (
 	guardLook = 2 * time.Second
 	// farewell is how long a guardian has to go when nothing is left.
 	farewell = time.Second
+	// tellWait is how long a guardian may take to read what it is told. It waits on its own: see tell.
+	tellWait = 10 * time.Second
 )
 
 // guard is the guardian's state. Registry.mu guards it.
@@ -37,6 +40,7 @@ var (
 	errGuardOff    = errors.New("it is switched off")
 	errGuardStarts = errors.New("it is being started")
 	errGuardEnded  = errors.New("it ended, and is being replaced")
+	errGuardSlow   = errors.New("it did not read what it was told, and is being replaced")
 	errGuardStops  = errors.New("it was stopped by a signal or a debugger, and is being replaced")
 )
 
@@ -56,6 +60,9 @@ func (r *Registry) Guardian() (pid int, why error) {
 func (r *Registry) setGuard(g guard) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if g.pid == 0 && (r.guard.pid != 0 || r.guardless.IsZero()) {
+		r.guardless = time.Now()
+	}
 	r.guard = g
 }
 
@@ -102,6 +109,17 @@ func (r *Registry) guarded() (over bool, why error) {
 			}
 		}
 	}()
+	untold := make(chan error, 1)
+	news := make(chan struct{}) // closed when the telling is to end
+	var telling sync.WaitGroup
+	telling.Go(func() { untold <- r.tell(conn, news) })
+	stopTelling := sync.OnceFunc(func() {
+		close(news)
+		_ = conn.SetWriteDeadline(time.Unix(1, 0)) // fails if it is closed: then no write hangs
+		telling.Wait()
+		_ = conn.SetWriteDeadline(time.Time{})
+	})
+	defer stopTelling()
 	look := time.NewTicker(guardLook)
 	defer look.Stop()
 	why = errGuardEnded
@@ -116,10 +134,18 @@ func (r *Registry) guarded() (over bool, why error) {
 				why = errGuardStops
 				_ = unix.Kill(id.pid, unix.SIGKILL) // our child, not waited for: the pid is still its own
 			}
+		case err := <-untold:
+			if errors.Is(err, os.ErrDeadlineExceeded) {
+				why = errGuardSlow
+			}
+			if err != nil { // else the registry closes
+				_ = unix.Kill(id.pid, unix.SIGKILL)
+			}
 		case <-r.stopping:
 			watched = false
 		}
 	}
+	stopTelling()
 	r.setGuard(guard{err: ErrClosing})
 	if r.unclean {
 		// What survived us is the guardian's from now on; it ends when it is done, and not before.
@@ -134,6 +160,46 @@ func (r *Registry) guarded() (over bool, why error) {
 	_ = conn.Close()
 	r.collectGuardian(id, last)
 	return true, nil
+}
+
+// tell tells a guardian the identities of what it is to end if we cannot, as scans find them and find them gone, until
+// stop or the registry closes. Nothing waits for it but the end of the guardian: a slow one costs this goroutine alone, and
+// its error.
+func (r *Registry) tell(conn *os.File, stop <-chan struct{}) error {
+	told := map[ident]bool{}
+	var b []byte
+	for {
+		r.mu.Lock()
+		present := r.present
+		r.mu.Unlock()
+		b = b[:0]
+		now := make(map[ident]bool, len(present))
+		for _, i := range present {
+			now[i] = true
+			if !told[i] {
+				b = guardian.AppendIdentity(b, guardian.Add, i.pid, i.start)
+			}
+		}
+		for i := range told {
+			if !now[i] {
+				b = guardian.AppendIdentity(b, guardian.Drop, i.pid, i.start)
+			}
+		}
+		told = now
+		if len(b) > 0 {
+			_ = conn.SetWriteDeadline(time.Now().Add(tellWait)) // fails when it is closed: the write as well
+			if _, err := conn.Write(b); err != nil {
+				return fmt.Errorf("tell guardian: %w", err)
+			}
+		}
+		select {
+		case <-r.presentNews:
+		case <-stop:
+			return nil
+		case <-r.stopping:
+			return nil
+		}
+	}
 }
 
 // startGuardian starts this same program as the guardian, and returns our end of its socket.

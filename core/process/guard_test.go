@@ -2,7 +2,9 @@ package process
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -27,6 +29,18 @@ var hostile = []string{
 	`exec bash -c 'exec bash -c "sleep 1000 & echo child=\$!; exec sleep 1000"'`,
 	`setsid env -i /bin/bash -c 'echo child=$$; exec /bin/sleep 1000' & wait`,
 	`(setsid env -i /bin/bash -c 'trap "" TERM; echo child=$$; (exec /usr/bin/setsid /bin/sleep 1000) & wait' </dev/null &); exit 0`,
+	// From here on they take their tag off as well (HF6).
+	`ulimit -SR unlimited; env -i setsid -f /bin/bash -c 'echo child=$$; exec /bin/sleep 1000'; exit 0`,
+	shed(`exec /bin/sleep 1000`),
+	shed(`cd /; trap "" TERM HUP; exec </dev/null >/dev/null 2>&1; exec /bin/sleep 1000`),
+	shed(`printf kthreadd >/proc/$$/comm; exec >&- 2>&- <&-; while :; do /bin/sleep 1000; done`),
+	`ulimit -R 5000; ulimit -x 5000; (setsid env -i /bin/bash -c 'echo child=$$; exec /bin/sleep 1000' </dev/null &); exec sleep 1000`,
+	`ulimit -SR hard; ulimit -Sx hard; setsid env -i /bin/bash -c 'echo child=$$; exec /bin/sleep 1000' & wait`,
+}
+
+// shed is a daemon, by a double fork, without environment and tag, that goes on with a script.
+func shed(script string) string {
+	return `(ulimit -SR 5000; ulimit -Sx 5000; setsid env -i /bin/bash -c 'echo child=$$; ` + script + `' &); exit 0`
 }
 
 // Variables that say how playGuarded plays.
@@ -34,6 +48,8 @@ const (
 	playLife  = "PROCESS_TEST_LIFE"
 	playLevel = "PROCESS_TEST_LEVEL"
 	playTrees = "PROCESS_TEST_TREES"
+	// playFound waits until everything is found and in the journal, and says "row=PID" of each row.
+	playFound = "PROCESS_TEST_FOUND"
 )
 
 // playGuarded is a gateway with hostile trees and a guardian, of which playLife's is the life. It says the guardian's pid,
@@ -43,8 +59,9 @@ func playGuarded() error {
 	if err != nil {
 		return err
 	}
+	journal := &records{}
 	r := New(Options{
-		Life: os.Getenv(playLife), HomeID: testHomeOf(os.Getenv(playLife)), Log: discard, Guardian: true,
+		Journal: journal, Life: os.Getenv(playLife), HomeID: testHomeOf(os.Getenv(playLife)), Log: discard, Guardian: true,
 		Containment: Containment(os.Getenv(playLevel)), KillGrace: short,
 	})
 	ctx := context.Background()
@@ -61,6 +78,7 @@ func playGuarded() error {
 	}
 	fmt.Printf("guardian=%d\n", pid)
 	var started []*Process
+	var children []int
 	for i := range trees {
 		p, err := r.Spawn(ctx, spec(hostile[i%len(hostile)]))
 		if err != nil {
@@ -76,6 +94,8 @@ func playGuarded() error {
 			text, _ := p.Output()
 			if m := line.FindString(text); m != "" {
 				fmt.Println(m)
+				child, _ := strconv.Atoi(strings.TrimPrefix(m, "child="))
+				children = append(children, child)
 				break
 			}
 			if time.Now().After(until) {
@@ -84,9 +104,35 @@ func playGuarded() error {
 			<-time.After(time.Millisecond)
 		}
 	}
+	if os.Getenv(playFound) != "" {
+		if !within(func() bool { return found(r, children, journal) }) {
+			return errors.New("not everything was found")
+		}
+		for _, e := range journal.rows() {
+			fmt.Printf("row=%d\n", e.PID)
+		}
+	}
 	fmt.Println("ready")
 	_, _ = os.Stdin.Read(make([]byte, 1)) // its end
 	return r.Close(ctx)
+}
+
+// found reports whether each child is a member of a tree, and each that took its tag off is in the journal.
+func found(r *Registry, children []int, journal *records) bool {
+	rows := journal.rows()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, pid := range children {
+		if !slices.ContainsFunc(slices.Collect(maps.Keys(r.owners)), func(i ident) bool { return i.pid == pid }) {
+			return false
+		}
+	}
+	for i := range r.shed {
+		if !slices.ContainsFunc(rows, func(e Entry) bool { return e.PID == i.pid }) {
+			return false
+		}
+	}
+	return true
 }
 
 // testHomeOf gives each life of a test a home of its own.
@@ -100,6 +146,7 @@ type guarded struct {
 	trees    []ident // leaders, and who they set loose
 	leaders  []ident
 	loose    []ident // they stay until they are killed
+	rows     []ident // in its journal, if it was to say so
 }
 
 // played counts the lives of gateways outside: each has its own, or the guardian of one would end the next.
@@ -122,6 +169,10 @@ func playedGuarded(t testing.TB, level Containment, trees int) *guarded {
 		switch {
 		case name == "guardian" && err == nil:
 			g.guardian = p.ident
+		case name == "row":
+			if err == nil {
+				g.rows = append(g.rows, p.ident)
+			}
 		case err == nil:
 			g.trees = append(g.trees, p.ident)
 			if name == "child" {
@@ -133,6 +184,15 @@ func playedGuarded(t testing.TB, level Containment, trees int) *guarded {
 	}
 	if g.lines.Text() != "ready" {
 		t.Fatalf("it did not become ready: %v", g.lines.Err())
+	}
+	procs, err := newScanner().scan()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, i := range g.loose {
+		for _, p := range descendants(procs, i.pid, nil) {
+			g.trees = append(g.trees, p.ident)
+		}
 	}
 	if len(g.loose) != trees {
 		t.Fatalf("%d processes set loose by %d trees", len(g.loose), trees)

@@ -160,7 +160,7 @@ func (r *Registry) scan(elsewhere bool) (view, []ending) {
 		at[p.pid] = p.ident
 	}
 	strangers := r.attribute(ours, at)
-	v, ended := r.absorb(seq, ours, at, strangers, r.inherited(procs, at))
+	v, ended := r.absorb(seq, ours, at, strangers, r.inherited(procs, at), r.shedding(ours))
 	if elsewhere {
 		v.loose = append(v.loose, r.marked(procs, ours, foreign)...)
 	}
@@ -212,7 +212,11 @@ func (r *Registry) attribute(ours []proc, at map[int]ident) map[ident]peeked {
 		if p.state == 'D' { // it may hold the lock that a look at it needs
 			continue
 		}
-		out[p.ident] = r.peeker.ask(p.ident)
+		who := r.peeker.ask(p.ident)
+		if who.shed = r.tag && r.scanner.marksOf(p.pid).Shed(); who.shed {
+			who.pipes = pipesOf(p.pid)
+		}
+		out[p.ident] = who
 	}
 	return out
 }
@@ -225,9 +229,7 @@ func (r *Registry) bornOf(p proc) uint64 {
 		id = r.groups.spawnOf(p.pid)
 	}
 	if id == 0 {
-		if tag := r.scanner.tagOf(p.pid); tag.From(r.opts.Life) {
-			id = tag.Spawn()
-		}
+		id = r.scanner.marksOf(p.pid).TagFrom(r.opts.Life).Spawn()
 	}
 	if now, err := statOf(p.pid); id == 0 || err != nil || now.start != p.start {
 		return 0 // what was read is another's
@@ -263,7 +265,7 @@ func (r *Registry) ownerSeen(p proc, at map[int]ident) *tree {
 
 // absorb brings the trees up to date with a scan that began as number seq. inherited are the members of trees of earlier
 // lives.
-func (r *Registry) absorb(seq uint64, ours []proc, at map[int]ident, strangers map[ident]peeked, inherited map[*tree][]proc) (view, []ending) {
+func (r *Registry) absorb(seq uint64, ours []proc, at map[int]ident, strangers map[ident]peeked, inherited map[*tree][]proc, shed []proc) (view, []ending) {
 	now := time.Now()
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -319,6 +321,8 @@ func (r *Registry) absorb(seq uint64, ours []proc, at map[int]ident, strangers m
 		}
 	}
 	r.owners, r.adopted, r.silent = owners, adopted, silent
+	r.noteShed(shed)
+	r.notePresent(ours)
 	v.silent, v.unsure = len(silent), len(silent) > 0
 	r.sample(v, now)
 
@@ -354,7 +358,8 @@ func (r *Registry) absorb(seq uint64, ours []proc, at map[int]ident, strangers m
 	return v, ended
 }
 
-// adopt makes, or finds, the tree of an orphan of ours that was never seen before. It returns nil while a fork is under
+// adopt makes, or finds, the tree of an orphan of ours that was never seen before: the one that it says, or, if it says
+// none and took its tag off, the one that it must be from (see suspect). It returns nil while a fork is under
 // way: then it may be our own child that Spawn is about to enter. Registry.mu is held.
 func (r *Registry) adopt(p proc, who peeked) *tree {
 	if who.life == r.opts.Life {
@@ -370,6 +375,13 @@ func (r *Registry) adopt(p proc, who peeked) *tree {
 		who.marks = marks{} // none, or of another life: not ours to believe
 		if len(r.forking) > 0 {
 			return nil
+		}
+		if who.shed {
+			t, session := r.suspect(p, who.pipes)
+			if t != nil {
+				return t
+			}
+			who.session = session
 		}
 	}
 	r.lastID++
@@ -407,21 +419,21 @@ func (r *Registry) marked(procs, ours []proc, foreign map[ident]bool) []proc {
 
 // birth is what a process says of the life that it was started in.
 type birth struct {
-	tag kernel.Tag // decides, if there is one: it was inherited from whoever set one last
-	env string
+	marks kernel.Marks // decide, if there is a tag: it was inherited from whoever set one last
+	env   string
 }
 
 func (b birth) is(life string) bool {
-	if b.tag.Valid() {
-		return b.tag.From(life)
+	if b.marks.Tag() != 0 {
+		return b.marks.TagFrom(life) != 0
 	}
 	return b.env == life && life != ""
 }
 
 // lifeOf asks p. It is called with the turn to scan alone.
 func (r *Registry) lifeOf(p proc) birth {
-	b := birth{tag: r.scanner.tagOf(p.pid)}
-	if !b.tag.Valid() && p.state != 'D' { // it may hold the lock that a look at its environment needs
+	b := birth{marks: r.scanner.marksOf(p.pid)}
+	if b.marks.Tag() == 0 && p.state != 'D' { // it may hold the lock that a look at its environment needs
 		b.env = r.peeker.ask(p.ident).life
 	}
 	return b

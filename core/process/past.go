@@ -150,7 +150,8 @@ func (r *Registry) pastProcs(ctx context.Context, until time.Time, p *past) ([]p
 		add(q)
 		for _, below := range descendants(procs, q.pid, spare) {
 			// What was started with another life's tag is another life's, or another gateway: not ours to end.
-			if tag := r.scanner.tagOf(below.pid); !tag.Valid() || slices.ContainsFunc(p.lives, tag.From) {
+			m := r.scanner.marksOf(below.pid)
+			if m.Tag() == 0 || slices.ContainsFunc(p.lives, func(life string) bool { return m.TagFrom(life) != 0 }) {
 				add(below)
 			}
 		}

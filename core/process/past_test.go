@@ -42,6 +42,7 @@ func stray(t testing.TB, env ...string) ident {
 func TestC2_TheNextStartEndsWhatTheJournalNames(t *testing.T) {
 	levels(t, "by identity and marks", func(t *testing.T, level Containment) {
 		// Of the past, before this registry is open: none of them descends from it.
+		t.Setenv(playFound, "yes")
 		g := playedGuarded(t, level, len(hostile))
 		rows := lastRows(t, g)
 		if err := unix.Kill(g.guardian.pid, unix.SIGSTOP); err != nil {
@@ -120,7 +121,7 @@ func lastRows(t testing.TB, g *guarded) []Entry {
 		t.Fatal(err)
 	}
 	var rows []Entry
-	for _, i := range g.leaders {
+	for _, i := range g.rows {
 		rows = append(rows, Entry{Life: g.life, PID: i.pid, StartTicks: i.start, BootID: me.bootID, Policy: PolicySession})
 	}
 	return rows

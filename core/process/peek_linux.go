@@ -37,6 +37,10 @@ type peeked struct {
 	said    bool
 	// bare says that it has arguments and no environment: it was started so, or an exec has not set it up yet.
 	bare bool
+	// shed says that it took its tag off, and pipes are then the inodes of those pipes that are its standard streams. The
+	// asker fills them in.
+	shed  bool
+	pipes []uint64
 }
 
 func newPeeker() *peeker {

@@ -5,8 +5,9 @@
 //
 //   - Everything that descends from a process that it started stays within reach: the program is a child subreaper
 //     (prctl(2)), so that an orphan, whatever it did to its session, group or environment, becomes our child. What it
-//     belongs to is told by what it cannot shed: its control group, where the machine lets us have one, and a tag that
-//     it is born with (package kernel) in any case.
+//     belongs to is told by its control group, where the machine lets us have one, and by a tag that it is born with
+//     (package kernel). One that takes its tag off is told by where it descends from, by a mark that it cannot take off,
+//     and by its identity, which the guardian and the journal know (shed.go).
 //   - A kill says "verified" only after a scan of /proc, zombies left out, found nothing more of what was to be killed;
 //     otherwise the report names the survivors and why (field notes, C5 and B15).
 //   - A signal goes to a process, never to a number: the identity (pid, start ticks, boot id) is read again behind a
@@ -14,6 +15,8 @@
 //   - A command's end is its leader's end. Who else holds its pipe open never holds up a wait (C6).
 //   - Nothing of a child grows our memory: output, environment and command line are read with bounds.
 //   - Zombies are reaped, adopted ones as well, also as pid 1 (C3).
+//   - A child may not fill the process limit that the program lives under, and the kernel ends it before the program when
+//     memory runs out (constrain_linux.go).
 //   - When the program itself is killed, the guardian ends within 2 s what it had started (package guardian); what even
 //     that one missed, SweepEarlier ends in the next life (C2). Only what was started to be kept (PolicyKept) lives on, and
 //     AdoptEarlier takes it over (C10).
@@ -119,12 +122,14 @@ type Registry struct {
 	self    self
 	log     *slog.Logger
 
-	spawns   chan *spawnRequest
-	nudges   chan struct{} // asks for a sweep
-	reapNow  chan struct{} // asks for a reap
-	stopping chan struct{} // closed by Close: the loops end
-	loops    sync.WaitGroup
-	readers  sync.WaitGroup
+	spawns  chan *spawnRequest
+	nudges  chan struct{} // asks for a sweep
+	reapNow chan struct{} // asks for a reap
+	// presentNews says that present was replaced.
+	presentNews chan struct{}
+	stopping    chan struct{} // closed by Close: the loops end
+	loops       sync.WaitGroup
+	readers     sync.WaitGroup
 
 	journal *recorder
 	peeker  *peeker
@@ -136,6 +141,14 @@ type Registry struct {
 	send func(t *target, sig unix.Signal, group bool) error
 	// tag says that children are tagged; tests of machines without tags clear it before Open.
 	tag bool
+	// tagless is why they are not, if the kernel refused.
+	tagless error
+	// oom tells what the kernel ended for want of memory; tests replace its count.
+	oom endings
+	// untraceable says that children cannot be held at their exec. It is the spawner's.
+	untraceable bool
+	// processLimit bounds the processes of each child; 0: nothing does.
+	processLimit uint64
 	// groups are set by Open; nil: there are none.
 	groups *groups
 	// groupless is why there are none.
@@ -156,6 +169,8 @@ type Registry struct {
 	owners  map[ident]*tree     // every live member seen by the last scan
 	adopted map[int]struct{}    // direct children that we did not start, at the last scan
 	silent  map[ident]time.Time // those of them that did not say yet whose they are, since when
+	present []ident             // what a guardian is to end if we cannot, at the last scan. Replaced, never changed
+	shed    map[ident]shedder   // members that took their tag off
 	reaped  uint64              // adopted children that were waited for
 	waited  uint64              // all children that were waited for
 	swept   bool                // a kill of everything was verified after Refuse
@@ -167,8 +182,11 @@ type Registry struct {
 	sampled time.Time
 	ticks   map[ident]uint64 // CPU ticks of each member at the last sample
 	// groupErr is why the last spawn was not in a group of its own; nil: it was.
-	groupErr error
-	guard    guard
+	groupErr  error
+	groupLost time.Time // since when
+	guard     guard
+	guardless time.Time // since when none watches; zero: there was none yet
+	opened    time.Time
 }
 
 // endedKept is how many ended background processes keep their output for Get.
@@ -185,6 +203,7 @@ func New(o Options) *Registry {
 		stopping: make(chan struct{}), scanTurn: make(chan struct{}, 1),
 		forking: map[uint64]bool{}, pending: map[uint64]*tree{}, spawned: map[string]uint64{},
 		held: held{bySession: map[string]int{}}, trees: map[uint64]*tree{}, byPID: map[int]*tree{}, owners: map[ident]*tree{},
+		shed: map[ident]shedder{}, presentNews: make(chan struct{}, 1),
 		adopted: map[int]struct{}{}, foreign: map[ident]bool{}, ticks: map[ident]uint64{},
 	}
 	for _, name := range o.Secrets {
@@ -194,6 +213,7 @@ func New(o Options) *Registry {
 	r.peeker = newPeeker()
 	r.journal = newRecorder(o.Journal, o.Log)
 	r.send = sendSignal
+	r.oom.kills = oomKills
 	r.tag = true
 	return r
 }
@@ -214,7 +234,7 @@ func (r *Registry) Open(ctx context.Context) error {
 		return fmt.Errorf("open process registry: %w", err)
 	}
 	r.mu.Lock()
-	r.open = true
+	r.open, r.opened = true, time.Now()
 	r.mu.Unlock()
 	for _, loop := range []func(){
 		r.spawnLoop, r.reapLoop, r.sweepLoop,
@@ -241,12 +261,14 @@ func (r *Registry) prepare() error {
 	for _, p := range descendants(procs, r.self.pid, nil) {
 		r.foreign[p.ident] = p.ppid == r.self.pid
 	}
+	r.processLimit = childProcessLimit()
+	r.oom.look(time.Now())
 	if err := r.openGroups(); err != nil {
 		return err
 	}
 	if r.tag {
 		if err := kernel.TryTag(kernel.NewTag(r.opts.Life, 0)); err != nil {
-			r.tag = false
+			r.tag, r.tagless = false, err
 			r.log.Warn("children cannot be tagged", "error", err)
 		}
 	}

@@ -17,6 +17,9 @@ import (
 // reapRetry is how soon the reaper looks again when it had to leave a zombie alone.
 const reapRetry = 200 * time.Millisecond
 
+// outOfMemory is the limit that ends a process with SIGKILL.
+const outOfMemory = "out of memory: the kernel ended it, or what it ran; it may succeed with less memory at once, or a higher limit"
+
 // reapLoop waits for children as they end: ours for their status, adopted ones so that no zombie stays (C3).
 func (r *Registry) reapLoop() {
 	ended := make(chan os.Signal, 1)
@@ -100,16 +103,24 @@ func (r *Registry) collect(pid int) bool {
 		nudge(r.nudges)
 		return true
 	}
-	t.leading, t.leftAt = false, r.scans
+	t.leading, t.leftAt, t.leftTick = false, r.scans, ticksNow()
 	exit := exitOf(status, time.Now())
 	row := r.row(t, exit.At)
+	byUs := t.killed
 	r.mu.Unlock()
 
+	// A shell says 137 of the last of what it ran as well.
+	if !byUs && exit.Code == 128+int(syscall.SIGKILL) && r.oom.recent(exit.At) {
+		exit.Limit = outOfMemory
+	}
 	t.handle.exit = exit
 	close(t.handle.exited)
 	text := fmt.Sprintf("process %d ended with status %d", pid, exit.Code)
 	if exit.Signal != 0 {
 		text = fmt.Sprintf("process %d ended by signal %d (%v)", pid, int(exit.Signal), exit.Signal)
+	}
+	if exit.Limit != "" {
+		text += ": " + exit.Limit
 	}
 	r.emit(ops.EventProcessExited, row, text)
 	nudge(r.nudges)

@@ -72,6 +72,9 @@ func readStat(path string, buf []byte) (proc, error) {
 // tagOf reads the tag of one process.
 func (s *scanner) tagOf(pid int) kernel.Tag { return kernel.TagOf(pid, s.buf) }
 
+// marksOf reads the marks of one process.
+func (s *scanner) marksOf(pid int) kernel.Marks { return kernel.MarksOf(pid, s.buf) }
+
 // statOf reads one process.
 func statOf(pid int) (proc, error) {
 	var buf [1024]byte
@@ -106,6 +109,15 @@ func setSubreaper(on bool) error {
 		return fmt.Errorf("set child subreaper: %w", err)
 	}
 	return nil
+}
+
+// ticksNow is the time since boot in clock ticks, as the start of a process is given; the greatest value if it is not known.
+func ticksNow() uint64 {
+	var up unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &up); err != nil {
+		return ^uint64(0)
+	}
+	return uint64(time.Duration(up.Nano()) / (time.Second / clockTicks))
 }
 
 // startedAt converts start ticks to a time.

@@ -203,7 +203,7 @@ func (r *Registry) enter(req *spawnRequest, child forkedChild) *Process {
 		id: req.id, leader: child.ident, handle: p, session: req.spec.Session, turn: req.spec.Turn,
 		job:    job{req.spec.Session, req.spec.Dir, strings.Join(req.spec.Argv, "\x00")},
 		policy: req.spec.Policy, origin: originSpawned, shown: displaySession(req.spec.Session), dir: child.dir,
-		command: r.displayCommand(command), started: time.Now(), pidfd: child.pidfd, leading: true,
+		command: r.displayCommand(command), started: time.Now(), pidfd: child.pidfd, leading: true, pipe: child.pipe,
 		members: []ident{child.ident},
 	}
 	p.tree, p.started = t, t.started

@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"strconv"
 	"syscall"
+	"time"
 
 	"github.com/creack/pty"
 	"golang.org/x/sys/unix"
@@ -22,6 +23,7 @@ type forkedChild struct {
 	out   *os.File // its output, non-blocking
 	in    *os.File // its input, non-blocking; nil: none
 	dir   string   // of its control group; empty: it has none of its own
+	pipe  uint64   // the inode of the pipe that out reads; 0: it is none
 }
 
 // spawnLoop forks for everybody, on one thread that lives as long as the registry: the parent-death signal fires when
@@ -49,7 +51,7 @@ func (r *Registry) serve(req *spawnRequest) {
 	}
 	child, err := r.forkContained(req)
 	if err != nil {
-		req.result <- spawnResult{err: fmt.Errorf("start %s: %w", req.path, err)}
+		req.result <- spawnResult{err: fmt.Errorf("start %s: %w", req.path, explainFork(err))}
 		return
 	}
 	p := r.enter(req, child)
@@ -67,6 +69,7 @@ func (r *Registry) serve(req *spawnRequest) {
 // the group does not work it is started without one, and the level is the lower one until it works again.
 func (r *Registry) forkContained(req *spawnRequest) (forkedChild, error) {
 	kept := req.spec.Policy == PolicyKept
+	r.oom.look(time.Now())
 	if r.tag {
 		life := r.opts.Life
 		if kept {
@@ -78,12 +81,12 @@ func (r *Registry) forkContained(req *spawnRequest) (forkedChild, error) {
 		}
 	}
 	if r.groups == nil {
-		return fork(req, -1)
+		return r.fork(req, -1)
 	}
 	dir := r.groups.tree(req.id, kept)
 	group, why := makeGroup(dir)
 	if why == nil {
-		child, err := fork(req, group)
+		child, err := r.fork(req, group)
 		closeFD(group)
 		if err == nil {
 			r.setGroupErr(nil)
@@ -99,7 +102,7 @@ func (r *Registry) forkContained(req *spawnRequest) (forkedChild, error) {
 	if r.opts.Containment == ContainmentCgroup {
 		return forkedChild{pidfd: -1}, why
 	}
-	child, err := fork(req, -1)
+	child, err := r.fork(req, -1)
 	if err == nil {
 		r.setGroupErr(fmt.Errorf("start a process in a control group: %w", why))
 	}
@@ -110,6 +113,9 @@ func (r *Registry) setGroupErr(err error) {
 	r.mu.Lock()
 	changed := (err == nil) != (r.groupErr == nil)
 	r.groupErr = err
+	if changed {
+		r.groupLost = time.Now()
+	}
 	r.mu.Unlock()
 	if changed {
 		level, why := r.Containment()
@@ -118,8 +124,9 @@ func (r *Registry) setGroupErr(err error) {
 }
 
 // fork starts the process of req with its own session, and so its own group and no terminal of ours, in the control
-// group that cgroup is open at; -1: in ours.
-func fork(req *spawnRequest, cgroup int) (_ forkedChild, err error) {
+// group that cgroup is open at; -1: in ours. It is constrained before its first instruction, if the kernel lets us hold it
+// until then.
+func (r *Registry) fork(req *spawnRequest, cgroup int) (_ forkedChild, err error) {
 	child := forkedChild{pidfd: -1}
 	stdio, err := connect(req.spec, &child)
 	defer func() {
@@ -146,10 +153,23 @@ func fork(req *spawnRequest, cgroup int) (_ forkedChild, err error) {
 			UseCgroupFD: cgroup >= 0, CgroupFD: max(cgroup, 0),
 		},
 	}
+	attr.Sys.Ptrace = !r.untraceable && !privileged(req.path)
 	child.pid, err = syscall.ForkExec(req.path, req.spec.Argv, attr)
+	if attr.Sys.Ptrace && (errors.Is(err, unix.EPERM) || errors.Is(err, unix.EACCES)) {
+		// Filtered system calls, a policy (SELinux, Yama), or a tracer of ours: the child that failed has run nothing.
+		attr.Sys.Ptrace = false
+		if child.pid, err = syscall.ForkExec(req.path, req.spec.Argv, attr); err == nil {
+			r.untraceable = true
+		}
+	}
 	if err != nil {
 		child.pidfd = -1
 		return child, err
+	}
+	held := attr.Sys.Ptrace && stopped(child.pid)
+	r.constrain(child.pid)
+	if held {
+		_ = unix.PtraceDetach(child.pid) // fails only if it was killed
 	}
 	// It may have ended, but nobody waits for it before it is entered: its line is still there.
 	p, err := statOf(child.pid)
@@ -196,6 +216,10 @@ func connect(spec Spec, child *forkedChild) (stdio []int, err error) {
 		return stdio, fmt.Errorf("open output pipe: %w", err)
 	}
 	stdio[1] = out[1]
+	var st unix.Stat_t
+	if err := unix.Fstat(out[0], &st); err == nil {
+		child.pipe = st.Ino
+	}
 	if child.out, err = ours(out[0], "output"); err != nil {
 		return stdio, err
 	}

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -298,6 +299,12 @@ func (j *records) Record(_ context.Context, notes []Note) error {
 		}
 	}
 	return nil
+}
+
+func (j *records) rows() []Entry {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return slices.Clone(j.started)
 }
 
 func (j *records) refuse(err error) {

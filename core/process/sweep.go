@@ -27,6 +27,7 @@ func (r *Registry) sweepLoop() {
 		case <-timer.C:
 		}
 		began := time.Now()
+		r.oom.look(began)
 		v := r.observe(context.Background(), began.Add(sweepEvery), false)
 		rest := max(sweepPause, sweepShare*time.Since(began))
 		if v.err != nil {

@@ -34,11 +34,13 @@ type tree struct {
 	// tag is that of an earlier life which started it, and how its members are known, who do not descend from us; zero:
 	// this one did.
 	tag  kernel.Tag
-	ppid int // of the leader; 0: ours
+	ppid int    // of the leader; 0: ours
+	pipe uint64 // the inode of the pipe that its output goes to; 0: not known
 
 	pidfd    int       // of the leader, open until the tree is gone; -1: none
 	leading  bool      // the leader was not waited for yet; adopted: it was there at the last scan
 	leftAt   uint64    // the scans begun when the leader was waited for
+	leftTick uint64    // when that was, in clock ticks since boot
 	empty    bool      // the last scan found nothing of it
 	killing  int       // kills under way
 	killed   bool      // a kill was asked for
@@ -72,11 +74,15 @@ func (r *Registry) remove(t *tree, now time.Time) ending {
 		}
 		r.ended = append(r.ended, t.handle)
 	}
-	how := EndedByItself
+	return ending{t, row, howEnded(t)}
+}
+
+// howEnded is how the processes of t end now. Registry.mu is held.
+func howEnded(t *tree) string {
 	if t.killed {
-		how = EndedByKill
+		return EndedByKill
 	}
-	return ending{t, row, how}
+	return EndedByItself
 }
 
 // finish releases what a removed tree held.

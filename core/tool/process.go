@@ -124,12 +124,14 @@ type status struct {
 	PID      int    `json:"pid"`
 	State    string `json:"state"` // running or exited: the leader's
 	ExitCode *int   `json:"exit_code,omitempty"`
+	// Limit names the limit of the machine that ended it.
+	Limit string `json:"limit,omitempty"`
 }
 
 func statusOf(p *process.Process) status {
 	s := status{PID: p.PID(), State: "running"}
 	if exit, exited := p.Exited(); exited {
-		s.State = "exited"
+		s.State, s.Limit = "exited", exit.Limit
 		if exit.Code != process.CodeUnknown {
 			s.ExitCode = &exit.Code
 		}

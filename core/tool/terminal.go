@@ -67,6 +67,8 @@ type finished struct {
 	LeftRunning int `json:"left_running,omitempty"`
 	// Survivors is what a kill at the limit could not end.
 	Survivors []int `json:"survivors,omitempty"`
+	// Limit names the limit of the machine that the command ran into.
+	Limit string `json:"limit,omitempty"`
 	// Error says that the command did not end by itself, and why.
 	Error string `json:"error,omitempty"`
 }
@@ -165,7 +167,23 @@ func (t *Terminal) await(ctx context.Context, p *process.Process, limit time.Dur
 	}
 	res.ExitCode = exit.Code
 	res.Output, res.Truncated = p.Output()
+	res.Limit = limitOf(exit, res.Output)
 	return fitted(t.opts.OutputLimit, &res.Output, &res.Truncated, func() string { return encode(res) })
+}
+
+// limitOf names the limit of the machine that a command ran into: what ended it, or, by its output, what refused it a
+// process.
+func limitOf(exit process.Exit, output string) string {
+	if exit.Limit != "" || exit.Code == 0 {
+		return exit.Limit
+	}
+	for line := range strings.Lines(output) {
+		// What shells and the C library say of fork(2) and EAGAIN.
+		if strings.Contains(line, "fork") && strings.Contains(line, "Resource temporarily unavailable") {
+			return "the limit on processes for tools was reached; it may succeed with fewer processes at once"
+		}
+	}
+	return ""
 }
 
 // struck is whether a command ended because a signal told it to, itself or the last of what its shell ran.

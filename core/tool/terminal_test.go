@@ -353,3 +353,28 @@ func FuzzTerminal(f *testing.F) {
 		}
 	})
 }
+
+// A command that a limit of the machine stopped says which (HF3, HF4).
+func TestTerminal_NamesTheLimitThatItRanInto(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		exit   process.Exit
+		output string
+		want   string
+	}{
+		{"out of memory", process.Exit{Code: 137, Limit: "out of memory"}, "", "out of memory"},
+		{"no more processes", process.Exit{Code: 254}, "a\nbash: fork: Resource temporarily unavailable\n", "the limit on processes for tools was reached"},
+		{"a command that worked in spite of it", process.Exit{}, "bash: fork: retry: Resource temporarily unavailable\n", ""},
+		{"a socket that would block", process.Exit{Code: 1}, "recv: Resource temporarily unavailable\n", ""},
+		{"an ordinary failure", process.Exit{Code: 1}, "fork\n", ""},
+	} {
+		if got := limitOf(tt.exit, tt.output); !strings.HasPrefix(got, tt.want) || (got == "") != (tt.want == "") {
+			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
+		}
+	}
+	b := newBench(t)
+	out, err := b.terminal.Run(t.Context(), Call{Session: "s", Turn: "t", Progress: func(string) {}, Arguments: json.RawMessage(`{"command":"echo sh: fork: Resource temporarily unavailable; exit 254"}`)})
+	if err != nil || !strings.Contains(out, `"limit":"the limit on processes`) {
+		t.Errorf("the answer is %s, %v", out, err)
+	}
+}

@@ -33,6 +33,9 @@ var hostile = []struct {
 	{`(trap '' TERM; setsid env -i sleep MARK </dev/null >/dev/null 2>&1 &)`, 1}, // all of it
 	{`bash -c 'sleep MARK & setsid env -i sleep MARK & exit 0' &`, 2},            // orphans of a parent that is gone
 	{`bash -c 'sleep MARK & kill -STOP $BASHPID; wait' MARK &`, 2},               // stopped
+	{`(ulimit -SR unlimited; exec setsid env -i sleep MARK) &`, 1},               // without its tag, as far as it knows
+	{`(ulimit -SR 5000; ulimit -Sx 5000; exec setsid env -i sleep MARK) &`, 1},   // without it
+	{`(ulimit -R 5000; ulimit -x 5000; cd /; setsid -f env -i sleep MARK)`, 1},   // and a daemon
 }
 
 // forest are hostile trees of which the test knows every process.

@@ -10,9 +10,9 @@
 // What it promises:
 //
 //   - When its socket ends, or the gateway does, without a goodbye, everything that the life started is killed: by its
-//     control group, by tag and by marker variable, each process by its identity, until looks at the process table find
-//     nothing more. The gateway, a later life and another gateway's processes are never touched, and neither is what the
-//     life was to keep (kernel.Kept).
+//     control group, by tag, by marker variable, and by the identities that the gateway told, which no process can shed;
+//     each process by its identity, until looks at the process table find nothing more. The gateway, a later life and
+//     another gateway's processes are never touched, and neither is what the life was to keep (kernel.Kept).
 //   - It ends by itself in every case: after a goodbye, or the kill, which lasts 10 s at the most.
 //   - It is in a session of its own, ignores TERM, INT and HUP, holds nothing of the gateway but its end of the socket,
 //     has / as its working directory, no environment, and neither the gateway's marks nor the life's.
@@ -34,12 +34,15 @@ const title = "gatewaytui: guardian of life "
 // Socket is the descriptor at which the guardian expects its end of a stream socket.
 const Socket = 3
 
-// What is said on the socket, one byte each.
+// What is said on the socket: a byte, and behind Add and Drop an identity (see AppendIdentity).
 const (
 	// Ready is the guardian's: from now on it watches.
 	Ready = 'r'
 	// Goodbye is the gateway's: nothing is left, go.
 	Goodbye = 'b'
+	// Add and Drop are the gateway's: a process is of the life, or has ended.
+	Add  = 'a'
+	Drop = 'd'
 )
 
 // Charge is what a guardian watches over.
@@ -84,8 +87,9 @@ func init() {
 	if err != nil {
 		syscall.Exit(2)
 	}
-	if !c.watch() {
-		c.end()
+	told := new(told)
+	if !c.watch(told) {
+		c.end(told)
 	}
 	syscall.Exit(0)
 }
@@ -99,13 +103,13 @@ const (
 )
 
 // end kills what the life started, until nothing more of it is found.
-func (c Charge) end() {
+func (c Charge) end(told *told) {
 	go func() {
 		// A look at the environment of a process waits for its memory lock, which may be kept for ever.
 		pause(endMost)
 		syscall.Exit(1)
 	}()
-	stat, environ := make([]byte, 4<<10), make([]byte, 128<<10)
+	l := look{Charge: c, told: told, stat: make([]byte, 4<<10), environ: make([]byte, 128<<10), covered: map[int]bool{}}
 	for clean := 0; clean < cleanLooks; {
 		clean++
 		if c.Group != "" {
@@ -114,17 +118,8 @@ func (c Charge) end() {
 				clean = 0
 			}
 		}
-		pids, err := kernel.PIDs()
-		if err != nil {
+		if l.kill() {
 			clean = 0
-		}
-		for _, pid := range pids {
-			p, err := kernel.StatOf(pid, stat)
-			if err != nil || !p.Alive() || !c.covers(p, stat, environ) {
-				continue
-			}
-			clean = 0
-			kernel.Kill(p.PID, p.Start, stat)
 		}
 		pause(lookPause)
 	}
@@ -135,41 +130,8 @@ func (c Charge) end() {
 	}
 }
 
-// covers reports whether p was started by the life. A tag of another life says that it was not, whatever it inherited
-// by its environment.
-func (c Charge) covers(p kernel.Stat, stat, environ []byte) bool {
-	if p.PID <= 1 || p.PID == os.Getpid() || p.PID == c.PID && p.Start == c.Start {
-		return false
-	}
-	if tag := kernel.TagOf(p.PID, stat); tag.Valid() {
-		return tag.Of(c.Life)
-	}
-	return p.State != 'D' && kernel.HasMarker(p.PID, c.Life, environ)
-}
-
 // alive reports whether the gateway is there.
 func (c Charge) alive() bool {
 	p, err := kernel.StatOf(c.PID, make([]byte, 1<<10))
 	return err == nil && p.Start == c.Start && p.Alive()
-}
-
-// drain reads what is on the socket and reports a goodbye, and whether there may come one.
-func drain() (goodbye, open bool) {
-	var b [8]byte
-	for {
-		n, err := syscall.Read(Socket, b[:])
-		switch {
-		case errors.Is(err, syscall.EINTR):
-		case errors.Is(err, syscall.EAGAIN):
-			return false, true
-		case err != nil || n == 0:
-			return false, false
-		default:
-			for _, c := range b[:n] {
-				if c == Goodbye {
-					return true, false
-				}
-			}
-		}
-	}
 }

@@ -11,7 +11,7 @@ import (
 const pidfdOpen = 434
 
 // watch waits for the end of the gateway or of the socket, and reports whether a goodbye came first.
-func (c Charge) watch() (goodbye bool) {
+func (c Charge) watch(told *told) (goodbye bool) {
 	shed()
 	// Beside the socket, whose other end a child of the gateway may hold that hangs between fork and exec.
 	gateway := -1
@@ -24,14 +24,14 @@ func (c Charge) watch() (goodbye bool) {
 	if there := c.alive(); there {
 		_, _ = syscall.Write(Socket, []byte{Ready}) // who has gone meanwhile does not read it
 	} else {
-		goodbye, _ := drain()
+		goodbye, _ := told.drain()
 		return goodbye
 	}
 	kernel.DropText()
 	for {
 		fds := [2]pollFD{{fd: Socket, events: pollIn}, {fd: int32(gateway), events: pollIn}}
 		poll(fds[:], -1)
-		goodbye, open := drain()
+		goodbye, open := told.drain()
 		if goodbye || !open || fds[1].revents != 0 {
 			return goodbye
 		}

@@ -7,23 +7,53 @@ import (
 	"unsafe"
 )
 
-// rlimitRTTime is RLIMIT_RTTIME (getrlimit(2)).
-const rlimitRTTime = 15
+// The limits that carry a tag (getrlimit(2)). Neither limits anything at these values, and the kernel has not looked at
+// RLIMIT_LOCKS since Linux 2.4.25.
+const (
+	rlimitProcesses = 6  // RLIMIT_NPROC
+	rlimitLocks     = 10 // RLIMIT_LOCKS
+	rlimitRTTime    = 15 // RLIMIT_RTTIME
+)
 
-var errNoTag = errors.New("the limit of real-time CPU was set, but is not what /proc shows")
+var tagLimits = [...]int{rlimitRTTime, rlimitLocks}
 
-// SetTag tags this process, for what it starts from now on; a zero tag is unlimited again, as far as the hard limit
-// allows.
+const infinity = ^uint64(0) // RLIM_INFINITY
+
+var errNoTag = errors.New("the limits that carry the tag were set, but are not what /proc shows")
+
+// SetTag tags this process, for what it starts from now on. It bounds the hard limits, which a process without
+// CAP_SYS_RESOURCE cannot make unlimited again. A zero tag takes the tag off: the limits are unlimited again where that is
+// allowed, and carry Free where it is not.
 func SetTag(t Tag) error {
-	limit, err := realtime(nil)
-	if err != nil {
-		return err
+	for _, which := range tagLimits {
+		limit, err := prlimit(0, which, nil)
+		if err != nil {
+			return err
+		}
+		if t == 0 {
+			err = untag(which, limit)
+		} else {
+			limit.Cur, limit.Max = uint64(t), min(limit.Max, bound)
+			_, err = prlimit(0, which, &limit)
+		}
+		if err != nil {
+			return err
+		}
 	}
-	limit.Cur = uint64(t)
-	if t == 0 {
-		limit.Cur = limit.Max
+	return nil
+}
+
+func untag(which int, limit syscall.Rlimit) error {
+	if limit.Max == bound {
+		if _, err := prlimit(0, which, &syscall.Rlimit{Cur: infinity, Max: infinity}); err == nil {
+			return nil
+		}
 	}
-	_, err = realtime(&limit)
+	limit.Cur = limit.Max
+	if limit.Max == bound {
+		limit.Cur = uint64(Free)
+	}
+	_, err := prlimit(0, which, &limit)
 	return err
 }
 
@@ -32,15 +62,33 @@ func TryTag(t Tag) error {
 	if err := SetTag(t); err != nil {
 		return err
 	}
-	if TagOf(os.Getpid(), make([]byte, 4<<10)) != t {
+	if m := MarksOf(os.Getpid(), make([]byte, 4<<10)); m.Tags != [...]Tag{t, t} || !m.Bounded {
 		return errors.Join(errNoTag, SetTag(0))
 	}
 	return nil
 }
 
-// realtime sets the limit, if one is given, and returns what it was.
-func realtime(set *syscall.Rlimit) (was syscall.Rlimit, err error) {
-	_, _, errno := syscall.RawSyscall6(syscall.SYS_PRLIMIT64, 0, rlimitRTTime, uintptr(unsafe.Pointer(set)), uintptr(unsafe.Pointer(&was)), 0, 0)
+// BoundProcesses sets how many processes and threads the user of process pid may have for pid, and for what it starts, to
+// create another one (RLIMIT_NPROC). A lower limit stays.
+func BoundProcesses(pid int, most uint64) error {
+	limit, err := prlimit(pid, rlimitProcesses, nil)
+	if err != nil || limit.Max <= most {
+		return err
+	}
+	limit.Cur, limit.Max = min(limit.Cur, most), most
+	_, err = prlimit(pid, rlimitProcesses, &limit)
+	return err
+}
+
+// ProcessLimit is the soft RLIMIT_NPROC of this process; false: unlimited, or it cannot be read.
+func ProcessLimit() (uint64, bool) {
+	limit, err := prlimit(0, rlimitProcesses, nil)
+	return limit.Cur, err == nil && limit.Cur != infinity
+}
+
+// prlimit sets a limit of process pid, 0 being this one, if set is given, and returns what it was.
+func prlimit(pid, which int, set *syscall.Rlimit) (was syscall.Rlimit, err error) {
+	_, _, errno := syscall.RawSyscall6(syscall.SYS_PRLIMIT64, uintptr(pid), uintptr(which), uintptr(unsafe.Pointer(set)), uintptr(unsafe.Pointer(&was)), 0, 0)
 	if errno != 0 {
 		return was, errno
 	}

@@ -1,0 +1,150 @@
+package process
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+
+	"gatewaytui/core/process/kernel"
+)
+
+// The gateway needs a thread now and then, and where clone(2) says EAGAIN the Go runtime ends the program (HF3). The limit
+// counts every process and thread of the user, those of tools included, but is compared with that of the process which
+// forks. So a tool gets a lower one. It does not bind root, or who has CAP_SYS_RESOURCE or CAP_SYS_ADMIN (getrlimit(2)).
+// pids.max of a control group would, but no controller can be enabled below a group that the gateway itself is in
+// (cgroups(7), "no internal processes").
+const (
+	// processReserve is how many processes and threads tools leave to the gateway; of a limit below four times that, a
+	// quarter.
+	processReserve = 64
+	// Where the gateway has no limit, tools leave one part in tableShare of the machine's process table.
+	tableShare = 8
+)
+
+// toolScore is the oom_score_adj of what tools start (proc_pid_oom_score_adj(5)): out of 1,000, so that the kernel ends a
+// small one before the gateway, which is the largest process of many a memory group (HF4). Raising it needs no right. The
+// guardian keeps ours.
+const toolScore = 500
+
+// below is limit less the reserve.
+func below(limit uint64) uint64 { return limit - min(processReserve, limit/4) }
+
+// childProcessLimit is RLIMIT_NPROC of a child; 0: none.
+func childProcessLimit() uint64 {
+	if own, limited := kernel.ProcessLimit(); limited {
+		return below(own)
+	}
+	table := machineProcesses()
+	return table - table/tableShare
+}
+
+// machineProcesses is how many processes and threads this machine can have, 0 if it is not known (proc_sys_kernel(5)).
+func machineProcesses() uint64 {
+	most := uint64(0)
+	for _, name := range []string{"pid_max", "threads-max"} {
+		if n := numberIn("/proc/sys/kernel/" + name); n > 0 && (most == 0 || n < most) {
+			most = n
+		}
+	}
+	return most
+}
+
+// numberIn is the number that a file holds; 0 if it holds none, such as "max", or cannot be read.
+func numberIn(path string) uint64 {
+	var buf [64]byte
+	n, err := strconv.ParseUint(string(bytes.TrimSpace(readUpTo(path, buf[:]))), 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+// constrain bounds what a child may take from the program. Go has no hook between fork and exec, and our own limits must
+// not be lowered, not even for a moment in which another thread of ours may be made. So the child stops at its exec, by
+// being traced (PTRACE_TRACEME, ptrace(2)), and is let go when it is bounded. Where that is not possible it runs already:
+// what it has started in the microseconds since gets the same, and what escapes even that, the next scan finds (shedding).
+// A child that is gone, or another user's by a set-user-ID program, is left as it is.
+func (r *Registry) constrain(pid int) {
+	r.constrainOne(pid)
+	var buf [4 << 10]byte
+	for field := range bytes.FieldsSeq(readUpTo("/proc/"+strconv.Itoa(pid)+"/task/"+strconv.Itoa(pid)+"/children", buf[:])) {
+		if child, err := strconv.Atoi(string(field)); err == nil {
+			r.constrainOne(child)
+		}
+	}
+}
+
+// stopped waits until the traced child pid stops at its exec, and reports false if it ended instead. Its status is left
+// for the reaper.
+func stopped(pid int) bool {
+	for {
+		var info unix.Siginfo
+		err := unix.Waitid(unix.P_PID, pid, &info, unix.WSTOPPED|unix.WEXITED|unix.WNOWAIT, nil)
+		if errors.Is(err, unix.EINTR) {
+			continue
+		}
+		const trapped = 4 // CLD_TRAPPED (sigaction(2))
+		return err == nil && info.Code == trapped
+	}
+}
+
+// privileged reports whether a program changes its rights when it is started, which it does not while it is traced
+// (execve(2)).
+func privileged(path string) bool {
+	var st unix.Stat_t
+	if unix.Stat(path, &st) == nil && st.Mode&(unix.S_ISUID|unix.S_ISGID) != 0 {
+		return true
+	}
+	_, err := unix.Getxattr(path, "security.capability", nil)
+	return err == nil
+}
+
+func (r *Registry) constrainOne(pid int) {
+	if r.processLimit > 0 {
+		_ = kernel.BoundProcesses(pid, r.processLimit)
+	}
+	raiseScore(pid)
+}
+
+// raiseScore makes pid more likely to be ended for want of memory than the program is.
+func raiseScore(pid int) {
+	fd, err := unix.Open("/proc/"+strconv.Itoa(pid)+"/oom_score_adj", unix.O_RDWR|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return
+	}
+	defer closeFD(fd)
+	var buf [16]byte
+	n, err := unix.Read(fd, buf[:])
+	if err != nil || n <= 0 {
+		return
+	}
+	if now, err := strconv.Atoi(string(bytes.TrimSpace(buf[:n]))); err == nil && now < toolScore {
+		_, _ = unix.Pwrite(fd, []byte(strconv.Itoa(toolScore)), 0)
+	}
+}
+
+// explainFork names the limit that a start ran into.
+func explainFork(err error) error {
+	if !errors.Is(err, unix.EAGAIN) {
+		return err
+	}
+	return &limitError{err}
+}
+
+// limitError is EAGAIN of clone(2).
+type limitError struct{ err error }
+
+func (e *limitError) Error() string {
+	text := "the limit on processes is reached"
+	if limit, limited := kernel.ProcessLimit(); limited && os.Geteuid() != 0 {
+		text += " (" + strconv.FormatUint(limit, 10) + " for this user; ulimit -u, LimitNPROC=)"
+	} else {
+		text += " (pids.max of the control group, TasksMax= of the service, or kernel.threads-max)"
+	}
+	return text + "; end processes that are not needed: " + e.err.Error()
+}
+
+func (e *limitError) Unwrap() error { return e.err }

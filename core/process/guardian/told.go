@@ -1,0 +1,88 @@
+package guardian
+
+import (
+	"errors"
+	"syscall"
+)
+
+// toldMost is how many identities a guardian keeps: a quarter of a megabyte. What is above it is known by its marks alone.
+const toldMost = 1 << 14
+
+// identityBytes is the length of an identity on the socket: the pid in four bytes, the start ticks in eight.
+const identityBytes = 4 + 8
+
+// AppendIdentity appends the message Add or Drop about a process to b.
+func AppendIdentity(b []byte, what byte, pid int, start uint64) []byte {
+	b = append(b, what)
+	for i := range 4 {
+		b = append(b, byte(uint32(pid)>>(8*i)))
+	}
+	for i := range 8 {
+		b = append(b, byte(start>>(8*i)))
+	}
+	return b
+}
+
+// littleEndian is the number that AppendIdentity wrote; encoding/binary is set up too late for us.
+func littleEndian(b []byte) (v uint64) {
+	for i, c := range b {
+		v |= uint64(c) << (8 * i)
+	}
+	return v
+}
+
+// told is what the gateway said: the identities of what it started and adopted, and what is not read to its end yet.
+type told struct {
+	start map[int32]uint64 // by pid
+	rest  [1 + identityBytes]byte
+	n     int // bytes in rest
+}
+
+func (t *told) has(pid int, start uint64) bool {
+	s, is := t.start[int32(pid)]
+	return is && s == start
+}
+
+// read takes what came on the socket, and reports a goodbye.
+func (t *told) read(b []byte) (goodbye bool) {
+	for _, c := range b {
+		if t.n == 0 && c != Add && c != Drop {
+			goodbye = goodbye || c == Goodbye
+			continue
+		}
+		t.rest[t.n] = c
+		if t.n++; t.n < len(t.rest) {
+			continue
+		}
+		t.n = 0
+		pid, start := int32(littleEndian(t.rest[1:5])), littleEndian(t.rest[5:])
+		switch _, known := t.start[pid]; {
+		case t.rest[0] == Drop && t.start[pid] == start:
+			delete(t.start, pid)
+		case t.rest[0] == Drop, !known && len(t.start) >= toldMost:
+		default:
+			if t.start == nil {
+				t.start = map[int32]uint64{}
+			}
+			t.start[pid] = start
+		}
+	}
+	return goodbye
+}
+
+// drain reads what is on the socket and reports a goodbye, and whether there may come one.
+func (t *told) drain() (goodbye, open bool) {
+	var b [1 << 10]byte
+	for {
+		n, err := syscall.Read(Socket, b[:])
+		switch {
+		case errors.Is(err, syscall.EINTR):
+		case errors.Is(err, syscall.EAGAIN):
+			return false, true
+		case err != nil || n == 0:
+			return false, false
+		case t.read(b[:n]):
+			return true, false
+		}
+	}
+}

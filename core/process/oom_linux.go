@@ -1,0 +1,70 @@
+package process
+
+import (
+	"bytes"
+	"strconv"
+	"sync"
+	"time"
+)
+
+// endings counts the processes that the kernel of this machine ended for want of memory (oom_kill in /proc/vmstat, Linux
+// 4.13). It tells which SIGKILL was the kernel's: one that came when the count grew.
+type endings struct {
+	kills func() uint64 // reads the count
+	mu    sync.Mutex
+	count uint64
+	read  time.Time // when the count was read
+	grew  time.Time // when it was found to have grown since a read that was not long before
+}
+
+const (
+	// endingsFresh is how old a read may be for its growth to be recent.
+	endingsFresh = 3 * sweepEvery
+	// endingsPause is how long a read serves.
+	endingsPause = time.Second
+	// endingsNear is how long before the end of a process the growth counts for it.
+	endingsNear = 5 * time.Second
+)
+
+// look reads the count, unless it was read just now.
+func (e *endings) look(now time.Time) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if now.Sub(e.read) >= endingsPause {
+		e.note(e.kills(), now)
+	}
+}
+
+// note is called with mu held.
+func (e *endings) note(count uint64, now time.Time) {
+	if count > e.count && now.Sub(e.read) < endingsFresh {
+		e.grew = now
+	}
+	e.count, e.read = count, now
+}
+
+// recent reports whether the kernel ended a process just now.
+func (e *endings) recent(now time.Time) bool {
+	count := e.kills()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.note(count, now)
+	return now.Sub(e.grew) < endingsNear
+}
+
+// oomKills is the count now, 0 if the kernel does not say.
+func oomKills() uint64 {
+	var buf [16 << 10]byte
+	b := readUpTo("/proc/vmstat", buf[:])
+	const name = "\noom_kill "
+	i := bytes.Index(b, []byte(name))
+	if i < 0 {
+		return 0
+	}
+	line, _, _ := bytes.Cut(b[i+len(name):], []byte{'\n'})
+	n, err := strconv.ParseUint(string(line), 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n
+}

@@ -1,0 +1,143 @@
+package process
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"gatewaytui/core/process/kernel"
+)
+
+// A process can take its tag off, empty its environment and leave its session (HF6). While it descends from us a scan
+// finds it all the same; what needs more is the time when it does not: after a SIGKILL of this program. So every process
+// that a scan finds is told to the guardian by its identity, and one without a tag is in the journal with a row of its
+// own, for the next life.
+
+// shedder is a member of a tree that took its tag off.
+type shedder struct {
+	tree  *tree
+	entry Entry
+}
+
+// shedding are the processes among ours that took their tag off. A process is looked at when it is first found, and when
+// it becomes an orphan. One that was started before its limit of processes was set is given it here. It is called with the
+// turn to scan.
+func (r *Registry) shedding(ours []proc) (shed []proc) {
+	if !r.tag {
+		return nil
+	}
+	r.mu.Lock()
+	var unknown []proc
+	for _, p := range ours {
+		_, known := r.owners[p.ident]
+		_, adopted := r.adopted[p.pid]
+		t := r.byPID[p.pid]
+		leads := t != nil && t.leader == p.ident && t.origin == originSpawned
+		if p.alive() && !leads && (!known || p.ppid == r.self.pid && !adopted) {
+			unknown = append(unknown, p)
+		}
+	}
+	r.mu.Unlock()
+	for _, p := range unknown {
+		m := r.scanner.marksOf(p.pid)
+		if r.processLimit > 0 && m.Processes > r.processLimit && m != (kernel.Marks{}) {
+			_ = kernel.BoundProcesses(p.pid, r.processLimit) // another user's, or gone
+		}
+		if m.Shed() {
+			shed = append(shed, p)
+		}
+	}
+	return shed
+}
+
+// noteShed enters new shedders in the journal, and the end of those that are gone. Registry.mu is held.
+func (r *Registry) noteShed(shed []proc) {
+	for i, s := range r.shed {
+		if r.owners[i] == nil {
+			delete(r.shed, i)
+			r.journal.ended(s.entry, howEnded(s.tree))
+		}
+	}
+	for _, p := range shed {
+		t := r.owners[p.ident]
+		if _, known := r.shed[p.ident]; known || t == nil || t.leader == p.ident {
+			continue // what leads a tree has the tree's row
+		}
+		e := r.entry(t)
+		e.PID, e.StartTicks, e.StartedAt = p.pid, p.start, startedAt(p.start)
+		r.shed[p.ident] = shedder{t, e}
+		r.journal.started(e)
+	}
+}
+
+// notePresent notes what a guardian is to end if we cannot: the members of every tree that is not to be kept. Who is of no
+// tree yet may be of one that is, and is known by its marks until then. Registry.mu is held.
+func (r *Registry) notePresent(ours []proc) {
+	if !r.opts.Guardian {
+		return
+	}
+	present := make([]ident, 0, len(ours))
+	for _, p := range ours {
+		if t := r.owners[p.ident]; p.alive() && t != nil && t.policy != PolicyKept {
+			present = append(present, p.ident)
+		}
+	}
+	if !slices.Equal(r.present, present) {
+		r.present = present
+		nudge(r.presentNews)
+	}
+}
+
+// suspect is the tree that an orphan which took its tag off, and has no marks, must be from, or if that is not clear, their common
+// session. A tree whose output the orphan holds is the first choice. Then comes the tree whose leader ended while the orphan
+// lived, because an orphan is new to us only when something above it ends. Without such a one it is the only tree that the
+// orphan can have come from. Registry.mu is held.
+func (r *Registry) suspect(p proc, pipes []uint64) (from *tree, session string) {
+	var held, left, all []*tree
+	for _, t := range r.trees {
+		if t.origin != originSpawned || t.leader.start > p.start {
+			continue
+		}
+		all = append(all, t)
+		if t.pipe != 0 && slices.Contains(pipes, t.pipe) {
+			held = append(held, t)
+		}
+		if !t.leading && t.leftTick >= p.start {
+			left = append(left, t)
+		}
+	}
+	for _, some := range [][]*tree{held, left, all} {
+		switch len(some) {
+		case 0:
+			continue
+		case 1:
+			return some[0], ""
+		}
+		for _, t := range some {
+			if t.session != some[0].session || t.policy == PolicyGateway {
+				return nil, ""
+			}
+		}
+		return nil, some[0].session
+	}
+	return nil, ""
+}
+
+// pipesOf are the inodes of the pipes that are the standard streams of pid, as far as they can be read. It does not wait
+// for the process.
+func pipesOf(pid int) (inodes []uint64) {
+	for fd := range 3 {
+		to, err := os.Readlink(fmt.Sprintf("/proc/%d/fd/%d", pid, fd))
+		if err != nil {
+			continue
+		}
+		if number, is := strings.CutPrefix(to, "pipe:["); is {
+			if inode, err := strconv.ParseUint(strings.TrimSuffix(number, "]"), 10, 64); err == nil {
+				inodes = append(inodes, inode)
+			}
+		}
+	}
+	return inodes
+}
