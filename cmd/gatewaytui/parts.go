@@ -79,6 +79,7 @@ func (l *life) parts() (parts, error) {
 		} else {
 			p.api = api.New(api.Options{
 				Listen: c.Listen, Key: s.value, KeySource: s.source, Model: p.model.Name(), Requests: 2 * l.loaded.Config.Limits.ModelCalls, Log: l.log,
+				BodyMax: int64(c.BodyMax), BodyBytes: int64(l.loaded.Config.Limits.BodyBytes), Limits: p.limits,
 				LeaveGrace: c.LeaveTime(), AllowOrigins: c.AllowOrigins, AllowHosts: c.AllowHosts,
 			})
 			p.platforms = append(p.platforms, p.api)

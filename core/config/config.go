@@ -71,6 +71,7 @@ type Limits struct {
 	Processes      int  `toml:"processes" doc:"process trees at once in one session, foreground commands included; one more is refused"`
 	ProcessesTotal int  `toml:"processes_total" doc:"process trees at once in all sessions; one more is refused"`
 	QueuedBytes    Size `toml:"queued_bytes" doc:"text of all messages that wait in all sessions; one more is refused"`
+	BodyBytes      Size `toml:"body_bytes" doc:"bytes of API request bodies under way at once, over all requests; beyond it a request waits up to 5s and is then refused"`
 }
 
 // Values of process.survivors.
@@ -124,6 +125,7 @@ type API struct {
 
 	AllowOrigins []string `toml:"allow_origins" doc:"web origins whose pages are served, e.g. [\"https://app.example\"]; every other page is refused unless it has the key, and cannot read the answer"`
 	AllowHosts   []string `toml:"allow_hosts" doc:"host names, besides the loopback ones, that requests without a key may be addressed to, e.g. [\"gateway.internal\"]; whoever reaches the address under such a name can run commands"`
+	BodyMax      Size     `toml:"body_max" doc:"the longest request body; at most limits.body_bytes"`
 	LeaveGrace   string   `toml:"leave_grace" doc:"how long the turn of a request without a stream goes on when its client has gone; \"never\" does not end it. A closed stream ends its turn at once"`
 }
 
@@ -200,6 +202,7 @@ func Default() Config {
 			Processes:      64,
 			ProcessesTotal: 4096,
 			QueuedBytes:    64 << 20,
+			BodyBytes:      64 << 20,
 		},
 		Process: Process{
 			KillGrace: Duration{2 * time.Second},
@@ -224,6 +227,7 @@ func Default() Config {
 
 				AllowOrigins: []string{},
 				AllowHosts:   []string{},
+				BodyMax:      16 << 20,
 				LeaveGrace:   "10s",
 			},
 			Telegram: Telegram{

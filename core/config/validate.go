@@ -72,6 +72,7 @@ var rules = []rule{
 	within("limits.processes", 1, 100_000),
 	within("limits.processes_total", 1, 1_000_000),
 	within("limits.queued_bytes", 1<<20, math.MaxInt64),
+	within("limits.body_bytes", 64<<10, math.MaxInt64),
 
 	notNegative("process.kill_grace"),
 	notNegative("process.max_age"),
@@ -115,6 +116,13 @@ var rules = []rule{
 			return ""
 		}
 		return fmt.Sprintf(`must be "never", or a duration such as "10s", not %s`, quote(grace))
+	}},
+	within("adapters.api.body_max", 1<<10, 1<<30),
+	{[]string{"adapters.api.body_max", "limits.body_bytes"}, func(c *Config) string {
+		if c.Adapters.API.BodyMax > c.Limits.BodyBytes {
+			return "must not be over limits.body_bytes, which it would use up"
+		}
+		return ""
 	}},
 	{[]string{"adapters.api.listen"}, func(c *Config) string {
 		if _, ok := listenHost(c.Adapters.API.Listen); !ok {

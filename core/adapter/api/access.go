@@ -26,16 +26,25 @@ func (c *conn) authorize(r *http.Request) *problem {
 		}
 		return nil
 	}
-	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
-	if token == "" || !strings.EqualFold(scheme, "Bearer") {
+	token, given := bearer(r)
+	if !given {
 		return &problem{status: http.StatusUnauthorized, code: "missing_api_key", message: "no API key: send it as Authorization: Bearer KEY"}
 	}
 	// Sums of equal length, so that the time tells nothing of the key.
-	sum := sha256.Sum256([]byte(strings.TrimSpace(token)))
+	sum := sha256.Sum256([]byte(token))
 	if subtle.ConstantTimeCompare(sum[:], c.platform.key[:]) != 1 {
-		return &problem{status: http.StatusUnauthorized, code: "invalid_api_key", message: "the API key is wrong"}
+		return &problem{status: http.StatusUnauthorized, code: codeWrongKey, message: "the API key is wrong"}
 	}
 	return nil
+}
+
+// codeWrongKey is the code of a refusal for a wrong key.
+const codeWrongKey = "invalid_api_key"
+
+// bearer is the token of r, and whether there is one (RFC 6750, 2.1).
+func bearer(r *http.Request) (token string, given bool) {
+	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	return strings.TrimSpace(token), token != "" && strings.EqualFold(scheme, "Bearer")
 }
 
 // own reports whether a request to hostport meant this machine: a loopback address, a name that RFC 6761 (6.3) keeps for

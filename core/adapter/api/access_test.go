@@ -31,7 +31,7 @@ func TestWhatTheServerDoesNotKnowIsRefusedInOpenAIsShape(t *testing.T) {
 		{"a form", "POST", "/v1/chat/completions", saying("hi"), []string{"Content-Type", "application/x-www-form-urlencoded"}, 415, "unsupported_media_type", ""},
 		{"plain text", "POST", "/v1/chat/completions", saying("hi"), []string{"Content-Type", "text/plain"}, 415, "unsupported_media_type", ""},
 		{"a content type that is none", "POST", "/v1/chat/completions", saying("hi"), []string{"Content-Type", "application/json; ="}, 415, "unsupported_media_type", ""},
-		{"a body over 1 MiB", "POST", "/v1/chat/completions", saying(strings.Repeat("x", maxBody)), nil, 413, "request_too_large", ""},
+		{"a body over 16 MiB", "POST", "/v1/chat/completions", saying(strings.Repeat("x", DefaultBodyMax)), nil, 413, "request_too_large", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			a := f.do(f.request(c.method, c.path, c.body, c.header...))
@@ -51,8 +51,8 @@ func TestJSONUnderItsNamesIsServed(t *testing.T) {
 	for _, kind := range []string{"application/json", "application/json; charset=utf-8", "Application/JSON", ""} {
 		f.chat(saying("hi"), "Content-Type", kind).whole(t)
 	}
-	big := saying(strings.Repeat("x", maxBody-len(saying(""))))
-	if len(big) != maxBody {
+	big := saying(strings.Repeat("x", DefaultBodyMax-len(saying(""))))
+	if len(big) != DefaultBodyMax {
 		t.Fatalf("the body has %d bytes", len(big))
 	}
 	f.chat(big).whole(t)

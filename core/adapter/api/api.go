@@ -2,14 +2,16 @@
 // a model can speak to an agent.
 //
 // What it promises: a request is answered, refused, or told that the gateway stops, and never holds the gateway up: a
-// client that reads slowly, sends slowly or goes away costs bounded memory and time. A client that closes its stream ends the
+// client that reads slowly, sends slowly or goes away costs bounded memory and time, and neither connections that are held
+// (limit.go) nor bodies that stall (budget.go) keep another client out. A client that closes its stream ends the
 // turn that no other request waits for; a plain request that closes leaves its turn Options.LeaveGrace, in which the same request
 // joins it (answers.go). Without a key only the programs of this machine are served,
 // and no web page that one of its browsers shows (field notes, I5). A port that is taken is an error of Connect, which is
-// tried again (B3). The listener is the first thing that a stop closes (A18).
+// tried again (B3). Guessing at the key is slow (guard.go). The listener is the first thing that a stop closes (A18).
 package api
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -20,6 +22,13 @@ import (
 	"time"
 
 	"gatewaytui/core/adapter"
+	"gatewaytui/core/limit"
+)
+
+// The defaults of Options.BodyMax and Options.BodyBytes.
+const (
+	DefaultBodyMax   = 16 << 20
+	DefaultBodyBytes = 64 << 20
 )
 
 // DefaultRequests is Options.Requests at the default of limits.model_calls.
@@ -38,6 +47,11 @@ type Options struct {
 	// Requests is how many requests may be under way at once; 0 is DefaultRequests. It is twice limits.model_calls, so that
 	// as many wait for a model slot, with a row, before one is refused.
 	Requests int
+	// BodyMax is the longest body, in bytes, and BodyBytes how many bytes of bodies may be under way at once, over all requests
+	// (adapters.api.body_max, limits.body_bytes); 0 is DefaultBodyMax and DefaultBodyBytes. BodyMax is at most BodyBytes.
+	BodyMax, BodyBytes int64
+	// Limits takes the bound BodyBytes; nil: nobody looks at it.
+	Limits *limit.Set
 	// LeaveGrace is how long a plain request whose client has gone keeps its turn; less than 0 is for ever.
 	LeaveGrace time.Duration
 	// AllowOrigins are the web origins whose pages are served, AllowHosts the names other than the loopback ones that a request
@@ -54,6 +68,13 @@ type Platform struct {
 	log     *slog.Logger
 	// at is the address of the connection that listens; nil while none does.
 	at atomic.Pointer[string]
+
+	// What outlives a listener: the bodies under way, the sources of wrong keys, the listener's connections for the metrics.
+	bodies        *budget
+	guard         guard
+	named         names
+	closedForRoom atomic.Uint64
+	refused       atomic.Uint64
 }
 
 // New returns a platform that listens from Connect on. It does no I/O.
@@ -65,7 +86,27 @@ func New(o Options) *Platform {
 	if p.log == nil {
 		p.log = slog.New(slog.DiscardHandler)
 	}
+	p.options.BodyMax = cmp.Or(o.BodyMax, DefaultBodyMax)
+	p.options.BodyBytes = cmp.Or(o.BodyBytes, max(DefaultBodyBytes, p.options.BodyMax))
+	p.bodies = newBudget(p.options.BodyBytes)
+	if o.Limits != nil {
+		p.bodies.bound = o.Limits.Add(limit.Spec{
+			Name: limit.BodyBytes, Bytes: true, Most: p.options.BodyBytes, Used: p.bodies.inUse, Waiting: p.bodies.waiters,
+			Hint: "lower adapters.api.body_max",
+		})
+	}
 	return p
+}
+
+// Counters implements adapter.Counting.
+func (p *Platform) Counters() []adapter.Counter {
+	return []adapter.Counter{{
+		Name: "gatewaytui_api_requests_refused_total",
+		Help: "API requests that were refused for who sent them: a missing or wrong key, a web page, a host name.", Value: p.refused.Load,
+	}, {
+		Name: "gatewaytui_api_connections_closed_for_room_total",
+		Help: "API connections that were closed because connections ran short and nothing happened on them.", Value: p.closedForRoom.Load,
+	}}
 }
 
 // Name implements adapter.Platform.
@@ -95,7 +136,14 @@ func (p *Platform) Connect(ctx context.Context, r adapter.Receiver) (adapter.Con
 		listener.Close()
 		return nil, p.keyMissing()
 	}
-	return p.serve(limit(listener, connLimit()), r), nil
+	return p.serve(p.bounded(listener, connLimit()), r), nil
+}
+
+// bounded bounds the connections of a listener.
+func (p *Platform) bounded(listener net.Listener, most int) *limited {
+	return newLimited(listener, most, &p.closedForRoom, func() {
+		p.log.Warn("api connections are short: the oldest of those without a request are closed", "most", most)
+	})
 }
 
 func (p *Platform) keyMissing() error {

@@ -43,6 +43,7 @@ type conn struct {
 	mu       sync.Mutex
 	refusing bool          // no new requests
 	active   int           // requests under way
+	serving  int           // those of them whose body is complete
 	idle     chan struct{} // closed when refusing and active is 0
 	// open are the connections; true: no request has come over it yet.
 	open    map[net.Conn]bool
@@ -67,6 +68,7 @@ func (p *Platform) serve(listener net.Listener, r adapter.Receiver) *conn {
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeader,
 		ConnState:         c.track,
+		ConnContext:       inRoom,
 		ErrorLog:          slog.NewLogLogger(p.log.Handler(), slog.LevelWarn),
 	}
 	address := listener.Addr().String()
@@ -154,6 +156,7 @@ func (c *conn) Disconnect(ctx context.Context) error {
 	err := c.await(ctx)
 	c.cancelTasks()
 	c.answers.close()
+	c.platform.bodies.close()
 
 	c.shun()
 	linger, cancel := context.WithTimeout(ctx, lingerTimeout)
@@ -173,17 +176,44 @@ func (c *conn) Disconnect(ctx context.Context) error {
 func (c *conn) begin() *problem {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	switch {
-	case c.refusing:
+	if c.refusing {
 		return stopping()
-	case c.active >= c.platform.options.Requests:
-		return &problem{
-			status: http.StatusTooManyRequests, code: "too_many_requests", retryAfter: time.Second,
-			message: fmt.Sprintf("%d requests are under way, twice limits.model_calls", c.platform.options.Requests),
-		}
+	}
+	if p := c.tooMany(); p != nil {
+		return p
 	}
 	c.active++
 	return nil
+}
+
+// enter counts a request whose body is complete among those that are served. A request whose body is still to come takes no
+// place of another: it may never come (HF11).
+func (c *conn) enter() *problem {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if p := c.tooMany(); p != nil {
+		return p
+	}
+	c.serving++
+	return nil
+}
+
+// tooMany refuses a request while as many as may are served. c.mu is held.
+func (c *conn) tooMany() *problem {
+	if c.serving < c.platform.options.Requests {
+		return nil
+	}
+	return &problem{
+		status: http.StatusTooManyRequests, code: "too_many_requests", retryAfter: time.Second,
+		message: fmt.Sprintf("%d requests are under way, twice limits.model_calls", c.platform.options.Requests),
+	}
+}
+
+// leave counts a request that was served out.
+func (c *conn) leave() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.serving--
 }
 
 // end counts a request out.
@@ -200,6 +230,9 @@ func (c *conn) end() {
 func (c *conn) track(nc net.Conn, state http.ConnState) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if counted, ok := nc.(*counted); ok {
+		counted.now(state)
+	}
 	switch state {
 	case http.StateNew:
 		c.open[nc] = true

@@ -4,10 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"io"
 	"mime"
 	"net/http"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -20,10 +18,8 @@ import (
 
 // Bounds on what clients may do.
 const (
-	maxBody        = 1 << 20 // bytes (contract.md, 4)
 	maxHeader      = 64 << 10
 	headerTimeout  = 10 * time.Second
-	readTimeout    = 30 * time.Second // a whole request
 	idleTimeout    = 2 * time.Minute
 	receiveTimeout = 10 * time.Second
 )
@@ -45,6 +41,7 @@ var routes = []route{
 
 // route hands a request to its route.
 func (c *conn) route(w http.ResponseWriter, r *http.Request) {
+	unread(w, r)
 	i := slices.IndexFunc(routes, func(route route) bool { return route.path == r.URL.Path })
 	if i < 0 {
 		p := &problem{status: http.StatusNotFound, code: "unknown_url", message: "there is no such path; try /v1/chat/completions, /v1/models or /health"}
@@ -66,9 +63,9 @@ func (c *conn) route(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if !route.open {
-		if p := c.authorize(r); p != nil {
-			c.log.Warn("api request refused", "code", p.code, "remote", r.RemoteAddr)
-			p.write(w)
+		p := c.authorize(r)
+		if p = c.slow(r, p); p != nil {
+			c.refused(w, r, p)
 			return
 		}
 		now := time.Now()
@@ -77,7 +74,8 @@ func (c *conn) route(w http.ResponseWriter, r *http.Request) {
 	route.serve(c, w, r)
 }
 
-func (c *conn) health(w http.ResponseWriter, _ *http.Request) {
+func (c *conn) health(w http.ResponseWriter, r *http.Request) {
+	leaveIfShort(w, r)
 	writeJSON(w, map[string]string{"status": "ok"})
 }
 
@@ -101,41 +99,60 @@ func writeJSON(w http.ResponseWriter, value any) {
 
 // chat is one message and its answer.
 func (c *conn) chat(w http.ResponseWriter, r *http.Request) {
+	in := &incoming{c: c, w: w, r: r, rc: http.NewResponseController(w)}
 	if p := c.begin(); p != nil {
-		p.write(w)
+		in.answer(p)
 		return
 	}
 	defer c.end()
 
-	q, m, sent, p := c.read(w, r)
+	reader, q, p := in.take()
 	if p != nil {
-		p.write(w)
+		in.answer(p)
 		return
 	}
-	x := newExchange(q.stream)
-	x.session, x.grace, x.ended, x.withdraw = m.Session, c.platform.options.LeaveGrace, c.answers.keep, c.withdraw
-	reader, joined, p := c.answers.enter(sent, x)
-	if p != nil {
-		p.write(w)
-		return
-	}
-	if x = reader.x; joined {
-		c.log.Info("api request joins the turn of an earlier one", "session", x.session, "remote", r.RemoteAddr)
-	} else {
-		c.submit(x, m)
-	}
+	defer c.leave()
+	x := reader.x
 	<-x.settled // bounded by receiveTimeout
 	if x.refusal != nil {
 		reader.detach(false)
 		x.refusal.write(w)
 		return
 	}
-	reply := &reply{conn: c, reader: reader, w: w, rc: http.NewResponseController(w), id: "chatcmpl-" + x.id, created: x.created.Unix()}
+	reply := &reply{conn: c, reader: reader, w: w, rc: in.rc, id: "chatcmpl-" + x.id, created: x.created.Unix()}
 	if q.stream {
 		reply.stream(r.Context(), q.usage)
 	} else {
 		reply.whole(r.Context())
 	}
+}
+
+// take reads a request and hands its message to the gateway, or joins the one that has it. Its bytes count as a body under way
+// until then. Without a problem the request has entered.
+func (in *incoming) take() (r *reader, q request, p *problem) {
+	c := in.c
+	q, m, sent, u, p := in.read()
+	if p != nil {
+		return nil, q, p
+	}
+	defer u.release()
+	become(in.r, connBusy)
+	if p := c.enter(); p != nil {
+		return nil, q, p
+	}
+	x := newExchange(q.stream)
+	x.session, x.grace, x.ended, x.withdraw = m.Session, c.platform.options.LeaveGrace, c.answers.keep, c.withdraw
+	r, joined, p := c.answers.enter(sent, x)
+	if p != nil {
+		c.leave()
+		return nil, q, p
+	}
+	if joined {
+		c.log.Info("api request joins the turn of an earlier one", "session", r.x.session, "remote", hostname(in.r.RemoteAddr))
+	} else {
+		c.submit(x, m)
+	}
+	return r, q, nil
 }
 
 // submit hands the message to the gateway, and notes in x what became of it.
@@ -161,30 +178,35 @@ func (c *conn) withdraw(x *exchange) {
 	}
 }
 
-// read makes a message of a request.
-func (c *conn) read(w http.ResponseWriter, r *http.Request) (q request, m adapter.Inbound, sent mark, p *problem) {
-	if !isJSON(r.Header) {
-		return q, m, sent, &problem{
+// read makes a message of a request. Without a problem its body counts until u is released.
+func (in *incoming) read() (q request, m adapter.Inbound, sent mark, u *upload, p *problem) {
+	if !isJSON(in.r.Header) {
+		return q, m, sent, nil, &problem{
 			status: http.StatusUnsupportedMediaType, code: "unsupported_media_type", message: "the body must be JSON: send Content-Type: application/json",
 		}
 	}
-	body, p := c.readBody(w, r)
+	body, counts, p := in.readBody()
 	if p != nil {
-		return q, m, sent, p
+		return q, m, sent, nil, p
 	}
+	defer func() {
+		if p != nil {
+			counts.release()
+		}
+	}()
 	if q, p = parseRequest(body); p != nil {
-		return q, m, sent, p
+		return q, m, sent, nil, p
 	}
-	key, user, p := sessionOf(q, r.Header)
+	key, user, p := sessionOf(q, in.r.Header)
 	if p != nil {
-		return q, m, sent, p
+		return q, m, sent, nil, p
 	}
 	named := key
 	if strings.HasPrefix(key, requestKeys) {
 		named = ""
 	}
-	sent, p = markOf(r, named, q.stream, body)
-	return q, adapter.Inbound{Adapter: c.platform.Name(), Session: key, User: user, Target: key, Text: q.text}, sent, p
+	sent, p = markOf(in.r, named, q.stream, body)
+	return q, adapter.Inbound{Adapter: in.c.platform.Name(), Session: key, User: user, Target: key, Text: q.text}, sent, counts, p
 }
 
 // isJSON reports whether a body says that it is JSON, or does not say what it is.
@@ -195,27 +217,6 @@ func isJSON(h http.Header) bool {
 	}
 	kind, _, err := mime.ParseMediaType(kind)
 	return err == nil && kind == "application/json"
-}
-
-// readBody reads a body that is bounded in size, and by the server's ReadTimeout in time. That ends with the body: net/http
-// lifts it when it goes on reading to see the client go.
-func (c *conn) readBody(w http.ResponseWriter, r *http.Request) ([]byte, *problem) {
-	rc := http.NewResponseController(w)
-	stop := context.AfterFunc(c.tasks, func() { _ = rc.SetReadDeadline(time.Now()) })
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
-	if !stop() {
-		return nil, stopping()
-	}
-	if _, large := errors.AsType[*http.MaxBytesError](err); large {
-		return nil, &problem{status: http.StatusRequestEntityTooLarge, code: "request_too_large", message: "the body is longer than 1 MiB"}
-	}
-	switch {
-	case err == nil:
-		return body, nil
-	case errors.Is(err, os.ErrDeadlineExceeded):
-		return nil, &problem{status: http.StatusRequestTimeout, code: "request_timeout", message: "the request took longer than " + readTimeout.String()}
-	}
-	return nil, invalid("", "the body ended early")
 }
 
 // refusal is what a client is told when Receive returned err.

@@ -93,7 +93,7 @@ func TestAReaderThatDoesNotKeepUpIsToldThatItMissedSomething(t *testing.T) {
 func TestRequestsUnderWayAreBounded(t *testing.T) {
 	f := start(t, Options{}, echo)
 	for range DefaultRequests {
-		if p := f.conn.begin(); p != nil {
+		if p := f.conn.enter(); p != nil {
 			t.Fatal(p.message)
 		}
 	}
@@ -103,7 +103,7 @@ func TestRequestsUnderWayAreBounded(t *testing.T) {
 		t.Errorf("Retry-After %q", a.header.Get("Retry-After"))
 	}
 	for range DefaultRequests {
-		f.conn.end()
+		f.conn.leave()
 	}
 	f.chat(saying("hi")).whole(t)
 }
@@ -139,9 +139,16 @@ func virtual(t *testing.T, take func(context.Context, adapter.Inbound) error, f 
 
 func virtualWith(t *testing.T, o Options, take func(context.Context, adapter.Inbound) error, f func(t *testing.T, c *conn, dial func() net.Conn)) {
 	t.Helper()
+	virtualRoom(t, o, 64, take, f)
+}
+
+// virtualRoom is virtual with a bound on the connections.
+func virtualRoom(t *testing.T, o Options, most int, take func(context.Context, adapter.Inbound) error, f func(t *testing.T, c *conn, dial func() net.Conn)) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		l := &pipes{conns: make(chan net.Conn), closed: make(chan struct{})}
-		c := New(o).serve(l, &gateway{take: take})
+		p := New(o)
+		c := p.serve(p.bounded(l, most), &gateway{take: take})
 		f(t, c, func() net.Conn {
 			client, server := net.Pipe()
 			t.Cleanup(func() { client.Close() })
