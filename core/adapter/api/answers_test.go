@@ -309,3 +309,32 @@ func TestStoredAnswersAreBounded(t *testing.T) {
 		a.close()
 	})
 }
+
+// HF19: what streamed answers hold is counted, and not only their length.
+func TestHF19_TheMemoryOfKeptAnswersIsBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := newAnswers()
+		defer a.close()
+		piece := strings.Repeat("x", 1000)
+		for i := range 200 {
+			x := newExchange(true)
+			x.ended = a.keep
+			r, _, p := a.enter(mark{print: print{byte(i), byte(i >> 8)}}, x)
+			if p != nil {
+				t.Fatal(p.message)
+			}
+			for range 300 + i {
+				x.Delta(piece)
+			}
+			x.Done("", nil)
+			r.detach(false)
+		}
+		held := 0
+		for _, s := range a.ended {
+			held += cap(s.x.text)
+		}
+		if held > maxStoredBytes || held < maxStoredBytes/2 {
+			t.Errorf("the kept answers hold %d bytes, want at most %d and not much less", held, maxStoredBytes)
+		}
+	})
+}

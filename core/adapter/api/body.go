@@ -161,7 +161,7 @@ func (c *conn) broken(err error, most int64) *problem {
 	return invalid("", "the body ended early")
 }
 
-// unread bounds the wait for the body of a request that may never be read: net/http reads what is left of it before it answers
+// unread bounds the wait for the body of a request that no handler reads: net/http reads what is left of it before it answers
 // and before the next request. Meanwhile the connection is one that may be closed to make room.
 func unread(w http.ResponseWriter, r *http.Request) {
 	if r.ContentLength != 0 {
@@ -174,7 +174,12 @@ func unread(w http.ResponseWriter, r *http.Request) {
 // moment: a client that sends all before it reads would meet a closed connection instead of the answer.
 func (in *incoming) answer(p *problem) {
 	_ = in.rc.SetWriteDeadline(time.Now().Add(writeTimeout))
-	if length := in.r.ContentLength; in.whole || !in.begun && length >= 0 && length <= serverReads {
+	if in.whole {
+		p.write(in.w)
+		return
+	}
+	if length := in.r.ContentLength; !in.begun && length >= 0 && length <= serverReads {
+		unread(in.w, in.r)
 		p.write(in.w)
 		return
 	}

@@ -159,11 +159,14 @@ func (x *exchange) standing() (left, ended bool) {
 	return x.left && !x.withdrawn, x.outcome.ended
 }
 
-// size is the bytes that x holds.
+// exchangeBytes is about what an exchange without a text costs, its places in the indexes included.
+const exchangeBytes = 1 << 10
+
+// size is the bytes that x holds. A streamed text has grown in its place and holds more than its length.
 func (x *exchange) size() int {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	return len(x.text)
+	return cap(x.text) + exchangeBytes
 }
 
 // Delta implements adapter.Responder.

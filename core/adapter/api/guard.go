@@ -132,6 +132,7 @@ func sourceOf(r *http.Request) string {
 func (c *conn) refused(w http.ResponseWriter, r *http.Request, p *problem) {
 	c.platform.refused.Add(1)
 	c.log.Warn("api request refused", "code", p.code, "remote", c.platform.named.name(hostname(r.RemoteAddr), time.Now()))
+	unread(w, r)
 	leaveIfShort(w, r)
 	p.write(w)
 }

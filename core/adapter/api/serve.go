@@ -29,20 +29,24 @@ type route struct {
 	path    string
 	methods []string
 	// open needs no key.
-	open  bool
+	open bool
+	// body says that serve reads the body.
+	body  bool
 	serve func(*conn, http.ResponseWriter, *http.Request)
 }
 
 var routes = []route{
-	{path: "/v1/chat/completions", methods: []string{http.MethodPost}, serve: (*conn).chat},
+	{path: "/v1/chat/completions", methods: []string{http.MethodPost}, body: true, serve: (*conn).chat},
 	{path: "/v1/models", methods: []string{http.MethodGet, http.MethodHead}, serve: (*conn).models},
 	{path: "/health", methods: []string{http.MethodGet, http.MethodHead}, open: true, serve: (*conn).health},
 }
 
 // route hands a request to its route.
 func (c *conn) route(w http.ResponseWriter, r *http.Request) {
-	unread(w, r)
 	i := slices.IndexFunc(routes, func(route route) bool { return route.path == r.URL.Path })
+	if i < 0 || !routes[i].body {
+		unread(w, r)
+	}
 	if i < 0 {
 		p := &problem{status: http.StatusNotFound, code: "unknown_url", message: "there is no such path; try /v1/chat/completions, /v1/models or /health"}
 		p.write(w)
@@ -51,10 +55,12 @@ func (c *conn) route(w http.ResponseWriter, r *http.Request) {
 	route := routes[i]
 	c.platform.share(w, r)
 	if r.Method == http.MethodOptions && r.Header.Get("Origin") != "" {
+		unread(w, r)
 		c.preflight(w, r, route.methods)
 		return
 	}
 	if !slices.Contains(route.methods, r.Method) {
+		unread(w, r)
 		p := &problem{
 			status: http.StatusMethodNotAllowed, code: "method_not_allowed", allow: strings.Join(route.methods, ", "),
 			message: "use " + strings.Join(route.methods, " or ") + " for " + route.path,
