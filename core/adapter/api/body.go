@@ -12,10 +12,8 @@ import (
 	"github.com/dustin/go-humanize"
 
 	"gatewaytui/core/limit"
+	"gatewaytui/core/ops"
 )
-
-// codeLimit is the code of a refusal for a bound of [limits]; its message names the bound.
-const codeLimit = "limit"
 
 const (
 	// readTimeout is how long a body of up to 1 MiB may take; a longer one has a second more for each 64 KiB beyond that.
@@ -142,7 +140,7 @@ func (c *conn) broken(err error, most int64) *problem {
 		return tooLarge(most)
 	case errors.Is(err, errNoBudget):
 		return &problem{
-			status: http.StatusTooManyRequests, code: codeLimit, retryAfter: bodyWait,
+			status: http.StatusTooManyRequests, code: string(ops.CodeLimit), retryAfter: bodyWait,
 			message: fmt.Sprintf("%s (%s) is used up by the requests under way: send this one again later", limit.BodyBytes, humanize.IBytes(uint64(c.platform.options.BodyBytes))),
 		}
 	case errors.Is(err, errGaveWay):
