@@ -64,11 +64,14 @@ func numberIn(path string) uint64 {
 
 // constrain bounds what a child may take from the program. Go has no hook between fork and exec, and our own limits must
 // not be lowered, not even for a moment in which another thread of ours may be made. So the child stops at its exec, by
-// being traced (PTRACE_TRACEME, ptrace(2)), and is let go when it is bounded. Where that is not possible it runs already:
-// what it has started in the microseconds since gets the same, and what escapes even that, the next scan finds (shedding).
-// A child that is gone, or another user's by a set-user-ID program, is left as it is.
-func (r *Registry) constrain(pid int) {
+// being traced (PTRACE_TRACEME, ptrace(2)), and is let go when it is bounded. One that is not held runs already: what it
+// has started in the microseconds since gets the same, and what escapes even that, the next scan finds (shedding). A child
+// that is gone, or another user's by a set-user-ID program, is left as it is.
+func (r *Registry) constrain(pid int, held bool) {
 	r.constrainOne(pid)
+	if held {
+		return // it has started nothing
+	}
 	var buf [4 << 10]byte
 	for field := range bytes.FieldsSeq(readUpTo("/proc/"+strconv.Itoa(pid)+"/task/"+strconv.Itoa(pid)+"/children", buf[:])) {
 		if child, err := strconv.Atoi(string(field)); err == nil {

@@ -138,7 +138,7 @@ func (r *Registry) guarded() (over bool, why error) {
 			if errors.Is(err, os.ErrDeadlineExceeded) {
 				why = errGuardSlow
 			}
-			if err != nil { // else the registry closes
+			if p, statErr := statOf(id.pid); err != nil && statErr == nil && p.ident == id { // else the registry closes, or it has ended
 				_ = unix.Kill(id.pid, unix.SIGKILL)
 			}
 		case <-r.stopping:

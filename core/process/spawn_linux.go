@@ -167,7 +167,7 @@ func (r *Registry) fork(req *spawnRequest, cgroup int) (_ forkedChild, err error
 		return child, err
 	}
 	held := attr.Sys.Ptrace && stopped(child.pid)
-	r.constrain(child.pid)
+	r.constrain(child.pid, held)
 	if held {
 		_ = unix.PtraceDetach(child.pid) // fails only if it was killed
 	}
