@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // fleet starts n processes as n trees, each of one process; what they do with TERM is set when it returns.
@@ -139,6 +141,50 @@ func BenchmarkSpawn(b *testing.B) {
 		p := start(b, r, Spec{Session: "s", Argv: []string{"true"}, Policy: PolicyTurn})
 		wait(b, p)
 	}
+}
+
+// BenchmarkStartMany is the start of n background processes of one session, with the sweeps that the starts ask for. Its
+// ratios are the cost of one of 1,000 starts over the cost of one of 100, in time and in processor time of this program:
+// about 1 where n starts cost n, at most 2; about 10 where they cost n squared. A round starts 1,100 processes, which end
+// with the round, and after five minutes in any case.
+func BenchmarkStartMany(b *testing.B) {
+	const few, many = 100, 1000
+	r := registry(b)
+	var elapsed, used [2]time.Duration
+	for b.Loop() {
+		for i, n := range []int{few, many} {
+			began, before := time.Now(), processorTime(b)
+			for range n {
+				start(b, r, Spec{Session: "s", Policy: PolicySession, Argv: []string{"sleep", "300"}})
+			}
+			if v := r.observe(b.Context(), time.Now().Add(patience), false); v.err != nil || len(v.owned) != n {
+				b.Fatalf("%d of %d processes run: %v", len(v.owned), n, v.err)
+			}
+			elapsed[i] += time.Since(began)
+			used[i] += processorTime(b) - before
+			b.StopTimer()
+			if rep := r.KillAll(b.Context(), 2*time.Second); !rep.Verified {
+				b.Fatal(rep.Summary())
+			}
+			eventually(b, "no tree is left", func() bool { return r.Count() == 0 })
+			b.StartTimer()
+		}
+	}
+	ratio := func(cost [2]time.Duration) float64 { return float64(cost[1]) / many / (float64(cost[0]) / few) }
+	b.ReportMetric(ratio(elapsed), "time-ratio")
+	b.ReportMetric(ratio(used), "cpu-ratio")
+	b.ReportMetric(float64(elapsed[0].Microseconds())/float64(few*b.N), "us/start-of-100")
+	b.ReportMetric(float64(elapsed[1].Microseconds())/float64(many*b.N), "us/start-of-1000")
+}
+
+// processorTime is what this program has used, its children not counted.
+func processorTime(b *testing.B) time.Duration {
+	b.Helper()
+	var u unix.Rusage
+	if err := unix.Getrusage(unix.RUSAGE_SELF, &u); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
 // BenchmarkRows is what a snapshot costs with 1,000 processes.
