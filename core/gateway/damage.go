@@ -129,8 +129,13 @@ func refusal(damage string) error {
 	return &ops.Error{Code: ops.CodeUnavailable, Message: "the gateway takes no messages: " + damage, Hint: "your message was not taken and nothing of it is kept; its operator has to repair the database first"}
 }
 
-// verify reads a large database beside the work.
+// verify reads a large database beside the work. It begins when the gateway is ready, so that the adapters connect first.
 func (g *Gateway) verify(ctx context.Context) {
+	select {
+	case <-g.ready: // bounded by the supervisor's first attempts
+	case <-ctx.Done():
+		return
+	}
 	err := g.store.Verify(ctx)
 	if damage, is := errors.AsType[*store.DamagedError](err); is {
 		g.stopWriting(damage)

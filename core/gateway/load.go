@@ -12,16 +12,20 @@ import (
 	"gatewaytui/core/term"
 )
 
-// loadFirst is how many sessions, the last active ones, a start waits for. The others come while it works.
-const loadFirst = 20_000
+// loadFirst is how many sessions, the last active ones, a start waits for: more than a screen shows, and read in about 10 ms.
+// The others come while it works.
+const loadFirst = 2000
 
 // loadSessions takes the sessions of the store into the table, newest first. It returns when the first of them are there.
-func (g *Gateway) loadSessions(ctx context.Context) error {
+func (g *Gateway) loadSessions(ctx context.Context) error { return g.loadFrom(ctx, g.store.Sessions) }
+
+// loadFrom is loadSessions with the sessions that read calls each for.
+func (g *Gateway) loadFrom(ctx context.Context, read func(ctx context.Context, each func(store.Session) error) (left int, err error)) error {
 	enough, ended := make(chan struct{}), make(chan error, 1)
 	g.background.start(ctx, "load sessions", "", func(ctx context.Context) {
 		n := 0
 		var beside []store.Session
-		left, err := g.store.Sessions(ctx, func(s store.Session) error {
+		left, err := read(ctx, func(s store.Session) error {
 			if isBeside(s.Key) || isRequest(s.Key) {
 				beside = append(beside, s)
 				return nil
