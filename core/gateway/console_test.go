@@ -10,6 +10,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -336,6 +338,48 @@ func TestE7_ABrokenAdapterIsAWarningAndTheRestRuns(t *testing.T) {
 	}
 	if !found || st.Counts.Adapters != 2 || st.Counts.AdaptersConnected != 1 {
 		t.Fatalf("warnings %+v, counts %+v", st.Warnings, st.Counts)
+	}
+}
+
+// B7: what the owner is asked for a status may need the gateway, so it is asked without a lock held.
+func TestB7_AStatusHoldsNoLockWhileItAsksItsOwner(t *testing.T) {
+	var g atomic.Pointer[Gateway] // nil before the test asks
+	var asked sync.Map
+	free := func(what string) {
+		g := g.Load()
+		if g == nil {
+			return
+		}
+		locked := make(chan struct{})
+		go func() {
+			g.mu.Lock()
+			close(locked)
+			g.mu.Unlock()
+		}()
+		select {
+		case <-locked:
+			asked.Store(what, true)
+		case <-time.After(patience):
+			t.Errorf("%s is asked while the gateway is locked", what)
+		}
+	}
+	l := start(t, func(s *setup) {
+		s.opts = func(o *Options) {
+			o.APIListen = func() string { free("APIListen"); return "127.0.0.1:8642" }
+			o.MetricsListen = func() (string, ops.Warning) { free("MetricsListen"); return "127.0.0.1:9642", ops.Warning{} }
+			o.Demo = func() *ops.Demo { free("Demo"); return nil }
+		}
+	})
+	g.Store(l.g)
+	st, err := l.g.Status(context.Background())
+	g.Store(nil)
+	if err != nil || st.APIListen != "127.0.0.1:8642" || st.MetricsListen != "127.0.0.1:9642" {
+		t.Fatalf("the status is %+v, %v", st, err)
+	}
+	for _, what := range []string{"APIListen", "MetricsListen", "Demo"} {
+		if _, ok := asked.Load(what); !ok {
+			t.Errorf("%s was not asked", what)
+		}
 	}
 }
 

@@ -2,11 +2,14 @@ package gateway
 
 import (
 	"context"
+	"regexp"
 	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"gatewaytui/core/adapter"
 	"gatewaytui/core/ops"
@@ -221,6 +224,68 @@ func TestTheDryRunOfADrainListsWhatItWaitsFor(t *testing.T) {
 	if st, _ := l.g.Status(context.Background()); st.State != ops.StateRunning {
 		t.Errorf("the preview made the gateway %s", st.State)
 	}
+}
+
+// The words of a preview are what a person decides by, on the command line and in the console.
+func TestThePreviewOfAStopAndOfADrainInWords(t *testing.T) {
+	l := start(t)
+	l.job("api:user:a", "sleep 300")
+	asked := l.send("api:user:a", "hang")
+	l.running("api:user:a")
+	waits := l.send("api:user:a", "waits")
+	l.say("chat:dm:1", "1", "hang")
+	l.running("chat:dm:1")
+	l.say("chat:dm:1", "1", "first")
+	l.say("chat:dm:1", "1", "second")
+	l.wait("all of them wait", func() bool { return l.g.table.Queued() == 3 })
+	passing := regexp.MustCompile(`\((\d+[hms])+, |pid \d+`)
+	preview := func(verb ops.Verb, mode ops.Mode) ops.Preview {
+		t.Helper()
+		p, err := l.g.Preview(context.Background(), ops.Command{Verb: verb, Mode: mode})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, lines := range [][]string{p.WaitsFor, p.Interrupt, p.Closes, p.Kills, p.Keeps, p.Loses} {
+			for i, line := range lines {
+				lines[i] = passing.ReplaceAllStringFunc(line, func(found string) string {
+					if strings.HasPrefix(found, "pid") {
+						return "pid N"
+					}
+					return "(AGE, "
+				})
+			}
+			slices.Sort(lines)
+		}
+		p.WorstCaseMS = 0
+		return p
+	}
+	turns := []string{"api:user:a (AGE, waiting for the model)", "chat:dm:1 (AGE, waiting for the model)"}
+	none := []string{}
+	stop := ops.Preview{
+		Verb: ops.VerbStop, EndsWork: true, WaitsFor: turns, Interrupt: none,
+		Closes: []string{"2 agents", "adapter chat"},
+		Kills:  []string{"pid N sleep 300 (1 in its tree, api:user:a)"},
+		Loses:  []string{"1 waiting message of api:user:a, each sender told"},
+		Keeps:  []string{"2 waiting messages of chat:dm:1, for the next life", "every session with its history"},
+	}
+	fast := stop
+	fast.WaitsFor, fast.Interrupt = none, turns
+	drain := ops.Preview{
+		Verb: ops.VerbDrain, WaitsFor: turns, Interrupt: none, Closes: none, Kills: none, Loses: none,
+		Keeps: []string{"1 waiting message of api:user:a, until undrain", "2 waiting messages of chat:dm:1, until undrain", "every connection, session and process"},
+	}
+	for name, tc := range map[string]struct{ want, got ops.Preview }{
+		"a graceful stop waits for the turns": {stop, preview(ops.VerbStop, ops.ModeGraceful)},
+		"a fast stop interrupts them":         {fast, preview(ops.VerbStop, ops.ModeFast)},
+		"a drain waits and ends nothing":      {drain, preview(ops.VerbDrain, "")},
+	} {
+		if diff := cmp.Diff(tc.want, tc.got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+	l.stop(ops.ModeFast)
+	l.await(asked)
+	l.await(waits)
 }
 
 // A fast stop does not drain, so its worst case has no time for that.

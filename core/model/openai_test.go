@@ -2,6 +2,8 @@ package model
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,6 +12,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -541,6 +544,76 @@ func TestCallsOneAfterAnotherShareAConnection(t *testing.T) {
 	}
 	if len(peers) != 1 {
 		t.Errorf("3 calls used %d connections, want 1", len(peers))
+	}
+}
+
+// Each round has all its calls on the network at once: the endpoint answers none of them before it has the last one.
+func TestManyCallsAtOnceReuseTheirConnections(t *testing.T) {
+	const calls, rounds = 96, 3
+	for _, tc := range []struct {
+		name, proto string
+		http2       bool
+		connections int
+	}{
+		{"over HTTP/1.1 a round has a connection for each call, and the next round the same ones", "HTTP/1.1", false, calls},
+		{"over HTTP/2 all calls of all rounds share one connection", "HTTP/2.0", true, 1},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			var mu sync.Mutex
+			peers := map[string]int{}
+			at, all := 0, make(chan struct{})
+			server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				mu.Lock()
+				peers[r.RemoteAddr]++
+				if r.Proto != tc.proto {
+					t.Errorf("a call came over %s, want %s", r.Proto, tc.proto)
+				}
+				round := all
+				if at++; at == calls {
+					at, all = 0, make(chan struct{})
+					close(round)
+				}
+				mu.Unlock()
+				select {
+				case <-round:
+				case <-r.Context().Done():
+					return
+				}
+				w.Header().Set("Content-Type", "text/event-stream")
+				for _, piece := range []string{text("ok"), stopChunk, "[DONE]"} {
+					io.WriteString(w, sse(piece))
+					w.(http.Flusher).Flush()
+				}
+			}))
+			server.EnableHTTP2 = tc.http2
+			server.StartTLS()
+			t.Cleanup(server.Close)
+			provider, err := NewOpenAI(OpenAIOptions{BaseURL: server.URL + "/v1", Model: "m", Timeout: time.Minute, Calls: calls})
+			if err != nil {
+				t.Fatal(err)
+			}
+			roots := x509.NewCertPool()
+			roots.AddCert(server.Certificate())
+			provider.(*openAI).http.Transport.(*http.Transport).TLSClientConfig = &tls.Config{RootCAs: roots}
+			kept := provider.New() // as long as a client is open the idle connections are kept
+			defer kept.Close()
+			for range rounds {
+				var group sync.WaitGroup
+				for range calls {
+					group.Go(func() {
+						c := provider.New()
+						defer c.Close()
+						if _, err := c.Complete(t.Context(), hi, nil); err != nil {
+							t.Error(err)
+						}
+					})
+				}
+				group.Wait()
+			}
+			if len(peers) != tc.connections {
+				t.Errorf("%d rounds of %d calls used %d connections, want %d", rounds, calls, len(peers), tc.connections)
+			}
+		})
 	}
 }
 

@@ -100,6 +100,55 @@ func TestE7_OneBadPlatformDoesNotKeepTheOthersDown(t *testing.T) {
 	}
 }
 
+// TF19: an endpoint on another machine gets no key when its variable is unset. That is a warning in the log of each life,
+// which names the variable, and in the status. An endpoint on this machine needs none.
+func TestTF19_AMissingModelKeyIsAWarningInTheLogAndInTheStatus(t *testing.T) {
+	home := newHome(t)
+	config := func(url string) string {
+		return quick + fmt.Sprintf("[model]\nprovider = \"openai\"\nname = \"m\"\nbase_url = %q\napi_key_env = \"NO_SUCH_MODEL_KEY\"\n", url)
+	}
+	warned := func(l line) bool { return l.text("code") == "model.credentials" }
+	for life := range 2 {
+		g := spawn(t, home, config("https://model.invalid/v1"))
+		if w := g.await("the warning", warned); w.text("level") != "WARN" || !strings.Contains(w.text("text"), "NO_SUCH_MODEL_KEY") {
+			t.Errorf("life %d: the warning is %v", life, w)
+		}
+		g.await("ready", func(l line) bool { return l.text("msg") == "ready" })
+		var st struct {
+			Warnings []struct{ Code, Message string }
+		}
+		g.socket(http.MethodGet, "/v1/status", nil, &st)
+		found := 0
+		for _, w := range st.Warnings {
+			if w.Code == "model.credentials" && strings.Contains(w.Message, "NO_SUCH_MODEL_KEY") {
+				found++
+			}
+		}
+		if found != 1 {
+			t.Errorf("life %d: the status has it %d times: %+v", life, found, st.Warnings)
+		}
+		if code, _ := g.stop(); code != 0 {
+			t.Fatalf("exit code %d", code)
+		}
+		n := 0
+		for _, l := range g.log() {
+			if warned(l) {
+				n++
+			}
+		}
+		if n != 1 {
+			t.Errorf("life %d: the log has the warning %d times, want once", life, n)
+		}
+	}
+	local := start(t, home, config("http://127.0.0.1:9/v1"))
+	if code, _ := local.stop(); code != 0 {
+		t.Fatalf("exit code %d", code)
+	}
+	if slices.ContainsFunc(local.log(), warned) {
+		t.Error("an endpoint on this machine is warned of as well")
+	}
+}
+
 // C6: a command that leaves a child on its pipe comes back, with its output, and the child is gone.
 func TestC6_AGrandchildOnThePipeHoldsNothingUp(t *testing.T) {
 	g := start(t, newHome(t), "[tools]\ntimeout = \"2s\"\n")

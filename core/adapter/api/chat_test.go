@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -419,5 +420,30 @@ func TestModelsListsTheOne(t *testing.T) {
 	a := f.do(f.request(http.MethodGet, "/v1/models", ""))
 	if want := `{"object":"list","data":[{"id":"my-agent","object":"model","created":0,"owned_by":"gatewaytui"}]}`; a.status != 200 || strings.TrimSpace(string(a.body)) != want {
 		t.Errorf("answered %d %s", a.status, a.body)
+	}
+}
+
+// TF43: what a listener has heard is what clients asked. A connection without a request, a probe of /health and a request
+// that was refused are not.
+func TestTF43_AListenerHasHeardNothingBeforeTheFirstRequestThatIsLetIn(t *testing.T) {
+	const key = "a-key-of-the-tests"
+	f := start(t, Options{Key: key}, echo)
+	f.dial()
+	if got := f.do(f.request(http.MethodGet, "/health", "")); got.status != http.StatusOK {
+		t.Fatalf("/health answered %d", got.status)
+	}
+	f.chat(saying("hello")).refused(t, http.StatusUnauthorized, "missing_api_key")
+	if at := f.conn.LastInbound(); !at.IsZero() {
+		t.Fatalf("before the first request that is let in, something was heard at %v", at)
+	}
+	before := time.Now()
+	f.chat(saying("hello"), "Authorization", "Bearer "+key).whole(t)
+	first := f.conn.LastInbound()
+	if first.Before(before) || first.After(time.Now()) {
+		t.Fatalf("after a request the time is %v, want one since %v", first, before)
+	}
+	f.do(f.request(http.MethodGet, "/health", ""))
+	if at := f.conn.LastInbound(); !at.Equal(first) {
+		t.Errorf("a probe of /health moved it from %v to %v", first, at)
 	}
 }
