@@ -37,6 +37,7 @@ var arrows = map[string][]string{
 	"core/control":                     {"core/ops", "core/term", "core/text"},
 	"core/store/simulation":            {},
 	"fixtures":                         {},
+	"fixtures/eventually":              {},
 	"fixtures/faultfs":                 {},
 	"fixtures/npmtest":                 {"fixtures/soak"},
 	"fixtures/soak":                    {},

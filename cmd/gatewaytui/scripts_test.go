@@ -8,9 +8,10 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"gatewaytui/fixtures/eventually"
 )
 
 // TestScripts runs the verbs as a shell would, each script in a folder and on a home of its own.
@@ -58,22 +59,15 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// await is the script command "await TEXT PROGRAM [ARG...]": it runs the program until it prints the text, for 20 s.
+// await is the script command "await TEXT PROGRAM [ARG...]": it runs the program until it prints the text.
 func await(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: await TEXT PROGRAM [ARG...]")
 	}
-	deadline := time.Now().Add(20 * time.Second)
-	again := time.NewTicker(50 * time.Millisecond)
-	defer again.Stop()
-	for {
+	if !eventually.Within(func() bool {
 		_ = ts.Exec(args[1], args[2:]...) // what it prints is what counts
-		if strings.Contains(ts.ReadFile("stdout"), args[0]) {
-			return
-		}
-		if time.Now().After(deadline) {
-			ts.Fatalf("within 20 s %q was not printed", args[0])
-		}
-		<-again.C
+		return strings.Contains(ts.ReadFile("stdout"), args[0])
+	}) {
+		ts.Fatalf("within %v %q was not printed", eventually.Patience, args[0])
 	}
 }

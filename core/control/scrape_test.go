@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"gatewaytui/core/ops"
+	"gatewaytui/fixtures/eventually"
 )
 
 // scraped is a listener that serves until the test ends.
@@ -44,22 +45,10 @@ func scrape(t *testing.T, opt ScrapeOptions) *scraped {
 	return s
 }
 
-// until polls for a fact.
-func until(t *testing.T, what string, fact func() bool) {
-	t.Helper()
-	deadline := time.Now().Add(30 * time.Second)
-	for !fact() {
-		if time.Now().After(deadline) {
-			t.Fatalf("within 30 s: %s", what)
-		}
-		<-time.After(2 * time.Millisecond)
-	}
-}
-
 // ask asks the listener on port for path with headers, which are names and values in turn.
 func (s *scraped) ask(t *testing.T, method, path string, headers ...string) (int, string) {
 	t.Helper()
-	until(t, "the listener listens", func() bool { return s.Addr() != "" })
+	eventually.True(t, "the listener listens", func() bool { return s.Addr() != "" })
 	_, port, _ := net.SplitHostPort(s.Addr())
 	r, err := http.NewRequestWithContext(t.Context(), method, "http://127.0.0.1:"+port+path, nil)
 	if err != nil {
@@ -132,7 +121,7 @@ func TestAnAddressThatOthersReachNeedsTheKey(t *testing.T) {
 func TestWithoutAKeyAnAddressThatOthersReachIsNotServed(t *testing.T) {
 	s := scrape(t, ScrapeOptions{Listen: "0.0.0.0:0"})
 	var w ops.Warning
-	until(t, "the warning", func() (found bool) { w, found = s.Warning(); return found })
+	eventually.True(t, "the warning", func() (found bool) { w, found = s.Warning(); return found })
 	if w.Code != WarnMetrics || !strings.Contains(w.Message, "not loopback") || s.Addr() != "" {
 		t.Errorf("the warning is %+v, and it listens on %q", w, s.Addr())
 	}
@@ -147,7 +136,7 @@ func TestAMetricsPortThatIsTakenIsTriedAgainUntilItIsFree(t *testing.T) {
 	at := other.Addr().String()
 	s := scrape(t, ScrapeOptions{Listen: at})
 	var w ops.Warning
-	until(t, "the warning", func() (found bool) { w, found = s.Warning(); return found })
+	eventually.True(t, "the warning", func() (found bool) { w, found = s.Warning(); return found })
 	if w.Code != WarnMetrics || !strings.Contains(w.Message, at) || !strings.Contains(w.Message, "in use") || w.Since.IsZero() {
 		t.Errorf("the warning is %+v", w)
 	}
@@ -170,7 +159,7 @@ func TestAMetricsPortThatIsTakenIsTriedAgainUntilItIsFree(t *testing.T) {
 // A client that connects and is silent, or does not read, holds up neither a scrape nor the end.
 func TestSilentClientsHoldNothingUp(t *testing.T) {
 	s := scrape(t, ScrapeOptions{Listen: "127.0.0.1:0"})
-	until(t, "the listener listens", func() bool { return s.Addr() != "" })
+	eventually.True(t, "the listener listens", func() bool { return s.Addr() != "" })
 	for i := range 4 {
 		c, err := net.Dial("tcp", s.Addr())
 		if err != nil {
@@ -195,7 +184,7 @@ func TestSilentClientsHoldNothingUp(t *testing.T) {
 // More connections than are served are closed, and one that leaves makes room.
 func TestConnectionsAreBounded(t *testing.T) {
 	s := scrape(t, ScrapeOptions{Listen: "127.0.0.1:0"})
-	until(t, "the listener listens", func() bool { return s.Addr() != "" })
+	eventually.True(t, "the listener listens", func() bool { return s.Addr() != "" })
 	var held []net.Conn
 	defer func() {
 		for _, c := range held {
@@ -225,7 +214,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 		t.Errorf("connection %d was answered", maxScrapeConns+1)
 	}
 	held[0].Close()
-	until(t, "the one that left made room", func() bool {
+	eventually.True(t, "the one that left made room", func() bool {
 		c, err := net.Dial("tcp", s.Addr())
 		if err != nil {
 			return false

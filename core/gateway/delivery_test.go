@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -64,17 +65,20 @@ func TestB4_AReplyToAChatCostsNoCommitThatChangesNothing(t *testing.T) {
 	l := start(t)
 	l.wait("the load of the sessions is over", func() bool { return len(l.g.background.rows(time.Now())) == 0 })
 	const messages, each = 5, 4
-	before := l.g.db().Commits()
+	least := int64(math.MaxInt64) // of one message: a heartbeat may fall into another
 	for i := range messages {
+		before := l.g.db().Commits()
 		l.say("chat:dm:1", "1", fmt.Sprintf("message %d", i))
 		l.wait("the reply is delivered and recorded", func() bool {
 			rows, err := l.g.store.OpenOutbox(context.Background())
 			_, turns := l.g.table.Len()
 			return err == nil && len(rows) == 0 && turns == 0 && len(l.chat.messages()) == i+1
 		})
+		l.wait("its commits are counted", func() bool { return l.g.db().Commits()-before >= each })
+		least = min(least, l.g.db().Commits()-before)
 	}
-	if got := l.g.db().Commits() - before; got != messages*each {
-		t.Fatalf("%d messages cost %d commits, want %d each", messages, got, each)
+	if least != each {
+		t.Fatalf("a message and its reply cost %d commits, want %d", least, each)
 	}
 }
 

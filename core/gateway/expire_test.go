@@ -50,7 +50,7 @@ func TestD22_ManyExpiredSessionsAreWorkedOffByOneTask(t *testing.T) {
 		for _, row := range l.g.background.rows(time.Now()) {
 			if strings.HasPrefix(row.Name, "expire") {
 				tasks++
-				progress = progress || strings.HasSuffix(row.Progress, fmt.Sprintf(" of %d", n))
+				progress = progress || strings.Contains(row.Progress, " of ") // those that were loaded when it began
 			}
 		}
 		most = max(most, tasks)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"gatewaytui/core/ops"
+	"gatewaytui/fixtures/eventually"
 	"gatewaytui/fixtures/soak"
 )
 
@@ -46,19 +47,12 @@ func TestA17_FiftyLivesLeaveNothingBehind(t *testing.T) {
 	for range lives {
 		live()
 	}
-	deadline := time.Now().Add(patience)
-	for runtime.NumGoroutine() > goroutines || descriptors() > fds {
-		if time.Now().After(deadline) {
-			t.Fatalf("after %d lives there are %d goroutines and %d descriptors, before them %d and %d", lives, runtime.NumGoroutine(), descriptors(), goroutines, fds)
-		}
-		<-time.After(10 * time.Millisecond)
+	if !eventually.Within(func() bool { return runtime.NumGoroutine() <= goroutines && descriptors() <= fds }) {
+		t.Fatalf("after %d lives there are %d goroutines and %d descriptors, before them %d and %d", lives, runtime.NumGoroutine(), descriptors(), goroutines, fds)
 	}
 	const perLife = 64 << 10 // a life that is kept costs 500 KiB and more: its ring of events alone does
-	for now := inUse(); now > heap+uint64(lives)*perLife; now = inUse() {
-		if time.Now().After(deadline) {
-			t.Fatalf("after %d lives %d KiB of heap are in use, before them %d", lives, now>>10, heap>>10)
-		}
-		<-time.After(50 * time.Millisecond)
+	if !eventually.Within(func() bool { return inUse() <= heap+uint64(lives)*perLife }) {
+		t.Fatalf("after %d lives %d KiB of heap are in use, before them %d", lives, inUse()>>10, heap>>10)
 	}
 	t.Logf("heap in use: %d KiB after the first life, %d KiB after %d more", heap>>10, inUse()>>10, lives)
 }

@@ -23,6 +23,7 @@ import (
 	"gatewaytui/core/ops"
 	"gatewaytui/core/process"
 	"gatewaytui/core/store"
+	"gatewaytui/fixtures/eventually"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -239,16 +240,10 @@ func start(t testing.TB, change ...func(*setup)) *lab {
 	return l
 }
 
-// wait polls for a fact.
+// wait waits until fact holds.
 func (l *lab) wait(what string, fact func() bool) {
 	l.t.Helper()
-	deadline := time.Now().Add(patience)
-	for !fact() {
-		if time.Now().After(deadline) {
-			l.t.Fatalf("waited %v in vain: %s", patience, what)
-		}
-		<-time.After(2 * time.Millisecond)
-	}
+	eventually.True(l.t, what, fact)
 }
 
 // stop ends the gateway and returns the report.

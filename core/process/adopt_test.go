@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"gatewaytui/fixtures/eventually"
 )
 
 // playRows are rows, as JSON, that playKeeping adopts before it starts anything.
@@ -100,7 +102,7 @@ func killedKeeper(t *testing.T, level Containment, adopt ...Entry) (rows []Entry
 	_ = g.Wait() // it was killed
 	for _, e := range rows {
 		if e.Policy != PolicyKept {
-			eventually(t, "the guardian ends what is not kept", func() bool { return !lives(ident{e.PID, e.StartTicks}) })
+			eventually.True(t, "the guardian ends what is not kept", func() bool { return !lives(ident{e.PID, e.StartTicks}) })
 		}
 	}
 	return rows
@@ -164,7 +166,7 @@ func TestC10_WhatIsKeptIsAdoptedByTheNextLife(t *testing.T) {
 		if ended, _, err := r.SweepEarlier(t.Context(), nil); len(ended) > 0 || err != nil {
 			t.Errorf("the sweep ended %+v, %v", ended, err)
 		}
-		eventually(t, "its row shows the whole tree and what it writes now", func() bool {
+		eventually.True(t, "its row shows the whole tree and what it writes now", func() bool {
 			there, state, origin, policy, session, size, last := rowOf(r, kept.PID)
 			if !there || state != "running" || origin != "adopted" || policy != "kept" || session != "s" {
 				t.Fatalf("its row: %t, %s, %s, %s, %s", there, state, origin, policy, session)
@@ -181,7 +183,7 @@ func TestC10_WhatIsKeptIsAdoptedByTheNextLife(t *testing.T) {
 		if err != nil {
 			t.Fatalf("its output begins with %.60q", first)
 		}
-		eventually(t, "its output goes on without a gap", func() bool {
+		eventually.True(t, "its output goes on without a gap", func() bool {
 			text, _, _ := p.Log(0, 0)
 			lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 			for i, line := range lines[:len(lines)-1] {
@@ -202,7 +204,7 @@ func TestC10_WhatIsKeptIsAdoptedByTheNextLife(t *testing.T) {
 		if exit, exited := p.Exited(); !exited || exit.Code != CodeUnknown {
 			t.Errorf("how it ended: %+v, %t", exit, exited)
 		}
-		eventually(t, "it is gone from the rows, and the journal knows", func() bool {
+		eventually.True(t, "it is gone from the rows, and the journal knows", func() bool {
 			there, _, _, _, _, _, _ := rowOf(r, kept.PID)
 			return !there && j.endOf(kept.PID) == EndedByKill
 		})

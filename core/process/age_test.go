@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"gatewaytui/core/ops"
+	"gatewaytui/fixtures/eventually"
 )
 
 // C1: a tree that is older than allowed is ended with everything below it, whatever its policy, and who that was is in the
@@ -38,10 +39,10 @@ func TestC1_ATreeThatIsTooOldIsEnded(t *testing.T) {
 	child := said(t, old, "child")
 	ready(t, old)
 	began := time.Now()
-	eventually(t, "it is as old as half of what is allowed", func() bool { return time.Since(began) > r.opts.MaxAge/2 })
+	eventually.True(t, "it is as old as half of what is allowed", func() bool { return time.Since(began) > r.opts.MaxAge/2 })
 	young := sh(t, r, `exec sleep 1000`)
 
-	eventually(t, "the old tree is gone", func() bool {
+	eventually.True(t, "the old tree is gone", func() bool {
 		_, there := r.Get(old.PID())
 		return there && !slices.ContainsFunc(r.Rows(), func(row ops.Process) bool { return row.PID == old.PID() })
 	})

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"gatewaytui/fixtures/eventually"
 )
 
 // fleet starts n processes as n trees, each of one process; what they do with TERM is set when it returns.
@@ -22,7 +24,7 @@ func fleet(b *testing.B, r *Registry, n int, script string) {
 			Argv: []string{"sh", "-c", script + "; : > " + filepath.Join(dir, strconv.Itoa(i)) + "; exec sleep 1000"},
 		})
 	}
-	eventually(b, "all of them have begun", func() bool {
+	eventually.True(b, "all of them have begun", func() bool {
 		files, err := os.ReadDir(dir)
 		if err != nil {
 			b.Fatal(err)
@@ -166,7 +168,7 @@ func BenchmarkStartMany(b *testing.B) {
 			if rep := r.KillAll(b.Context(), 2*time.Second); !rep.Verified {
 				b.Fatal(rep.Summary())
 			}
-			eventually(b, "no tree is left", func() bool { return r.Count() == 0 })
+			eventually.True(b, "no tree is left", func() bool { return r.Count() == 0 })
 			b.StartTimer()
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"gatewaytui/core/process/kernel"
+	"gatewaytui/fixtures/eventually"
 )
 
 // askCaller fails the test where it cannot be told whose pid is.
@@ -42,7 +43,7 @@ func TestHF7_WhoseAProcessIsIsToldByWhatItCannotShed(t *testing.T) {
 				it := said(t, p, "it")
 				becomes(t, it, "sleep")
 				if strings.Contains(name, "ended") {
-					eventually(t, "its leader has ended", func() bool { _, ended := p.Exited(); return ended })
+					eventually.True(t, "its leader has ended", func() bool { _, ended := p.Exited(); return ended })
 				}
 				owner, tracked := askCaller(t, r, it.pid)
 				want := Owner{Session: "api:user:bob", Turn: "turn-7", Leader: p.Identity()}
@@ -72,7 +73,7 @@ func TestHF7_WhoComesFromOutsideIsNoTool(t *testing.T) {
 	someone := stray(t)
 	r := registry(t, func(o *Options) { o.Guardian = true })
 	sh(t, r, `sleep 1000`)
-	eventually(t, "there is a guardian", func() bool { pid, _ := r.Guardian(); return pid > 0 })
+	eventually.True(t, "there is a guardian", func() bool { pid, _ := r.Guardian(); return pid > 0 })
 	guardian, _ := r.Guardian()
 	// A process of the program that the registry did not start is in the program's group.
 	other := exec.Command("sleep", "1000")
@@ -148,7 +149,7 @@ func TestHF7_AChainOfParentsThatEndIsClimbedAgain(t *testing.T) {
 			t.Fatalf("tracked %t, of %+v", tracked, owner)
 		}
 	}
-	eventually(t, "all of its parents have ended", func() bool { now, err := statOf(it.pid); return err == nil && now.ppid == os.Getpid() })
+	eventually.True(t, "all of its parents have ended", func() bool { now, err := statOf(it.pid); return err == nil && now.ppid == os.Getpid() })
 	if owner, tracked := askCaller(t, r, it.pid); !tracked || owner.Session != "s" {
 		t.Errorf("tracked %t, of %+v", tracked, owner)
 	}

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 	"unicode/utf8"
+
+	"gatewaytui/fixtures/eventually"
 )
 
 // Whoever holds the pipe, a wait ends with the leader (C6; field notes, 4.2: each of these lines held os/exec up, or made
@@ -181,7 +183,7 @@ func TestPTY_IsAControllingTerminal(t *testing.T) {
 	r := registry(t)
 	p := sh(t, r, `[ -t 0 ] && [ -t 1 ] && [ -t 2 ] && : </dev/tty && echo "a terminal of $(stty size)"; read x; echo "got <$x>"; trap 'echo stopped; exit 4' INT; echo ready; while :; do sleep 0.05; done`,
 		func(s *Spec) { s.PTY = true })
-	eventually(t, "it has a terminal", func() bool {
+	eventually.True(t, "it has a terminal", func() bool {
 		text, _ := p.Output()
 		return strings.Contains(text, "a terminal of 24 80\r\n")
 	})

@@ -3,6 +3,8 @@ package process
 import (
 	"testing"
 	"time"
+
+	"gatewaytui/fixtures/eventually"
 )
 
 // A tree that has ended is known to have ended without a look at the process table, and one that has not never is.
@@ -47,7 +49,7 @@ func TestWhoWaitsForALookSharesTheNextOne(t *testing.T) {
 	for range n {
 		go func() { views <- r.observe(t.Context(), time.Now().Add(patience), false) }()
 	}
-	eventually(t, "all wait", func() bool {
+	eventually.True(t, "all wait", func() bool {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		return r.next != nil && r.next.asked >= n

@@ -4,6 +4,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"gatewaytui/fixtures/eventually"
 )
 
 const mounts = `31 23 0:28 / /sys/fs/cgroup rw,relatime - tmpfs tmpfs rw,mode=755
@@ -62,7 +64,7 @@ func TestContainment_SaysItsLevelAndWhy(t *testing.T) {
 			t.Errorf("it is in the group of spawn %d, not %d", id, p.tree.id)
 		}
 		verified(t, p.Kill(t.Context(), short))
-		eventually(t, "the tree's group is gone", func() bool {
+		eventually.True(t, "the tree's group is gone", func() bool {
 			_, err := os.Stat(r.groups.tree(p.tree.id, false))
 			return os.IsNotExist(err)
 		})

@@ -19,6 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gatewaytui/core/process/kernel"
+	"gatewaytui/fixtures/eventually"
 )
 
 // hostile are trees that do what they can to be overlooked. Each says "child=PID" of whom it sets loose.
@@ -105,7 +106,7 @@ func playGuarded() error {
 		}
 	}
 	if os.Getenv(playFound) != "" {
-		if !within(func() bool { return found(r, children, journal) }) {
+		if !eventually.Within(func() bool { return found(r, children, journal) }) {
 			return errors.New("not everything was found")
 		}
 		for _, e := range journal.rows() {
@@ -233,9 +234,9 @@ func (g *guarded) kill(t testing.TB) time.Duration {
 		t.Fatal(err)
 	}
 	_ = g.Wait() // it was killed
-	eventually(t, "its trees have ended", func() bool { return !slices.ContainsFunc(g.trees, lives) })
+	eventually.True(t, "its trees have ended", func() bool { return !slices.ContainsFunc(g.trees, lives) })
 	took := time.Since(began) // and not what it costs to look at every process of the machine
-	eventually(t, "nothing of the killed life is left", func() bool { return len(g.left(t)) == 0 })
+	eventually.True(t, "nothing of the killed life is left", func() bool { return len(g.left(t)) == 0 })
 	return took
 }
 
@@ -256,7 +257,7 @@ func TestC2_TheGuardianEndsTheTreesOfAKilledGateway(t *testing.T) {
 			if took := g.kill(t); took > 2*time.Second {
 				t.Errorf("it took %v", took)
 			}
-			eventually(t, "the guardian ends", func() bool { return !lives(g.guardian) })
+			eventually.True(t, "the guardian ends", func() bool { return !lives(g.guardian) })
 		})
 		for _, i := range other.loose {
 			if !lives(i) {
@@ -356,7 +357,7 @@ func TestGuardian_ItsDeathIsMended(t *testing.T) {
 	if err != nil || !p.alive() {
 		t.Errorf("the new one: %+v, %v", p, err)
 	}
-	eventually(t, "the old one is no zombie", func() bool {
+	eventually.True(t, "the old one is no zombie", func() bool {
 		_, err := statOf(first)
 		return err != nil
 	})
@@ -389,7 +390,7 @@ func TestGuardian_SwitchedOff(t *testing.T) {
 func guardianOf(t testing.TB, r *Registry, before int) int {
 	t.Helper()
 	var pid int
-	eventually(t, "there is a guardian", func() bool {
+	eventually.True(t, "there is a guardian", func() bool {
 		pid, _ = r.Guardian()
 		return pid != 0 && pid != before
 	})

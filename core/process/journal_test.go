@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"gatewaytui/core/term"
+	"gatewaytui/fixtures/eventually"
 )
 
 // A row is there before Spawn returns, with the identity that tells a later life whether the process is still the same
@@ -46,14 +47,14 @@ func TestC2_EveryTreeIsInTheJournal(t *testing.T) {
 		t.Errorf("the tree is %q, but its child lives", how)
 	}
 	verified(t, p.Kill(t.Context(), short))
-	eventually(t, "its end is in the journal", func() bool { return j.endOf(p.PID()) == EndedByKill })
+	eventually.True(t, "its end is in the journal", func() bool { return j.endOf(p.PID()) == EndedByKill })
 
 	q := sh(t, r, `exit 0`)
-	eventually(t, "an end of its own is in the journal", func() bool { return j.endOf(q.PID()) == EndedByItself })
+	eventually.True(t, "an end of its own is in the journal", func() bool { return j.endOf(q.PID()) == EndedByItself })
 
 	o := sh(t, r, `(setsid env -i /bin/bash -c 'exec /bin/sleep 1000' </dev/null >&- 2>&- &); exec sleep 1000`)
 	verified(t, r.KillAll(t.Context(), short))
-	eventually(t, "every row has an end", func() bool {
+	eventually.True(t, "every row has an end", func() bool {
 		j.mu.Lock()
 		defer j.mu.Unlock()
 		for _, e := range j.started {
@@ -83,7 +84,7 @@ func TestJournal_AFailureIsShownAndStopsNothing(t *testing.T) {
 		t.Errorf("after a success: %v", err)
 	}
 	verified(t, r.KillAll(t.Context(), short))
-	eventually(t, "what it knows of has ended", func() bool { return j.endOf(q.PID()) == EndedByKill })
+	eventually.True(t, "what it knows of has ended", func() bool { return j.endOf(q.PID()) == EndedByKill })
 }
 
 // stuck is a journal that takes nothing in until it is freed, or its context ends.

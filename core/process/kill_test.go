@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gatewaytui/core/ops"
+	"gatewaytui/fixtures/eventually"
 	"gatewaytui/fixtures/soak"
 )
 
@@ -75,7 +76,7 @@ func TestC5_WhatHidFromEveryScanIsOfItsTree(t *testing.T) {
 		defer r.giveScan()
 		p := sh(t, r, `(setsid env -i /bin/bash -c 'echo child=$$; exec /bin/sleep 1000' </dev/null &); exit 0`)
 		child = said(t, p, "child")
-		eventually(t, "the child is an orphan", func() bool {
+		eventually.True(t, "the child is an orphan", func() bool {
 			c, err := statOf(child.pid)
 			if err != nil {
 				t.Error(err)
@@ -88,7 +89,7 @@ func TestC5_WhatHidFromEveryScanIsOfItsTree(t *testing.T) {
 	levels(t, "by what it cannot shed", func(t *testing.T, level Containment) {
 		r := registry(t, at(level))
 		p, child := hide(t, r)
-		eventually(t, "the orphan is in the row of its tree", func() bool {
+		eventually.True(t, "the orphan is in the row of its tree", func() bool {
 			rows := r.Rows()
 			return len(rows) == 1 && rows[0].PID == p.PID() && rows[0].State == "exited" && rows[0].TreeSize == 1
 		})
@@ -103,7 +104,7 @@ func TestC5_WhatHidFromEveryScanIsOfItsTree(t *testing.T) {
 	t.Run("on a machine with neither", func(t *testing.T) {
 		r := untagged(t, ContainmentSubreaper)
 		_, child := hide(t, r)
-		eventually(t, "the orphan has a row", func() bool {
+		eventually.True(t, "the orphan has a row", func() bool {
 			return slices.ContainsFunc(r.Rows(), func(row ops.Process) bool {
 				return row.PID == child.pid && row.Origin == originAdopted && row.StartTicks == child.start && row.Command == "/bin/sleep 1000"
 			})
@@ -247,7 +248,7 @@ func TestC3_AZombieIsNoSurvivor(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "go"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the child is a zombie", func() bool {
+	eventually.True(t, "the child is a zombie", func() bool {
 		zombie, err := statOf(child.pid)
 		return err == nil && zombie.state == 'Z'
 	})
@@ -557,7 +558,7 @@ func TestB14_ALookAlikeIsSpared(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		eventually(t, "the stray is in a session of its own", func() bool {
+		eventually.True(t, "the stray is in a session of its own", func() bool {
 			p, err := statOf(pid)
 			if err != nil {
 				t.Fatal(err)

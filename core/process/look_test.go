@@ -5,6 +5,8 @@ import (
 	"errors"
 	"testing"
 	"time"
+
+	"gatewaytui/fixtures/eventually"
 )
 
 // A8: while a look at the processes hangs, every kill answers within its grace and a second, or soon after its context's
@@ -53,7 +55,7 @@ func TestA8_AKillThatCannotLookAnswersInTime(t *testing.T) {
 		t.Errorf("%d are left, %v, by a look that was not made", n, err)
 	}
 	r.giveScan()
-	eventually(t, "what can be looked at again is ended", func() bool { return p.Kill(t.Context(), short).Verified })
+	eventually.True(t, "what can be looked at again is ended", func() bool { return p.Kill(t.Context(), short).Verified })
 	if lives(ident{p.PID(), p.Identity().StartTicks}) {
 		t.Error("the process lives on")
 	}
@@ -131,7 +133,7 @@ func TestA8_ACloseThatCannotLookAnswersInTime(t *testing.T) {
 	}
 	r.giveScan()
 	// The looks that were waiting come first, and a kill does not wait long for its turn.
-	eventually(t, "what can be looked at again is ended", func() bool { return p.Kill(t.Context(), 0).Verified })
+	eventually.True(t, "what can be looked at again is ended", func() bool { return p.Kill(t.Context(), 0).Verified })
 	if lives(ident{p.PID(), p.Identity().StartTicks}) {
 		t.Error("the process lives on")
 	}

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gatewaytui/core/ops"
+	"gatewaytui/fixtures/eventually"
 )
 
 // What descended from us before the registry was opened is somebody else's: it is neither shown nor ended (B14).
@@ -30,7 +31,7 @@ func TestB14_WhatWasThereBeforeIsLeftAlone(t *testing.T) {
 		}
 	}()
 	var before []proc
-	eventually(t, "it has a child", func() bool {
+	eventually.True(t, "it has a child", func() bool {
 		procs, err := newScanner().scan()
 		if err != nil {
 			t.Fatal(err)
@@ -56,7 +57,7 @@ func TestB14_WhatWasThereBeforeIsLeftAlone(t *testing.T) {
 	if err := unix.Kill(before[0].pid, unix.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the orphan is reaped", childless)
+	eventually.True(t, "the orphan is reaped", childless)
 }
 
 // An orphan that no scan saw below its parent, and that has no tag, finds its tree by the markers, and its session when
@@ -67,7 +68,7 @@ func TestC5_AnOrphanIsKnownByItsMarkers(t *testing.T) {
 		r.scanTurn <- struct{}{}
 		p := sh(t, r, `(setsid bash -c 'echo child=$$; exec sleep 1000' </dev/null &); exec sleep 1000`)
 		child := said(t, p, "child")
-		eventually(t, "the child is an orphan", func() bool { return orphaned(t, child) })
+		eventually.True(t, "the child is an orphan", func() bool { return orphaned(t, child) })
 		r.giveScan()
 		rep, err := r.KillPID(t.Context(), p.PID(), short)
 		if err != nil {
@@ -79,9 +80,9 @@ func TestC5_AnOrphanIsKnownByItsMarkers(t *testing.T) {
 		r.scanTurn <- struct{}{}
 		p := sh(t, r, `(env `+EnvSpawn+`=4711 setsid bash -c 'echo child=$$; exec sleep 1000' </dev/null &); exit 0`)
 		child := said(t, p, "child")
-		eventually(t, "the child is an orphan", func() bool { return orphaned(t, child) })
+		eventually.True(t, "the child is an orphan", func() bool { return orphaned(t, child) })
 		r.giveScan()
-		eventually(t, "it is a tree of the session", func() bool {
+		eventually.True(t, "it is a tree of the session", func() bool {
 			return slices.ContainsFunc(r.SessionRows("s"), func(row ops.Process) bool {
 				return row.PID == child.pid && row.Origin == originAdopted && row.Policy == PolicySession
 			})
@@ -105,10 +106,10 @@ func TestI1_AnAdoptedCommandIsMasked(t *testing.T) {
 	r.scanTurn <- struct{}{}
 	p := sh(t, r, `(setsid env -i /bin/bash -c $'exec -a "agent\e[2J" /bin/bash -c "echo child=\\$\\$; sleep 1000; :" --api-key sk-canary0123456789canary0123456789' </dev/null &); exit 0`)
 	child := said(t, p, "child")
-	eventually(t, "the child is an orphan", func() bool { return orphaned(t, child) })
+	eventually.True(t, "the child is an orphan", func() bool { return orphaned(t, child) })
 	r.giveScan()
 	var row ops.Process
-	eventually(t, "the orphan has a row", func() bool {
+	eventually.True(t, "the orphan has a row", func() bool {
 		i := slices.IndexFunc(r.Rows(), func(row ops.Process) bool { return row.PID == child.pid })
 		if i >= 0 {
 			row = r.Rows()[i]
@@ -211,7 +212,7 @@ func TestB11_APeekAtARecycledPidSaysNothing(t *testing.T) {
 	ready(t, p)
 	now := ident{p.PID(), p.Identity().StartTicks}
 	buf := make([]byte, environMax)
-	eventually(t, "it says whose it is, once its exec is over", func() bool {
+	eventually.True(t, "it says whose it is, once its exec is over", func() bool {
 		got := peekAt(now, buf)
 		return got.life == testLife && got.session == "s" && got.spawn == strconv.FormatUint(p.tree.id, 10)
 	})
@@ -231,14 +232,14 @@ func TestC5_AnOrphanThatSaysNothingKeepsAKillFromBeingVerified(t *testing.T) {
 	r.peeker = &peeker{requests: make(chan peekRequest), stuck: true}
 	p := sh(t, r, `(setsid bash -c 'echo child=$$; exec sleep 1000' </dev/null &); exec sleep 1000`)
 	child := said(t, p, "child")
-	eventually(t, "the child is an orphan", func() bool { return orphaned(t, child) })
+	eventually.True(t, "the child is an orphan", func() bool { return orphaned(t, child) })
 	r.giveScan()
 
 	rep, err := r.KillPID(t.Context(), p.PID(), 0)
 	if err != nil || rep.Verified || !errors.Is(rep.Problem, errSilent) || len(rep.Killed) != 1 || !lives(child) {
 		t.Errorf("%+v, %v", rep, err)
 	}
-	eventually(t, "it has a row, though it says nothing", func() bool {
+	eventually.True(t, "it has a row, though it says nothing", func() bool {
 		return slices.ContainsFunc(r.Rows(), func(row ops.Process) bool { return row.PID == child.pid })
 	})
 

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"gatewaytui/fixtures/eventually"
 )
 
 // stray is a process that descends from nobody we know, with this environment. It is called while no registry is open:
@@ -26,7 +28,7 @@ func stray(t testing.TB, env ...string) ident {
 		t.Fatal(err)
 	}
 	var p proc
-	eventually(t, "the stray is an orphan in a session of its own", func() bool {
+	eventually.True(t, "the stray is an orphan in a session of its own", func() bool {
 		if p, err = statOf(pid); err != nil {
 			t.Fatal(err)
 		}
@@ -109,7 +111,7 @@ func TestC2_TheNextStartEndsWhatTheJournalNames(t *testing.T) {
 			t.Errorf("a second sweep ended %+v, %v", again, err)
 		}
 		unstop()
-		eventually(t, "the old guardian ends, too late for anything", func() bool { return !lives(g.guardian) })
+		eventually.True(t, "the old guardian ends, too late for anything", func() bool { return !lives(g.guardian) })
 	})
 }
 

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gatewaytui/core/ops"
+	"gatewaytui/fixtures/eventually"
 	"gatewaytui/fixtures/soak"
 )
 
@@ -99,7 +100,7 @@ func TestSpawn_SaysWhyItCannot(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("%v, %v, want %q", p, err, tt.want)
 			}
-			eventually(t, "every descriptor is closed", func() bool { return descriptors(t) <= before })
+			eventually.True(t, "every descriptor is closed", func() bool { return descriptors(t) <= before })
 			if r.Count() != 0 {
 				t.Error("there is a tree of what was not started")
 			}
@@ -115,7 +116,7 @@ func TestSpawn_SaysWhyItCannot(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		eventually(t, "nothing is left of it", func() bool { return r.Count() == 0 && len(marked(t, testLife)) == 0 })
+		eventually.True(t, "nothing is left of it", func() bool { return r.Count() == 0 && len(marked(t, testLife)) == 0 })
 	})
 }
 
@@ -138,7 +139,7 @@ func TestSpawn_WhatNobodyWaitsForIsEnded(t *testing.T) {
 		req.taken.Store(true) // as a caller does whose patience is over
 		r.spawns <- req
 	}
-	eventually(t, "all were started and have ended", func() bool {
+	eventually.True(t, "all were started and have ended", func() bool {
 		j.mu.Lock()
 		defer j.mu.Unlock()
 		return len(j.started) == 5 && len(j.ended) == 5
@@ -159,14 +160,14 @@ func TestSpawn_LosesNoDescriptor(t *testing.T) {
 			p := sh(t, r, `sleep 1000 & wait`, change)
 			verified(t, p.Kill(t.Context(), short))
 		}
-		eventually(t, "no tree is left", func() bool { return r.Count() == 0 })
+		eventually.True(t, "no tree is left", func() bool { return r.Count() == 0 })
 	}
 	use()
 	before := descriptors(t)
 	for range 5 {
 		use()
 	}
-	eventually(t, "the descriptors are closed", func() bool { return descriptors(t) <= before })
+	eventually.True(t, "the descriptors are closed", func() bool { return descriptors(t) <= before })
 }
 
 func descriptors(t *testing.T) int {
@@ -239,7 +240,7 @@ func TestRegistry_Rows(t *testing.T) {
 	began := time.Now()
 	a := sh(t, r, `echo one; echo two; sleep 1000 & sleep 1000 & wait`, func(s *Spec) { s.Session, s.Policy = "a", PolicyTurn })
 	b := sh(t, r, `sleep 1000 & exit 5`, func(s *Spec) { s.Session, s.Command = "b", "make \x1b[31mall\x1b[0m" })
-	eventually(t, "the sweep has seen the trees", func() bool {
+	eventually.True(t, "the sweep has seen the trees", func() bool {
 		rows := r.Rows()
 		return len(rows) == 2 && rows[0].TreeSize == 3 && rows[0].LastOutput == "two" && rows[1].State == "exited" && rows[1].TreeSize == 1 && rows[1].RSSBytes > 0
 	})
@@ -277,7 +278,7 @@ func TestGet_EndedBackgroundProcesses(t *testing.T) {
 		wait(t, p)
 		ended = append(ended, p)
 	}
-	eventually(t, "no tree is left", func() bool { return r.Count() == 0 })
+	eventually.True(t, "no tree is left", func() bool { return r.Count() == 0 })
 	for i, p := range ended {
 		got, ok := r.Get(p.PID())
 		if kept := i >= 3; ok != kept || kept && got != p {
@@ -308,7 +309,7 @@ func TestRegistry_Events(t *testing.T) {
 	verified(t, p.Kill(t.Context(), patience))
 	q := sh(t, r, `kill -9 $$`)
 	wait(t, q)
-	eventually(t, "no tree is left", func() bool { return r.Count() == 0 })
+	eventually.True(t, "no tree is left", func() bool { return r.Count() == 0 })
 	mu.Lock()
 	defer mu.Unlock()
 	want := []string{
@@ -329,7 +330,7 @@ func TestC11_TheSweepFindsWhatOutlivedItsParent(t *testing.T) {
 	p := sh(t, r, `(setsid bash -c 'echo child=$$; exec sleep 1000' </dev/null &); exit 0`)
 	child := said(t, p, "child")
 	wait(t, p)
-	eventually(t, "the orphan is in the row of its tree", func() bool {
+	eventually.True(t, "the orphan is in the row of its tree", func() bool {
 		rows := r.Rows()
 		return len(rows) == 1 && rows[0].PID == p.PID() && rows[0].State == "exited" && rows[0].TreeSize == 1
 	})
@@ -360,7 +361,7 @@ func TestPdeathsig_DirectChildrenEndWithAKilledGateway(t *testing.T) {
 	if err := g.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "its direct children are gone", func() bool { return !slices.ContainsFunc(children, lives) })
+	eventually.True(t, "its direct children are gone", func() bool { return !slices.ContainsFunc(children, lives) })
 	_ = g.Wait() // it was killed
 }
 
@@ -468,11 +469,11 @@ func TestC3_NoZombieStaysAndNoStatusIsStolen(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if !within(childless) {
+	if !eventually.Within(childless) {
 		procs, err := newScanner().scan()
 		t.Fatalf("children are left: %+v, %v; trees %+v; adopted %v; forking %v", descendants(procs, os.Getpid(), nil), err, r.Rows(), r.adopted, r.forking)
 	}
-	eventually(t, "no tree is left", func() bool { return r.Count() == 0 })
+	eventually.True(t, "no tree is left", func() bool { return r.Count() == 0 })
 }
 
 func TestExit_IsSaidAsShellsDo(t *testing.T) {

@@ -21,6 +21,7 @@ import (
 	"go.uber.org/goleak"
 	"golang.org/x/sys/unix"
 
+	"gatewaytui/fixtures/eventually"
 	"gatewaytui/fixtures/soak"
 )
 
@@ -183,35 +184,12 @@ func self0(t testing.TB) string {
 	return path
 }
 
-// eventually waits until cond holds; it fails with what was promised when that takes longer than patience.
-func eventually(t testing.TB, promise string, cond func() bool) {
-	t.Helper()
-	if !within(cond) {
-		t.Fatalf("not within %v: %s", patience, promise)
-	}
-}
-
-// within reports whether cond holds before patience is over.
-func within(cond func() bool) bool {
-	deadline := time.After(patience)
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for !cond() {
-		select {
-		case <-tick.C:
-		case <-deadline:
-			return false
-		}
-	}
-	return true
-}
-
 // said waits for a line "NAME=PID" in p's output and returns the process of that pid.
 func said(t testing.TB, p *Process, name string) ident {
 	t.Helper()
 	line := regexp.MustCompile(`(?m)^` + name + `=(\d+)\r?$`)
 	var pid int
-	eventually(t, fmt.Sprintf("pid %d says %s=PID", p.PID(), name), func() bool {
+	eventually.True(t, fmt.Sprintf("pid %d says %s=PID", p.PID(), name), func() bool {
 		text, _ := p.Output()
 		m := line.FindStringSubmatch(text)
 		if m == nil {
@@ -230,7 +208,7 @@ func said(t testing.TB, p *Process, name string) ident {
 // ready waits for the line "ready" in p's output: its traps are set then.
 func ready(t testing.TB, p *Process) {
 	t.Helper()
-	eventually(t, fmt.Sprintf("pid %d says that it is ready", p.PID()), func() bool {
+	eventually.True(t, fmt.Sprintf("pid %d says that it is ready", p.PID()), func() bool {
 		text, _ := p.Output()
 		return strings.Contains(text, "ready")
 	})
@@ -239,7 +217,7 @@ func ready(t testing.TB, p *Process) {
 // becomes waits until p's leader runs the program called name, after its last exec.
 func becomes(t testing.TB, i ident, name string) {
 	t.Helper()
-	eventually(t, fmt.Sprintf("pid %d runs %s", i.pid, name), func() bool {
+	eventually.True(t, fmt.Sprintf("pid %d runs %s", i.pid, name), func() bool {
 		comm, err := os.ReadFile("/proc/" + strconv.Itoa(i.pid) + "/comm")
 		return err == nil && string(comm) == name+"\n"
 	})

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"gatewaytui/fixtures/eventually"
 )
 
 func weak(r *Registry, code string) bool {
@@ -18,14 +20,14 @@ func TestHF26_AGuardianThatIsGoneIsAWeakness(t *testing.T) {
 	if all := r.Weaknesses(); len(all) > 0 {
 		t.Fatalf("usually there are %+v", all)
 	}
-	eventually(t, "the lack of a guardian is a weakness", func() bool {
+	eventually.True(t, "the lack of a guardian is a weakness", func() bool {
 		if now, _ := r.Guardian(); now != 0 { // the pause before the next one doubles each time
 			_ = unix.Kill(now, unix.SIGKILL)
 		}
 		return weak(r, WeakGuardian)
 	})
 	guardianOf(t, r, pid)
-	eventually(t, "the weakness ends with the next guardian", func() bool { return !weak(r, WeakGuardian) })
+	eventually.True(t, "the weakness ends with the next guardian", func() bool { return !weak(r, WeakGuardian) })
 }
 
 // Without tags and without the groups that there were, the registry says so; one that is closed says nothing.

@@ -7,19 +7,21 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"gatewaytui/fixtures/eventually"
 )
 
 func TestProcess_ShowsAndSteersABackgroundProcess(t *testing.T) {
 	b := newBench(t)
 	pid := b.background(`echo ready; while read line; do echo "got <$line>"; [ "$line" = end ] && exit 7; done; exit 8`)
-	eventually(t, "poll shows its last line", func() bool {
+	eventually.True(t, "poll shows its last line", func() bool {
 		a := b.act(map[string]any{"action": "poll", "pid": pid})
 		return a.LastOutput == "ready" && a.State == "running" && a.ExitCode == nil && a.PID == pid && a.AgeMS >= 0
 	})
 	if a := b.act(map[string]any{"action": "write", "pid": pid, "data": "one\n"}); a.Written != 4 || a.State != "running" {
 		t.Errorf("write: %+v", a)
 	}
-	eventually(t, "log shows what it wrote", func() bool {
+	eventually.True(t, "log shows what it wrote", func() bool {
 		return b.act(map[string]any{"action": "log", "pid": pid}).Output == "ready\ngot <one>\n"
 	})
 	if a := b.act(map[string]any{"action": "wait", "pid": pid, "timeout": 0.05}); !a.TimedOut || a.State != "running" || a.Output != "ready\ngot <one>\n" {
@@ -32,7 +34,7 @@ func TestProcess_ShowsAndSteersABackgroundProcess(t *testing.T) {
 	if a := b.act(map[string]any{"action": "wait", "pid": pid}); a.TimedOut || a.State != "exited" || a.ExitCode == nil || *a.ExitCode != 7 || !strings.HasSuffix(a.Output, "got <end>\n") {
 		t.Errorf("wait: %+v", a)
 	}
-	eventually(t, "it is not listed any more", func() bool {
+	eventually.True(t, "it is not listed any more", func() bool {
 		return len(b.act(map[string]any{"action": "list"}).Processes) == 0
 	})
 	// It has ended, and can still be asked for (C10).
@@ -102,7 +104,7 @@ func TestC11_AnOrphanOfTheSessionCanBeEnded(t *testing.T) {
 		t.Errorf("another session ended it: %+v", a)
 	}
 	// It is its own row, or, if it was seen in time, its tree's.
-	eventually(t, "it is ended by a pid that list shows", func() bool {
+	eventually.True(t, "it is ended by a pid that list shows", func() bool {
 		for _, row := range b.act(map[string]any{"action": "list"}).Processes {
 			b.act(map[string]any{"action": "kill", "pid": int(row["pid"].(float64))})
 		}

@@ -18,6 +18,7 @@ import (
 	"go.uber.org/goleak"
 
 	"gatewaytui/core/process"
+	"gatewaytui/fixtures/eventually"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -142,20 +143,6 @@ func (b *bench) background(command string, change ...func(*Call)) int {
 
 func as(session string) func(*Call) { return func(c *Call) { c.Session = session } }
 
-func eventually(t *testing.T, promise string, cond func() bool) {
-	t.Helper()
-	deadline := time.After(patience)
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for !cond() {
-		select {
-		case <-tick.C:
-		case <-deadline:
-			t.Fatalf("not within %v: %s", patience, promise)
-		}
-	}
-}
-
 // lives reports whether a process has this pid and is no zombie.
 func lives(pid int) bool {
 	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
@@ -170,7 +157,7 @@ func lives(pid int) bool {
 func saidPID(t *testing.T, path string) int {
 	t.Helper()
 	var pid int
-	eventually(t, "a pid is in "+path, func() bool {
+	eventually.True(t, "a pid is in "+path, func() bool {
 		text, _ := os.ReadFile(path)
 		n, err := strconv.Atoi(strings.TrimSpace(string(text)))
 		pid = n

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"gatewaytui/core/process"
+	"gatewaytui/fixtures/eventually"
 )
 
 func TestTerminal_TellsOutputAndExitCode(t *testing.T) {
@@ -224,7 +225,7 @@ func TestTerminal_AnInterruptEndsTheForegroundAlone(t *testing.T) {
 	if told := b.call(ctx, b.terminal, map[string]any{"command": "sleep 1000", "background": true}); !strings.Contains(told, "interrupted") {
 		t.Errorf("a background call after the interrupt: %q", told)
 	}
-	eventually(t, "only the first background process is left", func() bool { return b.registry.Count() == 1 })
+	eventually.True(t, "only the first background process is left", func() bool { return b.registry.Count() == 1 })
 }
 
 // A command that somebody else's signal ended asks whether the turn ends with it; one that ended by itself does not (C12).

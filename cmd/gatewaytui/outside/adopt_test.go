@@ -5,6 +5,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"gatewaytui/fixtures/eventually"
 )
 
 // adopting is quick with background commands that outlive a SIGKILL.
@@ -44,7 +46,7 @@ func TestC10_ABackgroundCommandIsAdopted(t *testing.T) {
 		<-g.exited
 		g = start(t, home, adopting)
 		var row processRow
-		eventually(t, "the server is shown as adopted, whole, and speaks", func() bool {
+		eventually.True(t, "the server is shown as adopted, whole, and speaks", func() bool {
 			row = g.processes()[server]
 			return row.Origin == "adopted" && row.Policy == "kept" && row.Session == "api:user:alice" && row.State == "running" &&
 				row.TreeSize >= 3 && strings.HasPrefix(row.Last, "line ")
@@ -61,7 +63,7 @@ func TestC10_ABackgroundCommandIsAdopted(t *testing.T) {
 	if out, code := g.verb("reset", "api:user:alice", "--yes"); code != 0 {
 		t.Fatalf("reset: %d %s", code, out)
 	}
-	eventually(t, "the server ends with its session", func() bool { _, there := g.processes()[server]; return !there && !alive(server) })
+	eventually.True(t, "the server ends with its session", func() bool { _, there := g.processes()[server]; return !there && !alive(server) })
 	if !alive(other) {
 		t.Error("the other session's command ended as well")
 	}

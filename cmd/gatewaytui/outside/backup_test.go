@@ -17,6 +17,8 @@ import (
 	"time"
 
 	_ "modernc.org/sqlite"
+
+	"gatewaytui/fixtures/eventually"
 )
 
 // fillerMiB makes a database whose copy takes long enough to be met while it is written.
@@ -168,7 +170,7 @@ func TestTF45_ABackupUnderLoadHasEveryTurnThatWasAnswered(t *testing.T) {
 		defer mu.Unlock()
 		return slices.Clone(answered)
 	}
-	eventually(t, "twenty messages are answered", func() bool { return len(so()) >= 20 })
+	eventually.True(t, "twenty messages are answered", func() bool { return len(so()) >= 20 })
 	before := so()
 	out, code := g.verb("backup", to)
 	during := len(so()) - len(before)

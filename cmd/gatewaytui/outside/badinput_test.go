@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"gatewaytui/core/adapter/telegram/botapitest"
+	"gatewaytui/fixtures/eventually"
 	"gatewaytui/fixtures/soak"
 )
 
@@ -177,7 +178,7 @@ func TestRowsThatCannotBeTrueStopNoStart(t *testing.T) {
 		t.Fatalf("%v: %s", err, out)
 	}
 	g := start(t, home, quick)
-	eventually(t, "all seven are named", func() bool {
+	eventually.True(t, "all seven are named", func() bool {
 		said := g.warnings()["store.rows"]
 		return strings.Contains(said, "6 rows") && strings.Contains(said, "1 row ") && strings.Contains(said, "quarantine")
 	})
@@ -291,7 +292,7 @@ func TestF8_ADamagedDatabaseIsLookedAtReadOnlyOrPutAside(t *testing.T) {
 		}
 		before := len(bot.Sent())
 		bot.Inject(botapitest.Update{User: 4711, Text: "hello"})
-		eventually(t, "the chat is told", func() bool {
+		eventually.True(t, "the chat is told", func() bool {
 			sent := bot.Sent()
 			return len(sent) > before && strings.Contains(sent[before].Text, "takes no messages") && bot.Unconfirmed() == 0
 		})
@@ -361,7 +362,7 @@ func TestE15_AHundredUpdatesThatComeAgainAfterAKillMakeNoSecondTurn(t *testing.T
 	g := start(t, home, config)
 	inject(bot)
 	// Not the number of messages that were sent: a message that waits behind a running turn may get a notice as well.
-	eventually(t, "all have had their turn", func() bool {
+	eventually.True(t, "all have had their turn", func() bool {
 		ended := 0
 		for _, l := range g.log() {
 			if l.text("msg") == "turn ended" {
@@ -377,7 +378,7 @@ func TestE15_AHundredUpdatesThatComeAgainAfterAKillMakeNoSecondTurn(t *testing.T
 	t.Cleanup(again.Close)
 	inject(again)
 	next := start(t, home, withBot(t, again))
-	eventually(t, "all came again", func() bool { return again.Unconfirmed() == 0 })
+	eventually.True(t, "all came again", func() bool { return again.Unconfirmed() == 0 })
 	if code, _ := next.stop(); code != 0 {
 		t.Fatalf("exit code %d", code)
 	}

@@ -14,6 +14,8 @@ import (
 
 	"github.com/creack/pty"
 	"golang.org/x/sys/unix"
+
+	"gatewaytui/fixtures/eventually"
 )
 
 // soon is a generous bound for what should take well under a second, on a machine that does something else as well.
@@ -22,7 +24,7 @@ const soon = 10 * time.Second
 // logged waits for a line in the log file of home.
 func logged(t *testing.T, home, part string) {
 	t.Helper()
-	eventually(t, "the log says "+part, func() bool {
+	eventually.True(t, "the log says "+part, func() bool {
 		text, err := os.ReadFile(filepath.Join(home, "logs", "gateway.jsonl"))
 		return err == nil && strings.Contains(string(text), part)
 	})
@@ -62,12 +64,12 @@ func TestAPersonSteersAGatewayByItsConsole(t *testing.T) {
 	}
 	s.press("R", "Reset cli:local?")
 	s.answer("Reset cli:local?", "y")
-	eventually(t, "the session is a fresh one", func() bool { return id() != before })
+	eventually.True(t, "the session is a fresh one", func() bool { return id() != before })
 
 	say()
 	s.press("E", "Evict cli:local?")
 	s.answer("Evict cli:local?", "y")
-	eventually(t, "the agent is evicted", func() bool { st, _ := state(t, home); return st.Counts.Agents == 0 })
+	eventually.True(t, "the agent is evicted", func() bool { st, _ := state(t, home); return st.Counts.Agents == 0 })
 
 	s.keys("D")
 	s.answer("Drain gateway", "Enter") // the default is Cancel
@@ -95,7 +97,7 @@ func TestA1_AHangingAdapterIsAbandonedByHand(t *testing.T) {
 	home := newHome(t)
 	s := newScreen(t, 80, 24, "--home", home, "--config", configFile(t, config), "--demo-platforms", "harbour=good,dock=hang-disconnect")
 	s.await("RUNNING")
-	eventually(t, "the platforms are connected", func() bool {
+	eventually.True(t, "the platforms are connected", func() bool {
 		out, _ := verb(t, home, "adapters")
 		return strings.Count(out, "connected") == 3
 	})
@@ -198,7 +200,7 @@ func TestAStalledTerminalDelaysNothing(t *testing.T) {
 	c := onPTY(t, "--home", home, "--config", configFile(t, quick), "--demo-platforms", "harbour=good")
 	isUp(t, home)
 	queued := 0
-	eventually(t, "the terminal takes nothing more", func() bool {
+	eventually.True(t, "the terminal takes nothing more", func() bool {
 		if out, code := verb(t, home, "send", "hello"); code != 0 {
 			t.Fatalf("send: %d %s", code, out)
 		}
@@ -350,7 +352,7 @@ func TestASilentTerminalIsAskedNothing(t *testing.T) {
 			t.Fatalf("exit code %d", code)
 		}
 		best = min(best, time.Since(began))
-		eventually(t, "the answer is read", func() bool { return strings.HasSuffix(c.output(), "}\r\n") })
+		eventually.True(t, "the answer is read", func() bool { return strings.HasSuffix(c.output(), "}\r\n") })
 		if out := c.output(); strings.ContainsRune(out, '\x1b') || !strings.Contains(out, `"state":"running"`) {
 			t.Fatalf("the terminal was shown %q", out)
 		}

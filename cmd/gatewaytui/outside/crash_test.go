@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"gatewaytui/core/adapter/telegram/botapitest"
+	"gatewaytui/fixtures/eventually"
 	"gatewaytui/fixtures/soak"
 )
 
@@ -163,9 +164,9 @@ func TestE12_AChatIsAnsweredAfterAKill(t *testing.T) {
 	key := started.text("session")
 	g.running(key, "model call")
 	say("/background slow 600")
-	eventually(t, "the task is taken", func() bool { return said("Working on it in the background") == 1 && len(keys(g)) == 2 })
+	eventually.True(t, "the task is taken", func() bool { return said("Working on it in the background") == 1 && len(keys(g)) == 2 })
 	say("echo the second")
-	eventually(t, "its sender is told that it waits", func() bool { return said("this one is next") == 1 })
+	eventually.True(t, "its sender is told that it waits", func() bool { return said("this one is next") == 1 })
 	say("/queue echo the third")
 	g.await("both wait", func(l line) bool { return l.text("msg") == "message waits" && l.number("position") == 2 })
 	if err := g.cmd.Process.Kill(); err != nil {
@@ -181,7 +182,7 @@ func TestE12_AChatIsAnsweredAfterAKill(t *testing.T) {
 		bot.Inject(u)
 	}
 	say("echo the last")
-	eventually(t, "the last message is answered", func() bool { return said("the last") > 0 })
+	eventually.True(t, "the last message is answered", func() bool { return said("the last") > 0 })
 	for text, want := range map[string]int{
 		"The gateway ended while it worked on this message": 1, "The gateway ended while it worked on your /background task": 1,
 		"the second": 1, "the third": 1, "the last": 1,

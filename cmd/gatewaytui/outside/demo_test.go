@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"gatewaytui/core/ops"
+	"gatewaytui/fixtures/eventually"
 )
 
 // files lists what is below dir.
@@ -105,7 +106,7 @@ func TestTF8_ADemoTouchesNothingOfTheUsers(t *testing.T) {
 			}
 		}
 	}
-	eventually(t, "a chat is stuck, and others go on", func() bool {
+	eventually.True(t, "a chat is stuck, and others go on", func() bool {
 		var page ops.Page[ops.Session]
 		ask(&page, "sessions")
 		return len(page.Items) >= 3 && page.Items[0].Key == "dock:dm:dmitri" && page.Items[0].State == ops.SessionStalled

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"gatewaytui/fixtures/eventually"
 	"gatewaytui/fixtures/soak"
 )
 
@@ -89,7 +90,7 @@ func TestAPhaseThatTheMachineHeldUpNamesTheReason(t *testing.T) {
 	g.say("hangs", "hang")
 	g.running("api:user:hangs", "model call")
 	g.signal(syscall.SIGTERM)
-	eventually(t, "it drains", func() bool {
+	eventually.True(t, "it drains", func() bool {
 		var sd struct {
 			Phases []struct{ Name, State string }
 		}

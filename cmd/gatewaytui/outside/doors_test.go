@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"gatewaytui/core/adapter/telegram/botapitest"
+	"gatewaytui/fixtures/eventually"
 	"gatewaytui/fixtures/soak"
 )
 
@@ -109,7 +110,7 @@ func TestHF20_StalledUploadsAreBounded(t *testing.T) {
 			nc.Close()
 		}
 	}
-	eventually(t, "nothing of the uploads is left", func() bool {
+	eventually.True(t, "nothing of the uploads is left", func() bool {
 		var s struct {
 			Limits []struct {
 				Name string
@@ -236,7 +237,7 @@ func TestHF19_AnonymousRequestsLeaveNothing(t *testing.T) {
 	if now := residentMiB(t, g); now > memory+24 {
 		t.Errorf("memory grew from %d to %d MiB", memory, now)
 	}
-	eventually(t, "no session is left", func() bool {
+	eventually.True(t, "no session is left", func() bool {
 		var s struct{ Sessions []any }
 		g.socket(http.MethodGet, "/v1/snapshot", nil, &s)
 		return len(s.Sessions) == 0

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"gatewaytui/core/ops"
+	"gatewaytui/fixtures/eventually"
 	"gatewaytui/fixtures/soak"
 )
 
@@ -48,7 +49,7 @@ func TestA19_AKillAtEveryPhaseIsClassified(t *testing.T) {
 		}
 		g.signal(syscall.SIGTERM)
 		// The report, not the log: a stop waits for its report on disk for 20 ms at most.
-		eventually(t, "the report on disk has phase "+phase, func() bool { return g.reported(phase) })
+		eventually.True(t, "the report on disk has phase "+phase, func() bool { return g.reported(phase) })
 		_ = g.cmd.Process.Kill() // it may have come to its end in this moment
 		g.exit()
 		g.leavesNothing()
@@ -157,7 +158,7 @@ func TestC6_AGrandchildOnThePipeHoldsNothingUp(t *testing.T) {
 	if took := time.Since(began); status != http.StatusOK || !strings.Contains(reply, "kept") || took > patience { // the grandchild sleeps for an hour
 		t.Fatalf("after %v: %d %q", took, status, reply)
 	}
-	eventually(t, "nothing of it is left", func() bool { return len(marked(t, g.life)) == 0 })
+	eventually.True(t, "nothing of it is left", func() bool { return len(marked(t, g.life)) == 0 })
 	if code, _ := g.stop(); code != 0 {
 		t.Fatalf("exit code %d", code)
 	}
@@ -175,7 +176,7 @@ func TestC9_AResetFreesThePort(t *testing.T) {
 	l.Close()
 	g := start(t, newHome(t), quick)
 	g.job("a", "trap '' TERM; python3 -m http.server --bind 127.0.0.1 "+port)
-	eventually(t, "the server listens", func() bool {
+	eventually.True(t, "the server listens", func() bool {
 		c, err := net.Dial("tcp", address)
 		if err == nil {
 			c.Close()
@@ -292,7 +293,7 @@ func TestF5_FewDescriptorsAreNamedAndTheStopWorks(t *testing.T) {
 		}
 		t.Cleanup(func() { c.Close() })
 	}
-	eventually(t, "status names the cause", func() bool {
+	eventually.True(t, "status names the cause", func() bool {
 		out, code := g.verb("status")
 		return code == 0 && strings.Contains(out, "/64 file descriptors are in use")
 	})
@@ -322,17 +323,17 @@ func TestF6_AFullDiskIsNamedAndServiceResumes(t *testing.T) {
 	}
 	ballast := filepath.Join(home, "work", "ballast")
 	_, _ = shell(home, "mkdir -p work; head -c 64M /dev/zero > work/ballast")
-	eventually(t, "a turn fails with the reason", func() bool {
+	eventually.True(t, "a turn fails with the reason", func() bool {
 		reply, status := g.chat("a", "echo "+strings.Repeat("x", 3000))
 		return status != http.StatusOK && (strings.Contains(reply, "full") || strings.Contains(reply, "space"))
 	})
-	eventually(t, "status names the cause", func() bool {
+	eventually.True(t, "status names the cause", func() bool {
 		out, _ := g.verb("status")
 		return strings.Contains(out, "left on the disk of")
 	})
 	if err := os.Remove(ballast); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "service resumes", func() bool { _, status := g.chat("a", "hello"); return status == http.StatusOK })
+	eventually.True(t, "service resumes", func() bool { _, status := g.chat("a", "hello"); return status == http.StatusOK })
 	g.stopsClean()
 }

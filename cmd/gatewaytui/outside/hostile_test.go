@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"gatewaytui/fixtures/eventually"
 	"gatewaytui/fixtures/soak"
 )
 
@@ -142,10 +143,8 @@ func (f forest) grown(t testing.TB, spared map[process]string) map[process]strin
 		why = fmt.Sprintf("the trees have %v", found)
 		return maps.Equal(found, f.planted)
 	}
-	for deadline := time.Now().Add(patience); !whole(); <-time.After(10 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("%v after the planting not all trees stand: %s; planted were %v", patience, why, f.planted)
-		}
+	if !eventually.Within(whole) {
+		t.Fatalf("%v after the planting not all trees stand: %s; planted were %v", eventually.Patience, why, f.planted)
 	}
 	return procs
 }
@@ -179,7 +178,7 @@ func (f forest) lookalike(t testing.TB) map[process]string {
 	}
 	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
 	var now map[process]string
-	eventually(t, "the look-alike stands", func() bool {
+	eventually.True(t, "the look-alike stands", func() bool {
 		now = f.standing(t)
 		return len(now) == len(before)+1
 	})
@@ -196,7 +195,7 @@ type hold struct {
 func (g *gateway) hold() hold {
 	g.t.Helper()
 	var s struct{ Containment hold }
-	eventually(g.t, "the guardian watches", func() bool {
+	eventually.True(g.t, "the guardian watches", func() bool {
 		g.socket(http.MethodGet, "/v1/status", nil, &s)
 		return s.Containment.Guardian != 0
 	})
@@ -344,7 +343,7 @@ func fell(t *testing.T, level, wrapper string, trees int, way way, users ...stri
 	if got := g.exit(); got != code {
 		t.Errorf("the gateway ended with %d, want %d", got, code)
 	}
-	eventually(t, "the guardian is gone", func() bool { return !alive(hold.Guardian) })
+	eventually.True(t, "the guardian is gone", func() bool { return !alive(hold.Guardian) })
 	if left := marked(t, g.life); len(left) > 0 {
 		t.Errorf("left behind:\n%s", strings.Join(left, "\n"))
 	}

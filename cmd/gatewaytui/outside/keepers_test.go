@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"gatewaytui/fixtures/eventually"
 	"gatewaytui/fixtures/soak"
 )
 
@@ -180,7 +181,7 @@ func runit(t *testing.T, _ time.Duration, argv ...string) *keeper {
 // ended waits until the manager saw the gateway end in these ways, one after the other.
 func (k *keeper) ended(want ...string) {
 	k.t.Helper()
-	eventually(k.t, fmt.Sprintf("the manager saw %q", want), func() bool { return len(k.ends()) >= len(want) })
+	eventually.True(k.t, fmt.Sprintf("the manager saw %q", want), func() bool { return len(k.ends()) >= len(want) })
 	if got := k.ends(); !slices.Equal(got, want) {
 		k.t.Errorf("the manager saw the gateway end with %q, want %q", got, want)
 	}

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"gatewaytui/fixtures/eventually"
 	"gatewaytui/fixtures/soak"
 )
 
@@ -107,13 +108,13 @@ func (c *clients) storm(perSecond int, text string) {
 func (c *clients) answered(n int64) {
 	c.t.Helper()
 	n += c.answers.Load()
-	eventually(c.t, "the clients are answered", func() bool { return c.answers.Load() >= n })
+	eventually.True(c.t, "the clients are answered", func() bool { return c.answers.Load() >= n })
 }
 
 // logLine waits for a line of the log file of home with all of the parts, written at since or later, and returns its time.
 func logLine(t testing.TB, home string, since time.Time, parts ...string) (at time.Time) {
 	t.Helper()
-	eventually(t, fmt.Sprintf("the log has a line with %q", parts), func() bool {
+	eventually.True(t, fmt.Sprintf("the log has a line with %q", parts), func() bool {
 		f, err := os.Open(filepath.Join(home, "logs", "gateway.jsonl"))
 		if err != nil {
 			return false
@@ -143,7 +144,7 @@ func (s *screen) confirm(home, key, question string, parts ...string) time.Durat
 	s.t.Helper()
 	s.keys(key)
 	s.await(question)
-	eventually(s.t, "the dialog takes keys", func() bool {
+	eventually.True(s.t, "the dialog takes keys", func() bool {
 		text := s.sees()
 		return strings.Contains(text, question) && !strings.Contains(text, "armed in") && !strings.Contains(text, "asking the gateway")
 	})
@@ -197,7 +198,7 @@ func TestEveryLeverTakesOnePressOnABusyGateway(t *testing.T) {
 		var st struct {
 			API string `json:"api_listen"`
 		}
-		eventually(t, "the api listens", func() bool {
+		eventually.True(t, "the api listens", func() bool {
 			out, _ := verb(t, home, "status", "--json")
 			return json.Unmarshal([]byte(out), &st) == nil && st.API != ""
 		})

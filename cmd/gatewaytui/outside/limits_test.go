@@ -11,6 +11,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"gatewaytui/fixtures/eventually"
 )
 
 // bound is a row of limits in the status.
@@ -154,7 +156,7 @@ func TestHF9_ClientsThatSendAndClosePileUpNothing(t *testing.T) {
 	}
 	close(next)
 	sending.Wait()
-	eventually(t, "nothing is left of the clients", func() bool {
+	eventually.True(t, "nothing is left of the clients", func() bool {
 		_, running, queued := g.counts()
 		return running == 0 && queued == 0
 	})
@@ -197,7 +199,7 @@ func TestHF9_BackgroundTasksOfOneUserAreBounded(t *testing.T) {
 			}
 		})
 	}
-	eventually(t, "all but eight are refused", func() bool { return refused.Load() == asked-most })
+	eventually.True(t, "all but eight are refused", func() bool { return refused.Load() == asked-most })
 	row, warned := g.bound("limits.background")
 	if _, running, _ := g.counts(); running > most || row.Used != most || row.Reached != asked-most || !warned {
 		t.Errorf("%d turns run; the row of the bound is %+v, warned %v", running, row, warned)

@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"gatewaytui/fixtures/eventually"
 )
 
 // kept is a gateway that a service manager keeps.
@@ -47,7 +49,7 @@ type served struct {
 // life waits until another life than the one before serves.
 func (k kept) life(before string) (s served) {
 	k.t.Helper()
-	eventually(k.t, "a life after "+before+" serves", func() bool {
+	eventually.True(k.t, "a life after "+before+" serves", func() bool {
 		out, code := verb(k.t, k.home, "status", "--json")
 		s = served{}
 		return code == 0 && json.Unmarshal([]byte(out), &s) == nil && s.State == "running" && s.Life != before
@@ -64,7 +66,7 @@ func (k kept) escapee() int {
 		k.t.Fatalf("send: %d %s", code, out)
 	}
 	n := 0
-	eventually(k.t, "the grandchild runs", func() bool {
+	eventually.True(k.t, "the grandchild runs", func() bool {
 		n, _ = strconv.Atoi(strings.TrimSpace(k.read("escapee")))
 		return n > 0
 	})
@@ -166,7 +168,7 @@ func TestA3_AStopGoesOnWhereRunitWaitsNoLonger(t *testing.T) {
 		t.Fatalf("sv stop waited: %v %s", err, out)
 	}
 	k.ended("exit 0")
-	eventually(t, "the service is down", k.over)
+	eventually.True(t, "the service is down", k.over)
 }
 
 // B2, B4, B6, G1: a restart ends with 75 and leaves the next start to the manager: exactly one, of the manager's own.
@@ -206,7 +208,7 @@ func TestC4_AfterASIGKILLTheManagerStartsACleanLife(t *testing.T) {
 			t.Fatal(err)
 		}
 		killed := time.Now()
-		eventually(t, "nothing of the killed life is left", func() bool { return len(marked(t, first.Life)) == 0 && !alive(hidden) })
+		eventually.True(t, "nothing of the killed life is left", func() bool { return len(marked(t, first.Life)) == 0 && !alive(hidden) })
 		took := time.Since(killed)
 		if took > 2*time.Second {
 			t.Errorf("what the killed life had started lived on for %v", took)
@@ -246,7 +248,7 @@ func TestB4_WhatDoesNotGetBetterIsNotTriedForEver(t *testing.T) {
 					home = newHome(t)
 				}
 				k := begin(t, within, arguments(t, home, tt.add)...)
-				eventually(t, "the manager has given it up", k.over)
+				eventually.True(t, "the manager has given it up", k.over)
 				// Both managers would have tried again after a second.
 				deadline := time.Now().Add(2500 * time.Millisecond)
 				for time.Now().Before(deadline) && k.starts() == 1 {

@@ -13,6 +13,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
+
+	"gatewaytui/fixtures/eventually"
 )
 
 // What Prometheus reads on the metrics port is right in its form, is what the socket serves, and ends with the gateway.
@@ -24,7 +26,7 @@ func TestPrometheusReadsTheMetricsPort(t *testing.T) {
 	var s struct {
 		MetricsListen string `json:"metrics_listen"`
 	}
-	eventually(t, "status tells the metrics port", func() bool {
+	eventually.True(t, "status tells the metrics port", func() bool {
 		g.socket(http.MethodGet, "/v1/status", nil, &s)
 		return s.MetricsListen != ""
 	})

@@ -17,12 +17,15 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
+
+	"gatewaytui/fixtures/eventually"
 )
 
 // patience is how long a test waits for what must come about on a machine that is busy with other tests.
@@ -350,21 +353,16 @@ func (g *gateway) job(user, command string) int {
 // running waits until a session has a running turn that does what.
 func (g *gateway) running(key, what string) {
 	g.t.Helper()
-	deadline := time.Now().Add(patience)
-	for {
-		var page struct {
-			Items []struct{ Key, State, Doing string }
-		}
+	type row struct{ Key, State, Doing string }
+	var page struct{ Items []row }
+	if !eventually.Within(func() bool {
+		page.Items = nil
 		g.socket(http.MethodGet, "/v1/sessions?limit=500", nil, &page)
-		for _, s := range page.Items {
-			if s.Key == key && s.State == "running" && strings.HasPrefix(s.Doing, what) {
-				return
-			}
-		}
-		if time.Now().After(deadline) {
-			g.t.Fatalf("session %s does not come to %q: %+v", key, what, page.Items)
-		}
-		<-time.After(10 * time.Millisecond)
+		return slices.ContainsFunc(page.Items, func(s row) bool {
+			return s.Key == key && s.State == "running" && strings.HasPrefix(s.Doing, what)
+		})
+	}) {
+		g.t.Fatalf("session %s does not come to %q: %+v", key, what, page.Items)
 	}
 }
 
@@ -394,15 +392,4 @@ func marked(t testing.TB, life string) []string {
 func alive(pid int) bool {
 	command, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
 	return err == nil && len(command) > 0
-}
-
-// eventually waits for a fact.
-func eventually(t testing.TB, what string, fact func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(patience); !fact(); {
-		if time.Now().After(deadline) {
-			t.Fatalf("waited %v in vain: %s", patience, what)
-		}
-		<-time.After(10 * time.Millisecond)
-	}
 }

@@ -11,6 +11,8 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+
+	"gatewaytui/fixtures/eventually"
 )
 
 // unprivileged is a line of bash that runs the program as a user without processes or rights, of whom no more than 400
@@ -26,7 +28,7 @@ func TestHF3_AToolThatFillsTheProcessLimitIsSurvived(t *testing.T) {
 	g := startUnder(t, unprivileged, newHome(t), quick)
 	g.job("filler", `for i in $(seq 600); do sleep 3900 & done; sleep 3900`)
 	const reserve = 64
-	eventually(t, "the tools have as many processes as they may", func() bool { return tasksOf(t, 64999) >= 400-reserve })
+	eventually.True(t, "the tools have as many processes as they may", func() bool { return tasksOf(t, 64999) >= 400-reserve })
 	var all sync.WaitGroup
 	for i := range 100 {
 		all.Go(func() {
@@ -112,7 +114,7 @@ func TestHF4_UnderAMemoryLimitTheToolsEndFirst(t *testing.T) {
 		n, _ := strconv.Atoi(strings.Fields(rest + " 0")[0])
 		return n
 	}
-	eventually(t, "the kernel ends processes for want of memory", func() bool { return count() > 0 })
+	eventually.True(t, "the kernel ends processes for want of memory", func() bool { return count() > 0 })
 	for i := range 5 {
 		if reply, status := g.chat(fmt.Sprintf("u%d", i), "echo a"); status != http.StatusOK {
 			t.Errorf("a message is answered with %d %q", status, reply)
@@ -157,11 +159,11 @@ func TestHF6_WhatTakesItsTagOffEndsWithItsOwner(t *testing.T) {
 	wrapper := levels(t)["subreaper"]
 	gone := func(t *testing.T, f forest) {
 		t.Helper()
-		eventually(t, "the process is gone", func() bool { return len(f.standing(t)) == 0 })
+		eventually.True(t, "the process is gone", func() bool { return len(f.standing(t)) == 0 })
 	}
 	planted := func(t *testing.T, f forest) {
 		t.Helper()
-		eventually(t, "the process stands alone", func() bool { return len(f.standing(t)) == 1 })
+		eventually.True(t, "the process stands alone", func() bool { return len(f.standing(t)) == 1 })
 	}
 	for name, script := range shedders {
 		script := func(f forest) string { return strings.ReplaceAll(script, "MARK", f.argument(0)) }
@@ -202,9 +204,9 @@ func TestHF6_WhatTakesItsTagOffEndsWithItsOwner(t *testing.T) {
 			g, f := startUnder(t, wrapper, home, quick), newForest(t)
 			guardian := g.hold().Guardian
 			g.job("a", script(f)+"; exec sleep "+f.argument(1))
-			eventually(t, "both processes stand", func() bool { return len(f.standing(t)) == 2 })
+			eventually.True(t, "both processes stand", func() bool { return len(f.standing(t)) == 2 })
 			if name != "of the finding" { // it has one tag left, by which it is found
-				eventually(t, "the journal names it", func() bool { return journalled(t, home) >= 2 })
+				eventually.True(t, "the journal names it", func() bool { return journalled(t, home) >= 2 })
 			}
 			for _, pid := range []int{guardian, g.cmd.Process.Pid} {
 				if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
@@ -248,7 +250,7 @@ func TestHF26_AMissingGuardianIsAWarning(t *testing.T) {
 		}
 		return false
 	}
-	eventually(t, "status warns that no guardian watches", func() bool {
+	eventually.True(t, "status warns that no guardian watches", func() bool {
 		if warned() {
 			return true
 		}
@@ -257,5 +259,5 @@ func TestHF26_AMissingGuardianIsAWarning(t *testing.T) {
 		}
 		return false
 	})
-	eventually(t, "the warning ends when one watches again", func() bool { return !warned() && s.Containment.Guardian != 0 })
+	eventually.True(t, "the warning ends when one watches again", func() bool { return !warned() && s.Containment.Guardian != 0 })
 }

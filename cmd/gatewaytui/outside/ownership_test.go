@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 
+	"gatewaytui/fixtures/eventually"
 	"gatewaytui/fixtures/soak"
 )
 
@@ -59,7 +60,7 @@ func TestB16_OfManyStartersOneWins(t *testing.T) {
 			}
 		})
 	}
-	eventually(t, "all but one have ended", func() bool {
+	eventually.True(t, "all but one have ended", func() bool {
 		mu.Lock()
 		defer mu.Unlock()
 		return codes[69] == n-1
@@ -178,7 +179,7 @@ func TestB3_APortThatIsTakenIsTriedAgain(t *testing.T) {
 	if code, _ := first.stop(); code != 0 {
 		t.Fatalf("exit code %d", code)
 	}
-	eventually(t, "it has the port", func() bool { out, _ := second.verb("adapters"); return strings.Contains(out, "connected") })
+	eventually.True(t, "it has the port", func() bool { out, _ := second.verb("adapters"); return strings.Contains(out, "connected") })
 	if code, _ := second.stop(); code != 0 {
 		t.Fatalf("exit code %d", code)
 	}
@@ -196,7 +197,7 @@ func TestB13_ACopyOfARunningHomeIsAnotherHome(t *testing.T) {
 		t.Fatalf("cp: %v %s", err, out)
 	}
 	second := start(t, copied, quick)
-	eventually(t, "it has looked for what an earlier life left", func() bool {
+	eventually.True(t, "it has looked for what an earlier life left", func() bool {
 		out, code := second.verb("status", "--json")
 		return code == 0 && strings.Contains(out, `"home.copied"`)
 	})

@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"testing"
 
+	"gatewaytui/fixtures/eventually"
 	"gatewaytui/fixtures/soak"
 )
 
@@ -71,8 +72,8 @@ func TestC3_AsPid1NothingIsLeftUnwaited(t *testing.T) {
 		return found
 	}
 	// What outlives its turn may still run. When the last of it has ended, its zombie is waited for.
-	eventually(t, "nothing that was started is left", func() bool { return len(marked(t, g.life)) == 0 })
-	eventually(t, "no zombie is left", func() bool { return len(zombies()) == 0 })
+	eventually.True(t, "nothing that was started is left", func() bool { return len(marked(t, g.life)) == 0 })
+	eventually.True(t, "no zombie is left", func() bool { return len(zombies()) == 0 })
 
 	wood := newForest(t)
 	wood.plant(g, len(hostile), len(hostile), "a")
@@ -87,7 +88,7 @@ func TestC3_AsPid1NothingIsLeftUnwaited(t *testing.T) {
 	if left := wood.standing(t); len(left) > 0 {
 		t.Errorf("the kill was said to be verified, and left %v", left)
 	}
-	eventually(t, "no zombie is left by the kill", func() bool { return len(zombies()) == 0 })
+	eventually.True(t, "no zombie is left by the kill", func() bool { return len(zombies()) == 0 })
 
 	if err := syscall.Kill(gatewayPID, syscall.SIGTERM); err != nil { // not reaped: its parent waits for it to end
 		t.Fatal(err)

@@ -15,6 +15,7 @@ import (
 	"github.com/oklog/ulid/v2"
 
 	"gatewaytui/core/store"
+	"gatewaytui/fixtures/eventually"
 )
 
 // chatted is the session of a chat whose messages wait in the inbox.
@@ -155,7 +156,7 @@ func TestB9_ThreeKilledLivesBreakTheLoop(t *testing.T) {
 	next.await("what waited is taken up again", func(l line) bool {
 		return l.text("msg") == "taken up from earlier lives" && l.number("messages") == 1
 	})
-	eventually(t, "its turn ends", func() bool { return len(next.turnsOf(chatted)) == 2 })
+	eventually.True(t, "its turn ends", func() bool { return len(next.turnsOf(chatted)) == 2 })
 	if code, _ := next.stop(); code != 0 {
 		t.Fatalf("exit code %d", code)
 	}
@@ -184,7 +185,7 @@ func TestD17_WhatWasLeftAndWhatComesAreOneTurnAtATime(t *testing.T) {
 		}
 		t.Cleanup(func() { _ = send.Process.Kill(); _ = send.Wait() })
 	}
-	eventually(t, "every message had its turn", func() bool {
+	eventually.True(t, "every message had its turn", func() bool {
 		return strings.Count(strings.Join(next.turnsOf(chatted), ","), "turn ended") == 2*each
 	})
 	for i, line := range next.turnsOf(chatted) {

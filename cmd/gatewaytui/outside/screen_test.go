@@ -19,6 +19,7 @@ import (
 	"github.com/creack/pty"
 	"golang.org/x/sys/unix"
 
+	"gatewaytui/fixtures/eventually"
 	"gatewaytui/fixtures/soak"
 )
 
@@ -100,7 +101,7 @@ func (s *screen) sees() string {
 // await waits until all of the parts are on the screen at once.
 func (s *screen) await(parts ...string) {
 	s.t.Helper()
-	eventually(s.t, fmt.Sprintf("the screen shows %q", parts), func() bool {
+	eventually.True(s.t, fmt.Sprintf("the screen shows %q", parts), func() bool {
 		text := s.sees()
 		for _, part := range parts {
 			if !strings.Contains(text, part) {
@@ -121,7 +122,7 @@ func (s *screen) keys(names ...string) {
 // does not apply to that is refused.
 func (s *screen) press(key, question string) {
 	s.t.Helper()
-	eventually(s.t, key+" asks "+question, func() bool {
+	eventually.True(s.t, key+" asks "+question, func() bool {
 		s.keys(key)
 		<-time.After(300 * time.Millisecond)
 		return strings.Contains(s.sees(), question)
@@ -133,7 +134,7 @@ func (s *screen) answer(question, key string) {
 	s.t.Helper()
 	s.await(question)
 	<-time.After(500 * time.Millisecond)
-	eventually(s.t, "keys are armed", func() bool { return !strings.Contains(s.sees(), "armed in") })
+	eventually.True(s.t, "keys are armed", func() bool { return !strings.Contains(s.sees(), "armed in") })
 	s.keys(key)
 }
 
@@ -141,7 +142,7 @@ func (s *screen) answer(question, key string) {
 func (s *screen) code() int {
 	s.t.Helper()
 	code := -1
-	eventually(s.t, "the program ends", func() bool {
+	eventually.True(s.t, "the program ends", func() bool {
 		s.sees()
 		text, err := os.ReadFile(filepath.Join(s.dir, "code"))
 		if err != nil {
@@ -264,7 +265,7 @@ func (c *console) output() string {
 // await waits until one of the parts was shown.
 func (c *console) await(parts ...string) {
 	c.t.Helper()
-	eventually(c.t, fmt.Sprintf("the terminal is shown one of %q", parts), func() bool {
+	eventually.True(c.t, fmt.Sprintf("the terminal is shown one of %q", parts), func() bool {
 		shown := ansi.Strip(c.output())
 		return slices.ContainsFunc(parts, func(part string) bool { return strings.Contains(shown, part) })
 	})
@@ -306,7 +307,7 @@ func state(t testing.TB, home string) (s struct {
 // isUp waits until a gateway runs on home.
 func isUp(t testing.TB, home string) {
 	t.Helper()
-	eventually(t, "the gateway runs", func() bool { s, ok := state(t, home); return ok && s.State == "running" })
+	eventually.True(t, "the gateway runs", func() bool { s, ok := state(t, home); return ok && s.State == "running" })
 }
 
 // write types text on the terminal.

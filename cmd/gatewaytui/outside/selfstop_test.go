@@ -9,6 +9,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"gatewaytui/fixtures/eventually"
 )
 
 // past is a life as the history shows it.
@@ -84,7 +86,7 @@ func TestB7_ARestartFromInsideBringsOneNextLife(t *testing.T) {
 			}
 			t.Cleanup(func() { _, _ = verb(t, home, "stop", "--wait", "--yes") }) // it is nobody's child here
 			// The control socket answers before the life is in the store.
-			eventually(t, "the next life is in the history", func() bool {
+			eventually.True(t, "the next life is in the history", func() bool {
 				_, code := verb(t, home, "status")
 				return code == 0 && len(history(t, home)) > 1
 			})
@@ -173,7 +175,7 @@ func TestB8_AnUnfinishedStopIsNotRunAgain(t *testing.T) {
 			g.running("api:user:other", "model call")
 			g.say("asker", "sh: "+strings.ReplaceAll(tc.command, "GW", binary+" --home "+home))
 			times := filepath.Join(home, "work", "times")
-			eventually(t, "the call runs", func() bool { text, _ := os.ReadFile(times); return string(text) == "ran\n" })
+			eventually.True(t, "the call runs", func() bool { text, _ := os.ReadFile(times); return string(text) == "ran\n" })
 			if tc.outcome == "cut_short" {
 				g.phase("drain", "running")
 			}

@@ -7,7 +7,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
+
+	"gatewaytui/fixtures/eventually"
 )
 
 // No hidden queue: of 600 calls that hang 512 are at the endpoint, and 88 rows say what they wait for.
@@ -27,23 +28,19 @@ func TestCallsBeyondTheLimitWaitWithARow(t *testing.T) {
 		State, Doing string
 		WaitingFor   string `json:"waiting_for"`
 	}
-	deadline := time.Now().Add(patience)
-	for {
+	waiting := 0
+	if !eventually.Within(func() bool {
 		var snapshot struct{ Sessions []row }
 		g.socket(http.MethodGet, "/v1/snapshot", nil, &snapshot)
-		waiting := 0
+		waiting = 0
 		for _, r := range snapshot.Sessions {
 			if r.State == "waiting" && r.WaitingFor == "limits.model_calls" && r.Doing == "waiting for a model slot" {
 				waiting++
 			}
 		}
-		if waiting == clients-limit && calls.Load() == limit {
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("%d rows wait and %d calls are at the endpoint, want %d and %d", waiting, calls.Load(), clients-limit, limit)
-		}
-		time.Sleep(50 * time.Millisecond) // between two looks at what takes its time
+		return waiting == clients-limit && calls.Load() == limit
+	}) {
+		t.Fatalf("%d rows wait and %d calls are at the endpoint, want %d and %d", waiting, calls.Load(), clients-limit, limit)
 	}
 	if code, _ := g.stop(); code != 0 {
 		t.Errorf("the stop ended with %d", code)

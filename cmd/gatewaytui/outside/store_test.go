@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 
+	"gatewaytui/fixtures/eventually"
 	"gatewaytui/fixtures/soak"
 )
 
@@ -47,7 +48,7 @@ func TestHF13_AGatewayWithoutItsDatabaseIsNotReady(t *testing.T) {
 	if err := os.Remove(filepath.Join(g.home, "gateway.db")); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "it is not ready", func() bool { status, _ := g.readyz(); return status == http.StatusServiceUnavailable })
+	eventually.True(t, "it is not ready", func() bool { status, _ := g.readyz(); return status == http.StatusServiceUnavailable })
 	if _, reason := g.readyz(); !strings.Contains(reason, "replaced or deleted") || strings.Contains(reason, g.home) {
 		t.Errorf("the reason is %q", reason)
 	}
@@ -72,7 +73,7 @@ func TestHF13_ReadinessFollowsTheDisk(t *testing.T) {
 		t.Errorf("the warning is %q", w)
 	}
 	repair()
-	eventually(t, "it is ready again", func() bool { status, _ := g.readyz(); return status == http.StatusOK })
+	eventually.True(t, "it is ready again", func() bool { status, _ := g.readyz(); return status == http.StatusOK })
 	if w := g.warning("store"); w != "" {
 		t.Errorf("the warning stays: %q", w)
 	}
@@ -118,18 +119,18 @@ func TestHF29_ATruncatedDatabaseIsNoticedAndNotRetried(t *testing.T) {
 	g := start(t, home, quick)
 	db := filepath.Join(home, "gateway.db")
 	var size int64
-	eventually(t, "the database has pages", func() bool {
+	eventually.True(t, "the database has pages", func() bool {
 		g.chat("a", strings.Repeat("x", 500<<10))
 		fi, err := os.Stat(db)
 		size = fi.Size()
 		return err == nil && size > 2<<20
 	})
-	eventually(t, "the size was seen", func() bool { status, _ := g.readyz(); return status == http.StatusOK })
+	eventually.True(t, "the size was seen", func() bool { status, _ := g.readyz(); return status == http.StatusOK })
 	if err := os.Truncate(db, size/2); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "it is not ready", func() bool { status, _ := g.readyz(); return status == http.StatusServiceUnavailable })
-	eventually(t, "a message is refused", func() bool { _, status := g.chat("b", "hello"); return status == http.StatusServiceUnavailable })
+	eventually.True(t, "it is not ready", func() bool { status, _ := g.readyz(); return status == http.StatusServiceUnavailable })
+	eventually.True(t, "a message is refused", func() bool { _, status := g.chat("b", "hello"); return status == http.StatusServiceUnavailable })
 	if w := g.warning("store.read_only"); !strings.Contains(w, "truncated under the running gateway") {
 		t.Errorf("the warning is %q", w)
 	}
@@ -155,7 +156,7 @@ func TestHF25_APlannedStopOnAFullDiskIsPlanned(t *testing.T) {
 	}
 	ballast := filepath.Join(home, "work", "ballast")
 	_, _ = shell(home, "mkdir -p work; head -c 64M /dev/zero > work/ballast")
-	eventually(t, "the store has no room", func() bool {
+	eventually.True(t, "the store has no room", func() bool {
 		_, status := g.chat("a", "echo "+strings.Repeat("x", 3000))
 		return status != http.StatusOK
 	})

@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"gatewaytui/fixtures/eventually"
 )
 
 // S8, B2: --replace stops the one that holds the home, waits for it, and takes its place.
@@ -84,7 +86,7 @@ func TestB19_TenReplacementsMakeOneTakeover(t *testing.T) {
 			codes[cmd.ProcessState.ExitCode()]++
 		})
 	}
-	eventually(t, "all ten have asked the first to stop", func() bool {
+	eventually.True(t, "all ten have asked the first to stop", func() bool {
 		return !slices.ContainsFunc(said, func(text *lockedText) bool { return !strings.Contains(text.String(), "replacing pid ") })
 	})
 	if out, code := first.verb("shutdown", "force", "--yes"); code != 0 {
@@ -93,7 +95,7 @@ func TestB19_TenReplacementsMakeOneTakeover(t *testing.T) {
 	if code := first.exit(); code != 0 {
 		t.Fatalf("the first ended with %d", code)
 	}
-	eventually(t, "nine have given up", func() bool {
+	eventually.True(t, "nine have given up", func() bool {
 		mu.Lock()
 		defer mu.Unlock()
 		return codes[69] == 9

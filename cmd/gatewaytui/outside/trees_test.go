@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"gatewaytui/fixtures/eventually"
 )
 
 // quick is a config whose stop is short.
@@ -54,7 +56,7 @@ func TestNothingOutlivesAGracefulStop(t *testing.T) {
 		g.job(name, command)
 	}
 	for _, last := range []string{"sleep 1000", "sleep 1001", "sleep 1002", "sleep 1003", "sleep 1004", "trap \"\" TERM", "trap '' TERM"} {
-		eventually(t, last+" runs", func() bool {
+		eventually.True(t, last+" runs", func() bool {
 			return slices.ContainsFunc(marked(t, g.life), func(p string) bool { return strings.Contains(p, last) })
 		})
 	}

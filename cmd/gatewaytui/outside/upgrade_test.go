@@ -16,6 +16,7 @@ import (
 	_ "modernc.org/sqlite"
 
 	"gatewaytui/core/adapter/telegram/botapitest"
+	"gatewaytui/fixtures/eventually"
 	"gatewaytui/fixtures/soak"
 	"gatewaytui/fixtures/upgrade"
 )
@@ -107,7 +108,7 @@ func TestAHomeOfTheFirstEditionIsTakenOver(t *testing.T) {
 			t.Errorf("warning %s: %s", w.Code, w.Message)
 		}
 	}
-	eventually(t, "every session is listed", func() bool {
+	eventually.True(t, "every session is listed", func() bool {
 		g.socket(http.MethodGet, "/v1/status", nil, &st)
 		return st.Counts.Sessions >= 10_020
 	})
@@ -119,9 +120,9 @@ func TestAHomeOfTheFirstEditionIsTakenOver(t *testing.T) {
 		waited = append(waited, fmt.Sprintf("queued %d", i))
 	}
 	for _, text := range waited {
-		eventually(t, fmt.Sprintf("the chat gets %q", text), func() bool { return sent(bot, text) > 0 })
+		eventually.True(t, fmt.Sprintf("the chat gets %q", text), func() bool { return sent(bot, text) > 0 })
 	}
-	eventually(t, "the chat whose turn was cut off is told", func() bool {
+	eventually.True(t, "the chat whose turn was cut off is told", func() bool {
 		return slices.ContainsFunc(bot.Sent(), func(m botapitest.Sent) bool {
 			return m.ChatID == 4700 && !slices.Contains(waited, m.Text)
 		})

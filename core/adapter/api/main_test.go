@@ -301,21 +301,6 @@ func raw(body string) string {
 	return fmt.Sprintf("POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
 }
 
-// eventually waits until cond holds.
-func eventually(t testing.TB, what string, cond func() bool) {
-	t.Helper()
-	tick := time.NewTicker(time.Millisecond)
-	defer tick.Stop()
-	limit := time.After(patience)
-	for !cond() {
-		select {
-		case <-tick.C:
-		case <-limit:
-			t.Fatalf("did not come about within %s: %s", patience, what)
-		}
-	}
-}
-
 // receive takes the next of ch.
 func receive[T any](t testing.TB, what string, ch <-chan T) T {
 	t.Helper()

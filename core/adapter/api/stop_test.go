@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"gatewaytui/core/adapter"
+	"gatewaytui/fixtures/eventually"
 )
 
 // pending is a response that is still coming, or why there is none.
@@ -84,7 +85,7 @@ func TestA18_AStopClosesTheListenerFirst(t *testing.T) {
 	cancelled := make(chan error, 1)
 	go func() { cancelled <- f.conn.CancelTasks(t.Context()) }()
 
-	eventually(t, "a refused connection while the stop still waits", func() bool {
+	eventually.True(t, "a refused connection while the stop still waits", func() bool {
 		nc, err := net.Dial("tcp", strings.TrimPrefix(f.base, "http://"))
 		if err == nil {
 			nc.Close()
@@ -95,7 +96,7 @@ func TestA18_AStopClosesTheListenerFirst(t *testing.T) {
 		t.Errorf("it says that it listens on %s", f.platform.Addr())
 	}
 	var a answer
-	eventually(t, "a refusal over the connection that was kept", func() bool {
+	eventually.True(t, "a refusal over the connection that was kept", func() bool {
 		a = over(raw(saying("ping")))
 		return a.status != http.StatusOK
 	})
@@ -199,7 +200,7 @@ func TestAStopLeavesNoConnection(t *testing.T) {
 			gone(t, c.name, nc)
 		})
 	}
-	eventually(t, "five connections, one of them with a request under way", func() bool {
+	eventually.True(t, "five connections, one of them with a request under way", func() bool {
 		f.conn.mu.Lock()
 		defer f.conn.mu.Unlock()
 		return len(f.conn.open) == 5 && f.conn.active == 1
@@ -278,7 +279,7 @@ func TestADisconnectLetsARequestEndByItself(t *testing.T) {
 	r := receive(t, "the message", held)
 	disconnected := make(chan error, 1)
 	go func() { disconnected <- f.conn.Disconnect(t.Context()) }()
-	eventually(t, "no new requests", func() bool {
+	eventually.True(t, "no new requests", func() bool {
 		f.conn.mu.Lock()
 		defer f.conn.mu.Unlock()
 		return f.conn.refusing
