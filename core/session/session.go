@@ -16,9 +16,7 @@ package session
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
@@ -67,65 +65,6 @@ type Message struct {
 	// Kept says that an earlier life acknowledged the message: no bound of a mailbox refuses it.
 	Kept bool
 }
-
-// Reset and its kin end a turn with one of these causes.
-var (
-	ErrInterrupted = errors.New("interrupted by the operator or the user")
-	ErrReset       = errors.New("the session was reset")
-	ErrStalled     = errors.New("no progress for too long")
-	ErrStopping    = errors.New("the gateway is stopping")
-	ErrLeft        = errors.New("its client has left")
-)
-
-// Turn is one message being worked on. Its exported fields never change; the rest is read through Table.
-type Turn struct {
-	ID      string
-	Session Session // as it was when the turn began
-	Message Message
-	Started time.Time
-
-	ctx      context.Context
-	cancel   context.CancelCauseFunc
-	written  chan struct{} // closed when the store has the turn's begin, or never will
-	released chan struct{} // closed when the slot is free
-	finished chan struct{} // closed when the worker has returned, which may be much later
-
-	// guarded by Table.mu
-	agent      any
-	calls      Calls
-	progress   time.Time
-	doing      string
-	since      time.Time // of doing
-	waitingFor string    // the bound that it waits for
-	busyNotice time.Time
-	stalled    time.Time
-	interrupt  error
-}
-
-// Calls is a turn's budget of model calls.
-type Calls interface {
-	Used() int
-	Most() int
-}
-
-// Context ends when the turn is interrupted, with the cause, or when it is released.
-func (t *Turn) Context() context.Context { return t.ctx }
-
-// Written is closed when the store has been told of the turn's begin, or never will be. Wrote says so: the worker calls it
-// once.
-func (t *Turn) Written() <-chan struct{} { return t.written }
-
-// Wrote closes Written.
-func (t *Turn) Wrote() { close(t.written) }
-
-// Released is closed when the turn no longer holds its session's slot.
-func (t *Turn) Released() <-chan struct{} { return t.released }
-
-// Finished is closed when the turn's worker has returned.
-func (t *Turn) Finished() <-chan struct{} { return t.finished }
-
-// Finish says that the worker has returned. The worker calls it once, last of all.
-func (t *Turn) Finish() { close(t.finished) }
 
 // Options of a Table. A bound of 0 is none.
 type Options struct {
@@ -311,198 +250,6 @@ func (tb *Table) Began(key string) <-chan struct{} {
 	return e.mail.began
 }
 
-// Attach gives the placeholder its agent and its budget of model calls, which is nil for a turn without one. It reports
-// false, and does nothing, if the turn was released meanwhile.
-func (tb *Table) Attach(t *Turn, agent any, calls Calls) bool {
-	tb.mu.Lock()
-	defer tb.mu.Unlock()
-	if !tb.owns(t) {
-		return false
-	}
-	t.agent, t.calls = agent, calls
-	return true
-}
-
-// Progress notes that model or tool moved in t, and what it does now. Liveness notices to users are no progress (D13).
-func (tb *Table) Progress(t *Turn, doing string) {
-	tb.mu.Lock()
-	defer tb.mu.Unlock()
-	now, stalled := time.Now(), !t.stalled.IsZero()
-	if doing != t.doing {
-		t.doing, t.since = doing, now
-	}
-	t.progress, t.stalled, t.waitingFor = now, time.Time{}, ""
-	if stalled && tb.owns(t) {
-		tb.settle(tb.sessions[t.Session.Key])
-	}
-}
-
-// Wait notes that t waits for a bound of the gateway, until its next Progress. It is no progress: a turn that waits for as
-// long as a turn may stall is ended like one.
-func (tb *Table) Wait(t *Turn, bound, doing string) {
-	tb.mu.Lock()
-	defer tb.mu.Unlock()
-	t.waitingFor, t.doing, t.since = bound, doing, time.Now()
-}
-
-// Owns reports whether t still holds its session's slot: what it wants to write or say is then its own to say.
-func (tb *Table) Owns(t *Turn) bool {
-	tb.mu.Lock()
-	defer tb.mu.Unlock()
-	return tb.owns(t)
-}
-
-func (tb *Table) owns(t *Turn) bool { return tb.turns[t.Session.Key] == t }
-
-// End is what a finished turn leaves in its session.
-type End struct {
-	State     ops.SessionState // idle or interrupted
-	TokensIn  int64
-	TokensOut int64
-	// Hold keeps the next message waiting, because the gateway takes no new turns.
-	Hold bool
-}
-
-// Release ends t's hold on its session's slot and returns the turn that begins in its place, for the caller to run: of the
-// session whose turn it is to get a slot, which may be another one. It reports false, and changes nothing, if t does not
-// hold the slot (any more): releasing twice, or late, is harmless.
-func (tb *Table) Release(ctx context.Context, t *Turn, end End) (next *Turn, owned bool) {
-	tb.mu.Lock()
-	defer tb.mu.Unlock()
-	if !tb.release(t) {
-		return nil, false
-	}
-	if e := tb.sessions[t.Session.Key]; e != nil {
-		e.activity = time.Now().UnixMicro()
-		e.setState(end.State)
-		e.tokensIn += end.TokensIn
-		e.tokensOut += end.TokensOut
-		tb.settle(e)
-	}
-	if end.Hold {
-		return nil, true
-	}
-	return tb.next(ctx), true
-}
-
-// release frees the slot that t holds, together with all that belongs to a running turn: the agent, its start, its
-// progress, its busy notice. It is the one place that removes a running turn (S16, D10). The caller holds mu.
-func (tb *Table) release(t *Turn) bool {
-	if !tb.owns(t) {
-		return false
-	}
-	delete(tb.turns, t.Session.Key)
-	t.agent = nil
-	t.cancel(context.Canceled)
-	close(t.released)
-	return true
-}
-
-// Interrupt cancels the running turn of key with cause, if want is empty or its id. It returns the turn, or nil if there
-// is none like it. A placeholder is never interrupted: it has nothing to interrupt yet, and begins with its context
-// cancelled instead of being counted as an agent.
-func (tb *Table) Interrupt(key, want string, cause error) *Turn {
-	tb.mu.Lock()
-	defer tb.mu.Unlock()
-	t := tb.turns[key]
-	if t == nil || want != "" && t.ID != want {
-		return nil
-	}
-	if t.interrupt == nil {
-		t.interrupt = cause
-	}
-	t.cancel(cause)
-	return t
-}
-
-// Interrupted is the cause with which t was interrupted, nil if it was not.
-func (tb *Table) Interrupted(t *Turn) error {
-	tb.mu.Lock()
-	defer tb.mu.Unlock()
-	return t.interrupt
-}
-
-// BeginReset ends the conversation of key. The running turn, if any, is cancelled with ErrReset and its slot freed at
-// once, whatever its worker does (D10); what waited is returned, so that each sender is told. Until EndReset messages
-// wait, because the old conversation's agent and processes are being closed. It reports false if there is no such
-// session, or if it is being reset already.
-func (tb *Table) BeginReset(key string) (old Session, turn *Turn, dropped []Message, ok bool) {
-	tb.mu.Lock()
-	defer tb.mu.Unlock()
-	e := tb.sessions[key]
-	if e == nil || e.closing() {
-		return Session{}, nil, nil, false
-	}
-	old, turn, dropped = tb.beginReset(e)
-	return old, turn, dropped, true
-}
-
-// beginReset is BeginReset of e. tb.mu is held.
-func (tb *Table) beginReset(e *entry) (old Session, turn *Turn, dropped []Message) {
-	e.setClosing(true)
-	dropped = tb.dropped(e)
-	if turn = tb.turns[e.Key()]; turn != nil {
-		if turn.interrupt == nil {
-			turn.interrupt = ErrReset
-		}
-		turn.cancel(ErrReset)
-		tb.release(turn)
-	}
-	tb.settle(e)
-	return e.session(), turn, dropped
-}
-
-// dropped empties the mailbox of e. The caller holds mu.
-func (tb *Table) dropped(e *entry) []Message {
-	out := e.drop()
-	tb.popped(out...)
-	return out
-}
-
-// EndReset starts the fresh conversation under the key of a BeginReset, and the turn that is next, for the caller to run;
-// hold keeps it waiting. With forget a session that nobody wrote to since is dropped instead.
-func (tb *Table) EndReset(ctx context.Context, key string, forget, hold bool) (next *Turn) {
-	tb.mu.Lock()
-	defer tb.mu.Unlock()
-	e := tb.sessions[key]
-	if e == nil || !e.closing() {
-		return nil
-	}
-	if forget && e.queued() == 0 {
-		tb.forget(e)
-		return nil
-	}
-	now := time.Now()
-	e.setClosing(false)
-	fresh := e.session()
-	fresh.ID, fresh.State, fresh.Created, fresh.LastActivity = tb.o.NewID(), ops.SessionIdle, now, now
-	fresh.TokensIn, fresh.TokensOut, fresh.Stored = 0, 0, false
-	e.set(fresh)
-	tb.settle(e)
-	if hold {
-		return nil
-	}
-	return tb.next(ctx)
-}
-
-// Replace makes s the session of its key, for a conversation that is taken up again. It reports false if the session is
-// in use.
-func (tb *Table) Replace(s Session) bool {
-	tb.mu.Lock()
-	defer tb.mu.Unlock()
-	e := tb.sessions[s.Key]
-	if e == nil {
-		tb.add(s)
-		return true
-	}
-	if e.closing() || tb.turns[s.Key] != nil {
-		return false
-	}
-	e.set(s)
-	tb.settle(e)
-	return true
-}
-
 // Get returns a copy of the session of key.
 func (tb *Table) Get(key string) (Session, bool) {
 	tb.mu.Lock()
@@ -521,20 +268,6 @@ func (tb *Table) SetState(key string, s ops.SessionState) {
 		e.setState(s)
 		tb.settle(e)
 	}
-}
-
-// MarkStalled notes since when t is known not to move. It reports whether that is news.
-func (tb *Table) MarkStalled(t *Turn, at time.Time) bool {
-	tb.mu.Lock()
-	defer tb.mu.Unlock()
-	if !t.stalled.IsZero() {
-		return false
-	}
-	t.stalled = at
-	if tb.owns(t) {
-		tb.settle(tb.sessions[t.Session.Key])
-	}
-	return true
 }
 
 // Saved notes that the store has t's session.
@@ -563,48 +296,6 @@ func (tb *Table) dropUnsaved(e *entry) {
 	}
 }
 
-// Withdraw finds the message of key with an id. A waiting one leaves the mailbox and is returned; of one that is worked on
-// the turn's id is returned, for Interrupt. Neither is found once the message has its answer.
-func (tb *Table) Withdraw(key, id string) (waiting Message, turn string, found bool) {
-	tb.mu.Lock()
-	defer tb.mu.Unlock()
-	if t := tb.turns[key]; t != nil && t.Message.ID == id {
-		return Message{}, t.ID, true
-	}
-	e := tb.sessions[key]
-	if e == nil || e.mail == nil {
-		return Message{}, "", false
-	}
-	at := slices.IndexFunc(e.mail.queue, func(m Message) bool { return m.ID == id })
-	if at < 0 {
-		return Message{}, "", false
-	}
-	return tb.take(e, at), "", true
-}
-
-// WithdrawWaiting takes the oldest message out of the mailbox of key if no turn runs there, because the message waits for a
-// slot or new turns are held. It reports false if there is none.
-func (tb *Table) WithdrawWaiting(key string) (Message, bool) {
-	tb.mu.Lock()
-	defer tb.mu.Unlock()
-	e := tb.sessions[key]
-	if e == nil || e.mail == nil || !e.mail.inLine {
-		return Message{}, false
-	}
-	return tb.take(e, 0), true
-}
-
-// take takes one message out of the mailbox of e. The caller holds mu.
-func (tb *Table) take(e *entry, at int) Message {
-	m := e.mail.queue[at]
-	e.mail.queue = slices.Delete(e.mail.queue, at, at+1)
-	tb.popped(m)
-	e.trim()
-	tb.settle(e)
-	tb.dropUnsaved(e)
-	return m
-}
-
 // Forget drops the session of key with an id, unless a turn runs in it or a message waits for it.
 func (tb *Table) Forget(key, id string) {
 	tb.mu.Lock()
@@ -613,18 +304,6 @@ func (tb *Table) Forget(key, id string) {
 	if e != nil && e.ID() == id && !e.closing() && e.queued() == 0 && tb.turns[key] == nil {
 		tb.forget(e)
 	}
-}
-
-// Drop empties every mailbox, for a stop that will not come to them, and returns what waited, by session key.
-func (tb *Table) Drop() map[string][]Message {
-	tb.mu.Lock()
-	defer tb.mu.Unlock()
-	out := map[string][]Message{}
-	for _, e := range tb.waiting() {
-		out[e.Key()] = tb.dropped(e)
-		tb.settle(e)
-	}
-	return out
 }
 
 // Clear drops every session and frees every slot, for the last steps of a stop (S16).
@@ -636,27 +315,4 @@ func (tb *Table) Clear() {
 	}
 	clear(tb.sessions)
 	tb.order, tb.queued, tb.bytes, tb.line = newOrder(), 0, 0, limit.Queue[*entry]{}
-}
-
-// Resume begins turns for the messages that wait, as far as slots are free: after new turns were held, or after a slot
-// became free by a reset. The caller runs them.
-func (tb *Table) Resume(ctx context.Context) []*Turn {
-	tb.mu.Lock()
-	defer tb.mu.Unlock()
-	var out []*Turn
-	for t := tb.next(ctx); t != nil; t = tb.next(ctx) {
-		out = append(out, t)
-	}
-	return out
-}
-
-// waiting are the sessions with messages that wait. The caller holds mu.
-func (tb *Table) waiting() []*entry {
-	var out []*entry
-	tb.working(func(e *entry) {
-		if e.queued() > 0 {
-			out = append(out, e)
-		}
-	})
-	return out
 }

@@ -1,0 +1,82 @@
+package session
+
+import (
+	"context"
+	"time"
+
+	"gatewaytui/core/ops"
+)
+
+// BeginReset ends the conversation of key. The running turn, if any, is cancelled with ErrReset and its slot freed at
+// once, whatever its worker does (D10); what waited is returned, so that each sender is told. Until EndReset messages
+// wait, because the old conversation's agent and processes are being closed. It reports false if there is no such
+// session, or if it is being reset already.
+func (tb *Table) BeginReset(key string) (old Session, turn *Turn, dropped []Message, ok bool) {
+	tb.mu.Lock()
+	defer tb.mu.Unlock()
+	e := tb.sessions[key]
+	if e == nil || e.closing() {
+		return Session{}, nil, nil, false
+	}
+	old, turn, dropped = tb.beginReset(e)
+	return old, turn, dropped, true
+}
+
+// beginReset is BeginReset of e. tb.mu is held.
+func (tb *Table) beginReset(e *entry) (old Session, turn *Turn, dropped []Message) {
+	e.setClosing(true)
+	dropped = tb.dropped(e)
+	if turn = tb.turns[e.Key()]; turn != nil {
+		if turn.interrupt == nil {
+			turn.interrupt = ErrReset
+		}
+		turn.cancel(ErrReset)
+		tb.release(turn)
+	}
+	tb.settle(e)
+	return e.session(), turn, dropped
+}
+
+// EndReset starts the fresh conversation under the key of a BeginReset, and the turn that is next, for the caller to run;
+// hold keeps it waiting. With forget a session that nobody wrote to since is dropped instead.
+func (tb *Table) EndReset(ctx context.Context, key string, forget, hold bool) (next *Turn) {
+	tb.mu.Lock()
+	defer tb.mu.Unlock()
+	e := tb.sessions[key]
+	if e == nil || !e.closing() {
+		return nil
+	}
+	if forget && e.queued() == 0 {
+		tb.forget(e)
+		return nil
+	}
+	now := time.Now()
+	e.setClosing(false)
+	fresh := e.session()
+	fresh.ID, fresh.State, fresh.Created, fresh.LastActivity = tb.o.NewID(), ops.SessionIdle, now, now
+	fresh.TokensIn, fresh.TokensOut, fresh.Stored = 0, 0, false
+	e.set(fresh)
+	tb.settle(e)
+	if hold {
+		return nil
+	}
+	return tb.next(ctx)
+}
+
+// Replace makes s the session of its key, for a conversation that is taken up again. It reports false if the session is
+// in use.
+func (tb *Table) Replace(s Session) bool {
+	tb.mu.Lock()
+	defer tb.mu.Unlock()
+	e := tb.sessions[s.Key]
+	if e == nil {
+		tb.add(s)
+		return true
+	}
+	if e.closing() || tb.turns[s.Key] != nil {
+		return false
+	}
+	e.set(s)
+	tb.settle(e)
+	return true
+}

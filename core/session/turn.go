@@ -1,0 +1,193 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"gatewaytui/core/ops"
+)
+
+// Reset and its kin end a turn with one of these causes.
+var (
+	ErrInterrupted = errors.New("interrupted by the operator or the user")
+	ErrReset       = errors.New("the session was reset")
+	ErrStalled     = errors.New("no progress for too long")
+	ErrStopping    = errors.New("the gateway is stopping")
+	ErrLeft        = errors.New("its client has left")
+)
+
+// Turn is one message being worked on. Its exported fields never change; the rest is read through Table.
+type Turn struct {
+	ID      string
+	Session Session // as it was when the turn began
+	Message Message
+	Started time.Time
+
+	ctx      context.Context
+	cancel   context.CancelCauseFunc
+	written  chan struct{} // closed when the store has the turn's begin, or never will
+	released chan struct{} // closed when the slot is free
+	finished chan struct{} // closed when the worker has returned, which may be much later
+
+	// guarded by Table.mu
+	agent      any
+	calls      Calls
+	progress   time.Time
+	doing      string
+	since      time.Time // of doing
+	waitingFor string    // the bound that it waits for
+	busyNotice time.Time
+	stalled    time.Time
+	interrupt  error
+}
+
+// Calls is a turn's budget of model calls.
+type Calls interface {
+	Used() int
+	Most() int
+}
+
+// Context ends when the turn is interrupted, with the cause, or when it is released.
+func (t *Turn) Context() context.Context { return t.ctx }
+
+// Written is closed when the store has been told of the turn's begin, or never will be. Wrote says so: the worker calls it
+// once.
+func (t *Turn) Written() <-chan struct{} { return t.written }
+
+// Wrote closes Written.
+func (t *Turn) Wrote() { close(t.written) }
+
+// Released is closed when the turn no longer holds its session's slot.
+func (t *Turn) Released() <-chan struct{} { return t.released }
+
+// Finished is closed when the turn's worker has returned.
+func (t *Turn) Finished() <-chan struct{} { return t.finished }
+
+// Finish says that the worker has returned. The worker calls it once, last of all.
+func (t *Turn) Finish() { close(t.finished) }
+
+// Attach gives the placeholder its agent and its budget of model calls, which is nil for a turn without one. It reports
+// false, and does nothing, if the turn was released meanwhile.
+func (tb *Table) Attach(t *Turn, agent any, calls Calls) bool {
+	tb.mu.Lock()
+	defer tb.mu.Unlock()
+	if !tb.owns(t) {
+		return false
+	}
+	t.agent, t.calls = agent, calls
+	return true
+}
+
+// Progress notes that model or tool moved in t, and what it does now. Liveness notices to users are no progress (D13).
+func (tb *Table) Progress(t *Turn, doing string) {
+	tb.mu.Lock()
+	defer tb.mu.Unlock()
+	now, stalled := time.Now(), !t.stalled.IsZero()
+	if doing != t.doing {
+		t.doing, t.since = doing, now
+	}
+	t.progress, t.stalled, t.waitingFor = now, time.Time{}, ""
+	if stalled && tb.owns(t) {
+		tb.settle(tb.sessions[t.Session.Key])
+	}
+}
+
+// Wait notes that t waits for a bound of the gateway, until its next Progress. It is no progress: a turn that waits for as
+// long as a turn may stall is ended like one.
+func (tb *Table) Wait(t *Turn, bound, doing string) {
+	tb.mu.Lock()
+	defer tb.mu.Unlock()
+	t.waitingFor, t.doing, t.since = bound, doing, time.Now()
+}
+
+// Owns reports whether t still holds its session's slot: what it wants to write or say is then its own to say.
+func (tb *Table) Owns(t *Turn) bool {
+	tb.mu.Lock()
+	defer tb.mu.Unlock()
+	return tb.owns(t)
+}
+
+func (tb *Table) owns(t *Turn) bool { return tb.turns[t.Session.Key] == t }
+
+// End is what a finished turn leaves in its session.
+type End struct {
+	State     ops.SessionState // idle or interrupted
+	TokensIn  int64
+	TokensOut int64
+	// Hold keeps the next message waiting, because the gateway takes no new turns.
+	Hold bool
+}
+
+// Release ends t's hold on its session's slot and returns the turn that begins in its place, for the caller to run: of the
+// session whose turn it is to get a slot, which may be another one. It reports false, and changes nothing, if t does not
+// hold the slot (any more): releasing twice, or late, is harmless.
+func (tb *Table) Release(ctx context.Context, t *Turn, end End) (next *Turn, owned bool) {
+	tb.mu.Lock()
+	defer tb.mu.Unlock()
+	if !tb.release(t) {
+		return nil, false
+	}
+	if e := tb.sessions[t.Session.Key]; e != nil {
+		e.activity = time.Now().UnixMicro()
+		e.setState(end.State)
+		e.tokensIn += end.TokensIn
+		e.tokensOut += end.TokensOut
+		tb.settle(e)
+	}
+	if end.Hold {
+		return nil, true
+	}
+	return tb.next(ctx), true
+}
+
+// release frees the slot that t holds, together with all that belongs to a running turn: the agent, its start, its
+// progress, its busy notice. It is the one place that removes a running turn (S16, D10). The caller holds mu.
+func (tb *Table) release(t *Turn) bool {
+	if !tb.owns(t) {
+		return false
+	}
+	delete(tb.turns, t.Session.Key)
+	t.agent = nil
+	t.cancel(context.Canceled)
+	close(t.released)
+	return true
+}
+
+// Interrupt cancels the running turn of key with cause, if want is empty or its id. It returns the turn, or nil if there
+// is none like it. A placeholder is never interrupted: it has nothing to interrupt yet, and begins with its context
+// cancelled instead of being counted as an agent.
+func (tb *Table) Interrupt(key, want string, cause error) *Turn {
+	tb.mu.Lock()
+	defer tb.mu.Unlock()
+	t := tb.turns[key]
+	if t == nil || want != "" && t.ID != want {
+		return nil
+	}
+	if t.interrupt == nil {
+		t.interrupt = cause
+	}
+	t.cancel(cause)
+	return t
+}
+
+// Interrupted is the cause with which t was interrupted, nil if it was not.
+func (tb *Table) Interrupted(t *Turn) error {
+	tb.mu.Lock()
+	defer tb.mu.Unlock()
+	return t.interrupt
+}
+
+// MarkStalled notes since when t is known not to move. It reports whether that is news.
+func (tb *Table) MarkStalled(t *Turn, at time.Time) bool {
+	tb.mu.Lock()
+	defer tb.mu.Unlock()
+	if !t.stalled.IsZero() {
+		return false
+	}
+	t.stalled = at
+	if tb.owns(t) {
+		tb.settle(tb.sessions[t.Session.Key])
+	}
+	return true
+}
