@@ -39,6 +39,7 @@ var arrows = map[string][]string{
 	"fixtures":                         {},
 	"fixtures/eventually":              {},
 	"fixtures/faultfs":                 {},
+	"fixtures/golden":                  {},
 	"fixtures/npmtest":                 {"fixtures/soak"},
 	"fixtures/soak":                    {},
 	"fixtures/upgrade":                 {},

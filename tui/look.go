@@ -393,13 +393,7 @@ func (m *model) final() tea.Cmd {
 		if ctx.Err() != nil { // the events ended because the console ends, not because the gateway did
 			return nil
 		}
-		ctx, cancel := context.WithTimeout(ctx, finalGrace)
-		defer cancel()
-		s, err := m.console.Shutdown(ctx)
-		if err != nil {
-			return finished{}
-		}
-		return finished{&s}
+		return finished{m.record(ctx, finalGrace)}
 	})
 }
 
@@ -412,14 +406,19 @@ func (m *model) lastRecord() tea.Cmd {
 	}
 	m.recordOf = life
 	return m.tasks.cmd("read the last record", func(ctx context.Context) tea.Msg {
-		ctx, cancel := context.WithTimeout(ctx, patience)
-		defer cancel()
-		s, err := m.console.Shutdown(ctx)
-		if err != nil {
-			return recorded{}
-		}
-		return recorded{&s}
+		return recorded{m.record(ctx, patience)}
 	})
+}
+
+// record reads the record of the last stop within a time; nil if there is none. It is for a command.
+func (m *model) record(ctx context.Context, bound time.Duration) *ops.Shutdown {
+	ctx, cancel := context.WithTimeout(ctx, bound)
+	defer cancel()
+	s, err := m.console.Shutdown(ctx)
+	if err != nil {
+		return nil
+	}
+	return &s
 }
 
 // recorded is the complete record of the stop of an attached gateway; nil if there is none.

@@ -1,18 +1,15 @@
 package views
 
 import (
-	"flag"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/charmbracelet/x/ansi"
-	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
-)
 
-var update = flag.Bool("update", false, "write the golden files anew")
+	"gatewaytui/fixtures/golden"
+)
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
@@ -29,19 +26,7 @@ func (a *album) add(title string, lines []string) {
 // check compares the frames with what was reviewed.
 func (a *album) check(t *testing.T, name string) {
 	t.Helper()
-	file := filepath.Join("testdata", name+".golden")
-	if *update {
-		if err := os.WriteFile(file, []byte(a.b.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), a.b.String()); diff != "" {
-		t.Fatalf("the screen changed (go test ./views -update writes it anew; -reviewed +drawn):\n%s", diff)
-	}
+	golden.Check(t, filepath.Join("testdata", name+".golden"), a.b.String())
 }
 
 // exact fails unless lines are h lines of w cells, without a control character that is not of a style of ours.

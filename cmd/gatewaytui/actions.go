@@ -180,6 +180,11 @@ func (p *program) carryOut(ctx context.Context, g *remote, r *request) error {
 	if err != nil {
 		return err
 	}
+	return p.showEnd(r, req)
+}
+
+// showEnd prints how a request ended. Its error is why the request failed.
+func (p *program) showEnd(r *request, req ops.Request) error {
 	if p.json {
 		p.writeJSON(p.out, req)
 	} else {

@@ -64,12 +64,7 @@ func (p *program) backup(ctx context.Context, g *remote, r *request) error {
 	if err != nil {
 		return err
 	}
-	if p.json {
-		p.writeJSON(p.out, req)
-	} else {
-		p.showDone(r, req)
-	}
-	return failed(req)
+	return p.showEnd(r, req)
 }
 
 // progressEvery is how often a person sees how far a backup is.

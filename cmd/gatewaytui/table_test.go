@@ -1,10 +1,8 @@
 package main
 
 import (
-	"flag"
 	"fmt"
 	"io"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -13,11 +11,10 @@ import (
 
 	"github.com/charmbracelet/x/ansi"
 	"github.com/creack/pty"
-	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
-)
 
-var update = flag.Bool("update", false, "write the golden files")
+	"gatewaytui/fixtures/golden"
+)
 
 // widths are the terminals that every table is tried on.
 var widths = []int{40, 80, 140}
@@ -72,19 +69,7 @@ func TestTheTablesAreDrawnAsInTheGoldenFiles(t *testing.T) {
 			}
 			t.Run(name, func(t *testing.T) {
 				got := invocation{home: g.home.Dir(), columns: width}.run(t, t.Context(), verb).must(t, exitDone).out
-				golden := filepath.Join("testdata", "tables", name)
-				if *update {
-					if err := os.WriteFile(golden, []byte(got), 0o600); err != nil {
-						t.Fatal(err)
-					}
-				}
-				want, err := os.ReadFile(golden)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if d := cmp.Diff(string(want), got); d != "" {
-					t.Errorf("go test ./cmd/gatewaytui -run %s -update writes the golden files (-want +got):\n%s", t.Name(), d)
-				}
+				golden.Check(t, filepath.Join("testdata", "tables", name), got)
 			})
 		}
 	}

@@ -16,9 +16,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"gatewaytui/core/ops"
+	"gatewaytui/fixtures/golden"
 )
 
 // ask sends one raw request.
@@ -74,19 +73,7 @@ func TestShapesOnTheWireAreThoseOfTheContract(t *testing.T) {
 			if err := json.Indent(&pretty, []byte(body), "", "  "); err != nil {
 				t.Fatalf("no JSON: %v in %s", err, body)
 			}
-			file := filepath.Join("testdata", name+".json")
-			if *update {
-				if err := os.WriteFile(file, pretty.Bytes(), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if d := cmp.Diff(string(want), pretty.String()); d != "" {
-				t.Errorf("the shape changed (-promised +seen):\n%s", d)
-			}
+			golden.Check(t, filepath.Join("testdata", name+".json"), pretty.String())
 		})
 	}
 }

@@ -25,21 +25,26 @@ func (l *lab) waits() (n int) {
 
 func oneSlot(s *setup) { s.cfg.Limits.ModelCalls = 1 }
 
+// firstWaits answers at once, but for the message "first", which it answers with "done" once it may proceed.
+func firstWaits(proceed <-chan struct{}) script {
+	return func(ctx context.Context, req model.Request) (model.Response, error) {
+		text, _ := lastUser(req)
+		if text != "first" {
+			return says("you said " + text), nil
+		}
+		select {
+		case <-proceed:
+			return says("done"), nil
+		case <-ctx.Done():
+			return model.Response{}, ctx.Err()
+		}
+	}
+}
+
 func TestATurnThatWaitsForAModelSlotSaysSoAndGoesOnWhenItHasOne(t *testing.T) {
 	proceed := make(chan struct{})
 	l := start(t, oneSlot, func(s *setup) {
-		s.model = script(func(ctx context.Context, req model.Request) (model.Response, error) {
-			text, _ := lastUser(req)
-			if text != "first" {
-				return says("you said " + text), nil
-			}
-			select {
-			case <-proceed:
-				return says("done"), nil
-			case <-ctx.Done():
-				return model.Response{}, ctx.Err()
-			}
-		})
+		s.model = firstWaits(proceed)
 	})
 	first := l.send("api:user:a", "first")
 	l.wait("the first call runs", func() bool {
@@ -79,17 +84,7 @@ func TestADrainServesTheTurnsThatWaitForAModelSlot(t *testing.T) {
 	proceed := make(chan struct{})
 	l := start(t, oneSlot, func(s *setup) {
 		s.cfg.Shutdown.DrainTimeout.Duration = patience
-		s.model = script(func(ctx context.Context, req model.Request) (model.Response, error) {
-			if text, _ := lastUser(req); text != "first" {
-				return says("you said " + text), nil
-			}
-			select {
-			case <-proceed:
-				return says("done"), nil
-			case <-ctx.Done():
-				return model.Response{}, ctx.Err()
-			}
-		})
+		s.model = firstWaits(proceed)
 	})
 	first := l.send("api:user:a", "first")
 	l.wait("the first call runs", func() bool { return l.session("api:user:a").Doing == ops.DoingModelCall })

@@ -1,35 +1,22 @@
 package gateway
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"log/slog"
 	"strings"
-	"sync"
 	"testing"
 
 	"gatewaytui/core/ops"
 )
 
 // logged is a log that a test reads.
-type logged struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (l *logged) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
+type logged struct{ text }
 
 // lines are the lines with a message, oldest first.
 func (l *logged) lines(t *testing.T, msg string) (out []map[string]any) {
 	t.Helper()
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, text := range strings.Split(strings.TrimSpace(l.text.String()), "\n") {
+	for text := range strings.SplitSeq(strings.TrimSpace(l.String()), "\n") {
 		line := map[string]any{}
 		if err := json.Unmarshal([]byte(text), &line); err != nil {
 			t.Fatalf("log line %q: %v", text, err)

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"encoding/xml"
 	"errors"
-	"flag"
 	"io"
 	"os"
 	"os/exec"
@@ -18,9 +17,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"gatewaytui/core/shutdown"
+	"gatewaytui/fixtures/golden"
 )
-
-var update = flag.Bool("update", false, "write the golden files")
 
 // defaults are the budgets of contract.md, 3, with another drain.
 func defaults(drain time.Duration) shutdown.Plan {
@@ -52,34 +50,17 @@ func plist(t *testing.T, v Values) string {
 	return text
 }
 
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s (-want +got; -update writes it):\n%s", path, diff)
-	}
-}
-
 func TestTheDefinitionsOfTheDefaultConfig(t *testing.T) {
 	stop := defaults(time.Minute).TimeoutStopSec()
-	golden(t, "user.service", unit(t, values(stop)))
-	golden(t, "user.plist", plist(t, values(stop)))
+	golden.Check(t, filepath.Join("testdata", "user.service"), unit(t, values(stop)))
+	golden.Check(t, filepath.Join("testdata", "user.plist"), plist(t, values(stop)))
 	v := Values{
 		Name: "gatewaytui-gw-0b1c2d3e", Exec: "/opt/gate way/100%/gatewaytui", Home: `/srv/"gw" $HOME & <co>`, Config: `/etc/gatewaytui/back\slash.toml`,
 		StopTimeout: defaults(5 * time.Minute).TimeoutStopSec(), Environment: map[string]string{"GATEWAYTUI_LOG_LEVEL": "debug"},
 		Credentials: []string{"OPENAI_API_KEY", "TELEGRAM_BOT_TOKEN"}, System: true, User: "ada",
 	}
-	golden(t, "system.service", unit(t, v))
-	golden(t, "system.plist", plist(t, v))
+	golden.Check(t, filepath.Join("testdata", "system.service"), unit(t, v))
+	golden.Check(t, filepath.Join("testdata", "system.plist"), plist(t, v))
 }
 
 func TestS2_TheServiceManagersPatienceIsTheDrainAndThirtySeconds(t *testing.T) {
