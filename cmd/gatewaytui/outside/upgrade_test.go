@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	_ "modernc.org/sqlite"
 
@@ -288,20 +287,4 @@ func TestTheFirstEditionRefusesAHomeThatWasUpgraded(t *testing.T) {
 
 // BenchmarkReadyAfterAnUpgrade is from exec to ready on a home of the first edition: a recovery after SIGKILL, and the
 // migration of the store.
-func BenchmarkReadyAfterAnUpgrade(b *testing.B) {
-	var took []time.Duration
-	for range b.N {
-		b.StopTimer()
-		home := firstEdition(b)
-		b.StartTimer()
-		began := time.Now()
-		g := start(b, home, "")
-		took = append(took, time.Since(began))
-		b.StopTimer()
-		if code, _ := g.stop(); code != 0 {
-			b.Fatalf("exit code %d", code)
-		}
-		b.StartTimer()
-	}
-	median(b, took, "ready-ms")
-}
+func BenchmarkReadyAfterAnUpgrade(b *testing.B) { benchReady(b, firstEdition) }
