@@ -112,7 +112,7 @@ func BenchmarkLeave(b *testing.B) {
 			_, err := Run(ctx, g, Options{In: program, Out: program})
 			ended <- err
 		}()
-		time.Sleep(200 * time.Millisecond) // until it is drawn
+		time.Sleep(200 * time.Millisecond) // modelled: a console that is open for a while, and has drawn its first frames
 		b.StartTimer()
 		cancel()
 		if err := <-ended; err != nil {

@@ -24,7 +24,7 @@ func (t *tried) note(d done) {
 }
 
 // guide is the line of a demo that says what to try next, by what is on the screen and by what was done. It is empty on a
-// gateway that is no demo.
+// gateway that is not a demo.
 func (m *model) guide() string {
 	demo := m.status.Demo
 	if demo == nil || m.link.State == views.LinkGone {

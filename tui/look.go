@@ -428,7 +428,7 @@ func (m *model) onRecorded(r recorded) tea.Cmd {
 	if r.stop == nil || r.stop.Life != m.status.Life || r.stop.EndedAt.IsZero() {
 		return nil
 	}
-	m.stop, m.saw, m.ended, m.stale = r.stop, r.stop.ID, true, true // the view stays: nobody watched this stop
+	m.stop, m.saw, m.ended, m.stale = r.stop, r.stop.ID, true, true // the view stays, because no view of this stop was open
 	return nil
 }
 

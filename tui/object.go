@@ -69,7 +69,7 @@ func (m *model) gone(cmd ops.Command, s sight) string {
 	case ops.VerbPause, ops.VerbReconnect:
 		switch row := find(snap.AdapterRow, cmd.Target, adapterKey); {
 		case row == nil:
-			return "there is no adapter " + name + " any more"
+			return "adapter " + name + " has gone"
 		case row.State == ops.AdapterPaused && cmd.Verb == ops.VerbPause:
 			return name + " is paused already"
 		case row.State == ops.AdapterPaused:
@@ -128,7 +128,7 @@ func (m *model) settle() {
 			i++
 			continue
 		}
-		if len(q.cmds) == 1 || q.closes && i == 0 { // without the agent there is no reason to end its processes
+		if len(q.cmds) == 1 || q.closes && i == 0 { // its processes end only together with the agent
 			m.withdraw(why)
 			return
 		}

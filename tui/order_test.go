@@ -124,7 +124,7 @@ func TestEnterOnTheOverviewGoesToTheRow(t *testing.T) {
 	g.snap.AdapterRow = []ops.Adapter{{Name: "api", State: ops.AdapterConnected}, {Name: "vault", State: ops.AdapterNeedsCredentials}}
 	g.snap.Warnings = []ops.Warning{{Code: "store", Message: "the store takes nothing"}}
 	b := newBench(t, g, Options{})
-	b.m.lists[views.Sessions].Filter = "user:nobody" // what hides the row must not hide it
+	b.m.lists[views.Sessions].Filter = "user:nobody" // a filter that matches no row
 
 	b.keys("enter") // nothing was chosen: the most urgent row
 	if b.m.view != views.Sessions || b.m.lists[views.Sessions].Selected != "api:user:054" {

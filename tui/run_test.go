@@ -97,7 +97,7 @@ func TestTheConsoleShowsTheGatewayAndGivesTheTerminalBack(t *testing.T) {
 		{"left by hand", func(t *testing.T, tt *terminal, _ func()) {
 			tt.press(t, "\x03")
 			tt.await(t, "Detach?")
-			time.Sleep(2 * rungLeast) // two presses, not a key that is held
+			time.Sleep(2 * rungLeast) // modelled: two presses, not a key that is held
 			tt.press(t, "\x03")
 		}, Detached},
 		{"by its context", func(_ *testing.T, _ *terminal, cancel func()) { cancel() }, Cancelled},
@@ -133,7 +133,7 @@ func TestATerminalThatTakesNothingDelaysNothing(t *testing.T) {
 		if d := time.Since(at); d > soon {
 			t.Fatalf("an event took the gateway %s", d)
 		}
-		time.Sleep(10 * time.Millisecond) // events over half a second
+		time.Sleep(10 * time.Millisecond) // modelled: events over half a second
 	}
 	cancel()
 	mustEnd(t, ended, soon, Cancelled)
@@ -152,13 +152,13 @@ func TestAFrozenTerminalIsPaintedWholeWhenItIsReadAgain(t *testing.T) {
 	for range 30 {
 		g.emit(ops.Event{Type: ops.EventGatewayState})
 		tt.press(t, "\t")                 // another view: a whole frame
-		time.Sleep(50 * time.Millisecond) // more than one frame at framesPerSecond
+		time.Sleep(50 * time.Millisecond) // modelled: keys that are slower than framesPerSecond
 	}
 	tt.await(t, "DRAINING")
 	tt.await(t, "\x1b[2J") // a repaint
 	tt.press(t, "\x03")
 	tt.await(t, "Detach?")
-	time.Sleep(2 * rungLeast)
+	time.Sleep(2 * rungLeast) // modelled: two presses, not a key that is held
 	tt.press(t, "\x03")
 	mustEnd(t, ended, soon, Detached)
 }
@@ -176,7 +176,7 @@ func TestCtrlCWorksWhenTheGatewayNeverAnswers(t *testing.T) {
 	if d := time.Since(at); d > soon {
 		t.Fatalf("ctrl+c took %s", d)
 	}
-	time.Sleep(2 * rungLeast)
+	time.Sleep(2 * rungLeast) // modelled: two presses, not a key that is held
 	tt.press(t, "\x03")
 	mustEnd(t, ended, soon, Detached)
 }

@@ -114,7 +114,7 @@ func (o *outliving) Snapshot(ctx context.Context, most ...ops.Most) (ops.Snapsho
 	return s, err
 }
 
-// Shutdown implements ops.Console. When nobody is behind the socket any more it waits until the report on disk is complete,
+// Shutdown implements ops.Console. Once the gateway has left the socket it waits until the report on disk is complete,
 // which is a moment later, or until ctx or lastWord ends.
 func (o *outliving) Shutdown(ctx context.Context) (ops.Shutdown, error) {
 	s, err := o.remote.Shutdown(ctx)

@@ -20,8 +20,8 @@ func configVerbs(p *program) *cobra.Command {
 	return c
 }
 
-// configVerdict is what a script is told of a config. Errors has all that is wrong, in the order of the file; the first of
-// them stands beside it as well.
+// configVerdict is the JSON output of `config check`. Errors has every error, in the order of the file; the embedded fault
+// repeats the first one.
 type configVerdict struct {
 	Valid bool `json:"valid"`
 	configFault

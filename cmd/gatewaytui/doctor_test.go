@@ -182,7 +182,7 @@ func TestH1_DoctorTellsALivingGatewayFromItsTraces(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, held := lockHolder(a.home); !held {
-			t.Skip("the kernel does not show this file system's locks under its own device number")
+			t.Skip("runs where /proc/locks shows the temporary directory's locks under its own device number")
 		}
 		a.doctor(t).has(t, "gateway", isFail, "holds the lock", "ps -p "+strconv.Itoa(os.Getpid()))
 	})

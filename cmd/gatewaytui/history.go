@@ -210,7 +210,7 @@ func lifeSentence(l ops.Life) (target, string) {
 	}
 	asked, late := "", overran(l)
 	if l.By != "" || l.Reason != "" {
-		asked = "asked for by " + or(l.By, "nobody known") + ": " + or(l.Reason, "no reason given")
+		asked = "asked for by " + or(l.By, "an unknown sender") + ": " + or(l.Reason, "no reason given")
 	}
 	if late != "" {
 		late = "overran: " + late

@@ -80,7 +80,7 @@ func (l listing[T]) verb(p *program) *cobra.Command {
 }
 
 // whole asks for a page and, where the gateway ended it before its limit because a filter had looked at enough rows, for
-// what follows, until the page is full or there is no more.
+// the next page, until the page is full or the list ends.
 func whole[T any](ctx context.Context, q ops.Query, ask func(context.Context, ops.Query) (ops.Page[T], error)) (ops.Page[T], error) {
 	page, err := ask(ctx, q)
 	limit := q.Limit

@@ -93,7 +93,7 @@ func (p *past) addReported() map[string]bool {
 		}
 		began, err := ulid.ParseStrict(life)
 		if err != nil {
-			continue // it is no gateway's
+			continue // another program's file
 		}
 		reported[life] = true
 		p.add(ops.Life{Life: life, StartedAt: ops.At(began.Timestamp()), Outcome: ops.OutcomeRunning})
@@ -166,7 +166,7 @@ func (p *past) reported(r ops.Life) ops.Life {
 }
 
 // past is what the files of the home tell, if err says that no gateway runs there; false where one may run, and where
-// there is no home.
+// the home does not exist.
 func (p *program) past(err error) (past, bool) {
 	dir, down := p.isDown(err)
 	if !down {

@@ -238,7 +238,7 @@ func (p *program) showShutdown(s ops.Shutdown) {
 		waits = "waits for"
 		end = "over in at most " + age(s.Left(0))
 	}
-	p.say("shutdown    %s, %s, by %s: %s; %s", s.ModeText(), words(s.Outcome), or(s.By, "nobody known"), or(s.Reason, "no reason given"), end)
+	p.say("shutdown    %s, %s, by %s: %s; %s", s.ModeText(), words(s.Outcome), or(s.By, "an unknown sender"), or(s.Reason, "no reason given"), end)
 	table(p, p.out, phaseColumns, s.Phases)
 	for i, b := range s.Blockers() {
 		if i == maxShown {

@@ -59,8 +59,8 @@ func TestG5_StatusSaysWhoSupervisesItAndWhatThatAllows(t *testing.T) {
 		{"supervisord, which cannot be asked", ops.Supervisor{Name: "supervisord (gw)", Source: "unknown"}, "supervisord (gw), its limit for a stop is unknown"},
 		{"runit, which never kills by itself", ops.Supervisor{Name: "runit", Source: "runit"}, "runit, sets no limit for a stop (but sv force-stop kills after 7s)"},
 		{"runit with a figure of whoever runs it", ops.Supervisor{Name: "runit", BudgetMS: 60_000, Source: "environment"}, "runit, allows a stop 1m00s (environment)"},
-		{"nobody, with a figure", ops.Supervisor{BudgetMS: 3_000, Source: "environment"}, "none detected, allows a stop 3.0s (environment)"},
-		{"nobody", ops.Supervisor{Source: "unknown"}, "none detected; it will not restart after a crash"},
+		{"no manager, with a limit", ops.Supervisor{BudgetMS: 3_000, Source: "environment"}, "none detected, allows a stop 3.0s (environment)"},
+		{"no manager", ops.Supervisor{Source: "unknown"}, "none detected; it will not restart after a crash"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			f := newFake()

@@ -136,7 +136,7 @@ type fitted struct {
 	width          int
 }
 
-// shorten makes text fit the column. What identifies a row is told by its beginning and its end.
+// shorten makes text fit the column. A name keeps its beginning and its end, which identify the row.
 func (f fitted) shorten(text string) string {
 	wide := ansi.StringWidth(text)
 	if f.rank > 0 || wide <= f.width || f.width < 3 {

@@ -75,7 +75,7 @@ func TestTheTablesAreDrawnAsInTheGoldenFiles(t *testing.T) {
 	}
 }
 
-func TestWhateverTheColumnsAreTheyFitAndTheImportantOnesStay(t *testing.T) {
+func TestColumnsOfAnyWidthFitAndTheImportantOnesStay(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(2, 12).Draw(t, "columns")
 		limit := rapid.IntRange(2*3+cellGap, 300).Draw(t, "limit")
@@ -151,7 +151,7 @@ func TestOnlyATerminalNarrowsATable(t *testing.T) {
 	}{
 		{"80 columns", onTerminal(80), 60, 80},
 		{"COLUMNS=40 on 200 columns", onTerminal(200, "COLUMNS=40"), 30, 40},
-		{"COLUMNS that is no number", onTerminal(80, "COLUMNS=wide"), 60, 80},
+		{"COLUMNS that is not a number", onTerminal(80, "COLUMNS=wide"), 60, 80},
 		{"a terminal that does not know its width", onTerminal(0), widest(string(full)), widest(string(full))},
 		{"a pipe", string(full), 150, 1000},
 	} {

@@ -225,7 +225,7 @@ func (r *run) complete() (model.Message, error) {
 		}
 		if now := time.Now(); now.Sub(moved) >= progressEvery {
 			moved = now
-			doing := ops.DoingModelCall // it thinks, which is no silence
+			doing := ops.DoingModelCall // a model that thinks makes progress
 			if told.Len() > 0 {
 				doing = ops.DoingModelAnswer
 			}

@@ -9,7 +9,7 @@ import (
 )
 
 // Change is one default that differs from that of an earlier edition. An operator who relied on the old default without
-// setting it is told once: at the first start on a home of the earlier edition (see gateway.Options.Changes).
+// setting it gets one warning, at the first start on a home of the earlier edition (see gateway.Options.Changes).
 type Change struct {
 	// Name is unique and names the warning: its code is "upgrade." and Name.
 	Name string

@@ -23,7 +23,7 @@ func faults(t *testing.T, text string, environ ...string) []string {
 	}
 	all, ok := errors.AsType[Errors](err)
 	if !ok {
-		t.Fatalf("%T is no Errors", err)
+		t.Fatalf("the error is a %T, want Errors", err)
 	}
 	var list []string
 	for _, e := range all {
@@ -56,7 +56,7 @@ cache_size = 7
 level = "loud"
 level = "info"
 `, nil, []string{"2:1 shutdown.drain_timeot shutdown.drain_timeout", "3:1 shutdown.store_timeout ", "5:1 agent.cache_size ", "6:2 agnt agent", "9:1 log.level ", "10:1 log.level "}},
-		{"a table that is unknown is one error, whatever stands in it", "[agnt]\na = 1\nb = 2\n[agnt.c]\nd = 1\n", nil, []string{"1:2 agnt agent"}},
+		{"an unknown table is one error, with any content", "[agnt]\na = 1\nb = 2\n[agnt.c]\nd = 1\n", nil, []string{"1:2 agnt agent"}},
 		{"a value that is used as a table is one error", "[agent.cache_size]\na = 1\nb = 2\n", nil, []string{"1:2 agent.cache_size "}},
 		{"what is not TOML hides nothing below it", "[agent]\ncache_size = = 7\nmax_iterations = -1\n[log]\nlevel = 3\n", nil, []string{"2:14  ", "3:1 agent.max_iterations ", "5:1 log.level "}},
 		{"a broken header takes its keys with it", "[agent\ncache_size = 7\n[log]\nlevel = 3\n", nil, []string{"1:7  ", "4:1 log.level "}},
@@ -107,7 +107,7 @@ func TestALoadedConfigKnowsWhetherItsFileHasChanged(t *testing.T) {
 	}
 	put("[log]\nlevel = \"info\"\n")
 	if !changed(none) {
-		t.Error("a file that appeared is no change")
+		t.Error("a new file was not reported as a change")
 	}
 	l, err := Load(Options{Environ: environ})
 	if err != nil || l.Path != path || l.At.IsZero() || changed(l) {
@@ -115,7 +115,7 @@ func TestALoadedConfigKnowsWhetherItsFileHasChanged(t *testing.T) {
 	}
 	put("[log]\nlevel = \"warn\"\n")
 	if !changed(l) {
-		t.Error("another content of the same length is no change")
+		t.Error("new content of the same length was not reported as a change")
 	}
 	put("[log]\nlevel = \"info\"\n")
 	if changed(l) {
@@ -125,6 +125,6 @@ func TestALoadedConfigKnowsWhetherItsFileHasChanged(t *testing.T) {
 		t.Fatal(err)
 	}
 	if is, err := l.Changed(); err == nil && !is {
-		t.Error("a file that is gone is no change")
+		t.Error("a removed file was not reported as a change")
 	}
 }

@@ -136,7 +136,7 @@ var rules = []rule{
 		if !api.Enabled || loopback(host) || api.KeyEnv != "" || api.KeyFile != "" {
 			return ""
 		}
-		return fmt.Sprintf("is %s, which is no loopback address: set adapters.api.key_env to the variable that holds the callers' key, or listen on 127.0.0.1", quote(api.Listen))
+		return fmt.Sprintf("is %s, which is not a loopback address: set adapters.api.key_env to the variable that holds the callers' key, or listen on 127.0.0.1", quote(api.Listen))
 	}},
 	{[]string{"metrics.listen"}, func(c *Config) string {
 		if _, ok := listenHost(c.Metrics.Listen); c.Metrics.Listen != "" && !ok {
@@ -149,7 +149,7 @@ var rules = []rule{
 		if api := c.Adapters.API; c.Metrics.Listen == "" || loopback(host) || api.KeyEnv != "" || api.KeyFile != "" {
 			return ""
 		}
-		return fmt.Sprintf("is %s, which is no loopback address: set adapters.api.key_env to the variable that holds the scrapers' key, or listen on 127.0.0.1", quote(c.Metrics.Listen))
+		return fmt.Sprintf("is %s, which is not a loopback address: set adapters.api.key_env to the variable that holds the scrapers' key, or listen on 127.0.0.1", quote(c.Metrics.Listen))
 	}},
 	{[]string{"adapters.telegram.token_env", "adapters.telegram.token_file", "adapters.telegram.enabled"}, func(c *Config) string {
 		if t := c.Adapters.Telegram; t.Enabled && t.TokenEnv == "" && t.TokenFile == "" {

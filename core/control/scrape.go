@@ -222,7 +222,7 @@ func (s *Scrape) answer(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// refusal says why r is not answered; status 0 is no refusal. An address that other machines reach is served to those who
+// refusal returns why r is refused; status 0 means that it is served. An address that other machines reach is served to those who
 // have the key. A loopback address is served to the programs of this machine, and to no web page that one of its browsers
 // shows: such a request has an Origin, or a Host that is not this machine's.
 func (s *Scrape) refusal(r *http.Request) (status int, why string) {

@@ -9,8 +9,8 @@
 //	!word         the row does not match the word; also !key:word, !~word
 //	"two words"   double quotes hold spaces and colons together; also key:"two words"
 //
-// A session's key has colons too: telegram:dm:4711 is a word, because telegram is no column and a key goes on after it.
-// Anything else before a colon that is no column is an error that names the nearest one, never an empty list.
+// A session's key has colons too: telegram:dm:4711 is a word, because telegram is not a column and a key has a second colon.
+// Any other unknown word before a colon is an error that names the nearest column, never an empty list.
 package filter
 
 import (

@@ -114,8 +114,8 @@ func (t *task) stop(ctx context.Context) error {
 	}
 }
 
-// describe returns what a stop's item says about t while it waits for it, and when t began: the id alone, bg-7, tells
-// nobody what runs.
+// describe returns what a stop's item says about t while it waits for it, and when t began: the id alone, bg-7, does
+// not say what runs.
 func (g *group) describe(t *task) func() (string, time.Time) {
 	return func() (string, time.Time) {
 		g.mu.Lock()

@@ -66,7 +66,7 @@ func BenchmarkTurnLatency(b *testing.B) {
 	began := time.Now()
 	for i := range b.N {
 		due := began.Add(time.Duration(i) * time.Second / perSecond)
-		time.Sleep(time.Until(due))
+		time.Sleep(time.Until(due)) // modelled: the rate of the turns
 		at := time.Now()
 		r := &answered{at: at, took: &took[i], done: all.Done}
 		all.Add(1)

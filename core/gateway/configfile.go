@@ -8,7 +8,7 @@ import (
 	"gatewaytui/core/term"
 )
 
-// WarnConfigChanged is the code of the warning that the config file is no longer the one that the gateway runs with.
+// WarnConfigChanged is the code of the warning that the config file has changed since the gateway read it.
 const WarnConfigChanged = "config.changed"
 
 // configEvery is how often the config file is looked at. It is read whole: a time of change may stay the same.

@@ -209,7 +209,7 @@ func TestPagesHoldEveryRowOnce(t *testing.T) {
 		t.Fatalf("filtered: %+v, %v", p.Items, err)
 	}
 	if _, err := l.g.Sessions(context.Background(), ops.Query{Cursor: "nonsense"}); !ops.HasCode(err, ops.CodeInvalid) {
-		t.Fatalf("what is no cursor: %v", err)
+		t.Fatalf("an invalid cursor: %v", err)
 	}
 	if _, err := l.g.Agents(context.Background(), ops.Query{Cursor: "api:user:gone"}); !ops.HasCode(err, ops.CodeConflict) {
 		t.Fatalf("a cursor of an agent that is gone: %v", err)

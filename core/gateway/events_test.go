@@ -36,7 +36,7 @@ func TestAReaderOfFewKindsIsToldOfTheOthersFourTimesASecond(t *testing.T) {
 			h.emit(kind, "x", "", nil)
 			time.Sleep(time.Second / perSecond)
 		}
-		time.Sleep(time.Second) // what was skipped last is told of as well
+		time.Sleep(time.Second) // for the event that reports what was skipped last
 		synctest.Wait()
 		cancel()
 		<-ended

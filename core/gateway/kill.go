@@ -57,7 +57,7 @@ type sessionKill struct {
 }
 
 // sessions is the item that ends the trees of all sessions at once, for the agents to be closed at the same time; none if
-// there are no trees. From here on an agent's Close ends none.
+// there are no trees. From here on an agent's Close kills nothing.
 func (k *stopKill) sessions() []shutdown.Item {
 	if k.procs.Count() == 0 {
 		return nil
@@ -125,7 +125,7 @@ func (p agentProcesses) KillTurn(ctx context.Context, turn string, grace time.Du
 	return p.stop.procs.KillTurn(ctx, turn, grace)
 }
 
-// all ends every tree. Once the stop is immediate, or this item is forced, there is no grace, not even the rest of
+// all ends every tree. An immediate stop, or a forced item, gives no grace, not even the rest of
 // one that has begun. What an earlier kill of this stop left gets no second grace.
 func (k *stopKill) all(ctx context.Context, r *shutdown.Run) error {
 	grace := k.graceLeft()

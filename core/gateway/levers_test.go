@@ -39,7 +39,7 @@ func (l *lab) loop(key, text string) (answers *atomic.Int64) {
 	return answers
 }
 
-// A command names an object: the conversation, its current turn, the life. What begins and ends in it is no conflict.
+// A command names an object: the conversation, its current turn, the life. Turns that begin and end in it do not conflict.
 func TestACommandNamesItsObjectAndNotTheWorkInIt(t *testing.T) {
 	const key = "api:user:a"
 	for _, tc := range []struct {

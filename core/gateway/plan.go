@@ -284,7 +284,7 @@ func (g *Gateway) storeItems(_ context.Context, r *shutdown.Run) []shutdown.Item
 	}
 	if g.opts.Lives != nil && g.opened() {
 		items = append(items, shutdown.Item{Kind: "file", ID: lives.File, Run: func(context.Context) error {
-			g.keepLives(lifeOf(g.endedLife(r.Report()))) // its failure is no failure of the stores
+			g.keepLives(lifeOf(g.endedLife(r.Report()))) // a failure is logged and leaves the stores' result alone
 			return nil
 		}})
 	}

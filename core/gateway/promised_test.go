@@ -77,7 +77,7 @@ func TestE12_QueuedTextOutlivesTheGateway(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	first.wait("its sender is told that it waits", func() bool { return sentBy("this one is next", first) == 1 })
+	first.wait("its sender has the notice that it waits", func() bool { return sentBy("this one is next", first) == 1 })
 	crashed := killed(t, first)
 	first.stop(ops.ModeFast)
 	for name, dir := range map[string]string{"after a crash": crashed, "after a planned stop": first.dir} {

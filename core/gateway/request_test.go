@@ -128,7 +128,7 @@ func TestTF28_TheNextLifeDeletesTheRequestsOfACrash(t *testing.T) {
 }
 
 // TF28: requests push no agent of a person out of the cache.
-func TestTF28_RequestsEvictNobody(t *testing.T) {
+func TestTF28_RequestsEvictNoAgent(t *testing.T) {
 	l := start(t, func(s *setup) { s.cfg.Agent.CacheSize = 1 })
 	l.ask("api:user:maria", "hello")
 	var waiting []responder
@@ -139,6 +139,6 @@ func TestTF28_RequestsEvictNobody(t *testing.T) {
 		l.await(r)
 	}
 	if !l.session("api:user:maria").Cached {
-		t.Error("the person's agent is no longer cached")
+		t.Error("the person's agent has left the cache")
 	}
 }

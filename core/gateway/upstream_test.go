@@ -100,7 +100,7 @@ func TestTF18_AModelFailureIsToldShortlyAndLoggedInFull(t *testing.T) {
 				t.Errorf("the asker is told %+v, want code %s, status %d and Retry-After %s", got, tt.code, tt.http, tt.err.RetryAfter)
 			}
 			l.say("chat:dm:1", "1", "hello")
-			l.wait("the chat is told", func() bool { return len(l.chat.messages()) == 1 })
+			l.wait("the chat has the notice", func() bool { return len(l.chat.messages()) == 1 })
 			if got, want := l.chat.messages()[0], "1: "+tt.chat; got != want {
 				t.Errorf("the chat reads %q, want %q", got, want)
 			}

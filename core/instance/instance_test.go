@@ -188,7 +188,7 @@ func TestAHomeThatCannotBeWrittenIsSaid(t *testing.T) {
 	})
 	t.Run("a lock file of root's", func(t *testing.T) {
 		if os.Geteuid() != 0 {
-			t.Skip("only root can make one")
+			t.Skip("runs as root: only root can make one")
 		}
 		lock := filepath.Join(dir, lockFile)
 		if err := os.Chown(lock, 0, 0); err != nil {

@@ -59,7 +59,7 @@ func TestASocketWhosePathWouldBeTooLongIsElsewhere(t *testing.T) {
 			dir := long(t)
 			h := open(t, dir)
 			if c.want == temp && strings.HasPrefix(h.Socket(), "/run/user/") {
-				t.Skip("this machine has a /run/user for us, which comes before TMPDIR")
+				t.Skip("runs where this user has no /run/user folder, which comes before TMPDIR")
 			}
 			if !strings.HasPrefix(h.Socket(), c.want+"/") || !strings.Contains(h.Socket(), h.ID()) {
 				t.Fatalf("the socket is %s, want one in %s", h.Socket(), c.want)
@@ -90,7 +90,7 @@ func TestAFolderForTheSocketThatSomebodyElsePreparedIsRefused(t *testing.T) {
 	h := open(t, dir)
 	private := filepath.Dir(h.Socket())
 	if !strings.HasPrefix(private, temp) {
-		t.Skip("this machine has a /run/user for us, so no private folder is made")
+		t.Skip("runs where this user has no /run/user folder: else no private folder is made")
 	}
 	for _, c := range []struct {
 		name string

@@ -135,7 +135,7 @@ func FuzzRead(f *testing.F) {
 		dumps := t.TempDir()
 		l := &List{path: filepath.Join(dumps, File)}
 		if err := l.Put(rows...); err != nil {
-			t.Skip(err) // a time that JSON cannot hold
+			t.Skip("runs for times that JSON can hold: ", err)
 		}
 		again, err := Read(dumps)
 		if err != nil || len(again) != len(rows) {

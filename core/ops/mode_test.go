@@ -56,7 +56,7 @@ func TestWhatIsLeftOfAStop(t *testing.T) {
 		{"a phase ends when its last item is given up", Shutdown{Mode: ModeGraceful, Phases: phases(waiting)}, 0, 8 * time.Second},
 		{"an old report", Shutdown{Mode: ModeGraceful, Phases: phases(waiting)}, time.Second, 7 * time.Second},
 		{"the deadline comes first", Shutdown{Mode: ModeGraceful, StartedAt: began, DeadlineAt: At(began.Add(10 * time.Second)), ElapsedMS: 4000, Phases: phases(drain)}, time.Second, 5 * time.Second},
-		{"numbers that nobody can add", Shutdown{Mode: ModeGraceful, Phases: []Phase{{State: StepRunning, BudgetMS: 1 << 62, ElapsedMS: -1 << 62}}}, 0, 10 * 365 * 24 * time.Hour},
+		{"numbers whose sum overflows", Shutdown{Mode: ModeGraceful, Phases: []Phase{{State: StepRunning, BudgetMS: 1 << 62, ElapsedMS: -1 << 62}}}, 0, 10 * 365 * 24 * time.Hour},
 		{"nothing", Shutdown{}, time.Hour, 0},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -277,7 +277,7 @@ func (s Shutdown) PhaseLeft(p Phase, since time.Duration) time.Duration {
 	return left
 }
 
-// Left is what the stop may still take when its report is since old, if nobody acts: the rest of the running phase and the
+// Left is what the stop may still take when its report is since old, without an operator's action: the rest of the running phase and the
 // budgets of those that follow, and never beyond DeadlineAt, at which the watchdog ends the process. It is never below 0.
 func (s Shutdown) Left(since time.Duration) time.Duration {
 	var left time.Duration

@@ -122,7 +122,7 @@ const (
 type Wait struct {
 	Phase Phase
 	Item  Item
-	// Session is the state of the session whose turn the item is; empty if that is not known or the item is no turn.
+	// Session is the state of the session whose turn the item is; empty if that is not known or the item is not a turn.
 	Session SessionState
 	// Used is how long the item has run, Quiet how long it has reported no progress.
 	Used, Quiet time.Duration

@@ -31,7 +31,7 @@ func TestATurnIsStuckAfterAMinuteWithoutAByteOrWhenTheGatewaySaysSo(t *testing.T
 			State: SessionWaiting, Turn: "t", Doing: DoingModelCall, WaitingFor: "limits.model_calls", LastProgressAt: before(time.Hour),
 		}, false, "waiting for limits.model_calls 1:00:00"},
 		{"an idle session is never stuck", Session{State: SessionIdle, LastProgressAt: before(time.Hour)}, false, ""},
-		{"text that arrives is told apart from silence", Session{
+		{"text that arrives differs from silence", Session{
 			State: SessionRunning, Turn: "t", Doing: DoingModelAnswer, DoingSince: before(5 * time.Second), LastProgressAt: before(0),
 		}, false, "receiving the answer 0:05"},
 	} {

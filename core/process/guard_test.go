@@ -357,7 +357,7 @@ func TestGuardian_ItsDeathIsMended(t *testing.T) {
 	if err != nil || !p.alive() {
 		t.Errorf("the new one: %+v, %v", p, err)
 	}
-	eventually.True(t, "the old one is no zombie", func() bool {
+	eventually.True(t, "the old guardian has been reaped", func() bool {
 		_, err := statOf(first)
 		return err != nil
 	})

@@ -81,21 +81,21 @@ func beService(mode string) int {
 		case "deaf":
 			continue
 		case "silent":
-			time.Sleep(time.Second) // two beats of the stop
+			time.Sleep(time.Second) // modelled: two beats of a stop
 			cancel()
 			<-ran
-			time.Sleep(3 * time.Second) // what the rest of the stop would take
+			time.Sleep(3 * time.Second) // modelled: the rest of that stop
 			return 0
 		case "slow":
 			if err := n.Extend(6 * time.Second); err != nil {
 				fmt.Fprintln(os.Stderr, err)
 			}
-			time.Sleep(3 * time.Second) // what the stop takes
+			time.Sleep(3 * time.Second) // modelled: a slow stop
 		}
 		if err := n.Stopping("stopping as " + mode); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 		}
-		time.Sleep(300 * time.Millisecond) // the time in which the tool would hear of it
+		time.Sleep(300 * time.Millisecond) // modelled: the time in which systemd reads the notice
 		return 0
 	}
 	return 1
@@ -146,7 +146,7 @@ say left "$(pgrep -c -x sleep)"
 func TestS2S9_SystemdItself(t *testing.T) {
 	lab := os.Getenv(labVariable)
 	if lab == "" {
-		t.Skip(labVariable + " names no lab with a systemd to try it on")
+		t.Skip("runs where " + labVariable + " names a lab with a systemd")
 	}
 	self, err := os.Executable()
 	if err != nil {
@@ -179,7 +179,7 @@ func TestS2S9_SystemdItself(t *testing.T) {
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
 	if cmd.ProcessState != nil && cmd.ProcessState.ExitCode() == 77 {
-		t.Skip("the lab cannot run on this machine: " + stderr.String())
+		t.Skip("runs where the lab can start a systemd: " + stderr.String())
 	}
 	if err != nil {
 		t.Fatalf("the lab: %v\n%s\n%s", err, out, &stderr)

@@ -18,6 +18,7 @@ import (
 
 	"gatewaytui/core/shutdown"
 	"gatewaytui/fixtures/golden"
+	"gatewaytui/fixtures/soak"
 )
 
 // defaults are the budgets of contract.md, 3, with another drain.
@@ -113,10 +114,7 @@ func TestS9_TheUnitKnowsTheExitCodes(t *testing.T) {
 // G3: another program's reader of property lists finds what launchd goes by: enough time for the stop, and a start again after
 // 75 and after a crash, not after 0.
 func TestG3_ThePropertyListSaysWhatLaunchdGoesBy(t *testing.T) {
-	python, err := exec.LookPath("python3")
-	if err != nil {
-		t.Skip("python3, whose plistlib reads property lists, is missing; it runs where that is installed")
-	}
+	python := soak.Peer(t, "python3", "Debian package python3") // its plistlib reads property lists
 	v := values(defaults(time.Minute).TimeoutStopSec())
 	v.Name, v.Home, v.Config = "gatewaytui-bots-1a2b3c4d", `/srv/<b>ots & "co"`, "/etc/größe.toml"
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
@@ -310,7 +308,7 @@ func FuzzCompare(f *testing.F) {
 func TestSystemdItselfFindsNothingWrong(t *testing.T) {
 	analyze, err := exec.LookPath("systemd-analyze")
 	if err != nil {
-		t.Skip("systemd-analyze is not installed here")
+		t.Skip("runs where systemd-analyze is installed")
 	}
 	dir := shortDir(t)
 	program := filepath.Join(dir, "100% gate $way")

@@ -188,7 +188,7 @@ func (tb *Table) Page(sel Selection) (rows []ops.Session, next Cursor, scanned i
 }
 
 // walk calls each for the entries behind *at, at most n of them, under one hold of the lock, and moves *at. It reports
-// whether there are no more, or each wants none. Groups that are not wanted cost one step each.
+// whether the table has ended, or each returned false. Groups that are not wanted cost one step each.
 func (tb *Table) walk(at *Cursor, n int, groups func(ops.SessionGroup) bool, each func(*entry) bool) (done bool) {
 	tb.mu.Lock()
 	defer tb.mu.Unlock()

@@ -78,8 +78,8 @@ func btoi(b bool) int {
 	return 0
 }
 
-// After any changes to the sessions, the pages concatenated are the naive sort of all rows, each row once, whatever the size of
-// a page, the groups and the filter; and what the table counts is what the rows say.
+// After any changes to the sessions, the pages concatenated are the naive sort of all rows, each row once, with any size of
+// a page, any groups and any filter; and what the table counts is what the rows say.
 func TestPagesAreTheNaiveOrderAfterAnyHistory(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		tb := NewTable(Options{QueueLimit: 3, NewID: counter()})

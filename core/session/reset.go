@@ -8,9 +8,9 @@ import (
 )
 
 // BeginReset ends the conversation of key. The running turn, if any, is cancelled with ErrReset and its slot freed at
-// once, whatever its worker does (D10); what waited is returned, so that each sender is told. Until EndReset messages
-// wait, because the old conversation's agent and processes are being closed. It reports false if there is no such
-// session, or if it is being reset already.
+// once, also while its worker runs on (D10); what waited is returned, for a notice to each sender. Until EndReset messages
+// wait, because the old conversation's agent and processes are being closed. It reports false if the session
+// does not exist, or if it is being reset already.
 func (tb *Table) BeginReset(key string) (old Session, turn *Turn, dropped []Message, ok bool) {
 	tb.mu.Lock()
 	defer tb.mu.Unlock()
@@ -38,7 +38,7 @@ func (tb *Table) beginReset(e *entry) (old Session, turn *Turn, dropped []Messag
 }
 
 // EndReset starts the fresh conversation under the key of a BeginReset, and the turn that is next, for the caller to run;
-// hold keeps it waiting. With forget a session that nobody wrote to since is dropped instead.
+// hold keeps it waiting. With forget a session that has had no message since is dropped instead.
 func (tb *Table) EndReset(ctx context.Context, key string, forget, hold bool) (next *Turn) {
 	tb.mu.Lock()
 	defer tb.mu.Unlock()

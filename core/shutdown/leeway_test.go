@@ -11,12 +11,12 @@ import (
 // lateBy is an item that waits for nothing and is run late, as on a machine with other work.
 func lateBy(d time.Duration) Item {
 	return Item{Kind: "sessions", ID: "all", Run: func(ctx context.Context) error {
-		time.Sleep(d)
+		time.Sleep(d) // in virtual time
 		return ctx.Err()
 	}}
 }
 
-// A phase that only drops memory is no reason for an incomplete stop, however late the machine runs it; the plan's sum has
+// A phase that only drops memory leaves a stop complete, however late the machine runs it; the plan's sum has
 // nothing for it, and the phases after it keep their time.
 func TestAPhaseOfMemoryAloneMayBeRunLate(t *testing.T) {
 	for _, tt := range []struct {
@@ -43,7 +43,7 @@ func TestAPhaseOfMemoryAloneMayBeRunLate(t *testing.T) {
 			if stores := phaseOf(t, rep, PhaseStores); stores.State != ops.StepDone {
 				t.Errorf("the stores are %+v", stores)
 			}
-			time.Sleep(tt.late) // the item returns
+			time.Sleep(tt.late) // the item returns; in virtual time
 		})
 	}
 	bubble(t, "where the phases before left nothing over, it has a quarter of the slack", func(t *testing.T) {

@@ -63,7 +63,7 @@ func TestF1_AStrayOpenAndCloseOfTheDatabaseKeepsItsLock(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir)
 	if !sqlite.OFDLockingEnabled() {
-		t.Skip("this platform has no locks of the open file")
+		t.Skip("runs where the kernel has open file description locks (F_OFD_SETLK)")
 	}
 	mustWrite(t, s, "before")
 	f, err := os.Open(s.path)

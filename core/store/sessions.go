@@ -49,7 +49,7 @@ func (s *Store) EndSession(ctx context.Context, id string, at time.Time, reason 
 }
 
 // ForgetSessions deletes sessions with their turns and messages, as if they had never been. Late writes of their turns are
-// refused as stale. One that is not there is no error.
+// refused as stale. Unknown ids are skipped.
 func (s *Store) ForgetSessions(ctx context.Context, ids ...string) error {
 	return s.write(ctx, "forget sessions", func(t *tx) error {
 		for _, id := range ids {

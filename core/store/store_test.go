@@ -78,7 +78,7 @@ func resident(tb testing.TB) int64 {
 	tb.Helper()
 	b, err := os.ReadFile("/proc/self/statm")
 	if err != nil {
-		tb.Skip("resident memory is read from /proc")
+		tb.Skip("runs where /proc is mounted: resident memory is read there")
 	}
 	pages, err := strconv.ParseInt(strings.Fields(string(b))[1], 10, 64)
 	if err != nil {
@@ -92,7 +92,7 @@ func descriptors(tb testing.TB, dir string) map[string]int {
 	tb.Helper()
 	entries, err := os.ReadDir("/proc/self/fd")
 	if err != nil {
-		tb.Skip("descriptors are read from /proc")
+		tb.Skip("runs where /proc is mounted: descriptors are read there")
 	}
 	open := map[string]int{}
 	for _, e := range entries {

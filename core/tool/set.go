@@ -40,7 +40,7 @@ func (s *Set) add(t Tool) {
 	}
 }
 
-// Specs is what a model is told of the tools, in the order in which they were given. All callers share it: none changes it.
+// Specs describes the tools to a model, in the order of NewSet. All callers share the slice: do not change it.
 func (s *Set) Specs() []model.ToolSpec { return s.specs[:len(s.specs):len(s.specs)] }
 
 // Names is the names of the tools, in the order in which they were given.

@@ -243,7 +243,7 @@ func TestC12_ASignalOfOthersIsAskedAbout(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if strings.Contains(tt.command, "-HUP") && signal.Ignored(syscall.SIGHUP) {
-				t.Skip("SIGHUP is ignored here, as under nohup, and so it is in every child")
+				t.Skip("runs where SIGHUP is not ignored, so not under nohup: every child inherits that")
 			}
 			b := newBench(t)
 			asked := 0

@@ -292,7 +292,7 @@ func TestF8_ADamagedDatabaseIsLookedAtReadOnlyOrPutAside(t *testing.T) {
 		}
 		before := len(bot.Sent())
 		bot.Inject(botapitest.Update{User: 4711, Text: "hello"})
-		eventually.True(t, "the chat is told", func() bool {
+		eventually.True(t, "the chat has the notice", func() bool {
 			sent := bot.Sent()
 			return len(sent) > before && strings.Contains(sent[before].Text, "takes no messages") && bot.Unconfirmed() == 0
 		})
@@ -412,10 +412,7 @@ os.execv(sys.argv[1], sys.argv[1:])`
 // B18: on a file system without locks a start names it, offers the way round, and ends with a code that no supervisor
 // retries.
 func TestB18_WithoutLocksTheStartSaysSoAndIsNotRetried(t *testing.T) {
-	python, err := exec.LookPath("python3")
-	if err != nil {
-		t.Skip("python3, which takes flock away, is missing")
-	}
+	python := soak.Peer(t, "python3", "Debian package python3") // it takes flock away
 	script := filepath.Join(t.TempDir(), "noflock.py")
 	if err := os.WriteFile(script, []byte(noFlock), 0o600); err != nil {
 		t.Fatal(err)
@@ -424,7 +421,7 @@ func TestB18_WithoutLocksTheStartSaysSoAndIsNotRetried(t *testing.T) {
 	g := spawnUnder(t, "exec "+python+" "+script+` "$@"`, home, quick)
 	code := g.exit()
 	if code == 99 {
-		t.Skip("seccomp filters are not allowed here")
+		t.Skip("runs where a process may install a seccomp filter")
 	}
 	for _, want := range []string{"gateway.lock", "no locks available", "--lock-dir"} {
 		if !strings.Contains(g.output(), want) {

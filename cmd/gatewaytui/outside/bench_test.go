@@ -190,7 +190,7 @@ func BenchmarkLatencyOverAPI(b *testing.B) {
 	b.ResetTimer()
 	began := time.Now()
 	for i := range b.N {
-		time.Sleep(time.Until(began.Add(time.Duration(i) * time.Second / perSecond)))
+		time.Sleep(time.Until(began.Add(time.Duration(i) * time.Second / perSecond))) // modelled: the rate of the requests
 		all.Go(func() {
 			at := time.Now()
 			ask(b, client, g.api, fmt.Sprint(i%sessions))

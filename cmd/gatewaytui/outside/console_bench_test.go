@@ -114,8 +114,8 @@ func BenchmarkBusyConsole(b *testing.B) {
 				var clients sync.WaitGroup
 				var ticks float64
 				for n := range int((looked + 4*time.Second).Seconds() * perSecond) {
-					time.Sleep(time.Until(began.Add(time.Duration(n) * time.Second / perSecond)))
-					if n == 3*perSecond { // the first seconds are those of its first screens
+					time.Sleep(time.Until(began.Add(time.Duration(n) * time.Second / perSecond))) // modelled: the rate of the turns
+					if n == 3*perSecond {                                                         // the first seconds are those of its first screens
 						ticks = ticksOf(b, c.cmd.Process.Pid)
 					}
 					if n == 3*perSecond+int(looked.Seconds())*perSecond {

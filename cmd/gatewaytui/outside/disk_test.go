@@ -105,7 +105,7 @@ func TestAPhaseThatTheMachineHeldUpNamesTheReason(t *testing.T) {
 		return false
 	})
 	g.signal(syscall.SIGSTOP)
-	time.Sleep(2500 * time.Millisecond) // the machine runs nothing of it for this long
+	time.Sleep(2500 * time.Millisecond) // modelled: a machine that runs nothing of the gateway for longer than the drain
 	g.signal(syscall.SIGCONT)
 	if code := g.exit(); code != 0 {
 		t.Errorf("the stop exited %d, want 0", code)

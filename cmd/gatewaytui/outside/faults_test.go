@@ -307,7 +307,7 @@ func TestF5_FewDescriptorsAreNamedAndTheStopWorks(t *testing.T) {
 func smallDisk(t *testing.T, home string) {
 	t.Helper()
 	if err := syscall.Mount("tmpfs", home, "tmpfs", 0, "size=4m,mode=0700"); err != nil {
-		t.Skipf("a small disk of its own cannot be mounted here (%v): it takes root and its own tmpfs", err)
+		t.Skipf("runs as root where a tmpfs can be mounted: %v", err)
 	}
 	t.Cleanup(func() { _ = syscall.Unmount(home, syscall.MNT_DETACH) })
 }

@@ -84,8 +84,8 @@ type process struct {
 	start string
 }
 
-// standing are the live processes of the forest, each with its state (proc_pid_stat(5)) and its arguments. A look at /proc
-// is no snapshot: as long as processes fork, exec and end, it may miss some.
+// standing are the live processes of the forest, each with its state (proc_pid_stat(5)) and its arguments. Reading /proc
+// takes no snapshot: while processes fork, exec and end, it may miss some.
 func (f forest) standing(t testing.TB) map[process]string {
 	t.Helper()
 	names, err := filepath.Glob("/proc/[0-9]*")

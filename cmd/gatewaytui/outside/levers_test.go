@@ -77,7 +77,7 @@ func (c *clients) loop(user, text string) {
 	})
 }
 
-// storm sends so many messages a second, each of another user than those before it for a while, whatever is answered.
+// storm sends so many messages a second, each of another user than those before it for a while, without waiting for answers.
 func (c *clients) storm(perSecond int, text string) {
 	const most = 1000 // at once
 	room := make(chan struct{}, most)

@@ -35,7 +35,7 @@ func inLab(t *testing.T, config, args, script string, more map[string]func(unit 
 	t.Helper()
 	lab := os.Getenv(labVariable)
 	if lab == "" {
-		t.Skipf("%s names no program that runs a systemd; it runs where it does", labVariable)
+		t.Skipf("runs where %s names a program that runs a systemd", labVariable)
 	}
 	dir := newHome(t)
 	home, file := filepath.Join(dir, "home"), filepath.Join(dir, "config.toml")
@@ -58,7 +58,7 @@ func inLab(t *testing.T, config, args, script string, more map[string]func(unit 
 	put(filepath.Join(dir, "script.sh"), labScript+"g() { "+binary+" --home "+home+` "$@"; }`+"\n"+script)
 	out, err := exec.Command(lab, filepath.Join(dir, "units"), filepath.Join(dir, "script.sh")).CombinedOutput()
 	if e, is := errors.AsType[*exec.ExitError](err); is && e.ExitCode() == 77 {
-		t.Skipf("this machine runs no systemd of its own: %s", out)
+		t.Skipf("runs where a systemd can be started: %s", out)
 	}
 	t.Logf("%v\n%s", err, out)
 	said := map[string]string{"": string(out)}

@@ -121,7 +121,7 @@ func TestAHomeOfTheFirstEditionIsTakenOver(t *testing.T) {
 	for _, text := range waited {
 		eventually.True(t, fmt.Sprintf("the chat gets %q", text), func() bool { return sent(bot, text) > 0 })
 	}
-	eventually.True(t, "the chat whose turn was cut off is told", func() bool {
+	eventually.True(t, "the chat whose turn was cut off has the notice", func() bool {
 		return slices.ContainsFunc(bot.Sent(), func(m botapitest.Sent) bool {
 			return m.ChatID == 4700 && !slices.Contains(waited, m.Text)
 		})
