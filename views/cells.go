@@ -24,13 +24,13 @@ func fit(lines []string, w, h int) []string {
 }
 
 func fitLine(line string, w int) string {
-	have := ansi.StringWidth(line)
+	have := cellsOf(line)
 	if have == w {
 		return line
 	}
 	if have > w {
 		line = cut(line, w, string(term.Ellipsis))
-		have = ansi.StringWidth(line)
+		have = cellsOf(line)
 	}
 	return line + spaces(w-have)
 }
@@ -38,7 +38,7 @@ func fitLine(line string, w int) string {
 // cut shortens s to at most w cells; tail ends what was cut. ansi.Truncate alone returns too much for some clusters.
 func cut(s string, w int, tail string) string {
 	for n := w; n > 0; n-- {
-		if t := ansi.Truncate(s, n, tail); ansi.StringWidth(t) <= w {
+		if t := truncate(s, n, tail); cellsOf(t) <= w {
 			return t
 		}
 	}
@@ -84,7 +84,7 @@ func toASCII(s string) string {
 		case r == term.Ellipsis:
 			out = append(out, '~')
 		default:
-			for range ansi.StringWidth(string(r)) {
+			for range cellsOf(string(r)) {
 				out = append(out, '?')
 			}
 		}
@@ -130,7 +130,7 @@ func (o *Opts) shorten(text string, have, w int, tail bool) string {
 		return ell + text[have-w+1:]
 	}
 	for n := have - w + 1; n <= have; n++ {
-		if t := ell + ansi.TruncateLeft(text, n, ""); ansi.StringWidth(t) <= w {
+		if t := ell + ansi.TruncateLeft(text, n, ""); cellsOf(t) <= w {
 			return t
 		}
 	}
@@ -141,7 +141,7 @@ func (o *Opts) shorten(text string, have, w int, tail bool) string {
 func width(text string) int {
 	for i := range len(text) {
 		if text[i] >= utf8.RuneSelf {
-			return ansi.StringWidth(text)
+			return cellsOf(text)
 		}
 	}
 	return len(text)

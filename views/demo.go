@@ -2,8 +2,6 @@ package views
 
 import (
 	"strings"
-
-	"github.com/charmbracelet/x/ansi"
 )
 
 // demoWord stands in the header of every screen of a gateway that plays a demo.
@@ -57,7 +55,7 @@ func demoBanner(s *Screen, k ink, w int) []string {
 	}
 	text := " gatewaytui attach --home " + shown(s.Snap.Home)
 	for _, more := range []string{"  in another terminal", "  shows it as well; nothing here is real, and nothing is kept"} {
-		if ansi.StringWidth(text+more) <= w {
+		if cellsOf(text+more) <= w {
 			text += more
 		}
 	}

@@ -5,8 +5,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/charmbracelet/x/ansi"
-
 	"gatewaytui/core/ops"
 )
 
@@ -58,7 +56,7 @@ func (l *list[T]) tabRule(s *Screen, title string, open, w int) string {
 	dash := s.glyph(glyphLine)
 	title = cut(title, room-1, s.ellipsis())
 	line := s.Theme.Paint(Muted, dash+dash) + " " + s.Theme.Paint(Heading, title) + " " + tabs.String() + " "
-	return line + s.Theme.Paint(Muted, strings.Repeat(dash, max(w-ansi.StringWidth(line), 0)))
+	return line + s.Theme.Paint(Muted, strings.Repeat(dash, max(w-cellsOf(line), 0)))
 }
 
 // facts are labelled texts, two beside each other where both are short and there is room for it.
@@ -72,7 +70,7 @@ func (s *Screen) facts(w int, list []Fact) []string {
 	var lines []string
 	list = s.cleaned(list)
 	for len(list) > 0 {
-		if len(list) > 1 && ansi.StringWidth(list[0].Text) < half-label && ansi.StringWidth(list[1].Text) < half-label {
+		if len(list) > 1 && cellsOf(list[0].Text) < half-label && cellsOf(list[1].Text) < half-label {
 			left, right := k.facts(list[:1], label, half), k.facts(list[1:2], label, half)
 			lines = append(lines, fitLine(left[0], half)+right[0])
 			list = list[2:]
@@ -153,7 +151,7 @@ func sessionProcesses(s *Screen, session string, w int) []string {
 		b := s.appendCell([]byte{' '}, strconv.Itoa(r.PID), 7, true, false)
 		b = append(b, ' ')
 		b = append(b, s.Theme.Paint(state.role, s.badge(state))...)
-		b = append(b, spaces(13-ansi.StringWidth(s.badge(state)))...)
+		b = append(b, spaces(13-cellsOf(s.badge(state)))...)
 		b = s.appendCell(b, percent(r.CPUPct), 7, true, false)
 		b = append(b, ' ')
 		b = s.appendCell(b, size(r.RSSBytes), 8, true, false)

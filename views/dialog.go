@@ -5,8 +5,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/charmbracelet/x/ansi"
 )
 
 // Dialog asks before something is done: what it would wait for, end and keep, and which key does it. The caller keeps its
@@ -92,7 +90,7 @@ func (d Dialog) tail(k ink, w int) []string {
 	}
 	if len(buttons) > 0 {
 		line := "      " + strings.Join(buttons, "     ")
-		if ansi.StringWidth(line) > w {
+		if cellsOf(line) > w {
 			line = strings.Join(buttons, " ")
 		}
 		out = append(out, "", k.cut(line, w))
@@ -126,7 +124,7 @@ func (d Dialog) keys(w int, keys []string) string {
 		join("  ", acting, cancel),
 	}
 	for _, form := range forms {
-		if ansi.StringWidth(form) <= w {
+		if cellsOf(form) <= w {
 			return form
 		}
 	}
@@ -175,7 +173,7 @@ func (k ink) box(o Opts, title string, role Role, want int, body, tail func(k in
 	corner := strings.Split(k.pick("+ + + +", "╭ ╮ ╰ ╯"), " ")
 	head := k.cut(title, w-8)
 	out := make([]string, 0, len(lines)+2)
-	out = append(out, corner[0]+strings.Repeat(dash, 2)+" "+k.theme.Paint(role, head)+" "+strings.Repeat(dash, w-6-ansi.StringWidth(head))+corner[1])
+	out = append(out, corner[0]+strings.Repeat(dash, 2)+" "+k.theme.Paint(role, head)+" "+strings.Repeat(dash, w-6-cellsOf(head))+corner[1])
 	for _, line := range lines {
 		out = append(out, side+"  "+fitLine(line, inner)+"  "+side)
 	}

@@ -156,7 +156,7 @@ func (s *Screen) overlay(lines, box []string) []string {
 	box = box[:min(len(box), len(lines))]
 	w := 0
 	for _, line := range box {
-		w = max(w, ansi.StringWidth(line))
+		w = max(w, cellsOf(line))
 	}
 	w = min(w, s.W)
 	x, y := (s.W-w)/2, (len(lines)-len(box))/2
@@ -165,10 +165,10 @@ func (s *Screen) overlay(lines, box []string) []string {
 		// What is behind a box loses its styles, so that none of them can run into it.
 		behind := ansi.Strip(lines[y+i])
 		left := cut(behind, x, "")
-		left += spaces(x - ansi.StringWidth(left))
+		left += spaces(x - cellsOf(left))
 		room := s.W - x - w
 		right := ansi.TruncateLeft(behind, x+w, "")
-		right = spaces(room-ansi.StringWidth(right)) + cut(right, room, "")
+		right = spaces(room-cellsOf(right)) + cut(right, room, "")
 		lines[y+i] = s.Theme.Paint(Muted, left) + fitLine(line, w) + s.Theme.Paint(Muted, right)
 	}
 	return lines

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/charmbracelet/x/ansi"
-
 	"gatewaytui/core/filter"
 	"gatewaytui/core/ops"
 )
@@ -72,7 +70,7 @@ func eventLine(s *Screen, k ink, e ops.Event, marked, types bool, w int) string 
 	if marked {
 		sel = ">"
 	}
-	used := 1 + ansi.StringWidth(at) + 2
+	used := 1 + cellsOf(at) + 2
 	line := sel + k.theme.Paint(Muted, at) + "  "
 	if types && w >= 72 {
 		line += k.cell(eventRole(e.Type), shown(string(e.Type)), 23) + " "

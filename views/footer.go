@@ -37,7 +37,7 @@ func (s *Screen) input(w int) string {
 		cursor = "█"
 	}
 	text := s.clean(s.Input, 0)
-	if over := ansi.StringWidth(text) - (w - 2); over > 0 {
+	if over := cellsOf(text) - (w - 2); over > 0 {
 		text = ansi.TruncateLeft(text, over, "")
 	}
 	return " " + s.Theme.Paint(Accent, text+cursor)
@@ -54,12 +54,12 @@ func (s *Screen) status(w int) string {
 	case s.Table.Filter != "":
 		right = s.filter()
 	}
-	room := max(w-ansi.StringWidth(right)-3, w/2)
+	room := max(w-cellsOf(right)-3, w/2)
 	if text, ok := s.prompt(room); ok {
 		l := s.line(w)
 		text = cut(text, room, s.ellipsis())
 		l.b.WriteString(text)
-		l.w -= ansi.StringWidth(text)
+		l.w -= cellsOf(text)
 		return l.end(Muted, right)
 	}
 	l := s.line(w)
@@ -201,9 +201,9 @@ func fits(hints []Hint, room int) bool {
 }
 
 func hintWidth(h Hint) int {
-	w := ansi.StringWidth(h.Key)
+	w := cellsOf(h.Key)
 	if h.Label != "" {
-		w += 1 + ansi.StringWidth(h.Label)
+		w += 1 + cellsOf(h.Label)
 	}
 	return w
 }

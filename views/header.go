@@ -6,8 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/charmbracelet/x/ansi"
-
 	"gatewaytui/core/ops"
 )
 
@@ -33,7 +31,7 @@ func (l *line) add(gap int, r Role, text string) *line {
 	if l.b.Len() == 0 {
 		gap = 0
 	}
-	need := gap + ansi.StringWidth(text)
+	need := gap + cellsOf(text)
 	if need > l.w && l.b.Len() > 0 {
 		l.full = true
 		return l
@@ -46,7 +44,7 @@ func (l *line) add(gap int, r Role, text string) *line {
 
 // end puts a piece at the right end, if there is room for it.
 func (l *line) end(r Role, text string) string {
-	if need := ansi.StringWidth(text); text != "" && l.w >= need+2 {
+	if need := cellsOf(text); text != "" && l.w >= need+2 {
 		l.b.WriteString(spaces(l.w - need))
 		l.b.WriteString(l.o.Theme.Paint(r, text))
 	}
@@ -75,7 +73,7 @@ func (s *Screen) header(w int) []string {
 	if s.Link.Attached {
 		attached = "attached"
 	}
-	if version := s.clean(s.Snap.Version, maxWord); l.w > ansi.StringWidth(version)+len(attached)+5 {
+	if version := s.clean(s.Snap.Version, maxWord); l.w > cellsOf(version)+len(attached)+5 {
 		l.add(3, Muted, version)
 	}
 	return []string{l.end(Muted, attached), s.counts(w)}
@@ -265,10 +263,10 @@ func (s *Screen) oneLine() string {
 // tabs is the line of views. Where the names do not fit, the numbers do; the open view has its name in any case.
 func (s *Screen) tabs(w int) string {
 	line := s.tabLine(true)
-	if ansi.StringWidth(line) > w-1 {
+	if cellsOf(line) > w-1 {
 		line = s.tabLine(false)
 	}
-	rest := w - ansi.StringWidth(line) - 1
+	rest := w - cellsOf(line) - 1
 	return line + " " + s.Theme.Paint(Muted, strings.Repeat(s.glyph(glyphLine), max(rest, 0)))
 }
 

@@ -3,8 +3,6 @@ package views
 import (
 	"fmt"
 	"strings"
-
-	"github.com/charmbracelet/x/ansi"
 )
 
 // Help is the page of keys: sections from the one keymap, in columns where the screen is wide.
@@ -60,7 +58,7 @@ func (p Help) page(k ink, w, columns int) []string {
 	keys := 5
 	for _, s := range p.Sections {
 		for _, h := range s.Keys {
-			keys = min(max(keys, ansi.StringWidth(shown(h.Key))), 16, max(width/3, 1))
+			keys = min(max(keys, cellsOf(shown(h.Key))), 16, max(width/3, 1))
 		}
 	}
 	var blocks [][]string

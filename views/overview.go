@@ -8,8 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/charmbracelet/x/ansi"
-
 	"gatewaytui/core/ops"
 )
 
@@ -123,7 +121,7 @@ func attentionLines(s *Screen, k ink, list []concern, total, selected, w, h int)
 	for i, c := range list[from : from+rows] {
 		b, what, text := c.words(s)
 		told[i] = words{b, shown(what), shown(text)}
-		width = max(width, ansi.StringWidth(told[i].what))
+		width = max(width, cellsOf(told[i].what))
 		word = max(word, len(b.word))
 	}
 	width = min(width, max(w/4, 8))
@@ -205,7 +203,7 @@ func adapterLines(s *Screen, k ink, selected, w, h int) []string {
 	order := adapterRows(s)[from : from+rows]
 	name := 8
 	for _, i := range order {
-		name = max(name, ansi.StringWidth(shown(s.Snap.AdapterRow[i].Name)))
+		name = max(name, cellsOf(shown(s.Snap.AdapterRow[i].Name)))
 	}
 	name = min(name, max(w/4, 6))
 	word := 0
@@ -328,7 +326,7 @@ func sparkLines(s *Screen, k ink, w int) []string {
 		if len(row.samples) > 0 && w >= 60 {
 			peak = "  peak " + row.word(greatest(row.samples))
 		}
-		room := w - ansi.StringWidth(line) - max(ansi.StringWidth(peak), 20)
+		room := w - cellsOf(line) - max(cellsOf(peak), 20)
 		lines = append(lines, line+k.theme.Paint(Accent, k.sparkline(row.samples, min(max(room, 8), 120)))+k.theme.Paint(Muted, peak))
 	}
 	return lines

@@ -44,7 +44,7 @@ func (p Palette) Lines(o Opts) []string {
 		at := min(max(sel-rows/2, 0), n-rows)
 		name := 12
 		for _, m := range p.Matches[at : at+rows] {
-			name = min(max(name, ansi.StringWidth(shown(m.Name))), w/2)
+			name = min(max(name, cellsOf(shown(m.Name))), w/2)
 		}
 		for i := at; i < at+rows; i++ {
 			lines = append(lines, p.row(k, p.Matches[i], i == sel, name, w))
@@ -80,7 +80,7 @@ func (p Palette) row(k ink, m Match, selected bool, name, w int) string {
 
 // cutLeft keeps the end of text, which is where the cursor is.
 func (k ink) cutLeft(text string, w int) string {
-	have := ansi.StringWidth(text)
+	have := cellsOf(text)
 	if have <= w || w < 2 {
 		return k.cut(text, w)
 	}

@@ -6,8 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/charmbracelet/x/ansi"
-
 	"gatewaytui/core/ops"
 	"gatewaytui/core/term"
 )
@@ -109,7 +107,7 @@ func (d *stopDraw) phaseTable(f folding, w int) []string {
 			head += d.k.right(Muted, "ITEMS", itemsCol)
 		}
 		head += d.k.right(Muted, "TIME / BUDGET", timeCol+budgetCol) + "  "
-		lines = append(lines, head+d.k.cell(Muted, d.resultTitle(), w-ansi.StringWidth(head)))
+		lines = append(lines, head+d.k.cell(Muted, d.resultTitle(), w-cellsOf(head)))
 	}
 	n := len(d.Phases)
 	for i := 0; i < n; i++ {
@@ -281,13 +279,13 @@ func (d *stopDraw) itemList(w, h int) []string {
 	width := 8
 	sel := 0
 	for i, it := range items {
-		width = max(width, ansi.StringWidth(shown(it.ID)))
+		width = max(width, cellsOf(shown(it.ID)))
 		if d.has && it.Key() == d.item.Key() {
 			sel = i
 		}
 	}
 	for _, it := range d.NotAwaited {
-		width = max(width, ansi.StringWidth(shown(it.ID)))
+		width = max(width, cellsOf(shown(it.ID)))
 	}
 	width = min(width, max(w/4, 8))
 	total := len(items) + len(d.NotAwaited)

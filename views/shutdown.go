@@ -5,8 +5,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/charmbracelet/x/ansi"
-
 	"gatewaytui/core/ops"
 )
 
@@ -166,7 +164,7 @@ func (d *stopDraw) deadline(w int) string {
 	if src := shown(d.s.Snap.Supervisor.Source); w >= 120 && d.kill > 0 && src != "" {
 		right += "   (limit from " + src + ")"
 	}
-	room := w - ansi.StringWidth(left) - ansi.StringWidth(right) - 4
+	room := w - cellsOf(left) - cellsOf(right) - 4
 	line := d.k.theme.Paint(role, left)
 	if room >= 8 && most > 0 {
 		line += "  " + d.k.bar(d.now, most, min(room, 62))
@@ -189,7 +187,7 @@ func (d *stopDraw) outlook(w int) string {
 	}
 	text := ""
 	for _, what := range d.nextSteps() {
-		if text = "If you do nothing: " + what + "; " + end + "."; ansi.StringWidth(text) <= w {
+		if text = "If you do nothing: " + what + "; " + end + "."; cellsOf(text) <= w {
 			return text
 		}
 	}

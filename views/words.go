@@ -53,7 +53,7 @@ func (k ink) cut(text string, w int) string {
 		}
 		return text[:w-1] + k.ellipsis()
 	}
-	if ansi.StringWidth(text) <= w {
+	if cellsOf(text) <= w {
 		return text
 	}
 	return cut(text, w, k.ellipsis())
@@ -62,7 +62,7 @@ func (k ink) cut(text string, w int) string {
 // cutKeepingTime is cut for a text that may end with a time ("running make test 0:40"), which stays whole.
 func (k ink) cutKeepingTime(text string, w int) string {
 	at := strings.LastIndexByte(text, ' ')
-	if at < 0 || ansi.StringWidth(text) <= w || strings.Trim(text[at+1:], "0123456789:") != "" || w < 2*len(text[at:]) {
+	if at < 0 || cellsOf(text) <= w || strings.Trim(text[at+1:], "0123456789:") != "" || w < 2*len(text[at:]) {
 		return k.cut(text, w)
 	}
 	return k.cut(text[:at], w-len(text[at:])) + text[at:]
@@ -81,19 +81,19 @@ func printable(text string) bool {
 // cell is text in exactly w cells, on the left; right has it on the right.
 func (k ink) cell(r Role, text string, w int) string {
 	text = k.cut(text, w)
-	return k.theme.Paint(r, text) + spaces(w-ansi.StringWidth(text))
+	return k.theme.Paint(r, text) + spaces(w-cellsOf(text))
 }
 
 // put is cell onto a line that is being made.
 func (k ink) put(b *strings.Builder, r Role, text string, w int) {
 	text = k.cut(text, w)
 	b.WriteString(k.theme.Paint(r, text))
-	b.WriteString(spaces(w - ansi.StringWidth(text)))
+	b.WriteString(spaces(w - cellsOf(text)))
 }
 
 func (k ink) right(r Role, text string, w int) string {
 	text = k.cut(text, w)
-	return spaces(w-ansi.StringWidth(text)) + k.theme.Paint(r, text)
+	return spaces(w-cellsOf(text)) + k.theme.Paint(r, text)
 }
 
 // rule is a line across w cells with a title in it.
@@ -104,7 +104,7 @@ func (k ink) rule(title string, w int) string {
 	}
 	title = k.cut(title, w-4)
 	lead := strings.Repeat(dash, 2) + " "
-	rest := w - 4 - ansi.StringWidth(title)
+	rest := w - 4 - cellsOf(title)
 	if rest < 0 {
 		return k.cut(title, w)
 	}
