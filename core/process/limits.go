@@ -1,6 +1,7 @@
 package process
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"time"
@@ -87,31 +88,49 @@ func (r *Registry) full(session string) (name string, most int) {
 
 // makeRoom removes the trees that have ended and that no look at the processes has removed yet, if one more tree of session
 // would exceed a bound: commands that came quickly one after another do not count against it once they are over.
-func (r *Registry) makeRoom(session string) {
-	r.mu.Lock()
-	name, _ := r.full(session)
-	if name == "" {
-		r.mu.Unlock()
+func (r *Registry) makeRoom(ctx context.Context, session string) {
+	ended, left := r.endedOf(session)
+	if len(ended) == 0 {
 		return
 	}
-	left := func(t *tree) bool { // not a start under way, which has no leader yet
-		return !t.leading && t.leader != (ident{}) && t.origin == originSpawned && (t.session == session || name == limit.ProcessesTotal)
-	}
-	var ended []uint64
-	for id, t := range r.trees {
-		if left(t) {
-			ended = append(ended, id)
-		}
-	}
-	r.mu.Unlock()
 	// All at once, or else one by one: what one of them left running is no reason to keep the others.
-	if len(ended) == 0 || r.over(selection{tree: left}) {
+	if r.over(selection{tree: left}) {
 		return
 	}
 	for _, id := range ended[:min(len(ended), mostLooks)] {
 		r.over(selection{tree: func(t *tree) bool { return t.id == id }})
 	}
+	// What cannot be told without a scan two scans tell, which find nothing of the tree (absorb).
+	for range 2 {
+		if ended, _ := r.endedOf(session); len(ended) == 0 || ctx.Err() != nil {
+			return
+		}
+		r.observe(ctx, time.Now().Add(scanBound), false)
+	}
 }
+
+// endedOf are the trees whose leader has ended, and the selection of them, if one more tree of session would exceed a bound;
+// nil: it would not, or there are none.
+func (r *Registry) endedOf(session string) (ended []uint64, left func(t *tree) bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	name, _ := r.full(session)
+	if name == "" {
+		return nil, nil
+	}
+	left = func(t *tree) bool { // not a start under way, which has no leader yet
+		return !t.leading && t.leader != (ident{}) && t.origin == originSpawned && (t.session == session || name == limit.ProcessesTotal)
+	}
+	for id, t := range r.trees {
+		if left(t) {
+			ended = append(ended, id)
+		}
+	}
+	return ended, left
+}
+
+// scanBound bounds the wait for one scan before a spawn is refused.
+const scanBound = time.Second
 
 // mostLooks bounds how many trees makeRoom looks at one by one.
 const mostLooks = 64

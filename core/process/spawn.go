@@ -110,7 +110,7 @@ func (r *Registry) Spawn(ctx context.Context, spec Spec) (*Process, error) {
 		spec.OutputLimit = DefaultOutputLimit
 	}
 
-	r.makeRoom(spec.Session)
+	r.makeRoom(ctx, spec.Session)
 	r.mu.Lock()
 	if r.refused || !r.open {
 		r.mu.Unlock()

@@ -51,6 +51,7 @@ func (r *Registry) serve(req *spawnRequest) {
 	}
 	child, err := r.forkContained(req)
 	if err != nil {
+		r.forked(req.id) // first: who hears of it may start the next one, for which there is room
 		req.result <- spawnResult{err: fmt.Errorf("start %s: %w", req.path, explainFork(err))}
 		return
 	}
