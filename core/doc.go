@@ -20,4 +20,7 @@
 //	term      untrusted text on its way to a terminal or a log
 //
 // Arrows point one way, and arrows_test.go holds them.
+//
+// A running gateway cannot be read or traced by other processes of its user (process.Protect): to debug one, attach as root
+// (sudo dlv attach PID). There is no core dump; SIGQUIT still prints every goroutine, and profiles are on the control socket.
 package core

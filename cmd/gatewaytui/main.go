@@ -17,6 +17,11 @@ import (
 )
 
 func main() {
+	// A tool's own command stays readable: its gateway tells by its environment which session asks. It was started without
+	// the gateway's secrets, and what it starts itself with run is protected there.
+	if _, tool := os.LookupEnv(process.EnvLife); !tool {
+		_ = process.Protect() // run does it once more, and says what failed
+	}
 	p := &program{
 		began: process.Began(),
 		in:    os.Stdin, out: os.Stdout, err: os.Stderr, getenv: os.Getenv,

@@ -38,7 +38,8 @@ func restartFlags(f *pflag.FlagSet, r *request) {
 // restart stops the gateway with exit code 75 and returns when another life answers and is ready: only then is it true
 // that it was restarted (field notes, B6). A service manager starts that life; without one it is started here, as the one
 // before it was, and waits for the home. A tool of the gateway that restarts it, and whatever it would start, ends with
-// it, so that then the gateway starts the next life itself, as its last deed (B7).
+// it, so that then the gateway starts the next life itself, as its last deed (B7). So it does where only root can read how
+// it was started (process.Protect).
 func (p *program) restart(ctx context.Context, g *remote, r *request) error {
 	before, err := g.Status(ctx)
 	if hasLeft(err) { // perhaps it is between two lives, by somebody else's restart
@@ -62,6 +63,10 @@ func (p *program) restart(ctx context.Context, g *remote, r *request) error {
 	if err == nil {
 		again, err = lifeOf(before.PID, g.home)
 	}
+	hidden := errors.Is(err, fs.ErrPermission)
+	if hidden {
+		err = nil
+	}
 	if hasLeft(err) {
 		p.line(p.err, "gatewaytui: life %s has ended meanwhile", before.Life)
 		return p.awaitNext(ctx, g.home, before.Life, readyBound)
@@ -78,6 +83,7 @@ func (p *program) restart(ctx context.Context, g *remote, r *request) error {
 	if alone && inside {
 		p.line(p.err, "gatewaytui: a tool of the gateway runs this command, which ends with it; the gateway starts its next life itself")
 	}
+	r.Respawn = r.Respawn || hidden
 	r.Expect = before.Life // not one that somebody else's restart has brought already (B19)
 	req, err := g.Do(ctx, r.Command)
 	others := err == nil && req.Joined || ops.HasCode(err, ops.CodeConflict)
@@ -88,6 +94,9 @@ func (p *program) restart(ctx context.Context, g *remote, r *request) error {
 		p.line(p.err, "gatewaytui: life %s has ended meanwhile", before.Life)
 		if after, none := p.nextLife(ctx, g.home, before.Life, vacancy); none == nil {
 			return p.restarted(after)
+		}
+		if alone && hidden {
+			return notStarted(errors.New("how it was started can be read by root alone"))
 		}
 		if alone && !inside {
 			if err := again.start(); err != nil {
@@ -102,7 +111,7 @@ func (p *program) restart(ctx context.Context, g *remote, r *request) error {
 		p.line(p.err, "gatewaytui: life %s has ended meanwhile", before.Life)
 	case err != nil:
 		return err
-	case alone && !inside:
+	case alone && !inside && !hidden:
 		again.waits()
 		if err := again.start(); err != nil {
 			return notStarted(err)
@@ -183,13 +192,9 @@ type started struct {
 	pid       int
 }
 
-// lifeOf reads how the gateway pid was started (proc(5)). The program is the one that asks: after an update it is the new
-// one. A demo goes on in the home of the life before.
+// lifeOf reads how the gateway pid was started (proc(5)). The error is fs.ErrPermission where only root can.
 func lifeOf(pid int, home string) (started, error) {
-	program, err := os.Executable()
-	if err != nil {
-		return started{}, fmt.Errorf("find the program: %w", err)
-	}
+	var err error
 	proc := fmt.Sprintf("/proc/%d/", pid)
 	read := func(name string) (list []string) {
 		text, readErr := os.ReadFile(proc + name)
@@ -205,7 +210,30 @@ func lifeOf(pid int, home string) (started, error) {
 	if err != nil {
 		return started{}, err
 	}
-	if s.dir, err = os.Readlink(proc + "cwd"); err != nil || strings.HasSuffix(s.dir, " (deleted)") {
+	if s.dir, err = os.Readlink(proc + "cwd"); err != nil {
+		s.dir = "/"
+	}
+	return s.again(home)
+}
+
+// ownLife is lifeOf of this process, whose environment below /proc is closed to itself as well.
+func (l *life) ownLife() (started, error) {
+	s := started{argv: slices.Clone(os.Args), env: l.environ, pid: os.Getpid()}
+	var err error
+	if s.dir, err = os.Getwd(); err != nil {
+		s.dir = "/"
+	}
+	return s.again(l.home.Dir())
+}
+
+// again is s for the next life. The program is the one that asks: after an update it is the new one. A demo goes on in the
+// home of the life before.
+func (s started) again(home string) (started, error) {
+	program, err := os.Executable()
+	if err != nil {
+		return started{}, fmt.Errorf("find the program: %w", err)
+	}
+	if strings.HasSuffix(s.dir, " (deleted)") {
 		s.dir = "/"
 	}
 	s.argv[0] = program
@@ -233,7 +261,7 @@ const succession = time.Second
 // succeed starts the next life after a restart that nobody else starts it for. The home is free by then: should somebody
 // else have taken it, the next life leaves it to them.
 func (l *life) succeed() {
-	next, err := lifeOf(os.Getpid(), l.home.Dir())
+	next, err := l.ownLife()
 	if err == nil {
 		err = next.start()
 	}
@@ -253,7 +281,7 @@ func (l *life) succeedByForce() {
 		if l.gateway == nil || !l.gateway.StartsNext() {
 			return
 		}
-		if next, err := lifeOf(os.Getpid(), l.home.Dir()); err == nil {
+		if next, err := l.ownLife(); err == nil {
 			next.waits()
 			_ = next.start() // nobody is left to tell
 		}

@@ -20,6 +20,7 @@ import (
 	"gatewaytui/core/instance"
 	"gatewaytui/core/logs"
 	"gatewaytui/core/ops"
+	"gatewaytui/core/process"
 	"gatewaytui/core/shutdown"
 	"gatewaytui/core/store"
 	"gatewaytui/core/term"
@@ -62,6 +63,7 @@ type runOptions struct {
 
 // run runs the gateway from its config to its end. An error carries its exit code; nil is a planned stop.
 func (p *program) run(ctx context.Context, o runOptions) error {
+	exposed := process.Protect() // before the config names a secret
 	if o.FreshStore && o.ReadOnlyStore {
 		return wrongUsage("choose one", "--fresh-store and --read-only-store are two ways to start on a damaged database")
 	}
@@ -119,7 +121,7 @@ func (p *program) run(ctx context.Context, o runOptions) error {
 	defer signals.release()
 
 	l := &life{
-		id: ulid.Make().String(), flags: o, loaded: loaded, secrets: secrets, prepared: prepared, home: home, signals: signals,
+		id: ulid.Make().String(), flags: o, environ: os.Environ(), exposed: exposed, loaded: loaded, secrets: secrets, prepared: prepared, home: home, signals: signals,
 		redactor: term.NewRedactor(secrets.values()...), getenv: p.getenv, stage: stage,
 	}
 	lock, err := home.Acquire(l.record())
@@ -199,6 +201,8 @@ func checkLockDir(dir string) (string, error) {
 type life struct {
 	id       string
 	flags    runOptions
+	environ  []string // of the start, for the next life
+	exposed  error    // why other processes of the user may read this one; nil: they may not
 	loaded   config.Loaded
 	secrets  secrets
 	prepared prepared
@@ -329,6 +333,11 @@ func (l *life) options(parts parts, files files, manager supervisor) gateway.Opt
 	}
 	if c, s := l.loaded.Config.Model, l.secrets.model; l.prepared.script == nil && s.missing() && !isLocal(c.BaseURL) {
 		o.Warnings = append(o.Warnings, ops.Warning{Code: "model.credentials", Message: "the model's endpoint gets no key: " + s.why().Error(), Since: ops.At(time.Now())})
+	}
+	if l.exposed != nil {
+		o.Warnings = append(o.Warnings, ops.Warning{
+			Code: "process.unprotected", Message: "tools can read what this process holds: " + term.Clean(l.exposed.Error(), maxLine), Since: ops.At(time.Now()),
+		})
 	}
 	marker, found, err := l.home.ConsumeMarker()
 	if err != nil {

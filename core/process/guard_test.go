@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"os/exec"
@@ -303,19 +304,25 @@ func TestGuardian_IsASmallProcessOfItsOwn(t *testing.T) {
 	if args := read("cmdline"); !strings.HasPrefix(args, "gatewaytui: guardian of life "+testLife+"\x00") {
 		t.Errorf("its arguments are %q", args)
 	}
-	if env := read("environ"); strings.Contains(env, testLife) || strings.Contains(env, "PATH=") {
+	if os.Geteuid() != 0 { // HF2: the rest of it is for root to read
+		if _, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "environ")); !errors.Is(err, fs.ErrPermission) {
+			t.Errorf("its environment can be read: %v", err)
+		}
+	} else if env := read("environ"); strings.Contains(env, testLife) || strings.Contains(env, "PATH=") {
 		t.Errorf("its environment is %q", env)
 	}
 	p, err := statOf(pid)
 	if err != nil || p.sid != pid || p.pgrp != pid {
 		t.Errorf("its session is %d, its group %d, %v", p.sid, p.pgrp, err)
 	}
-	if cwd, err := os.Readlink(fmt.Sprintf("/proc/%d/cwd", pid)); err != nil || cwd != "/" {
-		t.Errorf("its directory is %s, %v", cwd, err)
-	}
 	fds, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
-	if err != nil {
-		t.Fatal(err)
+	if os.Geteuid() == 0 {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if cwd, err := os.Readlink(fmt.Sprintf("/proc/%d/cwd", pid)); err != nil || cwd != "/" {
+			t.Errorf("its directory is %s, %v", cwd, err)
+		}
 	}
 	for _, fd := range fds {
 		to, err := os.Readlink(fmt.Sprintf("/proc/%d/fd/%s", pid, fd.Name()))

@@ -227,7 +227,7 @@ func TestSpawn_InADirectoryAndAGroupOfItsOwn(t *testing.T) {
 	if ids := strings.Fields(lines[1]); !slices.Equal(ids, []string{pid, pid, pid}) {
 		t.Errorf("pid, group and session are %v", ids)
 	}
-	// What we were started with goes on to every child; of what we opened, nothing does.
+	// Of what we were started with and of what we opened, nothing goes on to a child.
 	inherited, err := exec.Command("bash", "-c", `ls /proc/self/fd | wc -l`).Output()
 	if err != nil || lines[2] != strings.TrimSpace(string(inherited)) {
 		t.Errorf("it has %s descriptors, and a program of os/exec %s, %v", lines[2], inherited, err)
@@ -516,6 +516,9 @@ func TestI4_AHostileNameIsReadAndShownInert(t *testing.T) {
 }
 
 func playRenamed() error {
+	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 1, 0, 0, 0); err != nil { // what follows is written below /proc/self
+		return err
+	}
 	name := []byte("a) S 1 1 (\n\x1b\x00")
 	if err := unix.Prctl(unix.PR_SET_NAME, uintptr(ptr(&name[0])), 0, 0, 0); err != nil {
 		return err

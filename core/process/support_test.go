@@ -34,9 +34,14 @@ var plays = map[string]func() error{
 	"a hostile name":            playRenamed,
 	"a gateway with a guardian": playGuarded,
 	"a gateway that keeps":      playKeeping,
+	"a protected program":       playProtected,
 }
 
 func TestMain(m *testing.M) {
+	if err := Protect(); err != nil { // as the program does: everything works without what it closes
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
 	if name := os.Getenv(playAs); name != "" {
 		if err := plays[name](); err != nil {
 			fmt.Fprintln(os.Stderr, err)

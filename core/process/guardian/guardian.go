@@ -83,6 +83,7 @@ func init() {
 	if len(os.Args) == 0 || len(os.Args[0]) <= len(title) || os.Args[0][:len(title)] != title {
 		return
 	}
+	_ = kernel.Conceal() // it holds no secret; the kernel that refuses it to the gateway as well is a warning there
 	c, err := charge(os.Args)
 	if err != nil {
 		syscall.Exit(2)
@@ -130,8 +131,12 @@ func (c Charge) end(told *told) {
 	}
 }
 
-// alive reports whether the gateway is there.
+// alive reports whether the gateway is there. Where /proc is mounted with hidepid, it hides the gateway from everybody but
+// root, because the gateway cannot be traced (kernel.Conceal): then it is there as long as it is our parent.
 func (c Charge) alive() bool {
 	p, err := kernel.StatOf(c.PID, make([]byte, 1<<10))
-	return err == nil && p.Start == c.Start && p.Alive()
+	if err != nil {
+		return os.Getppid() == c.PID
+	}
+	return p.Start == c.Start && p.Alive()
 }

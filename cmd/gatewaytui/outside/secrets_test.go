@@ -1,0 +1,138 @@
+package outside
+
+import (
+	"bytes"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"gatewaytui/fixtures/eventually"
+	"gatewaytui/fixtures/soak"
+)
+
+// startUnprivileged is start as a user without rights: root may read every process, and would see none of what these tests
+// are about. before are lines of bash that run first.
+func startUnprivileged(t *testing.T, before, config string) *gateway {
+	t.Helper()
+	base := newHome(t)
+	home := filepath.Join(base, "home")
+	if os.Geteuid() != 0 {
+		return startUnder(t, before+"\nexec \"$@\"", home, config)
+	}
+	setpriv := soak.Peer(t, "setpriv", "util-linux")
+	wrapper := before + `
+cp "$1" BASE/gatewaytui && cp "$6" BASE/config.toml && chown -R 65534:65534 BASE || exit 1
+exec SETPRIV --reuid=65534 --regid=65534 --clear-groups BASE/gatewaytui --no-tui --home "$4" --config BASE/config.toml "${@:7}"`
+	return startUnder(t, strings.NewReplacer("BASE", base, "SETPRIV", setpriv).Replace(wrapper), home, config)
+}
+
+// told runs a command as a tool and returns what it said, in the answer to its turn.
+func (g *gateway) told(command string) string {
+	g.t.Helper()
+	reply, status := g.chat("reader", "sh: "+command)
+	if status != http.StatusOK {
+		g.t.Fatalf("sh: %s: answered %d %q", command, status, reply)
+	}
+	return reply
+}
+
+// HF2: a tool, which runs as the gateway's user, reads neither the environment nor the memory of the gateway or of its
+// guardian, and traces neither. The tool itself stays readable.
+func TestHF2_AToolReadsNothingOfItsGateway(t *testing.T) {
+	const secret = "value-of-the-model-key"
+	t.Setenv("MODEL_KEY", secret)
+	g := startUnprivileged(t, "", "[model]\nprovider = \"scripted\"\napi_key_env = \"MODEL_KEY\"\n")
+	guardian := ""
+	eventually.True(t, "the guardian is there", func() bool {
+		guardian = strings.TrimSpace(g.told(`for p in $(cat /proc/$PPID/task/*/children); do read -d "" -r n </proc/$p/cmdline; case $n in "gatewaytui: guardian"*) echo $p;; esac; done`))
+		return guardian != ""
+	})
+	for who, pid := range map[string]string{"the gateway": "$PPID", "the guardian": guardian} {
+		for _, file := range []string{"environ", "mem", "maps", "auxv"} {
+			reply := g.told("cat /proc/" + pid + "/" + file + " 2>&1 | tr '\\0' '\\n'")
+			if !strings.Contains(reply, "Permission denied") || strings.Contains(reply, secret) {
+				t.Errorf("a tool reads /proc/PID/%s of %s:\n%.300s", file, who, reply)
+			}
+		}
+		if reply := g.told("ls /proc/" + pid + "/fd 2>&1"); !strings.Contains(reply, "Permission denied") {
+			t.Errorf("a tool lists the descriptors of %s:\n%s", who, reply)
+		}
+		if _, err := exec.LookPath("strace"); err == nil {
+			if reply := g.told("timeout 5 strace -p " + pid + " 2>&1 | head -3"); !strings.Contains(reply, "Operation not permitted") {
+				t.Errorf("a tool traces %s:\n%s", who, reply)
+			}
+		}
+	}
+	if reply := g.told("tr '\\0' '\\n' </proc/$$/environ"); !strings.Contains(reply, "GATEWAYTUI_LIFE="+g.life) {
+		t.Errorf("a tool does not read itself:\n%s", reply)
+	}
+	if code, _ := g.stop(); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+}
+
+// HF2 takes nothing from an operator: a gateway that nobody but root can read is restarted and replaced all the same.
+func TestHF2_AnUnreadableGatewayIsRestartedAndReplaced(t *testing.T) {
+	g := startUnprivileged(t, "", quick)
+	binary, as := filepath.Join(filepath.Dir(g.home), "gatewaytui"), []string{}
+	if os.Geteuid() == 0 {
+		as = []string{"setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", binary}
+	} else {
+		as = []string{g.cmd.Path}
+	}
+	verb := func(args ...string) string {
+		t.Helper()
+		out, err := exec.CommandContext(t.Context(), as[0], append(as[1:], append(args, "--home", g.home)...)...).CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v: %v %s", args, err, out)
+		}
+		return string(out)
+	}
+	t.Cleanup(func() { // the later lives are nobody's children here
+		_ = exec.Command(as[0], append(as[1:], "stop", "--fast", "--wait", "--yes", "--home", g.home)...).Run()
+	})
+	if out := verb("restart", "--yes"); !strings.Contains(out, "restarted: life ") {
+		t.Errorf("restart said %q", out)
+	}
+	if code := g.exit(); code != 75 {
+		t.Errorf("the first life ended with %d, want 75", code)
+	}
+	second := history(t, g.home)[0]
+	next := exec.Command(as[0], append(as[1:], "--no-tui", "--replace", "--home", g.home)...)
+	next.Env = append(os.Environ(), "GATEWAYTUI_ADAPTERS_API_LISTEN=127.0.0.1:0", "HOME="+filepath.Dir(g.home))
+	var said bytes.Buffer
+	next.Stdout, next.Stderr = &said, &said
+	if err := next.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- next.Wait() }() // ends with the life, which this test stops
+	eventually.True(t, "the third life answers", func() bool {
+		lives := history(t, g.home)
+		return len(lives) == 3 && lives[0].Life != second.Life && lives[1].Outcome == "clean"
+	})
+	verb("stop", "--wait", "--yes")
+	if err := <-ended; err != nil {
+		t.Errorf("the third life ended with %v\n%s", err, &said)
+	}
+}
+
+// HF32: what the gateway itself was started with reaches no tool.
+func TestHF32_ADescriptorOfTheGatewayReachesNoTool(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "inherited")
+	if err := os.WriteFile(file, []byte("for the gateway alone"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	g := startUnprivileged(t, "exec 7<"+file+" 8</dev/null", quick)
+	fds := strings.Fields(g.told("for f in /proc/$$/fd/*; do echo ${f##*/}; done"))
+	if !slices.Contains(fds, "2") || slices.Contains(fds, "7") || slices.Contains(fds, "8") {
+		t.Errorf("a tool has the descriptors %v, of which 7 and 8 are the gateway's", fds)
+	}
+	if code, _ := g.stop(); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+}
