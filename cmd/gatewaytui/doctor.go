@@ -18,6 +18,7 @@ import (
 	"gatewaytui/core/instance"
 	"gatewaytui/core/ops"
 	"gatewaytui/core/process"
+	"gatewaytui/core/term"
 )
 
 // doctorBound is what all checks may take together.
@@ -69,6 +70,7 @@ var checks = []struct {
 	run  func(*checkup, context.Context)
 }{
 	{"config", (*checkup).checkConfig},
+	{"tools", (*checkup).checkTools},
 	{"home", (*checkup).checkHome},
 	{"gateway", (*checkup).checkGateway},
 	{"store", (*checkup).checkStore},
@@ -182,6 +184,20 @@ func (c *checkup) checkConfig(ctx context.Context) {
 	for _, w := range loaded.Warnings {
 		c.warn("gatewaytui config check --values shows where each value is from", "%s", w.Message)
 	}
+}
+
+// checkTools lists what tools see of this environment, which may differ from that of a gateway that a service manager starts.
+// Only names are told: a value may be a secret.
+func (c *checkup) checkTools(context.Context) {
+	if !c.valid {
+		return
+	}
+	passed, kept := c.loaded.Config.Tools.Environment(os.Environ())
+	list := strings.Join(passed, ", ")
+	if len(passed) == 0 {
+		list = "none"
+	}
+	c.ok("of the %d variables in this environment tools see %d: %s (tools.env_pass)", len(passed)+len(kept), len(passed), term.Clean(list, maxLine))
 }
 
 // checkGateway looks at the traces of a gateway, and asks it. Nothing here touches the lock: even to try it would turn

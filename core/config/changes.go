@@ -19,6 +19,8 @@ type Change struct {
 	Old, New string
 	// More are further keys whose defaults changed with Key's, each with Old: one warning tells of all of them.
 	More []NewDefault
+	// What tells of a default that is written as before and does something else; then Old and New are empty.
+	What string
 	// Schema is the first schema version of the store that has the new default: a home whose store has an older one was
 	// last used with Old. Version 5 is the first of the second edition.
 	Schema int
@@ -49,7 +51,7 @@ var changes = []Change{
 
 // Changes returns the changed defaults that are in force, which are those whose key neither the file nor the environment
 // sets; of those that changed together the ones that are set are left out.
-func (l *Loaded) Changes() []Change { return l.unset(changes) }
+func (l *Loaded) Changes() []Change { return append(l.unset(changes), l.toolsEnvironment()...) }
 
 func (l *Loaded) unset(rows []Change) []Change {
 	var in []Change
@@ -77,7 +79,10 @@ func (c Change) Code() string { return "upgrade." + c.Name }
 
 // Warning tells of the change; Since is left to the caller.
 func (c Change) Warning() ops.Warning {
-	w := ops.Warning{Code: c.Code()}
+	w := ops.Warning{Code: c.Code(), Message: c.What}
+	if c.What != "" {
+		return w
+	}
 	if len(c.More) == 0 {
 		w.Message = "the default of " + c.Key + " changed from " + c.Old + " to " + c.New + "; set " + c.Key + " in the config to choose, or ignore this to use the new default"
 		return w

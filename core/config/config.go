@@ -60,6 +60,7 @@ type Tools struct {
 	Workdir     string   `toml:"workdir" doc:"where commands run; empty is work in the gateway's home"`
 	Timeout     Duration `toml:"timeout" doc:"one foreground command"`
 	OutputLimit Size     `toml:"output_limit" doc:"how much of a command's output the model is told"`
+	EnvPass     []string `toml:"env_pass" doc:"variables of the gateway's environment that tools see, by name or, with * at the end, by the beginning of the name. What looks like a secret, and what makes programs load something (LD_*, BASH_ENV, NODE_OPTIONS and the like), must be named exactly"`
 }
 
 // Limits is [limits].
@@ -193,6 +194,10 @@ func Default() Config {
 			Enabled:     []string{"terminal", "process", "delegate"},
 			Timeout:     Duration{3 * time.Minute},
 			OutputLimit: 64 << 10,
+			EnvPass: []string{
+				"LANG", "LANGUAGE", "LC_*", "TZ", "PATH", "HOME", "USER", "LOGNAME", "SHELL", "TERM", "TMPDIR", "XDG_*",
+				"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy", "SSL_CERT_*",
+			},
 		},
 		Limits: Limits{
 			Turns:          512,

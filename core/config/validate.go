@@ -64,6 +64,7 @@ var rules = []rule{
 	}},
 	positive("tools.timeout"),
 	within("tools.output_limit", 1, 1<<30),
+	{[]string{"tools.env_pass"}, wrongEnvPass},
 
 	within("limits.turns", 1, 100_000),
 	within("limits.model_calls", 1, 100_000),

@@ -277,7 +277,7 @@ func New(o Options) (*Gateway, error) {
 	g.background = newGroup(o.Log, g.events)
 	g.procs = process.New(process.Options{
 		Life: o.Life, HomeID: o.HomeID, Journal: journal{g}, KillGrace: cfg.Process.KillGrace.Duration,
-		Secrets: cfg.SecretVariables(), Redactor: o.Redactor, Log: o.Log, Guardian: cfg.Process.Guardian,
+		Pass: cfg.Tools.Passes, Secrets: cfg.SecretVariables(), Redactor: o.Redactor, Log: o.Log, Guardian: cfg.Process.Guardian,
 		MaxAge: cfg.Process.MaxAge.Duration, PerSession: cfg.Limits.Processes, Total: cfg.Limits.ProcessesTotal, OnLimit: g.limitReached,
 		OnEvent: func(e process.Event) {
 			g.events.emit(e.Type, strconv.Itoa(e.Process.PID), e.Text, map[string]any{"session": e.Process.Session, "pid": e.Process.PID})

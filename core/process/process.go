@@ -30,6 +30,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -95,7 +96,9 @@ type Options struct {
 	Containment Containment
 	// Guardian keeps a guardian beside the program.
 	Guardian bool
-	// Secrets are names of environment variables that no child sees.
+	// Pass reports whether children see a variable of our environment; nil: they see none. It is called from any goroutine.
+	Pass func(name, value string) bool
+	// Secrets are names of environment variables that no child sees, also if Pass or a Spec names them.
 	Secrets []string
 	// OnEvent is told of starts, ends and kills. It is called without locks, from any goroutine, and must not block.
 	OnEvent func(Event)
@@ -367,10 +370,12 @@ func nudge(ch chan struct{}) {
 	}
 }
 
-// environ is what a child sees: ours without secrets and configuration, then extra, then the markers, which nothing
-// overrides.
+// environ is what a child sees: what of ours passes, then extra, then the markers, which nothing overrides.
 func (r *Registry) environ(spec Spec, spawn string) []string {
-	own := os.Environ()
+	own := slices.DeleteFunc(os.Environ(), func(kv string) bool {
+		name, value, _ := strings.Cut(kv, "=")
+		return r.opts.Pass == nil || !r.opts.Pass(name, value)
+	})
 	merged := make(map[string]string, len(own))
 	var order []string
 	for _, kv := range append(own, spec.Env...) {

@@ -185,7 +185,12 @@ func TestSpawn_TheEnvironmentIsMarkedAndHasNoSecrets(t *testing.T) {
 	t.Setenv("GATEWAYTUI_MODEL_API_KEY", "canary-key")
 	t.Setenv("GATEWAYTUI_LIFE", "the life of a gateway around us")
 	t.Setenv("HARMLESS", "stays")
-	r := registry(t, func(o *Options) { o.Secrets = []string{"BOT_TOKEN"} })
+	t.Setenv("UNNAMED", "canary of a variable that does not pass")
+	t.Setenv("PASSES", "as it is")
+	r := registry(t, func(o *Options) {
+		o.Secrets = []string{"BOT_TOKEN"}
+		o.Pass = func(name, value string) bool { return name != "UNNAMED" && (name != "PASSES" || value == "as it is") }
+	})
 	p := sh(t, r, `env`, func(s *Spec) {
 		s.Session = "api:user:alice"
 		s.Env = []string{
@@ -196,7 +201,7 @@ func TestSpawn_TheEnvironmentIsMarkedAndHasNoSecrets(t *testing.T) {
 	text, _ := p.Output()
 	env := strings.Split(strings.TrimSpace(text), "\n")
 	for _, want := range []string{
-		EnvLife + "=" + testLife, EnvSession + "=api:user:alice", EnvHomeID + "=" + testHome, EnvSpawn + "=1", "EXTRA=1", "HARMLESS=replaced",
+		EnvLife + "=" + testLife, EnvSession + "=api:user:alice", EnvHomeID + "=" + testHome, EnvSpawn + "=1", "EXTRA=1", "HARMLESS=replaced", "PASSES=as it is",
 	} {
 		if !slices.Contains(env, want) {
 			t.Errorf("%s is not there", want)

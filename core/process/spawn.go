@@ -43,7 +43,7 @@ type Spec struct {
 	Argv []string
 	// Dir is its working directory; empty is ours.
 	Dir string
-	// Env is added to our environment, as NAME=value. Secrets, GATEWAYTUI_… and the markers cannot be set.
+	// Env is added to what passes of our environment, as NAME=value. Secrets, GATEWAYTUI_… and the markers cannot be set.
 	Env []string
 	// PTY gives it a terminal of 80x24 as its controlling terminal. Stdin lets Write reach it; without either its
 	// standard input is /dev/null.

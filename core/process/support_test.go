@@ -68,17 +68,20 @@ const (
 // registry opens a registry, which is closed at the end of the test: nothing with its life's marker may be left then.
 func registry(t testing.TB, change ...func(*Options)) *Registry {
 	t.Helper()
-	o := Options{Life: testLife, HomeID: testHome, KillGrace: short, Log: discard}
+	o := Options{Life: testLife, HomeID: testHome, KillGrace: short, Pass: passAll, Log: discard}
 	for _, c := range change {
 		c(&o)
 	}
 	return opened(t, New(o))
 }
 
+// passAll passes the whole environment to children.
+func passAll(string, string) bool { return true }
+
 // untagged is registry on a machine where children cannot be tagged.
 func untagged(t testing.TB, level Containment) *Registry {
 	t.Helper()
-	r := New(Options{Life: testLife, HomeID: testHome, KillGrace: short, Log: discard, Containment: level})
+	r := New(Options{Life: testLife, HomeID: testHome, KillGrace: short, Pass: passAll, Log: discard, Containment: level})
 	r.tag = false
 	return opened(t, r)
 }

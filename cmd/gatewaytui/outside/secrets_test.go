@@ -136,3 +136,25 @@ func TestHF32_ADescriptorOfTheGatewayReachesNoTool(t *testing.T) {
 		t.Errorf("exit code %d", code)
 	}
 }
+
+// HF8: of the gateway's environment tools see what tools.env_pass names, and the markers.
+func TestHF8_ToolsSeeOnlyTheVariablesThatTheConfigNames(t *testing.T) {
+	for _, name := range []string{"AWS_SECRET_ACCESS_KEY", "GITHUB_TOKEN", "DATABASE_URL", "SSH_AUTH_SOCK", "NODE_OPTIONS", "UNKNOWN_TO_THE_CONFIG"} {
+		t.Setenv(name, "canary")
+	}
+	t.Setenv("LC_MESSAGES", "C")
+	seen := func(config string) string {
+		g := start(t, newHome(t), config)
+		defer g.stop()
+		return g.told("env | cut -d= -f1 | sort | tr '\\n' ' '; env | grep -c canary")
+	}
+	if reply := seen(quick); !strings.Contains(reply, "LC_MESSAGES ") || !strings.Contains(reply, "PATH ") || !strings.Contains(reply, "GATEWAYTUI_LIFE ") || !strings.Contains(reply, " 0") {
+		t.Errorf("by default a tool sees %s", reply)
+	}
+	reply := seen(quick + "\n[tools]\nenv_pass = [\"PATH\", \"*\", \"GITHUB_TOKEN\"]\n")
+	for name, want := range map[string]bool{"GITHUB_TOKEN": true, "UNKNOWN_TO_THE_CONFIG": true, "AWS_SECRET_ACCESS_KEY": false, "NODE_OPTIONS": false, "SSH_AUTH_SOCK": false} {
+		if strings.Contains(" "+reply, " "+name+" ") != want {
+			t.Errorf("%s: seen %v, want %v, of %s", name, !want, want, reply)
+		}
+	}
+}

@@ -183,6 +183,7 @@ func TestAChangedDefaultIsToldOnceOnAHomeOfTheFirstEdition(t *testing.T) {
 		}
 		return codes
 	}
+	t.Setenv("SEEN_BY_TOOLS_ONCE", "1")
 	home := firstEdition(t)
 	first := told(home, "")
 	t.Logf("changed defaults: %q", first)
@@ -200,7 +201,7 @@ func TestAChangedDefaultIsToldOnceOnAHomeOfTheFirstEdition(t *testing.T) {
 }
 
 // newKeys are the changes of what the first edition always did and had no key for.
-var newKeys = []string{"upgrade.leave_grace", "upgrade.limits"}
+var newKeys = []string{"upgrade.leave_grace", "upgrade.limits", "upgrade.tools_environment"}
 
 // Every key of the first edition's config is known.
 func TestTheConfigOfTheFirstEditionIsValid(t *testing.T) {
