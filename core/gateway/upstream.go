@@ -24,6 +24,7 @@ var upstreamErrors = map[model.Kind]struct {
 	model.KindUnavailable: {ops.CodeUpstream, "try again in a moment"},
 	model.KindTimeout:     {ops.CodeUpstreamTimeout, "try again"},
 	model.KindRefused:     {ops.CodeUpstreamRejected, "/new starts a fresh conversation, which may help; " + operatorHint},
+	model.KindRedirected:  {ops.CodeUpstreamRedirected, operatorHint},
 	model.KindBroken:      {ops.CodeUpstream, "try again"},
 }
 

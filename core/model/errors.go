@@ -26,11 +26,12 @@ const (
 	KindUnavailable Kind = "unavailable"  // 5xx, no connection, a connection that broke
 	KindTimeout     Kind = "timeout"      // no complete answer within model.timeout
 	KindRefused     Kind = "refused"      // another 4xx
+	KindRedirected  Kind = "redirected"   // 3xx: it is not followed
 	KindBroken      Kind = "broken"       // the answer is not what the protocol says, or longer than the bound
 )
 
 // Kinds is every kind.
-var Kinds = []Kind{KindAuth, KindNoModel, KindTooLong, KindRateLimited, KindUnavailable, KindTimeout, KindRefused, KindBroken}
+var Kinds = []Kind{KindAuth, KindNoModel, KindTooLong, KindRateLimited, KindUnavailable, KindTimeout, KindRefused, KindRedirected, KindBroken}
 
 // Error is why a model call failed. Message is one sentence for people: the endpoint, the status and what the endpoint
 // said, cleaned and bounded, never the key.
@@ -60,6 +61,7 @@ var brief = map[Kind]string{
 	KindUnavailable: "the model is not available at the moment",
 	KindTimeout:     "the model did not answer in time",
 	KindRefused:     "the model rejected the request",
+	KindRedirected:  "the model's address points somewhere else",
 	KindBroken:      "the model sent an answer that cannot be read",
 }
 

@@ -80,7 +80,11 @@ func NewOpenAI(o OpenAIOptions) (Provider, error) {
 	}
 	p := &openAI{
 		name: o.Model, at: base.String(), key: o.APIKey, keyHint: o.KeyHint, timeout: o.Timeout, log: o.Log,
-		http: &http.Client{Transport: newTransport(cmp.Or(o.Calls, DefaultCalls))},
+		http: &http.Client{
+			Transport: newTransport(cmp.Or(o.Calls, DefaultCalls)),
+			// The target would get the transcript, and on the same host the key (HF10).
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		},
 	}
 	if p.log == nil {
 		p.log = slog.New(slog.DiscardHandler)
@@ -253,6 +257,9 @@ func (c *openAIClient) explain(err error, attempt int) *Error {
 		if text := clean(r.said.message, c.key); text != "" {
 			what += ": " + text
 		}
+	} else if r, ok := errors.AsType[*redirected](err); ok {
+		e.Kind, e.Status = KindRedirected, r.status
+		what = fmt.Sprintf("answered %d, a redirect to %s, which is not followed", r.status, cmp.Or(clean(r.to, c.key), "nowhere"))
 	} else if b, ok := errors.AsType[*brokenOff](err); ok {
 		e.Kind, e.retry = classify(0, b.said)
 		what = "broke off its answer: " + clean(b.said.message, c.key)
@@ -279,6 +286,8 @@ func (c *openAIClient) hint(k Kind) string {
 		return "; name the variable that holds the key in model.api_key_env"
 	case k == KindNoModel:
 		return "; check model.name and model.base_url"
+	case k == KindRedirected:
+		return "; if the new address is right, put it into model.base_url"
 	}
 	return ""
 }

@@ -30,6 +30,29 @@ type refusal struct {
 
 func (r *refusal) Error() string { return http.StatusText(r.status) }
 
+// redirected is an answer that sends the request elsewhere. to is the scheme and host of its target.
+type redirected struct {
+	status int
+	to     string
+}
+
+func (r *redirected) Error() string { return http.StatusText(r.status) }
+
+// redirect is the redirect that resp is, nil if it is none (RFC 9110, 15.4). The rest of the target is left out: it may hold
+// a secret.
+func redirect(resp *http.Response) error {
+	switch resp.StatusCode {
+	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
+	default:
+		return nil
+	}
+	r := &redirected{status: resp.StatusCode}
+	if target, err := resp.Location(); err == nil {
+		r.to = target.Scheme + "://" + target.Host
+	}
+	return r
+}
+
 // brokenOff is an error that came inside a stream.
 type brokenOff struct{ said said }
 
@@ -56,6 +79,10 @@ type doer struct{ http *http.Client }
 func (d doer) Do(req *http.Request) (*http.Response, error) {
 	resp, err := d.http.Do(req)
 	if err != nil {
+		return nil, err
+	}
+	if err := redirect(resp); err != nil {
+		_ = resp.Body.Close() // nothing of it is read
 		return nil, err
 	}
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {

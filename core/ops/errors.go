@@ -37,6 +37,8 @@ const (
 	CodeUpstreamAuth     Code = "upstream_auth_error"      // the endpoint refused the gateway's key
 	CodeUpstreamNoModel  Code = "upstream_model_not_found" // the endpoint does not know the configured model
 	CodeUpstreamRejected Code = "upstream_rejected"        // the endpoint refused the request for another reason
+	// CodeUpstreamRedirected says that the endpoint redirects, which is not followed.
+	CodeUpstreamRedirected Code = "upstream_redirected"
 )
 
 var httpStatus = map[Code]int{
@@ -44,7 +46,7 @@ var httpStatus = map[Code]int{
 	CodeDraining: 503, CodeStopping: 503, CodeNotStopping: 409, CodeUnavailable: 503, CodeInternal: 500,
 	CodeNeedsConfirmation: 409,
 	CodeTooLong:           400, CodeRateLimited: 429, CodeQuota: 429, CodeUpstream: 502, CodeUpstreamTimeout: 504,
-	CodeUpstreamAuth: 502, CodeUpstreamNoModel: 502, CodeUpstreamRejected: 502,
+	CodeUpstreamAuth: 502, CodeUpstreamNoModel: 502, CodeUpstreamRejected: 502, CodeUpstreamRedirected: 502,
 }
 
 // Error is an answer that an operator can act on: what is wrong, and in Hint what to do next.
