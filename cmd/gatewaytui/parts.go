@@ -13,6 +13,7 @@ import (
 	"gatewaytui/core/limit"
 	"gatewaytui/core/model"
 	"gatewaytui/core/ops"
+	"gatewaytui/core/term"
 	"gatewaytui/fixtures"
 )
 
@@ -39,6 +40,16 @@ func readSecrets(c config.Config, getenv func(string) string) secrets {
 
 // values are the secrets themselves, for the redactor.
 func (s secrets) values() []string { return []string{s.model.value, s.api.value, s.telegram.value} }
+
+// short are the sources of the secrets that are too short to be masked in what tools print.
+func (s secrets) short() (sources []string) {
+	for _, c := range []secret{s.model, s.api, s.telegram} {
+		if c.value != "" && len(c.value) < term.MinMasked {
+			sources = append(sources, c.source)
+		}
+	}
+	return sources
+}
 
 // parts are what a gateway is built from.
 type parts struct {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -333,6 +334,12 @@ func (l *life) options(parts parts, files files, manager supervisor) gateway.Opt
 	}
 	if c, s := l.loaded.Config.Model, l.secrets.model; l.prepared.script == nil && s.missing() && !isLocal(c.BaseURL) {
 		o.Warnings = append(o.Warnings, ops.Warning{Code: "model.credentials", Message: "the model's endpoint gets no key: " + s.why().Error(), Since: ops.At(time.Now())})
+	}
+	for _, source := range l.secrets.short() {
+		o.Warnings = append(o.Warnings, ops.Warning{
+			Code: "config.secret_short", Since: ops.At(time.Now()),
+			Message: fmt.Sprintf("the secret in %s has fewer than %d characters: it can be guessed, and is not masked in what tools print", term.Clean(source, maxLine), term.MinMasked),
+		})
 	}
 	if l.exposed != nil {
 		o.Warnings = append(o.Warnings, ops.Warning{

@@ -298,7 +298,7 @@ func New(o Options) (*Gateway, error) {
 	for name, err := range o.Broken {
 		g.adapters.AddBroken(name, err)
 	}
-	g.tools = tools(cfg.Tools, cfg.Process, o.Workdir, g.procs)
+	g.tools = tools(cfg.Tools, cfg.Process, o.Workdir, g.procs, o.Redactor)
 	if w, tight := g.tightBudget(); tight {
 		g.warnings = append(g.warnings, w)
 	}

@@ -5,12 +5,13 @@ import (
 
 	"gatewaytui/core/config"
 	"gatewaytui/core/process"
+	"gatewaytui/core/term"
 	"gatewaytui/core/tool"
 )
 
 // tools are those that the config enables, in the order of contract.md, 5. workdir is where commands run if the config
-// says nothing else.
-func tools(cfg config.Tools, p config.Process, workdir string, processes *process.Registry) *tool.Set {
+// says nothing else; no result holds a known value of secrets (HF23).
+func tools(cfg config.Tools, p config.Process, workdir string, processes *process.Registry, secrets *term.Redactor) *tool.Set {
 	if cfg.Workdir != "" {
 		workdir = cfg.Workdir
 	}
@@ -24,5 +25,5 @@ func tools(cfg config.Tools, p config.Process, workdir string, processes *proces
 			enabled = append(enabled, t)
 		}
 	}
-	return tool.NewSet(opts.OutputLimit, enabled...)
+	return tool.NewSet(opts.OutputLimit, enabled...).Masking(secrets.Mask)
 }

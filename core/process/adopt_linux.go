@@ -67,7 +67,7 @@ func (r *Registry) inherit(e Entry) <-chan struct{} {
 	if pipe != nil {
 		t.handle = &Process{
 			r: r, tree: t, id: r.identity(leader), session: e.Session, policy: e.Policy, started: e.StartedAt,
-			out: newOutput(DefaultOutputLimit), pipe: pipe,
+			out: newOutput(DefaultOutputLimit, r.opts.Redactor), pipe: pipe,
 			exited: make(chan struct{}), drained: make(chan struct{}), inTurn: make(chan struct{}, 1),
 		}
 	}

@@ -5,14 +5,17 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"gatewaytui/core/term"
 )
 
 // output keeps the beginning and the end of what a process wrote, and how much is missing in between. It never holds
-// more than limit bytes.
+// more than limit bytes. Known secrets are masked before anything is kept, so that no cut leaves a part of one (HF23).
 type output struct {
 	limit int
 
 	mu     sync.Mutex
+	mask   term.Masker
 	head   []byte // the first limit/2 bytes
 	tail   []byte // the last of what came after; a ring once it is full
 	next   int    // where the ring goes on
@@ -20,11 +23,15 @@ type output struct {
 	lastAt time.Time
 }
 
-func newOutput(limit int) *output { return &output{limit: limit} }
+func newOutput(limit int, secrets *term.Redactor) *output {
+	return &output{limit: limit, mask: secrets.Masker()}
+}
 
+// add adds what was read, but for an end that may be the beginning of a secret.
 func (o *output) add(b []byte, at time.Time) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	b = o.mask.Next(b)
 	o.total += int64(len(b))
 	o.lastAt = at
 	if room := o.limit/2 - len(o.head); room > 0 {
@@ -70,12 +77,21 @@ func (o *output) end() []byte {
 	return append(append(make([]byte, 0, len(o.tail)), o.tail[o.next:]...), o.tail[:o.next]...)
 }
 
+// shownEnd is end, and what add held back. o.mu is held.
+func (o *output) shownEnd() []byte {
+	end, rest := o.end(), o.mask.Rest()
+	if len(rest) == 0 {
+		return end
+	}
+	return append(append(make([]byte, 0, len(end)+len(rest)), end...), rest...)
+}
+
 // text is everything that is kept, with a line in the place of what is not.
 func (o *output) text() (s string, truncated bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	end := o.end()
-	dropped := o.total - int64(len(o.head)+len(end))
+	end := o.shownEnd()
+	dropped := o.total + int64(len(o.mask.Rest())) - int64(len(o.head)+len(end))
 	if dropped == 0 {
 		return valid(append(append(make([]byte, 0, len(o.head)+len(end)), o.head...), end...)), false
 	}
@@ -113,7 +129,7 @@ func (o *output) lastLine() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	const look = 1 << 10
-	end := o.end()
+	end := o.shownEnd()
 	if len(end) < look {
 		end = append(append(make([]byte, 0, len(o.head)+len(end)), o.head...), end...)
 	}

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"gatewaytui/core/term"
 )
 
 // Whatever comes in whatever pieces: what fits is all there; else the beginning and the end are, and what is missing is
@@ -14,7 +16,7 @@ import (
 func TestOutput_KeepsBothEnds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		limit := rapid.IntRange(1, 64).Draw(t, "limit")
-		o := newOutput(limit)
+		o := newOutput(limit, nil)
 		var all strings.Builder
 		for _, n := range rapid.SliceOfN(rapid.IntRange(1, 100), 0, 20).Draw(t, "pieces") {
 			piece := make([]byte, n)
@@ -74,7 +76,7 @@ func TestOutput_LastLine(t *testing.T) {
 		{"a long one, its end", 4096, []string{strings.Repeat("x", 3000) + "end"}, strings.Repeat("x", 1021) + "end"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			o := newOutput(tt.limit)
+			o := newOutput(tt.limit, nil)
 			for _, s := range tt.in {
 				o.add([]byte(s), time.Now())
 			}
@@ -82,5 +84,39 @@ func TestOutput_LastLine(t *testing.T) {
 				t.Errorf("%q, want %q", got, tt.want)
 			}
 		})
+	}
+}
+
+// HF23: no part of a secret is kept, wherever the pipe, the limit or a reader cuts the output.
+func TestHF23_OutputHoldsNoPartOfASecret(t *testing.T) {
+	const secret = "c4nary-0123456789-abcdef"
+	written := strings.Repeat("line "+secret+"\n", 50) + "last " + secret
+	for limit := 16; limit < 200; limit += 7 {
+		for piece := 1; piece < 60; piece += 3 {
+			o := newOutput(limit, term.NewRedactor(secret))
+			for rest := written; rest != ""; {
+				n := min(piece, len(rest))
+				o.add([]byte(rest[:n]), time.Now())
+				rest = rest[n:]
+			}
+			text, _ := o.text()
+			all := text + "\n" + o.lastLine()
+			for at := int64(0); ; {
+				part, next, missed := o.since(at, 5)
+				all += "\n" + part
+				if next == at && missed == 0 {
+					break
+				}
+				at = next
+			}
+			if strings.Contains(all, "c4n") || strings.Contains(all, "789") || strings.Contains(all, "def") {
+				t.Fatalf("limit %d, pieces of %d: %q", limit, piece, all)
+			}
+		}
+	}
+	o := newOutput(100, term.NewRedactor(secret))
+	o.add([]byte("yes or no? c"), time.Now())
+	if text, cut := o.text(); text != "yes or no? c" || cut || o.lastLine() != "yes or no? c" {
+		t.Errorf("an end that may begin a secret is shown as %q", text)
 	}
 }

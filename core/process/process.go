@@ -102,7 +102,8 @@ type Options struct {
 	Secrets []string
 	// OnEvent is told of starts, ends and kills. It is called without locks, from any goroutine, and must not block.
 	OnEvent func(Event)
-	// Redactor masks secrets in what is shown of a process; nil masks what looks like one.
+	// Redactor masks secrets in what is shown of a process, and its known values in what the process writes; nil masks what
+	// looks like a secret in what is shown.
 	Redactor *term.Redactor
 	// Log is required.
 	Log *slog.Logger

@@ -192,7 +192,7 @@ func lookPath(spec Spec) (string, error) {
 func (r *Registry) enter(req *spawnRequest, child forkedChild) *Process {
 	p := &Process{
 		r: r, id: r.identity(child.ident), session: req.spec.Session, policy: req.spec.Policy,
-		out: newOutput(req.spec.OutputLimit), pipe: child.out, in: child.in, pty: req.spec.PTY,
+		out: newOutput(req.spec.OutputLimit, r.opts.Redactor), pipe: child.out, in: child.in, pty: req.spec.PTY,
 		exited: make(chan struct{}), drained: make(chan struct{}), inTurn: make(chan struct{}, 1),
 	}
 	command := req.spec.Command

@@ -24,24 +24,34 @@ const (
 // what Redact does.
 type Redactor struct {
 	values []string // longest first, so that a secret that contains another goes whole
+	masked []string // those that Mask masks, in the same order
 }
 
-// NewRedactor knows values, each also in the form in which it stands in a URL. Values under six bytes are left out.
+// NewRedactor knows values, each also in the forms in which it stands in a URL and in JSON. Values under six bytes are left
+// out.
 func NewRedactor(values ...string) *Redactor {
 	r := &Redactor{}
 	for _, v := range values {
+		forms := append(quotedForms(v), v, url.QueryEscape(v), url.PathEscape(v))
 		if len(v) >= minSecret {
-			r.values = append(r.values, v, url.QueryEscape(v), url.PathEscape(v))
+			r.values = append(r.values, forms...)
+		}
+		if len(v) >= MinMasked {
+			r.masked = append(r.masked, forms...)
 		}
 	}
-	slices.SortFunc(r.values, func(a, b string) int {
+	r.values, r.masked = longestFirst(r.values), longestFirst(r.masked)
+	return r
+}
+
+func longestFirst(values []string) []string {
+	slices.SortFunc(values, func(a, b string) int {
 		if len(a) != len(b) {
 			return len(b) - len(a)
 		}
 		return strings.Compare(a, b)
 	})
-	r.values = slices.Compact(r.values)
-	return r
+	return slices.Compact(values)
 }
 
 // Redact returns s with every known value masked, and then what the function Redact masks.

@@ -21,6 +21,7 @@ type Set struct {
 	tools []Tool
 	specs []model.ToolSpec // of tools: every model call of every agent needs them
 	limit int
+	mask  func(string) string // nil: nothing is masked
 }
 
 // NewSet returns a set of tools whose results are at most limit bytes each (at least minLimit). Of two tools with one
@@ -31,6 +32,13 @@ func NewSet(limit int, tools ...Tool) *Set {
 		s.add(t)
 	}
 	return s
+}
+
+// Masking returns the set with results that went through mask, which replaces secrets. mask may be called from any goroutine.
+func (s *Set) Masking(mask func(string) string) *Set {
+	masking := *s
+	masking.mask = mask
+	return &masking
 }
 
 // add adds a tool unless there is one of its name.
@@ -54,7 +62,7 @@ func (s *Set) Names() []string {
 
 // Subset returns the set of the named tools. A name that is not in s is an error that lists the ones that are.
 func (s *Set) Subset(names []string) (*Set, error) {
-	sub := &Set{limit: s.limit}
+	sub := &Set{limit: s.limit, mask: s.mask}
 	for _, name := range names {
 		t := s.find(name)
 		if t == nil {
@@ -67,7 +75,7 @@ func (s *Set) Subset(names []string) (*Set, error) {
 
 // Without returns the set of all tools but the named one.
 func (s *Set) Without(name string) *Set {
-	rest := &Set{limit: s.limit}
+	rest := &Set{limit: s.limit, mask: s.mask}
 	for i, t := range s.tools {
 		if s.specs[i].Name != name {
 			rest.add(t)
@@ -86,6 +94,9 @@ func (s *Set) Run(ctx context.Context, name string, call Call) string {
 	}
 	if err != nil {
 		text = errorText(err)
+	}
+	if s.mask != nil { // before anything is cut
+		text = s.mask(text)
 	}
 	return bounded(text, s.limit)
 }

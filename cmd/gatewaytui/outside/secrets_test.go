@@ -158,3 +158,47 @@ func TestHF8_ToolsSeeOnlyTheVariablesThatTheConfigNames(t *testing.T) {
 		}
 	}
 }
+
+// HF23: a secret of the gateway that a tool prints, from a file for instance, reaches neither the model, nor the chat, the
+// rows, the log or the store.
+func TestHF23_ASecretInToolOutputIsMaskedEverywhere(t *testing.T) {
+	const secret, short = "value-of-the-model-key", "1234567"
+	file := filepath.Join(t.TempDir(), "key")
+	if err := os.WriteFile(file, []byte(secret+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("API_KEY_OF_THE_TEST", short)
+	home := newHome(t)
+	g := start(t, home, quick+"[model]\napi_key_env = \"\"\napi_key_file = \""+file+"\"\n[adapters.telegram]\nenabled = false\ntoken_env = \"API_KEY_OF_THE_TEST\"\n")
+	half := len(secret) / 2
+	reply := g.told("cat " + file + "; printf " + secret[:half] + "; sleep 0.3; echo " + secret[half:] + "; head -c 200000 /dev/zero | tr '\\0' x; cat " + file)
+	if strings.Contains(reply, secret) || strings.Count(reply, "[redacted]") != 3 {
+		t.Errorf("the chat reads %d masks, and the secret: %v\n%.300s", strings.Count(reply, "[redacted]"), strings.Contains(reply, secret), reply)
+	}
+	if reply, status := g.chat("reader", "bg: cat "+file+"; sleep 300"); status != http.StatusOK {
+		t.Fatalf("answered %d %q", status, reply)
+	}
+	eventually.True(t, "the row has the last line of the background process", func() bool {
+		out, _ := g.verb("processes", "--json")
+		if strings.Contains(out, secret) {
+			t.Errorf("a row holds the secret: %s", out)
+		}
+		return strings.Contains(out, "[redacted]")
+	})
+	out, _ := g.verb("status", "--json")
+	if !strings.Contains(out, "config.secret_short") || !strings.Contains(out, "API_KEY_OF_THE_TEST") || strings.Contains(out, short) {
+		t.Errorf("a secret of seven characters is no warning: %s", out)
+	}
+	if code, _ := g.stop(); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+	if strings.Contains(g.output(), secret) {
+		t.Error("the log holds the secret")
+	}
+	for _, name := range []string{"gateway.db", "gateway.db-wal", "logs/gateway.jsonl"} {
+		text, err := os.ReadFile(filepath.Join(home, name))
+		if err == nil && strings.Contains(string(text), secret) {
+			t.Errorf("%s holds the secret", name)
+		}
+	}
+}
