@@ -30,7 +30,7 @@ var arrows = map[string][]string{
 	"core/tool":                        {"core/ops", "core/term", "core/model", "core/process"},
 	"core/agent":                       {"core/limit", "core/ops", "core/term", "core/model", "core/tool", "core/process"},
 	"core/adapter":                     {"core/ops", "core/term"},
-	"core/adapter/api":                 {"core/ops", "core/term", "core/limit", "core/adapter"},
+	"core/adapter/api":                 {"core/ops", "core/term", "core/text", "core/limit", "core/adapter"},
 	"core/adapter/demo":                {"core/ops", "core/term", "core/text", "core/adapter"},
 	"core/adapter/telegram":            {"core/ops", "core/term", "core/adapter"},
 	"core/adapter/telegram/botapitest": {},

@@ -16,6 +16,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"gatewaytui/core/ops"
+	"gatewaytui/core/text"
 )
 
 const (
@@ -115,7 +116,7 @@ func (s *Scrape) Run(ctx context.Context) {
 // listen opens the port. Without a key an address that other machines reach is refused, independent of what a name resolves to.
 func (s *Scrape) listen(ctx context.Context) (net.Listener, error) {
 	var lc net.ListenConfig
-	l, err := lc.Listen(ctx, "tcp", s.opt.Listen)
+	l, err := lc.Listen(ctx, text.ListenNetwork(s.opt.Listen), s.opt.Listen)
 	if err != nil {
 		if op, ok := errors.AsType[*net.OpError](err); ok {
 			err = op.Err // the rest of it is the address again

@@ -25,6 +25,9 @@ func (g *Gateway) Receive(ctx context.Context, in adapter.Inbound) (id string, e
 	if err := session.CheckKey(in.Session); err != nil {
 		return "", err
 	}
+	if isBeside(in.Session) { // such a session ends with its task, and the next start would forget it (HF33)
+		return "", &ops.Error{Code: ops.CodeInvalid, Message: fmt.Sprintf("session key %.80q is of a background task", in.Session), Hint: "choose another name for the conversation"}
+	}
 	if in.Responder == nil {
 		return g.takeIn(ctx, in)
 	}

@@ -23,6 +23,7 @@ import (
 
 	"gatewaytui/core/adapter"
 	"gatewaytui/core/limit"
+	"gatewaytui/core/text"
 )
 
 // The defaults of Options.BodyMax and Options.BodyBytes.
@@ -124,7 +125,7 @@ func (p *Platform) Addr() string {
 // *adapter.CredentialsError where a key is missing.
 func (p *Platform) Connect(ctx context.Context, r adapter.Receiver) (adapter.Conn, error) {
 	var config net.ListenConfig
-	listener, err := config.Listen(ctx, "tcp", p.options.Listen)
+	listener, err := config.Listen(ctx, text.ListenNetwork(p.options.Listen), p.options.Listen)
 	if op, ok := errors.AsType[*net.OpError](err); ok {
 		err = op.Err // what is around it says the address again
 	}
