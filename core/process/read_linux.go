@@ -22,7 +22,7 @@ type pacer struct {
 }
 
 const (
-	paceBytes = 4 << 20
+	paceBytes = 1 << 20
 	paceTime  = 100 * time.Millisecond
 )
 

@@ -23,9 +23,9 @@ func TestHF33_AFloodIsPaced(t *testing.T) {
 	}
 	p = pacer{}
 	for range 1000 {
-		now = now.Add(time.Millisecond)
+		now = now.Add(4 * time.Millisecond)
 		if wait := p.pause(32<<10, now); wait != 0 {
-			t.Fatalf("a process that writes 32 MiB a second waits %v", wait)
+			t.Fatalf("a process that writes 8 MiB a second waits %v", wait)
 		}
 	}
 }
