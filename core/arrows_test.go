@@ -24,6 +24,7 @@ var arrows = map[string][]string{
 	"core/process/kernel":              {},
 	"core/process/guardian":            {"core/process/kernel"},
 	"core/config":                      {"core/ops", "core/term"},
+	"core/doctor":                      {"core/ops", "core/term", "core/config"},
 	"core/logs":                        {"core/term"},
 	"core/model":                       {"core/limit", "core/term"},
 	"core/session":                     {"core/limit", "core/ops"},

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"gatewaytui/core/config"
+	"gatewaytui/core/doctor"
 	"gatewaytui/core/gateway"
 	"gatewaytui/core/instance"
 	"gatewaytui/core/ops"
@@ -40,6 +41,9 @@ type finding struct {
 	Detail  string  `json:"detail"`
 	// Fix is what to do about it, empty where nothing is wrong.
 	Fix string `json:"fix"`
+	// ID and Severity are those of a doctor.Finding; empty for other checks.
+	ID       string          `json:"id,omitempty"`
+	Severity doctor.Severity `json:"severity,omitempty"`
 }
 
 // checkup is the state of one doctor: what the checks before found out, and their findings.
@@ -75,6 +79,7 @@ var checks = []struct {
 	{"gateway", (*checkup).checkGateway},
 	{"store", (*checkup).checkStore},
 	{"adapters", (*checkup).checkAdapters},
+	{"security", (*checkup).checkSecurity},
 	{"containment", (*checkup).checkContainment},
 	{"unit", (*checkup).checkUnits},
 	{"stop", (*checkup).checkStop},
@@ -115,7 +120,7 @@ func (c *checkup) run(ctx context.Context) {
 }
 
 func (c *checkup) say(v verdict, fix, format string, args ...any) {
-	c.findings = append(c.findings, finding{c.check, v, fmt.Sprintf(format, args...), fix})
+	c.findings = append(c.findings, finding{Check: c.check, Verdict: v, Detail: fmt.Sprintf(format, args...), Fix: fix})
 }
 
 func (c *checkup) ok(format string, args ...any)        { c.say(isOK, "", format, args...) }
@@ -222,7 +227,7 @@ func (c *checkup) checkGateway(ctx context.Context) {
 			c.warn("gatewaytui restart", "it runs version %s, and this program is version %s", s.Version, own)
 		}
 		for _, w := range s.Warnings {
-			if strings.HasPrefix(w.Code, "store") || strings.HasPrefix(w.Code, "adapter.") || strings.HasPrefix(w.Code, "supervisor.") || w.Code == "shutdown.budget" || w.Code == gateway.WarnConfigChanged {
+			if strings.HasPrefix(w.Code, "store") || strings.HasPrefix(w.Code, "adapter.") || strings.HasPrefix(w.Code, "supervisor.") || strings.HasPrefix(w.Code, doctor.WarningPrefix) || w.Code == "shutdown.budget" || w.Code == gateway.WarnConfigChanged {
 				continue // the checks below say so
 			}
 			c.warn("gatewaytui status has it in full", "it warns: %s", w.Message)
@@ -287,6 +292,27 @@ func (a asker) ask(ctx context.Context, argv []string) (string, error) {
 	}
 	text, _ := started.Output()
 	return text, nil
+}
+
+// checkSecurity names what is dangerous. It is a warning and no failure: the operator may want it so.
+func (c *checkup) checkSecurity(context.Context) {
+	if !c.valid {
+		return
+	}
+	facts := doctor.Facts{Config: c.loaded.Path, UID: os.Geteuid(), Getenv: c.p.getenv}
+	if c.askerErr == nil {
+		level, _ := c.asker.procs.Containment()
+		facts.Groups = level == process.ContainmentCgroup
+	}
+	found := doctor.Security(c.loaded.Config, facts)
+	for _, f := range found {
+		c.findings = append(c.findings, finding{
+			Check: c.check, Verdict: isWarn, Detail: fmt.Sprintf("%s (%s, %s)", f.Text, f.ID, f.Severity), Fix: f.Fix, ID: f.ID, Severity: f.Severity,
+		})
+	}
+	if len(found) == 0 {
+		c.ok("no dangerous setting found")
+	}
 }
 
 func (c *checkup) checkContainment(context.Context) {

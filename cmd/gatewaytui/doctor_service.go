@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"net"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -11,6 +10,7 @@ import (
 	"time"
 	"unicode"
 
+	"gatewaytui/core/config"
 	"gatewaytui/core/ops"
 	"gatewaytui/core/service"
 	"gatewaytui/core/shutdown"
@@ -54,11 +54,7 @@ func (c *checkup) checkAdapters(ctx context.Context) {
 
 func isLocal(base string) bool {
 	u, err := url.Parse(base)
-	if err != nil {
-		return false
-	}
-	ip := net.ParseIP(u.Hostname())
-	return u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()
+	return err == nil && config.Loopback(u.Hostname())
 }
 
 func (c *checkup) checkRows(ctx context.Context) {

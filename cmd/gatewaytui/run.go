@@ -17,6 +17,7 @@ import (
 	"gatewaytui/core/adapter/demo"
 	"gatewaytui/core/config"
 	"gatewaytui/core/control"
+	"gatewaytui/core/doctor"
 	"gatewaytui/core/gateway"
 	"gatewaytui/core/instance"
 	"gatewaytui/core/logs"
@@ -219,6 +220,21 @@ type life struct {
 	gateway  *gateway.Gateway // from when there is one
 }
 
+// dangers are the settings that are dangerous enough to be a warning for as long as the gateway runs.
+func (l *life) dangers() []ops.Warning {
+	var out []ops.Warning
+	facts := doctor.Facts{Config: l.loaded.Path, UID: os.Geteuid(), Getenv: l.getenv}
+	for _, f := range doctor.Security(l.loaded.Config, facts) {
+		if f.Severity == doctor.High {
+			w := f.Warning()
+			w.Since = ops.At(time.Now())
+			l.log.Warn("dangerous setting", "event", w.Code, "text", f.Text, "fix", f.Fix)
+			out = append(out, w)
+		}
+	}
+	return out
+}
+
 // record is what the pid file says of this life.
 func (l *life) record() instance.Record {
 	r := instance.Self()
@@ -313,7 +329,7 @@ func (l *life) options(parts parts, files files, manager supervisor) gateway.Opt
 		Config: l.loaded.Config, Log: l.log, Models: parts.model, Platforms: parts.platforms, Broken: parts.broken,
 		Life: l.id, PID: self.PID, StartTicks: self.StartTicks, BootID: self.BootID, Version: versionInfo().Version,
 		Home: l.home.Dir(), HomeID: l.home.ID(), Database: l.home.Database(), Workdir: l.home.Work(),
-		Warnings: slices.Concat(l.loaded.Warnings, manager.warnings), Changes: l.loaded.Changes(), NoResume: l.flags.NoResume, Redactor: l.redactor,
+		Warnings: slices.Concat(l.loaded.Warnings, l.dangers(), manager.warnings), Changes: l.loaded.Changes(), NoResume: l.flags.NoResume, Redactor: l.redactor,
 		FreshStore: l.flags.FreshStore, ReadOnlyStore: l.flags.ReadOnlyStore,
 		TrustClock: l.flags.TrustClock, ClockConfirmed: clockConfirmed,
 		SupervisorName: manager.name(), SupervisorBudget: manager.budget, SupervisorSource: manager.source, Notify: manager.notify,

@@ -134,7 +134,7 @@ var rules = []rule{
 	{[]string{"adapters.api.listen", "adapters.api.enabled", "adapters.api.key_env", "adapters.api.key_file"}, func(c *Config) string {
 		api := c.Adapters.API
 		host, _ := listenHost(api.Listen)
-		if !api.Enabled || loopback(host) || api.KeyEnv != "" || api.KeyFile != "" {
+		if !api.Enabled || Loopback(host) || api.KeyEnv != "" || api.KeyFile != "" {
 			return ""
 		}
 		return fmt.Sprintf("is %s, which is not a loopback address: set adapters.api.key_env to the variable that holds the callers' key, or listen on 127.0.0.1", quote(api.Listen))
@@ -147,7 +147,7 @@ var rules = []rule{
 	}},
 	{[]string{"metrics.listen", "adapters.api.key_env", "adapters.api.key_file"}, func(c *Config) string {
 		host, _ := listenHost(c.Metrics.Listen)
-		if api := c.Adapters.API; c.Metrics.Listen == "" || loopback(host) || api.KeyEnv != "" || api.KeyFile != "" {
+		if api := c.Adapters.API; c.Metrics.Listen == "" || Loopback(host) || api.KeyEnv != "" || api.KeyFile != "" {
 			return ""
 		}
 		return fmt.Sprintf("is %s, which is not a loopback address: set adapters.api.key_env to the variable that holds the scrapers' key, or listen on 127.0.0.1", quote(c.Metrics.Listen))
@@ -331,9 +331,9 @@ func listenHost(address string) (host string, ok bool) {
 	return host, err == nil
 }
 
-// loopback reports whether a listener on host is out of reach of other machines. A name other than localhost is not
+// Loopback reports whether a listener on host is out of reach of other machines. A name other than localhost is not
 // looked up: it may resolve to anything later.
-func loopback(host string) bool {
+func Loopback(host string) bool {
 	if strings.EqualFold(host, "localhost") {
 		return true
 	}

@@ -1,0 +1,211 @@
+package doctor
+
+import (
+	"fmt"
+	"io/fs"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"gatewaytui/core/config"
+	"gatewaytui/core/term"
+)
+
+// MinSecret is the length in characters under which a secret can be guessed. It is also the length from which tool results
+// are searched for secrets.
+const MinSecret = 8
+
+// Facts are what the checks look at beside the config.
+type Facts struct {
+	// Config is the config file; empty for the embedded default.
+	Config string
+	// UID is the user that the gateway runs as.
+	UID int
+	// Groups says that each tool has a control group of its own.
+	Groups bool
+	// Getenv reads the environment of the gateway.
+	Getenv func(string) string
+}
+
+// Security returns the dangers of a config, the worst first. It reads the secrets that the config names, looks at the
+// modes of files, and changes nothing.
+func Security(c config.Config, f Facts) []Finding {
+	s := &survey{c: c, f: f}
+	for _, check := range []func(*survey){
+		(*survey).network, (*survey).secrets, (*survey).files, (*survey).people, (*survey).machine,
+	} {
+		check(s)
+	}
+	order := []Severity{High, Medium, Low}
+	slices.SortStableFunc(s.found, func(a, b Finding) int {
+		return slices.Index(order, a.Severity) - slices.Index(order, b.Severity)
+	})
+	return s.found
+}
+
+type survey struct {
+	c     config.Config
+	f     Facts
+	found []Finding
+}
+
+func (s *survey) say(severity Severity, id, fix, format string, args ...any) {
+	s.found = append(s.found, Finding{ID: id, Severity: severity, Text: fmt.Sprintf(format, args...), Fix: fix})
+}
+
+// network is what crosses a network in the clear.
+func (s *survey) network() {
+	api := s.c.Adapters.API
+	if api.Enabled && !local(api.Listen) {
+		s.say(High, "api.plain_http", "listen on 127.0.0.1 and put a proxy with TLS in front",
+			"adapters.api.listen %s is open to the network without TLS: the key and every message can be read on the way", term.Clean(api.Listen, 100))
+	}
+	if listen := s.c.Metrics.Listen; listen != "" && !local(listen) {
+		s.say(Medium, "metrics.plain_http", "listen on 127.0.0.1 and put a proxy with TLS in front",
+			"metrics.listen %s is open to the network without TLS", term.Clean(listen, 100))
+	}
+	if len(api.AllowHosts) > 0 && !s.has(api.KeyEnv, api.KeyFile) {
+		s.say(Medium, "api.hosts_without_key", "set adapters.api.key_env",
+			"adapters.api.allow_hosts serves requests for %d further names without a configured key", len(api.AllowHosts))
+	}
+	if s.c.Model.Provider != "scripted" && plainHTTP(s.c.Model.BaseURL) {
+		s.say(High, "model.plain_http", "use https in model.base_url",
+			"model.base_url is plain http to another machine: the model's key and every conversation can be read on the way")
+	}
+	if s.c.Adapters.Telegram.Enabled && plainHTTP(s.c.Adapters.Telegram.BaseURL) {
+		s.say(High, "telegram.plain_http", "use https in adapters.telegram.base_url",
+			"adapters.telegram.base_url is plain http to another machine: the bot's token can be read on the way")
+	}
+}
+
+// credential is one secret of the config.
+type credential struct{ name, env, file string }
+
+func (s *survey) credentials() []credential {
+	return []credential{
+		{"the model's key", s.c.Model.APIKeyEnv, s.c.Model.APIKeyFile},
+		{"the key of the API", s.c.Adapters.API.KeyEnv, s.c.Adapters.API.KeyFile},
+		{"the bot's token", s.c.Adapters.Telegram.TokenEnv, s.c.Adapters.Telegram.TokenFile},
+	}
+}
+
+func (s *survey) has(env, file string) bool {
+	value, err := config.Secret(env, file, s.f.Getenv)
+	return err == nil && value != ""
+}
+
+func (s *survey) secrets() {
+	for _, c := range s.credentials() {
+		value, err := config.Secret(c.env, c.file, s.f.Getenv)
+		if err != nil || value == "" {
+			continue // the check of the adapters says so
+		}
+		if len(strings.TrimSpace(value)) < MinSecret {
+			s.say(High, "secret.short", fmt.Sprintf("use a random one of at least %d characters", 4*MinSecret),
+				"%s has fewer than %d characters: it can be guessed, and is not masked where a tool prints it", c.name, MinSecret)
+		}
+		if c.env != "" && s.f.Getenv(c.env) != "" {
+			s.say(Low, "secret.in_environment", "put it into a file of mode 0600 and name that with the …_file key",
+				"%s is in the environment, which other programs of this user can read until the gateway has started", c.name)
+		}
+	}
+}
+
+// others are the rights of the group and of everybody else.
+const (
+	othersRead  fs.FileMode = 0o044
+	othersWrite fs.FileMode = 0o022
+)
+
+func (s *survey) files() {
+	if s.f.Config != "" {
+		if why := s.writable(s.f.Config); why != "" {
+			s.say(High, "config.writable", "chmod go-w "+s.f.Config+", and see that it belongs to the gateway's user or root",
+				"%s %s: they decide which programs the gateway runs", s.f.Config, why)
+		}
+	}
+	for _, c := range s.credentials() {
+		if c.file == "" {
+			continue
+		}
+		fi, err := os.Stat(c.file)
+		if err != nil {
+			continue // the check of the adapters says so
+		}
+		shown := term.Clean(c.file, 200)
+		switch why := s.writable(c.file); {
+		case why != "":
+			s.say(High, "secret.file_open", "chmod 600 "+shown, "%s with %s %s", shown, c.name, why)
+		case fi.Mode().Perm()&othersRead != 0:
+			s.say(High, "secret.file_open", "chmod 600 "+shown, "%s with %s can be read by others: its mode is %04o", shown, c.name, fi.Mode().Perm())
+		}
+	}
+}
+
+// writable says who else can change a file; empty: nobody. The folder counts as well, unless its sticky bit keeps others
+// from replacing the file.
+func (s *survey) writable(path string) string {
+	for _, p := range []string{path, filepath.Dir(path)} {
+		fi, err := os.Stat(p)
+		if err != nil {
+			continue
+		}
+		what := "can be changed by others"
+		if p != path {
+			what = "is in a folder that others can write to"
+		}
+		if st, is := fi.Sys().(*syscall.Stat_t); is && int(st.Uid) != s.f.UID && st.Uid != 0 {
+			return fmt.Sprintf("%s: %s belongs to uid %d", what, p, st.Uid)
+		}
+		if fi.Mode().Perm()&othersWrite != 0 && (p == path || fi.Mode()&fs.ModeSticky == 0) {
+			return fmt.Sprintf("%s: the mode of %s is %04o", what, p, fi.Mode().Perm())
+		}
+	}
+	return ""
+}
+
+// shell reports whether people who may talk to the gateway get its shell.
+func (s *survey) shell() bool { return slices.Contains(s.c.Tools.Enabled, "terminal") }
+
+func (s *survey) people() {
+	t := s.c.Adapters.Telegram
+	if t.Enabled && t.AllowAll && s.shell() {
+		s.say(High, "telegram.allow_all", "list the users in adapters.telegram.allow, or take \"terminal\" out of tools.enabled",
+			"adapters.telegram.allow_all lets everybody on Telegram run commands as the gateway's user")
+	}
+	if s.f.UID != 0 || !s.shell() {
+		return
+	}
+	const fix = "run the gateway as a user of its own: gatewaytui unit writes a service for the current one"
+	if t.Enabled {
+		s.say(High, "root", fix, "the gateway runs as root: whoever may write to the bot is root on this machine")
+		return
+	}
+	s.say(Medium, "root", fix, "the gateway runs as root: whoever may send it a message is root on this machine")
+}
+
+func (s *survey) machine() {
+	if !s.f.Groups {
+		s.say(Low, "containment.no_groups", "run it as a service of systemd with Delegate=yes: gatewaytui unit writes one",
+			"tools have no control group of their own: they are found by ancestry and marks, and share the gateway's limits of memory and processes")
+	}
+	if !s.c.Process.Guardian {
+		s.say(Medium, "guardian.off", "set process.guardian = true", "what tools started outlives a gateway that is killed with SIGKILL")
+	}
+}
+
+// local reports whether the address host:port is out of reach of other machines.
+func local(address string) bool {
+	host, _, err := net.SplitHostPort(address)
+	return err == nil && config.Loopback(host)
+}
+
+// plainHTTP reports whether a base URL sends in the clear to another machine.
+func plainHTTP(base string) bool {
+	u, err := url.Parse(base)
+	return err == nil && u.Scheme == "http" && !config.Loopback(u.Hostname())
+}
