@@ -42,6 +42,7 @@ var arrows = map[string][]string{
 	"fixtures/faultfs":                 {},
 	"fixtures/golden":                  {},
 	"fixtures/npmtest":                 {"fixtures/soak"},
+	"fixtures/powercut":                {"fixtures/soak"},
 	"fixtures/soak":                    {},
 	"fixtures/upgrade":                 {},
 	"fixtures/upgrade/make":            {"core/adapter/telegram/botapitest", "fixtures/upgrade"},
