@@ -2,6 +2,7 @@ package views
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 	"time"
 
@@ -187,7 +188,7 @@ func sessionDetails(s *Screen, r *ops.Session, w int) []string {
 	} else if r.Cached {
 		agent = "cached"
 	}
-	return s.facts(w, []Fact{
+	facts := []Fact{
 		{"session", or(r.Key, unknown)},
 		{"state", s.inFull(sessionBadge(s.Now, r), string(r.State))},
 		{"user", or(r.User, unknown) + " on " + or(r.Platform, unknown)},
@@ -197,7 +198,11 @@ func sessionDetails(s *Screen, r *ops.Session, w int) []string {
 		{"tokens", short(r.TokensIn) + " in, " + short(r.TokensOut) + " out"},
 		{"procs", number(r.Processes)},
 		{"id", or(r.ID, unknown)},
-	})
+	}
+	if r.Caller != nil {
+		facts = slices.Insert(facts, 3, Fact{"caller", r.Caller.String()})
+	}
+	return s.facts(w, facts)
 }
 
 // turnDetails tells of a session's running turn.

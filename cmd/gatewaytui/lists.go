@@ -121,8 +121,17 @@ func sessionsVerb(p *program) *cobra.Command {
 			{"TOKENS", func(r ops.Session) string { return fmt.Sprintf("%d/%d", r.TokensIn, r.TokensOut) }, 8},
 			{"PROCS", func(r ops.Session) string { return strconv.Itoa(r.Processes) }, 7},
 			{"CACHED", func(r ops.Session) string { return yes(r.Cached) }, 9},
+			{"CALLER", func(r ops.Session) string { return callerOf(r) }, 10},
 		},
 	}.verb(p)
+}
+
+// callerOf is who sent the session's last message over the API.
+func callerOf(r ops.Session) string {
+	if r.Caller == nil {
+		return "-"
+	}
+	return r.Caller.String()
 }
 
 func agentsVerb(p *program) *cobra.Command {

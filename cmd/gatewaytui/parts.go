@@ -24,7 +24,11 @@ type secret struct {
 }
 
 // secrets are the credentials of a config.
-type secrets struct{ model, api, telegram secret }
+type secrets struct {
+	model, api, telegram secret
+	// local is the generated key of the home; its source is the file. It is not used where the config names a key.
+	local secret
+}
 
 func readSecrets(c config.Config, getenv func(string) string) secrets {
 	read := func(env, file string) secret {
@@ -39,7 +43,9 @@ func readSecrets(c config.Config, getenv func(string) string) secrets {
 }
 
 // values are the secrets themselves, for the redactor.
-func (s secrets) values() []string { return []string{s.model.value, s.api.value, s.telegram.value} }
+func (s secrets) values() []string {
+	return []string{s.model.value, s.api.value, s.telegram.value, s.local.value}
+}
 
 // short are the sources of the secrets that are too short to be masked in what tools print.
 func (s secrets) short() (sources []string) {
@@ -70,6 +76,31 @@ func (p parts) apiListen() string {
 	return p.api.Addr()
 }
 
+// localKey reads the key of the home, or makes it on the first start, where the config names none. The home is locked.
+func (l *life) localKey() {
+	if !l.loaded.Config.Adapters.API.Enabled || l.secrets.api.source != "" {
+		return
+	}
+	s := secret{source: l.home.APIKey()}
+	s.value, s.err = api.LocalKey(s.source)
+	l.secrets.local = s
+}
+
+// apiAccess is whom the api adapter serves; nil: there is none.
+func (l *life) apiAccess() *ops.APIAccess {
+	if !l.loaded.Config.Adapters.API.Enabled {
+		return nil
+	}
+	a := &ops.APIAccess{By: ops.ByKernel, UID: os.Geteuid(), KeyFile: l.secrets.local.source}
+	if source := l.secrets.api.source; source != "" {
+		a.By, a.KeySource = ops.ByKey, source
+	}
+	if err := l.secrets.local.err; err != nil {
+		a.Problem = err.Error()
+	}
+	return a
+}
+
 // parts builds the model and the platforms. A platform without its credential is broken, and the rest runs; a model that
 // cannot be built is an error.
 func (l *life) parts() (parts, error) {
@@ -92,6 +123,7 @@ func (l *life) parts() (parts, error) {
 				Listen: c.Listen, Key: s.value, KeySource: s.source, Model: p.model.Name(), Requests: 2 * l.loaded.Config.Limits.ModelCalls, Log: l.log,
 				BodyMax: int64(c.BodyMax), BodyBytes: int64(l.loaded.Config.Limits.BodyBytes), Limits: p.limits,
 				LeaveGrace: c.LeaveTime(), AllowOrigins: c.AllowOrigins, AllowHosts: c.AllowHosts,
+				LocalKey: l.secrets.local.value, LocalKeyFile: l.secrets.local.source,
 			})
 			p.platforms = append(p.platforms, p.api)
 		}

@@ -124,7 +124,7 @@ func (p *program) run(ctx context.Context, o runOptions) error {
 
 	l := &life{
 		id: ulid.Make().String(), flags: o, environ: os.Environ(), exposed: exposed, loaded: loaded, secrets: secrets, prepared: prepared, home: home, signals: signals,
-		redactor: term.NewRedactor(secrets.values()...), getenv: p.getenv, stage: stage,
+		getenv: p.getenv, stage: stage,
 	}
 	lock, err := home.Acquire(l.record())
 	if held, ok := errors.AsType[*instance.HeldError](err); ok && o.Replace {
@@ -141,6 +141,8 @@ func (p *program) run(ctx context.Context, o runOptions) error {
 	}
 	defer lock.Release() // the stop has done it already, a start that failed has not
 	l.lock = lock
+	l.localKey()
+	l.redactor = term.NewRedactor(l.secrets.values()...)
 
 	why := ""
 	if !o.NoTUI {
@@ -334,7 +336,7 @@ func (l *life) options(parts parts, files files, manager supervisor) gateway.Opt
 		TrustClock: l.flags.TrustClock, ClockConfirmed: clockConfirmed,
 		SupervisorName: manager.name(), SupervisorBudget: manager.budget, SupervisorSource: manager.source, Notify: manager.notify,
 		ConfigFile: ops.ConfigFile{Path: l.loaded.Path, LoadedAt: ops.At(l.loaded.At)}, ConfigChanged: l.loaded.Changed,
-		APIListen: parts.apiListen, Limits: parts.limits, Demo: parts.demo(l.prepared.demo),
+		APIListen: parts.apiListen, APIAccess: l.apiAccess(), Limits: parts.limits, Demo: parts.demo(l.prepared.demo),
 		Mark: func(m gateway.Mark) error {
 			return l.home.WriteMarker(instance.Marker{Life: l.id, At: m.At, Reason: m.Reason, By: m.By, Damaged: m.Damaged})
 		},
@@ -361,6 +363,12 @@ func (l *life) options(parts parts, files files, manager supervisor) gateway.Opt
 		o.Warnings = append(o.Warnings, ops.Warning{
 			Code: "process.unprotected", Message: "tools can read what this process holds: " + term.Clean(l.exposed.Error(), maxLine), Since: ops.At(time.Now()),
 		})
+	}
+	if a := o.APIAccess; a != nil {
+		l.log.Info("api access", "event", "api.access", "access", a.String(), "by", a.By, "key_file", a.KeyFile, "key_source", a.KeySource)
+		if a.Problem != "" {
+			o.Warnings = append(o.Warnings, ops.Warning{Code: "api.key", Message: "other users' programs cannot use the API: " + a.Problem, Since: ops.At(time.Now())})
+		}
 	}
 	marker, found, err := l.home.ConsumeMarker()
 	if err != nil {

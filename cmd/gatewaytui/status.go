@@ -124,6 +124,9 @@ func (p *program) showStatus(s ops.Status) {
 	}
 	if s.APIListen != "" {
 		p.say("api         http://%s/v1", s.APIListen)
+		if s.APIAccess != nil {
+			p.say("            %s", s.APIAccess)
+		}
 	}
 	if s.MetricsListen != "" {
 		p.say("metrics     http://%s/metrics", s.MetricsListen)

@@ -10,6 +10,8 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"gatewaytui/core/ops"
 )
 
 // Platform is one chat platform as configured. Connect is the only way to it, so that a connection that hangs can be
@@ -59,6 +61,8 @@ type Inbound struct {
 	Text   string
 	// Dedupe names the message for ever on its platform; empty where the platform has no such name.
 	Dedupe string
+	// Caller is who sent it, on a platform whose senders are programs; else zero.
+	Caller ops.Caller
 	// Responder takes the answer; nil: the answer goes out through Send to Target.
 	Responder Responder
 }
@@ -93,6 +97,24 @@ type Withdrawer interface {
 	// leaves the mailbox, or its running turn is interrupted. It does not wait, and does nothing for a message that has its
 	// answer.
 	Withdraw(session, id string)
+}
+
+// ToolFinder is a Receiver that knows its own tools. The gateway is one.
+type ToolFinder interface {
+	Receiver
+	// ToolSocket reports whether a process that a tool started holds the TCP socket s of this machine, and its session,
+	// empty if that is not known. The error says that it cannot be told. ctx bounds the look at the processes.
+	ToolSocket(ctx context.Context, s Socket) (session string, tool bool, err error)
+}
+
+// Socket names a socket of this machine.
+type Socket struct {
+	// UID is the user that it belongs to.
+	UID int
+	// Inode is its number (proc_net_tcp.txt of the kernel's documentation).
+	Inode uint64
+	// Group is the id of the control group that made it (INET_DIAG_CGROUP_ID); 0: not known.
+	Group uint64
 }
 
 // CredentialsError says that a platform cannot connect until a credential is set.

@@ -126,6 +126,14 @@ func (g *gate) Receive(ctx context.Context, m Inbound) (string, error) {
 	return g.to.Receive(ctx, m)
 }
 
+// ToolSocket implements ToolFinder where the gateway does.
+func (g *gate) ToolSocket(ctx context.Context, s Socket) (session string, tool bool, err error) {
+	if f, ok := g.to.(ToolFinder); ok {
+		return f.ToolSocket(ctx, s)
+	}
+	return "", false, nil
+}
+
 // Withdraw implements Withdrawer where the gateway does. A connection that was taken down withdraws nothing: its clients did
 // not leave.
 func (g *gate) Withdraw(session, id string) {

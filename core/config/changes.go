@@ -19,8 +19,10 @@ type Change struct {
 	Old, New string
 	// More are further keys whose defaults changed with Key's, each with Old: one warning tells of all of them.
 	More []NewDefault
-	// What tells of a default that is written as before and does something else; then Old and New are empty.
+	// What tells of a default that is written as before and does something else; then Old and New are empty. When reports
+	// whether a config relies on it; nil: one that does not set Key.
 	What string
+	When func(Config) bool
 	// Schema is the first schema version of the store that has the new default: a home whose store has an older one was
 	// last used with Old. Version 5 is the first of the second edition.
 	Schema int
@@ -47,15 +49,30 @@ var changes = []Change{
 		{"limits.processes_total", "4096"},
 		{"limits.queued_bytes", `"64MiB"`},
 	}},
+	{
+		Name: "api_callers", Key: "adapters.api.key_env", Schema: 6,
+		What: "without a key in the config the API no longer serves every program of this machine: programs of the gateway's own user and of root " +
+			"need no key, others send the one in api.key of the home, and the gateway's tools are refused; set adapters.api.key_env to ask " +
+			"everyone for a key of your own, or ignore this",
+		When: func(c Config) bool {
+			return c.Adapters.API.Enabled && c.Adapters.API.KeyEnv == "" && c.Adapters.API.KeyFile == ""
+		},
+	},
 }
 
 // Changes returns the changed defaults that are in force, which are those whose key neither the file nor the environment
-// sets; of those that changed together the ones that are set are left out.
+// sets, or that the config relies on as When says; of those that changed together the ones that are set are left out.
 func (l *Loaded) Changes() []Change { return append(l.unset(changes), l.toolsEnvironment()...) }
 
 func (l *Loaded) unset(rows []Change) []Change {
 	var in []Change
 	for _, c := range rows {
+		if c.When != nil {
+			if c.When(l.Config) {
+				in = append(in, c)
+			}
+			continue
+		}
 		if c.More == nil {
 			if _, set := l.origins[c.Key]; !set {
 				in = append(in, c)

@@ -2,6 +2,7 @@ package config
 
 import (
 	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -14,6 +15,12 @@ func TestEachRowOfTheChangedDefaultsNamesAKeyItsNewDefaultAndASchema(t *testing.
 			t.Errorf("%q: a name is unique and made of small letters, digits and underscores", c.Name)
 		}
 		seen[c.Name] = true
+		if c.What != "" {
+			if _, known := keyByName[c.Key]; !known || c.Old != "" || c.New != "" || c.More != nil || c.When == nil {
+				t.Errorf("%s: a row with a sentence names a key (%s), has no two defaults (%s -> %s), and says when it holds", c.Name, c.Key, c.Old, c.New)
+			}
+			continue
+		}
 		for _, is := range append([]NewDefault{{c.Key, c.New}}, c.More...) {
 			k, known := keyByName[is.Key]
 			if !known {
@@ -69,5 +76,32 @@ func TestDefaultsThatChangedTogetherAreOneWarningWithoutTheKeysThatAreSet(t *tes
 	}
 	if rows[0].Key != "limits.turns" || len(rows[0].More) != 2 {
 		t.Errorf("the row itself was changed: %+v", rows[0])
+	}
+}
+
+func TestHF1_WhoReliesOnAnAPIWithoutAKeyIsToldThatItAsksForTheUIDNow(t *testing.T) {
+	for _, tt := range []struct {
+		name, config string
+		told         bool
+	}{
+		{"no config", "", true},
+		{"an empty key", "[adapters.api]\nkey_env = \"\"\n", true},
+		{"a key", "[adapters.api]\nkey_env = \"API_KEY\"\n", false},
+		{"a key in a file", "[adapters.api]\nkey_file = \"/run/key\"\n", false},
+		{"no api", "[adapters.api]\nenabled = false\n", false},
+	} {
+		l, err := load(t, tt.config)
+		if err != nil {
+			t.Fatalf("%s: %v", tt.name, err)
+		}
+		told := false
+		for _, c := range l.Changes() {
+			if w := c.Warning(); w.Code == "upgrade.api_callers" {
+				told = strings.Contains(w.Message, "api.key") && strings.Contains(w.Message, "adapters.api.key_env")
+			}
+		}
+		if told != tt.told {
+			t.Errorf("%s: told %t, want %t", tt.name, told, tt.told)
+		}
 	}
 }

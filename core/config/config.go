@@ -121,11 +121,11 @@ type Adapters struct {
 type API struct {
 	Enabled bool   `toml:"enabled" doc:"serve it"`
 	Listen  string `toml:"listen" doc:"host:port; port 0 picks one, which \"gatewaytui status --json\" tells"`
-	KeyEnv  string `toml:"key_env" doc:"the environment variable that holds the key which callers must send; needed unless the address is loopback"`
+	KeyEnv  string `toml:"key_env" doc:"the environment variable that holds the key which every caller must send; needed unless the address is loopback. Without one programs of the gateway's own user and of root need no key, others need the one in api.key of the home"`
 	KeyFile string `toml:"key_file" doc:"a file that holds it instead"`
 
 	AllowOrigins []string `toml:"allow_origins" doc:"web origins whose pages are served, e.g. [\"https://app.example\"]; every other page is refused unless it has the key, and cannot read the answer"`
-	AllowHosts   []string `toml:"allow_hosts" doc:"host names, besides the loopback ones, that requests without a key may be addressed to, e.g. [\"gateway.internal\"]; whoever reaches the address under such a name can run commands"`
+	AllowHosts   []string `toml:"allow_hosts" doc:"host names, besides the loopback ones, that requests without a key may be addressed to, e.g. [\"gateway.internal\"]; the program that sends them on, such as a reverse proxy, is the caller"`
 	BodyMax      Size     `toml:"body_max" doc:"the longest request body; at most limits.body_bytes"`
 	LeaveGrace   string   `toml:"leave_grace" doc:"how long the turn of a request without a stream goes on when its client has gone; \"never\" does not end it. A closed stream ends its turn at once"`
 }

@@ -15,6 +15,7 @@ var (
 		{Name: "adapter", Also: []string{"platform"}, Text: func(r *ops.Session) string { return r.Platform }},
 		{Name: "state", Text: func(r *ops.Session) string { return string(r.State) }},
 		{Name: "user", Text: func(r *ops.Session) string { return r.User }},
+		{Name: "caller", Text: sessionCaller},
 		{Name: "doing", Text: func(r *ops.Session) string { return r.Doing }},
 	}
 	// Agents are the fields of an agent.
@@ -113,4 +114,11 @@ func lifeOverran(r *ops.Life) string {
 		add(p, r.Shutdown.Blockers())
 	}
 	return b.String()
+}
+
+func sessionCaller(r *ops.Session) string {
+	if r.Caller == nil {
+		return ""
+	}
+	return r.Caller.String()
 }

@@ -25,7 +25,7 @@ func (g *Gateway) Status(context.Context) (ops.Status, error) {
 	g.mu.Lock()
 	st := ops.Status{
 		Life: g.life, PID: g.opts.PID, Version: g.opts.Version, State: g.state, StartedAt: ops.At(g.started), UptimeMS: ops.Millis(now.Sub(g.started)),
-		Home: g.opts.Home, LastEnd: g.lastEnd, Supervisor: g.supervisor(), APIListen: listens, Warnings: slices.Clone(g.warnings),
+		Home: g.opts.Home, LastEnd: g.lastEnd, Supervisor: g.supervisor(), APIListen: listens, APIAccess: g.opts.APIAccess, Warnings: slices.Clone(g.warnings),
 	}
 	if g.drain != nil {
 		d := *g.drain

@@ -103,6 +103,8 @@ type Options struct {
 
 	// APIListen tells where the api adapter listens.
 	APIListen func() string
+	// APIAccess is whom the api adapter serves; nil: there is none.
+	APIAccess *ops.APIAccess
 	// MetricsListen tells where the metrics listener listens, and what is wrong with it if its code is not empty. nil: there
 	// is none.
 	MetricsListen func() (addr string, trouble ops.Warning)

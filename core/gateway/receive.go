@@ -31,7 +31,7 @@ func (g *Gateway) Receive(ctx context.Context, in adapter.Inbound) (id string, e
 	if in.Responder == nil {
 		return g.takeIn(ctx, in)
 	}
-	m := session.Message{ID: g.newID(), User: in.User, Target: in.Target, Text: in.Text, At: time.Now(), Delta: in.Responder.Delta, Instant: true}
+	m := session.Message{ID: g.newID(), User: in.User, Target: in.Target, Text: in.Text, At: time.Now(), Caller: in.Caller, Delta: in.Responder.Delta, Instant: true}
 	if r, ok := in.Responder.(adapter.EndResponder); ok {
 		m.Ended = r.Ended
 	}
@@ -126,7 +126,7 @@ func (g *Gateway) accept(ctx context.Context, key string, m session.Message) err
 		g.begin(turn)
 		return nil
 	}
-	args := []any{"session", key, "message", m.ID, "position", position}
+	args := withCaller(m.Caller, "session", key, "message", m.ID, "position", position)
 	row, _ := g.table.Row(key)
 	if v, running := g.table.Running(key); running {
 		args = append(args, "turn", v.ID, "without_progress", time.Since(v.Progress).Round(time.Millisecond))

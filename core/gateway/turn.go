@@ -34,7 +34,7 @@ func (g *Gateway) begin(t *session.Turn) {
 func (g *Gateway) turn(t *session.Turn) (next *session.Turn) {
 	defer t.Finish()
 	key := t.Session.Key
-	g.log.Info("turn started", "session", key, "turn", t.ID)
+	g.log.Info("turn started", withCaller(t.Message.Caller, "session", key, "turn", t.ID)...)
 	g.events.emit(ops.EventTurnStarted, key, "turn started", map[string]any{"turn": t.ID})
 	g.metrics.turnsStarted.Inc()
 
@@ -321,5 +321,6 @@ func sessionRow(s session.Session) store.Session {
 	return store.Session{
 		Key: s.Key, ID: s.ID, Platform: s.Platform, User: s.User, Target: s.Target, State: s.State,
 		CreatedAt: s.Created, LastActivityAt: s.LastActivity, TokensIn: s.TokensIn, TokensOut: s.TokensOut,
+		Caller: s.Caller,
 	}
 }

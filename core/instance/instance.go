@@ -27,6 +27,7 @@ const (
 	markerFile = ".clean_shutdown"
 	storeFile  = "gateway.db"
 	socketFile = "control.sock"
+	keyFile    = "api.key"
 	logFile    = "gateway.jsonl"
 
 	logsDir  = "logs"
@@ -130,6 +131,9 @@ func (h *Home) Marker() string { return filepath.Join(h.dir, markerFile) }
 
 // Database is the path of the SQLite store. Only the store may open it, or its -wal and -shm (field notes, 4.1).
 func (h *Home) Database() string { return filepath.Join(h.dir, storeFile) }
+
+// APIKey is the path of the generated key of the api adapter.
+func (h *Home) APIKey() string { return filepath.Join(h.dir, keyFile) }
 
 // Log is the path of the current log file.
 func (h *Home) Log() string { return filepath.Join(h.dir, logsDir, logFile) }

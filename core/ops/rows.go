@@ -29,6 +29,8 @@ type Status struct {
 	Config ConfigFile `json:"config"`
 	// APIListen is host:port of the api adapter, empty while it does not listen.
 	APIListen string `json:"api_listen"`
+	// APIAccess is whom the api adapter serves, absent where there is none.
+	APIAccess *APIAccess `json:"api_access,omitempty"`
 	// MetricsListen is host:port of the metrics listener, absent while it does not listen.
 	MetricsListen string `json:"metrics_listen,omitempty"`
 	// Containment is how subprocesses are held.
@@ -222,15 +224,17 @@ type Session struct {
 	WaitingFor string `json:"waiting_for,omitempty"`
 	// Calls is how many model calls the running turn and its child agents have made, CallsLimit how many they may make
 	// (limits.calls_per_turn).
-	Calls          int   `json:"calls,omitempty"`
-	CallsLimit     int   `json:"calls_limit,omitempty"`
-	TurnStartedAt  Time  `json:"turn_started_at"`
-	LastActivityAt Time  `json:"last_activity_at"`
-	Queued         int   `json:"queued"`
-	TokensIn       int64 `json:"tokens_in"`
-	TokensOut      int64 `json:"tokens_out"`
-	Processes      int   `json:"processes"`
-	Cached         bool  `json:"cached"`
+	Calls          int  `json:"calls,omitempty"`
+	CallsLimit     int  `json:"calls_limit,omitempty"`
+	TurnStartedAt  Time `json:"turn_started_at"`
+	LastActivityAt Time `json:"last_activity_at"`
+	// Caller is who sent its last message, absent for a session of another platform than api.
+	Caller    *Caller `json:"caller,omitempty"`
+	Queued    int     `json:"queued"`
+	TokensIn  int64   `json:"tokens_in"`
+	TokensOut int64   `json:"tokens_out"`
+	Processes int     `json:"processes"`
+	Cached    bool    `json:"cached"`
 	// Turn is the running turn's id, empty when none runs; a command that names it acts on that turn or on nothing.
 	Turn string `json:"turn,omitempty"`
 	// LastProgressAt is when model or tool last moved in the running turn.

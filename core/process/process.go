@@ -180,6 +180,7 @@ type Registry struct {
 	swept   bool                // a kill of everything was verified after Refuse
 	next    *round              // the scan that has not begun, and its waiters; nil: there are none
 	foreign map[ident]bool      // descendants from before Open, and the guardian; true: children, whose status is not for the reaper. Replaced, never changed
+	outside []ident             // processes that held a socket and are not ours, newest last: see SocketOwner
 	ended   []*Process          // the last endedKept background processes whose trees are gone
 	scans   uint64              // scans begun
 	scanErr error

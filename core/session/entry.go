@@ -2,6 +2,7 @@ package session
 
 import (
 	"encoding/binary"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -17,7 +18,7 @@ import (
 // Table.settle.
 type entry struct {
 	// text is the key and, behind it, what of user, target, platform and id is not a part of the key already: the user of
-	// "telegram:dm:4711" usually is "4711".
+	// "telegram:dm:4711" usually is "4711". With flagCaller its last callerSize bytes are the caller.
 	text string
 	// id is the ULID, or, if the id is none, its span in text.
 	id ulid.ULID
@@ -58,7 +59,12 @@ const (
 	flagListed                     // in Table.order
 	flagPlatform                   // platform is not the first word of the key
 	flagSpanID                     // id is a span
+	flagCaller                     // text ends with the caller
+	flagKey                        // the caller came by key, not by kernel
 )
+
+// callerSize is the uid of a caller, in bytes.
+const callerSize = 4
 
 // maxName bounds each of a session's texts but the key, in bytes. No platform has longer names; what is beyond is cut.
 const maxName = 8 << 10
@@ -103,10 +109,32 @@ func (e *entry) set(s Session) {
 		binary.LittleEndian.PutUint16(e.id[2:], p.n)
 		e.flags |= flagSpanID
 	}
+	if s.Caller.By != "" {
+		e.flags |= flagCaller
+		if s.Caller.By == ops.ByKey {
+			e.flags |= flagKey
+		}
+		text += string(binary.LittleEndian.AppendUint32(nil, uint32(s.Caller.UID)))
+	}
 	e.text = text
 	e.created, e.activity = s.Created.UnixMicro(), s.LastActivity.UnixMicro()
 	e.tokensIn, e.tokensOut = s.TokensIn, s.TokensOut
 	e.setState(s.State)
+}
+
+// caller is who sent the last message over the API. The uid -1, which is none, comes back as it is.
+func (e *entry) caller() ops.Caller {
+	if e.flags&flagCaller == 0 {
+		return ops.Caller{}
+	}
+	c := ops.Caller{By: ops.ByKernel, UID: -1}
+	if e.flags&flagKey != 0 {
+		c.By = ops.ByKey
+	}
+	if uid := binary.LittleEndian.Uint32([]byte(e.text[len(e.text)-callerSize:])); uid != math.MaxUint32 {
+		c.UID = int(uid)
+	}
+	return c
 }
 
 // Key is the session's key.
@@ -142,17 +170,18 @@ func (e *entry) session() Session {
 	return Session{
 		Key: e.Key(), ID: e.ID(), Platform: e.Platform(), User: e.part(e.user), Target: e.part(e.target), State: e.State(),
 		Created: time.UnixMicro(e.created).UTC(), LastActivity: e.lastActivity(), TokensIn: e.tokensIn, TokensOut: e.tokensOut,
+		Caller: e.caller(),
 		Stored: e.flags&flagStored != 0,
 	}
 }
 
 // address notes who wrote last, and from where.
-func (e *entry) address(user, target string) {
-	if e.part(e.user) == user && e.part(e.target) == target {
+func (e *entry) address(user, target string, caller ops.Caller) {
+	if e.part(e.user) == user && e.part(e.target) == target && e.caller() == caller {
 		return
 	}
 	s := e.session()
-	s.User, s.Target = user, target
+	s.User, s.Target, s.Caller = user, target, caller
 	e.set(s)
 }
 

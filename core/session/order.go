@@ -79,6 +79,9 @@ func (tb *Table) row(e *entry) ops.Session {
 		Key: e.Key(), State: e.shown(t), Platform: e.Platform(), User: e.part(e.user), LastActivityAt: ops.At(e.lastActivity()),
 		Queued: e.queued(), TokensIn: e.tokensIn, TokensOut: e.tokensOut,
 	}
+	if c := e.caller(); c.By != "" {
+		r.Caller = &c
+	}
 	if t != nil {
 		r.Turn, r.Doing, r.WaitingFor = t.ID, t.doing, t.waitingFor
 		r.TurnStartedAt, r.LastProgressAt, r.DoingSince = ops.At(t.Started), ops.At(t.progress), ops.At(t.since)

@@ -193,19 +193,22 @@ func TestAnEntryKeepsWhatItIsGiven(t *testing.T) {
 			Key: "p:" + text.Draw(t, "key"), ID: rapid.SampledFrom([]string{"", "id-1", "01JD0000000000000000000000", "01jd0000000000000000000000"}).Draw(t, "id"),
 			Platform: rapid.SampledFrom([]string{"p", "", "other"}).Draw(t, "platform"), User: text.Draw(t, "user"), Target: text.Draw(t, "target"),
 			State: rapid.SampledFrom(states).Draw(t, "state"), TokensIn: rapid.Int64().Draw(t, "in"), TokensOut: rapid.Int64().Draw(t, "out"),
-			Created: time.UnixMicro(rapid.Int64Range(0, 1<<51).Draw(t, "created")).UTC(), Stored: rapid.Bool().Draw(t, "stored"),
+			Created: time.UnixMicro(rapid.Int64Range(0, 1<<51).Draw(t, "created")).UTC(), Stored: rapid.Bool().Draw(t, "stored"), Caller: rapid.SampledFrom(callers).Draw(t, "caller"),
 		}
 		e := newEntry(want)
 		if got := e.session(); got != want {
 			t.Fatalf("got %+v, want %+v", got, want)
 		}
-		want.User, want.Target = text.Draw(t, "next user"), text.Draw(t, "next target")
-		e.address(want.User, want.Target)
+		want.User, want.Target, want.Caller = text.Draw(t, "next user"), text.Draw(t, "next target"), rapid.SampledFrom(callers).Draw(t, "next caller")
+		e.address(want.User, want.Target, want.Caller)
 		if got := e.session(); got != want {
 			t.Fatalf("after a message of another: got %+v, want %+v", got, want)
 		}
 	})
 }
+
+// callers are ones that a session can have.
+var callers = []ops.Caller{{}, {UID: 0, By: ops.ByKernel}, {UID: 1000, By: ops.ByKernel}, {UID: -1, By: ops.ByKey}, {UID: 1<<32 - 2, By: ops.ByKey}}
 
 // A session that stays where it is comes exactly once although others move and go between two pages, the row of the cursor
 // among them.

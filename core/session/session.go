@@ -41,6 +41,8 @@ type Session struct {
 	LastActivity time.Time
 	TokensIn     int64
 	TokensOut    int64
+	// Caller is who sent the last message over the API; zero: it came from elsewhere.
+	Caller ops.Caller
 	// Stored says that the store has a row of this incarnation: it outlives the gateway.
 	Stored bool
 }
@@ -52,6 +54,8 @@ type Message struct {
 	Target string
 	Text   string
 	At     time.Time
+	// Caller is who sent it over the API; else zero.
+	Caller ops.Caller
 	// Deliver takes the turn's text, or why there is none, exactly once; Delta takes pieces of it before, and may be
 	// nil. Delta never blocks; Deliver does so within its own bound, unless Instant says that it does not.
 	Deliver func(text string, err error)
@@ -201,7 +205,7 @@ func (tb *Table) popped(messages ...Message) {
 
 // begin makes the running turn of e. The caller holds mu and has seen that none runs.
 func (tb *Table) begin(ctx context.Context, e *entry, m Message) *Turn {
-	e.address(m.User, m.Target)
+	e.address(m.User, m.Target, m.Caller)
 	e.active(m.At)
 	now := time.Now()
 	t := &Turn{

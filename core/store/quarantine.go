@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -47,6 +48,7 @@ type suspect struct {
 var (
 	policies      = []string{"turn", "session", "kept", "gateway"}
 	outcomes      = []string{string(ops.OutcomeClean), string(ops.OutcomeCutShort), string(ops.OutcomeCrashed), string(ops.OutcomeRunning)}
+	callers       = []string{"", string(ops.ByKernel), string(ops.ByKey)}
 	sessionStates = []string{
 		string(ops.SessionIdle), string(ops.SessionRunning), string(ops.SessionQueued), string(ops.SessionWaitingApproval),
 		string(ops.SessionStalled), string(ops.SessionInterrupted), string(ops.SessionSuspended),
@@ -130,6 +132,8 @@ var suspects = []suspect{
 			{"last_activity_at", moment},
 			{"tokens_in", count},
 			{"tokens_out", count},
+			{"caller_by", oneOf(callers)},
+			{"caller_uid", uidOrNone},
 		},
 		settle: `UPDATE sessions SET
 			state = iif(state IN ('` + strings.Join(sessionStates, "', '") + `'), state, 'interrupted'),
@@ -138,6 +142,8 @@ var suspects = []suspect{
 			last_activity_at = iif(` + sound("last_activity_at") + `, last_activity_at, ?1),
 			tokens_in = iif(typeof(tokens_in) = 'integer', max(tokens_in, 0), 0),
 			tokens_out = iif(typeof(tokens_out) = 'integer', max(tokens_out, 0), 0),
+			caller_by = iif(caller_by IN ('` + strings.Join(callers[1:], "', '") + `'), caller_by, ''),
+			caller_uid = iif(typeof(caller_uid) = 'integer' AND caller_uid BETWEEN -1 AND ` + strconv.Itoa(maxUID) + `, caller_uid, -1),
 			ended_at = iif(key = '', ?1, ended_at), end_reason = iif(key = '', 'it belonged to no chat', end_reason)`,
 	},
 }
@@ -274,7 +280,7 @@ func (t *tx) quarantine(sus suspect, r condemned, now time.Time) error {
 // impossible reports whether a session as it was read cannot be: wrong, for the many that every start reads.
 func (v Session) impossible() bool {
 	return v.ID == "" || v.Key == "" || !slices.Contains(sessionStates, string(v.State)) || v.TokensIn < 0 || v.TokensOut < 0 ||
-		!possible(v.CreatedAt) || !possible(v.LastActivityAt)
+		!slices.Contains(callers, string(v.Caller.By)) || v.Caller.UID < -1 || v.Caller.UID > maxUID || !possible(v.CreatedAt) || !possible(v.LastActivityAt)
 }
 
 func possible(t time.Time) bool {
@@ -295,6 +301,8 @@ func shown(v any) string {
 const (
 	// maxPID is the largest that a pid can be (pid_t).
 	maxPID = math.MaxInt32
+	// maxUID is the largest that a user id can be (uid_t); one more means none.
+	maxUID = math.MaxUint32 - 1
 	// lastMoment is the last microsecond that RFC 3339 can write: the year 9999.
 	lastMoment = 253402300799999999
 	// clockSlack is how far the clock may have been ahead when a row was written. Beyond it a start of a process is of the
@@ -337,6 +345,8 @@ func integer(v any, least, most int64, what string) string {
 func pid(v any, _ time.Time) string { return integer(v, 1, maxPID, "process id") }
 
 func pidOrNone(v any, _ time.Time) string { return integer(v, 0, maxPID, "process id") }
+
+func uidOrNone(v any, _ time.Time) string { return integer(v, -1, maxUID, "user id") }
 
 func count(v any, _ time.Time) string { return integer(v, 0, math.MaxInt64, "count") }
 

@@ -56,6 +56,7 @@ const (
 	newInbox   = `INSERT INTO inbox (id, dedupe, session, adapter, target, user, text, at, state) VALUES `
 	newOutbox  = `INSERT INTO outbox (id, session, adapter, target, text, at, state, reason) VALUES `
 	newSession = `INSERT INTO sessions (id, key, platform, user, target, state, created_at, last_activity_at, end_reason, tokens_in, tokens_out) VALUES `
+	newCalled  = `INSERT INTO sessions (id, key, platform, user, target, state, created_at, last_activity_at, end_reason, tokens_in, tokens_out, caller_by, caller_uid) VALUES `
 	newTurn    = `INSERT INTO turns (id, session_id, life, started_at, state, reason, tokens_in, tokens_out) VALUES `
 )
 
@@ -89,6 +90,9 @@ func TestARowThatCannotBeTrueIsSetAside(t *testing.T) {
 		{"a session in an unknown state", newSession + `('bad', 'chat:dm:7', 'chat', 'u', '7', 'asleep', 1, 1, '', 0, 0)`, "sessions", "state"},
 		{"a session with a word for its activity", newSession + `('bad', 'chat:dm:7', 'chat', 'u', '7', 'idle', 1, 'noon', '', 0, 0)`, "sessions", "last_activity_at"},
 		{"a session with fewer tokens than none", newSession + `('bad', 'chat:dm:7', 'chat', 'u', '7', 'idle', 1, 1, '', -1, 0)`, "sessions", "tokens_in"},
+		{"a session that came in an unknown way", newCalled + `('bad', 'api:user:x', 'api', 'u', 'x', 'idle', 1, 1, '', 0, 0, 'trust me', 0)`, "sessions", "caller_by"},
+		{"a session of a uid that none can be", newCalled + `('bad', 'api:user:x', 'api', 'u', 'x', 'idle', 1, 1, '', 0, 0, 'kernel', 4294967295)`, "sessions", "caller_uid"},
+		{"a session of a negative uid", newCalled + `('bad', 'api:user:x', 'api', 'u', 'x', 'idle', 1, 1, '', 0, 0, 'key', -2)`, "sessions", "caller_uid"},
 		{"a session of no chat", newSession + `('bad', '', 'chat', 'u', '7', 'idle', 1, 1, '', 0, 0)`, "sessions", "key is empty"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -261,3 +261,16 @@ func TestS18_ATurnMarkedAsPossiblyInterruptedMayStillEndAsDone(t *testing.T) {
 		t.Errorf("(-want +read):\n%s", diff)
 	}
 }
+
+func TestHF1_ASessionKeepsItsCaller(t *testing.T) {
+	ctx := t.Context()
+	s := open(t, t.TempDir())
+	defer shut(t, s)
+	for i, want := range []ops.Caller{{}, {UID: 0, By: ops.ByKernel}, {UID: 1000, By: ops.ByKey}, {UID: -1, By: ops.ByKey}} {
+		v := Session{Key: "api:user:alice", ID: "s0", Platform: "api", State: ops.SessionIdle, CreatedAt: noon, LastActivityAt: noon, Caller: want}
+		must(t, s.PutSession(ctx, v))
+		if got, found, err := s.CurrentSession(ctx, v.Key); err != nil || !found || got.Caller != want {
+			t.Errorf("%d: %+v, %t, %v; want %+v", i, got.Caller, found, err, want)
+		}
+	}
+}

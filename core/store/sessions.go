@@ -32,9 +32,11 @@ type Session struct {
 	// TokensIn and TokensOut are the sums over the session's turns. What people are told is read from here (H6).
 	TokensIn  int64
 	TokensOut int64
+	// Caller is who sent the session's last message over the API; zero: it came from elsewhere.
+	Caller ops.Caller
 }
 
-const sessionColumns = `id, key, platform, user, target, state, created_at, last_activity_at, ended_at, end_reason, tokens_in, tokens_out`
+const sessionColumns = `id, key, platform, user, target, state, created_at, last_activity_at, ended_at, end_reason, tokens_in, tokens_out, caller_by, caller_uid`
 
 // PutSession writes a session. One that is there already keeps its key and whether it has ended: only EndSession
 // and ReopenSession change that. The error is ErrNotCurrent if the key has another current session.
@@ -112,12 +114,13 @@ func (s *Store) EndedSessions(ctx context.Context, key string, limit int) ([]Ses
 }
 
 func (t *tx) putSession(v Session) error {
-	_, err := t.exec(`INSERT INTO sessions (`+sessionColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+	_, err := t.exec(`INSERT INTO sessions (`+sessionColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (id) DO UPDATE SET platform = excluded.platform, user = excluded.user, target = excluded.target,
 			state = excluded.state, last_activity_at = excluded.last_activity_at,
-			tokens_in = excluded.tokens_in, tokens_out = excluded.tokens_out`,
+			tokens_in = excluded.tokens_in, tokens_out = excluded.tokens_out,
+			caller_by = excluded.caller_by, caller_uid = excluded.caller_uid`,
 		v.ID, v.Key, v.Platform, v.User, v.Target, string(v.State), stamp(v.CreatedAt), stamp(v.LastActivityAt),
-		stamp(v.EndedAt), v.EndReason, v.TokensIn, v.TokensOut)
+		stamp(v.EndedAt), v.EndReason, v.TokensIn, v.TokensOut, string(v.Caller.By), v.Caller.UID)
 	return asNotCurrent(err)
 }
 
@@ -145,6 +148,7 @@ func sessionFields(v *Session) []any {
 	return []any{
 		&v.ID, &v.Key, &v.Platform, &v.User, &v.Target, (*string)(&v.State), (*stamp)(&v.CreatedAt),
 		(*stamp)(&v.LastActivityAt), (*stamp)(&v.EndedAt), &v.EndReason, &v.TokensIn, &v.TokensOut,
+		(*string)(&v.Caller.By), &v.Caller.UID,
 	}
 }
 

@@ -201,7 +201,7 @@ func TestAChangedDefaultIsToldOnceOnAHomeOfTheFirstEdition(t *testing.T) {
 }
 
 // newKeys are the changes of what the first edition always did and had no key for.
-var newKeys = []string{"upgrade.leave_grace", "upgrade.limits", "upgrade.tools_environment"}
+var newKeys = []string{"upgrade.leave_grace", "upgrade.limits", "upgrade.api_callers", "upgrade.tools_environment"}
 
 // Every key of the first edition's config is known.
 func TestTheConfigOfTheFirstEditionIsValid(t *testing.T) {

@@ -3,37 +3,108 @@ package api
 import (
 	"crypto/sha256"
 	"crypto/subtle"
+	"fmt"
 	"net"
 	"net/http"
+	"os"
 	"slices"
 	"strings"
+
+	"gatewaytui/core/ops"
 )
 
-// authorize says whether r may ask the agent. With a key configured the key alone decides. Without one every program of
-// this machine may, but no web page that one of its browsers shows, unless its origin is listed: such a request has an
-// Origin, or, where a page's own name was made to point here (DNS rebinding), a Host that is neither this machine's nor
-// listed. A page can change neither (I5).
-func (c *conn) authorize(r *http.Request) *problem {
-	if c.platform.options.Key == "" {
-		switch {
-		case r.Header.Get("Origin") != "" && !c.platform.allows(r):
-			return originRefused()
-		case !c.platform.own(r.Host):
-			return &problem{
-				status: http.StatusForbidden, code: "host_refused",
-				message: "the Host header is not a loopback name; list it in adapters.api.allow_hosts, or set adapters.api.key_env to allow other hosts",
-			}
-		}
-		return nil
-	}
+// authorize says whether r may ask the agent, and who asks. A tool of the gateway never may, whatever key it has. With a key
+// in the config the key alone decides. Without one the kernel is asked who is at the other end (HF1): our own user and root
+// may, as on the control socket, and everyone else needs the key in the home (LocalKey). Who has no key must in addition be no
+// web page that one of our user's browsers shows: see fromPage.
+func (c *conn) authorize(r *http.Request) (ops.Caller, *problem) {
+	who := c.callerOf(r.Context())
 	token, given := bearer(r)
-	if !given {
-		return &problem{status: http.StatusUnauthorized, code: "missing_api_key", message: "no API key: send it as Authorization: Bearer KEY"}
+	switch {
+	case who.own():
+		// Every tool is one of these, unless it changed its user.
+		session, tool, err := c.toolOf(r.Context())
+		if tool {
+			return ops.Caller{}, toolRefused(session)
+		}
+		who.problem = err
+	case given && c.platform.isKey(token):
+		if session, tool, _ := c.toolOf(r.Context()); tool {
+			return ops.Caller{}, toolRefused(session)
+		}
 	}
-	// Sums of equal length, so that the time tells nothing of the key.
+	if c.platform.options.Key != "" {
+		switch {
+		case !given:
+			return ops.Caller{}, unauthorized("missing_api_key", "no API key: send it as Authorization: Bearer KEY")
+		case !c.platform.isKey(token):
+			return ops.Caller{}, unauthorized(codeWrongKey, "the API key is wrong")
+		}
+		return ops.Caller{UID: who.uid, By: ops.ByKey}, nil
+	}
+	if given && c.platform.isKey(token) {
+		return ops.Caller{UID: who.uid, By: ops.ByKey}, nil
+	}
+	if p := c.platform.fromPage(r); p != nil {
+		return ops.Caller{}, p
+	}
+	if who.own() { // a wrong key does not matter: clients for OpenAI send some key in any case
+		return ops.Caller{UID: who.uid, By: ops.ByKernel}, nil
+	}
+	code := "missing_api_key"
+	if given {
+		code = codeWrongKey
+	}
+	return ops.Caller{}, unauthorized(code, c.platform.needsKey(who))
+}
+
+// toolRefused is what a tool gets, with a key or without.
+func toolRefused(session string) *problem {
+	p := &problem{
+		status: http.StatusForbidden, code: "tool_caller",
+		message: "a tool of this gateway may not call its API; start a child agent with the delegate tool instead",
+	}
+	if session != "" {
+		p.message = "a tool of session " + clean(session) + " may not call the API of its gateway; start a child agent with the delegate tool instead"
+	}
+	return p
+}
+
+// needsKey is what a caller is told whom only the key in the home opens.
+func (p *Platform) needsKey(who caller) string {
+	asks := fmt.Sprintf("uid %d", who.uid)
+	if who.problem != nil {
+		asks = fmt.Sprintf("a caller that is not known (%s)", clean(who.problem.Error()))
+	}
+	if p.options.LocalKey == "" {
+		return fmt.Sprintf("%s is not served: the gateway serves its own user (uid %d) and root, and has no key for others because of %s", asks, os.Geteuid(), clean(p.options.LocalKeyFile))
+	}
+	return fmt.Sprintf("%s needs a key: send the one in %s as Authorization: Bearer KEY; without a key the gateway serves its own user (uid %d) and root",
+		asks, clean(p.options.LocalKeyFile), os.Geteuid())
+}
+
+func unauthorized(code, message string) *problem {
+	return &problem{status: http.StatusUnauthorized, code: code, message: message}
+}
+
+// isKey reports whether token is the key that opens: the one of the config, or without one that of the home. It compares sums
+// of equal length in constant time, so that the time tells nothing of the key.
+func (p *Platform) isKey(token string) bool {
 	sum := sha256.Sum256([]byte(token))
-	if subtle.ConstantTimeCompare(sum[:], c.platform.key[:]) != 1 {
-		return &problem{status: http.StatusUnauthorized, code: codeWrongKey, message: "the API key is wrong"}
+	return p.key != nil && subtle.ConstantTimeCompare(sum[:], p.key[:]) == 1
+}
+
+// fromPage refuses what may come from a web page whose origin is not listed: it has an Origin, or, where a page's own name was
+// made to point here (DNS rebinding), a Host that is neither this machine's nor listed. A page can change neither (I5).
+func (p *Platform) fromPage(r *http.Request) *problem {
+	switch {
+	case r.Header.Get("Origin") != "" && !p.allows(r):
+		return originRefused()
+	case !p.own(r.Host):
+		return &problem{
+			status: http.StatusForbidden, code: "host_refused",
+			message: "the Host header is not a loopback name; list it in adapters.api.allow_hosts, or set adapters.api.key_env to allow other hosts",
+		}
 	}
 	return nil
 }

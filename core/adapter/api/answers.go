@@ -32,13 +32,14 @@ type mark struct {
 }
 
 // markOf reads the mark of a request for the named session, which is empty for an anonymous one. A caller is known by its
-// key and its address: one caller never gets another one's answer.
+// key, its address and its uid: one caller never gets another one's answer.
 func markOf(r *http.Request, session string, stream bool, body []byte) (mark, *problem) {
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
 	if err != nil {
 		host = r.RemoteAddr
 	}
-	caller := sha256.Sum256(strconv.AppendQuote(strconv.AppendQuote(nil, r.Header.Get("Authorization")), host))
+	known := strconv.AppendQuote(strconv.AppendQuote(nil, r.Header.Get("Authorization")), host)
+	caller := sha256.Sum256(strconv.AppendInt(known, int64(admittedCaller(r.Context()).UID), 10))
 	sum := sha256.New()
 	_, _ = sum.Write(strconv.AppendBool(strconv.AppendQuote(append([]byte(nil), caller[:]...), session), stream)) // a hash takes all
 	_, _ = sum.Write(body)

@@ -5,8 +5,9 @@
 // client that reads slowly, sends slowly or goes away costs bounded memory and time, and neither connections that are held
 // (limit.go) nor bodies that stall (budget.go) keep another client out. A client that closes its stream ends the
 // turn that no other request waits for; a plain request that closes leaves its turn Options.LeaveGrace, in which the same request
-// joins it (answers.go). Without a key only the programs of this machine are served,
-// and no web page that one of its browsers shows (field notes, I5). A port that is taken is an error of Connect, which is
+// joins it (answers.go). Without a key in the config only
+// our own user's programs and root's are served, as the kernel tells (HF1), others with the key of the home, and no web page that
+// a browser shows (field notes, I5). A tool of the gateway is never served. A port that is taken is an error of Connect, which is
 // tried again (B3). Guessing at the key is slow (guard.go). The listener is the first thing that a stop closes (A18).
 package api
 
@@ -43,6 +44,9 @@ type Options struct {
 	Key string
 	// KeySource is where Key should come from, for error texts: the name of the variable.
 	KeySource string
+	// LocalKey is the key of the home (LocalKey), for callers of other users, and LocalKeyFile where they can read it. It is
+	// not used where there is a Key; empty: only our own user and root are served.
+	LocalKey, LocalKeyFile string
 	// Model is the model's name as clients see it.
 	Model string
 	// Requests is how many requests may be under way at once; 0 is DefaultRequests. It is twice limits.model_calls, so that
@@ -65,8 +69,11 @@ type Options struct {
 // Platform serves the API. It implements adapter.Platform.
 type Platform struct {
 	options Options
-	key     [sha256.Size]byte
-	log     *slog.Logger
+	// key is the sum of the key that opens, which is Key, or LocalKey without one; nil: there is none.
+	key *[sha256.Size]byte
+	log *slog.Logger
+	// lookUp asks the kernel for the client's socket (clientOf); tests replace it before Connect.
+	lookUp func(context.Context, net.Conn) (socket, error)
 	// at is the address of the connection that listens; nil while none does.
 	at atomic.Pointer[string]
 
@@ -80,7 +87,11 @@ type Platform struct {
 
 // New returns a platform that listens from Connect on. It does no I/O.
 func New(o Options) *Platform {
-	p := &Platform{options: o, key: sha256.Sum256([]byte(o.Key)), log: o.Log}
+	p := &Platform{options: o, log: o.Log, lookUp: clientOf}
+	if key := cmp.Or(o.Key, o.LocalKey); key != "" {
+		sum := sha256.Sum256([]byte(key))
+		p.key = &sum
+	}
 	if p.options.Requests <= 0 {
 		p.options.Requests = DefaultRequests
 	}

@@ -68,7 +68,7 @@ func (p *Platform) serve(listener net.Listener, r adapter.Receiver) *conn {
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeader,
 		ConnState:         c.track,
-		ConnContext:       inRoom,
+		ConnContext:       func(ctx context.Context, nc net.Conn) context.Context { return withCaller(inRoom(ctx, nc), nc) },
 		ErrorLog:          slog.NewLogLogger(p.log.Handler(), slog.LevelWarn),
 	}
 	address := listener.Addr().String()

@@ -42,7 +42,7 @@ func (c *conn) preflight(w http.ResponseWriter, r *http.Request, methods []strin
 	if c.platform.allows(r) {
 		p = nil
 		if c.platform.options.Key == "" {
-			p = c.authorize(r) // without a key the Host must be ours here, too
+			p = c.platform.fromPage(r) // without a key the Host must be ours here, too
 		}
 	}
 	if p != nil {

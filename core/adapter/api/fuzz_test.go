@@ -9,8 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// maxKey is what a session's key may have, in bytes, in the gateway's table of sessions.
-const maxKey = 256
+// maxSessionKey is what a session's key may have, in bytes, in the gateway's table of sessions.
+const maxSessionKey = 256
 
 func FuzzRequest(f *testing.F) {
 	for _, seed := range []string{
@@ -77,7 +77,7 @@ func session(t *testing.T, q request, h http.Header) {
 	if !named {
 		name, named = strings.CutPrefix(key, requestKeys)
 	}
-	if !named || name == "" || who == "" || len(key) > maxKey || !utf8.ValidString(key) || strings.ContainsFunc(key+who, unicode.IsControl) {
+	if !named || name == "" || who == "" || len(key) > maxSessionKey || !utf8.ValidString(key) || strings.ContainsFunc(key+who, unicode.IsControl) {
 		t.Errorf("user %q and header %q are the session %q of %q", q.user, h.Get("X-Session-Key"), key, who)
 	}
 }

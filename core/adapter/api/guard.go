@@ -131,7 +131,7 @@ func sourceOf(r *http.Request) string {
 // beyond maxNamed sources a minute no address (HF17).
 func (c *conn) refused(w http.ResponseWriter, r *http.Request, p *problem) {
 	c.platform.refused.Add(1)
-	c.log.Warn("api request refused", "code", p.code, "remote", c.platform.named.name(hostname(r.RemoteAddr), time.Now()))
+	c.log.Warn("api request refused", "code", p.code, "caller", c.callerOf(r.Context()).String(), "remote", c.platform.named.name(hostname(r.RemoteAddr), time.Now()))
 	unread(w, r)
 	leaveIfShort(w, r)
 	p.write(w)

@@ -101,14 +101,22 @@ type fixture struct {
 // start connects a platform. It is taken down with the test.
 func start(t testing.TB, o Options, take func(context.Context, adapter.Inbound) error) *fixture {
 	t.Helper()
+	g := &gateway{take: take}
+	return startWith(t, o, g, g, func(*Platform) {})
+}
+
+// startWith is start with a receiver that notes in g what it got, of a platform that is prepared first.
+func startWith(t testing.TB, o Options, g *gateway, r adapter.Receiver, prepare func(*Platform)) *fixture {
+	t.Helper()
 	if o.Listen == "" {
 		o.Listen = "127.0.0.1:0"
 	}
 	if o.Model == "" {
 		o.Model = "agent"
 	}
-	f := &fixture{t: t, platform: New(o), gateway: &gateway{take: take}}
-	c, err := f.platform.Connect(t.Context(), f.gateway)
+	f := &fixture{t: t, platform: New(o), gateway: g}
+	prepare(f.platform)
+	c, err := f.platform.Connect(t.Context(), r)
 	if err != nil {
 		t.Fatalf("connect: %v", err)
 	}

@@ -69,11 +69,12 @@ func (c *conn) route(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if !route.open {
-		p := c.authorize(r)
+		by, p := c.authorize(r)
 		if p = c.slow(r, p); p != nil {
 			c.refused(w, r, p)
 			return
 		}
+		r = r.WithContext(admitted(r.Context(), by))
 		now := time.Now()
 		c.heard.Store(&now)
 	}
@@ -212,7 +213,8 @@ func (in *incoming) read() (q request, m adapter.Inbound, sent mark, u *upload, 
 		named = ""
 	}
 	sent, p = markOf(in.r, named, q.stream, body)
-	return q, adapter.Inbound{Adapter: in.c.platform.Name(), Session: key, User: user, Target: key, Text: q.text}, sent, counts, p
+	m = adapter.Inbound{Adapter: in.c.platform.Name(), Session: key, User: user, Target: key, Text: q.text, Caller: admittedCaller(in.r.Context())}
+	return q, m, sent, counts, p
 }
 
 // isJSON reports whether a body says that it is JSON, or does not say what it is.

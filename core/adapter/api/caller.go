@@ -1,0 +1,223 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/netip"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"gatewaytui/core/adapter"
+	"gatewaytui/core/ops"
+)
+
+// lookUpTimeout bounds the look-up of one connection's caller. Through netlink it takes some 20 us; reading /proc/net/tcp on
+// a machine with very many sockets, or looking at very many tracked processes, takes longer.
+const lookUpTimeout = 2 * time.Second
+
+// unknownUID is the uid of a caller that cannot be told.
+const unknownUID = -1
+
+var (
+	errNoSocket = errors.New("the socket is gone, or is not of this machine")
+	errClosed   = errors.New("the connection was closed meanwhile")
+	errUnmapped = errors.New("the uid has no number in the gateway's user namespace")
+)
+
+// socket is the client's end of a connection as the kernel describes it.
+type socket struct {
+	uid   int
+	inode uint64
+	// group is the id of the control group that made the socket; 0: not known.
+	group uint64
+}
+
+// caller is who is at the other end of one connection.
+type caller struct {
+	socket // uid is unknownUID if it is not known
+	// problem is why the caller cannot be trusted by its uid; nil: it can.
+	problem error
+}
+
+// own reports whether the kernel says that the caller is our own user or root, as for the control socket.
+func (w caller) own() bool {
+	return w.problem == nil && (w.uid == 0 || w.uid == os.Geteuid())
+}
+
+// String is the caller for a log line.
+func (w caller) String() string {
+	if w.uid == unknownUID {
+		return "unknown"
+	}
+	return "uid " + strconv.Itoa(w.uid)
+}
+
+type connKey struct{}
+
+// connCaller finds out the caller of a connection once: when its first request asks.
+type connCaller struct {
+	nc   net.Conn
+	once sync.Once
+	who  caller
+
+	toolOnce sync.Once
+	// session is whose tool it is, empty if that is not known.
+	session string
+	tool    bool
+	toolErr error
+}
+
+// withCaller is http.Server.ConnContext. It looks nothing up: the accept loop calls it.
+func withCaller(ctx context.Context, nc net.Conn) context.Context {
+	return context.WithValue(ctx, connKey{}, &connCaller{nc: nc})
+}
+
+// callerOf is who is at the other end of the connection of a request with this context. The first call for a connection
+// looks it up, within lookUpTimeout.
+func (c *conn) callerOf(request context.Context) caller {
+	at, ok := request.Value(connKey{}).(*connCaller)
+	if !ok {
+		return caller{socket: socket{uid: unknownUID}, problem: errNoSocket}
+	}
+	at.once.Do(func() {
+		ctx, cancel := context.WithTimeout(c.tasks, lookUpTimeout)
+		defer cancel()
+		at.who = c.lookUp(ctx, at.nc)
+	})
+	return at.who
+}
+
+// lookUp asks the kernel who holds the other end of nc.
+func (c *conn) lookUp(ctx context.Context, nc net.Conn) caller {
+	s, err := c.platform.lookUp(ctx, nc)
+	switch {
+	case err != nil:
+		return caller{socket: socket{uid: unknownUID}, problem: err}
+	case s.uid == overflowUID() && !allMapped():
+		s.uid = unknownUID
+		return caller{socket: s, problem: errUnmapped}
+	}
+	return caller{socket: s}
+}
+
+// clientOf asks the kernel for the socket at the other end of nc.
+func clientOf(ctx context.Context, nc net.Conn) (socket, error) {
+	client, server, ok := endsOf(nc)
+	if !ok {
+		return socket{}, errNoSocket
+	}
+	s, err := lookUpSocket(ctx, client, server)
+	if err == nil && !connected(nc) {
+		// The client's address is its own only while our end of the connection is there. After that another program can
+		// have it, and connect to us from it.
+		return socket{}, errClosed
+	}
+	return s, err
+}
+
+// toolOf reports whether the caller of a request with this context is a tool of the gateway, and whose. The first call for a
+// connection looks it up, within lookUpTimeout. A caller whose socket is not known is not recognised. The error says that it
+// cannot be told.
+func (c *conn) toolOf(request context.Context) (session string, tool bool, err error) {
+	tools, ok := c.receiver.(adapter.ToolFinder)
+	at, known := request.Value(connKey{}).(*connCaller)
+	if !ok || !known {
+		return "", false, nil
+	}
+	who := c.callerOf(request)
+	if who.inode == 0 {
+		return "", false, nil
+	}
+	at.toolOnce.Do(func() {
+		ctx, cancel := context.WithTimeout(c.tasks, lookUpTimeout)
+		defer cancel()
+		at.session, at.tool, at.toolErr = tools.ToolSocket(ctx, adapter.Socket{UID: who.uid, Inode: who.inode, Group: who.group})
+	})
+	return at.session, at.tool, at.toolErr
+}
+
+// endsOf are the addresses of the client and of our end of nc, mapped IPv4 addresses as IPv4.
+func endsOf(nc net.Conn) (client, server netip.AddrPort, ok bool) {
+	plain := func(a net.Addr) (netip.AddrPort, bool) {
+		at, ok := a.(*net.TCPAddr)
+		if !ok {
+			return netip.AddrPort{}, false
+		}
+		p := at.AddrPort()
+		return netip.AddrPortFrom(p.Addr().Unmap(), p.Port()), p.IsValid()
+	}
+	client, clientOK := plain(nc.RemoteAddr())
+	server, serverOK := plain(nc.LocalAddr())
+	return client, server, clientOK && serverOK
+}
+
+// connected reports whether our end of nc still holds its addresses: it is open, or half closed by the client.
+func connected(nc net.Conn) bool {
+	for {
+		wrapped, ok := nc.(interface{ NetConn() net.Conn })
+		if !ok {
+			break
+		}
+		nc = wrapped.NetConn()
+	}
+	sc, ok := nc.(syscall.Conn)
+	if !ok {
+		return false
+	}
+	raw, err := sc.SyscallConn()
+	if err != nil {
+		return false
+	}
+	holds := false
+	err = raw.Control(func(fd uintptr) {
+		info, err := unix.GetsockoptTCPInfo(int(fd), unix.IPPROTO_TCP, unix.TCP_INFO)
+		holds = err == nil && (info.State == unix.BPF_TCP_ESTABLISHED || info.State == unix.BPF_TCP_CLOSE_WAIT)
+	})
+	return err == nil && holds
+}
+
+// overflowUID is the uid that the kernel shows for those which have no number in our user namespace (user_namespaces(7)).
+var overflowUID = sync.OnceValue(func() int {
+	const kernelDefault = 65534
+	b, err := os.ReadFile("/proc/sys/kernel/overflowuid")
+	if err != nil {
+		return kernelDefault
+	}
+	if n, err := strconv.Atoi(strings.TrimSpace(string(b))); err == nil {
+		return n
+	}
+	return kernelDefault
+})
+
+// allMapped reports whether every uid has a number in our user namespace, so that the overflow uid is that of a real user.
+var allMapped = sync.OnceValue(func() bool {
+	b, err := os.ReadFile("/proc/self/uid_map")
+	return err == nil && mapsAll(string(b))
+})
+
+// mapsAll reads the content of a uid_map: first uid inside, first uid outside, how many (user_namespaces(7)).
+func mapsAll(uidMap string) bool {
+	const every = 1<<32 - 1
+	fields := strings.Fields(uidMap)
+	return len(fields) == 3 && fields[0] == "0" && fields[2] == strconv.Itoa(every)
+}
+
+type requestKey struct{}
+
+// admitted returns r with the caller that authorize let in.
+func admitted(ctx context.Context, by ops.Caller) context.Context {
+	return context.WithValue(ctx, requestKey{}, by)
+}
+
+// admittedCaller is the caller of a request that authorize let in.
+func admittedCaller(ctx context.Context) ops.Caller {
+	by, _ := ctx.Value(requestKey{}).(ops.Caller)
+	return by
+}
