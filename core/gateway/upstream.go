@@ -25,6 +25,7 @@ var upstreamErrors = map[model.Kind]struct {
 	model.KindTimeout:     {ops.CodeUpstreamTimeout, "try again"},
 	model.KindRefused:     {ops.CodeUpstreamRejected, "/new starts a fresh conversation, which may help; " + operatorHint},
 	model.KindRedirected:  {ops.CodeUpstreamRedirected, operatorHint},
+	model.KindNotAModel:   {ops.CodeUpstreamNotAModel, operatorHint},
 	model.KindBroken:      {ops.CodeUpstream, "try again"},
 }
 

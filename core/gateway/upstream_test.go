@@ -76,6 +76,10 @@ func TestTF18_AModelFailureIsToldShortlyAndLoggedInFull(t *testing.T) {
 			&model.Error{Kind: model.KindRefused, Status: 400}, ops.CodeUpstreamRejected, 502,
 			"The model rejected the request. /new starts a fresh conversation, which may help; the gateway's log has the details.",
 		},
+		"the endpoint is none": {
+			&model.Error{Kind: model.KindNotAModel}, ops.CodeUpstreamNotAModel, 502,
+			"No model answers at the configured address. The gateway's log has the details.",
+		},
 		"the answer is broken": {
 			&model.Error{Kind: model.KindBroken}, ops.CodeUpstream, 502,
 			"The model sent an answer that cannot be read. Try again.",

@@ -27,11 +27,12 @@ const (
 	KindTimeout     Kind = "timeout"      // no complete answer within model.timeout
 	KindRefused     Kind = "refused"      // another 4xx
 	KindRedirected  Kind = "redirected"   // 3xx: it is not followed
+	KindNotAModel   Kind = "not_a_model"  // what answers is no model's endpoint: a web page, another protocol
 	KindBroken      Kind = "broken"       // the answer is not what the protocol says, or longer than the bound
 )
 
 // Kinds is every kind.
-var Kinds = []Kind{KindAuth, KindNoModel, KindTooLong, KindRateLimited, KindUnavailable, KindTimeout, KindRefused, KindRedirected, KindBroken}
+var Kinds = []Kind{KindAuth, KindNoModel, KindTooLong, KindRateLimited, KindQuota, KindUnavailable, KindTimeout, KindRefused, KindRedirected, KindNotAModel, KindBroken}
 
 // Error is why a model call failed. Message is one sentence for people: the endpoint, the status and what the endpoint
 // said, cleaned and bounded, never the key.
@@ -62,6 +63,7 @@ var brief = map[Kind]string{
 	KindTimeout:     "the model did not answer in time",
 	KindRefused:     "the model rejected the request",
 	KindRedirected:  "the model's address points somewhere else",
+	KindNotAModel:   "no model answers at the configured address",
 	KindBroken:      "the model sent an answer that cannot be read",
 }
 

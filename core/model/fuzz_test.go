@@ -17,7 +17,7 @@ func FuzzEvents(f *testing.F) {
 	f.Add(": comment\n\nevent: x\ndata: {\"error\":{\"message\":\"no\"}}\n\n")
 	f.Add("data: {\"choices\":[{\"in")
 	f.Fuzz(func(t *testing.T, stream string) {
-		e := newEvents(io.NopCloser(iotest.HalfReader(strings.NewReader(stream))))
+		e := newEvents("text/event-stream", io.NopCloser(iotest.HalfReader(strings.NewReader(stream))))
 		got, err := io.ReadAll(e)
 		if err == nil {
 			t.Errorf("%q ended without saying how", stream)

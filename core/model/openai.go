@@ -22,7 +22,8 @@ import (
 )
 
 // The retries of one call: at most maxAttempts, with waits of about 0.5 s, doubling, up to 15 s; an endpoint's own wish
-// (Retry-After) is followed up to a minute (field notes, E8). All of it counts against the call's timeout.
+// (Retry-After) is followed up to a minute (field notes, E8). All of it counts against the call's timeout: a wish for more
+// than what is left of that ends the call at once, with the wish in its error (HF27).
 const (
 	maxAttempts   = 6
 	firstBackoff  = 500 * time.Millisecond
@@ -178,13 +179,14 @@ func (c *openAIClient) Complete(ctx context.Context, req Request, delta func(str
 		if delivered || !failed.retry || attempt == maxAttempts {
 			return Response{}, failed
 		}
-		wait := waits.NextBackOff()
-		if failed.RetryAfter > 0 {
-			wait = min(max(wait, failed.RetryAfter), maxRetryAfter)
-		}
+		wait := max(waits.NextBackOff(), failed.RetryAfter)
 		if deadline, ok := call.Deadline(); ok && time.Until(deadline) <= wait {
+			if failed.RetryAfter > 0 { // the sender is told as well: see RetryAfter
+				failed.Message += fmt.Sprintf("; not waited for, because %s are left of model.timeout", time.Until(deadline).Round(time.Second))
+			}
 			return Response{}, failed
 		}
+		wait = min(wait, maxRetryAfter)
 		c.log.Warn("model call is retried", "model", c.name, "kind", failed.Kind, "status", failed.Status, "attempt", attempt, "wait", wait)
 		select {
 		case <-time.After(wait):
@@ -257,9 +259,16 @@ func (c *openAIClient) explain(err error, attempt int) *Error {
 		if text := clean(r.said.message, c.key); text != "" {
 			what += ": " + text
 		}
+		if r.retryAfter > 0 {
+			what += ", and asks to wait " + r.retryAfter.String()
+		}
 	} else if r, ok := errors.AsType[*redirected](err); ok {
 		e.Kind, e.Status = KindRedirected, r.status
 		what = fmt.Sprintf("answered %d, a redirect to %s, which is not followed", r.status, cmp.Or(clean(r.to, c.key), "nowhere"))
+	} else if f, ok := errors.AsType[*foreign](err); ok {
+		e.Kind, e.Status, what = KindNotAModel, f.status, f.what
+	} else if f := otherProtocol(err); f != nil {
+		e.Kind, what = KindNotAModel, f.what
 	} else if b, ok := errors.AsType[*brokenOff](err); ok {
 		e.Kind, e.retry = classify(0, b.said)
 		what = "broke off its answer: " + clean(b.said.message, c.key)
@@ -284,6 +293,8 @@ func (c *openAIClient) hint(k Kind) string {
 		return "; put a valid key into " + c.keyHint
 	case k == KindAuth:
 		return "; name the variable that holds the key in model.api_key_env"
+	case k == KindNotAModel:
+		return "; check model.base_url"
 	case k == KindNoModel:
 		return "; check model.name and model.base_url"
 	case k == KindRedirected:

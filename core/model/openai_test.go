@@ -337,7 +337,7 @@ func TestWhatMayBeRetriedIsRetriedWithBackoff(t *testing.T) {
 		"a 503 that says when, as a date": {func() (*http.Response, error) {
 			return respond(503, map[string]string{"Retry-After": time.Now().Add(9 * time.Second).UTC().Format(http.TimeFormat)}, ""), nil
 		}, 8 * time.Second, 9 * time.Second},
-		"a 429 that asks for too much waits a minute (E8)": {func() (*http.Response, error) { return respond(429, map[string]string{"Retry-After": "6000"}, ""), nil }, time.Minute, time.Minute},
+		"a 429 that asks for too much waits a minute (E8)": {func() (*http.Response, error) { return respond(429, map[string]string{"Retry-After": "600"}, ""), nil }, time.Minute, time.Minute},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -389,8 +389,12 @@ func TestARetryThatTheTimeoutWouldCutIsNotWaitedFor(t *testing.T) {
 		})
 		start := time.Now()
 		_, err := c.Complete(t.Context(), hi, nil)
-		if e, ok := errors.AsType[*Error](err); !ok || e.Kind != KindRateLimited || n.Load() != 1 || time.Since(start) != 0 {
-			t.Errorf("after %s and %d attempts: %v; want the 429 at once", time.Since(start), n.Load(), err)
+		e, ok := errors.AsType[*Error](err)
+		if !ok || e.Kind != KindRateLimited || n.Load() != 1 || time.Since(start) != 0 {
+			t.Fatalf("after %s and %d attempts: %v; want the 429 at once", time.Since(start), n.Load(), err)
+		}
+		if want := "asks to wait 30s; not waited for, because 5s are left of model.timeout"; e.RetryAfter != 30*time.Second || !strings.Contains(e.Message, want) {
+			t.Errorf("it says %q with %s, want %q and 30s", e.Message, e.RetryAfter, want)
 		}
 	})
 }

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"mime"
 	"net/http"
 	"strconv"
 	"time"
@@ -89,9 +88,16 @@ func (d doer) Do(req *http.Request) (*http.Response, error) {
 		defer resp.Body.Close()
 		// What could be read of the message is told; the status is the news.
 		body, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrBody))
-		return nil, &refusal{status: resp.StatusCode, retryAfter: retryAfter(resp.Header, time.Now()), said: parseSaid(body)}
+		r := &refusal{status: resp.StatusCode, retryAfter: retryAfter(resp.Header, time.Now()), said: parseSaid(body)}
+		if kind, _ := classify(r.status, r.said); kind == KindRefused && isPage(contentType(resp.Header), bytes.TrimSpace(body)) {
+			f := foreignContent("text/html", nil)
+			f.status = r.status
+			return nil, f
+		}
+		return nil, r
 	}
-	if kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); kind == "application/json" {
+	kind := contentType(resp.Header)
+	if kind == "application/json" {
 		defer resp.Body.Close()
 		body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
 		if err != nil {
@@ -100,20 +106,24 @@ func (d doer) Do(req *http.Request) (*http.Response, error) {
 		if len(body) > maxAnswer {
 			return nil, errTooLarge
 		}
+		if text := bytes.TrimSpace(body); len(text) > 0 && text[0] != '{' {
+			return nil, foreignContent(kind, text)
+		}
 		return nil, &wholeAnswer{body: body}
 	}
-	resp.Body = newEvents(resp.Body)
+	resp.Body = newEvents(kind, resp.Body)
 	return resp, nil
 }
 
 // retryAfter reads the header of RFC 9110, 10.2.3: seconds or a date. 0 is no wish.
 func retryAfter(h http.Header, now time.Time) time.Duration {
+	const most = 1e6 * time.Second
 	value := h.Get("Retry-After")
 	if seconds, err := strconv.ParseFloat(value, 64); err == nil && seconds > 0 {
-		return time.Duration(min(seconds, 1e6) * float64(time.Second))
+		return time.Duration(min(seconds, most.Seconds()) * float64(time.Second))
 	}
 	if at, err := http.ParseTime(value); err == nil {
-		return max(at.Sub(now), 0)
+		return min(max(at.Sub(now), 0), most)
 	}
 	return 0
 }
@@ -121,19 +131,21 @@ func retryAfter(h http.Header, now time.Time) time.Duration {
 // events passes on the data lines of an event stream. go-openai counts comments (keep-alives of slow endpoints) as
 // errors, mixes them into the error that it reports, reads one line more after an error (for ever, where the endpoint
 // keeps the connection) and knows one of the shapes that errors have; so it gets to see neither. A stream that ends
-// without [DONE] ends with io.ErrUnexpectedEOF.
+// without [DONE] ends with io.ErrUnexpectedEOF, one that does not begin as an event stream does with a *foreign.
 type events struct {
+	kind  string // the content type
 	body  io.ReadCloser
 	limit *io.LimitedReader
 	lines *bufio.Reader
 	rest  []byte // what of the current line was not read yet
+	begun bool   // a line of an event stream was seen
 	done  bool   // [DONE] was seen
 	err   error
 }
 
-func newEvents(body io.ReadCloser) *events {
+func newEvents(kind string, body io.ReadCloser) *events {
 	limit := &io.LimitedReader{R: body, N: maxAnswer + 1}
-	return &events{body: body, limit: limit, lines: bufio.NewReader(limit)}
+	return &events{kind: kind, body: body, limit: limit, lines: bufio.NewReader(limit)}
 }
 
 // drainPatience is how long Close waits for the end of a body after [DONE]. Only a body that was read to its end leaves
@@ -173,6 +185,9 @@ func (e *events) next() ([]byte, error) {
 		return nil, &lost{err}
 	}
 	line = bytes.TrimSpace(line)
+	if !e.begun {
+		line = bytes.TrimSpace(bytes.TrimPrefix(line, []byte("\ufeff")))
+	}
 	data, isData := bytes.CutPrefix(line, []byte("data:"))
 	if !isData {
 		data = line // an error may come without the framing
@@ -181,6 +196,10 @@ func (e *events) next() ([]byte, error) {
 	if s, bad := streamError(data); bad {
 		return nil, &brokenOff{said: s}
 	}
+	if empty := len(line) == 0; !e.begun && (!empty && !opensStream(line, err != nil) || empty && err != nil && isPage(e.kind, nil)) {
+		return nil, foreignContent(e.kind, line)
+	}
+	e.begun = e.begun || len(line) > 0
 	e.done = isData && string(data) == "[DONE]"
 	if !isData || len(data) == 0 || err != nil && !e.done && !json.Valid(data) {
 		return nil, err

@@ -39,6 +39,8 @@ const (
 	CodeUpstreamRejected Code = "upstream_rejected"        // the endpoint refused the request for another reason
 	// CodeUpstreamRedirected says that the endpoint redirects, which is not followed.
 	CodeUpstreamRedirected Code = "upstream_redirected"
+	// CodeUpstreamNotAModel says that something else than a model answers at the configured address, such as a web page.
+	CodeUpstreamNotAModel Code = "upstream_not_a_model"
 )
 
 var httpStatus = map[Code]int{
@@ -46,7 +48,7 @@ var httpStatus = map[Code]int{
 	CodeDraining: 503, CodeStopping: 503, CodeNotStopping: 409, CodeUnavailable: 503, CodeInternal: 500,
 	CodeNeedsConfirmation: 409,
 	CodeTooLong:           400, CodeRateLimited: 429, CodeQuota: 429, CodeUpstream: 502, CodeUpstreamTimeout: 504,
-	CodeUpstreamAuth: 502, CodeUpstreamNoModel: 502, CodeUpstreamRejected: 502, CodeUpstreamRedirected: 502,
+	CodeUpstreamAuth: 502, CodeUpstreamNoModel: 502, CodeUpstreamRejected: 502, CodeUpstreamRedirected: 502, CodeUpstreamNotAModel: 502,
 }
 
 // Error is an answer that an operator can act on: what is wrong, and in Hint what to do next.

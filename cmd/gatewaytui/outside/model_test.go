@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 )
 
@@ -71,6 +72,7 @@ func TestTF18_ErrorsOfTheModelSayWhatTheyAre(t *testing.T) {
 		"broken":   {500, `{"error":{"message":"Kilroy: oops"}}`, "", 502, "upstream_error"},
 		"overload": {503, `Kilroy`, "", 502, "upstream_error"},
 		"hang":     {0, "", "", 504, "upstream_timeout"},
+		"later":    {429, `{"error":{"message":"Kilroy: come back tomorrow"}}`, "86400", 429, "rate_limit_exceeded"},
 	}
 	s := serve(t, endpoint(t, func(w http.ResponseWriter, r *http.Request, last string) {
 		switch k, fails := kinds[last]; {
@@ -140,5 +142,27 @@ func TestTF18_ErrorsOfTheModelSayWhatTheyAre(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// HF27: a web page at model.base_url is named as one, in the log with what to do, after one request.
+func TestHF27_AWebPageIsNotAModel(t *testing.T) {
+	var asked atomic.Int32
+	s := serve(t, endpoint(t, func(w http.ResponseWriter, _ *http.Request, _ string) {
+		asked.Add(1)
+		w.Header().Set("Content-Type", "text/html")
+		_, _ = io.WriteString(w, "<!doctype html><title>Welcome</title>\n")
+	}))
+	g := start(t, newHome(t), modelAt(s.URL, "timeout = \"20s\"\n"))
+	reply, status := g.chat("a", "hello")
+	if status != http.StatusBadGateway || !strings.Contains(reply, "no model answers at the configured address") {
+		t.Errorf("answered %d %s", status, reply)
+	}
+	ended := g.await("the end of the turn", func(l line) bool { return l.text("msg") == "turn ended" })
+	if want := "answered with a web page, not with a model's answer; check model.base_url"; !strings.Contains(ended.text("error"), want) {
+		t.Errorf("the log says %v, want %q", ended, want)
+	}
+	if n := asked.Load(); n != 1 {
+		t.Errorf("the endpoint was asked %d times, want once", n)
 	}
 }
