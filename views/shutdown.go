@@ -110,7 +110,11 @@ func shutdownBody(s Screen, w, h int) []string {
 // cause says who stops the gateway and why. The reason that the gateway itself gives to a stop without one repeats who it
 // was, and is left out.
 func cause(reason, who string) string {
-	if done, ok := strings.CutSuffix(reason, " by an operator"); ok {
+	done, ok := strings.CutSuffix(reason, " by an operator")
+	if !ok {
+		done, ok = strings.CutSuffix(reason, " by a tool")
+	}
+	if ok {
 		switch who {
 		case "console":
 			return done + " from the console"

@@ -71,6 +71,9 @@ func (p *program) attach(ctx context.Context, look consoleFlags, readOnly bool) 
 	if err != nil {
 		return g.explain(err)
 	}
+	if _, err := g.Plan(ctx); ops.HasCode(err, ops.CodeToolCaller) { // nothing that a console shows is for tools
+		return err
+	}
 	c := &outliving{remote: g}
 	c.seen(s)
 	exit, err := p.look(ctx, c, look, tui.Options{Attached: true, ReadOnly: readOnly, Theme: theme(), Name: nameOf(g.home)})

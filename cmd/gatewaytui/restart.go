@@ -59,6 +59,10 @@ func (p *program) restart(ctx context.Context, g *remote, r *request) error {
 		return p.restarted(before)
 	}
 	plan, err := g.Plan(ctx)
+	tool := ops.HasCode(err, ops.CodeToolCaller) // which may not see the plan
+	if tool {
+		err = nil
+	}
 	var again started
 	if err == nil {
 		again, err = lifeOf(before.PID, g.home)
@@ -74,7 +78,7 @@ func (p *program) restart(ctx context.Context, g *remote, r *request) error {
 	if err != nil {
 		return err
 	}
-	inside := process.Descends(os.Getpid(), before.PID)
+	inside := tool || process.Descends(os.Getpid(), before.PID)
 	ctx, release := signal.NotifyContext(ctx, os.Interrupt)
 	defer release()
 	follow := p.follow(ctx, g, 0)

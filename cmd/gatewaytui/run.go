@@ -282,7 +282,7 @@ func (l *life) run(ctx context.Context) (gateway.End, error) {
 	}()
 	scraper.serve(g, l.loaded.Config.Metrics, l.secrets.api.value, l.log)
 	err = socket.serve(control.Options{
-		Console: g, Path: l.home.Socket(), Life: l.id, Log: l.log, Gatherer: g.Metrics(),
+		Console: g, Path: l.home.Socket(), Life: l.id, Tool: g.Tool, Log: l.log, Gatherer: g.Metrics(),
 		Ready: func() error { return g.Readiness(ctx) },
 	}, l.log)
 	if err != nil {

@@ -56,6 +56,9 @@ func (p *program) stop(ctx context.Context, g *remote, r *request) error {
 	v := &ending{p: p, g: g, life: before.Life, told: map[string]bool{}}
 	for range streams {
 		err = f.each(ctx, v.show)
+		if ops.HasCode(err, ops.CodeToolCaller) {
+			return v.waitBlind(ctx)
+		}
 		life, settled := g.settle(ctx, err)
 		switch {
 		case ctx.Err() != nil:
@@ -147,6 +150,31 @@ const lastMoments = 10 * time.Second
 
 // lastWord bounds the wait for the report of a process of which it cannot be told whether it has ended.
 const lastWord = time.Second
+
+// waitBlind waits for the end of a stop that a tool of the gateway asked for, which may not read the events. It ends with the
+// gateway, unless the gateway has lost track of it.
+func (e *ending) waitBlind(ctx context.Context) error {
+	look := time.NewTicker(blockerTick)
+	defer look.Stop()
+	for {
+		s, err := e.g.Status(ctx)
+		if err != nil {
+			s.Life, err = e.g.settle(ctx, err)
+		}
+		switch {
+		case ctx.Err() != nil:
+			return stopGoesOn()
+		case isGone(err), err == nil && s.Life != e.life, err != nil && !isUnreachable(err) && ops.HasCode(err, ops.CodeUnavailable):
+			return e.wait(ctx)
+		case err != nil:
+			return err
+		}
+		select {
+		case <-look.C:
+		case <-ctx.Done():
+		}
+	}
+}
 
 // wait waits for the process to end and says how it did. The report on disk is the gateway's own word, to the last phase.
 func (e *ending) wait(ctx context.Context) error {

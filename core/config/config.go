@@ -61,7 +61,14 @@ type Tools struct {
 	Timeout     Duration `toml:"timeout" doc:"one foreground command"`
 	OutputLimit Size     `toml:"output_limit" doc:"how much of a command's output the model is told"`
 	EnvPass     []string `toml:"env_pass" doc:"variables of the gateway's environment that tools see, by name or, with * at the end, by the beginning of the name. What looks like a secret, and what makes programs load something (LD_*, BASH_ENV, NODE_OPTIONS and the like), must be named exactly"`
+	MayStop     string   `toml:"may_stop" doc:"whether a tool may stop or restart its gateway through the control socket: yes or no; besides, a tool may ask for the status and for nothing else"`
 }
+
+// Values of tools.may_stop.
+const (
+	Yes = "yes"
+	No  = "no"
+)
 
 // Limits is [limits].
 type Limits struct {
@@ -198,6 +205,7 @@ func Default() Config {
 				"LANG", "LANGUAGE", "LC_*", "TZ", "PATH", "HOME", "USER", "LOGNAME", "SHELL", "TERM", "TMPDIR", "XDG_*",
 				"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy", "SSL_CERT_*",
 			},
+			MayStop: Yes,
 		},
 		Limits: Limits{
 			Turns:          512,

@@ -243,6 +243,8 @@ func TestJ15_AWrongFileIsRefused(t *testing.T) {
 		{"a time of day cut short", "[session]\ndaily_reset = \"4:00\"\n", 2, 1, "session.daily_reset", "", "04:00"},
 		{"a tool that is none", "[tools]\nenabled = [\"browser\"]\n", 2, 1, "tools.enabled", "", "terminal, process and delegate"},
 		{"a tool named twice", "[tools]\nenabled = [\"process\", \"process\"]\n", 2, 1, "tools.enabled", "", "twice"},
+		{"tools that ask for a stop", "[tools]\nmay_stop = \"ask\"\n", 2, 1, "tools.may_stop", "", "approvals do not exist yet"},
+		{"tools that may perhaps stop", "[tools]\nmay_stop = \"perhaps\"\n", 2, 1, "tools.may_stop", "", `"yes" or "no"`},
 		{"a relative workdir", "[tools]\nworkdir = \"work\"\n", 2, 1, "tools.workdir", "", "absolute"},
 		{"a supervisor budget that is none", "[shutdown]\nsupervisor_budget = \"long\"\n", 2, 1, "shutdown.supervisor_budget", "", `"auto"`},
 		{"a supervisor budget of nothing", "[shutdown]\nsupervisor_budget = \"0s\"\n", 2, 1, "shutdown.supervisor_budget", "", `"auto"`},

@@ -56,6 +56,7 @@ var rules = []rule{
 	within("session.queue_limit", 1, 1_000_000),
 
 	{[]string{"tools.enabled"}, enabledTools},
+	{[]string{"tools.may_stop"}, mayStop},
 	{[]string{"tools.workdir"}, func(c *Config) string {
 		if dir := c.Tools.Workdir; dir != "" && !filepath.IsAbs(dir) {
 			return fmt.Sprintf("must be an absolute path, or empty, not %s", quote(dir))
@@ -307,6 +308,17 @@ func httpURL(name string) rule {
 		}
 		return ""
 	}}
+}
+
+func mayStop(c *Config) string {
+	switch v := c.Tools.MayStop; v {
+	case Yes, No:
+		return ""
+	case "ask":
+		return `cannot be "ask": approvals do not exist yet; use "yes" or "no"`
+	default:
+		return `must be "yes" or "no", not ` + quote(v)
+	}
 }
 
 func enabledTools(c *Config) string {

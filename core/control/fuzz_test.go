@@ -12,8 +12,6 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
-
-	"gatewaytui/core/ops"
 )
 
 // FuzzRequests gives the handler any request that has a path: it answers in JSON with a code that fits its status, or
@@ -34,10 +32,7 @@ func FuzzRequests(f *testing.F) {
 	}
 	console := newFake()
 	s := NewServer(Options{Console: console, Path: "unused"})
-	self := &peer{
-		cred:  &unix.Ucred{Uid: uint32(os.Geteuid()), Pid: 1},
-		actor: func() ops.Actor { return ops.Actor{Via: "socket"} },
-	}
+	self := &peer{cred: &unix.Ucred{Uid: uint32(os.Geteuid()), Pid: 1}}
 	f.Fuzz(func(t *testing.T, method, path string, body []byte, readOnly bool) {
 		u, err := url.ParseRequestURI(path)
 		if err != nil || !strings.HasPrefix(path, "/") || strings.HasPrefix(path, "/debug/") ||

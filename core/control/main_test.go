@@ -12,6 +12,9 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	if path := os.Getenv("CONTROL_TEST_CONNECT"); path != "" {
+		os.Exit(connector(path))
+	}
 	if path := os.Getenv("CONTROL_TEST_PROBE"); path != "" {
 		os.Exit(probe(path))
 	}

@@ -80,40 +80,6 @@ func TestI5_AnotherUserIsRefused(t *testing.T) {
 	}
 }
 
-// TestA5_ATurnsToolIsKnownByItsSession holds the socket's part of field notes, A5, and of H11: who asked is what the
-// kernel says.
-func TestA5_ATurnsToolIsKnownByItsSession(t *testing.T) {
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	const key = "api:user:a=b \x1b"
-	for _, tc := range []struct {
-		name string
-		env  []string
-		want string
-	}{
-		{"a caller without markers has no session", nil, ""},
-		{"a tool of this life has its session", []string{"GATEWAYTUI_LIFE=01LIFE", "GATEWAYTUI_SESSION=" + key}, key},
-		{"a tool of another life has none", []string{"GATEWAYTUI_SESSION=" + key, "GATEWAYTUI_LIFE=00LIFE"}, ""},
-		{"a name without end is no session", []string{"GATEWAYTUI_LIFE=01LIFE", "GATEWAYTUI_SESSION=" + strings.Repeat("k", maxTarget+1)}, ""},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			f := newFake()
-			r := serve(t, f)
-			out, pid := runProbe(t, self, r.path, nil, tc.env...)
-			if !strings.Contains(out, "202 Accepted") {
-				t.Fatalf("refused: %s", out)
-			}
-			got := f.commands()[0].By
-			want := ops.Actor{Via: "socket", UID: os.Geteuid(), PID: pid, TTY: got.TTY, Session: tc.want}
-			if got != want {
-				t.Errorf("asked by %+v, want %+v", got, want)
-			}
-		})
-	}
-}
-
 func TestTheTerminalOfACaller(t *testing.T) {
 	for stat, want := range map[string]string{
 		"12 (sh) S 1 12 12 34816 12 4194304":           "pts/0",

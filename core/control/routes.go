@@ -23,34 +23,36 @@ type route struct {
 	method string
 	path   string
 	serve  func(w http.ResponseWriter, r *http.Request, target string)
+	// tools says that a tool of the gateway is answered as well (HF7).
+	tools bool
 }
 
 // table is every route; those of the verbs come from ops.Verbs.
 func (s *Server) table() []route {
 	routes := []route{
-		{"GET", "/v1/status", s.status},
-		{"GET", "/v1/snapshot", s.snapshot},
-		{"GET", "/v1/sessions", list(s, s.opt.Console.Sessions, "key")},
-		{"GET", "/v1/agents", list(s, s.opt.Console.Agents)},
-		{"GET", "/v1/processes", list(s, s.opt.Console.Processes)},
-		{"GET", "/v1/adapters", list(s, s.opt.Console.Adapters)},
-		{"GET", "/v1/plan", s.plan},
-		{"GET", "/v1/shutdown", s.shutdown},
-		{"GET", "/v1/history", list(s, s.history)},
-		{"GET", "/v1/events", s.events},
-		{"GET", "/v1/preview", s.preview},
-		{"GET", "/v1/requests/{target}", s.request},
-		{"GET", "/healthz", s.healthz},
-		{"GET", "/readyz", s.readyz},
-		{"GET", "/metrics", func(w http.ResponseWriter, r *http.Request, _ string) { s.metrics.ServeHTTP(w, r) }},
-		{"GET", "/debug/pprof/cmdline", plain(pprof.Cmdline)},
-		{"GET", "/debug/pprof/profile", plain(pprof.Profile)},
-		{"GET", "/debug/pprof/symbol", plain(pprof.Symbol)},
-		{"GET", "/debug/pprof/trace", plain(pprof.Trace)},
-		{"GET", "/debug/pprof/{rest...}", plain(pprof.Index)},
+		{"GET", "/v1/status", s.status, true},
+		{"GET", "/v1/snapshot", s.snapshot, false},
+		{"GET", "/v1/sessions", list(s, s.opt.Console.Sessions, "key"), false},
+		{"GET", "/v1/agents", list(s, s.opt.Console.Agents), false},
+		{"GET", "/v1/processes", list(s, s.opt.Console.Processes), false},
+		{"GET", "/v1/adapters", list(s, s.opt.Console.Adapters), false},
+		{"GET", "/v1/plan", s.plan, false},
+		{"GET", "/v1/shutdown", s.shutdown, false},
+		{"GET", "/v1/history", list(s, s.history), false},
+		{"GET", "/v1/events", s.events, false},
+		{"GET", "/v1/preview", s.preview, false},
+		{"GET", "/v1/requests/{target}", s.request, false},
+		{"GET", "/healthz", s.healthz, true},
+		{"GET", "/readyz", s.readyz, true},
+		{"GET", "/metrics", func(w http.ResponseWriter, r *http.Request, _ string) { s.metrics.ServeHTTP(w, r) }, false},
+		{"GET", "/debug/pprof/cmdline", plain(pprof.Cmdline), false},
+		{"GET", "/debug/pprof/profile", plain(pprof.Profile), false},
+		{"GET", "/debug/pprof/symbol", plain(pprof.Symbol), false},
+		{"GET", "/debug/pprof/trace", plain(pprof.Trace), false},
+		{"GET", "/debug/pprof/{rest...}", plain(pprof.Index), false},
 	}
 	for _, v := range ops.Verbs {
-		routes = append(routes, route{"POST", v.Path, s.command(v)})
+		routes = append(routes, route{"POST", v.Path, s.command(v), v.ByTools})
 	}
 	return routes
 }
@@ -82,6 +84,10 @@ func (s *Server) dispatch(w http.ResponseWriter, r *http.Request) {
 				Code: ops.CodeInvalid, Message: fmt.Sprintf("the target has %d bytes, at most %d are taken", len(target), maxTarget),
 				Hint: "GET /v1/snapshot lists what there is",
 			})
+			return
+		}
+		if p, _ := r.Context().Value(peerKey{}).(*peer); p.tool() && !rt.tools {
+			s.refuseTool(w, rt, p)
 			return
 		}
 		rt.serve(w, r, target)

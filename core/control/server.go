@@ -21,9 +21,12 @@ type Options struct {
 	Console ops.Console
 	// Path is where the socket is made. Required.
 	Path string
-	// Life is this life's id. A caller that runs inside a tool of this life is known by it (field notes, A5), and
-	// streams carry it, so that a client does not resume one life's sequence on the next.
+	// Life is this life's id. Streams carry it, so that a client does not resume one life's sequence on the next.
 	Life string
+	// Tool reports whether the process pid is a tool of this gateway, or was started by one, and the session that it belongs
+	// to, empty if that is not known (HF7). The error says that it cannot be told; such a process is refused. It is called
+	// for each connection and must be quick. Nil: nobody is a tool.
+	Tool func(pid int) (session string, tool bool, err error)
 	// Log takes what the server has to say; nil is silence.
 	Log *slog.Logger
 	// Gatherer adds metrics of the program to those of the console; nil adds none.
@@ -42,6 +45,8 @@ type Server struct {
 	routes  []route
 	metrics http.Handler
 	log     *slog.Logger
+
+	refusals refusals
 
 	listener net.Listener
 	closing  chan struct{} // closed when the goodbye begins
@@ -96,7 +101,7 @@ func (s *Server) Serve(ctx context.Context) error {
 		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 		BaseContext:       func(net.Listener) context.Context { return base },
 		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
-			return context.WithValue(ctx, peerKey{}, newPeer(c, s.opt.Life))
+			return context.WithValue(ctx, peerKey{}, newPeer(c, s.opt.Tool))
 		},
 		ConnState: s.track,
 	}
@@ -181,10 +186,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err := p.refused(); err != nil {
 		s.log.Warn("control peer refused", "error", err)
 		w.Header().Set("Connection", "close")
-		s.fail(w, &ops.Error{
-			Code: ops.CodeForbidden, Message: err.Error(),
-			Hint: "ask as the user that runs the gateway",
-		})
+		s.fail(w, err)
 		return
 	}
 	if s.opt.Life != "" {

@@ -161,8 +161,8 @@ func (g *Gateway) requestStop(req ops.Request, cmd ops.Command) (ops.Request, er
 		return ops.Request{}, err
 	}
 	rq := stopRequest{id: req.ID, StopRequest: StopRequest{
-		Mode: cmd.Mode, Reason: reason(cmd, "stopped by an operator"), By: req.By, Restart: cmd.Verb == ops.VerbRestart, Asker: cmd.By.Session,
-		Respawn: cmd.Respawn || process.Descends(cmd.By.PID, g.opts.PID),
+		Mode: cmd.Mode, Reason: reason(cmd, "stopped by "+asker(cmd.By)), By: req.By, Restart: cmd.Verb == ops.VerbRestart, Asker: cmd.By.Session,
+		Respawn: cmd.Respawn || cmd.By.Tool || process.Descends(cmd.By.PID, g.opts.PID),
 	}}
 	switch cmd.Mode {
 	case ops.ModeGraceful, ops.ModeFast, ops.ModeImmediate:
@@ -172,7 +172,7 @@ func (g *Gateway) requestStop(req ops.Request, cmd ops.Command) (ops.Request, er
 		return ops.Request{}, &ops.Error{Code: ops.CodeInvalid, Message: "no mode " + quote(string(cmd.Mode)), Hint: "graceful, fast or immediate"}
 	}
 	if rq.Restart && cmd.Reason == "" {
-		rq.Reason = "restarted by an operator"
+		rq.Reason = "restarted by " + asker(cmd.By)
 	}
 	row := g.auditRow(req, cmd, rq.Reason)
 	rq.audit = &row

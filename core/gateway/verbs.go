@@ -101,6 +101,11 @@ func (g *Gateway) Do(ctx context.Context, cmd ops.Command) (ops.Request, error) 
 	if spec.TakesTarget() && cmd.Target == "" {
 		return ops.Request{}, &ops.Error{Code: ops.CodeInvalid, Message: string(cmd.Verb) + " needs a target"}
 	}
+	if cmd.By.Tool {
+		if err := g.allowTool(spec); err != nil {
+			return ops.Request{}, err
+		}
+	}
 	if run := g.stopping(); run != nil && !spec.WhileStopping {
 		return ops.Request{}, &ops.Error{Code: ops.CodeStopping, Message: "the gateway is stopping; it takes only status and the levers of the shutdown", Hint: "`gatewaytui watch` follows it"}
 	}
@@ -199,7 +204,7 @@ func (g *Gateway) auditRow(req ops.Request, cmd ops.Command, detail string) stor
 	}
 	return store.Audit{
 		ID: req.ID, At: req.At.Time, Verb: string(req.Verb), Target: term.Clean(req.Target, 300), Via: cmd.By.Via, UID: cmd.By.UID, PID: cmd.By.PID,
-		TTY: term.Clean(cmd.By.TTY, 60), User: term.Clean(cmd.By.User, 120), Reason: term.Clean(cmd.Reason, 300), State: string(req.State), Detail: term.Clean(detail, 300),
+		TTY: term.Clean(cmd.By.TTY, 60), User: term.Clean(cmd.By.User, 120), Tool: cmd.By.Tool, Session: term.Clean(cmd.By.Session, 300), Reason: term.Clean(cmd.Reason, 300), State: string(req.State), Detail: term.Clean(detail, 300),
 	}
 }
 
@@ -319,6 +324,10 @@ func checkStopping(g *Gateway, cmd ops.Command) error {
 // actor is who asked, in a few words.
 func actor(a ops.Actor) string {
 	switch {
+	case a.Tool && a.Session != "":
+		return fmt.Sprintf("a tool of %s, pid %d", term.Clean(a.Session, 80), a.PID)
+	case a.Tool:
+		return fmt.Sprintf("a tool, pid %d", a.PID)
 	case a.User != "":
 		return term.Clean(a.User, 80)
 	case a.Via == "socket" && a.TTY != "":

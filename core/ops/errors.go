@@ -12,6 +12,7 @@ type Code string
 const (
 	CodeInvalid     Code = "invalid"      // the request itself is wrong
 	CodeForbidden   Code = "forbidden"    // this caller may not
+	CodeToolCaller  Code = "tool_caller"  // the caller is a tool of this gateway, which may not (HF7)
 	CodeNotFound    Code = "not_found"    // no such session, process, adapter, request
 	CodeConflict    Code = "conflict"     // what was shown is no longer so, or another request holds it
 	CodeBusy        Code = "busy"         // it is in use: a running turn, an unsaved agent
@@ -44,7 +45,7 @@ const (
 )
 
 var httpStatus = map[Code]int{
-	CodeInvalid: 400, CodeForbidden: 403, CodeNotFound: 404, CodeConflict: 409, CodeBusy: 409, CodeQueueFull: 429, CodeLimit: 429,
+	CodeInvalid: 400, CodeForbidden: 403, CodeToolCaller: 403, CodeNotFound: 404, CodeConflict: 409, CodeBusy: 409, CodeQueueFull: 429, CodeLimit: 429,
 	CodeDraining: 503, CodeStopping: 503, CodeNotStopping: 409, CodeUnavailable: 503, CodeInternal: 500,
 	CodeNeedsConfirmation: 409,
 	CodeTooLong:           400, CodeRateLimited: 429, CodeQuota: 429, CodeUpstream: 502, CodeUpstreamTimeout: 504,
@@ -90,4 +91,12 @@ func AsError(err error) *Error {
 func HasCode(err error, c Code) bool {
 	e, ok := errors.AsType[*Error](err)
 	return ok && e.Code == c
+}
+
+// ToolRefused is the answer to a tool of the gateway that made a call of the control socket which is for operators.
+func ToolRefused(call string) *Error {
+	return &Error{
+		Code: CodeToolCaller, Message: "a tool of the gateway may not use " + call + " of its control socket",
+		Hint: "a tool may ask for the status, and, if tools.may_stop is yes, for a stop or a restart with --yes",
+	}
 }

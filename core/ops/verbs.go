@@ -43,27 +43,29 @@ type VerbSpec struct {
 	WhileStopping bool
 	// DryRun says that it has a dry run although it ends nothing: it waits for running work.
 	DryRun bool
+	// ByTools says that a tool of the gateway may ask for it, if the config lets tools stop the gateway (HF7).
+	ByTools bool
 }
 
 // Verbs is every verb, in the order in which they are listed to people.
 var Verbs = []VerbSpec{
-	{VerbMessage, "/v1/sessions/{target}/message", "send a message to a session's agent", false, false, false},
-	{VerbReset, "/v1/sessions/{target}/reset", "end a session and start a fresh one", true, false, false},
-	{VerbEvict, "/v1/sessions/{target}/evict", "drop a session's cached agent, keeping session and processes", true, false, false},
-	{VerbInterrupt, "/v1/sessions/{target}/interrupt", "stop a session's running turn", true, true, false},
-	{VerbKill, "/v1/processes/{target}/kill", "end one tracked process tree", true, true, false},
-	{VerbPause, "/v1/adapters/{target}/pause", "disconnect one platform until it is resumed", true, false, false},
-	{VerbResume, "/v1/adapters/{target}/resume", "connect a paused platform again", false, false, false},
-	{VerbReconnect, "/v1/adapters/{target}/reconnect", "drop one platform's connection and make a new one", true, false, false},
-	{VerbDrain, "/v1/drain", "take no new turns, let running ones finish, keep running", false, false, true},
-	{VerbUndrain, "/v1/undrain", "take new turns again", false, false, false},
-	{VerbStop, "/v1/stop", "stop the gateway", true, true, false},
-	{VerbRestart, "/v1/restart", "stop the gateway with exit code 75, so that the service manager starts it again", true, true, false},
-	{VerbSkip, "/v1/shutdown/skip", "stop waiting for a phase or an item of the running shutdown", true, true, false},
-	{VerbExtend, "/v1/shutdown/extend", "give the running phase more time, within the service manager's limit", false, true, false},
-	{VerbForce, "/v1/shutdown/force", "end the running shutdown as fast as the stores can be closed", true, true, false},
-	{VerbBackup, "/v1/backup", "write a consistent copy of the database to a file, while the gateway runs", false, false, false},
-	{VerbDiagnose, "/v1/diagnose", "write goroutines, process trees, sockets and the phase log into one file", false, true, false},
+	{VerbMessage, "/v1/sessions/{target}/message", "send a message to a session's agent", false, false, false, false},
+	{VerbReset, "/v1/sessions/{target}/reset", "end a session and start a fresh one", true, false, false, false},
+	{VerbEvict, "/v1/sessions/{target}/evict", "drop a session's cached agent, keeping session and processes", true, false, false, false},
+	{VerbInterrupt, "/v1/sessions/{target}/interrupt", "stop a session's running turn", true, true, false, false},
+	{VerbKill, "/v1/processes/{target}/kill", "end one tracked process tree", true, true, false, false},
+	{VerbPause, "/v1/adapters/{target}/pause", "disconnect one platform until it is resumed", true, false, false, false},
+	{VerbResume, "/v1/adapters/{target}/resume", "connect a paused platform again", false, false, false, false},
+	{VerbReconnect, "/v1/adapters/{target}/reconnect", "drop one platform's connection and make a new one", true, false, false, false},
+	{VerbDrain, "/v1/drain", "take no new turns, let running ones finish, keep running", false, false, true, false},
+	{VerbUndrain, "/v1/undrain", "take new turns again", false, false, false, false},
+	{VerbStop, "/v1/stop", "stop the gateway", true, true, false, true},
+	{VerbRestart, "/v1/restart", "stop the gateway with exit code 75, so that the service manager starts it again", true, true, false, true},
+	{VerbSkip, "/v1/shutdown/skip", "stop waiting for a phase or an item of the running shutdown", true, true, false, false},
+	{VerbExtend, "/v1/shutdown/extend", "give the running phase more time, within the service manager's limit", false, true, false, false},
+	{VerbForce, "/v1/shutdown/force", "end the running shutdown as fast as the stores can be closed", true, true, false, false},
+	{VerbBackup, "/v1/backup", "write a consistent copy of the database to a file, while the gateway runs", false, false, false, false},
+	{VerbDiagnose, "/v1/diagnose", "write goroutines, process trees, sockets and the phase log into one file", false, true, false, false},
 }
 
 // Spec returns the row of v.
@@ -123,7 +125,10 @@ type Actor struct {
 	PID  int    `json:"pid"`
 	TTY  string `json:"tty,omitempty"`
 	User string `json:"user,omitempty"`
-	// Session is the session whose turn asked, where a tool of ours did: a stop never waits for that turn (A5).
+	// Tool says that a process that the gateway tracks asked: a tool, or what a tool has started. The process registry tells
+	// it, not the caller (HF7).
+	Tool bool `json:"tool,omitempty"`
+	// Session is the session that the tool belongs to, empty if that is not known: a stop never waits for its turn (A5).
 	Session string `json:"session,omitempty"`
 }
 

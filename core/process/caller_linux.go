@@ -20,7 +20,8 @@ type Owner struct {
 // callerMost is how many parents of a caller are read at most: some milliseconds' worth.
 const callerMost = 512
 
-var errNeverOpen = errors.New("the process registry is not open")
+// ErrNotOpen says that Caller was called before Open, of a process that an earlier life may have kept for this one.
+var ErrNotOpen = errors.New("the process registry is not open yet")
 
 // Caller reports whether the process pid is one that the registry tracks, and whose it is: a member of a tree, or anything
 // else below the gateway that was started since Open. It is told by what the process cannot shed (HF7): its identity at the
@@ -32,13 +33,15 @@ var errNeverOpen = errors.New("the process registry is not open")
 // is not to be trusted as one from outside.
 //
 // The gateway itself, its process group, the guardian, and what descends from the program since before Open are not
-// tracked. It costs some tens of microseconds, however many trees there are. It may be called from any goroutine between Open and the end of the program.
+// tracked. It costs some tens of microseconds, however many trees there are. It may be called at any time, from any
+// goroutine. Before Open nothing is tracked yet, and the error is ErrNotOpen for a process with the tag of another life, which
+// may have been kept for this one.
 func (r *Registry) Caller(pid int) (owner Owner, tracked bool, err error) {
 	r.mu.Lock()
 	usable := r.open || r.closing
 	r.mu.Unlock()
 	if !usable {
-		return Owner{}, false, errNeverOpen
+		return Owner{}, false, callerBeforeOpen(pid)
 	}
 	for range climbAgain {
 		owner, tracked, err = r.caller(pid)
@@ -50,6 +53,16 @@ func (r *Registry) Caller(pid int) (owner Owner, tracked bool, err error) {
 		return Owner{}, false, fmt.Errorf("tell whose process %d is: %w", pid, err)
 	}
 	return owner, tracked, nil
+}
+
+func callerBeforeOpen(pid int) error {
+	if _, err := statOf(pid); err != nil {
+		return fmt.Errorf("tell whose process %d is: %w", pid, err)
+	}
+	if tag := kernel.TagOf(pid, make([]byte, 4<<10)); tag.Valid() && tag.Spawn() > 0 {
+		return fmt.Errorf("tell whose process %d is: %w", pid, ErrNotOpen)
+	}
+	return nil
 }
 
 // caller is one try of Caller.

@@ -1,6 +1,7 @@
 package process
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -93,10 +94,15 @@ func TestHF7_WhoComesFromOutsideIsNoTool(t *testing.T) {
 
 // A process that is gone, a pid that is none, and a registry that was never open give no answer, rather than "from outside".
 func TestHF7_WhatCannotBeToldIsAnError(t *testing.T) {
-	if _, tracked, err := New(Options{Life: testLife, Log: discard}).Caller(os.Getpid()); err == nil || tracked {
-		t.Errorf("a registry that is not open: %t, %v", tracked, err)
-	}
 	r := registry(t)
+	tool := sh(t, r, `exec sleep 1000`)
+	next := New(Options{Life: "the next life", Log: discard})
+	if _, tracked, err := next.Caller(tool.PID()); !errors.Is(err, ErrNotOpen) || tracked {
+		t.Errorf("a tool that was kept, asking a registry that is not open: %t, %v", tracked, err)
+	}
+	if _, tracked, err := next.Caller(os.Getppid()); err != nil || tracked {
+		t.Errorf("one from outside, asking a registry that is not open: %t, %v", tracked, err)
+	}
 	p := sh(t, r, `exit 0`)
 	wait(t, p)
 	for name, pid := range map[string]int{"one that ended": p.PID(), "pid 0": 0, "a negative one": -1, "a pid of nobody": 1 << 22} {

@@ -13,17 +13,20 @@ type Audit struct {
 	Verb   string
 	Target string
 	// Via, UID, PID, TTY and User are who asked: see ops.Actor.
-	Via    string
-	UID    int
-	PID    int
-	TTY    string
-	User   string
-	Reason string
-	State  string
-	Detail string
+	Via  string
+	UID  int
+	PID  int
+	TTY  string
+	User string
+	// Tool says that a tool of the gateway asked, Session the session that it belongs to.
+	Tool    bool
+	Session string
+	Reason  string
+	State   string
+	Detail  string
 }
 
-const auditColumns = `id, at, verb, target, via, uid, pid, tty, user, reason, state, detail`
+const auditColumns = `id, at, verb, target, via, uid, pid, tty, user, tool, session, reason, state, detail`
 
 // PutAudit writes a request's row; a second one with the same ID updates its state and detail, and nothing else: who
 // asked for what does not change.
@@ -32,9 +35,9 @@ func (s *Store) PutAudit(ctx context.Context, a Audit) error {
 }
 
 func putAudit(t *tx, a Audit) error {
-	_, err := t.exec(`INSERT INTO audit (`+auditColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+	_, err := t.exec(`INSERT INTO audit (`+auditColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (id) DO UPDATE SET state = excluded.state, detail = excluded.detail`,
-		a.ID, stamp(a.At), a.Verb, a.Target, a.Via, a.UID, a.PID, a.TTY, a.User, a.Reason, a.State, a.Detail)
+		a.ID, stamp(a.At), a.Verb, a.Target, a.Via, a.UID, a.PID, a.TTY, a.User, a.Tool, a.Session, a.Reason, a.State, a.Detail)
 	return err
 }
 
@@ -42,7 +45,7 @@ func putAudit(t *tx, a Audit) error {
 func (s *Store) AuditRows(ctx context.Context, limit int) ([]Audit, error) {
 	return collect(ctx, s, "read audit", `SELECT `+auditColumns+` FROM audit ORDER BY seq DESC LIMIT ?`, []any{bounded(limit)},
 		func(rows *sql.Rows) (a Audit, err error) {
-			err = rows.Scan(&a.ID, (*stamp)(&a.At), &a.Verb, &a.Target, &a.Via, &a.UID, &a.PID, &a.TTY, &a.User, &a.Reason, &a.State, &a.Detail)
+			err = rows.Scan(&a.ID, (*stamp)(&a.At), &a.Verb, &a.Target, &a.Via, &a.UID, &a.PID, &a.TTY, &a.User, &a.Tool, &a.Session, &a.Reason, &a.State, &a.Detail)
 			return a, err
 		})
 }

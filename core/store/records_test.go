@@ -92,7 +92,7 @@ func TestAnAuditRowKeepsWhoAskedForWhat(t *testing.T) {
 	s := open(t, t.TempDir())
 	asked := Audit{
 		ID: "r1", At: noon, Verb: "stop", Target: "t", Via: "socket", UID: 1000, PID: 4, TTY: "pts/1", User: "alice",
-		Reason: "update", State: "accepted", Detail: "draining",
+		Tool: true, Session: "api:user:bob", Reason: "update", State: "accepted", Detail: "draining",
 	}
 	forged := Audit{ID: "r1", Verb: "kill", UID: 0, User: "mallory", State: "done", Detail: "stopped"}
 	other := Audit{ID: "r2", At: noon, Verb: "drain", State: "done"}
