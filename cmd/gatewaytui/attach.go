@@ -62,7 +62,7 @@ func (p *program) attach(ctx context.Context, look consoleFlags, readOnly bool) 
 	if err != nil {
 		return err
 	}
-	g.Client = control.NewClient(g.found.Control, control.ClientOptions{ReadOnly: readOnly})
+	g.Client = control.NewClient(g.found.Control, control.ClientOptions{ReadOnly: readOnly, Owner: g.found.Owner})
 	defer g.Close()
 	// A signal leaves the console in order. That of a terminal that is gone does nothing that its end would not.
 	ctx, release := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)

@@ -38,7 +38,7 @@ func (p *program) reach() (*remote, error) {
 	if err != nil {
 		return nil, &outcome{exitNoGateway, err}
 	}
-	return &remote{Client: control.NewClient(found.Control, control.ClientOptions{}), home: home, found: found}, nil
+	return &remote{Client: control.NewClient(found.Control, control.ClientOptions{Owner: found.Owner}), home: home, found: found}, nil
 }
 
 // asking makes a verb's body of a function that needs the gateway.

@@ -184,7 +184,7 @@ func (p *program) statusOf(ctx context.Context, home string) (ops.Status, error)
 	if err != nil {
 		return ops.Status{}, err
 	}
-	c := control.NewClient(found.Control, control.ClientOptions{})
+	c := control.NewClient(found.Control, control.ClientOptions{Owner: found.Owner})
 	defer c.Close()
 	return c.Status(ctx)
 }

@@ -23,6 +23,9 @@ type ClientOptions struct {
 	ReadOnly bool
 	// Timeout bounds one plain question; 0 is 5 s. Long polls and streams are bounded by their contexts.
 	Timeout time.Duration
+	// Owner is the user whose home the gateway is on. Root trusts a gateway of this user; everybody trusts their own and
+	// root's alone (HF15). 0 is nobody.
+	Owner int
 }
 
 // Client is an ops.Console over a control socket. It is safe for concurrent use.
@@ -46,8 +49,7 @@ func NewClient(path string, opt ClientOptions) *Client {
 	}
 	t := &http.Transport{
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			var d net.Dialer
-			return d.DialContext(ctx, "unix", path)
+			return dial(ctx, path, opt.Owner)
 		},
 		MaxIdleConns:       4,
 		IdleConnTimeout:    time.Minute,

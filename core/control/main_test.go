@@ -15,6 +15,9 @@ func TestMain(m *testing.M) {
 	if path := os.Getenv("CONTROL_TEST_CONNECT"); path != "" {
 		os.Exit(connector(path))
 	}
+	if path := os.Getenv("CONTROL_TEST_IMPOSTOR"); path != "" {
+		os.Exit(impostor(path))
+	}
 	if path := os.Getenv("CONTROL_TEST_PROBE"); path != "" {
 		os.Exit(probe(path))
 	}

@@ -70,7 +70,6 @@ func TestI5_AnotherUserIsRefused(t *testing.T) {
 	if err := os.WriteFile(exe, self, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	const nobody = 65534
 	out, _ := runProbe(t, exe, r.path, &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}})
 	if !strings.Contains(out, "403 Forbidden close: true") || !strings.Contains(out, `"code":"forbidden"`) || !strings.Contains(out, "uid 65534") {
 		t.Errorf("uid %d was answered: %s", nobody, out)

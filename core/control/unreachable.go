@@ -26,6 +26,9 @@ func (u *Unreachable) Unwrap() []error { return []error{&u.answer, u.cause} }
 
 // unreachable explains why the gateway at c's path gave no answer.
 func (c *Client) unreachable(err error) error {
+	if refused, ok := errors.AsType[*ops.Error](err); ok { // by the dial
+		return refused
+	}
 	u := &Unreachable{answer: ops.Error{Code: ops.CodeUnavailable}, cause: err}
 	say := func(message, hint string) { u.answer.Message, u.answer.Hint = message, hint }
 	switch {

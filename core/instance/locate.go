@@ -15,6 +15,8 @@ type Found struct {
 	Control string
 	// Record is what the pid file says, zero if it says nothing.
 	Record Record
+	// Owner is the uid of the home's owner.
+	Owner int
 	// Alive and Known are the answer of the function Alive about Record.
 	Alive, Known bool
 }
@@ -33,7 +35,7 @@ func Locate(dir string) (Found, error) {
 	case err != nil:
 		return Found{}, problem(err, "look at the home "+dir, "ask as the user that runs the gateway")
 	}
-	var f Found
+	f := Found{Owner: owner(fi)}
 	if b, err := readFile(filepath.Join(dir, pidFile)); err == nil {
 		// One that was copied from another home speaks of another gateway: whoever asks here must not reach that (B13).
 		if r, err := parseRecord(b); err == nil && (r.Control == "" || isOf(r.Control, dir)) {
