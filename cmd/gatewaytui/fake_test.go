@@ -46,7 +46,6 @@ func newFake() *fake {
 			Supervisor: ops.Supervisor{Name: "systemd", BudgetMS: 90_000, Source: "config"},
 			Limits:     []ops.Limit{{Name: "limits.turns", Used: 1, Bound: 512}},
 			Warnings:   []ops.Warning{{Code: "store.disk", Message: "the disk is full" + hostile, Since: anHourAgo}},
-			Limits:     []ops.Limit{},
 			APIListen:  "127.0.0.1:8642",
 		},
 		plan: ops.Plan{
