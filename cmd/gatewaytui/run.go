@@ -20,6 +20,7 @@ import (
 	"gatewaytui/core/doctor"
 	"gatewaytui/core/gateway"
 	"gatewaytui/core/instance"
+	"gatewaytui/core/limit"
 	"gatewaytui/core/logs"
 	"gatewaytui/core/ops"
 	"gatewaytui/core/process"
@@ -218,7 +219,8 @@ type life struct {
 	getenv   func(string) string
 	log      *slog.Logger
 	logs     *logs.Log
-	front    *front           // nil: no console
+	front    *front // nil: no console
+	spares   spares
 	gateway  *gateway.Gateway // from when there is one
 }
 
@@ -251,6 +253,8 @@ func (l *life) run(ctx context.Context) (gateway.End, error) {
 	if err := errors.Join(l.home.ReserveMarker(), files.reserve()); err != nil {
 		l.log.Warn("room for the end of this life is not kept", "error", term.Clean(err.Error(), 300))
 	}
+	l.spares.take()
+	defer l.spares.release()
 	parts, err := l.parts()
 	if err != nil {
 		return gateway.End{}, err
@@ -261,6 +265,11 @@ func (l *life) run(ctx context.Context) (gateway.End, error) {
 	}
 	opts := l.options(parts, files, manager)
 	socket, scraper := &socket{}, &scraper{}
+	most := control.MostConnections(l.loaded.Config.Limits.ControlConnections)
+	connections := opts.Limits.Add(limit.Spec{
+		Name: limit.ControlConnections, Most: int64(most), Used: socket.used,
+		Hint: "close the programs that hold connections of the control socket: ss -xp",
+	})
 	opts.Surrender = []gateway.Closer{
 		{Kind: "socket", ID: "control", Close: socket.close},
 		{Kind: "lock", ID: "pid file and lock", Close: func(context.Context) error { return l.lock.Release() }},
@@ -282,7 +291,8 @@ func (l *life) run(ctx context.Context) (gateway.End, error) {
 	}()
 	scraper.serve(g, l.loaded.Config.Metrics, l.secrets.api.value, l.log)
 	err = socket.serve(control.Options{
-		Console: g, Path: l.home.Socket(), Life: l.id, Tool: g.Tool, Log: l.log, Gatherer: g.Metrics(),
+		Console: g, Path: l.home.Socket(), Life: l.id, Tool: g.Tool, Log: l.log,
+		Connections: control.Connections{Most: most, Reached: connections.Reached}, Gatherer: g.Metrics(),
 		Ready: func() error { return g.Readiness(ctx) },
 	}, l.log)
 	if err != nil {
@@ -338,9 +348,15 @@ func (l *life) options(parts parts, files files, manager supervisor) gateway.Opt
 		ConfigFile: ops.ConfigFile{Path: l.loaded.Path, LoadedAt: ops.At(l.loaded.At)}, ConfigChanged: l.loaded.Changed,
 		APIListen: parts.apiListen, APIAccess: l.apiAccess(), Limits: parts.limits, Demo: parts.demo(l.prepared.demo),
 		Mark: func(m gateway.Mark) error {
-			return l.home.WriteMarker(instance.Marker{Life: l.id, At: m.At, Reason: m.Reason, By: m.By, Damaged: m.Damaged})
+			return l.spares.spend(func() error {
+				return l.home.WriteMarker(instance.Marker{Life: l.id, At: m.At, Reason: m.Reason, By: m.By, Damaged: m.Damaged})
+			})
 		},
-		SaveReport: files.saveReport, LastReport: files.lastReport, Diagnosis: files.diagnosis, Lives: files.lives(),
+		SaveReport: func(r ops.Shutdown) error { return l.spares.spend(func() error { return files.saveReport(r) }) },
+		LastReport: files.lastReport, Diagnosis: func() (f gateway.File, err error) {
+			err = l.spares.spend(func() error { f, err = files.diagnosis(); return err })
+			return f, err
+		}, Lives: files.lives(),
 		Dump: func() { _, _ = files.dump("watchdog") }, // the process ends with or without it
 		Exit: l.exit,
 		Over: func(code int) {

@@ -3,13 +3,25 @@ package main
 import (
 	"context"
 	"log/slog"
+	"sync/atomic"
 
 	"gatewaytui/core/control"
 	"gatewaytui/core/term"
 )
 
 // socket is the control server while it serves.
-type socket struct{ serving }
+type socket struct {
+	serving
+	server atomic.Pointer[control.Server] // from when it listens
+}
+
+// used is how many connections the socket has.
+func (s *socket) used() int64 {
+	if server := s.server.Load(); server != nil {
+		return int64(server.Used())
+	}
+	return 0
+}
 
 // serve makes the socket and answers it until close.
 func (s *socket) serve(opts control.Options, log *slog.Logger) error {
@@ -17,6 +29,7 @@ func (s *socket) serve(opts control.Options, log *slog.Logger) error {
 	if err := server.Listen(); err != nil {
 		return err
 	}
+	s.server.Store(server)
 	s.begin(func(ctx context.Context) {
 		if err := server.Serve(ctx); err != nil {
 			log.Warn("control socket", "error", term.Clean(err.Error(), maxLine))

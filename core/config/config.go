@@ -80,6 +80,8 @@ type Limits struct {
 	ProcessesTotal int  `toml:"processes_total" doc:"process trees at once in all sessions; one more is refused"`
 	QueuedBytes    Size `toml:"queued_bytes" doc:"text of all messages that wait in all sessions; one more is refused"`
 	BodyBytes      Size `toml:"body_bytes" doc:"bytes of API request bodies under way at once, over all requests; beyond it a request waits up to 5s and is then refused"`
+
+	ControlConnections int `toml:"control_connections" doc:"connections of the control socket at once, at most a quarter of the descriptors (ulimit -n); one process gets a quarter of them, and the last 8 are for callers that are not tools and have no other"`
 }
 
 // Values of process.survivors.
@@ -216,6 +218,8 @@ func Default() Config {
 			ProcessesTotal: 4096,
 			QueuedBytes:    64 << 20,
 			BodyBytes:      64 << 20,
+
+			ControlConnections: 128,
 		},
 		Process: Process{
 			KillGrace: Duration{2 * time.Second},

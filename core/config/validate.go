@@ -75,6 +75,7 @@ var rules = []rule{
 	within("limits.processes_total", 1, 1_000_000),
 	within("limits.queued_bytes", 1<<20, math.MaxInt64),
 	within("limits.body_bytes", 64<<10, math.MaxInt64),
+	within("limits.control_connections", 16, 100_000),
 
 	notNegative("process.kill_grace"),
 	notNegative("process.max_age"),

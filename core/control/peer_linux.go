@@ -20,6 +20,8 @@ type peerKey struct{}
 
 // peer is who is at the other end of a connection, as the kernel and the process registry tell it (SO_PEERCRED, unix(7)).
 type peer struct {
+	// full is why the connection is refused: there are too many; nil: it is not.
+	full   *ops.Error
 	conn   net.Conn
 	cred   *unix.Ucred
 	err    error
@@ -86,6 +88,14 @@ func (p *peer) gone() error {
 		return errPeerGone
 	}
 	return err
+}
+
+// pid is the process that connected; 0: it is not known, or outside of our pid namespace.
+func (p *peer) pid() int32 {
+	if p.err != nil {
+		return 0
+	}
+	return p.cred.Pid
 }
 
 // tool reports whether the peer is known to be a tool.

@@ -27,6 +27,8 @@ type Options struct {
 	// to, empty if that is not known (HF7). The error says that it cannot be told; such a process is refused. It is called
 	// for each connection and must be quick. Nil: nobody is a tool.
 	Tool func(pid int) (session string, tool bool, err error)
+	// Connections bounds the connections (HF12).
+	Connections Connections
 	// Log takes what the server has to say; nil is silence.
 	Log *slog.Logger
 	// Gatherer adds metrics of the program to those of the console; nil adds none.
@@ -48,7 +50,7 @@ type Server struct {
 
 	refusals refusals
 
-	listener net.Listener
+	listener *gate
 	closing  chan struct{} // closed when the goodbye begins
 	inFlight sync.WaitGroup
 
@@ -80,9 +82,12 @@ func (s *Server) Listen() error {
 	if err != nil {
 		return err
 	}
-	s.listener = l
+	s.listener = newGate(l, s.opt.Connections, s.opt.Tool)
 	return nil
 }
+
+// Used is how many connections are served now. It may be called after Listen.
+func (s *Server) Used() int { return s.listener.used() }
 
 // Serve answers until ctx ends. Then no new connection is taken, streams are given what is pending, requests in flight
 // have goodbye to end, and the socket is removed. The error is nil unless the socket broke or a request had to be
@@ -101,7 +106,7 @@ func (s *Server) Serve(ctx context.Context) error {
 		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 		BaseContext:       func(net.Listener) context.Context { return base },
 		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
-			return context.WithValue(ctx, peerKey{}, newPeer(c, s.opt.Tool))
+			return context.WithValue(ctx, peerKey{}, c.(*gated).peer)
 		},
 		ConnState: s.track,
 	}
@@ -187,6 +192,10 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.log.Warn("control peer refused", "error", err)
 		w.Header().Set("Connection", "close")
 		s.fail(w, err)
+		return
+	}
+	if p.full != nil {
+		s.refuseFull(w, p.full)
 		return
 	}
 	if s.opt.Life != "" {

@@ -346,7 +346,7 @@ func TestAConsoleThatNeverReturnsDoesNotHoldTheStopUp(t *testing.T) {
 	entered, release := make(chan struct{}), make(chan struct{})
 	f.snapshot = func(context.Context) (ops.Snapshot, error) { close(entered); <-release; return ops.Snapshot{}, nil }
 	dir := t.TempDir()
-	s := NewServer(Options{Console: f, Path: filepath.Join(dir, "s")})
+	s := NewServer(Options{Console: f, Path: filepath.Join(dir, homeSocket)})
 	if err := s.Listen(); err != nil {
 		t.Fatal(err)
 	}
@@ -397,7 +397,7 @@ func TestProbes(t *testing.T) {
 func TestTheSocketIsOursAloneWhateverTheUmask(t *testing.T) {
 	for _, umask := range []int{0, 0o022, 0o777} {
 		old := syscall.Umask(umask)
-		path := filepath.Join(t.TempDir(), "s")
+		path := filepath.Join(t.TempDir(), homeSocket)
 		l, err := listen(path)
 		syscall.Umask(old)
 		if err != nil {

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	_ "modernc.org/sqlite"
+
+	"gatewaytui/fixtures/eventually"
 )
 
 // HF7: a tool of the gateway does not get at other sessions, the drain, the transcripts and the profiles through the control
@@ -40,7 +42,7 @@ func TestHF7_AToolIsNoOperatorHoweverItHides(t *testing.T) {
 			t.Errorf("%s: answered %d %q", name, status, reply)
 		}
 	}
-	eventually(t, "the daemon whose parents had ended is refused as well", func() bool {
+	eventually.True(t, "the daemon whose parents had ended is refused as well", func() bool {
 		out, _ := shell(home, "cat work/later 2>/dev/null")
 		return strings.Contains(out, "tool_caller")
 	})
