@@ -63,7 +63,9 @@ type parts struct {
 	platforms []adapter.Platform
 	broken    map[string]error
 	api       *api.Platform
-	talk      *demo.Talk // of a demo; nil: the gateway is none
+	// guard slows guessing at the key of the API, which the metrics' listener has as well.
+	guard *api.Guard
+	talk  *demo.Talk // of a demo; nil: the gateway is none
 	// limits takes the bounds of [limits] that a part keeps: limits.Add(limit.Spec{…}), and Reached for each refusal.
 	limits *limit.Set
 }
@@ -104,7 +106,7 @@ func (l *life) apiAccess() *ops.APIAccess {
 // parts builds the model and the platforms. A platform without its credential is broken, and the rest runs; a model that
 // cannot be built is an error.
 func (l *life) parts() (parts, error) {
-	p := parts{broken: map[string]error{}, limits: &limit.Set{}}
+	p := parts{broken: map[string]error{}, limits: &limit.Set{}, guard: &api.Guard{}}
 	var err error
 	if p.model, err = l.model(); err != nil {
 		return p, err
@@ -123,7 +125,7 @@ func (l *life) parts() (parts, error) {
 				Listen: c.Listen, Key: s.value, KeySource: s.source, Model: p.model.Name(), Requests: 2 * l.loaded.Config.Limits.ModelCalls, Log: l.log,
 				BodyMax: int64(c.BodyMax), BodyBytes: int64(l.loaded.Config.Limits.BodyBytes), Limits: p.limits,
 				LeaveGrace: c.LeaveTime(), AllowOrigins: c.AllowOrigins, AllowHosts: c.AllowHosts,
-				LocalKey: l.secrets.local.value, LocalKeyFile: l.secrets.local.source,
+				LocalKey: l.secrets.local.value, LocalKeyFile: l.secrets.local.source, Guard: p.guard,
 			})
 			p.platforms = append(p.platforms, p.api)
 		}

@@ -289,7 +289,7 @@ func (l *life) run(ctx context.Context) (gateway.End, error) {
 		_ = scraper.close(ctx) // after a stop both are closed already
 		_ = socket.close(ctx)
 	}()
-	scraper.serve(g, l.loaded.Config.Metrics, l.secrets.api.value, l.log)
+	scraper.serve(g, l.loaded.Config.Metrics, l.secrets.api.value, parts.guard, l.log)
 	err = socket.serve(control.Options{
 		Console: g, Path: l.home.Socket(), Life: l.id, Tool: g.Tool, Log: l.log,
 		Connections: control.Connections{Most: most, Reached: connections.Reached}, Gatherer: g.Metrics(),

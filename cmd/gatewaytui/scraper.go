@@ -2,6 +2,7 @@ package main
 
 import (
 	"log/slog"
+	"time"
 
 	"gatewaytui/core/adapter/api"
 	"gatewaytui/core/config"
@@ -16,14 +17,17 @@ type scraper struct {
 	scrape *control.Scrape
 }
 
-// serve listens as c says, until close. key is the one of the api adapter.
-func (s *scraper) serve(g *gateway.Gateway, c config.Metrics, key string, log *slog.Logger) {
+// serve listens as c says, until close. key is the one of the api adapter, and guard its bound on guesses.
+func (s *scraper) serve(g *gateway.Gateway, c config.Metrics, key string, guard *api.Guard, log *slog.Logger) {
 	if c.Listen == "" {
 		return
 	}
 	s.scrape = control.NewScrape(control.ScrapeOptions{
 		Console: g, Gatherer: g.Metrics(), Listen: c.Listen, Key: key, Log: log,
 		OwnHost: func(host string) bool { return api.OwnHost(host, c.Listen) },
+		Slow: func(from, key string, right bool) time.Duration {
+			return guard.Check(api.SourceOf(from), key, right, time.Now())
+		},
 	})
 	s.begin(s.scrape.Run)
 }

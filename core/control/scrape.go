@@ -7,8 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"net"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -45,6 +47,9 @@ type ScrapeOptions struct {
 	// OwnHost reports whether a Host header means this machine. A request without a key and with another one is refused:
 	// a web page whose name was made to point here has it (DNS rebinding, I5).
 	OwnHost func(hostport string) bool
+	// Slow is asked about each key that is sent and decides: from is host:port, right says whether the key is right. It returns how
+	// long the sender is locked out; nil: nobody is (api.Guard, HF17).
+	Slow func(from, key string, right bool) time.Duration
 	// Log takes what the listener has to say; nil is silence.
 	Log *slog.Logger
 }
@@ -205,9 +210,12 @@ func (s *Scrape) count(c net.Conn, state http.ConnState) {
 
 func (s *Scrape) answer(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("X-Content-Type-Options", "nosniff")
-	if status, why := s.refusal(r); status != 0 {
-		if status == http.StatusUnauthorized {
+	if status, why, wait := s.refusal(r); status != 0 {
+		switch status {
+		case http.StatusUnauthorized:
 			w.Header().Set("WWW-Authenticate", "Bearer")
+		case http.StatusTooManyRequests:
+			w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(wait.Seconds()))))
 		}
 		http.Error(w, why, status)
 		return
@@ -223,26 +231,39 @@ func (s *Scrape) answer(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// refusal returns why r is refused; status 0 means that it is served. An address that other machines reach is served to those who
-// have the key. A loopback address is served to the programs of this machine, and to no web page that one of its browsers
-// shows: such a request has an Origin, or a Host that is not this machine's.
-func (s *Scrape) refusal(r *http.Request) (status int, why string) {
+// refusal returns why r is refused, and how long its sender is locked out; status 0 means that it is served. A loopback address is
+// served to the programs of this machine, and to no web page that one of its browsers shows: such a request has an Origin, or a
+// Host that is not this machine's. Who is served without a key may send any. Everyone else needs the key, and may not guess at it.
+func (s *Scrape) refusal(r *http.Request) (status int, why string, wait time.Duration) {
 	s.mu.Lock()
 	open := s.open
 	s.mu.Unlock()
-	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
-	sum := sha256.Sum256([]byte(strings.TrimSpace(token))) // of equal length, so that the time tells nothing of the key
-	switch {
-	case s.opt.Key != "" && strings.EqualFold(scheme, "Bearer") && subtle.ConstantTimeCompare(sum[:], s.key[:]) == 1:
-		return 0, ""
-	case token != "" && s.opt.Key != "":
-		return http.StatusUnauthorized, "the key is wrong: send that of adapters.api as Authorization: Bearer KEY"
-	case !open:
-		return http.StatusUnauthorized, "no key: send that of adapters.api as Authorization: Bearer KEY"
-	case r.Header.Get("Origin") != "":
-		return http.StatusForbidden, "web pages are not served"
-	case s.opt.OwnHost == nil || !s.opt.OwnHost(r.Host):
-		return http.StatusForbidden, "the Host header is not a loopback name; use one, or send the key of adapters.api"
+	own := s.opt.OwnHost != nil && s.opt.OwnHost(r.Host)
+	page := r.Header.Get("Origin") != ""
+	if open && own && !page {
+		return 0, "", 0
 	}
-	return 0, ""
+	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	token = strings.TrimSpace(token)
+	if token != "" && s.opt.Key != "" {
+		sum := sha256.Sum256([]byte(token)) // of equal length, so that the time tells nothing of the key
+		right := strings.EqualFold(scheme, "Bearer") && subtle.ConstantTimeCompare(sum[:], s.key[:]) == 1
+		if s.opt.Slow != nil {
+			wait = s.opt.Slow(r.RemoteAddr, token, right)
+		}
+		switch {
+		case wait > 0:
+			return http.StatusTooManyRequests, "too many wrong keys came from this address: send the right one after " + wait.Round(time.Second).String(), wait
+		case right:
+			return 0, "", 0
+		}
+		return http.StatusUnauthorized, "the key is wrong: send that of adapters.api as Authorization: Bearer KEY", 0
+	}
+	switch {
+	case !open:
+		return http.StatusUnauthorized, "no key: send that of adapters.api as Authorization: Bearer KEY", 0
+	case page:
+		return http.StatusForbidden, "web pages are not served", 0
+	}
+	return http.StatusForbidden, "the Host header is not a loopback name; use one, or send the key of adapters.api", 0
 }

@@ -118,6 +118,50 @@ func TestAnAddressThatOthersReachNeedsTheKey(t *testing.T) {
 	}
 }
 
+// HF17: the key is that of the API, and its guesses count there.
+func TestHF17_GuessingAtTheKeyOfTheMetricsIsSlow(t *testing.T) {
+	var asked []string
+	locked := false
+	slow := func(from, key string, right bool) time.Duration {
+		asked = append(asked, fmt.Sprint(strings.HasPrefix(from, "127.0.0.1:"), " ", key, " ", right))
+		if locked {
+			return 90 * time.Second
+		}
+		return 0
+	}
+	s := scrape(t, ScrapeOptions{Listen: "0.0.0.0:0", Key: "the-key", Slow: slow})
+	ask := func(status int, headers ...string) {
+		t.Helper()
+		if got, body := s.ask(t, "GET", "/metrics", headers...); got != status {
+			t.Errorf("%q is answered %d %.200s", headers, got, body)
+		}
+	}
+	ask(401)
+	ask(401, "Authorization", "Bearer a-guess")
+	ask(200, "Authorization", "Bearer the-key")
+	locked = true
+	ask(429, "Authorization", "Bearer a-guess")
+	ask(429, "Authorization", "Bearer the-key")
+	ask(401)
+	want := []string{"true a-guess false", "true the-key true", "true a-guess false", "true the-key true"}
+	if !slices.Equal(asked, want) {
+		t.Errorf("it was asked about %q, want %q", asked, want)
+	}
+}
+
+func TestAScraperThatNeedsNoKeyMaySendAnyAndIsNeverLockedOut(t *testing.T) {
+	slow := func(string, string, bool) time.Duration { return time.Minute }
+	s := scrape(t, ScrapeOptions{Listen: "127.0.0.1:0", Key: "the-key", Slow: slow})
+	for _, key := range []string{"the-key", "another"} {
+		if status, body := s.ask(t, "GET", "/metrics", "Authorization", "Bearer "+key); status != 200 {
+			t.Errorf("with %s: answered %d %.200s", key, status, body)
+		}
+		if status, body := s.ask(t, "GET", "/metrics", "Authorization", "Bearer "+key, "Host", "evil.example"); status != 429 {
+			t.Errorf("a page with %s: answered %d %.200s", key, status, body)
+		}
+	}
+}
+
 func TestWithoutAKeyAnAddressThatOthersReachIsNotServed(t *testing.T) {
 	s := scrape(t, ScrapeOptions{Listen: "0.0.0.0:0"})
 	var w ops.Warning

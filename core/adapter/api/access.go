@@ -61,7 +61,7 @@ func (c *conn) authorize(r *http.Request) (ops.Caller, *problem) {
 // toolRefused is what a tool gets, with a key or without.
 func toolRefused(session string) *problem {
 	p := &problem{
-		status: http.StatusForbidden, code: "tool_caller",
+		status: http.StatusForbidden, code: codeTool,
 		message: "a tool of this gateway may not call its API; start a child agent with the delegate tool instead",
 	}
 	if session != "" {
@@ -109,8 +109,11 @@ func (p *Platform) fromPage(r *http.Request) *problem {
 	return nil
 }
 
-// codeWrongKey is the code of a refusal for a wrong key.
-const codeWrongKey = "invalid_api_key"
+// The codes of refusals for a wrong key, and of a tool.
+const (
+	codeWrongKey = "invalid_api_key"
+	codeTool     = "tool_caller"
+)
 
 // bearer is the token of r, and whether there is one (RFC 6750, 2.1).
 func bearer(r *http.Request) (token string, given bool) {

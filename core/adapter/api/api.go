@@ -8,7 +8,7 @@
 // joins it (answers.go). Without a key in the config only
 // our own user's programs and root's are served, as the kernel tells (HF1), others with the key of the home, and no web page that
 // a browser shows (field notes, I5). A tool of the gateway is never served. A port that is taken is an error of Connect, which is
-// tried again (B3). Guessing at the key is slow (guard.go). The listener is the first thing that a stop closes (A18).
+// tried again (B3). Guessing at either key is slow (guard.go). The listener is the first thing that a stop closes (A18).
 package api
 
 import (
@@ -62,6 +62,8 @@ type Options struct {
 	// AllowOrigins are the web origins whose pages are served, AllowHosts the names other than the loopback ones that a request
 	// without a key may be for.
 	AllowOrigins, AllowHosts []string
+	// Guard slows guessing at the key; nil: New makes one.
+	Guard *Guard
 	// Log takes one line for each refused client and for the server's own troubles; nil discards them.
 	Log *slog.Logger
 }
@@ -79,7 +81,7 @@ type Platform struct {
 
 	// What outlives a listener: the bodies under way, the sources of wrong keys, the listener's connections for the metrics.
 	bodies        *budget
-	guard         guard
+	guard         *Guard
 	named         names
 	closedForRoom atomic.Uint64
 	refused       atomic.Uint64
@@ -87,7 +89,7 @@ type Platform struct {
 
 // New returns a platform that listens from Connect on. It does no I/O.
 func New(o Options) *Platform {
-	p := &Platform{options: o, log: o.Log, lookUp: clientOf}
+	p := &Platform{options: o, log: o.Log, lookUp: clientOf, guard: cmp.Or(o.Guard, &Guard{})}
 	if key := cmp.Or(o.Key, o.LocalKey); key != "" {
 		sum := sha256.Sum256([]byte(key))
 		p.key = &sum
@@ -114,7 +116,7 @@ func New(o Options) *Platform {
 func (p *Platform) Counters() []adapter.Counter {
 	return []adapter.Counter{{
 		Name: "gatewaytui_api_requests_refused_total",
-		Help: "API requests that were refused for who sent them: a missing or wrong key, a web page, a host name.", Value: p.refused.Load,
+		Help: "API requests that were refused for who sent them: a missing or wrong key, too many wrong keys (too_many_wrong_keys), a tool, a web page, a host name.", Value: p.refused.Load,
 	}, {
 		Name: "gatewaytui_api_connections_closed_for_room_total",
 		Help: "API connections that were closed because connections ran short and nothing happened on them.", Value: p.closedForRoom.Load,

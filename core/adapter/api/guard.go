@@ -1,7 +1,6 @@
 package api
 
 import (
-	"cmp"
 	"crypto/sha256"
 	"fmt"
 	"maps"
@@ -22,13 +21,15 @@ const (
 	maxSources = 4096
 )
 
-// guard slows guessing at the key. It knows the sources of wrong keys: an address, see sourceOf.
+// Guard slows guessing at the key. It knows the sources of wrong keys: a user of this machine or an address, see sourceOf. Its
+// zero value is ready for use, and it may be used from any goroutine. The listener of the metrics, which has the same key, shares
+// the one of the API.
 //
 // A source that sent maxWrong wrong keys within wrongWindow has its wrong keys answered with 429 and not with 401 for lockout. If
 // they were different keys the source is guessing, and the right key is answered with 429 as well: otherwise a guess would be
 // as good as before. A client that sends one wrong key again and again does not lock out the clients with the right key behind
 // the same address. Nothing that a source does while it is locked out makes its lockout longer.
-type guard struct {
+type Guard struct {
 	mu      sync.Mutex
 	sources map[string]*source
 	order   []string // as they were seen first
@@ -44,8 +45,17 @@ type source struct {
 	until, guessing time.Time
 }
 
-// wrong notes a wrong key of from, and returns what it is answered with if it is locked out.
-func (g *guard) wrong(from, key string, now time.Time) *problem {
+// Check is called for each request that sends a key: from is its source, right says whether key is the right one. It returns how
+// long the source is locked out; 0: it is not. A source that is locked out is not told whether the key was right.
+func (g *Guard) Check(from, key string, right bool, now time.Time) time.Duration {
+	if right {
+		return g.right(from, now)
+	}
+	return g.wrong(from, key, now)
+}
+
+// wrong notes a wrong key of from, and returns how long it is locked out.
+func (g *Guard) wrong(from, key string, now time.Time) time.Duration {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	s := g.sources[from]
@@ -53,7 +63,7 @@ func (g *guard) wrong(from, key string, now time.Time) *problem {
 		s = g.add(from)
 	}
 	if now.Before(s.guessing) {
-		return lockedOut(s.guessing.Sub(now))
+		return s.guessing.Sub(now)
 	}
 	old := func(at time.Time) bool { return now.Sub(at) >= wrongWindow }
 	maps.DeleteFunc(s.different, func(_ [sha256.Size]byte, at time.Time) bool { return old(at) })
@@ -63,27 +73,27 @@ func (g *guard) wrong(from, key string, now time.Time) *problem {
 		clear(s.different)
 	}
 	if now.Before(s.until) {
-		return lockedOut(s.until.Sub(now))
+		return s.until.Sub(now)
 	}
 	s.wrong = append(slices.DeleteFunc(s.wrong, old), now)
 	if len(s.wrong) >= maxWrong {
 		s.until, s.wrong = now.Add(lockout), nil
 	}
-	return nil
+	return 0
 }
 
-// right returns what the right key of from is answered with if its source is locked out for guessing.
-func (g *guard) right(from string, now time.Time) *problem {
+// right returns how long the right key of from is locked out: its source is guessing.
+func (g *Guard) right(from string, now time.Time) time.Duration {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if s := g.sources[from]; s != nil && now.Before(s.guessing) {
-		return lockedOut(s.guessing.Sub(now))
+		return s.guessing.Sub(now)
 	}
-	return nil
+	return 0
 }
 
 // add remembers a source. g.mu is held.
-func (g *guard) add(from string) *source {
+func (g *Guard) add(from string) *source {
 	if g.sources == nil {
 		g.sources = map[string]*source{}
 	}
@@ -97,32 +107,40 @@ func (g *guard) add(from string) *source {
 	return s
 }
 
-func lockedOut(wait time.Duration) *problem {
-	return &problem{
-		status: http.StatusTooManyRequests, code: "too_many_wrong_keys", retryAfter: wait,
-		message: fmt.Sprintf("%d wrong API keys came from this address within %s: send the right key after %s", maxWrong, wrongWindow, wait.Round(time.Second)),
-	}
-}
-
-// slow is what a request is answered with that authorize answered with p: its source may be locked out.
+// slow is what a request is answered with that authorize answered with p: its source may be locked out. A program that is served
+// without a key never is, whatever key it sends: the key of the home is not asked of it. Of a tool that the kernel tells nobody has
+// looked at the key.
 func (c *conn) slow(r *http.Request, p *problem) *problem {
 	token, given := bearer(r)
-	switch {
-	case !given || c.platform.options.Key == "":
+	who := c.callerOf(r.Context())
+	keyless := c.platform.options.Key == "" && c.platform.fromPage(r) == nil
+	if !given || c.platform.key == nil || who.own() && (keyless || p != nil && p.code == codeTool) {
 		return p
-	case p == nil:
-		return c.platform.guard.right(sourceOf(r), time.Now())
-	case p.code == codeWrongKey:
-		return cmp.Or(c.platform.guard.wrong(sourceOf(r), token, time.Now()), p)
 	}
-	return p
+	wait := c.platform.guard.Check(sourceOf(r, who), token, c.platform.isKey(token), time.Now())
+	if wait <= 0 {
+		return p
+	}
+	return &problem{
+		status: http.StatusTooManyRequests, code: "too_many_wrong_keys", retryAfter: wait,
+		message: fmt.Sprintf("%d wrong API keys came from this user or address within %s: send the right key after %s", maxWrong, wrongWindow, wait.Round(time.Second)),
+	}
 }
 
-// sourceOf is the address that a request came from, for an IPv6 address its network: see prefixOf.
-func sourceOf(r *http.Request) string {
-	at, err := netip.ParseAddrPort(r.RemoteAddr)
+// sourceOf is where a request came from: the user, if the kernel knows who asks, so that one user of this machine cannot lock out
+// another, or else the address.
+func sourceOf(r *http.Request, who caller) string {
+	if who.uid != unknownUID {
+		return who.String()
+	}
+	return SourceOf(r.RemoteAddr)
+}
+
+// SourceOf is the source of a request from remote, which is host:port: the address, for an IPv6 address its network: see prefixOf.
+func SourceOf(remote string) string {
+	at, err := netip.ParseAddrPort(remote)
 	if err != nil {
-		return hostname(r.RemoteAddr)
+		return hostname(remote)
 	}
 	return prefixOf(at.Addr()).String()
 }

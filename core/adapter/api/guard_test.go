@@ -6,40 +6,42 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"gatewaytui/core/adapter"
 	"gatewaytui/core/logs"
 )
 
 func TestHF17_GuessingAtTheKeyIsSlow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var g guard
-		refused := func(from, key string) bool { return g.wrong(from, key, time.Now()) != nil }
+		var g Guard
+		refused := func(from, key string) bool { return g.wrong(from, key, time.Now()) != 0 }
 		for i := range maxWrong {
 			if refused("1.2.3.4/32", fmt.Sprint("guess", i)) {
 				t.Fatalf("guess %d was refused as one too many", i)
 			}
 			time.Sleep(time.Second)
 		}
-		p := g.wrong("1.2.3.4/32", "one more", time.Now())
-		if p == nil || p.status != http.StatusTooManyRequests || p.code != "too_many_wrong_keys" || p.retryAfter <= 0 || p.retryAfter > lockout {
-			t.Fatalf("the guess after them is answered with %+v", p)
+		if wait := g.wrong("1.2.3.4/32", "one more", time.Now()); wait <= 0 || wait > lockout {
+			t.Fatalf("the guess after them is locked out for %s", wait)
 		}
-		if g.right("1.2.3.4/32", time.Now()) == nil {
+		if g.right("1.2.3.4/32", time.Now()) == 0 {
 			t.Error("a guess that is right is taken from an address that is guessing")
 		}
-		if refused("1.2.3.5/32", "wrong") || g.right("1.2.3.5/32", time.Now()) != nil {
+		if refused("1.2.3.5/32", "wrong") || g.right("1.2.3.5/32", time.Now()) != 0 {
 			t.Error("another address is locked out as well")
 		}
 		for range 100 { // it does not make the lockout longer
 			time.Sleep(lockout / 100)
 			refused("1.2.3.4/32", "again")
 		}
-		if refused("1.2.3.4/32", "wrong") || g.right("1.2.3.4/32", time.Now()) != nil {
+		if refused("1.2.3.4/32", "wrong") || g.right("1.2.3.4/32", time.Now()) != 0 {
 			t.Errorf("after %s the address is still locked out", lockout)
 		}
 	})
@@ -48,20 +50,20 @@ func TestHF17_GuessingAtTheKeyIsSlow(t *testing.T) {
 // One client with an old key does not lock out the others behind its address, and cannot be used to guess faster.
 func TestHF17_TheSameWrongKeyLocksOutItselfAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var g guard
+		var g Guard
 		for range maxWrong {
 			g.wrong("h", "old key", time.Now())
 		}
-		if g.wrong("h", "old key", time.Now()) == nil {
+		if g.wrong("h", "old key", time.Now()) == 0 {
 			t.Error("the wrong key is not refused as one too many")
 		}
-		if p := g.right("h", time.Now()); p != nil {
-			t.Errorf("the right key of the same address is answered with %+v", p)
+		if wait := g.right("h", time.Now()); wait != 0 {
+			t.Errorf("the right key of the same address is locked out for %s", wait)
 		}
 		for i := range maxWrong {
 			g.wrong("h", fmt.Sprint("guess", i), time.Now())
 		}
-		if g.right("h", time.Now()) == nil {
+		if g.right("h", time.Now()) == 0 {
 			t.Error("after ten guesses the right key is taken")
 		}
 	})
@@ -69,9 +71,9 @@ func TestHF17_TheSameWrongKeyLocksOutItselfAlone(t *testing.T) {
 
 func TestHF17_AFewWrongKeysAMinuteAreNoLockout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var g guard
+		var g Guard
 		for i := range 100 {
-			if g.wrong("h", fmt.Sprint(i), time.Now()) != nil || g.right("h", time.Now()) != nil {
+			if g.wrong("h", fmt.Sprint(i), time.Now()) != 0 || g.right("h", time.Now()) != 0 {
 				t.Fatalf("locked out after %d wrong keys", i)
 			}
 			time.Sleep(wrongWindow/maxWrong + time.Second)
@@ -80,7 +82,7 @@ func TestHF17_AFewWrongKeysAMinuteAreNoLockout(t *testing.T) {
 }
 
 func TestHF17_TheSourcesThatAreRememberedAreBounded(t *testing.T) {
-	var g guard
+	var g Guard
 	for i := range 2 * maxSources {
 		g.wrong(fmt.Sprint(i), "wrong", time.Now())
 	}
@@ -166,4 +168,77 @@ func TestHF17_RefusedRequestsFoldToFewLines(t *testing.T) {
 			})
 		})
 	}
+}
+
+// HF17 with the key of the home: other users have to know it, and their guesses are as slow as those at a key of the config.
+func TestHF17_GuessingAtTheKeyOfTheHomeIsSlow(t *testing.T) {
+	us := os.Geteuid()
+	var uid atomic.Int64
+	start := func(t *testing.T, o Options) (*fixture, func(as int, key string, headers ...string) answer) {
+		t.Helper()
+		r := &toolGateway{gateway: gateway{take: echo}}
+		f := startAs(t, o, r, func() (socket, error) {
+			if uid.Load() == unknownUID {
+				return socket{}, errNoSocket
+			}
+			return socket{uid: int(uid.Load()), inode: 1}, nil
+		})
+		return f, func(as int, key string, headers ...string) answer {
+			uid.Store(int64(as))
+			f.client.CloseIdleConnections() // each look at the kernel is for one connection
+			return f.chat(saying("hi"), append([]string{"Authorization", "Bearer " + key}, headers...)...)
+		}
+	}
+	guess := func(t *testing.T, ask func(int, string, ...string) answer, as int, headers ...string) {
+		t.Helper()
+		for i := range maxWrong {
+			ask(as, fmt.Sprint("guess", i), headers...)
+		}
+	}
+	t.Run("of another user", func(t *testing.T) {
+		_, ask := start(t, localKey)
+		guess(t, ask, us+1)
+		ask(us+1, "one-more").refused(t, http.StatusTooManyRequests, "too_many_wrong_keys")
+		ask(us+1, localKey.LocalKey).refused(t, http.StatusTooManyRequests, "too_many_wrong_keys")
+		ask(us+2, localKey.LocalKey).whole(t)
+		ask(us+2, "wrong").refused(t, http.StatusUnauthorized, "invalid_api_key")
+		ask(us, "sk-anything").whole(t)
+	})
+	t.Run("of a user whom the kernel does not tell", func(t *testing.T) {
+		_, ask := start(t, localKey)
+		guess(t, ask, unknownUID)
+		ask(unknownUID, localKey.LocalKey).refused(t, http.StatusTooManyRequests, "too_many_wrong_keys")
+		ask(us+1, localKey.LocalKey).whole(t)
+		ask(us, "sk-anything").whole(t)
+	})
+	t.Run("of our own programs there are none: any key is served", func(t *testing.T) {
+		_, ask := start(t, localKey)
+		for i := range 2 * maxWrong {
+			ask(us, fmt.Sprint("sk-anything", i)).whole(t)
+		}
+		ask(us, localKey.LocalKey).whole(t)
+	})
+	t.Run("of a web page in our own user's browser", func(t *testing.T) {
+		_, ask := start(t, localKey)
+		guess(t, ask, us, "Host", "evil.example")
+		ask(us, localKey.LocalKey, "Host", "evil.example").refused(t, http.StatusTooManyRequests, "too_many_wrong_keys")
+		ask(us, localKey.LocalKey).whole(t)
+		ask(us, "sk-anything").whole(t)
+	})
+	t.Run("of another user, at the key of the config", func(t *testing.T) {
+		_, ask := start(t, Options{Key: "the-key"})
+		guess(t, ask, us+1)
+		ask(us+1, "the-key").refused(t, http.StatusTooManyRequests, "too_many_wrong_keys")
+		ask(us, "the-key").whole(t)
+	})
+}
+
+// A tool that changed its user is refused with the right key, and must not learn from that which key is right.
+func TestHF17_TheRefusalOfAToolTellsNoGuesserThatItsKeyIsRight(t *testing.T) {
+	r := &toolGateway{gateway: gateway{take: echo}, tool: func(adapter.Socket) (string, bool, error) { return "api:user:bob", true, nil }}
+	f := startAs(t, localKey, r, func() (socket, error) { return socket{uid: os.Geteuid() + 1, inode: 1}, nil })
+	for i := range maxWrong {
+		f.chat(saying("hi"), "Authorization", fmt.Sprint("Bearer guess", i)).refused(t, http.StatusUnauthorized, "invalid_api_key")
+	}
+	f.chat(saying("hi"), "Authorization", "Bearer "+localKey.LocalKey).refused(t, http.StatusTooManyRequests, "too_many_wrong_keys")
 }
