@@ -106,7 +106,7 @@ func (p *program) run(ctx context.Context, o runOptions) error {
 		return err
 	}
 	home, err := instance.Open(dir)
-	if errors.Is(err, instance.ErrForeign) { // a service manager that tries again gets the same answer
+	if errors.Is(err, instance.ErrForeign) || errors.Is(err, instance.ErrExposed) { // a service manager that tries again gets the same answer
 		return &outcome{exitConfig, err}
 	}
 	if err != nil {
@@ -154,6 +154,7 @@ func (p *program) run(ctx context.Context, o runOptions) error {
 	logged := logs.Options{Path: home.Log(), Level: loaded.Config.Log.Level, Redactor: l.redactor}
 	// The terminal is the console's alone. A gateway whose console was left becomes one without a console, log included.
 	logged.Stderr, logged.StderrIsTerminal, logged.Format, logged.StderrLater = os.Stderr, isTerminal(os.Stderr), o.LogFormat, l.front != nil
+	home.CheckLog()
 	log, err := logs.Open(logged)
 	if err != nil {
 		return err
@@ -391,6 +392,7 @@ func (l *life) options(parts parts, files files, manager supervisor) gateway.Opt
 		o.Warnings = append(o.Warnings, ops.Warning{Code: "marker", Message: err.Error(), Since: ops.At(time.Now())})
 	}
 	o.LifeBefore, o.MarkerUnread, o.DamagedBefore = marker.Life, found && marker.Life == "", marker.Damaged
+	o.Warnings = append(o.Warnings, l.home.Warnings()...)
 	for _, a := range l.home.WasSetAside() {
 		o.Warnings = append(o.Warnings, ops.Warning{Code: "aside", Message: term.Clean(a.String(), 600), Since: ops.At(a.At)})
 	}

@@ -39,10 +39,8 @@ func CheckHome(dir string) error {
 	if err != nil {
 		return nil
 	}
-	for _, name := range signatures {
-		if _, err := os.Lstat(filepath.Join(dir, name)); err == nil {
-			return nil
-		}
+	if isHome(dir) {
+		return nil
 	}
 	var foreign []string
 	for _, e := range entries {
@@ -53,14 +51,21 @@ func CheckHome(dir string) error {
 	if len(foreign) == 0 {
 		return nil
 	}
-	shown := strings.Join(foreign[:min(len(foreign), maxForeign)], ", ")
-	if more := len(foreign) - maxForeign; more > 0 {
-		shown += fmt.Sprintf(" and %d more", more)
-	}
+	shown := strings.Join(foreign[:min(len(foreign), maxForeign)], ", ") + more(len(foreign))
 	return &trouble{ops.Error{
 		Code: ops.CodeInvalid, Message: fmt.Sprintf("%s is not a gateway's home, and it is not empty (it has %s): nothing in it was changed", dir, shown),
 		Hint: "name a folder that is empty or does not exist yet, with --home DIR or GATEWAYTUI_HOME",
 	}, ErrForeign}
+}
+
+// isHome reports whether a gateway has run in the folder dir.
+func isHome(dir string) bool {
+	for _, name := range signatures {
+		if _, err := os.Lstat(filepath.Join(dir, name)); err == nil {
+			return true
+		}
+	}
+	return false
 }
 
 // leftByStart reports whether e may be in a folder in which no gateway has run yet: a start that was killed leaves empty

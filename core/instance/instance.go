@@ -75,42 +75,62 @@ type Home struct {
 	dir, id, socket, lockPath string
 	flock                     func(*os.File) error // of flock(2)
 
+	warnings []ops.Warning // set by Open
+
 	mu    sync.Mutex
 	aside []Aside
 }
 
 // Open makes the home and its folders, or corrects their modes and those of the files in them. A home that belongs to
 // another user is refused, and so is a folder that can only be a mistake, such as / or /tmp, or one that holds anything
-// else (CheckHome). A folder that is refused is left as it is. dir must be absolute.
+// else (CheckHome), or one that others could write to and that has a symbolic link for a folder of ours (ErrExposed). A
+// folder that is refused is left as it is. Files of other users are left as they are and named in Warnings, except the lock
+// and the database, which must be ours. dir must be absolute.
 // Opening does not make it ours: Acquire does.
 func Open(dir string) (*Home, error) {
 	if err := CheckHome(dir); err != nil {
 		return nil, err
 	}
+	h := &Home{dir: dir, lockPath: filepath.Join(dir, lockFile), flock: flock}
+	if fi, err := os.Stat(dir); err == nil {
+		if err := checkLinks(dir, fi.Mode()); err != nil {
+			return nil, err
+		}
+		h.warnOpen(fi.Mode())
+	}
 	if err := ensureHome(dir); err != nil {
 		return nil, err
 	}
-	for _, sub := range []string{logsDir, dumpsDir, workDir} {
+	used := []string{logsDir, dumpsDir, workDir}
+	if _, err := os.Lstat(filepath.Join(dir, asideDir)); err == nil { // it is made when something is set aside
+		used = append(used, asideDir)
+	}
+	for _, sub := range used {
 		if err := ensureDir(filepath.Join(dir, sub)); err != nil {
 			return nil, err
 		}
 	}
+	var foreign []string
 	for _, sub := range []string{"", logsDir, dumpsDir, asideDir} { // what is in work is the tools'
-		if err := closeFiles(filepath.Join(dir, sub)); err != nil {
+		found, err := closeFiles(dir, filepath.Join(dir, sub))
+		if err != nil {
 			return nil, err
 		}
+		foreign = append(foreign, found...)
 	}
-	id, err := idOf(dir)
-	if err != nil {
+	h.warnForeign(foreign)
+	var err error
+	if h.id, err = idOf(dir); err != nil {
 		return nil, problem(err, "look at the home "+dir, "")
 	}
-	socket, private := socketPath(dir, id, os.Getenv)
+	socket, private := socketPath(dir, h.id, os.Getenv)
+	h.socket = socket
 	if private != "" {
 		if err := ensurePrivate(private); err != nil {
 			return nil, err
 		}
 	}
-	return &Home{dir: dir, id: id, socket: socket, lockPath: filepath.Join(dir, lockFile), flock: flock}, nil
+	return h, nil
 }
 
 // Dir is the home's absolute path.
@@ -209,30 +229,6 @@ func ensureDir(path string) error {
 	case fi.Mode().Perm() != dirMode:
 		if err := os.Chmod(path, dirMode); err != nil {
 			return problem(err, "make the folder "+path+" private", otherHome)
-		}
-	}
-	return nil
-}
-
-// closeFiles takes from the files in dir what others may do with them. It opens none: opening and closing the store's
-// would drop SQLite's locks (field notes, 4.1).
-func closeFiles(dir string) error {
-	entries, err := os.ReadDir(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil // nothing was ever set aside
-	}
-	if err != nil {
-		return problem(err, "read the folder "+dir, otherHome)
-	}
-	for _, e := range entries {
-		fi, err := e.Info()
-		if err != nil || !fi.Mode().IsRegular() || fi.Mode().Perm()&0o077 == 0 {
-			continue // it went away, or is nothing that we write
-		}
-		path := filepath.Join(dir, e.Name())
-		err = os.Chmod(path, fi.Mode().Perm()&^0o077)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return problem(err, fmt.Sprintf("make %s private: it belongs to uid %d", path, owner(fi)), "give it back with chown, or move it away")
 		}
 	}
 	return nil

@@ -51,6 +51,9 @@ func Copy(ctx context.Context, path, to string, progress func(written, of int64)
 			err = fmt.Errorf("back up %s to %s: %w", path, to, err)
 		}
 	}()
+	if err := checkRegular(path); err != nil {
+		return err
+	}
 	if err := checkTarget(path, to); err != nil {
 		return err
 	}

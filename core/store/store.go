@@ -124,7 +124,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	} else if part != "" {
 		s.log.Info("store.leftover_removed", "path", part)
 	}
-	if o.Verify && !o.ReadOnly {
+	if err = checkRegular(path); err == nil && o.Verify && !o.ReadOnly {
 		err = s.inspect(ctx)
 	}
 	switch {
