@@ -43,6 +43,8 @@ var arrows = map[string][]string{
 	"fixtures/golden":                  {},
 	"fixtures/npmtest":                 {"fixtures/soak"},
 	"fixtures/powercut":                {"fixtures/soak"},
+	"fixtures/skew":                    {"fixtures/soak"},
+	"fixtures/skew/launch":             {},
 	"fixtures/soak":                    {},
 	"fixtures/upgrade":                 {},
 	"fixtures/upgrade/make":            {"core/adapter/telegram/botapitest", "fixtures/upgrade"},

@@ -283,3 +283,11 @@ func clockConfirmed(wall time.Time) bool {
 	}
 	return wall.Sub(time.Unix(int64(t.Time.Sec), 0)).Abs() < time.Minute
 }
+
+// sinceBoot is how long ago the machine started, the time that it slept included: clock_gettime(2), CLOCK_BOOTTIME, which
+// nobody sets and every Linux since 2.6.39 has.
+func sinceBoot() time.Duration {
+	var t unix.Timespec
+	_ = unix.ClockGettime(unix.CLOCK_BOOTTIME, &t) // EINVAL on an older kernel alone
+	return time.Duration(t.Nano())
+}

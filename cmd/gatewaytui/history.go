@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -77,13 +78,17 @@ func ended(l ops.Life) string {
 	return "~" + moment(at)
 }
 
+// lasted is how long a life has lasted; that of one whose clock was set back meanwhile is unknown.
 func lasted(l ops.Life) string {
 	at, _ := lifeEnd(l)
+	if l.Outcome == ops.OutcomeRunning {
+		at = ops.At(time.Now())
+	}
 	switch {
-	case l.Outcome == ops.OutcomeRunning:
-		return ago(l.StartedAt)
 	case at.IsZero():
 		return ""
+	case at.Before(l.StartedAt.Time):
+		return "unknown"
 	}
 	return age(at.Sub(l.StartedAt.Time))
 }

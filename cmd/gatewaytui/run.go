@@ -344,7 +344,7 @@ func (l *life) options(parts parts, files files, manager supervisor) gateway.Opt
 		Home: l.home.Dir(), HomeID: l.home.ID(), Database: l.home.Database(), Workdir: l.home.Work(),
 		Warnings: slices.Concat(l.loaded.Warnings, l.dangers(), manager.warnings), Changes: l.loaded.Changes(), NoResume: l.flags.NoResume, Redactor: l.redactor,
 		FreshStore: l.flags.FreshStore, ReadOnlyStore: l.flags.ReadOnlyStore,
-		TrustClock: l.flags.TrustClock, ClockConfirmed: clockConfirmed,
+		TrustClock: l.flags.TrustClock, ClockConfirmed: clockConfirmed, Booted: sinceBoot,
 		SupervisorName: manager.name(), SupervisorBudget: manager.budget, SupervisorSource: manager.source, Notify: manager.notify,
 		ConfigFile: ops.ConfigFile{Path: l.loaded.Path, LoadedAt: ops.At(l.loaded.At)}, ConfigChanged: l.loaded.Changed,
 		APIListen: parts.apiListen, APIAccess: l.apiAccess(), Limits: parts.limits, Demo: parts.demo(l.prepared.demo),

@@ -14,8 +14,8 @@ import (
 const WarnClock = "clock"
 
 // The wall clock may be this far from where it is expected. Behind, a time service corrects it by seconds. Ahead, the
-// gateway was down or the machine asleep, which no clock measures: a clock that is wrong by less deletes a row at most
-// clockAhead before its time, which is a twelfth of the retention.
+// gateway was down, which no clock measures: a clock that is wrong by less deletes a row at most clockAhead before its time,
+// which is a twelfth of the retention. Within a life a clock that counts the machine's sleep leaves clockBehind both ways.
 const (
 	clockBehind = 10 * time.Minute
 	clockAhead  = retention / 12
@@ -28,10 +28,12 @@ const (
 // wait, for neither can be undone: time spent down still counts, once the clock is trusted.
 type clock struct {
 	confirmed func(wall time.Time) bool // asked only of a clock that is elsewhere; nil: nobody vouches for it
+	exact     bool                      // elapsed counts the time that the machine sleeps
 
 	mu    sync.Mutex
 	wall  time.Time     // where the clock last agreed; zero: it was never compared
 	at    time.Duration // of this life, by the monotonic clock, when it agreed
+	ours  bool          // it agreed in this life
 	doubt string        // empty: the clock agrees
 	since time.Time
 }
@@ -41,15 +43,18 @@ type clock struct {
 func (c *clock) look(wall time.Time, elapsed time.Duration) (doubted, changed bool) {
 	wall = wall.Round(0) // without its monotonic part, by which Sub would go
 	c.mu.Lock()
-	expected, known := c.wall.Add(elapsed-c.at), !c.wall.IsZero()
+	expected, known, ahead := c.wall.Add(elapsed-c.at), !c.wall.IsZero(), clockAhead
+	if c.exact && c.ours {
+		ahead = clockBehind
+	}
 	c.mu.Unlock()
 	off := wall.Sub(expected)
-	agrees := !known || -clockBehind <= off && off <= clockAhead || c.confirmed != nil && c.confirmed(wall)
+	agrees := !known || -clockBehind <= off && off <= ahead || c.confirmed != nil && c.confirmed(wall)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	was := c.doubt != ""
 	if agrees {
-		c.wall, c.at, c.doubt = wall, elapsed, ""
+		c.wall, c.at, c.doubt, c.ours = wall, elapsed, "", true
 		return false, was
 	}
 	direction := "after"
@@ -77,7 +82,7 @@ func days(d time.Duration) string {
 func (c *clock) expect(wall time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.wall, c.at = wall.Round(0), 0
+	c.wall, c.at, c.ours = wall.Round(0), 0, false
 }
 
 // doubted reports whether nothing may be done that goes by the wall clock and cannot be undone.
@@ -97,6 +102,24 @@ func (c *clock) warning() ops.Warning {
 	return ops.Warning{Code: WarnClock, Message: c.doubt, Since: ops.At(c.since)}
 }
 
+// elapsed is the time since this life began, by a clock that nobody sets.
+func (g *Gateway) elapsed(now time.Time) time.Duration {
+	if g.opts.Booted == nil {
+		return now.Sub(g.started)
+	}
+	return g.opts.Booted() - g.booted
+}
+
+// startedAt is the start of this life as the wall clock counts now. A clock that was set since then, from 1970 or by
+// mistake, says nothing of how long the life has lasted.
+func (g *Gateway) startedAt(now time.Time) time.Time {
+	lasted := g.elapsed(now)
+	if off := now.Round(0).Sub(g.started.Round(0)) - lasted; off < -clockBehind || off > clockAhead || off > clockBehind && g.clock.exact {
+		return now.Add(-lasted)
+	}
+	return g.started
+}
+
 // beginClock has the clock compared with the last life whose clock was not doubted.
 func (g *Gateway) beginClock(ctx context.Context) error {
 	last, err := g.store.LastAgreed(ctx)
@@ -113,7 +136,7 @@ func (g *Gateway) beginClock(ctx context.Context) error {
 // lookAtClock compares the clock, and logs a change.
 func (g *Gateway) lookAtClock() (changed bool) {
 	now := time.Now()
-	doubted, changed := g.clock.look(now, now.Sub(g.started))
+	doubted, changed := g.clock.look(now, g.elapsed(now))
 	switch {
 	case changed && doubted:
 		g.log.Warn("warning", "code", WarnClock, "text", g.clock.warning().Message)

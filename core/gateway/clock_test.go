@@ -62,6 +62,56 @@ func TestHF21_AClockThatIsElsewhereIsDoubted(t *testing.T) {
 	}
 }
 
+// A clock that counts the machine's sleep tells a sleep from a clock that was set: within a life every jump is doubted, and
+// what the life before left is still compared as a time that no clock measured.
+func TestAClockThatCountsSleepDoubtsEveryJumpOfItsLife(t *testing.T) {
+	left := time.Date(2026, 11, 22, 4, 0, 0, 0, time.UTC)
+	c := &clock{exact: true}
+	c.expect(left)
+	for _, look := range []struct {
+		name    string
+		wall    time.Time
+		elapsed time.Duration
+		doubted bool
+	}{
+		{"a start after two days down", left.Add(2 * day), 0, false},
+		{"a sleep of a day", left.Add(3 * day), day, false},
+		{"a jump of two days", left.Add(5*day + time.Minute), day + time.Minute, true},
+		{"back in time", left.Add(3*day + 2*time.Minute), day + 2*time.Minute, false},
+	} {
+		if doubted, _ := c.look(look.wall, look.elapsed); doubted != look.doubted {
+			t.Errorf("%s: doubted %v, want %v: %s", look.name, doubted, look.doubted, c.warning().Message)
+		}
+	}
+}
+
+// A life whose clock was set while it ran has lasted what a clock says that nobody sets.
+func TestALifeWhoseClockWasSetHasLastedItsTime(t *testing.T) {
+	slept := 10 * day // of which the monotonic clock knows nothing
+	now := time.Now()
+	for _, tc := range []struct {
+		name    string
+		started time.Time // by the wall clock of then
+		elapsed time.Duration
+		moved   bool
+	}{
+		{"no jump", now.Add(-time.Hour), time.Hour, false},
+		{"a sleep of ten days", now.Add(-time.Hour - slept), time.Hour + slept, false},
+		{"set back by ten years", now.Add(3652 * day), time.Hour, true},
+		{"begun in 1970", time.Unix(0, 0), time.Hour, true},
+		{"set ahead by two days", now.Add(-2 * day), time.Hour, true},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			g := &Gateway{started: tc.started, opts: Options{Booted: func() time.Duration { return tc.elapsed }}}
+			g.clock.exact = true
+			began := g.startedAt(now)
+			if moved := !began.Equal(tc.started); moved != tc.moved || moved && now.Sub(began) != tc.elapsed {
+				t.Errorf("it is said to have begun at %s, %v before now", began, now.Sub(began))
+			}
+		})
+	}
+}
+
 // aYearAgo is a home whose last life ended a year ago by the clock, with a session that goes on and one that had ended long
 // before.
 func aYearAgo(t *testing.T) (dir string) {

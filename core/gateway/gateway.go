@@ -76,6 +76,8 @@ type Options struct {
 	// whether a time service vouches for it; nil: none does.
 	TrustClock     bool
 	ClockConfirmed func(wall time.Time) bool
+	// Booted is how long ago the machine started, the time that it slept included; nil: no clock measures that.
+	Booted func() time.Duration
 	// Demo tells what a demo shows about itself; nil on a gateway that is none. It is called without a lock held.
 	Demo func() *ops.Demo
 	// Redactor knows the secrets; nil masks what looks like one.
@@ -150,6 +152,7 @@ type Gateway struct {
 	log     *slog.Logger
 	life    string
 	started time.Time
+	booted  time.Duration // Options.Booted then
 	policy  session.Policy
 
 	clock clock
@@ -242,9 +245,12 @@ func New(o Options) (*Gateway, error) {
 		opts: o, cfg: cfg, log: o.Log, life: o.Life, started: time.Now(), state: ops.StateStarting, warnings: o.Warnings,
 		policy: session.Policy{Idle: cfg.Session.IdleReset.Duration, Daily: daily},
 		events: newHub(), requests: newRequests(),
-		clock:   clock{confirmed: o.ClockConfirmed},
+		clock:   clock{confirmed: o.ClockConfirmed, exact: o.Booted != nil},
 		watched: storeWatch{asks: make(chan chan struct{}), probe: make(chan struct{}, 1)},
 		ready:   make(chan struct{}), loaded: make(chan struct{}), over: make(chan struct{}), began: make(chan struct{}), told: make(chan struct{}),
+	}
+	if o.Booted != nil {
+		g.booted = o.Booted()
 	}
 	g.outbox = newOutbox(g)
 	g.slots = model.NewSlots(cfg.Limits.ModelCalls)

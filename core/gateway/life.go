@@ -114,7 +114,7 @@ func (g *Gateway) keepLives(rows ...ops.Life) {
 // endedLife is this life's row as it ends.
 func (g *Gateway) endedLife(rep ops.Shutdown) store.Life {
 	life := g.lifeRow()
-	life.EndedAt, life.Reason, life.By = time.Now(), rep.Reason, rep.By
+	life.EndedAt, life.Reason, life.By = life.HeartbeatAt, rep.Reason, rep.By
 	life.Outcome, life.Phase = lives.EndOf(rep)
 	return life
 }
@@ -196,9 +196,10 @@ func (g *Gateway) setLastEnd(l store.Life, report ops.Shutdown) {
 }
 
 func (g *Gateway) lifeRow() store.Life {
+	now := time.Now()
 	return store.Life{
 		ID: g.life, PID: g.opts.PID, StartTicks: g.opts.StartTicks, BootID: g.opts.BootID, Version: g.opts.Version,
-		StartedAt: g.started, HeartbeatAt: time.Now(), RSS: process.Resident(), Outcome: ops.OutcomeRunning,
+		StartedAt: g.startedAt(now), HeartbeatAt: now, RSS: process.Resident(), Outcome: ops.OutcomeRunning,
 		ClockDoubted: g.clock.doubted(),
 	}
 }

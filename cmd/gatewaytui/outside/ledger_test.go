@@ -8,14 +8,15 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
+
+	"gatewaytui/fixtures/eventually"
 )
 
 // recall is the message that mirror answers with the whole conversation.
 const recall = "recall"
 
-// mirror is a model endpoint that repeats the last message, and answers recall with every message that the gateway sent of
-// the conversation, a line each, as "role: content".
+// mirror is a model endpoint that repeats the last message, answers recall with every message that the gateway sent of the
+// conversation, a line each, as "role: content", and does not answer a message that begins with hang.
 func mirror(t testing.TB) *httptest.Server {
 	t.Helper()
 	return serve(t, httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -27,6 +28,10 @@ func mirror(t testing.TB) *httptest.Server {
 			return
 		}
 		last := body.Messages[len(body.Messages)-1].Content
+		if strings.HasPrefix(last, "hang") {
+			<-r.Context().Done()
+			return
+		}
 		if last != recall {
 			completed(w, "heard "+last, "stop")
 			return
@@ -126,9 +131,8 @@ func (l *ledger) lost(g *gateway, prefix string) (lines []string) {
 // underLoad waits until n more messages were acknowledged.
 func (l *ledger) underLoad(t testing.TB, n int) {
 	t.Helper()
-	for want, deadline := l.count()+n, time.Now().Add(patience); l.count() < want; <-time.After(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("within %v only %d messages were acknowledged, want %d", patience, l.count(), want)
-		}
+	want := l.count() + n
+	if !eventually.Within(func() bool { return l.count() >= want }) {
+		t.Fatalf("only %d messages were acknowledged, want %d", l.count(), want)
 	}
 }
