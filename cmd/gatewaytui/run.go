@@ -233,7 +233,6 @@ func (l *life) dangers() []ops.Warning {
 		if f.Severity == doctor.High {
 			w := f.Warning()
 			w.Since = ops.At(time.Now())
-			l.log.Warn("dangerous setting", "event", w.Code, "text", f.Text, "fix", f.Fix)
 			out = append(out, w)
 		}
 	}

@@ -17,11 +17,8 @@ import (
 // readyz is the answer to a supervisor's question for readiness, and its reason when it is no.
 func (g *gateway) readyz() (status int, reason string) {
 	g.t.Helper()
-	var answer struct{ Error struct{ Message string } }
-	if status = g.socket(http.MethodGet, "/readyz", nil, nil); status != http.StatusOK {
-		status = g.socket(http.MethodGet, "/readyz", nil, &answer)
-	}
-	return status, answer.Error.Message
+	status = g.socket(http.MethodGet, "/readyz", nil, &reason)
+	return status, reason
 }
 
 // warning is the text of the first warning with code; empty: there is none.

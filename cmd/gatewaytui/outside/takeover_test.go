@@ -122,7 +122,8 @@ func TestB6_RestartReturnsWhenTheNextLifeAnswers(t *testing.T) {
 	began := time.Now()
 	out, code := first.verb("restart", "--yes")
 	if code != 0 || !strings.Contains(out, "restarted: life ") {
-		t.Fatalf("restart: %d %s", code, out)
+		log, _ := os.ReadFile(filepath.Join(home, "logs", "gateway.jsonl"))
+		t.Fatalf("restart: %d %s\nthe log of both lives:\n%s", code, out, log)
 	}
 	if code := first.exit(); code != 75 {
 		t.Fatalf("the first ended with %d, want 75", code)
