@@ -48,6 +48,11 @@ func (g *Gateway) Status(context.Context) (ops.Status, error) {
 			st.Warnings = append(st.Warnings, trouble)
 		}
 	}
+	if g.opts.LogTrouble != nil {
+		if text, since := g.opts.LogTrouble(); text != "" {
+			st.Warnings = append(st.Warnings, ops.Warning{Code: WarnLog, Message: "lines of the log are lost: " + term.Clean(text, 300), Since: ops.At(since)})
+		}
+	}
 	if g.opts.Demo != nil {
 		st.Demo = g.opts.Demo()
 	}
@@ -81,6 +86,9 @@ func (g *Gateway) Status(context.Context) (ops.Status, error) {
 	}
 	return st, nil
 }
+
+// WarnLog is the code of the warning that lines cannot be written to the log file (HF28).
+const WarnLog = "log.file"
 
 // adapterWarning says that an adapter does not do its work now. What an operator should mend is the supervisor's to say.
 func adapterWarning(a ops.Adapter) (ops.Warning, bool) {

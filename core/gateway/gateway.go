@@ -110,6 +110,9 @@ type Options struct {
 	// MetricsListen tells where the metrics listener listens, and what is wrong with it if its code is not empty. nil: there
 	// is none.
 	MetricsListen func() (addr string, trouble ops.Warning)
+	// LogTrouble tells why lines cannot be written to the log file at the moment, and since when; an empty text: they can. It
+	// must not wait. nil: there is no file.
+	LogTrouble func() (text string, since time.Time)
 	// Mark writes the clean-shutdown marker. SaveReport keeps the report of a stop where it survives a SIGKILL, and
 	// LastReport reads the one of an earlier life; an error says that there is one that cannot be used. Diagnosis opens a new private file for a diagnosis.
 	Mark       func(Mark) error

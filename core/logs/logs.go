@@ -8,16 +8,15 @@
 package logs
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
-	"math"
 	"os"
 	"sync"
-
-	"github.com/DeRuina/timberjack"
+	"time"
 
 	"gatewaytui/core/term"
 )
@@ -30,10 +29,9 @@ const (
 
 // Options says where lines go. The zero value drops them all.
 type Options struct {
-	// Path is the file; empty: none. Its folder must exist.
+	// Path is the file; empty: none. Its folder must exist. The file must be no symbolic link.
 	Path string
-	// MaxBytes is the size from which the file is rotated, in whole MiB: a part of one counts as one. 0 is
-	// DefaultMaxBytes.
+	// MaxBytes is the size in bytes from which the file is rotated; 0 is DefaultMaxBytes.
 	MaxBytes int64
 	// Keep is how many rotated files stay beside the current one; 0 is DefaultKeep.
 	Keep int
@@ -78,13 +76,13 @@ func Open(o Options) (*Log, error) {
 		return nil, fmt.Errorf("log format %q: not auto, text or json", o.Format)
 	}
 
-	var sinks []*sink
+	l := &Log{}
 	if o.Path != "" {
-		w, err := openFile(o)
+		w, err := openRotated(o.Path, cmp.Or(max(o.MaxBytes, 0), DefaultMaxBytes), cmp.Or(max(o.Keep, 0), DefaultKeep), l.madeAgain)
 		if err != nil {
 			return nil, fmt.Errorf("open log file: %w", err)
 		}
-		sinks = append(sinks, newSink("file", w, w.Close, jsonForm(o.Redactor)))
+		l.sinks = append(l.sinks, newSink(fileName, w, w.Close, jsonForm(o.Redactor)))
 	}
 	if o.Stderr != nil {
 		form := jsonForm(o.Redactor)
@@ -93,32 +91,52 @@ func Open(o Options) (*Log, error) {
 		}
 		s := newSink(stderrName, o.Stderr, nil, form)
 		s.off.Store(o.StderrLater)
-		sinks = append(sinks, s)
+		l.sinks = append(l.sinks, s)
 	}
-	return start(level, sinks...), nil
+	l.start(level)
+	return l, nil
 }
 
 // start runs the sinks.
-func start(level slog.Level, sinks ...*sink) *Log {
-	l := &Log{sinks: sinks}
+func (l *Log) start(level slog.Level) {
 	h := &handler{level: level}
-	for _, s := range sinks {
+	for _, s := range l.sinks {
 		h.branches = append(h.branches, s.branch())
 		s.failed = l.writeFailed
 	}
 	l.logger = slog.New(h)
-	for _, s := range sinks {
+	for _, s := range l.sinks {
 		go s.run()
 	}
-	return l
 }
 
 // Logger is the logger whose lines go to every sink. It may be used at any time: before Close from any goroutine, after
 // Close its lines are dropped.
 func (l *Log) Logger() *slog.Logger { return l.logger }
 
-// stderrName is the name of the sink for Options.Stderr.
-const stderrName = "stderr"
+// The names of the sinks for Options.Path and Options.Stderr.
+const (
+	fileName   = "file"
+	stderrName = "stderr"
+)
+
+// FileTrouble is why lines cannot be written to the file at the moment, and since when; empty if they can. It comes from
+// memory alone.
+func (l *Log) FileTrouble() (text string, since time.Time) {
+	for _, s := range l.sinks {
+		if s.name == fileName {
+			return s.trouble()
+		}
+	}
+	return "", time.Time{}
+}
+
+// madeAgain tells every sink that the file was made again, and why it was not there.
+func (l *Log) madeAgain(why string) {
+	for _, s := range l.sinks {
+		s.log(slog.LevelWarn, "log.made_again", slog.String("sink", fileName), slog.String("reason", why))
+	}
+}
 
 // ShowStderr lets lines go to Options.Stderr from now on, if StderrLater has kept them from it. The lines before are in the
 // file alone.
@@ -156,31 +174,4 @@ func (l *Log) writeFailed(failed *sink, err error) {
 			s.log(slog.LevelError, "log.write", slog.String("sink", failed.name), slog.String("error", err.Error()))
 		}
 	}
-}
-
-// openFile makes the file with its mode, which neither the umask nor an older file's mode may widen or narrow (I3), and
-// returns its rotating writer.
-func openFile(o Options) (*timberjack.Logger, error) {
-	f, err := os.OpenFile(o.Path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
-	if err != nil {
-		return nil, err
-	}
-	err = f.Chmod(0o600)
-	if err := errors.Join(err, f.Close()); err != nil {
-		return nil, err
-	}
-	if o.MaxBytes <= 0 {
-		o.MaxBytes = DefaultMaxBytes
-	}
-	if o.Keep <= 0 {
-		o.Keep = DefaultKeep
-	}
-	const mib = 1 << 20
-	return &timberjack.Logger{
-		Filename:    o.Path,
-		MaxSize:     int(min(o.MaxBytes/mib+min(o.MaxBytes%mib, 1), math.MaxInt32)),
-		MaxBackups:  o.Keep,
-		FileMode:    0o600,
-		Compression: "none",
-	}, nil
 }

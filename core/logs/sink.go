@@ -36,7 +36,9 @@ type sink struct {
 	bytes   int
 	dropped int // lines that found the queue full and were not told of yet
 	folds   folds
-	closing bool // no more lines are taken
+	closing bool      // no more lines are taken
+	broken  string    // why the last write failed; empty: it did not
+	since   time.Time // of the first of the failed writes
 }
 
 // entry is a line without its time; repeated says how many more times it came.
@@ -170,6 +172,7 @@ func (s *sink) run() {
 			s.failed(s, err)
 		}
 		failing = err != nil
+		s.note(err)
 		return !failing
 	}
 	for !b.last {
@@ -187,7 +190,9 @@ func (s *sink) run() {
 		if b.last {
 			break
 		}
-		if !b.next.IsZero() {
+		if lost > 0 { // the next line may be far, and whether one can be written has to be known
+			window.Reset(lookEvery)
+		} else if !b.next.IsZero() {
 			window.Reset(time.Until(b.next))
 		}
 		select { // until a line comes, a window ends, or the log is closed
@@ -198,6 +203,28 @@ func (s *sink) run() {
 	if s.closeWriter != nil {
 		s.err = s.closeWriter()
 	}
+}
+
+// note keeps why a write failed; nil: it did not.
+func (s *sink) note(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case err == nil:
+		s.broken = ""
+	case s.broken == "":
+		s.since = time.Now()
+		fallthrough
+	default:
+		s.broken = err.Error()
+	}
+}
+
+// trouble is why the last write failed, and since when writes fail; empty if it did not.
+func (s *sink) trouble() (text string, since time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.broken, s.since
 }
 
 // maxBuffer is how large a buffer is kept for the next line, in bytes.

@@ -149,7 +149,9 @@ func TestTwoFailingSinksDoNotTellEachOtherForEver(t *testing.T) {
 
 // twoPages is a log on two pages, which Options has no need for.
 func twoPages(good, bad *page) *Log {
-	return start(0, newSink("good", good, nil, jsonForm(nil)), newSink("bad", bad, nil, jsonForm(nil)))
+	l := &Log{sinks: []*sink{newSink("good", good, nil, jsonForm(nil)), newSink("bad", bad, nil, jsonForm(nil))}}
+	l.start(0)
+	return l
 }
 
 func TestCloseWritesWhatIsThere(t *testing.T) {
