@@ -234,7 +234,7 @@ func patience(sv ops.Supervisor) string {
 	return "sets no limit for a stop (" + sv.Source + ")"
 }
 
-// showShutdown prints a shutdown: its phases, what it waits for, and what did not end well.
+// showShutdown prints a shutdown: its phases, what it waits for, and its problems.
 func (p *program) showShutdown(s ops.Shutdown) {
 	end, waits := "it took "+millis(s.ElapsedMS), "waited for"
 	if s.Outcome == ops.ShutdownRunning {

@@ -158,7 +158,7 @@ func (p *phase) result() ops.StepState {
 	return state
 }
 
-// summary counts what did not end well, or is empty. Run.mu is held.
+// summary counts the problems, or is empty. Run.mu is held.
 func (p *phase) summary() string {
 	count := map[ops.StepState]int{}
 	for _, it := range p.items {

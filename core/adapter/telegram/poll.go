@@ -245,5 +245,5 @@ func (c *conn) confess(e event) {
 		return
 	}
 	c.lastAlbum = e.album
-	c.mention(e.from, fmt.Sprintf("I can read text only; your %s was not taken.", e.what))
+	c.mention(e.from, fmt.Sprintf("I can only read text, so your %s was ignored.", e.what))
 }

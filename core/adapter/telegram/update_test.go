@@ -199,7 +199,7 @@ func TestWhatIsNoTextIsSaidToBeNone(t *testing.T) {
 			w.api.Inject(botapitest.Update{User: owner, Message: fields{"pinned_message": fields{}}})
 			w.after(time.Minute)
 			w.wantTexts()
-			w.wantSent("I can read text only; your picture was not taken.", "I can read text only; your voice message was not taken.")
+			w.wantSent("I can only read text, so your picture was ignored.", "I can only read text, so your voice message was ignored.")
 		})
 	})
 }
