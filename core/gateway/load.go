@@ -134,7 +134,8 @@ func (g *Gateway) ensureLoaded(ctx context.Context, key string) error {
 	}
 	s, found, err := g.store.CurrentSession(ctx, key)
 	if err != nil {
-		return &ops.Error{Code: ops.CodeUnavailable, Message: "the session could not be read: " + term.Clean(err.Error(), 200), Hint: "try again in a moment"}
+		g.log.Error("session not read", "session", key, "error", term.Clean(err.Error(), 600))
+		return &ops.Error{Code: ops.CodeUnavailable, Message: "the session could not be read: " + term.Clean(store.Reason(err), 200), Hint: "try again in a moment"}
 	}
 	if found {
 		g.load(s)

@@ -74,7 +74,7 @@ func (g *Gateway) takeIn(ctx context.Context, in adapter.Inbound) (string, error
 	id, fresh, err := g.store.PutInbox(wctx, row)
 	switch {
 	case err != nil:
-		return "", notSaved("your message", err)
+		return "", g.notSaved(in.Session, "your message", err)
 	case !fresh:
 		g.log.Info("message delivered again", "session", in.Session, "message", id)
 		return id, nil

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"log/slog"
 	"strings"
 	"testing"
 	"time"
@@ -80,4 +81,25 @@ func TestD15_ASessionThatCouldNotBeWrittenIsNotListed(t *testing.T) {
 		t.Fatalf("listed is %+v, want the session %s that the store has", row, id)
 	}
 	run(t, db, "DROP TRIGGER full")
+}
+
+// HF33: what the database says of a write that failed holds its path; a chat reads the cause alone, and the log has all of it.
+func TestHF33_WhoseMessageIsNotSavedIsToldNoPath(t *testing.T) {
+	var log text
+	l := start(t, func(s *setup) { s.log = slog.NewJSONHandler(&log, nil) })
+	// A commit that fails, as on a full disk: the row of a turn refers to one that is missing when it ends.
+	run(t, beside(t, l.dir), "CREATE TABLE there (id INTEGER PRIMARY KEY)",
+		"CREATE TABLE missing (id REFERENCES there DEFERRABLE INITIALLY DEFERRED)",
+		"CREATE TRIGGER fail AFTER INSERT ON turns BEGIN INSERT INTO missing VALUES (1); END")
+	l.say("chat:dm:1", "1", "hello")
+	l.wait("the chat has the notice", func() bool { return len(l.chat.messages()) == 1 })
+	for _, told := range []string{l.chat.messages()[0], l.await(l.send("api:user:a", "hello")).err.Error()} {
+		if strings.Contains(told, l.dir) || !strings.Contains(told, "could not be saved: constraint failed") {
+			t.Errorf("the sender is told %q", told)
+		}
+	}
+	l.wait("the log has the details", func() bool {
+		lines := log.String()
+		return strings.Contains(lines, `"msg":"message or answer not saved"`) && strings.Contains(lines, "commit to "+l.dir+"/gateway.db")
+	})
 }

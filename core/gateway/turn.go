@@ -128,7 +128,7 @@ func (w *work) run(ctx context.Context) (err error) {
 	err = g.store.BeginTurn(wctx, sessionRow(t.Session), row, user)
 	cancel()
 	if err != nil {
-		return notSaved("your message", err)
+		return g.notSaved(t.Session.Key, "your message", err)
 	}
 	wrote()
 	w.begun = true
@@ -232,7 +232,7 @@ func (w *work) save(err error) (reply string, _ error) {
 		return "", session.ErrReset
 	case err == nil:
 		w.state = store.TurnFailed
-		return "", notSaved("the answer", saveErr)
+		return "", g.notSaved(t.Session.Key, "the answer", saveErr)
 	default:
 		g.log.Error("turn's end not saved", "session", t.Session.Key, "turn", t.ID, "error", term.Clean(saveErr.Error(), 300))
 	}
@@ -301,12 +301,16 @@ func answer(err error) error {
 	return &ops.Error{Code: ops.CodeUnavailable, Message: "the turn failed", Hint: "try again; " + operatorHint}
 }
 
-func notSaved(what string, err error) error {
-	hint := "nothing of it is kept; free the disk or ask the operator, then send it again"
+// notSaved logs that the store did not take what the sender of a message in the session key waits for, and returns what the sender
+// is told: the cause, and nothing of the home (HF33).
+func (g *Gateway) notSaved(key, what string, err error) error {
+	g.log.Error("message or answer not saved", "session", key, "what", what, "error", term.Clean(err.Error(), 600))
+	cause, hint := store.Reason(err), "nothing of it is kept; free the disk or ask the operator, then send it again"
 	if errors.Is(err, context.DeadlineExceeded) {
+		cause = "the disk did not answer in time"
 		hint = "it may still be kept once the disk answers; look at the conversation before you send it again"
 	}
-	return &ops.Error{Code: ops.CodeUnavailable, Message: fmt.Sprintf("%s could not be saved: %s", what, term.Clean(err.Error(), 200)), Hint: hint}
+	return &ops.Error{Code: ops.CodeUnavailable, Message: fmt.Sprintf("%s could not be saved: %s", what, term.Clean(cause, 200)), Hint: hint}
 }
 
 // note tells the model what happened to the session since its last turn.

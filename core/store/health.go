@@ -124,14 +124,17 @@ func refusedByDisk(err error) bool {
 	return false
 }
 
-// Reason is the innermost cause of an error of the store, without the path of its database: for readers who may not see
-// the home.
+// Reason is the innermost cause of an error of the store, the first of several, without the path of its database: for readers who
+// may not see the home (HF33).
 func Reason(err error) string {
 	if damage, is := errors.AsType[*DamagedError](err); is {
 		return "the database is damaged: " + damage.What
 	}
 	for {
 		cause := errors.Unwrap(err)
+		if several, is := err.(interface{ Unwrap() []error }); is && len(several.Unwrap()) > 0 {
+			cause = several.Unwrap()[0]
+		}
 		if cause == nil {
 			return err.Error()
 		}

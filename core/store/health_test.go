@@ -176,3 +176,11 @@ func TestAShorterFileThatMissesNothingIsNoDamage(t *testing.T) {
 		})
 	}
 }
+
+func TestTheReasonOfSeveralErrorsIsTheFirst(t *testing.T) {
+	full := errors.New("disk is full")
+	err := fmt.Errorf("write /the/home/gateway.db: %w", errors.Join(fmt.Errorf("insert: %w", full), errors.New("no transaction")))
+	if got := Reason(err); got != full.Error() {
+		t.Errorf("the reason is %q", got)
+	}
+}
