@@ -3,10 +3,12 @@ package main
 import (
 	"errors"
 	"fmt"
+	"os"
 
 	"github.com/spf13/cobra"
 
 	"gatewaytui/core/config"
+	"gatewaytui/core/doctor"
 	"gatewaytui/core/ops"
 )
 
@@ -84,6 +86,10 @@ func configCheckVerb(p *program) *cobra.Command {
 			p.say("%s is valid", v.Source)
 			for _, w := range v.Warnings {
 				p.say("warning: %s", w.Message)
+			}
+			facts := doctor.Facts{Config: loaded.Path, UID: os.Geteuid(), Getenv: p.getenv}
+			if n := len(doctor.Dangers(loaded.Config, facts)); n > 0 {
+				p.say("hint: dangerous settings: %d; gatewaytui doctor says what is dangerous", n)
 			}
 			if values {
 				p.hidden(table(p, p.out, valueColumns, v.Values))

@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"gatewaytui/core/config"
@@ -43,6 +44,20 @@ func TestConfigCheckShowsWarningsAndWhereEachValueIsFrom(t *testing.T) {
 	decodeLine(t, check("--json", "--values").out, &got)
 	if !got.Valid || len(got.Warnings) != 1 || len(got.Values) < 30 {
 		t.Errorf("the JSON says %+v", got)
+	}
+}
+
+// HF18: a config that is valid and dangerous was valid without a word.
+func TestHF18_ConfigCheckPointsToDoctorWhereSomethingIsDangerous(t *testing.T) {
+	check := func(text string) result {
+		return invocation{}.run(t, t.Context(), "config", "check", "--config", writeConfig(t, text)).must(t, exitDone)
+	}
+	const hint = "gatewaytui doctor says what is dangerous"
+	check("[model]\nprovider = \"openai\"\nname = \"m\"\nbase_url = \"http://models.internal/v1\"\n").says(t, "is valid", "dangerous settings: 1", hint)
+	for _, quiet := range []string{"", "[process]\nguardian = false\n"} {
+		if r := check(quiet); strings.Contains(r.out+r.err, hint) {
+			t.Errorf("with the config %q it says\n%s", quiet, r.out)
+		}
 	}
 }
 

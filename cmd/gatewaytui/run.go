@@ -229,12 +229,10 @@ type life struct {
 func (l *life) dangers() []ops.Warning {
 	var out []ops.Warning
 	facts := doctor.Facts{Config: l.loaded.Path, UID: os.Geteuid(), Getenv: l.getenv}
-	for _, f := range doctor.Security(l.loaded.Config, facts) {
-		if f.Severity == doctor.High {
-			w := f.Warning()
-			w.Since = ops.At(time.Now())
-			out = append(out, w)
-		}
+	for _, f := range doctor.Dangers(l.loaded.Config, facts) {
+		w := f.Warning()
+		w.Since = ops.At(time.Now())
+		out = append(out, w)
 	}
 	return out
 }

@@ -49,6 +49,10 @@ func (t Tools) Passes(name, value string) bool {
 	return !covered(steering, name) && !term.SecretName(name) && term.Redact(value) == value
 }
 
+// Steers reports whether a pattern of tools.env_pass names a variable that makes programs load or run what its value says, or
+// that opens an agent's socket, such as LD_PRELOAD, BASH_ENV or SSH_AUTH_SOCK.
+func Steers(pattern string) bool { return covered(steering, pattern) }
+
 // Environment tells the variables of environ, as os.Environ returns it, that tools see from those that they do not. Both
 // lists are sorted; neither has the gateway's own configuration, nor what shells set by themselves.
 func (t Tools) Environment(environ []string) (passed, kept []string) {

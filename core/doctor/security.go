@@ -36,7 +36,7 @@ type Facts struct {
 func Security(c config.Config, f Facts) []Finding {
 	s := &survey{c: c, f: f}
 	for _, check := range []func(*survey){
-		(*survey).network, (*survey).secrets, (*survey).files, (*survey).people, (*survey).machine,
+		(*survey).network, (*survey).secrets, (*survey).files, (*survey).people, (*survey).tools, (*survey).machine,
 	} {
 		check(s)
 	}
@@ -45,6 +45,11 @@ func Security(c config.Config, f Facts) []Finding {
 		return slices.Index(order, a.Severity) - slices.Index(order, b.Severity)
 	})
 	return s.found
+}
+
+// Dangers are the findings of severity High. The gateway warns of them while it runs.
+func Dangers(c config.Config, f Facts) []Finding {
+	return slices.DeleteFunc(Security(c, f), func(f Finding) bool { return f.Severity != High })
 }
 
 type survey struct {
@@ -186,6 +191,21 @@ func (s *survey) people() {
 		return
 	}
 	s.say(Medium, "root", fix, "the gateway runs as root: whoever may send it a message is root on this machine")
+}
+
+// tools is what tools see of the gateway's environment beyond what the default passes: a variable that steers other programs, or
+// one that is a secret by its name (HF8).
+func (s *survey) tools() {
+	var named []string
+	for _, pattern := range s.c.Tools.EnvPass {
+		if config.Steers(pattern) || !strings.HasSuffix(pattern, "*") && term.SecretName(pattern) { // a beginning of a name passes no secret
+			named = append(named, pattern)
+		}
+	}
+	if len(named) > 0 {
+		s.say(Medium, "tools.environment", "take it out of tools.env_pass, or give the value to the one program that needs it",
+			"tools.env_pass names %s: every tool sees it, and so does whoever may send a message", term.Clean(strings.Join(named, ", "), 200))
+	}
 }
 
 func (s *survey) machine() {

@@ -94,6 +94,21 @@ func TestEachDangerHasItsIDAndItsSeverity(t *testing.T) {
 		{"further host names without a key", func(_ *testing.T, c *config.Config, _ *Facts) {
 			c.Adapters.API.AllowHosts = []string{"gateway.internal"}
 		}, []string{"medium api.hosts_without_key"}},
+		{"tools see what the linker loads", func(_ *testing.T, c *config.Config, _ *Facts) {
+			c.Tools.EnvPass = append(c.Tools.EnvPass, "LD_PRELOAD")
+		}, []string{"medium tools.environment"}},
+		{"tools see what a shell and node run first", func(_ *testing.T, c *config.Config, _ *Facts) {
+			c.Tools.EnvPass = []string{"PATH", "BASH_ENV", "NODE_OPTIONS"}
+		}, []string{"medium tools.environment"}},
+		{"tools see the agent of ssh", func(_ *testing.T, c *config.Config, _ *Facts) {
+			c.Tools.EnvPass = []string{"SSH_AUTH_SOCK"}
+		}, []string{"medium tools.environment"}},
+		{"tools see a token by name", func(_ *testing.T, c *config.Config, _ *Facts) {
+			c.Tools.EnvPass = []string{"GITHUB_TOKEN"}
+		}, []string{"medium tools.environment"}},
+		{"tools see all but secrets and what steers", func(_ *testing.T, c *config.Config, _ *Facts) {
+			c.Tools.EnvPass = []string{"*", "TOKEN_*"}
+		}, nil},
 		{"no guardian", func(_ *testing.T, c *config.Config, _ *Facts) { c.Process.Guardian = false }, []string{"medium guardian.off"}},
 		{"no control groups", func(_ *testing.T, _ *config.Config, f *Facts) { f.Groups = false }, []string{"low containment.no_groups"}},
 	} {
