@@ -121,9 +121,9 @@ func (c *checkup) checkParent(home string) {
 // shownFiles is how many files of a kind are named.
 const shownFiles = 3
 
-// checkModes finds what others may read in the home, and what is not ours.
+// checkModes finds what others may read in the home, and what is not ours. Only the files gateway.* and the folders have to be.
 func (c *checkup) checkModes(home string) {
-	var open, foreign []string
+	var open, foreign, stray []string
 	for _, dir := range []string{"", "logs", "dumps", "aside"} { // what is in work is the tools'
 		entries, err := os.ReadDir(filepath.Join(home, dir))
 		if err != nil {
@@ -137,6 +137,8 @@ func (c *checkup) checkModes(home string) {
 			name := filepath.Join(dir, e.Name())
 			switch {
 			case err != nil, name == "work", fi.Mode()&fs.ModeSymlink != 0:
+			case uidOf(fi) != os.Geteuid() && fi.Mode().IsRegular() && !strings.HasPrefix(name, "gateway."): // a start leaves it alone (HF14)
+				stray = append(stray, name)
 			case uidOf(fi) != os.Geteuid():
 				foreign = append(foreign, name)
 			case fi.Mode().Perm()&0o077 != 0:
@@ -146,6 +148,9 @@ func (c *checkup) checkModes(home string) {
 	}
 	if len(foreign) > 0 {
 		c.fail(fmt.Sprintf("chown -R %d %s", os.Geteuid(), home), "in %s, %s belong to another user", home, several(foreign))
+	}
+	if len(stray) > 0 {
+		c.warn("give them back with chown, or move them away", "in %s, %s belong to another user; a start leaves them alone", home, several(stray))
 	}
 	if len(open) > 0 {
 		c.warn("chmod -R go= "+home+" (a start does it as well)", "in %s, others may read %s", home, several(open))
