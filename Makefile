@@ -19,7 +19,7 @@ build: ## build the static binary
 
 test: ## every test, with the race detector
 	@echo "make test: building the packages takes a minute or two before the first result ($$(date +%T))"
-	$(GO) test -race -timeout 10m ./...
+	$(GO) test -race -timeout 15m ./...
 	CGO_ENABLED=0 $(GO) test -timeout 10m ./core/store/simulation
 
 fast: ## the quick tests, without the race detector: within a minute once the packages are built
