@@ -15,12 +15,18 @@ import (
 	"gatewaytui/fixtures/soak"
 )
 
-// inject has strace change what g's system calls do from now on, until repair is called or the test ends: strace(1),
+// inject has strace change what g's calls of fsync and fdatasync do from now on, until repair is called or the test ends: strace(1),
 // tampering.
 func (g *gateway) inject(what string) (repair func()) {
 	g.t.Helper()
+	return g.injectInto("fsync,fdatasync", what)
+}
+
+// injectInto is inject for calls, a list of names with commas. Each thread of the gateway counts its calls for itself.
+func (g *gateway) injectInto(calls, what string) (repair func()) {
+	g.t.Helper()
 	strace := soak.Peer(g.t, "strace", "apt-get install strace")
-	cmd := exec.Command(strace, "-f", "-o", "/dev/null", "-e", "trace=fsync,fdatasync", "-e", "inject=fsync,fdatasync:"+what,
+	cmd := exec.Command(strace, "-f", "-o", "/dev/null", "-e", "trace="+calls, "-e", "inject="+calls+":"+what,
 		"-p", strconv.Itoa(g.cmd.Process.Pid))
 	said, err := cmd.StderrPipe()
 	if err != nil {

@@ -49,6 +49,7 @@ type ledger struct {
 	mu    sync.Mutex
 	users map[string][]string
 	total int
+	tried int // answered in any way
 }
 
 // count is how many messages were acknowledged.
@@ -56,6 +57,13 @@ func (l *ledger) count() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.total
+}
+
+// answers is how many messages were answered, refusals included.
+func (l *ledger) answers() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.tried
 }
 
 // write sends messages of fresh users called name-N until gone is closed or the gateway does not answer any more. What is
@@ -81,6 +89,9 @@ func (l *ledger) write(api, name string, gone <-chan struct{}) {
 		}
 		err = json.NewDecoder(res.Body).Decode(&answer)
 		res.Body.Close()
+		l.mu.Lock()
+		l.tried++
+		l.mu.Unlock()
 		if err != nil || res.StatusCode != http.StatusOK || len(answer.Choices) == 0 || answer.Choices[0].Message.Content != "heard "+text {
 			continue
 		}
