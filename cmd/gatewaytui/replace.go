@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -55,6 +56,19 @@ type takeover struct {
 	holder instance.Record
 	client *control.Client
 	bounds bounds
+}
+
+// replace is takeOver until a signal asks this program to end: ended is true then, and the holder's stop goes on by itself. A
+// signal that comes with the lock stops the gateway that begins.
+func (p *program) replace(ctx context.Context, home *instance.Home, held *instance.HeldError, record func() instance.Record) (lock *instance.Lock, ended bool, err error) {
+	until, release := signal.NotifyContext(ctx, syscall.SIGTERM, syscall.SIGINT)
+	defer release()
+	lock, err = p.takeOver(until, home, held, record)
+	if err == nil || until.Err() == nil || ctx.Err() != nil {
+		return lock, false, err
+	}
+	fmt.Fprintf(p.err, "gatewaytui: ended by a signal while replacing pid %d, whose stop goes on; `gatewaytui status` shows it\n", held.Holder.PID)
+	return nil, true, nil
 }
 
 // takeOver asks the holder to stop, over its socket or else by signal, and waits for the lock while it tells what the
@@ -176,7 +190,7 @@ func (t *takeover) ask(ctx context.Context) time.Duration {
 		}
 		_, err = t.client.Do(ctx, ops.Command{Verb: ops.VerbStop, Mode: ops.ModeGraceful, Reason: fmt.Sprintf("replaced by pid %d", os.Getpid())})
 	}
-	if err != nil && !ops.HasCode(err, ops.CodeStopping) {
+	if err != nil && ctx.Err() == nil && !ops.HasCode(err, ops.CodeStopping) {
 		_ = t.signal(syscall.SIGTERM) // the lock will tell
 	}
 	return bound + t.bounds.slack

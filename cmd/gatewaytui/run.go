@@ -129,7 +129,10 @@ func (p *program) run(ctx context.Context, o runOptions) error {
 	}
 	lock, err := home.Acquire(l.record())
 	if held, ok := errors.AsType[*instance.HeldError](err); ok && o.Replace {
-		lock, err = p.takeOver(ctx, home, held, l.record)
+		var ended bool
+		if lock, ended, err = p.replace(ctx, home, held, l.record); ended {
+			return nil
+		}
 	}
 	if held, ok := errors.AsType[*instance.HeldError](err); ok {
 		return &outcome{exitHeld, held}
