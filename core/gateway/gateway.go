@@ -226,8 +226,10 @@ type Gateway struct {
 	// scarce is what the last look found the process to be short of.
 	scarce []ops.Warning
 	// abort ends a start that is under way; nil when it is over. early is a stop that was asked for meanwhile.
-	abort context.CancelFunc
-	early *stopRequest
+	// startOver is true from the end of a start that did not fail and during which none was asked for.
+	abort     context.CancelFunc
+	early     *stopRequest
+	startOver bool
 	// run is the shutdown, nil before there is one, and stop what began it. turnsLeft says that its drain left some.
 	run       *shutdown.Run
 	stop      stopRequest
@@ -343,7 +345,7 @@ func (g *Gateway) Run(ctx context.Context) (End, error) {
 		g.log.Warn("adapter needs credentials", "adapter", name, "variable", variable, "error", term.Clean(err.Error(), 300))
 	}
 	err := g.open(ctx)
-	if !g.endStart() && err != nil {
+	if !g.endStart(err) && err != nil {
 		g.close()
 		return End{ExitCode: 1}, err
 	}

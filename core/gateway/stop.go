@@ -60,7 +60,7 @@ func (g *Gateway) beginStop(rq stopRequest) (id string, began bool) {
 		return id, false
 	}
 	defer g.mu.Unlock()
-	if g.state == ops.StateStarting && g.early == nil {
+	if g.state == ops.StateStarting && !g.startOver && g.early == nil {
 		g.early = &rq
 		if g.abort != nil {
 			g.abort()
@@ -97,11 +97,12 @@ func (g *Gateway) join(run *shutdown.Run, rq StopRequest) {
 	g.log.Warn("stop asked for again", "mode", string(rq.Mode), "by", rq.By, "reason", rq.Reason)
 }
 
-// endStart ends the start and reports whether a shutdown runs now, because one was asked for meanwhile.
-func (g *Gateway) endStart() bool {
+// endStart ends the start, which failed with err or not, and reports whether a shutdown runs now, because one was asked for
+// meanwhile. One that is asked for later, until serve, begins at once.
+func (g *Gateway) endStart(err error) bool {
 	g.mu.Lock()
 	early := g.early
-	g.abort = nil
+	g.abort, g.startOver = nil, early == nil && err == nil
 	if early != nil {
 		g.state = ops.StateStopping
 	}
