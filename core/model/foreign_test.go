@@ -80,8 +80,10 @@ func TestHF27_AnotherProtocolIsNamed(t *testing.T) {
 				return
 			}
 			asked++
-			_, _ = conn.Write([]byte("220 mail.test ESMTP\r\n")) // the client may be gone
+			// It reads before it greets: a greeting that comes before the request is an unsolicited answer to net/http, which
+			// closes the connection, and the second attempt names it.
 			_, _ = conn.Read(make([]byte, 64<<10))
+			_, _ = conn.Write([]byte("220 mail.test ESMTP\r\n"))
 			_ = conn.Close()
 		}
 	}()

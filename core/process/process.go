@@ -158,34 +158,35 @@ type Registry struct {
 	// groupless is why there are none.
 	groupless string
 
-	mu      sync.Mutex // guards what follows; never held over I/O
-	open    bool
-	refused bool
-	closing bool
-	unclean bool              // Close left survivors: they are the guardian's
-	forking map[uint64]bool   // spawns that may have a child which is not in trees yet
-	pending map[uint64]*tree  // what the trees of those will be: session, turn and policy alone
-	held    held              // trees and starts under way, for the bounds
-	spawned map[string]uint64 // by session: its last spawn, until a kill found nothing of the session any more
-	lastID  uint64
-	trees   map[uint64]*tree
-	byPID   map[int]*tree       // the newest tree of each leader's pid
-	owners  map[ident]*tree     // every live member seen by the last scan
-	adopted map[int]struct{}    // direct children that we did not start, at the last scan
-	silent  map[ident]time.Time // those of them that did not say yet whose they are, since when
-	present []ident             // what a guardian is to end if we cannot, at the last scan. Replaced, never changed
-	shed    map[ident]shedder   // members that took their tag off
-	reaped  uint64              // adopted children that were waited for
-	waited  uint64              // all children that were waited for
-	swept   bool                // a kill of everything was verified after Refuse
-	next    *round              // the scan that has not begun, and its waiters; nil: there are none
-	foreign map[ident]bool      // descendants from before Open, and the guardian; true: children, whose status is not for the reaper. Replaced, never changed
-	outside []ident             // processes that held a socket and are not ours, newest last: see SocketOwner
-	ended   []*Process          // the last endedKept background processes whose trees are gone
-	scans   uint64              // scans begun
-	scanErr error
-	sampled time.Time
-	ticks   map[ident]uint64 // CPU ticks of each member at the last sample
+	mu       sync.Mutex // guards what follows; never held over I/O
+	open     bool
+	refused  bool
+	closing  bool
+	unclean  bool              // Close left survivors: they are the guardian's
+	forking  map[uint64]bool   // spawns that may have a child which is not in trees yet
+	pending  map[uint64]*tree  // what the trees of those will be: session, turn and policy alone
+	held     held              // trees and starts under way, for the bounds
+	spawned  map[string]uint64 // by session: its last spawn, until a kill found nothing of the session any more
+	lastID   uint64
+	trees    map[uint64]*tree
+	byPID    map[int]*tree       // the newest tree of each leader's pid
+	owners   map[ident]*tree     // every live member seen by the last scan
+	adopted  map[int]struct{}    // direct children that we did not start, at the last scan
+	silent   map[ident]time.Time // those of them that did not say yet whose they are, since when
+	present  []ident             // what a guardian is to end if we cannot, at the last scan. Replaced, never changed
+	shed     map[ident]shedder   // members that took their tag off
+	reaped   uint64              // adopted children that were waited for
+	waited   uint64              // all children that were waited for
+	swept    bool                // a kill of everything was verified after Refuse
+	next     *round              // the scan that has not begun, and its waiters; nil: there are none
+	foreign  map[ident]bool      // descendants from before Open, and the guardian; true: children, whose status is not for the reaper. Replaced, never changed
+	searches chan struct{}       // holds a token for each search of SocketOwner
+	outside  []ident             // processes that held a socket and are not ours, newest last: see SocketOwner
+	ended    []*Process          // the last endedKept background processes whose trees are gone
+	scans    uint64              // scans begun
+	scanErr  error
+	sampled  time.Time
+	ticks    map[ident]uint64 // CPU ticks of each member at the last sample
 	// groupErr is why the last spawn was not in a group of its own; nil: it was.
 	groupErr  error
 	groupLost time.Time // since when
@@ -206,7 +207,7 @@ func New(o Options) *Registry {
 		opts: o, secrets: map[string]bool{}, log: o.Log,
 		spawns: make(chan *spawnRequest), nudges: make(chan struct{}, 1), reapNow: make(chan struct{}, 1),
 		stopping: make(chan struct{}), scanTurn: make(chan struct{}, 1),
-		forking: map[uint64]bool{}, pending: map[uint64]*tree{}, spawned: map[string]uint64{},
+		searches: make(chan struct{}, searchesMost), forking: map[uint64]bool{}, pending: map[uint64]*tree{}, spawned: map[string]uint64{},
 		held: held{bySession: map[string]int{}}, trees: map[uint64]*tree{}, byPID: map[int]*tree{}, owners: map[ident]*tree{},
 		shed: map[ident]shedder{}, presentNews: make(chan struct{}, 1),
 		adopted: map[int]struct{}{}, foreign: map[ident]bool{}, ticks: map[ident]uint64{},

@@ -19,6 +19,9 @@ import (
 // found among them without a search.
 const outsideMost = 16
 
+// searchesMost is how many searches for the holder of a socket run at a time.
+const searchesMost = 2
+
 // SocketOwner reports whether a tracked process holds the socket with this inode, and whose that process is. uid is the
 // socket's. group is the id of the control group that the socket was made in, 0 if it is not known: one of a tree of ours decides
 // at once, even if the socket was passed on to a process from outside. Otherwise a process that holds the socket is searched
@@ -29,13 +32,20 @@ const outsideMost = 16
 // cannot be told. For a uid whose processes we may not look into, which is any other one unless we are root, it is enough that
 // every tracked process can be seen not to hold the socket.
 //
-// A search costs some microseconds for each process that it looks at, and ends with ctx.
+// A search costs some microseconds for each process that it looks at, and ends with ctx. At most searchesMost run at a time:
+// more would only take the processor from each other.
 func (r *Registry) SocketOwner(ctx context.Context, uid int, inode, group uint64) (owner Owner, tracked bool, err error) {
 	if !r.tracks() {
 		return Owner{}, false, nil
 	}
 	if owner, known := r.ownerOfGroupID(group); known {
 		return owner, true, nil
+	}
+	select {
+	case r.searches <- struct{}{}:
+		defer func() { <-r.searches }()
+	case <-ctx.Done():
+		return Owner{}, false, fmt.Errorf("tell who holds socket %d: wait for the searches before: %w", inode, context.Cause(ctx))
 	}
 	pid, err := r.holder(ctx, inode)
 	if err == nil && pid == 0 {

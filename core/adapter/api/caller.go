@@ -19,8 +19,12 @@ import (
 )
 
 // lookUpTimeout bounds the look-up of one connection's caller. Through netlink it takes some 20 us; reading /proc/net/tcp on
-// a machine with very many sockets, or looking at very many tracked processes, takes longer.
+// a machine with very many sockets takes longer.
 const lookUpTimeout = 2 * time.Second
+
+// searchTimeout bounds the search for the process of one connection while tools run. It is generous: a tool that starts
+// processes without end slows the search for everyone, and a caller who cannot be told is refused.
+const searchTimeout = 10 * time.Second
 
 // unknownUID is the uid of a caller that cannot be told.
 const unknownUID = -1
@@ -123,7 +127,7 @@ func clientOf(ctx context.Context, nc net.Conn) (socket, error) {
 }
 
 // toolOf reports whether the caller of a request with this context is a tool of the gateway, and whose. The first call for a
-// connection looks it up, within lookUpTimeout. A caller whose socket is not known is not recognised. The error says that it
+// connection looks it up, within searchTimeout. A caller whose socket is not known is not recognised. The error says that it
 // cannot be told.
 func (c *conn) toolOf(request context.Context) (session string, tool bool, err error) {
 	tools, ok := c.receiver.(adapter.ToolFinder)
@@ -136,7 +140,7 @@ func (c *conn) toolOf(request context.Context) (session string, tool bool, err e
 		return "", false, nil
 	}
 	at.toolOnce.Do(func() {
-		ctx, cancel := context.WithTimeout(c.tasks, lookUpTimeout)
+		ctx, cancel := context.WithTimeout(c.tasks, searchTimeout)
 		defer cancel()
 		at.session, at.tool, at.toolErr = tools.ToolSocket(ctx, adapter.Socket{UID: who.uid, Inode: who.inode, Group: who.group})
 	})
