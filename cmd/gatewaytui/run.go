@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/oklog/ulid/v2"
@@ -106,7 +107,8 @@ func (p *program) run(ctx context.Context, o runOptions) error {
 		return err
 	}
 	home, err := instance.Open(dir)
-	if errors.Is(err, instance.ErrForeign) || errors.Is(err, instance.ErrExposed) { // a service manager that tries again gets the same answer
+	// A service manager that tries again gets the same answer. EPERM is what belongs to another user.
+	if errors.Is(err, instance.ErrForeign) || errors.Is(err, instance.ErrExposed) || errors.Is(err, syscall.EPERM) {
 		return &outcome{exitConfig, err}
 	}
 	if err != nil {

@@ -98,7 +98,7 @@ func (p *Platform) isKey(token string) bool {
 // made to point here (DNS rebinding), a Host that is neither this machine's nor listed. A page can change neither (I5).
 func (p *Platform) fromPage(r *http.Request) *problem {
 	switch {
-	case r.Header.Get("Origin") != "" && !p.allows(r):
+	case len(r.Header.Values("Origin")) > 0 && !p.allows(r): // an empty one as well
 		return originRefused()
 	case !p.own(r.Host):
 		return &problem{

@@ -30,6 +30,7 @@ func TestWhatTheServerDoesNotKnowIsRefusedInOpenAIsShape(t *testing.T) {
 		{"DELETE on health", "DELETE", "/health", "", nil, 405, "method_not_allowed", "GET, HEAD"},
 		{"a form", "POST", "/v1/chat/completions", saying("hi"), []string{"Content-Type", "application/x-www-form-urlencoded"}, 415, "unsupported_media_type", ""},
 		{"plain text", "POST", "/v1/chat/completions", saying("hi"), []string{"Content-Type", "text/plain"}, 415, "unsupported_media_type", ""},
+		{"an empty origin", "POST", "/v1/chat/completions", saying("hi"), []string{"Origin", ""}, 403, "origin_refused", ""},
 		{"a content type that is none", "POST", "/v1/chat/completions", saying("hi"), []string{"Content-Type", "application/json; ="}, 415, "unsupported_media_type", ""},
 		{"a body over 16 MiB", "POST", "/v1/chat/completions", saying(strings.Repeat("x", DefaultBodyMax)), nil, 413, "request_too_large", ""},
 	} {
