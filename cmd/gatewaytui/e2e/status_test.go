@@ -1,0 +1,83 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"gatewaytui/core/ops"
+	"gatewaytui/core/store"
+)
+
+// seed puts n idle sessions into the store of a home that no gateway runs on.
+func seed(t testing.TB, home string, n int) {
+	t.Helper()
+	st, err := store.Open(context.Background(), store.Options{Path: filepath.Join(home, "gateway.db"), Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := time.Now()
+	for i := range n {
+		s := store.Session{Key: fmt.Sprintf("telegram:dm:%d", i), ID: fmt.Sprintf("s%d", i), Platform: "telegram", User: "someone", State: ops.SessionIdle, CreatedAt: now, LastActivityAt: now}
+		if err := st.PutSession(context.Background(), s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := st.Close(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// seedJournal puts n rows of processes that have long ended into the journal, as a killed life leaves them.
+func seedJournal(t testing.TB, home string, n int) {
+	t.Helper()
+	st, err := store.Open(context.Background(), store.Options{Path: filepath.Join(home, "gateway.db"), Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range n {
+		row := store.Process{Life: "killed", PID: 4_000_000 + i, StartTicks: 1, BootID: "an earlier boot", Session: "telegram:dm:1", Command: "sleep", Policy: "session", StartedAt: time.Now()}
+		if err := st.PutProcess(context.Background(), row); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := st.Close(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// H4: status answers with 5,000 sessions and a wedged agent, also while a stop hangs: it waits for neither, both of which
+// take a minute or more. How quick it is BenchmarkStatus measures.
+func TestH4_StatusAnswersWhateverHangs(t *testing.T) {
+	home := newHome(t)
+	seed(t, home, 5000)
+	g := start(t, home, longDrain())
+	g.say("wedged", "wedge 300")
+	g.running("api:user:wedged", "model call")
+	ask := func(state string) {
+		t.Helper()
+		var s struct {
+			State  string
+			Counts struct{ Sessions int }
+		}
+		if status := g.socket(http.MethodGet, "/v1/status", nil, &s); status != http.StatusOK || s.Counts.Sessions != 5001 || s.State != state {
+			t.Fatalf("status: %d %+v, want 5001 sessions and state %s", status, s, state)
+		}
+	}
+	ask("running")
+	g.signal(15)
+	g.phase("drain", "running")
+	for range 5 {
+		ask("stopping") // an answer that had waited for the drain would say something else
+	}
+	if out, code := g.verb("shutdown", "force", "--yes"); code != 0 {
+		t.Fatalf("force: %d %s", code, out)
+	}
+	if code := g.exit(); code != 0 {
+		t.Fatalf("exit code %d", code)
+	}
+}
