@@ -17,7 +17,7 @@ var arrows = map[string][]string{
 	"core/limit":                       {"core/ops"},
 	"core/store":                       {"core/ops"},
 	"core/instance":                    {"core/ops"},
-	"core/lives":                       {"core/ops", "core/instance", "core/shutdown"},
+	"core/lives":                       {"core/ops", "core/term", "core/filter", "core/instance", "core/shutdown"},
 	"core/service":                     {},
 	"core/shutdown":                    {"core/ops"},
 	"core/process":                     {"core/limit", "core/ops", "core/term", "core/process/kernel", "core/process/guardian"},

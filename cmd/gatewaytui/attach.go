@@ -13,6 +13,7 @@ import (
 
 	"gatewaytui/core/config"
 	"gatewaytui/core/control"
+	"gatewaytui/core/lives"
 	"gatewaytui/core/ops"
 	"gatewaytui/tui"
 )
@@ -134,9 +135,9 @@ func (o *outliving) Shutdown(ctx context.Context) (ops.Shutdown, error) {
 func (o *outliving) lastReport(ctx context.Context) (ops.Shutdown, bool) {
 	ctx, cancel := context.WithTimeout(ctx, lastWord)
 	defer cancel()
-	reports := files{dumps: filepath.Join(o.home, "dumps")}
+	reports := lives.Files{Dir: filepath.Join(o.home, "dumps")}
 	for {
-		report, found, err := reports.readReport(*o.life.Load())
+		report, found, err := reports.ReadReport(*o.life.Load())
 		if err != nil {
 			return report, false // the next start tells of it
 		}

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"gatewaytui/core/lives"
 	"gatewaytui/core/ops"
 )
 
@@ -60,7 +61,7 @@ func TestAConsoleThatOutlivesItsGatewayReadsTheReport(t *testing.T) {
 	}
 	report := stopReport()
 	report.Life = fakeLife
-	if err := (files{dumps: l.home.Dumps(), life: fakeLife}).saveReport(*report); err != nil {
+	if err := (lives.Files{Dir: l.home.Dumps(), Life: fakeLife}).SaveReport(*report); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := o.Shutdown(t.Context()); !ops.HasCode(err, ops.CodeNotFound) {
@@ -82,7 +83,7 @@ func TestAConsoleThatOutlivesItsGatewayReadsTheReport(t *testing.T) {
 	}
 	*report = *stopReport()
 	report.Life, report.EndedAt, report.Outcome = fakeLife, ops.Time{}, ops.ShutdownRunning
-	if err := (files{dumps: l.home.Dumps(), life: fakeLife}).saveReport(*report); err != nil {
+	if err := (lives.Files{Dir: l.home.Dumps(), Life: fakeLife}).SaveReport(*report); err != nil {
 		t.Fatal(err)
 	}
 	if got, err := o.Shutdown(t.Context()); !isUnreachable(err) {

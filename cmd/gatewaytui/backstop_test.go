@@ -7,6 +7,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"gatewaytui/core/lives"
 )
 
 // A8: a process whose end hangs is ended with its exit code; if that hangs as well, without another word.
@@ -36,7 +38,7 @@ func TestA8_ASignalThatHangsDoesNotHoldUpTheEnd(t *testing.T) {
 		began := time.Now()
 		s := &signals{ch: make(chan os.Signal), pipe: make(chan os.Signal)}
 		release := make(chan struct{})
-		stop := s.handOver(nil, files{}, func() { <-release }, nil, slog.New(slog.DiscardHandler))
+		stop := s.handOver(nil, lives.Files{}, func() { <-release }, nil, slog.New(slog.DiscardHandler))
 		s.ch <- syscall.SIGHUP
 		stop()
 		if took := time.Since(began); took != logBound {

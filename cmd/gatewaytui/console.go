@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 
 	"gatewaytui/core/gateway"
+	"gatewaytui/core/lives"
 	"gatewaytui/core/ops"
 	"gatewaytui/tui"
 )
@@ -87,12 +88,12 @@ func (o operator) Do(ctx context.Context, cmd ops.Command) (ops.Request, error) 
 
 // open shows g until the console is left. lost is called when the terminal is gone. While the console is up, whatever is
 // written to stderr is a line of the log.
-func (f *front) open(g *gateway.Gateway, files files, log *slog.Logger, theme string, lost func()) {
+func (f *front) open(g *gateway.Gateway, files lives.Files, log *slog.Logger, theme string, lost func()) {
 	if f == nil {
 		return
 	}
 	f.up.Store(true)
-	f.crash, _ = files.fresh("crash") // without it a trace is lost, which is no reason not to start
+	f.crash, _ = files.Create("crash") // without it a trace is lost, which is no reason not to start
 	release, err := captureStderr(f.crash, func(line string) { log.Warn("written to stderr", "text", line) })
 	if err != nil {
 		log.Warn("stderr is not kept off the screen", "error", err.Error())

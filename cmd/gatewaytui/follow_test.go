@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"gatewaytui/core/instance"
+	"gatewaytui/core/lives"
 	"gatewaytui/core/ops"
 )
 
@@ -241,7 +242,7 @@ func stopping(t *testing.T, report *ops.Shutdown) *live {
 			f.phase("adapters", ops.StepTimedOut, 5_000, "1 of 2 did not end in time")
 			if report != nil {
 				report.Life = fakeLife
-				if err := (files{dumps: g.home.Dumps(), life: fakeLife}).saveReport(*report); err != nil {
+				if err := (lives.Files{Dir: g.home.Dumps(), Life: fakeLife}).SaveReport(*report); err != nil {
 					t.Error(err)
 				}
 				f.emit(ops.EventShutdownEnded, report.ID, "shutdown "+report.Outcome, map[string]any{"outcome": report.Outcome})
@@ -358,7 +359,7 @@ func TestStopWaitIsNotOverBeforeTheHomeIsFree(t *testing.T) {
 	if err := out.await("surrender"); err != nil {
 		t.Fatal(err)
 	}
-	if err := (files{dumps: home.Dumps(), life: fakeLife}).saveReport(*stopReport()); err != nil {
+	if err := (lives.Files{Dir: home.Dumps(), Life: fakeLife}).SaveReport(*stopReport()); err != nil {
 		t.Fatal(err)
 	}
 	// The socket is closed, the lock given back, the report complete: but the process lives, for it is this one.

@@ -38,11 +38,11 @@ func historyVerb(p *program) *cobra.Command {
 			if !ok {
 				return page, false, nil
 			}
-			page, err = past.page(q)
+			page, err = past.Page(q)
 			if !p.json {
 				p.line(p.err, "no gateway runs here; this is read from the home's files")
 			}
-			for _, t := range past.troubles {
+			for _, t := range past.Problems() {
 				p.line(p.err, "warning: %s", t)
 			}
 			return page, true, err
@@ -58,20 +58,9 @@ func historyVerb(p *program) *cobra.Command {
 	return c
 }
 
-// lifeEnd is when l ended, or was last seen where its end is not known; zero for one that runs.
-func lifeEnd(l ops.Life) (at ops.Time, known bool) {
-	switch {
-	case !l.EndedAt.IsZero():
-		return l.EndedAt, true
-	case l.Outcome == ops.OutcomeRunning:
-		return ops.Time{}, false
-	}
-	return l.LastSeenAt, false
-}
-
 // ended marks a moment that is no end but the last word of a life that was killed.
 func ended(l ops.Life) string {
-	at, known := lifeEnd(l)
+	at, known := l.End()
 	if known || at.IsZero() {
 		return moment(at)
 	}
@@ -80,7 +69,7 @@ func ended(l ops.Life) string {
 
 // lasted is how long a life has lasted; that of one whose clock was set back meanwhile is unknown.
 func lasted(l ops.Life) string {
-	at, _ := lifeEnd(l)
+	at, _ := l.End()
 	if l.Outcome == ops.OutcomeRunning {
 		at = ops.At(time.Now())
 	}
@@ -162,7 +151,7 @@ func (p *program) showLife(l ops.Life) {
 		how += " in " + l.Phase
 	}
 	till := "to " + moment(l.EndedAt)
-	switch at, known := lifeEnd(l); {
+	switch at, known := l.End(); {
 	case known:
 	case l.Outcome == ops.OutcomeRunning:
 		till = "to now"
@@ -207,7 +196,7 @@ func lifeSentence(l ops.Life) (target, string) {
 		how += " in " + l.Phase
 	}
 	when := "began " + moment(l.StartedAt)
-	switch at, known := lifeEnd(l); {
+	switch at, known := l.End(); {
 	case known:
 		when += ", ended " + moment(at)
 	case !at.IsZero():

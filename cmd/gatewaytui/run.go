@@ -22,6 +22,7 @@ import (
 	"gatewaytui/core/gateway"
 	"gatewaytui/core/instance"
 	"gatewaytui/core/limit"
+	"gatewaytui/core/lives"
 	"gatewaytui/core/logs"
 	"gatewaytui/core/ops"
 	"gatewaytui/core/process"
@@ -251,9 +252,9 @@ func (l *life) record() instance.Record {
 
 // run builds the gateway, serves the control socket, hands the signals over, and ends when the gateway has.
 func (l *life) run(ctx context.Context) (gateway.End, error) {
-	files := files{dumps: l.home.Dumps(), life: l.id, aside: l.home.SetAside}
-	files.prune()
-	if err := errors.Join(l.home.ReserveMarker(), files.reserve()); err != nil {
+	files := lives.Files{Dir: l.home.Dumps(), Life: l.id, SetAside: l.home.SetAside}
+	files.Prune()
+	if err := errors.Join(l.home.ReserveMarker(), files.Reserve()); err != nil {
 		l.log.Warn("room for the end of this life is not kept", "error", term.Clean(err.Error(), 300))
 	}
 	l.spares.take()
@@ -338,7 +339,7 @@ func (l *life) run(ctx context.Context) (gateway.End, error) {
 }
 
 // options are the gateway's, from the parts and what this start found.
-func (l *life) options(parts parts, files files, manager supervisor) gateway.Options {
+func (l *life) options(parts parts, files lives.Files, manager supervisor) gateway.Options {
 	self := instance.Self()
 	o := gateway.Options{
 		Config: l.loaded.Config, Log: l.log, Models: parts.model, Platforms: parts.platforms, Broken: parts.broken,
@@ -355,12 +356,12 @@ func (l *life) options(parts parts, files files, manager supervisor) gateway.Opt
 				return l.home.WriteMarker(instance.Marker{Life: l.id, At: m.At, Reason: m.Reason, By: m.By, Damaged: m.Damaged})
 			})
 		},
-		SaveReport: func(r ops.Shutdown) error { return l.spares.spend(func() error { return files.saveReport(r) }) },
-		LastReport: files.lastReport, Diagnosis: func() (f gateway.File, err error) {
-			err = l.spares.spend(func() error { f, err = files.diagnosis(); return err })
+		SaveReport: func(r ops.Shutdown) error { return l.spares.spend(func() error { return files.SaveReport(r) }) },
+		LastReport: files.LastReport, Diagnosis: func() (f gateway.File, err error) {
+			err = l.spares.spend(func() error { f, err = files.Create("diagnosis"); return err })
 			return f, err
-		}, Lives: files.lives(),
-		Dump: func() { _, _ = files.dump("watchdog") }, // the process ends with or without it
+		}, Lives: files.List(),
+		Dump: func() { _, _ = files.Dump("watchdog") }, // the process ends with or without it
 		Exit: l.exit,
 		Over: func(code int) {
 			backstop(code, func(code int) {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"gatewaytui/core/gateway"
+	"gatewaytui/core/lives"
 	"gatewaytui/core/ops"
 )
 
@@ -41,7 +42,7 @@ func (s *signals) release() {
 // handOver lets the signals steer g until the function that it returns is called; that waits for the last one, but no longer
 // than logBound: a dump to a disk that hangs is left behind. lost is
 // called when the terminal is gone, exit when there is nothing left to wait for.
-func (s *signals) handOver(g *gateway.Gateway, files files, lost func(), exit func(code int), log *slog.Logger) (stop func()) {
+func (s *signals) handOver(g *gateway.Gateway, files lives.Files, lost func(), exit func(code int), log *slog.Logger) (stop func()) {
 	over := make(chan struct{})
 	var running sync.WaitGroup
 	running.Go(func() {
@@ -109,8 +110,8 @@ func hangup(g *gateway.Gateway, onHangup string, log *slog.Logger) {
 	log.Warn("the terminal is gone; the gateway goes on (console.on_hangup)")
 }
 
-func dumpAndSay(files files, log *slog.Logger) {
-	path, err := files.dump("sigquit")
+func dumpAndSay(files lives.Files, log *slog.Logger) {
+	path, err := files.Dump("sigquit")
 	if err != nil {
 		log.Error("goroutine dump not written", "error", err.Error())
 		return

@@ -87,8 +87,8 @@ func (p *program) absent(err error) error {
 		a.Gateway = "down"
 	}
 	if past, ok := p.past(err); ok {
-		a.LastEnd, a.Overran = past.lastEnd()
-		a.Warnings = past.troubles
+		a.LastEnd, a.Overran = lastEnd(past)
+		a.Warnings = past.Problems()
 	}
 	if p.json {
 		p.writeJSON(p.out, a)

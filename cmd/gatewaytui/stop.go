@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"gatewaytui/core/instance"
+	"gatewaytui/core/lives"
 	"gatewaytui/core/ops"
 )
 
@@ -194,11 +195,11 @@ func (e *ending) wait(ctx context.Context) error {
 			}
 		}
 	}
-	reports := files{dumps: filepath.Join(e.g.home, "dumps")}
-	report, found, _ := reports.readReport(e.life) // one that cannot be read says nothing; the next start tells of it
+	reports := lives.Files{Dir: filepath.Join(e.g.home, "dumps")}
+	report, found, _ := reports.ReadReport(e.life) // one that cannot be read says nothing; the next start tells of it
 	for began := time.Now(); report.EndedAt.IsZero() && !e.g.gone() && time.Since(began) < lastWord; {
 		<-look.C
-		report, found, _ = reports.readReport(e.life)
+		report, found, _ = reports.ReadReport(e.life)
 	}
 	if !found || report.EndedAt.IsZero() {
 		return &ops.Error{

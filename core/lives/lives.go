@@ -1,9 +1,12 @@
-// Package lives is the list of a home's past lives that is kept outside the database, in dumps/lives.json, so that
-// "how did it end last night" has an answer while no gateway runs (TF20). The database has the same lives and more; only a
-// gateway opens it.
+// Package lives has what a home keeps of its lives outside the database, in the folder dumps: the list of past lives, the
+// reports of their stops, goroutine dumps and diagnoses. So "how did it end last night" has an answer while no gateway runs
+// (TF20). The database has the same lives and more; only a gateway opens it.
 //
-// The file is a JSON array of ops.Life rows without their shutdown reports, newest first: the items that /v1/history
-// answers. It holds at most Kept rows, has mode 0600 and is replaced in one step.
+// What it promises: a report or a list that no gateway has written is never taken for one; a report is written on a full disk
+// too; reading needs no lock and changes nothing.
+//
+// The list, dumps/lives.json, is a JSON array of ops.Life rows without their shutdown reports, newest first: the items that
+// /v1/history answers. It holds at most Kept rows, has mode 0600 and is replaced in one step.
 package lives
 
 import (

@@ -394,3 +394,14 @@ type Life struct {
 	// Shutdown is the report of the life's stop, where one was written.
 	Shutdown *Shutdown `json:"shutdown,omitempty"`
 }
+
+// End is when the life ended, or was last seen where its end is not known; zero for one that runs.
+func (l Life) End() (at Time, known bool) {
+	switch {
+	case !l.EndedAt.IsZero():
+		return l.EndedAt, true
+	case l.Outcome == OutcomeRunning:
+		return Time{}, false
+	}
+	return l.LastSeenAt, false
+}

@@ -1,4 +1,4 @@
-package main
+package lives
 
 import (
 	"cmp"
@@ -12,23 +12,25 @@ import (
 	"strings"
 	"time"
 
-	"gatewaytui/core/gateway"
 	"gatewaytui/core/instance"
-	"gatewaytui/core/lives"
 	"gatewaytui/core/ops"
 )
 
 // dumpsKept is how many files the dumps folder keeps, newest first.
 const dumpsKept = 40
 
-// files are what a life writes into the dumps folder: reports of shutdowns, goroutine dumps, diagnoses. Each is 0600.
-type files struct {
-	dumps, life string
-	aside       func(path string, why error) instance.Aside
+// Files are the files of the folder dumps of a home: reports of shutdowns, goroutine dumps, diagnoses, the list of lives. Each
+// is 0600. Only the holder of the home's lock may write them or set them aside; any process may read.
+type Files struct {
+	// Dir is the folder, and Life the life that writes into it.
+	Dir, Life string
+	// SetAside moves a file that cannot be used away and keeps it. Only LastReport and List call it.
+	SetAside func(path string, why error) instance.Aside
 }
 
-func (f files) report(life string) string {
-	return filepath.Join(f.dumps, "shutdown-"+filepath.Base(life)+".json")
+// ReportPath is the file of the report of a life's shutdown.
+func (f Files) ReportPath(life string) string {
+	return filepath.Join(f.Dir, "shutdown-"+filepath.Base(life)+".json")
 }
 
 // mostIndented is how many items a report may have to be written with an indent, for people.
@@ -40,23 +42,23 @@ var reportReserves = []string{".reserve-report-1", ".reserve-report-2"}
 
 const reportRoom = 64 << 10
 
-// reserve keeps room on the disk for the report of this life's stop.
-func (f files) reserve() error {
+// Reserve keeps room on the disk for the report of this life's stop.
+func (f Files) Reserve() error {
 	var errs []error
 	for _, name := range reportReserves {
-		errs = append(errs, instance.Reserve(filepath.Join(f.dumps, name), reportRoom))
+		errs = append(errs, instance.Reserve(filepath.Join(f.Dir, name), reportRoom))
 	}
 	return errors.Join(errs...)
 }
 
-// saveReport puts the report where a SIGKILL cannot take it. It is renamed into place and not synced: only a power cut
-// would lose it. On a full disk it takes the room that reserve has kept, without its items if they do not fit (HF25).
-func (f files) saveReport(r ops.Shutdown) error {
+// SaveReport puts the report where a SIGKILL cannot take it. It is renamed into place and not synced: only a power cut
+// would lose it. On a full disk it takes the room that Reserve has kept, without its items if they do not fit (HF25).
+func (f Files) SaveReport(r ops.Shutdown) error {
 	text, err := encodeReport(r)
 	if err != nil {
 		return err
 	}
-	path := f.report(f.life)
+	path := f.ReportPath(f.Life)
 	if err = os.WriteFile(path+".new", text, 0o600); err == nil {
 		return os.Rename(path+".new", path)
 	}
@@ -74,7 +76,7 @@ func (f files) saveReport(r ops.Shutdown) error {
 		}
 	}
 	for _, name := range reportReserves {
-		if err = instance.Spend(filepath.Join(f.dumps, name), path, text); err == nil {
+		if err = instance.Spend(filepath.Join(f.Dir, name), path, text); err == nil {
 			return nil
 		}
 	}
@@ -99,12 +101,9 @@ func encodeReport(r ops.Shutdown) ([]byte, error) {
 	return append(text, '\n'), nil
 }
 
-// diagnosis opens a new file for a diagnosis.
-func (f files) diagnosis() (gateway.File, error) { return f.fresh("diagnosis") }
-
-// dump writes the stacks of all goroutines with their labels, and returns the file's path.
-func (f files) dump(why string) (string, error) {
-	file, err := f.fresh("goroutines-" + why)
+// Dump writes the stacks of all goroutines with their labels, and returns the file's path.
+func (f Files) Dump(why string) (string, error) {
+	file, err := f.Create("goroutines-" + why)
 	if err != nil {
 		return "", err
 	}
@@ -115,22 +114,23 @@ func (f files) dump(why string) (string, error) {
 	return file.Name(), file.Close()
 }
 
-func (f files) fresh(kind string) (*os.File, error) {
-	return os.CreateTemp(f.dumps, kind+"-"+time.Now().UTC().Format("20060102T150405")+"-*.txt")
+// Create makes a new text file, whose name begins with kind and the time. The caller closes it.
+func (f Files) Create(kind string) (*os.File, error) {
+	return os.CreateTemp(f.Dir, kind+"-"+time.Now().UTC().Format("20060102T150405")+"-*.txt")
 }
 
-// lives opens the list of past lives. One that cannot be used is set aside, with a warning.
-func (f files) lives() *lives.List {
-	l, err := lives.Open(f.dumps)
+// List opens the list of past lives. One that cannot be used is set aside, with a warning.
+func (f Files) List() *List {
+	l, err := Open(f.Dir)
 	if err != nil {
-		f.aside(filepath.Join(f.dumps, lives.File), err)
+		f.SetAside(filepath.Join(f.Dir, File), err)
 	}
 	return l
 }
 
-// prune deletes the oldest files beyond those that are kept. What cannot be deleted stays: the next start tries again.
-func (f files) prune() {
-	entries, err := os.ReadDir(f.dumps)
+// Prune deletes the oldest files beyond those that are kept. What cannot be deleted stays: the next start tries again.
+func (f Files) Prune() {
+	entries, err := os.ReadDir(f.Dir)
 	if err != nil {
 		return
 	}
@@ -141,12 +141,12 @@ func (f files) prune() {
 	var all []dated
 	for _, e := range entries {
 		info, err := e.Info()
-		if err == nil && info.Mode().IsRegular() && !strings.HasPrefix(e.Name(), ".") && e.Name() != lives.File {
+		if err == nil && info.Mode().IsRegular() && !strings.HasPrefix(e.Name(), ".") && e.Name() != File {
 			all = append(all, dated{e.Name(), info.ModTime()})
 		}
 	}
 	slices.SortFunc(all, func(a, b dated) int { return cmp.Or(b.at.Compare(a.at), cmp.Compare(a.name, b.name)) })
 	for _, d := range all[min(len(all), dumpsKept):] {
-		_ = os.Remove(filepath.Join(f.dumps, d.name))
+		_ = os.Remove(filepath.Join(f.Dir, d.name))
 	}
 }

@@ -1,4 +1,4 @@
-package main
+package lives
 
 import (
 	"encoding/json"
@@ -6,29 +6,41 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"gatewaytui/core/instance"
 	"gatewaytui/core/ops"
 )
 
+const fakeLife = "01LIFE"
+
+// ownReport is the report of a stop in which one adapter did not end in time.
 func ownReport() ops.Shutdown {
-	r := *stopReport()
-	r.Life = fakeLife
-	return r
+	at := ops.At(time.Now().Add(-time.Hour).UTC().Truncate(time.Millisecond))
+	return ops.Shutdown{
+		ID: "x1", Life: fakeLife, Mode: ops.ModeGraceful, Reason: "deploy", By: "uid 0", StartedAt: at, DeadlineAt: at, EndedAt: at, ElapsedMS: 5_004,
+		Outcome: ops.ShutdownIncomplete,
+		Phases: []ops.Phase{
+			{Name: "mark", State: ops.StepDone, ElapsedMS: 3, BudgetMS: 500, Items: []ops.Item{}},
+			{Name: "adapters", State: ops.StepTimedOut, ElapsedMS: 5_000, BudgetMS: 5_000, Items: []ops.Item{
+				{Kind: "adapter", ID: "telegram", State: ops.StepTimedOut, ElapsedMS: 5_000, BudgetMS: 5_000, Detail: "disconnect"},
+			}},
+		},
+	}
 }
 
 // reports is a dumps folder in a home of its own, with the report of fakeLife as it was written.
-func reports(t *testing.T) (f files, home *instance.Home, text string) {
+func reports(t *testing.T) (f Files, home *instance.Home, text string) {
 	t.Helper()
 	home, err := instance.Open(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
-	f = files{dumps: home.Dumps(), life: fakeLife, aside: home.SetAside}
-	if err := f.saveReport(ownReport()); err != nil {
+	f = Files{Dir: home.Dumps(), Life: fakeLife, SetAside: home.SetAside}
+	if err := f.SaveReport(ownReport()); err != nil {
 		t.Fatal(err)
 	}
-	b, err := os.ReadFile(f.report(fakeLife))
+	b, err := os.ReadFile(f.ReportPath(fakeLife))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,13 +75,13 @@ func TestAReportThatCannotBeTrueIsSetAside(t *testing.T) {
 	}
 	f, home, _ := reports(t)
 	for name, text := range cases {
-		if err := os.WriteFile(f.report(fakeLife), []byte(text), 0o600); err != nil {
+		if err := os.WriteFile(f.ReportPath(fakeLife), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, found, err := f.readReport(fakeLife); found || err == nil {
+		if _, found, err := f.ReadReport(fakeLife); found || err == nil {
 			t.Fatalf("%s: who only looks finds a report: %v, %v", name, found, err)
 		}
-		r, found, err := f.lastReport(fakeLife)
+		r, found, err := f.LastReport(fakeLife)
 		if r.ID != "" || !found || err == nil || !strings.Contains(err.Error(), "shutdown-"+fakeLife) {
 			t.Fatalf("%s: it is %+v, %v, %v", name, r, found, err)
 		}
@@ -78,7 +90,7 @@ func TestAReportThatCannotBeTrueIsSetAside(t *testing.T) {
 		if err != nil || string(kept) != text {
 			t.Fatalf("%s: kept is %q, %v", name, kept, err)
 		}
-		if _, found, err := f.lastReport(fakeLife); found || err != nil {
+		if _, found, err := f.LastReport(fakeLife); found || err != nil {
 			t.Fatalf("%s: the next look finds %v, %v", name, found, err)
 		}
 	}
@@ -89,11 +101,11 @@ func TestAReportThatCannotBeTrueIsSetAside(t *testing.T) {
 
 func TestAReportIsReadAsItWasWritten(t *testing.T) {
 	f, home, _ := reports(t)
-	r, found, err := f.lastReport(fakeLife)
+	r, found, err := f.LastReport(fakeLife)
 	if err != nil || !found || r.ID != ownReport().ID || len(r.Phases) != len(ownReport().Phases) || len(home.WasSetAside()) > 0 {
 		t.Errorf("it is %+v, %v, %v", r, found, err)
 	}
-	if _, found, err := f.lastReport("no such life"); found || err != nil {
+	if _, found, err := f.LastReport("no such life"); found || err != nil {
 		t.Errorf("a life without one has %v, %v", found, err)
 	}
 }
