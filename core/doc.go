@@ -2,6 +2,9 @@
 //
 //	ops       the operator's language: Console, Snapshot and its rows, events, verbs
 //	gateway   the runner: sessions and turns, adapters and agents, the shutdown plan, ops.Console
+//	background  background tasks as one tracked group
+//	events    the newest events, for any number of readers
+//	metrics   counters and gauges for the metrics endpoint
 //	shutdown  the plan as data, its executor and its report
 //	session   keys, reset policies, the turn's life
 //	agent     the model loop, delegation, Close; the cache

@@ -22,8 +22,8 @@ func TestAnAdaptersEventAndWarningSayTheCause(t *testing.T) {
 	row.State = ops.AdapterConnected // the cause of an earlier failure is not its own
 	l.g.adapterChanged(row)
 	var texts []string
-	events, _, _ := l.g.events.after(0, eventsKept)
-	for _, e := range events {
+	l.stop(ops.ModeFast) // it ends the events
+	for e := range l.g.events.Follow(t.Context(), 0) {
 		if e.Subject == "api" {
 			texts = append(texts, e.Text)
 		}

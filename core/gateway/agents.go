@@ -30,10 +30,10 @@ func (g *Gateway) agentOf(s session.Session) *agent.Agent {
 	a := agent.New(agent.Config{
 		Session: s.Key, Models: g.opts.Models, Slots: g.slots, Passing: isRequest(s.Key), Tools: g.tools, Processes: agentProcesses{&g.trees}, KillGrace: g.cfg.Process.KillGrace.Duration,
 		Memory: &memory{store: g.store, session: s.ID}, MaxIterations: g.cfg.Agent.MaxIterations, System: systemPrompt, Log: g.log,
-		Called: g.metrics.called,
+		Called: g.metrics.Called,
 	})
 	g.releaseAgents(g.cache.Put(a), "the cache is full")
-	g.events.emit(ops.EventAgentCached, s.Key, "agent made", nil)
+	g.events.Emit(ops.EventAgentCached, s.Key, "agent made", nil)
 	return a
 }
 
@@ -48,8 +48,8 @@ func (g *Gateway) cacheBack(a *agent.Agent) {
 func (g *Gateway) releaseAgents(evicted []*agent.Agent, why string) {
 	for _, a := range evicted {
 		g.log.Info("agent evicted", "session", a.Session(), "reason", why)
-		g.events.emit(ops.EventAgentEvicted, a.Session(), "agent evicted: "+why, nil)
-		g.background.start(g.turns, "evict agent", a.Session(), func(ctx context.Context) {
+		g.events.Emit(ops.EventAgentEvicted, a.Session(), "agent evicted: "+why, nil)
+		g.background.Start(g.turns, "evict agent", a.Session(), func(ctx context.Context) {
 			ctx, cancel := context.WithTimeout(ctx, g.closeTimeout())
 			defer cancel()
 			if err := a.Release(ctx); err != nil {
@@ -80,7 +80,7 @@ func (g *Gateway) evicted(ctx context.Context, a *agent.Agent) (string, error) {
 	kept := g.procs.CountSession(key)
 	ctx, cancel := context.WithTimeout(ctx, g.closeTimeout())
 	defer cancel()
-	g.events.emit(ops.EventAgentEvicted, key, "agent evicted by an operator", nil)
+	g.events.Emit(ops.EventAgentEvicted, key, "agent evicted by an operator", nil)
 	if err := a.Release(ctx); err != nil {
 		return "", fmt.Errorf("evict the agent of %s: %w", key, err)
 	}
@@ -133,7 +133,7 @@ func (g *Gateway) interruptAndEvict(ctx context.Context, key string) (string, er
 func (g *Gateway) reset(ctx context.Context, key, reason string) (string, error) {
 	done, _, err := g.end(ctx, key, reason, false)
 	if err == nil {
-		g.events.emit(ops.EventSessionReset, key, reason, nil)
+		g.events.Emit(ops.EventSessionReset, key, reason, nil)
 	}
 	return done, err
 }
@@ -219,7 +219,7 @@ func (g *Gateway) tellDropped(key string, dropped []session.Message, turn *sessi
 			m.Deliver("", &ops.Error{Code: ops.CodeConflict, Message: "the session was reset before it came to this message", Hint: "send it again if you still want it"})
 		}
 	}
-	if !g.background.start(g.turns, "notice", key, tell) {
+	if !g.background.Start(g.turns, "notice", key, tell) {
 		tell(g.turns)
 	}
 }
@@ -236,7 +236,7 @@ func (g *Gateway) closeAgent(ctx context.Context, key string) (done []string) {
 			done = append(done, "its agent did not close in full ("+term.Clean(err.Error(), 120)+")")
 		}
 		g.cache.Remove(a)
-		g.events.emit(ops.EventAgentClosed, key, "agent closed", nil)
+		g.events.Emit(ops.EventAgentClosed, key, "agent closed", nil)
 	}
 	report := g.procs.KillSession(ctx, key, g.cfg.Process.KillGrace.Duration)
 	if before > 0 && report.Verified {
@@ -348,7 +348,7 @@ func (g *Gateway) releaseWedged(t *session.Turn, cause error) bool {
 // endLeftovers ends what the foreground commands of a turn left running, on a tracked task: its worker, which would have
 // done so, does not return (C1). A kill that fails is in the log, and in the row.
 func (g *Gateway) endLeftovers(t *session.Turn) {
-	g.background.start(g.turns, "end the turn's processes", t.Session.Key, func(ctx context.Context) {
+	g.background.Start(g.turns, "end the turn's processes", t.Session.Key, func(ctx context.Context) {
 		ctx, cancel := context.WithTimeout(ctx, g.closeTimeout())
 		defer cancel()
 		g.procs.KillTurn(ctx, t.ID, g.cfg.Process.KillGrace.Duration)
@@ -372,7 +372,7 @@ func (g *Gateway) endReleased(t *session.Turn, cause error) {
 		deliver = t.Message.Send
 	}
 	g.ended(t, store.TurnInterrupted, cause)
-	g.background.start(g.turns, "notice", s.Key, func(context.Context) { deliver("", answer(cause)) })
+	g.background.Start(g.turns, "notice", s.Key, func(context.Context) { deliver("", answer(cause)) })
 }
 
 // resume makes an ended conversation of key the current one again. Without id it is the newest.

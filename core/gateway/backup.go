@@ -65,7 +65,7 @@ func (g *Gateway) backup(ctx context.Context, cmd ops.Command) (string, any, err
 		file = filepath.Join(dir, "gateway-"+time.Now().UTC().Format("20060102T150405.000")+".db")
 	}
 	err := g.store.Backup(ctx, file, func(written, of int64) {
-		g.background.progress(ctx, fmt.Sprintf("%s of at most %s", humanize.IBytes(uint64(written)), humanize.IBytes(uint64(of))))
+		g.background.Progress(ctx, fmt.Sprintf("%s of at most %s", humanize.IBytes(uint64(written)), humanize.IBytes(uint64(of))))
 	})
 	switch {
 	case errors.Is(err, context.Canceled), errors.Is(err, store.ErrClosed):

@@ -152,7 +152,7 @@ func (g *Gateway) watchClock(ctx context.Context) {
 	if !g.lookAtClock() || g.damage() != "" {
 		return
 	}
-	g.background.start(ctx, "record the clock", "", func(ctx context.Context) {
+	g.background.Start(ctx, "record the clock", "", func(ctx context.Context) {
 		ctx, cancel := g.store.Patience(ctx, storeStall)
 		defer cancel()
 		if err := g.store.JudgeClock(ctx, g.life, g.clock.doubted(), time.Now()); err != nil {

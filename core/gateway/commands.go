@@ -96,7 +96,7 @@ func (g *Gateway) command(ctx context.Context, name, arg, key string, m session.
 			m.Deliver(text, answer(err))
 		}
 	}
-	if !g.background.start(ctx, "command /"+name, key, run) {
+	if !g.background.Start(ctx, "command /"+name, key, run) {
 		m.Deliver("", answer(session.ErrStopping))
 	}
 }
@@ -181,7 +181,7 @@ func (g *Gateway) leftRunning(key string) string {
 	if n := g.procs.CountSession(key); n > 0 {
 		left = append(left, fmt.Sprintf("%d background %s", n, plural(n, "process", "processes")))
 	}
-	if n := len(g.background.of(key, backgroundTurn)); n > 0 {
+	if n := g.background.Count(key, backgroundTurn); n > 0 {
 		left = append(left, fmt.Sprintf("%d /background %s", n, plural(n, "task", "tasks")))
 	}
 	if len(left) == 0 {
@@ -302,7 +302,7 @@ func (g *Gateway) commandBackground(ctx context.Context, c call) (string, error)
 		g.forget(context.WithoutCancel(ctx), beside, "its task ended")
 	}
 	most := g.cfg.Limits.Background
-	if started, running := g.background.startUpTo(ctx, most, backgroundTurn, c.key, run); !started && running >= most {
+	if started, running := g.background.StartUpTo(ctx, most, backgroundTurn, c.key, run); !started && running >= most {
 		g.limitReached(limit.Background)
 		return "", &ops.Error{
 			Code: ops.CodeLimit, Message: fmt.Sprintf("%d /background tasks of this conversation are running, and no more may (%s)", running, limit.Background),

@@ -109,7 +109,7 @@ func adapterWarning(a ops.Adapter) (ops.Warning, bool) {
 
 // Snapshot implements ops.Console.
 func (g *Gateway) Snapshot(ctx context.Context, most ...ops.Most) (ops.Snapshot, error) {
-	seq := g.events.newest() // first: an event that comes while the rows are read is read again, not missed
+	seq := g.events.Newest() // first: an event that comes while the rows are read is read again, not missed
 	st, err := g.Status(ctx)
 	if err != nil {
 		return ops.Snapshot{}, err
@@ -117,7 +117,7 @@ func (g *Gateway) Snapshot(ctx context.Context, most ...ops.Most) (ops.Snapshot,
 	now := time.Now()
 	s := ops.Snapshot{
 		Status: st, Seq: seq, At: ops.At(now), Sessions: []ops.Session{}, Agents: []ops.Agent{}, Processes: []ops.Process{},
-		AdapterRow: g.adapters.Rows(), Background: g.background.rows(now),
+		AdapterRow: g.adapters.Rows(), Background: g.background.Rows(now),
 	}
 	rows := map[ops.Table]int{ops.TableSessions: ops.SnapshotSessions, ops.TableAgents: math.MaxInt, ops.TableProcesses: math.MaxInt}
 	for _, m := range most {
@@ -338,7 +338,7 @@ func lifeOf(l store.Life) ops.Life {
 
 // Events implements ops.Console.
 func (g *Gateway) Events(ctx context.Context, after uint64, kinds ...ops.EventType) iter.Seq2[ops.Event, error] {
-	return g.events.follow(ctx, after, g.over, kinds)
+	return g.events.Follow(ctx, after, kinds...)
 }
 
 // Request implements ops.Console.

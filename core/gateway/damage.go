@@ -24,7 +24,7 @@ const verifyAtOnce = 8 << 20
 // read-only (field notes, F8).
 func (g *Gateway) openStore(ctx context.Context) (*store.Store, error) {
 	doubted := g.opts.DamagedBefore || g.opts.FreshStore || g.opts.ReadOnlyStore // it is read before it can be written to, whatever its size
-	o := store.Options{Path: g.opts.Database, Log: g.log, OnTransaction: g.metrics.transaction, Verify: g.opts.LifeBefore == "" || doubted}
+	o := store.Options{Path: g.opts.Database, Log: g.log, OnTransaction: g.metrics.Transaction, Verify: g.opts.LifeBefore == "" || doubted}
 	if info, err := os.Stat(o.Path); err == nil && o.Verify && !doubted && info.Size() > verifyAtOnce {
 		o.Verify, g.verifyLater = false, true
 	}

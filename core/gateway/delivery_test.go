@@ -63,7 +63,7 @@ func TestE12_RepliesOutlastAPlatformThatFails(t *testing.T) {
 // reply, and the reply's delivery.
 func TestB4_AReplyToAChatCostsNoCommitThatChangesNothing(t *testing.T) {
 	l := start(t)
-	l.wait("the load of the sessions is over", func() bool { return len(l.g.background.rows(time.Now())) == 0 })
+	l.wait("the load of the sessions is over", func() bool { return len(l.g.background.Rows(time.Now())) == 0 })
 	const messages, each = 5, 4
 	least := int64(math.MaxInt64) // of one message: a heartbeat may fall into another
 	for i := range messages {

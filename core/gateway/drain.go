@@ -24,7 +24,7 @@ func (g *Gateway) beginDrain(by, why string) (string, any, error) {
 	g.mu.Unlock()
 	_, running := g.table.Len()
 	g.log.Info("draining", "by", by, "reason", why, "running_turns", running)
-	g.events.emit(ops.EventGatewayState, "gateway", strings.TrimSuffix("draining: "+why, ": "), map[string]any{"state": ops.StateDraining, "by": by})
+	g.events.Emit(ops.EventGatewayState, "gateway", strings.TrimSuffix("draining: "+why, ": "), map[string]any{"state": ops.StateDraining, "by": by})
 	return plural(running, "1 running turn may finish", itoa(running)+" running turns may finish") + "; no new ones begin", nil, nil
 }
 
@@ -43,7 +43,7 @@ func (g *Gateway) endDrain() (string, any, error) {
 		g.begin(t)
 	}
 	g.log.Info("taking turns again", "held", len(held))
-	g.events.emit(ops.EventGatewayState, "gateway", "running", map[string]any{"state": ops.StateRunning})
+	g.events.Emit(ops.EventGatewayState, "gateway", "running", map[string]any{"state": ops.StateRunning})
 	if len(held) == 0 {
 		return "accepting new turns; no messages were waiting", nil, nil
 	}

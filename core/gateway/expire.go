@@ -24,14 +24,14 @@ const (
 // expire begins to end the sessions whose time is over, on one tracked task. Sessions that expire while it runs are found
 // at a later look.
 func (g *Gateway) expire(ctx context.Context, now time.Time) {
-	if len(g.background.of("", expiring)) > 0 || g.clock.doubted() {
+	if g.background.Count("", expiring) > 0 || g.clock.doubted() {
 		return
 	}
 	over := g.table.Expired(g.policy, now, expiringBatch)
 	if len(over) == 0 {
 		return
 	}
-	g.background.start(ctx, expiring, "", func(ctx context.Context) {
+	g.background.Start(ctx, expiring, "", func(ctx context.Context) {
 		for len(over) > 0 && ctx.Err() == nil {
 			g.endExpired(ctx, over)
 			more := g.table.Expired(g.policy, now, expiringBatch)
@@ -55,7 +55,7 @@ func (g *Gateway) endExpired(ctx context.Context, over map[string]session.Expiry
 	}
 	done := 0
 	for key := range over {
-		g.background.progress(ctx, fmt.Sprintf("%d of %d", done, len(over)))
+		g.background.Progress(ctx, fmt.Sprintf("%d of %d", done, len(over)))
 		select {
 		case next <- key:
 			done++
@@ -81,7 +81,7 @@ func (g *Gateway) endIfExpired(ctx context.Context, key string, x session.Expiry
 
 func (g *Gateway) expired(key, why string) {
 	g.log.Info("session expired", "session", key, "reason", why)
-	g.events.emit(ops.EventSessionExpired, key, "session expired: "+why, nil)
+	g.events.Emit(ops.EventSessionExpired, key, "session expired: "+why, nil)
 }
 
 // expireFirst ends the conversation of key if its time is over, before a message to it is worked on: one that comes before
@@ -99,7 +99,7 @@ func (g *Gateway) expireFirst(ctx context.Context, key string) error {
 		g.closeEnded(ctx, old, why, true)
 		g.expired(key, why)
 	}
-	if !g.background.start(ctx, "expire session", key, end) { // the stop ends its agent and its processes
+	if !g.background.Start(ctx, "expire session", key, end) { // the stop ends its agent and its processes
 		g.table.EndReset(g.turns, key, true, true)
 		return answer(session.ErrStopping)
 	}

@@ -47,7 +47,7 @@ func TestD22_ManyExpiredSessionsAreWorkedOffByOneTask(t *testing.T) {
 	most := 0
 	look := func() {
 		tasks := 0
-		for _, row := range l.g.background.rows(time.Now()) {
+		for _, row := range l.g.background.Rows(time.Now()) {
 			if strings.HasPrefix(row.Name, "expire") {
 				tasks++
 				progress = progress || strings.Contains(row.Progress, " of ") // those that were loaded when it began
@@ -90,7 +90,7 @@ func TestD22_AStopDoesNotWaitForTheSessionsThatExpired(t *testing.T) {
 		s.cfg.Agent.CacheIdle.Duration = time.Second
 	}
 	l := start(t, quick)
-	l.wait("it has begun", func() bool { return len(l.g.background.of("", expiring)) > 0 })
+	l.wait("it has begun", func() bool { return l.g.background.Count("", expiring) > 0 })
 	began := time.Now()
 	report := l.stop(ops.ModeFast)
 	if took := time.Since(began); took > patience/2 || report.Outcome != string(ops.OutcomeClean) {

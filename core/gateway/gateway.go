@@ -26,9 +26,12 @@ import (
 
 	"gatewaytui/core/adapter"
 	"gatewaytui/core/agent"
+	"gatewaytui/core/background"
 	"gatewaytui/core/config"
+	"gatewaytui/core/events"
 	"gatewaytui/core/limit"
 	"gatewaytui/core/lives"
+	"gatewaytui/core/metrics"
 	"gatewaytui/core/model"
 	"gatewaytui/core/ops"
 	"gatewaytui/core/process"
@@ -173,11 +176,11 @@ type Gateway struct {
 	// while no agent is cached.
 	connections model.Client
 	adapters    *adapter.Supervisor
-	background  *group
-	events      *hub
+	background  *background.Group
+	events      *events.Hub
 	requests    *requests
 	outbox      *outbox
-	metrics     *metrics
+	metrics     *metrics.Metrics
 	// lives is how many lives began on this home, this one included; 0 while that is not known.
 	lives atomic.Int64
 
@@ -191,13 +194,13 @@ type Gateway struct {
 
 	ready  chan struct{}
 	loaded chan struct{} // closed when every session of the store is in the table
-	over   chan struct{} // closed when the stop has come to its last phase: nothing new will be seen
 
 	// trees ends the process trees of a stop.
 	trees stopKill
 
 	began chan struct{} // closed when the shutdown runs
-	told  chan struct{} // closed when those who follow know of everything before the last phase
+	// eventsFlushed is closed when every event of the phases before the last one is emitted.
+	eventsFlushed chan struct{}
 
 	mu      sync.Mutex // guards what follows; never held over I/O
 	store   *store.Store
@@ -249,10 +252,10 @@ func New(o Options) (*Gateway, error) {
 	g := &Gateway{
 		opts: o, cfg: cfg, log: o.Log, life: o.Life, started: time.Now(), state: ops.StateStarting, warnings: o.Warnings,
 		policy: session.Policy{Idle: cfg.Session.IdleReset.Duration, Daily: daily},
-		events: newHub(), requests: newRequests(),
+		events: events.New(), requests: newRequests(),
 		clock:   clock{confirmed: o.ClockConfirmed, exact: o.Booted != nil},
 		watched: storeWatch{asks: make(chan chan struct{}), probe: make(chan struct{}, 1)},
-		ready:   make(chan struct{}), loaded: make(chan struct{}), over: make(chan struct{}), began: make(chan struct{}), told: make(chan struct{}),
+		ready:   make(chan struct{}), loaded: make(chan struct{}), began: make(chan struct{}), eventsFlushed: make(chan struct{}),
 	}
 	if o.Booted != nil {
 		g.booted = o.Booted()
@@ -263,37 +266,19 @@ func New(o Options) (*Gateway, error) {
 		g.limits = &limit.Set{}
 	}
 	g.connections = o.Models.New()
-	g.metrics = newMetrics(g.platformNames(), g.modelNames(), gauges{
-		commits: func() float64 {
-			if st := g.db(); st != nil {
-				return float64(st.Commits())
-			}
-			return 0
-		},
-		ready: func() float64 {
-			if g.readiness(time.Now()) != nil {
-				return 0
-			}
-			return 1
-		},
-		lives: func() float64 { return float64(g.lives.Load()) }, outbox: func() float64 { return float64(g.outbox.waiting()) },
-		callsWaiting: func() float64 { return float64(g.slots.Waiting()) },
-		limits:       g.limits,
-		events:       func() float64 { return float64(g.events.newest()) }, eventsMissed: func() float64 { return float64(g.events.missed.Load()) },
-	})
-	g.metrics.count(o.Platforms)
+	g.metrics = g.newMetrics()
 	g.table = session.NewTable(session.Options{
 		QueueLimit: cfg.Session.QueueLimit, Turns: cfg.Limits.Turns, QueuedBytes: int64(cfg.Limits.QueuedBytes),
 		NewID: g.newID, Owner: ownerOf, Reached: g.limitReached,
 	})
 	g.cache = agent.NewCache(agent.CacheOptions{Max: cfg.Agent.CacheSize, Idle: cfg.Agent.CacheIdle.Duration, Bytes: int64(cfg.Agent.CacheMemory)})
-	g.background = newGroup(o.Log, g.events)
+	g.background = background.New(o.Log)
 	g.procs = process.New(process.Options{
 		Life: o.Life, HomeID: o.HomeID, Journal: journal{g}, KillGrace: cfg.Process.KillGrace.Duration,
 		Pass: cfg.Tools.Passes, Secrets: cfg.SecretVariables(), Redactor: o.Redactor, Log: o.Log, Guardian: cfg.Process.Guardian,
 		MaxAge: cfg.Process.MaxAge.Duration, PerSession: cfg.Limits.Processes, Total: cfg.Limits.ProcessesTotal, OnLimit: g.limitReached,
 		OnEvent: func(e process.Event) {
-			g.events.emit(e.Type, strconv.Itoa(e.Process.PID), e.Text, map[string]any{"session": e.Process.Session, "pid": e.Process.PID})
+			g.events.Emit(e.Type, strconv.Itoa(e.Process.PID), e.Text, map[string]any{"session": e.Process.Session, "pid": e.Process.PID})
 		},
 	})
 	g.trees.procs, g.trees.grace = g.procs, cfg.Process.KillGrace.Duration
@@ -357,7 +342,7 @@ func (g *Gateway) Run(ctx context.Context) (End, error) {
 		if g.serve() {
 			g.takeUpBacklog(adapting)
 			if g.verifyLater {
-				g.background.start(adapting, "verify store", "", g.verify)
+				g.background.Start(adapting, "verify store", "", g.verify)
 			}
 			_ = g.adapters.Run(adapting) // it ends with its context alone
 		}
@@ -401,7 +386,7 @@ func (g *Gateway) awaitFirstAttempts(ctx context.Context) {
 	case <-g.adapters.FirstAttempts(): // bounded by the supervisor
 		close(g.ready)
 		g.notify(func(n Notifier) error { return n.Ready(g.statusLine()) })
-		g.events.emit(ops.EventGatewayState, "gateway", "running", map[string]any{"state": ops.StateRunning})
+		g.events.Emit(ops.EventGatewayState, "gateway", "running", map[string]any{"state": ops.StateRunning})
 	case <-g.began:
 	case <-ctx.Done():
 	}
@@ -483,7 +468,7 @@ func (g *Gateway) open(ctx context.Context) error {
 	if g.cfg.Process.Survivors == config.SurvivorsAdopt && g.resumes {
 		g.adoptEarlier(ctx)
 	}
-	g.background.start(ctx, "sweep earlier lives", "", g.sweepEarlier)
+	g.background.Start(ctx, "sweep earlier lives", "", g.sweepEarlier)
 	return nil
 }
 

@@ -135,7 +135,7 @@ func TestHF9_ClientsThatSendAndLeavePileUpNothing(t *testing.T) {
 	}
 	l.wait("nothing is left of them", func() bool {
 		st, err := l.g.Status(context.Background())
-		return err == nil && st.Counts.RunningTurns == 0 && st.Counts.QueuedMessages == 0 && len(l.g.background.rows(time.Now())) == 0
+		return err == nil && st.Counts.RunningTurns == 0 && st.Counts.QueuedMessages == 0 && len(l.g.background.Rows(time.Now())) == 0
 	})
 	if got := l.ask("api:user:u", "hello"); got != "you said hello" {
 		t.Errorf("afterwards a message is answered with %q", got)
@@ -309,7 +309,7 @@ func TestHF9_BackgroundTasksOfASessionAreBounded(t *testing.T) {
 	if n > asked-bound {
 		t.Errorf("%d were answered, want at most %d", n, asked-bound)
 	}
-	if got := len(l.g.background.of("api:user:a", backgroundTurn)); got != bound {
+	if got := l.g.background.Count("api:user:a", backgroundTurn); got != bound {
 		t.Errorf("%d tasks run, want %d", got, bound)
 	}
 }

@@ -22,7 +22,7 @@ func (g *Gateway) loadSessions(ctx context.Context) error { return g.loadFrom(ct
 // loadFrom is loadSessions with the sessions that read calls each for.
 func (g *Gateway) loadFrom(ctx context.Context, read func(ctx context.Context, each func(store.Session) error) (left int, err error)) error {
 	enough, ended := make(chan struct{}), make(chan error, 1)
-	g.background.start(ctx, "load sessions", "", func(ctx context.Context) {
+	g.background.Start(ctx, "load sessions", "", func(ctx context.Context) {
 		n := 0
 		var beside []store.Session
 		left, err := read(ctx, func(s store.Session) error {

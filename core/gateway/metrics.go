@@ -2,245 +2,38 @@ package gateway
 
 import (
 	"context"
-	"errors"
-	"iter"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	"gatewaytui/core/adapter"
-	"gatewaytui/core/agent"
-	"gatewaytui/core/limit"
-	"gatewaytui/core/model"
-	"gatewaytui/core/session"
-	"gatewaytui/core/store"
+	"gatewaytui/core/metrics"
+	"gatewaytui/core/ops"
+	"gatewaytui/core/term"
 )
 
-// metrics are what only the gateway can count, and the figures of Go's runtime and of this process. What a snapshot shows
-// is measured from there.
-//
-// The values of every label come from fixed sets, or from the configured adapters and models: nothing that a chat or a
-// caller chooses makes a series. Each series that a message, a turn or a model call counts is made at the start, so that
-// counting is one atomic addition.
-type metrics struct {
-	registry     *prometheus.Registry
-	turnsStarted prometheus.Counter
-	turnsEnded   map[store.TurnState]prometheus.Counter
-	turnSeconds  prometheus.Histogram
-	storeSeconds prometheus.Histogram
-	platforms    map[string]platformMetrics
-	models       map[string]modelMetrics
-}
-
-// platformMetrics count the messages of one platform.
-type platformMetrics struct{ received, refused, delivered, rejected, failed prometheus.Counter }
-
-// modelMetrics count the calls of one model. Its results are resultOK, resultInterrupted and the kinds of model.Error.
-type modelMetrics struct {
-	calls               map[string]prometheus.Counter
-	seconds             prometheus.Observer
-	tokensIn, tokensOut prometheus.Counter
-}
-
-// The values of the label result in addition to the kinds of model.Error.
-const (
-	resultOK          = "ok"
-	resultInterrupted = "interrupted"
-	resultOther       = "other"
-)
-
-// labelOther is the platform of a session, or the model of a call, that the config does not name.
-const labelOther = "other"
-
-// gauges are read at each scrape. They must be cheap and must not wait.
-type gauges struct {
-	ready, commits, lives, outbox, callsWaiting, events, eventsMissed func() float64
-	limits                                                            *limit.Set
-}
-
-// newMetrics makes the metrics for the adapters and models of the config.
-func newMetrics(adapters, models []string, read gauges) *metrics {
-	m := &metrics{
-		registry: prometheus.NewRegistry(), turnsEnded: map[store.TurnState]prometheus.Counter{},
-		platforms: map[string]platformMetrics{}, models: map[string]modelMetrics{},
-	}
-	counters := func(name, help string, labels ...string) *prometheus.CounterVec {
-		c := prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
-		m.registry.MustRegister(c)
-		return c
-	}
-	m.turnsStarted = counters("gatewaytui_turns_started_total", "Turns that began.").WithLabelValues()
-	ended := counters("gatewaytui_turns_ended_total", "Turns that ended, by how: done, failed, interrupted.", "state")
-	for _, state := range []store.TurnState{store.TurnDone, store.TurnFailed, store.TurnInterrupted} {
-		m.turnsEnded[state] = ended.WithLabelValues(string(state))
-	}
-	m.turnSeconds = prometheus.NewHistogram(prometheus.HistogramOpts{
-		Name: "gatewaytui_turn_duration_seconds", Help: "Time from the begin of a turn to its end.",
-		Buckets: prometheus.ExponentialBuckets(0.005, 4, 9),
+// newMetrics returns the metrics of g, which reads its gauges when it is asked for them.
+func (g *Gateway) newMetrics() *metrics.Metrics {
+	m := metrics.New(g.platformNames(), g.modelNames(), metrics.Gauges{
+		Commits: func() float64 {
+			if st := g.db(); st != nil {
+				return float64(st.Commits())
+			}
+			return 0
+		},
+		Ready: func() float64 {
+			if g.readiness(time.Now()) != nil {
+				return 0
+			}
+			return 1
+		},
+		Lives: func() float64 { return float64(g.lives.Load()) }, Outbox: func() float64 { return float64(g.outbox.waiting()) },
+		CallsWaiting: func() float64 { return float64(g.slots.Waiting()) },
+		Limits:       g.limits,
+		Events:       func() float64 { return float64(g.events.Newest()) }, EventsMissed: func() float64 { return float64(g.events.Missed()) },
 	})
-	m.storeSeconds = prometheus.NewHistogram(prometheus.HistogramOpts{
-		Name: "gatewaytui_store_transaction_duration_seconds", Help: "Time that a transaction of the store took, committed or not.",
-		Buckets: prometheus.ExponentialBuckets(0.0005, 4, 9),
-	})
-	m.registry.MustRegister(m.turnSeconds, m.storeSeconds)
-
-	received := counters("gatewaytui_messages_received_total", "Messages that were accepted, by platform.", "platform")
-	refused := counters("gatewaytui_messages_refused_total", "Messages that were refused: while draining or stopping, over the queue limit, or not saved.", "platform")
-	sent := counters("gatewaytui_messages_sent_total", "Replies and notices, by platform and outcome: delivered, rejected (the platform will never take it), failed (a chat is tried again).", "platform", "outcome")
-	for _, name := range unique(adapters, "cli", labelOther) {
-		m.platforms[name] = platformMetrics{
-			received: received.WithLabelValues(name), refused: refused.WithLabelValues(name),
-			delivered: sent.WithLabelValues(name, "delivered"), rejected: sent.WithLabelValues(name, "rejected"), failed: sent.WithLabelValues(name, "failed"),
-		}
-	}
-
-	calls := counters("gatewaytui_model_calls_total", "Model calls that ended, by model and result: ok, interrupted, or the kind of error.", "model", "result")
-	tokens := counters("gatewaytui_model_tokens_total", "Tokens of model calls, by model and direction: in, out. Zero where the endpoint does not report them.", "model", "direction")
-	seconds := prometheus.NewHistogramVec(prometheus.HistogramOpts{
-		Name: "gatewaytui_model_call_duration_seconds", Help: "Time from a model call to its complete answer or its failure, retries included.",
-		Buckets: prometheus.ExponentialBuckets(0.01, 3, 10),
-	}, []string{"model"})
-	m.registry.MustRegister(seconds)
-	for _, name := range unique(models, labelOther) {
-		one := modelMetrics{
-			calls: map[string]prometheus.Counter{}, seconds: seconds.WithLabelValues(name),
-			tokensIn: tokens.WithLabelValues(name, "in"), tokensOut: tokens.WithLabelValues(name, "out"),
-		}
-		for result := range callResults() {
-			one.calls[result] = calls.WithLabelValues(name, result)
-		}
-		m.models[name] = one
-	}
-
-	m.registry.MustRegister(
-		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-			Name: "gatewaytui_ready", Help: "1 while messages are taken, as /readyz says; 0 while starting, draining, stopping, or when the store takes nothing.",
-		}, read.ready),
-		prometheus.NewCounterFunc(prometheus.CounterOpts{
-			Name: "gatewaytui_store_commits_total", Help: "Transactions that the store committed, each one synchronous write.",
-		}, read.commits),
-		prometheus.NewCounterFunc(prometheus.CounterOpts{
-			Name: "gatewaytui_lives_total", Help: "Lives that began on this home, this one included; 0 until the store is open.",
-		}, read.lives),
-		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-			Name: "gatewaytui_outbox_messages", Help: "Replies that wait for their platform.",
-		}, read.outbox),
-		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-			Name: "gatewaytui_model_calls_waiting", Help: "Model calls that wait for a slot of limits.model_calls.",
-		}, read.callsWaiting),
-		prometheus.NewCounterFunc(prometheus.CounterOpts{
-			Name: "gatewaytui_events_total", Help: "Events that were emitted.",
-		}, read.events),
-		prometheus.NewCounterFunc(prometheus.CounterOpts{
-			Name: "gatewaytui_events_dropped_total", Help: "Events that readers missed because they were too slow.",
-		}, read.eventsMissed),
-		limitCollector{read.limits},
-		collectors.NewGoCollector(),
-		// process_resident_memory_bytes, process_open_fds and process_cpu_seconds_total are this process's own.
-		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-	)
+	m.CountAlso(g.opts.Platforms)
 	return m
-}
-
-// count adds the counters that the platforms have of their own.
-func (m *metrics) count(platforms []adapter.Platform) {
-	for _, p := range platforms {
-		counting, is := p.(adapter.Counting)
-		if !is {
-			continue
-		}
-		for _, c := range counting.Counters() {
-			m.registry.MustRegister(prometheus.NewCounterFunc(
-				prometheus.CounterOpts{Name: c.Name, Help: c.Help}, func() float64 { return float64(c.Value()) },
-			))
-		}
-	}
-}
-
-// callResults are the values of the label result.
-func callResults() iter.Seq[string] {
-	results := []string{resultOK, resultInterrupted, resultOther}
-	for _, kind := range model.Kinds {
-		results = append(results, string(kind))
-	}
-	return slices.Values(results)
-}
-
-// unique are the names, sorted and without repeats, as valid label values.
-func unique(names []string, more ...string) []string {
-	all := slices.Concat(names, more)
-	for i := range all {
-		all[i] = strings.ToValidUTF8(all[i], "\uFFFD")
-	}
-	slices.Sort(all)
-	return slices.Compact(all)
-}
-
-// platform is what counts the messages of a session.
-func (m *metrics) platform(key string) platformMetrics {
-	if p, known := m.platforms[session.Platform(key)]; known {
-		return p
-	}
-	return m.platforms[labelOther]
-}
-
-// received counts a message to the session key, which was refused if err is not nil.
-func (m *metrics) received(key string, err error) {
-	if p := m.platform(key); err == nil {
-		p.received.Inc()
-	} else {
-		p.refused.Inc()
-	}
-}
-
-// sent counts a reply or notice of the session key.
-func (m *metrics) sent(key string, err error) {
-	p := m.platform(key)
-	_, rejected := errors.AsType[*adapter.RefusedError](err)
-	switch {
-	case err == nil:
-		p.delivered.Inc()
-	case rejected:
-		p.rejected.Inc()
-	default:
-		p.failed.Inc()
-	}
-}
-
-// called counts a model call that ended.
-func (m *metrics) called(c agent.Call) {
-	one, known := m.models[c.Model]
-	if !known {
-		one = m.models[labelOther]
-	}
-	result := resultOther
-	failed, is := errors.AsType[*model.Error](c.Err)
-	switch {
-	case c.Err == nil:
-		result = resultOK
-	case c.Interrupted, errors.Is(c.Err, context.Canceled), errors.Is(c.Err, model.ErrClosed):
-		result = resultInterrupted
-	case is:
-		result = string(failed.Kind)
-	}
-	if one.calls[result] == nil {
-		result = resultOther
-	}
-	one.calls[result].Inc()
-	one.seconds.Observe(c.Took.Seconds())
-	one.tokensIn.Add(float64(max(c.Usage.In, 0)))
-	one.tokensOut.Add(float64(max(c.Usage.Out, 0)))
-}
-
-// turnEnded counts a turn that ended.
-func (m *metrics) turnEnded(state store.TurnState, seconds float64) {
-	if c := m.turnsEnded[state]; c != nil {
-		c.Inc()
-	}
-	m.turnSeconds.Observe(seconds)
 }
 
 // platformNames are the platforms of the config.
@@ -266,12 +59,18 @@ func (g *Gateway) modelNames() []string {
 // deliver sends a reply or notice of the session key to its platform, and counts it.
 func (g *Gateway) deliver(ctx context.Context, key, adapterName string, out adapter.Outgoing) error {
 	err := g.adapters.Send(ctx, adapterName, out)
-	g.metrics.sent(key, err)
+	g.metrics.Sent(key, err)
 	return err
 }
 
 // Metrics is the gateway's own metrics, for the control socket to serve beside the snapshot's.
-func (g *Gateway) Metrics() prometheus.Gatherer { return g.metrics.registry }
+func (g *Gateway) Metrics() prometheus.Gatherer { return g.metrics.Gatherer() }
 
-// transaction counts a transaction of the store. It never waits.
-func (m *metrics) transaction(took time.Duration) { m.storeSeconds.Observe(took.Seconds()) }
+// adapterChanged emits the state of an adapter, with the error that brought it there.
+func (g *Gateway) adapterChanged(a ops.Adapter) {
+	text, data := string(a.State), map[string]any{"state": a.State, "attempt": a.Attempt}
+	if cause := term.Clean(a.LastError, 300); cause != "" && a.State != ops.AdapterConnected {
+		text, data["error"] = text+": "+cause, cause
+	}
+	g.events.Emit(ops.EventAdapterState, a.Name, text, data)
+}

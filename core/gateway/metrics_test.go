@@ -1,17 +1,9 @@
 package gateway
 
 import (
-	"context"
-	"errors"
 	"testing"
 
 	dto "github.com/prometheus/client_model/go"
-
-	"gatewaytui/core/adapter"
-	"gatewaytui/core/agent"
-	"gatewaytui/core/limit"
-	"gatewaytui/core/model"
-	"gatewaytui/core/store"
 )
 
 // counted is the value of a counter or gauge, or the number of observations of a histogram.
@@ -65,7 +57,7 @@ func TestTheMetricsCountWhatWasDone(t *testing.T) {
 		{"gatewaytui_turn_duration_seconds", nil, 3},
 		{"gatewaytui_messages_received_total", map[string]string{"platform": "cli"}, 1},
 		{"gatewaytui_messages_received_total", map[string]string{"platform": "chat"}, 1},
-		{"gatewaytui_messages_received_total", map[string]string{"platform": labelOther}, 1}, // no adapter api here
+		{"gatewaytui_messages_received_total", map[string]string{"platform": "other"}, 1}, // no adapter api here
 		{"gatewaytui_messages_sent_total", map[string]string{"platform": "chat", "outcome": "delivered"}, 1},
 		{"gatewaytui_messages_sent_total", map[string]string{"platform": "cli", "outcome": "delivered"}, 1},
 		{"gatewaytui_messages_sent_total", map[string]string{"platform": "chat", "outcome": "failed"}, 0},
@@ -87,66 +79,4 @@ func TestTheMetricsCountWhatWasDone(t *testing.T) {
 	if resident := counted(t, l.g, "process_resident_memory_bytes", nil); resident < 1<<20 {
 		t.Errorf("this process has %v resident bytes", resident)
 	}
-}
-
-// What a chat or a caller chooses makes no series: a thousand sessions with names of their own add none.
-func TestNoNameFromOutsideMakesASeries(t *testing.T) {
-	m := newMetrics([]string{"telegram", "telegram", "bad\xff"}, []string{"m1"}, gauges{
-		ready: none, commits: none, lives: none, outbox: none, callsWaiting: none, events: none, eventsMissed: none, limits: &limit.Set{},
-	})
-	series := func() (n int) {
-		families, err := m.registry.Gather()
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, f := range families {
-			n += len(f.GetMetric())
-		}
-		return n
-	}
-	before := series()
-	for _, key := range []string{"telegram:dm:1", "invented:dm:2", "", "x\xff:y:z"} {
-		m.received(key, nil)
-		m.received(key, errors.New("refused"))
-		m.sent(key, nil)
-		m.sent(key, &adapter.RefusedError{Why: "blocked"})
-		m.sent(key, errors.New("no connection"))
-	}
-	for _, c := range []agent.Call{
-		{Model: "m1"},
-		{Model: "m2", Err: errors.New("x")},
-		{Model: "m1", Err: &model.Error{Kind: model.KindTimeout}},
-		{Model: "m1", Err: &model.Error{Kind: "invented"}},
-		{Model: "m1", Err: context.Canceled},
-		{Model: "m1", Err: errors.New("x"), Interrupted: true},
-		{Model: "m1", Err: model.ErrClosed, Usage: model.Usage{In: -1}},
-	} {
-		m.called(c)
-	}
-	m.turnEnded(store.TurnState("invented"), 1)
-	if after := series(); after != before {
-		t.Errorf("%d series have become %d", before, after)
-	}
-	for result, want := range map[string]int{"ok": 1, "timeout": 1, resultOther: 1, resultInterrupted: 3} {
-		var pb dto.Metric
-		if err := m.models["m1"].calls[result].Write(&pb); err != nil || int(pb.GetCounter().GetValue()) != want {
-			t.Errorf("%s: %v calls of m1, want %d (%v)", result, pb.GetCounter().GetValue(), want, err)
-		}
-	}
-}
-
-func none() float64 { return 0 }
-
-func BenchmarkMetricsOfATurn(b *testing.B) {
-	m := newMetrics([]string{"telegram"}, []string{"m1"}, gauges{ready: none, commits: none, lives: none, outbox: none, callsWaiting: none, events: none, eventsMissed: none, limits: &limit.Set{}})
-	b.ReportAllocs()
-	b.RunParallel(func(pb *testing.PB) {
-		for pb.Next() {
-			m.received("telegram:dm:1", nil)
-			m.turnsStarted.Inc()
-			m.called(agent.Call{Model: "m1", Usage: model.Usage{In: 1, Out: 1}})
-			m.turnEnded(store.TurnDone, 0.1)
-			m.sent("telegram:dm:1", nil)
-		}
-	})
 }

@@ -71,7 +71,7 @@ func (o *outbox) begin(name string, c *chat) {
 		return
 	}
 	key := c.letters[0].Session
-	if c.busy = o.g.background.start(o.g.turns, "deliver", key, func(ctx context.Context) { o.deliver(ctx, name, c) }); !c.busy {
+	if c.busy = o.g.background.Start(o.g.turns, "deliver", key, func(ctx context.Context) { o.deliver(ctx, name, c) }); !c.busy {
 		c.giveUp()
 	}
 }

@@ -239,8 +239,8 @@ func (g *Gateway) adapterItems(context.Context, *shutdown.Run) []shutdown.Item {
 func (g *Gateway) backgroundItems(context.Context, *shutdown.Run) []shutdown.Item {
 	g.stopWatch()
 	var items []shutdown.Item
-	for _, t := range g.background.close() {
-		items = append(items, shutdown.Item{Kind: "task", ID: t.id, Progress: g.background.describe(t), Run: t.stop})
+	for _, t := range g.background.Close() {
+		items = append(items, shutdown.Item{Kind: "task", ID: t.ID, Progress: g.background.Describe(t), Run: t.Stop})
 	}
 	return items
 }
@@ -300,9 +300,9 @@ func (g *Gateway) surrenderItems(_ context.Context, r *shutdown.Run) []shutdown.
 	return one("home", "control socket, pid file, lock", func(ctx context.Context) error {
 		rep := r.Report()
 		outcome := r.Outlook()
-		g.awaitTold(ctx)
-		g.events.emit(ops.EventShutdownEnded, rep.ID, "shutdown "+outcome, map[string]any{"outcome": outcome, "elapsed_ms": rep.ElapsedMS, "exit_code": rep.ExitCode})
-		close(g.over)
+		g.awaitEvents(ctx)
+		g.events.Emit(ops.EventShutdownEnded, rep.ID, "shutdown "+outcome, map[string]any{"outcome": outcome, "elapsed_ms": rep.ElapsedMS, "exit_code": rep.ExitCode})
+		g.events.Close()
 		var errs []error
 		for _, c := range g.opts.Surrender {
 			if err := closeWithin(ctx, c); err != nil {
@@ -313,14 +313,14 @@ func (g *Gateway) surrenderItems(_ context.Context, r *shutdown.Run) []shutdown.
 	})
 }
 
-// tellBound is what the phases' events may take to reach those who follow them; a log that hangs may hold them up.
-const tellBound = 100 * time.Millisecond
+// flushBound is what the phases' events may take to reach those who follow them; a log that hangs may hold them up.
+const flushBound = 100 * time.Millisecond
 
-func (g *Gateway) awaitTold(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, tellBound)
+func (g *Gateway) awaitEvents(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, flushBound)
 	defer cancel()
 	select {
-	case <-g.told:
+	case <-g.eventsFlushed:
 	case <-ctx.Done():
 	}
 }

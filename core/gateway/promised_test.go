@@ -160,7 +160,7 @@ func TestOnlyACommandWithWorkStaysInTheInbox(t *testing.T) {
 	}
 	l.wait("all but the turn are answered", func() bool {
 		rows, err := l.g.store.OpenInbox(context.Background())
-		return err == nil && len(rows) == 1 && rows[0].Text == "hang" && rows[0].State == store.InboxRunning && len(l.g.background.of("chat:dm:1", backgroundTurn)) == 0
+		return err == nil && len(rows) == 1 && rows[0].Text == "hang" && rows[0].State == store.InboxRunning && l.g.background.Count("chat:dm:1", backgroundTurn) == 0
 	})
 	l.wait("the task's answer follows its notice", func() bool {
 		_, after, told := strings.Cut(strings.Join(l.chat.messages(), "\n"), "Working on it")

@@ -21,7 +21,7 @@ const sendTimeout = 30 * time.Second
 // Receive takes a message from a platform: a chat command is answered at once, past any running turn (D11); anything
 // else goes into its session's mailbox. It implements adapter.Receiver and does not wait for the turn.
 func (g *Gateway) Receive(ctx context.Context, in adapter.Inbound) (id string, err error) {
-	defer func() { g.metrics.received(in.Session, err) }()
+	defer func() { g.metrics.Received(in.Session, err) }()
 	if err := session.CheckKey(in.Session); err != nil {
 		return "", err
 	}
@@ -38,7 +38,7 @@ func (g *Gateway) Receive(ctx context.Context, in adapter.Inbound) (id string, e
 	var once sync.Once
 	m.Deliver = func(text string, err error) {
 		once.Do(func() {
-			g.metrics.sent(in.Session, err)
+			g.metrics.Sent(in.Session, err)
 			in.Responder.Done(text, err)
 		})
 	}
@@ -52,7 +52,7 @@ func (g *Gateway) takeIn(ctx context.Context, in adapter.Inbound) (string, error
 	in.Text = unqueued(in.Text)
 	command, _, isCommand := parseCommand(in.Text)
 	if err := g.admit(); err != nil && (!isCommand || !g.opened()) {
-		g.events.emit(ops.EventMessageRefused, in.Session, ops.AsError(err).Message, nil)
+		g.events.Emit(ops.EventMessageRefused, in.Session, ops.AsError(err).Message, nil)
 		return "", err
 	}
 	row := store.Inbox{
@@ -102,7 +102,7 @@ func (g *Gateway) accept(ctx context.Context, key string, m session.Message) err
 		return nil
 	}
 	if err := g.admit(); err != nil {
-		g.events.emit(ops.EventMessageRefused, key, ops.AsError(err).Message, nil)
+		g.events.Emit(ops.EventMessageRefused, key, ops.AsError(err).Message, nil)
 		return err
 	}
 	if err := g.expireFirst(ctx, key); err != nil {
@@ -118,10 +118,10 @@ func (g *Gateway) accept(ctx context.Context, key string, m session.Message) err
 			why = limit.QueuedBytes
 		}
 		g.log.Warn("message refused", "session", key, "reason", why)
-		g.events.emit(ops.EventMessageRefused, key, why, nil)
+		g.events.Emit(ops.EventMessageRefused, key, why, nil)
 		return err
 	}
-	g.events.emit(ops.EventMessageAccepted, key, "message accepted", map[string]any{"message": m.ID, "position": position})
+	g.events.Emit(ops.EventMessageAccepted, key, "message accepted", map[string]any{"message": m.ID, "position": position})
 	if turn != nil {
 		g.begin(turn)
 		return nil
@@ -209,5 +209,5 @@ func (g *Gateway) tell(key, target, text string) {
 	if target == "" {
 		return
 	}
-	g.background.start(g.turns, "notice", key, func(context.Context) { g.send(key, session.Platform(key), target, text) })
+	g.background.Start(g.turns, "notice", key, func(context.Context) { g.send(key, session.Platform(key), target, text) })
 }

@@ -167,7 +167,7 @@ func (g *Gateway) takeUpBacklog(ctx context.Context) {
 		m := g.chatMessage(in)
 		m.Kept = true
 		if err := g.accept(ctx, in.Session, m); err != nil {
-			g.background.start(ctx, "notice", in.Session, func(context.Context) { g.answerChat(in, excuse(err)) })
+			g.background.Start(ctx, "notice", in.Session, func(context.Context) { g.answerChat(in, excuse(err)) })
 		}
 	}
 	g.backlog = nil

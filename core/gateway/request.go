@@ -54,5 +54,5 @@ func (w *work) endRequest() {
 }
 
 func (g *Gateway) endRequestLater(key string) {
-	g.background.start(g.turns, "end request", key, func(ctx context.Context) { g.forget(ctx, key, "its request has ended") })
+	g.background.Start(g.turns, "end request", key, func(ctx context.Context) { g.forget(ctx, key, "its request has ended") })
 }

@@ -186,7 +186,7 @@ func (g *Gateway) requestStop(req ops.Request, cmd ops.Command) (ops.Request, er
 	// It joined: one shutdown, one id, and a word about it (B19).
 	detail := "already stopping (" + id + ")"
 	g.requests.update(req.ID, ops.RequestDone, detail, nil, nil)
-	g.background.start(context.Background(), "audit", "", func(ctx context.Context) { g.putAudit(ctx, row) })
+	g.background.Start(context.Background(), "audit", "", func(ctx context.Context) { g.putAudit(ctx, row) })
 	joined, err := g.requests.get(context.Background(), id, false)
 	if err != nil { // it began with a signal
 		joined = ops.Request{ID: id, Verb: ops.VerbStop, At: req.At}
@@ -203,12 +203,12 @@ func (g *Gateway) observe(e shutdown.Event) {
 	g.notifyPhase(e)
 	switch e.Type {
 	case ops.EventShutdownPhase:
-		g.events.emit(e.Type, e.Phase.Name, "phase "+e.Phase.Name+" "+string(e.Phase.State), map[string]any{"phase": e.Phase, "blockers": e.Blockers})
+		g.events.Emit(e.Type, e.Phase.Name, "phase "+e.Phase.Name+" "+string(e.Phase.State), map[string]any{"phase": e.Phase, "blockers": e.Blockers})
 		if e.Phase.Name == shutdown.PhaseSurrender && e.Phase.State == ops.StepRunning {
-			close(g.told)
+			close(g.eventsFlushed)
 		}
 	case ops.EventShutdownItem:
-		g.events.emit(e.Type, e.Phase.Name, e.Item.Kind+" "+e.Item.ID+" "+string(e.Item.State), map[string]any{"phase": e.Phase.Name, "item": e.Item})
+		g.events.Emit(e.Type, e.Phase.Name, e.Item.Kind+" "+e.Item.ID+" "+string(e.Item.State), map[string]any{"phase": e.Phase.Name, "item": e.Item})
 	}
 }
 
@@ -222,7 +222,7 @@ func (g *Gateway) refuseWaiting(why error) {
 				continue
 			}
 			g.log.Warn("waiting message dropped", "session", key, "message", m.ID, "reason", term.Clean(why.Error(), 300))
-			g.background.start(g.turns, "notice", key, func(context.Context) { m.Deliver("", answer(why)) })
+			g.background.Start(g.turns, "notice", key, func(context.Context) { m.Deliver("", answer(why)) })
 		}
 	}
 }

@@ -126,7 +126,7 @@ func TestS3_BackgroundWorkIsTrackedAndCancelledOnStop(t *testing.T) {
 	l := start(t)
 	l.say("chat:dm:1", "1", "/background hang")
 	l.wait("the task is on the list", func() bool {
-		rows := l.g.background.rows(time.Now())
+		rows := l.g.background.Rows(time.Now())
 		for _, r := range rows {
 			if r.Name == backgroundTurn && r.Session == "chat:dm:1" {
 				return true
@@ -143,9 +143,9 @@ func TestS3_BackgroundWorkIsTrackedAndCancelledOnStop(t *testing.T) {
 		}
 		return false
 	})
-	l.wait("it leaves the set", func() bool { return len(l.g.background.of("chat:dm:2", backgroundTurn)) == 0 })
+	l.wait("it leaves the set", func() bool { return l.g.background.Count("chat:dm:2", backgroundTurn) == 0 })
 	l.stop(ops.ModeFast)
-	if left := l.g.background.rows(time.Now()); len(left) != 0 {
+	if left := l.g.background.Rows(time.Now()); len(left) != 0 {
 		t.Fatalf("after the stop the set holds %+v", left)
 	}
 }
@@ -156,7 +156,7 @@ func TestEveryBackgroundTaskOfAStopHasItsOwnNameForTheLevers(t *testing.T) {
 	defer close(hold)
 	l := start(t)
 	for range 2 {
-		l.g.background.start(context.Background(), backgroundTurn, "chat:dm:1", func(context.Context) { <-hold })
+		l.g.background.Start(context.Background(), backgroundTurn, "chat:dm:1", func(context.Context) { <-hold })
 	}
 	l.g.Stop(StopRequest{Mode: ops.ModeFast, Reason: "test", By: "the test"})
 	var tasks []ops.Item

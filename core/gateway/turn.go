@@ -35,8 +35,8 @@ func (g *Gateway) turn(t *session.Turn) (next *session.Turn) {
 	defer t.Finish()
 	key := t.Session.Key
 	g.log.Info("turn started", withCaller(t.Message.Caller, "session", key, "turn", t.ID)...)
-	g.events.emit(ops.EventTurnStarted, key, "turn started", map[string]any{"turn": t.ID})
-	g.metrics.turnsStarted.Inc()
+	g.events.Emit(ops.EventTurnStarted, key, "turn started", map[string]any{"turn": t.ID})
+	g.metrics.TurnStarted()
 
 	w := &work{g: g, turn: t}
 	err := w.run(t.Context())
@@ -88,8 +88,8 @@ func (g *Gateway) ended(t *session.Turn, state store.TurnState, err error) {
 	} else {
 		g.log.Info("turn ended", args...)
 	}
-	g.events.emit(ops.EventTurnEnded, t.Session.Key, "turn "+string(state), map[string]any{"turn": t.ID, "state": state, "elapsed_ms": ops.Millis(took)})
-	g.metrics.turnEnded(state, took.Seconds())
+	g.events.Emit(ops.EventTurnEnded, t.Session.Key, "turn "+string(state), map[string]any{"turn": t.ID, "state": state, "elapsed_ms": ops.Millis(took)})
+	g.metrics.TurnEnded(state, took.Seconds())
 }
 
 // work is what a worker knows of its turn while it runs.

@@ -142,7 +142,7 @@ func (g *Gateway) Do(ctx context.Context, cmd ops.Command) (ops.Request, error) 
 		}
 		g.finishRequest(ctx, req.ID, cmd, ops.RequestDone, detail, result, nil)
 	}
-	if !g.background.start(ctx, "request "+string(cmd.Verb), cmd.Target, task) {
+	if !g.background.Start(ctx, "request "+string(cmd.Verb), cmd.Target, task) {
 		// The background phase is over, and the levers still act: they take no time of their own.
 		task(context.WithoutCancel(ctx))
 	}
@@ -151,7 +151,7 @@ func (g *Gateway) Do(ctx context.Context, cmd ops.Command) (ops.Request, error) 
 
 // message hands a message to a session on behalf of an operator; the request ends with the turn.
 func (g *Gateway) message(ctx context.Context, req ops.Request, cmd ops.Command) (_ ops.Request, err error) {
-	defer func() { g.metrics.received(cmd.Target, err) }()
+	defer func() { g.metrics.Received(cmd.Target, err) }()
 	if err := session.CheckKey(cmd.Target); err != nil {
 		return ops.Request{}, err
 	}
@@ -161,9 +161,9 @@ func (g *Gateway) message(ctx context.Context, req ops.Request, cmd ops.Command)
 		if err != nil {
 			state = ops.RequestFailed
 		}
-		g.metrics.sent(cmd.Target, err)
+		g.metrics.Sent(cmd.Target, err)
 		// Audited beside the turn: the session's next turn does not wait for this row.
-		if !g.background.start(ctx, "request session.message", cmd.Target, func(ctx context.Context) {
+		if !g.background.Start(ctx, "request session.message", cmd.Target, func(ctx context.Context) {
 			g.finishRequest(ctx, req.ID, cmd, state, "", result, err)
 		}) {
 			g.requests.update(req.ID, state, "", result, err)
@@ -174,7 +174,7 @@ func (g *Gateway) message(ctx context.Context, req ops.Request, cmd ops.Command)
 		g.requests.update(req.ID, ops.RequestFailed, "", nil, err)
 		return ops.Request{}, err
 	}
-	g.background.start(ctx, "audit", cmd.Target, func(ctx context.Context) { g.audit(ctx, req, cmd, "") })
+	g.background.Start(ctx, "audit", cmd.Target, func(ctx context.Context) { g.audit(ctx, req, cmd, "") })
 	return req, nil
 }
 
@@ -189,7 +189,7 @@ func (g *Gateway) finishRequest(ctx context.Context, id string, cmd ops.Command,
 		text = err.Error()
 	}
 	g.log.Info("request ended", "request", id, "verb", string(row.Verb), "target", term.Clean(row.Target, 120), "state", string(state), "detail", term.Clean(text, 300))
-	g.events.emit(ops.EventRequest, id, string(row.Verb)+" "+string(state), map[string]any{"verb": row.Verb, "state": state, "by": row.By})
+	g.events.Emit(ops.EventRequest, id, string(row.Verb)+" "+string(state), map[string]any{"verb": row.Verb, "state": state, "by": row.By})
 	g.audit(ctx, row, cmd, text)
 }
 
@@ -235,7 +235,7 @@ func (g *Gateway) kill(ctx context.Context, cmd ops.Command) (string, any, error
 	for _, s := range report.Survivors {
 		res.Survivors = append(res.Survivors, s.PID)
 	}
-	g.events.emit(ops.EventProcessKilled, cmd.Target, "ended by an operator", map[string]any{"survivors": len(res.Survivors)})
+	g.events.Emit(ops.EventProcessKilled, cmd.Target, "ended by an operator", map[string]any{"survivors": len(res.Survivors)})
 	if !report.Verified {
 		return "", res, &ops.Error{Code: ops.CodeConflict, Message: strings.TrimSuffix(report.Summary()+"; "+report.Steps(), "; "), Hint: "a process that ignores SIGKILL sleeps uninterruptibly or belongs to another user; see `ps -o pid,stat,wchan,cmd`"}
 	}

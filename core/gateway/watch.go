@@ -32,7 +32,7 @@ func (g *Gateway) watch(ctx context.Context) {
 		case <-old.C:
 			if g.damage() == "" && !g.clock.doubted() {
 				old.Reset(retentionEvery)
-				g.background.start(ctx, "retention", "", g.prune)
+				g.background.Start(ctx, "retention", "", g.prune)
 			} else {
 				old.Reset(retentionFirst)
 			}
@@ -68,11 +68,11 @@ func (g *Gateway) stalls(ctx context.Context, now time.Time) {
 		still := now.Sub(v.Progress)
 		if warn > 0 && still >= warn && g.table.MarkStalled(v.Turn, now) {
 			g.log.Warn("turn stalled", "session", v.Session.Key, "turn", v.ID, "doing", v.Doing, "without_progress", still.Round(time.Second))
-			g.events.emit(ops.EventTurnStalled, v.Session.Key, fmt.Sprintf("no progress for %s: %s", still.Round(time.Second), ops.StepWords(v.Doing)), map[string]any{"turn": v.ID})
+			g.events.Emit(ops.EventTurnStalled, v.Session.Key, fmt.Sprintf("no progress for %s: %s", still.Round(time.Second), ops.StepWords(v.Doing)), map[string]any{"turn": v.ID})
 		}
 		if after > 0 && still >= after && v.Interrupt == nil {
 			g.log.Warn("stalled turn interrupted", "session", v.Session.Key, "turn", v.ID, "without_progress", still.Round(time.Second))
-			g.background.start(ctx, "interrupt stalled turn", v.Session.Key, func(ctx context.Context) {
+			g.background.Start(ctx, "interrupt stalled turn", v.Session.Key, func(ctx context.Context) {
 				if _, err := g.interrupt(ctx, v.Session.Key, v.ID, session.ErrStalled); err != nil && !ops.HasCode(err, ops.CodeConflict) {
 					g.log.Warn("stalled turn not interrupted", "session", v.Session.Key, "error", term.Clean(err.Error(), 300))
 				}
@@ -90,7 +90,7 @@ func (g *Gateway) flushUnsaved(ctx context.Context) {
 		if !a.Unsaved() || a.Busy() {
 			continue
 		}
-		g.background.start(ctx, "flush transcript", a.Session(), func(ctx context.Context) { g.flush(ctx, a) })
+		g.background.Start(ctx, "flush transcript", a.Session(), func(ctx context.Context) { g.flush(ctx, a) })
 	}
 }
 

@@ -14,7 +14,7 @@ var _ adapter.Withdrawer = (*Gateway)(nil)
 // Withdraw implements adapter.Withdrawer, on a tracked task: an interrupt may take a moment. A command and what it started
 // go on.
 func (g *Gateway) Withdraw(key, id string) {
-	g.background.start(g.turns, "client left", key, func(ctx context.Context) {
+	g.background.Start(g.turns, "client left", key, func(ctx context.Context) {
 		waiting, turn, found := g.table.Withdraw(key, id)
 		switch {
 		case !found:
@@ -32,7 +32,7 @@ func (g *Gateway) Withdraw(key, id string) {
 func (g *Gateway) withdrawn(key string, m session.Message, cause error) {
 	g.log.Info("waiting message withdrawn", "session", key, "message", m.ID, "reason", cause.Error())
 	tell := func(context.Context) { m.Deliver("", answer(cause)) }
-	if !g.background.start(g.turns, "notice", key, tell) {
+	if !g.background.Start(g.turns, "notice", key, tell) {
 		tell(g.turns)
 	}
 }

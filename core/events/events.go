@@ -1,4 +1,8 @@
-package gateway
+// Package events keeps the newest events of a gateway and hands them to any number of readers.
+//
+// Emitting never waits for a reader: a reader that is too slow misses the oldest events and gets their number. The lock of
+// a Hub is a leaf: no other lock is taken under it.
+package events
 
 import (
 	"context"
@@ -9,29 +13,32 @@ import (
 	"time"
 
 	"gatewaytui/core/ops"
-	"gatewaytui/core/term"
 )
 
-// eventsKept is how many events can be read again, enough for a client that was away for a few seconds under load.
-const eventsKept = 4096
+// kept is how many events can be read again, enough for a client that was away for a few seconds under load.
+const kept = 4096
 
-// hub keeps the last events in a ring that readers pull from. Nobody who emits waits for anybody who reads: there is no
-// queue per reader, and one that is too slow finds that the oldest are gone.
-type hub struct {
-	mu   sync.Mutex
-	ring [eventsKept]ops.Event
+// Hub keeps the newest events in a ring that readers pull from. There is no queue per reader. Its methods may be called
+// from any goroutine.
+type Hub struct {
+	mu   sync.Mutex // guards ring, next and wake
+	ring [kept]ops.Event
 	next uint64 // the sequence number of the next event; the first is 1
 	wake chan struct{}
+
+	closed chan struct{}
+	close  sync.Once // of closed
 	// missed is how many events readers did not get because they were too slow.
 	missed atomic.Uint64
 }
 
-func newHub() *hub { return &hub{next: 1, wake: make(chan struct{})} }
+// New returns a hub without events.
+func New() *Hub { return &Hub{next: 1, wake: make(chan struct{}), closed: make(chan struct{})} }
 
-// emit adds an event. It never blocks.
-func (h *hub) emit(t ops.EventType, subject, text string, data map[string]any) {
+// Emit adds an event. It never blocks.
+func (h *Hub) Emit(t ops.EventType, subject, text string, data map[string]any) {
 	h.mu.Lock()
-	h.ring[h.next%eventsKept] = ops.Event{Seq: h.next, At: ops.At(time.Now()), Type: t, Subject: subject, Text: text, Data: data}
+	h.ring[h.next%kept] = ops.Event{Seq: h.next, At: ops.At(time.Now()), Type: t, Subject: subject, Text: text, Data: data}
 	h.next++
 	woken := h.wake
 	h.wake = make(chan struct{})
@@ -39,39 +46,36 @@ func (h *hub) emit(t ops.EventType, subject, text string, data map[string]any) {
 	close(woken)
 }
 
-// adapterChanged emits the state of an adapter, with the error that brought it there.
-func (g *Gateway) adapterChanged(a ops.Adapter) {
-	text, data := string(a.State), map[string]any{"state": a.State, "attempt": a.Attempt}
-	if cause := term.Clean(a.LastError, 300); cause != "" && a.State != ops.AdapterConnected {
-		text, data["error"] = text+": "+cause, cause
-	}
-	g.events.emit(ops.EventAdapterState, a.Name, text, data)
-}
+// Close says that no event follows: a reader gets those that it has not read yet, and ends. It may be called twice.
+func (h *Hub) Close() { h.close.Do(func() { close(h.closed) }) }
 
-// newest is the sequence number of the newest event, 0 if there is none.
-func (h *hub) newest() uint64 {
+// Missed is how many events readers did not get because they were too slow.
+func (h *Hub) Missed() uint64 { return h.missed.Load() }
+
+// Newest is the sequence number of the newest event, 0 if there is none.
+func (h *Hub) Newest() uint64 {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.next - 1
 }
 
 // after returns up to max kept events after seq, how many before them are lost, and what is closed at the next event.
-func (h *hub) after(seq uint64, max int) (events []ops.Event, lost uint64, wake <-chan struct{}) {
+func (h *Hub) after(seq uint64, max int) (events []ops.Event, lost uint64, wake <-chan struct{}) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if seq >= h.next { // a number of another life: begin with what is kept
 		seq = 0
 	}
 	from := seq + 1
-	if h.next > eventsKept && from < h.next-eventsKept {
-		oldest := h.next - eventsKept
+	if h.next > kept && from < h.next-kept {
+		oldest := h.next - kept
 		if seq > 0 {
 			lost = oldest - from
 		}
 		from = oldest
 	}
 	for ; from < h.next && len(events) < max; from++ {
-		events = append(events, h.ring[from%eventsKept])
+		events = append(events, h.ring[from%kept])
 	}
 	return events, lost, h.wake
 }
@@ -86,14 +90,15 @@ const (
 	chunk = 256
 )
 
-// follow yields the events after seq, then new ones, until ctx ends or over is closed and nothing is left. With kinds it
-// yields events of these types, and EventSkipped for the others.
-func (h *hub) follow(ctx context.Context, seq uint64, over <-chan struct{}, kinds []ops.EventType) iter.Seq2[ops.Event, error] {
+// Follow yields the events after seq, then new ones, until ctx ends, or until the hub is closed and nothing is left. With
+// kinds it yields events of these types, and EventSkipped for the others.
+func (h *Hub) Follow(ctx context.Context, seq uint64, kinds ...ops.EventType) iter.Seq2[ops.Event, error] {
 	return func(yield func(ops.Event, error) bool) {
 		skipped, told := 0, time.Time{}
 		for {
 			events, lost, wake := h.after(seq, chunk)
 			if lost > 0 {
+				h.missed.Add(lost)
 				gap := ops.Event{
 					Seq: seq + lost, At: ops.At(time.Now()), Type: ops.EventDropped, Subject: "events",
 					Text: "events were missed: the reader was too slow", Data: map[string]any{"count": lost},
@@ -124,7 +129,7 @@ func (h *hub) follow(ctx context.Context, seq uint64, over <-chan struct{}, kind
 			if len(events) == chunk || len(events) > 0 && len(kinds) == 0 {
 				continue
 			}
-			if !h.wait(ctx, seq, over, wake, len(kinds) > 0, skipped > 0) {
+			if !h.wait(ctx, seq, wake, len(kinds) > 0, skipped > 0) {
 				return
 			}
 		}
@@ -133,7 +138,7 @@ func (h *hub) follow(ctx context.Context, seq uint64, over <-chan struct{}, kind
 
 // wait waits for the next event, gathered with those that follow it at once, and while some were skipped for the time to
 // tell of them. It reports false when there will be no more.
-func (h *hub) wait(ctx context.Context, seq uint64, over, wake <-chan struct{}, gathers, skipped bool) (more bool) {
+func (h *Hub) wait(ctx context.Context, seq uint64, wake <-chan struct{}, gathers, skipped bool) (more bool) {
 	var tell <-chan time.Time
 	if skipped {
 		tell = time.After(skippedEvery)
@@ -144,15 +149,15 @@ func (h *hub) wait(ctx context.Context, seq uint64, over, wake <-chan struct{}, 
 		return true
 	case <-ctx.Done():
 		return false
-	case <-over:
-		return seq < h.newest()
+	case <-h.closed:
+		return seq < h.Newest()
 	}
 	if gathers {
 		select {
 		case <-time.After(gather):
 		case <-ctx.Done():
 			return false
-		case <-over:
+		case <-h.closed:
 		}
 	}
 	return true

@@ -1,4 +1,4 @@
-package gateway
+package events
 
 import (
 	"context"
@@ -13,14 +13,14 @@ import (
 // its place follows the stream, so that it can resume without a gap.
 func TestAReaderOfFewKindsIsToldOfTheOthersFourTimesASecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h, over := newHub(), make(chan struct{})
+		h := New()
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		var seen []ops.Event
 		ended := make(chan struct{})
 		go func() {
 			defer close(ended)
-			for e, err := range h.follow(ctx, 0, over, []ops.EventType{ops.EventAdapterState}) {
+			for e, err := range h.Follow(ctx, 0, ops.EventAdapterState) {
 				if err != nil {
 					t.Error(err)
 				}
@@ -33,7 +33,7 @@ func TestAReaderOfFewKindsIsToldOfTheOthersFourTimesASecond(t *testing.T) {
 			if i%perSecond == perSecond/2 {
 				kind = ops.EventAdapterState
 			}
-			h.emit(kind, "x", "", nil)
+			h.Emit(kind, "x", "", nil)
 			time.Sleep(time.Second / perSecond)
 		}
 		time.Sleep(time.Second) // for the event that reports what was skipped last
@@ -68,14 +68,33 @@ func TestAReaderOfFewKindsIsToldOfTheOthersFourTimesASecond(t *testing.T) {
 
 func TestSkippedEventsThatNothingFollowsAreToldOf(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h, over := newHub(), make(chan struct{})
+		h := New()
 		for range 1000 { // more than are taken at once
-			h.emit(ops.EventTurnEnded, "x", "", nil)
+			h.Emit(ops.EventTurnEnded, "x", "", nil)
 		}
-		for e := range h.follow(t.Context(), 0, over, []ops.EventType{ops.EventWarning}) {
+		for e := range h.Follow(t.Context(), 0, ops.EventWarning) {
 			if e.Seq == 1000 {
-				close(over)
+				h.Close()
 			}
 		}
 	})
+}
+
+// A reader that comes too late gets the number of the events that it missed, and the metric counts them.
+func TestMissedEventsAreReportedAndCounted(t *testing.T) {
+	h := New()
+	const more = 10
+	for range kept + more {
+		h.Emit(ops.EventTurnEnded, "x", "", nil)
+	}
+	h.Close()
+	var missed uint64
+	for e := range h.Follow(t.Context(), 1) {
+		if e.Type == ops.EventDropped {
+			missed = e.Data["count"].(uint64)
+		}
+	}
+	if want := uint64(more - 1); missed != want || h.Missed() != want {
+		t.Errorf("the reader was told of %d missed events and %d are counted, want %d", missed, h.Missed(), want)
+	}
 }

@@ -1,0 +1,77 @@
+package metrics
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	dto "github.com/prometheus/client_model/go"
+
+	"gatewaytui/core/adapter"
+	"gatewaytui/core/agent"
+	"gatewaytui/core/limit"
+	"gatewaytui/core/model"
+	"gatewaytui/core/store"
+)
+
+// What a chat or a caller chooses makes no series: a thousand sessions with names of their own add none.
+func TestNoNameFromOutsideMakesASeries(t *testing.T) {
+	m := New([]string{"telegram", "telegram", "bad\xff"}, []string{"m1"}, Gauges{
+		Ready: none, Commits: none, Lives: none, Outbox: none, CallsWaiting: none, Events: none, EventsMissed: none, Limits: &limit.Set{},
+	})
+	series := func() (n int) {
+		families, err := m.registry.Gather()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range families {
+			n += len(f.GetMetric())
+		}
+		return n
+	}
+	before := series()
+	for _, key := range []string{"telegram:dm:1", "invented:dm:2", "", "x\xff:y:z"} {
+		m.Received(key, nil)
+		m.Received(key, errors.New("refused"))
+		m.Sent(key, nil)
+		m.Sent(key, &adapter.RefusedError{Why: "blocked"})
+		m.Sent(key, errors.New("no connection"))
+	}
+	for _, c := range []agent.Call{
+		{Model: "m1"},
+		{Model: "m2", Err: errors.New("x")},
+		{Model: "m1", Err: &model.Error{Kind: model.KindTimeout}},
+		{Model: "m1", Err: &model.Error{Kind: "invented"}},
+		{Model: "m1", Err: context.Canceled},
+		{Model: "m1", Err: errors.New("x"), Interrupted: true},
+		{Model: "m1", Err: model.ErrClosed, Usage: model.Usage{In: -1}},
+	} {
+		m.Called(c)
+	}
+	m.TurnEnded(store.TurnState("invented"), 1)
+	if after := series(); after != before {
+		t.Errorf("%d series have become %d", before, after)
+	}
+	for result, want := range map[string]int{"ok": 1, "timeout": 1, resultOther: 1, resultInterrupted: 3} {
+		var pb dto.Metric
+		if err := m.models["m1"].calls[result].Write(&pb); err != nil || int(pb.GetCounter().GetValue()) != want {
+			t.Errorf("%s: %v calls of m1, want %d (%v)", result, pb.GetCounter().GetValue(), want, err)
+		}
+	}
+}
+
+func none() float64 { return 0 }
+
+func BenchmarkMetricsOfATurn(b *testing.B) {
+	m := New([]string{"telegram"}, []string{"m1"}, Gauges{Ready: none, Commits: none, Lives: none, Outbox: none, CallsWaiting: none, Events: none, EventsMissed: none, Limits: &limit.Set{}})
+	b.ReportAllocs()
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			m.Received("telegram:dm:1", nil)
+			m.TurnStarted()
+			m.Called(agent.Call{Model: "m1", Usage: model.Usage{In: 1, Out: 1}})
+			m.TurnEnded(store.TurnDone, 0.1)
+			m.Sent("telegram:dm:1", nil)
+		}
+	})
+}
