@@ -11,6 +11,7 @@ import (
 	"gatewaytui/core/session"
 	"gatewaytui/core/store"
 	"gatewaytui/core/term"
+	"gatewaytui/core/text"
 )
 
 // systemPrompt is what every agent is told of its place.
@@ -28,7 +29,7 @@ func (g *Gateway) agentOf(s session.Session) *agent.Agent {
 		g.releaseAgents([]*agent.Agent{a}, "it belongs to an earlier conversation")
 	}
 	a := agent.New(agent.Config{
-		Session: s.Key, Models: g.opts.Models, Slots: g.slots, Passing: isRequest(s.Key), Tools: g.tools, Processes: agentProcesses{&g.trees}, KillGrace: g.cfg.Process.KillGrace.Duration,
+		Session: s.Key, Models: g.opts.Models, Slots: g.slots, Passing: session.IsRequest(s.Key), Tools: g.tools, Processes: agentProcesses{&g.trees}, KillGrace: g.cfg.Process.KillGrace.Duration,
 		Memory: &memory{store: g.store, session: s.ID}, MaxIterations: g.cfg.Agent.MaxIterations, System: systemPrompt, Log: g.log,
 		Called: g.metrics.Called,
 	})
@@ -87,7 +88,7 @@ func (g *Gateway) evicted(ctx context.Context, a *agent.Agent) (string, error) {
 	if kept == 0 {
 		return "agent dropped; the session is kept", nil
 	}
-	return fmt.Sprintf("agent dropped; the session and its %d %s are kept", kept, plural(kept, "process tree", "process trees")), nil
+	return fmt.Sprintf("agent dropped; the session and its %d %s are kept", kept, text.Plural(kept, "process tree", "process trees")), nil
 }
 
 // interruptAndEvict is evict for a busy agent. The agent is claimed before its turn is interrupted, so that a session whose
@@ -124,7 +125,7 @@ func (g *Gateway) interruptAndEvict(ctx context.Context, key string) (string, er
 		return strings.TrimSuffix(done, ".") + "; " + dropped, nil
 	case <-wait.Done():
 		g.cache.Unclaim(key, claim)
-		return "", &ops.Error{Code: ops.CodeBusy, Message: "the turn of " + quote(key) + " does not let go of its agent", Hint: "reset the session: that ends its agent as well"}
+		return "", &ops.Error{Code: ops.CodeBusy, Message: "the turn of " + term.Quote(key) + " does not let go of its agent", Hint: "reset the session: that ends its agent as well"}
 	}
 }
 
@@ -147,7 +148,7 @@ func (g *Gateway) end(ctx context.Context, key, reason string, forget bool) (don
 		}
 		return "", old, noSession(key)
 	}
-	return g.finishEnd(ctx, old, turn, dropped, reason, forget || isRequest(key)), old, nil
+	return g.finishEnd(ctx, old, turn, dropped, reason, forget || session.IsRequest(key)), old, nil
 }
 
 // finishEnd does what is left of an end once it has begun in the table.
@@ -161,7 +162,7 @@ func (g *Gateway) finishEnd(ctx context.Context, old session.Session, turn *sess
 	}
 	if n := len(dropped); n > 0 {
 		g.tellDropped(key, dropped, turn)
-		parts = append(parts, fmt.Sprintf("dropped %d waiting %s", n, plural(n, "message", "messages")))
+		parts = append(parts, fmt.Sprintf("dropped %d waiting %s", n, text.Plural(n, "message", "messages")))
 	}
 	g.fill() // the turn's slot is free
 	parts = append(parts, g.closeEnded(ctx, old, reason, forget)...)
@@ -178,7 +179,7 @@ func awaitWritten(ctx context.Context, turn *session.Turn, old session.Session) 
 	if old.Stored {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeStall)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), store.Stall)
 	defer cancel()
 	select {
 	case <-turn.Written():
@@ -190,10 +191,10 @@ func awaitWritten(ctx context.Context, turn *session.Turn, old session.Session) 
 // processes, its end written, and then the next one begun. It returns what was done, and is bounded.
 func (g *Gateway) closeEnded(ctx context.Context, old session.Session, reason string, forget bool) (done []string) {
 	done = g.closeAgent(ctx, old.Key)
-	wctx, cancel := g.patient(ctx)
+	wctx, cancel := g.store.Patient(ctx)
 	defer cancel()
 	end := func() error { return g.store.EndSession(wctx, old.ID, time.Now(), reason) }
-	if isRequest(old.Key) {
+	if session.IsRequest(old.Key) {
 		end = func() error { return g.store.ForgetSessions(wctx, old.ID) }
 	}
 	if err := end(); err != nil {
@@ -240,7 +241,7 @@ func (g *Gateway) closeAgent(ctx context.Context, key string) (done []string) {
 	}
 	report := g.procs.KillSession(ctx, key, g.cfg.Process.KillGrace.Duration)
 	if before > 0 && report.Verified {
-		done = append(done, fmt.Sprintf("ended %d %s", before, plural(before, "process", "processes")))
+		done = append(done, fmt.Sprintf("ended %d %s", before, text.Plural(before, "process", "processes")))
 	}
 	if !report.Verified {
 		done = append(done, report.Summary())
@@ -268,7 +269,7 @@ func (g *Gateway) interrupt(ctx context.Context, key, want string, cause error) 
 			g.withdrawn(key, m, cause)
 			return waitingEnded, nil
 		}
-		return "", &ops.Error{Code: ops.CodeNotFound, Message: "no turn runs in " + quote(key)}
+		return "", &ops.Error{Code: ops.CodeNotFound, Message: "no turn runs in " + term.Quote(key)}
 	}
 	// A turn that takes its cancellation is gone within this; D11 asks for an answer within a second.
 	grace := min(g.cfg.Shutdown.InterruptGrace.Duration, 800*time.Millisecond)
@@ -339,7 +340,7 @@ func (g *Gateway) releaseWedged(t *session.Turn, cause error) bool {
 	g.endLeftovers(t)
 	g.endReleased(t, cause)
 	g.begin(next)
-	if isRequest(key) && !g.table.Active(key) {
+	if session.IsRequest(key) && !g.table.Active(key) {
 		g.endRequestLater(key)
 	}
 	return true
@@ -357,7 +358,7 @@ func (g *Gateway) endLeftovers(t *session.Turn) {
 
 // endReleased writes and says the end of a turn whose worker did not.
 func (g *Gateway) endReleased(t *session.Turn, cause error) {
-	ctx, cancel := g.patient(t.Context())
+	ctx, cancel := g.store.Patient(t.Context())
 	defer cancel()
 	s := sessionRow(t.Session)
 	s.State, s.LastActivityAt = ops.SessionInterrupted, time.Now()
@@ -398,12 +399,12 @@ func (g *Gateway) resume(ctx context.Context, key, id string) (string, error) {
 		if !g.table.Replace(loaded(reopened)) {
 			return "", &ops.Error{Code: ops.CodeBusy, Message: "a turn began in this conversation meanwhile", Hint: "try again"}
 		}
-		return fmt.Sprintf("Back in the conversation from %s ago.", age(s.EndedAt)), nil
+		return fmt.Sprintf("Back in the conversation from %s ago.", text.Age(s.EndedAt)), nil
 	}
 	if id == "" {
 		return "This chat has no earlier conversation.", nil
 	}
-	return "", &ops.Error{Code: ops.CodeNotFound, Message: "this chat has no conversation " + quote(id), Hint: "/sessions lists them"}
+	return "", &ops.Error{Code: ops.CodeNotFound, Message: "this chat has no conversation " + term.Quote(id), Hint: "/sessions lists them"}
 }
 
 // forget ends a session for good: nobody will write to it again.
@@ -414,7 +415,7 @@ func (g *Gateway) forget(ctx context.Context, key, reason string) {
 }
 
 func noSession(key string) error {
-	return &ops.Error{Code: ops.CodeNotFound, Message: "no session " + quote(key), Hint: "`gatewaytui sessions` lists them"}
+	return &ops.Error{Code: ops.CodeNotFound, Message: "no session " + term.Quote(key), Hint: "`gatewaytui sessions` lists them"}
 }
 
 // loaded is a session as the store had it.
@@ -424,6 +425,3 @@ func loaded(s store.Session) session.Session {
 		Created: s.CreatedAt, LastActivity: s.LastActivityAt, TokensIn: s.TokensIn, TokensOut: s.TokensOut, Caller: s.Caller, Stored: true,
 	}
 }
-
-// quote is an untrusted name inside a sentence.
-func quote(s string) string { return fmt.Sprintf("%q", term.Clean(s, 80)) }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"gatewaytui/core/ops"
+	"gatewaytui/core/store"
 	"gatewaytui/core/term"
 )
 
@@ -153,7 +154,7 @@ func (g *Gateway) watchClock(ctx context.Context) {
 		return
 	}
 	g.background.Start(ctx, "record the clock", "", func(ctx context.Context) {
-		ctx, cancel := g.store.Patience(ctx, storeStall)
+		ctx, cancel := g.store.Patience(ctx, store.Stall)
 		defer cancel()
 		if err := g.store.JudgeClock(ctx, g.life, g.clock.doubted(), time.Now()); err != nil {
 			g.log.Warn("the verdict on the clock is not saved", "error", term.Clean(err.Error(), 300))

@@ -9,12 +9,12 @@ import (
 	"time"
 
 	"github.com/dustin/go-humanize"
-	"github.com/oklog/ulid/v2"
 
 	"gatewaytui/core/limit"
 	"gatewaytui/core/ops"
 	"gatewaytui/core/session"
 	"gatewaytui/core/term"
+	"gatewaytui/core/text"
 )
 
 // chatCommand is one chat command (contract.md, 6). Its answer goes back as the reply to its message.
@@ -179,10 +179,10 @@ func (g *Gateway) commandStop(ctx context.Context, c call) (string, error) {
 func (g *Gateway) leftRunning(key string) string {
 	var left []string
 	if n := g.procs.CountSession(key); n > 0 {
-		left = append(left, fmt.Sprintf("%d background %s", n, plural(n, "process", "processes")))
+		left = append(left, fmt.Sprintf("%d background %s", n, text.Plural(n, "process", "processes")))
 	}
 	if n := g.background.Count(key, backgroundTurn); n > 0 {
-		left = append(left, fmt.Sprintf("%d /background %s", n, plural(n, "task", "tasks")))
+		left = append(left, fmt.Sprintf("%d /background %s", n, text.Plural(n, "task", "tasks")))
 	}
 	if len(left) == 0 {
 		return ""
@@ -200,7 +200,7 @@ func (g *Gateway) commandStatus(ctx context.Context, c call) (string, error) {
 	v, running := g.table.Running(c.key)
 	switch {
 	case running:
-		fmt.Fprintf(&b, "A turn has been running for %s: %s (last progress %s ago).\n", age(v.Started), ops.Step(v.Doing, time.Since(v.Since)), age(v.Progress))
+		fmt.Fprintf(&b, "A turn has been running for %s: %s (last progress %s ago).\n", text.Age(v.Started), ops.Step(v.Doing, time.Since(v.Since)), text.Age(v.Progress))
 		if row, _ := g.table.Row(c.key); row.CallsLimit > 0 {
 			fmt.Fprintf(&b, "It has made %d of its %d model calls (%s).\n", row.Calls, row.CallsLimit, limit.CallsPerTurn)
 		}
@@ -208,12 +208,12 @@ func (g *Gateway) commandStatus(ctx context.Context, c call) (string, error) {
 		row, _ := g.table.Row(c.key)
 		fmt.Fprintf(&b, "%s; %d in the queue.\n", waitingWords(row), row.Queued)
 	case known:
-		fmt.Fprintf(&b, "No turn is running; the conversation is %s, last active %s ago.\n", s.State, age(s.LastActivity))
+		fmt.Fprintf(&b, "No turn is running; the conversation is %s, last active %s ago.\n", s.State, text.Age(s.LastActivity))
 	default:
 		b.WriteString("No conversation yet.\n")
 	}
 	fmt.Fprintf(&b, "Tokens: %s in, %s out. Processes of this session: %d.\n", humanize.Comma(s.TokensIn), humanize.Comma(s.TokensOut), g.procs.CountSession(c.key))
-	fmt.Fprintf(&b, "Gateway: %s for %s, %d turns running, %d of %d adapters connected.", st.State, age(st.StartedAt.Time), st.Counts.RunningTurns, st.Counts.AdaptersConnected, st.Counts.Adapters)
+	fmt.Fprintf(&b, "Gateway: %s for %s, %d turns running, %d of %d adapters connected.", st.State, text.Age(st.StartedAt.Time), st.Counts.RunningTurns, st.Counts.AdaptersConnected, st.Counts.Adapters)
 	return b.String(), nil
 }
 
@@ -222,7 +222,7 @@ func waitingWords(row ops.Session) string {
 	if row.WaitingFor == "" {
 		return "Your message waits until turns are taken again"
 	}
-	return "Your message waits for a turn slot (" + row.WaitingFor + ") for " + age(row.DoingSince.Time)
+	return "Your message waits for a turn slot (" + row.WaitingFor + ") for " + text.Age(row.DoingSince.Time)
 }
 
 // commandQueue is /queue without a text; with one it is that message (unqueued).
@@ -231,7 +231,7 @@ func (g *Gateway) commandQueue(_ context.Context, c call) (string, error) {
 		if row.Turn == "" {
 			return fmt.Sprintf("%s; %d in the queue.", waitingWords(row), row.Queued), nil
 		}
-		return fmt.Sprintf("%d %s behind the running turn.", row.Queued, plural(row.Queued, "message waits", "messages wait")), nil
+		return fmt.Sprintf("%d %s behind the running turn.", row.Queued, text.Plural(row.Queued, "message waits", "messages wait")), nil
 	}
 	return "Nothing is waiting.", nil
 }
@@ -270,26 +270,13 @@ const backgroundTurn = "/background"
 // limitRetry is when a caller that was refused for a bound may ask again.
 const limitRetry = 5 * time.Second
 
-// besideMark and an id behind a session's key make the key of a /background task beside it.
-const besideMark = ":bg:"
-
-// isBeside says whether key is that of a /background task's session, which ends with its task.
-func isBeside(key string) bool {
-	at := strings.LastIndex(key, besideMark)
-	if at < 0 {
-		return false
-	}
-	_, err := ulid.ParseStrict(key[at+len(besideMark):])
-	return err == nil
-}
-
 func (g *Gateway) commandBackground(ctx context.Context, c call) (string, error) {
 	if c.arg == "" {
 		return "", &ops.Error{Code: ops.CodeInvalid, Message: "tell me what to do, for example: /background summarise the log"}
 	}
 	m := c.msg
 	m.Text, m.Delta, m.Ended = c.arg, nil, nil
-	beside := c.key + besideMark + g.newID()
+	beside := c.key + session.BackgroundInfix + g.newID()
 	if err := session.CheckKey(beside); err != nil {
 		return "", err
 	}
@@ -325,7 +312,7 @@ func (g *Gateway) commandSessions(ctx context.Context, c call) (string, error) {
 	var b strings.Builder
 	b.WriteString("Earlier conversations of this chat, newest first:\n")
 	for _, s := range ended {
-		fmt.Fprintf(&b, "%s  ended %s ago (%s), %s tokens\n", s.ID, age(s.EndedAt), term.Clean(s.EndReason, 60), humanize.Comma(s.TokensIn+s.TokensOut))
+		fmt.Fprintf(&b, "%s  ended %s ago (%s), %s tokens\n", s.ID, text.Age(s.EndedAt), term.Clean(s.EndReason, 60), humanize.Comma(s.TokensIn+s.TokensOut))
 	}
 	b.WriteString("/resume ID takes one up again.")
 	return b.String(), nil
@@ -337,23 +324,4 @@ func (g *Gateway) commandResume(ctx context.Context, c call) (string, error) {
 		return "The conversation goes on.", nil
 	}
 	return g.resume(ctx, c.key, c.arg)
-}
-
-// age is how long ago t was, for people.
-func age(t time.Time) string {
-	d := time.Since(t)
-	if d < time.Second {
-		return "under a second"
-	}
-	if d >= time.Hour {
-		return d.Round(time.Minute).String()
-	}
-	return d.Round(time.Second).String()
-}
-
-func plural(n int, one, more string) string {
-	if n == 1 {
-		return one
-	}
-	return more
 }

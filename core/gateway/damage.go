@@ -11,6 +11,7 @@ import (
 	"gatewaytui/core/ops"
 	"gatewaytui/core/store"
 	"gatewaytui/core/term"
+	"gatewaytui/core/text"
 )
 
 // WarnReadOnly is the code of the warning of a life that takes no messages because its database is damaged.
@@ -154,7 +155,7 @@ func (g *Gateway) setAside(ctx context.Context, tables []string) ([]store.Imposs
 		return nil, err
 	}
 	g.warn("store.rows", fmt.Sprintf("%d %s of the database cannot be true and nothing is done for them; they are kept in its table quarantine: %s",
-		len(rows), plural(len(rows), "row", "rows"), namedRows(rows)))
+		len(rows), text.Plural(len(rows), "row", "rows"), namedRows(rows)))
 	return rows, nil
 }
 
@@ -176,5 +177,5 @@ func (g *Gateway) warnOfSchema(foreign []store.Impossible) {
 		return
 	}
 	g.warn("store.schema", fmt.Sprintf("the schema of the database has %d %s that no gateway made; what was dropped is kept in its table quarantine: %s",
-		len(foreign), plural(len(foreign), "object", "objects"), namedRows(foreign)))
+		len(foreign), text.Plural(len(foreign), "object", "objects"), namedRows(foreign)))
 }

@@ -2,10 +2,12 @@ package gateway
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
 	"gatewaytui/core/ops"
+	"gatewaytui/core/text"
 )
 
 // beginDrain takes no new turns and lets running ones finish; the gateway keeps running and connected (J11). What waits
@@ -25,7 +27,7 @@ func (g *Gateway) beginDrain(by, why string) (string, any, error) {
 	_, running := g.table.Len()
 	g.log.Info("draining", "by", by, "reason", why, "running_turns", running)
 	g.events.Emit(ops.EventGatewayState, "gateway", strings.TrimSuffix("draining: "+why, ": "), map[string]any{"state": ops.StateDraining, "by": by})
-	return plural(running, "1 running turn may finish", itoa(running)+" running turns may finish") + "; no new ones begin", nil, nil
+	return text.Plural(running, "1 running turn may finish", strconv.Itoa(running)+" running turns may finish") + "; no new ones begin", nil, nil
 }
 
 // endDrain takes new turns again, those that waited first.
@@ -47,5 +49,5 @@ func (g *Gateway) endDrain() (string, any, error) {
 	if len(held) == 0 {
 		return "accepting new turns; no messages were waiting", nil, nil
 	}
-	return fmt.Sprintf("accepting new turns; %d waiting %s", len(held), plural(len(held), "session continues", "sessions continue")), nil, nil
+	return fmt.Sprintf("accepting new turns; %d waiting %s", len(held), text.Plural(len(held), "session continues", "sessions continue")), nil, nil
 }

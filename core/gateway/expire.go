@@ -65,7 +65,7 @@ func (g *Gateway) endExpired(ctx context.Context, over map[string]session.Expiry
 		break
 	}
 	close(next)
-	workers.Wait() // each is bounded by closeTimeout and storeStall
+	workers.Wait() // each is bounded by closeTimeout and store.Stall
 }
 
 // endIfExpired ends one session, unless it was written to meanwhile: agent flushed and closed with its processes, then the

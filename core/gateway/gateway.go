@@ -269,7 +269,7 @@ func New(o Options) (*Gateway, error) {
 	g.metrics = g.newMetrics()
 	g.table = session.NewTable(session.Options{
 		QueueLimit: cfg.Session.QueueLimit, Turns: cfg.Limits.Turns, QueuedBytes: int64(cfg.Limits.QueuedBytes),
-		NewID: g.newID, Owner: ownerOf, Reached: g.limitReached,
+		NewID: g.newID, Owner: session.Owner, Reached: g.limitReached,
 	})
 	g.cache = agent.NewCache(agent.CacheOptions{Max: cfg.Agent.CacheSize, Idle: cfg.Agent.CacheIdle.Duration, Bytes: int64(cfg.Agent.CacheMemory)})
 	g.background = background.New(o.Log)

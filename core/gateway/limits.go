@@ -1,10 +1,10 @@
 package gateway
 
 import (
-	"strings"
 	"time"
 
 	"gatewaytui/core/limit"
+	"gatewaytui/core/session"
 )
 
 // addBounds adds the gateway's own bounds to the set (HF5, HF9).
@@ -25,7 +25,7 @@ func (g *Gateway) addBounds() {
 			Used: func() int64 { return int64(g.table.MostCalls()) },
 		},
 		{
-			Name: limit.Background, Per: "session", Most: int64(l.Background), Hint: "interrupt a task: its session's key has " + besideMark,
+			Name: limit.Background, Per: "session", Most: int64(l.Background), Hint: "interrupt a task: its session's key has " + session.BackgroundInfix,
 			Used: func() int64 { return int64(g.background.Most(backgroundTurn)) },
 		},
 		{
@@ -47,15 +47,6 @@ func (g *Gateway) addBounds() {
 
 // limitReached counts that something waits for one of the gateway's own bounds, or was refused for it. It never blocks.
 func (g *Gateway) limitReached(name string) { g.bounds[name].Reached() }
-
-// ownerOf is the session whose share of the turns a session's turn takes: a /background task takes that of its
-// conversation.
-func ownerOf(key string) string {
-	if isBeside(key) {
-		return key[:strings.LastIndex(key, besideMark)]
-	}
-	return key
-}
 
 // fill begins the turns that wait for a slot, as far as slots are free and turns are taken. It is called where a slot may
 // have become free other than by a turn's own end.

@@ -13,6 +13,7 @@ import (
 	"gatewaytui/core/limit"
 	"gatewaytui/core/model"
 	"gatewaytui/core/ops"
+	"gatewaytui/core/session"
 	"gatewaytui/core/store"
 )
 
@@ -145,7 +146,7 @@ func TestHF9_ClientsThatSendAndLeavePileUpNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, row := range s.Sessions {
-		if isRequest(row.Key) {
+		if session.IsRequest(row.Key) {
 			t.Errorf("a request's session is left: %+v", row)
 		}
 	}

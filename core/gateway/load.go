@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"gatewaytui/core/ops"
+	"gatewaytui/core/session"
 	"gatewaytui/core/store"
 	"gatewaytui/core/term"
 )
@@ -26,7 +27,7 @@ func (g *Gateway) loadFrom(ctx context.Context, read func(ctx context.Context, e
 		n := 0
 		var beside []store.Session
 		left, err := read(ctx, func(s store.Session) error {
-			if isBeside(s.Key) || isRequest(s.Key) {
+			if session.IsBackground(s.Key) || session.IsRequest(s.Key) {
 				beside = append(beside, s)
 				return nil
 			}
@@ -93,7 +94,7 @@ func (g *Gateway) mendSessions(ctx context.Context) error {
 func (g *Gateway) endBeside(ctx context.Context, sessions []store.Session) {
 	var requests []string
 	for _, s := range sessions {
-		if isRequest(s.Key) {
+		if session.IsRequest(s.Key) {
 			requests = append(requests, s.ID)
 		}
 	}
@@ -104,7 +105,7 @@ func (g *Gateway) endBeside(ctx context.Context, sessions []store.Session) {
 		}
 	}
 	for _, s := range sessions {
-		if isRequest(s.Key) {
+		if session.IsRequest(s.Key) {
 			continue
 		}
 		if err := g.store.EndSession(ctx, s.ID, time.Now(), "its task was cut off with the life before"); err != nil {

@@ -51,7 +51,7 @@ func (m *memory) Load(ctx context.Context) ([]model.Message, error) {
 func (m *memory) Append(ctx context.Context, turn string, messages []model.Message) error {
 	rows := stored(messages)
 	// An interrupt during the commit would leave it unknown whether the step was written, and it might be written twice.
-	ctx, cancel := m.store.Patience(context.WithoutCancel(ctx), storeStall)
+	ctx, cancel := m.store.Patience(context.WithoutCancel(ctx), store.Stall)
 	defer cancel()
 	return m.write(ctx, func(ctx context.Context) error { return m.store.AppendMessages(ctx, m.session, turn, rows) })
 }

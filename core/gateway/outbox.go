@@ -139,7 +139,7 @@ func (o *outbox) send(ctx context.Context, row store.Outbox) error {
 
 // end notes what became of a letter. If that cannot be written the next life may send it a second time: better than never.
 func (o *outbox) end(ctx context.Context, row store.Outbox, refused string) {
-	ctx, cancel := o.g.patient(ctx)
+	ctx, cancel := o.g.store.Patient(ctx)
 	defer cancel()
 	if err := o.g.store.EndOutbox(ctx, row.ID, refused, time.Now()); err != nil && !errors.Is(err, store.ErrReadOnly) {
 		o.g.log.Warn("delivery not recorded", "session", row.Session, "error", term.Clean(err.Error(), 300))
@@ -172,7 +172,7 @@ func (o *outbox) waiting() (n int) {
 // answerChat writes the answer to a message into the outbox and sends it. It returns when a first try is over.
 func (g *Gateway) answerChat(in store.Inbox, text string) {
 	row := letterTo(in, text)
-	ctx, cancel := g.patient(g.turns)
+	ctx, cancel := g.store.Patient(g.turns)
 	defer cancel()
 	if err := g.store.Answer(ctx, in.ID, &row); err != nil && !errors.Is(err, store.ErrReadOnly) {
 		g.log.Warn("reply not persisted", "session", in.Session, "error", term.Clean(err.Error(), 300))
@@ -193,7 +193,7 @@ func letterTo(in store.Inbox, text string) store.Outbox {
 // post writes a message that answers none into the outbox and has it sent. It does not wait for that.
 func (g *Gateway) post(key, adapterName, target, text string) {
 	row := store.Outbox{ID: g.newID(), Session: key, Adapter: adapterName, Target: target, Text: text, At: time.Now()}
-	ctx, cancel := g.patient(g.turns)
+	ctx, cancel := g.store.Patient(g.turns)
 	defer cancel()
 	if err := g.store.PutOutbox(ctx, row); err != nil {
 		g.log.Warn("message not kept", "session", key, "error", term.Clean(err.Error(), 300))

@@ -9,13 +9,14 @@ import (
 	"gatewaytui/core/ops"
 	"gatewaytui/core/session"
 	"gatewaytui/core/term"
+	"gatewaytui/core/text"
 )
 
 // Preview implements ops.Console: what cmd would wait for, interrupt, close, kill and lose now. It does nothing.
 func (g *Gateway) Preview(_ context.Context, cmd ops.Command) (ops.Preview, error) {
 	spec, known := cmd.Verb.Spec()
 	if !known {
-		return ops.Preview{}, &ops.Error{Code: ops.CodeInvalid, Message: "no verb " + quote(string(cmd.Verb))}
+		return ops.Preview{}, &ops.Error{Code: ops.CodeInvalid, Message: "no verb " + term.Quote(string(cmd.Verb))}
 	}
 	if v := verbs[cmd.Verb]; v.check != nil {
 		if err := v.check(g, cmd); err != nil {
@@ -40,7 +41,7 @@ func (g *Gateway) Preview(_ context.Context, cmd ops.Command) (ops.Preview, erro
 		p.Closes = append(p.Closes, "the cached agent of "+term.Clean(cmd.Target, 80))
 		p.Keeps = append(p.Keeps, "the session and its history; the next message makes a new agent")
 		if n := g.procs.CountSession(cmd.Target); n > 0 {
-			p.Keeps = append(p.Keeps, fmt.Sprintf("%d %s of %s", n, plural(n, "process tree", "process trees"), term.Clean(cmd.Target, 80)))
+			p.Keeps = append(p.Keeps, fmt.Sprintf("%d %s of %s", n, text.Plural(n, "process tree", "process trees"), term.Clean(cmd.Target, 80)))
 		}
 	case ops.VerbInterrupt:
 		g.previewTurn(&p, cmd.Target)
@@ -86,11 +87,11 @@ func (g *Gateway) previewProcesses(p *ops.Preview, key string) {
 func (g *Gateway) previewWaiting(p *ops.Preview, key string) {
 	for _, row := range g.table.Waiting() {
 		if key == "" && row.Queued > 0 && !asksAndWaits(row.Platform) {
-			p.Keeps = append(p.Keeps, fmt.Sprintf("%d waiting %s of %s, for the next life", row.Queued, plural(row.Queued, "message", "messages"), term.Clean(row.Key, 80)))
+			p.Keeps = append(p.Keeps, fmt.Sprintf("%d waiting %s of %s, for the next life", row.Queued, text.Plural(row.Queued, "message", "messages"), term.Clean(row.Key, 80)))
 			continue
 		}
 		if row.Queued > 0 && (row.Key == key || key == "") {
-			p.Loses = append(p.Loses, fmt.Sprintf("%d waiting %s of %s, each sender told", row.Queued, plural(row.Queued, "message", "messages"), term.Clean(row.Key, 80)))
+			p.Loses = append(p.Loses, fmt.Sprintf("%d waiting %s of %s, each sender told", row.Queued, text.Plural(row.Queued, "message", "messages"), term.Clean(row.Key, 80)))
 		}
 	}
 }
@@ -113,7 +114,7 @@ func (g *Gateway) previewStop(p *ops.Preview, mode ops.Mode) {
 	}
 	g.previewProcesses(p, "")
 	g.previewWaiting(p, "")
-	p.Closes = append(p.Closes, itoa(g.cache.Len())+" agents")
+	p.Closes = append(p.Closes, strconv.Itoa(g.cache.Len())+" agents")
 	for _, a := range g.adapters.Rows() {
 		p.Closes = append(p.Closes, "adapter "+a.Name)
 	}
@@ -126,7 +127,7 @@ func (g *Gateway) previewDrain(p *ops.Preview) {
 		p.WaitsFor = append(p.WaitsFor, turnLine(v))
 	}
 	for _, row := range g.table.Waiting() {
-		p.Keeps = append(p.Keeps, fmt.Sprintf("%d waiting %s of %s, until undrain", row.Queued, plural(row.Queued, "message", "messages"), term.Clean(row.Key, 80)))
+		p.Keeps = append(p.Keeps, fmt.Sprintf("%d waiting %s of %s, until undrain", row.Queued, text.Plural(row.Queued, "message", "messages"), term.Clean(row.Key, 80)))
 	}
 	p.Keeps = append(p.Keeps, "every connection, session and process")
 }
@@ -162,5 +163,3 @@ func turnLine(v session.TurnView) string {
 func processLine(p ops.Process) string {
 	return fmt.Sprintf("pid %d %s (%d in its tree, %s)", p.PID, p.Command, p.TreeSize, term.Clean(p.Session, 80))
 }
-
-func itoa(n int) string { return strconv.Itoa(n) }

@@ -10,6 +10,7 @@ import (
 
 	"gatewaytui/core/adapter"
 	"gatewaytui/core/ops"
+	"gatewaytui/core/session"
 	"gatewaytui/core/store"
 )
 
@@ -111,7 +112,7 @@ func TestE12_ABackgroundTaskThatIsCutOffIsReported(t *testing.T) {
 	task := ""
 	first.wait("the task runs", func() bool {
 		for _, key := range first.listed() {
-			if v, running := first.g.table.Running(key); isBeside(key) && running && v.Agent != nil {
+			if v, running := first.g.table.Running(key); session.IsBackground(key) && running && v.Agent != nil {
 				task = key
 			}
 		}
@@ -166,14 +167,4 @@ func TestOnlyACommandWithWorkStaysInTheInbox(t *testing.T) {
 		_, after, told := strings.Cut(strings.Join(l.chat.messages(), "\n"), "Working on it")
 		return told && strings.Contains(after, "you said hello")
 	})
-}
-
-func TestWhichKeysAreATasks(t *testing.T) {
-	for key, want := range map[string]bool{
-		"chat:dm:1:bg:01ARZ3NDEKTSV4RRFFQ69G5FAV": true, "chat:dm:1": false, "chat:bg:1": false, "api:user:a:bg:b": false, "chat:dm:1:bg:": false,
-	} {
-		if got := isBeside(key); got != want {
-			t.Errorf("%q is a task's: %v, want %v", key, got, want)
-		}
-	}
 }

@@ -25,7 +25,7 @@ func (g *Gateway) Receive(ctx context.Context, in adapter.Inbound) (id string, e
 	if err := session.CheckKey(in.Session); err != nil {
 		return "", err
 	}
-	if isBeside(in.Session) { // such a session ends with its task, and the next start would forget it (HF33)
+	if session.IsBackground(in.Session) { // such a session ends with its task, and the next start would forget it (HF33)
 		return "", &ops.Error{Code: ops.CodeInvalid, Message: fmt.Sprintf("session key %.80q is of a background task", in.Session), Hint: "choose another name for the conversation"}
 	}
 	if in.Responder == nil {
@@ -69,7 +69,7 @@ func (g *Gateway) takeIn(ctx context.Context, in adapter.Inbound) (string, error
 		return row.ID, g.accept(ctx, in.Session, g.chatMessage(row))
 	}
 	// The caller's end must not leave it unknown whether the message was taken.
-	wctx, cancel := g.patient(ctx)
+	wctx, cancel := g.store.Patient(ctx)
 	defer cancel()
 	id, fresh, err := g.store.PutInbox(wctx, row)
 	switch {

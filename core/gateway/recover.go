@@ -8,6 +8,7 @@ import (
 
 	"gatewaytui/core/ops"
 	"gatewaytui/core/process"
+	"gatewaytui/core/session"
 	"gatewaytui/core/store"
 	"gatewaytui/core/term"
 )
@@ -115,7 +116,7 @@ func (g *Gateway) adoptEarlier(ctx context.Context) {
 			return true
 		}
 		s, found, err := g.store.CurrentSession(ctx, e.Session)
-		return err != nil || !found || s.State == ops.SessionSuspended || isBeside(e.Session)
+		return err != nil || !found || s.State == ops.SessionSuspended || session.IsBackground(e.Session)
 	})
 	for _, e := range g.procs.AdoptEarlier(ctx, entries) {
 		g.log.Warn("process of an earlier life adopted", "life", e.Life, "pid", e.PID, "session", e.Session, "command", term.Clean(e.Command, 120))
@@ -185,7 +186,7 @@ const (
 func (g *Gateway) prune(ctx context.Context) {
 	var total store.Pruned
 	for ctx.Err() == nil && !g.clock.doubted() {
-		step, cancel := g.store.Patience(ctx, storeStall)
+		step, cancel := g.store.Patience(ctx, store.Stall)
 		p, err := g.store.Prune(step, time.Now().Add(-retention), retentionBatch)
 		cancel()
 		if err != nil {

@@ -2,33 +2,15 @@ package gateway
 
 import (
 	"context"
-	"strings"
 
-	"github.com/oklog/ulid/v2"
-
+	"gatewaytui/core/session"
 	"gatewaytui/core/store"
 	"gatewaytui/core/term"
 )
 
-// requestMark begins the key of a session that lives for one API request alone, because the request named none; the api
-// adapter makes these keys. Nothing stays of such a session when it has been answered: no row, in memory or in the store,
-// no agent and no process (TF28). What a crash leaves of one is deleted by the next life.
-const requestMark = "api:request:"
-
-// isRequest reports whether key is that of such a session, or of its /background task.
-func isRequest(key string) bool {
-	id, found := strings.CutPrefix(key, requestMark)
-	if !found {
-		return false
-	}
-	id, _, _ = strings.Cut(id, besideMark)
-	_, err := ulid.ParseStrict(id)
-	return err == nil
-}
-
 // endTurn writes the end of a turn. Of a request's turn it deletes everything instead, in the same one commit.
 func (g *Gateway) endTurn(ctx context.Context, s store.Session, row store.Turn, last []store.Message) error {
-	if isRequest(s.Key) {
+	if session.IsRequest(s.Key) {
 		return g.store.ForgetSessions(ctx, s.ID)
 	}
 	return g.store.EndTurn(ctx, s, row, last)

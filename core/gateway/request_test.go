@@ -10,22 +10,11 @@ import (
 	"github.com/oklog/ulid/v2"
 
 	"gatewaytui/core/ops"
+	"gatewaytui/core/session"
 	"gatewaytui/core/store"
 )
 
-func anonymous() string { return requestMark + ulid.Make().String() }
-
-func TestOnlyKeysOfTheAPIAdapterAreRequests(t *testing.T) {
-	id := ulid.Make().String()
-	for key, want := range map[string]bool{
-		"api:request:" + id: true, "api:request:" + id + ":bg:" + id: true,
-		"api:request:mine": false, "api:user:" + id: false, "chat:request:" + id: false, "api:request:": false,
-	} {
-		if isRequest(key) != want {
-			t.Errorf("isRequest(%q) is %v", key, !want)
-		}
-	}
-}
+func anonymous() string { return session.RequestPrefix + ulid.Make().String() }
 
 // nothing waits until no row, agent, process or stored session of a request is left.
 func (l *lab) nothing() {

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"gatewaytui/core/ops"
+	"gatewaytui/core/term"
 )
 
 // requestsKept is how many ended requests can still be asked for.
@@ -61,7 +62,7 @@ func (rs *requests) get(ctx context.Context, id string, wait bool) (ops.Request,
 	r := rs.byID[id]
 	rs.mu.Unlock()
 	if r == nil {
-		return ops.Request{}, &ops.Error{Code: ops.CodeNotFound, Message: "no request " + quote(id), Hint: "requests are kept for one life, and the oldest are forgotten"}
+		return ops.Request{}, &ops.Error{Code: ops.CodeNotFound, Message: "no request " + term.Quote(id), Hint: "requests are kept for one life, and the oldest are forgotten"}
 	}
 	if wait {
 		select {

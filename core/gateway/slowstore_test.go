@@ -85,7 +85,7 @@ func TestD15_ASessionThatCouldNotBeWrittenIsNotListed(t *testing.T) {
 
 // HF33: what the database says of a write that failed holds its path; a chat reads the cause alone, and the log has all of it.
 func TestHF33_WhoseMessageIsNotSavedIsToldNoPath(t *testing.T) {
-	var log text
+	var log logText
 	l := start(t, func(s *setup) { s.log = slog.NewJSONHandler(&log, nil) })
 	// A commit that fails, as on a full disk: the row of a turn refers to one that is missing when it ends.
 	run(t, beside(t, l.dir), "CREATE TABLE there (id INTEGER PRIMARY KEY)",

@@ -170,7 +170,7 @@ func (g *Gateway) requestStop(req ops.Request, cmd ops.Command) (ops.Request, er
 	case "":
 		rq.Mode = ops.ModeGraceful
 	default:
-		return ops.Request{}, &ops.Error{Code: ops.CodeInvalid, Message: "no mode " + quote(string(cmd.Mode)), Hint: "graceful, fast or immediate"}
+		return ops.Request{}, &ops.Error{Code: ops.CodeInvalid, Message: "no mode " + term.Quote(string(cmd.Mode)), Hint: "graceful, fast or immediate"}
 	}
 	if rq.Restart && cmd.Reason == "" {
 		rq.Reason = "restarted by " + asker(cmd.By)

@@ -15,10 +15,6 @@ import (
 const (
 	// WarnStore is the code of the warning that the store takes nothing, or is slow.
 	WarnStore = "store"
-	// storeStall bounds a write that must survive the end of its turn: it fails when the store has finished no transaction
-	// for this long. One transaction costs up to four fsyncs (the log's header, the commit, and two of a checkpoint), so a
-	// disk that takes 3 s for each is slow and not stalled (HF22).
-	storeStall = 20 * time.Second
 	// lookEvery is how often the files of the store are compared with those that it holds, and probeEvery how often a store
 	// whose last write failed is asked for another one.
 	lookEvery, probeEvery = time.Second, 2 * time.Second
@@ -36,11 +32,6 @@ type storeWatch struct {
 	since time.Time // when err was first found
 	began time.Time // of the look under way; zero: there is none
 	said  string    // what the service manager and the log were last told; empty: that messages are taken
-}
-
-// patient is ctx for a write that must outlast its turn and a slow disk: see storeStall.
-func (g *Gateway) patient(ctx context.Context) (context.Context, context.CancelFunc) {
-	return g.store.Patience(context.WithoutCancel(ctx), storeStall)
 }
 
 // lookAtStore compares the store's files with those it holds, every lookEvery and when it is asked to (HF13, HF29). It
@@ -70,7 +61,7 @@ func (g *Gateway) look(ctx context.Context) {
 	g.mu.Lock()
 	g.watched.began = time.Now()
 	g.mu.Unlock()
-	bounded, cancel := g.store.Patience(ctx, storeStall)
+	bounded, cancel := g.store.Patience(ctx, store.Stall)
 	err := g.store.Check(bounded)
 	cancel()
 	if ctx.Err() != nil {
@@ -119,7 +110,7 @@ func (g *Gateway) beat(ctx context.Context) {
 			continue
 		}
 		last = time.Now()
-		bounded, cancel := g.store.Patience(ctx, storeStall)
+		bounded, cancel := g.store.Patience(ctx, store.Stall)
 		err := g.store.Heartbeat(bounded, g.life, last, process.Resident())
 		cancel()
 		if damage, is := errors.AsType[*store.DamagedError](err); is && ctx.Err() == nil {
@@ -147,10 +138,10 @@ func (g *Gateway) storeTrouble(now time.Time) (w ops.Warning, reason string, tak
 		return nothing(h.Since, h.Err.Error(), store.Reason(h.Err))
 	case watched.err != nil:
 		return nothing(watched.since, watched.err.Error(), store.Reason(watched.err))
-	case h.Running >= storeStall:
+	case h.Running >= store.Stall:
 		text := fmt.Sprintf("its last write has not ended for %s", ops.Clock(h.Running))
 		return nothing(now.Add(-h.Running), text, text)
-	case !watched.began.IsZero() && now.Sub(watched.began) >= storeStall:
+	case !watched.began.IsZero() && now.Sub(watched.began) >= store.Stall:
 		text := fmt.Sprintf("its disk has not answered for %s", ops.Clock(now.Sub(watched.began)))
 		return nothing(watched.began, text, text)
 	case h.Slow >= 2:

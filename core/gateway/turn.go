@@ -60,7 +60,7 @@ func (g *Gateway) turn(t *session.Turn) (next *session.Turn) {
 	if !w.begun {
 		g.table.DropUnsaved(t)
 	}
-	if owned && isRequest(key) && !g.table.Active(key) {
+	if owned && session.IsRequest(key) && !g.table.Active(key) {
 		w.endRequest()
 	}
 	if w.end.Hold {
@@ -124,7 +124,7 @@ func (w *work) run(ctx context.Context) (err error) {
 	user.At = t.Message.At
 	row := store.Turn{ID: t.ID, SessionID: t.Session.ID, Life: g.life, StartedAt: t.Started, State: store.TurnRunning, Message: inboxID(t.Message)}
 	// An interrupt during this write may come too late for it: the turn is then begun and at once interrupted.
-	wctx, cancel := g.patient(ctx)
+	wctx, cancel := g.store.Patient(ctx)
 	err = g.store.BeginTurn(wctx, sessionRow(t.Session), row, user)
 	cancel()
 	if err != nil {
@@ -157,7 +157,7 @@ func (w *work) disown() {
 		g.table.DropUnsaved(t)
 		return
 	}
-	ctx, cancel := g.patient(t.Context())
+	ctx, cancel := g.store.Patient(t.Context())
 	defer cancel()
 	row := store.Turn{ID: t.ID, SessionID: t.Session.ID, Life: g.life, StartedAt: t.Started, EndedAt: time.Now(), State: store.TurnInterrupted, Reason: "released"}
 	if err := g.endTurn(ctx, sessionRow(t.Session), row, nil); err != nil && !errors.Is(err, store.ErrStaleTurn) {
@@ -221,7 +221,7 @@ func (w *work) save(err error) (reply string, _ error) {
 		row.Reason = term.Clean(err.Error(), 300)
 	}
 	// The turn's own context may be over: this write must survive that, within its own bound (A14).
-	ctx, cancel := g.patient(t.Context())
+	ctx, cancel := g.store.Patient(t.Context())
 	defer cancel()
 	last := stored(w.result.Last)
 	saveErr := w.agent.Memory().(*memory).write(ctx, func(ctx context.Context) error { return g.endTurn(ctx, s, row, last) })

@@ -14,18 +14,18 @@ import (
 )
 
 // text is a buffer that many goroutines may write to.
-type text struct {
+type logText struct {
 	mu sync.Mutex
 	b  bytes.Buffer
 }
 
-func (t *text) Write(p []byte) (int, error) {
+func (t *logText) Write(p []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.b.Write(p)
 }
 
-func (t *text) String() string {
+func (t *logText) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.b.String()
@@ -90,7 +90,7 @@ func TestTF18_AModelFailureIsToldShortlyAndLoggedInFull(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var log text
+			var log logText
 			l := start(t, func(s *setup) {
 				s.log = slog.NewJSONHandler(&log, nil)
 				s.model = script(func(context.Context, model.Request) (model.Response, error) {

@@ -12,6 +12,7 @@ import (
 	"gatewaytui/core/session"
 	"gatewaytui/core/store"
 	"gatewaytui/core/term"
+	"gatewaytui/core/text"
 )
 
 // verb is how the gateway does one of ops.Verbs.
@@ -96,7 +97,7 @@ var verbs = map[ops.Verb]verb{
 func (g *Gateway) Do(ctx context.Context, cmd ops.Command) (ops.Request, error) {
 	spec, known := cmd.Verb.Spec()
 	if !known {
-		return ops.Request{}, &ops.Error{Code: ops.CodeInvalid, Message: "no verb " + quote(string(cmd.Verb))}
+		return ops.Request{}, &ops.Error{Code: ops.CodeInvalid, Message: "no verb " + term.Quote(string(cmd.Verb))}
 	}
 	if spec.TakesTarget() && cmd.Target == "" {
 		return ops.Request{}, &ops.Error{Code: ops.CodeInvalid, Message: string(cmd.Verb) + " needs a target"}
@@ -209,7 +210,7 @@ func (g *Gateway) auditRow(req ops.Request, cmd ops.Command, detail string) stor
 }
 
 func (g *Gateway) putAudit(ctx context.Context, row store.Audit) {
-	ctx, cancel := g.patient(ctx)
+	ctx, cancel := g.store.Patient(ctx)
 	defer cancel()
 	if err := g.store.PutAudit(ctx, row); err != nil {
 		g.log.Error("audit row not saved", "request", row.ID, "verb", row.Verb, "error", term.Clean(err.Error(), 300))
@@ -246,7 +247,7 @@ func (g *Gateway) kill(ctx context.Context, cmd ops.Command) (string, any, error
 // second one. Where a tree ignored SIGTERM the line has the times of both signals (C7).
 func killedLine(pid int, r process.Report) string {
 	const clock = "15:04:05.000"
-	line := fmt.Sprintf("process tree %d ended: %d %s", pid, len(r.Killed), plural(len(r.Killed), "process", "processes"))
+	line := fmt.Sprintf("process tree %d ended: %d %s", pid, len(r.Killed), text.Plural(len(r.Killed), "process", "processes"))
 	switch {
 	case r.KillAt.IsZero() && !r.TermAt.IsZero():
 		line += ", SIGTERM"
@@ -284,7 +285,7 @@ func checkLife(g *Gateway, cmd ops.Command) error {
 func checkProcess(g *Gateway, cmd ops.Command) error {
 	pid, err := strconv.Atoi(cmd.Target)
 	if err != nil || pid <= 1 {
-		return &ops.Error{Code: ops.CodeInvalid, Message: quote(cmd.Target) + " is not a process id", Hint: "`gatewaytui processes` lists them"}
+		return &ops.Error{Code: ops.CodeInvalid, Message: term.Quote(cmd.Target) + " is not a process id", Hint: "`gatewaytui processes` lists them"}
 	}
 	if _, ok := g.procs.Get(pid); !ok {
 		return &ops.Error{Code: ops.CodeNotFound, Message: fmt.Sprintf("no tracked process %d", pid), Hint: "`gatewaytui processes` lists them; only those are ended"}
@@ -300,7 +301,7 @@ func checkAdapter(g *Gateway, cmd ops.Command) error {
 		}
 		names = append(names, a.Name)
 	}
-	return &ops.Error{Code: ops.CodeNotFound, Message: "no adapter " + quote(cmd.Target), Hint: "there are: " + strings.Join(names, ", ")}
+	return &ops.Error{Code: ops.CodeNotFound, Message: "no adapter " + term.Quote(cmd.Target), Hint: "there are: " + strings.Join(names, ", ")}
 }
 
 func checkStopping(g *Gateway, cmd ops.Command) error {
@@ -318,7 +319,7 @@ func checkStopping(g *Gateway, cmd ops.Command) error {
 		}
 		names = append(names, p.Name)
 	}
-	return &ops.Error{Code: ops.CodeInvalid, Message: "no phase " + quote(cmd.Phase), Hint: "there are: " + strings.Join(names, ", ")}
+	return &ops.Error{Code: ops.CodeInvalid, Message: "no phase " + term.Quote(cmd.Phase), Hint: "there are: " + strings.Join(names, ", ")}
 }
 
 // actor is who asked, in a few words.

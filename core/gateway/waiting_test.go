@@ -11,7 +11,7 @@ import (
 )
 
 // logged is a log that a test reads.
-type logged struct{ text }
+type logged struct{ logText }
 
 // lines are the lines with a message, oldest first.
 func (l *logged) lines(t *testing.T, msg string) (out []map[string]any) {

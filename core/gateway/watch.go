@@ -8,6 +8,7 @@ import (
 	"gatewaytui/core/agent"
 	"gatewaytui/core/ops"
 	"gatewaytui/core/session"
+	"gatewaytui/core/store"
 	"gatewaytui/core/term"
 )
 
@@ -95,7 +96,7 @@ func (g *Gateway) flushUnsaved(ctx context.Context) {
 }
 
 func (g *Gateway) flush(ctx context.Context, a *agent.Agent) {
-	ctx, cancel := g.store.Patience(ctx, storeStall)
+	ctx, cancel := g.store.Patience(ctx, store.Stall)
 	defer cancel()
 	if err := a.Memory().Flush(ctx); err != nil {
 		g.log.Warn("transcript not saved yet", "session", a.Session(), "error", term.Clean(err.Error(), 300))

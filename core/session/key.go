@@ -6,6 +6,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/oklog/ulid/v2"
+
 	"gatewaytui/core/ops"
 )
 
@@ -41,4 +43,41 @@ func CheckKey(key string) error {
 		return bad("has no platform or no chat")
 	}
 	return nil
+}
+
+// RequestPrefix begins the key of a session that lives for one API request alone, because the request named none; the api
+// adapter makes these keys. Nothing stays of such a session when it has been answered: no row, in memory or in the store,
+// no agent and no process (TF28). The next life deletes what a crash leaves of one.
+const RequestPrefix = "api:request:"
+
+// BackgroundInfix and an id after a session's key make the key of a /background session of that conversation.
+const BackgroundInfix = ":bg:"
+
+// IsRequest reports whether key is that of an API request's session, or of its /background session.
+func IsRequest(key string) bool {
+	id, found := strings.CutPrefix(key, RequestPrefix)
+	if !found {
+		return false
+	}
+	id, _, _ = strings.Cut(id, BackgroundInfix)
+	_, err := ulid.ParseStrict(id)
+	return err == nil
+}
+
+// IsBackground reports whether key is that of a /background session, which ends with its task.
+func IsBackground(key string) bool {
+	at := strings.LastIndex(key, BackgroundInfix)
+	if at < 0 {
+		return false
+	}
+	_, err := ulid.ParseStrict(key[at+len(BackgroundInfix):])
+	return err == nil
+}
+
+// Owner is the key of the conversation that a session belongs to: of a /background session the one that began it, else key.
+func Owner(key string) string {
+	if IsBackground(key) {
+		return key[:strings.LastIndex(key, BackgroundInfix)]
+	}
+	return key
 }

@@ -142,6 +142,16 @@ func Reason(err error) string {
 	}
 }
 
+// Stall bounds a write that must survive the end of its turn: it fails when the store has finished no transaction for this
+// long. One transaction costs up to four fsyncs (the log's header, the commit, and two of a checkpoint), so a disk that
+// takes 3 s for each is slow and not stalled (HF22).
+const Stall = 20 * time.Second
+
+// Patient is ctx without its end, for a write that must outlast its turn and a slow disk. It ends after a Stall.
+func (s *Store) Patient(ctx context.Context) (context.Context, context.CancelFunc) {
+	return s.Patience(context.WithoutCancel(ctx), Stall)
+}
+
 // Patience returns a context for writes that have to outlast a slow disk. It ends when ctx does, or when the writer has
 // finished no transaction for bound: a write may wait behind others for as long as each of them ends in time (HF22).
 // Its cause is then a context.DeadlineExceeded that says so. The caller calls the returned function when it is done.

@@ -1,0 +1,23 @@
+package text
+
+import "time"
+
+// Plural returns one for n = 1, else more.
+func Plural(n int, one, more string) string {
+	if n == 1 {
+		return one
+	}
+	return more
+}
+
+// Age is the time since t, for people: to the second, and from an hour on to the minute.
+func Age(t time.Time) string {
+	d := time.Since(t)
+	if d < time.Second {
+		return "under a second"
+	}
+	if d >= time.Hour {
+		return d.Round(time.Minute).String()
+	}
+	return d.Round(time.Second).String()
+}
