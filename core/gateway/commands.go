@@ -282,7 +282,7 @@ func (g *Gateway) commandBackground(ctx context.Context, c call) (string, error)
 	}
 	run := func(ctx context.Context) {
 		if !c.msg.Instant { // before the answer, which comes after it in the chat's outbox
-			g.post(c.key, session.Platform(c.key), c.msg.Target, "Working on it in the background; I will reply here when it is done.")
+			g.outbox.Post(c.key, c.msg.Target, "Working on it in the background; I will reply here when it is done.")
 		}
 		text, err := g.relay(ctx, beside, m)
 		c.msg.Deliver(text, answer(err))

@@ -45,7 +45,7 @@ func TestE12_RepliesOutlastAPlatformThatFails(t *testing.T) {
 	for i := range 3 {
 		l.say("chat:dm:1", "1", fmt.Sprintf("message %d", i))
 	}
-	l.wait("every turn has ended", func() bool { _, turns := l.g.table.Len(); return turns == 0 && l.g.outbox.waiting() == 3 })
+	l.wait("every turn has ended", func() bool { _, turns := l.g.table.Len(); return turns == 0 && l.g.outbox.Waiting() == 3 })
 	failing.Store(false)
 	l.do(ops.Command{Verb: ops.VerbReconnect, Target: "chat"})
 	l.wait("the replies arrive", func() bool { return len(l.chat.messages()) >= 3 })
@@ -55,7 +55,7 @@ func TestE12_RepliesOutlastAPlatformThatFails(t *testing.T) {
 	}
 	l.wait("nothing is left to send", func() bool {
 		rows, err := l.g.store.OpenOutbox(context.Background())
-		return err == nil && len(rows) == 0 && l.g.outbox.waiting() == 0
+		return err == nil && len(rows) == 0 && l.g.outbox.Waiting() == 0
 	})
 }
 

@@ -28,6 +28,7 @@ import (
 	"gatewaytui/core/agent"
 	"gatewaytui/core/background"
 	"gatewaytui/core/config"
+	"gatewaytui/core/delivery"
 	"gatewaytui/core/events"
 	"gatewaytui/core/limit"
 	"gatewaytui/core/lives"
@@ -179,7 +180,7 @@ type Gateway struct {
 	background  *background.Group
 	events      *events.Hub
 	requests    *requests
-	outbox      *outbox
+	outbox      *delivery.Outbox
 	metrics     *metrics.Metrics
 	// lives is how many lives began on this home, this one included; 0 while that is not known.
 	lives atomic.Int64
@@ -260,7 +261,6 @@ func New(o Options) (*Gateway, error) {
 	if o.Booted != nil {
 		g.booted = o.Booted()
 	}
-	g.outbox = newOutbox(g)
 	g.slots = model.NewSlots(cfg.Limits.ModelCalls)
 	if g.limits = o.Limits; g.limits == nil {
 		g.limits = &limit.Set{}
@@ -284,12 +284,13 @@ func New(o Options) (*Gateway, error) {
 	g.trees.procs, g.trees.grace = g.procs, cfg.Process.KillGrace.Duration
 	g.addBounds()
 	g.adapters = adapter.NewSupervisor(adapter.Options{
-		CallTimeout: cfg.Shutdown.AdapterTimeout.Duration, SendTimeout: sendTimeout, Receiver: g, Log: o.Log,
+		CallTimeout: cfg.Shutdown.AdapterTimeout.Duration, SendTimeout: delivery.SendTimeout, Receiver: g, Log: o.Log,
 		OnState: func(a ops.Adapter) {
 			g.adapterChanged(a)
-			g.connectedAgain(a)
+			g.outbox.Connected(a)
 		},
 	})
+	g.outbox = delivery.NewOutbox(delivery.OutboxOptions{Sender: g.adapters, Tasks: g.background, Meter: g.metrics, Log: o.Log, NewID: g.newID})
 	for _, p := range o.Platforms {
 		g.adapters.Add(p)
 	}
@@ -445,6 +446,7 @@ func (g *Gateway) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	g.outbox.Open(st)
 	g.mu.Lock()
 	g.store = st
 	g.mu.Unlock()

@@ -1,12 +1,10 @@
 package gateway
 
 import (
-	"context"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"gatewaytui/core/adapter"
 	"gatewaytui/core/metrics"
 	"gatewaytui/core/ops"
 	"gatewaytui/core/term"
@@ -27,7 +25,7 @@ func (g *Gateway) newMetrics() *metrics.Metrics {
 			}
 			return 1
 		},
-		Lives: func() float64 { return float64(g.lives.Load()) }, Outbox: func() float64 { return float64(g.outbox.waiting()) },
+		Lives: func() float64 { return float64(g.lives.Load()) }, Outbox: func() float64 { return float64(g.outbox.Waiting()) },
 		CallsWaiting: func() float64 { return float64(g.slots.Waiting()) },
 		Limits:       g.limits,
 		Events:       func() float64 { return float64(g.events.Newest()) }, EventsMissed: func() float64 { return float64(g.events.Missed()) },
@@ -54,13 +52,6 @@ func (g *Gateway) modelNames() []string {
 		return nil
 	}
 	return []string{g.opts.Models.Name()}
-}
-
-// deliver sends a reply or notice of the session key to its platform, and counts it.
-func (g *Gateway) deliver(ctx context.Context, key, adapterName string, out adapter.Outgoing) error {
-	err := g.adapters.Send(ctx, adapterName, out)
-	g.metrics.Sent(key, err)
-	return err
 }
 
 // Metrics is the gateway's own metrics, for the control socket to serve beside the snapshot's.

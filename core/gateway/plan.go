@@ -115,7 +115,7 @@ func (g *Gateway) notifyItems(_ context.Context, r *shutdown.Run) []shutdown.Ite
 		}
 		told[at] = true
 		items = append(items, shutdown.Item{Kind: "notice", ID: key, Run: func(ctx context.Context) error {
-			return g.deliver(ctx, key, name, adapter.Outgoing{Target: target, Text: text})
+			return g.outbox.Send(ctx, key, name, adapter.Outgoing{Target: target, Text: text})
 		}})
 	}
 	return items

@@ -8,15 +8,13 @@ import (
 	"time"
 
 	"gatewaytui/core/adapter"
+	"gatewaytui/core/delivery"
 	"gatewaytui/core/limit"
 	"gatewaytui/core/ops"
 	"gatewaytui/core/session"
 	"gatewaytui/core/store"
 	"gatewaytui/core/term"
 )
-
-// sendTimeout bounds a reply to a chat outside of a stop.
-const sendTimeout = 30 * time.Second
 
 // Receive takes a message from a platform: a chat command is answered at once, past any running turn (D11); anything
 // else goes into its session's mailbox. It implements adapter.Receiver and does not wait for the turn.
@@ -135,14 +133,14 @@ func (g *Gateway) accept(ctx context.Context, key string, m session.Message) err
 	}
 	g.log.Info("message waits", args...)
 	if row.WaitingFor == limit.Turns && position == 1 && !m.Instant {
-		g.tell(key, m.Target, "As many conversations as may run at once are running; yours is in the queue. /stop withdraws your message.")
+		g.outbox.Notice(key, m.Target, "As many conversations as may run at once are running; yours is in the queue. /stop withdraws your message.")
 	}
 	if notice && !m.Instant {
 		place := "this one is next"
 		if position > 1 {
 			place = fmt.Sprintf("this one is number %d in the queue", position)
 		}
-		g.tell(key, m.Target, "Still working on your last message; "+place+". /stop interrupts.")
+		g.outbox.Notice(key, m.Target, "Still working on your last message; "+place+". /stop interrupts.")
 	}
 	return nil
 }
@@ -171,43 +169,17 @@ func (g *Gateway) chatMessage(in store.Inbox) session.Message {
 	var once sync.Once
 	return session.Message{
 		ID: in.ID, User: in.User, Target: in.Target, Text: in.Text, At: in.At,
-		Deliver: func(text string, err error) { once.Do(func() { g.answerChat(in, chatText(text, err)) }) },
-		Send:    func(text string, err error) { once.Do(func() { g.sendAnswer(letterTo(in, chatText(text, err))) }) },
+		Deliver: func(text string, err error) { once.Do(func() { g.outbox.Reply(in, chatText(text, err)) }) },
+		Send: func(text string, err error) {
+			once.Do(func() { g.outbox.Deliver(delivery.Answer(in, chatText(text, err))) })
+		},
 	}
 }
 
 // chatText is what a chat is told: the text, or why there is none.
 func chatText(text string, err error) string {
 	if err != nil {
-		return excuse(err)
+		return delivery.UserMessage(err)
 	}
 	return text
-}
-
-// excuse is what a chat user is told of an error.
-func excuse(err error) string {
-	e := ops.AsError(err)
-	text := strings.ToUpper(e.Message[:min(1, len(e.Message))]) + e.Message[min(1, len(e.Message)):] + "."
-	if e.Hint != "" {
-		text += " " + strings.ToUpper(e.Hint[:1]) + e.Hint[1:] + "."
-	}
-	return text
-}
-
-// send delivers a notice that is worth nothing later, bounded. A failure is logged: the adapter's row shows why.
-func (g *Gateway) send(key, adapterName, target, text string) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(g.turns), sendTimeout)
-	defer cancel()
-	if err := g.deliver(ctx, key, adapterName, adapter.Outgoing{Target: target, Text: text}); err != nil {
-		g.log.Warn("notice not delivered", "session", key, "adapter", adapterName, "error", term.Clean(err.Error(), 300))
-	}
-}
-
-// tell sends a notice to a session's chat on a tracked task of its own. Sessions without a chat (api, cli) have nobody
-// to tell beside the answer itself.
-func (g *Gateway) tell(key, target, text string) {
-	if target == "" {
-		return
-	}
-	g.background.Start(g.turns, "notice", key, func(context.Context) { g.send(key, session.Platform(key), target, text) })
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"gatewaytui/core/delivery"
 	"gatewaytui/core/ops"
 	"gatewaytui/core/process"
 	"gatewaytui/core/session"
@@ -65,21 +66,21 @@ func (g *Gateway) recover(ctx context.Context) error {
 		default:
 			text = "The gateway was restarted before it came to this message, and was told to take up nothing. Send it again."
 		}
-		row := letterTo(in, text)
+		row := delivery.Answer(in, text)
 		if err := g.store.Answer(ctx, in.ID, &row); err != nil {
 			return fmt.Errorf("report message %s: %w", in.ID, err)
 		}
 		reported++
 	}
-	letters, err := g.store.OpenOutbox(ctx)
+	unsent, err := g.store.OpenOutbox(ctx)
 	if err != nil {
 		return fmt.Errorf("read the outbox: %w", err)
 	}
-	for _, row := range letters {
-		g.outbox.keep(row)
+	for _, row := range unsent {
+		g.outbox.Restore(row)
 	}
-	if len(open)+len(letters) > 0 {
-		g.log.Info("taken up from earlier lives", "messages", len(g.backlog), "reported", reported, "unsent", len(letters))
+	if len(open)+len(unsent) > 0 {
+		g.log.Info("taken up from earlier lives", "messages", len(g.backlog), "reported", reported, "unsent", len(unsent))
 	}
 	return nil
 }
@@ -151,24 +152,13 @@ func (g *Gateway) sweepEarlier(ctx context.Context) {
 	}
 }
 
-// keep adds a message of an earlier life, for the time when its platform is connected.
-func (o *outbox) keep(row store.Outbox) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	name := row.Adapter + " " + row.Target
-	if o.chats[name] == nil {
-		o.chats[name] = &chat{after: time.Now().Add(minRetry)}
-	}
-	o.chats[name].letters = append(o.chats[name].letters, letter{Outbox: row})
-}
-
 // takeUpBacklog gives the messages that waited to their sessions, before any new one can come.
 func (g *Gateway) takeUpBacklog(ctx context.Context) {
 	for _, in := range g.backlog {
 		m := g.chatMessage(in)
 		m.Kept = true
 		if err := g.accept(ctx, in.Session, m); err != nil {
-			g.background.Start(ctx, "notice", in.Session, func(context.Context) { g.answerChat(in, excuse(err)) })
+			g.background.Start(ctx, "notice", in.Session, func(context.Context) { g.outbox.Reply(in, delivery.UserMessage(err)) })
 		}
 	}
 	g.backlog = nil

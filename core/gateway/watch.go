@@ -45,7 +45,7 @@ func (g *Gateway) watch(ctx context.Context) {
 			g.flushUnsaved(ctx)
 			g.lookForScarcity(now)
 			g.lookForLimits(now)
-			g.outbox.kick(now, "")
+			g.outbox.RetryDue(now)
 		}
 	}
 }

@@ -1,0 +1,271 @@
+package delivery
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"gatewaytui/core/adapter"
+	"gatewaytui/core/ops"
+	"gatewaytui/core/session"
+	"gatewaytui/core/store"
+	"gatewaytui/core/term"
+)
+
+const (
+	// SendTimeout bounds one send to a chat outside of a stop.
+	SendTimeout = 30 * time.Second
+	// minRetry and maxRetry bound the wait before the next attempt for a chat; each failure doubles it.
+	minRetry = 2 * time.Second
+	maxRetry = 5 * time.Minute
+)
+
+// OutboxOptions are what an Outbox needs. Every field is required.
+type OutboxOptions struct {
+	Sender Sender
+	Tasks  Tasks
+	Meter  Meter
+	Log    *slog.Logger
+	// NewID makes unique ids that sort by time.
+	NewID func() string
+}
+
+// Outbox sends messages to chats, in order for each chat, until their platform took or refused them. The journal has each of
+// them too, so that the next life goes on where this one ends (E12). Its methods may be called from any goroutine.
+type Outbox struct {
+	o OutboxOptions
+	// journal is set by Open, before the first message.
+	journal Journal
+
+	mu    sync.Mutex       // guards what follows. Tasks.Start may be called with it held.
+	chats map[string]*chat // by adapter and target
+}
+
+// chat is the queue of one chat. Outbox.mu guards it.
+type chat struct {
+	queue   []delivery
+	sending bool // a task sends them
+	fails   int
+	after   time.Time // the next attempt is not before this
+}
+
+// delivery is one message to a chat. tried is closed after the first attempt, successful or not.
+type delivery struct {
+	store.Outbox
+	tried chan struct{}
+}
+
+// NewOutbox returns an empty outbox. It does no I/O.
+func NewOutbox(o OutboxOptions) *Outbox { return &Outbox{o: o, chats: map[string]*chat{}} }
+
+// Open gives the outbox its journal. It is called once, before any message.
+func (o *Outbox) Open(j Journal) { o.journal = j }
+
+// Send sends a message once, without the journal, and counts it. key is the session that it belongs to.
+func (o *Outbox) Send(ctx context.Context, key, adapterName string, m adapter.Outgoing) error {
+	err := o.o.Sender.Send(ctx, adapterName, m)
+	o.o.Meter.Sent(key, err)
+	return err
+}
+
+// Notice sends a notice that is worthless later to a session's chat, on a task and without the journal. A failure is
+// logged. A session without a chat (api, cli) has an empty target and gets none.
+func (o *Outbox) Notice(key, target, text string) {
+	if target == "" {
+		return
+	}
+	o.o.Tasks.Start(context.Background(), "notice", key, func(ctx context.Context) {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), SendTimeout)
+		defer cancel()
+		name := session.Platform(key)
+		if err := o.Send(ctx, key, name, adapter.Outgoing{Target: target, Text: text}); err != nil {
+			o.o.Log.Warn("notice not delivered", "session", key, "adapter", name, "error", term.Clean(err.Error(), 300))
+		}
+	})
+}
+
+// Post writes a message that answers none into the journal and begins to send it. It does not wait for that.
+func (o *Outbox) Post(key, target, text string) {
+	row := store.Outbox{ID: o.o.NewID(), Session: key, Adapter: session.Platform(key), Target: target, Text: text, At: time.Now()}
+	ctx, cancel := o.journal.Patient(context.Background())
+	defer cancel()
+	if err := o.journal.PutOutbox(ctx, row); err != nil {
+		o.o.Log.Warn("message not persisted", "session", key, "error", term.Clean(err.Error(), 300))
+	}
+	o.enqueue(row)
+}
+
+// Reply writes the answer to a message of the inbox into the journal, and sends it. It returns after the first attempt.
+func (o *Outbox) Reply(in store.Inbox, text string) {
+	row := Answer(in, text)
+	ctx, cancel := o.journal.Patient(context.Background())
+	defer cancel()
+	if err := o.journal.Answer(ctx, in.ID, &row); err != nil && !errors.Is(err, store.ErrReadOnly) {
+		o.o.Log.Warn("reply not persisted", "session", in.Session, "error", term.Clean(err.Error(), 300))
+	}
+	o.Deliver(row)
+}
+
+// Deliver sends a message that the journal has already. It returns after the first attempt, which is bounded by SendTimeout
+// and by those before it in the same chat.
+func (o *Outbox) Deliver(row store.Outbox) { <-o.enqueue(row) }
+
+// Answer is the answer to a message of the inbox. Its id is the message's: one message has one answer.
+func Answer(in store.Inbox, text string) store.Outbox {
+	return store.Outbox{ID: in.ID, Session: in.Session, Adapter: in.Adapter, Target: in.Target, Text: text, At: time.Now()}
+}
+
+// Restore adds a message that an earlier life left in the journal. It is sent when its platform has a connection.
+func (o *Outbox) Restore(row store.Outbox) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	name := chatName(row)
+	if o.chats[name] == nil {
+		o.chats[name] = &chat{after: time.Now().Add(minRetry)}
+	}
+	o.chats[name].queue = append(o.chats[name].queue, delivery{Outbox: row})
+}
+
+// Connected retries the messages of an adapter at once if a is connected. It may be called for every state of an adapter.
+func (o *Outbox) Connected(a ops.Adapter) {
+	if a.State == ops.AdapterConnected {
+		o.retry(time.Now(), a.Name)
+	}
+}
+
+// RetryDue retries the chats whose wait is over at now.
+func (o *Outbox) RetryDue(now time.Time) { o.retry(now, "") }
+
+func (o *Outbox) retry(now time.Time, adapterName string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for name, c := range o.chats {
+		if len(c.queue) > 0 && (!now.Before(c.after) || c.queue[0].Adapter == adapterName) {
+			c.after = time.Time{}
+			o.begin(name, c)
+		}
+	}
+}
+
+// Waiting is how many messages are on their way.
+func (o *Outbox) Waiting() (n int) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, c := range o.chats {
+		n += len(c.queue)
+	}
+	return n
+}
+
+func chatName(row store.Outbox) string { return row.Adapter + " " + row.Target }
+
+// enqueue adds a message that the journal has. The channel is closed after the first attempt, or when this life will make
+// none.
+func (o *Outbox) enqueue(row store.Outbox) (tried <-chan struct{}) {
+	d := delivery{row, make(chan struct{})}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	name := chatName(row)
+	c := o.chats[name]
+	if c == nil {
+		c = &chat{}
+		o.chats[name] = c
+	}
+	if time.Now().Before(c.after) { // it is tried together with those before it
+		close(d.tried)
+		c.queue = append(c.queue, delivery{Outbox: row})
+		return d.tried
+	}
+	c.queue = append(c.queue, d)
+	o.begin(name, c)
+	return d.tried
+}
+
+// begin starts the task that sends the queue of a chat, unless one runs. The caller holds mu.
+func (o *Outbox) begin(name string, c *chat) {
+	if c.sending || len(c.queue) == 0 {
+		return
+	}
+	key := c.queue[0].Session
+	c.sending = o.o.Tasks.Start(context.Background(), "deliver", key, func(ctx context.Context) { o.sendQueue(ctx, name, c) })
+	if !c.sending {
+		c.unblock()
+	}
+}
+
+// unblock lets those return who wait for a first attempt. The caller holds Outbox.mu.
+func (c *chat) unblock() {
+	for i := range c.queue {
+		if c.queue[i].tried != nil {
+			close(c.queue[i].tried)
+			c.queue[i].tried = nil
+		}
+	}
+}
+
+// sendQueue sends the queue of a chat in its order, until a send fails that may succeed later.
+func (o *Outbox) sendQueue(ctx context.Context, name string, c *chat) {
+	for {
+		o.mu.Lock()
+		if len(c.queue) == 0 {
+			delete(o.chats, name)
+			o.mu.Unlock()
+			return
+		}
+		d := c.queue[0]
+		o.mu.Unlock()
+
+		err := o.send(ctx, d.Outbox)
+		refused, final := errors.AsType[*adapter.RefusedError](err)
+		switch {
+		case err == nil:
+			o.end(ctx, d.Outbox, "")
+		case final:
+			o.o.Log.Warn("reply refused by its platform", "session", d.Session, "adapter", d.Adapter, "error", term.Clean(err.Error(), 300))
+			o.end(ctx, d.Outbox, term.Clean(refused.Why, 300))
+		default:
+			o.postpone(ctx, c, d, err)
+			return
+		}
+		o.mu.Lock()
+		c.fails, c.queue = 0, c.queue[1:]
+		if d.tried != nil {
+			close(d.tried)
+		}
+		o.mu.Unlock()
+	}
+}
+
+func (o *Outbox) send(ctx context.Context, row store.Outbox) error {
+	ctx, cancel := context.WithTimeout(ctx, SendTimeout)
+	defer cancel()
+	return o.Send(ctx, row.Session, row.Adapter, adapter.Outgoing{Target: row.Target, Text: row.Text})
+}
+
+// postpone ends the attempts for a chat until its wait is over. d is the message that failed with err.
+func (o *Outbox) postpone(ctx context.Context, c *chat, d delivery, err error) {
+	o.mu.Lock()
+	c.fails++
+	wait := min(minRetry<<min(c.fails-1, 10), maxRetry)
+	if limit, is := errors.AsType[*adapter.RateLimitError](err); is {
+		wait = max(wait, limit.RetryAfter)
+	}
+	c.after, c.sending = time.Now().Add(wait), false
+	c.unblock()
+	waiting := len(c.queue)
+	o.mu.Unlock()
+	if ctx.Err() == nil {
+		o.o.Log.Warn("reply not delivered yet", "session", d.Session, "adapter", d.Adapter, "waiting", waiting, "next_in", wait.Round(time.Second), "error", term.Clean(err.Error(), 300))
+	}
+}
+
+// end records the result of a delivery. If that write fails, the next life may send the message again: better than never.
+func (o *Outbox) end(ctx context.Context, row store.Outbox, refused string) {
+	ctx, cancel := o.journal.Patient(ctx)
+	defer cancel()
+	if err := o.journal.EndOutbox(ctx, row.ID, refused, time.Now()); err != nil && !errors.Is(err, store.ErrReadOnly) {
+		o.o.Log.Warn("delivery not recorded", "session", row.Session, "error", term.Clean(err.Error(), 300))
+	}
+}

@@ -1,0 +1,105 @@
+package delivery
+
+import (
+	"context"
+	"log/slog"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"gatewaytui/core/adapter"
+	"gatewaytui/core/store"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// world is what a test gives an Outbox: a platform, a journal, tasks and a meter that write down what they are asked.
+type world struct {
+	mu sync.Mutex
+	// fail is the platform's answer to a message; nil: it takes everything.
+	fail    func(m adapter.Outgoing) error
+	sent    []string          // target and text of what the platform took
+	tries   int               // calls of the platform
+	ended   map[string]string // by id: why the platform refused it, empty if it took it
+	put     []store.Outbox
+	answers []store.Outbox
+	lastID  int
+	stopped bool
+	tasks   sync.WaitGroup
+}
+
+func newWorld() *world { return &world{ended: map[string]string{}} }
+
+func (w *world) outbox(t *testing.T) *Outbox {
+	o := NewOutbox(OutboxOptions{Sender: w, Tasks: w, Meter: w, Log: slog.New(slog.DiscardHandler), NewID: w.newID})
+	o.Open(w)
+	t.Cleanup(w.tasks.Wait)
+	return o
+}
+
+func (w *world) newID() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.lastID++
+	return strconv.Itoa(w.lastID)
+}
+
+func (w *world) Send(_ context.Context, _ string, m adapter.Outgoing) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.tries++
+	if w.fail != nil {
+		if err := w.fail(m); err != nil {
+			return err
+		}
+	}
+	w.sent = append(w.sent, m.Target+": "+m.Text)
+	return nil
+}
+
+func (w *world) Sent(string, error) {}
+
+func (w *world) PutOutbox(_ context.Context, v store.Outbox) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.put = append(w.put, v)
+	return nil
+}
+
+func (w *world) EndOutbox(_ context.Context, id, refused string, _ time.Time) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.ended[id] = refused
+	return nil
+}
+
+func (w *world) Answer(_ context.Context, _ string, reply *store.Outbox) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.answers = append(w.answers, *reply)
+	return nil
+}
+
+func (w *world) Patient(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithCancel(context.WithoutCancel(ctx))
+}
+
+func (w *world) Start(ctx context.Context, _, _ string, run func(context.Context)) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.stopped {
+		return false
+	}
+	w.tasks.Go(func() { run(ctx) })
+	return true
+}
+
+// set changes what the world answers.
+func (w *world) set(change func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	change()
+}
