@@ -21,6 +21,7 @@ var arrows = map[string][]string{
 	"core/background":                  {"core/ops"},
 	"core/events":                      {"core/ops"},
 	"core/metrics":                     {"core/adapter", "core/agent", "core/limit", "core/model", "core/session", "core/store"},
+	"core/remote":                      {"core/ops", "core/instance", "core/lives", "core/control", "core/process/kernel"},
 	"core/service":                     {},
 	"core/shutdown":                    {"core/ops"},
 	"core/process":                     {"core/limit", "core/ops", "core/term", "core/process/kernel", "core/process/guardian"},

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -13,8 +12,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"gatewaytui/core/control"
 	"gatewaytui/core/ops"
+	"gatewaytui/core/remote"
 )
 
 // action is the command line's twin of one of ops.Verbs.
@@ -30,7 +29,7 @@ type action struct {
 	// read makes the command of the arguments; nil takes the target and nothing else.
 	read func(p *program, r *request, args []string) error
 	// run gives the command and shows what became of it; nil is carryOut.
-	run func(p *program, ctx context.Context, g *remote, r *request) error
+	run func(p *program, ctx context.Context, g *remote.Gateway, r *request) error
 	// args checks the arguments; nil wants those of use.
 	args cobra.PositionalArgs
 	// down does it without a gateway, on the home that is given; nil cannot.
@@ -120,7 +119,7 @@ func (a action) command(p *program) *cobra.Command {
 		case len(args) > 0:
 			r.Target = args[0]
 		}
-		err := p.asking(func(ctx context.Context, g *remote, _ []string) error {
+		err := p.asking(func(ctx context.Context, g *remote.Gateway, _ []string) error {
 			if spec.Ends || r.dryRun {
 				if goOn, err := p.confirm(ctx, g, r); err != nil || !goOn {
 					return err
@@ -167,13 +166,13 @@ func readPID(_ *program, r *request, args []string) error {
 }
 
 // carryOut gives the command, waits until it is done, and shows what was done.
-func (p *program) carryOut(ctx context.Context, g *remote, r *request) error {
+func (p *program) carryOut(ctx context.Context, g *remote.Gateway, r *request) error {
 	req, err := g.Do(ctx, r.Command)
 	if err != nil {
 		return err
 	}
 	req, err = p.ended(ctx, g, req, fmt.Sprintf("the gateway goes on with it as request %s", req.ID))
-	if err != nil && isLever(r.Verb) && isGone(err) {
+	if err != nil && isLever(r.Verb) && remote.Gone(err) {
 		err = nil // what it acted on is over, which is what a lever is for
 		req.Detail = "the gateway is gone"
 	}
@@ -195,20 +194,9 @@ func (p *program) showEnd(r *request, req ops.Request) error {
 
 func isLever(v ops.Verb) bool { return strings.HasPrefix(string(v), "shutdown.") }
 
-func isUnreachable(err error) bool {
-	_, ok := errors.AsType[*control.Unreachable](err)
-	return ok
-}
-
-// isGone reports whether err says that nobody is behind the control socket.
-func isGone(err error) bool {
-	u, ok := errors.AsType[*control.Unreachable](err)
-	return ok && u.Gone
-}
-
 // ended waits for the end of a request, for as long as it takes: the gateway bounds each. Who interrupts the wait is told
 // what goes on.
-func (p *program) ended(ctx context.Context, g *remote, req ops.Request, goesOn string) (ops.Request, error) {
+func (p *program) ended(ctx context.Context, g *remote.Gateway, req ops.Request, goesOn string) (ops.Request, error) {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
 	defer stop()
 	last, err := g.Request(ctx, req.ID, true)
@@ -218,7 +206,7 @@ func (p *program) ended(ctx context.Context, g *remote, req ops.Request, goesOn 
 	case ctx.Err() != nil:
 		return req, &outcome{exitInterrupted, &ops.Error{Code: ops.CodeUnavailable, Message: "interrupted: " + goesOn}}
 	}
-	if _, settled := g.settle(ctx, err); isGone(settled) {
+	if _, settled := g.Settle(ctx, err); remote.Gone(settled) {
 		return req, &outcome{exitNoGateway, &unseen{settled, ops.Error{
 			Code:    ops.CodeUnavailable,
 			Message: fmt.Sprintf("the gateway went away before it said what became of request %s", req.ID),

@@ -3,18 +3,15 @@ package main
 import (
 	"context"
 	"os/signal"
-	"path/filepath"
-	"sync/atomic"
 	"syscall"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"gatewaytui/core/config"
 	"gatewaytui/core/control"
-	"gatewaytui/core/lives"
 	"gatewaytui/core/ops"
+	"gatewaytui/core/remote"
 	"gatewaytui/tui"
 )
 
@@ -59,105 +56,34 @@ func (p *program) attach(ctx context.Context, look consoleFlags, readOnly bool) 
 	if p.json {
 		return wrongUsage("gatewaytui status --json is its state, gatewaytui watch --json what happens", "a console has no JSON")
 	}
-	g, err := p.reach()
+	g, err := p.find(control.ClientOptions{ReadOnly: readOnly})
 	if err != nil {
 		return err
 	}
-	g.Client = control.NewClient(g.found.Control, control.ClientOptions{ReadOnly: readOnly, Owner: g.found.Owner})
 	defer g.Close()
 	// A signal leaves the console in order. That of a terminal that is gone does nothing that its end would not.
 	ctx, release := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	defer release()
 	s, err := g.Status(ctx)
 	if err != nil {
-		return g.explain(err)
+		return g.Explain(err)
 	}
 	if _, err := g.Plan(ctx); ops.HasCode(err, ops.CodeToolCaller) { // nothing that a console shows is for tools
 		return err
 	}
-	c := &outliving{remote: g}
-	c.seen(s)
-	exit, err := p.look(ctx, c, look, tui.Options{Attached: true, ReadOnly: readOnly, Theme: theme(), Name: nameOf(g.home)})
+	c := remote.Lasting(g, s)
+	exit, err := p.look(ctx, c, look, tui.Options{Attached: true, ReadOnly: readOnly, Theme: theme(), Name: nameOf(g.Home)})
 	switch {
 	case err != nil:
 		return err
 	case exit.How == tui.TerminalLost:
 		return &outcome{code: exitHungUp} // there is nobody to tell
 	case exit.Final != nil && exit.Final.Outcome != ops.ShutdownRunning:
-		p.showShutdown(c.complete(*exit.Final))
+		p.showShutdown(c.Complete(*exit.Final))
 	default:
 		p.say("detached; the gateway (pid %d) keeps running", s.PID)
 	}
 	return nil
-}
-
-// outliving is the gateway of another process for a console that stays when it has ended: then its stop's report is read
-// from the home, where it is complete.
-type outliving struct {
-	*remote
-	life atomic.Pointer[string] // the one that answered last
-}
-
-func (o *outliving) seen(s ops.Status) { o.life.Store(&s.Life) }
-
-// Status implements ops.Console.
-func (o *outliving) Status(ctx context.Context) (ops.Status, error) {
-	s, err := o.remote.Status(ctx)
-	if err == nil {
-		o.seen(s)
-	}
-	return s, err
-}
-
-// Snapshot implements ops.Console.
-func (o *outliving) Snapshot(ctx context.Context, most ...ops.Most) (ops.Snapshot, error) {
-	s, err := o.remote.Snapshot(ctx, most...)
-	if err == nil {
-		o.seen(s.Status)
-	}
-	return s, err
-}
-
-// Shutdown implements ops.Console. Once the gateway has left the socket it waits until the report on disk is complete,
-// which is a moment later, or until ctx or lastWord ends.
-func (o *outliving) Shutdown(ctx context.Context) (ops.Shutdown, error) {
-	s, err := o.remote.Shutdown(ctx)
-	if !isUnreachable(err) {
-		return s, err
-	}
-	if report, found := o.lastReport(ctx); found {
-		return report, nil
-	}
-	return s, err
-}
-
-// lastReport is the report of the life that answered last; false if it left none, or one that is not complete.
-func (o *outliving) lastReport(ctx context.Context) (ops.Shutdown, bool) {
-	ctx, cancel := context.WithTimeout(ctx, lastWord)
-	defer cancel()
-	reports := lives.Files{Dir: filepath.Join(o.home, "dumps")}
-	for {
-		report, found, err := reports.ReadReport(*o.life.Load())
-		if err != nil {
-			return report, false // the next start tells of it
-		}
-		if found && !report.EndedAt.IsZero() {
-			return report, true
-		}
-		select {
-		case <-time.After(lookAgain):
-		case <-ctx.Done():
-			return report, false
-		}
-	}
-}
-
-// complete is the report of the stop that a console saw, with all that the gateway wrote of it.
-func (o *outliving) complete(seen ops.Shutdown) ops.Shutdown {
-	if report, found := o.lastReport(context.Background()); found && report.ID == seen.ID {
-		return report
-	}
-	return seen
 }
 
 // look opens the console that is wanted and can be had.

@@ -6,6 +6,7 @@ import (
 
 	"gatewaytui/core/lives"
 	"gatewaytui/core/ops"
+	"gatewaytui/core/remote"
 )
 
 func TestAttachNeedsAGatewayAndATerminal(t *testing.T) {
@@ -52,10 +53,11 @@ func TestAConsoleThatOutlivesItsGatewayReadsTheReport(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer g.Close()
-	o := &outliving{remote: g}
-	if _, err := o.Status(t.Context()); err != nil {
+	s, err := g.Status(t.Context())
+	if err != nil {
 		t.Fatal(err)
 	}
+	o := remote.Lasting(g, s)
 	if _, err := o.Shutdown(t.Context()); !ops.HasCode(err, ops.CodeNotFound) {
 		t.Errorf("of a gateway that lives and does not stop: %v", err)
 	}
@@ -74,11 +76,11 @@ func TestAConsoleThatOutlivesItsGatewayReadsTheReport(t *testing.T) {
 	}
 	seen := *report
 	seen.Phases = nil
-	if got := o.complete(seen); len(got.Phases) != 2 {
+	if got := o.Complete(seen); len(got.Phases) != 2 {
 		t.Errorf("what the console saw is completed to %+v", got)
 	}
 	seen.ID = "another"
-	if got := o.complete(seen); got.ID != "another" || got.Phases != nil {
+	if got := o.Complete(seen); got.ID != "another" || got.Phases != nil {
 		t.Errorf("another stop is completed to %+v", got)
 	}
 	*report = *stopReport()
@@ -86,7 +88,7 @@ func TestAConsoleThatOutlivesItsGatewayReadsTheReport(t *testing.T) {
 	if err := (lives.Files{Dir: l.home.Dumps(), Life: fakeLife}).SaveReport(*report); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := o.Shutdown(t.Context()); !isUnreachable(err) {
+	if got, err := o.Shutdown(t.Context()); !remote.Unreachable(err) {
 		t.Errorf("a stop that was cut short is told as if it had ended: %+v, %v", got, err)
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"gatewaytui/core/gateway"
 	"gatewaytui/core/instance"
 	"gatewaytui/core/ops"
+	"gatewaytui/core/remote"
 	"gatewaytui/core/store"
 )
 
@@ -47,7 +48,7 @@ func readBackup(_ *program, r *request, args []string) error {
 }
 
 // backup has the gateway write the copy, and shows how far it is. Who interrupts it aborts it.
-func (p *program) backup(ctx context.Context, g *remote, r *request) error {
+func (p *program) backup(ctx context.Context, g *remote.Gateway, r *request) error {
 	if r.Abort {
 		return p.carryOut(ctx, g, r)
 	}
@@ -71,7 +72,7 @@ func (p *program) backup(ctx context.Context, g *remote, r *request) error {
 const progressEvery = time.Second
 
 // showProgress shows who sits at a terminal how far the backup is, until the function that it returns is called.
-func (p *program) showProgress(ctx context.Context, g *remote) (stop func()) {
+func (p *program) showProgress(ctx context.Context, g *remote.Gateway) (stop func()) {
 	if !p.asks || p.json {
 		return func() {}
 	}

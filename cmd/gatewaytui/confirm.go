@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"gatewaytui/core/ops"
+	"gatewaytui/core/remote"
 )
 
 // maxShown is how many things of a kind a preview names to people; --json names all.
@@ -15,7 +16,7 @@ const maxShown = 20
 
 // confirm says whether r may be given. With --yes it may. Otherwise who sits at a terminal sees what would end and is
 // asked, and who does not may end nothing that runs (contract.md, 1; field notes, J8).
-func (p *program) confirm(ctx context.Context, g *remote, r *request) (goOn bool, err error) {
+func (p *program) confirm(ctx context.Context, g *remote.Gateway, r *request) (goOn bool, err error) {
 	if r.yes && !r.dryRun {
 		return true, nil
 	}
@@ -40,7 +41,7 @@ func (p *program) confirm(ctx context.Context, g *remote, r *request) (goOn bool
 
 // ask shows the preview and reads the answer. The answer is about the object that was shown: a conversation or a life that
 // took its place meanwhile is left alone. Turns that begin and end meanwhile do not matter.
-func (p *program) ask(ctx context.Context, g *remote, r *request, preview ops.Preview) (bool, error) {
+func (p *program) ask(ctx context.Context, g *remote.Gateway, r *request, preview ops.Preview) (bool, error) {
 	if err := expectSeen(ctx, g, r); err != nil {
 		return false, err
 	}
@@ -62,7 +63,7 @@ func (p *program) ask(ctx context.Context, g *remote, r *request, preview ops.Pr
 }
 
 // expectSeen ties r to the conversation that its session holds now, or to the life of the gateway.
-func expectSeen(ctx context.Context, g *remote, r *request) error {
+func expectSeen(ctx context.Context, g *remote.Gateway, r *request) error {
 	switch r.Verb {
 	case ops.VerbStop:
 		s, err := g.Status(ctx)

@@ -19,6 +19,7 @@ import (
 	"gatewaytui/core/instance"
 	"gatewaytui/core/ops"
 	"gatewaytui/core/process"
+	"gatewaytui/core/remote"
 	"gatewaytui/core/term"
 )
 
@@ -58,8 +59,8 @@ type checkup struct {
 	there bool   // the home is a folder
 	found instance.Found
 
-	gateway *remote     // nil: none answers
-	status  *ops.Status // what it says
+	gateway *remote.Gateway // nil: none answers
+	status  *ops.Status     // what it says
 
 	asker    asker
 	askerErr error // why asker cannot be used
@@ -217,8 +218,8 @@ func (c *checkup) checkGateway(ctx context.Context) {
 		c.fail("run doctor as the user that runs the gateway", "%v", err)
 		return
 	}
-	c.found = g.found
-	r := g.found.Record
+	c.found = g.Found
+	r := g.Found.Record
 	s, err := g.Status(ctx)
 	if err == nil {
 		c.gateway, c.status = g, &s
@@ -238,14 +239,14 @@ func (c *checkup) checkGateway(ctx context.Context) {
 		return
 	}
 	g.Close()
-	said := ops.AsError(g.explain(err))
+	said := ops.AsError(g.Explain(err))
 	holder, held := lockHolder(c.home)
 	switch {
-	case !isGone(err), g.found.Known && g.found.Alive: // somebody is there, and does not answer
+	case !remote.Gone(err), g.Found.Known && g.Found.Alive: // somebody is there, and does not answer
 		c.fail(said.Hint, "%s", said.Message)
 	case held:
 		c.fail(fmt.Sprintf("look at it with ps -p %d; the lock is free as soon as that process ends", holder), "no gateway answers, but pid %d holds the lock", holder)
-	case r.PID != 0 && !g.found.Known:
+	case r.PID != 0 && !g.Found.Known:
 		c.warn(said.Hint, "%s", said.Message)
 	case r.PID != 0:
 		c.ok("none runs; the pid file of life %s was left behind, which the next start puts right by itself", r.Life)

@@ -11,6 +11,7 @@ import (
 
 	"gatewaytui/core/config"
 	"gatewaytui/core/ops"
+	"gatewaytui/core/remote"
 	"gatewaytui/core/term"
 )
 
@@ -54,7 +55,7 @@ func exitCode(err error) int {
 	if o, ok := errors.AsType[*outcome](err); ok {
 		return o.code
 	}
-	if isUnreachable(err) {
+	if _, ok := errors.AsType[*remote.Unavailable](err); ok || remote.Unreachable(err) {
 		return exitNoGateway
 	}
 	if _, ok := errors.AsType[*config.Error](err); ok {

@@ -14,6 +14,7 @@ import (
 	"gatewaytui/core/control"
 	"gatewaytui/core/filter"
 	"gatewaytui/core/ops"
+	"gatewaytui/core/remote"
 )
 
 // listing is a verb that prints a table of rows.
@@ -41,7 +42,7 @@ func (l listing[T]) verb(p *program) *cobra.Command {
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var page ops.Page[T]
-			err := p.asking(func(ctx context.Context, g *remote, _ []string) (err error) {
+			err := p.asking(func(ctx context.Context, g *remote.Gateway, _ []string) (err error) {
 				page, err = whole(ctx, q, func(ctx context.Context, q ops.Query) (ops.Page[T], error) { return l.ask(g.Client, ctx, q) })
 				return err
 			})(cmd, args)

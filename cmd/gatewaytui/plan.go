@@ -6,13 +6,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"gatewaytui/core/ops"
+	"gatewaytui/core/remote"
 )
 
 func planVerb(p *program) *cobra.Command {
 	c := p.verb(&cobra.Command{
 		Use: "plan", Short: "show the shutdown as it would run now: phases, worst case, and whether it fits the service manager's limit",
 		Example: "  gatewaytui plan\n  gatewaytui plan --json | jq .worst_case_ms",
-		RunE: p.asking(func(ctx context.Context, g *remote, _ []string) error {
+		RunE: p.asking(func(ctx context.Context, g *remote.Gateway, _ []string) error {
 			plan, err := g.Plan(ctx)
 			if err != nil {
 				return err

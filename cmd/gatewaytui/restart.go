@@ -15,10 +15,9 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"gatewaytui/core/control"
-	"gatewaytui/core/instance"
 	"gatewaytui/core/ops"
 	"gatewaytui/core/process"
+	"gatewaytui/core/remote"
 	"gatewaytui/core/term"
 )
 
@@ -40,14 +39,14 @@ func restartFlags(f *pflag.FlagSet, r *request) {
 // before it was, and waits for the home. A tool of the gateway that restarts it, and whatever it would start, ends with
 // it, so that then the gateway starts the next life itself, as its last deed (B7). So it does where only root can read how
 // it was started (process.Protect).
-func (p *program) restart(ctx context.Context, g *remote, r *request) error {
+func (p *program) restart(ctx context.Context, g *remote.Gateway, r *request) error {
 	before, err := g.Status(ctx)
 	if hasLeft(err) { // perhaps it is between two lives, by somebody else's restart
 		bound := vacancy
-		if g.found.Alive {
+		if g.Found.Alive {
 			bound = readyBound
 		}
-		if now, none := p.nextLife(ctx, g.home, "", bound); none == nil {
+		if now, none := p.nextLife(ctx, g.Home, "", bound); none == nil {
 			before, err = now, nil
 		}
 	}
@@ -65,7 +64,7 @@ func (p *program) restart(ctx context.Context, g *remote, r *request) error {
 	}
 	var again started
 	if err == nil {
-		again, err = lifeOf(before.PID, g.home)
+		again, err = lifeOf(before.PID, g.Home)
 	}
 	hidden := errors.Is(err, fs.ErrPermission)
 	if hidden {
@@ -73,7 +72,7 @@ func (p *program) restart(ctx context.Context, g *remote, r *request) error {
 	}
 	if hasLeft(err) {
 		p.line(p.err, "gatewaytui: life %s has ended meanwhile", before.Life)
-		return p.awaitNext(ctx, g.home, before.Life, readyBound)
+		return p.awaitNext(ctx, g.Home, before.Life, readyBound)
 	}
 	if err != nil {
 		return err
@@ -96,7 +95,7 @@ func (p *program) restart(ctx context.Context, g *remote, r *request) error {
 		// It may have ended because of us, without a word. If nobody else has begun the next life, we do: as one that takes
 		// the place of none.
 		p.line(p.err, "gatewaytui: life %s has ended meanwhile", before.Life)
-		if after, none := p.nextLife(ctx, g.home, before.Life, vacancy); none == nil {
+		if after, none := p.nextLife(ctx, g.Home, before.Life, vacancy); none == nil {
 			return p.restarted(after)
 		}
 		if alone && hidden {
@@ -125,7 +124,7 @@ func (p *program) restart(ctx context.Context, g *remote, r *request) error {
 		v := &ending{p: p, g: g, life: before.Life, told: map[string]bool{}}
 		_ = follow.each(ctx, v.show) // what matters is whether the next life answers
 	}
-	return p.awaitNext(ctx, g.home, before.Life, time.Duration(plan.WorstCaseMS)*time.Millisecond+readyBound)
+	return p.awaitNext(ctx, g.Home, before.Life, time.Duration(plan.WorstCaseMS)*time.Millisecond+readyBound)
 }
 
 func notStarted(err error) error {
@@ -134,7 +133,7 @@ func notStarted(err error) error {
 
 // hasLeft reports whether err says that the gateway which was there a moment ago is not there any more.
 func hasLeft(err error) bool {
-	return isUnreachable(err) && !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ESRCH)
+	return remote.Unreachable(err) && !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ESRCH)
 }
 
 // awaitNext is nextLife, told.
@@ -162,7 +161,7 @@ func (p *program) nextLife(ctx context.Context, home, before string, bound time.
 	tick := time.NewTicker(readyAgain)
 	defer tick.Stop()
 	for {
-		if st, err := p.statusOf(ctx, home); err == nil && st.Life != before && st.State == ops.StateRunning {
+		if st, err := remote.StatusOf(ctx, home); err == nil && st.Life != before && st.State == ops.StateRunning {
 			return st, nil
 		}
 		select {
@@ -177,16 +176,6 @@ func (p *program) nextLife(ctx context.Context, home, before string, bound time.
 			}
 		}
 	}
-}
-
-func (p *program) statusOf(ctx context.Context, home string) (ops.Status, error) {
-	found, err := instance.Locate(home)
-	if err != nil {
-		return ops.Status{}, err
-	}
-	c := control.NewClient(found.Control, control.ClientOptions{Owner: found.Owner})
-	defer c.Close()
-	return c.Status(ctx)
 }
 
 // started is how a process was started, for the next one that is started like it.

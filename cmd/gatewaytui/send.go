@@ -11,6 +11,7 @@ import (
 
 	"gatewaytui/core/control"
 	"gatewaytui/core/ops"
+	"gatewaytui/core/remote"
 	"gatewaytui/core/term"
 )
 
@@ -42,7 +43,7 @@ func readMessage(p *program, r *request, args []string) error {
 }
 
 // send says a text to an agent and prints what it answers. The turn is the gateway's: it goes on whatever happens here.
-func (p *program) send(ctx context.Context, g *remote, r *request) error {
+func (p *program) send(ctx context.Context, g *remote.Gateway, r *request) error {
 	req, err := g.Do(ctx, r.Command)
 	if err != nil {
 		return err

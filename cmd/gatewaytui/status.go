@@ -12,6 +12,7 @@ import (
 
 	"gatewaytui/core/config"
 	"gatewaytui/core/ops"
+	"gatewaytui/core/remote"
 	"gatewaytui/core/service"
 )
 
@@ -40,7 +41,7 @@ func statusVerb(p *program) *cobra.Command {
 			defer g.Close()
 			s, err := g.Status(cmd.Context())
 			if err != nil {
-				return p.absent(g.explain(err))
+				return p.absent(g.Explain(err))
 			}
 			if p.json {
 				p.writeJSON(p.out, presentStatus{"up", s})
@@ -62,7 +63,7 @@ type presentStatus struct {
 }
 
 // showRest prints what a status does not have. It is extra: a gateway that ended meanwhile has been shown all the same.
-func (p *program) showRest(ctx context.Context, g *remote, s ops.Status) {
+func (p *program) showRest(ctx context.Context, g *remote.Gateway, s ops.Status) {
 	if rows, err := g.Adapters(ctx, ops.Query{}); err == nil && len(rows.Items) > 0 {
 		p.say("")
 		p.hidden(table(p, p.out, adapterColumns, rows.Items))
@@ -83,7 +84,7 @@ func (p *program) absent(err error) error {
 	}
 	e := ops.AsError(err)
 	a := presence{Gateway: "unknown", Why: e.Message, Hint: e.Hint}
-	if isGone(err) || errors.Is(err, errNoHome) {
+	if remote.Gone(err) || errors.Is(err, remote.ErrNoHome) {
 		a.Gateway = "down"
 	}
 	if past, ok := p.past(err); ok {

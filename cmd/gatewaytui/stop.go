@@ -5,14 +5,11 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"path/filepath"
-	"time"
 
 	"github.com/spf13/pflag"
 
-	"gatewaytui/core/instance"
-	"gatewaytui/core/lives"
 	"gatewaytui/core/ops"
+	"gatewaytui/core/remote"
 )
 
 func stopFlags(f *pflag.FlagSet, r *request) {
@@ -22,7 +19,7 @@ func stopFlags(f *pflag.FlagSet, r *request) {
 }
 
 // stop asks the gateway to stop. With --wait it shows the phases until the gateway is gone, and how it ended.
-func (p *program) stop(ctx context.Context, g *remote, r *request) error {
+func (p *program) stop(ctx context.Context, g *remote.Gateway, r *request) error {
 	if !r.wait {
 		// Asked first: an order to a gateway that does not answer would be carried out whenever it goes on.
 		s, err := g.Status(ctx)
@@ -60,12 +57,12 @@ func (p *program) stop(ctx context.Context, g *remote, r *request) error {
 		if ops.HasCode(err, ops.CodeToolCaller) {
 			return v.waitBlind(ctx)
 		}
-		life, settled := g.settle(ctx, err)
+		over, settled := g.Over(ctx, v.life, err)
 		switch {
 		case ctx.Err() != nil:
 			return stopGoesOn()
-		case isGone(settled), life != "" && life != v.life, settled != nil && !isUnreachable(settled) && ops.HasCode(settled, ops.CodeUnavailable):
-			return v.wait(ctx) // nobody answers, or another life does
+		case over:
+			return v.wait(ctx)
 		case settled != nil:
 			return settled
 		}
@@ -92,7 +89,7 @@ func stopGoesOn() error {
 // ending is a stop as it is seen from outside.
 type ending struct {
 	p     *program
-	g     *remote
+	g     *remote.Gateway
 	life  string
 	seen  uint64          // the last event
 	phase string          // the last one that was seen to begin
@@ -145,62 +142,29 @@ func (e *ending) showRest(s ops.Shutdown) {
 	}
 }
 
-// lastMoments bounds the wait for a process whose control socket is closed. What is left of it is its last lines of log
-// and of its report.
-const lastMoments = 10 * time.Second
-
-// lastWord bounds the wait for the report of a process of which it cannot be told whether it has ended.
-const lastWord = time.Second
-
 // waitBlind waits for the end of a stop that a tool of the gateway asked for, which may not read the events. It ends with the
 // gateway, unless the gateway has lost track of it.
 func (e *ending) waitBlind(ctx context.Context) error {
-	look := time.NewTicker(blockerTick)
-	defer look.Stop()
-	for {
-		s, err := e.g.Status(ctx)
-		if err != nil {
-			s.Life, err = e.g.settle(ctx, err)
-		}
-		switch {
-		case ctx.Err() != nil:
-			return stopGoesOn()
-		case isGone(err), err == nil && s.Life != e.life, err != nil && !isUnreachable(err) && ops.HasCode(err, ops.CodeUnavailable):
-			return e.wait(ctx)
-		case err != nil:
-			return err
-		}
-		select {
-		case <-look.C:
-		case <-ctx.Done():
-		}
+	if err := e.g.AwaitOver(ctx, e.life); err != nil {
+		return e.interrupted(ctx, err)
 	}
+	return e.wait(ctx)
+}
+
+// interrupted is err, or what is said of a wait that was given up.
+func (e *ending) interrupted(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return stopGoesOn()
+	}
+	return err
 }
 
 // wait waits for the process to end and says how it did. The report on disk is the gateway's own word, to the last phase.
 func (e *ending) wait(ctx context.Context) error {
-	look := time.NewTicker(lookAgain)
-	defer look.Stop()
-	for began := time.Now(); !e.over(); {
-		select {
-		case <-look.C:
-		case <-ctx.Done():
-			return stopGoesOn()
-		}
-		if time.Since(began) > lastMoments {
-			return &ops.Error{
-				Code:    ops.CodeInternal,
-				Message: fmt.Sprintf("the control socket is closed, and pid %d still lives %s later", e.g.found.Record.PID, lastMoments),
-				Hint:    fmt.Sprintf("kill -QUIT %d writes why into dumps/", e.g.found.Record.PID),
-			}
-		}
+	if err := e.g.AwaitEnd(ctx, e.life); err != nil {
+		return e.interrupted(ctx, err)
 	}
-	reports := lives.Files{Dir: filepath.Join(e.g.home, "dumps")}
-	report, found, _ := reports.ReadReport(e.life) // one that cannot be read says nothing; the next start tells of it
-	for began := time.Now(); report.EndedAt.IsZero() && !e.g.gone() && time.Since(began) < lastWord; {
-		<-look.C
-		report, found, _ = reports.ReadReport(e.life)
-	}
+	report, found := e.g.FinalReport(e.life)
 	if !found || report.EndedAt.IsZero() {
 		return &ops.Error{
 			Code: ops.CodeInternal, Message: "the gateway is gone and did not end its stop as planned; it was last seen in phase " + or(e.phase, "none"),
@@ -234,14 +198,4 @@ func stopped(s ops.Shutdown, exit int) string {
 // planned reports whether a stop ended as one that was meant: with 0, or with 75 for a restart.
 func planned(s ops.Shutdown) bool {
 	return s.ExitCode == exitDone || s.Restart && s.ExitCode == exitRestart
-}
-
-// over reports whether the process has ended. Where that cannot be told, its pid file tells that it is about to: that is
-// removed with the lock, a moment before the report is complete.
-func (e *ending) over() bool {
-	if alive, known := instance.Alive(e.g.found.Record); known {
-		return !alive
-	}
-	now, err := instance.Locate(e.g.home)
-	return err != nil || now.Record.Life != e.life
 }

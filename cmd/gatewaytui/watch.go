@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"gatewaytui/core/ops"
+	"gatewaytui/core/remote"
 )
 
 func watchVerb(p *program) *cobra.Command {
@@ -17,7 +18,7 @@ func watchVerb(p *program) *cobra.Command {
 		Use: "watch", Short: "follow events and shutdown phases as lines, until interrupted or until the gateway is gone",
 		Example: "  gatewaytui watch\n  gatewaytui watch --json | jq -r .type",
 	})
-	c.RunE = p.asking(func(ctx context.Context, g *remote, _ []string) error {
+	c.RunE = p.asking(func(ctx context.Context, g *remote.Gateway, _ []string) error {
 		ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 		defer stop()
 		return p.watch(ctx, g, after, c.Flags().Changed("after"))
@@ -27,7 +28,7 @@ func watchVerb(p *program) *cobra.Command {
 }
 
 // watch prints events until ctx ends or the gateway does; both are its purpose and no failure.
-func (p *program) watch(ctx context.Context, g *remote, after uint64, given bool) error {
+func (p *program) watch(ctx context.Context, g *remote.Gateway, after uint64, given bool) error {
 	s, err := g.Snapshot(ctx)
 	if err != nil {
 		return err
@@ -53,14 +54,14 @@ func (p *program) watch(ctx context.Context, g *remote, after uint64, given bool
 		}
 		p.say("%s  %-24s  %s", ev.At.Local().Format("15:04:05.000"), string(ev.Type), line)
 	})
-	life, settled := g.settle(ctx, err)
+	life, settled := g.Settle(ctx, err)
 	switch {
 	case err == nil || ctx.Err() != nil:
 		return nil
-	case isGone(settled):
+	case remote.Gone(settled):
 		p.line(p.err, "the gateway is gone")
 		return nil
-	case life != "" && life != s.Life, !isUnreachable(err) && ops.HasCode(err, ops.CodeUnavailable):
+	case life != "" && life != s.Life, !remote.Unreachable(err) && ops.HasCode(err, ops.CodeUnavailable):
 		p.line(p.err, "the gateway is gone; another life of it answers now")
 		return nil
 	}

@@ -1,12 +1,44 @@
 package main
 
 import (
+	"context"
 	"errors"
 
+	"github.com/spf13/cobra"
+
+	"gatewaytui/core/control"
 	"gatewaytui/core/instance"
 	"gatewaytui/core/lives"
 	"gatewaytui/core/ops"
+	"gatewaytui/core/remote"
 )
+
+// reach finds the gateway of the home that is meant. It does not connect. The caller closes what it returns.
+func (p *program) reach() (*remote.Gateway, error) { return p.find(control.ClientOptions{}) }
+
+func (p *program) find(opts control.ClientOptions) (*remote.Gateway, error) {
+	home, err := instance.Resolve(p.home, p.getenv)
+	if err != nil {
+		return nil, err
+	}
+	return remote.Find(home, opts)
+}
+
+// asking makes a verb's body of a function that needs the gateway.
+func (p *program) asking(body func(ctx context.Context, g *remote.Gateway, args []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		g, err := p.reach()
+		if err != nil {
+			return err
+		}
+		defer g.Close()
+		err = body(cmd.Context(), g, args)
+		if _, said := errors.AsType[*outcome](err); said {
+			return err
+		}
+		return g.Explain(err)
+	}
+}
 
 // past is what the files of the home tell, if err says that no gateway runs there; false where one may run, and where
 // the home does not exist.
@@ -24,7 +56,7 @@ func (p *program) past(err error) (*lives.Past, bool) {
 
 // isDown reports whether err says that no gateway runs on the home, and the home is there.
 func (p *program) isDown(err error) (home string, down bool) {
-	if err == nil || errors.Is(err, errNoHome) || !isGone(err) {
+	if err == nil || errors.Is(err, remote.ErrNoHome) || !remote.Gone(err) {
 		return "", false
 	}
 	if _, went := errors.AsType[*unseen](err); went {
