@@ -17,7 +17,7 @@ import (
 	"gatewaytui/core/text"
 )
 
-// chatCommand is one chat command (contract.md, 6). Its answer goes back as the reply to its message.
+// chatCommand is one chat command (CONTRACT.md, 6). Its answer goes back as the reply to its message.
 type chatCommand struct {
 	name string
 	args string

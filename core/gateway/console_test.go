@@ -341,8 +341,8 @@ func TestE7_ABrokenAdapterIsAWarningAndTheRestRuns(t *testing.T) {
 	}
 }
 
-// B7: what the owner is asked for a status may need the gateway, so it is asked without a lock held.
-func TestB7_AStatusHoldsNoLockWhileItAsksItsOwner(t *testing.T) {
+// HB7: what the owner is asked for a status may need the gateway, so it is asked without a lock held.
+func TestHB7_AStatusHoldsNoLockWhileItAsksItsOwner(t *testing.T) {
 	var g atomic.Pointer[Gateway] // nil before the test asks
 	var asked sync.Map
 	free := func(what string) {
@@ -413,7 +413,7 @@ func TestADiagnosisNamesWhatRunsAndHoldsNoText(t *testing.T) {
 	l.ask("api:user:a", "/stop")
 }
 
-// How an earlier life ended is read from what it left (design.md, 7).
+// How an earlier life ended is read from what it left (DESIGN.md, 7).
 func TestTheLastEndIsClassified(t *testing.T) {
 	for _, tc := range []struct {
 		name    string

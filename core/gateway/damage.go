@@ -22,7 +22,7 @@ const verifyAtOnce = 8 << 20
 
 // openStore opens the store, and reads it whole where the life before did not say that it ended, or knew of damage. A
 // damaged database is never written to: it is kept as it is, and only a person's word begins another one, or this one
-// read-only (field notes, F8).
+// read-only (F8).
 func (g *Gateway) openStore(ctx context.Context) (*store.Store, error) {
 	doubted := g.opts.DamagedBefore || g.opts.FreshStore || g.opts.ReadOnlyStore // it is read before it can be written to, whatever its size
 	o := store.Options{Path: g.opts.Database, Log: g.log, OnTransaction: g.metrics.Transaction, Verify: g.opts.LifeBefore == "" || doubted}

@@ -59,9 +59,9 @@ func TestE12_RepliesOutlastAPlatformThatFails(t *testing.T) {
 	})
 }
 
-// B4: a message from a chat and its reply cost four commits: the message, the begin of its turn, the turn's end with the
+// HB4: a message from a chat and its reply cost four commits: the message, the begin of its turn, the turn's end with the
 // reply, and the reply's delivery.
-func TestB4_AReplyToAChatCostsNoCommitThatChangesNothing(t *testing.T) {
+func TestHB4_AReplyToAChatCostsNoCommitThatChangesNothing(t *testing.T) {
 	l := start(t)
 	l.wait("the load of the sessions is over", func() bool { return len(l.g.background.Rows(time.Now())) == 0 })
 	const messages, each = 5, 4

@@ -120,7 +120,7 @@ func (g *Gateway) endedLife(rep ops.Shutdown) store.Life {
 }
 
 // livesOn reports whether a life's gateway still runs. We hold the lock of our home, so its home is another one, of which
-// ours is a copy (field notes, B13, B14).
+// ours is a copy (B13, B14).
 func livesOn(l store.Life) bool {
 	alive, known := instance.Alive(instance.Record{PID: l.PID, StartTicks: l.StartTicks, BootID: l.BootID})
 	return alive && known && l.PID != os.Getpid()
@@ -161,11 +161,11 @@ func (g *Gateway) reportOf(life string) (report ops.Shutdown, reported bool) {
 	return report, reported
 }
 
-// classify says how an earlier life ended (design.md, 7): the store knows of a clean end, the marker of a planned stop
+// classify says how an earlier life ended (DESIGN.md, 7): the store knows of a clean end, the marker of a planned stop
 // that was cut short, the report in which phase. Without either it crashed. A marker or a report that is there and cannot
 // be read still says that a stop had begun: a start takes every marker away, so it is this life's, and a report bears the
 // life's name. Nothing more is taken from it. A crash would count against the sessions that ran, for an end that somebody
-// had planned (field notes, A19); a loop of ends that are cut short is broken like one of crashes.
+// had planned (A19); a loop of ends that are cut short is broken like one of crashes.
 func (g *Gateway) classify(last store.Life, report ops.Shutdown, reported bool) store.Life {
 	if last.Outcome != ops.OutcomeRunning {
 		return last

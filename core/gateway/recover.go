@@ -16,7 +16,7 @@ import (
 
 const (
 	// loopLives unclean lives, each begun within loopGap of the end of the one before, are a loop: whatever takes the gateway
-	// down may be what it takes up again (field notes, B8, B9).
+	// down may be what it takes up again (B8, B9).
 	loopLives = 3
 	loopGap   = 5 * time.Minute
 )
@@ -164,7 +164,7 @@ func (g *Gateway) takeUpBacklog(ctx context.Context) {
 	g.backlog = nil
 }
 
-// Retention: what ended this long ago is deleted, so that nothing grows for ever (field notes, F7).
+// Retention: what ended this long ago is deleted, so that nothing grows for ever (F7).
 const (
 	retention      = 90 * 24 * time.Hour
 	retentionEvery = 24 * time.Hour

@@ -13,7 +13,7 @@ import (
 	"gatewaytui/core/term"
 )
 
-// Exit codes of a planned end (contract.md, 1).
+// Exit codes of a planned end (CONTRACT.md, 1).
 const (
 	exitPlanned = 0
 	exitRestart = 75

@@ -121,7 +121,7 @@ func TestS1_TheSweepCatchesWhatIsStartedDuringTeardown(t *testing.T) {
 	}
 }
 
-// S3: a task is never lost while it runs, leaves the set when it ends, and is cancelled on stop.
+// S3, K5: a task is never lost while it runs, leaves the set when it ends, and is cancelled on stop.
 func TestS3_BackgroundWorkIsTrackedAndCancelledOnStop(t *testing.T) {
 	l := start(t)
 	l.say("chat:dm:1", "1", "/background hang")
@@ -150,7 +150,7 @@ func TestS3_BackgroundWorkIsTrackedAndCancelledOnStop(t *testing.T) {
 	}
 }
 
-// B5: two tasks of one session and one name are two items, each with an id that a lever can name.
+// HB5: two tasks of one session and one name are two items, each with an id that a lever can name.
 func TestEveryBackgroundTaskOfAStopHasItsOwnNameForTheLevers(t *testing.T) {
 	hold := make(chan struct{})
 	defer close(hold)

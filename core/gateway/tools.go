@@ -9,7 +9,7 @@ import (
 	"gatewaytui/core/tool"
 )
 
-// tools are those that the config enables, in the order of contract.md, 5. workdir is where commands run if the config
+// tools are those that the config enables, in the order of CONTRACT.md, 5. workdir is where commands run if the config
 // says nothing else; no result holds a known value of secrets (HF23).
 func tools(cfg config.Tools, p config.Process, workdir string, processes *process.Registry, secrets *term.Redactor) *tool.Set {
 	if cfg.Workdir != "" {

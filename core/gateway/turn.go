@@ -239,7 +239,7 @@ func (w *work) save(err error) (reply string, _ error) {
 	return w.result.Text, err
 }
 
-// reply answers the turn's message, without another write where the turn's end wrote the answer (B4).
+// reply answers the turn's message, without another write where the turn's end wrote the answer (HB4).
 func (w *work) reply(text string, err error) {
 	deliver := w.turn.Message.Deliver
 	if w.replied {

@@ -14,6 +14,7 @@ import (
 	"gatewaytui/core/session"
 )
 
+// H6: the row of a session has the tokens of all its turns.
 func TestAMessageIsAnsweredAndItsSessionGoesOn(t *testing.T) {
 	l := start(t)
 	if got := l.ask("api:user:alice", "hello"); got != "you said hello" {
