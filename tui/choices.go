@@ -63,7 +63,7 @@ func seconds(d time.Duration) string {
 	return strconv.FormatFloat(d.Seconds(), 'f', -1, 64) + " s"
 }
 
-// setClose chooses whether an eviction keeps the session's process trees or ends them too (console notes, 3.1). Without any
+// setClose chooses whether an eviction keeps the session's process trees or ends them too (DESIGN.md, 8.2). Without any
 // there is nothing to choose.
 func (q *question) setClose(snap *ops.Snapshot, on bool) {
 	evict := q.cmds[0]

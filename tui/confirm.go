@@ -15,7 +15,7 @@ import (
 )
 
 // armAfter is how long the person must not have pressed a key before a question takes keys: a key that was meant for the
-// screen before is lost, not done (console notes, 3.5). What the gateway does meanwhile does not matter.
+// screen before is lost, not done (DESIGN.md, 8.2). What the gateway does meanwhile does not matter.
 const armAfter = 300 * time.Millisecond
 
 // question asks before something is done. It takes the keys before everything else, and its first answer is Cancel.

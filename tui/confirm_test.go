@@ -262,7 +262,7 @@ func TestAnotherVersionIsTold(t *testing.T) {
 	})
 }
 
-// Console notes, 3.1: evicting an agent whose session has live processes asks whether they are kept or ended.
+// DESIGN.md, 8.2: evicting an agent whose session has live processes asks whether they are kept or ended.
 func TestAnEvictionKeepsTheProcessesUnlessTheyAreEndedByChoice(t *testing.T) {
 	for _, tc := range []struct {
 		name string

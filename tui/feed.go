@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// feedGap is the least time between two batches of events: ten a second at the most (design.md, 8).
+	// feedGap is the least time between two batches of events: ten a second at the most (DESIGN.md, 8).
 	feedGap = 100 * time.Millisecond
 	// feedKept bounds what waits for the loop.
 	feedKept = 4096

@@ -25,7 +25,7 @@ const (
 const LeaveScreen = "\x1b[?2004l\x1b[?1006l\x1b[?1003l\x1b[?1002l\x1b[?1000l\x1b[?1049l\x1b[?25h\x1b[0m\r"
 
 // guard stands between Bubble Tea and a terminal that may take nothing: ctrl+s, a dead ssh, a frozen tmux. A write goes
-// into a short queue; when that stays full, it is dropped and the screen is to be repainted (console notes, 4.3.2). It
+// into a short queue; when that stays full, it is dropped and the screen is to be repainted (DESIGN.md, 8.1). It
 // embeds the terminal, so that Bubble Tea still finds one.
 type guard struct {
 	*os.File

@@ -10,7 +10,7 @@ import (
 	"gatewaytui/views"
 )
 
-// tier is how much a key asks before it acts. It depends on the state, not on the verb (console notes, 3.5).
+// tier is how much a key asks before it acts. It depends on the state, not on the verb (DESIGN.md, 8.2).
 type tier int
 
 const (

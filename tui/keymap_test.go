@@ -80,7 +80,7 @@ func TestWhatEndsSomethingAsksAndHasACapitalOrASign(t *testing.T) {
 	}
 }
 
-// Console notes, 3.4: keys that terminals own are not ours.
+// DESIGN.md, 8.2: keys that terminals own are not ours.
 func TestNoKeyBelongsToTheTerminal(t *testing.T) {
 	owned := []string{"ctrl+h", "ctrl+i", "ctrl+j", "ctrl+m", "ctrl+s", "ctrl+q", "ctrl+z", "ctrl+["}
 	for _, b := range bindings {

@@ -7,7 +7,7 @@ import (
 )
 
 // saveModes reads the modes of the terminals among files and returns what puts them back. A terminal that a crash left
-// in raw mode echoes nothing (field notes, J5), so that they are put back even where Bubble Tea should have done it.
+// in raw mode echoes nothing (J5), so that they are put back even where Bubble Tea should have done it.
 func saveModes(files ...*os.File) (restore func()) {
 	type saved struct {
 		fd    int

@@ -120,7 +120,7 @@ func TestTheConsoleShowsTheGatewayAndGivesTheTerminalBack(t *testing.T) {
 	}
 }
 
-// Field notes, J1 to J3; console notes, 4.3.2: a terminal that nobody reads.
+// J1, J2, J3; DESIGN.md, 8.1: a terminal that nobody reads.
 func TestATerminalThatTakesNothingDelaysNothing(t *testing.T) {
 	tt := newTerminal(t)
 	before := modes(t, tt.program)
@@ -181,7 +181,7 @@ func TestCtrlCWorksWhenTheGatewayNeverAnswers(t *testing.T) {
 	mustEnd(t, ended, soon, Detached)
 }
 
-// Field notes, J4: the terminal is closed.
+// J4: the terminal is closed.
 func TestATerminalThatIsGoneEndsTheConsole(t *testing.T) {
 	tt := newTerminal(t)
 	_, ended := start(t, tt, newGateway(), Options{})

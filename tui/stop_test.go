@@ -97,7 +97,7 @@ func TestAnItemThatEndedWhileItWasAskedAboutIsNotAbandoned(t *testing.T) {
 	})
 }
 
-// Console notes, 3.3: one rung per two presses within 2 s; a held key does not climb.
+// DESIGN.md, 8.3: one rung per two presses within 2 s; a held key does not climb.
 func TestCtrlCClimbsOneRungPerTwoPresses(t *testing.T) {
 	for _, tc := range []struct {
 		name string

@@ -25,7 +25,7 @@ import (
 	_ "gatewaytui/tui/darkbg" // or importing bubbletea costs 5 s on a silent terminal
 )
 
-// How the program is left: each step has this long, then the next, harder one is taken (console notes, 4.3.3). With
+// How the program is left: each step has this long, then the next, harder one is taken (DESIGN.md, 8.1). With
 // guardDrain they come to 0.6 s.
 const (
 	quitGrace = 250 * time.Millisecond

@@ -62,7 +62,7 @@ func (tt *terminal) await(t *testing.T, want string) {
 	}
 }
 
-// Console notes, 4.3.8: Bubble Tea asks the terminal for its colour while it is initialised, and waits 5 s for it.
+// DESIGN.md, 8.1: Bubble Tea asks the terminal for its colour while it is initialised, and waits 5 s for it.
 func TestLinkingTheConsoleAsksASilentTerminalNothing(t *testing.T) {
 	tt := newTerminal(t)
 	exe, err := os.Executable()

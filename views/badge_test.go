@@ -12,10 +12,10 @@ import (
 	"testing"
 )
 
-// reserved are constants of the wire that nothing sets yet, and that no screen shows (house finding B6).
+// reserved are constants of the wire that nothing sets yet, and that no screen shows (HB6).
 var reserved = map[string]bool{"SessionWaitingApproval": true}
 
-// Every state that the gateway can be in has a badge, and no badge stands for a state that nothing sets (B2, B6).
+// Every state that the gateway can be in has a badge, and no badge stands for a state that nothing sets (HB2, HB6).
 func TestEveryStateThatTheGatewaySetsHasABadgeAndEveryBadgeHasASource(t *testing.T) {
 	declared := stateConstants(t)
 	set := statesSet(t)

@@ -40,7 +40,7 @@ func TestADryRunSaysWhatWouldEndAndDoesNothing(t *testing.T) {
 	}
 }
 
-// TestJ8_WithoutATerminalNothingThatRunsIsEndedUnasked has the rule of contract.md, 1.
+// TestJ8_WithoutATerminalNothingThatRunsIsEndedUnasked has the rule of CONTRACT.md, 1.
 func TestJ8_WithoutATerminalNothingThatRunsIsEndedUnasked(t *testing.T) {
 	f := newFake()
 	g := start(t, f)

@@ -36,7 +36,7 @@ var remoteFilesystems = map[int64]string{
 }
 
 // checkHome looks at the home as the user who asks. It reads no file in it: opening the store's would be wrong in any
-// process (field notes, 4.1).
+// process (F1).
 func (c *checkup) checkHome(context.Context) {
 	home, err := instance.Resolve(c.p.home, c.p.getenv)
 	if err != nil {

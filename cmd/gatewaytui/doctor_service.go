@@ -206,7 +206,7 @@ func (c *checkup) checkUnits(context.Context) {
 	}
 }
 
-// checkStop asks whether the service manager's patience is enough for the plan (field notes, A3), and whether anything
+// checkStop asks whether the service manager's patience is enough for the plan (A3), and whether anything
 // starts the gateway again (G5).
 func (c *checkup) checkStop(ctx context.Context) {
 	if c.gateway != nil {

@@ -132,7 +132,7 @@ func TestDoctorSaysWhatIsWrongWithTheHome(t *testing.T) {
 	}
 }
 
-// The store is SQLite's and the gateway's: whoever else opens its files may cost it its locks (field notes, part 4).
+// The store is SQLite's and the gateway's: whoever else opens its files may cost it its locks (F1).
 func TestDoctorOpensNoFileOfTheStore(t *testing.T) {
 	a := newAccount(t)
 	watch, err := unix.InotifyInit1(unix.IN_NONBLOCK | unix.IN_CLOEXEC)

@@ -15,7 +15,7 @@ import (
 	"gatewaytui/core/term"
 )
 
-// Exit codes of the verbs (contract.md, 1). Those of a run are in run.go.
+// Exit codes of the verbs (CONTRACT.md, 1). Those of a run are in run.go.
 const (
 	exitDone      = 0
 	exitFailed    = 1

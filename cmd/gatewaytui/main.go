@@ -2,7 +2,7 @@
 //
 // Without a verb it is the gateway; with one it asks the gateway that runs on this home over its control socket. What it
 // prints for people is safe for a terminal whatever a chat, a model or a process put into it; with --json it is what the
-// socket answers, and every exit code is one of contract.md, 1.
+// socket answers, and every exit code is one of CONTRACT.md, 1.
 package main
 
 import (

@@ -161,7 +161,7 @@ func (i invocation) run(t *testing.T, ctx context.Context, args ...string) resul
 	return r
 }
 
-// safe checks what every output must be, whatever was shown: fit for a terminal (field notes, I4).
+// safe checks what every output must be, whatever was shown: fit for a terminal (I4).
 func safe(t *testing.T, args []string, s string) {
 	t.Helper()
 	if r, raw := rawRune(s); raw {

@@ -20,7 +20,7 @@ import (
 const maxLine = 1000
 
 // writeJSON prints v as one line. What a terminal would act on is escaped, which changes nothing for a reader of JSON:
-// the encoder alone leaves C1 controls and bidi marks as they are (field notes, I4).
+// the encoder alone leaves C1 controls and bidi marks as they are (I4).
 func (p *program) writeJSON(w io.Writer, v any) {
 	b, err := json.Marshal(v)
 	if err != nil {

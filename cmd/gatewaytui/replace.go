@@ -73,7 +73,7 @@ func (p *program) replace(ctx context.Context, home *instance.Home, held *instan
 
 // takeOver asks the holder to stop, over its socket or else by signal, and waits for the lock while it tells what the
 // holder is doing. It gets stronger only when the holder's own plan is over, and always by identity: a pid alone is
-// nobody (field notes, B2, B11). If somebody else takes the home meanwhile there is nothing left to replace.
+// nobody (B2, B11). If somebody else takes the home meanwhile there is nothing left to replace.
 func (p *program) takeOver(ctx context.Context, home *instance.Home, held *instance.HeldError, record func() instance.Record) (*instance.Lock, error) {
 	t := &takeover{
 		p: p, home: home, holder: held.Holder, bounds: takeoverBounds,
@@ -84,7 +84,7 @@ func (p *program) takeOver(ctx context.Context, home *instance.Home, held *insta
 	case t.holder.PID == 0 || t.holder.Control == "":
 		return nil, held // who holds it cannot be told, and so not be asked
 	case t.holder.StartedAt.After(p.began):
-		return nil, held // it came after us: of several that replace at once the first one has (field notes, B19)
+		return nil, held // it came after us: of several that replace at once the first one has (B19)
 	case process.Descends(os.Getpid(), t.holder.PID):
 		return nil, inside(t.holder.PID)
 	case !t.holds():
@@ -93,7 +93,7 @@ func (p *program) takeOver(ctx context.Context, home *instance.Home, held *insta
 	return t.run(ctx, held, record)
 }
 
-// inside refuses what would end its own doer, and then not be done (field notes, B7).
+// inside refuses what would end its own doer, and then not be done (B7).
 func inside(holder int) error {
 	return &outcome{exitHeld, &ops.Error{
 		Code:    ops.CodeConflict,

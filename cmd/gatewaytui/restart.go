@@ -35,7 +35,7 @@ func restartFlags(f *pflag.FlagSet, r *request) {
 }
 
 // restart stops the gateway with exit code 75 and returns when another life answers and is ready: only then is it true
-// that it was restarted (field notes, B6). A service manager starts that life; without one it is started here, as the one
+// that it was restarted (B6). A service manager starts that life; without one it is started here, as the one
 // before it was, and waits for the home. A tool of the gateway that restarts it, and whatever it would start, ends with
 // it, so that then the gateway starts the next life itself, as its last deed (B7). So it does where only root can read how
 // it was started (process.Protect).

@@ -31,7 +31,7 @@ import (
 	"gatewaytui/core/term"
 )
 
-// Exit codes of a run beside the planned ones, which the gateway's report has (contract.md, 1).
+// Exit codes of a run beside the planned ones, which the gateway's report has (CONTRACT.md, 1).
 const (
 	exitHeld = 69
 )
@@ -140,7 +140,7 @@ func (p *program) run(ctx context.Context, o runOptions) error {
 	if held, ok := errors.AsType[*instance.HeldError](err); ok {
 		return &outcome{exitHeld, held}
 	}
-	if errors.Is(err, instance.ErrNoLocks) { // a service manager that tries again would do so for ever (field notes, B18)
+	if errors.Is(err, instance.ErrNoLocks) { // a service manager that tries again would do so for ever (B18)
 		return &outcome{exitConfig, err}
 	}
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"gatewaytui/core/ops"
 )
 
-// signals are those that a gateway answers to (contract.md, 1). They are caught before the home is taken, so that one
+// signals are those that a gateway answers to (CONTRACT.md, 1). They are caught before the home is taken, so that one
 // that comes during the start is not lost, and waits for the gateway that it is meant for.
 type signals struct {
 	ch chan os.Signal

@@ -226,7 +226,7 @@ func levels(t testing.TB) map[string]string {
 	return found
 }
 
-// killed is what the guardian may take to end what a killed gateway left (design.md, 5).
+// killed is what the guardian may take to end what a killed gateway left (DESIGN.md, 5).
 const killed = 2 * time.Second
 
 // way is how the trees of the users of a gateway come to their end.
