@@ -58,7 +58,7 @@ var arrows = map[string][]string{
 	"tui/darkbg":                       {},
 }
 
-// rooms whose imports are free within the rule of design.md, 2: everything of core but the console.
+// rooms whose imports are free within the rule of DESIGN.md, 2: everything of core but the console.
 var wiring = map[string][]string{
 	"core/gateway":       {"tui", "views", "core/control"},
 	"cmd/gatewaytui":     {},
@@ -102,9 +102,9 @@ func TestDependenciesPointOneWay(t *testing.T) {
 			target, ours := strings.CutPrefix(imp, module)
 			switch {
 			case ours && strict && !slices.Contains(allowed, target):
-				t.Errorf("%s imports %s, which design.md, 2 does not allow", room, target)
+				t.Errorf("%s imports %s, which DESIGN.md, 2 does not allow", room, target)
 			case ours && free && slices.Contains(forbidden, target):
-				t.Errorf("%s imports %s, which design.md, 2 forbids", room, target)
+				t.Errorf("%s imports %s, which DESIGN.md, 2 forbids", room, target)
 			case ours && strings.HasPrefix(target, "fixtures/") && !strings.HasPrefix(room, "fixtures/"):
 				t.Errorf("%s imports %s, which is for tests alone", room, imp)
 			case strings.HasPrefix(imp, "github.com/charmbracelet/") && (room == "core" || strings.HasPrefix(room, "core/")):

@@ -44,8 +44,8 @@ func otherErrorKeys(t *testing.T, name string, src any) (found []string) {
 	return found
 }
 
-// B10: someone who searches the log for an error has one key to look for.
-func TestB10_EveryLogLineHasItsErrorUnderTheKeyError(t *testing.T) {
+// HB10: someone who searches the log for an error has one key to look for.
+func TestHB10_EveryLogLineHasItsErrorUnderTheKeyError(t *testing.T) {
 	bad := otherErrorKeys(t, "bad.go", "package bad\nfunc f() { log.Warn(\"save.failed\", \"path\", path, \"err\", err); l.With(slog.Any(`err`, err)) }")
 	if len(bad) != 2 {
 		t.Errorf("in a file with two such calls it finds %q", bad)

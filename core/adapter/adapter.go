@@ -133,7 +133,7 @@ func (e *CredentialsError) Error() string {
 	return fmt.Sprintf("the credential in %s is not usable (%s)", e.Variable, e.Why)
 }
 
-// RateLimitError is a platform's wish for silence. It is never slept on in the call that got it (field notes, E8).
+// RateLimitError is a platform's wish for silence. It is never slept on in the call that got it (E8).
 type RateLimitError struct {
 	RetryAfter time.Duration
 }
@@ -142,7 +142,7 @@ func (e *RateLimitError) Error() string {
 	return fmt.Sprintf("rate-limited by the platform for %s", e.RetryAfter.Round(time.Second))
 }
 
-// ConflictError says that another consumer uses the same credential (Telegram's 409; field notes, E9).
+// ConflictError says that another consumer uses the same credential (Telegram's 409; E9).
 type ConflictError struct {
 	Why string
 }

@@ -18,7 +18,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// fake is a platform that misbehaves as the field notes' peers do. Its fields are set before it is added; what changes
+// fake is a platform that misbehaves as real ones were seen to. Its fields are set before it is added; what changes
 // later goes through its methods.
 type fake struct {
 	name  string

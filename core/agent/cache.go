@@ -251,7 +251,7 @@ func (c *Cache) Bytes() int64 {
 	return c.bytes()
 }
 
-// bytes asks the agents: a sum kept beside them would drift (design.md, 4), and there are a few hundred of them.
+// bytes asks the agents: a sum kept beside them would drift (DESIGN.md, 4), and there are a few hundred of them.
 func (c *Cache) bytes() int64 {
 	var n int64
 	for el := c.order.Front(); el != nil; el = el.Next() {

@@ -1,7 +1,7 @@
-// Package config is the config file of a gateway (contract.md, 3): its keys, their defaults, where it is found, and
+// Package config is the config file of a gateway (CONTRACT.md, 3): its keys, their defaults, where it is found, and
 // what is wrong with it.
 //
-// What it promises: a file that is accepted is understood to the last key (field notes, J15); a wrong one, or a wrong
+// What it promises: a file that is accepted is understood to the last key (J15); a wrong one, or a wrong
 // environment variable, is one *Error that says where and what to write instead; no error, warning or listing carries a
 // secret. The keys stand once, as the fields of Config: the example, the names of the environment variables, the
 // nearest-key hints and the decoding come from their tags.

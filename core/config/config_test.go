@@ -61,7 +61,7 @@ func TestWithoutAFileTheEmbeddedDefaultIsInForce(t *testing.T) {
 	}
 }
 
-// The sum is what contract.md, 3 states; the phases mark, sweep's and reap's own second, and surrender are fixed.
+// The sum is what CONTRACT.md, 3 states; the phases mark, sweep's and reap's own second, and surrender are fixed.
 func TestTheDefaultBudgetsAddUpTo28Seconds(t *testing.T) {
 	s, grace := Default().Shutdown, Default().Process.KillGrace.Duration
 	sum := 2*time.Second + s.NotifyTimeout.Duration + s.InterruptGrace.Duration + (grace + time.Second) + s.AgentTimeout.Duration +
@@ -86,7 +86,7 @@ func TestTheExampleIsTheDefault(t *testing.T) {
 	}
 }
 
-// contractExample is the file that contract.md, 3 shows.
+// contractExample is the file that CONTRACT.md, 3 shows.
 const contractExample = `
 [model]
 provider    = "openai"
@@ -185,7 +185,7 @@ func TestEveryShapeOfTOMLMeansTheSame(t *testing.T) {
 	}
 }
 
-// TestJ15_AWrongFileIsRefused: an unknown key or a bad value never becomes a default (field notes, J15).
+// TestJ15_AWrongFileIsRefused: an unknown key or a bad value never becomes a default (J15).
 func TestJ15_AWrongFileIsRefused(t *testing.T) {
 	for _, c := range []struct {
 		name, text   string

@@ -39,6 +39,7 @@ func faults(t *testing.T, text string, environ ...string) []string {
 	return list
 }
 
+// TF26: whoever corrects a file sees all of its errors at once.
 func TestEveryErrorOfAConfigIsToldAtOnce(t *testing.T) {
 	for _, c := range []struct {
 		name, text string

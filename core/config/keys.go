@@ -13,7 +13,7 @@ import (
 const envPrefix = "GATEWAYTUI_"
 
 // reserved are the variables that are no config keys: where things are, and what children are marked with
-// (contract.md, 2 and 5; design.md, 3).
+// (CONTRACT.md, 2 and 5; DESIGN.md, 3).
 var reserved = []string{
 	envPrefix + "HOME", fileVariable, envPrefix + "STOP_BUDGET", envPrefix + "LIFE", envPrefix + "SESSION", envPrefix + "HOME_ID",
 }

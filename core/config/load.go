@@ -29,7 +29,7 @@ const maxFile = 1 << 20
 
 // Options is what Load goes by.
 type Options struct {
-	// Path is the file that a flag named; empty looks where contract.md, 3 says.
+	// Path is the file that a flag named; empty looks where CONTRACT.md, 3 says.
 	Path string
 	// Environ is the environment as os.Environ returns it; nil is the process's own.
 	Environ []string

@@ -182,7 +182,7 @@ var rules = []rule{
 	oneOf("log.level", "debug", "info", "warn", "error"),
 }
 
-// knownTools are the tools of contract.md, 5.
+// knownTools are the tools of CONTRACT.md, 5.
 var knownTools = []string{"terminal", "process", "delegate"}
 
 // validate checks what the types cannot.

@@ -1,10 +1,10 @@
-// Package control is the control socket of contract.md, 7: a Server that answers HTTP/1.1 on a unix socket out of an
+// Package control is the control socket of CONTRACT.md, 7: a Server that answers HTTP/1.1 on a unix socket out of an
 // ops.Console, and a Client that is an ops.Console over that socket.
 //
 // The package promises:
 //
 //   - Nobody but the gateway's own user, and root, is answered: the socket is 0600 from its first moment, whatever the
-//     umask, and the peer's credentials are read from the kernel as well (field notes, I5).
+//     umask, and the peer's credentials are read from the kernel as well (I5).
 //   - Every answer, a refusal included, is JSON that says what is wrong and what to do; the exceptions are the liveness
 //     probe, the metrics and the profiles, whose readers expect their own formats.
 //   - A client that does not read, does not write or does not go away costs the gateway nothing: every wait on it has a
@@ -20,7 +20,7 @@ import (
 
 // Headers of the wire.
 const (
-	// HeaderReadOnly with the value 1 makes the server refuse every POST of the request it is on (field notes, I6).
+	// HeaderReadOnly with the value 1 makes the server refuse every POST of the request it is on (I6).
 	HeaderReadOnly = "X-Gatewaytui-Read-Only"
 	// HeaderLife names the life that answers, so that a client that resumes a stream sees that the sequence is another.
 	HeaderLife = "X-Gatewaytui-Life"

@@ -222,7 +222,7 @@ func (r *relay) cut() {
 	clear(r.conns)
 }
 
-// TestH10_ACutStreamIsResumedAndEachEventComesOnce holds field notes, H10.
+// TestH10_ACutStreamIsResumedAndEachEventComesOnce holds H10.
 func TestH10_ACutStreamIsResumedAndEachEventComesOnce(t *testing.T) {
 	f := newFake()
 	r := serve(t, f)

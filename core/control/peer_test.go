@@ -47,7 +47,7 @@ func runProbe(t *testing.T, exe, path string, attr *syscall.SysProcAttr, env ...
 	return buf.String(), cmd.ProcessState.Pid()
 }
 
-// TestI5_AnotherUserIsRefused holds field notes, I5: not only the mode of the file keeps others out.
+// TestI5_AnotherUserIsRefused holds I5: not only the mode of the file keeps others out.
 func TestI5_AnotherUserIsRefused(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("runs as root only: it has to become another user")

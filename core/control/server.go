@@ -35,8 +35,8 @@ type Options struct {
 	Gatherer prometheus.Gatherer
 	// Live is why the gateway should be ended and started anew, nil if it should not. It must be cheap. Nil is alive.
 	Live func() error
-	// Ready is why the gateway takes no work, nil if it does. Its text is shown: no paths, no argv, no secrets (field
-	// notes, H13). Nil is ready.
+	// Ready is why the gateway takes no work, nil if it does. Its text is shown: no paths, no argv, no secrets
+	// (H13). Nil is ready.
 	Ready func() error
 }
 

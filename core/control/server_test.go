@@ -198,7 +198,7 @@ func TestAMessageOfAMebibyteArrivesWhateverItIsMadeOf(t *testing.T) {
 	}
 }
 
-// TestI6_AReadOnlyClientChangesNothing holds field notes, I6: the server refuses, not the client's good manners.
+// TestI6_AReadOnlyClientChangesNothing holds I6: the server refuses, not the client's good manners.
 func TestI6_AReadOnlyClientChangesNothing(t *testing.T) {
 	f := newFake()
 	r := serve(t, f)
@@ -370,6 +370,7 @@ func TestAConsoleThatNeverReturnsDoesNotHoldTheStopUp(t *testing.T) {
 	close(release)
 }
 
+// H13: probes are cheap, need no key, and say why in a sentence that shows nothing private.
 func TestProbes(t *testing.T) {
 	f := newFake()
 	var live, ready error

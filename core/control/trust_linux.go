@@ -13,7 +13,7 @@ import (
 	"gatewaytui/core/ops"
 )
 
-// homeSocket is the name of a control socket that is in its home (contract.md, 2).
+// homeSocket is the name of a control socket that is in its home (CONTRACT.md, 2).
 const homeSocket = "control.sock"
 
 // dial connects to the gateway at path. Nothing is sent to a socket that somebody else could have made, nor to a process of

@@ -10,6 +10,7 @@ import (
 	"gatewaytui/core/ops"
 )
 
+// TF46: a folder with files of its own is not closed to its readers.
 func TestAFolderThatIsNoHomeIsRefusedAndLeftAsItIs(t *testing.T) {
 	for _, c := range []struct {
 		name    string

@@ -1,9 +1,9 @@
 // Package instance is a gateway's place on the machine: its home, the lock that says whose it is, the pid file and the
-// clean-shutdown marker (contract.md, 2).
+// clean-shutdown marker (CONTRACT.md, 2).
 //
 // What it promises: the lock on gateway.lock is the only truth about whether a gateway lives on a home. A start succeeds
 // if and only if that lock is free, whatever pid file an earlier life left behind, and nobody ever has to delete a file
-// by hand (field notes, B1, B11, B16). What is written here is 0600 in folders that are 0700, whatever the umask.
+// by hand (B1, B11, B16). What is written here is 0600 in folders that are 0700, whatever the umask.
 //
 // A gateway calls Resolve, Open and Acquire; a verb that only asks calls Resolve and Locate, which make nothing.
 package instance
@@ -20,7 +20,7 @@ import (
 	"gatewaytui/core/ops"
 )
 
-// The files of a home (contract.md, 2).
+// The files of a home (CONTRACT.md, 2).
 const (
 	lockFile   = "gateway.lock"
 	pidFile    = "gateway.pid"
@@ -149,7 +149,7 @@ func (h *Home) PIDFile() string { return filepath.Join(h.dir, pidFile) }
 // Marker is the path of the clean-shutdown marker.
 func (h *Home) Marker() string { return filepath.Join(h.dir, markerFile) }
 
-// Database is the path of the SQLite store. Only the store may open it, or its -wal and -shm (field notes, 4.1).
+// Database is the path of the SQLite store. Only the store may open it, or its -wal and -shm (F1).
 func (h *Home) Database() string { return filepath.Join(h.dir, storeFile) }
 
 // APIKey is the path of the generated key of the api adapter.

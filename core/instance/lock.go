@@ -18,7 +18,7 @@ import (
 )
 
 // The lock is flock(2), for these reasons. It belongs to the open file and not to the process, so no other open and close
-// of the file, anywhere in the program, drops it, as it would a POSIX lock of fcntl(2) (field notes, 4.1). The kernel
+// of the file, anywhere in the program, drops it, as it would a POSIX lock of fcntl(2) (F1). The kernel
 // frees it at the holder's end, however that comes. The lock of an open file description, F_OFD_SETLK, would do as well;
 // but flock(1), lslocks and scripts speak flock, and lslocks names its holder. The file is opened close-on-exec, so no
 // child carries the lock on into the time after our end. It is never deleted, so that its inode stays the one to lock.

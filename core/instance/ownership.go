@@ -84,7 +84,7 @@ func checkLinks(dir string, was fs.FileMode) error {
 
 // closeFiles takes from the files in dir what others may do with them, and returns those of other users, by their names
 // below home, which stay as they are: the folder is closed to everyone else. It opens none: opening and closing the store's
-// would drop SQLite's locks (field notes, 4.1).
+// would drop SQLite's locks (F1).
 func closeFiles(home, dir string) (foreign []string, err error) {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -110,7 +110,7 @@ func TestTheLevelIsTheLowestThatIsLogged(t *testing.T) {
 	}
 }
 
-// contract.md, 8: who waits for the life's beginning, its end and the phases of its stop waits at every level.
+// CONTRACT.md, 8: who waits for the life's beginning, its end and the phases of its stop waits at every level.
 func TestMilestonesAreLoggedAtEveryLevel(t *testing.T) {
 	p := &page{}
 	l := open(t, Options{Stderr: p, Level: "error"})

@@ -15,7 +15,7 @@ import (
 	"gatewaytui/core/term"
 )
 
-// timeLayout is how times are written: RFC 3339 in UTC with milliseconds (contract.md, 7).
+// timeLayout is how times are written: RFC 3339 in UTC with milliseconds (CONTRACT.md, 7).
 const timeLayout = "2006-01-02T15:04:05.000Z"
 
 // lowest is below every level that is used: what is logged is decided before a form sees it.

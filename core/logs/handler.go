@@ -87,7 +87,7 @@ func (h *handler) with(f func(slog.Handler) slog.Handler) slog.Handler {
 }
 
 // milestone reports whether each line with this message is an event of its own that a reader counts on: the life's
-// beginning, its end, and the phases of its stop (contract.md, 8). It is neither folded nor silenced by a level.
+// beginning, its end, and the phases of its stop (CONTRACT.md, 8). It is neither folded nor silenced by a level.
 func milestone(msg string) bool {
 	return msg == "ready" || msg == "stopped" || strings.HasPrefix(msg, "shutdown.")
 }

@@ -1,9 +1,9 @@
 // Package logs is where a gateway's log lines go: JSON lines in a rotated file, and readable or JSON lines on stderr
-// (contract.md, 8).
+// (CONTRACT.md, 8).
 //
 // What it promises: logging never blocks the caller, whatever a disk, a pipe or a terminal does; a sink that stalls
 // delays no other; a line that could not be taken is counted, and the count is logged. Identical lines are folded and
-// the files are bounded, so that a tight error loop neither fills the disk nor silences the log (field notes, H9). No
+// the files are bounded, so that a tight error loop neither fills the disk nor silences the log (H9). No
 // line carries a known or recognisable secret (I1-I3), and nothing untrusted reaches a terminal raw (I4).
 package logs
 

@@ -12,7 +12,7 @@ import (
 )
 
 // maxText bounds one message or attribute, in runes: a traceback that is logged in a loop must not fill the files by
-// itself (field notes, H9).
+// itself (H9).
 const maxText = 8 << 10
 
 // values makes messages and attributes fit to be written: masked, cleaned, bounded, and of kinds that a handler writes
@@ -52,7 +52,7 @@ func (v values) replace(groups []string, a slog.Attr) slog.Attr {
 }
 
 // other is any value as a text, and a list of texts as a list: who reads the log by program has them as they were meant
-// (contract.md, 8: blockers).
+// (CONTRACT.md, 8: blockers).
 func (v values) other(x any) slog.Value {
 	r := reflect.ValueOf(x)
 	if r.IsValid() && r.Kind() == reflect.Slice && r.Type().Elem().Kind() == reflect.String {

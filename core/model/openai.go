@@ -22,7 +22,7 @@ import (
 )
 
 // The retries of one call: at most maxAttempts, with waits of about 0.5 s, doubling, up to 15 s; an endpoint's own wish
-// (Retry-After) is followed up to a minute (field notes, E8). All of it counts against the call's timeout: a wish for more
+// (Retry-After) is followed up to a minute (E8). All of it counts against the call's timeout: a wish for more
 // than what is left of that ends the call at once, with the wish in its error (HF27).
 const (
 	maxAttempts   = 6

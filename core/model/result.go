@@ -57,7 +57,7 @@ func describe(value any, raw string) string {
 	}
 }
 
-// describeCommand shows a result of the terminal tool (contract.md, 5).
+// describeCommand shows a result of the terminal tool (CONTRACT.md, 5).
 func describeCommand(v map[string]any) string {
 	lines := []string{}
 	if out := strings.TrimRight(scalar(v["output"]), "\n"); out != "" {

@@ -2,7 +2,7 @@
 //
 // Console is the one interface through which an operator acts. The gateway implements it, the client of the control
 // socket implements it, and the console, the verbs and the socket's server know nothing else. The rows of this package
-// are the wire format of contract.md, 7, to the letter: their JSON form is what scripts read.
+// are the wire format of CONTRACT.md, 7, to the letter: their JSON form is what scripts read.
 //
 // The package imports nothing of the project, does no I/O and holds no state.
 package ops
@@ -17,7 +17,7 @@ import (
 //
 // An error is an *Error where the operator can act on it.
 type Console interface {
-	// Status is the one-screen summary. It answers within 100 ms whatever hangs (field notes, H4).
+	// Status is the one-screen summary. It answers within 100 ms whatever hangs (H4).
 	Status(ctx context.Context) (Status, error)
 	// Snapshot is Status and the rows, of sessions at most SnapshotSessions: the first ones in the order of CompareSessions.
 	// What it leaves out is in Omitted. most bounds tables further, for a reader that shows a part of them and asks often. The

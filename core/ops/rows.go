@@ -3,7 +3,7 @@ package ops
 // State of the gateway.
 type State string
 
-// The states of a gateway (contract.md, 7).
+// The states of a gateway (CONTRACT.md, 7).
 const (
 	StateStarting State = "starting"
 	StateRunning  State = "running"
@@ -317,7 +317,7 @@ type Process struct {
 	// LastOutput is its last line of output, cleaned.
 	LastOutput string `json:"last_output"`
 	// DuplicateOf is the pid of the oldest process with the same command, directory and session that was started before
-	// this one and still runs (field notes, C17); 0 is none.
+	// this one and still runs (C17); 0 is none.
 	DuplicateOf int `json:"duplicate_of,omitempty"`
 }
 
@@ -340,7 +340,7 @@ type Adapter struct {
 	Name  string       `json:"name"`
 	State AdapterState `json:"state"`
 	Since Time         `json:"since"`
-	// LastInboundAt is the last completed poll or frame, not the last message (field notes, E1).
+	// LastInboundAt is the last completed poll or frame, not the last message (E1).
 	LastInboundAt Time   `json:"last_inbound_at"`
 	Attempt       int    `json:"attempt"`
 	NextAttemptAt Time   `json:"next_attempt_at"`
@@ -367,7 +367,7 @@ type Background struct {
 // Outcome is how a life ended.
 type Outcome string
 
-// The outcomes of a life (contract.md, 7).
+// The outcomes of a life (CONTRACT.md, 7).
 const (
 	OutcomeClean    Outcome = "clean"
 	OutcomeCutShort Outcome = "cut_short"

@@ -20,7 +20,7 @@ const (
 // StepState is the state of a phase or an item of a shutdown.
 type StepState string
 
-// The states of a phase or an item (contract.md, 7).
+// The states of a phase or an item (CONTRACT.md, 7).
 const (
 	StepPending  StepState = "pending"
 	StepRunning  StepState = "running"

@@ -177,7 +177,7 @@ type KillResult struct {
 	Killed    []int `json:"killed"`
 	Survivors []int `json:"survivors"`
 	// TermAt and KillAt are when the first TERM and the first KILL went out; null: none did. Escalated is how many
-	// processes needed KILL (field notes, C7).
+	// processes needed KILL (C7).
 	TermAt    Time `json:"term_at"`
 	KillAt    Time `json:"kill_at"`
 	Escalated int  `json:"escalated"`

@@ -13,7 +13,7 @@ import (
 	"gatewaytui/fixtures/eventually"
 )
 
-// Whoever holds the pipe, a wait ends with the leader (C6; field notes, 4.2: each of these lines held os/exec up, or made
+// Whoever holds the pipe, a wait ends with the leader (C6: each of these lines held os/exec up, or made
 // it leave the sleep alive).
 func TestC6_APipeHeldOpenHoldsNobodyUp(t *testing.T) {
 	for _, tt := range []struct {

@@ -15,7 +15,7 @@ import (
 // Detach starts a program that is nobody's child to wait for, such as the next life of a gateway: in a session of its own,
 // with /dev/null for its three streams and none of our other descriptors. It is not tracked, and outlives us. It bears no
 // mark of a life, and is put into the control group of the process beside: whoever calls may run inside a tool of a
-// gateway whose end takes along all that is marked as its own (field notes, B7).
+// gateway whose end takes along all that is marked as its own (B7).
 func Detach(argv, env []string, dir string, beside int) (pid int, err error) {
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {

@@ -285,7 +285,7 @@ func TestC2_TheGuardianEndsTheTreesOfAKilledGateway(t *testing.T) {
 	})
 }
 
-// The guardian holds nothing, listens to nobody, weighs little and says what it is (design.md, 5; C16).
+// The guardian holds nothing, listens to nobody, weighs little and says what it is (DESIGN.md, 5; C16).
 func TestGuardian_IsASmallProcessOfItsOwn(t *testing.T) {
 	r := registry(t, func(o *Options) { o.Guardian = true })
 	pid := guardianOf(t, r, 0)

@@ -16,7 +16,7 @@ import (
 )
 
 // A row is there before Spawn returns, with the identity that tells a later life whether the process is still the same
-// one (design.md, 5; C2), and it ends when nothing of the tree is left.
+// one (DESIGN.md, 5; C2), and it ends when nothing of the tree is left.
 func TestC2_EveryTreeIsInTheJournal(t *testing.T) {
 	j := &records{}
 	r := registry(t, func(o *Options) {

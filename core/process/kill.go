@@ -13,7 +13,7 @@ import (
 // Times of a kill.
 const (
 	// verifyWait is how long after KILL it is looked for what is left. With it and its scans a kill costs its grace and
-	// less than 1 s more, which is what the phases reap and sweep allow (contract.md, 3).
+	// less than 1 s more, which is what the phases reap and sweep allow (CONTRACT.md, 3).
 	verifyWait = 750 * time.Millisecond
 	// lateWait takes the place of verifyWait when ctx has ended.
 	lateWait = 50 * time.Millisecond

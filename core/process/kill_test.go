@@ -23,7 +23,7 @@ import (
 )
 
 // Whatever the processes of a tree do to their signals, sessions, groups, names, descriptors and environment, "killed"
-// is said only when they are gone (C5, C7; field notes, 4.2).
+// is said only when they are gone (C5, C6, C7).
 func TestC5_KilledIsSaidOnlyWhenTheWholeTreeIsGone(t *testing.T) {
 	const asleep = `bash -c 'echo child=$$; exec sleep 1000'`
 	for _, tt := range []struct{ name, script string }{
@@ -238,7 +238,7 @@ func TestB15_SurvivorsAreNamed(t *testing.T) {
 	verified(t, p.Kill(t.Context(), grace))
 }
 
-// A process that goes as a zombie is gone (field notes, 4.3).
+// A process that goes as a zombie is gone (C3).
 func TestC3_AZombieIsNoSurvivor(t *testing.T) {
 	r := registry(t)
 	dir := t.TempDir()

@@ -22,7 +22,7 @@ var starters = map[string][]string{
 	"github.com/shirou/gopsutil/v3/process": nil, // Children runs pgrep
 }
 
-// One registry: nothing else in the module starts a subprocess (design.md, 5; C3's second spawn path, C14, C15).
+// One registry: nothing else in the module starts a subprocess (DESIGN.md, 5; C3, C14, C15).
 func TestC14_OnlyThisPackageStartsSubprocesses(t *testing.T) {
 	root := moduleRoot(t)
 	read := 0

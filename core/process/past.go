@@ -21,7 +21,7 @@ type past struct {
 // those of the journal without an end; those of this life are passed over, and what AdoptEarlier took over is spared.
 //
 // ended are the rows of which something lived that is now gone, verified. spared are those whose pid somebody else has
-// now: a look-alike, which is left alone (field notes, B11 and B14). Of a row in neither nothing was there; the error
+// now: a look-alike, which is left alone (B11, B14). Of a row in neither nothing was there; the error
 // names what survived.
 //
 // It takes as long as a kill without a grace, a second at the most, and where nothing is left one look at every process

@@ -9,7 +9,7 @@
 //     (package kernel). One that takes its tag off is told by where it descends from, by a mark that it cannot take off,
 //     and by its identity, which the guardian and the journal know (shed.go).
 //   - A kill says "verified" only after a scan of /proc, zombies left out, found nothing more of what was to be killed;
-//     otherwise the report names the survivors and why (field notes, C5 and B15).
+//     otherwise the report names the survivors and why (C5, B15).
 //   - A signal goes to a process, never to a number: the identity (pid, start ticks, boot id) is read again behind a
 //     pidfd that pins it (B11). Our own process, our process group, our parent and pid 1 are never a target (B12).
 //   - A command's end is its leader's end. Who else holds its pipe open never holds up a wait (C6).
@@ -43,7 +43,7 @@ import (
 	"gatewaytui/core/term"
 )
 
-// Names of the environment variables that mark a child and everything that inherits its environment (contract.md, 5).
+// Names of the environment variables that mark a child and everything that inherits its environment (CONTRACT.md, 5).
 const (
 	EnvLife    = kernel.EnvLife
 	EnvSession = "GATEWAYTUI_SESSION"

@@ -179,7 +179,7 @@ func descriptors(t *testing.T) int {
 	return len(all)
 }
 
-// The environment has the markers, and none of the gateway's secrets or configuration (contract.md, 5; I1).
+// The environment has the markers, and none of the gateway's secrets or configuration (CONTRACT.md, 5; I1).
 func TestSpawn_TheEnvironmentIsMarkedAndHasNoSecrets(t *testing.T) {
 	t.Setenv("BOT_TOKEN", "canary-token")
 	t.Setenv("GATEWAYTUI_MODEL_API_KEY", "canary-key")

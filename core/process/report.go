@@ -32,7 +32,7 @@ type Report struct {
 }
 
 // Steps says in one line for people which signals went out, when, in local time, and how many needed the second one; empty:
-// none did (field notes, C7).
+// none did (C7).
 func (r Report) Steps() string {
 	const clock = "15:04:05.000"
 	var steps []string

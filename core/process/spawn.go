@@ -19,7 +19,7 @@ import (
 // Policy says what ends a tree, apart from its own exit and the gateway's stop.
 type Policy = ops.Policy
 
-// The policies. A tree of PolicySession survives its turn and the eviction of its agent (field notes, C8). One of
+// The policies. A tree of PolicySession survives its turn and the eviction of its agent (C8). One of
 // PolicyKept also survives a SIGKILL of the gateway: the next life adopts it (C10). A stop ends both.
 const (
 	PolicyTurn    = ops.PolicyTurn

@@ -22,7 +22,7 @@ const kernelThread = 0x00200000
 
 func (p proc) kernel() bool { return p.flags&kernelThread != 0 }
 
-// alive leaves zombies out (field notes, 4.3).
+// alive leaves zombies out (C3).
 func (p proc) alive() bool { return kernel.Stat{State: p.state, Threads: p.threads}.Alive() }
 
 // parseStat reads one line of /proc/PID/stat.

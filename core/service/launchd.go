@@ -13,7 +13,7 @@ import (
 // where a value cannot stand in one.
 //
 // launchd restarts what ends with another code than 0: a planned restart ends with 75, and a planned stop stays stopped
-// (S9; field notes, G3). It cannot be told that 69 and 78 do not get better (another gateway, a wrong config, a damaged
+// (S9, G3). It cannot be told that 69 and 78 do not get better (another gateway, a wrong config, a damaged
 // database), and tries those again every ThrottleInterval. runit and s6 do the same unless their finish script looks at the
 // code.
 func LaunchdPlist(v Values) (string, error) {

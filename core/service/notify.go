@@ -118,7 +118,7 @@ const lateAgain = 100 * time.Millisecond
 // taken for death (seen with 252).
 //
 // alive is asked for nothing but whether the gateway's own wheels turn, never for the disk or the network: a slow fsync must
-// not look like death (field notes, G6). Its context ends with the half interval. One that does not return is a gateway
+// not look like death (G6). Its context ends with the half interval. One that does not return is a gateway
 // that does not live, and delays Run's end.
 func (n *Notifier) Run(ctx context.Context, alive func(context.Context) bool) {
 	defer n.close()

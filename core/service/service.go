@@ -2,7 +2,7 @@
 // container's engine.
 //
 // What it promises: Detect says who supervises this process and never takes a shell inside somebody else's service for
-// our own (field notes, G5); Limit finds out what a stop may take, within half a second, and says "unknown" where nobody
+// our own (G5); Limit finds out what a stop may take, within half a second, and says "unknown" where nobody
 // tells (A3); a Notifier keeps systemd informed without ever waiting for it; the definitions that SystemdUnit and
 // LaunchdPlist write come from the gateway's own shutdown plan, so that the two figures cannot drift apart.
 //
@@ -56,7 +56,7 @@ func (m Manager) String() string {
 }
 
 // Restarts reports whether a restart is the manager's to do: we exit with code 75 and it starts the next life. In a
-// container that is so as well, because a successor of our own would end with it (field notes, G7).
+// container that is so as well, because a successor of our own would end with it (G7).
 func (m Manager) Restarts() bool { return m.Kind != None && m.Kind != "" }
 
 // DefaultLimit is what the manager allows a stop where nobody configured anything, for advice only; 0 is no limit, or

@@ -39,10 +39,10 @@ const (
 )
 
 // watchdogSec is WatchdogSec=. It is long beside any pause of a healthy gateway: a watchdog that ends one is worse than
-// none (field notes, G6).
+// none (G6).
 const watchdogSec = 60
 
-// The exit codes that a manager decides on (contract.md, 1). exitConfig is also that of a database that no start can use as
+// The exit codes that a manager decides on (CONTRACT.md, 1). exitConfig is also that of a database that no start can use as
 // it is (HF24).
 const (
 	exitHeld    = 69

@@ -21,7 +21,7 @@ import (
 	"gatewaytui/fixtures/soak"
 )
 
-// defaults are the budgets of contract.md, 3, with another drain.
+// defaults are the budgets of CONTRACT.md, 3, with another drain.
 func defaults(drain time.Duration) shutdown.Plan {
 	const s = time.Second
 	return shutdown.Standard(shutdown.Budgets{

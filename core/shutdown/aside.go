@@ -230,7 +230,7 @@ func (a *announcer) tell(e Event) {
 	}
 }
 
-// log writes the lines of contract.md, 8, and one for each item that did not end well.
+// log writes the lines of CONTRACT.md, 8, and one for each item that did not end well.
 func (a *announcer) log(e Event) {
 	log := a.o.Log
 	switch e.Type {

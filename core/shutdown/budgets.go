@@ -6,7 +6,7 @@ import (
 	"gatewaytui/core/ops"
 )
 
-// The phases of a gateway's stop, in order (design.md, 3).
+// The phases of a gateway's stop, in order (DESIGN.md, 3).
 const (
 	PhaseMark       = "mark"
 	PhaseNotify     = "notify"
@@ -22,7 +22,7 @@ const (
 	PhaseSurrender  = "surrender"
 )
 
-// Budgets is what the config says about a stop (contract.md, 3). 0 is no time, but for Adapter.
+// Budgets is what the config says about a stop (CONTRACT.md, 3). 0 is no time, but for Adapter.
 type Budgets struct {
 	Drain, Notify, InterruptGrace time.Duration
 	// KillGrace is from TERM to KILL; the phases that kill may cost Verify more.

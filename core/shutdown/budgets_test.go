@@ -12,7 +12,7 @@ import (
 	"gatewaytui/core/ops"
 )
 
-// defaults are the settings of contract.md, 3.
+// defaults are the settings of CONTRACT.md, 3.
 func defaults() Budgets {
 	return Budgets{
 		Drain: 60 * time.Second, Notify: 3 * time.Second, InterruptGrace: 4500 * time.Millisecond, KillGrace: 2 * time.Second,
@@ -276,7 +276,7 @@ func TestFitAlwaysFitsAndNeverDropsAVitalPhase(t *testing.T) {
 	})
 }
 
-// Under s6's 3 s, the shortest grace found in practice (field notes, 5), with everything hung: marker, turns and trees had
+// Under s6's 3 s, the shortest grace found in practice (DESIGN.md, 3), with everything hung: marker, turns and trees had
 // their time within it, and the process ends by itself.
 func TestAStopIsUsefulWithinThreeSeconds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

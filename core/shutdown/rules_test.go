@@ -435,7 +435,7 @@ func TestA19_WhereverAStopIsCutShortItsFileSaysWhere(t *testing.T) {
 	})
 }
 
-// Contract.md, 8.
+// CONTRACT.md, 8.
 func TestEachPhaseWritesOneLineWhenItBeginsAndOneWhenItEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCast(t)

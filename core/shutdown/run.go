@@ -31,7 +31,7 @@ const (
 const (
 	// ExitCritical replaces the planned code when an item of a Critical phase failed with an error that is not excused.
 	ExitCritical = 1
-	// ExitWatchdog is the process's when the watchdog ends it (contract.md, 1).
+	// ExitWatchdog is the process's when the watchdog ends it (CONTRACT.md, 1).
 	ExitWatchdog = 70
 )
 
@@ -41,7 +41,7 @@ type Options struct {
 	ID, Life, Reason, By string
 	// Mode is the strength to begin with; empty is graceful.
 	Mode ops.Mode
-	// Restart says that the next life follows; ExitCode is the planned exit code, 75 then by contract.
+	// Restart says that the next life follows; ExitCode is the planned exit code, 75 then (CONTRACT.md, 1).
 	Restart  bool
 	ExitCode int
 	// Limit is how long after Start the service manager kills the process; 0 is unknown. Start fits the plan to it.
@@ -52,7 +52,7 @@ type Options struct {
 	Save func(ops.Shutdown) error
 	// Observe is told of each transition, in order, from one goroutine. It delays nothing if it hangs.
 	Observe func(Event)
-	// Log gets a line "shutdown.phase" as each phase begins and ends (contract.md, 8) and one for each item that did not end
+	// Log gets a line "shutdown.phase" as each phase begins and ends (CONTRACT.md, 8) and one for each item that did not end
 	// well. A handler that hangs delays nothing. Nil discards.
 	Log *slog.Logger
 	// Exit ends the process at once; nil is os.Exit. Only the watchdog calls it.

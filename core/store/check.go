@@ -39,7 +39,7 @@ func (z *sizes) keep(now identity) {
 }
 
 // Check says whether the rows that the store commits can be seen by others: whether the files at its path are the ones
-// that it holds (field notes, F1), and as long as what it wrote (HF29). It costs two calls of stat(2) and opens nothing;
+// that it holds (F1), and as long as what it wrote (HF29). It costs two calls of stat(2) and opens nothing;
 // a file that became shorter costs a transaction as well. The writer asks the same after every commit, before it answers.
 func (s *Store) Check(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {

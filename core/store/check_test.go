@@ -111,7 +111,7 @@ var opensFiles = map[string][]string{
 	"unix": {"Open", "Openat", "Openat2", "Creat"}, "syscall": {"Open", "Openat", "Creat"},
 }
 
-// The rule of field notes, 4.1, held by the source: nothing in this package opens a file but SQLite, and nothing in the
+// The rule of F1, held by the source: nothing in this package opens a file but SQLite, and nothing in the
 // program opens one whose path is said to be the database's. damage.go is left out: it copies a database that could not be
 // opened, of which this process holds no descriptor and no lock.
 func TestF1_NothingOpensTheDatabaseByItsPath(t *testing.T) {

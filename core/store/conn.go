@@ -139,7 +139,7 @@ func (w *writer) close() error {
 }
 
 // openReaders makes the pool of read-only connections. All are opened at once and stay, so that a process that has run
-// out of descriptors can still read what it knows (field notes, F5).
+// out of descriptors can still read what it knows (F5).
 func openReaders(ctx context.Context, path string) (_ *sql.DB, err error) {
 	db, err := readPool(path)
 	if err != nil {

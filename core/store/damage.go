@@ -17,7 +17,7 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
-// DamagedError says that the file is no database, or one whose pages do not fit together (field notes, F8), or that is cut
+// DamagedError says that the file is no database, or one whose pages do not fit together (F8), or that is cut
 // off (HF29), or whose schema is not the gateway's (HF31).
 type DamagedError struct {
 	Path string

@@ -16,7 +16,7 @@ const (
 	InboxAnswered InboxState = "answered"
 )
 
-// Inbox is a message from a chat (field notes, E12, E15).
+// Inbox is a message from a chat (E12, E15).
 type Inbox struct {
 	ID string
 	// Dedupe names the message for ever on its platform; empty where the platform has no such name.

@@ -14,7 +14,7 @@ import (
 // it was last known to be alive, which is what a crash leaves.
 type Life struct {
 	ID string
-	// PID, StartTicks and BootID together name the process (field notes, B11).
+	// PID, StartTicks and BootID together name the process (B11).
 	PID        int
 	StartTicks uint64
 	BootID     string

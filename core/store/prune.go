@@ -30,7 +30,7 @@ func (p *Pruned) Add(q Pruned) {
 // Prune deletes what ended before old: conversations with their turns and messages, rows of the journal, the audit, past
 // lives with their shutdowns, messages to and from chats that have their answer, and what was set aside. What is current
 // is never touched. Of each table at most batch rows go at once, along an index, so that nobody waits long for the writer
-// (field notes, F12); call it again until nothing was deleted.
+// (F12); call it again until nothing was deleted.
 func (s *Store) Prune(ctx context.Context, old time.Time, batch int) (Pruned, error) {
 	return result(ctx, s, "prune", func(t *tx) (p Pruned, err error) {
 		const gone = `(SELECT id FROM sessions WHERE ended_at < ?1 ORDER BY ended_at LIMIT ?2)`

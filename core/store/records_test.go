@@ -236,7 +236,7 @@ func TestATurnCannotEndAsRunning(t *testing.T) {
 	}
 }
 
-// S18: the first write of a stop. A marked turn goes on and may end as done.
+// S18, D2: the first write of a stop. A marked turn goes on and may end as done.
 func TestS18_ATurnMarkedAsPossiblyInterruptedMayStillEndAsDone(t *testing.T) {
 	s := open(t, t.TempDir())
 	v := session("cli:local", "s1")

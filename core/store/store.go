@@ -5,7 +5,7 @@
 //   - A call that writes returns nil only when its rows are on the disk (WAL, synchronous=FULL). Calls that wait at the
 //     same time share one commit, and one that fails takes none of the others with it.
 //   - What cannot be written is said truthfully, and nothing has to be done once the cause is gone: a full disk or an
-//     I/O error fails the calls that meet it, and the next call tries again (field notes, F5, F6).
+//     I/O error fails the calls that meet it, and the next call tries again (F5, F6).
 //   - Rows that go somewhere else than into the file at Options.Path are never acknowledged (F1): see ErrDisplaced.
 //   - Close is bounded by its context, whatever other processes do with the file (F3), and leaves the next life a
 //     database that it can write at once (S17).
@@ -13,7 +13,7 @@
 //
 // One rule holds for the whole program: while a Store is open nobody opens the database, its -wal or its -shm by path,
 // not even to read. Closing such a descriptor drops the POSIX locks that SQLite holds on the file (fcntl(2)), and
-// committed rows are lost (field notes, 4.1). Sizes come from os.Stat.
+// committed rows are lost (F1). Sizes come from os.Stat.
 package store
 
 import (

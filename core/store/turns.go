@@ -134,7 +134,7 @@ func markRunning(t *tx, at time.Time) (int, error) {
 }
 
 // SuspendAfter is in how many lives running a session's turn may be cut off by the gateway's own end before the session
-// waits for a person: what takes the gateway down each time must not be tried for ever (field notes, B10).
+// waits for a person: what takes the gateway down each time must not be tried for ever (B10).
 const SuspendAfter = 3
 
 // InterruptRunning ends every running turn as interrupted, and makes its session interrupted. At boot that is what the

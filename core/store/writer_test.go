@@ -160,7 +160,7 @@ func TestF4_DescriptorsDoNotDependOnTheNumberOfTurns(t *testing.T) {
 	}
 }
 
-// turnsOfF4 are fewer than the 10,000 of the field notes: one descriptor a turn, or one in a hundred, would be seen as well.
+// turnsOfF4 are few, and enough: one descriptor a turn, or one in a hundred, would be seen as well.
 const turnsOfF4 = 600
 
 func TestF5_AStoreThatIsOpenNeedsNoFurtherDescriptor(t *testing.T) {

@@ -2,7 +2,7 @@
 // errors from the network are all written by someone else.
 //
 // What it promises: nothing that Clean returns moves a cursor, changes a terminal's state, reorders or hides what
-// stands beside it, or is longer than was asked (field notes, I4); what Redact knows to be a secret is not in what it
+// stands beside it, or is longer than was asked (I4); what Redact knows to be a secret is not in what it
 // returns (I1, I3). Every function takes any string, valid UTF-8 or not, in time linear in its length, and may be
 // called from any goroutine.
 package term

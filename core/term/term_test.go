@@ -11,7 +11,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// TestI4_Clean is the payload table of field notes, I4: each is shown, none acts.
+// TestI4_Clean is the payload table of I4: each is shown, none acts.
 func TestI4_Clean(t *testing.T) {
 	for _, c := range []struct{ name, in, want string }{
 		{"plain text is unchanged", "hello, world", "hello, world"},

@@ -56,7 +56,7 @@ type terminalArguments struct {
 	PTY        bool     `json:"pty"`
 }
 
-// finished is the answer to a foreground command (contract.md, 5). What is omitted when empty comes on top of the contract.
+// finished is the answer to a foreground command (CONTRACT.md, 5). What is omitted when empty comes on top of the contract.
 type finished struct {
 	Output    string `json:"output"`
 	ExitCode  int    `json:"exit_code"`

@@ -104,7 +104,7 @@ func TestTerminal_AWrongCallGetsOneClearSentence(t *testing.T) {
 }
 
 // A command that leaves somebody on its pipe answers as soon as it has ended, says what it left, and the turn's end takes
-// it (C6, C9; field notes, 4.2).
+// it (C6, C9).
 func TestC6_AGrandchildOnThePipeDoesNotHoldTheTurn(t *testing.T) {
 	for _, tt := range []struct{ name, command string }{
 		{"a plain one", `sleep 1000 & echo $! >pid; echo x`},

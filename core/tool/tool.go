@@ -1,5 +1,5 @@
 // Package tool holds what a model can call: terminal and process (over core/process) and delegate (over the calling
-// agent). contract.md, 5, fixes their arguments and results.
+// agent). CONTRACT.md, 5, fixes their arguments and results.
 //
 // What it promises: a call returns within its own limit whatever its subprocess does; a result is text for the model,
 // bounded in size and valid UTF-8; a wrong call (unknown tool, broken arguments) is an answer to the model, never an end

@@ -1,4 +1,4 @@
-// Package api is the platform of programs: an OpenAI-compatible HTTP server (contract.md, 4), so that whatever speaks to
+// Package api is the platform of programs: an OpenAI-compatible HTTP server (CONTRACT.md, 4), so that whatever speaks to
 // a model can speak to an agent.
 //
 // What it promises: a request is answered, refused, or told that the gateway stops, and never holds the gateway up: a
@@ -7,7 +7,7 @@
 // turn that no other request waits for; a plain request that closes leaves its turn Options.LeaveGrace, in which the same request
 // joins it (answers.go). Without a key in the config only
 // our own user's programs and root's are served, as the kernel tells (HF1), others with the key of the home, and no web page that
-// a browser shows (field notes, I5). A tool of the gateway is never served. A port that is taken is an error of Connect, which is
+// a browser shows (I5). A tool of the gateway is never served. A port that is taken is an error of Connect, which is
 // tried again (B3). Guessing at either key is slow (guard.go). The listener is the first thing that a stop closes (A18).
 package api
 

@@ -14,7 +14,7 @@ import (
 )
 
 // maxConns bounds the open connections; half of the process's descriptors bound them too, so that clients can never
-// take those that the control socket, the store and the tools need (field notes, F5).
+// take those that the control socket, the store and the tools need (F5).
 const maxConns = 4096
 
 // shortIdle is how long a connection may be idle while connections are short, which they are above three quarters of their

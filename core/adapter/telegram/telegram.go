@@ -3,7 +3,7 @@
 // What it promises, beside what package adapter asks of every platform:
 //
 //   - Only users who are allowed to speak are heard. Another costs one log line, and in a private chat at most one answer that
-//     tells the user's id, in the life of the Platform (field notes, I8). These answers hold up no message: they are sent
+//     tells the user's id, in the life of the Platform (I8). These answers hold up no message: they are sent
 //     beside the poll loop, one a second, at most 16 wait, and the other strangers get none (HF16).
 //   - Messages reach the Receiver in the order in which Telegram has them, each once in the life of the Platform. An
 //     update is confirmed to Telegram, which then forgets it, only once it was settled: accepted by the Receiver, nothing

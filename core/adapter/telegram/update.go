@@ -144,7 +144,7 @@ func read(raw json.RawMessage, me self) (event, error) {
 	return e, nil
 }
 
-// session is the key of the chat's session (contract.md, 4): one for each person who speaks to the bot alone, one for each
+// session is the key of the chat's session (CONTRACT.md, 4): one for each person who speaks to the bot alone, one for each
 // group, one for each topic of a forum.
 func (e event) session() string {
 	key := fmt.Sprintf("telegram:group:%d", e.from.chat)

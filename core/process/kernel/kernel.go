@@ -11,7 +11,7 @@ import (
 	"syscall"
 )
 
-// EnvLife names the environment variable that marks what a life started (contract.md, 5).
+// EnvLife names the environment variable that marks what a life started (CONTRACT.md, 5).
 const EnvLife = "GATEWAYTUI_LIFE"
 
 // PIDs lists the processes of this pid namespace. It is no snapshot.

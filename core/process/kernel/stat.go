@@ -18,7 +18,7 @@ type Stat struct {
 	RSS             int64  // pages
 }
 
-// Alive leaves zombies out (field notes, 4.3). A leader whose other threads run on is shown as a zombie but is none.
+// Alive leaves zombies out (C3). A leader whose other threads run on is shown as a zombie but is none.
 func (s Stat) Alive() bool {
 	switch s.State {
 	case 'Z':
