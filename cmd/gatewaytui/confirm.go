@@ -15,7 +15,7 @@ import (
 const maxShown = 20
 
 // confirm says whether r may be given. With --yes it may. Otherwise who sits at a terminal sees what would end and is
-// asked, and who does not may end nothing that runs (contract.md, 1; field notes, J8).
+// asked, and who does not may end nothing that runs (CONTRACT.md, 1; J8).
 func (p *program) confirm(ctx context.Context, g *remote.Gateway, r *request) (goOn bool, err error) {
 	if r.yes && !r.dryRun {
 		return true, nil

@@ -73,7 +73,7 @@ func Gone(err error) bool {
 	return ok && u.Gone
 }
 
-// Explain says more of a socket that nobody is behind: that alone does not mean that no gateway lives (field notes, H1).
+// Explain says more of a socket that nobody is behind: that alone does not mean that no gateway lives (H1).
 // It also says more of a gateway that does not answer because its process is stopped.
 func (g *Gateway) Explain(err error) error {
 	if Unreachable(err) && errors.Is(err, context.DeadlineExceeded) && g.Stopped() {
