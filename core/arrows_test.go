@@ -20,6 +20,7 @@ var arrows = map[string][]string{
 	"core/lives":                       {"core/ops", "core/term", "core/filter", "core/instance", "core/shutdown"},
 	"core/background":                  {"core/ops"},
 	"core/events":                      {"core/ops"},
+	"core/health":                      {"core/ops", "core/term", "core/background", "core/limit", "core/store"},
 	"core/metrics":                     {"core/adapter", "core/agent", "core/limit", "core/model", "core/session", "core/store"},
 	"core/remote":                      {"core/ops", "core/instance", "core/lives", "core/control", "core/process/kernel"},
 	"core/service":                     {},

@@ -4,6 +4,7 @@
 //	gateway   the runner: sessions and turns, adapters and agents, the shutdown plan, ops.Console
 //	background  background tasks as one tracked group
 //	events    the newest events, for any number of readers
+//	health    whether messages are taken, warnings, low resources, the wall clock
 //	metrics   counters and gauges for the metrics endpoint
 //	shutdown  the plan as data, its executor and its report
 //	session   keys, reset policies, the turn's life

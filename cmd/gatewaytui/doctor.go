@@ -15,7 +15,7 @@ import (
 
 	"gatewaytui/core/config"
 	"gatewaytui/core/doctor"
-	"gatewaytui/core/gateway"
+	"gatewaytui/core/health"
 	"gatewaytui/core/instance"
 	"gatewaytui/core/ops"
 	"gatewaytui/core/process"
@@ -228,7 +228,7 @@ func (c *checkup) checkGateway(ctx context.Context) {
 			c.warn("gatewaytui restart", "it runs version %s, and this program is version %s", s.Version, own)
 		}
 		for _, w := range s.Warnings {
-			if strings.HasPrefix(w.Code, "store") || strings.HasPrefix(w.Code, "adapter.") || strings.HasPrefix(w.Code, "supervisor.") || strings.HasPrefix(w.Code, doctor.WarningPrefix) || w.Code == "shutdown.budget" || w.Code == gateway.WarnConfigChanged {
+			if strings.HasPrefix(w.Code, "store") || strings.HasPrefix(w.Code, "adapter.") || strings.HasPrefix(w.Code, "supervisor.") || strings.HasPrefix(w.Code, doctor.WarningPrefix) || w.Code == "shutdown.budget" || w.Code == health.WarnConfigChanged {
 				continue // the checks below say so
 			}
 			c.warn("gatewaytui status has it in full", "it warns: %s", w.Message)

@@ -17,7 +17,7 @@ import (
 	"github.com/dustin/go-humanize"
 	"golang.org/x/sys/unix"
 
-	"gatewaytui/core/gateway"
+	"gatewaytui/core/health"
 	"gatewaytui/core/instance"
 	"gatewaytui/core/ops"
 )
@@ -260,7 +260,7 @@ func (c *checkup) checkStore(context.Context) {
 // storeWarning is a finding of what the gateway says of its store.
 func (c *checkup) storeWarning(w ops.Warning) {
 	switch w.Code {
-	case gateway.WarnReadOnly, "store.unread":
+	case health.WarnReadOnly, "store.unread":
 		c.fail("stop the gateway, and repair the database or start once with --fresh-store", "the gateway says: %s", w.Message)
 	case "store.rows", "store.fresh": // what a start has done
 		c.warn("look at what was kept; nothing has to be done", "the gateway says: %s", w.Message)

@@ -21,27 +21,18 @@ var _ ops.Console = (*Gateway)(nil)
 func (g *Gateway) Status(context.Context) (ops.Status, error) {
 	now := time.Now()
 	listens := g.opts.APIListen() // it takes locks of its own
-	storeTrouble, _, _ := g.storeTrouble(now)
+	config, _ := g.health.ConfigFile()
 	g.mu.Lock()
 	st := ops.Status{
-		Life: g.life, PID: g.opts.PID, Version: g.opts.Version, State: g.state, StartedAt: ops.At(g.started), UptimeMS: ops.Millis(now.Sub(g.started)),
-		Home: g.opts.Home, LastEnd: g.lastEnd, Supervisor: g.supervisor(), APIListen: listens, APIAccess: g.opts.APIAccess, Warnings: slices.Clone(g.warnings),
+		Life: g.life, PID: g.opts.PID, Version: g.opts.Version, State: g.state, StartedAt: ops.At(g.health.Started()), UptimeMS: ops.Millis(now.Sub(g.health.Started())),
+		Home: g.opts.Home, LastEnd: g.lastEnd, Supervisor: g.supervisor(), APIListen: listens, APIAccess: g.opts.APIAccess, Config: config,
 	}
 	if g.drain != nil {
 		d := *g.drain
 		st.Drain = &d
 	}
-	if storeTrouble.Code != "" {
-		st.Warnings = append(st.Warnings, storeTrouble)
-	}
-	if w := g.clock.warning(); w.Code != "" {
-		st.Warnings = append(st.Warnings, w)
-	}
-	st.Warnings = append(st.Warnings, g.scarce...)
-	var config []ops.Warning
-	st.Config, config = g.configRow()
-	st.Warnings = append(st.Warnings, config...)
 	g.mu.Unlock()
+	st.Warnings = g.health.Warnings(now)
 	if g.opts.MetricsListen != nil {
 		addr, trouble := g.opts.MetricsListen()
 		if st.MetricsListen = addr; trouble.Code != "" {
@@ -55,9 +46,6 @@ func (g *Gateway) Status(context.Context) (ops.Status, error) {
 	}
 	if g.opts.Demo != nil {
 		st.Demo = g.opts.Demo()
-	}
-	if st.Warnings == nil {
-		st.Warnings = []ops.Warning{}
 	}
 	if err := g.procs.JournalError(); err != nil {
 		st.Warnings = append(st.Warnings, ops.Warning{Code: "process.journal", Message: "process trees are not recorded: " + term.Clean(err.Error(), 300)})

@@ -14,9 +14,6 @@ import (
 	"gatewaytui/core/text"
 )
 
-// WarnReadOnly is the code of the warning of a life that takes no messages because its database is damaged.
-const WarnReadOnly = "store.read_only"
-
 // verifyAtOnce is the size of a database up to which a start waits until it is read; a larger one is read beside the work.
 const verifyAtOnce = 8 << 20
 
@@ -37,7 +34,7 @@ func (g *Gateway) openStore(ctx context.Context) (*store.Store, error) {
 	case g.opts.ReadOnlyStore:
 		o.ReadOnly = true
 		if st, err = store.Open(ctx, o); err == nil {
-			g.closeDoor(damage, "nothing is written to it. Stop the gateway, then repair the database with sqlite3's .recover, or start once with --fresh-store, which puts it aside and begins with an empty one")
+			g.health.RejectMessages(damage, "nothing is written to it. Stop the gateway, then repair the database with sqlite3's .recover, or start once with --fresh-store, which puts it aside and begins with an empty one")
 			g.unrecorded = true
 		}
 		return st, err
@@ -48,7 +45,7 @@ func (g *Gateway) openStore(ctx context.Context) (*store.Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	g.warn("store.fresh", fmt.Sprintf("the database was damaged and was put aside as %s: this life began with an empty one", aside))
+	g.health.Warn("store.fresh", fmt.Sprintf("the database was damaged and was put aside as %s: this life began with an empty one", aside))
 	return store.Open(ctx, o)
 }
 
@@ -92,44 +89,6 @@ func (r *refused) Error() string { return r.answer.Error() }
 // Unwrap returns both, so that errors.Is finds store.ErrUnusable.
 func (r *refused) Unwrap() []error { return []error{&r.answer, r.cause} }
 
-// damage is why no message is taken; it is empty while the database is sound, as far as is known.
-func (g *Gateway) damage() string {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.damaged
-}
-
-// closeDoor has every message refused from now on, with the reason, and says to the operator what is damaged and what to do.
-func (g *Gateway) closeDoor(damage *store.DamagedError, what string) {
-	reason := "the database is damaged"
-	if len(damage.Tables) > 0 {
-		reason += " in " + strings.Join(damage.Tables, ", ")
-	}
-	g.mu.Lock()
-	again := g.damaged != ""
-	g.damaged = reason
-	g.mu.Unlock()
-	if !again {
-		g.warn(WarnReadOnly, "no message is taken: "+term.Clean(damage.Error(), 400)+"; "+what)
-	}
-}
-
-// stopWriting is for damage that is found while the gateway works: the store takes nothing more, those who wait are told,
-// and the next start reads the database before it writes to it.
-func (g *Gateway) stopWriting(damage *store.DamagedError) {
-	g.store.StopWriting()
-	g.closeDoor(damage, "from now on nothing is written to it. Stop the gateway: the next start keeps a copy and asks what to do")
-	g.refuseWaiting(refusal(g.damage()))
-}
-
-// refusal is what whoever sends a message is told of the damage; nil where there is none.
-func refusal(damage string) error {
-	if damage == "" {
-		return nil
-	}
-	return &ops.Error{Code: ops.CodeUnavailable, Message: "the gateway takes no messages: " + damage, Hint: "your message was not taken and nothing of it is kept; its operator has to repair the database first"}
-}
-
 // verify reads a large database beside the work. It begins when the gateway is ready, so that the adapters connect first.
 func (g *Gateway) verify(ctx context.Context) {
 	select {
@@ -139,7 +98,7 @@ func (g *Gateway) verify(ctx context.Context) {
 	}
 	err := g.store.Verify(ctx)
 	if damage, is := errors.AsType[*store.DamagedError](err); is {
-		g.stopWriting(damage)
+		g.health.StopWriting(damage)
 	} else if err != nil && ctx.Err() == nil {
 		g.log.Warn("store not verified", "error", term.Clean(err.Error(), 300))
 	}
@@ -154,7 +113,7 @@ func (g *Gateway) setAside(ctx context.Context, tables []string) ([]store.Imposs
 	if err != nil || len(rows) == 0 {
 		return nil, err
 	}
-	g.warn("store.rows", fmt.Sprintf("%d %s of the database cannot be true and nothing is done for them; they are kept in its table quarantine: %s",
+	g.health.Warn("store.rows", fmt.Sprintf("%d %s of the database cannot be true and nothing is done for them; they are kept in its table quarantine: %s",
 		len(rows), text.Plural(len(rows), "row", "rows"), namedRows(rows)))
 	return rows, nil
 }
@@ -176,6 +135,6 @@ func (g *Gateway) warnOfSchema(foreign []store.Impossible) {
 	if len(foreign) == 0 {
 		return
 	}
-	g.warn("store.schema", fmt.Sprintf("the schema of the database has %d %s that no gateway made; what was dropped is kept in its table quarantine: %s",
+	g.health.Warn("store.schema", fmt.Sprintf("the schema of the database has %d %s that no gateway made; what was dropped is kept in its table quarantine: %s",
 		len(foreign), text.Plural(len(foreign), "object", "objects"), namedRows(foreign)))
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"gatewaytui/core/adapter"
+	"gatewaytui/core/health"
 	"gatewaytui/core/ops"
 	"gatewaytui/core/store"
 )
@@ -24,7 +25,7 @@ func TestF8_DamageFoundBesideTheWorkStopsTheWriting(t *testing.T) {
 	hangs := l.send("api:user:b", "hang")
 	l.running("api:user:b")
 	waits := l.send("api:user:b", "after it")
-	l.g.stopWriting(&store.DamagedError{Path: l.g.opts.Database, What: "a test says so", Tables: []string{"messages"}})
+	l.g.health.StopWriting(&store.DamagedError{Path: l.g.opts.Database, What: "a test says so", Tables: []string{"messages"}})
 
 	if got := l.await(waits); got.err == nil || !strings.Contains(got.err.Error(), "damaged in messages") {
 		t.Errorf("who waits is told %+v", got)
@@ -45,7 +46,7 @@ func TestF8_DamageFoundBesideTheWorkStopsTheWriting(t *testing.T) {
 	}
 	said := ""
 	for _, w := range st.Warnings {
-		if w.Code == WarnReadOnly {
+		if w.Code == health.WarnReadOnly {
 			said += w.Message
 		}
 	}
@@ -98,7 +99,7 @@ func TestF7_ALargeDatabaseIsReadBesideTheWorkUnlessItIsDoubted(t *testing.T) {
 		t.Fatal("the damaged database was changed")
 	}
 	l := start(t, func(s *setup) { s.dir = dir })
-	l.wait("the damage is found", func() bool { return l.g.damage() != "" })
+	l.wait("the damage is found", func() bool { return l.g.health.Damage() != "" })
 	l.stop(ops.ModeFast)
 	fresh := start(t, func(s *setup) {
 		s.dir = dir

@@ -47,7 +47,7 @@ func (g *Gateway) writeDiagnosis(ctx context.Context, w io.Writer) {
 		fmt.Fprintf(w, "no snapshot: %v\n", err)
 		return
 	}
-	fmt.Fprintf(w, "gatewaytui %s, life %s, pid %d, %s, up %s, written %s\n", s.Version, s.Life, s.PID, s.State, time.Since(g.started).Round(time.Second), time.Now().Format(time.RFC3339))
+	fmt.Fprintf(w, "gatewaytui %s, life %s, pid %d, %s, up %s, written %s\n", s.Version, s.Life, s.PID, s.State, time.Since(g.health.Started()).Round(time.Second), time.Now().Format(time.RFC3339))
 	if s.Shutdown != nil {
 		section("shutdown " + s.Shutdown.ID + " " + term.Clean(s.Shutdown.ModeText(), 200) + ", " + term.Clean(s.Shutdown.Reason, 200))
 		for _, p := range s.Shutdown.Phases {

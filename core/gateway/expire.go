@@ -24,7 +24,7 @@ const (
 // expire begins to end the sessions whose time is over, on one tracked task. Sessions that expire while it runs are found
 // at a later look.
 func (g *Gateway) expire(ctx context.Context, now time.Time) {
-	if g.background.Count("", expiring) > 0 || g.clock.doubted() {
+	if g.background.Count("", expiring) > 0 || g.health.ClockDoubted() {
 		return
 	}
 	over := g.table.Expired(g.policy, now, expiringBatch)
@@ -88,7 +88,7 @@ func (g *Gateway) expired(key, why string) {
 // the next look begins a new conversation, and does not make yesterday's active again (D3). It does not wait: what comes
 // until the old one has ended waits in the mailbox.
 func (g *Gateway) expireFirst(ctx context.Context, key string) error {
-	if g.clock.doubted() {
+	if g.health.ClockDoubted() {
 		return nil
 	}
 	old, why, expired := g.table.BeginIdleExpiry(key, g.policy, time.Now())

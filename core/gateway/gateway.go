@@ -30,6 +30,7 @@ import (
 	"gatewaytui/core/config"
 	"gatewaytui/core/delivery"
 	"gatewaytui/core/events"
+	"gatewaytui/core/health"
 	"gatewaytui/core/limit"
 	"gatewaytui/core/lives"
 	"gatewaytui/core/metrics"
@@ -154,25 +155,21 @@ type Notifier interface {
 
 // Gateway is one gateway. Its methods may be called from any goroutine, before Run and after it too.
 type Gateway struct {
-	opts    Options
-	cfg     config.Config
-	log     *slog.Logger
-	life    string
-	started time.Time
-	booted  time.Duration // Options.Booted then
-	policy  session.Policy
+	opts   Options
+	cfg    config.Config
+	log    *slog.Logger
+	life   string
+	policy session.Policy
 
-	clock clock
-	table *session.Table
-	cache *agent.Cache
-	procs *process.Registry
-	tools *tool.Set
-	slots *model.Slots
+	health *health.Health
+	table  *session.Table
+	cache  *agent.Cache
+	procs  *process.Registry
+	tools  *tool.Set
+	slots  *model.Slots
 	// limits are all bounds of the config, bounds those that the gateway itself keeps, which New makes.
 	limits *limit.Set
 	bounds map[string]*limit.Bound // by name
-	// limitsWarned are the bounds that were warnings at the watcher's last look. The watcher alone uses it.
-	limitsWarned map[string]bool
 	// connections is a client that makes no call: as long as one is open the provider keeps its idle connections, also
 	// while no agent is cached.
 	connections model.Client
@@ -215,20 +212,10 @@ type Gateway struct {
 	backlog []store.Inbox
 	// verifyLater says that the database is too large to be read before the start.
 	verifyLater bool
-	warnings    []ops.Warning
-	// damaged says what of the database is; it is empty while it is sound. unrecorded says that this life is not in it.
-	damaged    string
+	// unrecorded says that this life is not in the database, which is damaged.
 	unrecorded bool
-	// watched is what is known of the store's files, for readiness.
-	watched storeWatch
-	// configChanged says that the config file had changed at the last look, since when, and configError why it could not be
-	// read.
-	configChanged time.Time
-	configError   string
 	// abortBackup ends the backup that runs; nil: none does.
 	abortBackup context.CancelCauseFunc
-	// scarce is what the last look found the process to be short of.
-	scarce []ops.Warning
 	// abort ends a start that is under way; nil when it is over. early is a stop that was asked for meanwhile.
 	// startOver is true from the end of a start that did not fail and during which none was asked for.
 	abort     context.CancelFunc
@@ -251,20 +238,20 @@ func New(o Options) (*Gateway, error) {
 	}
 	cfg := o.Config
 	g := &Gateway{
-		opts: o, cfg: cfg, log: o.Log, life: o.Life, started: time.Now(), state: ops.StateStarting, warnings: o.Warnings,
+		opts: o, cfg: cfg, log: o.Log, life: o.Life, state: ops.StateStarting,
 		policy: session.Policy{Idle: cfg.Session.IdleReset.Duration, Daily: daily},
 		events: events.New(), requests: newRequests(),
-		clock:   clock{confirmed: o.ClockConfirmed, exact: o.Booted != nil},
-		watched: storeWatch{asks: make(chan chan struct{}), probe: make(chan struct{}, 1)},
-		ready:   make(chan struct{}), loaded: make(chan struct{}), began: make(chan struct{}), eventsFlushed: make(chan struct{}),
-	}
-	if o.Booted != nil {
-		g.booted = o.Booted()
+		ready: make(chan struct{}), loaded: make(chan struct{}), began: make(chan struct{}), eventsFlushed: make(chan struct{}),
 	}
 	g.slots = model.NewSlots(cfg.Limits.ModelCalls)
 	if g.limits = o.Limits; g.limits == nil {
 		g.limits = &limit.Set{}
 	}
+	g.background = background.New(o.Log)
+	g.health = health.New(health.Options{
+		Log: o.Log, Gateway: g, Life: o.Life, Database: o.Database, Limits: g.limits, Background: g.background, Warnings: o.Warnings,
+		Config: o.ConfigFile, ConfigChanged: o.ConfigChanged, ClockConfirmed: o.ClockConfirmed, Booted: o.Booted,
+	})
 	g.connections = o.Models.New()
 	g.metrics = g.newMetrics()
 	g.table = session.NewTable(session.Options{
@@ -272,7 +259,6 @@ func New(o Options) (*Gateway, error) {
 		NewID: g.newID, Owner: session.Owner, Reached: g.limitReached,
 	})
 	g.cache = agent.NewCache(agent.CacheOptions{Max: cfg.Agent.CacheSize, Idle: cfg.Agent.CacheIdle.Duration, Bytes: int64(cfg.Agent.CacheMemory)})
-	g.background = background.New(o.Log)
 	g.procs = process.New(process.Options{
 		Life: o.Life, HomeID: o.HomeID, Journal: journal{g}, KillGrace: cfg.Process.KillGrace.Duration,
 		Pass: cfg.Tools.Passes, Secrets: cfg.SecretVariables(), Redactor: o.Redactor, Log: o.Log, Guardian: cfg.Process.Guardian,
@@ -299,7 +285,7 @@ func New(o Options) (*Gateway, error) {
 	}
 	g.tools = tools(cfg.Tools, cfg.Process, o.Workdir, g.procs, o.Redactor)
 	if w, tight := g.tightBudget(); tight {
-		g.warnings = append(g.warnings, w)
+		g.health.Keep(w)
 	}
 	g.turns, g.cancelTurns = context.WithCancel(context.Background())
 	g.watching, g.stopWatch = context.WithCancel(context.Background())
@@ -319,7 +305,7 @@ type End struct {
 // Run opens the store, takes up the sessions, connects the platforms and serves until a stop has run to its end. When ctx
 // ends, a graceful stop begins. It is called once. The error is about a start that failed; what it had opened is closed.
 func (g *Gateway) Run(ctx context.Context) (End, error) {
-	for _, w := range g.warnings {
+	for _, w := range g.health.Warnings(time.Now()) {
 		g.log.Warn("warning", "code", w.Code, "text", w.Message)
 	}
 	for _, name := range slices.Sorted(maps.Keys(g.opts.Broken)) { // where a service's owner looks (TF19)
@@ -349,8 +335,8 @@ func (g *Gateway) Run(ctx context.Context) (End, error) {
 		}
 	}()
 	g.watcher.Go(func() { g.watch(g.watching) })
-	g.watcher.Go(func() { g.watchConfig(g.watching) })
-	g.watcher.Go(func() { g.lookAtStore(g.watching) })
+	g.watcher.Go(func() { g.health.WatchConfig(g.watching) })
+	g.watcher.Go(func() { g.health.WatchStore(g.watching) })
 	g.watcher.Go(func() { g.beat(g.watching) })
 	g.watcher.Go(func() { g.awaitFirstAttempts(ctx) })
 	select { // no deadline: it serves until it is told to stop
@@ -370,6 +356,22 @@ func (g *Gateway) Run(ctx context.Context) (End, error) {
 	g.await(supervised, "adapters")
 	return End{ExitCode: report.ExitCode, Report: &report}, nil
 }
+
+// State implements health.Gateway.
+func (g *Gateway) State() (state ops.State, ready bool) {
+	select {
+	case <-g.ready:
+		ready = true
+	default:
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.state, ready
+}
+
+// Readiness is why the gateway takes no messages; nil if it does. Its text has no paths. It waits at most 250 ms for the disk
+// of the store.
+func (g *Gateway) Readiness(ctx context.Context) error { return g.health.Readiness(ctx) }
 
 // serve begins to take messages. It reports false if a stop came first.
 func (g *Gateway) serve() bool {
@@ -450,11 +452,12 @@ func (g *Gateway) open(ctx context.Context) error {
 	g.mu.Lock()
 	g.store = st
 	g.mu.Unlock()
+	g.health.Opened(st)
 	g.warnOfChanges(st.FoundSchema())
 	g.warnOfSchema(st.ForeignSchema())
 	for _, step := range []func(context.Context) error{g.beginLife, g.loadSessions, g.recover} {
 		err := step(ctx)
-		if damage, is := errors.AsType[*store.DamagedError](err); is && g.damage() == "" { // where the database was trusted
+		if damage, is := errors.AsType[*store.DamagedError](err); is && g.health.Damage() == "" { // where the database was trusted
 			return g.distrust(ctx, damage)
 		}
 		if err != nil {

@@ -16,16 +16,21 @@ import (
 
 // beginLife reads how the life before ended, ends what it left running in the store, and records this one.
 func (g *Gateway) beginLife(ctx context.Context) error {
-	if g.damage() != "" {
+	if g.health.Damage() != "" {
 		g.readLastLife(ctx)
 		return nil
 	}
 	if _, err := g.setAside(ctx, store.AtStart); err != nil {
 		return err
 	}
-	if err := g.beginClock(ctx); err != nil {
+	agreed, err := g.store.LastAgreed(ctx)
+	if err != nil {
 		return err
 	}
+	if g.opts.TrustClock {
+		agreed = time.Time{}
+	}
+	g.health.BeginClock(agreed)
 	last, found, err := g.store.LastLife(ctx)
 	if err != nil {
 		return fmt.Errorf("read the last life: %w", err)
@@ -37,7 +42,7 @@ func (g *Gateway) beginLife(ctx context.Context) error {
 		report, reported := g.reportOf(last.ID)
 		if last.Outcome == ops.OutcomeRunning && livesOn(last) {
 			g.copiedFrom = last.ID
-			g.warn("home.copied", fmt.Sprintf("this home is a copy of one whose gateway, pid %d, still runs: its processes are left alone. Both answer on the same platforms if they have the same credentials", last.PID))
+			g.health.Warn("home.copied", fmt.Sprintf("this home is a copy of one whose gateway, pid %d, still runs: its processes are left alone. Both answer on the same platforms if they have the same credentials", last.PID))
 			last.Reason = "its home was copied while it ran"
 		}
 		last = g.classify(last, report, reported)
@@ -60,9 +65,9 @@ func (g *Gateway) beginLife(ctx context.Context) error {
 		return fmt.Errorf("read the last lives: %w", err)
 	}
 	g.resumes = !g.opts.NoResume
-	if inLoop(before, g.started) {
+	if inLoop(before, g.health.Started()) {
 		g.resumes = false
-		g.warn("boot_loop", fmt.Sprintf("the last %d lives ended uncleanly, each soon after it began: this one takes up nothing that they left. `gatewaytui history` shows them", loopLives))
+		g.health.Warn("boot_loop", fmt.Sprintf("the last %d lives ended uncleanly, each soon after it began: this one takes up nothing that they left. `gatewaytui history` shows them", loopLives))
 	}
 	life := g.lifeRow()
 	if err := g.store.PutLife(ctx, life); err != nil {
@@ -131,20 +136,12 @@ func (g *Gateway) readLastLife(ctx context.Context) {
 	g.keepLives(lifeOf(g.lifeRow()))
 	last, found, err := g.store.LastLife(ctx)
 	if err != nil {
-		g.warn("store.unread", "how the last life ended could not be read: "+term.Clean(err.Error(), 300))
+		g.health.Warn("store.unread", "how the last life ended could not be read: "+term.Clean(err.Error(), 300))
 	}
 	if err == nil && found {
 		report, reported := g.reportOf(last.ID)
 		g.setLastEnd(g.classify(last, report, reported), report)
 	}
-}
-
-// warn adds something that an operator should mend, for the rest of this life.
-func (g *Gateway) warn(code, text string) {
-	g.log.Warn("warning", "code", code, "text", text)
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.warnings = append(g.warnings, ops.Warning{Code: code, Message: text, Since: ops.At(time.Now())})
 }
 
 // reportOf is the report of a life's stop. One that cannot be used is as good as none, but that it is there tells that the
@@ -155,7 +152,7 @@ func (g *Gateway) reportOf(life string) (report ops.Shutdown, reported bool) {
 	}
 	report, reported, err := g.opts.LastReport(life)
 	if err != nil {
-		g.warn("aside", term.Clean(err.Error(), 600))
+		g.health.Warn("aside", term.Clean(err.Error(), 600))
 		return ops.Shutdown{}, true
 	}
 	return report, reported
@@ -199,8 +196,8 @@ func (g *Gateway) lifeRow() store.Life {
 	now := time.Now()
 	return store.Life{
 		ID: g.life, PID: g.opts.PID, StartTicks: g.opts.StartTicks, BootID: g.opts.BootID, Version: g.opts.Version,
-		StartedAt: g.startedAt(now), HeartbeatAt: now, RSS: process.Resident(), Outcome: ops.OutcomeRunning,
-		ClockDoubted: g.clock.doubted(),
+		StartedAt: g.health.StartedAt(now), HeartbeatAt: now, RSS: process.Resident(), Outcome: ops.OutcomeRunning,
+		ClockDoubted: g.health.ClockDoubted(),
 	}
 }
 

@@ -1,8 +1,6 @@
 package gateway
 
 import (
-	"time"
-
 	"gatewaytui/core/limit"
 	"gatewaytui/core/session"
 )
@@ -57,16 +55,4 @@ func (g *Gateway) fill() {
 	for _, t := range g.table.Resume(g.turns) {
 		g.begin(t)
 	}
-}
-
-// lookForLimits logs each bound that has become a warning since the last look.
-func (g *Gateway) lookForLimits(now time.Time) {
-	warned := map[string]bool{}
-	for _, w := range g.limits.Warnings(now) {
-		warned[w.Code] = true
-		if !g.limitsWarned[w.Code] {
-			g.log.Warn("warning", "code", w.Code, "text", w.Message)
-		}
-	}
-	g.limitsWarned = warned
 }

@@ -37,13 +37,13 @@ func (g *Gateway) loadFrom(ctx context.Context, read func(ctx context.Context, e
 			}
 			return nil
 		})
-		if err == nil && left > 0 && g.damage() == "" {
+		if err == nil && left > 0 && g.health.Damage() == "" {
 			err = g.mendSessions(ctx)
 		}
 		if err != nil && n >= loadFirst && ctx.Err() == nil { // the start is over; who writes is still found, by ensureLoaded
-			g.warn("store", "not every session could be read: "+term.Clean(err.Error(), 300))
+			g.health.Warn("store", "not every session could be read: "+term.Clean(err.Error(), 300))
 		}
-		if g.damage() == "" {
+		if g.health.Damage() == "" {
 			g.endBeside(ctx, beside)
 		}
 		if err == nil {
@@ -58,8 +58,8 @@ func (g *Gateway) loadFrom(ctx context.Context, read func(ctx context.Context, e
 	case <-enough:
 		return nil
 	case err := <-ended:
-		if err != nil && g.damage() != "" {
-			g.warn("store.unread", "not every session could be read: "+term.Clean(err.Error(), 300))
+		if err != nil && g.health.Damage() != "" {
+			g.health.Warn("store.unread", "not every session could be read: "+term.Clean(err.Error(), 300))
 			return nil
 		}
 		if err != nil {

@@ -20,7 +20,7 @@ func (g *Gateway) newMetrics() *metrics.Metrics {
 			return 0
 		},
 		Ready: func() float64 {
-			if g.readiness(time.Now()) != nil {
+			if g.health.LastReadiness(time.Now()) != nil {
 				return 0
 			}
 			return 1

@@ -33,3 +33,18 @@ func (g *Gateway) notifyPhase(e shutdown.Event) {
 	}
 	g.notify(func(n Notifier) error { return n.Status(text) })
 }
+
+// ReadinessChanged implements health.Gateway.
+func (g *Gateway) ReadinessChanged(reason string) {
+	text := g.statusLine()
+	if reason != "" {
+		text = "not ready: " + term.Clean(reason, 200)
+	}
+	g.notify(func(n Notifier) error { return n.Status(text) })
+}
+
+// statusLine is what a service manager shows of a gateway that runs.
+func (g *Gateway) statusLine() string {
+	connected, all := g.adapters.Counts()
+	return fmt.Sprintf("running, %d of %d adapters connected", connected, all)
+}

@@ -60,7 +60,7 @@ func (g *Gateway) tightBudget() (ops.Warning, bool) {
 	}
 	text := fmt.Sprintf("the service manager allows a stop %s and the config asks for %s: %s. Allow it %s, or ask for less",
 		g.limit(), g.plan().WorstCase().Round(time.Millisecond), strings.Join(cuts, ", "), g.plan().TimeoutStopSec())
-	return ops.Warning{Code: "shutdown.budget", Message: text, Since: ops.At(g.started)}, true
+	return ops.Warning{Code: "shutdown.budget", Message: text, Since: ops.At(g.health.Started())}, true
 }
 
 func one(kind, id string, run func(ctx context.Context) error) []shutdown.Item {
@@ -72,9 +72,9 @@ func one(kind, id string, run func(ctx context.Context) error) []shutdown.Item {
 func (g *Gateway) markItems(_ context.Context, r *shutdown.Run) []shutdown.Item {
 	rep := r.Report()
 	g.notify(func(n Notifier) error { return n.Stopping("stopping: " + term.Clean(rep.Reason, 120)) })
-	g.refuseWaiting(session.ErrStopping)
+	g.RefuseWaiting(session.ErrStopping)
 	now := time.Now()
-	damaged := g.damage() != ""
+	damaged := g.health.Damage() != ""
 	items := one("file", ".clean_shutdown", func(context.Context) error {
 		return g.opts.Mark(Mark{Reason: rep.Reason, By: rep.By, At: now, Damaged: damaged})
 	})
@@ -273,7 +273,7 @@ func (g *Gateway) storeItems(_ context.Context, r *shutdown.Run) []shutdown.Item
 	if g.opened() {
 		items = one("store", "gateway.db", func(ctx context.Context) error {
 			var saveErr error
-			if g.damage() == "" {
+			if g.health.Damage() == "" {
 				saveErr = g.recordEnd(ctx, r.Report())
 			}
 			if err := g.store.Close(ctx); err != nil {

@@ -63,7 +63,7 @@ func (g *Gateway) takeIn(ctx context.Context, in adapter.Inbound) (string, error
 	case isCommand: // it is done once or not at all: a /new of an earlier life is nobody's wish any more
 		row.State = store.InboxAnswered
 	}
-	if isCommand && g.damage() != "" { // it is answered, and nothing of it can be kept
+	if isCommand && g.health.Damage() != "" { // it is answered, and nothing of it can be kept
 		return row.ID, g.accept(ctx, in.Session, g.chatMessage(row))
 	}
 	// The caller's end must not leave it unknown whether the message was taken.
@@ -151,7 +151,7 @@ func (g *Gateway) admit() error {
 	defer g.mu.Unlock()
 	switch g.state {
 	case ops.StateRunning:
-		return refusal(g.damaged)
+		return g.health.Refusal()
 	case ops.StateStarting:
 		return &ops.Error{Code: ops.CodeUnavailable, Message: "the gateway is starting", Hint: "try again in a moment"}
 	case ops.StateDraining:

@@ -45,7 +45,7 @@ func inLoop(lives []store.Life, started time.Time) bool {
 // on again by itself: nobody knows which of its steps were done (D19). Its sender is told, and so is the model at the next
 // message. A message that still waits is worked on, once.
 func (g *Gateway) recover(ctx context.Context) error {
-	if g.damage() != "" {
+	if g.health.Damage() != "" {
 		return nil // it all stays where it is, for a life that can write what became of it
 	}
 	open, err := g.store.OpenInbox(ctx)
@@ -144,7 +144,7 @@ func (g *Gateway) sweepEarlier(ctx context.Context) {
 		g.log.Info("pid of an earlier life's process is another's now", "life", e.Life, "pid", e.PID)
 	}
 	if err != nil { // what survived stays in the journal, for the next look
-		g.warn("process.survivors", "processes of an earlier life survived: "+term.Clean(err.Error(), 300))
+		g.health.Warn("process.survivors", "processes of an earlier life survived: "+term.Clean(err.Error(), 300))
 		return
 	}
 	if err := g.store.EndEarlierProcesses(ctx, g.life, time.Now(), "gone before the next life"); err != nil && ctx.Err() == nil {
@@ -164,9 +164,8 @@ func (g *Gateway) takeUpBacklog(ctx context.Context) {
 	g.backlog = nil
 }
 
-// Retention: what ended this long ago is deleted, so that nothing grows for ever (F7).
+// When what is older than store.Retention is deleted.
 const (
-	retention      = 90 * 24 * time.Hour
 	retentionEvery = 24 * time.Hour
 	retentionFirst = time.Hour // by then a time service has set the clock (HF21)
 	retentionBatch = 500       // rows of each table
@@ -175,9 +174,9 @@ const (
 // prune deletes what is old, in small steps, and says what. It ends when the clock becomes doubted.
 func (g *Gateway) prune(ctx context.Context) {
 	var total store.Pruned
-	for ctx.Err() == nil && !g.clock.doubted() {
+	for ctx.Err() == nil && !g.health.ClockDoubted() {
 		step, cancel := g.store.Patience(ctx, store.Stall)
-		p, err := g.store.Prune(step, time.Now().Add(-retention), retentionBatch)
+		p, err := g.store.Prune(step, time.Now().Add(-store.Retention), retentionBatch)
 		cancel()
 		if err != nil {
 			g.log.Warn("old rows not deleted", "error", term.Clean(err.Error(), 300))
@@ -189,7 +188,7 @@ func (g *Gateway) prune(ctx context.Context) {
 		}
 	}
 	if total.Any() {
-		g.log.Info("old rows deleted", "older_than", retention, "sessions", total.Sessions, "turns", total.Turns, "messages", total.Messages,
+		g.log.Info("old rows deleted", "older_than", store.Retention, "sessions", total.Sessions, "turns", total.Turns, "messages", total.Messages,
 			"processes", total.Processes, "audit", total.Audit, "lives", total.Lives, "shutdowns", total.Shutdowns, "inbox", total.Inbox, "outbox", total.Outbox, "quarantine", total.Quarantine)
 	}
 }

@@ -212,9 +212,9 @@ func (g *Gateway) observe(e shutdown.Event) {
 	}
 }
 
-// refuseWaiting tells those who wait for the answer to a waiting message why this life will not come to it. A chat's
+// RefuseWaiting implements health.Gateway: it answers the senders who wait for the answer to a waiting message. A chat's
 // message stays in the inbox, for the next life.
-func (g *Gateway) refuseWaiting(why error) {
+func (g *Gateway) RefuseWaiting(why error) {
 	for key, waiting := range g.table.Drop() {
 		for _, m := range waiting {
 			if !m.Instant {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"gatewaytui/core/adapter"
+	"gatewaytui/core/health"
 	"gatewaytui/core/ops"
 )
 
@@ -18,7 +19,7 @@ func (l *lab) storeWarning() string {
 		l.t.Fatal(err)
 	}
 	for _, w := range st.Warnings {
-		if w.Code == WarnStore {
+		if w.Code == health.WarnStore {
 			return w.Message
 		}
 	}
@@ -106,7 +107,7 @@ func TestATruncatedDatabaseEndsReadiness(t *testing.T) {
 	}
 	said := ""
 	for _, w := range st.Warnings {
-		if w.Code == WarnReadOnly {
+		if w.Code == health.WarnReadOnly {
 			said = w.Message
 		}
 	}

@@ -20,8 +20,6 @@ func (g *Gateway) warnOfChanges(found int) {
 		w := c.Warning()
 		w.Since = ops.At(time.Now())
 		g.log.Warn("default changed", "event", w.Code, "key", c.Key, "old", c.Old, "new", c.New, "text", w.Message)
-		g.mu.Lock()
-		g.warnings = append(g.warnings, w)
-		g.mu.Unlock()
+		g.health.Keep(w)
 	}
 }

@@ -2,11 +2,13 @@ package gateway
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
 	"gatewaytui/core/agent"
 	"gatewaytui/core/ops"
+	"gatewaytui/core/process"
 	"gatewaytui/core/session"
 	"gatewaytui/core/store"
 	"gatewaytui/core/term"
@@ -31,20 +33,18 @@ func (g *Gateway) watch(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-old.C:
-			if g.damage() == "" && !g.clock.doubted() {
+			if g.health.Damage() == "" && !g.health.ClockDoubted() {
 				old.Reset(retentionEvery)
 				g.background.Start(ctx, "retention", "", g.prune)
 			} else {
 				old.Reset(retentionFirst)
 			}
 		case now := <-ticker.C:
-			g.watchClock(ctx)
+			g.health.Check(ctx, now)
 			g.expire(ctx, now)
 			g.stalls(ctx, now)
 			g.releaseAgents(g.cache.Sweep(now), "idle for too long")
 			g.flushUnsaved(ctx)
-			g.lookForScarcity(now)
-			g.lookForLimits(now)
 			g.outbox.RetryDue(now)
 		}
 	}
@@ -84,7 +84,7 @@ func (g *Gateway) stalls(ctx context.Context, now time.Time) {
 
 // flushUnsaved tries again to write what a full disk or a lost lock kept out of the store.
 func (g *Gateway) flushUnsaved(ctx context.Context) {
-	if g.damage() != "" {
+	if g.health.Damage() != "" {
 		return
 	}
 	for _, a := range g.cache.All() {
@@ -100,5 +100,39 @@ func (g *Gateway) flush(ctx context.Context, a *agent.Agent) {
 	defer cancel()
 	if err := a.Memory().Flush(ctx); err != nil {
 		g.log.Warn("transcript not saved yet", "session", a.Session(), "error", term.Clean(err.Error(), 300))
+	}
+}
+
+// probeEvery is how often a store whose last write failed is asked for another one.
+const probeEvery = 2 * time.Second
+
+// beat writes this life's heartbeats. While the last write of the store failed it tries one every probeEvery: the first
+// that succeeds makes the gateway ready again. It returns when ctx ends.
+func (g *Gateway) beat(ctx context.Context) {
+	timer := time.NewTimer(heartbeatFirst)
+	defer timer.Stop()
+	var last time.Time
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case now := <-timer.C:
+			timer.Reset(min(max(now.Sub(g.health.Started()), heartbeatFirst), heartbeatEvery))
+			g.keepLives(lifeOf(g.lifeRow()))
+		case <-g.health.Probe():
+			if time.Since(last) < probeEvery {
+				continue
+			}
+		}
+		if g.health.Damage() != "" {
+			continue
+		}
+		last = time.Now()
+		bounded, cancel := g.store.Patience(ctx, store.Stall)
+		err := g.store.Heartbeat(bounded, g.life, last, process.Resident())
+		cancel()
+		if damage, is := errors.AsType[*store.DamagedError](err); is && ctx.Err() == nil {
+			g.health.StopWriting(damage)
+		}
 	}
 }

@@ -27,6 +27,9 @@ func (p *Pruned) Add(q Pruned) {
 	p.Quarantine += q.Quarantine
 }
 
+// Retention is how long what has ended is kept, so that the database does not grow for ever (field notes, F7).
+const Retention = 90 * 24 * time.Hour
+
 // Prune deletes what ended before old: conversations with their turns and messages, rows of the journal, the audit, past
 // lives with their shutdowns, messages to and from chats that have their answer, and what was set aside. What is current
 // is never touched. Of each table at most batch rows go at once, along an index, so that nobody waits long for the writer

@@ -1,4 +1,4 @@
-package gateway
+package health
 
 import (
 	"context"
@@ -19,7 +19,7 @@ const WarnClock = "clock"
 // which is a twelfth of the retention. Within a life a clock that counts the machine's sleep leaves clockBehind both ways.
 const (
 	clockBehind = 10 * time.Minute
-	clockAhead  = retention / 12
+	clockAhead  = store.Retention / 12
 )
 
 // clock judges the wall clock (HF21). Deleting and expiring go by it, and one that a machine begins with after its battery
@@ -29,9 +29,12 @@ const (
 // wait, for neither can be undone: time spent down still counts, once the clock is trusted.
 type clock struct {
 	confirmed func(wall time.Time) bool // asked only of a clock that is elsewhere; nil: nobody vouches for it
-	exact     bool                      // elapsed counts the time that the machine sleeps
+	// booted is Options.Booted, bootedThen what it was at the start; with it elapsed counts the time that the machine sleeps.
+	booted     func() time.Duration
+	bootedThen time.Duration
+	started    time.Time // of this life
 
-	mu    sync.Mutex
+	mu    sync.Mutex    // guards what follows
 	wall  time.Time     // where the clock last agreed; zero: it was never compared
 	at    time.Duration // of this life, by the monotonic clock, when it agreed
 	ours  bool          // it agreed in this life
@@ -45,7 +48,7 @@ func (c *clock) look(wall time.Time, elapsed time.Duration) (doubted, changed bo
 	wall = wall.Round(0) // without its monotonic part, by which Sub would go
 	c.mu.Lock()
 	expected, known, ahead := c.wall.Add(elapsed-c.at), !c.wall.IsZero(), clockAhead
-	if c.exact && c.ours {
+	if c.booted != nil && c.ours {
 		ahead = clockBehind
 	}
 	c.mu.Unlock()
@@ -103,61 +106,67 @@ func (c *clock) warning() ops.Warning {
 	return ops.Warning{Code: WarnClock, Message: c.doubt, Since: ops.At(c.since)}
 }
 
-// elapsed is the time since this life began, by a clock that nobody sets.
-func (g *Gateway) elapsed(now time.Time) time.Duration {
-	if g.opts.Booted == nil {
-		return now.Sub(g.started)
+// elapsed is the time since this life began, by a clock that cannot be set.
+func (c *clock) elapsed(now time.Time) time.Duration {
+	if c.booted == nil {
+		return now.Sub(c.started)
 	}
-	return g.opts.Booted() - g.booted
+	return c.booted() - c.bootedThen
 }
 
 // startedAt is the start of this life as the wall clock counts now. A clock that was set since then, from 1970 or by
 // mistake, says nothing of how long the life has lasted.
-func (g *Gateway) startedAt(now time.Time) time.Time {
-	lasted := g.elapsed(now)
-	if off := now.Round(0).Sub(g.started.Round(0)) - lasted; off < -clockBehind || off > clockAhead || off > clockBehind && g.clock.exact {
+func (c *clock) startedAt(now time.Time) time.Time {
+	lasted := c.elapsed(now)
+	if off := now.Round(0).Sub(c.started.Round(0)) - lasted; off < -clockBehind || off > clockAhead || off > clockBehind && c.booted != nil {
 		return now.Add(-lasted)
 	}
-	return g.started
+	return c.started
 }
 
-// beginClock has the clock compared with the last life whose clock was not doubted.
-func (g *Gateway) beginClock(ctx context.Context) error {
-	last, err := g.store.LastAgreed(ctx)
-	if err != nil {
-		return err
+// Started is the start of this life, as the wall clock was then.
+func (h *Health) Started() time.Time { return h.clock.started }
+
+// StartedAt is the start of this life as the wall clock counts at now: a clock that was set since then does not change how
+// long the life has lasted.
+func (h *Health) StartedAt(now time.Time) time.Time { return h.clock.startedAt(now) }
+
+// ClockDoubted reports whether the wall clock is doubted: nothing may be done then that goes by it and cannot be undone.
+func (h *Health) ClockDoubted() bool { return h.clock.doubted() }
+
+// BeginClock compares the clock with the last time at which the clock of an earlier life agreed; zero: there is none.
+func (h *Health) BeginClock(last time.Time) {
+	if !last.IsZero() {
+		h.clock.expect(last)
 	}
-	if !g.opts.TrustClock && !last.IsZero() {
-		g.clock.expect(last)
-	}
-	g.lookAtClock()
-	return nil
+	h.compareClock()
 }
 
-// lookAtClock compares the clock, and logs a change.
-func (g *Gateway) lookAtClock() (changed bool) {
+// compareClock compares the clock with where it is expected, and logs a change.
+func (h *Health) compareClock() (changed bool) {
 	now := time.Now()
-	doubted, changed := g.clock.look(now, g.elapsed(now))
+	doubted, changed := h.clock.look(now, h.clock.elapsed(now))
 	switch {
 	case changed && doubted:
-		g.log.Warn("warning", "code", WarnClock, "text", g.clock.warning().Message)
+		h.log.Warn("warning", "code", WarnClock, "text", h.clock.warning().Message)
 	case changed:
-		g.log.Info("the clock agrees again")
+		h.log.Info("the clock agrees again")
 	}
 	return changed
 }
 
-// watchClock compares the clock, and keeps a changed verdict with this life's row: the next life compares its clock with
-// the last one that agreed.
-func (g *Gateway) watchClock(ctx context.Context) {
-	if !g.lookAtClock() || g.damage() != "" {
+// checkClock compares the clock, and saves a changed verdict with the row of this life: the next life compares its clock
+// with the last one that agreed.
+func (h *Health) checkClock(ctx context.Context) {
+	if !h.compareClock() || h.Damage() != "" {
 		return
 	}
-	g.background.Start(ctx, "record the clock", "", func(ctx context.Context) {
-		ctx, cancel := g.store.Patience(ctx, store.Stall)
+	h.o.Background.Start(ctx, "record the clock", "", func(ctx context.Context) {
+		st := h.store.Load()
+		ctx, cancel := st.Patience(ctx, store.Stall)
 		defer cancel()
-		if err := g.store.JudgeClock(ctx, g.life, g.clock.doubted(), time.Now()); err != nil {
-			g.log.Warn("the verdict on the clock is not saved", "error", term.Clean(err.Error(), 300))
+		if err := st.JudgeClock(ctx, h.o.Life, h.clock.doubted(), time.Now()); err != nil {
+			h.log.Warn("the verdict on the clock is not saved", "error", term.Clean(err.Error(), 300))
 		}
 	})
 }

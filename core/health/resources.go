@@ -1,4 +1,4 @@
-package gateway
+package health
 
 import (
 	"errors"
@@ -17,16 +17,16 @@ import (
 // lowDisk is how little room on the database's disk is worth a warning.
 const lowDisk = 64 << 20
 
-// lookForScarcity notes what the process is short of, so that status can name the cause of what fails by it (F5).
-func (g *Gateway) lookForScarcity(now time.Time) {
+// checkResources notes what the process is short of, so that the status can name the cause of what fails by it (F5).
+func (h *Health) checkResources(now time.Time) {
 	var found []ops.Warning
-	for _, text := range []string{scarceDescriptors(), scarceDisk(filepath.Dir(g.opts.Database))} {
+	for _, text := range []string{lowDescriptors(), lowSpace(filepath.Dir(h.o.Database))} {
 		if text != "" {
 			found = append(found, ops.Warning{Code: "resources", Message: text, Since: ops.At(now)})
 		}
 	}
-	g.mu.Lock()
-	before := g.scarce
+	h.mu.Lock()
+	before := h.lowResources
 	for i := range found {
 		for _, w := range before {
 			if w.Code == found[i].Code {
@@ -34,17 +34,17 @@ func (g *Gateway) lookForScarcity(now time.Time) {
 			}
 		}
 	}
-	g.scarce = found
-	g.mu.Unlock()
+	h.lowResources = found
+	h.mu.Unlock()
 	for _, w := range found {
 		if len(before) == 0 {
-			g.log.Warn("warning", "code", w.Code, "text", w.Message)
+			h.log.Warn("warning", "code", w.Code, "text", w.Message)
 		}
 	}
 }
 
-// scarceDescriptors says that most file descriptors are in use; it is empty if they are not.
-func scarceDescriptors() string {
+// lowDescriptors says that most file descriptors are in use; it is empty if they are not.
+func lowDescriptors() string {
 	var limit unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
 		return ""
@@ -60,8 +60,8 @@ func scarceDescriptors() string {
 	return fmt.Sprintf("%d/%d file descriptors are in use; raise the limit (ulimit -n, LimitNOFILE=)", used, limit.Cur)
 }
 
-// scarceDisk says that the disk of dir is nearly full; it is empty if it is not.
-func scarceDisk(dir string) string {
+// lowSpace says that the disk of dir is nearly full; it is empty if it is not.
+func lowSpace(dir string) string {
 	var fs unix.Statfs_t
 	if err := unix.Statfs(dir, &fs); err != nil {
 		return ""

@@ -1,0 +1,197 @@
+// Package health knows how a gateway is doing: whether it takes messages and why not, what an operator should fix, and
+// whether the wall clock can be trusted.
+//
+// What it promises: readiness follows the database within a second, and no question waits for a disk that hangs. A damaged
+// database ends the intake of messages at once. While the clock is doubted nothing may be deleted or expired by it. A warning
+// has a stable code, says what to do, and is in the log once.
+//
+// The locks of this package are leaves: no other lock is taken under them, and none is held over I/O or a call of Gateway.
+package health
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"gatewaytui/core/background"
+	"gatewaytui/core/limit"
+	"gatewaytui/core/ops"
+	"gatewaytui/core/store"
+	"gatewaytui/core/term"
+)
+
+// WarnReadOnly is the code of the warning of a life that takes no messages because its database is damaged.
+const WarnReadOnly = "store.read_only"
+
+// Gateway is the gateway whose health is watched. Its methods do not call back into Health with a lock held.
+type Gateway interface {
+	// State is what the gateway does now. ready is false until every adapter has had its first attempt.
+	State() (state ops.State, ready bool)
+	// RefuseWaiting answers the messages that wait with why: this life takes none of them up.
+	RefuseWaiting(why error)
+	// ReadinessChanged tells the service manager why no message is taken; an empty reason: messages are taken again.
+	ReadinessChanged(reason string)
+}
+
+// Options are what Health is made of. Log, Gateway, Life, Limits and Background are needed.
+type Options struct {
+	Log     *slog.Logger
+	Gateway Gateway
+	// Life is the id of this life.
+	Life string
+	// Database is the path of the SQLite file, whose disk is watched for room.
+	Database   string
+	Limits     *limit.Set
+	Background *background.Group
+	// Warnings are what the start already noticed.
+	Warnings []ops.Warning
+	// Config is the config file as it was read. ConfigChanged reads it again and reports whether it has changed; nil: never.
+	Config        ops.ConfigFile
+	ConfigChanged func() (bool, error)
+	// ClockConfirmed reports whether a time service vouches for the wall clock; nil: none does.
+	ClockConfirmed func(wall time.Time) bool
+	// Booted is how long ago the machine started, the time that it slept included; nil: no clock measures that.
+	Booted func() time.Duration
+}
+
+// Health is how one gateway is doing. Its methods may be called from any goroutine.
+type Health struct {
+	o     Options
+	log   *slog.Logger
+	clock clock
+	// store is nil until Opened.
+	store atomic.Pointer[store.Store]
+	// checks asks the watcher for a check of the store's files; it closes what it got when a check that began later is over.
+	checks chan chan struct{}
+	// probe has room for one: the last write of the store failed.
+	probe chan struct{}
+
+	mu       sync.Mutex // guards what follows; never held over I/O
+	warnings []ops.Warning
+	// damaged says what of the database is damaged; it is empty while the database is sound.
+	damaged string
+	files   files
+	// configChanged is when the config file was first seen changed, configError why it could not be read.
+	configChanged time.Time
+	configError   string
+	// lowResources is what the last check found the process to be short of.
+	lowResources []ops.Warning
+	// limitsWarned are the bounds that were warnings at the last check.
+	limitsWarned map[string]bool
+}
+
+// New returns the health of a gateway that starts now. It does no I/O.
+func New(o Options) *Health {
+	h := &Health{
+		o: o, log: o.Log, warnings: slices.Clone(o.Warnings),
+		checks: make(chan chan struct{}), probe: make(chan struct{}, 1),
+	}
+	h.clock = clock{confirmed: o.ClockConfirmed, booted: o.Booted, started: time.Now()}
+	if o.Booted != nil {
+		h.clock.bootedThen = o.Booted()
+	}
+	return h
+}
+
+// Opened gives Health the store, once it is open. It is called once.
+func (h *Health) Opened(st *store.Store) { h.store.Store(st) }
+
+// Warn logs a warning and keeps it for the rest of this life.
+func (h *Health) Warn(code, text string) {
+	h.log.Warn("warning", "code", code, "text", text)
+	h.Keep(ops.Warning{Code: code, Message: text, Since: ops.At(time.Now())})
+}
+
+// Keep keeps a warning for the rest of this life. The caller has logged it.
+func (h *Health) Keep(w ops.Warning) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.warnings = append(h.warnings, w)
+}
+
+// Warnings returns what an operator should fix at now: what was kept, then the trouble of store, clock, resources and config
+// file. The caller owns what is returned; it is never nil.
+func (h *Health) Warnings(now time.Time) []ops.Warning {
+	trouble, _, _ := h.storeTrouble(now)
+	clock := h.clock.warning()
+	_, config := h.ConfigFile()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	all := append([]ops.Warning{}, h.warnings...)
+	for _, w := range []ops.Warning{trouble, clock} {
+		if w.Code != "" {
+			all = append(all, w)
+		}
+	}
+	all = append(all, h.lowResources...)
+	return append(all, config...)
+}
+
+// Check looks for what nobody asks about: the wall clock, resources that run low, bounds that are reached.
+func (h *Health) Check(ctx context.Context, now time.Time) {
+	h.checkClock(ctx)
+	h.checkResources(now)
+	h.checkLimits(now)
+}
+
+// checkLimits logs each bound that has become a warning since the last check.
+func (h *Health) checkLimits(now time.Time) {
+	warned := map[string]bool{}
+	warnings := h.o.Limits.Warnings(now)
+	for _, w := range warnings {
+		warned[w.Code] = true
+	}
+	h.mu.Lock()
+	before := h.limitsWarned
+	h.limitsWarned = warned
+	h.mu.Unlock()
+	for _, w := range warnings {
+		if !before[w.Code] {
+			h.log.Warn("warning", "code", w.Code, "text", w.Message)
+		}
+	}
+}
+
+// Damage is why no message is taken; it is empty while the database is sound, as far as is known.
+func (h *Health) Damage() string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.damaged
+}
+
+// Refusal is what the sender of a message gets while the database is damaged; nil while it is sound.
+func (h *Health) Refusal() error {
+	damage := h.Damage()
+	if damage == "" {
+		return nil
+	}
+	return &ops.Error{Code: ops.CodeUnavailable, Message: "the gateway takes no messages: " + damage, Hint: "your message was not taken and nothing of it is kept; its operator has to repair the database first"}
+}
+
+// RejectMessages has every message refused from now on. The first call warns the operator of the damage; advice says what
+// to do.
+func (h *Health) RejectMessages(damage *store.DamagedError, advice string) {
+	reason := "the database is damaged"
+	if len(damage.Tables) > 0 {
+		reason += " in " + strings.Join(damage.Tables, ", ")
+	}
+	h.mu.Lock()
+	again := h.damaged != ""
+	h.damaged = reason
+	h.mu.Unlock()
+	if !again {
+		h.Warn(WarnReadOnly, "no message is taken: "+term.Clean(damage.Error(), 400)+"; "+advice)
+	}
+}
+
+// StopWriting is for damage that is found while the gateway works: the store takes nothing more, the senders of waiting
+// messages get an answer, and the next start reads the database before it writes to it.
+func (h *Health) StopWriting(damage *store.DamagedError) {
+	h.store.Load().StopWriting()
+	h.RejectMessages(damage, "from now on nothing is written to it. Stop the gateway: the next start keeps a copy and asks what to do")
+	h.o.Gateway.RefuseWaiting(h.Refusal())
+}
