@@ -558,9 +558,12 @@ func TestManyCallsAtOnceReuseTheirConnections(t *testing.T) {
 		name, proto string
 		http2       bool
 		connections int
+		// spare is how many connections may be replaced. A slow machine can miss drainPatience, which closes a connection.
+		// Without reuse rounds * calls connections are made.
+		spare int
 	}{
-		{"over HTTP/1.1 a round has a connection for each call, and the next round the same ones", "HTTP/1.1", false, calls},
-		{"over HTTP/2 all calls of all rounds share one connection", "HTTP/2.0", true, 1},
+		{"over HTTP/1.1 a round has a connection for each call, and the next round the same ones", "HTTP/1.1", false, calls, calls / 4},
+		{"over HTTP/2 all calls of all rounds share one connection", "HTTP/2.0", true, 1, 0},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			var mu sync.Mutex
@@ -614,8 +617,8 @@ func TestManyCallsAtOnceReuseTheirConnections(t *testing.T) {
 				}
 				group.Wait()
 			}
-			if len(peers) != tc.connections {
-				t.Errorf("%d rounds of %d calls used %d connections, want %d", rounds, calls, len(peers), tc.connections)
+			if n := len(peers); n < tc.connections || n > tc.connections+tc.spare {
+				t.Errorf("%d rounds of %d calls used %d connections, want %d and at most %d more", rounds, calls, n, tc.connections, tc.spare)
 			}
 		})
 	}
