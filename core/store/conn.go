@@ -98,14 +98,14 @@ func (w *writer) open(ctx context.Context, path string) (err error) {
 		return fmt.Errorf("copy the -wal of the last life into the database: %w", err)
 	}
 	w.tx = tx{conn: w.conn, stmts: map[string]*sql.Stmt{}}
-	disarmed, err := disarm(ctx, w.conn)
+	disarmed, intact, err := disarm(ctx, w.conn)
 	if err != nil {
 		return err
 	}
 	if w.found, err = migrate(ctx, w.conn, migrations); err != nil {
 		return err
 	}
-	if w.found == 0 {
+	if w.found == 0 || intact {
 		return nil // the migrations have made all of it
 	}
 	w.foreign, err = compare(ctx, w.conn, disarmed, time.Now())

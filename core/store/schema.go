@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
+	_ "embed"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -53,7 +54,29 @@ func objectsOf(ctx context.Context, conn *sql.Conn) (map[string]schemaObject, er
 	return out, rows.Err()
 }
 
-// expected is the schema that the migrations make. It costs a database in memory, once in a process.
+// current is the schema that the migrations make, as a text: see textOf. A test keeps it equal to the migrations.
+//
+//go:embed schema.sql
+var current string
+
+// textOf is a schema as a text: its objects in the order of their names, a blank line between two.
+func textOf(objects map[string]schemaObject) string {
+	var out strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(objects)) {
+		o := objects[name]
+		fmt.Fprintf(&out, "-- %s %s on %s\n%s;\n\n", o.Kind, o.Name, o.Table, o.SQL)
+	}
+	return out.String()
+}
+
+// isCurrent reports whether a schema is the current one, to the letter. The count keeps the text of one object from standing
+// for two. False decides nothing: compare says what is different, and what is not worth a difference.
+func isCurrent(objects map[string]schemaObject) bool {
+	return len(objects) == strings.Count(current, "\n\n") && textOf(objects) == current
+}
+
+// expected is the schema that the migrations make. It costs a database in memory, some milliseconds, once in a process.
+// Only a schema that is not the current one needs it.
 var expected = sync.OnceValues(schemaInMemory)
 
 func schemaInMemory() (out map[string]schemaObject, err error) {
@@ -80,38 +103,43 @@ func changedSchema(what string) error {
 }
 
 // disarm drops the triggers and views of the database that no gateway made, before a statement could run them (HF31), and
-// returns them. A database of a newer gateway is left alone.
-func disarm(ctx context.Context, conn *sql.Conn) (foreign []schemaObject, err error) {
+// returns them. A database of a newer gateway is left alone. intact says that nothing is left to do for migrate and compare:
+// the schema is the current one.
+func disarm(ctx context.Context, conn *sql.Conn) (foreign []schemaObject, intact bool, err error) {
 	steps, err := stepsOf(migrations)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
+	newest := steps[len(steps)-1].version
 	var version int
 	if err := conn.QueryRowContext(ctx, "PRAGMA user_version").Scan(&version); err != nil {
-		return nil, fmt.Errorf("read the schema's version: %w", err)
+		return nil, false, fmt.Errorf("read the schema's version: %w", err)
 	}
-	if version == 0 || version > steps[len(steps)-1].version {
-		return nil, nil
-	}
-	want, err := expected()
-	if err != nil {
-		return nil, err
+	if version == 0 || version > newest {
+		return nil, false, nil
 	}
 	found, err := objectsOf(ctx, conn)
 	if err != nil {
-		return nil, err
+		return nil, false, err
+	}
+	if version == newest && isCurrent(found) {
+		return nil, true, nil
+	}
+	want, err := expected()
+	if err != nil {
+		return nil, false, err
 	}
 	for _, o := range found {
 		w, known := want[o.Name]
 		switch {
 		case o.Kind != "trigger" && o.Kind != "view", known && w.Kind == o.Kind:
 		case known:
-			return nil, changedSchema(fmt.Sprintf("it has %s where the gateway has %s", o, w))
+			return nil, false, changedSchema(fmt.Sprintf("it has %s where the gateway has %s", o, w))
 		default:
 			foreign = append(foreign, o)
 		}
 	}
-	return foreign, drop(ctx, conn, foreign)
+	return foreign, false, drop(ctx, conn, foreign)
 }
 
 // drop drops objects in one transaction.

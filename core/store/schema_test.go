@@ -4,9 +4,13 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
+
+	"gatewaytui/fixtures/golden"
 )
 
 // HF31: what no gateway made is not obeyed. Triggers, views and indexes are dropped and kept, tables stay, and every row of
@@ -104,6 +108,48 @@ func TestHF31_ConnectionsAreDefensive(t *testing.T) {
 			t.Errorf("%s: trusted_schema is %d, writable_schema %d", name, trusted, writable)
 		}
 	}
+}
+
+// The text that a start compares the schema with is what the migrations make, so that a start of the current version needs
+// no database in memory, and its objects can be told apart.
+func TestHF31_TheCurrentSchemaIsKnownByItsText(t *testing.T) {
+	want, err := schemaInMemory()
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden.Check(t, "schema.sql", textOf(want))
+	if !isCurrent(want) {
+		t.Error("the schema that the migrations make is not the current one")
+	}
+	for _, change := range []func(map[string]schemaObject){
+		func(m map[string]schemaObject) { delete(m, "outbox") },
+		func(m map[string]schemaObject) { m["spy"] = schemaObject{Kind: "trigger", Name: "spy", Table: "lives"} },
+		func(m map[string]schemaObject) { // one row that has the text of two
+			a, b := m["audit"], m["audit_at"]
+			a.SQL += fmt.Sprintf(";\n\n-- %s %s on %s\n%s", b.Kind, b.Name, b.Table, b.SQL)
+			m["audit"] = a
+			delete(m, "audit_at")
+			if textOf(m) != textOf(want) {
+				t.Fatal("the two are no longer neighbours: choose others")
+			}
+		},
+	} {
+		changed := maps.Clone(want)
+		change(changed)
+		if isCurrent(changed) {
+			t.Errorf("a changed schema counts as the current one:\n%s", textOf(changed))
+		}
+	}
+}
+
+// A database of this version opens without the reference in memory; its foreign objects are found all the same, as the tests
+// above hold.
+func TestHF31_AnIntactDatabaseNeedsNoReference(t *testing.T) {
+	dir := t.TempDir()
+	shut(t, open(t, dir))
+	t.Cleanup(func() { expected = sync.OnceValues(schemaInMemory) })
+	expected = func() (map[string]schemaObject, error) { return nil, errors.New("the reference was made") }
+	shut(t, open(t, dir))
 }
 
 func connectionPool(t *testing.T, path string) *sql.DB {

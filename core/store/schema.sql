@@ -1,0 +1,188 @@
+-- table audit on audit
+CREATE TABLE audit (
+    seq    INTEGER PRIMARY KEY,
+    id     TEXT    NOT NULL UNIQUE,
+    at     INTEGER,
+    verb   TEXT    NOT NULL,
+    target TEXT    NOT NULL,
+    via    TEXT    NOT NULL,
+    uid    INTEGER NOT NULL,
+    pid    INTEGER NOT NULL,
+    tty    TEXT    NOT NULL,
+    user   TEXT    NOT NULL,
+    reason TEXT    NOT NULL,
+    state  TEXT    NOT NULL,
+    detail TEXT    NOT NULL
+, tool INTEGER NOT NULL DEFAULT 0 CHECK (tool IN (0, 1)), session TEXT NOT NULL DEFAULT '') STRICT;
+
+-- index audit_at on audit
+CREATE INDEX audit_at ON audit (at);
+
+-- table inbox on inbox
+CREATE TABLE inbox (
+    seq     INTEGER PRIMARY KEY,
+    id      TEXT    NOT NULL UNIQUE,
+    dedupe  TEXT    UNIQUE, -- the platform's own name for it; null where there is none
+    session TEXT    NOT NULL,
+    adapter TEXT    NOT NULL,
+    target  TEXT    NOT NULL,
+    user    TEXT    NOT NULL,
+    text    TEXT    NOT NULL,
+    at      INTEGER,
+    state   TEXT    NOT NULL CHECK (state IN ('waiting', 'running', 'answered'))
+) STRICT;
+
+-- index inbox_answered on inbox
+CREATE INDEX inbox_answered ON inbox (at) WHERE state = 'answered';
+
+-- index inbox_open on inbox
+CREATE INDEX inbox_open ON inbox (seq) WHERE state <> 'answered';
+
+-- table lives on lives
+CREATE TABLE lives (
+    seq          INTEGER PRIMARY KEY,
+    id           TEXT    NOT NULL UNIQUE,
+    pid          INTEGER NOT NULL,
+    start_ticks  INTEGER NOT NULL,
+    boot_id      TEXT    NOT NULL,
+    version      TEXT    NOT NULL,
+    started_at   INTEGER,
+    ended_at     INTEGER,
+    heartbeat_at INTEGER,
+    outcome      TEXT    NOT NULL,
+    phase        TEXT    NOT NULL,
+    reason       TEXT    NOT NULL,
+    by           TEXT    NOT NULL
+, rss INTEGER NOT NULL DEFAULT 0, clock_doubted INTEGER NOT NULL DEFAULT 0) STRICT;
+
+-- table messages on messages
+CREATE TABLE messages (
+    seq          INTEGER PRIMARY KEY,
+    session_id   TEXT    NOT NULL REFERENCES sessions (id),
+    turn_id      TEXT    NOT NULL REFERENCES turns (id),
+    role         TEXT    NOT NULL,
+    content      TEXT    NOT NULL,
+    tool_calls   TEXT, -- JSON
+    tool_call_id TEXT    NOT NULL,
+    at           INTEGER
+) STRICT;
+
+-- index messages_of_session on messages
+CREATE INDEX messages_of_session ON messages (session_id);
+
+-- index messages_of_turn on messages
+CREATE INDEX messages_of_turn ON messages (turn_id);
+
+-- table outbox on outbox
+CREATE TABLE outbox (
+    seq     INTEGER PRIMARY KEY,
+    id      TEXT    NOT NULL UNIQUE,
+    session TEXT    NOT NULL,
+    adapter TEXT    NOT NULL,
+    target  TEXT    NOT NULL,
+    text    TEXT    NOT NULL,
+    at      INTEGER,
+    ended_at INTEGER,
+    state   TEXT    NOT NULL CHECK (state IN ('waiting', 'sent', 'refused')),
+    reason  TEXT    NOT NULL
+) STRICT;
+
+-- index outbox_ended on outbox
+CREATE INDEX outbox_ended ON outbox (ended_at) WHERE state <> 'waiting';
+
+-- index outbox_open on outbox
+CREATE INDEX outbox_open ON outbox (seq) WHERE state = 'waiting';
+
+-- table processes on processes
+CREATE TABLE processes (
+    life        TEXT    NOT NULL,
+    pid         INTEGER NOT NULL,
+    start_ticks INTEGER NOT NULL,
+    boot_id     TEXT    NOT NULL,
+    session     TEXT    NOT NULL,
+    command     TEXT    NOT NULL,
+    policy      TEXT    NOT NULL,
+    started_at  INTEGER,
+    ended_at    INTEGER,
+    how         TEXT    NOT NULL,
+    PRIMARY KEY (life, pid, start_ticks)
+) STRICT, WITHOUT ROWID;
+
+-- index processes_ended on processes
+CREATE INDEX processes_ended ON processes (ended_at) WHERE ended_at IS NOT NULL;
+
+-- index processes_live on processes
+CREATE INDEX processes_live ON processes (started_at) WHERE ended_at IS NULL;
+
+-- table quarantine on quarantine
+CREATE TABLE quarantine (
+    seq    INTEGER PRIMARY KEY,
+    source TEXT    NOT NULL, -- the table that it was in
+    row    TEXT    NOT NULL, -- its columns as JSON
+    why    TEXT    NOT NULL,
+    at     INTEGER NOT NULL
+) STRICT;
+
+-- index quarantine_at on quarantine
+CREATE INDEX quarantine_at ON quarantine (at);
+
+-- table sessions on sessions
+CREATE TABLE sessions (
+    seq              INTEGER PRIMARY KEY,
+    id               TEXT    NOT NULL UNIQUE,
+    key              TEXT    NOT NULL,
+    platform         TEXT    NOT NULL,
+    user             TEXT    NOT NULL,
+    target           TEXT    NOT NULL,
+    state            TEXT    NOT NULL,
+    created_at       INTEGER,
+    last_activity_at INTEGER,
+    ended_at         INTEGER,
+    end_reason       TEXT    NOT NULL,
+    tokens_in        INTEGER NOT NULL,
+    tokens_out       INTEGER NOT NULL
+, cut INTEGER NOT NULL DEFAULT 0, caller_by TEXT NOT NULL DEFAULT '', caller_uid INTEGER NOT NULL DEFAULT 0) STRICT;
+
+-- index sessions_by_activity on sessions
+CREATE INDEX sessions_by_activity ON sessions (last_activity_at) WHERE ended_at IS NULL;
+
+-- index sessions_by_end on sessions
+CREATE INDEX sessions_by_end ON sessions (ended_at) WHERE ended_at IS NOT NULL;
+
+-- index sessions_current on sessions
+CREATE UNIQUE INDEX sessions_current ON sessions (key) WHERE ended_at IS NULL;
+
+-- index sessions_ended on sessions
+CREATE INDEX sessions_ended ON sessions (key, ended_at) WHERE ended_at IS NOT NULL;
+
+-- table shutdowns on shutdowns
+CREATE TABLE shutdowns (
+    seq    INTEGER PRIMARY KEY,
+    id     TEXT NOT NULL UNIQUE,
+    life   TEXT NOT NULL,
+    report TEXT NOT NULL -- an ops.Shutdown as JSON
+) STRICT;
+
+-- index shutdowns_of_life on shutdowns
+CREATE INDEX shutdowns_of_life ON shutdowns (life);
+
+-- table turns on turns
+CREATE TABLE turns (
+    id         TEXT    NOT NULL PRIMARY KEY,
+    session_id TEXT    NOT NULL REFERENCES sessions (id),
+    life       TEXT    NOT NULL,
+    started_at INTEGER,
+    marked_at  INTEGER, -- when a stop recorded it as possibly interrupted
+    ended_at   INTEGER,
+    state      TEXT    NOT NULL CHECK (state IN ('running', 'done', 'failed', 'interrupted')),
+    reason     TEXT    NOT NULL,
+    tokens_in  INTEGER NOT NULL,
+    tokens_out INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- index turns_of_session on turns
+CREATE INDEX turns_of_session ON turns (session_id);
+
+-- index turns_running on turns
+CREATE UNIQUE INDEX turns_running ON turns (session_id) WHERE state = 'running';
+
