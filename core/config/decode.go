@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/pelletier/go-toml/v2"
@@ -64,11 +65,17 @@ func (l *Loaded) insideFaulty(path []string) bool {
 	return false
 }
 
-// expression is a line on which a key or a table header begins, and header one with a table header.
+// expression matches a line on which a key or a table header begins, header one with a table header. Only a config with a
+// mistake needs them.
 var (
-	expression = regexp.MustCompile(`^\s*([A-Za-z0-9_."'-][A-Za-z0-9_."' -]*=|\[+[A-Za-z0-9_."' -]+\])`)
-	header     = regexp.MustCompile(`^\s*\[+[A-Za-z0-9_."' -]+\]`)
+	expression = lazily(`^\s*([A-Za-z0-9_."'-][A-Za-z0-9_."' -]*=|\[+[A-Za-z0-9_."' -]+\])`)
+	header     = lazily(`^\s*\[+[A-Za-z0-9_."' -]+\]`)
 )
+
+// lazily compiles a regular expression at its first use.
+func lazily(expr string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
+}
 
 // parse decodes data. Each expression that is not TOML is an error and is blanked, which moves nothing; what could be
 // decoded comes back with the data that it was decoded from, and nil where nothing could.
@@ -99,7 +106,7 @@ func blank(data []byte, line int) bool {
 	first := min(line, len(lines)) - 1
 	begins := bytes.HasPrefix(bytes.TrimSpace(lines[first]), []byte("["))
 	for at := first; !begins && at >= 0; at-- { // an error may be far below the key whose value it is in
-		if expression.Match(lines[at]) {
+		if expression().Match(lines[at]) {
 			first = at
 			break
 		}
@@ -110,7 +117,7 @@ func blank(data []byte, line int) bool {
 	}
 	changed := false
 	for at := first; at < len(lines); at++ {
-		if at > first && at >= line && next.Match(lines[at]) {
+		if at > first && at >= line && next().Match(lines[at]) {
 			break
 		}
 		for i, c := range lines[at] {

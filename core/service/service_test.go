@@ -206,6 +206,19 @@ func TestLookSeesThisProcess(t *testing.T) {
 	}
 }
 
+func TestUnitNamesAreThoseOfSystemd(t *testing.T) {
+	long := strings.Repeat("n", 247)
+	for name, want := range map[string]bool{
+		"gatewaytui.service": true, "gateway-tui@2.service": true, `run-u7\x2d1.scope`: true, "a:b_c.d.service": true, ".service.service": true, long + ".scope": true,
+		".service": false, "-x.service": false, "x.timer": false, "x": false, "": false, "a b.service": false, "a/b.service": false, "ä.service": false,
+		"x.service\n": false, "x\xff.service": false, "n" + long + ".service": false,
+	} {
+		if got := isUnit(name); got != want {
+			t.Errorf("isUnit(%q) is %v", name, got)
+		}
+	}
+}
+
 func FuzzUnitOf(f *testing.F) {
 	f.Add("0::/system.slice/gatewaytui.service\n")
 	f.Add("1:name=systemd:/user.slice/user@1.service/a.service/../_x.scope\n::\n")
