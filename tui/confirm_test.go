@@ -204,6 +204,9 @@ func TestAReadOnlyConsoleGivesNothing(t *testing.T) {
 				}
 				b.keys(":")
 				b.typing(binding.action)
+				if p := b.m.box.(*palette); len(p.Matches) == 0 && p.Note != "this console is read-only" {
+					t.Errorf(":%s says %q", binding.action, p.Note)
+				}
 				b.keys("enter", "esc")
 			}
 			for _, h := range b.m.hints() {

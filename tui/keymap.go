@@ -57,6 +57,9 @@ type binding struct {
 
 func (b *binding) lever() bool { return b.verb != "" }
 
+// readOnlyNote is why a console that only looks does not act.
+const readOnlyNote = "this console is read-only"
+
 // works says why b does not work here and now; "" if it does.
 func (b *binding) works(f facts) string {
 	if why := b.off(f); why != "" || b.not == nil {
@@ -72,7 +75,7 @@ func (b *binding) off(f facts) string {
 	}
 	switch {
 	case f.readOnly:
-		return "this console is read-only"
+		return readOnlyNote
 	case f.link == views.LinkGone:
 		return "the gateway is gone"
 	case f.link == views.LinkLoading:

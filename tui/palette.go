@@ -136,7 +136,11 @@ func (p *palette) match(m *model) {
 		}
 		p.Matches = append(p.Matches, match)
 	}
-	if len(p.Matches) == 0 && name != "" {
+	switch {
+	case len(p.Matches) > 0 || name == "":
+	case m.opt.ReadOnly && named(name) != nil:
+		p.Note = readOnlyNote
+	default:
 		p.Note = "no command " + name + "; nearest: " + text.Nearest(name, names)
 	}
 }
@@ -218,7 +222,7 @@ func (p *palette) enter(m *model) tea.Cmd {
 		m.box = nil
 		return nil
 	case i < 0 && m.opt.ReadOnly && named(name) != nil:
-		p.Note = "this console is read-only"
+		p.Note = readOnlyNote
 		return nil
 	case i < 0:
 		if len(p.Matches) > 0 {

@@ -67,7 +67,7 @@ func (d *stopDraw) reportFacts() []Fact {
 			outcome += fmt.Sprintf(", in phase %d %s", i+1, d.phaseName(d.phase))
 		}
 	case d.Outcome == ops.ShutdownClean:
-		outcome = "clean: everything ended by itself"
+		outcome = "clean: everything ended in time"
 	case d.Outcome == ops.ShutdownForced:
 		outcome = "forced: what was not necessary was skipped, the stores were closed"
 	case d.Outcome == ops.ShutdownIncomplete:
@@ -104,7 +104,10 @@ func (d *stopDraw) reportFacts() []Fact {
 	if over := d.overran(); over != "" {
 		facts = append(facts, Fact{"overran", over})
 	}
-	cause := or(shown(d.Reason), unknown) + by(shown(d.By))
+	cause, ok := askedBy(shown(d.Reason), shown(d.By))
+	if !ok {
+		cause = or(shown(d.Reason), unknown) + by(shown(d.By))
+	}
 	if d.Mode != "" {
 		cause += ", " + shown(d.ModeText())
 	}

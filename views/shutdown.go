@@ -107,23 +107,28 @@ func shutdownBody(s Screen, w, h int) []string {
 	return fit(lines, w, h)
 }
 
-// cause says who stops the gateway and why. The reason that the gateway itself gives to a stop without one repeats who it
-// was, and is left out.
+// cause says in the header who stops the gateway and why.
 func cause(reason, who string) string {
+	if text, ok := askedBy(reason, who); ok {
+		return text
+	}
+	return "cause: " + or(reason, unknown) + by(who)
+}
+
+// askedBy says who asked for a stop whose reason is the one that the gateway itself gives to a stop without one. That
+// reason repeats who it was, and is left out.
+func askedBy(reason, who string) (string, bool) {
 	done, ok := strings.CutSuffix(reason, " by an operator")
 	if !ok {
 		done, ok = strings.CutSuffix(reason, " by a tool")
 	}
-	if ok {
-		switch who {
-		case "console":
-			return done + " from the console"
-		case "":
-		default:
-			return done + by(who)
-		}
+	switch {
+	case !ok || who == "":
+		return "", false
+	case who == "console":
+		return done + " from the console", true
 	}
-	return "cause: " + or(reason, unknown) + by(who)
+	return done + by(who), true
 }
 
 // identity says which gateway stops, for how long already, and why.

@@ -223,7 +223,7 @@ func (c *checkup) checkGateway(ctx context.Context) {
 	s, err := g.Status(ctx)
 	if err == nil {
 		c.gateway, c.status = g, &s
-		c.ok("up, %s for %s: life %s, pid %d, version %s", words(s.State), millis(s.UptimeMS), s.Life, s.PID, s.Version)
+		c.ok("up, %s: life %s, pid %d, version %s", stateFor(s), s.Life, s.PID, s.Version)
 		if own := versionInfo().Version; s.Version != own {
 			c.warn("gatewaytui restart", "it runs version %s, and this program is version %s", s.Version, own)
 		}

@@ -109,8 +109,24 @@ func (p *program) absent(err error) error {
 	return &outcome{code: exitNoGateway}
 }
 
+// stateFor is the state of a gateway and since when it has that one, which is not since its start while it drains or stops.
+func stateFor(s ops.Status) string {
+	up := millis(s.UptimeMS)
+	switch {
+	case s.State == ops.StateDraining && s.Drain != nil:
+		by := ""
+		if s.Drain.By != "" {
+			by = " by " + words(s.Drain.By)
+		}
+		return words(s.State) + " for " + ago(s.Drain.Since) + by + ", started " + up + " ago"
+	case s.State == ops.StateDraining || s.State == ops.StateStopping:
+		return words(s.State) + ", started " + up + " ago"
+	}
+	return words(s.State) + " for " + up
+}
+
 func (p *program) showStatus(s ops.Status) {
-	p.say("gateway     up, %s for %s", words(s.State), millis(s.UptimeMS))
+	p.say("gateway     up, %s", stateFor(s))
 	p.say("life        %s, pid %d, version %s, since %s", s.Life, s.PID, s.Version, moment(s.StartedAt))
 	p.say("home        %s", s.Home)
 	if s.Demo != nil {

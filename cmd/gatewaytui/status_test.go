@@ -70,6 +70,26 @@ func TestG5_StatusSaysWhoSupervisesItAndWhatThatAllows(t *testing.T) {
 	}
 }
 
+func TestStatusSaysHowLongTheStateHasLastedAndNotTheUptime(t *testing.T) {
+	since := ops.Time{Time: time.Now().Add(-4 * time.Minute)}
+	for _, tt := range []struct {
+		state ops.State
+		drain *ops.DrainState
+		want  string
+	}{
+		{ops.StateRunning, nil, "gateway     up, running for 3h00m\n"},
+		{ops.StateDraining, &ops.DrainState{By: "uid 0 on pts/1", Since: since}, "gateway     up, draining for 4m00s by uid 0 on pts/1, started 3h00m ago\n"},
+		{ops.StateDraining, &ops.DrainState{Since: since}, "gateway     up, draining for 4m00s, started 3h00m ago\n"},
+		{ops.StateStopping, nil, "gateway     up, stopping, started 3h00m ago\n"},
+	} {
+		t.Run(tt.want, func(t *testing.T) {
+			f := newFake()
+			f.status = ops.Status{Life: fakeLife, State: tt.state, Drain: tt.drain, UptimeMS: (3 * time.Hour).Milliseconds()}
+			start(t, f).run(t, "status").must(t, exitDone).says(t, tt.want)
+		})
+	}
+}
+
 func TestStatusShowsADrainAndARunningStop(t *testing.T) {
 	f := newFake()
 	f.status.State = ops.StateStopping
