@@ -27,7 +27,7 @@ func (p *Pruned) Add(q Pruned) {
 	p.Quarantine += q.Quarantine
 }
 
-// Retention is how long what has ended is kept, so that the database does not grow for ever (field notes, F7).
+// Retention is how long what has ended is kept, so that the database does not grow for ever (F7).
 const Retention = 90 * 24 * time.Hour
 
 // Prune deletes what ended before old: conversations with their turns and messages, rows of the journal, the audit, past
