@@ -31,7 +31,7 @@ var arrows = map[string][]string{
 	"core/config":                      {"core/ops", "core/term"},
 	"core/doctor":                      {"core/ops", "core/term", "core/config"},
 	"core/logs":                        {"core/term"},
-	"core/delivery":                    {"core/ops", "core/term", "core/adapter", "core/session", "core/store"},
+	"core/delivery":                    {"core/limit", "core/ops", "core/term", "core/adapter", "core/session", "core/store"},
 	"core/model":                       {"core/limit", "core/term"},
 	"core/session":                     {"core/limit", "core/ops"},
 	"core/tool":                        {"core/ops", "core/term", "core/model", "core/process"},

@@ -1,14 +1,15 @@
-// Package delivery moves messages between chats and sessions. The Outbox (outbox.go) takes answers and notices to chats.
+// Package delivery moves messages between chats and sessions. The Intake (intake.go) takes every message to its session, or
+// to the chat commands. The Outbox (outbox.go) takes answers and notices to chats.
 //
-// What it promises: a message to a chat is durable before the first attempt to send it, keeps its place in its chat, and is
-// tried until its platform took it or refused it for good (E12). Every send has a deadline. No lock is held over I/O.
+// What it promises: a message of a chat is durable before its platform hears that it was taken, and is worked on once
+// (E12, E15). A message to a chat is durable before the first attempt to send it, keeps its place in its chat, and is tried
+// until its platform took it or refused it for good. Every send has a deadline. No lock is held over I/O.
 //
 // The package knows no gateway. What it needs is in the interfaces of this file.
 package delivery
 
 import (
 	"context"
-	"strings"
 	"time"
 
 	"gatewaytui/core/adapter"
@@ -22,7 +23,16 @@ type Sender interface {
 	Send(ctx context.Context, adapter string, m adapter.Outgoing) error
 }
 
-// Journal makes messages durable. *store.Store is one.
+// Inbox makes the messages of chats durable. *store.Store is one.
+type Inbox interface {
+	// PutInbox reports false, and the id of the first delivery, for a message that was taken before.
+	PutInbox(ctx context.Context, v store.Inbox) (id string, fresh bool, err error)
+	DropInbox(ctx context.Context, id string) error
+	// Patient is ctx without its end, for a write that must survive the end of its cause.
+	Patient(ctx context.Context) (context.Context, context.CancelFunc)
+}
+
+// Journal makes the messages to chats durable. *store.Store is one.
 type Journal interface {
 	PutOutbox(ctx context.Context, v store.Outbox) error
 	EndOutbox(ctx context.Context, id, refused string, at time.Time) error
@@ -39,22 +49,13 @@ type Tasks interface {
 
 // Meter counts messages by the platform of the session key. It never waits. *metrics.Metrics is one.
 type Meter interface {
+	// Received counts a message that was taken, or refused if err is not nil.
+	Received(key string, err error)
 	// Sent counts an attempt to send a reply or a notice.
 	Sent(key string, err error)
 }
 
-// UserMessage is what a chat user reads of an error: its message and its hint as sentences.
-func UserMessage(err error) string {
-	e := ops.AsError(err)
-	text := sentence(e.Message) + "."
-	if e.Hint != "" {
-		text += " " + sentence(e.Hint) + "."
-	}
-	return text
-}
-
-// sentence is s with a capital letter.
-func sentence(s string) string {
-	n := min(1, len(s))
-	return strings.ToUpper(s[:n]) + s[n:]
+// Emitter takes events. It never blocks. *events.Hub is one.
+type Emitter interface {
+	Emit(t ops.EventType, subject, text string, data map[string]any)
 }

@@ -24,10 +24,9 @@ const (
 
 // OutboxOptions are what an Outbox needs. Every field is required.
 type OutboxOptions struct {
-	Sender Sender
-	Tasks  Tasks
-	Meter  Meter
-	Log    *slog.Logger
+	Tasks Tasks
+	Meter Meter
+	Log   *slog.Logger
 	// NewID makes unique ids that sort by time.
 	NewID func() string
 }
@@ -36,8 +35,9 @@ type OutboxOptions struct {
 // them too, so that the next life goes on where this one ends (E12). Its methods may be called from any goroutine.
 type Outbox struct {
 	o OutboxOptions
-	// journal is set by Open, before the first message.
+	// journal and sender are set by Open, before the first message.
 	journal Journal
+	sender  Sender
 
 	mu    sync.Mutex       // guards what follows. Tasks.Start may be called with it held.
 	chats map[string]*chat // by adapter and target
@@ -60,12 +60,12 @@ type delivery struct {
 // NewOutbox returns an empty outbox. It does no I/O.
 func NewOutbox(o OutboxOptions) *Outbox { return &Outbox{o: o, chats: map[string]*chat{}} }
 
-// Open gives the outbox its journal. It is called once, before any message.
-func (o *Outbox) Open(j Journal) { o.journal = j }
+// Open gives the outbox its journal and the way to the platforms. It is called once, before any message.
+func (o *Outbox) Open(j Journal, s Sender) { o.journal, o.sender = j, s }
 
 // Send sends a message once, without the journal, and counts it. key is the session that it belongs to.
 func (o *Outbox) Send(ctx context.Context, key, adapterName string, m adapter.Outgoing) error {
-	err := o.o.Sender.Send(ctx, adapterName, m)
+	err := o.sender.Send(ctx, adapterName, m)
 	o.o.Meter.Sent(key, err)
 	return err
 }

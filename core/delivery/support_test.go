@@ -34,8 +34,8 @@ type world struct {
 func newWorld() *world { return &world{ended: map[string]string{}} }
 
 func (w *world) outbox(t *testing.T) *Outbox {
-	o := NewOutbox(OutboxOptions{Sender: w, Tasks: w, Meter: w, Log: slog.New(slog.DiscardHandler), NewID: w.newID})
-	o.Open(w)
+	o := NewOutbox(OutboxOptions{Tasks: w, Meter: w, Log: slog.New(slog.DiscardHandler), NewID: w.newID})
+	o.Open(w, w)
 	t.Cleanup(w.tasks.Wait)
 	return o
 }
@@ -59,6 +59,8 @@ func (w *world) Send(_ context.Context, _ string, m adapter.Outgoing) error {
 	w.sent = append(w.sent, m.Target+": "+m.Text)
 	return nil
 }
+
+func (w *world) Received(string, error) {}
 
 func (w *world) Sent(string, error) {}
 

@@ -215,14 +215,8 @@ func (g *Gateway) tellDropped(key string, dropped []session.Message, turn *sessi
 		}
 		g.log.Warn("waiting message dropped", args...)
 	}
-	tell := func(context.Context) {
-		for _, m := range dropped {
-			m.Deliver("", &ops.Error{Code: ops.CodeConflict, Message: "the session was reset before it came to this message", Hint: "send it again if you still want it"})
-		}
-	}
-	if !g.background.Start(g.turns, "notice", key, tell) {
-		tell(g.turns)
-	}
+	why := &ops.Error{Code: ops.CodeConflict, Message: "the session was reset before it came to this message", Hint: "send it again if you still want it"}
+	g.outbox.Refuse(key, why, dropped...)
 }
 
 // closeAgent closes the agent of key with everything it holds, found in the cache, where idle and running ones live; then
@@ -266,7 +260,7 @@ func (g *Gateway) interrupt(ctx context.Context, key, want string, cause error) 
 			return "", &ops.Error{Code: ops.CodeConflict, Message: "the turn that you saw has ended"}
 		}
 		if m, waits := g.table.WithdrawWaiting(key); waits {
-			g.withdrawn(key, m, cause)
+			g.outbox.Withdrawn(key, m, cause)
 			return waitingEnded, nil
 		}
 		return "", &ops.Error{Code: ops.CodeNotFound, Message: "no turn runs in " + term.Quote(key)}

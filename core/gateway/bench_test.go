@@ -71,7 +71,7 @@ func BenchmarkTurnLatency(b *testing.B) {
 		r := &answered{at: at, took: &took[i], done: all.Done}
 		all.Add(1)
 		in := adapter.Inbound{Adapter: "chat", Session: fmt.Sprintf("api:user:%d", i%sessions), User: "maria", Text: "hello", Responder: r}
-		if _, err := l.g.Receive(context.Background(), in); err != nil {
+		if _, err := l.g.intake.Receive(context.Background(), in); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -53,36 +53,6 @@ func init() {
 	}
 }
 
-// parseCommand reads a chat command: a slash and a word at the very start of the text, as in "/new" or "/status@bot".
-// A path such as "/etc/hosts is broken" is no command.
-func parseCommand(text string) (name, arg string, is bool) {
-	rest, found := strings.CutPrefix(strings.TrimSpace(text), "/")
-	if !found {
-		return "", "", false
-	}
-	name, arg, _ = strings.Cut(rest, " ")
-	if line, more, cut := strings.Cut(name, "\n"); cut {
-		name, arg = line, more+" "+arg
-	}
-	name, _, _ = strings.Cut(name, "@")
-	name = strings.ToLower(name)
-	if name == "" || strings.ContainsFunc(name, func(r rune) bool { return (r < 'a' || r > 'z') && r != '_' && r != '-' }) {
-		return "", "", false
-	}
-	return name, strings.TrimSpace(arg), true
-}
-
-// unqueued is a message without /queue before it: that is what waits, and what the next life works on if this one ends.
-func unqueued(text string) string {
-	for {
-		name, arg, _ := parseCommand(text)
-		if name != "queue" || arg == "" {
-			return text
-		}
-		text = arg
-	}
-}
-
 // isWork says whether the command of this name starts a turn.
 func isWork(name string) bool {
 	return slices.ContainsFunc(chatCommands, func(c chatCommand) bool { return c.name == name && c.work })
@@ -225,7 +195,7 @@ func waitingWords(row ops.Session) string {
 	return "Your message waits for a turn slot (" + row.WaitingFor + ") for " + text.Age(row.DoingSince.Time)
 }
 
-// commandQueue is /queue without a text; with one it is that message (unqueued).
+// commandQueue is /queue without a text; with one it is that message: see delivery.
 func (g *Gateway) commandQueue(_ context.Context, c call) (string, error) {
 	if row, found := g.table.Row(c.key); found && row.Queued > 0 {
 		if row.Turn == "" {
@@ -253,7 +223,7 @@ func (g *Gateway) relay(ctx context.Context, key string, m session.Message) (str
 		default: // it was answered already
 		}
 	}
-	if err := g.accept(ctx, key, m); err != nil {
+	if err := g.intake.Submit(ctx, key, m); err != nil {
 		return "", err
 	}
 	select { // no deadline of its own: a turn's stall limits end it

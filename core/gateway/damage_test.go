@@ -30,7 +30,7 @@ func TestF8_DamageFoundBesideTheWorkStopsTheWriting(t *testing.T) {
 	if got := l.await(waits); got.err == nil || !strings.Contains(got.err.Error(), "damaged in messages") {
 		t.Errorf("who waits is told %+v", got)
 	}
-	_, err := l.g.Receive(context.Background(), adapter.Inbound{Adapter: "chat", Session: "chat:dm:1", User: "maria", Target: "1", Text: "hello"})
+	_, err := l.g.intake.Receive(context.Background(), adapter.Inbound{Adapter: "chat", Session: "chat:dm:1", User: "maria", Target: "1", Text: "hello"})
 	if !ops.HasCode(err, ops.CodeUnavailable) || !strings.Contains(err.Error(), "damaged in messages") || !strings.Contains(err.Error(), "not taken") {
 		t.Errorf("a message is refused with %v", err)
 	}

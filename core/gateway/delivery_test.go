@@ -141,7 +141,7 @@ func TestACrashLosesNoMessageAndRepeatsNone(t *testing.T) {
 	})
 	l := start(t, func(s *setup) { s.dir = dir })
 	l.wait("all three chats hear something", func() bool { return len(l.chat.messages()) >= 3 })
-	again, err := l.g.Receive(context.Background(), adapter.Inbound{Adapter: "chat", Session: "chat:dm:1", Target: "1", Text: "hello", Dedupe: "chat:waits"})
+	again, err := l.g.intake.Receive(context.Background(), adapter.Inbound{Adapter: "chat", Session: "chat:dm:1", Target: "1", Text: "hello", Dedupe: "chat:waits"})
 	if err != nil || again != "waits" {
 		t.Fatalf("delivered again in this life it is %q, %v", again, err)
 	}
@@ -200,7 +200,7 @@ func TestB10_ASessionThatTakesTheGatewayDownThreeTimesIsSuspended(t *testing.T) 
 			if planned {
 				return
 			}
-			_, err := l.g.Receive(context.Background(), adapter.Inbound{Adapter: "chat", Session: "api:user:a", Text: "x", Responder: make(responder, 1)})
+			_, err := l.g.intake.Receive(context.Background(), adapter.Inbound{Adapter: "chat", Session: "api:user:a", Text: "x", Responder: make(responder, 1)})
 			if !ops.HasCode(err, ops.CodeConflict) || !strings.Contains(err.Error(), "suspended") {
 				t.Fatalf("a message to it got %v", err)
 			}

@@ -123,7 +123,7 @@ func TestD3_AStopRefusesAMessageToAnExpiredSession(t *testing.T) {
 	yesterday(t, dir, "chat:dm:1", ops.SessionIdle)
 	l := start(t, idleFor, func(s *setup) { s.dir = dir })
 	l.g.background.Close() // as in the background phase of a stop
-	_, err := l.g.Receive(context.Background(), adapter.Inbound{Adapter: "chat", Session: "chat:dm:1", Text: "x", Responder: make(responder, 1)})
+	_, err := l.g.intake.Receive(context.Background(), adapter.Inbound{Adapter: "chat", Session: "chat:dm:1", Text: "x", Responder: make(responder, 1)})
 	if !ops.HasCode(err, ops.CodeStopping) {
 		t.Fatalf("got %v, want stopping", err)
 	}

@@ -177,6 +177,7 @@ type Gateway struct {
 	background  *background.Group
 	events      *events.Hub
 	requests    *requests
+	intake      *delivery.Intake
 	outbox      *delivery.Outbox
 	metrics     *metrics.Metrics
 	// lives is how many lives began on this home, this one included; 0 while that is not known.
@@ -243,6 +244,8 @@ func New(o Options) (*Gateway, error) {
 		events: events.New(), requests: newRequests(),
 		ready: make(chan struct{}), loaded: make(chan struct{}), began: make(chan struct{}), eventsFlushed: make(chan struct{}),
 	}
+	g.turns, g.cancelTurns = context.WithCancel(context.Background())
+	g.watching, g.stopWatch = context.WithCancel(context.Background())
 	g.slots = model.NewSlots(cfg.Limits.ModelCalls)
 	if g.limits = o.Limits; g.limits == nil {
 		g.limits = &limit.Set{}
@@ -269,14 +272,18 @@ func New(o Options) (*Gateway, error) {
 	})
 	g.trees.procs, g.trees.grace = g.procs, cfg.Process.KillGrace.Duration
 	g.addBounds()
+	g.outbox = delivery.NewOutbox(delivery.OutboxOptions{Tasks: g.background, Meter: g.metrics, Log: o.Log, NewID: g.newID})
+	g.intake = delivery.NewIntake(delivery.IntakeOptions{
+		Table: g.table, Gate: gate{g}, Sessions: conversations{g}, Commands: conversations{g}, Outbox: g.outbox,
+		Events: g.events, Tasks: g.background, Meter: g.metrics, Log: o.Log, NewID: g.newID, Turns: g.turns,
+	})
 	g.adapters = adapter.NewSupervisor(adapter.Options{
-		CallTimeout: cfg.Shutdown.AdapterTimeout.Duration, SendTimeout: delivery.SendTimeout, Receiver: g, Log: o.Log,
+		CallTimeout: cfg.Shutdown.AdapterTimeout.Duration, SendTimeout: delivery.SendTimeout, Receiver: receiver{g.intake, g.procs}, Log: o.Log,
 		OnState: func(a ops.Adapter) {
 			g.adapterChanged(a)
 			g.outbox.Connected(a)
 		},
 	})
-	g.outbox = delivery.NewOutbox(delivery.OutboxOptions{Sender: g.adapters, Tasks: g.background, Meter: g.metrics, Log: o.Log, NewID: g.newID})
 	for _, p := range o.Platforms {
 		g.adapters.Add(p)
 	}
@@ -287,8 +294,6 @@ func New(o Options) (*Gateway, error) {
 	if w, tight := g.tightBudget(); tight {
 		g.health.Keep(w)
 	}
-	g.turns, g.cancelTurns = context.WithCancel(context.Background())
-	g.watching, g.stopWatch = context.WithCancel(context.Background())
 	return g, nil
 }
 
@@ -448,7 +453,8 @@ func (g *Gateway) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	g.outbox.Open(st)
+	g.outbox.Open(st, g.adapters)
+	g.intake.Open(st)
 	g.mu.Lock()
 	g.store = st
 	g.mu.Unlock()

@@ -25,7 +25,7 @@ func (l *lab) loop(key, text string) (answers *atomic.Int64) {
 		defer close(over)
 		for ctx.Err() == nil {
 			r := make(responder, 1)
-			if _, err := l.g.Receive(ctx, adapter.Inbound{Adapter: "chat", Session: key, User: "maria", Text: text, Responder: r}); err != nil {
+			if _, err := l.g.intake.Receive(ctx, adapter.Inbound{Adapter: "chat", Session: key, User: "maria", Text: text, Responder: r}); err != nil {
 				return // the gateway stops
 			}
 			select {

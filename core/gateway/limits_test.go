@@ -132,7 +132,7 @@ func TestHF9_ClientsThatSendAndLeavePileUpNothing(t *testing.T) {
 			key = fmt.Sprintf("api:user:u%d", i)
 		}
 		id, _ := l.post(key, "hang")
-		l.g.Withdraw(key, id)
+		l.g.intake.Withdraw(key, id)
 	}
 	l.wait("nothing is left of them", func() bool {
 		st, err := l.g.Status(context.Background())
@@ -348,7 +348,7 @@ func TestAMessageOverTheQueuedBytesIsRefusedWithTheBoundsName(t *testing.T) {
 	l.running("api:user:a")
 	text := strings.Repeat("x", 700_000)
 	l.send("api:user:a", text)
-	_, err := l.g.Receive(context.Background(), adapter.Inbound{Adapter: "chat", Session: "api:user:a", User: "maria", Text: text, Responder: make(responder, 1)})
+	_, err := l.g.intake.Receive(context.Background(), adapter.Inbound{Adapter: "chat", Session: "api:user:a", User: "maria", Text: text, Responder: make(responder, 1)})
 	if !ops.HasCode(err, ops.CodeLimit) || !strings.Contains(err.Error(), limit.QueuedBytes) {
 		t.Errorf("the second message got %v", err)
 	}

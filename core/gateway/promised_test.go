@@ -74,7 +74,7 @@ func TestE12_QueuedTextOutlivesTheGateway(t *testing.T) {
 	first.say("chat:dm:1", "1", "hang")
 	first.running("chat:dm:1")
 	in := adapter.Inbound{Adapter: "chat", Session: "chat:dm:1", Target: "1", User: "maria", Text: "/queue /queue and this", Dedupe: "chat:1:9"}
-	id, err := first.g.Receive(context.Background(), in)
+	id, err := first.g.intake.Receive(context.Background(), in)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +85,7 @@ func TestE12_QueuedTextOutlivesTheGateway(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			next := start(t, func(s *setup) { s.dir = dir })
 			next.wait("it is answered", func() bool { return sentBy("1: you said and this", next) > 0 })
-			again, err := next.g.Receive(context.Background(), in)
+			again, err := next.g.intake.Receive(context.Background(), in)
 			if err != nil || again != id {
 				t.Fatalf("delivered again it is message %q, %v; want %q", again, err, id)
 			}
@@ -105,7 +105,7 @@ func TestE12_ABackgroundTaskThatIsCutOffIsReported(t *testing.T) {
 	first := start(t)
 	first.ask("chat:dm:1", "hello")
 	in := adapter.Inbound{Adapter: "chat", Session: "chat:dm:1", Target: "1", User: "maria", Text: "/background hang", Dedupe: "chat:1:9"}
-	id, err := first.g.Receive(context.Background(), in)
+	id, err := first.g.intake.Receive(context.Background(), in)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,7 +127,7 @@ func TestE12_ABackgroundTaskThatIsCutOffIsReported(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			next := start(t, func(s *setup) { s.dir = tc.dir })
 			next.wait("its chat is told", func() bool { return sentBy(tc.told, first, next) > 0 })
-			again, err := next.g.Receive(context.Background(), in)
+			again, err := next.g.intake.Receive(context.Background(), in)
 			if err != nil || again != id {
 				t.Fatalf("delivered again it is message %q, %v; want %q", again, err, id)
 			}

@@ -55,7 +55,7 @@ func (g *Gateway) recover(ctx context.Context) error {
 	reported := 0
 	for _, in := range open {
 		text := "The gateway ended while it worked on this message. What was done so far is kept and nothing is repeated. Tell me how to continue."
-		command, _, _ := parseCommand(in.Text)
+		command, _, _ := delivery.ParseCommand(in.Text)
 		switch {
 		case in.State == store.InboxRunning && isWork(command):
 			text = "The gateway ended while it worked on your /" + command + " task. Nothing is done again by itself: send it again if you still want it."
@@ -155,11 +155,7 @@ func (g *Gateway) sweepEarlier(ctx context.Context) {
 // takeUpBacklog gives the messages that waited to their sessions, before any new one can come.
 func (g *Gateway) takeUpBacklog(ctx context.Context) {
 	for _, in := range g.backlog {
-		m := g.chatMessage(in)
-		m.Kept = true
-		if err := g.accept(ctx, in.Session, m); err != nil {
-			g.background.Start(ctx, "notice", in.Session, func(context.Context) { g.outbox.Reply(in, delivery.UserMessage(err)) })
-		}
+		g.intake.Restore(ctx, in)
 	}
 	g.backlog = nil
 }

@@ -60,7 +60,7 @@ func TestTF28_AnAnonymousRequestLeavesNothing(t *testing.T) {
 			key := anonymous()
 			id, r := l.post(key, "hang")
 			l.wait("the turn runs", func() bool { return l.session(key).Doing == ops.DoingModelCall })
-			l.g.Withdraw(key, id)
+			l.g.intake.Withdraw(key, id)
 			l.await(r)
 		},
 		"reset by an operator": func(l *lab) {

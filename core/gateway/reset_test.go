@@ -203,40 +203,6 @@ func TestJ9_StopSaysWhatItLeavesRunning(t *testing.T) {
 	l.await(turn)
 }
 
-func TestAPathIsNoCommand(t *testing.T) {
-	for text, want := range map[string]string{
-		"/new": "new", "  /New  ": "new", "/stop@bot now": "stop", "/help\nplease": "help",
-		"/etc/hosts is broken": "", "/": "", "new": "", "/1": "", "see /new": "", "//new": "",
-	} {
-		if got, _, _ := parseCommand(text); got != want {
-			t.Errorf("%q is command %q, want %q", text, got, want)
-		}
-	}
-}
-
-func FuzzParseCommand(f *testing.F) {
-	for _, seed := range []string{"/new", "/background do it", "/stop@bot", "/\x1b[31m", "text", "/a\nb c"} {
-		f.Add(seed)
-	}
-	f.Fuzz(func(t *testing.T, text string) {
-		name, arg, is := parseCommand(text)
-		if !is {
-			if name != "" || arg != "" {
-				t.Fatalf("%q is no command and has name %q, argument %q", text, name, arg)
-			}
-			return
-		}
-		if !strings.Contains(strings.ToLower(text), "/"+name) {
-			t.Fatalf("%q is read as command %q", text, name)
-		}
-		for _, r := range name {
-			if (r < 'a' || r > 'z') && r != '_' && r != '-' {
-				t.Fatalf("%q is read as command %q, which holds %q", text, name, r)
-			}
-		}
-	})
-}
-
 // I4: nothing from a chat comes back raw in what an operator sees.
 func TestHostileTextIsCleanInEveryRow(t *testing.T) {
 	l := start(t)
@@ -254,7 +220,7 @@ func TestHostileTextIsCleanInEveryRow(t *testing.T) {
 			t.Errorf("a row holds %q", text)
 		}
 	}
-	_, err = l.g.Receive(context.Background(), adapter.Inbound{Adapter: "chat", Session: "api:user:\x1b[31m", Text: "x", Responder: make(responder, 1)})
+	_, err = l.g.intake.Receive(context.Background(), adapter.Inbound{Adapter: "chat", Session: "api:user:\x1b[31m", Text: "x", Responder: make(responder, 1)})
 	if err == nil || strings.Contains(err.Error(), "\x1b") {
 		t.Errorf("a hostile session key was answered with %q", err)
 	}

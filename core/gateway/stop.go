@@ -222,7 +222,7 @@ func (g *Gateway) RefuseWaiting(why error) {
 				continue
 			}
 			g.log.Warn("waiting message dropped", "session", key, "message", m.ID, "reason", term.Clean(why.Error(), 300))
-			g.background.Start(g.turns, "notice", key, func(context.Context) { m.Deliver("", answer(why)) })
+			g.outbox.Refuse(key, answer(why), m)
 		}
 	}
 }

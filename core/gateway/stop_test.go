@@ -319,7 +319,7 @@ func TestA18_AStopTakesNothingNewAndTellsThoseWhoWait(t *testing.T) {
 	if got := l.await(waits); !ops.HasCode(got.err, ops.CodeStopping) {
 		t.Fatalf("the waiting message was answered with %+v, want stopping", got)
 	}
-	_, err := l.g.Receive(context.Background(), adapter.Inbound{Adapter: "chat", Session: "api:user:b", Text: "x", Responder: make(responder, 1)})
+	_, err := l.g.intake.Receive(context.Background(), adapter.Inbound{Adapter: "chat", Session: "api:user:b", Text: "x", Responder: make(responder, 1)})
 	if !ops.HasCode(err, ops.CodeStopping) {
 		t.Fatalf("a message during the stop got %v, want stopping", err)
 	}

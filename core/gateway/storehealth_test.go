@@ -98,7 +98,7 @@ func TestATruncatedDatabaseEndsReadiness(t *testing.T) {
 	var err error
 	l.wait("it is not ready", func() bool { err = l.g.Readiness(t.Context()); return err != nil })
 	l.wait("messages are refused", func() bool {
-		_, err := l.g.Receive(t.Context(), adapter.Inbound{Adapter: "chat", Session: "chat:dm:1", Target: "1", Text: "hello"})
+		_, err := l.g.intake.Receive(t.Context(), adapter.Inbound{Adapter: "chat", Session: "chat:dm:1", Target: "1", Text: "hello"})
 		return ops.HasCode(err, ops.CodeUnavailable) && strings.Contains(err.Error(), "damaged")
 	})
 	st, statusErr := l.g.Status(t.Context())

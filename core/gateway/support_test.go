@@ -281,7 +281,7 @@ func (r responder) Done(text string, err error) { r <- reply{text, err} }
 func (l *lab) send(key, text string) responder {
 	l.t.Helper()
 	r := make(responder, 1)
-	if _, err := l.g.Receive(context.Background(), adapter.Inbound{Adapter: "chat", Session: key, User: "maria", Text: text, Responder: r}); err != nil {
+	if _, err := l.g.intake.Receive(context.Background(), adapter.Inbound{Adapter: "chat", Session: key, User: "maria", Text: text, Responder: r}); err != nil {
 		l.t.Fatalf("message %q was refused: %v", text, err)
 	}
 	return r
@@ -290,7 +290,7 @@ func (l *lab) send(key, text string) responder {
 // say gives the gateway a message from a chat that the answer is sent to.
 func (l *lab) say(key, target, text string) {
 	l.t.Helper()
-	if _, err := l.g.Receive(context.Background(), adapter.Inbound{Adapter: "chat", Session: key, User: "maria", Target: target, Text: text}); err != nil {
+	if _, err := l.g.intake.Receive(context.Background(), adapter.Inbound{Adapter: "chat", Session: key, User: "maria", Target: target, Text: text}); err != nil {
 		l.t.Fatalf("message %q was refused: %v", text, err)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"gatewaytui/core/agent"
+	"gatewaytui/core/delivery"
 	"gatewaytui/core/limit"
 	"gatewaytui/core/model"
 	"gatewaytui/core/ops"
@@ -34,7 +35,7 @@ func (g *Gateway) begin(t *session.Turn) {
 func (g *Gateway) turn(t *session.Turn) (next *session.Turn) {
 	defer t.Finish()
 	key := t.Session.Key
-	g.log.Info("turn started", withCaller(t.Message.Caller, "session", key, "turn", t.ID)...)
+	g.log.Info("turn started", t.Message.Caller.LogKeys("session", key, "turn", t.ID)...)
 	g.events.Emit(ops.EventTurnStarted, key, "turn started", map[string]any{"turn": t.ID})
 	g.metrics.TurnStarted()
 
@@ -128,7 +129,7 @@ func (w *work) run(ctx context.Context) (err error) {
 	err = g.store.BeginTurn(wctx, sessionRow(t.Session), row, user)
 	cancel()
 	if err != nil {
-		return g.notSaved(t.Session.Key, "your message", err)
+		return delivery.NotSaved(g.log, t.Session.Key, "your message", err)
 	}
 	wrote()
 	w.begun = true
@@ -201,7 +202,7 @@ func (w *work) save(err error) (reply string, _ error) {
 	w.state, w.end = store.TurnDone, session.End{State: ops.SessionIdle, Hold: g.holding()}
 	switch {
 	case err == nil:
-	case interrupted(err):
+	case session.Answer(err) != nil:
 		w.state, w.end.State = store.TurnInterrupted, ops.SessionInterrupted
 	default:
 		w.state = store.TurnFailed
@@ -232,7 +233,7 @@ func (w *work) save(err error) (reply string, _ error) {
 		return "", session.ErrReset
 	case err == nil:
 		w.state = store.TurnFailed
-		return "", g.notSaved(t.Session.Key, "the answer", saveErr)
+		return "", delivery.NotSaved(g.log, t.Session.Key, "the answer", saveErr)
 	default:
 		g.log.Error("turn's end not saved", "session", t.Session.Key, "turn", t.ID, "error", term.Clean(saveErr.Error(), 300))
 	}
@@ -263,54 +264,25 @@ func letterOf(t *session.Turn, text string, err error) *store.Outbox {
 	}
 	return &store.Outbox{
 		ID: t.Message.ID, Session: t.Session.Key, Adapter: session.Platform(t.Session.Key), Target: t.Message.Target,
-		Text: chatText(text, answer(err)), At: time.Now(),
+		Text: delivery.ChatText(text, answer(err)), At: time.Now(),
 	}
 }
 
-func interrupted(err error) bool {
-	for _, cause := range []error{session.ErrInterrupted, session.ErrReset, session.ErrStalled, session.ErrStopping, session.ErrLeft} {
-		if errors.Is(err, cause) {
-			return true
-		}
-	}
-	return false
-}
-
-// answer is err as its asker is told.
+// answer is err as the sender of the message is told it.
 func answer(err error) error {
-	var e *ops.Error
-	switch {
-	case err == nil:
+	if err == nil {
 		return nil
-	case errors.As(err, &e):
+	}
+	if e, is := errors.AsType[*ops.Error](err); is {
 		return e
-	case errors.Is(err, session.ErrStopping):
-		return &ops.Error{Code: ops.CodeStopping, Message: "the turn was interrupted because the gateway is stopping", Hint: "ask again when it is back"}
-	case errors.Is(err, session.ErrLeft):
-		return &ops.Error{Code: ops.CodeConflict, Message: "the turn was interrupted because its client had left"}
-	case errors.Is(err, session.ErrReset):
-		return &ops.Error{Code: ops.CodeConflict, Message: "the turn was ended by a reset of its session", Hint: "the next message begins a fresh conversation"}
-	case errors.Is(err, session.ErrStalled):
-		return &ops.Error{Code: ops.CodeUnavailable, Message: "the turn made no progress for too long and was ended", Hint: "ask again, or /new for a fresh conversation"}
-	case errors.Is(err, session.ErrInterrupted):
-		return &ops.Error{Code: ops.CodeConflict, Message: "the turn was interrupted", Hint: "the conversation goes on with your next message"}
+	}
+	if e := session.Answer(err); e != nil {
+		return e
 	}
 	if e := upstream(err); e != nil {
 		return e
 	}
 	return &ops.Error{Code: ops.CodeUnavailable, Message: "the turn failed", Hint: "try again; " + operatorHint}
-}
-
-// notSaved logs that the store did not take what the sender of a message in the session key waits for, and returns what the sender
-// is told: the cause, and nothing of the home (HF33).
-func (g *Gateway) notSaved(key, what string, err error) error {
-	g.log.Error("message or answer not saved", "session", key, "what", what, "error", term.Clean(err.Error(), 600))
-	cause, hint := store.Reason(err), "nothing of it is kept; free the disk or ask the operator, then send it again"
-	if errors.Is(err, context.DeadlineExceeded) {
-		cause = "the disk did not answer in time"
-		hint = "it may still be kept once the disk answers; look at the conversation before you send it again"
-	}
-	return &ops.Error{Code: ops.CodeUnavailable, Message: fmt.Sprintf("%s could not be saved: %s", what, term.Clean(cause, 200)), Hint: hint}
 }
 
 // note tells the model what happened to the session since its last turn.

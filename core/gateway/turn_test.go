@@ -168,7 +168,7 @@ func TestMessagesOverTheLimitAreRefused(t *testing.T) {
 	l.send("api:user:a", "hang")
 	l.running("api:user:a")
 	l.send("api:user:a", "waits")
-	_, err := l.g.Receive(context.Background(), adapter.Inbound{Adapter: "chat", Session: "api:user:a", Text: "too many", Responder: make(responder, 1)})
+	_, err := l.g.intake.Receive(context.Background(), adapter.Inbound{Adapter: "chat", Session: "api:user:a", Text: "too many", Responder: make(responder, 1)})
 	if !ops.HasCode(err, ops.CodeQueueFull) {
 		t.Fatalf("got %v, want queue_full", err)
 	}
@@ -182,7 +182,7 @@ func TestADrainTakesNoTurnsUntilItEnds(t *testing.T) {
 	if got := l.do(ops.Command{Verb: ops.VerbDrain, Reason: "maintenance"}); got.State != ops.RequestDone {
 		t.Fatalf("drain: %+v", got)
 	}
-	_, err := l.g.Receive(context.Background(), adapter.Inbound{Adapter: "chat", Session: "api:user:b", Text: "x", Responder: make(responder, 1)})
+	_, err := l.g.intake.Receive(context.Background(), adapter.Inbound{Adapter: "chat", Session: "api:user:b", Text: "x", Responder: make(responder, 1)})
 	if !ops.HasCode(err, ops.CodeDraining) || !strings.Contains(err.Error(), "maintenance") {
 		t.Fatalf("while draining a message got %v, want the reason", err)
 	}
@@ -224,20 +224,20 @@ func TestE15_AMessageDeliveredAgainIsWorkedOnOnce(t *testing.T) {
 	l := start(t)
 	in := adapter.Inbound{Adapter: "chat", Session: "chat:dm:1", User: "maria", Target: "1", Text: "hello", Dedupe: "chat:1:77"}
 	l.do(ops.Command{Verb: ops.VerbDrain})
-	if _, err := l.g.Receive(context.Background(), in); !ops.HasCode(err, ops.CodeDraining) {
+	if _, err := l.g.intake.Receive(context.Background(), in); !ops.HasCode(err, ops.CodeDraining) {
 		t.Fatalf("while draining: %v", err)
 	}
 	l.do(ops.Command{Verb: ops.VerbUndrain})
-	first, err := l.g.Receive(context.Background(), in)
+	first, err := l.g.intake.Receive(context.Background(), in)
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := l.g.Receive(context.Background(), in)
+	again, err := l.g.intake.Receive(context.Background(), in)
 	if err != nil || again != first {
 		t.Fatalf("delivered again it is message %q, %v; want %q", again, err, first)
 	}
 	in.Dedupe, in.Text = "chat:1:78", "and on"
-	if _, err := l.g.Receive(context.Background(), in); err != nil {
+	if _, err := l.g.intake.Receive(context.Background(), in); err != nil {
 		t.Fatal(err)
 	}
 	l.wait("both are answered", func() bool { return len(l.chat.messages()) >= 2 })

@@ -171,7 +171,7 @@ func (g *Gateway) message(ctx context.Context, req ops.Request, cmd ops.Command)
 		}
 	}
 	g.requests.add(req)
-	if err := g.accept(ctx, cmd.Target, m); err != nil {
+	if err := g.intake.Submit(ctx, cmd.Target, m); err != nil {
 		g.requests.update(req.ID, ops.RequestFailed, "", nil, err)
 		return ops.Request{}, err
 	}

@@ -33,6 +33,14 @@ func (c Caller) String() string {
 	return fmt.Sprintf("uid %d", c.UID)
 }
 
+// LogKeys adds the caller, if there is one, to the keys of a log line.
+func (c Caller) LogKeys(args ...any) []any {
+	if c.By == "" {
+		return args
+	}
+	return append(args, "caller", c.String())
+}
+
 // APIAccess is whom the api adapter serves, and where the key is. The key itself is in no row, log or answer.
 type APIAccess struct {
 	// By is ByKey where every caller needs the key that the config names, ByKernel where programs of UID and of root need none.

@@ -1,0 +1,272 @@
+package delivery
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"time"
+
+	"gatewaytui/core/adapter"
+	"gatewaytui/core/limit"
+	"gatewaytui/core/ops"
+	"gatewaytui/core/session"
+	"gatewaytui/core/store"
+	"gatewaytui/core/term"
+)
+
+// Gate is the state of the gateway, as far as messages depend on it.
+type Gate interface {
+	// Admit is why no turn may begin now, in the words for the sender of a message; nil: turns may begin.
+	Admit() error
+	// Damaged reports whether the database takes no writes for the rest of this life.
+	Damaged() bool
+}
+
+// Sessions is what the intake needs of the conversations behind it.
+type Sessions interface {
+	// Load brings the session of key into the table if only the store has it yet.
+	Load(ctx context.Context, key string) error
+	// ExpireFirst ends the conversation of key if its time is over. It does not wait for that end.
+	ExpireFirst(ctx context.Context, key string) error
+	// Begin runs a turn. It does not wait for it.
+	Begin(t *session.Turn)
+	// Interrupt ends a running turn with cause. It returns when the turn has ended or was released.
+	Interrupt(ctx context.Context, key, turn string, cause error) (string, error)
+}
+
+// Commands are the chat commands.
+type Commands interface {
+	// IsWork reports whether the command of this name starts a turn.
+	IsWork(name string) bool
+	// Run begins the command, which answers m. It does not wait for it.
+	Run(ctx context.Context, name, arg, key string, m session.Message)
+}
+
+// IntakeOptions are what an Intake needs. Every field is required.
+type IntakeOptions struct {
+	Table    *session.Table
+	Gate     Gate
+	Sessions Sessions
+	Commands Commands
+	Outbox   *Outbox
+	Events   Emitter
+	Tasks    Tasks
+	Meter    Meter
+	Log      *slog.Logger
+	NewID    func() string
+	// Turns is the context that the contexts of turns hang on.
+	Turns context.Context
+}
+
+// Intake takes every message: of chats, of the API, of operators and of /background (J11). A message is read and checked,
+// written into the inbox if it comes from a chat, and then dispatched: to its session's mailbox, or to the chat commands.
+// Its methods may be called from any goroutine.
+type Intake struct {
+	o IntakeOptions
+	// journal is set by Open, before the first message.
+	journal Inbox
+}
+
+// NewIntake returns an intake. It does no I/O.
+func NewIntake(o IntakeOptions) *Intake { return &Intake{o: o} }
+
+// Open gives the intake its journal. It is called once, before any message.
+func (i *Intake) Open(j Inbox) { i.journal = j }
+
+var _ adapter.Withdrawer = (*Intake)(nil)
+
+// Receive implements adapter.Receiver. A chat command is answered at once, also while a turn runs (D11); anything else goes
+// into its session's mailbox. Receive does not wait for the turn.
+func (i *Intake) Receive(ctx context.Context, in adapter.Inbound) (id string, err error) {
+	defer func() { i.o.Meter.Received(in.Session, err) }()
+	if err := session.CheckKey(in.Session); err != nil {
+		return "", err
+	}
+	if session.IsBackground(in.Session) { // such a session ends with its task, and the next start would forget it (HF33)
+		return "", &ops.Error{Code: ops.CodeInvalid, Message: fmt.Sprintf("session key %.80q is of a background task", in.Session), Hint: "choose another name for the conversation"}
+	}
+	if in.Responder == nil {
+		return i.ingest(ctx, in)
+	}
+	m := i.instant(in)
+	return m.ID, i.Submit(ctx, in.Session, m)
+}
+
+// instant is a message whose sender waits for the answer.
+func (i *Intake) instant(in adapter.Inbound) session.Message {
+	m := session.Message{ID: i.o.NewID(), User: in.User, Target: in.Target, Text: in.Text, At: time.Now(), Caller: in.Caller, Delta: in.Responder.Delta, Instant: true}
+	if r, ok := in.Responder.(adapter.EndResponder); ok {
+		m.Ended = r.Ended
+	}
+	var once sync.Once
+	m.Deliver = func(text string, err error) {
+		once.Do(func() {
+			i.o.Meter.Sent(in.Session, err)
+			in.Responder.Done(text, err)
+		})
+	}
+	return m
+}
+
+// ingest takes a message from a chat, whose sender does not wait for the answer. The message is in the inbox before its
+// platform hears that it was taken, so that it is answered, or its sender is told why not, whatever happens to this life
+// (E12). A message that was taken before, in this life or an earlier one, is not taken again (E15).
+func (i *Intake) ingest(ctx context.Context, in adapter.Inbound) (string, error) {
+	r := readRequest(in.Text)
+	if err := i.checkIntake(in.Session, r); err != nil {
+		return "", err
+	}
+	row := store.Inbox{
+		ID: i.o.NewID(), Dedupe: in.Dedupe, Session: in.Session, Adapter: in.Adapter, Target: in.Target, User: in.User, Text: r.text,
+		At: time.Now(), State: store.InboxWaiting,
+	}
+	switch {
+	case r.isCommand && i.o.Commands.IsWork(r.command): // its task answers it, or the next life says that it was cut off
+		row.State = store.InboxRunning
+	case r.isCommand: // it is done once or not at all: the next life does not repeat a /new
+		row.State = store.InboxAnswered
+	}
+	if r.isCommand && i.o.Gate.Damaged() { // it is answered, and cannot be written
+		return row.ID, i.dispatch(ctx, in.Session, r, i.o.Outbox.message(row))
+	}
+	// The caller's end must not leave it unknown whether the message was taken.
+	wctx, cancel := i.journal.Patient(ctx)
+	defer cancel()
+	id, fresh, err := i.journal.PutInbox(wctx, row)
+	switch {
+	case err != nil:
+		return "", NotSaved(i.o.Log, in.Session, "your message", err)
+	case !fresh:
+		i.o.Log.Info("message delivered again", "session", in.Session, "message", id)
+		return id, nil
+	}
+	if err := i.dispatch(ctx, in.Session, r, i.o.Outbox.message(row)); err != nil {
+		if dropErr := i.journal.DropInbox(wctx, id); dropErr != nil {
+			i.o.Log.Warn("could not delete rejected message", "session", in.Session, "error", term.Clean(dropErr.Error(), 300))
+		}
+		return "", err
+	}
+	return id, nil
+}
+
+// Submit gives a message to its session, or to the chat commands.
+func (i *Intake) Submit(ctx context.Context, key string, m session.Message) error {
+	return i.dispatch(ctx, key, readRequest(m.Text), m)
+}
+
+// Restore gives a message that an earlier life acknowledged to its session. No bound of the mailbox refuses it. If it is
+// refused for another reason, its sender is told.
+func (i *Intake) Restore(ctx context.Context, in store.Inbox) {
+	m := i.o.Outbox.message(in)
+	m.Kept = true
+	if err := i.Submit(ctx, in.Session, m); err != nil {
+		i.o.Tasks.Start(ctx, "notice", in.Session, func(context.Context) { i.o.Outbox.Reply(in, UserMessage(err)) })
+	}
+}
+
+// checkIntake is why a message is not taken now. Chat commands are taken whenever the journal is open.
+func (i *Intake) checkIntake(key string, r request) error {
+	if r.isCommand && i.journal != nil {
+		return nil
+	}
+	err := i.o.Gate.Admit()
+	if err != nil {
+		i.o.Events.Emit(ops.EventMessageRefused, key, ops.AsError(err).Message, nil)
+	}
+	return err
+}
+
+func (i *Intake) dispatch(ctx context.Context, key string, r request, m session.Message) error {
+	if err := i.o.Sessions.Load(ctx, key); err != nil {
+		return err
+	}
+	m.Text = r.text
+	if strings.TrimSpace(m.Text) == "" {
+		return &ops.Error{Code: ops.CodeInvalid, Message: "the message is empty", Hint: "say something, or /help"}
+	}
+	if r.isCommand {
+		i.o.Commands.Run(ctx, r.command, r.arg, key, m)
+		return nil
+	}
+	// The write of a chat's message may have taken seconds: a stop or a drain that began meanwhile holds for it too.
+	if err := i.checkIntake(key, r); err != nil {
+		return err
+	}
+	if err := i.o.Sessions.ExpireFirst(ctx, key); err != nil {
+		return err
+	}
+	if s, ok := i.o.Table.Get(key); ok && s.State == ops.SessionSuspended {
+		return &ops.Error{Code: ops.CodeConflict, Message: "this session is suspended", Hint: "send /resume to take it up again, or /new for a fresh one"}
+	}
+	turn, position, notice, err := i.o.Table.Enqueue(i.o.Turns, key, m)
+	if err != nil {
+		why := "queue full"
+		if ops.HasCode(err, ops.CodeLimit) {
+			why = limit.QueuedBytes
+		}
+		i.o.Log.Warn("message refused", "session", key, "reason", why)
+		i.o.Events.Emit(ops.EventMessageRefused, key, why, nil)
+		return err
+	}
+	i.o.Events.Emit(ops.EventMessageAccepted, key, "message accepted", map[string]any{"message": m.ID, "position": position})
+	if turn != nil {
+		i.o.Sessions.Begin(turn)
+		return nil
+	}
+	i.waits(key, m, position, notice)
+	return nil
+}
+
+// waits says that a message waits, and why: in the log, and to a chat for its first message behind the running turn.
+func (i *Intake) waits(key string, m session.Message, position int, notice bool) {
+	args := m.Caller.LogKeys("session", key, "message", m.ID, "position", position)
+	row, _ := i.o.Table.Row(key)
+	if v, running := i.o.Table.Running(key); running {
+		args = append(args, "turn", v.ID, "without_progress", time.Since(v.Progress).Round(time.Millisecond))
+	} else if row.WaitingFor != "" {
+		args = append(args, "waiting_for", row.WaitingFor)
+	}
+	i.o.Log.Info("message waits", args...)
+	if row.WaitingFor == limit.Turns && position == 1 && !m.Instant {
+		i.o.Outbox.Notice(key, m.Target, "As many conversations as may run at once are running; yours is in the queue. /stop withdraws your message.")
+	}
+	if notice && !m.Instant {
+		place := "this one is next"
+		if position > 1 {
+			place = fmt.Sprintf("this one is number %d in the queue", position)
+		}
+		i.o.Outbox.Notice(key, m.Target, "Still working on your last message; "+place+". /stop interrupts.")
+	}
+}
+
+// Withdraw implements adapter.Withdrawer, on a tracked task: an interrupt may take a moment. A command and what it started
+// go on.
+func (i *Intake) Withdraw(key, id string) {
+	i.o.Tasks.Start(i.o.Turns, "client left", key, func(ctx context.Context) {
+		waiting, turn, found := i.o.Table.Withdraw(key, id)
+		switch {
+		case !found:
+		case turn == "":
+			i.o.Outbox.Withdrawn(key, waiting, session.ErrLeft)
+		default:
+			if _, err := i.o.Sessions.Interrupt(ctx, key, turn, session.ErrLeft); err != nil && !ops.HasCode(err, ops.CodeConflict) {
+				i.o.Log.Warn("turn not interrupted though its client has left", "session", key, "turn", turn, "error", term.Clean(err.Error(), 300))
+			}
+		}
+	})
+}
+
+// NotSaved logs that the store did not take what the sender of a message waits for. It returns what the sender is told: the
+// cause, and no path of the home (HF33). what names it: "your message", "the answer".
+func NotSaved(log *slog.Logger, key, what string, err error) error {
+	log.Error("message or answer not saved", "session", key, "what", what, "error", term.Clean(err.Error(), 600))
+	cause, hint := store.Reason(err), "nothing of it is kept; free the disk or ask the operator, then send it again"
+	if errors.Is(err, context.DeadlineExceeded) {
+		cause = "the disk did not answer in time"
+		hint = "it may still be kept once the disk answers; look at the conversation before you send it again"
+	}
+	return &ops.Error{Code: ops.CodeUnavailable, Message: fmt.Sprintf("%s could not be saved: %s", what, term.Clean(cause, 200)), Hint: hint}
+}
