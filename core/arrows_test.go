@@ -10,7 +10,7 @@ import (
 
 // arrows lists, for each room, which rooms of ours it may import. What is not listed may not be imported.
 var arrows = map[string][]string{
-	"core/ops":                         {},
+	"core/ops":                         {"core/text"},
 	"core/term":                        {},
 	"core/text":                        {},
 	"core/filter":                      {"core/ops", "core/text"},
@@ -55,6 +55,7 @@ var arrows = map[string][]string{
 	"fixtures/upgrade":                 {},
 	"fixtures/upgrade/make":            {"core/adapter/telegram/botapitest", "fixtures/upgrade"},
 	"views":                            {"core/ops", "core/term", "core/filter"},
+	"views/lines":                      {"core/ops", "core/term", "core/text", "core/config", "core/service"},
 	"tui":                              {"core/ops", "core/term", "core/text", "core/filter", "views", "tui/darkbg"},
 	"tui/darkbg":                       {},
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -252,7 +253,7 @@ func (p *program) showDone(r *request, req ops.Request) {
 		}
 	}
 	if req.Error == nil {
-		p.say("%s", or(req.Detail, "done"))
+		p.say("%s", cmp.Or(req.Detail, "done"))
 	}
 }
 

@@ -79,7 +79,7 @@ func (p *program) attach(ctx context.Context, look consoleFlags, readOnly bool) 
 	case exit.How == tui.TerminalLost:
 		return &outcome{code: exitHungUp} // there is nobody to tell
 	case exit.Final != nil && exit.Final.Outcome != ops.ShutdownRunning:
-		p.showShutdown(c.Complete(*exit.Final))
+		p.lines().Shutdown(c.Complete(*exit.Final))
 	default:
 		p.say("detached; the gateway (pid %d) keeps running", s.PID)
 	}

@@ -17,6 +17,7 @@ import (
 	"gatewaytui/core/ops"
 	"gatewaytui/core/remote"
 	"gatewaytui/core/store"
+	"gatewaytui/views/lines"
 )
 
 func backupFlags(f *pflag.FlagSet, r *request) {
@@ -90,7 +91,7 @@ func (p *program) showProgress(ctx context.Context, g *remote.Gateway) (stop fun
 				s, err := g.Snapshot(ctx)
 				for _, task := range s.Background {
 					if err == nil && task.Name == gateway.BackupTask && task.Progress != "" {
-						p.line(p.err, "backup      %s", task.Progress)
+						p.note("backup      %s", task.Progress)
 					}
 				}
 			}
@@ -135,7 +136,7 @@ func (p *program) backupDown(ctx context.Context, dir string, r *request) error 
 	defer stop()
 	err = store.Copy(ctx, home.Database(), r.File, func(written, of int64) {
 		if p.asks && !p.json {
-			p.line(p.err, "backup      %s of at most %s", size(written), size(of))
+			p.note("backup      %s of at most %s", lines.Size(written), lines.Size(of))
 		}
 	})
 	if ctx.Err() != nil && err != nil {
@@ -154,7 +155,7 @@ func (p *program) backupDown(ctx context.Context, dir string, r *request) error 
 	if p.json {
 		p.writeJSON(p.out, ops.BackupResult{Path: r.File, Bytes: fi.Size()})
 	} else {
-		p.say("written to %s, %s, without a gateway", r.File, size(fi.Size()))
+		p.say("written to %s, %s, without a gateway", r.File, lines.Size(fi.Size()))
 	}
 	return nil
 }

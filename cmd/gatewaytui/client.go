@@ -11,6 +11,7 @@ import (
 	"gatewaytui/core/lives"
 	"gatewaytui/core/ops"
 	"gatewaytui/core/remote"
+	"gatewaytui/views/lines"
 )
 
 // reach finds the gateway of the home that is meant. It does not connect. The caller closes what it returns.
@@ -77,5 +78,5 @@ func lastEnd(p *lives.Past) (end *ops.LastEnd, late string) {
 	if r.Shutdown != nil {
 		end.Stopped(*r.Shutdown)
 	}
-	return end, overran(r)
+	return end, lines.Overran(r)
 }

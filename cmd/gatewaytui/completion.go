@@ -15,6 +15,8 @@ import (
 	"gatewaytui/core/filter"
 	"gatewaytui/core/ops"
 	"gatewaytui/core/term"
+	"gatewaytui/core/text"
+	"gatewaytui/views/lines"
 )
 
 // completionTime bounds what a shell waits for the gateway's answer when the user presses tab.
@@ -150,7 +152,7 @@ func sessionKeys(ctx context.Context, g *control.Client, c *cobra.Command) []cob
 		if c.Name() == "interrupt" && s.TurnStartedAt.IsZero() || c.Name() == "evict" && !s.Cached {
 			continue
 		}
-		keys = append(keys, offer(s.Key, words(s.State), doing(s), s.User))
+		keys = append(keys, offer(s.Key, text.Words(s.State), lines.Doing(s), s.User))
 	}
 	return keys
 }
@@ -178,7 +180,7 @@ func adapterNames(ctx context.Context, g *control.Client, c *cobra.Command) []co
 		if paused := a.State == ops.AdapterPaused; c.Name() == "pause" && paused || c.Name() == "resume" && !paused {
 			continue
 		}
-		names = append(names, offer(a.Name, words(a.State), a.LastError))
+		names = append(names, offer(a.Name, text.Words(a.State), a.LastError))
 	}
 	return names
 }
@@ -192,7 +194,7 @@ func phaseNames(ctx context.Context, g *control.Client, c *cobra.Command) []cobr
 	var names []cobra.Completion
 	for _, ph := range s.Phases {
 		if !ph.State.Over() && !(c.Name() == "skip" && ph.Vital) {
-			names = append(names, offer(ph.Name, words(ph.State), "at most "+millis(ph.BudgetMS)))
+			names = append(names, offer(ph.Name, text.Words(ph.State), "at most "+text.Millis(ph.BudgetMS)))
 		}
 	}
 	return names
@@ -212,7 +214,7 @@ func itemNames(ctx context.Context, g *control.Client, c *cobra.Command) []cobra
 		}
 		for _, it := range ph.Items {
 			if !it.State.Over() {
-				names = append(names, offer(it.ID, it.Kind, "for "+millis(it.ElapsedMS), it.Detail))
+				names = append(names, offer(it.ID, it.Kind, "for "+text.Millis(it.ElapsedMS), it.Detail))
 			}
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"gatewaytui/core/config"
 	"gatewaytui/core/doctor"
 	"gatewaytui/core/ops"
+	"gatewaytui/views/lines"
 )
 
 func configVerbs(p *program) *cobra.Command {
@@ -71,7 +72,7 @@ func configCheckVerb(p *program) *cobra.Command {
 				return err
 			}
 			if note != "" {
-				p.line(p.err, "note: %s", note)
+				p.note("note: %s", note)
 			}
 			v := configVerdict{Valid: true, configFault: configFault{Source: loaded.Source}, Errors: []configFault{}, Warnings: append([]ops.Warning{}, loaded.Warnings...)}
 			if values {
@@ -92,7 +93,7 @@ func configCheckVerb(p *program) *cobra.Command {
 				p.say("hint: dangerous settings: %d; gatewaytui doctor says what is dangerous", n)
 			}
 			if values {
-				p.hidden(table(p, p.out, valueColumns, v.Values))
+				p.lines().Hidden(lines.Table(p.lines(), valueColumns, v.Values))
 			}
 			return nil
 		},
@@ -103,10 +104,10 @@ func configCheckVerb(p *program) *cobra.Command {
 	return c
 }
 
-var valueColumns = []column[configValue]{
-	{"KEY", func(r configValue) string { return r.Key }, 0},
-	{"VALUE", func(r configValue) string { return r.Value }, 1},
-	{"FROM", func(r configValue) string { return r.Origin }, 2},
+var valueColumns = []lines.Column[configValue]{
+	{Head: "KEY", Cell: func(r configValue) string { return r.Key }, Rank: 0},
+	{Head: "VALUE", Cell: func(r configValue) string { return r.Value }, Rank: 1},
+	{Head: "FROM", Cell: func(r configValue) string { return r.Origin }, Rank: 2},
 }
 
 func configExampleVerb(p *program) *cobra.Command {

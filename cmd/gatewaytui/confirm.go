@@ -9,6 +9,7 @@ import (
 
 	"gatewaytui/core/ops"
 	"gatewaytui/core/remote"
+	"gatewaytui/views/lines"
 )
 
 // maxShown is how many things of a kind a preview names to people; --json names all.
@@ -25,14 +26,14 @@ func (p *program) confirm(ctx context.Context, g *remote.Gateway, r *request) (g
 	case err != nil:
 		return false, err
 	case r.dryRun:
-		p.showPreview(p.out, r, preview)
+		p.showPreview(r, preview)
 		return false, nil
 	case p.asks:
 		return p.ask(ctx, g, r, preview)
 	case !preview.EndsWork:
 		return true, nil
 	}
-	p.showPreview(p.out, r, preview)
+	p.showPreview(r, preview)
 	return false, &outcome{exitConfirm, &ops.Error{
 		Code: ops.CodeNeedsConfirmation, Message: r.name + " would end running work and needs confirmation",
 		Hint: "use --yes, or --dry-run to preview",
@@ -45,15 +46,13 @@ func (p *program) ask(ctx context.Context, g *remote.Gateway, r *request, previe
 	if err := expectSeen(ctx, g, r); err != nil {
 		return false, err
 	}
-	shown := *p
-	shown.json = false // it is a person who is asked
-	shown.showPreview(p.err, r, preview)
-	p.line(p.err, "")
+	lines.Printer{Out: p.err}.Preview(r.what(), preview) // it is a person who is asked
+	p.note("")
 	fmt.Fprint(p.err, "go on? [y/N] ")
 	// It waits for as long as the person does. An end of the input is a no.
 	answer, err := bufio.NewReader(io.LimitReader(p.in, 1024)).ReadString('\n')
 	if err != nil {
-		p.line(p.err, "")
+		p.note("")
 	}
 	switch strings.ToLower(strings.TrimSpace(answer)) {
 	case "y", "yes":
@@ -86,37 +85,13 @@ func expectSeen(ctx context.Context, g *remote.Gateway, r *request) error {
 }
 
 // showPreview prints what r would do.
-func (p *program) showPreview(w io.Writer, r *request, preview ops.Preview) {
+func (p *program) showPreview(r *request, preview ops.Preview) {
 	if p.json {
-		p.writeJSON(w, preview)
+		p.writeJSON(p.out, preview)
 		return
 	}
-	p.line(w, "%s %s", strings.TrimSpace(r.name+" "+r.Target), "would")
-	nothing := true
-	for _, part := range []struct {
-		does string
-		what []string
-	}{
-		{"wait for", preview.WaitsFor},
-		{"interrupt", preview.Interrupt},
-		{"close", preview.Closes},
-		{"kill", preview.Kills},
-		{"lose", preview.Loses},
-		{"keep", preview.Keeps},
-	} {
-		for i, what := range part.what {
-			nothing = false
-			if i == maxShown {
-				p.line(w, "  %-10s and %d more", part.does, len(part.what)-i)
-				break
-			}
-			p.line(w, "  %-10s %s", part.does, what)
-		}
-	}
-	if nothing {
-		p.line(w, "  end nothing that runs")
-	}
-	if preview.WorstCaseMS > 0 {
-		p.line(w, "  %-10s at most %s", "take", millis(preview.WorstCaseMS))
-	}
+	p.lines().Preview(r.what(), preview)
 }
+
+// what names the action and its target.
+func (r *request) what() string { return strings.TrimSpace(r.name + " " + r.Target) }

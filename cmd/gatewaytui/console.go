@@ -15,6 +15,7 @@ import (
 	"gatewaytui/core/lives"
 	"gatewaytui/core/ops"
 	"gatewaytui/tui"
+	"gatewaytui/views/lines"
 )
 
 // front is the console in front of the gateway of this process; nil is none. The gateway goes its way whatever becomes
@@ -161,7 +162,7 @@ func (f *front) follow(ctx context.Context, c ops.Console) error {
 		defer l.close()
 		l.stopping = true
 		return tui.Exit{}, l.each(ctx, func(ev ops.Event) {
-			if line, ok := shutdownLine(ev); ok {
+			if line, ok := lines.ShutdownEvent(ev); ok {
 				f.p.say("%s", line)
 			}
 		})
@@ -188,7 +189,7 @@ func (f *front) homeFlag() string {
 // say puts one line on the normal screen, if the terminal takes it.
 func (f *front) say(format string, args ...any) {
 	var b strings.Builder
-	f.p.line(&b, format, args...)
+	lines.Line(&b, format, args...)
 	f.t.write(b.String())
 }
 
@@ -214,9 +215,9 @@ func (f *front) close(end gateway.End) {
 	shown := *f.p
 	shown.out = &b
 	if !f.left {
-		shown.showShutdown(*end.Report)
+		shown.lines().Shutdown(*end.Report)
 	}
-	shown.say("stopped %s", stopped(*end.Report, end.ExitCode))
+	shown.say("stopped %s", lines.Stopped(*end.Report, end.ExitCode))
 	if f.stage != nil && end.ExitCode != exitRestart {
 		for _, line := range f.stage.farewell(*end.Report, f.hangs) {
 			shown.say("%s", line)

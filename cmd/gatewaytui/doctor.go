@@ -21,6 +21,8 @@ import (
 	"gatewaytui/core/process"
 	"gatewaytui/core/remote"
 	"gatewaytui/core/term"
+	"gatewaytui/core/text"
+	"gatewaytui/views/lines"
 )
 
 // doctorBound is what all checks may take together.
@@ -148,7 +150,7 @@ func (p *program) showCheckup(findings []finding) error {
 				p.say("                   fix: %s", f.Fix)
 			}
 		}
-		p.say("%d ok, %s, %s", count[isOK], counted(count[isWarn], "warning"), counted(count[isFail], "failure"))
+		p.say("%d ok, %s, %s", count[isOK], text.Count(count[isWarn], "warning"), text.Count(count[isFail], "failure"))
 	}
 	if count[isFail] > 0 {
 		return &outcome{code: exitFailed}
@@ -183,7 +185,7 @@ func (c *checkup) checkConfig(ctx context.Context) {
 	case !runs || path != running.Path && !sameFile(path, running.Path) && loaded.Path != running.Path:
 		c.ok("%s is valid", loaded.Source)
 	case running.Changed:
-		c.warn("gatewaytui restart", "%s is valid, and has changed since the gateway read it at %s", loaded.Source, moment(running.LoadedAt))
+		c.warn("gatewaytui restart", "%s is valid, and has changed since the gateway read it at %s", loaded.Source, text.Moment(running.LoadedAt.Time))
 	default:
 		c.ok("%s is valid, and the gateway runs with it", loaded.Source)
 	}
@@ -203,7 +205,7 @@ func (c *checkup) checkTools(context.Context) {
 	if len(passed) == 0 {
 		list = "none"
 	}
-	c.ok("of the %d variables in this environment tools see %d: %s (tools.env_pass)", len(passed)+len(kept), len(passed), term.Clean(list, maxLine))
+	c.ok("of the %d variables in this environment tools see %d: %s (tools.env_pass)", len(passed)+len(kept), len(passed), term.Clean(list, lines.MaxLine))
 }
 
 // checkGateway looks at the traces of a gateway, and asks it. Nothing here touches the lock: even to try it would turn
@@ -223,7 +225,7 @@ func (c *checkup) checkGateway(ctx context.Context) {
 	s, err := g.Status(ctx)
 	if err == nil {
 		c.gateway, c.status = g, &s
-		c.ok("up, %s: life %s, pid %d, version %s", stateFor(s), s.Life, s.PID, s.Version)
+		c.ok("up, %s: life %s, pid %d, version %s", s.StateFor(), s.Life, s.PID, s.Version)
 		if own := versionInfo().Version; s.Version != own {
 			c.warn("gatewaytui restart", "it runs version %s, and this program is version %s", s.Version, own)
 		}
@@ -289,7 +291,7 @@ func (a asker) ask(ctx context.Context, argv []string) (string, error) {
 		return "", err
 	}
 	if exit.Code != 0 {
-		return "", fmt.Errorf("%s: exit code %d: %s", argv[0], exit.Code, or(started.LastLine(), "no output"))
+		return "", fmt.Errorf("%s: exit code %d: %s", argv[0], exit.Code, cmp.Or(started.LastLine(), "no output"))
 	}
 	text, _ := started.Output()
 	return text, nil
@@ -326,7 +328,7 @@ func (c *checkup) checkContainment(context.Context) {
 	case process.ContainmentCgroup:
 		c.ok("cgroup: each tool runs in a control group, which is ended whole")
 	default:
-		c.ok("%s: what tools start is found by ancestry and marks; there is no control group of our own here: %s", level, or(why, "the system gives none"))
+		c.ok("%s: what tools start is found by ancestry and marks; there is no control group of our own here: %s", level, cmp.Or(why, "the system gives none"))
 	}
 	for _, w := range c.asker.procs.Weaknesses() { // those of a running gateway are among its warnings
 		c.warn("see what filters system calls here, such as a container's seccomp profile", "%s", w.Text)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/url"
@@ -14,6 +15,7 @@ import (
 	"gatewaytui/core/ops"
 	"gatewaytui/core/service"
 	"gatewaytui/core/shutdown"
+	"gatewaytui/core/text"
 )
 
 // checkAdapters asks the gateway how its platforms are; without one it looks for their credentials as this shell has
@@ -66,11 +68,11 @@ func (c *checkup) checkRows(ctx context.Context) {
 	for _, r := range rows.Items {
 		switch r.State {
 		case ops.AdapterConnected, ops.AdapterConnecting, ops.AdapterPaused:
-			c.ok("%s is %s", r.Name, words(r.State))
+			c.ok("%s is %s", r.Name, text.Words(r.State))
 		case ops.AdapterNeedsCredentials:
-			c.warn("set its credential where the gateway is started, then restart it", "%s needs credentials: %s", r.Name, or(r.LastError, "no word"))
+			c.warn("set its credential where the gateway is started, then restart it", "%s needs credentials: %s", r.Name, cmp.Or(r.LastError, "no word"))
 		default:
-			c.warn("gatewaytui adapter reconnect "+r.Name, "%s is %s for %s, attempt %d: %s", r.Name, words(r.State), or(ago(r.Since), "some time"), r.Attempt, or(r.LastError, "no word"))
+			c.warn("gatewaytui adapter reconnect "+r.Name, "%s is %s for %s, attempt %d: %s", r.Name, text.Words(r.State), cmp.Or(text.Ago(r.Since.Time), "some time"), r.Attempt, cmp.Or(r.LastError, "no word"))
 		}
 	}
 	if len(rows.Items) == 0 {
@@ -198,7 +200,7 @@ func (c *checkup) checkUnits(context.Context) {
 			if x.Kills {
 				v = isFail
 			}
-			c.say(v, fix, "%s: %s is %s, and this config asks for %s", d.path, x.Setting, or(x.Installed, "not set"), or(x.Computed, "none"))
+			c.say(v, fix, "%s: %s is %s, and this config asks for %s", d.path, x.Setting, cmp.Or(x.Installed, "not set"), cmp.Or(x.Computed, "none"))
 		}
 		if len(differences) == 0 {
 			c.ok("%s is as this config asks", d.path)
@@ -232,7 +234,7 @@ func (c *checkup) checkStop(ctx context.Context) {
 	case set:
 		c.compareLimit(plan, limit, "shutdown.supervisor_budget", "raise it with what the service manager allows, or lower shutdown.drain_timeout")
 	case !asked:
-		c.ok("a stop takes %s at the most, and wants %s from a service manager; none is set up here", age(plan.WorstCase()), age(plan.TimeoutStopSec()))
+		c.ok("a stop takes %s at the most, and wants %s from a service manager; none is set up here", text.Duration(plan.WorstCase()), text.Duration(plan.TimeoutStopSec()))
 	}
 }
 
@@ -264,12 +266,12 @@ func (c *checkup) checkAsked(ctx context.Context, d installedDefinition) (servic
 func (c *checkup) compareLimit(plan shutdown.Plan, limit time.Duration, who, fix string) {
 	_, shrunk := plan.Fit(limit)
 	if len(shrunk) == 0 {
-		c.ok("a stop takes %s at the most, and %s allows %s", age(plan.WorstCase()), who, or(budget(limit), "as long as it takes"))
+		c.ok("a stop takes %s at the most, and %s allows %s", text.Duration(plan.WorstCase()), who, cmp.Or(budget(limit), "as long as it takes"))
 		return
 	}
 	first := shrunk[0]
 	c.warn(fix, "a stop wants %s, and %s allows %s: %s is shortened from %s to %s%s",
-		age(plan.TimeoutStopSec()), who, age(limit), first.Name, millis(first.WantedMS), millis(first.GotMS), others(len(shrunk)-1))
+		text.Duration(plan.TimeoutStopSec()), who, text.Duration(limit), first.Name, text.Millis(first.WantedMS), text.Millis(first.GotMS), others(len(shrunk)-1))
 }
 
 func others(n int) string {
@@ -284,7 +286,7 @@ func budget(d time.Duration) string {
 	if d <= 0 {
 		return ""
 	}
-	return age(d)
+	return text.Duration(d)
 }
 
 func (c *checkup) checkRunningStop(ctx context.Context) {
@@ -294,40 +296,34 @@ func (c *checkup) checkRunningStop(ctx context.Context) {
 		return
 	}
 	sv := c.status.Supervisor
-	manager := managerOf(sv)
+	manager := service.Named(sv.Name)
 	fix := "gatewaytui unit systemd --user --write" + c.homeFlag() + ", or shutdown.supervisor_budget with what another manager allows"
 	if c.valid {
-		fix = or(manager.Allow(stopPlan(c.loaded.Config).TimeoutStopSec()), fix)
+		fix = cmp.Or(manager.Allow(stopPlan(c.loaded.Config).TimeoutStopSec()), fix)
 	}
 	limit := time.Duration(plan.SupervisorBudgetMS) * time.Millisecond
 	switch {
 	case !plan.Fits:
-		c.fail("lower shutdown.drain_timeout, or give it more time in the service manager", "a stop takes %s, and the service manager kills after %s", millis(plan.WorstCaseMS), age(limit))
+		c.fail("lower shutdown.drain_timeout, or give it more time in the service manager", "a stop takes %s, and the service manager kills after %s", text.Millis(plan.WorstCaseMS), text.Duration(limit))
 	case len(plan.Shrunk) > 0:
 		first := plan.Shrunk[0]
 		c.warn("give it more time in the service manager, or lower shutdown.drain_timeout", "the service manager allows %s (%s): %s is shortened from %s to %s%s",
-			age(limit), sv.Source, first.Name, millis(first.WantedMS), millis(first.GotMS), others(len(plan.Shrunk)-1))
+			text.Duration(limit), sv.Source, first.Name, text.Millis(first.WantedMS), text.Millis(first.GotMS), others(len(plan.Shrunk)-1))
 	case limit > 0:
-		c.ok("a stop takes %s at the most, and %s allows %s (%s)", millis(plan.WorstCaseMS), or(sv.Name, "the service manager"), age(limit), sv.Source)
+		c.ok("a stop takes %s at the most, and %s allows %s (%s)", text.Millis(plan.WorstCaseMS), cmp.Or(sv.Name, "the service manager"), text.Duration(limit), sv.Source)
 	case manager.Kind == service.None:
 		c.warn(fix, "no service manager is known to run it: nothing starts it again after a crash")
 	case manager.Unlimited():
 		c.ok("a stop takes %s at the most, and %s waits as long as it takes; sv stop says after 7s that it waits no longer (sv -w %d stop waits), and only sv force-stop kills",
-			millis(plan.WorstCaseMS), sv.Name, plan.WorstCaseMS/1000+1)
+			text.Millis(plan.WorstCaseMS), sv.Name, plan.WorstCaseMS/1000+1)
 	case sv.Source == service.SourceUnknown:
-		c.warn(fix, "a stop takes %s, and how long %s waits before it kills is not known (%s)", millis(plan.WorstCaseMS), sv.Name, or(budget(manager.DefaultLimit()), "as long as it takes")+" unless configured")
+		c.warn(fix, "a stop takes %s, and how long %s waits before it kills is not known (%s)", text.Millis(plan.WorstCaseMS), sv.Name, cmp.Or(budget(manager.DefaultLimit()), "as long as it takes")+" unless configured")
 	default:
-		c.ok("a stop takes %s at the most, and %s waits as long as it takes", millis(plan.WorstCaseMS), sv.Name)
+		c.ok("a stop takes %s at the most, and %s waits as long as it takes", text.Millis(plan.WorstCaseMS), sv.Name)
 	}
 	for _, d := range c.installed() {
 		if d.kind == service.Systemd && d.err == nil && strings.HasPrefix(sv.Name, string(service.Systemd)) {
 			c.checkAsked(ctx, d) // its patience is in the plan
 		}
 	}
-}
-
-// managerOf is the manager that a gateway names, which it does as Manager.String has it.
-func managerOf(sv ops.Supervisor) service.Manager {
-	kind, unit, _ := strings.Cut(sv.Name, " ")
-	return service.Manager{Kind: service.Kind(or(kind, string(service.None))), Unit: strings.Trim(unit, "()")}
 }

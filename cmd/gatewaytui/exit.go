@@ -13,6 +13,7 @@ import (
 	"gatewaytui/core/ops"
 	"gatewaytui/core/remote"
 	"gatewaytui/core/term"
+	"gatewaytui/views/lines"
 )
 
 // Exit codes of the verbs (CONTRACT.md, 1). Those of a run are in run.go.
@@ -87,10 +88,10 @@ func (p *program) report(err error) int {
 		return code
 	}
 	for line := range strings.SplitSeq(e.Message, "\n") {
-		fmt.Fprintf(p.err, "gatewaytui: %s\n", term.Clean(line, maxLine))
+		fmt.Fprintf(p.err, "gatewaytui: %s\n", term.Clean(line, lines.MaxLine))
 	}
 	if e.Hint != "" {
-		fmt.Fprintf(p.err, "  %s\n", term.Clean(e.Hint, maxLine))
+		fmt.Fprintf(p.err, "  %s\n", term.Clean(e.Hint, lines.MaxLine))
 	}
 	return code
 }

@@ -2,12 +2,11 @@ package main
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"sync"
 	"time"
 
 	"gatewaytui/core/ops"
+	"gatewaytui/views/lines"
 )
 
 const (
@@ -104,74 +103,9 @@ func (f *follower) showBlockers(ctx context.Context) {
 			more++
 			continue
 		}
-		f.p.say("%-11s waits for %s", phase.Name, blockerLine(s, b))
+		f.p.say("%-11s waits for %s", phase.Name, lines.Blocker(s, b))
 	}
 	if more > 0 {
 		f.p.say("%-11s and for %d more", phase.Name, more)
 	}
-}
-
-// blockerLine is what is waited for: how long, for how long yet, and what happens then.
-func blockerLine(s ops.Shutdown, b ops.Item) string {
-	pace := ""
-	if phase, _ := s.Running(); s.Wait(phase, b).Pace() == ops.PaceStuck {
-		pace = "stuck, "
-	}
-	line := fmt.Sprintf("%s %s, %s%s of %s: %s", b.Kind, b.ID, pace, millis(b.ElapsedMS), millis(b.BudgetMS), or(b.Detail, "no status reported"))
-	if b.Next != "" {
-		line += fmt.Sprintf("; %s in %s", b.Next, millis(b.NextInMS))
-	}
-	return line
-}
-
-// phaseLine is a phase that began or ended.
-func phaseLine(ph ops.Phase) string {
-	if ph.State == ops.StepRunning {
-		return fmt.Sprintf("%-11s running, at most %s", ph.Name, millis(ph.BudgetMS))
-	}
-	return fmt.Sprintf("%-11s %s", ph.Name, stepEnd(ph.State, ph.ElapsedMS, ph.BudgetMS, ph.Detail))
-}
-
-// itemLine is an item that began or ended.
-func itemLine(phase string, it ops.Item) string {
-	name := fmt.Sprintf("%-11s %s %s ", phase, it.Kind, it.ID)
-	if !it.State.Over() {
-		return name + words(it.State)
-	}
-	return name + stepEnd(it.State, it.ElapsedMS, it.BudgetMS, it.Detail)
-}
-
-func stepEnd(state ops.StepState, elapsed, budget int64, detail string) string {
-	line := words(state)
-	if state != ops.StepSkipped || elapsed > 0 {
-		line += fmt.Sprintf(" after %s of %s", millis(elapsed), millis(budget))
-	}
-	if detail != "" {
-		line += ": " + detail
-	}
-	return line
-}
-
-// eventRow is the row of type T that an event carries under name.
-func eventRow[T any](ev ops.Event, name string) (row T, ok bool) {
-	raw, err := json.Marshal(ev.Data[name])
-	if err != nil || ev.Data[name] == nil {
-		return row, false
-	}
-	return row, json.Unmarshal(raw, &row) == nil
-}
-
-// shutdownLine is an event of a shutdown for people; ok is false for any other, and for one of a form that is not known.
-func shutdownLine(ev ops.Event) (line string, ok bool) {
-	switch ev.Type {
-	case ops.EventShutdownPhase:
-		if ph, ok := eventRow[ops.Phase](ev, "phase"); ok && ph.Name != "" {
-			return phaseLine(ph), true
-		}
-	case ops.EventShutdownItem:
-		if it, ok := eventRow[ops.Item](ev, "item"); ok && it.Kind != "" {
-			return itemLine(ev.Subject, it), true
-		}
-	}
-	return "", false
 }

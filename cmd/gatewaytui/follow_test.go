@@ -31,9 +31,9 @@ func (f *fake) item(phase, id string, state ops.StepState) {
 }
 
 // background runs a command line beside the test, until done gives its result.
-func (l *live) background(t *testing.T, args ...string) (out *lines, interrupt context.CancelFunc, done func() result) {
+func (l *live) background(t *testing.T, args ...string) (out *printed, interrupt context.CancelFunc, done func() result) {
 	t.Helper()
-	out = newLines()
+	out = newPrinted()
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan result, 1)
 	go func() { ended <- invocation{home: l.home.Dir(), out: out}.run(t, ctx, args...) }()

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"gatewaytui/tui"
+	"gatewaytui/views/lines"
 )
 
 // keysTopic is the help on the console's keys, made of the one table that the console itself goes by.
@@ -14,13 +15,15 @@ func keysTopic(p *program) *cobra.Command {
 	c := &cobra.Command{Use: "keys", Short: "the console's keys"}
 	p.tableFlag(c)
 	c.SetHelpFunc(func(c *cobra.Command, _ []string) {
-		p.hidden(table(p, c.OutOrStdout(), []column[tui.Key]{
-			{"KEY", func(k tui.Key) string { return strings.Join(k.Keys, " ") }, 0},
-			{"COMMAND", func(k tui.Key) string { return ":" + k.Action }, 2},
-			{"VIEWS", func(k tui.Key) string { return cmp.Or(strings.Join(k.Views, " "), "all") }, 4},
-			{"ASKS", func(k tui.Key) string { return k.Confirm }, 3},
-			{"ON THE COMMAND LINE", func(k tui.Key) string { return k.Command }, 5},
-			{"WHAT IT DOES", func(k tui.Key) string { return k.Help }, 1},
+		shown := p.lines()
+		shown.Out = c.OutOrStdout()
+		shown.Hidden(lines.Table(shown, []lines.Column[tui.Key]{
+			{Head: "KEY", Cell: func(k tui.Key) string { return strings.Join(k.Keys, " ") }, Rank: 0},
+			{Head: "COMMAND", Cell: func(k tui.Key) string { return ":" + k.Action }, Rank: 2},
+			{Head: "VIEWS", Cell: func(k tui.Key) string { return cmp.Or(strings.Join(k.Views, " "), "all") }, Rank: 4},
+			{Head: "ASKS", Cell: func(k tui.Key) string { return k.Confirm }, Rank: 3},
+			{Head: "ON THE COMMAND LINE", Cell: func(k tui.Key) string { return k.Command }, Rank: 5},
+			{Head: "WHAT IT DOES", Cell: func(k tui.Key) string { return k.Help }, Rank: 1},
 		}, tui.Keys()))
 	})
 	return c

@@ -1,27 +1,24 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"strconv"
 	"strings"
-	"time"
 
-	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
 
 	"gatewaytui/core/control"
 	"gatewaytui/core/filter"
 	"gatewaytui/core/ops"
 	"gatewaytui/core/remote"
+	"gatewaytui/views/lines"
 )
 
 // listing is a verb that prints a table of rows.
 type listing[T any] struct {
 	use, alias, short, example string
 	ask                        func(*control.Client, context.Context, ops.Query) (ops.Page[T], error)
-	columns                    []column[T]
+	columns                    []lines.Column[T]
 	fields                     []filter.Field[T] // what --filter can name
 	// show prints rows in another form than the table's, if it was asked for one; nil never does.
 	show func([]T) bool
@@ -61,7 +58,7 @@ func (l listing[T]) verb(p *program) *cobra.Command {
 				return nil
 			}
 			if l.show == nil || !l.show(page.Items) {
-				p.hidden(table(p, p.out, l.columns, page.Items))
+				p.lines().Hidden(lines.Table(p.lines(), l.columns, page.Items))
 			}
 			if page.Next != "" {
 				fmt.Fprintf(p.err, "there are more: --cursor %q\n", page.Next)
@@ -98,57 +95,20 @@ func whole[T any](ctx context.Context, q ops.Query, ask func(context.Context, op
 	return page, err
 }
 
-// doing is what the session's turn does now, in the words of the console; empty if no turn runs.
-func doing(s ops.Session) string {
-	if s.Doing == "" {
-		return ""
-	}
-	return ops.StepWords(s.Doing)
-}
-
 func sessionsVerb(p *program) *cobra.Command {
 	return listing[ops.Session]{
 		use: "sessions", short: "list the sessions: what needs attention, then running ones, then idle ones by last activity",
 		example: "  gatewaytui sessions --filter telegram\n  gatewaytui sessions --filter state:running",
 		ask:     (*control.Client).Sessions, fields: filter.Sessions,
-		columns: []column[ops.Session]{
-			{"KEY", func(r ops.Session) string { return r.Key }, 0},
-			{"STATE", func(r ops.Session) string { return words(r.State) }, 1},
-			{"USER", func(r ops.Session) string { return r.User }, 6},
-			{"TURN", func(r ops.Session) string { return ago(r.TurnStartedAt) }, 3},
-			{"DOING", func(r ops.Session) string { return r.Activity(time.Now()) }, 2},
-			{"LAST", func(r ops.Session) string { return ago(r.LastActivityAt) }, 4},
-			{"QUEUED", func(r ops.Session) string { return strconv.Itoa(r.Queued) }, 5},
-			{"TOKENS", func(r ops.Session) string { return fmt.Sprintf("%d/%d", r.TokensIn, r.TokensOut) }, 8},
-			{"PROCS", func(r ops.Session) string { return strconv.Itoa(r.Processes) }, 7},
-			{"CACHED", func(r ops.Session) string { return yes(r.Cached) }, 9},
-			{"CALLER", func(r ops.Session) string { return callerOf(r) }, 10},
-		},
+		columns: lines.Sessions,
 	}.verb(p)
-}
-
-// callerOf is who sent the session's last message over the API.
-func callerOf(r ops.Session) string {
-	if r.Caller == nil {
-		return "-"
-	}
-	return r.Caller.String()
 }
 
 func agentsVerb(p *program) *cobra.Command {
 	return listing[ops.Agent]{
 		use: "agents", short: "list the agents, running and cached", example: "  gatewaytui agents --json",
 		ask: (*control.Client).Agents, fields: filter.Agents,
-		columns: []column[ops.Agent]{
-			{"SESSION", func(r ops.Agent) string { return r.Session }, 0},
-			{"MODEL", func(r ops.Agent) string { return r.Model }, 3},
-			{"STATE", func(r ops.Agent) string { return words(r.State) }, 1},
-			{"SIZE", func(r ops.Agent) string { return size(r.Bytes) }, 4},
-			{"MESSAGES", func(r ops.Agent) string { return strconv.Itoa(r.Messages) }, 5},
-			{"IDLE", func(r ops.Agent) string { return millis(r.IdleMS) }, 2},
-			{"BUSY", func(r ops.Agent) string { return yes(r.Busy) }, 7},
-			{"CHILDREN", func(r ops.Agent) string { return strconv.Itoa(r.Children) }, 6},
-		},
+		columns: lines.Agents,
 	}.verb(p)
 }
 
@@ -156,61 +116,13 @@ func processesVerb(p *program) *cobra.Command {
 	return listing[ops.Process]{
 		use: "processes", alias: "ps", short: "list the process trees that tools started", example: "  gatewaytui processes\n  gatewaytui ps --filter sleep",
 		ask: (*control.Client).Processes, fields: filter.Processes,
-		columns: []column[ops.Process]{
-			{"PID", func(r ops.Process) string { return strconv.Itoa(r.PID) }, 0},
-			{"STATE", processState, 2},
-			{"AGE", func(r ops.Process) string { return millis(r.AgeMS) }, 3},
-			{"CPU%", func(r ops.Process) string { return fmt.Sprintf("%.1f", r.CPUPct) }, 5},
-			{"MEMORY", func(r ops.Process) string { return size(r.RSSBytes) }, 4},
-			{"TREE", func(r ops.Process) string { return strconv.Itoa(r.TreeSize) }, 7},
-			{"ENDS WITH", func(r ops.Process) string { return string(r.Policy) }, 8},
-			{"SESSION", func(r ops.Process) string { return r.Session }, 6},
-			{"COMMAND", func(r ops.Process) string { return r.Command }, 1},
-			{"DUPLICATE OF", duplicateOf, 9},
-			{"LAST OUTPUT", func(r ops.Process) string { return r.LastOutput }, 10},
-		},
+		columns: lines.Processes,
 	}.verb(p)
-}
-
-// processState is the state of a tree in words. One whose leader has exited while its children live is not over.
-func processState(r ops.Process) string {
-	if r.State == ops.ProcessExited {
-		return fmt.Sprintf("leader exited, %d left", r.TreeSize)
-	}
-	return words(r.State)
-}
-
-// duplicateOf names the process that does the same work already, if there is one.
-func duplicateOf(r ops.Process) string {
-	if r.DuplicateOf == 0 {
-		return "-"
-	}
-	return strconv.Itoa(r.DuplicateOf)
-}
-
-var adapterColumns = []column[ops.Adapter]{
-	{"NAME", func(r ops.Adapter) string { return r.Name }, 0},
-	{"STATE", func(r ops.Adapter) string { return words(r.State) }, 1},
-	{"FOR", func(r ops.Adapter) string { return ago(r.Since) }, 4},
-	{"LAST HEARD", func(r ops.Adapter) string { return cmp.Or(ago(r.LastInboundAt), "never") }, 3},
-	{"ATTEMPT", func(r ops.Adapter) string { return strconv.Itoa(r.Attempt) }, 6},
-	{"NEXT", func(r ops.Adapter) string { return until(r.NextAttemptAt) }, 5},
-	{"QUEUE", func(r ops.Adapter) string { return strconv.Itoa(r.Queue) }, 7},
-	{"LAST ERROR", func(r ops.Adapter) string { return r.LastError }, 2},
 }
 
 func adaptersVerb(p *program) *cobra.Command {
 	return listing[ops.Adapter]{
 		use: "adapters", short: "list the chat platforms and their connections", example: "  gatewaytui adapters",
-		ask: (*control.Client).Adapters, fields: filter.Adapters, columns: adapterColumns,
+		ask: (*control.Client).Adapters, fields: filter.Adapters, columns: lines.Adapters,
 	}.verb(p)
 }
-
-func yes(b bool) string {
-	if b {
-		return "yes"
-	}
-	return "no"
-}
-
-func size(bytes int64) string { return humanize.IBytes(uint64(max(bytes, 0))) }

@@ -205,16 +205,16 @@ func (r result) says(t *testing.T, parts ...string) result {
 	return r
 }
 
-// lines are a place for output that can be waited for.
-type lines struct {
+// printed is a place for output that can be waited for.
+type printed struct {
 	mu   sync.Mutex
 	text strings.Builder
 	more chan struct{}
 }
 
-func newLines() *lines { return &lines{more: make(chan struct{})} }
+func newPrinted() *printed { return &printed{more: make(chan struct{})} }
 
-func (l *lines) Write(b []byte) (int, error) {
+func (l *printed) Write(b []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.text.Write(b)
@@ -223,14 +223,14 @@ func (l *lines) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-func (l *lines) String() string {
+func (l *printed) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.text.String()
 }
 
 // await waits until part has been printed.
-func (l *lines) await(part string) error {
+func (l *printed) await(part string) error {
 	deadline := time.After(20 * time.Second)
 	for {
 		l.mu.Lock()

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,7 +12,9 @@ import (
 	"time"
 
 	"gatewaytui/core/ops"
+	"gatewaytui/core/text"
 	"gatewaytui/tui"
+	"gatewaytui/views/lines"
 )
 
 const (
@@ -146,7 +149,7 @@ func (l *plain) hello(ctx context.Context) {
 		l.say("plain mode (from %s). Commands: help, status, sessions, watch, reset 2, drain, stop, quit.", l.from)
 	}
 	l.pid, l.life = s.PID, s.Life
-	l.say("The gateway (pid %d) is %s: %s, %s, %d of %d adapters connected.", s.PID, words(s.State),
+	l.say("The gateway (pid %d) is %s: %s, %s, %d of %d adapters connected.", s.PID, text.Words(s.State),
 		count(s.Counts.Sessions, "session"), count(s.Counts.RunningTurns, "running turn"), s.Counts.AdaptersConnected, s.Counts.Adapters)
 	l.seen = s.Seq
 	l.f = l.p.follow(ctx, l.c, s.Seq)
@@ -216,9 +219,9 @@ func (l *plain) complain(err error) {
 func (l *plain) hear(ev ops.Event) {
 	l.seen = max(l.seen, ev.Seq)
 	l.f.stopping = l.f.stopping || ev.Type == ops.EventShutdownPhase
-	line, ok := shutdownLine(ev)
+	line, ok := lines.ShutdownEvent(ev)
 	if !ok {
-		line = or(ev.Subject, "-")
+		line = cmp.Or(ev.Subject, "-")
 		if ev.Text != "" {
 			line += ": " + ev.Text
 		}
@@ -237,11 +240,11 @@ func newsworthy(ev ops.Event) bool {
 	case ops.EventGatewayState, ops.EventAdapterState, ops.EventTurnStalled, ops.EventWarning, ops.EventDropped, ops.EventShutdownEnded:
 		return true
 	case ops.EventShutdownPhase:
-		ph, ok := eventRow[ops.Phase](ev, "phase")
+		ph, ok := lines.EventRow[ops.Phase](ev, "phase")
 		return ok && ph.State != ops.StepSkipped
 	case ops.EventShutdownItem:
-		it, ok := eventRow[ops.Item](ev, "item")
-		return ok && endedBadly(it)
+		it, ok := lines.EventRow[ops.Item](ev, "item")
+		return ok && lines.EndedBadly(it)
 	}
 	return false
 }
@@ -280,7 +283,7 @@ func (l *plain) sayBlocker(ctx context.Context) bool {
 			continue
 		}
 		l.f.shown[name] = now
-		l.say("The stop waits for %s. skip stops waiting for it.", blockerLine(s, b))
+		l.say("The stop waits for %s. skip stops waiting for it.", lines.Blocker(s, b))
 		return true
 	}
 	return false

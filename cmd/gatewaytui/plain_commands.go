@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -9,7 +10,9 @@ import (
 	"strings"
 
 	"gatewaytui/core/ops"
+	"gatewaytui/core/text"
 	"gatewaytui/tui"
+	"gatewaytui/views/lines"
 )
 
 // plainCommand is one command of the console of lines.
@@ -163,7 +166,7 @@ func (l *plain) command(ctx context.Context, name string, spec ops.VerbSpec, cmd
 	if err != nil {
 		return err
 	}
-	l.p.showPreview(l.p.out, &request{Command: cmd, name: name}, preview)
+	l.p.lines().Preview(strings.TrimSpace(name+" "+cmd.Target), preview)
 	word := "y"
 	if cmd.Verb == ops.VerbForce {
 		word = "force" // what it loses cannot be had again
@@ -221,10 +224,10 @@ func (l *plain) tell(b became) {
 	var m ops.MessageResult
 	if b.req.Verb == ops.VerbMessage && json.Unmarshal(b.req.Result, &m) == nil {
 		l.say("%s is answered:", b.what)
-		l.p.text(m.Reply)
+		l.p.lines().Text(m.Reply)
 		return
 	}
-	l.say("%s: %s", b.what, fullStop(or(b.req.Detail, words(b.req.State))))
+	l.say("%s: %s", b.what, fullStop(cmp.Or(b.req.Detail, text.Words(b.req.State))))
 }
 
 func (l *plain) help(context.Context, string) error {
@@ -238,7 +241,7 @@ func (l *plain) help(context.Context, string) error {
 func (l *plain) status(ctx context.Context, _ string) error {
 	s, err := l.c.Status(ctx)
 	if err == nil {
-		l.p.showStatus(s)
+		l.p.lines().Status(s)
 	}
 	return err
 }
@@ -246,7 +249,7 @@ func (l *plain) status(ctx context.Context, _ string) error {
 func (l *plain) plan(ctx context.Context, _ string) error {
 	plan, err := l.c.Plan(ctx)
 	if err == nil {
-		l.p.showPlan(plan)
+		l.p.lines().Plan(plan)
 	}
 	return err
 }
@@ -254,7 +257,7 @@ func (l *plain) plan(ctx context.Context, _ string) error {
 func (l *plain) shutdown(ctx context.Context, _ string) error {
 	s, err := l.c.Shutdown(ctx)
 	if err == nil {
-		l.p.showShutdown(s)
+		l.p.lines().Shutdown(s)
 	}
 	return err
 }
@@ -331,25 +334,25 @@ func some(n int, thing string) string {
 }
 
 func sessionSentence(r ops.Session) (target, string) {
-	state := words(r.State)
+	state := text.Words(r.State)
 	if !r.TurnStartedAt.IsZero() {
-		state += " for " + ago(r.TurnStartedAt)
+		state += " for " + text.Ago(r.TurnStartedAt.Time)
 	}
-	return target{r.Key, r.ID}, r.Key + ": " + enumerate(state, doing(r), some(r.Queued, "waiting message"), some(r.Processes, "process tree"))
+	return target{r.Key, r.ID}, r.Key + ": " + enumerate(state, lines.Doing(r), some(r.Queued, "waiting message"), some(r.Processes, "process tree"))
 }
 
 func agentSentence(r ops.Agent) (target, string) {
-	return target{name: r.Session}, r.Session + ": " + enumerate(words(r.State), size(r.Bytes), count(r.Messages, "message"), "idle for "+millis(r.IdleMS))
+	return target{name: r.Session}, r.Session + ": " + enumerate(text.Words(r.State), lines.Size(r.Bytes), count(r.Messages, "message"), "idle for "+text.Millis(r.IdleMS))
 }
 
 func processSentence(r ops.Process) (target, string) {
-	return target{name: strconv.Itoa(r.PID)}, enumerate(fmt.Sprintf("pid %d: %s", r.PID, r.Command), processState(r), millis(r.AgeMS)+" old", "of "+or(r.Session, "no session"), fmt.Sprintf("tree of %d", r.TreeSize))
+	return target{name: strconv.Itoa(r.PID)}, enumerate(fmt.Sprintf("pid %d: %s", r.PID, r.Command), lines.ProcessState(r), text.Millis(r.AgeMS)+" old", "of "+cmp.Or(r.Session, "no session"), fmt.Sprintf("tree of %d", r.TreeSize))
 }
 
 func adapterSentence(r ops.Adapter) (target, string) {
 	next := ""
-	if in := until(r.NextAttemptAt); in != "" {
+	if in := text.Until(r.NextAttemptAt.Time); in != "" {
 		next = "next attempt in " + in
 	}
-	return target{name: r.Name}, r.Name + ": " + enumerate(words(r.State)+" for "+or(ago(r.Since), "no time"), r.LastError, next)
+	return target{name: r.Name}, r.Name + ": " + enumerate(text.Words(r.State)+" for "+cmp.Or(text.Ago(r.Since.Time), "no time"), r.LastError, next)
 }

@@ -20,7 +20,7 @@ import (
 type talk struct {
 	t     *testing.T
 	f     *fake
-	out   *lines
+	out   *printed
 	typed *io.PipeWriter
 	heard int
 	left  chan tui.Exit
@@ -31,7 +31,7 @@ func converse(t *testing.T, attached bool, wrap func(*fake) ops.Console, play fu
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		in, typed := io.Pipe()
-		k := &talk{t: t, f: newFake(), out: newLines(), typed: typed, left: make(chan tui.Exit, 1)}
+		k := &talk{t: t, f: newFake(), out: newPrinted(), typed: typed, left: make(chan tui.Exit, 1)}
 		var c ops.Console = k.f
 		if wrap != nil {
 			c = wrap(k.f)

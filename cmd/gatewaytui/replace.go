@@ -21,6 +21,8 @@ import (
 	"gatewaytui/core/instance"
 	"gatewaytui/core/ops"
 	"gatewaytui/core/process"
+	"gatewaytui/core/text"
+	"gatewaytui/views/lines"
 )
 
 // bounds are the times of a takeover.
@@ -236,15 +238,15 @@ func (t *takeover) tell(ctx context.Context, until time.Time) {
 	s, err := t.client.Shutdown(ctx)
 	phase, running := s.Running()
 	if err != nil || !running {
-		t.p.line(t.p.err, "pid %d does not say what it does; it has %s left", t.holder.PID, left)
+		t.p.note("pid %d does not say what it does; it has %s left", t.holder.PID, left)
 		return
 	}
-	t.p.line(t.p.err, "pid %d is in phase %s for %s; it has %s left", t.holder.PID, phase.Name, millis(phase.ElapsedMS), left)
+	t.p.note("pid %d is in phase %s for %s; it has %s left", t.holder.PID, phase.Name, text.Millis(phase.ElapsedMS), left)
 	for i, b := range s.Blockers() {
 		if i == maxBlockers {
 			break
 		}
-		t.p.line(t.p.err, "%-11s waits for %s", phase.Name, blockerLine(s, b))
+		t.p.note("%-11s waits for %s", phase.Name, lines.Blocker(s, b))
 	}
 }
 

@@ -170,7 +170,7 @@ func TestB2_ATakeoverGrowsStrongerWithinItsBounds(t *testing.T) {
 				}
 			}
 			refusal := held(t, home)
-			out := newLines()
+			out := newPrinted()
 			to := &takeover{
 				p: &program{err: out, began: time.Now()}, home: home, holder: refusal.Holder, bounds: soon,
 				client: control.NewClient(home.Socket(), control.ClientOptions{Timeout: soon.ask}),
@@ -232,7 +232,7 @@ func TestB11_AStrangerInThePIDFileIsNeverSignalled(t *testing.T) {
 			record := recordOf(t, stranger.Process.Pid, home.Socket())
 			tc.change(&record)
 			h.note(t, record)
-			p := &program{err: newLines(), began: time.Now()}
+			p := &program{err: newPrinted(), began: time.Now()}
 			lock, err := p.takeOver(t.Context(), home, &instance.HeldError{Home: home.Dir(), Holder: record}, nextRecord)
 			if _, refused := errors.AsType[*instance.HeldError](err); !refused || lock != nil {
 				t.Errorf("the takeover ended with %v, want the refusal of a second start", err)
@@ -255,7 +255,7 @@ func TestATakeoverThatIsGivenUpEnds(t *testing.T) {
 	home := newHome(t)
 	h := hold(t, home, ":")
 	refusal := held(t, home)
-	out := newLines()
+	out := newPrinted()
 	long := soon
 	long.unknown = time.Hour
 	to := &takeover{p: &program{err: out}, home: home, holder: refusal.Holder, bounds: long, client: control.NewClient(home.Socket(), control.ClientOptions{Timeout: soon.ask})}

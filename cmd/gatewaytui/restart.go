@@ -19,6 +19,7 @@ import (
 	"gatewaytui/core/process"
 	"gatewaytui/core/remote"
 	"gatewaytui/core/term"
+	"gatewaytui/views/lines"
 )
 
 const (
@@ -54,7 +55,7 @@ func (p *program) restart(ctx context.Context, g *remote.Gateway, r *request) er
 		return err
 	}
 	if before.StartedAt.After(p.began) { // somebody else's restart came first: one is enough (B19)
-		p.line(p.err, "gatewaytui: it was restarted meanwhile")
+		p.note("gatewaytui: it was restarted meanwhile")
 		return p.restarted(before)
 	}
 	plan, err := g.Plan(ctx)
@@ -71,7 +72,7 @@ func (p *program) restart(ctx context.Context, g *remote.Gateway, r *request) er
 		err = nil
 	}
 	if hasLeft(err) {
-		p.line(p.err, "gatewaytui: life %s has ended meanwhile", before.Life)
+		p.note("gatewaytui: life %s has ended meanwhile", before.Life)
 		return p.awaitNext(ctx, g.Home, before.Life, readyBound)
 	}
 	if err != nil {
@@ -84,7 +85,7 @@ func (p *program) restart(ctx context.Context, g *remote.Gateway, r *request) er
 	defer follow.close()
 	alone := before.Supervisor.Name == ""
 	if alone && inside {
-		p.line(p.err, "gatewaytui: a tool of the gateway runs this command, which ends with it; the gateway starts its next life itself")
+		p.note("gatewaytui: a tool of the gateway runs this command, which ends with it; the gateway starts its next life itself")
 	}
 	r.Respawn = r.Respawn || hidden
 	r.Expect = before.Life // not one that somebody else's restart has brought already (B19)
@@ -94,7 +95,7 @@ func (p *program) restart(ctx context.Context, g *remote.Gateway, r *request) er
 	case hasLeft(err):
 		// It may have ended because of us, without a word. If nobody else has begun the next life, we do: as one that takes
 		// the place of none.
-		p.line(p.err, "gatewaytui: life %s has ended meanwhile", before.Life)
+		p.note("gatewaytui: life %s has ended meanwhile", before.Life)
 		if after, none := p.nextLife(ctx, g.Home, before.Life, vacancy); none == nil {
 			return p.restarted(after)
 		}
@@ -109,9 +110,9 @@ func (p *program) restart(ctx context.Context, g *remote.Gateway, r *request) er
 	case others && err == nil && req.Verb != ops.VerbRestart:
 		return &ops.Error{Code: ops.CodeStopping, Message: "the gateway is stopping, and not to start again (" + req.ID + ")", Hint: "start it when it has ended"}
 	case others && err == nil:
-		p.line(p.err, "gatewaytui: already restarting (%s)", req.ID)
+		p.note("gatewaytui: already restarting (%s)", req.ID)
 	case others:
-		p.line(p.err, "gatewaytui: life %s has ended meanwhile", before.Life)
+		p.note("gatewaytui: life %s has ended meanwhile", before.Life)
 	case err != nil:
 		return err
 	case alone && !inside && !hidden:
@@ -259,7 +260,7 @@ func (l *life) succeed() {
 		err = next.start()
 	}
 	if err != nil {
-		l.log.Error("next life not started", "error", term.Clean(err.Error(), maxLine), "hint", "start it by hand")
+		l.log.Error("next life not started", "error", term.Clean(err.Error(), lines.MaxLine), "hint", "start it by hand")
 		return
 	}
 	l.log.Info("next life started")

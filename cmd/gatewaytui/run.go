@@ -29,6 +29,7 @@ import (
 	"gatewaytui/core/shutdown"
 	"gatewaytui/core/store"
 	"gatewaytui/core/term"
+	"gatewaytui/views/lines"
 )
 
 // Exit codes of a run beside the planned ones, which the gateway's report has (CONTRACT.md, 1).
@@ -334,7 +335,7 @@ func (l *life) run(ctx context.Context) (gateway.End, error) {
 	if end.ExitCode == exitRestart && g.StartsNext() {
 		l.succeed()
 	}
-	l.log.Info("stopped", "outcome", end.Report.Outcome, "mode", term.Clean(end.Report.ModeText(), maxLine), "elapsed_ms", end.Report.ElapsedMS, "exit_code", end.ExitCode)
+	l.log.Info("stopped", "outcome", end.Report.Outcome, "mode", term.Clean(end.Report.ModeText(), lines.MaxLine), "elapsed_ms", end.Report.ElapsedMS, "exit_code", end.ExitCode)
 	return end, nil
 }
 
@@ -376,12 +377,12 @@ func (l *life) options(parts parts, files lives.Files, manager supervisor) gatew
 	for _, source := range l.secrets.short() {
 		o.Warnings = append(o.Warnings, ops.Warning{
 			Code: "config.secret_short", Since: ops.At(time.Now()),
-			Message: fmt.Sprintf("the secret in %s has fewer than %d characters: it can be guessed, and is not masked in what tools print", term.Clean(source, maxLine), term.MinMasked),
+			Message: fmt.Sprintf("the secret in %s has fewer than %d characters: it can be guessed, and is not masked in what tools print", term.Clean(source, lines.MaxLine), term.MinMasked),
 		})
 	}
 	if l.exposed != nil {
 		o.Warnings = append(o.Warnings, ops.Warning{
-			Code: "process.unprotected", Message: "tools can read what this process holds: " + term.Clean(l.exposed.Error(), maxLine), Since: ops.At(time.Now()),
+			Code: "process.unprotected", Message: "tools can read what this process holds: " + term.Clean(l.exposed.Error(), lines.MaxLine), Since: ops.At(time.Now()),
 		})
 	}
 	if a := o.APIAccess; a != nil {

@@ -13,6 +13,7 @@ import (
 	"gatewaytui/core/ops"
 	"gatewaytui/core/remote"
 	"gatewaytui/core/term"
+	"gatewaytui/views/lines"
 )
 
 func sendFlags(f *pflag.FlagSet, r *request) {
@@ -49,7 +50,7 @@ func (p *program) send(ctx context.Context, g *remote.Gateway, r *request) error
 		return err
 	}
 	if !r.noWait {
-		goesOn := fmt.Sprintf("the turn goes on for message %s; gatewaytui interrupt %s stops it", req.ID, term.Clean(r.Target, maxCell))
+		goesOn := fmt.Sprintf("the turn goes on for message %s; gatewaytui interrupt %s stops it", req.ID, term.Clean(r.Target, lines.MaxCell))
 		if req, err = p.ended(ctx, g, req, goesOn); err != nil {
 			return err
 		}
@@ -64,18 +65,7 @@ func (p *program) send(ctx context.Context, g *remote.Gateway, r *request) error
 		if err := json.Unmarshal(req.Result, &m); err != nil && req.Error == nil {
 			return fmt.Errorf("read the reply to message %s: %w", req.ID, err)
 		}
-		p.text(m.Reply)
+		p.lines().Text(m.Reply)
 	}
 	return failed(req)
-}
-
-// text prints a text of several lines, each made safe.
-func (p *program) text(s string) {
-	s = strings.TrimRight(s, "\r\n")
-	if s == "" {
-		return
-	}
-	for line := range strings.SplitSeq(s, "\n") {
-		fmt.Fprintln(p.out, term.Clean(term.StripSGR(strings.TrimSuffix(line, "\r")), 0))
-	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"gatewaytui/core/control"
 	"gatewaytui/core/term"
+	"gatewaytui/views/lines"
 )
 
 // socket is the control server while it serves.
@@ -32,7 +33,7 @@ func (s *socket) serve(opts control.Options, log *slog.Logger) error {
 	s.server.Store(server)
 	s.begin(func(ctx context.Context) {
 		if err := server.Serve(ctx); err != nil {
-			log.Warn("control socket", "error", term.Clean(err.Error(), maxLine))
+			log.Warn("control socket", "error", term.Clean(err.Error(), lines.MaxLine))
 		}
 	})
 	return nil

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -10,6 +11,8 @@ import (
 
 	"gatewaytui/core/ops"
 	"gatewaytui/core/remote"
+	"gatewaytui/core/service"
+	"gatewaytui/views/lines"
 )
 
 func stopFlags(f *pflag.FlagSet, r *request) {
@@ -33,7 +36,7 @@ func (p *program) stop(ctx context.Context, g *remote.Gateway, r *request) error
 		case p.json:
 			p.writeJSON(p.out, req)
 		default:
-			p.say("%s (request %s); gatewaytui watch follows it", or(req.Detail, "the shutdown has begun"), req.ID)
+			p.say("%s (request %s); gatewaytui watch follows it", cmp.Or(req.Detail, "the shutdown has begun"), req.ID)
 			p.comesBack(s.Supervisor)
 		}
 		return failed(req)
@@ -74,8 +77,8 @@ func (p *program) stop(ctx context.Context, g *remote.Gateway, r *request) error
 
 // comesBack says that a service manager may start again what is stopped here.
 func (p *program) comesBack(sv ops.Supervisor) {
-	if down := managerOf(sv).Down(); down != "" && !p.json {
-		p.line(p.err, "%s may start it again; to keep it down: %s", sv.Name, down)
+	if down := service.Named(sv.Name).Down(); down != "" && !p.json {
+		p.note("%s may start it again; to keep it down: %s", sv.Name, down)
 	}
 }
 
@@ -99,10 +102,10 @@ type ending struct {
 // show prints what an event says of the stop: phases, and items that did not end well.
 func (e *ending) show(ev ops.Event) {
 	e.seen = max(e.seen, ev.Seq)
-	line, ok := shutdownLine(ev)
+	line, ok := lines.ShutdownEvent(ev)
 	switch ev.Type {
 	case ops.EventShutdownPhase:
-		ph, _ := eventRow[ops.Phase](ev, "phase")
+		ph, _ := lines.EventRow[ops.Phase](ev, "phase")
 		switch {
 		case ph.State == ops.StepRunning:
 			e.phase = ph.Name
@@ -110,8 +113,8 @@ func (e *ending) show(ev ops.Event) {
 			e.told[ph.Name] = true
 		}
 	case ops.EventShutdownItem:
-		it, _ := eventRow[ops.Item](ev, "item")
-		ok = ok && endedBadly(it)
+		it, _ := lines.EventRow[ops.Item](ev, "item")
+		ok = ok && lines.EndedBadly(it)
 	case ops.EventShutdownEnded:
 	default:
 		return
@@ -124,8 +127,6 @@ func (e *ending) show(ev ops.Event) {
 	}
 }
 
-func endedBadly(it ops.Item) bool { return it.State.Over() && it.State != ops.StepDone }
-
 // showRest prints what the report has and the events had not: the last of them are lost with the socket, and of a stop
 // that is over in an instant there may be none.
 func (e *ending) showRest(s ops.Shutdown) {
@@ -134,11 +135,11 @@ func (e *ending) showRest(s ops.Shutdown) {
 			continue
 		}
 		for _, it := range ph.Items {
-			if endedBadly(it) {
-				e.p.say("%s", itemLine(ph.Name, it))
+			if lines.EndedBadly(it) {
+				e.p.say("%s", lines.Item(ph.Name, it))
 			}
 		}
-		e.p.say("%s", phaseLine(ph))
+		e.p.say("%s", lines.Phase(ph))
 	}
 }
 
@@ -167,7 +168,7 @@ func (e *ending) wait(ctx context.Context) error {
 	report, found := e.g.FinalReport(e.life)
 	if !found || report.EndedAt.IsZero() {
 		return &ops.Error{
-			Code: ops.CodeInternal, Message: "the gateway is gone and did not end its stop as planned; it was last seen in phase " + or(e.phase, "none"),
+			Code: ops.CodeInternal, Message: "the gateway is gone and did not end its stop as planned; it was last seen in phase " + cmp.Or(e.phase, "none"),
 			Hint: "gatewaytui history says more once it runs again; its last lines are in logs/gateway.jsonl",
 		}
 	}
@@ -175,7 +176,7 @@ func (e *ending) wait(ctx context.Context) error {
 		e.p.writeJSON(e.p.out, report)
 	} else {
 		e.showRest(report)
-		e.p.say("stopped     %s", stopped(report, report.ExitCode))
+		e.p.say("stopped     %s", lines.Stopped(report, report.ExitCode))
 	}
 	if !planned(report) {
 		return &outcome{exitFailed, &ops.Error{
@@ -184,15 +185,6 @@ func (e *ending) wait(ctx context.Context) error {
 		}}
 	}
 	return nil
-}
-
-// stopped says how a stop ended: "clean after 3.1s, exit code 0", and of one that became stronger how.
-func stopped(s ops.Shutdown, exit int) string {
-	text := fmt.Sprintf("%s after %s, exit code %d", words(s.Outcome), millis(s.ElapsedMS), exit)
-	if len(s.Escalations) > 0 {
-		text += "; " + s.ModeText()
-	}
-	return text
 }
 
 // planned reports whether a stop ended as one that was meant: with 0, or with 75 for a restart.

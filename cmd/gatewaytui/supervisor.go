@@ -11,6 +11,7 @@ import (
 	"gatewaytui/core/ops"
 	"gatewaytui/core/service"
 	"gatewaytui/core/term"
+	"gatewaytui/views/lines"
 )
 
 // supervisor is the service manager that runs this life, as far as it is known.
@@ -38,7 +39,7 @@ func (l *life) findSupervisor(ctx context.Context) (supervisor, error) {
 	s := supervisor{manager: service.Detect(service.Look(l.getenv))}
 	var err error
 	if s.notify, err = service.NewNotifier(l.getenv, os.Getpid()); err != nil {
-		l.log.Warn("service manager not told", "error", term.Clean(err.Error(), maxLine))
+		l.log.Warn("service manager not told", "error", term.Clean(err.Error(), lines.MaxLine))
 	}
 	for _, name := range service.NotifyVariables {
 		if err := os.Unsetenv(name); err != nil {
@@ -53,7 +54,7 @@ func (l *life) findSupervisor(ctx context.Context) (supervisor, error) {
 		}}
 	}
 	if err != nil && !configured {
-		l.log.Warn("service manager not asked", "manager", s.manager.String(), "error", term.Clean(err.Error(), maxLine))
+		l.log.Warn("service manager not asked", "manager", s.manager.String(), "error", term.Clean(err.Error(), lines.MaxLine))
 	}
 	s.budget, s.source = allowed.Budget, allowed.Source
 	if configured {

@@ -14,6 +14,7 @@ import (
 
 	"gatewaytui/core/term"
 	"gatewaytui/tui"
+	"gatewaytui/views/lines"
 )
 
 // Bounds of what a terminal may cost. One that nobody reads (ctrl+s, a dead ssh, a frozen tmux) takes nothing more and says
@@ -165,7 +166,7 @@ func captureStderr(crash *os.File, take func(line string)) (release func(), err 
 		for in := bufio.NewReaderSize(from, maxStray); ; {
 			line, more, err := in.ReadLine()
 			if len(line) > 0 {
-				take(term.Clean(term.StripSGR(string(line)), maxLine))
+				take(term.Clean(term.StripSGR(string(line)), lines.MaxLine))
 			}
 			for more && err == nil { // the rest of a line that is too long
 				_, more, err = in.ReadLine()

@@ -85,7 +85,7 @@ func definitionVerb(p *program, kind service.Kind, short, example string) *cobra
 			return err
 		}
 		if note != "" {
-			p.line(p.err, "note: %s", note)
+			p.note("note: %s", note)
 		}
 		return p.deliver(d, write, force)
 	}
@@ -111,7 +111,7 @@ func (p *program) deliver(d definition, write, force bool) error {
 		p.say("unchanged   %s is as this config asks", d.Path)
 	}
 	if d.Warning != "" && !p.json {
-		p.line(p.err, "gatewaytui: %s", d.Warning)
+		p.note("gatewaytui: %s", d.Warning)
 	}
 	if write && !p.json {
 		for _, command := range d.Next {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"os"
 	"os/signal"
@@ -10,6 +11,7 @@ import (
 
 	"gatewaytui/core/ops"
 	"gatewaytui/core/remote"
+	"gatewaytui/views/lines"
 )
 
 func watchVerb(p *program) *cobra.Command {
@@ -36,7 +38,7 @@ func (p *program) watch(ctx context.Context, g *remote.Gateway, after uint64, gi
 	if !given {
 		after = s.Seq
 	}
-	p.line(p.err, "following %s, ctrl+c ends", s.Home)
+	p.note("following %s, ctrl+c ends", s.Home)
 	f := p.follow(ctx, g, after)
 	defer f.close()
 	f.stopping = s.State == ops.StateStopping
@@ -45,9 +47,9 @@ func (p *program) watch(ctx context.Context, g *remote.Gateway, after uint64, gi
 			p.writeJSON(p.out, ev)
 			return
 		}
-		line, ok := shutdownLine(ev)
+		line, ok := lines.ShutdownEvent(ev)
 		if !ok {
-			line = or(ev.Subject, "-")
+			line = cmp.Or(ev.Subject, "-")
 			if ev.Text != "" {
 				line += "  " + ev.Text
 			}
@@ -59,10 +61,10 @@ func (p *program) watch(ctx context.Context, g *remote.Gateway, after uint64, gi
 	case err == nil || ctx.Err() != nil:
 		return nil
 	case remote.Gone(settled):
-		p.line(p.err, "the gateway is gone")
+		p.note("the gateway is gone")
 		return nil
 	case life != "" && life != s.Life, !remote.Unreachable(err) && ops.HasCode(err, ops.CodeUnavailable):
-		p.line(p.err, "the gateway is gone; another life of it answers now")
+		p.note("the gateway is gone; another life of it answers now")
 		return nil
 	}
 	return err

@@ -11,6 +11,7 @@ package service
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"math"
 	"os"
@@ -52,6 +53,12 @@ func (m Manager) String() string {
 		return string(m.Kind)
 	}
 	return string(m.Kind) + " (" + m.Unit + ")"
+}
+
+// Named is the manager with a name as String gives it; an empty name is none.
+func Named(name string) Manager {
+	kind, unit, _ := strings.Cut(name, " ")
+	return Manager{Kind: cmp.Or(Kind(kind), None), Unit: strings.Trim(unit, "()")}
 }
 
 // Restarts reports whether a restart is the manager's to do: we exit with code 75 and it starts the next life. In a

@@ -1,6 +1,9 @@
 package text
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // Plural returns one for n = 1, else more.
 func Plural(n int, one, more string) string {
@@ -21,3 +24,6 @@ func Age(t time.Time) string {
 	}
 	return d.Round(time.Second).String()
 }
+
+// Words turns a name of the wire into words.
+func Words[T ~string](s T) string { return strings.ReplaceAll(string(s), "_", " ") }

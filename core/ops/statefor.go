@@ -1,0 +1,20 @@
+package ops
+
+import "gatewaytui/core/text"
+
+// StateFor is the state of a gateway for people, and since when it has that one, which is not since its start while it drains or
+// stops.
+func (s Status) StateFor() string {
+	up := text.Millis(s.UptimeMS)
+	switch {
+	case s.State == StateDraining && s.Drain != nil:
+		by := ""
+		if s.Drain.By != "" {
+			by = " by " + text.Words(s.Drain.By)
+		}
+		return text.Words(s.State) + " for " + text.Ago(s.Drain.Since.Time) + by + ", started " + up + " ago"
+	case s.State == StateDraining || s.State == StateStopping:
+		return text.Words(s.State) + ", started " + up + " ago"
+	}
+	return text.Words(s.State) + " for " + up
+}

@@ -1,0 +1,123 @@
+package lines
+
+import (
+	"cmp"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/dustin/go-humanize"
+
+	"gatewaytui/core/ops"
+	"gatewaytui/core/text"
+)
+
+// Sessions are the columns of the sessions.
+var Sessions = []Column[ops.Session]{
+	{"KEY", func(r ops.Session) string { return r.Key }, 0},
+	{"STATE", func(r ops.Session) string { return text.Words(r.State) }, 1},
+	{"USER", func(r ops.Session) string { return r.User }, 6},
+	{"TURN", func(r ops.Session) string { return text.Ago(r.TurnStartedAt.Time) }, 3},
+	{"DOING", func(r ops.Session) string { return r.Activity(time.Now()) }, 2},
+	{"LAST", func(r ops.Session) string { return text.Ago(r.LastActivityAt.Time) }, 4},
+	{"QUEUED", func(r ops.Session) string { return strconv.Itoa(r.Queued) }, 5},
+	{"TOKENS", func(r ops.Session) string { return fmt.Sprintf("%d/%d", r.TokensIn, r.TokensOut) }, 8},
+	{"PROCS", func(r ops.Session) string { return strconv.Itoa(r.Processes) }, 7},
+	{"CACHED", func(r ops.Session) string { return yes(r.Cached) }, 9},
+	{"CALLER", func(r ops.Session) string { return callerOf(r) }, 10},
+}
+
+// Doing is what the session's turn does now, in the words of the console; empty if no turn runs.
+func Doing(s ops.Session) string {
+	if s.Doing == "" {
+		return ""
+	}
+	return ops.StepWords(s.Doing)
+}
+
+// callerOf is who sent the session's last message over the API.
+func callerOf(r ops.Session) string {
+	if r.Caller == nil {
+		return "-"
+	}
+	return r.Caller.String()
+}
+
+// Agents are the columns of the agents.
+var Agents = []Column[ops.Agent]{
+	{"SESSION", func(r ops.Agent) string { return r.Session }, 0},
+	{"MODEL", func(r ops.Agent) string { return r.Model }, 3},
+	{"STATE", func(r ops.Agent) string { return text.Words(r.State) }, 1},
+	{"SIZE", func(r ops.Agent) string { return Size(r.Bytes) }, 4},
+	{"MESSAGES", func(r ops.Agent) string { return strconv.Itoa(r.Messages) }, 5},
+	{"IDLE", func(r ops.Agent) string { return text.Millis(r.IdleMS) }, 2},
+	{"BUSY", func(r ops.Agent) string { return yes(r.Busy) }, 7},
+	{"CHILDREN", func(r ops.Agent) string { return strconv.Itoa(r.Children) }, 6},
+}
+
+// Processes are the columns of the process trees.
+var Processes = []Column[ops.Process]{
+	{"PID", func(r ops.Process) string { return strconv.Itoa(r.PID) }, 0},
+	{"STATE", ProcessState, 2},
+	{"AGE", func(r ops.Process) string { return text.Millis(r.AgeMS) }, 3},
+	{"CPU%", func(r ops.Process) string { return fmt.Sprintf("%.1f", r.CPUPct) }, 5},
+	{"MEMORY", func(r ops.Process) string { return Size(r.RSSBytes) }, 4},
+	{"TREE", func(r ops.Process) string { return strconv.Itoa(r.TreeSize) }, 7},
+	{"ENDS WITH", func(r ops.Process) string { return string(r.Policy) }, 8},
+	{"SESSION", func(r ops.Process) string { return r.Session }, 6},
+	{"COMMAND", func(r ops.Process) string { return r.Command }, 1},
+	{"DUPLICATE OF", duplicateOf, 9},
+	{"LAST OUTPUT", func(r ops.Process) string { return r.LastOutput }, 10},
+}
+
+// ProcessState is the state of a tree in words. One whose leader has exited while its children live is not over.
+func ProcessState(r ops.Process) string {
+	if r.State == ops.ProcessExited {
+		return fmt.Sprintf("leader exited, %d left", r.TreeSize)
+	}
+	return text.Words(r.State)
+}
+
+// duplicateOf names the process that does the same work already, if there is one.
+func duplicateOf(r ops.Process) string {
+	if r.DuplicateOf == 0 {
+		return "-"
+	}
+	return strconv.Itoa(r.DuplicateOf)
+}
+
+// Adapters are the columns of the chat platforms.
+var Adapters = []Column[ops.Adapter]{
+	{"NAME", func(r ops.Adapter) string { return r.Name }, 0},
+	{"STATE", func(r ops.Adapter) string { return text.Words(r.State) }, 1},
+	{"FOR", func(r ops.Adapter) string { return text.Ago(r.Since.Time) }, 4},
+	{"LAST HEARD", func(r ops.Adapter) string { return cmp.Or(text.Ago(r.LastInboundAt.Time), "never") }, 3},
+	{"ATTEMPT", func(r ops.Adapter) string { return strconv.Itoa(r.Attempt) }, 6},
+	{"NEXT", func(r ops.Adapter) string { return text.Until(r.NextAttemptAt.Time) }, 5},
+	{"QUEUE", func(r ops.Adapter) string { return strconv.Itoa(r.Queue) }, 7},
+	{"LAST ERROR", func(r ops.Adapter) string { return r.LastError }, 2},
+}
+
+// Lives are the columns of the past lives.
+var Lives = []Column[ops.Life]{
+	{"LIFE", func(r ops.Life) string { return r.Life }, 0},
+	{"STARTED", func(r ops.Life) string { return text.Moment(r.StartedAt.Time) }, 3},
+	{"ENDED", ended, 5},
+	{"LASTED", lasted, 2},
+	{"OUTCOME", func(r ops.Life) string { return text.Words(r.Outcome) }, 1},
+	{"PHASE", func(r ops.Life) string { return r.Phase }, 6},
+	{"STOP", stopSummary, 7},
+	{"OVERRAN", Overran, 9},
+	{"BY", func(r ops.Life) string { return r.By }, 8},
+	{"REASON", func(r ops.Life) string { return r.Reason }, 4},
+}
+
+func yes(b bool) string {
+	if b {
+		return "yes"
+	}
+	return "no"
+}
+
+// Size is a number of bytes for people.
+func Size(bytes int64) string { return humanize.IBytes(uint64(max(bytes, 0))) }

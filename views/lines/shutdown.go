@@ -1,0 +1,87 @@
+package lines
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+
+	"gatewaytui/core/ops"
+	"gatewaytui/core/text"
+)
+
+// Blocker is what is waited for: how long, for how long yet, and what happens then.
+func Blocker(s ops.Shutdown, b ops.Item) string {
+	pace := ""
+	if phase, _ := s.Running(); s.Wait(phase, b).Pace() == ops.PaceStuck {
+		pace = "stuck, "
+	}
+	line := fmt.Sprintf("%s %s, %s%s of %s: %s", b.Kind, b.ID, pace, text.Millis(b.ElapsedMS), text.Millis(b.BudgetMS), cmp.Or(b.Detail, "no status reported"))
+	if b.Next != "" {
+		line += fmt.Sprintf("; %s in %s", b.Next, text.Millis(b.NextInMS))
+	}
+	return line
+}
+
+// Phase is a phase that began or ended.
+func Phase(ph ops.Phase) string {
+	if ph.State == ops.StepRunning {
+		return fmt.Sprintf("%-11s running, at most %s", ph.Name, text.Millis(ph.BudgetMS))
+	}
+	return fmt.Sprintf("%-11s %s", ph.Name, stepEnd(ph.State, ph.ElapsedMS, ph.BudgetMS, ph.Detail))
+}
+
+// Item is an item that began or ended.
+func Item(phase string, it ops.Item) string {
+	name := fmt.Sprintf("%-11s %s %s ", phase, it.Kind, it.ID)
+	if !it.State.Over() {
+		return name + text.Words(it.State)
+	}
+	return name + stepEnd(it.State, it.ElapsedMS, it.BudgetMS, it.Detail)
+}
+
+func stepEnd(state ops.StepState, elapsed, budget int64, detail string) string {
+	line := text.Words(state)
+	if state != ops.StepSkipped || elapsed > 0 {
+		line += fmt.Sprintf(" after %s of %s", text.Millis(elapsed), text.Millis(budget))
+	}
+	if detail != "" {
+		line += ": " + detail
+	}
+	return line
+}
+
+// EventRow is the row of type T that an event carries under name.
+func EventRow[T any](ev ops.Event, name string) (row T, ok bool) {
+	raw, err := json.Marshal(ev.Data[name])
+	if err != nil || ev.Data[name] == nil {
+		return row, false
+	}
+	return row, json.Unmarshal(raw, &row) == nil
+}
+
+// ShutdownEvent is an event of a shutdown for people; ok is false for any other, and for one of a form that is not known.
+func ShutdownEvent(ev ops.Event) (line string, ok bool) {
+	switch ev.Type {
+	case ops.EventShutdownPhase:
+		if ph, ok := EventRow[ops.Phase](ev, "phase"); ok && ph.Name != "" {
+			return Phase(ph), true
+		}
+	case ops.EventShutdownItem:
+		if it, ok := EventRow[ops.Item](ev, "item"); ok && it.Kind != "" {
+			return Item(ev.Subject, it), true
+		}
+	}
+	return "", false
+}
+
+// Stopped says how a stop ended: "clean after 3.1s, exit code 0", and of one that became stronger how.
+func Stopped(s ops.Shutdown, exit int) string {
+	text := fmt.Sprintf("%s after %s, exit code %d", text.Words(s.Outcome), text.Millis(s.ElapsedMS), exit)
+	if len(s.Escalations) > 0 {
+		text += "; " + s.ModeText()
+	}
+	return text
+}
+
+// EndedBadly reports whether an item has ended, and not as it should.
+func EndedBadly(it ops.Item) bool { return it.State.Over() && it.State != ops.StepDone }
