@@ -2,6 +2,7 @@ package views
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -142,6 +143,20 @@ func TestEachListLooksAsReviewedInEveryStateAndSize(t *testing.T) {
 				}
 				a.check(t, name)
 			})
+		}
+	}
+}
+
+// A tree that ran into a limit says so where its last output stood, and in its details (HF4).
+func TestHF4_AProcessThatReachedALimitIsMarked(t *testing.T) {
+	const reached = "out of memory: limits.tree_memory"
+	snap := fiveRows()
+	snap.Processes[0].Limit = reached
+	s := screen(Processes, snap)
+	s.W, s.H, s.Table.Selected = 200, 40, strconv.Itoa(snap.Processes[0].PID)
+	for _, s.Detail = range []bool{false, true} {
+		if text := strings.Join(Draw(s), "\n"); !strings.Contains(text, "out of memory") {
+			t.Errorf("details %v: the limit is not there:\n%s", s.Detail, text)
 		}
 	}
 }
@@ -345,7 +360,7 @@ func FuzzAFrameHasItsSizeAndNothingThatActsOnATerminal(f *testing.F) {
 			g := &snap.Agents[i]
 			g.Session, g.Model, g.State = a, b, ops.AgentState(a)
 			p := &snap.Processes[i]
-			p.Session, p.Command, p.LastOutput = a, b, a
+			p.Session, p.Command, p.LastOutput, p.Limit = a, b, a, b
 			p.State, p.Policy, p.Origin = ops.ProcessState(b), ops.Policy(a), ops.Origin(b)
 			d := &snap.AdapterRow[i]
 			d.Name, d.LastError, d.State = b, a, ops.AdapterState(b)

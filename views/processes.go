@@ -82,7 +82,12 @@ var processList = &list[ops.Process]{
 		},
 		{
 			name: "output", title: "LAST OUTPUT", width: 26, wide: true, drop: 7,
-			cell: func(_ *Opts, r *ops.Process) (string, Role) { return r.LastOutput, Muted },
+			cell: func(_ *Opts, r *ops.Process) (string, Role) {
+				if r.Limit != "" {
+					return r.Limit, Slow
+				}
+				return r.LastOutput, Muted
+			},
 		},
 	},
 	tabs: []tab[ops.Process]{
@@ -238,6 +243,9 @@ func processDetails(s *Screen, r *ops.Process, w int) []string {
 		{"ends with", endsWith(r.Policy) + ", " + or(string(r.Origin), "origin "+unknown)},
 		{"command", or(r.Command, unknown)},
 		{"output", or(r.LastOutput, "none")},
+	}
+	if r.Limit != "" {
+		facts = append(facts, Fact{"limit", r.Limit})
 	}
 	if r.DuplicateOf != 0 {
 		facts = append(facts, Fact{"dup of", pidText(r.DuplicateOf) + ", which runs the same command in the same directory for this session"})

@@ -303,7 +303,11 @@ func (c *checkup) checkSecurity(context.Context) {
 		return
 	}
 	facts := doctor.Facts{Config: c.loaded.Path, UID: os.Geteuid(), Getenv: c.p.getenv}
-	if c.askerErr == nil {
+	switch {
+	case c.status != nil: // its own groups may be others than those of this shell
+		facts.Groups = c.status.Containment.Level == string(process.ContainmentCgroup)
+		facts.Unlimited = c.status.Containment.Unlimited
+	case c.askerErr == nil:
 		level, _ := c.asker.procs.Containment()
 		facts.Groups = level == process.ContainmentCgroup
 	}
@@ -324,11 +328,16 @@ func (c *checkup) checkContainment(context.Context) {
 		return
 	}
 	level, why := c.asker.procs.Containment()
+	where, limits := "here", "whether it limits memory and processes is known while a gateway runs"
+	if s := c.status; s != nil {
+		level, why, where = process.Containment(s.Containment.Level), s.Containment.Why, "for the gateway"
+		limits = limitsLine(s.Containment)
+	}
 	switch level {
 	case process.ContainmentCgroup:
-		c.ok("cgroup: each tool runs in a control group, which is ended whole")
+		c.ok("cgroup: each tool runs in a control group, which is ended whole; %s", limits)
 	default:
-		c.ok("%s: what tools start is found by ancestry and marks; there is no control group of our own here: %s", level, cmp.Or(why, "the system gives none"))
+		c.ok("%s: what tools start is found by ancestry and marks; there is no control group of our own %s: %s", level, where, cmp.Or(why, "the system gives none"))
 	}
 	for _, w := range c.asker.procs.Weaknesses() { // those of a running gateway are among its warnings
 		c.warn("see what filters system calls here, such as a container's seccomp profile", "%s", w.Text)
@@ -339,6 +348,18 @@ func (c *checkup) checkContainment(context.Context) {
 	if c.valid && c.loaded.Config.Process.Survivors == config.SurvivorsAdopt {
 		c.ok("background commands outlive a gateway that is killed with SIGKILL, and its next life adopts them (process.survivors); a service manager that ends all of a unit, such as systemd with KillMode=mixed, ends them first")
 	}
+}
+
+// limitsLine says which controllers limit the control groups of tools.
+func limitsLine(held ops.Containment) string {
+	text := "no controller limits it"
+	if len(held.Controllers) > 0 {
+		text = "limited by the controllers " + strings.Join(held.Controllers, ", ") + " (limits.tree_…, limits.tools_…; gatewaytui status has the figures)"
+	}
+	if held.Unlimited != "" {
+		text += ": " + held.Unlimited
+	}
+	return text
 }
 
 // A clock that says less is wrong.

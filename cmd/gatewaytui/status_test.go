@@ -38,7 +38,7 @@ func TestStatusSaysWhatIsInUseOfEachBound(t *testing.T) {
 	}
 	start(t, f).run(t, "status").must(t, exitDone).says(t,
 		"limits      turns 512 of 512 (3 waiting), queued bytes 3.0 MiB of 64 MiB\n",
-		"limits      largest of any turn or session: calls per turn 12 of 200, processes 1 of 64\n",
+		"limits      largest of any turn, session or process tree: calls per turn 12 of 200, processes 1 of 64\n",
 	)
 }
 

@@ -47,6 +47,7 @@ var changes = []Change{
 		{"limits.background", "8"},
 		{"limits.processes", "64"},
 		{"limits.processes_total", "4096"},
+		{"limits.tree_processes", "4096"},
 		{"limits.queued_bytes", `"64MiB"`},
 	}},
 	{

@@ -78,6 +78,10 @@ type Limits struct {
 	Background     int  `toml:"background" doc:"/background tasks at once in one session; one more is refused"`
 	Processes      int  `toml:"processes" doc:"process trees at once in one session, foreground commands included; one more is refused"`
 	ProcessesTotal int  `toml:"processes_total" doc:"process trees at once in all sessions; one more is refused"`
+	TreeMemory     Size `toml:"tree_memory" doc:"memory of one process tree; the kernel ends a tree that needs more, whole. \"0B\": seven eighths of limits.tools_memory. This and the three keys below need a control group with controllers; doctor says whether there is one"`
+	TreeProcesses  int  `toml:"tree_processes" doc:"processes and threads of one process tree, but at most seven eighths of limits.tools_processes; it can start no more"`
+	ToolsMemory    Size `toml:"tools_memory" doc:"memory of all process trees together. \"0B\": what the memory limit of the gateway's own group leaves when the gateway has its share; without such a limit, no bound"`
+	ToolsProcesses int  `toml:"tools_processes" doc:"processes and threads of all process trees together. 0: the limit of the gateway's own group less 64; without such a limit, seven eighths of what the machine can have"`
 	QueuedBytes    Size `toml:"queued_bytes" doc:"text of all messages that wait in all sessions; one more is refused"`
 	BodyBytes      Size `toml:"body_bytes" doc:"bytes of API request bodies under way at once, over all requests; beyond it a request waits up to 5s and is then refused"`
 
@@ -216,6 +220,7 @@ func Default() Config {
 			Background:     8,
 			Processes:      64,
 			ProcessesTotal: 4096,
+			TreeProcesses:  4096,
 			QueuedBytes:    64 << 20,
 			BodyBytes:      64 << 20,
 

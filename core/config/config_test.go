@@ -630,7 +630,7 @@ func FuzzLoad(f *testing.F) {
 
 func TestABoundOfZeroOrLessIsRefused(t *testing.T) {
 	for _, k := range keys {
-		if k.section() != "limits" {
+		if k.section() != "limits" || slices.Contains([]string{"limits.tree_memory", "limits.tools_memory", "limits.tools_processes"}, k.name) {
 			continue
 		}
 		for _, value := range []string{"0", "-1"} {
@@ -646,6 +646,24 @@ func TestABoundOfZeroOrLessIsRefused(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("%s = %s: %v, want %q", k.name, value, err, want)
 			}
+		}
+	}
+}
+
+// A 0 leaves a bound of the control groups to the machine; what no shell could run in is refused.
+func TestABoundOfControlGroupsMayBeLeftToTheMachine(t *testing.T) {
+	for _, tt := range []struct{ line, want string }{
+		{`tree_memory = "0B"`, ""},
+		{`tools_memory = "0B"`, ""},
+		{`tools_memory = "8MiB"`, ""},
+		{`tools_processes = 0`, ""},
+		{`tree_memory = "1MiB"`, `limits.tree_memory must be "0B", or at least "8MiB"`},
+		{`tools_memory = "1B"`, `limits.tools_memory must be "0B", or at least "8MiB"`},
+		{`tools_processes = -1`, "limits.tools_processes must be from 0 to 4194304"},
+	} {
+		_, err := load(t, "[limits]\n"+tt.line+"\n")
+		if (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: %v, want %q", tt.line, err, tt.want)
 		}
 	}
 }

@@ -73,6 +73,15 @@ var rules = []rule{
 	within("limits.background", 1, 10_000),
 	within("limits.processes", 1, 100_000),
 	within("limits.processes_total", 1, 1_000_000),
+	{[]string{"limits.tree_memory"}, func(c *Config) string { return treeSize(c.Limits.TreeMemory) }},
+	{[]string{"limits.tools_memory"}, func(c *Config) string { return treeSize(c.Limits.ToolsMemory) }},
+	within("limits.tree_processes", 1, 4_194_304),
+	{[]string{"limits.tools_processes"}, func(c *Config) string {
+		if n := c.Limits.ToolsProcesses; n < 0 || n > 4_194_304 {
+			return fmt.Sprintf("must be from 0 to 4194304, not %d", n)
+		}
+		return ""
+	}},
 	within("limits.queued_bytes", 1<<20, math.MaxInt64),
 	within("limits.body_bytes", 64<<10, math.MaxInt64),
 	within("limits.control_connections", 16, 100_000),
@@ -352,4 +361,12 @@ func Loopback(host string) bool {
 	}
 	ip, err := netip.ParseAddr(host)
 	return err == nil && ip.Unmap().IsLoopback()
+}
+
+// treeSize is what is wrong with a bound of the memory of tools: below a few mebibytes not even a shell starts.
+func treeSize(s Size) string {
+	if s != 0 && s < 8<<20 {
+		return fmt.Sprintf("must be \"0B\", or at least \"8MiB\", not %s", quote(s.String()))
+	}
+	return ""
 }

@@ -27,6 +27,8 @@ type Facts struct {
 	UID int
 	// Groups says that each tool has a control group of its own.
 	Groups bool
+	// Unlimited is why those groups are not limited in memory and processes; empty: they are, or it is not known.
+	Unlimited string
 	// Getenv reads the environment of the gateway.
 	Getenv func(string) string
 }
@@ -209,9 +211,15 @@ func (s *survey) tools() {
 }
 
 func (s *survey) machine() {
-	if !s.f.Groups {
-		s.say(Low, "containment.no_groups", "run it as a service of systemd with Delegate=yes: gatewaytui unit writes one",
+	const service = "run it as a service of systemd with Delegate=memory pids: gatewaytui unit writes one; by hand, alone in a group: " +
+		"systemd-run --user --scope -p \"Delegate=memory pids\" gatewaytui"
+	switch {
+	case !s.f.Groups:
+		s.say(Low, "containment.no_groups", service,
 			"tools have no control group of their own: they are found by ancestry and marks, and share the gateway's limits of memory and processes")
+	case s.f.Unlimited != "":
+		s.say(Low, "containment.no_limits", service, "not every limit of the control groups of tools is in force, so one tool can use up what others need: %s",
+			term.Clean(s.f.Unlimited, 300))
 	}
 	if !s.c.Process.Guardian {
 		s.say(Medium, "guardian.off", "set process.guardian = true", "what tools started outlives a gateway that is killed with SIGKILL")

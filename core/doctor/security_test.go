@@ -110,6 +110,7 @@ func TestEachDangerHasItsIDAndItsSeverity(t *testing.T) {
 			c.Tools.EnvPass = []string{"*", "TOKEN_*"}
 		}, nil},
 		{"no guardian", func(_ *testing.T, c *config.Config, _ *Facts) { c.Process.Guardian = false }, []string{"medium guardian.off"}},
+		{"control groups without limits", func(_ *testing.T, _ *config.Config, f *Facts) { f.Unlimited = "no controller" }, []string{"low containment.no_limits"}},
 		{"no control groups", func(_ *testing.T, _ *config.Config, f *Facts) { f.Groups = false }, []string{"low containment.no_groups"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

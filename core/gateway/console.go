@@ -55,6 +55,8 @@ func (g *Gateway) Status(context.Context) (ops.Status, error) {
 	}
 	level, why := g.procs.Containment()
 	st.Containment = ops.Containment{Level: string(level), Why: term.Clean(why, 300)}
+	_, st.Containment.Controllers, why = g.procs.Limits()
+	st.Containment.Unlimited = term.Clean(why, 300)
 	st.Containment.Guardian, _ = g.procs.Guardian() // its reason is in the warnings
 	st.Counts.Sessions, st.Counts.RunningTurns = g.table.Len()
 	st.Counts.QueuedMessages = g.table.Queued()

@@ -266,6 +266,10 @@ func New(o Options) (*Gateway, error) {
 		Life: o.Life, HomeID: o.HomeID, Journal: journal{g}, KillGrace: cfg.Process.KillGrace.Duration,
 		Pass: cfg.Tools.Passes, Secrets: cfg.SecretVariables(), Redactor: o.Redactor, Log: o.Log, Guardian: cfg.Process.Guardian,
 		MaxAge: cfg.Process.MaxAge.Duration, PerSession: cfg.Limits.Processes, Total: cfg.Limits.ProcessesTotal, OnLimit: g.limitReached,
+		Bounds: &process.Bounds{
+			Memory: uint64(cfg.Limits.ToolsMemory), TreeMemory: uint64(cfg.Limits.TreeMemory),
+			Processes: uint64(cfg.Limits.ToolsProcesses), TreeProcesses: uint64(cfg.Limits.TreeProcesses),
+		},
 		OnEvent: func(e process.Event) {
 			g.events.Emit(e.Type, strconv.Itoa(e.Process.PID), e.Text, map[string]any{"session": e.Process.Session, "pid": e.Process.PID})
 		},
@@ -400,6 +404,14 @@ func (g *Gateway) awaitFirstAttempts(ctx context.Context) {
 	}
 }
 
+// closeProcesses closes the registry. A next life that this program starts is to find the control group that it is in.
+func (g *Gateway) closeProcesses(ctx context.Context) error {
+	if g.StartsNext() {
+		g.procs.Stay()
+	}
+	return g.procs.Close(ctx)
+}
+
 // closeBound is what Run may take after the plan is over, for goroutines that have nothing left to do.
 const closeBound = 300 * time.Millisecond
 
@@ -412,7 +424,7 @@ func (g *Gateway) close() {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), closeBound)
 	defer cancel()
-	if err := g.procs.Close(ctx); err != nil {
+	if err := g.closeProcesses(ctx); err != nil {
 		g.log.Warn("process registry not closed", "error", err.Error())
 	}
 	if st := g.db(); st != nil {

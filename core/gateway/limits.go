@@ -1,7 +1,10 @@
 package gateway
 
 import (
+	"math"
+
 	"gatewaytui/core/limit"
+	"gatewaytui/core/process"
 	"gatewaytui/core/session"
 )
 
@@ -38,8 +41,32 @@ func (g *Gateway) addBounds() {
 			Name: limit.QueuedBytes, Bytes: true, Most: int64(l.QueuedBytes), Hint: "reset a session that has many waiting messages",
 			Used: g.table.QueuedBytes,
 		},
+		{
+			Name: limit.ToolsMemory, Bytes: true, Known: g.groupBound(func(b process.Bounds) uint64 { return b.Memory }), Hint: "kill processes",
+			Used: func() int64 { memory, _ := g.procs.GroupUse(); return memory },
+		},
+		{
+			Name: limit.ToolsProcesses, Known: g.groupBound(func(b process.Bounds) uint64 { return b.Processes }), Hint: "kill processes",
+			Used: func() int64 { _, n := g.procs.GroupUse(); return n },
+		},
+		{
+			Name: limit.TreeMemory, Per: "tree", Bytes: true, Known: g.groupBound(func(b process.Bounds) uint64 { return b.TreeMemory }), Hint: "look at what the command needs",
+			Used: func() int64 { memory, _ := g.procs.LargestTree(); return memory },
+		},
+		{
+			Name: limit.TreeProcesses, Per: "tree", Known: g.groupBound(func(b process.Bounds) uint64 { return b.TreeProcesses }), Hint: "look at what the command starts",
+			Used: func() int64 { _, n := g.procs.LargestTree(); return n },
+		},
 	} {
 		g.bounds[spec.Name] = g.limits.Add(spec)
+	}
+}
+
+// groupBound is a bound of the control groups of tools, as it is in force.
+func (g *Gateway) groupBound(of func(process.Bounds) uint64) func() int64 {
+	return func() int64 {
+		b, _, _ := g.procs.Limits()
+		return int64(min(of(b), math.MaxInt64))
 	}
 }
 

@@ -262,7 +262,7 @@ func (g *Gateway) sweepItems(_ context.Context, r *shutdown.Run) []shutdown.Item
 		if err := g.trees.all(ctx, r); err != nil {
 			return err
 		}
-		return g.procs.Close(ctx) // its journal is written before the store is closed
+		return g.closeProcesses(ctx) // its journal is written before the store is closed
 	})
 }
 

@@ -25,6 +25,10 @@ const (
 	Background         = "limits.background"
 	Processes          = "limits.processes"
 	ProcessesTotal     = "limits.processes_total"
+	TreeMemory         = "limits.tree_memory"
+	TreeProcesses      = "limits.tree_processes"
+	ToolsMemory        = "limits.tools_memory"
+	ToolsProcesses     = "limits.tools_processes"
 	QueuedBytes        = "limits.queued_bytes"
 	BodyBytes          = "limits.body_bytes"
 	ControlConnections = "limits.control_connections"
@@ -37,13 +41,16 @@ const Recent = 10 * time.Minute
 type Spec struct {
 	// Name is one of the names above.
 	Name string
-	// Per is what the bound is counted for, "turn" or "session"; empty: the whole gateway.
+	// Per is what the bound is counted for, "turn", "session" or "tree"; empty: the whole gateway.
 	Per string
 	// Bytes says that the bound counts bytes.
 	Bytes bool
 	// Most is the configured value.
 	Most int64
-	// Used is how much is in use now; with Per the largest figure of any turn or session. It must be cheap and must not
+	// Known, where it is set, is the value in force and takes the place of Most; while it is 0 there is no bound, and no row.
+	// It must be cheap and must not wait.
+	Known func() int64
+	// Used is how much is in use now; with Per the largest figure of any of them. It must be cheap and must not
 	// wait.
 	Used func() int64
 	// Waiting is how many wait for the bound; nil: what is over the bound is refused.
@@ -117,15 +124,25 @@ func (s *Set) All() []*Bound {
 // Rows are the bounds as an operator sees them.
 func (s *Set) Rows() []ops.Limit {
 	all := s.All()
-	rows := make([]ops.Limit, len(all))
-	for i, b := range all {
-		rows[i] = b.row()
+	rows := make([]ops.Limit, 0, len(all))
+	for _, b := range all {
+		if b.most() > 0 {
+			rows = append(rows, b.row())
+		}
 	}
 	return rows
 }
 
+// most is the value in force, 0 for none.
+func (b *Bound) most() int64 {
+	if b.spec.Known != nil {
+		return b.spec.Known()
+	}
+	return b.spec.Most
+}
+
 func (b *Bound) row() ops.Limit {
-	row := ops.Limit{Name: b.spec.Name, Per: b.spec.Per, Used: b.spec.Used(), Bound: b.spec.Most}
+	row := ops.Limit{Name: b.spec.Name, Per: b.spec.Per, Used: b.spec.Used(), Bound: b.most()}
 	if b.spec.Bytes {
 		row.Unit = "bytes"
 	}

@@ -11,7 +11,7 @@ type limitCollector struct{ set *limit.Set }
 
 var (
 	limitReached = prometheus.NewDesc("gatewaytui_limit_reached_total", "How often something waited for a bound of the config or was refused for it, by bound.", []string{"limit"}, nil)
-	limitUsed    = prometheus.NewDesc("gatewaytui_limit_used", "What is in use of a bound of the config; of one per turn or session the largest figure of any of them.", []string{"limit"}, nil)
+	limitUsed    = prometheus.NewDesc("gatewaytui_limit_used", "What is in use of a bound of the config; of one per turn, session or process tree the largest figure of any of them.", []string{"limit"}, nil)
 	limitBound   = prometheus.NewDesc("gatewaytui_limit_bound", "The configured value of a bound.", []string{"limit"}, nil)
 	limitWaiting = prometheus.NewDesc("gatewaytui_limit_waiting", "How many wait for a bound of the config.", []string{"limit"}, nil)
 )

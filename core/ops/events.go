@@ -22,6 +22,7 @@ const (
 	EventProcessExited   EventType = "process.exited"
 	EventProcessKilled   EventType = "process.killed"
 	EventProcessTooOld   EventType = "process.too_old"
+	EventProcessLimit    EventType = "process.limit"
 	EventAdapterState    EventType = "adapter.state"
 	EventBackgroundBegin EventType = "background.started"
 	EventBackgroundEnd   EventType = "background.ended"

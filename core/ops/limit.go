@@ -4,8 +4,8 @@ package ops
 type Limit struct {
 	// Name is the key in the config: limits.turns.
 	Name string `json:"name"`
-	// Per is what the bound is counted for: turn, session, or absent for the whole gateway. Used is then the largest figure of
-	// any running turn or any session.
+	// Per is what the bound is counted for: turn, session, tree (of processes), or absent for the whole gateway. Used is then
+	// the largest figure of any of them.
 	Per   string `json:"per,omitempty"`
 	Used  int64  `json:"used"`
 	Bound int64  `json:"bound"`

@@ -133,6 +133,9 @@ type Containment struct {
 	Why   string `json:"why,omitempty"`
 	// Guardian is the pid of the process that ends the trees if the gateway is killed; 0 is none.
 	Guardian int `json:"guardian"`
+	// Controllers are those that limit the control groups of tools: memory, pids. Unlimited says why one is not among them.
+	Controllers []string `json:"controllers,omitempty"`
+	Unlimited   string   `json:"unlimited,omitempty"`
 }
 
 // DrainState is a drain without a stop.
@@ -316,6 +319,8 @@ type Process struct {
 	Origin   Origin       `json:"origin"`
 	// LastOutput is its last line of output, cleaned.
 	LastOutput string `json:"last_output"`
+	// Limit names the limit of its control groups that the tree ran into, for people.
+	Limit string `json:"limit,omitempty"`
 	// DuplicateOf is the pid of the oldest process with the same command, directory and session that was started before
 	// this one and still runs (C17); 0 is none.
 	DuplicateOf int `json:"duplicate_of,omitempty"`

@@ -13,9 +13,8 @@ import (
 
 // The gateway needs a thread now and then, and where clone(2) says EAGAIN the Go runtime ends the program (HF3). The limit
 // counts every process and thread of the user, those of tools included, but is compared with that of the process which
-// forks. So a tool gets a lower one. It does not bind root, or who has CAP_SYS_RESOURCE or CAP_SYS_ADMIN (getrlimit(2)).
-// pids.max of a control group would, but no controller can be enabled below a group that the gateway itself is in
-// (cgroups(7), "no internal processes").
+// forks. So a tool gets a lower one. It does not bind root, or who has CAP_SYS_RESOURCE or CAP_SYS_ADMIN (getrlimit(2));
+// pids.max of control groups does, where the machine gives it (divide_linux.go).
 const (
 	// processReserve is how many processes and threads tools leave to the gateway; of a limit below four times that, a
 	// quarter.

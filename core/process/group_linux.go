@@ -16,17 +16,19 @@ import (
 	"gatewaytui/core/process/kernel"
 )
 
-// groups are the control groups of this life: below our own group one for the home, in it one for the life, in that one
-// for each tree. Trees that may outlive the life are in a second one beside it, which the guardian does not end. No
-// controllers are enabled in them, so that processes may be beside and between them.
+// groups are the control groups of this life: below the group that we were given one for the home, in it one for the life,
+// in that one for each tree. Trees that may outlive the life are in a second one beside it, which the guardian does not end.
+// Processes are in the groups of trees alone. Where they can be limited we are in a group beside the home's (divide).
 type groups struct {
 	home, life, kept string // directories
 	path             string // of home, as /proc/PID/cgroup says it
+	base             string // the directory that home is in: the group that we were given
+	own              string // the directory of the group that we were in when we were started: base, or the leaf in it
 }
 
 // Names of the groups; what follows is escaped, as an id may have a slash.
 const (
-	homeGroup = "gatewaytui-"
+	homeGroup = kernel.HomeGroup
 	lifeGroup = "life-"
 	keptGroup = "kept-"
 	treeGroup = "tree-"
@@ -64,8 +66,15 @@ func makeGroups(home, life string) (*groups, error) {
 	if err != nil {
 		return nil, err
 	}
+	g := &groups{base: dir, own: dir}
+	// A life before us made this group and left it for us, or the service manager did (DelegateSubgroup=).
+	if given := filepath.Dir(dir); path.Base(at) == kernel.LeafGroup && unix.Access(given, unix.W_OK) == nil {
+		if _, err := os.Stat(given + "/cgroup.procs"); err == nil {
+			g.base, at = given, path.Dir(at)
+		}
+	}
 	name := homeGroup + url.PathEscape(home)
-	g := &groups{home: filepath.Join(dir, name), path: path.Join(at, name)}
+	g.home, g.path = filepath.Join(g.base, name), path.Join(at, name)
 	g.life, g.kept = g.of(life)
 	if err := os.MkdirAll(g.life, 0o755); err != nil {
 		return nil, err

@@ -68,6 +68,7 @@ func (r *Registry) setGuard(g guard) {
 
 // guardLoop keeps a guardian until the registry closes.
 func (r *Registry) guardLoop() {
+	<-r.divided // it is started in the group that the program stays in; see divide
 	for pause := guardPause; ; pause = min(2*pause, guardPauseMost) {
 		began := time.Now()
 		over, err := r.guarded()
@@ -224,6 +225,9 @@ func (r *Registry) startGuardian() (_ ident, _ *os.File, err error) {
 	charge := guardian.Charge{Life: r.opts.Life, PID: r.self.pid, Start: r.self.start}
 	if r.groups != nil {
 		charge.Group = r.groups.life
+		if undo := r.division.undo; undo != "" {
+			charge.Base, charge.Controllers = r.groups.base, undo
+		}
 	}
 	files := []uintptr{null.Fd(), null.Fd(), null.Fd()}
 	files = append(files[:guardian.Socket:guardian.Socket], uintptr(pair[1]))

@@ -94,6 +94,9 @@ type Options struct {
 	// Containment is the level to use. Empty is the strongest that the machine allows; with ContainmentCgroup Open and
 	// Spawn fail where there is none.
 	Containment Containment
+	// Bounds limit the control groups of trees, where the machine gives the controllers; nil: nothing does, and the program
+	// stays in the control group that it was started in.
+	Bounds *Bounds
 	// Guardian keeps a guardian beside the program.
 	Guardian bool
 	// Pass reports whether children see a variable of our environment; nil: they see none. It is called from any goroutine.
@@ -157,6 +160,9 @@ type Registry struct {
 	groups *groups
 	// groupless is why there are none.
 	groupless string
+	// divided is closed when division is there.
+	divided  chan struct{}
+	division division
 
 	mu       sync.Mutex // guards what follows; never held over I/O
 	open     bool
@@ -190,6 +196,10 @@ type Registry struct {
 	// groupErr is why the last spawn was not in a group of its own; nil: it was.
 	groupErr  error
 	groupLost time.Time // since when
+	// limitErr is why the last group of a tree was not limited as division says; nil: it was.
+	limitErr  error
+	limitLost time.Time // since when
+	stay      bool      // Close leaves the program in the group that it is in
 	guard     guard
 	guardless time.Time // since when none watches; zero: there was none yet
 	opened    time.Time
@@ -206,7 +216,7 @@ func New(o Options) *Registry {
 	r := &Registry{
 		opts: o, secrets: map[string]bool{}, log: o.Log,
 		spawns: make(chan *spawnRequest), nudges: make(chan struct{}, 1), reapNow: make(chan struct{}, 1),
-		stopping: make(chan struct{}), scanTurn: make(chan struct{}, 1),
+		stopping: make(chan struct{}), divided: make(chan struct{}), scanTurn: make(chan struct{}, 1),
 		searches: make(chan struct{}, searchesMost), forking: map[uint64]bool{}, pending: map[uint64]*tree{}, spawned: map[string]uint64{},
 		held: held{bySession: map[string]int{}}, trees: map[uint64]*tree{}, byPID: map[int]*tree{}, owners: map[ident]*tree{},
 		shed: map[ident]shedder{}, presentNews: make(chan struct{}, 1),
@@ -243,7 +253,7 @@ func (r *Registry) Open(ctx context.Context) error {
 	r.open, r.opened = true, time.Now()
 	r.mu.Unlock()
 	for _, loop := range []func(){
-		r.spawnLoop, r.reapLoop, r.sweepLoop,
+		r.divide, r.spawnLoop, r.reapLoop, r.sweepLoop,
 		func() { r.journal.run(r.stopping) }, func() { r.peeker.run(r.stopping) },
 	} {
 		r.loops.Go(loop)
@@ -287,6 +297,13 @@ func (r *Registry) Refuse() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.refused = true
+}
+
+// Stay has Close leave the program in its control group, for a next life that is started there before the program ends.
+func (r *Registry) Stay() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.stay = true
 }
 
 // Close refuses further spawns, ends what is left (KillAll with the KillGrace of the options, unless one that began after
@@ -337,6 +354,7 @@ func (r *Registry) Close(ctx context.Context) error {
 		if err := r.groups.remove(); report.Verified { // else it is known already that somebody is in there
 			errs = append(errs, err)
 		}
+		r.rejoin()
 	}
 	errs = append(errs, setSubreaper(false))
 	isOpen.Store(false)

@@ -105,14 +105,22 @@ func (r *Registry) collect(pid int) bool {
 	}
 	t.leading, t.leftAt, t.leftTick = false, r.scans, ticksNow()
 	exit := exitOf(status, time.Now())
-	row := r.row(t, exit.At)
 	byUs := t.killed
 	r.mu.Unlock()
 
+	hit := r.limits(t)
 	// A shell says 137 of the last of what it ran as well.
-	if !byUs && exit.Code == 128+int(syscall.SIGKILL) && r.oom.recent(exit.At) {
+	struck := exit.Code == 128+int(syscall.SIGKILL)
+	switch {
+	case byUs || exit.Code == 0:
+	case hit.text != "":
+		exit.Limit = hit.text
+	case struck && r.oom.recent(exit.At):
 		exit.Limit = outOfMemory
 	}
+	r.mu.Lock()
+	row := r.row(t, exit.At)
+	r.mu.Unlock()
 	t.handle.exit = exit
 	close(t.handle.exited)
 	text := fmt.Sprintf("process %d ended with status %d", pid, exit.Code)

@@ -26,7 +26,7 @@ func (r *Registry) row(t *tree, now time.Time) ops.Process {
 	row := ops.Process{
 		PID: t.leader.pid, PPID: r.self.pid, StartTicks: t.leader.start, Session: t.shown, Command: t.command,
 		State: ops.ProcessRunning, AgeMS: ops.Millis(now.Sub(t.started)), CPUPct: t.cpuPct, RSSBytes: t.rss,
-		TreeSize: len(t.members), Policy: t.policy, Origin: t.origin,
+		TreeSize: len(t.members), Policy: t.policy, Origin: t.origin, Limit: t.limit,
 	}
 	if t.ppid > 0 {
 		row.PPID = t.ppid

@@ -84,9 +84,11 @@ func (r *Registry) forkContained(req *spawnRequest) (forkedChild, error) {
 	if r.groups == nil {
 		return r.fork(req, -1)
 	}
+	<-r.divided // some milliseconds after the start; see divide
 	dir := r.groups.tree(req.id, kept)
 	group, why := makeGroup(dir)
 	if why == nil {
+		r.limitTree(dir, kept)
 		child, err := r.fork(req, group)
 		closeFD(group)
 		if err == nil {
@@ -108,6 +110,19 @@ func (r *Registry) forkContained(req *spawnRequest) (forkedChild, error) {
 		r.setGroupErr(fmt.Errorf("start a process in a control group: %w", why))
 	}
 	return child, err
+}
+
+// setLimitErr notes why the last group of a tree could not be limited; nil: it was.
+func (r *Registry) setLimitErr(err error) {
+	r.mu.Lock()
+	changed := (err == nil) != (r.limitErr == nil)
+	if r.limitErr = err; changed {
+		r.limitLost = time.Now()
+	}
+	r.mu.Unlock()
+	if changed && err != nil {
+		r.log.Warn("control group not limited", "error", err)
+	}
 }
 
 func (r *Registry) setGroupErr(err error) {

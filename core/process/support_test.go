@@ -35,6 +35,8 @@ var plays = map[string]func() error{
 	"a gateway with a guardian": playGuarded,
 	"a gateway that keeps":      playKeeping,
 	"a protected program":       playProtected,
+	"a gateway with limits":     playLimited,
+	"a process that waits":      playWaiting,
 }
 
 func TestMain(m *testing.M) {

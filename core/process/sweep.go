@@ -36,6 +36,7 @@ func (r *Registry) sweepLoop() {
 		if v.unsure {
 			nudge(r.nudges)
 		}
+		r.lookAtLimits()
 		r.endTooOld(began)
 		// A nudge that comes meanwhile waits in its channel.
 		pause := time.NewTimer(rest)

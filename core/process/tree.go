@@ -51,6 +51,7 @@ type tree struct {
 	cpuPct   float64
 	lastSeen int64 // bytes of output when lastLine was taken
 	lastLine string
+	limit    string // the limit of its control groups that it ran into, for people; empty: none
 }
 
 // ending is what is left to do for a tree that was removed, outside of the lock.
@@ -93,6 +94,7 @@ func (r *Registry) finish(e ending) {
 		t.handle.treeGone()
 	}
 	if t.dir != "" {
+		r.limits(t)
 		_ = kernel.RemoveGroup(t.dir) // Close tries again, and for another life's, the next start
 	}
 	if e.how == EndedByKill {

@@ -7,7 +7,7 @@ import (
 
 // Weakness is something that holds what the program starts less firmly than usual, while it lasts (HF26).
 type Weakness struct {
-	// Code is stable: WeakGuardian, WeakTags or WeakGroups.
+	// Code is stable: WeakGuardian, WeakTags, WeakGroups or WeakLimits.
 	Code string
 	// Text says what is weaker, what follows from that, and why.
 	Text  string
@@ -19,6 +19,7 @@ const (
 	WeakGuardian = "containment.guardian"
 	WeakTags     = "containment.tags"
 	WeakGroups   = "containment.groups"
+	WeakLimits   = "containment.limits"
 )
 
 // guardStartMost is how long the first guardian may take to start before its absence is a weakness.
@@ -50,6 +51,9 @@ func (r *Registry) Weaknesses() (all []Weakness) {
 	}
 	if r.groupErr != nil {
 		all = append(all, Weakness{WeakGroups, "control groups worked and do not now, so a tool that forks fast is harder to end: " + r.groupErr.Error(), r.groupLost})
+	}
+	if r.limitErr != nil {
+		all = append(all, Weakness{WeakLimits, "the control group of a tool could not be limited, so what it uses may be missing to the gateway and to other tools: " + r.limitErr.Error(), r.limitLost})
 	}
 	return all
 }

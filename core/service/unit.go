@@ -32,6 +32,10 @@ type Values struct {
 	User   string
 }
 
+// Subgroup is the control group below the unit's in which systemd 254 and later start the gateway: the one that a gateway
+// would make for itself.
+const Subgroup = "gatewaytui.main"
+
 // Variables that a definition sets.
 const (
 	homeVariable   = "GATEWAYTUI_HOME"
@@ -159,10 +163,14 @@ func SystemdUnit(v Values) (string, error) {
 	say("RestartPreventExitStatus=%d %d", exitHeld, exitConfig)
 	say("# An unresponsive gateway gets SIGABRT, prints every goroutine's stack, and is started again.")
 	say("WatchdogSec=%d", watchdogSec)
-	say("# Lets the gateway keep its tools in control groups of their own, from which none slips away.")
-	say("Delegate=yes")
-	say("# A tool that runs out of memory is that tool's end and not the gateway's.")
-	say("# Tools are ended for want of memory before the gateway, also where they are small and many.")
+	say("# Lets the gateway keep its tools in control groups, from which none slips away, and limit the memory and the processes of")
+	say("# each ([limits] of the config). Limits are given only to groups beside the gateway's: systemd 254 and later start it in")
+	say("# the group that DelegateSubgroup= names; older ones ignore that line with a warning, and the gateway moves there itself.")
+	say("Delegate=memory pids")
+	say("DelegateSubgroup=%s", Subgroup)
+	say("# A tool that runs out of memory ends with all that it started, and neither the gateway nor the unit does. Without a")
+	say("# limit, tools are ended before the gateway, also where they are small and many. With MemoryMax= in a drop-in, tools get")
+	say("# what the gateway does not need.")
 	say("OOMPolicy=continue")
 	say("OOMScoreAdjust=-100")
 	say("# The gateway gives its tools a limit of processes below its own. One of the unit would count the gateway with them, and")

@@ -67,7 +67,7 @@ var Processes = []Column[ops.Process]{
 	{"SESSION", func(r ops.Process) string { return r.Session }, 6},
 	{"COMMAND", func(r ops.Process) string { return r.Command }, 1},
 	{"DUPLICATE OF", duplicateOf, 9},
-	{"LAST OUTPUT", func(r ops.Process) string { return r.LastOutput }, 10},
+	{"LAST OUTPUT", func(r ops.Process) string { return cmp.Or(r.Limit, r.LastOutput) }, 10},
 }
 
 // ProcessState is the state of a tree in words. One whose leader has exited while its children live is not over.

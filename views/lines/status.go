@@ -80,7 +80,7 @@ func limitLines(limits []ops.Limit) (lines []string) {
 		lines = append(lines, strings.Join(all, ", "))
 	}
 	if len(each) > 0 {
-		lines = append(lines, "largest of any turn or session: "+strings.Join(each, ", "))
+		lines = append(lines, "largest of any turn, session or process tree: "+strings.Join(each, ", "))
 	}
 	return lines
 }

@@ -53,11 +53,14 @@ type Charge struct {
 	Start uint64
 	// Group is the directory of the life's control group; empty: it has none.
 	Group string
+	// Base is the directory of the group that the gateway left for one below it, and Controllers what it enabled there, as
+	// kernel.Rejoin takes it back; empty: it did not.
+	Base, Controllers string
 }
 
 // Args is the argument list that makes a program the guardian of c.
 func (c Charge) Args() []string {
-	return []string{title + c.Life, strconv.Itoa(c.PID), strconv.FormatUint(c.Start, 10), c.Group}
+	return []string{title + c.Life, strconv.Itoa(c.PID), strconv.FormatUint(c.Start, 10), c.Group, c.Base, c.Controllers}
 }
 
 // Env is the environment to start a guardian with: no garbage collection until it holds more than it ever should, and
@@ -68,10 +71,10 @@ func Env() []string {
 
 // charge reads what Args wrote.
 func charge(args []string) (c Charge, err error) {
-	if len(args) != 4 {
+	if len(args) != 6 {
 		return c, errors.New("not the arguments of a guardian")
 	}
-	c.Life, c.Group = args[0][len(title):], args[3]
+	c.Life, c.Group, c.Base, c.Controllers = args[0][len(title):], args[3], args[4], args[5]
 	if c.PID, err = strconv.Atoi(args[1]); err != nil {
 		return c, err
 	}
@@ -128,6 +131,9 @@ func (c Charge) end(told *told) {
 		// What fails the next life of this home tries again; the home's group stays while another life's is in it.
 		_ = kernel.RemoveGroup(c.Group)
 		_ = syscall.Rmdir(c.Group[:max(strings.LastIndexByte(c.Group, '/'), 0)])
+	}
+	if c.Base != "" {
+		kernel.Rejoin(c.Base, c.Controllers)
 	}
 }
 

@@ -48,6 +48,7 @@ func TestCharge_IsReadAsItWasWritten(t *testing.T) {
 	for _, c := range []Charge{
 		{Life: "01M7YPC0HYB8Y83HBSK2MHEQAQ", PID: 4711, Start: 1234567890123},
 		{Life: "a life with blanks", PID: 1, Start: 1, Group: "/sys/fs/cgroup/a group"},
+		{Life: "x", PID: 1, Start: 1, Group: "/a/b/c", Base: "/a", Controllers: "-memory -pids"},
 	} {
 		if got, err := charge(c.Args()); err != nil || got != c {
 			t.Errorf("%+v, %v, want %+v", got, err, c)
@@ -55,9 +56,9 @@ func TestCharge_IsReadAsItWasWritten(t *testing.T) {
 	}
 	for name, args := range map[string][]string{
 		"nothing behind the title": {title + "x"},
-		"a pid that is none":       {title + "x", "one", "1", ""},
-		"a start that is none":     {title + "x", "1", "-1", ""},
-		"too much":                 {title + "x", "1", "1", "", ""},
+		"a pid that is none":       {title + "x", "one", "1", "", "", ""},
+		"a start that is none":     {title + "x", "1", "-1", "", "", ""},
+		"too much":                 {title + "x", "1", "1", "", "", "", ""},
 	} {
 		if c, err := charge(args); err == nil {
 			t.Errorf("%s is read as %+v", name, c)

@@ -4,18 +4,57 @@ import (
 	"bytes"
 	"errors"
 	"strconv"
+	"strings"
 	"syscall"
 )
 
 // KillGroup ends everything in the control group at dir and below it, at once (cgroup.kill, Linux 5.14).
-func KillGroup(dir string) error {
-	fd, err := open(dir+"/cgroup.kill", syscall.O_WRONLY)
+func KillGroup(dir string) error { return WriteGroup(dir, "cgroup.kill", "1") }
+
+// WriteGroup writes text into a file of the group at dir, which has to be there. The kernel takes it whole or refuses it.
+func WriteGroup(dir, file, text string) error {
+	fd, err := open(dir+"/"+file, syscall.O_WRONLY)
 	if err != nil {
 		return err
 	}
 	defer syscall.Close(fd)
-	_, err = syscall.Write(fd, []byte("1"))
+	_, err = syscall.Write(fd, []byte(text))
 	return err
+}
+
+// Names in the directory of the group that the gateway was started in.
+const (
+	// LeafGroup is the group that the gateway itself is in, beside the groups of homes: controllers are given only to groups
+	// below one without processes (cgroups(7), "no internal processes").
+	LeafGroup = "gatewaytui.main"
+	// HomeGroup begins the name of the group of a home.
+	HomeGroup = "gatewaytui-"
+)
+
+// Rejoin undoes at base what a gateway did to limit the groups of its trees: it takes the controllers back, moves the caller
+// from the leaf group to base and removes that. It does nothing while another home has a group there, or another process is
+// in the leaf group.
+func Rejoin(base, controllers string) {
+	names, err := list(base)
+	if err != nil {
+		return
+	}
+	for _, name := range names {
+		if strings.HasPrefix(name, HomeGroup) {
+			return
+		}
+	}
+	leaf := base + "/" + LeafGroup
+	members, err := Members(leaf)
+	if err != nil || len(members) != 1 || members[0] != syscall.Getpid() {
+		return
+	}
+	if WriteGroup(base, "cgroup.subtree_control", controllers) != nil {
+		return
+	}
+	if WriteGroup(base, "cgroup.procs", "0") == nil {
+		_ = syscall.Rmdir(leaf) // somebody was put there meanwhile: it is theirs
+	}
 }
 
 // Populated reports whether a live process is in the group at dir or below it; a zombie is none. A group that is not

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestMemoryFiles_AreThoseOfOurGroupsAndAbove(t *testing.T) {
+func TestLimitFiles_AreThoseOfOurGroupsAndAbove(t *testing.T) {
 	const mounts = "31 24 0:27 / /sys/fs/cgroup/memory rw,nosuid - cgroup cgroup rw,memory\n" +
 		"32 24 0:28 / /sys/fs/cgroup/cpu rw,nosuid - cgroup cgroup rw,cpu\n" +
 		"33 24 0:29 / /sys/fs/cgroup/a\\040b rw - cgroup2 cgroup2 rw\n"
@@ -21,7 +21,7 @@ func TestMemoryFiles_AreThoseOfOurGroupsAndAbove(t *testing.T) {
 		{"nothing", mounts, "", nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := memoryFiles(tt.mounts, tt.own); !slices.Equal(got, tt.want) {
+			if got := limitFiles(memoryController, tt.mounts, tt.own); !slices.Equal(got, tt.want) {
 				t.Errorf("%q, want %q", got, tt.want)
 			}
 		})

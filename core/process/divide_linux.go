@@ -1,0 +1,346 @@
+package process
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"gatewaytui/core/process/kernel"
+)
+
+// Bounds are what the control groups of tools may take (HF3, HF4). A 0 of Options.Bounds is derived, see settle; a 0 of
+// Limits is no bound.
+type Bounds struct {
+	// Memory and TreeMemory are bytes of all trees together and of each tree (memory.max, cgroups(7)). The kernel ends a tree
+	// that needs more as a whole (memory.oom.group).
+	Memory, TreeMemory uint64
+	// Processes and TreeProcesses are processes and threads of all trees together and of each tree (pids.max). A fork beyond
+	// them fails.
+	Processes, TreeProcesses uint64
+}
+
+// The room that tools leave to the gateway in a memory limit that both are under: an eighth, but no less than the first
+// and no more than the second, and a quarter of a small limit.
+const (
+	memoryReserveLeast = 64 << 20
+	memoryReserveMost  = 512 << 20
+	// treeShare is the part of the bound of all trees that the default leaves to the others than one.
+	treeShare = 8
+)
+
+// settle replaces what is 0 by what follows from memory and processes, the limits that the gateway itself is under (0:
+// none), and table, what the machine can have of processes (0: not known).
+func (b Bounds) settle(memory, processes, table uint64) Bounds {
+	if b.Memory == 0 && memory > 0 {
+		b.Memory = memory - min(max(memory/8, memoryReserveLeast), memoryReserveMost, memory/4)
+	}
+	if b.TreeMemory == 0 {
+		b.TreeMemory = b.Memory - b.Memory/treeShare
+	}
+	if b.Processes == 0 {
+		b.Processes = table - table/tableShare
+		if processes > 0 {
+			b.Processes = below(processes)
+		}
+	}
+	if most := b.Processes - b.Processes/treeShare; b.Processes > 0 && (b.TreeProcesses == 0 || b.TreeProcesses > most) {
+		b.TreeProcesses = most
+	}
+	return b
+}
+
+// division is how the groups of trees are limited. It is written before Registry.divided is closed, and not changed.
+type division struct {
+	memory, pids bool // the controllers in force
+	bounds       Bounds
+	why          error // why a controller is not in force
+	// undo takes back what was enabled in the group that the program left for the leaf below it; empty: it did not.
+	undo string
+}
+
+// controllers are the names of those in force.
+func (d *division) controllers() (names []string) {
+	if d.memory {
+		names = append(names, memoryController.name)
+	}
+	if d.pids {
+		names = append(names, pidsController.name)
+	}
+	return names
+}
+
+// with is what cgroup.subtree_control takes to enable (+) or disable (-) the controllers in force.
+func (d *division) with(sign string) string {
+	return sign + strings.Join(d.controllers(), " "+sign)
+}
+
+// Limits is what bounds the control groups of trees, the controllers that are in force, and why one is not; empty: each
+// is. It reads nothing. It is for after Open, and says nothing is in force until the groups are set up, some milliseconds later.
+func (r *Registry) Limits() (b Bounds, controllers []string, why string) {
+	select {
+	case <-r.divided:
+	default:
+		return Bounds{}, nil, "the control groups are being set up"
+	}
+	if r.division.why != nil {
+		why = r.division.why.Error()
+	}
+	return r.division.bounds, r.division.controllers(), why
+}
+
+// divide sets up the limits of the groups. It runs beside the start, because a process that changes its group waits for the
+// kernel for some milliseconds; spawns and the guardian wait for it.
+func (r *Registry) divide() {
+	defer close(r.divided)
+	switch {
+	case r.opts.Bounds == nil:
+		r.division.why = errors.New("no limits are asked for")
+	case r.groups == nil:
+		r.division.why = errors.New("there are no control groups: " + r.groupless)
+	default:
+		r.division = r.groups.divide(*r.opts.Bounds, r.self.pid)
+	}
+	if why := r.division.why; why != nil && r.opts.Bounds != nil {
+		r.log.Info("not every limit of control groups is in force", "controllers", r.division.controllers(), "reason", why)
+	}
+}
+
+// dividing bounds how often a process of ours that was started meanwhile is moved as well.
+const dividing = 3
+
+// divide enables the controllers for the groups of trees and bounds the home's group, which is that of all trees. For that
+// the program leaves a group that has the home's in it for a leaf group beside that one. What fails is undone.
+func (g *groups) divide(want Bounds, self int) (d division) {
+	given, err := words(g.base + "/cgroup.controllers")
+	if err != nil {
+		d.why = fmt.Errorf("read the controllers of the gateway's control group: %w", err)
+		return d
+	}
+	d.memory, d.pids = slices.Contains(given, memoryController.name), slices.Contains(given, pidsController.name)
+	switch {
+	case !d.memory && !d.pids:
+		d.why = errors.New("the gateway's control group is given neither of the controllers memory and pids")
+		return d
+	case !d.memory:
+		d.why = errors.New("the gateway's control group is not given the controller memory")
+	case !d.pids:
+		d.why = errors.New("the gateway's control group is not given the controller pids")
+	}
+	moved, err := g.enable(d, self)
+	if err != nil {
+		return division{why: err}
+	}
+	if moved {
+		d.undo = d.with("-")
+	}
+	for _, dir := range []string{g.home, g.life} {
+		if err := subtree(dir, d.with("+")); err != nil {
+			return division{why: err, undo: d.undo}
+		}
+	}
+	d.bounds = want.settle(MemoryLimit(), groupLimit(pidsController), machineProcesses())
+	if !d.memory {
+		d.bounds.Memory, d.bounds.TreeMemory = 0, 0
+	}
+	if !d.pids {
+		d.bounds.Processes, d.bounds.TreeProcesses = 0, 0
+	}
+	if err := d.bound(g.home, d.bounds.Memory, d.bounds.Processes); err != nil {
+		d.why = err
+	}
+	return d
+}
+
+func subtree(dir, change string) error {
+	if err := kernel.WriteGroup(dir, "cgroup.subtree_control", change); err != nil {
+		return fmt.Errorf("enable controllers (%s) in %s: %w", change, dir, err)
+	}
+	return nil
+}
+
+// enable enables the controllers of d in base, and says whether the program moved for it.
+func (g *groups) enable(d division, self int) (moved bool, err error) {
+	have, err := words(g.base + "/cgroup.subtree_control")
+	if err != nil {
+		return false, fmt.Errorf("read the controllers of the gateway's control group: %w", err)
+	}
+	if !slices.ContainsFunc(d.controllers(), func(name string) bool { return !slices.Contains(have, name) }) {
+		return false, nil
+	}
+	// The root of all groups may have processes; it alone has no type.
+	_, noType := os.Stat(g.base + "/cgroup.type")
+	leave := g.own == g.base && !errors.Is(noType, os.ErrNotExist)
+	for range dividing {
+		if leave {
+			if err = g.leave(self); err != nil {
+				break
+			}
+			moved = true
+		}
+		if err = subtree(g.base, d.with("+")); !errors.Is(err, unix.EBUSY) {
+			break
+		}
+	}
+	if err == nil {
+		return moved, nil
+	}
+	if errors.Is(err, unix.EBUSY) {
+		err = fmt.Errorf("processes are in %s, and a group with processes gives its controllers to none below it: %w", g.base, err)
+	}
+	if leave {
+		g.back()
+	}
+	return false, err
+}
+
+// leave moves the program, and what it has started, from base to the leaf group, unless others are in base as well.
+func (g *groups) leave(self int) error {
+	leaf := filepath.Join(g.base, kernel.LeafGroup)
+	pids, err := words(g.base + "/cgroup.procs")
+	if err != nil {
+		return fmt.Errorf("read who is in the gateway's control group: %w", err)
+	}
+	for _, text := range pids {
+		pid, err := strconv.Atoi(text)
+		if err != nil || pid == self {
+			continue
+		}
+		if p, err := statOf(pid); pid == 0 || err == nil && p.alive() && p.ppid != self {
+			return fmt.Errorf("another process (pid %d) is in the gateway's control group, and a group with processes gives its controllers to none below it", pid)
+		}
+	}
+	if err := os.Mkdir(leaf, 0o755); err != nil && !errors.Is(err, os.ErrExist) {
+		return fmt.Errorf("make a control group for the gateway: %w", err)
+	}
+	for _, pid := range append([]string{strconv.Itoa(self)}, pids...) {
+		if err := kernel.WriteGroup(leaf, "cgroup.procs", pid); err != nil && !errors.Is(err, unix.ESRCH) {
+			return fmt.Errorf("move process %s to control group %s: %w", pid, leaf, err)
+		}
+	}
+	return nil
+}
+
+// back undoes leave.
+func (g *groups) back() {
+	leaf := filepath.Join(g.base, kernel.LeafGroup)
+	members, err := kernel.Members(leaf)
+	if err != nil {
+		return
+	}
+	for _, pid := range members {
+		_ = kernel.WriteGroup(g.base, "cgroup.procs", strconv.Itoa(pid)) // it stays in the leaf, which does no harm
+	}
+	_ = os.Remove(leaf) // somebody is in it
+}
+
+// words are the words in a file of a control group.
+func words(path string) ([]string, error) {
+	b, err := os.ReadFile(path)
+	return strings.Fields(string(b)), err
+}
+
+// bound bounds the group at dir.
+func (d *division) bound(dir string, memory, processes uint64) error {
+	for _, w := range []struct {
+		file  string
+		value uint64
+		in    bool
+	}{
+		{memoryController.file, memory, d.memory},
+		{pidsController.file, processes, d.pids},
+	} {
+		if !w.in || w.value == 0 {
+			continue
+		}
+		if err := kernel.WriteGroup(dir, w.file, strconv.FormatUint(w.value, 10)); err != nil {
+			return fmt.Errorf("bound control group %s (%s): %w", dir, w.file, err)
+		}
+	}
+	return nil
+}
+
+// boundTree bounds the group of one tree, and has the kernel end all of it for want of memory, or none.
+func (d *division) boundTree(dir string) error {
+	if d.memory {
+		if err := kernel.WriteGroup(dir, "memory.oom.group", "1"); err != nil {
+			return fmt.Errorf("bound control group %s (memory.oom.group): %w", dir, err)
+		}
+	}
+	return d.bound(dir, d.bounds.TreeMemory, d.bounds.TreeProcesses)
+}
+
+// limitTree bounds the group of a tree that is about to be started. What fails is a weakness and no reason not to start it.
+func (r *Registry) limitTree(dir string, kept bool) {
+	d := &r.division
+	if !d.memory && !d.pids {
+		return
+	}
+	var err error
+	if kept { // made with its first tree, and not yet divided
+		err = subtree(r.groups.kept, d.with("+"))
+	}
+	if err == nil {
+		err = d.boundTree(dir)
+	}
+	r.setLimitErr(err)
+}
+
+// rejoin undoes what divide did to the group that the program was started in, so that it is found as it was.
+func (r *Registry) rejoin() {
+	r.mu.Lock()
+	stay := r.stay
+	r.mu.Unlock()
+	if undo := r.division.undo; undo != "" && !stay {
+		kernel.Rejoin(r.groups.base, undo)
+	}
+}
+
+// GroupUse is the memory, in bytes, and the processes and threads of all trees together, as their control group counts
+// them; 0: not known.
+func (r *Registry) GroupUse() (memory, processes int64) {
+	select {
+	case <-r.divided:
+	default:
+		return 0, 0
+	}
+	if d := &r.division; d.memory {
+		memory = int64(numberIn(r.groups.home + "/memory.current"))
+	}
+	if d := &r.division; d.pids {
+		processes = int64(numberIn(r.groups.home + "/pids.current"))
+	}
+	return memory, processes
+}
+
+// LargestTree is the resident memory, in bytes, of the tree that has the most, and the processes of the one with the most of
+// them, as of the last scan.
+func (r *Registry) LargestTree() (memory, processes int64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, t := range r.trees {
+		memory, processes = max(memory, t.rss), max(processes, int64(len(t.members)))
+	}
+	return memory, processes
+}
+
+// countIn is the figure behind name in a file of a control group with one name and figure a line; 0: none.
+func countIn(path, name string) uint64 {
+	var buf [1 << 10]byte
+	for line := range bytes.Lines(readUpTo(path, buf[:])) {
+		if key, rest, ok := bytes.Cut(bytes.TrimSpace(line), []byte(" ")); ok && string(key) == name {
+			n, err := strconv.ParseUint(string(rest), 10, 64)
+			if err != nil {
+				return 0
+			}
+			return n
+		}
+	}
+	return 0
+}

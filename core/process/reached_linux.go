@@ -1,0 +1,99 @@
+package process
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/dustin/go-humanize"
+
+	"gatewaytui/core/limit"
+	"gatewaytui/core/ops"
+)
+
+// reached is a limit of its control groups that a tree ran into.
+type reached struct {
+	name string // of the bound, as in package limit; empty: of none of ours
+	text string // for people; empty: none was reached
+}
+
+const orHigher = "; it may succeed with less at once, or a higher limit"
+
+// killed is the limit for which the kernel ended processes of the tree whose group is at dir. A group counts when it was
+// its own limit that was reached, or that of one below it (memory.events, cgroup-v2).
+func (g *groups) killed(dir string, d *division) reached {
+	if !d.memory || countIn(dir+"/memory.events", "oom_kill") == 0 {
+		return reached{}
+	}
+	switch b := d.bounds; {
+	case countIn(dir+"/memory.events", "oom") > 0:
+		return reached{limit.TreeMemory, fmt.Sprintf("out of memory: this process tree reached its limit of %s (%s, memory.max of its control group), and the kernel ended all of it%s",
+			humanize.IBytes(b.TreeMemory), limit.TreeMemory, orHigher)}
+	case countIn(g.home+"/memory.events.local", "oom") > 0:
+		return reached{limit.ToolsMemory, fmt.Sprintf("out of memory: all tools together reached their limit of %s (%s), and the kernel ended this process tree%s",
+			humanize.IBytes(b.Memory), limit.ToolsMemory, orHigher)}
+	}
+	return reached{"", outOfMemory}
+}
+
+// refused is the limit for which the kernel refused the tree at dir a process. Up to Linux 6.11 the group of the process that
+// forked counts, whichever limit it was, so the highest number of processes tells which one.
+func (g *groups) refused(dir string, d *division) reached {
+	if !d.pids || countIn(dir+"/pids.events", "max") == 0 {
+		return reached{}
+	}
+	full := func(dir string, most uint64) bool {
+		peak := numberIn(dir + "/pids.peak") // Linux 6.1
+		return most > 0 && (peak == 0 || peak >= most)
+	}
+	switch b := d.bounds; {
+	case full(dir, b.TreeProcesses):
+		return reached{limit.TreeProcesses, "this process tree reached its limit of " + strconv.FormatUint(b.TreeProcesses, 10) +
+			" processes and threads (" + limit.TreeProcesses + ", pids.max of its control group), and could start no more" + orHigher}
+	case full(g.home, b.Processes):
+		return reached{limit.ToolsProcesses, "all tools together reached their limit of " + strconv.FormatUint(b.Processes, 10) +
+			" processes and threads (" + limit.ToolsProcesses + "), and this process tree could start no more" + orHigher}
+	}
+	return reached{"", "a limit of processes above that of the tools was reached, and this process tree could start no more" + orHigher}
+}
+
+// limits is what t ran into, the gravest. A new one is in its row from now on, is counted, and is an event.
+func (r *Registry) limits(t *tree) reached {
+	if t.dir == "" || !closed(r.divided) {
+		return reached{}
+	}
+	hit := r.groups.killed(t.dir, &r.division)
+	if hit.text == "" {
+		hit = r.groups.refused(t.dir, &r.division)
+	}
+	r.mu.Lock()
+	if hit.text == "" || t.limit == hit.text {
+		r.mu.Unlock()
+		return hit
+	}
+	t.limit = hit.text
+	row := r.row(t, time.Now())
+	r.mu.Unlock()
+	if hit.name != "" && r.opts.OnLimit != nil {
+		r.opts.OnLimit(hit.name)
+	}
+	r.log.Warn("a process tree reached a limit", "pid", row.PID, "session", row.Session, "limit", hit.name)
+	r.emit(ops.EventProcessLimit, row, fmt.Sprintf("process %d: %s", row.PID, hit.text))
+	return hit
+}
+
+// lookAtLimits looks at the limits of every tree.
+func (r *Registry) lookAtLimits() {
+	if !closed(r.divided) || len(r.division.controllers()) == 0 {
+		return
+	}
+	r.mu.Lock()
+	all := make([]*tree, 0, len(r.trees))
+	for _, t := range r.trees {
+		all = append(all, t)
+	}
+	r.mu.Unlock()
+	for _, t := range all {
+		r.limits(t)
+	}
+}
