@@ -21,6 +21,7 @@ var arrows = map[string][]string{
 	"core/background":                  {"core/ops"},
 	"core/events":                      {"core/ops"},
 	"core/health":                      {"core/ops", "core/term", "core/background", "core/limit", "core/store"},
+	"core/recovery":                    {"core/ops", "core/term", "core/text", "core/background", "core/config", "core/delivery", "core/health", "core/instance", "core/lives", "core/process", "core/session", "core/store"},
 	"core/metrics":                     {"core/adapter", "core/agent", "core/limit", "core/model", "core/session", "core/store"},
 	"core/remote":                      {"core/ops", "core/instance", "core/lives", "core/control", "core/process/kernel"},
 	"core/service":                     {},

@@ -5,6 +5,7 @@
 //	background  background tasks as one tracked group
 //	events    the newest events, for any number of readers
 //	health    whether messages are taken, warnings, low resources, the wall clock
+//	recovery  what earlier lives left; the record of this one; retention; read-only mode
 //	metrics   counters and gauges for the metrics endpoint
 //	shutdown  the plan as data, its executor and its report
 //	session   keys, reset policies, the turn's life

@@ -344,11 +344,14 @@ func (l *life) options(parts parts, files lives.Files, manager supervisor) gatew
 	self := instance.Self()
 	o := gateway.Options{
 		Config: l.loaded.Config, Log: l.log, Models: parts.model, Platforms: parts.platforms, Broken: parts.broken,
-		Life: l.id, PID: self.PID, StartTicks: self.StartTicks, BootID: self.BootID, Version: versionInfo().Version,
+		Identity: gateway.Identity{Life: l.id, PID: self.PID, StartTicks: self.StartTicks, BootID: self.BootID, Version: versionInfo().Version},
+		Start: gateway.Start{
+			Changes: l.loaded.Changes(), NoResume: l.flags.NoResume, FreshStore: l.flags.FreshStore, ReadOnlyStore: l.flags.ReadOnlyStore,
+			TrustClock: l.flags.TrustClock,
+		},
 		Home: l.home.Dir(), HomeID: l.home.ID(), Database: l.home.Database(), Workdir: l.home.Work(),
-		Warnings: slices.Concat(l.loaded.Warnings, l.dangers(), manager.warnings), Changes: l.loaded.Changes(), NoResume: l.flags.NoResume, Redactor: l.redactor,
-		FreshStore: l.flags.FreshStore, ReadOnlyStore: l.flags.ReadOnlyStore,
-		TrustClock: l.flags.TrustClock, ClockConfirmed: clockConfirmed, Booted: sinceBoot,
+		Warnings: slices.Concat(l.loaded.Warnings, l.dangers(), manager.warnings), Redactor: l.redactor,
+		ClockConfirmed: clockConfirmed, Booted: sinceBoot,
 		SupervisorName: manager.name(), SupervisorBudget: manager.budget, SupervisorSource: manager.source, Notify: manager.notify,
 		ConfigFile: ops.ConfigFile{Path: l.loaded.Path, LoadedAt: ops.At(l.loaded.At)}, ConfigChanged: l.loaded.Changed,
 		LogTrouble: l.logs.FileTrouble, APIListen: parts.apiListen, APIAccess: l.apiAccess(), Limits: parts.limits, Demo: parts.demo(l.prepared.demo),

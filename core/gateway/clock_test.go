@@ -43,7 +43,7 @@ func TestHF21_AStartWithAWrongClockLosesNothing(t *testing.T) {
 	for life := range 2 {
 		l := start(t, idleADay, func(s *setup) { s.dir = dir })
 		l.g.expire(t.Context(), time.Now())
-		l.g.prune(t.Context())
+		l.g.recovery.Prune(t.Context())
 		if got := l.ask("chat:dm:1", "hello"); got == "" { // a message does not end it either
 			t.Error("no answer")
 		}
@@ -80,7 +80,7 @@ func TestHF21_DowntimeCountsOnceTheClockIsTrusted(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := start(t, idleADay, func(s *setup) { s.dir, s.opts = aYearAgo(t), trust })
-			l.g.prune(t.Context())
+			l.g.recovery.Prune(t.Context())
 			rows, err := l.g.store.Transcript(t.Context(), "s1")
 			if err != nil || len(rows) != 0 {
 				t.Errorf("the old history has %d messages, %v", len(rows), err)

@@ -10,6 +10,7 @@ import (
 
 	"gatewaytui/core/filter"
 	"gatewaytui/core/ops"
+	"gatewaytui/core/recovery"
 	"gatewaytui/core/session"
 	"gatewaytui/core/store"
 	"gatewaytui/core/term"
@@ -25,7 +26,7 @@ func (g *Gateway) Status(context.Context) (ops.Status, error) {
 	g.mu.Lock()
 	st := ops.Status{
 		Life: g.life, PID: g.opts.PID, Version: g.opts.Version, State: g.state, StartedAt: ops.At(g.health.Started()), UptimeMS: ops.Millis(now.Sub(g.health.Started())),
-		Home: g.opts.Home, LastEnd: g.lastEnd, Supervisor: g.supervisor(), APIListen: listens, APIAccess: g.opts.APIAccess, Config: config,
+		Home: g.opts.Home, LastEnd: g.recovery.LastEnd(), Supervisor: g.supervisor(), APIListen: listens, APIAccess: g.opts.APIAccess, Config: config,
 	}
 	if g.drain != nil {
 		d := *g.drain
@@ -284,8 +285,8 @@ func (g *Gateway) History(ctx context.Context, q ops.Query) (ops.Page[ops.Life],
 			p.Items = append(p.Items, row)
 		}
 	}
-	if g.unrecorded && q.Cursor == "" {
-		add(g.lifeRow()) // it is not in the store
+	if g.recovery.Unrecorded() && q.Cursor == "" {
+		add(g.recovery.Row()) // it is not in the store
 		limit = max(limit, 1+len(p.Items))
 	}
 	for {
@@ -308,7 +309,7 @@ func (g *Gateway) History(ctx context.Context, q ops.Query) (ops.Page[ops.Life],
 
 // pastLife is a life with the report of its stop, as far as that can be read.
 func (g *Gateway) pastLife(ctx context.Context, l store.Life) ops.Life {
-	row := lifeOf(l)
+	row := recovery.LifeRow(l)
 	if s, found, err := g.store.ShutdownOf(ctx, l.ID); err == nil && found {
 		row.Shutdown = &s
 		if at := s.LastWord(); at.After(row.LastSeenAt.Time) {
@@ -316,14 +317,6 @@ func (g *Gateway) pastLife(ctx context.Context, l store.Life) ops.Life {
 		}
 	}
 	return row
-}
-
-// lifeOf is a life as operators see it, without the report of its stop.
-func lifeOf(l store.Life) ops.Life {
-	return ops.Life{
-		Life: l.ID, PID: l.PID, Version: l.Version, StartedAt: ops.At(l.StartedAt), EndedAt: ops.At(l.EndedAt), LastSeenAt: ops.At(l.HeartbeatAt), RSSBytes: l.RSS,
-		Outcome: l.Outcome, Phase: l.Phase, Reason: l.Reason, By: l.By,
-	}
 }
 
 // Events implements ops.Console.

@@ -448,7 +448,7 @@ func TestTheLastEndIsClassified(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			dir := t.TempDir()
 			first := start(t, func(s *setup) { s.dir = dir })
-			row := first.g.lifeRow()
+			row := first.g.recovery.Row()
 			row.ID = "the-life-before"
 			first.stop(ops.ModeFast)
 			crash(t, dir, row)
@@ -473,7 +473,7 @@ func TestTheLastEndIsClassified(t *testing.T) {
 func TestHistoryIsFilteredPagedAndSaysWhenALifeWasLastSeen(t *testing.T) {
 	dir := t.TempDir()
 	first := start(t, func(s *setup) { s.dir = dir })
-	row := first.g.lifeRow()
+	row := first.g.recovery.Row()
 	first.stop(ops.ModeFast)
 	began := time.Now().Add(-time.Hour).UTC().Truncate(time.Millisecond)
 	for i := range 10 {

@@ -14,6 +14,7 @@ import (
 
 	"gatewaytui/core/adapter"
 	"gatewaytui/core/ops"
+	"gatewaytui/core/recovery"
 	"gatewaytui/core/store"
 )
 
@@ -172,7 +173,7 @@ func TestB10_ASessionThatTakesTheGatewayDownThreeTimesIsSuspended(t *testing.T) 
 			var l *lab
 			for n := range store.SuspendAfter {
 				life := fmt.Sprintf("crashed-%d", n)
-				row := first.g.lifeRow()
+				row := first.g.recovery.Row()
 				row.ID, row.StartedAt, row.HeartbeatAt = life, time.Now().Add(-time.Hour), time.Now().Add(-50*time.Minute)
 				crash(t, dir, row)
 				leave(t, dir, func(ctx context.Context, st *store.Store) error {
@@ -214,39 +215,12 @@ func TestB10_ASessionThatTakesTheGatewayDownThreeTimesIsSuspended(t *testing.T) 
 
 // B8, B9: three unclean lives that follow each other within minutes are a loop: the next takes up nothing, and says so.
 func TestB9_ALoopOfCrashesIsBroken(t *testing.T) {
-	now := time.Now()
-	life := func(began, ended time.Duration, o ops.Outcome) store.Life {
-		return store.Life{StartedAt: now.Add(-began), HeartbeatAt: now.Add(-ended), Outcome: o}
-	}
-	ended := func(l store.Life) store.Life {
-		l.EndedAt = l.HeartbeatAt
-		return l
-	}
-	crashed, clean := ops.OutcomeCrashed, ops.OutcomeClean
-	for _, tc := range []struct {
-		name  string
-		lives []store.Life // newest first
-		loop  bool
-	}{
-		{"none", nil, false},
-		{"two crashes", []store.Life{life(60e9, 30e9, crashed), life(120e9, 90e9, crashed)}, false},
-		{"three in a row", []store.Life{life(60e9, 30e9, crashed), life(120e9, 90e9, crashed), life(180e9, 150e9, ops.OutcomeCutShort)}, true},
-		{"a clean one between them", []store.Life{life(60e9, 30e9, crashed), life(120e9, 90e9, clean), life(180e9, 150e9, crashed)}, false},
-		{"one that came to its own end among them, though not a clean one", []store.Life{ended(life(60e9, 30e9, ops.OutcomeCutShort)), life(120e9, 90e9, crashed), life(180e9, 150e9, crashed)}, false},
-		{"three, with an hour between two", []store.Life{life(60e9, 30e9, crashed), life(3700e9, 3690e9, crashed), life(3800e9, 3750e9, crashed)}, false},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			if got := inLoop(tc.lives, now); got != tc.loop {
-				t.Fatalf("a loop: %v, want %v", got, tc.loop)
-			}
-		})
-	}
 	dir := t.TempDir()
 	leave(t, dir, func(ctx context.Context, st *store.Store) error {
 		var errs []error
-		for i := range loopLives {
-			row := life(time.Duration(10-i)*time.Second, time.Duration(9-i)*time.Second, crashed)
-			row.ID = fmt.Sprint("crashed-", i)
+		for i := range 3 {
+			began := time.Now().Add(-time.Duration(10-i) * time.Second)
+			row := store.Life{ID: fmt.Sprint("crashed-", i), StartedAt: began, HeartbeatAt: began.Add(time.Second), Outcome: ops.OutcomeCrashed}
 			errs = append(errs, st.PutLife(ctx, row))
 		}
 		_, _, err := st.PutInbox(ctx, waitingFrom("waits", "hello"))
@@ -304,7 +278,15 @@ func TestASessionThatIsNotLoadedYetIsFound(t *testing.T) {
 	l.ask("api:user:a", "hello")
 	id := l.session("api:user:a").ID
 	l.g.table.Clear() // as before the load
-	l.g.loaded = make(chan struct{})
+	loading := recovery.New(recovery.Options{
+		Log: l.g.log, Database: l.g.opts.Database, Health: l.g.health, Background: l.g.background, Outbox: l.g.outbox, Conversations: conversations{l.g}, Intake: l.g.intake,
+		Start: recovery.Start{LifeBefore: l.g.life},
+	})
+	st, err := loading.OpenStore(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.g.recovery = loading
 	if got := l.do(ops.Command{Verb: ops.VerbEvict, Target: "api:user:a"}); got.State != ops.RequestDone {
 		t.Fatalf("evict: %+v", got)
 	}
@@ -314,4 +296,8 @@ func TestASessionThatIsNotLoadedYetIsFound(t *testing.T) {
 		t.Fatalf("the message went to conversation %s, want %s", got, id)
 	}
 	l.ask("api:user:b", "hello")
+	l.stop(ops.ModeFast)
+	if err := st.Close(context.Background()); err != nil {
+		t.Error(err)
+	}
 }

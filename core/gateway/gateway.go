@@ -19,7 +19,6 @@ import (
 	"slices"
 	"strconv"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/oklog/ulid/v2"
@@ -37,6 +36,7 @@ import (
 	"gatewaytui/core/model"
 	"gatewaytui/core/ops"
 	"gatewaytui/core/process"
+	"gatewaytui/core/recovery"
 	"gatewaytui/core/session"
 	"gatewaytui/core/shutdown"
 	"gatewaytui/core/store"
@@ -50,6 +50,12 @@ type Closer struct {
 	Close    func(ctx context.Context) error
 }
 
+// Identity names a life and its process.
+type Identity = recovery.Identity
+
+// Start is what the start found in the home, and what its operator asked for.
+type Start = recovery.Start
+
 // Options are what a gateway is made of. Everything but Config, Log, Models, Life and Database may be left empty in a
 // program without a home of its own.
 type Options struct {
@@ -60,26 +66,12 @@ type Options struct {
 	Platforms []adapter.Platform
 	Broken    map[string]error
 
-	// Life names this run for ever; PID, StartTicks and BootID are its process.
-	Life       string
-	PID        int
-	StartTicks uint64
-	BootID     string
-	Version    string
+	// Identity names this life and its process, Start what the start found and was asked for.
+	Identity
+	Start
 	// Home and HomeID name the home, Database its SQLite file, Workdir where tools work.
 	Home, HomeID, Database, Workdir string
-	// LifeBefore is the id of the life whose clean-shutdown marker was found at this start; empty: none was that could be
-	// read. MarkerUnread says that there was one that could not, DamagedBefore that it knew its database to be damaged.
-	LifeBefore                  string
-	MarkerUnread, DamagedBefore bool
-	// NoResume has what earlier lives left unfinished forgotten: no waiting message is worked on, no model told of a turn.
-	NoResume bool
-	// FreshStore puts a database that is damaged aside and begins with an empty one, ReadOnlyStore runs on it as it is,
-	// without a write and without messages; without either such a start fails.
-	FreshStore, ReadOnlyStore bool
-	// TrustClock takes the wall clock of this start for right, whatever the lives before it say. ClockConfirmed reports
-	// whether a time service vouches for it; nil: none does.
-	TrustClock     bool
+	// ClockConfirmed reports whether a time service vouches for the wall clock; nil: none does.
 	ClockConfirmed func(wall time.Time) bool
 	// Booted is how long ago the machine started, the time that it slept included; nil: no clock measures that.
 	Booted func() time.Duration
@@ -91,9 +83,6 @@ type Options struct {
 	Warnings []ops.Warning
 	// Limits are the bounds that are kept elsewhere than in the gateway, which adds its own; nil: there are none.
 	Limits *limit.Set
-	// Changes are the changed defaults that are in force. Each is a warning of the first life on a home whose store has
-	// an older schema than the change.
-	Changes []config.Change
 
 	// SupervisorName names the service manager, empty where there is none. SupervisorBudget is what it allows a stop, 0 for
 	// no limit and if unknown; SupervisorSource says where that is from.
@@ -161,12 +150,13 @@ type Gateway struct {
 	life   string
 	policy session.Policy
 
-	health *health.Health
-	table  *session.Table
-	cache  *agent.Cache
-	procs  *process.Registry
-	tools  *tool.Set
-	slots  *model.Slots
+	health   *health.Health
+	recovery *recovery.Recovery
+	table    *session.Table
+	cache    *agent.Cache
+	procs    *process.Registry
+	tools    *tool.Set
+	slots    *model.Slots
 	// limits are all bounds of the config, bounds those that the gateway itself keeps, which New makes.
 	limits *limit.Set
 	bounds map[string]*limit.Bound // by name
@@ -180,8 +170,6 @@ type Gateway struct {
 	intake      *delivery.Intake
 	outbox      *delivery.Outbox
 	metrics     *metrics.Metrics
-	// lives is how many lives began on this home, this one included; 0 while that is not known.
-	lives atomic.Int64
 
 	// turns is what every turn's context hangs on; cancelTurns ends what nobody waits for any more, at the very end.
 	turns       context.Context
@@ -191,8 +179,7 @@ type Gateway struct {
 	stopWatch   context.CancelFunc
 	watching    context.Context
 
-	ready  chan struct{}
-	loaded chan struct{} // closed when every session of the store is in the table
+	ready chan struct{}
 
 	// trees ends the process trees of a stop.
 	trees stopKill
@@ -201,20 +188,10 @@ type Gateway struct {
 	// eventsFlushed is closed when every event of the phases before the last one is emitted.
 	eventsFlushed chan struct{}
 
-	mu      sync.Mutex // guards what follows; never held over I/O
-	store   *store.Store
-	state   ops.State
-	drain   *ops.DrainState
-	lastEnd *ops.LastEnd
-	// copiedFrom is the life that ran when our home was copied from its, and still does; empty: none.
-	copiedFrom string
-	// resumes says that this life takes up what earlier ones left; backlog is that, until the adapters run.
-	resumes bool
-	backlog []store.Inbox
-	// verifyLater says that the database is too large to be read before the start.
-	verifyLater bool
-	// unrecorded says that this life is not in the database, which is damaged.
-	unrecorded bool
+	mu    sync.Mutex // guards what follows; never held over I/O
+	store *store.Store
+	state ops.State
+	drain *ops.DrainState
 	// abortBackup ends the backup that runs; nil: none does.
 	abortBackup context.CancelCauseFunc
 	// abort ends a start that is under way; nil when it is over. early is a stop that was asked for meanwhile.
@@ -242,7 +219,7 @@ func New(o Options) (*Gateway, error) {
 		opts: o, cfg: cfg, log: o.Log, life: o.Life, state: ops.StateStarting,
 		policy: session.Policy{Idle: cfg.Session.IdleReset.Duration, Daily: daily},
 		events: events.New(), requests: newRequests(),
-		ready: make(chan struct{}), loaded: make(chan struct{}), began: make(chan struct{}), eventsFlushed: make(chan struct{}),
+		ready: make(chan struct{}), began: make(chan struct{}), eventsFlushed: make(chan struct{}),
 	}
 	g.turns, g.cancelTurns = context.WithCancel(context.Background())
 	g.watching, g.stopWatch = context.WithCancel(context.Background())
@@ -262,8 +239,18 @@ func New(o Options) (*Gateway, error) {
 		NewID: g.newID, Owner: session.Owner, Reached: g.limitReached,
 	})
 	g.cache = agent.NewCache(agent.CacheOptions{Max: cfg.Agent.CacheSize, Idle: cfg.Agent.CacheIdle.Duration, Bytes: int64(cfg.Agent.CacheMemory)})
+	g.addBounds()
+	g.outbox = delivery.NewOutbox(delivery.OutboxOptions{Tasks: g.background, Meter: g.metrics, Log: o.Log, NewID: g.newID})
+	g.intake = delivery.NewIntake(delivery.IntakeOptions{
+		Table: g.table, Gate: gate{g}, Sessions: conversations{g}, Commands: conversations{g}, Outbox: g.outbox,
+		Events: g.events, Tasks: g.background, Meter: g.metrics, Log: o.Log, NewID: g.newID, Turns: g.turns,
+	})
+	g.recovery = recovery.New(recovery.Options{
+		Identity: o.Identity, Start: o.Start, Log: o.Log, Database: o.Database, Health: g.health, Background: g.background, Outbox: g.outbox,
+		Conversations: conversations{g}, Intake: g.intake, Lives: o.Lives, LastReport: o.LastReport, OnTransaction: g.metrics.Transaction,
+	})
 	g.procs = process.New(process.Options{
-		Life: o.Life, HomeID: o.HomeID, Journal: journal{g}, KillGrace: cfg.Process.KillGrace.Duration,
+		Life: o.Life, HomeID: o.HomeID, Journal: g.recovery.Journal(), KillGrace: cfg.Process.KillGrace.Duration,
 		Pass: cfg.Tools.Passes, Secrets: cfg.SecretVariables(), Redactor: o.Redactor, Log: o.Log, Guardian: cfg.Process.Guardian,
 		MaxAge: cfg.Process.MaxAge.Duration, PerSession: cfg.Limits.Processes, Total: cfg.Limits.ProcessesTotal, OnLimit: g.limitReached,
 		Bounds: &process.Bounds{
@@ -275,12 +262,6 @@ func New(o Options) (*Gateway, error) {
 		},
 	})
 	g.trees.procs, g.trees.grace = g.procs, cfg.Process.KillGrace.Duration
-	g.addBounds()
-	g.outbox = delivery.NewOutbox(delivery.OutboxOptions{Tasks: g.background, Meter: g.metrics, Log: o.Log, NewID: g.newID})
-	g.intake = delivery.NewIntake(delivery.IntakeOptions{
-		Table: g.table, Gate: gate{g}, Sessions: conversations{g}, Commands: conversations{g}, Outbox: g.outbox,
-		Events: g.events, Tasks: g.background, Meter: g.metrics, Log: o.Log, NewID: g.newID, Turns: g.turns,
-	})
 	g.adapters = adapter.NewSupervisor(adapter.Options{
 		CallTimeout: cfg.Shutdown.AdapterTimeout.Duration, SendTimeout: delivery.SendTimeout, Receiver: receiver{g.intake, g.procs}, Log: o.Log,
 		OnState: func(a ops.Adapter) {
@@ -336,17 +317,15 @@ func (g *Gateway) Run(ctx context.Context) (End, error) {
 	go func() {
 		defer close(supervised)
 		if g.serve() {
-			g.takeUpBacklog(adapting)
-			if g.verifyLater {
-				g.background.Start(adapting, "verify store", "", g.verify)
-			}
+			g.recovery.TakeUp(adapting)
+			g.recovery.VerifyLater(adapting, g.ready)
 			_ = g.adapters.Run(adapting) // it ends with its context alone
 		}
 	}()
 	g.watcher.Go(func() { g.watch(g.watching) })
 	g.watcher.Go(func() { g.health.WatchConfig(g.watching) })
 	g.watcher.Go(func() { g.health.WatchStore(g.watching) })
-	g.watcher.Go(func() { g.beat(g.watching) })
+	g.watcher.Go(func() { g.recovery.Beat(g.watching) })
 	g.watcher.Go(func() { g.awaitFirstAttempts(ctx) })
 	select { // no deadline: it serves until it is told to stop
 	case <-ctx.Done():
@@ -461,7 +440,7 @@ func (g *Gateway) open(ctx context.Context) error {
 		cancel()
 	}
 	g.mu.Unlock()
-	st, err := g.openStore(ctx)
+	st, err := g.recovery.OpenStore(ctx)
 	if err != nil {
 		return err
 	}
@@ -471,27 +450,16 @@ func (g *Gateway) open(ctx context.Context) error {
 	g.store = st
 	g.mu.Unlock()
 	g.health.Opened(st)
-	g.warnOfChanges(st.FoundSchema())
-	g.warnOfSchema(st.ForeignSchema())
-	for _, step := range []func(context.Context) error{g.beginLife, g.loadSessions, g.recover} {
-		err := step(ctx)
-		if damage, is := errors.AsType[*store.DamagedError](err); is && g.health.Damage() == "" { // where the database was trusted
-			return g.distrust(ctx, damage)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	if n, err := st.LivesBegun(ctx); err == nil { // of a damaged database it stays unknown
-		g.lives.Store(n)
+	if err := g.recovery.Begin(ctx); err != nil {
+		return err
 	}
 	if err := g.procs.Open(ctx); err != nil {
 		return err
 	}
-	if g.cfg.Process.Survivors == config.SurvivorsAdopt && g.resumes {
-		g.adoptEarlier(ctx)
+	if g.cfg.Process.Survivors == config.SurvivorsAdopt && g.recovery.Resumes() {
+		g.recovery.Adopt(ctx, g.procs)
 	}
-	g.background.Start(ctx, "sweep earlier lives", "", g.sweepEarlier)
+	g.background.Start(ctx, "sweep earlier lives", "", func(ctx context.Context) { g.recovery.Sweep(ctx, g.procs) })
 	return nil
 }
 

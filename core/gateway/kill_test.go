@@ -117,7 +117,7 @@ func TestAStopGivesTheTreesOfAllSessionsOneGraceTogether(t *testing.T) {
 				kernel := &deafKernel{trees: map[int]string{}, stubborn: map[int]bool{}}
 				cfg := config.Default()
 				cfg.Process.KillGrace.Duration, cfg.Shutdown.AgentTimeout.Duration = grace, tc.agent
-				g, err := New(Options{Config: cfg, Log: slog.New(slog.DiscardHandler), Models: echo(nil), Life: "life", Home: t.TempDir()})
+				g, err := New(Options{Config: cfg, Log: slog.New(slog.DiscardHandler), Models: echo(nil), Identity: Identity{Life: "life"}, Home: t.TempDir()})
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -30,7 +30,7 @@ func TestALifeThatWasKilledRanUntilItWasLastSeen(t *testing.T) {
 	first.ask("api:user:a", "hello")
 	answered := time.Now()
 	first.stop(ops.ModeFast)
-	row := first.g.lifeRow()
+	row := first.g.recovery.Row()
 	row.ID, row.StartedAt, row.HeartbeatAt = "killed", began.Add(-time.Minute), began.Add(-time.Minute)
 	crash(t, dir, row)
 

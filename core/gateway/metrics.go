@@ -25,7 +25,7 @@ func (g *Gateway) newMetrics() *metrics.Metrics {
 			}
 			return 1
 		},
-		Lives: func() float64 { return float64(g.lives.Load()) }, Outbox: func() float64 { return float64(g.outbox.Waiting()) },
+		Lives: func() float64 { return float64(g.recovery.Begun()) }, Outbox: func() float64 { return float64(g.outbox.Waiting()) },
 		CallsWaiting: func() float64 { return float64(g.slots.Waiting()) },
 		Limits:       g.limits,
 		Events:       func() float64 { return float64(g.events.Newest()) }, EventsMissed: func() float64 { return float64(g.events.Missed()) },

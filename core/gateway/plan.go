@@ -83,7 +83,7 @@ func (g *Gateway) markItems(_ context.Context, r *shutdown.Run) []shutdown.Item 
 	}
 	// One commit, so that a disk that takes 500 ms for each fsync has time for it.
 	return append(items, shutdown.Item{Kind: "store", ID: "life and running turns", Run: func(ctx context.Context) error {
-		return g.recordStop(ctx, rep, now)
+		return g.recovery.RecordStop(ctx, rep, now, g.stopAudit())
 	}})
 }
 
@@ -274,7 +274,7 @@ func (g *Gateway) storeItems(_ context.Context, r *shutdown.Run) []shutdown.Item
 		items = one("store", "gateway.db", func(ctx context.Context) error {
 			var saveErr error
 			if g.health.Damage() == "" {
-				saveErr = g.recordEnd(ctx, r.Report())
+				saveErr = g.recovery.RecordEnd(ctx, r.Report())
 			}
 			if err := g.store.Close(ctx); err != nil {
 				return err
@@ -284,7 +284,7 @@ func (g *Gateway) storeItems(_ context.Context, r *shutdown.Run) []shutdown.Item
 	}
 	if g.opts.Lives != nil && g.opened() {
 		items = append(items, shutdown.Item{Kind: "file", ID: lives.File, Run: func(context.Context) error {
-			g.keepLives(lifeOf(g.endedLife(r.Report()))) // a failure is logged and leaves the stores' result alone
+			g.recovery.ListEnd(r.Report()) // a failure is logged and leaves the stores' result alone
 			return nil
 		}})
 	}

@@ -8,7 +8,9 @@ import (
 	"gatewaytui/core/delivery"
 	"gatewaytui/core/ops"
 	"gatewaytui/core/process"
+	"gatewaytui/core/recovery"
 	"gatewaytui/core/session"
+	"gatewaytui/core/store"
 )
 
 // receiver is what adapters hand messages to.
@@ -32,10 +34,21 @@ func (t gate) Admit() error { return t.g.admit() }
 
 func (t gate) Damaged() bool { return t.g.health.Damage() != "" }
 
-// conversations is what the intake needs of the gateway's sessions.
+// conversations is what the intake and the recovery need of the gateway's sessions.
 type conversations struct{ g *Gateway }
 
-func (c conversations) Load(ctx context.Context, key string) error { return c.g.ensureLoaded(ctx, key) }
+var _ recovery.Conversations = conversations{}
+
+func (c conversations) Add(s store.Session) { c.g.table.Load(loaded(s)) }
+
+func (c conversations) Known(key string) bool {
+	_, known := c.g.table.Get(key)
+	return known
+}
+
+func (c conversations) Load(ctx context.Context, key string) error {
+	return c.g.recovery.EnsureLoaded(ctx, key)
+}
 
 func (c conversations) ExpireFirst(ctx context.Context, key string) error {
 	return c.g.expireFirst(ctx, key)

@@ -150,6 +150,13 @@ func (g *Gateway) restarts() bool {
 	return g.stop.Restart
 }
 
+// stopAudit is the audit row of the command that began the stop; nil: it was a signal.
+func (g *Gateway) stopAudit() *store.Audit {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.stop.audit
+}
+
 func (g *Gateway) stopAsker() string {
 	g.mu.Lock()
 	defer g.mu.Unlock()

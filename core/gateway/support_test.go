@@ -199,8 +199,8 @@ func start(t testing.TB, change ...func(*setup)) *lab {
 	}
 	l := &lab{t: t, dir: s.dir, chat: s.chat, ended: make(chan struct{})}
 	o := Options{
-		Config: s.cfg, Log: slog.New(s.log), Models: s.model, Life: "life-" + filepath.Base(t.TempDir()) + "-" + fmt.Sprint(time.Now().UnixNano()),
-		PID: os.Getpid(), Home: s.dir, HomeID: fmt.Sprintf("lab-%d", os.Getpid()), Database: filepath.Join(s.dir, "gateway.db"), Workdir: s.dir,
+		Config: s.cfg, Log: slog.New(s.log), Models: s.model, Identity: Identity{Life: "life-" + filepath.Base(t.TempDir()) + "-" + fmt.Sprint(time.Now().UnixNano()), PID: os.Getpid()},
+		Home: s.dir, HomeID: fmt.Sprintf("lab-%d", os.Getpid()), Database: filepath.Join(s.dir, "gateway.db"), Workdir: s.dir,
 		Platforms: append([]adapter.Platform{s.chat}, s.platforms...),
 		Mark: func(Mark) error {
 			now := time.Now()

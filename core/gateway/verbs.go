@@ -114,7 +114,7 @@ func (g *Gateway) Do(ctx context.Context, cmd ops.Command) (ops.Request, error) 
 		return ops.Request{}, &ops.Error{Code: ops.CodeUnavailable, Message: "the gateway is starting", Hint: "try again in a moment"}
 	}
 	if spec.TakesTarget() {
-		if err := g.ensureLoaded(ctx, cmd.Target); err != nil {
+		if err := g.recovery.EnsureLoaded(ctx, cmd.Target); err != nil {
 			return ops.Request{}, err
 		}
 	}

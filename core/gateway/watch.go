@@ -2,23 +2,20 @@ package gateway
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
 	"gatewaytui/core/agent"
 	"gatewaytui/core/ops"
-	"gatewaytui/core/process"
 	"gatewaytui/core/session"
 	"gatewaytui/core/store"
 	"gatewaytui/core/term"
 )
 
-// heartbeatEvery is how exactly the next start can say when a life crashed. The first heartbeats come
-// earlier, so that a life that crashed soon after its start is not said to have lasted no time.
+// When what is older than store.Retention is deleted.
 const (
-	heartbeatFirst = time.Second
-	heartbeatEvery = 30 * time.Second
+	retentionEvery = 24 * time.Hour
+	retentionFirst = time.Hour // by then a time service has set the clock (HF21)
 )
 
 // watch looks after what nobody asks for: sessions that expire, turns that stall, agents that were idle for too long, and
@@ -35,7 +32,7 @@ func (g *Gateway) watch(ctx context.Context) {
 		case <-old.C:
 			if g.health.Damage() == "" && !g.health.ClockDoubted() {
 				old.Reset(retentionEvery)
-				g.background.Start(ctx, "retention", "", g.prune)
+				g.background.Start(ctx, "retention", "", g.recovery.Prune)
 			} else {
 				old.Reset(retentionFirst)
 			}
@@ -100,39 +97,5 @@ func (g *Gateway) flush(ctx context.Context, a *agent.Agent) {
 	defer cancel()
 	if err := a.Memory().Flush(ctx); err != nil {
 		g.log.Warn("transcript not saved yet", "session", a.Session(), "error", term.Clean(err.Error(), 300))
-	}
-}
-
-// probeEvery is how often a store whose last write failed is asked for another one.
-const probeEvery = 2 * time.Second
-
-// beat writes this life's heartbeats. While the last write of the store failed it tries one every probeEvery: the first
-// that succeeds makes the gateway ready again. It returns when ctx ends.
-func (g *Gateway) beat(ctx context.Context) {
-	timer := time.NewTimer(heartbeatFirst)
-	defer timer.Stop()
-	var last time.Time
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case now := <-timer.C:
-			timer.Reset(min(max(now.Sub(g.health.Started()), heartbeatFirst), heartbeatEvery))
-			g.keepLives(lifeOf(g.lifeRow()))
-		case <-g.health.Probe():
-			if time.Since(last) < probeEvery {
-				continue
-			}
-		}
-		if g.health.Damage() != "" {
-			continue
-		}
-		last = time.Now()
-		bounded, cancel := g.store.Patience(ctx, store.Stall)
-		err := g.store.Heartbeat(bounded, g.life, last, process.Resident())
-		cancel()
-		if damage, is := errors.AsType[*store.DamagedError](err); is && ctx.Err() == nil {
-			g.health.StopWriting(damage)
-		}
 	}
 }

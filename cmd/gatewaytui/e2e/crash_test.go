@@ -176,7 +176,7 @@ func TestE12_AChatIsAnsweredAfterAKill(t *testing.T) {
 
 	next := start(t, home, config)
 	next.await("what was left is taken up", func(l line) bool {
-		return l.text("msg") == "taken up from earlier lives" && l.number("reported") == 2 && l.number("messages") == 2
+		return l.text("msg") == "recovered pending work" && l.number("reported") == 2 && l.number("messages") == 2
 	})
 	for _, u := range updates {
 		bot.Inject(u)

@@ -43,7 +43,7 @@ func TestASIGTERMDuringARecoveryLosesNothing(t *testing.T) {
 			t.Errorf("round %d: SIGTERM during the start ended with %d:\n%s", n, code, g.output())
 		}
 		ready := strings.Contains(g.output(), `"msg":"ready"`)
-		recovered := strings.Contains(g.output(), `"msg":"taken up from earlier lives"`)
+		recovered := strings.Contains(g.output(), `"msg":"recovered pending work"`)
 		next := start(t, home, upgrade.Config)
 		if reply, status := next.chat("user-09999", "echo once more"); reply != "once more" || status != http.StatusOK {
 			t.Errorf("round %d: an old session answered %d %q", n, status, reply)

@@ -67,7 +67,7 @@ func (g *gateway) turnsOf(key string) (lines []string) {
 func resumedNothing(t *testing.T, g *gateway) {
 	t.Helper()
 	g.await("what was left is reported", func(l line) bool {
-		return l.text("msg") == "taken up from earlier lives" && l.number("messages") == 0 && l.number("reported") >= 1
+		return l.text("msg") == "recovered pending work" && l.number("messages") == 0 && l.number("reported") >= 1
 	})
 	var s struct {
 		Counts struct {
@@ -154,7 +154,7 @@ func TestB9_ThreeKilledLivesBreakTheLoop(t *testing.T) {
 	leave(t, home, "hello")
 	next := start(t, home, quick)
 	next.await("what waited is taken up again", func(l line) bool {
-		return l.text("msg") == "taken up from earlier lives" && l.number("messages") == 1
+		return l.text("msg") == "recovered pending work" && l.number("messages") == 1
 	})
 	eventually.True(t, "its turn ends", func() bool { return len(next.turnsOf(chatted)) == 2 })
 	if code, _ := next.stop(); code != 0 {

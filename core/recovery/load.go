@@ -1,0 +1,147 @@
+package recovery
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+	"slices"
+	"time"
+
+	"gatewaytui/core/ops"
+	"gatewaytui/core/session"
+	"gatewaytui/core/store"
+	"gatewaytui/core/term"
+)
+
+// loadFirst is how many sessions, the last active ones, a start waits for: more than a screen shows, and read in about 10 ms.
+// The others come while it works.
+const loadFirst = 2000
+
+// loadSessions takes the sessions of the store into the table, newest first. It returns when the first of them are there.
+func (r *Recovery) loadSessions(ctx context.Context) error {
+	return r.loadFrom(ctx, r.store().Sessions)
+}
+
+// loadFrom is loadSessions with the sessions that read calls each for.
+func (r *Recovery) loadFrom(ctx context.Context, read func(ctx context.Context, each func(store.Session) error) (left int, err error)) error {
+	enough, ended := make(chan struct{}), make(chan error, 1)
+	r.o.Background.Start(ctx, "load sessions", "", func(ctx context.Context) {
+		n := 0
+		var passing []store.Session
+		left, err := read(ctx, func(s store.Session) error {
+			if session.IsBackground(s.Key) || session.IsRequest(s.Key) {
+				passing = append(passing, s)
+				return nil
+			}
+			r.load(s)
+			if n++; n == loadFirst {
+				close(enough)
+			}
+			return nil
+		})
+		if err == nil && left > 0 && r.o.Health.Damage() == "" {
+			err = r.loadQuarantined(ctx)
+		}
+		if err != nil && n >= loadFirst && ctx.Err() == nil { // the start is over; who writes is still found, by EnsureLoaded
+			r.o.Health.Warn("store", "not every session could be read: "+term.Clean(err.Error(), 300))
+		}
+		if r.o.Health.Damage() == "" {
+			r.endPassing(ctx, passing)
+		}
+		if err == nil {
+			close(r.loaded)
+		}
+		ended <- err
+		if n > loadFirst {
+			debug.FreeOSMemory() // what reading them took is twice what they are; it is never needed again
+		}
+	})
+	select {
+	case <-enough:
+		return nil
+	case err := <-ended:
+		if err != nil && r.o.Health.Damage() != "" {
+			r.o.Health.Warn("store.unread", "not every session could be read: "+term.Clean(err.Error(), 300))
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("load the sessions: %w", err)
+		}
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// loadQuarantined loads the sessions whose rows could not be true, as the quarantine leaves them.
+func (r *Recovery) loadQuarantined(ctx context.Context) error {
+	rows, err := r.quarantine(ctx, store.OfSessions)
+	if err != nil {
+		return err
+	}
+	for _, row := range rows {
+		s, found, err := r.store().CurrentSession(ctx, row.Name)
+		if err != nil {
+			return err
+		}
+		if found {
+			r.load(s)
+		}
+	}
+	return nil
+}
+
+// endPassing ends the sessions of /background tasks that the end of their life cut off, and deletes those of requests: no
+// message comes to them any more.
+func (r *Recovery) endPassing(ctx context.Context, sessions []store.Session) {
+	var requests []string
+	for _, s := range sessions {
+		if session.IsRequest(s.Key) {
+			requests = append(requests, s.ID)
+		}
+	}
+	for batch := range slices.Chunk(requests, retentionBatch) {
+		if err := r.store().ForgetSessions(ctx, batch...); err != nil {
+			r.log.Warn("sessions of requests not deleted", "count", len(batch), "error", term.Clean(err.Error(), 300))
+			return
+		}
+	}
+	for _, s := range sessions {
+		if session.IsRequest(s.Key) {
+			continue
+		}
+		if err := r.store().EndSession(ctx, s.ID, time.Now(), "its task was cut off with the life before"); err != nil {
+			r.log.Warn("end of session not saved", "session", s.Key, "error", term.Clean(err.Error(), 300))
+			return
+		}
+	}
+}
+
+func (r *Recovery) load(s store.Session) {
+	if !r.resumes && s.State == ops.SessionInterrupted {
+		s.State = ops.SessionIdle
+	}
+	r.o.Conversations.Add(s)
+}
+
+// EnsureLoaded loads the session of key if the store has one that is not loaded yet: a message to it must continue its
+// conversation.
+func (r *Recovery) EnsureLoaded(ctx context.Context, key string) error {
+	select {
+	case <-r.loaded:
+		return nil
+	default:
+	}
+	if r.o.Conversations.Known(key) || r.store() == nil {
+		return nil
+	}
+	s, found, err := r.store().CurrentSession(ctx, key)
+	if err != nil {
+		r.log.Error("session not read", "session", key, "error", term.Clean(err.Error(), 600))
+		return &ops.Error{Code: ops.CodeUnavailable, Message: "the session could not be read: " + term.Clean(store.Reason(err), 200), Hint: "try again in a moment"}
+	}
+	if found {
+		r.load(s)
+	}
+	return nil
+}

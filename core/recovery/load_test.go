@@ -1,0 +1,133 @@
+package recovery
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"gatewaytui/core/background"
+	"gatewaytui/core/health"
+	"gatewaytui/core/limit"
+	"gatewaytui/core/ops"
+	"gatewaytui/core/store"
+)
+
+// conversations notes what is loaded and taken up.
+type conversations struct {
+	mu     sync.Mutex
+	loaded map[string]store.Session
+}
+
+func (c *conversations) Add(s store.Session) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.loaded[s.Key] = s
+}
+
+func (c *conversations) Known(key string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	_, known := c.loaded[key]
+	return known
+}
+
+func (c *conversations) count() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.loaded)
+}
+
+func (c *conversations) IsWork(string) bool { return false }
+
+// made is the recovery of a life that has not begun.
+func made(t *testing.T) (*Recovery, *conversations) {
+	t.Helper()
+	log := slog.New(slog.DiscardHandler)
+	tasks := background.New(log)
+	c := &conversations{loaded: map[string]store.Session{}}
+	h := health.New(health.Options{Log: log, Life: "this", Limits: &limit.Set{}, Background: tasks})
+	return New(Options{
+		Identity: Identity{Life: "this"}, Log: log, Database: filepath.Join(t.TempDir(), "gateway.db"), Health: h, Background: tasks, Conversations: c,
+	}), c
+}
+
+// D22: what a start costs does not grow with the sessions of the store. Only the first of them are read before it goes on.
+func TestAStartDoesNotWaitForTheSessionsBehindTheFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, c := made(t)
+		goOn := make(chan struct{})
+		read := func(_ context.Context, each func(store.Session) error) (int, error) {
+			for i := range 2 * loadFirst {
+				if i == loadFirst {
+					<-goOn // the disk hangs
+				}
+				if err := each(store.Session{Key: fmt.Sprintf("chat:dm:%d", i), ID: fmt.Sprint(i), State: ops.SessionIdle}); err != nil {
+					return 0, err
+				}
+			}
+			return 0, nil
+		}
+		started := make(chan error, 1)
+		go func() { started <- r.loadFrom(t.Context(), read) }()
+		synctest.Wait()
+		select {
+		case err := <-started:
+			if err != nil {
+				t.Fatal(err)
+			}
+		default:
+			close(goOn)
+			t.Fatal("the start waits for all sessions")
+		}
+		if n := c.count(); n != loadFirst {
+			t.Errorf("%d sessions are there when the start goes on, want %d", n, loadFirst)
+		}
+		close(goOn)
+		<-r.loaded
+		if n := c.count(); n != 2*loadFirst {
+			t.Errorf("%d sessions are there in the end, want %d", n, 2*loadFirst)
+		}
+		synctest.Wait() // for the task to leave the group
+	})
+}
+
+// A session that is asked for before the load came to it is read from the store; one that is loaded is not read again.
+func TestASessionThatIsNotLoadedYetIsReadFromTheStore(t *testing.T) {
+	r, c := made(t)
+	st, err := r.OpenStore(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := st.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	now := time.Now()
+	turn := store.Turn{ID: "t", SessionID: "s", Life: "this", StartedAt: now, State: store.TurnRunning}
+	if err := st.BeginTurn(t.Context(), store.Session{Key: "chat:dm:1", ID: "s", CreatedAt: now}, turn, store.Message{Role: "user", At: now}); err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range []string{"chat:dm:1", "chat:dm:none"} {
+		if err := r.EnsureLoaded(t.Context(), key); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if c.loaded["chat:dm:1"].ID != "s" || c.count() != 1 {
+		t.Fatalf("loaded are %+v", c.loaded)
+	}
+	c.loaded["chat:dm:1"] = store.Session{ID: "newer"}
+	if err := r.EnsureLoaded(t.Context(), "chat:dm:1"); err != nil || c.loaded["chat:dm:1"].ID != "newer" {
+		t.Fatalf("it was loaded again: %+v, %v", c.loaded, err)
+	}
+	delete(c.loaded, "chat:dm:1")
+	close(r.loaded) // all are loaded: what is not there has ended
+	if err := r.EnsureLoaded(t.Context(), "chat:dm:1"); err != nil || c.count() != 0 {
+		t.Fatalf("after the load it was read again: %+v, %v", c.loaded, err)
+	}
+}

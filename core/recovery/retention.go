@@ -1,0 +1,35 @@
+package recovery
+
+import (
+	"context"
+	"time"
+
+	"gatewaytui/core/store"
+	"gatewaytui/core/term"
+)
+
+// retentionBatch is how many rows of each table one step deletes.
+const retentionBatch = 500
+
+// Prune deletes what has ended longer than store.Retention ago, in small steps, and logs what. It ends when the clock becomes
+// doubted: nothing is deleted by a doubted clock (HF21).
+func (r *Recovery) Prune(ctx context.Context) {
+	var total store.Pruned
+	for ctx.Err() == nil && !r.o.Health.ClockDoubted() {
+		step, cancel := r.store().Patience(ctx, store.Stall)
+		p, err := r.store().Prune(step, time.Now().Add(-store.Retention), retentionBatch)
+		cancel()
+		if err != nil {
+			r.log.Warn("old rows not deleted", "error", term.Clean(err.Error(), 300))
+			return
+		}
+		total.Add(p)
+		if !p.Any() {
+			break
+		}
+	}
+	if total.Any() {
+		r.log.Info("old rows deleted", "older_than", store.Retention, "sessions", total.Sessions, "turns", total.Turns, "messages", total.Messages,
+			"processes", total.Processes, "audit", total.Audit, "lives", total.Lives, "shutdowns", total.Shutdowns, "inbox", total.Inbox, "outbox", total.Outbox, "quarantine", total.Quarantine)
+	}
+}

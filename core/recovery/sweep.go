@@ -1,0 +1,79 @@
+package recovery
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"gatewaytui/core/ops"
+	"gatewaytui/core/process"
+	"gatewaytui/core/session"
+	"gatewaytui/core/term"
+)
+
+// earlierEntries are the journal's rows of earlier lives that have no end, without those of a gateway that runs on the home
+// that this home is a copy of.
+func (r *Recovery) earlierEntries(ctx context.Context) ([]process.Entry, error) {
+	rows, err := r.store().LiveProcesses(ctx)
+	if err != nil {
+		r.log.Warn("journal not read", "error", term.Clean(err.Error(), 300))
+		return nil, err
+	}
+	var entries []process.Entry
+	for _, row := range rows {
+		if row.Life != r.o.Life && row.Life != r.copiedFrom {
+			entries = append(entries, process.Entry{
+				Life: row.Life, PID: row.PID, StartTicks: row.StartTicks, BootID: row.BootID, Session: row.Session, Command: row.Command,
+				Policy: process.Policy(row.Policy), StartedAt: row.StartedAt,
+			})
+		}
+	}
+	return entries, nil
+}
+
+// Adopt takes over the background commands that the life before was to keep, if it was killed and their sessions go on
+// (C10). Sweep ends the rest.
+func (r *Recovery) Adopt(ctx context.Context, procs Processes) {
+	entries, err := r.earlierEntries(ctx)
+	if err != nil {
+		return
+	}
+	entries = slices.DeleteFunc(entries, func(e process.Entry) bool {
+		if e.Policy != process.PolicyKept {
+			return true
+		}
+		s, found, err := r.store().CurrentSession(ctx, e.Session)
+		return err != nil || !found || s.State == ops.SessionSuspended || session.IsBackground(e.Session)
+	})
+	for _, e := range procs.AdoptEarlier(ctx, entries) {
+		r.log.Warn("process of an earlier life adopted", "life", e.Life, "pid", e.PID, "session", e.Session, "command", term.Clean(e.Command, 120))
+		if err := r.store().EndProcess(ctx, e.Life, e.PID, e.StartTicks, time.Now(), "adopted by the next life"); err != nil {
+			r.log.Warn("journal not written", "error", term.Clean(err.Error(), 300))
+		}
+	}
+}
+
+// Sweep ends what earlier lives left running, where no guardian did or the guardian died too (C2).
+func (r *Recovery) Sweep(ctx context.Context, procs Processes) {
+	entries, err := r.earlierEntries(ctx)
+	if err != nil {
+		return
+	}
+	ended, spared, err := procs.SweepEarlier(ctx, entries)
+	for _, e := range ended {
+		r.log.Warn("process of an earlier life ended", "life", e.Life, "pid", e.PID, "session", e.Session, "command", term.Clean(e.Command, 120))
+		if err := r.store().EndProcess(ctx, e.Life, e.PID, e.StartTicks, time.Now(), "ended by the next life"); err != nil {
+			r.log.Warn("journal not written", "error", term.Clean(err.Error(), 300))
+		}
+	}
+	for _, e := range spared {
+		r.log.Info("journaled pid was reused; skipped", "life", e.Life, "pid", e.PID)
+	}
+	if err != nil { // what survived stays in the journal, for the next look
+		r.o.Health.Warn("process.survivors", "processes of an earlier life survived: "+term.Clean(err.Error(), 300))
+		return
+	}
+	if err := r.store().EndEarlierProcesses(ctx, r.o.Life, time.Now(), "gone before the next life"); err != nil && ctx.Err() == nil {
+		r.log.Warn("journal not written", "error", term.Clean(err.Error(), 300))
+	}
+}
