@@ -14,6 +14,7 @@ var arrows = map[string][]string{
 	"core/term":                        {},
 	"core/text":                        {},
 	"core/filter":                      {"core/ops", "core/text"},
+	"core/follow":                      {"core/ops"},
 	"core/limit":                       {"core/ops"},
 	"core/store":                       {"core/ops"},
 	"core/instance":                    {"core/ops"},
@@ -56,8 +57,10 @@ var arrows = map[string][]string{
 	"fixtures/upgrade":                 {},
 	"fixtures/upgrade/make":            {"core/adapter/telegram/botapitest", "fixtures/upgrade"},
 	"views":                            {"core/ops", "core/term", "core/filter"},
-	"views/lines":                      {"core/ops", "core/term", "core/text", "core/config", "core/service"},
+	"views/lines":                      {"core/ops", "core/term", "core/text", "core/config", "core/follow", "core/service"},
 	"tui":                              {"core/ops", "core/term", "core/text", "core/filter", "views", "tui/darkbg"},
+	"tui/plain":                        {"core/ops", "core/text", "core/filter", "core/follow", "views/lines", "tui"},
+	"tui/console":                      {"core/ops", "core/follow", "views/lines", "tui", "tui/plain"},
 	"tui/darkbg":                       {},
 }
 

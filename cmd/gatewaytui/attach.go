@@ -13,24 +13,30 @@ import (
 	"gatewaytui/core/ops"
 	"gatewaytui/core/remote"
 	"gatewaytui/tui"
+	"gatewaytui/tui/console"
 )
 
 // consoleFlags are how a person wants a console to look.
 type consoleFlags struct {
-	ascii bool
-	plain bool
+	console.Look
 	flags *pflag.FlagSet
 }
 
 func (c *consoleFlags) add(f *pflag.FlagSet) {
 	c.flags = f
-	f.BoolVar(&c.ascii, "ascii", false, "draw with ASCII characters alone")
-	f.BoolVar(&c.plain, "plain", false, "lines instead of a screen, for screen readers and slow links (default from ACCESSIBLE)")
+	f.BoolVar(&c.ASCII, "ascii", false, "draw with ASCII characters alone")
+	f.BoolVar(&c.Plain, "plain", false, "lines instead of a screen, for screen readers and slow links (default from ACCESSIBLE)")
 }
 
-// lines says who wants lines instead of a screen, if anybody does.
-func (c *consoleFlags) lines(getenv func(string) string) (from string, on bool) {
-	return plainFrom(c.flags.Changed("plain"), c.plain, getenv)
+// wanted is the look, once the flags are parsed.
+func (c *consoleFlags) wanted() console.Look {
+	c.PlainGiven = c.flags.Changed("plain")
+	return c.Look
+}
+
+// place is where a console of this program is.
+func (p *program) place() console.Place {
+	return console.Place{In: p.in, Out: p.out, Printer: p.lines(), Getenv: p.getenv, Version: versionInfo().Version}
 }
 
 func attachVerb(p *program) *cobra.Command {
@@ -40,7 +46,7 @@ func attachVerb(p *program) *cobra.Command {
 		Use: "attach", Short: "open the console for the running gateway; quitting does not affect it",
 		Example: "  gatewaytui attach\n  gatewaytui attach --read-only",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return p.attach(cmd.Context(), look, readOnly)
+			return p.attach(cmd.Context(), look.wanted(), readOnly)
 		},
 	})
 	look.add(c.Flags())
@@ -52,7 +58,7 @@ func attachVerb(p *program) *cobra.Command {
 const exitHungUp = 128 + int(syscall.SIGHUP)
 
 // attach opens the console on the gateway of this home until it is left. The gateway does not notice.
-func (p *program) attach(ctx context.Context, look consoleFlags, readOnly bool) error {
+func (p *program) attach(ctx context.Context, look console.Look, readOnly bool) error {
 	if p.json {
 		return wrongUsage("gatewaytui status --json is its state, gatewaytui watch --json what happens", "a console has no JSON")
 	}
@@ -72,7 +78,7 @@ func (p *program) attach(ctx context.Context, look consoleFlags, readOnly bool) 
 		return err
 	}
 	c := remote.Lasting(g, s)
-	exit, err := p.look(ctx, c, look, tui.Options{Attached: true, ReadOnly: readOnly, Theme: theme(), Name: nameOf(g.Home)})
+	exit, err := p.place().Attach(ctx, c, look, tui.Options{Attached: true, ReadOnly: readOnly, Theme: theme(), Name: console.NameOf(g.Home)})
 	switch {
 	case err != nil:
 		return err
@@ -84,28 +90,6 @@ func (p *program) attach(ctx context.Context, look consoleFlags, readOnly bool) 
 		p.say("detached; the gateway (pid %d) keeps running", s.PID)
 	}
 	return nil
-}
-
-// look opens the console that is wanted and can be had.
-func (p *program) look(ctx context.Context, c ops.Console, look consoleFlags, o tui.Options) (tui.Exit, error) {
-	from, lines := look.lines(p.getenv)
-	t, why := p.terminal(lines)
-	if lines {
-		l := &plain{p: p, c: c, attached: true, from: from}
-		show := func(ctx context.Context) (tui.Exit, error) { return l.run(ctx, p.in) }
-		if t == nil { // a pipe will do
-			return bounded(ctx, show)
-		}
-		return t.run(ctx, show)
-	}
-	if t == nil {
-		return tui.Exit{}, &ops.Error{
-			Code: ops.CodeInvalid, Message: "the console needs a terminal, and " + why,
-			Hint: "gatewaytui watch follows as lines, gatewaytui status is one screen, gatewaytui attach --plain takes commands",
-		}
-	}
-	o = p.options(t, look, o)
-	return t.run(ctx, func(ctx context.Context) (tui.Exit, error) { return tui.Run(ctx, c, o) })
 }
 
 // theme is what the config of this user says about consoles. One that is wrong is the gateway's business.

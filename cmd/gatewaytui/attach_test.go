@@ -17,7 +17,7 @@ func TestAttachNeedsAGatewayAndATerminal(t *testing.T) {
 		invocation{home: newHome(t).Dir()}.run(t, t.Context(), "attach").must(t, exitNoGateway).says(t, "no gateway runs here")
 	})
 	t.Run("no terminal", func(t *testing.T) {
-		start(t, newFake()).run(t, "attach").must(t, exitUsage).says(t, "the console needs a terminal, and stdin is no terminal", "gatewaytui watch", "gatewaytui status", "attach --plain")
+		start(t, newFake()).run(t, "attach").must(t, exitUsage).says(t, "the console needs a terminal, and stdin is not a terminal", "gatewaytui watch", "gatewaytui status", "attach --plain")
 	})
 	t.Run("JSON", func(t *testing.T) {
 		start(t, newFake()).run(t, "attach", "--json").must(t, exitUsage).says(t, `"a console has no JSON"`, "gatewaytui watch --json")

@@ -14,6 +14,7 @@ import (
 	"github.com/creack/pty"
 
 	"gatewaytui/core/ops"
+	"gatewaytui/tui"
 )
 
 // endingLines are command lines of every verb that ends something, the stop's own flag included.
@@ -166,8 +167,8 @@ func TestATerminalIsKnownByItself(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer null.Close()
-	if !isTerminal(tty) || isTerminal(null) {
-		t.Errorf("a pty is a terminal: %v, /dev/null is one: %v", isTerminal(tty), isTerminal(null))
+	if !tui.IsTerminal(tty) || tui.IsTerminal(null) {
+		t.Errorf("a pty is a terminal: %v, /dev/null is one: %v", tui.IsTerminal(tty), tui.IsTerminal(null))
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"gatewaytui/core/ops"
 	"gatewaytui/core/remote"
 	"gatewaytui/core/term"
+	"gatewaytui/core/text"
 	"gatewaytui/views/lines"
 )
 
@@ -110,7 +111,7 @@ func flagError(cmd *cobra.Command, err error) error {
 				names = append(names, f.Name)
 			}
 		})
-		if near := nearest(names, unknown.GetSpecifiedName()); near != "" {
+		if near := text.Suggest(unknown.GetSpecifiedName(), names); near != "" {
 			see = "did you mean --" + near + "? " + see
 		}
 	}
@@ -121,23 +122,6 @@ func flagError(cmd *cobra.Command, err error) error {
 		}
 	}
 	return wrongUsage(see, "%.200s", err.Error())
-}
-
-// nearest is the one of names that is nearest to name, empty if none is near.
-func nearest(names []string, name string) string {
-	if len(name) < 2 {
-		return ""
-	}
-	search := &cobra.Command{}
-	for _, n := range names {
-		search.AddCommand(&cobra.Command{Use: n, Run: func(*cobra.Command, []string) {}})
-	}
-	for search.SuggestionsMinimumDistance = 1; search.SuggestionsMinimumDistance <= 2; search.SuggestionsMinimumDistance++ {
-		if near := search.SuggestionsFor(name); len(near) > 0 {
-			return near[0]
-		}
-	}
-	return ""
 }
 
 // group is the Args and the RunE of a command that only holds others.
@@ -160,7 +144,7 @@ func verbNames(cmd *cobra.Command) []string {
 
 func unknownVerb(cmd *cobra.Command, name string) error {
 	hint := cmd.CommandPath() + " --help lists them"
-	if near := nearest(verbNames(cmd), name); near != "" {
+	if near := text.Suggest(name, verbNames(cmd)); near != "" {
 		hint = "did you mean " + cmd.CommandPath() + " " + near + "? " + hint
 	}
 	return wrongUsage(hint, "unknown command %.64q", name)

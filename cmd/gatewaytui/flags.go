@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"gatewaytui/core/text"
+
 	"github.com/spf13/pflag"
 )
 
@@ -31,7 +33,7 @@ func (c choice) Set(s string) error {
 		return nil
 	}
 	hint := ""
-	if near := nearest(c.words, s); near != "" {
+	if near := text.Suggest(s, c.words); near != "" {
 		hint = "; did you mean " + near + "?"
 	}
 	return fmt.Errorf("it takes %s%s", strings.Join(c.words, ", "), hint)

@@ -206,7 +206,7 @@ func TestA9_WhatAStopWaitsForIsNamed(t *testing.T) {
 	f.down.Outcome = ops.ShutdownRunning
 	f.down.Phases[1].State = ops.StepRunning
 	f.down.Phases[1].Items = nil
-	for range maxBlockers + 3 {
+	for range 13 {
 		id := "chat" + strings.Repeat("x", len(f.down.Phases[1].Items))
 		f.down.Phases[1].Items = append(f.down.Phases[1].Items, ops.Item{
 			Kind: "adapter", ID: id, State: ops.StepRunning, ElapsedMS: 2_500, BudgetMS: 5_000, Detail: "closing" + hostile, Next: "abandoned", NextInMS: 2_500,

@@ -40,7 +40,7 @@ func (l listing[T]) verb(p *program) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var page ops.Page[T]
 			err := p.asking(func(ctx context.Context, g *remote.Gateway, _ []string) (err error) {
-				page, err = whole(ctx, q, func(ctx context.Context, q ops.Query) (ops.Page[T], error) { return l.ask(g.Client, ctx, q) })
+				page, err = ops.Fill(ctx, q, func(ctx context.Context, q ops.Query) (ops.Page[T], error) { return l.ask(g.Client, ctx, q) })
 				return err
 			})(cmd, args)
 			if err != nil && l.down != nil {
@@ -75,24 +75,6 @@ func (l listing[T]) verb(p *program) *cobra.Command {
 	c.Flags().StringVar(&q.Filter, "filter", "", fmt.Sprintf("only rows that match `FILTER`: %s; the keys are %s", filter.Summary, strings.Join(filter.Names(l.fields), ", ")))
 	completeFilter(p, c, l)
 	return c
-}
-
-// whole asks for a page and, where the gateway ended it before its limit because a filter had looked at enough rows, for
-// the next page, until the page is full or the list ends.
-func whole[T any](ctx context.Context, q ops.Query, ask func(context.Context, ops.Query) (ops.Page[T], error)) (ops.Page[T], error) {
-	page, err := ask(ctx, q)
-	limit := q.Limit
-	if limit <= 0 {
-		limit = ops.DefaultLimit
-	}
-	for err == nil && page.Scanned > 0 && page.Next != "" && len(page.Items) < min(limit, ops.MaxLimit) {
-		rows := page.Items
-		q.Cursor, q.Limit = page.Next, min(limit, ops.MaxLimit)-len(rows)
-		page, err = ask(ctx, q)
-		page.Items = append(rows, page.Items...)
-	}
-	page.Scanned = 0
-	return page, err
 }
 
 func sessionsVerb(p *program) *cobra.Command {

@@ -146,7 +146,7 @@ func TestAFilteredListIsAskedForUntilItIsFull(t *testing.T) {
 		asked = append(asked, q)
 		return pages[q.Cursor], nil
 	}
-	page, err := whole(t.Context(), ops.Query{Limit: 3, Filter: "x"}, ask)
+	page, err := ops.Fill(t.Context(), ops.Query{Limit: 3, Filter: "x"}, ask)
 	if err != nil || !slices.Equal(page.Items, []int{1, 2, 3}) || page.Next != "c" || page.Scanned != 0 {
 		t.Fatalf("got %+v, %v", page, err)
 	}

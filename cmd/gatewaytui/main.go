@@ -11,9 +11,8 @@ import (
 	"os"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"gatewaytui/core/process"
+	"gatewaytui/tui"
 )
 
 func main() {
@@ -25,7 +24,7 @@ func main() {
 	p := &program{
 		began: process.Began(),
 		in:    os.Stdin, out: os.Stdout, err: os.Stderr, getenv: os.Getenv,
-		asks:    isTerminal(os.Stdin) && isTerminal(os.Stderr),
+		asks:    tui.IsTerminal(os.Stdin) && tui.IsTerminal(os.Stderr),
 		columns: terminalColumns(os.Stdout, os.Getenv),
 	}
 	os.Exit(p.execute(context.Background(), os.Args[1:]))
@@ -53,9 +52,4 @@ func (p *program) execute(ctx context.Context, args []string) int {
 	root := newRoot(p)
 	root.SetArgs(args)
 	return p.report(root.ExecuteContext(ctx))
-}
-
-func isTerminal(f *os.File) bool {
-	_, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS)
-	return err == nil
 }

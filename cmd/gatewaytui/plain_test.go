@@ -14,7 +14,13 @@ import (
 
 	"gatewaytui/core/ops"
 	"gatewaytui/tui"
+	"gatewaytui/tui/console"
+	"gatewaytui/tui/plain"
+	"gatewaytui/views/lines"
 )
+
+// restTime is the least time between two lines that were not asked for.
+const restTime = 2 * time.Second
 
 // talk is a conversation with a console of lines, in virtual time.
 type talk struct {
@@ -36,10 +42,10 @@ func converse(t *testing.T, attached bool, wrap func(*fake) ops.Console, play fu
 		if wrap != nil {
 			c = wrap(k.f)
 		}
-		l := &plain{p: &program{out: k.out, err: k.out}, c: c, attached: attached, from: "ACCESSIBLE=1"}
+		l := &plain.Console{Printer: lines.Printer{Out: k.out, Notes: k.out}, Gateway: c, Attached: attached, From: "ACCESSIBLE=1"}
 		ctx, cancel := context.WithCancel(t.Context())
 		go func() {
-			exit, err := l.run(ctx, in)
+			exit, err := l.Run(ctx, in)
 			if err != nil {
 				t.Errorf("the console ended with %v", err)
 			}
@@ -161,7 +167,7 @@ func TestNothingEndsWithoutTheRightAnswer(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			converse(t, true, nil, func(k *talk) {
 				line := name
-				if kind := targetKind(spec); kind != "" {
+				if kind := string(spec.Target); kind != "" {
 					k.says(map[string]string{"session": "sessions", "process": "processes", "adapter": "adapters"}[kind])
 					line += " 1"
 				}
@@ -198,14 +204,14 @@ func TestUnaskedLinesAreFew(t *testing.T) {
 			synctest.Wait()
 		}
 		emit(5)
-		time.Sleep(plainRest)
+		time.Sleep(restTime)
 		synctest.Wait()
 		if news := k.hears("telegram: retrying", "(and 4 more; watch says each)"); strings.Count(news, "\n") != 1 {
 			t.Errorf("more than one line was said:\n%s", news)
 		}
 		for range 10 {
 			emit(10)
-			time.Sleep(plainRest / 4)
+			time.Sleep(restTime / 4)
 		}
 		if news := k.hears(); strings.Count(news, "\n") > 3 {
 			t.Errorf("within 5 s more than 3 lines were said:\n%s", news)
@@ -228,7 +234,7 @@ func TestAStopIsToldInSentences(t *testing.T) {
 		k.f.down = report
 		k.f.mu.Unlock()
 		k.f.emit(ops.EventShutdownPhase, "adapters", "phase adapters running", map[string]any{"phase": report.Phases[1]})
-		time.Sleep(5 * plainRest)
+		time.Sleep(5 * restTime)
 		synctest.Wait()
 		news := k.hears("adapters    running, at most 5.0s.", "The stop waits for adapter telegram, stuck, 5.0s of 5.0s: disconnect", "abandoned in 2.1s. skip stops waiting for it.")
 		if strings.Count(news, "waits for adapter") != 1 {
@@ -260,13 +266,13 @@ func TestTheNextLifeIsWaitedFor(t *testing.T) {
 	converse(t, true, func(f *fake) ops.Console { d = &deaf{fake: f}; d.pid.Store(4121); return d }, func(k *talk) {
 		d.pid.Store(0)
 		k.hears("The gateway (pid 4121) is gone. quit leaves; the next one on this home is waited for.")
-		time.Sleep(5 * plainLook)
+		time.Sleep(5 * (2 * time.Second))
 		synctest.Wait()
 		if news := k.hears(); news != "" {
 			t.Errorf("while nobody answers was said:\n%s", news)
 		}
 		d.pid.Store(4200)
-		time.Sleep(2 * plainLook)
+		time.Sleep(2 * (2 * time.Second))
 		synctest.Wait()
 		k.hears("The gateway (pid 4200) is running")
 		k.says("quit")
@@ -325,7 +331,7 @@ func TestTheFlagBeatsTheVariable(t *testing.T) {
 		{"the flag turns the variable off", true, false, "1", "--plain", false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			from, on := plainFrom(tc.given, tc.wanted, func(string) string { return tc.variable })
+			from, on := console.Look{Plain: tc.wanted, PlainGiven: tc.given}.Lines(func(string) string { return tc.variable })
 			if from != tc.from || on != tc.on {
 				t.Errorf("got %q, %v", from, on)
 			}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 
+	"gatewaytui/core/follow"
 	"gatewaytui/views/lines"
 )
 
@@ -27,4 +28,12 @@ func (p *program) writeJSON(w io.Writer, v any) {
 	if err := lines.JSON(w, v); err != nil {
 		fmt.Fprintf(p.err, "gatewaytui: %v\n", err)
 	}
+}
+
+// waits prints what a stop waits for; nil with --json, which has the events alone.
+func (p *program) waits() func(follow.Waits) {
+	if p.json {
+		return nil
+	}
+	return p.lines().Waits
 }

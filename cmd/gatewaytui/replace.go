@@ -45,6 +45,9 @@ var takeoverBounds = bounds{
 	again: 50 * time.Millisecond, first: time.Second, tell: 5 * time.Second,
 }
 
+// maxBlockers is how many blockers are named at once.
+const maxBlockers = 10
+
 // tenth is as exact as a person wants to know.
 const tenth = 100 * time.Millisecond
 

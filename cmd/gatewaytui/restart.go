@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"gatewaytui/core/follow"
 	"gatewaytui/core/ops"
 	"gatewaytui/core/process"
 	"gatewaytui/core/remote"
@@ -81,8 +82,8 @@ func (p *program) restart(ctx context.Context, g *remote.Gateway, r *request) er
 	inside := tool || process.Descends(os.Getpid(), before.PID)
 	ctx, release := signal.NotifyContext(ctx, os.Interrupt)
 	defer release()
-	follow := p.follow(ctx, g, 0)
-	defer follow.close()
+	events := follow.Start(ctx, g, 0)
+	defer events.Close()
 	alone := before.Supervisor.Name == ""
 	if alone && inside {
 		p.note("gatewaytui: a tool of the gateway runs this command, which ends with it; the gateway starts its next life itself")
@@ -123,7 +124,7 @@ func (p *program) restart(ctx context.Context, g *remote.Gateway, r *request) er
 	}
 	if r.wait && err == nil {
 		v := &ending{p: p, g: g, life: before.Life, told: map[string]bool{}}
-		_ = follow.each(ctx, v.show) // what matters is whether the next life answers
+		_ = events.Each(ctx, v.show, p.waits()) // what matters is whether the next life answers
 	}
 	return p.awaitNext(ctx, g.Home, before.Life, time.Duration(plan.WorstCaseMS)*time.Millisecond+readyBound)
 }

@@ -29,6 +29,8 @@ import (
 	"gatewaytui/core/shutdown"
 	"gatewaytui/core/store"
 	"gatewaytui/core/term"
+	"gatewaytui/tui"
+	"gatewaytui/tui/console"
 	"gatewaytui/views/lines"
 )
 
@@ -154,20 +156,26 @@ func (p *program) run(ctx context.Context, o runOptions) error {
 
 	why := ""
 	if !o.NoTUI {
-		if l.front, why = p.front(o.Console, dir); l.front != nil {
-			l.front.stage, l.front.hangs = stage, demo.Hangs(prepared.demo)
+		if l.front, why = p.place().Embed(o.Console.wanted(), dir, p.home != "" || p.getenv("GATEWAYTUI_HOME") != ""); l.front != nil && stage != nil {
+			hangs := demo.Hangs(prepared.demo)
+			l.front.Farewell = func(report ops.Shutdown, exitCode int) []string {
+				if exitCode == exitRestart {
+					return nil
+				}
+				return stage.farewell(report, hangs)
+			}
 		}
 	}
 	logged := logs.Options{Path: home.Log(), Level: loaded.Config.Log.Level, Redactor: l.redactor}
 	// The terminal is the console's alone. A gateway whose console was left becomes one without a console, log included.
-	logged.Stderr, logged.StderrIsTerminal, logged.Format, logged.StderrLater = os.Stderr, isTerminal(os.Stderr), o.LogFormat, l.front != nil
+	logged.Stderr, logged.StderrIsTerminal, logged.Format, logged.StderrLater = os.Stderr, tui.IsTerminal(os.Stderr), o.LogFormat, l.front != nil
 	home.CheckLog()
 	log, err := logs.Open(logged)
 	if err != nil {
 		return err
 	}
 	if l.front != nil {
-		l.front.showLog = log.ShowStderr
+		l.front.ShowLog = log.ShowStderr
 	}
 	defer func() {
 		ctx, cancel := context.WithTimeout(context.Background(), logBound)
@@ -184,7 +192,7 @@ func (p *program) run(ctx context.Context, o runOptions) error {
 	}
 	end, err := l.run(ctx)
 	again = end.ExitCode == exitRestart
-	l.front.close(end)
+	l.front.Close(end.Report, end.ExitCode)
 	if errors.Is(err, store.ErrUnusable) { // another start would meet the same database (HF24)
 		return &outcome{exitConfig, err}
 	}
@@ -227,7 +235,7 @@ type life struct {
 	getenv   func(string) string
 	log      *slog.Logger
 	logs     *logs.Log
-	front    *front // nil: no console
+	front    *console.Embedded // nil: no console
 	spares   spares
 	gateway  *gateway.Gateway // from when there is one
 }
@@ -304,12 +312,12 @@ func (l *life) run(ctx context.Context) (gateway.End, error) {
 		return gateway.End{}, err
 	}
 	lost := sync.OnceFunc(func() {
-		l.front.leave()
+		l.front.Leave()
 		hangup(g, l.loaded.Config.Console.OnHangup, l.log)
 	})
 	stopSignals := l.signals.handOver(g, files, lost, l.exit, l.log)
 	defer stopSignals()
-	l.front.open(g, files, l.log, l.loaded.Config.Console.Theme, lost)
+	l.front.Open(g, func() (*os.File, error) { return files.Create("crash") }, l.log, l.loaded.Config.Console.Theme, lost)
 	told := make(chan struct{})
 	over := make(chan struct{})
 	go func() { // ends when the gateway is ready or over
@@ -409,7 +417,7 @@ func (l *life) options(parts parts, files lives.Files, manager supervisor) gatew
 // exit ends the process at once, with the terminal as it was. What is logged by then is written, if that does not take
 // long.
 func (l *life) exit(code int) {
-	l.front.reset()
+	l.front.Reset()
 	ctx, cancel := context.WithTimeout(context.Background(), logBound)
 	defer cancel()
 	_ = l.logs.Close(ctx) // nobody is left to tell

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"gatewaytui/core/follow"
 	"gatewaytui/core/ops"
 	"gatewaytui/core/remote"
 	"gatewaytui/core/service"
@@ -48,15 +49,15 @@ func (p *program) stop(ctx context.Context, g *remote.Gateway, r *request) error
 	ctx, release := signal.NotifyContext(ctx, os.Interrupt)
 	defer release()
 	// The events are read from before the stop is asked for: an idle gateway is gone in an instant.
-	f := p.follow(ctx, g, 0)
-	defer func() { f.close() }()
+	f := follow.Start(ctx, g, 0)
+	defer func() { f.Close() }()
 	if _, err := g.Do(ctx, r.Command); err != nil {
 		return err
 	}
 	p.comesBack(before.Supervisor)
 	v := &ending{p: p, g: g, life: before.Life, told: map[string]bool{}}
 	for range streams {
-		err = f.each(ctx, v.show)
+		err = f.Each(ctx, v.show, p.waits())
 		if ops.HasCode(err, ops.CodeToolCaller) {
 			return v.waitBlind(ctx)
 		}
@@ -69,8 +70,8 @@ func (p *program) stop(ctx context.Context, g *remote.Gateway, r *request) error
 		case settled != nil:
 			return settled
 		}
-		f.close()
-		f = p.follow(ctx, g, v.seen)
+		f.Close()
+		f = follow.Start(ctx, g, v.seen)
 	}
 	return err
 }

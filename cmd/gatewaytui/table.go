@@ -4,6 +4,8 @@ import (
 	"os"
 	"strconv"
 
+	"gatewaytui/tui"
+
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
 )
@@ -11,7 +13,7 @@ import (
 // terminalColumns returns the width that tables fit: $COLUMNS, else what the terminal reports. It is 0, which means no
 // limit, if f is not a terminal or the terminal does not know its width.
 func terminalColumns(f *os.File, getenv func(string) string) int {
-	if !isTerminal(f) {
+	if !tui.IsTerminal(f) {
 		return 0
 	}
 	if n, err := strconv.Atoi(getenv("COLUMNS")); err == nil && n > 0 {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"gatewaytui/core/follow"
 	"gatewaytui/core/ops"
 	"gatewaytui/core/remote"
 	"gatewaytui/views/lines"
@@ -39,10 +40,10 @@ func (p *program) watch(ctx context.Context, g *remote.Gateway, after uint64, gi
 		after = s.Seq
 	}
 	p.note("following %s, ctrl+c ends", s.Home)
-	f := p.follow(ctx, g, after)
-	defer f.close()
-	f.stopping = s.State == ops.StateStopping
-	err = f.each(ctx, func(ev ops.Event) {
+	f := follow.Start(ctx, g, after)
+	defer f.Close()
+	f.Stopping = s.State == ops.StateStopping
+	err = f.Each(ctx, func(ev ops.Event) {
 		if p.json {
 			p.writeJSON(p.out, ev)
 			return
@@ -55,7 +56,7 @@ func (p *program) watch(ctx context.Context, g *remote.Gateway, after uint64, gi
 			}
 		}
 		p.say("%s  %-24s  %s", ev.At.Local().Format("15:04:05.000"), string(ev.Type), line)
-	})
+	}, p.waits())
 	life, settled := g.Settle(ctx, err)
 	switch {
 	case err == nil || ctx.Err() != nil:

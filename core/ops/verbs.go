@@ -2,7 +2,6 @@ package ops
 
 import (
 	"encoding/json"
-	"strings"
 )
 
 // Verb is something an operator can ask of a gateway.
@@ -29,10 +28,25 @@ const (
 	VerbBackup    Verb = "backup"
 )
 
+// TargetKind is a kind of thing that a verb acts on.
+type TargetKind string
+
+// The kinds. A session is named by its key, a process by its pid and an adapter by its name.
+const (
+	TargetSession TargetKind = "session"
+	TargetProcess TargetKind = "process"
+	TargetAdapter TargetKind = "adapter"
+)
+
 // VerbSpec is what the socket, the command line, the console and the documentation need to know of a verb. They are all
 // generated from Verbs.
 type VerbSpec struct {
 	Verb Verb
+	// Group and Name are its command: gatewaytui GROUP NAME. Group is empty for one at the root. The console of lines and the
+	// palette have the name alone.
+	Group, Name string
+	// Target is the kind of thing that it acts on, empty for the gateway.
+	Target TargetKind
 	// Path is where the control socket takes it, by POST; {target} is the command's target.
 	Path string
 	// Summary completes "gatewaytui can …".
@@ -49,23 +63,87 @@ type VerbSpec struct {
 
 // Verbs is every verb, in the order in which they are listed to people.
 var Verbs = []VerbSpec{
-	{VerbMessage, "/v1/sessions/{target}/message", "send a message to a session's agent", false, false, false, false},
-	{VerbReset, "/v1/sessions/{target}/reset", "end a session and start a fresh one", true, false, false, false},
-	{VerbEvict, "/v1/sessions/{target}/evict", "drop a session's cached agent, keeping session and processes", true, false, false, false},
-	{VerbInterrupt, "/v1/sessions/{target}/interrupt", "stop a session's running turn", true, true, false, false},
-	{VerbKill, "/v1/processes/{target}/kill", "end one tracked process tree", true, true, false, false},
-	{VerbPause, "/v1/adapters/{target}/pause", "disconnect one platform until it is resumed", true, false, false, false},
-	{VerbResume, "/v1/adapters/{target}/resume", "connect a paused platform again", false, false, false, false},
-	{VerbReconnect, "/v1/adapters/{target}/reconnect", "drop one platform's connection and make a new one", true, false, false, false},
-	{VerbDrain, "/v1/drain", "take no new turns, let running ones finish, keep running", false, false, true, false},
-	{VerbUndrain, "/v1/undrain", "take new turns again", false, false, false, false},
-	{VerbStop, "/v1/stop", "stop the gateway", true, true, false, true},
-	{VerbRestart, "/v1/restart", "stop the gateway with exit code 75, so that the service manager starts it again", true, true, false, true},
-	{VerbSkip, "/v1/shutdown/skip", "stop waiting for a phase or an item of the running shutdown", true, true, false, false},
-	{VerbExtend, "/v1/shutdown/extend", "give the running phase more time, within the service manager's limit", false, true, false, false},
-	{VerbForce, "/v1/shutdown/force", "end the running shutdown as fast as the stores can be closed", true, true, false, false},
-	{VerbBackup, "/v1/backup", "write a consistent copy of the database to a file, while the gateway runs", false, false, false, false},
-	{VerbDiagnose, "/v1/diagnose", "write goroutines, process trees, sockets and the phase log into one file", false, true, false, false},
+	{
+		Verb: VerbMessage, Path: "/v1/sessions/{target}/message", Name: "send", Target: TargetSession,
+		Summary: "send a message to a session's agent",
+	},
+	{
+		Verb: VerbReset, Path: "/v1/sessions/{target}/reset", Name: "reset", Target: TargetSession,
+		Summary: "end a session and start a fresh one",
+		Ends:    true,
+	},
+	{
+		Verb: VerbEvict, Path: "/v1/sessions/{target}/evict", Name: "evict", Target: TargetSession,
+		Summary: "drop a session's cached agent, keeping session and processes",
+		Ends:    true,
+	},
+	{
+		Verb: VerbInterrupt, Path: "/v1/sessions/{target}/interrupt", Name: "interrupt", Target: TargetSession,
+		Summary: "stop a session's running turn",
+		Ends:    true, WhileStopping: true,
+	},
+	{
+		Verb: VerbKill, Path: "/v1/processes/{target}/kill", Name: "kill", Target: TargetProcess,
+		Summary: "end one tracked process tree",
+		Ends:    true, WhileStopping: true,
+	},
+	{
+		Verb: VerbPause, Path: "/v1/adapters/{target}/pause", Group: "adapter", Name: "pause", Target: TargetAdapter,
+		Summary: "disconnect one platform until it is resumed",
+		Ends:    true,
+	},
+	{
+		Verb: VerbResume, Path: "/v1/adapters/{target}/resume", Group: "adapter", Name: "resume", Target: TargetAdapter,
+		Summary: "connect a paused platform again",
+	},
+	{
+		Verb: VerbReconnect, Path: "/v1/adapters/{target}/reconnect", Group: "adapter", Name: "reconnect", Target: TargetAdapter,
+		Summary: "drop one platform's connection and make a new one",
+		Ends:    true,
+	},
+	{
+		Verb: VerbDrain, Path: "/v1/drain", Name: "drain",
+		Summary: "take no new turns, let running ones finish, keep running",
+		DryRun:  true,
+	},
+	{
+		Verb: VerbUndrain, Path: "/v1/undrain", Name: "undrain",
+		Summary: "take new turns again",
+	},
+	{
+		Verb: VerbStop, Path: "/v1/stop", Name: "stop",
+		Summary: "stop the gateway",
+		Ends:    true, WhileStopping: true, ByTools: true,
+	},
+	{
+		Verb: VerbRestart, Path: "/v1/restart", Name: "restart",
+		Summary: "stop the gateway with exit code 75, so that the service manager starts it again",
+		Ends:    true, WhileStopping: true, ByTools: true,
+	},
+	{
+		Verb: VerbSkip, Path: "/v1/shutdown/skip", Group: "shutdown", Name: "skip",
+		Summary: "stop waiting for a phase or an item of the running shutdown",
+		Ends:    true, WhileStopping: true,
+	},
+	{
+		Verb: VerbExtend, Path: "/v1/shutdown/extend", Group: "shutdown", Name: "extend",
+		Summary:       "give the running phase more time, within the service manager's limit",
+		WhileStopping: true,
+	},
+	{
+		Verb: VerbForce, Path: "/v1/shutdown/force", Group: "shutdown", Name: "force",
+		Summary: "end the running shutdown as fast as the stores can be closed",
+		Ends:    true, WhileStopping: true,
+	},
+	{
+		Verb: VerbBackup, Path: "/v1/backup", Name: "backup",
+		Summary: "write a consistent copy of the database to a file, while the gateway runs",
+	},
+	{
+		Verb: VerbDiagnose, Path: "/v1/diagnose", Name: "diagnose",
+		Summary:       "write goroutines, process trees, sockets and the phase log into one file",
+		WhileStopping: true,
+	},
 }
 
 // Spec returns the row of v.
@@ -79,7 +157,7 @@ func (v Verb) Spec() (VerbSpec, bool) {
 }
 
 // TakesTarget reports whether the verb acts on one named thing.
-func (s VerbSpec) TakesTarget() bool { return strings.Contains(s.Path, "{target}") }
+func (s VerbSpec) TakesTarget() bool { return s.Target != "" }
 
 // Command is a verb with its arguments. On the wire it is the POST's body; verb, target and actor come from the path
 // and from the socket.

@@ -1,6 +1,8 @@
 // Package text has what several rooms do with words.
 package text
 
+import "strings"
+
 // maxCompared bounds how much of each word Nearest compares, in bytes.
 const maxCompared = 64
 
@@ -36,4 +38,25 @@ func Distance(a, b string) int {
 		}
 	}
 	return row[len(b)]
+}
+
+// maxEdits is how many edits away a word is still what was meant.
+const maxEdits = 2
+
+// Suggest is the word of known that was probably meant by name: one that name begins, or that is at most two edits away; empty if
+// none is. Upper and lower case are alike.
+func Suggest(name string, known []string) string {
+	if len(name) < 2 {
+		return ""
+	}
+	typed := strings.ToLower(name[:min(len(name), maxCompared)])
+	for edits := 1; edits <= maxEdits; edits++ {
+		for _, k := range known {
+			word := strings.ToLower(k[:min(len(k), maxCompared)])
+			if strings.HasPrefix(word, typed) || Distance(typed, word) <= edits {
+				return k
+			}
+		}
+	}
+	return ""
 }

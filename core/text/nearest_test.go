@@ -20,3 +20,13 @@ func TestTheNearestWordTakesTheFewestEdits(t *testing.T) {
 		}
 	}
 }
+
+func TestASuggestionIsWhatWasProbablyMeant(t *testing.T) {
+	for name, want := range map[string]string{
+		"statsu": "status", "STOP": "stop", "sess": "sessions", "sp": "stop", "s": "", "": "", "xyzzyx": "", "stpo": "stop",
+	} {
+		if got := Suggest(name, []string{"sessions", "status", "stop"}); got != want {
+			t.Errorf("for %q it suggests %q, want %q", name, got, want)
+		}
+	}
+}

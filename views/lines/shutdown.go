@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"gatewaytui/core/follow"
 	"gatewaytui/core/ops"
 	"gatewaytui/core/text"
 )
@@ -85,3 +86,13 @@ func Stopped(s ops.Shutdown, exit int) string {
 
 // EndedBadly reports whether an item has ended, and not as it should.
 func EndedBadly(it ops.Item) bool { return it.State.Over() && it.State != ops.StepDone }
+
+// Waits prints what a running stop waits for.
+func (p Printer) Waits(w follow.Waits) {
+	for _, b := range w.Items {
+		p.Say("%-11s waits for %s", w.Phase, Blocker(w.Shutdown, b))
+	}
+	if w.More > 0 {
+		p.Say("%-11s and for %d more", w.Phase, w.More)
+	}
+}

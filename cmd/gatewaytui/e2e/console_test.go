@@ -284,7 +284,7 @@ func TestJ5_WithoutATerminalItRunsWithoutAConsole(t *testing.T) {
 		name, why string
 		start     func(cmd *exec.Cmd) (func(), error)
 	}{
-		{"no terminal at all", "stdin is no terminal", func(cmd *exec.Cmd) (func(), error) { return func() {}, cmd.Start() }},
+		{"no terminal at all", "stdin is not a terminal", func(cmd *exec.Cmd) (func(), error) { return func() {}, cmd.Start() }},
 		{"a dumb one", "TERM is dumb", func(cmd *exec.Cmd) (func(), error) {
 			cmd.Env = append(cmd.Env, "TERM=dumb")
 			user, tty, err := pty.Open()
@@ -333,7 +333,7 @@ func TestJ5_WithoutATerminalItRunsWithoutAConsole(t *testing.T) {
 		}
 	})
 	g := start(t, newHome(t), quick)
-	if out, code := g.verb("attach"); code != 2 || !strings.Contains(out, "the console needs a terminal, and stdin is no terminal") {
+	if out, code := g.verb("attach"); code != 2 || !strings.Contains(out, "the console needs a terminal, and stdin is not a terminal") {
 		t.Errorf("attach: %d %s", code, out)
 	}
 	if out, code := verb(t, newHome(t), "attach"); code != 3 || !strings.Contains(out, "no gateway runs here") {

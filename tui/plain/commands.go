@@ -1,13 +1,15 @@
-package main
+package plain
 
 import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"gatewaytui/core/ops"
 	"gatewaytui/core/text"
@@ -15,73 +17,71 @@ import (
 	"gatewaytui/views/lines"
 )
 
-// plainCommand is one command of the console of lines.
-type plainCommand struct {
+// command is one command of the console of lines.
+type command struct {
 	name, takes, about string
-	do                 func(l *plain, ctx context.Context, rest string) error
+	do                 func(l *Console, ctx context.Context, rest string) error
 }
 
-// plainCommands are all of them: those that look, the gateway's verbs, and the way out.
-func plainCommands() []plainCommand {
-	all := []plainCommand{
-		{"help", "", "list the commands", (*plain).help},
-		{"status", "", "say how the gateway is", (*plain).status},
-		{"sessions", "[TEXT]", "list the sessions, with numbers", func(l *plain, ctx context.Context, filter string) error {
-			return list(ctx, l, "session", filter, l.c.Sessions, sessionSentence)
+// commands are all of them: those that look, the gateway's verbs, and the way out.
+func commands() []command {
+	all := []command{
+		{"help", "", "list the commands", (*Console).help},
+		{"status", "", "say how the gateway is", (*Console).status},
+		{"sessions", "[TEXT]", "list the sessions, with numbers", func(l *Console, ctx context.Context, filter string) error {
+			return list(ctx, l, "session", filter, l.Gateway.Sessions, sessionSentence)
 		}},
-		{"agents", "[TEXT]", "list the agents", func(l *plain, ctx context.Context, filter string) error {
-			return list(ctx, l, "agent", filter, l.c.Agents, agentSentence)
+		{"agents", "[TEXT]", "list the agents", func(l *Console, ctx context.Context, filter string) error {
+			return list(ctx, l, "agent", filter, l.Gateway.Agents, agentSentence)
 		}},
-		{"processes", "[TEXT]", "list the process trees, with numbers", func(l *plain, ctx context.Context, filter string) error {
-			return list(ctx, l, "process", filter, l.c.Processes, processSentence)
+		{"processes", "[TEXT]", "list the process trees, with numbers", func(l *Console, ctx context.Context, filter string) error {
+			return list(ctx, l, "process", filter, l.Gateway.Processes, processSentence)
 		}},
-		{"adapters", "[TEXT]", "list the chat platforms, with numbers", func(l *plain, ctx context.Context, filter string) error {
-			return list(ctx, l, "adapter", filter, l.c.Adapters, adapterSentence)
+		{"adapters", "[TEXT]", "list the chat platforms, with numbers", func(l *Console, ctx context.Context, filter string) error {
+			return list(ctx, l, "adapter", filter, l.Gateway.Adapters, adapterSentence)
 		}},
-		{"plan", "", "say what a stop would do now", (*plain).plan},
-		{"shutdown", "", "say what the running stop waits for, or how the last one went", (*plain).shutdown},
-		{"history", "[NUMBER|TEXT]", "list the past lives and how each ended, with numbers; with one, that life's stop", (*plain).history},
-		{"watch", "", "print events as they happen; watch again to stop", (*plain).watch},
+		{"plan", "", "say what a stop would do now", (*Console).plan},
+		{"shutdown", "", "say what the running stop waits for, or how the last one went", (*Console).shutdown},
+		{"history", "[NUMBER|TEXT]", "list the past lives and how each ended, with numbers; with one, that life's stop", (*Console).history},
+		{"watch", "", "print events as they happen; watch again to stop", (*Console).watch},
 	}
-	for _, a := range actions {
-		all = append(all, a.plain())
+	for _, spec := range ops.Verbs {
+		all = append(all, verbCommand(spec))
 	}
-	return append(all, plainCommand{"quit", "", "leave", (*plain).quit})
+	return append(all, command{"quit", "", "leave", (*Console).quit})
 }
 
-// plain is the action as a command of lines.
-func (a action) plain() plainCommand {
-	spec, _ := a.verb.Spec() // a test holds that each has one
-	c := plainCommand{name: strings.Fields(a.use)[0], about: spec.Summary}
-	kind := targetKind(spec)
+// verbCommand is a verb as a command of lines.
+func verbCommand(spec ops.VerbSpec) command {
+	c := command{name: spec.Name, about: spec.Summary}
 	switch {
-	case a.verb == ops.VerbMessage:
+	case spec.Verb == ops.VerbMessage:
 		c.takes = "NUMBER TEXT"
-	case a.verb == ops.VerbEvict:
+	case spec.Verb == ops.VerbEvict:
 		c.takes = "NUMBER [interrupt]"
-	case kind != "":
+	case spec.TakesTarget():
 		c.takes = "NUMBER"
-	case a.verb == ops.VerbStop:
+	case spec.Verb == ops.VerbStop:
 		c.takes = "[fast|immediate]"
-	case a.verb == ops.VerbExtend:
+	case spec.Verb == ops.VerbExtend:
 		c.takes = "[30s]"
-	case a.verb == ops.VerbDrain:
+	case spec.Verb == ops.VerbDrain:
 		c.takes = "[REASON]"
 	}
-	c.do = func(l *plain, ctx context.Context, rest string) error {
-		cmd := ops.Command{Verb: a.verb}
-		if kind != "" {
+	c.do = func(l *Console, ctx context.Context, rest string) error {
+		cmd := ops.Command{Verb: spec.Verb}
+		if spec.TakesTarget() {
 			name, text, _ := strings.Cut(rest, " ")
-			t, err := l.target(kind, name)
+			t, err := l.target(string(spec.Target), name)
 			if err != nil {
 				return err
 			}
 			cmd.Target, rest = t.name, strings.TrimSpace(text)
-			if a.verb != ops.VerbMessage {
+			if spec.Verb != ops.VerbMessage {
 				cmd.Expect = t.expect
 			}
 		}
-		switch a.verb {
+		switch spec.Verb {
 		case ops.VerbStop, ops.VerbRestart, ops.VerbDrain, ops.VerbUndrain:
 			cmd.Expect = l.life
 		}
@@ -91,15 +91,6 @@ func (a action) plain() plainCommand {
 		return l.command(ctx, c.name, spec, cmd)
 	}
 	return c
-}
-
-// targetKind is the list that the verb's numbers are of, empty for one that acts on the gateway.
-func targetKind(spec ops.VerbSpec) string {
-	if !spec.TakesTarget() {
-		return ""
-	}
-	kinds := map[string]string{"sessions": "session", "processes": "process", "adapters": "adapter"}
-	return kinds[strings.Split(strings.TrimPrefix(spec.Path, "/v1/"), "/")[0]]
 }
 
 // readRest reads what follows the target.
@@ -121,7 +112,7 @@ func readRest(cmd *ops.Command, rest string) error {
 		if rest == "" {
 			break
 		}
-		if err := (span{&cmd.ByMS}).Set(rest); err != nil {
+		if err := parseSpan(&cmd.ByMS, rest); err != nil {
 			return invalid(strconv.Quote(rest)+" is not a duration", err.Error())
 		}
 	default:
@@ -132,13 +123,23 @@ func readRest(cmd *ops.Command, rest string) error {
 	return nil
 }
 
+// parseSpan reads a duration over zero into milliseconds.
+func parseSpan(ms *int64, text string) error {
+	d, err := time.ParseDuration(text)
+	if err != nil || d < time.Millisecond {
+		return errors.New("it takes a duration from 1ms, such as 30s")
+	}
+	*ms = d.Milliseconds()
+	return nil
+}
+
 func invalid(message, hint string) error {
 	return &ops.Error{Code: ops.CodeInvalid, Message: message, Hint: hint}
 }
 
 // target is the row that a number of the last list of its kind means. A session can be named by its key and an adapter by
 // its name; a process only by its number, for a pid would look like one.
-func (l *plain) target(kind, name string) (target, error) {
+func (l *Console) target(kind, name string) (target, error) {
 	plural := map[string]string{"session": "sessions", "process": "processes", "adapter": "adapters", "life": "history"}[kind]
 	n, err := strconv.Atoi(name)
 	switch rows := l.listed[kind]; {
@@ -158,15 +159,15 @@ func (l *plain) target(kind, name string) (target, error) {
 }
 
 // command gives cmd. One that ends something is described and asked about first.
-func (l *plain) command(ctx context.Context, name string, spec ops.VerbSpec, cmd ops.Command) error {
+func (l *Console) command(ctx context.Context, name string, spec ops.VerbSpec, cmd ops.Command) error {
 	if !spec.Ends {
 		return l.give(ctx, name, cmd)
 	}
-	preview, err := l.c.Preview(ctx, cmd)
+	preview, err := l.Gateway.Preview(ctx, cmd)
 	if err != nil {
 		return err
 	}
-	l.p.lines().Preview(strings.TrimSpace(name+" "+cmd.Target), preview)
+	l.Printer.Preview(strings.TrimSpace(name+" "+cmd.Target), preview)
 	word := "y"
 	if cmd.Verb == ops.VerbForce {
 		word = "force" // what it loses cannot be had again
@@ -177,7 +178,7 @@ func (l *plain) command(ctx context.Context, name string, spec ops.VerbSpec, cmd
 			l.say("Nothing was done.")
 			return
 		}
-		ctx, cancel := context.WithTimeout(l.ctx, plainPatience)
+		ctx, cancel := context.WithTimeout(l.ctx, patience)
 		defer cancel()
 		if err := l.give(ctx, name, cmd); err != nil {
 			l.complain(err)
@@ -187,8 +188,8 @@ func (l *plain) command(ctx context.Context, name string, spec ops.VerbSpec, cmd
 }
 
 // give gives cmd and has it said what became of it, however long that takes.
-func (l *plain) give(ctx context.Context, name string, cmd ops.Command) error {
-	req, err := l.c.Do(ctx, cmd)
+func (l *Console) give(ctx context.Context, name string, cmd ops.Command) error {
+	req, err := l.Gateway.Do(ctx, cmd)
 	if err != nil {
 		return err
 	}
@@ -198,7 +199,7 @@ func (l *plain) give(ctx context.Context, name string, cmd ops.Command) error {
 		return nil
 	}
 	l.pending.Go(func() {
-		last, err := l.c.Request(l.ctx, req.ID, true)
+		last, err := l.Gateway.Request(l.ctx, req.ID, true)
 		if err != nil {
 			last = ops.Request{Error: ops.AsError(err)}
 		}
@@ -216,7 +217,7 @@ type became struct {
 	req  ops.Request
 }
 
-func (l *plain) tell(b became) {
+func (l *Console) tell(b became) {
 	if b.req.Error != nil {
 		l.say("%s has failed: %s", b.what, fullStop(b.req.Error.Error()))
 		return
@@ -224,45 +225,45 @@ func (l *plain) tell(b became) {
 	var m ops.MessageResult
 	if b.req.Verb == ops.VerbMessage && json.Unmarshal(b.req.Result, &m) == nil {
 		l.say("%s is answered:", b.what)
-		l.p.lines().Text(m.Reply)
+		l.Printer.Text(m.Reply)
 		return
 	}
 	l.say("%s: %s", b.what, fullStop(cmp.Or(b.req.Detail, text.Words(b.req.State))))
 }
 
-func (l *plain) help(context.Context, string) error {
-	for _, c := range plainCommands() {
+func (l *Console) help(context.Context, string) error {
+	for _, c := range commands() {
 		l.say("%s: %s", strings.TrimSpace(c.name+" "+c.takes), fullStop(c.about))
 	}
 	l.say("NUMBER is that of a row in the last list; a session's key or an adapter's name will do as well.")
 	return nil
 }
 
-func (l *plain) status(ctx context.Context, _ string) error {
-	s, err := l.c.Status(ctx)
+func (l *Console) status(ctx context.Context, _ string) error {
+	s, err := l.Gateway.Status(ctx)
 	if err == nil {
-		l.p.lines().Status(s)
+		l.Printer.Status(s)
 	}
 	return err
 }
 
-func (l *plain) plan(ctx context.Context, _ string) error {
-	plan, err := l.c.Plan(ctx)
+func (l *Console) plan(ctx context.Context, _ string) error {
+	plan, err := l.Gateway.Plan(ctx)
 	if err == nil {
-		l.p.lines().Plan(plan)
+		l.Printer.Plan(plan)
 	}
 	return err
 }
 
-func (l *plain) shutdown(ctx context.Context, _ string) error {
-	s, err := l.c.Shutdown(ctx)
+func (l *Console) shutdown(ctx context.Context, _ string) error {
+	s, err := l.Gateway.Shutdown(ctx)
 	if err == nil {
-		l.p.lines().Shutdown(s)
+		l.Printer.Shutdown(s)
 	}
 	return err
 }
 
-func (l *plain) watch(context.Context, string) error {
+func (l *Console) watch(context.Context, string) error {
 	l.watched = !l.watched
 	if l.watched {
 		l.say("Printing events as they happen; watch again to stop.")
@@ -273,8 +274,8 @@ func (l *plain) watch(context.Context, string) error {
 }
 
 // quit leaves at once where that touches nothing, and asks where the gateway is in this process.
-func (l *plain) quit(context.Context, string) error {
-	if l.attached {
+func (l *Console) quit(context.Context, string) error {
+	if l.Attached {
 		l.leave(tui.Detached)
 		return nil
 	}
@@ -282,7 +283,7 @@ func (l *plain) quit(context.Context, string) error {
 	l.asked = func(answer string) {
 		switch answer {
 		case "stop":
-			ctx, cancel := context.WithTimeout(l.ctx, plainPatience)
+			ctx, cancel := context.WithTimeout(l.ctx, patience)
 			defer cancel()
 			if err := l.give(ctx, "stop", ops.Command{Verb: ops.VerbStop, Reason: "the console was left", Expect: l.life}); err != nil {
 				l.complain(err)
@@ -297,8 +298,8 @@ func (l *plain) quit(context.Context, string) error {
 }
 
 // list reads out the rows of a kind, each with the number by which a command can name it.
-func list[T any](ctx context.Context, l *plain, kind, filter string, ask func(context.Context, ops.Query) (ops.Page[T], error), sentence func(T) (target, string)) error {
-	page, err := whole(ctx, ops.Query{Limit: plainRows, Filter: filter}, ask)
+func list[T any](ctx context.Context, l *Console, kind, filter string, ask func(context.Context, ops.Query) (ops.Page[T], error), sentence func(T) (target, string)) error {
+	page, err := ops.Fill(ctx, ops.Query{Limit: maxRows, Filter: filter}, ask)
 	if err != nil {
 		return err
 	}

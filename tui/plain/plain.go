@@ -1,4 +1,9 @@
-package main
+// Package plain is the console as lines, for screen readers, serial lines and very slow links.
+//
+// What it promises: what changes is said in a sentence; a row is named by the number that it was read out with; nothing ends
+// without an answer that confirms it; a line that was not asked for comes at most every two seconds. It reads lines and speaks to
+// ops.Console alone.
+package plain
 
 import (
 	"cmp"
@@ -11,6 +16,7 @@ import (
 	"sync"
 	"time"
 
+	"gatewaytui/core/follow"
 	"gatewaytui/core/ops"
 	"gatewaytui/core/text"
 	"gatewaytui/tui"
@@ -18,40 +24,28 @@ import (
 )
 
 const (
-	// plainRest is between two lines that nobody asked for.
-	plainRest = 2 * time.Second
-	// plainRows is how many rows of a list are read out.
-	plainRows = 20
-	// plainPatience bounds one answer of the gateway.
-	plainPatience = 5 * time.Second
-	// plainLook is between two looks for the next life of a gateway that is gone.
-	plainLook = 2 * time.Second
+	// restTime is between two lines that nobody asked for.
+	restTime = 2 * time.Second
+	// maxRows is how many rows of a list are read out.
+	maxRows = 20
+	// patience bounds one answer of the gateway.
+	patience = 5 * time.Second
+	// lookEvery is between two looks for the next life of a gateway that is gone.
+	lookEvery = 2 * time.Second
 )
 
-// plainFrom says whether the console is to be lines, and who wants it so: the flag, where it is given, beats the variable
-// (ACCESSIBLE, as other programs know it).
-func plainFrom(given, wanted bool, getenv func(string) string) (from string, on bool) {
-	if given {
-		return "--plain", wanted
-	}
-	switch v := getenv("ACCESSIBLE"); strings.ToLower(v) {
-	case "", "0", "false", "no", "off":
-		return "", false
-	default:
-		return "ACCESSIBLE=" + v, true
-	}
-}
-
-// plain is the console as lines, for screen readers, serial lines and very slow links: commands are typed, rows have
+// Console is the console as lines, for screen readers, serial lines and very slow links: commands are typed, rows have
 // numbers, what changes is said in a sentence, and nothing that was printed is ever drawn again. A line that nobody asked
-// for comes at most every plainRest.
+// for comes at most every restTime.
 //
 // All of it happens in run's goroutine but what waits: for typed lines, for events, for the end of requests.
-type plain struct {
-	p        *program // its out takes the lines
-	c        ops.Console
-	attached bool
-	from     string // who wanted lines
+type Console struct {
+	Printer lines.Printer
+	Gateway ops.Console
+	// Attached says that the gateway is in another process.
+	Attached bool
+	// From names who wanted lines.
+	From string
 
 	pid     int
 	life    string              // of the gateway that answers
@@ -60,7 +54,7 @@ type plain struct {
 	listed  map[string][]target // what the numbers of the last list of a kind mean
 	waiting []string            // sentences that were not said yet
 	said    time.Time           // when the last one was
-	f       *follower           // nil while nobody answers
+	f       *follow.Stream      // nil while nobody answers
 	seen    uint64              // the last event
 	ended   chan became         // what became of requests
 	ctx     context.Context     // run's: what waits for a request outlives the command that gave it
@@ -74,8 +68,8 @@ type target struct {
 	expect string // ops.Command.Expect
 }
 
-// run reads commands from in until the console is left, in ends, or ctx does.
-func (l *plain) run(ctx context.Context, in io.Reader) (tui.Exit, error) {
+// Run reads commands from in until the console is left, in ends, or ctx does.
+func (l *Console) Run(ctx context.Context, in io.Reader) (tui.Exit, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer l.pending.Wait()
 	defer cancel()
@@ -83,13 +77,13 @@ func (l *plain) run(ctx context.Context, in io.Reader) (tui.Exit, error) {
 	typed, why := readLines(ctx, in)
 	l.hello(ctx)
 	defer func() { l.unfollow() }()
-	tick := time.NewTicker(blockerTick)
+	tick := time.NewTicker(follow.Tick)
 	defer tick.Stop()
 	var look time.Time // when the next life is looked for
 	for l.exit == nil {
-		var news chan heard
+		var news chan follow.Heard
 		if l.f != nil {
-			news = l.f.news
+			news = l.f.News
 		}
 		select {
 		case text, more := <-typed:
@@ -99,22 +93,22 @@ func (l *plain) run(ctx context.Context, in io.Reader) (tui.Exit, error) {
 			}
 			l.line(ctx, text)
 		case h, more := <-news:
-			if !more || h.err != nil {
+			if !more || h.Err != nil {
 				l.unfollow()
-				look = time.Now().Add(plainLook)
-				if l.attached {
+				look = time.Now().Add(lookEvery)
+				if l.Attached {
 					l.say("The gateway (pid %d) is gone. quit leaves; the next one on this home is waited for.", l.pid)
 				}
 				break
 			}
-			l.hear(h.event)
+			l.hear(h.Event)
 		case b := <-l.ended:
 			l.tell(b)
 		case <-tick.C:
 			l.sayWaiting(ctx)
-			if l.f == nil && l.attached && time.Now().After(look) {
+			if l.f == nil && l.Attached && time.Now().After(look) {
 				l.hello(ctx)
-				look = time.Now().Add(plainLook)
+				look = time.Now().Add(lookEvery)
 			}
 		case <-ctx.Done():
 			return tui.Exit{How: tui.Cancelled}, nil
@@ -123,37 +117,37 @@ func (l *plain) run(ctx context.Context, in io.Reader) (tui.Exit, error) {
 	return tui.Exit{How: *l.exit}, nil
 }
 
-func (l *plain) say(format string, args ...any) { l.p.say(format, args...) }
+func (l *Console) say(format string, args ...any) { l.Printer.Say(format, args...) }
 
 // fullStop ends a text as a sentence, whether or not it is one already.
 func fullStop(text string) string { return strings.TrimRight(text, ".") + "." }
 
-func (l *plain) leave(how tui.How) { l.exit = &how }
+func (l *Console) leave(how tui.How) { l.exit = &how }
 
-func (l *plain) unfollow() {
+func (l *Console) unfollow() {
 	if l.f != nil {
-		l.f.close()
+		l.f.Close()
 		l.f = nil
 	}
 }
 
 // hello says who answers and begins to hear what happens there. Nobody who answers is no news, only somebody.
-func (l *plain) hello(ctx context.Context) {
-	ask, cancel := context.WithTimeout(ctx, plainPatience)
+func (l *Console) hello(ctx context.Context) {
+	ask, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	s, err := l.c.Snapshot(ask)
+	s, err := l.Gateway.Snapshot(ask)
 	if err != nil {
 		return
 	}
 	if l.pid == 0 {
-		l.say("plain mode (from %s). Commands: help, status, sessions, watch, reset 2, drain, stop, quit.", l.from)
+		l.say("plain mode (from %s). Commands: help, status, sessions, watch, reset 2, drain, stop, quit.", l.From)
 	}
 	l.pid, l.life = s.PID, s.Life
 	l.say("The gateway (pid %d) is %s: %s, %s, %d of %d adapters connected.", s.PID, text.Words(s.State),
 		count(s.Counts.Sessions, "session"), count(s.Counts.RunningTurns, "running turn"), s.Counts.AdaptersConnected, s.Counts.Adapters)
 	l.seen = s.Seq
-	l.f = l.p.follow(ctx, l.c, s.Seq)
-	l.f.stopping = s.State == ops.StateStopping
+	l.f = follow.Start(ctx, l.Gateway, s.Seq)
+	l.f.Stopping = s.State == ops.StateStopping
 }
 
 // count is a number of things in words.
@@ -165,11 +159,11 @@ func count(n int, thing string) string {
 }
 
 // inputEnded leaves the console of somebody who types nothing more.
-func (l *plain) inputEnded(err error) {
+func (l *Console) inputEnded(err error) {
 	switch {
 	case !errors.Is(err, io.EOF):
 		l.leave(tui.TerminalLost)
-	case l.attached:
+	case l.Attached:
 		l.leave(tui.Detached)
 	default:
 		l.leave(tui.LeftRunning)
@@ -177,20 +171,20 @@ func (l *plain) inputEnded(err error) {
 }
 
 // line is one typed line: an answer, or a command with its arguments.
-func (l *plain) line(ctx context.Context, text string) {
-	text = strings.TrimSpace(text)
+func (l *Console) line(ctx context.Context, typed string) {
+	typed = strings.TrimSpace(typed)
 	if ask := l.asked; ask != nil {
 		l.asked = nil
-		ask(text)
+		ask(typed)
 		return
 	}
-	if text == "" {
+	if typed == "" {
 		return
 	}
-	name, rest, _ := strings.Cut(text, " ")
-	ctx, cancel := context.WithTimeout(ctx, plainPatience)
+	name, rest, _ := strings.Cut(typed, " ")
+	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	for _, c := range plainCommands() {
+	for _, c := range commands() {
 		if c.name != name {
 			continue
 		}
@@ -200,25 +194,25 @@ func (l *plain) line(ctx context.Context, text string) {
 		return
 	}
 	var names []string
-	for _, c := range plainCommands() {
+	for _, c := range commands() {
 		names = append(names, c.name)
 	}
-	if near := nearest(names, name); near != "" {
+	if near := text.Suggest(name, names); near != "" {
 		l.say("There is no command %s; did you mean %s?", strconv.Quote(name), near)
 		return
 	}
 	l.say("There is no command %s; help lists them.", strconv.Quote(name))
 }
 
-func (l *plain) complain(err error) {
+func (l *Console) complain(err error) {
 	e := ops.AsError(err)
 	l.say("Not done: %s", fullStop(e.Error()))
 }
 
 // hear takes an event: at once for who watches, else only what somebody should know, one line at a time.
-func (l *plain) hear(ev ops.Event) {
+func (l *Console) hear(ev ops.Event) {
 	l.seen = max(l.seen, ev.Seq)
-	l.f.stopping = l.f.stopping || ev.Type == ops.EventShutdownPhase
+	l.f.Stopping = l.f.Stopping || ev.Type == ops.EventShutdownPhase
 	line, ok := lines.ShutdownEvent(ev)
 	if !ok {
 		line = cmp.Or(ev.Subject, "-")
@@ -250,8 +244,8 @@ func newsworthy(ev ops.Event) bool {
 }
 
 // sayWaiting says the newest of what waits, or what a stop waits for, if the last such line is long enough ago.
-func (l *plain) sayWaiting(ctx context.Context) {
-	if time.Since(l.said) < plainRest {
+func (l *Console) sayWaiting(ctx context.Context) {
+	if time.Since(l.said) < restTime {
 		return
 	}
 	if n := len(l.waiting); n > 0 {
@@ -263,28 +257,18 @@ func (l *plain) sayWaiting(ctx context.Context) {
 		l.waiting, l.said = nil, time.Now()
 		return
 	}
-	if l.f != nil && l.f.stopping && l.sayBlocker(ctx) {
+	if l.f != nil && l.f.Stopping && l.sayBlocker(ctx) {
 		l.said = time.Now()
 	}
 }
 
 // sayBlocker names one thing that a stop waits for and that was not named lately.
-func (l *plain) sayBlocker(ctx context.Context) bool {
-	ctx, cancel := context.WithTimeout(ctx, plainPatience)
+func (l *Console) sayBlocker(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	s, err := l.c.Shutdown(ctx)
-	if err != nil {
-		return false // the events say what is the matter
+	w, due := l.f.One(ctx)
+	if due {
+		l.say("The stop waits for %s. skip stops waiting for it.", lines.Blocker(w.Shutdown, w.Items[0]))
 	}
-	now := time.Now()
-	for _, b := range s.Blockers() {
-		name := b.Kind + "\x00" + b.ID
-		if now.Sub(l.f.shown[name]) < blockerAgain {
-			continue
-		}
-		l.f.shown[name] = now
-		l.say("The stop waits for %s. skip stops waiting for it.", lines.Blocker(s, b))
-		return true
-	}
-	return false
+	return due
 }

@@ -1,0 +1,106 @@
+// Package console opens the console that a person wants: the screen of tui or the lines of tui/plain, on the terminal of this
+// process.
+//
+// What it promises: the terminal is given back as it was found, whatever becomes of the console; a gateway of this process never
+// waits for its console; who is at the terminal sees how the gateway has ended. It speaks to ops.Console alone.
+package console
+
+import (
+	"cmp"
+	"context"
+	"io"
+	"path/filepath"
+	"strings"
+
+	"gatewaytui/core/ops"
+	"gatewaytui/tui"
+	"gatewaytui/tui/plain"
+	"gatewaytui/views/lines"
+)
+
+// Look is how a person wants a console to look.
+type Look struct {
+	ASCII bool
+	// Plain wants lines instead of a screen, or none of them; PlainGiven says that it was asked for.
+	Plain, PlainGiven bool
+}
+
+// Lines says who wants lines instead of a screen: the flag, where it is given, beats the variable (ACCESSIBLE, as other programs
+// know it).
+func (l Look) Lines(getenv func(string) string) (from string, on bool) {
+	if l.PlainGiven {
+		return "--plain", l.Plain
+	}
+	switch v := getenv("ACCESSIBLE"); strings.ToLower(v) {
+	case "", "0", "false", "no", "off":
+		return "", false
+	default:
+		return "ACCESSIBLE=" + v, true
+	}
+}
+
+// Place is where a console is.
+type Place struct {
+	// In and Out are stdin and stdout; Printer prints on Out.
+	In      io.Reader
+	Out     io.Writer
+	Printer lines.Printer
+	Getenv  func(string) string
+	Version string
+}
+
+// options completes o with what the flags, the surroundings and the terminal say.
+func (p Place) options(t *tui.Terminal, look Look, o tui.Options) tui.Options {
+	o.In, o.Out, o.Version = t.In(), t.Out(), p.Version
+	o.ASCII = look.ASCII || !unicodeLocale(p.Getenv)
+	o.NoColor = p.Getenv("NO_COLOR") != ""
+	o.Slow = p.Getenv("SSH_CONNECTION") != ""
+	return o
+}
+
+// unicodeLocale reports whether the locale may be one of UTF-8: a container has none and a terminal that has it.
+func unicodeLocale(getenv func(string) string) bool {
+	locale := strings.ToLower(cmp.Or(getenv("LC_ALL"), getenv("LC_CTYPE"), getenv("LANG")))
+	return locale == "" || strings.Contains(locale, "utf-8") || strings.Contains(locale, "utf8")
+}
+
+// NameOf is what people call the gateway on home; empty for the one on the default home.
+func NameOf(home string) string {
+	if name := filepath.Base(home); name != "gatewaytui" && name != ".gatewaytui" {
+		return name
+	}
+	return ""
+}
+
+// operator gives the commands of this process's console, and says so in the audit.
+type operator struct {
+	ops.Console
+	by ops.Actor
+}
+
+func (o operator) Do(ctx context.Context, cmd ops.Command) (ops.Request, error) {
+	cmd.By = o.by
+	return o.Console.Do(ctx, cmd)
+}
+
+// Attach opens the console that is wanted and can be had on a gateway of another process, until it is left or ctx ends.
+func (p Place) Attach(ctx context.Context, c ops.Console, look Look, o tui.Options) (tui.Exit, error) {
+	from, lines := look.Lines(p.Getenv)
+	t, why := tui.FindTerminal(p.In, p.Out, p.Getenv, lines)
+	if lines {
+		l := &plain.Console{Printer: p.Printer, Gateway: c, Attached: true, From: from}
+		show := func(ctx context.Context) (tui.Exit, error) { return l.Run(ctx, p.In) }
+		if t == nil { // a pipe will do
+			return tui.Bounded(ctx, show)
+		}
+		return t.Run(ctx, show)
+	}
+	if t == nil {
+		return tui.Exit{}, &ops.Error{
+			Code: ops.CodeInvalid, Message: "the console needs a terminal, and " + why,
+			Hint: "gatewaytui watch follows as lines, gatewaytui status is one screen, gatewaytui attach --plain takes commands",
+		}
+	}
+	o = p.options(t, look, o)
+	return t.Run(ctx, func(ctx context.Context) (tui.Exit, error) { return tui.Run(ctx, c, o) })
+}

@@ -1,0 +1,143 @@
+package tui
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime/debug"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Bounds of what a terminal may cost. One that nobody reads (ctrl+s, a dead ssh, a frozen tmux) takes nothing more and says
+// so to nobody: a write to it returns when somebody reads again, which may be never.
+const (
+	// leaveBound is what leaving a console may take. Bubble Tea is given 300 ms to end and 300 ms to be ended.
+	leaveBound = 600 * time.Millisecond
+	// writeBound is what a last word may take.
+	writeBound = 150 * time.Millisecond
+)
+
+// IsTerminal reports whether f is a terminal.
+func IsTerminal(f *os.File) bool {
+	_, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS)
+	return err == nil
+}
+
+// Terminal is the terminal of this process while a console is on it, and the way back from that. One at a time may be in use.
+type Terminal struct {
+	in, out *os.File
+	modes   *unix.Termios // as they were found
+}
+
+// FindTerminal returns what a console can be on, or says in a few words why there is none. A
+// console of lines needs less of a terminal than a screen does.
+func FindTerminal(stdin io.Reader, stdout io.Writer, getenv func(string) string, lines bool) (*Terminal, string) {
+	in, _ := stdin.(*os.File)
+	out, _ := stdout.(*os.File)
+	switch {
+	case in == nil || !IsTerminal(in):
+		return nil, "stdin is not a terminal"
+	case out == nil || !IsTerminal(out):
+		return nil, "stdout is not a terminal"
+	case !lines && getenv("TERM") == "dumb":
+		return nil, "TERM is dumb"
+	case !foreground(in):
+		return nil, "it runs in the background of its terminal" // reading there would stop the process (SIGTTIN; J4)
+	}
+	modes, err := unix.IoctlGetTermios(int(in.Fd()), unix.TCGETS)
+	if err != nil {
+		return nil, "stdin is not a terminal"
+	}
+	return &Terminal{in, out, modes}, ""
+}
+
+// In is the end to read from.
+func (t *Terminal) In() *os.File { return t.in }
+
+// Out is the end to write to.
+func (t *Terminal) Out() *os.File { return t.out }
+
+// foreground reports whether f is our controlling terminal and we may change it: from the background that would stop the
+// process (SIGTTOU, termios(3)). A terminal that controls nobody may be changed by everybody.
+func foreground(f *os.File) bool {
+	group, err := unix.IoctlGetInt(int(f.Fd()), unix.TIOCGPGRP)
+	return errors.Is(err, unix.ENOTTY) || err == nil && group == unix.Getpgrp()
+}
+
+// Restore gives the terminal the modes that it was found with (J3). It waits for nothing: output that nobody reads is not
+// waited for (TCSETS, not TCSETSW).
+func (t *Terminal) Restore() {
+	if foreground(t.in) {
+		_ = unix.IoctlSetTermios(int(t.in.Fd()), unix.TCSETS, t.modes) // a terminal that is gone has none
+	}
+}
+
+// Reset is Restore for a console that cannot tidy up by itself any more.
+func (t *Terminal) Reset() {
+	t.Restore()
+	t.Write(LeaveScreen)
+}
+
+// Write puts text on the terminal, and reports whether it took it within writeBound. The goroutine that writes to one that
+// nobody reads is left behind.
+func (t *Terminal) Write(text string) bool {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_, _ = t.out.WriteString(text) // nobody is left to be told
+	}()
+	select {
+	case <-done:
+		return true
+	case <-time.After(writeBound):
+		return false
+	}
+}
+
+// errStalled is a console that did not end when it was told to.
+var errStalled = errors.New("the terminal takes nothing: nobody reads it")
+
+// Run runs a console until it is left, and gives the terminal back as it was found. It returns within leaveBound and
+// writeBound of ctx's end, whatever the terminal does, and turns a panic into an error.
+func (t *Terminal) Run(ctx context.Context, console func(context.Context) (Exit, error)) (Exit, error) {
+	exit, err := Bounded(ctx, console)
+	if err != nil {
+		t.Reset()
+	} else {
+		t.Restore()
+	}
+	return exit, err
+}
+
+// Bounded runs a console until it is left, or for leaveBound after ctx's end. One that does not end is left behind.
+func Bounded(ctx context.Context, console func(context.Context) (Exit, error)) (Exit, error) {
+	type end struct {
+		how Exit
+		err error
+	}
+	left := make(chan end, 1)
+	go func() {
+		defer func() {
+			if r := recover(); r != nil {
+				left <- end{err: fmt.Errorf("the console panicked: %v\n%s", r, debug.Stack())}
+			}
+		}()
+		how, err := console(ctx)
+		left <- end{how, err}
+	}()
+	select { // no deadline: somebody looks at it
+	case e := <-left:
+		return e.how, e.err
+	case <-ctx.Done():
+	}
+	select {
+	case e := <-left:
+		return e.how, e.err
+	case <-time.After(leaveBound):
+		return Exit{}, errStalled
+	}
+}
