@@ -47,6 +47,35 @@ func TestWhatTheServerDoesNotKnowIsRefusedInOpenAIsShape(t *testing.T) {
 	}
 }
 
+// A browser sends a page's request without a Content-Type, or with an empty one, and asks us nothing before it. What only a
+// browser sends gives it away, also where its origin is listed; a bare program may leave the header out.
+func TestABrowserThatDoesNotSayJSONIsRefused(t *testing.T) {
+	f := start(t, Options{AllowOrigins: []string{"https://page.example"}}, echo)
+	for name, header := range map[string][]string{
+		"a listed origin":               {"Origin", "https://page.example"},
+		"fetch metadata":                {"Sec-Fetch-Site", "cross-site"},
+		"another header of fetch":       {"Sec-Fetch-Mode", "no-cors"},
+		"a referrer":                    {"Referer", "http://page.example/"},
+		"an empty one, and its referer": {"Content-Type", "", "Referer", "http://page.example/"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := f.request(http.MethodPost, "/v1/chat/completions", saying("hi"), header...)
+			if r.Header.Get("Content-Type") != "" {
+				r.Header.Del("Content-Type")
+			}
+			f.do(r).refused(t, http.StatusUnsupportedMediaType, "unsupported_media_type")
+		})
+	}
+	if got := f.gateway.messages(); len(got) != 0 {
+		t.Errorf("the gateway got %d of them", len(got))
+	}
+	bare := f.request(http.MethodPost, "/v1/chat/completions", saying("hi"))
+	bare.Header.Del("Content-Type")
+	if a := f.do(bare); a.status != http.StatusOK {
+		t.Errorf("a bare program was answered %d: %s", a.status, a.body)
+	}
+}
+
 func TestJSONUnderItsNamesIsServed(t *testing.T) {
 	f := start(t, Options{}, echo)
 	for _, kind := range []string{"application/json", "application/json; charset=utf-8", "Application/JSON", ""} {

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"sync"
 	"time"
+
+	"gatewaytui/core/ops"
 )
 
 // Bounds on the answers that are kept for clients that ask again.
@@ -31,15 +33,15 @@ type mark struct {
 	retry bool
 }
 
-// markOf reads the mark of a request for the named session, which is empty for an anonymous one. A caller is known by its
+// markOf reads the mark of a request of by for the named session, which is empty for an anonymous one. A caller is known by its
 // key, its address and its uid: one caller never gets another one's answer.
-func markOf(r *http.Request, session string, stream bool, body []byte) (mark, *problem) {
+func markOf(r *http.Request, by ops.Caller, session string, stream bool, body []byte) (mark, *problem) {
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
 	if err != nil {
 		host = r.RemoteAddr
 	}
 	known := strconv.AppendQuote(strconv.AppendQuote(nil, r.Header.Get("Authorization")), host)
-	caller := sha256.Sum256(strconv.AppendInt(known, int64(admittedCaller(r.Context()).UID), 10))
+	caller := sha256.Sum256(strconv.AppendInt(known, int64(by.UID), 10))
 	sum := sha256.New()
 	_, _ = sum.Write(strconv.AppendBool(strconv.AppendQuote(append([]byte(nil), caller[:]...), session), stream)) // a hash takes all
 	_, _ = sum.Write(body)

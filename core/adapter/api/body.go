@@ -31,6 +31,7 @@ type incoming struct {
 	c  *conn
 	w  http.ResponseWriter
 	r  *http.Request
+	by ops.Caller // who was let in
 	rc *http.ResponseController
 	// begun says that a part of the body was read, whole that all of it was.
 	begun, whole bool

@@ -15,7 +15,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gatewaytui/core/adapter"
-	"gatewaytui/core/ops"
 )
 
 // lookUpTimeout bounds the look-up of one connection's caller. Through netlink it takes some 20 us; reading /proc/net/tcp on
@@ -211,17 +210,4 @@ func mapsAll(uidMap string) bool {
 	const every = 1<<32 - 1
 	fields := strings.Fields(uidMap)
 	return len(fields) == 3 && fields[0] == "0" && fields[2] == strconv.Itoa(every)
-}
-
-type requestKey struct{}
-
-// admitted returns r with the caller that authorize let in.
-func admitted(ctx context.Context, by ops.Caller) context.Context {
-	return context.WithValue(ctx, requestKey{}, by)
-}
-
-// admittedCaller is the caller of a request that authorize let in.
-func admittedCaller(ctx context.Context) ops.Caller {
-	by, _ := ctx.Value(requestKey{}).(ops.Caller)
-	return by
 }

@@ -112,9 +112,12 @@ func (g *Guard) add(from string) *source {
 // looked at the key.
 func (c *conn) slow(r *http.Request, p *problem) *problem {
 	token, given := bearer(r)
+	if !given || c.platform.key == nil {
+		return p
+	}
 	who := c.callerOf(r.Context())
 	keyless := c.platform.options.Key == "" && c.platform.fromPage(r) == nil
-	if !given || c.platform.key == nil || who.own() && (keyless || p != nil && p.code == codeTool) {
+	if who.own() && (keyless || p != nil && p.code == codeTool) {
 		return p
 	}
 	wait := c.platform.guard.Check(sourceOf(r, who), token, c.platform.isKey(token), time.Now())

@@ -32,7 +32,7 @@ type route struct {
 	open bool
 	// body says that serve reads the body.
 	body  bool
-	serve func(*conn, http.ResponseWriter, *http.Request)
+	serve func(c *conn, w http.ResponseWriter, r *http.Request, by ops.Caller)
 }
 
 var routes = []route{
@@ -68,25 +68,26 @@ func (c *conn) route(w http.ResponseWriter, r *http.Request) {
 		p.write(w)
 		return
 	}
+	var by ops.Caller
 	if !route.open {
-		by, p := c.authorize(r)
+		var p *problem
+		by, p = c.authorize(r)
 		if p = c.slow(r, p); p != nil {
 			c.refused(w, r, p)
 			return
 		}
-		r = r.WithContext(admitted(r.Context(), by))
 		now := time.Now()
 		c.heard.Store(&now)
 	}
-	route.serve(c, w, r)
+	route.serve(c, w, r, by)
 }
 
-func (c *conn) health(w http.ResponseWriter, r *http.Request) {
+func (c *conn) health(w http.ResponseWriter, r *http.Request, _ ops.Caller) {
 	leaveIfShort(w, r)
 	writeJSON(w, map[string]string{"status": "ok"})
 }
 
-func (c *conn) models(w http.ResponseWriter, _ *http.Request) {
+func (c *conn) models(w http.ResponseWriter, _ *http.Request, _ ops.Caller) {
 	type model struct {
 		ID      string `json:"id"`
 		Object  string `json:"object"`
@@ -105,8 +106,8 @@ func writeJSON(w http.ResponseWriter, value any) {
 }
 
 // chat is one message and its answer.
-func (c *conn) chat(w http.ResponseWriter, r *http.Request) {
-	in := &incoming{c: c, w: w, r: r, rc: http.NewResponseController(w)}
+func (c *conn) chat(w http.ResponseWriter, r *http.Request, by ops.Caller) {
+	in := &incoming{c: c, w: w, r: r, by: by, rc: http.NewResponseController(w)}
 	if p := c.begin(); p != nil {
 		in.answer(p)
 		return
@@ -212,19 +213,33 @@ func (in *incoming) read() (q request, m adapter.Inbound, sent mark, u *upload, 
 	if strings.HasPrefix(key, requestKeys) {
 		named = ""
 	}
-	sent, p = markOf(in.r, named, q.stream, body)
-	m = adapter.Inbound{Adapter: in.c.platform.Name(), Session: key, User: user, Target: key, Text: q.text, Caller: admittedCaller(in.r.Context())}
+	sent, p = markOf(in.r, in.by, named, q.stream, body)
+	m = adapter.Inbound{Adapter: in.c.platform.Name(), Session: key, User: user, Target: key, Text: q.text, Caller: in.by}
 	return q, m, sent, counts, p
 }
 
-// isJSON reports whether a body says that it is JSON, or does not say what it is.
+// isJSON reports whether a body says that it is JSON. A program such as a raw socket or a small library may leave out what the
+// body is. A web page may not: a browser sends a cross-origin request with text/plain, a form or no Content-Type (a Blob without
+// a type) without the preflight that application/json needs (https://fetch.spec.whatwg.org/#cors-safelisted-request-header). So
+// the header is what proves that a browser has asked us before.
 func isJSON(h http.Header) bool {
 	kind := h.Get("Content-Type")
 	if kind == "" {
-		return true
+		return !ofBrowser(h)
 	}
 	kind, _, err := mime.ParseMediaType(kind)
 	return err == nil && kind == "application/json"
+}
+
+// ofBrowser reports whether a browser may have sent h. Its page can remove neither Origin, which every POST has, nor Sec-Fetch-…
+// (https://www.w3.org/TR/fetch-metadata/).
+func ofBrowser(h http.Header) bool {
+	for name := range h {
+		if name == "Origin" || name == "Referer" || strings.HasPrefix(name, "Sec-Fetch-") {
+			return true
+		}
+	}
+	return false
 }
 
 // refusal is what a client is told when Receive returned err.
