@@ -263,7 +263,7 @@ func (i *Intake) Withdraw(key, id string) {
 // cause, and no path of the home (HF33). what names it: "your message", "the answer".
 func NotSaved(log *slog.Logger, key, what string, err error) error {
 	log.Error("message or answer not saved", "session", key, "what", what, "error", term.Clean(err.Error(), 600))
-	cause, hint := store.Reason(err), "nothing of it is kept; free the disk or ask the operator, then send it again"
+	cause, hint := store.Reason(err), "nothing of it is kept; "+store.Advice(err)+", then send it again"
 	if errors.Is(err, context.DeadlineExceeded) {
 		cause = "the disk did not answer in time"
 		hint = "it may still be kept once the disk answers; look at the conversation before you send it again"

@@ -124,24 +124,6 @@ func refusedByDisk(err error) bool {
 	return false
 }
 
-// Reason is the innermost cause of an error of the store, the first of several, without the path of its database: for readers who
-// may not see the home (HF33).
-func Reason(err error) string {
-	if damage, is := errors.AsType[*DamagedError](err); is {
-		return "the database is damaged: " + damage.What
-	}
-	for {
-		cause := errors.Unwrap(err)
-		if several, is := err.(interface{ Unwrap() []error }); is && len(several.Unwrap()) > 0 {
-			cause = several.Unwrap()[0]
-		}
-		if cause == nil {
-			return err.Error()
-		}
-		err = cause
-	}
-}
-
 // Stall bounds a write that must survive the end of its turn: it fails when the store has finished no transaction for this
 // long. One transaction costs up to four fsyncs (the log's header, the commit, and two of a checkpoint), so a disk that
 // takes 3 s for each is slow and not stalled (HF22).

@@ -15,6 +15,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -186,6 +187,7 @@ func meetLimit(path string) error {
 		err := s.PutLife(ctx, Life{ID: strconv.Itoa(written), Reason: string(make([]byte, 8<<10))})
 		if err != nil {
 			fmt.Println(err)
+			fmt.Println(Reason(err), "|", Reason(s.Health(time.Now()).Err), "|", Advice(err))
 			break
 		}
 		written++

@@ -114,8 +114,10 @@ func (s *Store) finish(batch []*request, err error) {
 	if err == nil {
 		err = s.verify()
 	}
+	err = s.fileSize(err)
 	seen := err
 	for _, r := range batch {
+		r.err = s.fileSize(r.err)
 		if seen == nil && refusedByDisk(r.err) {
 			seen = r.err
 		}

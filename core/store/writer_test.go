@@ -178,6 +178,10 @@ func TestF5_AnErrorOfTheDiskIsSaidAndServiceResumes(t *testing.T) {
 	if said := o.line(t); !strings.Contains(said, "disk I/O error") || !strings.Contains(said, dir) {
 		t.Errorf("the write that met the limit was answered %q, want the cause and the file", said)
 	}
+	const limit = "no file may be larger than 512 KiB (RLIMIT_FSIZE)"
+	if said, want := o.line(t), limit+" | "+limit+" | ask the operator to raise LimitFSIZE="; !strings.HasPrefix(said, want) {
+		t.Errorf("the reason, that of the health and the advice are %q, want %q", said, want)
+	}
 	var acknowledged int
 	if _, err := fmt.Sscan(o.line(t), &acknowledged); err != nil {
 		t.Fatal(err)
