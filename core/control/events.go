@@ -57,15 +57,15 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request, _ string) {
 	}
 }
 
-// stream copies the console's events to out until one of them ends. The console is read by a goroutine of its own, so
-// that a heartbeat can be sent while it has nothing to say; stream waits for it. An event after a pause is written at once,
-// those that follow it within gather together.
-func (s *Server) stream(ctx context.Context, out *stream, after uint64, kinds []ops.EventType) error {
-	ctx, cancel := context.WithCancel(ctx)
-	type next struct {
-		ev  ops.Event
-		err error
-	}
+// next is an event of the console, or why there are no more.
+type next struct {
+	ev  ops.Event
+	err error
+}
+
+// feed reads the console's events on a goroutine of its own, so that a heartbeat can be sent while it has nothing to say. The
+// channel is closed when the goroutine ends, with ctx or with the events.
+func (s *Server) feed(ctx context.Context, after uint64, kinds []ops.EventType) <-chan next {
 	feed := make(chan next)
 	go func() {
 		defer close(feed)
@@ -80,6 +80,14 @@ func (s *Server) stream(ctx context.Context, out *stream, after uint64, kinds []
 			}
 		}
 	}()
+	return feed
+}
+
+// stream copies the console's events to out until one of them ends, and waits for the feed's goroutine. An event after a
+// pause is written at once, those that follow it within gather together.
+func (s *Server) stream(ctx context.Context, out *stream, after uint64, kinds []ops.EventType) error {
+	ctx, cancel := context.WithCancel(ctx)
+	feed := s.feed(ctx, after, kinds)
 	defer func() {
 		cancel()
 		for range feed { //nolint:revive // until the goroutine has ended
@@ -90,51 +98,35 @@ func (s *Server) stream(ctx context.Context, out *stream, after uint64, kinds []
 	defer beat.Stop()
 	closing := s.closing
 	var pause <-chan time.Time // set while the server closes: a pause this long means that nothing is pending
-	var due <-chan time.Time   // set while events wait to be written together
 	for {
+		var err error
 		select {
 		case n, more := <-feed:
-			if !more {
+			switch {
+			case !more:
 				return out.flush()
-			}
-			if n.err != nil {
+			case n.err != nil:
 				return errors.Join(n.err, out.flush())
 			}
-			if err := out.event(n.ev); err != nil {
-				return err
-			}
-			switch wait := time.Until(out.flushed.Add(gather)); {
-			case pause != nil, wait <= 0, out.pending.Len() >= together:
-				if err := out.flush(); err != nil {
-					return err
-				}
-				due = nil
-			case due == nil:
-				due = time.After(wait)
-			}
+			err = out.take(n.ev, pause != nil)
 			if pause != nil {
 				pause = time.After(quiet)
 			}
-		case <-due:
-			if err := out.flush(); err != nil {
-				return err
-			}
-			due = nil
+		case <-out.due:
+			err = out.flush()
 		case <-beat.C:
 			out.pending.WriteString(": alive\n\n")
-			if err := out.flush(); err != nil {
-				return err
-			}
-			due = nil
+			err = out.flush()
 		case <-closing:
-			if err := out.flush(); err != nil {
-				return err
-			}
-			closing, pause, due = nil, time.After(quiet), nil
+			closing, pause = nil, time.After(quiet)
+			err = out.flush()
 		case <-pause:
 			return nil
 		case <-ctx.Done():
 			return nil
+		}
+		if err != nil {
+			return err
 		}
 	}
 }
@@ -146,6 +138,22 @@ type stream struct {
 	// pending is what was not written yet; flushed is when something was.
 	pending bytes.Buffer
 	flushed time.Time
+	// due comes when what is pending is to be written; nil while nothing waits to be written together.
+	due <-chan time.Time
+}
+
+// take adds an event, and writes what is pending at once if hurry says so, if the last write is long ago, or if it is much.
+func (o *stream) take(ev ops.Event, hurry bool) error {
+	if err := o.event(ev); err != nil {
+		return err
+	}
+	switch wait := time.Until(o.flushed.Add(gather)); {
+	case hurry, wait <= 0, o.pending.Len() >= together:
+		return o.flush()
+	case o.due == nil:
+		o.due = time.After(wait)
+	}
+	return nil
 }
 
 // event adds an event to what is pending.
@@ -165,6 +173,7 @@ func (o *stream) event(ev ops.Event) error {
 // flush writes what is pending at once or fails: a reader that lags is cut, never waited for, and resumes from its last
 // id.
 func (o *stream) flush() error {
+	o.due = nil
 	if o.pending.Len() == 0 {
 		return nil
 	}

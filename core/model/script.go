@@ -218,23 +218,8 @@ func (s *step) check(groups map[string]bool) error {
 			}
 		}
 	}
-	texts := []*template{s.Reply}
-	for _, d := range []*duration{s.Wedge, s.Delay, s.Pace} {
-		if d != nil {
-			texts = append(texts, &d.template)
-		}
-	}
-	if s.Error != nil {
-		if s.Error.Status < 400 || s.Error.Status > 599 {
-			return fmt.Errorf("error.status is %d, want 400 to 599", s.Error.Status)
-		}
-		if s.Error.Times < 0 {
-			return fmt.Errorf("error.times is %d, want 0 (always) or more", s.Error.Times)
-		}
-		if s.Error.Times > 0 && s.Reply == nil && len(s.Call) == 0 && !s.Hang {
-			return errors.New("error.times is set, and nothing says what comes after: add reply or call")
-		}
-		texts = append(texts, s.Error.Message)
+	if err := s.checkError(); err != nil {
+		return err
 	}
 	for i := range s.Call {
 		c := &s.Call[i]
@@ -246,15 +231,46 @@ func (s *step) check(groups map[string]bool) error {
 			return fmt.Errorf("arguments of %s: %w", c.Tool, err)
 		}
 	}
-	for _, t := range texts {
-		if t == nil {
-			continue
-		}
+	for _, t := range s.templates() {
 		if err := t.check(groups); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// checkError checks the error that the step plays, if it has one.
+func (s *step) checkError() error {
+	e := s.Error
+	switch {
+	case e == nil:
+	case e.Status < 400 || e.Status > 599:
+		return fmt.Errorf("error.status is %d, want 400 to 599", e.Status)
+	case e.Times < 0:
+		return fmt.Errorf("error.times is %d, want 0 (always) or more", e.Times)
+	case e.Times > 0 && s.Reply == nil && len(s.Call) == 0 && !s.Hang:
+		return errors.New("error.times is set, and nothing says what comes after: add reply or call")
+	}
+	return nil
+}
+
+// templates are those that the step has beside the arguments of its calls.
+func (s *step) templates() (all []*template) {
+	add := func(t *template) {
+		if t != nil {
+			all = append(all, t)
+		}
+	}
+	add(s.Reply)
+	for _, d := range []*duration{s.Wedge, s.Delay, s.Pace} {
+		if d != nil {
+			add(&d.template)
+		}
+	}
+	if s.Error != nil {
+		add(s.Error.Message)
+	}
+	return all
 }
 
 // parseArguments returns value with a *template in place of each string.

@@ -132,42 +132,17 @@ func named(s string, i, end int) (from, to int) {
 	name := strings.TrimLeft(s[i:end], "-")
 	flag := len(name) < end-i
 	sep := skip(s, end, `\"'`) // the end of a quoted name
-	if sep == len(s) {
-		return 0, 0
-	}
-	spaced := false
-	if at := skip(s, sep, " \t"); at > sep && at < len(s) && s[at] == '=' { // name = value
-		sep, spaced = at, true
-	}
-	switch c := s[sep]; {
-	case c == '=' && spaced:
-		from = skip(s, sep+1, " \t")
-	case c == '=':
-		from = sep + 1
-	case c == ':':
-		from = skip(s, sep+1, " \t")
-		spaced = from > sep+1
-	case flag && (c == ' ' || c == ',' || c == '\t'):
-		from = skip(s, sep, " ,\t")
-		if from < len(s) && s[from] == '-' {
-			return 0, 0
-		}
-	default:
+	from, spaced, is := separator(s, sep, flag)
+	if !is {
 		return 0, 0
 	}
 	switch {
 	case strings.EqualFold(name, "authorization"), strings.EqualFold(name, "proxy-authorization"):
-		from = afterScheme(s, from)
-		return value(s, from)
+		return value(s, afterScheme(s, from))
 	case strings.EqualFold(name, "cookie"), strings.EqualFold(name, "set-cookie"):
 		return from, from + indexAny(s[from:], "\"'\r\n")
 	case flag && (name == "u" || name == "user" || name == "proxy-user"): // curl's user:password
-		from, to = value(s[:min(len(s), from+maxUserinfo)], from)
-		colon := strings.IndexByte(s[from:to], ':')
-		if colon < 0 {
-			return 0, 0
-		}
-		return from + colon + 1, to
+		return password(s, from)
 	case SecretName(name):
 	case name == "key" && (flag || i > 0 && (s[i-1] == '?' || s[i-1] == '&')):
 	default:
@@ -175,10 +150,43 @@ func named(s string, i, end int) (from, to int) {
 	}
 	from, to = value(s, from)
 	// "unexpected token: end of file" is prose; "token: 8f2c…" is not.
-	if spaced && sep == end && !flag && (strings.EqualFold(name, "token") || strings.EqualFold(name, "secret")) && !keyLike(s[from:to]) {
+	prose := spaced && sep == end && !flag && (strings.EqualFold(name, "token") || strings.EqualFold(name, "secret"))
+	if prose && !keyLike(s[from:to]) {
 		return 0, 0
 	}
 	return from, to
+}
+
+// separator finds what stands at sep between a name and its value: an equals sign, a colon, or the blank behind a flag. from
+// is where the value begins, and spaced says that blanks are around the sign.
+func separator(s string, sep int, flag bool) (from int, spaced, is bool) {
+	if sep == len(s) {
+		return 0, false, false
+	}
+	if at := skip(s, sep, " \t"); at > sep && at < len(s) && s[at] == '=' { // name = value
+		return skip(s, at+1, " \t"), false, true
+	}
+	switch c := s[sep]; {
+	case c == '=':
+		return sep + 1, false, true
+	case c == ':':
+		from = skip(s, sep+1, " \t")
+		return from, from > sep+1, true
+	case flag && (c == ' ' || c == ',' || c == '\t'):
+		from = skip(s, sep, " ,\t")
+		return from, false, from == len(s) || s[from] != '-'
+	}
+	return 0, false, false
+}
+
+// password returns the bounds of the part behind the colon of user:password at from.
+func password(s string, from int) (int, int) {
+	from, to := value(s[:min(len(s), from+maxUserinfo)], from)
+	colon := strings.IndexByte(s[from:to], ':')
+	if colon < 0 {
+		return 0, 0
+	}
+	return from + colon + 1, to
 }
 
 // value returns the bounds of the value that begins at i: what is inside its quotes, or up to where a shell, a URL or

@@ -47,10 +47,10 @@ func ParseStat(b []byte) (Stat, error) {
 
 	// Fields from the third on; the index is the number in proc_pid_stat(5).
 	field := 2
-	for rest := b[end+1:]; len(rest) > 0; {
+	for rest := b[end+1:]; ; {
 		rest = bytes.TrimLeft(rest, " \n")
 		if len(rest) == 0 {
-			break
+			return Stat{}, errStat
 		}
 		word := rest
 		if i := bytes.IndexAny(rest, " \n"); i >= 0 {
@@ -58,48 +58,54 @@ func ParseStat(b []byte) (Stat, error) {
 		}
 		rest = rest[len(word):]
 		field++
-		if field == 3 {
-			if len(word) != 1 {
-				return Stat{}, errStat
-			}
-			p.State = word[0]
-			continue
-		}
-		if !wanted(field) {
-			continue
-		}
-		negative := word[0] == '-'
-		if negative {
-			word = word[1:]
-		}
-		v, ok := number(word)
-		if !ok {
+		if !p.set(field, word) {
 			return Stat{}, errStat
 		}
-		if negative {
-			v = 0 // only a group or session outside of our namespace, and a broken rss, read below zero
-		}
-		switch field {
-		case 4:
-			p.PPID = int(v)
-		case 5:
-			p.PGRP = int(v)
-		case 6:
-			p.SID = int(v)
-		case 9:
-			p.Flags = v
-		case 14, 15:
-			p.CPU += v
-		case 20:
-			p.Threads = int(v)
-		case 22:
-			p.Start = v
-		case 24:
-			p.RSS = int64(v)
+		if field == lastField {
 			return p, nil
 		}
 	}
-	return Stat{}, errStat
+}
+
+// lastField is the last field that is read.
+const lastField = 24
+
+// set reads one field; false: it cannot be one.
+func (p *Stat) set(field int, word []byte) bool {
+	if field == 3 {
+		p.State = word[0]
+		return len(word) == 1
+	}
+	if !wanted(field) {
+		return true
+	}
+	negative := word[0] == '-'
+	if negative {
+		word = word[1:]
+	}
+	v, ok := number(word)
+	if negative {
+		v = 0 // only a group or session outside of our namespace, and a broken rss, read below zero
+	}
+	switch field {
+	case 4:
+		p.PPID = int(v)
+	case 5:
+		p.PGRP = int(v)
+	case 6:
+		p.SID = int(v)
+	case 9:
+		p.Flags = v
+	case 14, 15:
+		p.CPU += v
+	case 20:
+		p.Threads = int(v)
+	case 22:
+		p.Start = v
+	case lastField:
+		p.RSS = int64(v)
+	}
+	return ok
 }
 
 func wanted(field int) bool {
