@@ -62,6 +62,20 @@ func damaged(path string, err error) error {
 	return err
 }
 
+// blame is err of a call of SQLite as its caller shall know it. SQLite says that a database is malformed when the disk
+// refuses a read with EIO (SQLITE_IOERR_CORRUPTFS, https://www.sqlite.org/rescode.html#ioerr_corruptfs). While the last
+// write failed because of the disk, such an error is the disk's as well, and no damage.
+func (s *Store) blame(err error) error {
+	err = damaged(s.path, err)
+	if _, is := errors.AsType[*DamagedError](err); !is {
+		return err
+	}
+	if last := s.Health(time.Now()).Err; refusedByDisk(last) {
+		return last
+	}
+	return err
+}
+
 // Verify reads the whole database once and says what does not fit together, as a *DamagedError. It costs a second for some
 // 500 MB, and holds up nobody.
 func (s *Store) Verify(ctx context.Context) error {

@@ -20,7 +20,7 @@ func (s *Store) read(ctx context.Context, what, query string, args []any, each f
 	defer cancel(nil)
 	defer context.AfterFunc(s.reading, func() { cancel(context.Cause(s.reading)) })()
 
-	err := damaged(s.path, s.rows(ctx, query, args, each))
+	err := s.blame(s.rows(ctx, query, args, each))
 	if err != nil && ctx.Err() != nil {
 		err = context.Cause(ctx) // SQLite says only "interrupted"
 	}

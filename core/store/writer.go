@@ -95,7 +95,7 @@ func (s *Store) writeLoop() {
 // commit writes a batch and tells each caller what became of its request.
 func (s *Store) commit(batch []*request) {
 	begun, err := s.transact(batch)
-	err = damaged(s.path, err)
+	err = s.blame(err)
 	if err != nil && begun && len(batch) > 1 {
 		// Something took the whole transaction down, for instance one request that the disk had no room for. Each gets a
 		// transaction of its own, and so its own answer. One that never began is no request's doing, and to try it once
@@ -117,7 +117,7 @@ func (s *Store) finish(batch []*request, err error) {
 	err = s.fileSize(err)
 	seen := err
 	for _, r := range batch {
-		r.err = s.fileSize(r.err)
+		r.err = s.fileSize(s.blame(r.err))
 		if seen == nil && refusedByDisk(r.err) {
 			seen = r.err
 		}
