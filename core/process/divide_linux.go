@@ -61,7 +61,8 @@ type division struct {
 	memory, pids bool // the controllers in force
 	bounds       Bounds
 	why          error // why a controller is not in force
-	// undo takes back what was enabled in the group that the program left for the leaf below it; empty: it did not.
+	// undo takes back what was enabled in base, for whoever is to be put there when the program has ended; empty: nothing is
+	// to be taken back, because base is the root of all groups.
 	undo string
 }
 
@@ -133,11 +134,10 @@ func (g *groups) divide(want Bounds, self int) (d division) {
 	case !d.pids:
 		d.why = errors.New("the gateway's control group is not given the controller pids")
 	}
-	moved, err := g.enable(d, self)
-	if err != nil {
+	if err := g.enable(d, self); err != nil {
 		return division{why: err}
 	}
-	if moved {
+	if _, err := os.Stat(filepath.Join(g.base, kernel.LeafGroup)); err == nil {
 		d.undo = d.with("-")
 	}
 	for _, dir := range []string{g.home, g.life} {
@@ -165,14 +165,14 @@ func subtree(dir, change string) error {
 	return nil
 }
 
-// enable enables the controllers of d in base, and says whether the program moved for it.
-func (g *groups) enable(d division, self int) (moved bool, err error) {
+// enable enables the controllers of d in base.
+func (g *groups) enable(d division, self int) error {
 	have, err := words(g.base + "/cgroup.subtree_control")
 	if err != nil {
-		return false, fmt.Errorf("read the controllers of the gateway's control group: %w", err)
+		return fmt.Errorf("read the controllers of the gateway's control group: %w", err)
 	}
 	if !slices.ContainsFunc(d.controllers(), func(name string) bool { return !slices.Contains(have, name) }) {
-		return false, nil
+		return nil
 	}
 	// The root of all groups may have processes; it alone has no type.
 	_, noType := os.Stat(g.base + "/cgroup.type")
@@ -182,14 +182,13 @@ func (g *groups) enable(d division, self int) (moved bool, err error) {
 			if err = g.leave(self); err != nil {
 				break
 			}
-			moved = true
 		}
 		if err = subtree(g.base, d.with("+")); !errors.Is(err, unix.EBUSY) {
 			break
 		}
 	}
 	if err == nil {
-		return moved, nil
+		return nil
 	}
 	if errors.Is(err, unix.EBUSY) {
 		err = fmt.Errorf("processes are in %s, and a group with processes gives its controllers to none below it: %w", g.base, err)
@@ -197,7 +196,7 @@ func (g *groups) enable(d division, self int) (moved bool, err error) {
 	if leave {
 		g.back()
 	}
-	return false, err
+	return err
 }
 
 // leave moves the program, and what it has started, from base to the leaf group, unless others are in base as well.

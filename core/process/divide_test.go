@@ -296,6 +296,10 @@ func TestHF4_ATreeOverItsLimitIsTheOnlyOneThatEnds(t *testing.T) {
 	if own := groupOf(g.Process.Pid); filepath.Base(own) != kernel.LeafGroup {
 		t.Errorf("the gateway is in %s", own)
 	}
+	// What an earlier life kept, and has ended since, is no reason to leave something behind.
+	if homes, err := filepath.Glob(base + "/" + homeGroup + "*"); err != nil || len(homes) != 1 || os.Mkdir(homes[0]+"/"+keptGroup+"earlier", 0o755) != nil {
+		t.Errorf("the groups of homes are %q, %v", homes, err)
+	}
 	_ = g.in.Close()
 	if err := g.Wait(); err != nil {
 		t.Errorf("the gateway ended with %v", err)

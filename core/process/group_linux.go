@@ -248,8 +248,9 @@ func (g *groups) removeEarlier() {
 	}
 }
 
-// remove removes the groups of this life, and the home's if no other life's is in it.
+// remove removes the groups of this life and what earlier ones left empty, and the home's if no other life's is in it.
 func (g *groups) remove() error {
+	g.removeEarlier()
 	for _, dir := range []string{g.life, g.kept} {
 		if err := kernel.RemoveGroup(dir); err != nil {
 			return fmt.Errorf("remove control group %s: %w", dir, err)
