@@ -77,7 +77,7 @@ func (s *signals) handOver(g *gateway.Gateway, files lives.Files, lost func(), e
 		select {
 		case <-done:
 		case <-time.After(logBound):
-			log.Warn("left behind at the end", "what", "a signal's work")
+			log.Warn("still running at exit", "what", "a signal's work")
 		}
 	}
 }

@@ -29,7 +29,7 @@ func (g *Gateway) agentOf(s session.Session) *agent.Agent {
 		g.releaseAgents([]*agent.Agent{a}, "it belongs to an earlier conversation")
 	}
 	a := agent.New(agent.Config{
-		Session: s.Key, Models: g.opts.Models, Slots: g.slots, Passing: session.IsRequest(s.Key), Tools: g.tools, Processes: agentProcesses{&g.trees}, KillGrace: g.cfg.Process.KillGrace.Duration,
+		Session: s.Key, Models: g.opts.Models, Slots: g.slots, Passing: session.IsRequest(s.Key), Tools: g.tools, Processes: agentProcesses{g.trees}, KillGrace: g.cfg.Process.KillGrace.Duration,
 		Memory: &memory{store: g.store, session: s.ID}, MaxIterations: g.cfg.Agent.MaxIterations, System: systemPrompt, Log: g.log,
 		Called: g.metrics.Called,
 	})

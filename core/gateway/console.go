@@ -23,16 +23,11 @@ func (g *Gateway) Status(context.Context) (ops.Status, error) {
 	now := time.Now()
 	listens := g.opts.APIListen() // it takes locks of its own
 	config, _ := g.health.ConfigFile()
-	g.mu.Lock()
+	state, drain := g.lifecycle.Now()
 	st := ops.Status{
-		Life: g.life, PID: g.opts.PID, Version: g.opts.Version, State: g.state, StartedAt: ops.At(g.health.Started()), UptimeMS: ops.Millis(now.Sub(g.health.Started())),
+		Life: g.life, PID: g.opts.PID, Version: g.opts.Version, State: state, Drain: drain, StartedAt: ops.At(g.health.Started()), UptimeMS: ops.Millis(now.Sub(g.health.Started())),
 		Home: g.opts.Home, LastEnd: g.recovery.LastEnd(), Supervisor: g.supervisor(), APIListen: listens, APIAccess: g.opts.APIAccess, Config: config,
 	}
-	if g.drain != nil {
-		d := *g.drain
-		st.Drain = &d
-	}
-	g.mu.Unlock()
 	st.Warnings = g.health.Warnings(now)
 	if g.opts.MetricsListen != nil {
 		addr, trouble := g.opts.MetricsListen()
@@ -133,7 +128,7 @@ func (g *Gateway) Snapshot(ctx context.Context, most ...ops.Most) (ops.Snapshot,
 	if left != (ops.Omitted{}) {
 		s.Omitted = &left
 	}
-	if run := g.stopping(); run != nil {
+	if run := g.lifecycle.Run(); run != nil {
 		report := run.Report()
 		s.Shutdown = &report
 	}
@@ -247,12 +242,12 @@ func filled[T any](rows []T) []T {
 
 // Plan implements ops.Console: the plan of a graceful stop as it would run now.
 func (g *Gateway) Plan(context.Context) (ops.Plan, error) {
-	return g.plan().Rows(g.limit()), nil
+	return g.phases.plan().Rows(g.phases.limit()), nil
 }
 
 // Shutdown implements ops.Console.
 func (g *Gateway) Shutdown(ctx context.Context) (ops.Shutdown, error) {
-	if run := g.stopping(); run != nil {
+	if run := g.lifecycle.Run(); run != nil {
 		return run.Report(), nil
 	}
 	none := &ops.Error{Code: ops.CodeNotFound, Message: "no shutdown has been recorded on this home", Hint: "`gatewaytui plan` shows the one that would run"}

@@ -352,9 +352,11 @@ func TestHB7_AStatusHoldsNoLockWhileItAsksItsOwner(t *testing.T) {
 		}
 		locked := make(chan struct{})
 		go func() {
-			g.mu.Lock()
+			for _, mu := range []*sync.Mutex{&g.mu, &g.lifecycle.mu} {
+				mu.Lock()
+				mu.Unlock() // it can be taken
+			}
 			close(locked)
-			g.mu.Unlock()
 		}()
 		select {
 		case <-locked:

@@ -13,17 +13,13 @@ import (
 // beginDrain takes no new turns and lets running ones finish; the gateway keeps running and connected (J11). What waits
 // in a mailbox keeps waiting.
 func (g *Gateway) beginDrain(by, why string) (string, any, error) {
-	g.mu.Lock()
-	if g.state != ops.StateRunning {
-		state := g.state
-		g.mu.Unlock()
-		if state == ops.StateDraining {
-			return "already draining", nil, nil
-		}
-		return "", nil, &ops.Error{Code: ops.CodeConflict, Message: "the gateway is " + string(state)}
+	began, err := g.lifecycle.Drain(ops.DrainState{By: by, Reason: why, Since: ops.At(time.Now())})
+	if err != nil {
+		return "", nil, err
 	}
-	g.state, g.drain = ops.StateDraining, &ops.DrainState{By: by, Reason: why, Since: ops.At(time.Now())}
-	g.mu.Unlock()
+	if !began {
+		return "already draining", nil, nil
+	}
 	_, running := g.table.Len()
 	g.log.Info("draining", "by", by, "reason", why, "running_turns", running)
 	g.events.Emit(ops.EventGatewayState, "gateway", strings.TrimSuffix("draining: "+why, ": "), map[string]any{"state": ops.StateDraining, "by": by})
@@ -32,14 +28,9 @@ func (g *Gateway) beginDrain(by, why string) (string, any, error) {
 
 // endDrain takes new turns again, those that waited first.
 func (g *Gateway) endDrain() (string, any, error) {
-	g.mu.Lock()
-	if g.state != ops.StateDraining {
-		state := g.state
-		g.mu.Unlock()
-		return "", nil, &ops.Error{Code: ops.CodeConflict, Message: "the gateway is " + string(state) + ", not draining"}
+	if err := g.lifecycle.Undrain(); err != nil {
+		return "", nil, err
 	}
-	g.state, g.drain = ops.StateRunning, nil
-	g.mu.Unlock()
 	held := g.table.Resume(g.turns)
 	for _, t := range held {
 		g.begin(t)

@@ -38,7 +38,6 @@ import (
 	"gatewaytui/core/process"
 	"gatewaytui/core/recovery"
 	"gatewaytui/core/session"
-	"gatewaytui/core/shutdown"
 	"gatewaytui/core/store"
 	"gatewaytui/core/term"
 	"gatewaytui/core/tool"
@@ -179,30 +178,16 @@ type Gateway struct {
 	stopWatch   context.CancelFunc
 	watching    context.Context
 
-	ready chan struct{}
-
+	lifecycle *lifecycle
+	manager   manager
+	phases    *phases
 	// trees ends the process trees of a stop.
-	trees stopKill
-
-	began chan struct{} // closed when the shutdown runs
-	// eventsFlushed is closed when every event of the phases before the last one is emitted.
-	eventsFlushed chan struct{}
+	trees *stopKill
 
 	mu    sync.Mutex // guards what follows; never held over I/O
 	store *store.Store
-	state ops.State
-	drain *ops.DrainState
 	// abortBackup ends the backup that runs; nil: none does.
 	abortBackup context.CancelCauseFunc
-	// abort ends a start that is under way; nil when it is over. early is a stop that was asked for meanwhile.
-	// startOver is true from the end of a start that did not fail and during which none was asked for.
-	abort     context.CancelFunc
-	early     *stopRequest
-	startOver bool
-	// run is the shutdown, nil before there is one, and stop what began it. turnsLeft says that its drain left some.
-	run       *shutdown.Run
-	stop      stopRequest
-	turnsLeft bool
 }
 
 // New makes a gateway. It does no I/O; Run does.
@@ -216,11 +201,11 @@ func New(o Options) (*Gateway, error) {
 	}
 	cfg := o.Config
 	g := &Gateway{
-		opts: o, cfg: cfg, log: o.Log, life: o.Life, state: ops.StateStarting,
+		opts: o, cfg: cfg, log: o.Log, life: o.Life, manager: manager{o.Notify, o.Log},
 		policy: session.Policy{Idle: cfg.Session.IdleReset.Duration, Daily: daily},
 		events: events.New(), requests: newRequests(),
-		ready: make(chan struct{}), began: make(chan struct{}), eventsFlushed: make(chan struct{}),
 	}
+	g.lifecycle = newLifecycle(g.beginShutdown, g.endProcess)
 	g.turns, g.cancelTurns = context.WithCancel(context.Background())
 	g.watching, g.stopWatch = context.WithCancel(context.Background())
 	g.slots = model.NewSlots(cfg.Limits.ModelCalls)
@@ -229,7 +214,7 @@ func New(o Options) (*Gateway, error) {
 	}
 	g.background = background.New(o.Log)
 	g.health = health.New(health.Options{
-		Log: o.Log, Gateway: g, Life: o.Life, Database: o.Database, Limits: g.limits, Background: g.background, Warnings: o.Warnings,
+		Log: o.Log, Gateway: watched{conversations{g}, g.lifecycle}, Life: o.Life, Database: o.Database, Limits: g.limits, Background: g.background, Warnings: o.Warnings,
 		Config: o.ConfigFile, ConfigChanged: o.ConfigChanged, ClockConfirmed: o.ClockConfirmed, Booted: o.Booted,
 	})
 	g.connections = o.Models.New()
@@ -261,7 +246,7 @@ func New(o Options) (*Gateway, error) {
 			g.events.Emit(e.Type, strconv.Itoa(e.Process.PID), e.Text, map[string]any{"session": e.Process.Session, "pid": e.Process.PID})
 		},
 	})
-	g.trees.procs, g.trees.grace = g.procs, cfg.Process.KillGrace.Duration
+	g.trees = &stopKill{procs: g.procs, grace: cfg.Process.KillGrace.Duration}
 	g.adapters = adapter.NewSupervisor(adapter.Options{
 		CallTimeout: cfg.Shutdown.AdapterTimeout.Duration, SendTimeout: delivery.SendTimeout, Receiver: receiver{g.intake, g.procs}, Log: o.Log,
 		OnState: func(a ops.Adapter) {
@@ -276,14 +261,20 @@ func New(o Options) (*Gateway, error) {
 		g.adapters.AddBroken(name, err)
 	}
 	g.tools = tools(cfg.Tools, cfg.Process, o.Workdir, g.procs, o.Redactor)
-	if w, tight := g.tightBudget(); tight {
+	g.phases = &phases{
+		cfg: cfg, lifecycle: g.lifecycle, manager: g.manager, conversations: conversations{g}, table: g.table, cache: g.cache, adapters: g.adapters,
+		background: g.background, procs: g.procs, trees: g.trees, outbox: g.outbox, events: g.events, health: g.health, recovery: g.recovery,
+		budget: o.SupervisorBudget, mark: o.Mark, store: g.db, lists: o.Lives != nil, stores: o.Stores, surrender: o.Surrender,
+		stopWatching: g.stopWatch, closeProcesses: g.closeProcesses, eventsFlushed: make(chan struct{}),
+	}
+	if w, tight := g.phases.tightBudget(); tight {
 		g.health.Keep(w)
 	}
 	return g, nil
 }
 
 // Ready is closed when the gateway takes messages and every adapter has had its first attempt.
-func (g *Gateway) Ready() <-chan struct{} { return g.ready }
+func (g *Gateway) Ready() <-chan struct{} { return g.lifecycle.ready }
 
 // End is how a life ended.
 type End struct {
@@ -307,7 +298,7 @@ func (g *Gateway) Run(ctx context.Context) (End, error) {
 		g.log.Warn("adapter needs credentials", "adapter", name, "variable", variable, "error", term.Clean(err.Error(), 300))
 	}
 	err := g.open(ctx)
-	if !g.endStart(err) && err != nil {
+	if !g.lifecycle.endStart(err) && err != nil {
 		g.close()
 		return End{ExitCode: 1}, err
 	}
@@ -316,23 +307,24 @@ func (g *Gateway) Run(ctx context.Context) (End, error) {
 	supervised := make(chan struct{})
 	go func() {
 		defer close(supervised)
-		if g.serve() {
+		if g.lifecycle.serve() {
 			g.recovery.TakeUp(adapting)
-			g.recovery.VerifyLater(adapting, g.ready)
+			g.recovery.VerifyLater(adapting, g.lifecycle.ready)
 			_ = g.adapters.Run(adapting) // it ends with its context alone
 		}
 	}()
 	g.watcher.Go(func() { g.watch(g.watching) })
 	g.watcher.Go(func() { g.health.WatchConfig(g.watching) })
 	g.watcher.Go(func() { g.health.WatchStore(g.watching) })
-	g.watcher.Go(func() { g.recovery.Beat(g.watching) })
+	past := g.recovery
+	g.watcher.Go(func() { past.Beat(g.watching) })
 	g.watcher.Go(func() { g.awaitFirstAttempts(ctx) })
 	select { // no deadline: it serves until it is told to stop
 	case <-ctx.Done():
 		g.Stop(StopRequest{Mode: ops.ModeGraceful, Reason: "its owner ended", By: "the gateway"})
-	case <-g.began:
+	case <-g.lifecycle.stopping:
 	}
-	run := g.stopping()
+	run := g.lifecycle.Run()
 	<-run.Done() // bounded by the plan and its watchdog
 	report := run.Report()
 	if g.opts.Over != nil {
@@ -345,40 +337,17 @@ func (g *Gateway) Run(ctx context.Context) (End, error) {
 	return End{ExitCode: report.ExitCode, Report: &report}, nil
 }
 
-// State implements health.Gateway.
-func (g *Gateway) State() (state ops.State, ready bool) {
-	select {
-	case <-g.ready:
-		ready = true
-	default:
-	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.state, ready
-}
-
 // Readiness is why the gateway takes no messages; nil if it does. Its text has no paths. It waits at most 250 ms for the disk
 // of the store.
 func (g *Gateway) Readiness(ctx context.Context) error { return g.health.Readiness(ctx) }
 
-// serve begins to take messages. It reports false if a stop came first.
-func (g *Gateway) serve() bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.state != ops.StateStarting {
-		return false
-	}
-	g.state = ops.StateRunning
-	return true
-}
-
 func (g *Gateway) awaitFirstAttempts(ctx context.Context) {
 	select {
 	case <-g.adapters.FirstAttempts(): // bounded by the supervisor
-		close(g.ready)
-		g.notify(func(n Notifier) error { return n.Ready(g.statusLine()) })
+		close(g.lifecycle.ready)
+		g.manager.tell(func(n Notifier) error { return n.Ready(g.statusLine()) })
 		g.events.Emit(ops.EventGatewayState, "gateway", "running", map[string]any{"state": ops.StateRunning})
-	case <-g.began:
+	case <-g.lifecycle.stopping:
 	case <-ctx.Done():
 	}
 }
@@ -426,20 +395,14 @@ func (g *Gateway) await(done <-chan struct{}, what string) {
 	select {
 	case <-done:
 	case <-timer.C:
-		g.log.Warn("left behind at the end", "what", what)
+		g.log.Warn("still running at exit", "what", what)
 	}
 }
 
 // open does what a start does before messages come.
 func (g *Gateway) open(ctx context.Context) error {
-	ctx, cancel := context.WithCancel(ctx)
+	ctx, cancel := g.lifecycle.beginStart(ctx)
 	defer cancel()
-	g.mu.Lock()
-	g.abort = cancel
-	if g.early != nil {
-		cancel()
-	}
-	g.mu.Unlock()
 	st, err := g.recovery.OpenStore(ctx)
 	if err != nil {
 		return err
@@ -459,7 +422,8 @@ func (g *Gateway) open(ctx context.Context) error {
 	if g.cfg.Process.Survivors == config.SurvivorsAdopt && g.recovery.Resumes() {
 		g.recovery.Adopt(ctx, g.procs)
 	}
-	g.background.Start(ctx, "sweep earlier lives", "", func(ctx context.Context) { g.recovery.Sweep(ctx, g.procs) })
+	past := g.recovery
+	g.background.Start(ctx, "sweep earlier lives", "", func(ctx context.Context) { past.Sweep(ctx, g.procs) })
 	return nil
 }
 

@@ -128,12 +128,12 @@ func TestAStopGivesTheTreesOfAllSessionsOneGraceTogether(t *testing.T) {
 				}
 				for i := range sessions {
 					a := agent.New(agent.Config{
-						Session: fmt.Sprintf("chat:dm:%d", i), Models: g.opts.Models, Processes: agentProcesses{&g.trees}, KillGrace: grace, Log: g.log,
+						Session: fmt.Sprintf("chat:dm:%d", i), Models: g.opts.Models, Processes: agentProcesses{g.trees}, KillGrace: grace, Log: g.log,
 					})
 					g.cache.Put(a)
 					g.cache.Done(a)
 				}
-				plan := g.plan()
+				plan := g.phases.plan()
 				kills := shutdown.Plan{Phases: []shutdown.Phase{
 					*plan.Phase(shutdown.PhaseReap), *plan.Phase(shutdown.PhaseAgents), *plan.Phase(shutdown.PhaseSweep),
 				}}

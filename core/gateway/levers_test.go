@@ -79,7 +79,7 @@ func TestACommandNamesItsObjectAndNotTheWorkInIt(t *testing.T) {
 				if !ops.HasCode(err, tc.code) {
 					t.Fatalf("got %+v, %v, promised %s", req, err, tc.code)
 				}
-				if l.g.stopping() != nil {
+				if l.g.lifecycle.Run() != nil {
 					t.Fatal("the gateway stops all the same")
 				}
 				return

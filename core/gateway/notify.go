@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"fmt"
+	"log/slog"
 	"time"
 
 	"gatewaytui/core/ops"
@@ -9,18 +10,24 @@ import (
 	"gatewaytui/core/term"
 )
 
-// notify tells the service manager something, if there is one.
-func (g *Gateway) notify(say func(Notifier) error) {
-	if g.opts.Notify == nil {
+// manager is the service manager, if there is one.
+type manager struct {
+	to  Notifier // nil: there is none
+	log *slog.Logger
+}
+
+// tell tells the service manager something.
+func (m manager) tell(say func(Notifier) error) {
+	if m.to == nil {
 		return
 	}
-	if err := say(g.opts.Notify); err != nil {
-		g.log.Debug("service manager not told", "error", term.Clean(err.Error(), 300))
+	if err := say(m.to); err != nil {
+		m.log.Debug("service manager not told", "error", term.Clean(err.Error(), 300))
 	}
 }
 
-// notifyPhase keeps the service manager informed of a stop: what runs, and what it waits for (systemctl status).
-func (g *Gateway) notifyPhase(e shutdown.Event) {
+// phase keeps the service manager informed of a stop: what runs, and what it waits for (systemctl status).
+func (m manager) phase(e shutdown.Event) {
 	if e.Type != ops.EventShutdownPhase || e.Phase.State != ops.StepRunning {
 		return
 	}
@@ -31,16 +38,23 @@ func (g *Gateway) notifyPhase(e shutdown.Event) {
 			text += fmt.Sprintf(" and %d more", more)
 		}
 	}
-	g.notify(func(n Notifier) error { return n.Status(text) })
+	m.tell(func(n Notifier) error { return n.Status(text) })
+}
+
+// watched is the gateway whose health is watched.
+type watched struct {
+	conversations
+	*lifecycle
 }
 
 // ReadinessChanged implements health.Gateway.
-func (g *Gateway) ReadinessChanged(reason string) {
+func (w watched) ReadinessChanged(reason string) {
+	g := w.g
 	text := g.statusLine()
 	if reason != "" {
 		text = "not ready: " + term.Clean(reason, 200)
 	}
-	g.notify(func(n Notifier) error { return n.Status(text) })
+	g.manager.tell(func(n Notifier) error { return n.Status(text) })
 }
 
 // statusLine is what a service manager shows of a gateway that runs.

@@ -5,52 +5,104 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"gatewaytui/core/adapter"
+	"gatewaytui/core/agent"
+	"gatewaytui/core/background"
+	"gatewaytui/core/config"
+	"gatewaytui/core/delivery"
+	"gatewaytui/core/events"
+	"gatewaytui/core/health"
 	"gatewaytui/core/lives"
 	"gatewaytui/core/ops"
+	"gatewaytui/core/process"
+	"gatewaytui/core/recovery"
 	"gatewaytui/core/session"
 	"gatewaytui/core/shutdown"
 	"gatewaytui/core/store"
 	"gatewaytui/core/term"
 )
 
+// conversationsEnd is what the phases ask of the conversations.
+type conversationsEnd interface {
+	// RefuseWaiting answers the messages that wait with why.
+	RefuseWaiting(why error)
+	// ReleaseWedged frees the slot of a turn whose worker does not return. It reports false if the turn has ended.
+	ReleaseWedged(t *session.Turn, cause error) bool
+}
+
+// phases are the twelve phases of this gateway's stop: what each of them has to end, and how.
+type phases struct {
+	cfg           config.Config
+	lifecycle     *lifecycle
+	manager       manager
+	conversations conversationsEnd
+	table         *session.Table
+	cache         *agent.Cache
+	adapters      *adapter.Supervisor
+	background    *background.Group
+	procs         *process.Registry
+	trees         *stopKill
+	outbox        *delivery.Outbox
+	events        *events.Hub
+	health        *health.Health
+	recovery      *recovery.Recovery
+	// budget is what the service manager allows a stop; 0 is unknown.
+	budget time.Duration
+	// mark writes the clean-shutdown marker.
+	mark func(Mark) error
+	// store is the open store; nil: there is none yet.
+	store func() *store.Store
+	// lists says that there is a list of lives next to the database.
+	lists             bool
+	stores, surrender []Closer
+	// stopWatching ends what watches the gateway, closeProcesses the process registry.
+	stopWatching   func()
+	closeProcesses func(ctx context.Context) error
+
+	// turnsLeft says that the drain left turns.
+	turnsLeft atomic.Bool
+	// eventsFlushed is closed when every event of the phases before the last one is emitted.
+	eventsFlushed chan struct{}
+}
+
 // plan builds the shutdown plan of this gateway: the standard phases of core/shutdown, each with the items that it has
 // when it begins. It does nothing by itself; Start runs it and everything else reads it.
-func (g *Gateway) plan() shutdown.Plan {
-	s := g.cfg.Shutdown
+func (f *phases) plan() shutdown.Plan {
+	s := f.cfg.Shutdown
 	p := shutdown.Standard(shutdown.Budgets{
 		Drain: s.DrainTimeout.Duration, Notify: s.NotifyTimeout.Duration, InterruptGrace: s.InterruptGrace.Duration,
-		KillGrace: g.cfg.Process.KillGrace.Duration, Agent: s.AgentTimeout.Duration, Adapter: s.AdapterTimeout.Duration,
+		KillGrace: f.cfg.Process.KillGrace.Duration, Agent: s.AgentTimeout.Duration, Adapter: s.AdapterTimeout.Duration,
 		Background: s.BackgroundTimeout.Duration, Store: s.StoreTimeout.Duration,
 	})
 	attach := func(name string, when func(*shutdown.Run) (bool, string), list func(context.Context, *shutdown.Run) []shutdown.Item) {
 		ph := p.Phase(name)
 		ph.When, ph.List = when, list
 	}
-	attach(shutdown.PhaseMark, nil, g.markItems)
-	attach(shutdown.PhaseNotify, g.whenNotify, g.notifyItems)
-	attach(shutdown.PhaseDrain, nil, g.drainItems)
-	attach(shutdown.PhaseInterrupt, g.whenTurnsLeft, g.interruptItems)
-	attach(shutdown.PhaseReap, g.whenReap, g.trees.reap)
-	attach(shutdown.PhaseAgents, nil, g.agentItems)
-	attach(shutdown.PhaseAdapters, nil, g.adapterItems)
-	attach(shutdown.PhaseBackground, nil, g.backgroundItems)
-	attach(shutdown.PhaseRelease, nil, g.releaseItems)
-	attach(shutdown.PhaseSweep, nil, g.sweepItems)
-	attach(shutdown.PhaseStores, nil, g.storeItems)
+	attach(shutdown.PhaseMark, nil, f.markItems)
+	attach(shutdown.PhaseNotify, f.whenNotify, f.notifyItems)
+	attach(shutdown.PhaseDrain, nil, f.drainItems)
+	attach(shutdown.PhaseInterrupt, f.whenTurnsLeft, f.interruptItems)
+	attach(shutdown.PhaseReap, f.whenReap, f.trees.reap)
+	attach(shutdown.PhaseAgents, nil, f.agentItems)
+	attach(shutdown.PhaseAdapters, nil, f.adapterItems)
+	attach(shutdown.PhaseBackground, nil, f.backgroundItems)
+	attach(shutdown.PhaseRelease, nil, f.releaseItems)
+	attach(shutdown.PhaseSweep, nil, f.sweepItems)
+	attach(shutdown.PhaseStores, nil, f.storeItems)
 	p.Phase(shutdown.PhaseStores).Excused = store.OutOfOurHands
-	attach(shutdown.PhaseSurrender, nil, g.surrenderItems)
+	attach(shutdown.PhaseSurrender, nil, f.surrenderItems)
 	return p
 }
 
 // limit is what the service manager allows a stop; 0 is unknown.
-func (g *Gateway) limit() time.Duration { return g.opts.SupervisorBudget }
+func (f *phases) limit() time.Duration { return f.budget }
 
 // tightBudget says what the service manager's limit takes from the stop that the config asks for (A3).
-func (g *Gateway) tightBudget() (ops.Warning, bool) {
-	rows := g.plan().Rows(g.limit())
+func (f *phases) tightBudget() (ops.Warning, bool) {
+	rows := f.plan().Rows(f.limit())
 	if len(rows.Shrunk) == 0 {
 		return ops.Warning{}, false
 	}
@@ -59,8 +111,8 @@ func (g *Gateway) tightBudget() (ops.Warning, bool) {
 		cuts = append(cuts, fmt.Sprintf("%s %s instead of %s", s.Name, time.Duration(s.GotMS)*time.Millisecond, time.Duration(s.WantedMS)*time.Millisecond))
 	}
 	text := fmt.Sprintf("the service manager allows a stop %s and the config asks for %s: %s. Allow it %s, or ask for less",
-		g.limit(), g.plan().WorstCase().Round(time.Millisecond), strings.Join(cuts, ", "), g.plan().TimeoutStopSec())
-	return ops.Warning{Code: "shutdown.budget", Message: text, Since: ops.At(g.health.Started())}, true
+		f.limit(), f.plan().WorstCase().Round(time.Millisecond), strings.Join(cuts, ", "), f.plan().TimeoutStopSec())
+	return ops.Warning{Code: "shutdown.budget", Message: text, Since: ops.At(f.health.Started())}, true
 }
 
 func one(kind, id string, run func(ctx context.Context) error) []shutdown.Item {
@@ -69,29 +121,29 @@ func one(kind, id string, run func(ctx context.Context) error) []shutdown.Item {
 
 // markItems put on disk, before anything that can wait, that this stop was meant and what was running when it began (S18,
 // D2). They run side by side: a store that hangs does not keep the marker from being written.
-func (g *Gateway) markItems(_ context.Context, r *shutdown.Run) []shutdown.Item {
+func (f *phases) markItems(_ context.Context, r *shutdown.Run) []shutdown.Item {
 	rep := r.Report()
-	g.notify(func(n Notifier) error { return n.Stopping("stopping: " + term.Clean(rep.Reason, 120)) })
-	g.RefuseWaiting(session.ErrStopping)
+	f.manager.tell(func(n Notifier) error { return n.Stopping("stopping: " + term.Clean(rep.Reason, 120)) })
+	f.conversations.RefuseWaiting(session.ErrStopping)
 	now := time.Now()
-	damaged := g.health.Damage() != ""
+	damaged := f.health.Damage() != ""
 	items := one("file", ".clean_shutdown", func(context.Context) error {
-		return g.opts.Mark(Mark{Reason: rep.Reason, By: rep.By, At: now, Damaged: damaged})
+		return f.mark(Mark{Reason: rep.Reason, By: rep.By, At: now, Damaged: damaged})
 	})
-	if !g.opened() || damaged { // a stop of a start, in which nothing has run yet, or a store that takes nothing
+	if f.store() == nil || damaged { // a stop of a start, in which nothing has run yet, or a store that takes nothing
 		return items
 	}
 	// One commit, so that a disk that takes 500 ms for each fsync has time for it.
 	return append(items, shutdown.Item{Kind: "store", ID: "life and running turns", Run: func(ctx context.Context) error {
-		return g.recovery.RecordStop(ctx, rep, now, g.stopAudit())
+		return f.recovery.RecordStop(ctx, rep, now, f.lifecycle.Stopped().Audit)
 	}})
 }
 
-func (g *Gateway) whenNotify(*shutdown.Run) (bool, string) {
-	if !g.cfg.Shutdown.NotifyUsers {
+func (f *phases) whenNotify(*shutdown.Run) (bool, string) {
+	if !f.cfg.Shutdown.NotifyUsers {
 		return false, "shutdown.notify_users is off"
 	}
-	if _, turns := g.table.Len(); turns == 0 {
+	if _, turns := f.table.Len(); turns == 0 {
 		return false, "no turn runs"
 	}
 	return true, ""
@@ -99,14 +151,14 @@ func (g *Gateway) whenNotify(*shutdown.Run) (bool, string) {
 
 // notifyItems tell each chat with a running turn, once. A notice that fails or hangs counts as told: nobody is told
 // twice, and nobody waits for it (S6, A2).
-func (g *Gateway) notifyItems(_ context.Context, r *shutdown.Run) []shutdown.Item {
+func (f *phases) notifyItems(_ context.Context, r *shutdown.Run) []shutdown.Item {
 	text := "The gateway is stopping. Your running turn may still finish; new messages are not taken until it is back."
 	if r.Report().Restart {
 		text = "The gateway is restarting. Your running turn may still finish; new messages are not taken until it is back."
 	}
 	var items []shutdown.Item
 	told := map[string]bool{}
-	for _, v := range g.table.Turns() {
+	for _, v := range f.table.Turns() {
 		key, target := v.Session.Key, v.Message.Target
 		name := session.Platform(key)
 		at := name + " " + target
@@ -115,7 +167,7 @@ func (g *Gateway) notifyItems(_ context.Context, r *shutdown.Run) []shutdown.Ite
 		}
 		told[at] = true
 		items = append(items, shutdown.Item{Kind: "notice", ID: key, Run: func(ctx context.Context) error {
-			return g.outbox.Send(ctx, key, name, adapter.Outgoing{Target: target, Text: text})
+			return f.outbox.Send(ctx, key, name, adapter.Outgoing{Target: target, Text: text})
 		}})
 	}
 	return items
@@ -123,19 +175,19 @@ func (g *Gateway) notifyItems(_ context.Context, r *shutdown.Run) []shutdown.Ite
 
 // drainItems are the running turns, without the one that asked for the stop (A5) and without those that stalled already
 // (A6): both are named as not awaited.
-func (g *Gateway) drainItems(_ context.Context, r *shutdown.Run) []shutdown.Item {
+func (f *phases) drainItems(_ context.Context, r *shutdown.Run) []shutdown.Item {
 	var items []shutdown.Item
 	var out []ops.Item
-	asker := g.stopAsker()
-	for _, v := range g.table.Turns() {
+	asker := f.lifecycle.Stopped().Asker
+	for _, v := range f.table.Turns() {
 		key := v.Session.Key
 		switch {
 		case key == asker:
 			out = append(out, ops.Item{Kind: "turn", ID: key, State: ops.StepSkipped, Detail: "it asked for this stop"})
-		case !v.StalledAt.IsZero() || g.stalledNow(v):
+		case !v.StalledAt.IsZero() || f.stalledNow(v):
 			out = append(out, ops.Item{Kind: "turn", ID: key, State: ops.StepSkipped, Detail: fmt.Sprintf("stalled: no output for %s: %s", ops.Clock(time.Since(v.Progress)), ops.StepWords(v.Doing))})
 		default:
-			items = append(items, shutdown.Item{Kind: "turn", ID: key, Progress: g.turnProgress(v.Turn), Run: func(ctx context.Context) error {
+			items = append(items, shutdown.Item{Kind: "turn", ID: key, Progress: f.turnProgress(v.Turn), Run: func(ctx context.Context) error {
 				select {
 				case <-v.Released():
 					return nil
@@ -150,23 +202,23 @@ func (g *Gateway) drainItems(_ context.Context, r *shutdown.Run) []shutdown.Item
 }
 
 // stalledNow is whether a turn would be found stalled by the next look of the watcher.
-func (g *Gateway) stalledNow(v session.TurnView) bool {
-	warn := g.cfg.Agent.StallWarn.Duration
+func (f *phases) stalledNow(v session.TurnView) bool {
+	warn := f.cfg.Agent.StallWarn.Duration
 	return warn > 0 && time.Since(v.Progress) >= warn
 }
 
 // turnProgress is what a turn's item shows while it is waited for.
-func (g *Gateway) turnProgress(t *session.Turn) func() (string, time.Time) {
+func (f *phases) turnProgress(t *session.Turn) func() (string, time.Time) {
 	return func() (string, time.Time) {
-		if v, running := g.table.Running(t.Session.Key); running && v.Turn == t {
+		if v, running := f.table.Running(t.Session.Key); running && v.Turn == t {
 			return ops.Step(v.Doing, time.Since(v.Since)), v.Progress
 		}
 		return "ended", time.Time{}
 	}
 }
 
-func (g *Gateway) whenTurnsLeft(*shutdown.Run) (bool, string) {
-	if _, turns := g.table.Len(); turns == 0 {
+func (f *phases) whenTurnsLeft(*shutdown.Run) (bool, string) {
+	if _, turns := f.table.Len(); turns == 0 {
 		return false, "no turn is left"
 	}
 	return true, ""
@@ -174,19 +226,17 @@ func (g *Gateway) whenTurnsLeft(*shutdown.Run) (bool, string) {
 
 // interruptItems cancel the turns that are left and wait for their workers. One that does not take its cancellation is
 // left to the next phases: its processes are killed, its slot is freed, and what it writes later is dropped.
-func (g *Gateway) interruptItems(_ context.Context, _ *shutdown.Run) []shutdown.Item {
-	g.mu.Lock()
-	g.turnsLeft = true
-	g.mu.Unlock()
+func (f *phases) interruptItems(_ context.Context, _ *shutdown.Run) []shutdown.Item {
+	f.turnsLeft.Store(true)
 	var items []shutdown.Item
-	for _, v := range g.table.Turns() {
-		items = append(items, shutdown.Item{Kind: "turn", ID: v.Session.Key, Progress: g.turnProgress(v.Turn), Run: func(ctx context.Context) error {
-			g.table.Interrupt(v.Session.Key, v.ID, session.ErrStopping)
+	for _, v := range f.table.Turns() {
+		items = append(items, shutdown.Item{Kind: "turn", ID: v.Session.Key, Progress: f.turnProgress(v.Turn), Run: func(ctx context.Context) error {
+			f.table.Interrupt(v.Session.Key, v.ID, session.ErrStopping)
 			select {
 			case <-v.Released():
 				return nil
 			case <-ctx.Done():
-				g.releaseWedged(v.Turn, session.ErrStopping)
+				f.conversations.ReleaseWedged(v.Turn, session.ErrStopping)
 				return context.Cause(ctx)
 			}
 		}})
@@ -196,30 +246,28 @@ func (g *Gateway) interruptItems(_ context.Context, _ *shutdown.Run) []shutdown.
 
 // whenReap: the trees go right after the interrupt where turns were left, and at once in the faster modes (S1). A
 // graceful stop that drained leaves them to the sweep.
-func (g *Gateway) whenReap(r *shutdown.Run) (bool, string) {
+func (f *phases) whenReap(r *shutdown.Run) (bool, string) {
 	if r.Mode() != ops.ModeGraceful {
 		return true, ""
 	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if !g.turnsLeft {
+	if !f.turnsLeft.Load() {
 		return false, "every turn has ended; the sweep ends what is left"
 	}
 	return true, ""
 }
 
 // agentItems close every agent, idle and busy: what is unsaved is flushed, then all that it holds is let go (S10, S15).
-func (g *Gateway) agentItems(context.Context, *shutdown.Run) []shutdown.Item {
+func (f *phases) agentItems(context.Context, *shutdown.Run) []shutdown.Item {
 	// A graceful stop that drained comes here without the interrupt phase, and whoever is left after it (a turn that began
 	// in the same moment) is cut off here.
-	for _, v := range g.table.Turns() {
-		g.table.Interrupt(v.Session.Key, v.ID, session.ErrStopping)
+	for _, v := range f.table.Turns() {
+		f.table.Interrupt(v.Session.Key, v.ID, session.ErrStopping)
 	}
-	items := g.trees.sessions()
-	for _, a := range g.cache.All() {
+	items := f.trees.sessions()
+	for _, a := range f.cache.All() {
 		items = append(items, shutdown.Item{Kind: "agent", ID: a.Session(), Run: func(ctx context.Context) error {
 			err := a.Close(ctx)
-			g.cache.Remove(a)
+			f.cache.Remove(a)
 			return err
 		}})
 	}
@@ -227,68 +275,68 @@ func (g *Gateway) agentItems(context.Context, *shutdown.Run) []shutdown.Item {
 }
 
 // adapterItems take every platform down, side by side: the phase costs the slowest, not the sum (S5, A1).
-func (g *Gateway) adapterItems(context.Context, *shutdown.Run) []shutdown.Item {
+func (f *phases) adapterItems(context.Context, *shutdown.Run) []shutdown.Item {
 	var items []shutdown.Item
-	for _, name := range g.adapters.Names() {
-		items = append(items, shutdown.Item{Kind: "adapter", ID: name, Run: func(ctx context.Context) error { return g.adapters.Stop(ctx, name) }})
+	for _, name := range f.adapters.Names() {
+		items = append(items, shutdown.Item{Kind: "adapter", ID: name, Run: func(ctx context.Context) error { return f.adapters.Stop(ctx, name) }})
 	}
 	return items
 }
 
 // backgroundItems cancel every tracked task and wait for it (S3).
-func (g *Gateway) backgroundItems(context.Context, *shutdown.Run) []shutdown.Item {
-	g.stopWatch()
+func (f *phases) backgroundItems(context.Context, *shutdown.Run) []shutdown.Item {
+	f.stopWatching()
 	var items []shutdown.Item
-	for _, t := range g.background.Close() {
-		items = append(items, shutdown.Item{Kind: "task", ID: t.ID, Progress: g.background.Describe(t), Run: t.Stop})
+	for _, t := range f.background.Close() {
+		items = append(items, shutdown.Item{Kind: "task", ID: t.ID, Progress: f.background.Describe(t), Run: t.Stop})
 	}
 	return items
 }
 
 // releaseItems drop what the gateway knows of sessions and turns, in one place (S16).
-func (g *Gateway) releaseItems(context.Context, *shutdown.Run) []shutdown.Item {
+func (f *phases) releaseItems(context.Context, *shutdown.Run) []shutdown.Item {
 	return one("sessions", "all", func(context.Context) error {
-		g.table.Clear()
+		f.table.Clear()
 		return nil
 	})
 }
 
 // sweepItems are the catch-all: any tree that is still there, whoever started it and whenever, and nothing is started
 // after it (S1, A16).
-func (g *Gateway) sweepItems(_ context.Context, r *shutdown.Run) []shutdown.Item {
+func (f *phases) sweepItems(_ context.Context, r *shutdown.Run) []shutdown.Item {
 	return one("processes", "everything of this life", func(ctx context.Context) error {
-		g.procs.Refuse()
-		g.trees.join(ctx)
-		if err := g.trees.all(ctx, r); err != nil {
+		f.procs.Refuse()
+		f.trees.join(ctx)
+		if err := f.trees.all(ctx, r); err != nil {
 			return err
 		}
-		return g.closeProcesses(ctx) // its journal is written before the store is closed
+		return f.closeProcesses(ctx) // its journal is written before the store is closed
 	})
 }
 
 // storeItems close what is on disk, each by itself, so that one that fails does not keep the next open (S17). The report
 // goes into the store first: a store that takes nothing more is still closed.
-func (g *Gateway) storeItems(_ context.Context, r *shutdown.Run) []shutdown.Item {
+func (f *phases) storeItems(_ context.Context, r *shutdown.Run) []shutdown.Item {
 	var items []shutdown.Item
-	if g.opened() {
+	if f.store() != nil {
 		items = one("store", "gateway.db", func(ctx context.Context) error {
 			var saveErr error
-			if g.health.Damage() == "" {
-				saveErr = g.recovery.RecordEnd(ctx, r.Report())
+			if f.health.Damage() == "" {
+				saveErr = f.recovery.RecordEnd(ctx, r.Report())
 			}
-			if err := g.store.Close(ctx); err != nil {
+			if err := f.store().Close(ctx); err != nil {
 				return err
 			}
 			return saveErr
 		})
 	}
-	if g.opts.Lives != nil && g.opened() {
+	if f.lists && f.store() != nil {
 		items = append(items, shutdown.Item{Kind: "file", ID: lives.File, Run: func(context.Context) error {
-			g.recovery.ListEnd(r.Report()) // a failure is logged and leaves the stores' result alone
+			f.recovery.ListEnd(r.Report()) // a failure is logged and leaves the stores' result alone
 			return nil
 		}})
 	}
-	for _, c := range g.opts.Stores {
+	for _, c := range f.stores {
 		items = append(items, shutdown.Item{Kind: c.Kind, ID: c.ID, Run: c.Close})
 	}
 	return items
@@ -296,15 +344,15 @@ func (g *Gateway) storeItems(_ context.Context, r *shutdown.Run) []shutdown.Item
 
 // surrenderItems let go of what says that a gateway lives here, in its order: the control socket, which must be gone
 // before the lock is, and the pid file and the lock. Those who follow the events hear the outcome first.
-func (g *Gateway) surrenderItems(_ context.Context, r *shutdown.Run) []shutdown.Item {
+func (f *phases) surrenderItems(_ context.Context, r *shutdown.Run) []shutdown.Item {
 	return one("home", "control socket, pid file, lock", func(ctx context.Context) error {
 		rep := r.Report()
 		outcome := r.Outlook()
-		g.awaitEvents(ctx)
-		g.events.Emit(ops.EventShutdownEnded, rep.ID, "shutdown "+outcome, map[string]any{"outcome": outcome, "elapsed_ms": rep.ElapsedMS, "exit_code": rep.ExitCode})
-		g.events.Close()
+		f.awaitEvents(ctx)
+		f.events.Emit(ops.EventShutdownEnded, rep.ID, "shutdown "+outcome, map[string]any{"outcome": outcome, "elapsed_ms": rep.ElapsedMS, "exit_code": rep.ExitCode})
+		f.events.Close()
 		var errs []error
-		for _, c := range g.opts.Surrender {
+		for _, c := range f.surrender {
 			if err := closeWithin(ctx, c); err != nil {
 				errs = append(errs, fmt.Errorf("%s %s: %w", c.Kind, c.ID, err))
 			}
@@ -316,11 +364,11 @@ func (g *Gateway) surrenderItems(_ context.Context, r *shutdown.Run) []shutdown.
 // flushBound is what the phases' events may take to reach those who follow them; a log that hangs may hold them up.
 const flushBound = 100 * time.Millisecond
 
-func (g *Gateway) awaitEvents(ctx context.Context) {
+func (f *phases) awaitEvents(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, flushBound)
 	defer cancel()
 	select {
-	case <-g.eventsFlushed:
+	case <-f.eventsFlushed:
 	case <-ctx.Done():
 	}
 }
@@ -339,5 +387,19 @@ func closeWithin(ctx context.Context, c Closer) error {
 		return err
 	case <-ctx.Done():
 		return context.Cause(ctx)
+	}
+}
+
+// observe passes the transitions of the shutdown on to who follows events, and to the service manager.
+func (f *phases) observe(e shutdown.Event) {
+	f.manager.phase(e)
+	switch e.Type {
+	case ops.EventShutdownPhase:
+		f.events.Emit(e.Type, e.Phase.Name, "phase "+e.Phase.Name+" "+string(e.Phase.State), map[string]any{"phase": e.Phase, "blockers": e.Blockers})
+		if e.Phase.Name == shutdown.PhaseSurrender && e.Phase.State == ops.StepRunning {
+			close(f.eventsFlushed)
+		}
+	case ops.EventShutdownItem:
+		f.events.Emit(e.Type, e.Phase.Name, e.Item.Kind+" "+e.Item.ID+" "+string(e.Item.State), map[string]any{"phase": e.Phase.Name, "item": e.Item})
 	}
 }

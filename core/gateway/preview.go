@@ -100,7 +100,7 @@ func (g *Gateway) previewWaiting(p *ops.Preview, key string) {
 func asksAndWaits(platform string) bool { return platform == "api" || platform == "cli" }
 
 func (g *Gateway) previewStop(p *ops.Preview, mode ops.Mode) {
-	plan, _ := g.plan().Fit(g.limit())
+	plan, _ := g.phases.plan().Fit(g.phases.limit())
 	if mode == "" {
 		mode = ops.ModeGraceful
 	}
@@ -133,7 +133,7 @@ func (g *Gateway) previewDrain(p *ops.Preview) {
 }
 
 func (g *Gateway) previewLever(p *ops.Preview, cmd ops.Command) {
-	run := g.stopping()
+	run := g.lifecycle.Run()
 	if run == nil {
 		return
 	}

@@ -2,11 +2,11 @@ package gateway
 
 import (
 	"context"
-	"strings"
+
+	"gatewaytui/core/term"
 
 	"gatewaytui/core/adapter"
 	"gatewaytui/core/delivery"
-	"gatewaytui/core/ops"
 	"gatewaytui/core/process"
 	"gatewaytui/core/recovery"
 	"gatewaytui/core/session"
@@ -62,24 +62,36 @@ func (c conversations) Interrupt(ctx context.Context, key, turn string, cause er
 
 func (c conversations) IsWork(name string) bool { return isWork(name) }
 
+// RefuseWaiting implements health.Gateway: it answers the senders who wait for the answer to a waiting message. A chat's
+// message stays in the inbox, for the next life.
+func (c conversations) RefuseWaiting(why error) {
+	g := c.g
+	for key, waiting := range g.table.Drop() {
+		for _, m := range waiting {
+			if !m.Instant {
+				g.log.Info("waiting message left to the next life", "session", key, "message", m.ID)
+				continue
+			}
+			g.log.Warn("waiting message dropped", "session", key, "message", m.ID, "reason", term.Clean(why.Error(), 300))
+			g.outbox.Refuse(key, answer(why), m)
+		}
+	}
+}
+
+func (c conversations) ReleaseWedged(t *session.Turn, cause error) bool {
+	return c.g.releaseWedged(t, cause)
+}
+
 func (c conversations) Run(ctx context.Context, name, arg, key string, m session.Message) {
 	c.g.command(ctx, name, arg, key, m)
 }
 
 // admit says whether a new turn may begin now.
 func (g *Gateway) admit() error {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	switch g.state {
-	case ops.StateRunning:
-		return g.health.Refusal()
-	case ops.StateStarting:
-		return &ops.Error{Code: ops.CodeUnavailable, Message: "the gateway is starting", Hint: "try again in a moment"}
-	case ops.StateDraining:
-		return &ops.Error{Code: ops.CodeDraining, Message: strings.TrimSuffix("the gateway is draining and takes no new turns: "+g.drain.Reason, ": "), Hint: "your message was not taken; send it again later"}
-	default:
-		return &ops.Error{Code: ops.CodeStopping, Message: "the gateway is stopping", Hint: "your message was not taken; send it again when it is back"}
+	if err := g.lifecycle.Admit(); err != nil {
+		return err
 	}
+	return g.health.Refusal()
 }
 
 // holding reports whether waiting messages stay where they are.

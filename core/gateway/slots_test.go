@@ -92,7 +92,7 @@ func TestADrainServesTheTurnsThatWaitForAModelSlot(t *testing.T) {
 	l.wait("the second turn waits for a slot", func() bool { return l.waits() == 1 })
 	l.g.Stop(StopRequest{Mode: ops.ModeGraceful, Reason: "test", By: "the test"})
 	l.wait("the drain waits for both turns", func() bool {
-		run := l.g.stopping()
+		run := l.g.lifecycle.Run()
 		return run != nil && len(run.Report().Blockers()) == 2
 	})
 	close(proceed)

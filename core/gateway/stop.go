@@ -4,7 +4,6 @@ import (
 	"context"
 	"io"
 	"runtime/pprof"
-	"time"
 
 	"gatewaytui/core/ops"
 	"gatewaytui/core/process"
@@ -18,9 +17,6 @@ const (
 	exitPlanned = 0
 	exitRestart = 75
 )
-
-// abortBound is what a start may take to end once a stop was asked for; the executor's watchdog is not armed yet.
-const abortBound = 10 * time.Second
 
 // StopRequest asks for the end of the gateway.
 type StopRequest struct {
@@ -36,42 +32,26 @@ type StopRequest struct {
 	Respawn bool
 	// ExitCode, if not 0, replaces the planned one: 128+n for a further signal n.
 	ExitCode int
+	// ID is the id of the shutdown; empty: a new one. Audit is the row of the command that asked; nil: a signal did.
+	ID    string
+	Audit *store.Audit
 }
 
-// stopRequest is a request to stop with its id and, if it came as a command, its audit row.
-type stopRequest struct {
-	StopRequest
-	id    string
-	audit *store.Audit
-}
-
-// Stop begins the shutdown and returns its id at once. A stop that is asked for while one runs joins it: it can only make
-// it stronger, never begin a second one; began is then false. During a start it ends the start first.
+// Stop begins the shutdown and returns its id at once. A stop that is asked for while one runs joins it: it can make it
+// stronger and never begins a second one; began is then false. During a start it ends the start first.
 func (g *Gateway) Stop(rq StopRequest) (id string, began bool) {
-	return g.beginStop(stopRequest{StopRequest: rq, id: g.newID()})
+	if rq.ID == "" {
+		rq.ID = g.newID()
+	}
+	id, began = g.lifecycle.Stop(rq)
+	if !began {
+		g.log.Warn("stop asked for again", "mode", string(rq.Mode), "by", rq.By, "reason", rq.Reason)
+	}
+	return id, began
 }
 
-func (g *Gateway) beginStop(rq stopRequest) (id string, began bool) {
-	g.mu.Lock()
-	if run := g.run; run != nil {
-		id = g.stop.id
-		g.mu.Unlock()
-		g.join(run, rq.StopRequest)
-		return id, false
-	}
-	defer g.mu.Unlock()
-	if g.state == ops.StateStarting && !g.startOver && g.early == nil {
-		g.early = &rq
-		if g.abort != nil {
-			g.abort()
-		}
-		time.AfterFunc(abortBound, g.abortStart)
-		return rq.id, true
-	}
-	if g.early != nil && g.early.id != rq.id {
-		return g.early.id, false
-	}
-	g.state, g.stop, g.drain = ops.StateStopping, rq, nil
+// beginShutdown starts the shutdown that rq asks for.
+func (g *Gateway) beginShutdown(rq StopRequest) *shutdown.Run {
 	exit := exitPlanned
 	switch {
 	case rq.ExitCode != 0:
@@ -79,47 +59,16 @@ func (g *Gateway) beginStop(rq stopRequest) (id string, began bool) {
 	case rq.Restart:
 		exit = exitRestart
 	}
-	g.run = shutdown.Start(g.plan(), shutdown.Options{
-		ID: rq.id, Life: g.life, Reason: rq.Reason, By: rq.By, Mode: rq.Mode, Restart: rq.Restart, ExitCode: exit, Limit: g.limit(),
-		Save: g.opts.SaveReport, Observe: g.observe, Log: g.log, Exit: g.opts.Exit, Dump: g.opts.Dump,
+	return shutdown.Start(g.phases.plan(), shutdown.Options{
+		ID: rq.ID, Life: g.life, Reason: rq.Reason, By: rq.By, Mode: rq.Mode, Restart: rq.Restart, ExitCode: exit, Limit: g.phases.limit(),
+		Save: g.opts.SaveReport, Observe: g.phases.observe, Log: g.log, Exit: g.opts.Exit, Dump: g.opts.Dump,
 		Stacks: func(w io.Writer) error { return pprof.Lookup("goroutine").WriteTo(w, 1) },
 	})
-	close(g.began)
-	return rq.id, true
 }
 
-// join makes a running shutdown as strong as rq asks for.
-func (g *Gateway) join(run *shutdown.Run, rq StopRequest) {
-	if rq.ExitCode != 0 {
-		run.SetExit(rq.ExitCode)
-	}
-	run.Escalate(rq.Mode, rq.By)
-	g.log.Warn("stop asked for again", "mode", string(rq.Mode), "by", rq.By, "reason", rq.Reason)
-}
-
-// endStart ends the start, which failed with err or not, and reports whether a shutdown runs now, because one was asked for
-// meanwhile. One that is asked for later, until serve, begins at once.
-func (g *Gateway) endStart(err error) bool {
-	g.mu.Lock()
-	early := g.early
-	g.abort, g.startOver = nil, early == nil && err == nil
-	if early != nil {
-		g.state = ops.StateStopping
-	}
-	g.mu.Unlock()
-	if early == nil {
-		return false
-	}
-	g.beginStop(*early)
-	return true
-}
-
-// abortStart ends the process if a start that was told to end has not come to its shutdown.
-func (g *Gateway) abortStart() {
-	if g.stopping() != nil {
-		return
-	}
-	g.log.Error("the start did not end when it was told to")
+// endProcess ends the process because its start ignored its cancellation.
+func (g *Gateway) endProcess() {
+	g.log.Error("startup ignored cancellation")
 	if g.opts.Dump != nil {
 		g.opts.Dump()
 	}
@@ -128,39 +77,11 @@ func (g *Gateway) abortStart() {
 	}
 }
 
-// stopping is the shutdown that runs, or nil.
-func (g *Gateway) stopping() *shutdown.Run {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.run
-}
-
-// StartsNext reports whether the stop that runs, or ran, is a restart after which nobody but this process would start the
-// next life: no service manager does, and who asked left it to us, or is a tool of ours, which the stop ends (B7).
+// StartsNext reports whether the stop that runs, or ran, is a restart after which only this process would start the next
+// life: no service manager does, and who asked left it to the gateway, or is a tool of the gateway, which the stop ends (B7).
 func (g *Gateway) StartsNext() bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.run != nil && g.stop.Restart && g.stop.Respawn && g.opts.SupervisorName == ""
-}
-
-// restarts reports whether the stop that runs is a restart.
-func (g *Gateway) restarts() bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.stop.Restart
-}
-
-// stopAudit is the audit row of the command that began the stop; nil: it was a signal.
-func (g *Gateway) stopAudit() *store.Audit {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.stop.audit
-}
-
-func (g *Gateway) stopAsker() string {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.stop.Asker
+	rq := g.lifecycle.Stopped()
+	return rq.Restart && rq.Respawn && g.opts.SupervisorName == ""
 }
 
 // requestStop is the stop as a command. Its request is the shutdown's id; who asks again is told that one.
@@ -168,10 +89,10 @@ func (g *Gateway) requestStop(req ops.Request, cmd ops.Command) (ops.Request, er
 	if err := checkLife(g, cmd); err != nil {
 		return ops.Request{}, err
 	}
-	rq := stopRequest{id: req.ID, StopRequest: StopRequest{
-		Mode: cmd.Mode, Reason: reason(cmd, "stopped by "+asker(cmd.By)), By: req.By, Restart: cmd.Verb == ops.VerbRestart, Asker: cmd.By.Session,
+	rq := StopRequest{
+		ID: req.ID, Mode: cmd.Mode, Reason: reason(cmd, "stopped by "+asker(cmd.By)), By: req.By, Restart: cmd.Verb == ops.VerbRestart, Asker: cmd.By.Session,
 		Respawn: cmd.Respawn || cmd.By.Tool || process.Descends(cmd.By.PID, g.opts.PID),
-	}}
+	}
 	switch cmd.Mode {
 	case ops.ModeGraceful, ops.ModeFast, ops.ModeImmediate:
 	case "":
@@ -183,10 +104,10 @@ func (g *Gateway) requestStop(req ops.Request, cmd ops.Command) (ops.Request, er
 		rq.Reason = "restarted by " + asker(cmd.By)
 	}
 	row := g.auditRow(req, cmd, rq.Reason)
-	rq.audit = &row
+	rq.Audit = &row
 	req.State, req.Detail = ops.RequestRunning, "the shutdown has begun"
 	g.requests.add(req)
-	id, began := g.beginStop(rq)
+	id, began := g.Stop(rq)
 	if began {
 		return req, nil
 	}
@@ -197,39 +118,10 @@ func (g *Gateway) requestStop(req ops.Request, cmd ops.Command) (ops.Request, er
 	joined, err := g.requests.get(context.Background(), id, false)
 	if err != nil { // it began with a signal
 		joined = ops.Request{ID: id, Verb: ops.VerbStop, At: req.At}
-		if g.restarts() {
+		if g.lifecycle.Stopped().Restart {
 			joined.Verb = ops.VerbRestart
 		}
 	}
 	joined.State, joined.Detail, joined.Joined = ops.RequestRunning, detail, true
 	return joined, nil
-}
-
-// observe passes the transitions of the shutdown on to who follows events, and to the service manager.
-func (g *Gateway) observe(e shutdown.Event) {
-	g.notifyPhase(e)
-	switch e.Type {
-	case ops.EventShutdownPhase:
-		g.events.Emit(e.Type, e.Phase.Name, "phase "+e.Phase.Name+" "+string(e.Phase.State), map[string]any{"phase": e.Phase, "blockers": e.Blockers})
-		if e.Phase.Name == shutdown.PhaseSurrender && e.Phase.State == ops.StepRunning {
-			close(g.eventsFlushed)
-		}
-	case ops.EventShutdownItem:
-		g.events.Emit(e.Type, e.Phase.Name, e.Item.Kind+" "+e.Item.ID+" "+string(e.Item.State), map[string]any{"phase": e.Phase.Name, "item": e.Item})
-	}
-}
-
-// RefuseWaiting implements health.Gateway: it answers the senders who wait for the answer to a waiting message. A chat's
-// message stays in the inbox, for the next life.
-func (g *Gateway) RefuseWaiting(why error) {
-	for key, waiting := range g.table.Drop() {
-		for _, m := range waiting {
-			if !m.Instant {
-				g.log.Info("waiting message left to the next life", "session", key, "message", m.ID)
-				continue
-			}
-			g.log.Warn("waiting message dropped", "session", key, "message", m.ID, "reason", term.Clean(why.Error(), 300))
-			g.outbox.Refuse(key, answer(why), m)
-		}
-	}
 }

@@ -161,7 +161,7 @@ func TestEveryBackgroundTaskOfAStopHasItsOwnNameForTheLevers(t *testing.T) {
 	l.g.Stop(StopRequest{Mode: ops.ModeFast, Reason: "test", By: "the test"})
 	var tasks []ops.Item
 	l.wait("the stop waits for both tasks", func() bool {
-		run := l.g.stopping()
+		run := l.g.lifecycle.Run()
 		if run == nil {
 			return false
 		}

@@ -186,7 +186,7 @@ func (w *work) signalled(ctx context.Context) error {
 	wait := time.NewTimer(signalBound)
 	defer wait.Stop()
 	select {
-	case <-w.g.began:
+	case <-w.g.lifecycle.stopping:
 	case <-wait.C:
 		return nil
 	case <-ctx.Done():

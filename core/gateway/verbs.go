@@ -62,28 +62,28 @@ var verbs = map[ops.Verb]verb{
 		return g.endDrain()
 	}},
 	ops.VerbSkip: {checkStopping, func(g *Gateway, _ context.Context, c ops.Command) (string, any, error) {
-		return "skipped", nil, g.stopping().Skip(c.Phase, c.Item, actor(c.By))
+		return "skipped", nil, g.lifecycle.Run().Skip(c.Phase, c.Item, actor(c.By))
 	}},
 	ops.VerbExtend: {checkStopping, func(g *Gateway, _ context.Context, c ops.Command) (string, any, error) {
 		by := time.Duration(c.ByMS) * time.Millisecond
 		if by == 0 {
 			by = 30 * time.Second
 		}
-		extend := func() (time.Duration, error) { return g.stopping().Extend(c.Phase, by) }
+		extend := func() (time.Duration, error) { return g.lifecycle.Run().Extend(c.Phase, by) }
 		if c.Item != "" {
-			extend = func() (time.Duration, error) { return g.stopping().ExtendItem(c.Phase, c.Item, by) }
+			extend = func() (time.Duration, error) { return g.lifecycle.Run().ExtendItem(c.Phase, c.Item, by) }
 		}
 		got, err := extend()
 		if err == nil {
-			g.notify(func(n Notifier) error { return n.Extend(got) })
+			g.manager.tell(func(n Notifier) error { return n.Extend(got) })
 		}
 		return "extended by " + got.Round(time.Millisecond).String(), nil, err
 	}},
 	ops.VerbForce: {checkStopping, func(g *Gateway, _ context.Context, c ops.Command) (string, any, error) {
 		if c.Phase != "" || c.Item != "" {
-			return "forced", nil, g.stopping().ForceItem(c.Phase, c.Item, actor(c.By))
+			return "forced", nil, g.lifecycle.Run().ForceItem(c.Phase, c.Item, actor(c.By))
 		}
-		g.stopping().Force(actor(c.By))
+		g.lifecycle.Run().Force(actor(c.By))
 		return "the stop is immediate now", nil, nil
 	}},
 	ops.VerbBackup: {nil, (*Gateway).backup},
@@ -107,7 +107,7 @@ func (g *Gateway) Do(ctx context.Context, cmd ops.Command) (ops.Request, error) 
 			return ops.Request{}, err
 		}
 	}
-	if run := g.stopping(); run != nil && !spec.WhileStopping {
+	if run := g.lifecycle.Run(); run != nil && !spec.WhileStopping {
 		return ops.Request{}, &ops.Error{Code: ops.CodeStopping, Message: "the gateway is stopping; it takes only status and the levers of the shutdown", Hint: "`gatewaytui watch` follows it"}
 	}
 	if !g.opened() {
@@ -305,7 +305,7 @@ func checkAdapter(g *Gateway, cmd ops.Command) error {
 }
 
 func checkStopping(g *Gateway, cmd ops.Command) error {
-	run := g.stopping()
+	run := g.lifecycle.Run()
 	if run == nil {
 		return &ops.Error{Code: ops.CodeNotStopping, Message: "no shutdown is running", Hint: "`gatewaytui stop` begins one"}
 	}
