@@ -155,17 +155,8 @@ func carryOut(ctx context.Context, c ops.Console, cmds []ops.Command, what strin
 	}
 	failed := 0
 	for i, cmd := range cmds {
-		if errs[i] == nil && verb != ops.VerbStop && verb != ops.VerbRestart { // those end with the gateway
-			if r, err := c.Request(ctx, requests[i].ID, true); err == nil {
-				requests[i] = r
-			} else {
-				requests[i].Detail = "accepted; its outcome is not known: " + ops.AsError(err).Message
-			}
-			if requests[i].Error != nil {
-				errs[i] = requests[i].Error
-			} else if requests[i].State == ops.RequestFailed {
-				errs[i] = &ops.Error{Code: ops.CodeInternal, Message: "it failed"}
-			}
+		if errs[i] == nil && !endsGateway(verb) {
+			requests[i], errs[i] = outcomeOf(ctx, c, requests[i])
 		}
 		if errs[i] != nil {
 			failed++
@@ -182,7 +173,31 @@ func carryOut(ctx context.Context, c ops.Console, cmds []ops.Command, what strin
 	case failed > 0:
 		return text, "", true
 	}
-	r := requests[0]
+	text, copied = outcomeText(requests[0], verb, what)
+	return text, copied, false
+}
+
+// endsGateway reports whether the outcome of a verb comes with the end of the gateway.
+func endsGateway(verb ops.Verb) bool { return verb == ops.VerbStop || verb == ops.VerbRestart }
+
+// outcomeOf waits for what became of an accepted request.
+func outcomeOf(ctx context.Context, c ops.Console, req ops.Request) (ops.Request, error) {
+	if r, err := c.Request(ctx, req.ID, true); err == nil {
+		req = r
+	} else {
+		req.Detail = "accepted; its outcome is not known: " + ops.AsError(err).Message
+	}
+	switch {
+	case req.Error != nil:
+		return req, req.Error
+	case req.State == ops.RequestFailed:
+		return req, &ops.Error{Code: ops.CodeInternal, Message: "it failed"}
+	}
+	return req, nil
+}
+
+// outcomeText is what is shown of a request that did not fail, and what y then copies.
+func outcomeText(r ops.Request, verb ops.Verb, what string) (text, copied string) {
 	text = result(verb, what, r.Detail)
 	switch verb {
 	case ops.VerbMessage:
@@ -193,13 +208,13 @@ func carryOut(ctx context.Context, c ops.Console, cmds []ops.Command, what strin
 	case ops.VerbDiagnose:
 		var res ops.DiagnoseResult
 		if json.Unmarshal(r.Result, &res) == nil && res.Path != "" {
-			return text + "; y copies the path", res.Path, false
+			return text + "; y copies the path", res.Path
 		}
 	}
-	if !r.State.Over() && verb != ops.VerbStop && verb != ops.VerbRestart {
+	if !r.State.Over() && !endsGateway(verb) {
 		text += " (not over yet, request " + r.ID + ")"
 	}
-	return text, "", false
+	return text, ""
 }
 
 // onDone tells the outcome; it stays until a key.

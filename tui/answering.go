@@ -17,17 +17,10 @@ func (q *question) key(m *model, k tea.KeyMsg) tea.Cmd {
 		}
 		return m.dismiss()
 	}
-	switch key {
-	case "left", "shift+tab":
-		q.focus = max(q.focus-1, 0)
+	if q.move(key) {
 		return nil
-	case "right":
-		q.focus = min(q.focus+1, len(q.answers)-1)
-		return nil
-	case "tab":
-		q.focus = (q.focus + 1) % len(q.answers)
-		return nil
-	case "enter":
+	}
+	if key == "enter" {
 		if q.typed != nil && q.focus == 0 && q.typed.text() == q.want {
 			q.focus = 1 // the word is the answer
 		}
@@ -46,6 +39,21 @@ func (q *question) key(m *model, k tea.KeyMsg) tea.Cmd {
 		}
 	}
 	return nil
+}
+
+// move moves the focus from answer to answer; false: key is for something else.
+func (q *question) move(key string) bool {
+	switch key {
+	case "left", "shift+tab":
+		q.focus = max(q.focus-1, 0)
+	case "right":
+		q.focus = min(q.focus+1, len(q.answers)-1)
+	case "tab":
+		q.focus = (q.focus + 1) % len(q.answers)
+	default:
+		return false
+	}
+	return true
 }
 
 func (q *question) answer(m *model, a answer) tea.Cmd {

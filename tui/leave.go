@@ -67,10 +67,17 @@ func (m *model) onInterrupt() tea.Cmd {
 	}
 	second := m.rung > 0 && since <= rungWindow
 	m.rungAt = now
-	switch {
-	case stops:
+	if stops {
 		m.rung = 0
 		return m.stopGracefully()
+	}
+	return m.interrupted(leaving, second)
+}
+
+// interrupted is what a press of ctrl+c does: leaving says that the leave dialog is open, and second that it is a second
+// press within rungWindow.
+func (m *model) interrupted(leaving, second bool) tea.Cmd {
+	switch {
 	case m.does(ops.VerbStop): // it was asked for a moment ago; the report comes
 		return nil
 	case m.opt.Attached && m.link.State == views.LinkGone: // nothing is there that leaving could touch

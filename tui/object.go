@@ -54,14 +54,7 @@ func (m *model) gone(cmd ops.Command, s sight) string {
 	}
 	switch cmd.Verb {
 	case ops.VerbReset, ops.VerbEvict, ops.VerbInterrupt:
-		row := find(snap.Sessions, cmd.Target, sessionKey)
-		switch {
-		case row == nil:
-		case cmd.Expect != "" && row.ID != cmd.Expect:
-			return name + " was reset by someone else"
-		case cmd.Verb == ops.VerbEvict && !row.Cached && !running(row) && find(snap.Agents, cmd.Target, agentKey) == nil:
-			return name + " has no cached agent any more"
-		}
+		return goneSession(snap, cmd)
 	case ops.VerbKill:
 		if row := find(snap.Processes, cmd.Target, processKey); row == nil || s.ticks != 0 && row.StartTicks != s.ticks {
 			return "process " + name + " has ended"
@@ -77,6 +70,19 @@ func (m *model) gone(cmd ops.Command, s sight) string {
 		}
 	case ops.VerbSkip, ops.VerbForce:
 		return goneInStop(m.stopping(), cmd)
+	}
+	return ""
+}
+
+// goneSession is gone for the verbs of a session.
+func goneSession(snap *ops.Snapshot, cmd ops.Command) string {
+	row, name := find(snap.Sessions, cmd.Target, sessionKey), object(cmd)
+	switch {
+	case row == nil:
+	case cmd.Expect != "" && row.ID != cmd.Expect:
+		return name + " was reset by someone else"
+	case cmd.Verb == ops.VerbEvict && !row.Cached && !running(row) && find(snap.Agents, cmd.Target, agentKey) == nil:
+		return name + " has no cached agent any more"
 	}
 	return ""
 }

@@ -52,70 +52,84 @@ const perRank = 200
 // concerns is what needs attention, the most urgent first, within that what has lasted longest, and how much there is of it
 // in all.
 func concerns(s *Screen) (list []concern, total int) {
-	var found [ranks][]concern
-	add := func(rank rank, since time.Time, kind concernKind, i int) {
-		if total++; len(found[rank]) < perRank {
-			found[rank] = append(found[rank], concern{rank, since, kind, i})
-		}
-	}
+	var c collected
 	snap := &s.Snap
 	if snap.Shutdown != nil {
-		add(rankStop, snap.Shutdown.StartedAt.Time, ofStop, 0)
+		c.add(rankStop, snap.Shutdown.StartedAt.Time, ofStop, 0)
 	}
-	for i := range snap.Sessions {
-		r := &snap.Sessions[i]
+	c.sessions(snap.Sessions, s.Now)
+	for i := range snap.Processes {
+		switch snap.Processes[i].State {
+		case ops.ProcessKillFailed:
+			c.add(rankStuck, time.Time{}, ofProcess, i)
+		case ops.ProcessKilling, ops.ProcessUnknown:
+			c.add(rankTrouble, time.Time{}, ofProcess, i)
+		}
+	}
+	c.adapters(snap.AdapterRow, snap.Warnings)
+	if e := snap.LastEnd; e != nil && e.Outcome != ops.OutcomeClean && e.Outcome != "" {
+		c.add(rankNote, e.At.Time, ofLastEnd, 0)
+	}
+	list = make([]concern, 0, min(c.total, int(ranks)*perRank))
+	for _, rank := range c.found {
+		slices.SortStableFunc(rank, func(a, b concern) int { return compareSince(a.since, b.since) })
+		list = append(list, rank...)
+	}
+	return list, c.total
+}
+
+// collected are the concerns that were found so far, by rank, and how many there are in all.
+type collected struct {
+	found [ranks][]concern
+	total int
+}
+
+func (c *collected) add(rank rank, since time.Time, kind concernKind, i int) {
+	if c.total++; len(c.found[rank]) < perRank {
+		c.found[rank] = append(c.found[rank], concern{rank, since, kind, i})
+	}
+}
+
+func (c *collected) sessions(rows []ops.Session, now time.Time) {
+	for i := range rows {
+		r := &rows[i]
 		switch {
 		case r.State == ops.SessionSuspended:
-			add(rankBroken, r.LastActivityAt.Time, ofSession, i)
-		case r.NeedsAttention(s.Now):
+			c.add(rankBroken, r.LastActivityAt.Time, ofSession, i)
+		case r.NeedsAttention(now):
 			since := r.LastProgressAt
 			if since.IsZero() {
 				since = r.TurnStartedAt
 			}
-			add(rankStuck, since.Time, ofSession, i)
+			c.add(rankStuck, since.Time, ofSession, i)
 		}
 		if r.Queued > 0 {
-			if d, ok := ago(s.Now, r.TurnStartedAt); ok && d >= queuedLong {
-				add(rankWarning, r.TurnStartedAt.Time, ofQueue, i)
+			if d, ok := ago(now, r.TurnStartedAt); ok && d >= queuedLong {
+				c.add(rankWarning, r.TurnStartedAt.Time, ofQueue, i)
 			}
 		}
 	}
-	for i := range snap.Processes {
-		switch snap.Processes[i].State {
-		case ops.ProcessKillFailed:
-			add(rankStuck, time.Time{}, ofProcess, i)
-		case ops.ProcessKilling, ops.ProcessUnknown:
-			add(rankTrouble, time.Time{}, ofProcess, i)
+}
+
+// adapters adds the adapters that are in trouble, and the warnings that no adapter's own row shows.
+func (c *collected) adapters(rows []ops.Adapter, warnings []ops.Warning) {
+	shown := map[ops.AdapterState]bool{}
+	for i := range rows {
+		a := &rows[i]
+		if rank, wrong := adapterTrouble(a); wrong {
+			c.add(rank, a.Since.Time, ofAdapter, i)
+			shown[a.State] = true
 		}
 	}
-	told := map[ops.AdapterState]bool{} // by the adapter's own row
-	for i := range snap.AdapterRow {
-		a := &snap.AdapterRow[i]
-		rank, wrong := adapterTrouble(a)
-		if !wrong {
-			continue
-		}
-		add(rank, a.Since.Time, ofAdapter, i)
-		told[a.State] = true
-	}
-	for i := range snap.Warnings {
-		state, adapter := strings.CutPrefix(snap.Warnings[i].Code, "adapter.")
+	for i := range warnings {
+		state, adapter := strings.CutPrefix(warnings[i].Code, "adapter.")
 		if state == "conflict" { // of one that is connected
 			state = string(ops.AdapterConnected)
 		}
-		if !adapter || !told[ops.AdapterState(state)] {
-			add(rankWarning, snap.Warnings[i].Since.Time, ofWarning, i)
+		if !adapter || !shown[ops.AdapterState(state)] {
+			c.add(rankWarning, warnings[i].Since.Time, ofWarning, i)
 		}
 	}
-	if e := snap.LastEnd; e != nil && e.Outcome != ops.OutcomeClean && e.Outcome != "" {
-		add(rankNote, e.At.Time, ofLastEnd, 0)
-	}
-	list = make([]concern, 0, min(total, int(ranks)*perRank))
-	for _, rank := range found {
-		slices.SortStableFunc(rank, func(a, b concern) int { return compareSince(a.since, b.since) })
-		list = append(list, rank...)
-	}
-	return list, total
 }
 
 // compareSince puts what has lasted longest first and what has no time last.
