@@ -26,55 +26,62 @@ func (r *Registry) over(sel selection) bool {
 	}
 	r.reap() // so that a leader which ended is one
 	for range childrenTries {
-		r.mu.Lock()
-		waited := r.waited
-		var wanted []*tree
-		for _, t := range r.trees {
-			if sel.tree(t) {
-				wanted = append(wanted, t)
-			}
-		}
-		sure := true
-		for id := range r.forking { // a child that is not in trees yet
-			p := r.pending[id]
-			if p == nil && r.trees[id] != nil {
-				continue // it is one
-			}
-			sure = sure && p != nil && !sel.tree(p)
-		}
-		for _, t := range wanted {
-			sure = sure && t.origin == originSpawned && !t.leading // the members of an adopted one are found by scans alone
-		}
-		r.mu.Unlock()
-		if !sure {
+		wanted, waited, sure := r.leaderless(sel)
+		switch {
+		case !sure:
 			return false
-		}
-		if len(wanted) == 0 {
+		case len(wanted) == 0:
 			return sel.none
-		}
-		if !r.childless(wanted) {
+		case !r.childless(wanted):
 			return false
 		}
-		var ended []ending
-		now := time.Now()
-		r.mu.Lock()
-		still := r.waited == waited
-		if still {
-			for _, t := range wanted {
-				if r.trees[t.id] == t {
-					ended = append(ended, r.remove(t, now))
-				}
-			}
-		}
-		r.mu.Unlock()
-		if still {
-			for _, e := range ended {
-				r.finish(e)
-			}
+		if r.forget(wanted, waited) {
 			return true
 		}
 	}
 	return false
+}
+
+// leaderless are the trees of sel and the children that were waited for so far. sure says that the leader of each has ended,
+// and that no fork under way can be of sel.
+func (r *Registry) leaderless(sel selection) (wanted []*tree, waited uint64, sure bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	sure = true
+	for _, t := range r.trees {
+		if sel.tree(t) {
+			wanted = append(wanted, t)
+			sure = sure && t.origin == originSpawned && !t.leading // the members of an adopted one are found by scans alone
+		}
+	}
+	for id := range r.forking { // a child that is not in trees yet
+		p := r.pending[id]
+		if p == nil && r.trees[id] != nil {
+			continue // it is one
+		}
+		sure = sure && p != nil && !sel.tree(p)
+	}
+	return wanted, r.waited, sure
+}
+
+// forget removes the trees that are wanted, unless a child was waited for since waited: it may be of them.
+func (r *Registry) forget(wanted []*tree, waited uint64) bool {
+	var ended []ending
+	now := time.Now()
+	r.mu.Lock()
+	still := r.waited == waited
+	if still {
+		for _, t := range wanted {
+			if r.trees[t.id] == t {
+				ended = append(ended, r.remove(t, now))
+			}
+		}
+	}
+	r.mu.Unlock()
+	for _, e := range ended {
+		r.finish(e)
+	}
+	return still
 }
 
 // childless reports that none of our children can be of the trees that are wanted, and their control groups are empty.

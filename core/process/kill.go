@@ -144,37 +144,13 @@ func (r *Registry) end(ctx context.Context, sel selection, grace time.Duration) 
 	}
 	if sel.all {
 		final := r.refusedAndSettled()
-		defer func() {
-			if final && report.Verified {
-				r.mu.Lock()
-				r.swept = true
-				r.mu.Unlock()
-			}
-		}()
+		defer func() { r.noteSwept(final && report.Verified) }()
 	}
 	k := newKill(r, sel)
 	defer k.release()
 	k.mark()
-	if grace > 0 {
-		until := began.Add(grace)
-		if deadline, ok := ctx.Deadline(); ok {
-			reserve := min(verifyWait, time.Until(deadline)/3)
-			if last := deadline.Add(-reserve); last.Before(until) {
-				until = last
-			}
-		}
-		for {
-			if k.over(ctx, until) {
-				return k.done(began)
-			}
-			if time.Now().After(until) || ctx.Err() != nil {
-				break
-			}
-			k.signal(unix.SIGTERM)
-			if !k.await(ctx, until) {
-				break
-			}
-		}
+	if grace > 0 && k.terminate(ctx, began.Add(grace)) {
+		return k.done(began)
 	}
 	killed := time.Now()
 	for round := 0; ; round++ {
@@ -193,6 +169,39 @@ func (r *Registry) end(ctx context.Context, sel selection, grace time.Duration) 
 		// Not ctx: KILL takes a moment, and who looks at once sees survivors that are none.
 		k.await(context.WithoutCancel(ctx), time.Now().Add(min(killRound, max(left, lateWait))))
 	}
+}
+
+// terminate sends TERM until everything has ended, which it reports, or until a time; less where ctx ends early, so that KILL
+// and its scan have their share.
+func (k *kill) terminate(ctx context.Context, until time.Time) (over bool) {
+	if deadline, ok := ctx.Deadline(); ok {
+		reserve := min(verifyWait, time.Until(deadline)/3)
+		if last := deadline.Add(-reserve); last.Before(until) {
+			until = last
+		}
+	}
+	for {
+		if k.over(ctx, until) {
+			return true
+		}
+		if time.Now().After(until) || ctx.Err() != nil {
+			return false
+		}
+		k.signal(unix.SIGTERM)
+		if !k.await(ctx, until) {
+			return false
+		}
+	}
+}
+
+// noteSwept notes whether a kill of everything was verified after Refuse.
+func (r *Registry) noteSwept(swept bool) {
+	if !swept {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.swept = true
 }
 
 // neverStarted reports that nothing was ever started or adopted: nothing of this life can be anywhere.
@@ -232,44 +241,13 @@ func (r *Registry) settleForks(ctx context.Context, all bool) (open bool) {
 // signal sends sig to what the last look found: a group at once where that is possible, the rest one by one. TERM is
 // sent once to each, because programs take a second one for impatience; KILL as often as it takes.
 func (k *kill) signal(sig unix.Signal) {
-	now := time.Now()
-	at := &k.report.TermAt
-	if sig == unix.SIGKILL {
-		at = &k.report.KillAt
-	}
-	if at.IsZero() && len(k.live) > 0 {
-		*at = now
-	}
-	k.r.mu.Lock()
-	var handles []*Process
-	for t := range k.trees {
-		t.killed = true
-		if t.handle != nil {
-			handles = append(handles, t.handle)
-		}
-	}
-	k.r.mu.Unlock()
-	for _, p := range handles {
-		_ = p.CloseInput() // some programs ignore TERM and leave when their input ends
-	}
-
+	k.note(sig)
 	if sig == unix.SIGKILL {
 		for dir := range k.dirs {
 			k.r.groups.kill(dir)
 		}
 	}
-	reached := map[int]bool{}
-	for _, t := range k.groups {
-		if sig == unix.SIGKILL || !t.termed {
-			t.termed = true
-			reached[t.pgrp] = k.r.send(t, sig, true) == nil
-		}
-	}
-	for _, t := range k.live {
-		if k.r.self.groupTarget(t.proc) && (sig == unix.SIGKILL || !t.termed) {
-			reached[t.pgrp] = k.r.send(t, sig, true) == nil
-		}
-	}
+	reached := k.signalGroups(sig)
 	for _, t := range k.live {
 		if sig == unix.SIGKILL {
 			t.killed = true
@@ -287,6 +265,46 @@ func (k *kill) signal(sig unix.Signal) {
 			_ = k.r.send(t, unix.SIGCONT, false) // a stopped process acts on TERM only when it goes on
 		}
 	}
+}
+
+// note notes in the report that sig goes out, marks the trees as killed and closes their inputs.
+func (k *kill) note(sig unix.Signal) {
+	at := &k.report.TermAt
+	if sig == unix.SIGKILL {
+		at = &k.report.KillAt
+	}
+	if at.IsZero() && len(k.live) > 0 {
+		*at = time.Now()
+	}
+	k.r.mu.Lock()
+	var handles []*Process
+	for t := range k.trees {
+		t.killed = true
+		if t.handle != nil {
+			handles = append(handles, t.handle)
+		}
+	}
+	k.r.mu.Unlock()
+	for _, p := range handles {
+		_ = p.CloseInput() // some programs ignore TERM and leave when their input ends
+	}
+}
+
+// signalGroups sends sig to whole process groups, and returns those that it reached.
+func (k *kill) signalGroups(sig unix.Signal) (reached map[int]bool) {
+	reached = map[int]bool{}
+	for _, t := range k.groups {
+		if sig == unix.SIGKILL || !t.termed {
+			t.termed = true
+			reached[t.pgrp] = k.r.send(t, sig, true) == nil
+		}
+	}
+	for _, t := range k.live {
+		if k.r.self.groupTarget(t.proc) && (sig == unix.SIGKILL || !t.termed) {
+			reached[t.pgrp] = k.r.send(t, sig, true) == nil
+		}
+	}
+	return reached
 }
 
 // await waits until everything that the last look found has ended, or might say by now whose it is; false if it has not

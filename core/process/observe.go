@@ -276,32 +276,16 @@ func (r *Registry) absorb(seq uint64, ours []proc, at map[int]ident, strangers m
 	adopted := map[int]struct{}{}
 	silent := map[ident]time.Time{}
 	for _, p := range ours {
-		var t *tree
-		if p.ppid != r.self.pid {
-			t = tops[p.ppid]
-			if t == nil {
-				t = r.owners[p.ident]
-			}
-		} else {
-			t = r.ownerSeen(p, at)
-			if t == nil && p.alive() {
-				who, most := strangers[p.ident], silentMost
-				if who.bare {
-					most = bareMost
-				}
-				if since, before := r.silent[p.ident]; who.said || before && now.Sub(since) >= most {
-					t = r.adopt(p, who)
-				} else {
-					if !before {
-						since = now
-					}
-					silent[p.ident] = since
-				}
-			}
+		t := tops[p.ppid]
+		switch {
+		case p.ppid == r.self.pid:
+			t = r.childOf(p, at, strangers[p.ident], silent, now)
 			// One that nobody knows may be a child that Spawn is about to enter, whose status is not for us to collect.
 			if t == nil && len(r.forking) == 0 || t != nil && (t.leader != p.ident || t.origin == originAdopted) {
 				adopted[p.pid] = struct{}{}
 			}
+		case t == nil:
+			t = r.owners[p.ident]
 		}
 		tops[p.pid] = t
 		if !p.alive() {
@@ -328,21 +312,9 @@ func (r *Registry) absorb(seq uint64, ours []proc, at map[int]ident, strangers m
 
 	var over []*tree
 	for _, t := range r.trees {
-		live := v.owned[t]
-		t.members = t.members[:0]
-		leaderSeen := false
-		for _, p := range live {
-			t.members = append(t.members, p.ident)
-			leaderSeen = leaderSeen || p.ident == t.leader
-		}
-		if t.origin == originAdopted {
-			if t.leading && !leaderSeen && t.handle != nil {
-				t.handle.lost(now)
-			}
-			t.leading = leaderSeen && (t.leading || t.tag == 0)
-		}
+		r.setMembers(t, v.owned[t], now)
 		switch {
-		case len(live) > 0 || t.leading || seq <= t.leftAt || len(silent) > 0:
+		case len(t.members) > 0 || t.leading || seq <= t.leftAt || len(silent) > 0:
 			t.empty = false
 		case t.empty:
 			over = append(over, t)
@@ -356,6 +328,45 @@ func (r *Registry) absorb(seq uint64, ours []proc, at map[int]ident, strangers m
 		ended[i] = r.remove(t, now)
 	}
 	return v, ended
+}
+
+// childOf is the tree of our child p; nil: none is known, or p did not say yet whose it is and is entered in silent. who is
+// what p says. Registry.mu is held.
+func (r *Registry) childOf(p proc, at map[int]ident, who peeked, silent map[ident]time.Time, now time.Time) *tree {
+	t := r.ownerSeen(p, at)
+	if t != nil || !p.alive() {
+		return t
+	}
+	most := silentMost
+	if who.bare {
+		most = bareMost
+	}
+	since, before := r.silent[p.ident]
+	if who.said || before && now.Sub(since) >= most {
+		return r.adopt(p, who)
+	}
+	if !before {
+		since = now
+	}
+	silent[p.ident] = since
+	return nil
+}
+
+// setMembers makes the live processes of a scan the members of t. Registry.mu is held.
+func (r *Registry) setMembers(t *tree, live []proc, now time.Time) {
+	t.members = t.members[:0]
+	leaderSeen := false
+	for _, p := range live {
+		t.members = append(t.members, p.ident)
+		leaderSeen = leaderSeen || p.ident == t.leader
+	}
+	if t.origin != originAdopted {
+		return
+	}
+	if t.leading && !leaderSeen && t.handle != nil {
+		t.handle.lost(now)
+	}
+	t.leading = leaderSeen && (t.leading || t.tag == 0)
 }
 
 // adopt makes, or finds, the tree of an orphan of ours that was never seen before: the one that it says, or, if it says
