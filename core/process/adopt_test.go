@@ -29,7 +29,7 @@ func playKeeping() error {
 		return err
 	}
 	r := New(Options{
-		Life: os.Getenv(playLife), HomeID: testHome, Log: discard, Guardian: true, KillGrace: short,
+		Life: os.Getenv(playLife), HomeID: testHome(), Log: discard, Guardian: true, KillGrace: short,
 		Containment: Containment(os.Getenv(playLevel)), Journal: told(func(e Entry) error { return said.Encode(e) }),
 	})
 	ctx := context.Background()

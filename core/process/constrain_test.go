@@ -37,7 +37,7 @@ func TestHF3_AChildIsBoundedFromItsFirstInstruction(t *testing.T) {
 
 // Where a child cannot be held at its exec it is bounded soon after.
 func TestHF3_WithoutTracingAChildIsBoundedAsWell(t *testing.T) {
-	r := New(Options{Life: testLife, HomeID: testHome, KillGrace: short, Log: discard})
+	r := New(Options{Life: testLife, HomeID: testHome(), KillGrace: short, Log: discard})
 	r.untraceable = true
 	opened(t, r)
 	p := sh(t, r, `exec sleep 1000`)

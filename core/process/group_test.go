@@ -1,7 +1,9 @@
 package process
 
 import (
+	"fmt"
 	"os"
+	"os/exec"
 	"strings"
 	"testing"
 
@@ -112,10 +114,37 @@ func TestContainment_SaysItsLevelAndWhy(t *testing.T) {
 	})
 }
 
+// Two runs of these tests at once have two homes: with one, the sweep of a start in one run kills what the other has, the test binary
+// itself included. What a run plays has the home of the run.
+func TestARunOfTheTestsHasItsOwnHome(t *testing.T) {
+	home := func(env ...string) string {
+		t.Helper()
+		cmd := exec.CommandContext(t.Context(), self0(t))
+		cmd.Env = append(append(os.Environ(), playAs+"=the home of a run"), env...)
+		out, err := cmd.Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.TrimSpace(string(out))
+	}
+	if got := home(); got != testHome() {
+		t.Errorf("what this run plays has the home %q, this run %q", got, testHome())
+	}
+	if a, b := home(playHome+"="), home(playHome+"="); a == b || a == testHome() {
+		t.Errorf("other runs have the homes %q and %q, this one %q", a, b, testHome())
+	}
+}
+
+// playHomeOfARun says the home of the run that this process belongs to.
+func playHomeOfARun() error {
+	_, err := fmt.Println(testHome())
+	return err
+}
+
 // The groups of a life go with it, and those that an earlier one left empty with the next.
 func TestGroups_NoneIsLeft(t *testing.T) {
 	needs(t, ContainmentCgroup)
-	const home = "home of groups / with a slash"
+	home := testHome() + " of groups / with a slash"
 	left, err := makeGroups(home, "an earlier life")
 	if err != nil {
 		t.Fatal(err)

@@ -247,7 +247,7 @@ func TestC2_TheGuardianEndsTheTreesOfAKilledGateway(t *testing.T) {
 	levels(t, "hostile trees", func(t *testing.T, level Containment) {
 		other := playedGuarded(t, level, 3)
 		lookAlike := exec.Command("sleep", "1000")
-		lookAlike.Env = []string{EnvLife + "=" + other.life + "x", EnvSession + "=s", EnvHomeID + "=" + testHome}
+		lookAlike.Env = []string{EnvLife + "=" + other.life + "x", EnvSession + "=s", EnvHomeID + "=" + testHome()}
 		if err := lookAlike.Start(); err != nil {
 			t.Fatal(err)
 		}

@@ -115,7 +115,7 @@ func TestD22_WhoStartedNothingIsNotLookedFor(t *testing.T) {
 
 // A8: the close answers soon after its context's end, whatever holds up the look at the processes, and says so.
 func TestA8_ACloseThatCannotLookAnswersInTime(t *testing.T) {
-	r := New(Options{Life: testLife, HomeID: testHome, KillGrace: time.Minute, Log: discard})
+	r := New(Options{Life: testLife, HomeID: testHome(), KillGrace: time.Minute, Log: discard})
 	if err := r.Open(t.Context()); err != nil {
 		t.Fatal(err)
 	}

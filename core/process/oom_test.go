@@ -13,7 +13,7 @@ import (
 func TestHF4_AnEndForWantOfMemoryIsNamed(t *testing.T) {
 	var kills atomic.Uint64
 	kills.Store(7) // from before
-	r := New(Options{Life: testLife, HomeID: testHome, KillGrace: short, Log: discard})
+	r := New(Options{Life: testLife, HomeID: testHome(), KillGrace: short, Log: discard})
 	r.oom.kills = kills.Load
 	opened(t, r)
 	for _, tt := range []struct {

@@ -201,7 +201,7 @@ func TestSpawn_TheEnvironmentIsMarkedAndHasNoSecrets(t *testing.T) {
 	text, _ := p.Output()
 	env := strings.Split(strings.TrimSpace(text), "\n")
 	for _, want := range []string{
-		EnvLife + "=" + testLife, EnvSession + "=api:user:alice", EnvHomeID + "=" + testHome, EnvSpawn + "=1", "EXTRA=1", "HARMLESS=replaced", "PASSES=as it is",
+		EnvLife + "=" + testLife, EnvSession + "=api:user:alice", EnvHomeID + "=" + testHome(), EnvSpawn + "=1", "EXTRA=1", "HARMLESS=replaced", "PASSES=as it is",
 	} {
 		if !slices.Contains(env, want) {
 			t.Errorf("%s is not there", want)

@@ -2,6 +2,7 @@ package process
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -37,12 +38,19 @@ var plays = map[string]func() error{
 	"a protected program":       playProtected,
 	"a gateway with limits":     playLimited,
 	"a process that waits":      playWaiting,
+	"the home of a run":         playHomeOfARun,
 }
 
 func TestMain(m *testing.M) {
 	if err := Protect(); err != nil { // as the program does: everything works without what it closes
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
+	}
+	if os.Getenv(playHome) == "" {
+		if err := os.Setenv(playHome, testHome()); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
 	}
 	if name := os.Getenv(playAs); name != "" {
 		if err := plays[name](); err != nil {
@@ -57,8 +65,14 @@ func TestMain(m *testing.M) {
 // testLife marks what this run starts: another one at the same time has another.
 var testLife = fmt.Sprintf("life-of-the-tests-%d-%d", os.Getpid(), time.Now().UnixNano())
 
+// playHome hands the home of the tests on to the programs that this binary plays.
+const playHome = "PROCESS_TEST_HOME"
+
+// testHome is the home of this run and of what it plays. A run at the same time has another home: a start sweeps what other lives
+// of its home have, which would be the other run's.
+var testHome = sync.OnceValue(func() string { return cmp.Or(os.Getenv(playHome), "home of "+testLife) })
+
 const (
-	testHome = "home-of-the-tests"
 	// patience bounds a wait for what must come, on a machine that is busy.
 	patience = time.Minute
 	// late is what a busy machine may add to a bound. What the bounds are there for would take a minute or for ever.
@@ -70,7 +84,7 @@ const (
 // registry opens a registry, which is closed at the end of the test: nothing with its life's marker may be left then.
 func registry(t testing.TB, change ...func(*Options)) *Registry {
 	t.Helper()
-	o := Options{Life: testLife, HomeID: testHome, KillGrace: short, Pass: passAll, Log: discard}
+	o := Options{Life: testLife, HomeID: testHome(), KillGrace: short, Pass: passAll, Log: discard}
 	for _, c := range change {
 		c(&o)
 	}
@@ -83,7 +97,7 @@ func passAll(string, string) bool { return true }
 // untagged is registry on a machine where children cannot be tagged.
 func untagged(t testing.TB, level Containment) *Registry {
 	t.Helper()
-	r := New(Options{Life: testLife, HomeID: testHome, KillGrace: short, Pass: passAll, Log: discard, Containment: level})
+	r := New(Options{Life: testLife, HomeID: testHome(), KillGrace: short, Pass: passAll, Log: discard, Containment: level})
 	r.tag = false
 	return opened(t, r)
 }
@@ -117,7 +131,7 @@ func needs(t testing.TB, level Containment) {
 	if level != ContainmentCgroup {
 		return
 	}
-	g, err := makeGroups("home of a trial", testLife)
+	g, err := makeGroups(testHome()+", a trial", testLife)
 	if err != nil {
 		t.Skipf("runs where a control group can be made: %v", err)
 	}

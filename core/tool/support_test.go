@@ -44,9 +44,10 @@ type bench struct {
 
 func newBench(t *testing.T, change ...func(*Options)) *bench {
 	t.Helper()
+	// Another run at the same time has another life and another home: a start sweeps the other lives of its home.
+	life := fmt.Sprintf("life-of-the-tests-%d-%d", os.Getpid(), time.Now().UnixNano())
 	r := process.New(process.Options{
-		// Another run at the same time has another life.
-		Life: fmt.Sprintf("life-of-the-tests-%d-%d", os.Getpid(), time.Now().UnixNano()), HomeID: "home-of-the-tests", KillGrace: 100 * time.Millisecond, Log: slog.New(slog.DiscardHandler),
+		Life: life, HomeID: "home of " + life, KillGrace: 100 * time.Millisecond, Log: slog.New(slog.DiscardHandler),
 	})
 	if err := r.Open(t.Context()); err != nil {
 		t.Fatal(err)
