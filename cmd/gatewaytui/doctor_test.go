@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"gatewaytui/core/doctor"
 	"gatewaytui/core/instance"
 	"gatewaytui/core/ops"
 )
@@ -20,7 +21,7 @@ type report struct {
 	OK       bool
 	Warnings int
 	Failures int
-	Checks   []finding
+	Checks   []doctor.Result
 }
 
 // doctor runs it, and checks that its exit code and its counts are those of its findings.
@@ -32,14 +33,14 @@ func (a account) doctor(t *testing.T, args ...string) report {
 	var warnings, failures int
 	for _, f := range got.Checks {
 		switch {
-		case f.Verdict == isWarn:
+		case f.Verdict == doctor.Warn:
 			warnings++
-		case f.Verdict == isFail:
+		case f.Verdict == doctor.Fail:
 			failures++
-		case f.Verdict != isOK:
+		case f.Verdict != doctor.OK:
 			t.Errorf("%+v has no verdict", f)
 		}
-		if f.Detail == "" || f.Verdict == isOK && f.Fix != "" || f.Verdict != isOK && f.Fix == "" {
+		if f.Detail == "" || f.Verdict == doctor.OK && f.Fix != "" || f.Verdict != doctor.OK && f.Fix == "" {
 			t.Errorf("%+v: what is wrong comes with how to mend it, and what is well needs nothing", f)
 		}
 	}
@@ -54,7 +55,7 @@ func (a account) doctor(t *testing.T, args ...string) report {
 }
 
 // has checks that there is a finding of a check with a verdict and these words in it or its fix.
-func (r report) has(t *testing.T, check string, v verdict, parts ...string) {
+func (r report) has(t *testing.T, check string, v doctor.Verdict, parts ...string) {
 	t.Helper()
 	for _, f := range r.Checks {
 		if f.Check == check && f.Verdict == v && !slices.ContainsFunc(parts, func(p string) bool { return !strings.Contains(f.Detail+" "+f.Fix, p) }) {
@@ -68,7 +69,7 @@ func (r report) has(t *testing.T, check string, v verdict, parts ...string) {
 func (r report) never(t *testing.T, check string) {
 	t.Helper()
 	for _, f := range r.Checks {
-		if f.Check == check && f.Verdict != isOK {
+		if f.Check == check && f.Verdict != doctor.OK {
 			t.Errorf("%+v", f)
 		}
 	}
@@ -80,14 +81,14 @@ func TestDoctorFindsNothingWrongWithAFreshAccount(t *testing.T) {
 	for _, check := range []string{"config", "home", "gateway", "store", "adapters", "unit", "stop", "containment"} {
 		got.never(t, check)
 	}
-	got.has(t, "stop", isOK, "1m28s", "1m30s")
-	for _, c := range checks {
-		if !slices.ContainsFunc(got.Checks, func(f finding) bool { return f.Check == c.name }) {
-			t.Errorf("%s says nothing", c.name)
+	got.has(t, "stop", doctor.OK, "1m28s", "1m30s")
+	for _, check := range []string{"config", "tools", "home", "gateway", "store", "adapters", "security", "containment", "unit", "stop", "clock"} {
+		if !slices.ContainsFunc(got.Checks, func(r doctor.Result) bool { return r.Check == check }) {
+			t.Errorf("%s says nothing", check)
 		}
 	}
 	missing := filepath.Join(a.dir, "not", "yet")
-	a.doctor(t, "--home", missing).has(t, "home", isOK, missing, "the first start makes it")
+	a.doctor(t, "--home", missing).has(t, "home", doctor.OK, missing, "the first start makes it")
 	if _, err := os.Stat(filepath.Dir(missing)); err == nil {
 		t.Error("doctor made a home")
 	}
@@ -97,10 +98,10 @@ func TestDoctorFindsNothingWrongWithAFreshAccount(t *testing.T) {
 func TestDoctorSaysWhatIsWrongWithTheConfig(t *testing.T) {
 	a := newAccount(t)
 	got := a.doctor(t, "--config", writeConfig(t, "[shutdown]\ndrain_timeot = \"5s\"\n"))
-	got.has(t, "config", isFail, "drain_timeot", "did you mean", "config example")
-	got.has(t, "home", isOK) // and goes on
+	got.has(t, "config", doctor.Fail, "drain_timeot", "did you mean", "config example")
+	got.has(t, "home", doctor.OK) // and goes on
 	t.Setenv("GATEWAYTUI_SHUTDOWN_DRAIN_TIMEOT", "5s")
-	a.doctor(t).has(t, "config", isWarn, "GATEWAYTUI_SHUTDOWN_DRAIN_TIMEOT")
+	a.doctor(t).has(t, "config", doctor.Warn, "GATEWAYTUI_SHUTDOWN_DRAIN_TIMEOT")
 }
 
 func TestDoctorSaysWhatIsWrongWithTheHome(t *testing.T) {
@@ -116,19 +117,19 @@ func TestDoctorSaysWhatIsWrongWithTheHome(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := a.doctor(t)
-	got.has(t, "home", isWarn, "mode 0755", "chmod 700")
-	got.has(t, "home", isWarn, "a, b, c and 1 more", "chmod -R go=")
+	got.has(t, "home", doctor.Warn, "mode 0755", "chmod 700")
+	got.has(t, "home", doctor.Warn, "a, b, c and 1 more", "chmod -R go=")
 	if left, err := filepath.Glob(filepath.Join(a.home, ".doctor*")); err != nil || len(left) > 0 {
 		t.Errorf("it left %q behind, %v", left, err)
 	}
 	file := filepath.Join(a.dir, "file")
 	write(t, file, "")
-	a.doctor(t, "--home", file).has(t, "home", isFail, "is no folder")
+	a.doctor(t, "--home", file).has(t, "home", doctor.Fail, "is no folder")
 	if os.Geteuid() == 0 { // only root can give a folder away
 		if err := os.Chown(a.home, 12345, -1); err != nil {
 			t.Fatal(err)
 		}
-		a.doctor(t).has(t, "home", isFail, "belongs to uid 12345")
+		a.doctor(t).has(t, "home", doctor.Fail, "belongs to uid 12345")
 	}
 }
 
@@ -147,7 +148,7 @@ func TestDoctorOpensNoFileOfTheStore(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	a.doctor(t).has(t, "store", isOK, "1 B")
+	a.doctor(t).has(t, "store", doctor.OK, "1 B")
 	b := make([]byte, 4096)
 	if n, err := unix.Read(watch, b); !errors.Is(err, unix.EAGAIN) {
 		t.Errorf("a file of the store was opened: %d bytes of events, %v", n, err)
@@ -170,7 +171,7 @@ func TestH1_DoctorTellsALivingGatewayFromItsTraces(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer lock.Release()
-		a.doctor(t).has(t, "gateway", isFail, "pid "+strconv.Itoa(os.Getpid())+" lives on this home", "kill -QUIT")
+		a.doctor(t).has(t, "gateway", doctor.Fail, "pid "+strconv.Itoa(os.Getpid())+" lives on this home", "kill -QUIT")
 	})
 	t.Run("one that lives and lost its pid file", func(t *testing.T) {
 		lock, err := home.Acquire(instance.Record{Life: "l1"})
@@ -181,22 +182,22 @@ func TestH1_DoctorTellsALivingGatewayFromItsTraces(t *testing.T) {
 		if err := os.Remove(home.PIDFile()); err != nil {
 			t.Fatal(err)
 		}
-		if _, held := lockHolder(a.home); !held {
+		if _, held := instance.LockHolder(a.home); !held {
 			t.Skip("runs where /proc/locks shows the temporary directory's locks under its own device number")
 		}
-		a.doctor(t).has(t, "gateway", isFail, "holds the lock", "ps -p "+strconv.Itoa(os.Getpid()))
+		a.doctor(t).has(t, "gateway", doctor.Fail, "holds the lock", "ps -p "+strconv.Itoa(os.Getpid()))
 	})
 	t.Run("a pid file of one that is dead", func(t *testing.T) {
 		self := instance.Self()
 		write(t, home.PIDFile(), `{"pid":`+strconv.Itoa(self.PID)+`,"start_ticks":1,"boot_id":"`+self.BootID+`","life":"l0"}`)
 		got := a.doctor(t)
 		got.never(t, "gateway")
-		got.has(t, "gateway", isOK, "l0 was left behind")
+		got.has(t, "gateway", doctor.OK, "l0 was left behind")
 	})
 	t.Run("a pid file of another pid namespace", func(t *testing.T) {
 		self := instance.Self()
 		write(t, home.PIDFile(), `{"pid":7,"start_ticks":1,"boot_id":"`+self.BootID+`","pid_namespace":"pid:[1]","life":"l0"}`)
-		a.doctor(t).has(t, "gateway", isWarn, "cannot be told from here")
+		a.doctor(t).has(t, "gateway", doctor.Warn, "cannot be told from here")
 	})
 	t.Run("a pid file that is garbage", func(t *testing.T) {
 		write(t, home.PIDFile(), `{"pid":`)
@@ -209,32 +210,32 @@ func TestDoctorAsksTheGatewayThatRuns(t *testing.T) {
 	f := newFake()
 	l := start(t, f)
 	got := a.doctor(t, "--home", l.home.Dir())
-	got.has(t, "gateway", isOK, "up, running", fakeLife)
-	got.has(t, "gateway", isWarn, "version 1.2.3", "restart")
-	got.has(t, "gateway", isWarn, "pid 4121 answers")
-	got.has(t, "store", isFail, "the disk is full")
-	got.has(t, "adapters", isWarn, "telegram needs credentials")
-	got.has(t, "stop", isOK, "1m28s", "systemd allows 1m30s")
+	got.has(t, "gateway", doctor.OK, "up, running", fakeLife)
+	got.has(t, "gateway", doctor.Warn, "version 1.2.3", "restart")
+	got.has(t, "gateway", doctor.Warn, "pid 4121 answers")
+	got.has(t, "store", doctor.Fail, "the disk is full")
+	got.has(t, "adapters", doctor.Warn, "telegram needs credentials")
+	got.has(t, "stop", doctor.OK, "1m28s", "systemd allows 1m30s")
 
 	f.status.Warnings = nil
 	f.plan.Shrunk = []ops.ShrunkPhase{{Name: "drain", WantedMS: 60_000, GotMS: 1_000}, {Name: "notify", WantedMS: 5_000, GotMS: 1_000}}
 	f.plan.SupervisorBudgetMS = 30_000
 	got = a.doctor(t, "--home", l.home.Dir())
 	got.never(t, "store")
-	got.has(t, "stop", isWarn, "allows 30s", "drain is shortened from 1m00s to 1.0s, and 1 more phases")
+	got.has(t, "stop", doctor.Warn, "allows 30s", "drain is shortened from 1m00s to 1.0s, and 1 more phases")
 
 	f.plan.Shrunk, f.plan.Fits = nil, false
-	a.doctor(t, "--home", l.home.Dir()).has(t, "stop", isFail, "kills after 30s")
+	a.doctor(t, "--home", l.home.Dir()).has(t, "stop", doctor.Fail, "kills after 30s")
 	f.plan.Fits, f.plan.SupervisorBudgetMS = true, 0
 	f.status.Supervisor = ops.Supervisor{Name: "supervisord (gw)", Source: "unknown"}
-	a.doctor(t, "--home", l.home.Dir()).has(t, "stop", isWarn, "supervisord (gw) waits", "not known (10s unless configured)",
+	a.doctor(t, "--home", l.home.Dir()).has(t, "stop", doctor.Warn, "supervisord (gw) waits", "not known (10s unless configured)",
 		`stopwaitsecs=90 and environment=GATEWAYTUI_STOP_BUDGET="90s"`)
 	f.status.Supervisor = ops.Supervisor{Name: "container", Source: "unknown"}
-	a.doctor(t, "--home", l.home.Dir()).has(t, "stop", isWarn, "container waits", "docker run --stop-timeout 90 --env GATEWAYTUI_STOP_BUDGET=90s")
+	a.doctor(t, "--home", l.home.Dir()).has(t, "stop", doctor.Warn, "container waits", "docker run --stop-timeout 90 --env GATEWAYTUI_STOP_BUDGET=90s")
 	f.status.Supervisor = ops.Supervisor{Name: "runit", Source: "runit"}
-	a.doctor(t, "--home", l.home.Dir()).has(t, "stop", isOK, "runit waits as long as it takes", "sv stop says after 7s", "sv -w 89 stop", "only sv force-stop kills")
+	a.doctor(t, "--home", l.home.Dir()).has(t, "stop", doctor.OK, "runit waits as long as it takes", "sv stop says after 7s", "sv -w 89 stop", "only sv force-stop kills")
 	f.status.Supervisor = ops.Supervisor{Name: "none", Source: "unknown"} // G5
-	a.doctor(t, "--home", l.home.Dir()).has(t, "stop", isWarn, "nothing starts it again after a crash")
+	a.doctor(t, "--home", l.home.Dir()).has(t, "stop", doctor.Warn, "nothing starts it again after a crash")
 }
 
 func TestDoctorLooksForTheCredentials(t *testing.T) {
@@ -243,8 +244,8 @@ func TestDoctorLooksForTheCredentials(t *testing.T) {
 	t.Setenv("TELEGRAM_BOT_TOKEN", "")
 	t.Setenv("OPENAI_API_KEY", "")
 	got := a.doctor(t, "--config", path)
-	got.has(t, "adapters", isWarn, "telegram has no credential", "TELEGRAM_BOT_TOKEN")
-	got.has(t, "adapters", isWarn, "the model has no credential", "OPENAI_API_KEY")
+	got.has(t, "adapters", doctor.Warn, "telegram has no credential", "TELEGRAM_BOT_TOKEN")
+	got.has(t, "adapters", doctor.Warn, "the model has no credential", "OPENAI_API_KEY")
 	t.Setenv("TELEGRAM_BOT_TOKEN", "123:abc")
 	t.Setenv("OPENAI_API_KEY", "sk-4711")
 	got = a.doctor(t, "--config", path)
@@ -272,28 +273,28 @@ func TestA3_DoctorComparesTheUnitAndAsksSystemd(t *testing.T) {
 	fakeSystemctl(t, `[ "$1" = --user ] || exit 3
 printf 'LoadState=loaded\nTimeoutStopUSec=1min 30s\nRestart=always\nNeedDaemonReload=no\n'`)
 	got := a.doctor(t)
-	got.has(t, "unit", isOK, a.unit(), "as this config asks")
-	got.has(t, "stop", isOK, "1m28s", "systemd allows 1m30s")
+	got.has(t, "unit", doctor.OK, a.unit(), "as this config asks")
+	got.has(t, "stop", doctor.OK, "1m28s", "systemd allows 1m30s")
 
 	// The config has changed since, and a drop-in and an old file count for systemd.
 	t.Setenv("GATEWAYTUI_SHUTDOWN_DRAIN_TIMEOUT", "5m")
 	fakeSystemctl(t, `printf 'LoadState=loaded\nTimeoutStopUSec=30s\nRestart=no\nKillMode=control-group\nNeedDaemonReload=yes\n'`)
 	got = a.doctor(t)
-	got.has(t, "unit", isFail, "TimeoutStopSec is 90, and this config asks for 330", "gatewaytui unit systemd --user --write")
-	got.has(t, "stop", isWarn, "wants 5m30s", "systemd allows 30s", "drain is shortened from 5m00s")
-	got.has(t, "stop", isWarn, "has changed since systemd read it", "daemon-reload")
-	got.has(t, "stop", isWarn, "does not start it again", "Restart=no")                                         // G5
-	got.has(t, "stop", isWarn, "TERM to the tools", "KillMode=control-group", "take KillMode= out of drop-ins") // C12
+	got.has(t, "unit", doctor.Fail, "TimeoutStopSec is 90, and this config asks for 330", "gatewaytui unit systemd --user --write")
+	got.has(t, "stop", doctor.Warn, "wants 5m30s", "systemd allows 30s", "drain is shortened from 5m00s")
+	got.has(t, "stop", doctor.Warn, "has changed since systemd read it", "daemon-reload")
+	got.has(t, "stop", doctor.Warn, "does not start it again", "Restart=no")                                         // G5
+	got.has(t, "stop", doctor.Warn, "TERM to the tools", "KillMode=control-group", "take KillMode= out of drop-ins") // C12
 
 	write(t, a.unit(), strings.Replace(read(t, a.unit()), "Delegate=memory pids\n", "", 1))
-	a.doctor(t).has(t, "unit", isWarn, "Service.Delegate is not set", "drop-in", "--force")
+	a.doctor(t).has(t, "unit", doctor.Warn, "Service.Delegate is not set", "drop-in", "--force")
 
 	fakeSystemctl(t, "echo Failed to connect to bus >&2; exit 1")
-	a.doctor(t).has(t, "stop", isWarn, "Failed to connect to bus")
+	a.doctor(t).has(t, "stop", doctor.Warn, "Failed to connect to bus")
 
 	fakeSystemctl(t, "exec sleep 60")
 	began := time.Now()
-	a.doctor(t).has(t, "stop", isWarn, "no answer within 500ms")
+	a.doctor(t).has(t, "stop", doctor.Warn, "no answer within 500ms")
 	if took := time.Since(began); took > 20*time.Second {
 		t.Errorf("a systemd that hangs held doctor up for %s", took)
 	}
@@ -311,14 +312,14 @@ printf 'LoadState=loaded\nTimeoutStopUSec=1min 30s\nRestart=always\nNeedDaemonRe
 	for _, home := range []string{a.home, other} {
 		got := a.doctor(t, "--home", home)
 		got.never(t, "unit")
-		got.has(t, "unit", isOK, a.unitOf(home), "as this config asks")
+		got.has(t, "unit", doctor.OK, a.unitOf(home), "as this config asks")
 	}
 	if got, want := read(t, asked), filepath.Base(a.unit())+"\n"+filepath.Base(a.unitOf(other))+"\n"; got != want {
 		t.Errorf("systemd was asked about %q, want %q", got, want)
 	}
 	// What mends the service of a home that this shell does not name, names it.
 	write(t, a.unitOf(other), strings.Replace(read(t, a.unitOf(other)), "Delegate=memory pids\n", "", 1))
-	a.doctor(t, "--home", other).has(t, "unit", isWarn, "Delegate", "gatewaytui unit systemd --user --write --home "+other+" --force")
+	a.doctor(t, "--home", other).has(t, "unit", doctor.Warn, "Delegate", "gatewaytui unit systemd --user --write --home "+other+" --force")
 	a.doctor(t).never(t, "unit")
 }
 
@@ -329,25 +330,9 @@ func TestB4_DoctorFindsASecondServiceOfThisHome(t *testing.T) {
 	a.run(t, "unit", "systemd", "--write").must(t, exitDone)
 	byHand := filepath.Join(filepath.Dir(a.unit()), "gatewaytui-mine.service")
 	write(t, byHand, read(t, a.unit()))
-	a.doctor(t).has(t, "unit", isWarn, "2 services start a gateway on this home", a.unit(), byHand)
+	a.doctor(t).has(t, "unit", doctor.Warn, "2 services start a gateway on this home", a.unit(), byHand)
 	if err := os.Remove(a.unit()); err != nil {
 		t.Fatal(err)
 	}
-	a.doctor(t).has(t, "unit", isWarn, byHand, "whose service is called "+strings.TrimSuffix(filepath.Base(a.unit()), ".service"))
-}
-
-func TestTheHolderOfALockIsReadFromTheKernel(t *testing.T) {
-	const locks = `1: POSIX  ADVISORY  WRITE 10 fd:01:99 0 EOF
-2: FLOCK  ADVISORY  WRITE 4711 fd:01:99 0 EOF
-2: -> FLOCK  ADVISORY  WRITE 4712 fd:01:77 0 EOF
-3: FLOCK  ADVISORY  WRITE 4713 fd:02:99 0 EOF
-nonsense
-4: FLOCK  ADVISORY  WRITE what fd:01:55 0 EOF
-`
-	for inode, want := range map[uint64]int{99: 4711, 77: 0, 55: 0, 1: 0} {
-		pid, held := holderOf(strings.NewReader(locks), unix.Mkdev(0xfd, 1), inode)
-		if pid != want || held != (want != 0) {
-			t.Errorf("inode %d: pid %d, held %v; want %d", inode, pid, held, want)
-		}
-	}
+	a.doctor(t).has(t, "unit", doctor.Warn, byHand, "whose service is called "+strings.TrimSuffix(filepath.Base(a.unit()), ".service"))
 }

@@ -13,49 +13,8 @@ import (
 	"gatewaytui/core/limit"
 	"gatewaytui/core/model"
 	"gatewaytui/core/ops"
-	"gatewaytui/core/term"
 	"gatewaytui/fixtures"
 )
-
-// secret is one credential of the config with the variable or file that should hold it, or why it cannot be read.
-type secret struct {
-	value, source string
-	err           error
-}
-
-// secrets are the credentials of a config.
-type secrets struct {
-	model, api, telegram secret
-	// local is the generated key of the home; its source is the file. It is not used where the config names a key.
-	local secret
-}
-
-func readSecrets(c config.Config, getenv func(string) string) secrets {
-	read := func(env, file string) secret {
-		value, err := config.Secret(env, file, getenv)
-		return secret{value, cmp.Or(env, file), err}
-	}
-	return secrets{
-		model:    read(c.Model.APIKeyEnv, c.Model.APIKeyFile),
-		api:      read(c.Adapters.API.KeyEnv, c.Adapters.API.KeyFile),
-		telegram: read(c.Adapters.Telegram.TokenEnv, c.Adapters.Telegram.TokenFile),
-	}
-}
-
-// values are the secrets themselves, for the redactor.
-func (s secrets) values() []string {
-	return []string{s.model.value, s.api.value, s.telegram.value, s.local.value}
-}
-
-// short are the sources of the secrets that are too short to be masked in what tools print.
-func (s secrets) short() (sources []string) {
-	for _, c := range []secret{s.model, s.api, s.telegram} {
-		if c.value != "" && len(c.value) < term.MinMasked {
-			sources = append(sources, c.source)
-		}
-	}
-	return sources
-}
 
 // parts are what a gateway is built from.
 type parts struct {
@@ -80,12 +39,12 @@ func (p parts) apiListen() string {
 
 // localKey reads the key of the home, or makes it on the first start, where the config names none. The home is locked.
 func (l *life) localKey() {
-	if !l.loaded.Config.Adapters.API.Enabled || l.secrets.api.source != "" {
+	if !l.loaded.Config.Adapters.API.Enabled || l.secrets.API.Source != "" {
 		return
 	}
-	s := secret{source: l.home.APIKey()}
-	s.value, s.err = api.LocalKey(s.source)
-	l.secrets.local = s
+	s := config.Credential{Source: l.home.APIKey()}
+	s.Value, s.Err = api.LocalKey(s.Source)
+	l.secrets.Local = s
 }
 
 // apiAccess is whom the api adapter serves; nil: there is none.
@@ -93,11 +52,11 @@ func (l *life) apiAccess() *ops.APIAccess {
 	if !l.loaded.Config.Adapters.API.Enabled {
 		return nil
 	}
-	a := &ops.APIAccess{By: ops.ByKernel, UID: os.Geteuid(), KeyFile: l.secrets.local.source}
-	if source := l.secrets.api.source; source != "" {
+	a := &ops.APIAccess{By: ops.ByKernel, UID: os.Geteuid(), KeyFile: l.secrets.Local.Source}
+	if source := l.secrets.API.Source; source != "" {
 		a.By, a.KeySource = ops.ByKey, source
 	}
-	if err := l.secrets.local.err; err != nil {
+	if err := l.secrets.Local.Err; err != nil {
 		a.Problem = err.Error()
 	}
 	return a
@@ -118,24 +77,24 @@ func (l *life) parts() (parts, error) {
 		p.platforms = append(p.platforms, demo.New(role.Spec, demo.Options{Log: l.log, Lines: role.Lines, Talk: p.talk}))
 	}
 	if c := l.loaded.Config.Adapters.API; c.Enabled {
-		if s := l.secrets.api; s.missing() {
-			p.broken["api"] = s.why()
+		if s := l.secrets.API; s.Missing() {
+			p.broken["api"] = &adapter.CredentialsError{Variable: s.Source, Why: s.Why()}
 		} else {
 			p.api = api.New(api.Options{
-				Listen: c.Listen, Key: s.value, KeySource: s.source, Model: p.model.Name(), Requests: 2 * l.loaded.Config.Limits.ModelCalls, Log: l.log,
+				Listen: c.Listen, Key: s.Value, KeySource: s.Source, Model: p.model.Name(), Requests: 2 * l.loaded.Config.Limits.ModelCalls, Log: l.log,
 				BodyMax: int64(c.BodyMax), BodyBytes: int64(l.loaded.Config.Limits.BodyBytes), Limits: p.limits,
 				LeaveGrace: c.LeaveTime(), AllowOrigins: c.AllowOrigins, AllowHosts: c.AllowHosts,
-				LocalKey: l.secrets.local.value, LocalKeyFile: l.secrets.local.source, Guard: p.guard,
+				LocalKey: l.secrets.Local.Value, LocalKeyFile: l.secrets.Local.Source, Guard: p.guard,
 			})
 			p.platforms = append(p.platforms, p.api)
 		}
 	}
 	if c := l.loaded.Config.Adapters.Telegram; c.Enabled {
-		if s := l.secrets.telegram; s.missing() {
-			p.broken["telegram"] = s.why()
+		if s := l.secrets.Telegram; s.Missing() {
+			p.broken["telegram"] = &adapter.CredentialsError{Variable: s.Source, Why: s.Why()}
 		} else {
 			p.platforms = append(p.platforms, telegram.New(telegram.Options{
-				Token: s.value, TokenSource: s.source, BaseURL: c.BaseURL, Allow: c.Allow, AllowAll: c.AllowAll, Log: l.log,
+				Token: s.Value, TokenSource: s.Source, BaseURL: c.BaseURL, Allow: c.Allow, AllowAll: c.AllowAll, Log: l.log,
 			}))
 		}
 	}
@@ -149,7 +108,7 @@ type prepared struct {
 	script *model.Script // nil where the model is not a scripted one
 }
 
-func prepare(o runOptions, c config.Config, s secrets) (prepared, error) {
+func prepare(o runOptions, c config.Config, s config.Credentials) (prepared, error) {
 	var p prepared
 	var err error
 	if p.demo, err = roles(o); err != nil {
@@ -163,24 +122,13 @@ func prepare(o runOptions, c config.Config, s secrets) (prepared, error) {
 		taken[spec.Name] = true
 	}
 	if c.Model.Provider != "scripted" {
-		if s.model.err != nil {
-			return p, &outcome{exitConfig, s.model.err}
+		if s.Model.Err != nil {
+			return p, &outcome{exitConfig, s.Model.Err}
 		}
 		return p, nil
 	}
 	p.script, err = readScript(c.Model.Script, o.Demo)
 	return p, err
-}
-
-// missing reports whether a credential that the config names is not there.
-func (s secret) missing() bool { return s.err != nil || s.value == "" && s.source != "" }
-
-func (s secret) why() error {
-	why := ""
-	if s.err != nil {
-		why = s.err.Error()
-	}
-	return &adapter.CredentialsError{Variable: s.source, Why: why}
 }
 
 // model is the provider that the config names.
@@ -190,7 +138,7 @@ func (l *life) model() (model.Provider, error) {
 		return model.NewScripted(l.prepared.script, cmp.Or(c.Name, "scripted")), nil
 	}
 	p, err := model.NewOpenAI(model.OpenAIOptions{
-		BaseURL: c.BaseURL, Model: c.Name, APIKey: l.secrets.model.value, KeyHint: l.secrets.model.source, Timeout: c.Timeout.Duration, Log: l.log,
+		BaseURL: c.BaseURL, Model: c.Name, APIKey: l.secrets.Model.Value, KeyHint: l.secrets.Model.Source, Timeout: c.Timeout.Duration, Log: l.log,
 		Calls: l.loaded.Config.Limits.ModelCalls,
 	})
 	if err != nil {

@@ -1,17 +1,13 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"os/signal"
 	"path/filepath"
-	"strconv"
-	"strings"
 	"syscall"
 	"time"
 
@@ -122,7 +118,7 @@ func (t *takeover) holds() bool {
 			return false
 		}
 		defer f.Close()
-		return locksOneOf(f, t.holder.PID, t.home.Lock(), t.home.Dir())
+		return instance.LocksOneOf(f, t.holder.PID, t.home.Lock(), t.home.Dir())
 	}
 	if err != nil {
 		return false
@@ -132,25 +128,6 @@ func (t *takeover) holds() bool {
 	for _, e := range entries {
 		if f, err := os.Stat(filepath.Join(fds, e.Name())); err == nil && (os.SameFile(f, lock) || os.SameFile(f, home)) {
 			return true
-		}
-	}
-	return false
-}
-
-// locksOneOf reports whether /proc/locks, which is read from locks, says that pid has a flock on one of the paths. The device
-// is not compared: on btrfs and overlayfs stat(2) names another one.
-func locksOneOf(locks io.Reader, pid int, paths ...string) bool {
-	for lines := bufio.NewScanner(locks); lines.Scan(); {
-		fields := strings.Fields(lines.Text())
-		if len(fields) < 6 || fields[1] != "FLOCK" || fields[4] != strconv.Itoa(pid) {
-			continue
-		}
-		inode := fields[5][strings.LastIndexByte(fields[5], ':')+1:]
-		for _, path := range paths {
-			var st unix.Stat_t
-			if unix.Stat(path, &st) == nil && strconv.FormatUint(st.Ino, 10) == inode {
-				return true
-			}
 		}
 	}
 	return false

@@ -15,6 +15,7 @@ import (
 
 	"github.com/oklog/ulid/v2"
 
+	"gatewaytui/core/adapter"
 	"gatewaytui/core/adapter/demo"
 	"gatewaytui/core/config"
 	"gatewaytui/core/control"
@@ -26,6 +27,7 @@ import (
 	"gatewaytui/core/logs"
 	"gatewaytui/core/ops"
 	"gatewaytui/core/process"
+	"gatewaytui/core/service"
 	"gatewaytui/core/shutdown"
 	"gatewaytui/core/store"
 	"gatewaytui/core/term"
@@ -85,7 +87,7 @@ func (p *program) run(ctx context.Context, o runOptions) error {
 		return err
 	}
 	loaded.Config.Log.Level = cmp.Or(o.LogLevel, loaded.Config.Log.Level)
-	secrets := readSecrets(loaded.Config, p.getenv)
+	secrets := loaded.Config.Credentials(p.getenv)
 	prepared, err := prepare(o, loaded.Config, secrets)
 	if err != nil {
 		return err
@@ -152,7 +154,7 @@ func (p *program) run(ctx context.Context, o runOptions) error {
 	defer lock.Release() // the stop has done it already, a start that failed has not
 	l.lock = lock
 	l.localKey()
-	l.redactor = term.NewRedactor(l.secrets.values()...)
+	l.redactor = term.NewRedactor(l.secrets.Values()...)
 
 	why := ""
 	if !o.NoTUI {
@@ -225,7 +227,7 @@ type life struct {
 	environ  []string // of the start, for the next life
 	exposed  error    // why other processes of the user may read this one; nil: they may not
 	loaded   config.Loaded
-	secrets  secrets
+	secrets  config.Credentials
 	prepared prepared
 	stage    *stage // of a demo, nil: the gateway is none
 	home     *instance.Home
@@ -302,7 +304,7 @@ func (l *life) run(ctx context.Context) (gateway.End, error) {
 		_ = scraper.close(ctx) // after a stop both are closed already
 		_ = socket.close(ctx)
 	}()
-	scraper.serve(g, l.loaded.Config.Metrics, l.secrets.api.value, parts.guard, l.log)
+	scraper.serve(g, l.loaded.Config.Metrics, l.secrets.API.Value, parts.guard, l.log)
 	err = socket.serve(control.Options{
 		Console: g, Path: l.home.Socket(), Life: l.id, Tool: g.Tool, Log: l.log,
 		Connections: control.Connections{Most: most, Reached: connections.Reached}, Gatherer: g.Metrics(),
@@ -331,7 +333,12 @@ func (l *life) run(ctx context.Context) (gateway.End, error) {
 	// The beat goes on through the stop, to its end: a service manager's watchdog that heard nothing would cut it short.
 	beating, stopBeating := context.WithCancel(context.WithoutCancel(ctx))
 	var beat sync.WaitGroup
-	beat.Go(func() { manager.beat(beating, g) })
+	beat.Go(func() {
+		manager.Notify.Run(beating, func(ctx context.Context) bool {
+			_, err := g.Status(ctx)
+			return err == nil
+		})
+	})
 	end, err := g.Run(ctx)
 	stopBeating()
 	beat.Wait()
@@ -348,7 +355,7 @@ func (l *life) run(ctx context.Context) (gateway.End, error) {
 }
 
 // options are the gateway's, from the parts and what this start found.
-func (l *life) options(parts parts, files lives.Files, manager supervisor) gateway.Options {
+func (l *life) options(parts parts, files lives.Files, manager service.Supervisor) gateway.Options {
 	self := instance.Self()
 	o := gateway.Options{
 		Config: l.loaded.Config, Log: l.log, Models: parts.model, Platforms: parts.platforms, Broken: parts.broken,
@@ -358,9 +365,9 @@ func (l *life) options(parts parts, files lives.Files, manager supervisor) gatew
 			TrustClock: l.flags.TrustClock,
 		},
 		Home: l.home.Dir(), HomeID: l.home.ID(), Database: l.home.Database(), Workdir: l.home.Work(),
-		Warnings: slices.Concat(l.loaded.Warnings, l.dangers(), manager.warnings), Redactor: l.redactor,
+		Warnings: slices.Concat(l.loaded.Warnings, l.dangers(), manager.Warnings), Redactor: l.redactor,
 		ClockConfirmed: clockConfirmed, Booted: sinceBoot,
-		SupervisorName: manager.name(), SupervisorBudget: manager.budget, SupervisorSource: manager.source, Notify: manager.notify,
+		SupervisorName: manager.Name(), SupervisorBudget: manager.Budget, SupervisorSource: manager.Source, Notify: manager.Notify,
 		ConfigFile: ops.ConfigFile{Path: l.loaded.Path, LoadedAt: ops.At(l.loaded.At)}, ConfigChanged: l.loaded.Changed,
 		LogTrouble: l.logs.FileTrouble, APIListen: parts.apiListen, APIAccess: l.apiAccess(), Limits: parts.limits, Demo: parts.demo(l.prepared.demo),
 		Mark: func(m gateway.Mark) error {
@@ -382,10 +389,10 @@ func (l *life) options(parts parts, files lives.Files, manager supervisor) gatew
 			}, os.Exit)
 		},
 	}
-	if c, s := l.loaded.Config.Model, l.secrets.model; l.prepared.script == nil && s.missing() && !isLocal(c.BaseURL) {
-		o.Warnings = append(o.Warnings, ops.Warning{Code: "model.credentials", Message: "the model's endpoint gets no key: " + s.why().Error(), Since: ops.At(time.Now())})
+	if c, s := l.loaded.Config.Model, l.secrets.Model; l.prepared.script == nil && s.Missing() && !config.LocalURL(c.BaseURL) {
+		o.Warnings = append(o.Warnings, ops.Warning{Code: "model.credentials", Message: "the model's endpoint gets no key: " + (&adapter.CredentialsError{Variable: s.Source, Why: s.Why()}).Error(), Since: ops.At(time.Now())})
 	}
-	for _, source := range l.secrets.short() {
+	for _, source := range l.secrets.Short() {
 		o.Warnings = append(o.Warnings, ops.Warning{
 			Code: "config.secret_short", Since: ops.At(time.Now()),
 			Message: fmt.Sprintf("the secret in %s has fewer than %d characters: it can be guessed, and is not masked in what tools print", term.Clean(source, lines.MaxLine), term.MinMasked),
@@ -425,4 +432,23 @@ func (l *life) exit(code int) {
 		l.succeedByForce()
 	}
 	os.Exit(code)
+}
+
+// findSupervisor looks who runs us and what they allow a stop.
+func (l *life) findSupervisor(ctx context.Context) (service.Supervisor, error) {
+	once := func(ctx context.Context, argv []string) (string, error) {
+		r, err := process.OpenRunner(ctx) // before the gateway has a registry of its own
+		if err != nil {
+			return "", err
+		}
+		defer r.Close(ctx)
+		return r.Run(ctx, argv)
+	}
+	s, err := service.FindSupervisor(ctx, l.loaded.Config.Shutdown, l.getenv, once, l.log)
+	if wrong, ok := errors.AsType[*service.VariableError](err); ok {
+		err = &outcome{exitConfig, &ops.Error{
+			Code: ops.CodeInvalid, Message: wrong.Error(), Hint: "set it to what the service manager allows a stop, or unset it",
+		}}
+	}
+	return s, err
 }

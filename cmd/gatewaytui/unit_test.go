@@ -89,7 +89,7 @@ func TestS2_TheUnitIsComputedFromTheConfig(t *testing.T) {
 	// The service has not the environment of this shell, which counted for the figure.
 	t.Setenv("GATEWAYTUI_SHUTDOWN_DRAIN_TIMEOUT", "10s")
 	a.run(t, "unit", "systemd", "--config", path).must(t, exitDone).says(t, "TimeoutStopSec=40\n", `"GATEWAYTUI_SHUTDOWN_DRAIN_TIMEOUT=10s"`)
-	var got definition
+	var got service.Definition
 	decodeLine(t, a.run(t, "unit", "systemd", "--json").must(t, exitDone).out, &got)
 	if got.Manager != service.Systemd || got.Path != a.unit() || !strings.Contains(got.Text, "TimeoutStopSec=40") || got.Written || len(got.Next) == 0 {
 		t.Errorf("the JSON says %+v", got)

@@ -1,8 +1,9 @@
-// Package doctor looks for what is dangerous in how a gateway is set up: its config, the files that hold its secrets, and
-// the user that it runs as.
+// Package doctor checks a gateway's config, home, store, adapters, service definition and clock, and looks for what is dangerous in
+// how it is set up.
 //
-// What it promises: each danger has an id that does not change, a severity and a fix; no finding carries a secret; a
-// config that was not changed has no finding of severity High. The verb doctor prints all findings, and a gateway warns of
+// What it promises: a check returns findings and prints nothing; each finding that is not well comes with a fix; each danger has an
+// id that does not change and a severity; no finding carries a secret; a config that was not changed has no finding of severity
+// High. Nothing is changed and the lock of the home is not touched. The verb doctor prints all findings, and a gateway warns of
 // those of severity High in its status.
 package doctor
 

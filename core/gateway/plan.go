@@ -71,12 +71,7 @@ type phases struct {
 // plan builds the shutdown plan of this gateway: the standard phases of core/shutdown, each with the items that it has
 // when it begins. It does nothing by itself; Start runs it and everything else reads it.
 func (f *phases) plan() shutdown.Plan {
-	s := f.cfg.Shutdown
-	p := shutdown.Standard(shutdown.Budgets{
-		Drain: s.DrainTimeout.Duration, Notify: s.NotifyTimeout.Duration, InterruptGrace: s.InterruptGrace.Duration,
-		KillGrace: f.cfg.Process.KillGrace.Duration, Agent: s.AgentTimeout.Duration, Adapter: s.AdapterTimeout.Duration,
-		Background: s.BackgroundTimeout.Duration, Store: s.StoreTimeout.Duration,
-	})
+	p := shutdown.Standard(f.cfg.Budgets())
 	attach := func(name string, when func(*shutdown.Run) (bool, string), list func(context.Context, *shutdown.Run) []shutdown.Item) {
 		ph := p.Phase(name)
 		ph.When, ph.List = when, list

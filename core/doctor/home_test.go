@@ -1,4 +1,4 @@
-package main
+package doctor
 
 import (
 	"os"
@@ -12,7 +12,7 @@ func TestHF14_DoctorWarnsOfAStrayFile(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("runs as root: only root can make a file of another user")
 	}
-	for name, want := range map[string]verdict{"README": isWarn, "gateway.db": isFail} {
+	for name, want := range map[string]Verdict{"README": Warn, "gateway.db": Fail} {
 		home := t.TempDir()
 		path := filepath.Join(home, name)
 		if err := os.WriteFile(path, nil, 0o600); err != nil {

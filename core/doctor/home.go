@@ -1,18 +1,14 @@
-package main
+package doctor
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"syscall"
-	"time"
 
 	"github.com/dustin/go-humanize"
 	"golang.org/x/sys/unix"
@@ -38,7 +34,7 @@ var remoteFilesystems = map[int64]string{
 // checkHome looks at the home as the user who asks. It reads no file in it: opening the store's would be wrong in any
 // process (F1).
 func (c *checkup) checkHome(context.Context) {
-	home, err := instance.Resolve(c.p.home, c.p.getenv)
+	home, err := instance.Resolve(c.o.Home, c.o.Getenv)
 	if err != nil {
 		c.fail("name one with --home DIR", "%v", err)
 		return
@@ -186,42 +182,6 @@ func tryLocks(home string) error {
 	return nil
 }
 
-// lockHolder is the process that the kernel says holds the home's lock, without touching the lock; false where it says
-// none, or cannot be asked.
-func lockHolder(home string) (pid int, held bool) {
-	fi, err := os.Stat(filepath.Join(home, "gateway.lock"))
-	if err != nil {
-		return 0, false
-	}
-	st, ok := fi.Sys().(*syscall.Stat_t)
-	if !ok {
-		return 0, false
-	}
-	f, err := os.Open("/proc/locks")
-	if err != nil {
-		return 0, false
-	}
-	defer f.Close()
-	return holderOf(f, uint64(st.Dev), st.Ino)
-}
-
-// holderOf finds in /proc/locks (proc_locks(5)) who has a flock on the file: "1: FLOCK ADVISORY WRITE PID MAJ:MIN:INODE 0 EOF",
-// where the device is in hexadecimal. One whose pid we cannot see, in another pid namespace, has 0 or less.
-func holderOf(locks io.Reader, dev, inode uint64) (pid int, held bool) {
-	file := fmt.Sprintf("%02x:%02x:%d", unix.Major(dev), unix.Minor(dev), inode)
-	for lines := bufio.NewScanner(locks); lines.Scan(); {
-		fields := strings.Fields(lines.Text())
-		// One that waits for it has "->" as its second field.
-		if len(fields) < 6 || fields[1] != "FLOCK" || fields[5] != file {
-			continue
-		}
-		if pid, err := strconv.Atoi(fields[4]); err == nil {
-			return pid, true
-		}
-	}
-	return 0, false
-}
-
 func uidOf(fi fs.FileInfo) int {
 	if st, ok := fi.Sys().(*syscall.Stat_t); ok {
 		return int(st.Uid)
@@ -277,22 +237,4 @@ func clockSynced() (synced, known bool) {
 		return false, false
 	}
 	return t.Status&unix.STA_UNSYNC == 0, true
-}
-
-// clockConfirmed reports whether a time service keeps the kernel's clock and wall is what that clock says. A program may
-// be shown another time than the kernel's.
-func clockConfirmed(wall time.Time) bool {
-	var t unix.Timex
-	if _, err := unix.Adjtimex(&t); err != nil || t.Status&unix.STA_UNSYNC != 0 {
-		return false
-	}
-	return wall.Sub(time.Unix(int64(t.Time.Sec), 0)).Abs() < time.Minute
-}
-
-// sinceBoot is how long ago the machine started, the time that it slept included: clock_gettime(2), CLOCK_BOOTTIME, which
-// nobody sets and every Linux since 2.6.39 has.
-func sinceBoot() time.Duration {
-	var t unix.Timespec
-	_ = unix.ClockGettime(unix.CLOCK_BOOTTIME, &t) // EINVAL on an older kernel alone
-	return time.Duration(t.Nano())
 }

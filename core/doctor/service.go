@@ -1,16 +1,16 @@
-package main
+package doctor
 
 import (
 	"cmp"
 	"context"
 	"fmt"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
 	"time"
 	"unicode"
 
+	"gatewaytui/core/adapter"
 	"gatewaytui/core/config"
 	"gatewaytui/core/ops"
 	"gatewaytui/core/service"
@@ -28,35 +28,30 @@ func (c *checkup) checkAdapters(ctx context.Context) {
 	if !c.valid {
 		return
 	}
-	cfg, s := c.loaded.Config, readSecrets(c.loaded.Config, c.p.getenv)
+	cfg, s := c.loaded.Config, c.loaded.Config.Credentials(c.o.Getenv)
 	before := len(c.findings)
-	lacks := func(who string, s secret) {
-		c.warn("set "+s.source+" for the gateway; under a service manager in a file of mode 0600 (EnvironmentFile=)", "%s has no credential here: %v", who, s.why())
+	lacks := func(who string, s config.Credential) {
+		c.warn("set "+s.Source+" for the gateway; under a service manager in a file of mode 0600 (EnvironmentFile=)", "%s has no credential here: %v", who, &adapter.CredentialsError{Variable: s.Source, Why: s.Why()})
 	}
-	if cfg.Adapters.API.Enabled && s.api.missing() {
-		lacks("api", s.api)
+	if cfg.Adapters.API.Enabled && s.API.Missing() {
+		lacks("api", s.API)
 	}
-	if cfg.Adapters.Telegram.Enabled && s.telegram.missing() {
-		lacks("telegram", s.telegram)
+	if cfg.Adapters.Telegram.Enabled && s.Telegram.Missing() {
+		lacks("telegram", s.Telegram)
 	}
 	switch {
 	case cfg.Model.Provider == "scripted":
-	case s.model.err != nil:
-		c.fail("fix it, or name another with model.api_key_env or model.api_key_file", "the model's key: %v", s.model.err)
-	case s.model.missing() && !isLocal(cfg.Model.BaseURL): // one on this machine mostly wants none
-		lacks("the model", s.model)
+	case s.Model.Err != nil:
+		c.fail("fix it, or name another with model.api_key_env or model.api_key_file", "the model's key: %v", s.Model.Err)
+	case s.Model.Missing() && !config.LocalURL(cfg.Model.BaseURL): // one on this machine mostly wants none
+		lacks("the model", s.Model)
 	}
 	if !cfg.Adapters.API.Enabled && !cfg.Adapters.Telegram.Enabled {
-		c.warn("enable one, e.g. adapters.api.enabled = true", "none is enabled, so nobody can talk to it but gatewaytui send")
+		c.warn("enable one, e.g. adapters.API.enabled = true", "none is enabled, so nobody can talk to it but gatewaytui send")
 	}
 	if len(c.findings) == before {
 		c.ok("every credential that the config names is there")
 	}
-}
-
-func isLocal(base string) bool {
-	u, err := url.Parse(base)
-	return err == nil && config.Loopback(u.Hostname())
 }
 
 func (c *checkup) checkRows(ctx context.Context) {
@@ -88,11 +83,11 @@ var places = []struct {
 
 // installed is every definition that is in place for this home, under whatever name.
 func (c *checkup) installed() (all []installedDefinition) {
-	name := c.p.serviceName(c.home)
+	name := service.NameFor(c.home, c.o.Getenv)
 	for _, at := range places {
-		own := service.InstallPath(at.kind, at.system, name, c.p.getenv("HOME"), c.p.getenv("XDG_CONFIG_HOME"))
+		own := service.InstallPath(at.kind, at.system, name, c.o.Getenv("HOME"), c.o.Getenv("XDG_CONFIG_HOME"))
 		for _, path := range beside(at.kind, own) {
-			text, err := readDefinition(path)
+			text, err := service.ReadDefinition(path)
 			if text == nil && err == nil {
 				continue
 			}
@@ -136,7 +131,7 @@ type installedDefinition struct {
 
 // homeFlag is how a verb is told of this home, empty where it finds it by itself.
 func (c *checkup) homeFlag() string {
-	if c.p.home == "" {
+	if c.o.Home == "" {
 		return ""
 	}
 	return " --home " + shellWord(c.home)
@@ -182,7 +177,7 @@ func (c *checkup) checkUnits(context.Context) {
 			c.warn("look at it, then "+d.command()+" --force", "%s: %v", d.path, d.err)
 			continue
 		}
-		want, err := c.p.definition(d.kind, d.system, c.loaded, c.home)
+		want, err := service.Define(d.kind, d.system, c.loaded, c.home, c.o.Getenv)
 		if err != nil {
 			c.fail("use paths without such characters, and set HOME", "%v", err)
 			continue
@@ -196,9 +191,9 @@ func (c *checkup) checkUnits(context.Context) {
 		}
 		differences := service.Compare(d.text, want.Text)
 		for _, x := range differences {
-			v := isWarn
+			v := Warn
 			if x.Kills {
-				v = isFail
+				v = Fail
 			}
 			c.say(v, fix, "%s: %s is %s, and this config asks for %s", d.path, x.Setting, cmp.Or(x.Installed, "not set"), cmp.Or(x.Computed, "none"))
 		}
@@ -218,7 +213,7 @@ func (c *checkup) checkStop(ctx context.Context) {
 	if !c.valid || c.home == "" {
 		return
 	}
-	plan := stopPlan(c.loaded.Config)
+	plan := shutdown.Standard(c.loaded.Config.Budgets())
 	asked := false
 	for _, d := range c.installed() {
 		if d.kind != service.Systemd || d.err != nil {
@@ -245,9 +240,9 @@ func (c *checkup) checkAsked(ctx context.Context, d installedDefinition) (servic
 	if d.system {
 		systemctl = "systemctl "
 	}
-	s, err := service.Settings{}, c.askerErr
+	s, err := service.Settings{}, c.runnerErr
 	if err == nil {
-		s, err = service.Ask(ctx, service.Manager{Kind: service.Systemd, Unit: d.name + ".service", User: !d.system}, c.asker.ask)
+		s, err = service.Ask(ctx, service.Manager{Kind: service.Systemd, Unit: d.name + ".service", User: !d.system}, c.runner.Run)
 	}
 	if err != nil {
 		c.warn(systemctl+"daemon-reload, then "+systemctl+"status "+d.name, "%s is installed, but its limit is not known: %v", d.path, err)
@@ -299,7 +294,7 @@ func (c *checkup) checkRunningStop(ctx context.Context) {
 	manager := service.Named(sv.Name)
 	fix := "gatewaytui unit systemd --user --write" + c.homeFlag() + ", or shutdown.supervisor_budget with what another manager allows"
 	if c.valid {
-		fix = cmp.Or(manager.Allow(stopPlan(c.loaded.Config).TimeoutStopSec()), fix)
+		fix = cmp.Or(manager.Allow(shutdown.Standard(c.loaded.Config.Budgets()).TimeoutStopSec()), fix)
 	}
 	limit := time.Duration(plan.SupervisorBudgetMS) * time.Millisecond
 	switch {

@@ -1,0 +1,13 @@
+package config
+
+import "gatewaytui/core/shutdown"
+
+// Budgets are what this config gives the phases of a stop.
+func (c Config) Budgets() shutdown.Budgets {
+	s := c.Shutdown
+	return shutdown.Budgets{
+		Drain: s.DrainTimeout.Duration, Notify: s.NotifyTimeout.Duration, InterruptGrace: s.InterruptGrace.Duration,
+		KillGrace: c.Process.KillGrace.Duration, Agent: s.AgentTimeout.Duration, Adapter: s.AdapterTimeout.Duration,
+		Background: s.BackgroundTimeout.Duration, Store: s.StoreTimeout.Duration,
+	}
+}

@@ -1,0 +1,69 @@
+package instance
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// LockHolder is the process that the kernel says holds the home's lock, without touching the lock; false where it says
+// none, or cannot be asked.
+func LockHolder(home string) (pid int, held bool) {
+	fi, err := os.Stat(filepath.Join(home, "gateway.lock"))
+	if err != nil {
+		return 0, false
+	}
+	st, ok := fi.Sys().(*syscall.Stat_t)
+	if !ok {
+		return 0, false
+	}
+	f, err := os.Open("/proc/locks")
+	if err != nil {
+		return 0, false
+	}
+	defer f.Close()
+	return holderOf(f, uint64(st.Dev), st.Ino)
+}
+
+// holderOf finds in /proc/locks (proc_locks(5)) who has a flock on the file: "1: FLOCK ADVISORY WRITE PID MAJ:MIN:INODE 0 EOF",
+// where the device is in hexadecimal. One whose pid we cannot see, in another pid namespace, has 0 or less.
+func holderOf(locks io.Reader, dev, inode uint64) (pid int, held bool) {
+	file := fmt.Sprintf("%02x:%02x:%d", unix.Major(dev), unix.Minor(dev), inode)
+	for lines := bufio.NewScanner(locks); lines.Scan(); {
+		fields := strings.Fields(lines.Text())
+		// One that waits for it has "->" as its second field.
+		if len(fields) < 6 || fields[1] != "FLOCK" || fields[5] != file {
+			continue
+		}
+		if pid, err := strconv.Atoi(fields[4]); err == nil {
+			return pid, true
+		}
+	}
+	return 0, false
+}
+
+// LocksOneOf reports whether /proc/locks, which is read from locks, says that pid has a flock on one of the paths. The device
+// is not compared: on btrfs and overlayfs stat(2) names another one.
+func LocksOneOf(locks io.Reader, pid int, paths ...string) bool {
+	for lines := bufio.NewScanner(locks); lines.Scan(); {
+		fields := strings.Fields(lines.Text())
+		if len(fields) < 6 || fields[1] != "FLOCK" || fields[4] != strconv.Itoa(pid) {
+			continue
+		}
+		inode := fields[5][strings.LastIndexByte(fields[5], ':')+1:]
+		for _, path := range paths {
+			var st unix.Stat_t
+			if unix.Stat(path, &st) == nil && strconv.FormatUint(st.Ino, 10) == inode {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,228 @@
+package service
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"syscall"
+
+	"github.com/google/renameio/v2"
+
+	"gatewaytui/core/config"
+	"gatewaytui/core/instance"
+	"gatewaytui/core/ops"
+	"gatewaytui/core/shutdown"
+)
+
+// Definition is a service definition and where it belongs, as scripts are told of it.
+type Definition struct {
+	Manager Kind   `json:"manager"`
+	Path    string `json:"path"`
+	Text    string `json:"text"`
+	// Name is the service's: of the default home gatewaytui, of another one with the home in it.
+	Name string `json:"name"`
+	// Written is whether it was put in place; false where the same was there already.
+	Written bool `json:"written"`
+	// Next is what to run, for the manager to take it up.
+	Next []string `json:"next"`
+	// Warning is what is better changed first, empty for nothing.
+	Warning string `json:"warning"`
+
+	home   string
+	system bool
+}
+
+// Define computes the definition for the gateway on home. It makes and changes nothing.
+func Define(kind Kind, system bool, loaded config.Loaded, home string, getenv func(string) string) (Definition, error) {
+	exec, err := os.Executable()
+	if err != nil {
+		return Definition{}, fmt.Errorf("find this program's path: %w", err)
+	}
+	v := Values{
+		Name: NameFor(home, getenv), Exec: exec, Home: home, StopTimeout: shutdown.Standard(loaded.Config.Budgets()).TimeoutStopSec(), System: system,
+		Environment: map[string]string{}, Credentials: credentialVariables(loaded.Config),
+	}
+	if loaded.Source != config.Embedded {
+		if v.Config, err = filepath.Abs(loaded.Source); err != nil {
+			return Definition{}, fmt.Errorf("find the config %s: the working directory is gone: %w", loaded.Source, err)
+		}
+	}
+	// What the environment sets in this shell counted for the plan, and the service has another environment.
+	for _, value := range loaded.Values() {
+		if name := value.Origin.Variable; name != "" {
+			v.Environment[name] = getenv(name)
+		}
+	}
+	if system {
+		v.User = ownerOf(home)
+	}
+	userHome := getenv("HOME")
+	if !system && !filepath.IsAbs(userHome) {
+		return Definition{}, &ops.Error{Code: ops.CodeInvalid, Message: "HOME is not set, so it is not known where your services belong", Hint: "set HOME, or use --system"}
+	}
+	d := Definition{
+		Manager: kind, Name: v.Name, Path: InstallPath(kind, system, v.Name, userHome, getenv("XDG_CONFIG_HOME")),
+		home: home, system: system,
+	}
+	if kind == Launchd {
+		d.Text, err = LaunchdPlist(v)
+	} else {
+		d.Text, err = SystemdUnit(v)
+	}
+	if err != nil {
+		return Definition{}, &ops.Error{Code: ops.CodeInvalid, Message: err.Error(), Hint: "use paths without such characters"}
+	}
+	d.Next = d.next()
+	if system && v.User == "" {
+		d.Warning = "the service runs as root, and so does every tool; give the home to a user of its own to change that"
+	}
+	return d, nil
+}
+
+// NameFor is the name of the service for the gateway on home.
+func NameFor(home string, getenv func(string) string) string {
+	usual, err := instance.Resolve("", func(name string) string {
+		if name == "GATEWAYTUI_HOME" {
+			return "" // it names another than the default one
+		}
+		return getenv(name)
+	})
+	if err != nil {
+		usual = "" // nobody has one here
+	}
+	return Name(home, usual)
+}
+
+// next is what the manager is told once the definition is in place.
+func (d Definition) next() []string {
+	switch {
+	case d.Manager == Launchd && d.system:
+		return []string{"sudo launchctl bootstrap system " + d.Path}
+	case d.Manager == Launchd:
+		return []string{"launchctl bootstrap gui/$(id -u) " + d.Path}
+	case d.system:
+		return []string{"systemctl daemon-reload && systemctl enable --now " + d.Name + ".service"}
+	}
+	return []string{
+		"systemctl --user daemon-reload && systemctl --user enable --now " + d.Name + ".service",
+		"loginctl enable-linger   # so that it starts with the machine and outlives your login",
+	}
+}
+
+// Install puts the definition in place in one step; false if it is there already. What somebody else wrote there, or
+// changed, is left alone unless force.
+func (d Definition) Install(force bool) (bool, error) {
+	old, err := ReadDefinition(d.Path)
+	if err != nil {
+		if !force {
+			return false, &ops.Error{
+				Code: ops.CodeConflict, Message: fmt.Sprintf("%s cannot be read and may be somebody's: %v", d.Path, err),
+				Hint: "look at it; --force replaces it",
+			}
+		}
+		old = nil
+	}
+	switch {
+	case old != nil && string(old) == d.Text:
+		return false, nil
+	case old == nil || force:
+	case Edited(string(old)):
+		return false, &ops.Error{
+			Code: ops.CodeConflict, Message: d.Path + " was edited by hand, and is left as it is",
+			Hint: "keep your changes in a drop-in (systemctl edit) and add --force, which keeps this file as .old; gatewaytui doctor lists what differs",
+		}
+	case HomeOf(string(old)) != d.home:
+		return false, &ops.Error{
+			Code: ops.CodeConflict, Message: fmt.Sprintf("%s is the service of another home, %s", d.Path, HomeOf(string(old))),
+			Hint: "print this one and install it under another name, or replace that one with --force",
+		}
+	}
+	// The folders on the way there are the user's own or the machine's, with the modes that these have.
+	if err := os.MkdirAll(filepath.Dir(d.Path), 0o755); err != nil {
+		return false, fmt.Errorf("make the folder for the service definition: %w", err)
+	}
+	if old != nil && Edited(string(old)) {
+		if err := put(d.Path+".old", old, d.mode()); err != nil {
+			return false, fmt.Errorf("keep the edited service definition: %w", err)
+		}
+	}
+	if err := put(d.Path, []byte(d.Text), d.mode()); err != nil {
+		return false, fmt.Errorf("write the service definition: %w", err)
+	}
+	return true, nil
+}
+
+// mode: the machine's definitions are for everybody to read, a user's are the user's.
+func (d Definition) mode() fs.FileMode {
+	if d.system {
+		return 0o644
+	}
+	return 0o600
+}
+
+func put(path string, text []byte, mode fs.FileMode) error {
+	return renameio.WriteFile(path, text, mode, renameio.WithTempDir(filepath.Dir(path)), renameio.WithStaticPermissions(mode))
+}
+
+// maxDefinition bounds what is read of an installed definition, in bytes. Ours have some thousand.
+const maxDefinition = 256 << 10
+
+// ReadDefinition is an installed definition, nil if there is none. It waits for nothing and follows no link: a masked unit
+// is one to /dev/null (systemctl(1)).
+func ReadDefinition(path string) ([]byte, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	switch {
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
+		return nil, nil
+	case errors.Is(err, syscall.ELOOP):
+		return nil, errors.New("it is a symbolic link")
+	case err != nil:
+		return nil, err
+	}
+	defer f.Close()
+	if fi, err := f.Stat(); err != nil || !fi.Mode().IsRegular() {
+		return nil, errors.Join(err, errors.New("it is no regular file"))
+	}
+	text, err := io.ReadAll(io.LimitReader(f, maxDefinition+1))
+	if err == nil && len(text) > maxDefinition {
+		err = syscall.EFBIG
+	}
+	return text, err
+}
+
+// credentialVariables are the variables that this config does read secrets from: those of what is enabled.
+func credentialVariables(c config.Config) []string {
+	if c.Model.Provider == "scripted" {
+		c.Model.APIKeyEnv = ""
+	}
+	if !c.Adapters.API.Enabled {
+		c.Adapters.API.KeyEnv = ""
+	}
+	if !c.Adapters.Telegram.Enabled {
+		c.Adapters.Telegram.TokenEnv = ""
+	}
+	return c.SecretVariables()
+}
+
+// ownerOf is the name of the user whom the home belongs to, or will if it is not there yet; empty for root.
+func ownerOf(home string) string {
+	uid := os.Geteuid()
+	if fi, err := os.Stat(home); err == nil {
+		if st, ok := fi.Sys().(*syscall.Stat_t); ok {
+			uid = int(st.Uid)
+		}
+	}
+	if uid == 0 {
+		return ""
+	}
+	id := strconv.Itoa(uid)
+	if u, err := user.LookupId(id); err == nil {
+		return u.Username
+	}
+	return id // systemd takes a number as well
+}
