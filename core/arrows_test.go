@@ -11,6 +11,7 @@ import (
 // arrows lists, for each room, which rooms of ours it may import. What is not listed may not be imported.
 var arrows = map[string][]string{
 	"core/ops":                         {"core/text"},
+	"core/takeover":                    {"core/ops", "core/control", "core/follow", "core/instance", "core/process", "core/remote"},
 	"core/term":                        {},
 	"core/text":                        {},
 	"core/filter":                      {"core/ops", "core/text"},

@@ -30,6 +30,7 @@ import (
 	"gatewaytui/core/service"
 	"gatewaytui/core/shutdown"
 	"gatewaytui/core/store"
+	"gatewaytui/core/takeover"
 	"gatewaytui/core/term"
 	"gatewaytui/tui"
 	"gatewaytui/tui/console"
@@ -451,4 +452,41 @@ func (l *life) findSupervisor(ctx context.Context) (service.Supervisor, error) {
 		}}
 	}
 	return s, err
+}
+
+// succession bounds the start of the next life where this one is ended by force: a fork may hang.
+const succession = time.Second
+
+// succeed starts the next life after a restart that nobody else starts it for. The home is free by then: should somebody
+// else have taken it, the next life leaves it to them.
+func (l *life) succeed() {
+	next, err := takeover.OwnInvocation(l.environ, l.home.Dir())
+	if err == nil {
+		err = next.Start()
+	}
+	if err != nil {
+		l.log.Error("next life not started", "error", term.Clean(err.Error(), lines.MaxLine), "hint", "start it by hand")
+		return
+	}
+	l.log.Info("next life started")
+}
+
+// succeedByForce is succeed where the stop did not come to its end, so that we may still hold the home: the next life
+// waits for it. It waits for no lock of ours, which may be what the stop hangs at.
+func (l *life) succeedByForce() {
+	tried := make(chan struct{})
+	go func() { // outlives us only as long as the process takes to end
+		defer close(tried)
+		if l.gateway == nil || !l.gateway.StartsNext() {
+			return
+		}
+		if next, err := takeover.OwnInvocation(l.environ, l.home.Dir()); err == nil {
+			next.Waits()
+			_ = next.Start() // nobody is left to tell
+		}
+	}()
+	select {
+	case <-tried:
+	case <-time.After(succession):
+	}
 }

@@ -1,4 +1,4 @@
-package main
+package takeover
 
 import (
 	"bufio"
@@ -9,7 +9,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -21,13 +23,13 @@ import (
 
 // soon are bounds of a takeover for a test: in the same proportions, and with room for a machine that is busy.
 var soon = bounds{
-	ask: 300 * time.Millisecond, unknown: 300 * time.Millisecond, slack: 100 * time.Millisecond, rung: 500 * time.Millisecond,
+	ask: 300 * time.Millisecond, unknown: 300 * time.Millisecond, slack: 100 * time.Millisecond, step: 500 * time.Millisecond,
 	again: 10 * time.Millisecond, first: 50 * time.Millisecond, tell: 100 * time.Millisecond,
 }
 
-// most is what a takeover with these bounds may take in the worst case: the questions, the plan, and every rung.
+// most is what a takeover with these bounds may take in the worst case: the questions, the plan, and every signal.
 func (b bounds) most() time.Duration {
-	return 3*b.ask + b.unknown + b.slack + time.Duration(len(rungs))*b.rung
+	return 3*b.ask + b.unknown + b.slack + time.Duration(len(escalation))*b.step
 }
 
 // holder is a process that holds a home as a gateway does, and writes down each TERM that it sees.
@@ -139,20 +141,20 @@ func TestB2_ATakeoverGrowsStrongerWithinItsBounds(t *testing.T) {
 		silent bool // its socket listens, and nobody answers
 		code   int  // the holder's; -1 is by KILL
 		terms  int
-		said   []string
+		said   []Progress
 	}{
 		{
 			name: "one that ignores everything is killed, last of all", onTerm: ":", code: -1, terms: 4,
-			said: []string{"may take 400ms", "ended by force", "still holds the home: SIGTERM", "still holds the home: SIGKILL"},
+			said: []Progress{Replacing{Bound: 400 * time.Millisecond, Force: 1900 * time.Millisecond}, Escalating{Signal: syscall.SIGTERM}, Escalating{Signal: syscall.SIGKILL}},
 		},
 		{
 			name: "one that does not answer either is let go on, told, and killed", onTerm: ":", silent: true, code: -1, terms: 4,
-			said: []string{"does not answer: SIGCONT", "does not say what it does; it has ", "SIGKILL"},
+			said: []Progress{NoAnswer{}, Waiting{}, Escalating{Signal: syscall.SIGKILL}},
 		},
 		{name: "one that ends when it is told ends by itself", onTerm: "exit 7", code: 7, terms: 1},
-		{name: "one that ends when it is told again is not killed", onTerm: "[ $n = 3 ] && exit 8", code: 8, terms: 3, said: []string{"SIGTERM"}},
+		{name: "one that ends when it is told again is not killed", onTerm: "[ $n = 3 ] && exit 8", code: 8, terms: 3, said: []Progress{Escalating{Signal: syscall.SIGTERM}}},
 		{name: "one that is stopped is let go on and ends by itself", onTerm: "exit 9", stop: true, code: 9, terms: 1},
-		{name: "one that is stopped and does not answer ends by itself", onTerm: "exit 9", stop: true, silent: true, code: 9, terms: 1, said: []string{"SIGCONT"}},
+		{name: "one that is stopped and does not answer ends by itself", onTerm: "exit 9", stop: true, silent: true, code: 9, terms: 1, said: []Progress{NoAnswer{}}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			home := newHome(t)
@@ -170,14 +172,14 @@ func TestB2_ATakeoverGrowsStrongerWithinItsBounds(t *testing.T) {
 				}
 			}
 			refusal := held(t, home)
-			out := newPrinted()
+			out := newHeard()
 			to := &takeover{
-				p: &program{err: out, began: time.Now()}, home: home, holder: refusal.Holder, bounds: soon,
+				Replacement: Replacement{Home: home, Held: refusal, Record: nextRecord, Began: time.Now(), Progress: out.hear}, holder: refusal.Holder, bounds: soon,
 				client: control.NewClient(home.Socket(), control.ClientOptions{Timeout: soon.ask}),
 			}
 			defer to.client.Close()
 			began := time.Now()
-			lock, err := to.run(t.Context(), refusal, nextRecord)
+			lock, err := to.run(t.Context())
 			took := time.Since(began)
 			if err != nil {
 				t.Fatalf("the home was not taken: %v\n%s", err, out)
@@ -192,18 +194,18 @@ func TestB2_ATakeoverGrowsStrongerWithinItsBounds(t *testing.T) {
 			if n := h.terms(t); n != tc.terms {
 				t.Errorf("the holder saw %d TERM, want %d", n, tc.terms)
 			}
-			if tc.code < 0 && took < soon.unknown+soon.slack+3*soon.rung {
+			if tc.code < 0 && took < soon.unknown+soon.slack+3*soon.step {
 				t.Errorf("it was killed after %v, before the others had their time", took)
 			}
 			if most := soon.most() + 30*time.Second; took > most { // what a busy machine needs comes on top
 				t.Errorf("it took %v, want at most %v", took, most)
 			}
-			for _, part := range tc.said {
-				if !strings.Contains(out.String(), part) {
-					t.Errorf("it did not say %q:\n%s", part, out)
+			for _, want := range tc.said {
+				if !out.has(want, h.Process.Pid) {
+					t.Errorf("it did not say %#v:\n%s", want, out)
 				}
 			}
-			if tc.code >= 0 && strings.Contains(out.String(), "SIGKILL") {
+			if tc.code >= 0 && out.has(Escalating{Signal: syscall.SIGKILL}, h.Process.Pid) {
 				t.Errorf("it spoke of KILL:\n%s", out)
 			}
 		})
@@ -232,13 +234,13 @@ func TestB11_AStrangerInThePIDFileIsNeverSignalled(t *testing.T) {
 			record := recordOf(t, stranger.Process.Pid, home.Socket())
 			tc.change(&record)
 			h.note(t, record)
-			p := &program{err: newPrinted(), began: time.Now()}
-			lock, err := p.takeOver(t.Context(), home, &instance.HeldError{Home: home.Dir(), Holder: record}, nextRecord)
+			r := Replacement{Home: home, Held: &instance.HeldError{Home: home.Dir(), Holder: record}, Record: nextRecord, Began: time.Now(), Progress: func(Progress) {}}
+			lock, err := Replace(t.Context(), r)
 			if _, refused := errors.AsType[*instance.HeldError](err); !refused || lock != nil {
 				t.Errorf("the takeover ended with %v, want the refusal of a second start", err)
 			}
 			if tc.other {
-				to := &takeover{p: p, home: home, holder: record, bounds: soon}
+				to := &takeover{Replacement: r, holder: record, bounds: soon}
 				if err := to.signal(syscall.SIGKILL); err != nil {
 					t.Error(err)
 				}
@@ -255,21 +257,99 @@ func TestATakeoverThatIsGivenUpEnds(t *testing.T) {
 	home := newHome(t)
 	h := hold(t, home, ":")
 	refusal := held(t, home)
-	out := newPrinted()
+	out := newHeard()
 	long := soon
 	long.unknown = time.Hour
-	to := &takeover{p: &program{err: out}, home: home, holder: refusal.Holder, bounds: long, client: control.NewClient(home.Socket(), control.ClientOptions{Timeout: soon.ask})}
+	to := &takeover{Replacement: Replacement{Home: home, Held: refusal, Record: nextRecord, Progress: out.hear}, holder: refusal.Holder, bounds: long, client: control.NewClient(home.Socket(), control.ClientOptions{Timeout: soon.ask})}
 	defer to.client.Close()
 	ctx, cancel := context.WithCancelCause(t.Context())
 	go func() { // ends with the line, or the test
-		_ = out.await("it has ")
+		_ = out.await(func(p Progress) bool { _, is := p.(Waiting); return is })
 		cancel(errors.New("the operator went away"))
 	}()
-	lock, err := to.run(ctx, refusal, nextRecord)
+	lock, err := to.run(ctx)
 	if lock != nil || err == nil || err.Error() != "the operator went away" {
 		t.Fatalf("it ended with %v", err)
 	}
 	if !living(h.Process.Pid) || h.terms(t) != 1 {
 		t.Errorf("the holder lives: %v, and saw %d TERM", living(h.Process.Pid), h.terms(t))
 	}
+}
+
+// heard is what a takeover said of its progress.
+type heard struct {
+	mu   sync.Mutex
+	said []Progress
+	more chan struct{}
+}
+
+func newHeard() *heard { return &heard{more: make(chan struct{})} }
+
+func (h *heard) hear(p Progress) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.said = append(h.said, p)
+	close(h.more)
+	h.more = make(chan struct{})
+}
+
+func (h *heard) String() string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return fmt.Sprintf("%#v", h.said)
+}
+
+// has reports whether the takeover of pid said want. Of a Waiting the stop alone counts.
+func (h *heard) has(want Progress, pid int) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.ContainsFunc(h.said, func(p Progress) bool {
+		switch p := p.(type) {
+		case Replacing:
+			p.PID -= pid
+			return want == p
+		case NoAnswer:
+			p.PID -= pid
+			return want == p
+		case Escalating:
+			p.PID -= pid
+			return want == p
+		case Waiting:
+			return p.PID == pid && p.Left > 0 && want == Waiting{Shutdown: p.Shutdown}
+		}
+		return false
+	})
+}
+
+// await waits until the takeover has said what is wanted.
+func (h *heard) await(wanted func(Progress) bool) error {
+	deadline := time.After(20 * time.Second)
+	for {
+		h.mu.Lock()
+		found, more := slices.ContainsFunc(h.said, wanted), h.more
+		h.mu.Unlock()
+		if found {
+			return nil
+		}
+		select {
+		case <-more:
+		case <-deadline:
+			return errors.New("it was not said within 20 s: " + h.String())
+		}
+	}
+}
+
+// newHome is a home with a path that is short enough for a socket, whatever the test is called.
+func newHome(t *testing.T) *instance.Home {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "gw")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	home, err := instance.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return home
 }
