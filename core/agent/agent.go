@@ -48,8 +48,9 @@ type Closer struct {
 
 // Config is what an agent is made of.
 type Config struct {
-	// Session is the session's key; it owns every process that the tools start.
-	Session string
+	// Session is the session's key; it owns every process that the tools start. Conversation is the id of what is under the
+	// key now: a reset keeps the key and changes the id.
+	Session, Conversation string
 	// Models makes the agent's own client, and one for each child.
 	Models model.Provider
 	// Passing says that the agent lives for one request. A cache does not count it: it must not push out another one.
@@ -134,6 +135,9 @@ func New(cfg Config) *Agent {
 
 // Session is the key of the session that the agent works for.
 func (a *Agent) Session() string { return a.cfg.Session }
+
+// Conversation is the id of the conversation that the agent works on.
+func (a *Agent) Conversation() string { return a.cfg.Conversation }
 
 // Bytes is about what the agent's transcript costs in memory.
 func (a *Agent) Bytes() int64 { return a.bytes.Load() }

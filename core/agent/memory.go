@@ -20,6 +20,8 @@ type Memory interface {
 	// Append makes one step of a running turn durable. Its error is ErrStale when that turn is over. After any other error
 	// the messages are unsaved: they are kept, and Flush tries again.
 	Append(ctx context.Context, turn string, messages []model.Message) error
+	// Write does w after everything that is unsaved. Its errors are those of Append; what w could not write is kept too.
+	Write(ctx context.Context, w func(context.Context) error) error
 	// Unsaved reports whether something is not durable yet. It takes no lock that is held over I/O: the cache asks while
 	// it holds its own.
 	Unsaved() bool
@@ -34,9 +36,18 @@ type volatile struct{}
 
 func (volatile) Load(context.Context) ([]model.Message, error)         { return nil, nil }
 func (volatile) Append(context.Context, string, []model.Message) error { return nil }
-func (volatile) Unsaved() bool                                         { return false }
-func (volatile) Flush(context.Context) error                           { return nil }
-func (volatile) Shutdown(context.Context) error                        { return nil }
+func (volatile) Write(ctx context.Context, w func(context.Context) error) error {
+	return w(ctx)
+}
+func (volatile) Unsaved() bool                  { return false }
+func (volatile) Flush(context.Context) error    { return nil }
+func (volatile) Shutdown(context.Context) error { return nil }
+
+// Save does the last write of a turn, after everything of the transcript that is unsaved. The error is ErrStale when that
+// turn is over. After any other error w is kept, and the memory's Flush tries it again.
+func (a *Agent) Save(ctx context.Context, w func(context.Context) error) error {
+	return a.cfg.Memory.Write(ctx, w)
+}
 
 // Memory is where the agent's transcript lives, as its Config said.
 func (a *Agent) Memory() Memory { return a.cfg.Memory }

@@ -151,6 +151,8 @@ func (m *memory) write(messages ...model.Message) {
 	m.messages = append(m.messages, messages...)
 }
 
+func (m *memory) Write(ctx context.Context, w func(context.Context) error) error { return w(ctx) }
+
 func (m *memory) Unsaved() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -25,10 +25,13 @@ type Gate interface {
 	Damaged() bool
 }
 
+// Loader brings the session of key into the table if only the store has it yet.
+type Loader interface {
+	Load(ctx context.Context, key string) error
+}
+
 // Sessions is what the intake needs of the conversations behind it.
 type Sessions interface {
-	// Load brings the session of key into the table if only the store has it yet.
-	Load(ctx context.Context, key string) error
 	// ExpireFirst ends the conversation of key if its time is over. It does not wait for that end.
 	ExpireFirst(ctx context.Context, key string) error
 	// Begin runs a turn. It does not wait for it.
@@ -49,6 +52,7 @@ type Commands interface {
 type IntakeOptions struct {
 	Table    *session.Table
 	Gate     Gate
+	Loader   Loader
 	Sessions Sessions
 	Commands Commands
 	Outbox   *Outbox
@@ -180,7 +184,7 @@ func (i *Intake) checkIntake(key string, r request) error {
 }
 
 func (i *Intake) dispatch(ctx context.Context, key string, r request, m session.Message) error {
-	if err := i.o.Sessions.Load(ctx, key); err != nil {
+	if err := i.o.Loader.Load(ctx, key); err != nil {
 		return err
 	}
 	m.Text = r.text

@@ -103,7 +103,7 @@ func TestAMessageOfAChatIsInTheInboxBeforeAnythingIsDoneForIt(t *testing.T) {
 			w, h := newWorld(), &house{known: map[string]string{}}
 			log := slog.New(slog.DiscardHandler)
 			i := NewIntake(IntakeOptions{
-				Table: session.NewTable(session.Options{QueueLimit: 3, NewID: w.newID}), Gate: h, Sessions: h, Commands: h,
+				Table: session.NewTable(session.Options{QueueLimit: 3, NewID: w.newID}), Gate: h, Loader: h, Sessions: h, Commands: h,
 				Outbox: w.outbox(t), Events: h, Tasks: w, Meter: w, Log: log, NewID: w.newID, Turns: t.Context(),
 			})
 			i.Open(h)

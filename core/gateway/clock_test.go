@@ -42,7 +42,7 @@ func TestHF21_AStartWithAWrongClockLosesNothing(t *testing.T) {
 	dir := aYearAgo(t)
 	for life := range 2 {
 		l := start(t, idleADay, func(s *setup) { s.dir = dir })
-		l.g.expire(t.Context(), time.Now())
+		l.g.conversations.Expire(t.Context(), time.Now())
 		l.g.recovery.Prune(t.Context())
 		if got := l.ask("chat:dm:1", "hello"); got == "" { // a message does not end it either
 			t.Error("no answer")
@@ -85,7 +85,7 @@ func TestHF21_DowntimeCountsOnceTheClockIsTrusted(t *testing.T) {
 			if err != nil || len(rows) != 0 {
 				t.Errorf("the old history has %d messages, %v", len(rows), err)
 			}
-			l.g.expire(t.Context(), time.Now())
+			l.g.conversations.Expire(t.Context(), time.Now())
 			l.wait("the idle conversation expires", func() bool { return l.session("chat:dm:1").Key == "" })
 		})
 	}

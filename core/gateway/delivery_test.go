@@ -279,7 +279,7 @@ func TestASessionThatIsNotLoadedYetIsFound(t *testing.T) {
 	id := l.session("api:user:a").ID
 	l.g.table.Clear() // as before the load
 	loading := recovery.New(recovery.Options{
-		Log: l.g.log, Database: l.g.opts.Database, Health: l.g.health, Background: l.g.background, Outbox: l.g.outbox, Conversations: conversations{l.g}, Intake: l.g.intake,
+		Log: l.g.log, Database: l.g.opts.Database, Health: l.g.health, Background: l.g.background, Outbox: l.g.outbox, Conversations: loader{l.g}, Intake: l.g.intake,
 		Start: recovery.Start{LifeBefore: l.g.life},
 	})
 	st, err := loading.OpenStore(t.Context())

@@ -31,14 +31,11 @@ func (g *Gateway) endDrain() (string, any, error) {
 	if err := g.lifecycle.Undrain(); err != nil {
 		return "", nil, err
 	}
-	held := g.table.Resume(g.turns)
-	for _, t := range held {
-		g.begin(t)
-	}
-	g.log.Info("taking turns again", "held", len(held))
+	held := g.conversations.Resume()
+	g.log.Info("taking turns again", "held", held)
 	g.events.Emit(ops.EventGatewayState, "gateway", "running", map[string]any{"state": ops.StateRunning})
-	if len(held) == 0 {
+	if held == 0 {
 		return "accepting new turns; no messages were waiting", nil, nil
 	}
-	return fmt.Sprintf("accepting new turns; %d waiting %s", len(held), text.Plural(len(held), "session continues", "sessions continue")), nil, nil
+	return fmt.Sprintf("accepting new turns; %d waiting %s", held, text.Plural(held, "session continues", "sessions continue")), nil, nil
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"gatewaytui/core/conversation"
 	"gatewaytui/core/ops"
 	"gatewaytui/core/store"
 )
@@ -90,7 +91,7 @@ func TestD22_AStopDoesNotWaitForTheSessionsThatExpired(t *testing.T) {
 		s.cfg.Agent.CacheIdle.Duration = time.Second
 	}
 	l := start(t, quick)
-	l.wait("it has begun", func() bool { return l.g.background.Count("", expiring) > 0 })
+	l.wait("it has begun", func() bool { return l.g.background.Count("", conversation.Expiring) > 0 })
 	began := time.Now()
 	report := l.stop(ops.ModeFast)
 	if took := time.Since(began); took > patience/2 || report.Outcome != string(ops.OutcomeClean) {

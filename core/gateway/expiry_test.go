@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"gatewaytui/core/adapter"
+	"gatewaytui/core/conversation"
 	"gatewaytui/core/ops"
 	"gatewaytui/core/store"
 )
@@ -127,7 +128,7 @@ func TestD3_AStopRefusesAMessageToAnExpiredSession(t *testing.T) {
 	if !ops.HasCode(err, ops.CodeStopping) {
 		t.Fatalf("got %v, want stopping", err)
 	}
-	if _, err := l.g.reset(context.Background(), "chat:dm:1", "test"); err != nil && !ops.HasCode(err, ops.CodeNotFound) {
+	if _, err := l.g.conversations.End(context.Background(), "chat:dm:1", conversation.Reset("test"), conversation.Keep); err != nil && !ops.HasCode(err, ops.CodeNotFound) {
 		t.Fatalf("the session stays closing: %v", err)
 	}
 }

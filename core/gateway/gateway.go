@@ -27,6 +27,7 @@ import (
 	"gatewaytui/core/agent"
 	"gatewaytui/core/background"
 	"gatewaytui/core/config"
+	"gatewaytui/core/conversation"
 	"gatewaytui/core/delivery"
 	"gatewaytui/core/events"
 	"gatewaytui/core/health"
@@ -40,7 +41,6 @@ import (
 	"gatewaytui/core/session"
 	"gatewaytui/core/store"
 	"gatewaytui/core/term"
-	"gatewaytui/core/tool"
 )
 
 // Closer is something that the gateway's owner made and that the stop closes in its phase.
@@ -143,37 +143,36 @@ type Notifier interface {
 
 // Gateway is one gateway. Its methods may be called from any goroutine, before Run and after it too.
 type Gateway struct {
-	opts   Options
-	cfg    config.Config
-	log    *slog.Logger
-	life   string
-	policy session.Policy
+	opts Options
+	cfg  config.Config
+	log  *slog.Logger
+	life string
 
 	health   *health.Health
 	recovery *recovery.Recovery
 	table    *session.Table
 	cache    *agent.Cache
 	procs    *process.Registry
-	tools    *tool.Set
 	slots    *model.Slots
 	// limits are all bounds of the config, bounds those that the gateway itself keeps, which New makes.
 	limits *limit.Set
 	bounds map[string]*limit.Bound // by name
 	// connections is a client that makes no call: as long as one is open the provider keeps its idle connections, also
 	// while no agent is cached.
-	connections model.Client
-	adapters    *adapter.Supervisor
-	background  *background.Group
-	events      *events.Hub
-	requests    *requests
-	intake      *delivery.Intake
-	outbox      *delivery.Outbox
-	metrics     *metrics.Metrics
+	connections   model.Client
+	adapters      *adapter.Supervisor
+	background    *background.Group
+	events        *events.Hub
+	requests      *requests
+	conversations *conversation.Conversations
+	commands      *conversation.Commands
+	intake        *delivery.Intake
+	outbox        *delivery.Outbox
+	metrics       *metrics.Metrics
 
 	// turns is what every turn's context hangs on; cancelTurns ends what nobody waits for any more, at the very end.
 	turns       context.Context
 	cancelTurns context.CancelFunc
-	workers     sync.WaitGroup
 	watcher     sync.WaitGroup
 	stopWatch   context.CancelFunc
 	watching    context.Context
@@ -202,7 +201,6 @@ func New(o Options) (*Gateway, error) {
 	cfg := o.Config
 	g := &Gateway{
 		opts: o, cfg: cfg, log: o.Log, life: o.Life, manager: manager{o.Notify, o.Log},
-		policy: session.Policy{Idle: cfg.Session.IdleReset.Duration, Daily: daily},
 		events: events.New(), requests: newRequests(),
 	}
 	g.lifecycle = newLifecycle(g.beginShutdown, g.endProcess)
@@ -214,7 +212,7 @@ func New(o Options) (*Gateway, error) {
 	}
 	g.background = background.New(o.Log)
 	g.health = health.New(health.Options{
-		Log: o.Log, Gateway: watched{conversations{g}, g.lifecycle}, Life: o.Life, Database: o.Database, Limits: g.limits, Background: g.background, Warnings: o.Warnings,
+		Log: o.Log, Gateway: watched{loader{g}, g.lifecycle}, Life: o.Life, Database: o.Database, Limits: g.limits, Background: g.background, Warnings: o.Warnings,
 		Config: o.ConfigFile, ConfigChanged: o.ConfigChanged, ClockConfirmed: o.ClockConfirmed, Booted: o.Booted,
 	})
 	g.connections = o.Models.New()
@@ -226,13 +224,9 @@ func New(o Options) (*Gateway, error) {
 	g.cache = agent.NewCache(agent.CacheOptions{Max: cfg.Agent.CacheSize, Idle: cfg.Agent.CacheIdle.Duration, Bytes: int64(cfg.Agent.CacheMemory)})
 	g.addBounds()
 	g.outbox = delivery.NewOutbox(delivery.OutboxOptions{Tasks: g.background, Meter: g.metrics, Log: o.Log, NewID: g.newID})
-	g.intake = delivery.NewIntake(delivery.IntakeOptions{
-		Table: g.table, Gate: gate{g}, Sessions: conversations{g}, Commands: conversations{g}, Outbox: g.outbox,
-		Events: g.events, Tasks: g.background, Meter: g.metrics, Log: o.Log, NewID: g.newID, Turns: g.turns,
-	})
 	g.recovery = recovery.New(recovery.Options{
 		Identity: o.Identity, Start: o.Start, Log: o.Log, Database: o.Database, Health: g.health, Background: g.background, Outbox: g.outbox,
-		Conversations: conversations{g}, Intake: g.intake, Lives: o.Lives, LastReport: o.LastReport, OnTransaction: g.metrics.Transaction,
+		Conversations: loader{g}, Intake: loader{g}, Lives: o.Lives, LastReport: o.LastReport, OnTransaction: g.metrics.Transaction,
 	})
 	g.procs = process.New(process.Options{
 		Life: o.Life, HomeID: o.HomeID, Journal: g.recovery.Journal(), KillGrace: cfg.Process.KillGrace.Duration,
@@ -247,6 +241,26 @@ func New(o Options) (*Gateway, error) {
 		},
 	})
 	g.trees = &stopKill{procs: g.procs, grace: cfg.Process.KillGrace.Duration}
+	g.conversations = conversation.New(conversation.Options{
+		Table: g.table, Cache: g.cache,
+		Agent: agent.Config{
+			Models: o.Models, Slots: g.slots, Tools: tools(cfg.Tools, cfg.Process, o.Workdir, g.procs, o.Redactor), Processes: agentProcesses{g.trees},
+			KillGrace: cfg.Process.KillGrace.Duration, MaxIterations: cfg.Agent.MaxIterations, Log: o.Log, Called: g.metrics.Called,
+		},
+		Policy: session.Policy{Idle: cfg.Session.IdleReset.Duration, Daily: daily},
+		Bounds: conversation.Bounds{
+			CallsPerTurn: cfg.Limits.CallsPerTurn, Background: cfg.Limits.Background,
+			StallWarn: cfg.Agent.StallWarn.Duration, StallAfter: cfg.Agent.StallAfter.Duration,
+			AgentClose: cfg.Shutdown.AgentTimeout.Duration, KillGrace: cfg.Process.KillGrace.Duration, InterruptGrace: cfg.Shutdown.InterruptGrace.Duration,
+		},
+		Processes: g.procs, Outbox: g.outbox, Gate: gate{g.lifecycle, g.health}, Tasks: g.background, Events: g.events, Meter: g.metrics, Log: o.Log,
+		Life: o.Life, NewID: g.newID, Reached: g.limitReached, Turns: g.turns, Stopping: g.lifecycle.stopping,
+	})
+	g.commands = conversation.NewCommands(g.conversations, g)
+	g.intake = delivery.NewIntake(delivery.IntakeOptions{
+		Table: g.table, Gate: gate{g.lifecycle, g.health}, Loader: loader{g}, Sessions: g.conversations, Commands: g.commands, Outbox: g.outbox,
+		Events: g.events, Tasks: g.background, Meter: g.metrics, Log: o.Log, NewID: g.newID, Turns: g.turns,
+	})
 	g.adapters = adapter.NewSupervisor(adapter.Options{
 		CallTimeout: cfg.Shutdown.AdapterTimeout.Duration, SendTimeout: delivery.SendTimeout, Receiver: receiver{g.intake, g.procs}, Log: o.Log,
 		OnState: func(a ops.Adapter) {
@@ -260,9 +274,8 @@ func New(o Options) (*Gateway, error) {
 	for name, err := range o.Broken {
 		g.adapters.AddBroken(name, err)
 	}
-	g.tools = tools(cfg.Tools, cfg.Process, o.Workdir, g.procs, o.Redactor)
 	g.phases = &phases{
-		cfg: cfg, lifecycle: g.lifecycle, manager: g.manager, conversations: conversations{g}, table: g.table, cache: g.cache, adapters: g.adapters,
+		cfg: cfg, lifecycle: g.lifecycle, manager: g.manager, conversations: g.conversations, table: g.table, cache: g.cache, adapters: g.adapters,
 		background: g.background, procs: g.procs, trees: g.trees, outbox: g.outbox, events: g.events, health: g.health, recovery: g.recovery,
 		budget: o.SupervisorBudget, mark: o.Mark, store: g.db, lists: o.Lives != nil, stores: o.Stores, surrender: o.Surrender,
 		stopWatching: g.stopWatch, closeProcesses: g.closeProcesses, eventsFlushed: make(chan struct{}),
@@ -382,7 +395,7 @@ func (g *Gateway) close() {
 	}
 	done := make(chan struct{})
 	go func() { // ends with the last worker; a wedged one keeps it until the process ends
-		g.workers.Wait()
+		g.conversations.Wait()
 		g.watcher.Wait()
 		close(done)
 	}()
@@ -409,6 +422,7 @@ func (g *Gateway) open(ctx context.Context) error {
 	}
 	g.outbox.Open(st, g.adapters)
 	g.intake.Open(st)
+	g.conversations.Open(st, g.intake)
 	g.mu.Lock()
 	g.store = st
 	g.mu.Unlock()

@@ -50,15 +50,15 @@ func TestACommandNamesItsObjectAndNotTheWorkInIt(t *testing.T) {
 		expect func(l *lab, seen ops.Session) string
 		code   ops.Code // empty: it is done
 	}{
-		{"a reset of a conversation whose turn has changed", ops.VerbReset, nextTurn, conversation, ""},
-		{"a reset of a conversation whose turn has ended", ops.VerbReset, endTurn, conversation, ""},
+		{"a reset of a conversation whose turn has changed", ops.VerbReset, nextTurn, conversationID, ""},
+		{"a reset of a conversation whose turn has ended", ops.VerbReset, endTurn, conversationID, ""},
 		{"a reset of a turn that has ended", ops.VerbReset, endTurn, thatTurn, ops.CodeConflict},
-		{"a reset of a conversation that was reset", ops.VerbReset, resetIt, conversation, ops.CodeConflict},
-		{"an interrupt of the current turn, a newer one", ops.VerbInterrupt, nextTurn, conversation, ""},
+		{"a reset of a conversation that was reset", ops.VerbReset, resetIt, conversationID, ops.CodeConflict},
+		{"an interrupt of the current turn, a newer one", ops.VerbInterrupt, nextTurn, conversationID, ""},
 		{"an interrupt of that turn, which has ended", ops.VerbInterrupt, nextTurn, thatTurn, ops.CodeConflict},
-		{"an interrupt of the current turn, just ended", ops.VerbInterrupt, endTurn, conversation, ""},
-		{"an interrupt in a conversation that was reset", ops.VerbInterrupt, resetIt, conversation, ops.CodeConflict},
-		{"an eviction with an interrupt of a newer turn", ops.VerbEvict, nextTurn, conversation, ""},
+		{"an interrupt of the current turn, just ended", ops.VerbInterrupt, endTurn, conversationID, ""},
+		{"an interrupt in a conversation that was reset", ops.VerbInterrupt, resetIt, conversationID, ops.CodeConflict},
+		{"an eviction with an interrupt of a newer turn", ops.VerbEvict, nextTurn, conversationID, ""},
 		{"a drain of this life", ops.VerbDrain, nextTurn, thisLife, ""},
 		{"a drain of another life", ops.VerbDrain, nextTurn, otherLife, ops.CodeConflict},
 		{"a stop of another life", ops.VerbStop, nextTurn, otherLife, ops.CodeConflict},
@@ -99,10 +99,10 @@ func TestACommandNamesItsObjectAndNotTheWorkInIt(t *testing.T) {
 	}
 }
 
-func conversation(_ *lab, seen ops.Session) string { return seen.ID }
-func thatTurn(_ *lab, seen ops.Session) string     { return seen.Turn }
-func thisLife(l *lab, _ ops.Session) string        { return l.g.life }
-func otherLife(*lab, ops.Session) string           { return "another" }
+func conversationID(_ *lab, seen ops.Session) string { return seen.ID }
+func thatTurn(_ *lab, seen ops.Session) string       { return seen.Turn }
+func thisLife(l *lab, _ ops.Session) string          { return l.g.life }
+func otherLife(*lab, ops.Session) string             { return "another" }
 
 func endTurn(l *lab, seen ops.Session) {
 	l.do(ops.Command{Verb: ops.VerbInterrupt, Target: seen.Key})

@@ -3,6 +3,7 @@ package gateway
 import (
 	"math"
 
+	"gatewaytui/core/conversation"
 	"gatewaytui/core/limit"
 	"gatewaytui/core/process"
 	"gatewaytui/core/session"
@@ -27,7 +28,7 @@ func (g *Gateway) addBounds() {
 		},
 		{
 			Name: limit.Background, Per: "session", Most: int64(l.Background), Hint: "interrupt a task: its session's key has " + session.BackgroundInfix,
-			Used: func() int64 { return int64(g.background.Most(backgroundTurn)) },
+			Used: func() int64 { return int64(g.background.Most(conversation.BackgroundTask)) },
 		},
 		{
 			Name: limit.Processes, Per: "session", Most: int64(l.Processes), Hint: "kill processes of the session that has the most",
@@ -72,14 +73,3 @@ func (g *Gateway) groupBound(of func(process.Bounds) uint64) func() int64 {
 
 // limitReached counts that something waits for one of the gateway's own bounds, or was refused for it. It never blocks.
 func (g *Gateway) limitReached(name string) { g.bounds[name].Reached() }
-
-// fill begins the turns that wait for a slot, as far as slots are free and turns are taken. It is called where a slot may
-// have become free other than by a turn's own end.
-func (g *Gateway) fill() {
-	if g.holding() {
-		return
-	}
-	for _, t := range g.table.Resume(g.turns) {
-		g.begin(t)
-	}
-}

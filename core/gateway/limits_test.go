@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"gatewaytui/core/adapter"
+	"gatewaytui/core/conversation"
 	"gatewaytui/core/limit"
 	"gatewaytui/core/model"
 	"gatewaytui/core/ops"
@@ -96,12 +97,12 @@ func TestAnInterruptWithdrawsAMessageWhoseTurnHasNotBegun(t *testing.T) {
 	l.running("api:user:a")
 	for name, withdraw := range map[string]func(key string){
 		"by an operator": func(key string) {
-			if req := l.do(ops.Command{Verb: ops.VerbInterrupt, Target: key}); req.Detail != waitingEnded {
+			if req := l.do(ops.Command{Verb: ops.VerbInterrupt, Target: key}); req.Detail != "Withdrew the message that was waiting; its turn had not begun." {
 				t.Errorf("the interrupt says %q", req.Detail)
 			}
 		},
 		"by its user": func(key string) {
-			if got := l.await(l.send(key, "/stop")); !strings.HasPrefix(got.text, waitingEnded) {
+			if got := l.await(l.send(key, "/stop")); !strings.HasPrefix(got.text, "Withdrew the message that was waiting; its turn had not begun.") {
 				t.Errorf("/stop says %q", got.text)
 			}
 		},
@@ -310,7 +311,7 @@ func TestHF9_BackgroundTasksOfASessionAreBounded(t *testing.T) {
 	if n > asked-bound {
 		t.Errorf("%d were answered, want at most %d", n, asked-bound)
 	}
-	if got := l.g.background.Count("api:user:a", backgroundTurn); got != bound {
+	if got := l.g.background.Count("api:user:a", conversation.BackgroundTask); got != bound {
 		t.Errorf("%d tasks run, want %d", got, bound)
 	}
 }

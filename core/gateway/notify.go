@@ -43,7 +43,7 @@ func (m manager) phase(e shutdown.Event) {
 
 // watched is the gateway whose health is watched.
 type watched struct {
-	conversations
+	loader
 	*lifecycle
 }
 

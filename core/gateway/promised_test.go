@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"gatewaytui/core/adapter"
+	"gatewaytui/core/conversation"
 	"gatewaytui/core/ops"
 	"gatewaytui/core/session"
 	"gatewaytui/core/store"
@@ -161,7 +162,7 @@ func TestOnlyACommandWithWorkStaysInTheInbox(t *testing.T) {
 	}
 	l.wait("all but the turn are answered", func() bool {
 		rows, err := l.g.store.OpenInbox(context.Background())
-		return err == nil && len(rows) == 1 && rows[0].Text == "hang" && rows[0].State == store.InboxRunning && l.g.background.Count("chat:dm:1", backgroundTurn) == 0
+		return err == nil && len(rows) == 1 && rows[0].Text == "hang" && rows[0].State == store.InboxRunning && l.g.background.Count("chat:dm:1", conversation.BackgroundTask) == 0
 	})
 	l.wait("the task's answer follows its notice", func() bool {
 		_, after, told := strings.Cut(strings.Join(l.chat.messages(), "\n"), "Working on it")

@@ -3,13 +3,12 @@ package gateway
 import (
 	"context"
 
-	"gatewaytui/core/term"
-
 	"gatewaytui/core/adapter"
+	"gatewaytui/core/conversation"
 	"gatewaytui/core/delivery"
+	"gatewaytui/core/health"
 	"gatewaytui/core/process"
 	"gatewaytui/core/recovery"
-	"gatewaytui/core/session"
 	"gatewaytui/core/store"
 )
 
@@ -27,72 +26,45 @@ func (r receiver) ToolSocket(ctx context.Context, s adapter.Socket) (session str
 	return owner.Session, tracked, err
 }
 
-// gate is the state of the gateway, as far as messages depend on it.
-type gate struct{ g *Gateway }
+// gate is the state of the gateway, as far as messages and turns depend on it.
+type gate struct {
+	*lifecycle
+	health *health.Health
+}
 
-func (t gate) Admit() error { return t.g.admit() }
+// Admit is why no turn may begin now, in the words for the sender of a message; nil: turns may begin.
+func (t gate) Admit() error {
+	if err := t.lifecycle.Admit(); err != nil {
+		return err
+	}
+	return t.health.Refusal()
+}
 
-func (t gate) Damaged() bool { return t.g.health.Damage() != "" }
+func (t gate) Damaged() bool { return t.health.Damage() != "" }
 
-// conversations is what the intake and the recovery need of the gateway's sessions.
-type conversations struct{ g *Gateway }
+func (t gate) ClockDoubted() bool { return t.health.ClockDoubted() }
 
-var _ recovery.Conversations = conversations{}
+// loader is what recovery and health, which are made first, need of the parts that are made after them.
+type loader struct{ g *Gateway }
 
-func (c conversations) Add(s store.Session) { c.g.table.Load(loaded(s)) }
+var (
+	_ recovery.Conversations = loader{}
+	_ recovery.Intake        = loader{}
+)
 
-func (c conversations) Known(key string) bool {
-	_, known := c.g.table.Get(key)
+func (l loader) Add(s store.Session) { l.g.table.Load(conversation.Stored(s)) }
+
+func (l loader) Known(key string) bool {
+	_, known := l.g.table.Get(key)
 	return known
 }
 
-func (c conversations) Load(ctx context.Context, key string) error {
-	return c.g.recovery.EnsureLoaded(ctx, key)
+func (l loader) RefuseWaiting(why error) { l.g.conversations.RefuseWaiting(why) }
+
+func (l loader) Restore(ctx context.Context, in store.Inbox) { l.g.intake.Restore(ctx, in) }
+
+func (l loader) IsWork(command string) bool { return l.g.commands.IsWork(command) }
+
+func (l loader) Load(ctx context.Context, key string) error {
+	return l.g.recovery.EnsureLoaded(ctx, key)
 }
-
-func (c conversations) ExpireFirst(ctx context.Context, key string) error {
-	return c.g.expireFirst(ctx, key)
-}
-
-func (c conversations) Begin(t *session.Turn) { c.g.begin(t) }
-
-func (c conversations) Interrupt(ctx context.Context, key, turn string, cause error) (string, error) {
-	return c.g.interrupt(ctx, key, turn, cause)
-}
-
-func (c conversations) IsWork(name string) bool { return isWork(name) }
-
-// RefuseWaiting implements health.Gateway: it answers the senders who wait for the answer to a waiting message. A chat's
-// message stays in the inbox, for the next life.
-func (c conversations) RefuseWaiting(why error) {
-	g := c.g
-	for key, waiting := range g.table.Drop() {
-		for _, m := range waiting {
-			if !m.Instant {
-				g.log.Info("waiting message left to the next life", "session", key, "message", m.ID)
-				continue
-			}
-			g.log.Warn("waiting message dropped", "session", key, "message", m.ID, "reason", term.Clean(why.Error(), 300))
-			g.outbox.Refuse(key, answer(why), m)
-		}
-	}
-}
-
-func (c conversations) ReleaseWedged(t *session.Turn, cause error) bool {
-	return c.g.releaseWedged(t, cause)
-}
-
-func (c conversations) Run(ctx context.Context, name, arg, key string, m session.Message) {
-	c.g.command(ctx, name, arg, key, m)
-}
-
-// admit says whether a new turn may begin now.
-func (g *Gateway) admit() error {
-	if err := g.lifecycle.Admit(); err != nil {
-		return err
-	}
-	return g.health.Refusal()
-}
-
-// holding reports whether waiting messages stay where they are.
-func (g *Gateway) holding() bool { return g.admit() != nil }

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"gatewaytui/core/adapter"
+	"gatewaytui/core/conversation"
 	"gatewaytui/core/model"
 	"gatewaytui/core/ops"
 	"gatewaytui/core/shutdown"
@@ -128,7 +129,7 @@ func TestS3_BackgroundWorkIsTrackedAndCancelledOnStop(t *testing.T) {
 	l.wait("the task is on the list", func() bool {
 		rows := l.g.background.Rows(time.Now())
 		for _, r := range rows {
-			if r.Name == backgroundTurn && r.Session == "chat:dm:1" {
+			if r.Name == conversation.BackgroundTask && r.Session == "chat:dm:1" {
 				return true
 			}
 		}
@@ -143,7 +144,7 @@ func TestS3_BackgroundWorkIsTrackedAndCancelledOnStop(t *testing.T) {
 		}
 		return false
 	})
-	l.wait("it leaves the set", func() bool { return l.g.background.Count("chat:dm:2", backgroundTurn) == 0 })
+	l.wait("it leaves the set", func() bool { return l.g.background.Count("chat:dm:2", conversation.BackgroundTask) == 0 })
 	l.stop(ops.ModeFast)
 	if left := l.g.background.Rows(time.Now()); len(left) != 0 {
 		t.Fatalf("after the stop the set holds %+v", left)
@@ -156,7 +157,7 @@ func TestEveryBackgroundTaskOfAStopHasItsOwnNameForTheLevers(t *testing.T) {
 	defer close(hold)
 	l := start(t)
 	for range 2 {
-		l.g.background.Start(context.Background(), backgroundTurn, "chat:dm:1", func(context.Context) { <-hold })
+		l.g.background.Start(context.Background(), conversation.BackgroundTask, "chat:dm:1", func(context.Context) { <-hold })
 	}
 	l.g.Stop(StopRequest{Mode: ops.ModeFast, Reason: "test", By: "the test"})
 	var tasks []ops.Item
@@ -171,7 +172,7 @@ func TestEveryBackgroundTaskOfAStopHasItsOwnNameForTheLevers(t *testing.T) {
 	if tasks[0].Key() == tasks[1].Key() || !strings.HasPrefix(tasks[0].ID, "bg-") {
 		t.Fatalf("the items are %q and %q", tasks[0].Key(), tasks[1].Key())
 	}
-	if !strings.Contains(tasks[0].Detail, backgroundTurn) || !strings.Contains(tasks[0].Detail, "chat:dm:1") {
+	if !strings.Contains(tasks[0].Detail, conversation.BackgroundTask) || !strings.Contains(tasks[0].Detail, "chat:dm:1") {
 		t.Errorf("the detail is %q, which does not say what runs", tasks[0].Detail)
 	}
 	if _, err := l.g.Do(context.Background(), ops.Command{Verb: ops.VerbSkip, Phase: shutdown.PhaseBackground, Item: tasks[1].Key()}); err != nil {
@@ -200,7 +201,7 @@ func TestS4_AStoppedGatewaySendsNothingMore(t *testing.T) {
 	l.stop(ops.ModeGraceful)
 	at := len(l.chat.messages())
 	close(release)
-	l.g.workers.Wait()
+	l.g.conversations.Wait()
 	for _, m := range l.chat.messages()[at:] {
 		t.Errorf("after its end the gateway sent %q", m)
 	}

@@ -225,7 +225,7 @@ func start(t testing.TB, change ...func(*setup)) *lab {
 	t.Cleanup(func() {
 		close(release)
 		l.stop(ops.ModeImmediate)
-		g.workers.Wait()
+		g.conversations.Wait()
 	})
 	l.wait("the gateway is ready", func() bool {
 		select {

@@ -148,7 +148,7 @@ func TestALateWorkerWritesNothing(t *testing.T) {
 	l.ask("api:user:a", "next")
 	id := l.session("api:user:a").ID
 	close(release)
-	l.g.workers.Wait()
+	l.g.conversations.Wait()
 	rows, err := l.g.store.Transcript(context.Background(), id)
 	if err != nil {
 		t.Fatal(err)
@@ -276,7 +276,7 @@ func TestC1_WhatAReleasedTurnLeftBehindIsEnded(t *testing.T) {
 			v, running := l.g.table.Running(key)
 			return running && v.Doing == "model call" && l.g.procs.CountSession(key) == 2
 		})
-		if text, err := l.g.interrupt(context.Background(), key, "", cause); err != nil || !strings.Contains(text, "Released") {
+		if text, err := l.g.conversations.Interrupt(context.Background(), key, "", cause); err != nil || !strings.Contains(text, "Released") {
 			t.Fatalf("%v: the interrupt said %q, %v", cause, text, err)
 		}
 		l.wait("the child is gone after: "+cause.Error(), func() bool { return l.g.procs.CountSession(key) == 1 })

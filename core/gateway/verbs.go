@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"gatewaytui/core/conversation"
 	"gatewaytui/core/ops"
 	"gatewaytui/core/process"
 	"gatewaytui/core/session"
@@ -30,19 +31,19 @@ var verbs = map[ops.Verb]verb{
 		if err := checkSession(g, c); err != nil { // another reset may have come first
 			return "", nil, err
 		}
-		done, err := g.reset(ctx, c.Target, reason(c, "reset by an operator"))
+		done, err := g.conversations.End(ctx, c.Target, conversation.Reset(reason(c, "reset by an operator")), conversation.Keep)
 		return done, nil, err
 	}},
 	ops.VerbEvict: {checkSession, func(g *Gateway, ctx context.Context, c ops.Command) (string, any, error) {
-		evict := g.evict
+		evict := g.conversations.Evict
 		if c.Interrupt {
-			evict = g.interruptAndEvict
+			evict = g.conversations.InterruptAndEvict
 		}
 		done, err := evict(ctx, c.Target)
 		return done, nil, err
 	}},
 	ops.VerbInterrupt: {checkSession, func(g *Gateway, ctx context.Context, c ops.Command) (string, any, error) {
-		done, err := g.interruptCurrent(ctx, c)
+		done, err := g.conversations.InterruptCurrent(ctx, c.Target, c.Expect)
 		return done, nil, err
 	}},
 	ops.VerbKill: {checkProcess, (*Gateway).kill},
@@ -220,7 +221,7 @@ func (g *Gateway) putAudit(ctx context.Context, row store.Audit) {
 // kill ends one tracked process tree.
 func (g *Gateway) kill(ctx context.Context, cmd ops.Command) (string, any, error) {
 	pid, _ := strconv.Atoi(cmd.Target) // checkProcess has read it
-	ctx, cancel := context.WithTimeout(ctx, g.closeTimeout())
+	ctx, cancel := context.WithTimeout(ctx, g.conversations.CloseTimeout())
 	defer cancel()
 	report, err := g.procs.KillPID(ctx, pid, g.cfg.Process.KillGrace.Duration)
 	if err != nil {
@@ -262,7 +263,7 @@ func killedLine(pid int, r process.Report) string {
 func checkSession(g *Gateway, cmd ops.Command) error {
 	s, ok := g.table.Get(cmd.Target)
 	if !ok {
-		return noSession(cmd.Target)
+		return conversation.NoSession(cmd.Target)
 	}
 	// A conversation stays the same while turns begin and end in it: a session that loops can be reset and interrupted.
 	if cmd.Expect == "" || cmd.Expect == s.ID {

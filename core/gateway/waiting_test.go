@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"gatewaytui/core/conversation"
 	"gatewaytui/core/ops"
 )
 
@@ -63,7 +64,7 @@ func TestD10_WhatWaitsAndWhatIsDroppedIsLogged(t *testing.T) {
 	l.running(key)
 	dropped := waiting("one")
 	check("message waits", dropped, "without_progress", "turn")
-	if _, err := l.g.reset(context.Background(), key, "test"); err != nil {
+	if _, err := l.g.conversations.End(context.Background(), key, conversation.Reset("test"), conversation.Keep); err != nil {
 		t.Fatal(err)
 	}
 	check("waiting message dropped", dropped, "without_progress", "turn", "reason")

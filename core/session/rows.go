@@ -21,7 +21,7 @@ func (tb *Table) Running(key string) (TurnView, bool) {
 type TurnView struct {
 	*Turn
 	// Agent is nil while the turn is a placeholder: it is then never interrupted for its own sake, closed or counted.
-	Agent    any
+	Agent    Handle
 	Progress time.Time
 	Doing    string
 	// Since is when Doing began.

@@ -21,6 +21,11 @@ import (
 	"gatewaytui/core/ops"
 )
 
+// fakeAgent is an agent that nothing abandons.
+type fakeAgent string
+
+func (fakeAgent) Abandon(string) {}
+
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func counter() func() string {
@@ -154,7 +159,7 @@ func TestHeldMessagesWaitUntilTurnsAreTakenAgain(t *testing.T) {
 func TestS16_OneHelperReleasesAllOfARunningTurn(t *testing.T) {
 	tb := NewTable(Options{QueueLimit: 2, NewID: counter()})
 	turn, other := start(t, tb, "cli:a", "x"), start(t, tb, "cli:b", "y")
-	tb.Attach(turn, "agent", nil)
+	tb.Attach(turn, fakeAgent("agent"), nil)
 	tb.Enqueue(context.Background(), "cli:a", message("waits")) // a busy notice
 	tb.Progress(turn, "model call")
 
@@ -177,7 +182,7 @@ func TestS16_OneHelperReleasesAllOfARunningTurn(t *testing.T) {
 	if !tb.Owns(other) {
 		t.Fatal("another session lost its turn")
 	}
-	if tb.Attach(turn, "late agent", nil) || turn.agent != nil {
+	if tb.Attach(turn, fakeAgent("late agent"), nil) || turn.agent != nil {
 		t.Fatal("a released turn took an agent")
 	}
 }
@@ -263,7 +268,7 @@ func TestAResetAtAnyMomentNeverStrandsTheSlot(t *testing.T) {
 		}
 		var wg sync.WaitGroup
 		wg.Go(func() { // the worker
-			tb.Attach(turn, "agent", nil)
+			tb.Attach(turn, fakeAgent("agent"), nil)
 			tb.Progress(turn, "model call")
 			tb.Release(context.Background(), turn, End{State: ops.SessionIdle})
 		})
@@ -343,9 +348,9 @@ func TestS11_WhatExpires(t *testing.T) {
 		case "cli:idle":
 			tb.Release(context.Background(), turn, End{State: ops.SessionIdle})
 		case "cli:moving":
-			tb.Attach(turn, "agent", nil)
+			tb.Attach(turn, fakeAgent("agent"), nil)
 		case "cli:stalled":
-			tb.Attach(turn, "agent", nil)
+			tb.Attach(turn, fakeAgent("agent"), nil)
 			tb.MarkStalled(turn, later)
 		}
 	}

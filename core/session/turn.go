@@ -31,7 +31,7 @@ type Turn struct {
 	finished chan struct{} // closed when the worker has returned, which may be much later
 
 	// guarded by Table.mu
-	agent      any
+	agent      Handle
 	calls      Calls
 	progress   time.Time
 	doing      string
@@ -40,6 +40,12 @@ type Turn struct {
 	busyNotice time.Time
 	stalled    time.Time
 	interrupt  error
+}
+
+// Handle is the agent that works on a turn.
+type Handle interface {
+	// Abandon lets go of the agent because its turn was released while its worker still runs. It does not wait.
+	Abandon(why string)
 }
 
 // Calls is a turn's budget of model calls.
@@ -69,7 +75,7 @@ func (t *Turn) Finish() { close(t.finished) }
 
 // Attach gives the placeholder its agent and its budget of model calls, which is nil for a turn without one. It reports
 // false, and does nothing, if the turn was released meanwhile.
-func (tb *Table) Attach(t *Turn, agent any, calls Calls) bool {
+func (tb *Table) Attach(t *Turn, agent Handle, calls Calls) bool {
 	tb.mu.Lock()
 	defer tb.mu.Unlock()
 	if !tb.owns(t) {

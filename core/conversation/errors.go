@@ -1,4 +1,4 @@
-package gateway
+package conversation
 
 import (
 	"errors"
@@ -7,7 +7,29 @@ import (
 
 	"gatewaytui/core/model"
 	"gatewaytui/core/ops"
+	"gatewaytui/core/session"
+	"gatewaytui/core/term"
 )
+
+// userError is err in the words for the sender of the message: an *ops.Error, or nil.
+func userError(err error) error {
+	if err == nil {
+		return nil
+	}
+	if e, is := errors.AsType[*ops.Error](err); is {
+		return e
+	}
+	if e := session.Answer(err); e != nil {
+		return e
+	}
+	if e := upstream(err); e != nil {
+		return e
+	}
+	return &ops.Error{Code: ops.CodeUnavailable, Message: "the turn failed", Hint: "try again; " + operatorHint}
+}
+
+// clean is err for a log line or a row.
+func clean(err error) string { return term.Clean(err.Error(), 300) }
 
 // upstreamError is what the sender of a message gets for each kind of model failure: the code, whose HTTP status the api
 // adapter answers with, and what to do. The sentence is model.Error's Brief; the address, the status and the endpoint's own

@@ -1,4 +1,4 @@
-package gateway
+package conversation
 
 import (
 	"context"
@@ -13,18 +13,20 @@ import (
 	"gatewaytui/core/store"
 )
 
-// memory is a session's transcript in the store, for the session's agent. What could not be written (a full disk) is
-// kept and written by the next Flush: an agent with something unsaved is never evicted (D5).
+// memory is the transcript of a conversation in the store, for the agent that works on it. What could not be written (a full
+// disk) is kept, and written by the next Flush: an agent with something unsaved is never evicted (D5).
 type memory struct {
-	store   *store.Store
-	session string // its id
+	store   Store
+	session string // the conversation's id
 
 	pending atomic.Int64
-	mu      sync.Mutex // held while unsaved is written, so that steps reach the store in their order
+	mu      sync.Mutex // guards unsaved. It is held over the writes, so that steps reach the store in their order.
 	unsaved []write
 }
 
-// write is something the store still has to take.
+var _ agent.Memory = (*memory)(nil)
+
+// write is something that the store still has to take.
 type write func(ctx context.Context) error
 
 func (m *memory) Load(ctx context.Context) ([]model.Message, error) {
@@ -51,14 +53,14 @@ func (m *memory) Load(ctx context.Context) ([]model.Message, error) {
 func (m *memory) Append(ctx context.Context, turn string, messages []model.Message) error {
 	rows := stored(messages)
 	// An interrupt during the commit would leave it unknown whether the step was written, and it might be written twice.
-	ctx, cancel := m.store.Patience(context.WithoutCancel(ctx), store.Stall)
+	ctx, cancel := m.store.Patient(ctx)
 	defer cancel()
-	return m.write(ctx, func(ctx context.Context) error { return m.store.AppendMessages(ctx, m.session, turn, rows) })
+	return m.Write(ctx, func(ctx context.Context) error { return m.store.AppendMessages(ctx, m.session, turn, rows) })
 }
 
-// write does w after everything that is unsaved, or keeps it. A turn that is over writes nothing, now or later.
-func (m *memory) write(ctx context.Context, w write) error {
-	m.mu.Lock() // over I/O on purpose: nobody but this session's turn, its end and its flush take this lock
+// Write does w after everything that is unsaved, or keeps it. A turn that is over writes nothing, now or later.
+func (m *memory) Write(ctx context.Context, w func(context.Context) error) error {
+	m.mu.Lock() // over I/O on purpose: only this conversation's turn, its end and its flush take this lock
 	defer m.mu.Unlock()
 	err := m.flush(ctx)
 	if err == nil {
@@ -83,7 +85,7 @@ func (m *memory) Flush(ctx context.Context) error {
 	return m.flush(ctx)
 }
 
-// flush writes what is unsaved in its order. What turns out to be stale is dropped: its turn was ended by someone else.
+// flush writes what is unsaved in its order. It drops what turns out to be stale: someone else ended that turn.
 func (m *memory) flush(ctx context.Context) error {
 	for len(m.unsaved) > 0 {
 		if err := m.unsaved[0](ctx); err != nil && !errors.Is(err, store.ErrStaleTurn) {

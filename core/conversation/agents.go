@@ -1,0 +1,195 @@
+package conversation
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"gatewaytui/core/agent"
+	"gatewaytui/core/ops"
+	"gatewaytui/core/session"
+	"gatewaytui/core/store"
+	"gatewaytui/core/term"
+	"gatewaytui/core/text"
+)
+
+// systemPrompt tells every agent where it is.
+const systemPrompt = "You are an assistant behind a chat gateway on a machine of your user. You can run shell commands with the terminal tool, " +
+	"watch and end what you started with the process tool, and hand a task to a child agent with delegate. Answer briefly and say truthfully what you did."
+
+// agentOf returns the agent of a conversation, held for a turn until returnToCache: the cached one, or a new one. It does not
+// take the agent of an earlier conversation under the same key, which a late worker may have left.
+func (c *Conversations) agentOf(s session.Session) *agent.Agent {
+	if a, ok := c.o.Cache.Get(s.Key); ok {
+		if a.Conversation() == s.ID {
+			return a
+		}
+		c.abandon(a, "it belongs to an earlier conversation")
+	}
+	cfg := c.o.Agent
+	cfg.Session, cfg.Conversation, cfg.Passing = s.Key, s.ID, session.IsRequest(s.Key)
+	cfg.Memory, cfg.System = &memory{store: c.store, session: s.ID}, systemPrompt
+	a := agent.New(cfg)
+	c.release(c.o.Cache.Put(a), "the cache is full")
+	c.o.Events.Emit(ops.EventAgentCached, s.Key, "agent made", nil)
+	return a
+}
+
+// returnToCache ends a turn's hold on its agent, which is nil if the turn had none.
+func (c *Conversations) returnToCache(a *agent.Agent) {
+	if a != nil {
+		c.release(c.o.Cache.Done(a), "the cache is full")
+	}
+}
+
+// abandon takes an agent out of the cache whose worker may still run, and releases it. It does nothing to an agent that is
+// not in the cache any more: who took it out ends it.
+func (c *Conversations) abandon(a *agent.Agent, why string) {
+	if c.o.Cache.Remove(a) {
+		c.release([]*agent.Agent{a}, why)
+	}
+}
+
+// handle is the agent of a running turn, as the table knows it.
+type handle struct {
+	c *Conversations
+	a *agent.Agent
+}
+
+// Abandon implements session.Handle.
+func (h handle) Abandon(why string) { h.c.abandon(h.a, why) }
+
+// release lets go of agents that left the cache, on a task: an eviction keeps session and processes (S12).
+func (c *Conversations) release(evicted []*agent.Agent, why string) {
+	for _, a := range evicted {
+		c.o.Log.Info("agent evicted", "session", a.Session(), "reason", why)
+		c.o.Events.Emit(ops.EventAgentEvicted, a.Session(), "agent evicted: "+why, nil)
+		c.o.Tasks.Start(c.o.Turns, "evict agent", a.Session(), func(ctx context.Context) {
+			ctx, cancel := context.WithTimeout(ctx, c.CloseTimeout())
+			defer cancel()
+			if err := a.Release(ctx); err != nil {
+				c.o.Log.Warn("evicted agent not released", "session", a.Session(), "error", clean(err))
+			}
+		})
+	}
+}
+
+// CloseTimeout bounds the close of one agent outside of a stop: its flush, its model client, and its processes with their
+// grace and their verification.
+func (c *Conversations) CloseTimeout() time.Duration {
+	return c.o.Bounds.AgentClose + c.o.Bounds.KillGrace + time.Second
+}
+
+// closeAgent closes the agent of key with everything that it holds, then kills what the session's tools started and no agent
+// holds any more. It returns what was done.
+func (c *Conversations) closeAgent(ctx context.Context, key string) (done []string) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.CloseTimeout())
+	defer cancel()
+	before := c.o.Processes.CountSession(key)
+	if a, ok := c.o.Cache.Peek(key); ok { // idle and running agents are there
+		if err := a.Close(ctx); err != nil {
+			c.o.Log.Warn("agent closed with errors", "session", key, "error", clean(err))
+			done = append(done, "its agent did not close in full ("+term.Clean(err.Error(), 120)+")")
+		}
+		c.o.Cache.Remove(a)
+		c.o.Events.Emit(ops.EventAgentClosed, key, "agent closed", nil)
+	}
+	report := c.o.Processes.KillSession(ctx, key, c.o.Bounds.KillGrace)
+	if before > 0 && report.Verified {
+		done = append(done, fmt.Sprintf("ended %d %s", before, text.Plural(before, "process", "processes")))
+	}
+	if !report.Verified {
+		done = append(done, report.Summary())
+	}
+	return done
+}
+
+// Evict drops the cached agent of key and says what is kept. It refuses a busy agent: an interrupt or a reset ends its turn
+// first (D7).
+func (c *Conversations) Evict(ctx context.Context, key string) (string, error) {
+	a, err := c.o.Cache.Evict(key)
+	if err != nil {
+		return "", err
+	}
+	return c.evicted(ctx, a)
+}
+
+// evicted releases an agent that an eviction has taken out of the cache.
+func (c *Conversations) evicted(ctx context.Context, a *agent.Agent) (string, error) {
+	key := a.Session()
+	kept := c.o.Processes.CountSession(key)
+	ctx, cancel := context.WithTimeout(ctx, c.CloseTimeout())
+	defer cancel()
+	c.o.Events.Emit(ops.EventAgentEvicted, key, "agent evicted by an operator", nil)
+	if err := a.Release(ctx); err != nil {
+		return "", fmt.Errorf("evict the agent of %s: %w", key, err)
+	}
+	if kept == 0 {
+		return "agent dropped; the session is kept", nil
+	}
+	return fmt.Sprintf("agent dropped; the session and its %d %s are kept", kept, text.Plural(kept, "process tree", "process trees")), nil
+}
+
+// InterruptAndEvict is Evict for a busy agent. The agent is claimed before its turn is interrupted, so that a session whose
+// next turn begins at once loses it too.
+func (c *Conversations) InterruptAndEvict(ctx context.Context, key string) (string, error) {
+	claim, err := c.o.Cache.Claim(key)
+	if err != nil {
+		return "", err
+	}
+	done := ""
+	select {
+	case a, ok := <-claim: // no turn holds it
+		if ok {
+			return c.evicted(ctx, a)
+		}
+	default:
+		var err error
+		if done, err = c.Interrupt(ctx, key, "", session.ErrInterrupted); err != nil && !ops.HasCode(err, ops.CodeNotFound) {
+			c.o.Cache.Unclaim(key, claim)
+			return "", err
+		}
+	}
+	wait, cancel := context.WithTimeout(ctx, c.CloseTimeout())
+	defer cancel()
+	select {
+	case a, ok := <-claim:
+		if !ok {
+			return strings.TrimSuffix(done, ".") + "; its agent has left the cache", nil
+		}
+		dropped, err := c.evicted(ctx, a)
+		if err != nil {
+			return "", err
+		}
+		return strings.TrimSuffix(done, ".") + "; " + dropped, nil
+	case <-wait.Done():
+		c.o.Cache.Unclaim(key, claim)
+		return "", &ops.Error{Code: ops.CodeBusy, Message: "the turn of " + term.Quote(key) + " does not let go of its agent", Hint: "reset the session: that ends its agent as well"}
+	}
+}
+
+// SweepAgents releases the agents that were idle for too long at now.
+func (c *Conversations) SweepAgents(now time.Time) {
+	c.release(c.o.Cache.Sweep(now), "idle for too long")
+}
+
+// FlushUnsaved tries again to write what a full disk or a lost lock kept out of the store.
+func (c *Conversations) FlushUnsaved(ctx context.Context) {
+	if c.o.Gate.Damaged() {
+		return
+	}
+	for _, a := range c.o.Cache.All() {
+		if a.Unsaved() && !a.Busy() {
+			c.o.Tasks.Start(ctx, "flush transcript", a.Session(), func(ctx context.Context) { c.flush(ctx, a) })
+		}
+	}
+}
+
+func (c *Conversations) flush(ctx context.Context, a *agent.Agent) {
+	ctx, cancel := c.store.Patience(ctx, store.Stall)
+	defer cancel()
+	if err := a.Memory().Flush(ctx); err != nil {
+		c.o.Log.Warn("transcript not saved yet", "session", a.Session(), "error", clean(err))
+	}
+}

@@ -1,0 +1,242 @@
+package conversation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/dustin/go-humanize"
+
+	"gatewaytui/core/limit"
+	"gatewaytui/core/ops"
+	"gatewaytui/core/session"
+	"gatewaytui/core/term"
+	"gatewaytui/core/text"
+)
+
+// Overview tells the state of the whole gateway.
+type Overview interface {
+	Status(ctx context.Context) (ops.Status, error)
+}
+
+// Commands are the chat commands (CONTRACT.md, 6). The answer of a command goes back as the reply to its message.
+type Commands struct {
+	c        *Conversations
+	overview Overview
+	all      []chatCommand
+}
+
+// chatCommand is one chat command. The parser, /help and the hint for an unknown command read the list of them.
+type chatCommand struct {
+	name, args, help string
+	// work says that it starts a turn. It is then refused like a message while no turns begin, and a chat is told what became
+	// of it whatever happens to this life.
+	work bool
+	run  func(ctx context.Context, u use) (string, error)
+}
+
+// use is one use of a chat command.
+type use struct {
+	key string
+	arg string
+	msg session.Message
+}
+
+// NewCommands returns the chat commands of c.
+func NewCommands(c *Conversations, overview Overview) *Commands {
+	k := &Commands{c: c, overview: overview}
+	k.all = []chatCommand{
+		{name: "new", help: "end this conversation, with its agent and processes, and start a fresh one", run: k.reset},
+		{name: "reset", help: "the same as /new", run: k.reset},
+		{name: "stop", help: "interrupt the running turn", run: k.stop},
+		{name: "status", help: "what this session and the gateway are doing", run: k.status},
+		{name: "background", args: "TEXT", help: "work on TEXT beside this conversation and reply when done", work: true, run: k.background},
+		{name: "queue", args: "TEXT", help: "let TEXT wait behind the running turn; without TEXT: show what waits", run: k.queue},
+		{name: "sessions", help: "this chat's earlier conversations", run: k.sessions},
+		{name: "resume", args: "[ID]", help: "take up an earlier conversation of this chat, or a suspended one", run: k.resume},
+		{name: "help", help: "this list", run: k.help},
+	}
+	return k
+}
+
+// IsWork reports whether the command of this name starts a turn.
+func (k *Commands) IsWork(name string) bool {
+	return slices.ContainsFunc(k.all, func(c chatCommand) bool { return c.name == name && c.work })
+}
+
+// Run runs a chat command on a task, so that a platform never waits for one.
+func (k *Commands) Run(ctx context.Context, name, arg, key string, m session.Message) {
+	run := func(ctx context.Context) {
+		text, err := k.answer(ctx, name, use{key: key, arg: arg, msg: m})
+		if !errors.Is(err, errAnsweredElsewhere) {
+			m.Deliver(text, userError(err))
+		}
+	}
+	if !k.c.o.Tasks.Start(ctx, "command /"+name, key, run) {
+		m.Deliver("", userError(session.ErrStopping))
+	}
+}
+
+func (k *Commands) answer(ctx context.Context, name string, u use) (string, error) {
+	for _, cmd := range k.all {
+		if cmd.name != name {
+			continue
+		}
+		if cmd.work {
+			if err := k.c.o.Gate.Admit(); err != nil {
+				return "", err
+			}
+		}
+		return cmd.run(ctx, u)
+	}
+	return fmt.Sprintf("There is no command /%s. %s/help lists them all.", term.Clean(name, 40), k.nearest(name)), nil
+}
+
+// nearest offers the command that shares the longest beginning with name, if any does.
+func (k *Commands) nearest(name string) string {
+	best, at := "", 1
+	for _, c := range k.all {
+		n := 0
+		for n < len(name) && n < len(c.name) && name[n] == c.name[n] {
+			n++
+		}
+		if n > at {
+			best, at = c.name, n
+		}
+	}
+	if best == "" {
+		return ""
+	}
+	return "Did you mean /" + best + "? "
+}
+
+func (k *Commands) help(context.Context, use) (string, error) {
+	var b strings.Builder
+	b.WriteString("Anything that does not begin with a slash goes to the agent. The commands:\n")
+	for _, c := range k.all {
+		fmt.Fprintf(&b, "%s: %s\n", strings.TrimSpace("/"+c.name+" "+c.args), c.help)
+	}
+	return strings.TrimSuffix(b.String(), "\n"), nil
+}
+
+func (k *Commands) reset(ctx context.Context, u use) (string, error) {
+	done, err := k.c.End(ctx, u.key, Reset("reset by its user"), Keep)
+	if ops.HasCode(err, ops.CodeNotFound) {
+		return "This conversation is already fresh.", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	if done == NothingRan {
+		return "Fresh conversation.", nil
+	}
+	return "Fresh conversation. " + strings.ToUpper(done[:1]) + done[1:], nil
+}
+
+func (k *Commands) stop(ctx context.Context, u use) (string, error) {
+	done, err := k.c.Interrupt(ctx, u.key, "", session.ErrInterrupted)
+	if ops.HasCode(err, ops.CodeNotFound) {
+		return strings.TrimSpace("Nothing is running here. " + k.leftRunning(u.key)), nil
+	}
+	if err != nil {
+		return "", err
+	}
+	if done == turnInterrupted {
+		done = "Stopped."
+	}
+	left := k.leftRunning(u.key)
+	if left == "" {
+		left = "Nothing else is running here."
+	}
+	return done + " " + left, nil
+}
+
+// leftRunning says what an interrupt does not end (J9); empty for nothing.
+func (k *Commands) leftRunning(key string) string {
+	var left []string
+	if n := k.c.o.Processes.CountSession(key); n > 0 {
+		left = append(left, fmt.Sprintf("%d background %s", n, text.Plural(n, "process", "processes")))
+	}
+	if n := k.c.o.Tasks.Count(key, BackgroundTask); n > 0 {
+		left = append(left, fmt.Sprintf("%d /background %s", n, text.Plural(n, "task", "tasks")))
+	}
+	if len(left) == 0 {
+		return ""
+	}
+	return "Still running: " + strings.Join(left, " and ") + "; /new ends the processes."
+}
+
+func (k *Commands) status(ctx context.Context, u use) (string, error) {
+	var b strings.Builder
+	st, err := k.overview.Status(ctx)
+	if err != nil {
+		return "", err
+	}
+	table, processes := k.c.o.Table, k.c.o.Processes
+	s, known := table.Get(u.key)
+	v, running := table.Running(u.key)
+	switch {
+	case running:
+		fmt.Fprintf(&b, "A turn has been running for %s: %s (last progress %s ago).\n", text.Age(v.Started), ops.Step(v.Doing, time.Since(v.Since)), text.Age(v.Progress))
+		if row, _ := table.Row(u.key); row.CallsLimit > 0 {
+			fmt.Fprintf(&b, "It has made %d of its %d model calls (%s).\n", row.Calls, row.CallsLimit, limit.CallsPerTurn)
+		}
+	case table.Active(u.key):
+		row, _ := table.Row(u.key)
+		fmt.Fprintf(&b, "%s; %d in the queue.\n", waitingWords(row), row.Queued)
+	case known:
+		fmt.Fprintf(&b, "No turn is running; the conversation is %s, last active %s ago.\n", s.State, text.Age(s.LastActivity))
+	default:
+		b.WriteString("No conversation yet.\n")
+	}
+	fmt.Fprintf(&b, "Tokens: %s in, %s out. Processes of this session: %d.\n", humanize.Comma(s.TokensIn), humanize.Comma(s.TokensOut), processes.CountSession(u.key))
+	fmt.Fprintf(&b, "Gateway: %s for %s, %d turns running, %d of %d adapters connected.", st.State, text.Age(st.StartedAt.Time), st.Counts.RunningTurns, st.Counts.AdaptersConnected, st.Counts.Adapters)
+	return b.String(), nil
+}
+
+// waitingWords says why the turn of a waiting message has not begun.
+func waitingWords(row ops.Session) string {
+	if row.WaitingFor == "" {
+		return "Your message waits until turns are taken again"
+	}
+	return "Your message waits for a turn slot (" + row.WaitingFor + ") for " + text.Age(row.DoingSince.Time)
+}
+
+// queue is /queue without a text. With a text it is that message: see delivery.
+func (k *Commands) queue(_ context.Context, u use) (string, error) {
+	if row, found := k.c.o.Table.Row(u.key); found && row.Queued > 0 {
+		if row.Turn == "" {
+			return fmt.Sprintf("%s; %d in the queue.", waitingWords(row), row.Queued), nil
+		}
+		return fmt.Sprintf("%d %s behind the running turn.", row.Queued, text.Plural(row.Queued, "message waits", "messages wait")), nil
+	}
+	return "Nothing is waiting.", nil
+}
+
+func (k *Commands) sessions(ctx context.Context, u use) (string, error) {
+	ended, err := k.c.store.EndedSessions(ctx, u.key, 10)
+	if err != nil {
+		return "", fmt.Errorf("list the earlier conversations: %w", err)
+	}
+	if len(ended) == 0 {
+		return "This chat has no earlier conversations.", nil
+	}
+	var b strings.Builder
+	b.WriteString("Earlier conversations of this chat, newest first:\n")
+	for _, s := range ended {
+		fmt.Fprintf(&b, "%s  ended %s ago (%s), %s tokens\n", s.ID, text.Age(s.EndedAt), term.Clean(s.EndReason, 60), humanize.Comma(s.TokensIn+s.TokensOut))
+	}
+	b.WriteString("/resume ID takes one up again.")
+	return b.String(), nil
+}
+
+func (k *Commands) resume(ctx context.Context, u use) (string, error) {
+	if s, ok := k.c.o.Table.Get(u.key); ok && s.State == ops.SessionSuspended && u.arg == "" {
+		k.c.o.Table.SetState(u.key, ops.SessionIdle)
+		return "The conversation goes on.", nil
+	}
+	return k.c.reopen(ctx, u.key, u.arg)
+}

@@ -1,0 +1,194 @@
+// Package conversation works on the messages of sessions. It runs turns (turn.go) with the agents of sessions (agents.go) and
+// their transcripts (memory.go), ends conversations (end.go, expiry.go), interrupts turns (interrupt.go) and has the chat
+// commands (commands.go).
+//
+// What it promises: a turn is durable before it begins and before its answer is sent, and nothing is said to be saved that
+// is not. A turn that lost its slot says and writes nothing more (D8, D10). A conversation ends in one place, End: its turn
+// first, then its agent with all processes, then its row, and only then does the next one begin (S12). A turn ends in the
+// store in one place, endOf.
+//
+// Locks: this package has none of its own but memory.mu, which is held over the writes of one transcript in order to keep
+// their order. session.Table and agent.Cache have theirs, and are never called with memory.mu held.
+package conversation
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"gatewaytui/core/agent"
+	"gatewaytui/core/delivery"
+	"gatewaytui/core/ops"
+	"gatewaytui/core/process"
+	"gatewaytui/core/session"
+	"gatewaytui/core/store"
+)
+
+// Store keeps sessions, turns and transcripts. *store.Store is one.
+type Store interface {
+	BeginTurn(ctx context.Context, s store.Session, turn store.Turn, user store.Message) error
+	AppendMessages(ctx context.Context, sessionID, turnID string, messages []store.Message) error
+	EndTurn(ctx context.Context, s store.Session, turn store.Turn, messages []store.Message) error
+	Transcript(ctx context.Context, sessionID string) ([]store.Message, error)
+	EndSession(ctx context.Context, id string, at time.Time, reason string) error
+	ForgetSessions(ctx context.Context, ids ...string) error
+	EndedSessions(ctx context.Context, key string, limit int) ([]store.Session, error)
+	ReopenSession(ctx context.Context, currentID, oldID string, at time.Time) (store.Session, error)
+	// Patient is ctx without its end, for a write that must survive the end of its cause.
+	Patient(ctx context.Context) (context.Context, context.CancelFunc)
+	Patience(ctx context.Context, bound time.Duration) (context.Context, context.CancelFunc)
+}
+
+// Submitter gives a message to its session. *delivery.Intake is one.
+type Submitter interface {
+	Submit(ctx context.Context, key string, m session.Message) error
+}
+
+// Processes are the processes that the tools of sessions started. *process.Registry is one.
+type Processes interface {
+	CountSession(key string) int
+	KillSession(ctx context.Context, key string, grace time.Duration) process.Report
+	KillTurn(ctx context.Context, turn string, grace time.Duration) process.Report
+}
+
+// Gate is the state of the gateway, as far as turns depend on it.
+type Gate interface {
+	// Admit is why no turn may begin now, in the words for the sender of a message; nil: turns may begin.
+	Admit() error
+	// Damaged reports whether the database takes no writes for the rest of this life.
+	Damaged() bool
+	// ClockDoubted reports whether nothing may be ended that goes by the wall clock.
+	ClockDoubted() bool
+}
+
+// Tasks runs tracked background work, whose owner waits for it. *background.Group is one.
+type Tasks interface {
+	// Start reports false, and runs nothing, once the gateway stops.
+	Start(ctx context.Context, name, session string, run func(context.Context)) (started bool)
+	// StartUpTo is Start, unless most tasks with this name run in the session already; running is how many.
+	StartUpTo(ctx context.Context, most int, name, session string, run func(context.Context)) (started bool, running int)
+	// Count is how many tasks with this name run in the session.
+	Count(session, name string) int
+	// Progress shows how far the task of ctx is.
+	Progress(ctx context.Context, text string)
+}
+
+// Emitter takes events. It never blocks. *events.Hub is one.
+type Emitter interface {
+	Emit(t ops.EventType, subject, text string, data map[string]any)
+}
+
+// Meter counts turns. It never waits. *metrics.Metrics is one.
+type Meter interface {
+	TurnStarted()
+	TurnEnded(state store.TurnState, seconds float64)
+}
+
+// Bounds are the limits of the config that conversations keep.
+type Bounds struct {
+	// CallsPerTurn is how many model calls a turn may make, Background how many /background tasks a conversation may run.
+	CallsPerTurn, Background int
+	// StallWarn and StallAfter are after how long without progress a turn is a warning, and is interrupted; 0: never.
+	StallWarn, StallAfter time.Duration
+	// AgentClose bounds the end of one agent without its processes, KillGrace the time from TERM to KILL, InterruptGrace how
+	// long an interrupted turn may take to end.
+	AgentClose, KillGrace, InterruptGrace time.Duration
+}
+
+// Options are what Conversations need. Every field is required.
+type Options struct {
+	Table *session.Table
+	Cache *agent.Cache
+	// Agent is the part of an agent's configuration that all sessions share.
+	Agent     agent.Config
+	Policy    session.Policy
+	Bounds    Bounds
+	Processes Processes
+	Outbox    *delivery.Outbox
+	Gate      Gate
+	Tasks     Tasks
+	Events    Emitter
+	Meter     Meter
+	Log       *slog.Logger
+	// Life is the id of this run of the gateway.
+	Life string
+	// NewID makes unique ids that sort by time.
+	NewID func() string
+	// Reached counts that something waits for the bound of this name, or was refused for it. It never blocks.
+	Reached func(bound string)
+	// Turns is the context that the contexts of turns hang on. Stopping is closed when the gateway begins to stop.
+	Turns    context.Context
+	Stopping <-chan struct{}
+}
+
+// Conversations works on the messages of the sessions in a Table. Its methods may be called from any goroutine.
+type Conversations struct {
+	o Options
+	// store and intake are set by Open, before the first turn.
+	store  Store
+	intake Submitter
+	// workers are the goroutines of turns, which Wait waits for.
+	workers sync.WaitGroup
+}
+
+// New returns Conversations. It does no I/O.
+func New(o Options) *Conversations { return &Conversations{o: o} }
+
+// Open gives the conversations their store and the way by which messages come. It is called once, before any message.
+func (c *Conversations) Open(s Store, intake Submitter) { c.store, c.intake = s, intake }
+
+// Wait returns when every turn's worker has returned. A worker that ignores its context keeps it waiting.
+func (c *Conversations) Wait() { c.workers.Wait() }
+
+// holding reports whether waiting messages stay where they are.
+func (c *Conversations) holding() bool { return c.o.Gate.Admit() != nil }
+
+// Fill begins the turns that wait for a slot, as far as slots are free and turns may begin. It is called where a slot may
+// have become free other than by the end of a turn.
+func (c *Conversations) Fill() {
+	if !c.holding() {
+		c.Resume()
+	}
+}
+
+// Resume is Fill after turns were held. It returns how many turns began.
+func (c *Conversations) Resume() int {
+	held := c.o.Table.Resume(c.o.Turns)
+	for _, t := range held {
+		c.Begin(t)
+	}
+	return len(held)
+}
+
+// RefuseWaiting tells the senders who wait for an answer why this life will not work on their messages. A chat's message stays
+// in the inbox, for the next life.
+func (c *Conversations) RefuseWaiting(why error) {
+	for key, waiting := range c.o.Table.Drop() {
+		for _, m := range waiting {
+			if !m.Instant {
+				c.o.Log.Info("waiting message left to the next life", "session", key, "message", m.ID)
+				continue
+			}
+			c.o.Log.Warn("waiting message dropped", "session", key, "message", m.ID, "reason", clean(why))
+			c.o.Outbox.Refuse(key, userError(why), m)
+		}
+	}
+}
+
+// row is a session as the store keeps it.
+func row(s session.Session) store.Session {
+	return store.Session{
+		Key: s.Key, ID: s.ID, Platform: s.Platform, User: s.User, Target: s.Target, State: s.State,
+		CreatedAt: s.Created, LastActivityAt: s.LastActivity, TokensIn: s.TokensIn, TokensOut: s.TokensOut,
+		Caller: s.Caller,
+	}
+}
+
+// Stored is a session as the table holds it, from its row in the store.
+func Stored(s store.Session) session.Session {
+	return session.Session{
+		Key: s.Key, ID: s.ID, Platform: s.Platform, User: s.User, Target: s.Target, State: s.State,
+		Created: s.CreatedAt, LastActivity: s.LastActivityAt, TokensIn: s.TokensIn, TokensOut: s.TokensOut, Caller: s.Caller, Stored: true,
+	}
+}

@@ -1,0 +1,204 @@
+package conversation
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"gatewaytui/core/ops"
+	"gatewaytui/core/session"
+	"gatewaytui/core/store"
+	"gatewaytui/core/term"
+	"gatewaytui/core/text"
+)
+
+// Cause is why a conversation ends.
+type Cause struct {
+	// Reason is for the store, the log and people.
+	Reason string
+	// expired is the session that ends only if its time is still over; nil: it ends whatever it does.
+	expired *session.Expiry
+	// event says that it has ended; empty: no event does.
+	event ops.EventType
+}
+
+// Reset is the cause of an end that a person asked for.
+func Reset(reason string) Cause { return Cause{Reason: reason, event: ops.EventSessionReset} }
+
+// Over is the cause of an end because no message will come any more: the request or the task of the session has ended.
+func Over(reason string) Cause { return Cause{Reason: reason} }
+
+// expired is the cause of an end because the time of the session is over.
+func expired(x session.Expiry) Cause {
+	return Cause{Reason: x.Why, expired: &x, event: ops.EventSessionExpired}
+}
+
+// Keeping says what becomes of a session's key when its conversation has ended.
+type Keeping bool
+
+// A kept session goes on with a fresh conversation. A forgotten one leaves memory, unless a message came meanwhile; so does
+// that of a request in any case.
+const (
+	Keep   Keeping = false
+	Forget Keeping = true
+)
+
+// NothingRan is what End returns where there was nothing to end but the conversation.
+const NothingRan = "nothing was running."
+
+// End ends the conversation of key: its turn is cancelled and its slot freed, its waiting messages are dropped, its agent is
+// closed with its processes, its end is written, and only then does the next message begin a fresh conversation (S12). It
+// returns what was ended, and is bounded. The error is an *ops.Error: CodeNotFound without such a session, CodeConflict while
+// another End runs, or where an expired session goes on.
+func (c *Conversations) End(ctx context.Context, key string, cause Cause, keep Keeping) (done string, err error) {
+	old, turn, dropped, ok := c.beginEnd(key, cause)
+	if !ok {
+		if _, known := c.o.Table.Get(key); known {
+			return "", &ops.Error{Code: ops.CodeConflict, Message: "the session is being reset already", Hint: "wait a moment"}
+		}
+		return "", NoSession(key)
+	}
+	var parts []string
+	if turn != nil {
+		parts = append(parts, "interrupted the running turn")
+		c.endReleased(turn, session.ErrReset)
+		awaitWritten(ctx, turn, old)
+	}
+	if n := len(dropped); n > 0 {
+		c.drop(key, dropped, turn)
+		parts = append(parts, fmt.Sprintf("dropped %d waiting %s", n, text.Plural(n, "message", "messages")))
+	}
+	c.Fill() // the turn's slot is free
+	parts = append(parts, c.finishEnd(ctx, old, cause, keep)...)
+	if len(parts) == 0 {
+		return NothingRan, nil
+	}
+	return strings.Join(parts, ", ") + ".", nil
+}
+
+// beginEnd cancels the turn of a conversation and frees its slot. From then on messages wait until finishEnd.
+func (c *Conversations) beginEnd(key string, cause Cause) (old session.Session, turn *session.Turn, dropped []session.Message, ok bool) {
+	if cause.expired != nil {
+		return c.o.Table.BeginExpiry(key, *cause.expired, c.o.Policy, time.Now())
+	}
+	return c.o.Table.BeginReset(key)
+}
+
+// finishEnd does what is left of the end of a conversation whose key takes no turns meanwhile: it closes its agent with its
+// processes, writes its end, and begins the next conversation. It returns what was done, and is bounded.
+func (c *Conversations) finishEnd(ctx context.Context, old session.Session, cause Cause, keep Keeping) (done []string) {
+	done = c.closeAgent(ctx, old.Key)
+	wctx, cancel := c.store.Patient(ctx)
+	defer cancel()
+	request := session.IsRequest(old.Key)
+	end := func() error { return c.store.EndSession(wctx, old.ID, time.Now(), cause.Reason) }
+	if request {
+		end = func() error { return c.store.ForgetSessions(wctx, old.ID) }
+	}
+	if err := end(); err != nil {
+		c.o.Log.Error("end of session not saved", "session", old.Key, "error", clean(err))
+		done = append(done, "its end could not be saved")
+	}
+	c.Begin(c.o.Table.EndReset(c.o.Turns, old.Key, keep == Forget || request, c.holding()))
+	switch cause.event {
+	case ops.EventSessionReset:
+		c.o.Events.Emit(cause.event, old.Key, cause.Reason, nil)
+	case ops.EventSessionExpired:
+		c.o.Log.Info("session expired", "session", old.Key, "reason", cause.Reason)
+		c.o.Events.Emit(cause.event, old.Key, "session expired: "+cause.Reason, nil)
+	}
+	return done
+}
+
+// drop tells the senders of messages that waited when their conversation ended. turn is the one that they waited for, nil
+// where none ran.
+func (c *Conversations) drop(key string, dropped []session.Message, turn *session.Turn) {
+	for _, m := range dropped {
+		args := []any{"session", key, "message", m.ID, "reason", session.ErrReset.Error()}
+		if turn != nil {
+			args = append(args, "turn", turn.ID, "without_progress", c.o.Table.Still(turn).Round(time.Millisecond))
+		}
+		c.o.Log.Warn("waiting message dropped", args...)
+	}
+	why := &ops.Error{Code: ops.CodeConflict, Message: "the session was reset before it came to this message", Hint: "send it again if you still want it"}
+	c.o.Outbox.Refuse(key, why, dropped...)
+}
+
+// awaitWritten waits until the begin of a released turn is no longer on its way to the store. The first turn of a
+// conversation writes its session, and must not do so after the session's end was written: the next conversation under the
+// key could not begin.
+func awaitWritten(ctx context.Context, turn *session.Turn, old session.Session) {
+	if old.Stored {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), store.Stall)
+	defer cancel()
+	select {
+	case <-turn.Written():
+	case <-ctx.Done():
+	}
+}
+
+// endReleased writes and says the end of a turn whose worker did not.
+func (c *Conversations) endReleased(t *session.Turn, cause error) {
+	ctx, cancel := c.store.Patient(t.Context())
+	defer cancel()
+	e := ending{state: store.TurnInterrupted, session: ops.SessionInterrupted, reason: cause.Error(), answers: true, reply: replyTo(t, "", cause)}
+	end := c.endOf(t, e)
+	deliver := t.Message.Deliver
+	if err := end(ctx); err != nil {
+		c.o.Log.Warn("interrupted turn's end not saved", "session", t.Session.Key, "turn", t.ID, "error", clean(err))
+	} else if e.reply != nil {
+		deliver = t.Message.Send
+	}
+	c.turnEnded(t, store.TurnInterrupted, cause)
+	c.o.Tasks.Start(c.o.Turns, "notice", t.Session.Key, func(context.Context) { deliver("", userError(cause)) })
+}
+
+// endOver ends a session to which no message will come any more.
+func (c *Conversations) endOver(ctx context.Context, key, reason string) {
+	if _, err := c.End(ctx, key, Over(reason), Forget); err != nil && !ops.HasCode(err, ops.CodeNotFound) {
+		c.o.Log.Warn("session not closed", "session", key, "error", clean(err))
+	}
+}
+
+// endRequestLater ends the session of a request on a task.
+func (c *Conversations) endRequestLater(key string) {
+	c.o.Tasks.Start(c.o.Turns, "end request", key, func(ctx context.Context) { c.endOver(ctx, key, "its request has ended") })
+}
+
+// reopen makes an ended conversation of key the current one again. Without id it is the newest.
+func (c *Conversations) reopen(ctx context.Context, key, id string) (string, error) {
+	ended, err := c.store.EndedSessions(ctx, key, 50)
+	if err != nil {
+		return "", fmt.Errorf("list the earlier conversations: %w", err)
+	}
+	for _, s := range ended {
+		if id != "" && s.ID != id {
+			continue
+		}
+		if _, running := c.o.Table.Running(key); running {
+			return "", &ops.Error{Code: ops.CodeBusy, Message: "a turn runs in this conversation", Hint: "/stop it first"}
+		}
+		current, _ := c.o.Table.Get(key)
+		c.closeAgent(ctx, key) // flushes what the current conversation has not saved (S15)
+		reopened, err := c.store.ReopenSession(ctx, current.ID, s.ID, time.Now())
+		if err != nil {
+			return "", fmt.Errorf("take up conversation %s: %w", s.ID, err)
+		}
+		if !c.o.Table.Replace(Stored(reopened)) {
+			return "", &ops.Error{Code: ops.CodeBusy, Message: "a turn began in this conversation meanwhile", Hint: "try again"}
+		}
+		return fmt.Sprintf("Back in the conversation from %s ago.", text.Age(s.EndedAt)), nil
+	}
+	if id == "" {
+		return "This chat has no earlier conversation.", nil
+	}
+	return "", &ops.Error{Code: ops.CodeNotFound, Message: "this chat has no conversation " + term.Quote(id), Hint: "/sessions lists them"}
+}
+
+// NoSession is the error for a key that names no session.
+func NoSession(key string) error {
+	return &ops.Error{Code: ops.CodeNotFound, Message: "no session " + term.Quote(key), Hint: "`gatewaytui sessions` lists them"}
+}

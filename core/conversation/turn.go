@@ -1,0 +1,330 @@
+package conversation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"gatewaytui/core/agent"
+	"gatewaytui/core/delivery"
+	"gatewaytui/core/limit"
+	"gatewaytui/core/model"
+	"gatewaytui/core/ops"
+	"gatewaytui/core/session"
+	"gatewaytui/core/store"
+	"gatewaytui/core/term"
+)
+
+// Begin runs a turn, and those that begin in its place, on a goroutine that Wait waits for. t may be nil.
+func (c *Conversations) Begin(t *session.Turn) {
+	if t == nil {
+		return
+	}
+	c.workers.Go(func() {
+		for t != nil {
+			t = c.runTurn(t)
+		}
+	})
+}
+
+// runTurn runs one turn to its end and returns the one that begins in its place. A turn that lost its slot meanwhile (reset,
+// released as wedged) says and writes nothing more.
+func (c *Conversations) runTurn(t *session.Turn) (next *session.Turn) {
+	defer t.Finish()
+	key := t.Session.Key
+	c.o.Log.Info("turn started", t.Message.Caller.LogKeys("session", key, "turn", t.ID)...)
+	c.o.Events.Emit(ops.EventTurnStarted, key, "turn started", map[string]any{"turn": t.ID})
+	c.o.Meter.TurnStarted()
+
+	r := &turnRunner{c: c, turn: t}
+	err := r.run(t.Context())
+	if cause := c.o.Table.Interrupted(t); err != nil && cause != nil {
+		err = cause
+	}
+	if !c.o.Table.Owns(t) {
+		r.discardResult()
+		return nil
+	}
+	text, err := r.save(err)
+	c.returnToCache(r.agent)
+	if t.Message.Ended != nil {
+		t.Message.Ended(r.end.TokensIn, r.end.TokensOut, string(r.result.Finish))
+	}
+	if !t.Message.Instant { // while it is on its way no later reply of the session may overtake it
+		c.o.Table.Progress(t, "sending the reply")
+		r.reply(text, userError(err))
+	}
+	next, owned := c.o.Table.Release(c.o.Turns, t, r.end)
+	if !r.begun {
+		c.o.Table.DropUnsaved(t)
+	}
+	if owned && session.IsRequest(key) && !c.o.Table.Active(key) {
+		r.endRequest()
+	}
+	if r.end.Hold {
+		c.Fill() // turns may begin again since it was known
+	}
+	if t.Message.Instant { // who waits for it may send the next message at once, and finds the session free
+		r.reply(text, userError(err))
+	}
+	if !owned {
+		return nil
+	}
+	c.turnEnded(t, r.state, err)
+	return next
+}
+
+// turnEnded says how a turn ended: in the log, as an event, in the metrics.
+func (c *Conversations) turnEnded(t *session.Turn, state store.TurnState, err error) {
+	took := time.Since(t.Started)
+	args := []any{"session", t.Session.Key, "turn", t.ID, "state", string(state), "elapsed", took.Round(time.Millisecond)}
+	if err != nil {
+		if failed, ok := errors.AsType[*model.Error](err); ok { // its sender gets neither of these
+			args = append(args, "kind", string(failed.Kind), "status", failed.Status)
+		}
+		c.o.Log.Warn("turn ended", append(args, "error", term.Clean(err.Error(), 600))...)
+	} else {
+		c.o.Log.Info("turn ended", args...)
+	}
+	c.o.Events.Emit(ops.EventTurnEnded, t.Session.Key, "turn "+string(state), map[string]any{"turn": t.ID, "state": state, "elapsed_ms": ops.Millis(took)})
+	c.o.Meter.TurnEnded(state, took.Seconds())
+}
+
+// ending is how a turn ended, for the store.
+type ending struct {
+	state store.TurnState
+	// session is the state in which the session is left; empty: its row stays as it was when the turn began.
+	session ops.SessionState
+	reason  string
+	// tokensIn and tokensOut are what the turn cost.
+	tokensIn, tokensOut int64
+	// answers says that the turn's message is answered, with reply if that is a chat's.
+	answers bool
+	reply   *store.Outbox
+	// last is the end of the transcript.
+	last []store.Message
+}
+
+// endOf returns the write that ends a turn now: the turn, the answer to its message and its session in one commit. Of a
+// request's turn it deletes everything instead. It has the only call of Store.EndTurn. The write's error is
+// store.ErrStaleTurn if the turn had ended already.
+func (c *Conversations) endOf(t *session.Turn, e ending) write {
+	if session.IsRequest(t.Session.Key) {
+		return func(ctx context.Context) error { return c.store.ForgetSessions(ctx, t.Session.ID) }
+	}
+	now := time.Now()
+	s := row(t.Session)
+	if e.session != "" {
+		s.State, s.LastActivityAt = e.session, now
+	}
+	s.TokensIn += e.tokensIn
+	s.TokensOut += e.tokensOut
+	turn := store.Turn{
+		ID: t.ID, SessionID: t.Session.ID, Life: c.o.Life, StartedAt: t.Started, EndedAt: now, State: e.state, Reason: e.reason,
+		TokensIn: e.tokensIn, TokensOut: e.tokensOut, Reply: e.reply,
+	}
+	if e.answers {
+		turn.Message = inboxID(t.Message)
+	}
+	return func(ctx context.Context) error { return c.store.EndTurn(ctx, s, turn, e.last) }
+}
+
+// turnRunner is one turn on its worker.
+type turnRunner struct {
+	c     *Conversations
+	turn  *session.Turn
+	agent *agent.Agent
+	// begun says that the store knows of the turn.
+	begun bool
+	// replied says that the store has the reply to the chat: it was written with the turn's end.
+	replied bool
+	result  agent.Result
+	state   store.TurnState
+	end     session.End
+}
+
+func (r *turnRunner) run(ctx context.Context) (err error) {
+	c, t := r.c, r.turn
+	defer func() {
+		if p := recover(); p != nil {
+			c.o.Log.Error("turn panicked", "session", t.Session.Key, "turn", t.ID, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+			err = &ops.Error{Code: ops.CodeInternal, Message: "the turn failed inside the gateway", Hint: "the log has the details; try again, or /new"}
+		}
+	}()
+	wrote := sync.OnceFunc(t.Wrote)
+	defer wrote()
+	if err := ctx.Err(); err != nil {
+		return context.Cause(ctx)
+	}
+	c.o.Table.Progress(t, "saving the message")
+	user := stored([]model.Message{{Role: model.RoleUser, Content: t.Message.Text}})[0]
+	user.At = t.Message.At
+	begin := store.Turn{ID: t.ID, SessionID: t.Session.ID, Life: c.o.Life, StartedAt: t.Started, State: store.TurnRunning, Message: inboxID(t.Message)}
+	// An interrupt during this write may come too late for it: the turn is then begun and at once interrupted.
+	wctx, cancel := c.store.Patient(ctx)
+	err = c.store.BeginTurn(wctx, row(t.Session), begin, user)
+	cancel()
+	if err != nil {
+		return delivery.NotSaved(c.o.Log, t.Session.Key, "your message", err)
+	}
+	wrote()
+	r.begun = true
+	c.o.Table.Saved(t)
+	r.agent = c.agentOf(t.Session)
+	calls := agent.NewCalls(c.o.Bounds.CallsPerTurn, func() { c.o.Reached(limit.CallsPerTurn) })
+	if !c.o.Table.Attach(t, handle{c, r.agent}, calls) {
+		return session.ErrReset
+	}
+	in := agent.Turn{
+		ID: t.ID, Text: t.Message.Text, Note: note(t.Session), Calls: calls, Delta: t.Message.Delta, Progress: r.progress, Waiting: r.waiting, Signalled: r.signalled,
+	}
+	r.result, err = r.agent.Run(ctx, in)
+	return err
+}
+
+// discardResult leaves nothing behind of a turn that was released before its worker ended. Who released it has ended its row,
+// unless the row was only written after that. Its agent may have come into the cache after the session's own was closed.
+func (r *turnRunner) discardResult() {
+	c, t := r.c, r.turn
+	c.o.Log.Warn("turn ended after it was released; its result is dropped", "session", t.Session.Key, "turn", t.ID, "elapsed", time.Since(t.Started).Round(time.Millisecond))
+	if r.agent != nil {
+		c.abandon(r.agent, "its turn was released")
+	}
+	if !r.begun {
+		c.o.Table.DropUnsaved(t)
+		return
+	}
+	ctx, cancel := c.store.Patient(t.Context())
+	defer cancel()
+	end := c.endOf(t, ending{state: store.TurnInterrupted, reason: "released"})
+	if err := end(ctx); err != nil && !errors.Is(err, store.ErrStaleTurn) {
+		c.o.Log.Warn("interrupted turn's end not saved", "session", t.Session.Key, "turn", t.ID, "error", clean(err))
+	}
+}
+
+// waiting is called when a model call of the turn waits for a slot.
+func (r *turnRunner) waiting() {
+	r.c.o.Reached(limit.ModelCalls)
+	r.c.o.Table.Wait(r.turn, limit.ModelCalls, ops.DoingModelSlot)
+}
+
+func (r *turnRunner) progress(doing string) {
+	r.c.o.Table.Progress(r.turn, term.Clean(doing, 120))
+}
+
+// signalBound is how much later than a tool the gateway may hear that both are to end.
+const signalBound = 250 * time.Millisecond
+
+// signalled is called when a foreign signal ended a command of the turn. Whoever stops the service may send it to the tools as
+// well (systemd with KillMode=control-group). That command did not fail: the stop interrupts its turn (C12).
+func (r *turnRunner) signalled(ctx context.Context) error {
+	wait := time.NewTimer(signalBound)
+	defer wait.Stop()
+	select {
+	case <-r.c.o.Stopping:
+	case <-wait.C:
+		return nil
+	case <-ctx.Done():
+		return nil
+	}
+	r.c.o.Table.Interrupt(r.turn.Session.Key, r.turn.ID, session.ErrStopping)
+	return session.ErrStopping
+}
+
+// save ends the turn in the store and returns the answer for its sender. Nothing is said to be saved that is not.
+func (r *turnRunner) save(err error) (reply string, _ error) {
+	c, t := r.c, r.turn
+	r.state, r.end = store.TurnDone, session.End{State: ops.SessionIdle, Hold: c.holding()}
+	switch {
+	case err == nil:
+	case session.Answer(err) != nil:
+		r.state, r.end.State = store.TurnInterrupted, ops.SessionInterrupted
+	default:
+		r.state = store.TurnFailed
+	}
+	r.end.TokensIn, r.end.TokensOut = r.result.Usage.In, r.result.Usage.Out
+	if !r.begun {
+		return "", err
+	}
+	e := ending{
+		state: r.state, session: r.end.State, tokensIn: r.end.TokensIn, tokensOut: r.end.TokensOut,
+		answers: true, reply: replyTo(t, r.result.Text, err), last: stored(r.result.Last),
+	}
+	if err != nil {
+		e.reason = clean(err)
+	}
+	// The turn's own context may be over: this write must survive that, within its own bound (A14).
+	ctx, cancel := c.store.Patient(t.Context())
+	defer cancel()
+	saveErr := r.agent.Save(ctx, c.endOf(t, e))
+	switch {
+	case saveErr == nil:
+		r.replied = e.reply != nil
+	case errors.Is(saveErr, agent.ErrStale):
+		return "", session.ErrReset
+	case err == nil:
+		r.state = store.TurnFailed
+		return "", delivery.NotSaved(c.o.Log, t.Session.Key, "the answer", saveErr)
+	default:
+		c.o.Log.Error("turn's end not saved", "session", t.Session.Key, "turn", t.ID, "error", clean(saveErr))
+	}
+	return r.result.Text, err
+}
+
+// reply answers the turn's message, without another write where the turn's end wrote the answer (B4).
+func (r *turnRunner) reply(text string, err error) {
+	deliver := r.turn.Message.Deliver
+	if r.replied {
+		deliver = r.turn.Message.Send
+	}
+	deliver(text, err)
+}
+
+// endRequest ends the session of a request whose turn has ended. Where no tool ran there is only the agent to let go of;
+// otherwise a task ends the processes as well, so that the answer does not wait for their grace.
+func (r *turnRunner) endRequest() {
+	c, s := r.c, r.turn.Session
+	if r.result.ToolsRan || c.o.Processes.CountSession(s.Key) > 0 {
+		c.endRequestLater(s.Key)
+		return
+	}
+	if r.agent != nil {
+		c.o.Cache.Remove(r.agent)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.turn.Context()), c.CloseTimeout())
+		defer cancel()
+		if err := r.agent.Release(ctx); err != nil {
+			c.o.Log.Warn("agent of a request not released", "session", s.Key, "error", clean(err))
+		}
+	}
+	c.o.Table.Forget(s.Key, s.ID)
+}
+
+// inboxID names the inbox row of a message; one whose sender waits for the answer has none.
+func inboxID(m session.Message) string {
+	if m.Instant {
+		return ""
+	}
+	return m.ID
+}
+
+// replyTo is what goes into the outbox with the end of a turn; nil if its sender waits for the answer.
+func replyTo(t *session.Turn, text string, err error) *store.Outbox {
+	if t.Message.Instant {
+		return nil
+	}
+	return &store.Outbox{
+		ID: t.Message.ID, Session: t.Session.Key, Adapter: session.Platform(t.Session.Key), Target: t.Message.Target,
+		Text: delivery.ChatText(text, userError(err)), At: time.Now(),
+	}
+}
+
+// note tells the model what happened to the session since its last turn.
+func note(s session.Session) string {
+	if s.State == ops.SessionInterrupted {
+		return "The previous turn of this conversation was interrupted before it ended. What it had started may be half done; look before you repeat a step."
+	}
+	return ""
+}
