@@ -159,6 +159,14 @@ func TestDoctorOpensNoFileOfTheStore(t *testing.T) {
 	}
 }
 
+func TestDoctorSaysThatAStartFoundTheDatabaseDamaged(t *testing.T) {
+	a := newAccount(t)
+	write(t, filepath.Join(a.home, "gateway.db"), "x")
+	a.doctor(t).has(t, "store", doctor.OK, "1 B")
+	write(t, filepath.Join(a.home, "gateway.db.damaged"), "x")
+	a.doctor(t).has(t, "store", doctor.Warn, "gateway.db.damaged", "start the gateway once")
+}
+
 func TestH1_DoctorTellsALivingGatewayFromItsTraces(t *testing.T) {
 	a := newAccount(t)
 	home, err := instance.Open(a.home)

@@ -211,10 +211,19 @@ func (c *checkup) checkStore(context.Context) {
 			c.fail("run doctor as the user that runs the gateway", "%v", err)
 		case !fi.Mode().IsRegular():
 			c.fail("move it away", "gateway.db is no regular file")
+		case damagedCopy(c.home):
+			c.warn("start the gateway once: it says what is damaged, or that the database is whole; then move the copy away",
+				"a start found the database damaged and kept the copy gateway.db.damaged")
 		default:
 			c.ok("%s; nobody but a gateway opens it, and each start checks it", humanize.IBytes(uint64(fi.Size())))
 		}
 	}
+}
+
+// damagedCopy reports whether a start has kept a copy of a damaged database in the home (store.KeepCopy).
+func damagedCopy(home string) bool {
+	_, err := os.Lstat(filepath.Join(home, "gateway.db.damaged"))
+	return err == nil
 }
 
 // storeWarning is a finding of what the gateway says of its store.
