@@ -109,7 +109,7 @@ func (r *Registry) divide() {
 		r.division = r.groups.divide(*r.opts.Bounds, r.self.pid)
 	}
 	if why := r.division.why; why != nil && r.opts.Bounds != nil {
-		r.log.Info("not every limit of control groups is in force", "controllers", r.division.controllers(), "reason", why)
+		r.log.Info("not every limit of control groups is in force", "event", "process.unlimited", "controllers", r.division.controllers(), "reason", why)
 	}
 }
 

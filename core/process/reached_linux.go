@@ -77,7 +77,7 @@ func (r *Registry) limits(t *tree) reached {
 	if hit.name != "" && r.opts.OnLimit != nil {
 		r.opts.OnLimit(hit.name)
 	}
-	r.log.Warn("a process tree reached a limit", "pid", row.PID, "session", row.Session, "limit", hit.name)
+	r.log.Warn("a process tree reached a limit", "event", string(ops.EventProcessLimit), "pid", row.PID, "session", row.Session, "limit", hit.name)
 	r.emit(ops.EventProcessLimit, row, fmt.Sprintf("process %d: %s", row.PID, hit.text))
 	return hit
 }
