@@ -12,6 +12,7 @@ import (
 	"github.com/dustin/go-humanize"
 
 	"gatewaytui/core/term"
+	"gatewaytui/core/text"
 )
 
 // Duration is a duration that is written as Go writes it: "90s", "1h30m", "0".
@@ -25,14 +26,7 @@ func (d Duration) MarshalText() ([]byte, error) { return []byte(d.String()), nil
 
 // String is d without the zero parts that time.Duration writes: "1h", not "1h0m0s".
 func (d Duration) String() string {
-	s := d.Duration.String()
-	if strings.HasSuffix(s, "m0s") {
-		s = strings.TrimSuffix(s, "0s")
-	}
-	if strings.HasSuffix(s, "h0m") {
-		s = strings.TrimSuffix(s, "0m")
-	}
-	return s
+	return text.Exact(d.Duration)
 }
 
 func parseDuration(s string) (Duration, bool) {

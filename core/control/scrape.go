@@ -253,7 +253,7 @@ func (s *Scrape) refusal(r *http.Request) (status int, why string, wait time.Dur
 		}
 		switch {
 		case wait > 0:
-			return http.StatusTooManyRequests, "too many wrong keys came from this address: send the right one after " + wait.Round(time.Second).String(), wait
+			return http.StatusTooManyRequests, "too many wrong keys came from this address: send the right one after " + text.Exact(wait.Round(time.Second)), wait
 		case right:
 			return 0, "", 0
 		}

@@ -23,6 +23,7 @@ import (
 	"gatewaytui/core/shutdown"
 	"gatewaytui/core/store"
 	"gatewaytui/core/term"
+	"gatewaytui/core/text"
 )
 
 // conversationsEnd is what the phases ask of the conversations.
@@ -103,7 +104,7 @@ func (f *phases) tightBudget() (ops.Warning, bool) {
 	}
 	var cuts []string
 	for _, s := range rows.Shrunk {
-		cuts = append(cuts, fmt.Sprintf("%s %s instead of %s", s.Name, time.Duration(s.GotMS)*time.Millisecond, time.Duration(s.WantedMS)*time.Millisecond))
+		cuts = append(cuts, fmt.Sprintf("%s %s instead of %s", s.Name, text.Exact(time.Duration(s.GotMS)*time.Millisecond), text.Exact(time.Duration(s.WantedMS)*time.Millisecond)))
 	}
 	text := fmt.Sprintf("the service manager allows a stop %s and the config asks for %s: %s. Allow it %s, or ask for less",
 		f.limit(), f.plan().WorstCase().Round(time.Millisecond), strings.Join(cuts, ", "), f.plan().TimeoutStopSec())

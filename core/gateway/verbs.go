@@ -78,7 +78,7 @@ var verbs = map[ops.Verb]verb{
 		if err == nil {
 			g.manager.tell(func(n Notifier) error { return n.Extend(got) })
 		}
-		return "extended by " + got.Round(time.Millisecond).String(), nil, err
+		return "extended by " + text.Exact(got.Round(time.Millisecond)), nil, err
 	}},
 	ops.VerbForce: {checkStopping, func(g *Gateway, _ context.Context, c ops.Command) (string, any, error) {
 		if c.Phase != "" || c.Item != "" {

@@ -9,6 +9,7 @@ import (
 	"gatewaytui/core/ops"
 	"gatewaytui/core/store"
 	"gatewaytui/core/term"
+	"gatewaytui/core/text"
 )
 
 // WarnClock is the code of the warning that the wall clock is doubted.
@@ -77,7 +78,7 @@ func (c *clock) look(wall time.Time, elapsed time.Duration) (doubted, changed bo
 // days is a long duration in days, a short one as it is.
 func days(d time.Duration) string {
 	if d < 48*time.Hour {
-		return d.Round(time.Minute).String()
+		return text.Exact(d.Round(time.Minute))
 	}
 	return fmt.Sprintf("%d days", int(d/(24*time.Hour)))
 }

@@ -140,6 +140,10 @@ func SystemdUnit(v Values) (string, error) {
 	say("ExecStart=%s --no-tui", quote(v.Exec)) // dollar signs in the program are no variables: systemd.service(5), "Command lines"
 	if v.System && v.User != "" {
 		say("User=%s", v.User)
+	} else if v.System {
+		say("# The gateway and each of its tools run as root. To change that, make a user for the gateway, give it the home, and")
+		say("# name it here or in a drop-in:")
+		say("#User=gatewaytui")
 	}
 	env := v.environment()
 	for _, name := range slices.Sorted(maps.Keys(env)) {

@@ -343,3 +343,23 @@ func TestSystemdItselfFindsNothingWrong(t *testing.T) {
 		}
 	}
 }
+
+// A system unit for a home of root's says that tools run as root, and where a user is named instead.
+func TestASystemUnitWithoutAUserSaysThatToolsRunAsRoot(t *testing.T) {
+	v := Values{Name: DefaultName, Exec: "/usr/bin/gatewaytui", Home: "/var/lib/gatewaytui", StopTimeout: 90 * time.Second, System: true}
+	root, err := SystemdUnit(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(root, "\n#User=gatewaytui\n") || !strings.Contains(root, "run as root") || strings.Contains(root, "\nUser=") {
+		t.Errorf("it does not say how to name a user:\n%s", root)
+	}
+	v.User = "ada"
+	if named, err := SystemdUnit(v); err != nil || !strings.Contains(named, "\nUser=ada\n") || strings.Contains(named, "#User=") {
+		t.Errorf("with a user (%v):\n%s", err, named)
+	}
+	v.System, v.User = false, ""
+	if own, err := SystemdUnit(v); err != nil || strings.Contains(own, "User=") {
+		t.Errorf("a unit of one's own names a user (%v):\n%s", err, own)
+	}
+}

@@ -2,6 +2,7 @@ package text
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/dustin/go-humanize/english"
@@ -26,6 +27,18 @@ func Duration(d time.Duration) string {
 		return fmt.Sprintf("%dh%02dm", d/time.Hour, d%time.Hour/time.Minute)
 	}
 	return fmt.Sprintf("%dd%02dh", d/day, d%day/time.Hour)
+}
+
+// Exact is d as Go writes it, less the zero parts: "1h", not "1h0m0s". It can be read back.
+func Exact(d time.Duration) string {
+	s := d.String()
+	if strings.HasSuffix(s, "m0s") {
+		s = strings.TrimSuffix(s, "0s")
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = strings.TrimSuffix(s, "0m")
+	}
+	return s
 }
 
 // Millis is Duration of a number of milliseconds.

@@ -20,9 +20,9 @@ func Age(t time.Time) string {
 		return "under a second"
 	}
 	if d >= time.Hour {
-		return d.Round(time.Minute).String()
+		return Exact(d.Round(time.Minute))
 	}
-	return d.Round(time.Second).String()
+	return Exact(d.Round(time.Second))
 }
 
 // Words turns a name of the wire into words.

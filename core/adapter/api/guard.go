@@ -9,6 +9,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"gatewaytui/core/text"
 )
 
 // The bound on wrong keys (HF17).
@@ -126,7 +128,7 @@ func (c *conn) slow(r *http.Request, p *problem) *problem {
 	}
 	return &problem{
 		status: http.StatusTooManyRequests, code: "too_many_wrong_keys", retryAfter: wait,
-		message: fmt.Sprintf("%d wrong API keys came from this user or address within %s: send the right key after %s", maxWrong, wrongWindow, wait.Round(time.Second)),
+		message: fmt.Sprintf("%d wrong API keys came from this user or address within %s: send the right key after %s", maxWrong, text.Exact(wrongWindow), text.Exact(wait.Round(time.Second))),
 	}
 }
 
