@@ -10,12 +10,18 @@ import (
 
 // arrows lists, for each room, which rooms of ours it may import. What is not listed may not be imported.
 var arrows = map[string][]string{
-	"core/ops":                         {"core/text"},
-	"core/takeover":                    {"core/ops", "core/control", "core/follow", "core/instance", "core/process", "core/remote"},
-	"core/term":                        {},
-	"core/text":                        {},
-	"core/filter":                      {"core/ops", "core/text"},
-	"core/follow":                      {"core/ops"},
+	"core/ops":      {"core/text"},
+	"core/takeover": {"core/ops", "core/control", "core/follow", "core/instance", "core/process", "core/remote"},
+	"core/term":     {},
+	"core/text":     {},
+	"core/filter":   {"core/ops", "core/text"},
+	"core/follow":   {"core/ops"},
+	"core/demo":     {"core/ops", "core/config", "core/instance"},
+	"core/host": {
+		"core/ops", "core/term", "core/limit", "core/model", "core/config", "core/adapter", "core/adapter/api", "core/adapter/demo", "core/adapter/telegram",
+		"core/control", "core/demo", "core/doctor", "core/gateway", "core/instance", "core/lives", "core/logs", "core/process", "core/service", "core/shutdown",
+		"core/store", "core/takeover", "fixtures",
+	},
 	"core/limit":                       {"core/ops"},
 	"core/store":                       {"core/ops"},
 	"core/instance":                    {"core/ops"},

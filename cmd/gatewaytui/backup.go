@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"gatewaytui/core/gateway"
+	"gatewaytui/core/host"
 	"gatewaytui/core/instance"
 	"gatewaytui/core/ops"
 	"gatewaytui/core/remote"
@@ -108,7 +109,7 @@ func (p *program) backupDown(ctx context.Context, dir string, r *request) error 
 	if r.Abort {
 		return &outcome{exitNoGateway, &ops.Error{Code: ops.CodeUnavailable, Message: "no gateway runs here, and no backup", Hint: "gatewaytui backup FILE makes one"}}
 	}
-	lockDir, err := checkLockDir(r.lockDir)
+	lockDir, err := host.LockDir(r.lockDir)
 	if err != nil {
 		return err
 	}
@@ -125,9 +126,6 @@ func (p *program) backupDown(ctx context.Context, dir string, r *request) error 
 		}
 	}
 	lock, err := home.Hold()
-	if held, ok := errors.AsType[*instance.HeldError](err); ok {
-		return &outcome{exitHeld, held}
-	}
 	if err != nil {
 		return err
 	}

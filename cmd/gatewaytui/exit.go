@@ -10,6 +10,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"gatewaytui/core/config"
+	"gatewaytui/core/host"
+	"gatewaytui/core/instance"
 	"gatewaytui/core/ops"
 	"gatewaytui/core/remote"
 	"gatewaytui/core/term"
@@ -17,13 +19,14 @@ import (
 	"gatewaytui/views/lines"
 )
 
-// Exit codes of the verbs (CONTRACT.md, 1). Those of a run are in run.go.
+// Exit codes (CONTRACT.md, 1). A stop plans its own.
 const (
 	exitDone      = 0
 	exitFailed    = 1
 	exitUsage     = 2
 	exitNoGateway = 3
 	exitConfirm   = 5
+	exitHeld      = 69
 	exitConfig    = 78
 	exitRestart   = 75
 	// exitInterrupted is what a shell shows for a program that SIGINT ended (128+n): the verb did not see the end of
@@ -56,6 +59,15 @@ func wrongUsage(hint, format string, args ...any) error {
 func exitCode(err error) int {
 	if o, ok := errors.AsType[*outcome](err); ok {
 		return o.code
+	}
+	if _, ok := errors.AsType[*host.SetupError](err); ok {
+		return exitConfig
+	}
+	if _, ok := errors.AsType[*host.UsageError](err); ok {
+		return exitUsage
+	}
+	if _, ok := errors.AsType[*instance.HeldError](err); ok {
+		return exitHeld
 	}
 	if _, ok := errors.AsType[*remote.Unavailable](err); ok || remote.Unreachable(err) {
 		return exitNoGateway

@@ -2,6 +2,8 @@ package main
 
 import (
 	"github.com/spf13/cobra"
+
+	"gatewaytui/core/host"
 )
 
 // The groups under which the help lists the verbs.
@@ -12,7 +14,7 @@ const (
 )
 
 func newRoot(p *program) *cobra.Command {
-	o := runOptions{LogFormat: "auto"}
+	o := runOptions{Options: host.Options{LogFormat: "auto"}}
 	root := &cobra.Command{
 		Use:   "gatewaytui",
 		Short: "run, show and steer a gateway for AI agents",

@@ -1,4 +1,4 @@
-package main
+package host
 
 import (
 	"cmp"
@@ -7,7 +7,7 @@ import (
 
 	"gatewaytui/core/adapter"
 	"gatewaytui/core/adapter/api"
-	"gatewaytui/core/adapter/demo"
+	platforms "gatewaytui/core/adapter/demo"
 	"gatewaytui/core/adapter/telegram"
 	"gatewaytui/core/config"
 	"gatewaytui/core/limit"
@@ -24,7 +24,7 @@ type parts struct {
 	api       *api.Platform
 	// guard slows guessing at the key of the API, which the metrics' listener has as well.
 	guard *api.Guard
-	talk  *demo.Talk // of a demo; nil: the gateway is none
+	talk  *platforms.Talk // of a demo; nil: the gateway is none
 	// limits takes the bounds of [limits] that a part keeps: limits.Add(limit.Spec{…}), and Reached for each refusal.
 	limits *limit.Set
 }
@@ -71,10 +71,10 @@ func (l *life) parts() (parts, error) {
 		return p, err
 	}
 	if l.stage != nil {
-		p.talk = &demo.Talk{}
+		p.talk = &platforms.Talk{}
 	}
 	for _, role := range l.prepared.demo {
-		p.platforms = append(p.platforms, demo.New(role.Spec, demo.Options{Log: l.log, Lines: role.Lines, Talk: p.talk}))
+		p.platforms = append(p.platforms, platforms.New(role.Spec, platforms.Options{Log: l.log, Lines: role.Lines, Talk: p.talk}))
 	}
 	if c := l.loaded.Config.Adapters.API; c.Enabled {
 		if s := l.secrets.API; s.Missing() {
@@ -104,11 +104,12 @@ func (l *life) parts() (parts, error) {
 // prepared is what the flags and the config name and what can be wrong with it. It is made before anything is written: a
 // mistake on the command line leaves no home behind (TF47).
 type prepared struct {
-	demo   []demo.Role
+	demo   []platforms.Role
 	script *model.Script // nil where the model is not a scripted one
 }
 
-func prepare(o runOptions, c config.Config, s config.Credentials) (prepared, error) {
+// readNamed reads the script and the made-up platforms that are named.
+func readNamed(o Options, c config.Config, s config.Credentials) (prepared, error) {
 	var p prepared
 	var err error
 	if p.demo, err = roles(o); err != nil {
@@ -117,13 +118,13 @@ func prepare(o runOptions, c config.Config, s config.Credentials) (prepared, err
 	taken := map[string]bool{"api": c.Adapters.API.Enabled, "telegram": c.Adapters.Telegram.Enabled}
 	for _, spec := range p.demo {
 		if taken[spec.Name] {
-			return p, wrongUsage("give the demo platform another name", "two platforms have the name %s", spec.Name)
+			return p, wrongUsage("give the demo platform another name", "two platforms have the name "+spec.Name)
 		}
 		taken[spec.Name] = true
 	}
 	if c.Model.Provider != "scripted" {
 		if s.Model.Err != nil {
-			return p, &outcome{exitConfig, s.Model.Err}
+			return p, &SetupError{s.Model.Err}
 		}
 		return p, nil
 	}
@@ -142,7 +143,7 @@ func (l *life) model() (model.Provider, error) {
 		Calls: l.loaded.Config.Limits.ModelCalls,
 	})
 	if err != nil {
-		return nil, &outcome{exitConfig, err}
+		return nil, &SetupError{err}
 	}
 	return p, nil
 }
@@ -150,7 +151,7 @@ func (l *life) model() (model.Provider, error) {
 // readScript is the script in file, or the embedded one if file is empty, with the demo's small talk before it in a demo.
 func readScript(file string, talk bool) (*model.Script, error) {
 	wrong := func(err error) error {
-		return &outcome{exitConfig, &ops.Error{
+		return &SetupError{&ops.Error{
 			Code: ops.CodeInvalid, Message: fmt.Sprintf("model.script: %v", err), Hint: "fix the script, or leave model.script empty to use the embedded one",
 		}}
 	}
@@ -174,4 +175,32 @@ func readScript(file string, talk bool) (*model.Script, error) {
 		return nil, wrong(err)
 	}
 	return script, nil
+}
+
+// roles are the made-up platforms that the flags ask for: those that are named, else the scene of a platforms.
+func roles(o Options) ([]platforms.Role, error) {
+	if o.DemoPlatforms == "" {
+		if o.Demo {
+			return platforms.Scene(), nil
+		}
+		return nil, nil
+	}
+	specs, err := platforms.Parse(o.DemoPlatforms)
+	if err != nil {
+		return nil, &UsageError{err}
+	}
+	var out []platforms.Role
+	for _, s := range specs {
+		out = append(out, platforms.Role{Spec: s})
+	}
+	return out, nil
+}
+
+// demo is what a demo shows about itself; nil where the gateway is none.
+func (p parts) demo(roles []platforms.Role) func() *ops.Demo {
+	if p.talk == nil {
+		return nil
+	}
+	hangs := platforms.Hangs(roles)
+	return func() *ops.Demo { return &ops.Demo{Hangs: hangs, Talk: p.talk.Lines()} }
 }

@@ -1,0 +1,189 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"gatewaytui/core/config"
+	"gatewaytui/core/control"
+	"gatewaytui/core/demo"
+	"gatewaytui/core/gateway"
+	"gatewaytui/core/instance"
+	"gatewaytui/core/limit"
+	"gatewaytui/core/lives"
+	"gatewaytui/core/logs"
+	"gatewaytui/core/ops"
+	"gatewaytui/core/process"
+	"gatewaytui/core/service"
+	"gatewaytui/core/term"
+)
+
+// life is one run of a gateway with what belongs to it.
+type life struct {
+	id       string
+	o        Options
+	environ  []string // of the start, for the next life
+	exposed  error    // why other processes of the user may read this one; nil: they may not
+	loaded   config.Loaded
+	secrets  config.Credentials
+	prepared prepared
+	stage    *demo.Home // of a demo, nil: the gateway is none
+	home     *instance.Home
+	lock     *instance.Lock
+	signals  *signals
+	redactor *term.Redactor
+	log      *slog.Logger
+	logs     *logs.Log
+	console  Console
+	spares   spares
+	gateway  *gateway.Gateway // from when there is one
+}
+
+// record is what the pid file says of this life.
+func (l *life) record() instance.Record {
+	r := instance.Self()
+	r.Life, r.Version, r.StartedAt, r.Control = l.id, l.o.Version, time.Now(), l.home.Socket()
+	return r
+}
+
+// run builds the gateway, serves the control socket, hands the signals over, and ends when the gateway has.
+func (l *life) run(ctx context.Context) (gateway.End, error) {
+	files := lives.Files{Dir: l.home.Dumps(), Life: l.id, SetAside: l.home.SetAside}
+	files.Prune()
+	if err := errors.Join(l.home.ReserveMarker(), files.Reserve()); err != nil {
+		l.log.Warn("room for the end of this life is not kept", "error", term.Clean(err.Error(), 300))
+	}
+	l.spares.take()
+	defer l.spares.release()
+	parts, err := l.parts()
+	if err != nil {
+		return gateway.End{}, err
+	}
+	manager, err := l.findSupervisor(ctx)
+	if err != nil {
+		return gateway.End{}, err
+	}
+	s := &services{socket: &socket{}, scraper: &scraper{}}
+	opts := l.options(parts, files, manager)
+	l.surrender(&opts, s)
+	if l.gateway, err = gateway.New(opts); err != nil {
+		return gateway.End{}, err
+	}
+	defer s.close() // after a stop they are closed already
+	if err := l.serve(ctx, s, parts); err != nil {
+		return gateway.End{}, err
+	}
+	lost := sync.OnceFunc(func() {
+		l.console.Leave()
+		hangup(l.gateway, l.loaded.Config.Console.OnHangup, l.log)
+	})
+	stopSignals := l.signals.handOver(l.gateway, files, lost, l.exit, l.log)
+	defer stopSignals()
+	l.console.Open(Showing{
+		Gateway: l.gateway, Log: l.log, Theme: l.loaded.Config.Console.Theme, ShowLog: l.logs.ShowStderr, Lost: lost,
+		Crash: func() (*os.File, error) { return files.Create("crash") },
+	})
+	end, err := l.drive(ctx, parts, manager)
+	if err != nil {
+		return end, err
+	}
+	if end.ExitCode == exitRestart && l.gateway.StartsNext() {
+		l.succeed()
+	}
+	l.log.Info("stopped", "outcome", end.Report.Outcome, "mode", term.Clean(end.Report.ModeText(), maxLine), "elapsed_ms", end.Report.ElapsedMS, "exit_code", end.ExitCode)
+	return end, nil
+}
+
+// services are what this process serves besides the gateway's own platforms.
+type services struct {
+	socket      *socket
+	scraper     *scraper
+	most        int          // connections of the socket
+	connections *limit.Bound // their bound
+}
+
+func (s *services) close() {
+	ctx, cancel := context.WithTimeout(context.Background(), logBound)
+	defer cancel()
+	_ = s.scraper.close(ctx)
+	_ = s.socket.close(ctx)
+}
+
+// surrender gives the gateway what its stop closes last, and the bound on connections of the socket.
+func (l *life) surrender(opts *gateway.Options, s *services) {
+	s.most = control.MostConnections(l.loaded.Config.Limits.ControlConnections)
+	s.connections = opts.Limits.Add(limit.Spec{
+		Name: limit.ControlConnections, Most: int64(s.most), Used: s.socket.used,
+		Hint: "close the programs that hold connections of the control socket: ss -xp",
+	})
+	opts.Surrender = []gateway.Closer{
+		{Kind: "socket", ID: "control", Close: s.socket.close},
+		{Kind: "lock", ID: "pid file and lock", Close: func(context.Context) error { return l.lock.Release() }},
+	}
+	if l.loaded.Config.Metrics.Listen != "" {
+		opts.MetricsListen = s.scraper.state
+		opts.Surrender = slices.Insert(opts.Surrender, 0, gateway.Closer{Kind: "metrics", ID: "listener", Close: s.scraper.close})
+	}
+}
+
+// serve makes the control socket and the metrics listener and answers them.
+func (l *life) serve(ctx context.Context, s *services, parts parts) error {
+	g := l.gateway
+	s.scraper.serve(g, l.loaded.Config.Metrics, l.secrets.API.Value, parts.guard, l.log)
+	return s.socket.serve(control.Options{
+		Console: g, Path: l.home.Socket(), Life: l.id, Tool: g.Tool, Log: l.log,
+		Connections: control.Connections{Most: s.most, Reached: s.connections.Reached}, Gatherer: g.Metrics(),
+		Ready: func() error { return g.Readiness(ctx) },
+	}, l.log)
+}
+
+// drive runs the gateway to its end, logs when it is ready, and tells the service manager that it answers.
+func (l *life) drive(ctx context.Context, parts parts, manager service.Supervisor) (gateway.End, error) {
+	g := l.gateway
+	var running sync.WaitGroup
+	over := make(chan struct{})
+	running.Go(func() {
+		select {
+		case <-g.Ready():
+			l.log.Info("ready", "life", l.id, "pid", os.Getpid(), "control", l.home.Socket(), "api_listen", parts.apiListen())
+		case <-over:
+		}
+	})
+	// The beat goes on through the stop, to its end: a service manager's watchdog that heard nothing would cut it short.
+	beating, stopBeating := context.WithCancel(context.WithoutCancel(ctx))
+	running.Go(func() {
+		manager.Notify.Run(beating, func(ctx context.Context) bool {
+			_, err := g.Status(ctx)
+			return err == nil
+		})
+	})
+	end, err := g.Run(ctx)
+	stopBeating()
+	close(over)
+	running.Wait()
+	return end, err
+}
+
+// findSupervisor looks who runs us and what they allow a stop.
+func (l *life) findSupervisor(ctx context.Context) (service.Supervisor, error) {
+	once := func(ctx context.Context, argv []string) (string, error) {
+		r, err := process.OpenRunner(ctx) // before the gateway has a registry of its own
+		if err != nil {
+			return "", err
+		}
+		defer r.Close(ctx)
+		return r.Run(ctx, argv)
+	}
+	s, err := service.FindSupervisor(ctx, l.loaded.Config.Shutdown, l.o.Getenv, once, l.log)
+	if wrong, ok := errors.AsType[*service.VariableError](err); ok {
+		err = &SetupError{&ops.Error{
+			Code: ops.CodeInvalid, Message: wrong.Error(), Hint: "set it to what the service manager allows a stop, or unset it",
+		}}
+	}
+	return s, err
+}

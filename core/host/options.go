@@ -1,0 +1,103 @@
+package host
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"time"
+
+	"gatewaytui/core/adapter"
+	"gatewaytui/core/config"
+	"gatewaytui/core/doctor"
+	"gatewaytui/core/gateway"
+	"gatewaytui/core/instance"
+	"gatewaytui/core/lives"
+	"gatewaytui/core/ops"
+	"gatewaytui/core/service"
+	"gatewaytui/core/term"
+)
+
+// options are the gateway's, from the parts and what this start found.
+func (l *life) options(parts parts, files lives.Files, manager service.Supervisor) gateway.Options {
+	self := instance.Self()
+	o := gateway.Options{
+		Config: l.loaded.Config, Log: l.log, Models: parts.model, Platforms: parts.platforms, Broken: parts.broken,
+		Identity: gateway.Identity{Life: l.id, PID: self.PID, StartTicks: self.StartTicks, BootID: self.BootID, Version: l.o.Version},
+		Start: gateway.Start{
+			Changes: l.loaded.Changes(), NoResume: l.o.NoResume, FreshStore: l.o.FreshStore, ReadOnlyStore: l.o.ReadOnlyStore,
+			TrustClock: l.o.TrustClock,
+		},
+		Home: l.home.Dir(), HomeID: l.home.ID(), Database: l.home.Database(), Workdir: l.home.Work(),
+		Redactor:       l.redactor,
+		ClockConfirmed: clockConfirmed, Booted: sinceBoot,
+		SupervisorName: manager.Name(), SupervisorBudget: manager.Budget, SupervisorSource: manager.Source, Notify: manager.Notify,
+		ConfigFile: ops.ConfigFile{Path: l.loaded.Path, LoadedAt: ops.At(l.loaded.At)}, ConfigChanged: l.loaded.Changed,
+		LogTrouble: l.logs.FileTrouble, APIListen: parts.apiListen, APIAccess: l.apiAccess(), Limits: parts.limits, Demo: parts.demo(l.prepared.demo),
+		Mark: func(m gateway.Mark) error {
+			return l.spares.spend(func() error {
+				return l.home.WriteMarker(instance.Marker{Life: l.id, At: m.At, Reason: m.Reason, By: m.By, Damaged: m.Damaged})
+			})
+		},
+		SaveReport: func(r ops.Shutdown) error { return l.spares.spend(func() error { return files.SaveReport(r) }) },
+		LastReport: files.LastReport, Diagnosis: func() (f gateway.File, err error) {
+			err = l.spares.spend(func() error { f, err = files.Create("diagnosis"); return err })
+			return f, err
+		}, Lives: files.List(),
+		Dump: func() { _, _ = files.Dump("watchdog") }, // the process ends with or without it
+		Exit: l.exit,
+		Over: func(code int) {
+			backstop(code, func(code int) {
+				l.log.Error("the process did not end by itself", "exit_code", code, "bound_ms", endBound.Milliseconds())
+				l.exit(code)
+			}, os.Exit)
+		},
+	}
+	o.Warnings = slices.Concat(l.loaded.Warnings, l.dangers(), manager.Warnings, l.exposures(o.APIAccess))
+	marker, found, err := l.home.ConsumeMarker()
+	if err != nil {
+		o.Warnings = append(o.Warnings, ops.Warning{Code: "marker", Message: err.Error(), Since: ops.At(time.Now())})
+	}
+	o.LifeBefore, o.MarkerUnread, o.DamagedBefore = marker.Life, found && marker.Life == "", marker.Damaged
+	o.Warnings = append(o.Warnings, l.home.Warnings()...)
+	for _, a := range l.home.WasSetAside() {
+		o.Warnings = append(o.Warnings, ops.Warning{Code: "aside", Message: term.Clean(a.String(), 600), Since: ops.At(a.At)})
+	}
+	return o
+}
+
+// exposures warn of secrets that are missing, short or readable by others.
+func (l *life) exposures(access *ops.APIAccess) (out []ops.Warning) {
+	if c, s := l.loaded.Config.Model, l.secrets.Model; l.prepared.script == nil && s.Missing() && !config.LocalURL(c.BaseURL) {
+		out = append(out, ops.Warning{Code: "model.credentials", Message: "the model's endpoint gets no key: " + (&adapter.CredentialsError{Variable: s.Source, Why: s.Why()}).Error(), Since: ops.At(time.Now())})
+	}
+	for _, source := range l.secrets.Short() {
+		out = append(out, ops.Warning{
+			Code: "config.secret_short", Since: ops.At(time.Now()),
+			Message: fmt.Sprintf("the secret in %s has fewer than %d characters: it can be guessed, and is not masked in what tools print", term.Clean(source, maxLine), term.MinMasked),
+		})
+	}
+	if l.exposed != nil {
+		out = append(out, ops.Warning{
+			Code: "process.unprotected", Message: "tools can read what this process holds: " + term.Clean(l.exposed.Error(), maxLine), Since: ops.At(time.Now()),
+		})
+	}
+	if a := access; a != nil {
+		l.log.Info("api access", "event", "api.access", "access", a.String(), "by", a.By, "key_file", a.KeyFile, "key_source", a.KeySource)
+		if a.Problem != "" {
+			out = append(out, ops.Warning{Code: "api.key", Message: "other users' programs cannot use the API: " + a.Problem, Since: ops.At(time.Now())})
+		}
+	}
+	return out
+}
+
+// dangers are the settings that are dangerous enough to be a warning for as long as the gateway runs.
+func (l *life) dangers() []ops.Warning {
+	var out []ops.Warning
+	facts := doctor.Facts{Config: l.loaded.Path, UID: os.Geteuid(), Getenv: l.o.Getenv}
+	for _, f := range doctor.Dangers(l.loaded.Config, facts) {
+		w := f.Warning()
+		w.Since = ops.At(time.Now())
+		out = append(out, w)
+	}
+	return out
+}
