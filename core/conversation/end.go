@@ -21,6 +21,8 @@ type Cause struct {
 	expired *session.Expiry
 	// event says that it has ended; empty: no event does.
 	event ops.EventType
+	// reopened is the id of the earlier conversation that takes its place; empty: a fresh one does.
+	reopened string
 }
 
 // Reset is the cause of an end that a person asked for.
@@ -33,6 +35,9 @@ func Over(reason string) Cause { return Cause{Reason: reason} }
 func expired(x session.Expiry) Cause {
 	return Cause{Reason: x.Why, expired: &x, event: ops.EventSessionExpired}
 }
+
+// reopened is the cause of an end because an earlier conversation of the key, with this id, goes on.
+func reopened(id string) Cause { return Cause{reopened: id} }
 
 // Keeping says what becomes of a session's key when its conversation has ended.
 type Keeping bool
@@ -50,14 +55,11 @@ const NothingRan = "nothing was running."
 // End ends the conversation of key: its turn is cancelled and its slot freed, its waiting messages are dropped, its agent is
 // closed with its processes, its end is written, and only then does the next message begin a fresh conversation (S12). It
 // returns what was ended, and is bounded. The error is an *ops.Error: CodeNotFound without such a session, CodeConflict while
-// another End runs, or where an expired session goes on.
+// another End runs, or where an expired session goes on; or that an earlier conversation could not be reopened.
 func (c *Conversations) End(ctx context.Context, key string, cause Cause, keep Keeping) (done string, err error) {
-	old, turn, dropped, ok := c.beginEnd(key, cause)
-	if !ok {
-		if _, known := c.o.Table.Get(key); known {
-			return "", &ops.Error{Code: ops.CodeConflict, Message: "the session is being reset already", Hint: "wait a moment"}
-		}
-		return "", NoSession(key)
+	old, turn, dropped, err := c.beginEnd(key, cause)
+	if err != nil {
+		return "", err
 	}
 	var parts []string
 	if turn != nil {
@@ -70,27 +72,55 @@ func (c *Conversations) End(ctx context.Context, key string, cause Cause, keep K
 		parts = append(parts, fmt.Sprintf("dropped %d waiting %s", n, text.Plural(n, "message", "messages")))
 	}
 	c.Fill() // the turn's slot is free
-	parts = append(parts, c.finishEnd(ctx, old, cause, keep)...)
-	if len(parts) == 0 {
+	closed, err := c.finishEnd(ctx, key, old, cause, keep)
+	if err != nil {
+		return "", err
+	}
+	if parts = append(parts, closed...); len(parts) == 0 {
 		return NothingRan, nil
 	}
 	return strings.Join(parts, ", ") + ".", nil
 }
 
-// beginEnd cancels the turn of a conversation and frees its slot. From then on messages wait until finishEnd.
-func (c *Conversations) beginEnd(key string, cause Cause) (old session.Session, turn *session.Turn, dropped []session.Message, ok bool) {
-	if cause.expired != nil {
-		return c.o.Table.BeginExpiry(key, *cause.expired, c.o.Policy, time.Now())
+// beginEnd cancels the turn of a conversation and frees its slot. From then on messages wait until finishEnd. For an earlier
+// conversation it cancels and drops nothing: a turn that runs keeps it from being reopened, and what waits goes to it.
+func (c *Conversations) beginEnd(key string, cause Cause) (old session.Session, turn *session.Turn, dropped []session.Message, err error) {
+	var ok bool
+	switch {
+	case cause.reopened != "":
+		if old, ok = c.o.Table.BeginReplace(key); !ok && c.o.Table.Active(key) {
+			return old, nil, nil, &ops.Error{Code: ops.CodeBusy, Message: "a turn runs in this conversation", Hint: "/stop it first"}
+		}
+	case cause.expired != nil:
+		old, turn, dropped, ok = c.o.Table.BeginExpiry(key, *cause.expired, c.o.Policy, time.Now())
+	default:
+		old, turn, dropped, ok = c.o.Table.BeginReset(key)
 	}
-	return c.o.Table.BeginReset(key)
+	if ok {
+		return old, turn, dropped, nil
+	}
+	if _, known := c.o.Table.Get(key); known {
+		return old, nil, nil, &ops.Error{Code: ops.CodeConflict, Message: "the session is being reset already", Hint: "wait a moment"}
+	}
+	return old, nil, nil, NoSession(key)
 }
 
 // finishEnd does what is left of the end of a conversation whose key takes no turns meanwhile: it closes its agent with its
 // processes, writes its end, and begins the next conversation. It returns what was done, and is bounded.
-func (c *Conversations) finishEnd(ctx context.Context, old session.Session, cause Cause, keep Keeping) (done []string) {
-	done = c.closeAgent(ctx, old.Key)
+func (c *Conversations) finishEnd(ctx context.Context, key string, old session.Session, cause Cause, keep Keeping) (done []string, err error) {
+	done = c.closeAgent(ctx, key) // with a flush of what it has not saved (S15)
 	wctx, cancel := c.store.Patient(ctx)
 	defer cancel()
+	if cause.reopened != "" {
+		s, err := c.store.ReopenSession(wctx, old.ID, cause.reopened, time.Now())
+		if err != nil {
+			c.Begin(c.o.Table.EndReplace(c.o.Turns, key, nil, c.holding()))
+			return done, fmt.Errorf("take up conversation %s: %w", cause.reopened, err)
+		}
+		current := Stored(s)
+		c.Begin(c.o.Table.EndReplace(c.o.Turns, key, &current, c.holding()))
+		return done, nil
+	}
 	request := session.IsRequest(old.Key)
 	end := func() error { return c.store.EndSession(wctx, old.ID, time.Now(), cause.Reason) }
 	if request {
@@ -108,7 +138,7 @@ func (c *Conversations) finishEnd(ctx context.Context, old session.Session, caus
 		c.o.Log.Info("session expired", "session", old.Key, "reason", cause.Reason)
 		c.o.Events.Emit(cause.event, old.Key, "session expired: "+cause.Reason, nil)
 	}
-	return done
+	return done, nil
 }
 
 // drop tells the senders of messages that waited when their conversation ended. turn is the one that they waited for, nil
@@ -178,17 +208,8 @@ func (c *Conversations) reopen(ctx context.Context, key, id string) (string, err
 		if id != "" && s.ID != id {
 			continue
 		}
-		if _, running := c.o.Table.Running(key); running {
-			return "", &ops.Error{Code: ops.CodeBusy, Message: "a turn runs in this conversation", Hint: "/stop it first"}
-		}
-		current, _ := c.o.Table.Get(key)
-		c.closeAgent(ctx, key) // flushes what the current conversation has not saved (S15)
-		reopened, err := c.store.ReopenSession(ctx, current.ID, s.ID, time.Now())
-		if err != nil {
-			return "", fmt.Errorf("take up conversation %s: %w", s.ID, err)
-		}
-		if !c.o.Table.Replace(Stored(reopened)) {
-			return "", &ops.Error{Code: ops.CodeBusy, Message: "a turn began in this conversation meanwhile", Hint: "try again"}
+		if _, err := c.End(ctx, key, reopened(s.ID), Keep); err != nil {
+			return "", err
 		}
 		return fmt.Sprintf("Back in the conversation from %s ago.", text.Age(s.EndedAt)), nil
 	}

@@ -33,7 +33,6 @@ func (c *Conversations) Begin(t *session.Turn) {
 // runTurn runs one turn to its end and returns the one that begins in its place. A turn that lost its slot meanwhile (reset,
 // released as wedged) says and writes nothing more.
 func (c *Conversations) runTurn(t *session.Turn) (next *session.Turn) {
-	defer t.Finish()
 	key := t.Session.Key
 	c.o.Log.Info("turn started", t.Message.Caller.LogKeys("session", key, "turn", t.ID)...)
 	c.o.Events.Emit(ops.EventTurnStarted, key, "turn started", map[string]any{"turn": t.ID})

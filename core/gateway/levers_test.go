@@ -151,7 +151,7 @@ func TestAnInterruptOfASessionThatIsIdleForLongFindsNoTurn(t *testing.T) {
 	l.ask(key, "hello")
 	s, _ := l.g.table.Get(key)
 	s.LastActivity = time.Now().Add(-time.Minute)
-	l.g.table.Replace(s)
+	l.replace(s)
 	if got := l.do(ops.Command{Verb: ops.VerbInterrupt, Target: key}); got.State != ops.RequestFailed || got.Error.Code != ops.CodeNotFound {
 		t.Fatalf("got %+v, promised not found", got)
 	}

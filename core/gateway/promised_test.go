@@ -18,7 +18,7 @@ import (
 // beside opens the database of a running gateway a second time, as somebody with sqlite3 does.
 func beside(t *testing.T, dir string) *sql.DB {
 	t.Helper()
-	db, err := sql.Open("sqlite", "file:"+filepath.Join(dir, "gateway.db"))
+	db, err := sql.Open("sqlite", "file:"+filepath.Join(dir, "gateway.db")+"?_pragma=busy_timeout(5000)")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,6 +22,7 @@ import (
 	"gatewaytui/core/model"
 	"gatewaytui/core/ops"
 	"gatewaytui/core/process"
+	"gatewaytui/core/session"
 	"gatewaytui/core/store"
 	"gatewaytui/fixtures/eventually"
 )
@@ -244,6 +245,15 @@ func start(t testing.TB, change ...func(*setup)) *lab {
 func (l *lab) wait(what string, fact func() bool) {
 	l.t.Helper()
 	eventually.True(l.t, what, fact)
+}
+
+// replace puts a session into the table as if the store had it so.
+func (l *lab) replace(s session.Session) {
+	l.t.Helper()
+	if _, ok := l.g.table.BeginReplace(s.Key); !ok {
+		l.t.Fatalf("the session %s is in use", s.Key)
+	}
+	l.g.table.EndReplace(context.Background(), s.Key, &s, true)
 }
 
 // stop ends the gateway and returns the report.

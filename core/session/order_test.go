@@ -87,7 +87,7 @@ func TestPagesAreTheNaiveOrderAfterAnyHistory(t *testing.T) {
 		began := time.Now().Add(-time.Hour)
 		keys := rapid.Map(rapid.IntRange(0, 30), func(i int) string { return fmt.Sprintf("cli:%d", i) })
 		running := map[string]*Turn{}
-		closing := map[string]bool{}
+		closing, replacing := map[string]bool{}, map[string]bool{}
 		follow := func(key string, next *Turn) {
 			if delete(running, key); next != nil {
 				running[key] = next
@@ -138,8 +138,25 @@ func TestPagesAreTheNaiveOrderAfterAnyHistory(t *testing.T) {
 					follow(key, tb.EndReset(ctx, key, rapid.Bool().Draw(t, "forget"), rapid.Bool().Draw(t, "hold")))
 				}
 			},
-			"replace": func(t *rapid.T) {
-				tb.Replace(Session{Key: keys.Draw(t, "key"), ID: "y", State: ops.SessionIdle, LastActivity: time.Now()})
+			"begin replace": func(t *rapid.T) {
+				key := keys.Draw(t, "key")
+				if _, ok := tb.BeginReplace(key); ok {
+					if running[key] != nil || closing[key] {
+						t.Fatalf("%s is replaced, and a turn runs there or it is being reset", key)
+					}
+					replacing[key] = true
+				}
+			},
+			"end replace": func(t *rapid.T) {
+				key := keys.Draw(t, "key")
+				if replacing[key] {
+					delete(replacing, key)
+					s := &Session{Key: key, ID: "y", State: ops.SessionIdle, LastActivity: time.Now()}
+					if rapid.Bool().Draw(t, "fails") {
+						s = nil
+					}
+					follow(key, tb.EndReplace(ctx, key, s, rapid.Bool().Draw(t, "hold")))
+				}
 			},
 			"resume": func(*rapid.T) {
 				for _, turn := range tb.Resume(ctx) {

@@ -63,20 +63,42 @@ func (tb *Table) EndReset(ctx context.Context, key string, forget, hold bool) (n
 	return tb.next(ctx)
 }
 
-// Replace makes s the session of its key, for a conversation that is taken up again. It reports false if the session is
-// in use.
-func (tb *Table) Replace(s Session) bool {
+// BeginReplace holds the messages to key until EndReplace, because another conversation takes the place of the current one.
+// old is that one, the zero Session if there is none. It reports false while a turn runs, or while the conversation ends.
+func (tb *Table) BeginReplace(key string) (old Session, ok bool) {
 	tb.mu.Lock()
 	defer tb.mu.Unlock()
-	e := tb.sessions[s.Key]
+	e := tb.sessions[key]
 	if e == nil {
-		tb.add(s)
-		return true
+		now := time.Now()
+		e = tb.add(Session{Key: key, ID: tb.o.NewID(), Platform: Platform(key), State: ops.SessionIdle, Created: now, LastActivity: now})
+	} else if e.closing() || tb.turns[key] != nil {
+		return Session{}, false
+	} else {
+		old = e.session()
 	}
-	if e.closing() || tb.turns[s.Key] != nil {
-		return false
-	}
-	e.set(s)
+	e.setClosing(true)
 	tb.settle(e)
-	return true
+	return old, true
+}
+
+// EndReplace makes s the session of key after a BeginReplace; nil keeps the session that was there. It returns the turn that
+// is next, for the caller to run; hold keeps it waiting.
+func (tb *Table) EndReplace(ctx context.Context, key string, s *Session, hold bool) (next *Turn) {
+	tb.mu.Lock()
+	defer tb.mu.Unlock()
+	e := tb.sessions[key]
+	if e == nil || !e.closing() {
+		return nil
+	}
+	e.setClosing(false)
+	if s != nil {
+		e.set(*s)
+	}
+	tb.settle(e)
+	tb.dropUnsaved(e)
+	if hold {
+		return nil
+	}
+	return tb.next(ctx)
 }

@@ -210,7 +210,7 @@ func (tb *Table) begin(ctx context.Context, e *entry, m Message) *Turn {
 	now := time.Now()
 	t := &Turn{
 		ID: tb.o.NewID(), Session: e.session(), Message: m, Started: now,
-		written: make(chan struct{}), released: make(chan struct{}), finished: make(chan struct{}),
+		written: make(chan struct{}), released: make(chan struct{}),
 		progress: now, doing: "starting", since: now,
 	}
 	t.ctx, t.cancel = context.WithCancelCause(ctx)

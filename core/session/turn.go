@@ -28,7 +28,6 @@ type Turn struct {
 	cancel   context.CancelCauseFunc
 	written  chan struct{} // closed when the store has the turn's begin, or never will
 	released chan struct{} // closed when the slot is free
-	finished chan struct{} // closed when the worker has returned, which may be much later
 
 	// guarded by Table.mu
 	agent      Handle
@@ -66,12 +65,6 @@ func (t *Turn) Wrote() { close(t.written) }
 
 // Released is closed when the turn no longer holds its session's slot.
 func (t *Turn) Released() <-chan struct{} { return t.released }
-
-// Finished is closed when the turn's worker has returned.
-func (t *Turn) Finished() <-chan struct{} { return t.finished }
-
-// Finish says that the worker has returned. The worker calls it once, last of all.
-func (t *Turn) Finish() { close(t.finished) }
 
 // Attach gives the placeholder its agent and its budget of model calls, which is nil for a turn without one. It reports
 // false, and does nothing, if the turn was released meanwhile.
