@@ -65,7 +65,7 @@ func (c *Conversations) release(evicted []*agent.Agent, why string) {
 	for _, a := range evicted {
 		c.o.Log.Info("agent evicted", "session", a.Session(), "reason", why)
 		c.o.Events.Emit(ops.EventAgentEvicted, a.Session(), "agent evicted: "+why, nil)
-		c.o.Tasks.Start(c.o.Turns, "evict agent", a.Session(), func(ctx context.Context) {
+		c.o.Tasks.Start(c.turns, "evict agent", a.Session(), func(ctx context.Context) {
 			ctx, cancel := context.WithTimeout(ctx, c.CloseTimeout())
 			defer cancel()
 			if err := a.Release(ctx); err != nil {

@@ -20,8 +20,7 @@ const limitRetry = 5 * time.Second
 // errAnsweredElsewhere says that the command's message is, or will be, answered by what the command started.
 var errAnsweredElsewhere = errors.New("answered elsewhere")
 
-// background works on a text in a session of its own, which ends with its answer. One message has one answer: that of the
-// background session.
+// background works on a text in a new session, which ends with its answer. That answer is the answer to the command.
 func (k *Commands) background(ctx context.Context, u use) (string, error) {
 	c := k.c
 	if u.arg == "" {
@@ -54,7 +53,7 @@ func (k *Commands) background(ctx context.Context, u use) (string, error) {
 	return "", errAnsweredElsewhere
 }
 
-// relay gives m to the session as a message of its own and returns its answer, when the turn has ended.
+// relay gives m to the session of key as a new message and returns its answer, when the turn has ended.
 func (k *Commands) relay(ctx context.Context, key string, m session.Message) (string, error) {
 	type result struct {
 		text string

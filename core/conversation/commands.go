@@ -32,8 +32,8 @@ type Commands struct {
 // chatCommand is one chat command. The parser, /help and the hint for an unknown command read the list of them.
 type chatCommand struct {
 	name, args, help string
-	// work says that it starts a turn. It is then refused like a message while no turns begin, and a chat is told what became
-	// of it whatever happens to this life.
+	// work says that the command starts a turn. It is refused like a message while no turns begin, and its chat always gets
+	// an answer, if not in this life then in the next one.
 	work bool
 	run  func(ctx context.Context, u use) (string, error)
 }
@@ -53,10 +53,10 @@ func NewCommands(c *Conversations, overview Overview) *Commands {
 		{name: "reset", help: "the same as /new", run: k.reset},
 		{name: "stop", help: "interrupt the running turn", run: k.stop},
 		{name: "status", help: "what this session and the gateway are doing", run: k.status},
-		{name: "background", args: "TEXT", help: "work on TEXT beside this conversation and reply when done", work: true, run: k.background},
+		{name: "background", args: "TEXT", help: "work on TEXT in the background and reply when done", work: true, run: k.background},
 		{name: "queue", args: "TEXT", help: "let TEXT wait behind the running turn; without TEXT: show what waits", run: k.queue},
 		{name: "sessions", help: "this chat's earlier conversations", run: k.sessions},
-		{name: "resume", args: "[ID]", help: "take up an earlier conversation of this chat, or a suspended one", run: k.resume},
+		{name: "resume", args: "[ID]", help: "continue an earlier conversation of this chat, or a suspended one", run: k.resume},
 		{name: "help", help: "this list", run: k.help},
 	}
 	return k
@@ -200,7 +200,7 @@ func (k *Commands) status(ctx context.Context, u use) (string, error) {
 // waitingWords says why the turn of a waiting message has not begun.
 func waitingWords(row ops.Session) string {
 	if row.WaitingFor == "" {
-		return "Your message waits until turns are taken again"
+		return "Your message waits until the gateway accepts new turns again"
 	}
 	return "Your message waits for a turn slot (" + row.WaitingFor + ") for " + text.Age(row.DoingSince.Time)
 }
@@ -229,14 +229,14 @@ func (k *Commands) sessions(ctx context.Context, u use) (string, error) {
 	for _, s := range ended {
 		fmt.Fprintf(&b, "%s  ended %s ago (%s), %s tokens\n", s.ID, text.Age(s.EndedAt), term.Clean(s.EndReason, 60), humanize.Comma(s.TokensIn+s.TokensOut))
 	}
-	b.WriteString("/resume ID takes one up again.")
+	b.WriteString("/resume ID continues one of them.")
 	return b.String(), nil
 }
 
 func (k *Commands) resume(ctx context.Context, u use) (string, error) {
 	if s, ok := k.c.o.Table.Get(u.key); ok && s.State == ops.SessionSuspended && u.arg == "" {
 		k.c.o.Table.SetState(u.key, ops.SessionIdle)
-		return "The conversation goes on.", nil
+		return "The conversation continues.", nil
 	}
 	return k.c.reopen(ctx, u.key, u.arg)
 }

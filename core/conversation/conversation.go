@@ -7,7 +7,7 @@
 // first, then its agent with all processes, then its row, and only then does the next one begin (S12). A turn ends in the
 // store in one place, endOf.
 //
-// Locks: this package has none of its own but memory.mu, which is held over the writes of one transcript in order to keep
+// Locks: the only lock of this package is memory.mu, which is held over the writes of one transcript in order to keep
 // their order. session.Table and agent.Cache have theirs, and are never called with memory.mu held.
 package conversation
 
@@ -117,8 +117,7 @@ type Options struct {
 	NewID func() string
 	// Reached counts that something waits for the bound of this name, or was refused for it. It never blocks.
 	Reached func(bound string)
-	// Turns is the context that the contexts of turns hang on. Stopping is closed when the gateway begins to stop.
-	Turns    context.Context
+	// Stopping is closed when the gateway begins to stop.
 	Stopping <-chan struct{}
 }
 
@@ -128,15 +127,28 @@ type Conversations struct {
 	// store and intake are set by Open, before the first turn.
 	store  Store
 	intake Submitter
+	// turns is the context that the contexts of turns hang on, cancel ends it.
+	turns  context.Context
+	cancel context.CancelFunc
 	// workers are the goroutines of turns, which Wait waits for.
 	workers sync.WaitGroup
 }
 
 // New returns Conversations. It does no I/O.
-func New(o Options) *Conversations { return &Conversations{o: o} }
+func New(o Options) *Conversations {
+	c := &Conversations{o: o}
+	c.turns, c.cancel = context.WithCancel(context.Background())
+	return c
+}
 
 // Open gives the conversations their store and the way by which messages come. It is called once, before any message.
 func (c *Conversations) Open(s Store, intake Submitter) { c.store, c.intake = s, intake }
+
+// Context is the context that the contexts of turns hang on.
+func (c *Conversations) Context() context.Context { return c.turns }
+
+// Cancel ends every turn's context, at the end of a life, when no one waits for a turn any more.
+func (c *Conversations) Cancel() { c.cancel() }
 
 // Wait returns when every turn's worker has returned. A worker that ignores its context keeps it waiting.
 func (c *Conversations) Wait() { c.workers.Wait() }
@@ -154,7 +166,7 @@ func (c *Conversations) Fill() {
 
 // Resume is Fill after turns were held. It returns how many turns began.
 func (c *Conversations) Resume() int {
-	held := c.o.Table.Resume(c.o.Turns)
+	held := c.o.Table.Resume(c.turns)
 	for _, t := range held {
 		c.Begin(t)
 	}

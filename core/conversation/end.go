@@ -17,7 +17,7 @@ import (
 type Cause struct {
 	// Reason is for the store, the log and people.
 	Reason string
-	// expired is the session that ends only if its time is still over; nil: it ends whatever it does.
+	// expired is the session that ends only if its time is still over; nil: it ends in any case.
 	expired *session.Expiry
 	// event says that it has ended; empty: no event does.
 	event ops.EventType
@@ -114,11 +114,11 @@ func (c *Conversations) finishEnd(ctx context.Context, key string, old session.S
 	if cause.reopened != "" {
 		s, err := c.store.ReopenSession(wctx, old.ID, cause.reopened, time.Now())
 		if err != nil {
-			c.Begin(c.o.Table.EndReplace(c.o.Turns, key, nil, c.holding()))
-			return done, fmt.Errorf("take up conversation %s: %w", cause.reopened, err)
+			c.Begin(c.o.Table.EndReplace(c.turns, key, nil, c.holding()))
+			return done, fmt.Errorf("reopen conversation %s: %w", cause.reopened, err)
 		}
 		current := Stored(s)
-		c.Begin(c.o.Table.EndReplace(c.o.Turns, key, &current, c.holding()))
+		c.Begin(c.o.Table.EndReplace(c.turns, key, &current, c.holding()))
 		return done, nil
 	}
 	request := session.IsRequest(old.Key)
@@ -130,7 +130,7 @@ func (c *Conversations) finishEnd(ctx context.Context, key string, old session.S
 		c.o.Log.Error("end of session not saved", "session", old.Key, "error", clean(err))
 		done = append(done, "its end could not be saved")
 	}
-	c.Begin(c.o.Table.EndReset(c.o.Turns, old.Key, keep == Forget || request, c.holding()))
+	c.Begin(c.o.Table.EndReset(c.turns, old.Key, keep == Forget || request, c.holding()))
 	switch cause.event {
 	case ops.EventSessionReset:
 		c.o.Events.Emit(cause.event, old.Key, cause.Reason, nil)
@@ -183,7 +183,7 @@ func (c *Conversations) endReleased(t *session.Turn, cause error) {
 		deliver = t.Message.Send
 	}
 	c.turnEnded(t, store.TurnInterrupted, cause)
-	c.o.Tasks.Start(c.o.Turns, "notice", t.Session.Key, func(context.Context) { deliver("", userError(cause)) })
+	c.o.Tasks.Start(c.turns, "notice", t.Session.Key, func(context.Context) { deliver("", userError(cause)) })
 }
 
 // endOver ends a session to which no message will come any more.
@@ -195,7 +195,7 @@ func (c *Conversations) endOver(ctx context.Context, key, reason string) {
 
 // endRequestLater ends the session of a request on a task.
 func (c *Conversations) endRequestLater(key string) {
-	c.o.Tasks.Start(c.o.Turns, "end request", key, func(ctx context.Context) { c.endOver(ctx, key, "its request has ended") })
+	c.o.Tasks.Start(c.turns, "end request", key, func(ctx context.Context) { c.endOver(ctx, key, "its request has ended") })
 }
 
 // reopen makes an ended conversation of key the current one again. Without id it is the newest.

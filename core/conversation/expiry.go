@@ -81,7 +81,7 @@ func (c *Conversations) ExpireFirst(ctx context.Context, key string) error {
 	cause := expired(session.Expiry{ID: old.ID, Why: why})
 	end := func(ctx context.Context) { _, _ = c.finishEnd(ctx, key, old, cause, Forget) }
 	if !c.o.Tasks.Start(ctx, "expire session", key, end) { // the stop ends its agent and its processes
-		c.o.Table.EndReset(c.o.Turns, key, true, true)
+		c.o.Table.EndReset(c.turns, key, true, true)
 		return userError(session.ErrStopping)
 	}
 	return nil

@@ -87,7 +87,7 @@ func (c *Conversations) ReleaseWedged(t *session.Turn, cause error) bool {
 	if !running || v.Turn != t {
 		return false
 	}
-	next, owned := c.o.Table.Release(c.o.Turns, t, session.End{State: ops.SessionInterrupted, Hold: c.holding()})
+	next, owned := c.o.Table.Release(c.turns, t, session.End{State: ops.SessionInterrupted, Hold: c.holding()})
 	if !owned {
 		return false
 	}
@@ -107,7 +107,7 @@ func (c *Conversations) ReleaseWedged(t *session.Turn, cause error) bool {
 // endLeftovers kills what the foreground commands of a released turn left running, on a task: its worker, which would have
 // done so, does not return (C1). A kill that fails is in the log, and in the row.
 func (c *Conversations) endLeftovers(t *session.Turn) {
-	c.o.Tasks.Start(c.o.Turns, "end the turn's processes", t.Session.Key, func(ctx context.Context) {
+	c.o.Tasks.Start(c.turns, "end the turn's processes", t.Session.Key, func(ctx context.Context) {
 		ctx, cancel := context.WithTimeout(ctx, c.CloseTimeout())
 		defer cancel()
 		c.o.Processes.KillTurn(ctx, t.ID, c.o.Bounds.KillGrace)

@@ -56,7 +56,7 @@ func (c *Conversations) runTurn(t *session.Turn) (next *session.Turn) {
 		c.o.Table.Progress(t, "sending the reply")
 		r.reply(text, userError(err))
 	}
-	next, owned := c.o.Table.Release(c.o.Turns, t, r.end)
+	next, owned := c.o.Table.Release(c.turns, t, r.end)
 	if !r.begun {
 		c.o.Table.DropUnsaved(t)
 	}

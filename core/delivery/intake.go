@@ -32,6 +32,8 @@ type Loader interface {
 
 // Sessions is what the intake needs of the conversations behind it.
 type Sessions interface {
+	// Context is the context that the contexts of turns hang on.
+	Context() context.Context
 	// ExpireFirst ends the conversation of key if its time is over. It does not wait for that end.
 	ExpireFirst(ctx context.Context, key string) error
 	// Begin runs a turn. It does not wait for it.
@@ -61,8 +63,6 @@ type IntakeOptions struct {
 	Meter    Meter
 	Log      *slog.Logger
 	NewID    func() string
-	// Turns is the context that the contexts of turns hang on.
-	Turns context.Context
 }
 
 // Intake takes every message: of chats, of the API, of operators and of /background (J11). A message is read and checked,
@@ -116,7 +116,7 @@ func (i *Intake) instant(in adapter.Inbound) session.Message {
 }
 
 // ingest takes a message from a chat, whose sender does not wait for the answer. The message is in the inbox before its
-// platform hears that it was taken, so that it is answered, or its sender is told why not, whatever happens to this life
+// platform hears that it was taken, so that it is answered, or its sender learns why not, also if this life ends
 // (E12). A message that was taken before, in this life or an earlier one, is not taken again (E15).
 func (i *Intake) ingest(ctx context.Context, in adapter.Inbound) (string, error) {
 	r := readRequest(in.Text)
@@ -162,7 +162,7 @@ func (i *Intake) Submit(ctx context.Context, key string, m session.Message) erro
 }
 
 // Restore gives a message that an earlier life acknowledged to its session. No bound of the mailbox refuses it. If it is
-// refused for another reason, its sender is told.
+// refused for another reason, its sender learns why.
 func (i *Intake) Restore(ctx context.Context, in store.Inbox) {
 	m := i.o.Outbox.message(in)
 	m.Kept = true
@@ -205,7 +205,7 @@ func (i *Intake) dispatch(ctx context.Context, key string, r request, m session.
 	if s, ok := i.o.Table.Get(key); ok && s.State == ops.SessionSuspended {
 		return &ops.Error{Code: ops.CodeConflict, Message: "this session is suspended", Hint: "send /resume to take it up again, or /new for a fresh one"}
 	}
-	turn, position, notice, err := i.o.Table.Enqueue(i.o.Turns, key, m)
+	turn, position, notice, err := i.o.Table.Enqueue(i.o.Sessions.Context(), key, m)
 	if err != nil {
 		why := "queue full"
 		if ops.HasCode(err, ops.CodeLimit) {
@@ -249,7 +249,7 @@ func (i *Intake) waits(key string, m session.Message, position int, notice bool)
 // Withdraw implements adapter.Withdrawer, on a tracked task: an interrupt may take a moment. A command and what it started
 // go on.
 func (i *Intake) Withdraw(key, id string) {
-	i.o.Tasks.Start(i.o.Turns, "client left", key, func(ctx context.Context) {
+	i.o.Tasks.Start(i.o.Sessions.Context(), "client left", key, func(ctx context.Context) {
 		waiting, turn, found := i.o.Table.Withdraw(key, id)
 		switch {
 		case !found:
@@ -263,7 +263,7 @@ func (i *Intake) Withdraw(key, id string) {
 	})
 }
 
-// NotSaved logs that the store did not take what the sender of a message waits for. It returns what the sender is told: the
+// NotSaved logs that the store did not take what the sender of a message waits for. It returns the error for the sender: the
 // cause, and no path of the home (HF33). what names it: "your message", "the answer".
 func NotSaved(log *slog.Logger, key, what string, err error) error {
 	log.Error("message or answer not saved", "session", key, "what", what, "error", term.Clean(err.Error(), 600))

@@ -51,6 +51,7 @@ func (h *house) DropInbox(_ context.Context, id string) error {
 func (h *house) Patient(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithCancel(context.WithoutCancel(ctx))
 }
+func (h *house) Context() context.Context                  { return context.Background() }
 func (h *house) Admit() error                              { return h.closed }
 func (h *house) Damaged() bool                             { return h.damaged }
 func (h *house) Load(context.Context, string) error        { return nil }
@@ -104,7 +105,7 @@ func TestAMessageOfAChatIsInTheInboxBeforeAnythingIsDoneForIt(t *testing.T) {
 			log := slog.New(slog.DiscardHandler)
 			i := NewIntake(IntakeOptions{
 				Table: session.NewTable(session.Options{QueueLimit: 3, NewID: w.newID}), Gate: h, Loader: h, Sessions: h, Commands: h,
-				Outbox: w.outbox(t), Events: h, Tasks: w, Meter: w, Log: log, NewID: w.newID, Turns: t.Context(),
+				Outbox: w.outbox(t), Events: h, Tasks: w, Meter: w, Log: log, NewID: w.newID,
 			})
 			i.Open(h)
 			if tt.change != nil {

@@ -170,12 +170,9 @@ type Gateway struct {
 	outbox        *delivery.Outbox
 	metrics       *metrics.Metrics
 
-	// turns is what every turn's context hangs on; cancelTurns ends what nobody waits for any more, at the very end.
-	turns       context.Context
-	cancelTurns context.CancelFunc
-	watcher     sync.WaitGroup
-	stopWatch   context.CancelFunc
-	watching    context.Context
+	watcher   sync.WaitGroup
+	stopWatch context.CancelFunc
+	watching  context.Context
 
 	lifecycle *lifecycle
 	manager   manager
@@ -204,7 +201,6 @@ func New(o Options) (*Gateway, error) {
 		events: events.New(), requests: newRequests(),
 	}
 	g.lifecycle = newLifecycle(g.beginShutdown, g.endProcess)
-	g.turns, g.cancelTurns = context.WithCancel(context.Background())
 	g.watching, g.stopWatch = context.WithCancel(context.Background())
 	g.slots = model.NewSlots(cfg.Limits.ModelCalls)
 	if g.limits = o.Limits; g.limits == nil {
@@ -254,12 +250,12 @@ func New(o Options) (*Gateway, error) {
 			AgentClose: cfg.Shutdown.AgentTimeout.Duration, KillGrace: cfg.Process.KillGrace.Duration, InterruptGrace: cfg.Shutdown.InterruptGrace.Duration,
 		},
 		Processes: g.procs, Outbox: g.outbox, Gate: gate{g.lifecycle, g.health}, Tasks: g.background, Events: g.events, Meter: g.metrics, Log: o.Log,
-		Life: o.Life, NewID: g.newID, Reached: g.limitReached, Turns: g.turns, Stopping: g.lifecycle.stopping,
+		Life: o.Life, NewID: g.newID, Reached: g.limitReached, Stopping: g.lifecycle.stopping,
 	})
 	g.commands = conversation.NewCommands(g.conversations, g)
 	g.intake = delivery.NewIntake(delivery.IntakeOptions{
 		Table: g.table, Gate: gate{g.lifecycle, g.health}, Loader: loader{g}, Sessions: g.conversations, Commands: g.commands, Outbox: g.outbox,
-		Events: g.events, Tasks: g.background, Meter: g.metrics, Log: o.Log, NewID: g.newID, Turns: g.turns,
+		Events: g.events, Tasks: g.background, Meter: g.metrics, Log: o.Log, NewID: g.newID,
 	})
 	g.adapters = adapter.NewSupervisor(adapter.Options{
 		CallTimeout: cfg.Shutdown.AdapterTimeout.Duration, SendTimeout: delivery.SendTimeout, Receiver: receiver{g.intake, g.procs}, Log: o.Log,
@@ -379,7 +375,7 @@ const closeBound = 300 * time.Millisecond
 // close lets go of what the stop leaves behind, and of what a failed start had opened.
 func (g *Gateway) close() {
 	g.stopWatch()
-	g.cancelTurns()
+	g.conversations.Cancel()
 	if err := g.connections.Close(); err != nil {
 		g.log.Warn("model connections not closed", "error", err.Error())
 	}
