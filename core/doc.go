@@ -6,6 +6,7 @@
 //	events    the newest events, for any number of readers
 //	health    whether messages are taken, warnings, low resources, the wall clock
 //	recovery  what earlier lives left; the record of this one; retention; read-only mode
+//	operator  ops.Console over the live parts: snapshot, verbs, preview, requests, audit, diagnosis
 //	metrics   counters and gauges for the metrics endpoint
 //	shutdown  the plan as data, its executor and its report
 //	session   keys, reset policies, the turn's life

@@ -12,9 +12,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"gatewaytui/core/gateway"
 	"gatewaytui/core/host"
 	"gatewaytui/core/instance"
+	"gatewaytui/core/operator"
 	"gatewaytui/core/ops"
 	"gatewaytui/core/remote"
 	"gatewaytui/core/store"
@@ -91,7 +91,7 @@ func (p *program) showProgress(ctx context.Context, g *remote.Gateway) (stop fun
 			case <-ticker.C:
 				s, err := g.Snapshot(ctx)
 				for _, task := range s.Background {
-					if err == nil && task.Name == gateway.BackupTask && task.Progress != "" {
+					if err == nil && task.Name == operator.BackupTask && task.Progress != "" {
 						p.note("backup      %s", task.Progress)
 					}
 				}

@@ -30,16 +30,6 @@ func TestABackupIsARequestAndOneAtATime(t *testing.T) {
 	if none := l.do(ops.Command{Verb: ops.VerbBackup, Abort: true}); none.Error == nil || none.Error.Code != ops.CodeNotFound {
 		t.Errorf("aborting no backup ended as %+v", none)
 	}
-	var aborted error
-	l.g.mu.Lock()
-	l.g.abortBackup = func(cause error) { aborted = cause } // a backup that runs
-	l.g.mu.Unlock()
-	if second := l.do(ops.Command{Verb: ops.VerbBackup, File: to + "2"}); second.Error == nil || second.Error.Code != ops.CodeConflict {
-		t.Errorf("a second backup ended as %+v", second)
-	}
-	if req := l.do(ops.Command{Verb: ops.VerbBackup, Abort: true}); req.State != ops.RequestDone || !errors.Is(aborted, errBackupAborted) {
-		t.Errorf("the abort ended as %+v, with %v", req, aborted)
-	}
 	if left, err := filepath.Glob(filepath.Join(filepath.Dir(to), "*")); err != nil || len(left) != 1 {
 		t.Errorf("the folder holds %q", left)
 	}

@@ -50,7 +50,7 @@ func TestHF21_AStartWithAWrongClockLosesNothing(t *testing.T) {
 		if row := l.session("chat:dm:1"); row.ID != "s0" {
 			t.Errorf("life %d: the conversation is %q, want that of a year ago", life, row.ID)
 		}
-		rows, err := l.g.store.Transcript(t.Context(), "s1")
+		rows, err := l.g.recovery.Store().Transcript(t.Context(), "s1")
 		if err != nil || len(rows) != 1 {
 			t.Errorf("life %d: the history has %d messages, %v", life, len(rows), err)
 		}
@@ -81,7 +81,7 @@ func TestHF21_DowntimeCountsOnceTheClockIsTrusted(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			l := start(t, idleADay, func(s *setup) { s.dir, s.opts = aYearAgo(t), trust })
 			l.g.recovery.Prune(t.Context())
-			rows, err := l.g.store.Transcript(t.Context(), "s1")
+			rows, err := l.g.recovery.Store().Transcript(t.Context(), "s1")
 			if err != nil || len(rows) != 0 {
 				t.Errorf("the old history has %d messages, %v", len(rows), err)
 			}
@@ -95,7 +95,7 @@ func TestHF21_DowntimeCountsOnceTheClockIsTrusted(t *testing.T) {
 func TestHF21_ALifeWithADoubtedClockIsNoMeasureForTheNext(t *testing.T) {
 	dir := aYearAgo(t)
 	l := start(t, func(s *setup) { s.dir = dir })
-	if at, err := l.g.store.LastAgreed(t.Context()); err != nil || time.Since(at) < 364*day {
+	if at, err := l.g.recovery.Store().LastAgreed(t.Context()); err != nil || time.Since(at) < 364*day {
 		t.Errorf("with a doubted clock the clock last agreed at %v, %v", at, err)
 	}
 }

@@ -20,19 +20,6 @@ import (
 	"gatewaytui/core/store"
 )
 
-// Every verb of the operator's language is done here, and none twice.
-func TestEveryVerbIsDone(t *testing.T) {
-	elsewhere := map[ops.Verb]bool{ops.VerbMessage: true, ops.VerbStop: true, ops.VerbRestart: true}
-	for _, spec := range ops.Verbs {
-		if v, ok := verbs[spec.Verb]; (ok && v.run != nil) == elsewhere[spec.Verb] {
-			t.Errorf("verb %s: in the table %v, begun in Do %v; want exactly one", spec.Verb, ok, elsewhere[spec.Verb])
-		}
-	}
-	if len(verbs)+len(elsewhere) != len(ops.Verbs) {
-		t.Errorf("%d verbs are done and %d exist", len(verbs)+len(elsewhere), len(ops.Verbs))
-	}
-}
-
 func TestWrongCommandsAreRefusedAndNothingIsDone(t *testing.T) {
 	l := start(t)
 	l.ask("api:user:a", "hello")
@@ -80,7 +67,7 @@ func TestAMessageOfAnOperatorIsARequestWithItsReply(t *testing.T) {
 		t.Fatalf("the session is %+v", row)
 	}
 	l.wait("its audit row is there, without the text", func() bool {
-		rows, err := l.g.store.AuditRows(context.Background(), 5)
+		rows, err := l.g.recovery.Store().AuditRows(context.Background(), 5)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -142,7 +129,7 @@ func TestC7_AKillTellsItsSteps(t *testing.T) {
 		t.Errorf("the line for people is %q", req.Detail)
 	}
 	l.wait("the audit tells them", func() bool {
-		rows, err := l.g.store.AuditRows(context.Background(), 10)
+		rows, err := l.g.recovery.Store().AuditRows(context.Background(), 10)
 		return err == nil && slices.ContainsFunc(rows, func(a store.Audit) bool { return a.ID == req.ID && steps.MatchString(a.Detail) })
 	})
 }
@@ -351,11 +338,9 @@ func TestHB7_AStatusHoldsNoLockWhileItAsksItsOwner(t *testing.T) {
 		}
 		locked := make(chan struct{})
 		go func() {
-			for _, mu := range []*sync.Mutex{&g.mu, &g.lifecycle.mu} {
-				mu.Lock()
-				mu.Unlock() // it can be taken
-			}
+			g.lifecycle.mu.Lock()
 			close(locked)
+			g.lifecycle.mu.Unlock()
 		}()
 		select {
 		case <-locked:

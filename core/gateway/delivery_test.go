@@ -14,7 +14,6 @@ import (
 
 	"gatewaytui/core/adapter"
 	"gatewaytui/core/ops"
-	"gatewaytui/core/recovery"
 	"gatewaytui/core/store"
 )
 
@@ -55,7 +54,7 @@ func TestE12_RepliesOutlastAPlatformThatFails(t *testing.T) {
 		t.Fatalf("sent:\n%s\nwant at the end, in this order:\n%s", got, want)
 	}
 	l.wait("nothing is left to send", func() bool {
-		rows, err := l.g.store.OpenOutbox(context.Background())
+		rows, err := l.g.recovery.Store().OpenOutbox(context.Background())
 		return err == nil && len(rows) == 0 && l.g.outbox.Waiting() == 0
 	})
 }
@@ -68,15 +67,15 @@ func TestHB4_AReplyToAChatCostsNoCommitThatChangesNothing(t *testing.T) {
 	const messages, each = 5, 4
 	least := int64(math.MaxInt64) // of one message: a heartbeat may fall into another
 	for i := range messages {
-		before := l.g.db().Commits()
+		before := l.g.recovery.Store().Commits()
 		l.say("chat:dm:1", "1", fmt.Sprintf("message %d", i))
 		l.wait("the reply is delivered and recorded", func() bool {
-			rows, err := l.g.store.OpenOutbox(context.Background())
+			rows, err := l.g.recovery.Store().OpenOutbox(context.Background())
 			_, turns := l.g.table.Len()
 			return err == nil && len(rows) == 0 && turns == 0 && len(l.chat.messages()) == i+1
 		})
-		l.wait("its commits are counted", func() bool { return l.g.db().Commits()-before >= each })
-		least = min(least, l.g.db().Commits()-before)
+		l.wait("its commits are counted", func() bool { return l.g.recovery.Store().Commits()-before >= each })
+		least = min(least, l.g.recovery.Store().Commits()-before)
 	}
 	if least != each {
 		t.Fatalf("a message and its reply cost %d commits, want %d", least, each)
@@ -274,30 +273,29 @@ func TestF8_ADamagedDatabaseIsNeverWrittenTo(t *testing.T) {
 
 // A message that comes before its session was loaded goes on with that conversation, and so does an operator's verb.
 func TestASessionThatIsNotLoadedYetIsFound(t *testing.T) {
-	l := start(t)
-	l.ask("api:user:a", "hello")
-	id := l.session("api:user:a").ID
-	l.g.table.Clear() // as before the load
-	loading := recovery.New(recovery.Options{
-		Log: l.g.log, Database: l.g.opts.Database, Health: l.g.health, Background: l.g.background, Outbox: l.g.outbox, Conversations: loader{l.g}, Intake: l.g.intake,
-		Start: recovery.Start{LifeBefore: l.g.life},
-	})
-	st, err := loading.OpenStore(t.Context())
+	first := start(t)
+	first.ask("api:user:a", "hello")
+	id := first.session("api:user:a").ID
+	first.stop(ops.ModeFast)
+	o := first.g.opts
+	o.Life = "next"
+	g, err := New(o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	l.g.recovery = loading
-	if got := l.do(ops.Command{Verb: ops.VerbEvict, Target: "api:user:a"}); got.State != ops.RequestDone {
-		t.Fatalf("evict: %+v", got)
+	if err := g.openStore(t.Context()); err != nil { // and nothing is loaded
+		t.Fatal(err)
 	}
-	l.g.table.Clear()
+	t.Cleanup(g.close)
+	g.lifecycle.serve()
+	l := &lab{t: t, g: g, dir: first.dir, chat: first.chat}
 	l.ask("api:user:a", "again")
 	if got := l.session("api:user:a").ID; got != id {
 		t.Fatalf("the message went to conversation %s, want %s", got, id)
 	}
-	l.ask("api:user:b", "hello")
-	l.stop(ops.ModeFast)
-	if err := st.Close(context.Background()); err != nil {
-		t.Error(err)
+	l.g.table.Clear() // as before the load
+	if got := l.do(ops.Command{Verb: ops.VerbEvict, Target: "api:user:a"}); got.State != ops.RequestDone {
+		t.Fatalf("evict: %+v", got)
 	}
+	l.ask("api:user:b", "hello")
 }

@@ -75,7 +75,7 @@ func TestD22_ManyExpiredSessionsAreWorkedOffByOneTask(t *testing.T) {
 	if !progress {
 		t.Error("the task's row never said how far it is")
 	}
-	if s, there, err := l.g.store.CurrentSession(context.Background(), "api:user:u7"); there || err != nil {
+	if s, there, err := l.g.recovery.Store().CurrentSession(context.Background(), "api:user:u7"); there || err != nil {
 		t.Errorf("the store still has %+v, %v", s, err)
 	}
 }

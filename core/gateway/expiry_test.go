@@ -63,7 +63,7 @@ func TestD3_AMessageToAnExpiredSessionBeginsANewOne(t *testing.T) {
 			if s := l.session("chat:dm:1"); s.ID == "yesterday" || time.Since(s.LastActivityAt.Time) > time.Hour {
 				t.Errorf("the session is %+v", s)
 			}
-			ended, err := l.g.store.EndedSessions(context.Background(), "chat:dm:1", 5)
+			ended, err := l.g.recovery.Store().EndedSessions(context.Background(), "chat:dm:1", 5)
 			if err != nil || len(ended) != 1 || ended[0].ID != "yesterday" || !strings.Contains(ended[0].EndReason, "idle") {
 				t.Fatalf("ended are %+v, %v", ended, err)
 			}
@@ -92,7 +92,7 @@ func TestD3_WhatAnExpiredSessionHeldEndsFirst(t *testing.T) {
 	if got := l.await(two); got.text != "you said two" {
 		t.Fatalf("got %+v", got)
 	}
-	rows, err := l.g.store.Transcript(context.Background(), l.session(key).ID)
+	rows, err := l.g.recovery.Store().Transcript(context.Background(), l.session(key).ID)
 	if err != nil || len(rows) != 4 || l.session(key).ID == old.ID {
 		t.Fatalf("the new conversation is %+v, %v", rows, err)
 	}
@@ -102,7 +102,7 @@ func TestD3_WhatAnExpiredSessionHeldEndsFirst(t *testing.T) {
 func TestD3_ARestartDoesNotChangeLastActivity(t *testing.T) {
 	first := start(t, idleFor)
 	first.ask("api:user:a", "hello")
-	row, found, err := first.g.store.CurrentSession(context.Background(), "api:user:a")
+	row, found, err := first.g.recovery.Store().CurrentSession(context.Background(), "api:user:a")
 	if err != nil || !found {
 		t.Fatal(err)
 	}

@@ -35,11 +35,11 @@ import (
 	"gatewaytui/core/lives"
 	"gatewaytui/core/metrics"
 	"gatewaytui/core/model"
+	"gatewaytui/core/operator"
 	"gatewaytui/core/ops"
 	"gatewaytui/core/process"
 	"gatewaytui/core/recovery"
 	"gatewaytui/core/session"
-	"gatewaytui/core/store"
 	"gatewaytui/core/term"
 )
 
@@ -54,6 +54,9 @@ type Identity = recovery.Identity
 
 // Start is what the start found in the home, and what its operator asked for.
 type Start = recovery.Start
+
+// File is a new private file.
+type File = operator.File
 
 // Options are what a gateway is made of. Everything but Config, Log, Models, Life and Database may be left empty in a
 // program without a home of its own.
@@ -143,6 +146,9 @@ type Notifier interface {
 
 // Gateway is one gateway. Its methods may be called from any goroutine, before Run and after it too.
 type Gateway struct {
+	// Operator is the console of the gateway.
+	*operator.Operator
+
 	opts Options
 	cfg  config.Config
 	log  *slog.Logger
@@ -163,7 +169,6 @@ type Gateway struct {
 	adapters      *adapter.Supervisor
 	background    *background.Group
 	events        *events.Hub
-	requests      *requests
 	conversations *conversation.Conversations
 	commands      *conversation.Commands
 	intake        *delivery.Intake
@@ -179,11 +184,6 @@ type Gateway struct {
 	phases    *phases
 	// trees ends the process trees of a stop.
 	trees *stopKill
-
-	mu    sync.Mutex // guards what follows; never held over I/O
-	store *store.Store
-	// abortBackup ends the backup that runs; nil: none does.
-	abortBackup context.CancelCauseFunc
 }
 
 // New makes a gateway. It does no I/O; Run does.
@@ -192,15 +192,12 @@ func New(o Options) (*Gateway, error) {
 	if err != nil {
 		return nil, err
 	}
-	if o.APIListen == nil {
-		o.APIListen = func() string { return "" }
-	}
 	cfg := o.Config
 	g := &Gateway{
 		opts: o, cfg: cfg, log: o.Log, life: o.Life, manager: manager{o.Notify, o.Log},
-		events: events.New(), requests: newRequests(),
+		events: events.New(),
 	}
-	g.lifecycle = newLifecycle(g.beginShutdown, g.endProcess)
+	g.lifecycle = newLifecycle(o.Log, g.newID, g.beginShutdown, g.endProcess)
 	g.watching, g.stopWatch = context.WithCancel(context.Background())
 	g.slots = model.NewSlots(cfg.Limits.ModelCalls)
 	if g.limits = o.Limits; g.limits == nil {
@@ -271,11 +268,17 @@ func New(o Options) (*Gateway, error) {
 		g.adapters.AddBroken(name, err)
 	}
 	g.phases = &phases{
-		cfg: cfg, lifecycle: g.lifecycle, manager: g.manager, conversations: g.conversations, table: g.table, cache: g.cache, adapters: g.adapters,
+		lifecycle: g.lifecycle, cfg: cfg, manager: g.manager, conversations: g.conversations, table: g.table, cache: g.cache, adapters: g.adapters,
 		background: g.background, procs: g.procs, trees: g.trees, outbox: g.outbox, events: g.events, health: g.health, recovery: g.recovery,
-		budget: o.SupervisorBudget, mark: o.Mark, store: g.db, lists: o.Lives != nil, stores: o.Stores, surrender: o.Surrender,
+		budget: o.SupervisorBudget, mark: o.Mark, store: g.recovery.Store, lists: o.Lives != nil, stores: o.Stores, surrender: o.Surrender,
 		stopWatching: g.stopWatch, closeProcesses: g.closeProcesses, eventsFlushed: make(chan struct{}),
 	}
+	g.Operator = operator.New(operator.Options{
+		Log: o.Log, Identity: o.Identity, Home: o.Home, Supervisor: g.supervisor(), APIAccess: o.APIAccess, Host: host{o}, Lifecycle: g.phases,
+		Table: g.table, Cache: g.cache, Conversations: g.conversations, Intake: g.intake, Processes: g.procs, Adapters: g.adapters,
+		Background: g.background, Events: g.events, Health: g.health, Recovery: g.recovery, Metrics: g.metrics, Limits: g.limits,
+		ToolsMayStop: cfg.Tools.MayStop != config.No, KillGrace: cfg.Process.KillGrace.Duration, NewID: g.newID,
+	})
 	if w, tight := g.phases.tightBudget(); tight {
 		g.health.Keep(w)
 	}
@@ -325,8 +328,7 @@ func (g *Gateway) Run(ctx context.Context) (End, error) {
 	g.watcher.Go(func() { g.watch(g.watching) })
 	g.watcher.Go(func() { g.health.WatchConfig(g.watching) })
 	g.watcher.Go(func() { g.health.WatchStore(g.watching) })
-	past := g.recovery
-	g.watcher.Go(func() { past.Beat(g.watching) })
+	g.watcher.Go(func() { g.recovery.Beat(g.watching) })
 	g.watcher.Go(func() { g.awaitFirstAttempts(ctx) })
 	select { // no deadline: it serves until it is told to stop
 	case <-ctx.Done():
@@ -384,7 +386,7 @@ func (g *Gateway) close() {
 	if err := g.closeProcesses(ctx); err != nil {
 		g.log.Warn("process registry not closed", "error", err.Error())
 	}
-	if st := g.db(); st != nil {
+	if st := g.recovery.Store(); st != nil {
 		if err := st.Close(ctx); err != nil {
 			g.log.Warn("store not closed", "error", err.Error())
 		}
@@ -412,17 +414,9 @@ func (g *Gateway) await(done <-chan struct{}, what string) {
 func (g *Gateway) open(ctx context.Context) error {
 	ctx, cancel := g.lifecycle.beginStart(ctx)
 	defer cancel()
-	st, err := g.recovery.OpenStore(ctx)
-	if err != nil {
+	if err := g.openStore(ctx); err != nil {
 		return err
 	}
-	g.outbox.Open(st, g.adapters)
-	g.intake.Open(st)
-	g.conversations.Open(st, g.intake)
-	g.mu.Lock()
-	g.store = st
-	g.mu.Unlock()
-	g.health.Opened(st)
 	if err := g.recovery.Begin(ctx); err != nil {
 		return err
 	}
@@ -432,19 +426,23 @@ func (g *Gateway) open(ctx context.Context) error {
 	if g.cfg.Process.Survivors == config.SurvivorsAdopt && g.recovery.Resumes() {
 		g.recovery.Adopt(ctx, g.procs)
 	}
-	past := g.recovery
-	g.background.Start(ctx, "sweep earlier lives", "", func(ctx context.Context) { past.Sweep(ctx, g.procs) })
+	g.background.Start(ctx, "sweep earlier lives", "", func(ctx context.Context) { g.recovery.Sweep(ctx, g.procs) })
 	return nil
 }
 
-func (g *Gateway) db() *store.Store {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.store
+// openStore opens the store and gives it to the rooms that keep something in it.
+func (g *Gateway) openStore(ctx context.Context) error {
+	st, err := g.recovery.OpenStore(ctx)
+	if err != nil {
+		return err
+	}
+	g.outbox.Open(st, g.adapters)
+	g.intake.Open(st)
+	g.conversations.Open(st, g.intake)
+	g.health.Opened(st)
+	g.Opened(st)
+	return nil
 }
-
-// opened reports whether the store can be asked.
-func (g *Gateway) opened() bool { return g.db() != nil }
 
 func (g *Gateway) newID() string { return ulid.Make().String() }
 

@@ -1,24 +1,43 @@
 package gateway
 
 import (
-	"context"
-	"fmt"
-	"io"
+	"time"
 
-	"github.com/dustin/go-humanize"
-	"github.com/shirou/gopsutil/v3/load"
-	"github.com/shirou/gopsutil/v3/mem"
+	"gatewaytui/core/operator"
+	"gatewaytui/core/ops"
 )
 
-// writeHost says how the machine is: a gateway that is slow is often on one that is out of something.
-func writeHost(ctx context.Context, w io.Writer) {
-	if avg, err := load.AvgWithContext(ctx); err == nil {
-		fmt.Fprintf(w, "load %.2f %.2f %.2f\n", avg.Load1, avg.Load5, avg.Load15)
+// host is what the owner of the gateway knows, from its options.
+type host struct{ o Options }
+
+var _ operator.Host = host{}
+
+func (h host) APIListen() string {
+	if h.o.APIListen == nil {
+		return ""
 	}
-	if m, err := mem.VirtualMemoryWithContext(ctx); err == nil {
-		fmt.Fprintf(w, "memory %s, available %s\n", humanize.IBytes(m.Total), humanize.IBytes(m.Available))
-	}
-	if s, err := mem.SwapMemoryWithContext(ctx); err == nil && s.Total > 0 {
-		fmt.Fprintf(w, "swap %s, used %s\n", humanize.IBytes(s.Total), humanize.IBytes(s.Used))
-	}
+	return h.o.APIListen()
 }
+
+func (h host) MetricsListen() (addr string, trouble ops.Warning) {
+	if h.o.MetricsListen == nil {
+		return "", ops.Warning{}
+	}
+	return h.o.MetricsListen()
+}
+
+func (h host) LogTrouble() (text string, since time.Time) {
+	if h.o.LogTrouble == nil {
+		return "", time.Time{}
+	}
+	return h.o.LogTrouble()
+}
+
+func (h host) Demo() *ops.Demo {
+	if h.o.Demo == nil {
+		return nil
+	}
+	return h.o.Demo()
+}
+
+func (h host) Diagnosis() (operator.File, error) { return h.o.Diagnosis() }

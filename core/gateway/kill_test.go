@@ -133,7 +133,7 @@ func TestAStopGivesTheTreesOfAllSessionsOneGraceTogether(t *testing.T) {
 					g.cache.Put(a)
 					g.cache.Done(a)
 				}
-				plan := g.phases.plan()
+				plan := g.phases.Plan()
 				kills := shutdown.Plan{Phases: []shutdown.Phase{
 					*plan.Phase(shutdown.PhaseReap), *plan.Phase(shutdown.PhaseAgents), *plan.Phase(shutdown.PhaseSweep),
 				}}

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"log/slog"
 	"strings"
 	"sync"
 	"time"
@@ -23,6 +24,8 @@ const abortBound = 10 * time.Second
 //
 // Nothing leaves stopping. A stop that is asked for during the start cancels the start first; endStart then begins it.
 type lifecycle struct {
+	log   *slog.Logger
+	newID func() string
 	// begin starts the shutdown that a request asks for. It is called once, with mu held, and does not wait.
 	begin func(StopRequest) *shutdown.Run
 	// overdue is called if a start that was cancelled has not come to its shutdown within abortBound.
@@ -44,8 +47,8 @@ type lifecycle struct {
 	stop StopRequest
 }
 
-func newLifecycle(begin func(StopRequest) *shutdown.Run, overdue func()) *lifecycle {
-	return &lifecycle{begin: begin, overdue: overdue, state: ops.StateStarting, ready: make(chan struct{}), stopping: make(chan struct{})}
+func newLifecycle(log *slog.Logger, newID func() string, begin func(StopRequest) *shutdown.Run, overdue func()) *lifecycle {
+	return &lifecycle{log: log, newID: newID, begin: begin, overdue: overdue, state: ops.StateStarting, ready: make(chan struct{}), stopping: make(chan struct{})}
 }
 
 // State is what the gateway does now. ready is false until every adapter has had its first attempt.
@@ -147,13 +150,24 @@ func (l *lifecycle) endStart(err error) bool {
 	if early == nil {
 		return false
 	}
-	l.Stop(*early)
+	l.stopOrJoin(*early)
 	return true
 }
 
 // Stop begins the shutdown and returns its id at once. A stop that is asked for while one runs joins it: it can make it
 // stronger and never begins a second one; began is then false. During a start it cancels the start first.
 func (l *lifecycle) Stop(rq StopRequest) (id string, began bool) {
+	if rq.ID == "" {
+		rq.ID = l.newID()
+	}
+	id, began = l.stopOrJoin(rq)
+	if !began {
+		l.log.Warn("stop asked for again", "mode", string(rq.Mode), "by", rq.By, "reason", rq.Reason)
+	}
+	return id, began
+}
+
+func (l *lifecycle) stopOrJoin(rq StopRequest) (id string, began bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.run != nil {

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"errors"
+	"log/slog"
 	"testing"
 
 	"gatewaytui/core/ops"
@@ -23,7 +24,7 @@ func TestAStopBetweenTheEndOfTheStartAndTheFirstMessageBegins(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			begun := 0
-			l := newLifecycle(func(StopRequest) *shutdown.Run {
+			l := newLifecycle(slog.New(slog.DiscardHandler), nil, func(StopRequest) *shutdown.Run {
 				begun++
 				return new(shutdown.Run)
 			}, func() { t.Error("the start is overdue") })

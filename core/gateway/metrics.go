@@ -14,7 +14,7 @@ import (
 func (g *Gateway) newMetrics() *metrics.Metrics {
 	m := metrics.New(g.platformNames(), g.modelNames(), metrics.Gauges{
 		Commits: func() float64 {
-			if st := g.db(); st != nil {
+			if st := g.recovery.Store(); st != nil {
 				return float64(st.Commits())
 			}
 			return 0

@@ -36,8 +36,8 @@ type conversationsEnd interface {
 
 // phases are the twelve phases of this gateway's stop: what each of them has to end, and how.
 type phases struct {
+	*lifecycle
 	cfg           config.Config
-	lifecycle     *lifecycle
 	manager       manager
 	conversations conversationsEnd
 	table         *session.Table
@@ -69,9 +69,9 @@ type phases struct {
 	eventsFlushed chan struct{}
 }
 
-// plan builds the shutdown plan of this gateway: the standard phases of core/shutdown, each with the items that it has
+// Plan builds the shutdown plan of this gateway: the standard phases of core/shutdown, each with the items that it has
 // when it begins. It does nothing by itself; Start runs it and everything else reads it.
-func (f *phases) plan() shutdown.Plan {
+func (f *phases) Plan() shutdown.Plan {
 	p := shutdown.Standard(f.cfg.Budgets())
 	attach := func(name string, when func(*shutdown.Run) (bool, string), list func(context.Context, *shutdown.Run) []shutdown.Item) {
 		ph := p.Phase(name)
@@ -93,12 +93,17 @@ func (f *phases) plan() shutdown.Plan {
 	return p
 }
 
-// limit is what the service manager allows a stop; 0 is unknown.
-func (f *phases) limit() time.Duration { return f.budget }
+// Budget is what the service manager allows a stop; 0 is unknown.
+func (f *phases) Budget() time.Duration { return f.budget }
+
+// Extended asks the service manager for more time, because an operator extended the stop.
+func (f *phases) Extended(by time.Duration) {
+	f.manager.tell(func(n Notifier) error { return n.Extend(by) })
+}
 
 // tightBudget says what the service manager's limit takes from the stop that the config asks for (A3).
 func (f *phases) tightBudget() (ops.Warning, bool) {
-	rows := f.plan().Rows(f.limit())
+	rows := f.Plan().Rows(f.Budget())
 	if len(rows.Shrunk) == 0 {
 		return ops.Warning{}, false
 	}
@@ -107,7 +112,7 @@ func (f *phases) tightBudget() (ops.Warning, bool) {
 		cuts = append(cuts, fmt.Sprintf("%s %s instead of %s", s.Name, text.Exact(time.Duration(s.GotMS)*time.Millisecond), text.Exact(time.Duration(s.WantedMS)*time.Millisecond)))
 	}
 	text := fmt.Sprintf("the service manager allows a stop %s and the config asks for %s: %s. Allow it %s, or ask for less",
-		f.limit(), f.plan().WorstCase().Round(time.Millisecond), strings.Join(cuts, ", "), f.plan().TimeoutStopSec())
+		f.Budget(), f.Plan().WorstCase().Round(time.Millisecond), strings.Join(cuts, ", "), f.Plan().TimeoutStopSec())
 	return ops.Warning{Code: "shutdown.budget", Message: text, Since: ops.At(f.health.Started())}, true
 }
 
@@ -131,7 +136,7 @@ func (f *phases) markItems(_ context.Context, r *shutdown.Run) []shutdown.Item {
 	}
 	// One commit, so that a disk that takes 500 ms for each fsync has time for it.
 	return append(items, shutdown.Item{Kind: "store", ID: "life and running turns", Run: func(ctx context.Context) error {
-		return f.recovery.RecordStop(ctx, rep, now, f.lifecycle.Stopped().Audit)
+		return f.recovery.RecordStop(ctx, rep, now, f.Stopped().Audit)
 	}})
 }
 
@@ -174,7 +179,7 @@ func (f *phases) notifyItems(_ context.Context, r *shutdown.Run) []shutdown.Item
 func (f *phases) drainItems(_ context.Context, r *shutdown.Run) []shutdown.Item {
 	var items []shutdown.Item
 	var out []ops.Item
-	asker := f.lifecycle.Stopped().Asker
+	asker := f.Stopped().Asker
 	for _, v := range f.table.Turns() {
 		key := v.Session.Key
 		switch {

@@ -140,10 +140,10 @@ func TestE12_ABackgroundTaskThatIsCutOffIsReported(t *testing.T) {
 			if keys := next.listed(); len(keys) != 1 || keys[0] != "chat:dm:1" {
 				t.Errorf("listed are %q", keys)
 			}
-			if s, found, err := next.g.store.CurrentSession(context.Background(), task); err != nil || found {
+			if s, found, err := next.g.recovery.Store().CurrentSession(context.Background(), task); err != nil || found {
 				t.Errorf("the store has the task's session as current: %+v, %v", s, err)
 			}
-			rows, err := next.g.store.OpenInbox(context.Background())
+			rows, err := next.g.recovery.Store().OpenInbox(context.Background())
 			if err != nil || len(rows) != 0 {
 				t.Errorf("open in the inbox: %+v, %v", rows, err)
 			}
@@ -161,7 +161,7 @@ func TestOnlyACommandWithWorkStaysInTheInbox(t *testing.T) {
 		l.say("chat:dm:1", "1", text)
 	}
 	l.wait("all but the turn are answered", func() bool {
-		rows, err := l.g.store.OpenInbox(context.Background())
+		rows, err := l.g.recovery.Store().OpenInbox(context.Background())
 		return err == nil && len(rows) == 1 && rows[0].Text == "hang" && rows[0].State == store.InboxRunning && l.g.background.Count("chat:dm:1", conversation.BackgroundTask) == 0
 	})
 	l.wait("the task's answer follows its notice", func() bool {

@@ -25,7 +25,7 @@ func (l *lab) nothing() {
 			l.t.Fatal(err)
 		}
 		stored := 0
-		if _, err := l.g.store.Sessions(context.Background(), func(store.Session) error { stored++; return nil }); err != nil {
+		if _, err := l.g.recovery.Store().Sessions(context.Background(), func(store.Session) error { stored++; return nil }); err != nil {
 			l.t.Fatal(err)
 		}
 		return len(s.Sessions) == 0 && len(s.Agents) == 0 && len(s.Processes) == 0 && stored == 0
@@ -108,7 +108,7 @@ func TestTF28_TheNextLifeDeletesTheRequestsOfACrash(t *testing.T) {
 	l := start(t, func(s *setup) { s.dir = dir })
 	l.wait("only the named session is left", func() bool {
 		var keys []string
-		if _, err := l.g.store.Sessions(context.Background(), func(s store.Session) error { keys = append(keys, s.Key); return nil }); err != nil {
+		if _, err := l.g.recovery.Store().Sessions(context.Background(), func(s store.Session) error { keys = append(keys, s.Key); return nil }); err != nil {
 			t.Fatal(err)
 		}
 		sessions, _ := l.g.table.Len()

@@ -78,7 +78,7 @@ func TestAResetConversationCanBeResumed(t *testing.T) {
 		t.Fatalf("after /resume the session is %+v, want id %s", row, old)
 	}
 	l.ask(key, "and on")
-	rows, err := l.g.store.Transcript(context.Background(), old)
+	rows, err := l.g.recovery.Store().Transcript(context.Background(), old)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +102,7 @@ func TestS11_ExpiryClosesTheAgentAndItsProcesses(t *testing.T) {
 	if n := l.g.cache.Len(); n != 0 {
 		t.Fatalf("%d agents are cached after the expiry", n)
 	}
-	ended, err := l.g.store.EndedSessions(context.Background(), key, 5)
+	ended, err := l.g.recovery.Store().EndedSessions(context.Background(), key, 5)
 	if err != nil || len(ended) != 1 || !strings.Contains(ended[0].EndReason, "idle") {
 		t.Fatalf("the store says of the expired session: %+v, %v", ended, err)
 	}

@@ -438,7 +438,7 @@ func TestS17_S18_TheNextLifeOpensTheStoreAndKnowsHowTheLastEnded(t *testing.T) {
 	if got := second.ask("api:user:a", "again"); got != "you said again" {
 		t.Fatalf("got %q", got)
 	}
-	rows, err := second.g.store.AuditRows(context.Background(), 10)
+	rows, err := second.g.recovery.Store().AuditRows(context.Background(), 10)
 	if err != nil {
 		t.Fatal(err)
 	}

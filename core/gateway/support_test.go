@@ -20,6 +20,7 @@ import (
 	"gatewaytui/core/adapter"
 	"gatewaytui/core/config"
 	"gatewaytui/core/model"
+	"gatewaytui/core/operator"
 	"gatewaytui/core/ops"
 	"gatewaytui/core/process"
 	"gatewaytui/core/session"
@@ -209,7 +210,7 @@ func start(t testing.TB, change ...func(*setup)) *lab {
 			return nil
 		},
 		Exit:      func(code int) { t.Errorf("the watchdog ended the process with %d", code) },
-		Diagnosis: func() (File, error) { return os.CreateTemp(s.dir, "diagnosis-*.txt") },
+		Diagnosis: func() (operator.File, error) { return os.CreateTemp(s.dir, "diagnosis-*.txt") },
 	}
 	if s.opts != nil {
 		s.opts(&o)

@@ -54,7 +54,7 @@ func TestD10_WhatWaitsAndWhatIsDroppedIsLogged(t *testing.T) {
 		t.Helper()
 		l.say(key, "1", text)
 		l.wait("it waits", func() bool { return l.session(key).Queued == 1 })
-		rows, err := l.g.store.OpenInbox(context.Background())
+		rows, err := l.g.recovery.Store().OpenInbox(context.Background())
 		if err != nil || len(rows) == 0 || rows[len(rows)-1].Text != text {
 			t.Fatalf("open in the inbox: %+v, %v", rows, err)
 		}

@@ -64,8 +64,8 @@ const inspectBound = 5 * time.Second
 func (r *Recovery) failStart(ctx context.Context, damage *store.DamagedError) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), inspectBound)
 	defer cancel()
-	r.store().StopWriting()
-	err := r.store().Close(ctx)
+	r.Store().StopWriting()
+	err := r.Store().Close(ctx)
 	if worse, is := errors.AsType[*store.DamagedError](store.Inspect(ctx, r.o.Database)); is {
 		damage = worse
 	}
@@ -111,7 +111,7 @@ func (r *Recovery) verify(ctx context.Context, ready <-chan struct{}) {
 	case <-ctx.Done():
 		return
 	}
-	err := r.store().Verify(ctx)
+	err := r.Store().Verify(ctx)
 	if damage, is := errors.AsType[*store.DamagedError](err); is {
 		r.o.Health.StopWriting(damage)
 	} else if err != nil && ctx.Err() == nil {
@@ -124,7 +124,7 @@ const shownRows = 5
 
 // quarantine takes the rows that cannot be true out of what a start believes, and names them.
 func (r *Recovery) quarantine(ctx context.Context, tables []string) ([]store.Impossible, error) {
-	rows, err := r.store().SetAside(ctx, tables, time.Now())
+	rows, err := r.Store().SetAside(ctx, tables, time.Now())
 	if err != nil || len(rows) == 0 {
 		return nil, err
 	}

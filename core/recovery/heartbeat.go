@@ -40,8 +40,8 @@ func (r *Recovery) Beat(ctx context.Context) {
 			continue
 		}
 		last = time.Now()
-		bounded, cancel := r.store().Patience(ctx, store.Stall)
-		err := r.store().Heartbeat(bounded, r.o.Life, last, process.Resident())
+		bounded, cancel := r.Store().Patience(ctx, store.Stall)
+		err := r.Store().Heartbeat(bounded, r.o.Life, last, process.Resident())
 		cancel()
 		if damage, is := errors.AsType[*store.DamagedError](err); is && ctx.Err() == nil {
 			r.o.Health.StopWriting(damage)

@@ -21,7 +21,7 @@ func (j journal) Record(ctx context.Context, notes []process.Note) error {
 			rows[i].EndedAt, rows[i].How = time.Now(), n.How
 		}
 	}
-	return j.r.store().RecordProcesses(ctx, rows)
+	return j.r.Store().RecordProcesses(ctx, rows)
 }
 
 func journalRow(e process.Entry) store.Process {

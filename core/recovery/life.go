@@ -23,7 +23,7 @@ func (r *Recovery) beginLife(ctx context.Context) error {
 	if _, err := r.quarantine(ctx, store.AtStart); err != nil {
 		return err
 	}
-	agreed, err := r.store().LastAgreed(ctx)
+	agreed, err := r.Store().LastAgreed(ctx)
 	if err != nil {
 		return err
 	}
@@ -31,7 +31,7 @@ func (r *Recovery) beginLife(ctx context.Context) error {
 		agreed = time.Time{}
 	}
 	r.o.Health.BeginClock(agreed)
-	last, found, err := r.store().LastLife(ctx)
+	last, found, err := r.Store().LastLife(ctx)
 	if err != nil {
 		return fmt.Errorf("read the last life: %w", err)
 	}
@@ -48,19 +48,19 @@ func (r *Recovery) beginLife(ctx context.Context) error {
 		last = r.classify(last, report, reported)
 		crashed = last.Outcome == ops.OutcomeCrashed
 		if report.ID != "" {
-			if err := r.store().SaveShutdown(ctx, report); err != nil {
+			if err := r.Store().SaveShutdown(ctx, report); err != nil {
 				r.log.Warn("last shutdown's report not saved", "life", last.ID, "error", term.Clean(err.Error(), 300))
 			}
 		}
-		if err := r.store().PutLife(ctx, last); err != nil {
+		if err := r.Store().PutLife(ctx, last); err != nil {
 			return fmt.Errorf("record the end of life %s: %w", last.ID, err)
 		}
 		r.setLastEnd(last, report)
 	}
-	if _, err := r.store().InterruptRunning(ctx, "the gateway ended while it ran", crashed, now); err != nil {
+	if _, err := r.Store().InterruptRunning(ctx, "the gateway ended while it ran", crashed, now); err != nil {
 		return fmt.Errorf("end the turns of earlier lives: %w", err)
 	}
-	before, _, err := r.store().Lives(ctx, loopLives, "")
+	before, _, err := r.Store().Lives(ctx, loopLives, "")
 	if err != nil {
 		return fmt.Errorf("read the last lives: %w", err)
 	}
@@ -70,7 +70,7 @@ func (r *Recovery) beginLife(ctx context.Context) error {
 		r.o.Health.Warn("boot_loop", fmt.Sprintf("the last %d lives ended uncleanly, each soon after it began: this one takes up nothing that they left. `gatewaytui history` shows them", loopLives))
 	}
 	life := r.Row()
-	if err := r.store().PutLife(ctx, life); err != nil {
+	if err := r.Store().PutLife(ctx, life); err != nil {
 		return fmt.Errorf("record this life: %w", err)
 	}
 	r.listLives(ctx)
@@ -84,7 +84,7 @@ func (r *Recovery) lastSeen(ctx context.Context, l store.Life, now time.Time) ti
 	if l.Outcome != ops.OutcomeRunning {
 		return seen
 	}
-	row, err := r.store().LastRow(ctx)
+	row, err := r.Store().LastRow(ctx)
 	if err != nil {
 		r.log.Warn("the time of the newest row is unknown", "error", term.Clean(err.Error(), 300))
 	}
@@ -98,7 +98,7 @@ func (r *Recovery) lastSeen(ctx context.Context, l store.Life, now time.Time) ti
 
 // listLives brings the list of lives up to date with the store, and adds this life.
 func (r *Recovery) listLives(ctx context.Context) {
-	past, _, err := r.store().Lives(ctx, lives.Kept, "")
+	past, _, err := r.Store().Lives(ctx, lives.Kept, "")
 	if err != nil {
 		r.log.Warn("past lives are not listed", "error", term.Clean(err.Error(), 300))
 	}
@@ -134,7 +134,7 @@ func livesOn(l store.Life) bool {
 // readLastLife says how the life before ended, as far as a damaged database tells.
 func (r *Recovery) readLastLife(ctx context.Context) {
 	r.listLife(LifeRow(r.Row()))
-	last, found, err := r.store().LastLife(ctx)
+	last, found, err := r.Store().LastLife(ctx)
 	if err != nil {
 		r.o.Health.Warn("store.unread", "how the last life ended could not be read: "+term.Clean(err.Error(), 300))
 	}
@@ -210,14 +210,14 @@ func (r *Recovery) RecordStop(ctx context.Context, rep ops.Shutdown, at time.Tim
 	if audit == nil { // a signal: it has no request, and its row is as good as any
 		audit = &store.Audit{ID: rep.ID, At: rep.StartedAt.Time, Verb: string(ops.VerbStop), Via: "signal", User: rep.By, Reason: rep.Reason, State: string(ops.RequestAccepted)}
 	}
-	_, err := r.store().MarkStop(ctx, life, *audit, at)
+	_, err := r.Store().MarkStop(ctx, life, *audit, at)
 	return err
 }
 
 // RecordEnd writes how this life ended, as far as it is known when the store is about to be closed. The next start
 // completes it from the report on disk.
 func (r *Recovery) RecordEnd(ctx context.Context, rep ops.Shutdown) error {
-	return r.store().MarkEnd(ctx, rep, r.endedRow(rep))
+	return r.Store().MarkEnd(ctx, rep, r.endedRow(rep))
 }
 
 // ListEnd writes the end of this life into the list of lives next to the database. A failure is only logged.

@@ -19,7 +19,7 @@ const loadFirst = 2000
 
 // loadSessions takes the sessions of the store into the table, newest first. It returns when the first of them are there.
 func (r *Recovery) loadSessions(ctx context.Context) error {
-	return r.loadFrom(ctx, r.store().Sessions)
+	return r.loadFrom(ctx, r.Store().Sessions)
 }
 
 // loadFrom is loadSessions with the sessions that read calls each for.
@@ -80,7 +80,7 @@ func (r *Recovery) loadQuarantined(ctx context.Context) error {
 		return err
 	}
 	for _, row := range rows {
-		s, found, err := r.store().CurrentSession(ctx, row.Name)
+		s, found, err := r.Store().CurrentSession(ctx, row.Name)
 		if err != nil {
 			return err
 		}
@@ -101,7 +101,7 @@ func (r *Recovery) endPassing(ctx context.Context, sessions []store.Session) {
 		}
 	}
 	for batch := range slices.Chunk(requests, retentionBatch) {
-		if err := r.store().ForgetSessions(ctx, batch...); err != nil {
+		if err := r.Store().ForgetSessions(ctx, batch...); err != nil {
 			r.log.Warn("sessions of requests not deleted", "count", len(batch), "error", term.Clean(err.Error(), 300))
 			return
 		}
@@ -110,7 +110,7 @@ func (r *Recovery) endPassing(ctx context.Context, sessions []store.Session) {
 		if session.IsRequest(s.Key) {
 			continue
 		}
-		if err := r.store().EndSession(ctx, s.ID, time.Now(), "its task was cut off with the life before"); err != nil {
+		if err := r.Store().EndSession(ctx, s.ID, time.Now(), "its task was cut off with the life before"); err != nil {
 			r.log.Warn("end of session not saved", "session", s.Key, "error", term.Clean(err.Error(), 300))
 			return
 		}
@@ -132,10 +132,10 @@ func (r *Recovery) EnsureLoaded(ctx context.Context, key string) error {
 		return nil
 	default:
 	}
-	if r.o.Conversations.Known(key) || r.store() == nil {
+	if r.o.Conversations.Known(key) || r.Store() == nil {
 		return nil
 	}
-	s, found, err := r.store().CurrentSession(ctx, key)
+	s, found, err := r.Store().CurrentSession(ctx, key)
 	if err != nil {
 		r.log.Error("session not read", "session", key, "error", term.Clean(err.Error(), 600))
 		return &ops.Error{Code: ops.CodeUnavailable, Message: "the session could not be read: " + term.Clean(store.Reason(err), 200), Hint: "try again in a moment"}

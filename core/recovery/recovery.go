@@ -132,8 +132,8 @@ func New(o Options) *Recovery {
 	return &Recovery{o: o, log: o.Log, loaded: make(chan struct{})}
 }
 
-// store is the open store.
-func (r *Recovery) store() *store.Store { return r.db.Load() }
+// Store is the open store; nil before OpenStore.
+func (r *Recovery) Store() *store.Store { return r.db.Load() }
 
 // Life is the id of this life.
 func (r *Recovery) Life() string { return r.o.Life }
@@ -154,8 +154,8 @@ func (r *Recovery) LastEnd() *ops.LastEnd {
 // Begin records this life in the store and reads what earlier ones left: how the last one ended, the sessions, the messages.
 // Damage that it meets in a database that OpenStore trusted fails the start.
 func (r *Recovery) Begin(ctx context.Context) error {
-	r.warnOfChanges(r.store().FoundSchema())
-	r.warnOfSchema(r.store().ForeignSchema())
+	r.warnOfChanges(r.Store().FoundSchema())
+	r.warnOfSchema(r.Store().ForeignSchema())
 	for _, step := range []func(context.Context) error{r.beginLife, r.loadSessions, r.readUnfinished} {
 		err := step(ctx)
 		if damage, is := errors.AsType[*store.DamagedError](err); is && r.o.Health.Damage() == "" { // where it was trusted
@@ -165,7 +165,7 @@ func (r *Recovery) Begin(ctx context.Context) error {
 			return err
 		}
 	}
-	if n, err := r.store().LivesBegun(ctx); err == nil { // of a damaged database it stays unknown
+	if n, err := r.Store().LivesBegun(ctx); err == nil { // of a damaged database it stays unknown
 		r.begun.Store(n)
 	}
 	return nil

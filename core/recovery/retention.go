@@ -16,8 +16,8 @@ const retentionBatch = 500
 func (r *Recovery) Prune(ctx context.Context) {
 	var total store.Pruned
 	for ctx.Err() == nil && !r.o.Health.ClockDoubted() {
-		step, cancel := r.store().Patience(ctx, store.Stall)
-		p, err := r.store().Prune(step, time.Now().Add(-store.Retention), retentionBatch)
+		step, cancel := r.Store().Patience(ctx, store.Stall)
+		p, err := r.Store().Prune(step, time.Now().Add(-store.Retention), retentionBatch)
 		cancel()
 		if err != nil {
 			r.log.Warn("old rows not deleted", "error", term.Clean(err.Error(), 300))

@@ -14,7 +14,7 @@ import (
 // earlierEntries are the journal's rows of earlier lives that have no end, without those of a gateway that runs on the home
 // that this home is a copy of.
 func (r *Recovery) earlierEntries(ctx context.Context) ([]process.Entry, error) {
-	rows, err := r.store().LiveProcesses(ctx)
+	rows, err := r.Store().LiveProcesses(ctx)
 	if err != nil {
 		r.log.Warn("journal not read", "error", term.Clean(err.Error(), 300))
 		return nil, err
@@ -42,12 +42,12 @@ func (r *Recovery) Adopt(ctx context.Context, procs Processes) {
 		if e.Policy != process.PolicyKept {
 			return true
 		}
-		s, found, err := r.store().CurrentSession(ctx, e.Session)
+		s, found, err := r.Store().CurrentSession(ctx, e.Session)
 		return err != nil || !found || s.State == ops.SessionSuspended || session.IsBackground(e.Session)
 	})
 	for _, e := range procs.AdoptEarlier(ctx, entries) {
 		r.log.Warn("process of an earlier life adopted", "life", e.Life, "pid", e.PID, "session", e.Session, "command", term.Clean(e.Command, 120))
-		if err := r.store().EndProcess(ctx, e.Life, e.PID, e.StartTicks, time.Now(), "adopted by the next life"); err != nil {
+		if err := r.Store().EndProcess(ctx, e.Life, e.PID, e.StartTicks, time.Now(), "adopted by the next life"); err != nil {
 			r.log.Warn("journal not written", "error", term.Clean(err.Error(), 300))
 		}
 	}
@@ -62,7 +62,7 @@ func (r *Recovery) Sweep(ctx context.Context, procs Processes) {
 	ended, spared, err := procs.SweepEarlier(ctx, entries)
 	for _, e := range ended {
 		r.log.Warn("process of an earlier life ended", "life", e.Life, "pid", e.PID, "session", e.Session, "command", term.Clean(e.Command, 120))
-		if err := r.store().EndProcess(ctx, e.Life, e.PID, e.StartTicks, time.Now(), "ended by the next life"); err != nil {
+		if err := r.Store().EndProcess(ctx, e.Life, e.PID, e.StartTicks, time.Now(), "ended by the next life"); err != nil {
 			r.log.Warn("journal not written", "error", term.Clean(err.Error(), 300))
 		}
 	}
@@ -73,7 +73,7 @@ func (r *Recovery) Sweep(ctx context.Context, procs Processes) {
 		r.o.Health.Warn("process.survivors", "processes of an earlier life survived: "+term.Clean(err.Error(), 300))
 		return
 	}
-	if err := r.store().EndEarlierProcesses(ctx, r.o.Life, time.Now(), "gone before the next life"); err != nil && ctx.Err() == nil {
+	if err := r.Store().EndEarlierProcesses(ctx, r.o.Life, time.Now(), "gone before the next life"); err != nil && ctx.Err() == nil {
 		r.log.Warn("journal not written", "error", term.Clean(err.Error(), 300))
 	}
 }

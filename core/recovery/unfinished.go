@@ -15,7 +15,7 @@ func (r *Recovery) readUnfinished(ctx context.Context) error {
 	if r.o.Health.Damage() != "" {
 		return nil // it all stays where it is, for a life that can write what became of it
 	}
-	open, err := r.store().OpenInbox(ctx)
+	open, err := r.Store().OpenInbox(ctx)
 	if err != nil {
 		return fmt.Errorf("read the inbox: %w", err)
 	}
@@ -34,12 +34,12 @@ func (r *Recovery) readUnfinished(ctx context.Context) error {
 			text = "The gateway was restarted before it came to this message, and was told to take up nothing. Send it again."
 		}
 		row := delivery.Answer(in, text)
-		if err := r.store().Answer(ctx, in.ID, &row); err != nil {
+		if err := r.Store().Answer(ctx, in.ID, &row); err != nil {
 			return fmt.Errorf("report message %s: %w", in.ID, err)
 		}
 		reported++
 	}
-	unsent, err := r.store().OpenOutbox(ctx)
+	unsent, err := r.Store().OpenOutbox(ctx)
 	if err != nil {
 		return fmt.Errorf("read the outbox: %w", err)
 	}

@@ -1,4 +1,4 @@
-package gateway
+package operator
 
 import (
 	"context"
@@ -13,13 +13,14 @@ import (
 )
 
 // Preview implements ops.Console: what cmd would wait for, interrupt, close, kill and lose now. It does nothing.
-func (g *Gateway) Preview(_ context.Context, cmd ops.Command) (ops.Preview, error) {
+func (op *Operator) Preview(_ context.Context, cmd ops.Command) (ops.Preview, error) {
 	spec, known := cmd.Verb.Spec()
 	if !known {
 		return ops.Preview{}, &ops.Error{Code: ops.CodeInvalid, Message: "no verb " + term.Quote(string(cmd.Verb))}
 	}
-	if v := verbs[cmd.Verb]; v.check != nil {
-		if err := v.check(g, cmd); err != nil {
+	v := verbs[cmd.Verb]
+	if v.check != nil {
+		if err := v.check(op, cmd); err != nil {
 			return ops.Preview{}, err
 		}
 	}
@@ -27,65 +28,47 @@ func (g *Gateway) Preview(_ context.Context, cmd ops.Command) (ops.Preview, erro
 		Verb: cmd.Verb, Target: cmd.Target,
 		WaitsFor: []string{}, Interrupt: []string{}, Closes: []string{}, Kills: []string{}, Keeps: []string{}, Loses: []string{},
 	}
-	switch cmd.Verb {
-	case ops.VerbReset:
-		g.previewTurn(&p, cmd.Target)
-		g.previewProcesses(&p, cmd.Target)
-		g.previewWaiting(&p, cmd.Target)
-		p.Closes = append(p.Closes, "the agent of "+term.Clean(cmd.Target, 80))
-		p.Keeps = append(p.Keeps, "the old transcript, for /sessions and /resume")
-	case ops.VerbEvict:
-		if cmd.Interrupt {
-			g.previewTurn(&p, cmd.Target)
-		}
-		p.Closes = append(p.Closes, "the cached agent of "+term.Clean(cmd.Target, 80))
-		p.Keeps = append(p.Keeps, "the session and its history; the next message makes a new agent")
-		if n := g.procs.CountSession(cmd.Target); n > 0 {
-			p.Keeps = append(p.Keeps, fmt.Sprintf("%d %s of %s", n, text.Plural(n, "process tree", "process trees"), term.Clean(cmd.Target, 80)))
-		}
-	case ops.VerbInterrupt:
-		g.previewTurn(&p, cmd.Target)
-		p.Keeps = append(p.Keeps, "the session, its agent and its background processes")
-	case ops.VerbKill:
-		for _, row := range g.procs.Rows() {
-			if strconv.Itoa(row.PID) == cmd.Target {
-				p.Kills = append(p.Kills, processLine(row))
-			}
-		}
-	case ops.VerbPause, ops.VerbReconnect:
-		p.Closes = append(p.Closes, "the connection of "+term.Clean(cmd.Target, 80))
-		for _, v := range g.table.Turns() {
-			if session.Platform(v.Session.Key) == cmd.Target {
-				p.Loses = append(p.Loses, "the reply of "+turnLine(v)+", if it ends while the adapter is down")
-			}
-		}
-	case ops.VerbDrain:
-		g.previewDrain(&p)
-	case ops.VerbStop, ops.VerbRestart:
-		g.previewStop(&p, cmd.Mode)
-	case ops.VerbSkip, ops.VerbForce:
-		g.previewLever(&p, cmd)
+	if v.preview != nil {
+		v.preview(op, &p, cmd)
 	}
 	p.EndsWork = spec.Ends && len(p.Interrupt)+len(p.Kills)+len(p.WaitsFor)+len(p.Loses) > 0
 	return p, nil
 }
 
-func (g *Gateway) previewTurn(p *ops.Preview, key string) {
-	if v, running := g.table.Running(key); running {
+func (op *Operator) previewKill(p *ops.Preview, cmd ops.Command) {
+	for _, row := range op.o.Processes.Rows() {
+		if strconv.Itoa(row.PID) == cmd.Target {
+			p.Kills = append(p.Kills, processLine(row))
+		}
+	}
+}
+
+// previewDisconnect is the preview of a verb that ends the connection of an adapter.
+func (op *Operator) previewDisconnect(p *ops.Preview, cmd ops.Command) {
+	p.Closes = append(p.Closes, "the connection of "+term.Clean(cmd.Target, 80))
+	for _, v := range op.o.Table.Turns() {
+		if session.Platform(v.Session.Key) == cmd.Target {
+			p.Loses = append(p.Loses, "the reply of "+turnLine(v)+", if it ends while the adapter is down")
+		}
+	}
+}
+
+func (op *Operator) previewTurn(p *ops.Preview, key string) {
+	if v, running := op.o.Table.Running(key); running {
 		p.Interrupt = append(p.Interrupt, turnLine(v))
 	}
 }
 
-func (g *Gateway) previewProcesses(p *ops.Preview, key string) {
-	for _, row := range g.procs.Rows() {
+func (op *Operator) previewProcesses(p *ops.Preview, key string) {
+	for _, row := range op.o.Processes.Rows() {
 		if row.Session == key || key == "" {
 			p.Kills = append(p.Kills, processLine(row))
 		}
 	}
 }
 
-func (g *Gateway) previewWaiting(p *ops.Preview, key string) {
-	for _, row := range g.table.Waiting() {
+func (op *Operator) previewWaiting(p *ops.Preview, key string) {
+	for _, row := range op.o.Table.Waiting() {
 		if key == "" && row.Queued > 0 && !asksAndWaits(row.Platform) {
 			p.Keeps = append(p.Keeps, fmt.Sprintf("%d waiting %s of %s, for the next life", row.Queued, text.Plural(row.Queued, "message", "messages"), term.Clean(row.Key, 80)))
 			continue
@@ -99,41 +82,42 @@ func (g *Gateway) previewWaiting(p *ops.Preview, key string) {
 // asksAndWaits says that the senders on a platform wait for their answers: there is no chat to tell them in later.
 func asksAndWaits(platform string) bool { return platform == "api" || platform == "cli" }
 
-func (g *Gateway) previewStop(p *ops.Preview, mode ops.Mode) {
-	plan, _ := g.phases.plan().Fit(g.phases.limit())
+func (op *Operator) previewStop(p *ops.Preview, cmd ops.Command) {
+	mode := cmd.Mode
+	plan, _ := op.o.Lifecycle.Plan().Fit(op.o.Lifecycle.Budget())
 	if mode == "" {
 		mode = ops.ModeGraceful
 	}
 	p.WorstCaseMS = ops.Millis(plan.WorstCaseIn(mode))
-	for _, v := range g.table.Turns() {
+	for _, v := range op.o.Table.Turns() {
 		if mode == ops.ModeGraceful {
 			p.WaitsFor = append(p.WaitsFor, turnLine(v))
 		} else {
 			p.Interrupt = append(p.Interrupt, turnLine(v))
 		}
 	}
-	g.previewProcesses(p, "")
-	g.previewWaiting(p, "")
-	p.Closes = append(p.Closes, strconv.Itoa(g.cache.Len())+" agents")
-	for _, a := range g.adapters.Rows() {
+	op.previewProcesses(p, "")
+	op.previewWaiting(p, "")
+	p.Closes = append(p.Closes, strconv.Itoa(op.o.Cache.Len())+" agents")
+	for _, a := range op.o.Adapters.Rows() {
 		p.Closes = append(p.Closes, "adapter "+a.Name)
 	}
 	p.Keeps = append(p.Keeps, "every session with its history")
 }
 
 // previewDrain lists what a drain lets finish, and the messages that then wait until it is undone or until the next life.
-func (g *Gateway) previewDrain(p *ops.Preview) {
-	for _, v := range g.table.Turns() {
+func (op *Operator) previewDrain(p *ops.Preview, _ ops.Command) {
+	for _, v := range op.o.Table.Turns() {
 		p.WaitsFor = append(p.WaitsFor, turnLine(v))
 	}
-	for _, row := range g.table.Waiting() {
+	for _, row := range op.o.Table.Waiting() {
 		p.Keeps = append(p.Keeps, fmt.Sprintf("%d waiting %s of %s, until undrain", row.Queued, text.Plural(row.Queued, "message", "messages"), term.Clean(row.Key, 80)))
 	}
 	p.Keeps = append(p.Keeps, "every connection, session and process")
 }
 
-func (g *Gateway) previewLever(p *ops.Preview, cmd ops.Command) {
-	run := g.lifecycle.Run()
+func (op *Operator) previewSkip(p *ops.Preview, cmd ops.Command) {
+	run := op.o.Lifecycle.Run()
 	if run == nil {
 		return
 	}

@@ -1,4 +1,4 @@
-package gateway
+package operator
 
 import (
 	"bufio"
@@ -14,22 +14,16 @@ import (
 	"gatewaytui/core/term"
 )
 
-// File is a new private file.
-type File interface {
-	io.WriteCloser
-	Name() string
-}
-
 // diagnose writes what one would ask for of a gateway that hangs into one private file: the shutdown with its blockers,
 // turns, process trees, background tasks, open sockets, and every goroutine with the phase and the item that it works for
 // (its pprof labels). It holds no message bodies.
-func (g *Gateway) diagnose(ctx context.Context) (string, error) {
-	f, err := g.opts.Diagnosis()
+func (op *Operator) diagnose(ctx context.Context) (string, error) {
+	f, err := op.o.Host.Diagnosis()
 	if err != nil {
 		return "", fmt.Errorf("make a file for the diagnosis: %w", err)
 	}
 	w := bufio.NewWriter(f)
-	g.writeDiagnosis(ctx, w)
+	op.writeDiagnosis(ctx, w)
 	if err := w.Flush(); err != nil {
 		_ = f.Close() // the write's error says more
 		return "", fmt.Errorf("write the diagnosis to %s: %w", f.Name(), err)
@@ -40,14 +34,14 @@ func (g *Gateway) diagnose(ctx context.Context) (string, error) {
 	return f.Name(), nil
 }
 
-func (g *Gateway) writeDiagnosis(ctx context.Context, w io.Writer) {
+func (op *Operator) writeDiagnosis(ctx context.Context, w io.Writer) {
 	section := func(title string) { fmt.Fprintf(w, "\n== %s\n", title) }
-	s, err := g.Snapshot(ctx)
+	s, err := op.Snapshot(ctx)
 	if err != nil {
 		fmt.Fprintf(w, "no snapshot: %v\n", err)
 		return
 	}
-	fmt.Fprintf(w, "gatewaytui %s, life %s, pid %d, %s, up %s, written %s\n", s.Version, s.Life, s.PID, s.State, time.Since(g.health.Started()).Round(time.Second), time.Now().Format(time.RFC3339))
+	fmt.Fprintf(w, "gatewaytui %s, life %s, pid %d, %s, up %s, written %s\n", s.Version, s.Life, s.PID, s.State, time.Since(op.o.Health.Started()).Round(time.Second), time.Now().Format(time.RFC3339))
 	if s.Shutdown != nil {
 		section("shutdown " + s.Shutdown.ID + " " + term.Clean(s.Shutdown.ModeText(), 200) + ", " + term.Clean(s.Shutdown.Reason, 200))
 		for _, p := range s.Shutdown.Phases {
@@ -58,7 +52,7 @@ func (g *Gateway) writeDiagnosis(ctx context.Context, w io.Writer) {
 		}
 	}
 	section("turns")
-	for _, v := range g.table.Turns() {
+	for _, v := range op.o.Table.Turns() {
 		fmt.Fprintf(w, "%s turn %s: %s, last progress %s ago\n", turnLine(v), v.ID, v.Doing, time.Since(v.Progress).Round(time.Millisecond))
 	}
 	section("processes")

@@ -1,4 +1,4 @@
-package gateway
+package operator
 
 import (
 	"context"
@@ -29,11 +29,11 @@ var errBackupAborted = errors.New("aborted by an operator; nothing of the copy w
 
 // backup writes a copy of the store (TF45). It is a tracked task: it has a row with its progress, "backup" with Abort ends
 // it, and so does the phase background of a stop; then nothing is left of the copy. One runs at a time.
-func (g *Gateway) backup(ctx context.Context, cmd ops.Command) (string, any, error) {
+func (op *Operator) backup(ctx context.Context, cmd ops.Command) (string, any, error) {
 	if cmd.Abort {
-		g.mu.Lock()
-		abort := g.abortBackup
-		g.mu.Unlock()
+		op.mu.Lock()
+		abort := op.abortBackup
+		op.mu.Unlock()
 		if abort == nil {
 			return "", nil, &ops.Error{Code: ops.CodeNotFound, Message: "no backup is running", Hint: "`gatewaytui backup FILE` starts one"}
 		}
@@ -44,28 +44,28 @@ func (g *Gateway) backup(ctx context.Context, cmd ops.Command) (string, any, err
 	defer cancel()
 	ctx, abort := context.WithCancelCause(ctx)
 	defer abort(nil)
-	g.mu.Lock()
-	if g.abortBackup != nil {
-		g.mu.Unlock()
+	op.mu.Lock()
+	if op.abortBackup != nil {
+		op.mu.Unlock()
 		return "", nil, &ops.Error{Code: ops.CodeConflict, Message: "a backup is running", Hint: "wait for it, or end it with `gatewaytui backup --abort`"}
 	}
-	g.abortBackup = abort
-	g.mu.Unlock()
+	op.abortBackup = abort
+	op.mu.Unlock()
 	defer func() {
-		g.mu.Lock()
-		g.abortBackup = nil
-		g.mu.Unlock()
+		op.mu.Lock()
+		op.abortBackup = nil
+		op.mu.Unlock()
 	}()
 	file := cmd.File
 	if file == "" {
-		dir := filepath.Join(g.opts.Home, backupsDir)
+		dir := filepath.Join(op.o.Home, backupsDir)
 		if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
 			return "", nil, fmt.Errorf("make the folder for the backup: %w", err)
 		}
 		file = filepath.Join(dir, "gateway-"+time.Now().UTC().Format("20060102T150405.000")+".db")
 	}
-	err := g.store.Backup(ctx, file, func(written, of int64) {
-		g.background.Progress(ctx, fmt.Sprintf("%s of at most %s", humanize.IBytes(uint64(written)), humanize.IBytes(uint64(of))))
+	err := op.store().Backup(ctx, file, func(written, of int64) {
+		op.o.Background.Progress(ctx, fmt.Sprintf("%s of at most %s", humanize.IBytes(uint64(written)), humanize.IBytes(uint64(of))))
 	})
 	switch {
 	case errors.Is(err, context.Canceled), errors.Is(err, store.ErrClosed):

@@ -1,0 +1,108 @@
+package operator
+
+import (
+	"context"
+	"time"
+
+	"gatewaytui/core/ops"
+	"gatewaytui/core/session"
+	"gatewaytui/core/term"
+)
+
+// Do implements ops.Console. Every command that is taken has an id, an outcome and one audit row (B5, H11).
+func (op *Operator) Do(ctx context.Context, cmd ops.Command) (ops.Request, error) {
+	spec, known := cmd.Verb.Spec()
+	if !known {
+		return ops.Request{}, &ops.Error{Code: ops.CodeInvalid, Message: "no verb " + term.Quote(string(cmd.Verb))}
+	}
+	if spec.TakesTarget() && cmd.Target == "" {
+		return ops.Request{}, &ops.Error{Code: ops.CodeInvalid, Message: string(cmd.Verb) + " needs a target"}
+	}
+	if cmd.By.Tool {
+		if err := op.allowTool(spec); err != nil {
+			return ops.Request{}, err
+		}
+	}
+	if run := op.o.Lifecycle.Run(); run != nil && !spec.WhileStopping {
+		return ops.Request{}, &ops.Error{Code: ops.CodeStopping, Message: "the gateway is stopping; it takes only status and the levers of the shutdown", Hint: "`gatewaytui watch` follows it"}
+	}
+	if op.store() == nil {
+		return ops.Request{}, &ops.Error{Code: ops.CodeUnavailable, Message: "the gateway is starting", Hint: "try again in a moment"}
+	}
+	if spec.TakesTarget() {
+		if err := op.o.Recovery.EnsureLoaded(ctx, cmd.Target); err != nil {
+			return ops.Request{}, err
+		}
+	}
+	v := verbs[cmd.Verb]
+	if v.check != nil {
+		if err := v.check(op, cmd); err != nil {
+			return ops.Request{}, err
+		}
+	}
+	req := ops.Request{ID: op.o.NewID(), State: ops.RequestAccepted, Verb: cmd.Verb, Target: cmd.Target, By: actor(cmd.By), At: ops.At(time.Now())}
+	op.o.Log.Info("request", "request", req.ID, "verb", string(cmd.Verb), "target", term.Clean(cmd.Target, 120), "by", req.By, "reason", term.Clean(cmd.Reason, 120))
+
+	if v.begin != nil {
+		return v.begin(op, ctx, req, cmd)
+	}
+	op.requests.add(req)
+	task := func(ctx context.Context) {
+		op.audit(ctx, req, cmd, "")
+		detail, result, err := v.run(op, ctx, cmd)
+		if err != nil {
+			op.finishRequest(ctx, req.ID, cmd, ops.RequestFailed, "", nil, err)
+			return
+		}
+		op.finishRequest(ctx, req.ID, cmd, ops.RequestDone, detail, result, nil)
+	}
+	if !op.o.Background.Start(ctx, "request "+string(cmd.Verb), cmd.Target, task) {
+		// The background phase is over, and the levers still act: they take no time of their own.
+		task(context.WithoutCancel(ctx))
+	}
+	return req, nil
+}
+
+// message hands a message to a session on behalf of an operator; the request ends with the turn.
+func (op *Operator) message(ctx context.Context, req ops.Request, cmd ops.Command) (_ ops.Request, err error) {
+	defer func() { op.o.Metrics.Received(cmd.Target, err) }()
+	if err := session.CheckKey(cmd.Target); err != nil {
+		return ops.Request{}, err
+	}
+	m := session.Message{ID: req.ID, User: actor(cmd.By), Text: cmd.Text, At: time.Now(), Instant: true}
+	m.Deliver = func(text string, err error) {
+		state, result := ops.RequestDone, ops.MessageResult{Message: req.ID, Session: cmd.Target, Reply: text}
+		if err != nil {
+			state = ops.RequestFailed
+		}
+		op.o.Metrics.Sent(cmd.Target, err)
+		// Audited beside the turn: the session's next turn does not wait for this row.
+		if !op.o.Background.Start(ctx, "request session.message", cmd.Target, func(ctx context.Context) {
+			op.finishRequest(ctx, req.ID, cmd, state, "", result, err)
+		}) {
+			op.requests.update(req.ID, state, "", result, err)
+		}
+	}
+	op.requests.add(req)
+	if err := op.o.Intake.Submit(ctx, cmd.Target, m); err != nil {
+		op.requests.update(req.ID, ops.RequestFailed, "", nil, err)
+		return ops.Request{}, err
+	}
+	op.o.Background.Start(ctx, "audit", cmd.Target, func(ctx context.Context) { op.audit(ctx, req, cmd, "") })
+	return req, nil
+}
+
+// finishRequest ends a request for those who wait for it, and its audit row.
+func (op *Operator) finishRequest(ctx context.Context, id string, cmd ops.Command, state ops.RequestState, detail string, result any, err error) {
+	row, first := op.requests.update(id, state, term.Clean(detail, 400), result, err)
+	if !first {
+		return
+	}
+	text := detail
+	if err != nil {
+		text = err.Error()
+	}
+	op.o.Log.Info("request ended", "request", id, "verb", string(row.Verb), "target", term.Clean(row.Target, 120), "state", string(state), "detail", term.Clean(text, 300))
+	op.o.Events.Emit(ops.EventRequest, id, string(row.Verb)+" "+string(state), map[string]any{"verb": row.Verb, "state": state, "by": row.By})
+	op.audit(ctx, row, cmd, text)
+}

@@ -1,0 +1,116 @@
+package operator
+
+import (
+	"context"
+	"slices"
+	"strconv"
+
+	"gatewaytui/core/filter"
+	"gatewaytui/core/ops"
+	"gatewaytui/core/session"
+)
+
+// sessionRows joins the table's rows of a selection with what the cache and the registry know of each.
+func (op *Operator) sessionRows(sel session.Selection) (rows []ops.Session, next session.Cursor, scanned int) {
+	rows, next, scanned = op.o.Table.Page(sel)
+	count := op.o.Processes.CountSessions()
+	for i := range rows {
+		_, cached := op.o.Cache.Peek(rows[i].Key)
+		rows[i].Processes, rows[i].Cached = count[rows[i].Key], cached
+	}
+	return rows, next, scanned
+}
+
+// Sessions implements ops.Console. A page costs the same at any number of sessions; a filter looks at MaxScan of them at
+// most, and at none of a group that has no row with a state that it asks for.
+func (op *Operator) Sessions(_ context.Context, q ops.Query) (ops.Page[ops.Session], error) {
+	if q.Key != "" {
+		return op.oneSession(q.Key), nil
+	}
+	picks, err := filter.Parse(q.Filter, filter.Sessions)
+	if err != nil {
+		return ops.Page[ops.Session]{}, err
+	}
+	sel := session.Selection{Limit: bounded(q.Limit), Scan: ops.MaxScan}
+	if sel.After, err = session.ParseCursor(q.Cursor); err != nil {
+		return ops.Page[ops.Session]{}, err
+	}
+	if !picks.All() {
+		sel.Match = picks.Match
+		sel.Groups = func(group ops.SessionGroup) bool {
+			return slices.ContainsFunc(ops.SessionStates, func(s ops.SessionState) bool {
+				return s.Group() == group && picks.Could("state", string(s))
+			})
+		}
+	}
+	rows, next, scanned := op.sessionRows(sel)
+	p := ops.Page[ops.Session]{Items: filled(rows), Next: next.String()}
+	if p.Next != "" && len(rows) < sel.Limit {
+		p.Scanned = scanned
+	}
+	return p, nil
+}
+
+// oneSession is the page with the session of key, empty if there is none.
+func (op *Operator) oneSession(key string) ops.Page[ops.Session] {
+	row, found := op.o.Table.Row(key)
+	if !found {
+		return ops.Page[ops.Session]{Items: []ops.Session{}}
+	}
+	_, row.Cached = op.o.Cache.Peek(key)
+	row.Processes = op.o.Processes.CountSession(key)
+	return ops.Page[ops.Session]{Items: []ops.Session{row}}
+}
+
+// Agents implements ops.Console.
+func (op *Operator) Agents(_ context.Context, q ops.Query) (ops.Page[ops.Agent], error) {
+	return page(op.o.Cache.Rows(), q, func(a ops.Agent) string { return a.Session }, filter.Agents)
+}
+
+// Processes implements ops.Console.
+func (op *Operator) Processes(_ context.Context, q ops.Query) (ops.Page[ops.Process], error) {
+	return page(op.o.Processes.Rows(), q, func(p ops.Process) string { return strconv.Itoa(p.PID) + "." + strconv.FormatUint(p.StartTicks, 10) }, filter.Processes)
+}
+
+// Adapters implements ops.Console.
+func (op *Operator) Adapters(_ context.Context, q ops.Query) (ops.Page[ops.Adapter], error) {
+	return page(op.o.Adapters.Rows(), q, func(a ops.Adapter) string { return a.Name }, filter.Adapters)
+}
+
+// page cuts what q asks for out of rows, which are in their order already and few. The cursor is the key of the page's
+// last row, so that rows which come and go move no page; if that row is gone, the answer is an error, not a silent gap.
+func page[T any](rows []T, q ops.Query, key func(T) string, fields []filter.Field[T]) (ops.Page[T], error) {
+	picks, err := filter.Parse(q.Filter, fields)
+	if err != nil {
+		return ops.Page[T]{}, err
+	}
+	rows = slices.DeleteFunc(rows, func(r T) bool { return !picks.Match(&r) })
+	if q.Cursor != "" {
+		at := slices.IndexFunc(rows, func(r T) bool { return key(r) == q.Cursor })
+		if at < 0 {
+			return ops.Page[T]{}, &ops.Error{Code: ops.CodeConflict, Message: "this cursor has expired", Hint: "start again without it"}
+		}
+		rows = rows[at+1:]
+	}
+	p := ops.Page[T]{Items: filled(rows)}
+	if limit := bounded(q.Limit); len(rows) > limit {
+		p.Items, p.Next = rows[:limit], key(rows[limit-1])
+	}
+	return p, nil
+}
+
+// bounded is a query's limit within its bounds.
+func bounded(limit int) int {
+	if limit <= 0 {
+		return ops.DefaultLimit
+	}
+	return min(limit, ops.MaxLimit)
+}
+
+// filled is rows, never nil: it is an empty list on the wire.
+func filled[T any](rows []T) []T {
+	if rows == nil {
+		return []T{}
+	}
+	return rows
+}

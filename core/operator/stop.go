@@ -1,0 +1,71 @@
+package operator
+
+import (
+	"context"
+
+	"gatewaytui/core/ops"
+	"gatewaytui/core/process"
+	"gatewaytui/core/store"
+	"gatewaytui/core/term"
+)
+
+// StopRequest asks for the end of the gateway.
+type StopRequest struct {
+	Mode   ops.Mode
+	Reason string
+	By     string
+	// Restart asks for exit code 75, so that the service manager starts the next life.
+	Restart bool
+	// Asker is the session whose turn asked: the drain does not wait for it (A5).
+	Asker string
+	// Respawn says that this program starts the next life, if no service manager does: who asked leaves that to it, or is one
+	// of its descendants and ends with it (B7).
+	Respawn bool
+	// ExitCode, if not 0, replaces the planned one: 128+n for a further signal n.
+	ExitCode int
+	// ID is the id of the shutdown; empty: a new one. Audit is the row of the command that asked; nil: a signal did.
+	ID    string
+	Audit *store.Audit
+}
+
+// requestStop is the stop as a command. Its request is the shutdown's id; who asks again is told that one.
+func (op *Operator) requestStop(_ context.Context, req ops.Request, cmd ops.Command) (ops.Request, error) {
+	if err := checkLife(op, cmd); err != nil {
+		return ops.Request{}, err
+	}
+	rq := StopRequest{
+		ID: req.ID, Mode: cmd.Mode, Reason: reason(cmd, "stopped by "+asker(cmd.By)), By: req.By, Restart: cmd.Verb == ops.VerbRestart, Asker: cmd.By.Session,
+		Respawn: cmd.Respawn || cmd.By.Tool || process.Descends(cmd.By.PID, op.o.Identity.PID),
+	}
+	switch cmd.Mode {
+	case ops.ModeGraceful, ops.ModeFast, ops.ModeImmediate:
+	case "":
+		rq.Mode = ops.ModeGraceful
+	default:
+		return ops.Request{}, &ops.Error{Code: ops.CodeInvalid, Message: "no mode " + term.Quote(string(cmd.Mode)), Hint: "graceful, fast or immediate"}
+	}
+	if rq.Restart && cmd.Reason == "" {
+		rq.Reason = "restarted by " + asker(cmd.By)
+	}
+	row := op.auditRow(req, cmd, rq.Reason)
+	rq.Audit = &row
+	req.State, req.Detail = ops.RequestRunning, "the shutdown has begun"
+	op.requests.add(req)
+	id, began := op.o.Lifecycle.Stop(rq)
+	if began {
+		return req, nil
+	}
+	// It joined: one shutdown, one id, and a word about it (B19).
+	detail := "already stopping (" + id + ")"
+	op.requests.update(req.ID, ops.RequestDone, detail, nil, nil)
+	op.o.Background.Start(context.Background(), "audit", "", func(ctx context.Context) { op.putAudit(ctx, row) })
+	joined, err := op.requests.get(context.Background(), id, false)
+	if err != nil { // it began with a signal
+		joined = ops.Request{ID: id, Verb: ops.VerbStop, At: req.At}
+		if op.o.Lifecycle.Stopped().Restart {
+			joined.Verb = ops.VerbRestart
+		}
+	}
+	joined.State, joined.Detail, joined.Joined = ops.RequestRunning, detail, true
+	return joined, nil
+}
