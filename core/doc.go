@@ -1,7 +1,9 @@
 // Package core holds nothing itself: it is the house of the gateway, one folder a room.
 //
 //	ops       the operator's language: Console, Snapshot and its rows, events, verbs
-//	gateway   the runner: sessions and turns, adapters and agents, the shutdown plan, ops.Console
+//	gateway   the wiring, one life of a gateway, and the phases of its stop
+//	delivery  messages of chats into sessions, answers and notices to chats
+//	conversation  turns, agents of sessions, the end of conversations, chat commands
 //	background  background tasks as one tracked group
 //	events    the newest events, for any number of readers
 //	health    whether messages are taken, warnings, low resources, the wall clock
