@@ -15,10 +15,11 @@ import (
 	"gatewaytui/core/store"
 )
 
-// beside opens the database of a running gateway a second time, as somebody with sqlite3 does.
+// beside opens the database of a running gateway a second time, as a person with sqlite3 does. Its statements wait for
+// the writes of the gateway.
 func beside(t *testing.T, dir string) *sql.DB {
 	t.Helper()
-	db, err := sql.Open("sqlite", "file:"+filepath.Join(dir, "gateway.db")+"?_pragma=busy_timeout(5000)")
+	db, err := sql.Open("sqlite", "file:"+filepath.Join(dir, "gateway.db")+"?_pragma=busy_timeout(20000)")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,8 +7,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-
-	"gatewaytui/fixtures/eventually"
 )
 
 func longDrain() string {
@@ -103,7 +101,7 @@ func TestAClosedStderrDoesNotEndIt(t *testing.T) {
 	}
 	g := spawnTo(t, home, writer)
 	writer.Close()
-	eventually.True(t, "it is ready", func() bool { _, code := verb(t, home, "status"); return code == 0 })
+	isUp(t, home)
 	reader.Close()
 	for range 3 {
 		if out, code := verb(t, home, "send", "hello"); code != 0 {
