@@ -42,18 +42,6 @@ type done struct {
 	copied string
 }
 
-// words are how a verb reads while it runs and when it is done.
-var words = map[ops.Verb][2]string{
-	ops.VerbReset: {"resetting", "reset"}, ops.VerbEvict: {"evicting", "evicted"}, ops.VerbInterrupt: {"interrupting", "interrupted"},
-	ops.VerbMessage: {"waiting for the reply of", "sent"}, ops.VerbKill: {"ending process tree", "ended process tree"},
-	ops.VerbPause: {"pausing", "paused"}, ops.VerbResume: {"resuming", "resumed"}, ops.VerbReconnect: {"reconnecting", "reconnect"},
-	ops.VerbDrain: {"draining", "draining"}, ops.VerbUndrain: {"accepting new turns", "accepting new turns"},
-	ops.VerbStop: {"stopping", "stopping"}, ops.VerbRestart: {"restarting", "restarting"},
-	ops.VerbSkip: {"abandoning", "no longer waiting for"}, ops.VerbExtend: {"asking for more time for", "more time for"},
-	ops.VerbForce: {"forcing", "forced"}, ops.VerbDiagnose: {"diagnosing", "diagnosed"},
-	ops.VerbBackup: {"backing up", "backup"},
-}
-
 // object is what a command acts on, for people.
 func object(cmd ops.Command) string {
 	name := cmd.Target
@@ -80,8 +68,15 @@ func objects(cmds []ops.Command) string {
 	}
 }
 
-func sentence(verb ops.Verb, which int, what string) string {
-	return strings.TrimSpace(words[verb][which] + " " + what)
+// doingWords and doneWords are how a verb reads while it runs and when it is done.
+func doingWords(verb ops.Verb, what string) string {
+	spec, _ := verb.Spec()
+	return strings.TrimSpace(spec.Doing + " " + what)
+}
+
+func doneWords(verb ops.Verb, what string) string {
+	spec, _ := verb.Spec()
+	return strings.TrimSpace(spec.Done + " " + what)
 }
 
 // result is what a command has done, in one sentence. detail is the gateway's own word on it.
@@ -99,7 +94,7 @@ func result(verb ops.Verb, what, detail string) string {
 	if verb == ops.VerbInterrupt && detail != "" { // it says which of several things an interrupt came to
 		return what + ": " + detail
 	}
-	text := sentence(verb, 1, what)
+	text := doneWords(verb, what)
 	if detail != "" {
 		text += ": " + detail
 	}
@@ -131,7 +126,7 @@ func (m *model) give(cmds []ops.Command) tea.Cmd {
 	if len(cmds) > 1 && cmds[1].Verb == verb {
 		clear(m.lists[m.view].Marked)
 	}
-	j.what = sentence(verb, 0, what)
+	j.what = doingWords(verb, what)
 	m.doing = append(m.doing, j)
 	m.message, m.stale = "", true
 	return m.tasks.cmd(j.what, func(ctx context.Context) tea.Msg {
@@ -161,7 +156,7 @@ func carryOut(ctx context.Context, c ops.Console, cmds []ops.Command, what strin
 		if errs[i] != nil {
 			failed++
 			if text == "" || len(cmds) == 1 {
-				text = fmt.Sprintf("%s: %s", sentence(cmd.Verb, 0, object(cmd)), ops.AsError(errs[i]).Error())
+				text = fmt.Sprintf("%s: %s", doingWords(cmd.Verb, object(cmd)), ops.AsError(errs[i]).Error())
 			}
 		}
 	}

@@ -179,9 +179,10 @@ func (q *question) name(m *model) {
 	do := func(m *model) tea.Cmd { return m.confirmed(q) }
 	q.answers = []answer{cancelAnswer(), {"y", q.verb(), do}}
 	q.retitle()
+	spec, _ := cmd.Verb.Spec()
 	switch {
-	case cmd.Verb == ops.VerbForce:
-		q.want = "force"
+	case spec.Word != "":
+		q.want = spec.Word
 	case cmd.Verb == ops.VerbStop:
 		q.setMode(ops.ModeGraceful)
 	case cmd.Verb == ops.VerbEvict && len(q.cmds) == 1:

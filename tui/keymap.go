@@ -99,7 +99,14 @@ func (b *binding) inView(v views.View) bool { return b.in == nil || slices.Conta
 // bindings is the table. It is filled by init because some of its functions read it.
 var bindings []binding
 
-func init() { bindings = slices.Concat(leverBindings(), pageBindings(), moveBindings()) }
+func init() {
+	levers := leverBindings()
+	levers = append(levers, tableBindings(levers)...)
+	for i := range levers {
+		levers[i] = fromTable(levers[i])
+	}
+	bindings = slices.Concat(levers, pageBindings(), moveBindings())
+}
 
 // bound returns the row that a key means in a view: the view's own before what works everywhere.
 func bound(key string, v views.View) *binding {

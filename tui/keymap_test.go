@@ -124,3 +124,24 @@ func TestTheDocumentationSaysHowTheStopAsks(t *testing.T) {
 		}
 	}
 }
+
+// A verb that no row of the keys has is in the palette as ops.Verbs describes it.
+func TestAVerbWithoutAKeyIsMadeOfTheTable(t *testing.T) {
+	before := ops.Verbs
+	t.Cleanup(func() { ops.Verbs = before })
+	ops.Verbs = append(slices.Clone(before), ops.VerbSpec{
+		Verb: "session.nudge", Path: "/v1/sessions/{target}/nudge", Name: "nudge", Target: ops.TargetSession, Summary: "nudge a session", Ends: true,
+	})
+	made := tableBindings(leverBindings())
+	if len(made) != 1 {
+		t.Fatalf("%d rows are made of the table, want 1: %+v", len(made), made)
+	}
+	b := fromTable(made[0])
+	if b.action != "nudge" || b.help != "nudge a session" || b.twin != "gatewaytui nudge KEY" || b.highest != withDialog || b.not(facts{}) == "" {
+		t.Errorf("the row is %+v", b)
+	}
+	f := facts{view: views.Sessions, session: &ops.Session{Key: "cli:local", ID: "s1"}}
+	if cmd := b.aim(f); cmd.Target != "cli:local" || cmd.Expect != "s1" {
+		t.Errorf("it aims at %+v", cmd)
+	}
+}

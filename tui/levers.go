@@ -1,7 +1,9 @@
 package tui
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"time"
 
 	"gatewaytui/core/ops"
@@ -22,11 +24,11 @@ func leverBindings() []binding {
 	return []binding{
 		{
 			action: "reset", keys: []string{"R"}, label: "reset", help: "end a session's turn, agent and processes, start it fresh", in: ofSessions,
-			verb: ops.VerbReset, twin: "gatewaytui reset KEY", highest: withDialog, asks: bySession, not: needsSession, aim: atSession(ops.VerbReset), marks: true,
+			verb: ops.VerbReset, asks: bySession, not: needsSession, aim: atSession(ops.VerbReset), marks: true,
 		},
 		{
 			action: "evict", keys: []string{"E"}, label: "evict", help: "drop a session's cached agent, keep session and processes; a running turn is interrupted first", in: ofSessions,
-			verb: ops.VerbEvict, twin: "gatewaytui evict KEY", highest: withDialog, asks: byProcesses, not: needsAgent, marks: true,
+			verb: ops.VerbEvict, asks: byProcesses, not: needsAgent, marks: true,
 			aim: func(f facts) ops.Command {
 				cmd := atSession(ops.VerbEvict)(f)
 				cmd.Interrupt = f.busy()
@@ -35,35 +37,35 @@ func leverBindings() []binding {
 		},
 		{
 			action: "interrupt", keys: []string{"I"}, label: "interrupt", help: "stop a session's running turn", in: ofSessions,
-			verb: ops.VerbInterrupt, twin: "gatewaytui interrupt KEY", highest: withDialog, not: needsTurn, aim: atSession(ops.VerbInterrupt), marks: true,
+			verb: ops.VerbInterrupt, not: needsTurn, aim: atSession(ops.VerbInterrupt), marks: true,
 		},
 		{
 			action: "kill", keys: []string{"X"}, label: "end process", help: "end one process tree: TERM, then KILL", in: []views.View{views.Processes},
-			verb: ops.VerbKill, twin: "gatewaytui kill PID", highest: withDialog, not: needsProcess, marks: true,
-			aim: func(f facts) ops.Command { return ops.Command{Verb: ops.VerbKill, Target: processKey(*f.process)} },
+			verb: ops.VerbKill, not: needsProcess, marks: true,
+			aim: atProcess(ops.VerbKill),
 		},
 		{
 			action: "pause-adapter", keys: []string{"P"}, label: "pause", help: "disconnect one platform until it is resumed", in: ofAdapters,
-			verb: ops.VerbPause, twin: "gatewaytui adapter pause NAME", highest: withDialog, not: adapterIs(false), aim: atAdapter(ops.VerbPause),
+			verb: ops.VerbPause, not: adapterIs(false), aim: atAdapter(ops.VerbPause),
 		},
 		{
 			action: "resume-adapter", keys: []string{"c"}, label: "resume", help: "connect a paused platform again", in: ofAdapters,
-			verb: ops.VerbResume, twin: "gatewaytui adapter resume NAME", not: adapterIs(true), aim: atAdapter(ops.VerbResume),
+			verb: ops.VerbResume, not: adapterIs(true), aim: atAdapter(ops.VerbResume),
 		},
 		{
 			action: "reconnect", keys: []string{"C"}, label: "reconnect", help: "drop one platform's connection and make a new one", in: ofAdapters,
-			verb: ops.VerbReconnect, twin: "gatewaytui adapter reconnect NAME", highest: withDialog, not: adapterIs(false), aim: atAdapter(ops.VerbReconnect),
+			verb: ops.VerbReconnect, not: adapterIs(false), aim: atAdapter(ops.VerbReconnect),
 		},
 		{
 			action: "abandon", keys: []string{"A"}, label: "abandon", help: "stop waiting for the selected item of the stop", in: ofStop,
-			verb: ops.VerbSkip, twin: "gatewaytui shutdown skip --phase P --item I", highest: withDialog, not: needsItem,
+			verb: ops.VerbSkip, twin: "gatewaytui shutdown skip --phase P --item I", not: needsItem,
 			aim: func(f facts) ops.Command {
 				return ops.Command{Verb: ops.VerbSkip, Phase: f.phase.Name, Item: f.item.Key()}
 			},
 		},
 		{
 			action: "next-phase", keys: []string{">"}, label: "next phase", help: "end the running phase of the stop, go to the next", in: ofStop,
-			verb: ops.VerbSkip, twin: "gatewaytui shutdown skip --phase P", highest: withDialog, not: needsPhase(true),
+			verb: ops.VerbSkip, twin: "gatewaytui shutdown skip --phase P", not: needsPhase(true),
 			aim: func(f facts) ops.Command { return ops.Command{Verb: ops.VerbSkip, Phase: runningPhase(f.stop).Name} },
 		},
 		{
@@ -75,24 +77,24 @@ func leverBindings() []binding {
 		},
 		{
 			action: "force", keys: []string{"F"}, label: "force", help: "end the stop as fast as the stores can be closed", in: ofStop,
-			verb: ops.VerbForce, twin: "gatewaytui shutdown force", highest: withWord, not: needsStop,
-			aim: func(facts) ops.Command { return ops.Command{Verb: ops.VerbForce} },
+			verb: ops.VerbForce, not: needsStop,
+			aim: atGateway(ops.VerbForce),
 		},
 		{
 			action: "drain", keys: []string{"D"}, label: "drain", help: "take no new turns, let running ones finish, keep running",
-			verb: ops.VerbDrain, twin: "gatewaytui drain", highest: withDialog, not: needsState(ops.StateRunning, "already draining; U resumes"), aim: atGateway(ops.VerbDrain),
+			verb: ops.VerbDrain, not: needsState(ops.StateRunning, "already draining; U resumes"), aim: atGateway(ops.VerbDrain),
 		},
 		{
 			action: "undrain", keys: []string{"U"}, label: "undrain", help: "take new turns again",
-			verb: ops.VerbUndrain, twin: "gatewaytui undrain", not: needsState(ops.StateDraining, "not draining; D drains"), aim: atGateway(ops.VerbUndrain),
+			verb: ops.VerbUndrain, not: needsState(ops.StateDraining, "not draining; D drains"), aim: atGateway(ops.VerbUndrain),
 		},
 		{
 			action: "stop", keys: []string{"S"}, label: "stop", help: "stop the gateway; m in the dialog changes the mode, and immediate asks for a typed word",
-			verb: ops.VerbStop, twin: "gatewaytui stop", highest: withDialog, not: needsNoStop, aim: atGateway(ops.VerbStop),
+			verb: ops.VerbStop, not: needsNoStop, aim: atGateway(ops.VerbStop),
 		},
 		{
 			action: "restart", help: "stop, and start again: by the service manager, or without one as a gateway without a console",
-			verb: ops.VerbRestart, twin: "gatewaytui restart", highest: withDialog, not: needsNoStop,
+			verb: ops.VerbRestart, not: needsNoStop,
 			aim: func(f facts) ops.Command {
 				return ops.Command{Verb: ops.VerbRestart, Respawn: true, Expect: f.gateway}
 			},
@@ -103,20 +105,57 @@ func leverBindings() []binding {
 		},
 		{
 			action: "backup", help: "write a copy of the database into the folder backups of the home",
-			verb: ops.VerbBackup, twin: "gatewaytui backup FILE", not: needsNoStop, aim: func(facts) ops.Command { return ops.Command{Verb: ops.VerbBackup} },
+			verb: ops.VerbBackup, not: needsNoStop, aim: atGateway(ops.VerbBackup),
 		},
 		{
 			action: "diagnose", keys: []string{"d"}, label: "diagnose", help: "write goroutines, process trees, sockets and the phase log into one file",
-			verb: ops.VerbDiagnose, twin: "gatewaytui diagnose", aim: atGateway(ops.VerbDiagnose),
+			verb: ops.VerbDiagnose, aim: atGateway(ops.VerbDiagnose),
 		},
 	}
+}
+
+// tableBindings are rows for the verbs of ops.Verbs that none of these has: they are reached by the palette.
+func tableBindings(levers []binding) (out []binding) {
+	for _, spec := range ops.Verbs {
+		if slices.ContainsFunc(levers, func(b binding) bool { return b.verb == spec.Verb }) {
+			continue
+		}
+		b := binding{action: spec.Name, help: spec.Summary, verb: spec.Verb, aim: atGateway(spec.Verb)}
+		switch spec.Target {
+		case ops.TargetSession:
+			b.not, b.aim = needsSession, atSession(spec.Verb)
+		case ops.TargetProcess:
+			b.not, b.aim = needsProcess, atProcess(spec.Verb)
+		case ops.TargetAdapter:
+			b.not, b.aim = needsAdapter, atAdapter(spec.Verb)
+		default:
+			if spec.OfStop() {
+				b.not = needsStop
+			}
+		}
+		out = append(out, b)
+	}
+	return out
+}
+
+// fromTable completes a row by what ops.Verbs says: the command line, and how much is asked.
+func fromTable(b binding) binding {
+	spec, _ := b.verb.Spec()
+	b.twin = cmp.Or(b.twin, spec.CommandLine())
+	switch {
+	case spec.Word != "":
+		b.highest = withWord
+	case spec.Ends || spec.DryRun:
+		b.highest = withDialog
+	}
+	return b
 }
 
 // atGateway aims at the gateway: at this life, and not at what runs in it.
 func atGateway(v ops.Verb) func(facts) ops.Command {
 	return func(f facts) ops.Command {
 		cmd := ops.Command{Verb: v}
-		if v != ops.VerbDiagnose {
+		if spec, _ := v.Spec(); spec.OfLife {
 			cmd.Expect = f.gateway
 		}
 		return cmd
@@ -132,6 +171,10 @@ func atSession(v ops.Verb) func(facts) ops.Command {
 		}
 		return cmd
 	}
+}
+
+func atProcess(v ops.Verb) func(facts) ops.Command {
+	return func(f facts) ops.Command { return ops.Command{Verb: v, Target: processKey(*f.process)} }
 }
 
 func atAdapter(v ops.Verb) func(facts) ops.Command {
@@ -189,11 +232,18 @@ func needsProcess(f facts) string {
 	return ""
 }
 
+func needsAdapter(f facts) string {
+	if f.adapter == nil {
+		return "no adapter is selected"
+	}
+	return ""
+}
+
 func adapterIs(paused bool) func(facts) string {
 	return func(f facts) string {
 		switch {
-		case f.adapter == nil:
-			return "no adapter is selected"
+		case needsAdapter(f) != "":
+			return needsAdapter(f)
 		case paused && f.adapter.State != ops.AdapterPaused:
 			return f.adapter.Name + " is not paused"
 		case !paused && f.adapter.State == ops.AdapterPaused:

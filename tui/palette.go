@@ -69,7 +69,7 @@ func (m *model) commands() []command {
 		c := command{name: b.action, help: b.help, key: keyNames(b.keys), binding: b, run: func(m *model, arg string) tea.Cmd { return m.invoke(b, arg) }}
 		if spec, ok := b.verb.Spec(); ok {
 			c.takes = targets(spec)
-			c.free = b.verb == ops.VerbMessage || b.verb == ops.VerbDrain
+			c.free = spec.Rest.Free()
 		}
 		out = append(out, c)
 	}
@@ -89,13 +89,13 @@ func targets(spec ops.VerbSpec) func(m *model) []string {
 		}
 	}
 	switch {
-	case strings.HasPrefix(string(spec.Verb), "session."):
+	case spec.Target == ops.TargetSession:
 		return names(views.Sessions)
-	case strings.HasPrefix(string(spec.Verb), "process."):
+	case spec.Target == ops.TargetProcess:
 		return names(views.Processes)
-	case strings.HasPrefix(string(spec.Verb), "adapter."):
+	case spec.Target == ops.TargetAdapter:
 		return names(views.Adapters)
-	case spec.Verb == ops.VerbStop:
+	case spec.Rest == ops.RestMode:
 		return func(*model) []string {
 			return []string{string(ops.ModeGraceful), string(ops.ModeFast), string(ops.ModeImmediate)}
 		}

@@ -17,21 +17,15 @@ import (
 	"gatewaytui/core/remote"
 )
 
-// action is the command line's twin of one of ops.Verbs.
+// action is what the command line adds to one of ops.Verbs: a verb that is not in actions is carried out as the table says.
 type action struct {
-	verb ops.Verb
-	// under is the command that it belongs to; empty is the root.
-	under string
-	// use is its name and its arguments. The first argument is the target, where the verb takes one.
-	use     string
-	example string
-	// flags are those beside what every action has; nil is none.
+	// flags are those beside what every verb has; nil is none.
 	flags func(*pflag.FlagSet, *request)
 	// read makes the command of the arguments; nil takes the target and nothing else.
 	read func(p *program, r *request, args []string) error
 	// run gives the command and shows what became of it; nil is carryOut.
 	run func(p *program, ctx context.Context, g *remote.Gateway, r *request) error
-	// args checks the arguments; nil wants those of use.
+	// args checks the arguments; nil wants those of the table.
 	args cobra.PositionalArgs
 	// down does it without a gateway, on the home that is given; nil cannot.
 	down func(p *program, ctx context.Context, home string, r *request) error
@@ -40,6 +34,7 @@ type action struct {
 // request is an action as it was asked for.
 type request struct {
 	ops.Command
+	spec        ops.VerbSpec
 	name        string // of the action, for people
 	dryRun, yes bool
 	noWait      bool   // send: do not wait for the reply
@@ -47,30 +42,20 @@ type request struct {
 	lockDir     string // backup: where a gateway of this home would keep its lock; empty: in the home
 }
 
-// actions are in the order in which the help lists them.
-var actions = []action{
-	{verb: ops.VerbMessage, use: "send TEXT", example: "  gatewaytui send \"what is the load of this machine?\"\n  gatewaytui send --session telegram:dm:4711 \"the deploy is done\"\n  echo \"a long text\" | gatewaytui send -", flags: sendFlags, read: readMessage, run: (*program).send},
-	{verb: ops.VerbReset, use: "reset KEY", example: "  gatewaytui reset telegram:dm:4711\n  gatewaytui reset cli:local --dry-run"},
-	{verb: ops.VerbEvict, use: "evict KEY", example: "  gatewaytui evict api:user:alice\n  gatewaytui evict api:user:alice --interrupt", flags: func(f *pflag.FlagSet, r *request) {
+var actions = map[ops.Verb]action{
+	ops.VerbMessage: {flags: sendFlags, read: readMessage, run: (*program).send},
+	ops.VerbEvict: {flags: func(f *pflag.FlagSet, r *request) {
 		f.BoolVar(&r.Interrupt, "interrupt", false, "interrupt the session's running turn first (default: a busy agent is refused)")
 	}},
-	{verb: ops.VerbInterrupt, use: "interrupt KEY", example: "  gatewaytui interrupt api:user:alice --yes"},
-	{verb: ops.VerbKill, use: "kill PID", example: "  gatewaytui kill 4711\n  gatewaytui kill 4711 --dry-run", read: readPID},
-	{verb: ops.VerbPause, under: "adapter", use: "pause NAME", example: "  gatewaytui adapter pause telegram"},
-	{verb: ops.VerbResume, under: "adapter", use: "resume NAME", example: "  gatewaytui adapter resume telegram"},
-	{verb: ops.VerbReconnect, under: "adapter", use: "reconnect NAME", example: "  gatewaytui adapter reconnect telegram"},
-	{verb: ops.VerbDrain, use: "drain", example: "  gatewaytui drain --reason \"deploy at 15:00\"\n  gatewaytui drain --dry-run"},
-	{verb: ops.VerbUndrain, use: "undrain", example: "  gatewaytui undrain"},
-	{verb: ops.VerbStop, use: "stop", example: "  gatewaytui stop --wait\n  gatewaytui stop --dry-run\n  gatewaytui stop --mode fast --yes --reason \"kernel update\"", flags: stopFlags, run: (*program).stop},
-	{verb: ops.VerbRestart, use: "restart", example: "  gatewaytui restart --wait", flags: restartFlags, run: (*program).restart},
-	{verb: ops.VerbSkip, under: "shutdown", use: "skip", example: "  gatewaytui shutdown skip\n  gatewaytui shutdown skip --phase adapters --item telegram", flags: leverFlags},
-	{verb: ops.VerbExtend, under: "shutdown", use: "extend", example: "  gatewaytui shutdown extend --by 30s", flags: func(f *pflag.FlagSet, r *request) {
+	ops.VerbStop:    {flags: stopFlags, run: (*program).stop},
+	ops.VerbRestart: {flags: restartFlags, run: (*program).restart},
+	ops.VerbSkip:    {flags: leverFlags},
+	ops.VerbExtend: {flags: func(f *pflag.FlagSet, r *request) {
 		leverFlags(f, r)
 		f.Var(span{&r.ByMS}, "by", "how much more time (default: 30s)")
 	}},
-	{verb: ops.VerbForce, under: "shutdown", use: "force", example: "  gatewaytui shutdown force --yes", flags: leverFlags},
-	{verb: ops.VerbBackup, use: "backup FILE", example: "  gatewaytui backup /var/backups/gateway.db\n  gatewaytui backup --abort", flags: backupFlags, args: backupArguments, read: readBackup, run: (*program).backup, down: (*program).backupDown},
-	{verb: ops.VerbDiagnose, use: "diagnose", example: "  gatewaytui diagnose"},
+	ops.VerbForce:  {flags: leverFlags},
+	ops.VerbBackup: {flags: backupFlags, args: backupArguments, read: readBackup, run: (*program).backup, down: (*program).backupDown},
 }
 
 // actionGroups are the commands that hold actions.
@@ -79,20 +64,20 @@ var actionGroups = map[string]string{
 	"shutdown": "act on what the running shutdown waits for",
 }
 
-// actionVerbs makes the commands of actions.
+// actionVerbs makes the commands of ops.Verbs, in their order.
 func actionVerbs(p *program) []*cobra.Command {
 	var top []*cobra.Command
 	holders := map[string]*cobra.Command{}
-	for _, a := range actions {
-		c := a.command(p)
-		if a.under == "" {
+	for _, spec := range ops.Verbs {
+		c := actions[spec.Verb].command(p, spec)
+		if spec.Group == "" {
 			top = append(top, c)
 			continue
 		}
-		holder := holders[a.under]
+		holder := holders[spec.Group]
 		if holder == nil {
-			holder = p.verb(&cobra.Command{Use: a.under, Short: actionGroups[a.under], Example: a.example, Args: group, RunE: group})
-			holders[a.under] = holder
+			holder = p.verb(&cobra.Command{Use: spec.Group, Short: actionGroups[spec.Group], Example: c.Example, Args: group, RunE: group})
+			holders[spec.Group] = holder
 			top = append(top, holder)
 		}
 		holder.AddCommand(c)
@@ -100,12 +85,11 @@ func actionVerbs(p *program) []*cobra.Command {
 	return top
 }
 
-func (a action) command(p *program) *cobra.Command {
-	spec, _ := a.verb.Spec() // a test holds that each has one
-	r := &request{Command: ops.Command{Verb: a.verb}}
+func (a action) command(p *program, spec ops.VerbSpec) *cobra.Command {
+	r := &request{Command: ops.Command{Verb: spec.Verb}, spec: spec}
 	c := p.verb(&cobra.Command{
-		Use: a.use, Short: spec.Summary, Example: a.example,
-		Args: arguments(strings.Fields(a.use)[1:]...),
+		Use: spec.Usage(), Short: spec.Summary, Example: "  " + strings.ReplaceAll(spec.Examples, "\n", "\n  "),
+		Args: arguments(strings.Fields(spec.Usage())[1:]...),
 	})
 	if a.args != nil {
 		c.Args = a.args
@@ -115,6 +99,10 @@ func (a action) command(p *program) *cobra.Command {
 		switch {
 		case a.read != nil:
 			if err := a.read(p, r, args); err != nil {
+				return err
+			}
+		case spec.Target == ops.TargetProcess:
+			if err := readPID(r, args[0]); err != nil {
 				return err
 			}
 		case len(args) > 0:
@@ -144,7 +132,7 @@ func (a action) command(p *program) *cobra.Command {
 	case spec.DryRun:
 		f.BoolVar(&r.dryRun, "dry-run", false, "show what it would wait for, and exit")
 	}
-	if a.verb != ops.VerbMessage {
+	if spec.Rest != ops.RestText {
 		f.StringVar(&r.Reason, "reason", "", "reason to record in the log and the audit trail, as a `TEXT`")
 	}
 	if a.flags != nil {
@@ -158,11 +146,11 @@ func leverFlags(f *pflag.FlagSet, r *request) {
 	f.StringVar(&r.Item, "item", "", "`ITEM` of the phase to act on (default: all)")
 }
 
-func readPID(_ *program, r *request, args []string) error {
-	if pid, err := strconv.Atoi(args[0]); err != nil || pid <= 1 {
-		return wrongUsage("gatewaytui processes lists them", "%.64q is not a process id", args[0])
+func readPID(r *request, text string) error {
+	if pid, err := strconv.Atoi(text); err != nil || pid <= 1 {
+		return wrongUsage("gatewaytui processes lists them", "%.64q is not a process id", text)
 	}
-	r.Target = args[0]
+	r.Target = text
 	return nil
 }
 
@@ -173,7 +161,7 @@ func (p *program) carryOut(ctx context.Context, g *remote.Gateway, r *request) e
 		return err
 	}
 	req, err = p.ended(ctx, g, req, fmt.Sprintf("the gateway goes on with it as request %s", req.ID))
-	if err != nil && isLever(r.Verb) && remote.Gone(err) {
+	if err != nil && r.spec.OfStop() && remote.Gone(err) {
 		err = nil // what it acted on is over, which is what a lever is for
 		req.Detail = "the gateway is gone"
 	}
@@ -192,8 +180,6 @@ func (p *program) showEnd(r *request, req ops.Request) error {
 	}
 	return failed(req)
 }
-
-func isLever(v ops.Verb) bool { return strings.HasPrefix(string(v), "shutdown.") }
 
 // ended waits for the end of a request, for as long as it takes: the gateway bounds each. Who interrupts the wait is told
 // what goes on.

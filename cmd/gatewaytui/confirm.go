@@ -63,13 +63,12 @@ func (p *program) ask(ctx context.Context, g *remote.Gateway, r *request, previe
 
 // expectSeen ties r to the conversation that its session holds now, or to the life of the gateway.
 func expectSeen(ctx context.Context, g *remote.Gateway, r *request) error {
-	switch r.Verb {
-	case ops.VerbStop:
+	switch {
+	case r.spec.OfLife:
 		s, err := g.Status(ctx)
 		r.Expect = s.Life
 		return err
-	case ops.VerbReset, ops.VerbInterrupt, ops.VerbEvict:
-	default:
+	case r.spec.Target != ops.TargetSession:
 		return nil
 	}
 	page, err := g.Sessions(ctx, ops.Query{Key: r.Target})

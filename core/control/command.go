@@ -174,10 +174,10 @@ func check(cmd ops.Command) error {
 		return invalid("give milliseconds from 0", "by_ms is %d", cmd.ByMS)
 	case len(cmd.Text) > MaxText:
 		return invalid("send it in parts, or as a file that a tool can read", "the text has %d bytes, at most %d are taken", len(cmd.Text), MaxText)
-	case cmd.Verb == ops.VerbMessage && strings.TrimSpace(cmd.Text) == "":
+	case spec.Rest == ops.RestText && strings.TrimSpace(cmd.Text) == "":
 		return invalid("put it in the field text", "the message has no text")
 	}
-	if cmd.Verb == ops.VerbKill {
+	if spec.Target == ops.TargetProcess {
 		if pid, err := strconv.Atoi(cmd.Target); err != nil || pid <= 0 {
 			return invalid("GET /v1/processes lists those that can be killed", "%.64q is no pid", cmd.Target)
 		}

@@ -142,3 +142,58 @@ func TestTheLastWordOfAReportIsItsEndOrHowFarItHadCome(t *testing.T) {
 		}
 	}
 }
+
+func TestEveryVerbSaysWhatItsSurfacesNeed(t *testing.T) {
+	names := map[string]Verb{}
+	for _, s := range Verbs {
+		if s.Name == "" || s.Summary == "" || s.Doing == "" || s.Done == "" || s.Examples == "" {
+			t.Errorf("%s: a text is missing: %+v", s.Verb, s)
+		}
+		if other, taken := names[s.Name]; taken {
+			t.Errorf("%s and %s have the name %s", s.Verb, other, s.Name)
+		}
+		names[s.Name] = s.Verb
+		if s.TakesTarget() != strings.Contains(s.Path, "{target}") {
+			t.Errorf("%s: its target is %q and its path %s", s.Verb, s.Target, s.Path)
+		}
+		if s.Word != "" && !s.Ends {
+			t.Errorf("%s is confirmed by a word and ends nothing", s.Verb)
+		}
+		command := strings.TrimSuffix(s.CommandLine(), " "+strings.TrimPrefix(s.Usage(), s.Name+" "))
+		for line := range strings.SplitSeq(s.Examples, "\n") {
+			if !strings.Contains(line, command) {
+				t.Errorf("%s: the example %q is not of %q", s.Verb, line, command)
+			}
+		}
+	}
+}
+
+func TestTheRestOfALineIsReadAsTheVerbSays(t *testing.T) {
+	for _, tc := range []struct {
+		verb Verb
+		rest string
+		want Command
+		bad  bool
+	}{
+		{VerbMessage, "hello there", Command{Text: "hello there"}, false},
+		{VerbMessage, "", Command{}, true},
+		{VerbDrain, "deploy", Command{Reason: "deploy"}, false},
+		{VerbStop, "fast", Command{Mode: ModeFast}, false},
+		{VerbEvict, "interrupt", Command{Interrupt: true}, false},
+		{VerbEvict, "now", Command{}, true},
+		{VerbExtend, "", Command{}, false},
+		{VerbExtend, "2m", Command{ByMS: 120_000}, false},
+		{VerbExtend, "-3s", Command{}, true},
+		{VerbReset, "now", Command{}, true},
+	} {
+		spec, _ := tc.verb.Spec()
+		var got Command
+		err := spec.ReadRest(&got, tc.rest)
+		if (err != nil) != tc.bad || err == nil && got != tc.want {
+			t.Errorf("%s %q: %+v, %v", tc.verb, tc.rest, got, err)
+		}
+		if err != nil && AsError(err).Hint == "" {
+			t.Errorf("%s %q: %v has no hint", tc.verb, tc.rest, err)
+		}
+	}
+}

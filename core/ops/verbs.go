@@ -2,6 +2,7 @@ package ops
 
 import (
 	"encoding/json"
+	"strings"
 )
 
 // Verb is something an operator can ask of a gateway.
@@ -38,25 +39,35 @@ const (
 	TargetAdapter TargetKind = "adapter"
 )
 
-// VerbSpec is what the socket, the command line, the console and the documentation need to know of a verb. They are all
-// generated from Verbs.
+// VerbSpec is all that the socket, the command line, the consoles, completion and the documentation need to know of a verb. They are
+// made from Verbs: a new verb is one entry here and its implementation in the gateway.
 type VerbSpec struct {
 	Verb Verb
-	// Group and Name are its command: gatewaytui GROUP NAME. Group is empty for one at the root. The console of lines and the
-	// palette have the name alone.
+	// Path is where the control socket takes it, by POST; {target} is the command's target.
+	Path string
+	// Group and Name are its command: gatewaytui GROUP NAME. Group is empty for one at the root. The console of lines has the name
+	// alone.
 	Group, Name string
 	// Target is the kind of thing that it acts on, empty for the gateway.
 	Target TargetKind
-	// Path is where the control socket takes it, by POST; {target} is the command's target.
-	Path string
-	// Summary completes "gatewaytui can …".
-	Summary string
+	// Args are its arguments on the command line; empty is the placeholder of Target.
+	Args string
+	// Rest is what a console takes after the target.
+	Rest Rest
+	// Summary completes "gatewaytui can …". Doing and Done read before what it acts on, while it runs and when it is done.
+	Summary, Doing, Done string
+	// Examples are command lines, one a line.
+	Examples string
 	// Ends says that it ends something, so that it has a dry run and asks before it ends running work.
 	Ends bool
+	// Word is what a person types to confirm it, where what it loses cannot be had again; empty asks for a y.
+	Word string
 	// WhileStopping says that it is taken while a shutdown runs.
 	WhileStopping bool
 	// DryRun says that it has a dry run although it ends nothing: it waits for running work.
 	DryRun bool
+	// OfLife says that Command.Expect names the life of the gateway that the caller saw.
+	OfLife bool
 	// ByTools says that a tool of the gateway may ask for it, if the config lets tools stop the gateway (HF7).
 	ByTools bool
 }
@@ -64,87 +75,108 @@ type VerbSpec struct {
 // Verbs is every verb, in the order in which they are listed to people.
 var Verbs = []VerbSpec{
 	{
-		Verb: VerbMessage, Path: "/v1/sessions/{target}/message", Name: "send", Target: TargetSession,
-		Summary: "send a message to a session's agent",
+		Verb: VerbMessage, Path: "/v1/sessions/{target}/message", Name: "send", Target: TargetSession, Args: "TEXT", Rest: RestText,
+		Summary: "send a message to a session's agent", Doing: "waiting for the reply of", Done: "sent",
+		Examples: "gatewaytui send \"what is the load of this machine?\"\ngatewaytui send --session telegram:dm:4711 \"the deploy is done\"\necho \"a long text\" | gatewaytui send -",
 	},
 	{
 		Verb: VerbReset, Path: "/v1/sessions/{target}/reset", Name: "reset", Target: TargetSession,
-		Summary: "end a session and start a fresh one",
-		Ends:    true,
+		Summary: "end a session and start a fresh one", Doing: "resetting", Done: "reset",
+		Examples: "gatewaytui reset telegram:dm:4711\ngatewaytui reset cli:local --dry-run",
+		Ends:     true,
 	},
 	{
-		Verb: VerbEvict, Path: "/v1/sessions/{target}/evict", Name: "evict", Target: TargetSession,
-		Summary: "drop a session's cached agent, keeping session and processes",
-		Ends:    true,
+		Verb: VerbEvict, Path: "/v1/sessions/{target}/evict", Name: "evict", Target: TargetSession, Rest: RestInterrupt,
+		Summary: "drop a session's cached agent, keeping session and processes", Doing: "evicting", Done: "evicted",
+		Examples: "gatewaytui evict api:user:alice\ngatewaytui evict api:user:alice --interrupt",
+		Ends:     true,
 	},
 	{
 		Verb: VerbInterrupt, Path: "/v1/sessions/{target}/interrupt", Name: "interrupt", Target: TargetSession,
-		Summary: "stop a session's running turn",
-		Ends:    true, WhileStopping: true,
+		Summary: "stop a session's running turn", Doing: "interrupting", Done: "interrupted",
+		Examples: "gatewaytui interrupt api:user:alice --yes",
+		Ends:     true, WhileStopping: true,
 	},
 	{
 		Verb: VerbKill, Path: "/v1/processes/{target}/kill", Name: "kill", Target: TargetProcess,
-		Summary: "end one tracked process tree",
-		Ends:    true, WhileStopping: true,
+		Summary: "end one tracked process tree", Doing: "ending process tree", Done: "ended process tree",
+		Examples: "gatewaytui kill 4711\ngatewaytui kill 4711 --dry-run",
+		Ends:     true, WhileStopping: true,
 	},
 	{
 		Verb: VerbPause, Path: "/v1/adapters/{target}/pause", Group: "adapter", Name: "pause", Target: TargetAdapter,
-		Summary: "disconnect one platform until it is resumed",
-		Ends:    true,
+		Summary: "disconnect one platform until it is resumed", Doing: "pausing", Done: "paused",
+		Examples: "gatewaytui adapter pause telegram",
+		Ends:     true,
 	},
 	{
 		Verb: VerbResume, Path: "/v1/adapters/{target}/resume", Group: "adapter", Name: "resume", Target: TargetAdapter,
-		Summary: "connect a paused platform again",
+		Summary: "connect a paused platform again", Doing: "resuming", Done: "resumed",
+		Examples: "gatewaytui adapter resume telegram",
 	},
 	{
 		Verb: VerbReconnect, Path: "/v1/adapters/{target}/reconnect", Group: "adapter", Name: "reconnect", Target: TargetAdapter,
-		Summary: "drop one platform's connection and make a new one",
-		Ends:    true,
+		Summary: "drop one platform's connection and make a new one", Doing: "reconnecting", Done: "reconnect",
+		Examples: "gatewaytui adapter reconnect telegram",
+		Ends:     true,
 	},
 	{
-		Verb: VerbDrain, Path: "/v1/drain", Name: "drain",
-		Summary: "take no new turns, let running ones finish, keep running",
-		DryRun:  true,
+		Verb: VerbDrain, Path: "/v1/drain", Name: "drain", Rest: RestReason,
+		Summary: "take no new turns, let running ones finish, keep running", Doing: "draining", Done: "draining",
+		Examples: "gatewaytui drain --reason \"deploy at 15:00\"\ngatewaytui drain --dry-run",
+		DryRun:   true, OfLife: true,
 	},
 	{
 		Verb: VerbUndrain, Path: "/v1/undrain", Name: "undrain",
-		Summary: "take new turns again",
+		Summary: "take new turns again", Doing: "accepting new turns", Done: "accepting new turns",
+		Examples: "gatewaytui undrain",
+		OfLife:   true,
 	},
 	{
-		Verb: VerbStop, Path: "/v1/stop", Name: "stop",
-		Summary: "stop the gateway",
-		Ends:    true, WhileStopping: true, ByTools: true,
+		Verb: VerbStop, Path: "/v1/stop", Name: "stop", Rest: RestMode,
+		Summary: "stop the gateway", Doing: "stopping", Done: "stopping",
+		Examples: "gatewaytui stop --wait\ngatewaytui stop --dry-run\ngatewaytui stop --mode fast --yes --reason \"kernel update\"",
+		Ends:     true, WhileStopping: true, OfLife: true, ByTools: true,
 	},
 	{
 		Verb: VerbRestart, Path: "/v1/restart", Name: "restart",
-		Summary: "stop the gateway with exit code 75, so that the service manager starts it again",
-		Ends:    true, WhileStopping: true, ByTools: true,
+		Summary: "stop the gateway with exit code 75, so that the service manager starts it again", Doing: "restarting", Done: "restarting",
+		Examples: "gatewaytui restart --wait",
+		Ends:     true, WhileStopping: true, OfLife: true, ByTools: true,
 	},
 	{
-		Verb: VerbSkip, Path: "/v1/shutdown/skip", Group: "shutdown", Name: "skip",
-		Summary: "stop waiting for a phase or an item of the running shutdown",
-		Ends:    true, WhileStopping: true,
+		Verb: VerbSkip, Path: "/v1/shutdown/skip", Group: groupShutdown, Name: "skip",
+		Summary: "stop waiting for a phase or an item of the running shutdown", Doing: "abandoning", Done: "no longer waiting for",
+		Examples: "gatewaytui shutdown skip\ngatewaytui shutdown skip --phase adapters --item telegram",
+		Ends:     true, WhileStopping: true,
 	},
 	{
-		Verb: VerbExtend, Path: "/v1/shutdown/extend", Group: "shutdown", Name: "extend",
-		Summary:       "give the running phase more time, within the service manager's limit",
+		Verb: VerbExtend, Path: "/v1/shutdown/extend", Group: groupShutdown, Name: "extend", Rest: RestTime,
+		Summary: "give the running phase more time, within the service manager's limit", Doing: "asking for more time for", Done: "more time for",
+		Examples:      "gatewaytui shutdown extend --by 30s",
 		WhileStopping: true,
 	},
 	{
-		Verb: VerbForce, Path: "/v1/shutdown/force", Group: "shutdown", Name: "force",
-		Summary: "end the running shutdown as fast as the stores can be closed",
-		Ends:    true, WhileStopping: true,
+		Verb: VerbForce, Path: "/v1/shutdown/force", Group: groupShutdown, Name: "force",
+		Summary: "end the running shutdown as fast as the stores can be closed", Doing: "forcing", Done: "forced",
+		Examples: "gatewaytui shutdown force --yes",
+		Ends:     true, Word: "force", WhileStopping: true,
 	},
 	{
-		Verb: VerbBackup, Path: "/v1/backup", Name: "backup",
-		Summary: "write a consistent copy of the database to a file, while the gateway runs",
+		Verb: VerbBackup, Path: "/v1/backup", Name: "backup", Args: "FILE",
+		Summary: "write a consistent copy of the database to a file, while the gateway runs", Doing: "backing up", Done: "backup",
+		Examples: "gatewaytui backup /var/backups/gateway.db\ngatewaytui backup --abort",
 	},
 	{
 		Verb: VerbDiagnose, Path: "/v1/diagnose", Name: "diagnose",
-		Summary:       "write goroutines, process trees, sockets and the phase log into one file",
+		Summary: "write goroutines, process trees, sockets and the phase log into one file", Doing: "diagnosing", Done: "diagnosed",
+		Examples:      "gatewaytui diagnose",
 		WhileStopping: true,
 	},
 }
+
+// groupShutdown is the group of the verbs that act on a running shutdown.
+const groupShutdown = "shutdown"
 
 // Spec returns the row of v.
 func (v Verb) Spec() (VerbSpec, bool) {
@@ -158,6 +190,23 @@ func (v Verb) Spec() (VerbSpec, bool) {
 
 // TakesTarget reports whether the verb acts on one named thing.
 func (s VerbSpec) TakesTarget() bool { return s.Target != "" }
+
+// OfStop reports whether the verb acts on the running shutdown.
+func (s VerbSpec) OfStop() bool { return s.Group == groupShutdown }
+
+// Usage is its name and its arguments on the command line: "reset KEY".
+func (s VerbSpec) Usage() string {
+	args := s.Args
+	if args == "" {
+		args = map[TargetKind]string{TargetSession: "KEY", TargetProcess: "PID", TargetAdapter: "NAME"}[s.Target]
+	}
+	return strings.TrimSpace(s.Name + " " + args)
+}
+
+// CommandLine is the whole command: "gatewaytui adapter pause NAME".
+func (s VerbSpec) CommandLine() string {
+	return "gatewaytui " + strings.TrimSpace(s.Group+" "+s.Usage())
+}
 
 // Command is a verb with its arguments. On the wire it is the POST's body; verb, target and actor come from the path
 // and from the socket.

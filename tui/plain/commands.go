@@ -4,12 +4,10 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"gatewaytui/core/ops"
 	"gatewaytui/core/text"
@@ -53,20 +51,9 @@ func commands() []command {
 
 // verbCommand is a verb as a command of lines.
 func verbCommand(spec ops.VerbSpec) command {
-	c := command{name: spec.Name, about: spec.Summary}
-	switch {
-	case spec.Verb == ops.VerbMessage:
-		c.takes = "NUMBER TEXT"
-	case spec.Verb == ops.VerbEvict:
-		c.takes = "NUMBER [interrupt]"
-	case spec.TakesTarget():
-		c.takes = "NUMBER"
-	case spec.Verb == ops.VerbStop:
-		c.takes = "[fast|immediate]"
-	case spec.Verb == ops.VerbExtend:
-		c.takes = "[30s]"
-	case spec.Verb == ops.VerbDrain:
-		c.takes = "[REASON]"
+	c := command{name: spec.Name, takes: string(spec.Rest), about: spec.Summary}
+	if spec.TakesTarget() {
+		c.takes = strings.TrimSpace("NUMBER " + c.takes)
 	}
 	c.do = func(l *Console, ctx context.Context, rest string) error {
 		cmd := ops.Command{Verb: spec.Verb}
@@ -77,60 +64,19 @@ func verbCommand(spec ops.VerbSpec) command {
 				return err
 			}
 			cmd.Target, rest = t.name, strings.TrimSpace(text)
-			if spec.Verb != ops.VerbMessage {
+			if spec.Rest != ops.RestText { // a message is for the session, whichever conversation it has
 				cmd.Expect = t.expect
 			}
 		}
-		switch spec.Verb {
-		case ops.VerbStop, ops.VerbRestart, ops.VerbDrain, ops.VerbUndrain:
+		if spec.OfLife {
 			cmd.Expect = l.life
 		}
-		if err := readRest(&cmd, rest); err != nil {
+		if err := spec.ReadRest(&cmd, rest); err != nil {
 			return err
 		}
 		return l.command(ctx, c.name, spec, cmd)
 	}
 	return c
-}
-
-// readRest reads what follows the target.
-func readRest(cmd *ops.Command, rest string) error {
-	switch cmd.Verb {
-	case ops.VerbMessage:
-		if cmd.Text = rest; rest == "" {
-			return invalid("the message has no text", "send 2 hello")
-		}
-	case ops.VerbDrain:
-		cmd.Reason = rest
-	case ops.VerbStop:
-		cmd.Mode = ops.Mode(rest)
-	case ops.VerbEvict:
-		if cmd.Interrupt = rest == "interrupt"; rest != "" && !cmd.Interrupt {
-			return invalid(strconv.Quote(rest)+" is not an option of evict", "evict 2 interrupt")
-		}
-	case ops.VerbExtend:
-		if rest == "" {
-			break
-		}
-		if err := parseSpan(&cmd.ByMS, rest); err != nil {
-			return invalid(strconv.Quote(rest)+" is not a duration", err.Error())
-		}
-	default:
-		if rest != "" {
-			return invalid(strconv.Quote(rest)+" is one word too many", "help lists the commands")
-		}
-	}
-	return nil
-}
-
-// parseSpan reads a duration over zero into milliseconds.
-func parseSpan(ms *int64, text string) error {
-	d, err := time.ParseDuration(text)
-	if err != nil || d < time.Millisecond {
-		return errors.New("it takes a duration from 1ms, such as 30s")
-	}
-	*ms = d.Milliseconds()
-	return nil
 }
 
 func invalid(message, hint string) error {
@@ -168,10 +114,7 @@ func (l *Console) command(ctx context.Context, name string, spec ops.VerbSpec, c
 		return err
 	}
 	l.Printer.Preview(strings.TrimSpace(name+" "+cmd.Target), preview)
-	word := "y"
-	if cmd.Verb == ops.VerbForce {
-		word = "force" // what it loses cannot be had again
-	}
+	word := cmp.Or(spec.Word, "y")
 	l.say("Type %s to do it; anything else does nothing.", word)
 	l.asked = func(answer string) {
 		if answer != word {
