@@ -58,6 +58,7 @@ var arrows = map[string][]string{
 	"fixtures/eventually":              {},
 	"fixtures/faultfs":                 {},
 	"fixtures/golden":                  {},
+	"fixtures/house":                   {},
 	"fixtures/npmtest":                 {"fixtures/soak"},
 	"fixtures/powercut":                {"fixtures/soak"},
 	"fixtures/skew":                    {"fixtures/soak"},

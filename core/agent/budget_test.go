@@ -31,8 +31,8 @@ func TestHF5_AMessageThatDelegatesWithoutEndMakesExactlyTheConfiguredCalls(t *te
 		if reached.Load() != 1 {
 			t.Errorf("the bound was reported %d times, want once", reached.Load())
 		}
-		if b.Children() != 0 || b.models.open() != 1 {
-			t.Errorf("%d children and %d open clients are left, want the parent's client alone", b.Children(), b.models.open())
+		if childrenOf(b.Agent) != 0 || b.models.open() != 1 {
+			t.Errorf("%d children and %d open clients are left, want the parent's client alone", childrenOf(b.Agent), b.models.open())
 		}
 	}
 }

@@ -244,13 +244,6 @@ func (c *Cache) Len() int {
 	return len(c.sessions)
 }
 
-// Bytes is what the transcripts of all agents cost now.
-func (c *Cache) Bytes() int64 {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.bytes()
-}
-
 // bytes asks the agents: a sum kept beside them would drift (DESIGN.md, 4), and there are a few hundred of them.
 func (c *Cache) bytes() int64 {
 	var n int64

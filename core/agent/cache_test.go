@@ -98,8 +98,8 @@ func TestD5_BytesNeverTakeABusyAnUnsavedOrTheNewestAgent(t *testing.T) {
 		if diff := cmp.Diff([]string{"old", "newer"}, names(c.Done(newest))); diff != "" {
 			t.Errorf("evicted (-want +got):\n%s", diff)
 		}
-		if c.Bytes() != 1040 {
-			t.Errorf("%d bytes are left, want the three that must stay", c.Bytes())
+		if bytesOf(c) != 1040 {
+			t.Errorf("%d bytes are left, want the three that must stay", bytesOf(c))
 		}
 	})
 }
@@ -425,8 +425,8 @@ func TestCache_StateMachine(t *testing.T) {
 				for _, m := range in {
 					sum += m.bytes
 				}
-				if c.Len() != len(in) || c.Bytes() != sum || len(c.Rows()) != len(in) {
-					t.Fatalf("%d agents, %d bytes, %d rows; want %d and %d", c.Len(), c.Bytes(), len(c.Rows()), len(in), sum)
+				if c.Len() != len(in) || bytesOf(c) != sum || len(c.Rows()) != len(in) {
+					t.Fatalf("%d agents, %d bytes, %d rows; want %d and %d", c.Len(), bytesOf(c), len(c.Rows()), len(in), sum)
 				}
 				if diff := cmp.Diff(slices.Sorted(maps.Keys(in)), names(c.All())); len(in) > 0 && diff != "" {
 					t.Fatalf("agents (-want +got):\n%s", diff)
@@ -452,8 +452,8 @@ func TestD5_FiveHundredFatSessionsStayWithinTheBudget(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if c.Bytes() > budget {
-			t.Fatalf("%d bytes after session %d, the budget is %d", c.Bytes(), i, budget)
+		if bytesOf(c) > budget {
+			t.Fatalf("%d bytes after session %d, the budget is %d", bytesOf(c), i, budget)
 		}
 	}
 	if c.Len() < 10 {

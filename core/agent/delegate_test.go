@@ -56,8 +56,8 @@ func TestS13_AChildIsClosedAndUnlistedInEveryOutcome(t *testing.T) {
 			if told != tt.told {
 				t.Errorf("the parent was told %q, want %q", told, tt.told)
 			}
-			if b.Children() != 0 || b.models.open() != 1 {
-				t.Errorf("%d children and %d open clients, want none and the parent's own", b.Children(), b.models.open())
+			if childrenOf(b.Agent) != 0 || b.models.open() != 1 {
+				t.Errorf("%d children and %d open clients, want none and the parent's own", childrenOf(b.Agent), b.models.open())
 			}
 			if got := b.log.all(); !slices.Contains(got, "kill turn T/1") || slices.Contains(got, "kill session cli:local") {
 				t.Errorf("did %q; a child ends what it started, and nothing else of its session", got)
@@ -84,8 +84,8 @@ func TestS13_AnInterruptedChildIsClosedAndUnlisted(t *testing.T) {
 		if err := <-done; err != errStopped {
 			t.Errorf("ended with %v", err)
 		}
-		if b.Children() != 0 || b.models.open() != 1 || !slices.Contains(b.log.all(), "kill turn T/1") {
-			t.Errorf("%d children, %d clients, %q", b.Children(), b.models.open(), b.log.all())
+		if childrenOf(b.Agent) != 0 || b.models.open() != 1 || !slices.Contains(b.log.all(), "kill turn T/1") {
+			t.Errorf("%d children, %d clients, %q", childrenOf(b.Agent), b.models.open(), b.log.all())
 		}
 	})
 }
@@ -117,8 +117,8 @@ func TestS10_CloseReachesAWedgedChildOfAChild(t *testing.T) {
 		if err := b.Close(t.Context()); err != nil {
 			t.Error(err)
 		}
-		if b.Children() != 0 || b.models.open() != 0 {
-			t.Errorf("after the close: %d children, %d open clients", b.Children(), b.models.open())
+		if childrenOf(b.Agent) != 0 || b.models.open() != 0 {
+			t.Errorf("after the close: %d children, %d open clients", childrenOf(b.Agent), b.models.open())
 		}
 		for _, want := range []string{"kill turn T/1", "kill turn T/1/1", "kill session cli:local"} {
 			if !slices.Contains(b.log.all(), want) {

@@ -280,3 +280,17 @@ func wellFormed(messages []model.Message) string {
 	}
 	return ""
 }
+
+// childrenOf is how many child agents work for a, their own children not counted.
+func childrenOf(a *Agent) int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return len(a.children)
+}
+
+// bytesOf is what the transcripts of all agents of a cache cost now.
+func bytesOf(c *Cache) int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.bytes()
+}

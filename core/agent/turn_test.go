@@ -44,8 +44,8 @@ func TestTurn_ReturnsTheAnswerForTheGatewayToWrite(t *testing.T) {
 	if got := b.log.all(); len(got) != 0 {
 		t.Errorf("a turn without tools did %q; the gateway alone writes its messages", got)
 	}
-	if b.MessageCount() != 2 || b.Bytes() == 0 {
-		t.Errorf("%d messages, %d bytes after the turn; want the question and the answer", b.MessageCount(), b.Bytes())
+	if b.count.Load() != 2 || b.Bytes() == 0 {
+		t.Errorf("%d messages, %d bytes after the turn; want the question and the answer", b.count.Load(), b.Bytes())
 	}
 }
 

@@ -307,7 +307,7 @@ func TestAClosingServerEndsLongPollsAndIdleConnectionsAtOnce(t *testing.T) {
 			close(asked)
 			<-ctx.Done()
 		}
-		return ops.Request{ID: id, State: ops.RequestDeferred, Verb: ops.VerbKill, At: testTime}, nil
+		return ops.Request{ID: id, State: ops.RequestRunning, Verb: ops.VerbKill, At: testTime}, nil
 	}
 	r := serve(t, f)
 	mute, err := net.Dial("unix", r.path) // connects and never asks: net/http alone would wait 5 s for it
@@ -333,7 +333,7 @@ func TestAClosingServerEndsLongPollsAndIdleConnectionsAtOnce(t *testing.T) {
 	if d := time.Since(began); d > 30*time.Second {
 		t.Errorf("the goodbye took %v", d)
 	}
-	if a := <-got; a.status != 200 || !strings.Contains(a.body, "deferred") {
+	if a := <-got; a.status != 200 || !strings.Contains(a.body, "running") {
 		t.Errorf("the long poll got %d %s, promised the current state", a.status, a.body)
 	}
 	if _, err := os.Lstat(r.path); !errors.Is(err, os.ErrNotExist) {

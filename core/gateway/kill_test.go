@@ -141,9 +141,7 @@ func TestAStopGivesTheTreesOfAllSessionsOneGraceTogether(t *testing.T) {
 				run := shutdown.Start(kills, shutdown.Options{
 					Mode: tc.mode, Log: g.log, Exit: func(code int) { t.Errorf("the watchdog ended the process with %d", code) },
 				})
-				if err := run.Wait(t.Context()); err != nil {
-					t.Fatal(err)
-				}
+				<-run.Done()
 				if took := time.Since(began); took != tc.want {
 					t.Errorf("the phases that kill took %s, want %s", took, tc.want)
 				}

@@ -6,7 +6,6 @@ type EventType string
 // The events. Data carries the row that changed where one did.
 const (
 	EventGatewayState    EventType = "gateway.state"
-	EventSessionCreated  EventType = "session.created"
 	EventSessionReset    EventType = "session.reset"
 	EventSessionExpired  EventType = "session.expired"
 	EventMessageAccepted EventType = "session.message.accepted"
@@ -24,8 +23,6 @@ const (
 	EventProcessTooOld   EventType = "process.too_old"
 	EventProcessLimit    EventType = "process.limit"
 	EventAdapterState    EventType = "adapter.state"
-	EventBackgroundBegin EventType = "background.started"
-	EventBackgroundEnd   EventType = "background.ended"
 	EventRequest         EventType = "request"
 	EventShutdownPhase   EventType = "shutdown.phase"
 	EventShutdownItem    EventType = "shutdown.item"

@@ -266,7 +266,6 @@ type RequestState string
 const (
 	RequestAccepted RequestState = "accepted"
 	RequestRunning  RequestState = "running"
-	RequestDeferred RequestState = "deferred"
 	RequestDone     RequestState = "done"
 	RequestFailed   RequestState = "failed"
 )

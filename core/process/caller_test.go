@@ -47,7 +47,7 @@ func TestHF7_WhoseAProcessIsIsToldByWhatItCannotShed(t *testing.T) {
 					eventually.True(t, "its leader has ended", func() bool { _, ended := p.Exited(); return ended })
 				}
 				owner, tracked := askCaller(t, r, it.pid)
-				want := Owner{Session: "api:user:bob", Turn: "turn-7", Leader: p.Identity()}
+				want := Owner{Session: "api:user:bob", Turn: "turn-7", Leader: p.id}
 				if !tracked || owner != want {
 					t.Errorf("tracked %t, of %+v; it is of %+v", tracked, owner, want)
 				}

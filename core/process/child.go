@@ -65,14 +65,8 @@ type Process struct {
 // PID is the leader's.
 func (p *Process) PID() int { return p.id.PID }
 
-// Identity is the leader's.
-func (p *Process) Identity() Identity { return p.id }
-
 // Session owns the process.
 func (p *Process) Session() string { return p.session }
-
-// Policy says what ends the process.
-func (p *Process) Policy() Policy { return p.policy }
 
 // StartedAt is when the process was started.
 func (p *Process) StartedAt() time.Time { return p.started }

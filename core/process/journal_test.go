@@ -35,7 +35,7 @@ func TestC2_EveryTreeIsInTheJournal(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if e.PID != p.PID() || e.StartTicks != p.Identity().StartTicks || e.BootID != strings.TrimSpace(string(boot)) ||
+	if e.PID != p.PID() || e.StartTicks != p.id.StartTicks || e.BootID != strings.TrimSpace(string(boot)) ||
 		e.Life != testLife || e.Session != "api:user:alice" || e.Policy != PolicySession || !e.StartedAt.Equal(p.StartedAt()) {
 		t.Errorf("the row is %+v", e)
 	}

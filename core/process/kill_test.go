@@ -52,7 +52,7 @@ func TestC5_KilledIsSaidOnlyWhenTheWholeTreeIsGone(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			verified(t, rep, child, ident{p.PID(), p.Identity().StartTicks})
+			verified(t, rep, child, ident{p.PID(), p.id.StartTicks})
 			if !slices.ContainsFunc(rep.Killed, func(i Identity) bool { return i.PID == child.pid }) {
 				t.Errorf("the report does not name the child %d: %v", child.pid, rep.Killed)
 			}
@@ -215,7 +215,7 @@ func TestB15_SurvivorsAreNamed(t *testing.T) {
 
 	const grace = 100 * time.Millisecond
 	rep := p.Kill(t.Context(), grace)
-	if rep.Verified || len(rep.Survivors) != 1 || rep.Survivors[0].Identity != p.Identity() {
+	if rep.Verified || len(rep.Survivors) != 1 || rep.Survivors[0].Identity != p.id {
 		t.Fatalf("the report is %+v", rep)
 	}
 	if why := rep.Survivors[0].Why; !strings.Contains(why, "uid 4711") {
@@ -244,7 +244,7 @@ func TestC3_AZombieIsNoSurvivor(t *testing.T) {
 	dir := t.TempDir()
 	p := sh(t, r, `(until [ -e go ]; do sleep 0.01; done) & echo child=$!; exec sleep 1000`, func(s *Spec) { s.Dir = dir })
 	child := said(t, p, "child")
-	becomes(t, ident{p.PID(), p.Identity().StartTicks}, "sleep") // which waits for nobody
+	becomes(t, ident{p.PID(), p.id.StartTicks}, "sleep") // which waits for nobody
 	if err := os.WriteFile(filepath.Join(dir, "go"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -307,7 +307,7 @@ func TestB12_NeverATarget(t *testing.T) {
 	}
 	p := sh(t, r, `exec sleep 1000`)
 	rep := r.KillAll(t.Context(), short)
-	verified(t, rep, ident{p.PID(), p.Identity().StartTicks})
+	verified(t, rep, ident{p.PID(), p.id.StartTicks})
 	if !lives(theirs.ident) || len(rep.Signalled) != 1 {
 		t.Errorf("signalled: %v; pid %d is not ours", rep.Signalled, theirs.pid)
 	}
@@ -427,7 +427,7 @@ func TestKill_Scopes(t *testing.T) {
 				gone[name] = true
 			}
 			for name, p := range ps {
-				if lives(ident{p.PID(), p.Identity().StartTicks}) == gone[name] {
+				if lives(ident{p.PID(), p.id.StartTicks}) == gone[name] {
 					t.Errorf("%q lives: %v", name, !gone[name])
 				}
 			}
@@ -458,7 +458,7 @@ func TestKill_AllSessionsShareOneGrace(t *testing.T) {
 	for i := range sessions {
 		p := sh(t, r, `trap '' TERM; echo ready; exec sleep 1000`, func(s *Spec) { s.Session = "s" + strconv.Itoa(i) })
 		ready(t, p)
-		becomes(t, ident{p.PID(), p.Identity().StartTicks}, "sleep")
+		becomes(t, ident{p.PID(), p.id.StartTicks}, "sleep")
 	}
 	rep := r.KillSessions(t.Context(), short)
 	verified(t, rep)
@@ -517,7 +517,7 @@ func TestKill_ManyAtOnceOfTheSameTree(t *testing.T) {
 		func() Report { return r.KillAll(t.Context(), short) },
 		func() Report { return r.KillAll(t.Context(), 0) },
 	} {
-		wg.Go(func() { verified(t, end(), ident{p.PID(), p.Identity().StartTicks}) })
+		wg.Go(func() { verified(t, end(), ident{p.PID(), p.id.StartTicks}) })
 	}
 	wg.Wait()
 	if n := r.Count(); n != 0 {

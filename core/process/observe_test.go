@@ -42,7 +42,7 @@ func TestB14_WhatWasThereBeforeIsLeftAlone(t *testing.T) {
 	r := registry(t)
 	p := sh(t, r, `exec sleep 1000`)
 	rep := r.KillAll(t.Context(), short)
-	verified(t, rep, ident{p.PID(), p.Identity().StartTicks})
+	verified(t, rep, ident{p.PID(), p.id.StartTicks})
 	if len(rep.Signalled) != 1 || !lives(before[0].ident) || cmd.Process.Signal(unix.Signal(0)) != nil {
 		t.Errorf("%v were signalled", rep.Signalled)
 	}
@@ -210,7 +210,7 @@ func TestB11_APeekAtARecycledPidSaysNothing(t *testing.T) {
 	r := registry(t)
 	p := sh(t, r, `echo ready; exec sleep 1000`)
 	ready(t, p)
-	now := ident{p.PID(), p.Identity().StartTicks}
+	now := ident{p.PID(), p.id.StartTicks}
 	buf := make([]byte, environMax)
 	eventually.True(t, "it says whose it is, once its exec is over", func() bool {
 		got := peekAt(now, buf)

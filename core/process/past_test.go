@@ -92,7 +92,7 @@ func TestC2_TheNextStartEndsWhatTheJournalNames(t *testing.T) {
 		}
 		for name, i := range map[string]ident{
 			"another life": other, "who has the pid of a row": recycled, "a row of another boot": elsewhere,
-			"a process of this life": {mine.PID(), mine.Identity().StartTicks},
+			"a process of this life": {mine.PID(), mine.id.StartTicks},
 		} {
 			if !lives(i) {
 				t.Errorf("%s was ended", name)
@@ -133,7 +133,7 @@ func lastRows(t testing.TB, g *guarded) []Entry {
 func TestC2_WhatIsOursIsOfNoEarlierLife(t *testing.T) {
 	r := registry(t)
 	p := sh(t, r, `exec sleep 1000`)
-	row := Entry{Life: "an earlier life", PID: p.PID(), StartTicks: p.Identity().StartTicks, BootID: r.self.bootID}
+	row := Entry{Life: "an earlier life", PID: p.PID(), StartTicks: p.id.StartTicks, BootID: r.self.bootID}
 	ended, spared, err := r.SweepEarlier(t.Context(), []Entry{row, {Life: "an earlier life", PID: os.Getpid(), StartTicks: r.self.start, BootID: r.self.bootID}})
 	if err != nil || len(spared) > 0 || len(ended) > 0 {
 		t.Errorf("%+v, %+v, %v", ended, spared, err)

@@ -66,7 +66,7 @@ func TestRegistry_CloseKeepsItsDeadline(t *testing.T) {
 	if took := time.Since(began); took > patience {
 		t.Errorf("it took %v", took)
 	}
-	if lives(ident{p.PID(), p.Identity().StartTicks}) {
+	if lives(ident{p.PID(), p.id.StartTicks}) {
 		t.Error("the process lives on")
 	}
 }
@@ -252,7 +252,7 @@ func TestRegistry_Rows(t *testing.T) {
 	rows := r.Rows()
 	for i, p := range []*Process{a, b} {
 		row := rows[i]
-		if row.PID != p.PID() || row.StartTicks != p.Identity().StartTicks || row.PPID != os.Getpid() || row.Origin != originSpawned || row.Session != p.Session() || row.Policy != p.Policy() {
+		if row.PID != p.PID() || row.StartTicks != p.id.StartTicks || row.PPID != os.Getpid() || row.Origin != originSpawned || row.Session != p.Session() || row.Policy != p.policy {
 			t.Errorf("row %d is %+v", i, row)
 		}
 		if row.AgeMS < 0 || row.AgeMS > time.Since(began).Milliseconds()+1 || row.CPUPct < 0 || row.RSSBytes <= 0 {
@@ -506,7 +506,7 @@ func TestI4_AHostileNameIsReadAndShownInert(t *testing.T) {
 	p := play(t, r, "a hostile name")
 	ready(t, p)
 	got, err := statOf(p.PID())
-	if err != nil || got.start != p.Identity().StartTicks || got.ppid != os.Getpid() || got.pgrp != p.PID() {
+	if err != nil || got.start != p.id.StartTicks || got.ppid != os.Getpid() || got.pgrp != p.PID() {
 		t.Fatalf("its line reads as %+v, %v", got, err)
 	}
 	// An adopted one is shown with the arguments that it has.

@@ -135,9 +135,6 @@ func New(o Options) *Recovery {
 // Store is the open store; nil before OpenStore.
 func (r *Recovery) Store() *store.Store { return r.db.Load() }
 
-// Life is the id of this life.
-func (r *Recovery) Life() string { return r.o.Life }
-
 // Begun is how many lives began on this home, this one included; 0 while that is not known.
 func (r *Recovery) Begun() int64 { return r.begun.Load() }
 

@@ -103,12 +103,6 @@ func (n *Notifier) Extend(d time.Duration) error {
 	return n.send(assignment{"EXTEND_TIMEOUT_USEC", strconv.FormatInt(max(d, 0).Microseconds(), 10)})
 }
 
-// MainPID says that the process pid is the service from now on.
-func (n *Notifier) MainPID(pid int) error { return n.send(assignment{"MAINPID", strconv.Itoa(pid)}) }
-
-// Watchdog is the interval after which systemd takes a gateway that says nothing for dead, 0 for never.
-func (n *Notifier) Watchdog() time.Duration { return n.watchdog }
-
 // lateAgain is how long Run waits before it sends again what the manager did not take.
 const lateAgain = 100 * time.Millisecond
 

@@ -95,7 +95,6 @@ func TestTheServiceManagerIsTold(t *testing.T) {
 				{func() error { return n.Ready("serving") }, "READY=1\nSTATUS=serving\n"},
 				{func() error { return n.Status("drain: 2 turns") }, "STATUS=drain: 2 turns\n"},
 				{func() error { return n.Extend(30 * time.Second) }, "EXTEND_TIMEOUT_USEC=30000000\n"},
-				{func() error { return n.MainPID(4711) }, "MAINPID=4711\n"},
 				{func() error { return n.Stopping("mark") }, "STOPPING=1\nSTATUS=mark\n"},
 				{func() error { return n.Status("one\nREADY=1\x1b[2J\xff" + strings.Repeat("ä", 500)) }, ""},
 			} {
@@ -116,7 +115,7 @@ func TestTheServiceManagerIsTold(t *testing.T) {
 
 func TestWithoutASocketNothingIsSaidAndNothingFails(t *testing.T) {
 	for _, n := range []*Notifier{notifier(t), {}} {
-		if n.Enabled() || n.Ready("x") != nil || n.Stopping("x") != nil || n.Extend(time.Second) != nil || n.Watchdog() != 0 {
+		if n.Enabled() || n.Ready("x") != nil || n.Stopping("x") != nil || n.Extend(time.Second) != nil || n.watchdog != 0 {
 			t.Error("a notifier that nobody listens to does something")
 		}
 	}
@@ -138,11 +137,11 @@ func TestAWrongEnvironmentIsAnErrorAndNoMore(t *testing.T) {
 		{socketVariable, "/run/n", watchdogVariable, "9223372036854775807"},
 	} {
 		n, err := NewNotifier(env(pairs...), 77)
-		if err == nil || n == nil || n.Watchdog() != 0 {
+		if err == nil || n == nil || n.watchdog != 0 {
 			t.Errorf("%q: %v", pairs, err)
 		}
 	}
-	if n := notifier(t, socketVariable, "/run/n", watchdogVariable, "60000000", watchdogPIDVariable, "78"); n.Watchdog() != 0 {
+	if n := notifier(t, socketVariable, "/run/n", watchdogVariable, "60000000", watchdogPIDVariable, "78"); n.watchdog != 0 {
 		t.Error("the watchdog of another process is taken for ours")
 	}
 }

@@ -87,11 +87,11 @@ func randomPlan(t *testing.T, seed uint64) *story {
 		took := time.Since(began)
 		rep := r.Report()
 		s.judge(t, r, rep, took)
-		s.abandoned = r.Abandoned()
+		s.abandoned = abandoned(r)
 		close(s.cast.release)
 		synctest.Wait()
 		time.Sleep(time.Hour) // whatever dawdles is over then
-		if n := r.Abandoned(); n != 0 {
+		if n := abandoned(r); n != 0 {
 			t.Errorf("%d goroutines are still counted as left behind", n)
 		}
 		if again := r.Report(); s.abandoned > 0 && !reflect.DeepEqual(again, rep) {

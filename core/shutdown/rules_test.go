@@ -226,11 +226,11 @@ func TestALateResultIsIgnoredAndItsGoroutineCounted(t *testing.T) {
 			Item{Kind: "task", ID: "late", Run: func(context.Context) error { time.Sleep(5 * time.Second); return nil }},
 		)}}}, Options{Exit: noExit(t)})
 		<-r.Done()
-		if n := r.Abandoned(); n != 1 {
+		if n := abandoned(r); n != 1 {
 			t.Errorf("%d goroutines were left behind, want 1", n)
 		}
 		time.Sleep(10 * time.Second)
-		if n := r.Abandoned(); n != 0 {
+		if n := abandoned(r); n != 0 {
 			t.Errorf("%d goroutines are still counted after the item returned", n)
 		}
 		if it := itemOf(t, r.Report().Phases[0], "late"); it.State != ops.StepTimedOut || it.ElapsedMS != 1000 {
@@ -502,4 +502,11 @@ func TestDetailsAreOneBoundedLineOfText(t *testing.T) {
 			}
 		})
 	}
+}
+
+// abandoned is how many goroutines are in an item, a listing or a Progress now: after Done, those left behind.
+func abandoned(r *Run) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.behind
 }

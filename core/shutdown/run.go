@@ -141,26 +141,9 @@ func Start(plan Plan, o Options) *Run {
 }
 
 // Done is closed when the plan has run, the report is saved and the log written (or an eighth of the slack went by waiting
-// for that), and every goroutine of the run is gone, but for those that code which is not ours holds (Abandoned). The
+// for that), and every goroutine of the run is gone, but for those that code which is not ours holds. The
 // watchdog is off then: what comes after is for the caller to bound.
 func (r *Run) Done() <-chan struct{} { return r.done }
-
-// Wait returns nil when the stop is over, or ctx's error if that ends first.
-func (r *Run) Wait(ctx context.Context) error {
-	select {
-	case <-r.done:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-// Abandoned is how many goroutines are in an item, a listing or a Progress now: after Done, those left behind.
-func (r *Run) Abandoned() int {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.behind
-}
 
 // execute is the executor: it runs the phases in order and waits for nothing that it cannot leave.
 func (r *Run) execute() {

@@ -22,11 +22,7 @@ type Process struct {
 	How     string
 }
 
-// PutProcess writes a row of the journal; the row of the same name is overwritten.
-func (s *Store) PutProcess(ctx context.Context, p Process) error {
-	return s.write(ctx, "write process", func(t *tx) error { return putProcess(t, p) })
-}
-
+// putProcess writes a row of the journal; the row of the same name is overwritten.
 func putProcess(t *tx, p Process) error {
 	_, err := t.exec(`INSERT OR REPLACE INTO processes (life, pid, start_ticks, boot_id, session, command, policy, started_at, ended_at, how)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
@@ -48,8 +44,8 @@ func endProcess(t *tx, p Process) error {
 	return err
 }
 
-// RecordProcesses writes rows in their order in one commit, all of them or none: one without an end as PutProcess does,
-// one with an end as EndProcess does.
+// RecordProcesses writes rows in their order in one commit, all of them or none: one without an end
+// replaces the row of the same name, one with an end does as EndProcess.
 func (s *Store) RecordProcesses(ctx context.Context, rows []Process) error {
 	return s.write(ctx, "record processes", func(t *tx) error {
 		for _, p := range rows {

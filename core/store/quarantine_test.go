@@ -100,7 +100,7 @@ func TestARowThatCannotBeTrueIsSetAside(t *testing.T) {
 			path := filepath.Join(dir, "gateway.db")
 			s := open(t, dir)
 			must(t, s.PutLife(ctx, Life{ID: "sound", PID: 7, StartedAt: noon, Outcome: ops.OutcomeCrashed}))
-			must(t, s.PutProcess(ctx, Process{Life: "sound", PID: 7, Policy: "session", StartedAt: noon}))
+			must(t, s.RecordProcesses(ctx, []Process{{Life: "sound", PID: 7, Policy: "session", StartedAt: noon}}))
 			must(t, s.SaveShutdown(ctx, ops.Shutdown{ID: "sound", Life: "sound"}))
 			v := Session{Key: "chat:dm:0", ID: "s0", Platform: "chat", State: ops.SessionIdle, CreatedAt: noon, LastActivityAt: noon}
 			must(t, s.PutSession(ctx, v))

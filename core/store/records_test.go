@@ -148,7 +148,7 @@ func TestTheJournalNamesWhatMayStillLive(t *testing.T) {
 	}
 	// One pid in three incarnations: only life, pid and start ticks together are a name.
 	for _, p := range []Process{tree("l1", 7, 3), tree("l1", 7, 1), tree("l2", 7, 2)} {
-		if err := s.PutProcess(t.Context(), p); err != nil {
+		if err := s.RecordProcesses(t.Context(), []Process{p}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -39,11 +39,12 @@ func seedJournal(t testing.TB, home string, n int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i := range n {
-		row := store.Process{Life: "killed", PID: 4_000_000 + i, StartTicks: 1, BootID: "an earlier boot", Session: "telegram:dm:1", Command: "sleep", Policy: "session", StartedAt: time.Now()}
-		if err := st.PutProcess(context.Background(), row); err != nil {
-			t.Fatal(err)
-		}
+	rows := make([]store.Process, n)
+	for i := range rows {
+		rows[i] = store.Process{Life: "killed", PID: 4_000_000 + i, StartTicks: 1, BootID: "an earlier boot", Session: "telegram:dm:1", Command: "sleep", Policy: "session", StartedAt: time.Now()}
+	}
+	if err := st.RecordProcesses(context.Background(), rows); err != nil {
+		t.Fatal(err)
 	}
 	if err := st.Close(context.Background()); err != nil {
 		t.Fatal(err)

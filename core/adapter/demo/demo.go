@@ -91,9 +91,6 @@ func (p *Platform) Name() string { return p.spec.Name }
 // StaleAfter is how long the Supervisor lets a connection be quiet.
 func (p *Platform) StaleAfter() time.Duration { return p.o.StaleAfter }
 
-// Release lets every call that hangs go, now and later, for a program that must end with no goroutine left.
-func (p *Platform) Release() { p.release() }
-
 var errReleased = errors.New("released")
 
 // hang returns when the platform is released and not before, whoever asked for less.

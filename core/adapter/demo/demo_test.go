@@ -77,7 +77,7 @@ func play(t *testing.T, spec string, o Options, f func(s *scene)) {
 		if err := <-ended; err != nil {
 			t.Errorf("Run returned %v", err)
 		}
-		s.p.Release()
+		s.p.release()
 	})
 }
 
@@ -274,8 +274,8 @@ func TestWhatHangsIgnoresItsContextUntilTheRelease(t *testing.T) {
 			t.Errorf("it returned %v without a release", err)
 		default:
 		}
-		p.Release()
-		p.Release() // twice is harmless
+		p.release()
+		p.release() // twice is harmless
 		if err := <-returned; err == nil {
 			t.Error("a released attempt made a connection")
 		}
