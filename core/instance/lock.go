@@ -34,45 +34,47 @@ type Lock struct {
 	folder *os.File   // see lockFolder; may be nil
 }
 
-// How long Acquire waits for a holder to say in the pid file who it is, and how often it looks. The holder may have the
-// lock since a millisecond only.
+// How long Acquire and Hold wait while the lock is held and the pid file names no living holder, and how often they look.
+// The holder may have taken the lock a millisecond ago. Or it was killed while it forked: the child has the lock until its
+// exec closes it.
 const (
 	introduction = 2 * time.Second
 	lookAgain    = 10 * time.Millisecond
 )
 
 // Acquire makes the home ours, or returns a *HeldError that names whose it is: nothing but the lock decides. It writes
-// the pid file with what r says of the life and with this process's own identity. It returns at once or, where a holder
-// has not yet said who it is, within two seconds.
+// the pid file with what r says of the life and with this process's own identity. It returns at once or, where no living
+// holder is known, within two seconds.
 func (h *Home) Acquire(r Record) (*Lock, error) {
-	for began := time.Now(); ; time.Sleep(lookAgain) {
-		l, err := h.lock()
-		if l != nil {
-			h.checkPIDFile()
-			if err := l.Update(r); err != nil {
-				return nil, errors.Join(err, l.Release())
-			}
-			return l, nil
-		}
-		if !errors.Is(err, syscall.EWOULDBLOCK) {
-			return nil, err
-		}
-		holder, ok := h.holder()
-		if ok || time.Since(began) > introduction {
-			return nil, &HeldError{Home: h.dir, Holder: holder}
-		}
+	l, err := h.await()
+	if err != nil {
+		return nil, err
 	}
+	h.checkPIDFile()
+	if err := l.Update(r); err != nil {
+		return nil, errors.Join(err, l.Release())
+	}
+	return l, nil
 }
 
 // Hold takes the lock for work on the home without a gateway, and leaves the pid file as it is: the record of a life that
-// was killed is what the next start reads. The error is a *HeldError if the lock is held. Release ends it.
-func (h *Home) Hold() (*Lock, error) {
-	l, err := h.lock()
-	if errors.Is(err, syscall.EWOULDBLOCK) {
-		holder, _ := h.holder()
-		return nil, &HeldError{Home: h.dir, Holder: holder}
+// was killed is what the next start reads. The error is a *HeldError if the lock is held. It waits as Acquire does. Release
+// ends it.
+func (h *Home) Hold() (*Lock, error) { return h.await() }
+
+// await takes the lock. The error is a *HeldError if a living holder has it, or if it stays held for longer than
+// introduction.
+func (h *Home) await() (*Lock, error) {
+	for began := time.Now(); ; time.Sleep(lookAgain) {
+		l, err := h.lock()
+		if !errors.Is(err, syscall.EWOULDBLOCK) {
+			return l, err
+		}
+		holder, known := h.holder()
+		if known || time.Since(began) > introduction {
+			return nil, &HeldError{Home: h.dir, Holder: holder}
+		}
 	}
-	return l, err
 }
 
 // checkPIDFile sets the pid file of an earlier life aside if it is none: the one of this life takes its place.

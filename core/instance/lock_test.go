@@ -289,27 +289,35 @@ func TestAHolderThatHasNotYetSaidWhoItIsIsWaitedFor(t *testing.T) {
 	})
 }
 
-func TestAHolderThatEndsWhileAStarterWaitsLetsItIn(t *testing.T) {
-	h := open(t, t.TempDir())
-	first, err := h.lock()
-	if err != nil {
-		t.Fatal(err)
-	}
-	synctest.Test(t, func(t *testing.T) {
-		go func() {
-			time.Sleep(introduction / 2)
-			if err := first.Release(); err != nil {
-				t.Error(err)
+// A gateway that is killed while it forks leaves the lock with the child until its exec.
+func TestAHolderThatEndsWhileALockIsAwaitedGivesIt(t *testing.T) {
+	for name, take := range map[string]func(*Home) (*Lock, error){
+		"a start":                   func(h *Home) (*Lock, error) { return h.Acquire(sample()) },
+		"work on a home without it": (*Home).Hold,
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := open(t, t.TempDir())
+			first, err := h.lock()
+			if err != nil {
+				t.Fatal(err)
 			}
-		}()
-		l, err := h.Acquire(sample())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := l.Release(); err != nil {
-			t.Error(err)
-		}
-	})
+			synctest.Test(t, func(t *testing.T) {
+				go func() {
+					time.Sleep(introduction / 2)
+					if err := first.Release(); err != nil {
+						t.Error(err)
+					}
+				}()
+				l, err := take(h)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := l.Release(); err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
 }
 
 func TestHeldErrorSaysWhoAndWhatToDo(t *testing.T) {
