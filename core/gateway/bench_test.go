@@ -265,7 +265,7 @@ func BenchmarkStopHungCalls(b *testing.B) {
 					s.cfg.Shutdown.InterruptGrace.Duration = 4500 * time.Millisecond
 					s.cfg.Agent.CacheSize = 2 * max(n, 64)
 					s.cfg.Limits.ModelCalls, s.cfg.Limits.Turns = max(s.cfg.Limits.ModelCalls, n), max(s.cfg.Limits.Turns, n)
-					s.opts = func(o *Options) { o.SaveReport = saveTo(filepath.Join(s.dir, "report.json")) }
+					s.opts = func(o *Options) { hostOf(o).saveReport = saveTo(filepath.Join(s.dir, "report.json")) }
 				})
 				for i := range n {
 					l.send(fmt.Sprintf("api:user:%d", i), "hang")

@@ -75,7 +75,7 @@ func TestHF21_AStartWithAWrongClockLosesNothing(t *testing.T) {
 // HF21: a gateway that really was down for a year expires and deletes what is due, once somebody vouches for the clock.
 func TestHF21_DowntimeCountsOnceTheClockIsTrusted(t *testing.T) {
 	for name, trust := range map[string]func(o *Options){
-		"a time service vouches for it": func(o *Options) { o.ClockConfirmed = func(time.Time) bool { return true } },
+		"a time service vouches for it": func(o *Options) { hostOf(o).clockConfirmed = func(time.Time) bool { return true } },
 		"an operator does":              func(o *Options) { o.TrustClock = true },
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -120,7 +120,7 @@ func TestC7_AKillTellsItsSteps(t *testing.T) {
 	if err := json.Unmarshal(req.Result, &res); err != nil {
 		t.Fatal(err)
 	}
-	grace := l.g.cfg.Process.KillGrace.Duration
+	grace := l.g.opts.Config.Process.KillGrace.Duration
 	if res.Escalated < 1 || res.TermAt.IsZero() || res.KillAt.Before(res.TermAt.Time) || res.KillAt.Sub(asked) < grace-2*time.Millisecond { // of a time in whole milliseconds
 		t.Errorf("the result is %s", req.Result)
 	}
@@ -351,9 +351,9 @@ func TestHB7_AStatusHoldsNoLockWhileItAsksItsOwner(t *testing.T) {
 	}
 	l := start(t, func(s *setup) {
 		s.opts = func(o *Options) {
-			o.APIListen = func() string { free("APIListen"); return "127.0.0.1:8642" }
-			o.MetricsListen = func() (string, ops.Warning) { free("MetricsListen"); return "127.0.0.1:9642", ops.Warning{} }
-			o.Demo = func() *ops.Demo { free("Demo"); return nil }
+			hostOf(o).apiListen = func() string { free("APIListen"); return "127.0.0.1:8642" }
+			hostOf(o).metricsListen = func() (string, ops.Warning) { free("MetricsListen"); return "127.0.0.1:9642", ops.Warning{} }
+			hostOf(o).demo = func() *ops.Demo { free("Demo"); return nil }
 		}
 	})
 	g.Store(l.g)
@@ -411,22 +411,22 @@ func TestTheLastEndIsClassified(t *testing.T) {
 		{"neither marker nor report: it crashed", func(*Options) {}, ops.OutcomeCrashed, "", ""},
 		{"a marker alone: it was cut short", func(o *Options) { o.LifeBefore = "the-life-before" }, ops.OutcomeCutShort, "", ""},
 		{"a report that was still running: it was cut short in that phase", func(o *Options) {
-			o.LastReport = func(string) (ops.Shutdown, bool, error) {
+			hostOf(o).lastReport = func(string) (ops.Shutdown, bool, error) {
 				return ops.Shutdown{ID: "s", Life: "the-life-before", Outcome: ops.ShutdownRunning, Phases: []ops.Phase{{Name: "drain", State: ops.StepRunning}}}, true, nil
 			}
 		}, ops.OutcomeCutShort, "drain", ""},
 		{"a report that came to its end: it was clean", func(o *Options) {
-			o.LastReport = func(string) (ops.Shutdown, bool, error) {
+			hostOf(o).lastReport = func(string) (ops.Shutdown, bool, error) {
 				return ops.Shutdown{ID: "s", Life: "the-life-before", Outcome: ops.ShutdownClean, EndedAt: ops.At(time.Now())}, true, nil
 			}
 		}, ops.OutcomeClean, "", ""},
 		{"a stop that was forced came to its end, and is said to be forced (A11)", func(o *Options) {
-			o.LastReport = func(string) (ops.Shutdown, bool, error) {
+			hostOf(o).lastReport = func(string) (ops.Shutdown, bool, error) {
 				return ops.Shutdown{ID: "s", Life: "the-life-before", Outcome: ops.ShutdownForced, EndedAt: ops.At(time.Now())}, true, nil
 			}
 		}, ops.OutcomeClean, "", ops.ShutdownForced},
 		{"a sweep that left somebody is no clean end (A11)", func(o *Options) {
-			o.LastReport = func(string) (ops.Shutdown, bool, error) {
+			hostOf(o).lastReport = func(string) (ops.Shutdown, bool, error) {
 				return ops.Shutdown{ID: "s", Life: "the-life-before", Outcome: ops.ShutdownIncomplete, EndedAt: ops.At(time.Now()), Phases: []ops.Phase{{Name: "sweep", State: ops.StepFailed}}}, true, nil
 			}
 		}, ops.OutcomeCutShort, "sweep", ops.ShutdownIncomplete},
@@ -475,7 +475,7 @@ func TestHistoryIsFilteredPagedAndSaysWhenALifeWasLastSeen(t *testing.T) {
 	reported := time.Now().UTC().Truncate(time.Millisecond)
 	l := start(t, func(s *setup) {
 		s.dir, s.opts = dir, func(o *Options) {
-			o.LastReport = func(string) (ops.Shutdown, bool, error) {
+			hostOf(o).lastReport = func(string) (ops.Shutdown, bool, error) {
 				return ops.Shutdown{ID: "s", Life: "cut", Outcome: ops.ShutdownRunning, StartedAt: ops.At(reported), ElapsedMS: 60_000}, true, nil
 			}
 		}

@@ -19,13 +19,13 @@ import (
 func TestF8_DamageFoundBesideTheWorkStopsTheWriting(t *testing.T) {
 	var mark Mark
 	l := start(t, func(s *setup) {
-		s.opts = func(o *Options) { o.Mark = func(m Mark) error { mark = m; return nil } }
+		s.opts = func(o *Options) { hostOf(o).mark = func(m Mark) error { mark = m; return nil } }
 	})
 	l.ask("api:user:a", "hello")
 	hangs := l.send("api:user:b", "hang")
 	l.running("api:user:b")
 	waits := l.send("api:user:b", "after it")
-	l.g.health.StopWriting(&store.DamagedError{Path: l.g.opts.Database, What: "a test says so", Tables: []string{"messages"}})
+	l.g.health.StopWriting(&store.DamagedError{Path: l.g.opts.Home.Database, What: "a test says so", Tables: []string{"messages"}})
 
 	if got := l.await(waits); got.err == nil || !strings.Contains(got.err.Error(), "damaged in messages") {
 		t.Errorf("who waits is told %+v", got)

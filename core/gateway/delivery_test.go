@@ -247,7 +247,7 @@ func TestF8_ADamagedDatabaseIsNeverWrittenTo(t *testing.T) {
 	first := start(t)
 	o := first.g.opts
 	first.stop(ops.ModeFast)
-	o.Database = path
+	o.Home.Database = path
 	g, err := New(o)
 	if err != nil {
 		t.Fatal(err)

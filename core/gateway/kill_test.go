@@ -117,18 +117,18 @@ func TestAStopGivesTheTreesOfAllSessionsOneGraceTogether(t *testing.T) {
 				kernel := &deafKernel{trees: map[int]string{}, stubborn: map[int]bool{}}
 				cfg := config.Default()
 				cfg.Process.KillGrace.Duration, cfg.Shutdown.AgentTimeout.Duration = grace, tc.agent
-				g, err := New(Options{Config: cfg, Log: slog.New(slog.DiscardHandler), Models: echo(nil), Identity: Identity{Life: "life"}, Home: t.TempDir()})
+				g, err := New(Options{Config: cfg, Log: slog.New(slog.DiscardHandler), Models: echo(nil), Identity: Identity{Life: "life"}, Host: &hostDouble{}})
 				if err != nil {
 					t.Fatal(err)
 				}
-				g.trees.procs = kernel
+				g.phases.trees.procs = kernel
 				for i := range trees {
 					kernel.trees[100+i] = fmt.Sprintf("chat:dm:%d", i%sessions)
 					kernel.stubborn[100+i] = i < tc.stubborn
 				}
 				for i := range sessions {
 					a := agent.New(agent.Config{
-						Session: fmt.Sprintf("chat:dm:%d", i), Models: g.opts.Models, Processes: agentProcesses{g.trees}, KillGrace: grace, Log: g.log,
+						Session: fmt.Sprintf("chat:dm:%d", i), Models: g.opts.Models, Processes: agentProcesses{g.phases.trees}, KillGrace: grace, Log: g.opts.Log,
 					})
 					g.cache.Put(a)
 					g.cache.Done(a)
@@ -139,7 +139,7 @@ func TestAStopGivesTheTreesOfAllSessionsOneGraceTogether(t *testing.T) {
 				}}
 				began := time.Now()
 				run := shutdown.Start(kills, shutdown.Options{
-					Mode: tc.mode, Log: g.log, Exit: func(code int) { t.Errorf("the watchdog ended the process with %d", code) },
+					Mode: tc.mode, Log: g.opts.Log, Exit: func(code int) { t.Errorf("the watchdog ended the process with %d", code) },
 				})
 				<-run.Done()
 				if took := time.Since(began); took != tc.want {

@@ -25,7 +25,7 @@ func TestALifeThatWasKilledRanUntilItWasLastSeen(t *testing.T) {
 	}
 	dir := t.TempDir()
 	kept := list(t, dir)
-	first := start(t, func(s *setup) { s.dir, s.opts = dir, func(o *Options) { o.Lives = kept } })
+	first := start(t, func(s *setup) { s.dir, s.opts = dir, func(o *Options) { o.Home.Lives = kept } })
 	began := time.Now()
 	first.ask("api:user:a", "hello")
 	answered := time.Now()
@@ -36,7 +36,7 @@ func TestALifeThatWasKilledRanUntilItWasLastSeen(t *testing.T) {
 
 	l := start(t, func(s *setup) {
 		s.dir, s.opts = dir, func(o *Options) {
-			o.Lives = list(t, dir, ops.Life{Life: "killed", StartedAt: ops.At(row.StartedAt), LastSeenAt: ops.At(time.Now().Add(time.Hour)), Outcome: ops.OutcomeRunning})
+			o.Home.Lives = list(t, dir, ops.Life{Life: "killed", StartedAt: ops.At(row.StartedAt), LastSeenAt: ops.At(time.Now().Add(time.Hour)), Outcome: ops.OutcomeRunning})
 		}
 	})
 	past, err := l.g.History(context.Background(), ops.Query{Filter: "killed"})
@@ -47,7 +47,7 @@ func TestALifeThatWasKilledRanUntilItWasLastSeen(t *testing.T) {
 		t.Errorf("it was last seen at %s, and committed an answer between %s and %s", seen, began, answered)
 	}
 	rows, err := lives.Read(dir)
-	if err != nil || len(rows) < 3 || filepath.Base(rows[0].Life) != l.g.life || rows[0].Outcome != ops.OutcomeRunning {
+	if err != nil || len(rows) < 3 || filepath.Base(rows[0].Life) != l.g.opts.Life || rows[0].Outcome != ops.OutcomeRunning {
 		t.Errorf("the list holds %+v, %v", rows, err)
 	}
 }

@@ -101,7 +101,7 @@ func TestACommandNamesItsObjectAndNotTheWorkInIt(t *testing.T) {
 
 func conversationID(_ *lab, seen ops.Session) string { return seen.ID }
 func thatTurn(_ *lab, seen ops.Session) string       { return seen.Turn }
-func thisLife(l *lab, _ ops.Session) string          { return l.g.life }
+func thisLife(l *lab, _ ops.Session) string          { return l.g.opts.Life }
 func otherLife(*lab, ops.Session) string             { return "another" }
 
 func endTurn(l *lab, seen ops.Session) {

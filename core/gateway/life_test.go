@@ -81,7 +81,7 @@ func TestTheServiceManagerIsKeptInformed(t *testing.T) {
 	n := &told{}
 	l := start(t, func(s *setup) {
 		s.cfg.Shutdown.DrainTimeout.Duration = time.Minute
-		s.opts = func(o *Options) { o.Notify = n }
+		s.opts = func(o *Options) { o.Supervisor.Notify = n }
 	})
 	l.send("api:user:a", "hang")
 	l.running("api:user:a")

@@ -5,14 +5,17 @@ import (
 
 	"gatewaytui/core/conversation"
 	"gatewaytui/core/limit"
+	"gatewaytui/core/model"
 	"gatewaytui/core/process"
 	"gatewaytui/core/session"
 )
 
-// addBounds adds the gateway's own bounds to the set (HF5, HF9).
-func (g *Gateway) addBounds() {
-	l := g.cfg.Limits
-	g.bounds = map[string]*limit.Bound{}
+// bounds are those that the gateway itself keeps, by name.
+type bounds map[string]*limit.Bound
+
+// add adds the gateway's own bounds to the set of all (HF5, HF9).
+func (b bounds) add(g *Gateway, slots *model.Slots) {
+	l := g.opts.Config.Limits
 	for _, spec := range []limit.Spec{
 		{
 			Name: limit.Turns, Most: int64(l.Turns), Hint: "interrupt a turn",
@@ -20,7 +23,7 @@ func (g *Gateway) addBounds() {
 		},
 		{
 			Name: limit.ModelCalls, Most: int64(l.ModelCalls), Hint: "interrupt a turn",
-			Used: func() int64 { return int64(g.slots.Used()) }, Waiting: g.slots.Waiting,
+			Used: func() int64 { return int64(slots.Used()) }, Waiting: slots.Waiting,
 		},
 		{
 			Name: limit.CallsPerTurn, Per: "turn", Most: int64(l.CallsPerTurn), Hint: "look at what the session asked for",
@@ -43,33 +46,33 @@ func (g *Gateway) addBounds() {
 			Used: g.table.QueuedBytes,
 		},
 		{
-			Name: limit.ToolsMemory, Bytes: true, Known: g.groupBound(func(b process.Bounds) uint64 { return b.Memory }), Hint: "kill processes",
+			Name: limit.ToolsMemory, Bytes: true, Known: b.groupBound(g, func(p process.Bounds) uint64 { return p.Memory }), Hint: "kill processes",
 			Used: func() int64 { memory, _ := g.procs.GroupUse(); return memory },
 		},
 		{
-			Name: limit.ToolsProcesses, Known: g.groupBound(func(b process.Bounds) uint64 { return b.Processes }), Hint: "kill processes",
+			Name: limit.ToolsProcesses, Known: b.groupBound(g, func(p process.Bounds) uint64 { return p.Processes }), Hint: "kill processes",
 			Used: func() int64 { _, n := g.procs.GroupUse(); return n },
 		},
 		{
-			Name: limit.TreeMemory, Per: "tree", Bytes: true, Known: g.groupBound(func(b process.Bounds) uint64 { return b.TreeMemory }), Hint: "look at what the command needs",
+			Name: limit.TreeMemory, Per: "tree", Bytes: true, Known: b.groupBound(g, func(p process.Bounds) uint64 { return p.TreeMemory }), Hint: "look at what the command needs",
 			Used: func() int64 { memory, _ := g.procs.LargestTree(); return memory },
 		},
 		{
-			Name: limit.TreeProcesses, Per: "tree", Known: g.groupBound(func(b process.Bounds) uint64 { return b.TreeProcesses }), Hint: "look at what the command starts",
+			Name: limit.TreeProcesses, Per: "tree", Known: b.groupBound(g, func(p process.Bounds) uint64 { return p.TreeProcesses }), Hint: "look at what the command starts",
 			Used: func() int64 { _, n := g.procs.LargestTree(); return n },
 		},
 	} {
-		g.bounds[spec.Name] = g.limits.Add(spec)
+		b[spec.Name] = g.opts.Limits.Add(spec)
 	}
 }
 
 // groupBound is a bound of the control groups of tools, as it is in force.
-func (g *Gateway) groupBound(of func(process.Bounds) uint64) func() int64 {
+func (b bounds) groupBound(g *Gateway, of func(process.Bounds) uint64) func() int64 {
 	return func() int64 {
 		b, _, _ := g.procs.Limits()
 		return int64(min(of(b), math.MaxInt64))
 	}
 }
 
-// limitReached counts that something waits for one of the gateway's own bounds, or was refused for it. It never blocks.
-func (g *Gateway) limitReached(name string) { g.bounds[name].Reached() }
+// reached counts that something waits for one of the gateway's own bounds, or was refused for it. It never blocks.
+func (b bounds) reached(name string) { b[name].Reached() }

@@ -128,7 +128,7 @@ func TestHF9_ClientsThatSendAndLeavePileUpNothing(t *testing.T) {
 	const clients = 300
 	l := start(t, turnsAtOnce(4))
 	for i := range clients {
-		key := fmt.Sprintf("api:request:%s", l.g.newID())
+		key := fmt.Sprintf("api:request:%s", newID())
 		if i%2 == 0 {
 			key = fmt.Sprintf("api:user:u%d", i)
 		}

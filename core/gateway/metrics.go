@@ -1,18 +1,25 @@
 package gateway
 
 import (
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"gatewaytui/core/metrics"
+	"gatewaytui/core/model"
 	"gatewaytui/core/ops"
 	"gatewaytui/core/term"
 )
 
 // newMetrics returns the metrics of g, which reads its gauges when it is asked for them.
-func (g *Gateway) newMetrics() *metrics.Metrics {
-	m := metrics.New(g.platformNames(), g.modelNames(), metrics.Gauges{
+func (g *Gateway) newMetrics(slots *model.Slots) *metrics.Metrics {
+	names := slices.Collect(maps.Keys(g.opts.Broken))
+	for _, p := range g.opts.Platforms {
+		names = append(names, p.Name())
+	}
+	m := metrics.New(names, []string{g.opts.Models.Name()}, metrics.Gauges{
 		Commits: func() float64 {
 			if st := g.recovery.Store(); st != nil {
 				return float64(st.Commits())
@@ -26,32 +33,12 @@ func (g *Gateway) newMetrics() *metrics.Metrics {
 			return 1
 		},
 		Lives: func() float64 { return float64(g.recovery.Begun()) }, Outbox: func() float64 { return float64(g.outbox.Waiting()) },
-		CallsWaiting: func() float64 { return float64(g.slots.Waiting()) },
-		Limits:       g.limits,
+		CallsWaiting: func() float64 { return float64(slots.Waiting()) },
+		Limits:       g.opts.Limits,
 		Events:       func() float64 { return float64(g.events.Newest()) }, EventsMissed: func() float64 { return float64(g.events.Missed()) },
 	})
 	m.CountAlso(g.opts.Platforms)
 	return m
-}
-
-// platformNames are the platforms of the config.
-func (g *Gateway) platformNames() []string {
-	var names []string
-	for _, p := range g.opts.Platforms {
-		names = append(names, p.Name())
-	}
-	for name := range g.opts.Broken {
-		names = append(names, name)
-	}
-	return names
-}
-
-// modelNames are the models of the config.
-func (g *Gateway) modelNames() []string {
-	if g.opts.Models == nil {
-		return nil
-	}
-	return []string{g.opts.Models.Name()}
 }
 
 // Metrics is the gateway's own metrics, for the control socket to serve beside the snapshot's.

@@ -54,7 +54,7 @@ func (w watched) ReadinessChanged(reason string) {
 	if reason != "" {
 		text = "not ready: " + term.Clean(reason, 200)
 	}
-	g.manager.tell(func(n Notifier) error { return n.Status(text) })
+	g.phases.manager.tell(func(n Notifier) error { return n.Status(text) })
 }
 
 // statusLine is what a service manager shows of a gateway that runs.

@@ -52,10 +52,7 @@ type phases struct {
 	recovery      *recovery.Recovery
 	// budget is what the service manager allows a stop; 0 is unknown.
 	budget time.Duration
-	// mark writes the clean-shutdown marker.
-	mark func(Mark) error
-	// store is the open store; nil: there is none yet.
-	store func() *store.Store
+	host   Host
 	// lists says that there is a list of lives next to the database.
 	lists             bool
 	stores, surrender []Closer
@@ -129,9 +126,9 @@ func (f *phases) markItems(_ context.Context, r *shutdown.Run) []shutdown.Item {
 	now := time.Now()
 	damaged := f.health.Damage() != ""
 	items := one("file", ".clean_shutdown", func(context.Context) error {
-		return f.mark(Mark{Reason: rep.Reason, By: rep.By, At: now, Damaged: damaged})
+		return f.host.Mark(Mark{Reason: rep.Reason, By: rep.By, At: now, Damaged: damaged})
 	})
-	if f.store() == nil || damaged { // a stop of a start, in which nothing has run yet, or a store that takes nothing
+	if f.recovery.Store() == nil || damaged { // a stop of a start, in which nothing has run yet, or a store that takes nothing
 		return items
 	}
 	// One commit, so that a disk that takes 500 ms for each fsync has time for it.
@@ -319,19 +316,19 @@ func (f *phases) sweepItems(_ context.Context, r *shutdown.Run) []shutdown.Item 
 // goes into the store first: a store that takes nothing more is still closed.
 func (f *phases) storeItems(_ context.Context, r *shutdown.Run) []shutdown.Item {
 	var items []shutdown.Item
-	if f.store() != nil {
+	if f.recovery.Store() != nil {
 		items = one("store", "gateway.db", func(ctx context.Context) error {
 			var saveErr error
 			if f.health.Damage() == "" {
 				saveErr = f.recovery.RecordEnd(ctx, r.Report())
 			}
-			if err := f.store().Close(ctx); err != nil {
+			if err := f.recovery.Store().Close(ctx); err != nil {
 				return err
 			}
 			return saveErr
 		})
 	}
-	if f.lists && f.store() != nil {
+	if f.lists && f.recovery.Store() != nil {
 		items = append(items, shutdown.Item{Kind: "file", ID: lives.File, Run: func(context.Context) error {
 			f.recovery.ListEnd(r.Report()) // a failure is logged and leaves the stores' result alone
 			return nil

@@ -74,7 +74,7 @@ func TestAnInterruptEndsTheWaitForAModelSlotAtOnce(t *testing.T) {
 	if got := l.await(waiting); !ops.HasCode(got.err, ops.CodeConflict) {
 		t.Errorf("the interrupted turn is answered with %+v", got)
 	}
-	if n := l.g.slots.Waiting(); n != 0 {
+	if n := l.limitRow("limits.model_calls").Waiting; n != 0 {
 		t.Errorf("%d calls still wait", n)
 	}
 }

@@ -31,26 +31,22 @@ func (g *Gateway) beginShutdown(rq StopRequest) *shutdown.Run {
 		exit = exitRestart
 	}
 	return shutdown.Start(g.phases.Plan(), shutdown.Options{
-		ID: rq.ID, Life: g.life, Reason: rq.Reason, By: rq.By, Mode: rq.Mode, Restart: rq.Restart, ExitCode: exit, Limit: g.phases.Budget(),
-		Save: g.opts.SaveReport, Observe: g.phases.observe, Log: g.log, Exit: g.opts.Exit, Dump: g.opts.Dump,
+		ID: rq.ID, Life: g.opts.Life, Reason: rq.Reason, By: rq.By, Mode: rq.Mode, Restart: rq.Restart, ExitCode: exit, Limit: g.phases.Budget(),
+		Save: g.opts.Host.SaveReport, Observe: g.phases.observe, Log: g.opts.Log, Exit: g.opts.Host.Exit, Dump: g.opts.Host.Dump,
 		Stacks: func(w io.Writer) error { return pprof.Lookup("goroutine").WriteTo(w, 1) },
 	})
 }
 
 // endProcess ends the process because its start ignored its cancellation.
 func (g *Gateway) endProcess() {
-	g.log.Error("startup ignored cancellation")
-	if g.opts.Dump != nil {
-		g.opts.Dump()
-	}
-	if g.opts.Exit != nil {
-		g.opts.Exit(shutdown.ExitWatchdog)
-	}
+	g.opts.Log.Error("startup ignored cancellation")
+	g.opts.Host.Dump()
+	g.opts.Host.Exit(shutdown.ExitWatchdog)
 }
 
 // StartsNext reports whether the stop that runs, or ran, is a restart after which only this process would start the next
 // life: no service manager does, and who asked left it to the gateway, or is a tool of the gateway, which the stop ends (B7).
 func (g *Gateway) StartsNext() bool {
 	rq := g.lifecycle.Stopped()
-	return rq.Restart && rq.Respawn && g.opts.SupervisorName == ""
+	return rq.Restart && rq.Respawn && g.opts.Supervisor.Name == ""
 }

@@ -474,7 +474,7 @@ func TestS17_AStoreThatFailsToCloseDoesNotKeepTheNextOpen(t *testing.T) {
 	if p := phaseOf(t, report, "stores"); p.State != ops.StepFailed || report.ExitCode != 1 {
 		t.Fatalf("stores: %+v, exit code %d", p, report.ExitCode)
 	}
-	again, err := store.Open(context.Background(), store.Options{Path: l.dir + "/gateway.db", Log: l.g.log})
+	again, err := store.Open(context.Background(), store.Options{Path: l.dir + "/gateway.db", Log: l.g.opts.Log})
 	if err != nil {
 		t.Fatalf("the store of the ended life: %v", err)
 	}
@@ -542,7 +542,7 @@ func TestAStopDuringTheStartEndsIt(t *testing.T) {
 // A8: whoever owns the gateway is told the exit code once the stop has run, before what may still hang.
 func TestA8_TheOwnerIsToldThatTheStopIsOver(t *testing.T) {
 	over := make(chan int, 2)
-	l := start(t, func(s *setup) { s.opts = func(o *Options) { o.Over = func(code int) { over <- code } } })
+	l := start(t, func(s *setup) { s.opts = func(o *Options) { hostOf(o).over = func(code int) { over <- code } } })
 	l.g.Stop(StopRequest{Mode: ops.ModeFast, Reason: "test", By: "the test", Restart: true})
 	l.report()
 	if len(over) != 1 {

@@ -29,7 +29,7 @@ func (l *lab) storeWarning() string {
 // HF13: ready means that a message can be taken.
 func TestADatabaseThatWasDeletedOrMovedEndsReadinessAtOnce(t *testing.T) {
 	for name, displace := range map[string]func(l *lab) error{
-		"the database is deleted": func(l *lab) error { return os.Remove(l.g.opts.Database) },
+		"the database is deleted": func(l *lab) error { return os.Remove(l.g.opts.Home.Database) },
 		"the home is moved away":  func(l *lab) error { return os.Rename(l.dir, l.dir+".moved") },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -87,12 +87,12 @@ func TestATruncatedDatabaseEndsReadiness(t *testing.T) {
 	var size int64
 	l.wait("the database holds pages", func() bool {
 		l.ask("api:user:a", big)
-		fi, err := os.Stat(l.g.opts.Database)
+		fi, err := os.Stat(l.g.opts.Home.Database)
 		size = fi.Size()
 		return err == nil && size > 1<<20
 	})
 	l.wait("the size was seen", func() bool { return l.g.Readiness(t.Context()) == nil })
-	if err := os.Truncate(l.g.opts.Database, size/2); err != nil { // opens nothing: truncate(2)
+	if err := os.Truncate(l.g.opts.Home.Database, size/2); err != nil { // opens nothing: truncate(2)
 		t.Fatal(err)
 	}
 	var err error

@@ -20,7 +20,6 @@ import (
 	"gatewaytui/core/adapter"
 	"gatewaytui/core/config"
 	"gatewaytui/core/model"
-	"gatewaytui/core/operator"
 	"gatewaytui/core/ops"
 	"gatewaytui/core/process"
 	"gatewaytui/core/session"
@@ -202,15 +201,17 @@ func start(t testing.TB, change ...func(*setup)) *lab {
 	l := &lab{t: t, dir: s.dir, chat: s.chat, ended: make(chan struct{})}
 	o := Options{
 		Config: s.cfg, Log: slog.New(s.log), Models: s.model, Identity: Identity{Life: "life-" + filepath.Base(t.TempDir()) + "-" + fmt.Sprint(time.Now().UnixNano()), PID: os.Getpid()},
-		Home: s.dir, HomeID: fmt.Sprintf("lab-%d", os.Getpid()), Database: filepath.Join(s.dir, "gateway.db"), Workdir: s.dir,
+		Home:      Home{Dir: s.dir, ID: fmt.Sprintf("lab-%d", os.Getpid()), Database: filepath.Join(s.dir, "gateway.db"), Workdir: s.dir},
 		Platforms: append([]adapter.Platform{s.chat}, s.platforms...),
-		Mark: func(Mark) error {
-			now := time.Now()
-			l.marked.Store(&now)
-			return nil
+		Host: &hostDouble{
+			mark: func(Mark) error {
+				now := time.Now()
+				l.marked.Store(&now)
+				return nil
+			},
+			exit:      func(code int) { t.Errorf("the watchdog ended the process with %d", code) },
+			diagnosis: func() (File, error) { return os.CreateTemp(s.dir, "diagnosis-*.txt") },
 		},
-		Exit:      func(code int) { t.Errorf("the watchdog ended the process with %d", code) },
-		Diagnosis: func() (operator.File, error) { return os.CreateTemp(s.dir, "diagnosis-*.txt") },
 	}
 	if s.opts != nil {
 		s.opts(&o)

@@ -43,7 +43,7 @@ func (g *Gateway) watch(ctx context.Context) {
 // watchEvery is a small part of the shortest limit that is watched, so that none is overrun by much.
 func (g *Gateway) watchEvery() time.Duration {
 	shortest := time.Minute
-	for _, d := range []time.Duration{g.cfg.Agent.StallWarn.Duration, g.cfg.Agent.StallAfter.Duration, g.cfg.Agent.CacheIdle.Duration, g.cfg.Session.IdleReset.Duration} {
+	for _, d := range []time.Duration{g.opts.Config.Agent.StallWarn.Duration, g.opts.Config.Agent.StallAfter.Duration, g.opts.Config.Agent.CacheIdle.Duration, g.opts.Config.Session.IdleReset.Duration} {
 		if d > 0 {
 			shortest = min(shortest, d)
 		}

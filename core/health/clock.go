@@ -30,7 +30,7 @@ const (
 // wait, for neither can be undone: time spent down still counts, once the clock is trusted.
 type clock struct {
 	confirmed func(wall time.Time) bool // asked only of a clock that is elsewhere; nil: nobody vouches for it
-	// booted is Options.Booted, bootedThen what it was at the start; with it elapsed counts the time that the machine sleeps.
+	// booted is Host.Booted, nil where no clock measures that, bootedThen what it was at the start; with it elapsed counts the time that the machine sleeps.
 	booted     func() time.Duration
 	bootedThen time.Duration
 	started    time.Time // of this life

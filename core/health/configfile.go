@@ -17,9 +17,6 @@ const configEvery = 5 * time.Second
 // WatchConfig checks whether the config file has changed since the start (TF29), until ctx ends. It needs a separate
 // goroutine: a file system that hangs delays this check alone.
 func (h *Health) WatchConfig(ctx context.Context) {
-	if h.o.ConfigChanged == nil {
-		return
-	}
 	ticker := time.NewTicker(configEvery)
 	defer ticker.Stop()
 	for {
@@ -27,7 +24,7 @@ func (h *Health) WatchConfig(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case now := <-ticker.C:
-			changed, err := h.o.ConfigChanged()
+			changed, err := h.o.Host.ConfigChanged()
 			h.noteConfig(now, changed, err)
 		}
 	}

@@ -37,10 +37,22 @@ type Gateway interface {
 	ReadinessChanged(reason string)
 }
 
-// Options are what Health is made of. Log, Gateway, Life, Limits and Background are needed.
+// Host is what the program around the gateway knows of the machine.
+type Host interface {
+	// ConfigChanged reads the config file again and reports whether it has changed since the start.
+	ConfigChanged() (bool, error)
+	// ClockConfirmed reports whether a time service vouches for the wall clock.
+	ClockConfirmed(wall time.Time) bool
+	// Booted is how long ago the machine started, the time that it slept included; known is false where no clock measures
+	// that.
+	Booted() (ago time.Duration, known bool)
+}
+
+// Options are what Health is made of. Every field but Warnings and Config is needed.
 type Options struct {
 	Log     *slog.Logger
 	Gateway Gateway
+	Host    Host
 	// Life is the id of this life.
 	Life string
 	// Database is the path of the SQLite file, whose disk is watched for room.
@@ -49,13 +61,8 @@ type Options struct {
 	Background *background.Group
 	// Warnings are what the start already noticed.
 	Warnings []ops.Warning
-	// Config is the config file as it was read. ConfigChanged reads it again and reports whether it has changed; nil: never.
-	Config        ops.ConfigFile
-	ConfigChanged func() (bool, error)
-	// ClockConfirmed reports whether a time service vouches for the wall clock; nil: none does.
-	ClockConfirmed func(wall time.Time) bool
-	// Booted is how long ago the machine started, the time that it slept included; nil: no clock measures that.
-	Booted func() time.Duration
+	// Config is the config file as it was read.
+	Config ops.ConfigFile
 }
 
 // Health is how one gateway is doing. Its methods may be called from any goroutine.
@@ -90,9 +97,12 @@ func New(o Options) *Health {
 		o: o, log: o.Log, warnings: slices.Clone(o.Warnings),
 		checks: make(chan chan struct{}), probe: make(chan struct{}, 1),
 	}
-	h.clock = clock{confirmed: o.ClockConfirmed, booted: o.Booted, started: time.Now()}
-	if o.Booted != nil {
-		h.clock.bootedThen = o.Booted()
+	h.clock = clock{confirmed: o.Host.ClockConfirmed, started: time.Now()}
+	if ago, known := o.Host.Booted(); known {
+		h.clock.bootedThen, h.clock.booted = ago, func() time.Duration {
+			ago, _ := o.Host.Booted()
+			return ago
+		}
 	}
 	return h
 }

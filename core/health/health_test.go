@@ -26,6 +26,10 @@ type gateway struct {
 
 func (g *gateway) State() (ops.State, bool) { return ops.StateRunning, true }
 
+func (g *gateway) ConfigChanged() (bool, error)            { return false, nil }
+func (g *gateway) ClockConfirmed(time.Time) bool           { return false }
+func (g *gateway) Booted() (ago time.Duration, known bool) { return 0, false }
+
 func (g *gateway) RefuseWaiting(why error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -44,7 +48,7 @@ func open(t *testing.T, change ...func(*Options)) (*Health, *gateway, *store.Sto
 	log := slog.New(slog.DiscardHandler)
 	g := &gateway{}
 	path := filepath.Join(t.TempDir(), "gateway.db")
-	o := Options{Log: log, Gateway: g, Life: "this", Database: path, Limits: &limit.Set{}, Background: background.New(log)}
+	o := Options{Log: log, Gateway: g, Host: g, Life: "this", Database: path, Limits: &limit.Set{}, Background: background.New(log)}
 	for _, c := range change {
 		c(&o)
 	}

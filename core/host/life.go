@@ -69,7 +69,11 @@ func (l *life) run(ctx context.Context) (gateway.End, error) {
 		return gateway.End{}, err
 	}
 	s := &services{socket: &socket{}, scraper: &scraper{}}
-	opts := l.options(parts, files, manager)
+	host := &gatewayHost{l: l, parts: parts, files: files, demo: parts.demo(l.prepared.demo)}
+	if l.loaded.Config.Metrics.Listen != "" {
+		host.scraper = s.scraper
+	}
+	opts := l.options(parts, host, manager)
 	l.surrender(&opts, s)
 	if l.gateway, err = gateway.New(opts); err != nil {
 		return gateway.End{}, err
@@ -126,7 +130,6 @@ func (l *life) surrender(opts *gateway.Options, s *services) {
 		{Kind: "lock", ID: "pid file and lock", Close: func(context.Context) error { return l.lock.Release() }},
 	}
 	if l.loaded.Config.Metrics.Listen != "" {
-		opts.MetricsListen = s.scraper.state
 		opts.Surrender = slices.Insert(opts.Surrender, 0, gateway.Closer{Kind: "metrics", ID: "listener", Close: s.scraper.close})
 	}
 }

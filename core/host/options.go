@@ -11,14 +11,13 @@ import (
 	"gatewaytui/core/doctor"
 	"gatewaytui/core/gateway"
 	"gatewaytui/core/instance"
-	"gatewaytui/core/lives"
 	"gatewaytui/core/ops"
 	"gatewaytui/core/service"
 	"gatewaytui/core/term"
 )
 
 // options are the gateway's, from the parts and what this start found.
-func (l *life) options(parts parts, files lives.Files, manager service.Supervisor) gateway.Options {
+func (l *life) options(parts parts, host *gatewayHost, manager service.Supervisor) gateway.Options {
 	self := instance.Self()
 	o := gateway.Options{
 		Config: l.loaded.Config, Log: l.log, Models: parts.model, Platforms: parts.platforms, Broken: parts.broken,
@@ -27,30 +26,12 @@ func (l *life) options(parts parts, files lives.Files, manager service.Superviso
 			Changes: l.loaded.Changes(), NoResume: l.o.NoResume, FreshStore: l.o.FreshStore, ReadOnlyStore: l.o.ReadOnlyStore,
 			TrustClock: l.o.TrustClock,
 		},
-		Home: l.home.Dir(), HomeID: l.home.ID(), Database: l.home.Database(), Workdir: l.home.Work(),
-		Redactor:       l.redactor,
-		ClockConfirmed: clockConfirmed, Booted: sinceBoot,
-		SupervisorName: manager.Name(), SupervisorBudget: manager.Budget, SupervisorSource: manager.Source, Notify: manager.Notify,
-		ConfigFile: ops.ConfigFile{Path: l.loaded.Path, LoadedAt: ops.At(l.loaded.At)}, ConfigChanged: l.loaded.Changed,
-		LogTrouble: l.logs.FileTrouble, APIListen: parts.apiListen, APIAccess: l.apiAccess(), Limits: parts.limits, Demo: parts.demo(l.prepared.demo),
-		Mark: func(m gateway.Mark) error {
-			return l.spares.spend(func() error {
-				return l.home.WriteMarker(instance.Marker{Life: l.id, At: m.At, Reason: m.Reason, By: m.By, Damaged: m.Damaged})
-			})
+		Home: gateway.Home{
+			Dir: l.home.Dir(), ID: l.home.ID(), Database: l.home.Database(), Workdir: l.home.Work(), Lives: host.files.List(),
+			ConfigFile: ops.ConfigFile{Path: l.loaded.Path, LoadedAt: ops.At(l.loaded.At)},
 		},
-		SaveReport: func(r ops.Shutdown) error { return l.spares.spend(func() error { return files.SaveReport(r) }) },
-		LastReport: files.LastReport, Diagnosis: func() (f gateway.File, err error) {
-			err = l.spares.spend(func() error { f, err = files.Create("diagnosis"); return err })
-			return f, err
-		}, Lives: files.List(),
-		Dump: func() { _, _ = files.Dump("watchdog") }, // the process ends with or without it
-		Exit: l.exit,
-		Over: func(code int) {
-			backstop(code, func(code int) {
-				l.log.Error("the process did not end by itself", "exit_code", code, "bound_ms", endBound.Milliseconds())
-				l.exit(code)
-			}, os.Exit)
-		},
+		Supervisor: gateway.Supervisor{Name: manager.Name(), Budget: manager.Budget, Source: manager.Source, Notify: manager.Notify},
+		Host:       host, Redactor: l.redactor, APIAccess: l.apiAccess(), Limits: parts.limits,
 	}
 	o.Warnings = slices.Concat(l.loaded.Warnings, l.dangers(), manager.Warnings, l.exposures(o.APIAccess))
 	marker, found, err := l.home.ConsumeMarker()

@@ -147,10 +147,7 @@ func (r *Recovery) readLastLife(ctx context.Context) {
 // reportOf is the report of a life's stop. One that cannot be used is as good as none, but that it is there tells that the
 // stop had begun: reported is true, and the report has no id.
 func (r *Recovery) reportOf(life string) (report ops.Shutdown, reported bool) {
-	if r.o.LastReport == nil {
-		return ops.Shutdown{}, false
-	}
-	report, reported, err := r.o.LastReport(life)
+	report, reported, err := r.o.Reports.LastReport(life)
 	if err != nil {
 		r.o.Health.Warn("aside", term.Clean(err.Error(), 600))
 		return ops.Shutdown{}, true

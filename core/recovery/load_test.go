@@ -44,13 +44,20 @@ func (c *conversations) count() int {
 
 func (c *conversations) IsWork(string) bool { return false }
 
+// host knows nothing of its machine.
+type host struct{}
+
+func (host) ConfigChanged() (bool, error)            { return false, nil }
+func (host) ClockConfirmed(time.Time) bool           { return false }
+func (host) Booted() (ago time.Duration, known bool) { return 0, false }
+
 // made is the recovery of a life that has not begun.
 func made(t *testing.T) (*Recovery, *conversations) {
 	t.Helper()
 	log := slog.New(slog.DiscardHandler)
 	tasks := background.New(log)
 	c := &conversations{loaded: map[string]store.Session{}}
-	h := health.New(health.Options{Log: log, Life: "this", Limits: &limit.Set{}, Background: tasks})
+	h := health.New(health.Options{Log: log, Host: host{}, Life: "this", Limits: &limit.Set{}, Background: tasks})
 	return New(Options{
 		Identity: Identity{Life: "this"}, Log: log, Database: filepath.Join(t.TempDir(), "gateway.db"), Health: h, Background: tasks, Conversations: c,
 	}), c

@@ -81,7 +81,13 @@ type Intake interface {
 	Restore(ctx context.Context, in store.Inbox)
 }
 
-// Options are what Recovery is made of. Lives, LastReport and OnTransaction may be nil.
+// Reports are the reports of earlier stops.
+type Reports interface {
+	// LastReport reads the report of an earlier life's stop; an error says that there is one that cannot be used.
+	LastReport(life string) (r ops.Shutdown, found bool, err error)
+}
+
+// Options are what Recovery is made of. Lives and OnTransaction may be nil.
 type Options struct {
 	Identity
 	Start
@@ -94,9 +100,8 @@ type Options struct {
 	Intake        Intake
 	Outbox        Outbox
 	// Lives is the list of past lives next to the database; nil keeps none.
-	Lives *lives.List
-	// LastReport reads the report of an earlier life's stop; an error says that there is one that cannot be used.
-	LastReport func(life string) (r ops.Shutdown, found bool, err error)
+	Lives   *lives.List
+	Reports Reports
 	// OnTransaction counts a transaction of the store. It must not wait.
 	OnTransaction func(took time.Duration)
 }

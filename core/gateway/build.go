@@ -1,0 +1,141 @@
+package gateway
+
+import (
+	"context"
+	"strconv"
+
+	"gatewaytui/core/adapter"
+	"gatewaytui/core/agent"
+	"gatewaytui/core/background"
+	"gatewaytui/core/config"
+	"gatewaytui/core/conversation"
+	"gatewaytui/core/delivery"
+	"gatewaytui/core/events"
+	"gatewaytui/core/health"
+	"gatewaytui/core/limit"
+	"gatewaytui/core/model"
+	"gatewaytui/core/operator"
+	"gatewaytui/core/ops"
+	"gatewaytui/core/process"
+	"gatewaytui/core/recovery"
+	"gatewaytui/core/session"
+)
+
+// New makes a gateway, from the rooms below upwards. It does no I/O; Run does.
+func New(o Options) (*Gateway, error) {
+	daily, err := session.ParseDaily(o.Config.Session.DailyReset)
+	if err != nil {
+		return nil, err
+	}
+	if o.Limits == nil {
+		o.Limits = &limit.Set{}
+	}
+	g := &Gateway{opts: o, connections: o.Models.New(), background: background.New(o.Log), events: events.New()}
+	g.lifecycle = newLifecycle(o.Log, newID, g.beginShutdown, g.endProcess)
+	g.watchers.ctx, g.watchers.stop = context.WithCancel(context.Background())
+	slots := model.NewSlots(o.Config.Limits.ModelCalls)
+	reached := bounds{}
+	g.buildLeaves(slots, reached)
+	g.buildConversations(slots, reached, session.Policy{Idle: o.Config.Session.IdleReset.Duration, Daily: daily})
+	g.buildAdapters()
+	g.buildStop()
+	g.Operator = operator.New(operator.Options{
+		Log: o.Log, Identity: o.Identity, Home: o.Home.Dir, APIAccess: o.APIAccess, Host: o.Host, Lifecycle: g.phases,
+		Supervisor: ops.Supervisor{Name: o.Supervisor.Name, BudgetMS: ops.Millis(o.Supervisor.Budget), Source: o.Supervisor.Source},
+		Table:      g.table, Cache: g.cache, Conversations: g.conversations, Intake: g.intake, Processes: g.procs, Adapters: g.adapters,
+		Background: g.background, Events: g.events, Health: g.health, Recovery: g.recovery, Metrics: g.metrics, Limits: o.Limits,
+		ToolsMayStop: o.Config.Tools.MayStop != config.No, KillGrace: o.Config.Process.KillGrace.Duration, NewID: newID,
+	})
+	if w, tight := g.phases.tightBudget(); tight {
+		g.health.Keep(w)
+	}
+	return g, nil
+}
+
+// buildLeaves makes what knows of no conversation: health, metrics, tables, what earlier lives left, processes.
+func (g *Gateway) buildLeaves(slots *model.Slots, reached bounds) {
+	o, cfg := g.opts, g.opts.Config
+	g.health = health.New(health.Options{
+		Log: o.Log, Gateway: watched{loader{g}, g.lifecycle}, Host: o.Host, Life: o.Life, Database: o.Home.Database, Limits: o.Limits, Background: g.background,
+		Warnings: o.Warnings, Config: o.Home.ConfigFile,
+	})
+	g.metrics = g.newMetrics(slots)
+	g.table = session.NewTable(session.Options{
+		QueueLimit: cfg.Session.QueueLimit, Turns: cfg.Limits.Turns, QueuedBytes: int64(cfg.Limits.QueuedBytes),
+		NewID: newID, Owner: session.Owner, Reached: reached.reached,
+	})
+	g.cache = agent.NewCache(agent.CacheOptions{Max: cfg.Agent.CacheSize, Idle: cfg.Agent.CacheIdle.Duration, Bytes: int64(cfg.Agent.CacheMemory)})
+	reached.add(g, slots)
+	g.outbox = delivery.NewOutbox(delivery.OutboxOptions{Tasks: g.background, Meter: g.metrics, Log: o.Log, NewID: newID})
+	g.recovery = recovery.New(recovery.Options{
+		Identity: o.Identity, Start: o.Start, Log: o.Log, Database: o.Home.Database, Health: g.health, Background: g.background, Outbox: g.outbox,
+		Conversations: loader{g}, Intake: loader{g}, Lives: o.Home.Lives, Reports: o.Host, OnTransaction: g.metrics.Transaction,
+	})
+	g.procs = process.New(process.Options{
+		Life: o.Life, HomeID: o.Home.ID, Journal: g.recovery.Journal(), KillGrace: cfg.Process.KillGrace.Duration,
+		Pass: cfg.Tools.Passes, Secrets: cfg.SecretVariables(), Redactor: o.Redactor, Log: o.Log, Guardian: cfg.Process.Guardian,
+		MaxAge: cfg.Process.MaxAge.Duration, PerSession: cfg.Limits.Processes, Total: cfg.Limits.ProcessesTotal, OnLimit: reached.reached,
+		Bounds: &process.Bounds{
+			Memory: uint64(cfg.Limits.ToolsMemory), TreeMemory: uint64(cfg.Limits.TreeMemory),
+			Processes: uint64(cfg.Limits.ToolsProcesses), TreeProcesses: uint64(cfg.Limits.TreeProcesses),
+		},
+		OnEvent: func(e process.Event) {
+			g.events.Emit(e.Type, strconv.Itoa(e.Process.PID), e.Text, map[string]any{"session": e.Process.Session, "pid": e.Process.PID})
+		},
+	})
+	g.phases = &phases{lifecycle: g.lifecycle, trees: &stopKill{procs: g.procs, grace: cfg.Process.KillGrace.Duration}}
+}
+
+// buildConversations makes what works on messages.
+func (g *Gateway) buildConversations(slots *model.Slots, reached bounds, policy session.Policy) {
+	o, cfg := g.opts, g.opts.Config
+	g.conversations = conversation.New(conversation.Options{
+		Table: g.table, Cache: g.cache,
+		Agent: agent.Config{
+			Models: o.Models, Slots: slots, Tools: tools(cfg.Tools, cfg.Process, o.Home.Workdir, g.procs, o.Redactor), Processes: agentProcesses{g.phases.trees},
+			KillGrace: cfg.Process.KillGrace.Duration, MaxIterations: cfg.Agent.MaxIterations, Log: o.Log, Called: g.metrics.Called,
+		},
+		Policy: policy,
+		Bounds: conversation.Bounds{
+			CallsPerTurn: cfg.Limits.CallsPerTurn, Background: cfg.Limits.Background,
+			StallWarn: cfg.Agent.StallWarn.Duration, StallAfter: cfg.Agent.StallAfter.Duration,
+			AgentClose: cfg.Shutdown.AgentTimeout.Duration, KillGrace: cfg.Process.KillGrace.Duration, InterruptGrace: cfg.Shutdown.InterruptGrace.Duration,
+		},
+		Processes: g.procs, Outbox: g.outbox, Gate: gate{g.lifecycle, g.health}, Tasks: g.background, Events: g.events, Meter: g.metrics, Log: o.Log,
+		Life: o.Life, NewID: newID, Reached: reached.reached, Stopping: g.lifecycle.stopping,
+	})
+	g.commands = conversation.NewCommands(g.conversations, g)
+	g.intake = delivery.NewIntake(delivery.IntakeOptions{
+		Table: g.table, Gate: gate{g.lifecycle, g.health}, Loader: loader{g}, Sessions: g.conversations, Commands: g.commands, Outbox: g.outbox,
+		Events: g.events, Tasks: g.background, Meter: g.metrics, Log: o.Log, NewID: newID,
+	})
+}
+
+// buildAdapters makes the platforms of the config.
+func (g *Gateway) buildAdapters() {
+	o := g.opts
+	g.adapters = adapter.NewSupervisor(adapter.Options{
+		CallTimeout: o.Config.Shutdown.AdapterTimeout.Duration, SendTimeout: delivery.SendTimeout, Receiver: receiver{g.intake, g.procs}, Log: o.Log,
+		OnState: func(a ops.Adapter) {
+			g.adapterChanged(a)
+			g.outbox.Connected(a)
+		},
+	})
+	for _, p := range o.Platforms {
+		g.adapters.Add(p)
+	}
+	for name, err := range o.Broken {
+		g.adapters.AddBroken(name, err)
+	}
+}
+
+// buildStop gives the phases of the stop what they end.
+func (g *Gateway) buildStop() {
+	o := g.opts
+	*g.phases = phases{
+		lifecycle: g.lifecycle, trees: g.phases.trees, cfg: o.Config, host: o.Host, manager: manager{o.Supervisor.Notify, o.Log}, conversations: g.conversations,
+		table: g.table, cache: g.cache, adapters: g.adapters, background: g.background, procs: g.procs, outbox: g.outbox, events: g.events,
+		health: g.health, recovery: g.recovery, budget: o.Supervisor.Budget, lists: o.Home.Lives != nil, stores: o.Stores, surrender: o.Surrender,
+		stopWatching: g.watchers.stop, closeProcesses: g.closeProcesses, eventsFlushed: make(chan struct{}),
+	}
+}

@@ -1,0 +1,120 @@
+package gateway
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"gatewaytui/core/adapter"
+	"gatewaytui/core/config"
+	"gatewaytui/core/limit"
+	"gatewaytui/core/lives"
+	"gatewaytui/core/model"
+	"gatewaytui/core/operator"
+	"gatewaytui/core/ops"
+	"gatewaytui/core/recovery"
+	"gatewaytui/core/term"
+)
+
+// Identity names a life and its process.
+type Identity = recovery.Identity
+
+// Start is what the start found in the home, and what its operator asked for.
+type Start = recovery.Start
+
+// File is a new private file.
+type File = operator.File
+
+// Options are what a gateway is made of. Broken, Redactor, Warnings, Limits, APIAccess, Supervisor, Home.Lives, Stores and
+// Surrender may be empty.
+type Options struct {
+	Config config.Config
+	Log    *slog.Logger
+	Models model.Provider
+	// Platforms are the adapters to connect; Broken those that the config enables and that cannot be built, with why.
+	Platforms []adapter.Platform
+	Broken    map[string]error
+
+	Identity
+	Start
+	Home       Home
+	Supervisor Supervisor
+	Host       Host
+
+	// Redactor knows the secrets; nil masks what looks like one.
+	Redactor *term.Redactor
+	// Warnings are what the start already noticed.
+	Warnings []ops.Warning
+	// Limits are the bounds that are kept elsewhere than in the gateway, which adds its own; nil: there are none.
+	Limits *limit.Set
+	// APIAccess is whom the api adapter serves; nil: there is none.
+	APIAccess *ops.APIAccess
+	// Stores are closed beside the store; Surrender in its order, last of all.
+	Stores, Surrender []Closer
+}
+
+// Home is where a gateway lives.
+type Home struct {
+	// Dir is its directory and ID its name for ever; Database is its SQLite file, Workdir where tools work.
+	Dir, ID, Database, Workdir string
+	// Lives is the list of past lives next to the database; nil keeps none.
+	Lives *lives.List
+	// ConfigFile is the config file as it was read.
+	ConfigFile ops.ConfigFile
+}
+
+// Supervisor is the service manager. The zero value is none.
+type Supervisor struct {
+	Name string
+	// Budget is what it allows a stop, 0 for no limit and if unknown; Source says where that is from.
+	Budget time.Duration
+	Source string
+	// Notify tells it how the life goes; nil: it is told nothing.
+	Notify Notifier
+}
+
+// Notifier is the way to a service manager (sd_notify(3)). Its methods never wait; an error is worth a log line.
+type Notifier interface {
+	Ready(status string) error
+	Stopping(status string) error
+	Status(text string) error
+	// Extend asks for more time than the manager was going to give, for an operator's extension only.
+	Extend(by time.Duration) error
+}
+
+// Host is the program around a gateway. Its methods are called without a lock held.
+type Host interface {
+	operator.Host
+	// ConfigChanged reads the config file again and reports whether it has changed since the start.
+	ConfigChanged() (bool, error)
+	// ClockConfirmed reports whether a time service vouches for the wall clock.
+	ClockConfirmed(wall time.Time) bool
+	// Booted is how long ago the machine started, the time that it slept included. It is asked once at the start; known is
+	// false where no clock measures that.
+	Booted() (ago time.Duration, known bool)
+	// LastReport reads the report of an earlier life's stop; an error says that there is one that cannot be used.
+	LastReport(life string) (r ops.Shutdown, found bool, err error)
+	// Mark writes the clean-shutdown marker. SaveReport keeps the report of a stop where it survives a SIGKILL.
+	Mark(Mark) error
+	SaveReport(ops.Shutdown) error
+	// Dump writes every goroutine's stack. Exit ends the process at once; the watchdog calls both.
+	Dump()
+	Exit(code int)
+	// Over is called with the exit code when the stop has run to its end, and its watchdog with it: what comes after is for
+	// the host to bound.
+	Over(code int)
+}
+
+// Mark is what a planned stop says of itself before anything that can wait.
+type Mark struct {
+	Reason, By string
+	At         time.Time
+	// Damaged says that the database is known to be damaged: the next start reads it before it writes to it.
+	Damaged bool
+}
+
+// Closer is something that the gateway's owner made and that the stop closes in its phase.
+type Closer struct {
+	Kind, ID string
+	Close    func(ctx context.Context) error
+}
