@@ -100,6 +100,7 @@ func TestB19_TenReplacementsMakeOneTakeover(t *testing.T) {
 		defer mu.Unlock()
 		return codes[69] == 9
 	})
+	isUp(t, home)
 	if out, code := verb(t, home, "history", "--json"); code != 0 || strings.Count(out, `"life":`) < 2 {
 		t.Fatalf("history: %d %s", code, out)
 	}
