@@ -19,8 +19,11 @@ var (
 	ofAdapters = []views.View{views.Adapters}
 )
 
-// leverBindings are the rows that act on the gateway: capitals and signs, each with its twin on the command line.
-func leverBindings() []binding {
+// leverBindings are the rows that act on the gateway: capitals and signs. What a row leaves out is in ops.Verbs.
+func leverBindings() []binding { return slices.Concat(rowLevers(), stopLevers(), gatewayLevers()) }
+
+// rowLevers act on a session, a process or an adapter.
+func rowLevers() []binding {
 	return []binding{
 		{
 			action: "reset", keys: []string{"R"}, label: "reset", help: "end a session's turn, agent and processes, start it fresh", in: ofSessions,
@@ -56,6 +59,12 @@ func leverBindings() []binding {
 			action: "reconnect", keys: []string{"C"}, label: "reconnect", help: "drop one platform's connection and make a new one", in: ofAdapters,
 			verb: ops.VerbReconnect, not: adapterIs(false), aim: atAdapter(ops.VerbReconnect),
 		},
+	}
+}
+
+// stopLevers act on the running stop.
+func stopLevers() []binding {
+	return []binding{
 		{
 			action: "abandon", keys: []string{"A"}, label: "abandon", help: "stop waiting for the selected item of the stop", in: ofStop,
 			verb: ops.VerbSkip, twin: "gatewaytui shutdown skip --phase P --item I", not: needsItem,
@@ -80,6 +89,12 @@ func leverBindings() []binding {
 			verb: ops.VerbForce, not: needsStop,
 			aim: atGateway(ops.VerbForce),
 		},
+	}
+}
+
+// gatewayLevers act on the gateway. The palette alone reaches those without a key.
+func gatewayLevers() []binding {
+	return []binding{
 		{
 			action: "drain", keys: []string{"D"}, label: "drain", help: "take no new turns, let running ones finish, keep running",
 			verb: ops.VerbDrain, not: needsState(ops.StateRunning, "already draining; U resumes"), aim: atGateway(ops.VerbDrain),
