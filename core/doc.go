@@ -11,11 +11,12 @@
 //	operator      ops.Console over the live parts: snapshot, verbs, preview, requests, audit, diagnosis
 //	conversation  turns, agents of sessions, the end of conversations, chat commands
 //	delivery      messages of chats into sessions, answers and notices to chats
-//	recovery      what earlier lives left; the record of this one; retention
+//	recovery      what earlier lives left; the record of this one; retention, read-only mode
 //	health        whether messages are taken, warnings, low resources, the wall clock
 //	metrics       counters and gauges for the metrics endpoint
 //	events        the newest events, for any number of readers
 //	background    background tasks as one tracked group
+//	reap          the process trees of a stop, ended in one kill
 //	shutdown      the plan as data, its executor and its report
 //	session       keys, reset policies, mailboxes, the life of a turn
 //	agent         the model loop, delegation, Close; the cache

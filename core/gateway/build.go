@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"strconv"
 
@@ -17,8 +18,10 @@ import (
 	"gatewaytui/core/operator"
 	"gatewaytui/core/ops"
 	"gatewaytui/core/process"
+	"gatewaytui/core/reap"
 	"gatewaytui/core/recovery"
 	"gatewaytui/core/session"
+	"gatewaytui/core/tool"
 )
 
 // New makes a gateway, from the rooms below upwards. It does no I/O; Run does.
@@ -46,7 +49,7 @@ func New(o Options) (*Gateway, error) {
 		Background: g.background, Events: g.events, Health: g.health, Recovery: g.recovery, Metrics: g.metrics, Limits: o.Limits,
 		ToolsMayStop: o.Config.Tools.MayStop != config.No, KillGrace: o.Config.Process.KillGrace.Duration, NewID: newID,
 	})
-	if w, tight := g.phases.tightBudget(); tight {
+	if w, tight := operator.TightBudget(g.phases.Plan(), o.Supervisor.Budget); tight {
 		g.health.Keep(w)
 	}
 	return g, nil
@@ -83,7 +86,7 @@ func (g *Gateway) buildLeaves(slots *model.Slots, reached bounds) {
 			g.events.Emit(e.Type, strconv.Itoa(e.Process.PID), e.Text, map[string]any{"session": e.Process.Session, "pid": e.Process.PID})
 		},
 	})
-	g.phases = &phases{lifecycle: g.lifecycle, trees: &stopKill{procs: g.procs, grace: cfg.Process.KillGrace.Duration}}
+	g.phases = &phases{lifecycle: g.lifecycle, trees: reap.New(g.procs, cfg.Process.KillGrace.Duration)}
 }
 
 // buildConversations makes what works on messages.
@@ -92,7 +95,7 @@ func (g *Gateway) buildConversations(slots *model.Slots, reached bounds, policy 
 	g.conversations = conversation.New(conversation.Options{
 		Table: g.table, Cache: g.cache,
 		Agent: agent.Config{
-			Models: o.Models, Slots: slots, Tools: tools(cfg.Tools, cfg.Process, o.Home.Workdir, g.procs, o.Redactor), Processes: agentProcesses{g.phases.trees},
+			Models: o.Models, Slots: slots, Tools: g.tools(), Processes: g.phases.trees.OfAgents(),
 			KillGrace: cfg.Process.KillGrace.Duration, MaxIterations: cfg.Agent.MaxIterations, Log: o.Log, Called: g.metrics.Called,
 		},
 		Policy: policy,
@@ -138,4 +141,13 @@ func (g *Gateway) buildStop() {
 		health: g.health, recovery: g.recovery, budget: o.Supervisor.Budget, lists: o.Home.Lives != nil, stores: o.Stores, surrender: o.Surrender,
 		stopWatching: g.watchers.stop, closeProcesses: g.closeProcesses, eventsFlushed: make(chan struct{}),
 	}
+}
+
+// tools are those that the config enables. No result holds a known value of a secret (HF23).
+func (g *Gateway) tools() *tool.Set {
+	cfg := g.opts.Config
+	return tool.Enabled(g.procs, tool.Options{
+		Timeout: cfg.Tools.Timeout.Duration, OutputLimit: int(cfg.Tools.OutputLimit), Workdir: cmp.Or(cfg.Tools.Workdir, g.opts.Home.Workdir),
+		KillGrace: cfg.Process.KillGrace.Duration, Keep: cfg.Process.Survivors == config.SurvivorsAdopt,
+	}, cfg.Tools.Enabled).Masking(g.opts.Redactor.Mask)
 }

@@ -13,6 +13,7 @@ import (
 	"gatewaytui/core/config"
 	"gatewaytui/core/ops"
 	"gatewaytui/core/process"
+	"gatewaytui/core/reap"
 	"gatewaytui/core/shutdown"
 )
 
@@ -97,6 +98,7 @@ func (k *deafKernel) KillAll(ctx context.Context, grace time.Duration) process.R
 func TestAStopGivesTheTreesOfAllSessionsOneGraceTogether(t *testing.T) {
 	const trees, sessions = 1000, 200
 	const grace = 3 * time.Second
+	const handOver = 150 * time.Millisecond // before the end of its phase the kill is left to the sweep
 	for _, tc := range []struct {
 		name     string
 		mode     ops.Mode
@@ -121,14 +123,14 @@ func TestAStopGivesTheTreesOfAllSessionsOneGraceTogether(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				g.phases.trees.procs = kernel
+				g.phases.trees = reap.New(kernel, grace)
 				for i := range trees {
 					kernel.trees[100+i] = fmt.Sprintf("chat:dm:%d", i%sessions)
 					kernel.stubborn[100+i] = i < tc.stubborn
 				}
 				for i := range sessions {
 					a := agent.New(agent.Config{
-						Session: fmt.Sprintf("chat:dm:%d", i), Models: g.opts.Models, Processes: agentProcesses{g.phases.trees}, KillGrace: grace, Log: g.opts.Log,
+						Session: fmt.Sprintf("chat:dm:%d", i), Models: g.opts.Models, Processes: g.phases.trees.OfAgents(), KillGrace: grace, Log: g.opts.Log,
 					})
 					g.cache.Put(a)
 					g.cache.Done(a)

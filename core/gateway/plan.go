@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -18,12 +17,12 @@ import (
 	"gatewaytui/core/lives"
 	"gatewaytui/core/ops"
 	"gatewaytui/core/process"
+	"gatewaytui/core/reap"
 	"gatewaytui/core/recovery"
 	"gatewaytui/core/session"
 	"gatewaytui/core/shutdown"
 	"gatewaytui/core/store"
 	"gatewaytui/core/term"
-	"gatewaytui/core/text"
 )
 
 // conversationsEnd is what the phases ask of the conversations.
@@ -45,7 +44,7 @@ type phases struct {
 	adapters      *adapter.Supervisor
 	background    *background.Group
 	procs         *process.Registry
-	trees         *stopKill
+	trees         *reap.Trees
 	outbox        *delivery.Outbox
 	events        *events.Hub
 	health        *health.Health
@@ -78,7 +77,7 @@ func (f *phases) Plan() shutdown.Plan {
 	attach(shutdown.PhaseNotify, f.whenNotify, f.notifyItems)
 	attach(shutdown.PhaseDrain, nil, f.drainItems)
 	attach(shutdown.PhaseInterrupt, f.whenTurnsLeft, f.interruptItems)
-	attach(shutdown.PhaseReap, f.whenReap, f.trees.reap)
+	attach(shutdown.PhaseReap, f.whenReap, f.trees.Reap)
 	attach(shutdown.PhaseAgents, nil, f.agentItems)
 	attach(shutdown.PhaseAdapters, nil, f.adapterItems)
 	attach(shutdown.PhaseBackground, nil, f.backgroundItems)
@@ -96,21 +95,6 @@ func (f *phases) Budget() time.Duration { return f.budget }
 // Extended asks the service manager for more time, because an operator extended the stop.
 func (f *phases) Extended(by time.Duration) {
 	f.manager.tell(func(n Notifier) error { return n.Extend(by) })
-}
-
-// tightBudget says what the service manager's limit takes from the stop that the config asks for (A3).
-func (f *phases) tightBudget() (ops.Warning, bool) {
-	rows := f.Plan().Rows(f.Budget())
-	if len(rows.Shrunk) == 0 {
-		return ops.Warning{}, false
-	}
-	var cuts []string
-	for _, s := range rows.Shrunk {
-		cuts = append(cuts, fmt.Sprintf("%s %s instead of %s", s.Name, text.Exact(time.Duration(s.GotMS)*time.Millisecond), text.Exact(time.Duration(s.WantedMS)*time.Millisecond)))
-	}
-	text := fmt.Sprintf("the service manager allows a stop %s and the config asks for %s: %s. Allow it %s, or ask for less",
-		f.Budget(), f.Plan().WorstCase().Round(time.Millisecond), strings.Join(cuts, ", "), f.Plan().TimeoutStopSec())
-	return ops.Warning{Code: "shutdown.budget", Message: text, Since: ops.At(f.health.Started())}, true
 }
 
 func one(kind, id string, run func(ctx context.Context) error) []shutdown.Item {
@@ -261,7 +245,7 @@ func (f *phases) agentItems(context.Context, *shutdown.Run) []shutdown.Item {
 	for _, v := range f.table.Turns() {
 		f.table.Interrupt(v.Session.Key, v.ID, session.ErrStopping)
 	}
-	items := f.trees.sessions()
+	items := f.trees.Sessions()
 	for _, a := range f.cache.All() {
 		items = append(items, shutdown.Item{Kind: "agent", ID: a.Session(), Run: func(ctx context.Context) error {
 			err := a.Close(ctx)
@@ -304,8 +288,8 @@ func (f *phases) releaseItems(context.Context, *shutdown.Run) []shutdown.Item {
 func (f *phases) sweepItems(_ context.Context, r *shutdown.Run) []shutdown.Item {
 	return one("processes", "everything of this life", func(ctx context.Context) error {
 		f.procs.Refuse()
-		f.trees.join(ctx)
-		if err := f.trees.all(ctx, r); err != nil {
+		f.trees.Join(ctx)
+		if err := f.trees.All(ctx, r); err != nil {
 			return err
 		}
 		return f.closeProcesses(ctx) // its journal is written before the store is closed

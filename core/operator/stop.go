@@ -2,11 +2,16 @@ package operator
 
 import (
 	"context"
+	"fmt"
+	"strings"
+	"time"
 
 	"gatewaytui/core/ops"
 	"gatewaytui/core/process"
+	"gatewaytui/core/shutdown"
 	"gatewaytui/core/store"
 	"gatewaytui/core/term"
+	"gatewaytui/core/text"
 )
 
 // StopRequest asks for the end of the gateway.
@@ -68,4 +73,20 @@ func (op *Operator) requestStop(_ context.Context, req ops.Request, cmd ops.Comm
 	}
 	joined.State, joined.Detail, joined.Joined = ops.RequestRunning, detail, true
 	return joined, nil
+}
+
+// TightBudget is the warning that the service manager's limit for a stop takes time from the stop that the config asks for
+// (A3); tight is false if it does not.
+func TightBudget(plan shutdown.Plan, limit time.Duration) (w ops.Warning, tight bool) {
+	rows := plan.Rows(limit)
+	if len(rows.Shrunk) == 0 {
+		return ops.Warning{}, false
+	}
+	var cuts []string
+	for _, s := range rows.Shrunk {
+		cuts = append(cuts, fmt.Sprintf("%s %s instead of %s", s.Name, text.Exact(time.Duration(s.GotMS)*time.Millisecond), text.Exact(time.Duration(s.WantedMS)*time.Millisecond)))
+	}
+	message := fmt.Sprintf("the service manager allows a stop %s and the config asks for %s: %s. Allow it %s, or ask for less",
+		limit, plan.WorstCase().Round(time.Millisecond), strings.Join(cuts, ", "), plan.TimeoutStopSec())
+	return ops.Warning{Code: "shutdown.budget", Message: message, Since: ops.At(time.Now())}, true
 }

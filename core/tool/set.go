@@ -7,10 +7,12 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"gatewaytui/core/model"
+	"gatewaytui/core/process"
 )
 
 // minLimit is the least room a result gets, in bytes: the frame of a terminal's answer and a few lines of output.
@@ -30,6 +32,17 @@ func NewSet(limit int, tools ...Tool) *Set {
 	s := &Set{limit: max(limit, minLimit)}
 	for _, t := range tools {
 		s.add(t)
+	}
+	return s
+}
+
+// Enabled returns the set of the tools with these names, in the order of CONTRACT.md, 5. A name of no tool is ignored.
+func Enabled(processes *process.Registry, opts Options, names []string) *Set {
+	s := NewSet(opts.OutputLimit)
+	for _, t := range []Tool{NewTerminal(processes, opts), NewProcess(processes, opts), Delegate{}} {
+		if slices.Contains(names, t.Spec().Name) {
+			s.add(t)
+		}
 	}
 	return s
 }

@@ -1,4 +1,9 @@
-package gateway
+// Package reap ends the process trees of a gateway's stop.
+//
+// A stop ends all trees of its sessions in one kill: one TERM, one grace, one KILL, one verification, however many trees and
+// sessions there are. Where turns were left that is the phase reap, else an item of the phase agents; the sweep finds what is
+// left and what was started since. No tree gets two graces.
+package reap
 
 import (
 	"context"
@@ -11,21 +16,17 @@ import (
 	"gatewaytui/core/shutdown"
 )
 
-// A stop ends all trees of its sessions in one kill: one TERM, one grace, one KILL, one verification, however many trees
-// and sessions there are. Where turns were left that is the phase reap, else an item of the phase agents; the sweep finds
-// what is left and what was started since.
-
-// killer ends process trees. *process.Registry is one.
-type killer interface {
+// Killer ends process trees. *process.Registry is one.
+type Killer interface {
 	agent.Processes
 	Count() int
 	KillSessions(ctx context.Context, grace time.Duration) process.Report
 	KillAll(ctx context.Context, grace time.Duration) process.Report
 }
 
-// stopKill is what a stop kills with. It is shared by the phases reap, agents and sweep, so that no tree gets two graces.
-type stopKill struct {
-	procs killer
+// Trees is what one stop kills with. The phases reap, agents and sweep share it. Its methods may be called from any goroutine.
+type Trees struct {
+	procs Killer
 	grace time.Duration // from TERM to KILL
 
 	// joined is the kill of the trees of all sessions, nil before it.
@@ -34,17 +35,20 @@ type stopKill struct {
 	graceSpent atomic.Bool
 }
 
+// New returns the trees of procs. grace is the time from TERM to KILL.
+func New(procs Killer, grace time.Duration) *Trees { return &Trees{procs: procs, grace: grace} }
+
 // graceLeft is the grace of the next kill of this stop.
-func (k *stopKill) graceLeft() time.Duration {
+func (k *Trees) graceLeft() time.Duration {
 	if k.graceSpent.Load() {
 		return 0
 	}
 	return k.grace
 }
 
-// reap is the item of the phase reap, which ends every tracked tree. An immediate stop gives no grace.
-func (k *stopKill) reap(_ context.Context, r *shutdown.Run) []shutdown.Item {
-	return one("processes", "all trees", func(ctx context.Context) error { return k.all(ctx, r) })
+// Reap is the item of the phase reap, which ends every tracked tree. An immediate stop gives no grace.
+func (k *Trees) Reap(_ context.Context, r *shutdown.Run) []shutdown.Item {
+	return []shutdown.Item{{Kind: "processes", ID: "all trees", Run: func(ctx context.Context) error { return k.All(ctx, r) }}}
 }
 
 // handOver is how long before the end of the phase agents its kill is left to the sweep, which verifies it.
@@ -56,9 +60,9 @@ type sessionKill struct {
 	done   chan struct{}
 }
 
-// sessions is the item that ends the trees of all sessions at once, for the agents to be closed at the same time; none if
+// Sessions is the item that ends the trees of all sessions at once, for the agents to be closed at the same time; none if
 // there are no trees. From here on an agent's Close kills nothing.
-func (k *stopKill) sessions() []shutdown.Item {
+func (k *Trees) Sessions() []shutdown.Item {
 	if k.procs.Count() == 0 {
 		return nil
 	}
@@ -66,38 +70,41 @@ func (k *stopKill) sessions() []shutdown.Item {
 	if !k.joined.CompareAndSwap(nil, op) {
 		return nil
 	}
-	return one("processes", "trees of all sessions", func(ctx context.Context) error {
-		grace := k.graceLeft()
-		// Not ctx, whose end would leave the trees unverified: the sweep waits for it.
-		own, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace+2*shutdown.Verify)
-		go func() { // ends within its context, and a scan
-			defer close(op.done)
-			defer cancel()
-			op.report = k.procs.KillSessions(own, grace)
-		}()
-		last := grace + shutdown.Verify
-		if deadline, ok := ctx.Deadline(); ok {
-			last = time.Until(deadline)
-		}
-		timer := time.NewTimer(last - handOver)
-		defer timer.Stop()
-		select {
-		case <-op.done:
-			return k.killed(op.report)
-		case <-timer.C:
-			if last < grace+handOver {
-				cancel() // KILL now: the phase has no time for the whole grace
-			}
-			return nil
-		case <-ctx.Done():
-			cancel()
-			return context.Cause(ctx)
-		}
-	})
+	return []shutdown.Item{{Kind: "processes", ID: "trees of all sessions", Run: func(ctx context.Context) error { return k.killSessions(ctx, op) }}}
 }
 
-// join waits for the kill that the phase agents began.
-func (k *stopKill) join(ctx context.Context) {
+// killSessions runs the kill op of the trees of all sessions, and returns before the end of the phase.
+func (k *Trees) killSessions(ctx context.Context, op *sessionKill) error {
+	grace := k.graceLeft()
+	// Not ctx, whose end would leave the trees unverified: the sweep waits for it.
+	own, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace+2*shutdown.Verify)
+	go func() { // ends within its context, and a scan
+		defer close(op.done)
+		defer cancel()
+		op.report = k.procs.KillSessions(own, grace)
+	}()
+	last := grace + shutdown.Verify
+	if deadline, ok := ctx.Deadline(); ok {
+		last = time.Until(deadline)
+	}
+	timer := time.NewTimer(last - handOver)
+	defer timer.Stop()
+	select {
+	case <-op.done:
+		return k.killed(op.report)
+	case <-timer.C:
+		if last < grace+handOver {
+			cancel() // KILL now: the phase has no time for the whole grace
+		}
+		return nil
+	case <-ctx.Done():
+		cancel()
+		return context.Cause(ctx)
+	}
+}
+
+// Join waits for the kill that the phase agents began.
+func (k *Trees) Join(ctx context.Context) {
 	op := k.joined.Load()
 	if op == nil {
 		return
@@ -109,8 +116,10 @@ func (k *stopKill) join(ctx context.Context) {
 	}
 }
 
-// agentProcesses ends process trees for agents.
-type agentProcesses struct{ stop *stopKill }
+// OfAgents ends process trees for agents.
+func (k *Trees) OfAgents() agent.Processes { return agentProcesses{k} }
+
+type agentProcesses struct{ stop *Trees }
 
 // KillSession ends nothing during a stop that ends the trees of all sessions at once.
 func (p agentProcesses) KillSession(ctx context.Context, session string, grace time.Duration) process.Report {
@@ -125,9 +134,9 @@ func (p agentProcesses) KillTurn(ctx context.Context, turn string, grace time.Du
 	return p.stop.procs.KillTurn(ctx, turn, grace)
 }
 
-// all ends every tree. An immediate stop, or a forced item, gives no grace, not even the rest of
+// All ends every tree. An immediate stop, or a forced item, gives no grace, not even the rest of
 // one that has begun. What an earlier kill of this stop left gets no second grace.
-func (k *stopKill) all(ctx context.Context, r *shutdown.Run) error {
+func (k *Trees) All(ctx context.Context, r *shutdown.Run) error {
 	grace := k.graceLeft()
 	graceful, cut := context.WithCancel(ctx)
 	defer cut()
@@ -152,7 +161,7 @@ func (k *stopKill) all(ctx context.Context, r *shutdown.Run) error {
 }
 
 // killed is the result of a kill as an item's, and notes that what it left has had its grace.
-func (k *stopKill) killed(report process.Report) error {
+func (k *Trees) killed(report process.Report) error {
 	if report.Verified {
 		return nil
 	}
