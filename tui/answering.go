@@ -11,15 +11,20 @@ func (q *question) key(m *model, k tea.KeyMsg) tea.Cmd {
 	if !q.armed || !q.known {
 		return q.arm(m)
 	}
-	if q.tier == oneLine {
-		if key == "y" || key == "Y" {
-			return q.answers[1].do(m)
-		}
+	switch {
+	case q.tier == oneLine && (key == "y" || key == "Y"):
+		return q.answers[1].do(m)
+	case q.tier == oneLine:
 		return m.dismiss()
-	}
-	if q.move(key) {
+	case q.move(key):
 		return nil
 	}
+	return q.chosen(m, k)
+}
+
+// chosen is a key that answers, types, or changes what an answer would do.
+func (q *question) chosen(m *model, k tea.KeyMsg) tea.Cmd {
+	key := k.String()
 	if key == "enter" {
 		if q.typed != nil && q.focus == 0 && q.typed.text() == q.want {
 			q.focus = 1 // the word is the answer

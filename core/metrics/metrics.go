@@ -68,54 +68,9 @@ func New(adapters, models []string, read Gauges) *Metrics {
 		registry: prometheus.NewRegistry(), turnsEnded: map[store.TurnState]prometheus.Counter{},
 		platforms: map[string]platformMetrics{}, models: map[string]modelMetrics{},
 	}
-	counters := func(name, help string, labels ...string) *prometheus.CounterVec {
-		c := prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
-		m.registry.MustRegister(c)
-		return c
-	}
-	m.turnsStarted = counters("gatewaytui_turns_started_total", "Turns that began.").WithLabelValues()
-	ended := counters("gatewaytui_turns_ended_total", "Turns that ended, by how: done, failed, interrupted.", "state")
-	for _, state := range []store.TurnState{store.TurnDone, store.TurnFailed, store.TurnInterrupted} {
-		m.turnsEnded[state] = ended.WithLabelValues(string(state))
-	}
-	m.turnSeconds = prometheus.NewHistogram(prometheus.HistogramOpts{
-		Name: "gatewaytui_turn_duration_seconds", Help: "Time from the begin of a turn to its end.",
-		Buckets: prometheus.ExponentialBuckets(0.005, 4, 9),
-	})
-	m.storeSeconds = prometheus.NewHistogram(prometheus.HistogramOpts{
-		Name: "gatewaytui_store_transaction_duration_seconds", Help: "Time that a transaction of the store took, committed or not.",
-		Buckets: prometheus.ExponentialBuckets(0.0005, 4, 9),
-	})
-	m.registry.MustRegister(m.turnSeconds, m.storeSeconds)
-
-	received := counters("gatewaytui_messages_received_total", "Messages that were accepted, by platform.", "platform")
-	refused := counters("gatewaytui_messages_refused_total", "Messages that were refused: while draining or stopping, over the queue limit, or not saved.", "platform")
-	sent := counters("gatewaytui_messages_sent_total", "Replies and notices, by platform and outcome: delivered, rejected (the platform will never take it), failed (a chat is tried again).", "platform", "outcome")
-	for _, name := range unique(adapters, "cli", labelOther) {
-		m.platforms[name] = platformMetrics{
-			received: received.WithLabelValues(name), refused: refused.WithLabelValues(name),
-			delivered: sent.WithLabelValues(name, "delivered"), rejected: sent.WithLabelValues(name, "rejected"), failed: sent.WithLabelValues(name, "failed"),
-		}
-	}
-
-	calls := counters("gatewaytui_model_calls_total", "Model calls that ended, by model and result: ok, interrupted, or the kind of error.", "model", "result")
-	tokens := counters("gatewaytui_model_tokens_total", "Tokens of model calls, by model and direction: in, out. Zero where the endpoint does not report them.", "model", "direction")
-	seconds := prometheus.NewHistogramVec(prometheus.HistogramOpts{
-		Name: "gatewaytui_model_call_duration_seconds", Help: "Time from a model call to its complete answer or its failure, retries included.",
-		Buckets: prometheus.ExponentialBuckets(0.01, 3, 10),
-	}, []string{"model"})
-	m.registry.MustRegister(seconds)
-	for _, name := range unique(models, labelOther) {
-		one := modelMetrics{
-			calls: map[string]prometheus.Counter{}, seconds: seconds.WithLabelValues(name),
-			tokensIn: tokens.WithLabelValues(name, "in"), tokensOut: tokens.WithLabelValues(name, "out"),
-		}
-		for result := range callResults() {
-			one.calls[result] = calls.WithLabelValues(name, result)
-		}
-		m.models[name] = one
-	}
-
+	m.countTurns()
+	m.countMessages(adapters)
+	m.countCalls(models)
 	m.registry.MustRegister(
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "gatewaytui_ready", Help: "1 while messages are taken, as /readyz says; 0 while starting, draining, stopping, or when the store takes nothing.",
@@ -144,6 +99,65 @@ func New(adapters, models []string, read Gauges) *Metrics {
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)
 	return m
+}
+
+// counters registers a family of counters.
+func (m *Metrics) counters(name, help string, labels ...string) *prometheus.CounterVec {
+	c := prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
+	m.registry.MustRegister(c)
+	return c
+}
+
+// countTurns makes the series of turns and of the store.
+func (m *Metrics) countTurns() {
+	m.turnsStarted = m.counters("gatewaytui_turns_started_total", "Turns that began.").WithLabelValues()
+	ended := m.counters("gatewaytui_turns_ended_total", "Turns that ended, by how: done, failed, interrupted.", "state")
+	for _, state := range []store.TurnState{store.TurnDone, store.TurnFailed, store.TurnInterrupted} {
+		m.turnsEnded[state] = ended.WithLabelValues(string(state))
+	}
+	m.turnSeconds = prometheus.NewHistogram(prometheus.HistogramOpts{
+		Name: "gatewaytui_turn_duration_seconds", Help: "Time from the begin of a turn to its end.",
+		Buckets: prometheus.ExponentialBuckets(0.005, 4, 9),
+	})
+	m.storeSeconds = prometheus.NewHistogram(prometheus.HistogramOpts{
+		Name: "gatewaytui_store_transaction_duration_seconds", Help: "Time that a transaction of the store took, committed or not.",
+		Buckets: prometheus.ExponentialBuckets(0.0005, 4, 9),
+	})
+	m.registry.MustRegister(m.turnSeconds, m.storeSeconds)
+}
+
+// countMessages makes the series of the messages of each platform.
+func (m *Metrics) countMessages(adapters []string) {
+	received := m.counters("gatewaytui_messages_received_total", "Messages that were accepted, by platform.", "platform")
+	refused := m.counters("gatewaytui_messages_refused_total", "Messages that were refused: while draining or stopping, over the queue limit, or not saved.", "platform")
+	sent := m.counters("gatewaytui_messages_sent_total", "Replies and notices, by platform and outcome: delivered, rejected (the platform will never take it), failed (a chat is tried again).", "platform", "outcome")
+	for _, name := range unique(adapters, "cli", labelOther) {
+		m.platforms[name] = platformMetrics{
+			received: received.WithLabelValues(name), refused: refused.WithLabelValues(name),
+			delivered: sent.WithLabelValues(name, "delivered"), rejected: sent.WithLabelValues(name, "rejected"), failed: sent.WithLabelValues(name, "failed"),
+		}
+	}
+}
+
+// countCalls makes the series of the calls of each model.
+func (m *Metrics) countCalls(models []string) {
+	calls := m.counters("gatewaytui_model_calls_total", "Model calls that ended, by model and result: ok, interrupted, or the kind of error.", "model", "result")
+	tokens := m.counters("gatewaytui_model_tokens_total", "Tokens of model calls, by model and direction: in, out. Zero where the endpoint does not report them.", "model", "direction")
+	seconds := prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name: "gatewaytui_model_call_duration_seconds", Help: "Time from a model call to its complete answer or its failure, retries included.",
+		Buckets: prometheus.ExponentialBuckets(0.01, 3, 10),
+	}, []string{"model"})
+	m.registry.MustRegister(seconds)
+	for _, name := range unique(models, labelOther) {
+		one := modelMetrics{
+			calls: map[string]prometheus.Counter{}, seconds: seconds.WithLabelValues(name),
+			tokensIn: tokens.WithLabelValues(name, "in"), tokensOut: tokens.WithLabelValues(name, "out"),
+		}
+		for result := range callResults() {
+			one.calls[result] = calls.WithLabelValues(name, result)
+		}
+		m.models[name] = one
+	}
 }
 
 // CountAlso adds the counters that the platforms keep themselves.

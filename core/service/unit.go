@@ -167,6 +167,19 @@ func SystemdUnit(v Values) (string, error) {
 	say("RestartPreventExitStatus=%d %d", exitHeld, exitConfig)
 	say("# An unresponsive gateway gets SIGABRT, prints every goroutine's stack, and is started again.")
 	say("WatchdogSec=%d", watchdogSec)
+	sayContainment(say)
+	say("")
+	say("[Install]")
+	if v.System {
+		say("WantedBy=multi-user.target")
+	} else {
+		say("WantedBy=default.target")
+	}
+	return stamped(b.String()), nil
+}
+
+// sayContainment writes what the unit says about control groups, memory, processes and the sandbox.
+func sayContainment(say func(format string, args ...any)) {
 	say("# Lets the gateway keep its tools in control groups, from which none slips away, and limit the memory and the processes of")
 	say("# each ([limits] of the config). Limits are given only to groups beside the gateway's: systemd 254 and later start it in")
 	say("# the group that DelegateSubgroup= names; older ones ignore that line with a warning, and the gateway moves there itself.")
@@ -186,14 +199,6 @@ func SystemdUnit(v Values) (string, error) {
 	say("# every other setuid program, and every filter of system calls or address families implies it for a user other than")
 	say("# root; ProtectSystem=, ProtectHome= and PrivateTmp= would show tools other files than their user sees. Where the")
 	say("# tools need none of this, add what they can live with in a drop-in.")
-	say("")
-	say("[Install]")
-	if v.System {
-		say("WantedBy=multi-user.target")
-	} else {
-		say("WantedBy=default.target")
-	}
-	return stamped(b.String()), nil
 }
 
 func (v Values) scope() string {
