@@ -105,8 +105,8 @@ func busyKey(cmd ops.Command) string {
 	return string(cmd.Verb) + " " + cmd.Target + " " + cmd.Phase + " " + cmd.Item
 }
 
-// give sends commands to the gateway, beside the loop and within bounds. The keys of what is being done are off.
-func (m *model) give(cmds []ops.Command) tea.Cmd {
+// send sends commands to the gateway, beside the loop and within bounds. The keys of what is being done are off.
+func (m *model) send(cmds []ops.Command) tea.Cmd {
 	j := &job{since: time.Now(), busy: map[string]bool{}}
 	for i := range cmds {
 		cmds[i].By = ops.Actor{Via: "console", UID: os.Getuid(), PID: os.Getpid()}
@@ -227,10 +227,10 @@ func (m *model) onDone(d done) tea.Cmd {
 	}
 	if !d.bad && (d.verb == ops.VerbStop || d.verb == ops.VerbRestart) && m.view != views.Shutdown && !m.opened {
 		m.opened, m.dirty = true, true
-		return m.open(views.Shutdown)
+		return m.openView(views.Shutdown)
 	}
 	m.dirty = true
-	return m.maybeLook(false)
+	return m.maybeFetch(false)
 }
 
 // progress is the line of what is being done, empty for nothing.

@@ -28,7 +28,7 @@ type question struct {
 	answers []answer
 	focus   int
 	want    string
-	typed   *field
+	typed   *input
 
 	// armed says that keys are taken; quiet numbers the waits for it, so that each key of the person begins a new one.
 	armed bool
@@ -45,7 +45,7 @@ type question struct {
 	binding *binding
 	gateway string
 	cmds    []ops.Command
-	seen    []sight
+	seen    []seenTarget
 	// drain is the time that a graceful stop gives to running turns; 0 is unknown.
 	drain time.Duration
 	// news says what has changed since the question opened; note is any other line.
@@ -70,18 +70,18 @@ func cancelAnswer() answer { return answer{key: "n", label: "Cancel"} }
 // armed says that nobody has typed since the wait with this number began.
 type armed struct{ quiet int }
 
-// pull begins what a lever does: at once, or after its question.
-func (m *model) pull(b *binding, f facts) tea.Cmd {
-	cmd := b.aim(f)
+// activate begins what a lever does: at once, or after its question.
+func (m *model) activate(b *binding, f keyContext) tea.Cmd {
+	cmd := b.target(f)
 	if cmd.Verb == ops.VerbMessage {
 		return m.openPalette("send " + cmd.Target + " ")
 	}
-	return m.put(b, []ops.Command{cmd}, b.tier(f))
+	return m.submit(b, []ops.Command{cmd}, b.tier(f))
 }
 
-// pullMarked is pull for all marked rows that it applies to, with one question. The question names the rows that are left
+// activateMarked is pull for all marked rows that it applies to, with one question. The question names the rows that are left
 // out, each with its own reason. Busy agents are left out of an eviction unless the person chooses to interrupt their turns.
-func (m *model) pullMarked(b *binding) tea.Cmd {
+func (m *model) activateMarked(b *binding) tea.Cmd {
 	l := m.lists[m.view]
 	var cmds, busy []ops.Command
 	var out leftOut
@@ -89,12 +89,12 @@ func (m *model) pullMarked(b *binding) tea.Cmd {
 		if !l.Marked[key] {
 			continue
 		}
-		f := m.factsOf(key)
+		f := m.keyContextOf(key)
 		if not := b.works(f); not != "" {
 			out.add(key, not)
 			continue
 		}
-		cmd := b.aim(f)
+		cmd := b.target(f)
 		if cmd.Interrupt {
 			busy = append(busy, cmd)
 			continue
@@ -118,8 +118,8 @@ func (m *model) pullMarked(b *binding) tea.Cmd {
 	if len(busy) > 0 {
 		q.setBusy(false)
 	}
-	q.see(m)
-	return m.raise(q)
+	q.noteTargets(m)
+	return m.openDialog(q)
 }
 
 // leftOut are rows that a question about marked rows leaves out, by reason.
@@ -149,15 +149,15 @@ func (o *leftOut) String() string {
 	return strings.Join(out, "; ")
 }
 
-// put gives commands, or asks first.
-func (m *model) put(b *binding, cmds []ops.Command, t tier) tea.Cmd {
+// submit gives commands, or asks first.
+func (m *model) submit(b *binding, cmds []ops.Command, t tier) tea.Cmd {
 	if t == atOnce {
-		return m.give(cmds)
+		return m.send(cmds)
 	}
 	q := &question{tier: t, binding: b, cmds: cmds}
 	q.name(m)
-	q.see(m)
-	return m.raise(q)
+	q.noteTargets(m)
+	return m.openDialog(q)
 }
 
 func (m *model) snapshot() *ops.Snapshot {
@@ -191,7 +191,7 @@ func (q *question) name(m *model) {
 		q.text = []string{"Turns run in these sessions. Interrupt them first, then drop the cached agents."}
 	}
 	if q.want != "" {
-		q.typed, q.tier = newField(""), withWord
+		q.typed, q.tier = newInput(""), withWord
 	}
 }
 
@@ -215,8 +215,8 @@ func (q *question) retitle() {
 	q.title = q.verb() + " " + what + "?"
 }
 
-// raise opens a question.
-func (m *model) raise(q *question) tea.Cmd {
+// openDialog opens a question.
+func (m *model) openDialog(q *question) tea.Cmd {
 	m.ask, m.stale, m.message = q, true, ""
 	if q.cmds == nil {
 		q.known = true
@@ -230,7 +230,7 @@ func (q *question) arm(m *model) tea.Cmd {
 	q.quiet++
 	a := armed{q.quiet}
 	return m.tasks.cmd("arm the keys", func(ctx context.Context) tea.Msg {
-		rest(ctx, armAfter)
+		pause(ctx, armAfter)
 		return a
 	})
 }
@@ -246,12 +246,12 @@ func (m *model) confirmed(q *question) tea.Cmd {
 	if m.settle(); m.ask == nil {
 		return nil
 	}
-	if why := q.binding.off(m.facts(false)); why != "" {
+	if why := q.binding.off(m.keyContext(false)); why != "" {
 		m.withdraw(why)
 		return nil
 	}
 	m.ask = nil
-	return m.give(q.cmds)
+	return m.send(q.cmds)
 }
 
 // line is the question in one line. The answers follow it as soon as their keys are taken.

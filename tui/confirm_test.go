@@ -190,10 +190,10 @@ func TestAReadOnlyConsoleGivesNothing(t *testing.T) {
 		g := newGateway()
 		b := newBench(t, g, Options{Attached: true, ReadOnly: true})
 		for _, v := range views.Views {
-			b.m.open(v.View)
+			b.m.openView(v.View)
 			b.refresh()
 			for _, binding := range bindings {
-				if !binding.lever() {
+				if !binding.isAction() {
 					continue
 				}
 				for _, k := range binding.keys {
@@ -210,7 +210,7 @@ func TestAReadOnlyConsoleGivesNothing(t *testing.T) {
 				b.keys("enter", "esc")
 			}
 			for _, h := range b.m.hints() {
-				if x := bound(h.Key, v.View); x != nil && x.lever() {
+				if x := bound(h.Key, v.View); x != nil && x.isAction() {
 					t.Errorf("%s is hinted at in %s", h.Key, v.Name)
 				}
 			}

@@ -42,7 +42,7 @@ func (m *model) copyID() tea.Cmd {
 
 // copyRow copies the row as JSON; in the shutdown view the whole report.
 func (m *model) copyRow() tea.Cmd {
-	f := m.facts(true)
+	f := m.keyContext(true)
 	var row any
 	what := "the row as JSON"
 	switch {

@@ -58,9 +58,9 @@ func someSnapshot() ops.Snapshot {
 			{Key: "cli:local", ID: "s2", State: ops.SessionIdle, Cached: true, LastActivityAt: ops.At(began.Add(-time.Minute))},
 			{Key: "telegram:dm:7", ID: "s3", State: ops.SessionIdle, LastActivityAt: ops.At(began.Add(-time.Hour))},
 		},
-		Agents:     []ops.Agent{{Session: "api:user:alice", State: "running", Busy: true}, {Session: "cli:local", State: "idle"}},
-		Processes:  []ops.Process{{PID: 4711, StartTicks: 9, Session: "api:user:alice", Command: "sleep 60", State: "running"}},
-		AdapterRow: []ops.Adapter{{Name: "api", State: ops.AdapterConnected}, {Name: "telegram", State: ops.AdapterPaused}},
+		Agents:    []ops.Agent{{Session: "api:user:alice", State: "running", Busy: true}, {Session: "cli:local", State: "idle"}},
+		Processes: []ops.Process{{PID: 4711, StartTicks: 9, Session: "api:user:alice", Command: "sleep 60", State: "running"}},
+		Adapters:  []ops.Adapter{{Name: "api", State: ops.AdapterConnected}, {Name: "telegram", State: ops.AdapterPaused}},
 	}
 }
 
@@ -332,7 +332,7 @@ func newBench(t testing.TB, g *gateway, o Options) *bench {
 // refresh looks once, whatever is due.
 func (b *bench) refresh() {
 	b.m.looking = true
-	b.send(wish{full: true, order: b.m.order(), plan: true, stop: true, more: b.m.more.rows, held: b.m.held()}.fetch(context.Background(), b.g))
+	b.send(fetchRequest{full: true, order: b.m.order(), plan: true, stop: true, more: b.m.more.rows, held: b.m.held()}.fetch(context.Background(), b.g))
 }
 
 // send updates the model and does what comes of it. What waits (the pulse, the feed, the arming) is left to the test.

@@ -40,9 +40,9 @@ var fewKinds = []ops.EventType{
 // feed follows the gateway's events on a goroutine of the console and hands them to the loop in batches. The gateway
 // waits for neither.
 type feed struct {
-	console ops.Console
-	wake    chan struct{} // holds a token while something waits
-	kicks   chan bool     // begin again; true: from the oldest
+	console  ops.Console
+	wake     chan struct{} // holds a token while something waits
+	restarts chan bool     // begin again; true: from the oldest
 
 	mu      sync.Mutex
 	pending []ops.Event
@@ -76,7 +76,7 @@ type batch struct {
 }
 
 func newFeed(c ops.Console) *feed {
-	return &feed{console: c, wake: make(chan struct{}, 1), kicks: make(chan bool, 1)}
+	return &feed{console: c, wake: make(chan struct{}, 1), restarts: make(chan bool, 1)}
 }
 
 // run follows until ctx ends.
@@ -88,7 +88,7 @@ func (f *feed) run(ctx context.Context) {
 			continue
 		}
 		select { // no deadline: the loop kicks it when the gateway answers again
-		case anew := <-f.kicks:
+		case anew := <-f.restarts:
 			if anew {
 				after = 0
 			}
@@ -233,9 +233,9 @@ func (f *feed) nudge() {
 	}
 }
 
-// kick begins an ended stream again: anew from the oldest event kept, for another life; else where it ended. Events of
+// restart begins an ended stream again: anew from the oldest event kept, for another life; else where it ended. Events of
 // before come in no later batch.
-func (f *feed) kick(anew bool) {
+func (f *feed) restart(anew bool) {
 	f.mu.Lock()
 	f.ended, f.err = false, nil
 	if anew {
@@ -245,7 +245,7 @@ func (f *feed) kick(anew bool) {
 	}
 	f.mu.Unlock()
 	select {
-	case f.kicks <- anew:
+	case f.restarts <- anew:
 	default:
 	}
 }
@@ -270,7 +270,7 @@ func (f *feed) next(ctx context.Context) tea.Msg {
 // await is the loop's one command on the feed.
 func (m *model) await(wait time.Duration) tea.Cmd {
 	return m.tasks.cmd(taskFeed, func(ctx context.Context) tea.Msg {
-		rest(ctx, wait)
+		pause(ctx, wait)
 		return m.feed.next(ctx)
 	})
 }

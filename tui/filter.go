@@ -9,7 +9,7 @@ import (
 
 // startFilter opens the line in which the filter is typed; the rows follow each key.
 func (m *model) startFilter() tea.Cmd {
-	m.filter = newField(m.lists[m.view].Filter)
+	m.filter = newInput(m.lists[m.view].Filter)
 	return nil
 }
 
@@ -37,7 +37,7 @@ func (m *model) setFilter(text string) tea.Cmd {
 	if m.view == views.Shutdown {
 		m.stale = true
 		m.showLives()
-		return m.recall()
+		return m.readHistory()
 	}
 	m.filterEvents()
 	return tea.Batch(m.reorder(), m.readMore())

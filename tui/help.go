@@ -20,13 +20,13 @@ func helpOf(readOnly bool) views.Help {
 		b := &bindings[i]
 		at := 4
 		switch {
-		case b.lever() && readOnly || len(b.keys) == 0:
+		case b.isAction() && readOnly || len(b.keys) == 0:
 			continue
-		case b.lever() && b.in == nil:
+		case b.isAction() && b.in == nil:
 			at = 0
-		case b.lever() && b.inView(views.Shutdown):
+		case b.isAction() && b.inView(views.Shutdown):
 			at = 2
-		case b.lever():
+		case b.isAction():
 			at = 1
 		case b.in != nil:
 			at = 3

@@ -40,37 +40,37 @@ type binding struct {
 	// in are the views in which it works; nil is everywhere.
 	in []views.View
 	// verb is what a lever asks of the gateway; twin is the same on the command line.
-	verb ops.Verb
-	twin string
-	// highest is the highest tier that asks can answer. asks is the tier here and now; nil is always highest.
-	highest tier
-	asks    func(f facts) tier
-	// not says in one line why it does not apply; "" if it does. nil applies always.
-	not func(f facts) string
-	// aim makes the command of a lever that acts on the row, or on the gateway.
-	aim func(f facts) ops.Command
+	verb          ops.Verb
+	cliEquivalent string
+	// confirm is the highest tier that asks can answer. asks is the tier here and now; nil is always highest.
+	confirm tier
+	asks    func(f keyContext) tier
+	// disabledReason says in one line why it does not apply; "" if it does. nil applies always.
+	disabledReason func(f keyContext) string
+	// target makes the command of a lever that acts on the row, or on the gateway.
+	target func(f keyContext) ops.Command
 	// marks says that a lever acts on all marked rows.
 	marks bool
 	// do is what a key that is no lever does.
 	do func(m *model) tea.Cmd
 }
 
-func (b *binding) lever() bool { return b.verb != "" }
+func (b *binding) isAction() bool { return b.verb != "" }
 
 // readOnlyNote is why a console that only looks does not act.
 const readOnlyNote = "this console is read-only"
 
 // works says why b does not work here and now; "" if it does.
-func (b *binding) works(f facts) string {
-	if why := b.off(f); why != "" || b.not == nil {
+func (b *binding) works(f keyContext) string {
+	if why := b.off(f); why != "" || b.disabledReason == nil {
 		return why
 	}
-	return b.not(f)
+	return b.disabledReason(f)
 }
 
 // off says why no lever of b's kind works, whatever the row.
-func (b *binding) off(f facts) string {
-	if !b.lever() {
+func (b *binding) off(f keyContext) string {
+	if !b.isAction() {
 		return ""
 	}
 	switch {
@@ -87,9 +87,9 @@ func (b *binding) off(f facts) string {
 	return ""
 }
 
-func (b *binding) tier(f facts) tier {
+func (b *binding) tier(f keyContext) tier {
 	if b.asks == nil {
-		return b.highest
+		return b.confirm
 	}
 	return b.asks(f)
 }
@@ -100,12 +100,12 @@ func (b *binding) inView(v views.View) bool { return b.in == nil || slices.Conta
 var bindings []binding
 
 func init() {
-	levers := leverBindings()
+	levers := actionBindings()
 	levers = append(levers, tableBindings(levers)...)
 	for i := range levers {
 		levers[i] = fromTable(levers[i])
 	}
-	bindings = slices.Concat(levers, pageBindings(), moveBindings())
+	bindings = slices.Concat(levers, pageBindings(), navigationBindings())
 }
 
 // bound returns the row that a key means in a view: the view's own before what works everywhere.
@@ -163,7 +163,7 @@ type Key struct {
 func Keys() []Key {
 	out := make([]Key, 0, len(bindings))
 	for _, b := range bindings {
-		k := Key{Action: b.action, Help: b.help, Confirm: b.highest.String(), Verb: b.verb, Command: b.twin}
+		k := Key{Action: b.action, Help: b.help, Confirm: b.confirm.String(), Verb: b.verb, Command: b.cliEquivalent}
 		for _, name := range b.keys {
 			k.Keys = append(k.Keys, keyName(name))
 		}

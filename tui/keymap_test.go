@@ -33,7 +33,7 @@ func TestEveryActionHasItsOwnNameAndHelp(t *testing.T) {
 			t.Errorf("the action %q (%s) has no name of its own or no help", b.action, b.help)
 		}
 		names[b.action] = true
-		if b.lever() == (b.do != nil) || b.lever() != (b.aim != nil) {
+		if b.isAction() == (b.do != nil) || b.isAction() != (b.target != nil) {
 			t.Errorf("%s is neither a lever nor a move", b.action)
 		}
 		for _, s := range settings() {
@@ -51,7 +51,7 @@ func TestEveryVerbHasALeverWithItsTwin(t *testing.T) {
 			t.Errorf("no key and no command gives %s", spec.Verb)
 			continue
 		}
-		if b := bindings[i]; !strings.HasPrefix(b.twin, "gatewaytui ") {
+		if b := bindings[i]; !strings.HasPrefix(b.cliEquivalent, "gatewaytui ") {
 			t.Errorf("%s has no twin on the command line", b.action)
 		}
 	}
@@ -64,14 +64,14 @@ func TestWhatEndsSomethingAsksAndHasACapitalOrASign(t *testing.T) {
 		if !lever || !spec.Ends {
 			continue
 		}
-		if b.highest < withDialog {
-			t.Errorf("%s ends something and asks only %q", b.action, b.highest)
+		if b.confirm < withDialog {
+			t.Errorf("%s ends something and asks only %q", b.action, b.confirm)
 		}
 		for _, k := range b.keys {
 			if len(k) != 1 || k[0] >= 'a' && k[0] <= 'z' {
 				t.Errorf("%s ends something with the key %s", b.action, k)
 			}
-			if lower := bound(strings.ToLower(k), views.Sessions); lower != nil && strings.ToLower(k) != k && lower.lever() {
+			if lower := bound(strings.ToLower(k), views.Sessions); lower != nil && strings.ToLower(k) != k && lower.isAction() {
 				if s, _ := lower.verb.Spec(); s.Ends {
 					t.Errorf("%s, beside %s, ends something too", strings.ToLower(k), k)
 				}
@@ -108,7 +108,7 @@ func TestAReadOnlyConsoleListsNoLever(t *testing.T) {
 	for _, s := range helpOf(true).Sections {
 		for _, h := range s.Keys {
 			for _, b := range bindings {
-				if b.lever() && b.help == h.Label {
+				if b.isAction() && b.help == h.Label {
 					t.Errorf("the help of a read-only console lists %s", b.action)
 				}
 			}
@@ -132,16 +132,16 @@ func TestAVerbWithoutAKeyIsMadeOfTheTable(t *testing.T) {
 	ops.Verbs = append(slices.Clone(before), ops.VerbSpec{
 		Verb: "session.nudge", Path: "/v1/sessions/{target}/nudge", Name: "nudge", Target: ops.TargetSession, Summary: "nudge a session", Ends: true,
 	})
-	made := tableBindings(leverBindings())
+	made := tableBindings(actionBindings())
 	if len(made) != 1 {
 		t.Fatalf("%d rows are made of the table, want 1: %+v", len(made), made)
 	}
 	b := fromTable(made[0])
-	if b.action != "nudge" || b.help != "nudge a session" || b.twin != "gatewaytui nudge KEY" || b.highest != withDialog || b.not(facts{}) == "" {
+	if b.action != "nudge" || b.help != "nudge a session" || b.cliEquivalent != "gatewaytui nudge KEY" || b.confirm != withDialog || b.disabledReason(keyContext{}) == "" {
 		t.Errorf("the row is %+v", b)
 	}
-	f := facts{view: views.Sessions, session: &ops.Session{Key: "cli:local", ID: "s1"}}
-	if cmd := b.aim(f); cmd.Target != "cli:local" || cmd.Expect != "s1" {
+	f := keyContext{view: views.Sessions, session: &ops.Session{Key: "cli:local", ID: "s1"}}
+	if cmd := b.target(f); cmd.Target != "cli:local" || cmd.Expect != "s1" {
 		t.Errorf("it aims at %+v", cmd)
 	}
 }

@@ -68,8 +68,8 @@ type model struct {
 	detailTab   int
 	stopItem    string
 	stopPage    views.StopPage
-	past        past
-	more        more
+	history     history
+	more        sessionPages
 	lastFilter  string
 
 	// What the person is doing.
@@ -77,7 +77,7 @@ type model struct {
 	// deafUntil is until when keys are dropped, because a dialog closed without a key.
 	deafUntil time.Time
 	box       overlay
-	filter    *field
+	filter    *input
 	message   string
 	bad       bool
 	doing     []*job
@@ -120,7 +120,7 @@ func newModel(c ops.Console, t *tasks, o Options) *model {
 // Init implements tea.Model.
 func (m *model) Init() tea.Cmd {
 	m.tasks.run(m.feed.run)
-	return tea.Batch(m.look(wish{full: true, plan: true, order: m.order()}), m.tick(), m.await(0))
+	return tea.Batch(m.startFetch(fetchRequest{full: true, plan: true, order: m.order()}), m.tick(), m.await(0))
 }
 
 // View implements tea.Model: the same string as long as nothing has changed.
@@ -187,7 +187,7 @@ func (m *model) screen() views.Screen {
 		Message: m.message, Failed: m.bad, Hints: m.hints(), Guide: m.guide(),
 	}
 	if m.view == views.Shutdown {
-		m.showPast(&s)
+		m.showHistory(&s)
 	}
 	if s.Message == "" {
 		s.Message = m.progress()
@@ -210,7 +210,7 @@ func (m *model) screen() views.Screen {
 
 // hints are the keys that do something here and now.
 func (m *model) hints() []views.Hint {
-	f := m.facts(false)
+	f := m.keyContext(false)
 	var out []views.Hint
 	for i := range bindings {
 		b := &bindings[i]
@@ -222,9 +222,9 @@ func (m *model) hints() []views.Hint {
 	return out
 }
 
-// facts are those of the row under the cursor: as it is drawn, or as the newest snapshot has it.
-func (m *model) facts(newest bool) facts {
-	f := facts{
+// keyContext are those of the row under the cursor: as it is drawn, or as the newest snapshot has it.
+func (m *model) keyContext(newest bool) keyContext {
+	f := keyContext{
 		view: m.view, link: m.link.State, readOnly: m.opt.ReadOnly, state: m.status.State, stop: m.stopping(), now: m.now, gateway: m.status.Life,
 	}
 	snap := &m.shown
@@ -242,20 +242,20 @@ func (m *model) facts(newest bool) facts {
 	case views.Processes:
 		f.process = row(l, snap.Processes, processKey)
 	case views.Adapters:
-		f.adapter = row(l, snap.AdapterRow, adapterKey)
+		f.adapter = row(l, snap.Adapters, adapterKey)
 	}
 	f.phase, f.item = m.stopChoice()
 	f.page, f.life = m.leaf(), m.life()
 	return f
 }
 
-// factsOf are those of another row of the open view, for marks.
-func (m *model) factsOf(key string) facts {
+// keyContextOf are those of another row of the open view, for marks.
+func (m *model) keyContextOf(key string) keyContext {
 	l := m.lists[m.view]
 	was := l.Selected
 	l.Selected = key
 	defer func() { l.Selected = was }()
-	return m.facts(true)
+	return m.keyContext(true)
 }
 
 // stopChoice is the item that the shutdown view shows as selected.

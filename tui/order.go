@@ -102,7 +102,7 @@ func (m *model) resize() {
 	l := m.lists[m.view]
 	s := views.Screen{Opts: views.Opts{W: m.w, H: m.h, Now: m.now}, View: m.view, Link: m.link, Snap: ops.Snapshot{Status: m.status}, Detail: m.detail, Stop: m.stop, Guide: m.guide()}
 	if m.view == views.Shutdown {
-		m.showPast(&s)
+		m.showHistory(&s)
 	}
 	l.page = views.Page(s)
 	if m.view != views.Events { // its window has no selected row; it moves as scrollEvents says

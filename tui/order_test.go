@@ -52,7 +52,7 @@ func standsStill(t *testing.T, pace time.Duration) {
 		time.Sleep(time.Second)
 		l.see(func(m *model) {
 			m.Update(tea.WindowSizeMsg{Width: 80, Height: 24})
-			l.cmd(m.open(views.Sessions))
+			l.cmd(m.openView(views.Sessions))
 		})
 		time.Sleep(time.Second)
 
@@ -121,7 +121,7 @@ func TestEnterOnTheOverviewGoesToTheRow(t *testing.T) {
 	now := time.Now()
 	g.snap.Sessions = crowd(now, 55)
 	g.snap.At = ops.At(now)
-	g.snap.AdapterRow = []ops.Adapter{{Name: "api", State: ops.AdapterConnected}, {Name: "vault", State: ops.AdapterNeedsCredentials}}
+	g.snap.Adapters = []ops.Adapter{{Name: "api", State: ops.AdapterConnected}, {Name: "vault", State: ops.AdapterNeedsCredentials}}
 	g.snap.Warnings = []ops.Warning{{Code: "store", Message: "the store takes nothing"}}
 	b := newBench(t, g, Options{})
 	b.m.lists[views.Sessions].Filter = "user:nobody" // a filter that matches no row
@@ -130,7 +130,7 @@ func TestEnterOnTheOverviewGoesToTheRow(t *testing.T) {
 	if b.m.view != views.Sessions || b.m.lists[views.Sessions].Selected != "api:user:054" {
 		t.Fatalf("view %s, row %q, message %q", b.m.view, b.m.lists[views.Sessions].Selected, b.m.message)
 	}
-	if s := b.m.facts(true).session; s == nil || s.Key != "api:user:054" {
+	if s := b.m.keyContext(true).session; s == nil || s.Key != "api:user:054" {
 		t.Fatalf("a lever would act on %+v", s)
 	}
 	b.keys("R")

@@ -18,7 +18,7 @@ const mostMatches = 50
 // palette is ":": every action by its name, with its targets completed.
 type palette struct {
 	views.Palette
-	typed *field
+	typed *input
 	moved bool // the person chose a match
 }
 
@@ -63,10 +63,10 @@ func (m *model) commands() []command {
 	var out []command
 	for i := range bindings {
 		b := &bindings[i]
-		if b.lever() && m.opt.ReadOnly {
+		if b.isAction() && m.opt.ReadOnly {
 			continue
 		}
-		c := command{name: b.action, help: b.help, key: keyNames(b.keys), binding: b, run: func(m *model, arg string) tea.Cmd { return m.invoke(b, arg) }}
+		c := command{name: b.action, help: b.help, key: keyNames(b.keys), binding: b, run: func(m *model, arg string) tea.Cmd { return m.runNamed(b, arg) }}
 		if spec, ok := b.verb.Spec(); ok {
 			c.takes = targets(spec)
 			c.free = spec.Rest.Free()
@@ -104,7 +104,7 @@ func targets(spec ops.VerbSpec) func(m *model) []string {
 }
 
 func (m *model) openPalette(text string) tea.Cmd {
-	p := &palette{typed: newField(text)}
+	p := &palette{typed: newInput(text)}
 	m.box = p
 	p.match(m)
 	return nil
@@ -129,9 +129,9 @@ func (p *palette) match(m *model) {
 		match := views.Match{Name: c.name, Text: c.help, Key: c.key}
 		if c.binding != nil {
 			if c.takes == nil {
-				match.Off = c.binding.works(m.facts(false))
+				match.Off = c.binding.works(m.keyContext(false))
 			} else {
-				match.Off = c.binding.off(m.facts(false))
+				match.Off = c.binding.off(m.keyContext(false))
 			}
 		}
 		p.Matches = append(p.Matches, match)
@@ -204,7 +204,7 @@ func (p *palette) take(m *model) {
 			text += " "
 		}
 	}
-	p.typed = newField(text)
+	p.typed = newInput(text)
 	p.match(m)
 }
 
@@ -239,7 +239,7 @@ func (p *palette) enter(m *model) tea.Cmd {
 		return nil
 	}
 	m.box = nil
-	if c.key != "" && c.binding != nil && c.binding.lever() {
+	if c.key != "" && c.binding != nil && c.binding.isAction() {
 		defer func() {
 			if m.ask == nil && m.message == "" && len(m.doing) == 0 {
 				m.say("the key for it: " + c.key)
@@ -249,16 +249,16 @@ func (p *palette) enter(m *model) tea.Cmd {
 	return c.run(m, arg)
 }
 
-// invoke is a binding by its name, on a named target or on the row under the cursor.
-func (m *model) invoke(b *binding, arg string) tea.Cmd {
-	if !b.lever() || arg == "" {
-		if !b.inView(m.view) && !b.lever() {
+// runNamed is a binding by its name, on a named target or on the row under the cursor.
+func (m *model) runNamed(b *binding, arg string) tea.Cmd {
+	if !b.isAction() || arg == "" {
+		if !b.inView(m.view) && !b.isAction() {
 			m.deny(b.action + " works in the " + b.in[0].String() + " view")
 			return nil
 		}
-		return m.press(b)
+		return m.invoke(b)
 	}
-	f := m.facts(true)
+	f := m.keyContext(true)
 	f.session, f.agent, f.process, f.adapter = nil, nil, nil, nil
 	snap := m.snapshot()
 	text := ""
@@ -271,13 +271,13 @@ func (m *model) invoke(b *binding, arg string) tea.Cmd {
 	case b.verb == ops.VerbKill:
 		f.process = find(snap.Processes, arg, processKey)
 	case strings.HasPrefix(string(b.verb), "adapter."):
-		f.adapter = find(snap.AdapterRow, arg, adapterKey)
+		f.adapter = find(snap.Adapters, arg, adapterKey)
 	}
 	if why := b.works(f); why != "" {
 		m.deny(why)
 		return nil
 	}
-	cmd := b.aim(f)
+	cmd := b.target(f)
 	switch b.verb {
 	case ops.VerbMessage:
 		if text = strings.TrimSpace(text); text == "" {
@@ -295,7 +295,7 @@ func (m *model) invoke(b *binding, arg string) tea.Cmd {
 		}
 		cmd.ByMS = d.Milliseconds()
 	}
-	next := m.put(b, []ops.Command{cmd}, b.tier(f))
+	next := m.submit(b, []ops.Command{cmd}, b.tier(f))
 	if b.verb == ops.VerbStop && m.ask != nil {
 		m.ask.setMode(ops.Mode(arg))
 		return tea.Batch(m.ask.arm(m), m.ask.preview(m))

@@ -54,7 +54,7 @@ func drawSnapshot(t *rapid.T) ops.Snapshot {
 		s.Processes = append(s.Processes, ops.Process{PID: int(number.Draw(t, "p")), PPID: int(number.Draw(t, "pp")), AgeMS: number.Draw(t, "age"), Command: text.Draw(t, "command")})
 	}
 	for range rapid.IntRange(0, 2).Draw(t, "adapters") {
-		s.AdapterRow = append(s.AdapterRow, ops.Adapter{Name: text.Draw(t, "name"), State: ops.AdapterState(rapid.SampledFrom([]string{"connected", "paused", "?"}).Draw(t, "adapter state"))})
+		s.Adapters = append(s.Adapters, ops.Adapter{Name: text.Draw(t, "name"), State: ops.AdapterState(rapid.SampledFrom([]string{"connected", "paused", "?"}).Draw(t, "adapter state"))})
 	}
 	if s.State == ops.StateStopping && rapid.Bool().Draw(t, "report") {
 		stop := someStop()
@@ -152,7 +152,7 @@ func TestRandomKeysAgainstRandomSnapshots(t *testing.T) {
 						rt.Fatalf("in %s the selected %q is none of %q", v.Name, l.Selected, l.keys)
 					}
 				}
-				if n := len(m.past.shown); n > 0 && m.lists[views.Shutdown].at() < 0 {
+				if n := len(m.history.shown); n > 0 && m.lists[views.Shutdown].at() < 0 {
 					rt.Fatalf("of %d lives none is selected", n)
 				}
 				if m.stopItem != "" && m.stop == nil {

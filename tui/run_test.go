@@ -97,7 +97,7 @@ func TestTheConsoleShowsTheGatewayAndGivesTheTerminalBack(t *testing.T) {
 		{"left by hand", func(t *testing.T, tt *terminal, _ func()) {
 			tt.press(t, "\x03")
 			tt.await(t, "Detach?")
-			time.Sleep(2 * rungLeast) // modelled: two presses, not a key that is held
+			time.Sleep(2 * stepLeast) // modelled: two presses, not a key that is held
 			tt.press(t, "\x03")
 		}, Detached},
 		{"by its context", func(_ *testing.T, _ *terminal, cancel func()) { cancel() }, Cancelled},
@@ -158,7 +158,7 @@ func TestAFrozenTerminalIsPaintedWholeWhenItIsReadAgain(t *testing.T) {
 	tt.await(t, "\x1b[2J") // a repaint
 	tt.press(t, "\x03")
 	tt.await(t, "Detach?")
-	time.Sleep(2 * rungLeast) // modelled: two presses, not a key that is held
+	time.Sleep(2 * stepLeast) // modelled: two presses, not a key that is held
 	tt.press(t, "\x03")
 	mustEnd(t, ended, soon, Detached)
 }
@@ -176,7 +176,7 @@ func TestCtrlCWorksWhenTheGatewayNeverAnswers(t *testing.T) {
 	if d := time.Since(at); d > soon {
 		t.Fatalf("ctrl+c took %s", d)
 	}
-	time.Sleep(2 * rungLeast) // modelled: two presses, not a key that is held
+	time.Sleep(2 * stepLeast) // modelled: two presses, not a key that is held
 	tt.press(t, "\x03")
 	mustEnd(t, ended, soon, Detached)
 }

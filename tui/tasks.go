@@ -96,8 +96,8 @@ func (t *tasks) end(grace time.Duration) {
 	}
 }
 
-// rest waits for d, or for the end of ctx.
-func rest(ctx context.Context, d time.Duration) {
+// pause waits for d, or for the end of ctx.
+func pause(ctx context.Context, d time.Duration) {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {

@@ -124,12 +124,12 @@ func Run(ctx context.Context, c ops.Console, o Options) (Exit, error) {
 		}
 	}
 	o.Slow = o.Slow || os.Getenv("SSH_CONNECTION") != ""
-	out := newGuard(o.Out, lose)
+	out := newOutputGuard(o.Out, lose)
 	tasks := newTasks(ctx)
 	m := newModel(c, tasks, o)
 	m.repaint = out.takeDropped
 	m.raw = out.write
-	p := tea.NewProgram(m, tea.WithInput(&tap{File: o.In, lost: lose}), tea.WithOutput(out), tea.WithAltScreen(),
+	p := tea.NewProgram(m, tea.WithInput(&inputWatcher{File: o.In, lost: lose}), tea.WithOutput(out), tea.WithAltScreen(),
 		tea.WithFPS(framesPerSecond), tea.WithoutSignalHandler(), tea.WithoutCatchPanics())
 
 	ended := make(chan error, 1)

@@ -33,16 +33,16 @@ func (m *model) Update(msg tea.Msg) (next tea.Model, cmd tea.Cmd) {
 		return m, nil
 	case tick:
 		return m, m.onTick()
-	case looked:
-		return m, m.onLooked(msg)
+	case fetched:
+		return m, m.onFetched(msg)
 	case ordered:
 		return m, m.show(msg)
 	case batch:
 		return m, m.onBatch(msg)
 	case paged:
 		return m, m.onPaged(msg)
-	case remembered:
-		return m, m.onRemembered(msg)
+	case historyPage:
+		return m, m.onHistoryPage(msg)
 	case recorded:
 		return m, m.onRecorded(msg)
 	case finished:
@@ -69,7 +69,7 @@ func (m *model) onFailed(f failed) tea.Cmd {
 	case taskPages:
 		m.more.asking = false
 	case taskRecall:
-		m.past.asking = false
+		m.history.asking = false
 	case taskTick:
 		return m.tick()
 	case taskFeed:
@@ -125,14 +125,14 @@ func (m *model) onKey(k tea.KeyMsg) tea.Cmd {
 		}
 		return nil
 	}
-	return m.press(b)
+	return m.invoke(b)
 }
 
-// press does what a binding says, or says why not.
-func (m *model) press(b *binding) tea.Cmd {
-	if !b.lever() {
-		if b.not != nil {
-			if why := b.not(m.facts(true)); why != "" {
+// invoke does what a binding says, or says why not.
+func (m *model) invoke(b *binding) tea.Cmd {
+	if !b.isAction() {
+		if b.disabledReason != nil {
+			if why := b.disabledReason(m.keyContext(true)); why != "" {
 				m.deny(why)
 				return nil
 			}
@@ -140,14 +140,14 @@ func (m *model) press(b *binding) tea.Cmd {
 		return b.do(m)
 	}
 	if b.marks && len(m.lists[m.view].Marked) > 0 {
-		return m.pullMarked(b)
+		return m.activateMarked(b)
 	}
-	f := m.facts(true)
+	f := m.keyContext(true)
 	if why := b.works(f); why != "" {
 		m.deny(why)
 		return nil
 	}
-	return m.pull(b, f)
+	return m.activate(b, f)
 }
 
 // onPaste: a paste is text for a line that is being typed, never a key.
@@ -168,8 +168,8 @@ func (m *model) onPaste(k tea.KeyMsg) tea.Cmd {
 	return nil
 }
 
-// open shows another view.
-func (m *model) open(v views.View) tea.Cmd {
+// openView shows another view.
+func (m *model) openView(v views.View) tea.Cmd {
 	if v == m.view {
 		return nil
 	}
@@ -178,7 +178,7 @@ func (m *model) open(v views.View) tea.Cmd {
 	m.detail, m.detailTab = false, 0
 	m.filter = nil
 	if v == views.Shutdown {
-		m.past.wanted = true
+		m.history.wanted = true
 		m.stopPage = views.StopLives
 		if s := m.witnessed(); s != nil && s.Life == m.status.Life {
 			m.stopPage = views.StopNow
@@ -187,5 +187,5 @@ func (m *model) open(v views.View) tea.Cmd {
 	m.filterEvents()
 	m.resize()
 	cmd := m.reorder()
-	return tea.Batch(cmd, m.maybeLook(true), m.recall())
+	return tea.Batch(cmd, m.maybeFetch(true), m.readHistory())
 }

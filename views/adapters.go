@@ -13,7 +13,7 @@ import (
 var adapterList = &list[ops.Adapter]{
 	noun:   "adapters",
 	first:  "adapter",
-	rows:   func(s *ops.Snapshot) *[]ops.Adapter { return &s.AdapterRow },
+	rows:   func(s *ops.Snapshot) *[]ops.Adapter { return &s.Adapters },
 	key:    func(r *ops.Adapter) string { return r.Name },
 	tie:    func(a, b *ops.Adapter) int { return strings.Compare(a.Name, b.Name) },
 	fields: filter.Adapters,

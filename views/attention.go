@@ -8,12 +8,12 @@ import (
 	"gatewaytui/core/ops"
 )
 
-// concern is one thing that an operator should look at: what kind of row it is about and which one. Its words are made only
+// alert is one thing that an operator should look at: what kind of row it is about and which one. Its words are made only
 // where it is drawn.
-type concern struct {
+type alert struct {
 	rank  rank
 	since time.Time
-	kind  concernKind
+	kind  alertKind
 	i     int
 }
 
@@ -31,10 +31,10 @@ const (
 	ranks
 )
 
-type concernKind int
+type alertKind int
 
 const (
-	ofStop concernKind = iota
+	ofStop alertKind = iota
 	ofSession
 	ofQueue
 	ofProcess
@@ -49,9 +49,9 @@ const queuedLong = time.Minute
 // perRank bounds what one frame sorts: of a thousand stalled turns not all are drawn. It is more than a screen has lines.
 const perRank = 200
 
-// concerns is what needs attention, the most urgent first, within that what has lasted longest, and how much there is of it
+// alerts is what needs attention, the most urgent first, within that what has lasted longest, and how much there is of it
 // in all.
-func concerns(s *Screen) (list []concern, total int) {
+func alerts(s *Screen) (list []alert, total int) {
 	var c collected
 	snap := &s.Snap
 	if snap.Shutdown != nil {
@@ -66,13 +66,13 @@ func concerns(s *Screen) (list []concern, total int) {
 			c.add(rankTrouble, time.Time{}, ofProcess, i)
 		}
 	}
-	c.adapters(snap.AdapterRow, snap.Warnings)
+	c.adapters(snap.Adapters, snap.Warnings)
 	if e := snap.LastEnd; e != nil && e.Outcome != ops.OutcomeClean && e.Outcome != "" {
 		c.add(rankNote, e.At.Time, ofLastEnd, 0)
 	}
-	list = make([]concern, 0, min(c.total, int(ranks)*perRank))
+	list = make([]alert, 0, min(c.total, int(ranks)*perRank))
 	for _, rank := range c.found {
-		slices.SortStableFunc(rank, func(a, b concern) int { return compareSince(a.since, b.since) })
+		slices.SortStableFunc(rank, func(a, b alert) int { return compareSince(a.since, b.since) })
 		list = append(list, rank...)
 	}
 	return list, c.total
@@ -80,13 +80,13 @@ func concerns(s *Screen) (list []concern, total int) {
 
 // collected are the concerns that were found so far, by rank, and how many there are in all.
 type collected struct {
-	found [ranks][]concern
+	found [ranks][]alert
 	total int
 }
 
-func (c *collected) add(rank rank, since time.Time, kind concernKind, i int) {
+func (c *collected) add(rank rank, since time.Time, kind alertKind, i int) {
 	if c.total++; len(c.found[rank]) < perRank {
-		c.found[rank] = append(c.found[rank], concern{rank, since, kind, i})
+		c.found[rank] = append(c.found[rank], alert{rank, since, kind, i})
 	}
 }
 
@@ -146,7 +146,7 @@ func compareSince(a, b time.Time) int {
 }
 
 // words is how a concern is shown: its badge, what it is about, and what is the matter.
-func (c concern) words(s *Screen) (b badge, what, text string) {
+func (c alert) words(s *Screen) (b badge, what, text string) {
 	snap := &s.Snap
 	switch c.kind {
 	case ofStop:
@@ -167,7 +167,7 @@ func (c concern) words(s *Screen) (b badge, what, text string) {
 		}[p.State]
 		return processBadges.of(p.State), "pid " + number(p.PID), or(text, "not verified whether it still runs: ") + p.Command
 	case ofAdapter:
-		a := &snap.AdapterRow[c.i]
+		a := &snap.Adapters[c.i]
 		b := adapterBadges.of(a.State)
 		if a.State == ops.AdapterConnected {
 			b = badgeConflict
@@ -188,7 +188,7 @@ func (c concern) words(s *Screen) (b badge, what, text string) {
 
 // row is the row that a concern is about: the view that lists it and its key there, and the name by which the overview
 // knows the concern. A warning has no row: its view is 0.
-func (c concern) row(s *Screen) (v View, key, name string) {
+func (c alert) row(s *Screen) (v View, key, name string) {
 	snap := &s.Snap
 	switch c.kind {
 	case ofStop, ofLastEnd:
@@ -198,7 +198,7 @@ func (c concern) row(s *Screen) (v View, key, name string) {
 	case ofProcess:
 		v, key = Processes, number(snap.Processes[c.i].PID)
 	case ofAdapter:
-		v, key = Adapters, snap.AdapterRow[c.i].Name
+		v, key = Adapters, snap.Adapters[c.i].Name
 	case ofWarning:
 		return 0, "", "warning/" + snap.Warnings[c.i].Code + "/" + snap.Warnings[c.i].Message
 	}

@@ -7,8 +7,8 @@ import (
 // demoWord stands in the header of every screen of a gateway that plays a demo.
 const demoWord = "DEMO"
 
-// mark says that what the screen shows is a demo.
-func (s *Screen) mark(l *line) {
+// demoBadge says that what the screen shows is a demo.
+func (s *Screen) demoBadge(l *line) {
 	if s.Snap.Demo != nil {
 		l.add(2, Accent, demoWord)
 	}
@@ -19,12 +19,12 @@ func (s *Screen) guide() []string {
 	if s.Guide == "" || s.layout() == layoutLine || s.H < 12 {
 		return nil
 	}
-	k := inkOf(s.Opts)
+	k := painterOf(s.Opts)
 	return []string{" " + k.theme.Paint(Accent, k.pick(">>", "»")+" ") + k.cut(shown(s.Guide), s.W-4)}
 }
 
 // talkLines are the last lines of a demo's made-up conversations, the newest at the bottom, in at most h lines.
-func talkLines(s *Screen, k ink, w, h int) []string {
+func talkLines(s *Screen, k painter, w, h int) []string {
 	if s.Snap.Demo == nil || h < 3 || len(s.Snap.Demo.Talk) == 0 {
 		return nil
 	}
@@ -49,7 +49,7 @@ func talkLines(s *Screen, k ink, w, h int) []string {
 }
 
 // demoBanner says how to reach the demo from another terminal.
-func demoBanner(s *Screen, k ink, w int) []string {
+func demoBanner(s *Screen, k painter, w int) []string {
 	if s.Snap.Demo == nil || s.H < 20 {
 		return nil
 	}

@@ -11,12 +11,12 @@ import (
 // details tell of the selected row: a line with its key and the tabs, then the open tab.
 func (l *list[T]) details(s *Screen, w int) []string {
 	if s.Table.Selected == "" {
-		return []string{inkOf(s.Opts).rule("details", w), " No row is selected."}
+		return []string{painterOf(s.Opts).rule("details", w), " No row is selected."}
 	}
 	row := l.selected(s)
 	title := s.clean(s.Table.Selected, maxShown)
 	if row == nil {
-		return []string{inkOf(s.Opts).rule(title, w), " It is not listed any more."}
+		return []string{painterOf(s.Opts).rule(title, w), " It is not listed any more."}
 	}
 	open := min(max(s.DetailTab, 0), len(l.tabs)-1)
 	return append([]string{l.tabRule(s, title, open, w)}, l.tabs[open].lines(s, row, w)...)
@@ -62,7 +62,7 @@ func (l *list[T]) tabRule(s *Screen, title string, open, w int) string {
 // facts are labelled texts, two beside each other where both are short and there is room for it.
 func (s *Screen) facts(w int, list []Fact) []string {
 	const label = 10
-	k := inkOf(s.Opts)
+	k := painterOf(s.Opts)
 	half := (w - 2) / 2
 	if half < 3*label {
 		return indented(k.facts(s.cleaned(list), label, w-2))

@@ -41,7 +41,7 @@ const (
 
 // Lines draws the dialog. Where it does not fit, the preview is shortened and says so; the buttons and the keys stay.
 func (d Dialog) Lines(o Opts) []string {
-	k := inkOf(o)
+	k := painterOf(o)
 	role := Heading
 	if d.Danger {
 		role = Danger
@@ -50,7 +50,7 @@ func (d Dialog) Lines(o Opts) []string {
 }
 
 // body is what may be shortened.
-func (d Dialog) body(k ink, w int) []string {
+func (d Dialog) body(k painter, w int) []string {
 	var out []string
 	for _, line := range d.Text {
 		out = append(out, wrap(shown(line), w)...)
@@ -62,7 +62,7 @@ func (d Dialog) body(k ink, w int) []string {
 }
 
 // tail is what is always seen.
-func (d Dialog) tail(k ink, w int) []string {
+func (d Dialog) tail(k painter, w int) []string {
 	var out []string
 	for _, line := range wrap(shown(d.News), w) {
 		out = append(out, k.theme.Paint(Slow, line))
@@ -132,7 +132,7 @@ func (d Dialog) keys(w int, keys []string) string {
 }
 
 // facts draws labelled texts in w cells, the texts wrapped beside their labels; below them where it is narrow.
-func (k ink) facts(list []Fact, label, w int) []string {
+func (k painter) facts(list []Fact, label, w int) []string {
 	beside := w >= 2*label
 	var out []string
 	for _, f := range list {
@@ -161,7 +161,7 @@ func (k ink) facts(list []Fact, label, w int) []string {
 // box draws a frame of at most want cells around body and tail, with the title in its upper edge: at most o.H lines of at
 // most o.W cells. Where there is no room for all of body, its end is left out and a line says how much. A screen that is too
 // small for a frame gets none.
-func (k ink) box(o Opts, title string, role Role, want int, body, tail func(k ink, w int) []string) []string {
+func (k painter) box(o Opts, title string, role Role, want int, body, tail func(k painter, w int) []string) []string {
 	w := min(want, o.W)
 	if w < 12 || o.H < 6 {
 		lines := append([]string{k.theme.Paint(role, k.cut(title, o.W))}, k.squeeze(body(k, o.W), tail(k, o.W), o.H-1)...)
@@ -181,7 +181,7 @@ func (k ink) box(o Opts, title string, role Role, want int, body, tail func(k in
 }
 
 // squeeze puts body and tail into at most h lines, a blank one between them if there is room.
-func (k ink) squeeze(body, tail []string, h int) []string {
+func (k painter) squeeze(body, tail []string, h int) []string {
 	if len(body) > 0 && len(tail) > 0 && tail[0] != "" && len(body)+len(tail) < h {
 		body = append(body, "")
 	}

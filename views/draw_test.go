@@ -57,7 +57,7 @@ var states = []struct {
 		snap := fiveRows()
 		snap.Sessions, snap.Agents, snap.Processes = nil, nil, nil
 		if v == Adapters {
-			snap.AdapterRow = nil
+			snap.Adapters = nil
 		}
 		return screen(v, snap)
 	}},
@@ -362,7 +362,7 @@ func FuzzAFrameHasItsSizeAndNothingThatActsOnATerminal(f *testing.F) {
 			p := &snap.Processes[i]
 			p.Session, p.Command, p.LastOutput, p.Limit = a, b, a, b
 			p.State, p.Policy, p.Origin = ops.ProcessState(b), ops.Policy(a), ops.Origin(b)
-			d := &snap.AdapterRow[i]
+			d := &snap.Adapters[i]
 			d.Name, d.LastError, d.State = b, a, ops.AdapterState(b)
 		}
 		s := Screen{

@@ -12,7 +12,7 @@ import (
 // table's offset. The event that enter opens is marked: the newest when it follows, else the first in the window. The line
 // above says what is filtered out and whether it follows.
 func eventsBody(s Screen, w, h int) []string {
-	k := inkOf(s.Opts)
+	k := painterOf(s.Opts)
 	n := len(s.Events)
 	room := max(h-1, 0)
 	at := min(max(s.Table.Offset, 0), max(n-room, 0))
@@ -57,7 +57,7 @@ func noEvents(s *Screen) string {
 }
 
 // eventLine is one event: when, what kind, to what, and in words. Only view 7 marks one and names the types.
-func eventLine(s *Screen, k ink, e ops.Event, marked, types bool, w int) string {
+func eventLine(s *Screen, k painter, e ops.Event, marked, types bool, w int) string {
 	at := "--:--:--"
 	if !e.At.IsZero() {
 		layout := time.TimeOnly

@@ -129,7 +129,7 @@ type Screen struct {
 	// StopPage is the page of the shutdown view, Past what StopLives lists, of which Table has the selected row, and Life the
 	// one that StopReport tells of, with its report as Stop.
 	StopPage StopPage
-	Past     Past
+	History  History
 	Life     *ops.Life
 	// Spark are the recent samples of the overview, oldest first.
 	Spark Spark

@@ -58,7 +58,7 @@ func (s *Screen) header(w int) []string {
 	if s.W >= 40 {
 		l.add(0, Heading, "gatewaytui")
 	}
-	s.mark(l)
+	s.demoBadge(l)
 	s.state(l)
 	if s.Link.ReadOnly {
 		l.add(2, Accent, "read-only")
@@ -243,7 +243,7 @@ func colon(why string) string {
 // oneLine is all there is on the smallest screens: state first, then what is wrong, then counts.
 func (s *Screen) oneLine() string {
 	l := s.line(s.W)
-	s.mark(l)
+	s.demoBadge(l)
 	s.state(l)
 	if s.Link.State == LinkGone && s.Link.Try > 0 {
 		return l.add(1, Plain, "try "+strconv.Itoa(s.Link.Try)).b.String()

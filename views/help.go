@@ -29,9 +29,9 @@ const (
 
 // Lines draws the page.
 func (p Help) Lines(o Opts) []string {
-	k := inkOf(o)
+	k := painterOf(o)
 	columns := min(max((o.W-6)/helpColumn, 1), 3)
-	body := func(k ink, w int) []string {
+	body := func(k painter, w int) []string {
 		lines := p.page(k, w, columns)
 		room := max(o.H-2-len(p.tail(k, w)), 1)
 		if len(lines) <= room {
@@ -45,7 +45,7 @@ func (p Help) Lines(o Opts) []string {
 	return k.box(o, or(shown(p.Title), "help"), Heading, max(columns*helpColumn+6, helpWidth), body, p.tail)
 }
 
-func (p Help) tail(k ink, w int) []string {
+func (p Help) tail(k painter, w int) []string {
 	if p.Note == "" {
 		return nil
 	}
@@ -53,7 +53,7 @@ func (p Help) tail(k ink, w int) []string {
 }
 
 // page lays the sections out in columns of about the same height; a section is never split.
-func (p Help) page(k ink, w, columns int) []string {
+func (p Help) page(k painter, w, columns int) []string {
 	width := w / columns
 	keys := 5
 	for _, s := range p.Sections {

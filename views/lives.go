@@ -21,7 +21,7 @@ const lifePane = 8
 
 func (s *Screen) shareLives(h int) livesShare {
 	sh := livesShare{title: s.layout() > layoutLine, heads: h >= 6 && s.layout() > layoutLine}
-	sh.note = s.Past.Err != "" && sh.title && len(s.Past.Lives) > 0 && h >= 4
+	sh.note = s.History.Err != "" && sh.title && len(s.History.Lives) > 0 && h >= 4
 	if h >= 2*lifePane+1 && s.layout() >= layoutFull {
 		sh.about = lifePane
 	}
@@ -37,19 +37,19 @@ func (s *Screen) shareLives(h int) livesShare {
 
 // livesBody lists the past lives, newest first.
 func livesBody(s *Screen, w, h int) []string {
-	k, sh := inkOf(s.Opts), s.shareLives(h)
+	k, sh := painterOf(s.Opts), s.shareLives(h)
 	var lines []string
 	if sh.title {
 		lines = append(lines, k.rule(s.livesTitle(), w))
 	}
-	if len(s.Past.Lives) == 0 {
+	if len(s.History.Lives) == 0 {
 		for _, line := range wrap(s.noLives(), max(w-2, 1)) {
 			lines = append(lines, " "+line)
 		}
 		return fit(lines, w, h)
 	}
 	if sh.note {
-		lines = append(lines, k.theme.Paint(Bad, k.cut(" "+s.glyph(glyphBad)+" not read: "+shown(s.Past.Err), w)))
+		lines = append(lines, k.theme.Paint(Bad, k.cut(" "+s.glyph(glyphBad)+" not read: "+shown(s.History.Err), w)))
 	}
 	columns := lifeList.place(w)
 	if len(columns) == 1 { // how it ended is what is left on the smallest screens
@@ -69,7 +69,7 @@ func livesBody(s *Screen, w, h int) []string {
 // lifeWindow is a copy of the n rows in sight, the selected one among them: a message may have taken a line since the offset
 // was made.
 func (s *Screen) lifeWindow(n int) []ops.Life {
-	all := s.Past.Lives
+	all := s.History.Lives
 	from := min(max(s.Table.Offset, 0), max(len(all)-n, 0))
 	for i := from + n; i < min(from+n+2, len(all)) && n > 0; i++ {
 		if all[i].Life == s.Table.Selected {
@@ -87,7 +87,7 @@ func (s *Screen) lifeWindow(n int) []ops.Life {
 
 // livesTitle says how many lives there are and how fresh they are.
 func (s *Screen) livesTitle() string {
-	p := &s.Past
+	p := &s.History
 	read := fmt.Sprint(p.Read)
 	if p.More {
 		read += "+"
@@ -121,7 +121,7 @@ func (s *Screen) livesTitle() string {
 
 // noLives says why there is none to see.
 func (s *Screen) noLives() string {
-	p := &s.Past
+	p := &s.History
 	switch {
 	case p.Err != "":
 		return s.glyph(glyphBad) + " Not read: " + shown(p.Err)
@@ -143,9 +143,9 @@ func (s *Screen) noLives() string {
 func (s *Screen) selectedLife(rows []ops.Life, w int) []string {
 	i := slices.IndexFunc(rows, func(l ops.Life) bool { return l.Life == s.Table.Selected })
 	if i < 0 {
-		return fit([]string{inkOf(s.Opts).rule("", w)}, w, lifePane)
+		return fit([]string{painterOf(s.Opts).rule("", w)}, w, lifePane)
 	}
-	k, l := inkOf(s.Opts), &rows[i]
+	k, l := painterOf(s.Opts), &rows[i]
 	facts := s.lifeFacts(l)
 	lines := append([]string{k.rule("life "+shown(l.Life), w)}, k.facts(facts, 12, w)...)
 	return fit(lines, w, lifePane)
@@ -153,7 +153,7 @@ func (s *Screen) selectedLife(rows []ops.Life, w int) []string {
 
 // lifeLines is what is known of a life whose stop left no report.
 func lifeLines(s *Screen, w int) []string {
-	k := inkOf(s.Opts)
+	k := painterOf(s.Opts)
 	if s.Life == nil {
 		return []string{k.rule("past life", w), "   It is not listed any more."}
 	}
@@ -179,7 +179,7 @@ func (s *Screen) lifeFacts(l *ops.Life) []Fact {
 	stop := "no report: it never began one, or was ended before its first phase"
 	switch {
 	case l.Shutdown != nil:
-		d := stopDraw{s: s, k: inkOf(s.Opts), stopAt: stopOf(s.of(l))}
+		d := stopDraw{s: s, k: painterOf(s.Opts), stopAt: stopOf(s.of(l))}
 		outcome := or(term40(d.Outcome), unknown)
 		if d.kind == stopCut {
 			outcome = "cut short"

@@ -63,7 +63,7 @@ func someLives() []ops.Life {
 func livesScreen(lives []ops.Life, at int) Screen {
 	s := stopScreen(nil)
 	s.Snap.State, s.Plan, s.StopPage = ops.StateRunning, somePlan(), StopLives
-	s.Past = Past{Lives: lives, Read: len(lives), At: noon.Add(-time.Second)}
+	s.History = History{Lives: lives, Read: len(lives), At: noon.Add(-time.Second)}
 	if at < len(lives) {
 		s.Snap.Life, s.Table.Selected = lives[0].Life, lives[at].Life
 	}
@@ -74,7 +74,7 @@ func livesScreen(lives []ops.Life, at int) Screen {
 // opened is the report page of one of someLives.
 func opened(at int) Screen {
 	s := livesScreen(someLives(), at)
-	s.StopPage, s.Life = StopReport, &s.Past.Lives[at]
+	s.StopPage, s.Life = StopReport, &s.History.Lives[at]
 	s.Stop = s.Life.Shutdown
 	s.Hints = []Hint{{"left", "lives"}, {"]", "plan"}, {":", "command"}, {"?", "help"}}
 	return s
@@ -103,17 +103,17 @@ func TestThePastLivesLookAsReviewed(t *testing.T) {
 		},
 		"loading": func() Screen {
 			s := livesScreen(nil, 0)
-			s.Past = Past{Asking: true}
+			s.History = History{Asking: true}
 			return s
 		},
 		"failed": func() Screen {
 			s := livesScreen(nil, 0)
-			s.Past = Past{Err: "the past lives could not be read: disk I/O error; asked again in a moment"}
+			s.History = History{Err: "the past lives could not be read: disk I/O error; asked again in a moment"}
 			return s
 		},
 		"stale": func() Screen {
 			s := livesScreen(someLives(), 3)
-			s.Past.At, s.Past.Err = noon.Add(-5*time.Minute), "the past lives could not be read: disk I/O error"
+			s.History.At, s.History.Err = noon.Add(-5*time.Minute), "the past lives could not be read: disk I/O error"
 			return s
 		},
 		"gone": func() Screen {
@@ -124,19 +124,19 @@ func TestThePastLivesLookAsReviewed(t *testing.T) {
 		"filtered": func() Screen {
 			s := livesScreen(someLives(), 0)
 			s.Table.Filter = "overran:feishu"
-			s.Past.Lives = FilterLives(s.Past.Lives, s.Table.Filter)
-			s.Table.Selected = s.Past.Lives[0].Life
+			s.History.Lives = FilterLives(s.History.Lives, s.Table.Filter)
+			s.Table.Selected = s.History.Lives[0].Life
 			return s
 		},
 		"filtered-out": func() Screen {
 			s := livesScreen(someLives(), 0)
 			s.Table.Filter = "zebra"
-			s.Past.Lives = FilterLives(s.Past.Lives, s.Table.Filter)
+			s.History.Lives = FilterLives(s.History.Lives, s.Table.Filter)
 			return s
 		},
 		"more": func() Screen {
 			s := livesScreen(manyLives(200), 190)
-			s.Past.More, s.Past.Asking, s.Table.Offset = true, true, 183
+			s.History.More, s.History.Asking, s.Table.Offset = true, true, 183
 			return s
 		},
 		"opened":         func() Screen { return opened(2) },

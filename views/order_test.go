@@ -283,7 +283,7 @@ func TestAStateIsFoundByItsBadge(t *testing.T) {
 		snap.Processes = append(snap.Processes, ops.Process{Command: b.word, State: b.state})
 	}
 	for _, b := range adapterBadges {
-		snap.AdapterRow = append(snap.AdapterRow, ops.Adapter{Name: b.word, State: b.state})
+		snap.Adapters = append(snap.Adapters, ops.Adapter{Name: b.word, State: b.state})
 	}
 	find := func(v View, word string) ops.Snapshot {
 		return Order(snap, v, TableState{Filter: "state:" + filter.Quote(word)})
@@ -303,8 +303,8 @@ func TestAStateIsFoundByItsBadge(t *testing.T) {
 			t.Errorf("the process state %s is not found by its badge %q", r.State, r.Command)
 		}
 	}
-	for _, r := range snap.AdapterRow {
-		if got := find(Adapters, r.Name).AdapterRow; !slices.ContainsFunc(got, func(g ops.Adapter) bool { return g.State == r.State }) {
+	for _, r := range snap.Adapters {
+		if got := find(Adapters, r.Name).Adapters; !slices.ContainsFunc(got, func(g ops.Adapter) bool { return g.State == r.State }) {
 			t.Errorf("the adapter state %s is not found by its badge %q", r.State, r.Name)
 		}
 	}

@@ -113,14 +113,14 @@ func overviewStates() map[string]Screen {
 	calm.Snap.Warnings = nil
 	calm.Snap.Sessions = calm.Snap.Sessions[3:4]
 	calm.Snap.Processes = calm.Snap.Processes[:2]
-	calm.Snap.AdapterRow = calm.Snap.AdapterRow[:1]
+	calm.Snap.Adapters = calm.Snap.Adapters[:1]
 	draining := base()
 	draining.Snap.State = ops.StateDraining
 	draining.Snap.Drain = &ops.DrainState{By: "maria", Reason: "new kernel", Since: before(40 * sec)}
 	draining.Snap.LastEnd = &ops.LastEnd{Life: "01KAJ", Outcome: ops.OutcomeCutShort, Phase: "adapters", Reason: "SIGKILL", At: before(77 * time.Hour)}
 	starting := base()
 	starting.Snap.State, starting.Snap.Sessions, starting.Snap.Agents, starting.Snap.Processes = ops.StateStarting, nil, nil, nil
-	starting.Snap.AdapterRow = []ops.Adapter{{Name: "telegram", State: ops.AdapterConnecting, Since: before(2 * sec)}}
+	starting.Snap.Adapters = []ops.Adapter{{Name: "telegram", State: ops.AdapterConnecting, Since: before(2 * sec)}}
 	starting.Spark = Spark{}
 	stopping := base()
 	stopping.Snap.State, stopping.Snap.Shutdown = ops.StateStopping, adaptersStuck(90*sec, 4*sec).report()
@@ -140,7 +140,7 @@ func TestTheOverviewLooksAsReviewed(t *testing.T) {
 
 func TestWhatIsMostUrgentStandsFirst(t *testing.T) {
 	sc := overviewStates()["draining"]
-	list, total := concerns(&sc)
+	list, total := alerts(&sc)
 	if total != len(list) {
 		t.Fatalf("%d of %d", len(list), total)
 	}
@@ -205,16 +205,16 @@ func TestTheShutdownViewInEachThemeLooksAsReviewed(t *testing.T) {
 
 func TestASparklineHasEightLevelsFromNothingToTheGreatest(t *testing.T) {
 	samples := []float64{0, 1, 2, 3, 4, 5, 6, 7, math.NaN(), math.Inf(1), -3}
-	if got := (ink{}).sparkline(samples, 20); got != "▁▂▃▄▅▆▇█  ▁" {
+	if got := (painter{}).sparkline(samples, 20); got != "▁▂▃▄▅▆▇█  ▁" {
 		t.Fatalf("%q", got)
 	}
-	if got := (ink{ascii: true}).sparkline(samples, 20); got != " .:-=+*#   " {
+	if got := (painter{ascii: true}).sparkline(samples, 20); got != " .:-=+*#   " {
 		t.Fatalf("%q", got)
 	}
-	if got := (ink{}).sparkline(samples, 4); ansi.StringWidth(got) != 4 {
+	if got := (painter{}).sparkline(samples, 4); ansi.StringWidth(got) != 4 {
 		t.Fatalf("%q is not the last 4", got)
 	}
-	if got := (ink{}).sparkline([]float64{0, 0}, 4); got != "▁▁" {
+	if got := (painter{}).sparkline([]float64{0, 0}, 4); got != "▁▁" {
 		t.Fatalf("%q", got)
 	}
 }

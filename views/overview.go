@@ -13,14 +13,14 @@ import (
 
 // overviewBody is view 1: whether new work is taken, what needs attention, the adapters, and how busy it has been.
 func overviewBody(s Screen, w, h int) []string {
-	k := inkOf(s.Opts)
+	k := painterOf(s.Opts)
 	lines := append(overviewBanner(&s, k, w), demoBanner(&s, k, w)...)
 	lines = lines[:min(len(lines), max(h-1, 0))]
 	room := h - len(lines)
 	if s.Link.State == LinkLoading && s.Snap.At.IsZero() {
 		return fit(append(lines, k.cut("   Nothing is known yet.", w)), w, h)
 	}
-	list, total := concerns(&s)
+	list, total := alerts(&s)
 	at, adapter := selection(&s, list)
 	sparks := sparkLines(&s, k, w)
 	if w >= 120 && room >= 8 {
@@ -43,13 +43,13 @@ func overviewBody(s Screen, w, h int) []string {
 	talk := 0
 	if s.Snap.Demo != nil && len(s.Snap.Demo.Talk) > 0 {
 		talk = min(1+len(s.Snap.Demo.Talk), 6)
-		if rest := room - len(sparks) - 2 - max(len(list), 1) - len(s.Snap.AdapterRow); rest < talk {
+		if rest := room - len(sparks) - 2 - max(len(list), 1) - len(s.Snap.Adapters); rest < talk {
 			talk, sparks = min(talk, 5), nil // a demo's people are worth more than its load
 		}
 		room -= talk
 	}
 	// What needs attention comes first and gives way last.
-	adapters := 1 + len(s.Snap.AdapterRow)
+	adapters := 1 + len(s.Snap.Adapters)
 	attention := 1 + max(len(list), 1)
 	if attention+adapters+len(sparks) > room {
 		adapters = min(adapters, max(room-attention-len(sparks), min(4, room/3)))
@@ -72,7 +72,7 @@ func overviewBody(s Screen, w, h int) []string {
 }
 
 // overviewBanner says what is out of the ordinary with the gateway as a whole.
-func overviewBanner(s *Screen, k ink, w int) []string {
+func overviewBanner(s *Screen, k painter, w int) []string {
 	var lines []string
 	c := s.Snap.Counts
 	switch {
@@ -106,7 +106,7 @@ func windowOf(n, total, at, h int) (from, rows int) {
 }
 
 // attentionLines is the list of concerns, of which there are total, in at most h lines.
-func attentionLines(s *Screen, k ink, list []concern, total, selected, w, h int) []string {
+func attentionLines(s *Screen, k painter, list []alert, total, selected, w, h int) []string {
 	if len(list) == 0 {
 		return []string{k.rule("needs attention", w), k.theme.Paint(Good, "   "+s.glyph(glyphDone)+" nothing")}
 	}
@@ -161,7 +161,7 @@ func pointer(selected bool) string {
 }
 
 // chosen gives a selected row its look, over the whole width.
-func (k ink) chosen(line string, selected bool, w int) string {
+func (k painter) chosen(line string, selected bool, w int) string {
 	if !selected {
 		return line
 	}
@@ -177,12 +177,12 @@ func coarseOr(d time.Duration) string {
 
 // adapterRows are the adapters in the order of the overview, as indexes: those that do not work first.
 func adapterRows(s *Screen) []int {
-	order := make([]int, len(s.Snap.AdapterRow))
+	order := make([]int, len(s.Snap.Adapters))
 	for i := range order {
 		order[i] = i
 	}
 	urgency := func(i int) rank { // those that work come last
-		if rank, wrong := adapterTrouble(&s.Snap.AdapterRow[i]); wrong {
+		if rank, wrong := adapterTrouble(&s.Snap.Adapters[i]); wrong {
 			return rank
 		}
 		return ranks
@@ -192,10 +192,10 @@ func adapterRows(s *Screen) []int {
 }
 
 // adapterLines is one line for each adapter in at most h lines.
-func adapterLines(s *Screen, k ink, selected, w, h int) []string {
+func adapterLines(s *Screen, k painter, selected, w, h int) []string {
 	c := s.Snap.Counts
-	lines := []string{k.rule(fmt.Sprintf("adapters: %s of %s connected", number(c.AdaptersConnected), number(max(c.Adapters, len(s.Snap.AdapterRow)))), w)}
-	n := len(s.Snap.AdapterRow)
+	lines := []string{k.rule(fmt.Sprintf("adapters: %s of %s connected", number(c.AdaptersConnected), number(max(c.Adapters, len(s.Snap.Adapters)))), w)}
+	n := len(s.Snap.Adapters)
 	if n == 0 {
 		return append(lines, k.theme.Paint(Muted, "   none is configured"))
 	}
@@ -203,7 +203,7 @@ func adapterLines(s *Screen, k ink, selected, w, h int) []string {
 	order := adapterRows(s)[from : from+rows]
 	name := 8
 	for _, i := range order {
-		name = max(name, cellsOf(shown(s.Snap.AdapterRow[i].Name)))
+		name = max(name, cellsOf(shown(s.Snap.Adapters[i].Name)))
 	}
 	name = min(name, max(w/4, 6))
 	word := 0
@@ -211,7 +211,7 @@ func adapterLines(s *Screen, k ink, selected, w, h int) []string {
 		word = max(word, len(adapterBadges[i].word))
 	}
 	for row, i := range order {
-		a := &s.Snap.AdapterRow[i]
+		a := &s.Snap.Adapters[i]
 		badge := adapterBadges.of(a.State)
 		var b strings.Builder
 		b.Grow(2 * w)
@@ -270,8 +270,8 @@ type OverviewRow struct {
 // OverviewRows are the rows of the overview in the order in which they are drawn: what needs attention, then the
 // adapters. s needs its snapshot and its moment.
 func OverviewRows(s Screen) []OverviewRow {
-	list, _ := concerns(&s)
-	out := make([]OverviewRow, 0, len(list)+len(s.Snap.AdapterRow))
+	list, _ := alerts(&s)
+	out := make([]OverviewRow, 0, len(list)+len(s.Snap.Adapters))
 	for _, c := range list {
 		v, key, name := c.row(&s)
 		row := OverviewRow{Name: name, View: v, Key: key}
@@ -282,7 +282,7 @@ func OverviewRows(s Screen) []OverviewRow {
 		out = append(out, row)
 	}
 	for _, i := range adapterRows(&s) {
-		name := s.Snap.AdapterRow[i].Name
+		name := s.Snap.Adapters[i].Name
 		out = append(out, OverviewRow{Name: "adapter/" + name, View: Adapters, Key: name})
 	}
 	return out
@@ -290,14 +290,14 @@ func OverviewRows(s Screen) []OverviewRow {
 
 // selection finds the selected row among the concerns and among the adapters; -1 is none. Until the person has chosen a
 // row it is the first concern.
-func selection(s *Screen, list []concern) (concern, adapter int) {
+func selection(s *Screen, list []alert) (concern, adapter int) {
 	for i, c := range list {
 		if _, _, name := c.row(s); name == s.Table.Selected {
 			return i, -1
 		}
 	}
 	for at, i := range adapterRows(s) {
-		if "adapter/"+s.Snap.AdapterRow[i].Name == s.Table.Selected {
+		if "adapter/"+s.Snap.Adapters[i].Name == s.Table.Selected {
 			return -1, at
 		}
 	}
@@ -308,7 +308,7 @@ func selection(s *Screen, list []concern) (concern, adapter int) {
 }
 
 // sparkLines are the recent samples of what the gateway has to do, each with its newest and its greatest value.
-func sparkLines(s *Screen, k ink, w int) []string {
+func sparkLines(s *Screen, k painter, w int) []string {
 	lines := []string{k.rule("activity", w)}
 	for _, row := range []struct {
 		name    string

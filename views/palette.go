@@ -29,7 +29,7 @@ const paletteWidth = 76
 
 // Lines draws the palette.
 func (p Palette) Lines(o Opts) []string {
-	return inkOf(o).box(o, "command", Heading, paletteWidth, func(k ink, w int) []string {
+	return painterOf(o).box(o, "command", Heading, paletteWidth, func(k painter, w int) []string {
 		lines := []string{":" + k.cutLeft(shown(p.Input), w-2) + "_"}
 		room := o.H - 2 - len(lines) - len(p.tail(k, w))
 		if len(p.Matches) == 0 {
@@ -56,7 +56,7 @@ func (p Palette) Lines(o Opts) []string {
 	}, p.tail)
 }
 
-func (p Palette) tail(k ink, w int) []string {
+func (p Palette) tail(k painter, w int) []string {
 	var out []string
 	for _, line := range wrap(shown(p.Note), w) {
 		out = append(out, k.theme.Paint(Muted, line))
@@ -64,7 +64,7 @@ func (p Palette) tail(k ink, w int) []string {
 	return out
 }
 
-func (p Palette) row(k ink, m Match, selected bool, name, w int) string {
+func (p Palette) row(k painter, m Match, selected bool, name, w int) string {
 	const key = 8
 	text, role := shown(m.Text), Plain
 	if m.Off != "" {
@@ -79,7 +79,7 @@ func (p Palette) row(k ink, m Match, selected bool, name, w int) string {
 }
 
 // cutLeft keeps the end of text, which is where the cursor is.
-func (k ink) cutLeft(text string, w int) string {
+func (k painter) cutLeft(text string, w int) string {
 	have := cellsOf(text)
 	if have <= w || w < 2 {
 		return k.cut(text, w)

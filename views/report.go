@@ -171,7 +171,7 @@ func (d *stopDraw) end(p ops.Phase, it ops.Item) string {
 
 // planLines is the stop as it would run now, for a home on which none is known.
 func planLines(s *Screen, w, h int) []string {
-	k, p := inkOf(s.Opts), s.Plan
+	k, p := painterOf(s.Opts), s.Plan
 	if s.Snap.State == ops.StateStopping {
 		return []string{k.rule("shutdown", w), "   The gateway stops; what it waits for has not been read yet."}
 	}

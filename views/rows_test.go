@@ -80,7 +80,7 @@ func fiveRows() ops.Snapshot {
 				State: "kill failed", AgeMS: 960_000, RSSBytes: 1 << 20, TreeSize: 1, Policy: "gateway", Origin: "adopted",
 			},
 		},
-		AdapterRow: []ops.Adapter{
+		Adapters: []ops.Adapter{
 			{Name: "api", State: ops.AdapterConnected, Since: before(76 * time.Hour), LastInboundAt: before(95 * time.Second)},
 			{Name: "discord", State: ops.AdapterPaused, Since: before(10 * time.Minute), LastInboundAt: before(11 * time.Minute)},
 			{
@@ -97,7 +97,7 @@ func fiveRows() ops.Snapshot {
 func manyRows(n, p int) ops.Snapshot {
 	s := fiveRows()
 	five := fiveRows()
-	s.Sessions, s.Agents, s.Processes, s.AdapterRow = nil, nil, nil, nil
+	s.Sessions, s.Agents, s.Processes, s.Adapters = nil, nil, nil, nil
 	for i := range n {
 		r := five.Sessions[i%5]
 		r.Key = fmt.Sprintf("telegram:dm:%05d", i)
@@ -117,9 +117,9 @@ func manyRows(n, p int) ops.Snapshot {
 		s.Processes = append(s.Processes, r)
 	}
 	for i := range n / 100 {
-		r := five.AdapterRow[i%5]
+		r := five.Adapters[i%5]
 		r.Name = fmt.Sprintf("%s-%03d", r.Name, i)
-		s.AdapterRow = append(s.AdapterRow, r)
+		s.Adapters = append(s.Adapters, r)
 	}
 	s.Counts = ops.Counts{
 		Sessions: n, RunningTurns: n / 5, CachedAgents: n, Processes: p, AdaptersConnected: n / 250, Adapters: n / 100,
@@ -149,7 +149,7 @@ func nonsense() ops.Snapshot {
 			{PID: 8, PPID: 9, State: bad, Command: bad, Policy: bad, Origin: bad, LastOutput: bad, AgeMS: math.MaxInt64, CPUPct: math.Inf(1)},
 			{PID: -1, PPID: -1, CPUPct: math.Inf(-1), AgeMS: math.MinInt64},
 		},
-		AdapterRow: []ops.Adapter{
+		Adapters: []ops.Adapter{
 			{State: "frobbing", Since: ops.At(noon.Add(time.Hour)), Queue: -1, Attempt: -1, NextAttemptAt: ops.At(noon.Add(1 << 62)), Conflicts: -1},
 			{Name: bad, State: bad, LastError: bad, Conflicts: 3, RateLimitedUntil: ops.At(noon.Add(1 << 62))},
 		},

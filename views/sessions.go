@@ -170,8 +170,8 @@ func firstMessage(s *Screen) string {
 		return "The gateway drains: it takes no new work."
 	}
 	var up []string
-	for i := range s.Snap.AdapterRow {
-		if a := &s.Snap.AdapterRow[i]; a.State == ops.AdapterConnected {
+	for i := range s.Snap.Adapters {
+		if a := &s.Snap.Adapters[i]; a.State == ops.AdapterConnected {
 			up = append(up, s.clean(a.Name, maxWord))
 		}
 	}

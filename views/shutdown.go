@@ -18,7 +18,7 @@ const (
 type stopDraw struct {
 	stopAt
 	s *Screen
-	k ink
+	k painter
 	f forecast
 	// phase is the one that runs and at its index, -1 if none does; item is the selected one of its items.
 	phase ops.Phase
@@ -28,7 +28,7 @@ type stopDraw struct {
 }
 
 func drawStop(s *Screen) *stopDraw {
-	d := &stopDraw{stopAt: stopOf(*s), s: s, k: inkOf(s.Opts)}
+	d := &stopDraw{stopAt: stopOf(*s), s: s, k: painterOf(s.Opts)}
 	d.phase, d.at = d.current()
 	d.f = d.forecast()
 	d.item, d.has = d.chosen(d.phase, s.StopItem)
@@ -58,7 +58,7 @@ func shutdownHeader(s Screen, w int) []string {
 		return d.gone(w)
 	}
 	if d.small() {
-		return d.strip(w, s.H)[:1]
+		return d.compact(w, s.H)[:1]
 	}
 	lines := []string{d.identity(w), d.deadline(w), d.outlook(w)}
 	if d.f.spare < 0 {
@@ -93,7 +93,7 @@ func shutdownBody(s Screen, w, h int) []string {
 		}
 		return fit(lines, w, h)
 	case d.small():
-		return fit(d.strip(w, h+1)[1:], w, h)
+		return fit(d.compact(w, h+1)[1:], w, h)
 	}
 	var lines []string
 	if s.layout() < layoutFull { // the header has kept its first line only
@@ -135,7 +135,7 @@ func askedBy(reason, who string) (string, bool) {
 func (d *stopDraw) identity(w int) string {
 	s := d.s
 	l := s.line(w).add(0, Heading, "gatewaytui")
-	s.mark(l)
+	s.demoBadge(l)
 	l.add(2, Bad, "STOPPING "+clock(d.now))
 	if s.Link.State == LinkStale {
 		l.add(2, Danger, "STALE "+s.seen())
@@ -185,7 +185,7 @@ func (d *stopDraw) deadline(w int) string {
 // their names before the end loses its moment.
 func (d *stopDraw) outlook(w int) string {
 	if d.f.spare < 0 {
-		return d.k.theme.Paint(Danger, d.k.cut(d.doom(), w))
+		return d.k.theme.Paint(Danger, d.k.cut(d.killNotice(), w))
 	}
 	end := "exit by " + clock(d.f.exit)
 	if d.f.known {
@@ -206,8 +206,8 @@ func (d *stopDraw) outlook(w int) string {
 	return d.k.cut(text, w)
 }
 
-// doom says where the outer deadline comes first.
-func (d *stopDraw) doom() string {
+// killNotice says where the outer deadline comes first.
+func (d *stopDraw) killNotice() string {
 	text := "WILL BE KILLED"
 	if i := d.f.killed; i >= 0 {
 		text += fmt.Sprintf(" in phase %d %s", i+1, d.phaseName(d.Phases[i]))
@@ -275,7 +275,7 @@ func (d *stopDraw) gone(w int) []string {
 	if w >= 40 {
 		l.add(0, Heading, "gatewaytui")
 	}
-	s.mark(l)
+	s.demoBadge(l)
 	l.add(2, Danger, "GONE "+s.seen()).add(2, Plain, "last state STOPPING").add(1, Plain, clock(d.now))
 	if !s.Link.At.IsZero() {
 		l.add(1, Plain, "seen "+s.Link.At.In(s.Now.Location()).Format(time.TimeOnly))
@@ -299,7 +299,7 @@ func (d *stopDraw) ended(w int) []string {
 	if w >= 40 {
 		l.add(0, Heading, "gatewaytui")
 	}
-	s.mark(l)
+	s.demoBadge(l)
 	role := Good
 	if d.Outcome != ops.ShutdownClean {
 		role = Bad

@@ -9,7 +9,7 @@ var (
 
 // sparkline draws the last w samples in eight levels, from 0 to the greatest of them; a sample that is no number is a
 // blank. It is as wide as there are samples, at most w.
-func (k ink) sparkline(samples []float64, w int) string {
+func (k painter) sparkline(samples []float64, w int) string {
 	if w < 1 {
 		return ""
 	}

@@ -299,7 +299,7 @@ func FuzzTheScreensFillTheirSizeAndCarryNothingThatActsOnATerminal(f *testing.F)
 		sc.Link.Err, sc.Message, sc.Table.Filter = text, text, text
 		sc.Snap.Supervisor.Name, sc.Snap.Supervisor.Source = text, text
 		sc.Snap.Sessions[2].Key, sc.Snap.Sessions[2].Doing = text, text
-		sc.Snap.AdapterRow[2].Name, sc.Snap.AdapterRow[2].LastError, sc.Snap.AdapterRow[1].State = text, text, ops.AdapterState(text)
+		sc.Snap.Adapters[2].Name, sc.Snap.Adapters[2].LastError, sc.Snap.Adapters[1].State = text, text, ops.AdapterState(text)
 		sc.Snap.Warnings = []ops.Warning{{Code: text, Message: text}}
 		sc.Snap.Drain = &ops.DrainState{By: text, Reason: text}
 		sc.Snap.LastEnd = &ops.LastEnd{Outcome: ops.Outcome(text), Phase: text, Reason: text}

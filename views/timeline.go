@@ -149,7 +149,7 @@ func (d *stopDraw) itemFacts() []Fact {
 			}
 		}
 	case "adapter":
-		for _, a := range snap.AdapterRow {
+		for _, a := range snap.Adapters {
 			if a.Name != it.ID {
 				continue
 			}

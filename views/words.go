@@ -24,26 +24,26 @@ func or(s, instead string) string {
 	return s
 }
 
-// ink draws pieces of lines in one theme and one character set.
-type ink struct {
+// painter draws pieces of lines in one theme and one character set.
+type painter struct {
 	theme *Theme
 	ascii bool
 }
 
-func inkOf(o Opts) ink { return ink{o.Theme, o.ASCII} }
+func painterOf(o Opts) painter { return painter{o.Theme, o.ASCII} }
 
 // pick is the sign for the character set.
-func (k ink) pick(ascii, fine string) string {
+func (k painter) pick(ascii, fine string) string {
 	if k.ascii {
 		return ascii
 	}
 	return fine
 }
 
-func (k ink) ellipsis() string { return k.pick("~", string(term.Ellipsis)) }
+func (k painter) ellipsis() string { return k.pick("~", string(term.Ellipsis)) }
 
 // cut shortens text to w cells, with a sign that says so.
-func (k ink) cut(text string, w int) string {
+func (k painter) cut(text string, w int) string {
 	if w < 1 {
 		return ""
 	}
@@ -60,7 +60,7 @@ func (k ink) cut(text string, w int) string {
 }
 
 // cutKeepingTime is cut for a text that may end with a time ("running make test 0:40"), which stays whole.
-func (k ink) cutKeepingTime(text string, w int) string {
+func (k painter) cutKeepingTime(text string, w int) string {
 	at := strings.LastIndexByte(text, ' ')
 	if at < 0 || cellsOf(text) <= w || strings.Trim(text[at+1:], "0123456789:") != "" || w < 2*len(text[at:]) {
 		return k.cut(text, w)
@@ -79,25 +79,25 @@ func printable(text string) bool {
 }
 
 // cell is text in exactly w cells, on the left; right has it on the right.
-func (k ink) cell(r Role, text string, w int) string {
+func (k painter) cell(r Role, text string, w int) string {
 	text = k.cut(text, w)
 	return k.theme.Paint(r, text) + spaces(w-cellsOf(text))
 }
 
 // put is cell onto a line that is being made.
-func (k ink) put(b *strings.Builder, r Role, text string, w int) {
+func (k painter) put(b *strings.Builder, r Role, text string, w int) {
 	text = k.cut(text, w)
 	b.WriteString(k.theme.Paint(r, text))
 	b.WriteString(spaces(w - cellsOf(text)))
 }
 
-func (k ink) right(r Role, text string, w int) string {
+func (k painter) right(r Role, text string, w int) string {
 	text = k.cut(text, w)
 	return spaces(w-cellsOf(text)) + k.theme.Paint(r, text)
 }
 
 // rule is a line across w cells with a title in it.
-func (k ink) rule(title string, w int) string {
+func (k painter) rule(title string, w int) string {
 	dash := k.pick("-", "─")
 	if title == "" {
 		return k.theme.Paint(Muted, strings.Repeat(dash, max(w, 0)))
@@ -112,7 +112,7 @@ func (k ink) rule(title string, w int) string {
 }
 
 // bar is a progress bar of w cells with its brackets, part of whole filled.
-func (k ink) bar(part, whole time.Duration, w int) string {
+func (k painter) bar(part, whole time.Duration, w int) string {
 	inner := w - 2
 	if inner < 1 || whole <= 0 {
 		return ""

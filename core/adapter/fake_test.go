@@ -192,10 +192,10 @@ func (c *fakeConn) Disconnect(ctx context.Context) error {
 	return c.f.block(ctx, c.f.hangDisconnect)
 }
 
-// receiver counts what reaches the gateway.
-type receiver struct{ n atomic.Int32 }
+// fakeReceiver counts what reaches the gateway.
+type fakeReceiver struct{ n atomic.Int32 }
 
-func (r *receiver) Receive(context.Context, Inbound) (string, error) {
+func (r *fakeReceiver) Receive(context.Context, Inbound) (string, error) {
 	r.n.Add(1)
 	return "id", nil
 }
@@ -204,7 +204,7 @@ func (r *receiver) Receive(context.Context, Inbound) (string, error) {
 type world struct {
 	*Supervisor
 	t    *testing.T
-	in   *receiver
+	in   *fakeReceiver
 	hang chan struct{}
 	logs *logbook
 
@@ -216,7 +216,7 @@ type world struct {
 func simulate(t *testing.T, o Options, fakes []*fake, f func(t *testing.T, w *world)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		w := &world{t: t, in: &receiver{}, hang: make(chan struct{}), logs: &logbook{}, states: map[string][]ops.Adapter{}}
+		w := &world{t: t, in: &fakeReceiver{}, hang: make(chan struct{}), logs: &logbook{}, states: map[string][]ops.Adapter{}}
 		o.Receiver, o.Log = w.in, slog.New(w.logs)
 		o.OnState = func(a ops.Adapter) {
 			w.mu.Lock()

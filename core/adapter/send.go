@@ -11,7 +11,7 @@ import (
 )
 
 // send delivers one message through the connection in use.
-func (l *link) send(ctx context.Context, m Outgoing) error {
+func (l *managedAdapter) send(ctx context.Context, m Outgoing) error {
 	c, err := l.admit()
 	if err != nil {
 		return err
@@ -26,14 +26,14 @@ func (l *link) send(ctx context.Context, m Outgoing) error {
 		}
 		defer c.calls.Release(1)
 		// While this one waited, one before it may have been told to be silent; another call would prolong that (E8).
-		if err := l.silenced(); err != nil {
+		if err := l.rateLimited(); err != nil {
 			return err
 		}
 		return c.conn.Send(ctx, m)
 	})
 	if limit, is := errors.AsType[*RateLimitError](err); is {
 		l.mu.Lock()
-		l.hush(limit)
+		l.setRateLimit(limit)
 		l.announce(slog.LevelWarn, err)
 		l.mu.Unlock()
 		l.s.flush()
@@ -45,43 +45,43 @@ func (l *link) send(ctx context.Context, m Outgoing) error {
 }
 
 // admit counts a send in, or refuses it.
-func (l *link) admit() (*live, error) {
-	if err := l.silenced(); err != nil {
+func (l *managedAdapter) admit() (*connection, error) {
+	if err := l.rateLimited(); err != nil {
 		return nil, err
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
-	case l.wish == stopping:
+	case l.desired == wantStopped:
 		return nil, ErrStopped
-	case l.live == nil:
+	case l.current == nil:
 		return nil, ErrNotConnected
 	}
 	l.sends++
-	return l.live, nil
+	return l.current, nil
 }
 
-func (l *link) release() {
+func (l *managedAdapter) release() {
 	l.mu.Lock()
 	l.sends--
 	l.mu.Unlock()
 }
 
-// silenced is the platform's wish for silence, as long as it lasts.
-func (l *link) silenced() error {
+// rateLimited is the platform's wish for silence, as long as it lasts.
+func (l *managedAdapter) rateLimited() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if left := time.Until(l.silence); left > 0 && l.wish != stopping {
+	if left := time.Until(l.silentUntil); left > 0 && l.desired != wantStopped {
 		return &RateLimitError{RetryAfter: left}
 	}
 	return nil
 }
 
-// hush notes the platform's wish for silence; the lock is held.
-func (l *link) hush(limit *RateLimitError) {
+// setRateLimit notes the platform's wish for silence; the lock is held.
+func (l *managedAdapter) setRateLimit(limit *RateLimitError) {
 	until := time.Now().Add(min(limit.RetryAfter, maxSilence))
-	if until.After(l.silence) {
-		l.silence = until
+	if until.After(l.silentUntil) {
+		l.silentUntil = until
 		l.row.RateLimitedUntil = ops.At(until)
 	}
 }

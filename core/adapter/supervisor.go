@@ -51,8 +51,8 @@ type Options struct {
 // AddBroken only before Run.
 type Supervisor struct {
 	o     Options
-	links []*link
-	named map[string]*link
+	links []*managedAdapter
+	named map[string]*managedAdapter
 	ready chan struct{}
 
 	mu       sync.Mutex // guards the two below; never held during OnState
@@ -82,12 +82,12 @@ func NewSupervisor(o Options) *Supervisor {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Supervisor{o: o, named: map[string]*link{}, ready: make(chan struct{})}
+	return &Supervisor{o: o, named: map[string]*managedAdapter{}, ready: make(chan struct{})}
 }
 
 // Add puts p under supervision. Two platforms of one name are a mistake of the caller and panic.
 func (s *Supervisor) Add(p Platform) {
-	l := newLink(s, p.Name())
+	l := newManagedAdapter(s, p.Name())
 	l.platform = p
 	if q, ok := p.(interface{ StaleAfter() time.Duration }); ok {
 		l.staleAfter = q.StaleAfter()
@@ -98,7 +98,7 @@ func (s *Supervisor) Add(p Platform) {
 // AddBroken lists an adapter that the config enables and that cannot be built, err telling why: a *CredentialsError where
 // its credential is not set. It is shown as needs_credentials for the whole life, since an environment does not change.
 func (s *Supervisor) AddBroken(name string, err error) {
-	l := newLink(s, name)
+	l := newManagedAdapter(s, name)
 	l.row.State = ops.AdapterNeedsCredentials
 	l.row.Attempt = 0
 	l.row.LastError = clean(err)
@@ -106,7 +106,7 @@ func (s *Supervisor) AddBroken(name string, err error) {
 	s.add(l)
 }
 
-func (s *Supervisor) add(l *link) {
+func (s *Supervisor) add(l *managedAdapter) {
 	if _, taken := s.named[l.name]; taken {
 		panic("adapter: two platforms are named " + l.name)
 	}
@@ -215,19 +215,19 @@ func (s *Supervisor) Send(ctx context.Context, name string, m Outgoing) error {
 // Pause takes the adapter off the network until Resume, whatever happens: no retry, no connection (E3, E19). It returns
 // when the connection is down or was abandoned after CallTimeout, which it reports; the adapter is paused either way.
 func (s *Supervisor) Pause(ctx context.Context, name string) error {
-	return s.with("pause", name, func(l *link) error { return l.rest(ctx, pausing) })
+	return s.with("pause", name, func(l *managedAdapter) error { return l.stop(ctx, wantPaused) })
 }
 
 // Resume ends a pause, or the wait for the next attempt. It returns at once and does nothing to an adapter that is
 // connected or connecting.
 func (s *Supervisor) Resume(name string) error {
-	return s.with("resume", name, func(l *link) error { return l.renew(false) })
+	return s.with("resume", name, func(l *managedAdapter) error { return l.reconnect(false) })
 }
 
 // Reconnect replaces the adapter's connection by a new one, and ends a pause. It returns at once: the old connection is
 // taken down, or abandoned, beside the new one and shares nothing with it (E4).
 func (s *Supervisor) Reconnect(name string) error {
-	return s.with("reconnect", name, func(l *link) error { return l.renew(true) })
+	return s.with("reconnect", name, func(l *managedAdapter) error { return l.reconnect(true) })
 }
 
 // Stop takes the adapter down for good: cancels its tasks, disconnects it, together within CallTimeout, or within ctx
@@ -235,10 +235,10 @@ func (s *Supervisor) Reconnect(name string) error {
 // sent, received or reconnected (S4, S5). A failure and a timeout are logged as well; the latter is
 // context.DeadlineExceeded to errors.Is.
 func (s *Supervisor) Stop(ctx context.Context, name string) error {
-	return s.with("stop", name, func(l *link) error { return l.rest(ctx, stopping) })
+	return s.with("stop", name, func(l *managedAdapter) error { return l.stop(ctx, wantStopped) })
 }
 
-func (s *Supervisor) with(doing, name string, f func(*link) error) error {
+func (s *Supervisor) with(doing, name string, f func(*managedAdapter) error) error {
 	l, ok := s.named[name]
 	if !ok {
 		return fmt.Errorf("%s adapter %q: %w", doing, name, ErrUnknown)

@@ -18,7 +18,7 @@ func fillSnapshot(s *ops.Snapshot) {
 	s.Sessions = filled(s.Sessions)
 	s.Agents = filled(s.Agents)
 	s.Processes = filled(s.Processes)
-	s.AdapterRow = filled(s.AdapterRow)
+	s.Adapters = filled(s.Adapters)
 	s.Background = filled(s.Background)
 	if s.Shutdown != nil {
 		fillShutdown(s.Shutdown)

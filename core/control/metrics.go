@@ -98,7 +98,7 @@ func (c rowCollector) Collect(ch chan<- prometheus.Metric) {
 	gauge(processBytesDesc, resident)
 	gauge(backgroundDesc, float64(len(s.Background)))
 	gauge(warningsDesc, float64(len(s.Warnings)))
-	for _, a := range s.AdapterRow {
+	for _, a := range s.Adapters {
 		gauge(adapterUpDesc, truth(a.State == ops.AdapterConnected), a.Name)
 		gauge(adapterQueueDesc, float64(a.Queue), a.Name)
 		for _, st := range adapterStates {

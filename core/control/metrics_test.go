@@ -21,7 +21,7 @@ func TestMetricsShowWhatTheConsoleShows(t *testing.T) {
 		s, err := newFake().Snapshot(context.Background())
 		down, _ := newFake().Shutdown(context.Background())
 		s.Shutdown = &down
-		s.AdapterRow[0].Name = "api\xff"
+		s.Adapters[0].Name = "api\xff"
 		return s, err
 	}
 	r := serve(t, f, func(o *Options) { o.Gatherer = extra })

@@ -116,7 +116,7 @@ func TestAnotherAuthorsServerIsUnderstood(t *testing.T) {
 	t.Run("an answer in one piece", func(t *testing.T) {
 		p := provider(t, nil)
 		network := p.http.Transport
-		p.http.Transport = transport(func(req *http.Request) (*http.Response, error) {
+		p.http.Transport = roundTripFunc(func(req *http.Request) (*http.Response, error) {
 			// The client always asks for a stream; this is an endpoint that has none.
 			body, err := io.ReadAll(req.Body)
 			if err != nil {
@@ -204,6 +204,6 @@ func TestAnotherAuthorsServerIsUnderstood(t *testing.T) {
 	})
 }
 
-type transport func(*http.Request) (*http.Response, error)
+type roundTripFunc func(*http.Request) (*http.Response, error)
 
-func (t transport) RoundTrip(req *http.Request) (*http.Response, error) { return t(req) }
+func (t roundTripFunc) RoundTrip(req *http.Request) (*http.Response, error) { return t(req) }

@@ -79,14 +79,14 @@ func (e *Error) Brief() string {
 // Unwrap is the network's or the decoder's error under e, if there is one.
 func (e *Error) Unwrap() error { return e.cause }
 
-// said is what an endpoint says about a failure.
-type said struct {
+// apiError is what an endpoint says about a failure.
+type apiError struct {
 	message, code string
 }
 
 // parseSaid reads an error body. The shapes are OpenAI's {"error":{"message","code"}}, {"error":"…"} (llama.cpp, Ollama),
 // {"message":"…"} and {"detail":"…"} (FastAPI); anything else is told as it stands, unless it is a page for browsers.
-func parseSaid(body []byte) said {
+func parseSaid(body []byte) apiError {
 	var flat struct {
 		Error   json.RawMessage `json:"error"`
 		Message string          `json:"message"`
@@ -94,31 +94,31 @@ func parseSaid(body []byte) said {
 	}
 	if json.Unmarshal(body, &flat) != nil {
 		if text := strings.TrimSpace(string(body)); !strings.HasPrefix(text, "<") {
-			return said{message: text}
+			return apiError{message: text}
 		}
-		return said{}
+		return apiError{}
 	}
 	if s, ok := parseErrorValue(flat.Error); ok {
 		return s
 	}
 	if flat.Message != "" {
-		return said{message: flat.Message}
+		return apiError{message: flat.Message}
 	}
 	var detail string
 	if json.Unmarshal(flat.Detail, &detail) != nil {
 		detail = string(flat.Detail)
 	}
-	return said{message: detail}
+	return apiError{message: detail}
 }
 
 // parseErrorValue reads the value of an "error" member; false if there is none.
-func parseErrorValue(raw json.RawMessage) (said, bool) {
+func parseErrorValue(raw json.RawMessage) (apiError, bool) {
 	if len(raw) == 0 || string(raw) == "null" {
-		return said{}, false
+		return apiError{}, false
 	}
 	var text string
 	if json.Unmarshal(raw, &text) == nil {
-		return said{message: text}, true
+		return apiError{message: text}, true
 	}
 	var object struct {
 		Message string `json:"message"`
@@ -126,18 +126,18 @@ func parseErrorValue(raw json.RawMessage) (said, bool) {
 		Code    any    `json:"code"`
 	}
 	if json.Unmarshal(raw, &object) != nil {
-		return said{message: string(raw)}, true
+		return apiError{message: string(raw)}, true
 	}
 	code := object.Type
 	if object.Code != nil {
 		code = fmt.Sprint(object.Code)
 	}
-	return said{message: object.Message, code: code}, true
+	return apiError{message: object.Message, code: code}, true
 }
 
 // classify turns a status (0: the error came inside a stream) and the endpoint's words into a kind, and says whether the
 // same call may go well later.
-func classify(status int, s said) (kind Kind, retry bool) {
+func classify(status int, s apiError) (kind Kind, retry bool) {
 	words := strings.ToLower(s.code + " " + s.message)
 	says := func(any ...string) bool {
 		for _, w := range any {

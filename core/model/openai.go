@@ -92,7 +92,7 @@ func NewOpenAI(o OpenAIOptions) (Provider, error) {
 	}
 	config := openai.DefaultConfig(o.APIKey)
 	config.BaseURL = p.at
-	config.HTTPClient = doer{p.http}
+	config.HTTPClient = transport{p.http}
 	p.api = openai.NewClientWithConfig(config)
 	return p, nil
 }
@@ -203,10 +203,10 @@ func (c *openAIClient) once(ctx context.Context, req Request, delta func(string)
 	}
 	usage := !c.noUsage.Load()
 	stream, err := c.api.CreateChatCompletionStream(ctx, wireRequest(c.name, req, usage))
-	if whole, ok := errors.AsType[*wholeAnswer](err); ok {
+	if whole, ok := errors.AsType[*bufferedResponse](err); ok {
 		return c.readWhole(whole, delta)
 	}
-	if r, ok := errors.AsType[*refusal](err); ok && usage && r.status < 500 && strings.Contains(r.said.message, "stream_options") {
+	if r, ok := errors.AsType[*refusal](err); ok && usage && r.status < 500 && strings.Contains(r.apiErr.message, "stream_options") {
 		c.noUsage.Store(true)
 		return c.once(ctx, req, delta)
 	}
@@ -217,9 +217,9 @@ func (c *openAIClient) once(ctx context.Context, req Request, delta func(string)
 	return readStream(stream, delta)
 }
 
-func (c *openAIClient) readWhole(whole *wholeAnswer, delta func(string)) (Response, error) {
+func (c *openAIClient) readWhole(whole *bufferedResponse, delta func(string)) (Response, error) {
 	if s, bad := streamError(whole.body); bad {
-		return Response{}, &brokenOff{said: s}
+		return Response{}, &streamFailure{apiErr: s}
 	}
 	var answer openai.ChatCompletionResponse
 	if err := json.Unmarshal(whole.body, &answer); err != nil {
@@ -254,9 +254,9 @@ func (c *openAIClient) explain(err error, attempt int) *Error {
 	what := "sent a broken answer: " + clean(err.Error(), c.key)
 	if r, ok := errors.AsType[*refusal](err); ok {
 		e.Status, e.RetryAfter = r.status, r.retryAfter
-		e.Kind, e.retry = classify(r.status, r.said)
+		e.Kind, e.retry = classify(r.status, r.apiErr)
 		what = fmt.Sprintf("answered %d %s", r.status, http.StatusText(r.status))
-		if text := clean(r.said.message, c.key); text != "" {
+		if text := clean(r.apiErr.message, c.key); text != "" {
 			what += ": " + text
 		}
 		if r.retryAfter > 0 {
@@ -269,13 +269,13 @@ func (c *openAIClient) explain(err error, attempt int) *Error {
 		e.Kind, e.Status, what = KindNotAModel, f.status, f.what
 	} else if f := otherProtocol(err); f != nil {
 		e.Kind, what = KindNotAModel, f.what
-	} else if b, ok := errors.AsType[*brokenOff](err); ok {
-		e.Kind, e.retry = classify(0, b.said)
-		what = "broke off its answer: " + clean(b.said.message, c.key)
+	} else if b, ok := errors.AsType[*streamFailure](err); ok {
+		e.Kind, e.retry = classify(0, b.apiErr)
+		what = "broke off its answer: " + clean(b.apiErr.message, c.key)
 	} else if connection(err) {
 		e.Kind, e.retry = KindUnavailable, !certificate(err)
 		what = "could not be reached: " + clean(innermost(err).Error(), c.key)
-		if _, during := errors.AsType[*lost](err); during || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
+		if _, during := errors.AsType[*connLost](err); during || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
 			what = "closed the connection before its answer was complete"
 		}
 	}
@@ -306,7 +306,7 @@ func (c *openAIClient) hint(k Kind) string {
 // connection reports whether err is the network's: no connection, or one that broke.
 func connection(err error) bool {
 	_, before := errors.AsType[*url.Error](err)
-	_, during := errors.AsType[*lost](err)
+	_, during := errors.AsType[*connLost](err)
 	return before || during || errors.Is(err, io.ErrUnexpectedEOF)
 }
 

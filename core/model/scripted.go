@@ -200,7 +200,7 @@ func (p *scripted) fails(session string, s *step) bool {
 
 // failure is the error that an endpoint's answer with f's status would be.
 func (p *scripted) failure(f *failure, facts *facts) *Error {
-	said := said{}
+	said := apiError{}
 	if f.Message != nil {
 		said.message, _ = f.Message.fill(facts)
 	}

@@ -24,7 +24,7 @@ var errTooLarge = fmt.Errorf("answer is longer than %d MiB", maxAnswer>>20)
 type refusal struct {
 	status     int
 	retryAfter time.Duration
-	said       said
+	apiErr     apiError
 }
 
 func (r *refusal) Error() string { return http.StatusText(r.status) }
@@ -52,30 +52,30 @@ func redirect(resp *http.Response) error {
 	return r
 }
 
-// brokenOff is an error that came inside a stream.
-type brokenOff struct{ said said }
+// streamFailure is an error that came inside a stream.
+type streamFailure struct{ apiErr apiError }
 
-func (b *brokenOff) Error() string { return b.said.message }
+func (b *streamFailure) Error() string { return b.apiErr.message }
 
-// wholeAnswer is an answer that came in one piece though a stream was asked for. It travels as an error because the
+// bufferedResponse is an answer that came in one piece though a stream was asked for. It travels as an error because the
 // library's stream reader knows no such thing.
-type wholeAnswer struct{ body []byte }
+type bufferedResponse struct{ body []byte }
 
-func (*wholeAnswer) Error() string { return "answer is no stream" }
+func (*bufferedResponse) Error() string { return "answer is no stream" }
 
-// lost is a connection that broke while an answer was read.
-type lost struct{ cause error }
+// connLost is a connection that broke while an answer was read.
+type connLost struct{ cause error }
 
-func (l *lost) Error() string { return l.cause.Error() }
+func (l *connLost) Error() string { return l.cause.Error() }
 
-func (l *lost) Unwrap() error { return l.cause }
+func (l *connLost) Unwrap() error { return l.cause }
 
-// doer stands between go-openai and the network, where three things are seen that the library does not hand out: the
+// transport stands between go-openai and the network, where three things are seen that the library does not hand out: the
 // headers of an error answer, an answer in one piece, and the stream's raw lines. It bounds everything that is read.
-type doer struct{ http *http.Client }
+type transport struct{ http *http.Client }
 
 // Do implements openai.HTTPDoer.
-func (d doer) Do(req *http.Request) (*http.Response, error) {
+func (d transport) Do(req *http.Request) (*http.Response, error) {
 	resp, err := d.http.Do(req)
 	if err != nil {
 		return nil, err
@@ -88,8 +88,8 @@ func (d doer) Do(req *http.Request) (*http.Response, error) {
 		defer resp.Body.Close()
 		// What could be read of the message is told; the status is the news.
 		body, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrBody))
-		r := &refusal{status: resp.StatusCode, retryAfter: retryAfter(resp.Header, time.Now()), said: parseSaid(body)}
-		if kind, _ := classify(r.status, r.said); kind == KindRefused && isPage(contentType(resp.Header), bytes.TrimSpace(body)) {
+		r := &refusal{status: resp.StatusCode, retryAfter: retryAfter(resp.Header, time.Now()), apiErr: parseSaid(body)}
+		if kind, _ := classify(r.status, r.apiErr); kind == KindRefused && isPage(contentType(resp.Header), bytes.TrimSpace(body)) {
 			f := foreignContent("text/html", nil)
 			f.status = r.status
 			return nil, f
@@ -101,7 +101,7 @@ func (d doer) Do(req *http.Request) (*http.Response, error) {
 		defer resp.Body.Close()
 		body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
 		if err != nil {
-			return nil, &lost{err}
+			return nil, &connLost{err}
 		}
 		if len(body) > maxAnswer {
 			return nil, errTooLarge
@@ -109,7 +109,7 @@ func (d doer) Do(req *http.Request) (*http.Response, error) {
 		if text := bytes.TrimSpace(body); len(text) > 0 && text[0] != '{' {
 			return nil, foreignContent(kind, text)
 		}
-		return nil, &wholeAnswer{body: body}
+		return nil, &bufferedResponse{body: body}
 	}
 	resp.Body = newEvents(kind, resp.Body)
 	return resp, nil
@@ -182,7 +182,7 @@ func (e *events) next() ([]byte, error) {
 	case errors.Is(err, io.EOF):
 		err = io.ErrUnexpectedEOF
 	case err != nil:
-		return nil, &lost{err}
+		return nil, &connLost{err}
 	}
 	line = bytes.TrimSpace(line)
 	if !e.begun {
@@ -194,7 +194,7 @@ func (e *events) next() ([]byte, error) {
 	}
 	data = bytes.TrimSpace(data)
 	if s, bad := streamError(data); bad {
-		return nil, &brokenOff{said: s}
+		return nil, &streamFailure{apiErr: s}
 	}
 	if empty := len(line) == 0; !e.begun && (!empty && !opensStream(line, err != nil) || empty && err != nil && isPage(e.kind, nil)) {
 		return nil, foreignContent(e.kind, line)
@@ -208,15 +208,15 @@ func (e *events) next() ([]byte, error) {
 }
 
 // streamError reads an error out of an event's data.
-func streamError(data []byte) (said, bool) {
+func streamError(data []byte) (apiError, bool) {
 	if !bytes.HasPrefix(data, []byte("{")) || !bytes.Contains(data, []byte(`"error"`)) {
-		return said{}, false
+		return apiError{}, false
 	}
 	var event struct {
 		Error json.RawMessage `json:"error"`
 	}
 	if json.Unmarshal(data, &event) != nil {
-		return said{}, false
+		return apiError{}, false
 	}
 	return parseErrorValue(event.Error)
 }

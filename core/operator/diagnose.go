@@ -60,7 +60,7 @@ func (op *Operator) writeDiagnosis(ctx context.Context, w io.Writer) {
 		fmt.Fprintf(w, "%s, %s, age %d ms, rss %d\n", processLine(p), p.State, p.AgeMS, p.RSSBytes)
 	}
 	section("adapters")
-	for _, a := range s.AdapterRow {
+	for _, a := range s.Adapters {
 		fmt.Fprintf(w, "%s %s since %s, queue %d, attempt %d, %s\n", a.Name, a.State, a.Since.Format(time.RFC3339), a.Queue, a.Attempt, term.Clean(a.LastError, 200))
 	}
 	section("background")

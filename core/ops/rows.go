@@ -154,7 +154,7 @@ type Snapshot struct {
 	Sessions   []Session    `json:"sessions"`
 	Agents     []Agent      `json:"agents"`
 	Processes  []Process    `json:"processes"`
-	AdapterRow []Adapter    `json:"adapters"`
+	Adapters   []Adapter    `json:"adapters"`
 	Background []Background `json:"background"`
 	Shutdown   *Shutdown    `json:"shutdown,omitempty"`
 	// Omitted is what the bounds of a snapshot left out; nil: nothing.

@@ -58,7 +58,7 @@ func TestTheStackThatTellsMostIsTold(t *testing.T) {
 1 @ 0x8
 # labels: {"item":"adapter:ship", "phase":"adapters"}
 #	0x1	gatewaytui/core/adapter.bounded[...]+0x12	/src/core/adapter/bounded.go:57
-#	0x1	gatewaytui/core/adapter.(*link).down+0x12	/src/core/adapter/link.go:1
+#	0x1	gatewaytui/core/adapter.(*managedAdapter).down+0x12	/src/core/adapter/managed.go:1
 #	0x1	gatewaytui/core/gateway.(*Gateway).stop+0x12	/src/core/gateway/plan.go:1
 
 1 @ 0x9

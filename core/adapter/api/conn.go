@@ -34,8 +34,8 @@ type conn struct {
 	// served is closed when the accept loop has ended, done only if it did so by itself, with why in err.
 	served, done chan struct{}
 	err          error
-	// deaf says that the listener was closed on purpose.
-	deaf atomic.Bool
+	// closed says that the listener was closed on purpose.
+	closed atomic.Bool
 	// heard is when the last request was let in; nil before the first.
 	heard atomic.Pointer[time.Time]
 
@@ -83,15 +83,15 @@ func (c *conn) accept() {
 	defer close(c.served)
 	err := c.server.Serve(c.listener)
 	c.platform.at.CompareAndSwap(c.at, nil)
-	if !c.deaf.Load() {
+	if !c.closed.Load() {
 		c.err = fmt.Errorf("serve %s: %w", *c.at, err)
 		close(c.done)
 	}
 }
 
-// deafen closes the listener, and takes no new requests over the connections that there are.
-func (c *conn) deafen() {
-	c.deaf.Store(true)
+// stopAccepting closes the listener, and takes no new requests over the connections that there are.
+func (c *conn) stopAccepting() {
+	c.closed.Store(true)
 	c.platform.at.CompareAndSwap(c.at, nil)
 	c.listener.Close() // a second time is harmless
 
@@ -132,7 +132,7 @@ func (c *conn) Send(context.Context, adapter.Outgoing) error {
 
 // CancelTasks closes the listener, tells every request under way that the gateway stops, and waits for them.
 func (c *conn) CancelTasks(ctx context.Context) error {
-	c.deafen()
+	c.stopAccepting()
 	c.cancelTasks()
 	c.answers.close()
 	return c.await(ctx)
@@ -151,14 +151,14 @@ func (c *conn) await(ctx context.Context) error {
 // Disconnect closes the listener at once, lets the requests under way end by themselves until ctx ends, and then cuts
 // whatever connection is left. Without an error nothing of the connection is left, no goroutine either.
 func (c *conn) Disconnect(ctx context.Context) error {
-	c.deafen()
+	c.stopAccepting()
 	<-c.served // at once, but for the second that a server without file descriptors sleeps
 	err := c.await(ctx)
 	c.cancelTasks()
 	c.answers.close()
 	c.platform.bodies.close()
 
-	c.shun()
+	c.closeUnused()
 	linger, cancel := context.WithTimeout(ctx, lingerTimeout)
 	defer cancel()
 	if c.server.Shutdown(linger) != nil {
@@ -246,9 +246,9 @@ func (c *conn) track(nc net.Conn, state http.ConnState) {
 	}
 }
 
-// shun cuts the connections over which no request has come: Shutdown waits 5 s for one, as if a request were under way.
+// closeUnused cuts the connections over which no request has come: Shutdown waits 5 s for one, as if a request were under way.
 // The accept loop has ended.
-func (c *conn) shun() {
+func (c *conn) closeUnused() {
 	c.mu.Lock()
 	var unused []net.Conn
 	for nc, fresh := range c.open {

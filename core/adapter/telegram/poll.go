@@ -139,10 +139,10 @@ func (c *conn) take(e event, id int64) error {
 	case e.kind == nothing:
 		return nil
 	case !c.p.allows(e.user):
-		c.turnAway(e)
+		c.reject(e)
 		return nil
-	case e.kind == speechless:
-		c.confess(e)
+	case e.kind == nonText:
+		c.replyUnsupported(e)
 		return nil
 	}
 	err := c.hand(e.message)
@@ -217,9 +217,9 @@ func (c *conn) tell(to address, text string) error {
 	return err
 }
 
-// mention sends a notice that is merely polite. Where one fails, the next minute goes without: neither Telegram nor the
+// notify sends a notice that is merely polite. Where one fails, the next minute goes without: neither Telegram nor the
 // messages behind it are made to wait.
-func (c *conn) mention(to address, text string) {
+func (c *conn) notify(to address, text string) {
 	if time.Now().Before(c.quietUntil) {
 		return
 	}
@@ -239,11 +239,11 @@ func quietAfter(err error) time.Duration {
 	return time.Minute
 }
 
-// confess says that what came is no text. An album, which comes as one message for each picture, is one occasion.
-func (c *conn) confess(e event) {
+// replyUnsupported says that what came is no text. An album, which comes as one message for each picture, is one occasion.
+func (c *conn) replyUnsupported(e event) {
 	if !e.private || e.album != "" && e.album == c.lastAlbum {
 		return
 	}
 	c.lastAlbum = e.album
-	c.mention(e.from, fmt.Sprintf("I can only read text, so your %s was ignored.", e.what))
+	c.notify(e.from, fmt.Sprintf("I can only read text, so your %s was ignored.", e.what))
 }

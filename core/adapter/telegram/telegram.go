@@ -66,8 +66,8 @@ type Platform struct {
 	dial func(ctx context.Context, network, address string) (net.Conn, error)
 
 	// What outlives a connection. Each is locked for a look-up only, so that a connection that hangs holds up no other.
-	cursor    cursor
-	strangers strangers
+	cursor  cursor
+	unknown unknownUsers
 	// untold counts the strangers who got no answer, because too many came at once or the notice failed.
 	untold     atomic.Uint64
 	unfinished unfinished

@@ -17,9 +17,9 @@ const maxName = 64
 type kind int
 
 const (
-	nothing    kind = iota // no message of a person: an edit, a bot, a service message
-	text                   // a message with a text
-	speechless             // a message without one: a picture, a voice
+	nothing kind = iota // no message of a person: an edit, a bot, a service message
+	text                // a message with a text
+	nonText             // a message without one: a picture, a voice
 )
 
 // event is an update as it concerns us.
@@ -123,7 +123,7 @@ func read(raw json.RawMessage, me self) (event, error) {
 	if strings.TrimSpace(said) == "" {
 		e.what = content(u.Message)
 		if e.what != "" {
-			e.kind = speechless
+			e.kind = nonText
 		}
 		return e, nil
 	}

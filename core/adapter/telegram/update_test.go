@@ -73,7 +73,7 @@ func TestWhatAnUpdateIsToUs(t *testing.T) {
 		{
 			"a picture alone is speechless",
 			fields{"from": from, "chat": dm, "photo": []any{}, "media_group_id": "a"},
-			event{kind: speechless, private: true, what: "picture", album: "a"},
+			event{kind: nonText, private: true, what: "picture", album: "a"},
 		},
 		{
 			"a kind of content that nobody knew yesterday does not spoil the text",
@@ -375,7 +375,7 @@ func FuzzUpdate(f *testing.F) {
 		switch {
 		case err != nil && e.kind != nothing:
 			t.Errorf("with the error %v it is %+v, want nothing", err, e)
-		case e.kind == speechless && e.what == "":
+		case e.kind == nonText && e.what == "":
 			t.Errorf("%+v has no content to tell of", e)
 		case e.kind == text:
 			m := e.message

@@ -9,14 +9,14 @@ import (
 // maxStrangers bounds the users who may not speak and are remembered; the ones after that are turned away in silence.
 const maxStrangers = 4096
 
-// strangers are the users who were turned away.
-type strangers struct {
+// unknownUsers are the users who were turned away.
+type unknownUsers struct {
 	mu   sync.Mutex
 	seen map[int64]struct{}
 }
 
 // add reports whether this is the user's first time.
-func (s *strangers) add(user int64) bool {
+func (s *unknownUsers) add(user int64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if _, known := s.seen[user]; known || len(s.seen) >= maxStrangers {
@@ -36,10 +36,10 @@ const (
 	noticePace = time.Second
 )
 
-// turnAway refuses a user who may not speak. Groups get no answer: the bot may hear all that is said there. The notice to a
+// reject refuses a user who may not speak. Groups get no answer: the bot may hear all that is said there. The notice to a
 // private chat is sent by usher, so that the poll loop never waits for it (HF16).
-func (c *conn) turnAway(e event) {
-	if !c.p.strangers.add(e.user) {
+func (c *conn) reject(e event) {
+	if !c.p.unknown.add(e.user) {
 		return
 	}
 	c.log.Warn("telegram.stranger", "user", e.user, "private", e.private)

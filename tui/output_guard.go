@@ -24,10 +24,10 @@ const (
 // column. It is the only such sequence of the program (xterm control sequences, DECSET).
 const LeaveScreen = "\x1b[?2004l\x1b[?1006l\x1b[?1003l\x1b[?1002l\x1b[?1000l\x1b[?1049l\x1b[?25h\x1b[0m\r"
 
-// guard stands between Bubble Tea and a terminal that may take nothing: ctrl+s, a dead ssh, a frozen tmux. A write goes
+// outputGuard stands between Bubble Tea and a terminal that may take nothing: ctrl+s, a dead ssh, a frozen tmux. A write goes
 // into a short queue; when that stays full, it is dropped and the screen is to be repainted (DESIGN.md, 8.1). It
 // embeds the terminal, so that Bubble Tea still finds one.
-type guard struct {
+type outputGuard struct {
 	*os.File
 	to     io.WriteCloser
 	own    bool // to is ours to close
@@ -41,8 +41,8 @@ type guard struct {
 	lost    func()      // called once the terminal is gone
 }
 
-func newGuard(f *os.File, lost func()) *guard {
-	g := &guard{
+func newOutputGuard(f *os.File, lost func()) *outputGuard {
+	g := &outputGuard{
 		File: f, to: f, lost: lost,
 		frames: make(chan []byte, guardFrames), over: make(chan struct{}), done: make(chan struct{}),
 	}
@@ -57,16 +57,16 @@ func newGuard(f *os.File, lost func()) *guard {
 
 // Write takes p or drops it, and returns at once or within guardWait. It reports no error: what would act on one is
 // Bubble Tea's renderer, which does not.
-func (g *guard) Write(p []byte) (int, error) {
+func (g *outputGuard) Write(p []byte) (int, error) {
 	g.write(p)
 	return len(p), nil
 }
 
 // WriteString is Write: the file's own would go past the queue, and Bubble Tea writes its modes by it.
-func (g *guard) WriteString(text string) (int, error) { return g.Write([]byte(text)) }
+func (g *outputGuard) WriteString(text string) (int, error) { return g.Write([]byte(text)) }
 
 // write reports whether p was taken.
-func (g *guard) write(p []byte) bool {
+func (g *outputGuard) write(p []byte) bool {
 	b := append([]byte(nil), p...)
 	select {
 	case <-g.over:
@@ -95,23 +95,23 @@ func (g *guard) write(p []byte) bool {
 }
 
 // takeDropped reports whether something was dropped that can now be painted again.
-func (g *guard) takeDropped() bool {
+func (g *outputGuard) takeDropped() bool {
 	return g.dropped.Load() && len(g.frames) == 0 && g.dropped.Swap(false)
 }
 
-func (g *guard) pump() {
+func (g *outputGuard) pump() {
 	defer close(g.done)
 	for {
 		select {
 		case b := <-g.frames:
-			if !g.put(b) {
+			if !g.enqueue(b) {
 				return
 			}
 		case <-g.over:
 			for { // what was taken before the end
 				select {
 				case b := <-g.frames:
-					if !g.put(b) {
+					if !g.enqueue(b) {
 						return
 					}
 				default:
@@ -122,7 +122,7 @@ func (g *guard) pump() {
 	}
 }
 
-func (g *guard) put(b []byte) bool {
+func (g *outputGuard) enqueue(b []byte) bool {
 	_, err := g.to.Write(b)
 	if err == nil || errors.Is(err, os.ErrClosed) {
 		return err == nil
@@ -133,7 +133,7 @@ func (g *guard) put(b []byte) bool {
 
 // close ends the writer, waiting a moment for what is queued. If the program did not end in order, the screen is left
 // by hand.
-func (g *guard) close(orderly bool) {
+func (g *outputGuard) close(orderly bool) {
 	g.once.Do(func() {
 		if !orderly || g.dropped.Load() {
 			g.write([]byte(LeaveScreen))
@@ -150,13 +150,13 @@ func (g *guard) close(orderly bool) {
 	})
 }
 
-// tap reads the terminal and tells when it is gone: Bubble Tea takes the end of its input for silence.
-type tap struct {
+// inputWatcher reads the terminal and tells when it is gone: Bubble Tea takes the end of its input for silence.
+type inputWatcher struct {
 	*os.File
 	lost func()
 }
 
-func (t *tap) Read(p []byte) (int, error) {
+func (t *inputWatcher) Read(p []byte) (int, error) {
 	n, err := t.File.Read(p)
 	if err != nil || n == 0 {
 		t.lost()

@@ -21,8 +21,8 @@ const (
 	StopPlan
 )
 
-// Past are the past lives as far as they have been read, and how the reading goes.
-type Past struct {
+// History are the past lives as far as they have been read, and how the reading goes.
+type History struct {
 	// Lives are filtered already, newest first; Read is how many have been read, and More says that there are more.
 	Lives []ops.Life
 	Read  int

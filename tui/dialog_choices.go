@@ -31,7 +31,7 @@ func (q *question) choose(m *model, key string) (cmd tea.Cmd, chosen bool) {
 	default:
 		return nil, false
 	}
-	q.see(m)
+	q.noteTargets(m)
 	q.focus, q.facts, q.known = 0, nil, false
 	return tea.Batch(q.arm(m), q.preview(m)), true
 }
@@ -47,7 +47,7 @@ func (q *question) setMode(mode ops.Mode) {
 		q.text = []string{"Fast: running turns are interrupted at once, then everything is closed in order."}
 	case ops.ModeImmediate:
 		q.text = []string{"Immediate: turns are cut off, processes killed, the stores closed. Type the word to confirm."}
-		q.want, q.typed, q.tier = "immediate", newField(""), withWord
+		q.want, q.typed, q.tier = "immediate", newInput(""), withWord
 		q.note = "tab, then m, changes the mode: graceful, fast, immediate"
 	default:
 		finish := "may finish"

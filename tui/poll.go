@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// patience is for one look; a gateway that is slower is shown as stale.
-	patience = 2 * time.Second
+	// fetchTimeout is for one look; a gateway that is slower is shown as stale.
+	fetchTimeout = 2 * time.Second
 	// staleAfter is the age at which what is shown is called old.
 	staleAfter = 3 * time.Second
 	// calm and hurried are the times between two ticks: ages, liveness, and in a stop its progress.
@@ -43,13 +43,13 @@ func (m *model) tick() tea.Cmd {
 		every = hurried
 	}
 	return m.tasks.cmd(taskTick, func(ctx context.Context) tea.Msg {
-		rest(ctx, every)
+		pause(ctx, every)
 		return tick{}
 	})
 }
 
-// wish is what a look is to fetch.
-type wish struct {
+// fetchRequest is what a look is to fetch.
+type fetchRequest struct {
 	after      time.Duration
 	full       bool
 	stop, plan bool
@@ -99,12 +99,12 @@ func (m *model) most(now time.Time) []ops.Most {
 }
 
 // leftOut reports whether a look did not ask for a table.
-func (w *wish) leftOut(t ops.Table) bool {
+func (w *fetchRequest) leftOut(t ops.Table) bool {
 	return slices.ContainsFunc(w.most, func(m ops.Most) bool { return m.Table == t && m.Rows == 0 })
 }
 
-// looked is what one look has found.
-type looked struct {
+// fetched is what one look has found.
+type fetched struct {
 	status ops.Status
 	snap   *ops.Snapshot // nil: only the status was asked for
 	stop   *ops.Shutdown
@@ -118,19 +118,19 @@ type looked struct {
 	err     error
 }
 
-// look asks the gateway, one question after the other, on a goroutine that is not the loop's.
-func (m *model) look(w wish) tea.Cmd {
+// startFetch asks the gateway, one question after the other, on a goroutine that is not the loop's.
+func (m *model) startFetch(w fetchRequest) tea.Cmd {
 	m.looking, m.dirty = true, m.dirty && !w.full
 	return m.tasks.cmd(taskLook, func(ctx context.Context) tea.Msg {
-		rest(ctx, w.after)
-		ctx, cancel := context.WithTimeout(ctx, patience)
+		pause(ctx, w.after)
+		ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
 		defer cancel()
 		return w.fetch(ctx, m.console)
 	})
 }
 
-func (w wish) fetch(ctx context.Context, c ops.Console) looked {
-	l := looked{began: time.Now()}
+func (w fetchRequest) fetch(ctx context.Context, c ops.Console) fetched {
+	l := fetched{began: time.Now()}
 	if !w.full {
 		l.status, l.err = c.Status(ctx)
 		w.full = l.err == nil && differs(l.status, w.seen)
@@ -166,7 +166,7 @@ func (w wish) fetch(ctx context.Context, c ops.Console) looked {
 }
 
 // fill keeps the rows of the tables that were not asked for as they were, so that a view that is opened has rows at once.
-func (w *wish) fill(s *ops.Snapshot) {
+func (w *fetchRequest) fill(s *ops.Snapshot) {
 	if w.before == nil || w.before.Life != s.Life {
 		return
 	}
@@ -183,15 +183,15 @@ func differs(a, b ops.Status) bool {
 	return a.Life != b.Life || a.State != b.State || a.Counts != b.Counts || len(a.Warnings) != len(b.Warnings)
 }
 
-// maybeLook looks now if that is due: never two looks at once, a snapshot only if something changed, at most four times a
+// maybeFetch looks now if that is due: never two looks at once, a snapshot only if something changed, at most four times a
 // second and for a fifth of the time. A change after a calm quarter of a second is shown at once; under load what is shown
 // is at most 0.3 s old and a look.
-func (m *model) maybeLook(ticked bool) tea.Cmd {
+func (m *model) maybeFetch(ticked bool) tea.Cmd {
 	now := time.Now()
 	if m.looking || m.link.State == views.LinkGone && now.Before(m.link.NextTry) {
 		return nil
 	}
-	w := wish{
+	w := fetchRequest{
 		full: m.dirty || m.snap == nil || m.wanted,
 		stop: m.stopping() != nil,
 		plan: (m.view == views.Overview || m.view == views.Shutdown) && now.Sub(m.planAt) > planGap && m.stopping() == nil,
@@ -206,7 +206,7 @@ func (m *model) maybeLook(ticked bool) tea.Cmd {
 			if !ticked {
 				if m.stopping() == nil && wait < calm {
 					w.after = wait
-					return m.look(w)
+					return m.startFetch(w)
 				}
 				return nil // the tick comes sooner
 			}
@@ -217,15 +217,15 @@ func (m *model) maybeLook(ticked bool) tea.Cmd {
 		return nil
 	}
 	m.wanted = false
-	return m.look(w)
+	return m.startFetch(w)
 }
 
 func (m *model) onTick() tea.Cmd {
 	m.advance()
 	m.feed.show(m.showsEvents())
-	look := m.maybeLook(true)
+	look := m.maybeFetch(true)
 	m.stale = m.stale || look == nil // what the look finds is drawn in its place
-	cmds := []tea.Cmd{look, m.recall(), m.readMore(), m.tick()}
+	cmds := []tea.Cmd{look, m.readHistory(), m.readMore(), m.tick()}
 	if m.repaint != nil && m.repaint() {
 		cmds = append(cmds, tea.ClearScreen)
 	}
@@ -255,7 +255,7 @@ func sample(s *[]float64, v float64) {
 	}
 }
 
-func (m *model) onLooked(l looked) tea.Cmd {
+func (m *model) onFetched(l fetched) tea.Cmd {
 	m.looking = false
 	m.stale = true
 	if l.err != nil {
@@ -263,7 +263,7 @@ func (m *model) onLooked(l looked) tea.Cmd {
 	}
 	if m.link.State == views.LinkGone || m.feedEnded {
 		m.feedEnded = false
-		m.feed.kick(m.status.Life != "" && l.status.Life != m.status.Life)
+		m.feed.restart(m.status.Life != "" && l.status.Life != m.status.Life)
 	}
 	if m.status.Life != "" && l.status.Life != m.status.Life {
 		m.nextLife(l.status)
@@ -296,7 +296,7 @@ func (m *model) onLooked(l looked) tea.Cmd {
 	if l.snap != nil {
 		cmds = append(cmds, m.show(l.rows))
 	}
-	return tea.Batch(append(cmds, m.maybeLook(false), m.recall(), m.readMore())...)
+	return tea.Batch(append(cmds, m.maybeFetch(false), m.readHistory(), m.readMore())...)
 }
 
 // noAnswer is a look that failed. Nobody behind the socket is an end; somebody who is slow is not.
@@ -326,9 +326,9 @@ func (m *model) noAnswer(err error) tea.Cmd {
 // nextLife forgets the life that has ended, but for its stop's record.
 func (m *model) nextLife(st ops.Status) {
 	m.events, m.shownEvents = nil, nil
-	m.opened, m.ended, m.dirty, m.past.wanted = false, false, true, true
+	m.opened, m.ended, m.dirty, m.history.wanted = false, false, true, true
 	m.link.Missed = 0
-	m.more = more{number: m.more.number + 1}
+	m.more = sessionPages{number: m.more.number + 1}
 	done := ""
 	if m.ask != nil && m.ask.cmds != nil {
 		done = ". Nothing was done."
@@ -366,7 +366,7 @@ func (m *model) onBatch(b batch) tea.Cmd {
 		m.link.Behind += len(b.events)
 	}
 	m.stale = m.stale || m.showsEvents() || m.link.Paused || m.link.Missed > 0 || b.ended
-	cmds := []tea.Cmd{again, m.maybeLook(false)}
+	cmds := []tea.Cmd{again, m.maybeFetch(false)}
 	if !m.opt.Attached && (m.ended || b.ended && b.err == nil) && !m.finalAsked {
 		m.finalAsked = true
 		cmds = append(cmds, m.final())
@@ -389,7 +389,7 @@ type finished struct{ stop *ops.Shutdown }
 // final reads the last record of the embedded gateway, which the end of the process will not wait for.
 func (m *model) final() tea.Cmd {
 	return m.tasks.cmd("read the last record", func(ctx context.Context) tea.Msg {
-		rest(ctx, finalGrace)
+		pause(ctx, finalGrace)
 		if ctx.Err() != nil { // the events ended because the console ends, not because the gateway did
 			return nil
 		}
@@ -406,7 +406,7 @@ func (m *model) lastRecord() tea.Cmd {
 	}
 	m.recordOf = life
 	return m.tasks.cmd("read the last record", func(ctx context.Context) tea.Msg {
-		return recorded{m.record(ctx, patience)}
+		return recorded{m.record(ctx, fetchTimeout)}
 	})
 }
 

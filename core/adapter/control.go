@@ -9,20 +9,20 @@ import (
 	"gatewaytui/core/ops"
 )
 
-// rest takes the adapter off the network: for a pause, or for good. It returns when everything of it is down, or after
+// stop takes the adapter off the network: for a pause, or for good. It returns when everything of it is down, or after
 // CallTimeout.
-func (l *link) rest(ctx context.Context, w wish) error {
+func (l *managedAdapter) stop(ctx context.Context, w desiredState) error {
 	l.mu.Lock()
 	switch {
-	case l.wish == stopping && w != stopping:
+	case l.desired == wantStopped && w != wantStopped:
 		l.mu.Unlock()
 		return ErrStopped
-	case l.platform == nil && w != stopping:
+	case l.platform == nil && w != wantStopped:
 		l.mu.Unlock()
 		return ErrUnconfigured
 	}
 	before, attempt := l.down, l.attempt
-	c := l.leave(w)
+	c := l.setDesired(w)
 	l.mu.Unlock()
 	l.s.flush()
 
@@ -64,38 +64,38 @@ func await(ctx context.Context, done <-chan struct{}, what string) error {
 	}
 }
 
-// leave turns the wish to w, ends what run is doing, and returns the connection for the caller to take down. The lock is
+// setDesired turns the wish to w, ends what run is doing, and returns the connection for the caller to take down. The lock is
 // held. From here on nothing is sent or received.
-func (l *link) leave(w wish) *live {
-	changed := l.wish != w
-	l.wish = w
+func (l *managedAdapter) setDesired(w desiredState) *connection {
+	changed := l.desired != w
+	l.desired = w
 	l.drop()
 	l.up = nil
-	c := l.live
+	c := l.current
 	if c == nil {
 		c = l.leaving
 	}
-	l.live, l.leaving = nil, nil
-	l.part(c)
+	l.current, l.leaving = nil, nil
+	l.detach(c)
 	if changed {
 		l.row.Attempt = 0
 		l.row.NextAttemptAt = ops.Time{}
 		state := ops.AdapterPaused
-		if w == stopping {
+		if w == wantStopped {
 			state = ops.AdapterStopped
 		}
-		l.become(state, slog.LevelInfo, nil)
+		l.transition(state, slog.LevelInfo, nil)
 	}
 	l.nudge()
 	return c
 }
 
-// renew begins anew: at once, with a connection of its own. Unless forced it leaves a connection or an attempt alone.
-func (l *link) renew(force bool) error {
+// reconnect begins anew: at once, with a connection of its own. Unless forced it leaves a connection or an attempt alone.
+func (l *managedAdapter) reconnect(force bool) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
-	case l.wish == stopping:
+	case l.desired == wantStopped:
 		return ErrStopped
 	case l.platform == nil:
 		return ErrUnconfigured
@@ -103,44 +103,44 @@ func (l *link) renew(force bool) error {
 		return nil
 	}
 	l.drop()
-	if l.live != nil {
-		l.part(l.live)
-		l.live, l.leaving = nil, l.live
+	if l.current != nil {
+		l.detach(l.current)
+		l.current, l.leaving = nil, l.current
 	}
-	l.wish = wanted
+	l.desired = wantConnected
 	l.up, l.drop = context.WithCancel(context.Background())
 	l.recovered()
 	l.row.Attempt = 1
 	l.row.NextAttemptAt = ops.Time{}
-	l.become(ops.AdapterConnecting, slog.LevelInfo, nil)
+	l.transition(ops.AdapterConnecting, slog.LevelInfo, nil)
 	l.nudge()
 	return nil
 }
 
 // nudge tells run that the wish changed.
-func (l *link) nudge() {
+func (l *managedAdapter) nudge() {
 	select {
 	case l.wake <- struct{}{}:
 	default:
 	}
 }
 
-// part says that c is on its way out, if there is one; the lock is held.
-func (l *link) part(c *live) {
+// detach says that c is on its way out, if there is one; the lock is held.
+func (l *managedAdapter) detach(c *connection) {
 	if c != nil {
-		c.gate.shut.Store(true)
+		c.receiver.shut.Store(true)
 		l.down = c.ended
 	}
 }
 
 // discard takes c down beside run, which goes on at once.
-func (l *link) discard(c *live) {
+func (l *managedAdapter) discard(c *connection) {
 	l.downs.Go(func() { l.takeDown(c) })
 }
 
 // takeDown ends a connection off the stop path. Its context is none of the callers': the connection has to go whoever
 // gave up on it, and always within a limit.
-func (l *link) takeDown(c *live) {
+func (l *managedAdapter) takeDown(c *connection) {
 	limit := l.s.o.CallTimeout
 	if limit <= 0 {
 		limit = l.s.o.ConnectTimeout
@@ -149,27 +149,27 @@ func (l *link) takeDown(c *live) {
 }
 
 // report logs a teardown that went wrong; nothing else depends on it.
-func (l *link) report(err error) {
+func (l *managedAdapter) report(err error) {
 	if err != nil {
 		l.s.o.Log.Warn("adapter.teardown", "adapter", l.name, "error", clean(err))
 	}
 }
 
-// become enters a state; the lock is held.
-func (l *link) become(state ops.AdapterState, level slog.Level, err error) {
+// transition enters a state; the lock is held.
+func (l *managedAdapter) transition(state ops.AdapterState, level slog.Level, err error) {
 	l.row.State = state
 	l.row.Since = ops.At(time.Now())
 	l.announce(level, err)
 }
 
-func (l *link) announce(level slog.Level, err error) {
+func (l *managedAdapter) announce(level slog.Level, err error) {
 	row := l.row
 	row.Queue = l.sends
 	l.s.note(note{row: row, level: level, err: err})
 }
 
 // recovered forgets past failures; the lock is held.
-func (l *link) recovered() {
+func (l *managedAdapter) recovered() {
 	l.attempts = 0
 	l.backoff.Reset()
 	if l.row.Conflicts > 0 {
@@ -179,11 +179,11 @@ func (l *link) recovered() {
 }
 
 // snapshot is the row as it is now.
-func (l *link) snapshot() ops.Adapter {
+func (l *managedAdapter) snapshot() ops.Adapter {
 	l.mu.Lock()
-	row, c := l.row, l.live
+	row, c := l.row, l.current
 	row.Queue = l.sends
-	if !time.Now().Before(l.silence) {
+	if !time.Now().Before(l.silentUntil) {
 		row.RateLimitedUntil = ops.Time{}
 	}
 	l.mu.Unlock()
@@ -195,7 +195,7 @@ func (l *link) snapshot() ops.Adapter {
 	return row
 }
 
-func (l *link) firstDone() {
+func (l *managedAdapter) firstDone() {
 	select {
 	case <-l.first:
 	default:

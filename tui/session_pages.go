@@ -23,8 +23,8 @@ const (
 	pageRetry = 2 * time.Second
 )
 
-// more are the sessions that were read beyond the snapshot.
-type more struct {
+// sessionPages are the sessions that were read beyond the snapshot.
+type sessionPages struct {
 	filter string
 	rows   []ops.Session // never changed, only replaced
 	next   string        // the cursor of the next page
@@ -56,7 +56,7 @@ func (m *model) readMore() tea.Cmd {
 		return nil
 	}
 	if p.filter != l.Filter || p.begun && l.Filter != "" && m.now.Sub(p.at) > renewAfter && l.at() < pageRows {
-		*p = more{filter: l.Filter, rows: p.rows, number: p.number + 1}
+		*p = sessionPages{filter: l.Filter, rows: p.rows, number: p.number + 1}
 	}
 	near := l.at() >= len(l.keys)-1-2*max(l.page, 1)
 	q := ops.Query{Limit: pageRows, Filter: p.filter, Cursor: p.next}
@@ -71,7 +71,7 @@ func (m *model) readMore() tea.Cmd {
 	p.asking = true
 	number := p.number
 	return m.tasks.cmd(taskPages, func(ctx context.Context) tea.Msg {
-		ctx, cancel := context.WithTimeout(ctx, patience)
+		ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
 		defer cancel()
 		page, err := m.console.Sessions(ctx, q)
 		return paged{number, page, time.Now(), err}
@@ -145,7 +145,7 @@ func (m *model) held() []string {
 }
 
 // hold adds to a snapshot that leaves sessions out those that were read beyond it, and the held ones as they are now.
-func (w *wish) hold(ctx context.Context, c ops.Console, s *ops.Snapshot) {
+func (w *fetchRequest) hold(ctx context.Context, c ops.Console, s *ops.Snapshot) {
 	if s.Omitted == nil || s.Omitted.Sessions == 0 {
 		return
 	}

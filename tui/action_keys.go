@@ -19,20 +19,20 @@ var (
 	ofAdapters = []views.View{views.Adapters}
 )
 
-// leverBindings are the rows that act on the gateway: capitals and signs. What a row leaves out is in ops.Verbs.
-func leverBindings() []binding { return slices.Concat(rowLevers(), stopLevers(), gatewayLevers()) }
+// actionBindings are the rows that act on the gateway: capitals and signs. What a row leaves out is in ops.Verbs.
+func actionBindings() []binding { return slices.Concat(rowLevers(), stopLevers(), gatewayLevers()) }
 
 // rowLevers act on a session, a process or an adapter.
 func rowLevers() []binding {
 	return []binding{
 		{
 			action: "reset", keys: []string{"R"}, label: "reset", help: "end a session's turn, agent and processes, start it fresh", in: ofSessions,
-			verb: ops.VerbReset, asks: bySession, not: needsSession, aim: atSession(ops.VerbReset), marks: true,
+			verb: ops.VerbReset, asks: bySession, disabledReason: needsSession, target: atSession(ops.VerbReset), marks: true,
 		},
 		{
 			action: "evict", keys: []string{"E"}, label: "evict", help: "drop a session's cached agent, keep session and processes; a running turn is interrupted first", in: ofSessions,
-			verb: ops.VerbEvict, asks: byProcesses, not: needsAgent, marks: true,
-			aim: func(f facts) ops.Command {
+			verb: ops.VerbEvict, asks: byProcesses, disabledReason: needsAgent, marks: true,
+			target: func(f keyContext) ops.Command {
 				cmd := atSession(ops.VerbEvict)(f)
 				cmd.Interrupt = f.busy()
 				return cmd
@@ -40,24 +40,24 @@ func rowLevers() []binding {
 		},
 		{
 			action: "interrupt", keys: []string{"I"}, label: "interrupt", help: "stop a session's running turn", in: ofSessions,
-			verb: ops.VerbInterrupt, not: needsTurn, aim: atSession(ops.VerbInterrupt), marks: true,
+			verb: ops.VerbInterrupt, disabledReason: needsTurn, target: atSession(ops.VerbInterrupt), marks: true,
 		},
 		{
 			action: "kill", keys: []string{"X"}, label: "end process", help: "end one process tree: TERM, then KILL", in: []views.View{views.Processes},
-			verb: ops.VerbKill, not: needsProcess, marks: true,
-			aim: atProcess(ops.VerbKill),
+			verb: ops.VerbKill, disabledReason: needsProcess, marks: true,
+			target: atProcess(ops.VerbKill),
 		},
 		{
 			action: "pause-adapter", keys: []string{"P"}, label: "pause", help: "disconnect one platform until it is resumed", in: ofAdapters,
-			verb: ops.VerbPause, not: adapterIs(false), aim: atAdapter(ops.VerbPause),
+			verb: ops.VerbPause, disabledReason: adapterIs(false), target: atAdapter(ops.VerbPause),
 		},
 		{
 			action: "resume-adapter", keys: []string{"c"}, label: "resume", help: "connect a paused platform again", in: ofAdapters,
-			verb: ops.VerbResume, not: adapterIs(true), aim: atAdapter(ops.VerbResume),
+			verb: ops.VerbResume, disabledReason: adapterIs(true), target: atAdapter(ops.VerbResume),
 		},
 		{
 			action: "reconnect", keys: []string{"C"}, label: "reconnect", help: "drop one platform's connection and make a new one", in: ofAdapters,
-			verb: ops.VerbReconnect, not: adapterIs(false), aim: atAdapter(ops.VerbReconnect),
+			verb: ops.VerbReconnect, disabledReason: adapterIs(false), target: atAdapter(ops.VerbReconnect),
 		},
 	}
 }
@@ -67,27 +67,29 @@ func stopLevers() []binding {
 	return []binding{
 		{
 			action: "abandon", keys: []string{"A"}, label: "abandon", help: "stop waiting for the selected item of the stop", in: ofStop,
-			verb: ops.VerbSkip, twin: "gatewaytui shutdown skip --phase P --item I", not: needsItem,
-			aim: func(f facts) ops.Command {
+			verb: ops.VerbSkip, cliEquivalent: "gatewaytui shutdown skip --phase P --item I", disabledReason: needsItem,
+			target: func(f keyContext) ops.Command {
 				return ops.Command{Verb: ops.VerbSkip, Phase: f.phase.Name, Item: f.item.Key()}
 			},
 		},
 		{
 			action: "next-phase", keys: []string{">"}, label: "next phase", help: "end the running phase of the stop, go to the next", in: ofStop,
-			verb: ops.VerbSkip, twin: "gatewaytui shutdown skip --phase P", not: needsPhase(true),
-			aim: func(f facts) ops.Command { return ops.Command{Verb: ops.VerbSkip, Phase: runningPhase(f.stop).Name} },
+			verb: ops.VerbSkip, cliEquivalent: "gatewaytui shutdown skip --phase P", disabledReason: needsPhase(true),
+			target: func(f keyContext) ops.Command {
+				return ops.Command{Verb: ops.VerbSkip, Phase: runningPhase(f.stop).Name}
+			},
 		},
 		{
 			action: "more-time", keys: []string{"+"}, label: "30s more", help: "30 s more for the running phase, within the service manager's limit", in: ofStop,
-			verb: ops.VerbExtend, twin: "gatewaytui shutdown extend --by 30s", not: needsPhase(false),
-			aim: func(f facts) ops.Command {
+			verb: ops.VerbExtend, cliEquivalent: "gatewaytui shutdown extend --by 30s", disabledReason: needsPhase(false),
+			target: func(f keyContext) ops.Command {
 				return ops.Command{Verb: ops.VerbExtend, Phase: runningPhase(f.stop).Name, ByMS: moreTime.Milliseconds()}
 			},
 		},
 		{
 			action: "force", keys: []string{"F"}, label: "force", help: "end the stop as fast as the stores can be closed", in: ofStop,
-			verb: ops.VerbForce, not: needsStop,
-			aim: atGateway(ops.VerbForce),
+			verb: ops.VerbForce, disabledReason: needsStop,
+			target: atGateway(ops.VerbForce),
 		},
 	}
 }
@@ -97,34 +99,34 @@ func gatewayLevers() []binding {
 	return []binding{
 		{
 			action: "drain", keys: []string{"D"}, label: "drain", help: "take no new turns, let running ones finish, keep running",
-			verb: ops.VerbDrain, not: needsState(ops.StateRunning, "already draining; U resumes"), aim: atGateway(ops.VerbDrain),
+			verb: ops.VerbDrain, disabledReason: needsState(ops.StateRunning, "already draining; U resumes"), target: atGateway(ops.VerbDrain),
 		},
 		{
 			action: "undrain", keys: []string{"U"}, label: "undrain", help: "take new turns again",
-			verb: ops.VerbUndrain, not: needsState(ops.StateDraining, "not draining; D drains"), aim: atGateway(ops.VerbUndrain),
+			verb: ops.VerbUndrain, disabledReason: needsState(ops.StateDraining, "not draining; D drains"), target: atGateway(ops.VerbUndrain),
 		},
 		{
 			action: "stop", keys: []string{"S"}, label: "stop", help: "stop the gateway; m in the dialog changes the mode, and immediate asks for a typed word",
-			verb: ops.VerbStop, not: needsNoStop, aim: atGateway(ops.VerbStop),
+			verb: ops.VerbStop, disabledReason: needsNoStop, target: atGateway(ops.VerbStop),
 		},
 		{
 			action: "restart", help: "stop, and start again: by the service manager, or without one as a gateway without a console",
-			verb: ops.VerbRestart, not: needsNoStop,
-			aim: func(f facts) ops.Command {
+			verb: ops.VerbRestart, disabledReason: needsNoStop,
+			target: func(f keyContext) ops.Command {
 				return ops.Command{Verb: ops.VerbRestart, Respawn: true, Expect: f.gateway}
 			},
 		},
 		{
 			action: "send", help: "send a message to a session's agent: send KEY TEXT",
-			verb: ops.VerbMessage, twin: "gatewaytui send TEXT --session KEY", not: needsSession, aim: atSession(ops.VerbMessage),
+			verb: ops.VerbMessage, cliEquivalent: "gatewaytui send TEXT --session KEY", disabledReason: needsSession, target: atSession(ops.VerbMessage),
 		},
 		{
 			action: "backup", help: "write a copy of the database into the folder backups of the home",
-			verb: ops.VerbBackup, not: needsNoStop, aim: atGateway(ops.VerbBackup),
+			verb: ops.VerbBackup, disabledReason: needsNoStop, target: atGateway(ops.VerbBackup),
 		},
 		{
 			action: "diagnose", keys: []string{"d"}, label: "diagnose", help: "write goroutines, process trees, sockets and the phase log into one file",
-			verb: ops.VerbDiagnose, aim: atGateway(ops.VerbDiagnose),
+			verb: ops.VerbDiagnose, target: atGateway(ops.VerbDiagnose),
 		},
 	}
 }
@@ -135,17 +137,17 @@ func tableBindings(levers []binding) (out []binding) {
 		if slices.ContainsFunc(levers, func(b binding) bool { return b.verb == spec.Verb }) {
 			continue
 		}
-		b := binding{action: spec.Name, help: spec.Summary, verb: spec.Verb, aim: atGateway(spec.Verb)}
+		b := binding{action: spec.Name, help: spec.Summary, verb: spec.Verb, target: atGateway(spec.Verb)}
 		switch spec.Target {
 		case ops.TargetSession:
-			b.not, b.aim = needsSession, atSession(spec.Verb)
+			b.disabledReason, b.target = needsSession, atSession(spec.Verb)
 		case ops.TargetProcess:
-			b.not, b.aim = needsProcess, atProcess(spec.Verb)
+			b.disabledReason, b.target = needsProcess, atProcess(spec.Verb)
 		case ops.TargetAdapter:
-			b.not, b.aim = needsAdapter, atAdapter(spec.Verb)
+			b.disabledReason, b.target = needsAdapter, atAdapter(spec.Verb)
 		default:
 			if spec.OfStop() {
-				b.not = needsStop
+				b.disabledReason = needsStop
 			}
 		}
 		out = append(out, b)
@@ -156,19 +158,19 @@ func tableBindings(levers []binding) (out []binding) {
 // fromTable completes a row by what ops.Verbs says: the command line, and how much is asked.
 func fromTable(b binding) binding {
 	spec, _ := b.verb.Spec()
-	b.twin = cmp.Or(b.twin, spec.CommandLine())
+	b.cliEquivalent = cmp.Or(b.cliEquivalent, spec.CommandLine())
 	switch {
 	case spec.Word != "":
-		b.highest = withWord
+		b.confirm = withWord
 	case spec.Ends || spec.DryRun:
-		b.highest = withDialog
+		b.confirm = withDialog
 	}
 	return b
 }
 
 // atGateway aims at the gateway: at this life, and not at what runs in it.
-func atGateway(v ops.Verb) func(facts) ops.Command {
-	return func(f facts) ops.Command {
+func atGateway(v ops.Verb) func(keyContext) ops.Command {
+	return func(f keyContext) ops.Command {
 		cmd := ops.Command{Verb: v}
 		if spec, _ := v.Spec(); spec.OfLife {
 			cmd.Expect = f.gateway
@@ -178,8 +180,8 @@ func atGateway(v ops.Verb) func(facts) ops.Command {
 }
 
 // atSession aims at the conversation that the session holds now, and not at its current turn.
-func atSession(v ops.Verb) func(facts) ops.Command {
-	return func(f facts) ops.Command {
+func atSession(v ops.Verb) func(keyContext) ops.Command {
+	return func(f keyContext) ops.Command {
 		cmd := ops.Command{Verb: v, Target: f.subject()}
 		if v != ops.VerbMessage && f.session != nil {
 			cmd.Expect = f.session.ID
@@ -188,36 +190,36 @@ func atSession(v ops.Verb) func(facts) ops.Command {
 	}
 }
 
-func atProcess(v ops.Verb) func(facts) ops.Command {
-	return func(f facts) ops.Command { return ops.Command{Verb: v, Target: processKey(*f.process)} }
+func atProcess(v ops.Verb) func(keyContext) ops.Command {
+	return func(f keyContext) ops.Command { return ops.Command{Verb: v, Target: processKey(*f.process)} }
 }
 
-func atAdapter(v ops.Verb) func(facts) ops.Command {
-	return func(f facts) ops.Command { return ops.Command{Verb: v, Target: f.adapter.Name} }
+func atAdapter(v ops.Verb) func(keyContext) ops.Command {
+	return func(f keyContext) ops.Command { return ops.Command{Verb: v, Target: f.adapter.Name} }
 }
 
-func bySession(f facts) tier {
+func bySession(f keyContext) tier {
 	if running(f.session) || f.session != nil && f.session.Processes > 0 {
 		return withDialog
 	}
 	return oneLine
 }
 
-func byProcesses(f facts) tier {
+func byProcesses(f keyContext) tier {
 	if f.busy() || f.session != nil && f.session.Processes > 0 {
 		return withDialog
 	}
 	return oneLine
 }
 
-func needsSession(f facts) string {
+func needsSession(f keyContext) string {
 	if f.subject() == "" {
 		return "no session is selected"
 	}
 	return ""
 }
 
-func needsTurn(f facts) string {
+func needsTurn(f keyContext) string {
 	switch {
 	case f.subject() == "":
 		return "no session is selected"
@@ -227,7 +229,7 @@ func needsTurn(f facts) string {
 	return ""
 }
 
-func needsAgent(f facts) string {
+func needsAgent(f keyContext) string {
 	switch {
 	case f.subject() == "":
 		return "no session is selected"
@@ -237,7 +239,7 @@ func needsAgent(f facts) string {
 	return ""
 }
 
-func needsProcess(f facts) string {
+func needsProcess(f keyContext) string {
 	switch {
 	case f.process == nil:
 		return "no process is selected"
@@ -247,15 +249,15 @@ func needsProcess(f facts) string {
 	return ""
 }
 
-func needsAdapter(f facts) string {
+func needsAdapter(f keyContext) string {
 	if f.adapter == nil {
 		return "no adapter is selected"
 	}
 	return ""
 }
 
-func adapterIs(paused bool) func(facts) string {
-	return func(f facts) string {
+func adapterIs(paused bool) func(keyContext) string {
+	return func(f keyContext) string {
 		switch {
 		case needsAdapter(f) != "":
 			return needsAdapter(f)
@@ -268,8 +270,8 @@ func adapterIs(paused bool) func(facts) string {
 	}
 }
 
-func needsState(want ops.State, otherwise string) func(facts) string {
-	return func(f facts) string {
+func needsState(want ops.State, otherwise string) func(keyContext) string {
+	return func(f keyContext) string {
 		switch f.state {
 		case want:
 			return ""
@@ -282,22 +284,22 @@ func needsState(want ops.State, otherwise string) func(facts) string {
 	}
 }
 
-func needsNoStop(f facts) string {
+func needsNoStop(f keyContext) string {
 	if f.stop != nil || f.state == ops.StateStopping {
 		return "the gateway is stopping already; view 6 shows it, F forces it"
 	}
 	return ""
 }
 
-func needsStop(f facts) string {
+func needsStop(f keyContext) string {
 	if f.stop == nil {
 		return "no shutdown is running"
 	}
 	return ""
 }
 
-func needsPhase(skippable bool) func(facts) string {
-	return func(f facts) string {
+func needsPhase(skippable bool) func(keyContext) string {
+	return func(f keyContext) string {
 		p := runningPhase(f.stop)
 		switch {
 		case f.stop == nil:
@@ -311,7 +313,7 @@ func needsPhase(skippable bool) func(facts) string {
 	}
 }
 
-func needsItem(f facts) string {
+func needsItem(f keyContext) string {
 	switch {
 	case f.stop == nil:
 		return "no shutdown is running"

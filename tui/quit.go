@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// rungWindow is how long a first ctrl+c waits for its second; rungLeast is what tells two presses from a held key.
-	rungWindow, rungLeast = 2 * time.Second, 150 * time.Millisecond
+	// stepWindow is how long a first ctrl+c waits for its second; rungLeast is what tells two presses from a held key.
+	stepWindow, stepLeast = 2 * time.Second, 150 * time.Millisecond
 )
 
 // askLeave asks how to leave. Leaving the screen and stopping the work are different words.
@@ -44,13 +44,13 @@ func (m *model) askLeave() tea.Cmd {
 		if !m.opt.ReadOnly {
 			q.answers = append(q.answers, answer{"s", "Stop the gateway", func(m *model) tea.Cmd {
 				m.ask = nil
-				return m.press(named("stop"))
+				return m.invoke(named("stop"))
 			}})
 			q.note = "ctrl+c again stops the gateway gracefully"
 		}
 		q.answers = append(q.answers, answer{"k", "Keep it running", out(LeftRunning)})
 	}
-	return m.raise(q)
+	return m.openDialog(q)
 }
 
 // onInterrupt is ctrl+c. It opens the leave dialog, and in the leave dialog of an embedded console it stops the gateway
@@ -61,11 +61,11 @@ func (m *model) onInterrupt() tea.Cmd {
 	since := now.Sub(m.rungAt)
 	leaving := m.ask != nil && m.ask.cmds == nil
 	stops := leaving && !m.opt.Attached && !m.opt.ReadOnly && m.status.State != ops.StateStopping
-	if m.rung > 0 && since < rungLeast && !stops {
+	if m.rung > 0 && since < stepLeast && !stops {
 		m.rungAt = now
 		return nil // a key that is held
 	}
-	second := m.rung > 0 && since <= rungWindow
+	second := m.rung > 0 && since <= stepWindow
 	m.rungAt = now
 	if stops {
 		m.rung = 0
@@ -91,7 +91,7 @@ func (m *model) interrupted(leaving, second bool) tea.Cmd {
 		m.box, m.filter, m.rung = nil, nil, 0
 		return nil
 	case m.stopping() != nil && !m.opt.ReadOnly && m.link.State == views.LinkLive:
-		return m.climb(second)
+		return m.escalate(second)
 	case leaving:
 		m.rung = 1
 		return nil
@@ -103,14 +103,14 @@ func (m *model) interrupted(leaving, second bool) tea.Cmd {
 // stopGracefully gives the stop that the leave dialog offers, by the same rules as the key of the stop.
 func (m *model) stopGracefully() tea.Cmd {
 	m.ask = nil
-	b, f := named("stop"), m.facts(true)
+	b, f := named("stop"), m.keyContext(true)
 	if why := b.works(f); why != "" {
 		m.deny(why + ". Nothing was done.")
 		return nil
 	}
-	cmd := b.aim(f)
+	cmd := b.target(f)
 	cmd.Mode, cmd.Reason = ops.ModeGraceful, "ctrl+c in the console"
-	return m.give([]ops.Command{cmd})
+	return m.send([]ops.Command{cmd})
 }
 
 // does reports whether a command of this verb was given and has not been answered.
@@ -127,8 +127,8 @@ var rungs = map[ops.Mode]struct {
 	ops.ModeFast:     {ops.ModeImmediate, "kills the processes and closes the stores"},
 }
 
-// climb makes a running stop stronger: the first press says what the second does.
-func (m *model) climb(second bool) tea.Cmd {
+// escalate makes a running stop stronger: the first press says what the second does.
+func (m *model) escalate(second bool) tea.Cmd {
 	mode := m.stopping().Mode
 	step, ok := rungs[mode]
 	if !second {
@@ -142,9 +142,9 @@ func (m *model) climb(second bool) tea.Cmd {
 	}
 	m.rung = 0
 	if !ok {
-		return m.press(named("force"))
+		return m.invoke(named("force"))
 	}
-	return m.give([]ops.Command{{Verb: ops.VerbStop, Mode: step.next, Reason: "ctrl+c in the console"}})
+	return m.send([]ops.Command{{Verb: ops.VerbStop, Mode: step.next, Reason: "ctrl+c in the console"}})
 }
 
 // escape goes one level up: page, filter, detail, the view that opened by itself. It never leaves the program.
@@ -160,7 +160,7 @@ func (m *model) escape() tea.Cmd {
 		m.detail = false
 		m.resize()
 	case m.view == views.Shutdown:
-		return m.open(m.back)
+		return m.openView(m.back)
 	}
 	return nil
 }
@@ -179,7 +179,7 @@ func (m *model) goBack() tea.Cmd {
 		if m.view == views.Shutdown && m.back != views.Shutdown {
 			to = m.back
 		}
-		return m.open(to)
+		return m.openView(to)
 	}
 	return m.askLeave()
 }

@@ -23,7 +23,7 @@ func TestNoWriteWaitsForATerminalThatNobodyReads(t *testing.T) {
 		"a text": func(w io.Writer) (int, error) { return io.WriteString(w, frame) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			g := newGuard(writer, func() {})
+			g := newOutputGuard(writer, func() {})
 			ended := make(chan struct{})
 			go func() {
 				defer close(ended)

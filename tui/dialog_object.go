@@ -17,18 +17,18 @@ import (
 // refreshGap is how often an open question asks again what its commands would do.
 const refreshGap = time.Second
 
-// sight is what a question showed of a command's target when it opened.
-type sight struct {
+// seenTarget is what a question showed of a command's target when it opened.
+type seenTarget struct {
 	turn  string // of a session
 	ticks uint64 // of a process: its start, so that a pid that is used again is another process
 }
 
-// see notes what each target is when the question opens.
-func (q *question) see(m *model) {
+// noteTargets notes what each target is when the question opens.
+func (q *question) noteTargets(m *model) {
 	q.seen = nil
 	snap := m.snapshot()
 	for _, cmd := range q.cmds {
-		var s sight
+		var s seenTarget
 		if row := find(snap.Sessions, cmd.Target, sessionKey); row != nil {
 			s.turn = row.Turn
 		}
@@ -41,7 +41,7 @@ func (q *question) see(m *model) {
 
 // gone says why cmd has nothing left to act on; "" while it has. A session that is missing in the snapshot is no
 // reason: a snapshot is bounded. The gateway's preview says whether such a session is still there.
-func (m *model) gone(cmd ops.Command, s sight) string {
+func (m *model) gone(cmd ops.Command, s seenTarget) string {
 	snap, state, name := m.snapshot(), m.status.State, object(cmd)
 	spec, _ := cmd.Verb.Spec()
 	switch {
@@ -60,7 +60,7 @@ func (m *model) gone(cmd ops.Command, s sight) string {
 			return "process " + name + " has ended"
 		}
 	case ops.VerbPause, ops.VerbReconnect:
-		switch row := find(snap.AdapterRow, cmd.Target, adapterKey); {
+		switch row := find(snap.Adapters, cmd.Target, adapterKey); {
 		case row == nil:
 			return "adapter " + name + " has gone"
 		case row.State == ops.AdapterPaused && cmd.Verb == ops.VerbPause:
@@ -178,7 +178,7 @@ func (q *question) follow(m *model) {
 		if q.seen[0].turn == "" {
 			q.news = "a turn has begun: " + clock(m.now, s.TurnStartedAt)
 		}
-		if q.tier == oneLine && q.binding.tier(facts{session: s, now: m.now}) > oneLine {
+		if q.tier == oneLine && q.binding.tier(keyContext{session: s, now: m.now}) > oneLine {
 			q.tier = withDialog
 		}
 	case s.Turn == "" && cmd.Verb == ops.VerbInterrupt:

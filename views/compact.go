@@ -6,8 +6,8 @@ import (
 	"gatewaytui/core/ops"
 )
 
-// strip is a running stop in at most h short lines: the one that matters most first, the least important ones left out.
-func (d *stopDraw) strip(w, h int) []string {
+// compact is a running stop in at most h short lines: the one that matters most first, the least important ones left out.
+func (d *stopDraw) compact(w, h int) []string {
 	type row struct {
 		text string
 		role Role
@@ -16,7 +16,7 @@ func (d *stopDraw) strip(w, h int) []string {
 	var rows []row
 	doomed := d.f.spare < 0
 	if doomed {
-		rows = append(rows, row{d.shortDoom(), Danger, 0})
+		rows = append(rows, row{d.shortKillNotice(), Danger, 0})
 	}
 	head := "STOPPING " + clock(d.now)
 	if d.s.Snap.Demo != nil {
@@ -64,7 +64,7 @@ func (d *stopDraw) strip(w, h int) []string {
 	return lines
 }
 
-func (d *stopDraw) shortDoom() string {
+func (d *stopDraw) shortKillNotice() string {
 	at := ""
 	if i := d.f.killed; i >= 0 {
 		at = " in " + d.phaseName(d.Phases[i])
@@ -78,12 +78,12 @@ func (d *stopDraw) shortDoom() string {
 // oneLine is a running stop in one line; what has no room is left out.
 func (d *stopDraw) oneLine(w int) string {
 	l := d.s.line(w)
-	d.s.mark(l)
+	d.s.demoBadge(l)
 	if d.s.Link.State == LinkGone {
 		return l.add(0, Danger, "GONE "+d.s.seen()).add(1, Plain, "in stop").b.String()
 	}
 	if d.f.spare < 0 {
-		l.add(0, Danger, d.shortDoom())
+		l.add(0, Danger, d.shortKillNotice())
 	}
 	l.add(1, Bad, "STOPPING "+clock(d.now))
 	if d.at >= 0 {

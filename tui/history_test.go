@@ -170,7 +170,7 @@ func TestFurtherLivesAreReadWhenTheSelectionNearsTheirEnd(t *testing.T) {
 			t.Fatalf("the last life is %s", got)
 		}
 		seen := map[string]bool{}
-		for _, l := range b.m.past.lives {
+		for _, l := range b.m.history.lives {
 			if seen[l.Life] {
 				t.Fatalf("%s is listed twice", l.Life)
 			}
@@ -267,7 +267,7 @@ func TestTheListGoesOnFromOneLifeToTheNext(t *testing.T) {
 		for range lifePage {
 			b.keys("j")
 		}
-		read := len(b.m.past.lives)
+		read := len(b.m.history.lives)
 		if read != 3*lifePage/2 {
 			t.Fatalf("%d lives were read", read)
 		}
@@ -296,7 +296,7 @@ func TestTheListGoesOnFromOneLifeToTheNext(t *testing.T) {
 		if got := b.m.life().Life; got != chosen {
 			t.Fatalf("the selection moved from %s to %s", chosen, got)
 		}
-		if got := b.m.past.lives[1]; got.Life != "life-now" || got.Outcome != ops.OutcomeCrashed {
+		if got := b.m.history.lives[1]; got.Life != "life-now" || got.Outcome != ops.OutcomeCrashed {
 			t.Fatalf("the life before is %+v", got)
 		}
 	})
@@ -325,7 +325,7 @@ func TestAListThatDoesNotJoinTheOlderOneReplacesIt(t *testing.T) {
 				}
 				return out
 			}
-			p := past{lives: lives(tc.had), next: "old"}
+			p := history{lives: lives(tc.had), next: "old"}
 			p.renew(ops.Page[ops.Life]{Items: lives(tc.page), Next: tc.next})
 			var got []string
 			for _, l := range p.lives {

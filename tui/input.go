@@ -11,10 +11,10 @@ import (
 // maxTyped bounds what is typed or pasted into a line, in runes.
 const maxTyped = 4096
 
-// field is a line being typed; the cursor is at its end.
-type field struct{ input textinput.Model }
+// input is a line being typed; the cursor is at its end.
+type input struct{ input textinput.Model }
 
-func newField(text string) *field {
+func newInput(text string) *input {
 	in := textinput.New()
 	in.CharLimit = maxTyped
 	// What moves the cursor is off, because the prompt is drawn with it at the end; and what pastes, because that runs a
@@ -28,13 +28,13 @@ func newField(text string) *field {
 	in.SetValue(text)
 	in.CursorEnd()
 	in.Focus() // its command only makes the cursor blink
-	return &field{in}
+	return &input{in}
 }
 
-func (f *field) text() string { return f.input.Value() }
+func (f *input) text() string { return f.input.Value() }
 
 // key takes what is typed or pasted and reports whether the text changed. What would act on a terminal is no text.
-func (f *field) key(k tea.KeyMsg) bool {
+func (f *input) key(k tea.KeyMsg) bool {
 	if k.Alt && (k.Type == tea.KeyRunes || k.Type == tea.KeySpace) {
 		return false
 	}

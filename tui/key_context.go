@@ -8,8 +8,8 @@ import (
 	"gatewaytui/views"
 )
 
-// facts is what a key is judged by: where the person is, and what the newest snapshot says of the row under the cursor.
-type facts struct {
+// keyContext is what a key is judged by: where the person is, and what the newest snapshot says of the row under the cursor.
+type keyContext struct {
 	view     views.View
 	link     views.LinkState
 	readOnly bool
@@ -29,7 +29,7 @@ type facts struct {
 }
 
 // subject is the session that a key about sessions means: the row's own, or the one that owns the row.
-func (f facts) subject() string {
+func (f keyContext) subject() string {
 	switch {
 	case f.session != nil:
 		return f.session.Key
@@ -40,7 +40,7 @@ func (f facts) subject() string {
 }
 
 // busy reports whether the row's session or agent runs a turn, or may begin its next one at any moment.
-func (f facts) busy() bool { return busy(f.session, f.now) || f.agent != nil && f.agent.Busy }
+func (f keyContext) busy() bool { return busy(f.session, f.now) || f.agent != nil && f.agent.Busy }
 
 // Rows are known by keys, not by their place: a selection follows its row through sorting and new snapshots.
 

@@ -16,11 +16,11 @@ var (
 	ofMoves = slices.Concat([]views.View{views.Overview}, ofRows)
 )
 
-// moveBindings are the keys that change nothing but the picture.
-func moveBindings() []binding {
+// navigationBindings are the keys that change nothing but the picture.
+func navigationBindings() []binding {
 	out := []binding{
-		{action: "open", keys: []string{"enter"}, label: "open", help: "open the row's details, a past life's report; from an event or the overview, its row", in: ofMoves, not: needsOpenLife, do: (*model).enter},
-		{action: "filter", keys: []string{"/"}, label: "filter", help: "show what matches: word, ~fuzzy, !not, column:word, \"two words\"", in: ofRows, not: needsLife, do: (*model).startFilter},
+		{action: "open", keys: []string{"enter"}, label: "open", help: "open the row's details, a past life's report; from an event or the overview, its row", in: ofMoves, disabledReason: needsOpenLife, do: (*model).enter},
+		{action: "filter", keys: []string{"/"}, label: "filter", help: "show what matches: word, ~fuzzy, !not, column:word, \"two words\"", in: ofRows, disabledReason: needsLife, do: (*model).startFilter},
 		{action: "next-match", keys: []string{"n"}, help: "next row that the last filter matched", in: ofLists, do: func(m *model) tea.Cmd { return m.nextMatch(1) }},
 		{action: "previous-match", keys: []string{"N"}, help: "previous row that the last filter matched", in: ofLists, do: func(m *model) tea.Cmd { return m.nextMatch(-1) }},
 		{action: "sort", keys: []string{"o"}, label: "sort", help: "sort by the next column", in: ofLists, do: (*model).nextSort},
@@ -47,20 +47,20 @@ func moveBindings() []binding {
 		{action: "page-up", keys: []string{"pgup"}, help: "a page up", in: ofMoves, do: func(m *model) tea.Cmd { return m.move(-m.page()) }},
 	}
 	for _, v := range views.Views {
-		out = append(out, binding{action: v.Name, keys: []string{strconv.Itoa(int(v.View))}, help: v.Name, do: func(m *model) tea.Cmd { return m.open(v.View) }})
+		out = append(out, binding{action: v.Name, keys: []string{strconv.Itoa(int(v.View))}, help: v.Name, do: func(m *model) tea.Cmd { return m.openView(v.View) }})
 	}
 	return append(out, []binding{
-		{action: "next-view", keys: []string{"tab"}, help: "next view", do: func(m *model) tea.Cmd { return m.open(m.view%views.Events + 1) }},
-		{action: "previous-view", keys: []string{"shift+tab"}, help: "previous view", do: func(m *model) tea.Cmd { return m.open((m.view+views.Events-2)%views.Events + 1) }},
+		{action: "next-view", keys: []string{"tab"}, help: "next view", do: func(m *model) tea.Cmd { return m.openView(m.view%views.Events + 1) }},
+		{action: "previous-view", keys: []string{"shift+tab"}, help: "previous view", do: func(m *model) tea.Cmd { return m.openView((m.view+views.Events-2)%views.Events + 1) }},
 		{action: "up-one-level", keys: []string{"esc"}, help: "one level up: dialog, filter, marks, details; never leaves", do: (*model).escape},
 		{action: "back", keys: []string{"q"}, help: "back; at the top, ask how to leave", do: (*model).goBack},
 		{action: "leave", help: "ask how to leave (ctrl+c); ctrl+c again stops a gateway of this terminal; in a stop, two presses make the stop stronger", do: (*model).askLeave},
 		{action: "pause", keys: []string{"p"}, help: "freeze the picture, not the gateway", do: (*model).pauseView},
 		{action: "refresh", keys: []string{"r"}, help: "look at the gateway now", do: func(m *model) tea.Cmd {
-			m.wanted, m.past.wanted, m.past.retryAt = true, true, time.Time{}
-			m.more = more{number: m.more.number + 1}
+			m.wanted, m.history.wanted, m.history.retryAt = true, true, time.Time{}
+			m.more = sessionPages{number: m.more.number + 1}
 			m.link.NextTry = m.now
-			return tea.Batch(m.maybeLook(true), m.recall())
+			return tea.Batch(m.maybeFetch(true), m.readHistory())
 		}},
 		{action: "redraw", keys: []string{"ctrl+l"}, help: "paint the whole screen again", do: func(*model) tea.Cmd { return tea.ClearScreen }},
 		{action: "copy", keys: []string{"y"}, help: "copy the row's name, or the path of the diagnosis", do: (*model).copyID},
@@ -80,7 +80,7 @@ func (m *model) move(by int) tea.Cmd {
 		switch m.leaf() {
 		case views.StopLives, views.StopReport:
 			l.move(by)
-			return m.recall()
+			return m.readHistory()
 		case views.StopPlan:
 			return nil
 		}
@@ -196,7 +196,7 @@ func (m *model) jump(v views.View, key string) tea.Cmd {
 	if key != "" {
 		m.lists[v].Selected, m.lists[v].Filter = key, ""
 	}
-	return m.open(v)
+	return m.openView(v)
 }
 
 // overviewRows are the rows of the overview as it is drawn.

@@ -19,9 +19,9 @@ const (
 	lifeRetry = 2 * time.Second
 )
 
-// past are the past lives as far as they have been read, newest first. A life that has ended does not change, so that only
+// history are the past lives as far as they have been read, newest first. A life that has ended does not change, so that only
 // the first page is ever read again.
-type past struct {
+type history struct {
 	lives []ops.Life
 	shown []ops.Life // those that the filter matches
 	next  string     // the cursor of what has not been read; empty: nothing
@@ -33,18 +33,18 @@ type past struct {
 	retryAt time.Time
 }
 
-// remembered is a page of past lives.
-type remembered struct {
+// historyPage is a page of past lives.
+type historyPage struct {
 	page ops.Page[ops.Life]
 	more bool // it follows those that were read before
 	at   time.Time
 	err  error
 }
 
-// recall asks for past lives if some are wanted: the first page, or the next one when the selection nears the end of those
+// readHistory asks for past lives if some are wanted: the first page, or the next one when the selection nears the end of those
 // that were read. It asks once at a time, and only while they are looked at and the gateway answers.
-func (m *model) recall() tea.Cmd {
-	p := &m.past
+func (m *model) readHistory() tea.Cmd {
+	p := &m.history
 	if m.view != views.Shutdown || m.leaf() != views.StopLives && m.leaf() != views.StopReport || m.link.State != views.LinkLive || p.asking || m.now.Before(p.retryAt) {
 		return nil
 	}
@@ -60,17 +60,17 @@ func (m *model) recall() tea.Cmd {
 	p.asking, m.stale = true, true
 	p.wanted = p.wanted && q.Cursor != ""
 	return m.tasks.cmd(taskRecall, func(ctx context.Context) tea.Msg {
-		ctx, cancel := context.WithTimeout(ctx, patience)
+		ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
 		defer cancel()
-		r := remembered{more: q.Cursor != ""}
+		r := historyPage{more: q.Cursor != ""}
 		r.page, r.err = m.console.History(ctx, q)
 		r.at = time.Now()
 		return r
 	})
 }
 
-func (m *model) onRemembered(r remembered) tea.Cmd {
-	p := &m.past
+func (m *model) onHistoryPage(r historyPage) tea.Cmd {
+	p := &m.history
 	p.asking, m.stale = false, true
 	if r.err != nil {
 		p.err, p.retryAt = ops.AsError(r.err).Error(), r.at.Add(lifeRetry)
@@ -86,11 +86,11 @@ func (m *model) onRemembered(r remembered) tea.Cmd {
 		p.at = r.at
 	}
 	m.showLives()
-	return m.recall()
+	return m.readHistory()
 }
 
 // renew puts the newest page before what was read of older lives, if it reaches that far.
-func (p *past) renew(page ops.Page[ops.Life]) {
+func (p *history) renew(page ops.Page[ops.Life]) {
 	lives, next := page.Items, page.Next
 	if n := len(lives); next != "" && n > 0 {
 		if i := slices.IndexFunc(p.lives, func(l ops.Life) bool { return l.Life == lives[n-1].Life }); i >= 0 && i+1 < len(p.lives) {
@@ -102,7 +102,7 @@ func (p *past) renew(page ops.Page[ops.Life]) {
 
 // showLives makes what the list shows.
 func (m *model) showLives() {
-	l, p := m.lists[views.Shutdown], &m.past
+	l, p := m.lists[views.Shutdown], &m.history
 	p.shown = views.FilterLives(p.lives, l.Filter)
 	keys, index := make([]string, len(p.shown)), make(map[string]int, len(p.shown))
 	for i := range p.shown {
@@ -130,7 +130,7 @@ func (m *model) pageOpen() bool {
 func (m *model) turn(to views.StopPage) tea.Cmd {
 	m.stopPage, m.stale = to, true
 	m.resize()
-	return m.recall()
+	return m.readHistory()
 }
 
 // life is the selected one of the past lives, nil for none.
@@ -138,19 +138,19 @@ func (m *model) life() *ops.Life {
 	if m.view != views.Shutdown || m.leaf() == views.StopNow || m.leaf() == views.StopPlan {
 		return nil
 	}
-	if i := m.lists[views.Shutdown].at(); i >= 0 && i < len(m.past.shown) {
-		return &m.past.shown[i]
+	if i := m.lists[views.Shutdown].at(); i >= 0 && i < len(m.history.shown) {
+		return &m.history.shown[i]
 	}
 	return nil
 }
 
-// showPast puts the open page into a screen.
-func (m *model) showPast(s *views.Screen) {
-	p := &m.past
+// showHistory puts the open page into a screen.
+func (m *model) showHistory(s *views.Screen) {
+	p := &m.history
 	s.StopPage = m.leaf()
 	switch s.StopPage {
 	case views.StopLives:
-		s.Past = views.Past{Lives: p.shown, Read: len(p.lives), More: p.next != "", At: p.at, Asking: p.asking, Err: p.err}
+		s.History = views.History{Lives: p.shown, Read: len(p.lives), More: p.next != "", At: p.at, Asking: p.asking, Err: p.err}
 		return
 	case views.StopReport:
 		s.Stop, s.Life = nil, m.life()
@@ -167,26 +167,26 @@ func pageBindings() []binding {
 		return func(m *model) tea.Cmd { return m.turn(p) }
 	}
 	return []binding{
-		{action: "lives", keys: []string{"left", "h"}, label: "lives", help: "from a report or the plan to the list of past lives", in: ofStop, not: needsPage, do: to(views.StopLives)},
-		{action: "plan", keys: []string{"]"}, label: "plan", help: "what a stop would do now; left goes back to the past lives", in: ofStop, not: needsNoPlan, do: to(views.StopPlan)},
+		{action: "lives", keys: []string{"left", "h"}, label: "lives", help: "from a report or the plan to the list of past lives", in: ofStop, disabledReason: needsPage, do: to(views.StopLives)},
+		{action: "plan", keys: []string{"]"}, label: "plan", help: "what a stop would do now; left goes back to the past lives", in: ofStop, disabledReason: needsNoPlan, do: to(views.StopPlan)},
 	}
 }
 
-func needsNoRunningStop(f facts) string {
+func needsNoRunningStop(f keyContext) string {
 	if f.stop != nil {
 		return "a stop runs: this is it"
 	}
 	return ""
 }
 
-func needsNoPlan(f facts) string {
+func needsNoPlan(f keyContext) string {
 	if f.page == views.StopPlan {
 		return "this is the plan; left goes back to the past lives"
 	}
 	return needsNoRunningStop(f)
 }
 
-func needsPage(f facts) string {
+func needsPage(f keyContext) string {
 	if f.page == views.StopLives {
 		return "these are the past lives; enter opens one"
 	}
@@ -194,7 +194,7 @@ func needsPage(f facts) string {
 }
 
 // needsLife is for the keys that lists and past lives share.
-func needsLife(f facts) string {
+func needsLife(f keyContext) string {
 	switch {
 	case f.view != views.Shutdown:
 		return ""
@@ -206,7 +206,7 @@ func needsLife(f facts) string {
 	return ""
 }
 
-func needsOpenLife(f facts) string {
+func needsOpenLife(f keyContext) string {
 	if why := needsLife(f); why != "" || f.view != views.Shutdown || f.life != nil {
 		return why
 	}

@@ -22,18 +22,18 @@ const (
 	maxSilence = 24 * time.Hour
 )
 
-// wish is what the operator wants of an adapter, apart from what it is able to do.
-type wish int
+// desiredState is what the operator wants of an adapter, apart from what it is able to do.
+type desiredState int
 
 const (
-	wanted   wish = iota // connected, and retried for ever
-	pausing              // off the network until resumed
-	stopping             // off the network for good
+	wantConnected desiredState = iota // connected, and retried for ever
+	wantPaused                        // off the network until resumed
+	wantStopped                       // off the network for good
 )
 
-// link keeps one platform connected. Its run is the one goroutine that makes connections; the operator's verbs change the
+// managedAdapter keeps one platform connected. Its run is the one goroutine that makes connections; the operator's verbs change the
 // wish and take the connection away from it, and every step of run checks under the lock that its wish still stands.
-type link struct {
+type managedAdapter struct {
 	s          *Supervisor
 	name       string
 	platform   Platform      // nil: broken in the config
@@ -42,23 +42,23 @@ type link struct {
 	wake       chan struct{} // of one: the wish changed
 	downs      sync.WaitGroup
 
-	mu       sync.Mutex // guards what follows; never held over a call into a platform
-	wish     wish
-	up       context.Context // ends when this wish for a connection does; nil without one
-	drop     context.CancelFunc
-	row      ops.Adapter
-	live     *live           // the connection in use
-	leaving  *live           // a connection that run has to take down
-	attempt  <-chan struct{} // closed when the latest attempt has returned from the platform
-	down     <-chan struct{} // closed when the latest takedown has ended
-	attempts int             // since the last recovery
-	backoff  *backoff.ExponentialBackOff
-	silence  time.Time // until when the platform wants nothing sent
-	sends    int
+	mu          sync.Mutex // guards what follows; never held over a call into a platform
+	desired     desiredState
+	up          context.Context // ends when this wish for a connection does; nil without one
+	drop        context.CancelFunc
+	row         ops.Adapter
+	current     *connection     // the connection in use
+	leaving     *connection     // a connection that run has to take down
+	attempt     <-chan struct{} // closed when the latest attempt has returned from the platform
+	down        <-chan struct{} // closed when the latest takedown has ended
+	attempts    int             // since the last recovery
+	backoff     *backoff.ExponentialBackOff
+	silentUntil time.Time // until when the platform wants nothing sent
+	sends       int
 }
 
-func newLink(s *Supervisor, name string) *link {
-	l := &link{
+func newManagedAdapter(s *Supervisor, name string) *managedAdapter {
+	l := &managedAdapter{
 		s: s, name: name, first: make(chan struct{}), wake: make(chan struct{}, 1),
 		backoff: &backoff.ExponentialBackOff{
 			InitialInterval: s.o.MinBackoff, MaxInterval: s.o.MaxBackoff,
@@ -71,7 +71,7 @@ func newLink(s *Supervisor, name string) *link {
 }
 
 // run connects, watches and retries until the link is stopped or ctx ends, which stops it.
-func (l *link) run(ctx context.Context) {
+func (l *managedAdapter) run(ctx context.Context) {
 	defer l.downs.Wait() // each is bounded
 	ended := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
@@ -86,7 +86,7 @@ func (l *link) run(ctx context.Context) {
 	defer l.firstDone()
 	for {
 		l.mu.Lock()
-		up, w, old := l.up, l.wish, l.leaving
+		up, w, old := l.up, l.desired, l.leaving
 		l.leaving = nil
 		l.mu.Unlock()
 		if old != nil {
@@ -94,8 +94,8 @@ func (l *link) run(ctx context.Context) {
 		}
 		switch {
 		case up != nil:
-			l.keep(up)
-		case w == stopping:
+			l.stayConnected(up)
+		case w == wantStopped:
 			return
 		default:
 			<-l.wake
@@ -104,25 +104,25 @@ func (l *link) run(ctx context.Context) {
 }
 
 // end stops the link when Run ends without a Stop.
-func (l *link) end() {
+func (l *managedAdapter) end() {
 	l.mu.Lock()
-	if l.wish != stopping {
-		l.leaving = l.leave(stopping)
+	if l.desired != wantStopped {
+		l.leaving = l.setDesired(wantStopped)
 	}
 	l.mu.Unlock()
 	l.s.flush()
 }
 
-// keep holds a connection for as long as up lasts.
-func (l *link) keep(up context.Context) {
-	l.yield(up)
+// stayConnected holds a connection for as long as up lasts.
+func (l *managedAdapter) stayConnected(up context.Context) {
+	l.awaitPrevious(up)
 	for {
 		c, err := l.connect(up)
 		l.firstDone()
 		if err == nil {
 			err = l.watch(up, c)
 		}
-		old, delay, ok := l.enqueue(up, err)
+		old, delay, ok := l.scheduleRetry(up, err)
 		l.s.flush()
 		if old != nil {
 			l.discard(old)
@@ -133,9 +133,9 @@ func (l *link) keep(up context.Context) {
 	}
 }
 
-// yield lets the connection before this one leave first, since two of them at once can be a conflict at the platform or
+// awaitPrevious lets the connection before this one leave first, since two of them at once can be a conflict at the platform or
 // on a port, but waits no longer than a retry would (E4).
-func (l *link) yield(up context.Context) {
+func (l *managedAdapter) awaitPrevious(up context.Context) {
 	l.mu.Lock()
 	down := l.down
 	l.mu.Unlock()
@@ -153,14 +153,14 @@ func (l *link) yield(up context.Context) {
 
 // connect makes one attempt and takes the connection into use. An attempt that ignores its end is abandoned; if it
 // succeeds later, what it made is taken down by itself.
-func (l *link) connect(up context.Context) (*live, error) {
+func (l *managedAdapter) connect(up context.Context) (*connection, error) {
 	returned := make(chan struct{})
 	if !l.attempting(up, returned) {
 		return nil, up.Err()
 	}
 	l.s.flush()
 
-	g := &gate{to: l.s.o.Receiver}
+	g := &receiver{to: l.s.o.Receiver}
 	conn, abandoned, err := bounded(up, l.s.o.ConnectTimeout,
 		func(ctx context.Context) (Conn, error) { return l.platform.Connect(ctx, g) },
 		func(conn Conn, err error) {
@@ -169,16 +169,16 @@ func (l *link) connect(up context.Context) (*live, error) {
 				return
 			}
 			l.s.o.Log.Warn("adapter.connect.late", "adapter", l.name)
-			if c, err := newLive(conn, g); err == nil {
+			if c, err := newConnection(conn, g); err == nil {
 				l.takeDown(c)
 			}
 		})
 	if !abandoned {
 		defer close(returned)
 	}
-	var c *live
+	var c *connection
 	if err == nil {
-		c, err = newLive(conn, g)
+		c, err = newConnection(conn, g)
 	}
 	if err != nil {
 		g.shut.Store(true)
@@ -193,7 +193,7 @@ func (l *link) connect(up context.Context) (*live, error) {
 }
 
 // attempting says that an attempt begins, if up still stands.
-func (l *link) attempting(up context.Context, returned <-chan struct{}) bool {
+func (l *managedAdapter) attempting(up context.Context, returned <-chan struct{}) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if up.Err() != nil {
@@ -203,27 +203,27 @@ func (l *link) attempting(up context.Context, returned <-chan struct{}) bool {
 	l.attempts++
 	l.row.Attempt = l.attempts
 	l.row.NextAttemptAt = ops.Time{}
-	l.become(ops.AdapterConnecting, slog.LevelDebug, nil)
+	l.transition(ops.AdapterConnecting, slog.LevelDebug, nil)
 	return true
 }
 
 // adopt makes c the connection in use, if up still stands. The error before it is past from here on, and lives in the log.
-func (l *link) adopt(up context.Context, c *live) bool {
+func (l *managedAdapter) adopt(up context.Context, c *connection) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if up.Err() != nil {
-		l.part(c)
+		l.detach(c)
 		return false
 	}
-	l.live = c
+	l.current = c
 	l.row.Attempt = 0
 	l.row.LastError = ""
-	l.become(ops.AdapterConnected, slog.LevelInfo, nil)
+	l.transition(ops.AdapterConnected, slog.LevelInfo, nil)
 	return true
 }
 
 // watch returns when the connection ended, went stale, or up ended; the error says why.
-func (l *link) watch(up context.Context, c *live) error {
+func (l *managedAdapter) watch(up context.Context, c *connection) error {
 	settled := false
 	check := time.NewTimer(settleTime)
 	defer check.Stop()
@@ -264,7 +264,7 @@ func (l *link) watch(up context.Context, c *live) error {
 }
 
 // settle forgets the failures that led to a connection which has proved itself.
-func (l *link) settle(up context.Context) {
+func (l *managedAdapter) settle(up context.Context) {
 	l.mu.Lock()
 	if up.Err() == nil {
 		l.recovered()
@@ -272,9 +272,9 @@ func (l *link) settle(up context.Context) {
 	l.mu.Unlock()
 }
 
-// enqueue says why there is no connection and when the next attempt is. The retry stands before anything is done about
+// scheduleRetry says why there is no connection and when the next attempt is. The retry stands before anything is done about
 // the old connection, which it returns for that (E2, S7). It reports false, and has changed nothing, if up is over.
-func (l *link) enqueue(up context.Context, err error) (old *live, delay time.Duration, ok bool) {
+func (l *managedAdapter) scheduleRetry(up context.Context, err error) (old *connection, delay time.Duration, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if up.Err() != nil {
@@ -290,15 +290,15 @@ func (l *link) enqueue(up context.Context, err error) (old *live, delay time.Dur
 		state, delay = ops.AdapterNeedsCredentials, l.s.o.MaxBackoff
 	}
 	if limit, is := errors.AsType[*RateLimitError](err); is {
-		l.hush(limit)
-		delay = max(delay, l.silence.Sub(now))
+		l.setRateLimit(limit)
+		delay = max(delay, l.silentUntil.Sub(now))
 	}
 	if _, is := errors.AsType[*ConflictError](err); is {
 		l.row.Conflicts++
 	}
-	if old = l.live; old != nil {
-		l.live = nil
-		l.part(old)
+	if old = l.current; old != nil {
+		l.current = nil
+		l.detach(old)
 		if last, err := old.lastInbound(); err == nil && !last.IsZero() {
 			l.row.LastInboundAt = ops.At(last)
 		}
@@ -306,7 +306,7 @@ func (l *link) enqueue(up context.Context, err error) (old *live, delay time.Dur
 	l.row.Attempt = l.attempts + 1
 	l.row.NextAttemptAt = ops.At(now.Add(delay))
 	l.row.LastError = clean(err)
-	l.become(state, level, err)
+	l.transition(state, level, err)
 	return old, delay, true
 }
 

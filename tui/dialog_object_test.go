@@ -23,7 +23,7 @@ var changes = []struct {
 		g.snap.Sessions[1].Turn, g.snap.Sessions[1].State = "t3", ops.SessionRunning
 	}},
 	{"the session has another number of processes", func(g *gateway) { g.snap.Sessions[0].Processes = 7 }},
-	{"an adapter was lost", func(g *gateway) { g.snap.AdapterRow[0].State = ops.AdapterStale }},
+	{"an adapter was lost", func(g *gateway) { g.snap.Adapters[0].State = ops.AdapterStale }},
 	{"someone else reset the conversation", func(g *gateway) {
 		g.snap.Sessions[0].ID, g.snap.Sessions[0].Turn, g.snap.Sessions[0].State, g.snap.Sessions[0].Cached = "s9", "", ops.SessionIdle, false
 	}},
@@ -218,7 +218,7 @@ func TestAnEvictionOfABusySessionInterruptsFirst(t *testing.T) {
 func TestKeysTypedIntoADialogThatClosesAreDropped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGateway()
-		g.snap.AdapterRow = g.snap.AdapterRow[1:] // c would resume it
+		g.snap.Adapters = g.snap.Adapters[1:] // c would resume it
 		b := newBench(t, g, Options{Attached: true})
 		b.patiently("5", "S", "m", "m")
 		b.patiently("i", "m")

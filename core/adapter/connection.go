@@ -19,22 +19,22 @@ const (
 	sendGrace = time.Second
 )
 
-// live is one connection in use. Once it has left its link it never comes back.
-type live struct {
-	conn  Conn
-	done  <-chan struct{}
-	gate  *gate
-	since time.Time
-	calls *semaphore.Weighted
-	ended chan struct{} // closed when takeDown has ended
+// connection is one connection in use. Once it has left its link it never comes back.
+type connection struct {
+	conn     Conn
+	done     <-chan struct{}
+	receiver *receiver
+	since    time.Time
+	calls    *semaphore.Weighted
+	ended    chan struct{} // closed when takeDown has ended
 
 	// ctx ends the sends that are under way in the connection.
 	ctx    context.Context
 	cancel context.CancelFunc
 }
 
-// newLive takes conn into use. It fails if conn is none or panics.
-func newLive(conn Conn, g *gate) (c *live, err error) {
+// newConnection takes conn into use. It fails if conn is none or panics.
+func newConnection(conn Conn, g *receiver) (c *connection, err error) {
 	if conn == nil {
 		return nil, errors.New("no connection and no error")
 	}
@@ -45,14 +45,14 @@ func newLive(conn Conn, g *gate) (c *live, err error) {
 	}()
 	done := conn.Done()
 	ctx, cancel := context.WithCancel(context.Background())
-	return &live{
-		conn: conn, done: done, gate: g, since: time.Now(), calls: semaphore.NewWeighted(maxCalls),
+	return &connection{
+		conn: conn, done: done, receiver: g, since: time.Now(), calls: semaphore.NewWeighted(maxCalls),
 		ended: make(chan struct{}), ctx: ctx, cancel: cancel,
 	}, nil
 }
 
 // lastInbound is the connection's LastInbound, or an error if that panics.
-func (c *live) lastInbound() (at time.Time, err error) {
+func (c *connection) lastInbound() (at time.Time, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("panic: %v", p)
@@ -62,7 +62,7 @@ func (c *live) lastInbound() (at time.Time, err error) {
 }
 
 // cause is why the connection ended by itself.
-func (c *live) cause() (err error) {
+func (c *connection) cause() (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("panic: %v", p)
@@ -78,10 +78,10 @@ func (c *live) cause() (err error) {
 // then disconnected. All of it costs at most limit, of which the tasks may use half, so that hung tasks do not keep the
 // disconnect from being tried; a limit of zero or less leaves only ctx. Whoever took the connection from its link calls
 // it, once.
-func (c *live) takeDown(ctx context.Context, limit time.Duration, graceful bool) error {
+func (c *connection) takeDown(ctx context.Context, limit time.Duration, graceful bool) error {
 	defer close(c.ended)
 	began := time.Now()
-	c.gate.shut.Store(true)
+	c.receiver.shut.Store(true)
 	if !graceful {
 		c.cancel()
 	}
@@ -110,16 +110,16 @@ func (c *live) takeDown(ctx context.Context, limit time.Duration, graceful bool)
 	return together(errs...)
 }
 
-// gate stands between one connection and the gateway. Shut, it keeps a connection that was abandoned while it hung from
+// receiver stands between one connection and the gateway. Shut, it keeps a connection that was abandoned while it hung from
 // ever delivering a message again (S4, E4).
-type gate struct {
+type receiver struct {
 	to   Receiver
 	shut atomic.Bool
 }
 
 // Receive hands m on. The error of a shut gate is no *ops.Error: the message was neither accepted nor refused, and a
 // platform that can deliver it again should.
-func (g *gate) Receive(ctx context.Context, m Inbound) (string, error) {
+func (g *receiver) Receive(ctx context.Context, m Inbound) (string, error) {
 	if g.shut.Load() {
 		return "", errors.New("this connection was taken down")
 	}
@@ -127,7 +127,7 @@ func (g *gate) Receive(ctx context.Context, m Inbound) (string, error) {
 }
 
 // ToolSocket implements ToolFinder where the gateway does.
-func (g *gate) ToolSocket(ctx context.Context, s Socket) (session string, tool bool, err error) {
+func (g *receiver) ToolSocket(ctx context.Context, s Socket) (session string, tool bool, err error) {
 	if f, ok := g.to.(ToolFinder); ok {
 		return f.ToolSocket(ctx, s)
 	}
@@ -136,7 +136,7 @@ func (g *gate) ToolSocket(ctx context.Context, s Socket) (session string, tool b
 
 // Withdraw implements Withdrawer where the gateway does. A connection that was taken down withdraws nothing: its clients did
 // not leave.
-func (g *gate) Withdraw(session, id string) {
+func (g *receiver) Withdraw(session, id string) {
 	if w, ok := g.to.(Withdrawer); ok && !g.shut.Load() {
 		w.Withdraw(session, id)
 	}
