@@ -88,7 +88,8 @@ func (c *Conversations) beginEnd(key string, cause Cause) (old session.Session, 
 	var ok bool
 	switch {
 	case cause.reopened != "":
-		if old, ok = c.o.Table.BeginReplace(key); !ok && c.o.Table.Active(key) {
+		old, ok = c.o.Table.BeginReplace(key)
+		if _, running := c.o.Table.Running(key); !ok && running {
 			return old, nil, nil, &ops.Error{Code: ops.CodeBusy, Message: "a turn runs in this conversation", Hint: "/stop it first"}
 		}
 	case cause.expired != nil:
