@@ -53,7 +53,7 @@ const (
 const NothingRan = "nothing was running."
 
 // End ends the conversation of key: its turn is cancelled and its slot freed, its waiting messages are dropped, its agent is
-// closed with its processes, its end is written, and only then does the next message begin a fresh conversation (S12). It
+// closed with its processes, and its end is written. Only then does the next message begin a fresh conversation (S12). It
 // returns what was ended, and is bounded. The error is an *ops.Error: CodeNotFound without such a session, CodeConflict while
 // another End runs, or where an expired session goes on; or that an earlier conversation could not be reopened.
 func (c *Conversations) End(ctx context.Context, key string, cause Cause, keep Keeping) (done string, err error) {

@@ -9,8 +9,8 @@ import (
 	"gatewaytui/core/ops"
 )
 
-// A reader that asked for few kinds gets each event of these, gets a report of the others at most four times a second, and
-// its place follows the stream, so that it can resume without a gap.
+// A reader that asked for few kinds gets each event of these, and a report of the others at most four times a second.
+// Its place follows the stream, so that it can resume without a gap.
 func TestAReaderOfFewKindsIsToldOfTheOthersFourTimesASecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := New()

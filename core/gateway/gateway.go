@@ -1,8 +1,8 @@
 // Package gateway joins the rooms of core into one running gateway, and ends it.
 //
-// A gateway's life reads from top to bottom: its options (options.go), New, which makes the rooms without I/O (build.go), Run
-// in this file with its states (lifecycle.go), what is done now and then while it serves (watch.go), and the stop (stop.go)
-// with its twelve phases (plan.go). Messages are the business of delivery and conversation, earlier lives of
+// A gateway's life reads from top to bottom: its options (options.go), New, which makes the rooms without I/O (build.go), and
+// Run in this file with its states (lifecycle.go). Then come what is done now and then while it serves (watch.go), and the stop
+// (stop.go) with its twelve phases (plan.go). Messages are the business of delivery and conversation, earlier lives of
 // recovery, the operator's commands of operator, readiness and warnings of health.
 //
 // What it promises: whatever hangs, a stop ends within its plan; no lock is held over I/O, a close or a send; every

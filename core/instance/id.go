@@ -9,8 +9,8 @@ import (
 )
 
 // idOf makes a home's id of what the kernel knows the folder by: device, inode and, where the file system keeps it, the
-// time of its birth (statx(2)). So two paths to one folder agree, be it over symbolic links or bind mounts, two folders
-// that exist at the same time never do, and neither does a folder made anew where one was deleted. A file with a random
+// time of its birth (statx(2)). So two paths to one folder agree, be it over symbolic links or bind mounts. Two folders
+// that exist at the same time never do, and neither does a new folder where one was deleted. A file with a random
 // id in the home would be shared by a copy of it, and then one gateway's sweep would kill the other's processes (B13,
 // B14); a hash of the path would be shared by two containers. A copy, or a restored backup, is another home.
 func idOf(dir string) (string, error) {

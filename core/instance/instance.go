@@ -82,8 +82,8 @@ type Home struct {
 }
 
 // Open makes the home and its folders, or corrects their modes and those of the files in them. A home that belongs to
-// another user is refused, and so is a folder that can only be a mistake, such as / or /tmp, or one that holds anything
-// else (CheckHome), or one that others could write to and that has a symbolic link for a folder of ours (ErrExposed). A
+// another user is refused. So is a folder that can only be a mistake, such as / or /tmp, or one that holds anything else
+// (CheckHome). So is one that others could write to and that has a symbolic link for one of its folders (ErrExposed). A
 // folder that is refused is left as it is. Files of other users are left as they are and named in Warnings, except the lock
 // and the database, which must be ours. dir must be absolute.
 // Opening does not make it ours: Acquire does.

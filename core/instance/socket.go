@@ -14,9 +14,9 @@ import (
 // maxSocketPath is the longest path of a unix socket, in bytes: sun_path of unix(7), less the final NUL.
 const maxSocketPath = len(syscall.RawSockaddrUnix{}.Path) - 1
 
-// SocketPath is where the control socket of the home dir is: control.sock in it, or, where that is longer than the
-// path of a socket can be, a name made from the home's id in the first of $XDG_RUNTIME_DIR, /run/user/UID and a private
-// folder below $TMPDIR or /tmp that serves. It makes nothing. Another process with another environment may come to another
+// SocketPath is where the control socket of the home dir is: control.sock in it. Where that is longer than the path
+// of a socket can be, it is a name made from the home's id. That is in the first that serves of $XDG_RUNTIME_DIR, /run/user/UID
+// and a private folder below $TMPDIR or /tmp. It makes nothing. Another process with another environment may come to another
 // answer, which is why the pid file names the real one.
 func SocketPath(dir string, getenv func(string) string) (string, error) {
 	if p := filepath.Join(dir, socketFile); len(p) <= maxSocketPath {

@@ -42,7 +42,7 @@ const (
 //	call    tool calls: {tool, arguments}; arguments is a table, or a string that is sent as it stands
 //
 // Texts, durations and arguments are templates: $1 or ${name} is what a group of match captured, $$ a dollar sign,
-// {{input}} the user's message, {{session}} its key, {{model}} the model's name, {{round}} how many rounds of tool calls
+// {{input}} the user's message, {{session}} its key, {{model}} the model's name. {{round}} is how many rounds of tool calls
 // there were since, {{result}} the last tool result for people and {{result.NAME}} one member of it. {{number $1}}, alone
 // in an argument, is a number. A reply that asks for a member which the result does not have is the result itself.
 type Script struct {

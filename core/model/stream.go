@@ -129,8 +129,8 @@ func retryAfter(h http.Header, now time.Time) time.Duration {
 }
 
 // events passes on the data lines of an event stream. go-openai counts comments (keep-alives of slow endpoints) as
-// errors, mixes them into the error that it reports, reads one line more after an error (for ever, where the endpoint
-// keeps the connection) and knows one of the shapes that errors have; so it gets to see neither. A stream that ends
+// errors, and mixes them into the error that it reports. It reads one line more after an error (for ever, where the endpoint
+// keeps the connection) and knows one of the shapes that errors have. So it gets to see neither. A stream that ends
 // without [DONE] ends with io.ErrUnexpectedEOF, one that does not begin as an event stream does with a *foreign.
 type events struct {
 	kind  string // the content type

@@ -233,8 +233,8 @@ type Command struct {
 	// nothing is done. Empty accepts the current object.
 	//
 	// For stop, restart, drain and undrain it is the life: the turns that run do not matter. For the verbs of a session it
-	// is the session id, which names the conversation and not its current turn (an interrupt then means the turn that runs
-	// now), or a turn id, which names that turn alone.
+	// is the session id or a turn id. A session id names the conversation and not its current turn: an interrupt then means the
+	// turn that runs now. A turn id names that turn alone.
 	Expect string `json:"expect,omitempty"`
 	// Interrupt is for evict: interrupt the running turn first. The agent is dropped when that turn releases it, before
 	// the session's next turn can take it. Without it a busy agent is refused with CodeBusy.

@@ -16,8 +16,8 @@ type past struct {
 }
 
 // SweepEarlier ends what earlier lives of this home left behind, by KILL at once, since nobody is there whom they could
-// report to: the processes of rows, by their identity, with everything below them, and every process that carries the
-// tag, the marker or the control group of a life in rows or of another life that has a group below our home's. rows are
+// report to: the processes of rows, by their identity, with everything below them. It also ends every process that
+// carries the tag, the marker or the control group of a life in rows, or of another life that has a group below the home's. rows are
 // those of the journal without an end; those of this life are passed over, and what AdoptEarlier took over is spared.
 //
 // ended are the rows of which something lived that is now gone, verified. spared are those whose pid somebody else has

@@ -306,9 +306,8 @@ func (r *Registry) Stay() {
 	r.stay = true
 }
 
-// Close refuses further spawns, ends what is left (KillAll with the KillGrace of the options, unless one that began after
-// Refuse was verified), and waits for every
-// goroutine of the registry and for the guardian, which survivors are left to. It returns an error that names those, if
+// Close refuses further spawns and ends what is left: KillAll with the KillGrace of the options, unless one that began after
+// Refuse was verified. It waits for every goroutine of the registry and for the guardian, which survivors are left to. It returns an error that names those, if
 // any, and one that wraps ctx's when ctx ended first. A second Close does nothing.
 func (r *Registry) Close(ctx context.Context) error {
 	r.mu.Lock()

@@ -15,9 +15,9 @@ const (
 	originAdopted = ops.OriginAdopted
 )
 
-// tree is a leader and everything that was seen to descend from it. It lives until the leader was waited for and either
-// none of our children can be of it (Registry.over), or two scans in a row that began afterwards found no member, and no
-// orphan that may be one. Registry.mu guards it.
+// tree is a leader and everything that was seen to descend from it. It lives until the leader was waited for and no member
+// is left: none of our children can be of it (Registry.over), or two scans in a row that began afterwards found no member and
+// no orphan that may be one. Registry.mu guards it.
 type tree struct {
 	id      uint64
 	leader  ident

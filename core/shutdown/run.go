@@ -140,9 +140,8 @@ func Start(plan Plan, o Options) *Run {
 	return r
 }
 
-// Done is closed when the plan has run, the report is saved and the log written (or an eighth of the slack went by waiting
-// for that), and every goroutine of the run is gone, but for those that code which is not ours holds. The
-// watchdog is off then: what comes after is for the caller to bound.
+// Done is closed when the plan has run, and the report is saved and the log written, or an eighth of the slack went by waiting
+// for that. Every goroutine of the run is gone then, but for those that code which is not ours holds. The watchdog is off then: what comes after is for the caller to bound.
 func (r *Run) Done() <-chan struct{} { return r.done }
 
 // execute is the executor: it runs the phases in order and waits for nothing that it cannot leave.

@@ -58,7 +58,7 @@ func TestF1_WritesIntoADisplacedDatabaseAreRefused(t *testing.T) {
 }
 
 // The second line of defence: where the platform has locks of the open file, a stray open and close of the database in
-// this process leaves SQLite's lock alone, and another process that comes and goes does not delete the log.
+// this process leaves SQLite's lock alone. Another process that comes and goes does not delete the log.
 func TestF1_AStrayOpenAndCloseOfTheDatabaseKeepsItsLock(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir)

@@ -19,10 +19,9 @@ const maxMarks = 4
 // Ellipsis ends what Clean cut.
 const Ellipsis = '…'
 
-// Clean returns s as one line that is safe to show: what would act on a terminal is shown as a sign of its own (ESC as
-// ␛, newline as ⏎, CR as ␍), a tab is a space, other control characters, private use and broken UTF-8 are U+FFFD, and
-// what is invisible (format characters such as bidi controls, line and paragraph separators, variation selectors, the
-// enclosing keycap) is dropped. A base keeps at most four combining marks.
+// Clean returns s as one line that is safe to show: what would act on a terminal is shown as a sign (ESC as ␛, newline as
+// ⏎, CR as ␍). A tab is a space; other control characters, private use and broken UTF-8 are U+FFFD. What is invisible is
+// dropped: format characters such as bidi controls, line and paragraph separators, variation selectors, the enclosing keycap. A base keeps at most four combining marks.
 //
 // max bounds the result in runes, the ellipsis that stands for what was cut included; max <= 0 does not. Clean of what
 // Clean returned is the same string.

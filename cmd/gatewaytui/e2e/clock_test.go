@@ -25,8 +25,8 @@ stall_warn = "2s"
 stall_after = "1h"
 `
 
-// Gaps in kind: while the clock is two days ahead, two days back or ten years back, no conversation expires, no turn is taken
-// for stalled before its time, ages are those of the monotonic clock, and the life that ends then has lasted some time.
+// Gaps in kind: while the clock is two days ahead, two days back or ten years back, no conversation expires and no turn is
+// taken for stalled before its time. Ages are those of the monotonic clock, and the life that ends then has lasted some time.
 func TestAClockThatJumpsUnderARunningGatewayChangesNothing(t *testing.T) {
 	soak.Long(t)
 	clock := skew.New(t)

@@ -20,7 +20,7 @@ import (
 	"gatewaytui/fixtures/soak"
 )
 
-// A19, C2, D14, F1: after a SIGKILL at any moment under load nothing that the life had started is left within 2 s, the next
+// A19, C2, D14, F1: after a SIGKILL at any moment under load nothing that the life had started is left within 2 s. The next
 // life starts, every answered message is in the store, no turn is shown as running, and the database is whole.
 func TestKillsAtRandomMoments(t *testing.T) {
 	soak.Peer(t, "sqlite3", "Debian package sqlite3")

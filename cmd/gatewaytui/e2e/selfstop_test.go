@@ -158,7 +158,7 @@ func TestB7_AStopFromInsideIsWhole(t *testing.T) {
 }
 
 // B8, D19: of a life that was killed in the middle of a tool call that stops it, the next one shows the turn as
-// interrupted and the last step that is known, and does not run the call again: not at the start, and not with the next
+// interrupted and the last step that is known. It does not run the call again: not at the start, and not with the next
 // message.
 func TestB8_AnUnfinishedStopIsNotRunAgain(t *testing.T) {
 	for _, tc := range []struct{ name, command, outcome string }{

@@ -6,8 +6,8 @@
 // (limit.go) nor bodies that stall (budget.go) keep another client out. A client that closes its stream ends the
 // turn that no other request waits for; a plain request that closes leaves its turn Options.LeaveGrace, in which the same request
 // joins it (answers.go). Without a key in the config only
-// our own user's programs and root's are served, as the kernel tells (HF1), others with the key of the home, and no web page that
-// a browser shows (I5). A tool of the gateway is never served. A port that is taken is an error of Connect, which is
+// programs of the gateway's user and of root are served, as the kernel tells (HF1). Others need the key of the home, and no web
+// page that a browser shows is served (I5). A tool of the gateway is never served. A port that is taken is an error of Connect, which is
 // tried again (B3). Guessing at either key is slow (guard.go). The listener is the first thing that a stop closes (A18).
 package api
 

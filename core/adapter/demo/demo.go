@@ -1,6 +1,6 @@
 // Package demo is made-up chat platforms that need no account and no network: some with people who talk, for a look around
-// (gatewaytui --demo plays Scene), some that fail in the ways in which real ones were seen to (A1, A2, E1, E2), for tests of
-// the whole program from outside.
+// (gatewaytui --demo plays Scene). Others fail in the ways in which real ones were seen to (A1, A2, E1, E2), for tests of the
+// whole program from outside.
 //
 // A platform does what its behaviour says and nothing else; what hangs hangs for good, whatever its context says, until
 // Release.

@@ -112,8 +112,8 @@ func (c *conn) awaitTasks(ctx context.Context) error {
 	return await(ctx, c.ushered, "a notice to a stranger")
 }
 
-// Disconnect implements adapter.Conn: it ends the poll loop and the sends, waits for them, tells Telegram of the updates
-// that were settled since the last poll, so that the next life does not get them again, and closes the sockets. From its
+// Disconnect implements adapter.Conn: it ends the poll loop and the sends, waits for them, and closes the sockets. It
+// tells Telegram of the updates that were settled since the last poll, so that the next life does not get them again. From its
 // first moment on no Send begins, whatever it returns. An error of the last getUpdates means only that the next
 // connection gets those updates again. Twice is harmless.
 func (c *conn) Disconnect(ctx context.Context) error {

@@ -61,8 +61,8 @@ func (c *conn) poll(batch []json.RawMessage) error {
 	}
 }
 
-// passing tells a failure of the network or the server, which may be over in a moment, from a wish of Telegram's and from
-// a silence that already took as long as a connection may be silent.
+// passing reports whether a failure is one of the network or the server, which may be over in a moment. A wish of Telegram's is
+// none, and neither is a silence that took as long as a connection may be silent.
 func passing(err error) bool {
 	_, is := errors.AsType[*callError](err)
 	return is && !errors.Is(err, context.DeadlineExceeded)
