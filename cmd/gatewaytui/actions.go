@@ -147,7 +147,7 @@ func leverFlags(f *pflag.FlagSet, r *request) {
 }
 
 func readPID(r *request, text string) error {
-	if pid, err := strconv.Atoi(text); err != nil || pid <= 1 {
+	if _, ok := ops.ParsePID(text); !ok {
 		return wrongUsage("gatewaytui processes lists them", "%.64q is not a process id", text)
 	}
 	r.Target = text

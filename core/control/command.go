@@ -178,8 +178,8 @@ func check(cmd ops.Command) error {
 		return invalid("put it in the field text", "the message has no text")
 	}
 	if spec.Target == ops.TargetProcess {
-		if pid, err := strconv.Atoi(cmd.Target); err != nil || pid <= 0 {
-			return invalid("GET /v1/processes lists those that can be killed", "%.64q is no pid", cmd.Target)
+		if _, ok := ops.ParsePID(cmd.Target); !ok {
+			return invalid("GET /v1/processes lists those that can be killed", "%.64q is not a process id", cmd.Target)
 		}
 	}
 	return nil

@@ -2,7 +2,6 @@ package operator
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 
 	"gatewaytui/core/conversation"
@@ -36,8 +35,8 @@ func checkLife(op *Operator, cmd ops.Command) error {
 
 // checkProcess refuses a command for what is not a tracked process.
 func checkProcess(op *Operator, cmd ops.Command) error {
-	pid, err := strconv.Atoi(cmd.Target)
-	if err != nil || pid <= 1 {
+	pid, ok := ops.ParsePID(cmd.Target)
+	if !ok {
 		return &ops.Error{Code: ops.CodeInvalid, Message: term.Quote(cmd.Target) + " is not a process id", Hint: "`gatewaytui processes` lists them"}
 	}
 	if _, ok := op.o.Processes.Get(pid); !ok {

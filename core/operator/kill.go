@@ -3,7 +3,6 @@ package operator
 import (
 	"context"
 	"fmt"
-	"strconv"
 	"strings"
 
 	"gatewaytui/core/ops"
@@ -13,7 +12,7 @@ import (
 
 // kill ends one tracked process tree.
 func (op *Operator) kill(ctx context.Context, cmd ops.Command) (string, any, error) {
-	pid, _ := strconv.Atoi(cmd.Target) // checkProcess has read it
+	pid, _ := ops.ParsePID(cmd.Target) // checkProcess has refused what is none
 	ctx, cancel := context.WithTimeout(ctx, op.o.Conversations.CloseTimeout())
 	defer cancel()
 	report, err := op.o.Processes.KillPID(ctx, pid, op.o.KillGrace)

@@ -2,6 +2,7 @@ package ops
 
 import (
 	"encoding/json"
+	"strconv"
 	"strings"
 )
 
@@ -242,6 +243,13 @@ type Command struct {
 	// Respawn is for restart where no service manager starts the next life: the gateway does, without a console, when it
 	// ends. Without it that is left to who asks.
 	Respawn bool `json:"respawn,omitempty"`
+}
+
+// ParsePID reads the target of VerbKill. ok is false for what cannot be a tracked process: pid 1 and everything that is not
+// a number above it.
+func ParsePID(target string) (pid int, ok bool) {
+	pid, err := strconv.Atoi(target)
+	return pid, err == nil && pid > 1
 }
 
 // Actor is who asked, for the audit.
