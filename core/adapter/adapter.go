@@ -105,6 +105,9 @@ type ToolFinder interface {
 	// ToolSocket reports whether a process that a tool started holds the TCP socket s of this machine, and its session,
 	// empty if that is not known. The error says that it cannot be told. ctx bounds the look at the processes.
 	ToolSocket(ctx context.Context, s Socket) (session string, tool bool, err error)
+	// ToolRefused records in the audit that a tool asked for call and was refused. call names what was asked for, without
+	// content. It does not wait.
+	ToolRefused(by ops.Actor, call string)
 }
 
 // Socket names a socket of this machine.

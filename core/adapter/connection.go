@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"golang.org/x/sync/semaphore"
+
+	"gatewaytui/core/ops"
 )
 
 const (
@@ -132,6 +134,13 @@ func (g *receiver) ToolSocket(ctx context.Context, s Socket) (session string, to
 		return f.ToolSocket(ctx, s)
 	}
 	return "", false, nil
+}
+
+// ToolRefused implements ToolFinder where the gateway does.
+func (g *receiver) ToolRefused(by ops.Actor, call string) {
+	if f, ok := g.to.(ToolFinder); ok {
+		f.ToolRefused(by, call)
+	}
 }
 
 // Withdraw implements Withdrawer where the gateway does. A connection that was taken down withdraws nothing: its clients did

@@ -87,7 +87,7 @@ func (s *Server) dispatch(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		if p, _ := r.Context().Value(peerKey{}).(*peer); p.tool() && !rt.tools {
-			s.refuseTool(w, rt, p)
+			s.refuseTool(w, rt, target, p)
 			return
 		}
 		rt.serve(w, r, target)

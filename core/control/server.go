@@ -27,6 +27,9 @@ type Options struct {
 	// to, empty if that is not known (HF7). The error says that it cannot be told; such a process is refused. It is called
 	// for each connection and must be quick. Nil: nobody is a tool.
 	Tool func(pid int) (session string, tool bool, err error)
+	// ToolRefused is told of each call that was refused because a tool made it, for the audit. It must not wait. call is a
+	// method and the pattern of a path, target what stands for {target} in it. Nil: only the log has it.
+	ToolRefused func(by ops.Actor, call, target string)
 	// Connections bounds the connections (HF12).
 	Connections Connections
 	// Log takes what the server has to say; nil is silence.

@@ -35,7 +35,7 @@ func (r *refusals) first(session, call string) bool {
 }
 
 // refuseTool answers a tool that asks for what only operators may have (HF7).
-func (s *Server) refuseTool(w http.ResponseWriter, rt route, p *peer) {
+func (s *Server) refuseTool(w http.ResponseWriter, rt route, target string, p *peer) {
 	call := rt.method + " " + strings.TrimSuffix(rt.path, "{rest...}")
 	by := p.actor()
 	log := s.log.Debug
@@ -43,6 +43,9 @@ func (s *Server) refuseTool(w http.ResponseWriter, rt route, p *peer) {
 		log = s.log.Warn
 	}
 	log("control caller refused", "code", string(ops.CodeToolCaller), "call", call, "session", term.Clean(by.Session, 120), "pid", by.PID)
+	if s.opt.ToolRefused != nil {
+		s.opt.ToolRefused(by, call, target)
+	}
 	w.Header().Set("Connection", "close")
 	s.fail(w, ops.ToolRefused(call))
 }

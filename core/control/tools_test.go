@@ -59,7 +59,15 @@ func ask(t *testing.T, r *running, method, path string) (status int, e ops.Error
 // a sentence, before anything is done.
 func TestHF7_AToolMayAskForTheStatusAndAStopAlone(t *testing.T) {
 	f := newFake()
-	r := serve(t, f, toolOf("api:user:bob"))
+	recorded := map[string]bool{}
+	r := serve(t, f, toolOf("api:user:bob"), func(o *Options) {
+		o.ToolRefused = func(by ops.Actor, call, target string) {
+			if want := (ops.Actor{Via: "socket", UID: os.Geteuid(), PID: os.Getpid(), TTY: by.TTY, Tool: true, Session: "api:user:bob"}); by != want {
+				t.Errorf("%s was recorded as asked by %+v", call, by)
+			}
+			recorded[call+" of "+target] = true
+		}
+	})
 	allowed := map[string]bool{
 		"GET /v1/status": true, "GET /healthz": true, "GET /readyz": true, "POST /v1/stop": true, "POST /v1/restart": true,
 	}
@@ -74,6 +82,14 @@ func TestHF7_AToolMayAskForTheStatusAndAStopAlone(t *testing.T) {
 			}
 		case status != http.StatusForbidden || e.Code != ops.CodeToolCaller || e.Message == "" || e.Hint == "":
 			t.Errorf("%s %s: %d %+v", rt.method, path, status, e)
+		default:
+			of := ""
+			if strings.Contains(rt.path, "{target}") {
+				of = "7"
+			}
+			if call := rt.method + " " + strings.TrimSuffix(rt.path, "{rest...}") + " of " + of; !recorded[call] {
+				t.Errorf("%s is not recorded for the audit", call)
+			}
 		}
 	}
 	if seen != len(allowed) {

@@ -118,7 +118,7 @@ func (g *Gateway) buildConversations(slots *model.Slots, reached bounds, policy 
 func (g *Gateway) buildAdapters() {
 	o := g.opts
 	g.adapters = adapter.NewSupervisor(adapter.Options{
-		CallTimeout: o.Config.Shutdown.AdapterTimeout.Duration, SendTimeout: delivery.SendTimeout, Receiver: receiver{g.intake, g.procs}, Log: o.Log,
+		CallTimeout: o.Config.Shutdown.AdapterTimeout.Duration, SendTimeout: delivery.SendTimeout, Receiver: receiver{g.intake, g.procs, func(by ops.Actor, call string) { g.ToolRefused(by, call, "") }}, Log: o.Log,
 		OnState: func(a ops.Adapter) {
 			g.adapterChanged(a)
 			g.outbox.Connected(a)

@@ -7,6 +7,7 @@ import (
 	"gatewaytui/core/conversation"
 	"gatewaytui/core/delivery"
 	"gatewaytui/core/health"
+	"gatewaytui/core/ops"
 	"gatewaytui/core/process"
 	"gatewaytui/core/recovery"
 	"gatewaytui/core/store"
@@ -16,6 +17,8 @@ import (
 type receiver struct {
 	*delivery.Intake
 	procs *process.Registry
+	// refused records a refused tool in the audit.
+	refused func(by ops.Actor, call string)
 }
 
 var _ adapter.ToolFinder = receiver{}
@@ -25,6 +28,9 @@ func (r receiver) ToolSocket(ctx context.Context, s adapter.Socket) (session str
 	owner, tracked, err := r.procs.SocketOwner(ctx, s.UID, s.Inode, s.Group)
 	return owner.Session, tracked, err
 }
+
+// ToolRefused implements adapter.ToolFinder.
+func (r receiver) ToolRefused(by ops.Actor, call string) { r.refused(by, call) }
 
 // gate is the state of the gateway, as far as messages and turns depend on it.
 type gate struct {

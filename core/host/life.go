@@ -139,7 +139,7 @@ func (l *life) serve(ctx context.Context, s *services, parts parts) error {
 	g := l.gateway
 	s.scraper.serve(g, l.loaded.Config.Metrics, l.secrets.API.Value, parts.guard, l.log)
 	return s.socket.serve(control.Options{
-		Console: g, Path: l.home.Socket(), Life: l.id, Tool: g.Tool, Log: l.log,
+		Console: g, Path: l.home.Socket(), Life: l.id, Tool: g.Tool, ToolRefused: g.ToolRefused, Log: l.log,
 		Connections: control.Connections{Most: s.most, Reached: s.connections.Reached}, Gatherer: g.Metrics(),
 		Ready: func() error { return g.Readiness(ctx) },
 	}, l.log)

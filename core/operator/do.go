@@ -20,6 +20,7 @@ func (op *Operator) Do(ctx context.Context, cmd ops.Command) (ops.Request, error
 	}
 	if cmd.By.Tool {
 		if err := op.allowTool(spec); err != nil {
+			op.ToolRefused(cmd.By, string(cmd.Verb), cmd.Target)
 			return ops.Request{}, err
 		}
 	}

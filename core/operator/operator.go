@@ -111,6 +111,7 @@ type Options struct {
 type Operator struct {
 	o        Options
 	requests *requests
+	refusals toolRefusals
 	// db is nil until Opened.
 	db atomic.Pointer[store.Store]
 

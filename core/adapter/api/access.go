@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"gatewaytui/core/adapter"
 	"gatewaytui/core/ops"
 )
 
@@ -25,12 +26,12 @@ func (c *conn) authorize(r *http.Request) (ops.Caller, *problem) {
 		// Every tool is one of these, unless it changed its user.
 		session, tool, err := c.toolOf(r.Context())
 		if tool {
-			return ops.Caller{}, toolRefused(session)
+			return ops.Caller{}, c.toolRefused(r, who, session)
 		}
 		who.problem = err
 	case given && c.platform.isKey(token):
 		if session, tool, _ := c.toolOf(r.Context()); tool {
-			return ops.Caller{}, toolRefused(session)
+			return ops.Caller{}, c.toolRefused(r, who, session)
 		}
 	}
 	if c.platform.options.Key != "" {
@@ -58,8 +59,11 @@ func (c *conn) authorize(r *http.Request) (ops.Caller, *problem) {
 	return ops.Caller{}, unauthorized(code, c.platform.needsKey(who))
 }
 
-// toolRefused is what a tool gets, with a key or without.
-func toolRefused(session string) *problem {
+// toolRefused is what a tool gets, with a key or without. The audit gets a row (HF7).
+func (c *conn) toolRefused(r *http.Request, who caller, session string) *problem {
+	if tools, ok := c.receiver.(adapter.ToolFinder); ok {
+		tools.ToolRefused(ops.Actor{Via: "api", UID: who.uid, Tool: true, Session: session}, r.Method+" "+r.URL.Path)
+	}
 	p := &problem{
 		status: http.StatusForbidden, code: codeTool,
 		message: "a tool of this gateway may not call its API; start a child agent with the delegate tool instead",

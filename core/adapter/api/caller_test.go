@@ -3,10 +3,12 @@ package api
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"net/netip"
 	"os"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -31,6 +33,14 @@ type toolGateway struct {
 	gateway
 	asked atomic.Int64
 	tool  func(adapter.Socket) (string, bool, error)
+
+	refused []string // guarded by gateway.mu; who and what was recorded for the audit
+}
+
+func (g *toolGateway) ToolRefused(by ops.Actor, call string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.refused = append(g.refused, fmt.Sprint(by.Via, " uid ", by.UID, " tool ", by.Tool, " ", by.Session, ": ", call))
 }
 
 func (g *toolGateway) ToolSocket(_ context.Context, s adapter.Socket) (string, bool, error) {
@@ -151,6 +161,10 @@ func TestHF1_AToolIsRefusedWithAKeyOrWithout(t *testing.T) {
 			}
 			if n := len(r.messages()); n != 0 {
 				t.Errorf("the gateway got %d messages", n)
+			}
+			row := fmt.Sprintf("api uid %d tool true api:user:bob: POST /v1/chat/completions", tt.uid)
+			if !slices.Equal(r.refused, []string{row, row}) {
+				t.Errorf("recorded for the audit: %q", r.refused)
 			}
 			if a := f.do(f.request(http.MethodGet, "/health", "")); a.status != http.StatusOK {
 				t.Errorf("/health answered %d", a.status)
