@@ -29,6 +29,7 @@
 //	instance      home, lock, pid file, marker
 //	lives         the list of past lives next to the database, reports of stops, and how a life ended
 //	control       the control socket: server and client
+//	bound         run a call with a deadline and abandon one that does not keep it
 //	remote        the gateway of a home as another process sees it
 //	follow        events and what a stop waits for, in order, for those who show lines
 //	takeover      replace and restart a running gateway

@@ -108,8 +108,8 @@ func init() {
 	bindings = slices.Concat(levers, pageBindings(), navigationBindings())
 }
 
-// bound returns the row that a key means in a view: the view's own before what works everywhere.
-func bound(key string, v views.View) *binding {
+// bindingFor returns the row that a key means in a view: the view's own before what works everywhere.
+func bindingFor(key string, v views.View) *binding {
 	var everywhere *binding
 	for i := range bindings {
 		b := &bindings[i]

@@ -71,7 +71,7 @@ func TestWhatEndsSomethingAsksAndHasACapitalOrASign(t *testing.T) {
 			if len(k) != 1 || k[0] >= 'a' && k[0] <= 'z' {
 				t.Errorf("%s ends something with the key %s", b.action, k)
 			}
-			if lower := bound(strings.ToLower(k), views.Sessions); lower != nil && strings.ToLower(k) != k && lower.isAction() {
+			if lower := bindingFor(strings.ToLower(k), views.Sessions); lower != nil && strings.ToLower(k) != k && lower.isAction() {
 				if s, _ := lower.verb.Spec(); s.Ends {
 					t.Errorf("%s, beside %s, ends something too", strings.ToLower(k), k)
 				}

@@ -6,8 +6,9 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"runtime/debug"
 	"time"
+
+	"gatewaytui/core/bound"
 
 	"golang.org/x/sys/unix"
 )
@@ -115,29 +116,22 @@ func (t *Terminal) Run(ctx context.Context, console func(context.Context) (Exit,
 
 // Bounded runs a console until it is left, or for leaveBound after ctx's end. One that does not end is left behind.
 func Bounded(ctx context.Context, console func(context.Context) (Exit, error)) (Exit, error) {
-	type end struct {
-		how Exit
-		err error
-	}
-	left := make(chan end, 1)
-	go func() {
-		defer func() {
-			if r := recover(); r != nil {
-				left <- end{err: fmt.Errorf("the console panicked: %v\n%s", r, debug.Stack())}
-			}
-		}()
-		how, err := console(ctx)
-		left <- end{how, err}
-	}()
-	select { // no deadline: somebody looks at it
-	case e := <-left:
-		return e.how, e.err
-	case <-ctx.Done():
-	}
-	select {
-	case e := <-left:
-		return e.how, e.err
-	case <-time.After(leaveBound):
+	wait, cancel := context.WithCancel(context.WithoutCancel(ctx)) // ends leaveBound after ctx; until then a person looks at it
+	defer cancel()
+	stop := context.AfterFunc(ctx, func() {
+		select {
+		case <-time.After(leaveBound):
+			cancel()
+		case <-wait.Done():
+		}
+	})
+	defer stop()
+	exit, abandoned, err := bound.Call(wait, 0, func(context.Context) (Exit, error) { return console(ctx) }, nil)
+	if abandoned {
 		return Exit{}, errStalled
 	}
+	if p, ok := errors.AsType[*bound.Panic](err); ok {
+		return Exit{}, fmt.Errorf("the console panicked: %v\n%s", p.Value, p.Stack)
+	}
+	return exit, err
 }

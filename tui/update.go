@@ -118,7 +118,7 @@ func (m *model) onKey(k tea.KeyMsg) tea.Cmd {
 		return m.filterKey(k)
 	}
 	m.message = ""
-	b := bound(key, m.view)
+	b := bindingFor(key, m.view)
 	if b == nil {
 		if other := elsewhere(key); other != nil {
 			m.deny(fmt.Sprintf("%s (%s) works in the %s view", keyName(key), other.action, other.in[0]))

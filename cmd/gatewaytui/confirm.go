@@ -12,9 +12,6 @@ import (
 	"gatewaytui/views/lines"
 )
 
-// maxShown is how many things of a kind a preview names to people; --json names all.
-const maxShown = 20
-
 // confirm says whether r may be given. With --yes it may. Otherwise who sits at a terminal sees what would end and is
 // asked, and who does not may end nothing that runs (CONTRACT.md, 1; J8).
 func (p *program) confirm(ctx context.Context, g *remote.Gateway, r *request) (goOn bool, err error) {

@@ -7,6 +7,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"gatewaytui/core/bound"
+
 	"golang.org/x/sync/semaphore"
 
 	"gatewaytui/core/ops"
@@ -88,7 +90,7 @@ func (c *connection) takeDown(ctx context.Context, limit time.Duration, graceful
 		c.cancel()
 	}
 	var errs []error
-	if err := Bounded(ctx, limit/2, c.conn.CancelTasks); err != nil {
+	if err := bound.Run(ctx, limit/2, c.conn.CancelTasks); err != nil {
 		errs = append(errs, fmt.Errorf("cancel tasks: %w", err))
 	}
 	if graceful {
@@ -106,7 +108,7 @@ func (c *connection) takeDown(ctx context.Context, limit time.Duration, graceful
 	if limit > 0 {
 		rest = max(limit-time.Since(began), time.Millisecond)
 	}
-	if err := Bounded(ctx, rest, c.conn.Disconnect); err != nil {
+	if err := bound.Run(ctx, rest, c.conn.Disconnect); err != nil {
 		errs = append(errs, fmt.Errorf("disconnect: %w", err))
 	}
 	return together(errs...)

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"time"
 
+	"gatewaytui/core/bound"
 	"gatewaytui/core/ops"
 )
 
@@ -35,7 +36,7 @@ func (l *managedAdapter) stop(ctx context.Context, w desiredState) error {
 		limit = max(limit-time.Since(began), time.Millisecond)
 	}
 	// What was under way already: an attempt, whose end may start a takedown, or a takedown.
-	errs = append(errs, Bounded(ctx, limit, func(ctx context.Context) error {
+	errs = append(errs, bound.Run(ctx, limit, func(ctx context.Context) error {
 		if err := await(ctx, attempt, "a connection attempt"); err != nil {
 			return err
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/cenkalti/backoff/v5"
 
+	"gatewaytui/core/bound"
 	"gatewaytui/core/ops"
 )
 
@@ -161,7 +162,7 @@ func (l *managedAdapter) connect(up context.Context) (*connection, error) {
 	l.s.flush()
 
 	g := &receiver{to: l.s.o.Receiver}
-	conn, abandoned, err := bounded(up, l.s.o.ConnectTimeout,
+	conn, abandoned, err := bound.Call(up, l.s.o.ConnectTimeout,
 		func(ctx context.Context) (Conn, error) { return l.platform.Connect(ctx, g) },
 		func(conn Conn, err error) {
 			defer close(returned)

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"time"
 
+	"gatewaytui/core/bound"
 	"gatewaytui/core/ops"
 )
 
@@ -20,7 +21,7 @@ func (l *managedAdapter) send(ctx context.Context, m Outgoing) error {
 	call, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(c.ctx, cancel)()
-	err = Bounded(call, l.s.o.SendTimeout, func(ctx context.Context) error {
+	err = bound.Run(call, l.s.o.SendTimeout, func(ctx context.Context) error {
 		if err := c.calls.Acquire(ctx, 1); err != nil {
 			return fmt.Errorf("wait behind other sends: %w", err)
 		}

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"gatewaytui/core/bound"
 	"gatewaytui/core/ops"
 )
 
@@ -292,8 +293,8 @@ func (s *Supervisor) tell(n note) {
 	if n.row.LastError != "" {
 		attrs = append(attrs, slog.String("error", n.row.LastError))
 	}
-	if p, ok := errors.AsType[*panicError](n.err); ok {
-		attrs = append(attrs, slog.String("stack", string(p.stack)))
+	if p, ok := errors.AsType[*bound.Panic](n.err); ok {
+		attrs = append(attrs, slog.String("stack", string(p.Stack)))
 	}
 	s.o.Log.LogAttrs(context.Background(), n.level, "adapter.state", attrs...)
 	if _, is := errors.AsType[*ConflictError](n.err); is && n.row.Conflicts == conflictWarning {

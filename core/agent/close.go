@@ -4,9 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"sync"
 	"time"
+
+	"gatewaytui/core/bound"
 )
 
 const (
@@ -90,28 +91,18 @@ func (a *Agent) together(ctx context.Context, steps []step) error {
 // guard runs one step for at most limit. It returns the step's error, its panic as one, or that it did not end; what does
 // not end is left behind on its goroutine, which nothing can end from outside.
 func (a *Agent) guard(ctx context.Context, limit time.Duration, s step) error {
-	ctx, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
-	ended := make(chan error, 1)
-	go func() {
-		defer func() {
-			if p := recover(); p != nil {
-				a.log.Error("close step panicked", "session", a.cfg.Session, "step", s.name, "panic", fmt.Sprint(p),
-					"stack", string(debug.Stack()))
-				ended <- fmt.Errorf("panic: %v", p)
-			}
-		}()
-		ended <- s.run(ctx)
-	}()
-	select {
-	case err := <-ended:
-		if err != nil {
-			return fmt.Errorf("%s: %w", s.name, err)
-		}
-		return nil
-	case <-ctx.Done():
-		return fmt.Errorf("%s: not done after %v: %w", s.name, limit.Round(time.Millisecond), context.Cause(ctx))
+	limit = max(limit, 1) // 0 would be no limit
+	_, abandoned, err := bound.Call(ctx, limit, func(ctx context.Context) (struct{}, error) { return struct{}{}, s.run(ctx) }, nil)
+	if p, ok := errors.AsType[*bound.Panic](err); ok {
+		a.log.Error("close step panicked", "session", a.cfg.Session, "step", s.name, "panic", fmt.Sprint(p.Value), "stack", string(p.Stack))
 	}
+	switch {
+	case abandoned:
+		return fmt.Errorf("%s: not done after %v: %w", s.name, limit.Round(time.Millisecond), err)
+	case err != nil:
+		return fmt.Errorf("%s: %w", s.name, err)
+	}
+	return nil
 }
 
 // closeProcesses ends what the agent's tools started. The grace fits into the time that is left, so that KILL still comes.

@@ -10,6 +10,7 @@ import (
 	"gatewaytui/core/adapter"
 	"gatewaytui/core/agent"
 	"gatewaytui/core/background"
+	"gatewaytui/core/bound"
 	"gatewaytui/core/config"
 	"gatewaytui/core/delivery"
 	"gatewaytui/core/events"
@@ -357,19 +358,11 @@ func (f *phases) awaitEvents(ctx context.Context) {
 
 // closeWithin gives c half of the time that is left, so that one that hangs leaves some to the next.
 func closeWithin(ctx context.Context, c Closer) error {
+	var limit time.Duration
 	if deadline, ok := ctx.Deadline(); ok {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, time.Until(deadline)/2)
-		defer cancel()
+		limit = time.Until(deadline) / 2
 	}
-	done := make(chan error, 1)
-	go func() { done <- c.Close(ctx) }()
-	select {
-	case err := <-done:
-		return err
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
+	return bound.Run(ctx, limit, c.Close)
 }
 
 // observe passes the transitions of the shutdown on to who follows events, and to the service manager.

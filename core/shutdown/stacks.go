@@ -156,7 +156,7 @@ func innermost(frames []frame) frame {
 }
 
 // plumbing are functions that wait for a goroutine of their own, whose stack tells more.
-var plumbing = []string{"gatewaytui/core/adapter.bounded", "gatewaytui/core/adapter.Bounded", "gatewaytui/core/gateway.closeWithin"}
+var plumbing = []string{"gatewaytui/core/bound."}
 
 func isPlumbing(function string) bool {
 	return slices.ContainsFunc(plumbing, func(name string) bool { return strings.HasPrefix(function, name) })

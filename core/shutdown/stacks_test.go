@@ -47,7 +47,7 @@ func TestTheStackThatTellsMostIsTold(t *testing.T) {
 	const profile = `goroutine profile: total 4
 1 @ 0x1
 # labels: {"item":"adapter:dock", "phase":"adapters"}
-#	0x1	gatewaytui/core/adapter.Bounded+0x12	/src/core/adapter/bounded.go:40
+#	0x1	gatewaytui/core/bound.Run+0x12	/src/core/bound/bound.go:40
 
 1 @ 0x2
 # labels: {"item":"adapter:dock", "phase":"adapters"}
@@ -57,7 +57,7 @@ func TestTheStackThatTellsMostIsTold(t *testing.T) {
 
 1 @ 0x8
 # labels: {"item":"adapter:ship", "phase":"adapters"}
-#	0x1	gatewaytui/core/adapter.bounded[...]+0x12	/src/core/adapter/bounded.go:57
+#	0x1	gatewaytui/core/bound.Call[...]+0x12	/src/core/bound/bound.go:57
 #	0x1	gatewaytui/core/adapter.(*managedAdapter).down+0x12	/src/core/adapter/managed.go:1
 #	0x1	gatewaytui/core/gateway.(*Gateway).stop+0x12	/src/core/gateway/plan.go:1
 

@@ -1,4 +1,8 @@
-package adapter
+// Package bound runs a call that may hang: with a deadline, and abandoned on its goroutine if it does not keep it.
+//
+// What it promises: Run and Call return at the limit, or when their context ends, whatever the call does; a panic of the call, and
+// the end of its goroutine, are its error.
+package bound
 
 import (
 	"context"
@@ -8,21 +12,21 @@ import (
 	"time"
 )
 
-// Bounded runs one call into a platform and returns its error, or returns at the limit even if the call ignores its
+// Run runs one call and returns its error, or returns at the limit even if the call ignores its
 // context; such a call is abandoned on its goroutine, and what it returns later is dropped (S5). It never panics: a
 // panic of f is its error.
 //
 // A limit of zero or less opts out: then only ctx bounds the call. The end of ctx passes through as ctx's own error; the
 // limit's error is one for which errors.Is(err, context.DeadlineExceeded) holds. f is started even if ctx has already
 // ended, so that a teardown that was cancelled still gets its chance to let go.
-func Bounded(ctx context.Context, limit time.Duration, f func(context.Context) error) error {
-	_, _, err := bounded(ctx, limit, func(ctx context.Context) (struct{}, error) { return struct{}{}, f(ctx) }, nil)
+func Run(ctx context.Context, limit time.Duration, f func(context.Context) error) error {
+	_, _, err := Call(ctx, limit, func(ctx context.Context) (struct{}, error) { return struct{}{}, f(ctx) }, nil)
 	return err
 }
 
-// bounded is Bounded for a call with a value, and tells whether the call was abandoned. late, if not nil, then gets what
+// Call is Run for a call with a value, and tells whether the call was abandoned. late, if not nil, then gets what
 // the call returns in the end, on the call's goroutine; it must bound itself.
-func bounded[T any](
+func Call[T any](
 	ctx context.Context, limit time.Duration, f func(context.Context) (T, error), late func(T, error),
 ) (value T, abandoned bool, err error) {
 	call, cancel := context.WithCancel(ctx)
@@ -41,7 +45,7 @@ func bounded[T any](
 		a := answer{err: errors.New("the call ended its goroutine")}
 		defer func() {
 			if p := recover(); p != nil {
-				a.err = &panicError{value: p, stack: debug.Stack()}
+				a.err = &Panic{Value: p, Stack: debug.Stack()}
 			}
 			select {
 			case answered <- a:
@@ -77,10 +81,10 @@ type limitError struct {
 func (e *limitError) Error() string        { return fmt.Sprintf("no answer within %s", e.limit) }
 func (e *limitError) Is(target error) bool { return target == context.DeadlineExceeded }
 
-// panicError is a panic of a platform, which is that platform's failure and nobody else's.
-type panicError struct {
-	value any
-	stack []byte
+// Panic is a panic of a call.
+type Panic struct {
+	Value any
+	Stack []byte
 }
 
-func (e *panicError) Error() string { return fmt.Sprintf("panic: %v", e.value) }
+func (e *Panic) Error() string { return fmt.Sprintf("panic: %v", e.Value) }

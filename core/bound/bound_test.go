@@ -1,4 +1,4 @@
-package adapter
+package bound
 
 import (
 	"context"
@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-func TestS5_BoundedReturnsAtTheLimitWhateverTheCallDoes(t *testing.T) {
+func TestS5_RunReturnsAtTheLimitWhateverTheCallDoes(t *testing.T) {
 	for _, tc := range []struct {
 		name    string
 		limit   time.Duration
@@ -59,7 +59,7 @@ func TestS5_BoundedReturnsAtTheLimitWhateverTheCallDoes(t *testing.T) {
 				release := make(chan struct{})
 				defer close(release)
 				began := time.Now()
-				err := Bounded(t.Context(), tc.limit, func(ctx context.Context) error { return tc.call(ctx, release) })
+				err := Run(t.Context(), tc.limit, func(ctx context.Context) error { return tc.call(ctx, release) })
 				if got := time.Since(began); got != tc.want {
 					t.Errorf("took %v, want %v", got, tc.want)
 				}
@@ -71,8 +71,6 @@ func TestS5_BoundedReturnsAtTheLimitWhateverTheCallDoes(t *testing.T) {
 	}
 }
 
-func isTimeout(err error) bool { return errors.Is(err, context.DeadlineExceeded) }
-
 func TestS5_CancellationOfTheWholePassesThrough(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -80,12 +78,12 @@ func TestS5_CancellationOfTheWholePassesThrough(t *testing.T) {
 		release := make(chan struct{})
 		defer close(release)
 		began := time.Now()
-		err := Bounded(ctx, time.Minute, func(context.Context) error { <-release; return nil })
+		err := Run(ctx, time.Minute, func(context.Context) error { <-release; return nil })
 		if err != context.Canceled || time.Since(began) != 30*time.Millisecond {
 			t.Fatalf("returned %v after %v, want the parent's own error after 30ms", err, time.Since(began))
 		}
 		started := false
-		if err := Bounded(ctx, 0, func(context.Context) error { started = true; return nil }); err != nil && err != context.Canceled {
+		if err := Run(ctx, 0, func(context.Context) error { started = true; return nil }); err != nil && err != context.Canceled {
 			t.Fatal(err)
 		}
 		synctest.Wait()
@@ -94,3 +92,7 @@ func TestS5_CancellationOfTheWholePassesThrough(t *testing.T) {
 		}
 	})
 }
+
+var errOutage = errors.New("outage")
+
+func isTimeout(err error) bool { return errors.Is(err, context.DeadlineExceeded) }
