@@ -50,10 +50,7 @@ func missing(t *testing.T, text, in string) (all []string) {
 			}
 		}
 	}
-	for _, phrase := range notes.FindAllString(text, -1) {
-		all = append(all, phrase)
-	}
-	return all
+	return append(all, notes.FindAllString(text, -1)...)
 }
 
 func TestEveryPageThatIsNamedIsInTheRepository(t *testing.T) {
