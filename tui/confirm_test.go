@@ -19,7 +19,7 @@ func TestAQuestionTakesNoKeyThatWasTypedTooEarly(t *testing.T) {
 		b.mustBeAsked("Reset api:user:alice?")
 		b.keys("y")
 		b.mustHaveGiven()
-		// Each key begins the wait anew.
+		// Each key begins the wait again.
 		time.Sleep(armAfter)
 		b.send(armed{b.m.ask.quiet - 1})
 		b.keys("y")
@@ -278,7 +278,7 @@ func TestAnEvictionKeepsTheProcessesUnlessTheyAreEndedByChoice(t *testing.T) {
 		{"kept", []string{"2", "j"}, []string{"y"}, "Evict cli:local?", []string{"session.evict cli:local s2"}, "evicted cli:local"},
 		{"ended", []string{"2", "j"}, []string{"c", "y"}, "Evict cli:local and its 2 process trees?", []string{"session.evict cli:local s2", "process.kill 4801 ", "process.kill 4802 "}, "evicted cli:local and its 2 process trees"},
 		{"kept after all", []string{"2", "j"}, []string{"c", "c", "y"}, "Evict cli:local?", []string{"session.evict cli:local s2"}, "evicted cli:local"},
-		{"nothing by a burst: the choice arms the keys anew", []string{"2", "j"}, nil, "Evict cli:local and its 2 process trees?", nil, ""},
+		{"nothing by a burst: the choice arms the keys again", []string{"2", "j"}, nil, "Evict cli:local and its 2 process trees?", nil, ""},
 		{"no processes: no choice", []string{"2", "G"}, []string{"c"}, "", nil, "Nothing was done."},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -314,7 +314,7 @@ type bench struct {
 	t     testing.TB
 	m     *model
 	g     *gateway
-	rests int // ticks, arms and other waits that were put aside
+	rests int // ticks, arms and other waits that were moved aside
 	quit  bool
 }
 

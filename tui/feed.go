@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// feedGap is the least time between two batches of events: ten a second at the most (DESIGN.md, 8).
+	// feedGap is the least time between two batches of events: ten a second at most (DESIGN.md, 8).
 	feedGap = 100 * time.Millisecond
 	// feedKept bounds what waits for the loop.
 	feedKept = 4096
@@ -88,8 +88,8 @@ func (f *feed) run(ctx context.Context) {
 			continue
 		}
 		select { // no deadline: the loop kicks it when the gateway answers again
-		case anew := <-f.restarts:
-			if anew {
+		case again := <-f.restarts:
+			if again {
 				after = 0
 			}
 		case <-ctx.Done():
@@ -233,19 +233,19 @@ func (f *feed) nudge() {
 	}
 }
 
-// restart begins an ended stream again: anew from the oldest event kept, for another life; else where it ended. Events of
+// restart begins an ended stream again, for another life from the oldest event kept, else where it ended. Events of
 // before come in no later batch.
-func (f *feed) restart(anew bool) {
+func (f *feed) restart(again bool) {
 	f.mu.Lock()
 	f.ended, f.err = false, nil
-	if anew {
+	if again {
 		f.pending, f.lost = nil, 0
 		f.whole, f.resume = 0, false
 		f.gen++
 	}
 	f.mu.Unlock()
 	select {
-	case f.restarts <- anew:
+	case f.restarts <- again:
 	default:
 	}
 }

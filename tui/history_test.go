@@ -302,7 +302,7 @@ func TestTheListGoesOnFromOneLifeToTheNext(t *testing.T) {
 	})
 }
 
-// A list that has grown by more than a page since it was read begins anew: what lies between is not known.
+// A list that has grown by more than a page since it was read begins again: what lies between is not known.
 func TestAListThatDoesNotJoinTheOlderOneReplacesIt(t *testing.T) {
 	for _, tc := range []struct {
 		name  string

@@ -60,7 +60,7 @@ func (o order) apply(snap *ops.Snapshot) ordered {
 // fewRows are ordered at once, in microseconds, so that the next key of a burst finds its row.
 const fewRows = 256
 
-// reorder makes the rows of the open view anew, of the snapshot that is there: another view, another sort, another filter.
+// reorder makes the rows of the open view again, of the snapshot that is there: another view, another sort, another filter.
 func (m *model) reorder() tea.Cmd {
 	m.orders++
 	m.stale = true

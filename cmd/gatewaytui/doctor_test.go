@@ -41,7 +41,7 @@ func (a account) doctor(t *testing.T, args ...string) report {
 			t.Errorf("%+v has no verdict", f)
 		}
 		if f.Detail == "" || f.Verdict == doctor.OK && f.Fix != "" || f.Verdict != doctor.OK && f.Fix == "" {
-			t.Errorf("%+v: what is wrong comes with how to mend it, and what is well needs nothing", f)
+			t.Errorf("%+v: what is wrong comes with how to fix it, and what is well needs nothing", f)
 		}
 	}
 	code := exitDone
@@ -325,7 +325,7 @@ printf 'LoadState=loaded\nTimeoutStopUSec=1min 30s\nRestart=always\nNeedDaemonRe
 	if got, want := read(t, asked), filepath.Base(a.unit())+"\n"+filepath.Base(a.unitOf(other))+"\n"; got != want {
 		t.Errorf("systemd was asked about %q, want %q", got, want)
 	}
-	// What mends the service of a home that this shell does not name, names it.
+	// What fixes the service of a home that this shell does not name, names it.
 	write(t, a.unitOf(other), strings.Replace(read(t, a.unitOf(other)), "Delegate=memory pids\n", "", 1))
 	a.doctor(t, "--home", other).has(t, "unit", doctor.Warn, "Delegate", "gatewaytui unit systemd --user --write --home "+other+" --force")
 	a.doctor(t).never(t, "unit")

@@ -176,7 +176,7 @@ func (s *Supervisor) Counts() (connected, total int) {
 	return connected, len(s.links)
 }
 
-// Warnings are what an operator should mend: credentials that are missing, and credentials that somebody else uses too.
+// Warnings are what an operator should fix: credentials that are missing, and credentials that somebody else uses too.
 func (s *Supervisor) Warnings() []ops.Warning {
 	var ws []ops.Warning
 	for _, r := range s.Rows() {

@@ -14,8 +14,8 @@ var ErrStale = errors.New("the turn is over")
 // Memory is where a session's transcript lives. The gateway implements it over the store. Its methods may be called from
 // any goroutine.
 type Memory interface {
-	// Load returns the session's transcript so far, what Append could not write included. The agent mends what a cut-off
-	// turn left behind; nothing has to be mended here.
+	// Load returns the session's transcript so far, what Append could not write included. The agent fixes what a cut-off
+	// turn left behind; nothing has to be fixed here.
 	Load(ctx context.Context) ([]model.Message, error)
 	// Append makes one step of a running turn durable. Its error is ErrStale when that turn is over. After any other error
 	// the messages are unsaved: they are kept, and Flush tries again.

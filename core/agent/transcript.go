@@ -20,10 +20,10 @@ const (
 // request, and a chat cannot show it.
 const emptyReply = "(the model gave no answer)"
 
-// mended returns a transcript that every endpoint accepts, whatever cut it short (D19): each tool call is answered, right
+// fixed returns a transcript that every endpoint accepts, whatever cut it short (D19): each tool call is answered, right
 // after the message that made it and in its order, with outcomeUnknown where there is no result; results that answer
 // nothing are left out. A whole transcript comes back as it is.
-func mended(messages []model.Message) []model.Message {
+func fixed(messages []model.Message) []model.Message {
 	out := make([]model.Message, 0, len(messages))
 	for i := 0; i < len(messages); i++ {
 		m := messages[i]

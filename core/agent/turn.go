@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	// progressEvery is how often streamed text counts as progress, at the most.
+	// progressEvery is how often streamed text counts as progress, at most.
 	progressEvery = 250 * time.Millisecond
 	// doingWidth is the room for "what it does" in cells.
 	doingWidth = 120
@@ -162,7 +162,7 @@ func (r *run) load() error {
 		}
 		a.forget()
 		a.loaded = true
-		a.add(mended(messages)...)
+		a.add(fixed(messages)...)
 		// The turn's message is durable already, so a transcript that was just loaded ends with it.
 		if n := len(a.messages); n > 0 && a.messages[n-1].Role == model.RoleUser && a.messages[n-1].Content == r.turn.Text {
 			return nil
@@ -343,7 +343,7 @@ func (r *run) call(calls []model.ToolCall) error {
 			}
 		}
 		// Too late for a step of the turn, and the result is true all the same. Where the append had written it after
-		// all, mended keeps one of the two.
+		// all, fixed keeps one of the two.
 		r.keep(toolResult(c, text))
 	}
 	return context.Cause(r.ctx)

@@ -61,7 +61,7 @@ type Tools struct {
 	Timeout     Duration `toml:"timeout" doc:"one foreground command"`
 	OutputLimit Size     `toml:"output_limit" doc:"how much of a command's output the model is told"`
 	EnvPass     []string `toml:"env_pass" doc:"variables of the gateway's environment that tools see, by name or, with * at the end, by the beginning of the name. What looks like a secret, and what makes programs load something (LD_*, BASH_ENV, NODE_OPTIONS and the like), must be named exactly"`
-	MayStop     string   `toml:"may_stop" doc:"whether a tool may stop or restart its gateway through the control socket: yes or no; besides, a tool may ask for the status and for nothing else"`
+	MayStop     string   `toml:"may_stop" doc:"whether a tool may stop or restart its gateway through the control socket: yes or no; a tool may also ask for the status, and for nothing else"`
 }
 
 // Values of tools.may_stop.
@@ -98,7 +98,7 @@ const (
 type Process struct {
 	KillGrace Duration `toml:"kill_grace" doc:"from TERM to KILL; the phases reap and sweep may cost this and 1s more"`
 	Guardian  bool     `toml:"guardian" doc:"end the trees at once when the gateway itself is killed"`
-	MaxAge    Duration `toml:"max_age" doc:"how old a process tree may become before it is ended with a warning; \"0\" as old as it likes"`
+	MaxAge    Duration `toml:"max_age" doc:"how old a process tree may become before it is ended with a warning; \"0\" without a limit"`
 	Survivors string   `toml:"survivors" doc:"background commands when the gateway itself is killed: end them, or adopt them in the next life"`
 }
 
@@ -138,7 +138,7 @@ type API struct {
 	KeyFile string `toml:"key_file" doc:"a file that holds it instead"`
 
 	AllowOrigins []string `toml:"allow_origins" doc:"web origins whose pages are served, e.g. [\"https://app.example\"]; every other page is refused unless it has the key, and cannot read the answer"`
-	AllowHosts   []string `toml:"allow_hosts" doc:"host names, besides the loopback ones, that requests without a key may be addressed to, e.g. [\"gateway.internal\"]; the program that sends them on, such as a reverse proxy, is the caller"`
+	AllowHosts   []string `toml:"allow_hosts" doc:"host names, in addition to the loopback ones, that requests without a key may be addressed to, e.g. [\"gateway.internal\"]; the program that sends them on, such as a reverse proxy, is the caller"`
 	BodyMax      Size     `toml:"body_max" doc:"the longest request body; at most limits.body_bytes"`
 	LeaveGrace   string   `toml:"leave_grace" doc:"how long the turn of a request without a stream goes on when its client has gone; \"never\" does not end it. A closed stream ends its turn at once"`
 }
@@ -159,7 +159,7 @@ type Telegram struct {
 	TokenFile string  `toml:"token_file" doc:"a file that holds it instead"`
 	BaseURL   string  `toml:"base_url" doc:"the Bot API server"`
 	Allow     []int64 `toml:"allow" doc:"ids of the users who may speak to it, e.g. [4711]; empty is nobody, unless allow_all"`
-	AllowAll  bool    `toml:"allow_all" doc:"let everybody speak to it"`
+	AllowAll  bool    `toml:"allow_all" doc:"let everyone speak to it"`
 }
 
 // Console is [console].

@@ -192,7 +192,7 @@ func places(data []byte) []place {
 	return found
 }
 
-// keyPath is prefix and the parts of a key, maxDepth at the most, and the offset at which the key begins.
+// keyPath is prefix and the parts of a key, maxDepth at most, and the offset at which the key begins.
 func keyPath(prefix []string, parts unstable.Iterator) (path []string, offset int) {
 	path = append(make([]string, 0, maxDepth), prefix...)
 	for first := true; parts.Next(); first = false {

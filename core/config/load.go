@@ -43,7 +43,7 @@ type Loaded struct {
 	// Path is the absolute path of the file, empty for Embedded, and At when it was read.
 	Path string
 	At   time.Time
-	// Warnings are what an operator should mend although the gateway runs with it.
+	// Warnings are what an operator should fix although the gateway runs with it.
 	Warnings []ops.Warning
 
 	options Options

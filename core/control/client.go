@@ -23,7 +23,7 @@ type ClientOptions struct {
 	ReadOnly bool
 	// Timeout bounds one plain question; 0 is 5 s. Long polls and streams are bounded by their contexts.
 	Timeout time.Duration
-	// Owner is the user whose home the gateway is on. Root trusts a gateway of this user; everybody trusts their own and
+	// Owner is the user whose home the gateway is on. Root trusts a gateway of this user; everyone trusts their own and
 	// root's alone (HF15). 0 is nobody.
 	Owner int
 }

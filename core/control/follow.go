@@ -109,7 +109,7 @@ func (f *follower) once(ctx context.Context, yield func(ops.Event, error) bool) 
 	if f.life != "" && life != f.life {
 		return true, &ops.Error{
 			Code: ops.CodeUnavailable, Message: fmt.Sprintf("life %s of the gateway has ended; life %.64q answers now", f.life, life),
-			Hint: "follow it anew; its history says how the former one ended",
+			Hint: "follow it again; its history says how the former one ended",
 		}
 	}
 	f.life, f.begun = life, true

@@ -175,7 +175,7 @@ func (s *Server) endOnClose(cancel func()) (stop func()) {
 }
 
 func (s *Server) healthz(w http.ResponseWriter, r *http.Request, _ string) {
-	s.probe(w, s.opt.Live(), "the gateway should be started anew")
+	s.probe(w, s.opt.Live(), "the gateway should be started again")
 }
 
 func (s *Server) readyz(w http.ResponseWriter, r *http.Request, _ string) {

@@ -36,7 +36,7 @@ type Options struct {
 	Log *slog.Logger
 	// Gatherer adds metrics of the program to those of the console; nil adds none.
 	Gatherer prometheus.Gatherer
-	// Live is why the gateway should be ended and started anew, nil if it should not. It must be cheap. Nil is alive.
+	// Live is why the gateway should be ended and started again, nil if it should not. It must be cheap. Nil is alive.
 	Live func() error
 	// Ready is why the gateway takes no work, nil if it does. Its text is shown: no paths, no argv, no secrets
 	// (H13). Nil is ready.

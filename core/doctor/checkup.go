@@ -200,7 +200,7 @@ func (c *checkup) checkGateway(ctx context.Context) {
 			c.warn("gatewaytui status has it in full", "it warns: %s", w.Message)
 		}
 		if r.PID != 0 && r.PID != s.PID {
-			c.warn("nothing: the socket is right, and the next start writes the pid file anew", "the pid file names pid %d, and pid %d answers", r.PID, s.PID)
+			c.warn("nothing: the socket is right, and the next start writes the pid file again", "the pid file names pid %d, and pid %d answers", r.PID, s.PID)
 		}
 		return
 	}

@@ -122,7 +122,7 @@ func (s *survey) secrets() {
 	}
 }
 
-// others are the rights of the group and of everybody else.
+// others are the rights of the group and of everyone else.
 const (
 	othersRead  fs.FileMode = 0o044
 	othersWrite fs.FileMode = 0o022
@@ -182,7 +182,7 @@ func (s *survey) people() {
 	t := s.c.Adapters.Telegram
 	if t.Enabled && t.AllowAll && s.shell() {
 		s.say(High, "telegram.allow_all", "list the users in adapters.telegram.allow, or take \"terminal\" out of tools.enabled",
-			"adapters.telegram.allow_all lets everybody on Telegram run commands as the gateway's user")
+			"adapters.telegram.allow_all lets everyone on Telegram run commands as the gateway's user")
 	}
 	if s.f.UID != 0 || !s.shell() {
 		return

@@ -63,17 +63,17 @@ func TestEachDangerHasItsIDAndItsSeverity(t *testing.T) {
 		{"a model on this machine", func(_ *testing.T, c *config.Config, _ *Facts) {
 			c.Model.Provider, c.Model.BaseURL = "openai", "http://127.0.0.1:11434/v1"
 		}, nil},
-		{"everybody may write to the bot", func(_ *testing.T, c *config.Config, _ *Facts) {
+		{"everyone may write to the bot", func(_ *testing.T, c *config.Config, _ *Facts) {
 			c.Adapters.Telegram.Enabled, c.Adapters.Telegram.AllowAll = true, true
 		}, []string{"high telegram.allow_all"}},
-		{"everybody may write to a bot without a shell", func(_ *testing.T, c *config.Config, _ *Facts) {
+		{"everyone may write to a bot without a shell", func(_ *testing.T, c *config.Config, _ *Facts) {
 			c.Adapters.Telegram.Enabled, c.Adapters.Telegram.AllowAll, c.Tools.Enabled = true, true, []string{"delegate"}
 		}, nil},
 		{"the Bot API in the clear", func(_ *testing.T, c *config.Config, _ *Facts) {
 			c.Adapters.Telegram.Enabled, c.Adapters.Telegram.BaseURL = true, "http://bots.internal"
 		}, []string{"high telegram.plain_http"}},
-		{"a config that everybody may write", func(t *testing.T, _ *config.Config, f *Facts) { f.Config = file(t, 0o666, "") }, []string{"high config.writable"}},
-		{"a config in a folder that everybody may write to", func(t *testing.T, _ *config.Config, f *Facts) {
+		{"a config that everyone may write", func(t *testing.T, _ *config.Config, f *Facts) { f.Config = file(t, 0o666, "") }, []string{"high config.writable"}},
+		{"a config in a folder that everyone may write to", func(t *testing.T, _ *config.Config, f *Facts) {
 			f.Config = file(t, 0o600, "")
 			if err := os.Chmod(filepath.Dir(f.Config), 0o777); err != nil {
 				t.Fatal(err)

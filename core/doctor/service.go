@@ -147,7 +147,7 @@ func shellWord(s string) string {
 	return s
 }
 
-// command is the verb that writes it anew.
+// command is the verb that writes it again.
 func (d installedDefinition) command() string {
 	scope := "--user"
 	if d.system {
@@ -229,7 +229,7 @@ func (c *checkup) checkStop(ctx context.Context) {
 	case set:
 		c.compareLimit(plan, limit, "shutdown.supervisor_budget", "raise it with what the service manager allows, or lower shutdown.drain_timeout")
 	case !asked:
-		c.ok("a stop takes %s at the most, and wants %s from a service manager; none is set up here", text.Duration(plan.WorstCase()), text.Duration(plan.TimeoutStopSec()))
+		c.ok("a stop takes at most %s, and wants %s from a service manager; none is set up here", text.Duration(plan.WorstCase()), text.Duration(plan.TimeoutStopSec()))
 	}
 }
 
@@ -261,7 +261,7 @@ func (c *checkup) checkAsked(ctx context.Context, d installedDefinition) (servic
 func (c *checkup) compareLimit(plan shutdown.Plan, limit time.Duration, who, fix string) {
 	_, shrunk := plan.Fit(limit)
 	if len(shrunk) == 0 {
-		c.ok("a stop takes %s at the most, and %s allows %s", text.Duration(plan.WorstCase()), who, cmp.Or(budget(limit), "as long as it takes"))
+		c.ok("a stop takes at most %s, and %s allows %s", text.Duration(plan.WorstCase()), who, cmp.Or(budget(limit), "as long as it takes"))
 		return
 	}
 	first := shrunk[0]
@@ -305,16 +305,16 @@ func (c *checkup) checkRunningStop(ctx context.Context) {
 		c.warn("give it more time in the service manager, or lower shutdown.drain_timeout", "the service manager allows %s (%s): %s is shortened from %s to %s%s",
 			text.Duration(limit), sv.Source, first.Name, text.Millis(first.WantedMS), text.Millis(first.GotMS), others(len(plan.Shrunk)-1))
 	case limit > 0:
-		c.ok("a stop takes %s at the most, and %s allows %s (%s)", text.Millis(plan.WorstCaseMS), cmp.Or(sv.Name, "the service manager"), text.Duration(limit), sv.Source)
+		c.ok("a stop takes at most %s, and %s allows %s (%s)", text.Millis(plan.WorstCaseMS), cmp.Or(sv.Name, "the service manager"), text.Duration(limit), sv.Source)
 	case manager.Kind == service.None:
 		c.warn(fix, "no service manager is known to run it: nothing starts it again after a crash")
 	case manager.Unlimited():
-		c.ok("a stop takes %s at the most, and %s waits as long as it takes; sv stop says after 7s that it waits no longer (sv -w %d stop waits), and only sv force-stop kills",
+		c.ok("a stop takes at most %s, and %s waits as long as it takes; sv stop says after 7s that it waits no longer (sv -w %d stop waits), and only sv force-stop kills",
 			text.Millis(plan.WorstCaseMS), sv.Name, plan.WorstCaseMS/1000+1)
 	case sv.Source == service.SourceUnknown:
 		c.warn(fix, "a stop takes %s, and how long %s waits before it kills is not known (%s)", text.Millis(plan.WorstCaseMS), sv.Name, cmp.Or(budget(manager.DefaultLimit()), "as long as it takes")+" unless configured")
 	default:
-		c.ok("a stop takes %s at the most, and %s waits as long as it takes", text.Millis(plan.WorstCaseMS), sv.Name)
+		c.ok("a stop takes at most %s, and %s waits as long as it takes", text.Millis(plan.WorstCaseMS), sv.Name)
 	}
 	for _, d := range c.installed() {
 		if d.kind == service.Systemd && d.err == nil && strings.HasPrefix(sv.Name, string(service.Systemd)) {

@@ -109,6 +109,6 @@ func TestF7_ALargeDatabaseIsReadBesideTheWorkUnlessItIsDoubted(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 	if aside, err := filepath.Glob(path + ".damaged-*"); err != nil || len(aside) == 0 {
-		t.Errorf("put aside are %v, %v", aside, err)
+		t.Errorf("moved aside are %v, %v", aside, err)
 	}
 }

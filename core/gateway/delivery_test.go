@@ -236,7 +236,7 @@ func TestB9_ALoopOfCrashesIsBroken(t *testing.T) {
 	}
 }
 
-// F8: a damaged database fails the start with what to do, and is put aside only where a person said so.
+// F8: a damaged database fails the start with what to do, and is moved aside only where a person said so.
 func TestF8_ADamagedDatabaseIsNeverWrittenTo(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "gateway.db")
@@ -267,7 +267,7 @@ func TestF8_ADamagedDatabaseIsNeverWrittenTo(t *testing.T) {
 	}
 	aside, err := filepath.Glob(path + ".damaged-*")
 	if err != nil || len(aside) != 1 || read(t, aside[0]) != string(noise) {
-		t.Fatalf("put aside are %v, %v", aside, err)
+		t.Fatalf("moved aside are %v, %v", aside, err)
 	}
 }
 

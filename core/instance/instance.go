@@ -221,7 +221,7 @@ func ensureDir(path string) error {
 		return problem(err, "open the folder "+path, otherHome)
 	case !fi.IsDir():
 		return problem(syscall.ENOTDIR, "open the folder "+path+": something else is there", "move it away, or "+otherHome)
-	case path == "/" || fi.Mode()&fs.ModeSticky != 0: // making it 0700 would lock everybody else out
+	case path == "/" || fi.Mode()&fs.ModeSticky != 0: // making it 0700 would lock everyone else out
 		return problem(syscall.EPERM, path+" is shared with others and cannot be a gateway's home", otherHome)
 	case owner(fi) != os.Geteuid():
 		return problem(syscall.EPERM, fmt.Sprintf("%s belongs to uid %d and we run as uid %d", path, owner(fi), os.Geteuid()),

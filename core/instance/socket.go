@@ -54,7 +54,7 @@ func socketPath(dir, id string, getenv func(string) string) (path, private strin
 // socketName is the name of a socket that is not in its home.
 func socketName(id string) string { return "gatewaytui-" + id + ".sock" }
 
-// ensurePrivate makes the folder that the socket is in where no runtime folder is. Everybody may make one of this name
+// ensurePrivate makes the folder that the socket is in where no runtime folder is. Everyone may make one of this name
 // in a shared folder beforehand, so what is there must be ours and ours alone.
 func ensurePrivate(dir string) error {
 	err := makeDir(dir)

@@ -62,7 +62,7 @@ func (f Files) SaveReport(r ops.Shutdown) error {
 	if err = os.WriteFile(path+".new", text, 0o600); err == nil {
 		return os.Rename(path+".new", path)
 	}
-	_ = os.Remove(path + ".new") // a part of it takes room from everybody
+	_ = os.Remove(path + ".new") // a part of it takes room from everyone
 	if !instance.NoRoom(err) {
 		return fmt.Errorf("write the shutdown's report: %w", err)
 	}

@@ -179,11 +179,11 @@ func TestAnotherAuthorsServerIsUnderstood(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			retried := 0
-			mend := func() {
+			fix := func() {
 				retried++
 				chaos(t, url, "")
 			}
-			c := provider(t, slog.New(onRetry{slog.DiscardHandler, mend})).New()
+			c := provider(t, slog.New(onRetry{slog.DiscardHandler, fix})).New()
 			defer c.Close()
 			chaos(t, url, member)
 			got, err := c.Complete(t.Context(), user("hello"), nil)

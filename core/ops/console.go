@@ -54,7 +54,7 @@ type Console interface {
 
 // Query selects rows. The zero value selects the first page of everything.
 type Query struct {
-	// Limit is how many rows at the most; 0 is DefaultLimit, more than MaxLimit is MaxLimit.
+	// Limit is how many rows at most; 0 is DefaultLimit, more than MaxLimit is MaxLimit.
 	Limit int
 	// Cursor is the Next of the page before. A cursor of sessions never expires: the page begins behind the place where the
 	// last row of the page before was, even if that row is gone.

@@ -119,7 +119,7 @@ type Supervisor struct {
 	Source string `json:"source"`
 }
 
-// Warning is one thing that an operator should mend. Code is stable; Message is for people and says what to do.
+// Warning is one thing that an operator should fix. Code is stable; Message is for people and says what to do.
 type Warning struct {
 	Code    string `json:"code"`
 	Message string `json:"message"`

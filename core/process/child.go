@@ -82,7 +82,7 @@ func (p *Process) Exited() (Exit, bool) {
 }
 
 // Wait waits for the leader's end, and then a moment for the rest of its output: until the pipe is at its end, or quiet
-// for 100 ms, but 500 ms at the most, whoever still holds it (C6). What lives on of its tree is left alone:
+// for 100 ms, but 500 ms at most, whoever still holds it (C6). What lives on of its tree is left alone:
 // see Kill.
 //
 // ctx's end before the leader's is returned as ctx's error; during the moment after, it only cuts that short.

@@ -18,7 +18,7 @@ import (
 // Times of the keeper of the guardian.
 const (
 	// guardPause is the pause before a guardian that ended is replaced. It doubles up to guardPauseMost for one after
-	// the other, and begins anew after one that was there for guardSteady.
+	// the other, and begins again after one that was there for guardSteady.
 	guardPause     = 100 * time.Millisecond
 	guardPauseMost = 30 * time.Second
 	guardSteady    = 10 * time.Second

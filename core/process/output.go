@@ -137,7 +137,7 @@ func (o *output) lastLine() string {
 		end = end[len(end)-look:]
 	}
 	s := strings.TrimRight(string(end), "\r\n \t")
-	// A carriage return begins a line anew: what a progress bar shows last is what counts.
+	// A carriage return begins a line again: what a progress bar shows last is what counts.
 	return s[strings.LastIndexAny(s, "\r\n")+1:]
 }
 

@@ -24,7 +24,7 @@ type past struct {
 // now: a look-alike, which is left alone (B11, B14). Of a row in neither nothing was there; the error
 // names what survived.
 //
-// It takes as long as a kill without a grace, a second at the most, and where nothing is left one look at every process
+// It takes as long as a kill without a grace, a second at most, and where nothing is left one look at every process
 // of the machine. It may be called once the home's lock is held, by which every other life of this home is an earlier
 // one, between Open and Close.
 func (r *Registry) SweepEarlier(ctx context.Context, rows []Entry) (ended, spared []Entry, err error) {

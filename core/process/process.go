@@ -85,7 +85,7 @@ type Options struct {
 	Journal Journal
 	// KillGrace is the time from TERM to KILL in Close. Other kills are given theirs.
 	KillGrace time.Duration
-	// MaxAge is how old a tree may become before it is ended, whatever its policy; 0: as old as it likes.
+	// MaxAge is how old a tree may become before it is ended, whatever its policy; 0: without a limit.
 	MaxAge time.Duration
 	// PerSession and Total bound the trees of one session and of all (HF9); 0: no bound. OnLimit is called with the name of a
 	// bound when a spawn is refused for it; it must not block, and may be nil.

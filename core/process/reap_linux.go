@@ -43,7 +43,7 @@ func (r *Registry) reapLoop() {
 
 // reap collects every zombie that is ours to collect and reports whether it could see past all of them. It never waits
 // for a child that somebody else in the program started: such a one is in our own process group, unless we are pid 1,
-// where everybody's orphans end up and only we start processes. It may be called from any goroutine.
+// where everyone's orphans end up and only we start processes. It may be called from any goroutine.
 func (r *Registry) reap() bool {
 	for {
 		pid := nextZombie()

@@ -26,7 +26,7 @@ type forkedChild struct {
 	pipe  uint64   // the inode of the pipe that out reads; 0: it is none
 }
 
-// spawnLoop forks for everybody, on one thread that lives as long as the registry: the parent-death signal fires when
+// spawnLoop forks for everyone, on one thread that lives as long as the registry: the parent-death signal fires when
 // the thread that forked ends, not the program (PR_SET_PDEATHSIG, prctl(2)).
 func (r *Registry) spawnLoop() {
 	runtime.LockOSThread() // never unlocked: the thread ends with the goroutine

@@ -157,7 +157,7 @@ func (d Definition) Install(force bool) (bool, error) {
 	return true, nil
 }
 
-// mode: the machine's definitions are for everybody to read, a user's are the user's.
+// mode: the machine's definitions are for everyone to read, a user's are the user's.
 func (d Definition) mode() fs.FileMode {
 	if d.system {
 		return 0o644

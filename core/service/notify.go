@@ -134,7 +134,7 @@ func (n *Notifier) Run(ctx context.Context, alive func(context.Context) bool) {
 	for {
 		select {
 		case <-ctx.Done():
-			_ = n.send() // the last chance of what is unsent, the end of which nobody could mend
+			_ = n.send() // the last chance of what is unsent, the end of which nobody could fix
 			return
 		case <-beat:
 			n.beat(ctx, alive)
@@ -218,7 +218,7 @@ func (n *Notifier) write(b []byte) error {
 		n.fd = fd
 	}
 	for {
-		// To the address each time: a manager that executed itself anew may have bound it again.
+		// To the address each time: a manager that executed itself again may have bound it again.
 		err := unix.Sendto(n.fd, b, unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL, n.addr)
 		if !errors.Is(err, unix.EINTR) {
 			return err

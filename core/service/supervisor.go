@@ -59,7 +59,7 @@ func FindSupervisor(ctx context.Context, c config.Shutdown, getenv func(string) 
 	}
 	for _, t := range allowed.Settings.Troubles() {
 		s.Warnings = append(s.Warnings, ops.Warning{
-			Code: "supervisor." + strings.ToLower(t.Setting), Message: t.Text + "; take " + t.Setting + "= out of its unit's drop-ins, or write the unit anew",
+			Code: "supervisor." + strings.ToLower(t.Setting), Message: t.Text + "; take " + t.Setting + "= out of its unit's drop-ins, or write the unit again",
 			Since: ops.At(time.Now()),
 		})
 	}

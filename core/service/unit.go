@@ -131,7 +131,7 @@ func SystemdUnit(v Values) (string, error) {
 		say("Wants=network-online.target")
 		say("After=network-online.target")
 	}
-	say("# Never give up: what cannot be mended by another start ends with one of RestartPreventExitStatus.")
+	say("# Never give up: what cannot be fixed by another start ends with one of RestartPreventExitStatus.")
 	say("StartLimitIntervalSec=0")
 	say("")
 	say("[Service]")

@@ -192,7 +192,7 @@ func TestTheLineAgainstAModel(t *testing.T) {
 			line = slices.DeleteFunc(line, func(key string) bool { return !should(key) })
 			for _, key := range []string{"cli:a", "cli:a+1", "cli:b", "cli:c"} {
 				if should(key) && !slices.Contains(line, key) {
-					line = append(line, key) // one at a time: each step adds one at the most
+					line = append(line, key) // one at a time: each step adds one at most
 				}
 			}
 			owners = slices.DeleteFunc(owners, func(o string) bool {

@@ -160,7 +160,7 @@ type Event struct {
 	// maxBlockers, the last then says how many more.
 	Blockers []string
 
-	save  uint64 // the save to wait for, saveWait at the most, before it is told; 0 is none
+	save  uint64 // the save to wait for, saveWait at most, before it is told; 0 is none
 	fault string // why the report could not be saved, for the log alone
 	stack []byte // of a panic, for the log alone
 }

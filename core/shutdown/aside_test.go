@@ -76,7 +76,7 @@ func TestWhatHangsBesideTheExecutorDelaysNothing(t *testing.T) {
 				most += 3 * saveWait // each phase gives its report that long to be on disk
 			}
 			if took := time.Since(began); took > most {
-				t.Errorf("took %s, want %s at the most", took, most)
+				t.Errorf("took %s, want at most %s", took, most)
 			}
 			if p := phaseOf(t, r.Report(), "slow"); p.State != ops.StepDone {
 				t.Errorf("the last phase is %+v", p)

@@ -32,7 +32,7 @@ func slackFor(limit time.Duration) time.Duration {
 // bounded is d within what can be added up; Unbounded counts as nothing.
 func bounded(d time.Duration) time.Duration { return min(max(d, 0), longest) }
 
-// WorstCase is what the plan costs at the most in the mode graceful, whatever hangs and if nobody extends it.
+// WorstCase is what the plan costs at most in the mode graceful, whatever hangs and if nobody extends it.
 func (p Plan) WorstCase() time.Duration {
 	return p.WorstCaseIn(ops.ModeGraceful)
 }
@@ -135,7 +135,7 @@ func (p Plan) shrink(room time.Duration) {
 	}
 }
 
-// fair is the level at which to cut the wants so that they add up to room at the most: a large one, a minute for the stores
+// fair is the level at which to cut the wants so that they add up to room at most: a large one, a minute for the stores
 // say, takes nothing from the marker's tenth of a second.
 func fair(wants []time.Duration, room time.Duration) time.Duration {
 	sorted := slices.Sorted(slices.Values(wants))

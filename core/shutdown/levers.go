@@ -162,7 +162,7 @@ func (r *Run) extend(phase string, by time.Duration, name *string) (got time.Dur
 }
 
 // ForceItem ends an item of the running phase by the strongest means that it has, or, with item empty, all that run: its
-// context ends with ErrForced, and it is waited for ForceGrace more at the most, within its budget. An item that kills
+// context ends with ErrForced, and it is waited for ForceGrace more at most, within its budget. An item that kills
 // forgoes its grace then, one that waits stops waiting. Names and errors are those of Skip; a phase whose turn has not come
 // is CodeConflict.
 func (r *Run) ForceItem(phase, item, by string) error {
@@ -211,7 +211,7 @@ func (p *phase) spare(what string) error {
 	return &ops.Error{
 		Code:    ops.CodeForbidden,
 		Message: fmt.Sprintf("phase %s cannot be %s: without it work is lost or processes outlive the gateway", p.Name, what),
-		Hint:    "it costs " + p.Budget.String() + " at the most",
+		Hint:    "it costs at most " + p.Budget.String(),
 	}
 }
 

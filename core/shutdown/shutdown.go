@@ -36,7 +36,7 @@ type Plan struct {
 type Phase struct {
 	// Name is the phase's word in the report, the log and the levers; it occurs once in a plan.
 	Name string
-	// Budget is what the phase costs at the most, listing included. 0 is no time (A4): the items get a
+	// Budget is what the phase costs at most, listing included. 0 is no time (A4): the items get a
 	// context that has ended and are abandoned unless they return at once, which is within Instant, taken from what the
 	// phases before left over. Below 0 is Unbounded.
 	Budget time.Duration

@@ -208,7 +208,7 @@ func damagedTables(ctx context.Context, db *sql.DB) (found []string) {
 	return found
 }
 
-// files are those of the database at path. The -shm is made anew at every open.
+// files are those of the database at path. The -shm is made again at every open.
 func files(path string) []string { return []string{path, path + "-wal"} }
 
 // SetAside moves the database that nobody has open out of the way, and returns where to.

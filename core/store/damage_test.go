@@ -26,7 +26,7 @@ func filled(t *testing.T, dir string) string {
 	return filepath.Join(dir, "gateway.db")
 }
 
-// F8: a damaged database is named as such, kept, and put aside on demand; what is sound is opened without a word.
+// F8: a damaged database is named as such, kept, and moved aside on demand; what is sound is opened without a word.
 func TestF8_ADamagedDatabaseIsNamedAndKept(t *testing.T) {
 	const page = 4096
 	for _, tc := range []struct {

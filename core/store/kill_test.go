@@ -11,7 +11,7 @@ func TestS17_AfterSIGKILLEveryAcknowledgedRowIsThereAndTheNextWriteIsImmediate(t
 	var acknowledged []string // "session turn"
 	for round := range 2 {
 		if round > 0 {
-			// Turn ids begin anew with each process, so each has its own database.
+			// Turn ids begin again with each process, so each has its own database.
 			dir, acknowledged = t.TempDir(), nil
 		}
 		o := start(t, "write until killed", dir)

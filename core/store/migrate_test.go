@@ -140,7 +140,7 @@ func TestAStepThatFailsLeavesTheVersionBeforeItWhole(t *testing.T) {
 		t.Error("half of the step is there")
 	}
 	if _, err := migrate(t.Context(), conn, threeSteps); err != nil {
-		t.Errorf("the mended step: %v", err)
+		t.Errorf("the fixed step: %v", err)
 	}
 }
 

@@ -50,7 +50,7 @@ func TestF12_RetentionTakesSmallSteps(t *testing.T) {
 }
 
 // F12: SQLite looks for the children of each row that it deletes (https://www.sqlite.org/foreignkeys.html, 3). Without an
-// index on the child's column it reads the whole table for each, while everybody waits for the writer.
+// index on the child's column it reads the whole table for each, while everyone waits for the writer.
 func TestF12_WhatRefersToARowIsFoundAlongAnIndex(t *testing.T) {
 	s := open(t, t.TempDir())
 	ctx := t.Context()

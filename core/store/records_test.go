@@ -176,7 +176,7 @@ func TestWritesOfATurnThatNoLongerRunsAreDropped(t *testing.T) {
 		},
 		"its session was reset":         func(s *Store, v Session, _ Turn) error { return s.EndSession(t.Context(), v.ID, noon, "reset") },
 		"another turn took its session": func(s *Store, v Session, _ Turn) error { begun(t, s, v, "t2"); return nil },
-		"the gateway began anew": func(s *Store, _ Session, _ Turn) error {
+		"the gateway began again": func(s *Store, _ Session, _ Turn) error {
 			_, err := s.InterruptRunning(t.Context(), "crash", true, noon)
 			return err
 		},

@@ -86,7 +86,7 @@ func (s *Store) ReopenSession(ctx context.Context, currentID, oldID string, at t
 
 // Sessions calls each for every current session, by last activity, newest first. Rows are read while each runs, so it
 // must not wait for anything; its error ends the reading and is returned. Rows that cannot be true are left out, and left
-// is how many: SetAside names and mends them.
+// is how many: SetAside names and fixes them.
 func (s *Store) Sessions(ctx context.Context, each func(Session) error) (left int, err error) {
 	err = s.read(ctx, "read sessions",
 		`SELECT `+sessionColumns+` FROM sessions WHERE ended_at IS NULL ORDER BY last_activity_at DESC`, nil,

@@ -21,7 +21,7 @@ const (
 	TurnInterrupted TurnState = "interrupted"
 )
 
-// Turn is one message being worked on. A running turn belongs to a current session, and a session has one at the most.
+// Turn is one message being worked on. A running turn belongs to a current session, and a session has one at most.
 type Turn struct {
 	ID        string
 	SessionID string

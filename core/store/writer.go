@@ -8,12 +8,12 @@ import (
 	"time"
 )
 
-// maxBatch is how many requests share a commit at the most: enough that the disk's sync is shared by all who wait, few
+// maxBatch is how many requests share a commit at most: enough that the disk's sync is shared by all who wait, few
 // enough that the first of them does not wait for long.
 const maxBatch = 256
 
 // request is one caller's write. do may run more than once, each time on the state before it, so it sets its results
-// anew and does nothing else that outlives the transaction.
+// again and does nothing else that outlives the transaction.
 type request struct {
 	do   func(*tx) error
 	err  error

@@ -219,7 +219,7 @@ func (t *takeover) tell(ctx context.Context, until time.Time) {
 }
 
 // signal sends sig to the holder itself, or to no process: its identity is read again when the process is held by a pidfd, so
-// that a pid that was given anew meanwhile is spared (pidfd_open(2)). SIGCONT goes behind what a stopped process would
+// that a pid that was given again meanwhile is spared (pidfd_open(2)). SIGCONT goes behind what a stopped process would
 // leave unseen (systemd.kill(5) does the same).
 func (t *takeover) signal(sig syscall.Signal) error {
 	fd, err := unix.PidfdOpen(t.holder.PID, 0)

@@ -220,7 +220,7 @@ func TestB11_AStrangerInThePIDFileIsNeverSignalled(t *testing.T) {
 		other  bool // the record's process is not the one that has its pid
 	}{
 		{"with its whole identity", func(*instance.Record) {}, false},
-		{"with another start time, as after its pid was given anew", func(r *instance.Record) { r.StartTicks++ }, true},
+		{"with another start time, as after its pid was given again", func(r *instance.Record) { r.StartTicks++ }, true},
 		{"of another boot", func(r *instance.Record) { r.BootID = "another-boot" }, true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -41,7 +41,7 @@ type action struct {
 var actions = []action{
 	{"poll", "whether it runs, and its last line of output", (*Process).poll},
 	{"log", "its output", (*Process).log},
-	{"wait", "wait for its end, timeout seconds at the most; it is not ended then", (*Process).wait},
+	{"wait", "wait for its end, at most timeout seconds; it is not ended then", (*Process).wait},
 	{"kill", "end it with everything that it started", (*Process).kill},
 	{"write", "write data to its input, as it is: end a line with \\n", (*Process).write},
 }

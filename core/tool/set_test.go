@@ -40,7 +40,7 @@ func TestSet_EveryCallIsAnAnswerToTheModel(t *testing.T) {
 		{"an error is told", "fails", `{"error":"no <such> \"file\""}`},
 		{"a panic is told", "panics", `{"error":"the tool panics broke: nil map"}`},
 		{"an unknown tool is told with those there are", "rm", `{"error":"unknown tool \"rm\"; there are ok, fails, panics, garbage, long"}`},
-		{"broken UTF-8 is mended", "garbage", "a\uFFFD\x00b"},
+		{"broken UTF-8 is fixed", "garbage", "a\uFFFD\x00b"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if got := s.Run(t.Context(), tt.tool, Call{}); got != tt.want {

@@ -18,7 +18,7 @@ import (
 
 // Embedded is the console in front of the gateway of this process; nil is none. The gateway goes its way whatever becomes
 // of it: it never waits for a terminal, and a console that is left, lost or broken is a line in the log. Only the exit
-// waits for it, for leaveBound and twice writeBound at the most.
+// waits for it, for leaveBound and twice writeBound at most.
 type Embedded struct {
 	// Farewell is what is said after the end, given the report of the stop and the exit code; nil is nothing. ShowLog lets the
 	// log of a gateway whose console was left go to stderr. Both are set before Open.

@@ -224,7 +224,7 @@ func damage(t *testing.T, home, table string) []byte {
 }
 
 // F8: a damaged database fails a start that names the table, the copy and both ways on; read-only it is shown, nothing is
-// written to it and nobody is told that anything was taken; fresh it is put aside.
+// written to it and nobody is told that anything was taken; fresh it is moved aside.
 func TestF8_ADamagedDatabaseIsLookedAtReadOnlyOrPutAside(t *testing.T) {
 	soak.Peer(t, "sqlite3", "Debian package sqlite3")
 	home := newHome(t)
@@ -311,7 +311,7 @@ func TestF8_ADamagedDatabaseIsLookedAtReadOnlyOrPutAside(t *testing.T) {
 	}
 	aside, err := filepath.Glob(filepath.Join(home, "gateway.db.damaged-*"))
 	if err != nil || len(aside) == 0 || !strings.Contains(fresh.warnings()["store.fresh"], aside[0]) {
-		t.Errorf("put aside are %v, %v; status says %q", aside, err, fresh.warnings()["store.fresh"])
+		t.Errorf("moved aside are %v, %v; status says %q", aside, err, fresh.warnings()["store.fresh"])
 	}
 	if code, _ := fresh.stop(); code != 0 {
 		t.Fatalf("exit code %d", code)

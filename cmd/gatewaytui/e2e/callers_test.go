@@ -113,7 +113,7 @@ func (g *gateway) callerOf(key string) *ops.Caller {
 	return nil
 }
 
-// HF1: another user of the machine gets the shell of the gateway's user only with the key, and everybody sees who asked.
+// HF1: another user of the machine gets the shell of the gateway's user only with the key, and everyone sees who asked.
 func TestHF1_AnotherUserNeedsTheKey(t *testing.T) {
 	needsUsers(t)
 	for _, listen := range []string{"127.0.0.1:0", "[::1]:0"} {

@@ -12,7 +12,7 @@ import (
 )
 
 // HF12, HF25: a thousand connections and event streams of one program on the control socket take no more than its share of the
-// descriptors. The API answers, status works for everybody else and names the bound, and the stop is one that was planned.
+// descriptors. The API answers, status works for everyone else and names the bound, and the stop is one that was planned.
 func TestHF12_AFloodOfTheControlSocketIsBounded(t *testing.T) {
 	for _, files := range []int{256, 64} {
 		t.Run(fmt.Sprintf("with %d descriptors", files), func(t *testing.T) {

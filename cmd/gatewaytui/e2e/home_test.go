@@ -116,7 +116,7 @@ func TestHF30_ALinkedLogInAnOpenHomeIsSetAside(t *testing.T) {
 	}
 }
 
-// HF30: a linked folder in a home that everybody could write to is refused for good.
+// HF30: a linked folder in a home that everyone could write to is refused for good.
 func TestHF30_ALinkedFolderInAnOpenHomeIsRefused(t *testing.T) {
 	old := syscall.Umask(0)
 	defer syscall.Umask(old)

@@ -109,7 +109,7 @@ func TestG5_StatusSaysWhoKeepsIt(t *testing.T) {
 			if out, code := verb(t, k.home, "status"); code != 0 || !strings.Contains(out, "supervisor  "+m.status) || strings.Contains(out, "limit for a stop is unknown") {
 				t.Errorf("status: %d\n%s", code, out)
 			}
-			out, _ := verb(t, k.home, "doctor") // this machine may have what is to be mended
+			out, _ := verb(t, k.home, "doctor") // this machine may have what is to be fixed
 			if strings.Contains(out, "no service manager is known") || strings.Contains(out, "is not known (") {
 				t.Errorf("doctor:\n%s", out)
 			}

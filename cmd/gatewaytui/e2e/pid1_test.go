@@ -40,7 +40,7 @@ func childrenOf(t *testing.T, pid int) map[int]string {
 	return found
 }
 
-// C3: as pid 1, where everybody's orphans end up, it leaves no zombie, its kills are verified, and it ends on SIGTERM as
+// C3: as pid 1, where everyone's orphans end up, it leaves no zombie, its kills are verified, and it ends on SIGTERM as
 // anywhere else.
 func TestC3_AsPid1NothingIsLeftUnwaited(t *testing.T) {
 	if out, err := exec.Command("bash", "-c", asPid1, "bash", "true").CombinedOutput(); err != nil {

@@ -103,7 +103,7 @@ func TestAHomeOfTheFirstEditionIsTakenOver(t *testing.T) {
 		t.Errorf("the last end is %+v, want a crash", st.LastEnd)
 	}
 	for _, w := range st.Warnings {
-		// The clock and the user are the machine's, and the config lets everybody write to the bot.
+		// The clock and the user are the machine's, and the config lets everyone write to the bot.
 		if w.Code != "clock" && !strings.HasPrefix(w.Code, "security.") && !slices.Contains(newKeys, w.Code) {
 			t.Errorf("warning %s: %s", w.Code, w.Message)
 		}

@@ -191,7 +191,7 @@ func TestEachBehaviourDoesWhatItsNameSays(t *testing.T) {
 		if n := len(s.in.messages()); n != 0 {
 			s.t.Errorf("%d messages were heard", n)
 		}
-		time.Sleep(5 * time.Second) // it is connected anew, and as deaf as before
+		time.Sleep(5 * time.Second) // it is connected again, and as deaf as before
 		s.want(ops.AdapterConnected)
 		stops(s, 0, false)
 	})

@@ -173,7 +173,7 @@ func TestNobodyIsAllowedUnlessSaid(t *testing.T) {
 		want []string
 	}{
 		{"an empty list is nobody", false, nil},
-		{"allow_all is everybody", true, []string{"hello"}},
+		{"allow_all is everyone", true, []string{"hello"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			simulate(t, func(w *world) {

@@ -13,7 +13,7 @@
 //     control group, by tag, by marker variable, and by the identities that the gateway told, which no process can shed;
 //     each process by its identity, until looks at the process table find nothing more. The gateway, a later life and
 //     another gateway's processes are never touched, and neither is what the life was to keep (kernel.Kept).
-//   - It ends by itself in every case: after a goodbye, or the kill, which lasts 10 s at the most.
+//   - It ends by itself in every case: after a goodbye, or the kill, which lasts 10 s at most.
 //   - It is in a session of its own, ignores TERM, INT and HUP, holds nothing of the gateway but its end of the socket,
 //     has / as its working directory, no environment, and neither the gateway's marks nor the life's.
 package guardian
@@ -137,7 +137,7 @@ func (c Charge) end(told *told) {
 	}
 }
 
-// alive reports whether the gateway is there. Where /proc is mounted with hidepid, it hides the gateway from everybody but
+// alive reports whether the gateway is there. Where /proc is mounted with hidepid, it hides the gateway from everyone but
 // root, because the gateway cannot be traced (kernel.Conceal): then it is there as long as it is our parent.
 func (c Charge) alive() bool {
 	p, err := kernel.StatOf(c.PID, make([]byte, 1<<10))

@@ -62,7 +62,7 @@ type pollFD struct {
 
 const pollIn = 1
 
-// poll waits until one of fds has something to say, for ms milliseconds at the most; -1 is for ever.
+// poll waits until one of fds has something to say, for ms milliseconds at most; -1 is for ever.
 func poll(fds []pollFD, ms int) {
 	var timeout *syscall.Timespec
 	if ms >= 0 {

@@ -8,7 +8,7 @@ import (
 // Tag says which life a process was born in, and below which of its spawns. Unlike a variable it is inherited by
 // everything, whatever that does to its environment, session, group or parents: it is the soft limit of CPU time at
 // real-time priority, of 146,000 years in microseconds, and that of file locks (RLIMIT_RTTIME, RLIMIT_LOCKS,
-// getrlimit(2)), so that it limits nothing. Everybody may read them (/proc/PID/limits) without waiting for the process.
+// getrlimit(2)), so that it limits nothing. Everyone may read them (/proc/PID/limits) without waiting for the process.
 //
 // A process may give itself other soft limits, and so take both tags off. The hard limits it can only lower: without
 // CAP_SYS_RESOURCE they are never unlimited again, and say that the process was started by a gateway (Marks.Shed, HF6).
