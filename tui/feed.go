@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"sync"
 	"time"
@@ -188,15 +189,8 @@ func (f *feed) count(ev ops.Event) {
 
 // missed is the count of an event that stands for others.
 func missed(ev ops.Event) int {
-	switch n := ev.Data["count"].(type) {
-	case float64: // as JSON has it
-		return int(n)
-	case uint64:
-		return int(n)
-	case int:
-		return n
-	}
-	return 0
+	m, _ := ops.PayloadOf[ops.Missed](ev)
+	return int(min(m.Count, math.MaxInt))
 }
 
 func (f *feed) add(ev ops.Event) {

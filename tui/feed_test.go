@@ -41,7 +41,7 @@ func (s *stream) Events(ctx context.Context, after uint64, kinds ...ops.EventTyp
 					return
 				}
 			}
-			if skipped > 0 && !yield(ops.Event{Seq: after, At: ops.At(time.Now()), Type: ops.EventSkipped, Data: map[string]any{"count": float64(skipped)}}, nil) {
+			if skipped > 0 && !yield(ops.Event{Seq: after, At: ops.At(time.Now()), Type: ops.EventSkipped, Data: ops.Missed{Count: uint64(skipped)}}, nil) {
 				return
 			}
 			select {

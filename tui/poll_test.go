@@ -107,9 +107,9 @@ func TestAnAttachedConsoleStaysThroughTheEndAndGoesOnWithTheNextLife(t *testing.
 		time.Sleep(2 * time.Second)
 		// What comes after the last look is in the events alone.
 		g.change(func(g *gateway) { g.err = errGone })
-		g.emit(ops.Event{Type: ops.EventShutdownPhase, Subject: "adapters", Data: map[string]any{"phase": map[string]any{"name": "adapters", "state": "timed_out"}}})
-		g.emit(ops.Event{Type: ops.EventShutdownPhase, Subject: "stores", Data: map[string]any{"phase": ops.Phase{Name: "stores", State: ops.StepDone}}})
-		g.emit(ops.Event{Type: ops.EventShutdownEnded, Subject: "stop-1", At: ops.At(time.Now()), Data: map[string]any{"outcome": "incomplete", "exit_code": float64(0)}})
+		g.emit(ops.Event{Type: ops.EventShutdownPhase, Subject: "adapters", Data: ops.Raw(`{"phase":{"name":"adapters","state":"timed_out"}}`)})
+		g.emit(ops.Event{Type: ops.EventShutdownPhase, Subject: "stores", Data: ops.PhaseChange{Phase: ops.Phase{Name: "stores", State: ops.StepDone}}})
+		g.emit(ops.Event{Type: ops.EventShutdownEnded, Subject: "stop-1", At: ops.At(time.Now()), Data: ops.Raw(`{"outcome":"incomplete","exit_code":0}`)})
 		g.end(errGone)
 		time.Sleep(10 * time.Second)
 		l.see(func(m *model) {
@@ -226,7 +226,7 @@ func TestLostEventsAreCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGateway()
 		l := live(t, g, Options{})
-		g.emit(ops.Event{Type: ops.EventDropped, Data: map[string]any{"count": float64(12)}})
+		g.emit(ops.Event{Type: ops.EventDropped, Data: ops.Raw(`{"count":12}`)})
 		time.Sleep(time.Second)
 		l.see(func(m *model) {
 			if m.link.Missed != 12 {

@@ -1,7 +1,6 @@
 package tui
 
 import (
-	"encoding/json"
 	"slices"
 
 	"gatewaytui/core/ops"
@@ -64,10 +63,11 @@ func (m *model) stopMoved(e ops.Event) {
 	if m.stop == nil || m.stop.Life != m.status.Life {
 		return
 	}
-	var p ops.Phase
-	if !decode(e.Data["phase"], &p) {
+	change, ok := ops.PayloadOf[ops.PhaseChange](e)
+	if !ok {
 		return
 	}
+	p := change.Phase
 	next := *m.stop
 	next.Phases = slices.Clone(m.stop.Phases)
 	for i := range next.Phases {
@@ -86,20 +86,9 @@ func (m *model) stopEnded(e ops.Event) {
 	m.ended = true
 	end := *m.stop
 	end.EndedAt = e.At
-	var said struct {
-		Outcome   string `json:"outcome"`
-		ElapsedMS int64  `json:"elapsed_ms"`
-		ExitCode  int    `json:"exit_code"`
-	}
-	if decode(e.Data, &said) && said.Outcome != "" {
+	if said, ok := ops.PayloadOf[ops.ShutdownEnd](e); ok && said.Outcome != "" {
 		end.Outcome, end.ElapsedMS, end.ExitCode = said.Outcome, said.ElapsedMS, said.ExitCode
 	}
 	m.stop = &end
 	m.say("the stop has ended: " + end.Outcome)
-}
-
-// decode reads what an event carries, which in this process is a row and over the socket its JSON.
-func decode(data, into any) bool {
-	b, err := json.Marshal(data)
-	return err == nil && data != nil && json.Unmarshal(b, into) == nil
 }

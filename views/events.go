@@ -83,8 +83,8 @@ func eventLine(s *Screen, k painter, e ops.Event, marked, types bool, w int) str
 }
 
 func eventWords(e ops.Event) string {
-	if e.Type == ops.EventDropped && e.Text == "" {
-		return fmt.Sprintf("%v events were missed", e.Data["count"])
+	if missed, ok := ops.PayloadOf[ops.Missed](e); ok && e.Type == ops.EventDropped && e.Text == "" {
+		return fmt.Sprintf("%d events were missed", missed.Count)
 	}
 	return e.Text
 }

@@ -167,7 +167,7 @@ func TestTheEventsLookAsReviewed(t *testing.T) {
 		"filtered-out": func(sc *Screen) { sc.Events, sc.Table.Filter, sc.Table.Total = nil, "foo", 340 },
 		"empty":        func(sc *Screen) { sc.Events = nil },
 		"dropped": func(sc *Screen) {
-			sc.Events = append(sc.Events, ops.Event{Seq: 60, At: before(sec), Type: ops.EventDropped, Subject: "events", Data: map[string]any{"count": 22}})
+			sc.Events = append(sc.Events, ops.Event{Seq: 60, At: before(sec), Type: ops.EventDropped, Subject: "events", Data: ops.Missed{Count: 22}})
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -303,7 +303,7 @@ func FuzzTheScreensFillTheirSizeAndCarryNothingThatActsOnATerminal(f *testing.F)
 		sc.Snap.Warnings = []ops.Warning{{Code: text, Message: text}}
 		sc.Snap.Drain = &ops.DrainState{By: text, Reason: text}
 		sc.Snap.LastEnd = &ops.LastEnd{Outcome: ops.Outcome(text), Phase: text, Reason: text}
-		sc.Events = []ops.Event{{Type: ops.EventType(text), Subject: text, Text: text}, {Type: ops.EventDropped, Data: map[string]any{"count": text}}}
+		sc.Events = []ops.Event{{Type: ops.EventType(text), Subject: text, Text: text}, {Type: ops.EventDropped, Data: ops.Raw(text)}}
 		sc.Plan = ops.Plan{Phases: []ops.PlanPhase{{Name: text, BudgetMS: ms, Bound: text}}, WorstCaseMS: ms, SupervisorBudgetMS: -ms, Shrunk: []ops.ShrunkPhase{{Name: text}}}
 		overlays := []Overlay{
 			nil,

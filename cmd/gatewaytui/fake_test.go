@@ -81,11 +81,15 @@ func stopReport() *ops.Shutdown {
 	}
 }
 
-// emit adds an event; its number is its place.
+// emit adds an event, with its payload as it comes over the socket; its number is its place.
 func (f *fake) emit(typ ops.EventType, subject, text string, data map[string]any) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.events = append(f.events, ops.Event{Seq: uint64(len(f.events) + 1), At: anHourAgo, Type: typ, Subject: subject, Text: text, Data: data})
+	ev := ops.Event{Seq: uint64(len(f.events) + 1), At: anHourAgo, Type: typ, Subject: subject, Text: text}
+	if raw, err := json.Marshal(data); err == nil && data != nil {
+		ev.Data = ops.Raw(raw)
+	}
+	f.events = append(f.events, ev)
 	close(f.more)
 	f.more = make(chan struct{})
 }

@@ -106,16 +106,16 @@ func (e *ending) show(ev ops.Event) {
 	line, ok := lines.ShutdownEvent(ev)
 	switch ev.Type {
 	case ops.EventShutdownPhase:
-		ph, _ := lines.EventRow[ops.Phase](ev, "phase")
-		switch {
+		change, _ := ops.PayloadOf[ops.PhaseChange](ev)
+		switch ph := change.Phase; {
 		case ph.State == ops.StepRunning:
 			e.phase = ph.Name
 		case ph.State.Over():
 			e.told[ph.Name] = true
 		}
 	case ops.EventShutdownItem:
-		it, _ := lines.EventRow[ops.Item](ev, "item")
-		ok = ok && lines.EndedBadly(it)
+		change, _ := ops.PayloadOf[ops.ItemChange](ev)
+		ok = ok && lines.EndedBadly(change.Item)
 	case ops.EventShutdownEnded:
 	default:
 		return

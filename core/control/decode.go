@@ -43,8 +43,9 @@ func plainEvent(line string) (ops.Event, bool) {
 	ev.Subject = p.text()
 	p.literal(`,"text":`)
 	ev.Text = p.text()
-	if p.next(`,"data":{`) {
-		ev.Data = p.members()
+	if data, has := strings.CutPrefix(p.rest, `,"data":`); has && p.next(`,"data":{`) {
+		p.members()
+		ev.Data = ops.Raw(data[:len(data)-len(p.rest)])
 	}
 	p.literal(`}`)
 	if p.failed || p.rest != "" || ev.At.UnmarshalJSON([]byte(at)) != nil {
@@ -107,29 +108,23 @@ func (p *compact) number() uint64 {
 }
 
 // members reads an object without objects or arrays in it; its first brace is read already.
-func (p *compact) members() map[string]any {
-	m := map[string]any{}
+func (p *compact) members() {
 	if p.next(`}`) {
-		return m
+		return
 	}
-	for {
-		name := p.text()
+	for !p.failed {
+		p.text()
 		p.literal(`:`)
 		switch {
-		case p.failed:
-			return nil
 		case p.rest != "" && p.rest[0] == '"':
-			m[name] = p.text()
-		case p.next("true"):
-			m[name] = true
-		case p.next("false"):
-			m[name] = false
+			p.text()
+		case p.next("true"), p.next("false"):
 		default:
-			m[name] = float64(p.number())
+			p.number()
 		}
 		if !p.next(`,`) {
 			p.literal(`}`)
-			return m
+			return
 		}
 	}
 }

@@ -76,7 +76,7 @@ type Tasks interface {
 
 // Emitter takes events. It never blocks. *events.Hub is one.
 type Emitter interface {
-	Emit(t ops.EventType, subject, text string, data map[string]any)
+	Emit(t ops.EventType, subject, text string, data ops.Payload)
 }
 
 // Meter counts turns. It never waits. *metrics.Metrics is one.

@@ -122,7 +122,7 @@ func (c *Conversations) EscalateStalls(ctx context.Context, now time.Time) {
 		still := now.Sub(v.Progress)
 		if warn > 0 && still >= warn && c.o.Table.MarkStalled(v.Turn, now) {
 			c.o.Log.Warn("turn stalled", "session", v.Session.Key, "turn", v.ID, "doing", v.Doing, "without_progress", still.Round(time.Second))
-			c.o.Events.Emit(ops.EventTurnStalled, v.Session.Key, fmt.Sprintf("no progress for %s: %s", still.Round(time.Second), ops.StepWords(v.Doing)), map[string]any{"turn": v.ID})
+			c.o.Events.Emit(ops.EventTurnStalled, v.Session.Key, fmt.Sprintf("no progress for %s: %s", still.Round(time.Second), ops.StepWords(v.Doing)), ops.TurnChange{Turn: v.ID})
 		}
 		if after > 0 && still >= after && v.Interrupt == nil {
 			c.o.Log.Warn("stalled turn interrupted", "session", v.Session.Key, "turn", v.ID, "without_progress", still.Round(time.Second))

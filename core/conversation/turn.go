@@ -35,7 +35,7 @@ func (c *Conversations) Begin(t *session.Turn) {
 func (c *Conversations) runTurn(t *session.Turn) (next *session.Turn) {
 	key := t.Session.Key
 	c.o.Log.Info("turn started", t.Message.Caller.LogKeys("session", key, "turn", t.ID)...)
-	c.o.Events.Emit(ops.EventTurnStarted, key, "turn started", map[string]any{"turn": t.ID})
+	c.o.Events.Emit(ops.EventTurnStarted, key, "turn started", ops.TurnChange{Turn: t.ID})
 	c.o.Meter.TurnStarted()
 
 	r := &turnRunner{c: c, turn: t}
@@ -88,7 +88,7 @@ func (c *Conversations) turnEnded(t *session.Turn, state store.TurnState, err er
 	} else {
 		c.o.Log.Info("turn ended", args...)
 	}
-	c.o.Events.Emit(ops.EventTurnEnded, t.Session.Key, "turn "+string(state), map[string]any{"turn": t.ID, "state": state, "elapsed_ms": ops.Millis(took)})
+	c.o.Events.Emit(ops.EventTurnEnded, t.Session.Key, "turn "+string(state), ops.TurnEnd{ElapsedMS: ops.Millis(took), State: string(state), Turn: t.ID})
 	c.o.Meter.TurnEnded(state, took.Seconds())
 }
 

@@ -57,5 +57,5 @@ type Meter interface {
 
 // Emitter takes events. It never blocks. *events.Hub is one.
 type Emitter interface {
-	Emit(t ops.EventType, subject, text string, data map[string]any)
+	Emit(t ops.EventType, subject, text string, data ops.Payload)
 }

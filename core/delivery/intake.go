@@ -215,7 +215,7 @@ func (i *Intake) dispatch(ctx context.Context, key string, r request, m session.
 		i.o.Events.Emit(ops.EventMessageRefused, key, why, nil)
 		return err
 	}
-	i.o.Events.Emit(ops.EventMessageAccepted, key, "message accepted", map[string]any{"message": m.ID, "position": position})
+	i.o.Events.Emit(ops.EventMessageAccepted, key, "message accepted", ops.MessageAccepted{Message: m.ID, Position: position})
 	if turn != nil {
 		i.o.Sessions.Begin(turn)
 		return nil

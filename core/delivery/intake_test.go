@@ -65,7 +65,7 @@ func (h *house) Run(_ context.Context, name, arg, _ string, _ session.Message) {
 	h.commands = append(h.commands, strings.TrimSpace(name+" "+arg))
 }
 
-func (h *house) Emit(t ops.EventType, _, _ string, _ map[string]any) {
+func (h *house) Emit(t ops.EventType, _, _ string, _ ops.Payload) {
 	if t == ops.EventMessageRefused {
 		h.refused++
 	}

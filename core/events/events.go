@@ -36,7 +36,7 @@ type Hub struct {
 func New() *Hub { return &Hub{next: 1, wake: make(chan struct{}), closed: make(chan struct{})} }
 
 // Emit adds an event. It never blocks.
-func (h *Hub) Emit(t ops.EventType, subject, text string, data map[string]any) {
+func (h *Hub) Emit(t ops.EventType, subject, text string, data ops.Payload) {
 	h.mu.Lock()
 	h.ring[h.next%kept] = ops.Event{Seq: h.next, At: ops.At(time.Now()), Type: t, Subject: subject, Text: text, Data: data}
 	h.next++
@@ -101,7 +101,7 @@ func (h *Hub) Follow(ctx context.Context, seq uint64, kinds ...ops.EventType) it
 				h.missed.Add(lost)
 				gap := ops.Event{
 					Seq: seq + lost, At: ops.At(time.Now()), Type: ops.EventDropped, Subject: "events",
-					Text: "events were missed: the reader was too slow", Data: map[string]any{"count": lost},
+					Text: "events were missed: the reader was too slow", Data: ops.Missed{Count: lost},
 				}
 				if !yield(gap, nil) {
 					return
@@ -120,7 +120,7 @@ func (h *Hub) Follow(ctx context.Context, seq uint64, kinds ...ops.EventType) it
 			if skipped > 0 && time.Since(told) >= skippedEvery {
 				others := ops.Event{
 					Seq: seq, At: ops.At(time.Now()), Type: ops.EventSkipped, Subject: "events",
-					Text: "events of other types", Data: map[string]any{"count": skipped},
+					Text: "events of other types", Data: ops.Missed{Count: uint64(skipped)},
 				}
 				if skipped, told = 0, time.Now(); !yield(others, nil) {
 					return

@@ -52,7 +52,7 @@ func TestAReaderOfFewKindsIsToldOfTheOthersFourTimesASecond(t *testing.T) {
 				states++
 			case ops.EventSkipped:
 				told++
-				others += e.Data["count"].(int)
+				others += int(e.Data.(ops.Missed).Count)
 			default:
 				t.Errorf("got an event of type %s", e.Type)
 			}
@@ -91,7 +91,7 @@ func TestMissedEventsAreReportedAndCounted(t *testing.T) {
 	var missed uint64
 	for e := range h.Follow(t.Context(), 1) {
 		if e.Type == ops.EventDropped {
-			missed = e.Data["count"].(uint64)
+			missed = e.Data.(ops.Missed).Count
 		}
 	}
 	if want := uint64(more - 1); missed != want || h.Missed() != want {

@@ -83,7 +83,7 @@ func (g *Gateway) buildLeaves(slots *model.Slots, reached bounds) {
 			Processes: uint64(cfg.Limits.ToolsProcesses), TreeProcesses: uint64(cfg.Limits.TreeProcesses),
 		},
 		OnEvent: func(e process.Event) {
-			g.events.Emit(e.Type, strconv.Itoa(e.Process.PID), e.Text, map[string]any{"session": e.Process.Session, "pid": e.Process.PID})
+			g.events.Emit(e.Type, strconv.Itoa(e.Process.PID), e.Text, ops.ProcessChange{PID: e.Process.PID, Session: e.Process.Session})
 		},
 	})
 	g.phases = &phases{lifecycle: g.lifecycle, trees: reap.New(g.procs, cfg.Process.KillGrace.Duration)}

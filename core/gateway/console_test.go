@@ -262,7 +262,7 @@ func TestEventsAreResumedWhereTheyWereLeftAndEndWithTheGateway(t *testing.T) {
 		if e.Type == ops.EventShutdownEnded {
 			break
 		}
-		if p, ok := e.Data["phase"].(ops.Phase); ok && p.State.Over() {
+		if change, ok := ops.PayloadOf[ops.PhaseChange](e); ok && change.Phase.State.Over() {
 			over++
 		}
 	}

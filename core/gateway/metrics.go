@@ -46,9 +46,9 @@ func (g *Gateway) Metrics() prometheus.Gatherer { return g.metrics.Gatherer() }
 
 // adapterChanged emits the state of an adapter, with the error that brought it there.
 func (g *Gateway) adapterChanged(a ops.Adapter) {
-	text, data := string(a.State), map[string]any{"state": a.State, "attempt": a.Attempt}
+	text, change := string(a.State), ops.AdapterChange{Attempt: a.Attempt, State: a.State}
 	if cause := term.Clean(a.LastError, 300); cause != "" && a.State != ops.AdapterConnected {
-		text, data["error"] = text+": "+cause, cause
+		text, change.Error = text+": "+cause, cause
 	}
-	g.events.Emit(ops.EventAdapterState, a.Name, text, data)
+	g.events.Emit(ops.EventAdapterState, a.Name, text, change)
 }

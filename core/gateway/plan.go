@@ -332,7 +332,7 @@ func (f *phases) surrenderItems(_ context.Context, r *shutdown.Run) []shutdown.I
 		rep := r.Report()
 		outcome := r.Outlook()
 		f.awaitEvents(ctx)
-		f.events.Emit(ops.EventShutdownEnded, rep.ID, "shutdown "+outcome, map[string]any{"outcome": outcome, "elapsed_ms": rep.ElapsedMS, "exit_code": rep.ExitCode})
+		f.events.Emit(ops.EventShutdownEnded, rep.ID, "shutdown "+outcome, ops.ShutdownEnd{ElapsedMS: rep.ElapsedMS, ExitCode: rep.ExitCode, Outcome: outcome})
 		f.events.Close()
 		var errs []error
 		for _, c := range f.surrender {
@@ -370,11 +370,11 @@ func (f *phases) observe(e shutdown.Event) {
 	f.manager.phase(e)
 	switch e.Type {
 	case ops.EventShutdownPhase:
-		f.events.Emit(e.Type, e.Phase.Name, "phase "+e.Phase.Name+" "+string(e.Phase.State), map[string]any{"phase": e.Phase, "blockers": e.Blockers})
+		f.events.Emit(e.Type, e.Phase.Name, "phase "+e.Phase.Name+" "+string(e.Phase.State), ops.PhaseChange{Blockers: e.Blockers, Phase: e.Phase})
 		if e.Phase.Name == shutdown.PhaseSurrender && e.Phase.State == ops.StepRunning {
 			close(f.eventsFlushed)
 		}
 	case ops.EventShutdownItem:
-		f.events.Emit(e.Type, e.Phase.Name, e.Item.Kind+" "+e.Item.ID+" "+string(e.Item.State), map[string]any{"phase": e.Phase.Name, "item": e.Item})
+		f.events.Emit(e.Type, e.Phase.Name, e.Item.Kind+" "+e.Item.ID+" "+string(e.Item.State), ops.ItemChange{Item: e.Item, Phase: e.Phase.Name})
 	}
 }

@@ -352,7 +352,8 @@ func TestAStopAskedForAgainJoinsAndEscalates(t *testing.T) {
 	told := ""
 	for e := range l.g.Events(context.Background(), 0) {
 		if e.Type == ops.EventShutdownEnded {
-			told, _ = e.Data["outcome"].(string)
+			end, _ := ops.PayloadOf[ops.ShutdownEnd](e)
+			told = end.Outcome
 		}
 	}
 	if told != report.Outcome {

@@ -104,6 +104,6 @@ func (op *Operator) finishRequest(ctx context.Context, id string, cmd ops.Comman
 		text = err.Error()
 	}
 	op.o.Log.Info("request ended", "request", id, "verb", string(row.Verb), "target", term.Clean(row.Target, 120), "state", string(state), "detail", term.Clean(text, 300))
-	op.o.Events.Emit(ops.EventRequest, id, string(row.Verb)+" "+string(state), map[string]any{"verb": row.Verb, "state": state, "by": row.By})
+	op.o.Events.Emit(ops.EventRequest, id, string(row.Verb)+" "+string(state), ops.RequestChange{By: row.By, State: state, Verb: row.Verb})
 	op.audit(ctx, row, cmd, text)
 }

@@ -24,7 +24,7 @@ func (op *Operator) drain(_ context.Context, cmd ops.Command) (string, any, erro
 	}
 	_, running := op.o.Table.Len()
 	op.o.Log.Info("draining", "by", by, "reason", why, "running_turns", running)
-	op.o.Events.Emit(ops.EventGatewayState, "gateway", strings.TrimSuffix("draining: "+why, ": "), map[string]any{"state": ops.StateDraining, "by": by})
+	op.o.Events.Emit(ops.EventGatewayState, "gateway", strings.TrimSuffix("draining: "+why, ": "), ops.GatewayChange{By: by, State: ops.StateDraining})
 	return text.Plural(running, "1 running turn may finish", strconv.Itoa(running)+" running turns may finish") + "; no new ones begin", nil, nil
 }
 
@@ -35,7 +35,7 @@ func (op *Operator) undrain(context.Context, ops.Command) (string, any, error) {
 	}
 	held := op.o.Conversations.Resume()
 	op.o.Log.Info("taking turns again", "held", held)
-	op.o.Events.Emit(ops.EventGatewayState, "gateway", "running", map[string]any{"state": ops.StateRunning})
+	op.o.Events.Emit(ops.EventGatewayState, "gateway", "running", ops.GatewayChange{State: ops.StateRunning})
 	if held == 0 {
 		return "accepting new turns; no messages were waiting", nil, nil
 	}

@@ -29,7 +29,7 @@ func (op *Operator) kill(ctx context.Context, cmd ops.Command) (string, any, err
 	for _, s := range report.Survivors {
 		res.Survivors = append(res.Survivors, s.PID)
 	}
-	op.o.Events.Emit(ops.EventProcessKilled, cmd.Target, "ended by an operator", map[string]any{"survivors": len(res.Survivors)})
+	op.o.Events.Emit(ops.EventProcessKilled, cmd.Target, "ended by an operator", ops.OperatorKill{Survivors: len(res.Survivors)})
 	if !report.Verified {
 		return "", res, &ops.Error{Code: ops.CodeConflict, Message: strings.TrimSuffix(report.Summary()+"; "+report.Steps(), "; "), Hint: "a process that ignores SIGKILL sleeps uninterruptibly or belongs to another user; see `ps -o pid,stat,wchan,cmd`"}
 	}

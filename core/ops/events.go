@@ -3,7 +3,7 @@ package ops
 // EventType names what happened; the part before the first dot is the kind of thing it happened to.
 type EventType string
 
-// The events. Data carries the row that changed where one did.
+// The events. payload.go has what each of them carries.
 const (
 	EventGatewayState    EventType = "gateway.state"
 	EventSessionReset    EventType = "session.reset"
@@ -28,10 +28,9 @@ const (
 	EventShutdownItem    EventType = "shutdown.item"
 	EventShutdownEnded   EventType = "shutdown.ended"
 	EventWarning         EventType = "warning"
-	// EventDropped stands for events that a slow reader missed; Data has "count".
+	// EventDropped stands for events that a slow reader missed.
 	EventDropped EventType = "events.dropped"
-	// EventSkipped stands for events of types that the reader did not ask for; its Seq is the newest of them, Data has
-	// "count".
+	// EventSkipped stands for events of types that the reader did not ask for; its Seq is the newest of them.
 	EventSkipped EventType = "events.skipped"
 )
 
@@ -43,6 +42,7 @@ type Event struct {
 	// Subject is what it happened to: a session key, a pid, an adapter's name, a phase.
 	Subject string `json:"subject"`
 	// Text says it in one line for people. It carries no message body and no secret.
-	Text string         `json:"text"`
-	Data map[string]any `json:"data,omitempty"`
+	Text string `json:"text"`
+	// Data is the payload of its type; nil: there is none.
+	Data Payload `json:"data,omitempty"`
 }

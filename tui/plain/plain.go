@@ -234,11 +234,11 @@ func newsworthy(ev ops.Event) bool {
 	case ops.EventGatewayState, ops.EventAdapterState, ops.EventTurnStalled, ops.EventWarning, ops.EventDropped, ops.EventShutdownEnded:
 		return true
 	case ops.EventShutdownPhase:
-		ph, ok := lines.EventRow[ops.Phase](ev, "phase")
-		return ok && ph.State != ops.StepSkipped
+		change, ok := ops.PayloadOf[ops.PhaseChange](ev)
+		return ok && change.Phase.State != ops.StepSkipped
 	case ops.EventShutdownItem:
-		it, ok := lines.EventRow[ops.Item](ev, "item")
-		return ok && lines.EndedBadly(it)
+		change, ok := ops.PayloadOf[ops.ItemChange](ev)
+		return ok && lines.EndedBadly(change.Item)
 	}
 	return false
 }

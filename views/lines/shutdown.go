@@ -2,7 +2,6 @@ package lines
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 
 	"gatewaytui/core/follow"
@@ -51,25 +50,16 @@ func stepEnd(state ops.StepState, elapsed, budget int64, detail string) string {
 	return line
 }
 
-// EventRow is the row of type T that an event carries under name.
-func EventRow[T any](ev ops.Event, name string) (row T, ok bool) {
-	raw, err := json.Marshal(ev.Data[name])
-	if err != nil || ev.Data[name] == nil {
-		return row, false
-	}
-	return row, json.Unmarshal(raw, &row) == nil
-}
-
 // ShutdownEvent is an event of a shutdown for people; ok is false for any other, and for one of a form that is not known.
 func ShutdownEvent(ev ops.Event) (line string, ok bool) {
 	switch ev.Type {
 	case ops.EventShutdownPhase:
-		if ph, ok := EventRow[ops.Phase](ev, "phase"); ok && ph.Name != "" {
-			return Phase(ph), true
+		if change, ok := ops.PayloadOf[ops.PhaseChange](ev); ok && change.Phase.Name != "" {
+			return Phase(change.Phase), true
 		}
 	case ops.EventShutdownItem:
-		if it, ok := EventRow[ops.Item](ev, "item"); ok && it.Kind != "" {
-			return Item(ev.Subject, it), true
+		if change, ok := ops.PayloadOf[ops.ItemChange](ev); ok && change.Item.Kind != "" {
+			return Item(ev.Subject, change.Item), true
 		}
 	}
 	return "", false
