@@ -27,3 +27,15 @@ func TestTheMapOfRoomsIsComplete(t *testing.T) {
 		t.Errorf("core/doc.go has a room %s, which does not exist", room)
 	}
 }
+
+func TestTheFilesThatContributorsAreSentToExist(t *testing.T) {
+	named := regexp.MustCompile("`((?:core|views|tui|cmd)/[a-z/_]+\\.go)`").FindAllStringSubmatch(page(t, ".github/CONTRIBUTING.md"), -1)
+	if len(named) < 15 {
+		t.Fatalf("CONTRIBUTING.md names %d files", len(named))
+	}
+	for _, m := range named {
+		if _, err := os.Stat("../" + m[1]); err != nil {
+			t.Errorf("CONTRIBUTING.md names a file that does not exist: %v", err)
+		}
+	}
+}
