@@ -326,6 +326,21 @@ func TestStopWaitTellsAPlannedEndFromAnother(t *testing.T) {
 			stopping(t, report).run(t, "stop", "--wait", "--yes").must(t, tt.code).says(t, tt.says)
 		})
 	}
+	t.Run("one whose report could not be written", func(t *testing.T) {
+		f := newFake()
+		g := start(t, f)
+		gone := make(chan struct{})
+		f.do = func(ops.Command) (ops.Request, error) {
+			go func() {
+				defer close(gone)
+				f.phase("surrender", ops.StepRunning, 0, "")
+				g.leave()
+			}()
+			return ops.Request{State: ops.RequestRunning, Detail: "the shutdown has begun"}, nil
+		}
+		g.run(t, "stop", "--wait", "--yes").must(t, exitFailed).says(t, "came to its last phase, surrender; no report of its end")
+		<-gone
+	})
 	t.Run("one that left no report", func(t *testing.T) {
 		stopping(t, nil).run(t, "stop", "--wait", "--yes").must(t, exitFailed).says(t, "did not end its stop as planned")
 	})

@@ -13,6 +13,7 @@ import (
 	"gatewaytui/core/ops"
 	"gatewaytui/core/remote"
 	"gatewaytui/core/service"
+	"gatewaytui/core/shutdown"
 	"gatewaytui/views/lines"
 )
 
@@ -168,6 +169,12 @@ func (e *ending) wait(ctx context.Context) error {
 	}
 	report, found := e.g.FinalReport(e.life)
 	if !found || report.EndedAt.IsZero() {
+		if e.phase == shutdown.PhaseSurrender {
+			return &ops.Error{
+				Code: ops.CodeInternal, Message: "the gateway is gone and its stop came to its last phase, surrender; no report of its end could be read, so its exit code is not known",
+				Hint: "the disk of the home may be full, read-only or failing: gatewaytui doctor checks it",
+			}
+		}
 		return &ops.Error{
 			Code: ops.CodeInternal, Message: "the gateway is gone and did not end its stop as planned; it was last seen in phase " + cmp.Or(e.phase, "none"),
 			Hint: "gatewaytui history says more once it runs again; its last lines are in logs/gateway.jsonl",
