@@ -246,25 +246,34 @@ func (c *checkup) checkSecurity(context.Context) {
 	}
 }
 
-func (c *checkup) checkContainment(context.Context) {
+func (c *checkup) checkContainment(ctx context.Context) {
 	if c.runnerErr != nil {
 		c.fail("run it where /proc is mounted, and is that of its own pid namespace", "%v", c.runnerErr)
 		return
 	}
-	level, why := c.runner.Containment()
-	where, limits := "here", "whether it limits memory and processes is known while a gateway runs"
+	weak := c.weaknesses(ctx) // before the level, which a program that is started can lower
+	var level process.Containment
+	var why, where, limits string
 	if s := c.status; s != nil {
 		level, why, where = process.Containment(s.Containment.Level), s.Containment.Why, "for the gateway"
 		limits = limitsLine(s.Containment)
+	} else {
+		level, why = c.runner.Containment()
+		where, limits = "here", "whether it limits memory and processes is known while a gateway runs"
+	}
+	const fix = "see what filters system calls here, such as a container's seccomp profile"
+	say := c.ok
+	if len(weak) > 0 {
+		say = func(format string, args ...any) { c.warn(fix, format, args...) }
 	}
 	switch level {
 	case process.ContainmentCgroup:
-		c.ok("cgroup: each tool runs in a control group, which is ended whole; %s", limits)
+		say("cgroup: each tool runs in a control group, which is ended whole; %s", limits)
 	default:
-		c.ok("%s: what tools start is found by ancestry and marks; there is no control group of our own %s: %s", level, where, cmp.Or(why, "the system gives none"))
+		say("%s: what tools start is found by ancestry and marks; there is no control group of our own %s: %s", level, where, cmp.Or(why, "the system gives none"))
 	}
-	for _, w := range c.runner.Weaknesses() { // those of a running gateway are among its warnings
-		c.warn("see what filters system calls here, such as a container's seccomp profile", "%s", w.Text)
+	for _, text := range weak {
+		c.warn(fix, "%s", text)
 	}
 	if c.valid && !c.loaded.Config.Process.Guardian {
 		c.warn("process.guardian = true", "without the guardian, tools outlive a gateway that is killed with SIGKILL until its next start")
@@ -272,6 +281,24 @@ func (c *checkup) checkContainment(context.Context) {
 	if c.valid && c.loaded.Config.Process.Survivors == config.SurvivorsAdopt {
 		c.ok("background commands outlive a gateway that is killed with SIGKILL, and its next life adopts them (process.survivors); a service manager that ends all of a unit, such as systemd with KillMode=mixed, ends them first")
 	}
+}
+
+// weaknesses are the texts of what holds tools less firmly than usual: the warnings of the gateway that runs, which has started
+// tools, or else what doctor finds out by starting a program.
+func (c *checkup) weaknesses(ctx context.Context) (all []string) {
+	if c.status == nil {
+		_, _ = c.runner.Run(ctx, []string{"true"}) // a failure of it shows in the weaknesses, or has other causes
+		for _, w := range c.runner.Weaknesses() {
+			all = append(all, w.Text)
+		}
+		return all
+	}
+	for _, w := range c.status.Warnings {
+		if strings.HasPrefix(w.Code, process.WeakPrefix) {
+			all = append(all, w.Message)
+		}
+	}
+	return all
 }
 
 // limitsLine says which controllers limit the control groups of tools.

@@ -16,10 +16,11 @@ type Weakness struct {
 
 // The codes of weaknesses.
 const (
-	WeakGuardian = "containment.guardian"
-	WeakTags     = "containment.tags"
-	WeakGroups   = "containment.groups"
-	WeakLimits   = "containment.limits"
+	WeakPrefix   = "containment." // of all codes
+	WeakGuardian = WeakPrefix + "guardian"
+	WeakTags     = WeakPrefix + "tags"
+	WeakGroups   = WeakPrefix + "groups"
+	WeakLimits   = WeakPrefix + "limits"
 )
 
 // guardStartMost is how long the first guardian may take to start before its absence is a weakness.
