@@ -8,7 +8,10 @@ STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GOFUMPT    := mvdan.cc/gofumpt@v0.12.0
 GOVULN     := golang.org/x/vuln/cmd/govulncheck@latest
 
-.PHONY: run build test fast one soak check fmt bench fuzz clean
+# The systems that a release has a binary for. check builds and vets each of them.
+TARGETS    := linux/amd64 linux/arm64
+
+.PHONY: run build release test fast one soak check fmt bench fuzz clean
 
 ARGS ?= --demo
 run: build ## build, and open the console on a demo; ARGS= runs the gateway that the config describes
@@ -16,6 +19,15 @@ run: build ## build, and open the console on a demo; ARGS= runs the gateway that
 
 build: ## build the static binary
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/gatewaytui
+
+RELEASE := bin/release
+release: ## a static binary for each target in bin/release, with SHA256SUMS
+	rm -rf $(RELEASE) && mkdir -p $(RELEASE)
+	@set -e; for target in $(TARGETS); do \
+		out=$(RELEASE)/gatewaytui-$${target%/*}-$${target#*/}; echo "build $$out ($(VERSION))"; \
+		CGO_ENABLED=0 GOOS=$${target%/*} GOARCH=$${target#*/} $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $$out ./cmd/gatewaytui; \
+	done
+	cd $(RELEASE) && { command -v sha256sum >/dev/null && sha256sum gatewaytui-* || shasum -a 256 gatewaytui-*; } > SHA256SUMS
 
 test: ## every test, with the race detector
 	@echo "make test: building the packages takes a minute or two before the first result ($$(date +%T))"
@@ -34,9 +46,12 @@ soak: ## every test with its full counts and every peer, in less than two hours
 	GATEWAYTUI_SOAK=1 $(GO) test -race -count=1 -timeout 115m ./...
 	GATEWAYTUI_SOAK=1 CGO_ENABLED=0 $(GO) test -count=1 -timeout 20m ./core/store/simulation
 
-check: ## format, vet, staticcheck, tidy, exported names and lock order; known vulnerabilities where their database can be reached
+check: ## format, build and vet for each target, staticcheck, tidy, exported names and lock order; known vulnerabilities where their database can be reached
 	@out=$$($(GO) run $(GOFUMPT) -l .); test -z "$$out" || { echo "not formatted (make fmt):"; echo "$$out"; exit 1; }
 	$(GO) vet ./...
+	@set -e; for target in $(TARGETS); do \
+		echo "build and vet for $$target"; export CGO_ENABLED=0 GOOS=$${target%/*} GOARCH=$${target#*/}; $(GO) build -trimpath ./...; $(GO) vet -trimpath ./...; \
+	done
 	$(GO) run $(STATICCHECK) ./...
 	$(GO) mod tidy -diff
 	$(GO) run ./fixtures/house
