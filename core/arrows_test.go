@@ -36,7 +36,7 @@ var arrows = map[string][]string{
 	"core/metrics":                     {"core/adapter", "core/agent", "core/limit", "core/model", "core/session", "core/store"},
 	"core/remote":                      {"core/ops", "core/config", "core/instance", "core/lives", "core/control", "core/process/kernel"},
 	"core/service":                     {"core/ops", "core/term", "core/config", "core/instance", "core/shutdown"},
-	"core/shutdown":                    {"core/ops"},
+	"core/shutdown":                    {"core/ops", "core/text"},
 	"core/process":                     {"core/limit", "core/ops", "core/term", "core/process/kernel", "core/process/guardian"},
 	"core/process/kernel":              {},
 	"core/process/guardian":            {"core/process/kernel"},

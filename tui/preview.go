@@ -10,6 +10,7 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"gatewaytui/core/ops"
+	"gatewaytui/core/text"
 	"gatewaytui/views"
 )
 
@@ -92,9 +93,9 @@ func merge(all []ops.Preview) []views.Fact {
 	add := func(label string, of func(ops.Preview) []string) {
 		var texts []string
 		for _, p := range all {
-			for _, text := range of(p) {
-				if !slices.Contains(texts, text) {
-					texts = append(texts, text)
+			for _, fact := range of(p) {
+				if !slices.Contains(texts, fact) {
+					texts = append(texts, fact)
 				}
 			}
 		}
@@ -118,7 +119,7 @@ func merge(all []ops.Preview) []views.Fact {
 		worst = max(worst, p.WorstCaseMS)
 	}
 	if worst > 0 {
-		out = append(out, views.Fact{Label: "at the latest", Text: (time.Duration(worst) * time.Millisecond).Round(100 * time.Millisecond).String()})
+		out = append(out, views.Fact{Label: "at the latest", Text: text.Exact((time.Duration(worst) * time.Millisecond).Round(100 * time.Millisecond))})
 	}
 	return out
 }

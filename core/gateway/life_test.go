@@ -95,7 +95,7 @@ func TestTheServiceManagerIsKeptInformed(t *testing.T) {
 	l.do(ops.Command{Verb: ops.VerbForce})
 	l.report()
 	all := strings.Join(n.words, "\n")
-	for _, want := range []string{"ready\n", "stopping stopping: SIGTERM", "status stopping: drain, at most 1m0s, waiting for turn:api:user:a", "extend 5s", "status stopping: surrender"} {
+	for _, want := range []string{"ready\n", "stopping stopping: SIGTERM", "status stopping: drain, at most 1m, waiting for turn:api:user:a", "extend 5s", "status stopping: surrender"} {
 		if !strings.Contains(all, want) {
 			t.Errorf("it did not hear %q, only:\n%s", want, all)
 		}

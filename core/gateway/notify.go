@@ -8,6 +8,7 @@ import (
 	"gatewaytui/core/ops"
 	"gatewaytui/core/shutdown"
 	"gatewaytui/core/term"
+	"gatewaytui/core/text"
 )
 
 // manager is the service manager, if there is one.
@@ -31,14 +32,14 @@ func (m manager) phase(e shutdown.Event) {
 	if e.Type != ops.EventShutdownPhase || e.Phase.State != ops.StepRunning {
 		return
 	}
-	text := fmt.Sprintf("stopping: %s, at most %s", e.Phase.Name, time.Duration(e.Phase.BudgetMS)*time.Millisecond)
+	status := fmt.Sprintf("stopping: %s, at most %s", e.Phase.Name, text.Exact(time.Duration(e.Phase.BudgetMS)*time.Millisecond))
 	if len(e.Blockers) > 0 {
-		text += ", waiting for " + term.Clean(e.Blockers[0], 120)
+		status += ", waiting for " + term.Clean(e.Blockers[0], 120)
 		if more := len(e.Blockers) - 1; more > 0 {
-			text += fmt.Sprintf(" and %d more", more)
+			status += fmt.Sprintf(" and %d more", more)
 		}
 	}
-	m.tell(func(n Notifier) error { return n.Status(text) })
+	m.tell(func(n Notifier) error { return n.Status(status) })
 }
 
 // watched is the gateway whose health is watched.

@@ -142,5 +142,5 @@ func (op *Operator) extend(_ context.Context, cmd ops.Command) (string, any, err
 	if err == nil {
 		op.o.Lifecycle.Extended(got)
 	}
-	return "extended by " + got.Round(time.Millisecond).String(), nil, err
+	return "extended by " + text.Exact(got.Round(time.Millisecond)), nil, err
 }

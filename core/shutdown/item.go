@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"gatewaytui/core/ops"
+	"gatewaytui/core/text"
 )
 
 // What context.Cause says of an item's context that has ended.
@@ -108,7 +109,7 @@ func (r *Run) abandon(p *phase, it *item) {
 	if most == 0 {
 		most = p.Leeway
 	}
-	why := "did not return within " + most.String()
+	why := "did not return within " + text.Exact(most)
 	switch {
 	case it.forced != "":
 		why = "did not return after it was " + it.forced

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"gatewaytui/core/ops"
+	"gatewaytui/core/text"
 )
 
 // Mode is how strong the stop is now. Items that kill read it: in an immediate stop there is no grace.
@@ -108,7 +109,7 @@ func (r *Run) ExtendItem(phase, item string, by time.Duration) (got time.Duratio
 
 func (r *Run) extend(phase string, by time.Duration, name *string) (got time.Duration, err error) {
 	if by <= 0 {
-		return 0, &ops.Error{Code: ops.CodeInvalid, Message: fmt.Sprintf("cannot extend by %s", by), Hint: "give a positive duration, such as 30s"}
+		return 0, &ops.Error{Code: ops.CodeInvalid, Message: fmt.Sprintf("cannot extend by %s", text.Exact(by)), Hint: "give a positive duration, such as 30s"}
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -124,10 +125,10 @@ func (r *Run) extend(phase string, by time.Duration, name *string) (got time.Dur
 	}
 	horizon := r.horizon(time.Now())
 	room := MaxExtension - r.extended
-	hint := fmt.Sprintf("extensions may add up to %s", MaxExtension)
+	hint := fmt.Sprintf("extensions may add up to %s", text.Exact(MaxExtension))
 	if r.o.Limit > 0 {
 		room = r.began.Add(r.o.Limit - r.slack).Sub(horizon)
-		hint = fmt.Sprintf("the service manager kills %s after the stop began", r.o.Limit)
+		hint = fmt.Sprintf("the service manager kills %s after the stop began", text.Exact(r.o.Limit))
 	}
 	if only != nil {
 		room += p.deadline.Sub(only.deadline)
@@ -211,7 +212,7 @@ func (p *phase) spare(what string) error {
 	return &ops.Error{
 		Code:    ops.CodeForbidden,
 		Message: fmt.Sprintf("phase %s cannot be %s: without it work is lost or processes outlive the gateway", p.Name, what),
-		Hint:    "it costs at most " + p.Budget.String(),
+		Hint:    "it costs at most " + text.Exact(p.Budget),
 	}
 }
 

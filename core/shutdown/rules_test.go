@@ -347,7 +347,7 @@ func TestABlockerIsVisible(t *testing.T) {
 		}
 		<-r.Done()
 		it := itemOf(t, r.Report().Phases[0], "api:user:alice")
-		if want := "did not return within 1m0s; last: terminal: sleep [2J"; it.Detail != want || it.Next != "" {
+		if want := "did not return within 1m; last: terminal: sleep [2J"; it.Detail != want || it.Next != "" {
 			t.Errorf("afterwards the blocker says %+v, want the detail %q", it, want)
 		}
 	})

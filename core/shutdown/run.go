@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"gatewaytui/core/ops"
+	"gatewaytui/core/text"
 )
 
 const (
@@ -380,11 +381,11 @@ func (p *phase) whyLate() string {
 	if over <= tolerance {
 		return ""
 	}
-	text := over.Round(time.Millisecond).String() + " over its budget: "
+	why := text.Exact(over.Round(time.Millisecond)) + " over its budget: "
 	if 2*p.late >= over {
-		return text + "the machine did not run the gateway for " + p.late.Round(time.Millisecond).String()
+		return why + "the machine did not run the gateway for " + text.Exact(p.late.Round(time.Millisecond))
 	}
-	return text + "the gateway was busy with other work"
+	return why + "the gateway was busy with other work"
 }
 
 // close ends p in the given state and tells everyone. r.mu is held.
