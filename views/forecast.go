@@ -75,7 +75,8 @@ func stopOf(s Screen) stopAt {
 	return v
 }
 
-// settled are the phases of a stop that has ended. Of the last one nobody can tell the end: it closes what would.
+// settled returns the phases of a stop that has ended. The end of the last phase is not reported: it closes the socket that
+// would report it. So it counts as done.
 func settled(phases []ops.Phase) []ops.Phase {
 	last := len(phases) - 1
 	if last < 0 || phases[last].State != ops.StepRunning {
@@ -83,7 +84,7 @@ func settled(phases []ops.Phase) []ops.Phase {
 	}
 	phases = slices.Clone(phases)
 	p := &phases[last]
-	p.State, p.Items = ops.StepDone, slices.Clone(p.Items)
+	p.State, p.Items, p.ItemsDone = ops.StepDone, slices.Clone(p.Items), p.ItemsTotal
 	for i := range p.Items {
 		if s := &p.Items[i].State; *s == ops.StepRunning || *s == ops.StepPending {
 			*s = ops.StepDone

@@ -8,8 +8,8 @@ import (
 	"gatewaytui/core/ops"
 )
 
-// What a console has seen last of a stop is its last phase running: the gateway is gone before it can tell that it ended.
-// Once the outcome is known that phase is over, and nobody is said to have been killed in it.
+// The last phase of a stop is running in the last report that a console reads: the gateway has gone before that phase ends.
+// Once the outcome is known, the phase is over, and the console does not say that the gateway was killed in it.
 func TestTheLastPhaseOfAnEndedStopIsOver(t *testing.T) {
 	s := stopStates()["done"]()
 	s.W, s.H = 140, 40
@@ -22,5 +22,10 @@ func TestTheLastPhaseOfAnEndedStopIsOver(t *testing.T) {
 	}
 	if s.Stop.Phases[len(stop.Phases)-1].State != ops.StepRunning {
 		t.Error("drawing changed the caller's report")
+	}
+	last := &stop.Phases[len(stop.Phases)-1]
+	last.Items, last.ItemsTotal, last.ItemsDone = nil, 1, 0 // as an event has it
+	if got := strings.Join(shutdownBody(s, s.W, s.H), "\n"); strings.Contains(got, "0/1") || !strings.Contains(got, "1/1") {
+		t.Errorf("the last phase is done, and its items are not:\n%s", got)
 	}
 }

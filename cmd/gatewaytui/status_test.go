@@ -79,6 +79,7 @@ func TestStatusSaysHowLongTheStateHasLastedAndNotTheUptime(t *testing.T) {
 	}{
 		{ops.StateRunning, nil, "gateway     up, running for 3h00m\n"},
 		{ops.StateDraining, &ops.DrainState{By: "uid 0 on pts/1", Since: since}, "gateway     up, draining for 4m00s by uid 0 on pts/1, started 3h00m ago\n"},
+		{ops.StateDraining, &ops.DrainState{By: "uid 0 on pts/1", Since: since, Reason: "deploy"}, "\ndraining    deploy\n"},
 		{ops.StateDraining, &ops.DrainState{Since: since}, "gateway     up, draining for 4m00s, started 3h00m ago\n"},
 		{ops.StateStopping, nil, "gateway     up, stopping, started 3h00m ago\n"},
 	} {

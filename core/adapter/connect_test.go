@@ -106,7 +106,7 @@ func TestE1_ADeafConnectionIsFlaggedAndRecycledAlone(t *testing.T) {
 		w.wantState("deaf", ops.AdapterConnected)
 		w.after(1)
 		r := w.wantState("deaf", ops.AdapterStale)
-		if !strings.HasPrefix(r.LastError, "stale: ") || r.NextAttemptAt.IsZero() || time.Since(r.LastInboundAt.Time) != 90*time.Second {
+		if r.LastError != "no poll or frame completed within 1m30s" || r.NextAttemptAt.IsZero() || time.Since(r.LastInboundAt.Time) != 90*time.Second {
 			t.Errorf("the stale row is %+v, want the reason, the next attempt and the age of the last event", r)
 		}
 		w.after(2 * time.Second)

@@ -48,7 +48,7 @@ type staleError struct {
 }
 
 func (e *staleError) Error() string {
-	return fmt.Sprintf("stale: no poll or frame completed within %s", e.after)
+	return fmt.Sprintf("no poll or frame completed within %s", e.after)
 }
 
 // clean is err for people: one line, bounded, without what looks like a secret.

@@ -158,7 +158,7 @@ func (c *Cache) evict(session string) (*Agent, error) {
 	case e.a.Closed():
 		return nil, busy("it is closing", "")
 	case e.held || e.a.Busy():
-		return nil, busy("a turn runs", "wait for it, or interrupt it first")
+		return nil, busy("a turn runs", "wait for its end, or evict with --interrupt")
 	case e.a.Unsaved():
 		return nil, busy("part of its transcript is not saved", "see the store's warnings in `gatewaytui status`")
 	}

@@ -2,9 +2,11 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -115,6 +117,10 @@ func TestD7_EvictRefusesAnAgentThatIsInUse(t *testing.T) {
 		}
 	}
 	refused("a turn holds it")
+	var busy *ops.Error
+	if _, err := c.Evict("s"); !errors.As(err, &busy) || !strings.Contains(busy.Hint, "--interrupt") {
+		t.Errorf("evict while a turn runs: %+v, want a hint that names --interrupt", err)
+	}
 	c.Done(b.Agent)
 	b.setUnsaved(true)
 	refused("it is unsaved")

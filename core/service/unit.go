@@ -131,7 +131,7 @@ func SystemdUnit(v Values) (string, error) {
 		say("Wants=network-online.target")
 		say("After=network-online.target")
 	}
-	say("# Never give up: what cannot be fixed by another start ends with one of RestartPreventExitStatus.")
+	say("# Start again without limit. A failure that another start cannot fix has a code of RestartPreventExitStatus.")
 	say("StartLimitIntervalSec=0")
 	say("")
 	say("[Service]")
@@ -154,12 +154,12 @@ func SystemdUnit(v Values) (string, error) {
 		say("# in here. Put them into a file of mode 0600 and name that in a drop-in: EnvironmentFile=/path/to/it")
 	}
 	say("")
-	say("# The stop: TERM to the gateway alone, which drains, ends its tools and exits by itself within this time; KILL to")
-	say("# whatever is left after it. It is the shutdown plan's worst case, and at least shutdown.drain_timeout and 30 s.")
+	say("# The stop: SIGTERM goes to the gateway alone, which drains, ends its tools and exits within this time. After it, all")
+	say("# remaining processes get SIGKILL. The time is the plan's worst case, and at least shutdown.drain_timeout and 30 s.")
 	say("TimeoutStopSec=%d", int64(v.StopTimeout/time.Second))
 	say("KillMode=mixed")
-	say("# %d is a planned restart and no failure; %d (another gateway has this home) and %d (the config is wrong) do not", exitRestart, exitHeld, exitConfig)
-	say("# get better by trying.")
+	say("# %d is a planned restart, not a failure. After %d (another gateway has this home) and %d (the config is wrong)", exitRestart, exitHeld, exitConfig)
+	say("# another start would fail too.")
 	say("Restart=always")
 	say("RestartSec=2")
 	say("RestartForceExitStatus=%d", exitRestart)
@@ -180,9 +180,9 @@ func SystemdUnit(v Values) (string, error) {
 
 // sayContainment writes what the unit says about control groups, memory, processes and the sandbox.
 func sayContainment(say func(format string, args ...any)) {
-	say("# Lets the gateway keep its tools in control groups, from which none slips away, and limit the memory and the processes of")
-	say("# each ([limits] of the config). Limits are given only to groups beside the gateway's: systemd 254 and later start it in")
-	say("# the group that DelegateSubgroup= names; older ones ignore that line with a warning, and the gateway moves there itself.")
+	say("# Lets the gateway keep its tools in control groups, which hold all that a tool starts, and limit the memory and the processes of")
+	say("# each ([limits] of the config). Only groups next to the gateway's own can have limits: systemd 254 and later start it in")
+	say("# the group that DelegateSubgroup= names. Older ones ignore that line with a warning, and the gateway moves there itself.")
 	say("Delegate=memory pids")
 	say("DelegateSubgroup=%s", Subgroup)
 	say("# A tool that runs out of memory ends with all that it started, and neither the gateway nor the unit does. Without a")

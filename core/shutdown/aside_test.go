@@ -204,6 +204,26 @@ func TestProgressIsAskedForAndNeverWaitedFor(t *testing.T) {
 	})
 }
 
+// A done item waits for nothing, so its row does not keep the last progress.
+func TestADoneItemHasNoProgressLeft(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCast(t)
+		turn := Item{Kind: "turn", ID: "cli:a", Run: func(context.Context) error { time.Sleep(2 * time.Second); return nil }}
+		turn.Progress = func() (string, time.Time) { return "waiting for the model 0:01", time.Now() }
+		hung := c.hang("turn", "hung")
+		r := Start(Plan{[]Phase{{Name: "drain", Budget: time.Minute, List: items(turn, hung)}}}, Options{Exit: noExit(t)})
+		time.Sleep(time.Second)
+		if it := itemOf(t, r.Report().Phases[0], "cli:a"); it.Detail != "waiting for the model 0:01" {
+			t.Errorf("the running item says %q", it.Detail)
+		}
+		time.Sleep(2 * time.Second)
+		if it := itemOf(t, r.Report().Phases[0], "cli:a"); it.State != ops.StepDone || it.Detail != "" {
+			t.Errorf("the ended item is %s and says %q", it.State, it.Detail)
+		}
+		<-r.Done()
+	})
+}
+
 func FuzzDetails(f *testing.F) {
 	for _, s := range []string{"", "dial tcp", "a\x1b[2Jb", "\xff\xfe", "é", "a\u202eb\r\nc", strings.Repeat("\u2028", 200)} {
 		f.Add(s)

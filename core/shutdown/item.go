@@ -96,6 +96,8 @@ func (r *Run) settle(p *phase, it *item, f failure) {
 		state, it.detail = ops.StepTimedOut, "no time: the budget is 0"
 	case f.bad:
 		state, it.detail = ops.StepFailed, f.text
+	default:
+		it.detail = "" // the last progress no longer holds
 	}
 	if state == ops.StepFailed && p.Critical && !(f.err != nil && p.Excused != nil && p.Excused(f.err)) {
 		r.critical = true

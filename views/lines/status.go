@@ -41,8 +41,8 @@ func (p Printer) Status(s ops.Status) {
 	} else {
 		p.Say("supervisor  %s, %s", cmp.Or(s.Supervisor.Name, "none detected"), patience(s.Supervisor))
 	}
-	if d := s.Drain; d != nil {
-		p.Say("draining    for %s, by %s: %s", text.Ago(d.Since.Time), d.By, cmp.Or(d.Reason, "no reason given"))
+	if d := s.Drain; d != nil { // the first line says since when, and who asked for it
+		p.Say("draining    %s", cmp.Or(d.Reason, "no reason given"))
 	}
 	if s.LastEnd == nil {
 		p.Say("last end    none: this is the first life on this home")
