@@ -105,7 +105,7 @@ func busyKey(cmd ops.Command) string {
 	return string(cmd.Verb) + " " + cmd.Target + " " + cmd.Phase + " " + cmd.Item
 }
 
-// send sends commands to the gateway, beside the loop and within bounds. The keys of what is being done are off.
+// send sends commands to the gateway, outside of the loop and within bounds. The keys of commands under way are off.
 func (m *model) send(cmds []ops.Command) tea.Cmd {
 	j := &job{since: time.Now(), busy: map[string]bool{}}
 	for i := range cmds {
@@ -136,7 +136,7 @@ func (m *model) send(cmds []ops.Command) tea.Cmd {
 	})
 }
 
-// carryOut gives each command, then waits for what becomes of them.
+// carryOut sends each command, then waits for the outcomes.
 func carryOut(ctx context.Context, c ops.Console, cmds []ops.Command, what string) (text, copied string, bad bool) {
 	ctx, cancel := context.WithTimeout(ctx, outcomeBound)
 	defer cancel()

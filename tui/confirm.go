@@ -33,8 +33,8 @@ type question struct {
 	// armed says that keys are taken; quiet numbers the waits for it, so that each key of the person begins a new one.
 	armed bool
 	quiet int
-	// number is that of the preview that is wanted; older ones are dropped. asking is while it is on its way, askedAt when it
-	// was asked for, known that one has arrived.
+	// number is that of the preview that is wanted; older ones are dropped. asking is while it is on its way, askedAt when
+	// it was asked for, known says that one has arrived.
 	number  int
 	asking  bool
 	askedAt time.Time
@@ -67,10 +67,10 @@ type answer struct {
 
 func cancelAnswer() answer { return answer{key: "n", label: "Cancel"} }
 
-// armed says that nobody has typed since the wait with this number began.
+// armed says that no key was pressed since the wait with this number began.
 type armed struct{ quiet int }
 
-// activate begins what a lever does: at once, or after its question.
+// activate begins what an action key does: at once, or after its question.
 func (m *model) activate(b *binding, f keyContext) tea.Cmd {
 	cmd := b.target(f)
 	if cmd.Verb == ops.VerbMessage {
@@ -79,8 +79,9 @@ func (m *model) activate(b *binding, f keyContext) tea.Cmd {
 	return m.submit(b, []ops.Command{cmd}, b.tier(f))
 }
 
-// activateMarked is pull for all marked rows that it applies to, with one question. The question names the rows that are left
-// out, each with its own reason. Busy agents are left out of an eviction unless the person chooses to interrupt their turns.
+// activateMarked is activate for all marked rows that it applies to, with one question. The question names the rows that are
+// left out, each with its own reason. Busy agents are left out of an eviction unless the person chooses to interrupt their
+// turns.
 func (m *model) activateMarked(b *binding) tea.Cmd {
 	l := m.lists[m.view]
 	var cmds, busy []ops.Command
@@ -149,7 +150,7 @@ func (o *leftOut) String() string {
 	return strings.Join(out, "; ")
 }
 
-// submit gives commands, or asks first.
+// submit sends commands, or opens their question first.
 func (m *model) submit(b *binding, cmds []ops.Command, t tier) tea.Cmd {
 	if t == atOnce {
 		return m.send(cmds)
@@ -241,7 +242,7 @@ func (m *model) onArmed(a armed) {
 	}
 }
 
-// confirmed gives the commands, unless their objects have ended since the last look.
+// confirmed sends the commands, unless their objects have ended since the newest snapshot.
 func (m *model) confirmed(q *question) tea.Cmd {
 	if m.settle(); m.ask == nil {
 		return nil

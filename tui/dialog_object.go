@@ -87,7 +87,7 @@ func goneSession(snap *ops.Snapshot, cmd ops.Command) string {
 	return ""
 }
 
-// goneInStop is gone for the levers of a stop.
+// goneInStop is gone for the commands that act on a stop.
 func goneInStop(stop *ops.Shutdown, cmd ops.Command) string {
 	if stop == nil {
 		return "the stop has ended"

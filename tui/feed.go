@@ -48,7 +48,7 @@ type feed struct {
 	mu      sync.Mutex
 	pending []ops.Event
 	lost    int
-	ended   bool // the stream has ended; kick begins it again
+	ended   bool // the stream has ended; restart begins it again
 	err     error
 	gen     int
 
@@ -88,7 +88,7 @@ func (f *feed) run(ctx context.Context) {
 		if after, turned = f.follow(ctx, after); turned {
 			continue
 		}
-		select { // no deadline: the loop kicks it when the gateway answers again
+		select { // no deadline: the loop restarts it when the gateway answers again
 		case again := <-f.restarts:
 			if again {
 				after = 0

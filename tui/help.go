@@ -6,7 +6,7 @@ import (
 	"gatewaytui/views"
 )
 
-// helpPage is every key, made from the table of keys. Levers are left out of a read-only console.
+// helpPage is every key, made from the table of keys. Action keys are left out of a read-only console.
 type helpPage struct{ views.Help }
 
 func (m *model) openHelp() tea.Cmd {

@@ -33,7 +33,7 @@ func newInput(text string) *input {
 
 func (f *input) text() string { return f.input.Value() }
 
-// key takes what is typed or pasted and reports whether the text changed. What would act on a terminal is no text.
+// key takes what is typed or pasted and reports whether the text changed. Control characters are dropped.
 func (f *input) key(k tea.KeyMsg) bool {
 	if k.Alt && (k.Type == tea.KeyRunes || k.Type == tea.KeySpace) {
 		return false

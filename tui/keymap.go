@@ -39,7 +39,7 @@ type binding struct {
 	label, help string
 	// in are the views in which it works; nil is everywhere.
 	in []views.View
-	// verb is what a lever asks of the gateway; twin is the same on the command line.
+	// verb is what an action key asks of the gateway; twin is the same on the command line.
 	verb          ops.Verb
 	cliEquivalent string
 	// confirm is the highest tier that asks can answer. asks is the tier here and now; nil is always highest.
@@ -47,11 +47,11 @@ type binding struct {
 	asks    func(f keyContext) tier
 	// disabledReason says in one line why it does not apply; "" if it does. nil applies always.
 	disabledReason func(f keyContext) string
-	// target makes the command of a lever that acts on the row, or on the gateway.
+	// target makes the command of an action key, which acts on the row or on the gateway.
 	target func(f keyContext) ops.Command
-	// marks says that a lever acts on all marked rows.
+	// marks says that an action key acts on all marked rows.
 	marks bool
-	// do is what a key that is no lever does.
+	// do is what a key does that has no verb.
 	do func(m *model) tea.Cmd
 }
 
@@ -68,7 +68,7 @@ func (b *binding) works(f keyContext) string {
 	return b.disabledReason(f)
 }
 
-// off says why no lever of b's kind works, whatever the row.
+// off says why the keys of b's verb work on no row.
 func (b *binding) off(f keyContext) string {
 	if !b.isAction() {
 		return ""

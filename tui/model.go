@@ -14,8 +14,8 @@ import (
 	"gatewaytui/views"
 )
 
-// model is the whole state of the console. It is changed by Update alone, on Bubble Tea's loop; what runs beside it gets
-// values and answers with messages.
+// model is the whole state of the console. It is changed by Update alone, on Bubble Tea's loop; tasks outside of the loop
+// get values and answer with messages.
 type model struct {
 	console ops.Console
 	tasks   *tasks
@@ -40,7 +40,7 @@ type model struct {
 	ended     bool   // the stop's last event was seen
 	feedEnded bool
 
-	// How it is asked: see look.go.
+	// How the gateway is polled: see poll.go.
 	looking    bool
 	dirty      bool // something changed since the last snapshot
 	wanted     bool // by a person, now
@@ -57,7 +57,7 @@ type model struct {
 	w, h        int
 	now         time.Time
 	view, back  views.View
-	opened      bool // the running stop's view was opened by itself
+	opened      bool // the running stop's view was opened without a key
 	lists       map[views.View]*list
 	shown       ops.Snapshot // the rows of view, filtered and sorted
 	shownOrder  int          // the order they were made with
@@ -84,7 +84,7 @@ type model struct {
 	jobs      int
 	// previews numbers the previews that were asked for.
 	previews int
-	copied   string // what y copies beside the row: the last diagnosis
+	copied   string // what y copies instead of the row: the last diagnosis
 	tried    tried
 	rungAt   time.Time
 	rung     int
@@ -281,7 +281,7 @@ func (m *model) stopScreen() views.Screen {
 	}
 }
 
-// keepStopItem lets go of a selected item that is no longer waited for, so that the next stuck one is chosen.
+// keepStopItem drops the selection of an item that the stop no longer waits for, so that the next stuck item is selected.
 func (m *model) keepStopItem() {
 	if m.stopItem == "" {
 		return

@@ -25,7 +25,7 @@ func saveModes(files ...*os.File) (restore func()) {
 	}
 	return func() {
 		for _, s := range all {
-			// TCSETS does not wait for output that nobody reads; a terminal that is gone has no modes to restore.
+			// TCSETS does not wait for pending output; a terminal that is gone has no modes to restore.
 			_ = unix.IoctlSetTermios(s.fd, unix.TCSETS, s.modes)
 		}
 	}

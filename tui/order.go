@@ -42,7 +42,7 @@ func (m *model) order() order {
 	return o
 }
 
-// apply filters and sorts. Ten thousand rows take milliseconds, so that it runs beside the loop.
+// apply filters and sorts. Ten thousand rows take milliseconds, so it runs outside of the loop.
 func (o order) apply(snap *ops.Snapshot) ordered {
 	r := ordered{number: o.number, snap: views.Order(*snap, o.view, o.table), total: views.Rows(snap, o.view), fresh: o.table.Places == nil}
 	if o.view == views.Sessions && snap.Omitted != nil {
@@ -74,7 +74,7 @@ func (m *model) reorder() tea.Cmd {
 	return m.tasks.cmd("order the rows", func(context.Context) tea.Msg { return o.apply(snap) })
 }
 
-// show takes rows in, unless they were ordered for what is no longer wanted or the picture is frozen.
+// show accepts ordered rows, unless their order is out of date or the picture is frozen.
 func (m *model) show(r ordered) tea.Cmd {
 	if r.number != m.orders {
 		return m.reorder()
@@ -86,7 +86,7 @@ func (m *model) show(r ordered) tea.Cmd {
 		return nil // what is shown is newer already
 	}
 	m.shown, m.shownOrder = r.snap, r.number
-	if slices.Contains(ofLists, m.view) { // what the other views show is no part of a snapshot
+	if slices.Contains(ofLists, m.view) { // a snapshot does not have the rows of other views
 		l := m.lists[m.view]
 		if l.set(r.keys, r.index, r.total); r.fresh {
 			l.placedAt = time.Now()

@@ -46,8 +46,8 @@ func newOutputGuard(f *os.File, lost func()) *outputGuard {
 		File: f, to: f, lost: lost,
 		frames: make(chan []byte, guardFrames), over: make(chan struct{}), done: make(chan struct{}),
 	}
-	// The terminal, opened once more and without blocking: a write to it can be given up, and nobody else's descriptor
-	// changes its mode. Where it cannot be opened, a write that hangs stays behind at the end.
+	// The terminal, opened once more and without blocking: a write to it can be given up, and no other descriptor changes
+	// its mode. Where it cannot be opened, a write that hangs stays behind at the end.
 	if again, err := os.OpenFile(fmt.Sprintf("/proc/self/fd/%d", f.Fd()), os.O_WRONLY|unix.O_NONBLOCK|unix.O_NOCTTY, 0); err == nil {
 		g.to, g.own = again, true
 	}

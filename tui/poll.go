@@ -21,7 +21,7 @@ const (
 	calm, hurried, thinLine = time.Second, 250 * time.Millisecond, 500 * time.Millisecond
 	// fullGap is the least time between two snapshots; fullShare bounds what they cost of the time.
 	fullGap, fullShare = 250 * time.Millisecond, 5
-	// stopGap replaces fullGap while the gateway stops: it has better to do, and the report comes by itself.
+	// stopGap replaces fullGap while the gateway stops: the stop has priority, and events bring the report.
 	stopGap = time.Second
 	// planGap is how long a plan is taken to hold.
 	planGap = 10 * time.Second
@@ -98,7 +98,7 @@ func (m *model) most(now time.Time) []ops.Most {
 	return most
 }
 
-// leftOut reports whether a look did not ask for a table.
+// leftOut reports whether a poll did not ask for a table.
 func (w *fetchRequest) leftOut(t ops.Table) bool {
 	return slices.ContainsFunc(w.most, func(m ops.Most) bool { return m.Table == t && m.Rows == 0 })
 }
@@ -232,7 +232,7 @@ func (m *model) onTick() tea.Cmd {
 	return tea.Batch(cmds...)
 }
 
-// advance moves what is told of time.
+// advance updates the ages and the samples.
 func (m *model) advance() {
 	m.now = time.Now()
 	if m.link.State == views.LinkLive && m.now.Sub(m.seenAt) > staleAfter {
@@ -299,7 +299,7 @@ func (m *model) onFetched(l fetched) tea.Cmd {
 	return tea.Batch(append(cmds, m.maybeFetch(false), m.readHistory(), m.readMore())...)
 }
 
-// noAnswer is a look that failed. Nobody behind the socket is an end; somebody who is slow is not.
+// noAnswer handles a poll that failed. A socket without a listener means that the gateway has ended; a slow answer does not.
 func (m *model) noAnswer(err error) tea.Cmd {
 	m.link.Err = ops.AsError(err).Error()
 	if errors.Is(err, context.Canceled) {

@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// stepWindow is how long a first ctrl+c waits for its second; rungLeast is what tells two presses from a held key.
+	// stepWindow is how long a first ctrl+c waits for its second; stepLeast tells two presses from a held key.
 	stepWindow, stepLeast = 2 * time.Second, 150 * time.Millisecond
 )
 
@@ -54,8 +54,8 @@ func (m *model) askLeave() tea.Cmd {
 }
 
 // onInterrupt is ctrl+c. It opens the leave dialog, and in the leave dialog of an embedded console it stops the gateway
-// gracefully: who presses it again and again gets what a shell would do (TF36). In a stop it climbs one rung per two presses.
-// An attached console is left by a second press, and by the first where the gateway is gone. It waits for nothing.
+// gracefully: who presses it again and again gets what a shell would do (TF36). In a stop, two presses make it one step
+// stronger. An attached console is left by a second press, and by the first where the gateway is gone. It waits for nothing.
 func (m *model) onInterrupt() tea.Cmd {
 	now := time.Now()
 	since := now.Sub(m.rungAt)
@@ -75,7 +75,7 @@ func (m *model) onInterrupt() tea.Cmd {
 }
 
 // interrupted is what a press of ctrl+c does: leaving says that the leave dialog is open, and second that it is a second
-// press within rungWindow.
+// press within stepWindow.
 func (m *model) interrupted(leaving, second bool) tea.Cmd {
 	switch {
 	case m.does(ops.VerbStop): // it was asked for a moment ago; the report comes
@@ -147,7 +147,7 @@ func (m *model) escalate(second bool) tea.Cmd {
 	return m.send([]ops.Command{{Verb: ops.VerbStop, Mode: step.next, Reason: "ctrl+c in the console"}})
 }
 
-// escape goes one level up: page, filter, detail, the view that opened by itself. It never leaves the program.
+// escape goes one level up: page, filter, detail, the view that a stop opened. It never leaves the program.
 func (m *model) escape() tea.Cmd {
 	switch {
 	case m.pageOpen():

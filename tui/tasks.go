@@ -10,7 +10,7 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 )
 
-// tasks owns what the console does beside its loop: looks, actions, sorting. Bubble Tea runs commands on goroutines
+// tasks owns the work of the console outside of its loop: polls, actions, sorting. Bubble Tea runs commands on goroutines
 // that it neither waits for nor cancels.
 type tasks struct {
 	ctx    context.Context
@@ -58,7 +58,7 @@ func (t *tasks) cmd(task string, f func(ctx context.Context) tea.Msg) tea.Cmd {
 	}
 }
 
-// run starts f on a goroutine of its own that ends with the console.
+// run starts f on a goroutine that ends with the console.
 func (t *tasks) run(f func(ctx context.Context)) {
 	if !t.begin() {
 		return

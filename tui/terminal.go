@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Bounds of what a terminal may cost. One that nobody reads (ctrl+s, a dead ssh, a frozen tmux) takes nothing more and says
-// so to nobody: a write to it returns when somebody reads again, which may be never.
+// Bounds of what a terminal may cost. A terminal that is not read (ctrl+s, a dead ssh, a frozen tmux) accepts no more bytes
+// and reports no error. A write to it blocks until the terminal is read again, which may be never.
 const (
 	// leaveBound is what leaving a console may take. Bubble Tea is given 300 ms to end and 300 ms to be ended.
 	leaveBound = 600 * time.Millisecond
@@ -69,27 +69,27 @@ func foreground(f *os.File) bool {
 	return errors.Is(err, unix.ENOTTY) || err == nil && group == unix.Getpgrp()
 }
 
-// Restore gives the terminal the modes that it was found with (J3). It waits for nothing: output that nobody reads is not
-// waited for (TCSETS, not TCSETSW).
+// Restore gives the terminal the modes that it was found with (J3). It does not wait for pending output to be read (TCSETS,
+// not TCSETSW).
 func (t *Terminal) Restore() {
 	if foreground(t.in) {
 		_ = unix.IoctlSetTermios(int(t.in.Fd()), unix.TCSETS, t.modes) // a terminal that is gone has none
 	}
 }
 
-// Reset is Restore for a console that cannot tidy up by itself any more.
+// Reset is Restore for a console that can no longer clean up the screen.
 func (t *Terminal) Reset() {
 	t.Restore()
 	t.Write(LeaveScreen)
 }
 
-// Write puts text on the terminal, and reports whether it took it within writeBound. The goroutine that writes to one that
-// nobody reads is left behind.
+// Write puts text on the terminal, and reports whether it took it within writeBound. A goroutine that writes to a terminal
+// that is not read is left behind.
 func (t *Terminal) Write(text string) bool {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		_, _ = t.out.WriteString(text) // nobody is left to be told
+		_, _ = t.out.WriteString(text) // there is no one to report an error to
 	}()
 	select {
 	case <-done:
@@ -99,11 +99,11 @@ func (t *Terminal) Write(text string) bool {
 	}
 }
 
-// errStalled is a console that did not end when it was told to.
-var errStalled = errors.New("the terminal takes nothing: nobody reads it")
+// errStalled is a console that did not end after its context ended.
+var errStalled = errors.New("the terminal accepts no output")
 
 // Run runs a console until it is left, and gives the terminal back as it was found. It returns within leaveBound and
-// writeBound of ctx's end, whatever the terminal does, and turns a panic into an error.
+// writeBound of ctx's end, however the terminal behaves, and turns a panic into an error.
 func (t *Terminal) Run(ctx context.Context, console func(context.Context) (Exit, error)) (Exit, error) {
 	exit, err := Bounded(ctx, console)
 	if err != nil {

@@ -1,10 +1,10 @@
 // Package tui is the console: a Bubble Tea program over an ops.Console, which is the gateway in this process or the
 // client of its control socket; it cannot tell which.
 //
-// What it promises: a terminal that is frozen, closed or hostile never slows the gateway, and Run returns within
-// 0.6 s of being told to, whatever the terminal does; the terminal's modes are afterwards what they were before; no
-// key ends anything without the confirmation that its tier asks for; every lever of the gateway has a key or a command,
-// all of them in one table (keymap.go).
+// What it promises: a terminal that is frozen, closed or hostile never slows the gateway, and Run returns within 0.6 s of
+// the end of its context, however the terminal behaves. The terminal's modes are afterwards what they were before. No key
+// ends anything without the confirmation that its tier asks for. Every action on the gateway has a key or a command, all of
+// them in one table (keymap.go).
 //
 // It alone imports Bubble Tea. It asks the gateway and is never asked: nothing of core calls into it. Drawing is
 // package views'.
@@ -43,13 +43,13 @@ type Options struct {
 	// Attached is true for a gateway of another process: leaving never touches it, and when it has ended the console
 	// waits for its next life. False: the gateway lives in this process, and Run returns when it has ended.
 	Attached bool
-	// ReadOnly takes the levers away. The server refuses them as well.
+	// ReadOnly removes the action keys. The server refuses their commands as well.
 	ReadOnly bool
 	// Theme is auto, dark, light, high-contrast or mono; empty is auto.
 	Theme string
-	// ASCII draws with ASCII characters alone; NoColor without colours, whatever the theme.
+	// ASCII draws with ASCII characters alone; NoColor draws without colours in each theme.
 	ASCII, NoColor bool
-	// Slow asks for half the refresh during a stop, for a terminal at the end of a thin line.
+	// Slow halves the refresh rate during a stop, for a terminal on a slow line.
 	Slow bool
 	// Version is this program's: an attached console tells of a gateway with another one; empty does not. Name is what the
 	// gateway is called in questions, empty for none.
@@ -147,7 +147,7 @@ func Run(ctx context.Context, c ops.Console, o Options) (Exit, error) {
 		err = nil
 	case errors.Is(err, errHung):
 		err = nil
-	case err == nil && (m.exit.How != Cancelled || m.failure != nil): // Bubble Tea has returned: nobody else holds the model
+	case err == nil && (m.exit.How != Cancelled || m.failure != nil): // Bubble Tea has returned: no other goroutine holds the model
 		exit, err = m.exit, m.failure
 	case ctx.Err() != nil:
 		err = nil
@@ -161,8 +161,8 @@ func Run(ctx context.Context, c ops.Console, o Options) (Exit, error) {
 // errHung says that Bubble Tea did not return.
 var errHung = errors.New("the console does not end")
 
-// await waits for the program to end. At the end of ctx, or once the terminal is gone, it ends it: it asks, then it
-// cancels, then it leaves it behind. orderly says that the program has cleaned up the screen by itself.
+// await waits for the program to end. At the end of ctx, or once the terminal is gone, it ends the program: it asks, then
+// cancels, then leaves the program behind. orderly says that the program has cleaned up the screen.
 func await(ctx context.Context, p *tea.Program, ended <-chan error, gone <-chan struct{}) (err error, orderly bool) {
 	select {
 	case err := <-ended:

@@ -75,7 +75,7 @@ var agentList = &list[ops.Agent]{
 	},
 }
 
-// idleMS is 0 for an agent at work, whatever the row says.
+// idleMS is 0 for a busy agent; the row may say otherwise.
 func idleMS(r *ops.Agent) int64 {
 	if r.Busy {
 		return 0

@@ -14,7 +14,7 @@ const unknown = "unknown"
 // skew is how far a moment may lie in the future and still be now: Now may be cut to a tick, a row's time is not.
 const skew = 10 * time.Second
 
-// ago is how long before now t was; ok is false if nobody can tell: t is zero or in the future.
+// ago is how long before now t was; ok is false if that is unknown: t is zero or in the future.
 func ago(now time.Time, t ops.Time) (d time.Duration, ok bool) {
 	if t.IsZero() {
 		return 0, false

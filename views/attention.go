@@ -186,8 +186,8 @@ func (c alert) words(s *Screen) (b badge, what, text string) {
 	return badgeUnknown, "", ""
 }
 
-// row is the row that a concern is about: the view that lists it and its key there, and the name by which the overview
-// knows the concern. A warning has no row: its view is 0.
+// row is the row that an alert is about: the view that lists it, its key there, and the name of the alert in the overview. A
+// warning has no row: its view is 0.
 func (c alert) row(s *Screen) (v View, key, name string) {
 	snap := &s.Snap
 	switch c.kind {

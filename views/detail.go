@@ -59,7 +59,7 @@ func (l *list[T]) tabRule(s *Screen, title string, open, w int) string {
 	return line + s.Theme.Paint(Muted, strings.Repeat(dash, max(w-cellsOf(line), 0)))
 }
 
-// facts are labelled texts, two beside each other where both are short and there is room for it.
+// facts are labelled texts, two in a line where both are short and fit.
 func (s *Screen) facts(w int, list []Fact) []string {
 	const label = 10
 	k := painterOf(s.Opts)

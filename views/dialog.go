@@ -19,7 +19,7 @@ type Dialog struct {
 	Focus   int
 	// Want is the word that has to be typed, empty for none; Typed what has been typed so far.
 	Want, Typed string
-	// Armed says that keys are taken; until then ArmsIn says when they will be, if nobody types.
+	// Armed says that keys are taken; until then ArmsIn says when they will be, if no key is pressed.
 	Armed  bool
 	ArmsIn time.Duration
 	// News says what has changed since the dialog opened; Note is any other line at the end.
@@ -131,7 +131,7 @@ func (d Dialog) keys(w int, keys []string) string {
 	return forms[len(forms)-1]
 }
 
-// facts draws labelled texts in w cells, the texts wrapped beside their labels; below them where it is narrow.
+// facts draws labelled texts in w cells. The texts wrap to the right of their labels, or below them on a narrow screen.
 func (k painter) facts(list []Fact, label, w int) []string {
 	beside := w >= 2*label
 	var out []string

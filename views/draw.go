@@ -32,7 +32,7 @@ func (o Opts) layout() layout {
 	return layoutLine
 }
 
-// Draw draws s: exactly H lines of exactly W cells each, whatever is in it. A size below 1 counts as 1.
+// Draw draws s: exactly H lines of exactly W cells each, with any content. A size below 1 counts as 1.
 //
 // From top to bottom there are the header (two lines; in the shutdown view the lines that shutdownHeader draws, if it
 // draws any), the tabs, the body, the status line and the keys. What a smaller screen loses, in this order: at less
@@ -138,7 +138,7 @@ func (s *Screen) body(w, h int) []string {
 	return []string{" unknown view"}
 }
 
-// Page is how many rows of its list s shows; 0 if there is no room for any.
+// Page is how many rows of its list s shows; 0 if none fits.
 func Page(s Screen) int {
 	s.W, s.H = max(s.W, 1), max(s.H, 1)
 	p := s.parts()

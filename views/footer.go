@@ -43,8 +43,8 @@ func (s *Screen) input(w int) string {
 	return " " + s.Theme.Paint(Accent, text+cursor)
 }
 
-// status is the line above the keys: the prompt or message, else how many rows there are and in which order; and how
-// fresh they are. A filter that is on is told in any case.
+// status is the line above the keys: the prompt or message, else how many rows there are and in which order; and how fresh
+// they are. An active filter is always shown.
 func (s *Screen) status(w int) string {
 	fresh, role := s.freshness()
 	right := ""
@@ -82,7 +82,7 @@ func (s *Screen) status(w int) string {
 	return l.b.String()
 }
 
-// listNoun is what the rows of v are called, empty for a view that is no list.
+// listNoun is what the rows of v are called; empty for a view without a list.
 func listNoun(v View) string {
 	if k := kindOf(v); k != nil {
 		return k.name()
@@ -90,7 +90,7 @@ func listNoun(v View) string {
 	return ""
 }
 
-// rows is "12 of 340 sessions", empty for a view that is no list.
+// rows is "12 of 340 sessions", empty for a view without a list.
 func (s *Screen) rows() string {
 	noun := listNoun(s.View)
 	if noun == "" || s.Link.State == LinkLoading {

@@ -140,7 +140,7 @@ func (v stopAt) quiet(it ops.Item) time.Duration {
 // rest is what a phase may still cost.
 func (v stopAt) rest(p ops.Phase) time.Duration { return v.PhaseLeft(p, v.since) }
 
-// forecast is what becomes of a running stop if nobody acts.
+// forecast is how a running stop goes on without an action.
 type forecast struct {
 	// exit is when the process has ended at the latest, never before now.
 	exit time.Duration

@@ -48,7 +48,7 @@ func (v View) String() string {
 type Opts struct {
 	// W and H are the size of the screen in cells, at least 1 each.
 	W, H int
-	// Now is the moment of which every age is told; the same Now and the same rows give the same frame.
+	// Now is the moment to which all ages refer. The same Now and the same rows give the same frame.
 	Now   time.Time
 	Theme *Theme
 	// ASCII draws lines and glyphs with ASCII characters alone.
@@ -75,7 +75,7 @@ type Link struct {
 	State LinkState
 	// At is when the snapshot was read.
 	At time.Time
-	// Err is why there is no fresh one, for people.
+	// Err says for people why there is no fresh snapshot.
 	Err string
 	// Attached is false for the gateway in this process. ReadOnly takes the levers away. Paused freezes the picture.
 	Attached, ReadOnly, Paused bool

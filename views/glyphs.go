@@ -12,7 +12,7 @@ const (
 	glyphDone                 // it ended well
 	glyphFail                 // it ended badly
 	glyphSkip                 // it was left out
-	glyphUnknown              // nobody can tell
+	glyphUnknown              // unknown
 	glyphLine                 // a horizontal line
 	glyphBar                  // a vertical line
 	glyphUp                   // sorted from small to great

@@ -33,7 +33,7 @@ type History struct {
 	Err    string
 }
 
-// outcomeGone is the life that was read as running and whose gateway has gone since: nobody has seen its end.
+// outcomeGone is a life that was read as running and whose gateway is gone. Its end was not seen.
 const outcomeGone ops.Outcome = "gone"
 
 // lifeMoment is a moment of a life, by day where that is another than today.
@@ -80,7 +80,7 @@ func lifeLasted(now time.Time, l *ops.Life) string {
 	return clock(end.Sub(l.StartedAt.Time))
 }
 
-// lifeAsked is why a life was to end, and who asked for it.
+// lifeAsked is why a life was ended, and by whom.
 func lifeAsked(l *ops.Life) string {
 	switch {
 	case l.Reason == "":

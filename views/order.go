@@ -9,7 +9,7 @@ import (
 	"gatewaytui/core/ops"
 )
 
-// rowKind is a list whatever its rows are.
+// rowKind is a list with rows of any type.
 type rowKind interface {
 	len(*ops.Snapshot) int
 	keyAt(*ops.Snapshot, int) string
@@ -22,7 +22,7 @@ type rowKind interface {
 	body(s *Screen, w, h int) []string
 }
 
-// kindOf is the list that v shows, nil for a view that is no list.
+// kindOf is the list that v shows; nil for a view without a list.
 func kindOf(v View) rowKind {
 	switch v {
 	case Sessions:
@@ -50,7 +50,7 @@ func Order(snap ops.Snapshot, v View, t TableState) ops.Snapshot {
 	return snap
 }
 
-// Rows is how many rows snap has for v; 0 for a view that is no list.
+// Rows is how many rows snap has for v; 0 for a view without a list.
 func Rows(snap *ops.Snapshot, v View) int {
 	if k := kindOf(v); k != nil {
 		return k.len(snap)
@@ -58,8 +58,8 @@ func Rows(snap *ops.Snapshot, v View) int {
 	return 0
 }
 
-// RowKey is the key of row i of v, as TableState has it; empty if there is no such row. It is what a command names as
-// its target: a session's key (for an agent, too), a pid, an adapter's name.
+// RowKey is the key of row i of v, as TableState has it; empty if v has no such row. It is what a command names as its
+// target: a session's key (for an agent, too), a pid, an adapter's name.
 func RowKey(snap *ops.Snapshot, v View, i int) string {
 	if k := kindOf(v); k != nil && i >= 0 && i < k.len(snap) {
 		return k.keyAt(snap, i)

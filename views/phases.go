@@ -342,7 +342,7 @@ func (d *stopDraw) reason(p ops.Phase, it ops.Item) string {
 	return text
 }
 
-// guess says what an item is about that has no word of its own: from the rows of the snapshot, or what its phase does.
+// guess describes an item without a detail: from the rows of the snapshot, or by what its phase does.
 func (d *stopDraw) guess(it ops.Item) string {
 	switch it.Kind {
 	case "turn":

@@ -253,7 +253,7 @@ func processDetails(s *Screen, r *ops.Process, w int) []string {
 	return s.facts(w, facts)
 }
 
-// endsWith is what ends a process tree, beside its own end and the gateway's stop.
+// endsWith is what ends a process tree, other than its own exit and the gateway's stop.
 func endsWith(policy ops.Policy) string {
 	if policy == ops.PolicyKept {
 		return "session, kept over a SIGKILL of the gateway"

@@ -40,7 +40,7 @@ func (d *stopDraw) small() bool { return d.s.W < tableWidth || d.s.H < tableHeig
 func (d *stopDraw) tiny() bool  { return d.s.W < 20 || d.s.H < 3 }
 
 // shutdownHeader is the header while a stop runs, and after its gateway is gone, with its end seen or not: what state it is
-// in, when the service manager kills it, and what happens if nobody acts. What matters most comes first, for screens that
+// in, when the service manager kills it, and what happens without an action. What matters most comes first, for screens that
 // show one line. It is nil where the common header says all.
 func shutdownHeader(s Screen, w int) []string {
 	if s.StopPage != StopNow {
@@ -181,7 +181,7 @@ func (d *stopDraw) deadline(w int) string {
 	return line + "  " + right
 }
 
-// outlook is what happens if nobody acts, computed from what is left of the budgets. Where the line is short the items lose
+// outlook is what happens if you do nothing, computed from the budgets that are left. Where the line is short the items lose
 // their names before the end loses its moment.
 func (d *stopDraw) outlook(w int) string {
 	if d.f.spare < 0 {

@@ -7,7 +7,7 @@ var (
 	sparkASCII = []rune(" .:-=+*#")
 )
 
-// sparkline draws the last w samples in eight levels, from 0 to the greatest of them; a sample that is no number is a
+// sparkline draws the last w samples in eight levels, from 0 to the greatest of them; a sample that is not a number is a
 // blank. It is as wide as there are samples, at most w.
 func (k painter) sparkline(samples []float64, w int) string {
 	if w < 1 {
@@ -26,7 +26,7 @@ func (k painter) sparkline(samples []float64, w int) string {
 			out[i] = ' '
 		case top <= 0 || v <= 0:
 			out[i] = levels[0]
-		default: // whatever is above nothing is seen to be
+		default: // a value above zero is visible
 			out[i] = levels[min(max(int(math.Ceil(v/top*float64(len(levels)-1))), 1), len(levels)-1)]
 		}
 	}

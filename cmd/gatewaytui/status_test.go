@@ -180,7 +180,7 @@ func TestH1_StatusIsUpDownOrUnknown(t *testing.T) {
 		}, "unknown", ""},
 		{"a socket of another service", func(t *testing.T, home *instance.Home) {
 			listen(t, home, func(c net.Conn) { c.Write([]byte("HTTP/1.1 404 Not Found\r\nContent-Length: 2\r\n\r\nno")) })
-		}, "unknown", "is no gateway"},
+		}, "unknown", "is not a gateway"},
 		{"a socket that does not answer", func(t *testing.T, home *instance.Home) {
 			listen(t, home, func(net.Conn) {})
 		}, "unknown", "does not answer"},

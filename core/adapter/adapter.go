@@ -1,5 +1,5 @@
 // Package adapter connects chat platforms. A Platform makes connections, a Conn is one of them, and the Supervisor
-// (supervisor.go) keeps one connection of each platform alive; each platform lives in a folder of its own below.
+// (supervisor.go) keeps one connection of each platform alive; each platform has a folder below.
 //
 // What it promises: platforms connect side by side and none delays another; a lost connection is queued for its retry
 // before the old one is taken down, and retried for ever with capped backoff; "connected" means that polls or frames
@@ -27,7 +27,7 @@ type Platform interface {
 // Conn is one live connection. Its methods may be called from any goroutine. Send, CancelTasks and Disconnect may hang for
 // as long as the platform does: callers bound them. The others return what is known and never wait.
 type Conn interface {
-	// Done is closed when the connection has ended by itself; Err then says why.
+	// Done is closed when the connection has ended without a Disconnect; Err then says why.
 	Done() <-chan struct{}
 	Err() error
 	// LastInbound is when a poll or a frame last completed, whether or not it carried a message (E1). For a

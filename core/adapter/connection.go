@@ -23,7 +23,7 @@ const (
 	sendGrace = time.Second
 )
 
-// connection is one connection in use. Once it has left its link it never comes back.
+// connection is one connection in use. Once its adapter has dropped it, it is never used again.
 type connection struct {
 	conn     Conn
 	done     <-chan struct{}
@@ -65,7 +65,7 @@ func (c *connection) lastInbound() (at time.Time, err error) {
 	return c.conn.LastInbound(), nil
 }
 
-// cause is why the connection ended by itself.
+// cause is why the connection ended without a Disconnect.
 func (c *connection) cause() (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -78,10 +78,10 @@ func (c *connection) cause() (err error) {
 	return errors.New("ended by the platform")
 }
 
-// takeDown ends the connection: its gate shut, its background tasks cancelled, its last sends given a moment if graceful,
-// then disconnected. All of it costs at most limit, of which the tasks may use half, so that hung tasks do not keep the
-// disconnect from being tried; a limit of zero or less leaves only ctx. Whoever took the connection from its link calls
-// it, once.
+// takeDown ends the connection. It shuts the receiver, cancels the background tasks, gives the last sends a moment if
+// graceful, and disconnects. All of it takes at most limit. The tasks may use half of that, so that hung tasks do not
+// prevent the disconnect. With a limit of zero or less only ctx bounds it. The caller is the one that took the connection
+// from its adapter, and calls it once.
 func (c *connection) takeDown(ctx context.Context, limit time.Duration, graceful bool) error {
 	defer close(c.ended)
 	began := time.Now()
@@ -114,14 +114,14 @@ func (c *connection) takeDown(ctx context.Context, limit time.Duration, graceful
 	return together(errs...)
 }
 
-// receiver stands between one connection and the gateway. Shut, it keeps a connection that was abandoned while it hung from
-// ever delivering a message again (S4, E4).
+// receiver passes messages from one connection to the gateway. After it is shut, a connection that was abandoned while it
+// hung never delivers a message again (S4, E4).
 type receiver struct {
 	to   Receiver
 	shut atomic.Bool
 }
 
-// Receive hands m on. The error of a shut gate is no *ops.Error: the message was neither accepted nor refused, and a
+// Receive hands m on. The error of a shut receiver is not an *ops.Error: the message was neither accepted nor refused. A
 // platform that can deliver it again should.
 func (g *receiver) Receive(ctx context.Context, m Inbound) (string, error) {
 	if g.shut.Load() {

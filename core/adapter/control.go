@@ -10,7 +10,7 @@ import (
 	"gatewaytui/core/ops"
 )
 
-// stop takes the adapter off the network: for a pause, or for good. It returns when everything of it is down, or after
+// stop takes the adapter off the network, for a pause or for good. It returns when all its connections are down, or after
 // CallTimeout.
 func (l *managedAdapter) stop(ctx context.Context, w desiredState) error {
 	l.mu.Lock()
@@ -65,8 +65,8 @@ func await(ctx context.Context, done <-chan struct{}, what string) error {
 	}
 }
 
-// setDesired turns the wish to w, ends what run is doing, and returns the connection for the caller to take down. The lock is
-// held. From here on nothing is sent or received.
+// setDesired sets the desired state to w, ends the work of run, and returns the connection, which the caller takes down. The
+// lock is held. From here on nothing is sent or received.
 func (l *managedAdapter) setDesired(w desiredState) *connection {
 	changed := l.desired != w
 	l.desired = w
@@ -118,7 +118,7 @@ func (l *managedAdapter) reconnect(force bool) error {
 	return nil
 }
 
-// nudge tells run that the wish changed.
+// nudge wakes run after the desired state changed.
 func (l *managedAdapter) nudge() {
 	select {
 	case l.wake <- struct{}{}:
@@ -126,7 +126,7 @@ func (l *managedAdapter) nudge() {
 	}
 }
 
-// detach says that c is on its way out, if there is one; the lock is held.
+// detach marks c, which may be nil, as going down; the lock is held.
 func (l *managedAdapter) detach(c *connection) {
 	if c != nil {
 		c.receiver.shut.Store(true)
@@ -134,13 +134,13 @@ func (l *managedAdapter) detach(c *connection) {
 	}
 }
 
-// discard takes c down beside run, which goes on at once.
+// discard takes c down on another goroutine; run goes on at once.
 func (l *managedAdapter) discard(c *connection) {
 	l.downs.Go(func() { l.takeDown(c) })
 }
 
-// takeDown ends a connection off the stop path. Its context is none of the callers': the connection has to go whoever
-// gave up on it, and always within a limit.
+// takeDown ends a connection off the stop path. It uses no caller's context: the connection must go down within a limit,
+// also after the caller has given up.
 func (l *managedAdapter) takeDown(c *connection) {
 	limit := l.s.o.CallTimeout
 	if limit <= 0 {

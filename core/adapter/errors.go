@@ -42,7 +42,7 @@ type RefusedError struct {
 
 func (e *RefusedError) Error() string { return "refused by the platform: " + e.Why }
 
-// staleError says that a connection stands and nothing comes through it (E1).
+// staleError says that a connection is open and nothing arrives through it (E1).
 type staleError struct {
 	after time.Duration
 }

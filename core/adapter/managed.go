@@ -18,12 +18,11 @@ const (
 	// settleTime is how long a connection must hold, and have received since it was made, to count as recovery. Before
 	// that its end is one more failure in the same row: a start that returned proves nothing (E1, E9).
 	settleTime = time.Minute
-	// maxSilence is the longest wish for silence that is granted. It keeps a platform's nonsense from ending an adapter
-	// for ever (E3).
+	// maxSilence is the longest pause that a platform may ask for. An absurd value cannot end an adapter for ever (E3).
 	maxSilence = 24 * time.Hour
 )
 
-// desiredState is what the operator wants of an adapter, apart from what it is able to do.
+// desiredState is the state that the operator wants an adapter to have. The adapter may be unable to reach it.
 type desiredState int
 
 const (
@@ -32,20 +31,20 @@ const (
 	wantStopped                       // off the network for good
 )
 
-// managedAdapter keeps one platform connected. Its run is the one goroutine that makes connections; the operator's verbs change the
-// wish and take the connection away from it, and every step of run checks under the lock that its wish still stands.
+// managedAdapter keeps one platform connected. Only its goroutine run makes connections. The operator's verbs change the
+// desired state and take the connection away; each step of run checks under the lock that the desired state has not changed.
 type managedAdapter struct {
 	s          *Supervisor
 	name       string
 	platform   Platform      // nil: broken in the config
 	staleAfter time.Duration // 0: a quiet connection is never stale
 	first      chan struct{} // closed when the first attempt has ended
-	wake       chan struct{} // of one: the wish changed
+	wake       chan struct{} // capacity 1: the desired state changed
 	downs      sync.WaitGroup
 
 	mu          sync.Mutex // guards what follows; never held over a call into a platform
 	desired     desiredState
-	up          context.Context // ends when this wish for a connection does; nil without one
+	up          context.Context // ends when a connection is no longer desired; nil without one
 	drop        context.CancelFunc
 	row         ops.Adapter
 	current     *connection     // the connection in use
@@ -71,7 +70,7 @@ func newManagedAdapter(s *Supervisor, name string) *managedAdapter {
 	return l
 }
 
-// run connects, watches and retries until the link is stopped or ctx ends, which stops it.
+// run connects, watches and retries until the adapter is stopped. The end of ctx stops it.
 func (l *managedAdapter) run(ctx context.Context) {
 	defer l.downs.Wait() // each is bounded
 	ended := make(chan struct{})
@@ -81,7 +80,7 @@ func (l *managedAdapter) run(ctx context.Context) {
 	})
 	defer func() {
 		if !stop() {
-			<-ended // it takes no time: nothing of this link is told after run
+			<-ended // it takes no time: the adapter reports nothing after run
 		}
 	}()
 	defer l.firstDone()
@@ -104,7 +103,7 @@ func (l *managedAdapter) run(ctx context.Context) {
 	}
 }
 
-// end stops the link when Run ends without a Stop.
+// end stops the adapter when Run ends without a Stop.
 func (l *managedAdapter) end() {
 	l.mu.Lock()
 	if l.desired != wantStopped {
@@ -152,8 +151,8 @@ func (l *managedAdapter) awaitPrevious(up context.Context) {
 	}
 }
 
-// connect makes one attempt and takes the connection into use. An attempt that ignores its end is abandoned; if it
-// succeeds later, what it made is taken down by itself.
+// connect makes one attempt and takes the connection into use. An attempt that ignores the end of its context is abandoned.
+// If it succeeds later, its connection is taken down.
 func (l *managedAdapter) connect(up context.Context) (*connection, error) {
 	returned := make(chan struct{})
 	if !l.attempting(up, returned) {
@@ -193,7 +192,7 @@ func (l *managedAdapter) connect(up context.Context) (*connection, error) {
 	return c, nil
 }
 
-// attempting says that an attempt begins, if up still stands.
+// attempting records that an attempt begins, unless up has ended.
 func (l *managedAdapter) attempting(up context.Context, returned <-chan struct{}) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -208,7 +207,7 @@ func (l *managedAdapter) attempting(up context.Context, returned <-chan struct{}
 	return true
 }
 
-// adopt makes c the connection in use, if up still stands. The error before it is past from here on, and lives in the log.
+// adopt makes c the connection in use, unless up has ended. It clears the last error, which stays in the log.
 func (l *managedAdapter) adopt(up context.Context, c *connection) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -273,8 +272,8 @@ func (l *managedAdapter) settle(up context.Context) {
 	l.mu.Unlock()
 }
 
-// scheduleRetry says why there is no connection and when the next attempt is. The retry stands before anything is done about
-// the old connection, which it returns for that (E2, S7). It reports false, and has changed nothing, if up is over.
+// scheduleRetry records why there is no connection and when the next attempt is. It does so before the old connection, which
+// it returns, is taken down (E2, S7). If up has ended, it changes nothing and reports false.
 func (l *managedAdapter) scheduleRetry(up context.Context, err error) (old *connection, delay time.Duration, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -26,7 +26,7 @@ func (l *managedAdapter) send(ctx context.Context, m Outgoing) error {
 			return fmt.Errorf("wait behind other sends: %w", err)
 		}
 		defer c.calls.Release(1)
-		// While this one waited, one before it may have been told to be silent; another call would prolong that (E8).
+		// While this send waited, the platform may have rate-limited an earlier one. Another call would prolong that (E8).
 		if err := l.rateLimited(); err != nil {
 			return err
 		}
@@ -68,7 +68,7 @@ func (l *managedAdapter) release() {
 	l.mu.Unlock()
 }
 
-// rateLimited is the platform's wish for silence, as long as it lasts.
+// rateLimited returns the platform's rate limit as an error while it lasts.
 func (l *managedAdapter) rateLimited() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -78,7 +78,7 @@ func (l *managedAdapter) rateLimited() error {
 	return nil
 }
 
-// setRateLimit notes the platform's wish for silence; the lock is held.
+// setRateLimit records the platform's rate limit; the lock is held.
 func (l *managedAdapter) setRateLimit(limit *RateLimitError) {
 	until := time.Now().Add(min(limit.RetryAfter, maxSilence))
 	if until.After(l.silentUntil) {

@@ -62,7 +62,7 @@ var changes = []Change{
 }
 
 // Changes returns the changed defaults that are in force, which are those whose key neither the file nor the environment
-// sets, or that the config relies on as When says; of those that changed together the ones that are set are left out.
+// sets, or that the config relies on as When says; of keys that changed together, the ones that are set are left out.
 func (l *Loaded) Changes() []Change { return append(l.unset(changes), l.toolsEnvironment()...) }
 
 func (l *Loaded) unset(rows []Change) []Change {

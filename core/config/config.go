@@ -11,11 +11,11 @@ import "time"
 
 // Config is what an operator can set. The zero value is not valid: begin with Default.
 //
-// A field's toml tag is its key, its doc tag what an operator is told of it.
+// A field's toml tag is its key. Its doc tag is its explanation for an operator.
 type Config struct {
 	Model    Model    `toml:"model" doc:"The language model that agents call."`
 	Agent    Agent    `toml:"agent" doc:"Agents and the cache that keeps them between turns."`
-	Session  Session  `toml:"session" doc:"When a conversation ends by itself, and how much may wait in it."`
+	Session  Session  `toml:"session" doc:"When a conversation expires, and how many messages may wait in it."`
 	Tools    Tools    `toml:"tools" doc:"What a model can call."`
 	Limits   Limits   `toml:"limits" doc:"How much may run at once, and what one message may cost. What comes beyond a limit waits or is refused, with the name of the limit; \"gatewaytui status\" shows what is in use."`
 	Process  Process  `toml:"process" doc:"Subprocesses that tools start."`
@@ -59,7 +59,7 @@ type Tools struct {
 	Enabled     []string `toml:"enabled" doc:"of terminal, process, delegate"`
 	Workdir     string   `toml:"workdir" doc:"where commands run; empty is work in the gateway's home"`
 	Timeout     Duration `toml:"timeout" doc:"one foreground command"`
-	OutputLimit Size     `toml:"output_limit" doc:"how much of a command's output the model is told"`
+	OutputLimit Size     `toml:"output_limit" doc:"how much of a command's output the model gets"`
 	EnvPass     []string `toml:"env_pass" doc:"variables of the gateway's environment that tools see, by name or, with * at the end, by the beginning of the name. What looks like a secret, and what makes programs load something (LD_*, BASH_ENV, NODE_OPTIONS and the like), must be named exactly"`
 	MayStop     string   `toml:"may_stop" doc:"whether a tool may stop or restart its gateway through the control socket: yes or no; a tool may also ask for the status, and for nothing else"`
 }
@@ -102,7 +102,7 @@ type Process struct {
 	Survivors string   `toml:"survivors" doc:"background commands when the gateway itself is killed: end them, or adopt them in the next life"`
 }
 
-// Shutdown is [shutdown]. A budget of 0 is no time; only AdapterTimeout can be opted out of.
+// Shutdown is [shutdown]. A budget of 0 means no time. Only AdapterTimeout can be disabled.
 type Shutdown struct {
 	DrainTimeout      Duration `toml:"drain_timeout" doc:"how long running turns may go on"`
 	NotifyTimeout     Duration `toml:"notify_timeout" doc:"telling the chats"`
@@ -158,7 +158,7 @@ type Telegram struct {
 	TokenEnv  string  `toml:"token_env" doc:"the environment variable that holds the bot's token"`
 	TokenFile string  `toml:"token_file" doc:"a file that holds it instead"`
 	BaseURL   string  `toml:"base_url" doc:"the Bot API server"`
-	Allow     []int64 `toml:"allow" doc:"ids of the users who may speak to it, e.g. [4711]; empty is nobody, unless allow_all"`
+	Allow     []int64 `toml:"allow" doc:"user ids that may use the bot, e.g. [4711]; if empty, no user may, unless allow_all is set"`
 	AllowAll  bool    `toml:"allow_all" doc:"let everyone speak to it"`
 }
 

@@ -42,7 +42,7 @@ func (l *Loaded) override(env map[string]string) {
 		}
 	}
 	if t := l.Config.Adapters.Telegram; t.Enabled && len(t.Allow) == 0 && !t.AllowAll {
-		l.warn(WarnNobodyAllowed, "adapters.telegram.allow is empty, so the bot answers nobody; add user ids, or set allow_all")
+		l.warn(WarnNobodyAllowed, "adapters.telegram.allow is empty, so the bot answers no user; add user ids, or set allow_all")
 	}
 }
 

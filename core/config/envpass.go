@@ -21,7 +21,7 @@ var steering = []string{
 	"SSH_AUTH_SOCK", "GPG_AGENT_INFO", "DBUS_SESSION_BUS_ADDRESS",
 }
 
-// ofShells are variables that every shell sets by itself: that they do not pass is no news.
+// ofShells are variables that every shell sets: no warning says that they do not pass.
 var ofShells = []string{"_", "PWD", "OLDPWD", "SHLVL"}
 
 // covers reports whether a pattern, a name or a prefix and *, is for name.
@@ -54,7 +54,7 @@ func (t Tools) Passes(name, value string) bool {
 func Steers(pattern string) bool { return covered(steering, pattern) }
 
 // Environment tells the variables of environ, as os.Environ returns it, that tools see from those that they do not. Both
-// lists are sorted; neither has the gateway's own configuration, nor what shells set by themselves.
+// lists are sorted; neither has the gateway's own configuration, nor what shells set.
 func (t Tools) Environment(environ []string) (passed, kept []string) {
 	env := environment(environ)
 	for _, name := range slices.Sorted(maps.Keys(env)) {

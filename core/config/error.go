@@ -14,7 +14,7 @@ import (
 type Error struct {
 	// File is where it was found; empty for an environment variable and for a default.
 	File string
-	// Line and Column count from 1, columns in characters; 0 where there is no line to blame.
+	// Line and Column count from 1, columns in characters; 0 if the error has no line.
 	Line, Column int
 	// Variable is the environment variable that holds the value, if one does.
 	Variable string

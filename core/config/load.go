@@ -202,7 +202,7 @@ func (l *Loaded) add(e *Error, name string) {
 	}
 }
 
-// fault is what is wrong with keys[0], blamed on the first of keys that somebody set.
+// fault is what is wrong with keys[0], reported at the first of keys that is set.
 func (l *Loaded) fault(message string, keys ...string) *Error {
 	e := &Error{Key: keys[0], Message: term.Clean(message, maxMessage)}
 	for _, k := range keys {

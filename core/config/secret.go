@@ -33,7 +33,7 @@ func Secret(env, file string, getenv func(string) string) (string, error) {
 	return plain(string(data), "secret file "+shown)
 }
 
-// plain is s without its last newline. What has another control character in it is no key and would break the header
+// plain is s without its last newline. A text with another control character in it is not a key and would break the header
 // that it is sent in.
 func plain(s, where string) (string, error) {
 	s = strings.TrimSuffix(strings.TrimSuffix(s, "\n"), "\r")

@@ -16,15 +16,15 @@ import (
 	"github.com/dustin/go-humanize/english"
 )
 
-// rule is one thing that must hold of a config whose values have the right types. What is wrong is said of the first
-// key; the others are part of it, and the first one that somebody set has the line to blame.
+// rule is one condition on a config whose values have the right types. Its error is about the first key. The other keys take
+// part in it, and the error has the line of the first key that is set.
 type rule struct {
 	keys  []string
 	wrong func(c *Config) string // completes the key's name; empty: nothing is
 }
 
-// rules are what every valid config obeys. A duration that they do not name may be anything: 0 is no time, and
-// shutdown.adapter_timeout is opted out of with 0 or less.
+// rules are what every valid config obeys. A duration without a rule may have any value. 0 means no time, and 0 or less
+// disables shutdown.adapter_timeout.
 var rules = []rule{
 	oneOf("model.provider", "openai", "scripted"),
 	needs("model.base_url", func(c *Config) string { return c.Model.BaseURL }),

@@ -19,7 +19,7 @@ import (
 
 // ClientOptions change how a Client behaves. The zero value is good.
 type ClientOptions struct {
-	// ReadOnly makes the gateway refuse whatever would change something.
+	// ReadOnly makes the gateway refuse all changes.
 	ReadOnly bool
 	// Timeout bounds one plain question; 0 is 5 s. Long polls and streams are bounded by their contexts.
 	Timeout time.Duration
@@ -256,7 +256,7 @@ func (c *Client) send(ctx context.Context, method, path string, body io.Reader, 
 	var f failure
 	if err := json.NewDecoder(io.LimitReader(resp.Body, maxBody)).Decode(&f); err != nil || f.Error == nil {
 		return nil, &ops.Error{
-			Code: ops.CodeInternal, Message: "what answers on " + c.path + " is no gateway: " + resp.Status,
+			Code: ops.CodeInternal, Message: "the listener on " + c.path + " is not a gateway: " + resp.Status,
 			Hint: "see who listens there: ss -xlp",
 		}
 	}

@@ -150,7 +150,7 @@ func badBody(err error) error {
 	}
 }
 
-// check refuses a command whose form is wrong, whatever the gateway's state.
+// check refuses a command whose form is wrong, in each state of the gateway.
 func check(cmd ops.Command) error {
 	spec, known := cmd.Verb.Spec()
 	if !known {
@@ -169,7 +169,7 @@ func check(cmd ops.Command) error {
 	case !spec.TakesTarget() && cmd.Target != "":
 		return invalid("leave it out", "%s takes no target", cmd.Verb)
 	case !slices.Contains([]ops.Mode{"", ops.ModeGraceful, ops.ModeFast, ops.ModeImmediate}, cmd.Mode):
-		return invalid("use graceful, fast or immediate", "%.64q is no mode", string(cmd.Mode))
+		return invalid("use graceful, fast or immediate", "unknown mode %.64q", string(cmd.Mode))
 	case cmd.ByMS < 0:
 		return invalid("give milliseconds from 0", "by_ms is %d", cmd.ByMS)
 	case len(cmd.Text) > MaxText:

@@ -9,7 +9,7 @@
 //     probe, the metrics and the profiles, whose readers expect their own formats.
 //   - A client that does not read, does not write or does not go away costs the gateway nothing: every wait on it has a
 //     deadline, and the stop waits for it no longer than goodbye.
-//   - What a command does is the console's; the package adds who asked, checks the form of it, and carries the answer.
+//   - The console carries out a command. This package adds the caller, checks the form, and returns the answer.
 package control
 
 import (
@@ -59,7 +59,7 @@ const (
 	dialTime = 200 * time.Millisecond
 )
 
-// failure is the body of every answer that is no success.
+// failure is the body of each answer other than a success.
 type failure struct {
 	Error *ops.Error `json:"error"`
 }

@@ -28,7 +28,7 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request, _ string) {
 	if err == nil && q.Has("after") {
 		if after, err = strconv.ParseUint(q.Get("after"), 10, 64); err != nil {
 			err = &ops.Error{
-				Code: ops.CodeInvalid, Message: fmt.Sprintf("%.64q is no sequence number", q.Get("after")),
+				Code: ops.CodeInvalid, Message: fmt.Sprintf("invalid sequence number %.64q", q.Get("after")),
 				Hint: "give the id of the last event that was seen, or none",
 			}
 		}
@@ -63,8 +63,8 @@ type next struct {
 	err error
 }
 
-// feed reads the console's events on a goroutine of its own, so that a heartbeat can be sent while it has nothing to say. The
-// channel is closed when the goroutine ends, with ctx or with the events.
+// feed reads the console's events on another goroutine, so that a heartbeat can be sent while there are none. The channel is
+// closed when the goroutine ends, with ctx or with the events.
 func (s *Server) feed(ctx context.Context, after uint64, kinds []ops.EventType) <-chan next {
 	feed := make(chan next)
 	go func() {
@@ -162,7 +162,7 @@ func (o *stream) event(ev ops.Event) error {
 	if err != nil {
 		return fmt.Errorf("encode event %d: %w", ev.Seq, err)
 	}
-	// An event without a number of its own must not move the client's place.
+	// An event without a number must not move the client's place.
 	if ev.Seq > 0 {
 		fmt.Fprintf(&o.pending, "id: %d\n", ev.Seq)
 	}

@@ -61,8 +61,8 @@ func (c *Client) Events(ctx context.Context, after uint64, kinds ...ops.EventTyp
 	}
 }
 
-// resumable reports whether the stream is worth another attempt: an answer of the gateway's own is final, and so is a
-// socket that nobody is behind.
+// resumable reports whether the stream is worth another attempt: an answer of the gateway itself is final, and so is a
+// socket without a listener.
 func resumable(err error) bool {
 	u, ok := errors.AsType[*Unreachable](err)
 	return ok && !u.Gone

@@ -26,8 +26,8 @@ const (
 	// keptConnections are for callers that are no tools and have no other connection: so that an operator gets in while one
 	// program, or many tools, have all the others.
 	keptConnections = 8
-	// refusedAtOnce is how many connections beyond the bound are told why they are refused, at most refusedEach of one
-	// process; each has refusedTime to ask. The others are closed without a word.
+	// refusedAtOnce is how many connections beyond the bound get an answer that says why they are refused, at most
+	// refusedEach of one process. Each has refusedTime to send its request. The others are closed without an answer.
 	refusedAtOnce = 16
 	refusedEach   = 2
 	refusedTime   = time.Second
@@ -40,7 +40,7 @@ type gate struct {
 	reached func()
 	// most bounds all, share those of one process, kept are left to callers without any.
 	most, share, kept int
-	lobby             int // bounds those that are told why they are refused
+	lobby             int // bounds the connections that get a refusal as answer
 
 	mu      sync.Mutex // guards what follows
 	open    int
@@ -87,7 +87,7 @@ func (g *gate) Accept() (net.Conn, error) {
 		p := newPeer(c, g.isTool)
 		leave, in := g.enter(p)
 		if !in {
-			c.Close() // it was told nothing, and its like was
+			c.Close() // it gets no answer, because enough like it did
 			continue
 		}
 		gc := &gated{Conn: c, peer: p, leave: sync.OnceFunc(leave)}

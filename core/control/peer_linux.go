@@ -25,7 +25,7 @@ type peer struct {
 	conn   net.Conn
 	cred   *unix.Ucred
 	err    error
-	isTool func(pid int) (session string, tool bool, err error) // nil: nobody is
+	isTool func(pid int) (session string, tool bool, err error) // nil: no process is
 
 	mu      sync.Mutex // guards what follows
 	told    bool       // what follows is known

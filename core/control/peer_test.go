@@ -139,7 +139,7 @@ func TestTheDialSaysHowTheSocketFails(t *testing.T) {
 		{"no socket", filepath.Join(dir, "none"), "does not exist", true, ops.CodeUnavailable},
 		{"a stale socket", stale, "is stale", true, ops.CodeUnavailable},
 		{"a socket that does not answer", mute, "does not answer", false, ops.CodeUnavailable},
-		{"a socket of something else", lying, "is no gateway", false, ops.CodeInternal},
+		{"a socket of something else", lying, "is not a gateway", false, ops.CodeInternal},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			c := NewClient(tc.path, ClientOptions{Timeout: patience(tc.path == mute)})

@@ -17,8 +17,8 @@ import (
 // maxTarget bounds a target, in bytes after unescaping.
 const maxTarget = 4096
 
-// route is one row of the socket's table. Segments of its path are literal, "{target}" for one escaped segment, or, in
-// the last place, "{rest...}" for whatever follows.
+// route is one row of the socket's table. Segments of its path are literal, "{target}" for one escaped segment, or, in the
+// last place, "{rest...}" for all that follows.
 type route struct {
 	method string
 	path   string

@@ -47,8 +47,8 @@ type ScrapeOptions struct {
 	// OwnHost reports whether a Host header means this machine. A request without a key and with another one is refused:
 	// a web page whose name was made to point here has it (DNS rebinding, I5).
 	OwnHost func(hostport string) bool
-	// Slow is asked about each key that is sent and decides: from is host:port, right says whether the key is right. It returns how
-	// long the sender is locked out; nil: nobody is (api.Guard, HF17).
+	// Slow is asked about each key that is sent and decides: from is host:port, right says whether the key is right. It
+	// returns how long the sender is locked out; nil: no sender is locked out (api.Guard, HF17).
 	Slow func(from, key string, right bool) time.Duration
 	// Log takes what the listener has to say; nil is silence.
 	Log *slog.Logger

@@ -25,10 +25,10 @@ type Options struct {
 	Life string
 	// Tool reports whether the process pid is a tool of this gateway, or was started by one, and the session that it belongs
 	// to, empty if that is not known (HF7). The error says that it cannot be told; such a process is refused. It is called
-	// for each connection and must be quick. Nil: nobody is a tool.
+	// for each connection and must be quick. Nil: no process is a tool.
 	Tool func(pid int) (session string, tool bool, err error)
-	// ToolRefused is told of each call that was refused because a tool made it, for the audit. It must not wait. call is a
-	// method and the pattern of a path, target what stands for {target} in it. Nil: only the log has it.
+	// ToolRefused is called for each call that was refused because a tool made it, for the audit. It must not wait. call is
+	// a method and the pattern of a path, target what stands for {target} in it. Nil: only the log has it.
 	ToolRefused func(by ops.Actor, call, target string)
 	// Connections bounds the connections (HF12).
 	Connections Connections
@@ -176,7 +176,7 @@ func (s *Server) dropFresh() {
 	}
 	s.mu.Unlock()
 	for _, c := range conns {
-		c.Close() // it asked nothing, so there is nobody to tell
+		c.Close() // it sent no request, so no answer is due
 	}
 }
 

@@ -442,13 +442,13 @@ func TestWhatIsInTheWayOfTheSocket(t *testing.T) {
 			if err := os.WriteFile(path, []byte("x"), 0o600); err != nil {
 				t.Fatal(err)
 			}
-		}, "no socket"},
+		}, "not a socket"},
 		{"a link is left alone", func(t *testing.T, path string) {
 			stale(t, path+".real")
 			if err := os.Symlink(path+".real", path); err != nil {
 				t.Fatal(err)
 			}
-		}, "no socket"},
+		}, "not a socket"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			dir, err := os.MkdirTemp("", "ctl")

@@ -13,8 +13,8 @@ import (
 // maxPath is the longest path of a unix socket, in bytes: sun_path of unix(7), less the final NUL.
 const maxPath = len(syscall.RawSockaddrUnix{}.Path) - 1
 
-// listen makes a socket at path that only its owner can connect to. What is in the way is removed only if it is a
-// socket that nobody listens on.
+// listen makes a socket at path that only its owner can connect to. A file at path is removed only if it is a socket without
+// a listener.
 func listen(path string) (net.Listener, error) {
 	if len(path) > maxPath {
 		return nil, fmt.Errorf("listen on the control socket: the path has %d bytes, a socket's can have %d: %s; use a shorter home", len(path), maxPath, path)
@@ -48,7 +48,7 @@ func clearStale(path string) error {
 		return err
 	}
 	if fi.Mode().Type() != fs.ModeSocket {
-		return errors.New("something that is no socket is in the way; move it away")
+		return errors.New("a file that is not a socket is in the way; move it away")
 	}
 	c, err := net.DialTimeout("unix", path, dialTime)
 	switch {

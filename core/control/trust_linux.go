@@ -16,9 +16,9 @@ import (
 // homeSocket is the name of a control socket that is in its home (CONTRACT.md, 2).
 const homeSocket = "control.sock"
 
-// dial connects to the gateway at path. Nothing is sent to a socket that somebody else could have made, nor to a process of
-// another user (HF15): whoever answers reads the prompts, and its answers are believed. owner is trusted beside our own user
-// and root, if we are root.
+// dial connects to the gateway at path. Nothing is sent to a socket that another user could have made, nor to a process of
+// another user (HF15): the listener reads the prompts, and the caller believes its answers. If we are root, owner is trusted
+// in addition to our own user and root.
 func dial(ctx context.Context, path string, owner int) (net.Conn, error) {
 	if err := trustFolder(path, owner); err != nil {
 		return nil, err
@@ -41,9 +41,9 @@ func dial(ctx context.Context, path string, owner int) (net.Conn, error) {
 	return conn, nil
 }
 
-// trustFolder looks at the folder of the socket before the dial: it is ours or root's, and nobody else can put a socket there.
-// A home may be readable by others, and be reached by a symbolic link; the folder of a socket that is elsewhere is private. A
-// folder that is not there is left to the dial.
+// trustFolder looks at the folder of the socket before the dial: it is ours or root's, and no other user can put a socket
+// there. A home may be readable by others, and be reached by a symbolic link; the folder of a socket that is elsewhere is
+// private. A folder that is not there is left to the dial.
 func trustFolder(path string, owner int) error {
 	dir := filepath.Dir(path)
 	look, rights := os.Lstat, fs.FileMode(0o077)

@@ -10,10 +10,10 @@ import (
 	"gatewaytui/core/ops"
 )
 
-// Unreachable is an *ops.Error with CodeUnavailable that says, for those who decide on it, how the socket failed.
+// Unreachable is an *ops.Error with CodeUnavailable that says how the socket failed, for callers that decide on it.
 type Unreachable struct {
-	// Gone is true where no gateway listens: the socket is missing or nobody is behind it. It is false where somebody
-	// may be, but did not answer.
+	// Gone is true where no gateway listens: the socket is missing or has no listener. It is false where a gateway may
+	// listen but did not answer.
 	Gone   bool
 	answer ops.Error
 	cause  error
@@ -38,8 +38,8 @@ func (c *Client) unreachable(err error) error {
 			"start one with gatewaytui, or name its home with --home")
 	case errors.Is(err, syscall.ECONNREFUSED):
 		u.Gone = true
-		say("no gateway runs here: the control socket "+c.path+" is stale, nobody listens on it",
-			"start one with gatewaytui; it removes the stale socket by itself")
+		say("no gateway runs here: the control socket "+c.path+" is stale: no process listens on it",
+			"start one with gatewaytui; it removes the stale socket")
 	case errors.Is(err, fs.ErrPermission):
 		say("the control socket "+c.path+" may not be opened by this user",
 			"ask as the user that runs the gateway")

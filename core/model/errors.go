@@ -27,7 +27,7 @@ const (
 	KindTimeout     Kind = "timeout"      // no complete answer within model.timeout
 	KindRefused     Kind = "refused"      // another 4xx
 	KindRedirected  Kind = "redirected"   // 3xx: it is not followed
-	KindNotAModel   Kind = "not_a_model"  // what answers is no model's endpoint: a web page, another protocol
+	KindNotAModel   Kind = "not_a_model"  // the listener is not a model endpoint: a web page, another protocol
 	KindBroken      Kind = "broken"       // the answer is not what the protocol says, or longer than the bound
 )
 
@@ -85,7 +85,7 @@ type apiError struct {
 }
 
 // parseSaid reads an error body. The shapes are OpenAI's {"error":{"message","code"}}, {"error":"…"} (llama.cpp, Ollama),
-// {"message":"…"} and {"detail":"…"} (FastAPI); anything else is told as it stands, unless it is a page for browsers.
+// {"message":"…"} and {"detail":"…"} (FastAPI); any other text is used as it is, unless it is a page for browsers.
 func parseSaid(body []byte) apiError {
 	var flat struct {
 		Error   json.RawMessage `json:"error"`

@@ -48,7 +48,7 @@ type ToolCall struct {
 	Arguments string `json:"arguments"`
 }
 
-// ToolSpec is what a model is told of a tool. Schema is a JSON Schema object.
+// ToolSpec describes a tool to a model. Schema is a JSON Schema object.
 type ToolSpec struct {
 	Name        string
 	Description string

@@ -41,7 +41,7 @@ type OpenAIOptions struct {
 	APIKey string
 	// KeyHint is where the key comes from, for error texts: the name of the environment variable. Empty: none is set.
 	KeyHint string
-	// Timeout bounds one call, its retries included; 0 is no bound but the caller's.
+	// Timeout bounds one call, its retries included; 0: only the caller's bound.
 	Timeout time.Duration
 	// Calls is the largest number of calls that run at once (limits.model_calls); so many connections are kept for the next ones.
 	// 0 is DefaultCalls.
@@ -102,7 +102,7 @@ const DefaultCalls = 512
 
 // newTransport makes the connections of one provider, for so many calls at once. It does not bound them itself: a call that
 // waits here would wait unseen, and Slots bounds the calls before they come here. Every connection that a call used is kept
-// for the next one. There is no timeout for the answer's header: a model may think for as long as the call may last.
+// for the next one. There is no timeout for the answer's header: a model may take as long as the whole call may.
 func newTransport(calls int) *http.Transport {
 	return &http.Transport{
 		Proxy:                 http.ProxyFromEnvironment,
@@ -181,7 +181,7 @@ func (c *openAIClient) Complete(ctx context.Context, req Request, delta func(str
 		}
 		wait := max(waits.NextBackOff(), failed.RetryAfter)
 		if deadline, ok := call.Deadline(); ok && time.Until(deadline) <= wait {
-			if failed.RetryAfter > 0 { // the sender is told as well: see RetryAfter
+			if failed.RetryAfter > 0 { // the client gets it too: see RetryAfter
 				failed.Message += fmt.Sprintf("; not waited for, because %s are left of model.timeout", time.Until(deadline).Round(time.Second))
 			}
 			return Response{}, failed

@@ -108,7 +108,7 @@ func (d *duration) UnmarshalText(text []byte) error {
 func parseDuration(text string) (time.Duration, error) {
 	d, err := time.ParseDuration(text)
 	if err != nil || d < 0 || d > maxDelay {
-		return 0, fmt.Errorf("%.40q is no duration from 0s to %s", text, maxDelay)
+		return 0, fmt.Errorf("%.40q is not a duration from 0s to %s", text, maxDelay)
 	}
 	return d, nil
 }
@@ -254,7 +254,7 @@ func (s *step) checkError() error {
 	return nil
 }
 
-// templates are those that the step has beside the arguments of its calls.
+// templates are the templates of the step, without those in the arguments of its calls.
 func (s *step) templates() (all []*template) {
 	add := func(t *template) {
 		if t != nil {

@@ -266,7 +266,7 @@ func TestCloseEndsAScriptedCall(t *testing.T) {
 }
 
 func TestADurationThatAMessageMakesIsBounded(t *testing.T) {
-	for message, says := range map[string]string{"9999999999999999999": "no duration", "25h": "no duration", "x": "no duration"} {
+	for message, says := range map[string]string{"9999999999999999999": "not a duration", "25h": "not a duration", "x": "not a duration"} {
 		c := converse(t, "[[rule]]\nmatch = '(.*)'\ndelay = '$1'\nreply = 'x'\n", nil)
 		if _, err := c.say(t.Context(), message); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %v, want an error that says %q", message, err, says)

@@ -57,11 +57,11 @@ type streamFailure struct{ apiErr apiError }
 
 func (b *streamFailure) Error() string { return b.apiErr.message }
 
-// bufferedResponse is an answer that came in one piece though a stream was asked for. It travels as an error because the
-// library's stream reader knows no such thing.
+// bufferedResponse is an answer that came in one piece though a stream was asked for. It is an error because the library's
+// stream reader cannot return it.
 type bufferedResponse struct{ body []byte }
 
-func (*bufferedResponse) Error() string { return "answer is no stream" }
+func (*bufferedResponse) Error() string { return "answer is not a stream" }
 
 // connLost is a connection that broke while an answer was read.
 type connLost struct{ cause error }
@@ -70,8 +70,8 @@ func (l *connLost) Error() string { return l.cause.Error() }
 
 func (l *connLost) Unwrap() error { return l.cause }
 
-// transport stands between go-openai and the network, where three things are seen that the library does not hand out: the
-// headers of an error answer, an answer in one piece, and the stream's raw lines. It bounds everything that is read.
+// transport is between go-openai and the network. It reads three things that the library does not return: the headers of an
+// error answer, an answer in one piece, and the stream's raw lines. It bounds all reads.
 type transport struct{ http *http.Client }
 
 // Do implements openai.HTTPDoer.
@@ -86,7 +86,7 @@ func (d transport) Do(req *http.Request) (*http.Response, error) {
 	}
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
 		defer resp.Body.Close()
-		// What could be read of the message is told; the status is the news.
+		// A part of the message is enough, because the status says what failed.
 		body, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrBody))
 		r := &refusal{status: resp.StatusCode, retryAfter: retryAfter(resp.Header, time.Now()), apiErr: parseSaid(body)}
 		if kind, _ := classify(r.status, r.apiErr); kind == KindRefused && isPage(contentType(resp.Header), bytes.TrimSpace(body)) {
@@ -115,7 +115,7 @@ func (d transport) Do(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// retryAfter reads the header of RFC 9110, 10.2.3: seconds or a date. 0 is no wish.
+// retryAfter reads the header of RFC 9110, 10.2.3: seconds or a date. 0: the header asks for no wait.
 func retryAfter(h http.Header, now time.Time) time.Duration {
 	const most = 1e6 * time.Second
 	value := h.Get("Retry-After")

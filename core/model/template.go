@@ -25,7 +25,7 @@ type piece struct {
 	number bool
 }
 
-// hole finds what is no literal text: $$, $1, ${name}, {{fact}}, {{result.member}}, {{number $1}}.
+// hole matches what is not literal text: $$, $1, ${name}, {{fact}}, {{result.member}}, {{number $1}}.
 var hole = regexp.MustCompile(`\$\$|\$(\d+)|\$\{(\w+)\}|\{\{\s*(?:(number)\s+\$(?:(\d+)|\{(\w+)\})|([\w.]+))\s*\}\}`)
 
 // UnmarshalText implements encoding.TextUnmarshaler.
@@ -85,7 +85,7 @@ func (t *template) fixed() (string, bool) {
 func (t *template) check(groups map[string]bool) error {
 	for _, p := range t.pieces {
 		if p.group != "" && !groups[p.group] {
-			return fmt.Errorf("$%s is no group of match", p.group)
+			return fmt.Errorf("$%s is not a group of match", p.group)
 		}
 	}
 	return nil

@@ -17,7 +17,7 @@ import (
 //
 // An error is an *Error where the operator can act on it.
 type Console interface {
-	// Status is the one-screen summary. It answers within 100 ms whatever hangs (H4).
+	// Status is the one-screen summary. It answers within 100 ms, even if other parts hang (H4).
 	Status(ctx context.Context) (Status, error)
 	// Snapshot is Status and the rows, of sessions at most SnapshotSessions: the first ones in the order of CompareSessions.
 	// What it leaves out is in Omitted. most bounds tables further, for a reader that shows a part of them and asks often. The

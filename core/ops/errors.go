@@ -14,14 +14,14 @@ const (
 	CodeForbidden   Code = "forbidden"    // this caller may not
 	CodeToolCaller  Code = "tool_caller"  // the caller is a tool of this gateway, which may not (HF7)
 	CodeNotFound    Code = "not_found"    // no such session, process, adapter, request
-	CodeConflict    Code = "conflict"     // what was shown is no longer so, or another request holds it
+	CodeConflict    Code = "conflict"     // the object has changed, or another request holds it
 	CodeBusy        Code = "busy"         // it is in use: a running turn, an unsaved agent
 	CodeQueueFull   Code = "queue_full"   // too many messages wait behind the running turn
 	CodeLimit       Code = "limit"        // a bound of [limits] is reached; the message names it
 	CodeDraining    Code = "draining"     // no new work is taken
 	CodeStopping    Code = "stopping"     // the gateway stops; only status and levers
-	CodeNotStopping Code = "not_stopping" // a shutdown lever without a shutdown
-	CodeUnavailable Code = "unavailable"  // nobody answers
+	CodeNotStopping Code = "not_stopping" // an action on a stop, and none runs
+	CodeUnavailable Code = "unavailable"  // the gateway does not answer
 	CodeInternal    Code = "internal"     // our fault
 	// CodeNeedsConfirmation is the command line's own: a command that ends running work was given without --yes, and there
 	// was no terminal to ask on, or the answer was no.

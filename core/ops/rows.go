@@ -39,7 +39,7 @@ type Status struct {
 	Drain *DrainState `json:"drain,omitempty"`
 	// Limits are the bounds of [limits], each with what is in use.
 	Limits []Limit `json:"limits"`
-	// Demo is set on a gateway that plays a demo: made-up platforms and people, a scripted model, a home of its own.
+	// Demo is set on a gateway that plays a demo: made-up platforms and people, a scripted model, a separate home.
 	Demo *Demo `json:"demo,omitempty"`
 }
 
@@ -88,7 +88,7 @@ type LastEnd struct {
 	Outcome Outcome `json:"outcome"`
 	Phase   string  `json:"phase,omitempty"`
 	Reason  string  `json:"reason,omitempty"`
-	// By is who asked for the end; empty if there was no request, or it is not known.
+	// By is who requested the end; empty if there was no request, or if that is not known.
 	By string `json:"by,omitempty"`
 	// Stop is the outcome of its stop where that was not clean itself: ShutdownIncomplete or ShutdownForced.
 	Stop string `json:"stop,omitempty"`
@@ -112,7 +112,7 @@ func (e *LastEnd) Stopped(report Shutdown) {
 // Supervisor is what the service manager allows a stop.
 type Supervisor struct {
 	Name string `json:"name"`
-	// BudgetMS is the time from the stop signal to the kill; 0 is no limit, or unknown if Source says so.
+	// BudgetMS is the time from the stop signal to the kill; 0 means no limit, or unknown if Source says so.
 	BudgetMS int64 `json:"budget_ms"`
 	// Source is where BudgetMS comes from: config, systemd, environment, a manager that is known to have no limit (runit), or
 	// unknown.
@@ -358,7 +358,7 @@ type Adapter struct {
 	Conflicts int `json:"conflicts,omitempty"`
 }
 
-// Background is one tracked task that is no turn.
+// Background is one tracked task other than a turn.
 type Background struct {
 	ID      string `json:"id"`
 	Name    string `json:"name"`
@@ -392,7 +392,7 @@ type Life struct {
 	// RSSBytes is what it kept resident then, 0 if unknown.
 	RSSBytes int64   `json:"rss_bytes,omitempty"`
 	Outcome  Outcome `json:"outcome"`
-	// Phase is the shutdown phase in which a life was cut short. Reason and By are of who asked for its end.
+	// Phase is the shutdown phase in which a life was cut short. Reason and By belong to the request that ended it.
 	Phase  string `json:"phase"`
 	Reason string `json:"reason"`
 	By     string `json:"by,omitempty"`

@@ -123,7 +123,7 @@ type Escalation struct {
 	// From is the mode before, Mode the one from then on.
 	From Mode `json:"from"`
 	Mode Mode `json:"mode"`
-	// By is who asked for it.
+	// By is who requested it.
 	By string `json:"by"`
 }
 
@@ -154,7 +154,7 @@ type Item struct {
 	// Detail is the item's own word for what it waits on, or how it ended.
 	Detail         string `json:"detail"`
 	LastProgressAt Time   `json:"last_progress_at"`
-	// Next says what happens to a running item, and NextInMS when, if nobody acts.
+	// Next says what happens to a running item without an action, and NextInMS when.
 	Next     string `json:"next,omitempty"`
 	NextInMS int64  `json:"next_in_ms,omitempty"`
 }

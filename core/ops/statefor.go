@@ -2,8 +2,8 @@ package ops
 
 import "gatewaytui/core/text"
 
-// StateFor is the state of a gateway for people, and since when it has that one, which is not since its start while it drains or
-// stops.
+// StateFor is the state of a gateway for people, and how long the gateway has been in it. While it drains or stops, that is
+// not the time since its start.
 func (s Status) StateFor() string {
 	up := text.Millis(s.UptimeMS)
 	switch {

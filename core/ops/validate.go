@@ -22,9 +22,9 @@ func (s Shutdown) Validate(life string) error {
 	case s.ID == "":
 		return errors.New("it names no shutdown")
 	case !slices.Contains(reportOutcomes, s.Outcome):
-		return fmt.Errorf("%.40q is no outcome of a shutdown", s.Outcome)
+		return fmt.Errorf("unknown outcome of a shutdown %.40q", s.Outcome)
 	case !slices.Contains(reportModes, s.Mode):
-		return fmt.Errorf("%.40q is no mode of a shutdown", string(s.Mode))
+		return fmt.Errorf("unknown mode of a shutdown %.40q", string(s.Mode))
 	case s.StartedAt.IsZero():
 		return errors.New("it began at no time")
 	case s.Outcome != ShutdownRunning && s.EndedAt.IsZero():
@@ -50,7 +50,7 @@ func checkStep(kind, name string, state StepState, elapsed, budget int64) error 
 	case name == "":
 		return fmt.Errorf("a %s has no name", kind)
 	case !slices.Contains(stepStates, state):
-		return fmt.Errorf("%s %.40q: %.40q is no state", kind, name, string(state))
+		return fmt.Errorf("%s %.40q: unknown state %.40q", kind, name, string(state))
 	case elapsed < 0 || budget < 0:
 		return fmt.Errorf("%s %.40q took a negative time", kind, name)
 	}

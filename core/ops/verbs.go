@@ -252,7 +252,7 @@ func ParsePID(target string) (pid int, ok bool) {
 	return pid, err == nil && pid > 1
 }
 
-// Actor is who asked, for the audit.
+// Actor is who sent a command, for the audit.
 type Actor struct {
 	// Via is how it came: socket, console, signal, chat or gateway.
 	Via  string `json:"via"`
@@ -291,7 +291,7 @@ type Request struct {
 	At     Time         `json:"at"`
 	// Detail says in one line for people what is happening or what was done, and what was not.
 	Detail string `json:"detail,omitempty"`
-	// Joined says that somebody else's request does what was asked for already: ID and Verb are that one's.
+	// Joined says that another request does the same already: ID and Verb are of that request.
 	Joined bool `json:"joined,omitempty"`
 	// Result is the verb's own answer: MessageResult, KillResult, DiagnoseResult, BackupResult.
 	Result json.RawMessage `json:"result,omitempty"`

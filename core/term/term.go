@@ -1,10 +1,9 @@
 // Package term makes untrusted text fit to be seen: chat names, messages, tool output, process titles, file paths and
 // errors from the network are all written by someone else.
 //
-// What it promises: nothing that Clean returns moves a cursor, changes a terminal's state, reorders or hides what
-// stands beside it, or is longer than was asked (I4); what Redact knows to be a secret is not in what it
-// returns (I1, I3). Every function takes any string, valid UTF-8 or not, in time linear in its length, and may be
-// called from any goroutine.
+// What it promises: nothing that Clean returns moves a cursor, changes a terminal's state, reorders or hides text next to
+// it, or is longer than the given limit (I4). Redact returns nothing that it recognises as a secret (I1, I3). Every function
+// takes any string, valid UTF-8 or not, in time linear in its length, and may be called from any goroutine.
 package term
 
 import (

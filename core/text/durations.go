@@ -8,8 +8,8 @@ import (
 	"github.com/dustin/go-humanize/english"
 )
 
-// Duration is d as people say it: in its two largest units, and none that does not matter beside them. Parts of a millisecond
-// count as one.
+// Duration is d for people, in its two largest units, without a second one that is too small to matter. Parts of a
+// millisecond count as one.
 func Duration(d time.Duration) string {
 	const day = 24 * time.Hour
 	switch {

@@ -10,7 +10,7 @@ import (
 	"gatewaytui/core/text"
 )
 
-// ended marks a moment that is no end but the last word of a life that was killed.
+// ended marks the last sign of a life that was killed, which is not its end.
 func ended(l ops.Life) string {
 	at, known := l.End()
 	if known || at.IsZero() {

@@ -1,7 +1,7 @@
 // Package lines shows what a gateway tells as lines of text: tables, reports and sentences, for the command line and for the
 // console of lines.
 //
-// What it promises: every line is safe for a terminal, whatever a chat, a model or a process put into it; a table fits the
+// What it promises: every line is safe for a terminal, with any text of a chat, a model or a process in it; a table fits the
 // terminal and drops the columns that matter least; nothing here waits or asks.
 package lines
 
@@ -27,7 +27,7 @@ const MaxShown = 20
 type Printer struct {
 	// Out takes the lines, and Notes what is said about them, such as that a table has more columns.
 	Out, Notes io.Writer
-	// Columns is the width that tables fit, in terminal columns; 0 is no limit.
+	// Columns is the width that tables fit, in terminal columns; 0 means no limit.
 	Columns int
 }
 

@@ -52,16 +52,16 @@ func TestEveryCommandOfTheREADME(t *testing.T) {
 
 	// What is to be seen after each command; a command without a row here is a command that nobody has tried.
 	want := map[string]string{
-		`bin/gatewaytui send "hello"`:                      "Hello!",
-		`bin/gatewaytui send "sh: uname -a"`:               "Linux",
-		`bin/gatewaytui send "bg: sleep 600"`:              "It runs in the background, pid ",
-		`bin/gatewaytui status`:                            "up, running for",
-		`bin/gatewaytui processes`:                         "sleep 600",
-		`bin/gatewaytui plan`:                              "worst case",
-		`bin/gatewaytui stop --dry-run`:                    "dock",
-		`bin/gatewaytui stop --wait --yes`:                 "adapter dock timed out",
-		`bin/gatewaytui config example > config.toml`:      "",
-		`bin/gatewaytui config check --config config.toml`: "config.toml is valid",
+		`bin/gatewaytui send "hello"`:                         "Hello!",
+		`bin/gatewaytui send "sh: uname -a"`:                  "Linux",
+		`bin/gatewaytui send "bg: sleep 600"`:                 "It runs in the background, pid ",
+		`bin/gatewaytui status`:                               "up, running for",
+		`bin/gatewaytui processes`:                            "sleep 600",
+		`bin/gatewaytui --home bin/harbour plan`:              "worst case",
+		`bin/gatewaytui --home bin/harbour stop --dry-run`:    "dock",
+		`bin/gatewaytui --home bin/harbour stop --wait --yes`: "adapter dock timed out",
+		`bin/gatewaytui config example > config.toml`:         "",
+		`bin/gatewaytui config check --config config.toml`:    "config.toml is valid",
 	}
 	for _, command := range blocks(t, "sh") {
 		command, _, _ = strings.Cut(command, "  #")
@@ -75,7 +75,11 @@ func TestEveryCommandOfTheREADME(t *testing.T) {
 					t.Errorf("the gateway ended with %d", code)
 				}
 			}
-			g = start(t, home, quick, args[min(2, len(args)):]...) // which says --no-tui itself
+			args = args[min(2, len(args)):] // start adds --no-tui
+			if len(args) > 1 && args[0] == "--home" {
+				home, args = filepath.Join(dir, args[1]), args[2:]
+			}
+			g = start(t, home, quick, args...)
 			continue
 		}
 		seen, known := want[command]

@@ -14,10 +14,10 @@ import (
 	"gatewaytui/core/ops"
 )
 
-// authorize says whether r may ask the agent, and who asks. A tool of the gateway never may, whatever key it has. With a key
-// in the config the key alone decides. Without one the kernel is asked who is at the other end (HF1): our own user and root
-// may, as on the control socket, and everyone else needs the key in the home (LocalKey). Who has no key must in addition be no
-// web page that one of our user's browsers shows: see fromPage.
+// authorize says whether r may ask the agent, and who asks. A tool of the gateway never may, with any key. With a key in the
+// config the key alone decides. Without one the kernel is asked who is at the other end (HF1): our own user and root may, as
+// on the control socket, and everyone else needs the key in the home (LocalKey). A request without a key must not come from
+// a web page in a browser of our user: see fromPage.
 func (c *conn) authorize(r *http.Request) (ops.Caller, *problem) {
 	who := c.callerOf(r.Context())
 	token, given := bearer(r)
@@ -74,7 +74,7 @@ func (c *conn) toolRefused(r *http.Request, who caller, session string) *problem
 	return p
 }
 
-// needsKey is what a caller is told whom only the key in the home opens.
+// needsKey is the answer to a caller that needs the key in the home.
 func (p *Platform) needsKey(who caller) string {
 	asks := fmt.Sprintf("uid %d", who.uid)
 	if who.problem != nil {

@@ -56,8 +56,8 @@ func markOf(r *http.Request, by ops.Caller, session string, stream bool, body []
 	return m, nil
 }
 
-// answers are the exchanges of one listener that a client may ask for again: those whose turn runs, and the answers of the
-// last ten minutes, at most maxStored of them and maxStoredBytes together, oldest dropped first (TF7).
+// answers are the exchanges of one listener that a client may ask for again: the exchanges whose turn runs, and the answers
+// of the last ten minutes, at most maxStored of them and maxStoredBytes together, oldest dropped first (TF7).
 type answers struct {
 	mu     sync.Mutex
 	closed bool
@@ -83,7 +83,7 @@ func newAnswers() *answers {
 
 // enter returns the exchange for a request, with the client attached: one that is there, or fresh. A request joins
 //
-//   - the one with its Idempotency-Key, which is a problem if that one was another request;
+//   - the exchange with its Idempotency-Key; it is an error if the key belonged to another request;
 //   - if its library sends it again, the same request of the same caller, first of all one whose client has gone;
 //   - without a mark, the same request only while it runs and its client has gone. So a message that a user repeats on
 //     purpose is a new turn.

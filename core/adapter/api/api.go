@@ -1,5 +1,5 @@
-// Package api is the platform of programs: an OpenAI-compatible HTTP server (CONTRACT.md, 4), so that whatever speaks to
-// a model can speak to an agent.
+// Package api is the platform of programs: an OpenAI-compatible HTTP server (CONTRACT.md, 4), so that each program that can
+// call a model can call an agent.
 //
 // What it promises: a request is answered, refused, or told that the gateway stops, and never holds the gateway up: a
 // client that reads slowly, sends slowly or goes away costs bounded memory and time, and neither connections that are held
@@ -55,7 +55,7 @@ type Options struct {
 	// BodyMax is the longest body, in bytes, and BodyBytes how many bytes of bodies may be under way at once, over all requests
 	// (adapters.api.body_max, limits.body_bytes); 0 is DefaultBodyMax and DefaultBodyBytes. BodyMax is at most BodyBytes.
 	BodyMax, BodyBytes int64
-	// Limits takes the bound BodyBytes; nil: nobody looks at it.
+	// Limits takes the bound BodyBytes; nil: no bound is published.
 	Limits *limit.Set
 	// LeaveGrace is how long a plain request whose client has gone keeps its turn; less than 0 is for ever.
 	LeaveGrace time.Duration

@@ -134,7 +134,7 @@ func tooLarge(most int64) *problem {
 	}
 }
 
-// broken is what a client is told whose body was not read to its end.
+// broken is the answer to a client whose body was not read to its end.
 func (c *conn) broken(err error, most int64) *problem {
 	switch {
 	case errors.Is(err, errTooLarge):

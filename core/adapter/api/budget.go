@@ -45,8 +45,9 @@ var (
 	errNoBudget = errors.New("limits.body_bytes is used up")
 )
 
-// budget bounds the bytes of the bodies that are under way, over all requests (limits.body_bytes, HF20). A body takes its share in
-// steps, as its bytes arrive, whatever its Content-Length says, and gives all of it back when its message was handed on.
+// budget bounds the bytes of the bodies that are under way, over all requests (limits.body_bytes, HF20). A body takes its
+// share in steps, as its bytes arrive, independent of its Content-Length, and returns all of it when its message was passed
+// on.
 //
 // Where the budget is used up a body waits, and the latest request is served first: it is the one that is most likely to have
 // all its bytes at hand, and the others have the least time left. As long as its bytes flow, an earlier request gets only what
@@ -285,7 +286,7 @@ func (b *budget) balance() {
 			b.dismiss(slowest, errGaveWay)
 			continue
 		}
-		if b.whole > 0 { // they end by themselves
+		if b.whole > 0 { // they end without help
 			return
 		}
 		b.dismiss(b.waiting.Front().Value.(*upload), errNoBudget)
@@ -352,7 +353,7 @@ func (b *budget) giveBack() {
 	})
 }
 
-// close ends what the budget does by itself, and waits for it. The bodies have ended.
+// close ends the budget's goroutine and waits for it. The bodies have ended.
 func (b *budget) close() {
 	b.mu.Lock()
 	if b.trim != nil {

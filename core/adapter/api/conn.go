@@ -31,7 +31,7 @@ type conn struct {
 	// tasks ends when the requests under way must.
 	tasks       context.Context
 	cancelTasks context.CancelFunc
-	// served is closed when the accept loop has ended, done only if it did so by itself, with why in err.
+	// served is closed when the accept loop has ended. done is closed only if it ended without a Disconnect; err says why.
 	served, done chan struct{}
 	err          error
 	// closed says that the listener was closed on purpose.
@@ -148,8 +148,8 @@ func (c *conn) await(ctx context.Context) error {
 	}
 }
 
-// Disconnect closes the listener at once, lets the requests under way end by themselves until ctx ends, and then cuts
-// whatever connection is left. Without an error nothing of the connection is left, no goroutine either.
+// Disconnect closes the listener at once, waits for the requests under way until ctx ends, and then cuts the connections
+// that are left. Without an error, neither connections nor goroutines are left.
 func (c *conn) Disconnect(ctx context.Context) error {
 	c.stopAccepting()
 	<-c.served // at once, but for the second that a server without file descriptors sleeps

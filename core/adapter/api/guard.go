@@ -109,9 +109,9 @@ func (g *Guard) add(from string) *source {
 	return s
 }
 
-// slow is what a request is answered with that authorize answered with p: its source may be locked out. A program that is served
-// without a key never is, whatever key it sends: the key of the home is not asked of it. Of a tool that the kernel tells nobody has
-// looked at the key.
+// slow is what a request is answered with that authorize answered with p: its source may be locked out. A program that is
+// served without a key is never locked out, whichever key it sends: it does not need the key of the home. The key of a
+// process that the kernel identifies as a tool is not read.
 func (c *conn) slow(r *http.Request, p *problem) *problem {
 	token, given := bearer(r)
 	if !given || c.platform.key == nil {

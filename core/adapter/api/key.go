@@ -22,7 +22,7 @@ const (
 
 const keyMode fs.FileMode = 0o600
 
-// LocalKey returns the key in the file at path, and makes the file on the first start: mode 0600 whatever the umask, a random
+// LocalKey returns the key in the file at path, and makes the file on the first start: mode 0600 with any umask, a random
 // key that is kept from then on. The key may be an operator's own. Another mode is corrected. A file that could be another
 // user's doing is refused: a symbolic link, one that is not regular, or one of another owner. The error is one sentence that
 // says what to do. It is called by the one gateway of the home, which holds its lock.

@@ -94,14 +94,14 @@ func invalid(param, message string) *problem {
 	return &problem{status: http.StatusBadRequest, code: "invalid_request", param: param, message: message}
 }
 
-// stopping is what a request is told when the gateway stops before its message was taken.
+// stopping is the answer to a request whose message was not accepted before the gateway stopped.
 func stopping() *problem {
 	return &problem{
 		status: http.StatusServiceUnavailable, code: string(ops.CodeStopping), message: "the gateway is stopping", retryAfter: 10 * time.Second,
 	}
 }
 
-// cutOff is what it is told when its message was taken.
+// cutOff is the answer to a request whose message was accepted before the gateway stopped.
 func cutOff() *problem {
 	return &problem{
 		status: http.StatusServiceUnavailable, code: string(ops.CodeStopping), taken: true,

@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	// headerPatience is how long a stream's header waits for the first word: an error before it has a status of its own.
+	// headerPatience is how long a stream's header waits for the first word: an error before it can still set the status.
 	headerPatience = time.Second
 	// keepAlive is the time between signs of life on a silent stream, well below what proxies allow.
 	keepAlive = 15 * time.Second

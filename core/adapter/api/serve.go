@@ -178,7 +178,7 @@ func (c *conn) submit(x *exchange, m adapter.Inbound) {
 	x.settle(id, nil)
 }
 
-// withdraw ends the turn of x, which no client waits for any more. A later request is a turn of its own.
+// withdraw ends the turn of x, which no client waits for any more. A later request begins a new turn.
 func (c *conn) withdraw(x *exchange) {
 	c.answers.drop(x)
 	if w, ok := c.receiver.(adapter.Withdrawer); ok {
@@ -242,7 +242,7 @@ func ofBrowser(h http.Header) bool {
 	return false
 }
 
-// refusal is what a client is told when Receive returned err.
+// refusal is the answer to a client when Receive returned err.
 func (c *conn) refusal(err error) *problem {
 	if e, ok := errors.AsType[*ops.Error](err); ok {
 		return refused(e)
@@ -255,8 +255,8 @@ func (c *conn) refusal(err error) *problem {
 	return refused(&ops.Error{Code: ops.CodeUnavailable, Message: "the gateway did not take the message"})
 }
 
-// sessionOf is the key and the user of a request: named by the header X-Session-Key (with or without the beginning that
-// keys of this platform have), else by the body's user, else a session of its own. The header goes first because it can
+// sessionOf is the key and the user of a request: named by the header X-Session-Key (with or without the beginning that keys
+// of this platform have), else by the body's user, else a new session for this request. The header goes first because it can
 // only mean the session; applications also fill in user for reasons of their own.
 func sessionOf(q request, h http.Header) (key, user string, p *problem) {
 	if header := h.Get("X-Session-Key"); header != "" {

@@ -115,8 +115,8 @@ func interfaceOf(a netip.Addr) uint32 {
 
 var errDiag = errors.New("the kernel's answer about a socket cannot be read")
 
-// parseDiag reads the kernel's answer (struct inet_diag_msg and its attributes). It must be about the addresses that were asked
-// for: where there is no such connection, the kernel answers with a socket that listens there.
+// parseDiag reads the kernel's answer (struct inet_diag_msg and its attributes). It must be about the requested addresses:
+// if there is no such connection, the kernel answers with a socket that listens there.
 func parseDiag(b []byte, local, remote netip.AddrPort) (socket, error) {
 	native := binary.NativeEndian
 	if len(b) < nlHeader || int(native.Uint32(b)) < nlHeader || int(native.Uint32(b)) > len(b) {
@@ -149,7 +149,7 @@ func parseDiag(b []byte, local, remote netip.AddrPort) (socket, error) {
 	rest := msg[4+diagID:]
 	s := socket{uid: int(native.Uint32(rest[12:])), inode: uint64(native.Uint32(rest[16:]))}
 	if s.inode == 0 {
-		return socket{}, errNoSocket // nobody holds it any more, and its uid means nothing
+		return socket{}, errNoSocket // the socket has no owner any more, and its uid means nothing
 	}
 	for attrs := msg[diagAnswer:]; len(attrs) >= 4; {
 		n := int(native.Uint16(attrs))

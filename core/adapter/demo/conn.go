@@ -17,7 +17,7 @@ type conn struct {
 	gone  chan struct{}      // closed when the chatter has ended
 }
 
-// Done is never closed: these platforms do not end a connection by themselves.
+// Done is never closed: these platforms never end a connection.
 func (c *conn) Done() <-chan struct{} { return nil }
 
 func (c *conn) Err() error { return nil }
@@ -30,7 +30,7 @@ func (c *conn) LastInbound() time.Time {
 	return time.Now()
 }
 
-// Send takes the message and drops it: nobody reads what made-up people are told.
+// Send takes the message and drops it: made-up people do not read.
 func (c *conn) Send(_ context.Context, m adapter.Outgoing) error {
 	switch {
 	case c.p.how.hangSend:

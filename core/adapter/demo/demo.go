@@ -2,8 +2,7 @@
 // (gatewaytui --demo plays Scene). Others fail in the ways in which real ones were seen to (A1, A2, E1, E2), for tests of the
 // whole program from outside.
 //
-// A platform does what its behaviour says and nothing else; what hangs hangs for good, whatever its context says, until
-// Release.
+// A platform does what its behaviour says and nothing else; a call that hangs ignores its context and hangs until Release.
 package demo
 
 import (

@@ -19,7 +19,7 @@ var lines = []Line{
 	{User: "bo", Text: "slow 8"},
 }
 
-// line is the i-th message of a connection. Where the spec has a text of its own, that is all that anyone says.
+// line is the i-th message of a connection. If the spec has a text, each message is that text.
 func (p *Platform) line(i int) Line {
 	known := lines
 	if len(p.o.Lines) > 0 {

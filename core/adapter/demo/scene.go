@@ -25,9 +25,9 @@ type Role struct {
 }
 
 // Scene is the demo of someone who names no platforms: something to look at within seconds, people who do different things
-// at different times, and a chat that gets stuck. There are platforms in each kind of trouble, and one (dock) that a stop has
-// to give up on. No line but the one that gets stuck is silent for longer than three seconds, so that a short
-// agent.stall_warn finds that one alone.
+// at different times, and a chat that gets stuck. There are platforms in each kind of trouble, and one (dock) that a stop
+// has to give up on. No line but the one that gets stuck is silent for longer than three seconds, so that a short
+// agent.stall_warn finds that line alone.
 func Scene() []Role {
 	const sec = time.Second
 	return []Role{

@@ -87,7 +87,7 @@ func Parse(text string) ([]Spec, error) {
 			return nil, err
 		}
 		if taken[s.Name] {
-			return nil, fmt.Errorf("two demo platforms are named %s; give each a name of its own", s.Name)
+			return nil, fmt.Errorf("two demo platforms are named %s; give each its own name", s.Name)
 		}
 		taken[s.Name] = true
 		specs = append(specs, s)

@@ -119,7 +119,7 @@ func (a *api) send(ctx context.Context, to address, text string) error {
 		LinkPreviewOptions: &models.LinkPreviewOptions{IsDisabled: bot.True()},
 	}
 	_, err := a.bot.SendMessage(ctx, params)
-	// A group that became a supergroup has a new id. The old one took nothing, so this is no second sending.
+	// A group that became a supergroup has a new id. The old id accepted nothing, so this does not send the message twice.
 	if moved, is := errors.AsType[*bot.MigrateError](err); is {
 		params.ChatID = int64(moved.MigrateToChatID)
 		_, err = a.bot.SendMessage(ctx, params)
@@ -130,9 +130,9 @@ func (a *api) send(ctx context.Context, to address, text string) error {
 	return a.explain("sendMessage", err)
 }
 
-// updates is one getUpdates: it confirms what is below offset, and returns what is not confirmed, waiting for up to wait,
-// in whole seconds, if there is nothing. The updates are returned unread, so that one that nobody understands does not
-// spoil the others.
+// updates is one getUpdates: it confirms what is below offset, and returns what is not confirmed, waiting for up to wait, in
+// whole seconds, if there is nothing. The updates are returned unparsed, so that a malformed update does not spoil the
+// others.
 func (a *api) updates(ctx context.Context, offset int64, wait time.Duration) ([]json.RawMessage, error) {
 	limit := a.p.call
 	if wait > 0 {
@@ -149,7 +149,7 @@ func (a *api) updates(ctx context.Context, offset int64, wait time.Duration) ([]
 }
 
 func (a *api) getUpdates(ctx context.Context, query url.Values) ([]json.RawMessage, error) {
-	// A GET, so that it is repeated by itself if the server had closed the idle socket under it.
+	// A GET, because net/http repeats it if the server had closed the idle connection.
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, a.base+"/getUpdates?"+query.Encode(), nil)
 	if err != nil {
 		return nil, err
@@ -218,7 +218,7 @@ func isWebhook(err error) bool {
 	return is && strings.Contains(c.Why, "webhook")
 }
 
-// words are Telegram's own in an error of the library, which puts a name of its own before them.
+// words returns Telegram's text from an error of the library, without the library's prefix.
 func (a *api) words(err error) string {
 	why := a.why(err)
 	if _, said, found := strings.Cut(why, ", "); found {

@@ -40,7 +40,7 @@ type conn struct {
 	// sends counts those under way. Whoever holds all of it knows that there are none, and that none can begin.
 	sends *semaphore.Weighted
 
-	done   chan struct{} // closed when the poll loop ended by itself
+	done   chan struct{} // closed when the poll loop ended without a Disconnect
 	err    error         // why; readable once done is closed
 	polled atomic.Int64  // when a poll last completed, in Unix nanoseconds
 
@@ -58,7 +58,7 @@ type conn struct {
 	strangersQuietUntil time.Time
 
 	// What belongs to the poll loop alone.
-	refusing   map[address]string // what a chat was told last, where it holds for its next messages as well
+	refusing   map[address]string // the last notice to a chat, if it covers the next messages as well
 	lastAlbum  string
 	quietUntil time.Time // no notices that are merely polite before then
 }
@@ -78,7 +78,7 @@ func newConn(p *Platform, api *api, me self, r adapter.Receiver) *conn {
 // Done implements adapter.Conn. It stays open where CancelTasks ended the poll loop.
 func (c *conn) Done() <-chan struct{} { return c.done }
 
-// Err implements adapter.Conn: why the poll loop ended by itself, nil while it has not.
+// Err implements adapter.Conn: why the poll loop ended without a Disconnect; nil while it has not.
 func (c *conn) Err() error {
 	select {
 	case <-c.done:
@@ -112,10 +112,10 @@ func (c *conn) awaitTasks(ctx context.Context) error {
 	return await(ctx, c.ushered, "a notice to a stranger")
 }
 
-// Disconnect implements adapter.Conn: it ends the poll loop and the sends, waits for them, and closes the sockets. It
-// tells Telegram of the updates that were settled since the last poll, so that the next life does not get them again. From its
-// first moment on no Send begins, whatever it returns. An error of the last getUpdates means only that the next
-// connection gets those updates again. Twice is harmless.
+// Disconnect implements adapter.Conn: it ends the poll loop and the sends, waits for them, and closes the sockets. It tells
+// Telegram of the updates that were settled since the last poll, so that the next life does not get them again. From its
+// beginning on no Send begins, with or without an error. An error of the last getUpdates means only that the next connection
+// gets those updates again. Twice is harmless.
 func (c *conn) Disconnect(ctx context.Context) error {
 	c.cancel()
 	c.leave()
@@ -137,7 +137,7 @@ func (c *conn) Disconnect(ctx context.Context) error {
 }
 
 // confirm is the last getUpdates, if there is something to confirm. Where the connection ended over its token or because
-// somebody else polls, it is left out: it would fail, or cut the other one off.
+// another consumer polls, it is left out: it would fail, or cut off the other consumer.
 func (c *conn) confirm(ctx context.Context) error {
 	offset := c.p.cursor.offset()
 	if offset == c.confirmed {

@@ -11,7 +11,7 @@ const maxSeen = 4096
 // and a bot that waits for the next higher would be deaf.
 type cursor struct {
 	mu   sync.Mutex
-	next int64 // what the next poll asks for, which confirms all below; 0 at the beginning: whatever is there
+	next int64 // what the next poll asks for, which confirms all below; 0 at the beginning: all updates
 	seen map[int64]struct{}
 	ring [maxSeen]int64 // what is in seen, the oldest at at
 	at   int
@@ -54,7 +54,8 @@ func (c *cursor) settled(id int64) {
 }
 
 // pass moves past the settled updates at the beginning of a batch, which is in Telegram's order. An update that was settled
-// before an earlier one of its batch is not confirmed before that one: to confirm an update confirms all before it.
+// before an earlier one of its batch is not confirmed before the earlier one, because confirming an update confirms all
+// before it.
 //
 // A known update never moves the cursor back: it may come again after the ids began afresh.
 func (c *cursor) pass(batch []int64, fresh map[int64]bool) {

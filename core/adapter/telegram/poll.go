@@ -133,7 +133,7 @@ type update struct {
 	event event
 }
 
-// take does with one update what is to be done; it is settled if there is no error.
+// take handles one update. The update is settled if take returns no error.
 func (c *conn) take(e event, id int64) error {
 	switch {
 	case e.kind == nothing:
@@ -206,7 +206,7 @@ func (c *conn) refuse(e event, why *ops.Error) error {
 	return nil
 }
 
-// tell sends a notice that matters. A chat that takes nothing from us cannot be told, which is no error.
+// tell sends a notice that matters. A chat that refuses all messages cannot get it, which is not an error.
 func (c *conn) tell(to address, text string) error {
 	ctx, cancel := context.WithTimeout(c.tasks, c.p.notice)
 	defer cancel()
@@ -239,7 +239,7 @@ func quietAfter(err error) time.Duration {
 	return time.Minute
 }
 
-// replyUnsupported says that what came is no text. An album, which comes as one message for each picture, is one occasion.
+// replyUnsupported says that a message was not text. An album, which comes as one message for each picture, is one occasion.
 func (c *conn) replyUnsupported(e event) {
 	if !e.private || e.album != "" && e.album == c.lastAlbum {
 		return

@@ -12,8 +12,8 @@ import (
 )
 
 // Send implements adapter.Conn. A text that is too long for one message goes out as several, in order and without another
-// text of ours for the same chat between them. If one of them fails, so does the Send; another try with the same text,
-// within ten minutes, goes on with the one that failed and repeats none that arrived.
+// text of the gateway for the same chat between them. If one of them fails, so does the Send; another try with the same
+// text, within ten minutes, goes on with the one that failed and repeats none that arrived.
 //
 // A *adapter.RefusedError is for ever: the bot was blocked, the chat is gone. A *adapter.RateLimitError is returned and
 // never slept on. After any other error the last message may or may not have arrived; nothing is sent twice on our own.
@@ -50,7 +50,7 @@ func (c *conn) parts(ctx context.Context, to address, text string) error {
 	key := sha256.Sum256([]byte(to.String() + "\n" + text))
 	sent := false
 	for i := c.p.unfinished.take(key); i < len(parts); i++ {
-		// A blank one is refused, and nobody would see it.
+		// Telegram refuses a blank text, and it would not be visible.
 		if strings.TrimSpace(parts[i]) == "" {
 			continue
 		}
@@ -75,7 +75,7 @@ type chats struct {
 	busy map[address]*queue
 }
 
-// queue is a chat that somebody sends to.
+// queue is a chat with sends under way.
 type queue struct {
 	turn  chan struct{} // of one
 	users int           // with the one who sends; the last takes the queue off the map

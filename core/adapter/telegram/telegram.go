@@ -1,6 +1,6 @@
 // Package telegram is the platform of a Telegram bot, by long polling (https://core.telegram.org/bots/api).
 //
-// What it promises, beside what package adapter asks of every platform:
+// It promises, in addition to what package adapter requires of every platform:
 //
 //   - Only users who are allowed to speak are heard. Another costs one log line, and in a private chat at most one answer that
 //     tells the user's id, in the life of the Platform (I8). These answers hold up no message: they are sent
@@ -17,7 +17,7 @@
 //   - Liveness is a completed getUpdates and nothing else (E1). One failed poll or two are tried again in place; then the
 //     connection ends, and the Supervisor waits and makes a new one.
 //   - What is sent is plain text: nothing that a model writes can break its formatting, and no link in it is fetched for
-//     a preview, which would carry data out with nobody clicking it.
+//     a preview, which would send data out without a click.
 //   - The bot's token, which is part of every URL, is in no error and no log line (I3).
 //
 // The library's own poll loop is not used: it confirms an update before the handler has run, does not wait for its
@@ -50,7 +50,7 @@ type Options struct {
 	TokenSource string
 	// BaseURL is the Bot API server; empty is DefaultBaseURL.
 	BaseURL string
-	// Allow are the ids of the users who may speak. Empty is nobody, unless AllowAll.
+	// Allow are the ids of the users who may speak. An empty list allows no user, unless AllowAll is set.
 	Allow    []int64
 	AllowAll bool
 	// Log takes one line for each unknown user and for what else is not told to the Supervisor; nil discards them.
@@ -80,7 +80,7 @@ type limits struct {
 	// grace is how much later than that the answer may come before the connection counts as stale; as much again ends the
 	// call, for a caller that does not look.
 	grace time.Duration
-	// call bounds any other call of ours.
+	// call bounds each other call of the gateway.
 	call time.Duration
 	// notice bounds the answer to a message that was not taken, since the poll loop waits for it.
 	notice time.Duration
@@ -128,8 +128,8 @@ func (p *Platform) allows(user int64) bool {
 	return p.o.AllowAll || slices.Contains(p.o.Allow, user)
 }
 
-// Connect implements adapter.Platform. It has asked who the bot is, and completed a first poll, when it returns without
-// an error. A webhook that is set for the bot, beside which Telegram lets nobody poll, is removed; its updates are kept.
+// Connect implements adapter.Platform. It has asked who the bot is, and completed a first poll, when it returns without an
+// error. A webhook of the bot is removed, because Telegram refuses polls while one is set; its updates are kept.
 //
 // The errors are of adapter's types: a *CredentialsError that names TokenSource for a token that Telegram does not know,
 // a *ConflictError while another program polls, a *RateLimitError. Others are worth a retry.

@@ -112,7 +112,7 @@ func read(raw json.RawMessage, me self) (event, error) {
 		from: address{chat: m.Chat.ID}, user: m.From.ID, album: m.Album,
 		private: m.Chat.Type == "private" || m.Chat.Type == "" && m.Chat.ID > 0,
 	}
-	// Outside of a forum the field names the message that is answered, which is no conversation of its own.
+	// Outside of a forum the field names the message that is answered, which is not a separate conversation.
 	if m.IsTopic && m.Topic > 0 {
 		e.from.topic = m.Topic
 	}
@@ -217,7 +217,7 @@ func parseAddress(s string) (address, error) {
 	var a address
 	var err error
 	if a.chat, err = strconv.ParseInt(chat, 10, 64); err != nil || a.chat == 0 {
-		return address{}, fmt.Errorf("%.40q is no address of a chat", s)
+		return address{}, fmt.Errorf("%.40q is not the address of a chat", s)
 	}
 	if forum {
 		if a.topic, err = strconv.ParseInt(topic, 10, 64); err != nil || a.topic <= 0 {

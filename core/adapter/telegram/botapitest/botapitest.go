@@ -3,7 +3,7 @@
 //
 // It speaks the part of https://core.telegram.org/bots/api that a text bot needs: getMe, getUpdates with its offset, limit
 // and timeout, sendMessage, sendChatAction, deleteWebhook. New listens on 127.0.0.1; Unstarted listens nowhere, for a test
-// that serves it on a network of its own, in virtual time for instance.
+// that serves it on another network, in virtual time for instance.
 package botapitest
 
 import (
@@ -425,7 +425,7 @@ func arguments(r *http.Request) (map[string]string, error) {
 		}
 		return args, nil
 	}
-	// A multipart body without a part is no error: getMe has none.
+	// A multipart body without a part is valid: getMe has none.
 	_ = r.ParseMultipartForm(1 << 20)
 	for k, v := range r.Form {
 		args[k] = v[0]
