@@ -63,7 +63,7 @@ func (t *Terminal) In() *os.File { return t.in }
 func (t *Terminal) Out() *os.File { return t.out }
 
 // foreground reports whether f is our controlling terminal and we may change it: from the background that would stop the
-// process (SIGTTOU, termios(3)). A terminal that controls nobody may be changed by everyone.
+// process (SIGTTOU, termios(3)). A terminal that controls no process may be changed from anywhere.
 func foreground(f *os.File) bool {
 	group, err := unix.IoctlGetInt(int(f.Fd()), unix.TIOCGPGRP)
 	return errors.Is(err, unix.ENOTTY) || err == nil && group == unix.Getpgrp()

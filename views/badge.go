@@ -133,7 +133,7 @@ var (
 	badgeAbandoned = badge{glyphSkip, "abandoned", Bad}
 )
 
-// The badges of what the overview reports beside the states of rows.
+// The badges of what the overview reports in addition to the states of rows.
 var (
 	badgeStopping = badge{glyphBad, "stopping", Bad}
 	badgeConflict = badge{glyphSlow, "conflict", Slow}

@@ -91,7 +91,7 @@ func (l *managedAdapter) setDesired(w desiredState) *connection {
 	return c
 }
 
-// reconnect begins again: at once, with a connection of its own. Unless forced it leaves a connection or an attempt alone.
+// reconnect connects again at once, with a new connection. Unless forced it leaves a connection or an attempt alone.
 func (l *managedAdapter) reconnect(force bool) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -8,7 +8,7 @@ type Counter struct {
 	Value func() uint64
 }
 
-// Counting is implemented by a Platform that has counters of its own.
+// Counting is implemented by a Platform with counters.
 type Counting interface {
 	// Counters returns the same counters at each call; no two platforms have one of the same name.
 	Counters() []Counter

@@ -176,7 +176,7 @@ func (s *Supervisor) Counts() (connected, total int) {
 	return connected, len(s.links)
 }
 
-// Warnings are what an operator should fix: credentials that are missing, and credentials that somebody else uses too.
+// Warnings are what an operator should fix: credentials that are missing, and credentials that another program uses too.
 func (s *Supervisor) Warnings() []ops.Warning {
 	var ws []ops.Warning
 	for _, r := range s.Rows() {
@@ -213,8 +213,8 @@ func (s *Supervisor) Send(ctx context.Context, name string, m Outgoing) error {
 	return nil
 }
 
-// Pause takes the adapter off the network until Resume, whatever happens: no retry, no connection (E3, E19). It returns
-// when the connection is down or was abandoned after CallTimeout, which it reports; the adapter is paused either way.
+// Pause takes the adapter off the network until Resume: no event causes a retry or a connection (E3, E19). It returns when
+// the connection is down or was abandoned after CallTimeout, which it reports; the adapter is paused either way.
 func (s *Supervisor) Pause(ctx context.Context, name string) error {
 	return s.with("pause", name, func(l *managedAdapter) error { return l.stop(ctx, wantPaused) })
 }
@@ -260,7 +260,7 @@ func (s *Supervisor) note(n note) {
 	s.mu.Unlock()
 }
 
-// flush tells the log and OnState of what note queued. Whoever comes while another flushes leaves it to that one.
+// flush passes what note queued to the log and to OnState. A caller that comes during another flush leaves the work to it.
 func (s *Supervisor) flush() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -24,7 +24,7 @@ type ClientOptions struct {
 	// Timeout bounds one plain question; 0 is 5 s. Long polls and streams are bounded by their contexts.
 	Timeout time.Duration
 	// Owner is the user whose home the gateway is on. Root trusts a gateway of this user; everyone trusts their own and
-	// root's alone (HF15). 0 is nobody.
+	// root's alone (HF15). 0: no user.
 	Owner int
 }
 

@@ -3,7 +3,7 @@
 //
 // The package promises:
 //
-//   - Nobody but the gateway's own user, and root, is answered: the socket is 0600 from its first moment, whatever the
+//   - Only the gateway's own user and root are answered: the socket is 0600 from its first moment, with any
 //     umask, and the peer's credentials are read from the kernel as well (I5).
 //   - Every answer, a refusal included, is JSON that says what is wrong and what to do; the exceptions are the liveness
 //     probe, the metrics and the profiles, whose readers expect their own formats.

@@ -5,8 +5,8 @@ import (
 	"errors"
 )
 
-// Payload is what an event carries besides its text: the struct of its type, or Raw. An event type without a struct here has
-// none. The fields of a payload are in the order of their names in JSON.
+// Payload is what an event carries in addition to its text: the struct of its type, or Raw. An event type without a struct
+// here has none. The fields of a payload are in the order of their names in JSON.
 type Payload interface{ payload() }
 
 // GatewayChange is the payload of EventGatewayState. By is who drains the gateway.

@@ -36,7 +36,7 @@ func (s StepState) Over() bool { return s != StepPending && s != StepRunning }
 // Plan is a shutdown before it runs.
 type Plan struct {
 	Phases []PlanPhase `json:"phases"`
-	// WorstCaseMS is what the stop costs at most, whatever hangs.
+	// WorstCaseMS is the most that the stop takes, even if every item hangs.
 	WorstCaseMS int64 `json:"worst_case_ms"`
 	DrainMS     int64 `json:"drain_ms"`
 	// SupervisorBudgetMS is the service manager's limit; 0 is unknown.

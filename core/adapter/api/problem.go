@@ -158,5 +158,6 @@ func clean(text string) string {
 	return text
 }
 
-// invisible is what a name or a message may not hold besides control characters: text that changes how other text looks.
+// invisible is what a name or a message may not hold, in addition to control characters: text that changes how other text
+// looks.
 var invisible = []*unicode.RangeTable{unicode.Cf, unicode.Zl, unicode.Zp, unicode.Co}

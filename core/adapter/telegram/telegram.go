@@ -2,18 +2,18 @@
 //
 // It promises, in addition to what package adapter requires of every platform:
 //
-//   - Only users who are allowed to speak are heard. Another costs one log line, and in a private chat at most one answer that
-//     tells the user's id, in the life of the Platform (I8). These answers hold up no message: they are sent
-//     beside the poll loop, one a second, at most 16 wait, and the other strangers get none (HF16).
+//   - Only messages of allowed users are read. Another user costs one log line, and in a private chat at most one answer with
+//     the user's id, in the life of the Platform (I8). These answers delay no message: they are sent outside of the poll
+//     loop, one a second. At most 16 wait, and further unknown users get none (HF16).
 //   - Messages reach the Receiver in the order in which Telegram has them, each once in the life of the Platform. An
-//     update is confirmed to Telegram, which then forgets it, only once it was settled: accepted by the Receiver, nothing
-//     for us, or refused and its sender told so. What was not settled comes again to the next connection or life, and
-//     Inbound.Dedupe tells whether it had been accepted (E12, E15).
-//   - A refusal is told to the chat, and its message is settled by that: it would otherwise stand before the messages of
-//     all other chats. Where the refusal will last, one notice tells so for all messages until one is taken again (E13).
-//     If the notice does not get through, the connection ends and the update comes again. An update on which the
-//     Receiver fails without a reason to tell is tried three times, then its sender is told to send it again: a loop
-//     ends, and nothing vanishes in silence.
+//     update is confirmed to Telegram, which then forgets it, only after it was settled: accepted by the Receiver, not
+//     meant for the gateway, or refused with a notice to its sender. An update that was not settled comes again to the
+//     next connection or life, and Inbound.Dedupe tells whether it had been accepted (E12, E15).
+//   - A refusal gives a notice to the chat, which settles the message: it would otherwise block the messages of all other
+//     chats. If the refusal will last, one notice covers all messages until one is accepted again (E13). If the notice
+//     does not get through, the connection ends and the update comes again. An update on which the Receiver fails
+//     without a reason for the user is tried three times. Then its sender is asked to send it again, so that a loop ends
+//     and no message is lost in silence.
 //   - Liveness is a completed getUpdates and nothing else (E1). One failed poll or two are tried again in place; then the
 //     connection ends, and the Supervisor waits and makes a new one.
 //   - What is sent is plain text: nothing that a model writes can break its formatting, and no link in it is fetched for
