@@ -1,13 +1,13 @@
-// Package agent is one agent of a session: the model loop, the tools it calls, the children it delegates to, its end;
-// and the cache that keeps agents between turns.
+// Package agent is one agent of a session: the model loop, the tools that it calls, the children that it delegates to, and
+// its end. It also has the cache that keeps agents between turns.
 //
-// What it promises: a turn ends when its context ends and leaves nothing latched that the next turn could trip over
-// (D8); a step is durable before the next one begins, and a tool call with an unknown outcome is never run again (D19);
-// Close runs every step whatever the others do, once (S10); a child is closed in every outcome (S13); the cache never
-// evicts a busy or an unsaved agent (D5, D7).
+// What it promises: a turn ends when its context ends and leaves no state that affects the next turn (D8). A step is
+// durable before the next one begins, and a tool call with an unknown outcome is never run again (D19). Close runs every
+// step once, even if other steps fail (S10). A child is closed in every outcome (S13). The cache never evicts a busy or an
+// unsaved agent (D5, D7).
 //
-// turn.go has the loop, transcript.go what a model is shown of the past, delegate.go the children, close.go the end,
-// cache.go the cache. The gateway owns sessions, turns and the mailbox; nothing here knows of them.
+// turn.go has the loop, transcript.go the form of the past that a model sees, delegate.go the children, close.go the end,
+// cache.go the cache. The gateway owns sessions, turns and the mailbox; this package does not know them.
 package agent
 
 import (
@@ -24,7 +24,7 @@ import (
 	"gatewaytui/core/tool"
 )
 
-// What Run answers when it does not run.
+// Run's errors when it does not run.
 var (
 	// ErrClosed is Run's error on an agent that was closed or released, and the cause of a turn that Close or Release ended.
 	ErrClosed = errors.New("the agent is closed")
@@ -32,36 +32,38 @@ var (
 	ErrBusy = errors.New("the agent is busy")
 )
 
-// Processes ends what an agent's tools started. *process.Registry is one.
+// Processes ends processes that an agent's tools started. *process.Registry is one.
 type Processes interface {
-	// KillSession ends the process trees of a session, KillTurn those of PolicyTurn that one turn started. Both say what
-	// survived.
+	// KillSession ends the process trees of a session. KillTurn ends those of PolicyTurn that one turn started. Both
+	// report the survivors.
 	KillSession(ctx context.Context, session string, grace time.Duration) process.Report
 	KillTurn(ctx context.Context, turn string, grace time.Duration) process.Report
 }
 
-// Closer is something else that an agent holds for its session and that ends with it: an environment, a browser.
+// Closer is something else that an agent holds for its session and that ends with the agent, such as an environment or a
+// browser.
 type Closer struct {
 	Name  string
 	Close func(ctx context.Context) error
 }
 
-// Config is what an agent is made of.
+// Config has the parts of an agent.
 type Config struct {
-	// Session is the session's key; it owns every process that the tools start. Conversation is the id of what is under the
-	// key now: a reset keeps the key and changes the id.
+	// Session is the session's key; it owns every process that the tools start. Conversation is the id of the key's
+	// current conversation: a reset keeps the key and changes the id.
 	Session, Conversation string
 	// Models makes the agent's own client, and one for each child.
 	Models model.Provider
-	// Passing says that the agent lives for one request. A cache does not count it: it must not push out another one.
+	// Passing means that the agent lives for one request. A cache does not count it, because it must not push out another
+	// agent.
 	Passing bool
-	// Slots bounds the model calls of all agents together; nil does not.
+	// Slots bounds the model calls of all agents together; nil: no bound.
 	Slots *model.Slots
 	Tools *tool.Set
 	// Processes ends what the tools started; KillGrace is its time from TERM to KILL.
 	Processes Processes
 	KillGrace time.Duration
-	// Memory keeps the transcript. With nil it lives in the agent alone.
+	// Memory keeps the transcript. With nil only the agent has it.
 	Memory Memory
 	// Closers end with the agent, after the memory.
 	Closers []Closer
@@ -69,10 +71,10 @@ type Config struct {
 	MaxIterations int
 	// System is the system prompt; empty sends none.
 	System string
-	// Called is called for each model call of the agent and of its children when it has ended, on the turn's goroutine: it
-	// must not wait. nil: no call is reported.
+	// Called is called for each model call of the agent and of its children when the call has ended, on the turn's
+	// goroutine: it must not wait. nil: no call is reported.
 	Called func(Call)
-	// Log gets what no caller is told: nil is slog's default.
+	// Log gets what no caller gets; nil: slog's default.
 	Log *slog.Logger
 }
 
@@ -83,7 +85,7 @@ type Call struct {
 	// Took is the time to the complete answer or the failure, retries included.
 	Took  time.Duration
 	Usage model.Usage
-	// Err is why it failed, nil if it did not. Interrupted says that its turn was ended meanwhile.
+	// Err is why the call failed; nil: it succeeded. Interrupted means that its turn was ended meanwhile.
 	Err         error
 	Interrupted bool
 }
@@ -93,14 +95,14 @@ type Agent struct {
 	cfg    Config
 	client model.Client
 	log    *slog.Logger
-	// kill ends the processes that end with this agent: its session's, or, for a child, its own (delegate.go).
+	// kill ends the processes that end with this agent: its session's or, for a child, the child's (delegate.go).
 	kill func(ctx context.Context, grace time.Duration) process.Report
-	// script is what the model is told as the session: a child's differs from its parent's.
+	// script is the session's name for the model: a child's differs from its parent's.
 	script string
 	// depth is 0 for a session's agent, 1 for its children.
 	depth int
 
-	// messages is the transcript and loaded says that it is there. They belong to the turn that runs.
+	// messages is the transcript; loaded means that it is in memory. They belong to the running turn.
 	messages []model.Message
 	loaded   bool
 	bytes    atomic.Int64
@@ -113,7 +115,7 @@ type Agent struct {
 	usedAt   time.Time
 	children []*Agent
 	released bool
-	// closing is made by the first Close and closed when it is over; closeErr is its result from then on.
+	// closing is made by the first Close and closed when that Close ends. closeErr is its result from then on.
 	closing  chan struct{}
 	closeErr error
 }
@@ -139,8 +141,18 @@ func (a *Agent) Session() string { return a.cfg.Session }
 // Conversation is the id of the conversation that the agent works on.
 func (a *Agent) Conversation() string { return a.cfg.Conversation }
 
-// Bytes is about what the agent's transcript costs in memory.
+// Bytes is roughly the memory of the agent's transcript.
 func (a *Agent) Bytes() int64 { return a.bytes.Load() }
+
+// MessageCount is how many messages the transcript in memory has.
+func (a *Agent) MessageCount() int { return int(a.count.Load()) }
+
+// Children is how many child agents work for it, without their own children.
+func (a *Agent) Children() int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return len(a.children)
+}
 
 // Busy reports whether a turn runs. An abandoned turn keeps its agent busy until it returns.
 func (a *Agent) Busy() bool {
@@ -149,10 +161,10 @@ func (a *Agent) Busy() bool {
 	return a.cancel != nil
 }
 
-// Unsaved reports whether something of the session is not durable yet.
+// Unsaved reports whether a part of the session is not durable yet.
 func (a *Agent) Unsaved() bool { return a.cfg.Memory.Unsaved() }
 
-// Closed reports whether Close or Release has begun: such an agent runs no more turns.
+// Closed reports whether Close or Release has begun. Such an agent runs no more turns.
 func (a *Agent) Closed() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()

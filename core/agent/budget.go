@@ -8,9 +8,9 @@ import (
 	"gatewaytui/core/limit"
 )
 
-// Calls is the budget of model calls of one turn, which the turn shares with the child agents that it delegates to, and they
-// with theirs (limits.calls_per_turn, HF5). A call is debited before it is made, so that never more than the budget are
-// made. Its methods may be called from any goroutine. A nil *Calls has no end.
+// Calls is the budget of model calls of one turn, which the turn shares with the child agents that it delegates to, and
+// they with theirs (limits.calls_per_turn, HF5). A call is debited before it is made, so the budget is never exceeded.
+// Its methods may be called from any goroutine. A nil *Calls has no limit.
 type Calls struct {
 	most int64
 	used atomic.Int64
@@ -50,11 +50,11 @@ func (c *Calls) Used() int { return int(c.used.Load()) }
 // Most is how many calls the turn and its children may make.
 func (c *Calls) Most() int { return int(c.most) }
 
-// errCallsSpent is what a model is told that delegates with no call left.
+// errCallsSpent is the error for a model that delegates with no call left.
 var errCallsSpent = errors.New("this turn has no model call left for a child agent (" + limit.CallsPerTurn + "); finish without one")
 
-// stopped is the answer of a turn that has used up a bound on its model calls. It ends as an answer does: the user is told
-// the truth, and what was done is kept.
+// stopped is the answer of a turn that has used up a bound on its model calls. The turn ends as with an answer: the user
+// sees the reason, and the work so far is kept.
 func stopped(whose string, calls int, bound string) string {
-	return fmt.Sprintf("I stopped here without finishing: %s has used all of its %d model calls (%s). What was done so far is kept; send a message to go on.", whose, calls, bound)
+	return fmt.Sprintf("I stopped here without finishing: %s has used all of its %d model calls (%s). What was done so far is kept; send a message to continue.", whose, calls, bound)
 }

@@ -11,42 +11,42 @@ import (
 	"gatewaytui/core/ops"
 )
 
-// CacheOptions are the bounds of a Cache. A bound of zero is not there.
+// CacheOptions are the bounds of a Cache. Zero means no bound.
 type CacheOptions struct {
-	// Max is how many agents stay, idle and busy together.
+	// Max is how many agents the cache keeps, idle and busy together.
 	Max int
 	// Idle is how long an agent stays without a turn.
 	Idle time.Duration
-	// Bytes is what all transcripts together may cost.
+	// Bytes is how much memory all transcripts together may use.
 	Bytes int64
 }
 
-// Cache holds a gateway's agents, one for a session, idle and busy ones. It may be used by many goroutines and never
-// waits for anything: it takes agents out and hands them to its caller, who releases or closes them.
+// Cache holds a gateway's agents, one for a session, idle and busy ones. Many goroutines may use it, and it never waits:
+// it takes agents out and returns them to its caller, who releases or closes them.
 //
-// A turn takes its agent with Get or Put and gives it back with Done; in between the agent is held. The bounds take the
-// least recently used agents first, and never one that is held, busy or unsaved (D5, D7); the bound on bytes never takes
-// the most recently used one either, since the next message would only load the same transcript again. Where that leaves
-// too many, the next Done or Sweep tries again.
+// A turn takes its agent with Get or Put and gives it back with Done; in between the agent is held. The bounds remove the
+// least recently used agents first, and never one that is held, busy or unsaved (D5, D7). The bound on bytes also keeps
+// the most recently used one, since the next message would only load the same transcript again. If too many remain, the
+// next Done or Sweep tries again.
 //
-// What Put, Done, Sweep and Evict take out is for Release: it is gone from the cache and nobody else has it. A reset or an
-// expiry Closes the agent first, found with Peek, and Removes it then (S12).
+// The caller releases the agents that Put, Done, Sweep and Evict return: they are gone from the cache, and no other
+// caller has them. A reset or an expiry finds the agent with Peek, closes it, and then calls Remove (S12).
 type Cache struct {
 	opts CacheOptions
 
 	mu       sync.Mutex
 	sessions map[string]*list.Element // of *entry
 	order    *list.List               // most recently used first
-	passing  int                      // those of single requests, which the bound on the count leaves out
+	passing  int                      // those of single requests, which the bound on the count ignores
 }
 
 type entry struct {
 	a *Agent
-	// held is whether a turn has it.
+	// held means that a turn has it.
 	held bool
-	// usedAt is when it was put in or given back last.
+	// usedAt is when it was last put in or given back.
 	usedAt time.Time
-	// claim takes the agent when it is given back, and is closed when the entry goes; nil: no eviction waits for it.
+	// claim receives the agent when it is given back, and is closed when the entry goes; nil: no eviction waits for it.
 	claim chan *Agent
 }
 
@@ -75,7 +75,7 @@ func (c *Cache) Get(session string) (*Agent, bool) {
 	return e.a, true
 }
 
-// Peek returns the session's agent, to look at it or to close it. It counts as no use.
+// Peek returns the session's agent, for inspection or for a close. It does not count as use.
 func (c *Cache) Peek(session string) (*Agent, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -86,8 +86,8 @@ func (c *Cache) Peek(session string) (*Agent, bool) {
 	return el.Value.(*entry).a, true
 }
 
-// Put adds a new agent, held for a turn until Done. Whoever was there for its session, and what the bounds ask for, is
-// returned.
+// Put adds a new agent, held for a turn until Done. It returns the session's previous agent, if there was one, and the
+// agents to remove for the bounds.
 func (c *Cache) Put(a *Agent) []*Agent {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -102,8 +102,8 @@ func (c *Cache) Put(a *Agent) []*Agent {
 	return append(out, c.bound()...)
 }
 
-// Done gives an agent back after its turn and returns what the bounds ask for. An agent that is no longer in the cache (it
-// was abandoned, and another one may serve its session by now) is left as it is.
+// Done gives an agent back after its turn and returns the agents to remove for the bounds. It ignores an agent that is no
+// longer in the cache: that agent was abandoned, and another one may serve its session by now.
 func (c *Cache) Done(a *Agent) []*Agent {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -121,8 +121,8 @@ func (c *Cache) Done(a *Agent) []*Agent {
 	return c.bound()
 }
 
-// Remove takes an agent out, whatever it does: after its Close, or when its turn was abandoned. It reports whether the
-// agent was there; another agent of the same session is not touched.
+// Remove removes an agent in any state, after its Close or when its turn was abandoned. It reports whether the agent was
+// there. Another agent of the same session is not touched.
 func (c *Cache) Remove(a *Agent) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -133,8 +133,8 @@ func (c *Cache) Remove(a *Agent) bool {
 	return ok
 }
 
-// Evict takes the session's agent out because an operator asked. Its error is an *ops.Error: CodeNotFound without one,
-// CodeBusy while it is in use, closing or unsaved (D7).
+// Evict removes the session's agent at an operator's request. Its error is an *ops.Error: CodeNotFound without an agent,
+// CodeBusy while the agent is in use, closing or unsaved (D7).
 func (c *Cache) Evict(session string) (*Agent, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -165,10 +165,10 @@ func (c *Cache) evict(session string) (*Agent, error) {
 	return c.drop(el), nil
 }
 
-// Claim is Evict for an agent that a turn holds: the channel brings the agent, out of the cache, as soon as that turn gives
-// it back, so that the session's next turn cannot take it. The channel is closed without an agent if the agent leaves the
-// cache in another way, and by Unclaim. The error is Evict's where no turn holds the agent. An agent that no turn holds
-// comes at once.
+// Claim is Evict for an agent that a turn holds. The channel delivers the agent, out of the cache, as soon as that turn
+// gives it back, so that the session's next turn cannot take it. The channel is closed without an agent if the agent
+// leaves the cache in another way, and by Unclaim. If no turn holds the agent, it is delivered at once, or the error is
+// Evict's.
 func (c *Cache) Claim(session string) (<-chan *Agent, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -192,7 +192,7 @@ func (c *Cache) Claim(session string) (<-chan *Agent, error) {
 	return claim, nil
 }
 
-// Unclaim takes a Claim of the session back. An agent that the channel holds already stays out of the cache.
+// Unclaim cancels a Claim of the session. An agent that the channel holds already stays out of the cache.
 func (c *Cache) Unclaim(session string, claim <-chan *Agent) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -204,7 +204,7 @@ func (c *Cache) Unclaim(session string, claim <-chan *Agent) {
 	}
 }
 
-// Sweep returns what was idle for too long at the time now, and what the other bounds ask for.
+// Sweep returns the agents that were idle for too long at the time now, and those to remove for the other bounds.
 func (c *Cache) Sweep(now time.Time) []*Agent {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -244,7 +244,14 @@ func (c *Cache) Len() int {
 	return len(c.sessions)
 }
 
-// bytes asks the agents: a sum kept beside them would drift (DESIGN.md, 4), and there are a few hundred of them.
+// Bytes is the memory that the transcripts of all agents use now.
+func (c *Cache) Bytes() int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.bytes()
+}
+
+// bytes asks the agents: a separate sum would drift (DESIGN.md, 4), and there are a few hundred of them.
 func (c *Cache) bytes() int64 {
 	var n int64
 	for el := c.order.Front(); el != nil; el = el.Next() {
@@ -253,7 +260,7 @@ func (c *Cache) bytes() int64 {
 	return n
 }
 
-// bound takes out what the bounds on count and bytes ask for. It looks at the entries only where a bound is exceeded: it
+// bound removes agents for the bounds on count and bytes. It reads the entries only where a bound is exceeded, because it
 // runs at the end of every turn.
 func (c *Cache) bound() []*Agent {
 	var out []*Agent

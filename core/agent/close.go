@@ -13,24 +13,25 @@ import (
 const (
 	// DefaultCloseTimeout bounds a Close whose context has no deadline.
 	DefaultCloseTimeout = 10 * time.Second
-	// closeFloor is what a Close gets whose context has ended already: enough to signal and to drop what does not hang.
+	// closeFloor is the time for a Close whose context has ended already: enough to signal, and to drop what does not
+	// hang.
 	closeFloor = 250 * time.Millisecond
 )
 
-// step is one thing that Close does.
+// step is one step of Close.
 type step struct {
 	name string
 	run  func(ctx context.Context) error
 }
 
-// Close ends the agent and everything that it holds: the running turn is cancelled (its owner waits for it, not Close);
-// the memory is flushed, then shut down (S15); then, beside each other, the session's processes, the closers, the child
-// agents, the model client. A step that fails, panics or hangs keeps no other from running: the flush may cost half of
-// ctx's time, the shutdown half of what is left, the rest what is left then; a step that overruns is left behind and
-// named. The errors are joined.
+// Close ends the agent and everything that it holds. It cancels the running turn, without waiting for it: the turn's owner
+// does. It flushes the memory, then shuts it down (S15). Then it ends concurrently the session's processes, the closers,
+// the child agents and the model client. A step that fails, panics or hangs does not prevent the others. The flush may use
+// half of ctx's time, the shutdown half of the rest, and the other steps what is left then. A step that overruns is
+// abandoned and named. The errors are joined.
 //
-// Close is idempotent: a second caller waits for the first one's close, until its own ctx ends, and gets its error. A
-// child agent ends what it started itself, and leaves its parent's session alone.
+// Close is idempotent: a second caller waits for the first one's close, until its own ctx ends, and gets its error. A child
+// agent ends only its own processes, and leaves its parent's session alone.
 func (a *Agent) Close(ctx context.Context) error {
 	a.mu.Lock()
 	if done := a.closing; done != nil {
@@ -77,7 +78,7 @@ func (a *Agent) closeSteps(ctx context.Context, children []*Agent) error {
 	return errors.Join(append(errs, a.together(ctx, steps))...)
 }
 
-// together runs steps beside each other and returns when each has ended or overrun.
+// together runs steps concurrently and returns when each has ended or overrun.
 func (a *Agent) together(ctx context.Context, steps []step) error {
 	errs := make([]error, len(steps))
 	var wg sync.WaitGroup
@@ -88,8 +89,8 @@ func (a *Agent) together(ctx context.Context, steps []step) error {
 	return errors.Join(errs...)
 }
 
-// guard runs one step for at most limit. It returns the step's error, its panic as one, or that it did not end; what does
-// not end is left behind on its goroutine, which nothing can end from outside.
+// guard runs one step for at most limit. It returns the step's error, its panic as an error, or an error that it did not
+// end. Such a step is abandoned on its goroutine, which nothing can end from outside.
 func (a *Agent) guard(ctx context.Context, limit time.Duration, s step) error {
 	limit = max(limit, 1) // 0 would be no limit
 	_, abandoned, err := bound.Call(ctx, limit, func(ctx context.Context) (struct{}, error) { return struct{}{}, s.run(ctx) }, nil)
@@ -105,7 +106,7 @@ func (a *Agent) guard(ctx context.Context, limit time.Duration, s step) error {
 	return nil
 }
 
-// closeProcesses ends what the agent's tools started. The grace fits into the time that is left, so that KILL still comes.
+// closeProcesses ends what the agent's tools started. The grace fits into the remaining time, so that KILL is still sent.
 func (a *Agent) closeProcesses(ctx context.Context) error {
 	if report := a.kill(ctx, min(a.cfg.KillGrace, half(ctx))); !report.Verified {
 		return errors.New(report.Summary())
@@ -113,9 +114,9 @@ func (a *Agent) closeProcesses(ctx context.Context) error {
 	return nil
 }
 
-// Release drops the agent and its model client, and nothing else: the session, its history and its processes go on (S12).
-// It is what an eviction does. A turn that still runs, an abandoned one, is cancelled and its children are closed: they
-// belong to that turn. Release is idempotent, and does nothing on an agent that closes.
+// Release drops the agent and its model client, and nothing else: the session, its history and its processes continue
+// (S12). Evictions use it. It cancels a turn that still runs, which is an abandoned one, and closes that turn's children.
+// Release is idempotent, and does nothing on an agent that closes.
 func (a *Agent) Release(ctx context.Context) error {
 	a.mu.Lock()
 	if a.over() {
@@ -142,8 +143,8 @@ func (a *Agent) Release(ctx context.Context) error {
 	return nil
 }
 
-// closeTime is ctx with a deadline, and with closeFloor where its time is over before anything was done: what can be
-// dropped at once is dropped even then.
+// closeTime is ctx with a deadline. If its time is over already it gets closeFloor, so that what can be dropped at once
+// is dropped.
 func closeTime(ctx context.Context) (context.Context, context.CancelFunc) {
 	if ctx.Err() != nil {
 		return context.WithTimeout(context.WithoutCancel(ctx), closeFloor)
@@ -154,7 +155,7 @@ func closeTime(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithCancel(ctx)
 }
 
-// left is the time until ctx's deadline, which it has; half is half of it.
+// left is the time until ctx's deadline. ctx must have one.
 func left(ctx context.Context) time.Duration {
 	deadline, _ := ctx.Deadline()
 	return time.Until(deadline)

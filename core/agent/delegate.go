@@ -15,20 +15,21 @@ import (
 )
 
 const (
-	// maxDepth is how deep delegation goes: a child may have children where delegate was given to it by name, they none.
+	// maxDepth is how deep delegation goes. A child may have children if it was given delegate by name; they may have
+	// none.
 	maxDepth = 2
 	// childCloseTimeout bounds the close of a child beyond the grace of its processes.
 	childCloseTimeout = 3 * time.Second
-	// delegateName is the tool that a child does not get unless it is named.
+	// delegateName is the tool that a child gets only if it is named.
 	delegateName = "delegate"
 )
 
-// childSystem is what a child is told besides its parent's system prompt.
-const childSystem = "You work for another agent. Do what its message asks, and make your last message the result: it is all that the other agent gets to see. You cannot ask back. Whatever you start, background processes included, ends when you are done."
+// childSystem follows the parent's system prompt for a child.
+const childSystem = "You work for another agent. Do what its message asks, and make your last message the result: it is all that the other agent sees. You cannot ask questions. Everything that you start, background processes included, ends when you are done."
 
-// Delegate implements tool.Delegator for the running turn. The child has a model client, a transcript and a turn id of
-// its own (the parent's with a number); its processes belong to the parent's session and to that turn id, so that they are
-// in the one registry (C14), and closing the child ends them and none of its parent's. It is closed, bounded, in every
+// Delegate implements tool.Delegator for the running turn. The child has its own model client, transcript and turn id
+// (the parent's with a number). Its processes belong to the parent's session and to that turn id, so that they are in the
+// one registry (C14), and closing the child ends them and none of its parent's. It is closed, within a bound, in every
 // outcome, and is then no longer among the parent's children (S13).
 func (r *run) Delegate(ctx context.Context, goal, background string, tools []string) (string, error) {
 	a := r.a
@@ -43,11 +44,11 @@ func (r *run) Delegate(ctx context.Context, goal, background string, tools []str
 	turn := fmt.Sprintf("%s/%d", r.turn.ID, r.delegated)
 	child := a.newChild(turn, set)
 	defer func() {
-		// The child is closed above all when the turn was interrupted, so not within its context.
+		// The child must be closed above all when the turn was interrupted, so not within its context.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), a.cfg.KillGrace+childCloseTimeout)
 		defer cancel()
 		if err := child.Close(ctx); err != nil {
-			// The parent's model has its answer all the same; what did not end stays in the process rows.
+			// The parent's model has its answer anyway; surviving processes stay in the process rows.
 			a.log.Warn("child agent not closed cleanly", "session", a.cfg.Session, "turn", turn, "error", err)
 		}
 		a.disown(child)
@@ -92,8 +93,8 @@ func (a *Agent) childTools(names []string) (*tool.Set, error) {
 	return a.cfg.Tools.Subset(names)
 }
 
-// newChild is a child agent for one turn of its parent. Nothing that belongs to the session is its own: not the memory,
-// not the closers, not the other processes.
+// newChild is a child agent for one turn of its parent. It owns nothing of the session: not the memory, the closers or
+// the other processes.
 func (a *Agent) newChild(turn string, tools *tool.Set) *Agent {
 	cfg := a.cfg
 	cfg.Tools, cfg.Memory, cfg.Closers = tools, nil, nil

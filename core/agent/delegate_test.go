@@ -44,7 +44,7 @@ func TestS13_AChildIsClosedAndUnlistedInEveryOutcome(t *testing.T) {
 		}, `{"error":"the child agent ended without a result: model call: endpoint gone"}`},
 		{"its run panics", func(context.Context, int, model.Request, func(string)) (model.Response, error) {
 			panic("no endpoint")
-		}, `{"error":"the child agent ended without a result: the turn broke: no endpoint"}`},
+		}, `{"error":"the child agent ended without a result: the turn failed: panic: no endpoint"}`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var told string
@@ -142,7 +142,7 @@ func TestDelegate_WhatAChildIsGiven(t *testing.T) {
 		{"without names it gets everything but delegate", `{"goal":"g"}`, []string{"other"}, "ok"},
 		{"it gets what is named", `{"goal":"g","tools":["delegate"]}`, []string{"delegate"}, "ok"},
 		{"an empty list is no tools", `{"goal":"g","tools":[]}`, nil, "ok"},
-		{"an unknown tool is an answer", `{"goal":"g","tools":["x"]}`, nil, `{"error":"unknown tool \"x\"; there are delegate, other"}`},
+		{"an unknown tool is an answer", `{"goal":"g","tools":["x"]}`, nil, `{"error":"unknown tool \"x\"; available: delegate, other"}`},
 		{"a goal is needed", `{"context":"c"}`, nil, `{"error":"argument \"goal\" is required"}`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -8,27 +8,27 @@ import (
 	"gatewaytui/core/model"
 )
 
-// What a model is told of a tool call that has no result. Neither is ever run again by itself (D19).
+// Results for a tool call that has none. Such a call is never run again automatically (D19).
 const (
-	// outcomeUnknown answers a call that may have had any effect: the turn was cut off while it ran.
-	outcomeUnknown = `{"error":"interrupted before this call's result was recorded: it may or may not have had its effect; look at what is there before repeating it"}`
-	// neverStarted answers a call that certainly had none.
+	// outcomeUnknown answers a call with an unknown effect: the turn was interrupted while it ran.
+	outcomeUnknown = `{"error":"interrupted before this call's result was recorded: it may or may not have taken effect; check before repeating it"}`
+	// neverStarted answers a call that certainly had no effect.
 	neverStarted = `{"error":"the turn was interrupted before this call began; it was not run"}`
 )
 
-// emptyReply stands for a model's message without text and without calls: endpoints refuse such a message in the next
+// emptyReply replaces a model's message without text and without calls: endpoints refuse such a message in the next
 // request, and a chat cannot show it.
 const emptyReply = "(the model gave no answer)"
 
-// fixed returns a transcript that every endpoint accepts, whatever cut it short (D19): each tool call is answered, right
-// after the message that made it and in its order, with outcomeUnknown where there is no result; results that answer
-// nothing are left out. A whole transcript comes back as it is.
-func fixed(messages []model.Message) []model.Message {
+// repaired returns a transcript that every endpoint accepts, wherever it was interrupted (D19). Each tool call is answered,
+// directly after the message that made it and in its order, with outcomeUnknown where there is no result. Results without
+// a call are left out. A complete transcript is returned unchanged.
+func repaired(messages []model.Message) []model.Message {
 	out := make([]model.Message, 0, len(messages))
 	for i := 0; i < len(messages); i++ {
 		m := messages[i]
 		if m.Role == model.RoleTool {
-			continue // its call is gone; those that have one are taken below
+			continue // its call is gone; results with a call are added below
 		}
 		if m.Role != model.RoleAssistant || len(m.ToolCalls) == 0 {
 			out = append(out, m)
@@ -58,8 +58,8 @@ func toolResult(call model.ToolCall, text string) model.Message {
 }
 
 // asked is a model's message as it goes into the transcript: its calls have ids that are unique in the message, and
-// arguments that are JSON, because endpoints refuse the whole transcript otherwise. step makes the ids that are missing.
-// The calls to run keep what the model wrote, so that it can be told what was wrong with it.
+// arguments that are JSON, because endpoints refuse the whole transcript otherwise. step makes the missing ids. The calls
+// to run keep what the model wrote, so that an error can name the fault.
 func asked(m model.Message, turn string, step int) (message model.Message, run []model.ToolCall) {
 	m.Role, m.ToolCallID = model.RoleAssistant, ""
 	run = make([]model.ToolCall, len(m.ToolCalls))
@@ -86,7 +86,7 @@ func asked(m model.Message, turn string, step int) (message model.Message, run [
 	return m, run
 }
 
-// transcriptBytes is about what messages cost in memory.
+// transcriptBytes is roughly the memory that messages use.
 func transcriptBytes(messages []model.Message) int64 {
 	var n int64
 	for _, m := range messages {

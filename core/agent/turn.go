@@ -17,69 +17,69 @@ import (
 )
 
 const (
-	// progressEvery is how often streamed text counts as progress, at most.
+	// progressEvery is the shortest time between two reports of progress for streamed text.
 	progressEvery = 250 * time.Millisecond
-	// doingWidth is the room for "what it does" in cells.
+	// doingWidth is the room for the display of a turn's activity, in cells.
 	doingWidth = 120
-	// reapSlack is what ending a turn's processes may cost beyond the grace.
+	// reapSlack is how long the end of a turn's processes may take beyond the grace.
 	reapSlack = time.Second
 )
 
-// Turn is one turn to run. Its functions may be nil; they are called on Run's goroutine, or on a tool's, must not block,
+// Turn is one turn to run. Its functions may be nil. They are called on Run's goroutine, or on a tool's, must not block,
 // and are not called any more once the context has ended.
 type Turn struct {
 	// ID is the turn's identity: every write carries it.
 	ID string
-	// Text is the user's message. The gateway has it on disk before Run.
+	// Text is the user's message. The gateway has stored it before Run.
 	Text string
-	// Note is a word of the gateway to the model for this turn only, such as what was cut off before it.
+	// Note is a message of the gateway to the model for this turn only, for instance about an interrupted turn before it.
 	Note string
 	// Calls is the turn's budget of model calls, its children's included; nil: only Config.MaxIterations bounds it.
 	Calls *Calls
-	// Delta gets the text of the answer as it comes.
+	// Delta gets the text of the answer as it arrives.
 	Delta func(text string)
-	// Progress is called when the model or a tool moved, and for nothing else (D13), with what is being done.
+	// Progress is called only when the model or a tool made progress (D13), with the current activity.
 	Progress func(doing string)
-	// Waiting is called when a model call must wait for a slot of Config.Slots; the next Progress says that it has one.
+	// Waiting is called when a model call must wait for a slot of Config.Slots. The next Progress means that it has one.
 	Waiting func()
-	// Signalled is asked when somebody else's signal ended a command of the turn, also one of a child's: why the turn ends
-	// with it, nil if it goes on. It may take a moment.
+	// Signalled is called when a foreign signal ended a command of the turn, or of a child. It returns why the turn ends
+	// with the command, or nil if the turn continues. It may take a moment.
 	Signalled func(ctx context.Context) error
 }
 
-// Result is what a turn came to. With an error of Run it holds what there was until then.
+// Result is the outcome of a turn. With an error of Run it has what was done until then.
 type Result struct {
 	// Text is the answer for the user; empty with an error.
 	Text string
-	// Last is the final messages, which the gateway makes durable together with the turn's end: the answer, or what was
-	// known of the step that was cut off.
+	// Last is the final messages, which the gateway makes durable together with the turn's end: the answer, or the known
+	// part of the interrupted step.
 	Last []model.Message
-	// Usage is what the turn's model calls cost, those of its children included.
+	// Usage is the usage of the turn's model calls, those of its children included.
 	Usage model.Usage
 	// Iterations is how many model calls the turn made.
 	Iterations int
-	// ToolsRan says that a tool was called, so that there may be processes.
+	// ToolsRan means that a tool was called, so that there may be processes.
 	ToolsRan bool
-	// Finish is why the answer is not whole; empty if it is.
+	// Finish is why the answer is incomplete; empty: it is complete.
 	Finish model.Finish
 }
 
-// run is a turn that runs. It belongs to Run's goroutine.
+// run is a running turn. It belongs to Run's goroutine.
 type run struct {
 	a    *Agent
 	turn Turn
 	ctx  context.Context
 	res  Result
-	// delegated counts the children, for their names; toolsRan says that there may be processes to end.
+	// delegated counts the children, for their names. toolsRan means that there may be processes to end.
 	delegated int
 	toolsRan  bool
 }
 
-// Run runs one turn to its end. When ctx ends, the model call and the tools end, and Run returns ctx's cause; only a
-// model client or a memory that ignores its context keeps it longer, and even then it writes nothing and calls no function
-// of the turn any more. What the turn's foreground commands left running is ended before Run returns.
+// Run runs one turn to its end. When ctx ends, the model call and the tools end, and Run returns ctx's cause. Only a
+// model client or a memory that ignores its context delays it, and even then it writes nothing and calls no function of
+// the turn any more. Run ends what the turn's foreground commands left running before it returns.
 //
-// Other errors: ErrBusy, ErrClosed, ErrStale (the turn was over before Run knew), and what model or memory said.
+// Other errors: ErrBusy, ErrClosed, ErrStale (the turn had ended before Run noticed), and those of model or memory.
 func (a *Agent) Run(ctx context.Context, t Turn) (Result, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -115,7 +115,7 @@ func (a *Agent) end() {
 	a.usedAt = time.Now()
 }
 
-// add puts messages at the end of the transcript in memory, if it is there.
+// add appends messages to the transcript in memory, if it is loaded.
 func (a *Agent) add(messages ...model.Message) {
 	if !a.loaded {
 		return
@@ -140,7 +140,7 @@ func (r *run) guarded() (err error) {
 				"stack", string(debug.Stack()))
 			r.a.forget()
 			r.res.Text, r.res.Last = "", nil
-			err = fmt.Errorf("the turn broke: %v", p)
+			err = fmt.Errorf("the turn failed: panic: %v", p)
 		}
 	}()
 	if err := r.load(); err != nil {
@@ -162,7 +162,7 @@ func (r *run) load() error {
 		}
 		a.forget()
 		a.loaded = true
-		a.add(fixed(messages)...)
+		a.add(repaired(messages)...)
 		// The turn's message is durable already, so a transcript that was just loaded ends with it.
 		if n := len(a.messages); n > 0 && a.messages[n-1].Role == model.RoleUser && a.messages[n-1].Content == r.turn.Text {
 			return nil
@@ -197,20 +197,20 @@ func (r *run) loop() error {
 	return r.stop(stopped("this turn", a.cfg.MaxIterations, "agent.max_iterations"))
 }
 
-// stop ends the turn with the gateway's own word about a bound.
+// stop ends the turn with the gateway's message about a bound.
 func (r *run) stop(text string) error {
 	r.res.Finish = ""
 	return r.answer(model.Message{Role: model.RoleAssistant, Content: text})
 }
 
-// answer ends the turn with the model's last word.
+// answer ends the turn with the model's last message.
 func (r *run) answer(m model.Message) error {
 	r.a.add(m)
 	r.res.Text, r.res.Last = m.Content, []model.Message{m}
 	return nil
 }
 
-// complete makes one model call. A call that ctx cut off keeps the text that was already on its way to the user.
+// complete makes one model call. If ctx interrupts it, the text that was already sent to the user is kept.
 func (r *run) complete() (model.Message, error) {
 	r.res.Iterations++
 	var told strings.Builder
@@ -225,7 +225,7 @@ func (r *run) complete() (model.Message, error) {
 		}
 		if now := time.Now(); now.Sub(moved) >= progressEvery {
 			moved = now
-			doing := ops.DoingModelCall // a model that thinks makes progress
+			doing := ops.DoingModelCall // a thinking model makes progress
 			if told.Len() > 0 {
 				doing = ops.DoingModelAnswer
 			}
@@ -257,8 +257,8 @@ func (r *run) complete() (model.Message, error) {
 	return resp.Message, nil
 }
 
-// slot takes a slot for one model call. A wait for one is bounded by the turn's context alone, which the turn's owner ends
-// when the turn is interrupted, stops or stalls for too long.
+// slot takes a slot for one model call. Only the turn's context bounds the wait. The turn's owner ends it when the turn
+// is interrupted, stops or stalls for too long.
 func (r *run) slot() (release func(), err error) {
 	slots := r.a.cfg.Slots
 	if slots == nil {
@@ -277,8 +277,8 @@ func (r *run) slot() (release func(), err error) {
 	return release, err
 }
 
-// request is the transcript as the model gets it. The turn's note goes with the system prompt: not every endpoint takes a
-// system message further down.
+// request is the transcript as the model gets it. The turn's note goes with the system prompt, because not every endpoint
+// accepts a later system message.
 func (r *run) request() model.Request {
 	system := r.a.cfg.System
 	if r.turn.Note != "" {
@@ -292,7 +292,7 @@ func (r *run) request() model.Request {
 	return model.Request{Session: r.a.script, Messages: messages, Tools: r.a.cfg.Tools.Specs()}
 }
 
-// append makes messages durable, then part of the transcript. After an error nobody knows what is on disk: the next turn
+// append makes messages durable, then part of the transcript. After an error the state on disk is unknown: the next turn
 // reads it.
 func (r *run) append(messages ...model.Message) error {
 	err := r.a.cfg.Memory.Append(r.ctx, r.turn.ID, messages)
@@ -316,8 +316,8 @@ func (r *run) keep(messages ...model.Message) {
 	r.res.Last = append(r.res.Last, messages...)
 }
 
-// call runs the calls of one message in their order. Each result is durable before the next call begins, so that a crash
-// costs one call, not the round.
+// call runs the calls of one message in order. Each result is durable before the next call begins, so that a crash costs
+// one call, not the round.
 func (r *run) call(calls []model.ToolCall) error {
 	for i, c := range calls {
 		if cause := context.Cause(r.ctx); cause != nil {
@@ -342,14 +342,14 @@ func (r *run) call(calls []model.ToolCall) error {
 				return err
 			}
 		}
-		// Too late for a step of the turn, and the result is true all the same. Where the append had written it after
-		// all, fixed keeps one of the two.
+		// It is too late for a step of the turn, but the result is still true. If the append wrote it after all, repaired
+		// keeps one of the two.
 		r.keep(toolResult(c, text))
 	}
 	return context.Cause(r.ctx)
 }
 
-// progress tells the turn's owner that it moved. What a tool says of itself holds a model's and a user's text.
+// progress reports progress to the turn's owner. A tool's description of its activity has text of models and users.
 func (r *run) progress(doing string) {
 	if r.turn.Progress == nil || r.ctx.Err() != nil {
 		return
@@ -357,11 +357,11 @@ func (r *run) progress(doing string) {
 	r.turn.Progress(term.Clean(term.Redact(doing), doingWidth))
 }
 
-// reap ends what the turn's foreground commands left running: it belongs to the turn. Background jobs belong to the
-// session and go on.
+// reap ends what the turn's foreground commands left running, because it belongs to the turn. Background jobs belong to
+// the session and continue.
 func (r *run) reap() {
 	grace := r.a.cfg.KillGrace
-	// The turn's context may have ended, and it is then that its processes must go.
+	// The turn's context may have ended; its processes must be ended exactly then.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.ctx), grace+reapSlack)
 	defer cancel()
 	r.a.cfg.Processes.KillTurn(ctx, r.turn.ID, grace) // logs its survivors, and they stay in the process rows

@@ -272,7 +272,7 @@ func TestTurn_D19_RandomInterruptsNeverPoisonNorRepeat(t *testing.T) {
 				t.Fatal(err)
 			}
 			cancel(nil)
-			if bad := wellFormed(fixed(b.memory.messages)); bad != "" {
+			if bad := wellFormed(repaired(b.memory.messages)); bad != "" {
 				t.Fatalf("after turn %s: %s", id, bad)
 			}
 		}
@@ -444,7 +444,7 @@ func TestMended(t *testing.T) {
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if diff := cmp.Diff(tt.want, fixed(tt.in)); diff != "" {
+			if diff := cmp.Diff(tt.want, repaired(tt.in)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})

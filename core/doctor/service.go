@@ -251,7 +251,7 @@ func (c *checkup) checkAsked(ctx context.Context, d installedDefinition) (servic
 	if s.Reload {
 		c.warn(systemctl+"daemon-reload", "%s has changed since systemd read it", d.path)
 	}
-	for _, t := range s.Troubles() {
+	for _, t := range s.Issues() {
 		c.warn(d.command()+", and take "+t.Setting+"= out of drop-ins", "%s", t.Text)
 	}
 	return s, true

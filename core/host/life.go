@@ -53,7 +53,7 @@ func (l *life) record() instance.Record {
 
 // run builds the gateway, serves the control socket, hands the signals over, and ends when the gateway has.
 func (l *life) run(ctx context.Context) (gateway.End, error) {
-	files := lives.Files{Dir: l.home.Dumps(), Life: l.id, SetAside: l.home.SetAside}
+	files := lives.Files{Dir: l.home.Dumps(), Life: l.id, Quarantine: l.home.Quarantine}
 	files.Prune()
 	if err := errors.Join(l.home.ReserveMarker(), files.Reserve()); err != nil {
 		l.log.Warn("room for the end of this life is not kept", "error", term.Clean(err.Error(), 300))

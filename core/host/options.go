@@ -40,7 +40,7 @@ func (l *life) options(parts parts, host *gatewayHost, manager service.Superviso
 	}
 	o.LifeBefore, o.MarkerUnread, o.DamagedBefore = marker.Life, found && marker.Life == "", marker.Damaged
 	o.Warnings = append(o.Warnings, l.home.Warnings()...)
-	for _, a := range l.home.WasSetAside() {
+	for _, a := range l.home.Quarantined() {
 		o.Warnings = append(o.Warnings, ops.Warning{Code: "aside", Message: term.Clean(a.String(), 600), Since: ops.At(a.At)})
 	}
 	return o

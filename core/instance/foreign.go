@@ -11,7 +11,7 @@ import (
 	"gatewaytui/core/ops"
 )
 
-// ErrForeign marks a folder that is neither empty nor a gateway's home. Trying again does not help: the command line, the
+// ErrForeign marks a folder that is neither empty nor a gateway's home. Another try does not help: the command line, the
 // environment or the folder has to change.
 var ErrForeign = errors.New("the folder is not a gateway's home")
 
@@ -19,17 +19,17 @@ var ErrForeign = errors.New("the folder is not a gateway's home")
 // The log is what remains after a user deleted the rest to start over.
 var signatures = []string{lockFile, storeFile, pidFile, markerFile, socketFile, filepath.Join(logsDir, logFile)}
 
-// harmless are the names that a folder may have before its first start: what a file system or an administrator puts
-// there beforehand.
+// harmless are the names that a folder may have before its first start, because a file system or an administrator puts
+// them there.
 var harmless = []string{"lost+found", "config.toml"}
 
 // maxForeign is how many names of a foreign folder's entries an error lists.
 const maxForeign = 3
 
 // CheckHome returns nil if a start may make dir its home: dir does not exist, is empty, or is a home already, of this
-// edition or an earlier one. Any other folder is an error that wraps ErrForeign: a home is closed to everyone else (mode
-// 0700), which would hide the files of a web root or of a source tree from their readers (TF46). CheckHome changes nothing.
-// What else is wrong with dir is for Open to say.
+// edition or an earlier one. Any other folder is an error that wraps ErrForeign. A home is closed to everyone else (mode
+// 0700), which would hide the files of a web root or of a source tree from their readers (TF46). CheckHome changes
+// nothing. Open reports other faults of dir.
 func CheckHome(dir string) error {
 	fi, err := os.Stat(dir)
 	if err != nil || !fi.IsDir() || dir == "/" || fi.Mode()&fs.ModeSticky != 0 || owner(fi) != os.Geteuid() {
@@ -52,8 +52,8 @@ func CheckHome(dir string) error {
 		return nil
 	}
 	shown := strings.Join(foreign[:min(len(foreign), maxForeign)], ", ") + more(len(foreign))
-	return &trouble{ops.Error{
-		Code: ops.CodeInvalid, Message: fmt.Sprintf("%s is not a gateway's home, and it is not empty (it has %s): nothing in it was changed", dir, shown),
+	return &userError{ops.Error{
+		Code: ops.CodeInvalid, Message: fmt.Sprintf("%s is not a gateway's home, and it is not empty (it has %s); it was not changed", dir, shown),
 		Hint: "name a folder that is empty or does not exist yet, with --home DIR or GATEWAYTUI_HOME",
 	}, ErrForeign}
 }
@@ -68,7 +68,7 @@ func isHome(dir string) bool {
 	return false
 }
 
-// leftByStart reports whether e may be in a folder in which no gateway has run yet: a start that was killed leaves empty
+// leftByStart reports whether e may be in a folder in which no gateway has run yet. A start that was killed leaves empty
 // folders.
 func leftByStart(dir string, e fs.DirEntry) bool {
 	name := e.Name()
@@ -78,7 +78,7 @@ func leftByStart(dir string, e fs.DirEntry) bool {
 		}
 	}
 	switch name {
-	case logsDir, dumpsDir, workDir, asideDir:
+	case logsDir, dumpsDir, workDir, quarantineDir:
 		inside, err := os.ReadDir(filepath.Join(dir, name))
 		return err == nil && len(inside) == 0
 	}

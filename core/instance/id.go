@@ -8,11 +8,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// idOf makes a home's id of what the kernel knows the folder by: device, inode and, where the file system keeps it, the
-// time of its birth (statx(2)). So two paths to one folder agree, be it over symbolic links or bind mounts. Two folders
-// that exist at the same time never do, and neither does a new folder where one was deleted. A file with a random
-// id in the home would be shared by a copy of it, and then one gateway's sweep would kill the other's processes (B13,
-// B14); a hash of the path would be shared by two containers. A copy, or a restored backup, is another home.
+// idOf makes a home's id from the kernel's identity of the folder: device, inode and, where the file system keeps it, the
+// time of its birth (statx(2)). Two paths to one folder agree, also over symbolic links or bind mounts. Two folders that
+// exist at the same time never agree, nor does a folder that replaces a deleted one. A file with a random id would be
+// shared by a copy of the home, and one gateway's sweep would then kill the other's processes (B13, B14). A hash of the
+// path would be shared by two containers. A copy, or a restored backup, is another home.
 func idOf(dir string) (string, error) {
 	var st unix.Statx_t
 	if err := unix.Statx(unix.AT_FDCWD, dir, 0, unix.STATX_INO|unix.STATX_BTIME, &st); err != nil {

@@ -11,7 +11,7 @@ import (
 	"syscall"
 )
 
-// Self is this process: the identity in a Record. What /proc does not tell stays unknown.
+// Self is the identity of this process for a Record. What /proc does not show stays unknown.
 func Self() Record { return self() }
 
 var self = sync.OnceValue(func() Record {
@@ -22,8 +22,8 @@ var self = sync.OnceValue(func() Record {
 	return r
 })
 
-// Alive reports whether the process that r names runs. Where that cannot be told, known is false: its pid means another
-// process or none in our pid namespace, /proc is missing or hides it, or r does not say enough.
+// Alive reports whether the process that r names runs. known is false where that is unknown: its pid means another
+// process or none in our pid namespace, /proc is missing or hides it, or r lacks data.
 func Alive(r Record) (alive, known bool) {
 	if r.PID <= 0 || r.StartTicks == 0 || r.BootID == "" {
 		return false, false
@@ -33,10 +33,10 @@ func Alive(r Record) (alive, known bool) {
 	case here.BootID == "":
 		return false, false
 	case here.BootID != r.BootID:
-		return false, true // whatever ran then does not run now
+		return false, true // nothing from another boot runs now
 	case r.PIDNamespace != "" && r.PIDNamespace != here.PIDNamespace:
 		return false, false
-	case here.StartTicks == 0: // /proc is not there, or not that of our pid namespace
+	case here.StartTicks == 0: // /proc is missing, or belongs to another pid namespace
 		return false, false
 	}
 	s, err := readStat(r.PID)
@@ -46,7 +46,7 @@ func Alive(r Record) (alive, known bool) {
 	case !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ESRCH):
 		return false, false
 	}
-	// Mounted with hidepid, /proc leaves out processes that are there (proc(5)); the kernel itself does not.
+	// Mounted with hidepid, /proc hides processes that exist (proc(5)); the kernel itself does not.
 	return false, errors.Is(syscall.Kill(r.PID, 0), syscall.ESRCH)
 }
 
@@ -66,7 +66,7 @@ func pidNamespace() string {
 	return ns
 }
 
-// stat is the part of /proc/PID/stat that tells a process from a later one with its pid.
+// stat is the part of /proc/PID/stat that distinguishes a process from a later one with its pid.
 type stat struct {
 	pid   int
 	state byte
@@ -82,7 +82,7 @@ func readStat(pid int) (stat, error) {
 	}
 	s, err := parseStat(b)
 	if err == nil && s.pid != pid {
-		err = errStat // this /proc is of another pid namespace
+		err = errStat // this /proc belongs to another pid namespace
 	}
 	return s, err
 }

@@ -1,11 +1,11 @@
-// Package instance is a gateway's place on the machine: its home, the lock that says whose it is, the pid file and the
+// Package instance is a gateway's place on the machine: its home, the lock that decides who owns it, the pid file and the
 // clean-shutdown marker (CONTRACT.md, 2).
 //
 // What it promises: the lock on gateway.lock is the only truth about whether a gateway lives on a home. A start succeeds
-// if and only if that lock is free, whatever pid file an earlier life left behind, and nobody ever has to delete a file
-// by hand (B1, B11, B16). What is written here is 0600 in folders that are 0700, whatever the umask.
+// if and only if that lock is free, also if an earlier life left a pid file behind. Users never have to delete a file by
+// hand (B1, B11, B16). The files written here have mode 0600, in folders with mode 0700, for every umask.
 //
-// A gateway calls Resolve, Open and Acquire; a verb that only asks calls Resolve and Locate, which make nothing.
+// A gateway calls Resolve, Open and Acquire. A verb that only asks calls Resolve and Locate, which create nothing.
 package instance
 
 import (
@@ -77,16 +77,15 @@ type Home struct {
 
 	warnings []ops.Warning // set by Open
 
-	mu    sync.Mutex
-	aside []Aside
+	mu          sync.Mutex
+	quarantined []Quarantined
 }
 
-// Open makes the home and its folders, or corrects their modes and those of the files in them. A home that belongs to
-// another user is refused. So is a folder that can only be a mistake, such as / or /tmp, or one that holds anything else
-// (CheckHome). So is one that others could write to and that has a symbolic link for one of its folders (ErrExposed). A
-// folder that is refused is left as it is. Files of other users are left as they are and named in Warnings, except the lock
-// and the database, which must be ours. dir must be absolute.
-// Opening does not make it ours: Acquire does.
+// Open makes the home and its folders, or corrects their modes and those of the files in them. It refuses a home of
+// another user, a folder that can only be a mistake (such as / or /tmp), and a folder with other contents (CheckHome). It
+// also refuses one that others could write to and that has a symbolic link in place of a folder (ErrExposed). A refused
+// folder is not changed. Files of other users are not changed and are named in Warnings, except the lock and the
+// database, which must belong to us. dir must be absolute. Open does not take ownership: Acquire does.
 func Open(dir string) (*Home, error) {
 	if err := CheckHome(dir); err != nil {
 		return nil, err
@@ -102,8 +101,8 @@ func Open(dir string) (*Home, error) {
 		return nil, err
 	}
 	used := []string{logsDir, dumpsDir, workDir}
-	if _, err := os.Lstat(filepath.Join(dir, asideDir)); err == nil { // it is made when something is set aside
-		used = append(used, asideDir)
+	if _, err := os.Lstat(filepath.Join(dir, quarantineDir)); err == nil { // it is made when the first file is quarantined
+		used = append(used, quarantineDir)
 	}
 	for _, sub := range used {
 		if err := ensureDir(filepath.Join(dir, sub)); err != nil {
@@ -111,7 +110,7 @@ func Open(dir string) (*Home, error) {
 		}
 	}
 	var foreign []string
-	for _, sub := range []string{"", logsDir, dumpsDir, asideDir} { // what is in work is the tools'
+	for _, sub := range []string{"", logsDir, dumpsDir, quarantineDir} { // the contents of work belong to the tools
 		found, err := closeFiles(dir, filepath.Join(dir, sub))
 		if err != nil {
 			return nil, err
@@ -121,7 +120,7 @@ func Open(dir string) (*Home, error) {
 	h.warnForeign(foreign)
 	var err error
 	if h.id, err = idOf(dir); err != nil {
-		return nil, problem(err, "look at the home "+dir, "")
+		return nil, problem(err, "read the home "+dir, "")
 	}
 	socket, private := socketPath(dir, h.id, os.Getenv)
 	h.socket = socket
@@ -136,11 +135,11 @@ func Open(dir string) (*Home, error) {
 // Dir is the home's absolute path.
 func (h *Home) Dir() string { return h.dir }
 
-// ID names the home for the children's GATEWAYTUI_HOME_ID: the same by whichever path the home is reached, never that of
+// ID names the home for the children's GATEWAYTUI_HOME_ID. It is the same for every path to the home, never that of
 // another home on this machine, and the same again at the next start.
 func (h *Home) ID() string { return h.id }
 
-// Lock is the path of the lock file: gateway.lock in the home, or what LockIn made of it.
+// Lock is the path of the lock file: gateway.lock in the home, or in the folder given to LockIn.
 func (h *Home) Lock() string { return h.lockPath }
 
 // PIDFile is the path of the pid file.
@@ -164,13 +163,13 @@ func (h *Home) Dumps() string { return filepath.Join(h.dir, dumpsDir) }
 // Work is the folder that tools work in unless the config names another.
 func (h *Home) Work() string { return filepath.Join(h.dir, workDir) }
 
-// Socket is the path of the control socket: in the home if a socket's path can be that long, else elsewhere, in a folder
-// that only we may enter (SocketPath).
+// Socket is the path of the control socket: in the home if the path is short enough for a socket, else in a folder that
+// only we may enter (SocketPath).
 func (h *Home) Socket() string { return h.socket }
 
 const otherHome = "name another home with --home DIR or GATEWAYTUI_HOME"
 
-// ensureHome makes dir, with the parents that are missing, or checks and corrects what is there.
+// ensureHome makes dir and its missing parents, or checks and corrects an existing home.
 func ensureHome(dir string) error {
 	if !filepath.IsAbs(dir) {
 		return fmt.Errorf("open home %q: the path is not absolute", dir)
@@ -194,8 +193,8 @@ func ensureHome(dir string) error {
 	return ensureDir(dir)
 }
 
-// makeDir makes one folder. Its mode is set again after the umask had its say: with one of 0777 the next level could not
-// be made. Two starters may make it at once.
+// makeDir makes one folder. It sets the mode again after the umask: with one of 0777 the next level could not be made.
+// Two starters may make it at once.
 func makeDir(path string) error {
 	err := os.Mkdir(path, dirMode)
 	if errors.Is(err, fs.ErrExist) {
@@ -220,8 +219,8 @@ func ensureDir(path string) error {
 	case err != nil:
 		return problem(err, "open the folder "+path, otherHome)
 	case !fi.IsDir():
-		return problem(syscall.ENOTDIR, "open the folder "+path+": something else is there", "move it away, or "+otherHome)
-	case path == "/" || fi.Mode()&fs.ModeSticky != 0: // making it 0700 would lock everyone else out
+		return problem(syscall.ENOTDIR, "open the folder "+path+": it is not a folder", "move it away, or "+otherHome)
+	case path == "/" || fi.Mode()&fs.ModeSticky != 0: // making it 0700 would lock all other users out
 		return problem(syscall.EPERM, path+" is shared with others and cannot be a gateway's home", otherHome)
 	case owner(fi) != os.Geteuid():
 		return problem(syscall.EPERM, fmt.Sprintf("%s belongs to uid %d and we run as uid %d", path, owner(fi), os.Geteuid()),
@@ -241,17 +240,17 @@ func owner(fi fs.FileInfo) int {
 	return -1
 }
 
-// trouble is an *ops.Error, for whoever shows it, and its cause, for whoever decides on it.
-type trouble struct {
+// userError is an *ops.Error for display, and its cause for callers that decide on it.
+type userError struct {
 	answer ops.Error
 	cause  error
 }
 
 func problem(cause error, what, hint string) error {
-	return &trouble{ops.Error{Code: ops.CodeInternal, Message: what + ": " + reason(cause), Hint: hint}, cause}
+	return &userError{ops.Error{Code: ops.CodeInternal, Message: what + ": " + reason(cause), Hint: hint}, cause}
 }
 
-// reason leaves out the path that a cause repeats.
+// reason is the text of a cause without the path that it repeats.
 func reason(err error) string {
 	if p, ok := errors.AsType[*fs.PathError](err); ok {
 		return p.Err.Error()
@@ -259,5 +258,5 @@ func reason(err error) string {
 	return err.Error()
 }
 
-func (t *trouble) Error() string   { return t.answer.Error() }
-func (t *trouble) Unwrap() []error { return []error{&t.answer, t.cause} }
+func (t *userError) Error() string   { return t.answer.Error() }
+func (t *userError) Unwrap() []error { return []error{&t.answer, t.cause} }

@@ -135,7 +135,7 @@ func TestOpenRefusesWhatCannotBeAHome(t *testing.T) {
 		}
 	}
 	for _, c := range []struct{ name, dir, says string }{
-		{"a file", file, "something else is there"},
+		{"a file", file, "it is not a folder"},
 		{"a folder below a file", filepath.Join(file, "home"), "not a directory"},
 		{"a folder that others share", shared, "shared with others"},
 		{"the root folder", "/", "shared with others"},

@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// LockHolder is the process that the kernel says holds the home's lock, without touching the lock; false where it says
-// none, or cannot be asked.
+// LockHolder is the process that holds the home's lock, as the kernel reports it, without touching the lock; false: none
+// is reported, or the kernel cannot be asked.
 func LockHolder(home string) (pid int, held bool) {
 	fi, err := os.Stat(filepath.Join(home, "gateway.lock"))
 	if err != nil {
@@ -32,13 +32,14 @@ func LockHolder(home string) (pid int, held bool) {
 	return holderOf(f, uint64(st.Dev), st.Ino)
 }
 
-// holderOf finds in /proc/locks (proc_locks(5)) who has a flock on the file: "1: FLOCK ADVISORY WRITE PID MAJ:MIN:INODE 0 EOF",
-// where the device is in hexadecimal. One whose pid we cannot see, in another pid namespace, has 0 or less.
+// holderOf finds in /proc/locks (proc_locks(5)) the process with a flock on the file: "1: FLOCK ADVISORY WRITE PID
+// MAJ:MIN:INODE 0 EOF", with the device in hexadecimal. The pid is 0 or less if that process is in another pid namespace
+// and hidden from us.
 func holderOf(locks io.Reader, dev, inode uint64) (pid int, held bool) {
 	file := fmt.Sprintf("%02x:%02x:%d", unix.Major(dev), unix.Minor(dev), inode)
 	for lines := bufio.NewScanner(locks); lines.Scan(); {
 		fields := strings.Fields(lines.Text())
-		// One that waits for it has "->" as its second field.
+		// A waiter has "->" as its second field.
 		if len(fields) < 6 || fields[1] != "FLOCK" || fields[5] != file {
 			continue
 		}
@@ -49,8 +50,8 @@ func holderOf(locks io.Reader, dev, inode uint64) (pid int, held bool) {
 	return 0, false
 }
 
-// LocksOneOf reports whether /proc/locks, which is read from locks, says that pid has a flock on one of the paths. The device
-// is not compared: on btrfs and overlayfs stat(2) names another one.
+// LocksOneOf reports whether pid has a flock on one of the paths, according to /proc/locks, which is read from locks. The
+// device is not compared, because on btrfs and overlayfs stat(2) returns another one.
 func LocksOneOf(locks io.Reader, pid int, paths ...string) bool {
 	for lines := bufio.NewScanner(locks); lines.Scan(); {
 		fields := strings.Fields(lines.Text())

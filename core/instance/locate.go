@@ -9,11 +9,11 @@ import (
 	"gatewaytui/core/ops"
 )
 
-// Found is what somebody who only asks can tell about a home.
+// Found is what can be known about a home without its lock.
 type Found struct {
-	// Control is the path of the socket to ask. Whether a gateway answers there is for the socket to say.
+	// Control is the path of the socket to ask. Only the socket shows whether a gateway answers there.
 	Control string
-	// Record is what the pid file says, zero if it says nothing.
+	// Record is the content of the pid file; zero if it has none.
 	Record Record
 	// Owner is the uid of the home's owner.
 	Owner int
@@ -21,9 +21,9 @@ type Found struct {
 	Alive, Known bool
 }
 
-// Locate finds the control socket of the gateway on the home dir. It makes nothing, changes nothing and does not touch
-// the lock: even to try it would turn away a gateway that starts at that moment. The error is an *ops.Error with
-// CodeUnavailable where there can be no gateway because there is no home.
+// Locate finds the control socket of the gateway on the home dir. It creates nothing, changes nothing and does not touch
+// the lock: even a try would turn away a gateway that starts at that moment. The error is an *ops.Error with
+// CodeUnavailable where there is no home, and so no gateway.
 func Locate(dir string) (Found, error) {
 	fi, err := os.Stat(dir)
 	switch {
@@ -33,17 +33,17 @@ func Locate(dir string) (Found, error) {
 			Hint: "start one with gatewaytui, or name its home with --home",
 		}
 	case err != nil:
-		return Found{}, problem(err, "look at the home "+dir, "ask as the user that runs the gateway")
+		return Found{}, problem(err, "read the home "+dir, "ask as the user that runs the gateway")
 	}
 	f := Found{Owner: owner(fi)}
 	if b, err := readFile(filepath.Join(dir, pidFile)); err == nil {
-		// One that was copied from another home speaks of another gateway: whoever asks here must not reach that (B13).
+		// A pid file copied from another home names another gateway, which must not be reached from here (B13).
 		if r, err := parseRecord(b); err == nil && (r.Control == "" || isOf(r.Control, dir)) {
 			f.Record = r
 			f.Alive, f.Known = Alive(r)
 		}
 	}
-	// A life that is over named a socket of its own environment, which need not be that of the next one.
+	// A life that has ended named a socket of its environment. The next life may have another one.
 	if f.Record.Control != "" && (f.Alive || !f.Known) {
 		f.Control = f.Record.Control
 		return f, nil
@@ -52,8 +52,8 @@ func Locate(dir string) (Found, error) {
 	return f, err
 }
 
-// isOf reports whether control is where a gateway on the home dir listens: in it, by whichever path it is reached, or
-// elsewhere under the home's own name.
+// isOf reports whether control is where a gateway on the home dir listens: in the home, by any path to it, or elsewhere
+// under the home's own name.
 func isOf(control, dir string) bool {
 	if filepath.Base(control) == socketFile {
 		there, err := os.Stat(filepath.Dir(control))

@@ -17,11 +17,11 @@ import (
 	"gatewaytui/core/ops"
 )
 
-// The lock is flock(2), for these reasons. It belongs to the open file and not to the process, so no other open and close
-// of the file, anywhere in the program, drops it, as it would a POSIX lock of fcntl(2) (F1). The kernel
-// frees it at the holder's end, however that comes. The lock of an open file description, F_OFD_SETLK, would do as well;
-// but flock(1), lslocks and scripts speak flock, and lslocks names its holder. The file is opened close-on-exec, so no
-// child carries the lock on into the time after our end. It is never deleted, so that its inode stays the one to lock.
+// The lock is flock(2), for these reasons. It belongs to the open file and not to the process. A POSIX lock of fcntl(2)
+// would be dropped when any part of the program opens and closes the file (F1). The kernel frees it when the holder ends,
+// in every case. The lock of an open file description, F_OFD_SETLK, would serve as well, but flock(1), lslocks and
+// scripts use flock, and lslocks names its holder. The file is opened close-on-exec, so no child keeps the lock after our
+// end. It is never deleted, so that all starters lock the same inode.
 
 // Lock is the ownership of a home. It is held until Release or the end of the process. Its methods may be called from
 // any goroutine.
@@ -29,22 +29,21 @@ type Lock struct {
 	home *Home
 	self Record // the identity in every record
 
-	mu     sync.Mutex // orders what is done with the pid file; there is nothing else that it could hold up
+	mu     sync.Mutex // orders the uses of the pid file, and delays nothing else
 	file   *os.File   // nil after Release
 	folder *os.File   // see lockFolder; may be nil
 }
 
-// How long Acquire and Hold wait while the lock is held and the pid file names no living holder, and how often they look.
-// The holder may have taken the lock a millisecond ago. Or it was killed while it forked: the child has the lock until its
-// exec closes it.
+// How long Acquire waits until the holder's pid file identifies it, and how often it reads. The holder may have had the
+// lock for a millisecond only.
 const (
 	introduction = 2 * time.Second
 	lookAgain    = 10 * time.Millisecond
 )
 
-// Acquire makes the home ours, or returns a *HeldError that names whose it is: nothing but the lock decides. It writes
-// the pid file with what r says of the life and with this process's own identity. It returns at once or, where no living
-// holder is known, within two seconds.
+// Acquire takes ownership of the home, or returns a *HeldError that names the owner. Only the lock decides. It writes the
+// pid file with r's data about the life and this process's own identity. It returns at once, or within two seconds where
+// a holder has not written its pid file yet.
 func (h *Home) Acquire(r Record) (*Lock, error) {
 	l, err := h.await()
 	if err != nil {
@@ -57,9 +56,8 @@ func (h *Home) Acquire(r Record) (*Lock, error) {
 	return l, nil
 }
 
-// Hold takes the lock for work on the home without a gateway, and leaves the pid file as it is: the record of a life that
-// was killed is what the next start reads. The error is a *HeldError if the lock is held. It waits as Acquire does. Release
-// ends it.
+// Hold takes the lock for work on the home without a gateway. It leaves the pid file as it is, because the next start
+// reads the record of a life that was killed. The error is a *HeldError if the lock is held. Release ends it.
 func (h *Home) Hold() (*Lock, error) { return h.await() }
 
 // await takes the lock. The error is a *HeldError if a living holder has it, or if it stays held for longer than
@@ -77,7 +75,7 @@ func (h *Home) await() (*Lock, error) {
 	}
 }
 
-// checkPIDFile sets the pid file of an earlier life aside if it is none: the one of this life takes its place.
+// checkPIDFile moves an earlier life's pid file to quarantine if it is invalid. This life's file takes its place.
 func (h *Home) checkPIDFile() {
 	b, err := readFile(h.PIDFile())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -87,29 +85,30 @@ func (h *Home) checkPIDFile() {
 		_, err = parseRecord(b)
 	}
 	if err != nil {
-		h.SetAside(h.PIDFile(), err)
+		h.Quarantine(h.PIDFile(), err)
 	}
 }
 
-// ErrNoLocks is of a home, or a folder of LockIn, on a file system that gives no locks: trying again does not help (B18).
-var ErrNoLocks = errors.New("this file system gives no locks")
+// ErrNoLocks marks a home, or a folder of LockIn, on a file system without locks. Another try does not help (B18).
+var ErrNoLocks = errors.New("this file system does not support locks")
 
-// noLocks are what open(2) and flock(2) say on such file systems: NFS without a lock daemon, virtiofs and other FUSE mounts.
+// noLocks are the errors of open(2) and flock(2) on such file systems: NFS without a lock daemon, virtiofs and other FUSE
+// mounts.
 var noLocks = []error{syscall.EBUSY, syscall.ENOLCK, syscall.EOPNOTSUPP, syscall.ENOSYS, syscall.EINVAL}
 
-// cannotLock is an error of the lock file that is not EWOULDBLOCK.
+// cannotLock is an error of the lock file other than EWOULDBLOCK.
 func (h *Home) cannotLock(cause error, what string) error {
 	if !slices.ContainsFunc(noLocks, func(e error) bool { return errors.Is(cause, e) }) {
 		return problem(cause, what, "make the home writable for this user, or "+otherHome)
 	}
-	return &trouble{ops.Error{
+	return &userError{ops.Error{
 		Code: ops.CodeInternal, Message: what + ": this file system cannot tell whether another gateway runs here: " + reason(cause),
 		Hint: "put the home on a local file system with --home DIR or GATEWAYTUI_HOME, or only its lock with --lock-dir DIR, which every gateway of this home has to name",
 	}, errors.Join(cause, ErrNoLocks)}
 }
 
-// LockIn has the home's lock kept in dir instead, a private folder on a file system that has locks; it is made if it is
-// missing. Only starts that name the same folder exclude each other. It is called before Acquire.
+// LockIn keeps the home's lock in dir instead, a private folder on a file system with locks, which it makes if it is
+// missing. Only starts that name the same folder exclude each other. Call it before Acquire.
 func (h *Home) LockIn(dir string) error {
 	if err := CheckLockDir(dir); err != nil {
 		return err
@@ -138,16 +137,16 @@ func CheckLockDir(dir string) error {
 		}
 	}
 	if err != nil {
-		return problem(err, "keep the lock in "+dir, "name a folder that is yours alone (mode 0700)")
+		return problem(err, "keep the lock in "+dir, "name a folder that only you can use (mode 0700)")
 	}
 	return nil
 }
 
-// maxDeletions bounds how often the lock file may be deleted under a starter, or change its inode on a file system that
-// has none to rely on.
+// maxDeletions bounds how often a starter retries when the lock file is deleted, or when it changes its inode on a file
+// system without stable ones.
 const maxDeletions = 100
 
-// holder is who the pid file says holds the lock; false if it says nothing that can be true.
+// holder is the lock's holder according to the pid file; false if the file is missing or invalid.
 func (h *Home) holder() (Record, bool) {
 	b, err := readFile(h.PIDFile())
 	if err != nil {
@@ -177,7 +176,7 @@ func (h *Home) lock() (*Lock, error) {
 			}
 			return nil, h.cannotLock(err, "lock "+h.Lock())
 		}
-		if !isAt(f, h.Lock()) { // somebody deleted the file while we waited for it; a lock on it would exclude nobody
+		if !isAt(f, h.Lock()) { // the file was deleted while we waited for it; a lock on it would exclude no starter
 			_ = f.Close()
 			continue
 		}
@@ -188,12 +187,12 @@ func (h *Home) lock() (*Lock, error) {
 		}
 		return &Lock{home: h, self: Self(), file: f, folder: folder}, nil
 	}
-	return nil, problem(errors.New("the file at this path is another one at each look"), "lock "+h.Lock(),
+	return nil, problem(errors.New("the file at this path changes with each read"), "lock "+h.Lock(),
 		"stop what deletes it, or put the home on a local file system with --home DIR or GATEWAYTUI_HOME")
 }
 
-// openLock opens the lock file, and makes it if it is missing. The mode is set again because the umask may have taken
-// bits of the owner's, which a starter that died in between can have left so.
+// openLock opens the lock file, and makes it if it is missing. It sets the mode again, because the umask may have removed
+// bits of the owner's. A starter that died in between can have left the file so.
 func openLock(path string) (*os.File, error) {
 	const flags = os.O_RDWR | os.O_CREATE | syscall.O_NOFOLLOW | syscall.O_NONBLOCK // os adds O_CLOEXEC
 	f, err := os.OpenFile(path, flags, fileMode)
@@ -207,7 +206,7 @@ func openLock(path string) (*os.File, error) {
 	switch {
 	case err != nil:
 	case !fi.Mode().IsRegular():
-		err = errors.New("it is no regular file")
+		err = errors.New("it is not a regular file")
 	case fi.Mode().Perm() != fileMode:
 		err = f.Chmod(fileMode)
 	}
@@ -217,9 +216,9 @@ func openLock(path string) (*os.File, error) {
 	return f, nil
 }
 
-// lockFolder locks the home's folder as well, for the one case in which the lock file alone does not do: somebody
-// deletes it under a living gateway, and the next starter makes a new one. Where folders cannot be locked, as on NFS,
-// there is only the file.
+// lockFolder locks the home's folder as well, for the one case that the lock file does not cover: the file is deleted
+// under a living gateway, and the next starter makes a new one. Where folders cannot be locked, as on NFS, only the file
+// is locked.
 func lockFolder(dir string) (*os.File, error) {
 	d, err := os.Open(dir)
 	if err != nil {
@@ -256,7 +255,7 @@ func isAt(f *os.File, path string) bool {
 	return err == nil && os.SameFile(ours, there)
 }
 
-// Update replaces the pid file with what r says of the life and with this process's own identity.
+// Update replaces the pid file with r's data about the life and this process's own identity.
 func (l *Lock) Update(r Record) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -269,12 +268,12 @@ func (l *Lock) Update(r Record) error {
 		err = writeFile(l.home.PIDFile(), b)
 	}
 	if err != nil {
-		return problem(err, "write the pid file "+l.home.PIDFile(), "make room and the home writable; the pid file itself may be deleted at any time")
+		return problem(err, "write the pid file "+l.home.PIDFile(), "free some space and make the home writable; the pid file may be deleted at any time")
 	}
 	return nil
 }
 
-// Release removes the pid file, if it is still ours, and then gives the home up. Only the first call does anything.
+// Release removes the pid file, if it is still ours, and then the lock. Only the first call has an effect.
 func (l *Lock) Release() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -301,10 +300,10 @@ func (l *Lock) Release() error {
 	return nil
 }
 
-// HeldError says that a gateway lives on the home already (B16). It is an *ops.Error with CodeConflict as well.
+// HeldError means that a gateway lives on the home already (B16). It is an *ops.Error with CodeConflict as well.
 type HeldError struct {
 	Home string
-	// Holder is the gateway as its pid file has it; zero where that says nothing that can be true.
+	// Holder is the gateway according to its pid file; zero where that is missing or invalid.
 	Holder Record
 }
 
@@ -320,9 +319,9 @@ func (e *HeldError) answer() *ops.Error {
 		}
 		who = fmt.Sprintf("pid %d, since %s, version %s", r.PID, since, version)
 	}
-	hint := "look at it with: gatewaytui attach --home " + quote(e.Home)
+	hint := "open its console with: gatewaytui attach --home " + quote(e.Home)
 	if e.Holder.PID == 0 {
-		hint += "; its process, which may also be a backup, is the one that lslocks shows for " + lockFile
+		hint += "; lslocks shows its process, which may also be a backup, for " + lockFile
 	}
 	return &ops.Error{Code: ops.CodeConflict, Message: "another gateway holds the home " + e.Home + ": " + who, Hint: hint}
 }

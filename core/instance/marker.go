@@ -12,15 +12,15 @@ import (
 	"gatewaytui/core/ops"
 )
 
-// Marker says that a stop was planned (S18). It is written before the stop waits for anything, and the next start
-// consumes it: with it, a life that did not come to its end was cut short, without it, it crashed.
+// Marker means that a stop was planned (S18). It is written before the stop waits for anything, and the next start
+// consumes it. A life that did not come to its end was cut short if there is a marker, and crashed if there is none.
 type Marker struct {
-	// Life is the one that stops.
+	// Life is the life that stops.
 	Life   string
 	At     time.Time
 	Reason string
 	By     string
-	// Damaged says that the life knew its database to be damaged.
+	// Damaged means that the life knew its database to be damaged.
 	Damaged bool
 }
 
@@ -33,7 +33,7 @@ type wireMarker struct {
 	Damaged bool     `json:"damaged,omitempty"`
 }
 
-// markerReserve is the file, in the folder dumps, that keeps room for the marker, and markerRoom its size in bytes: a marker
+// markerReserve is the file in the folder dumps that keeps room for the marker. markerRoom is its size in bytes; a marker
 // with the longest texts fits.
 const (
 	markerReserve = ".reserve-marker"
@@ -45,8 +45,8 @@ func (h *Home) ReserveMarker() error {
 	return Reserve(filepath.Join(h.Dumps(), markerReserve), markerRoom)
 }
 
-// WriteMarker puts the marker in place in one step and returns when it would survive a power cut. Writing it again
-// replaces it. On a full disk it takes the room that ReserveMarker has kept.
+// WriteMarker writes the marker in one step and returns when it would survive a power cut. Another call replaces it. On a
+// full disk it uses the room that ReserveMarker has kept.
 func (h *Home) WriteMarker(m Marker) error {
 	b, err := encode(wireMarker{m.Life, ops.At(m.At), clip(m.Reason), clip(m.By), m.Damaged})
 	if err == nil {
@@ -63,12 +63,12 @@ func (h *Home) WriteMarker(m Marker) error {
 	return nil
 }
 
-// ConsumeMarker reads the marker and takes it away; found is false if there is none. An error is for a warning and never
-// keeps a start from going on. Whoever calls it holds the lock.
+// ConsumeMarker reads the marker and removes it; found is false if there is none. An error is for a warning and never
+// prevents a start. The caller holds the lock.
 //
-// A marker that is there and cannot be read is set aside (WasSetAside), and found with no life named. Each start takes the
-// marker away, so whichever is there was written since the last one, by the life that ended: that a stop was planned is
-// what it still says.
+// A marker that exists and cannot be read is moved to quarantine (Home.Quarantined), and found without the name of a life.
+// Each start removes the marker, so an existing one was written by the life that ended last. It still means that a stop
+// was planned.
 func (h *Home) ConsumeMarker() (m Marker, found bool, err error) {
 	b, err := readFile(h.Marker())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -78,10 +78,10 @@ func (h *Home) ConsumeMarker() (m Marker, found bool, err error) {
 		m, err = parseMarker(b)
 	}
 	if err != nil {
-		h.SetAside(h.Marker(), err)
+		h.Quarantine(h.Marker(), err)
 		return Marker{}, true, nil
 	}
-	// Its removal has to be as durable as it was: a marker that comes back would hide the next crash.
+	// The removal must be durable: a marker that comes back would hide the next crash.
 	err = os.Remove(h.Marker())
 	if err == nil {
 		err = syncDir(h.dir)
@@ -92,8 +92,8 @@ func (h *Home) ConsumeMarker() (m Marker, found bool, err error) {
 	return m, true, err
 }
 
-// ReadMarker reads the marker of the home dir and leaves it there, for readers that do not hold the lock. found is false if
-// there is none. A marker that is there and cannot be read is found, with an error that says why.
+// ReadMarker reads the marker of the home dir and leaves it there, for readers without the lock. found is false if there
+// is none. A marker that exists and cannot be read is found, with an error that explains why.
 func ReadMarker(dir string) (m Marker, found bool, err error) {
 	b, err := readFile(filepath.Join(dir, markerFile))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -105,7 +105,7 @@ func ReadMarker(dir string) (m Marker, found bool, err error) {
 	return m, true, err
 }
 
-// clip bounds a text so that a marker is always read back.
+// clip bounds a text so that every marker can be read back.
 func clip(s string) string { return strings.ToValidUTF8(s[:min(len(s), maxText)], "") }
 
 func parseMarker(b []byte) (Marker, error) {
@@ -114,7 +114,7 @@ func parseMarker(b []byte) (Marker, error) {
 		return Marker{}, err
 	}
 	if w.Life == "" || !plain(w.Life) {
-		return Marker{}, fmt.Errorf("it names no life but %.40q", w.Life)
+		return Marker{}, fmt.Errorf("%.40q is not the id of a life", w.Life)
 	}
 	return Marker{w.Life, w.At.Time, w.Reason, w.By, w.Damaged}, nil
 }

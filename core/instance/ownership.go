@@ -16,42 +16,42 @@ import (
 
 // The codes of the warnings of a Home.
 const (
-	// WarnForeignFile is of files in the home that belong to another user (HF14).
+	// WarnForeignFile is about files in the home that belong to another user (HF14).
 	WarnForeignFile = "home.foreign_file"
-	// WarnWasOpen is of a home that other users could enter until this start (HF30).
+	// WarnWasOpen is about a home that other users could enter until this start (HF30).
 	WarnWasOpen = "home.was_open"
 )
 
-// ErrExposed marks a home that other users could write to and in which a folder of ours is a symbolic link. Trying again
-// does not help: the link has to go.
+// ErrExposed marks a home that other users could write to and in which a folder is a symbolic link. Another try does not
+// help: the link has to be removed.
 var ErrExposed = errors.New("the home has a symbolic link that another user may have made")
 
-// owned are the files that only their owner can use: locks and permissions are decided by them. Every other file of the home
-// can be replaced by whoever owns the folder.
+// owned are the files that only their owner can use, because locks and permissions depend on them. The owner of the
+// folder can replace every other file of the home.
 var owned = []string{lockFile, storeFile, storeFile + "-wal", storeFile + "-shm"}
 
-// Warnings are what an operator should know of the home as Open found it.
+// Warnings are an operator's warnings about the home as Open found it.
 func (h *Home) Warnings() []ops.Warning { return slices.Clone(h.warnings) }
 
-// warnOpen notes that the home had mode was until now. A folder in which no gateway has run had nothing to be read.
+// warnOpen records that the home had mode was until now. A folder in which no gateway has run had nothing to read.
 func (h *Home) warnOpen(was fs.FileMode) {
 	if was.Perm()&0o077 == 0 || !isHome(h.dir) {
 		return
 	}
 	h.warnings = append(h.warnings, ops.Warning{
 		Code: WarnWasOpen, Since: ops.At(time.Now()),
-		Message: fmt.Sprintf("the home had mode %04o and was open to other users; it is %04o now. Its conversations and log may have been read, and its files changed", was.Perm(), dirMode),
+		Message: fmt.Sprintf("the home had mode %04o and was open to other users; it is %04o now. Other users may have read its conversations and log, and changed its files", was.Perm(), dirMode),
 	})
 }
 
-// warnForeign names the files of other users, which were left as they are.
+// warnForeign names the files of other users, which were not changed.
 func (h *Home) warnForeign(files []string) {
 	if len(files) == 0 {
 		return
 	}
 	h.warnings = append(h.warnings, ops.Warning{
 		Code: WarnForeignFile, Since: ops.At(time.Now()),
-		Message: "the home has files of other users, which were left as they are: " + strings.Join(files[:min(len(files), maxForeign)], ", ") + more(len(files)) + ". Give them back with chown, or move them away",
+		Message: "the home has files of other users, which were not changed: " + strings.Join(files[:min(len(files), maxForeign)], ", ") + more(len(files)) + ". Change their owner with chown, or move them away",
 	})
 }
 
@@ -63,18 +63,18 @@ func more(n int) string {
 	return fmt.Sprintf(" and %d more", n-maxForeign)
 }
 
-// checkLinks refuses a home that others could write to if a folder that we use is a symbolic link in it: its target would be
-// closed to its readers, and our files would go there (HF30). In a home that was private the link is its owner's.
+// checkLinks refuses a home that others could write to if one of its folders is a symbolic link. The link's target would
+// be closed to its readers, and our files would go there (HF30). In a private home the link is its owner's.
 func checkLinks(dir string, was fs.FileMode) error {
 	if was.Perm()&0o022 == 0 {
 		return nil
 	}
-	for _, sub := range []string{logsDir, dumpsDir, workDir, asideDir} {
+	for _, sub := range []string{logsDir, dumpsDir, workDir, quarantineDir} {
 		path := filepath.Join(dir, sub)
 		if fi, err := os.Lstat(path); err == nil && fi.Mode()&fs.ModeSymlink != 0 {
-			return &trouble{ops.Error{
+			return &userError{ops.Error{
 				Code:    ops.CodeInvalid,
-				Message: fmt.Sprintf("%s is a symbolic link, and other users could write to the home (mode %04o): nothing was changed", path, was.Perm()),
+				Message: fmt.Sprintf("%s is a symbolic link, and other users could write to the home (mode %04o); nothing was changed", path, was.Perm()),
 				Hint:    "remove the link; or, if it is yours, close the home with chmod 700 " + quote(dir),
 			}, ErrExposed}
 		}
@@ -82,13 +82,13 @@ func checkLinks(dir string, was fs.FileMode) error {
 	return nil
 }
 
-// closeFiles takes from the files in dir what others may do with them, and returns those of other users, by their names
-// below home, which stay as they are: the folder is closed to everyone else. It opens none: opening and closing the store's
-// would drop SQLite's locks (F1).
+// closeFiles removes the permissions of others on the files in dir. It returns the files of other users, by their names
+// below home, and does not change them, because the folder is closed to everyone else. It opens no file: opening and
+// closing the store's would drop SQLite's locks (F1).
 func closeFiles(home, dir string) (foreign []string, err error) {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil // nothing was ever set aside
+		return nil, nil // no file was ever quarantined
 	}
 	if err != nil {
 		return nil, problem(err, "read the folder "+dir, otherHome)
@@ -96,13 +96,13 @@ func closeFiles(home, dir string) (foreign []string, err error) {
 	for _, e := range entries {
 		fi, err := e.Info()
 		if err != nil || !fi.Mode().IsRegular() {
-			continue // it went away, or is nothing that we write
+			continue // it is gone, or not a file that we write
 		}
 		path := filepath.Join(dir, e.Name())
 		if uid := owner(fi); uid != os.Geteuid() {
 			if dir == home && slices.Contains(owned, e.Name()) && os.Geteuid() != 0 { // root may use every file
 				return nil, problem(syscall.EPERM, fmt.Sprintf("%s belongs to uid %d and we run as uid %d", path, uid, os.Geteuid()),
-					fmt.Sprintf("give it back with: chown %d %s", os.Geteuid(), quote(path)))
+					fmt.Sprintf("change its owner with: chown %d %s", os.Geteuid(), quote(path)))
 			}
 			if name, err := filepath.Rel(home, path); err == nil {
 				foreign = append(foreign, fmt.Sprintf("%.60q (uid %d)", name, uid))
@@ -120,19 +120,18 @@ func closeFiles(home, dir string) (foreign []string, err error) {
 	return foreign, nil
 }
 
-// CheckLog sets what is at the place of the log file aside if it cannot be the log file: a symbolic link would have us write
-// somewhere else (HF30), and a file of another user can be neither closed nor, as a rule, written. Whoever calls it holds the
-// lock.
+// CheckLog moves the log file to quarantine if it cannot be used. We would write elsewhere through a symbolic link
+// (HF30). A file of another user can be neither closed to others nor, as a rule, written. The caller holds the lock.
 func (h *Home) CheckLog() {
 	fi, err := os.Lstat(h.Log())
 	switch {
-	case err != nil: // there is none, or opening it says why not
+	case err != nil: // there is none, or opening it reports why
 	case fi.Mode()&fs.ModeSymlink != 0:
-		to, _ := os.Readlink(h.Log()) // an empty name is as good
-		h.SetAside(h.Log(), fmt.Errorf("it is a symbolic link, to %.200q, which is not followed", to))
+		to, _ := os.Readlink(h.Log()) // an empty name will do
+		h.Quarantine(h.Log(), fmt.Errorf("it is a symbolic link, to %.200q, which is not followed", to))
 	case !fi.Mode().IsRegular():
-		h.SetAside(h.Log(), errors.New("it is no regular file"))
+		h.Quarantine(h.Log(), errors.New("it is not a regular file"))
 	case owner(fi) != os.Geteuid():
-		h.SetAside(h.Log(), fmt.Errorf("it belongs to uid %d and we run as uid %d", owner(fi), os.Geteuid()))
+		h.Quarantine(h.Log(), fmt.Errorf("it belongs to uid %d and we run as uid %d", owner(fi), os.Geteuid()))
 	}
 }

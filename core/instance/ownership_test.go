@@ -82,7 +82,7 @@ func TestHF14_AFileOfAnotherUserIsAWarning(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, sub := range []string{logsDir, asideDir} {
+	for _, sub := range []string{logsDir, quarantineDir} {
 		path := filepath.Join(home, sub)
 		if err := errors.Join(os.MkdirAll(path, 0o700), os.Chown(path, 0, 0)); err != nil {
 			t.Fatal(err)
@@ -148,8 +148,8 @@ func TestHF30_ALinkedFolderInAnOpenHomeIsRefused(t *testing.T) {
 // HF30: what is at the place of the log and cannot be it is set aside, and nothing goes to the target of a link.
 func TestHF30_WhatCannotBeTheLogIsSetAside(t *testing.T) {
 	for name, make := range map[string]func(path, target string) error{
-		"a symbolic link": func(path, target string) error { return os.Symlink(target, path) },
-		"no regular file": func(path, _ string) error { return syscall.Mkfifo(path, 0o600) },
+		"a symbolic link":    func(path, target string) error { return os.Symlink(target, path) },
+		"not a regular file": func(path, _ string) error { return syscall.Mkfifo(path, 0o600) },
 		"a file of another user": func(path, _ string) error {
 			return errors.Join(os.WriteFile(path, nil, 0o600), os.Chown(path, 65534, 65534))
 		},
@@ -170,7 +170,7 @@ func TestHF30_WhatCannotBeTheLogIsSetAside(t *testing.T) {
 				t.Fatal(err)
 			}
 			h.CheckLog()
-			aside := h.WasSetAside()
+			aside := h.Quarantined()
 			if len(aside) != 1 || aside[0].Kept == "" || !strings.Contains(aside[0].String(), says) || !strings.Contains(aside[0].String(), "logs/gateway.jsonl") {
 				t.Fatalf("set aside is %v", aside)
 			}
@@ -187,7 +187,7 @@ func TestHF30_WhatCannotBeTheLogIsSetAside(t *testing.T) {
 	h.CheckLog()
 	write(t, h.Log(), "{}\n")
 	h.CheckLog()
-	if aside := h.WasSetAside(); len(aside) != 0 {
+	if aside := h.Quarantined(); len(aside) != 0 {
 		t.Errorf("a log that can be used is set aside: %v", aside)
 	}
 }

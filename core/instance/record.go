@@ -19,16 +19,17 @@ import (
 	"gatewaytui/core/ops"
 )
 
-// Record is what the pid file says of the gateway that wrote it. It is for people and scripts, and says nothing about
-// who owns the home.
+// Record is the content of the pid file about the gateway that wrote it. It is for people and scripts, and does not
+// decide who owns the home.
 type Record struct {
-	// PID, StartTicks and BootID name the process for ever: a pid alone is given out again (B11).
+	// PID, StartTicks and BootID name the process for ever, because a pid alone is reused (B11).
 	PID int
 	// StartTicks is field 22 of /proc/PID/stat, in clock ticks since boot (proc_pid_stat(5)); 0 is unknown.
 	StartTicks uint64
 	// BootID is /proc/sys/kernel/random/boot_id; empty is unknown.
 	BootID string
-	// PIDNamespace is where PID means this process, as /proc/self/ns/pid has it (pid_namespaces(7)); empty is unknown.
+	// PIDNamespace is the namespace in which PID means this process, as in /proc/self/ns/pid (pid_namespaces(7)); empty:
+	// unknown.
 	PIDNamespace string
 	Life         string
 	Version      string
@@ -53,23 +54,23 @@ func (r Record) encode() ([]byte, error) {
 	return encode(wireRecord{r.PID, r.StartTicks, r.BootID, r.PIDNamespace, r.Life, r.Version, ops.At(r.StartedAt), r.Control})
 }
 
-// parseRecord reads a pid file. What it does not know it passes over; what is no record of a gateway is an error.
+// parseRecord reads a pid file. It ignores unknown keys. A file that is not a gateway's record is an error.
 func parseRecord(b []byte) (Record, error) {
 	var w wireRecord
 	if err := decode(b, &w); err != nil {
 		return Record{}, err
 	}
 	if w.PID <= 0 || int64(w.PID) > maxPID {
-		return Record{}, fmt.Errorf("%d is no pid", w.PID)
+		return Record{}, fmt.Errorf("invalid pid %d", w.PID)
 	}
 	for _, s := range []string{w.BootID, w.PIDNamespace, w.Life, w.Version} {
 		if !plain(s) {
-			return Record{}, fmt.Errorf("%.40q is no text of ours", s)
+			return Record{}, fmt.Errorf("invalid text %.40q", s)
 		}
 	}
-	// It is only ever connected to, so it may have whatever a path may have.
+	// It is only ever connected to, so every valid path is allowed.
 	if w.Control != "" && (!filepath.IsAbs(w.Control) || len(w.Control) > maxSocketPath || strings.ContainsRune(w.Control, 0)) {
-		return Record{}, fmt.Errorf("%.120q is no path of a socket", w.Control)
+		return Record{}, fmt.Errorf("invalid socket path %.120q", w.Control)
 	}
 	return Record{w.PID, w.StartTicks, w.BootID, w.PIDNamespace, w.Life, w.Version, w.StartedAt.Time, w.Control}, nil
 }
@@ -77,10 +78,10 @@ func parseRecord(b []byte) (Record, error) {
 // maxPID is the largest that a pid can be (pid_t).
 const maxPID = 1<<31 - 1
 
-// maxText bounds one text in a file of ours, in bytes.
+// maxText bounds one text in a pid file or marker, in bytes.
 const maxText = 4 << 10
 
-// plain reports whether s may be shown as it is.
+// plain reports whether s may be shown unchanged.
 func plain(s string) bool {
 	return len(s) <= maxText && !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) })
 }
@@ -100,20 +101,20 @@ func decode(b []byte, into any) error {
 	b = bytes.TrimSpace(b)
 	switch {
 	case len(b) == 0:
-		return errors.New("it is empty")
+		return errors.New("the file is empty")
 	case b[0] != '{':
-		return errors.New("it is no JSON object")
+		return errors.New("the file is not a JSON object")
 	}
 	return json.Unmarshal(b, into)
 }
 
-// maxFile bounds what is read of a pid file or marker, in bytes. Ours have some hundred.
+// maxFile bounds what is read of a pid file or marker, in bytes. The gateway's own have a few hundred.
 const maxFile = 64 << 10
 
 func readFile(path string) ([]byte, error) { return ReadFile(path, maxFile) }
 
-// ReadFile reads a regular file of a home of at most limit bytes. It follows no symbolic link and waits for nothing: a
-// fifo in its place would hold up the start for ever.
+// ReadFile reads a regular file of a home of at most limit bytes. It follows no symbolic link and never waits: a fifo in
+// place of the file would block the start for ever.
 func ReadFile(path string, limit int64) ([]byte, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -123,7 +124,7 @@ func ReadFile(path string, limit int64) ([]byte, error) {
 	if fi, err := f.Stat(); err != nil {
 		return nil, err
 	} else if !fi.Mode().IsRegular() {
-		return nil, &fs.PathError{Op: "read", Path: path, Err: errors.New("it is no regular file")}
+		return nil, &fs.PathError{Op: "read", Path: path, Err: errors.New("it is not a regular file")}
 	}
 	b, err := io.ReadAll(io.LimitReader(f, limit+1))
 	if err == nil && int64(len(b)) > limit {
@@ -132,8 +133,8 @@ func ReadFile(path string, limit int64) ([]byte, error) {
 	return b, err
 }
 
-// writeFile replaces a small file in one step, so that a reader sees the old or the new one whole, and returns when the
-// new one would survive a power cut.
+// writeFile replaces a small file in one step, so that a reader sees the whole old or new file. It returns when the new
+// one would survive a power cut.
 func writeFile(path string, b []byte) error {
 	if err := renameio.WriteFile(path, b, fileMode, renameio.WithTempDir(filepath.Dir(path)), renameio.WithStaticPermissions(fileMode)); err != nil {
 		return err
@@ -153,7 +154,7 @@ func syncDir(dir string) error {
 	defer d.Close()
 	err = d.Sync()
 	if errors.Is(err, syscall.EINVAL) || errors.Is(err, errors.ErrUnsupported) {
-		return nil // a file system that has nothing to sync
+		return nil // a file system without anything to sync
 	}
 	return err
 }

@@ -10,9 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Reserve keeps size bytes of the disk for a file that must be written even when the disk is full (HF25): it makes the file
-// at path, of blanks. One that is there with that size stays as it is. A file system that writes every change to a new
-// place, such as btrfs, keeps less than that.
+// Reserve keeps size bytes of the disk for a file that must be written even when the disk is full (HF25): it makes a file
+// of blanks at path. An existing file of that size stays as it is. A file system that writes every change to a new place,
+// such as btrfs, keeps less than that.
 func Reserve(path string, size int) error {
 	if fi, err := os.Lstat(path); err == nil && fi.Mode().IsRegular() && fi.Size() == int64(size) {
 		return nil
@@ -22,15 +22,15 @@ func Reserve(path string, size int) error {
 		err = os.WriteFile(path, bytes.Repeat([]byte{'\n'}, size), fileMode)
 	}
 	if err != nil {
-		_ = os.Remove(path) // half of it is worth nothing
+		_ = os.Remove(path) // a part of it is useless
 		return fmt.Errorf("keep room for %s: %w", path, err)
 	}
 	return nil
 }
 
-// Spend writes b into the file that Reserve made at reserve, and puts it in the place of target in one step. It needs no
-// room but the reserve's. The file keeps its length, with line ends after b. Where target has that length too it becomes
-// the reserve, so that Spend can be called again and again; any other target is gone.
+// Spend writes b into the file that Reserve made at reserve, and moves it to target in one step. It needs no room but the
+// reserve's. The file keeps its length, with line ends after b. If target has that length too, it becomes the reserve, so
+// that Spend can be called repeatedly. Any other target is deleted.
 func Spend(reserve, target string, b []byte) error {
 	f, err := os.OpenFile(reserve, os.O_WRONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -57,7 +57,7 @@ func Spend(reserve, target string, b []byte) error {
 	return os.Rename(reserve, target)
 }
 
-// NoRoom reports whether err says that the disk is full (ENOSPC) or over its quota (EDQUOT).
+// NoRoom reports whether err means that the disk is full (ENOSPC) or over its quota (EDQUOT).
 func NoRoom(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
 }

@@ -14,23 +14,23 @@ import (
 // maxSocketPath is the longest path of a unix socket, in bytes: sun_path of unix(7), less the final NUL.
 const maxSocketPath = len(syscall.RawSockaddrUnix{}.Path) - 1
 
-// SocketPath is where the control socket of the home dir is: control.sock in it. Where that is longer than the path
-// of a socket can be, it is a name made from the home's id. That is in the first that serves of $XDG_RUNTIME_DIR, /run/user/UID
-// and a private folder below $TMPDIR or /tmp. It makes nothing. Another process with another environment may come to another
-// answer, which is why the pid file names the real one.
+// SocketPath is where the control socket of the home dir is: control.sock in it. Where that path is too long for a
+// socket, it is a name made from the home's id, in the first usable one of $XDG_RUNTIME_DIR, /run/user/UID and a private
+// folder below $TMPDIR or /tmp. It creates nothing. A process with another environment may get another result, so the pid
+// file names the real one.
 func SocketPath(dir string, getenv func(string) string) (string, error) {
 	if p := filepath.Join(dir, socketFile); len(p) <= maxSocketPath {
 		return p, nil
 	}
 	id, err := idOf(dir)
 	if err != nil {
-		return "", problem(err, "look at the home "+dir, "")
+		return "", problem(err, "read the home "+dir, "")
 	}
 	path, _ := socketPath(dir, id, getenv)
 	return path, nil
 }
 
-// socketPath also returns the private folder that path is in, if whoever listens there has to make it.
+// socketPath also returns the private folder that contains path, if the listener has to make it.
 func socketPath(dir, id string, getenv func(string) string) (path, private string) {
 	if path = filepath.Join(dir, socketFile); len(path) <= maxSocketPath {
 		return path, ""
@@ -51,18 +51,18 @@ func socketPath(dir, id string, getenv func(string) string) (path, private strin
 	return path, private
 }
 
-// socketName is the name of a socket that is not in its home.
+// socketName is the name of a socket outside of its home.
 func socketName(id string) string { return "gatewaytui-" + id + ".sock" }
 
-// ensurePrivate makes the folder that the socket is in where no runtime folder is. Everyone may make one of this name
-// in a shared folder beforehand, so what is there must be ours and ours alone.
+// ensurePrivate makes the folder for the socket where there is no runtime folder. Any user may make a folder of this name
+// in a shared one beforehand, so it must be ours and closed to others.
 func ensurePrivate(dir string) error {
 	err := makeDir(dir)
 	if err == nil {
 		err = isPrivate(dir)
 	}
 	if err != nil {
-		return &trouble{ops.Error{
+		return &userError{ops.Error{
 			Code: ops.CodeInternal, Message: "make a folder for the control socket: " + reason(err),
 			Hint: "use a home with a shorter path, or set XDG_RUNTIME_DIR to a private folder",
 		}, err}
@@ -70,7 +70,8 @@ func ensurePrivate(dir string) error {
 	return nil
 }
 
-// isPrivate says why the socket cannot be in dir, nil if it can: a folder, no symbolic link, ours, closed to others.
+// isPrivate returns why the socket cannot be in dir. Nil: it can, because dir is a folder, not a symbolic link, ours, and
+// closed to others.
 func isPrivate(dir string) error {
 	fi, err := os.Lstat(dir)
 	switch {

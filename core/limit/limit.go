@@ -1,6 +1,6 @@
 // Package limit holds what all bounds of the section [limits] of the config have in common: a name, what is in use, how
-// often the bound was reached, and the warning that follows (HF5, HF9, HF12, HF20). The code that keeps a bound is where the
-// bounded thing is; it adds one Bound to the gateway's Set and calls Reached whenever something must wait or is refused.
+// often the bound was reached, and the resulting warning (HF5, HF9, HF12, HF20). Each bound is enforced where the bounded
+// thing is. That code adds one Bound to the gateway's Set and calls Reached whenever something must wait or is refused.
 //
 // limit.go has the bounds and their set, queue.go the queue in which waiting work is served fairly.
 package limit
@@ -34,7 +34,7 @@ const (
 	ControlConnections = "limits.control_connections"
 )
 
-// Recent is for how long a bound that was reached is a warning.
+// Recent is how long a reached bound stays a warning.
 const Recent = 10 * time.Minute
 
 // Spec describes one bound.
@@ -47,15 +47,15 @@ type Spec struct {
 	Bytes bool
 	// Most is the configured value.
 	Most int64
-	// Known, where it is set, is the value in force and takes the place of Most; while it is 0 there is no bound, and no row.
-	// It must be cheap and must not wait.
+	// Known, if set, is the value in force and replaces Most; while it is 0 there is no bound, and no row. It must be
+	// cheap and must not wait.
 	Known func() int64
 	// Used is how much is in use now; with Per the largest figure of any of them. It must be cheap and must not
 	// wait.
 	Used func() int64
-	// Waiting is how many wait for the bound; nil: what is over the bound is refused.
+	// Waiting is how many wait for the bound; nil: excess is refused.
 	Waiting func() int
-	// Hint tells an operator what to do when the bound is reached, beside raising it.
+	// Hint is advice for an operator when the bound is reached, other than raising it.
 	Hint string
 }
 
@@ -65,7 +65,7 @@ type Bound struct {
 
 	mu      sync.Mutex
 	reached uint64
-	// since is when the bound was reached after it had not been for Recent, last the last time.
+	// since is when the bound was reached after a pause of at least Recent. last is when it was last reached.
 	since, last time.Time
 }
 
@@ -85,8 +85,18 @@ func (b *Bound) Reached() {
 	b.last = now
 }
 
-// Set is the bounds of one gateway. Its methods may be called from any goroutine. The zero value is empty, and so is a nil
-// *Set, to which nothing is added.
+// Count is how often the bound was reached.
+func (b *Bound) Count() uint64 {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.reached
+}
+
+// Name is the bound's name.
+func (b *Bound) Name() string { return b.spec.Name }
+
+// Set is the bounds of one gateway. Its methods may be called from any goroutine. The zero value is empty, and so is a
+// nil *Set, which ignores Add.
 type Set struct {
 	mu     sync.Mutex
 	bounds []*Bound
@@ -145,7 +155,7 @@ func (b *Bound) row() ops.Limit {
 	return row
 }
 
-// amount is n of what the bound counts, for people.
+// amount is n in the bound's unit, for people.
 func (b *Bound) amount(n int64) string {
 	if b.spec.Bytes {
 		return humanize.IBytes(uint64(max(n, 0)))

@@ -19,13 +19,13 @@ import (
 // dumpsKept is how many files the dumps folder keeps, newest first.
 const dumpsKept = 40
 
-// Files are the files of the folder dumps of a home: reports of shutdowns, goroutine dumps, diagnoses, the list of lives. Each
-// is 0600. Only the holder of the home's lock may write them or set them aside; any process may read.
+// Files are the files of the folder dumps of a home: reports of shutdowns, goroutine dumps, diagnoses, the list of lives.
+// Each has mode 0600. Only the holder of the home's lock may write or quarantine them; any process may read.
 type Files struct {
 	// Dir is the folder, and Life the life that writes into it.
 	Dir, Life string
-	// SetAside moves a file that cannot be used away and keeps it. Only LastReport and List call it.
-	SetAside func(path string, why error) instance.Aside
+	// Quarantine moves a file that cannot be used away and keeps it. Only LastReport and List call it.
+	Quarantine func(path string, why error) instance.Quarantined
 }
 
 // ReportPath is the file of the report of a life's shutdown.
@@ -33,11 +33,11 @@ func (f Files) ReportPath(life string) string {
 	return filepath.Join(f.Dir, "shutdown-"+filepath.Base(life)+".json")
 }
 
-// mostIndented is how many items a report may have to be written with an indent, for people.
+// mostIndented is how many items a report may have to be written with indents, for people.
 const mostIndented = 100
 
-// reportReserves keep room for the report of a stop on a full disk, reportRoom bytes each: one is the report, and the other
-// takes the next one.
+// reportReserves keep room for the report of a stop on a full disk, reportRoom bytes each: one is the report, and the
+// other receives the next one.
 var reportReserves = []string{".reserve-report-1", ".reserve-report-2"}
 
 const reportRoom = 64 << 10
@@ -51,8 +51,8 @@ func (f Files) Reserve() error {
 	return errors.Join(errs...)
 }
 
-// SaveReport puts the report where a SIGKILL cannot take it. It is renamed into place and not synced: only a power cut
-// would lose it. On a full disk it takes the room that Reserve has kept, without its items if they do not fit (HF25).
+// SaveReport writes the report where a SIGKILL cannot remove it. It is renamed into place and not synced: only a power
+// cut would lose it. On a full disk it uses the room that Reserve has kept, without its items if they do not fit (HF25).
 func (f Files) SaveReport(r ops.Shutdown) error {
 	text, err := encodeReport(r)
 	if err != nil {
@@ -62,7 +62,7 @@ func (f Files) SaveReport(r ops.Shutdown) error {
 	if err = os.WriteFile(path+".new", text, 0o600); err == nil {
 		return os.Rename(path+".new", path)
 	}
-	_ = os.Remove(path + ".new") // a part of it takes room from everyone
+	_ = os.Remove(path + ".new") // a part of it wastes room
 	if !instance.NoRoom(err) {
 		return fmt.Errorf("write the shutdown's report: %w", err)
 	}
@@ -119,16 +119,16 @@ func (f Files) Create(kind string) (*os.File, error) {
 	return os.CreateTemp(f.Dir, kind+"-"+time.Now().UTC().Format("20060102T150405")+"-*.txt")
 }
 
-// List opens the list of past lives. One that cannot be used is set aside, with a warning.
+// List opens the list of past lives. A list that cannot be used is moved to quarantine, with a warning.
 func (f Files) List() *List {
 	l, err := Open(f.Dir)
 	if err != nil {
-		f.SetAside(filepath.Join(f.Dir, File), err)
+		f.Quarantine(filepath.Join(f.Dir, File), err)
 	}
 	return l
 }
 
-// Prune deletes the oldest files beyond those that are kept. What cannot be deleted stays: the next start tries again.
+// Prune deletes the oldest files beyond those that are kept. A file that cannot be deleted stays until the next start.
 func (f Files) Prune() {
 	entries, err := os.ReadDir(f.Dir)
 	if err != nil {

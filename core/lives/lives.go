@@ -1,9 +1,9 @@
 // Package lives has what a home keeps of its lives outside the database, in the folder dumps: the list of past lives, the
-// reports of their stops, goroutine dumps and diagnoses. So "how did it end last night" has an answer while no gateway runs
-// (TF20). The database has the same lives and more; only a gateway opens it.
+// reports of their stops, goroutine dumps and diagnoses. So "how did it end last night" has an answer while no gateway
+// runs (TF20). The database has the same lives and more, but only a gateway opens it.
 //
-// What it promises: a report or a list that no gateway has written is never taken for one; a report is written on a full disk
-// too; reading needs no lock and changes nothing.
+// What it promises: a report or a list that no gateway has written is never accepted. A report is written on a full disk
+// too. Reading needs no lock and changes nothing.
 //
 // The list, dumps/lives.json, is a JSON array of ops.Life rows without their shutdown reports, newest first: the items that
 // /v1/history answers. It holds at most Kept rows, has mode 0600 and is replaced in one step.
@@ -47,7 +47,7 @@ type List struct {
 	rows []ops.Life
 }
 
-// Open reads the list of the folder dumps. The error says that there is a file that cannot be used: the returned List
+// Open reads the list of the folder dumps. The error means that there is a file that cannot be used: the returned List
 // works without it, and the next Put replaces it.
 func Open(dumps string) (*List, error) {
 	l := &List{path: filepath.Join(dumps, File)}
@@ -57,7 +57,7 @@ func Open(dumps string) (*List, error) {
 }
 
 // Read returns the rows of the list in the folder dumps, newest first; none if there is no file. It takes no lock and
-// changes nothing. A file that no gateway has written is an error that says what is wrong with it.
+// changes nothing. A file that no gateway has written is an error that names the fault.
 func Read(dumps string) ([]ops.Life, error) {
 	text, err := instance.ReadFile(filepath.Join(dumps, File), maxFile)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -94,7 +94,7 @@ var outcomes = []ops.Outcome{ops.OutcomeClean, ops.OutcomeCutShort, ops.OutcomeC
 func check(l ops.Life) error {
 	switch {
 	case l.Life == "":
-		return errors.New("it has no life")
+		return errors.New("the life is missing")
 	case strings.ContainsFunc(l.Life, func(r rune) bool {
 		return r > unicode.MaxASCII || !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '-' && r != '_'
 	}):
@@ -112,7 +112,7 @@ func check(l ops.Life) error {
 	return nil
 }
 
-// arrange puts rows in the list's order and cuts those that are too old.
+// arrange sorts rows in the list's order and cuts those that are too old.
 func arrange(rows []ops.Life) []ops.Life {
 	slices.SortStableFunc(rows, func(a, b ops.Life) int {
 		return cmp.Or(b.StartedAt.Compare(a.StartedAt.Time), cmp.Compare(b.Life, a.Life))
@@ -120,9 +120,8 @@ func arrange(rows []ops.Life) []ops.Life {
 	return rows[:min(len(rows), Kept)]
 }
 
-// Put writes rows into the list, each in the place of the row of the same life, and replaces the file. A life that has
-// ended does not run again. The file is not synced:
-// only a power cut would lose it, and a slow disk holds nothing up for long.
+// Put writes rows into the list, each in place of the row of the same life, and replaces the file. A life that has ended
+// does not run again. The file is not synced: only a power cut would lose it, and a slow disk causes no long delay.
 func (l *List) Put(rows ...ops.Life) error {
 	if l == nil {
 		return nil
@@ -134,7 +133,7 @@ func (l *List) Put(rows ...ops.Life) error {
 		row.Reason, row.By = clip(row.Reason), clip(row.By)
 		if i := slices.IndexFunc(l.rows, func(r ops.Life) bool { return r.Life == row.Life }); i >= 0 {
 			if l.rows[i].Outcome != ops.OutcomeRunning && row.Outcome == ops.OutcomeRunning {
-				continue // a heartbeat that was late
+				continue // a late heartbeat
 			}
 			l.rows[i] = row
 		} else {
@@ -155,7 +154,7 @@ func (l *List) Put(rows ...ops.Life) error {
 	return nil
 }
 
-// Seen is when the life was last known to run, by the list; zero if the list does not have it.
+// Seen is when the life was last known to run, according to the list; zero if the list does not have it.
 func (l *List) Seen(life string) ops.Time {
 	if l == nil {
 		return ops.Time{}
@@ -170,5 +169,5 @@ func (l *List) Seen(life string) ops.Time {
 	return ops.Time{}
 }
 
-// clip bounds a text so that the list is always read back.
+// clip bounds a text so that every list can be read back.
 func clip(s string) string { return strings.ToValidUTF8(s[:min(len(s), maxText/4)], "") }

@@ -12,17 +12,17 @@ import (
 // maxReport bounds what is read of a report, in bytes. One with 10,000 items has some 3 MB.
 const maxReport = 32 << 20
 
-// LastReport is the report of the shutdown of an earlier life; false if it left none. One that cannot be read, or that
-// says what cannot be, is set aside; the error says why and where it is kept.
+// LastReport is the report of the shutdown of an earlier life; false: it left none. A report that is unreadable or
+// invalid is moved to quarantine; the error names the reason and the new path.
 func (f Files) LastReport(life string) (ops.Shutdown, bool, error) {
 	r, found, err := f.ReadReport(life)
 	if err != nil {
-		return ops.Shutdown{}, true, errors.New(f.SetAside(f.ReportPath(life), err).String())
+		return ops.Shutdown{}, true, errors.New(f.Quarantine(f.ReportPath(life), err).String())
 	}
 	return r, found, nil
 }
 
-// ReadReport is LastReport for whoever may only look.
+// ReadReport is LastReport for readers without the lock.
 func (f Files) ReadReport(life string) (r ops.Shutdown, found bool, err error) {
 	text, err := instance.ReadFile(f.ReportPath(life), maxReport)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -34,7 +34,7 @@ func (f Files) ReadReport(life string) (r ops.Shutdown, found bool, err error) {
 	return r, err == nil, err
 }
 
-// parseReport reads the report of a life's shutdown. What no gateway writes is an error.
+// parseReport reads the report of a life's shutdown. A report that no gateway writes is an error.
 func parseReport(text []byte, life string) (ops.Shutdown, error) {
 	var r ops.Shutdown
 	if err := json.Unmarshal(text, &r); err != nil {

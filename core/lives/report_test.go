@@ -36,7 +36,7 @@ func reports(t *testing.T) (f Files, home *instance.Home, text string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f = Files{Dir: home.Dumps(), Life: fakeLife, SetAside: home.SetAside}
+	f = Files{Dir: home.Dumps(), Life: fakeLife, Quarantine: home.Quarantine}
 	if err := f.SaveReport(ownReport()); err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +85,7 @@ func TestAReportThatCannotBeTrueIsSetAside(t *testing.T) {
 		if r.ID != "" || !found || err == nil || !strings.Contains(err.Error(), "shutdown-"+fakeLife) {
 			t.Fatalf("%s: it is %+v, %v, %v", name, r, found, err)
 		}
-		all := home.WasSetAside()
+		all := home.Quarantined()
 		kept, err := os.ReadFile(all[len(all)-1].Kept)
 		if err != nil || string(kept) != text {
 			t.Fatalf("%s: kept is %q, %v", name, kept, err)
@@ -102,7 +102,7 @@ func TestAReportThatCannotBeTrueIsSetAside(t *testing.T) {
 func TestAReportIsReadAsItWasWritten(t *testing.T) {
 	f, home, _ := reports(t)
 	r, found, err := f.LastReport(fakeLife)
-	if err != nil || !found || r.ID != ownReport().ID || len(r.Phases) != len(ownReport().Phases) || len(home.WasSetAside()) > 0 {
+	if err != nil || !found || r.ID != ownReport().ID || len(r.Phases) != len(ownReport().Phases) || len(home.Quarantined()) > 0 {
 		t.Errorf("it is %+v, %v, %v", r, found, err)
 	}
 	if _, found, err := f.LastReport("no such life"); found || err != nil {

@@ -2,11 +2,11 @@ package logs
 
 import "time"
 
-// foldWindow is how long a line stands for those that are the same. A line that comes without end is written once at
-// its beginning and once per window, with how often it came: the log neither fills the disk nor goes dark (H9).
+// foldWindow is how long identical lines are folded into one. An endless repetition is written once at its beginning and
+// once per window, with its count. So the log neither fills the disk nor goes silent (H9).
 const foldWindow = 10 * time.Second
 
-// How many lines are remembered, so that lines which alternate are folded as well. The one whose window ends first is
+// How many lines are remembered, so that alternating lines are folded as well. The line whose window ends first is
 // forgotten early.
 const (
 	maxFolds     = 512
@@ -26,7 +26,7 @@ type fold struct {
 	repeats int
 }
 
-// repeat counts line and reports true if its window is open.
+// repeat counts line and reports whether its window is open.
 func (f *folds) repeat(line []byte) bool {
 	o := f.lines[string(line)]
 	if o == nil {
@@ -36,8 +36,8 @@ func (f *folds) repeat(line []byte) bool {
 	return true
 }
 
-// open begins the window of a line that is about to be written, and returns what the windows that had to go for it were
-// still to say.
+// open begins the window of a line that is about to be written. It returns the entries of the windows that were closed
+// early for it.
 func (f *folds) open(e entry) []entry {
 	var forgotten []entry
 	for len(f.order) > 0 && (len(f.order) >= maxFolds || f.bytes+len(e.line) > maxFoldBytes) {
@@ -49,8 +49,7 @@ func (f *folds) open(e entry) []entry {
 	return forgotten
 }
 
-// ended returns what the windows that end by now, or all of them, have to say. A line that came again goes on being
-// folded.
+// ended returns the entries of the windows that end by now, or of all. A line that was repeated is folded again.
 func (f *folds) ended(now time.Time, all bool) []entry {
 	var said []entry
 	for n := len(f.order); n > 0 && (all || !f.order[0].until.After(now)); n-- {

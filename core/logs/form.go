@@ -15,14 +15,14 @@ import (
 	"gatewaytui/core/term"
 )
 
-// timeLayout is how times are written: RFC 3339 in UTC with milliseconds (CONTRACT.md, 7).
+// timeLayout is the format of times: RFC 3339 in UTC with milliseconds (CONTRACT.md, 7).
 const timeLayout = "2006-01-02T15:04:05.000Z"
 
-// lowest is below every level that is used: what is logged is decided before a form sees it.
+// lowest is below every level in use: the level is checked before a form gets a line.
 const lowest = slog.Level(-128)
 
-// form is how a sink writes its lines. The handler writes a line without its time, so that two lines that differ in
-// nothing else are the same bytes; stamp adds the time, and how often the line was repeated if it was.
+// form is the format of a sink's lines. The handler writes a line without its time, so that lines with equal content are
+// the same bytes. stamp adds the time, and how often the line was repeated if it was.
 type form struct {
 	handler func(io.Writer) slog.Handler
 	stamp   func(dst []byte, at time.Time, line string, repeated int) []byte
@@ -76,8 +76,8 @@ func textForm(r *term.Redactor, colour bool) form {
 	}
 }
 
-// appendEscaped appends a piece of JSON with what is not printable in it escaped: JSON allows bidi controls and the like
-// to stand in a text as they are, and people read the file on terminals. Only what is inside of strings can be such.
+// appendEscaped appends a piece of JSON and escapes what is not printable in it. JSON allows bidi controls and the like
+// in a text, and people read the file on terminals. Such characters occur only inside of strings.
 func appendEscaped(dst []byte, text string) []byte {
 	kept := 0 // text[:kept] is in dst
 	for i := 0; i < len(text); {

@@ -9,20 +9,20 @@ import (
 	"time"
 )
 
-// handler gives every record to each sink, in the sink's own form.
+// handler passes every record to each sink, in the sink's own form.
 type handler struct {
 	level    slog.Level
 	branches []branch
 }
 
 // branch is the way to one sink: through fold, where a line may be folded into an identical one before it, or straight.
-// While off is set the sink takes nothing, and no line is formed for it.
+// While off is set the sink accepts nothing, and no line is formed for it.
 type branch struct {
 	fold, straight slog.Handler
 	off            *atomic.Bool
 }
 
-// Enabled lets every line of Info come as far as Handle: it may be one that the level does not silence.
+// Enabled lets every line of Info reach Handle, because it may be a milestone, which no level silences.
 func (h *handler) Enabled(_ context.Context, level slog.Level) bool {
 	return level >= min(h.level, slog.LevelInfo) && len(h.branches) > 0
 }
@@ -58,7 +58,7 @@ func (h *handler) Handle(ctx context.Context, r slog.Record) error {
 	return nil
 }
 
-// mayBeGroup reports whether a is a group or may turn out to be one.
+// mayBeGroup reports whether a is a group or may become one.
 func mayBeGroup(a slog.Attr) bool {
 	return a.Value.Kind() == slog.KindGroup || a.Value.Kind() == slog.KindLogValuer
 }
@@ -86,8 +86,8 @@ func (h *handler) with(f func(slog.Handler) slog.Handler) slog.Handler {
 	return c
 }
 
-// milestone reports whether each line with this message is an event of its own that a reader counts on: the life's
-// beginning, its end, and the phases of its stop (CONTRACT.md, 8). It is neither folded nor silenced by a level.
+// milestone reports whether a reader counts on each line with this message: the life's begin, its end, and the phases of
+// its stop (CONTRACT.md, 8). Such a line is neither folded nor silenced by a level.
 func milestone(msg string) bool {
 	return msg == "ready" || msg == "stopped" || strings.HasPrefix(msg, "shutdown.")
 }

@@ -20,8 +20,9 @@ func (w library) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
-// Capture sends what the package log prints to l until restore is called: the transport of net/http has no other way to
-// report, for instance, an unsolicited response. The package log belongs to the process, so only its main program calls this.
+// Capture sends what the package log prints to l until restore is called. The transport of net/http has no other way to
+// report, for instance, an unsolicited response. The package log belongs to the process, so only its main program calls
+// this.
 func Capture(l *slog.Logger) (restore func()) {
 	writer, flags := log.Writer(), log.Flags()
 	log.SetOutput(Library(l))

@@ -1,10 +1,10 @@
 // Package logs is where a gateway's log lines go: JSON lines in a rotated file, and readable or JSON lines on stderr
 // (CONTRACT.md, 8).
 //
-// What it promises: logging never blocks the caller, whatever a disk, a pipe or a terminal does; a sink that stalls
-// delays no other; a line that could not be taken is counted, and the count is logged. Identical lines are folded and
-// the files are bounded, so that a tight error loop neither fills the disk nor silences the log (H9). No
-// line carries a known or recognisable secret (I1-I3), and nothing untrusted reaches a terminal raw (I4).
+// What it promises: logging never blocks the caller, even if a disk, a pipe or a terminal hangs. A stalled sink delays no
+// other sink. Dropped lines are counted, and the count is logged. Identical lines are folded and the files are bounded, so
+// that a tight error loop neither fills the disk nor silences the log (H9). No line carries a known or recognisable secret
+// (I1-I3), and no untrusted text reaches a terminal raw (I4).
 package logs
 
 import (
@@ -27,27 +27,27 @@ const (
 	DefaultKeep     = 5
 )
 
-// Options says where lines go. The zero value drops them all.
+// Options are the targets of the lines. The zero value drops them all.
 type Options struct {
-	// Path is the file; empty: none. Its folder must exist. The file must be no symbolic link.
+	// Path is the file; empty: none. Its folder must exist. The file must not be a symbolic link.
 	Path string
-	// MaxBytes is the size in bytes from which the file is rotated; 0 is DefaultMaxBytes.
+	// MaxBytes is the size in bytes from which the file is rotated; 0: DefaultMaxBytes.
 	MaxBytes int64
-	// Keep is how many rotated files stay beside the current one; 0 is DefaultKeep.
+	// Keep is how many rotated files are kept in addition to the current one; 0: DefaultKeep.
 	Keep int
 
-	// Stderr takes lines as well; nil: none, which is what a console on the same terminal needs.
+	// Stderr gets the lines as well; nil: none, as needed for a console on the same terminal.
 	Stderr io.Writer
-	// StderrLater keeps lines from Stderr until ShowStderr: a console has the terminal until it is left.
+	// StderrLater keeps lines from Stderr until ShowStderr, because a console uses the terminal until then.
 	StderrLater bool
 	// StderrIsTerminal chooses text for Format auto, and colour unless NO_COLOR is set or TERM is dumb.
 	StderrIsTerminal bool
-	// Format is how lines look on Stderr: auto, text or json; empty is auto. The file is always JSON.
+	// Format is the format on Stderr: auto, text or json; empty: auto. The file is always JSON.
 	Format string
 
-	// Level is the lowest one that is logged: debug, info, warn or error; empty is info.
+	// Level is the lowest level that is logged: debug, info, warn or error; empty: info.
 	Level string
-	// Redactor knows the secrets; nil knows none but still masks what looks like one.
+	// Redactor knows the secrets; nil knows none but still masks text that looks like a secret.
 	Redactor *term.Redactor
 }
 
@@ -58,8 +58,8 @@ type Log struct {
 	closed sync.Once
 }
 
-// Open opens the log and starts one goroutine for each sink, which Close ends. The file is made, or has its mode
-// corrected to 0600, before Open returns.
+// Open opens the log and starts one goroutine for each sink, which Close ends. Before it returns, the file exists with
+// mode 0600.
 func Open(o Options) (*Log, error) {
 	var level slog.Level
 	if o.Level != "" {
@@ -110,8 +110,8 @@ func (l *Log) start(level slog.Level) {
 	}
 }
 
-// Logger is the logger whose lines go to every sink. It may be used at any time: before Close from any goroutine, after
-// Close its lines are dropped.
+// Logger is the logger whose lines go to every sink. It may be used from any goroutine at any time; after Close its lines
+// are dropped.
 func (l *Log) Logger() *slog.Logger { return l.logger }
 
 // The names of the sinks for Options.Path and Options.Stderr.
@@ -120,8 +120,8 @@ const (
 	stderrName = "stderr"
 )
 
-// FileTrouble is why lines cannot be written to the file at the moment, and since when; empty if they can. It comes from
-// memory alone.
+// FileTrouble is why lines cannot be written to the file now, and since when; empty: they can. It comes from memory
+// alone.
 func (l *Log) FileTrouble() (text string, since time.Time) {
 	for _, s := range l.sinks {
 		if s.name == fileName {
@@ -131,15 +131,15 @@ func (l *Log) FileTrouble() (text string, since time.Time) {
 	return "", time.Time{}
 }
 
-// madeAgain tells every sink that the file was made again, and why it was not there.
+// madeAgain reports to every sink that the file was made again, and why it was missing.
 func (l *Log) madeAgain(why string) {
 	for _, s := range l.sinks {
 		s.log(slog.LevelWarn, "log.made_again", slog.String("sink", fileName), slog.String("reason", why))
 	}
 }
 
-// ShowStderr lets lines go to Options.Stderr from now on, if StderrLater has kept them from it. The lines before are in the
-// file alone.
+// ShowStderr sends lines to Options.Stderr from now on, if StderrLater has prevented it. Earlier lines are only in the
+// file.
 func (l *Log) ShowStderr() {
 	for _, s := range l.sinks {
 		if s.name == stderrName {
@@ -148,9 +148,9 @@ func (l *Log) ShowStderr() {
 	}
 }
 
-// Close writes what is queued and folded, and closes the file. It returns when that is done or when ctx ends; then its
-// error says what is lost, and the goroutine of a sink whose writer never returns is left behind with it. More than one
-// call waits for the same end.
+// Close writes what is queued and folded, and closes the file. It returns when that is done or when ctx ends. Then its
+// error says what is lost, and the goroutine of a sink whose writer never returns is abandoned. Several calls wait for
+// the same end.
 func (l *Log) Close(ctx context.Context) error {
 	l.closed.Do(func() {
 		for _, s := range l.sinks {
@@ -166,8 +166,8 @@ func (l *Log) Close(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// writeFailed tells the other sinks that one has begun to fail. It is told once: telling each failure would have two
-// failing sinks tell each other for ever.
+// writeFailed reports to the other sinks that one has begun to fail. It reports that once, because two failing sinks
+// would otherwise report each other for ever.
 func (l *Log) writeFailed(failed *sink, err error) {
 	for _, s := range l.sinks {
 		if s != failed {

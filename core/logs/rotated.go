@@ -14,8 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lookEvery is how often, at most, the log file is compared with what is at its path, and how often a log that cannot be
-// written is tried again.
+// lookEvery is how often, at most, the log file is compared with the file at its path, and how often an unwritable log is
+// tried again.
 const lookEvery = 2 * time.Second
 
 // backupTime is the time in the name of a rotated file, in UTC.
@@ -25,14 +25,14 @@ const backupTime = "2006-01-02T15-04-05.000"
 const maxBackups = 100
 
 // rotated is the current log file and its rotated predecessors, gateway-TIME-size.jsonl. It follows no symbolic link, and
-// makes its file again when it was deleted or replaced (HF28). One goroutine uses it.
+// makes its file again when it was deleted or replaced (HF28). Only one goroutine uses it.
 type rotated struct {
 	folder, name string // the folder's path has no symbolic links
 	max          int64  // bytes from which the file is rotated
 	keep         int    // how many rotated files stay
 	again        func(why string)
 
-	file   *os.File // nil: there is none at the moment
+	file   *os.File // nil: there is none now
 	size   int64
 	looked time.Time // when the file was last compared with its path, or tried
 	err    error     // why there is none
@@ -40,7 +40,7 @@ type rotated struct {
 
 // openRotated opens the file at path, whose folder exists, or makes it. again is called when the file was made again.
 func openRotated(path string, most int64, keep int, again func(why string)) (*rotated, error) {
-	folder, err := filepath.EvalSymlinks(filepath.Dir(path)) // a link that is there from the start is the owner's wish
+	folder, err := filepath.EvalSymlinks(filepath.Dir(path)) // the owner may choose a link that exists from the start
 	if err != nil {
 		return nil, err
 	}
@@ -72,7 +72,7 @@ func (r *rotated) Close() error {
 	return r.file.Close()
 }
 
-// look makes the file again if what is at its path is not it: every lookEvery, and at once if it has to.
+// look makes the file again if it is not the one at its path: every lookEvery, or at once on request.
 func (r *rotated) look(now time.Time, atOnce bool) error {
 	if since := now.Sub(r.looked); !atOnce && since >= 0 && since < lookEvery {
 		return r.err
@@ -83,32 +83,32 @@ func (r *rotated) look(now time.Time, atOnce bool) error {
 		return nil
 	}
 	if r.file != nil {
-		_ = r.file.Close() // nobody can read what is in it
+		_ = r.file.Close() // no reader can reach its content
 		r.file = nil
 	}
 	if r.err = r.inFolder(r.open); r.err != nil {
-		r.err = fmt.Errorf("%s, and it cannot be made again: %w", why, r.err)
+		r.err = fmt.Errorf("%s and cannot be made again: %w", why, r.err)
 		return r.err
 	}
 	r.again(why)
 	return nil
 }
 
-// gone says why the file is not the one at its path, empty if it is.
+// gone is why the file is not the one at its path; empty: it is.
 func (r *rotated) gone() string {
 	if r.file == nil {
 		return "the log file was missing"
 	}
 	ours, err := r.file.Stat()
 	if err != nil {
-		return "the log file cannot be looked at"
+		return "the log file is not readable"
 	}
 	folder, err := os.Lstat(r.folder)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return "the folder of the log was removed"
 	case err != nil:
-		return "the folder of the log cannot be looked at"
+		return "the folder of the log is not readable"
 	case !folder.IsDir():
 		return "the folder of the log was replaced"
 	}
@@ -117,15 +117,15 @@ func (r *rotated) gone() string {
 	case errors.Is(err, fs.ErrNotExist):
 		return "the log file was removed"
 	case err != nil:
-		return "the log file cannot be looked at"
+		return "the log file is not readable"
 	case !os.SameFile(ours, there):
 		return "the log file was replaced"
 	}
 	return ""
 }
 
-// inFolder runs do with the folder, which it makes again if it is missing. What is at its path must be a folder, no link to
-// one, and ours: it is closed to others.
+// inFolder runs do with the folder, which it makes again if it is missing. The folder must be a real folder, not a link,
+// and ours. It is closed to other users.
 func (r *rotated) inFolder(do func(folder int) error) error {
 	if err := os.Mkdir(r.folder, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
@@ -166,7 +166,7 @@ func (r *rotated) open(folder int) error {
 	f := os.NewFile(uintptr(fd), path)
 	fi, err := f.Stat()
 	if err == nil && !fi.Mode().IsRegular() {
-		err = fmt.Errorf("%s is no regular file", path)
+		err = fmt.Errorf("%s is not a regular file", path)
 	}
 	if err == nil && fi.Mode().Perm() != 0o600 {
 		err = f.Chmod(0o600)
@@ -178,7 +178,7 @@ func (r *rotated) open(folder int) error {
 	return nil
 }
 
-// rotate gives the file its name with the time and begins another one.
+// rotate renames the file with the time and begins a new one.
 func (r *rotated) rotate(folder int) error {
 	to, err := r.freeName(folder, time.Now())
 	if err == nil {
@@ -189,7 +189,7 @@ func (r *rotated) rotate(folder int) error {
 	}
 	old := r.file
 	if err := r.open(folder); err != nil {
-		_ = unix.Renameat(folder, to, folder, r.name) // the old one goes on
+		_ = unix.Renameat(folder, to, folder, r.name) // the old one stays in use
 		return err
 	}
 	_ = old.Close() // each write to it was checked
@@ -214,13 +214,13 @@ func (r *rotated) freeName(folder int, now time.Time) (string, error) {
 	return "", fs.ErrExist
 }
 
-// stem is how the names of rotated files begin, and ext how they end.
+// stem is the beginning of the names of rotated files, and ext their end.
 func (r *rotated) stem() (stem, ext string) {
 	ext = filepath.Ext(r.name)
 	return strings.TrimSuffix(r.name, ext) + "-", ext
 }
 
-// prune deletes the oldest rotated files beyond those that stay. What cannot be deleted is tried at the next rotation.
+// prune deletes the oldest rotated files beyond keep. Files that cannot be deleted are tried again at the next rotation.
 func (r *rotated) prune(folder int) {
 	entries, err := os.ReadDir(r.folder)
 	if err != nil {

@@ -11,32 +11,32 @@ import (
 	"time"
 )
 
-// What may wait for one sink. Beyond it lines are dropped and counted.
+// Bounds of one sink's queue. Lines beyond them are dropped and counted.
 const (
 	maxQueued      = 4096
 	maxQueuedBytes = 4 << 20
 )
 
-// sink is one place that lines go to, with a queue of its own, so that one that stalls costs the others nothing.
+// sink is one target of lines. It has its own queue, so that a stalled sink does not affect the others.
 type sink struct {
 	name        string
 	form        form
 	w           io.Writer
-	closeWriter func() error       // nil: the writer is somebody else's
-	failed      func(*sink, error) // told when writing begins to fail
+	closeWriter func() error       // nil: the writer belongs to another owner
+	failed      func(*sink, error) // called when writing begins to fail
 
-	off     atomic.Bool   // no lines are taken
-	wake    chan struct{} // has room for one: run looks at everything each time
+	off     atomic.Bool   // no lines are accepted
+	wake    chan struct{} // has room for one: run checks everything each time
 	done    chan struct{} // closed when run is over
 	err     error         // of closeWriter; read after done
-	pending atomic.Int64  // lines taken and not yet written
+	pending atomic.Int64  // lines accepted and not yet written
 
 	mu      sync.Mutex // guards what follows; never held over a write
 	queue   []entry
 	bytes   int
-	dropped int // lines that found the queue full and were not told of yet
+	dropped int // lines that were dropped because the queue was full, and not reported yet
 	folds   folds
-	closing bool      // no more lines are taken
+	closing bool      // no more lines are accepted
 	broken  string    // why the last write failed; empty: it did not
 	since   time.Time // of the first of the failed writes
 }
@@ -60,7 +60,7 @@ func (s *sink) branch() branch {
 	return branch{fold: s.form.handler(intake{s, true}), straight: s.form.handler(intake{s, false}), off: &s.off}
 }
 
-// intake is what a handler of slog writes its lines to.
+// intake is the writer for a handler of slog.
 type intake struct {
 	sink *sink
 	fold bool
@@ -71,7 +71,7 @@ func (i intake) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// log writes a line of the log's own.
+// log writes a line about the log itself.
 func (s *sink) log(level slog.Level, msg string, attrs ...slog.Attr) {
 	s.take([]byte(s.compose(level, msg, attrs...)), true)
 }
@@ -81,11 +81,11 @@ func (s *sink) compose(level slog.Level, msg string, attrs ...slog.Attr) string 
 	var b bytes.Buffer
 	r := slog.NewRecord(time.Time{}, level, msg, 0)
 	r.AddAttrs(attrs...)
-	_ = s.form.handler(&b).Handle(context.Background(), r) // a buffer takes everything
+	_ = s.form.handler(&b).Handle(context.Background(), r) // a buffer never fails
 	return b.String()
 }
 
-// take queues a line, folds it or drops it. It waits for no writer.
+// take queues a line, folds it or drops it. It never waits for a writer.
 func (s *sink) take(line []byte, fold bool) {
 	now := time.Now()
 	s.mu.Lock()
@@ -94,7 +94,7 @@ func (s *sink) take(line []byte, fold bool) {
 	case s.closing, s.off.Load():
 		return
 	case fold && s.folds.repeat(line):
-		return // its window's end will wake run
+		return // the end of its window will wake run
 	}
 	e := entry{line: string(line), at: now}
 	if s.push(e) && fold {
@@ -108,7 +108,7 @@ func (s *sink) take(line []byte, fold bool) {
 	}
 }
 
-// push queues e, or counts what is lost with it. The caller holds mu.
+// push queues e, or counts its lines as lost. The caller holds mu.
 func (s *sink) push(e entry) bool {
 	if len(s.queue) >= maxQueued || s.bytes+len(e.line) > maxQueuedBytes {
 		s.dropped += max(1, e.repeated)
@@ -125,10 +125,10 @@ type batch struct {
 	lines   []entry
 	dropped int
 	next    time.Time // when a fold window ends; zero: none is open
-	last    bool      // nothing comes after it
+	last    bool      // it is the last batch
 }
 
-// drain takes everything that is there to be written. spare becomes the queue's memory.
+// drain takes everything that waits to be written. spare becomes the queue's memory.
 func (s *sink) drain(spare []entry) batch {
 	now := time.Now()
 	s.mu.Lock()
@@ -158,7 +158,7 @@ func (s *sink) run() {
 	write := func(e entry) bool {
 		buf = buf[:0]
 		if torn {
-			buf = append(buf, '\n') // so that it does not spoil the next one
+			buf = append(buf, '\n') // so that it does not spoil the next line
 		}
 		buf = s.form.stamp(buf, e.at, e.line, e.repeated)
 		n, err := s.w.Write(buf)
@@ -190,7 +190,7 @@ func (s *sink) run() {
 		if b.last {
 			break
 		}
-		if lost > 0 { // the next line may be far, and whether one can be written has to be known
+		if lost > 0 { // the next line may come late, and a failing writer must be known
 			window.Reset(lookEvery)
 		} else if !b.next.IsZero() {
 			window.Reset(time.Until(b.next))
@@ -205,7 +205,7 @@ func (s *sink) run() {
 	}
 }
 
-// note keeps why a write failed; nil: it did not.
+// note keeps why a write failed; nil: it succeeded.
 func (s *sink) note(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -220,7 +220,7 @@ func (s *sink) note(err error) {
 	}
 }
 
-// trouble is why the last write failed, and since when writes fail; empty if it did not.
+// trouble is why the last write failed, and since when writes fail; empty: it succeeded.
 func (s *sink) trouble() (text string, since time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -11,19 +11,19 @@ import (
 	"gatewaytui/core/term"
 )
 
-// maxText bounds one message or attribute, in runes: a traceback that is logged in a loop must not fill the files by
-// itself (H9).
+// maxText bounds one message or attribute, in runes: a traceback that is logged in a loop must not fill the files alone
+// (H9).
 const maxText = 8 << 10
 
 // values makes messages and attributes fit to be written: masked, cleaned, bounded, and of kinds that a handler writes
-// as they are. Whatever is an object becomes its text, because only a text can be searched for secrets.
+// unchanged. Every object becomes its text, because only a text can be searched for secrets.
 type values struct {
 	redactor *term.Redactor
 	// terminal keeps U+FFFD out: tint without colours cuts a text off there.
 	terminal bool
 }
 
-// replace is a ReplaceAttr of slog.HandlerOptions; it is called for each attribute that is no group.
+// replace is a ReplaceAttr of slog.HandlerOptions; it is called for each attribute that is not a group.
 func (v values) replace(groups []string, a slog.Attr) slog.Attr {
 	if a.Key == "" && a.Equal(slog.Attr{}) {
 		return a // which a handler leaves out
@@ -51,7 +51,7 @@ func (v values) replace(groups []string, a slog.Attr) slog.Attr {
 	return a
 }
 
-// other is any value as a text, and a list of texts as a list: who reads the log by program has them as they were meant
+// other is any value as a text, and a list of texts as a list, so that programs that read the log get the list
 // (CONTRACT.md, 8: blockers).
 func (v values) other(x any) slog.Value {
 	r := reflect.ValueOf(x)
@@ -68,7 +68,7 @@ func (v values) other(x any) slog.Value {
 	return slog.StringValue(v.text(plain(x)))
 }
 
-// secret reports whether the value called name, or a group that it is in, is secret by its name.
+// secret reports whether the name of the value, or of a group around it, marks it as secret.
 func (values) secret(groups []string, name string) bool {
 	if term.SecretName(name) {
 		return true
@@ -81,8 +81,8 @@ func (values) secret(groups []string, name string) bool {
 	return false
 }
 
-// text masks before it cleans, because a secret may have line ends in it, and again after it, because what is dropped
-// may have stood inside of one; and it cuts last, because half a secret is not recognised.
+// text masks before it cleans, because a secret may have line ends in it. It masks again after it, because dropped
+// characters may have been inside of one. It cuts last, because half a secret is not recognised.
 func (v values) text(s string) string {
 	s = v.redactor.Redact(s)
 	if c := term.Clean(s, 0); c != s {
@@ -95,7 +95,7 @@ func (v values) text(s string) string {
 	return s
 }
 
-// plain is the text of any value. One that panics must not take the caller with it.
+// plain is the text of any value. A value that panics must not stop the caller.
 func plain(x any) (s string) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -130,7 +130,7 @@ const maxKey = 128
 
 func key(k string) string { return term.Clean(k, maxKey) }
 
-// cleanKeys cleans the keys of the groups in a, which no ReplaceAttr is called for.
+// cleanKeys cleans the keys of the groups in a, for which ReplaceAttr is not called.
 func cleanKeys(a slog.Attr) slog.Attr {
 	v := a.Value.Resolve()
 	if v.Kind() != slog.KindGroup {

@@ -15,14 +15,14 @@ import (
 	"gatewaytui/core/term"
 )
 
-// AdoptEarlier takes over the trees of rows that an earlier life was to keep (PolicyKept) and whose leader lives, by its
-// identity: they are tracked, shown and ended like those of this life, with the origin "adopted", and are in the journal
-// as this life's. Everything that the leader started is known by its tag, so a leader without one is not adopted. Its
-// output is read on where it was left, if it still writes to the pipe that it was given; it has no input, and how it
-// ends is not known.
+// AdoptEarlier takes over the trees of rows that an earlier life had to keep (PolicyKept), if the leader lives with the
+// same identity. They are tracked, shown and ended like those of this life, with the origin "adopted", and the journal
+// has them as this life's. The leader's tag identifies everything that it started, so a leader without a tag is not
+// adopted. Reading of its output continues where it stopped, if it still writes to the pipe that it was given. It has no
+// input, and how it ends is not known.
 //
-// It returns the rows that were taken over, once the journal was told of them. It is called before SweepEarlier, with the
-// home's lock held, between Open and Close.
+// It returns the adopted rows, once the journal has them. It is called before SweepEarlier, with the home's lock held,
+// between Open and Close.
 func (r *Registry) AdoptEarlier(ctx context.Context, rows []Entry) (adopted []Entry) {
 	for _, e := range rows {
 		if e.Policy != PolicyKept || e.Life == "" || e.Life == r.opts.Life || e.BootID != r.self.bootID {
@@ -39,8 +39,8 @@ func (r *Registry) AdoptEarlier(ctx context.Context, rows []Entry) (adopted []En
 	return adopted
 }
 
-// inherit makes the process of e a tree of ours, and returns what is closed when the journal was told; nil if e's process
-// is gone, or cannot be followed.
+// inherit makes the process of e a tree of ours. It returns a channel that is closed when the journal has the tree; nil
+// if e's process is gone or cannot be followed.
 func (r *Registry) inherit(e Entry) <-chan struct{} {
 	leader := ident{e.PID, e.StartTicks}
 	tag := kernel.TagOf(e.PID, make([]byte, 4<<10))
@@ -56,7 +56,7 @@ func (r *Registry) inherit(e Entry) <-chan struct{} {
 		t.dir = r.groups.dirOf(e.PID)
 	}
 	pipe := keptOutput(e.PID)
-	p, err := statOf(e.PID) // what was read before is of the process that has the pid now
+	p, err := statOf(e.PID) // what was read before belongs to the process that has the pid now
 	if err != nil || p.start != e.StartTicks || !p.alive() || r.self.untouchable(p) {
 		if pipe != nil {
 			_ = pipe.Close() // nothing was read
@@ -95,8 +95,8 @@ func (r *Registry) inherit(e Entry) <-chan struct{} {
 	return told
 }
 
-// keptOutput opens the pipe that pid writes its output to, if it is the one that it was started with: a pipe that it can
-// read as well, which no shell makes. Else it is nil: what somebody else reads is not ours to take.
+// keptOutput opens the pipe that pid writes its output to, if it is the pipe that pid was started with. That pipe is open
+// for reading as well, which no shell does. Otherwise it returns nil, because another process reads that pipe.
 func keptOutput(pid int) *os.File {
 	proc := "/proc/" + strconv.Itoa(pid)
 	if to, err := os.Readlink(proc + "/fd/1"); err != nil || !strings.HasPrefix(to, "pipe:[") {
@@ -125,8 +125,8 @@ func keptOutput(pid int) *os.File {
 	return nil
 }
 
-// inherited finds, among procs, the members of the trees that earlier lives started. at is who descends from us, and so
-// is none of them. It is called with the turn to scan.
+// inherited finds, among procs, the members of the trees that earlier lives started. at has our descendants, which cannot
+// be members. It is called while holding the turn to scan.
 func (r *Registry) inherited(procs []proc, at map[int]ident) map[*tree][]proc {
 	byTag := map[kernel.Tag]*tree{}
 	r.mu.Lock()
@@ -154,7 +154,7 @@ func (r *Registry) inherited(procs []proc, at map[int]ident) map[*tree][]proc {
 		if led[t] {
 			continue
 		}
-		// A scan can miss it, and it is told to be gone but once.
+		// A scan can miss the leader, and its end is reported only once.
 		if p, err := statOf(t.leader.pid); err == nil && p.ident == t.leader && p.alive() {
 			members[t] = append(members[t], p)
 		}

@@ -8,11 +8,11 @@ import (
 	"gatewaytui/core/ops"
 )
 
-// tooOldAgain is how soon a tree that is too old, and that could not be ended, is ended again.
+// tooOldAgain is how soon the kill of a tree that is too old is tried again after a failure.
 const tooOldAgain = time.Minute
 
-// endTooOld begins to end the trees that are older than Options.MaxAge, all of them at once (C1). A sweep calls it, and does
-// not wait for it; the kill ends with the registry at the latest.
+// endTooOld begins to end the trees that are older than Options.MaxAge, all of them at once (C1). A sweep calls it
+// without waiting for it. The kill ends with the registry at the latest.
 func (r *Registry) endTooOld(now time.Time) {
 	if r.opts.MaxAge <= 0 {
 		return
@@ -34,8 +34,8 @@ func (r *Registry) endTooOld(now time.Time) {
 	}
 	for _, row := range rows {
 		age := time.Duration(row.AgeMS) * time.Millisecond
-		r.log.Warn("process tree ended for its age", "pid", row.PID, "session", row.Session, "age", age, "max_age", r.opts.MaxAge)
-		r.emit(ops.EventProcessTooOld, row, fmt.Sprintf("process %d is %s old, more than process.max_age allows: it is ended", row.PID, age))
+		r.log.Warn("process tree reached its maximum age", "pid", row.PID, "session", row.Session, "age", age, "max_age", r.opts.MaxAge)
+		r.emit(ops.EventProcessTooOld, row, fmt.Sprintf("process %d is %s old, more than process.max_age allows; ending it", row.PID, age))
 	}
 	r.loops.Go(func() {
 		ctx, cancel := context.WithCancel(context.Background())

@@ -55,7 +55,7 @@ func TestC1_ATreeThatIsTooOldIsEnded(t *testing.T) {
 	if len(told) == 0 || told[0] != old.PID() || len(told) > 1 && told[1] != young.PID() || len(early) > 0 {
 		t.Errorf("the events name %v, and not %d first; ended too early, in ms: %v", told, old.PID(), early)
 	}
-	if !strings.Contains(log.String(), "process tree ended for its age") {
+	if !strings.Contains(log.String(), "process tree reached its maximum age") {
 		t.Errorf("the log says %s", log.String())
 	}
 }

@@ -8,34 +8,35 @@ import (
 	"gatewaytui/core/process/kernel"
 )
 
-// Owner is who a tracked process belongs to.
+// Owner is the session, turn and tree that a tracked process belongs to.
 type Owner struct {
 	// Session and Turn are those of its tree. Both are empty for a tree of the gateway, and for a process below the
-	// gateway that no tree is known of.
+	// gateway without a known tree.
 	Session, Turn string
 	// Leader is the leader of its tree, which may have ended; zero: not known, or it is being started.
 	Leader Identity
 }
 
-// callerMost is how many parents of a caller are read at most: some milliseconds' worth.
+// callerMost is how many parents of a caller are read at most; that takes some milliseconds.
 const callerMost = 512
 
-// ErrNotOpen says that Caller was called before Open, of a process that an earlier life may have kept for this one.
+// ErrNotOpen means that Caller was called before Open, for a process that an earlier life may have kept for this one.
 var ErrNotOpen = errors.New("the process registry is not open yet")
 
-// Caller reports whether the process pid is one that the registry tracks, and whose it is: a member of a tree, or anything
-// else below the gateway that was started since Open. It is told by what the process cannot shed (HF7): its identity at the
-// last scan, its control group, its parents, its session (setsid(2)), and its tag. Its environment is not read.
+// Caller reports whether the registry tracks the process pid, and who owns it. Tracked are the members of trees and
+// everything else below the gateway that was started since Open. It uses only what the process cannot shed (HF7): its
+// identity at the last scan, its control group, its parents, its session (setsid(2)), and its tag. It does not read the
+// environment.
 //
-// The pid is of our own pid namespace. The answer is of one process: its start is the same before and after the reads.
-// Whether that is the process which the caller means is for the caller to know, by a pidfd or by the start of it. The error
-// says that it cannot be told: pid has ended, is not readable, or its parents change too fast. A process that cannot be told
-// is not to be trusted as one from outside.
+// The pid is of our own pid namespace. The answer is about one process: its start is the same before and after the reads.
+// The caller must make sure that it is the intended process, by a pidfd or by its start. An error means that the owner is
+// unknown: pid has ended, is not readable, or its parents change too fast. Do not trust such a process as one from
+// outside.
 //
-// The gateway itself, its process group, the guardian, and what descends from the program since before Open are not
-// tracked. It costs some tens of microseconds, however many trees there are. It may be called at any time, from any
-// goroutine. Before Open nothing is tracked yet, and the error is ErrNotOpen for a process with the tag of another life, which
-// may have been kept for this one.
+// Not tracked are the gateway itself, its process group, the guardian, and what descends from the program since before
+// Open. A call costs some tens of microseconds, however many trees there are. It may be called at any time, from any
+// goroutine. Before Open nothing is tracked yet. The error is then ErrNotOpen for a process with the tag of another life,
+// which may have been kept for this one.
 func (r *Registry) Caller(pid int) (owner Owner, tracked bool, err error) {
 	r.mu.Lock()
 	usable := r.open || r.closing
@@ -76,7 +77,7 @@ func (r *Registry) caller(pid int) (owner Owner, tracked bool, err error) {
 		return Owner{}, false, err
 	}
 	if now, err := statOf(pid); err != nil || now.ident != first.ident {
-		return Owner{}, false, errClimbChanged // what was read may be another's
+		return Owner{}, false, errClimbChanged // the data may belong to another process
 	}
 	return owner, tracked, nil
 }
@@ -93,7 +94,7 @@ func (r *Registry) callerOf(p proc) (owner Owner, tracked bool, err error) {
 			return owner, true, nil
 		}
 	}
-	for at, err := range climb(p.pid, callerMost) {
+	for at, err := range ancestors(p.pid, callerMost) {
 		switch owner, known := r.ownerOf(at.ident); {
 		case err != nil:
 			return Owner{}, false, err
@@ -105,7 +106,8 @@ func (r *Registry) callerOf(p proc) (owner Owner, tracked bool, err error) {
 			return r.ownerBelow(p, at), true, nil
 		}
 	}
-	// It is not below us. What an earlier life kept is not, and is told by the tag that it was born with.
+	// It is not below us. A process that an earlier life kept is not below us either; the tag from its birth identifies
+	// it.
 	owner, tracked = r.ownerOfTag(p.pid)
 	return owner, tracked, nil
 }
@@ -124,12 +126,12 @@ func (r *Registry) ownerOf(i ident) (Owner, bool) {
 	return r.owner(t), true
 }
 
-// ownerBelow is the owner of p, whose topmost parent below us is top: the end of a parent made that one our child.
+// ownerBelow is the owner of p, whose topmost parent below us is top. top is our child because its parent ended.
 func (r *Registry) ownerBelow(p, top proc) Owner {
 	for _, sid := range []int{p.sid, top.sid} {
 		r.mu.Lock()
 		t := r.byPID[sid]
-		// While the leader was not waited for, the number of its session is its own.
+		// Until the leader was waited for, the number of its session is not reused.
 		if t != nil && t.origin == originSpawned && t.leading {
 			defer r.mu.Unlock()
 			return r.owner(t)
@@ -140,7 +142,7 @@ func (r *Registry) ownerBelow(p, top proc) Owner {
 	return owner
 }
 
-// ownerOfGroup is the owner of pid if its control group is one of this life's, or of a tree that was adopted.
+// ownerOfGroup is the owner of pid if its control group belongs to this life, or to an adopted tree.
 func (r *Registry) ownerOfGroup(pid int) (Owner, bool) {
 	dir := r.groups.dirOf(pid)
 	if dir == "" {
@@ -165,7 +167,7 @@ func (r *Registry) ownerOfGroup(pid int) (Owner, bool) {
 	return Owner{}, false
 }
 
-// ownerOfTag is the owner of pid if its tag is of this life, or of a tree that was adopted.
+// ownerOfTag is the owner of pid if its tag is of this life, or of an adopted tree.
 func (r *Registry) ownerOfTag(pid int) (Owner, bool) {
 	tag := kernel.TagOf(pid, make([]byte, 4<<10))
 	if !tag.Valid() {
@@ -185,7 +187,7 @@ func (r *Registry) ownerOfTag(pid int) (Owner, bool) {
 	return Owner{}, false
 }
 
-// ownerOfSpawn is the owner of what spawn id started, which may be about to become a tree. Registry.mu is held.
+// ownerOfSpawn is the owner of what spawn id started, which may not have a tree yet. Registry.mu is held.
 func (r *Registry) ownerOfSpawn(id uint64) (Owner, bool) {
 	t := r.trees[id]
 	if t == nil {
@@ -197,7 +199,7 @@ func (r *Registry) ownerOfSpawn(id uint64) (Owner, bool) {
 	return r.owner(t), true
 }
 
-// owner says t as an Owner. Registry.mu is held.
+// owner returns t as an Owner. Registry.mu is held.
 func (r *Registry) owner(t *tree) Owner {
 	o := Owner{Session: t.session, Turn: t.turn}
 	if t.leader.pid > 0 {

@@ -11,8 +11,8 @@ import (
 	"gatewaytui/core/term"
 )
 
-// Bounds of reading on after the leader's end. A command that left somebody on its pipe costs settleQuiet; one whose
-// leftovers go on writing costs settleMost.
+// Bounds of reading on after the leader's end. If another process still holds the pipe, a command costs settleQuiet. If
+// that process keeps writing, it costs settleMost.
 const (
 	settleQuiet = 100 * time.Millisecond
 	settleMost  = 500 * time.Millisecond
@@ -21,26 +21,26 @@ const (
 // writeWait bounds one Write to a process that does not read.
 const writeWait = 5 * time.Second
 
-// ErrNoInput says that a process was started without Stdin and PTY, or that its input was closed.
+// ErrNoInput means that a process was started without Stdin and PTY, or that its input was closed.
 var ErrNoInput = errors.New("the process has no input to write to")
 
 // Exit is how a leader ended.
 type Exit struct {
-	// Code is its exit status; 128 + n if signal n ended it, as shells say; CodeUnknown of a process that was adopted.
+	// Code is the exit status; 128 + n if signal n ended the leader, as in shells; CodeUnknown for an adopted process.
 	Code int
-	// Signal is the signal that ended it, 0 if none did.
+	// Signal is the signal that ended the leader; 0: none did.
 	Signal syscall.Signal
-	// Limit names the limit of the machine that ended it, for people; empty: none did, as far as it is known.
+	// Limit names the limit of the machine that ended the leader, for people; empty: none did, as far as known.
 	Limit string
 	At    time.Time
 }
 
-// CodeUnknown is the code of a leader that an earlier life started: it was not our child, and only that one is told how it
-// ended (wait(2)).
+// CodeUnknown is the code of a leader that an earlier life started. It was not our child, and only the parent learns how
+// a process ended (wait(2)).
 const CodeUnknown = -1
 
-// Process is a process that we started, or adopted with its output. Its methods may be called from any goroutine, for
-// ever.
+// Process is a process that we started, or adopted with its output. Its methods may be called from any goroutine, at any
+// time.
 type Process struct {
 	r       *Registry
 	tree    *tree
@@ -54,18 +54,18 @@ type Process struct {
 	pipe *os.File // closed by read when it ends, or by treeGone
 
 	in     *os.File      // nil: none; a terminal's is pipe
-	inTurn chan struct{} // held by the one who writes; holds one
+	inTurn chan struct{} // held by the writer; holds one
 
 	drained chan struct{}   // closed when the pipe is at its end
-	exited  chan struct{}   // closed when exit is there
+	exited  chan struct{}   // closed when exit is set
 	exit    Exit            // written before exited is closed
-	noted   <-chan struct{} // closed when the journal was told of the start
+	noted   <-chan struct{} // closed when the journal has the start
 }
 
-// PID is the leader's.
+// PID is the pid of the leader.
 func (p *Process) PID() int { return p.id.PID }
 
-// Session owns the process.
+// Session is the session that owns the process.
 func (p *Process) Session() string { return p.session }
 
 // StartedAt is when the process was started.
@@ -81,11 +81,12 @@ func (p *Process) Exited() (Exit, bool) {
 	}
 }
 
-// Wait waits for the leader's end, and then a moment for the rest of its output: until the pipe is at its end, or quiet
-// for 100 ms, but 500 ms at most, whoever still holds it (C6). What lives on of its tree is left alone:
-// see Kill.
+// Wait waits for the leader's end, and then a moment for the rest of its output: until the pipe is at its end or quiet
+// for 100 ms, and at most 500 ms, even if a process still holds the pipe (C6). It leaves surviving members of the tree
+// alone: see Kill.
 //
-// ctx's end before the leader's is returned as ctx's error; during the moment after, it only cuts that short.
+// If ctx ends before the leader, Wait returns ctx's error. During the moment after, the end of ctx only shortens the
+// wait.
 func (p *Process) Wait(ctx context.Context) (Exit, error) {
 	select {
 	case <-p.exited:
@@ -121,12 +122,12 @@ func (p *Process) Wait(ctx context.Context) (Exit, error) {
 	}
 }
 
-// Output is what the process wrote, standard output and error as they came: all of it, or its beginning and its end with
-// a line between them that says how many bytes were left out. It is not cleaned.
+// Output is what the process wrote, standard output and error in order of arrival. If it is too long, a line between its
+// beginning and its end says how many bytes were left out. It is not cleaned.
 func (p *Process) Output() (text string, truncated bool) { return p.out.text() }
 
-// Log is what was written from byte offset since on, at most limit bytes (0: all that is kept); next is the offset to go
-// on with, missed how many bytes before text are kept no longer.
+// Log is what was written from byte offset since on, at most limit bytes (0: all that is kept). next is the offset to
+// continue with. missed is how many bytes before text are not kept any more.
 func (p *Process) Log(since int64, limit int) (text string, next, missed int64) {
 	return p.out.since(since, limit)
 }
@@ -136,8 +137,8 @@ func (p *Process) LastLine() string {
 	return term.Clean(term.StripSGR(p.r.opts.Redactor.Redact(p.out.lastLine())), lineWidth)
 }
 
-// Write writes b to the process's input or terminal and returns how much of it was taken. It gives up when ctx ends, and
-// after 5 s in any case, if the process does not read.
+// Write writes b to the process's input or terminal and returns how many bytes were accepted. It gives up when ctx ends,
+// and after 5 s in any case, if the process does not read.
 func (p *Process) Write(ctx context.Context, b []byte) (int, error) {
 	if p.in == nil {
 		return 0, ErrNoInput
@@ -148,13 +149,13 @@ func (p *Process) Write(ctx context.Context, b []byte) (int, error) {
 	case p.inTurn <- struct{}{}:
 		defer func() { <-p.inTurn }()
 	case <-ctx.Done():
-		return 0, fmt.Errorf("write to pid %d: wait for the one before: %w", p.id.PID, ctx.Err())
+		return 0, fmt.Errorf("write to pid %d: wait for the previous write: %w", p.id.PID, ctx.Err())
 	}
 	deadline, _ := ctx.Deadline()
 	if err := p.in.SetWriteDeadline(deadline); err != nil {
 		return 0, ErrNoInput
 	}
-	stop := context.AfterFunc(ctx, func() { _ = p.in.SetWriteDeadline(time.Unix(1, 0)) }) // fails if closed: over as well
+	stop := context.AfterFunc(ctx, func() { _ = p.in.SetWriteDeadline(time.Unix(1, 0)) }) // fails if closed, which ends the write as well
 	defer stop()
 	n, err := p.in.Write(b)
 	switch {
@@ -177,18 +178,18 @@ func (p *Process) CloseInput() error {
 	return nil
 }
 
-// Killed reports whether we were told to end the tree. A leader that a signal ended without that was sent one by others.
+// Killed reports whether we ended the tree on request. If a signal ended the leader and Killed is false, another process
+// sent the signal.
 func (p *Process) Killed() bool {
 	p.r.mu.Lock()
 	defer p.r.mu.Unlock()
 	return p.tree.killed
 }
 
-// Left is how many live processes there are of the tree now: its leader, while it runs, and what it started, wherever
-// that went (C5). It scans /proc unless it is known without that that none is; an error says that this could
-// not be done.
+// Left is how many processes of the tree are alive: its leader, and everything that it started, wherever that went (C5).
+// It scans /proc unless it knows without a scan that none is alive. An error means that the scan failed.
 func (p *Process) Left() (int, error) {
-	if p.r.over(selection{tree: func(t *tree) bool { return t == p.tree }, none: true}) {
+	if p.r.childrenGone(selection{tree: func(t *tree) bool { return t == p.tree }, none: true}) {
 		return 0, nil
 	}
 	v := p.r.observe(context.Background(), time.Now().Add(sweepEvery), false)
@@ -200,14 +201,14 @@ func (p *Process) Kill(ctx context.Context, grace time.Duration) Report {
 	return p.r.end(ctx, selection{tree: func(t *tree) bool { return t == p.tree }, none: true}, grace)
 }
 
-// lost says that the leader, which is no child of ours, is gone.
+// lost records that the leader, which is not our child, is gone.
 func (p *Process) lost(at time.Time) {
 	p.exit = Exit{Code: CodeUnknown, At: at}
 	close(p.exited)
 }
 
-// treeGone is called when nothing of the tree is left: whoever still holds the pipe is none of ours.
+// treeGone is called when no process of the tree is left. A process that still holds the pipe is not ours.
 func (p *Process) treeGone() {
-	_ = p.CloseInput()                                      // nobody reads it
+	_ = p.CloseInput()                                      // no process reads it
 	_ = p.pipe.SetReadDeadline(time.Now().Add(settleQuiet)) // fails when it is at its end already
 }

@@ -11,20 +11,20 @@ import (
 	"gatewaytui/core/process/kernel"
 )
 
-// A look at the process table costs a read for each process of the machine. Whether a tree has ended can be told without
-// one: we are a subreaper, so when a leader ends, what it leaves becomes our children before we can wait for it. A tree
-// whose leader was waited for has ended if none of our children, and none that we waited for since, can be of it.
+// A scan of the process table costs a read for each process of the machine. The end of a tree can be known without a
+// scan. We are a subreaper: when a leader ends, what it leaves becomes our children before we can wait for it. A tree
+// whose leader was waited for has ended if no child of ours, waited for since or alive, can belong to it.
 
 // childrenTries is how often our children are listed again because one of them was waited for meanwhile.
 const childrenTries = 3
 
-// over reports that nothing lives of the trees that sel selects, as far as that can be told without a scan; then they are
-// removed. False says only that a scan is needed.
-func (r *Registry) over(sel selection) bool {
+// childrenGone reports that no process of the selected trees lives, as far as that is known without a scan, and removes
+// those trees. False means only that a scan is needed.
+func (r *Registry) childrenGone(sel selection) bool {
 	if sel.all || sel.past != nil || sel.tree == nil {
 		return false
 	}
-	r.reap() // so that a leader which ended is one
+	r.reap() // so that an ended leader counts as ended
 	for range childrenTries {
 		wanted, waited, sure := r.leaderless(sel)
 		switch {
@@ -42,8 +42,8 @@ func (r *Registry) over(sel selection) bool {
 	return false
 }
 
-// leaderless are the trees of sel and the children that were waited for so far. sure says that the leader of each has ended,
-// and that no fork under way can be of sel.
+// leaderless are the trees of sel and the number of children waited for so far. sure says that the leader of each tree
+// has ended, and that no fork under way can belong to sel.
 func (r *Registry) leaderless(sel selection) (wanted []*tree, waited uint64, sure bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -51,20 +51,20 @@ func (r *Registry) leaderless(sel selection) (wanted []*tree, waited uint64, sur
 	for _, t := range r.trees {
 		if sel.tree(t) {
 			wanted = append(wanted, t)
-			sure = sure && t.origin == originSpawned && !t.leading // the members of an adopted one are found by scans alone
+			sure = sure && t.origin == originSpawned && !t.leading // only scans find the members of an adopted tree
 		}
 	}
 	for id := range r.forking { // a child that is not in trees yet
 		p := r.pending[id]
 		if p == nil && r.trees[id] != nil {
-			continue // it is one
+			continue // it is in trees
 		}
 		sure = sure && p != nil && !sel.tree(p)
 	}
 	return wanted, r.waited, sure
 }
 
-// forget removes the trees that are wanted, unless a child was waited for since waited: it may be of them.
+// forget removes the wanted trees, unless a child was waited for since waited: that child may belong to them.
 func (r *Registry) forget(wanted []*tree, waited uint64) bool {
 	var ended []ending
 	now := time.Now()
@@ -84,7 +84,7 @@ func (r *Registry) forget(wanted []*tree, waited uint64) bool {
 	return still
 }
 
-// childless reports that none of our children can be of the trees that are wanted, and their control groups are empty.
+// childless reports that none of our children can belong to the wanted trees, and that their control groups are empty.
 func (r *Registry) childless(wanted []*tree) bool {
 	children, err := childrenOfSelf()
 	if err != nil {
@@ -122,7 +122,7 @@ func (r *Registry) childless(wanted []*tree) bool {
 			}
 			return false
 		}
-		// One that another spawn is about to enter, or that the end of another tree's process left: its tag says so.
+		// Another spawn is about to enter this child, or a process of another tree left it. Its tag decides.
 		if buf == nil {
 			buf = make([]byte, 4096)
 		}
@@ -137,7 +137,7 @@ func (r *Registry) childless(wanted []*tree) bool {
 var errThreads = errors.New("a thread ended while its children were listed")
 
 // childrenOfSelf are the pids of our children, zombies included. A list is exact as long as none of them is waited for
-// while it is read (proc_pid_task_tid_children(5)). What a thread leaves behind when it ends goes to another one.
+// while it is read (proc_pid_task_tid_children(5)). The children of a thread that ends go to another thread.
 func childrenOfSelf() ([]int, error) {
 	tasks, err := os.ReadDir("/proc/self/task")
 	if err != nil {

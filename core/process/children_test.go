@@ -26,7 +26,7 @@ wait`, false},
 			p := start(t, r, Spec{Session: "s", Turn: "t", Policy: PolicyTurn, Argv: []string{"bash", "-c", tt.script}})
 			wait(t, p)
 			r.scanTurn <- struct{}{} // no look can be made
-			over := r.over(selection{tree: func(q *tree) bool { return q == p.tree }, none: true})
+			over := r.childrenGone(selection{tree: func(q *tree) bool { return q == p.tree }, none: true})
 			r.giveScan()
 			if over != tt.over {
 				t.Fatalf("known to be over: %v, want %v", over, tt.over)

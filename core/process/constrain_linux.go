@@ -11,21 +11,22 @@ import (
 	"gatewaytui/core/process/kernel"
 )
 
-// The gateway needs a thread now and then, and where clone(2) says EAGAIN the Go runtime ends the program (HF3). The limit
-// counts every process and thread of the user, those of tools included, but is compared with that of the process which
-// forks. So a tool gets a lower one. It does not bind root, or who has CAP_SYS_RESOURCE or CAP_SYS_ADMIN (getrlimit(2));
-// pids.max of control groups does, where the machine gives it (divide_linux.go).
+// The gateway needs a thread now and then. Where clone(2) returns EAGAIN, the Go runtime ends the program (HF3). The
+// limit counts every process and thread of the user, those of tools included, but is compared with the limit of the
+// process that forks. So a tool gets a lower one. It does not bind root, or a process with CAP_SYS_RESOURCE or
+// CAP_SYS_ADMIN (getrlimit(2)). pids.max of control groups does bind those, where the machine grants it
+// (divide_linux.go).
 const (
-	// processReserve is how many processes and threads tools leave to the gateway; of a limit below four times that, a
-	// quarter.
+	// processReserve is how many processes and threads tools leave to the gateway. Of a limit below four times that, they
+	// leave a quarter.
 	processReserve = 64
 	// Where the gateway has no limit, tools leave one part in tableShare of the machine's process table.
 	tableShare = 8
 )
 
-// toolScore is the oom_score_adj of what tools start (proc_pid_oom_score_adj(5)): out of 1,000, so that the kernel ends a
-// small one before the gateway, which is the largest process of many a memory group (HF4). Raising it needs no right. The
-// guardian keeps ours.
+// toolScore is the oom_score_adj of what tools start (proc_pid_oom_score_adj(5)), out of 1,000. With it the kernel ends a
+// small tool before the gateway, which is the largest process of many a memory group (HF4). Raising the score needs no
+// privilege. The guardian keeps our score.
 const toolScore = 500
 
 // below is limit less the reserve.
@@ -40,7 +41,7 @@ func childProcessLimit() uint64 {
 	return table - table/tableShare
 }
 
-// machineProcesses is how many processes and threads this machine can have, 0 if it is not known (proc_sys_kernel(5)).
+// machineProcesses is how many processes and threads this machine can have; 0: unknown (proc_sys_kernel(5)).
 func machineProcesses() uint64 {
 	most := uint64(0)
 	for _, name := range []string{"pid_max", "threads-max"} {
@@ -51,7 +52,7 @@ func machineProcesses() uint64 {
 	return most
 }
 
-// numberIn is the number that a file holds; 0 if it holds none, such as "max", or cannot be read.
+// numberIn is the number in a file; 0 if the file has none, such as "max", or cannot be read.
 func numberIn(path string) uint64 {
 	var buf [64]byte
 	n, err := strconv.ParseUint(string(bytes.TrimSpace(readUpTo(path, buf[:]))), 10, 64)
@@ -61,11 +62,11 @@ func numberIn(path string) uint64 {
 	return n
 }
 
-// constrain bounds what a child may take from the program. Go has no hook between fork and exec, and our own limits must
-// not be lowered, not even for a moment in which another thread of ours may be made. So the child stops at its exec, by
-// being traced (PTRACE_TRACEME, ptrace(2)), and is let go when it is bounded. One that is not held runs already: what it
-// has started in the microseconds since gets the same, and what escapes even that, the next scan finds (shedding). A child
-// that is gone, or another user's by a set-user-ID program, is left as it is.
+// constrain bounds what a child may take from the program. Go has no hook between fork and exec. Our own limits must not
+// be lowered, not even for a moment, because another thread of ours may start then. So the child stops at its exec, by
+// being traced (PTRACE_TRACEME, ptrace(2)), and continues when it is bounded. A child that is not held runs already: what
+// it started in the microseconds since gets the same bounds, and the next scan finds the rest (shedding). A child that is
+// gone, or belongs to another user by a set-user-ID program, is left alone.
 func (r *Registry) constrain(pid int, held bool) {
 	r.constrainOne(pid)
 	if held {
@@ -79,8 +80,8 @@ func (r *Registry) constrain(pid int, held bool) {
 	}
 }
 
-// stopped waits until the traced child pid stops at its exec, and reports false if it ended instead. Its status is left
-// for the reaper.
+// stopped waits until the traced child pid stops at its exec, and reports false if it ended instead. The reaper collects
+// its status.
 func stopped(pid int) bool {
 	for {
 		var info unix.Siginfo
@@ -93,7 +94,7 @@ func stopped(pid int) bool {
 	}
 }
 
-// privileged reports whether a program changes its rights when it is started, which it does not while it is traced
+// privileged reports whether a program changes its rights when it is started, which does not happen while it is traced
 // (execve(2)).
 func privileged(path string) bool {
 	var st unix.Stat_t
@@ -111,7 +112,7 @@ func (r *Registry) constrainOne(pid int) {
 	raiseScore(pid)
 }
 
-// raiseScore makes pid more likely to be ended for want of memory than the program is.
+// raiseScore makes pid more likely than the program to be ended when memory runs out.
 func raiseScore(pid int) {
 	fd, err := unix.Open("/proc/"+strconv.Itoa(pid)+"/oom_score_adj", unix.O_RDWR|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -128,7 +129,7 @@ func raiseScore(pid int) {
 	}
 }
 
-// explainFork names the limit that a start ran into.
+// explainFork names the limit that prevented a start.
 func explainFork(err error) error {
 	if !errors.Is(err, unix.EAGAIN) {
 		return err

@@ -5,22 +5,22 @@ import (
 	"iter"
 )
 
-// Bounds of a walk from parent to parent: how many processes are read, since a table that is read while it changes could
-// lead in a circle, and how often the walk begins again when one of them ended meanwhile.
+// Bounds of a walk from parent to parent. climbMost is how many processes are read, since a table that changes while it
+// is read could lead in a circle. climbAgain is how often the walk begins again after a process on the way ended.
 const (
 	climbMost  = 4096
 	climbAgain = 3
 )
 
 var (
-	errClimbChanged = errors.New("one of its parents ended meanwhile")
-	errClimbLong    = errors.New("it has too many parents")
+	errClimbChanged = errors.New("a parent process ended during the read")
+	errClimbLong    = errors.New("too many parent processes")
 )
 
-// Descends reports whether the process pid is below the process above: a child of it, or a child's child. Who is below a
-// gateway ends with it. Environment, session and group do not matter, and no daemon gets away: its orphans are the
-// gateway's own children (PR_SET_CHILD_SUBREAPER, prctl(2)). Both pids are of our own pid namespace. What cannot be read
-// is not below. It may be called by anybody; no registry has to be open.
+// Descends reports whether the process pid is below the process above: a child of it, or a child's child. A process below
+// a gateway ends with it. Environment, session and group do not matter, and no daemon escapes: its orphans become the
+// gateway's children (PR_SET_CHILD_SUBREAPER, prctl(2)). Both pids are of our own pid namespace. A process that cannot be
+// read is not below. Any goroutine may call it; no registry has to be open.
 func Descends(pid, above int) bool {
 	for range climbAgain {
 		below, err := descends(pid, above)
@@ -32,7 +32,7 @@ func Descends(pid, above int) bool {
 }
 
 func descends(pid, above int) (bool, error) {
-	for p, err := range climb(pid, climbMost) {
+	for p, err := range ancestors(pid, climbMost) {
 		if err != nil {
 			return false, err
 		}
@@ -43,10 +43,11 @@ func descends(pid, above int) (bool, error) {
 	return false, nil
 }
 
-// climb yields the process pid, its parent, that one's parent and so on, up to the one whose parent is pid 1 or outside
-// of this pid namespace; at most that many, and then errClimbLong. It yields errClimbChanged when a process on the way
-// ended, so that its children have another parent now, and the error of the read when pid itself cannot be read.
-func climb(pid, most int) iter.Seq2[proc, error] {
+// ancestors yields the process pid, its parent, its grandparent and so on, up to a process whose parent is pid 1 or
+// outside of this pid namespace. After that many processes it yields errClimbLong. It yields errClimbChanged when a
+// process on the way ended and its children have another parent now. It yields the error of the read when pid cannot be
+// read.
+func ancestors(pid, most int) iter.Seq2[proc, error] {
 	return func(yield func(proc, error) bool) {
 		var child proc
 		for n := range most {
@@ -59,7 +60,7 @@ func climb(pid, most int) iter.Seq2[proc, error] {
 				yield(proc{}, errClimbChanged)
 				return
 			}
-			if n > 0 { // its pid may be another process's by now: it is the parent if the child still says so
+			if n > 0 { // its pid may be reused by now: it is the parent only if the child still names it
 				now, err := statOf(child.pid)
 				if err != nil || now.ident != child.ident || now.ppid != pid {
 					yield(proc{}, errClimbChanged)

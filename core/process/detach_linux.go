@@ -12,11 +12,11 @@ import (
 	"gatewaytui/core/process/kernel"
 )
 
-// Detach starts a program that is nobody's child to wait for, such as the next life of a gateway: in a session of its own,
-// with /dev/null for its three streams and none of our other descriptors. It is not tracked, and outlives us. It bears no
-// mark of a life, and is put into the control group of the process beside: whoever calls may run inside a tool of a
-// gateway whose end takes along all that is marked as its own (B7).
-func Detach(argv, env []string, dir string, beside int) (pid int, err error) {
+// Detach starts a program that no process waits for, such as the next life of a gateway. It gets its own session,
+// /dev/null for its three streams and none of our other descriptors. It is not tracked, and outlives us. It bears no mark
+// of a life, and is put into the control group of the process neighbour. The caller may run inside a tool of a gateway,
+// and the end of that gateway ends everything with its marks (B7).
+func Detach(argv, env []string, dir string, neighbour int) (pid int, err error) {
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {
 		return 0, fmt.Errorf("start %s: %w", argv[0], err)
@@ -26,13 +26,13 @@ func Detach(argv, env []string, dir string, beside int) (pid int, err error) {
 		return 0, fmt.Errorf("start %s without a mark: %w", argv[0], err)
 	}
 	sys := &syscall.SysProcAttr{Setsid: true}
-	if fd, err := groupBeside(beside); err == nil {
+	if fd, err := groupOfNeighbour(neighbour); err == nil {
 		defer unix.Close(fd)
 		sys.UseCgroupFD, sys.CgroupFD = true, fd
 	}
 	attr := &os.ProcAttr{Dir: dir, Env: unmarked(env), Files: []*os.File{null, null, null}, Sys: sys}
 	p, err := os.StartProcess(argv[0], argv, attr)
-	if err != nil && sys.UseCgroupFD { // a group that takes nobody is no reason to start nothing
+	if err != nil && sys.UseCgroupFD { // start it also if the group refuses it
 		sys.UseCgroupFD = false
 		p, err = os.StartProcess(argv[0], argv, attr)
 	}
@@ -43,8 +43,8 @@ func Detach(argv, env []string, dir string, beside int) (pid int, err error) {
 	return pid, p.Release()
 }
 
-// groupBeside opens the control group that pid is in.
-func groupBeside(pid int) (fd int, err error) {
+// groupOfNeighbour opens the control group that pid is in.
+func groupOfNeighbour(pid int) (fd int, err error) {
 	mounts, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
 		return -1, err

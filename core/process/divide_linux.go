@@ -16,27 +16,27 @@ import (
 )
 
 // Bounds are what the control groups of tools may take (HF3, HF4). A 0 of Options.Bounds is derived, see settle; a 0 of
-// Limits is no bound.
+// Limits means no bound.
 type Bounds struct {
-	// Memory and TreeMemory are bytes of all trees together and of each tree (memory.max, cgroups(7)). The kernel ends a tree
-	// that needs more as a whole (memory.oom.group).
+	// Memory and TreeMemory are bytes of all trees together and of each tree (memory.max, cgroups(7)). The kernel ends
+	// the whole tree that needs more (memory.oom.group).
 	Memory, TreeMemory uint64
-	// Processes and TreeProcesses are processes and threads of all trees together and of each tree (pids.max). A fork beyond
-	// them fails.
+	// Processes and TreeProcesses are processes and threads of all trees together and of each tree (pids.max). A fork
+	// beyond them fails.
 	Processes, TreeProcesses uint64
 }
 
-// The room that tools leave to the gateway in a memory limit that both are under: an eighth, but no less than the first
-// and no more than the second, and a quarter of a small limit.
+// The room that tools leave to the gateway in a memory limit that covers both: an eighth, at least the first constant and
+// at most the second, and a quarter of a small limit.
 const (
 	memoryReserveLeast = 64 << 20
 	memoryReserveMost  = 512 << 20
-	// treeShare is the part of the bound of all trees that the default leaves to the others than one.
+	// treeShare is the part of the bound of all trees that one tree leaves to the others by default.
 	treeShare = 8
 )
 
-// settle replaces what is 0 by what follows from memory and processes, the limits that the gateway itself is under (0:
-// none), and table, what the machine can have of processes (0: not known).
+// settle derives the values that are 0 from memory and processes, the limits that the gateway itself is under (0: none),
+// and table, how many processes the machine can have (0: not known).
 func (b Bounds) settle(memory, processes, table uint64) Bounds {
 	if b.Memory == 0 && memory > 0 {
 		b.Memory = memory - min(max(memory/8, memoryReserveLeast), memoryReserveMost, memory/4)
@@ -56,17 +56,17 @@ func (b Bounds) settle(memory, processes, table uint64) Bounds {
 	return b
 }
 
-// division is how the groups of trees are limited. It is written before Registry.divided is closed, and not changed.
+// division is how the groups of trees are limited. It is written before Registry.divided is closed, and never changed.
 type division struct {
 	memory, pids bool // the controllers in force
 	bounds       Bounds
 	why          error // why a controller is not in force
-	// undo takes back what was enabled in base, for whoever is to be put there when the program has ended; empty: nothing is
-	// to be taken back, because base is the root of all groups.
+	// undo reverts what was enabled in base, for a process that is put there after the program has ended. Empty: there is
+	// nothing to revert, because base is the root of all groups.
 	undo string
 }
 
-// controllers are the names of those in force.
+// controllers are the names of the controllers in force.
 func (d *division) controllers() (names []string) {
 	if d.memory {
 		names = append(names, memoryController.name)
@@ -77,13 +77,14 @@ func (d *division) controllers() (names []string) {
 	return names
 }
 
-// with is what cgroup.subtree_control takes to enable (+) or disable (-) the controllers in force.
+// with is the text for cgroup.subtree_control that enables (+) or disables (-) the controllers in force.
 func (d *division) with(sign string) string {
 	return sign + strings.Join(d.controllers(), " "+sign)
 }
 
-// Limits is what bounds the control groups of trees, the controllers that are in force, and why one is not; empty: each
-// is. It reads nothing. It is for after Open, and says nothing is in force until the groups are set up, some milliseconds later.
+// Limits returns the bounds of the control groups of trees, the controllers in force, and why one is not in force; empty:
+// each is. It reads nothing. Call it after Open. It reports nothing in force until the groups are set up, some
+// milliseconds later.
 func (r *Registry) Limits() (b Bounds, controllers []string, why string) {
 	select {
 	case <-r.divided:
@@ -96,28 +97,28 @@ func (r *Registry) Limits() (b Bounds, controllers []string, why string) {
 	return r.division.bounds, r.division.controllers(), why
 }
 
-// divide sets up the limits of the groups. It runs beside the start, because a process that changes its group waits for the
-// kernel for some milliseconds; spawns and the guardian wait for it.
+// divide sets up the limits of the groups. It runs concurrently with the start, because a process that changes its group
+// waits for the kernel for some milliseconds. Spawns and the guardian wait for it.
 func (r *Registry) divide() {
 	defer close(r.divided)
 	switch {
 	case r.opts.Bounds == nil:
-		r.division.why = errors.New("no limits are asked for")
+		r.division.why = errors.New("no limits are configured")
 	case r.groups == nil:
 		r.division.why = errors.New("there are no control groups: " + r.groupless)
 	default:
 		r.division = r.groups.divide(*r.opts.Bounds, r.self.pid)
 	}
 	if why := r.division.why; why != nil && r.opts.Bounds != nil {
-		r.log.Info("not every limit of control groups is in force", "event", "process.unlimited", "controllers", r.division.controllers(), "reason", why)
+		r.log.Info("control group limits not in force", "event", "process.unlimited", "controllers", r.division.controllers(), "reason", why)
 	}
 }
 
-// dividing bounds how often a process of ours that was started meanwhile is moved as well.
+// dividing bounds how often a new process of ours is moved as well.
 const dividing = 3
 
-// divide enables the controllers for the groups of trees and bounds the home's group, which is that of all trees. For that
-// the program leaves a group that has the home's in it for a leaf group beside that one. What fails is undone.
+// divide enables the controllers for the groups of trees and bounds the home's group, which contains all trees. For that,
+// a program in the group that contains the home's moves to a leaf group next to the home's. What fails is undone.
 func (g *groups) divide(want Bounds, self int) (d division) {
 	given, err := words(g.base + "/cgroup.controllers")
 	if err != nil {
@@ -127,12 +128,12 @@ func (g *groups) divide(want Bounds, self int) (d division) {
 	d.memory, d.pids = slices.Contains(given, memoryController.name), slices.Contains(given, pidsController.name)
 	switch {
 	case !d.memory && !d.pids:
-		d.why = errors.New("the gateway's control group is given neither of the controllers memory and pids")
+		d.why = errors.New("the gateway's control group has neither the memory nor the pids controller")
 		return d
 	case !d.memory:
-		d.why = errors.New("the gateway's control group is not given the controller memory")
+		d.why = errors.New("the gateway's control group lacks the memory controller")
 	case !d.pids:
-		d.why = errors.New("the gateway's control group is not given the controller pids")
+		d.why = errors.New("the gateway's control group lacks the pids controller")
 	}
 	if err := g.enable(d, self); err != nil {
 		return division{why: err}
@@ -174,7 +175,7 @@ func (g *groups) enable(d division, self int) error {
 	if !slices.ContainsFunc(d.controllers(), func(name string) bool { return !slices.Contains(have, name) }) {
 		return nil
 	}
-	// The root of all groups may have processes; it alone has no type.
+	// The root of all groups may have processes. Only the root has no type.
 	_, noType := os.Stat(g.base + "/cgroup.type")
 	leave := g.own == g.base && !errors.Is(noType, os.ErrNotExist)
 	for range dividing {
@@ -191,20 +192,20 @@ func (g *groups) enable(d division, self int) error {
 		return nil
 	}
 	if errors.Is(err, unix.EBUSY) {
-		err = fmt.Errorf("processes are in %s, and a group with processes gives its controllers to none below it: %w", g.base, err)
+		err = fmt.Errorf("control group %s has processes, so its child groups get no controllers: %w", g.base, err)
 	}
 	if leave {
-		g.back()
+		g.restore()
 	}
 	return err
 }
 
-// leave moves the program, and what it has started, from base to the leaf group, unless others are in base as well.
+// leave moves the program and its children from base to the leaf group, unless other processes are in base as well.
 func (g *groups) leave(self int) error {
 	leaf := filepath.Join(g.base, kernel.LeafGroup)
 	pids, err := words(g.base + "/cgroup.procs")
 	if err != nil {
-		return fmt.Errorf("read who is in the gateway's control group: %w", err)
+		return fmt.Errorf("list the gateway's control group: %w", err)
 	}
 	for _, text := range pids {
 		pid, err := strconv.Atoi(text)
@@ -212,7 +213,7 @@ func (g *groups) leave(self int) error {
 			continue
 		}
 		if p, err := statOf(pid); pid == 0 || err == nil && p.alive() && p.ppid != self {
-			return fmt.Errorf("another process (pid %d) is in the gateway's control group, and a group with processes gives its controllers to none below it", pid)
+			return fmt.Errorf("another process (pid %d) is in the gateway's control group, so its child groups get no controllers", pid)
 		}
 	}
 	if err := os.Mkdir(leaf, 0o755); err != nil && !errors.Is(err, os.ErrExist) {
@@ -226,17 +227,17 @@ func (g *groups) leave(self int) error {
 	return nil
 }
 
-// back undoes leave.
-func (g *groups) back() {
+// restore undoes leave.
+func (g *groups) restore() {
 	leaf := filepath.Join(g.base, kernel.LeafGroup)
 	members, err := kernel.Members(leaf)
 	if err != nil {
 		return
 	}
 	for _, pid := range members {
-		_ = kernel.WriteGroup(g.base, "cgroup.procs", strconv.Itoa(pid)) // it stays in the leaf, which does no harm
+		_ = kernel.WriteGroup(g.base, "cgroup.procs", strconv.Itoa(pid)) // on failure it stays in the leaf, which does no harm
 	}
-	_ = os.Remove(leaf) // somebody is in it
+	_ = os.Remove(leaf) // fails if a process is in it
 }
 
 // words are the words in a file of a control group.
@@ -265,7 +266,7 @@ func (d *division) bound(dir string, memory, processes uint64) error {
 	return nil
 }
 
-// boundTree bounds the group of one tree, and has the kernel end all of it for want of memory, or none.
+// boundTree bounds the group of one tree, and makes the kernel end all or none of it when memory runs out.
 func (d *division) boundTree(dir string) error {
 	if d.memory {
 		if err := kernel.WriteGroup(dir, "memory.oom.group", "1"); err != nil {
@@ -275,7 +276,8 @@ func (d *division) boundTree(dir string) error {
 	return d.bound(dir, d.bounds.TreeMemory, d.bounds.TreeProcesses)
 }
 
-// limitTree bounds the group of a tree that is about to be started. What fails is a weakness and no reason not to start it.
+// limitTree bounds the group of a tree that is about to be started. A failure is a weakness, and the tree is started
+// anyway.
 func (r *Registry) limitTree(dir string, kept bool) {
 	d := &r.division
 	if !d.memory && !d.pids {
@@ -291,7 +293,7 @@ func (r *Registry) limitTree(dir string, kept bool) {
 	r.setLimitErr(err)
 }
 
-// rejoin undoes what divide did to the group that the program was started in, so that it is found as it was.
+// rejoin undoes what divide did to the group that the program was started in, and leaves it as it was.
 func (r *Registry) rejoin() {
 	r.mu.Lock()
 	stay := r.stay
@@ -318,8 +320,8 @@ func (r *Registry) GroupUse() (memory, processes int64) {
 	return memory, processes
 }
 
-// LargestTree is the resident memory, in bytes, of the tree that has the most, and the processes of the one with the most of
-// them, as of the last scan.
+// LargestTree is the resident memory, in bytes, of the tree that has the most, and the number of processes of the tree
+// that has the most, as of the last scan.
 func (r *Registry) LargestTree() (memory, processes int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -329,7 +331,7 @@ func (r *Registry) LargestTree() (memory, processes int64) {
 	return memory, processes
 }
 
-// countIn is the figure behind name in a file of a control group with one name and figure a line; 0: none.
+// countIn is the figure after name in a control group file with one name and figure a line; 0: none.
 func countIn(path, name string) uint64 {
 	var buf [1 << 10]byte
 	for line := range bytes.Lines(readUpTo(path, buf[:])) {

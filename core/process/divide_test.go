@@ -63,7 +63,7 @@ func TestDivide_SaysWhyThereAreNoLimits(t *testing.T) {
 		files map[string]string
 		why   string
 	}{
-		{"no controller", map[string]string{"cgroup.controllers": "cpu io\n", "cgroup.subtree_control": "\n"}, "neither of the controllers memory and pids"},
+		{"no controller", map[string]string{"cgroup.controllers": "cpu io\n", "cgroup.subtree_control": "\n"}, "neither the memory nor the pids controller"},
 		{"somebody else is there", map[string]string{
 			"cgroup.controllers": "memory pids\n", "cgroup.subtree_control": "\n", "cgroup.type": "domain\n", "cgroup.procs": "1\n",
 		}, "another process (pid 1) is in the gateway's control group"},

@@ -16,17 +16,18 @@ import (
 	"gatewaytui/core/process/kernel"
 )
 
-// groups are the control groups of this life: below the group that we were given one for the home, in it one for the life,
-// in that one for each tree. Trees that may outlive the life are in a second one beside it, which the guardian does not end.
-// Processes are in the groups of trees alone. Where they can be limited we are in a group beside the home's (divide).
+// groups are the control groups of this life. The group that we were given contains one for the home, which contains one
+// for the life, which contains one for each tree. Trees that may outlive the life are in a second group of the life,
+// which the guardian does not end. Only the groups of trees contain processes. Where limits are possible, we are in a
+// group next to the home's (divide).
 type groups struct {
 	home, life, kept string // directories
-	path             string // of home, as /proc/PID/cgroup says it
-	base             string // the directory that home is in: the group that we were given
-	own              string // the directory of the group that we were in when we were started: base, or the leaf in it
+	path             string // of home, as shown in /proc/PID/cgroup
+	base             string // the directory that contains home: the group that we were given
+	own              string // the directory of our group at the start: base, or the leaf in it
 }
 
-// Names of the groups; what follows is escaped, as an id may have a slash.
+// Names of the groups. The rest of each name is escaped, because an id may have a slash.
 const (
 	homeGroup = kernel.HomeGroup
 	lifeGroup = "life-"
@@ -37,7 +38,7 @@ const (
 // openGroups sets groups, or groupless.
 func (r *Registry) openGroups() error {
 	if r.opts.Containment == ContainmentSubreaper {
-		r.groupless = "the config says so"
+		r.groupless = "disabled by the config"
 		return nil
 	}
 	g, err := makeGroups(r.opts.HomeID, r.opts.Life)
@@ -67,7 +68,7 @@ func makeGroups(home, life string) (*groups, error) {
 		return nil, err
 	}
 	g := &groups{base: dir, own: dir}
-	// A life before us made this group and left it for us, or the service manager did (DelegateSubgroup=).
+	// An earlier life made this group and left it for us, or the service manager did (DelegateSubgroup=).
 	if given := filepath.Dir(dir); path.Base(at) == kernel.LeafGroup && unix.Access(given, unix.W_OK) == nil {
 		if _, err := os.Stat(given + "/cgroup.procs"); err == nil {
 			g.base, at = given, path.Dir(at)
@@ -85,10 +86,10 @@ func makeGroups(home, life string) (*groups, error) {
 	return g, nil
 }
 
-var errNoCgroup2 = errors.New("no cgroup v2 tree is mounted that has our own group in it")
+var errNoCgroup2 = errors.New("no mounted cgroup v2 tree contains the gateway's group")
 
 // ownGroup is our own group's directory and its path in the tree, from the contents of /proc/self/mountinfo and
-// /proc/self/cgroup (proc_pid_mountinfo(5), cgroups(7)). On a host with both versions the tree is mounted beside v1's.
+// /proc/self/cgroup (proc_pid_mountinfo(5), cgroups(7)). A host with both versions mounts the tree separately from v1's.
 func ownGroup(mountinfo, cgroup string) (dir, own string, err error) {
 	for line := range strings.Lines(cgroup) {
 		if rest, ok := strings.CutPrefix(line, "0::"); ok {
@@ -96,7 +97,7 @@ func ownGroup(mountinfo, cgroup string) (dir, own string, err error) {
 		}
 	}
 	if !strings.HasPrefix(own, "/") || path.Clean(own) != own {
-		return "", "", errNoCgroup2 // none, or one that is outside of what we may see: /..
+		return "", "", errNoCgroup2 // none, or one outside of what we may see: /..
 	}
 	for line := range strings.Lines(mountinfo) {
 		left, right, ok := strings.Cut(strings.TrimSuffix(line, "\n"), " - ")
@@ -113,7 +114,7 @@ func ownGroup(mountinfo, cgroup string) (dir, own string, err error) {
 	return "", "", errNoCgroup2
 }
 
-// unescapeMount undoes what the kernel does to blanks in mountinfo: a backslash and three octal digits.
+// unescapeMount reverts the kernel's escape for blanks in mountinfo: a backslash and three octal digits.
 func unescapeMount(s string) string {
 	var b strings.Builder
 	for i := 0; i < len(s); i++ {
@@ -150,7 +151,7 @@ func makeGroup(dir string) (fd int, err error) {
 	return fd, nil
 }
 
-// spawnOf is the spawn whose group pid is in; 0 if it is in none.
+// spawnOf is the spawn whose group contains pid; 0: none does.
 func (g *groups) spawnOf(pid int) uint64 {
 	dir := g.dirOf(pid)
 	rest, ok := strings.CutPrefix(dir, g.life+"/"+treeGroup)
@@ -168,7 +169,7 @@ func (g *groups) spawnOf(pid int) uint64 {
 	return id
 }
 
-// dirOf is the directory of pid's group, empty if that is not below the home's.
+// dirOf is the directory of pid's group; empty if it is not below the home's.
 func (g *groups) dirOf(pid int) string {
 	rest, ok := strings.CutPrefix(groupOf(pid), g.path+"/")
 	if !ok {
@@ -177,7 +178,7 @@ func (g *groups) dirOf(pid int) string {
 	return g.home + "/" + rest
 }
 
-// groupOf is the path of pid's group, empty if it is gone.
+// groupOf is the path of pid's group; empty if pid is gone.
 func groupOf(pid int) string {
 	var buf [4 << 10]byte
 	for line := range strings.Lines(string(readUpTo("/proc/"+strconv.Itoa(pid)+"/cgroup", buf[:]))) {
@@ -188,14 +189,14 @@ func groupOf(pid int) string {
 	return ""
 }
 
-// kill ends everything in the group at dir, a directory below home's, unless we are in it ourselves: then one by
-// one is all there is (B12).
+// kill ends everything in the group at dir, a directory below home's. It does nothing if we are in that group ourselves:
+// then processes can only be ended one by one (B12).
 func (g *groups) kill(dir string) {
 	rest := strings.TrimPrefix(dir, g.home)
 	if own := groupOf(os.Getpid()); strings.HasPrefix(own+"/", g.path+rest+"/") {
 		return
 	}
-	_ = kernel.KillGroup(dir) // the scan says what is left, and the signals reach it as well
+	_ = kernel.KillGroup(dir) // the scan shows what is left, and the signals reach it as well
 }
 
 // earlier are the lives of this home, other than this one, that left a group.
@@ -218,7 +219,7 @@ func (g *groups) earlier() []string {
 	return lives
 }
 
-// of are the directories of a life of this home: of what ends with it, and of what it keeps.
+// of are the two directories of a life of this home: for processes that end with it, and for processes that it keeps.
 func (g *groups) of(life string) (dir, kept string) {
 	name := url.PathEscape(life)
 	return filepath.Join(g.home, lifeGroup+name), filepath.Join(g.home, keptGroup+name)
@@ -243,12 +244,13 @@ func (g *groups) trees(dir string) []string {
 func (g *groups) removeEarlier() {
 	for _, life := range g.earlier() {
 		dir, kept := g.of(life)
-		_ = kernel.RemoveGroup(dir) // it is not: see SweepEarlier
+		_ = kernel.RemoveGroup(dir) // fails if it is not empty: see SweepEarlier
 		_ = kernel.RemoveGroup(kept)
 	}
 }
 
-// remove removes the groups of this life and what earlier ones left empty, and the home's if no other life's is in it.
+// remove removes the groups of this life and the empty ones of earlier lives, and the home's if it contains no other
+// life's.
 func (g *groups) remove() error {
 	g.removeEarlier()
 	for _, dir := range []string{g.life, g.kept} {

@@ -8,11 +8,11 @@ import (
 	"strings"
 )
 
-// unlimited is above every real limit: version 1 of control groups writes a number near 1<<63 for none.
+// unlimited is above every real limit. Version 1 of control groups writes a number near 1<<63 for "no limit".
 const unlimited = 1 << 60
 
 // MemoryLimit is the lowest memory limit, in bytes, of the control groups that this program is in, of either version
-// (memory.max, memory.limit_in_bytes; cgroups(7)); 0: none, or none that can be read. It may be called by anybody; no
+// (memory.max, memory.limit_in_bytes; cgroups(7)); 0: none, or none that can be read. Any goroutine may call it; no
 // registry has to be open.
 func MemoryLimit() uint64 { return groupLimit(memoryController) }
 
@@ -75,7 +75,7 @@ func limitFiles(c controller, mountinfo, cgroup string) (files []string) {
 	return files
 }
 
-// controllerMount is the root and the place of the mount of one kind that has the controller.
+// controllerMount is the root and the path of the mount of one kind that has the controller.
 func controllerMount(c controller, mountinfo, kind string) (root, mount string) {
 	for line := range strings.Lines(mountinfo) {
 		left, right, ok := strings.Cut(strings.TrimSuffix(line, "\n"), " - ")

@@ -15,36 +15,37 @@ import (
 	"gatewaytui/core/process/guardian"
 )
 
-// Times of the keeper of the guardian.
+// Times of the loop that keeps a guardian.
 const (
-	// guardPause is the pause before a guardian that ended is replaced. It doubles up to guardPauseMost for one after
-	// the other, and begins again after one that was there for guardSteady.
+	// guardPause is the pause before a guardian that ended is replaced. It doubles with each replacement, up to
+	// guardPauseMost. A guardian that ran for guardSteady resets it.
 	guardPause     = 100 * time.Millisecond
 	guardPauseMost = 30 * time.Second
 	guardSteady    = 10 * time.Second
-	// guardLook is how often it is looked at: one that is stopped by a signal or a debugger guards nothing.
+	// guardLook is how often the guardian is checked, because a guardian that a signal or a debugger stopped guards
+	// nothing.
 	guardLook = 2 * time.Second
-	// farewell is how long a guardian has to go when nothing is left.
+	// farewell is how long a guardian may take to exit when nothing is left.
 	farewell = time.Second
-	// tellWait is how long a guardian may take to read what it is told. It waits on its own: see tell.
+	// tellWait is how long a guardian may take to read identities. Only the sending goroutine waits: see tell.
 	tellWait = 10 * time.Second
 )
 
 // guard is the guardian's state. Registry.mu guards it.
 type guard struct {
-	pid int // 0: none that watches
+	pid int // 0: no guardian watches
 	err error
 }
 
 var (
-	errGuardOff    = errors.New("it is switched off")
-	errGuardStarts = errors.New("it is being started")
-	errGuardEnded  = errors.New("it ended, and is being replaced")
-	errGuardSlow   = errors.New("it did not read what it was told, and is being replaced")
-	errGuardStops  = errors.New("it was stopped by a signal or a debugger, and is being replaced")
+	errGuardOff    = errors.New("disabled by the config")
+	errGuardStarts = errors.New("not started yet")
+	errGuardEnded  = errors.New("the guardian ended and is being replaced")
+	errGuardSlow   = errors.New("the guardian stopped reading and is being replaced")
+	errGuardStops  = errors.New("the guardian was stopped by a signal or a debugger and is being replaced")
 )
 
-// Guardian is the pid of the guardian, and 0 with the reason while there is none that watches.
+// Guardian is the pid of the guardian. While no guardian watches, it is 0 with the reason.
 func (r *Registry) Guardian() (pid int, why error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -66,9 +67,9 @@ func (r *Registry) setGuard(g guard) {
 	r.guard = g
 }
 
-// guardLoop keeps a guardian until the registry closes.
+// guardLoop keeps a guardian running until the registry closes.
 func (r *Registry) guardLoop() {
-	<-r.divided // it is started in the group that the program stays in; see divide
+	<-r.divided // the guardian starts in the group that the program stays in; see divide
 	for pause := guardPause; ; pause = min(2*pause, guardPauseMost) {
 		began := time.Now()
 		over, err := r.guarded()
@@ -79,7 +80,7 @@ func (r *Registry) guardLoop() {
 			pause = guardPause
 		}
 		r.setGuard(guard{err: err})
-		r.log.Warn("guardian is replaced", "error", err, "pause_ms", pause.Milliseconds())
+		r.log.Warn("guardian replaced", "error", err, "pause_ms", pause.Milliseconds())
 		timer := time.NewTimer(pause)
 		select {
 		case <-timer.C:
@@ -90,8 +91,8 @@ func (r *Registry) guardLoop() {
 	}
 }
 
-// guarded starts a guardian and stays with it. It returns true when the registry closes, and false with the reason when
-// the guardian is none any more.
+// guarded starts a guardian and watches it. It returns true when the registry closes, and false with the reason when the
+// guardian no longer watches.
 func (r *Registry) guarded() (over bool, why error) {
 	id, conn, err := r.startGuardian()
 	if err != nil {
@@ -111,7 +112,7 @@ func (r *Registry) guarded() (over bool, why error) {
 		}
 	}()
 	untold := make(chan error, 1)
-	news := make(chan struct{}) // closed when the telling is to end
+	news := make(chan struct{}) // closed when the sending must end
 	var telling sync.WaitGroup
 	telling.Go(func() { untold <- r.tell(conn, news) })
 	stopTelling := sync.OnceFunc(func() {
@@ -127,7 +128,7 @@ func (r *Registry) guarded() (over bool, why error) {
 	for watched := true; watched; {
 		select {
 		case <-ended:
-			_ = conn.Close() // it said nothing that was not read
+			_ = conn.Close() // everything that it wrote was read
 			r.collectGuardian(id, time.Now().Add(farewell))
 			return false, why
 		case <-look.C:
@@ -139,7 +140,7 @@ func (r *Registry) guarded() (over bool, why error) {
 			if errors.Is(err, os.ErrDeadlineExceeded) {
 				why = errGuardSlow
 			}
-			if p, statErr := statOf(id.pid); err != nil && statErr == nil && p.ident == id { // else the registry closes, or it has ended
+			if p, statErr := statOf(id.pid); err != nil && statErr == nil && p.ident == id { // else the registry closes, or the guardian has ended
 				_ = unix.Kill(id.pid, unix.SIGKILL)
 			}
 		case <-r.stopping:
@@ -149,23 +150,23 @@ func (r *Registry) guarded() (over bool, why error) {
 	stopTelling()
 	r.setGuard(guard{err: ErrClosing})
 	if r.unclean {
-		// What survived us is the guardian's from now on; it ends when it is done, and not before.
+		// From now on the survivors are the guardian's. It exits when it is done, and not before.
 		_ = conn.Close()
 		<-ended
 		return true, nil
 	}
 	last := time.Now().Add(farewell)
-	_, _ = conn.Write([]byte{guardian.Goodbye}) // one that has ended does not need it
-	_ = conn.SetReadDeadline(last)              // fails when it has ended: the read as well
+	_, _ = conn.Write([]byte{guardian.Goodbye}) // a guardian that has ended does not need it
+	_ = conn.SetReadDeadline(last)              // fails when it has ended, as does the read
 	<-ended
 	_ = conn.Close()
 	r.collectGuardian(id, last)
 	return true, nil
 }
 
-// tell tells a guardian the identities of what it is to end if we cannot, as scans find them and find them gone, until
-// stop or the registry closes. Nothing waits for it but the end of the guardian: a slow one costs this goroutine alone, and
-// its error.
+// tell sends a guardian the identities of the processes that it must end if we cannot, as scans find them and find them
+// gone, until stop or the registry closes. Only the end of the guardian waits for it. A slow guardian blocks this
+// goroutine alone, which returns an error.
 func (r *Registry) tell(conn *os.File, stop <-chan struct{}) error {
 	told := map[ident]bool{}
 	var b []byte
@@ -188,9 +189,9 @@ func (r *Registry) tell(conn *os.File, stop <-chan struct{}) error {
 		}
 		told = now
 		if len(b) > 0 {
-			_ = conn.SetWriteDeadline(time.Now().Add(tellWait)) // fails when it is closed: the write as well
+			_ = conn.SetWriteDeadline(time.Now().Add(tellWait)) // fails when it is closed, as does the write
 			if _, err := conn.Write(b); err != nil {
-				return fmt.Errorf("tell guardian: %w", err)
+				return fmt.Errorf("send identities to the guardian: %w", err)
 			}
 		}
 		select {
@@ -222,7 +223,7 @@ func (r *Registry) startGuardian() (_ ident, _ *os.File, err error) {
 	if err != nil {
 		return fail("open socket", err)
 	}
-	charge := guardian.Charge{Life: r.opts.Life, PID: r.self.pid, Start: r.self.start}
+	charge := guardian.Target{Life: r.opts.Life, PID: r.self.pid, Start: r.self.start}
 	if r.groups != nil {
 		charge.Group = r.groups.life
 		if undo := r.division.undo; undo != "" {
@@ -232,8 +233,8 @@ func (r *Registry) startGuardian() (_ ident, _ *os.File, err error) {
 	files := []uintptr{null.Fd(), null.Fd(), null.Fd()}
 	files = append(files[:guardian.Socket:guardian.Socket], uintptr(pair[1]))
 
-	// No scan sees the guardian before it is known to be none of the children. The program that runs, whatever is at its
-	// path by now.
+	// No scan may see the guardian before it is registered as not being a tool. /proc/self/exe is the program that runs,
+	// even if the file at its path was replaced.
 	if err := r.takeScan(context.Background(), time.Now().Add(sweepEvery), nil); err != nil {
 		_ = conn.Close() // nothing was written
 		return fail("run", err)
@@ -247,7 +248,7 @@ func (r *Registry) startGuardian() (_ ident, _ *os.File, err error) {
 		return fail("run", err)
 	}
 	id := ident{pid: pid}
-	if p, err := statOf(pid); err == nil { // else somebody collected it already: its socket ends as well
+	if p, err := statOf(pid); err == nil { // else its status was collected already, and its socket ends as well
 		id = p.ident
 	}
 	r.mu.Lock()
@@ -257,7 +258,7 @@ func (r *Registry) startGuardian() (_ ident, _ *os.File, err error) {
 	return id, conn, nil
 }
 
-// collectGuardian waits for a guardian that has ended, or is about to; one that has not by last is killed.
+// collectGuardian waits for a guardian that has ended or is about to. It kills one that has not ended by last.
 func (r *Registry) collectGuardian(id ident, last time.Time) {
 	var status unix.WaitStatus
 	for {

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Began is when this program was started, to 10 ms: on a busy machine that is well before it runs. It is now where /proc
-// does not tell.
+// Began is when this program was started, to 10 ms. On a busy machine that is well before it runs. It returns the current
+// time where /proc does not show the start.
 func Began() time.Time {
 	p, err := statOf(os.Getpid())
 	if err != nil {
@@ -16,7 +16,7 @@ func Began() time.Time {
 	return startedAt(p.start)
 }
 
-// Resident is what this program keeps resident, in bytes (RSS); 0 where /proc does not tell.
+// Resident is the resident memory of this program (RSS), in bytes; 0 where /proc does not show it.
 func Resident() int64 {
 	p, err := statOf(os.Getpid())
 	if err != nil {
@@ -25,7 +25,7 @@ func Resident() int64 {
 	return p.rss * int64(os.Getpagesize())
 }
 
-// Identity names one process for ever: a pid is given out again, a pid with its start is not.
+// Identity names one process for ever. A pid is reused; a pid with its start is not.
 type Identity struct {
 	PID int
 	// StartTicks is field 22 of /proc/PID/stat, in clock ticks since boot (proc_pid_stat(5)).
@@ -48,7 +48,7 @@ func (r *Registry) identity(i ident) Identity {
 	return Identity{PID: i.pid, StartTicks: i.start, BootID: r.self.bootID}
 }
 
-// self is what must never be a target, and where we are.
+// self is our own position in the process table, and what must never be a target.
 type self struct {
 	pid, ppid, pgrp int
 	start           uint64

@@ -9,14 +9,14 @@ import (
 	"time"
 )
 
-// Journal records trees where they survive us, so that the next life can find what this one left.
+// Journal records trees where the record survives us, so that the next life can find what this one left.
 type Journal interface {
-	// Record records notes in their order, all of them or none: a thousand trees that end together cost one commit. It is
-	// called by one goroutine, with a ctx of 2 s.
+	// Record records notes in their order, all of them or none: a thousand trees that end together cost one commit. One
+	// goroutine calls it, with a ctx of 2 s.
 	Record(ctx context.Context, notes []Note) error
 }
 
-// Note says that a tree has started, or that nothing of it is left.
+// Note records that a tree has started, or that nothing of it is left.
 type Note struct {
 	Entry Entry
 	// How is EndedByItself or EndedByKill; empty: it has started.
@@ -50,10 +50,10 @@ func (r *Registry) entry(t *tree) Entry {
 }
 
 const (
-	// journalWait bounds one call of the journal; spawnWait is what a spawn waits for its own.
+	// journalWait bounds one call of the journal. spawnWait is how long a spawn waits for its own entry.
 	journalWait = 2 * time.Second
 	spawnWait   = time.Second
-	// journalBacklog is how many notes wait for a journal that is slow, before new ones are dropped.
+	// journalBacklog is how many notes wait for a slow journal before new ones are dropped.
 	journalBacklog = 4096
 	// journalBatch is how many notes are recorded at once.
 	journalBatch = 512
@@ -61,7 +61,7 @@ const (
 
 var errBacklog = errors.New("the journal is too slow: an entry was dropped")
 
-// recorder tells the journal, in order, without anybody waiting for it who must not.
+// recorder writes to the journal in order, without blocking callers that must not wait.
 type recorder struct {
 	journal Journal
 	log     *slog.Logger
@@ -81,7 +81,7 @@ func newRecorder(j Journal, log *slog.Logger) *recorder {
 	return &recorder{journal: j, log: log, wake: make(chan struct{}, 1)}
 }
 
-// started queues e; the channel is closed when the journal was told.
+// started queues e. The channel is closed when the journal has it.
 func (c *recorder) started(e Entry) <-chan struct{} { return c.add(note{Note: Note{Entry: e}}) }
 
 func (c *recorder) ended(e Entry, how string) { c.add(note{Note: Note{e, how}}) }
@@ -103,7 +103,7 @@ func (c *recorder) add(n note) <-chan struct{} {
 	return n.told
 }
 
-// wait waits for told as long as a spawn may.
+// wait waits for told, at most as long as a spawn may.
 func (c *recorder) wait(ctx context.Context, told <-chan struct{}) {
 	timer := time.NewTimer(spawnWait)
 	defer timer.Stop()
@@ -111,7 +111,7 @@ func (c *recorder) wait(ctx context.Context, told <-chan struct{}) {
 	case <-told:
 	case <-ctx.Done():
 	case <-timer.C:
-		c.log.Warn("journal is slow", "waited_ms", spawnWait.Milliseconds())
+		c.log.Warn("process journal is slow", "waited_ms", spawnWait.Milliseconds())
 	}
 }
 
@@ -121,11 +121,11 @@ func (c *recorder) failure() error {
 	return c.err
 }
 
-// run tells the journal until stop is closed, and then the rest of the queue. From then on the first batch that the
-// journal does not take is the last one: a journal that hangs costs one journalWait, however much waits for it.
+// run writes to the journal until stop is closed, and then the rest of the queue. From then on, the first batch that the
+// journal refuses is the last one: a journal that hangs costs one journalWait, however long the queue is.
 func (c *recorder) run(stop <-chan struct{}) {
 	for {
-		stopping := closed(stop) // before the queue is taken: what was queued until stop is in it
+		stopping := closed(stop) // before the queue is taken: it has everything that was queued until stop
 		c.mu.Lock()
 		batch := c.queue
 		c.queue = nil
@@ -160,14 +160,14 @@ func closed(c <-chan struct{}) bool {
 	}
 }
 
-// tell records notes, one or more, and lets those go on who wait for them.
+// tell records notes, one or more, and releases the callers that wait for them.
 func (c *recorder) tell(notes []note) error {
 	defer func() {
 		for _, n := range notes {
 			close(n.told)
 		}
 	}()
-	// Not a caller's: what happened is recorded, whoever was cancelled.
+	// Not a caller's context: an event is recorded even if its caller was cancelled.
 	ctx, cancel := context.WithTimeout(context.Background(), journalWait)
 	defer cancel()
 	batch := make([]Note, len(notes))
@@ -184,7 +184,7 @@ func (c *recorder) tell(notes []note) error {
 		if len(notes) > 1 {
 			err = fmt.Errorf("record %d starts and ends of processes: %w", len(notes), errors.Unwrap(err))
 		}
-		c.log.Warn("journal refused entries", "pid", notes[0].Entry.PID, "count", len(notes), "error", err)
+		c.log.Warn("process journal rejected entries", "pid", notes[0].Entry.PID, "count", len(notes), "error", err)
 	}
 	c.mu.Lock()
 	c.err = err

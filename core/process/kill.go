@@ -12,43 +12,42 @@ import (
 
 // Times of a kill.
 const (
-	// verifyWait is how long after KILL it is looked for what is left. With it and its scans a kill costs its grace and
+	// verifyWait is how long after KILL the kill looks for survivors. With it and its scans, a kill costs its grace and
 	// less than 1 s more, which is what the phases reap and sweep allow (CONTRACT.md, 3).
 	verifyWait = 750 * time.Millisecond
-	// lateWait takes the place of verifyWait when ctx has ended.
+	// lateWait replaces verifyWait when ctx has ended.
 	lateWait = 50 * time.Millisecond
-	// killRound is how often KILL is sent again, to what was forked meanwhile.
+	// killRound is how often KILL is sent again, for processes that were forked meanwhile.
 	killRound = 100 * time.Millisecond
-	// steadyLooks is how many looks in a row that find nothing are enough.
+	// steadyLooks is how many scans in a row must find nothing.
 	steadyLooks = 5
-	// forkWait is what a final sweep waits for forks under way.
+	// forkWait is how long a final sweep waits for forks under way.
 	forkWait = 100 * time.Millisecond
-	// scanWait is how long the last look of a kill may wait for a scan that is under way, beyond what the kill may cost: a
-	// scan takes some milliseconds, and one that hangs is said to hang (A8).
+	// scanWait is how long the last scan of a kill may wait for another scan, beyond what the kill may cost. A scan takes
+	// some milliseconds. A scan that hangs is reported as hanging (A8).
 	scanWait = 100 * time.Millisecond
 )
 
-var errSilent = errors.New("there are orphans that do not say whose they are")
+var errSilent = errors.New("some orphans could not be identified")
 
-// selection is what a kill is after.
+// selection is what a kill ends.
 type selection struct {
 	tree func(*tree) bool
-	// none says that no tree in the registry means that nothing is left: nothing of it can be known by other means.
+	// none says that nothing is left if the registry has no such tree: there is no other way to find anything of it.
 	none bool
 	// all is every descendant of ours, in a tree or not, and every process with our life's marker.
 	all bool
-	// past, in the place of both, is what earlier lives left.
-	past *past
+	// past replaces both; it selects what earlier lives left.
+	past *earlierLives
 }
 
-// KillPID ends the tree whose leader is pid, or was: TERM to its groups and to every member, KILL to what is left after
-// grace, then a scan. A grace <= 0 is KILL at once. It fails with ErrNotTracked if there is no such tree; what could not
-// be killed is in the report.
+// KillPID ends the tree whose leader is or was pid. It sends TERM to the tree's groups and members, sends KILL to what is
+// left after grace, and scans. A grace <= 0 is KILL at once. It fails with ErrNotTracked if there is no such tree. The
+// report names what could not be killed.
 //
-// Every kill returns as soon as a scan finds nothing left, and grace and 1 s after it began at the latest, with a Problem
-// in its report if it could not look. When ctx ends
-// before the grace, KILL is sent at once, and the kill returns within about 100 ms; of a ctx with a deadline, the end is
-// kept for KILL and the scan.
+// Every kill returns as soon as a scan finds nothing left, and at the latest grace and 1 s after it began. Its report has
+// a Problem if it could not scan. When ctx ends before the grace, KILL is sent at once, and the kill returns within about
+// 100 ms. If ctx has a deadline, its last part is reserved for KILL and the scan.
 func (r *Registry) KillPID(ctx context.Context, pid int, grace time.Duration) (Report, error) {
 	r.mu.Lock()
 	wanted := r.byPID[pid]
@@ -59,9 +58,9 @@ func (r *Registry) KillPID(ctx context.Context, pid int, grace time.Duration) (R
 	return r.end(ctx, selection{tree: func(t *tree) bool { return t == wanted }, none: true}, grace), nil
 }
 
-// KillSession ends the trees of one session, but those of PolicyGateway, and lets go of the output of those that ended.
-// For a session that started nothing, or nothing since a kill of it was verified, it costs nothing: nobody can be of it,
-// not even an orphan that has yet to say whose it is.
+// KillSession ends the trees of one session, except those of PolicyGateway, and drops the output of those that ended. It
+// costs nothing for a session that started nothing, or nothing since a verified kill. No process can belong to such a
+// session, not even an unidentified orphan.
 func (r *Registry) KillSession(ctx context.Context, session string, grace time.Duration) Report {
 	last, some := r.lastSpawn(session)
 	if !some {
@@ -79,8 +78,8 @@ func (r *Registry) KillSession(ctx context.Context, session string, grace time.D
 	return report
 }
 
-// lastSpawn is the last spawn of a session, and whether there is anything of it to be looked for. It is 0 while one of
-// its forks is under way, and so may come after any look.
+// lastSpawn is the last spawn of a session, and whether anything of the session may exist. It is 0 while a fork is under
+// way, because that fork's child may appear after any scan.
 func (r *Registry) lastSpawn(session string) (last uint64, some bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -94,8 +93,8 @@ func (r *Registry) lastSpawn(session string) (last uint64, some bool) {
 	return last, some
 }
 
-// KillSessions ends the trees of every session, but those of PolicyGateway, in one kill: one TERM, one grace, one KILL, and
-// scans that all share. It costs what the kill of one session costs.
+// KillSessions ends the trees of every session, except those of PolicyGateway, in one kill: one TERM, one grace, one
+// KILL, and shared scans. It costs as much as the kill of one session.
 func (r *Registry) KillSessions(ctx context.Context, grace time.Duration) Report {
 	return r.end(ctx, selection{tree: func(t *tree) bool { return t.session != "" && t.policy != PolicyGateway }}, grace)
 }
@@ -107,8 +106,8 @@ func (r *Registry) KillTurn(ctx context.Context, turn string, grace time.Duratio
 	}}, grace)
 }
 
-// KillAll ends every tracked tree, everything else that descends from us, however it hides, and every process that
-// carries our life's marker. All at once: it costs what one costs. It may be called again.
+// KillAll ends every tracked tree, every other descendant of ours, however it hides, and every process that carries our
+// life's marker. All end at once, so it costs as much as one kill. It may be called again.
 func (r *Registry) KillAll(ctx context.Context, grace time.Duration) Report {
 	return r.end(ctx, selection{tree: func(*tree) bool { return true }, all: true}, grace)
 }
@@ -119,11 +118,11 @@ type kill struct {
 	sel    selection
 	report Report
 	known  map[ident]*target
-	groups map[*tree]*target // of trees whose leader was waited for: its group lives on
+	groups map[*tree]*target // of trees whose leader was waited for: the group still exists
 	trees  map[*tree]bool    // marked as being killed
-	live   []*target         // at the last look
-	silent int               // at the last look: orphans that may be of what is killed
-	dirs   map[string]bool   // control groups of what is killed
+	live   []*target         // at the last scan
+	silent int               // at the last scan: orphans that may belong to the target
+	dirs   map[string]bool   // control groups of the target
 	noFDs  bool
 }
 
@@ -137,9 +136,9 @@ func newKill(r *Registry, sel selection) *kill {
 func (r *Registry) end(ctx context.Context, sel selection, grace time.Duration) (report Report) {
 	began := time.Now()
 	if !r.settleForks(ctx, sel.all) {
-		return Report{Verified: true} // never opened, or closed: nothing is ours
+		return Report{Verified: true} // never opened, or closed: no process is ours
 	}
-	if r.over(sel) || sel.all && r.neverStarted() {
+	if r.childrenGone(sel) || sel.all && r.neverStarted() {
 		return Report{Verified: true, Took: time.Since(began)}
 	}
 	if sel.all {
@@ -154,7 +153,7 @@ func (r *Registry) end(ctx context.Context, sel selection, grace time.Duration) 
 	}
 	killed := time.Now()
 	for round := 0; ; round++ {
-		if k.over(ctx, killed.Add(verifyWait+scanWait)) {
+		if k.verifyGone(ctx, killed.Add(verifyWait+scanWait)) {
 			return k.done(began)
 		}
 		wait := verifyWait
@@ -166,13 +165,13 @@ func (r *Registry) end(ctx context.Context, sel selection, grace time.Duration) 
 			return k.done(began)
 		}
 		k.signal(unix.SIGKILL)
-		// Not ctx: KILL takes a moment, and who looks at once sees survivors that are none.
+		// Not ctx: KILL takes a moment, and an immediate scan would report dying processes as survivors.
 		k.await(context.WithoutCancel(ctx), time.Now().Add(min(killRound, max(left, lateWait))))
 	}
 }
 
-// terminate sends TERM until everything has ended, which it reports, or until a time; less where ctx ends early, so that KILL
-// and its scan have their share.
+// terminate sends TERM until everything has ended, which it reports, or until the given time. It stops earlier where ctx
+// ends early, so that KILL and its scan have their share.
 func (k *kill) terminate(ctx context.Context, until time.Time) (over bool) {
 	if deadline, ok := ctx.Deadline(); ok {
 		reserve := min(verifyWait, time.Until(deadline)/3)
@@ -181,7 +180,7 @@ func (k *kill) terminate(ctx context.Context, until time.Time) (over bool) {
 		}
 	}
 	for {
-		if k.over(ctx, until) {
+		if k.verifyGone(ctx, until) {
 			return true
 		}
 		if time.Now().After(until) || ctx.Err() != nil {
@@ -194,7 +193,7 @@ func (k *kill) terminate(ctx context.Context, until time.Time) (over bool) {
 	}
 }
 
-// noteSwept notes whether a kill of everything was verified after Refuse.
+// noteSwept records that a kill of everything was verified after Refuse.
 func (r *Registry) noteSwept(swept bool) {
 	if !swept {
 		return
@@ -204,7 +203,7 @@ func (r *Registry) noteSwept(swept bool) {
 	r.swept = true
 }
 
-// neverStarted reports that nothing was ever started or adopted: nothing of this life can be anywhere.
+// neverStarted reports that nothing was ever started or adopted, so no process of this life exists.
 func (r *Registry) neverStarted() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -218,8 +217,8 @@ func (r *Registry) refusedAndSettled() bool {
 	return r.refused && len(r.forking) == 0
 }
 
-// settleForks reports whether the registry is open. Before a final sweep it gives the forks that Refuse came too late
-// for a moment to be entered; of one that hangs, the child is found as a descendant.
+// settleForks reports whether the registry is open. Before a final sweep it waits a moment for the forks that began
+// before Refuse to be entered. If a fork hangs, its child is found as a descendant.
 func (r *Registry) settleForks(ctx context.Context, all bool) (open bool) {
 	for until := time.Now().Add(forkWait); ; {
 		r.mu.Lock()
@@ -238,8 +237,8 @@ func (r *Registry) settleForks(ctx context.Context, all bool) (open bool) {
 	}
 }
 
-// signal sends sig to what the last look found: a group at once where that is possible, the rest one by one. TERM is
-// sent once to each, because programs take a second one for impatience; KILL as often as it takes.
+// signal sends sig to what the last scan found: to a whole group where possible, to the rest one by one. TERM is sent
+// once to each, because programs take a second one for impatience. KILL is sent as often as needed.
 func (k *kill) signal(sig unix.Signal) {
 	k.note(sig)
 	if sig == unix.SIGKILL {
@@ -262,12 +261,12 @@ func (k *kill) signal(sig unix.Signal) {
 			t.err = k.r.send(t, sig, false)
 		}
 		if t.state == 'T' {
-			_ = k.r.send(t, unix.SIGCONT, false) // a stopped process acts on TERM only when it goes on
+			_ = k.r.send(t, unix.SIGCONT, false) // a stopped process acts on TERM only when it continues
 		}
 	}
 }
 
-// note notes in the report that sig goes out, marks the trees as killed and closes their inputs.
+// note records in the report that sig goes out, marks the trees as killed and closes their inputs.
 func (k *kill) note(sig unix.Signal) {
 	at := &k.report.TermAt
 	if sig == unix.SIGKILL {
@@ -290,7 +289,7 @@ func (k *kill) note(sig unix.Signal) {
 	}
 }
 
-// signalGroups sends sig to whole process groups, and returns those that it reached.
+// signalGroups sends sig to whole process groups, and returns the groups that it reached.
 func (k *kill) signalGroups(sig unix.Signal) (reached map[int]bool) {
 	reached = map[int]bool{}
 	for _, t := range k.groups {
@@ -307,8 +306,8 @@ func (k *kill) signalGroups(sig unix.Signal) (reached map[int]bool) {
 	return reached
 }
 
-// await waits until everything that the last look found has ended, or might say by now whose it is; false if it has not
-// by until, or ctx ended.
+// await waits until everything that the last scan found has ended, or may be identifiable by now. It is false at until,
+// or when ctx ends.
 func (k *kill) await(ctx context.Context, until time.Time) bool {
 	left := slices.Clone(k.live)
 	silent := k.silent > 0
@@ -338,7 +337,7 @@ func (k *kill) await(ctx context.Context, until time.Time) bool {
 	}
 }
 
-// done completes the report from the last look.
+// done completes the report from the last scan.
 func (k *kill) done(began time.Time) Report {
 	alive := map[ident]bool{}
 	for _, t := range k.live {
@@ -378,11 +377,11 @@ func (t *target) why() string {
 	case t.err != nil && !errors.Is(t.err, errNoGroup):
 		return t.err.Error()
 	case t.state == 'D':
-		return "in uninterruptible sleep: it ends when the kernel lets go of it"
+		return "in uninterruptible sleep: it ends when the kernel releases it"
 	case !t.killed:
-		return "it was there too late to be signalled"
+		return "it was found too late to be signalled"
 	}
-	return "still there after KILL"
+	return "still alive after KILL"
 }
 
 func (k *kill) release() {
@@ -393,7 +392,7 @@ func (k *kill) release() {
 		t.killing--
 		t.failed = !k.report.Verified
 		if t.failed {
-			t.killed = false // what ends later ended by itself, as far as we know
+			t.killed = false // a later end was not caused by this kill, as far as we know
 		}
 	}
 }

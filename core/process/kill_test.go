@@ -359,14 +359,14 @@ func TestKill_WithoutPidfds(t *testing.T) {
 	k := newKill(r, selection{tree: func(*tree) bool { return true }})
 	k.noFDs = true
 	defer k.release()
-	if !k.look(t.Context(), time.Now().Add(patience)) || len(k.live) != 2 {
+	if !k.scan(t.Context(), time.Now().Add(patience)) || len(k.live) != 2 {
 		t.Fatalf("%d targets", len(k.live))
 	}
 	k.signal(unix.SIGKILL)
 	if !k.await(t.Context(), time.Now().Add(patience)) {
 		t.Error("they did not end")
 	}
-	if lives(child) || !k.over(t.Context(), time.Now().Add(patience)) {
+	if lives(child) || !k.verifyGone(t.Context(), time.Now().Add(patience)) {
 		t.Error("the kill is not over")
 	}
 }

@@ -10,12 +10,12 @@ import (
 	"gatewaytui/core/ops"
 )
 
-// LimitError refuses a spawn because as many trees are tracked as may be.
+// LimitError refuses a spawn because the bound on tracked trees is reached.
 type LimitError struct {
 	// Name is the bound, limit.Processes or limit.ProcessesTotal, and Bound its value.
 	Name  string
 	Bound int
-	// Running are the trees of the session that asked, oldest first.
+	// Running are the trees of the requesting session, oldest first.
 	Running []ops.Process
 }
 
@@ -28,7 +28,7 @@ func (e *LimitError) Error() string {
 	if e.Name == limit.ProcessesTotal {
 		whose = "all sessions"
 	}
-	fmt.Fprintf(&b, "%d process trees of %s are running, and no more may (%s)", e.Bound, whose, e.Name)
+	fmt.Fprintf(&b, "%d process trees of %s are running, which is the limit (%s)", e.Bound, whose, e.Name)
 	if len(e.Running) == 0 {
 		b.WriteString("; try again later")
 		return b.String()
@@ -47,7 +47,7 @@ func (e *LimitError) Error() string {
 	return b.String()
 }
 
-// held counts the trees that are tracked and the starts under way. Registry.mu guards it.
+// held counts the tracked trees and the starts under way. Registry.mu guards it.
 type held struct {
 	bySession map[string]int
 	total     int
@@ -65,7 +65,7 @@ func (h *held) remove(session string) {
 	h.total--
 }
 
-// Held is how many trees the session with the most of them has, and how many all have, starts under way included.
+// Held is how many trees the session with the most trees has, and how many all sessions have, starts under way included.
 func (r *Registry) Held() (most, total int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -86,21 +86,21 @@ func (r *Registry) full(session string) (name string, most int) {
 	return "", 0
 }
 
-// makeRoom removes the trees that have ended and that no look at the processes has removed yet, if one more tree of session
-// would exceed a bound: commands that came quickly one after another do not count against it once they are over.
+// makeRoom removes trees that have ended and that no scan has removed yet, if one more tree of session would exceed a
+// bound. So commands that ended do not count against the bound, however quickly they came.
 func (r *Registry) makeRoom(ctx context.Context, session string) {
 	ended, left := r.endedOf(session)
 	if len(ended) == 0 {
 		return
 	}
-	// All at once, or else one by one: what one of them left running is no reason to keep the others.
-	if r.over(selection{tree: left}) {
+	// First all at once, else one by one: one tree with running processes must not keep the others.
+	if r.childrenGone(selection{tree: left}) {
 		return
 	}
 	for _, id := range ended[:min(len(ended), mostLooks)] {
-		r.over(selection{tree: func(t *tree) bool { return t.id == id }})
+		r.childrenGone(selection{tree: func(t *tree) bool { return t.id == id }})
 	}
-	// What cannot be told without a scan two scans tell, which find nothing of the tree (absorb).
+	// Two scans that find nothing of a tree decide the remaining cases (absorb).
 	for range 2 {
 		if ended, _ := r.endedOf(session); len(ended) == 0 || ctx.Err() != nil {
 			return
@@ -109,8 +109,8 @@ func (r *Registry) makeRoom(ctx context.Context, session string) {
 	}
 }
 
-// endedOf are the trees whose leader has ended, and the selection of them, if one more tree of session would exceed a bound;
-// nil: it would not, or there are none.
+// endedOf are the trees whose leader has ended, and the selection of them, if one more tree of session would exceed a
+// bound; nil: it would not, or there are none.
 func (r *Registry) endedOf(session string) (ended []uint64, left func(t *tree) bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -132,10 +132,10 @@ func (r *Registry) endedOf(session string) (ended []uint64, left func(t *tree) b
 // scanBound bounds the wait for one scan before a spawn is refused.
 const scanBound = time.Second
 
-// mostLooks bounds how many trees makeRoom looks at one by one.
+// mostLooks bounds how many trees makeRoom checks one by one.
 const mostLooks = 64
 
-// limited is the refusal of a spawn of session; nil if there is room. Registry.mu is not held.
+// limited is the refusal of a spawn of session. Registry.mu is not held.
 func (r *Registry) limited(session string, name string, most int) error {
 	if r.opts.OnLimit != nil {
 		r.opts.OnLimit(name)

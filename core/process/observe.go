@@ -14,9 +14,9 @@ import (
 	"gatewaytui/core/process/kernel"
 )
 
-// silentMost is how long an orphan may not say whose it is, before it is nobody's: an exec takes some milliseconds, and
-// more on a machine that is busy. bareMost is how long, if it lacks nothing but an environment: of an exec that sets one
-// up, that is the last moment.
+// silentMost is how long an orphan may stay unidentified before the registry adopts it without an owner. An exec takes
+// some milliseconds, and more on a busy machine. bareMost is the limit for an orphan that lacks only an environment,
+// which is the last moment of an exec that sets one up.
 const (
 	silentMost = time.Second
 	bareMost   = 20 * time.Millisecond
@@ -24,23 +24,22 @@ const (
 
 // view is the outcome of a scan.
 type view struct {
-	// owned are the live members of each tree; loose the live descendants that belong to none, and processes elsewhere
-	// that carry our life's marker.
-	owned map[*tree][]proc
-	loose []proc
-	// silent is how many of the loose ones are orphans that did not say yet whose they are.
+	// owned are the live members of each tree. unattributed are the live descendants that belong to no tree, and
+	// processes elsewhere that carry our life's marker.
+	owned        map[*tree][]proc
+	unattributed []proc
+	// silent counts the unattributed processes that are orphans and have not identified themselves yet.
 	silent int
-	// unsure says that another scan is needed: for silent ones, or to know that a tree has ended.
-	unsure bool
-	err    error
+	// unverified says that another scan is needed: for silent ones, or to know that a tree has ended.
+	unverified bool
+	err        error
 }
 
-// observe scans /proc and brings the trees up to date: who belongs to which, which have ended, what is new. With
-// elsewhere it also looks for our marker among processes that do not descend from us, at the price of reading the
-// environment of each.
+// observe scans /proc and brings the trees up to date: the members of each tree, the trees that ended, the new ones. With
+// elsewhere it also looks for our marker among processes that do not descend from us. That reads the environment of each.
 //
-// It waits for the scan before no longer than until, and than lateWait when ctx has ended: see takeScan. All who wait
-// meanwhile share the next scan, which begins after each of them asked. The view is not to be changed.
+// It waits for the scan before it until the given time, or for lateWait once ctx has ended: see takeScan. All callers
+// that wait share the next scan, which begins after each of them asked. The view must not be changed.
 func (r *Registry) observe(ctx context.Context, until time.Time, elsewhere bool) view {
 	own := r.join(elsewhere)
 	if err := r.takeScan(ctx, until, own.done); err != nil {
@@ -53,7 +52,7 @@ func (r *Registry) observe(ctx context.Context, until time.Time, elsewhere bool)
 	}
 	r.mu.Lock()
 	if r.next == own {
-		r.next = nil // who comes now needs a later one
+		r.next = nil // later callers need a later scan
 	}
 	elsewhere = own.elsewhere
 	r.mu.Unlock()
@@ -67,16 +66,15 @@ func (r *Registry) observe(ctx context.Context, until time.Time, elsewhere bool)
 	return v
 }
 
-// round is a scan that several share. Registry.mu guards elsewhere and asked; v is written before done is
-// closed.
+// round is a scan that several callers share. Registry.mu guards elsewhere and asked. v is written before done is closed.
 type round struct {
 	elsewhere bool
-	asked     int // how many share it
+	asked     int // how many callers share it
 	v         view
 	done      chan struct{}
 }
 
-// join returns the next scan, to be made or waited for.
+// join returns the next scan, which the caller makes or waits for.
 func (r *Registry) join(elsewhere bool) *round {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -88,12 +86,12 @@ func (r *Registry) join(elsewhere bool) *round {
 	return r.next
 }
 
-// errScanning says that a look at the processes was not begun.
-var errScanning = errors.New("the look at all processes before this one has not ended")
+// errScanning means that a scan was not begun.
+var errScanning = errors.New("the previous scan of all processes has not ended")
 
-// takeScan waits for the turn to scan, until a time at the latest; when ctx ends, or the registry closes, lateWait more at
-// the most. One that is free is taken in any case. Who has it gives it back with giveScan. It returns nil without the turn
-// when shared is closed.
+// takeScan waits for the turn to scan until the given time. When ctx ends or the registry closes, it waits at most
+// lateWait more. A free turn is taken in any case. The caller returns the turn with giveScan. It returns nil without the
+// turn when shared is closed.
 func (r *Registry) takeScan(ctx context.Context, until time.Time, shared <-chan struct{}) error {
 	select {
 	case r.scanTurn <- struct{}{}:
@@ -124,7 +122,7 @@ func (r *Registry) takeScan(ctx context.Context, until time.Time, shared <-chan 
 	}
 }
 
-// keepTurn gives the turn to scan back if what it was wanted for is done.
+// keepTurn returns the turn to scan if the shared scan is done already.
 func (r *Registry) keepTurn(shared <-chan struct{}) error {
 	select {
 	case <-shared:
@@ -136,7 +134,7 @@ func (r *Registry) keepTurn(shared <-chan struct{}) error {
 
 func (r *Registry) giveScan() { <-r.scanTurn }
 
-// scan is called with the turn to scan.
+// scan is called while holding the turn to scan.
 func (r *Registry) scan(elsewhere bool) (view, []ending) {
 	r.mu.Lock()
 	r.scans++
@@ -162,13 +160,13 @@ func (r *Registry) scan(elsewhere bool) (view, []ending) {
 	strangers := r.attribute(ours, at)
 	v, ended := r.absorb(seq, ours, at, strangers, r.inherited(procs, at), r.shedding(ours))
 	if elsewhere {
-		v.loose = append(v.loose, r.marked(procs, ours, foreign)...)
+		v.unattributed = append(v.unattributed, r.marked(procs, ours, foreign)...)
 	}
 	return v, ended
 }
 
-// descendants are the processes below root, parents before children, without those that skip names and what is below
-// them.
+// descendants are the processes below root, parents before children. Processes that skip names are left out, with their
+// descendants.
 func descendants(procs []proc, root int, skip func(proc) bool) []proc {
 	below := make(map[int][]int, len(procs))
 	for i, p := range procs {
@@ -176,7 +174,7 @@ func descendants(procs []proc, root int, skip func(proc) bool) []proc {
 	}
 	var out []proc
 	queue := []int{root}
-	visited := map[int]bool{root: true} // the table is no snapshot: a pid given out again could close a circle
+	visited := map[int]bool{root: true} // the table is not a snapshot: a reused pid could close a circle
 	for len(queue) > 0 {
 		parent := queue[0]
 		queue = queue[1:]
@@ -193,8 +191,8 @@ func descendants(procs []proc, root int, skip func(proc) bool) []proc {
 	return out
 }
 
-// attribute asks the orphans among ours, that no tree explains, who they are.
-func (r *Registry) attribute(ours []proc, at map[int]ident) map[ident]peeked {
+// attribute identifies the orphans among ours that no tree explains.
+func (r *Registry) attribute(ours []proc, at map[int]ident) map[ident]procInfo {
 	r.mu.Lock()
 	var unknown []proc
 	for _, p := range ours {
@@ -203,13 +201,13 @@ func (r *Registry) attribute(ours []proc, at map[int]ident) map[ident]peeked {
 		}
 	}
 	r.mu.Unlock()
-	out := make(map[ident]peeked, len(unknown))
+	out := make(map[ident]procInfo, len(unknown))
 	for _, p := range unknown {
 		if id := r.bornOf(p); id != 0 {
-			out[p.ident] = peeked{marks: marks{life: r.opts.Life, spawn: strconv.FormatUint(id, 10)}, said: true}
+			out[p.ident] = procInfo{marks: marks{life: r.opts.Life, spawn: strconv.FormatUint(id, 10)}, said: true}
 			continue
 		}
-		if p.state == 'D' { // it may hold the lock that a look at it needs
+		if p.state == 'D' { // it may hold the lock that reading its environment needs
 			continue
 		}
 		who := r.peeker.ask(p.ident)
@@ -221,8 +219,8 @@ func (r *Registry) attribute(ours []proc, at map[int]ident) map[ident]peeked {
 	return out
 }
 
-// bornOf is the spawn that p comes from, by what it cannot shed, if that one has a tree; else 0. Neither look waits
-// for p.
+// bornOf is the spawn that p comes from, if that spawn has a tree, else 0. It uses only what p cannot shed, and never
+// waits for p.
 func (r *Registry) bornOf(p proc) uint64 {
 	id := uint64(0)
 	if r.groups != nil {
@@ -232,7 +230,7 @@ func (r *Registry) bornOf(p proc) uint64 {
 		id = r.scanner.marksOf(p.pid).TagFrom(r.opts.Life).Spawn()
 	}
 	if now, err := statOf(p.pid); id == 0 || err != nil || now.start != p.start {
-		return 0 // what was read is another's
+		return 0 // the data belongs to another process
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -242,8 +240,8 @@ func (r *Registry) bornOf(p proc) uint64 {
 	return id
 }
 
-// ownerSeen is the tree that our child p belongs to, by what cannot be scrubbed: being its leader, having been seen in
-// it, or being in the session (setsid(2)) that its leader opened. at is who has which pid now. Registry.mu is held.
+// ownerSeen is the tree that our child p belongs to, by what p cannot change: it is the leader, was seen in the tree, or
+// is in the session (setsid(2)) that the leader opened. at maps each pid to its current process. Registry.mu is held.
 func (r *Registry) ownerSeen(p proc, at map[int]ident) *tree {
 	if t := r.byPID[p.pid]; t != nil && t.leader == p.ident {
 		return t
@@ -255,17 +253,17 @@ func (r *Registry) ownerSeen(p proc, at map[int]ident) *tree {
 	if t == nil || t.origin != originSpawned || p.pid == p.sid {
 		return nil
 	}
-	// The number of a session is not given out again while it has members; that the one with this pid, if there is
-	// one, is the leader, makes it certain.
+	// A session's number is not reused while the session has members. It is certain if the process with this pid, if
+	// there is one, is the leader.
 	if q, there := at[p.sid]; there && q != t.leader {
 		return nil
 	}
 	return t
 }
 
-// absorb brings the trees up to date with a scan that began as number seq. inherited are the members of trees of earlier
-// lives.
-func (r *Registry) absorb(seq uint64, ours []proc, at map[int]ident, strangers map[ident]peeked, inherited map[*tree][]proc, shed []proc) (view, []ending) {
+// absorb brings the trees up to date with the scan that began as number seq. inherited are the members of trees of
+// earlier lives.
+func (r *Registry) absorb(seq uint64, ours []proc, at map[int]ident, strangers map[ident]procInfo, inherited map[*tree][]proc, shed []proc) (view, []ending) {
 	now := time.Now()
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -280,7 +278,7 @@ func (r *Registry) absorb(seq uint64, ours []proc, at map[int]ident, strangers m
 		switch {
 		case p.ppid == r.self.pid:
 			t = r.childOf(p, at, strangers[p.ident], silent, now)
-			// One that nobody knows may be a child that Spawn is about to enter, whose status is not for us to collect.
+			// An unknown child may be one that Spawn is about to enter. The reaper must not collect its status.
 			if t == nil && len(r.forking) == 0 || t != nil && (t.leader != p.ident || t.origin == originAdopted) {
 				adopted[p.pid] = struct{}{}
 			}
@@ -292,7 +290,7 @@ func (r *Registry) absorb(seq uint64, ours []proc, at map[int]ident, strangers m
 			continue
 		}
 		if t == nil {
-			v.loose = append(v.loose, p)
+			v.unattributed = append(v.unattributed, p)
 			continue
 		}
 		owners[p.ident] = t
@@ -307,7 +305,7 @@ func (r *Registry) absorb(seq uint64, ours []proc, at map[int]ident, strangers m
 	r.owners, r.adopted, r.silent = owners, adopted, silent
 	r.noteShed(shed)
 	r.notePresent(ours)
-	v.silent, v.unsure = len(silent), len(silent) > 0
+	v.silent, v.unverified = len(silent), len(silent) > 0
 	r.sample(v, now)
 
 	var over []*tree
@@ -318,8 +316,8 @@ func (r *Registry) absorb(seq uint64, ours []proc, at map[int]ident, strangers m
 			t.empty = false
 		case t.empty:
 			over = append(over, t)
-		default: // what this scan may have missed, the next one finds, and its tree with it
-			t.empty, v.unsure = true, true
+		default: // the next scan finds what this one may have missed, and its tree with it
+			t.empty, v.unverified = true, true
 		}
 	}
 	slices.SortFunc(over, func(a, b *tree) int { return cmp.Compare(a.id, b.id) })
@@ -330,9 +328,9 @@ func (r *Registry) absorb(seq uint64, ours []proc, at map[int]ident, strangers m
 	return v, ended
 }
 
-// childOf is the tree of our child p; nil: none is known, or p did not say yet whose it is and is entered in silent. who is
-// what p says. Registry.mu is held.
-func (r *Registry) childOf(p proc, at map[int]ident, who peeked, silent map[ident]time.Time, now time.Time) *tree {
+// childOf is the tree of our child p. nil: none is known, or p has not identified itself yet and is entered in silent.
+// who is what p shows of its origin. Registry.mu is held.
+func (r *Registry) childOf(p proc, at map[int]ident, who procInfo, silent map[ident]time.Time, now time.Time) *tree {
 	t := r.ownerSeen(p, at)
 	if t != nil || !p.alive() {
 		return t
@@ -369,10 +367,10 @@ func (r *Registry) setMembers(t *tree, live []proc, now time.Time) {
 	t.leading = leaderSeen && (t.leading || t.tag == 0)
 }
 
-// adopt makes, or finds, the tree of an orphan of ours that was never seen before: the one that it says, or, if it says
-// none and took its tag off, the one that it must be from (see suspect). It returns nil while a fork is under
-// way: then it may be our own child that Spawn is about to enter. Registry.mu is held.
-func (r *Registry) adopt(p proc, who peeked) *tree {
+// adopt makes or finds the tree of an orphan that was never seen before. It uses the tree that the orphan names. If the
+// orphan names none and took its tag off, guessOwner finds the tree. It returns nil while a fork is under way, because
+// the process may be our own child that Spawn is about to enter. Registry.mu is held.
+func (r *Registry) adopt(p proc, who procInfo) *tree {
 	if who.life == r.opts.Life {
 		if id, err := strconv.ParseUint(who.spawn, 10, 64); err == nil {
 			if t := r.trees[id]; t != nil {
@@ -383,12 +381,12 @@ func (r *Registry) adopt(p proc, who peeked) *tree {
 			}
 		}
 	} else {
-		who.marks = marks{} // none, or of another life: not ours to believe
+		who.marks = marks{} // none, or of another life: not trusted
 		if len(r.forking) > 0 {
 			return nil
 		}
 		if who.shed {
-			t, session := r.suspect(p, who.pipes)
+			t, session := r.guessOwner(p, who.pipes)
 			if t != nil {
 				return t
 			}
@@ -410,7 +408,7 @@ func (r *Registry) adopt(p proc, who peeked) *tree {
 	return t
 }
 
-// marked are live processes outside of ours whose tag, or without one whose environment, carries our life.
+// marked are live processes outside of ours that carry our life in the tag, or without a tag in the environment.
 func (r *Registry) marked(procs, ours []proc, foreign map[ident]bool) []proc {
 	known := make(map[ident]bool, len(ours))
 	for _, p := range ours {
@@ -428,9 +426,9 @@ func (r *Registry) marked(procs, ours []proc, foreign map[ident]bool) []proc {
 	return out
 }
 
-// birth is what a process says of the life that it was started in.
+// birth is what a process shows of the life that it was started in.
 type birth struct {
-	marks kernel.Marks // decide, if there is a tag: it was inherited from whoever set one last
+	marks kernel.Marks // decide, if there is a tag: it comes from the last process that set one
 	env   string
 }
 
@@ -441,10 +439,10 @@ func (b birth) is(life string) bool {
 	return b.env == life && life != ""
 }
 
-// lifeOf asks p. It is called with the turn to scan alone.
+// lifeOf reads the marks of p. It is called only while holding the turn to scan.
 func (r *Registry) lifeOf(p proc) birth {
 	b := birth{marks: r.scanner.marksOf(p.pid)}
-	if b.marks.Tag() == 0 && p.state != 'D' { // it may hold the lock that a look at its environment needs
+	if b.marks.Tag() == 0 && p.state != 'D' { // it may hold the lock that reading its environment needs
 		b.env = r.peeker.ask(p.ident).life
 	}
 	return b

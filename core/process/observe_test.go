@@ -171,9 +171,9 @@ func TestPeeker_AReadThatHangsCostsOneBound(t *testing.T) {
 			defer close(done)
 			req := <-p.requests
 			<-hung
-			req.answer <- peeked{marks: marks{life: "late"}}
+			req.answer <- procInfo{marks: marks{life: "late"}}
 			req = <-p.requests
-			req.answer <- peeked{marks: marks{life: "again"}}
+			req.answer <- procInfo{marks: marks{life: "again"}}
 		}()
 		ask("", peekWait)
 		ask("", 0)

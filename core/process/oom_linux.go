@@ -7,22 +7,22 @@ import (
 	"time"
 )
 
-// endings counts the processes that the kernel of this machine ended for want of memory (oom_kill in /proc/vmstat, Linux
-// 4.13). It tells which SIGKILL was the kernel's: one that came when the count grew.
+// endings counts the processes that the kernel of this machine ended for lack of memory (oom_kill in /proc/vmstat, Linux
+// 4.13). A SIGKILL was the kernel's if the count grew at that time.
 type endings struct {
 	kills func() uint64 // reads the count
 	mu    sync.Mutex
 	count uint64
 	read  time.Time // when the count was read
-	grew  time.Time // when it was found to have grown since a read that was not long before
+	grew  time.Time // when it was found to have grown since a recent read
 }
 
 const (
-	// endingsFresh is how old a read may be for its growth to be recent.
+	// endingsFresh is how old the previous read may be for the growth to be recent.
 	endingsFresh = 3 * sweepEvery
-	// endingsPause is how long a read serves.
+	// endingsPause is how long a read remains valid.
 	endingsPause = time.Second
-	// endingsNear is how long before the end of a process the growth counts for it.
+	// endingsNear is how long before the end of a process the growth counts for that process.
 	endingsNear = 5 * time.Second
 )
 
@@ -43,7 +43,7 @@ func (e *endings) note(count uint64, now time.Time) {
 	e.count, e.read = count, now
 }
 
-// recent reports whether the kernel ended a process just now.
+// recent reports whether the kernel ended a process within endingsNear.
 func (e *endings) recent(now time.Time) bool {
 	count := e.kills()
 	e.mu.Lock()
@@ -52,7 +52,7 @@ func (e *endings) recent(now time.Time) bool {
 	return now.Sub(e.grew) < endingsNear
 }
 
-// oomKills is the count now, 0 if the kernel does not say.
+// oomKills is the count now; 0 if the kernel does not show it.
 func oomKills() uint64 {
 	var buf [16 << 10]byte
 	b := readUpTo("/proc/vmstat", buf[:])

@@ -9,16 +9,17 @@ import (
 	"gatewaytui/core/term"
 )
 
-// output keeps the beginning and the end of what a process wrote, and how much is missing in between. It never holds
-// more than limit bytes. Known secrets are masked before anything is kept, so that no cut leaves a part of one (HF23).
+// output keeps the beginning and the end of what a process wrote, and how many bytes are missing in between. It never
+// holds more than limit bytes. Known secrets are masked before anything is kept, so that no cut leaves a part of one
+// (HF23).
 type output struct {
 	limit int
 
 	mu     sync.Mutex
 	mask   term.Masker
 	head   []byte // the first limit/2 bytes
-	tail   []byte // the last of what came after; a ring once it is full
-	next   int    // where the ring goes on
+	tail   []byte // the last bytes of the rest; a ring once it is full
+	next   int    // where the ring continues
 	total  int64  // everything that was written
 	lastAt time.Time
 }
@@ -27,7 +28,7 @@ func newOutput(limit int, secrets *term.Redactor) *output {
 	return &output{limit: limit, mask: secrets.Masker()}
 }
 
-// add adds what was read, but for an end that may be the beginning of a secret.
+// add adds what was read, except for an end that may be the beginning of a secret.
 func (o *output) add(b []byte, at time.Time) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -77,7 +78,7 @@ func (o *output) end() []byte {
 	return append(append(make([]byte, 0, len(o.tail)), o.tail[o.next:]...), o.tail[:o.next]...)
 }
 
-// shownEnd is end, and what add held back. o.mu is held.
+// shownEnd is end plus what add held back. o.mu is held.
 func (o *output) shownEnd() []byte {
 	end, rest := o.end(), o.mask.Rest()
 	if len(rest) == 0 {
@@ -86,7 +87,7 @@ func (o *output) shownEnd() []byte {
 	return append(append(make([]byte, 0, len(end)+len(rest)), end...), rest...)
 }
 
-// text is everything that is kept, with a line in the place of what is not.
+// text is everything that is kept, with a line in place of the missing bytes.
 func (o *output) text() (s string, truncated bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -98,8 +99,8 @@ func (o *output) text() (s string, truncated bool) {
 	return fmt.Sprintf("%s\n[%d bytes left out]\n%s", valid(o.head), dropped, valid(end)), true
 }
 
-// since returns what was written from offset on, at most limit bytes of it, the offset to go on with, and how many bytes
-// before the text are lost.
+// since returns what was written from offset on, at most limit bytes of it, the offset to continue with, and how many
+// bytes before the text are lost.
 func (o *output) since(offset int64, limit int) (s string, next, missed int64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -124,7 +125,7 @@ func (o *output) since(offset int64, limit int) (s string, next, missed int64) {
 	return valid(b), offset + int64(len(b)), missed
 }
 
-// lastLine is the last line that is not empty, as far as it is in the last kilobyte.
+// lastLine is the last line that is not empty, within the last kilobyte.
 func (o *output) lastLine() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -137,7 +138,7 @@ func (o *output) lastLine() string {
 		end = end[len(end)-look:]
 	}
 	s := strings.TrimRight(string(end), "\r\n \t")
-	// A carriage return begins a line again: what a progress bar shows last is what counts.
+	// A carriage return starts the line again; only what a progress bar shows last counts.
 	return s[strings.LastIndexAny(s, "\r\n")+1:]
 }
 

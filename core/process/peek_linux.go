@@ -8,37 +8,38 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Bounds of what is read of another process, in bytes, and of the wait for it.
+// Bounds of what is read about another process, in bytes, and of the wait for it.
 const (
 	environMax = 256 << 10
 	cmdlineMax = 4 << 10
 	peekWait   = 200 * time.Millisecond
 )
 
-// peeker reads environments and command lines on a goroutine of its own: unlike stat, these wait for the memory lock of
-// the process that they describe, and a process whose memory is on a dead filesystem keeps it for ever. A read that
-// hangs costs one peekWait; from then on the answer is "unknown" at once, until it returns.
+// peeker reads environments and command lines on a separate goroutine. Unlike stat, these reads wait for the memory lock
+// of the process that they describe, and a process whose memory is on a dead filesystem keeps that lock for ever. A read
+// that hangs costs one peekWait. From then on the answer is "unknown" at once, until the read returns.
 type peeker struct {
 	requests chan peekRequest
 	ended    chan struct{} // closed when run has returned
-	stuck    bool          // the caller's: whether the last request was given up
+	stuck    bool          // the caller's: whether the last request was abandoned
 }
 
 type peekRequest struct {
 	ident
-	answer chan peeked // holds one
+	answer chan procInfo // holds one
 }
 
-// peeked is what a process says of itself. Without said it said nothing, which is not that it has no markers: it is in
-// the middle of an exec or of its end, or a look at it hangs.
-type peeked struct {
+// procInfo is what a process shows of its origin. Without said the answer is unknown, which does not mean that it has no
+// markers: the process is in the middle of an exec or of its end, or the read hangs.
+type procInfo struct {
 	marks
 	cmdline []byte
 	said    bool
-	// bare says that it has arguments and no environment: it was started so, or an exec has not set it up yet.
+	// bare means that it has arguments and no environment: it was started so, or an exec has not set the environment up
+	// yet.
 	bare bool
-	// shed says that it took its tag off, and pipes are then the inodes of those pipes that are its standard streams. The
-	// asker fills them in.
+	// shed means that it took its tag off. pipes are then the inodes of the pipes among its standard streams. The caller
+	// of ask fills them in.
 	shed  bool
 	pipes []uint64
 }
@@ -63,11 +64,11 @@ func (p *peeker) run(stop <-chan struct{}) {
 	}
 }
 
-// ask returns what the process i says of itself; the zero value if it is gone, not ours to read, or does not answer, and at
-// once after run has returned: a scan that outlives the registry's Close asks about every process of the machine. It is
-// called with the turn to scan alone.
-func (p *peeker) ask(i ident) peeked {
-	req := peekRequest{i, make(chan peeked, 1)}
+// ask returns what the process i shows of its origin. It returns the zero value if i is gone, not readable for us, or
+// does not answer. After run has returned it does so at once, because a scan that outlives the registry's Close asks
+// about every process of the machine. It is called only while holding the turn to scan.
+func (p *peeker) ask(i ident) procInfo {
+	req := peekRequest{i, make(chan procInfo, 1)}
 	timer := time.NewTimer(peekWait)
 	defer timer.Stop()
 	if p.stuck {
@@ -75,15 +76,15 @@ func (p *peeker) ask(i ident) peeked {
 		case p.requests <- req:
 			p.stuck = false
 		default:
-			return peeked{}
+			return procInfo{}
 		}
 	} else {
 		select {
 		case p.requests <- req:
 		case <-p.ended:
-			return peeked{}
-		case <-timer.C: // the read before hangs
-			return peeked{}
+			return procInfo{}
+		case <-timer.C: // the previous read hangs
+			return procInfo{}
 		}
 	}
 	select {
@@ -91,25 +92,25 @@ func (p *peeker) ask(i ident) peeked {
 		return got
 	case <-timer.C:
 		p.stuck = true
-		return peeked{}
+		return procInfo{}
 	}
 }
 
-func peekAt(i ident, buf []byte) peeked {
+func peekAt(i ident, buf []byte) procInfo {
 	dir := "/proc/" + strconv.Itoa(i.pid)
-	var got peeked
+	var got procInfo
 	environ := readUpTo(dir+"/environ", buf)
 	got.marks, got.said = parseEnviron(environ), len(environ) > 0
 	got.cmdline = append(got.cmdline, readUpTo(dir+"/cmdline", buf[:cmdlineMax])...)
 	got.bare = !got.said && len(got.cmdline) > 0
-	// What was read is of process i only if i is still there.
+	// The data belongs to process i only if i still exists.
 	if now, err := statOf(i.pid); err != nil || now.start != i.start {
-		return peeked{}
+		return procInfo{}
 	}
 	return got
 }
 
-// readUpTo reads at most len(buf) bytes; what cannot be read is empty.
+// readUpTo reads at most len(buf) bytes; a file that cannot be read counts as empty.
 func readUpTo(path string, buf []byte) []byte {
 	fd, err := unix.Open(path, os.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {

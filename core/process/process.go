@@ -1,27 +1,27 @@
-// Package process is the one registry of subprocesses: the only place in the program that starts one, and the place
-// that ends them all. A test over the whole module holds this.
+// Package process is the one registry of subprocesses. It is the only place in the program that starts a process, and
+// the place that ends them all. A test over the whole module holds this.
 //
 // What it promises:
 //
-//   - Everything that descends from a process that it started stays within reach: the program is a child subreaper
-//     (prctl(2)), so that an orphan, whatever it did to its session, group or environment, becomes our child. What it
-//     belongs to is told by its control group, where the machine lets us have one, and by a tag that it is born with
-//     (package kernel). One that takes its tag off is told by where it descends from, by a mark that it cannot take off,
-//     and by its identity, which the guardian and the journal know (shed.go).
-//   - A kill says "verified" only after a scan of /proc, zombies left out, found nothing more of what was to be killed;
-//     otherwise the report names the survivors and why (C5, B15).
-//   - A signal goes to a process, never to a number: the identity (pid, start ticks, boot id) is read again behind a
+//   - Everything that descends from a started process stays within reach. The program is a child subreaper (prctl(2)), so
+//     an orphan becomes its child, also after a change of session, group or environment. The control group tells the
+//     owner of a process, where the machine grants one, and so does a tag that the process inherits (package kernel). A
+//     process that takes its tag off is recognised by its descent, by a mark that it cannot take off, and by its identity,
+//     which the guardian and the journal know (shed.go).
+//   - A kill reports "verified" only after a scan of /proc found nothing more of the target; zombies do not count.
+//     Otherwise the report names the survivors and why (C5, B15).
+//   - A signal goes to a process, never to a number. The identity (pid, start ticks, boot id) is read again behind a
 //     pidfd that pins it (B11). Our own process, our process group, our parent and pid 1 are never a target (B12).
-//   - A command's end is its leader's end. Who else holds its pipe open never holds up a wait (C6).
-//   - Nothing of a child grows our memory: output, environment and command line are read with bounds.
+//   - A command ends when its leader ends. Another process that holds its pipe open never delays a wait (C6).
+//   - No child makes our memory grow: output, environment and command line are read with bounds.
 //   - Zombies are reaped, adopted ones as well, also as pid 1 (C3).
-//   - A child may not fill the process limit that the program lives under, and the kernel ends it before the program when
-//     memory runs out (constrain_linux.go).
-//   - When the program itself is killed, the guardian ends within 2 s what it had started (package guardian); what even
-//     that one missed, SweepEarlier ends in the next life (C2). Only what was started to be kept (PolicyKept) lives on, and
-//     AdoptEarlier takes it over (C10).
+//   - A child may not fill the process limit that the program lives under. When memory runs out, the kernel ends the child
+//     before the program (constrain_linux.go).
+//   - When the program is killed, the guardian ends within 2 s what it had started (package guardian). SweepEarlier ends
+//     in the next life what the guardian missed (C2). Only processes with PolicyKept live on; AdoptEarlier takes them
+//     over (C10).
 //
-// The package is for Linux alone: pidfds (5.3) are used where there are some, /proc and the subreaper are required.
+// The package is for Linux alone. It requires /proc and the subreaper, and uses pidfds (5.3) where the kernel has them.
 package process
 
 import (
@@ -48,22 +48,22 @@ const (
 	EnvLife    = kernel.EnvLife
 	EnvSession = "GATEWAYTUI_SESSION"
 	EnvHomeID  = "GATEWAYTUI_HOME_ID"
-	// EnvSpawn is the number of the spawn within its life: it tells which tree an orphan belongs to.
+	// EnvSpawn is the number of the spawn within its life. It says which tree an orphan belongs to.
 	EnvSpawn = "GATEWAYTUI_SPAWN"
 )
 
-// envPrefix begins every variable of the program's own configuration; no child inherits one.
+// envPrefix begins every variable of the program's own configuration. No child inherits such a variable.
 const envPrefix = "GATEWAYTUI_"
 
-// Containment names how the registry keeps hold of what descends from its children.
+// Containment names how the registry keeps track of the descendants of its children.
 type Containment string
 
-// The levels. In both a direct child has a parent-death signal, and the guardian ends what outlives the program.
+// The levels. At both, a direct child has a parent-death signal, and the guardian ends what outlives the program.
 const (
-	// ContainmentSubreaper is adoption of orphans, marks that are inherited, and scans of /proc.
+	// ContainmentSubreaper means adoption of orphans, inherited marks, and scans of /proc.
 	ContainmentSubreaper Containment = "subreaper"
-	// ContainmentCgroup is that, and a control group (v2) for each tree: a child is in it from its first instruction, and
-	// all of it is killed at once, however fast it forks.
+	// ContainmentCgroup adds a control group (v2) for each tree. A child is in it from its first instruction, and one
+	// write kills the whole group, however fast it forks.
 	ContainmentCgroup Containment = "cgroup"
 )
 
@@ -71,42 +71,43 @@ const (
 var (
 	// ErrClosing refuses a spawn after Refuse or Close.
 	ErrClosing = errors.New("no new subprocess is started: the gateway is stopping")
-	// ErrNotTracked says that no tracked tree has this pid as its leader.
+	// ErrNotTracked means that no tracked tree has this pid as its leader.
 	ErrNotTracked = errors.New("no tracked process has this pid")
-	// ErrOpen refuses a second registry in one program: adoption and waiting are properties of the whole program.
+	// ErrOpen refuses a second registry in one program, because adoption and waiting belong to the whole program.
 	ErrOpen = errors.New("another registry is open in this program")
 )
 
 // Options of a Registry.
 type Options struct {
-	// Life and HomeID mark the children, and Life is how a marked process is recognised as ours. Required.
+	// Life and HomeID mark the children. Life is how a marked process is recognised as ours. Required.
 	Life, HomeID string
 	// Journal is where trees are recorded; nil records nothing.
 	Journal Journal
-	// KillGrace is the time from TERM to KILL in Close. Other kills are given theirs.
+	// KillGrace is the time from TERM to KILL in Close. Other kills take their grace as an argument.
 	KillGrace time.Duration
-	// MaxAge is how old a tree may become before it is ended, whatever its policy; 0: without a limit.
+	// MaxAge is the age at which a tree is ended, for every policy; 0: no limit.
 	MaxAge time.Duration
-	// PerSession and Total bound the trees of one session and of all (HF9); 0: no bound. OnLimit is called with the name of a
-	// bound when a spawn is refused for it; it must not block, and may be nil.
+	// PerSession and Total bound the trees of one session and of all (HF9); 0: no bound. OnLimit is called with the name
+	// of the bound that refuses a spawn. It must not block, and may be nil.
 	PerSession, Total int
 	OnLimit           func(name string)
-	// Containment is the level to use. Empty is the strongest that the machine allows; with ContainmentCgroup Open and
-	// Spawn fail where there is none.
+	// Containment is the level to use. Empty means the strongest that the machine allows. With ContainmentCgroup, Open
+	// and Spawn fail where there are no control groups.
 	Containment Containment
-	// Bounds limit the control groups of trees, where the machine gives the controllers; nil: nothing does, and the program
-	// stays in the control group that it was started in.
+	// Bounds limit the control groups of trees, where the machine grants the controllers. With nil there are no limits,
+	// and the program stays in the control group that it was started in.
 	Bounds *Bounds
-	// Guardian keeps a guardian beside the program.
+	// Guardian keeps a guardian process running with the program.
 	Guardian bool
-	// Pass reports whether children see a variable of our environment; nil: they see none. It is called from any goroutine.
+	// Pass reports whether children see a variable of our environment; nil: they see none. It may be called from any
+	// goroutine.
 	Pass func(name, value string) bool
-	// Secrets are names of environment variables that no child sees, also if Pass or a Spec names them.
+	// Secrets are names of environment variables that no child sees, even if Pass or a Spec names them.
 	Secrets []string
-	// OnEvent is told of starts, ends and kills. It is called without locks, from any goroutine, and must not block.
+	// OnEvent gets starts, ends and kills. It is called without locks, from any goroutine, and must not block.
 	OnEvent func(Event)
-	// Redactor masks secrets in what is shown of a process, and its known values in what the process writes; nil masks what
-	// looks like a secret in what is shown.
+	// Redactor masks secrets in what is shown of a process, and its known values in what the process writes. With nil,
+	// only text that looks like a secret is masked, in what is shown.
 	Redactor *term.Redactor
 	// Log is required.
 	Log *slog.Logger
@@ -117,7 +118,7 @@ type Event struct {
 	// Type is EventProcessStarted, EventProcessExited (the leader ended) or EventProcessKilled (a kill was verified).
 	Type    ops.EventType
 	Process ops.Process
-	// Text says it in one line for people.
+	// Text describes the event in one line, for people.
 	Text string
 }
 
@@ -132,7 +133,7 @@ type Registry struct {
 	spawns  chan *spawnRequest
 	nudges  chan struct{} // asks for a sweep
 	reapNow chan struct{} // asks for a reap
-	// presentNews says that present was replaced.
+	// presentNews signals that present was replaced.
 	presentNews chan struct{}
 	stopping    chan struct{} // closed by Close: the loops end
 	loops       sync.WaitGroup
@@ -141,26 +142,27 @@ type Registry struct {
 	journal *recorder
 	peeker  *peeker
 	scanner *scanner
-	// scanTurn is held by the one who scans and guards scanner; holds one. It is held over reads of /proc/PID/stat, which
-	// do not wait for the process that they describe; what may wait goes through peeker. See takeScan.
+	// scanTurn is held by the goroutine that scans, and guards scanner; it holds one token. It is held over reads of
+	// /proc/PID/stat, which do not wait for the process that they describe. Reads that may wait go through peeker. See
+	// takeScan.
 	scanTurn chan struct{}
-	// send delivers a signal; tests of what cannot be killed replace it.
+	// send delivers a signal. Tests of processes that cannot be killed replace it.
 	send func(t *target, sig unix.Signal, group bool) error
-	// tag says that children are tagged; tests of machines without tags clear it before Open.
+	// tag says that children are tagged. Tests of machines without tags clear it before Open.
 	tag bool
-	// tagless is why they are not, if the kernel refused.
+	// tagless is why children are not tagged, if the kernel refused.
 	tagless error
-	// oom tells what the kernel ended for want of memory; tests replace its count.
+	// oom tells which processes the kernel ended for lack of memory. Tests replace its count.
 	oom endings
-	// untraceable says that children cannot be held at their exec. It is the spawner's.
+	// untraceable says that children cannot be held at their exec. It belongs to the spawner.
 	untraceable bool
-	// processLimit bounds the processes of each child; 0: nothing does.
+	// processLimit bounds the processes of each child; 0: no bound.
 	processLimit uint64
-	// groups are set by Open; nil: there are none.
+	// groups are set by Open; nil: this machine grants none.
 	groups *groups
-	// groupless is why there are none.
+	// groupless is why there are no groups.
 	groupless string
-	// divided is closed when division is there.
+	// divided is closed when division is set.
 	divided  chan struct{}
 	division division
 
@@ -168,24 +170,24 @@ type Registry struct {
 	open     bool
 	refused  bool
 	closing  bool
-	unclean  bool              // Close left survivors: they are the guardian's
+	unclean  bool              // Close left survivors: they are left to the guardian
 	forking  map[uint64]bool   // spawns that may have a child which is not in trees yet
-	pending  map[uint64]*tree  // what the trees of those will be: session, turn and policy alone
+	pending  map[uint64]*tree  // what their trees will be: session, turn and policy alone
 	held     held              // trees and starts under way, for the bounds
-	spawned  map[string]uint64 // by session: its last spawn, until a kill found nothing of the session any more
+	spawned  map[string]uint64 // by session: its last spawn, until a kill verified that nothing of the session is left
 	lastID   uint64
 	trees    map[uint64]*tree
 	byPID    map[int]*tree       // the newest tree of each leader's pid
 	owners   map[ident]*tree     // every live member seen by the last scan
 	adopted  map[int]struct{}    // direct children that we did not start, at the last scan
-	silent   map[ident]time.Time // those of them that did not say yet whose they are, since when
-	present  []ident             // what a guardian is to end if we cannot, at the last scan. Replaced, never changed
+	silent   map[ident]time.Time // those of them that have not identified themselves yet, since when
+	present  []ident             // what the guardian ends if we cannot, at the last scan. Replaced, never changed
 	shed     map[ident]shedder   // members that took their tag off
 	reaped   uint64              // adopted children that were waited for
 	waited   uint64              // all children that were waited for
 	swept    bool                // a kill of everything was verified after Refuse
-	next     *round              // the scan that has not begun, and its waiters; nil: there are none
-	foreign  map[ident]bool      // descendants from before Open, and the guardian; true: children, whose status is not for the reaper. Replaced, never changed
+	next     *round              // the next scan, not begun yet, and its waiters; nil: there is none
+	foreign  map[ident]bool      // descendants from before Open, and the guardian; true: children, whose status the reaper leaves alone. Replaced, never changed
 	searches chan struct{}       // holds a token for each search of SocketOwner
 	outside  []ident             // processes that held a socket and are not ours, newest last: see SocketOwner
 	ended    []*Process          // the last endedKept background processes whose trees are gone
@@ -193,22 +195,22 @@ type Registry struct {
 	scanErr  error
 	sampled  time.Time
 	ticks    map[ident]uint64 // CPU ticks of each member at the last sample
-	// groupErr is why the last spawn was not in a group of its own; nil: it was.
+	// groupErr is why the last spawn had no group for itself; nil: it had one.
 	groupErr  error
 	groupLost time.Time // since when
-	// limitErr is why the last group of a tree was not limited as division says; nil: it was.
+	// limitErr is why the group of the last tree was not limited as division says; nil: it was.
 	limitErr  error
 	limitLost time.Time // since when
-	stay      bool      // Close leaves the program in the group that it is in
+	stay      bool      // Close leaves the program in its current group
 	guard     guard
-	guardless time.Time // since when none watches; zero: there was none yet
+	guardless time.Time // since when no guardian watches; zero: there was none yet
 	opened    time.Time
 }
 
 // endedKept is how many ended background processes keep their output for Get.
 const endedKept = 64
 
-// isOpen holds that one registry at a time is open in this program.
+// isOpen ensures that one registry at a time is open in this program.
 var isOpen atomic.Bool
 
 // New returns a registry that is not open yet. It does no I/O.
@@ -234,10 +236,10 @@ func New(o Options) *Registry {
 	return r
 }
 
-// Open makes the program a subreaper and starts the registry's loops. What descends from the program already is left
-// alone for ever, but for being reaped if it becomes an orphan of ours. It fails where /proc does not show this program,
-// with ErrOpen, and where the level that is asked for is not to be had. It is called with the home's lock held: control
-// groups of earlier lives of this home that are empty are removed.
+// Open makes the program a subreaper and starts the registry's loops. Processes that descend from the program already are
+// never touched, except that orphans are reaped. It fails where /proc does not show this program, with ErrOpen, and where
+// the requested level is not available. It is called with the home's lock held, because it removes empty control groups
+// of earlier lives of this home.
 func (r *Registry) Open(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -264,7 +266,7 @@ func (r *Registry) Open(ctx context.Context) error {
 	return nil
 }
 
-// prepare reads who we are and takes up the role of a subreaper.
+// prepare reads the program's own identity and makes it a subreaper.
 func (r *Registry) prepare() error {
 	var err error
 	if r.self, err = readSelf(); err != nil {
@@ -291,24 +293,25 @@ func (r *Registry) prepare() error {
 	return setSubreaper(true)
 }
 
-// Refuse makes every further Spawn fail with ErrClosing. Kills go on working; one that begins after Refuse returned
-// finds everything that was ever started.
+// Refuse makes every further Spawn fail with ErrClosing. Kills still work. A kill that begins after Refuse returned finds
+// everything that was ever started.
 func (r *Registry) Refuse() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.refused = true
 }
 
-// Stay has Close leave the program in its control group, for a next life that is started there before the program ends.
+// Stay makes Close leave the program in its control group, for a next life that is started there before the program ends.
 func (r *Registry) Stay() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.stay = true
 }
 
-// Close refuses further spawns and ends what is left: KillAll with the KillGrace of the options, unless one that began after
-// Refuse was verified. It waits for every goroutine of the registry and for the guardian, which survivors are left to. It returns an error that names those, if
-// any, and one that wraps ctx's when ctx ended first. A second Close does nothing.
+// Close refuses further spawns and ends what is left, by KillAll with the KillGrace of the options. It skips that kill if
+// one that began after Refuse was verified. It waits for every goroutine of the registry and for the guardian. It returns
+// an error that names the survivors, which are left to the guardian, and one that wraps ctx's when ctx ended first. A
+// second Close does nothing.
 func (r *Registry) Close(ctx context.Context) error {
 	r.mu.Lock()
 	first := r.open && !r.closing
@@ -333,7 +336,7 @@ func (r *Registry) Close(ctx context.Context) error {
 	r.closePipes()
 
 	done := make(chan struct{})
-	go func() { // outlives Close only if a loop does, which is then Close's error
+	go func() { // outlives Close only if a loop does; Close then returns an error
 		defer close(done)
 		r.loops.Wait()
 		r.readers.Wait() // what the loops started
@@ -350,7 +353,7 @@ func (r *Registry) Close(ctx context.Context) error {
 		errs = append(errs, kernel.SetTag(0))
 	}
 	if r.groups != nil {
-		if err := r.groups.remove(); report.Verified { // else it is known already that somebody is in there
+		if err := r.groups.remove(); report.Verified { // else the report already names the survivors in it
 			errs = append(errs, err)
 		}
 		r.rejoin()
@@ -360,7 +363,8 @@ func (r *Registry) Close(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// Containment is the level in force, and why it is not a stronger one; empty: there is none. It is for after Open.
+// Containment returns the level in force, and why it is not a stronger one; empty: it is the strongest. Call it after
+// Open.
 func (r *Registry) Containment() (level Containment, why string) {
 	if r.groups == nil {
 		return ContainmentSubreaper, r.groupless
@@ -373,7 +377,7 @@ func (r *Registry) Containment() (level Containment, why string) {
 	return ContainmentCgroup, ""
 }
 
-// JournalError is why the journal lacks something, nil while it lacks nothing since the last success.
+// JournalError is why the journal lacks an entry; nil: it has all entries since the last success.
 func (r *Registry) JournalError() error { return r.journal.failure() }
 
 func (r *Registry) emit(typ ops.EventType, row ops.Process, text string) {
@@ -382,7 +386,7 @@ func (r *Registry) emit(typ ops.EventType, row ops.Process, text string) {
 	}
 }
 
-// nudge asks ch's loop to run soon; asking twice is asking once.
+// nudge asks ch's loop to run soon. Several requests count as one.
 func nudge(ch chan struct{}) {
 	select {
 	case ch <- struct{}{}:
@@ -390,7 +394,7 @@ func nudge(ch chan struct{}) {
 	}
 }
 
-// environ is what a child sees: what of ours passes, then extra, then the markers, which nothing overrides.
+// environ is the environment of a child: the variables of ours that pass, then extra ones, then the markers, which win.
 func (r *Registry) environ(spec Spec, spawn string) []string {
 	own := slices.DeleteFunc(os.Environ(), func(kv string) bool {
 		name, value, _ := strings.Cut(kv, "=")
@@ -408,7 +412,7 @@ func (r *Registry) environ(spec Spec, spawn string) []string {
 		}
 		merged[name] = value
 	}
-	// First, so that a bounded read of /proc/PID/environ finds them.
+	// They come first, so that a bounded read of /proc/PID/environ finds them.
 	env := []string{
 		EnvLife + "=" + r.opts.Life, EnvSession + "=" + spec.Session, EnvHomeID + "=" + r.opts.HomeID, EnvSpawn + "=" + spawn,
 	}

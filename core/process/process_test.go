@@ -82,16 +82,16 @@ func TestSpawn_SaysWhyItCannot(t *testing.T) {
 		spec Spec
 		want string
 	}{
-		{"no program", Spec{Policy: PolicyTurn}, "no program is named"},
-		{"no policy", Spec{Argv: []string{"true"}}, `"" is no policy`},
-		{"another policy", Spec{Argv: []string{"true"}, Policy: "forever"}, `"forever" is no policy`},
+		{"no program", Spec{Policy: PolicyTurn}, "no program given"},
+		{"no policy", Spec{Argv: []string{"true"}}, `invalid policy ""`},
+		{"another policy", Spec{Argv: []string{"true"}, Policy: "forever"}, `invalid policy "forever"`},
 		{"a limit below zero", Spec{Argv: []string{"true"}, Policy: PolicyTurn, OutputLimit: -1}, "-1 bytes"},
 		{"a zero byte", Spec{Argv: []string{"true", "a\x00b"}, Policy: PolicyTurn}, "zero byte"},
 		{"a program that is nowhere", Spec{Argv: []string{"no-such-program"}, Policy: PolicyTurn}, `"no-such-program": executable file not found`},
 		{"a path that is nowhere", Spec{Argv: []string{"/no/such/program"}, Policy: PolicyTurn}, "start /no/such/program: no such file"},
 		{"a file that is no program", Spec{Argv: []string{file}, Policy: PolicyTurn}, "permission denied"},
 		{"a directory that is nowhere", Spec{Argv: []string{"true"}, Dir: "/no/such/directory", Policy: PolicyTurn}, "working directory: stat /no/such/directory"},
-		{"a file for a directory", Spec{Argv: []string{"true"}, Dir: file, Policy: PolicyTurn}, "is no directory"},
+		{"a file for a directory", Spec{Argv: []string{"true"}, Dir: file, Policy: PolicyTurn}, "is not a directory"},
 		{"arguments that are too long", Spec{Argv: []string{"true", strings.Repeat("x", 4<<20)}, Policy: PolicyTurn}, "argument list too long"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -12,9 +12,9 @@ import (
 	"gatewaytui/core/process/kernel"
 )
 
-// Protect keeps what this program holds from the processes that it starts, although they run as the same user. It is the
-// first thing that a program does, before it reads a secret or starts a process; until then its environment can be read by
-// every process of its user. Another call does no harm.
+// Protect keeps the program's secrets and descriptors from the processes that it starts, although they run as the same
+// user. A program calls it first, before it reads a secret or starts a process; until then every process of its user can
+// read its environment. Another call does no harm.
 //
 //   - No process of the same user reads its memory or environment, or traces it: see kernel.Conceal (HF2).
 //   - No descriptor that the program was started with reaches a child: each but the three standard streams is marked to be
@@ -34,7 +34,7 @@ func Protect() error {
 }
 
 // closeOnExec marks every open descriptor from first on to be closed by exec. A kernel before 5.11 lacks the call, and a
-// system call filter may refuse it: then the descriptors are looked up one by one.
+// system call filter may refuse it. Then each open descriptor is marked separately.
 func closeOnExec(first int) error {
 	if unix.CloseRange(uint(first), math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC) == nil {
 		return nil
@@ -42,7 +42,7 @@ func closeOnExec(first int) error {
 	return closeEachOnExec(first)
 }
 
-// closeEachOnExec is closeOnExec by the list in /proc/self/fd.
+// closeEachOnExec does the same as closeOnExec with the list in /proc/self/fd.
 func closeEachOnExec(first int) error {
 	open, err := os.ReadDir("/proc/self/fd")
 	if err != nil {

@@ -11,16 +11,16 @@ import (
 	"gatewaytui/core/ops"
 )
 
-// reached is a limit of its control groups that a tree ran into.
+// reached is a control group limit that a tree reached.
 type reached struct {
-	name string // of the bound, as in package limit; empty: of none of ours
+	name string // of the bound, as in package limit; empty: not one of the gateway's bounds
 	text string // for people; empty: none was reached
 }
 
-const orHigher = "; it may succeed with less at once, or a higher limit"
+const orHigher = "; use less at once, or raise the limit"
 
-// killed is the limit for which the kernel ended processes of the tree whose group is at dir. A group counts when it was
-// its own limit that was reached, or that of one below it (memory.events, cgroup-v2).
+// killed is the limit for which the kernel ended processes of the tree whose group is at dir. A group counts when its own
+// limit was reached, or that of a group below it (memory.events, cgroup-v2).
 func (g *groups) killed(dir string, d *division) reached {
 	if !d.memory || countIn(dir+"/memory.events", "oom_kill") == 0 {
 		return reached{}
@@ -36,8 +36,8 @@ func (g *groups) killed(dir string, d *division) reached {
 	return reached{"", outOfMemory}
 }
 
-// refused is the limit for which the kernel refused the tree at dir a process. Up to Linux 6.11 the group of the process that
-// forked counts, whichever limit it was, so the highest number of processes tells which one.
+// refused is the limit for which the kernel refused the tree at dir a process. Up to Linux 6.11 the group of the process
+// that forked counts the refusal, for whichever limit. So the highest number of processes decides which limit it was.
 func (g *groups) refused(dir string, d *division) reached {
 	if !d.pids || countIn(dir+"/pids.events", "max") == 0 {
 		return reached{}
@@ -57,7 +57,7 @@ func (g *groups) refused(dir string, d *division) reached {
 	return reached{"", "a limit of processes above that of the tools was reached, and this process tree could start no more" + orHigher}
 }
 
-// limits is what t ran into, the gravest. A new one is in its row from now on, is counted, and is an event.
+// limits is the gravest limit that t reached. A new one is entered in its row, counted, and emitted as an event.
 func (r *Registry) limits(t *tree) reached {
 	if t.dir == "" || !closed(r.divided) {
 		return reached{}
@@ -77,12 +77,12 @@ func (r *Registry) limits(t *tree) reached {
 	if hit.name != "" && r.opts.OnLimit != nil {
 		r.opts.OnLimit(hit.name)
 	}
-	r.log.Warn("a process tree reached a limit", "event", string(ops.EventProcessLimit), "pid", row.PID, "session", row.Session, "limit", hit.name)
+	r.log.Warn("process tree reached a limit", "event", string(ops.EventProcessLimit), "pid", row.PID, "session", row.Session, "limit", hit.name)
 	r.emit(ops.EventProcessLimit, row, fmt.Sprintf("process %d: %s", row.PID, hit.text))
 	return hit
 }
 
-// lookAtLimits looks at the limits of every tree.
+// lookAtLimits checks the limits of every tree.
 func (r *Registry) lookAtLimits() {
 	if !closed(r.divided) || len(r.division.controllers()) == 0 {
 		return

@@ -8,14 +8,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// chunks are the buffers that output is read into: a process that is silent holds none.
+// chunks are the buffers that output is read into. A silent process holds none.
 var chunks = sync.Pool{New: func() any {
 	b := make([]byte, 32<<10)
 	return &b
 }}
 
-// pacer slows the reading of a flood that nobody waits for: who writes faster than paceBytes in paceTime waits for the rest of
-// that time, which costs both sides next to nothing (HF33). A process that writes less at once is never slowed.
+// pacer slows the reading of a flood that no turn waits for. A process that writes more than paceBytes within paceTime
+// waits for the rest of that time, which costs both sides next to nothing (HF33). A process that writes less is never
+// slowed.
 type pacer struct {
 	since time.Time
 	bytes int
@@ -37,8 +38,8 @@ func (p *pacer) pause(n int, now time.Time) time.Duration {
 	return p.since.Add(paceTime).Sub(now)
 }
 
-// read takes the output in until the pipe is at its end or treeGone ends it. It goes on after the leader's end: what
-// lives on of the tree is read as well, so that it neither stops nor fills anything.
+// read reads the output until the pipe is at its end or treeGone ends it. It continues after the leader's end, so that
+// survivors of the tree neither block on the pipe nor fill it.
 func (p *Process) read() {
 	defer close(p.drained)
 	defer p.pipe.Close()
@@ -62,7 +63,7 @@ func (p *Process) read() {
 		if errors.Is(cause, unix.EINTR) {
 			continue
 		}
-		// A terminal that nobody has open any more reads as EIO (pty(7)).
+		// A terminal that no process has open reads as EIO (pty(7)).
 		if err != nil || cause != nil || n <= 0 {
 			return
 		}
@@ -78,7 +79,7 @@ func (p *Process) read() {
 	}
 }
 
-// unread reports whether the pipe holds something that was not read yet.
+// unread reports whether the pipe holds unread bytes.
 func (p *Process) unread() bool {
 	conn, err := p.pipe.SyscallConn()
 	if err != nil {

@@ -14,13 +14,13 @@ import (
 	"gatewaytui/core/ops"
 )
 
-// reapRetry is how soon the reaper looks again when it had to leave a zombie alone.
+// reapRetry is how soon the reaper tries again when it had to leave a zombie alone.
 const reapRetry = 200 * time.Millisecond
 
 // outOfMemory is the limit that ends a process with SIGKILL.
-const outOfMemory = "out of memory: the kernel ended it, or what it ran; it may succeed with less memory at once, or a higher limit"
+const outOfMemory = "out of memory: the kernel ended it or a child; use less memory at once, or raise the limit"
 
-// reapLoop waits for children as they end: ours for their status, adopted ones so that no zombie stays (C3).
+// reapLoop waits for children as they end: for the status of ours, and for adopted ones so that no zombie stays (C3).
 func (r *Registry) reapLoop() {
 	ended := make(chan os.Signal, 1)
 	signal.Notify(ended, syscall.SIGCHLD)
@@ -41,9 +41,9 @@ func (r *Registry) reapLoop() {
 	}
 }
 
-// reap collects every zombie that is ours to collect and reports whether it could see past all of them. It never waits
-// for a child that somebody else in the program started: such a one is in our own process group, unless we are pid 1,
-// where everyone's orphans end up and only we start processes. It may be called from any goroutine.
+// reap collects every zombie that is ours to collect, and reports whether it could see past all of them. It never waits
+// for a child that another part of the program started. Such a child is in our own process group, unless we are pid 1. As
+// pid 1 we inherit all orphans, and only we start processes. It may be called from any goroutine.
 func (r *Registry) reap() bool {
 	for {
 		pid := nextZombie()
@@ -54,7 +54,7 @@ func (r *Registry) reap() bool {
 			break
 		}
 	}
-	// One that is not ours is first in the kernel's list: ask for each that is known by its pid.
+	// A zombie that is not ours is first in the kernel's list: ask for each known pid instead.
 	r.mu.Lock()
 	pids := make([]int, 0, len(r.trees)+len(r.adopted))
 	for _, t := range r.trees {
@@ -86,14 +86,14 @@ func (r *Registry) collect(pid int) bool {
 		}
 		if statErr != nil || (r.self.pid != 1 && (r.foreign[p.ident] || p.pgrp == r.self.pgrp)) {
 			r.mu.Unlock()
-			return errors.Is(statErr, unix.ENOENT) || errors.Is(statErr, unix.ESRCH) // somebody collected it
+			return errors.Is(statErr, unix.ENOENT) || errors.Is(statErr, unix.ESRCH) // another part of the program collected it
 		}
 	}
-	// Under the lock, so that a pid cannot pass from a child that was collected to one that was not.
+	// Under the lock, so that a pid cannot pass from a collected child to an uncollected one.
 	got, err := unix.Wait4(pid, &status, unix.WNOHANG, nil)
 	if got != pid {
 		r.mu.Unlock()
-		return errors.Is(err, unix.ECHILD) // somebody collected it
+		return errors.Is(err, unix.ECHILD) // another part of the program collected it
 	}
 	r.waited++
 	delete(r.adopted, pid)
@@ -109,7 +109,7 @@ func (r *Registry) collect(pid int) bool {
 	r.mu.Unlock()
 
 	hit := r.limits(t)
-	// A shell says 137 of the last of what it ran as well.
+	// A shell also exits with 137 if a signal 9 ended its last command.
 	struck := exit.Code == 128+int(syscall.SIGKILL)
 	switch {
 	case byUs || exit.Code == 0:
@@ -148,7 +148,7 @@ func nextZombie() int {
 	return pid
 }
 
-// childless reports that we have no child at all, and so, being a subreaper, no descendant.
+// childless reports that we have no child at all, and so, as a subreaper, no descendant.
 func childless() bool {
 	_, err := peekChild()
 	return errors.Is(err, unix.ECHILD)
@@ -164,7 +164,7 @@ func peekChild() (int, error) {
 		if err != nil {
 			return 0, err
 		}
-		// si_pid is the first member of the union behind three ints, which is aligned as a pointer (sigaction(2),
+		// si_pid is the first member of the union after three ints, which is aligned as a pointer (sigaction(2),
 		// asm-generic/siginfo.h).
 		const size = unsafe.Sizeof(uintptr(0))
 		const at = (3*4 + size - 1) / size * size

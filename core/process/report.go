@@ -13,26 +13,26 @@ type Survivor struct {
 	Why string
 }
 
-// Report is what became of a kill.
+// Report is the outcome of a kill.
 type Report struct {
-	// Verified says that a scan after the last signal found nothing of what was to be killed, zombies left out. Only
-	// then is it "killed".
+	// Verified means that a scan after the last signal found nothing of the target; zombies do not count. Only then is
+	// the target "killed".
 	Verified bool
-	// Signalled is every process that was sent a signal; Killed those of them that are gone.
+	// Signalled are the processes that were sent a signal; Killed are those of them that are gone.
 	Signalled, Killed []Identity
-	// Survivors is what is still there.
+	// Survivors are the processes that still exist.
 	Survivors []Survivor
-	// Escalated is how many needed KILL.
+	// Escalated is how many processes needed KILL.
 	Escalated int
-	// TermAt and KillAt are when the first signal of each kind went out; zero: none did.
+	// TermAt and KillAt are when the first signal of each kind was sent; zero: none was.
 	TermAt, KillAt time.Time
 	Took           time.Duration
-	// Problem is why it could not be verified, when it is not for the survivors.
+	// Problem is why the kill could not be verified, if the reason is not the survivors.
 	Problem error
 }
 
-// Steps says in one line for people which signals went out, when, in local time, and how many needed the second one; empty:
-// none did (C7).
+// Steps returns one line for people: which signals were sent and when, in local time, and how many processes needed KILL;
+// empty: none was sent (C7).
 func (r Report) Steps() string {
 	const clock = "15:04:05.000"
 	var steps []string
@@ -46,7 +46,7 @@ func (r Report) Steps() string {
 	return fmt.Sprintf("%s: %d of %d needed it", strings.Join(steps, ", "), r.Escalated, len(r.Signalled))
 }
 
-// Summary says the report in one line for people.
+// Summary returns the report in one line for people.
 func (r Report) Summary() string {
 	switch {
 	case r.Verified && len(r.Signalled) == 0:

@@ -18,10 +18,10 @@ const (
 	lineWidth    = 160
 )
 
-// sampleEvery is the shortest time between two samples of CPU: shorter ones measure the clock tick.
+// sampleEvery is the shortest time between two samples of CPU. Shorter ones would measure the clock tick.
 const sampleEvery = 500 * time.Millisecond
 
-// row is what is shown of t. now passes the time in.
+// row is what is shown of t at the time now.
 func (r *Registry) row(t *tree, now time.Time) ops.Process {
 	row := ops.Process{
 		PID: t.leader.pid, PPID: r.self.pid, StartTicks: t.leader.start, Session: t.shown, Command: t.command,
@@ -50,7 +50,7 @@ func (r *Registry) row(t *tree, now time.Time) ops.Process {
 	return row
 }
 
-// Rows is every tracked tree, oldest first. Sizes, CPU and memory are as of the last sweep; it reads nothing.
+// Rows is every tracked tree, oldest first. Sizes, CPU and memory are as of the last sweep. It reads nothing from /proc.
 func (r *Registry) Rows() []ops.Process {
 	return r.rows(func(*tree) bool { return true })
 }
@@ -82,7 +82,7 @@ func (r *Registry) rows(want func(*tree) bool) []ops.Process {
 	return out
 }
 
-// job is what makes two processes the same work (C17): one command of one session in one directory.
+// job identifies equal work (C17): one command of one session in one directory.
 type job struct{ session, dir, argv string }
 
 // oldest is the oldest tree of each job whose leader still runs. Registry.mu is held.
@@ -100,7 +100,7 @@ func (r *Registry) oldest() map[job]*tree {
 }
 
 // DuplicateOf is the pid of the oldest process with the same command, directory and session that was started before p and
-// still runs; 0 is none. It is what p's row says.
+// still runs; 0: none. It equals the field of p's row.
 func (p *Process) DuplicateOf() int {
 	p.r.mu.Lock()
 	defer p.r.mu.Unlock()
@@ -176,7 +176,7 @@ func (r *Registry) sample(v view, now time.Time) {
 			ticks[p.ident] = p.cpu
 			before, known := r.ticks[p.ident]
 			if !known && now.Sub(startedAt(p.start)) > since {
-				continue // it had a life before us: that one is no load of now
+				continue // it ran before we tracked it: that time is not current load
 			}
 			if p.cpu > before {
 				used += p.cpu - before

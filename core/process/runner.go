@@ -10,31 +10,31 @@ import (
 	"github.com/oklog/ulid/v2"
 )
 
-// Runner runs programs that are asked something, such as systemctl. One at a time may be in use, and none while a gateway of this process
-// runs.
+// Runner runs short programs for their output, such as systemctl. Only one may be open at a time, and none while a
+// gateway of this process runs.
 type Runner struct{ procs *Registry }
 
-// OpenRunner makes one. The caller closes it.
+// OpenRunner opens a Runner. The caller closes it.
 func OpenRunner(ctx context.Context) (Runner, error) {
-	id := ulid.Make().String() // of its own: two of them do not clear up after each other
+	id := ulid.Make().String() // unique: two of them do not clean up after each other
 	r := New(Options{
 		Life: id, HomeID: id, KillGrace: 100 * time.Millisecond, Log: slog.New(slog.DiscardHandler),
-		Pass: func(string, string) bool { return true }, // systemctl finds its manager by it
+		Pass: func(string, string) bool { return true }, // systemctl needs it to find its manager
 	})
 	return Runner{r}, r.Open(ctx)
 }
 
-// runnerBound is what the end of a Runner may take, once its programs are over.
+// runnerBound is how long the close of a Runner may take, once its programs have ended.
 const runnerBound = time.Second
 
-// Close ends what still runs: it was asked something, and nothing is lost with it.
+// Close ends what still runs. Nothing is lost, because only the output of a query is missing.
 func (r Runner) Close(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), runnerBound)
 	defer cancel()
-	_ = r.procs.Close(ctx) // who survives it was not ours to wait for
+	_ = r.procs.Close(ctx) // a process that survives it is not waited for
 }
 
-// Run runs a program and returns what it printed; it is a service.Run. One that hangs is left to Close.
+// Run runs a program and returns what it printed; it is a service.Run. A program that hangs is left to Close.
 func (r Runner) Run(ctx context.Context, argv []string) (string, error) {
 	started, err := r.procs.Spawn(ctx, Spec{Argv: argv, Policy: PolicyGateway})
 	if err != nil {
@@ -51,8 +51,8 @@ func (r Runner) Run(ctx context.Context, argv []string) (string, error) {
 	return text, nil
 }
 
-// Containment says how what it runs is held, and Weaknesses what is missing for that.
+// Containment is Registry.Containment.
 func (r Runner) Containment() (Containment, string) { return r.procs.Containment() }
 
-// Weaknesses are those of Registry.
+// Weaknesses is Registry.Weaknesses.
 func (r Runner) Weaknesses() []Weakness { return r.procs.Weaknesses() }

@@ -25,8 +25,8 @@ type scanner struct {
 
 func newScanner() *scanner { return &scanner{path: make([]byte, 0, 32), buf: make([]byte, 4096)} }
 
-// scan reads every process of this pid namespace; the slice is the caller's until the next scan. It is no snapshot: a
-// process that forks and ends while it runs can be missed, so who must be certain scans again.
+// scan reads every process of this pid namespace. The slice is the caller's until the next scan. It is not a snapshot: a
+// process that forks and ends during the scan can be missed. Scan again to be certain.
 func (s *scanner) scan() ([]proc, error) {
 	dir, err := os.Open("/proc")
 	if err != nil {
@@ -46,16 +46,16 @@ func (s *scanner) scan() ([]proc, error) {
 		switch {
 		case err == nil:
 			s.procs = append(s.procs, p)
-		case errors.Is(err, unix.ENOENT), errors.Is(err, unix.ESRCH): // it ended
+		case errors.Is(err, unix.ENOENT), errors.Is(err, unix.ESRCH): // it has ended
 		case errors.Is(err, unix.EPERM), errors.Is(err, unix.EACCES): // hidepid=1 (proc(5)): another user's
-		default: // no descriptor left, no memory: "nothing found" would be a lie
+		default: // no descriptor left, no memory: "nothing found" would be wrong
 			return nil, fmt.Errorf("read %s: %w", s.path, err)
 		}
 	}
 	return s.procs, nil
 }
 
-// readStat reads a /proc/PID/stat with one read, through no poller: 5 us instead of 13.
+// readStat reads a /proc/PID/stat with one read, without the poller: 5 us instead of 13.
 func readStat(path string, buf []byte) (proc, error) {
 	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -88,7 +88,7 @@ func readSelf() (self, error) {
 		return s, fmt.Errorf("read /proc/self/stat: %w", err)
 	}
 	if p.pid != s.pid {
-		return s, fmt.Errorf("/proc shows pid %d for our pid %d: it is of another pid namespace", p.pid, s.pid)
+		return s, fmt.Errorf("/proc shows pid %d for our pid %d: it belongs to another pid namespace", p.pid, s.pid)
 	}
 	s.start = p.start
 	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
@@ -99,7 +99,7 @@ func readSelf() (self, error) {
 	return s, nil
 }
 
-// setSubreaper makes orphans below us our children, or hands them to init again (PR_SET_CHILD_SUBREAPER, prctl(2)).
+// setSubreaper makes orphans below us our children, or leaves them to init again (PR_SET_CHILD_SUBREAPER, prctl(2)).
 func setSubreaper(on bool) error {
 	var arg uintptr
 	if on {
@@ -111,7 +111,7 @@ func setSubreaper(on bool) error {
 	return nil
 }
 
-// ticksNow is the time since boot in clock ticks, as the start of a process is given; the greatest value if it is not known.
+// ticksNow is the time since boot in clock ticks, the unit of a process's start; the greatest value if it is not known.
 func ticksNow() uint64 {
 	var up unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &up); err != nil {

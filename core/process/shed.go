@@ -10,10 +10,9 @@ import (
 	"gatewaytui/core/process/kernel"
 )
 
-// A process can take its tag off, empty its environment and leave its session (HF6). While it descends from us a scan
-// finds it all the same; what needs more is the time when it does not: after a SIGKILL of this program. So every process
-// that a scan finds is told to the guardian by its identity, and one without a tag is in the journal with a row of its
-// own, for the next life.
+// A process can take its tag off, empty its environment and leave its session (HF6). A scan finds it anyway, while it
+// descends from us. After a SIGKILL of this program it no longer does. So the guardian gets the identity of every process
+// that a scan finds, and a process without a tag gets its own row in the journal, for the next life.
 
 // shedder is a member of a tree that took its tag off.
 type shedder struct {
@@ -21,9 +20,9 @@ type shedder struct {
 	entry Entry
 }
 
-// shedding are the processes among ours that took their tag off. A process is looked at when it is first found, and when
-// it becomes an orphan. One that was started before its limit of processes was set is given it here. It is called with the
-// turn to scan.
+// shedding are the processes among ours that took their tag off. A process is checked when it is first found, and when it
+// becomes an orphan. A process that was started before its limit of processes was set gets the limit here. It is called
+// while holding the turn to scan.
 func (r *Registry) shedding(ours []proc) (shed []proc) {
 	if !r.tag {
 		return nil
@@ -43,7 +42,7 @@ func (r *Registry) shedding(ours []proc) (shed []proc) {
 	for _, p := range unknown {
 		m := r.scanner.marksOf(p.pid)
 		if r.processLimit > 0 && m.Processes > r.processLimit && m != (kernel.Marks{}) {
-			_ = kernel.BoundProcesses(p.pid, r.processLimit) // another user's, or gone
+			_ = kernel.BoundProcesses(p.pid, r.processLimit) // fails for another user's process, or one that is gone
 		}
 		if m.Shed() {
 			shed = append(shed, p)
@@ -63,7 +62,7 @@ func (r *Registry) noteShed(shed []proc) {
 	for _, p := range shed {
 		t := r.owners[p.ident]
 		if _, known := r.shed[p.ident]; known || t == nil || t.leader == p.ident {
-			continue // what leads a tree has the tree's row
+			continue // the leader of a tree has the tree's row
 		}
 		e := r.entry(t)
 		e.PID, e.StartTicks, e.StartedAt = p.pid, p.start, startedAt(p.start)
@@ -72,8 +71,8 @@ func (r *Registry) noteShed(shed []proc) {
 	}
 }
 
-// notePresent notes what a guardian is to end if we cannot: the members of every tree that is not to be kept. Who is of no
-// tree yet may be of one that is, and is known by its marks until then. Registry.mu is held.
+// notePresent notes what a guardian must end if we cannot: the members of every tree without PolicyKept. A process
+// without a tree may belong to a kept one, and until that is known only its marks identify it. Registry.mu is held.
 func (r *Registry) notePresent(ours []proc) {
 	if !r.opts.Guardian {
 		return
@@ -90,11 +89,11 @@ func (r *Registry) notePresent(ours []proc) {
 	}
 }
 
-// suspect is the tree that an orphan which took its tag off, and has no marks, must be from, or if that is not clear, their common
-// session. A tree whose output the orphan holds is the first choice. Then comes the tree whose leader ended while the orphan
-// lived, because an orphan is new to us only when something above it ends. Without such a one it is the only tree that the
+// guessOwner is the tree that an orphan without tag and marks must come from; if that is not clear, it is their common
+// session. The first choice is a tree whose output the orphan holds. Then comes the tree whose leader ended while the
+// orphan lived, because an orphan is new to us only when something above it ends. Otherwise it is the only tree that the
 // orphan can have come from. Registry.mu is held.
-func (r *Registry) suspect(p proc, pipes []uint64) (from *tree, session string) {
+func (r *Registry) guessOwner(p proc, pipes []uint64) (from *tree, session string) {
 	var held, left, all []*tree
 	for _, t := range r.trees {
 		if t.origin != originSpawned || t.leader.start > p.start {
@@ -125,8 +124,8 @@ func (r *Registry) suspect(p proc, pipes []uint64) (from *tree, session string) 
 	return nil, ""
 }
 
-// pipesOf are the inodes of the pipes that are the standard streams of pid, as far as they can be read. It does not wait
-// for the process.
+// pipesOf are the inodes of the pipes among the standard streams of pid, as far as they can be read. It does not wait for
+// the process.
 func pipesOf(pid int) (inodes []uint64) {
 	for fd := range 3 {
 		to, err := os.Readlink(fmt.Sprintf("/proc/%d/fd/%d", pid, fd))

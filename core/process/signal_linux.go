@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// target is a process that a kill is after. Its pidfd, once it was opened and the identity read again behind it, names
-// that one process whatever becomes of the pid.
+// target is a process that a kill ends. Its pidfd is opened before the identity is read again. From then on it names that
+// one process, even if the pid is reused.
 type target struct {
 	proc
 	fd     int // -1: no pidfds, or no descriptor left
@@ -20,7 +20,7 @@ type target struct {
 	err    error // of the last signal
 }
 
-var errNoGroup = errors.New("groups cannot be signalled through a pidfd here")
+var errNoGroup = errors.New("this kernel cannot signal a group through a pidfd")
 
 // openTarget pins p. It returns false if p is gone.
 func openTarget(p proc) (*target, bool, error) {
@@ -31,7 +31,7 @@ func openTarget(p proc) (*target, bool, error) {
 		return nil, false, nil
 	case errors.Is(err, unix.EMFILE), errors.Is(err, unix.ENFILE):
 		return &target{proc: p, fd: -1}, true, err
-	default: // a kernel before 5.3, or a filter that knows no pidfds
+	default: // a kernel before 5.3, or a filter without pidfds
 		return &target{proc: p, fd: -1}, true, nil
 	}
 	now, err := statOf(p.pid)
@@ -42,14 +42,14 @@ func openTarget(p proc) (*target, bool, error) {
 	return &target{proc: p, fd: fd}, true, nil
 }
 
-// sendSignal signals t, or the group that it leads. A process that is gone is no error.
+// sendSignal signals t, or the group that it leads. It is not an error if the process is gone.
 func sendSignal(t *target, sig unix.Signal, group bool) error {
 	if t.fd < 0 {
 		if group {
 			return errNoGroup
 		}
-		// As near to the signal as it gets without a pidfd: between these two lines the pid would have to be freed,
-		// and given out again.
+		// This check is as close to the signal as possible without a pidfd. Between these two lines the pid would have to
+		// be freed and reused.
 		if now, err := statOf(t.pid); err != nil || now.start != t.start {
 			return nil
 		}
@@ -79,12 +79,12 @@ func wrapSignal(t *target, err error) error {
 	return err
 }
 
-// gone reports for each target whether it has ended; being a zombie is having ended.
+// gone reports for each target whether it has ended. A zombie has ended.
 func gone(targets []*target) []bool {
 	out := make([]bool, len(targets))
 	fds := make([]unix.PollFd, len(targets))
 	for i, t := range targets {
-		fds[i] = unix.PollFd{Fd: int32(t.fd), Events: unix.POLLIN} // below zero: passed over
+		fds[i] = unix.PollFd{Fd: int32(t.fd), Events: unix.POLLIN} // below zero: skipped
 	}
 	_, err := unix.Poll(fds, 0)
 	for i, t := range targets {

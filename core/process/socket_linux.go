@@ -15,25 +15,25 @@ import (
 	"gatewaytui/core/process/kernel"
 )
 
-// outsideMost is how many processes from outside that held a socket are remembered. A client that connects again and again is
-// found among them without a search.
+// outsideMost is how many outside processes that held a socket are remembered. A client that connects repeatedly is found
+// among them without a search.
 const outsideMost = 16
 
-// searchesMost is how many searches for the holder of a socket run at a time.
+// searchesMost is how many searches for the holder of a socket run concurrently.
 const searchesMost = 2
 
-// SocketOwner reports whether a tracked process holds the socket with this inode, and whose that process is. uid is the
-// socket's. group is the id of the control group that the socket was made in, 0 if it is not known: one of a tree of ours decides
-// at once, even if the socket was passed on to a process from outside. Otherwise a process that holds the socket is searched
-// for, newest process first, and Caller says what it is. While nothing is tracked nothing is read.
+// SocketOwner reports whether a tracked process holds the socket with this inode, and who owns that process. uid is the
+// socket's. group is the id of the control group that the socket was made in, 0 if it is not known. The group of one of
+// our trees decides at once, even if the socket was passed to a process from outside. Otherwise it searches for a process
+// that holds the socket, newest first, and Caller classifies that process. While nothing is tracked, it reads nothing.
 //
-// A socket that no process can be seen to hold is not from outside. If a tracked process has made its descriptors unreadable
-// (PR_SET_DUMPABLE, prctl(2)), the socket counts as that one's. Else its holder may be passing it on, and the error says that it
-// cannot be told. For a uid whose processes we may not look into, which is any other one unless we are root, it is enough that
-// every tracked process can be seen not to hold the socket.
+// A socket without a visible holder does not count as one from outside. If a tracked process has made its descriptors
+// unreadable (PR_SET_DUMPABLE, prctl(2)), the socket counts as that process's. Otherwise its holder may be passing it on,
+// and the error says that the owner is unknown. For a uid whose processes we may not read (any other uid, unless we are
+// root) it is enough that no tracked process holds the socket.
 //
-// A search costs some microseconds for each process that it looks at, and ends with ctx. At most searchesMost run at a time:
-// more would only take the processor from each other.
+// A search costs some microseconds for each process, and ends with ctx. At most searchesMost run concurrently, because
+// more would only compete for the processor.
 func (r *Registry) SocketOwner(ctx context.Context, uid int, inode, group uint64) (owner Owner, tracked bool, err error) {
 	if !r.tracks() {
 		return Owner{}, false, nil
@@ -45,7 +45,7 @@ func (r *Registry) SocketOwner(ctx context.Context, uid int, inode, group uint64
 	case r.searches <- struct{}{}:
 		defer func() { <-r.searches }()
 	case <-ctx.Done():
-		return Owner{}, false, fmt.Errorf("tell who holds socket %d: wait for the searches before: %w", inode, context.Cause(ctx))
+		return Owner{}, false, fmt.Errorf("find the holder of socket %d: wait for earlier searches: %w", inode, context.Cause(ctx))
 	}
 	pid, err := r.holder(ctx, inode)
 	if err == nil && pid == 0 {
@@ -57,15 +57,15 @@ func (r *Registry) SocketOwner(ctx context.Context, uid int, inode, group uint64
 		case errors.Is(err, errUnread):
 			return Owner{}, true, nil
 		case err == nil:
-			err = errors.New("no process is seen to hold it")
+			err = errors.New("no visible process holds it")
 		}
-		return Owner{}, false, fmt.Errorf("tell who holds socket %d: %w", inode, err)
+		return Owner{}, false, fmt.Errorf("find the holder of socket %d: %w", inode, err)
 	}
 	if err == nil {
 		owner, tracked, err = r.Caller(pid)
 	}
 	if err != nil {
-		return Owner{}, false, fmt.Errorf("tell who holds socket %d: %w", inode, err)
+		return Owner{}, false, fmt.Errorf("find the holder of socket %d: %w", inode, err)
 	}
 	if !tracked {
 		r.rememberOutside(pid)
@@ -73,10 +73,10 @@ func (r *Registry) SocketOwner(ctx context.Context, uid int, inode, group uint64
 	return owner, tracked, nil
 }
 
-// errUnread is of processes that do not let us look.
+// errUnread means that the descriptors of a process are not readable.
 var errUnread = errors.New("the descriptors cannot be read")
 
-// tracks reports whether anything is tracked, or is being started.
+// tracks reports whether anything is tracked or being started.
 func (r *Registry) tracks() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -107,8 +107,8 @@ func (r *Registry) ownerOfGroupID(id uint64) (Owner, bool) {
 	return Owner{}, false
 }
 
-// holder is a process that holds the socket, 0 if none is seen to. Those that held one before come first, then the newest: who
-// connects has often just been started.
+// holder is a process that holds the socket; 0: none is visible. Earlier holders come first, then the newest processes,
+// because a process that connects has often just been started.
 func (r *Registry) holder(ctx context.Context, inode uint64) (int, error) {
 	name := socketName(inode)
 	r.mu.Lock()
@@ -165,7 +165,7 @@ func (r *Registry) trackedHolder(ctx context.Context, inode uint64) (owner Owner
 		}
 		return held
 	}
-	for _, p := range v.loose {
+	for _, p := range v.unattributed {
 		if look(p, nil) {
 			return owner, true, nil
 		}
@@ -178,12 +178,12 @@ func (r *Registry) trackedHolder(ctx context.Context, inode uint64) (owner Owner
 		}
 	}
 	if unread > 0 {
-		return Owner{}, false, fmt.Errorf("tell who holds socket %d: %w of %d tracked processes", inode, errUnread, unread)
+		return Owner{}, false, fmt.Errorf("find the holder of socket %d: %w of %d tracked processes", inode, errUnread, unread)
 	}
 	return Owner{}, false, nil
 }
 
-// rememberOutside notes a process that holder looks at first.
+// rememberOutside records a process that holder checks first.
 func (r *Registry) rememberOutside(pid int) {
 	p, err := statOf(pid)
 	if err != nil {
@@ -200,10 +200,10 @@ func (r *Registry) rememberOutside(pid int) {
 	r.outside = append(r.outside, p.ident)
 }
 
-// newestFirst sorts pids by when they were given out, which is in a circle: the newest number is the last field of
+// newestFirst sorts pids from newest to oldest. Pids are assigned in a circle; the newest is the last field of
 // /proc/loadavg (proc_loadavg(5)).
 func newestFirst(pids []int) {
-	newest := 1 << 22 // the largest there is: what cannot be read is taken for a circle that has not closed
+	newest := 1 << 22 // the largest possible: if it cannot be read, assume that pids have not wrapped around
 	b := readUpTo("/proc/loadavg", make([]byte, 128))
 	if fields := strings.Fields(string(b)); len(fields) == 5 {
 		if n, err := strconv.Atoi(fields[4]); err == nil {
@@ -224,8 +224,8 @@ func newestFirst(pids []int) {
 // socketName is what a descriptor of a socket links to (proc_pid_fd(5)).
 func socketName(inode uint64) string { return "socket:[" + strconv.FormatUint(inode, 10) + "]" }
 
-// holds reports whether one of pid's descriptors links to name. A process that has ended holds nothing. The error is of one
-// that does not let us look.
+// holds reports whether one of pid's descriptors links to name. A process that has ended holds nothing. The error means
+// that the descriptors are not readable.
 func holds(pid int, name string) (bool, error) {
 	dir, err := os.Open("/proc/" + strconv.Itoa(pid) + "/fd")
 	if err == nil {

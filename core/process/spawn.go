@@ -16,11 +16,11 @@ import (
 	"gatewaytui/core/ops"
 )
 
-// Policy says what ends a tree, apart from its own exit and the gateway's stop.
+// Policy is what ends a tree, apart from its own exit and the gateway's stop.
 type Policy = ops.Policy
 
-// The policies. A tree of PolicySession survives its turn and the eviction of its agent (C8). One of
-// PolicyKept also survives a SIGKILL of the gateway: the next life adopts it (C10). A stop ends both.
+// The policies. A tree of PolicySession survives its turn and the eviction of its agent (C8). A tree of PolicyKept also
+// survives a SIGKILL of the gateway: the next life adopts it (C10). A stop ends both.
 const (
 	PolicyTurn    = ops.PolicyTurn
 	PolicySession = ops.PolicySession
@@ -37,33 +37,34 @@ const DefaultOutputLimit = 64 << 10
 type Spec struct {
 	// Session and Turn own it; Turn may be empty.
 	Session, Turn string
-	// Command is what is shown for it, masked and cleaned; empty is Argv.
+	// Command is what is shown for it, masked and cleaned; empty: Argv.
 	Command string
-	// Argv is the program and its arguments. A program without a slash is looked for in PATH. Required.
+	// Argv is the program and its arguments. A program without a slash is searched for in PATH. Required.
 	Argv []string
-	// Dir is its working directory; empty is ours.
+	// Dir is its working directory; empty: ours.
 	Dir string
-	// Env is added to what passes of our environment, as NAME=value. Secrets, GATEWAYTUI_… and the markers cannot be set.
+	// Env is added to the variables of ours that pass, as NAME=value. Secrets, GATEWAYTUI_… and the markers cannot be
+	// set.
 	Env []string
-	// PTY gives it a terminal of 80x24 as its controlling terminal. Stdin lets Write reach it; without either its
-	// standard input is /dev/null.
+	// PTY gives it a terminal of 80x24 as its controlling terminal. Stdin connects its standard input to Write. Without
+	// either, its standard input is /dev/null.
 	PTY, Stdin bool
-	// Policy says what ends it. Required.
+	// Policy is what ends it. Required.
 	Policy Policy
-	// OutputLimit bounds the output that is kept, in bytes; 0 is DefaultOutputLimit.
+	// OutputLimit bounds the output that is kept, in bytes; 0: DefaultOutputLimit.
 	OutputLimit int
 }
 
 func (s Spec) check() error {
 	switch {
 	case len(s.Argv) == 0 || s.Argv[0] == "":
-		return errors.New("no program is named")
+		return errors.New("no program given")
 	case !slices.Contains(policies, s.Policy):
-		return fmt.Errorf("%q is no policy", s.Policy)
+		return fmt.Errorf("invalid policy %q", s.Policy)
 	case s.Policy == PolicyKept && s.PTY:
-		return errors.New("what has a terminal of ours cannot outlive us: it is hung up")
+		return errors.New("a process with a terminal cannot have the policy kept: it is hung up when the gateway ends")
 	case s.OutputLimit < 0:
-		return fmt.Errorf("an output limit of %d bytes", s.OutputLimit)
+		return fmt.Errorf("invalid output limit of %d bytes", s.OutputLimit)
 	}
 	for _, s := range append([]string{s.Session, s.Dir}, s.Argv...) {
 		if strings.IndexByte(s, 0) >= 0 {
@@ -80,7 +81,8 @@ type spawnRequest struct {
 	id     uint64
 	env    []string
 	result chan spawnResult // holds one
-	// taken is set by whoever comes first: the spawner to hand the process over, or the caller to give up on it.
+	// taken is set by the spawner when it hands the process over, or by the caller when it gives up, whichever comes
+	// first.
 	taken atomic.Bool
 }
 
@@ -89,15 +91,16 @@ type spawnResult struct {
 	err error
 }
 
-// handoverWait is how long a caller whose ctx has ended waits for a start that is under way.
+// handoverWait is how long a caller whose ctx has ended waits for a start under way.
 const handoverWait = 200 * time.Millisecond
 
-// Spawn starts a process in a session and group of its own, marked and tracked. ctx bounds the start alone; the process
-// lives until it ends or is killed. When ctx ends while it starts, it is returned all the same if that takes less than
-// 200 ms, and otherwise ended, with everything it started, as soon as it is there. It fails with ErrClosing after Refuse, with a *LimitError where
-// as many trees are tracked as may be, and with the system's reason where the program or the directory cannot be used.
+// Spawn starts a process in its own session and group, marked and tracked. ctx bounds the start alone; the process lives
+// until it ends or is killed. If ctx ends during the start, Spawn still returns a process that starts within 200 ms.
+// Otherwise the process and everything that it started are ended as soon as it exists. Spawn fails with ErrClosing after
+// Refuse, with a *LimitError at the bound on tracked trees, and with the system's reason where the program or the
+// directory cannot be used.
 //
-// The journal is told before Spawn returns, but what becomes of that does not stop it: see JournalError.
+// The journal gets the entry before Spawn returns, but a failure of the journal does not stop Spawn: see JournalError.
 func (r *Registry) Spawn(ctx context.Context, spec Spec) (*Process, error) {
 	if err := spec.check(); err != nil {
 		return nil, fmt.Errorf("start process: %w", err)
@@ -135,13 +138,13 @@ func (r *Registry) Spawn(ctx context.Context, spec Spec) (*Process, error) {
 		return nil, ErrClosing
 	case <-ctx.Done():
 		r.forked(req.id)
-		return nil, fmt.Errorf("start process: wait for the one before: %w", ctx.Err())
+		return nil, fmt.Errorf("start process: wait for the previous start: %w", ctx.Err())
 	}
 	var res spawnResult
 	select {
 	case res = <-req.result:
 	case <-ctx.Done():
-		// A start takes a moment, and who is handed the process can end it; one that hangs is given up.
+		// A start takes a moment, and a caller that gets the process can end it. A start that hangs is abandoned.
 		timer := time.NewTimer(handoverWait)
 		defer timer.Stop()
 		select {
@@ -160,7 +163,7 @@ func (r *Registry) Spawn(ctx context.Context, spec Spec) (*Process, error) {
 	return res.p, nil
 }
 
-// forked says that the child of spawn id, if there is one, is in trees.
+// forked records that the child of spawn id, if there is one, is in trees.
 func (r *Registry) forked(id uint64) {
 	r.mu.Lock()
 	delete(r.forking, id)
@@ -169,16 +172,16 @@ func (r *Registry) forked(id uint64) {
 	}
 	delete(r.pending, id)
 	r.mu.Unlock()
-	nudge(r.reapNow) // the reaper left what it did not know alone
+	nudge(r.reapNow) // the reaper left unknown children alone
 }
 
-// lookPath finds the program as exec.Command does: by PATH without a slash, else relative to the child's directory.
+// lookPath finds the program as exec.Command does: in PATH without a slash, else relative to the child's directory.
 func lookPath(spec Spec) (string, error) {
 	if spec.Dir != "" {
 		if info, err := os.Stat(spec.Dir); err != nil {
 			return "", fmt.Errorf("working directory: %w", err)
 		} else if !info.IsDir() {
-			return "", fmt.Errorf("working directory %s is no directory", spec.Dir)
+			return "", fmt.Errorf("working directory %s is not a directory", spec.Dir)
 		}
 	}
 	if name := spec.Argv[0]; filepath.Base(name) != name {
@@ -187,8 +190,8 @@ func lookPath(spec Spec) (string, error) {
 	return exec.LookPath(spec.Argv[0])
 }
 
-// enter makes a process that was just started a tracked tree. It is called on the spawner's thread, before anything
-// could have waited for the child.
+// enter makes a process that was just started a tracked tree. It is called on the spawner's thread, before anything could
+// have waited for the child.
 func (r *Registry) enter(req *spawnRequest, child forkedChild) *Process {
 	p := &Process{
 		r: r, id: r.identity(child.ident), session: req.spec.Session, policy: req.spec.Policy,

@@ -16,18 +16,18 @@ import (
 	"gatewaytui/core/process/kernel"
 )
 
-// forkedChild is a child and our ends of what connects us to it.
+// forkedChild is a child and our ends of its streams.
 type forkedChild struct {
 	ident
 	pidfd int
 	out   *os.File // its output, non-blocking
 	in    *os.File // its input, non-blocking; nil: none
-	dir   string   // of its control group; empty: it has none of its own
-	pipe  uint64   // the inode of the pipe that out reads; 0: it is none
+	dir   string   // of its control group; empty: it has no group for itself
+	pipe  uint64   // the inode of the pipe that out reads; 0: out is not a pipe
 }
 
-// spawnLoop forks for everyone, on one thread that lives as long as the registry: the parent-death signal fires when
-// the thread that forked ends, not the program (PR_SET_PDEATHSIG, prctl(2)).
+// spawnLoop makes all forks, on one thread that lives as long as the registry. The parent-death signal fires when the
+// thread that forked ends, not the program (PR_SET_PDEATHSIG, prctl(2)).
 func (r *Registry) spawnLoop() {
 	runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
 	for {
@@ -51,7 +51,7 @@ func (r *Registry) serve(req *spawnRequest) {
 	}
 	child, err := r.forkContained(req)
 	if err != nil {
-		r.forked(req.id) // first: who hears of it may start the next one, for which there is room
+		r.forked(req.id) // first: the caller may start the next one at once, and there is room for it
 		req.result <- spawnResult{err: fmt.Errorf("start %s: %w", req.path, explainFork(err))}
 		return
 	}
@@ -60,14 +60,15 @@ func (r *Registry) serve(req *spawnRequest) {
 		req.result <- spawnResult{p: p}
 		return
 	}
-	// Nobody waits for it any more. What it started meanwhile ends with it; not here, where the next one waits.
+	// No caller waits for it any more. It is ended with everything that it started, on another goroutine, because the
+	// next spawn waits here.
 	r.readers.Go(func() {
-		p.Kill(context.Background(), 0) // the caller's has ended; a kill without a grace is bounded by itself
+		p.Kill(context.Background(), 0) // the caller's ctx has ended; a kill without a grace is bounded
 	})
 }
 
-// forkContained starts the process of req in a control group of its own, where we have groups, and with its tag. If only
-// the group does not work it is started without one, and the level is the lower one until it works again.
+// forkContained starts the process of req in its own control group, where we have groups, and with its tag. If only the
+// group fails, the process is started without one, and the level is the lower one until groups work again.
 func (r *Registry) forkContained(req *spawnRequest) (forkedChild, error) {
 	kept := req.spec.Policy == PolicyKept
 	r.oom.look(time.Now())
@@ -76,7 +77,7 @@ func (r *Registry) forkContained(req *spawnRequest) (forkedChild, error) {
 		if kept {
 			life = kernel.Kept(life)
 		}
-		// The limit is the program's, and forks are made here alone: a child inherits its own.
+		// The limit is the program's, and only this thread forks: a child inherits its own tag.
 		if err := kernel.SetTag(kernel.NewTag(life, req.id)); err == nil {
 			defer func() { _ = kernel.SetTag(kernel.NewTag(r.opts.Life, 0)) }()
 		}
@@ -98,7 +99,7 @@ func (r *Registry) forkContained(req *spawnRequest) (forkedChild, error) {
 		}
 		_ = os.Remove(dir) // it is empty
 		if errors.Is(err, unix.ENOENT) {
-			return child, err // the program is not there
+			return child, err // the program does not exist
 		}
 		why = err
 	}
@@ -112,7 +113,7 @@ func (r *Registry) forkContained(req *spawnRequest) (forkedChild, error) {
 	return child, err
 }
 
-// setLimitErr notes why the last group of a tree could not be limited; nil: it was.
+// setLimitErr records why the group of the last tree could not be limited; nil: it was.
 func (r *Registry) setLimitErr(err error) {
 	r.mu.Lock()
 	changed := (err == nil) != (r.limitErr == nil)
@@ -139,9 +140,9 @@ func (r *Registry) setGroupErr(err error) {
 	}
 }
 
-// fork starts the process of req with its own session, and so its own group and no terminal of ours, in the control
-// group that cgroup is open at; -1: in ours. It is constrained before its first instruction, if the kernel lets us hold it
-// until then.
+// fork starts the process of req with its own session, and so with its own group and without our terminal, in the control
+// group that cgroup is open at; -1: in ours. It is constrained before its first instruction, if the kernel lets us hold
+// it until then.
 func (r *Registry) fork(req *spawnRequest, cgroup int) (_ forkedChild, err error) {
 	child := forkedChild{pidfd: -1}
 	stdio, err := connect(req.spec, &child)
@@ -172,7 +173,8 @@ func (r *Registry) fork(req *spawnRequest, cgroup int) (_ forkedChild, err error
 	attr.Sys.Ptrace = !r.untraceable && !privileged(req.path)
 	child.pid, err = syscall.ForkExec(req.path, req.spec.Argv, attr)
 	if attr.Sys.Ptrace && (errors.Is(err, unix.EPERM) || errors.Is(err, unix.EACCES)) {
-		// Filtered system calls, a policy (SELinux, Yama), or a tracer of ours: the child that failed has run nothing.
+		// System calls are filtered, a policy forbids it (SELinux, Yama), or we are traced. The child that failed has run
+		// nothing.
 		attr.Sys.Ptrace = false
 		if child.pid, err = syscall.ForkExec(req.path, req.spec.Argv, attr); err == nil {
 			r.untraceable = true
@@ -187,7 +189,7 @@ func (r *Registry) fork(req *spawnRequest, cgroup int) (_ forkedChild, err error
 	if held {
 		_ = unix.PtraceDetach(child.pid) // fails only if it was killed
 	}
-	// It may have ended, but nobody waits for it before it is entered: its line is still there.
+	// It may have ended, but no goroutine waits for it before it is entered, so its line still exists.
 	p, err := statOf(child.pid)
 	if err != nil {
 		_ = unix.Kill(-child.pid, unix.SIGKILL)
@@ -197,8 +199,8 @@ func (r *Registry) fork(req *spawnRequest, cgroup int) (_ forkedChild, err error
 	return child, nil
 }
 
-// connect opens the child's standard input and output, which are returned, one descriptor if they are the same, and our
-// ends of them.
+// connect opens the child's standard input and output, which it returns, and our ends of them. It returns one descriptor
+// if both are the same.
 func connect(spec Spec, child *forkedChild) (stdio []int, err error) {
 	if spec.PTY {
 		master, slave, err := pty.Open()
@@ -222,7 +224,7 @@ func connect(spec Spec, child *forkedChild) (stdio []int, err error) {
 		if err != nil {
 			return nil, err
 		}
-		// Opened by os, it may be non-blocking, which no program expects of its terminal.
+		// A descriptor opened by os may be non-blocking, which no program expects of its terminal.
 		return []int{fd}, unix.SetNonblock(fd, false)
 	}
 
@@ -240,8 +242,8 @@ func connect(spec Spec, child *forkedChild) (stdio []int, err error) {
 		return stdio, err
 	}
 	if spec.Policy == PolicyKept {
-		// A pipe that its writer can read as well never breaks: what it writes while nobody of us is there waits for the
-		// next life (fifo(7), pipe(7)).
+		// A pipe that its writer can read as well never breaks. What the process writes while no gateway runs waits for
+		// the next life (fifo(7), pipe(7)).
 		both, err := unix.Open("/proc/self/fd/"+strconv.Itoa(out[1]), unix.O_RDWR|unix.O_CLOEXEC, 0)
 		if err != nil {
 			return stdio, fmt.Errorf("open output pipe to be kept: %w", err)
@@ -261,7 +263,7 @@ func connect(spec Spec, child *forkedChild) (stdio []int, err error) {
 	return stdio, err
 }
 
-// ours makes fd a file that takes deadlines. It owns fd, also when it fails.
+// ours makes fd a file that supports deadlines. It owns fd, also when it fails.
 func ours(fd int, name string) (*os.File, error) {
 	if err := unix.SetNonblock(fd, true); err != nil {
 		closeFD(fd)
@@ -288,7 +290,7 @@ func (c *forkedChild) close() {
 	closeFD(c.pidfd)
 }
 
-// closeFD closes a descriptor that holds no data of ours; -1 is none.
+// closeFD closes a descriptor that holds no unsaved data; it does nothing for -1.
 func closeFD(fd int) {
 	if fd < 0 {
 		return

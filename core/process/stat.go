@@ -22,7 +22,7 @@ const kernelThread = 0x00200000
 
 func (p proc) kernel() bool { return p.flags&kernelThread != 0 }
 
-// alive leaves zombies out (C3).
+// alive does not count zombies (C3).
 func (p proc) alive() bool { return kernel.Stat{State: p.state, Threads: p.threads}.Alive() }
 
 // parseStat reads one line of /proc/PID/stat.
@@ -40,7 +40,7 @@ type marks struct {
 }
 
 // parseEnviron reads the markers from the content of /proc/PID/environ, which the process may have overwritten with
-// anything. The first of each name counts, as for getenv(3).
+// anything. The first variable of each name counts, as for getenv(3).
 func parseEnviron(b []byte) marks {
 	var m marks
 	for len(b) > 0 {

@@ -6,15 +6,15 @@ import (
 )
 
 const (
-	// sweepEvery is how often the trees are looked at while there are some.
+	// sweepEvery is how often the trees are scanned while there are some.
 	sweepEvery = 2 * time.Second
-	// A sweep that was asked for comes no sooner after the one before than sweepPause, and sweeps take at most one part
-	// in sweepShare of the time.
+	// A requested sweep begins at least sweepPause after the previous one, and sweeps take at most one part in sweepShare
+	// of the time.
 	sweepPause = 50 * time.Millisecond
 	sweepShare = 20
 )
 
-// sweepLoop notices orphans and trees that ended, and samples CPU and memory. While nothing is tracked it rests.
+// sweepLoop notices orphans and trees that ended, and samples CPU and memory. While nothing is tracked it sleeps.
 func (r *Registry) sweepLoop() {
 	timer := time.NewTimer(0)
 	timer.Stop()
@@ -31,14 +31,14 @@ func (r *Registry) sweepLoop() {
 		v := r.observe(context.Background(), began.Add(sweepEvery), false)
 		rest := max(sweepPause, sweepShare*time.Since(began))
 		if v.err != nil {
-			r.log.Warn("process scan", "error", v.err)
+			r.log.Warn("process scan failed", "error", v.err)
 		}
-		if v.unsure {
+		if v.unverified {
 			nudge(r.nudges)
 		}
 		r.lookAtLimits()
 		r.endTooOld(began)
-		// A nudge that comes meanwhile waits in its channel.
+		// A nudge during the pause waits in its channel.
 		pause := time.NewTimer(rest)
 		select {
 		case <-r.stopping:
@@ -47,7 +47,7 @@ func (r *Registry) sweepLoop() {
 			return
 		case <-pause.C:
 		}
-		if r.Count() > 0 || len(v.loose) > 0 {
+		if r.Count() > 0 || len(v.unattributed) > 0 {
 			timer.Reset(sweepEvery)
 		} else {
 			timer.Stop()
@@ -55,7 +55,7 @@ func (r *Registry) sweepLoop() {
 	}
 }
 
-// closePipes ends the reading of what is left.
+// closePipes ends the reading of the remaining output.
 func (r *Registry) closePipes() {
 	r.mu.Lock()
 	var left []*Process

@@ -15,9 +15,9 @@ const (
 	originAdopted = ops.OriginAdopted
 )
 
-// tree is a leader and everything that was seen to descend from it. It lives until the leader was waited for and no member
-// is left: none of our children can be of it (Registry.over), or two scans in a row that began afterwards found no member and
-// no orphan that may be one. Registry.mu guards it.
+// tree is a leader and everything that was seen to descend from it. It is removed once its leader was waited for and
+// nothing of it is left. Either none of our children can belong to it (Registry.childrenGone), or two later scans in a row
+// found no member and no orphan that may be one. Registry.mu guards it.
 type tree struct {
 	id      uint64
 	leader  ident
@@ -30,38 +30,38 @@ type tree struct {
 	shown   string // session, for display
 	command string // for display
 	started time.Time
-	dir     string // of its control group; empty: it has none of its own
-	// tag is that of an earlier life which started it, and how its members are known, who do not descend from us; zero:
-	// this one did.
+	dir     string // of its control group; empty: it has no group for itself
+	// tag identifies the members of a tree that an earlier life started, which do not descend from us; zero: this life
+	// started it.
 	tag  kernel.Tag
 	ppid int    // of the leader; 0: ours
 	pipe uint64 // the inode of the pipe that its output goes to; 0: not known
 
 	pidfd    int       // of the leader, open until the tree is gone; -1: none
-	leading  bool      // the leader was not waited for yet; adopted: it was there at the last scan
-	leftAt   uint64    // the scans begun when the leader was waited for
+	leading  bool      // the leader was not waited for yet; adopted: the last scan found it
+	leftAt   uint64    // the number of scans begun when the leader was waited for
 	leftTick uint64    // when that was, in clock ticks since boot
-	empty    bool      // the last scan found nothing of it
+	empty    bool      // the last scan found no process of it
 	killing  int       // kills under way
-	killed   bool      // a kill was asked for
+	killed   bool      // a kill was requested
 	failed   bool      // the last kill was not verified
-	overdue  time.Time // when it was last ended for its age
+	overdue  time.Time // when it was last ended because of its age
 	members  []ident
 	rss      int64
 	cpuPct   float64
 	lastSeen int64 // bytes of output when lastLine was taken
 	lastLine string
-	limit    string // the limit of its control groups that it ran into, for people; empty: none
+	limit    string // the control group limit that it reached, for people; empty: none
 }
 
-// ending is what is left to do for a tree that was removed, outside of the lock.
+// ending is the remaining work for a removed tree, done outside of the lock.
 type ending struct {
 	tree *tree
 	row  ops.Process
 	how  string // EndedByItself or EndedByKill
 }
 
-// remove forgets t. Registry.mu is held.
+// remove removes t from the registry. Registry.mu is held.
 func (r *Registry) remove(t *tree, now time.Time) ending {
 	row := r.row(t, now)
 	delete(r.trees, t.id)
@@ -78,7 +78,7 @@ func (r *Registry) remove(t *tree, now time.Time) ending {
 	return ending{t, row, howEnded(t)}
 }
 
-// howEnded is how the processes of t end now. Registry.mu is held.
+// howEnded is how processes of t that end now are recorded. Registry.mu is held.
 func howEnded(t *tree) string {
 	if t.killed {
 		return EndedByKill
@@ -95,7 +95,7 @@ func (r *Registry) finish(e ending) {
 	}
 	if t.dir != "" {
 		r.limits(t)
-		_ = kernel.RemoveGroup(t.dir) // Close tries again, and for another life's, the next start
+		_ = kernel.RemoveGroup(t.dir) // Close tries again; the next start removes another life's
 	}
 	if e.how == EndedByKill {
 		r.emit(ops.EventProcessKilled, e.row, fmt.Sprintf("process tree of pid %d killed and verified", t.leader.pid))

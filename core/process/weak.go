@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// Weakness is something that holds what the program starts less firmly than usual, while it lasts (HF26).
+// Weakness is a reason why containment is weaker than usual, while it lasts (HF26).
 type Weakness struct {
 	// Code is stable: WeakGuardian, WeakTags, WeakGroups or WeakLimits.
 	Code string
-	// Text says what is weaker, what follows from that, and why.
+	// Text names the weakness, its consequence and its cause.
 	Text  string
 	Since time.Time
 }
@@ -26,8 +26,9 @@ const (
 // guardStartMost is how long the first guardian may take to start before its absence is a weakness.
 const guardStartMost = 5 * time.Second
 
-// Weaknesses are those of now; none is the usual. A guardian that is switched off and control groups that the machine does
-// not give are the configured level and no weakness: see Containment. It may be called after Open, and waits for nothing.
+// Weaknesses are the current ones; usually there are none. A guardian that is disabled, and control groups that the
+// machine does not grant, are the configured level and not a weakness: see Containment. It may be called after Open, and
+// never waits.
 func (r *Registry) Weaknesses() (all []Weakness) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -44,17 +45,17 @@ func (r *Registry) Weaknesses() (all []Weakness) {
 			since = r.opened
 		}
 		if late {
-			all = append(all, Weakness{WeakGuardian, "no guardian watches, so processes of tools would outlive a gateway that is killed until its next start: " + why.Error(), since})
+			all = append(all, Weakness{WeakGuardian, "no guardian is running, so processes of tools would outlive a killed gateway until its next start: " + why.Error(), since})
 		}
 	}
 	if r.tagless != nil {
-		all = append(all, Weakness{WeakTags, "the kernel refuses the tags by which processes of tools are known, so one that empties its environment may outlive a gateway that is killed: " + r.tagless.Error(), r.opened})
+		all = append(all, Weakness{WeakTags, "the kernel refuses the tags that identify processes of tools, so a process that empties its environment may outlive a killed gateway: " + r.tagless.Error(), r.opened})
 	}
 	if r.groupErr != nil {
-		all = append(all, Weakness{WeakGroups, "control groups worked and do not now, so a tool that forks fast is harder to end: " + r.groupErr.Error(), r.groupLost})
+		all = append(all, Weakness{WeakGroups, "control groups stopped working, so a tool that forks fast is harder to end: " + r.groupErr.Error(), r.groupLost})
 	}
 	if r.limitErr != nil {
-		all = append(all, Weakness{WeakLimits, "the control group of a tool could not be limited, so what it uses may be missing to the gateway and to other tools: " + r.limitErr.Error(), r.limitLost})
+		all = append(all, Weakness{WeakLimits, "the control group of a tool could not be limited, so the tool may starve the gateway and other tools: " + r.limitErr.Error(), r.limitLost})
 	}
 	return all
 }

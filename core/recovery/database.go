@@ -49,7 +49,7 @@ func (r *Recovery) openStore(ctx context.Context) (*store.Store, error) {
 	case !r.o.FreshStore:
 		return nil, r.refuseDamaged(damage, "nothing was changed; ")
 	}
-	quarantined, err := store.SetAside(o.Path, time.Now())
+	quarantined, err := store.QuarantineFile(o.Path, time.Now())
 	if err != nil {
 		return nil, err
 	}
@@ -123,8 +123,8 @@ func (r *Recovery) verify(ctx context.Context, ready <-chan struct{}) {
 const shownRows = 5
 
 // quarantine takes the rows that cannot be true out of what a start believes, and names them.
-func (r *Recovery) quarantine(ctx context.Context, tables []string) ([]store.Impossible, error) {
-	rows, err := r.Store().SetAside(ctx, tables, time.Now())
+func (r *Recovery) quarantine(ctx context.Context, tables []string) ([]store.InvalidRow, error) {
+	rows, err := r.Store().QuarantineRows(ctx, tables, time.Now())
 	if err != nil || len(rows) == 0 {
 		return nil, err
 	}
@@ -134,7 +134,7 @@ func (r *Recovery) quarantine(ctx context.Context, tables []string) ([]store.Imp
 }
 
 // namedRows names the first of rows.
-func namedRows(rows []store.Impossible) string {
+func namedRows(rows []store.InvalidRow) string {
 	var named []string
 	for _, r := range rows[:min(len(rows), shownRows)] {
 		named = append(named, term.Clean(r.String(), 200))
@@ -146,7 +146,7 @@ func namedRows(rows []store.Impossible) string {
 }
 
 // warnOfSchema names what of the database's schema no gateway made (HF31).
-func (r *Recovery) warnOfSchema(foreign []store.Impossible) {
+func (r *Recovery) warnOfSchema(foreign []store.InvalidRow) {
 	if len(foreign) == 0 {
 		return
 	}

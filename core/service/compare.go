@@ -10,15 +10,15 @@ import (
 	"unicode"
 )
 
-// A definition carries a digest of itself, so that one that somebody edited is known from one that is merely of an older
-// config.
+// A definition carries a digest of its own text. It distinguishes a definition that was edited from one that belongs to
+// an older config.
 const (
 	stampMark = "gatewaytui: as written, digest "
 	noDigest  = "0000000000000000"
 	stampLine = stampMark + noDigest
 )
 
-// stamped puts the digest of text into its line.
+// stamped writes the digest of text into its line.
 func stamped(text string) string { return strings.Replace(text, stampLine, stampMark+digest(text), 1) }
 
 func digest(text string) string {
@@ -26,8 +26,8 @@ func digest(text string) string {
 	return hex.EncodeToString(sum[:])[:len(noDigest)]
 }
 
-// Edited reports whether a definition is not as SystemdUnit or LaunchdPlist wrote it, for whatever config and in whatever
-// version: somebody changed it, or wrote it himself.
+// Edited reports whether a definition differs from what SystemdUnit or LaunchdPlist wrote, for any config and in any
+// version: it was edited or written by hand.
 func Edited(text string) bool {
 	at := strings.Index(text, stampMark)
 	if at < 0 || len(text) < at+len(stampLine) {
@@ -38,19 +38,20 @@ func Edited(text string) bool {
 	return said != digest(text[:at]+noDigest+text[at+len(noDigest):])
 }
 
-// Difference is one setting that is not as the config asks.
+// Difference is one setting that differs from the config.
 type Difference struct {
 	// Setting is its name, e.g. "Service.TimeoutStopSec" or "Service.Environment.GATEWAYTUI_HOME".
 	Setting string `json:"setting"`
-	// Installed and Computed are the values; empty where the setting is not there.
+	// Installed and Computed are the values; empty where the setting is missing.
 	Installed string `json:"installed"`
 	Computed  string `json:"computed"`
-	// Kills is whether it lets the manager kill the gateway in the middle of a stop: too little time, or TERM for the tools.
+	// Kills means that it lets the manager kill the gateway in the middle of a stop: too little time, or TERM for the
+	// tools.
 	Kills bool `json:"kills"`
 }
 
-// Compare finds what is different in an installed definition from the one that was computed, in the computed one's order and
-// then what only the installed one has. Comments and layout make no difference.
+// Compare finds the differences between an installed definition and the computed one: first in the computed one's order,
+// then the settings that only the installed one has. Comments and layout do not count.
 func Compare(installed, computed string) []Difference {
 	have, want := settingsOf(installed), settingsOf(computed)
 	var out []Difference
@@ -87,7 +88,7 @@ func kills(name, installed, computed string) bool {
 	return false
 }
 
-// HomeOf is the home that a definition is for, empty if it names none.
+// HomeOf is the home that a definition is for; empty if it names none.
 func HomeOf(text string) string {
 	s := settingsOf(text)
 	if home := s.get("Service.Environment." + homeVariable); home != "" {
@@ -123,8 +124,7 @@ func (s settings) set(name, value string) settings {
 	return append(s, setting{name, value})
 }
 
-// settingsOf reads a definition of either kind. What it cannot read it passes over: the rest is different then, and
-// said to be.
+// settingsOf reads a definition of either kind. It skips what it cannot read, which is then reported as a difference.
 func settingsOf(text string) settings {
 	if strings.HasPrefix(strings.TrimSpace(text), "<") {
 		return plistSettings(text)
@@ -240,7 +240,7 @@ func plistSettings(text string) settings {
 	for {
 		token, err := dec.Token()
 		if err != nil {
-			return out // its end, or what comes after it cannot be read
+			return out // its end, or the rest cannot be read
 		}
 		switch t := token.(type) {
 		case xml.StartElement:
@@ -264,7 +264,7 @@ func plistSettings(text string) settings {
 				continue
 			}
 			if path[here] == "" {
-				continue // a value that nothing names
+				continue // a value without a name
 			}
 			switch t.Name.Local {
 			case "string", "integer", "real", "date", "data":

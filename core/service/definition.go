@@ -19,25 +19,25 @@ import (
 	"gatewaytui/core/shutdown"
 )
 
-// Definition is a service definition and where it belongs, as scripts are told of it.
+// Definition is a service definition and where it belongs, as scripts see it.
 type Definition struct {
 	Manager Kind   `json:"manager"`
 	Path    string `json:"path"`
 	Text    string `json:"text"`
-	// Name is the service's: of the default home gatewaytui, of another one with the home in it.
+	// Name is the service's name: gatewaytui for the default home, else a name with the home in it.
 	Name string `json:"name"`
-	// Written is whether it was put in place; false where the same was there already.
+	// Written is whether it was installed; false where the same definition was there already.
 	Written bool `json:"written"`
-	// Next is what to run, for the manager to take it up.
+	// Next is what to run so that the manager loads it.
 	Next []string `json:"next"`
-	// Warning is what is better changed first, empty for nothing.
+	// Warning is what should be changed first; empty: nothing.
 	Warning string `json:"warning"`
 
 	home   string
 	system bool
 }
 
-// Define computes the definition for the gateway on home. It makes and changes nothing.
+// Define computes the definition for the gateway on home. It creates and changes nothing.
 func Define(kind Kind, system bool, loaded config.Loaded, home string, getenv func(string) string) (Definition, error) {
 	exec, err := os.Executable()
 	if err != nil {
@@ -52,7 +52,7 @@ func Define(kind Kind, system bool, loaded config.Loaded, home string, getenv fu
 			return Definition{}, fmt.Errorf("find the config %s: the working directory is gone: %w", loaded.Source, err)
 		}
 	}
-	// What the environment sets in this shell counted for the plan, and the service has another environment.
+	// The environment of this shell counted for the plan, and the service has another environment.
 	for _, value := range loaded.Values() {
 		if name := value.Origin.Variable; name != "" {
 			v.Environment[name] = getenv(name)
@@ -63,7 +63,7 @@ func Define(kind Kind, system bool, loaded config.Loaded, home string, getenv fu
 	}
 	userHome := getenv("HOME")
 	if !system && !filepath.IsAbs(userHome) {
-		return Definition{}, &ops.Error{Code: ops.CodeInvalid, Message: "HOME is not set, so it is not known where your services belong", Hint: "set HOME, or use --system"}
+		return Definition{}, &ops.Error{Code: ops.CodeInvalid, Message: "HOME is not set, so the folder of your services is unknown", Hint: "set HOME, or use --system"}
 	}
 	d := Definition{
 		Manager: kind, Name: v.Name, Path: InstallPath(kind, system, v.Name, userHome, getenv("XDG_CONFIG_HOME")),
@@ -79,7 +79,7 @@ func Define(kind Kind, system bool, loaded config.Loaded, home string, getenv fu
 	}
 	d.Next = d.next()
 	if system && v.User == "" {
-		d.Warning = "the service runs as root, and so does every tool; give the home to a user of its own to change that"
+		d.Warning = "the service runs as root, and so does every tool; to change that, give the home to a separate user"
 	}
 	return d, nil
 }
@@ -88,17 +88,17 @@ func Define(kind Kind, system bool, loaded config.Loaded, home string, getenv fu
 func NameFor(home string, getenv func(string) string) string {
 	usual, err := instance.Resolve("", func(name string) string {
 		if name == "GATEWAYTUI_HOME" {
-			return "" // it names another than the default one
+			return "" // it names another home than the default one
 		}
 		return getenv(name)
 	})
 	if err != nil {
-		usual = "" // nobody has one here
+		usual = "" // no default home here
 	}
 	return Name(home, usual)
 }
 
-// next is what the manager is told once the definition is in place.
+// next are the commands for the manager after the definition is installed.
 func (d Definition) next() []string {
 	switch {
 	case d.Manager == Launchd && d.system:
@@ -114,15 +114,15 @@ func (d Definition) next() []string {
 	}
 }
 
-// Install puts the definition in place in one step; false if it is there already. What somebody else wrote there, or
-// changed, is left alone unless force.
+// Install writes the definition in one step; false if it is there already. A definition that was edited or written by
+// another program is left alone unless force.
 func (d Definition) Install(force bool) (bool, error) {
 	old, err := ReadDefinition(d.Path)
 	if err != nil {
 		if !force {
 			return false, &ops.Error{
-				Code: ops.CodeConflict, Message: fmt.Sprintf("%s cannot be read and may be somebody's: %v", d.Path, err),
-				Hint: "look at it; --force replaces it",
+				Code: ops.CodeConflict, Message: fmt.Sprintf("%s cannot be read and may belong to another program: %v", d.Path, err),
+				Hint: "check it; --force replaces it",
 			}
 		}
 		old = nil
@@ -133,7 +133,7 @@ func (d Definition) Install(force bool) (bool, error) {
 	case old == nil || force:
 	case Edited(string(old)):
 		return false, &ops.Error{
-			Code: ops.CodeConflict, Message: d.Path + " was edited by hand, and is left as it is",
+			Code: ops.CodeConflict, Message: d.Path + " was edited by hand and was not changed",
 			Hint: "keep your changes in a drop-in (systemctl edit) and add --force, which keeps this file as .old; gatewaytui doctor lists what differs",
 		}
 	case HomeOf(string(old)) != d.home:
@@ -142,7 +142,7 @@ func (d Definition) Install(force bool) (bool, error) {
 			Hint: "print this one and install it under another name, or replace that one with --force",
 		}
 	}
-	// The folders on the way there are the user's own or the machine's, with the modes that these have.
+	// The missing parent folders belong to the user or the machine, with the modes that those expect.
 	if err := os.MkdirAll(filepath.Dir(d.Path), 0o755); err != nil {
 		return false, fmt.Errorf("make the folder for the service definition: %w", err)
 	}
@@ -157,7 +157,7 @@ func (d Definition) Install(force bool) (bool, error) {
 	return true, nil
 }
 
-// mode: the machine's definitions are for everyone to read, a user's are the user's.
+// mode: every user may read the machine's definitions; a user's are private.
 func (d Definition) mode() fs.FileMode {
 	if d.system {
 		return 0o644
@@ -169,11 +169,11 @@ func put(path string, text []byte, mode fs.FileMode) error {
 	return renameio.WriteFile(path, text, mode, renameio.WithTempDir(filepath.Dir(path)), renameio.WithStaticPermissions(mode))
 }
 
-// maxDefinition bounds what is read of an installed definition, in bytes. Ours have some thousand.
+// maxDefinition bounds what is read of an installed definition, in bytes. The gateway's own have a few thousand.
 const maxDefinition = 256 << 10
 
-// ReadDefinition is an installed definition, nil if there is none. It waits for nothing and follows no link: a masked unit
-// is one to /dev/null (systemctl(1)).
+// ReadDefinition reads an installed definition; nil if there is none. It never waits and follows no link: a masked unit
+// is a link to /dev/null (systemctl(1)).
 func ReadDefinition(path string) ([]byte, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	switch {
@@ -186,7 +186,7 @@ func ReadDefinition(path string) ([]byte, error) {
 	}
 	defer f.Close()
 	if fi, err := f.Stat(); err != nil || !fi.Mode().IsRegular() {
-		return nil, errors.Join(err, errors.New("it is no regular file"))
+		return nil, errors.Join(err, errors.New("it is not a regular file"))
 	}
 	text, err := io.ReadAll(io.LimitReader(f, maxDefinition+1))
 	if err == nil && len(text) > maxDefinition {
@@ -195,7 +195,7 @@ func ReadDefinition(path string) ([]byte, error) {
 	return text, err
 }
 
-// credentialVariables are the variables that this config does read secrets from: those of what is enabled.
+// credentialVariables are the variables that this config reads secrets from, for the enabled parts only.
 func credentialVariables(c config.Config) []string {
 	if c.Model.Provider == "scripted" {
 		c.Model.APIKeyEnv = ""
@@ -209,7 +209,7 @@ func credentialVariables(c config.Config) []string {
 	return c.SecretVariables()
 }
 
-// ownerOf is the name of the user whom the home belongs to, or will if it is not there yet; empty for root.
+// ownerOf is the name of the user that owns the home, or will own it if it does not exist yet; empty for root.
 func ownerOf(home string) string {
 	uid := os.Geteuid()
 	if fi, err := os.Stat(home); err == nil {
@@ -224,5 +224,5 @@ func ownerOf(home string) string {
 	if u, err := user.LookupId(id); err == nil {
 		return u.Username
 	}
-	return id // systemd takes a number as well
+	return id // systemd accepts a number as well
 }

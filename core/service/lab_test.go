@@ -43,7 +43,7 @@ func beService(mode string) int {
 		out, err := exec.CommandContext(ctx, argv[0], argv[1:]...).Output()
 		return string(out), err
 	}
-	f := found{Manager: Detect(Look(os.Getenv)), Watchdog: n.watchdog}
+	f := found{Manager: Detect(ReadEnvironment(os.Getenv)), Watchdog: n.watchdog}
 	allowed, err := Limit(context.Background(), f.Manager, os.Getenv, run)
 	f.Budget, f.Source = allowed.Budget, allowed.Source
 	f.Err = fmt.Sprint(err)

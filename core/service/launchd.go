@@ -10,11 +10,11 @@ import (
 )
 
 // LaunchdPlist is the property list for the gateway (launchd.plist(5)): a user's agent or the system's daemon. It fails
-// where a value cannot stand in one.
+// where a value cannot be written in one.
 //
-// launchd restarts what ends with another code than 0: a planned restart ends with 75, and a planned stop stays stopped
-// (S9, G3). It cannot be told that 69 and 78 do not get better (another gateway, a wrong config, a damaged
-// database), and tries those again every ThrottleInterval. runit and s6 do the same unless their finish script looks at the
+// launchd restarts a program that exits with a code other than 0. A planned restart exits with 75, and a planned stop stays
+// stopped (S9, G3). launchd cannot be told that 69 and 78 do not get better (another gateway, a wrong config, a damaged
+// database), and retries those every ThrottleInterval. runit and s6 do the same unless their finish script checks the
 // code.
 func LaunchdPlist(v Values) (string, error) {
 	if err := v.check(); err != nil {
@@ -27,7 +27,7 @@ func LaunchdPlist(v Values) (string, error) {
 	say(`<!-- %s -->`, stampLine)
 	say(`<!-- Computed from the gateway's config by "gatewaytui unit launchd". Change the config and write it again. -->`)
 	if len(v.Credentials) > 0 {
-		say(`<!-- The config reads secrets from %s, which do not belong in here: name files with the keys that end in _file. -->`, strings.Join(v.Credentials, ", "))
+		say(`<!-- The config reads secrets from %s, which do not belong in this file: name files with the keys that end in _file. -->`, strings.Join(v.Credentials, ", "))
 	}
 	say(`<plist version="1.0">`)
 	say(`<dict>`)
@@ -56,6 +56,6 @@ func LaunchdPlist(v Values) (string, error) {
 // escape writes s as the text of an element. A value without control characters is never changed by it (check).
 func escape(s string) string {
 	var b strings.Builder
-	_ = xml.EscapeText(&b, []byte(s)) // a Builder takes everything
+	_ = xml.EscapeText(&b, []byte(s)) // a Builder never fails
 	return b.String()
 }

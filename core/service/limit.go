@@ -10,45 +10,45 @@ import (
 	"time"
 )
 
-// StopBudgetVariable is the environment variable that tells a gateway what its service manager allows a stop, where the
-// manager itself cannot be asked. The definitions of this package set it.
+// StopBudgetVariable is the environment variable with the service manager's limit on a stop, where the manager itself
+// cannot be asked. The definitions of this package set it.
 const StopBudgetVariable = "GATEWAYTUI_STOP_BUDGET"
 
-// Where Limit got its answer from.
+// The sources of Limit's result.
 const (
 	SourceSystemd     = "systemd"
 	SourceEnvironment = "environment"
 	SourceUnknown     = "unknown"
 )
 
-// askBound is what asking systemd may take of a start.
+// askBound is how long a query to systemd may delay a start.
 const askBound = 500 * time.Millisecond
 
 // Run runs a command and returns what it wrote to its standard output. It ends the command when ctx ends, and an exit code
 // other than 0 is an error.
 type Run func(ctx context.Context, argv []string) (stdout string, err error)
 
-// Allowance is what a service manager allows a stop, as far as that is known.
-type Allowance struct {
-	// Budget is how long after the signal to stop it kills: 0 where nobody limits the stop, and where nobody knows.
+// StopLimit is a service manager's limit on a stop, as far as it is known.
+type StopLimit struct {
+	// Budget is how long after the stop signal it kills; 0: there is no limit, or it is unknown.
 	Budget time.Duration
-	// Source is where Budget is from: a constant above, or the manager's kind where that is what is known of it.
+	// Source is where Budget comes from: a constant above, or the manager's kind if nothing else is known.
 	Source string
-	// Settings are the unit's, where systemd answered.
+	// Settings are the unit's, if systemd answered.
 	Settings Settings
 }
 
-// Limit finds out what the manager m allows a stop: systemd is asked, whose answer has every drop-in and override in it;
-// failing that, StopBudgetVariable counts. It returns within half a second if run keeps to its context.
+// Limit finds out how long the manager m lets a stop run. It asks systemd, whose answer includes every drop-in and
+// override. If that fails, StopBudgetVariable counts. It returns within half a second if run keeps to its context.
 //
-// An error is for a warning: what it comes with is the best that is known all the same. Only a variable that is wrong is
-// an operator's mistake (*VariableError).
-func Limit(ctx context.Context, m Manager, getenv func(string) string, run Run) (Allowance, error) {
+// An error is for a warning: the result is still the best that is known. Only a wrong variable is an operator's mistake
+// (*VariableError).
+func Limit(ctx context.Context, m Manager, getenv func(string) string, run Run) (StopLimit, error) {
 	var asked error
 	if m.Kind == Systemd && m.Unit != "" {
 		s, err := Ask(ctx, m, run)
 		if err == nil {
-			return Allowance{s.StopLimit, SourceSystemd, s}, nil
+			return StopLimit{s.StopLimit, SourceSystemd, s}, nil
 		}
 		asked = err
 	}
@@ -56,10 +56,10 @@ func Limit(ctx context.Context, m Manager, getenv func(string) string, run Run) 
 	if source == SourceUnknown && wrong == nil && m.Unlimited() {
 		source = string(m.Kind)
 	}
-	return Allowance{Budget: budget, Source: source}, errors.Join(asked, wrong)
+	return StopLimit{Budget: budget, Source: source}, errors.Join(asked, wrong)
 }
 
-// VariableError says that StopBudgetVariable is no duration over zero.
+// VariableError means that StopBudgetVariable is not a duration over zero.
 type VariableError struct{ Value string }
 
 func (e *VariableError) Error() string {
@@ -78,9 +78,9 @@ func fromEnvironment(getenv func(string) string) (time.Duration, string, error) 
 	return d, SourceEnvironment, nil
 }
 
-// Settings are what systemd says of a unit that is loaded.
+// Settings are systemd's settings of a loaded unit.
 type Settings struct {
-	// StopLimit is TimeoutStopSec=; 0 is no limit.
+	// StopLimit is TimeoutStopSec=; 0: no limit.
 	StopLimit time.Duration
 	// Restart is Restart=, e.g. "always" or "no"; KillMode is KillMode=, e.g. "mixed".
 	Restart, KillMode string
@@ -88,19 +88,19 @@ type Settings struct {
 	Reload bool
 }
 
-// Trouble is a setting that breaks a promise of the gateway's.
-type Trouble struct {
-	// Setting is its name, and Text what follows from its value, for people.
+// Issue is a setting that breaks a promise of the gateway.
+type Issue struct {
+	// Setting is its name, and Text is the consequence of its value, for people.
 	Setting, Text string
 }
 
-// Troubles are what is wrong with a unit's settings, its patience left out.
-func (s Settings) Troubles() (all []Trouble) {
+// Issues are the faults of a unit's settings, except for its time limit.
+func (s Settings) Issues() (all []Issue) {
 	if s.Restart == "no" || s.Restart == "on-success" { // G5
-		all = append(all, Trouble{"Restart", "systemd does not start it again after a failure (Restart=" + s.Restart + ")"})
+		all = append(all, Issue{"Restart", "systemd does not start it again after a failure (Restart=" + s.Restart + ")"})
 	}
 	if s.KillMode == "control-group" { // C12
-		all = append(all, Trouble{"KillMode", "systemd sends TERM to the tools together with the gateway (KillMode=control-group), so that a stop cuts off turns instead of waiting for them"})
+		all = append(all, Issue{"KillMode", "systemd sends TERM to the tools together with the gateway (KillMode=control-group), so a stop cuts turns off instead of waiting for them"})
 	}
 	return all
 }
@@ -108,7 +108,7 @@ func (s Settings) Troubles() (all []Trouble) {
 // Ask asks systemd for the settings of m's unit, within half a second. A unit that is not loaded is an error.
 func Ask(ctx context.Context, m Manager, run Run) (Settings, error) {
 	if m.Kind != Systemd || !isUnit(m.Unit) {
-		return Settings{}, fmt.Errorf("ask systemd: %q is no unit of its", m.Unit)
+		return Settings{}, fmt.Errorf("ask systemd: invalid unit name %q", m.Unit)
 	}
 	argv := []string{"systemctl"}
 	if m.User {
@@ -138,7 +138,7 @@ func parseSettings(out string) (Settings, error) {
 		}
 	}
 	if state := values["LoadState"]; state != "loaded" {
-		return Settings{}, fmt.Errorf("the unit is %.40q and not loaded", state)
+		return Settings{}, fmt.Errorf("the unit is not loaded (%.40q)", state)
 	}
 	limit, err := parseSpan(values["TimeoutStopUSec"])
 	if err != nil {
@@ -150,7 +150,7 @@ func parseSettings(out string) (Settings, error) {
 	}, nil
 }
 
-// units are those of systemd.time(7), "Parsing Time Spans", that systemd writes and people write.
+// units are those of systemd.time(7), "Parsing Time Spans", as systemd and people write them.
 var units = map[string]time.Duration{
 	"us": time.Microsecond, "usec": time.Microsecond, "ms": time.Millisecond, "msec": time.Millisecond,
 	"": time.Second, "s": time.Second, "sec": time.Second, "second": time.Second, "seconds": time.Second,
@@ -162,15 +162,15 @@ var units = map[string]time.Duration{
 	"y": 31_557_600 * time.Second, "year": 31_557_600 * time.Second, "years": 31_557_600 * time.Second,
 }
 
-// parseSpan reads a time span such as "1min 30s", "1min 30.5s" or "90" (systemd.time(7)); "infinity", and 0 as a timeout
-// has always meant there, is 0.
+// parseSpan reads a time span such as "1min 30s", "1min 30.5s" or "90" (systemd.time(7)). It returns 0 for "infinity",
+// and for 0, which has always meant that as a timeout.
 func parseSpan(text string) (time.Duration, error) {
 	rest := strings.TrimSpace(text)
 	if rest == "infinity" {
 		return 0, nil
 	}
 	if rest == "" {
-		return 0, errors.New("no time span")
+		return 0, errors.New("empty time span")
 	}
 	var sum float64
 	for rest != "" {
@@ -180,7 +180,7 @@ func parseSpan(text string) (time.Duration, error) {
 		}
 		number, err := strconv.ParseFloat(rest[:n], 64)
 		if err != nil {
-			return 0, fmt.Errorf("%.40q is no time span", text)
+			return 0, fmt.Errorf("invalid time span %.40q", text)
 		}
 		rest = strings.TrimLeft(rest[n:], " ")
 		n = strings.IndexFunc(rest, func(r rune) bool { return r < 'a' || r > 'z' })
@@ -189,13 +189,13 @@ func parseSpan(text string) (time.Duration, error) {
 		}
 		unit, known := units[rest[:n]]
 		if !known {
-			return 0, fmt.Errorf("%.40q is no time span: the unit %.10q is unknown", text, rest[:n])
+			return 0, fmt.Errorf("invalid time span %.40q: unknown unit %.10q", text, rest[:n])
 		}
 		sum += number * float64(unit)
 		rest = strings.TrimLeft(rest[n:], " ")
 	}
 	if sum >= math.MaxInt64 {
-		return 0, nil // centuries: nobody waits for it
+		return 0, nil // centuries: the same as no limit
 	}
 	return time.Duration(sum), nil
 }

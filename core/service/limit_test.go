@@ -113,7 +113,7 @@ func TestG5_C12_TroublesAreSettingsThatBreakAPromise(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var got []string
-			for _, trouble := range tt.in.Troubles() {
+			for _, trouble := range tt.in.Issues() {
 				got = append(got, trouble.Setting)
 			}
 			if strings.Join(got, " ") != tt.want {

@@ -12,20 +12,20 @@ import (
 const DefaultName = "gatewaytui"
 
 const (
-	// folderShown is how much of a folder's name a service's name shows, in characters.
+	// folderShown is how many characters of a folder's name a service's name shows.
 	folderShown = 40
-	// hashShown is how much of the hash of its path, in hexadecimal digits.
+	// hashShown is how many hexadecimal digits of the hash of its path it shows.
 	hashShown = 8
 )
 
-// Name is the name of the service for the gateway on home: the same at every call, of each home its own, and with the
-// home's last folder in it for people. defaultHome is the home that a gateway has if nobody names one. Both are absolute.
+// Name is the name of the service for the gateway on home. It is the same at every call, unique for each home, and has
+// the home's last folder in it for people. defaultHome is the home of a gateway if none is named. Both are absolute.
 func Name(home, defaultHome string) string {
 	home = filepath.Clean(home)
 	if home == filepath.Clean(defaultHome) {
 		return DefaultName
 	}
-	// What a unit, a label and a file may be called without a quote.
+	// The characters that a unit, a label and a file may have without quotes.
 	folder := strings.Map(func(r rune) rune {
 		if r >= '0' && r <= '9' || r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z' || strings.ContainsRune("._-", r) {
 			return r
@@ -36,7 +36,7 @@ func Name(home, defaultHome string) string {
 	return DefaultName + "-" + folder[:min(len(folder), folderShown)] + "-" + hex.EncodeToString(sum[:])[:hashShown]
 }
 
-// extension is that of a definition's file.
+// extension is the one of a definition's file.
 func (k Kind) extension() string {
 	if k == Launchd {
 		return ".plist"
@@ -45,7 +45,7 @@ func (k Kind) extension() string {
 }
 
 // InstallPath is where the definition of the service name belongs: of systemd (systemd.unit(5), "Unit File Load Path") or
-// launchd (launchd.plist(5)). home is the user's, configHome $XDG_CONFIG_HOME; a relative one counts for nothing.
+// launchd (launchd.plist(5)). home is the user's and configHome is $XDG_CONFIG_HOME, which is ignored if it is relative.
 func InstallPath(k Kind, system bool, name, home, configHome string) string {
 	dir := "/etc/systemd/system"
 	switch {
@@ -62,7 +62,7 @@ func InstallPath(k Kind, system bool, name, home, configHome string) string {
 	return filepath.Join(dir, name+k.extension())
 }
 
-// NameAt is the name of the service whose definition is at path, and whether it can be one of ours.
+// NameAt is the name of the service whose definition is at path, and whether it can be a gateway's.
 func NameAt(k Kind, path string) (name string, ours bool) {
 	name, is := strings.CutSuffix(filepath.Base(path), k.extension())
 	return name, is && isUnit(name+".service") && (name == DefaultName || strings.HasPrefix(name, DefaultName+"-"))

@@ -14,26 +14,26 @@ import (
 )
 
 // Notifier speaks the notify protocol of systemd (sd_notify(3)), one datagram a message. Without $NOTIFY_SOCKET every
-// method does nothing and returns nil, and the zero value is such a one. Its methods may be called from any goroutine.
+// method does nothing and returns nil; so does the zero value. Its methods may be called from any goroutine.
 //
-// None of them waits. What the manager does not take at once (its queue is full) is kept, the newest word on each subject, and
-// goes out with the next message, or by itself while Run runs; the error is for a log line.
+// None of them waits. A message that the manager does not take at once, because its queue is full, is kept: the newest on
+// each subject. It is sent with the next message, or by Run. The error is for a log line.
 type Notifier struct {
-	addr     *unix.SockaddrUnix // nil: nobody listens
+	addr     *unix.SockaddrUnix // nil: no manager listens
 	watchdog time.Duration
-	late     chan struct{} // holds one: something is unsent
+	late     chan struct{} // holds one: a message is unsent
 
 	mu sync.Mutex
 	fd int // of the socket, below 0 before the first message and after Run
-	// unsent are assignments that the manager has not taken, oldest first.
+	// unsent are assignments that the manager has not accepted, oldest first.
 	unsent []assignment
 	closed bool
 }
 
 type assignment struct{ name, value string }
 
-// Variables of the protocol. Whoever starts a gateway removes them from its environment once a Notifier is made, so that no
-// child speaks for it.
+// Variables of the protocol. A program that starts a gateway removes them from its environment once a Notifier is made,
+// so that no child uses them.
 const (
 	socketVariable      = "NOTIFY_SOCKET"
 	watchdogVariable    = "WATCHDOG_USEC"
@@ -43,8 +43,8 @@ const (
 // NotifyVariables are the environment variables that a child must not inherit from a service.
 var NotifyVariables = []string{socketVariable, watchdogVariable, watchdogPIDVariable}
 
-// NewNotifier returns the notifier that the environment asks for; pid is this process's. It does no I/O. With an error,
-// which says what is wrong with the environment, it comes without what was wrong.
+// NewNotifier returns the notifier for the environment; pid is this process's. It does no I/O. With an error, which names
+// the fault in the environment, the notifier works without the faulty part.
 func NewNotifier(getenv func(string) string, pid int) (*Notifier, error) {
 	n := &Notifier{late: make(chan struct{}, 1), fd: -1}
 	name := getenv(socketVariable)
@@ -61,59 +61,59 @@ func NewNotifier(getenv func(string) string, pid int) (*Notifier, error) {
 	return n, err
 }
 
-// watchdogInterval is the time after which systemd takes us for dead, 0 for never (sd_watchdog_enabled(3)).
+// watchdogInterval is the time after which systemd considers us dead; 0: never (sd_watchdog_enabled(3)).
 func watchdogInterval(getenv func(string) string, pid int) (time.Duration, error) {
 	usec := getenv(watchdogVariable)
 	if usec == "" {
 		return 0, nil
 	}
 	if whose := getenv(watchdogPIDVariable); whose != "" && whose != strconv.Itoa(pid) {
-		return 0, nil // it is our parent's
+		return 0, nil // it belongs to our parent
 	}
 	n, err := strconv.ParseInt(usec, 10, 64)
 	if err != nil || n <= 0 || n > int64(maxWatchdog/time.Microsecond) {
-		return 0, fmt.Errorf("%s is %.40q and no number of microseconds", watchdogVariable, usec)
+		return 0, fmt.Errorf("%s is %.40q, which is not a number of microseconds", watchdogVariable, usec)
 	}
 	return time.Duration(n) * time.Microsecond, nil
 }
 
-// maxWatchdog is far beyond what anybody sets, and within what a time.Duration holds.
+// maxWatchdog is far beyond realistic values, and fits in a time.Duration.
 const maxWatchdog = 365 * 24 * time.Hour
 
 // Enabled reports whether a manager listens.
 func (n *Notifier) Enabled() bool { return n.addr != nil }
 
-// Ready says that the gateway serves, and what it does in one line for people.
+// Ready reports that the gateway serves, with its activity in one line for people.
 func (n *Notifier) Ready(status string) error {
 	return n.send(assignment{"READY", "1"}, assignment{"STATUS", line(status)})
 }
 
-// Stopping says that the stop has begun.
+// Stopping reports that the stop has begun.
 func (n *Notifier) Stopping(status string) error {
 	return n.send(assignment{"STOPPING", "1"}, assignment{"STATUS", line(status)})
 }
 
-// Status says in one line for people what the gateway does; systemctl status shows it. The text must hold no message bodies
-// and no secrets.
+// Status reports the gateway's activity in one line for people, which systemctl status shows. The text must hold no
+// message bodies and no secrets.
 func (n *Notifier) Status(text string) error { return n.send(assignment{"STATUS", line(text)}) }
 
-// Extend asks for d from now on for what is under way, a stop or a start, whatever its timeout is. It is for an operator's
-// extension alone: a program that extends by itself has no bound.
+// Extend asks for d from now on for the stop or start under way, beyond its timeout. It is for an operator's extension
+// alone: automatic extension would remove every bound.
 func (n *Notifier) Extend(d time.Duration) error {
 	return n.send(assignment{"EXTEND_TIMEOUT_USEC", strconv.FormatInt(max(d, 0).Microseconds(), 10)})
 }
 
-// lateAgain is how long Run waits before it sends again what the manager did not take.
+// lateAgain is how long Run waits before it sends again what the manager did not accept.
 const lateAgain = 100 * time.Millisecond
 
-// Run tells the watchdog twice in its interval that the gateway lives, as long as alive says so, and sends what was left
-// unsent. It blocks until ctx ends, and closes the socket then; what has not gone out by that time is lost. ctx ends after
-// the stop and not in the middle of it: a sign of life arms systemd's watchdog, in a stop as well, and silence after that is
-// taken for death (seen with 252).
+// Run reports to the watchdog twice in its interval that the gateway lives, while alive returns true, and sends unsent
+// messages. It blocks until ctx ends, and then closes the socket; messages that are still unsent are lost. ctx ends after
+// the stop and not during it: one report arms systemd's watchdog, also in a stop, and systemd takes the silence after it
+// for death (seen with 252).
 //
-// alive is asked for nothing but whether the gateway's own wheels turn, never for the disk or the network: a slow fsync must
-// not look like death (G6). Its context ends with the half interval. One that does not return is a gateway
-// that does not live, and delays Run's end.
+// alive checks only whether the gateway's own goroutines make progress, never the disk or the network: a slow fsync must
+// not look like death (G6). Its context ends with the half interval. If alive does not return, the gateway counts as not
+// alive, and Run's end is delayed.
 func (n *Notifier) Run(ctx context.Context, alive func(context.Context) bool) {
 	defer n.close()
 	if !n.Enabled() {
@@ -122,7 +122,7 @@ func (n *Notifier) Run(ctx context.Context, alive func(context.Context) bool) {
 	}
 	var beat <-chan time.Time
 	if n.watchdog > 0 {
-		// At the start as well: what the start took is part of the first interval.
+		// At the start as well: the duration of the start is part of the first interval.
 		n.beat(ctx, alive)
 		ticker := time.NewTicker(n.watchdog / 2)
 		defer ticker.Stop()
@@ -134,7 +134,7 @@ func (n *Notifier) Run(ctx context.Context, alive func(context.Context) bool) {
 	for {
 		select {
 		case <-ctx.Done():
-			_ = n.send() // the last chance of what is unsent, the end of which nobody could fix
+			_ = n.send() // the last try for unsent messages; a failure has no remedy
 			return
 		case <-beat:
 			n.beat(ctx, alive)
@@ -154,7 +154,8 @@ func (n *Notifier) beat(ctx context.Context, alive func(context.Context) bool) {
 	}
 }
 
-// send sends what is unsent and more in one datagram. It does not wait: the lock is held over a send that cannot block.
+// send sends the unsent messages and more in one datagram. It does not wait: the lock is held over a send that cannot
+// block.
 func (n *Notifier) send(more ...assignment) error {
 	if n.addr == nil {
 		return nil
@@ -176,7 +177,7 @@ func (n *Notifier) send(more ...assignment) error {
 		n.unsent = n.unsent[:0]
 		return nil
 	}
-	// A sign of life that comes late would be a lie.
+	// A late report of life would be false.
 	kept := n.unsent[:0]
 	for _, a := range n.unsent {
 		if a.name != "WATCHDOG" {
@@ -193,7 +194,7 @@ func (n *Notifier) send(more ...assignment) error {
 	return fmt.Errorf("notify the service manager: %w", err)
 }
 
-// keep puts a behind what is unsent, in the place of an older word on the same subject.
+// keep appends a to the unsent messages, and replaces an older one on the same subject.
 func (n *Notifier) keep(a assignment) {
 	for i := range n.unsent {
 		if n.unsent[i].name == a.name {
@@ -218,7 +219,7 @@ func (n *Notifier) write(b []byte) error {
 		n.fd = fd
 	}
 	for {
-		// To the address each time: a manager that executed itself again may have bound it again.
+		// With the address each time: a manager that executed itself again may have bound it again
 		err := unix.Sendto(n.fd, b, unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL, n.addr)
 		if !errors.Is(err, unix.EINTR) {
 			return err
@@ -239,8 +240,8 @@ func (n *Notifier) close() {
 // maxStatus bounds a status, in bytes: one line of systemctl status.
 const maxStatus = 400
 
-// line makes one line of s that cannot be taken for another assignment and that systemd, which refuses what is not UTF-8,
-// takes.
+// line makes one line of s that cannot be taken for another assignment. It is valid UTF-8, because systemd refuses other
+// text.
 func line(s string) string {
 	s = strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) || r == unicode.ReplacementChar {

@@ -1,12 +1,12 @@
-// Package service is how a gateway gets on with what starts and stops it: systemd, launchd, supervisord, runit, s6, or a
-// container's engine.
+// Package service connects a gateway with the program that starts and stops it: systemd, launchd, supervisord, runit, s6,
+// or a container's engine.
 //
-// What it promises: Detect says who supervises this process and never takes a shell inside somebody else's service for
-// our own (G5); Limit finds out what a stop may take, within half a second, and says "unknown" where nobody
-// tells (A3); a Notifier keeps systemd informed without ever waiting for it; the definitions that SystemdUnit and
-// LaunchdPlist write come from the gateway's own shutdown plan, so that the two figures cannot drift apart.
+// What it promises: Detect finds the supervisor of this process and never takes a shell inside another service for our own
+// service (G5). Limit finds out how long a stop may take, within half a second, and returns "unknown" where there is no
+// answer (A3). A Notifier keeps systemd informed without ever waiting for it. The definitions that SystemdUnit and
+// LaunchdPlist write come from the gateway's own shutdown plan, so that the two figures always agree.
 //
-// The package takes and returns plain values. It starts no process: where systemd has to be asked, the caller does so.
+// The package takes and returns plain values. It starts no process: the caller runs the queries to systemd.
 package service
 
 import (
@@ -25,7 +25,7 @@ import (
 // Kind names a service manager.
 type Kind string
 
-// The service managers that are known.
+// The known service managers.
 const (
 	None        Kind = "none"
 	Systemd     Kind = "systemd"
@@ -33,21 +33,21 @@ const (
 	Supervisord Kind = "supervisord"
 	Runit       Kind = "runit"
 	S6          Kind = "s6"
-	// Container is a container's engine: we are pid 1, or the child of an init that is.
+	// Container is a container's engine: we are pid 1, or the child of an init with pid 1.
 	Container Kind = "container"
 )
 
-// Manager is what starts this process, stops it, and starts it again.
+// Manager is the program that starts this process, stops it, and starts it again.
 type Manager struct {
 	Kind Kind
-	// Unit is our name there: a systemd unit, a launchd label, a supervisord process. Empty where it is unknown or there
-	// is none.
+	// Unit is our name in the manager: a systemd unit, a launchd label, a supervisord process. Empty where it is unknown
+	// or there is none.
 	Unit string
-	// User is whether it is a user's own systemd rather than the system's.
+	// User means a user's own systemd rather than the system's.
 	User bool
 }
 
-// String is the manager for people: its kind and, in parentheses, our name there.
+// String is the manager for people: its kind and, in parentheses, our name in it.
 func (m Manager) String() string {
 	if m.Unit == "" {
 		return string(m.Kind)
@@ -55,19 +55,18 @@ func (m Manager) String() string {
 	return string(m.Kind) + " (" + m.Unit + ")"
 }
 
-// Named is the manager with a name as String gives it; an empty name is none.
+// Named is the manager with a name as String returns it; an empty name is none.
 func Named(name string) Manager {
 	kind, unit, _ := strings.Cut(name, " ")
 	return Manager{Kind: cmp.Or(Kind(kind), None), Unit: strings.Trim(unit, "()")}
 }
 
-// Restarts reports whether a restart is the manager's to do: we exit with code 75 and it starts the next life. In a
-// container that is so as well, because a successor of our own would end with it (G7).
+// Restarts reports whether the manager does a restart: we exit with code 75 and it starts the next life. The same holds
+// in a container, because a process that we start would end with the container (G7).
 func (m Manager) Restarts() bool { return m.Kind != None && m.Kind != "" }
 
-// DefaultLimit is what the manager allows a stop where nobody configured anything, for advice only; 0 is no limit, or
-// none that is known. supervisord: stopwaitsecs, 10 s; s6-supervise kills by itself only with a file timeout-kill; docker
-// stop: 10 s. (A pod has 30 s.)
+// DefaultLimit is the manager's default limit on a stop, for advice only; 0: no limit, or none that is known.
+// supervisord: stopwaitsecs, 10 s. s6-supervise kills only with a file timeout-kill. docker stop: 10 s. (A pod has 30 s.)
 func (m Manager) DefaultLimit() time.Duration {
 	switch m.Kind {
 	case Supervisord, Container:
@@ -78,13 +77,12 @@ func (m Manager) DefaultLimit() time.Duration {
 	return 0
 }
 
-// Unlimited reports whether the manager never ends a stop by itself: runsv sends TERM and waits for as long as it takes
-// (runsv(8)). Its sv stop tells after 7 s that it waits no longer, and the stop goes on; an operator's sv force-stop kills
-// after these (sv(8), SVWAIT).
+// Unlimited reports whether the manager never ends a stop: runsv sends TERM and waits without a limit (runsv(8)). Its sv
+// stop reports after 7 s that it stops waiting, and the stop continues. An operator's sv force-stop kills after that time
+// (sv(8), SVWAIT).
 func (m Manager) Unlimited() bool { return m.Kind == Runit }
 
-// Allow says how an operator gives a stop d with this manager, which cannot be asked what it allows; empty where it is not
-// known how.
+// Allow is how an operator gives a stop d with this manager, which cannot be asked for its limit; empty: not known.
 func (m Manager) Allow(d time.Duration) string {
 	secs := int64(math.Ceil(d.Seconds()))
 	switch m.Kind {
@@ -93,15 +91,15 @@ func (m Manager) Allow(d time.Duration) string {
 	case Container:
 		return fmt.Sprintf("docker run --stop-timeout %d --env %s=%ds (in a pod terminationGracePeriodSeconds: %d and that variable)", secs, StopBudgetVariable, secs, secs)
 	case S6:
-		return fmt.Sprintf("%s=%ds in the run script, or a file timeout-kill with %d or more beside it and that variable", StopBudgetVariable, secs, 1000*secs)
+		return fmt.Sprintf("%s=%ds in the run script, or that variable and a file timeout-kill with %d or more next to the run script", StopBudgetVariable, secs, 1000*secs)
 	case Launchd:
 		return "gatewaytui unit launchd --write"
 	}
 	return ""
 }
 
-// Down is how an operator has the manager stop us and keep us down, empty where there is none: a gateway that is stopped by
-// anybody else it starts again.
+// Down is how an operator makes the manager stop us and keep us down; empty: there is no way. The manager restarts a
+// gateway that is stopped in any other way.
 func (m Manager) Down() string {
 	unit := m.Unit
 	if unit == "" {
@@ -124,23 +122,23 @@ func (m Manager) Down() string {
 	return ""
 }
 
-// Surroundings are what Detect goes by.
-type Surroundings struct {
-	// Getenv is the environment as the process was started with it.
+// Environment is the data that Detect uses.
+type Environment struct {
+	// Getenv is the environment with which the process was started.
 	Getenv    func(string) string
 	PID, PPID int
-	// Parent is the parent's name, as /proc/PID/comm has it.
+	// Parent is the parent's name, as in /proc/PID/comm.
 	Parent string
-	// Starter is the command line of the process that started the leader of our process group: what supervisord starts
-	// leads one or is in it, also behind a script, and what an interactive shell starts leads another.
+	// Starter is the command line of the process that started the leader of our process group. What supervisord starts
+	// leads a group or is in one, also from a script. What an interactive shell starts leads another.
 	Starter string
 	// Cgroup is the text of /proc/self/cgroup (cgroups(7)).
 	Cgroup string
 }
 
-// Look returns this process's surroundings. What /proc does not tell stays empty.
-func Look(getenv func(string) string) Surroundings {
-	s := Surroundings{Getenv: getenv, PID: os.Getpid(), PPID: os.Getppid()}
+// ReadEnvironment returns this process's environment. What /proc does not show stays empty.
+func ReadEnvironment(getenv func(string) string) Environment {
+	s := Environment{Getenv: getenv, PID: os.Getpid(), PPID: os.Getppid()}
 	if b, err := os.ReadFile("/proc/" + strconv.Itoa(s.PPID) + "/comm"); err == nil {
 		s.Parent = strings.TrimSpace(string(b))
 	}
@@ -151,8 +149,8 @@ func Look(getenv func(string) string) Surroundings {
 	return s
 }
 
-// starterOf is the pid of who started the leader of a process group; 0 where that is not known.
-func starterOf(leader int, s Surroundings) int {
+// starterOf is the pid of the process that started the leader of a process group; 0: not known.
+func starterOf(leader int, s Environment) int {
 	if leader == s.PID {
 		return s.PPID
 	}
@@ -160,7 +158,7 @@ func starterOf(leader int, s Surroundings) int {
 	if err != nil {
 		return 0
 	}
-	// pid (comm) state ppid ...: the name may hold anything, parentheses too (proc(5)).
+	// pid (comm) state ppid ...: the name may have any characters, parentheses too (proc(5)).
 	fields := strings.Fields(string(b[bytes.LastIndexByte(b, ')')+1:]))
 	if len(fields) < 2 {
 		return 0
@@ -172,7 +170,7 @@ func starterOf(leader int, s Surroundings) int {
 	return ppid
 }
 
-// commandOf is the command line of a process in one line, empty where that cannot be read.
+// commandOf is the command line of a process in one line; empty: not readable.
 func commandOf(pid int) string {
 	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/cmdline")
 	if err != nil {
@@ -184,15 +182,16 @@ func commandOf(pid int) string {
 // inits are programs that run as pid 1 of a container for the one program in it.
 var inits = map[string]bool{"tini": true, "docker-init": true, "dumb-init": true, "catatonit": true}
 
-// Detect says what supervises the process with these surroundings.
+// Detect finds the supervisor of the process with this environment.
 //
-// Every variable that a manager sets is inherited, so none of them alone says that we are its service: a terminal or a
-// tmux that systemd started hands INVOCATION_ID on to every shell in it. systemd's main process is recognised by
+// Every variable that a manager sets is inherited, so no variable alone proves that we are its service: a terminal or a
+// tmux that systemd started passes INVOCATION_ID on to every shell in it. systemd's main process is recognised by
 // SYSTEMD_EXEC_PID (systemd.exec(5), since 248), by NOTIFY_SOCKET inside a service's own cgroup, or by systemd as its
-// parent. Where nothing but INVOCATION_ID is there to go by, as in a container that shows no unit, it is believed: to start
-// a second gateway beside a manager's is worse than to leave it to one that is not there (B4). supervisord's process by who started its process group. A manager that is a service of systemd's itself, with
-// all that this hands on, is nearer than systemd.
-func Detect(s Surroundings) Manager {
+// parent. If there is only INVOCATION_ID, as in a container that shows no unit, Detect trusts it. A second gateway next to
+// a manager's is worse than a gateway left to a manager that does not exist (B4). supervisord's process is recognised by
+// the process that started its process group. A manager that is itself a service of systemd's, and passes its variables
+// on, is nearer than systemd.
+func Detect(s Environment) Manager {
 	enabled := s.Getenv("SUPERVISOR_ENABLED") == "1" // supervisord, "Subprocess Environment"
 	supervisord := Manager{Kind: Supervisord, Unit: printable(s.Getenv("SUPERVISOR_PROCESS_NAME"))}
 	switch {
@@ -207,7 +206,7 @@ func Detect(s Surroundings) Manager {
 		return m
 	}
 	switch {
-	case enabled && s.Starter == "": // of another user on a machine that hides these: the variable is all there is
+	case enabled && s.Starter == "": // of another user on a machine that hides these: only the variable is left
 		return supervisord
 	case s.PPID == 1 && s.Getenv("XPC_SERVICE_NAME") != "" && s.Getenv("XPC_SERVICE_NAME") != "0": // "0" in a shell
 		return Manager{Kind: Launchd, Unit: printable(s.Getenv("XPC_SERVICE_NAME"))}
@@ -217,7 +216,7 @@ func Detect(s Surroundings) Manager {
 	return Manager{Kind: None}
 }
 
-func (s Surroundings) systemd() (Manager, bool) {
+func (s Environment) systemd() (Manager, bool) {
 	if s.Getenv("INVOCATION_ID") == "" && s.Getenv("NOTIFY_SOCKET") == "" {
 		return Manager{}, false
 	}
@@ -225,7 +224,7 @@ func (s Surroundings) systemd() (Manager, bool) {
 	m := Manager{Kind: Systemd, Unit: unit, User: user}
 	service := strings.HasSuffix(unit, ".service")
 	switch {
-	case strings.HasSuffix(unit, ".scope"): // a login session, a terminal's tab: nobody starts it again
+	case strings.HasSuffix(unit, ".scope"): // a login session, a terminal's tab: no manager restarts it
 		return Manager{}, false
 	case s.Getenv("SYSTEMD_EXEC_PID") == strconv.Itoa(s.PID):
 		return m, true
@@ -236,17 +235,17 @@ func (s Surroundings) systemd() (Manager, bool) {
 }
 
 // unitOf finds the unit in /proc/self/cgroup: the innermost folder that is a service or a scope, since a delegated unit
-// has folders of its own below. Both are empty where the hierarchy shows none, as in a cgroup namespace.
+// has its own folders below. Both are empty where the hierarchy shows none, as in a cgroup namespace.
 func unitOf(cgroup string) (unit string, user bool) {
 	for line := range strings.Lines(cgroup) {
-		// hierarchy:controllers:path; systemd's are 0 of v2 and the one that is called name=systemd of v1.
+		// hierarchy:controllers:path. systemd uses hierarchy 0 of v2 and the one called name=systemd of v1.
 		parts := strings.SplitN(strings.TrimSuffix(line, "\n"), ":", 3)
 		if len(parts) != 3 || parts[0] != "0" && parts[1] != "name=systemd" {
 			continue
 		}
 		found, ofUser := "", false
 		for dir := range strings.SplitSeq(parts[2], "/") {
-			name := strings.TrimPrefix(dir, "_") // what could be taken for a file of the kernel's is escaped so
+			name := strings.TrimPrefix(dir, "_") // this escapes names that could be taken for a file of the kernel's
 			if !isUnit(name) {
 				continue
 			}
@@ -260,8 +259,9 @@ func unitOf(cgroup string) (unit string, user bool) {
 	return "", false
 }
 
-// isUnit reports whether systemd.unit(5) lets a service or a scope have this name, and it does not begin with a hyphen: it
-// is an argument of commands. It is no regular expression, which each start of the program would compile in 1 ms.
+// isUnit reports whether systemd.unit(5) allows this name for a service or a scope, and it does not begin with a hyphen,
+// because it is an argument of commands. It does not use a regular expression, which each start of the program would
+// compile in 1 ms.
 func isUnit(name string) bool {
 	prefix, is := strings.CutSuffix(name, ".service")
 	if !is {
@@ -273,7 +273,7 @@ func isUnit(name string) bool {
 
 const unitCharacters = `ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789:_.\@-`
 
-// printable is s if it can be shown as it is, else nothing.
+// printable is s if it can be shown unchanged, else empty.
 func printable(s string) string {
 	if len(s) > 256 || strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r > '~' }) {
 		return ""

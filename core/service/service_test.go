@@ -42,104 +42,104 @@ func TestG5_DetectSaysWhatSupervisesUs(t *testing.T) {
 	)
 	for _, tt := range []struct {
 		name   string
-		in     Surroundings
+		in     Environment
 		want   Manager
 		starts bool
 	}{
 		{
 			"systemd's main process",
-			Surroundings{Getenv: env("INVOCATION_ID", "a1", "SYSTEMD_EXEC_PID", "77", "NOTIFY_SOCKET", "/run/systemd/notify"), PID: 77, PPID: 1, Parent: "systemd", Cgroup: systemUnit},
+			Environment{Getenv: env("INVOCATION_ID", "a1", "SYSTEMD_EXEC_PID", "77", "NOTIFY_SOCKET", "/run/systemd/notify"), PID: 77, PPID: 1, Parent: "systemd", Cgroup: systemUnit},
 			Manager{Systemd, "gatewaytui.service", false},
 			true,
 		},
 		{
 			"a user's systemd",
-			Surroundings{Getenv: env("INVOCATION_ID", "a1", "SYSTEMD_EXEC_PID", "77"), PID: 77, PPID: 900, Parent: "systemd", Cgroup: userUnit},
+			Environment{Getenv: env("INVOCATION_ID", "a1", "SYSTEMD_EXEC_PID", "77"), PID: 77, PPID: 900, Parent: "systemd", Cgroup: userUnit},
 			Manager{Systemd, "gatewaytui.service", true},
 			true,
 		},
 		{
 			"an older systemd, without SYSTEMD_EXEC_PID",
-			Surroundings{Getenv: env("INVOCATION_ID", "a1"), PID: 77, PPID: 1, Parent: "systemd", Cgroup: systemUnit},
+			Environment{Getenv: env("INVOCATION_ID", "a1"), PID: 77, PPID: 1, Parent: "systemd", Cgroup: systemUnit},
 			Manager{Systemd, "gatewaytui.service", false},
 			true,
 		},
 		{
 			"a delegated unit in which we moved to a group of our own",
-			Surroundings{Getenv: env("INVOCATION_ID", "a1", "SYSTEMD_EXEC_PID", "77"), PID: 77, PPID: 1, Cgroup: "0::/system.slice/gatewaytui.service/gateway\n"},
+			Environment{Getenv: env("INVOCATION_ID", "a1", "SYSTEMD_EXEC_PID", "77"), PID: 77, PPID: 1, Cgroup: "0::/system.slice/gatewaytui.service/gateway\n"},
 			Manager{Systemd, "gatewaytui.service", false},
 			true,
 		},
 		{
 			"a hybrid machine, where the second version shows nothing",
-			Surroundings{Getenv: env("INVOCATION_ID", "a1", "SYSTEMD_EXEC_PID", "77"), PID: 77, PPID: 1, Cgroup: hybrid},
+			Environment{Getenv: env("INVOCATION_ID", "a1", "SYSTEMD_EXEC_PID", "77"), PID: 77, PPID: 1, Cgroup: hybrid},
 			Manager{Systemd, "gw.service", false},
 			true,
 		},
 		{
 			"a unit whose cgroup is hidden by a namespace",
-			Surroundings{Getenv: env("INVOCATION_ID", "a1", "SYSTEMD_EXEC_PID", "77"), PID: 77, PPID: 1, Cgroup: "0::/\n"},
+			Environment{Getenv: env("INVOCATION_ID", "a1", "SYSTEMD_EXEC_PID", "77"), PID: 77, PPID: 1, Cgroup: "0::/\n"},
 			Manager{Systemd, "", false},
 			true,
 		},
 		{
 			"a script of systemd's that started us",
-			Surroundings{Getenv: env("INVOCATION_ID", "a1", "SYSTEMD_EXEC_PID", "76", "NOTIFY_SOCKET", "@n"), PID: 77, PPID: 76, Parent: "start.sh", Cgroup: systemUnit},
+			Environment{Getenv: env("INVOCATION_ID", "a1", "SYSTEMD_EXEC_PID", "76", "NOTIFY_SOCKET", "@n"), PID: 77, PPID: 76, Parent: "start.sh", Cgroup: systemUnit},
 			Manager{Systemd, "gatewaytui.service", false},
 			true,
 		},
 		{
 			"a shell in a tmux that a user's systemd started is nobody's service",
-			Surroundings{Getenv: env("INVOCATION_ID", "a1", "SYSTEMD_EXEC_PID", "50"), PID: 77, PPID: 60, Parent: "bash", Cgroup: "0::/user.slice/user-1000.slice/user@1000.service/app.slice/tmux.service\n"},
+			Environment{Getenv: env("INVOCATION_ID", "a1", "SYSTEMD_EXEC_PID", "50"), PID: 77, PPID: 60, Parent: "bash", Cgroup: "0::/user.slice/user-1000.slice/user@1000.service/app.slice/tmux.service\n"},
 			Manager{Kind: None},
 			false,
 		},
 		{
 			"a terminal's tab that inherited everything is nobody's service",
-			Surroundings{Getenv: env("INVOCATION_ID", "a1", "NOTIFY_SOCKET", "/run/n"), PID: 77, PPID: 60, Parent: "bash", Cgroup: tab},
+			Environment{Getenv: env("INVOCATION_ID", "a1", "NOTIFY_SOCKET", "/run/n"), PID: 77, PPID: 60, Parent: "bash", Cgroup: tab},
 			Manager{Kind: None},
 			false,
 		},
 		{
 			"INVOCATION_ID alone, where no unit is shown, is believed (B4)",
-			Surroundings{Getenv: env("INVOCATION_ID", "a1"), PID: 77, PPID: 60, Parent: "sh", Cgroup: "0::/\n"},
+			Environment{Getenv: env("INVOCATION_ID", "a1"), PID: 77, PPID: 60, Parent: "sh", Cgroup: "0::/\n"},
 			Manager{Kind: Systemd},
 			true,
 		},
 		{
 			"INVOCATION_ID that a service's own shell hands on is nobody's service",
-			Surroundings{Getenv: env("INVOCATION_ID", "a1", "SYSTEMD_EXEC_PID", "50"), PID: 77, PPID: 60, Parent: "bash", Cgroup: "0::/\n"},
+			Environment{Getenv: env("INVOCATION_ID", "a1", "SYSTEMD_EXEC_PID", "50"), PID: 77, PPID: 60, Parent: "bash", Cgroup: "0::/\n"},
 			Manager{Kind: None},
 			false,
 		},
-		{"a login is nobody's service", Surroundings{PID: 77, PPID: 60, Parent: "bash", Cgroup: login}, Manager{Kind: None}, false},
+		{"a login is nobody's service", Environment{PID: 77, PPID: 60, Parent: "bash", Cgroup: login}, Manager{Kind: None}, false},
 		{
 			"supervisord",
-			Surroundings{Getenv: env("SUPERVISOR_ENABLED", "1", "SUPERVISOR_PROCESS_NAME", "gw"), PID: 77, PPID: 60, Parent: "supervisord", Starter: "/usr/bin/python3 /usr/bin/supervisord -n"},
+			Environment{Getenv: env("SUPERVISOR_ENABLED", "1", "SUPERVISOR_PROCESS_NAME", "gw"), PID: 77, PPID: 60, Parent: "supervisord", Starter: "/usr/bin/python3 /usr/bin/supervisord -n"},
 			Manager{Kind: Supervisord, Unit: "gw"},
 			true,
 		},
 		{
 			"supervisord, behind a script of its process group",
-			Surroundings{Getenv: env("SUPERVISOR_ENABLED", "1", "SUPERVISOR_PROCESS_NAME", "gw"), PID: 77, PPID: 76, Parent: "start.sh", Starter: "python3 -m supervisor.supervisord"},
+			Environment{Getenv: env("SUPERVISOR_ENABLED", "1", "SUPERVISOR_PROCESS_NAME", "gw"), PID: 77, PPID: 76, Parent: "start.sh", Starter: "python3 -m supervisor.supervisord"},
 			Manager{Kind: Supervisord, Unit: "gw"},
 			true,
 		},
 		{
 			"supervisord, where the machine hides other users' processes",
-			Surroundings{Getenv: env("SUPERVISOR_ENABLED", "1", "SUPERVISOR_PROCESS_NAME", "gw"), PID: 77, PPID: 60},
+			Environment{Getenv: env("SUPERVISOR_ENABLED", "1", "SUPERVISOR_PROCESS_NAME", "gw"), PID: 77, PPID: 60},
 			Manager{Kind: Supervisord, Unit: "gw"},
 			true,
 		},
 		{
 			"a shell below supervisord's sshd is nobody's service",
-			Surroundings{Getenv: env("SUPERVISOR_ENABLED", "1", "SUPERVISOR_PROCESS_NAME", "sshd"), PID: 77, PPID: 70, Parent: "bash", Starter: "-bash"},
+			Environment{Getenv: env("SUPERVISOR_ENABLED", "1", "SUPERVISOR_PROCESS_NAME", "sshd"), PID: 77, PPID: 70, Parent: "bash", Starter: "-bash"},
 			Manager{Kind: None},
 			false,
 		},
 		{
 			"supervisord that is systemd's service, with what systemd told it",
-			Surroundings{
+			Environment{
 				Getenv: env("SUPERVISOR_ENABLED", "1", "SUPERVISOR_PROCESS_NAME", "gw", "INVOCATION_ID", "a1", "SYSTEMD_EXEC_PID", "60", "NOTIFY_SOCKET", "/run/systemd/notify"),
 				PID:    77, PPID: 60, Parent: "supervisord", Starter: "/usr/bin/supervisord", Cgroup: "0::/system.slice/supervisor.service\n",
 			},
@@ -148,23 +148,23 @@ func TestG5_DetectSaysWhatSupervisesUs(t *testing.T) {
 		},
 		{
 			"systemd's service, started from a shell below supervisord",
-			Surroundings{
+			Environment{
 				Getenv: env("SUPERVISOR_ENABLED", "1", "INVOCATION_ID", "a1", "SYSTEMD_EXEC_PID", "77"),
 				PID:    77, PPID: 1, Parent: "systemd", Starter: "/lib/systemd/systemd --user", Cgroup: userUnit,
 			},
 			Manager{Systemd, "gatewaytui.service", true},
 			true,
 		},
-		{"runit", Surroundings{PID: 77, PPID: 60, Parent: "runsv"}, Manager{Kind: Runit}, true},
-		{"s6, also in a container", Surroundings{PID: 77, PPID: 1, Parent: "s6-supervise"}, Manager{Kind: S6}, true},
-		{"launchd", Surroundings{Getenv: env("XPC_SERVICE_NAME", "gatewaytui"), PID: 77, PPID: 1}, Manager{Kind: Launchd, Unit: "gatewaytui"}, true},
-		{"a shell that launchd's terminal started", Surroundings{Getenv: env("XPC_SERVICE_NAME", "0"), PID: 77, PPID: 60}, Manager{Kind: None}, false},
-		{"G7: pid 1 of a container", Surroundings{PID: 1}, Manager{Kind: Container}, true},
-		{"G7: pid 7 under tini", Surroundings{PID: 7, PPID: 1, Parent: "tini"}, Manager{Kind: Container}, true},
-		{"an orphan of a shell", Surroundings{PID: 77, PPID: 1, Parent: "init"}, Manager{Kind: None}, false},
+		{"runit", Environment{PID: 77, PPID: 60, Parent: "runsv"}, Manager{Kind: Runit}, true},
+		{"s6, also in a container", Environment{PID: 77, PPID: 1, Parent: "s6-supervise"}, Manager{Kind: S6}, true},
+		{"launchd", Environment{Getenv: env("XPC_SERVICE_NAME", "gatewaytui"), PID: 77, PPID: 1}, Manager{Kind: Launchd, Unit: "gatewaytui"}, true},
+		{"a shell that launchd's terminal started", Environment{Getenv: env("XPC_SERVICE_NAME", "0"), PID: 77, PPID: 60}, Manager{Kind: None}, false},
+		{"G7: pid 1 of a container", Environment{PID: 1}, Manager{Kind: Container}, true},
+		{"G7: pid 7 under tini", Environment{PID: 7, PPID: 1, Parent: "tini"}, Manager{Kind: Container}, true},
+		{"an orphan of a shell", Environment{PID: 77, PPID: 1, Parent: "init"}, Manager{Kind: None}, false},
 		{
 			"a hostile name is not shown",
-			Surroundings{Getenv: env("SUPERVISOR_ENABLED", "1", "SUPERVISOR_PROCESS_NAME", "\x1b[2J"), PID: 77, PPID: 60},
+			Environment{Getenv: env("SUPERVISOR_ENABLED", "1", "SUPERVISOR_PROCESS_NAME", "\x1b[2J"), PID: 77, PPID: 60},
 			Manager{Kind: Supervisord},
 			true,
 		},
@@ -182,7 +182,7 @@ func TestG5_DetectSaysWhatSupervisesUs(t *testing.T) {
 }
 
 func TestLookSeesThisProcess(t *testing.T) {
-	s := Look(env())
+	s := ReadEnvironment(env())
 	if s.PID != os.Getpid() || s.Parent == "" || s.Cgroup == "" {
 		t.Errorf("it sees pid %d, the parent %q and the cgroups %q", s.PID, s.Parent, s.Cgroup)
 	}

@@ -13,18 +13,18 @@ import (
 	"gatewaytui/core/term"
 )
 
-// Supervisor is the service manager that runs this life, as far as it is known.
+// Supervisor is the service manager of this life, as far as it is known.
 type Supervisor struct {
 	Manager Manager
 	Notify  *Notifier
-	// Budget is what it allows a stop, 0 for no limit and if unknown, and Source where that is from.
+	// Budget is its limit on a stop; 0: no limit, or unknown. Source is where Budget comes from.
 	Budget time.Duration
 	Source string
-	// Warnings are what an operator should change in its settings.
+	// Warnings are about settings of the manager that an operator should change.
 	Warnings []ops.Warning
 }
 
-// Name is the manager's, empty where nobody would start the next life.
+// Name is the manager's; empty: nothing would start the next life.
 func (s Supervisor) Name() string {
 	if !s.Manager.Restarts() {
 		return ""
@@ -32,13 +32,13 @@ func (s Supervisor) Name() string {
 	return s.Manager.String()
 }
 
-// FindSupervisor looks who runs us and what they allow a stop: the config's word, else the manager's own, else the
-// environment's. It takes the variables of the notify protocol out of the environment, so that no tool speaks for us.
+// FindSupervisor finds our manager and its limit on a stop: from the config, else from the manager, else from the
+// environment. It removes the variables of the notify protocol from the environment, so that no tool uses them.
 func FindSupervisor(ctx context.Context, c config.Shutdown, getenv func(string) string, run Run, log *slog.Logger) (Supervisor, error) {
-	s := Supervisor{Manager: Detect(Look(getenv))}
+	s := Supervisor{Manager: Detect(ReadEnvironment(getenv))}
 	var err error
 	if s.Notify, err = NewNotifier(getenv, os.Getpid()); err != nil {
-		log.Warn("service manager not told", "error", term.Clean(err.Error(), 1000))
+		log.Warn("service manager cannot be notified", "error", term.Clean(err.Error(), 1000))
 	}
 	for _, name := range NotifyVariables {
 		if err := os.Unsetenv(name); err != nil {
@@ -51,15 +51,15 @@ func FindSupervisor(ctx context.Context, c config.Shutdown, getenv func(string) 
 		return s, wrong
 	}
 	if err != nil && !configured {
-		log.Warn("service manager not asked", "manager", s.Manager.String(), "error", term.Clean(err.Error(), 1000))
+		log.Warn("service manager did not answer", "manager", s.Manager.String(), "error", term.Clean(err.Error(), 1000))
 	}
 	s.Budget, s.Source = allowed.Budget, allowed.Source
 	if configured {
 		s.Budget, s.Source = limit, "config"
 	}
-	for _, t := range allowed.Settings.Troubles() {
+	for _, t := range allowed.Settings.Issues() {
 		s.Warnings = append(s.Warnings, ops.Warning{
-			Code: "supervisor." + strings.ToLower(t.Setting), Message: t.Text + "; take " + t.Setting + "= out of its unit's drop-ins, or write the unit again",
+			Code: "supervisor." + strings.ToLower(t.Setting), Message: t.Text + "; remove " + t.Setting + "= from its unit's drop-ins, or write the unit again",
 			Since: ops.At(time.Now()),
 		})
 	}

@@ -11,29 +11,30 @@ import (
 	"unicode/utf8"
 )
 
-// Values are what a service definition is computed from.
+// Values are the inputs of a service definition.
 type Values struct {
-	// Name is the service's, from Name.
+	// Name is the service's name, from the function Name.
 	Name string
 	// Exec is the program's absolute path.
 	Exec string
 	// Home is the gateway's home, Config its config file; both absolute, Config empty for the embedded default.
 	Home, Config string
-	// StopTimeout is what the shutdown plan asks of the manager (shutdown.Plan.TimeoutStopSec): whole seconds over 0.
+	// StopTimeout is the time that the shutdown plan needs from the manager (shutdown.Plan.TimeoutStopSec): whole seconds
+	// over 0.
 	StopTimeout time.Duration
-	// Environment is what the service needs beside that, by name.
+	// Environment has the other variables that the service needs, by name.
 	Environment map[string]string
-	// Credentials are the names of the variables that the config reads secrets from. They are named in a comment; what they
-	// hold is never written.
+	// Credentials are the names of the variables that the config reads secrets from. A comment names them; their values
+	// are never written.
 	Credentials []string
-	// System is for the system's manager, and User the name of the user that it runs the gateway as; otherwise it is for the
-	// manager of the user who calls.
+	// System means the system's manager, and User is the name of the user that it runs the gateway as. Otherwise the
+	// definition is for the manager of the calling user.
 	System bool
 	User   string
 }
 
-// Subgroup is the control group below the unit's in which systemd 254 and later start the gateway: the one that a gateway
-// would make for itself.
+// Subgroup is the control group below the unit's in which systemd 254 and later start the gateway. It is the group that a
+// gateway would make for itself.
 const Subgroup = "gatewaytui.main"
 
 // Variables that a definition sets.
@@ -42,25 +43,25 @@ const (
 	configVariable = "GATEWAYTUI_CONFIG"
 )
 
-// watchdogSec is WatchdogSec=. It is long beside any pause of a healthy gateway: a watchdog that ends one is worse than
-// none (G6).
+// watchdogSec is WatchdogSec=. It is much longer than any pause of a healthy gateway: a watchdog that ends a healthy one
+// is worse than none (G6).
 const watchdogSec = 60
 
-// The exit codes that a manager decides on (CONTRACT.md, 1). exitConfig is also that of a database that no start can use as
-// it is (HF24).
+// The exit codes that a manager acts on (CONTRACT.md, 1). exitConfig is also the code for a database that no start can
+// use unchanged (HF24).
 const (
 	exitHeld    = 69
 	exitRestart = 75
 	exitConfig  = 78
 )
 
-// check refuses what no definition can say, or what would say something else there.
+// check refuses values that no definition can hold, or that would mean something else in it.
 func (v Values) check() error {
 	texts := map[string]string{"the program": v.Exec, "the home": v.Home, "the config": v.Config, "the user": v.User}
 	for name, value := range v.Environment {
 		texts["the variable "+name] = value
 		if !isVariable(name) {
-			return fmt.Errorf("write the service definition: %.40q is no name of a variable", name)
+			return fmt.Errorf("write the service definition: invalid variable name %.40q", name)
 		}
 	}
 	for _, what := range slices.Sorted(maps.Keys(texts)) {
@@ -70,20 +71,20 @@ func (v Values) check() error {
 	}
 	for _, name := range v.Credentials {
 		if !isVariable(name) {
-			return fmt.Errorf("write the service definition: %.40q is no name of a variable", name)
+			return fmt.Errorf("write the service definition: invalid variable name %.40q", name)
 		}
 	}
 	switch {
 	case !filepath.IsAbs(v.Exec), !filepath.IsAbs(v.Home), v.Config != "" && !filepath.IsAbs(v.Config):
 		return fmt.Errorf("write the service definition: program, home and config must be absolute paths, not %.120q, %.120q, %.120q", v.Exec, v.Home, v.Config)
-	case strings.ContainsAny(v.Exec, `"'\`): // systemd refuses to run such a one
+	case strings.ContainsAny(v.Exec, `"'\`): // systemd refuses to run such a program
 		return fmt.Errorf("write the service definition: the program's path has a quote or a backslash: %.120q", v.Exec)
 	case !isUnit(v.Name + ".service"):
-		return fmt.Errorf("write the service definition: %.120q is no name of a service", v.Name)
+		return fmt.Errorf("write the service definition: invalid service name %.120q", v.Name)
 	case v.StopTimeout < time.Second || v.StopTimeout%time.Second != 0:
-		return fmt.Errorf("write the service definition: the time for a stop is %s and not in whole seconds over 0", v.StopTimeout)
+		return fmt.Errorf("write the service definition: the time for a stop is %s, which is not whole seconds over 0", v.StopTimeout)
 	case v.System && v.User != "" && !isUser(v.User):
-		return fmt.Errorf("write the service definition: %.40q is no name of a user", v.User)
+		return fmt.Errorf("write the service definition: invalid user name %.40q", v.User)
 	}
 	return nil
 }
@@ -94,7 +95,7 @@ func isVariable(name string) bool {
 	}) && (name[0] < '0' || name[0] > '9')
 }
 
-// isUser is what systemd takes for User= in its relaxed mode, less what would have to be quoted.
+// isUser reports whether systemd accepts the name for User= in its relaxed mode, without quotes.
 func isUser(name string) bool {
 	return !strings.ContainsFunc(name, func(r rune) bool {
 		return !strings.ContainsRune("_-.@", r) && !unicode.IsLetter(r) && !unicode.IsDigit(r)
@@ -113,7 +114,7 @@ func (v Values) environment() map[string]string {
 	return env
 }
 
-// SystemdUnit is the unit file for the gateway (systemd.service(5)). It fails where a value cannot stand in one.
+// SystemdUnit is the unit file for the gateway (systemd.service(5)). It fails where a value cannot be written in one.
 func SystemdUnit(v Values) (string, error) {
 	if err := v.check(); err != nil {
 		return "", err
@@ -137,7 +138,7 @@ func SystemdUnit(v Values) (string, error) {
 	say("[Service]")
 	say("Type=notify")
 	say("NotifyAccess=main")
-	say("ExecStart=%s --no-tui", quote(v.Exec)) // dollar signs in the program are no variables: systemd.service(5), "Command lines"
+	say("ExecStart=%s --no-tui", quote(v.Exec)) // dollar signs in the program are not variables: systemd.service(5), "Command lines"
 	if v.System && v.User != "" {
 		say("User=%s", v.User)
 	} else if v.System {
@@ -178,7 +179,7 @@ func SystemdUnit(v Values) (string, error) {
 	return stamped(b.String()), nil
 }
 
-// sayContainment writes what the unit says about control groups, memory, processes and the sandbox.
+// sayContainment writes the settings and comments about control groups, memory, processes and the sandbox.
 func sayContainment(say func(format string, args ...any)) {
 	say("# Lets the gateway keep its tools in control groups, which hold all that a tool starts, and limit the memory and the processes of")
 	say("# each ([limits] of the config). Only groups next to the gateway's own can have limits: systemd 254 and later start it in")
@@ -186,12 +187,12 @@ func sayContainment(say func(format string, args ...any)) {
 	say("Delegate=memory pids")
 	say("DelegateSubgroup=%s", Subgroup)
 	say("# A tool that runs out of memory ends with all that it started, and neither the gateway nor the unit does. Without a")
-	say("# limit, tools are ended before the gateway, also where they are small and many. With MemoryMax= in a drop-in, tools get")
+	say("# limit, tools are ended before the gateway, even if they are small and many. With MemoryMax= in a drop-in, tools get")
 	say("# what the gateway does not need.")
 	say("OOMPolicy=continue")
 	say("OOMScoreAdjust=-100")
-	say("# The gateway gives its tools a limit of processes below its own. One of the unit would count the gateway with them, and")
-	say("# a gateway that gets no thread ends.")
+	say("# The gateway gives its tools a limit of processes below its own. A limit of the unit would include the gateway, and")
+	say("# a gateway that cannot start a thread ends.")
 	say("TasksMax=infinity")
 	say("# A core file would hold every secret of the gateway. Tools may raise the limit for themselves.")
 	say("LimitCORE=0:infinity")

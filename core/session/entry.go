@@ -14,15 +14,15 @@ import (
 )
 
 // entry is a session as the Table holds it: 96 bytes and the text. A gateway keeps every session of its store in memory,
-// so what an idle one costs is what a large store costs. Everything about it goes through the methods below and
+// so the size of an idle one decides the memory for a large store. All access goes through the methods below and
 // Table.settle.
 type entry struct {
-	// text is the key and, behind it, what of user, target, platform and id is not a part of the key already: the user of
+	// text is the key, followed by those of user, target, platform and id that are not part of the key: the user of
 	// "telegram:dm:4711" usually is "4711". With flagCaller its last callerSize bytes are the caller.
 	text string
-	// id is the ULID, or, if the id is none, its span in text.
+	// id is the ULID. If the id is not a ULID, it is the id's span in text.
 	id ulid.ULID
-	// place is where the session stands in Table.order: ops.SessionPlace when it was settled last.
+	// place is the session's place in Table.order: ops.SessionPlace when it was last settled.
 	place uint64
 	// created and activity are microseconds since 1970.
 	created, activity   int64
@@ -35,15 +35,15 @@ type entry struct {
 	flags                  flags
 }
 
-// mailbox is what few sessions have at one time.
+// mailbox is state that few sessions have at one time.
 type mailbox struct {
 	queue []Message
-	// closing holds what comes in the mailbox while the old conversation's agent and processes are ended, so that the
-	// next one cannot meet them.
+	// closing keeps new messages in the mailbox while the old conversation's agent and processes are ended, so that the
+	// next conversation cannot meet them.
 	closing bool
 	// began is closed when the next turn begins; nil: nothing waits for one.
 	began chan struct{}
-	// inLine says that the session is in Table.line, since when, and where.
+	// inLine means that the session is in Table.line, since when, and where.
 	inLine bool
 	since  time.Time
 	place  limit.Place
@@ -66,10 +66,10 @@ const (
 // callerSize is the uid of a caller, in bytes.
 const callerSize = 4
 
-// maxName bounds each of a session's texts but the key, in bytes. No platform has longer names; what is beyond is cut.
+// maxName bounds each of a session's texts except the key, in bytes. No platform has longer names; the rest is cut.
 const maxName = 8 << 10
 
-// states are what a session can be while no turn runs. One that is not listed is kept as idle: the store checks its rows.
+// states are the states of a session while no turn runs. An unlisted one is kept as idle: the store checks its rows.
 var states = []ops.SessionState{ops.SessionIdle, ops.SessionInterrupted, ops.SessionSuspended}
 
 // newEntry packs s.
@@ -79,7 +79,7 @@ func newEntry(s Session) *entry {
 	return e
 }
 
-// set replaces all of a session but its mailbox. Its key never changes.
+// set replaces everything of a session except its mailbox. Its key never changes.
 func (e *entry) set(s Session) {
 	text := s.Key
 	pack := func(part string) span {
@@ -122,7 +122,7 @@ func (e *entry) set(s Session) {
 	e.setState(s.State)
 }
 
-// caller is who sent the last message over the API. The uid -1, which is none, comes back as it is.
+// caller is the sender of the last message over the API. The uid -1, which means none, is returned unchanged.
 func (e *entry) caller() ops.Caller {
 	if e.flags&flagCaller == 0 {
 		return ops.Caller{}
@@ -142,7 +142,7 @@ func (e *entry) Key() string { return e.text[:e.key] }
 
 func (e *entry) part(p span) string { return e.text[p.at : int(p.at)+int(p.n)] }
 
-// ID makes a string: what looks at many sessions asks for it last.
+// ID makes a string: code that reads many sessions asks for it last.
 func (e *entry) ID() string {
 	if e.flags&flagSpanID != 0 {
 		return e.part(span{binary.LittleEndian.Uint16(e.id[0:]), binary.LittleEndian.Uint16(e.id[2:])})
@@ -175,7 +175,7 @@ func (e *entry) session() Session {
 	}
 }
 
-// address notes who wrote last, and from where.
+// address records who wrote last, and from where.
 func (e *entry) address(user, target string, caller ops.Caller) {
 	if e.part(e.user) == user && e.part(e.target) == target && e.caller() == caller {
 		return
@@ -185,7 +185,8 @@ func (e *entry) address(user, target string, caller ops.Caller) {
 	e.set(s)
 }
 
-// active notes activity at a time. A message of an earlier life that is taken up now makes no session older than it is.
+// active records activity at a time. A message of an earlier life that is recovered now makes no session older than it
+// is.
 func (e *entry) active(at time.Time) { e.activity = max(e.activity, at.UnixMicro()) }
 
 func (e *entry) closing() bool { return e.mail != nil && e.mail.closing }
@@ -215,11 +216,11 @@ func (e *entry) push(m Message) {
 	e.mail.queue = append(e.mail.queue, m)
 }
 
-// pop takes the oldest waiting message. The caller has seen one.
+// pop takes the oldest waiting message. The caller has checked that there is one.
 func (e *entry) pop() Message {
 	q := e.mail.queue
 	m := q[0]
-	q[0] = Message{} // let go of the text
+	q[0] = Message{} // release the text
 	e.mail.queue = q[1:]
 	e.trim()
 	return m

@@ -14,14 +14,14 @@ import (
 // MaxKey is the longest key, in bytes.
 const MaxKey = 256
 
-// Platform is the part of a key before the first colon: the adapter that the session speaks through, or "cli".
+// Platform is the part of a key before the first colon: the adapter of the session, or "cli".
 func Platform(key string) string {
 	platform, _, _ := strings.Cut(key, ":")
 	return platform
 }
 
-// CheckKey says whether key can name a session: platform:kind:chat or platform:chat, at most MaxKey bytes of valid UTF-8
-// without control and format characters. The error is an *ops.Error with CodeInvalid.
+// CheckKey returns nil if key can name a session: platform:kind:chat or platform:chat, at most MaxKey bytes of valid
+// UTF-8 without control and format characters. The error is an *ops.Error with CodeInvalid.
 func CheckKey(key string) error {
 	bad := func(why string) error {
 		return &ops.Error{Code: ops.CodeInvalid, Message: fmt.Sprintf("session key %.80q %s", key, why), Hint: "a key reads platform:kind:chat, for instance cli:local"}
@@ -46,8 +46,8 @@ func CheckKey(key string) error {
 }
 
 // RequestPrefix begins the key of a session that lives for one API request alone, because the request named none; the api
-// adapter makes these keys. Nothing stays of such a session when it has been answered: no row, in memory or in the store,
-// no agent and no process (TF28). The next life deletes what a crash leaves of one.
+// adapter makes these keys. Nothing of such a session stays after the answer: no row in memory or in the store, no agent
+// and no process (TF28). The next life deletes what a crash leaves of one.
 const RequestPrefix = "api:request:"
 
 // BackgroundInfix and an id after a session's key make the key of a /background session of that conversation.
@@ -74,7 +74,8 @@ func IsBackground(key string) bool {
 	return err == nil
 }
 
-// Owner is the key of the conversation that a session belongs to: of a /background session the one that began it, else key.
+// Owner is the key of the conversation that a session belongs to: for a /background session the one that began it, else
+// key.
 func Owner(key string) string {
 	if IsBackground(key) {
 		return key[:strings.LastIndex(key, BackgroundInfix)]

@@ -8,8 +8,8 @@ import (
 // free reports whether one more turn may run. The caller holds mu.
 func (tb *Table) free() bool { return tb.o.Turns <= 0 || len(tb.turns) < tb.o.Turns }
 
-// align puts e into the line of those that wait for a slot, or takes it out: it is in the line while messages wait in it
-// and neither a running turn nor the end of its conversation is what they wait for. settle calls it, with mu held.
+// align puts e into the line of sessions that wait for a slot, or removes it. e is in the line while it has waiting
+// messages and they wait neither for a running turn nor for the end of its conversation. settle calls it, with mu held.
 func (tb *Table) align(e *entry) {
 	should := e.queued() > 0 && !e.closing() && tb.turns[e.Key()] == nil
 	switch {
@@ -23,8 +23,7 @@ func (tb *Table) align(e *entry) {
 	}
 }
 
-// next begins the turn of the session that is next in the line; nil: no slot is free, or no session waits. The caller holds
-// mu.
+// next begins the turn of the next session in the line; nil: no slot is free, or no session waits. The caller holds mu.
 func (tb *Table) next(ctx context.Context) *Turn {
 	if !tb.free() {
 		return nil
@@ -45,7 +44,7 @@ func (tb *Table) Active(key string) bool {
 	return tb.turns[key] != nil || e != nil && e.queued() > 0
 }
 
-// InLine is how many sessions wait for a slot. While one is free, what is in the line is held for another reason.
+// InLine is how many sessions wait for a slot. While a slot is free, sessions in the line are held for another reason.
 func (tb *Table) InLine() int {
 	tb.mu.Lock()
 	defer tb.mu.Unlock()

@@ -12,8 +12,8 @@ import (
 	"gatewaytui/core/ops"
 )
 
-// newOrder makes the tree that keeps the sessions in the order of ops.CompareSessions. It needs no lock of its own:
-// Table.mu guards it.
+// newOrder makes the tree that keeps the sessions in the order of ops.CompareSessions. It needs no lock: Table.mu guards
+// it.
 func newOrder() *btree.BTreeG[*entry] {
 	return btree.NewBTreeGOptions(func(a, b *entry) bool {
 		if a.place != b.place {
@@ -45,7 +45,7 @@ func (tb *Table) settle(e *entry) {
 	tb.order.Set(e)
 }
 
-// forget takes e out of the table.
+// forget removes e from the table.
 func (tb *Table) forget(e *entry) {
 	delete(tb.sessions, e.Key())
 	if e.flags&flagListed != 0 {
@@ -112,23 +112,23 @@ func (tb *Table) Row(key string) (ops.Session, bool) {
 	return r, true
 }
 
-// Selection says which rows a Page has.
+// Selection chooses the rows of a Page.
 type Selection struct {
-	// After is the cursor of the page before; the zero value begins at the first row.
+	// After is the cursor of the previous page; the zero value begins at the first row.
 	After Cursor
 	// Limit is the most rows, at least 1.
 	Limit int
-	// Scan is the most rows that are looked at, 0 for no bound.
+	// Scan is the most rows that are checked; 0: no bound.
 	Scan int
-	// Groups are the groups that are looked at; nil for all.
+	// Groups are the groups that are checked; nil: all.
 	Groups func(ops.SessionGroup) bool
 	// Match picks the rows; nil for all. It sees a row without ID, is called under the table's lock, and must not call
 	// the table.
 	Match func(*ops.Session) bool
 }
 
-// Cursor is a place in the order. It stays valid when the row that it was made from changes or ends: the next page begins
-// behind the place where that row was.
+// Cursor is a place in the order. It stays valid when its row changes or ends: the next page begins after the place where
+// that row was.
 type Cursor struct {
 	place uint64
 	key   string
@@ -155,13 +155,13 @@ func ParseCursor(s string) (Cursor, error) {
 	return Cursor{n, key}, nil
 }
 
-// stride is how many rows are looked at under one hold of the lock: a filter that looks at a million rows never makes a
-// turn wait for more than about a millisecond.
+// stride is how many rows are checked under one hold of the lock: a filter over a million rows never makes a turn wait
+// for more than about a millisecond.
 const stride = 4096
 
-// Page returns the selected rows in the order of ops.CompareSessions. next is the cursor of the page behind it, the zero
-// value if there is none; scanned is how many rows were looked at. Sessions that move while pages are read may be seen
-// twice or not at all; those that stay where they are come exactly once.
+// Page returns the selected rows in the order of ops.CompareSessions. next is the cursor of the next page, the zero value
+// if there is none; scanned is how many rows were checked. Sessions that move while pages are read may be seen twice or
+// not at all; the others are seen exactly once.
 func (tb *Table) Page(sel Selection) (rows []ops.Session, next Cursor, scanned int) {
 	at, last := sel.After, sel.After
 	var r ops.Session // one for all: Match gets its address
@@ -174,7 +174,7 @@ func (tb *Table) Page(sel Selection) (rows []ops.Session, next Cursor, scanned i
 			scanned++
 			r = tb.row(e)
 			if sel.Match == nil || sel.Match(&r) {
-				if len(rows) == sel.Limit { // one more than there is room for: there is a next page
+				if len(rows) == sel.Limit { // the page is full and one row remains: there is a next page
 					next = last
 					return false
 				}
@@ -190,8 +190,8 @@ func (tb *Table) Page(sel Selection) (rows []ops.Session, next Cursor, scanned i
 	}
 }
 
-// walk calls each for the entries behind *at, at most n of them, under one hold of the lock, and moves *at. It reports
-// whether the table has ended, or each returned false. Groups that are not wanted cost one step each.
+// walk calls each for the entries after *at, at most n of them, under one hold of the lock, and moves *at. It reports
+// whether the table has ended, or each returned false. Unwanted groups cost one step each.
 func (tb *Table) walk(at *Cursor, n int, groups func(ops.SessionGroup) bool, each func(*entry) bool) (done bool) {
 	tb.mu.Lock()
 	defer tb.mu.Unlock()
@@ -227,11 +227,11 @@ func (tb *Table) walk(at *Cursor, n int, groups func(ops.SessionGroup) bool, eac
 	}
 }
 
-// pivot is an entry that stands where c is.
+// pivot is an entry at the place of c.
 func (c Cursor) pivot() *entry { return &entry{place: c.place, text: c.key, key: uint16(len(c.key))} }
 
-// working calls each for the sessions that are not idle: those that need attention, have a turn, or have messages that
-// wait. The caller holds mu; each must not move entries.
+// working calls each for the sessions that are not idle: those that need attention, have a turn, or have waiting
+// messages. The caller holds mu; each must not move entries.
 func (tb *Table) working(each func(*entry)) {
 	tb.order.Scan(func(e *entry) bool {
 		if groupOf(e.place) == ops.GroupIdle {

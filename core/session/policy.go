@@ -7,15 +7,15 @@ import (
 	"gatewaytui/core/ops"
 )
 
-// Policy says when a conversation ends by itself. The zero value never ends one.
+// Policy is when a conversation expires. The zero value never ends one.
 type Policy struct {
-	// Idle is how long a session may go without activity; 0 is for ever. Time spent down counts.
+	// Idle is how long a session may go without activity; 0: for ever. Time in which the gateway is down counts.
 	Idle time.Duration
-	// Daily is a time of day at which conversations start afresh, as an offset from local midnight; negative is never.
+	// Daily is a time of day at which conversations start again, as an offset from local midnight; negative: never.
 	Daily time.Duration
 }
 
-// ParseDaily reads "04:00"; the empty string is never.
+// ParseDaily reads "04:00"; the empty string means never.
 func ParseDaily(s string) (time.Duration, error) {
 	if s == "" {
 		return -1, nil
@@ -27,8 +27,8 @@ func ParseDaily(s string) (time.Duration, error) {
 	return time.Duration(t.Hour())*time.Hour + time.Duration(t.Minute())*time.Minute, nil
 }
 
-// Expired reports whether a session whose last activity was at last has ended by now, and why. The time zone of now is
-// the one whose days count. A clock that was set back expires nothing.
+// Expired reports whether a session whose last activity was at last has expired by now, and why. The time zone of now
+// defines the days. A clock that was set back expires nothing.
 func (p Policy) Expired(last, now time.Time) (why string, expired bool) {
 	if idle := now.Sub(last); p.Idle > 0 && idle >= p.Idle {
 		return fmt.Sprintf("idle for %s", idle.Round(time.Second)), true
@@ -39,8 +39,8 @@ func (p Policy) Expired(last, now time.Time) (why string, expired bool) {
 	return "", false
 }
 
-// lastBoundary is the newest daily boundary that is not after now. It is built from the calendar, not from 24 h, so
-// that it stands at the same wall-clock time when summer time begins or ends.
+// lastBoundary is the newest daily boundary that is not after now. It is built from the calendar, not from 24 h, so that
+// it keeps its wall-clock time when summer time begins or ends.
 func (p Policy) lastBoundary(now time.Time) time.Time {
 	y, m, d := now.Date()
 	h, min := int(p.Daily/time.Hour), int(p.Daily%time.Hour/time.Minute)
@@ -51,9 +51,9 @@ func (p Policy) lastBoundary(now time.Time) time.Time {
 	return b
 }
 
-// Expired are the sessions that have ended by themselves by now under p, by key. A turn that moves is activity; one
-// that was found stalled expires with its session (S11). A placeholder has no agent to close yet and never expires.
-// Of idle sessions it finds those that were active the longest ago, about limit at most: those that go on are not looked at.
+// Expired are the sessions that have expired by now under p, by key. A turn that makes progress is activity; one that was
+// found stalled expires with its session (S11). A placeholder has no agent to close yet and never expires. Of idle
+// sessions it finds those with the oldest activity, at most about limit: sessions that continue are not checked.
 func (tb *Table) Expired(p Policy, now time.Time, limit int) map[string]Expiry {
 	tb.mu.Lock()
 	defer tb.mu.Unlock()
@@ -69,7 +69,7 @@ func (tb *Table) Expired(p Policy, now time.Time, limit int) map[string]Expiry {
 		return yes || e.closing()
 	}
 	tb.working(func(e *entry) { look(e) })
-	tb.order.Reverse(func(e *entry) bool { // the one that was active the longest ago is the last: one that goes on ends the walk
+	tb.order.Reverse(func(e *entry) bool { // the session with the oldest activity is the last: one that continues ends the walk
 		return groupOf(e.place) == ops.GroupIdle && look(e) && len(out) < limit
 	})
 	return out
@@ -93,8 +93,7 @@ func (tb *Table) expired(e *entry, p Policy, now time.Time) (why string, yes boo
 	return p.Expired(last, now)
 }
 
-// BeginExpiry is BeginReset of a session that Expired named, if that is still so: one that was written to meanwhile goes
-// on.
+// BeginExpiry is BeginReset of a session that Expired named, if that is still so: a session with a new message continues.
 func (tb *Table) BeginExpiry(key string, x Expiry, p Policy, now time.Time) (old Session, turn *Turn, dropped []Message, ok bool) {
 	tb.mu.Lock()
 	defer tb.mu.Unlock()
@@ -109,9 +108,9 @@ func (tb *Table) BeginExpiry(key string, x Expiry, p Policy, now time.Time) (old
 	return old, turn, dropped, true
 }
 
-// BeginIdleExpiry is BeginReset for a session that has ended by itself by now under p and in which no turn runs. What waits in
-// its mailbox, and what comes until EndReset, belongs to the conversation after it. It reports false, and changes nothing,
-// for any other session.
+// BeginIdleExpiry is BeginReset for a session that has expired by now under p and in which no turn runs. Messages in its
+// mailbox, and those that come until EndReset, belong to the conversation after it. It reports false, and changes
+// nothing, for any other session.
 func (tb *Table) BeginIdleExpiry(key string, p Policy, now time.Time) (old Session, why string, ok bool) {
 	tb.mu.Lock()
 	defer tb.mu.Unlock()
@@ -124,12 +123,12 @@ func (tb *Table) BeginIdleExpiry(key string, p Policy, now time.Time) (old Sessi
 	}
 	old = e.session()
 	e.setClosing(true)
-	e.setState(ops.SessionIdle) // what was suspended has ended: messages to the next one wait for it
+	e.setState(ops.SessionIdle) // a suspended conversation has ended: messages to the next one wait for it
 	tb.settle(e)
 	return old, why, true
 }
 
-// Expiry names an incarnation of a session that has ended by itself.
+// Expiry names an incarnation of a session that has expired.
 type Expiry struct {
 	ID, Why string
 }

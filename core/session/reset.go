@@ -8,9 +8,9 @@ import (
 )
 
 // BeginReset ends the conversation of key. The running turn, if any, is cancelled with ErrReset and its slot freed at
-// once, also while its worker runs on (D10); what waited is returned, for a notice to each sender. Until EndReset messages
-// wait, because the old conversation's agent and processes are being closed. It reports false if the session
-// does not exist, or if it is being reset already.
+// once, also while its worker still runs (D10). Waiting messages are returned, for a notice to each sender. Until
+// EndReset messages wait, because the old conversation's agent and processes are being closed. It reports false if the
+// session does not exist, or if it is being reset already.
 func (tb *Table) BeginReset(key string) (old Session, turn *Turn, dropped []Message, ok bool) {
 	tb.mu.Lock()
 	defer tb.mu.Unlock()
@@ -37,8 +37,8 @@ func (tb *Table) beginReset(e *entry) (old Session, turn *Turn, dropped []Messag
 	return e.session(), turn, dropped
 }
 
-// EndReset starts the fresh conversation under the key of a BeginReset, and the turn that is next, for the caller to run;
-// hold keeps it waiting. With forget a session that has had no message since is dropped instead.
+// EndReset starts the fresh conversation under the key of a BeginReset. It returns the next turn, for the caller to run,
+// unless hold keeps it waiting. With forget a session without a message since then is dropped instead.
 func (tb *Table) EndReset(ctx context.Context, key string, forget, hold bool) (next *Turn) {
 	tb.mu.Lock()
 	defer tb.mu.Unlock()
@@ -63,8 +63,8 @@ func (tb *Table) EndReset(ctx context.Context, key string, forget, hold bool) (n
 	return tb.next(ctx)
 }
 
-// BeginReplace holds the messages to key until EndReplace, because another conversation takes the place of the current one.
-// old is that one, the zero Session if there is none. It reports false while a turn runs, or while the conversation ends.
+// BeginReplace holds the messages to key until EndReplace, because another conversation replaces the current one. old is
+// the current one, the zero Session if there is none. It reports false while a turn runs, or while the conversation ends.
 func (tb *Table) BeginReplace(key string) (old Session, ok bool) {
 	tb.mu.Lock()
 	defer tb.mu.Unlock()
@@ -82,8 +82,8 @@ func (tb *Table) BeginReplace(key string) (old Session, ok bool) {
 	return old, true
 }
 
-// EndReplace makes s the session of key after a BeginReplace; nil keeps the session that was there. It returns the turn that
-// is next, for the caller to run; hold keeps it waiting.
+// EndReplace makes s the session of key after a BeginReplace; nil keeps the current session. It returns the next turn,
+// for the caller to run, unless hold keeps it waiting.
 func (tb *Table) EndReplace(ctx context.Context, key string, s *Session, hold bool) (next *Turn) {
 	tb.mu.Lock()
 	defer tb.mu.Unlock()

@@ -20,7 +20,7 @@ func (tb *Table) Running(key string) (TurnView, bool) {
 // TurnView is a running turn at one moment.
 type TurnView struct {
 	*Turn
-	// Agent is nil while the turn is a placeholder: it is then never interrupted for its own sake, closed or counted.
+	// Agent is nil while the turn is a placeholder: such a turn is never interrupted, closed or counted as an agent.
 	Agent    Handle
 	Progress time.Time
 	Doing    string
@@ -35,7 +35,7 @@ func (tb *Table) view(t *Turn) TurnView {
 	return TurnView{Turn: t, Agent: t.agent, Progress: t.progress, Doing: t.doing, Since: t.since, StalledAt: t.stalled, Interrupt: t.interrupt}
 }
 
-// Still is how long model and tool have not moved in t, running or released.
+// Still is how long model and tool have made no progress in t, running or released.
 func (tb *Table) Still(t *Turn) time.Duration {
 	tb.mu.Lock()
 	defer tb.mu.Unlock()
@@ -54,7 +54,7 @@ func (tb *Table) Turns() []TurnView {
 	return out
 }
 
-// Len is how many sessions and how many running turns there are.
+// Len is the number of sessions and of running turns.
 func (tb *Table) Len() (sessions, turns int) {
 	tb.mu.Lock()
 	defer tb.mu.Unlock()
@@ -68,7 +68,7 @@ func (tb *Table) Queued() int {
 	return tb.queued
 }
 
-// Waiting are the rows of the sessions with messages that wait, in the order of the list.
+// Waiting are the rows of the sessions with waiting messages, in the order of the list.
 func (tb *Table) Waiting() []ops.Session {
 	tb.mu.Lock()
 	defer tb.mu.Unlock()

@@ -4,12 +4,12 @@
 // What it promises:
 //
 //   - A session has at most one running turn. Its mailbox is ordered and bounded.
-//   - A running turn is one struct in one map, Table.turns. Release is the only function that removes one, it is
-//     idempotent, and it takes the agent, the start, the progress and the busy notice with it (S16, hermes#11800).
-//   - What outlives a turn (the queue, the counters) is in the session's own struct and ends only with the session
+//   - A running turn is one struct in one map, Table.turns. Release is the only function that removes one. It is
+//     idempotent, and removes the agent, the start, the progress and the busy notice with the turn (S16, hermes#11800).
+//   - State that outlives a turn (the queue, the counters) is in the session's own struct and ends only with the session
 //     (S19).
-//   - Everything a turn does late carries its identity: whoever was released owns nothing, whoever comes after it is
-//     not harmed (D8, D10).
+//   - Late work of a turn carries the turn's identity: a released turn owns nothing, and cannot harm its successor (D8,
+//     D10).
 //
 // The package does no I/O: Table's lock guards memory alone.
 package session
@@ -27,60 +27,60 @@ import (
 	"gatewaytui/core/ops"
 )
 
-// Session is one conversation as the store keeps it. Copies of it are handed out; the Table owns the original.
+// Session is one conversation as the store keeps it. Callers get copies; the Table owns the original.
 type Session struct {
 	Key string
-	// ID is this incarnation: a reset keeps Key and changes ID.
+	// ID identifies this incarnation: a reset keeps Key and changes ID.
 	ID       string
 	Platform string
 	User     string
 	// Target is the platform's address of the chat, for notices.
 	Target       string
-	State        ops.SessionState // idle, interrupted or suspended: what it is while no turn runs
+	State        ops.SessionState // idle, interrupted or suspended: its state while no turn runs
 	Created      time.Time
 	LastActivity time.Time
 	TokensIn     int64
 	TokensOut    int64
-	// Caller is who sent the last message over the API; zero: it came from elsewhere.
+	// Caller is the sender of the last message over the API; zero: the message came from elsewhere.
 	Caller ops.Caller
-	// Stored says that the store has a row of this incarnation: it outlives the gateway.
+	// Stored means that the store has a row of this incarnation: it outlives the gateway.
 	Stored bool
 }
 
-// Message waits in a mailbox or is what a turn works on.
+// Message waits in a mailbox, or a turn works on it.
 type Message struct {
 	ID     string
 	User   string
 	Target string
 	Text   string
 	At     time.Time
-	// Caller is who sent it over the API; else zero.
+	// Caller is the sender over the API; else zero.
 	Caller ops.Caller
-	// Deliver takes the turn's text, or why there is none, exactly once; Delta takes pieces of it before, and may be
-	// nil. Delta never blocks; Deliver does so within its own bound, unless Instant says that it does not.
+	// Deliver gets the turn's text, or why there is none, exactly once. Delta gets pieces of it before, and may be nil.
+	// Delta never blocks. Deliver blocks within its own bound, unless Instant means that it does not block.
 	Deliver func(text string, err error)
-	// Send is Deliver for an answer that the store has already; nil for an Instant message, whose answer no store has. Only
-	// the first call of either does anything.
+	// Send is Deliver for an answer that the store has already; nil for an Instant message, whose answer no store has.
+	// Only the first call of either has an effect.
 	Send    func(text string, err error)
 	Delta   func(text string)
 	Instant bool
-	// Ended takes what the turn cost in tokens and why the model ended its answer, before Deliver; it may be nil.
+	// Ended gets the turn's tokens and why the model ended its answer, before Deliver; it may be nil.
 	Ended func(in, out int64, finish string)
-	// Kept says that an earlier life acknowledged the message: no bound of a mailbox refuses it.
+	// Kept means that an earlier life acknowledged the message: no bound of a mailbox refuses it.
 	Kept bool
 }
 
-// Options of a Table. A bound of 0 is none.
+// Options of a Table. A bound of 0 means no bound.
 type Options struct {
 	// QueueLimit is how many messages each mailbox holds (session.queue_limit).
 	QueueLimit int
-	// Turns is how many turns may run at once (limits.turns), QueuedBytes how many bytes of text all mailboxes may hold
-	// together (limits.queued_bytes).
+	// Turns is how many turns may run concurrently (limits.turns). QueuedBytes is how many bytes of text all mailboxes
+	// together may hold (limits.queued_bytes).
 	Turns       int
 	QueuedBytes int64
 	// NewID makes unique ids that sort by time.
 	NewID func() string
-	// Owner is whose share of the slots a session takes while it waits for one; nil: its own.
+	// Owner is the owner of the share of slots that a waiting session uses; nil: each session owns its share.
 	Owner func(key string) string
 	// Reached is called with the name of a bound when a message waits for it or is refused for it. It is called with the
 	// table's lock held and must not block; it may be nil.
@@ -111,7 +111,7 @@ func NewTable(o Options) *Table {
 	return &Table{o: o, sessions: map[string]*entry{}, turns: map[string]*Turn{}, order: newOrder()}
 }
 
-// Load puts a session in that the store knew. One that is there already is newer, and stays.
+// Load adds a session from the store. An existing one is newer, and stays.
 func (tb *Table) Load(s Session) {
 	tb.mu.Lock()
 	defer tb.mu.Unlock()
@@ -128,11 +128,11 @@ func (tb *Table) add(s Session) *entry {
 	return e
 }
 
-// Enqueue puts m into the mailbox of key, making the session if it is new. If the session is free and so is a slot, a turn
-// begins and is returned: a placeholder until Attach, which the caller runs. Otherwise position says how many wait, m
-// included, and notice whether this is the running turn's first message to wait, so that its sender is told once.
+// Enqueue puts m into the mailbox of key, and makes the session if it is new. If the session and a slot are free, a turn
+// begins and is returned: a placeholder until Attach, which the caller runs. Otherwise position is how many wait, m
+// included. notice is whether this is the running turn's first waiting message, so that its sender gets one notice.
 //
-// ctx is what the turn's context hangs on. The error is an *ops.Error with CodeQueueFull or CodeLimit.
+// ctx is the parent of the turn's context. The error is an *ops.Error with CodeQueueFull or CodeLimit.
 func (tb *Table) Enqueue(ctx context.Context, key string, m Message) (t *Turn, position int, notice bool, err error) {
 	tb.mu.Lock()
 	defer tb.mu.Unlock()
@@ -153,7 +153,7 @@ func (tb *Table) Enqueue(ctx context.Context, key string, m Message) (t *Turn, p
 	tb.push(e, m)
 	e.active(m.At)
 	tb.settle(e)
-	if begins { // what was held goes first
+	if begins { // held messages go first
 		return tb.nextOf(ctx, e), 0, false, nil
 	}
 	if running != nil {
@@ -166,7 +166,7 @@ func (tb *Table) Enqueue(ctx context.Context, key string, m Message) (t *Turn, p
 	return nil, e.queued(), notice, nil
 }
 
-// refuse says why m may not wait in the mailbox of e, which is nil for a new session. The caller holds mu.
+// refuse is why m may not wait in the mailbox of e, which is nil for a new session. The caller holds mu.
 func (tb *Table) refuse(e *entry, m Message) error {
 	switch {
 	case m.Kept:
@@ -181,14 +181,14 @@ func (tb *Table) refuse(e *entry, m Message) error {
 		tb.o.Reached(limit.QueuedBytes)
 		return &ops.Error{
 			Code:    ops.CodeLimit,
-			Message: fmt.Sprintf("the messages that wait in all conversations may hold %s together (%s), and this one would exceed that", humanize.IBytes(uint64(tb.o.QueuedBytes)), limit.QueuedBytes),
-			Hint:    "send it again when some of them are answered, or send a shorter one",
+			Message: fmt.Sprintf("the waiting messages of all conversations are limited to %s (%s), and this one would exceed that", humanize.IBytes(uint64(tb.o.QueuedBytes)), limit.QueuedBytes),
+			Hint:    "send it again later, or send a shorter message",
 		}
 	}
 	return nil
 }
 
-// push puts m behind what waits in e. The caller holds mu and settles e.
+// push puts m behind the waiting messages of e. The caller holds mu and settles e.
 func (tb *Table) push(e *entry, m Message) {
 	e.push(m)
 	tb.queued++
@@ -203,7 +203,7 @@ func (tb *Table) popped(messages ...Message) {
 	}
 }
 
-// begin makes the running turn of e. The caller holds mu and has seen that none runs.
+// begin makes the running turn of e. The caller holds mu and has checked that none runs.
 func (tb *Table) begin(ctx context.Context, e *entry, m Message) *Turn {
 	e.address(m.User, m.Target, m.Caller)
 	e.active(m.At)
@@ -224,14 +224,15 @@ func (tb *Table) begin(ctx context.Context, e *entry, m Message) *Turn {
 	return t
 }
 
-// nextOf begins the turn of the oldest waiting message of e. The caller holds mu and has seen one, and a free slot.
+// nextOf begins the turn of the oldest waiting message of e. The caller holds mu and has checked that there is one, and a
+// free slot.
 func (tb *Table) nextOf(ctx context.Context, e *entry) *Turn {
 	m := e.pop()
 	tb.popped(m)
 	return tb.begin(ctx, e, m)
 }
 
-// Began returns a channel that is closed once a turn runs in the session of key: at once if one does now. It is nil, and
+// Began returns a channel that is closed once a turn runs in the session of key, at once if one does now. It is nil, and
 // blocks for ever, without such a session.
 func (tb *Table) Began(key string) <-chan struct{} {
 	tb.mu.Lock()
@@ -264,7 +265,7 @@ func (tb *Table) Get(key string) (Session, bool) {
 	return Session{}, false
 }
 
-// SetState sets what a session is while no turn runs.
+// SetState sets the state of a session while no turn runs.
 func (tb *Table) SetState(key string, s ops.SessionState) {
 	tb.mu.Lock()
 	defer tb.mu.Unlock()
@@ -274,7 +275,7 @@ func (tb *Table) SetState(key string, s ops.SessionState) {
 	}
 }
 
-// Saved notes that the store has t's session.
+// Saved records that the store has t's session.
 func (tb *Table) Saved(t *Turn) {
 	tb.mu.Lock()
 	defer tb.mu.Unlock()
@@ -283,8 +284,8 @@ func (tb *Table) Saved(t *Turn) {
 	}
 }
 
-// DropUnsaved forgets the session of t if no store has it, no turn runs in it and nothing waits for it: what was never
-// written is not listed as if it would last (D15).
+// DropUnsaved forgets the session of t if no store has it, no turn runs in it and no message waits for it. A session that
+// was never written must not be listed as if it would last (D15).
 func (tb *Table) DropUnsaved(t *Turn) {
 	tb.mu.Lock()
 	defer tb.mu.Unlock()

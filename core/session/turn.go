@@ -8,7 +8,7 @@ import (
 	"gatewaytui/core/ops"
 )
 
-// Reset and its kin end a turn with one of these causes.
+// The causes with which a reset and similar actions end a turn.
 var (
 	ErrInterrupted = errors.New("interrupted by the operator or the user")
 	ErrReset       = errors.New("the session was reset")
@@ -17,7 +17,7 @@ var (
 	ErrLeft        = errors.New("its client has left")
 )
 
-// Turn is one message being worked on. Its exported fields never change; the rest is read through Table.
+// Turn is the work on one message. Its exported fields never change; the rest is read through Table.
 type Turn struct {
 	ID      string
 	Session Session // as it was when the turn began
@@ -43,7 +43,7 @@ type Turn struct {
 
 // Handle is the agent that works on a turn.
 type Handle interface {
-	// Abandon lets go of the agent because its turn was released while its worker still runs. It does not wait.
+	// Abandon drops the agent because its turn was released while its worker still runs. It does not wait.
 	Abandon(why string)
 }
 
@@ -56,8 +56,7 @@ type Calls interface {
 // Context ends when the turn is interrupted, with the cause, or when it is released.
 func (t *Turn) Context() context.Context { return t.ctx }
 
-// Written is closed when the store has been told of the turn's begin, or never will be. Wrote says so: the worker calls it
-// once.
+// Written is closed when the store has the turn's begin, or never will. The worker calls Wrote once to close it.
 func (t *Turn) Written() <-chan struct{} { return t.written }
 
 // Wrote closes Written.
@@ -78,7 +77,8 @@ func (tb *Table) Attach(t *Turn, agent Handle, calls Calls) bool {
 	return true
 }
 
-// Progress notes that model or tool moved in t, and what it does now. Liveness notices to users are no progress (D13).
+// Progress records that model or tool made progress in t, and the current activity. Liveness notices to users are not
+// progress (D13).
 func (tb *Table) Progress(t *Turn, doing string) {
 	tb.mu.Lock()
 	defer tb.mu.Unlock()
@@ -92,15 +92,15 @@ func (tb *Table) Progress(t *Turn, doing string) {
 	}
 }
 
-// Wait notes that t waits for a bound of the gateway, until its next Progress. It is no progress: a turn that waits for as
-// long as a turn may stall is ended like one.
+// Wait records that t waits for a bound of the gateway, until its next Progress. It is not progress: a turn that waits
+// for as long as a turn may stall is ended like a stalled one.
 func (tb *Table) Wait(t *Turn, bound, doing string) {
 	tb.mu.Lock()
 	defer tb.mu.Unlock()
 	t.waitingFor, t.doing, t.since = bound, doing, time.Now()
 }
 
-// Owns reports whether t still holds its session's slot: what it wants to write or say is then its own to say.
+// Owns reports whether t still holds its session's slot, and so may write and deliver.
 func (tb *Table) Owns(t *Turn) bool {
 	tb.mu.Lock()
 	defer tb.mu.Unlock()
@@ -109,7 +109,7 @@ func (tb *Table) Owns(t *Turn) bool {
 
 func (tb *Table) owns(t *Turn) bool { return tb.turns[t.Session.Key] == t }
 
-// End is what a finished turn leaves in its session.
+// End is the state that a finished turn leaves in its session.
 type End struct {
 	State     ops.SessionState // idle or interrupted
 	TokensIn  int64
@@ -118,9 +118,9 @@ type End struct {
 	Hold bool
 }
 
-// Release ends t's hold on its session's slot and returns the turn that begins in its place, for the caller to run: of the
-// session whose turn it is to get a slot, which may be another one. It reports false, and changes nothing, if t does not
-// hold the slot (any more): releasing twice, or late, is harmless.
+// Release ends t's hold on its session's slot and returns the turn that begins in its place, for the caller to run. It
+// may belong to another session, which is next for a slot. Release reports false, and changes nothing, if t does not hold
+// the slot: a second or late call is harmless.
 func (tb *Table) Release(ctx context.Context, t *Turn, end End) (next *Turn, owned bool) {
 	tb.mu.Lock()
 	defer tb.mu.Unlock()
@@ -140,8 +140,8 @@ func (tb *Table) Release(ctx context.Context, t *Turn, end End) (next *Turn, own
 	return tb.next(ctx), true
 }
 
-// release frees the slot that t holds, together with all that belongs to a running turn: the agent, its start, its
-// progress, its busy notice. It is the one place that removes a running turn (S16, D10). The caller holds mu.
+// release frees the slot that t holds, together with everything that belongs to a running turn: the agent, its start, its
+// progress, its busy notice. Only this function removes a running turn (S16, D10). The caller holds mu.
 func (tb *Table) release(t *Turn) bool {
 	if !tb.owns(t) {
 		return false
@@ -154,8 +154,8 @@ func (tb *Table) release(t *Turn) bool {
 }
 
 // Interrupt cancels the running turn of key with cause, if want is empty or its id. It returns the turn, or nil if there
-// is none like it. A placeholder is never interrupted: it has nothing to interrupt yet, and begins with its context
-// cancelled instead of being counted as an agent.
+// is none. A placeholder has no agent to interrupt yet: it begins with its context cancelled instead of being counted as
+// an agent.
 func (tb *Table) Interrupt(key, want string, cause error) *Turn {
 	tb.mu.Lock()
 	defer tb.mu.Unlock()
@@ -170,14 +170,14 @@ func (tb *Table) Interrupt(key, want string, cause error) *Turn {
 	return t
 }
 
-// Interrupted is the cause with which t was interrupted, nil if it was not.
+// Interrupted is the cause with which t was interrupted; nil: it was not.
 func (tb *Table) Interrupted(t *Turn) error {
 	tb.mu.Lock()
 	defer tb.mu.Unlock()
 	return t.interrupt
 }
 
-// MarkStalled notes since when t is known not to move. It reports whether that is news.
+// MarkStalled records since when t is known to make no progress. It reports whether that is new.
 func (tb *Table) MarkStalled(t *Turn, at time.Time) bool {
 	tb.mu.Lock()
 	defer tb.mu.Unlock()

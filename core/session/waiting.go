@@ -9,7 +9,7 @@ func (tb *Table) dropped(e *entry) []Message {
 	return out
 }
 
-// Drop empties every mailbox, for a stop that will not come to them, and returns what waited, by session key.
+// Drop empties every mailbox, for a stop that will not reach them, and returns the waiting messages by session key.
 func (tb *Table) Drop() map[string][]Message {
 	tb.mu.Lock()
 	defer tb.mu.Unlock()
@@ -21,8 +21,8 @@ func (tb *Table) Drop() map[string][]Message {
 	return out
 }
 
-// Resume begins turns for the messages that wait, as far as slots are free: after new turns were held, or after a slot
-// became free by a reset. The caller runs them.
+// Resume begins turns for waiting messages while slots are free: after new turns were held, or after a reset freed a
+// slot. The caller runs them.
 func (tb *Table) Resume(ctx context.Context) []*Turn {
 	tb.mu.Lock()
 	defer tb.mu.Unlock()
@@ -33,7 +33,7 @@ func (tb *Table) Resume(ctx context.Context) []*Turn {
 	return out
 }
 
-// waiting are the sessions with messages that wait. The caller holds mu.
+// waiting are the sessions with waiting messages. The caller holds mu.
 func (tb *Table) waiting() []*entry {
 	var out []*entry
 	tb.working(func(e *entry) {

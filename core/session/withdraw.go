@@ -2,8 +2,8 @@ package session
 
 import "slices"
 
-// Withdraw finds the message of key with an id. A waiting one leaves the mailbox and is returned; of one that is worked on
-// the turn's id is returned, for Interrupt. Neither is found once the message has its answer.
+// Withdraw finds the message of key with an id. A waiting one leaves the mailbox and is returned. For a message in work
+// it returns the turn's id, for Interrupt. It finds neither once the message has its answer.
 func (tb *Table) Withdraw(key, id string) (waiting Message, turn string, found bool) {
 	tb.mu.Lock()
 	defer tb.mu.Unlock()
@@ -21,8 +21,8 @@ func (tb *Table) Withdraw(key, id string) (waiting Message, turn string, found b
 	return tb.take(e, at), "", true
 }
 
-// WithdrawWaiting takes the oldest message out of the mailbox of key if no turn runs there, because the message waits for a
-// slot or new turns are held. It reports false if there is none.
+// WithdrawWaiting removes the oldest message from the mailbox of key if no turn runs there, because the message waits for
+// a slot or new turns are held. It reports false if there is none.
 func (tb *Table) WithdrawWaiting(key string) (Message, bool) {
 	tb.mu.Lock()
 	defer tb.mu.Unlock()

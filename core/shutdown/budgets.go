@@ -22,10 +22,10 @@ const (
 	PhaseSurrender  = "surrender"
 )
 
-// Budgets is what the config says about a stop (CONTRACT.md, 3). 0 is no time, but for Adapter.
+// Budgets is the config of a stop (CONTRACT.md, 3). 0 means no time, except for Adapter.
 type Budgets struct {
 	Drain, Notify, InterruptGrace time.Duration
-	// KillGrace is from TERM to KILL; the phases that kill may cost Verify more.
+	// KillGrace is from TERM to KILL. Phases that kill may take Verify more.
 	KillGrace time.Duration
 	Agent     time.Duration
 	// Adapter bounds the teardown of each adapter; 0 and below opt out (S5) and leave the plan's bound.
@@ -34,20 +34,20 @@ type Budgets struct {
 }
 
 const (
-	// Verify is what a phase that kills gets after the grace, for KILL and for the look whether anything is left.
+	// Verify is the time of a phase that kills after the grace, for KILL and for the scan that verifies it.
 	Verify = time.Second
-	// markBudget fits a disk that takes 500 ms for each fsync: the marker has two, side by side with one commit of two at
-	// the most.
+	// markBudget fits a disk that takes 500 ms for each fsync: the marker has two, concurrently with one commit of at
+	// most two.
 	markBudget = 2 * time.Second
 	// surrenderBudget is for the removal of two files and a socket, none of them synced.
 	surrenderBudget = 500 * time.Millisecond
-	// releaseLeeway is for a machine that runs the gateway late: the phase itself takes microseconds.
+	// releaseLeeway is for a machine that schedules the gateway late: the phase itself takes microseconds.
 	releaseLeeway = time.Second
-	// headroom is what the service manager is asked for beyond the drain (S2).
+	// headroom is what is requested from the service manager beyond the drain (S2).
 	headroom = 30 * time.Second
 )
 
-// Standard is the gateway's plan with the budgets of b, and without When and List, which are the gateway's to attach.
+// Standard is the gateway's plan with the budgets of b, without When and List, which the gateway attaches.
 func Standard(b Budgets) Plan {
 	adapter := b.Adapter
 	if adapter <= 0 {
@@ -74,7 +74,7 @@ func Standard(b Budgets) Plan {
 		if f.Name != PhaseAdapters {
 			f.Budget = max(f.Budget, 0)
 		}
-		// Immediate is what must happen: the record, the kills (S1: the sweep on every path), the stores.
+		// Immediate runs only what must happen: the record, the kills (S1: the sweep on every path), the stores.
 		if !f.Vital && f.CutBy == "" && f.Name != PhaseSweep {
 			f.CutBy = ops.ModeImmediate
 		}
@@ -82,8 +82,8 @@ func Standard(b Budgets) Plan {
 	return p
 }
 
-// TimeoutStopSec is what to ask the service manager for: the drain and 30 s (S2), or more where the plan and the
-// watchdog's slack need it. Whole seconds.
+// TimeoutStopSec is the time to request from the service manager, in whole seconds: the drain and 30 s (S2), or more
+// where the plan and the watchdog's slack need it.
 func (p Plan) TimeoutStopSec() time.Duration {
 	need := max(p.drain()+headroom, p.WorstCase()+slackFor(0))
 	return (need + time.Second - 1).Truncate(time.Second)

@@ -8,11 +8,10 @@ import (
 )
 
 const (
-	// Slack is what the watchdog gives the executor beyond the plan's worst case, the goroutine dump included. Under a
-	// service manager that allows less than four times as much it is a quarter of that.
+	// Slack is how long the watchdog waits for the executor beyond the plan's worst case, the goroutine dump included. If
+	// the service manager allows less than four times as much, it is a quarter of that limit.
 	Slack = time.Second
-	// unboundedShare is what an Unbounded phase gets where the others leave it less: the default of the one bound that can be
-	// opted out of.
+	// unboundedShare is the minimum for an Unbounded phase: the default of the one bound that can be disabled.
 	unboundedShare = 5 * time.Second
 	// vitalShare is the part of its budget that a vital phase keeps before any other phase keeps anything: with default
 	// settings a stop fits 2 s, and one of 3 s has time for every phase.
@@ -21,7 +20,7 @@ const (
 	longest = 365 * 24 * time.Hour
 )
 
-// slackFor is the watchdog's slack under a service manager that allows limit; 0 is unknown.
+// slackFor is the watchdog's slack under a service manager that allows limit; 0: unknown.
 func slackFor(limit time.Duration) time.Duration {
 	if limit <= 0 {
 		return Slack
@@ -29,15 +28,15 @@ func slackFor(limit time.Duration) time.Duration {
 	return min(Slack, limit/4)
 }
 
-// bounded is d within what can be added up; Unbounded counts as nothing.
+// bounded is d within the range that can be added up; Unbounded counts as 0.
 func bounded(d time.Duration) time.Duration { return min(max(d, 0), longest) }
 
-// WorstCase is what the plan costs at most in the mode graceful, whatever hangs and if nobody extends it.
+// WorstCase is the longest duration of the plan in the mode graceful, even if everything hangs, without extensions.
 func (p Plan) WorstCase() time.Duration {
 	return p.WorstCaseIn(ops.ModeGraceful)
 }
 
-// WorstCaseIn is WorstCase of a stop in mode m, which leaves out the phases that do not run in that mode.
+// WorstCaseIn is WorstCase of a stop in mode m, without the phases that do not run in that mode.
 func (p Plan) WorstCaseIn(m ops.Mode) time.Duration { return p.resolve(0).sum(m) }
 
 // sum adds up the phases that run in mode m; p is resolved.
@@ -51,8 +50,8 @@ func (p Plan) sum(m ops.Mode) time.Duration {
 	return s
 }
 
-// resolve is a copy of p in which every budget is finite: an Unbounded phase gets what the others leave of the limit, or,
-// where that is unknown, of what the service manager would be asked for.
+// resolve is a copy of p with finite budgets. An Unbounded phase gets what the others leave of the limit or, where that
+// is unknown, of the time that the service manager would be asked for.
 func (p Plan) resolve(limit time.Duration) Plan {
 	out := Plan{slices.Clone(p.Phases)}
 	total := limit - slackFor(limit)
@@ -76,9 +75,9 @@ func (p Plan) resolve(limit time.Duration) Plan {
 }
 
 // Fit is p as it runs under a service manager that kills after limit (0: unknown), and the phases that were shortened for
-// it (A3). In the result every budget is finite, and its worst case and the watchdog's slack lie within the limit. What
-// shrinks is first the drain, then everything else in proportion, where vital phases keep a fifth of theirs before the
-// others keep any, the small ones first; they never vanish.
+// it (A3). In the result every budget is finite, and its worst case and the watchdog's slack lie within the limit. The
+// drain shrinks first, then everything else in proportion. Vital phases keep a fifth of theirs before the others keep
+// any, the small ones first; they never vanish.
 func (p Plan) Fit(limit time.Duration) (Plan, []ops.ShrunkPhase) {
 	out := p.resolve(limit)
 	if limit <= 0 {
@@ -109,7 +108,7 @@ func (p Plan) Fit(limit time.Duration) (Plan, []ops.ShrunkPhase) {
 	return out, shrunk
 }
 
-// shrink brings the budgets, which need more than room, down to it.
+// shrink reduces the budgets, which need more than room, to room.
 func (p Plan) shrink(room time.Duration) {
 	kept := make([]time.Duration, len(p.Phases))
 	var keep, give time.Duration
@@ -135,8 +134,8 @@ func (p Plan) shrink(room time.Duration) {
 	}
 }
 
-// fair is the level at which to cut the wants so that they add up to room at most: a large one, a minute for the stores
-// say, takes nothing from the marker's tenth of a second.
+// fair is the level at which to cut the wants so that they add up to at most room. A large one, such as a minute for the
+// stores, takes nothing from the marker's tenth of a second.
 func fair(wants []time.Duration, room time.Duration) time.Duration {
 	sorted := slices.Sorted(slices.Values(wants))
 	for i, w := range sorted {

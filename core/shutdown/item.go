@@ -15,9 +15,9 @@ import (
 	"gatewaytui/core/text"
 )
 
-// What context.Cause says of an item's context that has ended.
+// The values of context.Cause for an item's context that has ended.
 var (
-	ErrBudget  = fmt.Errorf("the budget is over: %w", context.DeadlineExceeded)
+	ErrBudget  = fmt.Errorf("the budget is used up: %w", context.DeadlineExceeded)
 	ErrSkipped = errors.New("skipped by an operator")
 	ErrForced  = errors.New("forced by an operator")
 	ErrCut     = errors.New("cut short by a stronger stop")
@@ -32,12 +32,12 @@ type item struct {
 	detail                 string
 	progressAt             time.Time
 	forced                 string // by whom; its context has ended then
-	asking                 bool   // Progress is being asked, and stays so for ever where that blocks or panics
+	asking                 bool   // Progress is running; it stays so for ever where it blocks or panics
 	ctx                    context.Context
 	cancel                 context.CancelCauseFunc
 }
 
-// newItem is it as it begins to run. A phase with neither a budget nor a leeway hands out a context that has ended.
+// newItem is it as it begins to run. A phase with neither a budget nor a leeway passes a context that has ended.
 func newItem(r *Run, p *phase, it Item, now time.Time) *item {
 	out := &item{Item: it, state: ops.StepRunning, began: now, deadline: p.deadline, budget: p.Budget}
 	if own := now.Add(it.Budget); it.Budget > 0 && own.Before(p.deadline) {
@@ -51,7 +51,7 @@ func newItem(r *Run, p *phase, it Item, now time.Time) *item {
 	return out
 }
 
-// itemContext is an item's context: its deadline moves when the phase is extended.
+// itemContext is an item's context. Its deadline moves when the phase is extended.
 type itemContext struct {
 	context.Context
 	r  *Run
@@ -70,7 +70,7 @@ func (it *item) extend(by time.Duration) {
 	it.budget += by
 }
 
-// name is how levers and labels call the item.
+// name is the item's name in actions and labels.
 func (it *item) name() string { return it.Kind + ":" + it.ID }
 
 // work runs the item.
@@ -80,7 +80,7 @@ func (it *item) work(r *Run, p *phase) {
 	})
 }
 
-// settle takes an item's result, unless it was given up before.
+// settle takes an item's result, unless the item was abandoned before.
 func (r *Run) settle(p *phase, it *item, f failure) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -92,7 +92,7 @@ func (r *Run) settle(p *phase, it *item, f failure) {
 	switch {
 	case f.bad && f.stack == nil && it.forced != "":
 		state, it.detail = ops.StepSkipped, it.forced+": "+f.text
-	case f.bad && f.stack == nil && it.ctx.Err() != nil: // a running item's context ends only for want of a budget
+	case f.bad && f.stack == nil && it.ctx.Err() != nil: // a running item's context ends only for lack of a budget
 		state, it.detail = ops.StepTimedOut, "no time: the budget is 0"
 	case f.bad:
 		state, it.detail = ops.StepFailed, f.text
@@ -105,7 +105,7 @@ func (r *Run) settle(p *phase, it *item, f failure) {
 	r.over(p, it, state, nil, f.stack)
 }
 
-// abandon gives up an item whose time is over. r.mu is held.
+// abandon abandons an item whose time is over. r.mu is held.
 func (r *Run) abandon(p *phase, it *item) {
 	most := it.budget
 	if most == 0 {
@@ -125,7 +125,7 @@ func (r *Run) abandon(p *phase, it *item) {
 	r.over(p, it, ops.StepTimedOut, ErrBudget, nil)
 }
 
-// over ends an item. r.mu is held; cancelling calls no code that is not ours.
+// over ends an item. r.mu is held; cancelling calls no foreign code.
 func (r *Run) over(p *phase, it *item, state ops.StepState, cause error, stack []byte) {
 	now := time.Now()
 	it.state, it.ended = state, now
@@ -149,7 +149,7 @@ func (r *Run) over(p *phase, it *item, state ops.StepState, cause error, stack [
 	}
 }
 
-// failure is how a call into code that is not ours went wrong; the zero value is that it went well.
+// failure is how a call into foreign code failed; the zero value is success.
 type failure struct {
 	bad   bool
 	err   error  // what was returned; nil for a panic
@@ -157,7 +157,7 @@ type failure struct {
 	stack []byte // of a panic
 }
 
-// guard calls f and hands over how that ended, also when f panics or ends its goroutine.
+// guard calls f and passes its outcome to over, also when f panics or ends its goroutine.
 func guard(f func() error, over func(failure)) {
 	fail := failure{bad: true, text: "ended its goroutine instead of returning"}
 	defer func() {
@@ -171,11 +171,11 @@ func guard(f func() error, over func(failure)) {
 		fail = failure{}
 		return
 	}
-	// Through fmt: the Error of a foreign type may panic, on a nil receiver for one.
+	// With fmt, because the Error of a foreign type may panic, for instance on a nil receiver.
 	fail = failure{bad: true, err: err, text: clean(fmt.Sprint(err))}
 }
 
-// longestDetail bounds what foreign code says of itself in a report, in bytes.
+// longestDetail bounds the text of foreign code in a report, in bytes.
 const longestDetail = 300
 
 // clean makes text of foreign code fit for a report and a log: one line, bounded, valid UTF-8, no control or format

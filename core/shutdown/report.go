@@ -12,12 +12,12 @@ import (
 const (
 	// maxBlockers is how many blockers a log line and a hint name.
 	maxBlockers = 20
-	// probeWait is how long a report waits for what items say of themselves.
+	// probeWait is how long a report waits for the progress of items.
 	probeWait = 10 * time.Millisecond
 )
 
-// Report is the stop as it is now; the caller owns it. It asks running items for their progress, and for those that do
-// not answer within 10 ms it shows what they said before.
+// Report is the stop as it is now; the caller owns it. It asks running items for their progress. For items that do not
+// answer within 10 ms it shows their previous progress.
 func (r *Run) Report() ops.Shutdown {
 	if asked := r.probe(); asked != nil {
 		waitUntil(asked, time.Now().Add(probeWait))
@@ -25,7 +25,7 @@ func (r *Run) Report() ops.Shutdown {
 	return r.report()
 }
 
-// report is Report without asking anyone.
+// report is Report without asking the items.
 func (r *Run) report() ops.Shutdown {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -56,7 +56,7 @@ func (r *Run) report() ops.Shutdown {
 	return out
 }
 
-// Outlook is the outcome if what is left goes well, for the last phase to announce.
+// Outlook is the outcome if the rest succeeds, for the last phase to announce.
 func (r *Run) Outlook() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -82,7 +82,7 @@ func (r *Run) soFar() string {
 	return ops.ShutdownClean
 }
 
-// exit is the exit code as it would be if the stop ended now.
+// exit is the exit code if the stop ended now.
 func (r *Run) exit() int {
 	switch {
 	case r.exitSet:
@@ -140,7 +140,7 @@ func (p *phase) blockers(states ...ops.StepState) []string {
 	return out
 }
 
-// result is how p ended, judged by its items. Run.mu is held.
+// result is how p ended, according to its items. Run.mu is held.
 func (p *phase) result() ops.StepState {
 	state := ops.StepDone
 	for _, it := range p.items {
@@ -176,8 +176,8 @@ func (p *phase) summary() string {
 	return strings.Join(parts, ", ")
 }
 
-// tell announces that p begins or has ended. Who reads that it has begun finds it in the report on disk too, unless the
-// disk is slow. r.mu is held.
+// tell announces that p begins or has ended. A reader of its begin finds it in the report on disk too, unless the disk is
+// slow. r.mu is held.
 func (r *Run) tell(p *phase, state ops.StepState) {
 	now := time.Now()
 	e := Event{At: now, Type: ops.EventShutdownPhase, Phase: p.row(now)}
@@ -190,8 +190,8 @@ func (r *Run) tell(p *phase, state ops.StepState) {
 	r.news.add(e)
 }
 
-// probe asks every running item for its progress, on a goroutine that is left behind where one blocks. What it returns is
-// closed when all have answered; it is nil if there is nobody to ask.
+// probe asks every running item for its progress, on a goroutine that is abandoned where one blocks. The returned channel
+// is closed when all have answered; it is nil if there is no item to ask.
 func (r *Run) probe() <-chan struct{} {
 	r.mu.Lock()
 	var items []*item
@@ -219,7 +219,8 @@ func (r *Run) probe() <-chan struct{} {
 	return asked
 }
 
-// ask asks one running item for its progress, unless someone else does. One that blocks or panics stays asked.
+// ask asks one running item for its progress, unless another goroutine does. An item that blocks or panics is never asked
+// again.
 func (r *Run) ask(it *item) {
 	r.mu.Lock()
 	busy := it.asking || it.state != ops.StepRunning

@@ -15,16 +15,17 @@ import (
 )
 
 const (
-	// Instant is what a phase without a budget may take, if the phases before it left that much over.
+	// Instant is how long a phase without a budget may take, if the phases before it left that much.
 	Instant = 50 * time.Millisecond
-	// ListBound is what a phase's When and List may take together, within the phase's budget. It is generous: a look at /proc
-	// on a machine that is busy stopping a thousand processes is slow, and a phase without its list does nothing.
+	// ListBound is how long a phase's When and List may take together, within the phase's budget. It is generous: a read
+	// of /proc is slow on a machine that is busy stopping a thousand processes, and a phase without its list does
+	// nothing.
 	ListBound = time.Second
-	// saveWait is how long a phase waits at its end, within its budget, for the report that it has begun to be on disk (A9).
+	// saveWait is how long a phase waits at its end, within its budget, until the report of its begin is on disk (A9).
 	saveWait = 20 * time.Millisecond
-	// ForceGrace is what an item that is forced gets to end, within its budget.
+	// ForceGrace is how long a forced item has to end, within its budget.
 	ForceGrace = time.Second
-	// MaxExtension is what extensions may add up to where the service manager's limit is unknown.
+	// MaxExtension is the limit on the sum of extensions where the service manager's limit is unknown.
 	MaxExtension = 10 * time.Minute
 )
 
@@ -36,42 +37,44 @@ const (
 	ExitWatchdog = 70
 )
 
-// Options is what a stop is told when it starts.
+// Options are the settings of a stop at its start.
 type Options struct {
-	// ID, Life, Reason and By go into the report as they are. By is who asked (H11).
+	// ID, Life, Reason and By go into the report unchanged. By is the caller (H11).
 	ID, Life, Reason, By string
-	// Mode is the strength to begin with; empty is graceful.
+	// Mode is the initial strength; empty: graceful.
 	Mode ops.Mode
-	// Restart says that the next life follows; ExitCode is the planned exit code, 75 then (CONTRACT.md, 1).
+	// Restart means that the next life follows. ExitCode is the planned exit code, 75 in that case (CONTRACT.md, 1).
 	Restart  bool
 	ExitCode int
-	// Limit is how long after Start the service manager kills the process; 0 is unknown. Start fits the plan to it.
+	// Limit is how long after Start the service manager kills the process; 0: unknown. Start fits the plan to it.
 	Limit time.Duration
 
-	// Save writes the report where it survives a SIGKILL. It is called from one goroutine at every transition, and once more
-	// when the running items have said how they get on; it skips to the latest where it is slow, and delays nothing if it hangs. It need not sync: only a power cut would lose what it wrote.
+	// Save writes the report where it survives a SIGKILL. It is called from one goroutine at every transition, and once
+	// more when the running items have reported their progress. It skips to the latest report where it is slow, and
+	// delays nothing if it hangs. It need not sync: only a power cut would lose what it wrote.
 	Save func(ops.Shutdown) error
-	// Observe is told of each transition, in order, from one goroutine. It delays nothing if it hangs.
+	// Observe gets each transition, in order, from one goroutine. It delays nothing if it hangs.
 	Observe func(Event)
-	// Log gets a line "shutdown.phase" as each phase begins and ends (CONTRACT.md, 8) and one for each item that did not end
-	// well. A handler that hangs delays nothing. Nil discards.
+	// Log gets a line "shutdown.phase" as each phase begins and ends (CONTRACT.md, 8) and one for each item with a
+	// problem. A handler that hangs delays nothing. Nil discards.
 	Log *slog.Logger
-	// Exit ends the process at once; nil is os.Exit. Only the watchdog calls it.
+	// Exit ends the process at once; nil: os.Exit. Only the watchdog calls it.
 	Exit func(code int)
-	// Stacks writes a goroutine profile with labels, in pprof's debug=1 form; nil: nobody looks what a silent item waits for.
+	// Stacks writes a goroutine profile with labels, in pprof's debug=1 form; nil: the stacks of silent items are not
+	// read.
 	Stacks func(io.Writer) error
-	// Dump writes every goroutine's stack somewhere; the watchdog calls it before Exit and waits for half its slack.
+	// Dump writes every goroutine's stack. The watchdog calls it before Exit and waits for half its slack.
 	Dump func()
 }
 
-// Run is one stop while it runs and after. Its methods may be called from any goroutine, items and listings included, and
-// none of them waits for code that is not ours, but for Report as said there.
+// Run is one stop while it runs and after. Its methods may be called from any goroutine, items and listings included.
+// None of them waits for foreign code, except Report as described there.
 type Run struct {
 	o     Options
 	slack time.Duration
 	began time.Time
 
-	wake      chan struct{} // holds one token: the executor has something to look at
+	wake      chan struct{} // holds one token: the executor must look again
 	immediate chan struct{}
 	done      chan struct{}
 	saves     *saver
@@ -79,20 +82,20 @@ type Run struct {
 	dog       *watchdog
 	looks     sync.WaitGroup // looks at the goroutines that are under way
 
-	mu         sync.Mutex // guards what follows and the phases; never held over code that is not ours
+	mu         sync.Mutex // guards what follows and the phases; never held over foreign code
 	mode       ops.Mode
-	escalated  []ops.Escalation // how mode came to be what it is
+	escalated  []ops.Escalation // how mode was reached
 	phases     []*phase
 	current    int           // index of the phase that runs or ran last; -1 before the first
-	end        time.Time     // when the last phase is over at the latest
-	extended   time.Duration // what extensions were granted so far
+	end        time.Time     // the latest end of the last phase
+	extended   time.Duration // the sum of granted extensions
 	notAwaited []ops.Item
 	exitSet    bool
-	exitCode   int  // what SetExit said
+	exitCode   int  // set by SetExit
 	critical   bool // an item of a critical phase failed, and its error is not excused
-	incomplete bool // something overstayed, failed or was skipped
+	incomplete bool // an item overstayed, failed or was skipped
 	ended      time.Time
-	behind     int // goroutines now in code that is not ours
+	behind     int // goroutines that are now in foreign code
 }
 
 // phase is a Phase while it runs. The Budget of the embedded one grows with extensions.
@@ -105,12 +108,12 @@ type phase struct {
 	items                  []*item
 	open                   int           // items that run
 	done                   int           // items that ended well
-	settled                bool          // nothing runs any more; what is left is to write that down
-	cut                    bool          // a lever or a mode ended it, or will when its turn comes
-	late                   time.Duration // how long after the moment it had asked for the executor was run, in all
+	settled                bool          // nothing runs any more; only the record is left to write
+	cut                    bool          // an action or a mode ended it, or will when its turn comes
+	late                   time.Duration // the sum of the delays with which the executor was woken
 }
 
-// Start begins the stop: it arms the watchdog, then runs the plan on a goroutine of its own, and returns at once.
+// Start begins the stop: it arms the watchdog, then runs the plan on a separate goroutine, and returns at once.
 func Start(plan Plan, o Options) *Run {
 	if strength(o.Mode) == 0 {
 		o.Mode = ops.ModeGraceful
@@ -141,11 +144,29 @@ func Start(plan Plan, o Options) *Run {
 	return r
 }
 
-// Done is closed when the plan has run, and the report is saved and the log written, or an eighth of the slack went by waiting
-// for that. Every goroutine of the run is gone then, but for those that code which is not ours holds. The watchdog is off then: what comes after is for the caller to bound.
+// Done is closed when the plan has run, the report is saved and the log is written, and every goroutine of the run has
+// ended. It waits for report and log at most an eighth of the slack, and not for goroutines in foreign code (Abandoned).
+// The watchdog is off then: the caller must bound what follows.
 func (r *Run) Done() <-chan struct{} { return r.done }
 
-// execute is the executor: it runs the phases in order and waits for nothing that it cannot leave.
+// Wait returns nil when the stop has ended, or ctx's error if that ends first.
+func (r *Run) Wait(ctx context.Context) error {
+	select {
+	case <-r.done:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Abandoned is how many goroutines are in an item, a listing or a Progress now; after Done, how many were abandoned.
+func (r *Run) Abandoned() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.behind
+}
+
+// execute is the executor: it runs the phases in order and waits only for what it can abandon.
 func (r *Run) execute() {
 	defer close(r.done)
 	for i, p := range r.phases {
@@ -164,14 +185,14 @@ func (r *Run) begin(i int) bool {
 	r.current = i
 	p.began = now
 	switch {
-	case p.cut: // an operator skipped it before its turn came; detail says who
+	case p.cut: // an operator skipped it before its turn came; detail names the operator
 	case !p.runsIn(r.mode):
 		p.detail = "not part of a stop of mode " + string(r.mode)
 	default:
 		p.state = ops.StepRunning
-		// The phases after this one keep their time. One with a budget has its own as well, but for what scheduling on a
-		// busy machine has cost so far beyond a quarter of the slack; one without has what is left over, and with a leeway
-		// the quarter of the slack as well.
+		// The phases after this one keep their time. A phase with a budget has its own as well, less the cost of
+		// scheduling on a busy machine beyond a quarter of the slack. A phase without a budget has what is left over, and
+		// with a leeway also the quarter of the slack.
 		budget, last := p.Budget, r.end.Add(-r.rest())
 		switch {
 		case budget == 0 && p.Leeway <= 0:
@@ -192,13 +213,13 @@ func (r *Run) begin(i int) bool {
 	return false
 }
 
-// work lists the items of p, which runs, runs them and waits until all are over.
+// work lists the items of p, which runs, runs them and waits until all have ended.
 func (r *Run) work(p *phase) {
 	items, state := r.list(p)
 	seq := r.launch(p, items, state)
 	quit := make(chan struct{})
-	// The look is not waited for before the end of the stop: on a busy machine a goroutine profile takes seconds, which
-	// would be the phase's.
+	// The stacks are not waited for before the end of the stop: on a busy machine a goroutine profile takes seconds,
+	// which would be the phase's.
 	r.looks.Go(func() { r.watchStacks(p, quit) })
 	for {
 		wait, busy := r.expire(p)
@@ -212,7 +233,7 @@ func (r *Run) work(p *phase) {
 		case <-r.wake:
 		}
 		timer.Stop()
-		r.overslept(p, time.Since(due)) // what the timer's channel holds is when it was due
+		r.overslept(p, time.Since(due)) // the timer's channel holds when it was due
 	}
 	close(quit)
 	if d := min(time.Until(r.deadline(p)), saveWait); d > 0 {
@@ -226,14 +247,14 @@ func (r *Run) work(p *phase) {
 	r.close(p, state)
 }
 
-// deadline is p's as it stands now.
+// deadline is p's current deadline.
 func (r *Run) deadline(p *phase) time.Time {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return p.deadline
 }
 
-// listing is what When and List said.
+// listing is the result of When and List.
 type listing struct {
 	items   []Item
 	skipped bool
@@ -241,7 +262,7 @@ type listing struct {
 	fail    failure
 }
 
-// list asks p what it waits for. If there is nothing to launch it also says how the phase ends.
+// list lists the items of p. If there is nothing to launch it also returns how the phase ends.
 func (r *Run) list(p *phase) ([]Item, ops.StepState) {
 	if p.When == nil && p.List == nil {
 		return nil, ""
@@ -293,7 +314,7 @@ func (r *Run) list(p *phase) ([]Item, ops.StepState) {
 	}
 }
 
-// listed takes the answer of When and List.
+// listed processes the result of When and List.
 func (r *Run) listed(p *phase, l listing) ([]Item, ops.StepState) {
 	switch {
 	case l.fail.bad:
@@ -307,7 +328,7 @@ func (r *Run) listed(p *phase, l listing) ([]Item, ops.StepState) {
 	return l.items, ""
 }
 
-// note sets the detail of p, unless a lever has.
+// note sets the detail of p, unless an action has.
 func (r *Run) note(p *phase, detail string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -322,7 +343,7 @@ func (r *Run) isCut(p *phase) bool {
 	return p.cut
 }
 
-// launch starts the items, unless the listing ended the phase with a state of its own, and says that the phase has begun,
+// launch starts the items, unless the listing ended the phase with its own state. It announces that the phase has begun,
 // unless it has not. It returns the number of the save that shows it.
 func (r *Run) launch(p *phase, items []Item, state ops.StepState) uint64 {
 	r.mu.Lock()
@@ -345,7 +366,8 @@ func (r *Run) launch(p *phase, items []Item, state ops.StepState) uint64 {
 	return seq
 }
 
-// expire abandons the items of p whose time is over and returns how long there is nothing to do, unless none runs.
+// expire abandons the items of p whose time is over. It returns how long the executor may sleep, and whether an item
+// runs.
 func (r *Run) expire(p *phase) (wait time.Duration, busy bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -364,18 +386,18 @@ func (r *Run) expire(p *phase) (wait time.Duration, busy bool) {
 	return next.Sub(now), !p.settled
 }
 
-// overslept notes that the executor was woken by so much later than it had asked for.
+// overslept records that the executor was woken by so much later than it had asked for.
 func (r *Run) overslept(p *phase, by time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	p.late += max(by, 0)
 }
 
-// tolerance is how far beyond its budget a phase may end without the report saying why: saving the report, and a busy
-// machine's scheduling.
+// tolerance is how far beyond its budget a phase may end without an explanation in the report: saving the report, and a
+// busy machine's scheduling.
 const tolerance = 50 * time.Millisecond
 
-// whyLate says why p, which has ended, took longer than its budget; it is empty if p did not. Run.mu is held.
+// whyLate is why p, which has ended, took longer than its budget; empty: it did not. Run.mu is held.
 func (p *phase) whyLate() string {
 	over := p.ended.Sub(p.deadline)
 	if over <= tolerance {
@@ -388,7 +410,7 @@ func (p *phase) whyLate() string {
 	return why + "the gateway was busy with other work"
 }
 
-// close ends p in the given state and tells everyone. r.mu is held.
+// close ends p in the given state and announces it. r.mu is held.
 func (r *Run) close(p *phase, state ops.StepState) {
 	p.state, p.ended = state, time.Now()
 	if p.detail == "" {
@@ -410,7 +432,7 @@ func (r *Run) close(p *phase, state ops.StepState) {
 	r.saves.ask()
 }
 
-// finish writes the outcome and lets the helpers of the run go.
+// finish writes the outcome and ends the helpers of the run.
 func (r *Run) finish() {
 	r.mu.Lock()
 	r.ended = time.Now()
@@ -421,7 +443,7 @@ func (r *Run) finish() {
 	r.saves.close(until)
 	r.news.close(until)
 	looked := make(chan struct{})
-	go func() { // ends with the look that is under way
+	go func() { // ends with the read of the stacks under way
 		r.looks.Wait()
 		close(looked)
 	}()
@@ -429,7 +451,7 @@ func (r *Run) finish() {
 	r.dog.disarm()
 }
 
-// rest is what the phases after the current one may still cost. r.mu is held.
+// rest is how long the phases after the current one may still take. r.mu is held.
 func (r *Run) rest() time.Duration {
 	var d time.Duration
 	for _, p := range r.phases[r.current+1:] {
@@ -440,7 +462,7 @@ func (r *Run) rest() time.Duration {
 	return d
 }
 
-// horizon is when the plan is over at the latest, seen from now: phases that ended early count. r.mu is held.
+// horizon is the latest end of the plan from now on: phases that ended early count. r.mu is held.
 func (r *Run) horizon(now time.Time) time.Time {
 	if r.current >= 0 {
 		if p := r.phases[r.current]; p.state == ops.StepRunning && !p.cut {
@@ -450,7 +472,7 @@ func (r *Run) horizon(now time.Time) time.Time {
 	return now.Add(r.rest())
 }
 
-// enter and leave count the goroutines that are in code which is not ours.
+// enter and leave count the goroutines in foreign code.
 func (r *Run) enter() { r.count(1) }
 func (r *Run) leave() { r.count(-1) }
 
@@ -460,7 +482,7 @@ func (r *Run) count(n int) {
 	r.behind += n
 }
 
-// nudge makes the executor look again.
+// nudge wakes the executor.
 func (r *Run) nudge() {
 	select {
 	case r.wake <- struct{}{}:

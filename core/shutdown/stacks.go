@@ -13,16 +13,16 @@ import (
 )
 
 const (
-	// firstLook is how long an item that says nothing of itself runs before the goroutines are looked at, and lookAgain how
-	// often that is done. A look stops the program for some 2 ms with 2,000 goroutines.
+	// firstLook is how long an item without progress runs before the goroutines are read, and lookAgain how often that is
+	// repeated. A read stops the program for some 2 ms with 2,000 goroutines.
 	firstLook = 2 * time.Second
 	lookAgain = 5 * time.Second
-	// lookSpare is what a phase must have left for a look to be worth the pause: the time is the items'.
+	// lookSpare is how much time a phase must have left for a read: the pause takes time from the items.
 	lookSpare = 500 * time.Millisecond
 )
 
-// watchStacks says of p's items that have no word of their own what their goroutines wait for, until quit is closed. The
-// goroutines are known by their labels, which those that they start inherit (runtime/pprof).
+// watchStacks shows what the goroutines of p's silent items wait for, until quit is closed. The goroutines are found by
+// their labels, which child goroutines inherit (runtime/pprof).
 func (r *Run) watchStacks(p *phase, quit <-chan struct{}) {
 	if r.o.Stacks == nil {
 		return
@@ -69,9 +69,9 @@ func (r *Run) lookAtStacks(p *phase) {
 	r.saves.ask()
 }
 
-// waitsOf reads a goroutine profile (pprof's debug=1 form) and says for each item of a phase, by its label, what the
-// goroutine waits for that tells the most: one that waits for the network or a file before one that waits for a lock, that
-// before any other, and last of all one that only waits for another of them (plumbing). Of equals the deeper one counts.
+// waitsOf reads a goroutine profile (pprof's debug=1 form) and returns for each item of a phase, by its label, what its
+// most telling goroutine waits for. A wait for the network or a file comes first, then a wait for a lock, then any other.
+// Last comes a goroutine that only waits for another of them (plumbing). Of equals the deeper one counts.
 func waitsOf(profile, phase string) map[string]string {
 	type wait struct {
 		rank, depth int
@@ -110,7 +110,7 @@ func waitsOf(profile, phase string) map[string]string {
 	return out
 }
 
-// labelled is the item that a block of the profile works for in phase.
+// labelled is the item that a block of the profile belongs to in phase.
 func labelled(block, phase string) (item string, ok bool) {
 	for line := range strings.Lines(block) {
 		labels, is := strings.CutPrefix(line, "# labels: {")
@@ -155,7 +155,7 @@ func innermost(frames []frame) frame {
 	return frames[0]
 }
 
-// plumbing are functions that wait for a goroutine of their own, whose stack tells more.
+// plumbing are functions that wait for another goroutine, whose stack tells more.
 var plumbing = []string{"gatewaytui/core/bound."}
 
 func isPlumbing(function string) bool {

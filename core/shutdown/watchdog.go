@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// watchdog ends the process when a stop is not over in time. It takes no lock, so that nothing the executor holds can
-// hold it (A8).
+// watchdog ends the process when a stop has not ended in time. It takes no lock, so that nothing the executor holds can
+// block it (A8).
 type watchdog struct {
 	began      time.Time
 	at         atomic.Int64 // nanoseconds after began
@@ -16,7 +16,7 @@ type watchdog struct {
 	quit, gone chan struct{}
 }
 
-// arm starts a watchdog that bites at the given time, and gives the dump bound before it ends the process.
+// arm starts a watchdog that fires at the given time, and gives the dump bound before it ends the process.
 func arm(at time.Time, bound time.Duration, o Options) *watchdog {
 	w := &watchdog{
 		began: time.Now(), bound: bound, o: o,
@@ -27,7 +27,7 @@ func arm(at time.Time, bound time.Duration, o Options) *watchdog {
 	return w
 }
 
-// move makes it bite at another time.
+// move makes it fire at another time.
 func (w *watchdog) move(at time.Time) {
 	w.at.Store(int64(at.Sub(w.began)))
 	select {
@@ -36,7 +36,7 @@ func (w *watchdog) move(at time.Time) {
 	}
 }
 
-// disarm ends it and waits until it is gone. One that bites already ends the process.
+// disarm ends it and waits until it is gone. One that has fired already ends the process.
 func (w *watchdog) disarm() {
 	close(w.quit)
 	<-w.gone
@@ -61,7 +61,7 @@ func (w *watchdog) run() {
 	}
 }
 
-// bite has the stacks written, if that does not take too long, and ends the process.
+// bite writes the stacks, if that does not take too long, and ends the process.
 func (w *watchdog) bite() {
 	told := make(chan struct{})
 	go func() {

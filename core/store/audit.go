@@ -6,19 +6,19 @@ import (
 	"time"
 )
 
-// Audit is what one request asked for, who asked, and what became of it.
+// Audit is what one request asked for, who sent it, and its outcome.
 type Audit struct {
-	ID     string // the request's
+	ID     string // of the request
 	At     time.Time
 	Verb   string
 	Target string
-	// Via, UID, PID, TTY and User are who asked: see ops.Actor.
+	// Via, UID, PID, TTY and User identify the caller: see ops.Actor.
 	Via  string
 	UID  int
 	PID  int
 	TTY  string
 	User string
-	// Tool says that a tool of the gateway asked, Session the session that it belongs to.
+	// Tool means that a tool of the gateway asked. Session is the session that it belongs to.
 	Tool    bool
 	Session string
 	Reason  string
@@ -28,8 +28,8 @@ type Audit struct {
 
 const auditColumns = `id, at, verb, target, via, uid, pid, tty, user, tool, session, reason, state, detail`
 
-// PutAudit writes a request's row; a second one with the same ID updates its state and detail, and nothing else: who
-// asked for what does not change.
+// PutAudit writes a request's row. A second one with the same ID updates only its state and detail, because the caller
+// and the request do not change.
 func (s *Store) PutAudit(ctx context.Context, a Audit) error {
 	return s.write(ctx, "write audit of "+a.ID, func(t *tx) error { return putAudit(t, a) })
 }

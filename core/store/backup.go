@@ -14,15 +14,15 @@ import (
 	"gatewaytui/core/ops"
 )
 
-// spareRoom is what a backup leaves free on the disk that it is written to, in bytes: often it is the store's own.
+// spareRoom is how many bytes a backup leaves free on its disk, which is often the store's own.
 const spareRoom = 64 << 20
 
-// progressEvery is how often a backup says how far it is.
+// progressEvery is how often a backup reports its progress.
 const progressEvery = 500 * time.Millisecond
 
-// Backup writes a copy of the store to the file at to while the store goes on working: every row that was committed when
-// it began, and no part of a transaction. See Copy for the file. It ends when ctx does, and when the store closes; then
-// nothing is left of it. progress, if not nil, is called with the bytes written and the bytes expected.
+// Backup writes a copy of the store to the file at to while the store stays in use: every row that was committed when it
+// began, and no part of a transaction. See Copy for the file. It ends when ctx does, and when the store closes; then
+// nothing is left of the copy. progress, if not nil, is called with the bytes written and the bytes expected.
 func (s *Store) Backup(ctx context.Context, to string, progress func(written, of int64)) error {
 	if err := s.enter(); err != nil {
 		return fmt.Errorf("back up the store: %w", err)
@@ -36,16 +36,16 @@ func (s *Store) Backup(ctx context.Context, to string, progress func(written, of
 
 // Copy writes a copy of the database at path to the file at to, an absolute path. Only the process that holds the home's
 // lock may call it, one call at a time. The copy is one file without a -wal, has mode 0600 and is on the disk when Copy
-// returns; its name is once the caller has synced the folder. A file that exists is never overwritten (CodeConflict), and
-// the database's own files are refused. Until the copy is whole it has a temporary name in the folder of to. After an
-// error nothing is left of it; after a SIGKILL the next Open or Copy of the same database removes it.
+// returns. The caller must sync the folder to make its name durable. An existing file is never overwritten (CodeConflict),
+// and the database's own files are refused. Until the copy is complete it has a temporary name in the folder of to. After
+// an error nothing is left of it. After a SIGKILL the next Open or Copy of the same database removes it.
 //
-// It is SQLite's VACUUM INTO on a connection of its own (https://www.sqlite.org/lang_vacuum.html): it reads one snapshot
+// It is SQLite's VACUUM INTO on a separate connection (https://www.sqlite.org/lang_vacuum.html), which reads one snapshot
 // and blocks no writer.
 func Copy(ctx context.Context, path, to string, progress func(written, of int64)) (err error) {
 	defer func() {
 		if err != nil && ctx.Err() != nil {
-			err = context.Cause(ctx) // SQLite says only "interrupted"
+			err = context.Cause(ctx) // SQLite reports only "interrupted"
 		}
 		if err != nil {
 			err = fmt.Errorf("back up %s to %s: %w", path, to, err)
@@ -64,13 +64,13 @@ func Copy(ctx context.Context, path, to string, progress func(written, of int64)
 	if err := checkRoom(filepath.Dir(to), size); err != nil {
 		return err
 	}
-	_, _ = removeLeftover(ctx, path)                        // one that cannot be removed must not prevent this backup
-	part, forget, err := createPart(path, filepath.Dir(to)) // VACUUM INTO takes an empty file
+	_, _ = removeLeftover(ctx, path)                        // a copy that cannot be removed must not prevent this backup
+	part, forget, err := createPart(path, filepath.Dir(to)) // VACUUM INTO accepts an empty file
 	if err != nil {
 		return err
 	}
 	defer forget()
-	defer os.Remove(part.Name()) // gone already when all went well
+	defer os.Remove(part.Name()) // gone already after a success
 	defer part.Close()
 	defer follow(part.Name(), size, progress)()
 
@@ -89,10 +89,10 @@ func Copy(ctx context.Context, path, to string, progress func(written, of int64)
 	return moveNew(part.Name(), to)
 }
 
-// checkTarget refuses what a copy must not be written to.
+// checkTarget refuses a path that a copy must not be written to.
 func checkTarget(path, to string) error {
 	if !filepath.IsAbs(to) {
-		return &ops.Error{Code: ops.CodeInvalid, Message: fmt.Sprintf("%.200q is not an absolute path", to), Hint: "name the file with its whole path"}
+		return &ops.Error{Code: ops.CodeInvalid, Message: fmt.Sprintf("%.200q is not an absolute path", to), Hint: "use an absolute path"}
 	}
 	there, err := os.Stat(filepath.Dir(to))
 	if err != nil {
@@ -110,7 +110,7 @@ func checkTarget(path, to string) error {
 		}
 	}
 	if _, err := os.Lstat(to); err == nil {
-		return &ops.Error{Code: ops.CodeConflict, Message: to + " exists already, and a backup overwrites nothing", Hint: "name another file, or move that one away"}
+		return &ops.Error{Code: ops.CodeConflict, Message: to + " exists already; a backup never overwrites a file", Hint: "name another file, or move the existing one away"}
 	}
 	return nil
 }
@@ -131,19 +131,19 @@ func wanted(path string) (int64, error) {
 func checkRoom(dir string, size int64) error {
 	var disk unix.Statfs_t
 	if err := unix.Statfs(dir, &disk); err != nil {
-		return nil // then the copy itself says what is wrong
+		return nil // the copy itself then reports what is wrong
 	}
 	if free := int64(disk.Bavail) * disk.Bsize; free < size+spareRoom {
 		return &ops.Error{
 			Code:    ops.CodeUnavailable,
 			Message: fmt.Sprintf("%d MiB are free in %s, and the copy may need %d MiB and leaves %d MiB free", free>>20, dir, size>>20, spareRoom>>20),
-			Hint:    "make room, or name a file on another disk",
+			Hint:    "free some space, or name a file on another disk",
 		}
 	}
 	return nil
 }
 
-// follow tells progress how large the file at path is, until the function that it returns is called.
+// follow reports to progress how large the file at path is, until the returned function is called.
 func follow(path string, of int64, progress func(written, of int64)) (stop func()) {
 	if progress == nil {
 		return func() {}
@@ -170,8 +170,8 @@ func follow(path string, of int64, progress func(written, of int64)) (stop func(
 	}
 }
 
-// moveNew gives a file another name in its folder, if no file has that. Where the file system cannot do both in one step
-// (renameat2(2)), a second name does (link(2)).
+// moveNew renames a file within its folder, unless the new name exists. Where the file system cannot do both in one step
+// (renameat2(2)), it makes a second name (link(2)).
 func moveNew(from, to string) error {
 	err := unix.Renameat2(unix.AT_FDCWD, from, unix.AT_FDCWD, to, unix.RENAME_NOREPLACE)
 	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOSYS) {
@@ -180,7 +180,7 @@ func moveNew(from, to string) error {
 		}
 	}
 	if errors.Is(err, fs.ErrExist) {
-		return &ops.Error{Code: ops.CodeConflict, Message: to + " exists already, and a backup overwrites nothing", Hint: "name another file"}
+		return &ops.Error{Code: ops.CodeConflict, Message: to + " exists already; a backup never overwrites a file", Hint: "name another file"}
 	}
 	return err
 }

@@ -13,8 +13,8 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
-// Reason is the innermost cause of an error of the store, the first of several, without the path of its database: for readers who
-// may not see the home (HF33).
+// Reason is the innermost cause of an error of the store (the first, if there are several), without the path of its
+// database, for readers who may not see the home (HF33).
 func Reason(err error) string {
 	if damage, is := errors.AsType[*DamagedError](err); is {
 		return "the database is damaged: " + damage.What
@@ -34,9 +34,9 @@ func Reason(err error) string {
 	}
 }
 
-// Advice says what ends the cause of an error of the store, as a clause that begins with a verb and has no path.
+// Advice is how to remove the cause of an error of the store, as a clause that begins with a verb and has no path.
 func Advice(err error) string {
-	const look = "ask the operator to look at the log"
+	const look = "ask the operator to check the log"
 	if _, is := errors.AsType[*fileSizeError](err); is {
 		return "ask the operator to raise LimitFSIZE= of the unit or `ulimit -f`"
 	}
@@ -61,13 +61,13 @@ func Advice(err error) string {
 	case sqlite3.SQLITE_FULL:
 		return room
 	case sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY:
-		return "ask the operator to look at the disk"
+		return "ask the operator to check the disk"
 	}
 	return look
 }
 
-// fileSizeError says that a file of the database may not grow: setrlimit(2), RLIMIT_FSIZE. SQLite reports EFBIG as a disk I/O
-// error.
+// fileSizeError means that a file of the database may not grow: setrlimit(2), RLIMIT_FSIZE. SQLite reports EFBIG as a
+// disk I/O error.
 type fileSizeError struct {
 	limit uint64 // in bytes
 	cause error
@@ -79,8 +79,8 @@ func (e *fileSizeError) what() string {
 func (e *fileSizeError) Error() string { return e.what() + ": " + e.cause.Error() }
 func (e *fileSizeError) Unwrap() error { return e.cause }
 
-// fileSize returns err, as a *fileSizeError if a write failed where a file of the database has as many bytes as the limit allows,
-// or lacks less than one write of it: SQLite keeps no errno for the driver.
+// fileSize returns err as a *fileSizeError if a write failed because a file of the database is as large as the limit
+// allows, or lacks less than one write of it. SQLite keeps no errno for the driver.
 func (s *Store) fileSize(err error) error {
 	e, is := errors.AsType[*sqlite.Error](err)
 	if !is || e.Code() != sqlite3.SQLITE_IOERR_WRITE {

@@ -17,7 +17,7 @@ func TestTheAdviceFitsTheCause(t *testing.T) {
 		"start the gateway again": ErrDisplaced,
 		"repair the database":     &DamagedError{What: "a page is torn"},
 		"wait until":              ErrClosed,
-		"look at the log":         errors.New("constraint failed"),
+		"check the log":           errors.New("constraint failed"),
 	} {
 		if got := Advice(fmt.Errorf("put the message: %w", err)); !strings.Contains(got, want) {
 			t.Errorf("of %v it advises: %s; want %q", err, got, want)

@@ -10,11 +10,11 @@ import (
 	"time"
 )
 
-// identity is which files SQLite holds: the database and its -wal, as they were at the path when they were opened. Both
-// keep their inode for as long as a connection is open; the -shm holds no rows.
+// identity identifies the files that SQLite holds: the database and its -wal, as they were at the path when they were
+// opened. Both keep their inode while a connection is open; the -shm holds no rows.
 type identity struct{ db, wal os.FileInfo }
 
-// identify reads the identity of what is at path. It uses stat(2) alone: see the rule in the package comment.
+// identify reads the identity of the files at path. It uses stat(2) alone: see the rule in the package comment.
 func identify(path string) (id identity, err error) {
 	if id.db, err = os.Stat(path); err != nil {
 		return identity{}, err
@@ -23,8 +23,8 @@ func identify(path string) (id identity, err error) {
 	return id, err
 }
 
-// sizes are the largest that the files were seen to have, in bytes. This process never makes them smaller, but for the
-// -wal, which SQLite cuts to walLimit.
+// sizes are the largest sizes of the files so far, in bytes. This process never makes them smaller, except the -wal,
+// which SQLite cuts to walLimit.
 type sizes struct{ db, wal atomic.Int64 }
 
 // shrunk reports whether a file is smaller than it was.
@@ -32,15 +32,15 @@ func (z *sizes) shrunk(now identity) bool {
 	return now.db.Size() < z.db.Load() || now.wal.Size() < z.wal.Load()
 }
 
-// keep notes the sizes of files that are whole.
+// keep records the sizes of files that are complete.
 func (z *sizes) keep(now identity) {
 	z.db.Store(now.db.Size())
 	z.wal.Store(min(now.wal.Size(), walLimit))
 }
 
-// Check says whether the rows that the store commits can be seen by others: whether the files at its path are the ones
-// that it holds (F1), and as long as what it wrote (HF29). It costs two calls of stat(2) and opens nothing;
-// a file that became shorter costs a transaction as well. The writer asks the same after every commit, before it answers.
+// Check reports whether others can see the rows that the store commits: whether the files at its path are the ones that
+// it holds (F1), and as long as what it wrote (HF29). It costs two calls of stat(2) and opens nothing; a file that became
+// shorter costs a transaction as well. The writer checks the same after every commit, before it answers.
 func (s *Store) Check(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -50,8 +50,8 @@ func (s *Store) Check(ctx context.Context) error {
 	}
 	defer s.calls.Done()
 	now, err := s.inPlace()
-	if err == nil && s.sizes.shrunk(now) && !s.readOnly.Load() { // the writer finds out why
-		err = s.write(ctx, "look at files that became shorter", func(*tx) error { return nil })
+	if err == nil && s.sizes.shrunk(now) && !s.readOnly.Load() { // the writer finds the reason
+		err = s.write(ctx, "check files that became shorter", func(*tx) error { return nil })
 	}
 	if err != nil {
 		return fmt.Errorf("check the store at %s: %w", s.path, err)
@@ -59,8 +59,8 @@ func (s *Store) Check(ctx context.Context) error {
 	return nil
 }
 
-// inPlace compares the files at the path with those that the store holds. Once they were seen to differ the store stays
-// displaced: what is at the path now is not what this process has written to.
+// inPlace compares the files at the path with those that the store holds. After the first difference the store stays
+// displaced: this process has not written to the files that are at the path now.
 func (s *Store) inPlace() (identity, error) {
 	if s.displaced.Load() {
 		return identity{}, ErrDisplaced
@@ -93,10 +93,10 @@ func (s *Store) verify() error {
 	return nil
 }
 
-// truncated says what is missing from files that became shorter; nil if nothing is: another process may have compacted the
-// database or emptied its -wal, and then SQLite knows of no more than there is.
+// truncated reports what is missing from files that became shorter. Nil: nothing is, because another process compacted
+// the database or emptied its -wal. SQLite then expects no more than there is.
 func (s *Store) truncated(now identity) error {
-	ctx := context.Background() // what is asked is in memory
+	ctx := context.Background() // the queries read memory only
 	var pageSize, pages, busy, frames, copied int64
 	if err := s.writer.conn.QueryRowContext(ctx, "PRAGMA page_size").Scan(&pageSize); err != nil {
 		return s.cut(err.Error(), err)
@@ -107,7 +107,8 @@ func (s *Store) truncated(now identity) error {
 	if now.db.Size() < s.sizes.db.Load() && now.db.Size() < pages*pageSize {
 		return s.cut(fmt.Sprintf("it has %d bytes and its pages need %d", now.db.Size(), pages*pageSize), nil)
 	}
-	// NOOP copies nothing; it tells how many frames the -wal has (https://www.sqlite.org/pragma.html#pragma_wal_checkpoint).
+	// NOOP copies nothing; it returns how many frames the -wal has
+	// (https://www.sqlite.org/pragma.html#pragma_wal_checkpoint).
 	if err := s.writer.conn.QueryRowContext(ctx, "PRAGMA wal_checkpoint(NOOP)").Scan(&busy, &frames, &copied); err != nil {
 		return s.cut(err.Error(), err)
 	}
@@ -118,7 +119,7 @@ func (s *Store) truncated(now identity) error {
 	return nil
 }
 
-// cut is the error of a database of which a part is missing.
+// cut is the error of a database with a missing part.
 func (s *Store) cut(what string, cause error) error {
 	return &DamagedError{Path: s.path, What: "it was truncated under the running gateway: " + what, cause: cause}
 }

@@ -13,24 +13,24 @@ import (
 	"modernc.org/sqlite"
 )
 
-// Sizes of the connections. The whole gateway idles under 40 MB, so the page caches are small: what is read often is
-// kept in the gateway's own tables, and the kernel caches the rest.
+// Sizes of the connections. The whole gateway idles under 40 MB, so the page caches are small. The gateway's own tables
+// keep what is read often, and the kernel caches the rest.
 const (
 	readConns     = 4
 	readCacheKiB  = 512
 	writeCacheKiB = 1024
-	// busyMS is how long a statement waits for another process's lock. Only the gateway opens the database, so a lock
-	// is somebody's mistake, and saying so beats waiting.
+	// busyMS is how long a statement waits for another process's lock. Only the gateway opens the database, so such a
+	// lock is a mistake, and an early error is better than a long wait.
 	busyMS = 1000
 	// checkpointPages is SQLite's own default: a -wal of about 4 MB.
 	checkpointPages = 1000
-	// walLimit is the size in bytes to which SQLite truncates the -wal when it starts it afresh, after a reader of
-	// another process made it grow.
+	// walLimit is the size in bytes to which SQLite truncates the -wal when it restarts it, after a reader of another
+	// process made it grow.
 	walLimit = 16 << 20
 )
 
-// dataSource is the driver's name for path. mode is SQLite's: rwc or ro (https://www.sqlite.org/uri.html). The schema of a
-// file is not trusted: it calls no function with side effects, and no statement can write it but as DDL (HF31,
+// dataSource is the driver's name for path. mode is SQLite's: rwc or ro (https://www.sqlite.org/uri.html). The schema of
+// a file is not trusted: it calls no function with side effects, and only DDL statements can write it (HF31,
 // https://www.sqlite.org/security.html).
 func dataSource(path, mode string, pragmas ...string) string {
 	q := url.Values{"mode": {mode}, "_defensive": {"1"}, "_pragma": append(pragmas, "trusted_schema(0)")}
@@ -44,14 +44,14 @@ type writer struct {
 	tx   tx
 	// found is the schema version that the database had before it was opened; 0: it is new.
 	found int
-	// foreign is what of its schema no gateway made.
-	foreign []Impossible
+	// foreign is the part of its schema that no gateway made.
+	foreign []InvalidRow
 }
 
 func openWriter(ctx context.Context, path string) (*writer, error) {
-	// The second line behind the rule of the package comment: with locks that belong to the open file and not to the
-	// process, a stray open and close of the database keeps SQLite's lock on it. The error says that the platform has
-	// none, or that a database was opened before; POSIX locks it is then.
+	// A second protection after the rule of the package comment: locks that belong to the open file and not to the
+	// process. They survive a stray open and close of the database. The error means that the platform has none, or that a
+	// database was opened before; then POSIX locks are used.
 	_, _ = sqlite.OFDLocking(true)
 
 	db, err := sql.Open("sqlite", dataSource(path, "rwc", fmt.Sprintf("busy_timeout(%d)", busyMS)))
@@ -70,7 +70,7 @@ func (w *writer) open(ctx context.Context, path string) (err error) {
 	if w.conn, err = w.db.Conn(ctx); err != nil {
 		return err
 	}
-	// SQLite gives -wal and -shm the mode of the database, whatever the umask.
+	// SQLite gives -wal and -shm the mode of the database, for every umask.
 	for _, name := range []string{path, path + "-wal", path + "-shm"} {
 		if err := os.Chmod(name, 0o600); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
@@ -112,9 +112,9 @@ func (w *writer) open(ctx context.Context, path string) (err error) {
 	return err
 }
 
-// settle copies what an earlier process left in the -wal into the database. Linux drops pages whose sync failed and reports
-// it once (https://lwn.net/Articles/752063/), so the -wal may have frames that are in the kernel's memory alone. Behind
-// them no commit would survive a power cut. A -wal of more than maxQuickWAL is left: a start has no time for it.
+// settle copies what an earlier process left in the -wal into the database. Linux drops pages whose sync failed and
+// reports it once (https://lwn.net/Articles/752063/), so some frames of the -wal may exist only in the kernel's memory.
+// No commit after them would survive a power cut. A -wal of more than maxQuickWAL is left: a start has no time for it.
 func (w *writer) settle(ctx context.Context, path string) error {
 	fi, err := os.Stat(path + "-wal")
 	if errors.Is(err, fs.ErrNotExist) || err == nil && (fi.Size() == 0 || fi.Size() > maxQuickWAL) {
@@ -138,8 +138,8 @@ func (w *writer) close() error {
 	return errors.Join(append(errs, w.db.Close())...)
 }
 
-// openReaders makes the pool of read-only connections. All are opened at once and stay, so that a process that has run
-// out of descriptors can still read what it knows (F5).
+// openReaders makes the pool of read-only connections. All are opened at once and stay open, so that a process without
+// free descriptors can still read its data (F5).
 func openReaders(ctx context.Context, path string) (_ *sql.DB, err error) {
 	db, err := readPool(path)
 	if err != nil {
@@ -155,7 +155,7 @@ func openReaders(ctx context.Context, path string) (_ *sql.DB, err error) {
 		if err != nil {
 			return nil, err
 		}
-		defer conn.Close() // back into the pool once there are as many as there will be
+		defer conn.Close() // back into the pool when all of them exist
 		var n int
 		// The -wal is opened by the first read.
 		if err := conn.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_schema").Scan(&n); err != nil {

@@ -17,21 +17,21 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
-// DamagedError says that the file is no database, or one whose pages do not fit together (F8), or that is cut
-// off (HF29), or whose schema is not the gateway's (HF31).
+// DamagedError means that the file is not a database, that its pages do not fit together (F8), that it is truncated
+// (HF29), or that its schema is not the gateway's (HF31).
 type DamagedError struct {
 	Path string
-	// What is SQLite's word for it.
+	// What is SQLite's description of it.
 	What string
-	// Tables are those in whose pages the damage is; empty where that cannot be told.
+	// Tables are those with damaged pages; empty where that is unknown.
 	Tables []string
 	cause  error
 }
 
-// Unwrap is SQLite's own error, if it gave one.
+// Unwrap is SQLite's own error, if there is one.
 func (e *DamagedError) Unwrap() error { return e.cause }
 
-// Is reports that a damaged database is one that cannot be used as it is.
+// Is reports that a damaged database cannot be used as it is.
 func (e *DamagedError) Is(target error) bool { return target == ErrUnusable }
 
 func (e *DamagedError) Error() string {
@@ -45,7 +45,7 @@ func (e *DamagedError) Error() string {
 	return fmt.Sprintf("the database %s is damaged%s: %s", e.Path, in, e.What)
 }
 
-// damaged turns SQLite's words for a damaged file into a *DamagedError, and leaves other errors as they are.
+// damaged turns SQLite's errors for a damaged file into a *DamagedError, and returns other errors unchanged.
 func damaged(path string, err error) error {
 	if e, is := errors.AsType[*DamagedError](err); is {
 		if e.Path == "" {
@@ -62,9 +62,9 @@ func damaged(path string, err error) error {
 	return err
 }
 
-// blame is err of a call of SQLite as its caller shall know it. SQLite says that a database is malformed when the disk
-// refuses a read with EIO (SQLITE_IOERR_CORRUPTFS, https://www.sqlite.org/rescode.html#ioerr_corruptfs). While the last
-// write failed because of the disk, such an error is the disk's as well, and no damage.
+// blame returns err of a call of SQLite as callers must see it. SQLite reports a malformed database when the disk refuses
+// a read with EIO (SQLITE_IOERR_CORRUPTFS, https://www.sqlite.org/rescode.html#ioerr_corruptfs). While the last write
+// failed because of the disk, such an error also counts as the disk's, and not as damage.
 func (s *Store) blame(err error) error {
 	err = damaged(s.path, err)
 	if _, is := errors.AsType[*DamagedError](err); !is {
@@ -76,8 +76,8 @@ func (s *Store) blame(err error) error {
 	return err
 }
 
-// Verify reads the whole database once and says what does not fit together, as a *DamagedError. It costs a second for some
-// 500 MB, and holds up nobody.
+// Verify reads the whole database once and returns what does not fit together as a *DamagedError. It costs a second for
+// some 500 MB, and blocks no other call.
 func (s *Store) Verify(ctx context.Context) error {
 	if err := s.enter(); err != nil {
 		return fmt.Errorf("verify the store: %w", err)
@@ -86,13 +86,13 @@ func (s *Store) Verify(ctx context.Context) error {
 	return s.checkPages(ctx, s.readers)
 }
 
-// Inspect is Verify of the database at path that nobody has open. It cannot write to it.
+// Inspect is Verify for a closed database at path. It cannot write to it.
 func Inspect(ctx context.Context, path string) error {
 	return (&Store{path: path, log: slog.New(slog.DiscardHandler)}).inspect(ctx)
 }
 
-// inspect is Verify of a database that nobody has open yet, by a connection that cannot write to it: a database that is
-// damaged is not even opened by one that can. No database is no damage.
+// inspect is Verify for a closed database, with a connection that cannot write: a damaged database is not even opened by
+// one that can. A missing database is not damaged.
 func (s *Store) inspect(ctx context.Context) (err error) {
 	if fi, err := os.Stat(s.path); errors.Is(err, fs.ErrNotExist) || err == nil && fi.Size() == 0 {
 		return nil
@@ -113,8 +113,9 @@ func (s *Store) inspect(ctx context.Context) (err error) {
 	return err
 }
 
-// rollBack undoes the transaction that a rollback journal next to the database describes. A database has one until it is
-// first made to use a -wal, and a connection that may not write cannot undo it (https://www.sqlite.org/lockingv3.html#hot_journals).
+// rollBack undoes the transaction in a rollback journal next to the database. A database can have one until it is first
+// made to use a -wal, and a connection that may not write cannot undo it
+// (https://www.sqlite.org/lockingv3.html#hot_journals).
 func rollBack(ctx context.Context, path string) (err error) {
 	db, err := sql.Open("sqlite", dataSource(path, "rw", fmt.Sprintf("busy_timeout(%d)", busyMS)))
 	if err != nil {
@@ -125,7 +126,7 @@ func rollBack(ctx context.Context, path string) (err error) {
 	return db.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_schema").Scan(&n)
 }
 
-// maxWords is how many of SQLite's words on one database are read.
+// maxWords is how many of SQLite's findings about one database are read.
 const maxWords = 100
 
 func (s *Store) checkPages(ctx context.Context, db *sql.DB) error {
@@ -137,7 +138,7 @@ func (s *Store) checkPages(ctx context.Context, db *sql.DB) error {
 		}
 		return aboutValue(w)
 	})
-	if len(values) > 0 { // the pages are sound: rows that a start would believe are judged by themselves
+	if len(values) > 0 { // the pages are sound: the rows that a start uses are validated separately
 		s.log.Warn("store.values", "path", s.path, "words", values)
 	}
 	err = damaged(s.path, err)
@@ -154,7 +155,8 @@ func (s *Store) checkPages(ctx context.Context, db *sql.DB) error {
 	return found
 }
 
-// quickCheck is what SQLite finds wrong with a table, or with the whole database; what it says of a sound one is left out.
+// quickCheck is what SQLite finds wrong with a table, or with the whole database. It leaves out the finding for a sound
+// one.
 func quickCheck(ctx context.Context, db *sql.DB, table string) (words []string, err error) {
 	arg := fmt.Sprint(maxWords)
 	if table != "" {
@@ -177,15 +179,15 @@ func quickCheck(ctx context.Context, db *sql.DB, table string) (words []string, 
 	return words, rows.Err()
 }
 
-// aboutValue reports whether SQLite's word is about what a row says, and not about how pages hang together
+// aboutValue reports whether SQLite's finding is about the value of a row, and not about pages
 // (https://www.sqlite.org/pragma.html#pragma_integrity_check).
 func aboutValue(word string) bool {
 	return strings.HasPrefix(word, "CHECK constraint failed in ") ||
 		strings.Contains(word, " value in ") && !strings.Contains(word, "page ")
 }
 
-// damagedTables are the tables whose pages, or those of their indexes, do not fit together. Where the schema itself
-// cannot be read there is nothing to tell.
+// damagedTables are the tables whose pages, or those of their indexes, do not fit together; none if the schema itself is
+// not readable.
 func damagedTables(ctx context.Context, db *sql.DB) (found []string) {
 	rows, err := db.QueryContext(ctx, "SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name")
 	if err != nil {
@@ -198,7 +200,7 @@ func damagedTables(ctx context.Context, db *sql.DB) (found []string) {
 			tables = append(tables, name)
 		}
 	}
-	_ = rows.Close() // what could be read is looked at
+	_ = rows.Close() // the readable ones are checked
 	for _, t := range tables {
 		words, err := quickCheck(ctx, db, t)
 		if err != nil && ctx.Err() == nil || slices.ContainsFunc(words, func(w string) bool { return !aboutValue(w) }) {
@@ -208,25 +210,25 @@ func damagedTables(ctx context.Context, db *sql.DB) (found []string) {
 	return found
 }
 
-// files are those of the database at path. The -shm is made again at every open.
+// files are those of the database at path. SQLite makes the -shm again at every open.
 func files(path string) []string { return []string{path, path + "-wal"} }
 
-// SetAside moves the database that nobody has open out of the way, and returns where to.
-func SetAside(path string, now time.Time) (string, error) {
+// QuarantineFile moves a closed database out of the way, and returns its new path.
+func QuarantineFile(path string, now time.Time) (string, error) {
 	to := path + ".damaged-" + now.UTC().Format("20060102T150405")
 	for i, from := range files(path) {
 		if err := os.Rename(from, files(to)[i]); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return "", fmt.Errorf("set the database aside: %w", err)
+			return "", fmt.Errorf("move the database to quarantine: %w", err)
 		}
 	}
 	if err := os.Remove(path + "-shm"); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return "", fmt.Errorf("set the database aside: %w", err)
+		return "", fmt.Errorf("move the database to quarantine: %w", err)
 	}
 	return to, nil
 }
 
-// KeepCopy copies the damaged database that nobody has open, so that what is tried on it next can be undone, and returns
-// where to. One copy is enough: where there is one it stays, however often the gateway is started.
+// KeepCopy copies a damaged, closed database, so that a repair can be undone, and returns the path of the copy. One copy
+// is enough: later starts keep an existing one.
 func KeepCopy(path string) (string, error) {
 	to := path + ".damaged"
 	for i, from := range files(path) {
@@ -249,7 +251,7 @@ func copyFile(from, to string) (err error) {
 	}
 	_, err = io.Copy(out, in)
 	if err = errors.Join(err, out.Sync(), out.Close()); err != nil {
-		_ = os.Remove(to) // half a copy is worse than none
+		_ = os.Remove(to) // a part of a copy is worse than none
 	}
 	return err
 }

@@ -65,7 +65,7 @@ func TestF8_ADamagedDatabaseIsNamedAndKept(t *testing.T) {
 					t.Fatalf("the copy at %s is another, %v", copied, err)
 				}
 			}
-			aside, err := SetAside(path, noon.Add(time.Hour))
+			aside, err := QuarantineFile(path, noon.Add(time.Hour))
 			must(t, err)
 			if kept, err := os.ReadFile(aside); err != nil || string(kept) != string(db) {
 				t.Fatalf("what was set aside at %s is another, %v", aside, err)

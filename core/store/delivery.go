@@ -9,7 +9,7 @@ import (
 // InboxState is how far a message from a chat has come.
 type InboxState string
 
-// The states of an inbox row. A running one has a turn that began; whether that turn ended by itself is the turn's to say.
+// The states of an inbox row. A running one has a turn that began; the turn's row shows how that turn ended.
 const (
 	InboxWaiting  InboxState = "waiting"
 	InboxRunning  InboxState = "running"
@@ -33,8 +33,8 @@ type Outbox struct {
 	At                             time.Time
 }
 
-// PutInbox writes a message before its platform is told that it was taken. If its Dedupe was seen before nothing is
-// written: fresh is false and id names the message that it was then. Otherwise id is v's.
+// PutInbox writes a message before its platform gets the acknowledgement. If its Dedupe was seen before, nothing is
+// written: fresh is false and id names the earlier message. Otherwise id is v's.
 func (s *Store) PutInbox(ctx context.Context, v Inbox) (id string, fresh bool, err error) {
 	id, err = result(ctx, s, "write inbox "+v.ID, func(t *tx) (string, error) {
 		if v.Dedupe != "" {
@@ -51,7 +51,7 @@ func (s *Store) PutInbox(ctx context.Context, v Inbox) (id string, fresh bool, e
 	return id, id == v.ID, err
 }
 
-// DropInbox forgets a message that was refused after all: it may come again.
+// DropInbox deletes a message that was refused after all: it may come again.
 func (s *Store) DropInbox(ctx context.Context, id string) error {
 	return s.write(ctx, "drop inbox "+id, func(t *tx) error {
 		_, err := t.exec(`DELETE FROM inbox WHERE id = ?`, id)
@@ -59,18 +59,18 @@ func (s *Store) DropInbox(ctx context.Context, id string) error {
 	})
 }
 
-// Answer notes that a message of the inbox has its answer, and writes that into the outbox; nil is an answer without
-// words. A message that has one already keeps it.
+// Answer records that a message of the inbox has its answer, and writes the answer into the outbox; nil is an answer
+// without text. A message that has an answer keeps it.
 func (s *Store) Answer(ctx context.Context, id string, reply *Outbox) error {
 	return s.write(ctx, "answer "+id, func(t *tx) error { return t.answer(id, reply) })
 }
 
-// PutOutbox writes a message to a chat that answers none.
+// PutOutbox writes a message to a chat that answers no message.
 func (s *Store) PutOutbox(ctx context.Context, v Outbox) error {
 	return s.write(ctx, "write outbox "+v.ID, func(t *tx) error { return t.putOutbox(v) })
 }
 
-// EndOutbox notes that a message was taken by its platform, or, with a reason, that it never will be.
+// EndOutbox records that the platform accepted a message or, with a reason, that it never will.
 func (s *Store) EndOutbox(ctx context.Context, id, refused string, at time.Time) error {
 	state := "sent"
 	if refused != "" {

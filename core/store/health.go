@@ -13,17 +13,17 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
-// Health is what a store knows of its own writing. It comes from memory alone: reading it waits for no disk.
+// Health is the state of a store's writing. It comes from memory alone: reading it never waits for the disk.
 type Health struct {
-	// Err is why nothing can be written: the last write failed and no row was written since, or the store takes no more
-	// writes at all (ErrDisplaced, *DamagedError). It is nil while writing works, as far as the store knows (HF13).
+	// Err is why nothing can be written: the last write failed and no row was written since, or the store accepts no more
+	// writes (ErrDisplaced, *DamagedError). It is nil while writing works, as far as the store knows (HF13).
 	Err error
 	// Since is when Err was first seen.
 	Since time.Time
 	// Running is how long the transaction under way has taken; 0: none is.
 	Running time.Duration
-	// P99 is the 99th percentile of the time that a transaction took, of those that ended within paceWindow. Transactions is
-	// how many those are, and Slow how many of them took slowTransaction or longer.
+	// P99 is the 99th percentile of the time of the transactions that ended within paceWindow. Transactions is how many
+	// those are, and Slow how many of them took slowTransaction or longer.
 	P99                time.Duration
 	Transactions, Slow int
 }
@@ -32,7 +32,7 @@ type Health struct {
 const (
 	paceWindow = time.Minute
 	paceKept   = 256
-	// slowTransaction is 50 times what a transaction takes on a spinning disk.
+	// slowTransaction is 50 times the duration of a transaction on a spinning disk.
 	slowTransaction = time.Second
 )
 
@@ -80,14 +80,14 @@ func (s *Store) Health(now time.Time) Health {
 	return out
 }
 
-// begin notes that a transaction begins.
+// begin records that a transaction begins.
 func (h *health) begin(now time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.begun = now
 }
 
-// end notes that the transaction is over, and returns how long it took.
+// end records that the transaction has ended, and returns how long it took.
 func (h *health) end(opened, now time.Time) time.Duration {
 	h.moved.Store(int64(now.Sub(opened)))
 	h.mu.Lock()
@@ -99,7 +99,7 @@ func (h *health) end(opened, now time.Time) time.Duration {
 	return took
 }
 
-// set notes why nothing can be written; nil: writing works. It reports whether that is a change.
+// set records why nothing can be written; nil: writing works. It reports whether that is a change.
 func (h *health) set(err error, now time.Time) (changed bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -110,8 +110,8 @@ func (h *health) set(err error, now time.Time) (changed bool) {
 	return changed
 }
 
-// refusedByDisk reports whether one request met what will meet every other: no room, or a file that cannot be written.
-// SQLite may say so to a statement and keep its transaction.
+// refusedByDisk reports whether one request failed for a reason that every other will meet: no room, or a file that
+// cannot be written. SQLite may return this for a statement and keep its transaction.
 func refusedByDisk(err error) bool {
 	e, is := errors.AsType[*sqlite.Error](err)
 	if !is {
@@ -134,9 +134,9 @@ func (s *Store) Patient(ctx context.Context) (context.Context, context.CancelFun
 	return s.Patience(context.WithoutCancel(ctx), Stall)
 }
 
-// Patience returns a context for writes that have to outlast a slow disk. It ends when ctx does, or when the writer has
-// finished no transaction for bound: a write may wait behind others for as long as each of them ends in time (HF22).
-// Its cause is then a context.DeadlineExceeded that says so. The caller calls the returned function when it is done.
+// Patience returns a context for writes that must outlast a slow disk. It ends when ctx does, or when the writer has
+// finished no transaction for bound. A write may wait behind others while each of them ends in time (HF22). Its cause is
+// then a context.DeadlineExceeded with that text. The caller calls the returned function when it is done.
 func (s *Store) Patience(ctx context.Context, bound time.Duration) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	began := time.Since(s.opened)

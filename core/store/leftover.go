@@ -14,7 +14,7 @@ import (
 
 // A backup that is killed with SIGKILL leaves its unfinished copy in the folder of its target, which may be on another
 // disk. So the path of the copy is recorded next to the database before the copy exists, and the next Open or Copy
-// removes the copy. The record is a symbolic link, because nothing in this package opens a file by its path.
+// removes the copy. The record is a symbolic link, because no code in this package opens a file by its path.
 
 // partPrefix begins the name of every unfinished copy.
 const partPrefix = ".gatewaytui-backup-"

@@ -10,8 +10,8 @@ import (
 	"gatewaytui/core/ops"
 )
 
-// Life is one run of a gateway on this home. The life that runs has OutcomeRunning and no EndedAt; HeartbeatAt says when
-// it was last known to be alive, which is what a crash leaves.
+// Life is one run of a gateway on this home. The running life has OutcomeRunning and no EndedAt. HeartbeatAt is when it
+// was last known to be alive, which remains after a crash.
 type Life struct {
 	ID string
 	// PID, StartTicks and BootID together name the process (B11).
@@ -23,20 +23,21 @@ type Life struct {
 	StartedAt   time.Time
 	EndedAt     time.Time
 	HeartbeatAt time.Time
-	// RSS is what it kept resident at HeartbeatAt, in bytes; 0 is unknown.
+	// RSS is its resident memory at HeartbeatAt, in bytes; 0: unknown.
 	RSS     int64
 	Outcome ops.Outcome
 	// Phase is the shutdown phase in which a cut-short life ended.
 	Phase  string
 	Reason string
 	By     string
-	// ClockDoubted says that the wall clock disagreed with the lives before it: its times are no measure for the next life.
+	// ClockDoubted means that the wall clock disagreed with the lives before it. The next life does not compare its clock
+	// with these times.
 	ClockDoubted bool
 }
 
 const lifeColumns = `id, pid, start_ticks, boot_id, version, started_at, ended_at, heartbeat_at, outcome, phase, reason, by, rss, clock_doubted`
 
-// PutLife writes a life, whole: a life with the same id is overwritten and keeps its place.
+// PutLife writes a whole life. A life with the same id is overwritten and keeps its place.
 func (s *Store) PutLife(ctx context.Context, l Life) error {
 	return s.write(ctx, "write life "+l.ID, func(t *tx) error { return putLife(t, l) })
 }
@@ -52,7 +53,7 @@ func putLife(t *tx, l Life) error {
 	return err
 }
 
-// Heartbeat says that the life with this id was alive at at, with rss bytes resident. A life that has ended keeps its
+// Heartbeat records that the life with this id was alive at at, with rss bytes resident. A life that has ended keeps its
 // record.
 func (s *Store) Heartbeat(ctx context.Context, id string, at time.Time, rss int64) error {
 	return s.write(ctx, "write the heartbeat of life "+id, func(t *tx) error {
@@ -61,7 +62,7 @@ func (s *Store) Heartbeat(ctx context.Context, id string, at time.Time, rss int6
 	})
 }
 
-// JudgeClock keeps whether the wall clock of the life that runs is doubted, and that it was alive at at.
+// JudgeClock records whether the wall clock of the running life is doubted, and that the life was alive at at.
 func (s *Store) JudgeClock(ctx context.Context, id string, doubted bool, at time.Time) error {
 	return s.write(ctx, "write the verdict on the clock of life "+id, func(t *tx) error {
 		_, err := t.exec(`UPDATE lives SET heartbeat_at = ?, clock_doubted = ? WHERE id = ? AND outcome = ?`, stamp(at), doubted, id, string(ops.OutcomeRunning))
@@ -86,7 +87,7 @@ func (s *Store) LastLife(ctx context.Context) (Life, bool, error) {
 		func(rows *sql.Rows) (Life, error) { return scanLife(rows) })
 }
 
-// LivesBegun is how many lives began on this home, those that were deleted since included.
+// LivesBegun is how many lives began on this home, deleted ones included.
 func (s *Store) LivesBegun(ctx context.Context) (int64, error) {
 	n, _, err := first(ctx, s, "count the lives", `SELECT coalesce(max(seq), 0) FROM lives`, nil, func(rows *sql.Rows) (n int64, err error) {
 		return n, rows.Scan(&n)
@@ -94,9 +95,9 @@ func (s *Store) LivesBegun(ctx context.Context) (int64, error) {
 	return n, err
 }
 
-// Lives are the lives that began before the one that cursor stands for, newest first. An empty cursor begins with the
-// newest; next is the cursor of the page after this one, empty on the last. A cursor that Lives did not return is an
-// *ops.Error with CodeInvalid. limit is bounded as ops.Query.Limit is.
+// Lives are the lives that began before the cursor's life, newest first. An empty cursor begins with the newest; next is
+// the cursor of the next page, empty on the last. A cursor that Lives did not return is an *ops.Error with CodeInvalid.
+// limit is bounded as ops.Query.Limit is.
 func (s *Store) Lives(ctx context.Context, limit int, cursor string) (lives []Life, next string, err error) {
 	before := int64(1<<63 - 1)
 	if cursor != "" {

@@ -44,8 +44,8 @@ func stepsOf(files fs.FS) ([]step, error) {
 	return steps, nil
 }
 
-// migrate runs the steps that the database has not had, each in one transaction with its version: a kill between any two
-// instructions leaves a database of one version, complete. It returns the version that it found, 0 for a new database.
+// migrate runs the steps that the database lacks, each in one transaction with its version: a kill between any two
+// instructions leaves a complete database of one version. It returns the version that it found, 0 for a new database.
 func migrate(ctx context.Context, conn *sql.Conn, files fs.FS) (found int, err error) {
 	steps, err := stepsOf(files)
 	if err != nil {

@@ -174,7 +174,7 @@ func TestWhatCannotBeOpenedIsSaid(t *testing.T) {
 	for name, tc := range map[string]struct{ path, says string }{
 		"a file that is no database":      {garbage, "not a database"},
 		"a directory that is not there":   {filepath.Join(dir, "missing", "gateway.db"), "unable to open"},
-		"a directory in the file's place": {dir, "no regular file"},
+		"a directory in the file's place": {dir, "not a regular file"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := Open(t.Context(), Options{Path: tc.path})

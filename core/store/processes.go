@@ -7,7 +7,7 @@ import (
 )
 
 // Process is one row of the process journal: a subprocess tree that a life started, named by its leader. Life, PID and
-// StartTicks are its name.
+// StartTicks identify it.
 type Process struct {
 	Life       string
 	PID        int
@@ -17,7 +17,7 @@ type Process struct {
 	Command    string
 	Policy     string
 	StartedAt  time.Time
-	// EndedAt is zero while the tree may live; How says what ended it.
+	// EndedAt is zero while the tree may live; How is what ended it.
 	EndedAt time.Time
 	How     string
 }
@@ -30,8 +30,8 @@ func putProcess(t *tx, p Process) error {
 	return err
 }
 
-// EndProcess notes that a tree is gone, and what ended it. A row that has ended stays as it was; one that was never
-// written is no error.
+// EndProcess records that a tree is gone, and what ended it. A row that has ended does not change. It is not an error if
+// the row was never written.
 func (s *Store) EndProcess(ctx context.Context, life string, pid int, startTicks uint64, at time.Time, how string) error {
 	return s.write(ctx, "end process", func(t *tx) error {
 		return endProcess(t, Process{Life: life, PID: pid, StartTicks: startTicks, EndedAt: at, How: how})
@@ -44,8 +44,8 @@ func endProcess(t *tx, p Process) error {
 	return err
 }
 
-// RecordProcesses writes rows in their order in one commit, all of them or none: one without an end
-// replaces the row of the same name, one with an end does as EndProcess.
+// RecordProcesses writes rows in their order in one commit, all of them or none: rows without an end as PutProcess does,
+// rows with an end as EndProcess does.
 func (s *Store) RecordProcesses(ctx context.Context, rows []Process) error {
 	return s.write(ctx, "record processes", func(t *tx) error {
 		for _, p := range rows {
@@ -61,7 +61,7 @@ func (s *Store) RecordProcesses(ctx context.Context, rows []Process) error {
 	})
 }
 
-// EndEarlierProcesses notes that every tree of another life than this one is gone.
+// EndEarlierProcesses records that every tree of the other lives is gone.
 func (s *Store) EndEarlierProcesses(ctx context.Context, life string, at time.Time, how string) error {
 	return s.write(ctx, "end the processes of earlier lives", func(t *tx) error {
 		_, err := t.exec(`UPDATE processes SET ended_at = ?, how = ? WHERE ended_at IS NULL AND life <> ?`, stamp(at), how, life)
@@ -69,7 +69,7 @@ func (s *Store) EndEarlierProcesses(ctx context.Context, life string, at time.Ti
 	})
 }
 
-// LiveProcesses are the rows without an end, of every life, oldest first: what may still live.
+// LiveProcesses are the rows without an end, of every life, oldest first: these trees may still live.
 func (s *Store) LiveProcesses(ctx context.Context) ([]Process, error) {
 	return collect(ctx, s, "read live processes", `SELECT life, pid, start_ticks, boot_id, session, command, policy, started_at
 		FROM processes WHERE ended_at IS NULL ORDER BY started_at`, nil,

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Pruned says how many rows were deleted of what.
+// Pruned is how many rows of each kind were deleted.
 type Pruned struct {
 	Sessions, Turns, Messages, Processes, Audit, Lives, Shutdowns, Inbox, Outbox, Quarantine int
 }
@@ -13,7 +13,7 @@ type Pruned struct {
 // Any reports whether anything was deleted.
 func (p Pruned) Any() bool { return p != Pruned{} }
 
-// Add counts q in.
+// Add adds q.
 func (p *Pruned) Add(q Pruned) {
 	p.Sessions += q.Sessions
 	p.Turns += q.Turns
@@ -27,17 +27,17 @@ func (p *Pruned) Add(q Pruned) {
 	p.Quarantine += q.Quarantine
 }
 
-// Retention is how long what has ended is kept, so that the database does not grow for ever (F7).
+// Retention is how long ended rows are kept, so that the database does not grow for ever (F7).
 const Retention = 90 * 24 * time.Hour
 
 // Prune deletes what ended before old: conversations with their turns and messages, rows of the journal, the audit, past
-// lives with their shutdowns, messages to and from chats that have their answer, and what was set aside. What is current
-// is never touched. Of each table at most batch rows go at once, along an index, so that nobody waits long for the writer
-// (F12); call it again until nothing was deleted.
+// lives with their shutdowns, messages to and from chats that have their answer, and quarantined rows. It never touches
+// current rows. It deletes at most batch rows of each table at once, along an index, so that no other call waits long for
+// the writer (F12). Call it again until nothing was deleted.
 func (s *Store) Prune(ctx context.Context, old time.Time, batch int) (Pruned, error) {
 	return result(ctx, s, "prune", func(t *tx) (p Pruned, err error) {
 		const gone = `(SELECT id FROM sessions WHERE ended_at < ?1 ORDER BY ended_at LIMIT ?2)`
-		// A conversation goes from its messages up, the next part once the one before is gone.
+		// A conversation is deleted from its messages upwards, each part once the previous one is gone.
 		for _, step := range []struct {
 			n    *int
 			text string
@@ -53,7 +53,7 @@ func (s *Store) Prune(ctx context.Context, old time.Time, batch int) (Pruned, er
 				break
 			}
 		}
-		// One that was killed has no end; when it was last known to run stands for it.
+		// A life that was killed has no end; its last heartbeat counts instead.
 		const lives = `(SELECT id FROM lives WHERE coalesce(ended_at, heartbeat_at) < ?1 AND outcome <> 'running' ORDER BY seq LIMIT ?2)`
 		for _, step := range []struct {
 			n    *int

@@ -14,33 +14,33 @@ import (
 	"gatewaytui/core/ops"
 )
 
-// Impossible is a row that cannot be true: of a database that was changed by hand, by another program or by a disk.
-type Impossible struct {
+// InvalidRow is a row with impossible values: the database was changed by hand, by another program or by a disk.
+type InvalidRow struct {
 	Table, Row string // Row names it: life and pid of a process, the id of a message
 	Why        string
-	// Name is the first part of Row as it is in the row: the key of a session.
+	// Name is the first part of Row as it is stored: the key of a session.
 	Name string
 }
 
-// String is the row in a sentence.
-func (i Impossible) String() string { return fmt.Sprintf("%s %s: %s", i.Table, i.Row, i.Why) }
+// String describes the row in a sentence.
+func (i InvalidRow) String() string { return fmt.Sprintf("%s %s: %s", i.Table, i.Row, i.Why) }
 
-// column is one column of a table under suspicion, and what its value must be; judge says what is wrong with it.
+// column is one column of a validated table, and the rule for its value. The function returns what is wrong with it.
 type column struct {
 	name  string
 	judge func(v any, now time.Time) string
 }
 
-// suspect is a table of which a start believes rows: those are judged before anything is done for them.
-type suspect struct {
+// rowRule is a table with rows that a start uses. They are validated before anything is done for them.
+type rowRule struct {
 	table   string
 	columns []column
-	// names are the columns that name a row to a person, key those that name it to SQLite.
+	// names are the columns that name a row to a person. key are those that name it to SQLite.
 	names, key []string
-	// where chooses the rows that a start would believe, along an index.
+	// where selects the rows that a start would use, along an index.
 	where string
-	// settle keeps such a row from being believed, whatever is in it: run with the key's values, and ?1 as the time. Empty:
-	// it is deleted.
+	// settle makes such a row harmless, for any content. It runs with the key's values, and ?1 as the time. Empty: the
+	// row is deleted.
 	settle string
 }
 
@@ -55,9 +55,9 @@ var (
 	}
 )
 
-// suspects are in the order in which a start reads them. A conversation goes on: of a session only what cannot be true is
-// replaced, by what claims the least. A message keeps its row, so that its platform cannot give it a second time.
-var suspects = []suspect{
+// rowRules are in the order in which a start reads the tables. A conversation continues: of a session only the invalid
+// values are replaced, by the safest ones. A message keeps its row, so that its platform cannot deliver it a second time.
+var rowRules = []rowRule{
 	{
 		table: "lives", names: []string{"id"}, key: []string{"seq"}, where: "ORDER BY seq DESC LIMIT 1000",
 		columns: []column{
@@ -112,12 +112,12 @@ var suspects = []suspect{
 	{
 		table: "outbox", names: []string{"id"}, key: []string{"seq"}, where: "WHERE state = 'waiting'",
 		columns: []column{{"id", name}, {"session", text}, {"adapter", name}, {"target", text}, {"text", text}, {"at", moment}, {"ended_at", none}},
-		settle:  "UPDATE outbox SET state = 'refused', reason = 'it cannot be true', at = ?1, ended_at = ?1, " + asText("id", "session", "adapter", "target", "text"),
+		settle:  "UPDATE outbox SET state = 'refused', reason = 'invalid row', at = ?1, ended_at = ?1, " + asText("id", "session", "adapter", "target", "text"),
 	},
 	{
 		table: "turns", names: []string{"id"}, key: []string{"id"}, where: "WHERE state = 'running'",
 		columns: []column{{"id", name}, {"session_id", name}, {"life", text}, {"started_at", moment}, {"ended_at", none}, {"tokens_in", count}, {"tokens_out", count}},
-		settle:  "UPDATE turns SET state = 'interrupted', reason = 'it cannot be true', started_at = ?1, ended_at = ?1, tokens_in = 0, tokens_out = 0, " + asText("life"),
+		settle:  "UPDATE turns SET state = 'interrupted', reason = 'invalid row', started_at = ?1, ended_at = ?1, tokens_in = 0, tokens_out = 0, " + asText("life"),
 	},
 	{
 		table: "sessions", names: []string{"key", "id"}, key: []string{"seq"}, where: "WHERE ended_at IS NULL",
@@ -148,7 +148,7 @@ var suspects = []suspect{
 	},
 }
 
-// asText is SQL that makes columns what they have to be: SQLite changes no row of which one column has another type.
+// asText is SQL that gives columns their required type: SQLite changes no row with a column of another type.
 func asText(columns ...string) string {
 	var set []string
 	for _, c := range columns {
@@ -157,38 +157,38 @@ func asText(columns ...string) string {
 	return strings.Join(set, ", ")
 }
 
-// sound is SQL for a time that can be.
+// sound is SQL for a valid time.
 func sound(column string) string {
 	return fmt.Sprintf("%[1]s IS NULL OR typeof(%[1]s) = 'integer' AND %[1]s BETWEEN 0 AND %[2]d", column, int64(lastMoment))
 }
 
-// What a table under suspicion is, for SetAside.
+// Lists of validated tables, for QuarantineRows.
 var (
-	// AtStart are the tables of which a start believes rows. Sessions has its own word on those of sessions.
+	// AtStart are the tables with rows that a start uses. Sessions validates those of sessions.
 	AtStart = []string{"lives", "shutdowns", "processes", "inbox", "outbox", "turns"}
-	// OfSessions is what to look at when Sessions left some out.
+	// OfSessions is the table to validate when Sessions left some rows out.
 	OfSessions = []string{"sessions"}
 )
 
-// SetAside judges the rows of tables that a start would believe. Those that cannot be true are copied into the table
-// quarantine, with why, and settled so that nothing is ever done for them: a process is not signalled, a message not
-// worked on, an answer not sent. It returns them.
-func (s *Store) SetAside(ctx context.Context, tables []string, now time.Time) ([]Impossible, error) {
-	var found []Impossible
-	for _, sus := range suspects {
-		if !slices.Contains(tables, sus.table) {
+// QuarantineRows validates the rows of tables that a start would use. It copies invalid rows into the table quarantine,
+// with the reason, and changes them so that nothing is ever done for them: a process is not signalled, a message is not
+// worked on, an answer is not sent. It returns them.
+func (s *Store) QuarantineRows(ctx context.Context, tables []string, now time.Time) ([]InvalidRow, error) {
+	var found []InvalidRow
+	for _, rule := range rowRules {
+		if !slices.Contains(tables, rule.table) {
 			continue
 		}
-		rows, err := s.judge(ctx, sus, now)
+		rows, err := s.validate(ctx, rule, now)
 		if err != nil {
 			return found, err
 		}
 		if len(rows) == 0 {
 			continue
 		}
-		err = s.write(ctx, "set rows of "+sus.table+" aside", func(t *tx) error {
+		err = s.write(ctx, "quarantine rows of "+rule.table, func(t *tx) error {
 			for _, r := range rows {
-				if err := t.quarantine(sus, r, now); err != nil {
+				if err := t.quarantine(rule, r, now); err != nil {
 					return err
 				}
 			}
@@ -198,29 +198,29 @@ func (s *Store) SetAside(ctx context.Context, tables []string, now time.Time) ([
 			return found, err
 		}
 		for _, r := range rows {
-			found = append(found, r.Impossible)
+			found = append(found, r.InvalidRow)
 		}
 	}
 	return found, nil
 }
 
-// condemned is an impossible row with its columns.
-type condemned struct {
-	Impossible
+// rejectedRow is an invalid row with its columns.
+type rejectedRow struct {
+	InvalidRow
 	values map[string]any
 }
 
-func (s *Store) judge(ctx context.Context, sus suspect, now time.Time) ([]condemned, error) {
-	columns := make([]string, 0, len(sus.columns)+1)
-	for _, c := range sus.columns {
+func (s *Store) validate(ctx context.Context, rule rowRule, now time.Time) ([]rejectedRow, error) {
+	columns := make([]string, 0, len(rule.columns)+1)
+	for _, c := range rule.columns {
 		columns = append(columns, c.name)
 	}
-	if sus.key[0] == "seq" {
+	if rule.key[0] == "seq" {
 		columns = append(columns, "seq")
 	}
-	var out []condemned
-	query := "SELECT " + strings.Join(columns, ", ") + " FROM " + sus.table + " " + sus.where
-	err := s.read(ctx, "judge the rows of "+sus.table, query, nil, func(rows *sql.Rows) error {
+	var out []rejectedRow
+	query := "SELECT " + strings.Join(columns, ", ") + " FROM " + rule.table + " " + rule.where
+	err := s.read(ctx, "validate the rows of "+rule.table, query, nil, func(rows *sql.Rows) error {
 		values := make([]any, len(columns))
 		dest := make([]any, len(columns))
 		for i := range values {
@@ -229,17 +229,17 @@ func (s *Store) judge(ctx context.Context, sus suspect, now time.Time) ([]condem
 		if err := rows.Scan(dest...); err != nil {
 			return err
 		}
-		if why := sus.wrong(values, now); why != "" {
-			r := condemned{Impossible{Table: sus.table, Why: why}, map[string]any{}}
+		if why := rule.wrong(values, now); why != "" {
+			r := rejectedRow{InvalidRow{Table: rule.table, Why: why}, map[string]any{}}
 			for i, c := range columns {
 				r.values[c] = values[i]
 			}
 			var names []string
-			for _, n := range sus.names {
+			for _, n := range rule.names {
 				names = append(names, shown(r.values[n]))
 			}
 			r.Row = strings.Join(names, " ")
-			r.Name, _ = r.values[sus.names[0]].(string)
+			r.Name, _ = r.values[rule.names[0]].(string)
 			out = append(out, r)
 		}
 		return nil
@@ -247,9 +247,9 @@ func (s *Store) judge(ctx context.Context, sus suspect, now time.Time) ([]condem
 	return out, err
 }
 
-// wrong says what cannot be in a row with these values; it is empty if everything can.
-func (sus suspect) wrong(values []any, now time.Time) string {
-	for i, c := range sus.columns {
+// wrong is what is invalid about a row with these values; empty if nothing is.
+func (rule rowRule) wrong(values []any, now time.Time) string {
+	for i, c := range rule.columns {
 		if why := c.judge(values[i], now); why != "" {
 			return c.name + " " + why
 		}
@@ -257,19 +257,19 @@ func (sus suspect) wrong(values []any, now time.Time) string {
 	return ""
 }
 
-func (t *tx) quarantine(sus suspect, r condemned, now time.Time) error {
+func (t *tx) quarantine(rule rowRule, r rejectedRow, now time.Time) error {
 	row, err := json.Marshal(r.values)
-	if err != nil { // a number that JSON has not
+	if err != nil { // a number that JSON does not have
 		row, _ = json.Marshal(fmt.Sprint(r.values))
 	}
-	if _, err := t.exec(`INSERT INTO quarantine (source, row, why, at) VALUES (?, ?, ?, ?)`, sus.table, string(row), r.Why, stamp(now)); err != nil {
+	if _, err := t.exec(`INSERT INTO quarantine (source, row, why, at) VALUES (?, ?, ?, ?)`, rule.table, string(row), r.Why, stamp(now)); err != nil {
 		return err
 	}
-	settle, args := sus.settle, []any{stamp(now)}
+	settle, args := rule.settle, []any{stamp(now)}
 	if settle == "" {
-		settle, args = "DELETE FROM "+sus.table, nil
+		settle, args = "DELETE FROM "+rule.table, nil
 	}
-	for i, k := range sus.key {
+	for i, k := range rule.key {
 		settle += []string{" WHERE ", " AND "}[min(i, 1)] + fmt.Sprintf("%s IS ?%d", k, len(args)+1)
 		args = append(args, r.values[k])
 	}
@@ -277,13 +277,14 @@ func (t *tx) quarantine(sus suspect, r condemned, now time.Time) error {
 	return err
 }
 
-// impossible reports whether a session as it was read cannot be: wrong, for the many that every start reads.
-func (v Session) impossible() bool {
+// invalid reports whether a session has impossible values. It is the fast form of wrong, for the many sessions that every
+// start reads.
+func (v Session) invalid() bool {
 	return v.ID == "" || v.Key == "" || !slices.Contains(sessionStates, string(v.State)) || v.TokensIn < 0 || v.TokensOut < 0 ||
-		!slices.Contains(callers, string(v.Caller.By)) || v.Caller.UID < -1 || v.Caller.UID > maxUID || !possible(v.CreatedAt) || !possible(v.LastActivityAt)
+		!slices.Contains(callers, string(v.Caller.By)) || v.Caller.UID < -1 || v.Caller.UID > maxUID || !validTime(v.CreatedAt) || !validTime(v.LastActivityAt)
 }
 
-func possible(t time.Time) bool {
+func validTime(t time.Time) bool {
 	return t.IsZero() || t.UnixMicro() >= 0 && t.UnixMicro() <= lastMoment
 }
 
@@ -305,14 +306,14 @@ const (
 	maxUID = math.MaxUint32 - 1
 	// lastMoment is the last microsecond that RFC 3339 can write: the year 9999.
 	lastMoment = 253402300799999999
-	// clockSlack is how far the clock may have been ahead when a row was written. Beyond it a start of a process is of the
-	// future, and what its pid means now cannot be told.
+	// clockSlack is how far the clock may have been ahead when a row was written. A process start beyond it is in the
+	// future, so the process with its pid cannot be identified.
 	clockSlack = 24 * time.Hour
 )
 
 func text(v any, _ time.Time) string {
 	if _, is := v.(string); !is {
-		return "is no text: " + shown(v)
+		return "is not text: " + shown(v)
 	}
 	return ""
 }
@@ -335,9 +336,9 @@ func integer(v any, least, most int64, what string) string {
 	n, is := v.(int64)
 	switch {
 	case !is:
-		return "is no number: " + shown(v)
+		return "is not a number: " + shown(v)
 	case n < least || n > most:
-		return fmt.Sprintf("is %d, which is no %s", n, what)
+		return fmt.Sprintf("is %d, which is not a valid %s", n, what)
 	}
 	return ""
 }
@@ -362,7 +363,7 @@ func past(v any, now time.Time) string {
 		return why
 	}
 	if n, is := v.(int64); is && time.UnixMicro(n).After(now.Add(clockSlack)) {
-		return "is " + time.UnixMicro(n).UTC().Format(time.RFC3339) + ", which is to come"
+		return "is " + time.UnixMicro(n).UTC().Format(time.RFC3339) + ", which is in the future"
 	}
 	return ""
 }
@@ -379,18 +380,18 @@ func oneOf(words []string) func(any, time.Time) string {
 		if s, is := v.(string); is && slices.Contains(words, s) {
 			return ""
 		}
-		return "is " + shown(v) + ", which is none of " + strings.Join(words, ", ")
+		return "is " + shown(v) + ", which is not one of " + strings.Join(words, ", ")
 	}
 }
 
-// report judges an ops.Shutdown as JSON.
+// report validates an ops.Shutdown as JSON.
 func report(v any, now time.Time) string {
 	if why := text(v, now); why != "" {
 		return why
 	}
 	var sd ops.Shutdown
 	if err := json.Unmarshal([]byte(v.(string)), &sd); err != nil {
-		return fmt.Sprintf("is no report: %.200s", err)
+		return fmt.Sprintf("is not a report: %.200s", err)
 	}
 	return ""
 }

@@ -68,10 +68,10 @@ func TestARowThatCannotBeTrueIsSetAside(t *testing.T) {
 		{"a process whose pid is zero", newProcess + `('l', 0, 1, 'b', 's', 'c', 'turn', 1, '')`, "processes", "pid is 0"},
 		{"a process whose pid is negative: a group, to kill(2)", newProcess + `('l', -1, 1, 'b', 's', 'c', 'turn', 1, '')`, "processes", "pid is -1"},
 		{"a process whose pid none can be", newProcess + `('l', 4294967297, 1, 'b', 's', 'c', 'turn', 1, '')`, "processes", "pid is 4294967297"},
-		{"a process whose pid is a word", newProcess + `('l', 'init', 1, 'b', 's', 'c', 'turn', 1, '')`, "processes", "pid is no number"},
+		{"a process whose pid is a word", newProcess + `('l', 'init', 1, 'b', 's', 'c', 'turn', 1, '')`, "processes", "pid is not a number"},
 		{"a process whose ticks are negative", newProcess + `('l', 5, -7, 'b', 's', 'c', 'turn', 1, '')`, "processes", "start_ticks"},
 		{"a process of an unknown policy", newProcess + `('l', 5, 1, 'b', 's', 'c', 'for ever', 1, '')`, "processes", "policy"},
-		{"a process of the future", newProcess + `('l', 5, 1, 'b', 's', 'c', 'turn', ` + future + `, '')`, "processes", "to come"},
+		{"a process of the future", newProcess + `('l', 5, 1, 'b', 's', 'c', 'turn', ` + future + `, '')`, "processes", "in the future"},
 		{"a process whose time is a word", newProcess + `('l', 5, 1, 'b', 's', 'c', 'turn', 'noon', '')`, "processes", "started_at"},
 		{"a process of no life", newProcess + `('', 5, 1, 'b', 's', 'c', 'turn', 1, '')`, "processes", "life is empty"},
 		{"a life of an unknown outcome", newLife + `('l', 5, 1, 'b', 'v', 1, 'fine', '', '', '')`, "lives", "outcome"},
@@ -83,7 +83,7 @@ func TestARowThatCannotBeTrueIsSetAside(t *testing.T) {
 		{"a report with a time that is none", `INSERT INTO shutdowns (id, life, report) VALUES ('s', 'l', '{"id":"s","started_at":"noon"}')`, "shutdowns", "report"},
 		{"a message in an unknown state", newInbox + `('m', 'd', 'chat:dm:1', 'chat', '1', 'u', 'hello', 1, 'lost')`, "inbox", "state"},
 		{"a message for no session", newInbox + `('m', 'd', '', 'chat', '1', 'u', 'hello', 1, 'waiting')`, "inbox", "session is empty"},
-		{"a message whose text is a number", newInbox + `('m', 'd', 'chat:dm:1', 'chat', '1', 'u', x'68', 1, 'waiting')`, "inbox", "text is no text"},
+		{"a message whose text is a number", newInbox + `('m', 'd', 'chat:dm:1', 'chat', '1', 'u', x'68', 1, 'waiting')`, "inbox", "text is not text"},
 		{"an answer for no adapter", newOutbox + `('o', 'chat:dm:1', '', '1', 'hello', 1, 'waiting', '')`, "outbox", "adapter is empty"},
 		{"an answer whose time is a word", newOutbox + `('o', 'chat:dm:1', 'chat', '1', 'hello', 'noon', 'waiting', '')`, "outbox", "at"},
 		{"a turn that began before time", newTurn + `('bad', 's0', 'l', -1, 'running', '', 0, 0)`, "turns", "started_at"},
@@ -118,14 +118,14 @@ func TestARowThatCannotBeTrueIsSetAside(t *testing.T) {
 			if want := map[bool]int{true: 1}[tc.table == "sessions"]; err != nil || left != want || kept != 1 {
 				t.Errorf("%d sessions are read and %d left out, %v", kept, left, err)
 			}
-			found, err := s.SetAside(ctx, append(AtStart, OfSessions...), time.Now())
+			found, err := s.QuarantineRows(ctx, append(AtStart, OfSessions...), time.Now())
 			if err != nil || len(found) != 1 || found[0].Table != tc.table || !strings.Contains(found[0].Why, tc.says) {
 				t.Fatalf("set aside are %v, %v; want one of %s that says %q", found, err, tc.table, tc.says)
 			}
 			if rows, _ := quarantined(t, s); len(rows) != 1 || rows[0] != tc.table+": "+found[0].Why {
 				t.Errorf("the quarantine holds %q", rows)
 			}
-			if again, err := s.SetAside(ctx, append(AtStart, OfSessions...), time.Now()); len(again) > 0 || err != nil {
+			if again, err := s.QuarantineRows(ctx, append(AtStart, OfSessions...), time.Now()); len(again) > 0 || err != nil {
 				t.Errorf("a second time %v, %v", again, err)
 			}
 			checkSound(t, s)
@@ -169,7 +169,7 @@ func TestASessionThatCannotBeTrueKeepsItsConversation(t *testing.T) {
 	must(t, s.Close(ctx))
 	tamper(t, filepath.Join(dir, "gateway.db"), "UPDATE sessions SET state = 'asleep', tokens_out = -4")
 	s = open(t, dir)
-	found, err := s.SetAside(ctx, OfSessions, noon)
+	found, err := s.QuarantineRows(ctx, OfSessions, noon)
 	if err != nil || len(found) != 1 || found[0].Name != v.Key {
 		t.Fatalf("set aside are %v, %v", found, err)
 	}
@@ -193,7 +193,7 @@ func FuzzJudge(f *testing.F) {
 	f.Add(int64(lastMoment+1), `{"phases":7}`, []byte{0xff}, uint8(2))
 	f.Fuzz(func(t *testing.T, n int64, s string, b []byte, kind uint8) {
 		v := []any{n, s, b, nil, float64(n)}[kind%5]
-		for _, sus := range suspects {
+		for _, sus := range rowRules {
 			for _, c := range sus.columns {
 				why := c.judge(v, noon)
 				if len(why) > 600 || strings.ContainsAny(why, "\n\x1b") {

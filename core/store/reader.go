@@ -9,8 +9,8 @@ import (
 )
 
 // read runs a query on one of the read-only connections and calls each for every row. It sees what was committed before
-// it began. It ends when ctx ends or the store closes: up to the first row the driver interrupts it, after that it ends
-// between two rows. So no query of this package may compute for long between rows; each reads along an index.
+// it began. It ends when ctx ends or the store closes: the driver interrupts it up to the first row, and after that it
+// ends between two rows. So no query of this package may compute for long between rows; each reads along an index.
 func (s *Store) read(ctx context.Context, what, query string, args []any, each func(*sql.Rows) error) error {
 	if err := s.enter(); err != nil {
 		return fmt.Errorf("%s: %w", what, err)
@@ -22,7 +22,7 @@ func (s *Store) read(ctx context.Context, what, query string, args []any, each f
 
 	err := s.blame(s.rows(ctx, query, args, each))
 	if err != nil && ctx.Err() != nil {
-		err = context.Cause(ctx) // SQLite says only "interrupted"
+		err = context.Cause(ctx) // SQLite reports only "interrupted"
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", what, err)

@@ -7,8 +7,8 @@ import (
 	"os"
 )
 
-// checkRegular refuses a database of which a file is a symbolic link or something else that is no regular file (HF30).
-// SQLite follows a link: it would make the database at the target, whoever chose that. It uses lstat(2) alone.
+// checkRegular refuses a database with a symbolic link or another irregular file among its files (HF30). SQLite follows a
+// link: it would make the database at a target that another user may have chosen. It uses lstat(2) alone.
 func checkRegular(path string) error {
 	for _, name := range []string{path, path + "-wal", path + "-shm", path + "-journal"} {
 		fi, err := os.Lstat(name)
@@ -17,10 +17,10 @@ func checkRegular(path string) error {
 		case err != nil:
 			return err
 		case fi.Mode()&fs.ModeSymlink != 0:
-			to, _ := os.Readlink(name) // an empty name is as good
+			to, _ := os.Readlink(name) // an empty name will do
 			return fmt.Errorf("%w: %s is a symbolic link, to %.200q, which is not followed; move the link away, and put the database itself there if it is yours", ErrUnusable, name, to)
 		case !fi.Mode().IsRegular():
-			return fmt.Errorf("%w: %s is no regular file; move it away", ErrUnusable, name)
+			return fmt.Errorf("%w: %s is not a regular file; move it away", ErrUnusable, name)
 		}
 	}
 	return nil

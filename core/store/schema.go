@@ -31,12 +31,12 @@ func (o schemaObject) String() string {
 	return o.Kind + " " + shown(o.Name)
 }
 
-// is reports whether o and p say the same.
+// is reports whether o and p are equal.
 func (o schemaObject) is(p schemaObject) bool {
 	return o.Kind == p.Kind && o.Table == p.Table && slices.Equal(strings.Fields(o.SQL), strings.Fields(p.SQL))
 }
 
-// objectsOf returns what the schema of a database has by name, without what SQLite made by itself.
+// objectsOf returns the objects in a database's schema by name, without those that SQLite creates automatically.
 func objectsOf(ctx context.Context, conn *sql.Conn) (map[string]schemaObject, error) {
 	rows, err := conn.QueryContext(ctx, "SELECT type, name, tbl_name, coalesce(sql, '') FROM sqlite_schema WHERE name NOT LIKE 'sqlite\\_%' ESCAPE '\\'")
 	if err != nil {
@@ -54,12 +54,12 @@ func objectsOf(ctx context.Context, conn *sql.Conn) (map[string]schemaObject, er
 	return out, rows.Err()
 }
 
-// current is the schema that the migrations make, as a text: see textOf. A test keeps it equal to the migrations.
+// current is the text of the schema that the migrations make: see textOf. A test keeps it equal to the migrations.
 //
 //go:embed schema.sql
 var current string
 
-// textOf is a schema as a text: its objects in the order of their names, a blank line between two.
+// textOf is a schema as text: its objects in the order of their names, with a blank line between two.
 func textOf(objects map[string]schemaObject) string {
 	var out strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(objects)) {
@@ -69,14 +69,14 @@ func textOf(objects map[string]schemaObject) string {
 	return out.String()
 }
 
-// isCurrent reports whether a schema is the current one, to the letter. The count keeps the text of one object from standing
-// for two. False decides nothing: compare says what is different, and what is not worth a difference.
+// isCurrent reports whether a schema is exactly the current one. The count prevents that the text of one object stands
+// for two. False decides nothing: compare finds what is different, and which differences matter.
 func isCurrent(objects map[string]schemaObject) bool {
 	return len(objects) == strings.Count(current, "\n\n") && textOf(objects) == current
 }
 
 // expected is the schema that the migrations make. It costs a database in memory, some milliseconds, once in a process.
-// Only a schema that is not the current one needs it.
+// Only a schema other than the current one needs it.
 var expected = sync.OnceValues(schemaInMemory)
 
 func schemaInMemory() (out map[string]schemaObject, err error) {
@@ -103,8 +103,8 @@ func changedSchema(what string) error {
 }
 
 // disarm drops the triggers and views of the database that no gateway made, before a statement could run them (HF31), and
-// returns them. A database of a newer gateway is left alone. intact says that nothing is left to do for migrate and compare:
-// the schema is the current one.
+// returns them. A database of a newer gateway is not changed. intact means that migrate and compare have nothing to do,
+// because the schema is the current one.
 func disarm(ctx context.Context, conn *sql.Conn) (foreign []schemaObject, intact bool, err error) {
 	steps, err := stepsOf(migrations)
 	if err != nil {
@@ -155,16 +155,16 @@ func drop(ctx context.Context, conn *sql.Conn, objects []schemaObject) error {
 	script.WriteString("COMMIT;")
 	if _, err := conn.ExecContext(ctx, script.String()); err != nil {
 		_, _ = conn.ExecContext(context.WithoutCancel(ctx), "ROLLBACK")
-		return fmt.Errorf("drop what no gateway made: %w", err)
+		return fmt.Errorf("drop foreign objects: %w", err)
 	}
 	return nil
 }
 
-// compare holds the schema against the one that the migrations make, once they have run. A table or an index of ours that
-// is missing or different is a *DamagedError. Indexes that no gateway made on our tables are dropped: a
-// unique one refuses our rows. Other tables hold somebody's rows and no statement of ours reads them: they stay. What was
-// dropped, by disarm too, is kept in the table quarantine. It returns what is foreign.
-func compare(ctx context.Context, conn *sql.Conn, disarmed []schemaObject, now time.Time) (foreign []Impossible, err error) {
+// compare compares the schema with the one that the migrations make, once they have run. A table or an index of the
+// gateway that is missing or different is a *DamagedError. Foreign indexes on the gateway's tables are dropped, because a
+// unique one can refuse rows. Other tables hold other data and are never read: they stay. What was dropped, by disarm
+// too, is kept in the table quarantine. It returns what is foreign.
+func compare(ctx context.Context, conn *sql.Conn, disarmed []schemaObject, now time.Time) (foreign []InvalidRow, err error) {
 	want, err := expected()
 	if err != nil {
 		return nil, err
@@ -182,11 +182,11 @@ func compare(ctx context.Context, conn *sql.Conn, disarmed []schemaObject, now t
 		case !there:
 			return nil, changedSchema(w.String() + " is missing")
 		case !o.is(w):
-			return nil, changedSchema(w.String() + " is not as the gateway made it")
+			return nil, changedSchema(w.String() + " differs from the gateway's schema")
 		}
 	}
 	note := func(o schemaObject, why string) {
-		foreign = append(foreign, Impossible{Table: "schema", Row: o.String(), Name: o.Name, Why: why})
+		foreign = append(foreign, InvalidRow{Table: "schema", Row: o.String(), Name: o.Name, Why: why})
 	}
 	var indexes []schemaObject
 	for _, o := range found {
@@ -197,23 +197,23 @@ func compare(ctx context.Context, conn *sql.Conn, disarmed []schemaObject, now t
 		case o.Kind == "index" && onOurs:
 			indexes = append(indexes, o)
 		case o.Kind == "table":
-			note(o, "no gateway made it; it stays, and nothing reads it")
+			note(o, "not made by a gateway; it was left alone and is never read")
 		}
 	}
 	if err := drop(ctx, conn, indexes); err != nil {
 		return nil, err
 	}
 	for _, o := range slices.Concat(disarmed, indexes) {
-		const why = "no gateway made it; it was dropped"
+		const why = "not made by a gateway; it was dropped"
 		note(o, why)
 		row, err := json.Marshal(o)
 		if err != nil {
 			return nil, err
 		}
 		if _, err := conn.ExecContext(ctx, "INSERT INTO quarantine (source, row, why, at) VALUES ('sqlite_schema', ?, ?, ?)", string(row), why, stamp(now)); err != nil {
-			return nil, fmt.Errorf("keep what no gateway made: %w", err)
+			return nil, fmt.Errorf("keep foreign objects: %w", err)
 		}
 	}
-	slices.SortFunc(foreign, func(a, b Impossible) int { return strings.Compare(a.Row, b.Row) })
+	slices.SortFunc(foreign, func(a, b InvalidRow) int { return strings.Compare(a.Row, b.Row) })
 	return foreign, nil
 }

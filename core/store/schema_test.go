@@ -74,7 +74,7 @@ func TestHF31_ATableThatIsNotOursIsRefusedByName(t *testing.T) {
 	}{
 		"a table was dropped":            {[]string{"DROP TABLE outbox"}, "table \"outbox\" is missing"},
 		"an index was dropped":           {[]string{"DROP INDEX audit_at"}, "index \"audit_at\" on \"audit\" is missing"},
-		"a column was added":             {[]string{"ALTER TABLE lives ADD COLUMN mood TEXT"}, "table \"lives\" is not as the gateway made it"},
+		"a column was added":             {[]string{"ALTER TABLE lives ADD COLUMN mood TEXT"}, "table \"lives\" differs from the gateway's schema"},
 		"a view has the name of a table": {[]string{"DROP TABLE outbox", "CREATE VIEW outbox AS SELECT * FROM inbox"}, "view \"outbox\" where the gateway has table \"outbox\""},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 	"gatewaytui/core/ops"
 )
 
-// Session is one incarnation of a key: a reset ends it and makes a new one with another ID. A key has at most one session
+// Session is one incarnation of a key. A reset ends it and makes a new one with another ID. A key has at most one session
 // that has not ended, its current one.
 type Session struct {
 	Key      string
@@ -22,36 +22,36 @@ type Session struct {
 	User     string
 	// Target is the platform's address of the chat.
 	Target string
-	// State is what the session is while no turn runs: idle, interrupted or suspended.
+	// State is the session's state while no turn runs: idle, interrupted or suspended.
 	State          ops.SessionState
 	CreatedAt      time.Time
 	LastActivityAt time.Time
 	// EndedAt is zero, and EndReason empty, for the current session of its key.
 	EndedAt   time.Time
 	EndReason string
-	// TokensIn and TokensOut are the sums over the session's turns. What people are told is read from here (H6).
+	// TokensIn and TokensOut are the sums over the session's turns, and the source of the figures that people see (H6).
 	TokensIn  int64
 	TokensOut int64
-	// Caller is who sent the session's last message over the API; zero: it came from elsewhere.
+	// Caller is who sent the session's last message over the API; zero: the message came from elsewhere.
 	Caller ops.Caller
 }
 
 const sessionColumns = `id, key, platform, user, target, state, created_at, last_activity_at, ended_at, end_reason, tokens_in, tokens_out, caller_by, caller_uid`
 
-// PutSession writes a session. One that is there already keeps its key and whether it has ended: only EndSession
-// and ReopenSession change that. The error is ErrNotCurrent if the key has another current session.
+// PutSession writes a session. An existing one keeps its key and whether it has ended: only EndSession and ReopenSession
+// change that. The error is ErrNotCurrent if the key has another current session.
 func (s *Store) PutSession(ctx context.Context, v Session) error {
 	return s.write(ctx, "write session "+v.ID, func(t *tx) error { return t.putSession(v) })
 }
 
 // EndSession ends a session and interrupts its running turn, whose late writes are refused from then on. A session that
-// has ended stays as it was; one that was never written is no error.
+// has ended does not change. It is not an error if the session was never written.
 func (s *Store) EndSession(ctx context.Context, id string, at time.Time, reason string) error {
 	return s.write(ctx, "end session "+id, func(t *tx) error { return t.endSession(id, at, reason) })
 }
 
-// ForgetSessions deletes sessions with their turns and messages, as if they had never been. Late writes of their turns are
-// refused as stale. Unknown ids are skipped.
+// ForgetSessions deletes sessions with their turns and messages. Late writes of their turns are refused as stale. Unknown
+// ids are skipped.
 func (s *Store) ForgetSessions(ctx context.Context, ids ...string) error {
 	return s.write(ctx, "forget sessions", func(t *tx) error {
 		for _, id := range ids {
@@ -68,7 +68,7 @@ func (s *Store) ForgetSessions(ctx context.Context, ids ...string) error {
 }
 
 // ReopenSession does EndSession(currentID) and makes the ended session oldID the current one of its key again, idle and
-// active at at. It returns that session. The error is ErrNotCurrent if oldID is no ended session, or if its key has a
+// active at at. It returns that session. The error is ErrNotCurrent if oldID is not an ended session, or if its key has a
 // current session other than currentID.
 func (s *Store) ReopenSession(ctx context.Context, currentID, oldID string, at time.Time) (Session, error) {
 	return result(ctx, s, "reopen session "+oldID, func(t *tx) (v Session, err error) {
@@ -85,14 +85,14 @@ func (s *Store) ReopenSession(ctx context.Context, currentID, oldID string, at t
 }
 
 // Sessions calls each for every current session, by last activity, newest first. Rows are read while each runs, so it
-// must not wait for anything; its error ends the reading and is returned. Rows that cannot be true are left out, and left
-// is how many: SetAside names and fixes them.
+// must not wait for anything; its error ends the reading and is returned. Invalid rows are left out, and left is how
+// many: QuarantineRows names and repairs them.
 func (s *Store) Sessions(ctx context.Context, each func(Session) error) (left int, err error) {
 	err = s.read(ctx, "read sessions",
 		`SELECT `+sessionColumns+` FROM sessions WHERE ended_at IS NULL ORDER BY last_activity_at DESC`, nil,
 		func(rows *sql.Rows) error {
 			v, err := scanSession(rows)
-			if err != nil || v.impossible() {
+			if err != nil || v.invalid() {
 				left++
 				return nil
 			}
@@ -126,7 +126,7 @@ func (t *tx) putSession(v Session) error {
 
 func (t *tx) endSession(id string, at time.Time, reason string) error {
 	if at.IsZero() {
-		return errors.New("a session cannot end at no time")
+		return errors.New("a session cannot end without a time")
 	}
 	if _, err := t.exec(`UPDATE turns SET state = 'interrupted', ended_at = ?, reason = ? WHERE session_id = ? AND state = 'running'`,
 		stamp(at), reason, id); err != nil {

@@ -25,9 +25,9 @@ func putShutdown(t *tx, sd ops.Shutdown, report []byte) error {
 	return err
 }
 
-// MarkStop is the first write of a stop, one commit: life as one that is ending, the audit row of who asked, and every
-// running turn as possibly interrupted. The turns go on and may still end as done; MarkStop returns how many were marked.
-// The commit costs one fsync, or two at the start of a -wal: no checkpoint follows it.
+// MarkStop is the first write of a stop, in one commit: life as ending, the audit row of the request, and every running
+// turn as possibly interrupted. The turns continue and may still end as done. MarkStop returns how many were marked. The
+// commit costs one fsync, or two at the start of a -wal: no checkpoint follows it.
 func (s *Store) MarkStop(ctx context.Context, life Life, audit Audit, at time.Time) (int, error) {
 	return result(ctx, s, "mark the stop of life "+life.ID, func(t *tx) (int, error) {
 		if err := t.holdCheckpoint(); err != nil {

@@ -3,16 +3,16 @@
 // What it promises:
 //
 //   - A call that writes returns nil only when its rows are on the disk (WAL, synchronous=FULL). Calls that wait at the
-//     same time share one commit, and one that fails takes none of the others with it.
-//   - What cannot be written is said truthfully, and nothing has to be done once the cause is gone: a full disk or an
-//     I/O error fails the calls that meet it, and the next call tries again (F5, F6).
-//   - Rows that go somewhere else than into the file at Options.Path are never acknowledged (F1): see ErrDisplaced.
-//   - Close is bounded by its context, whatever other processes do with the file (F3), and leaves the next life a
-//     database that it can write at once (S17).
+//     same time share one commit, and a failed one does not affect the others.
+//   - A failed write is always reported, and nothing has to be done once the cause is gone: a full disk or an I/O error
+//     fails the calls that meet it, and the next call tries again (F5, F6).
+//   - Rows that do not reach the file at Options.Path are never acknowledged (F1): see ErrDisplaced.
+//   - Close is bounded by its context, even if other processes use the file (F3), and leaves the next life a database that
+//     it can write at once (S17).
 //   - The number of descriptors does not depend on the number of calls (F4).
 //
-// One rule holds for the whole program: while a Store is open nobody opens the database, its -wal or its -shm by path,
-// not even to read. Closing such a descriptor drops the POSIX locks that SQLite holds on the file (fcntl(2)), and
+// One rule holds for the whole program: while a Store is open, no other code opens the database, its -wal or its -shm by
+// path, not even to read. Closing such a descriptor drops the POSIX locks that SQLite holds on the file (fcntl(2)), and
 // committed rows are lost (F1). Sizes come from os.Stat.
 package store
 
@@ -29,40 +29,40 @@ import (
 	"time"
 )
 
-// The errors that a caller decides on. Everything else is SQLite's own word, wrapped.
+// The errors that a caller decides on. All others wrap SQLite's own errors.
 var (
-	// ErrClosed answers calls that came after Close, or that Close could not wait for.
+	// ErrClosed is returned to calls after Close, or to calls that Close could not wait for.
 	ErrClosed = errors.New("the store is closed")
 	// ErrStaleTurn refuses a write of a turn that no longer runs: it was interrupted, or its session was reset.
 	ErrStaleTurn = errors.New("the turn no longer runs")
 	// ErrNotCurrent refuses a write to a session that is not, or cannot be, the current one of its key.
 	ErrNotCurrent = errors.New("the session is not the current one of its key")
-	// ErrDisplaced says that the file at the store's path, or its -wal, is no longer the one that SQLite holds: what is
-	// committed would be seen by nobody. The store refuses to write until the gateway is started again.
+	// ErrDisplaced means that the file at the store's path, or its -wal, is no longer the one that SQLite holds: no
+	// reader would see what is committed. The store refuses to write until the gateway is started again.
 	ErrDisplaced = errors.New("the database file was replaced or deleted under the running gateway; start the gateway again")
 	// ErrReadOnly refuses every write: the database is damaged, and a damaged database is not written to.
 	ErrReadOnly = errors.New("the store is read-only because its database is damaged")
-	// ErrUnusable says that no other start will open the database as it is: a person has to act. A *DamagedError
-	// and ErrNewer are such errors.
+	// ErrUnusable means that no later start will open the database as it is: a person has to act. A *DamagedError and
+	// ErrNewer are such errors.
 	ErrUnusable = errors.New("the database cannot be used as it is")
-	// ErrNewer says that a newer gateway has changed the database's schema.
+	// ErrNewer means that a newer gateway has changed the database's schema.
 	ErrNewer = fmt.Errorf("%w: it was written by a newer gateway; use that version or a newer one", ErrUnusable)
 )
 
 // Options say where the store is.
 type Options struct {
-	// Path is the database file. Its directory exists and is private; the file is made if it is not there. Mode 0600
-	// whatever the umask, -wal and -shm included.
+	// Path is the database file. Its directory exists and is private. The file is made if it is missing, with mode 0600
+	// for every umask, -wal and -shm included.
 	Path string
-	// Log takes what an operator must know of the store; nil: nothing is logged.
+	// Log gets what an operator must know about the store; nil: nothing is logged.
 	Log *slog.Logger
 	// Verify reads the whole database at Open, before anything could write to it: after a life that did not end cleanly.
 	Verify bool
-	// ReadOnly opens a database as it is, damaged or not, and never writes to it: what can be read is read, every write is
-	// ErrReadOnly. Its -wal and -shm are made if they are missing, as every reader does.
+	// ReadOnly opens a database as it is, damaged or not, and never writes to it: reads return what is readable, and
+	// every write is ErrReadOnly. Its -wal and -shm are made if they are missing, as for every reader.
 	ReadOnly bool
-	// OnTransaction is told how long each transaction took, committed or not, on the writer's goroutine: it must not wait.
-	// nil: nobody is.
+	// OnTransaction gets the duration of each transaction, committed or not, on the writer's goroutine: it must not wait.
+	// It may be nil.
 	OnTransaction func(took time.Duration)
 }
 
@@ -77,8 +77,8 @@ type Store struct {
 	queries sync.Map // query -> *sql.Stmt on readers
 
 	writer    *writer
-	requests  chan *request // unbuffered: a request that nobody took was surely not written
-	quit      chan struct{} // closed when the writer's goroutine is to end
+	requests  chan *request // unbuffered: a request that was never received was certainly not written
+	quit      chan struct{} // closed when the writer's goroutine must end
 	displaced atomic.Bool
 	readOnly  atomic.Bool
 	// commits counts the transactions that were committed.
@@ -95,7 +95,7 @@ type Store struct {
 	closed bool
 	calls  sync.WaitGroup // calls under way; grows only under mu and while not closed
 
-	abandon   chan struct{} // closed when Close waits no longer
+	abandon   chan struct{} // closed when Close stops waiting
 	done      chan struct{} // closed when everything is closed
 	closeErr  error         // set before done is closed
 	giveUp    sync.Once
@@ -165,16 +165,16 @@ func (s *Store) FoundSchema() int {
 	return s.writer.found
 }
 
-// ForeignSchema is what of the database's schema no gateway made, as Open found it: triggers, views and indexes, which Open
-// dropped and kept in the table quarantine, and tables, which it left alone.
-func (s *Store) ForeignSchema() []Impossible {
+// ForeignSchema is the part of the database's schema that no gateway made, as Open found it: triggers, views and indexes,
+// which Open dropped and kept in the table quarantine, and tables, which it left alone.
+func (s *Store) ForeignSchema() []InvalidRow {
 	if s.writer == nil {
 		return nil
 	}
 	return s.writer.foreign
 }
 
-// openReadOnly makes the readers alone. That they cannot read yet, or ever, is for each read to say.
+// openReadOnly makes the readers alone. If they cannot read yet, or ever, each read reports it.
 func (s *Store) openReadOnly(ctx context.Context) error {
 	s.readOnly.Store(true)
 	var err error
@@ -191,11 +191,11 @@ func (s *Store) openReadOnly(ctx context.Context) error {
 // Commits is how many transactions were committed since the store was opened; each costs one write to the disk.
 func (s *Store) Commits() int64 { return s.commits.Load() }
 
-// StopWriting makes an open store read-only: its database was found damaged. What was committed stays; every later write
-// is ErrReadOnly.
+// StopWriting makes an open store read-only, because its database was found damaged. Committed rows stay; every later
+// write is ErrReadOnly.
 func (s *Store) StopWriting() { s.readOnly.Store(true) }
 
-// enter counts a call in; the caller calls s.calls.Done when it is over.
+// enter counts a call; the caller calls s.calls.Done when the call ends.
 func (s *Store) enter() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -206,10 +206,10 @@ func (s *Store) enter() error {
 	return nil
 }
 
-// Close ends the store: later calls get ErrClosed, reads under way are interrupted, writes that already wait are
-// committed, and the files are closed. It never waits for readers in other processes. When ctx ends first, what still
-// waits gets ErrClosed, Close returns ctx's error, and the rest of the closing goes on by itself: a write that hangs in
-// the kernel cannot be called back.
+// Close ends the store: later calls get ErrClosed, reads under way are interrupted, waiting writes are committed, and the
+// files are closed. It never waits for readers in other processes. When ctx ends first, calls that still wait get
+// ErrClosed, Close returns ctx's error, and the rest of the close continues in the background: a write that hangs in the
+// kernel cannot be cancelled.
 //
 // Close may be called more than once and by several goroutines; each waits for the same end.
 func (s *Store) Close(ctx context.Context) error {
@@ -232,15 +232,15 @@ func (s *Store) Close(ctx context.Context) error {
 	}
 }
 
-// maxQuickWAL is the size in bytes of a -wal up to which the last close may copy it into the database. SQLite keeps the
-// file at about 4 MB by itself; it is larger where another process held a snapshot for long.
+// maxQuickWAL is the size in bytes of a -wal up to which the last close may copy it into the database. SQLite usually
+// keeps the file at about 4 MB. It is larger where another process held a snapshot for long.
 const maxQuickWAL = 8 << 20
 
-// closeFiles closes the connections once nobody uses them.
+// closeFiles closes the connections once they are unused.
 //
 // SQLite's last writable connection to close copies the -wal into the database and deletes it, without a bound. It skips
-// that while another process has the file open. Where the copy would be long, a read-only connection is made the last
-// one, which may not do it: the next life finds the -wal and goes on with it.
+// that while another process has the file open. Where the copy would take long, a read-only connection is closed last,
+// which may not copy: the next life finds the -wal and continues with it.
 func (s *Store) closeFiles() error {
 	if s.writer == nil {
 		return s.readers.Close()
@@ -254,8 +254,8 @@ func (s *Store) closeFiles() error {
 	return errors.Join(s.readers.Close(), s.writer.close())
 }
 
-// holdOpen returns a read-only connection that SQLite counts as a user of the file, which it does from the first read
-// on; nil if there is none to be had.
+// holdOpen returns a read-only connection that SQLite counts as a user of the file, which it does from the first read on;
+// nil if none is available.
 func (s *Store) holdOpen() *sql.Conn {
 	ctx, cancel := context.WithTimeout(context.Background(), busyMS*time.Millisecond)
 	defer cancel()

@@ -21,7 +21,7 @@ const (
 	TurnInterrupted TurnState = "interrupted"
 )
 
-// Turn is one message being worked on. A running turn belongs to a current session, and a session has one at most.
+// Turn is the work on one message. A running turn belongs to a current session, and a session has at most one.
 type Turn struct {
 	ID        string
 	SessionID string
@@ -35,7 +35,7 @@ type Turn struct {
 	TokensIn  int64
 	TokensOut int64
 	// Message is the inbox row that the turn works on, empty for none: it begins and is answered with the turn. Reply is
-	// what goes out with its end; nil is nothing.
+	// sent with its end; nil: nothing is.
 	Message string
 	Reply   *Outbox
 }
@@ -49,9 +49,9 @@ type Message struct {
 	At         time.Time
 }
 
-// BeginTurn writes the session, the turn as running, and the user's message: what is acknowledged to the user once it
-// returns. A turn of the session that was still running is superseded, and its late writes are refused. The error is
-// ErrNotCurrent if the session has ended, or if its key has another current session.
+// BeginTurn writes the session, the turn as running, and the user's message, which is acknowledged to the user once
+// BeginTurn returns. A turn of the session that was still running is superseded, and its late writes are refused. The
+// error is ErrNotCurrent if the session has ended, or if its key has another current session.
 func (s *Store) BeginTurn(ctx context.Context, v Session, turn Turn, user Message) error {
 	return s.write(ctx, "begin turn "+turn.ID, func(t *tx) error {
 		if err := t.putSession(v); err != nil {
@@ -133,13 +133,14 @@ func markRunning(t *tx, at time.Time) (int, error) {
 	return t.exec(`UPDATE turns SET marked_at = ? WHERE state = 'running'`, stamp(at))
 }
 
-// SuspendAfter is in how many lives running a session's turn may be cut off by the gateway's own end before the session
-// waits for a person: what takes the gateway down each time must not be tried for ever (B10).
+// SuspendAfter is the number of consecutive lives in which the gateway's own end may cut off a session's turn before the
+// session waits for a person. A turn that brings the gateway down each time must not be retried for ever (B10).
 const SuspendAfter = 3
 
-// InterruptRunning ends every running turn as interrupted, and makes its session interrupted. At boot that is what the
-// last life left behind (D14), so it comes before the first turn of this one. With crashed each counts against its
-// session, and one that was cut off in SuspendAfter lives running becomes suspended. It returns how many turns there were.
+// InterruptRunning ends every running turn as interrupted, and makes its session interrupted. At boot these are the turns
+// that the last life left (D14), so it comes before the first turn of this life. With crashed each counts against its
+// session, and a session that was cut off in SuspendAfter consecutive lives becomes suspended. It returns how many turns
+// there were.
 func (s *Store) InterruptRunning(ctx context.Context, reason string, crashed bool, at time.Time) (int, error) {
 	return result(ctx, s, "interrupt running turns", func(t *tx) (int, error) {
 		const cutOff = `id IN (SELECT session_id FROM turns WHERE state = 'running')`

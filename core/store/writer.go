@@ -8,20 +8,20 @@ import (
 	"time"
 )
 
-// maxBatch is how many requests share a commit at most: enough that the disk's sync is shared by all who wait, few
-// enough that the first of them does not wait for long.
+// maxBatch is the largest number of requests in a commit: enough to share the disk's sync among all waiting calls, and
+// few enough that the first of them does not wait for long.
 const maxBatch = 256
 
-// request is one caller's write. do may run more than once, each time on the state before it, so it sets its results
-// again and does nothing else that outlives the transaction.
+// request is one caller's write. do may run more than once, each time on the state before it. So it sets its results from
+// scratch and has no other effect outside of the transaction.
 type request struct {
 	do   func(*tx) error
 	err  error
 	done chan error // buffered: the writer never waits for the caller
 }
 
-// write has do's rows committed and returns when they are durable. If ctx ends while the request still waits, nothing
-// was written. If it ends later the outcome is unknown, and the error says so.
+// write commits do's rows and returns when they are durable. If ctx ends while the request still waits, nothing was
+// written. If it ends later the outcome is unknown, and the error says so.
 func (s *Store) write(ctx context.Context, what string, do func(*tx) error) error {
 	if err := s.enter(); err != nil {
 		return fmt.Errorf("%s: %w", what, err)
@@ -48,8 +48,8 @@ func (s *Store) write(ctx context.Context, what string, do func(*tx) error) erro
 	}
 }
 
-// result is write for a request that has something to tell. The result is the caller's only once the writer is done
-// with it, which a caller whose ctx ended does not wait for.
+// result is write for a request with a result. The caller may use the result only once the writer is done with it; a
+// caller whose ctx ended does not wait for that.
 func result[T any](ctx context.Context, s *Store, what string, do func(*tx) (T, error)) (T, error) {
 	var v, none T
 	err := s.write(ctx, what, func(t *tx) (err error) {
@@ -62,8 +62,8 @@ func result[T any](ctx context.Context, s *Store, what string, do func(*tx) (T, 
 	return v, nil
 }
 
-// writeLoop commits requests until the store closes, and closes it then. While one commit waits for the disk the next
-// requests gather: under load they share commits, alone each has its own at once.
+// writeLoop commits requests until the store closes, and then closes it. While one commit waits for the disk the next
+// requests gather: under load they share commits, and a single request is committed at once.
 func (s *Store) writeLoop() {
 	defer close(s.done)
 	batch := make([]*request, 0, maxBatch)
@@ -88,18 +88,18 @@ func (s *Store) writeLoop() {
 			}
 		}
 		s.commit(batch)
-		clear(batch) // let go of the rows
+		clear(batch) // release the rows
 	}
 }
 
-// commit writes a batch and tells each caller what became of its request.
+// commit writes a batch and reports the outcome to each caller.
 func (s *Store) commit(batch []*request) {
 	begun, err := s.transact(batch)
 	err = s.blame(err)
 	if err != nil && begun && len(batch) > 1 {
-		// Something took the whole transaction down, for instance one request that the disk had no room for. Each gets a
-		// transaction of its own, and so its own answer. One that never began is no request's doing, and to try it once
-		// for each would cost them all the wait for a lock as often as there are requests.
+		// The whole transaction failed, for instance because the disk had no room for one request. Each request gets its
+		// own transaction, and so its own result. If the transaction never began, no request is the cause, and separate
+		// tries would make every caller wait for a lock as often as there are requests.
 		for i := range batch {
 			_, err := s.transact(batch[i : i+1])
 			s.finish(batch[i:i+1], err)
@@ -132,7 +132,7 @@ func (s *Store) finish(batch []*request, err error) {
 }
 
 // note keeps why writing fails, and logs when it begins to fail and when it works again; in between each caller has the
-// error. A transaction that changed no row does not show that the disk takes rows again.
+// error. A transaction that changed no row does not prove that the disk accepts rows again.
 func (s *Store) note(err error) {
 	if errors.Is(err, ErrReadOnly) || err == nil && s.writer.tx.changed == 0 {
 		return
@@ -145,9 +145,9 @@ func (s *Store) note(err error) {
 	}
 }
 
-// transact runs the requests in one transaction. A request that fails leaves no trace and has its err set; an error of
-// the transaction itself is returned, and then nothing of the batch was written. begun says whether it came as far as
-// the first request.
+// transact runs the requests in one transaction. A request that fails leaves no trace and has its err set. An error of
+// the transaction itself is returned, and then nothing of the batch was written. begun reports whether the first request
+// was reached.
 func (s *Store) transact(batch []*request) (begun bool, err error) {
 	if s.displaced.Load() {
 		return false, ErrDisplaced
@@ -170,9 +170,9 @@ func (s *Store) transact(batch []*request) (begun bool, err error) {
 	}
 	defer func() {
 		if err != nil {
-			// SQLite may have rolled back by itself; then this has nothing to do, and its error says only that.
+			// SQLite may have rolled back already. Then this does nothing, and its error reports only that.
 			_ = t.run("ROLLBACK")
-			_ = t.releaseCheckpoint() // it fails only where the connection is of no more use
+			_ = t.releaseCheckpoint() // it fails only where the connection is unusable
 		}
 	}()
 	for _, r := range batch {
@@ -188,12 +188,12 @@ func (s *Store) transact(batch []*request) (begun bool, err error) {
 	return true, nil
 }
 
-// tx is the transaction that is under way on the writer's connection. Its statements run without a context: they are
-// short, and what was begun for several callers is not cancelled by one.
+// tx is the transaction under way on the writer's connection. Its statements run without a context: they are short, and
+// one caller must not cancel what was begun for several.
 type tx struct {
 	conn  *sql.Conn
 	stmts map[string]*sql.Stmt // prepared once; the queries are constants of this package
-	held  bool                 // no checkpoint follows the transaction that is under way
+	held  bool                 // no checkpoint follows the transaction under way
 	// changed is how many rows the statements of the transaction under way, or of the last one, have changed.
 	changed int
 }
@@ -214,13 +214,13 @@ func (t *tx) releaseCheckpoint() error {
 	return t.setCheckpoint(checkpointPages)
 }
 
-// setCheckpoint sets after how many pages of -wal a commit makes a checkpoint; 0 is never. The pragma answers with a row.
+// setCheckpoint sets after how many pages of -wal a commit makes a checkpoint; 0: never. The pragma returns a row.
 func (t *tx) setCheckpoint(pages int) error {
 	var n int
 	return t.conn.QueryRowContext(context.Background(), fmt.Sprintf("PRAGMA wal_autocheckpoint = %d", pages)).Scan(&n)
 }
 
-// member runs one request so that its failure is its own. The error is that of the transaction.
+// member runs one request so that its failure affects only it. The error is that of the transaction.
 func (t *tx) member(r *request) error {
 	if err := t.run("SAVEPOINT member"); err != nil {
 		return err

@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// decode reads a call's arguments, as a model wrote them, into the struct that into points to. Nothing at all and null
-// stand for no arguments. The error is for the model: it names the argument that is wrong and the ones there are.
+// decode reads a call's arguments, as a model wrote them, into the struct that into points to. Empty input and null mean
+// no arguments. The error is for the model: it names the wrong argument and the valid ones.
 func decode(arguments json.RawMessage, into any) error {
 	arguments = bytes.TrimSpace(arguments)
 	if len(arguments) == 0 || bytes.Equal(arguments, []byte("null")) {
@@ -26,7 +26,7 @@ func decode(arguments json.RawMessage, into any) error {
 	}
 	known := argumentNames(into)
 	for name := range given {
-		// encoding/json would take COMMAND for command; a model that is told of it writes it right the next time.
+		// encoding/json would accept COMMAND for command; a model that sees the error writes it correctly the next time.
 		if !slices.Contains(known, name) {
 			return fmt.Errorf("unknown argument %q; this tool takes %s", name, strings.Join(known, ", "))
 		}
@@ -49,7 +49,7 @@ func argumentNames(into any) []string {
 	return names
 }
 
-// jsonKind says in a model's words what a field of type t takes.
+// jsonKind names the type t for a model.
 func jsonKind(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.Bool:
@@ -65,5 +65,5 @@ func jsonKind(t reflect.Type) string {
 	}
 }
 
-// required says that an argument is missing.
+// required is the error of a missing argument.
 func required(name string) error { return fmt.Errorf("argument %q is required", name) }

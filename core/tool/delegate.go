@@ -10,7 +10,7 @@ import (
 	"gatewaytui/core/term"
 )
 
-// Delegate is the tool that hands a task to a child agent.
+// Delegate is the tool that gives a task to a child agent.
 type Delegate struct{}
 
 type delegateArguments struct {
@@ -42,11 +42,11 @@ func (Delegate) Run(ctx context.Context, call Call) (string, error) {
 		return "", required("goal")
 	}
 	if call.Delegate == nil {
-		return "", errors.New("there is nobody to delegate to here")
+		return "", errors.New("delegation is not available here")
 	}
 	call.Progress("delegate: " + term.Clean(args.Goal, goalWidth))
 	return call.Delegate.Delegate(ctx, args.Goal, args.Context, args.Tools)
 }
 
-// goalWidth is the room for a goal, in runes, in what a turn is seen doing.
+// goalWidth is the room for a goal, in runes, in the display of a turn's activity.
 const goalWidth = 60

@@ -13,7 +13,7 @@ import (
 	"gatewaytui/core/process"
 )
 
-// Process is the tool that shows and steers what the session has running.
+// Process is the tool that shows and controls the session's processes.
 type Process struct {
 	processes *process.Registry
 	opts      Options
@@ -41,7 +41,7 @@ type action struct {
 var actions = []action{
 	{"poll", "whether it runs, and its last line of output", (*Process).poll},
 	{"log", "its output", (*Process).log},
-	{"wait", "wait for its end, at most timeout seconds; it is not ended then", (*Process).wait},
+	{"wait", "wait for its end, at most timeout seconds; it keeps running after that", (*Process).wait},
 	{"kill", "end it with everything that it started", (*Process).kill},
 	{"write", "write data to its input, as it is: end a line with \\n", (*Process).write},
 }
@@ -56,7 +56,7 @@ func actionNames() []string {
 
 // Spec implements Tool.
 func (t *Process) Spec() model.ToolSpec {
-	about := "See and steer what this session has running. list: all of it"
+	about := "Show and control the processes of this session. list: all of them"
 	for _, a := range actions {
 		about += ". " + a.name + ": " + a.about
 	}
@@ -96,8 +96,8 @@ func (t *Process) Run(ctx context.Context, call Call) (string, error) {
 		if args.Action == "kill" && t.adopted(call.Session, args.PID) {
 			return t.killAdopted(ctx, args.PID)
 		}
-		// Another session's process is none here: that it exists is not this model's business.
-		return "", fmt.Errorf("this session has no process %d; list shows those that it has", args.PID)
+		// Another session's process does not exist for this model.
+		return "", fmt.Errorf("this session has no process %d; list shows its processes", args.PID)
 	}
 	return actions[i].run(t, ctx, call, p, args)
 }
@@ -108,7 +108,7 @@ func (t *Process) list(session string) string {
 	for {
 		text := encode(struct {
 			Processes []ops.Process `json:"processes"`
-			// More is how many older ones there was no room for.
+			// More is how many older ones did not fit.
 			More int `json:"more,omitempty"`
 		}{rows, left})
 		if len(text) <= max(t.opts.OutputLimit, minLimit) || len(rows) == 0 {
@@ -119,7 +119,7 @@ func (t *Process) list(session string) string {
 	}
 }
 
-// status is how a process stands, the head of several answers.
+// status is the state of a process, the head of several answers.
 type status struct {
 	PID      int    `json:"pid"`
 	State    string `json:"state"` // running or exited: the leader's
@@ -158,7 +158,7 @@ type shown struct {
 func (t *Process) show(p *process.Process, timedOut bool) string {
 	res := shown{status: statusOf(p), TimedOut: timedOut}
 	res.Output, res.Truncated = p.Output()
-	return fitted(t.opts.OutputLimit, &res.Output, &res.Truncated, func() string { return encode(res) })
+	return fitLimit(t.opts.OutputLimit, &res.Output, &res.Truncated, func() string { return encode(res) })
 }
 
 func (t *Process) log(_ context.Context, _ Call, p *process.Process, _ processArguments) (string, error) {
@@ -179,7 +179,7 @@ func (t *Process) wait(ctx context.Context, call Call, p *process.Process, args 
 	return t.show(p, err != nil), nil
 }
 
-// killed is the answer to kill. Verified is said only when a scan found nothing left (C5).
+// killed is the answer to kill. Verified is true only when a scan found nothing left (C5).
 type killed struct {
 	PID       int    `json:"pid"`
 	Verified  bool   `json:"verified"`
@@ -194,7 +194,7 @@ func (t *Process) kill(ctx context.Context, _ Call, p *process.Process, _ proces
 	return killAnswer(p.PID(), p.Kill(ctx, t.opts.KillGrace)), nil
 }
 
-// adopted reports whether pid leads a tree of the session that we did not start: what a job of the session left behind.
+// adopted reports whether pid leads an adopted tree of the session: processes that a job of the session left behind.
 func (t *Process) adopted(session string, pid int) bool {
 	return slices.ContainsFunc(t.processes.SessionRows(session), func(row ops.Process) bool {
 		return row.PID == pid

@@ -81,7 +81,7 @@ func TestProcess_AnotherSessionsIsNotThere(t *testing.T) {
 	for whose, pid := range pids {
 		for _, action := range actionNames()[1:] {
 			a := b.act(map[string]any{"action": action, "pid": pid, "data": "x", "timeout": 0.01})
-			if want := fmt.Sprintf("this session has no process %d; list shows those that it has", pid); a.Error != want {
+			if want := fmt.Sprintf("this session has no process %d; list shows its processes", pid); a.Error != want {
 				t.Errorf("%s of the pid %s: %+v", action, whose, a)
 			}
 		}

@@ -15,7 +15,7 @@ import (
 	"gatewaytui/core/process"
 )
 
-// minLimit is the least room a result gets, in bytes: the frame of a terminal's answer and a few lines of output.
+// minLimit is the smallest limit of a result, in bytes: the frame of a terminal's answer and a few lines of output.
 const minLimit = 1 << 10
 
 // Set is the tools that one agent may call. It never changes and may be used by many goroutines.
@@ -26,8 +26,8 @@ type Set struct {
 	mask  func(string) string // nil: nothing is masked
 }
 
-// NewSet returns a set of tools whose results are at most limit bytes each (at least minLimit). Of two tools with one
-// name the first one counts.
+// NewSet returns a set of tools whose results are at most limit bytes each (at least minLimit). If two tools have the
+// same name, the first one counts.
 func NewSet(limit int, tools ...Tool) *Set {
 	s := &Set{limit: max(limit, minLimit)}
 	for _, t := range tools {
@@ -47,14 +47,14 @@ func Enabled(processes *process.Registry, opts Options, names []string) *Set {
 	return s
 }
 
-// Masking returns the set with results that went through mask, which replaces secrets. mask may be called from any goroutine.
+// Masking returns the set with results masked by mask, which replaces secrets. mask may be called from any goroutine.
 func (s *Set) Masking(mask func(string) string) *Set {
 	masking := *s
 	masking.mask = mask
 	return &masking
 }
 
-// add adds a tool unless there is one of its name.
+// add adds a tool unless the name exists.
 func (s *Set) add(t Tool) {
 	if spec := t.Spec(); s.find(spec.Name) == nil {
 		s.tools, s.specs = append(s.tools, t), append(s.specs, spec)
@@ -97,13 +97,13 @@ func (s *Set) Without(name string) *Set {
 	return rest
 }
 
-// Run calls the named tool and returns what the model is told, whatever happens: an unknown tool, an error and a panic
-// are told as {"error": …}, and an error after ctx's end as an outcome that nobody knows. The text is valid UTF-8 and at
-// most as long as the set allows.
+// Run calls the named tool and returns the model's result in every case. An unknown tool, an error and a panic become
+// {"error": …}. An error after ctx's end becomes an unknown outcome. The text is valid UTF-8 and at most as long as the
+// set allows.
 func (s *Set) Run(ctx context.Context, name string, call Call) string {
 	text, err := s.run(ctx, name, call)
 	if err != nil && ctx.Err() != nil {
-		err = errors.New("interrupted before it was done; it may or may not have had its effect")
+		err = errors.New("interrupted before it was done; it may or may not have taken effect")
 	}
 	if err != nil {
 		text = errorText(err)
@@ -111,7 +111,7 @@ func (s *Set) Run(ctx context.Context, name string, call Call) string {
 	if s.mask != nil { // before anything is cut
 		text = s.mask(text)
 	}
-	return bounded(text, s.limit)
+	return truncate(text, s.limit)
 }
 
 func (s *Set) run(ctx context.Context, name string, call Call) (text string, err error) {
@@ -119,7 +119,7 @@ func (s *Set) run(ctx context.Context, name string, call Call) (text string, err
 		if p := recover(); p != nil {
 			slog.ErrorContext(ctx, "tool panicked", "tool", name, "session", call.Session, "turn", call.Turn,
 				"panic", fmt.Sprint(p), "stack", string(debug.Stack()))
-			err = fmt.Errorf("the tool %s broke: %v", name, p)
+			err = fmt.Errorf("the tool %s failed: panic: %v", name, p)
 		}
 	}()
 	t := s.find(name)
@@ -140,32 +140,32 @@ func (s *Set) find(name string) Tool {
 
 func (s *Set) unknown(name string) error {
 	if len(s.tools) == 0 {
-		return fmt.Errorf("unknown tool %q; there are none", name)
+		return fmt.Errorf("unknown tool %q; no tools are available", name)
 	}
-	return fmt.Errorf("unknown tool %q; there are %s", name, strings.Join(s.Names(), ", "))
+	return fmt.Errorf("unknown tool %q; available: %s", name, strings.Join(s.Names(), ", "))
 }
 
-// errorText is an error as a model is told of it.
+// errorText is an error in the form for a model.
 func errorText(err error) string {
 	return encode(struct {
 		Error string `json:"error"`
 	}{strings.ToValidUTF8(err.Error(), "\uFFFD")})
 }
 
-// encode is JSON without the escapes that are only for browsers: a model reads < better than \u003c, and pays less. It
-// has the escapes that JSON leaves out: nothing in it acts on a terminal, wherever it is shown raw (I4).
+// encode is JSON without the escapes that only browsers need: a model reads < better than \u003c, and pays less. It adds
+// escapes that JSON leaves out, so that no output acts on a terminal that shows it raw (I4).
 func encode(v any) string {
 	var b strings.Builder
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(v); err != nil {
-		// Only a value that has no JSON form gets here, and the tools encode structs of plain fields.
+		// Only a value without a JSON form gets here, and the tools encode structs of plain fields.
 		panic(errors.Join(errors.New("encode a tool's result"), err))
 	}
 	return escapeC1(strings.TrimSuffix(b.String(), "\n"))
 }
 
-// escapeC1 escapes DEL and the controls U+0080 to U+009F, which stand in the strings of a JSON text alone.
+// escapeC1 escapes DEL and the controls U+0080 to U+009F, which occur only in the strings of a JSON text.
 func escapeC1(text string) string {
 	acts := func(r rune) bool { return r >= 0x7f && r <= 0x9f }
 	if !strings.ContainsFunc(text, acts) {
@@ -182,8 +182,8 @@ func escapeC1(text string) string {
 	return b.String()
 }
 
-// bounded is text as valid UTF-8 in at most limit bytes; what was cut off is said.
-func bounded(text string, limit int) string {
+// truncate returns text as valid UTF-8 in at most limit bytes, with a note about what was cut.
+func truncate(text string, limit int) string {
 	text = strings.ToValidUTF8(text, "\uFFFD")
 	if len(text) <= limit {
 		return text
@@ -203,8 +203,9 @@ func head(text string, n int) string {
 	return text[:max(n, 0)]
 }
 
-// middleOut is text in about n bytes: its beginning and its end, with a line between them that says what is missing.
-func middleOut(text string, n int) string {
+// truncateMiddle returns text in about n bytes: its beginning and its end, with a line between them about the missing
+// bytes.
+func truncateMiddle(text string, n int) string {
 	if len(text) <= n {
 		return text
 	}
@@ -216,16 +217,16 @@ func middleOut(text string, n int) string {
 	return fmt.Sprintf("%s\n[%d bytes left out]\n%s", begin, from-len(begin), text[from:])
 }
 
-// fitted is the JSON of a result within limit bytes. JSON may need six bytes for one of the output, so an output that is
-// too long as JSON is cut once more, in its middle.
-func fitted(limit int, output *string, truncated *bool, json func() string) string {
+// fitLimit is the JSON of a result within limit bytes. JSON may need six bytes for one of the output, so an output that
+// is too long as JSON is cut once more, in its middle.
+func fitLimit(limit int, output *string, truncated *bool, json func() string) string {
 	limit = max(limit, minLimit)
 	text := json()
 	whole := *output
 	for keep := len(whole); len(text) > limit && keep > 0; {
-		// The factor brings it down to what fits; the eighth makes sure that it ends.
+		// The factor reduces it to what fits; the eighth makes sure that the loop ends.
 		keep = keep * limit / (len(text) + limit/8)
-		*output, *truncated = middleOut(whole, keep), true
+		*output, *truncated = truncateMiddle(whole, keep), true
 		text = json()
 	}
 	return text

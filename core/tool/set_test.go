@@ -38,8 +38,8 @@ func TestSet_EveryCallIsAnAnswerToTheModel(t *testing.T) {
 	for _, tt := range []struct{ name, tool, want string }{
 		{"a result is told as it is", "ok", "fine"},
 		{"an error is told", "fails", `{"error":"no <such> \"file\""}`},
-		{"a panic is told", "panics", `{"error":"the tool panics broke: nil map"}`},
-		{"an unknown tool is told with those there are", "rm", `{"error":"unknown tool \"rm\"; there are ok, fails, panics, garbage, long"}`},
+		{"a panic is told", "panics", `{"error":"the tool panics failed: panic: nil map"}`},
+		{"an unknown tool is told with those there are", "rm", `{"error":"unknown tool \"rm\"; available: ok, fails, panics, garbage, long"}`},
 		{"broken UTF-8 is fixed", "garbage", "a\uFFFD\x00b"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -57,7 +57,7 @@ func TestSet_EveryCallIsAnAnswerToTheModel(t *testing.T) {
 	t.Run("an error after the turn's end is an unknown outcome", func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		if got := s.Run(ctx, "fails", Call{}); !strings.Contains(got, "may or may not have had its effect") {
+		if got := s.Run(ctx, "fails", Call{}); !strings.Contains(got, "may or may not have taken effect") {
 			t.Errorf("told %q", got)
 		}
 	})
@@ -75,7 +75,7 @@ func TestSet_Subset(t *testing.T) {
 	if diff := cmp.Diff([]string{"a", "c"}, s.Without("b").Names()); diff != "" {
 		t.Errorf("without b (-want +got):\n%s", diff)
 	}
-	if _, err := s.Subset([]string{"x"}); err == nil || !strings.Contains(err.Error(), "there are a, b, c") {
+	if _, err := s.Subset([]string{"x"}); err == nil || !strings.Contains(err.Error(), "available: a, b, c") {
 		t.Errorf("an unknown name: %v", err)
 	}
 	if got := len(s.Specs()); got != 3 {
@@ -87,7 +87,7 @@ func TestBounded_AlwaysFitsAndIsValid(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := string(rapid.SliceOfN(rapid.Byte(), 0, 3*minLimit).Draw(t, "text"))
 		limit := rapid.IntRange(minLimit, 2*minLimit).Draw(t, "limit")
-		if got := bounded(text, limit); len(got) > limit || !utf8.ValidString(got) {
+		if got := truncate(text, limit); len(got) > limit || !utf8.ValidString(got) {
 			t.Fatalf("%d bytes of at most %d, valid %v", len(got), limit, utf8.ValidString(got))
 		}
 	})

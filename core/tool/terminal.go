@@ -15,29 +15,30 @@ import (
 	"gatewaytui/core/process"
 )
 
-// Options are what terminal and process share, from the config.
+// Options are the config values that terminal and process share.
 type Options struct {
 	// Timeout is the longest that one call waits for a command (tools.timeout).
 	Timeout time.Duration
-	// OutputLimit is what is kept of one command's output, and the room for one result, in bytes (tools.output_limit).
+	// OutputLimit is how much of one command's output is kept, and the limit of one result, in bytes
+	// (tools.output_limit).
 	OutputLimit int
 	// Workdir is where commands run (tools.workdir). It is made, 0700, when the first one does.
 	Workdir string
 	// KillGrace is the time from TERM to KILL (process.kill_grace).
 	KillGrace time.Duration
-	// Keep says that background commands outlive a SIGKILL of the gateway and are adopted by its next life
+	// Keep means that background commands outlive a SIGKILL of the gateway and are adopted by its next life
 	// (process.survivors).
 	Keep bool
 }
 
 const (
-	// killSlack is what a kill may cost beyond its grace: KILL, and the scan that verifies it.
+	// killSlack is how long a kill may take beyond its grace: KILL, and the scan that verifies it.
 	killSlack = time.Second
-	// watchEvery is how often a command that runs is asked whether it wrote something.
+	// watchEvery is how often a running command's output is checked.
 	watchEvery = time.Second
 )
 
-// Terminal is the tool that runs a shell command, and waits for it or leaves it to the session.
+// Terminal is the tool that runs a shell command, and waits for it or leaves it running for the session.
 type Terminal struct {
 	processes *process.Registry
 	opts      Options
@@ -56,7 +57,7 @@ type terminalArguments struct {
 	PTY        bool     `json:"pty"`
 }
 
-// finished is the answer to a foreground command (CONTRACT.md, 5). What is omitted when empty comes on top of the contract.
+// finished is the answer to a foreground command (CONTRACT.md, 5). Fields with omitempty are additions to the contract.
 type finished struct {
 	Output    string `json:"output"`
 	ExitCode  int    `json:"exit_code"`
@@ -65,11 +66,11 @@ type finished struct {
 	Truncated bool   `json:"truncated"`
 	// LeftRunning is how many processes the command left behind; they end with the turn.
 	LeftRunning int `json:"left_running,omitempty"`
-	// Survivors is what a kill at the limit could not end.
+	// Survivors are processes that a kill at the limit could not end.
 	Survivors []int `json:"survivors,omitempty"`
-	// Limit names the limit of the machine that the command ran into.
+	// Limit names the limit of the machine that the command reached.
 	Limit string `json:"limit,omitempty"`
-	// Error says that the command did not end by itself, and why.
+	// Error means that the command was ended, and why.
 	Error string `json:"error,omitempty"`
 }
 
@@ -84,8 +85,8 @@ type started struct {
 func (t *Terminal) Spec() model.ToolSpec {
 	return model.ToolSpec{
 		Name: "terminal",
-		Description: fmt.Sprintf("Run a command with bash -c. In the foreground it is ended, with everything it started, "+
-			"after timeout seconds (at most %g), and what it leaves running ends with your turn. With background it goes on "+
+		Description: fmt.Sprintf("Run a command with bash -c. A foreground command is ended, with everything it started, "+
+			"after timeout seconds (at most %g), and what it leaves running ends with your turn. A background command runs "+
 			"until the session ends; see it with the tool process.", t.opts.Timeout.Seconds()),
 		Schema: json.RawMessage(`{"type":"object","additionalProperties":false,"required":["command"],"properties":{
 			"command":{"type":"string"},
@@ -96,8 +97,8 @@ func (t *Terminal) Spec() model.ToolSpec {
 	}
 }
 
-// Run implements Tool. In the foreground it returns within the limit, the kill grace and a second for the kill, whatever
-// the command's tree does (C6).
+// Run implements Tool. In the foreground it returns within the limit, the kill grace and a second for the kill, even if
+// the command's processes resist (C6).
 func (t *Terminal) Run(ctx context.Context, call Call) (string, error) {
 	var args terminalArguments
 	if err := decode(call.Arguments, &args); err != nil {
@@ -131,12 +132,12 @@ func (t *Terminal) Run(ctx context.Context, call Call) (string, error) {
 	return t.await(ctx, p, limit, call, doing), nil
 }
 
-// policy says what ends a command: the turn for one in the foreground and for everything of a child, else the session.
+// policy is what ends a command: the turn for a foreground command and for everything of a child, else the session.
 func (t *Terminal) policy(call Call, args terminalArguments) process.Policy {
 	switch {
 	case !args.Background || call.Child:
 		return process.PolicyTurn
-	case t.opts.Keep && !args.PTY: // a terminal hangs up with us
+	case t.opts.Keep && !args.PTY: // a terminal hangs up when the gateway ends
 		return process.PolicyKept
 	}
 	return process.PolicySession
@@ -150,11 +151,11 @@ func (t *Terminal) await(ctx context.Context, p *process.Process, limit time.Dur
 	exit, err := watch(bound, p, func() { call.Progress(doing) })
 	switch {
 	case err == nil:
-		// Where /proc cannot be read it stays 0; that the registry is blind is in its rows.
+		// Where /proc cannot be read it stays 0. The registry's rows show that it cannot see processes.
 		res.LeftRunning, _ = p.Left()
-		if call.Signalled != nil && struck(exit) && !p.Killed() {
+		if call.Signalled != nil && exitedBySignal(exit) && !p.Killed() {
 			if why := call.Signalled(ctx); why != nil {
-				res.Error = "interrupted: " + why.Error() + ", and the command got the same signal; it did not fail by itself"
+				res.Error = "interrupted: " + why.Error() + ", and the command got the same signal; it was not the command that failed"
 			}
 		}
 	case ctx.Err() != nil:
@@ -168,26 +169,26 @@ func (t *Terminal) await(ctx context.Context, p *process.Process, limit time.Dur
 	res.ExitCode = exit.Code
 	res.Output, res.Truncated = p.Output()
 	res.Limit = limitOf(exit, res.Output)
-	return fitted(t.opts.OutputLimit, &res.Output, &res.Truncated, func() string { return encode(res) })
+	return fitLimit(t.opts.OutputLimit, &res.Output, &res.Truncated, func() string { return encode(res) })
 }
 
-// limitOf names the limit of the machine that a command ran into: what ended it, or, by its output, what refused it a
-// process.
+// limitOf names the limit of the machine that a command reached: the limit that ended it or, by its output, the one that
+// refused it a process.
 func limitOf(exit process.Exit, output string) string {
 	if exit.Limit != "" || exit.Code == 0 {
 		return exit.Limit
 	}
 	for line := range strings.Lines(output) {
-		// What shells and the C library say of fork(2) and EAGAIN.
+		// What shells and the C library print for fork(2) and EAGAIN.
 		if strings.Contains(line, "fork") && strings.Contains(line, "Resource temporarily unavailable") {
-			return "the limit on processes for tools was reached; it may succeed with fewer processes at once"
+			return "the limit on processes for tools was reached; use fewer processes at once"
 		}
 	}
 	return ""
 }
 
-// struck is whether a command ended because a signal told it to, itself or the last of what its shell ran.
-func struck(exit process.Exit) bool {
+// exitedBySignal reports whether a signal ended the command, or the last command of its shell.
+func exitedBySignal(exit process.Exit) bool {
 	switch syscall.Signal(exit.Code - 128) {
 	case syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP:
 		return true
@@ -195,15 +196,15 @@ func struck(exit process.Exit) bool {
 	return false
 }
 
-// ended is what became of a command that had to be ended.
+// ended is the outcome of a command that had to be ended.
 func ended(res finished) string {
 	if len(res.Survivors) > 0 {
 		return "part of it could not be ended (survivors)"
 	}
-	return "it was ended with everything that it had started"
+	return "it was ended with everything that it started"
 }
 
-// end kills the command's tree. It does so in its own time: ctx may have ended, and it is then that the tree must go.
+// end kills the command's tree. It does not use ctx, which may have ended: the tree must be killed exactly then.
 func (t *Terminal) end(ctx context.Context, p *process.Process, res *finished) process.Exit {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), t.opts.KillGrace+killSlack)
 	defer cancel()
@@ -215,8 +216,8 @@ func (t *Terminal) end(ctx context.Context, p *process.Process, res *finished) p
 	return exit
 }
 
-// watch waits for the command's end and calls moved whenever it wrote something meanwhile: a command that is silent makes
-// no progress, a build that prints does (D13).
+// watch waits for the command's end and calls moved when the command wrote output meanwhile: a silent command makes no
+// progress, a build that prints does (D13).
 func watch(ctx context.Context, p *process.Process, moved func()) (process.Exit, error) {
 	for seen := int64(0); ; {
 		round, cancel := context.WithTimeout(ctx, watchEvery)
@@ -232,8 +233,8 @@ func watch(ctx context.Context, p *process.Process, moved func()) (process.Exit,
 	}
 }
 
-// leave answers for a background process. One that was started while the turn ended is ended again: whoever ended the
-// session's processes may not have seen it.
+// leave answers for a background process. If the turn ended while the process started, it is ended again, because the
+// kill of the session's processes may have missed it.
 func (t *Terminal) leave(ctx context.Context, p *process.Process) (string, error) {
 	if ctx.Err() != nil {
 		var res finished
@@ -263,12 +264,12 @@ func (t *Terminal) dir(workdir string) (string, error) {
 	case err != nil:
 		return "", fmt.Errorf("argument %q: %w", "workdir", err)
 	case !info.IsDir():
-		return "", fmt.Errorf("argument %q: %s is no directory", "workdir", dir)
+		return "", fmt.Errorf("argument %q: %s is not a directory", "workdir", dir)
 	}
 	return dir, nil
 }
 
-// within is the time that a model asked for, in seconds, but at most limit, which is also what it gets without asking.
+// within is the time in seconds that a model asked for, at most limit, which is also the default.
 func within(seconds *float64, limit time.Duration) (time.Duration, error) {
 	if seconds == nil {
 		return limit, nil

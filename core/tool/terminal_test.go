@@ -87,7 +87,7 @@ func TestTerminal_AWrongCallGetsOneClearSentence(t *testing.T) {
 		{"a timeout below zero", map[string]any{"command": "ls", "timeout": -1}, `argument "timeout" must be more than 0 seconds`},
 		{"a timeout in words", map[string]any{"command": "ls", "timeout": "1s"}, `argument "timeout" must be a number, not a string`},
 		{"a directory that is nowhere", map[string]any{"command": "ls", "workdir": "/no/such"}, `argument "workdir": the directory /no/such does not exist`},
-		{"a file for a directory", map[string]any{"command": "ls", "workdir": file}, `is no directory`},
+		{"a file for a directory", map[string]any{"command": "ls", "workdir": file}, `is not a directory`},
 		{"a zero byte in the command", map[string]any{"command": "a\x00b"}, `zero byte`},
 		{"a zero byte in the directory", map[string]any{"command": "ls", "workdir": "a\x00b"}, `argument "workdir"`},
 	} {
@@ -150,7 +150,7 @@ func TestC5_TheLimitEndsTheWholeTree(t *testing.T) {
 			if !a.TimedOut || a.Output != "begun\n" || a.ExitCode == nil || *a.ExitCode == 0 || len(a.Survivors) > 0 {
 				t.Errorf("%+v", a)
 			}
-			if want := "it ran for longer than 1s; it was ended with everything that it had started"; a.Error != want {
+			if want := "it ran for longer than 1s; it was ended with everything that it started"; a.Error != want {
 				t.Errorf("the model is told %q, want %q", a.Error, want)
 			}
 			if pid := saidPID(t, filepath.Join(b.opts.Workdir, "pid")); lives(pid) {

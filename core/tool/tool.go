@@ -1,12 +1,12 @@
 // Package tool holds what a model can call: terminal and process (over core/process) and delegate (over the calling
 // agent). CONTRACT.md, 5, fixes their arguments and results.
 //
-// What it promises: a call returns within its own limit whatever its subprocess does; a result is text for the model,
-// bounded in size and valid UTF-8; a wrong call (unknown tool, broken arguments) is an answer to the model, never an end
-// of the turn; a subprocess belongs to the session that asked, and to the one registry.
+// What it promises: a call returns within its own limit, even if its subprocess hangs. A result is text for the model,
+// bounded in size and valid UTF-8. A wrong call (unknown tool, broken arguments) is an answer to the model, and never ends
+// the turn. A subprocess belongs to the session that asked, and to the one registry.
 //
-// tool.go has the interfaces, set.go what an agent holds, arguments.go the reading of what a model wrote, and each tool
-// its own file.
+// tool.go has the interfaces, set.go the tools of an agent, arguments.go the decoding of a model's arguments, and each
+// tool has its own file.
 package tool
 
 import (
@@ -19,8 +19,8 @@ import (
 // Tool is one thing that a model can call. It is shared by all agents and used by many goroutines at once.
 type Tool interface {
 	Spec() model.ToolSpec
-	// Run does the call and returns what the model is told. An error is told to the model as well, as
-	// {"error": …}; only ctx's end stops the turn. When ctx ends, Run ends what it started before it returns.
+	// Run does the call and returns the result for the model. The model also gets an error, as {"error": …}; only ctx's
+	// end stops the turn. When ctx ends, Run ends what it started before it returns.
 	Run(ctx context.Context, call Call) (string, error)
 }
 
@@ -28,15 +28,15 @@ type Tool interface {
 type Call struct {
 	// Session and Turn own what the call starts.
 	Session, Turn string
-	// Child says that the caller is a child agent: whatever it starts, in the background too, belongs to Turn and ends
-	// with it, so that a child leaves nothing behind (C14).
+	// Child means that the caller is a child agent. Everything that it starts, in the background too, belongs to Turn and
+	// ends with it, so that a child leaves nothing behind (C14).
 	Child bool
 	// Arguments is the model's JSON, not validated.
 	Arguments json.RawMessage
-	// Progress notes that the call moved, with what it does in a few words; never nil, never blocks.
+	// Progress reports that the call made progress, with its activity in a few words; never nil, never blocks.
 	Progress func(doing string)
-	// Signalled is asked when somebody else's signal ended a command in the foreground: why the turn ends with it, nil if it
-	// goes on. It may take a moment. Without it the turn always goes on.
+	// Signalled is called when a foreign signal ended a foreground command. It returns why the turn ends with the
+	// command, or nil if the turn continues. It may take a moment. Without it the turn always continues.
 	Signalled func(ctx context.Context) error
 	// Delegate runs a child of the calling agent.
 	Delegate Delegator

@@ -1,21 +1,21 @@
-// Package guardian is the small process that ends what a life of the gateway started when the gateway itself is killed.
-// It is this same program, started by core/process under another name: a binary that imports this package becomes a
-// guardian in its init, when it finds itself started as one, and never reaches main.
+// Package guardian is the small process that ends what a life of the gateway started, when the gateway itself is killed.
+// It is this same program, started by core/process under another name. A binary that imports this package becomes a
+// guardian in its init, when it finds that it was started as one, and never reaches main.
 //
-// It runs in init because of what it costs: it comes before most of the program is set up, and stays at 6 MB instead of 18
+// It runs in init to save memory: most of the program is not set up yet, and the guardian stays at 6 MB instead of 18
 // (BenchmarkGuardian measures the tests' binary). Packages are set up in the order of their import paths, as far as their
-// own imports allow (go.dev/ref/spec, Program initialization), and this one is early because it needs next to nothing: a
-// test holds what it imports.
+// own imports allow (go.dev/ref/spec, Program initialization). This package is early because it needs next to nothing; a
+// test checks what it imports.
 //
 // What it promises:
 //
-//   - When its socket ends, or the gateway does, without a goodbye, everything that the life started is killed: by its
-//     control group, by tag, by marker variable, and by the identities that the gateway told, which no process can shed;
-//     each process by its identity, until looks at the process table find nothing more. The gateway, a later life and
-//     another gateway's processes are never touched, and neither is what the life was to keep (kernel.Kept).
-//   - It ends by itself in every case: after a goodbye, or the kill, which lasts 10 s at most.
-//   - It is in a session of its own, ignores TERM, INT and HUP, holds nothing of the gateway but its end of the socket,
-//     has / as its working directory, no environment, and neither the gateway's marks nor the life's.
+//   - When its socket or the gateway ends without a goodbye, it kills everything that the life started. It finds these
+//     processes by control group, tag, marker variable, and the identities that the gateway reported, which no process
+//     can shed. It kills each process by its identity, until scans of the process table find nothing more. It never
+//     touches the gateway, a later life, another gateway's processes, or what the life has to keep (kernel.Kept).
+//   - It ends in every case without help: after a goodbye, or after the kill, which lasts at most 10 s.
+//   - It has its own session and ignores TERM, INT and HUP. It holds nothing of the gateway but its end of the socket. Its
+//     working directory is /. It has no environment, and carries neither the gateway's marks nor the life's.
 package guardian
 
 import (
@@ -28,49 +28,49 @@ import (
 	"gatewaytui/core/process/kernel"
 )
 
-// title begins the guardian's first argument, and is how it is recognised.
+// title begins the guardian's first argument, which identifies it.
 const title = "gatewaytui: guardian of life "
 
 // Socket is the descriptor at which the guardian expects its end of a stream socket.
 const Socket = 3
 
-// What is said on the socket: a byte, and behind Add and Drop an identity (see AppendIdentity).
+// The messages on the socket: a byte, followed by an identity after Add and Drop (see AppendIdentity).
 const (
-	// Ready is the guardian's: from now on it watches.
+	// Ready is sent by the guardian: it watches from now on.
 	Ready = 'r'
-	// Goodbye is the gateway's: nothing is left, go.
+	// Goodbye is sent by the gateway: nothing is left, exit.
 	Goodbye = 'b'
-	// Add and Drop are the gateway's: a process is of the life, or has ended.
+	// Add and Drop are sent by the gateway: a process belongs to the life, or has ended.
 	Add  = 'a'
 	Drop = 'd'
 )
 
-// Charge is what a guardian watches over.
-type Charge struct {
+// Target is the life that a guardian watches.
+type Target struct {
 	Life string
 	// PID and Start are the gateway's identity.
 	PID   int
 	Start uint64
-	// Group is the directory of the life's control group; empty: it has none.
+	// Group is the directory of the life's control group; empty: the life has none.
 	Group string
-	// Base is the directory of the group that the gateway left for one below it, and Controllers what it enabled there, as
-	// kernel.Rejoin takes it back; empty: it did not.
+	// Base is the directory of the group that the gateway left for one below it, and Controllers are what it enabled
+	// there, as kernel.Rejoin reverts it; empty: it did not.
 	Base, Controllers string
 }
 
 // Args is the argument list that makes a program the guardian of c.
-func (c Charge) Args() []string {
+func (c Target) Args() []string {
 	return []string{title + c.Life, strconv.Itoa(c.PID), strconv.FormatUint(c.Start, 10), c.Group, c.Base, c.Controllers}
 }
 
-// Env is the environment to start a guardian with: no garbage collection until it holds more than it ever should, and
-// one processor.
+// Env is the environment to start a guardian with: no garbage collection until it holds more than it ever should, and one
+// processor.
 func Env() []string {
 	return []string{"GOGC=off", "GOMEMLIMIT=4MiB", "GOMAXPROCS=1", "GOTRACEBACK=none"}
 }
 
-// charge reads what Args wrote.
-func charge(args []string) (c Charge, err error) {
+// parseTarget parses what Args wrote.
+func parseTarget(args []string) (c Target, err error) {
 	if len(args) != 6 {
 		return c, errors.New("not the arguments of a guardian")
 	}
@@ -86,20 +86,20 @@ func init() {
 	if len(os.Args) == 0 || len(os.Args[0]) <= len(title) || os.Args[0][:len(title)] != title {
 		return
 	}
-	_ = kernel.Conceal() // it holds no secret; the kernel that refuses it to the gateway as well is a warning there
-	c, err := charge(os.Args)
+	_ = kernel.Conceal() // it holds no secret; the gateway warns if its own call is refused
+	c, err := parseTarget(os.Args)
 	if err != nil {
 		syscall.Exit(2)
 	}
-	told := new(told)
+	told := new(reported)
 	if !c.watch(told) {
 		c.end(told)
 	}
 	syscall.Exit(0)
 }
 
-// Bounds of the kill, in milliseconds: its longest, and the pause between two looks. cleanLooks is how many looks in a
-// row that find nothing are enough: a process that forks and ends while it is looked at can be missed.
+// Bounds of the kill, in milliseconds: its longest duration, and the pause between two scans. cleanLooks is how many
+// scans in a row must find nothing, because one scan can miss a process that forks and ends meanwhile.
 const (
 	endMost    = 10_000
 	lookPause  = 5
@@ -107,17 +107,17 @@ const (
 )
 
 // end kills what the life started, until nothing more of it is found.
-func (c Charge) end(told *told) {
+func (c Target) end(told *reported) {
 	go func() {
-		// A look at the environment of a process waits for its memory lock, which may be kept for ever.
+		// A read of a process's environment waits for its memory lock, which may be held for ever.
 		pause(endMost)
 		syscall.Exit(1)
 	}()
-	l := look{Charge: c, told: told, stat: make([]byte, 4<<10), environ: make([]byte, 128<<10), covered: map[int]bool{}}
+	l := scan{Target: c, told: told, stat: make([]byte, 4<<10), environ: make([]byte, 128<<10), covered: map[int]bool{}}
 	for clean := 0; clean < cleanLooks; {
 		clean++
 		if c.Group != "" {
-			_ = kernel.KillGroup(c.Group) // where it fails the table has them all the same
+			_ = kernel.KillGroup(c.Group) // if it fails, the process table has them anyway
 			if there, err := kernel.Populated(c.Group); there && err == nil {
 				clean = 0
 			}
@@ -128,7 +128,7 @@ func (c Charge) end(told *told) {
 		pause(lookPause)
 	}
 	if c.Group != "" {
-		// What fails the next life of this home tries again; the home's group stays while another life's is in it.
+		// The next life of this home retries what fails. The home's group stays while it contains another life's.
 		_ = kernel.RemoveGroup(c.Group)
 		_ = syscall.Rmdir(c.Group[:max(strings.LastIndexByte(c.Group, '/'), 0)])
 	}
@@ -137,9 +137,9 @@ func (c Charge) end(told *told) {
 	}
 }
 
-// alive reports whether the gateway is there. Where /proc is mounted with hidepid, it hides the gateway from everyone but
-// root, because the gateway cannot be traced (kernel.Conceal): then it is there as long as it is our parent.
-func (c Charge) alive() bool {
+// alive reports whether the gateway exists. Where /proc is mounted with hidepid, only root sees the gateway there,
+// because the gateway cannot be traced (kernel.Conceal). Then it exists as long as it is our parent.
+func (c Target) alive() bool {
 	p, err := kernel.StatOf(c.PID, make([]byte, 1<<10))
 	if err != nil {
 		return os.Getppid() == c.PID

@@ -45,12 +45,12 @@ func TestGuardian_ImportsLittle(t *testing.T) {
 }
 
 func TestCharge_IsReadAsItWasWritten(t *testing.T) {
-	for _, c := range []Charge{
+	for _, c := range []Target{
 		{Life: "01M7YPC0HYB8Y83HBSK2MHEQAQ", PID: 4711, Start: 1234567890123},
 		{Life: "a life with blanks", PID: 1, Start: 1, Group: "/sys/fs/cgroup/a group"},
 		{Life: "x", PID: 1, Start: 1, Group: "/a/b/c", Base: "/a", Controllers: "-memory -pids"},
 	} {
-		if got, err := charge(c.Args()); err != nil || got != c {
+		if got, err := parseTarget(c.Args()); err != nil || got != c {
 			t.Errorf("%+v, %v, want %+v", got, err, c)
 		}
 	}
@@ -60,7 +60,7 @@ func TestCharge_IsReadAsItWasWritten(t *testing.T) {
 		"a start that is none":     {title + "x", "1", "-1", "", "", ""},
 		"too much":                 {title + "x", "1", "1", "", "", "", ""},
 	} {
-		if c, err := charge(args); err == nil {
+		if c, err := parseTarget(args); err == nil {
 			t.Errorf("%s is read as %+v", name, c)
 		}
 	}
@@ -72,7 +72,7 @@ func life(t *testing.T) string {
 }
 
 // started is a guardian of c, its pid, our end of its socket, and what it ends with.
-func started(t *testing.T, c Charge) (pid int, conn *os.File, ended <-chan error) {
+func started(t *testing.T, c Target) (pid int, conn *os.File, ended <-chan error) {
 	t.Helper()
 	ours, theirs := pair(t)
 	// Beside the socket, a descriptor that the gateway was started with, and a standard input that the runtime polls.
@@ -122,13 +122,13 @@ func ready(t *testing.T, conn *os.File) {
 }
 
 // me is this process as a gateway.
-func me(t *testing.T, life string) Charge {
+func me(t *testing.T, life string) Target {
 	t.Helper()
 	p, err := kernel.StatOf(os.Getpid(), make([]byte, 1<<10))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Charge{Life: life, PID: p.PID, Start: p.Start}
+	return Target{Life: life, PID: p.PID, Start: p.Start}
 }
 
 // marked is a process of a life, which says what ended it.

@@ -11,7 +11,7 @@ import (
 // KillGroup ends everything in the control group at dir and below it, at once (cgroup.kill, Linux 5.14).
 func KillGroup(dir string) error { return WriteGroup(dir, "cgroup.kill", "1") }
 
-// WriteGroup writes text into a file of the group at dir, which has to be there. The kernel takes it whole or refuses it.
+// WriteGroup writes text into a file of the group at dir, which must exist. The kernel accepts all of it or refuses it.
 func WriteGroup(dir, file, text string) error {
 	fd, err := open(dir+"/"+file, syscall.O_WRONLY)
 	if err != nil {
@@ -24,16 +24,16 @@ func WriteGroup(dir, file, text string) error {
 
 // Names in the directory of the group that the gateway was started in.
 const (
-	// LeafGroup is the group that the gateway itself is in, beside the groups of homes: controllers are given only to groups
-	// below one without processes (cgroups(7), "no internal processes").
+	// LeafGroup is the group of the gateway itself, next to the groups of homes. A group gives controllers to its child
+	// groups only if it has no processes (cgroups(7), "no internal processes").
 	LeafGroup = "gatewaytui.main"
 	// HomeGroup begins the name of the group of a home.
 	HomeGroup = "gatewaytui-"
 )
 
-// Rejoin undoes at base what a gateway did to limit the groups of its trees: it takes the controllers back, moves the caller
-// from the leaf group to base and removes that. It does nothing while another home has a group there, or another process is
-// in the leaf group.
+// Rejoin undoes at base what a gateway did to limit the groups of its trees. It disables the controllers, moves the
+// caller from the leaf group to base and removes the leaf group. It does nothing while another home has a group there, or
+// another process is in the leaf group.
 func Rejoin(base, controllers string) {
 	names, err := list(base)
 	if err != nil {
@@ -53,12 +53,12 @@ func Rejoin(base, controllers string) {
 		return
 	}
 	if WriteGroup(base, "cgroup.procs", "0") == nil {
-		_ = syscall.Rmdir(leaf) // somebody was put there meanwhile: it is theirs
+		_ = syscall.Rmdir(leaf) // fails if another process was put there meanwhile, which then owns it
 	}
 }
 
-// Populated reports whether a live process is in the group at dir or below it; a zombie is none. A group that is not
-// there is empty.
+// Populated reports whether a live process is in the group at dir or below it; zombies do not count. A group that does
+// not exist is empty.
 func Populated(dir string) (bool, error) {
 	var buf [256]byte
 	b, err := readFile(dir+"/cgroup.events", buf[:])
@@ -81,7 +81,7 @@ func Members(dir string) ([]int, error) {
 			if err != nil {
 				return err
 			}
-			if len(b) == len(buf) { // it may go on
+			if len(b) == len(buf) { // there may be more
 				buf = make([]byte, 2*len(buf))
 				continue
 			}
@@ -96,7 +96,7 @@ func Members(dir string) ([]int, error) {
 	return pids, err
 }
 
-// RemoveGroup removes the group at dir and those below it. One that has processes stays, with an error.
+// RemoveGroup removes the group at dir and those below it. A group with processes stays, with an error.
 func RemoveGroup(dir string) error {
 	if err := syscall.Rmdir(dir); err == nil || gone(err) {
 		return nil
@@ -109,7 +109,7 @@ func RemoveGroup(dir string) error {
 	})
 }
 
-// walk calls f for the groups below dir and then for dir itself. All of them are tried; the last error counts.
+// walk calls f for the groups below dir and then for dir itself. It tries all of them; the last error counts.
 func walk(dir string, f func(dir string) error) error {
 	names, err := list(dir)
 	if gone(err) {
@@ -132,7 +132,7 @@ func walk(dir string, f func(dir string) error) error {
 	return err
 }
 
-// gone says that a group is not there: it was removed, or is while it is read.
+// gone means that a group does not exist: it was removed before or during the read.
 func gone(err error) bool {
 	return errors.Is(err, syscall.ENOENT) || errors.Is(err, syscall.ENODEV)
 }

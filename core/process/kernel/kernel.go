@@ -1,8 +1,8 @@
-// Package kernel is what the kernel says of processes and how it ends them, with nothing but system calls: the lines of
-// the process table, the tag that a process is born with, and control groups.
+// Package kernel reads and ends processes with nothing but system calls: the lines of the process table, the tag that a
+// process inherits, and control groups.
 //
-// It imports little and sets nothing up, because the guardian is built on it: see that package for why. It has no state;
-// all of it may be called from any goroutine.
+// It imports little and sets nothing up, because the guardian is built on it: see that package for the reason. It has no
+// state. All of it may be called from any goroutine.
 package kernel
 
 import (
@@ -14,7 +14,7 @@ import (
 // EnvLife names the environment variable that marks what a life started (CONTRACT.md, 5).
 const EnvLife = "GATEWAYTUI_LIFE"
 
-// PIDs lists the processes of this pid namespace. It is no snapshot.
+// PIDs lists the processes of this pid namespace. It is not a snapshot.
 func PIDs() ([]int, error) {
 	names, err := list("/proc")
 	if err != nil {
@@ -32,7 +32,7 @@ func PIDs() ([]int, error) {
 	return pids, nil
 }
 
-// StatOf reads the line of one process into buf, which a kilobyte is enough for.
+// StatOf reads the line of one process into buf. A kilobyte is enough.
 func StatOf(pid int, buf []byte) (Stat, error) {
 	b, err := readFile("/proc/"+strconv.Itoa(pid)+"/stat", buf)
 	if err != nil {
@@ -62,8 +62,8 @@ func hasMarker(environ []byte, life string) bool {
 	return false
 }
 
-// Kill sends SIGKILL to the process of this pid that started at this tick, and to no other: the identity is read again
-// behind a pidfd that pins it, where there are pidfds.
+// Kill sends SIGKILL only to the process with this pid that started at this tick. It reads the identity again after
+// opening a pidfd that pins the process, where there are pidfds.
 func Kill(pid int, start uint64, buf []byte) {
 	const pidfdSendSignal, pidfdOpen = 424, 434 // the same on every architecture that Go runs on
 	fd, _, errno := syscall.Syscall(pidfdOpen, uintptr(pid), 0, 0)
@@ -74,7 +74,7 @@ func Kill(pid int, start uint64, buf []byte) {
 	switch {
 	case err != nil || now.Start != start || errno == syscall.ESRCH:
 	case errno == 0:
-		_, _, _ = syscall.Syscall6(pidfdSendSignal, fd, uintptr(syscall.SIGKILL), 0, 0, 0, 0) // gone, or not ours to kill: the next look says
+		_, _, _ = syscall.Syscall6(pidfdSendSignal, fd, uintptr(syscall.SIGKILL), 0, 0, 0, 0) // it is gone, or we may not kill it: the next scan shows which
 	default:
 		_ = syscall.Kill(pid, syscall.SIGKILL)
 	}

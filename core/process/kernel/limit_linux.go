@@ -7,7 +7,7 @@ import (
 	"unsafe"
 )
 
-// The limits that carry a tag (getrlimit(2)). Neither limits anything at these values, and the kernel has not looked at
+// The limits that carry a tag (getrlimit(2)). Neither limits anything at these values. The kernel has ignored
 // RLIMIT_LOCKS since Linux 2.4.25.
 const (
 	rlimitProcesses = 6  // RLIMIT_NPROC
@@ -19,10 +19,10 @@ var tagLimits = [...]int{rlimitRTTime, rlimitLocks}
 
 const infinity = ^uint64(0) // RLIM_INFINITY
 
-var errNoTag = errors.New("the limits that carry the tag were set, but are not what /proc shows")
+var errNoTag = errors.New("the limits that carry the tag were set, but /proc shows other values")
 
 // SetTag tags this process, for what it starts from now on. It bounds the hard limits, which a process without
-// CAP_SYS_RESOURCE cannot make unlimited again. A zero tag takes the tag off: the limits are unlimited again where that is
+// CAP_SYS_RESOURCE cannot make unlimited again. A zero tag takes the tag off: the limits become unlimited where that is
 // allowed, and carry Free where it is not.
 func SetTag(t Tag) error {
 	for _, which := range tagLimits {
@@ -57,7 +57,7 @@ func untag(which int, limit syscall.Rlimit) error {
 	return err
 }
 
-// TryTag is SetTag, and makes sure that it can be seen.
+// TryTag is SetTag, and checks that the tag can be read back.
 func TryTag(t Tag) error {
 	if err := SetTag(t); err != nil {
 		return err
@@ -68,8 +68,8 @@ func TryTag(t Tag) error {
 	return nil
 }
 
-// BoundProcesses sets how many processes and threads the user of process pid may have for pid, and for what it starts, to
-// create another one (RLIMIT_NPROC). A lower limit stays.
+// BoundProcesses sets RLIMIT_NPROC of process pid and of what it starts: how many processes and threads their user may
+// have when they create another one. A lower limit stays.
 func BoundProcesses(pid int, most uint64) error {
 	limit, err := prlimit(pid, rlimitProcesses, nil)
 	if err != nil || limit.Max <= most {
@@ -80,13 +80,13 @@ func BoundProcesses(pid int, most uint64) error {
 	return err
 }
 
-// ProcessLimit is the soft RLIMIT_NPROC of this process; false: unlimited, or it cannot be read.
+// ProcessLimit is the soft RLIMIT_NPROC of this process; false: unlimited, or not readable.
 func ProcessLimit() (uint64, bool) {
 	limit, err := prlimit(0, rlimitProcesses, nil)
 	return limit.Cur, err == nil && limit.Cur != infinity
 }
 
-// prlimit sets a limit of process pid, 0 being this one, if set is given, and returns what it was.
+// prlimit sets a limit of process pid if set is given, and returns the previous limit. Pid 0 is this process.
 func prlimit(pid, which int, set *syscall.Rlimit) (was syscall.Rlimit, err error) {
 	_, _, errno := syscall.RawSyscall6(syscall.SYS_PRLIMIT64, uintptr(pid), uintptr(which), uintptr(unsafe.Pointer(set)), uintptr(unsafe.Pointer(&was)), 0, 0)
 	if errno != 0 {

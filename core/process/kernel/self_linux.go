@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// CloseAbove closes every descriptor of this process above fd, but those that the runtime waits at.
+// CloseAbove closes every descriptor of this process above fd, except those that the runtime polls.
 func CloseAbove(fd int) {
 	names, err := list("/proc/self/fd")
 	if err != nil {
@@ -27,8 +27,8 @@ func CloseAbove(fd int) {
 	}
 }
 
-// DropText gives back the pages of the program's text that its start has touched: those that are needed come back from
-// the page cache by themselves, the rest is not resident any more. Pages that a start may have changed are not text.
+// DropText releases the pages of the program's text that its start has touched. Needed pages come back from the page
+// cache, and the rest is not resident any more. Pages that a start may have changed are not text.
 func DropText() {
 	const dontNeed = 4 // MADV_DONTNEED
 	b, err := readFile("/proc/self/maps", make([]byte, 8<<10))
@@ -47,6 +47,6 @@ func DropText() {
 		if err1 != nil || err2 != nil || end <= start {
 			continue
 		}
-		_, _, _ = syscall.Syscall(syscall.SYS_MADVISE, uintptr(start), uintptr(end-start), dontNeed) // it is an economy, no more
+		_, _, _ = syscall.Syscall(syscall.SYS_MADVISE, uintptr(start), uintptr(end-start), dontNeed) // it only saves memory
 	}
 }

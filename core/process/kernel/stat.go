@@ -18,7 +18,7 @@ type Stat struct {
 	RSS             int64  // pages
 }
 
-// Alive leaves zombies out (C3). A leader whose other threads run on is shown as a zombie but is none.
+// Alive does not count zombies (C3). A leader with other running threads is shown as a zombie but is alive.
 func (s Stat) Alive() bool {
 	switch s.State {
 	case 'Z':
@@ -31,8 +31,8 @@ func (s Stat) Alive() bool {
 
 var errStat = errors.New("not a line of /proc/PID/stat")
 
-// ParseStat reads one line of /proc/PID/stat. The second field is the command's name in parentheses, and the command
-// chooses what is between them: spaces, parentheses and newlines included.
+// ParseStat reads one line of /proc/PID/stat. The second field is the command's name in parentheses. The command chooses
+// that name, which may have spaces, parentheses and newlines.
 func ParseStat(b []byte) (Stat, error) {
 	var p Stat
 	open, end := bytes.IndexByte(b, '('), bytes.LastIndexByte(b, ')')
@@ -70,7 +70,7 @@ func ParseStat(b []byte) (Stat, error) {
 // lastField is the last field that is read.
 const lastField = 24
 
-// set reads one field; false: it cannot be one.
+// set reads one field; false: the text is invalid.
 func (p *Stat) set(field int, word []byte) bool {
 	if field == 3 {
 		p.State = word[0]
@@ -85,7 +85,7 @@ func (p *Stat) set(field int, word []byte) bool {
 	}
 	v, ok := number(word)
 	if negative {
-		v = 0 // only a group or session outside of our namespace, and a broken rss, read below zero
+		v = 0 // only a group or session outside of our namespace, and a broken rss, are below zero
 	}
 	switch field {
 	case 4:
@@ -116,7 +116,7 @@ func wanted(field int) bool {
 	return false
 }
 
-// number reads decimal digits and nothing else; what does not fit in 63 bits is none.
+// number reads decimal digits and nothing else. A value that does not fit in 63 bits is invalid.
 func number(b []byte) (uint64, bool) {
 	if len(b) == 0 || len(b) > 19 {
 		return 0, false

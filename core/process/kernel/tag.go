@@ -5,29 +5,30 @@ import (
 	"strconv"
 )
 
-// Tag says which life a process was born in, and below which of its spawns. Unlike a variable it is inherited by
-// everything, whatever that does to its environment, session, group or parents: it is the soft limit of CPU time at
-// real-time priority, of 146,000 years in microseconds, and that of file locks (RLIMIT_RTTIME, RLIMIT_LOCKS,
-// getrlimit(2)), so that it limits nothing. Everyone may read them (/proc/PID/limits) without waiting for the process.
+// Tag identifies the life and the spawn that a process comes from. Unlike a variable it is always inherited, also by a
+// process that changes its environment, session, group or parents. It is the soft limit of CPU time at real-time
+// priority, of 146,000 years in microseconds, and that of file locks (RLIMIT_RTTIME, RLIMIT_LOCKS, getrlimit(2)), so it
+// limits nothing. Any process may read them (/proc/PID/limits) without waiting for the process.
 //
-// A process may give itself other soft limits, and so take both tags off. The hard limits it can only lower: without
-// CAP_SYS_RESOURCE they are never unlimited again, and say that the process was started by a gateway (Marks.Shed, HF6).
+// A process may set other soft limits, and so take both tags off. It can only lower the hard limits. Without
+// CAP_SYS_RESOURCE they never become unlimited again, and show that a gateway started the process (Marks.Shed, HF6).
 type Tag uint64
 
-// The bits of a tag: one that makes it one, then the life's, then the spawn's.
+// The bits of a tag: one that marks it as a tag, then the life's, then the spawn's.
 const (
 	tagBit    = 1 << 62
 	spawnBits = 24
 	lifeBits  = 38
 )
 
-// bound is the hard limit of what carries a tag: above every tag, and none itself.
+// bound is the hard limit of a process with a tag. It is above every tag, and is not a tag.
 const bound = 1 << 63
 
-// Free takes the place of a tag in what belongs to no life, although its hard limits are bounded: see SetTag.
+// Free replaces the tag of a process that belongs to no life, although its hard limits are bounded: see SetTag.
 var Free = NewTag("\x00free", 0)
 
-// NewTag is the tag of what spawn number spawn of a life starts; 0 is the life itself, as is what does not fit.
+// NewTag is the tag of what spawn number spawn of a life starts. 0 is the life itself, and so is a number that does not
+// fit.
 func NewTag(life string, spawn uint64) Tag {
 	if spawn >= 1<<spawnBits {
 		spawn = 0
@@ -35,33 +36,33 @@ func NewTag(life string, spawn uint64) Tag {
 	return tagBit | Tag(digest(life)>>(64-lifeBits)<<spawnBits|spawn)
 }
 
-// Valid reports whether t is a tag at all.
+// Valid reports whether t is a tag.
 func (t Tag) Valid() bool { return t&tagBit != 0 && t>>63 == 0 }
 
-// Of reports whether t is of this life.
+// Of reports whether t belongs to this life.
 func (t Tag) Of(life string) bool { return t>>spawnBits == NewTag(life, 0)>>spawnBits }
 
-// From reports whether t is of this life or of what the life keeps beyond its own end: see Kept.
+// From reports whether t belongs to this life or to what the life keeps after its own end: see Kept.
 func (t Tag) From(life string) bool { return t.Of(life) || t.Of(Kept(life)) }
 
-// Kept is the life that those spawns of a life are tagged with which are to outlive it when it is killed. The guardian,
-// which ends what is of the life, knows nothing of this one.
+// Kept is the life in the tags of spawns that are to outlive a life when it is killed. The guardian ends only what
+// belongs to the life, and does not know this one.
 func Kept(life string) string { return life + "\x00kept" }
 
-// Spawn is the number of the spawn, 0 if it is not known.
+// Spawn is the number of the spawn; 0: not known.
 func (t Tag) Spawn() uint64 { return uint64(t & (1<<spawnBits - 1)) }
 
-// Marks is what the limits of a process say of its birth.
+// Marks is what the limits of a process show of its origin.
 type Marks struct {
-	// Tags are those of the limits that carry one; zero: that one carries none.
+	// Tags are those of the limits that carry a tag; zero: this limit carries none.
 	Tags [len(tagLimits)]Tag
-	// Bounded says that the hard limit of each is bounded.
+	// Bounded means that all their hard limits are bounded.
 	Bounded bool
-	// Processes is the hard RLIMIT_NPROC; its greatest value is unlimited.
+	// Processes is the hard RLIMIT_NPROC; its greatest value means unlimited.
 	Processes uint64
 }
 
-// MarksOf reads the marks of pid, with buf, which 4 KiB are enough for; zero if it is gone.
+// MarksOf reads the marks of pid with buf, for which 4 KiB are enough; zero if pid is gone.
 func MarksOf(pid int, buf []byte) Marks {
 	b, err := readFile("/proc/"+strconv.Itoa(pid)+"/limits", buf)
 	if err != nil {
@@ -73,7 +74,7 @@ func MarksOf(pid int, buf []byte) Marks {
 // TagOf is MarksOf(pid, buf).Tag().
 func TagOf(pid int, buf []byte) Tag { return MarksOf(pid, buf).Tag() }
 
-// Tag is the tag; zero if there is none, or none of a life.
+// Tag is the tag of a life; zero: there is none.
 func (m Marks) Tag() Tag {
 	for _, t := range m.Tags {
 		if t.Valid() && t != Free {
@@ -83,7 +84,7 @@ func (m Marks) Tag() Tag {
 	return 0
 }
 
-// TagFrom is the tag if any of them is from this life, and zero if none is.
+// TagFrom is the tag that is from this life; zero: none is.
 func (m Marks) TagFrom(life string) Tag {
 	for _, t := range m.Tags {
 		if t.Valid() && t.From(life) {
@@ -93,7 +94,7 @@ func (m Marks) TagFrom(life string) Tag {
 	return 0
 }
 
-// Shed reports whether the process was born with a tag, or descends from one that was, and has none any more.
+// Shed reports whether the process or an ancestor was started with a tag, and it has none any more.
 func (m Marks) Shed() bool { return m.Bounded && m.Tags == [len(tagLimits)]Tag{} }
 
 // parseMarks reads the content of /proc/PID/limits (proc_pid_limits(5)).
@@ -114,7 +115,7 @@ func parseMarks(b []byte) (m Marks) {
 	return m
 }
 
-// limitOf is a line's soft and hard limit; what is unlimited, or not a number, is infinity.
+// limitOf is a line's soft and hard limit. Text such as "unlimited", or anything but a number, is infinity.
 func limitOf(b []byte, name string) (soft, hard uint64) {
 	i := bytes.Index(b, []byte("\n"+name))
 	if i < 0 {
@@ -124,14 +125,14 @@ func limitOf(b []byte, name string) (soft, hard uint64) {
 	if end := bytes.IndexByte(b, '\n'); end >= 0 {
 		b = b[:end]
 	} else {
-		return infinity, infinity // cut short
+		return infinity, infinity // the line is cut
 	}
 	soft, b = word(b)
 	hard, _ = word(b)
 	return soft, hard
 }
 
-// word is the number that b begins with behind blanks, and what follows it.
+// word is the number that b begins with after blanks, and the text after it.
 func word(b []byte) (v uint64, rest []byte) {
 	b = bytes.TrimLeft(b, " ")
 	end := max(bytes.IndexByte(b, ' '), 0)
@@ -142,7 +143,8 @@ func word(b []byte) (v uint64, rest []byte) {
 	return v, b[end:]
 }
 
-// digest is FNV-1a, whose package is set up too late for the guardian, and then mixed: its upper bits alone say little.
+// digest is FNV-1a, whose package is set up too late for the guardian, and then mixed, because its upper bits alone vary
+// little.
 func digest(s string) uint64 {
 	h := uint64(14695981039346656037)
 	for i := range len(s) {

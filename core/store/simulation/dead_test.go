@@ -41,7 +41,7 @@ func TestADiskThatDiesIsTheDisksErrorAndNoDamage(t *testing.T) {
 	}
 	dead.Store(true)
 	for _, life := range []string{"two", "three", "four"} {
-		if err := begin(life); err == nil || errors.Is(err, store.ErrUnusable) || !store.OutOfOurHands(err) {
+		if err := begin(life); err == nil || errors.Is(err, store.ErrUnusable) || !store.CausedByHost(err) {
 			t.Errorf("a write to a dead disk is answered %v, want the disk's error", err)
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"gatewaytui/core/text"
 )
 
-// Mode is how strong the stop is now. Items that kill read it: in an immediate stop there is no grace.
+// Mode is the current strength of the stop. Items that kill read it: in an immediate stop there is no grace.
 func (r *Run) Mode() ops.Mode {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -19,9 +19,9 @@ func (r *Run) Mode() ops.Mode {
 // Immediate is closed once the stop is immediate, for an item that is in its grace then.
 func (r *Run) Immediate() <-chan struct{} { return r.immediate }
 
-// Escalate makes the stop as strong as mode and reports whether it was weaker: a stop asked for while one runs joins it.
-// Phases that are no part of a stop of that mode are skipped, and the running one, if it is such, ends at once; by is who
-// asked, for its detail and for the report's escalations. Vital phases run on.
+// Escalate makes the stop as strong as mode and reports whether it was weaker: a stop that is requested while one runs
+// joins it. Phases that a stop of that mode leaves out are skipped, and if the running one is among them it ends at once.
+// by is the caller, for the detail and for the report's escalations. Vital phases continue.
 func (r *Run) Escalate(mode ops.Mode, by string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -44,7 +44,7 @@ func (r *Run) Escalate(mode ops.Mode, by string) bool {
 // Force makes the stop immediate.
 func (r *Run) Force(by string) { r.Escalate(ops.ModeImmediate, by) }
 
-// SetExit makes code the process's exit code, whatever the plan's end says: 128+n for a stop ended by a further signal n.
+// SetExit makes code the process's exit code, for every end of the plan: 128+n for a stop ended by a further signal n.
 func (r *Run) SetExit(code int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -52,7 +52,7 @@ func (r *Run) SetExit(code int) {
 	r.saves.ask()
 }
 
-// NotAwaited sets the turns that the drain leaves out, each with why in its detail (A5, A6), for the report.
+// NotAwaited sets the turns that the drain leaves out, each with the reason in its detail (A5, A6), for the report.
 func (r *Run) NotAwaited(items []ops.Item) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -60,11 +60,11 @@ func (r *Run) NotAwaited(items []ops.Item) {
 	r.saves.ask()
 }
 
-// Skip stops waiting for an item of a phase, or, with item empty, for the whole phase, which may be one whose turn has
-// not come. phase is a name, or empty for the running one; item is "kind:id", or the id alone where only one has it. The
-// skipped item's context ends, and by is named in its detail.
+// Skip stops waiting for an item of a phase. With item empty it skips the whole phase, which may be one that has not
+// begun. phase is a name, or empty for the running one. item is "kind:id", or the id alone where only one item has it.
+// The skipped item's context ends, and its detail names by.
 //
-// Errors are *ops.Error: CodeNotFound where there is no such phase or running item, CodeConflict where it is over,
+// Errors are *ops.Error: CodeNotFound where there is no such phase or running item, CodeConflict where it has ended,
 // CodeForbidden for vital phases, CodeInvalid for an ambiguous id, CodeNotStopping after the stop.
 func (r *Run) Skip(phase, item, by string) error {
 	r.mu.Lock()
@@ -92,8 +92,8 @@ func (r *Run) Skip(phase, item, by string) error {
 	return nil
 }
 
-// Extend gives a phase, and the items that run in it, more time: by, or what the service manager's limit leaves of that,
-// or, where the limit is unknown, what is left of MaxExtension. phase is a name, or empty for the running one.
+// Extend gives a phase and its running items more time: by, or what the service manager's limit leaves of that. If the
+// limit is unknown, it is what is left of MaxExtension. phase is a name, or empty for the running one.
 //
 // Errors are those of Skip, CodeInvalid for a duration that is not positive, and CodeConflict where there is no room.
 // Vital phases can be extended.
@@ -101,7 +101,7 @@ func (r *Run) Extend(phase string, by time.Duration) (got time.Duration, err err
 	return r.extend(phase, by, nil)
 }
 
-// ExtendItem is Extend for one running item, named as for Skip. Its phase gets no more than the item then needs, and the
+// ExtendItem is Extend for one running item, named as for Skip. Its phase gets only what the item then needs, and the
 // phase's other items keep their deadlines.
 func (r *Run) ExtendItem(phase, item string, by time.Duration) (got time.Duration, err error) {
 	return r.extend(phase, by, &item)
@@ -125,7 +125,7 @@ func (r *Run) extend(phase string, by time.Duration, name *string) (got time.Dur
 	}
 	horizon := r.horizon(time.Now())
 	room := MaxExtension - r.extended
-	hint := fmt.Sprintf("extensions may add up to %s", text.Exact(MaxExtension))
+	hint := fmt.Sprintf("the total of all extensions is limited to %s", text.Exact(MaxExtension))
 	if r.o.Limit > 0 {
 		room = r.began.Add(r.o.Limit - r.slack).Sub(horizon)
 		hint = fmt.Sprintf("the service manager kills %s after the stop began", text.Exact(r.o.Limit))
@@ -162,10 +162,10 @@ func (r *Run) extend(phase string, by time.Duration, name *string) (got time.Dur
 	return got, nil
 }
 
-// ForceItem ends an item of the running phase by the strongest means that it has, or, with item empty, all that run: its
-// context ends with ErrForced, and it is waited for ForceGrace more at most, within its budget. An item that kills
-// forgoes its grace then, one that waits stops waiting. Names and errors are those of Skip; a phase whose turn has not come
-// is CodeConflict.
+// ForceItem ends an item of the running phase by its strongest means; with item empty, all that run. The item's context
+// ends with ErrForced, and it is waited for at most ForceGrace more, within its budget. An item that kills then skips its
+// grace, and an item that waits stops waiting. Names and errors are those of Skip; a phase that has not begun is
+// CodeConflict.
 func (r *Run) ForceItem(phase, item, by string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -204,15 +204,15 @@ func (r *Run) ForceItem(phase, item, by string) error {
 	return nil
 }
 
-// spare refuses a lever on a vital phase.
+// spare refuses an action on a vital phase.
 func (p *phase) spare(what string) error {
 	if !p.Vital {
 		return nil
 	}
 	return &ops.Error{
 		Code:    ops.CodeForbidden,
-		Message: fmt.Sprintf("phase %s cannot be %s: without it work is lost or processes outlive the gateway", p.Name, what),
-		Hint:    "it costs at most " + text.Exact(p.Budget),
+		Message: fmt.Sprintf("phase %s cannot be %s: it is required for a safe exit", p.Name, what),
+		Hint:    "it takes at most " + text.Exact(p.Budget),
 	}
 }
 
@@ -227,15 +227,15 @@ func (r *Run) running() *phase {
 	return nil
 }
 
-// target finds the phase that a lever is meant for: one that is not over and will run. r.mu is held.
+// target finds the phase that an action is meant for: one that has not ended and will run. r.mu is held.
 func (r *Run) target(name string) (*phase, error) {
 	if !r.ended.IsZero() {
-		return nil, &ops.Error{Code: ops.CodeNotStopping, Message: "the shutdown is over"}
+		return nil, &ops.Error{Code: ops.CodeNotStopping, Message: "the shutdown has ended"}
 	}
 	running := r.running()
 	if name == "" {
 		if running == nil {
-			return nil, &ops.Error{Code: ops.CodeConflict, Message: "no phase runs at this moment", Hint: "ask again, or name the phase"}
+			return nil, &ops.Error{Code: ops.CodeConflict, Message: "no phase is running at this moment", Hint: "try again, or name the phase"}
 		}
 		return running, nil
 	}
@@ -277,19 +277,19 @@ func (r *Run) item(p *phase, name string) (*item, error) {
 	case len(found) > 1:
 		return nil, &ops.Error{
 			Code: ops.CodeInvalid, Message: fmt.Sprintf("%d items of phase %s are called %q", len(found), p.Name, clean(name)),
-			Hint: "say which kind, as in " + clean(found[0].name()),
+			Hint: "add the kind, as in " + clean(found[0].name()),
 		}
 	case len(over) > 0:
-		return nil, &ops.Error{Code: ops.CodeConflict, Message: fmt.Sprintf("%s is over: %s", clean(name), over[0].state), Hint: r.whatRuns()}
+		return nil, &ops.Error{Code: ops.CodeConflict, Message: fmt.Sprintf("%s has ended: %s", clean(name), over[0].state), Hint: r.whatRuns()}
 	}
-	return nil, &ops.Error{Code: ops.CodeNotFound, Message: fmt.Sprintf("phase %s waits for no item %q", p.Name, clean(name)), Hint: r.whatRuns()}
+	return nil, &ops.Error{Code: ops.CodeNotFound, Message: fmt.Sprintf("phase %s is not waiting for an item %q", p.Name, clean(name)), Hint: r.whatRuns()}
 }
 
 // whatRuns names the running phase and its blockers. r.mu is held.
 func (r *Run) whatRuns() string {
 	p := r.running()
 	if p == nil {
-		return "no phase runs at this moment"
+		return "no phase is running at this moment"
 	}
 	if b := p.blockers(ops.StepRunning); len(b) > 0 {
 		return "running: " + p.Name + " (" + strings.Join(b, ", ") + ")"
@@ -297,7 +297,7 @@ func (r *Run) whatRuns() string {
 	return "running: " + p.Name
 }
 
-// cut ends p now, if it runs, or else keeps it from running. r.mu is held.
+// cut ends p now, if it runs, or else prevents it from running. r.mu is held.
 func (r *Run) cut(p *phase, why string, cause error) {
 	p.cut, p.detail = true, why
 	for _, it := range p.items {
@@ -309,7 +309,7 @@ func (r *Run) cut(p *phase, why string, cause error) {
 	r.nudge()
 }
 
-// tighten brings the plan's end nearer after phases were dropped. Instant stays for phases that have no budget. r.mu is
+// tighten moves the plan's end forward after phases were dropped. Instant stays for phases without a budget. r.mu is
 // held.
 func (r *Run) tighten() {
 	if end := r.horizon(time.Now()).Add(Instant); end.Before(r.end) {

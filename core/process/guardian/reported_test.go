@@ -19,7 +19,7 @@ func TestTold_IsReadInPiecesAndBounded(t *testing.T) {
 	b = AppendIdentity(b, Add, 'b', 'b')
 	b = AppendIdentity(b, Drop, 1<<22, 5)
 	for size := 1; size <= len(b); size++ {
-		var got told
+		var got reported
 		for rest := b; len(rest) > 0; rest = rest[min(size, len(rest)):] {
 			if got.read(rest[:min(size, len(rest))]) {
 				t.Fatalf("in pieces of %d it is a goodbye", size)
@@ -32,12 +32,12 @@ func TestTold_IsReadInPiecesAndBounded(t *testing.T) {
 			t.Fatalf("in pieces of %d a goodbye is none", size)
 		}
 	}
-	var got told
-	for pid := range 2 * toldMost {
+	var got reported
+	for pid := range 2 * reportedMost {
 		got.read(AppendIdentity(nil, Add, pid+1, 1))
 	}
-	if len(got.start) != toldMost || !got.has(1, 1) || got.has(toldMost+1, 1) {
-		t.Errorf("it keeps %d identities, want the first %d", len(got.start), toldMost)
+	if len(got.start) != reportedMost || !got.has(1, 1) || got.has(reportedMost+1, 1) {
+		t.Errorf("it keeps %d identities, want the first %d", len(got.start), reportedMost)
 	}
 }
 
@@ -45,7 +45,7 @@ func FuzzTold(f *testing.F) {
 	f.Add(AppendIdentity(AppendIdentity(nil, Add, 7, 9), Drop, 7, 9))
 	f.Add([]byte{Add, Goodbye, Drop})
 	f.Fuzz(func(t *testing.T, b []byte) {
-		var whole, pieces told
+		var whole, pieces reported
 		bye := whole.read(b)
 		byePieces := false
 		for i := range b {

@@ -5,8 +5,9 @@ import (
 	"syscall"
 )
 
-// toldMost is how many identities a guardian keeps: a quarter of a megabyte. What is above it is known by its marks alone.
-const toldMost = 1 << 14
+// reportedMost is how many identities a guardian keeps: a quarter of a megabyte. Only its marks identify a process beyond
+// that.
+const reportedMost = 1 << 14
 
 // identityBytes is the length of an identity on the socket: the pid in four bytes, the start ticks in eight.
 const identityBytes = 4 + 8
@@ -23,7 +24,7 @@ func AppendIdentity(b []byte, what byte, pid int, start uint64) []byte {
 	return b
 }
 
-// littleEndian is the number that AppendIdentity wrote; encoding/binary is set up too late for us.
+// littleEndian is the number that AppendIdentity wrote. encoding/binary is set up too late for this package.
 func littleEndian(b []byte) (v uint64) {
 	for i, c := range b {
 		v |= uint64(c) << (8 * i)
@@ -31,20 +32,21 @@ func littleEndian(b []byte) (v uint64) {
 	return v
 }
 
-// told is what the gateway said: the identities of what it started and adopted, and what is not read to its end yet.
-type told struct {
+// reported is what the gateway sent: the identities of the processes that it started and adopted, and the incomplete
+// message.
+type reported struct {
 	start map[int32]uint64 // by pid
 	rest  [1 + identityBytes]byte
 	n     int // bytes in rest
 }
 
-func (t *told) has(pid int, start uint64) bool {
+func (t *reported) has(pid int, start uint64) bool {
 	s, is := t.start[int32(pid)]
 	return is && s == start
 }
 
-// read takes what came on the socket, and reports a goodbye.
-func (t *told) read(b []byte) (goodbye bool) {
+// read reads bytes from the socket, and reports whether a goodbye was among them.
+func (t *reported) read(b []byte) (goodbye bool) {
 	for _, c := range b {
 		if t.n == 0 && c != Add && c != Drop {
 			goodbye = goodbye || c == Goodbye
@@ -59,7 +61,7 @@ func (t *told) read(b []byte) (goodbye bool) {
 		switch _, known := t.start[pid]; {
 		case t.rest[0] == Drop && t.start[pid] == start:
 			delete(t.start, pid)
-		case t.rest[0] == Drop, !known && len(t.start) >= toldMost:
+		case t.rest[0] == Drop, !known && len(t.start) >= reportedMost:
 		default:
 			if t.start == nil {
 				t.start = map[int32]uint64{}
@@ -70,8 +72,8 @@ func (t *told) read(b []byte) (goodbye bool) {
 	return goodbye
 }
 
-// drain reads what is on the socket and reports a goodbye, and whether there may come one.
-func (t *told) drain() (goodbye, open bool) {
+// drain reads what is on the socket. It reports a goodbye, and whether one may still come.
+func (t *reported) drain() (goodbye, open bool) {
 	var b [1 << 10]byte
 	for {
 		n, err := syscall.Read(Socket, b[:])

@@ -16,14 +16,14 @@ import (
 func kept(t *testing.T, h *Home) map[string]string {
 	t.Helper()
 	files := map[string]string{}
-	entries, err := os.ReadDir(filepath.Join(h.Dir(), asideDir))
+	entries, err := os.ReadDir(filepath.Join(h.Dir(), quarantineDir))
 	if err != nil && !os.IsNotExist(err) {
 		t.Fatal(err)
 	}
 	for _, e := range entries {
 		files[e.Name()] = ""
 		if e.Type().IsRegular() { // a fifo would be read for ever
-			files[e.Name()] = content(filepath.Join(h.Dir(), asideDir, e.Name()))
+			files[e.Name()] = content(filepath.Join(h.Dir(), quarantineDir, e.Name()))
 		}
 	}
 	return files
@@ -32,7 +32,7 @@ func kept(t *testing.T, h *Home) map[string]string {
 // checkKept reports it if one file, which was called name and held text, was not set aside and said to be.
 func checkKept(t *testing.T, h *Home, name, text string) {
 	t.Helper()
-	said := h.WasSetAside()
+	said := h.Quarantined()
 	if len(said) != 1 || said[0].File != name || said[0].Err != nil || said[0].Why == nil {
 		t.Fatalf("it says that it set aside %+v, want one %s", said, name)
 	}
@@ -99,7 +99,7 @@ func TestWhatIsNoFileIsSetAside(t *testing.T) {
 			if _, found, err := h.ConsumeMarker(); !found || err != nil {
 				t.Errorf("the marker is found: %v, %v", found, err)
 			}
-			if got := len(h.WasSetAside()); got != 2 || len(kept(t, h)) != 2 {
+			if got := len(h.Quarantined()); got != 2 || len(kept(t, h)) != 2 {
 				t.Errorf("%d were set aside, want 2: %v", got, kept(t, h))
 			}
 			if _, err := os.Stat("/etc/hostname"); err != nil {
@@ -141,7 +141,7 @@ func TestB1_APIDFileThatCannotBeTrueIsSetAside(t *testing.T) {
 		h := open(t, t.TempDir())
 		write(t, h.PIDFile(), text)
 		acquire(t, h)
-		if said := h.WasSetAside(); len(said) > 0 {
+		if said := h.Quarantined(); len(said) > 0 {
 			t.Errorf("it set %v aside", said)
 		}
 	})
@@ -151,22 +151,22 @@ func TestB1_APIDFileThatCannotBeTrueIsSetAside(t *testing.T) {
 func TestF10_WhatIsSetAsideIsKeptAndBounded(t *testing.T) {
 	h := open(t, t.TempDir())
 	var newest []string
-	for i := range 3 * asideKept {
+	for i := range 3 * quarantineKept {
 		write(t, h.Marker(), fmt.Sprint("marker ", i))
 		if err := os.Chmod(h.Marker(), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		a := h.SetAside(h.Marker(), errors.New("it is a test's"))
+		a := h.Quarantine(h.Marker(), errors.New("it is a test's"))
 		if a.Err != nil || mode(t, a.Kept) != fileMode {
 			t.Fatalf("%+v", a)
 		}
-		if newest = append(newest, fmt.Sprint("marker ", i)); len(newest) > asideKept {
+		if newest = append(newest, fmt.Sprint("marker ", i)); len(newest) > quarantineKept {
 			newest = newest[1:]
 		}
 	}
 	all := kept(t, h)
-	if len(all) != asideKept {
-		t.Errorf("%d are kept, want %d", len(all), asideKept)
+	if len(all) != quarantineKept {
+		t.Errorf("%d are kept, want %d", len(all), quarantineKept)
 	}
 	texts := map[string]bool{}
 	for _, text := range all {
@@ -177,20 +177,20 @@ func TestF10_WhatIsSetAsideIsKeptAndBounded(t *testing.T) {
 			t.Errorf("%q is not among those that are kept", want)
 		}
 	}
-	if got := mode(t, filepath.Join(h.Dir(), asideDir)); got != dirMode {
+	if got := mode(t, filepath.Join(h.Dir(), quarantineDir)); got != dirMode {
 		t.Errorf("the folder has mode %04o", got)
 	}
 }
 
 func TestWhatCannotBeSetAsideStaysAndIsSaid(t *testing.T) {
 	h := open(t, t.TempDir())
-	write(t, filepath.Join(h.Dir(), asideDir), "in the folder's place")
+	write(t, filepath.Join(h.Dir(), quarantineDir), "in the folder's place")
 	write(t, h.Marker(), "garbage")
 	if _, found, err := h.ConsumeMarker(); !found || err != nil {
 		t.Errorf("the marker is found: %v, %v", found, err)
 	}
-	said := h.WasSetAside()
-	if len(said) != 1 || said[0].Err == nil || !strings.Contains(said[0].String(), "is where it was") || content(h.Marker()) != "garbage" {
+	said := h.Quarantined()
+	if len(said) != 1 || said[0].Err == nil || !strings.Contains(said[0].String(), "is still in its place") || content(h.Marker()) != "garbage" {
 		t.Errorf("it says %v, and the marker holds %q", said, content(h.Marker()))
 	}
 }

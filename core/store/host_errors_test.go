@@ -11,7 +11,7 @@ import (
 )
 
 // What makes a planned stop exit 1, and what does not.
-func TestWhichErrorsOfAStoreAreOutOfOurHands(t *testing.T) {
+func TestWhichErrorsOfAStoreAreCausedByTheHost(t *testing.T) {
 	path := func(errno syscall.Errno) error { return &fs.PathError{Op: "write", Path: "gateway.db", Err: errno} }
 	for _, tt := range []struct {
 		name string
@@ -32,8 +32,8 @@ func TestWhichErrorsOfAStoreAreOutOfOurHands(t *testing.T) {
 		{"an error that names two causes", fmt.Errorf("%w, %w", path(syscall.EIO), ErrDisplaced), false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := OutOfOurHands(tt.err); got != tt.want {
-				t.Errorf("OutOfOurHands(%v) is %v, want %v", tt.err, got, tt.want)
+			if got := CausedByHost(tt.err); got != tt.want {
+				t.Errorf("CausedByHost(%v) is %v, want %v", tt.err, got, tt.want)
 			}
 		})
 	}

@@ -139,5 +139,9 @@ func TestA8_ACloseThatCannotLookAnswersInTime(t *testing.T) {
 	}
 	r.loops.Wait()
 	r.readers.Wait()
-	isOpen.Store(false) // it was not closed in full, and the next test opens another
+	// The close was not completed, and the next test opens another registry.
+	if err := setSubreaper(false); err != nil {
+		t.Error(err)
+	}
+	isOpen.Store(false)
 }

@@ -8,27 +8,28 @@ import (
 	"time"
 )
 
-// past is what a sweep of earlier lives is after.
-type past struct {
+// earlierLives is what a sweep of earlier lives ends.
+type earlierLives struct {
 	lives   []string
 	leaders map[ident]bool
-	found   map[ident]proc // everything that any look found
+	found   map[ident]proc // everything that any scan found
 }
 
-// SweepEarlier ends what earlier lives of this home left behind, by KILL at once, since nobody is there whom they could
-// report to: the processes of rows, by their identity, with everything below them. It also ends every process that
-// carries the tag, the marker or the control group of a life in rows, or of another life that has a group below the home's. rows are
-// those of the journal without an end; those of this life are passed over, and what AdoptEarlier took over is spared.
+// SweepEarlier ends what earlier lives of this home left behind, with KILL at once, since no gateway remains that these
+// processes could report to. It ends the processes of rows, by their identity, with everything below them. It also ends
+// every process that carries the tag, the marker or the control group of a life in rows, or of another life with a group
+// below our home's. rows are those of the journal without an end. Rows of this life are skipped, and what AdoptEarlier
+// took over is left alone.
 //
-// ended are the rows of which something lived that is now gone, verified. spared are those whose pid somebody else has
-// now: a look-alike, which is left alone (B11, B14). Of a row in neither nothing was there; the error
-// names what survived.
+// ended are the rows of which a process lived that is now verified gone. spared are the rows whose pid now belongs to
+// another process, which is left alone (B11, B14). For the other rows nothing was there, or something survived, which the
+// error names.
 //
-// It takes as long as a kill without a grace, a second at most, and where nothing is left one look at every process
-// of the machine. It may be called once the home's lock is held, by which every other life of this home is an earlier
-// one, between Open and Close.
+// It takes as long as a kill without a grace, at most a second. Where nothing is left, it costs one scan of every process
+// of the machine. It may be called between Open and Close, once the home's lock is held, which makes every other life of
+// this home an earlier one.
 func (r *Registry) SweepEarlier(ctx context.Context, rows []Entry) (ended, spared []Entry, err error) {
-	p := &past{leaders: map[ident]bool{}, found: map[ident]proc{}}
+	p := &earlierLives{leaders: map[ident]bool{}, found: map[ident]proc{}}
 	if r.groups != nil {
 		p.lives = r.groups.earlier()
 	}
@@ -74,12 +75,12 @@ func (r *Registry) SweepEarlier(ctx context.Context, rows []Entry) (ended, spare
 	return ended, spared, err
 }
 
-// remains reports whether anything of e's tree was found, and whether any of that survived. What e's leader left is known
-// by the session that it opened; a process that left that one as well is ended, but is of no row.
-func (p *past) remains(e Entry, survived map[int]bool) (there, left bool) {
+// remains reports whether anything of e's tree was found, and whether any of that survived. The session that e's leader
+// opened identifies what the leader left. A process that left the session as well is ended, but counts for no row.
+func (p *earlierLives) remains(e Entry, survived map[int]bool) (there, left bool) {
 	leader := ident{e.PID, e.StartTicks}
 	for i, q := range p.found {
-		// The number of a session is not given out again while it has members: one of an earlier tree is e's.
+		// A session's number is not reused while the session has members, so a process of an earlier tree belongs to e.
 		if i == leader || q.sid == e.PID && q.start >= e.StartTicks {
 			there = true
 			left = left || survived[q.pid]
@@ -88,8 +89,8 @@ func (p *past) remains(e Entry, survived map[int]bool) (there, left bool) {
 	return there, left
 }
 
-// findPast finds what earlier lives left.
-func (k *kill) findPast(ctx context.Context, until time.Time) ([]proc, error) {
+// findEarlier finds what earlier lives left.
+func (k *kill) findEarlier(ctx context.Context, until time.Time) ([]proc, error) {
 	p := k.sel.past
 	if k.r.groups != nil {
 		adopted := k.r.inheritedDirs()
@@ -103,7 +104,7 @@ func (k *kill) findPast(ctx context.Context, until time.Time) ([]proc, error) {
 			}
 		}
 	}
-	found, err := k.r.pastProcs(ctx, until, p)
+	found, err := k.r.earlierProcs(ctx, until, p)
 	if err != nil {
 		return nil, err
 	}
@@ -113,7 +114,7 @@ func (k *kill) findPast(ctx context.Context, until time.Time) ([]proc, error) {
 	return found, nil
 }
 
-func (r *Registry) pastProcs(ctx context.Context, until time.Time, p *past) ([]proc, error) {
+func (r *Registry) earlierProcs(ctx context.Context, until time.Time, p *earlierLives) ([]proc, error) {
 	if err := r.takeScan(ctx, until, nil); err != nil {
 		return nil, fmt.Errorf("scan processes: %w", err)
 	}
@@ -122,7 +123,7 @@ func (r *Registry) pastProcs(ctx context.Context, until time.Time, p *past) ([]p
 	if err != nil {
 		return nil, fmt.Errorf("scan processes: %w", err)
 	}
-	never := map[ident]bool{} // ourselves and what is ours, adopted or not
+	never := map[ident]bool{} // the program and its descendants, and what was adopted
 	for _, members := range r.inherited(procs, nil) {
 		for _, q := range members {
 			never[q.ident] = true
@@ -149,7 +150,7 @@ func (r *Registry) pastProcs(ctx context.Context, until time.Time, p *past) ([]p
 		}
 		add(q)
 		for _, below := range descendants(procs, q.pid, spare) {
-			// What was started with another life's tag is another life's, or another gateway: not ours to end.
+			// A process with another life's tag belongs to that life, or is another gateway. It must not be ended.
 			m := r.scanner.marksOf(below.pid)
 			if m.Tag() == 0 || slices.ContainsFunc(p.lives, func(life string) bool { return m.TagFrom(life) != 0 }) {
 				add(below)

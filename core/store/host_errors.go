@@ -10,10 +10,10 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
-// OutOfOurHands reports whether err says only that time ran out, or that the disk is full (ENOSPC), over its quota
-// (EDQUOT) or broken (EIO): nothing that another exit code of the gateway would help with. SQLite reports the three as
-// SQLITE_FULL and SQLITE_IOERR (https://www.sqlite.org/rescode.html). Of errors that are joined each must be one of them.
-func OutOfOurHands(err error) bool {
+// CausedByHost reports whether err means only that time ran out, or that the disk is full (ENOSPC), over its quota
+// (EDQUOT) or broken (EIO). Another exit code of the gateway would not help with these. SQLite reports the three as
+// SQLITE_FULL and SQLITE_IOERR (https://www.sqlite.org/rescode.html). Of joined errors each must be one of them.
+func CausedByHost(err error) bool {
 	switch e := err.(type) {
 	case nil:
 		return false
@@ -24,7 +24,7 @@ func OutOfOurHands(err error) bool {
 		return primary == sqlite3.SQLITE_FULL || primary == sqlite3.SQLITE_IOERR
 	case interface{ Unwrap() []error }:
 		for _, part := range e.Unwrap() {
-			if !OutOfOurHands(part) {
+			if !CausedByHost(part) {
 				return false
 			}
 		}
@@ -33,5 +33,5 @@ func OutOfOurHands(err error) bool {
 	if err == context.DeadlineExceeded || err == os.ErrDeadlineExceeded {
 		return true
 	}
-	return OutOfOurHands(errors.Unwrap(err))
+	return CausedByHost(errors.Unwrap(err))
 }

@@ -16,12 +16,12 @@ import (
 	"gatewaytui/core/term"
 )
 
-// Past is what a home's files tell of its lives while no gateway runs (TF20). It is read from gateway.pid,
-// .clean_shutdown and dumps/ alone: the database is a gateway's, and so is the lock.
+// Past is what a home's files show of its lives while no gateway runs (TF20). It is read from gateway.pid,
+// .clean_shutdown and dumps/ alone: the database and the lock belong to a gateway.
 type Past struct {
 	// rows are the lives, newest first. A report is read when a row is shown.
 	rows []ops.Life
-	// problems say which of the files cannot be used, and why.
+	// problems name the files that cannot be used, and why.
 	problems []string
 
 	files Files
@@ -30,7 +30,8 @@ type Past struct {
 // maxLine bounds one problem, in characters.
 const maxLine = 1000
 
-// ReadPast reads the files of the home dir, on which no gateway runs. record is its pid file's. It changes nothing.
+// ReadPast reads the files of the home dir, on which no gateway runs. record is the content of its pid file. It changes
+// nothing.
 func ReadPast(dir string, record instance.Record) *Past {
 	p := &Past{files: Files{Dir: filepath.Join(dir, "dumps")}}
 	var err error
@@ -53,7 +54,8 @@ func ReadPast(dir string, record instance.Record) *Past {
 		if r.Outcome != ops.OutcomeRunning {
 			continue
 		}
-		// It did not say how it ended. An unreadable marker is of the newest life: each start takes the marker away.
+		// Its end was not recorded. An unreadable marker belongs to the newest life, because each start removes the
+		// marker.
 		stopped := marked && (marker.Life == r.Life || marker.Life == "" && i == 0)
 		p.end(r, reported[r.Life], stopped)
 		if marker.Life == r.Life && r.Reason == "" {
@@ -71,7 +73,7 @@ func (p *Past) problem(file string, err error) {
 	p.problems = append(p.problems, term.Clean(fmt.Sprintf("%s cannot be used: %s; the next start moves it to aside/", file, why), maxLine))
 }
 
-// Problems say which of the files that were read so far cannot be used, and why.
+// Problems name the files that were read so far and cannot be used, and why.
 func (p *Past) Problems() []string { return p.problems }
 
 // add adds a life that the list does not have.
@@ -81,8 +83,8 @@ func (p *Past) add(l ops.Life) {
 	}
 }
 
-// addReported adds the lives that left a report and are not in the list, as those of an earlier edition are not, and
-// returns which lives left one.
+// addReported adds the lives that left a report and are not in the list, such as those of an earlier edition. It returns
+// which lives left one.
 func (p *Past) addReported() map[string]bool {
 	entries, err := os.ReadDir(p.files.Dir)
 	if err != nil {
@@ -105,7 +107,7 @@ func (p *Past) addReported() map[string]bool {
 	return reported
 }
 
-// end completes the row of a life that did not say how it ended.
+// end completes the row of a life whose end was not recorded.
 func (p *Past) end(r *ops.Life, reported, stopped bool) {
 	var report ops.Shutdown
 	if reported {
@@ -126,7 +128,7 @@ func (p *Past) end(r *ops.Life, reported, stopped bool) {
 	}
 }
 
-// Page is one page of the lives, each with the report of its stop as far as that can be read.
+// Page is one page of the lives, each with the report of its stop as far as that is readable.
 func (p *Past) Page(q ops.Query) (ops.Page[ops.Life], error) {
 	picks, err := filter.Parse(q.Filter, filter.Lives)
 	if err != nil {
@@ -169,7 +171,7 @@ func (p *Past) reported(r ops.Life) ops.Life {
 	return r
 }
 
-// Newest is the newest life of the files with the report of its stop; false if they know of none.
+// Newest is the newest life of the files with the report of its stop; false: they have none.
 func (p *Past) Newest() (ops.Life, bool) {
 	if len(p.rows) == 0 {
 		return ops.Life{}, false

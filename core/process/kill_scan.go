@@ -8,14 +8,14 @@ import (
 	"gatewaytui/core/process/kernel"
 )
 
-// over looks, and when it finds nothing makes sure. A scan is no snapshot: of a chain in which each process forks the
-// next one and ends, it can miss both. But each such end leaves us an orphan to reap, so two looks in a row between which
-// none was reaped have seen everything. Where others keep on leaving orphans, steadyLooks must do.
-// A look waits for a scan under way until a time.
-func (k *kill) over(ctx context.Context, until time.Time) bool {
+// verifyGone scans, and when a scan finds nothing it makes sure. A scan is not a snapshot: of a chain in which each
+// process forks the next one and ends, it can miss both. But each such end leaves us an orphan to reap. So two scans in a
+// row without a reaped orphan between them have seen everything. Where other trees keep leaving orphans, steadyLooks
+// scans suffice. A scan waits for another one under way until the given time.
+func (k *kill) verifyGone(ctx context.Context, until time.Time) bool {
 	for looks := 1; ; looks++ {
 		before := k.r.orphansReaped()
-		if !k.look(ctx, until) || len(k.live) > 0 || k.silent > 0 {
+		if !k.scan(ctx, until) || len(k.live) > 0 || k.silent > 0 {
 			return false
 		}
 		k.r.reap()
@@ -33,11 +33,11 @@ func (r *Registry) orphansReaped() uint64 {
 	return r.reaped
 }
 
-// look finds what is there to be killed now. It returns false if it could not.
-func (k *kill) look(ctx context.Context, until time.Time) bool {
+// scan finds what is left to kill. It returns false if it could not.
+func (k *kill) scan(ctx context.Context, until time.Time) bool {
 	find := k.findTrees
 	if k.sel.past != nil {
-		find = k.findPast
+		find = k.findEarlier
 	}
 	found, err := find(ctx, until)
 	if err == nil && len(found) == 0 {
@@ -65,15 +65,15 @@ func (k *kill) look(ctx context.Context, until time.Time) bool {
 	return true
 }
 
-// findTrees finds the members of the trees that are selected, and with all, whatever else is ours.
+// findTrees finds the members of the selected trees, and with all, every other process of ours.
 func (k *kill) findTrees(ctx context.Context, until time.Time) ([]proc, error) {
-	k.r.reap() // so that a leader which ended is one, and its tree can go
+	k.r.reap() // so that an ended leader counts as ended, and its tree can be removed
 	v := k.r.observe(ctx, until, k.sel.all)
 	if v.err != nil {
 		return nil, v.err
 	}
 	if k.silent = v.silent; k.sel.all {
-		k.silent = 0 // whosever they are
+		k.silent = 0 // all are ended, identified or not
 	}
 	k.mark()
 	var found []proc
@@ -83,12 +83,12 @@ func (k *kill) findTrees(ctx context.Context, until time.Time) ([]proc, error) {
 		}
 	}
 	if k.sel.all {
-		found = append(found, v.loose...)
+		found = append(found, v.unattributed...)
 	}
 	return found, nil
 }
 
-// mark enters the trees that are selected: their rows say that they are being killed, also while no look has begun.
+// mark enters the selected trees. Their rows show that they are being killed, even before the first scan.
 func (k *kill) mark() {
 	if k.sel.tree == nil {
 		return
@@ -118,8 +118,8 @@ func (k *kill) mark() {
 	}
 }
 
-// findMembers is who is in the control groups of what is killed, when the process table showed nobody: a group is
-// believed, and the kill verified, only when the kernel says that nobody lives in it.
+// findMembers lists the members of the control groups of the target when the process table showed none. The kill is
+// verified only when the kernel reports each group as empty.
 func (k *kill) findMembers() (found []proc, err error) {
 	for dir := range k.dirs {
 		there, err := kernel.Populated(dir)
@@ -142,7 +142,7 @@ func (k *kill) findMembers() (found []proc, err error) {
 	return found, nil
 }
 
-// pin makes p a target; nil if it is gone.
+// pin makes p a target; nil if p is gone.
 func (k *kill) pin(p proc) *target {
 	if k.noFDs {
 		return &target{proc: p, fd: -1}

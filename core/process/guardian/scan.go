@@ -1,0 +1,99 @@
+package guardian
+
+import (
+	"os"
+
+	"gatewaytui/core/process/kernel"
+)
+
+// scan is a series of scans of the process table, and the data that they share.
+type scan struct {
+	Target
+	told          *reported
+	stat, environ []byte
+	table         []kernel.Stat
+	covered       map[int]bool // by pid, in this scan
+}
+
+// kill scans once and kills what it finds. It reports whether it found something, or could not scan.
+func (l *scan) kill() (found bool) {
+	pids, err := kernel.PIDs()
+	if err != nil {
+		return true
+	}
+	l.table = l.table[:0]
+	for _, pid := range pids {
+		if p, err := kernel.StatOf(pid, l.stat); err == nil {
+			l.table = append(l.table, p)
+		}
+	}
+	clear(l.covered)
+	for _, p := range l.table {
+		if l.owns(p) {
+			l.covered[p.PID] = true
+		}
+	}
+	for l.spread() {
+	}
+	for _, p := range l.table {
+		if l.covered[p.PID] && p.Alive() {
+			found = true
+			kernel.Kill(p.PID, p.Start, l.stat)
+		}
+	}
+	return found
+}
+
+// spread covers the children of covered processes, and reports whether there were any. Such a child may be newer than the
+// last identities that the gateway reported.
+func (l *scan) spread() (more bool) {
+	for _, p := range l.table {
+		if l.covered[p.PPID] && !l.covered[p.PID] && !l.exempt(p) && !l.others(l.marks(p)) {
+			l.covered[p.PID] = true
+			more = true
+		}
+	}
+	return more
+}
+
+// exempt reports whether p is never touched.
+func (l *scan) exempt(p kernel.Stat) bool {
+	return p.PID <= 1 || p.PID == os.Getpid() || p.PID == l.PID && p.Start == l.Start
+}
+
+func (l *scan) marks(p kernel.Stat) kernel.Marks { return kernel.MarksOf(p.PID, l.stat) }
+
+// others reports whether a process with these marks was started by another life, even if it inherited our environment.
+func (l *scan) others(m kernel.Marks) bool { return m.Tag() != 0 && !l.ours(m) }
+
+func (l *scan) ours(m kernel.Marks) bool {
+	for _, t := range m.Tags {
+		if t.Valid() && t.Of(l.Life) {
+			return true
+		}
+	}
+	return false
+}
+
+// owns reports whether the life started p.
+func (l *scan) owns(p kernel.Stat) bool {
+	if l.exempt(p) || !p.Alive() {
+		return false
+	}
+	if l.told.has(p.PID, p.Start) {
+		return true
+	}
+	m := l.marks(p)
+	if l.ours(m) {
+		return true
+	}
+	if l.others(m) {
+		return false
+	}
+	// A gateway started it, and it belongs to no life any more. It is ours if it was orphaned to the same process as we
+	// were. It could not leave another gateway's children in another way.
+	if m.Shed() && p.PPID == os.Getppid() && p.Start >= l.Start {
+		return true
+	}
+	return p.State != 'D' && kernel.HasMarker(p.PID, l.Life, l.environ)
+}
