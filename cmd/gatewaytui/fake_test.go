@@ -23,6 +23,7 @@ type fake struct {
 	asked  []ops.Query
 	events []ops.Event
 	more   chan struct{} // closed and replaced with each event
+	sent   uint64        // the last event that a reader has been sent
 
 	status  ops.Status
 	plan    ops.Plan
@@ -178,6 +179,9 @@ func (f *fake) Events(ctx context.Context, after uint64, _ ...ops.EventType) ite
 					return
 				}
 				after = ev.Seq
+				f.mu.Lock()
+				f.sent = after
+				f.mu.Unlock()
 			}
 			if len(pending) > 0 {
 				continue

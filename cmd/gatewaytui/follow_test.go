@@ -15,6 +15,7 @@ import (
 	"gatewaytui/core/instance"
 	"gatewaytui/core/lives"
 	"gatewaytui/core/ops"
+	"gatewaytui/fixtures/eventually"
 )
 
 // phase emits a phase as the gateway does.
@@ -334,6 +335,13 @@ func TestStopWaitTellsAPlannedEndFromAnother(t *testing.T) {
 			go func() {
 				defer close(gone)
 				f.phase("surrender", ops.StepRunning, 0, "")
+				if !eventually.Within(func() bool {
+					f.mu.Lock()
+					defer f.mu.Unlock()
+					return f.sent == uint64(len(f.events))
+				}) {
+					t.Error("the follower was not sent the phase")
+				}
 				g.leave()
 			}()
 			return ops.Request{State: ops.RequestRunning, Detail: "the shutdown has begun"}, nil
