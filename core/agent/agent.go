@@ -144,16 +144,6 @@ func (a *Agent) Conversation() string { return a.cfg.Conversation }
 // Bytes is roughly the memory of the agent's transcript.
 func (a *Agent) Bytes() int64 { return a.bytes.Load() }
 
-// MessageCount is how many messages the transcript in memory has.
-func (a *Agent) MessageCount() int { return int(a.count.Load()) }
-
-// Children is how many child agents work for it, without their own children.
-func (a *Agent) Children() int {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return len(a.children)
-}
-
 // Busy reports whether a turn runs. An abandoned turn keeps its agent busy until it returns.
 func (a *Agent) Busy() bool {
 	a.mu.Lock()

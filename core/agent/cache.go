@@ -244,13 +244,6 @@ func (c *Cache) Len() int {
 	return len(c.sessions)
 }
 
-// Bytes is the memory that the transcripts of all agents use now.
-func (c *Cache) Bytes() int64 {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.bytes()
-}
-
 // bytes asks the agents: a separate sum would drift (DESIGN.md, 4), and there are a few hundred of them.
 func (c *Cache) bytes() int64 {
 	var n int64

@@ -85,16 +85,6 @@ func (b *Bound) Reached() {
 	b.last = now
 }
 
-// Count is how often the bound was reached.
-func (b *Bound) Count() uint64 {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.reached
-}
-
-// Name is the bound's name.
-func (b *Bound) Name() string { return b.spec.Name }
-
 // Set is the bounds of one gateway. Its methods may be called from any goroutine. The zero value is empty, and so is a
 // nil *Set, which ignores Add.
 type Set struct {

@@ -145,26 +145,9 @@ func Start(plan Plan, o Options) *Run {
 }
 
 // Done is closed when the plan has run, the report is saved and the log is written, and every goroutine of the run has
-// ended. It waits for report and log at most an eighth of the slack, and not for goroutines in foreign code (Abandoned).
+// ended. It waits for report and log at most an eighth of the slack, and not for goroutines in foreign code.
 // The watchdog is off then: the caller must bound what follows.
 func (r *Run) Done() <-chan struct{} { return r.done }
-
-// Wait returns nil when the stop has ended, or ctx's error if that ends first.
-func (r *Run) Wait(ctx context.Context) error {
-	select {
-	case <-r.done:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-// Abandoned is how many goroutines are in an item, a listing or a Progress now; after Done, how many were abandoned.
-func (r *Run) Abandoned() int {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.behind
-}
 
 // execute is the executor: it runs the phases in order and waits only for what it can abandon.
 func (r *Run) execute() {
