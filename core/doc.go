@@ -31,7 +31,7 @@
 //	control       the control socket: server and client
 //	bound         run a call with a deadline and abandon one that does not keep it
 //	remote        the gateway of a home as another process sees it
-//	follow        events and what a stop waits for, in order, for those who show lines
+//	follow        events and what a stop waits for, in order, for a reader that shows lines
 //	takeover      replace and restart a running gateway
 //	service       service managers: who runs the gateway, what they allow and hear, unit files
 //	doctor        checks that return findings

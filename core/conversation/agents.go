@@ -60,7 +60,7 @@ type handle struct {
 // Abandon implements session.Handle.
 func (h handle) Abandon(why string) { h.c.abandon(h.a, why) }
 
-// release lets go of agents that left the cache, on a task: an eviction keeps session and processes (S12).
+// release closes the clients of agents that left the cache, on a task: an eviction keeps session and processes (S12).
 func (c *Conversations) release(evicted []*agent.Agent, why string) {
 	for _, a := range evicted {
 		c.o.Log.Info("agent evicted", "session", a.Session(), "reason", why)

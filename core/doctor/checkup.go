@@ -208,7 +208,7 @@ func (c *checkup) checkGateway(ctx context.Context) {
 	said := ops.AsError(g.Explain(err))
 	holder, held := instance.LockHolder(c.home)
 	switch {
-	case !remote.Gone(err), g.Found.Known && g.Found.Alive: // somebody is there, and does not answer
+	case !remote.Gone(err), g.Found.Known && g.Found.Alive: // a process is there, and does not answer
 		c.fail(said.Hint, "%s", said.Message)
 	case held:
 		c.fail(fmt.Sprintf("look at it with ps -p %d; the lock is free as soon as that process ends", holder), "no gateway answers, but pid %d holds the lock", holder)

@@ -1,4 +1,4 @@
-// Package follow reads a gateway's events for somebody who shows them as lines, and asks in between what a running stop waits for.
+// Package follow reads a gateway's events for a reader that shows lines, and asks in between what a running stop waits for.
 //
 // What it promises: an event is shown once and in order; each thing that a stop waits for is named when it is first seen and then
 // at most once in Again; a gateway that is gone ends it with the reader's error.

@@ -41,7 +41,7 @@ func (g *Gateway) newMetrics(slots *model.Slots) *metrics.Metrics {
 	return m
 }
 
-// Metrics is the gateway's own metrics, for the control socket to serve beside the snapshot's.
+// Metrics is the gateway's own metrics, for the control socket to serve with the snapshot's.
 func (g *Gateway) Metrics() prometheus.Gatherer { return g.metrics.Gatherer() }
 
 // adapterChanged emits the state of an adapter, with the error that brought it there.

@@ -49,7 +49,7 @@ type Options struct {
 	Limits *limit.Set
 	// APIAccess is whom the api adapter serves; nil: there is none.
 	APIAccess *ops.APIAccess
-	// Stores are closed beside the store; Surrender in its order, last of all.
+	// Stores are closed with the store; Surrender in its order, last of all.
 	Stores, Surrender []Closer
 }
 

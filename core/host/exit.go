@@ -34,7 +34,7 @@ func (l *life) exit(code int) {
 	l.console.Reset()
 	ctx, cancel := context.WithTimeout(context.Background(), logBound)
 	defer cancel()
-	_ = l.logs.Close(ctx) // nobody is left to tell
+	_ = l.logs.Close(ctx) // no reader is left
 	if code == shutdown.ExitWatchdog {
 		l.succeedByForce()
 	}
@@ -69,7 +69,7 @@ func (l *life) succeedByForce() {
 		}
 		if next, err := takeover.OwnInvocation(l.environ, l.home.Dir()); err == nil {
 			next.Waits()
-			_ = next.Start() // nobody is left to tell
+			_ = next.Start() // no reader is left
 		}
 	}()
 	select {

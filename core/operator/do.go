@@ -77,7 +77,7 @@ func (op *Operator) message(ctx context.Context, req ops.Request, cmd ops.Comman
 			state = ops.RequestFailed
 		}
 		op.o.Metrics.Sent(cmd.Target, err)
-		// Audited beside the turn: the session's next turn does not wait for this row.
+		// The audit row is written in the background: the session's next turn does not wait for it.
 		if !op.o.Background.Start(ctx, "request session.message", cmd.Target, func(ctx context.Context) {
 			op.finishRequest(ctx, req.ID, cmd, state, "", result, err)
 		}) {
@@ -93,7 +93,7 @@ func (op *Operator) message(ctx context.Context, req ops.Request, cmd ops.Comman
 	return req, nil
 }
 
-// finishRequest ends a request for those who wait for it, and its audit row.
+// finishRequest ends a request, wakes the callers that wait for it, and ends its audit row.
 func (op *Operator) finishRequest(ctx context.Context, id string, cmd ops.Command, state ops.RequestState, detail string, result any, err error) {
 	row, first := op.requests.update(id, state, term.Clean(detail, 400), result, err)
 	if !first {

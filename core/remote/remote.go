@@ -73,7 +73,7 @@ func Gone(err error) bool {
 	return ok && u.Gone
 }
 
-// Explain says more of a socket that nobody is behind: that alone does not mean that no gateway lives (H1).
+// Explain says more about a socket without a listener: that alone does not mean that no gateway lives (H1).
 // It also says more of a gateway that does not answer because its process is stopped.
 func (g *Gateway) Explain(err error) error {
 	if Unreachable(err) && errors.Is(err, context.DeadlineExceeded) && g.Stopped() {
@@ -110,7 +110,7 @@ func silent(f instance.Found) *ops.Error {
 	}
 }
 
-// A gateway that closes its socket may hang up on whoever connects at that moment; the next look finds nobody.
+// A gateway that closes its socket may hang up on a client that connects at that moment. The next look finds no listener.
 const (
 	looks     = 10
 	lookEvery = 20 * time.Millisecond

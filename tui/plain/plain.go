@@ -24,7 +24,7 @@ import (
 )
 
 const (
-	// restTime is between two lines that nobody asked for.
+	// restTime is the pause between two lines that are not answers.
 	restTime = 2 * time.Second
 	// maxRows is how many rows of a list are read out.
 	maxRows = 20
@@ -54,7 +54,7 @@ type Console struct {
 	listed  map[string][]target // what the numbers of the last list of a kind mean
 	waiting []string            // sentences that were not said yet
 	said    time.Time           // when the last one was
-	f       *follow.Stream      // nil while nobody answers
+	f       *follow.Stream      // nil while no gateway answers
 	seen    uint64              // the last event
 	ended   chan became         // what became of requests
 	ctx     context.Context     // run's: what waits for a request outlives the command that gave it
