@@ -7,7 +7,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-	"unicode"
 )
 
 // maxCounted bounds the sessions whose failures are counted. Beyond it the counts start again: a script that fails
@@ -280,13 +279,8 @@ func readFacts(req Request, name string) *facts {
 // words counts as a scripted model's tokens: the same text always costs the same.
 func words(text string) int64 {
 	var n int64
-	inside := false
-	for _, r := range text {
-		space := unicode.IsSpace(r)
-		if !space && !inside {
-			n++
-		}
-		inside = !space
+	for range strings.FieldsSeq(text) {
+		n++
 	}
 	return n
 }
