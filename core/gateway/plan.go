@@ -85,7 +85,7 @@ func (f *phases) Plan() shutdown.Plan {
 	attach(shutdown.PhaseRelease, nil, f.releaseItems)
 	attach(shutdown.PhaseSweep, nil, f.sweepItems)
 	attach(shutdown.PhaseStores, nil, f.storeItems)
-	p.Phase(shutdown.PhaseStores).Excused = store.CausedByHost
+	p.Phase(shutdown.PhaseStores).Tolerated = store.CausedByHost
 	attach(shutdown.PhaseSurrender, nil, f.surrenderItems)
 	return p
 }

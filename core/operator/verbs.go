@@ -111,7 +111,7 @@ var verbs = map[ops.Verb]verb{
 			if cmd.Phase != "" || cmd.Item != "" {
 				return "forced", nil, op.o.Lifecycle.Run().ForceItem(cmd.Phase, cmd.Item, actor(cmd.By))
 			}
-			op.o.Lifecycle.Run().Force(actor(cmd.By))
+			op.o.Lifecycle.Run().Escalate(ops.ModeImmediate, actor(cmd.By))
 			return "the stop is immediate now", nil, nil
 		},
 	},
@@ -133,12 +133,7 @@ func (op *Operator) extend(_ context.Context, cmd ops.Command) (string, any, err
 	if by == 0 {
 		by = defaultExtension
 	}
-	run := op.o.Lifecycle.Run()
-	extend := func() (time.Duration, error) { return run.Extend(cmd.Phase, by) }
-	if cmd.Item != "" {
-		extend = func() (time.Duration, error) { return run.ExtendItem(cmd.Phase, cmd.Item, by) }
-	}
-	got, err := extend()
+	got, err := op.o.Lifecycle.Run().Extend(cmd.Phase, cmd.Item, by)
 	if err == nil {
 		op.o.Lifecycle.Extended(got)
 	}

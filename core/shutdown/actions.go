@@ -2,6 +2,7 @@ package shutdown
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -41,9 +42,6 @@ func (r *Run) Escalate(mode ops.Mode, by string) bool {
 	return true
 }
 
-// Force makes the stop immediate.
-func (r *Run) Force(by string) { r.Escalate(ops.ModeImmediate, by) }
-
 // SetExit makes code the process's exit code, for every end of the plan: 128+n for a stop ended by a further signal n.
 func (r *Run) SetExit(code int) {
 	r.mu.Lock()
@@ -69,19 +67,16 @@ func (r *Run) NotAwaited(items []ops.Item) {
 func (r *Run) Skip(phase, item, by string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	p, err := r.target(phase)
+	p, err := r.target(phase, "skipped")
 	if err != nil {
 		return err
 	}
-	if err := p.spare("skipped"); err != nil {
+	it, err := r.item(p, item)
+	if err != nil {
 		return err
 	}
 	why := "skipped by " + clean(by)
-	if item != "" {
-		it, err := r.item(p, item)
-		if err != nil {
-			return err
-		}
+	if it != nil {
 		it.detail = why
 		r.over(p, it, ops.StepSkipped, ErrSkipped, nil)
 		return nil
@@ -93,35 +88,24 @@ func (r *Run) Skip(phase, item, by string) error {
 }
 
 // Extend gives a phase and its running items more time: by, or what the service manager's limit leaves of that. If the
-// limit is unknown, it is what is left of MaxExtension. phase is a name, or empty for the running one.
+// limit is unknown, it is what is left of MaxExtension. With an item it extends that one alone: its phase gets only what
+// the item then needs, and the phase's other items keep their deadlines. Names are those of Skip.
 //
 // Errors are those of Skip, CodeInvalid for a duration that is not positive, and CodeConflict where there is no room.
 // Vital phases can be extended.
-func (r *Run) Extend(phase string, by time.Duration) (got time.Duration, err error) {
-	return r.extend(phase, by, nil)
-}
-
-// ExtendItem is Extend for one running item, named as for Skip. Its phase gets only what the item then needs, and the
-// phase's other items keep their deadlines.
-func (r *Run) ExtendItem(phase, item string, by time.Duration) (got time.Duration, err error) {
-	return r.extend(phase, by, &item)
-}
-
-func (r *Run) extend(phase string, by time.Duration, name *string) (got time.Duration, err error) {
+func (r *Run) Extend(phase, item string, by time.Duration) (got time.Duration, err error) {
 	if by <= 0 {
-		return 0, &ops.Error{Code: ops.CodeInvalid, Message: fmt.Sprintf("cannot extend by %s", text.Exact(by)), Hint: "give a positive duration, such as 30s"}
+		return 0, refusal(ops.CodeInvalid, fmt.Sprintf("cannot extend by %s", text.Exact(by)), "give a positive duration, such as 30s")
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	p, err := r.target(phase)
+	p, err := r.target(phase, "")
 	if err != nil {
 		return 0, err
 	}
-	var only *item
-	if name != nil {
-		if only, err = r.item(p, *name); err != nil {
-			return 0, err
-		}
+	only, err := r.item(p, item)
+	if err != nil {
+		return 0, err
 	}
 	horizon := r.horizon(time.Now())
 	room := MaxExtension - r.extended
@@ -135,7 +119,7 @@ func (r *Run) extend(phase string, by time.Duration, name *string) (got time.Dur
 	}
 	got = min(by, room).Truncate(time.Millisecond)
 	if got <= 0 {
-		return 0, &ops.Error{Code: ops.CodeConflict, Message: "no room to extend phase " + p.Name, Hint: hint}
+		return 0, refusal(ops.CodeConflict, "no room to extend phase "+p.Name, hint)
 	}
 	grow := got // of the phase
 	switch {
@@ -157,7 +141,7 @@ func (r *Run) extend(phase string, by time.Duration, name *string) (got time.Dur
 	if end := horizon.Add(grow); end.After(r.end) {
 		r.move(end)
 	}
-	r.nudge()
+	nudge(r.wake)
 	r.saves.ask()
 	return got, nil
 }
@@ -169,22 +153,17 @@ func (r *Run) extend(phase string, by time.Duration, name *string) (got time.Dur
 func (r *Run) ForceItem(phase, item, by string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	p, err := r.target(phase)
+	p, err := r.target(phase, "forced")
 	if err != nil {
 		return err
 	}
-	if err := p.spare("forced"); err != nil {
-		return err
-	}
 	if p.state != ops.StepRunning {
-		return &ops.Error{Code: ops.CodeConflict, Message: "phase " + p.Name + " has not begun", Hint: "skip it, or force it once it runs; " + r.whatRuns()}
+		return refusal(ops.CodeConflict, "phase "+p.Name+" has not begun", "skip it, or force it once it runs; "+r.whatRuns())
 	}
 	its := p.items
-	if item != "" {
-		it, err := r.item(p, item)
-		if err != nil {
-			return err
-		}
+	if it, err := r.item(p, item); err != nil {
+		return err
+	} else if it != nil {
 		its = append(its[:0:0], it)
 	}
 	why := "forced by " + clean(by)
@@ -199,66 +178,74 @@ func (r *Run) ForceItem(phase, item, by string) error {
 		}
 		it.cancel(ErrForced)
 	}
-	r.nudge()
+	nudge(r.wake)
 	r.saves.ask()
 	return nil
 }
 
-// spare refuses an action on a vital phase.
-func (p *phase) spare(what string) error {
-	if !p.Vital {
-		return nil
-	}
-	return &ops.Error{
-		Code:    ops.CodeForbidden,
-		Message: fmt.Sprintf("phase %s cannot be %s: it is required for a safe exit", p.Name, what),
-		Hint:    "it takes at most " + text.Exact(p.Budget),
-	}
+func refusal(code ops.Code, message, hint string) error {
+	return &ops.Error{Code: code, Message: message, Hint: hint}
 }
 
 // running is the phase that runs and still waits for something, or nil. r.mu is held.
 func (r *Run) running() *phase {
-	if r.current < 0 {
-		return nil
-	}
-	if p := r.phases[r.current]; p.state == ops.StepRunning && !p.settled && !p.cut {
+	if p := r.latest(); p != nil && p.state == ops.StepRunning && !p.finished && !p.cut {
 		return p
 	}
 	return nil
 }
 
-// target finds the phase that an action is meant for: one that has not ended and will run. r.mu is held.
-func (r *Run) target(name string) (*phase, error) {
-	if !r.ended.IsZero() {
-		return nil, &ops.Error{Code: ops.CodeNotStopping, Message: "the shutdown has ended"}
+// latest is the phase that runs or ran last, or nil. r.mu is held.
+func (r *Run) latest() *phase {
+	if r.current < 0 {
+		return nil
 	}
-	running := r.running()
-	if name == "" {
-		if running == nil {
-			return nil, &ops.Error{Code: ops.CodeConflict, Message: "no phase is running at this moment", Hint: "try again, or name the phase"}
-		}
-		return running, nil
-	}
-	for _, p := range r.phases {
-		switch {
-		case p.Name != name:
-		case p == running:
-			return p, nil
-		case p.state == ops.StepPending && p.cut:
-			return nil, &ops.Error{Code: ops.CodeConflict, Message: "phase " + name + " will be skipped already: " + p.detail, Hint: r.whatRuns()}
-		case p.state == ops.StepPending && !p.runsIn(r.mode):
-			return nil, &ops.Error{Code: ops.CodeConflict, Message: fmt.Sprintf("phase %s is not part of a stop of mode %s", name, r.mode), Hint: r.whatRuns()}
-		case p.state == ops.StepPending:
-			return p, nil
-		default:
-			return nil, &ops.Error{Code: ops.CodeConflict, Message: "phase " + name + " is over", Hint: r.whatRuns()}
-		}
-	}
-	return nil, &ops.Error{Code: ops.CodeNotFound, Message: fmt.Sprintf("no phase is called %q", clean(name)), Hint: r.whatRuns()}
+	return r.phases[r.current]
 }
 
-// item finds a running item of p. r.mu is held.
+// target finds the phase that an action is meant for: one that has not ended and will run. It refuses a vital phase where
+// spared says what that cannot be. r.mu is held.
+func (r *Run) target(name, spared string) (*phase, error) {
+	if !r.ended.IsZero() {
+		return nil, refusal(ops.CodeNotStopping, "the shutdown has ended", "")
+	}
+	p := r.running()
+	if name != "" {
+		i := slices.IndexFunc(r.phases, func(p *phase) bool { return p.Name == name })
+		if i < 0 {
+			return nil, refusal(ops.CodeNotFound, fmt.Sprintf("no phase is called %q", clean(name)), r.whatRuns())
+		}
+		running := p
+		p = r.phases[i]
+		why := ""
+		switch {
+		case p == running:
+		case p.state != ops.StepPending:
+			why = "phase " + name + " is over"
+		case p.cut:
+			why = "phase " + name + " will be skipped already: " + p.detail
+		case !p.runsIn(r.mode):
+			why = fmt.Sprintf("phase %s is not part of a stop of mode %s", name, r.mode)
+		}
+		if why != "" {
+			return nil, refusal(ops.CodeConflict, why, r.whatRuns())
+		}
+	}
+	switch {
+	case p == nil:
+		return nil, refusal(ops.CodeConflict, "no phase is running at this moment", "try again, or name the phase")
+	case p.Vital && spared != "":
+		return nil, refusal(ops.CodeForbidden, fmt.Sprintf("phase %s cannot be %s: it is required for a safe exit", p.Name, spared),
+			"it takes at most "+text.Exact(p.Budget))
+	}
+	return p, nil
+}
+
+// item finds a running item of p; nil for an empty name. r.mu is held.
 func (r *Run) item(p *phase, name string) (*item, error) {
+	if name == "" {
+		return nil, nil
+	}
 	var found, over []*item
 	for _, it := range p.items {
 		switch {
@@ -275,14 +262,12 @@ func (r *Run) item(p *phase, name string) (*item, error) {
 	case len(found) == 1:
 		return found[0], nil
 	case len(found) > 1:
-		return nil, &ops.Error{
-			Code: ops.CodeInvalid, Message: fmt.Sprintf("%d items of phase %s are called %q", len(found), p.Name, clean(name)),
-			Hint: "add the kind, as in " + clean(found[0].name()),
-		}
+		return nil, refusal(ops.CodeInvalid, fmt.Sprintf("%d items of phase %s are called %q", len(found), p.Name, clean(name)),
+			"add the kind, as in "+clean(found[0].name()))
 	case len(over) > 0:
-		return nil, &ops.Error{Code: ops.CodeConflict, Message: fmt.Sprintf("%s has ended: %s", clean(name), over[0].state), Hint: r.whatRuns()}
+		return nil, refusal(ops.CodeConflict, fmt.Sprintf("%s has ended: %s", clean(name), over[0].state), r.whatRuns())
 	}
-	return nil, &ops.Error{Code: ops.CodeNotFound, Message: fmt.Sprintf("phase %s is not waiting for an item %q", p.Name, clean(name)), Hint: r.whatRuns()}
+	return nil, refusal(ops.CodeNotFound, fmt.Sprintf("phase %s is not waiting for an item %q", p.Name, clean(name)), r.whatRuns())
 }
 
 // whatRuns names the running phase and its blockers. r.mu is held.
@@ -306,7 +291,7 @@ func (r *Run) cut(p *phase, why string, cause error) {
 			r.over(p, it, ops.StepSkipped, cause, nil)
 		}
 	}
-	r.nudge()
+	nudge(r.wake)
 }
 
 // tighten moves the plan's end forward after phases were dropped. Instant stays for phases without a budget. r.mu is

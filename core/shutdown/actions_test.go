@@ -100,7 +100,7 @@ func TestEscalation(t *testing.T) {
 	bubble(t, "a vital phase that runs is not cut short", func(t *testing.T) {
 		r := Start(standing(map[string][]Item{PhaseMark: {takes("marker", 300*time.Millisecond)}, PhaseDrain: {takes("x", time.Minute)}}), Options{Exit: noExit(t)})
 		time.Sleep(100 * time.Millisecond)
-		r.Force("uid 1000")
+		r.Escalate(ops.ModeImmediate, "uid 1000")
 		<-r.Done()
 		if p := phaseOf(t, r.Report(), PhaseMark); p.State != ops.StepDone || p.ElapsedMS != 300 {
 			t.Errorf("mark is %+v", p)
@@ -264,7 +264,7 @@ func TestExtend(t *testing.T) {
 		r := Start(Plan{[]Phase{{Name: "drain", Budget: 10 * time.Second, List: items(slow)}}}, Options{Exit: noExit(t)})
 		time.Sleep(9 * time.Second)
 		before := r.Report()
-		got, err := r.Extend("", 30*time.Second)
+		got, err := r.Extend("", "", 30*time.Second)
 		if err != nil || got != 30*time.Second {
 			t.Fatalf("got %s, %v", got, err)
 		}
@@ -287,7 +287,7 @@ func TestExtend(t *testing.T) {
 		r := Start(Plan{[]Phase{{Name: "drain", Budget: 10 * time.Second, List: items(c.hang("turn", "x"))}, {Name: "next", Budget: time.Second, List: items(c.hang("y", "y"))}}}, Options{Exit: noExit(t)})
 		time.Sleep(time.Second)
 		for _, phase := range []string{"drain", "next"} { // the one that runs, and one whose turn has not come
-			if got, err := r.Extend(phase, 5*time.Second); got != 5*time.Second {
+			if got, err := r.Extend(phase, "", 5*time.Second); got != 5*time.Second {
 				t.Errorf("%s got %s, %v", phase, got, err)
 			}
 		}
@@ -302,13 +302,13 @@ func TestExtend(t *testing.T) {
 		long := takes("long", 14*time.Second)
 		r := Start(Plan{[]Phase{{Name: "adapters", Budget: 10 * time.Second, List: items(short, long, c.hang("adapter", "x"))}}}, Options{Exit: noExit(t)})
 		time.Sleep(time.Second)
-		if got, err := r.ExtendItem("adapters", "task:short", 7*time.Second); got != 7*time.Second {
+		if got, err := r.Extend("adapters", "task:short", 7*time.Second); got != 7*time.Second {
 			t.Errorf("got %s, %v", got, err)
 		}
 		if p := r.Report().Phases[0]; p.BudgetMS != 10_000 {
 			t.Errorf("the phase grew to %d ms for an item within its budget", p.BudgetMS)
 		}
-		if got, err := r.ExtendItem("", "long", 5*time.Second); got != 5*time.Second {
+		if got, err := r.Extend("", "long", 5*time.Second); got != 5*time.Second {
 			t.Errorf("got %s, %v", got, err)
 		}
 		if p := r.Report().Phases[0]; p.BudgetMS != 15_000 {
@@ -335,12 +335,12 @@ func TestExtend(t *testing.T) {
 		}}
 		r := Start(plan, Options{Limit: 30 * time.Second, Exit: noExit(t)})
 		time.Sleep(time.Second)
-		if got, err := r.Extend("drain", time.Hour); got != 7*time.Second { // 30, less 1 for the watchdog, 20 and 2
+		if got, err := r.Extend("drain", "", time.Hour); got != 7*time.Second { // 30, less 1 for the watchdog, 20 and 2
 			t.Errorf("got %s, %v, want 7s", got, err)
 		}
-		_, err := r.Extend("drain", time.Second)
+		_, err := r.Extend("drain", "", time.Second)
 		wantCode(t, err, ops.CodeConflict)
-		_, err = r.ExtendItem("drain", "x", time.Second)
+		_, err = r.Extend("drain", "x", time.Second)
 		wantCode(t, err, ops.CodeConflict)
 		if e := ops.AsError(err); !strings.Contains(e.Hint, "30s") {
 			t.Errorf("the hint %q does not name the limit", e.Hint)
@@ -359,7 +359,7 @@ func TestExtend(t *testing.T) {
 		}}
 		r := Start(plan, Options{Limit: 30 * time.Second, Exit: noExit(t)})
 		time.Sleep(2 * time.Second)
-		if got, err := r.Extend("drain", time.Hour); got != 9*time.Second {
+		if got, err := r.Extend("drain", "", time.Hour); got != 9*time.Second {
 			t.Errorf("got %s, %v, want 9s", got, err)
 		}
 		<-r.Done()
@@ -369,10 +369,10 @@ func TestExtend(t *testing.T) {
 		began := time.Now()
 		r := Start(Plan{[]Phase{{Name: "drain", Budget: time.Second, List: items(c.hang("turn", "x"))}}}, Options{Exit: noExit(t)})
 		synctest.Wait()
-		if got, err := r.Extend("", 1<<62); got != MaxExtension {
+		if got, err := r.Extend("", "", 1<<62); got != MaxExtension {
 			t.Errorf("got %s, %v", got, err)
 		}
-		_, err := r.Extend("", time.Second)
+		_, err := r.Extend("", "", time.Second)
 		wantCode(t, err, ops.CodeConflict)
 		<-r.Done()
 		wantElapsed(t, began, MaxExtension+time.Second)
@@ -381,15 +381,15 @@ func TestExtend(t *testing.T) {
 		r := Start(Plan{[]Phase{{Name: "drain", Budget: time.Second, List: items(takes("x", time.Second))}}}, Options{Exit: noExit(t)})
 		synctest.Wait()
 		for _, d := range []time.Duration{0, -time.Second, -1 << 63} {
-			_, err := r.Extend("", d)
+			_, err := r.Extend("", "", d)
 			wantCode(t, err, ops.CodeInvalid)
 		}
-		_, err := r.Extend("nonsense", time.Second)
+		_, err := r.Extend("nonsense", "", time.Second)
 		wantCode(t, err, ops.CodeNotFound)
-		_, err = r.ExtendItem("drain", "nonsense", time.Second)
+		_, err = r.Extend("drain", "nonsense", time.Second)
 		wantCode(t, err, ops.CodeNotFound)
 		<-r.Done()
-		_, err = r.Extend("", time.Second)
+		_, err = r.Extend("", "", time.Second)
 		wantCode(t, err, ops.CodeNotStopping)
 	})
 	bubble(t, "reaches an item that asked for its deadline before", func(t *testing.T) {
@@ -403,7 +403,7 @@ func TestExtend(t *testing.T) {
 			return nil
 		}})}}}, Options{Exit: noExit(t)})
 		synctest.Wait()
-		_, e := r.Extend("", 2*time.Second)
+		_, e := r.Extend("", "", 2*time.Second)
 		mustDo(t, e)
 		<-r.Done()
 		mustDo(t, err)

@@ -76,15 +76,15 @@ func (it *item) name() string { return it.Kind + ":" + it.ID }
 // work runs the item.
 func (it *item) work(r *Run, p *phase) {
 	pprof.Do(it.ctx, pprof.Labels("phase", p.Name, "item", clean(it.name())), func(ctx context.Context) {
-		guard(func() error { return it.Run(ctx) }, func(f failure) { r.settle(p, it, f) })
+		guard(func() error { return it.Run(ctx) }, func(f failure) { r.finished(p, it, f) })
 	})
 }
 
-// settle takes an item's result, unless the item was abandoned before.
-func (r *Run) settle(p *phase, it *item, f failure) {
+// finished takes an item's result, unless the item was abandoned before.
+func (r *Run) finished(p *phase, it *item, f failure) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.behind--
+	r.behind.Add(-1)
 	if it.state != ops.StepRunning {
 		return
 	}
@@ -99,7 +99,7 @@ func (r *Run) settle(p *phase, it *item, f failure) {
 	default:
 		it.detail = "" // the last progress no longer holds
 	}
-	if state == ops.StepFailed && p.Critical && !(f.err != nil && p.Excused != nil && p.Excused(f.err)) {
+	if state == ops.StepFailed && p.Critical && !(f.err != nil && p.Tolerated != nil && p.Tolerated(f.err)) {
 		r.critical = true
 	}
 	r.over(p, it, state, nil, f.stack)
@@ -130,13 +130,9 @@ func (r *Run) over(p *phase, it *item, state ops.StepState, cause error, stack [
 	now := time.Now()
 	it.state, it.ended = state, now
 	it.cancel(cause)
-	if state == ops.StepDone {
-		p.done++
-	} else {
-		r.incomplete = true
-	}
+	r.incomplete = r.incomplete || state != ops.StepDone
 	if p.open--; p.open == 0 {
-		r.nudge()
+		nudge(r.wake)
 	}
 	r.news.add(Event{
 		At: now, Type: ops.EventShutdownItem,
@@ -173,6 +169,12 @@ func guard(f func() error, over func(failure)) {
 	}
 	// With fmt, because the Error of a foreign type may panic, for instance on a nil receiver.
 	fail = failure{bad: true, err: err, text: clean(fmt.Sprint(err))}
+}
+
+// attempt is guard for a call that returns nothing.
+func attempt(f func()) (out failure) {
+	guard(func() error { f(); return nil }, func(f failure) { out = f })
+	return out
 }
 
 // longestDetail bounds the text of foreign code in a report, in bytes.

@@ -245,10 +245,10 @@ func (s *story) steer(t *testing.T, r *Run) {
 		case 2:
 			_ = r.Skip(phase(), item(), "someone")
 		case 3:
-			got, _ := r.Extend(phase(), s.while())
+			got, _ := r.Extend(phase(), "", s.while())
 			s.granted += got
 		case 4:
-			got, _ := r.ExtendItem(phase(), item(), s.while())
+			got, _ := r.Extend(phase(), item(), s.while())
 			s.granted += got
 		case 5:
 			_ = r.ForceItem(phase(), item(), "someone")

@@ -1,6 +1,7 @@
 package shutdown
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -32,7 +33,7 @@ func (r *Run) report() ops.Shutdown {
 	now := time.Now()
 	out := ops.Shutdown{
 		ID: r.o.ID, Life: r.o.Life, Mode: r.mode, Escalations: slices.Clone(r.escalated), Reason: r.o.Reason, By: r.o.By, Restart: r.o.Restart,
-		StartedAt: ops.At(r.began), DeadlineAt: ops.At(r.end.Add(r.slack)),
+		StartedAt: ops.At(r.began), DeadlineAt: ops.At(r.dog.at.Add(r.dog.bound)),
 		Phases:     make([]ops.Phase, 0, len(r.phases)),
 		NotAwaited: slices.Clone(r.notAwaited),
 		Outcome:    r.outcome(), ExitCode: r.exit(),
@@ -96,12 +97,8 @@ func (r *Run) exit() int {
 // row is p for the report, without its items. Run.mu is held.
 func (p *phase) row(now time.Time) ops.Phase {
 	row := ops.Phase{Name: p.Name, State: p.state, BudgetMS: ops.Millis(p.Budget), Detail: p.detail, StartedAt: ops.At(p.began), PhaseRules: p.rules()}
-	switch {
-	case p.state == ops.StepPending:
-	case p.state == ops.StepRunning:
-		row.ElapsedMS = ops.Millis(now.Sub(p.began))
-	default:
-		row.ElapsedMS = ops.Millis(p.ended.Sub(p.began))
+	if p.state != ops.StepPending {
+		row.ElapsedMS = ops.Millis(cmp.Or(p.ended, now).Sub(p.began))
 	}
 	return row
 }
@@ -109,15 +106,12 @@ func (p *phase) row(now time.Time) ops.Phase {
 // row is it for the report. Run.mu is held.
 func (it *item) row(p *phase, now time.Time) ops.Item {
 	row := ops.Item{
-		Kind: it.Kind, ID: it.ID, State: it.state, BudgetMS: ops.Millis(it.budget), Detail: it.detail,
-		LastProgressAt: ops.At(it.progressAt),
+		Kind: it.Kind, ID: it.ID, State: it.state, ElapsedMS: ops.Millis(cmp.Or(it.ended, now).Sub(it.began)), BudgetMS: ops.Millis(it.budget),
+		Detail: it.detail, LastProgressAt: ops.At(it.progressAt),
 	}
-	if it.state != ops.StepRunning {
-		row.ElapsedMS = ops.Millis(it.ended.Sub(it.began))
-		return row
+	if it.state == ops.StepRunning {
+		row.Next, row.NextInMS = p.rules().Then, ops.Millis(it.deadline.Sub(now))
 	}
-	row.ElapsedMS = ops.Millis(now.Sub(it.began))
-	row.Next, row.NextInMS = p.rules().Then, ops.Millis(it.deadline.Sub(now))
 	return row
 }
 
@@ -140,50 +134,51 @@ func (p *phase) blockers(states ...ops.StepState) []string {
 	return out
 }
 
-// result is how p ended, according to its items. Run.mu is held.
-func (p *phase) result() ops.StepState {
-	state := ops.StepDone
+// count is how many items of p are in the given state. Run.mu is held.
+func (p *phase) count(state ops.StepState) (n int) {
 	for _, it := range p.items {
-		switch {
-		case p.cut:
-		case it.state == ops.StepTimedOut:
-			return ops.StepTimedOut
-		case it.state == ops.StepFailed:
-			state = ops.StepFailed
+		if it.state == state {
+			n++
 		}
 	}
-	if p.cut {
+	return n
+}
+
+// result is how p ended, according to its items. Run.mu is held.
+func (p *phase) result() ops.StepState {
+	switch {
+	case p.cut:
 		return ops.StepSkipped
+	case p.count(ops.StepTimedOut) > 0:
+		return ops.StepTimedOut
+	case p.count(ops.StepFailed) > 0:
+		return ops.StepFailed
 	}
-	return state
+	return ops.StepDone
 }
 
 // summary counts the problems, or is empty. Run.mu is held.
 func (p *phase) summary() string {
-	count := map[ops.StepState]int{}
-	for _, it := range p.items {
-		count[it.state]++
-	}
 	var parts []string
 	for _, s := range []struct {
 		state ops.StepState
 		words string
 	}{{ops.StepTimedOut, "did not end in time"}, {ops.StepFailed, "failed"}, {ops.StepSkipped, "skipped"}} {
-		if n := count[s.state]; n > 0 {
+		if n := p.count(s.state); n > 0 {
 			parts = append(parts, fmt.Sprintf("%d of %d %s", n, len(p.items), s.words))
 		}
 	}
 	return strings.Join(parts, ", ")
 }
 
-// tell announces that p begins or has ended. A reader of its begin finds it in the report on disk too, unless the disk is
+// announce says that p begins or has ended. A reader of its begin finds it in the report on disk too, unless the disk is
 // slow. r.mu is held.
-func (r *Run) tell(p *phase, state ops.StepState) {
+func (r *Run) announce(p *phase, state ops.StepState) {
 	now := time.Now()
 	e := Event{At: now, Type: ops.EventShutdownPhase, Phase: p.row(now)}
-	e.Phase.ItemsTotal, e.Phase.ItemsDone = len(p.items), p.done
+	e.Phase.ItemsTotal, e.Phase.ItemsDone = len(p.items), p.count(ops.StepDone)
 	if state == ops.StepRunning {
-		e.Blockers, e.save = p.blockers(ops.StepRunning), r.saves.ask()
+		e.Blockers, e.saved = p.blockers(ops.StepRunning), r.saves.ask()
 	} else {
 		e.Blockers, e.stack = p.blockers(ops.StepTimedOut, ops.StepSkipped), p.stack
 	}
@@ -202,16 +197,15 @@ func (r *Run) probe() <-chan struct{} {
 			}
 		}
 	}
+	r.mu.Unlock()
 	if len(items) == 0 {
-		r.mu.Unlock()
 		return nil
 	}
-	r.behind++
-	r.mu.Unlock()
+	r.behind.Add(1)
 	asked := make(chan struct{})
 	go func() {
 		defer close(asked)
-		defer r.leave()
+		defer r.behind.Add(-1)
 		for _, it := range items {
 			r.ask(it)
 		}

@@ -7,8 +7,22 @@ import (
 	"gatewaytui/core/ops"
 )
 
-// Concurrent helpers of the executor: the report's file, the log and the observer. Each may hang on a dead disk or a
-// frozen terminal, so each has its own goroutine, and the executor waits for it only for a bounded time.
+// helper is a goroutine of the executor, for the report's file or for the log and the observer. Each may hang on a dead
+// disk or a frozen terminal, so the executor waits for it only for a bounded time.
+type helper struct {
+	kick       chan struct{} // holds one token: there is work
+	quit, gone chan struct{}
+}
+
+func newHelper() helper {
+	return helper{make(chan struct{}, 1), make(chan struct{}), make(chan struct{})}
+}
+
+// close lets the goroutine do the work that is left, and end. One that hangs is abandoned at until.
+func (h *helper) close(until time.Time) {
+	close(h.quit)
+	waitUntil(h.gone, until)
+}
 
 // In a phase with more than manyItems the write of an item's end is delayed by saveLater, to be combined with others. So
 // a report of a thousand items that end one by one is not encoded a thousand times.
@@ -19,21 +33,16 @@ const (
 
 // saver writes the report after every transition, but see manyItems. Where writing is slow it skips to the latest.
 type saver struct {
-	r          *Run
-	kick       chan struct{} // holds one token
-	later      chan struct{} // holds one token
-	quit, gone chan struct{}
+	helper
+	r     *Run
+	later chan struct{} // holds one token
 
-	mu             sync.Mutex // guards what follows; may be taken while Run.mu is held, never the other way round
-	asked, written uint64
-	changed        chan struct{} // closed and replaced when written grows
+	mu   sync.Mutex    // guards next; may be taken while Run.mu is held, never the other way round
+	next chan struct{} // closed by the next write, when it is done
 }
 
 func newSaver(r *Run) *saver {
-	s := &saver{
-		r: r, kick: make(chan struct{}, 1), later: make(chan struct{}, 1), quit: make(chan struct{}), gone: make(chan struct{}),
-		changed: make(chan struct{}),
-	}
+	s := &saver{helper: newHelper(), r: r, later: make(chan struct{}, 1), next: make(chan struct{})}
 	if r.o.Save == nil {
 		close(s.gone)
 		return s
@@ -42,13 +51,12 @@ func newSaver(r *Run) *saver {
 	return s
 }
 
-// ask requests the current report on disk and returns the number to wait for.
-func (s *saver) ask() uint64 {
+// ask requests the current report on disk, and returns a channel that is closed when it is there.
+func (s *saver) ask() (saved <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.asked++
 	nudge(s.kick)
-	return s.asked
+	return s.next
 }
 
 // soon requests the report on disk within saveLater.
@@ -63,42 +71,35 @@ func nudge(ch chan struct{}) {
 
 func (s *saver) run() {
 	defer close(s.gone)
-	told := false
+	faulty := false
 	write := func() {
 		s.mu.Lock()
-		n := s.asked
+		saved := s.next
+		s.next = make(chan struct{})
 		s.mu.Unlock()
+		defer close(saved)
 		guard(func() error { return s.r.o.Save(s.r.report()) }, func(f failure) {
-			if f.bad && !told {
-				told = true
+			if f.bad && !faulty {
+				faulty = true
 				s.r.news.add(Event{At: time.Now(), Type: ops.EventWarning, fault: f.text, stack: f.stack})
 			}
 		})
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.written = n
-		close(s.changed)
-		s.changed = make(chan struct{})
 	}
 	// No item is asked for progress before a transition is on disk. Their answers are written as well, and an item that
 	// does not answer delays nothing.
 	var asked <-chan struct{}
-	pause := time.NewTimer(0)
-	defer pause.Stop()
-	pause.Stop()
-	waits := false // for pause
+	var due <-chan time.Time // of the delayed write; nil: there is none
 	for {
 		select {
 		case <-s.kick:
 			write()
 			asked = s.r.probe()
 		case <-s.later:
-			if !waits {
-				waits = true
-				pause.Reset(saveLater)
+			if due == nil {
+				due = time.After(saveLater)
 			}
-		case <-pause.C:
-			waits = false
+		case <-due:
+			due = nil
 			write()
 			asked = s.r.probe()
 		case <-asked:
@@ -115,42 +116,19 @@ func (s *saver) run() {
 	}
 }
 
-// wait returns when save number n is written, or after d.
-func (s *saver) wait(n uint64, d time.Duration) {
-	var timer *time.Timer
-	for {
-		s.mu.Lock()
-		done, changed := s.written >= n, s.changed
-		s.mu.Unlock()
-		if done {
-			break
-		}
-		if timer == nil {
-			timer = time.NewTimer(d)
-			defer timer.Stop()
-		}
-		select {
-		case <-changed:
-		case <-s.gone:
-			return
-		case <-timer.C:
-			return
-		}
+// wait returns when the report is on disk, or after d.
+func (s *saver) wait(saved <-chan struct{}, d time.Duration) {
+	select {
+	case <-saved:
+	case <-s.gone:
+	case <-time.After(d):
 	}
-}
-
-// close writes the last requested report and ends the goroutine. One that hangs is abandoned at until.
-func (s *saver) close(until time.Time) {
-	close(s.quit)
-	waitUntil(s.gone, until)
 }
 
 // waitUntil returns when c is closed, or at until.
 func waitUntil(c <-chan struct{}, until time.Time) {
-	timer := time.NewTimer(time.Until(until))
-	defer timer.Stop()
 	select {
 	case <-c:
-	case <-timer.C:
+	case <-time.After(time.Until(until)):
 	}
 }

@@ -79,17 +79,17 @@ func TestRulesOfTheExecutor(t *testing.T) {
 		}, want{0, ops.ShutdownIncomplete, ExitCritical, map[string]ops.StepState{"first": "failed", "next": "done"}, nil}},
 		{"a failed item of a critical phase whose error is excused keeps the planned exit code", func(*cast) []Phase {
 			p := one(time.Second, fails("x"))
-			p.Critical, p.Excused = true, func(err error) bool { return err.Error() == "broken" }
+			p.Critical, p.Tolerated = true, func(err error) bool { return err.Error() == "broken" }
 			return []Phase{p, ok}
 		}, want{0, ops.ShutdownIncomplete, 0, map[string]ops.StepState{"first": "failed", "next": "done"}, nil}},
 		{"an error of a critical phase that is not excused changes the exit code", func(*cast) []Phase {
 			p := one(time.Second, fails("x"))
-			p.Critical, p.Excused = true, func(error) bool { return false }
+			p.Critical, p.Tolerated = true, func(error) bool { return false }
 			return []Phase{p, ok}
 		}, want{0, ops.ShutdownIncomplete, ExitCritical, map[string]ops.StepState{"first": "failed", "next": "done"}, nil}},
 		{"a panic in a critical phase is never excused", func(*cast) []Phase {
 			p := one(time.Second, panics("x", "no map"))
-			p.Critical, p.Excused = true, func(error) bool { return true }
+			p.Critical, p.Tolerated = true, func(error) bool { return true }
 			return []Phase{p, ok}
 		}, want{0, ops.ShutdownIncomplete, ExitCritical, map[string]ops.StepState{"first": "failed", "next": "done"}, nil}},
 		{"a critical phase that cannot list its items changes the exit code", func(*cast) []Phase {
@@ -505,8 +505,4 @@ func TestDetailsAreOneBoundedLineOfText(t *testing.T) {
 }
 
 // abandoned is how many goroutines are in an item, a listing or a Progress now: after Done, those left behind.
-func abandoned(r *Run) int {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.behind
-}
+func abandoned(r *Run) int { return int(r.behind.Load()) }

@@ -8,6 +8,7 @@ import (
 	"runtime/pprof"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"gatewaytui/core/ops"
@@ -31,7 +32,7 @@ const (
 
 // Exit codes that the executor chooses itself.
 const (
-	// ExitCritical replaces the planned code when an item of a Critical phase failed with an error that is not excused.
+	// ExitCritical replaces the planned code when an item of a Critical phase failed with an error that is not tolerated.
 	ExitCritical = 1
 	// ExitWatchdog is the process's when the watchdog ends it (CONTRACT.md, 1).
 	ExitWatchdog = 70
@@ -81,6 +82,7 @@ type Run struct {
 	news      *announcer
 	dog       *watchdog
 	looks     sync.WaitGroup // looks at the goroutines that are under way
+	behind    atomic.Int64   // goroutines that are now in foreign code
 
 	mu         sync.Mutex // guards what follows and the phases; never held over foreign code
 	mode       ops.Mode
@@ -92,10 +94,9 @@ type Run struct {
 	notAwaited []ops.Item
 	exitSet    bool
 	exitCode   int  // set by SetExit
-	critical   bool // an item of a critical phase failed, and its error is not excused
+	critical   bool // an item of a critical phase failed, and its error is not tolerated
 	incomplete bool // an item overstayed, failed or was skipped
 	ended      time.Time
-	behind     int // goroutines that are now in foreign code
 }
 
 // phase is a Phase while it runs. The Budget of the embedded one grows with extensions.
@@ -107,8 +108,7 @@ type phase struct {
 	stack                  []byte // of a listing that panicked; the executor's own
 	items                  []*item
 	open                   int           // items that run
-	done                   int           // items that ended well
-	settled                bool          // nothing runs any more; only the record is left to write
+	finished               bool          // nothing runs any more; only the record is left to write
 	cut                    bool          // an action or a mode ended it, or will when its turn comes
 	late                   time.Duration // the sum of the delays with which the executor was woken
 }
@@ -199,7 +199,7 @@ func (r *Run) begin(i int) bool {
 // work lists the items of p, which runs, runs them and waits until all have ended.
 func (r *Run) work(p *phase) {
 	items, state := r.list(p)
-	seq := r.launch(p, items, state)
+	saved := r.launch(p, items, state)
 	quit := make(chan struct{})
 	// The stacks are not waited for before the end of the stop: on a busy machine a goroutine profile takes seconds,
 	// which would be the phase's.
@@ -210,17 +210,15 @@ func (r *Run) work(p *phase) {
 			break
 		}
 		due := time.Now().Add(wait)
-		timer := time.NewTimer(wait)
 		select {
-		case <-timer.C:
+		case <-time.After(wait):
 		case <-r.wake:
 		}
-		timer.Stop()
 		r.overslept(p, time.Since(due)) // the timer's channel holds when it was due
 	}
 	close(quit)
 	if d := min(time.Until(r.deadline(p)), saveWait); d > 0 {
-		r.saves.wait(seq, d)
+		r.saves.wait(saved, d)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -237,12 +235,12 @@ func (r *Run) deadline(p *phase) time.Time {
 	return p.deadline
 }
 
-// listing is the result of When and List.
+// listing is the outcome of When and List: the items, or how the phase ends without any.
 type listing struct {
-	items   []Item
-	skipped bool
-	why     string
-	fail    failure
+	items  []Item
+	state  ops.StepState
+	detail string
+	stack  []byte // of a panic
 }
 
 // list lists the items of p. If there is nothing to launch it also returns how the phase ends.
@@ -257,13 +255,13 @@ func (r *Run) list(p *phase) ([]Item, ops.StepState) {
 	ctx, cancel := context.WithDeadline(context.Background(), until)
 	defer cancel()
 	answer := make(chan listing, 1)
-	r.enter()
+	r.behind.Add(1)
 	go pprof.Do(ctx, pprof.Labels("phase", p.Name, "item", "list"), func(ctx context.Context) {
 		var l listing
 		guard(func() error {
 			if p.When != nil {
-				ok, why := p.When(r)
-				if l.skipped, l.why = !ok, clean(why); l.skipped {
+				if ok, why := p.When(r); !ok {
+					l = listing{state: ops.StepSkipped, detail: clean(why)}
 					return nil
 				}
 			}
@@ -272,8 +270,10 @@ func (r *Run) list(p *phase) ([]Item, ops.StepState) {
 			}
 			return nil
 		}, func(f failure) {
-			l.fail = f
-			r.leave()
+			if f.bad {
+				l = listing{state: ops.StepFailed, detail: "listing its items: " + f.text, stack: f.stack}
+			}
+			r.behind.Add(-1)
 			answer <- l
 		})
 	})
@@ -282,53 +282,37 @@ func (r *Run) list(p *phase) ([]Item, ops.StepState) {
 		case l := <-answer:
 			return r.listed(p, l)
 		case <-r.wake:
-			if r.isCut(p) {
+			r.mu.Lock()
+			cut := p.cut
+			r.mu.Unlock()
+			if cut {
 				return nil, ops.StepSkipped
 			}
 		case <-ctx.Done():
+			l := listing{state: ops.StepTimedOut, detail: "listing its items did not end in time"}
 			select {
-			case l := <-answer:
-				return r.listed(p, l)
+			case l = <-answer:
 			default:
 			}
-			r.note(p, "listing its items did not end in time")
-			return nil, ops.StepTimedOut
+			return r.listed(p, l)
 		}
 	}
 }
 
-// listed processes the result of When and List.
+// listed notes how the listing ended, unless an action has ended the phase.
 func (r *Run) listed(p *phase, l listing) ([]Item, ops.StepState) {
-	switch {
-	case l.fail.bad:
-		r.note(p, "listing its items: "+l.fail.text)
-		p.stack = l.fail.stack
-		return nil, ops.StepFailed
-	case l.skipped:
-		r.note(p, l.why)
-		return nil, ops.StepSkipped
-	}
-	return l.items, ""
-}
-
-// note sets the detail of p, unless an action has.
-func (r *Run) note(p *phase, detail string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	p.stack = l.stack
 	if !p.cut {
-		p.detail = detail
+		p.detail = l.detail
 	}
-}
-
-func (r *Run) isCut(p *phase) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return p.cut
+	return l.items, l.state
 }
 
 // launch starts the items, unless the listing ended the phase with its own state. It announces that the phase has begun,
-// unless it has not. It returns the number of the save that shows it.
-func (r *Run) launch(p *phase, items []Item, state ops.StepState) uint64 {
+// unless it has not. The channel is closed when the report that shows it is on disk.
+func (r *Run) launch(p *phase, items []Item, state ops.StepState) <-chan struct{} {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if p.cut || state == ops.StepSkipped {
@@ -337,16 +321,16 @@ func (r *Run) launch(p *phase, items []Item, state ops.StepState) uint64 {
 	now := time.Now()
 	p.items = make([]*item, len(items))
 	p.open = len(items)
-	r.behind += len(items)
+	r.behind.Add(int64(len(items)))
 	for i, it := range items {
 		p.items[i] = newItem(r, p, it, now)
 	}
 	for _, it := range p.items {
 		go it.work(r, p)
 	}
-	seq := r.saves.ask()
-	r.tell(p, ops.StepRunning)
-	return seq
+	saved := r.saves.ask()
+	r.announce(p, ops.StepRunning)
+	return saved
 }
 
 // expire abandons the items of p whose time is over. It returns how long the executor may sleep, and whether an item
@@ -365,8 +349,8 @@ func (r *Run) expire(p *phase) (wait time.Duration, busy bool) {
 			next = it.deadline
 		}
 	}
-	p.settled = p.open == 0
-	return next.Sub(now), !p.settled
+	p.finished = p.open == 0
+	return next.Sub(now), !p.finished
 }
 
 // overslept records that the executor was woken by so much later than it had asked for.
@@ -402,16 +386,11 @@ func (r *Run) close(p *phase, state ops.StepState) {
 	if why := p.whyLate(); why != "" && state != ops.StepSkipped {
 		p.detail = strings.TrimPrefix(p.detail+"; "+why, "; ")
 	}
-	switch state {
-	case ops.StepTimedOut, ops.StepFailed:
-		r.incomplete = true
-		if state == ops.StepFailed && len(p.items) == 0 { // listing failed, and nothing was done
-			r.critical = r.critical || p.Critical
-		}
-	case ops.StepSkipped:
-		r.incomplete = r.incomplete || p.cut
+	r.incomplete = r.incomplete || state == ops.StepTimedOut || state == ops.StepFailed || p.cut
+	if state == ops.StepFailed && len(p.items) == 0 { // listing failed, and nothing was done
+		r.critical = r.critical || p.Critical
 	}
-	r.tell(p, state)
+	r.announce(p, state)
 	r.saves.ask()
 }
 
@@ -447,28 +426,8 @@ func (r *Run) rest() time.Duration {
 
 // horizon is the latest end of the plan from now on: phases that ended early count. r.mu is held.
 func (r *Run) horizon(now time.Time) time.Time {
-	if r.current >= 0 {
-		if p := r.phases[r.current]; p.state == ops.StepRunning && !p.cut {
-			now = p.deadline
-		}
+	if p := r.latest(); p != nil && p.state == ops.StepRunning && !p.cut {
+		now = p.deadline
 	}
 	return now.Add(r.rest())
-}
-
-// enter and leave count the goroutines in foreign code.
-func (r *Run) enter() { r.count(1) }
-func (r *Run) leave() { r.count(-1) }
-
-func (r *Run) count(n int) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.behind += n
-}
-
-// nudge wakes the executor.
-func (r *Run) nudge() {
-	select {
-	case r.wake <- struct{}{}:
-	default:
-	}
 }

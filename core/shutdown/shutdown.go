@@ -1,7 +1,7 @@
 // Package shutdown ends a program within a bound that is known before it starts, even if parts of the program hang.
 //
 // A stop is a value, Plan: phases in order, each with a budget and a function that lists its items when it begins. Start
-// runs it once. The Run shows it (Report) and controls it (Escalate, Skip, Extend, Force, and the last two for one item).
+// runs it once. The Run shows it (Report) and controls it (Escalate, Skip, Extend, ForceItem).
 // The package promises:
 //
 //   - A phase costs at most its budget and the plan at most their sum, plus an operator's extensions. An item that does not
@@ -17,7 +17,9 @@
 package shutdown
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"time"
 
 	"gatewaytui/core/ops"
@@ -51,8 +53,8 @@ type Phase struct {
 	// Critical means that a failed item or listing changes the exit code to ExitCritical. An item that overstayed does
 	// not: it makes the stop incomplete. In other phases the exit code never changes (A15).
 	Critical bool
-	// Excused, if not nil, reports whether an item's error does not change the exit code of a Critical phase.
-	Excused func(error) bool
+	// Tolerated, if not nil, reports whether an item's error does not change the exit code of a Critical phase.
+	Tolerated func(error) bool
 	// Vital phases are never skipped by an action or a mode, and keep time when a plan is fitted.
 	Vital bool
 	// Elastic phases lose their time first when the service manager allows less than the plan needs.
@@ -85,21 +87,16 @@ type Item struct {
 
 // Phase returns the phase called name, for the caller to complete, or nil.
 func (p Plan) Phase(name string) *Phase {
-	for i := range p.Phases {
-		if p.Phases[i].Name == name {
-			return &p.Phases[i]
-		}
+	if i := slices.IndexFunc(p.Phases, func(f Phase) bool { return f.Name == name }); i >= 0 {
+		return &p.Phases[i]
 	}
 	return nil
 }
 
 // rules is the plan's description of p for every reader.
 func (p *Phase) rules() ops.PhaseRules {
-	out := ops.PhaseRules{Vital: p.Vital, Then: p.Then}
-	if out.Then == "" {
-		out.Then = ops.ThenAbandoned
-	}
-	for _, m := range []ops.Mode{ops.ModeGraceful, ops.ModeFast, ops.ModeImmediate} {
+	out := ops.PhaseRules{Vital: p.Vital, Then: cmp.Or(p.Then, ops.ThenAbandoned)}
+	for _, m := range modes {
 		if !p.runsIn(m) {
 			out.SkippedIn = append(out.SkippedIn, m)
 		}
@@ -112,15 +109,8 @@ func (p *Phase) runsIn(m ops.Mode) bool {
 	return p.Vital || p.CutBy == "" || strength(m) < strength(p.CutBy)
 }
 
+// modes are the modes of a stop, the weakest first.
+var modes = []ops.Mode{ops.ModeGraceful, ops.ModeFast, ops.ModeImmediate}
+
 // strength orders the modes; 0: not a mode.
-func strength(m ops.Mode) int {
-	switch m {
-	case ops.ModeGraceful:
-		return 1
-	case ops.ModeFast:
-		return 2
-	case ops.ModeImmediate:
-		return 3
-	}
-	return 0
-}
+func strength(m ops.Mode) int { return slices.Index(modes, m) + 1 }

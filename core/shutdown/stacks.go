@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"path"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -56,7 +55,7 @@ func (r *Run) lookAtStacks(p *phase) {
 	}
 	var profile bytes.Buffer
 	if err := r.o.Stacks(&profile); err != nil {
-		return // a stop is told of without it
+		return // a stop is reported without it
 	}
 	waits := waitsOf(profile.String(), p.Name)
 	r.mu.Lock()
@@ -89,7 +88,7 @@ func waitsOf(profile, phase string) map[string]string {
 		}
 		at := innermost(frames)
 		w := wait{rank: 1, depth: len(frames), text: "waits"}
-		if isPlumbing(at.function) {
+		if strings.HasPrefix(at.function, plumbing) {
 			w.rank = 0
 		}
 		switch top := frames[0].function; {
@@ -155,9 +154,5 @@ func innermost(frames []frame) frame {
 	return frames[0]
 }
 
-// plumbing are functions that wait for another goroutine, whose stack tells more.
-var plumbing = []string{"gatewaytui/core/bound."}
-
-func isPlumbing(function string) bool {
-	return slices.ContainsFunc(plumbing, func(name string) bool { return strings.HasPrefix(function, name) })
-}
+// plumbing begins the names of functions that wait for another goroutine, whose stack tells more.
+const plumbing = "gatewaytui/core/bound."

@@ -107,14 +107,14 @@ func TestTheReportsDeadlineIsTheWatchdogs(t *testing.T) {
 		check := func() {
 			t.Helper()
 			rep := r.Report()
-			bites := r.dog.began.Add(time.Duration(r.dog.at.Load()) + r.dog.bound)
+			bites := r.dog.at.Add(r.dog.bound)
 			if !rep.DeadlineAt.Equal(bites) || rep.DeadlineAt.After(rep.KillAt.Time) {
 				t.Errorf("the report says %v, the watchdog ends the process at %v, the kill comes at %v", rep.DeadlineAt, bites, rep.KillAt)
 			}
 		}
 		check()
 		time.Sleep(time.Second)
-		_, err := r.Extend("drain", 30*time.Second)
+		_, err := r.Extend("drain", "", 30*time.Second)
 		mustDo(t, err)
 		check()
 		r.Escalate(ops.ModeFast, "x")
