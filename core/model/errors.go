@@ -45,6 +45,8 @@ type Error struct {
 	// RetryAfter is the endpoint's Retry-After; 0 where it sent none.
 	RetryAfter time.Duration
 
+	// said is the endpoint's words, as they came, for the end of Message.
+	said string
 	// retry says that the same call may go well later.
 	retry bool
 	cause error

@@ -48,11 +48,11 @@ type ToolCall struct {
 	Arguments string `json:"arguments"`
 }
 
-// ToolSpec describes a tool to a model. Schema is a JSON Schema object.
+// ToolSpec describes a tool to a model. Schema is a JSON Schema object. Its JSON is that of the chat-completions protocol.
 type ToolSpec struct {
-	Name        string
-	Description string
-	Schema      json.RawMessage
+	Name        string          `json:"name"`
+	Description string          `json:"description,omitempty"`
+	Schema      json.RawMessage `json:"parameters"`
 }
 
 // Request is one model call.

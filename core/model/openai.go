@@ -1,13 +1,11 @@
 package model
 
 import (
+	"bytes"
 	"cmp"
 	"context"
-	"crypto/tls"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -18,7 +16,6 @@ import (
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
-	openai "github.com/sashabaranov/go-openai"
 )
 
 // The retries of one call: at most maxAttempts, with waits of about 0.5 s, doubling, up to 15 s; an endpoint's own wish
@@ -56,7 +53,6 @@ type openAI struct {
 	timeout                time.Duration
 	log                    *slog.Logger
 	http                   *http.Client
-	api                    *openai.Client
 	// noUsage is set once the endpoint refused stream_options, which it is then spared.
 	noUsage atomic.Bool
 	// open counts the clients; the last one to close drops the idle connections.
@@ -90,10 +86,6 @@ func NewOpenAI(o OpenAIOptions) (Provider, error) {
 	if p.log == nil {
 		p.log = slog.New(slog.DiscardHandler)
 	}
-	config := openai.DefaultConfig(o.APIKey)
-	config.BaseURL = p.at
-	config.HTTPClient = transport{p.http}
-	p.api = openai.NewClientWithConfig(config)
 	return p, nil
 }
 
@@ -161,6 +153,9 @@ func (c *openAIClient) Complete(ctx context.Context, req Request, delta func(str
 	}
 	waits.Reset()
 	for attempt := 1; ; attempt++ {
+		if ended := c.ended(ctx, call); ended != nil {
+			return Response{}, ended
+		}
 		delivered := false
 		resp, err := c.once(call, req, func(text string) {
 			if delta != nil {
@@ -198,38 +193,41 @@ func (c *openAIClient) Complete(ctx context.Context, req Request, delta func(str
 
 // once makes one attempt.
 func (c *openAIClient) once(ctx context.Context, req Request, delta func(string)) (Response, error) {
-	if c.life.Err() != nil {
-		return Response{}, ErrClosed
-	}
 	usage := !c.noUsage.Load()
-	stream, err := c.api.CreateChatCompletionStream(ctx, wireRequest(c.name, req, usage))
-	if whole, ok := errors.AsType[*bufferedResponse](err); ok {
-		return c.readWhole(whole, delta)
-	}
-	if r, ok := errors.AsType[*refusal](err); ok && usage && r.status < 500 && strings.Contains(r.apiErr.message, "stream_options") {
-		c.noUsage.Store(true)
-		return c.once(ctx, req, delta)
-	}
+	body, err := encode(c.name, req, usage)
 	if err != nil {
 		return Response{}, err
 	}
-	defer stream.Close()
-	return readStream(stream, delta)
-}
-
-func (c *openAIClient) readWhole(whole *bufferedResponse, delta func(string)) (Response, error) {
-	if s, bad := streamError(whole.body); bad {
-		return Response{}, &streamFailure{apiErr: s}
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, c.at+"/chat/completions", bytes.NewReader(body))
+	if err != nil {
+		return Response{}, err
 	}
-	var answer openai.ChatCompletionResponse
-	if err := json.Unmarshal(whole.body, &answer); err != nil {
-		return Response{}, fmt.Errorf("read the answer: %w", err)
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Accept", "text/event-stream")
+	r.Header.Set("Cache-Control", "no-cache")
+	if c.key != "" {
+		r.Header.Set("Authorization", "Bearer "+c.key)
 	}
-	resp, err := wholeResponse(answer)
-	if err == nil && resp.Message.Content != "" {
-		delta(resp.Message.Content)
+	resp, err := c.http.Do(r)
+	if err != nil {
+		return Response{}, unreachable(err)
 	}
-	return resp, err
+	defer resp.Body.Close()
+	if failed := redirected(resp, c.key); failed != nil {
+		return Response{}, failed
+	}
+	if resp.StatusCode < 200 || resp.StatusCode > 299 {
+		failed := refused(resp)
+		if usage && failed.Status < 500 && strings.Contains(failed.said, "stream_options") {
+			c.noUsage.Store(true)
+			return c.once(ctx, req, delta)
+		}
+		return Response{}, failed
+	}
+	if kind := contentType(resp.Header); kind != "application/json" {
+		return readStream(kind, resp.Body, delta)
+	}
+	return readWhole(resp.Body, delta)
 }
 
 // ended is why the call must end now, nil if it need not: its caller, the client's Close, or the timeout, in this order.
@@ -248,36 +246,18 @@ func (c *openAIClient) ended(ctx, call context.Context) error {
 	return nil
 }
 
-// explain turns what went wrong in the attempt numbered attempt into an Error.
+// explain turns what went wrong in the attempt numbered attempt into an Error with a whole sentence.
 func (c *openAIClient) explain(err error, attempt int) *Error {
-	e := &Error{Kind: KindBroken, cause: err}
-	what := "sent a broken answer: " + clean(err.Error(), c.key)
-	if r, ok := errors.AsType[*refusal](err); ok {
-		e.Status, e.RetryAfter = r.status, r.retryAfter
-		e.Kind, e.retry = classify(r.status, r.apiErr)
-		what = fmt.Sprintf("answered %d %s", r.status, http.StatusText(r.status))
-		if text := clean(r.apiErr.message, c.key); text != "" {
-			what += ": " + text
-		}
-		if r.retryAfter > 0 {
-			what += ", and asks to wait " + r.retryAfter.String()
-		}
-	} else if r, ok := errors.AsType[*redirected](err); ok {
-		e.Kind, e.Status = KindRedirected, r.status
-		what = fmt.Sprintf("answered %d, a redirect to %s, which is not followed", r.status, cmp.Or(clean(r.to, c.key), "nowhere"))
-	} else if f, ok := errors.AsType[*foreign](err); ok {
-		e.Kind, e.Status, what = KindNotAModel, f.status, f.what
-	} else if f := otherProtocol(err); f != nil {
-		e.Kind, what = KindNotAModel, f.what
-	} else if b, ok := errors.AsType[*streamFailure](err); ok {
-		e.Kind, e.retry = classify(0, b.apiErr)
-		what = "broke off its answer: " + clean(b.apiErr.message, c.key)
-	} else if connection(err) {
-		e.Kind, e.retry = KindUnavailable, !certificate(err)
-		what = "could not be reached: " + clean(innermost(err).Error(), c.key)
-		if _, during := errors.AsType[*connLost](err); during || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
-			what = "closed the connection before its answer was complete"
-		}
+	e, ok := errors.AsType[*Error](err)
+	if !ok {
+		e = &Error{Kind: KindBroken, cause: err, Message: "sent a broken answer", said: err.Error()}
+	}
+	what := e.Message
+	if said := clean(e.said, c.key); said != "" {
+		what += ": " + said
+	}
+	if e.RetryAfter > 0 {
+		what += ", and asks to wait " + e.RetryAfter.String()
 	}
 	e.Message = fmt.Sprintf("model %q at %s %s%s", c.name, c.at, what, c.hint(e.Kind))
 	if attempt > 1 {
@@ -301,25 +281,4 @@ func (c *openAIClient) hint(k Kind) string {
 		return "; if the new address is right, put it into model.base_url"
 	}
 	return ""
-}
-
-// connection reports whether err is the network's: no connection, or one that broke.
-func connection(err error) bool {
-	_, before := errors.AsType[*url.Error](err)
-	_, during := errors.AsType[*connLost](err)
-	return before || during || errors.Is(err, io.ErrUnexpectedEOF)
-}
-
-// certificate reports whether err is a certificate that will not be better next time.
-func certificate(err error) bool {
-	_, bad := errors.AsType[*tls.CertificateVerificationError](err)
-	return bad
-}
-
-// innermost drops net/http's wrapping, which repeats the URL.
-func innermost(err error) error {
-	if u, ok := errors.AsType[*url.Error](err); ok {
-		return u.Err
-	}
-	return err
 }

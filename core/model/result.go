@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -48,8 +49,10 @@ func describe(value any, raw string) string {
 		if text, failed := v["error"]; failed && len(v) == 1 {
 			return "error: " + scalar(text)
 		}
-		if rows := soleRows(v); rows != nil {
-			return describeRows(rows)
+		for _, only := range v {
+			if rows, isList := only.([]any); isList && len(v) == 1 {
+				return describeRows(rows)
+			}
 		}
 		return strings.Join(describeMembers(v), "\n")
 	default:
@@ -59,7 +62,7 @@ func describe(value any, raw string) string {
 
 // describeCommand shows a result of the terminal tool (CONTRACT.md, 5).
 func describeCommand(v map[string]any) string {
-	lines := []string{}
+	var lines []string
 	if out := strings.TrimRight(scalar(v["output"]), "\n"); out != "" {
 		lines = append(lines, out)
 	}
@@ -75,19 +78,6 @@ func describeCommand(v map[string]any) string {
 		lines = append(lines, "error: "+scalar(v["error"]))
 	}
 	return strings.Join(lines, "\n")
-}
-
-// soleRows returns the list of an object that wraps nothing but one.
-func soleRows(v map[string]any) []any {
-	if len(v) != 1 {
-		return nil
-	}
-	for _, member := range v {
-		if rows, ok := member.([]any); ok {
-			return rows
-		}
-	}
-	return nil
 }
 
 func describeRows(rows []any) string {
@@ -107,20 +97,11 @@ func describeRows(rows []any) string {
 
 // describeMembers shows an object's members that say something, pid first.
 func describeMembers(v map[string]any) []string {
-	names := make([]string, 0, len(v))
-	for name := range v {
-		names = append(names, name)
+	names := slices.Sorted(maps.Keys(v))
+	if i := slices.Index(names, "pid"); i > 0 {
+		names = slices.Insert(slices.Delete(names, i, i+1), 0, "pid")
 	}
-	slices.SortFunc(names, func(a, b string) int {
-		if (a == "pid") != (b == "pid") {
-			if a == "pid" {
-				return -1
-			}
-			return 1
-		}
-		return strings.Compare(a, b)
-	})
-	fields := []string{}
+	var fields []string
 	for _, name := range names {
 		if text := scalar(v[name]); text != "" {
 			fields = append(fields, name+": "+text)

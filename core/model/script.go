@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"strconv"
 	"strings"
 	"time"
 
@@ -57,28 +58,25 @@ type rule struct {
 
 // step is one answer of the model.
 type step struct {
-	Wedge *duration   `toml:"wedge"`
-	Delay *duration   `toml:"delay"`
-	Hang  bool        `toml:"hang"`
-	Error *failure    `toml:"error"`
-	Reply *template   `toml:"reply"`
-	Chunk int         `toml:"chunk"`
-	Pace  *duration   `toml:"pace"`
-	Call  []callWords `toml:"call"`
+	Wedge duration  `toml:"wedge"`
+	Delay duration  `toml:"delay"`
+	Hang  bool      `toml:"hang"`
+	Error *failure  `toml:"error"`
+	Reply *template `toml:"reply"`
+	Chunk int       `toml:"chunk"`
+	Pace  duration  `toml:"pace"`
+	Call  []call    `toml:"call"`
 }
 
 type failure struct {
-	Status  int       `toml:"status"`
-	Message *template `toml:"message"`
-	Times   int       `toml:"times"`
+	Status  int      `toml:"status"`
+	Message template `toml:"message"`
+	Times   int      `toml:"times"`
 }
 
-type callWords struct {
+type call struct {
 	Tool      string `toml:"tool"`
 	Arguments any    `toml:"arguments"`
-
-	// arguments is Arguments with every string parsed.
-	arguments any
 }
 
 // pattern is a regexp that the decoder compiles, so that an error has a line.
@@ -90,19 +88,16 @@ func (p *pattern) UnmarshalText(text []byte) (err error) {
 	return err
 }
 
-// duration is a template that gives a Go duration.
+// duration is a template that gives a Go duration; the empty one gives 0.
 type duration struct{ template }
 
 // UnmarshalText implements encoding.TextUnmarshaler.
 func (d *duration) UnmarshalText(text []byte) error {
-	if err := d.template.UnmarshalText(text); err != nil {
-		return err
+	err := d.template.UnmarshalText(text)
+	if err == nil && !hole.Match(text) {
+		_, err = parseDuration(string(text))
 	}
-	if fixed, ok := d.fixed(); ok {
-		_, err := parseDuration(fixed)
-		return err
-	}
-	return nil
+	return err
 }
 
 func parseDuration(text string) (time.Duration, error) {
@@ -174,7 +169,10 @@ func (r *rule) check(last bool) error {
 	if r.Match == nil && !last {
 		return errors.New("it has no match, so that no rule after it is ever played; only the last may have none")
 	}
-	groups := groupsOf(r.Match)
+	groups := map[string]string{}
+	if r.Match != nil {
+		groups = r.Match.groups(make([]string, r.Match.NumSubexp()+1))
+	}
 	if err := r.step.check(groups); err != nil {
 		return err
 	}
@@ -189,49 +187,48 @@ func (r *rule) check(last bool) error {
 	return nil
 }
 
-// groupsOf is the names that a template of a rule may use: the numbers and names of match's groups.
-func groupsOf(p *pattern) map[string]bool {
-	groups := map[string]bool{}
-	if p == nil {
-		return groups
-	}
+// groups is found, which is a match of p, by the numbers and names of its groups.
+func (p *pattern) groups(found []string) map[string]string {
+	groups := map[string]string{}
 	for i, name := range p.SubexpNames() {
-		groups[fmt.Sprint(i)] = true
+		groups[strconv.Itoa(i)] = found[i]
 		if name != "" {
-			groups[name] = true
+			groups[name] = found[i]
 		}
 	}
 	return groups
 }
 
-func (s *step) check(groups map[string]bool) error {
+// check checks a step of a rule whose match has these groups.
+func (s *step) check(groups map[string]string) error {
 	if s.Reply == nil && len(s.Call) == 0 && s.Error == nil && !s.Hang {
 		return errors.New("it has none of reply, call, error and hang")
 	}
 	if s.Chunk < 0 {
 		return fmt.Errorf("chunk is %d, want 0 or more", s.Chunk)
 	}
-	if s.Wedge != nil {
-		if fixed, ok := s.Wedge.fixed(); ok {
-			if d, _ := parseDuration(fixed); d > maxWedge {
-				return fmt.Errorf("wedge is %s, want at most %s", d, maxWedge)
-			}
-		}
+	if d, err := time.ParseDuration(s.Wedge.text); err == nil && d > maxWedge {
+		return fmt.Errorf("wedge is %s, want at most %s", d, maxWedge)
 	}
 	if err := s.checkError(); err != nil {
 		return err
 	}
-	for i := range s.Call {
-		c := &s.Call[i]
+	for i, c := range s.Call {
 		if c.Tool == "" {
 			return fmt.Errorf("call %d names no tool", i+1)
 		}
-		var err error
-		if c.arguments, err = parseArguments(c.Arguments, groups); err != nil {
+		if _, err := mapTexts(c.Arguments, func(t template) (any, error) { return nil, t.check(groups) }); err != nil {
 			return fmt.Errorf("arguments of %s: %w", c.Tool, err)
 		}
 	}
-	for _, t := range s.templates() {
+	texts := []template{s.Wedge.template, s.Delay.template, s.Pace.template}
+	if s.Reply != nil {
+		texts = append(texts, *s.Reply)
+	}
+	if s.Error != nil {
+		texts = append(texts, s.Error.Message)
+	}
+	for _, t := range texts {
 		if err := t.check(groups); err != nil {
 			return err
 		}
@@ -252,59 +249,4 @@ func (s *step) checkError() error {
 		return errors.New("error.times is set, and nothing says what comes after: add reply or call")
 	}
 	return nil
-}
-
-// templates are the templates of the step, without those in the arguments of its calls.
-func (s *step) templates() (all []*template) {
-	add := func(t *template) {
-		if t != nil {
-			all = append(all, t)
-		}
-	}
-	add(s.Reply)
-	for _, d := range []*duration{s.Wedge, s.Delay, s.Pace} {
-		if d != nil {
-			add(&d.template)
-		}
-	}
-	if s.Error != nil {
-		add(s.Error.Message)
-	}
-	return all
-}
-
-// parseArguments returns value with a *template in place of each string.
-func parseArguments(value any, groups map[string]bool) (any, error) {
-	switch v := value.(type) {
-	case nil:
-		return map[string]any{}, nil
-	case string:
-		t := &template{}
-		if err := t.UnmarshalText([]byte(v)); err != nil {
-			return nil, err
-		}
-		return t, t.check(groups)
-	case map[string]any:
-		out := make(map[string]any, len(v))
-		for key, member := range v {
-			parsed, err := parseArguments(member, groups)
-			if err != nil {
-				return nil, fmt.Errorf("%s: %w", key, err)
-			}
-			out[key] = parsed
-		}
-		return out, nil
-	case []any:
-		out := make([]any, len(v))
-		for i, member := range v {
-			parsed, err := parseArguments(member, groups)
-			if err != nil {
-				return nil, err
-			}
-			out[i] = parsed
-		}
-		return out, nil
-	default:
-		return value, nil
-	}
 }

@@ -1,9 +1,11 @@
 package model
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -55,10 +57,10 @@ func (c *scriptedClient) Close() error {
 }
 
 // closingStep answers with the tool result where a rule says nothing else.
-var closingStep = step{Reply: &template{pieces: []piece{{fact: "result"}}}}
+var closingStep = step{Reply: &template{"{{result}}"}}
 
 // lostStep answers where no rule matches.
-var lostStep = step{Reply: &template{pieces: []piece{{text: "No rule of the script matches this message."}}}}
+var lostStep = step{Reply: &template{"No rule of the script matches this message."}}
 
 func (c *scriptedClient) Complete(ctx context.Context, req Request, delta func(string)) (Response, error) {
 	if err := c.ended(ctx); err != nil {
@@ -81,7 +83,7 @@ func (c *scriptedClient) Complete(ctx context.Context, req Request, delta func(s
 		m.Content = text
 	}
 	for _, call := range s.Call {
-		m.ToolCalls = append(m.ToolCalls, toolCall("", call.Tool, fillArguments(call.arguments, f)))
+		m.ToolCalls = append(m.ToolCalls, toolCall("", call.Tool, fillArguments(call.Arguments, f)))
 	}
 	if delta != nil {
 		if err := c.stream(ctx, s, f, m.Content, delta); err != nil {
@@ -97,25 +99,18 @@ func (c *scriptedClient) Complete(ctx context.Context, req Request, delta func(s
 
 // pause plays what comes before the answer: wedge, delay, hang.
 func (c *scriptedClient) pause(ctx context.Context, s *step, f *facts) error {
-	if s.Wedge != nil {
-		d, err := s.Wedge.value(f)
-		if err != nil {
-			return c.unplayable("wedge", err)
-		}
-		// The point of a wedge: nothing ends it, not even cancellation, until it has passed.
-		time.Sleep(min(d, maxWedge))
-		if err := c.ended(ctx); err != nil {
-			return err
-		}
+	wedge, err := c.duration("wedge", s.Wedge, f)
+	if err != nil {
+		return err
 	}
-	if s.Delay != nil {
-		d, err := s.Delay.value(f)
-		if err != nil {
-			return c.unplayable("delay", err)
-		}
-		if err := c.wait(ctx, d); err != nil {
-			return err
-		}
+	// The point of a wedge: nothing ends it, not even cancellation, until it has passed.
+	time.Sleep(min(wedge, maxWedge))
+	delay, err := c.duration("delay", s.Delay, f)
+	if err != nil {
+		return err
+	}
+	if err := c.wait(ctx, delay); err != nil {
+		return err
 	}
 	if s.Hang {
 		select {
@@ -132,27 +127,19 @@ func (c *scriptedClient) stream(ctx context.Context, s *step, f *facts, text str
 	if text == "" {
 		return nil
 	}
-	var pace time.Duration
-	if s.Pace != nil {
-		var err error
-		if pace, err = s.Pace.value(f); err != nil {
-			return c.unplayable("pace", err)
-		}
+	pace, err := c.duration("pace", s.Pace, f)
+	if err != nil {
+		return err
 	}
 	runes := []rune(text)
-	size := len(runes)
-	if s.Chunk > 0 {
-		size = s.Chunk
-	}
-	for first := true; len(runes) > 0; first = false {
-		if !first {
-			if err := c.wait(ctx, pace); err != nil {
-				return err
-			}
+	for piece := range slices.Chunk(runes, cmp.Or(s.Chunk, len(runes))) {
+		delta(string(piece))
+		if runes = runes[len(piece):]; len(runes) == 0 {
+			break
 		}
-		n := min(size, len(runes))
-		delta(string(runes[:n]))
-		runes = runes[n:]
+		if err := c.wait(ctx, pace); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -199,10 +186,8 @@ func (p *scripted) fails(session string, s *step) bool {
 
 // failure is the error that an endpoint's answer with f's status would be.
 func (p *scripted) failure(f *failure, facts *facts) *Error {
-	said := apiError{}
-	if f.Message != nil {
-		said.message, _ = f.Message.fill(facts)
-	}
+	text, _ := f.Message.fill(facts)
+	said := apiError{message: text}
 	e := &Error{Status: f.Status, Message: fmt.Sprintf("model %q answered %d %s", p.name, f.Status, http.StatusText(f.Status))}
 	e.Kind, e.retry = classify(f.Status, said)
 	if text := clean(said.message, ""); text != "" {
@@ -211,14 +196,17 @@ func (p *scripted) failure(f *failure, facts *facts) *Error {
 	return e
 }
 
-// unplayable is a duration that the message made of its template and that is none.
-func (p *scripted) unplayable(key string, err error) *Error {
-	return &Error{Kind: KindRefused, cause: err, Message: fmt.Sprintf("model %q cannot play its script: %s: %s", p.name, key, clean(err.Error(), ""))}
-}
-
-func (d *duration) value(f *facts) (time.Duration, error) {
+// duration is what f makes of d. The error is for a message that makes no duration of it.
+func (p *scripted) duration(key string, d duration, f *facts) (time.Duration, error) {
+	if d.text == "" {
+		return 0, nil
+	}
 	text, _ := d.fill(f)
-	return parseDuration(text)
+	made, err := parseDuration(text)
+	if err != nil {
+		return 0, &Error{Kind: KindRefused, cause: err, Message: fmt.Sprintf("model %q cannot play its script: %s: %s", p.name, key, clean(err.Error(), ""))}
+	}
+	return made, nil
 }
 
 // step finds what is played next, and adds to f what the rule's match captured.
@@ -244,17 +232,10 @@ func (r *rule) matches(f *facts) bool {
 		return true
 	}
 	found := r.Match.FindStringSubmatch(f.input)
-	if found == nil {
-		return false
+	if found != nil {
+		f.groups = r.Match.groups(found)
 	}
-	f.groups = make(map[string]string, len(found))
-	for i, name := range r.Match.SubexpNames() {
-		f.groups[fmt.Sprint(i)] = found[i]
-		if name != "" {
-			f.groups[name] = found[i]
-		}
-	}
-	return true
+	return found != nil
 }
 
 // readFacts reads a request from its end: the last tool result, the rounds of tool calls, the user's message.

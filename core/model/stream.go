@@ -3,220 +3,216 @@ package model
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
-	"strconv"
+	"slices"
+	"strings"
 	"time"
 )
 
-// Bounds on what an endpoint may send.
 const (
-	maxAnswer  = 16 << 20 // bytes of one answer, framing included
-	maxErrBody = 64 << 10 // bytes read of an error answer
+	// maxAnswer bounds the bytes of one answer, framing included.
+	maxAnswer = 16 << 20
+	// maxCalls bounds the tool calls of one answer.
+	maxCalls = 128
+	// drainPatience is how long the end of a body is waited for after [DONE]. Only a body that was read to its end leaves
+	// a connection that can be used again; most endpoints end it at once.
+	drainPatience = 50 * time.Millisecond
 )
 
 var errTooLarge = fmt.Errorf("answer is longer than %d MiB", maxAnswer>>20)
 
-// refusal is an answer with an error status.
-type refusal struct {
-	status     int
-	retryAfter time.Duration
-	apiErr     apiError
-}
-
-func (r *refusal) Error() string { return http.StatusText(r.status) }
-
-// redirected is an answer that sends the request elsewhere. to is the scheme and host of its target.
-type redirected struct {
-	status int
-	to     string
-}
-
-func (r *redirected) Error() string { return http.StatusText(r.status) }
-
-// redirect is the redirect that resp is, nil if it is none (RFC 9110, 15.4). The rest of the target is left out: it may hold
-// a secret.
-func redirect(resp *http.Response) error {
-	switch resp.StatusCode {
-	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
-	default:
-		return nil
-	}
-	r := &redirected{status: resp.StatusCode}
-	if target, err := resp.Location(); err == nil {
-		r.to = target.Scheme + "://" + target.Host
-	}
-	return r
-}
-
-// streamFailure is an error that came inside a stream.
-type streamFailure struct{ apiErr apiError }
-
-func (b *streamFailure) Error() string { return b.apiErr.message }
-
-// bufferedResponse is an answer that came in one piece though a stream was asked for. It is an error because the library's
-// stream reader cannot return it.
-type bufferedResponse struct{ body []byte }
-
-func (*bufferedResponse) Error() string { return "answer is not a stream" }
-
-// connLost is a connection that broke while an answer was read.
-type connLost struct{ cause error }
-
-func (l *connLost) Error() string { return l.cause.Error() }
-
-func (l *connLost) Unwrap() error { return l.cause }
-
-// transport is between go-openai and the network. It reads three things that the library does not return: the headers of an
-// error answer, an answer in one piece, and the stream's raw lines. It bounds all reads.
-type transport struct{ http *http.Client }
-
-// Do implements openai.HTTPDoer.
-func (d transport) Do(req *http.Request) (*http.Response, error) {
-	resp, err := d.http.Do(req)
-	if err != nil {
-		return nil, err
-	}
-	if err := redirect(resp); err != nil {
-		_ = resp.Body.Close() // nothing of it is read
-		return nil, err
-	}
-	if resp.StatusCode < 200 || resp.StatusCode > 299 {
-		defer resp.Body.Close()
-		// A part of the message is enough, because the status says what failed.
-		body, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrBody))
-		r := &refusal{status: resp.StatusCode, retryAfter: retryAfter(resp.Header, time.Now()), apiErr: parseSaid(body)}
-		if kind, _ := classify(r.status, r.apiErr); kind == KindRefused && isPage(contentType(resp.Header), bytes.TrimSpace(body)) {
-			f := foreignContent("text/html", nil)
-			f.status = r.status
-			return nil, f
-		}
-		return nil, r
-	}
-	kind := contentType(resp.Header)
-	if kind == "application/json" {
-		defer resp.Body.Close()
-		body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
-		if err != nil {
-			return nil, &connLost{err}
-		}
-		if len(body) > maxAnswer {
-			return nil, errTooLarge
-		}
-		if text := bytes.TrimSpace(body); len(text) > 0 && text[0] != '{' {
-			return nil, foreignContent(kind, text)
-		}
-		return nil, &bufferedResponse{body: body}
-	}
-	resp.Body = newEvents(kind, resp.Body)
-	return resp, nil
-}
-
-// retryAfter reads the header of RFC 9110, 10.2.3: seconds or a date. 0: the header asks for no wait.
-func retryAfter(h http.Header, now time.Time) time.Duration {
-	const most = 1e6 * time.Second
-	value := h.Get("Retry-After")
-	if seconds, err := strconv.ParseFloat(value, 64); err == nil && seconds > 0 {
-		return time.Duration(min(seconds, most.Seconds()) * float64(time.Second))
-	}
-	if at, err := http.ParseTime(value); err == nil {
-		return min(max(at.Sub(now), 0), most)
-	}
-	return 0
-}
-
-// events passes on the data lines of an event stream. go-openai counts comments (keep-alives of slow endpoints) as
-// errors, and mixes them into the error that it reports. It reads one line more after an error (for ever, where the endpoint
-// keeps the connection) and knows one of the shapes that errors have. So it gets to see neither. A stream that ends
-// without [DONE] ends with io.ErrUnexpectedEOF, one that does not begin as an event stream does with a *foreign.
-type events struct {
+// answer assembles a Response from the pieces of a stream.
+type answer struct {
 	kind  string // the content type
-	body  io.ReadCloser
-	limit *io.LimitedReader
-	lines *bufio.Reader
-	rest  []byte // what of the current line was not read yet
-	begun bool   // a line of an event stream was seen
-	done  bool   // [DONE] was seen
-	err   error
+	delta func(string)
+	begun bool // a line of an event stream was seen
+	text  strings.Builder
+	calls []*partialCall
+	usage Usage
+	// complete says that the endpoint gave a reason for ending; without one, and without [DONE], a stream was cut.
+	complete bool
+	finish   Finish
 }
 
-func newEvents(kind string, body io.ReadCloser) *events {
+type partialCall struct {
+	index     int
+	id, name  string
+	arguments strings.Builder
+}
+
+// readWhole reads an answer that came in one piece though a stream was asked for.
+func readWhole(body io.Reader, delta func(string)) (Response, error) {
+	data, err := io.ReadAll(io.LimitReader(body, maxAnswer+1))
+	if err != nil {
+		return Response{}, cutOff(err)
+	}
+	if len(data) > maxAnswer {
+		return Response{}, errTooLarge
+	}
+	if text := bytes.TrimSpace(data); len(text) > 0 && text[0] != '{' {
+		return Response{}, foreign("application/json", text)
+	}
+	whole, err := decode(data)
+	if err != nil {
+		return Response{}, fmt.Errorf("read the answer: %w", err)
+	}
+	if len(whole.Choices) == 0 {
+		return Response{}, errors.New("answer has no choices")
+	}
+	whole.Choices = whole.Choices[:1]
+	choice := &whole.Choices[0]
+	choice.Index, choice.Delta = 0, choice.Message
+	for i := range choice.Delta.ToolCalls {
+		choice.Delta.ToolCalls[i].Index = &i
+	}
+	a := answer{delta: delta}
+	if err := a.add(whole); err != nil {
+		return Response{}, err
+	}
+	return a.response(), nil
+}
+
+// readStream reads an event stream of the content type kind to its end: to [DONE], or to the end of body after a reason for
+// ending.
+func readStream(kind string, body io.ReadCloser, delta func(string)) (Response, error) {
 	limit := &io.LimitedReader{R: body, N: maxAnswer + 1}
-	return &events{kind: kind, body: body, limit: limit, lines: bufio.NewReader(limit)}
-}
-
-// drainPatience is how long Close waits for the end of a body after [DONE]. Only a body that was read to its end leaves
-// a connection that can be used again; most endpoints end it at once.
-const drainPatience = 50 * time.Millisecond
-
-func (e *events) Close() error {
-	if e.done {
-		late := time.AfterFunc(drainPatience, func() { e.body.Close() })
-		defer late.Stop()
-		_, _ = io.Copy(io.Discard, e.lines)
-	}
-	return e.body.Close()
-}
-
-func (e *events) Read(p []byte) (int, error) {
-	for len(e.rest) == 0 {
-		if e.err != nil {
-			return 0, e.err
+	lines := bufio.NewReader(limit)
+	a := answer{kind: kind, delta: delta}
+	for {
+		line, err := lines.ReadBytes('\n')
+		switch {
+		case limit.N <= 0:
+			return Response{}, errTooLarge
+		case err != nil && !errors.Is(err, io.EOF):
+			return a.end(err)
 		}
-		e.rest, e.err = e.next()
+		done, failed := a.addLine(bytes.TrimSpace(line), err != nil)
+		switch {
+		case failed != nil:
+			return Response{}, failed
+		case done:
+			late := time.AfterFunc(drainPatience, func() { body.Close() })
+			defer late.Stop()
+			_, _ = io.Copy(io.Discard, lines)
+			return a.response(), nil
+		case err != nil:
+			return a.end(io.ErrUnexpectedEOF)
+		}
 	}
-	n := copy(p, e.rest)
-	e.rest = e.rest[n:]
-	return n, nil
 }
 
-// next returns the next line that the reader needs, nil for one that it does not, and why there is none after it.
-func (e *events) next() ([]byte, error) {
-	line, err := e.lines.ReadBytes('\n')
-	switch {
-	case e.limit.N <= 0:
-		return nil, errTooLarge
-	case errors.Is(err, io.EOF):
-		err = io.ErrUnexpectedEOF
-	case err != nil:
-		return nil, &connLost{err}
+// end is the end of a stream without [DONE].
+func (a *answer) end(err error) (Response, error) {
+	if a.complete && errors.Is(err, io.ErrUnexpectedEOF) {
+		return a.response(), nil
 	}
-	line = bytes.TrimSpace(line)
-	if !e.begun {
+	return Response{}, cutOff(err)
+}
+
+// addLine adds a line of a stream, which has no spaces around it. cut says that it was not read to its end, done that it is
+// the end of the answer. It ignores what is no data, such as the comments by which slow endpoints keep the connection.
+func (a *answer) addLine(line []byte, cut bool) (done bool, err error) {
+	if !a.begun {
 		line = bytes.TrimSpace(bytes.TrimPrefix(line, []byte("\ufeff")))
 	}
 	data, isData := bytes.CutPrefix(line, []byte("data:"))
-	if !isData {
-		data = line // an error may come without the framing
-	}
 	data = bytes.TrimSpace(data)
-	if s, bad := streamError(data); bad {
-		return nil, &streamFailure{apiErr: s}
+	if isData && string(data) == "[DONE]" {
+		return true, nil
 	}
-	if empty := len(line) == 0; !e.begun && (!empty && !opensStream(line, err != nil) || empty && err != nil && isPage(e.kind, nil)) {
-		return nil, foreignContent(e.kind, line)
+	var piece wireAnswer
+	if len(data) > 0 && (isData || data[0] == '{') { // an error may come without the framing
+		piece, err = decode(data)
 	}
-	e.begun = e.begun || len(line) > 0
-	e.done = isData && string(data) == "[DONE]"
-	if !isData || len(data) == 0 || err != nil && !e.done && !json.Valid(data) {
-		return nil, err
+	if _, reported := errors.AsType[*Error](err); reported {
+		return false, err
 	}
-	return append(line, '\n'), err
+	if empty := len(line) == 0; !a.begun && (!empty && !opensStream(line, cut) || empty && cut && isPage(a.kind, nil)) {
+		return false, foreign(a.kind, line)
+	}
+	a.begun = a.begun || len(line) > 0
+	switch {
+	case !isData, cut && !json.Valid(data):
+		return false, nil
+	case err != nil:
+		return false, err
+	}
+	return false, a.add(piece)
 }
 
-// streamError reads an error out of an event's data.
-func streamError(data []byte) (apiError, bool) {
-	if !bytes.HasPrefix(data, []byte("{")) || !bytes.Contains(data, []byte(`"error"`)) {
-		return apiError{}, false
+// decode reads an answer or a piece of one. The error is an *Error for one in which the endpoint reports a failure.
+func decode(data []byte) (piece wireAnswer, err error) {
+	err = json.Unmarshal(data, &piece) // of a piece of another shape it reads what it can
+	if said, failed := parseErrorValue(piece.Error); failed {
+		e := &Error{Message: "broke off its answer", said: said.message}
+		e.Kind, e.retry = classify(0, said)
+		return piece, e
 	}
-	var event struct {
-		Error json.RawMessage `json:"error"`
+	return piece, err
+}
+
+func (a *answer) add(piece wireAnswer) error {
+	if piece.Usage != nil {
+		a.usage = Usage(*piece.Usage)
 	}
-	if json.Unmarshal(data, &event) != nil {
-		return apiError{}, false
+	for _, choice := range piece.Choices {
+		if choice.Index != 0 {
+			continue
+		}
+		if text := choice.Delta.Content + choice.Delta.Refusal; text != "" {
+			a.text.WriteString(text)
+			a.delta(text)
+		} else if choice.FinishReason == "" {
+			a.delta("")
+		}
+		for _, call := range choice.Delta.ToolCalls {
+			if err := a.addCall(call); err != nil {
+				return err
+			}
+		}
+		if choice.FinishReason != "" {
+			a.complete, a.finish = true, finish(choice.FinishReason)
+		}
 	}
-	return parseErrorValue(event.Error)
+	return nil
+}
+
+// addCall adds a piece of a tool call. Pieces belong together by index; an endpoint that leaves the index out sends an
+// id with a call's first piece.
+func (a *answer) addCall(piece wireCall) error {
+	at := len(a.calls)
+	switch {
+	case piece.Index != nil:
+		if i := slices.IndexFunc(a.calls, func(c *partialCall) bool { return c.index == *piece.Index }); i >= 0 {
+			at = i
+		}
+	case piece.ID == "" && at > 0:
+		at--
+	}
+	if at == maxCalls {
+		return fmt.Errorf("answer has more than %d tool calls", maxCalls)
+	}
+	if at == len(a.calls) {
+		call := &partialCall{index: at}
+		if piece.Index != nil {
+			call.index = *piece.Index
+		}
+		a.calls = append(a.calls, call)
+	}
+	call := a.calls[at]
+	call.id, call.name = cmp.Or(call.id, piece.ID), cmp.Or(call.name, piece.Function.Name)
+	call.arguments.WriteString(piece.Function.Arguments)
+	return nil
+}
+
+func (a *answer) response() Response {
+	m := Message{Role: RoleAssistant, Content: a.text.String()}
+	for _, c := range a.calls {
+		m.ToolCalls = append(m.ToolCalls, toolCall(c.id, c.name, c.arguments.String()))
+	}
+	return Response{Message: m, Usage: a.usage, Finish: a.finish}
 }

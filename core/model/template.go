@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -12,80 +13,30 @@ import (
 const maxExpansion = 1 << 20
 
 // template is a text of a script with holes, as Script says.
-type template struct {
-	pieces []piece
-}
+type template struct{ text string }
 
-// piece is literal text, or a hole.
-type piece struct {
-	text string
-	// group is the number or name of a captured group, fact one of the words between braces; one at most is set.
-	group, fact string
-	// number says that the value is a JSON number where it stands alone.
-	number bool
-}
-
-// hole matches what is not literal text: $$, $1, ${name}, {{fact}}, {{result.member}}, {{number $1}}.
+// hole is what is not literal text: $$, $1, ${name}, {{fact}}, {{result.member}}, {{number $1}}.
 var hole = regexp.MustCompile(`\$\$|\$(\d+)|\$\{(\w+)\}|\{\{\s*(?:(number)\s+\$(?:(\d+)|\{(\w+)\})|([\w.]+))\s*\}\}`)
+
+// holeOf reads a match of hole: the number or name of a captured group, or the word between braces; $$ is neither.
+func holeOf(m []string) (group, fact string) { return m[1] + m[2] + m[4] + m[5], m[6] }
 
 // UnmarshalText implements encoding.TextUnmarshaler.
 func (t *template) UnmarshalText(text []byte) error {
-	s, at := string(text), 0
-	for _, m := range hole.FindAllStringSubmatchIndex(s, -1) {
-		sub := func(i int) string {
-			if m[2*i] < 0 {
-				return ""
-			}
-			return s[m[2*i]:m[2*i+1]]
-		}
-		if m[0] > at {
-			t.pieces = append(t.pieces, piece{text: s[at:m[0]]})
-		}
-		at = m[1]
-		switch {
-		case sub(0) == "$$":
-			t.pieces = append(t.pieces, piece{text: "$"})
-		case sub(6) != "":
-			if !knownFact(sub(6)) {
-				return fmt.Errorf("{{%.40s}} is not known; there are input, session, model, round, result, result.NAME and number $1", sub(6))
-			}
-			t.pieces = append(t.pieces, piece{fact: sub(6)})
-		default:
-			t.pieces = append(t.pieces, piece{group: sub(1) + sub(2) + sub(4) + sub(5), number: sub(3) != ""})
-		}
-	}
-	if at < len(s) {
-		t.pieces = append(t.pieces, piece{text: s[at:]})
-	}
-	return nil
+	t.text = string(text)
+	return t.check(nil)
 }
 
-func knownFact(name string) bool {
-	switch name {
-	case "input", "session", "model", "round", "result":
-		return true
-	}
-	member, ok := strings.CutPrefix(name, "result.")
-	return ok && member != ""
-}
-
-// fixed returns the text of a template without holes.
-func (t *template) fixed() (string, bool) {
-	var b strings.Builder
-	for _, p := range t.pieces {
-		if p.group != "" || p.fact != "" {
-			return "", false
+// check says whether all holes of t can be filled. groups are the groups of the rule's match; nil: they are not known yet.
+func (t template) check(groups map[string]string) error {
+	for _, m := range hole.FindAllStringSubmatch(t.text, -1) {
+		group, fact := holeOf(m)
+		member, isMember := strings.CutPrefix(fact, "result.")
+		if fact != "" && !slices.Contains([]string{"input", "session", "model", "round", "result"}, fact) && (!isMember || member == "") {
+			return fmt.Errorf("{{%.40s}} is not known; there are input, session, model, round, result, result.NAME and number $1", fact)
 		}
-		b.WriteString(p.text)
-	}
-	return b.String(), true
-}
-
-// check says whether the rule's match has every group that t names.
-func (t *template) check(groups map[string]bool) error {
-	for _, p := range t.pieces {
-		if p.group != "" && !groups[p.group] {
-			return fmt.Errorf("$%s is not a group of match", p.group)
+		if _, known := groups[group]; group != "" && groups != nil && !known {
+			return fmt.Errorf("$%s is not a group of match", group)
 		}
 	}
 	return nil
@@ -93,58 +44,62 @@ func (t *template) check(groups map[string]bool) error {
 
 // facts is what the holes of a rule's templates are filled with.
 type facts struct {
-	groups         map[string]string
-	input, session string
-	model          string
-	round          int
-	result         string // the last tool result as the model got it
+	groups                map[string]string
+	input, session, model string
+	round                 int
+	result                string // the last tool result as the model got it
 }
 
 // fill returns t's text; whole is false if a member of the result was asked for that it does not have.
-func (t *template) fill(f *facts) (text string, whole bool) {
-	var b strings.Builder
+func (t template) fill(f *facts) (text string, whole bool) {
 	whole = true
-	for _, p := range t.pieces {
-		value, ok := f.value(p)
+	room := maxExpansion
+	text = hole.ReplaceAllStringFunc(t.text, func(m string) string {
+		value, ok := f.value(m)
 		whole = whole && ok
-		if b.Len()+len(value) > maxExpansion {
-			b.WriteString(value[:maxExpansion-b.Len()])
-			break
-		}
-		b.WriteString(value)
-	}
-	return strings.ToValidUTF8(b.String(), ""), whole
+		value = value[:min(len(value), room)]
+		room -= len(value)
+		return value
+	})
+	return strings.ToValidUTF8(text[:min(len(text), maxExpansion)], ""), whole
 }
 
-func (f *facts) value(p piece) (string, bool) {
+// value is what the hole text is filled with.
+func (f *facts) value(text string) (string, bool) {
+	group, fact := holeOf(hole.FindStringSubmatch(text))
 	switch {
-	case p.group != "":
-		return f.groups[p.group], true
-	case p.fact == "":
-		return p.text, true
-	}
-	switch p.fact {
-	case "input":
-		return f.input, true
-	case "session":
-		return f.session, true
-	case "model":
-		return f.model, true
-	case "round":
-		return strconv.Itoa(f.round), true
-	case "result":
+	case group != "":
+		return f.groups[group], true
+	case fact == "": // $$
+		return "$", true
+	case fact == "result":
 		return readable(f.result), true
 	}
-	return member(f.result, strings.TrimPrefix(p.fact, "result."))
+	if name, isMember := strings.CutPrefix(fact, "result."); isMember {
+		return member(f.result, name)
+	}
+	return map[string]string{"input": f.input, "session": f.session, "model": f.model, "round": strconv.Itoa(f.round)}[fact], true
 }
 
 // fillArguments returns the JSON of a call's arguments.
-func fillArguments(value any, f *facts) string {
-	if t, ok := value.(*template); ok {
-		text, _ := t.fill(f)
+func fillArguments(arguments any, f *facts) string {
+	switch v := arguments.(type) {
+	case nil:
+		return "{}"
+	case string:
+		text, _ := template{v}.fill(f)
 		return text
 	}
-	out, err := json.Marshal(fillValue(value, f))
+	filled, _ := mapTexts(arguments, func(t template) (any, error) {
+		text, _ := t.fill(f)
+		if m := hole.FindStringSubmatch(t.text); m != nil && m[0] == t.text && m[3] == "number" {
+			if n, err := strconv.ParseFloat(text, 64); err == nil && json.Valid([]byte(text)) {
+				return json.Number(strconv.FormatFloat(n, 'f', -1, 64)), nil
+			}
+		}
+		return text, nil
+	})
+	out, err := json.Marshal(filled)
 	if err != nil {
 		// A value that TOML has and JSON has not, such as inf.
 		return fmt.Sprintf("{%q:%q}", "error", err)
@@ -152,29 +107,28 @@ func fillArguments(value any, f *facts) string {
 	return string(out)
 }
 
-func fillValue(value any, f *facts) any {
+// mapTexts is a value of a TOML document with f's result in place of each string.
+func mapTexts(value any, f func(template) (any, error)) (any, error) {
+	var err error
 	switch v := value.(type) {
-	case *template:
-		text, _ := v.fill(f)
-		if len(v.pieces) == 1 && v.pieces[0].number {
-			if n, err := strconv.ParseFloat(text, 64); err == nil && json.Valid([]byte(text)) {
-				return json.Number(strconv.FormatFloat(n, 'f', -1, 64))
-			}
-		}
-		return text
+	case string:
+		return f(template{v})
 	case map[string]any:
 		out := make(map[string]any, len(v))
 		for key, member := range v {
-			out[key] = fillValue(member, f)
+			if out[key], err = mapTexts(member, f); err != nil {
+				return nil, fmt.Errorf("%s: %w", key, err)
+			}
 		}
-		return out
+		return out, nil
 	case []any:
 		out := make([]any, len(v))
 		for i, member := range v {
-			out[i] = fillValue(member, f)
+			if out[i], err = mapTexts(member, f); err != nil {
+				return nil, err
+			}
 		}
-		return out
-	default:
-		return value
+		return out, nil
 	}
+	return value, nil
 }

@@ -1,0 +1,89 @@
+package model
+
+import (
+	"crypto/rand"
+	"encoding/json"
+)
+
+// The chat-completions protocol (https://platform.openai.com/docs/api-reference/chat), as far as the gateway uses it.
+
+type wireRequest struct {
+	Model         string          `json:"model"`
+	Messages      []wireMessage   `json:"messages"`
+	Stream        bool            `json:"stream"`
+	StreamOptions map[string]bool `json:"stream_options,omitempty"`
+	Tools         []wireTool      `json:"tools,omitempty"`
+}
+
+// wireMessage is a message, or in a stream a piece of one.
+type wireMessage struct {
+	Role    string `json:"role"`
+	Content string `json:"content,omitempty"`
+	// Refusal stands where the text would.
+	Refusal    string     `json:"refusal,omitempty"`
+	ToolCalls  []wireCall `json:"tool_calls,omitempty"`
+	ToolCallID string     `json:"tool_call_id,omitempty"`
+}
+
+// wireCall is a tool call, or in a stream a piece of one, which then has the Index of its call.
+type wireCall struct {
+	Index    *int         `json:"index,omitempty"`
+	ID       string       `json:"id,omitempty"`
+	Type     string       `json:"type"`
+	Function wireFunction `json:"function"`
+}
+
+type wireFunction struct {
+	Name      string `json:"name,omitempty"`
+	Arguments string `json:"arguments,omitempty"`
+}
+
+type wireTool struct {
+	Type     string   `json:"type"`
+	Function ToolSpec `json:"function"`
+}
+
+// wireAnswer is an answer in one piece, with a Message in its choice, or a piece of a stream, with a Delta.
+type wireAnswer struct {
+	Error   json.RawMessage `json:"error"`
+	Choices []struct {
+		Index        int         `json:"index"`
+		Message      wireMessage `json:"message"`
+		Delta        wireMessage `json:"delta"`
+		FinishReason string      `json:"finish_reason"`
+	} `json:"choices"`
+	Usage *struct {
+		In  int64 `json:"prompt_tokens"`
+		Out int64 `json:"completion_tokens"`
+	} `json:"usage"`
+}
+
+// encode is req in the endpoint's words. Always a stream: it shows that the model lives, and ends early when asked.
+func encode(name string, req Request, usage bool) ([]byte, error) {
+	wire := wireRequest{Model: name, Stream: true}
+	if usage {
+		wire.StreamOptions = map[string]bool{"include_usage": true}
+	}
+	for _, m := range req.Messages {
+		out := wireMessage{Role: string(m.Role), Content: m.Content, ToolCallID: m.ToolCallID}
+		for _, c := range m.ToolCalls {
+			out.ToolCalls = append(out.ToolCalls, wireCall{ID: c.ID, Type: "function", Function: wireFunction{c.Name, c.Arguments}})
+		}
+		if out.Content == "" && len(out.ToolCalls) == 0 {
+			out.Content = "(empty)" // endpoints refuse a message without a content
+		}
+		wire.Messages = append(wire.Messages, out)
+	}
+	for _, t := range req.Tools {
+		wire.Tools = append(wire.Tools, wireTool{"function", t})
+	}
+	return json.Marshal(wire)
+}
+
+// toolCall is a call as the transcript holds it. The result refers to it by id, so one without gets one.
+func toolCall(id, name, arguments string) ToolCall {
+	if id == "" {
+		id = "call_" + rand.Text()
+	}
+	return ToolCall{ID: id, Name: name, Arguments: arguments}
+}
