@@ -4,14 +4,17 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"net/http"
 	"net/url"
+	"os"
 	"strconv"
 	"strings"
-	"sync"
+	"syscall"
 	"time"
 
 	"gatewaytui/core/ops"
@@ -30,11 +33,9 @@ type ClientOptions struct {
 
 // Client is an ops.Console over a control socket. It is safe for concurrent use.
 type Client struct {
-	path      string
-	opt       ClientOptions
-	transport *http.Transport
-	http      *http.Client
-	rows      rows
+	path string
+	opt  ClientOptions
+	http *http.Client
 }
 
 var _ ops.Console = (*Client)(nil)
@@ -57,11 +58,11 @@ func NewClient(path string, opt ClientOptions) *Client {
 	}
 	// The socket never redirects, so an answer that does is not the gateway's.
 	h := &http.Client{Transport: t, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	return &Client{path: path, opt: opt, transport: t, http: h}
+	return &Client{path: path, opt: opt, http: h}
 }
 
 // Close gives up the idle connections. What is in flight goes on.
-func (c *Client) Close() { c.transport.CloseIdleConnections() }
+func (c *Client) Close() { c.http.CloseIdleConnections() }
 
 // Status implements ops.Console.
 func (c *Client) Status(ctx context.Context) (ops.Status, error) {
@@ -74,28 +75,8 @@ func (c *Client) Snapshot(ctx context.Context, most ...ops.Most) (ops.Snapshot, 
 	for _, m := range most {
 		q.Set(string(m.Table), strconv.Itoa(max(m.Rows, 0)))
 	}
-	ctx, cancel := context.WithTimeout(ctx, c.opt.Timeout)
-	defer cancel()
-	resp, err := c.send(ctx, http.MethodGet, "/v1/snapshot?"+q.Encode(), nil, nil)
-	if err != nil {
-		return ops.Snapshot{}, err
-	}
-	defer resp.Body.Close()
-	text := bodies.Get().(*bytes.Buffer)
-	defer bodies.Put(text)
-	text.Reset()
-	if _, err := text.ReadFrom(io.LimitReader(resp.Body, maxAnswer)); err != nil {
-		return ops.Snapshot{}, c.unreachable(fmt.Errorf("read the answer: %w", err))
-	}
-	s, err := c.rows.snapshot(text.Bytes())
-	if err != nil {
-		return s, c.unreachable(fmt.Errorf("read the answer: %w", err))
-	}
-	return s, nil
+	return get[ops.Snapshot](ctx, c, "/v1/snapshot", q)
 }
-
-// bodies are the buffers that snapshots are read into.
-var bodies = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
 // Sessions implements ops.Console.
 func (c *Client) Sessions(ctx context.Context, q ops.Query) (ops.Page[ops.Session], error) {
@@ -134,25 +115,20 @@ func (c *Client) History(ctx context.Context, q ops.Query) (ops.Page[ops.Life], 
 
 // Preview implements ops.Console. A message's text is not sent: what it says does not change what a message does.
 func (c *Client) Preview(ctx context.Context, cmd ops.Command) (ops.Preview, error) {
-	q := url.Values{"verb": {string(cmd.Verb)}}
-	if cmd.Verb == ops.VerbMessage {
-		q.Set("text", "-")
-	}
-	for name, value := range map[string]string{
-		"target": cmd.Target, "reason": cmd.Reason, "mode": string(cmd.Mode),
+	given := map[string]string{
+		"verb": string(cmd.Verb), "target": cmd.Target, "reason": cmd.Reason, "mode": string(cmd.Mode),
 		"phase": cmd.Phase, "item": cmd.Item, "expect": cmd.Expect,
-	} {
-		if value != "" {
-			q.Set(name, value)
-		}
+	}
+	if cmd.Verb == ops.VerbMessage {
+		given["text"] = "-"
 	}
 	if cmd.Interrupt {
-		q.Set("interrupt", "true")
+		given["interrupt"] = "true"
 	}
 	if cmd.ByMS != 0 {
-		q.Set("by_ms", strconv.FormatInt(cmd.ByMS, 10))
+		given["by_ms"] = strconv.FormatInt(cmd.ByMS, 10)
 	}
-	return get[ops.Preview](ctx, c, "/v1/preview", q)
+	return get[ops.Preview](ctx, c, "/v1/preview", values(given))
 }
 
 // Do implements ops.Console. Who asks is what the kernel tells the gateway, not what cmd says.
@@ -189,20 +165,22 @@ func (c *Client) Request(ctx context.Context, id string, wait bool) (ops.Request
 }
 
 func rowValues(q ops.Query) url.Values {
-	v := url.Values{}
+	given := map[string]string{"cursor": q.Cursor, "filter": q.Filter, "key": q.Key}
 	if q.Limit > 0 {
-		v.Set("limit", strconv.Itoa(q.Limit))
+		given["limit"] = strconv.Itoa(q.Limit)
 	}
-	if q.Cursor != "" {
-		v.Set("cursor", q.Cursor)
+	return values(given)
+}
+
+// values is the query of what is given, less what is empty.
+func values(given map[string]string) url.Values {
+	q := url.Values{}
+	for name, value := range given {
+		if value != "" {
+			q.Set(name, value)
+		}
 	}
-	if q.Filter != "" {
-		v.Set("filter", q.Filter)
-	}
-	if q.Key != "" {
-		v.Set("key", q.Key)
-	}
-	return v
+	return q
 }
 
 // escape makes one path segment of any string. Dots are escaped as well, so that nothing on the way takes "." or ".."
@@ -261,4 +239,50 @@ func (c *Client) send(ctx context.Context, method, path string, body io.Reader, 
 		}
 	}
 	return nil, f.Error
+}
+
+// Unreachable is an *ops.Error with CodeUnavailable that says how the socket failed, for callers that decide on it.
+type Unreachable struct {
+	// Gone is true where no gateway listens: the socket is missing or has no listener. It is false where a gateway may
+	// listen but did not answer.
+	Gone   bool
+	answer ops.Error
+	cause  error
+}
+
+func (u *Unreachable) Error() string { return u.answer.Error() }
+
+// Unwrap makes an Unreachable an *ops.Error, and its cause, to errors.Is and errors.As.
+func (u *Unreachable) Unwrap() []error { return []error{&u.answer, u.cause} }
+
+// unreachable explains why the gateway at c's path gave no answer.
+func (c *Client) unreachable(err error) error {
+	if refused, ok := errors.AsType[*ops.Error](err); ok { // by the dial
+		return refused
+	}
+	u := &Unreachable{answer: ops.Error{Code: ops.CodeUnavailable}, cause: err}
+	say := func(message, hint string) { u.answer.Message, u.answer.Hint = message, hint }
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		u.Gone = true
+		say("no gateway runs here: the control socket "+c.path+" does not exist",
+			"start one with gatewaytui, or name its home with --home")
+	case errors.Is(err, syscall.ECONNREFUSED):
+		u.Gone = true
+		say("no gateway runs here: the control socket "+c.path+" is stale: no process listens on it",
+			"start one with gatewaytui; it removes the stale socket")
+	case errors.Is(err, fs.ErrPermission):
+		say("the control socket "+c.path+" may not be opened by this user",
+			"ask as the user that runs the gateway")
+	case errors.Is(err, context.Canceled):
+		say("the question to the gateway was given up",
+			"ask again")
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, syscall.EAGAIN):
+		say("the gateway does not answer on "+c.path,
+			"a goroutine dump says why: kill -QUIT the pid in gateway.pid, then look in dumps/")
+	default:
+		say("the gateway hung up on "+c.path+": "+err.Error(),
+			"ask again; if it was stopping, it is gone now")
+	}
+	return u
 }

@@ -35,7 +35,7 @@ func jsonNames(t reflect.Type) []string {
 }
 
 // command takes verb v.
-func (s *Server) command(v ops.VerbSpec) func(http.ResponseWriter, *http.Request, string) {
+func (s *Server) command(v ops.VerbSpec) handler {
 	limit := int64(maxBody)
 	if v.Verb == ops.VerbMessage {
 		limit = maxMessageBody

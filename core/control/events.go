@@ -96,7 +96,7 @@ func (s *Server) stream(ctx context.Context, out *stream, after uint64, kinds []
 
 	beat := time.NewTicker(heartbeat)
 	defer beat.Stop()
-	closing := s.closing
+	closing := s.closing.Done()
 	var pause <-chan time.Time // set while the server closes: a pause this long means that nothing is pending
 	for {
 		var err error

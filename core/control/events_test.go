@@ -323,7 +323,7 @@ func FuzzReadEvent(f *testing.F) {
 	f.Add(": c\n\ndata:\ndata: {}\r\n\r\n")
 	f.Add("data: {\n\n")
 	f.Fuzz(func(t *testing.T, s string) {
-		r := bufio.NewReaderSize(strings.NewReader(s), 16)
+		r := linesOf(strings.NewReader(s))
 		for range len(s) + 2 {
 			if _, err := readEvent(r, func() {}); err != nil {
 				return

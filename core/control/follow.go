@@ -3,7 +3,9 @@ package control
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -114,7 +116,7 @@ func (f *follower) once(ctx context.Context, yield func(ops.Event, error) bool) 
 	}
 	f.life, f.begun = life, true
 
-	lines := bufio.NewReaderSize(resp.Body, together)
+	lines := linesOf(resp.Body)
 	for {
 		ev, err := readEvent(lines, func() { dead.Reset(silence) })
 		switch cause := context.Cause(ctx); {
@@ -134,48 +136,35 @@ func (f *follower) once(ctx context.Context, yield func(ops.Event, error) bool) 
 	}
 }
 
+// linesOf reads the lines of a stream.
+func linesOf(r io.Reader) *bufio.Scanner {
+	lines := bufio.NewScanner(r)
+	lines.Buffer(make([]byte, 0, together), maxLine)
+	return lines
+}
+
 // readEvent reads the next event of a stream, passing over comments and what it does not know; heard is called at each
 // event and comment. io.EOF is the stream's end, between two events or, as the format asks, instead of an unfinished one.
-func readEvent(r *bufio.Reader, heard func()) (ops.Event, error) {
+func readEvent(lines *bufio.Scanner, heard func()) (ev ops.Event, err error) {
 	var data []byte
-	for {
-		line, err := readLine(r)
-		if err != nil {
-			return ops.Event{}, err
-		}
-		if len(line) == 0 {
-			heard()
-			if len(data) == 0 {
-				continue
-			}
-			return decodeEvent(string(data))
-		}
+	for lines.Scan() {
+		line := lines.Bytes()
 		if value, ok := bytes.CutPrefix(line, []byte("data:")); ok {
 			if len(data)+len(value) > maxLine {
-				return ops.Event{}, fmt.Errorf("an event has more than %d bytes", maxLine)
+				return ev, fmt.Errorf("an event has more than %d bytes", maxLine)
 			}
 			data = append(data, bytes.TrimPrefix(value, []byte(" "))...)
 		}
-	}
-}
-
-// readLine reads one line without its end. The line is valid until the next read.
-func readLine(r *bufio.Reader) ([]byte, error) {
-	part, err := r.ReadSlice('\n')
-	if err == nil {
-		return bytes.TrimRight(part, "\r\n"), nil
-	}
-	var b []byte // of a line that is longer than the reader's buffer
-	for {
-		b = append(b, part...)
-		switch {
-		case err == nil:
-			return bytes.TrimRight(b, "\r\n"), nil
-		case !errors.Is(err, bufio.ErrBufferFull):
-			return nil, err
-		case len(b) > maxLine:
-			return nil, fmt.Errorf("a line has more than %d bytes", maxLine)
+		if len(line) > 0 {
+			continue
 		}
-		part, err = r.ReadSlice('\n')
+		heard()
+		if len(data) > 0 {
+			if err := json.Unmarshal(data, &ev); err != nil {
+				return ev, fmt.Errorf("decode an event: %w", err)
+			}
+			return ev, nil
+		}
 	}
+	return ev, cmp.Or(lines.Err(), io.EOF)
 }

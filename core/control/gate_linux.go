@@ -3,8 +3,6 @@ package control
 import (
 	"fmt"
 	"net"
-	"net/http"
-	"strconv"
 	"sync"
 	"time"
 
@@ -164,11 +162,4 @@ func (c *gated) Close() error {
 		c.end.Stop()
 	}
 	return c.Conn.Close()
-}
-
-// refuseFull answers a connection beyond the bound.
-func (s *Server) refuseFull(w http.ResponseWriter, e *ops.Error) {
-	w.Header().Set("Connection", "close")
-	w.Header().Set("Retry-After", strconv.Itoa(int(e.RetryAfter/time.Second)))
-	s.fail(w, e)
 }

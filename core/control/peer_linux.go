@@ -3,7 +3,6 @@ package control
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"net"
 	"os"
@@ -180,12 +179,8 @@ func ttyOf(pid int) string {
 	if pid <= 0 {
 		return ""
 	}
-	f, err := os.Open("/proc/" + strconv.Itoa(pid) + "/stat")
-	if err != nil {
-		return ""
-	}
-	defer f.Close()
-	return ttyFromStat(string(readAtMost(f, 4096)))
+	stat, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat") // of a process that has ended it is empty
+	return ttyFromStat(string(stat))
 }
 
 // ttyFromStat reads tty_nr, the seventh field of proc_pid_stat(5). The second one, the command, is in parentheses and
@@ -214,10 +209,4 @@ func ttyFromStat(stat string) string {
 		return "ttyS" + strconv.FormatInt(minor-64, 10)
 	}
 	return fmt.Sprintf("%d:%d", major, minor)
-}
-
-// readAtMost is the first n bytes of f. A process that ends meanwhile gives fewer, which is as good as none.
-func readAtMost(f *os.File, n int64) []byte {
-	b, _ := io.ReadAll(io.LimitReader(f, n))
-	return b
 }

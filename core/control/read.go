@@ -2,7 +2,6 @@ package control
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"net/http"
@@ -15,11 +14,8 @@ import (
 	"gatewaytui/core/text"
 )
 
-func (s *Server) status(w http.ResponseWriter, r *http.Request, _ string) {
-	one(s, w, r, s.opt.Console.Status, fillStatus)
-}
-
-func (s *Server) snapshot(w http.ResponseWriter, r *http.Request, _ string) {
+// snapshot answers with the tables, each bounded by the parameter of its name.
+func (s *Server) snapshot(w http.ResponseWriter, r *http.Request, target string) {
 	var most []ops.Most
 	tables := []string{string(ops.TableSessions), string(ops.TableAgents), string(ops.TableProcesses)}
 	q, err := query(r, tables...)
@@ -34,15 +30,7 @@ func (s *Server) snapshot(w http.ResponseWriter, r *http.Request, _ string) {
 		s.fail(w, err)
 		return
 	}
-	one(s, w, r, func(ctx context.Context) (ops.Snapshot, error) { return s.opt.Console.Snapshot(ctx, most...) }, fillSnapshot, tables...)
-}
-
-func (s *Server) plan(w http.ResponseWriter, r *http.Request, _ string) {
-	one(s, w, r, s.opt.Console.Plan, func(p *ops.Plan) { p.Phases = filled(p.Phases) })
-}
-
-func (s *Server) shutdown(w http.ResponseWriter, r *http.Request, _ string) {
-	one(s, w, r, s.opt.Console.Shutdown, fillShutdown)
+	one(s, func(ctx context.Context) (ops.Snapshot, error) { return s.opt.Console.Snapshot(ctx, most...) }, fillSnapshot, tables...)(w, r, target)
 }
 
 // history is the console's, with the reports in it made fit for scripts.
@@ -57,29 +45,34 @@ func (s *Server) history(ctx context.Context, q ops.Query) (ops.Page[ops.Life], 
 }
 
 // one answers with a single value. known are the query parameters that ask has read.
-func one[T any](s *Server, w http.ResponseWriter, r *http.Request, ask func(context.Context) (T, error), fill func(*T), known ...string) {
-	ctx, cancel := context.WithTimeout(r.Context(), answerTime)
-	defer cancel()
-	_, err := query(r, known...)
-	var v T
-	if err == nil {
-		v, err = ask(ctx)
-	}
-	fill(&v)
-	s.reply(w, v, err)
-}
-
-// list answers with one page of rows. further are the parameters that not every list takes.
-func list[T any](s *Server, ask func(context.Context, ops.Query) (ops.Page[T], error), further ...string) func(http.ResponseWriter, *http.Request, string) {
+func one[T any](s *Server, ask func(context.Context) (T, error), fill func(*T), known ...string) handler {
 	return func(w http.ResponseWriter, r *http.Request, _ string) {
 		ctx, cancel := context.WithTimeout(r.Context(), answerTime)
 		defer cancel()
-		q, err := rowQuery(r, append([]string{"limit", "cursor", "filter"}, further...)...)
-		if err != nil {
-			s.fail(w, err)
-			return
+		_, err := query(r, known...)
+		var v T
+		if err == nil {
+			v, err = ask(ctx)
 		}
-		page, err := ask(ctx, q)
+		fill(&v)
+		s.reply(w, v, err)
+	}
+}
+
+// list answers with one page of rows. further are the parameters that not every list takes.
+func list[T any](s *Server, ask func(context.Context, ops.Query) (ops.Page[T], error), further ...string) handler {
+	return func(w http.ResponseWriter, r *http.Request, _ string) {
+		ctx, cancel := context.WithTimeout(r.Context(), answerTime)
+		defer cancel()
+		q, err := query(r, append([]string{"limit", "cursor", "filter"}, further...)...)
+		var limit int64
+		if err == nil {
+			limit, err = number(q, "limit")
+		}
+		var page ops.Page[T]
+		if err == nil {
+			page, err = ask(ctx, ops.Query{Limit: int(min(limit, ops.MaxLimit)), Cursor: q.Get("cursor"), Filter: q.Get("filter"), Key: q.Get("key")})
+		}
 		page.Items = filled(page.Items)
 		s.reply(w, page, err)
 	}
@@ -122,77 +115,75 @@ func number(q url.Values, name string) (int64, error) {
 	return n, nil
 }
 
-func rowQuery(r *http.Request, known ...string) (ops.Query, error) {
-	q, err := query(r, known...)
-	if err != nil {
-		return ops.Query{}, err
-	}
-	limit, err := number(q, "limit")
-	if err != nil {
-		return ops.Query{}, err
-	}
-	return ops.Query{Limit: int(min(limit, ops.MaxLimit)), Cursor: q.Get("cursor"), Filter: q.Get("filter"), Key: q.Get("key")}, nil
-}
-
 // request answers with what became of a command; with wait_ms it is a long poll, which a closing server ends.
 func (s *Server) request(w http.ResponseWriter, r *http.Request, id string) {
 	q, err := query(r, "wait_ms")
+	var ms int64
+	if err == nil {
+		ms, err = number(q, "wait_ms")
+	}
 	if err != nil {
 		s.fail(w, err)
 		return
 	}
-	ms, err := number(q, "wait_ms")
-	if err != nil {
-		s.fail(w, err)
-		return
-	}
-	limit := answerTime
-	if ms > 0 {
+	limit, wait := answerTime, ms > 0
+	if wait {
 		limit = time.Duration(min(ms, maxWait.Milliseconds())) * time.Millisecond
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), limit)
 	defer cancel()
-	if ms > 0 {
-		stop := s.endOnClose(cancel)
-		defer stop()
+	if wait {
+		defer context.AfterFunc(s.closing, cancel)()
 	}
-	req, err := s.opt.Console.Request(ctx, id, ms > 0)
+	req, err := s.opt.Console.Request(ctx, id, wait)
 	s.reply(w, req, err)
 }
 
-// endOnClose calls cancel when the server closes, unless stop is called first; stop returns when that is settled.
-func (s *Server) endOnClose(cancel func()) (stop func()) {
-	done, settled := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(settled)
-		select {
-		case <-s.closing:
-			cancel()
-		case <-done:
-		}
-	}()
-	return func() { close(done); <-settled }
-}
-
-func (s *Server) healthz(w http.ResponseWriter, r *http.Request, _ string) {
-	s.probe(w, s.opt.Live(), "the gateway should be started again")
-}
-
-func (s *Server) readyz(w http.ResponseWriter, r *http.Request, _ string) {
-	s.probe(w, s.opt.Ready(), "GET /v1/status has more")
-}
-
 // probe answers a supervisor's question, in the plain text that such callers expect; a no is JSON as everywhere.
-func (s *Server) probe(w http.ResponseWriter, err error, hint string) {
-	if err != nil {
-		s.answer(w, http.StatusServiceUnavailable, failure{&ops.Error{Code: ops.CodeUnavailable, Message: err.Error(), Hint: hint}})
-		return
+func (s *Server) probe(ask func() error, hint string) handler {
+	return func(w http.ResponseWriter, _ *http.Request, _ string) {
+		if err := ask(); err != nil {
+			s.fail(w, &ops.Error{Code: ops.CodeUnavailable, Message: err.Error(), Hint: hint})
+			return
+		}
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(answerWrite))
+		_, _ = w.Write([]byte("ok\n")) // a prober that has left needs no answer
 	}
-	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(answerWrite))
-	_, _ = w.Write([]byte("ok\n")) // a prober that left is none of our business
 }
 
-func isTimeout(err error) bool {
-	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
+// Scripts loop over arrays: one that is empty is [] on the wire, never null.
+
+func filled[T any](s []T) []T {
+	if s == nil {
+		return []T{}
+	}
+	return s
+}
+
+func fillStatus(s *ops.Status) { s.Warnings, s.Limits = filled(s.Warnings), filled(s.Limits) }
+
+func fillSnapshot(s *ops.Snapshot) {
+	fillStatus(&s.Status)
+	s.Sessions = filled(s.Sessions)
+	s.Agents = filled(s.Agents)
+	s.Processes = filled(s.Processes)
+	s.Adapters = filled(s.Adapters)
+	s.Background = filled(s.Background)
+	if s.Shutdown != nil {
+		fillShutdown(s.Shutdown)
+	}
+}
+
+func fillShutdown(s *ops.Shutdown) {
+	s.Phases = filled(s.Phases)
+	for i := range s.Phases {
+		s.Phases[i].Items = filled(s.Phases[i].Items)
+	}
+}
+
+func fillPreview(p *ops.Preview) {
+	for _, list := range []*[]string{&p.WaitsFor, &p.Interrupt, &p.Closes, &p.Kills, &p.Keeps, &p.Loses} {
+		*list = filled(*list)
+	}
 }

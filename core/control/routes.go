@@ -1,6 +1,7 @@
 package control
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -22,29 +23,32 @@ const maxTarget = 4096
 type route struct {
 	method string
 	path   string
-	serve  func(w http.ResponseWriter, r *http.Request, target string)
+	serve  handler
 	// tools says that a tool of the gateway is answered as well (HF7).
 	tools bool
 }
 
+type handler = func(w http.ResponseWriter, r *http.Request, target string)
+
 // table is every route; those of the verbs come from ops.Verbs.
 func (s *Server) table() []route {
+	console := s.opt.Console
 	routes := []route{
-		{"GET", "/v1/status", s.status, true},
+		{"GET", "/v1/status", one(s, console.Status, fillStatus), true},
 		{"GET", "/v1/snapshot", s.snapshot, false},
-		{"GET", "/v1/sessions", list(s, s.opt.Console.Sessions, "key"), false},
-		{"GET", "/v1/agents", list(s, s.opt.Console.Agents), false},
-		{"GET", "/v1/processes", list(s, s.opt.Console.Processes), false},
-		{"GET", "/v1/adapters", list(s, s.opt.Console.Adapters), false},
-		{"GET", "/v1/plan", s.plan, false},
-		{"GET", "/v1/shutdown", s.shutdown, false},
+		{"GET", "/v1/sessions", list(s, console.Sessions, "key"), false},
+		{"GET", "/v1/agents", list(s, console.Agents), false},
+		{"GET", "/v1/processes", list(s, console.Processes), false},
+		{"GET", "/v1/adapters", list(s, console.Adapters), false},
+		{"GET", "/v1/plan", one(s, console.Plan, func(p *ops.Plan) { p.Phases = filled(p.Phases) }), false},
+		{"GET", "/v1/shutdown", one(s, console.Shutdown, fillShutdown), false},
 		{"GET", "/v1/history", list(s, s.history), false},
 		{"GET", "/v1/events", s.events, false},
 		{"GET", "/v1/preview", s.preview, false},
 		{"GET", "/v1/requests/{target}", s.request, false},
-		{"GET", "/healthz", s.healthz, true},
-		{"GET", "/readyz", s.readyz, true},
-		{"GET", "/metrics", func(w http.ResponseWriter, r *http.Request, _ string) { s.metrics.ServeHTTP(w, r) }, false},
+		{"GET", "/healthz", s.probe(s.opt.Live, "the gateway should be started again"), true},
+		{"GET", "/readyz", s.probe(s.opt.Ready, "GET /v1/status has more"), true},
+		{"GET", "/metrics", plain(s.metrics.ServeHTTP), false},
 		{"GET", "/debug/pprof/cmdline", plain(pprof.Cmdline), false},
 		{"GET", "/debug/pprof/profile", plain(pprof.Profile), false},
 		{"GET", "/debug/pprof/symbol", plain(pprof.Symbol), false},
@@ -57,7 +61,7 @@ func (s *Server) table() []route {
 	return routes
 }
 
-func plain(h http.HandlerFunc) func(http.ResponseWriter, *http.Request, string) {
+func plain(h http.HandlerFunc) handler {
 	return func(w http.ResponseWriter, r *http.Request, _ string) { h(w, r) }
 }
 
@@ -169,7 +173,8 @@ func (s *Server) fail(w http.ResponseWriter, err error) {
 
 // asError gives the errors that only this layer can explain a code of their own.
 func asError(err error) *ops.Error {
-	if _, known := errors.AsType[*ops.Error](err); !known && isTimeout(err) {
+	_, known := errors.AsType[*ops.Error](err)
+	if !known && (errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)) {
 		return &ops.Error{
 			Code: ops.CodeUnavailable, Message: "the gateway did not answer in time: " + err.Error(),
 			Hint: "ask again; POST /v1/diagnose writes what it is busy with into a file",

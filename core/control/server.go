@@ -5,8 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
+	"slices"
+	"strconv"
 	"sync"
 	"time"
 
@@ -54,7 +57,8 @@ type Server struct {
 	refusals refusals
 
 	listener *gate
-	closing  chan struct{} // closed when the goodbye begins
+	closing  context.Context // ends when the server begins to leave
+	close    func()
 	inFlight sync.WaitGroup
 
 	mu    sync.Mutex
@@ -73,7 +77,8 @@ func NewServer(opt Options) *Server {
 	if opt.Ready == nil {
 		opt.Ready = func() error { return nil }
 	}
-	s := &Server{opt: opt, log: opt.Log, closing: make(chan struct{}), fresh: map[net.Conn]struct{}{}}
+	s := &Server{opt: opt, log: opt.Log, fresh: map[net.Conn]struct{}{}}
+	s.closing, s.close = context.WithCancel(context.Background())
 	s.metrics = metricsHandler(opt.Console, opt.Gatherer)
 	s.routes = s.table()
 	return s
@@ -129,7 +134,7 @@ func (s *Server) Serve(ctx context.Context) error {
 
 // leave says goodbye: it costs at most twice goodbye.
 func (s *Server) leave(srv *http.Server, cut func()) error {
-	close(s.closing)
+	s.close()
 	s.dropFresh()
 	// Shutdown must run though the context that asked for it has ended.
 	ctx, cancel := context.WithTimeout(context.Background(), goodbye)
@@ -170,10 +175,7 @@ func (s *Server) track(c net.Conn, state http.ConnState) {
 
 func (s *Server) dropFresh() {
 	s.mu.Lock()
-	conns := make([]net.Conn, 0, len(s.fresh))
-	for c := range s.fresh {
-		conns = append(conns, c)
-	}
+	conns := slices.Collect(maps.Keys(s.fresh))
 	s.mu.Unlock()
 	for _, c := range conns {
 		c.Close() // it sent no request, so no answer is due
@@ -198,7 +200,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if p.full != nil {
-		s.refuseFull(w, p.full)
+		w.Header().Set("Connection", "close")
+		w.Header().Set("Retry-After", strconv.Itoa(int(p.full.RetryAfter/time.Second)))
+		s.fail(w, p.full)
 		return
 	}
 	if s.opt.Life != "" {

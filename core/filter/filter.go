@@ -49,9 +49,7 @@ type term struct {
 	// field is the column, -1 for all of them.
 	field          int
 	inverse, fuzzy bool
-	// low is what is looked for, in lower case; ascii says that it has no other letters.
-	low   string
-	ascii bool
+	low            string // what is looked for, in lower case
 }
 
 // Parse reads a filter for rows with these fields. A word that is not finished yet, such as a lone "!" or "state:", is left
@@ -94,7 +92,6 @@ func (f *Filter[T]) term(w word) (term, error) {
 	}
 	t.fuzzy = w.cut("~")
 	t.low = strings.ToLower(w.text)
-	t.ascii = isASCII(t.low)
 	return t, nil
 }
 
@@ -132,17 +129,11 @@ func (f Filter[T]) All() bool { return len(f.terms) == 0 }
 func (f Filter[T]) Match(row *T) bool {
 	for i := range f.terms {
 		t := &f.terms[i]
-		found := false
+		fields := f.fields
 		if t.field >= 0 {
-			found = t.in(f.fields[t.field].Text(row))
-		} else {
-			for j := range f.fields {
-				if found = t.in(f.fields[j].Text(row)); found {
-					break
-				}
-			}
+			fields = fields[t.field : t.field+1]
 		}
-		if found == t.inverse {
+		if slices.ContainsFunc(fields, func(c Field[T]) bool { return t.in(c.Text(row)) }) == t.inverse {
 			return false
 		}
 	}
@@ -163,72 +154,16 @@ func (f Filter[T]) Could(name, fieldText string) bool {
 
 // in reports whether t is in s.
 func (t *term) in(s string) bool {
-	switch {
-	case t.fuzzy:
-		return subsequence(s, t.low)
-	case t.ascii:
-		return containsFold(s, t.low)
+	s = strings.ToLower(s)
+	if !t.fuzzy {
+		return strings.Contains(s, t.low)
 	}
-	return strings.Contains(strings.ToLower(s), t.low)
-}
-
-// subsequence reports whether the letters of low are in s in their order.
-func subsequence(s, low string) bool {
-	for _, r := range strings.ToLower(s) {
+	low := t.low
+	for _, r := range s { // the letters of low in their order
 		want, n := utf8.DecodeRuneInString(low)
-		if n == 0 {
-			return true
-		}
-		if r == want {
+		if n > 0 && r == want {
 			low = low[n:]
 		}
 	}
 	return low == ""
-}
-
-// containsFold is strings.Contains for ASCII in lower case, without a copy of s. low is not empty.
-func containsFold(s, low string) bool {
-	c := low[0]
-	for len(s) >= len(low) {
-		at := strings.IndexByte(s, c)
-		if 'a' <= c && c <= 'z' {
-			before := s
-			if at >= 0 {
-				before = s[:at]
-			}
-			if up := strings.IndexByte(before, c-'a'+'A'); up >= 0 {
-				at = up
-			}
-		}
-		if at < 0 || len(s)-at < len(low) {
-			return false
-		}
-		if foldEqual(s[at:at+len(low)], low) {
-			return true
-		}
-		s = s[at+1:]
-	}
-	return false
-}
-
-func foldEqual(s, low string) bool {
-	for i := range len(low) {
-		c := s[i]
-		if 'A' <= c && c <= 'Z' {
-			c += 'a' - 'A'
-		}
-		if c != low[i] {
-			return false
-		}
-	}
-	return true
-}
-
-func isASCII(s string) bool {
-	for i := range len(s) {
-		if s[i] >= utf8.RuneSelf {
-			return false
-		}
-	}
-	return true
 }

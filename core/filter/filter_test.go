@@ -128,21 +128,6 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// The search without a copy finds what a search in lower case finds.
-func FuzzContainsFold(f *testing.F) {
-	f.Add("api:user:Alice", "alice")
-	f.Add("aAb", "ab")
-	f.Fuzz(func(t *testing.T, s, low string) {
-		low = strings.ToLower(low)
-		if low == "" || !isASCII(s) || !isASCII(low) {
-			return
-		}
-		if got, want := containsFold(s, low), strings.Contains(strings.ToLower(s), low); got != want {
-			t.Fatalf("%q in %q: %v, want %v", low, s, got, want)
-		}
-	})
-}
-
 func BenchmarkMatch(b *testing.B) {
 	for _, filter := range []string{"zebra", "state:running", "~tgx", "user:maria telegram"} {
 		f, err := Parse(filter, Sessions)
