@@ -2,20 +2,20 @@
 // control socket computes what a snapshot shows from the snapshot itself.
 //
 // The values of every label come from fixed sets, or from the configured adapters and models: a name that a chat or a
-// caller chooses makes no series. Each series that a message, a turn or a model call counts is made at the start, so that
-// counting is one atomic addition.
+// caller chooses makes no series. Each series that a message, a turn or a model call counts is there from the start, with
+// the value 0.
 package metrics
 
 import (
 	"context"
 	"errors"
-	"iter"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"gatewaytui/core/adapter"
 	"gatewaytui/core/agent"
@@ -27,34 +27,29 @@ import (
 
 // Metrics are the counters and gauges of one gateway. Its methods may be called from any goroutine and never wait.
 type Metrics struct {
-	registry     *prometheus.Registry
-	turnsStarted prometheus.Counter
-	turnsEnded   map[store.TurnState]prometheus.Counter
-	turnSeconds  prometheus.Histogram
-	storeSeconds prometheus.Histogram
-	platforms    map[string]platformMetrics
-	models       map[string]modelMetrics
-}
-
-// platformMetrics count the messages of one platform.
-type platformMetrics struct{ received, refused, delivered, rejected, failed prometheus.Counter }
-
-// modelMetrics count the calls of one model. Its results are resultOK, resultInterrupted and the kinds of model.Error.
-type modelMetrics struct {
-	calls               map[string]prometheus.Counter
-	seconds             prometheus.Observer
-	tokensIn, tokensOut prometheus.Counter
+	registry                  *prometheus.Registry
+	turnsStarted              prometheus.Counter
+	turnsEnded                *prometheus.CounterVec
+	turnSeconds, storeSeconds prometheus.Histogram
+	platforms                 []string // the values of the label platform
+	received, refused, sent   *prometheus.CounterVec
+	models, results           []string // the values of the labels model and result
+	calls, tokens             *prometheus.CounterVec
+	callSeconds               *prometheus.HistogramVec
 }
 
 // The values of the label result in addition to the kinds of model.Error.
 const (
 	resultOK          = "ok"
 	resultInterrupted = "interrupted"
-	resultOther       = "other"
 )
 
-// labelOther is the platform of a session, or the model of a call, that the config does not name.
-const labelOther = "other"
+// other is the platform of a session, or the model of a call, that the config does not name, and the result of a call that has
+// no kind.
+const other = "other"
+
+// turnStates are the values of the label state.
+var turnStates = []store.TurnState{store.TurnDone, store.TurnFailed, store.TurnInterrupted}
 
 // Gauges are read at each scrape. They must be cheap and must not wait.
 type Gauges struct {
@@ -65,34 +60,27 @@ type Gauges struct {
 // New returns the metrics for the adapters and models of the config.
 func New(adapters, models []string, read Gauges) *Metrics {
 	m := &Metrics{
-		registry: prometheus.NewRegistry(), turnsEnded: map[store.TurnState]prometheus.Counter{},
-		platforms: map[string]platformMetrics{}, models: map[string]modelMetrics{},
+		registry:  prometheus.NewRegistry(),
+		platforms: unique(adapters, "cli", other), models: unique(models, other),
+		results: []string{resultOK, resultInterrupted, other},
+	}
+	for _, kind := range model.Kinds {
+		m.results = append(m.results, string(kind))
 	}
 	m.countTurns()
-	m.countMessages(adapters)
-	m.countCalls(models)
+	m.countMessages()
+	m.countCalls()
+	gauge := func(name, help string, of func() float64) {
+		m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, of))
+	}
+	gauge("gatewaytui_ready", "1 while messages are taken, as /readyz says; 0 while starting, draining, stopping, or when the store takes nothing.", read.Ready)
+	gauge("gatewaytui_outbox_messages", "Replies that wait for their platform.", read.Outbox)
+	gauge("gatewaytui_model_calls_waiting", "Model calls that wait for a slot of limits.model_calls.", read.CallsWaiting)
+	m.countWith("gatewaytui_store_commits_total", "Transactions that the store committed, each one synchronous write.", read.Commits)
+	m.countWith("gatewaytui_lives_total", "Lives that began on this home, this one included; 0 until the store is open.", read.Lives)
+	m.countWith("gatewaytui_events_total", "Events that were emitted.", read.Events)
+	m.countWith("gatewaytui_events_dropped_total", "Events that readers missed because they were too slow.", read.EventsMissed)
 	m.registry.MustRegister(
-		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-			Name: "gatewaytui_ready", Help: "1 while messages are taken, as /readyz says; 0 while starting, draining, stopping, or when the store takes nothing.",
-		}, read.Ready),
-		prometheus.NewCounterFunc(prometheus.CounterOpts{
-			Name: "gatewaytui_store_commits_total", Help: "Transactions that the store committed, each one synchronous write.",
-		}, read.Commits),
-		prometheus.NewCounterFunc(prometheus.CounterOpts{
-			Name: "gatewaytui_lives_total", Help: "Lives that began on this home, this one included; 0 until the store is open.",
-		}, read.Lives),
-		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-			Name: "gatewaytui_outbox_messages", Help: "Replies that wait for their platform.",
-		}, read.Outbox),
-		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-			Name: "gatewaytui_model_calls_waiting", Help: "Model calls that wait for a slot of limits.model_calls.",
-		}, read.CallsWaiting),
-		prometheus.NewCounterFunc(prometheus.CounterOpts{
-			Name: "gatewaytui_events_total", Help: "Events that were emitted.",
-		}, read.Events),
-		prometheus.NewCounterFunc(prometheus.CounterOpts{
-			Name: "gatewaytui_events_dropped_total", Help: "Events that readers missed because they were too slow.",
-		}, read.EventsMissed),
 		limitCollector{read.Limits},
 		collectors.NewGoCollector(),
 		// process_resident_memory_bytes, process_open_fds and process_cpu_seconds_total are this process's own.
@@ -101,87 +89,74 @@ func New(adapters, models []string, read Gauges) *Metrics {
 	return m
 }
 
+// countWith registers a counter that is kept elsewhere.
+func (m *Metrics) countWith(name, help string, value func() float64) {
+	m.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Name: name, Help: help}, value))
+}
+
 // counters registers a family of counters.
 func (m *Metrics) counters(name, help string, labels ...string) *prometheus.CounterVec {
-	c := prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
-	m.registry.MustRegister(c)
-	return c
+	return promauto.With(m.registry).NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
 }
 
 // countTurns makes the series of turns and of the store.
 func (m *Metrics) countTurns() {
 	m.turnsStarted = m.counters("gatewaytui_turns_started_total", "Turns that began.").WithLabelValues()
-	ended := m.counters("gatewaytui_turns_ended_total", "Turns that ended, by how: done, failed, interrupted.", "state")
-	for _, state := range []store.TurnState{store.TurnDone, store.TurnFailed, store.TurnInterrupted} {
-		m.turnsEnded[state] = ended.WithLabelValues(string(state))
+	m.turnsEnded = m.counters("gatewaytui_turns_ended_total", "Turns that ended, by how: done, failed, interrupted.", "state")
+	for _, state := range turnStates {
+		m.turnsEnded.WithLabelValues(string(state))
 	}
-	m.turnSeconds = prometheus.NewHistogram(prometheus.HistogramOpts{
+	m.turnSeconds = promauto.With(m.registry).NewHistogram(prometheus.HistogramOpts{
 		Name: "gatewaytui_turn_duration_seconds", Help: "Time from the begin of a turn to its end.",
 		Buckets: prometheus.ExponentialBuckets(0.005, 4, 9),
 	})
-	m.storeSeconds = prometheus.NewHistogram(prometheus.HistogramOpts{
+	m.storeSeconds = promauto.With(m.registry).NewHistogram(prometheus.HistogramOpts{
 		Name: "gatewaytui_store_transaction_duration_seconds", Help: "Time that a transaction of the store took, committed or not.",
 		Buckets: prometheus.ExponentialBuckets(0.0005, 4, 9),
 	})
-	m.registry.MustRegister(m.turnSeconds, m.storeSeconds)
 }
 
 // countMessages makes the series of the messages of each platform.
-func (m *Metrics) countMessages(adapters []string) {
-	received := m.counters("gatewaytui_messages_received_total", "Messages that were accepted, by platform.", "platform")
-	refused := m.counters("gatewaytui_messages_refused_total", "Messages that were refused: while draining or stopping, over the queue limit, or not saved.", "platform")
-	sent := m.counters("gatewaytui_messages_sent_total", "Replies and notices, by platform and outcome: delivered, rejected (the platform will never take it), failed (a chat is tried again).", "platform", "outcome")
-	for _, name := range unique(adapters, "cli", labelOther) {
-		m.platforms[name] = platformMetrics{
-			received: received.WithLabelValues(name), refused: refused.WithLabelValues(name),
-			delivered: sent.WithLabelValues(name, "delivered"), rejected: sent.WithLabelValues(name, "rejected"), failed: sent.WithLabelValues(name, "failed"),
+func (m *Metrics) countMessages() {
+	m.received = m.counters("gatewaytui_messages_received_total", "Messages that were accepted, by platform.", "platform")
+	m.refused = m.counters("gatewaytui_messages_refused_total", "Messages that were refused: while draining or stopping, over the queue limit, or not saved.", "platform")
+	m.sent = m.counters("gatewaytui_messages_sent_total", "Replies and notices, by platform and outcome: delivered, rejected (the platform will never take it), failed (a chat is tried again).", "platform", "outcome")
+	for _, name := range m.platforms {
+		m.received.WithLabelValues(name)
+		m.refused.WithLabelValues(name)
+		for _, outcome := range []string{"delivered", "rejected", "failed"} {
+			m.sent.WithLabelValues(name, outcome)
 		}
 	}
 }
 
 // countCalls makes the series of the calls of each model.
-func (m *Metrics) countCalls(models []string) {
-	calls := m.counters("gatewaytui_model_calls_total", "Model calls that ended, by model and result: ok, interrupted, or the kind of error.", "model", "result")
-	tokens := m.counters("gatewaytui_model_tokens_total", "Tokens of model calls, by model and direction: in, out. Zero where the endpoint does not report them.", "model", "direction")
-	seconds := prometheus.NewHistogramVec(prometheus.HistogramOpts{
+func (m *Metrics) countCalls() {
+	m.calls = m.counters("gatewaytui_model_calls_total", "Model calls that ended, by model and result: ok, interrupted, or the kind of error.", "model", "result")
+	m.tokens = m.counters("gatewaytui_model_tokens_total", "Tokens of model calls, by model and direction: in, out. Zero where the endpoint does not report them.", "model", "direction")
+	m.callSeconds = promauto.With(m.registry).NewHistogramVec(prometheus.HistogramOpts{
 		Name: "gatewaytui_model_call_duration_seconds", Help: "Time from a model call to its complete answer or its failure, retries included.",
 		Buckets: prometheus.ExponentialBuckets(0.01, 3, 10),
 	}, []string{"model"})
-	m.registry.MustRegister(seconds)
-	for _, name := range unique(models, labelOther) {
-		one := modelMetrics{
-			calls: map[string]prometheus.Counter{}, seconds: seconds.WithLabelValues(name),
-			tokensIn: tokens.WithLabelValues(name, "in"), tokensOut: tokens.WithLabelValues(name, "out"),
+	for _, name := range m.models {
+		m.callSeconds.WithLabelValues(name)
+		m.tokens.WithLabelValues(name, "in")
+		m.tokens.WithLabelValues(name, "out")
+		for _, result := range m.results {
+			m.calls.WithLabelValues(name, result)
 		}
-		for result := range callResults() {
-			one.calls[result] = calls.WithLabelValues(name, result)
-		}
-		m.models[name] = one
 	}
 }
 
 // CountAlso adds the counters that the platforms keep themselves.
 func (m *Metrics) CountAlso(platforms []adapter.Platform) {
 	for _, p := range platforms {
-		counting, is := p.(adapter.Counting)
-		if !is {
-			continue
-		}
-		for _, c := range counting.Counters() {
-			m.registry.MustRegister(prometheus.NewCounterFunc(
-				prometheus.CounterOpts{Name: c.Name, Help: c.Help}, func() float64 { return float64(c.Value()) },
-			))
+		if counting, is := p.(adapter.Counting); is {
+			for _, c := range counting.Counters() {
+				m.countWith(c.Name, c.Help, func() float64 { return float64(c.Value()) })
+			}
 		}
 	}
-}
-
-// callResults are the values of the label result.
-func callResults() iter.Seq[string] {
-	results := []string{resultOK, resultInterrupted, resultOther}
-	for _, kind := range model.Kinds {
-		results = append(results, string(kind))
-	}
-	return slices.Values(results)
 }
 
 // unique are the names, sorted and without repeats, as valid label values.
@@ -194,44 +169,37 @@ func unique(names []string, more ...string) []string {
 	return slices.Compact(all)
 }
 
-// platform is what counts the messages of a session.
-func (m *Metrics) platform(key string) platformMetrics {
-	if p, known := m.platforms[session.Platform(key)]; known {
-		return p
+// known is value if it is one of a label's values, else other.
+func known(value string, values []string) string {
+	if slices.Contains(values, value) {
+		return value
 	}
-	return m.platforms[labelOther]
+	return other
 }
 
 // Received counts a message to the session key, which was refused if err is not nil.
 func (m *Metrics) Received(key string, err error) {
-	if p := m.platform(key); err == nil {
-		p.received.Inc()
-	} else {
-		p.refused.Inc()
+	count := m.received
+	if err != nil {
+		count = m.refused
 	}
+	count.WithLabelValues(known(session.Platform(key), m.platforms)).Inc()
 }
 
 // Sent counts a reply or notice of the session key.
 func (m *Metrics) Sent(key string, err error) {
-	p := m.platform(key)
-	_, rejected := errors.AsType[*adapter.RefusedError](err)
-	switch {
-	case err == nil:
-		p.delivered.Inc()
-	case rejected:
-		p.rejected.Inc()
-	default:
-		p.failed.Inc()
+	outcome := "failed"
+	if err == nil {
+		outcome = "delivered"
+	} else if _, rejected := errors.AsType[*adapter.RefusedError](err); rejected {
+		outcome = "rejected"
 	}
+	m.sent.WithLabelValues(known(session.Platform(key), m.platforms), outcome).Inc()
 }
 
 // Called counts a model call that ended.
 func (m *Metrics) Called(c agent.Call) {
-	one, known := m.models[c.Model]
-	if !known {
-		one = m.models[labelOther]
-	}
-	result := resultOther
+	name, result := known(c.Model, m.models), other
 	failed, is := errors.AsType[*model.Error](c.Err)
 	switch {
 	case c.Err == nil:
@@ -239,15 +207,12 @@ func (m *Metrics) Called(c agent.Call) {
 	case c.Interrupted, errors.Is(c.Err, context.Canceled), errors.Is(c.Err, model.ErrClosed):
 		result = resultInterrupted
 	case is:
-		result = string(failed.Kind)
+		result = known(string(failed.Kind), m.results)
 	}
-	if one.calls[result] == nil {
-		result = resultOther
-	}
-	one.calls[result].Inc()
-	one.seconds.Observe(c.Took.Seconds())
-	one.tokensIn.Add(float64(max(c.Usage.In, 0)))
-	one.tokensOut.Add(float64(max(c.Usage.Out, 0)))
+	m.calls.WithLabelValues(name, result).Inc()
+	m.callSeconds.WithLabelValues(name).Observe(c.Took.Seconds())
+	m.tokens.WithLabelValues(name, "in").Add(float64(max(c.Usage.In, 0)))
+	m.tokens.WithLabelValues(name, "out").Add(float64(max(c.Usage.Out, 0)))
 }
 
 // TurnStarted counts a turn that begins.
@@ -255,8 +220,8 @@ func (m *Metrics) TurnStarted() { m.turnsStarted.Inc() }
 
 // TurnEnded counts a turn that ended.
 func (m *Metrics) TurnEnded(state store.TurnState, seconds float64) {
-	if c := m.turnsEnded[state]; c != nil {
-		c.Inc()
+	if slices.Contains(turnStates, state) {
+		m.turnsEnded.WithLabelValues(string(state)).Inc()
 	}
 	m.turnSeconds.Observe(seconds)
 }
@@ -266,3 +231,22 @@ func (m *Metrics) Gatherer() prometheus.Gatherer { return m.registry }
 
 // Transaction counts a transaction of the store. It never waits.
 func (m *Metrics) Transaction(took time.Duration) { m.storeSeconds.Observe(took.Seconds()) }
+
+// limitCollector is the metrics of the bounds. Their names are the only values of the label.
+type limitCollector struct{ set *limit.Set }
+
+// Describe sends none: which bounds there are is known at the scrape.
+func (limitCollector) Describe(chan<- *prometheus.Desc) {}
+
+// Collect implements prometheus.Collector.
+func (c limitCollector) Collect(ch chan<- prometheus.Metric) {
+	for _, row := range c.set.Rows() {
+		send := func(name, help string, kind prometheus.ValueType, v float64) {
+			ch <- prometheus.MustNewConstMetric(prometheus.NewDesc(name, help, []string{"limit"}, nil), kind, v, row.Name)
+		}
+		send("gatewaytui_limit_reached_total", "How often something waited for a bound of the config or was refused for it, by bound.", prometheus.CounterValue, float64(row.Reached))
+		send("gatewaytui_limit_used", "What is in use of a bound of the config; of one per turn, session or process tree the largest figure of any of them.", prometheus.GaugeValue, float64(row.Used))
+		send("gatewaytui_limit_bound", "The configured value of a bound.", prometheus.GaugeValue, float64(row.Bound))
+		send("gatewaytui_limit_waiting", "How many wait for a bound of the config.", prometheus.GaugeValue, float64(row.Waiting))
+	}
+}

@@ -52,9 +52,9 @@ func TestNoNameFromOutsideMakesASeries(t *testing.T) {
 	if after := series(); after != before {
 		t.Errorf("%d series have become %d", before, after)
 	}
-	for result, want := range map[string]int{"ok": 1, "timeout": 1, resultOther: 1, resultInterrupted: 3} {
+	for result, want := range map[string]int{"ok": 1, "timeout": 1, other: 1, resultInterrupted: 3} {
 		var pb dto.Metric
-		if err := m.models["m1"].calls[result].Write(&pb); err != nil || int(pb.GetCounter().GetValue()) != want {
+		if err := m.calls.WithLabelValues("m1", result).Write(&pb); err != nil || int(pb.GetCounter().GetValue()) != want {
 			t.Errorf("%s: %v calls of m1, want %d (%v)", result, pb.GetCounter().GetValue(), want, err)
 		}
 	}
