@@ -41,7 +41,7 @@ func (m *memory) Load(ctx context.Context) ([]model.Message, error) {
 	for _, r := range rows {
 		msg := model.Message{Role: model.Role(r.Role), Content: r.Content, ToolCallID: r.ToolCallID}
 		if len(r.ToolCalls) > 0 {
-			if err := json.Unmarshal(r.ToolCalls, &msg.ToolCalls); err != nil {
+			if err := json.Unmarshal([]byte(r.ToolCalls), &msg.ToolCalls); err != nil {
 				return nil, fmt.Errorf("read a tool call of session %s: %w", m.session, err)
 			}
 		}
@@ -106,7 +106,8 @@ func stored(messages []model.Message) []store.Message {
 	for i, m := range messages {
 		out[i] = store.Message{Role: string(m.Role), Content: m.Content, ToolCallID: m.ToolCallID}
 		if len(m.ToolCalls) > 0 {
-			out[i].ToolCalls, _ = json.Marshal(m.ToolCalls) // strings only: it always marshals
+			calls, _ := json.Marshal(m.ToolCalls) // strings only: it always marshals
+			out[i].ToolCalls = string(calls)
 		}
 	}
 	return out

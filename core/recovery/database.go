@@ -66,7 +66,7 @@ func (r *Recovery) failStart(ctx context.Context, damage *store.DamagedError) er
 	defer cancel()
 	r.Store().StopWriting()
 	err := r.Store().Close(ctx)
-	if worse, is := errors.AsType[*store.DamagedError](store.Inspect(ctx, r.o.Database)); is {
+	if worse, is := errors.AsType[*store.DamagedError](store.Inspect(ctx, r.o.Database, r.log)); is {
 		damage = worse
 	}
 	return errors.Join(r.refuseDamaged(damage, ""), err)

@@ -2,6 +2,8 @@ package recovery
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"time"
 
 	"gatewaytui/core/store"
@@ -14,7 +16,7 @@ const retentionBatch = 500
 // Prune deletes what has ended longer than store.Retention ago, in small steps, and logs what. It ends when the clock becomes
 // doubted: nothing is deleted by a doubted clock (HF21).
 func (r *Recovery) Prune(ctx context.Context) {
-	var total store.Pruned
+	total := store.Pruned{}
 	for ctx.Err() == nil && !r.o.Health.ClockDoubted() {
 		step, cancel := r.Store().Patience(ctx, store.Stall)
 		p, err := r.Store().Prune(step, time.Now().Add(-store.Retention), retentionBatch)
@@ -24,12 +26,15 @@ func (r *Recovery) Prune(ctx context.Context) {
 			return
 		}
 		total.Add(p)
-		if !p.Any() {
+		if len(p) == 0 {
 			break
 		}
 	}
-	if total.Any() {
-		r.log.Info("old rows deleted", "older_than", store.Retention, "sessions", total.Sessions, "turns", total.Turns, "messages", total.Messages,
-			"processes", total.Processes, "audit", total.Audit, "lives", total.Lives, "shutdowns", total.Shutdowns, "inbox", total.Inbox, "outbox", total.Outbox, "quarantine", total.Quarantine)
+	if len(total) > 0 {
+		args := []any{"older_than", store.Retention}
+		for _, table := range slices.Sorted(maps.Keys(total)) {
+			args = append(args, table, total[table])
+		}
+		r.log.Info("old rows deleted", args...)
 	}
 }

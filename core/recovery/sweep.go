@@ -8,6 +8,7 @@ import (
 	"gatewaytui/core/ops"
 	"gatewaytui/core/process"
 	"gatewaytui/core/session"
+	"gatewaytui/core/store"
 	"gatewaytui/core/term"
 )
 
@@ -45,11 +46,22 @@ func (r *Recovery) Adopt(ctx context.Context, procs Processes) {
 		s, found, err := r.Store().CurrentSession(ctx, e.Session)
 		return err != nil || !found || s.State == ops.SessionSuspended || session.IsBackground(e.Session)
 	})
-	for _, e := range procs.AdoptEarlier(ctx, entries) {
-		r.log.Warn("process of an earlier life adopted", "life", e.Life, "pid", e.PID, "session", e.Session, "command", term.Clean(e.Command, 120))
-		if err := r.Store().EndProcess(ctx, e.Life, e.PID, e.StartTicks, time.Now(), "adopted by the next life"); err != nil {
-			r.log.Warn("journal not written", "error", term.Clean(err.Error(), 300))
-		}
+	r.recordEnds(ctx, procs.AdoptEarlier(ctx, entries), "adopted")
+}
+
+// recordEnds logs that processes of earlier lives were adopted or ended, and ends their rows in the journal.
+func (r *Recovery) recordEnds(ctx context.Context, entries []process.Entry, how string) {
+	rows := make([]store.Process, len(entries))
+	for i, e := range entries {
+		r.log.Warn("process of an earlier life "+how, "life", e.Life, "pid", e.PID, "session", e.Session, "command", term.Clean(e.Command, 120))
+		rows[i] = journalRow(e)
+		rows[i].EndedAt, rows[i].How = time.Now(), how+" by the next life"
+	}
+	if len(rows) == 0 {
+		return
+	}
+	if err := r.Store().RecordProcesses(ctx, rows); err != nil {
+		r.log.Warn("journal not written", "error", term.Clean(err.Error(), 300))
 	}
 }
 
@@ -60,12 +72,7 @@ func (r *Recovery) Sweep(ctx context.Context, procs Processes) {
 		return
 	}
 	ended, spared, err := procs.SweepEarlier(ctx, entries)
-	for _, e := range ended {
-		r.log.Warn("process of an earlier life ended", "life", e.Life, "pid", e.PID, "session", e.Session, "command", term.Clean(e.Command, 120))
-		if err := r.Store().EndProcess(ctx, e.Life, e.PID, e.StartTicks, time.Now(), "ended by the next life"); err != nil {
-			r.log.Warn("journal not written", "error", term.Clean(err.Error(), 300))
-		}
-	}
+	r.recordEnds(ctx, ended, "ended")
 	for _, e := range spared {
 		r.log.Info("journaled pid was reused; skipped", "life", e.Life, "pid", e.PID)
 	}

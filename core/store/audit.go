@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"time"
 )
 
@@ -28,24 +27,19 @@ type Audit struct {
 
 const auditColumns = `id, at, verb, target, via, uid, pid, tty, user, tool, session, reason, state, detail`
 
+func (a *Audit) fields() []any {
+	return []any{&a.ID, (*stamp)(&a.At), &a.Verb, &a.Target, &a.Via, &a.UID, &a.PID, &a.TTY, &a.User, &a.Tool, &a.Session, &a.Reason, &a.State, &a.Detail}
+}
+
+var putAudit = insertion("INSERT INTO audit", auditColumns, "ON CONFLICT (id) DO UPDATE SET state = excluded.state, detail = excluded.detail")
+
 // PutAudit writes a request's row. A second one with the same ID updates only its state and detail, because the caller
 // and the request do not change.
 func (s *Store) PutAudit(ctx context.Context, a Audit) error {
-	return s.write(ctx, "write audit of "+a.ID, func(t *tx) error { return putAudit(t, a) })
-}
-
-func putAudit(t *tx, a Audit) error {
-	_, err := t.exec(`INSERT INTO audit (`+auditColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-		ON CONFLICT (id) DO UPDATE SET state = excluded.state, detail = excluded.detail`,
-		a.ID, stamp(a.At), a.Verb, a.Target, a.Via, a.UID, a.PID, a.TTY, a.User, a.Tool, a.Session, a.Reason, a.State, a.Detail)
-	return err
+	return s.change(ctx, "write audit of "+a.ID, putAudit, a.fields()...)
 }
 
 // AuditRows are the newest rows, newest first. limit is bounded as ops.Query.Limit is.
 func (s *Store) AuditRows(ctx context.Context, limit int) ([]Audit, error) {
-	return collect(ctx, s, "read audit", `SELECT `+auditColumns+` FROM audit ORDER BY seq DESC LIMIT ?`, []any{bounded(limit)},
-		func(rows *sql.Rows) (a Audit, err error) {
-			err = rows.Scan(&a.ID, (*stamp)(&a.At), &a.Verb, &a.Target, &a.Via, &a.UID, &a.PID, &a.TTY, &a.User, &a.Tool, &a.Session, &a.Reason, &a.State, &a.Detail)
-			return a, err
-		})
+	return list[Audit](ctx, s, "read audit", `SELECT `+auditColumns+` FROM audit ORDER BY seq DESC LIMIT ?`, bounded(limit))
 }

@@ -2,10 +2,31 @@ package store
 
 import (
 	"database/sql/driver"
-	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 )
+
+// insertion is a statement that inserts a row with these columns. into names the table, and conflict follows the values.
+func insertion(into, columns, conflict string) string {
+	return into + " (" + columns + ") VALUES (?" + strings.Repeat(", ?", strings.Count(columns, ",")) + ") " + conflict
+}
+
+// ticks is an unsigned number in a column, which has signed ones alone.
+type ticks uint64
+
+// Value is for database/sql.
+func (n ticks) Value() (driver.Value, error) { return int64(n), nil }
+
+// Scan is for database/sql.
+func (n *ticks) Scan(v any) error {
+	signed, is := v.(int64)
+	if !is {
+		return fmt.Errorf("a column of numbers holds %T", v)
+	}
+	*n = ticks(signed)
+	return nil
+}
 
 // stamp is a time in a column: microseconds since 1970, null for the zero time. It is read back in UTC.
 type stamp time.Time
@@ -32,26 +53,23 @@ func (s *stamp) Scan(v any) error {
 	return nil
 }
 
-// object is JSON in a column, null for none.
-type object json.RawMessage
+// optional is text in a column, null where it is empty.
+type optional string
 
 // Value is for database/sql.
-func (o object) Value() (driver.Value, error) {
-	if len(o) == 0 {
+func (o optional) Value() (driver.Value, error) {
+	if o == "" {
 		return nil, nil
 	}
 	return string(o), nil
 }
 
 // Scan is for database/sql.
-func (o *object) Scan(v any) error {
-	switch v := v.(type) {
-	case nil:
-		*o = nil
-	case string:
-		*o = object(v)
-	default:
-		return fmt.Errorf("a JSON column holds %T", v)
+func (o *optional) Scan(v any) error {
+	text, is := v.(string)
+	if v != nil && !is {
+		return fmt.Errorf("a text column holds %T", v)
 	}
+	*o = optional(text)
 	return nil
 }

@@ -42,9 +42,8 @@ type writer struct {
 	db   *sql.DB
 	conn *sql.Conn
 	tx   tx
-	// found is the schema version that the database had before it was opened; 0: it is new.
-	found int
-	// foreign is the part of its schema that no gateway made.
+	// found and foreign are the results of Store.FoundSchema and Store.ForeignSchema.
+	found   int
 	foreign []InvalidRow
 }
 
@@ -54,11 +53,10 @@ func openWriter(ctx context.Context, path string) (*writer, error) {
 	// database was opened before; then POSIX locks are used.
 	_, _ = sqlite.OFDLocking(true)
 
-	db, err := sql.Open("sqlite", dataSource(path, "rwc", fmt.Sprintf("busy_timeout(%d)", busyMS)))
+	db, err := openPool(path, "rwc", 1)
 	if err != nil {
 		return nil, err
 	}
-	db.SetMaxOpenConns(1)
 	w := &writer{db: db}
 	if err := w.open(ctx, path); err != nil {
 		return nil, errors.Join(err, w.close())
@@ -94,28 +92,25 @@ func (w *writer) open(ctx context.Context, path string) (err error) {
 			return fmt.Errorf("pragma %s: %w", pragma, err)
 		}
 	}
-	if err := w.settle(ctx, path); err != nil {
+	if err := w.checkpoint(ctx, path); err != nil {
 		return fmt.Errorf("copy the -wal of the last life into the database: %w", err)
 	}
 	w.tx = tx{conn: w.conn, stmts: map[string]*sql.Stmt{}}
-	disarmed, intact, err := disarm(ctx, w.conn)
+	disarmed, err := disarm(ctx, w.conn)
 	if err != nil {
 		return err
 	}
-	if w.found, err = migrate(ctx, w.conn, migrations); err != nil {
+	if w.found, err = migrate(ctx, w.conn, migrations); err != nil || w.found == 0 { // the migrations have made all of it
 		return err
-	}
-	if w.found == 0 || intact {
-		return nil // the migrations have made all of it
 	}
 	w.foreign, err = compare(ctx, w.conn, disarmed, time.Now())
 	return err
 }
 
-// settle copies what an earlier process left in the -wal into the database. Linux drops pages whose sync failed and
+// checkpoint copies what an earlier process left in the -wal into the database. Linux drops pages whose sync failed and
 // reports it once (https://lwn.net/Articles/752063/), so some frames of the -wal may exist only in the kernel's memory.
 // No commit after them would survive a power cut. A -wal of more than maxQuickWAL is left: a start has no time for it.
-func (w *writer) settle(ctx context.Context, path string) error {
+func (w *writer) checkpoint(ctx context.Context, path string) error {
 	fi, err := os.Stat(path + "-wal")
 	if errors.Is(err, fs.ErrNotExist) || err == nil && (fi.Size() == 0 || fi.Size() > maxQuickWAL) {
 		return nil
@@ -167,12 +162,16 @@ func openReaders(ctx context.Context, path string) (_ *sql.DB, err error) {
 
 // readPool is the pool of openReaders without its connections.
 func readPool(path string) (*sql.DB, error) {
-	db, err := sql.Open("sqlite", dataSource(path, "ro",
-		fmt.Sprintf("busy_timeout(%d)", busyMS), fmt.Sprintf("cache_size(-%d)", readCacheKiB)))
+	return openPool(path, "ro", readConns, fmt.Sprintf("cache_size(-%d)", readCacheKiB))
+}
+
+// openPool makes a pool of at most that many connections. Each waits busyMS for a lock.
+func openPool(path, mode string, connections int, pragmas ...string) (*sql.DB, error) {
+	db, err := sql.Open("sqlite", dataSource(path, mode, append(pragmas, fmt.Sprintf("busy_timeout(%d)", busyMS))...))
 	if err != nil {
 		return nil, err
 	}
-	db.SetMaxOpenConns(readConns)
-	db.SetMaxIdleConns(readConns)
+	db.SetMaxOpenConns(connections)
+	db.SetMaxIdleConns(connections)
 	return db, nil
 }

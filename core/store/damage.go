@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
-	"slices"
 	"strings"
 	"time"
 
@@ -83,32 +82,26 @@ func (s *Store) Verify(ctx context.Context) error {
 		return fmt.Errorf("verify the store: %w", err)
 	}
 	defer s.calls.Done()
-	return s.checkPages(ctx, s.readers)
+	return checkPages(ctx, s.readers, s.path, s.log)
 }
 
-// Inspect is Verify for a closed database at path. It cannot write to it.
-func Inspect(ctx context.Context, path string) error {
-	return (&Store{path: path, log: slog.New(slog.DiscardHandler)}).inspect(ctx)
-}
-
-// inspect is Verify for a closed database, with a connection that cannot write: a damaged database is not even opened by
-// one that can. A missing database is not damaged.
-func (s *Store) inspect(ctx context.Context) (err error) {
-	if fi, err := os.Stat(s.path); errors.Is(err, fs.ErrNotExist) || err == nil && fi.Size() == 0 {
+// Inspect is Verify for a closed database at path, with a connection that cannot write: a damaged database is not even
+// opened by one that can. A missing database is not damaged.
+func Inspect(ctx context.Context, path string, log *slog.Logger) (err error) {
+	if fi, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) || err == nil && fi.Size() == 0 {
 		return nil
 	}
-	db, err := sql.Open("sqlite", dataSource(s.path, "ro", fmt.Sprintf("busy_timeout(%d)", busyMS)))
+	db, err := openPool(path, "ro", 1)
 	if err != nil {
 		return err
 	}
-	db.SetMaxOpenConns(1)
 	defer func() { err = errors.Join(err, db.Close()) }()
-	err = s.checkPages(ctx, db)
+	err = checkPages(ctx, db, path, log)
 	if e, ok := errors.AsType[*sqlite.Error](err); ok && e.Code() == sqlite3.SQLITE_READONLY_ROLLBACK {
-		if err := rollBack(ctx, s.path); err != nil {
+		if err := rollBack(ctx, path); err != nil {
 			return err
 		}
-		return s.checkPages(ctx, db)
+		return checkPages(ctx, db, path, log)
 	}
 	return err
 }
@@ -117,7 +110,7 @@ func (s *Store) inspect(ctx context.Context) (err error) {
 // made to use a -wal, and a connection that may not write cannot undo it
 // (https://www.sqlite.org/lockingv3.html#hot_journals).
 func rollBack(ctx context.Context, path string) (err error) {
-	db, err := sql.Open("sqlite", dataSource(path, "rw", fmt.Sprintf("busy_timeout(%d)", busyMS)))
+	db, err := openPool(path, "rw", 1)
 	if err != nil {
 		return err
 	}
@@ -129,54 +122,63 @@ func rollBack(ctx context.Context, path string) (err error) {
 // maxWords is how many of SQLite's findings about one database are read.
 const maxWords = 100
 
-func (s *Store) checkPages(ctx context.Context, db *sql.DB) error {
-	words, err := quickCheck(ctx, db, "")
-	var values []string
-	words = slices.DeleteFunc(words, func(w string) bool {
-		if aboutValue(w) {
-			values = append(values, w)
-		}
-		return aboutValue(w)
-	})
+func checkPages(ctx context.Context, db *sql.DB, path string, log *slog.Logger) error {
+	pages, values, err := quickCheck(ctx, db, fmt.Sprint(maxWords))
 	if len(values) > 0 { // the pages are sound: the rows that a start uses are validated separately
-		s.log.Warn("store.values", "path", s.path, "words", values)
+		log.Warn("store.values", "path", path, "words", values)
 	}
-	err = damaged(s.path, err)
+	err = damaged(path, err)
 	found, is := errors.AsType[*DamagedError](err)
 	switch {
-	case err == nil && len(words) == 0:
+	case err == nil && len(pages) == 0:
 		return nil
 	case err == nil:
-		found = &DamagedError{Path: s.path, What: words[0]}
+		found = &DamagedError{Path: path, What: pages[0]}
 	case !is:
 		return err
 	}
-	found.Tables = damagedTables(ctx, db)
+	// The damaged tables are those whose pages, or those of their indexes, do not fit together.
+	tables, _ := texts(ctx, db, "SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name") // the readable ones are checked
+	for _, t := range tables {
+		pages, _, err := quickCheck(ctx, db, "'"+strings.ReplaceAll(t, "'", "''")+"'")
+		if err != nil && ctx.Err() == nil || len(pages) > 0 {
+			found.Tables = append(found.Tables, t)
+		}
+	}
 	return found
 }
 
-// quickCheck is what SQLite finds wrong with a table, or with the whole database. It leaves out the finding for a sound
-// one.
-func quickCheck(ctx context.Context, db *sql.DB, table string) (words []string, err error) {
-	arg := fmt.Sprint(maxWords)
-	if table != "" {
-		arg = "'" + strings.ReplaceAll(table, "'", "''") + "'"
+// quickCheck is what SQLite finds wrong with the pages, and with the values of rows, in a table or in the whole database.
+// what is the name of the table in quotes, or how many findings are read.
+func quickCheck(ctx context.Context, db *sql.DB, what string) (pages, values []string, err error) {
+	words, err := texts(ctx, db, "PRAGMA quick_check("+what+")")
+	for _, word := range words {
+		switch word = strings.TrimPrefix(word, "*** in database main ***\n"); {
+		case word == "ok":
+		case aboutValue(word):
+			values = append(values, word)
+		default:
+			pages = append(pages, word)
+		}
 	}
-	rows, err := db.QueryContext(ctx, "PRAGMA quick_check("+arg+")")
+	return pages, values, err
+}
+
+// texts returns the rows of a query of one text; those before an error as well.
+func texts(ctx context.Context, db *sql.DB, query string) (all []string, err error) {
+	rows, err := db.QueryContext(ctx, query)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
 	for rows.Next() {
-		var word string
-		if err := rows.Scan(&word); err != nil {
-			return words, err
+		var text string
+		if err := rows.Scan(&text); err != nil {
+			return all, err
 		}
-		if word != "ok" {
-			words = append(words, strings.TrimPrefix(word, "*** in database main ***\n"))
-		}
+		all = append(all, text)
 	}
-	return words, rows.Err()
+	return all, rows.Err()
 }
 
 // aboutValue reports whether SQLite's finding is about the value of a row, and not about pages
@@ -184,30 +186,6 @@ func quickCheck(ctx context.Context, db *sql.DB, table string) (words []string, 
 func aboutValue(word string) bool {
 	return strings.HasPrefix(word, "CHECK constraint failed in ") ||
 		strings.Contains(word, " value in ") && !strings.Contains(word, "page ")
-}
-
-// damagedTables are the tables whose pages, or those of their indexes, do not fit together; none if the schema itself is
-// not readable.
-func damagedTables(ctx context.Context, db *sql.DB) (found []string) {
-	rows, err := db.QueryContext(ctx, "SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name")
-	if err != nil {
-		return nil
-	}
-	var tables []string
-	for rows.Next() {
-		var name string
-		if rows.Scan(&name) == nil {
-			tables = append(tables, name)
-		}
-	}
-	_ = rows.Close() // the readable ones are checked
-	for _, t := range tables {
-		words, err := quickCheck(ctx, db, t)
-		if err != nil && ctx.Err() == nil || slices.ContainsFunc(words, func(w string) bool { return !aboutValue(w) }) {
-			found = append(found, t)
-		}
-	}
-	return found
 }
 
 // files are those of the database at path. SQLite makes the -shm again at every open.

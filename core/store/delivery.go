@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"time"
 )
 
@@ -33,6 +32,24 @@ type Outbox struct {
 	At                             time.Time
 }
 
+const (
+	inboxColumns  = `id, dedupe, session, adapter, target, user, text, at, state`
+	outboxColumns = `id, session, adapter, target, text, at`
+)
+
+func (v *Inbox) fields() []any {
+	return []any{&v.ID, (*optional)(&v.Dedupe), &v.Session, &v.Adapter, &v.Target, &v.User, &v.Text, (*stamp)(&v.At), &v.State}
+}
+
+func (v *Outbox) fields() []any {
+	return []any{&v.ID, &v.Session, &v.Adapter, &v.Target, &v.Text, (*stamp)(&v.At)}
+}
+
+var (
+	putInbox  = insertion("INSERT INTO inbox", inboxColumns, "")
+	putOutbox = insertion("INSERT INTO outbox", outboxColumns+", state, reason", "ON CONFLICT (id) DO NOTHING")
+)
+
 // PutInbox writes a message before its platform gets the acknowledgement. If its Dedupe was seen before, nothing is
 // written: fresh is false and id names the earlier message. Otherwise id is v's.
 func (s *Store) PutInbox(ctx context.Context, v Inbox) (id string, fresh bool, err error) {
@@ -44,19 +61,14 @@ func (s *Store) PutInbox(ctx context.Context, v Inbox) (id string, fresh bool, e
 				return before, err
 			}
 		}
-		_, err := t.exec(`INSERT INTO inbox (id, dedupe, session, adapter, target, user, text, at, state) VALUES (?, nullif(?, ''), ?, ?, ?, ?, ?, ?, ?)`,
-			v.ID, v.Dedupe, v.Session, v.Adapter, v.Target, v.User, v.Text, stamp(v.At), string(v.State))
-		return v.ID, err
+		return v.ID, t.do(putInbox, v.fields()...)
 	})
 	return id, id == v.ID, err
 }
 
 // DropInbox deletes a message that was refused after all: it may come again.
 func (s *Store) DropInbox(ctx context.Context, id string) error {
-	return s.write(ctx, "drop inbox "+id, func(t *tx) error {
-		_, err := t.exec(`DELETE FROM inbox WHERE id = ?`, id)
-		return err
-	})
+	return s.change(ctx, "drop inbox "+id, `DELETE FROM inbox WHERE id = ?`, id)
 }
 
 // Answer records that a message of the inbox has its answer, and writes the answer into the outbox; nil is an answer
@@ -76,29 +88,17 @@ func (s *Store) EndOutbox(ctx context.Context, id, refused string, at time.Time)
 	if refused != "" {
 		state = "refused"
 	}
-	return s.write(ctx, "end outbox "+id, func(t *tx) error {
-		_, err := t.exec(`UPDATE outbox SET state = ?, reason = ?, ended_at = ? WHERE id = ? AND state = 'waiting'`, state, refused, stamp(at), id)
-		return err
-	})
+	return s.change(ctx, "end outbox "+id, `UPDATE outbox SET state = ?, reason = ?, ended_at = ? WHERE id = ? AND state = 'waiting'`, state, refused, stamp(at), id)
 }
 
 // OpenInbox are the messages without an answer, in the order in which they came.
 func (s *Store) OpenInbox(ctx context.Context) ([]Inbox, error) {
-	return collect(ctx, s, "read the inbox", `SELECT id, coalesce(dedupe, ''), session, adapter, target, user, text, at, state
-		FROM inbox WHERE state <> 'answered' ORDER BY seq`, nil,
-		func(rows *sql.Rows) (v Inbox, err error) {
-			err = rows.Scan(&v.ID, &v.Dedupe, &v.Session, &v.Adapter, &v.Target, &v.User, &v.Text, (*stamp)(&v.At), (*string)(&v.State))
-			return v, err
-		})
+	return list[Inbox](ctx, s, "read the inbox", `SELECT `+inboxColumns+` FROM inbox WHERE state <> 'answered' ORDER BY seq`)
 }
 
 // OpenOutbox are the messages that still have to be sent, in the order in which they were written.
 func (s *Store) OpenOutbox(ctx context.Context) ([]Outbox, error) {
-	return collect(ctx, s, "read the outbox", `SELECT id, session, adapter, target, text, at FROM outbox WHERE state = 'waiting' ORDER BY seq`, nil,
-		func(rows *sql.Rows) (v Outbox, err error) {
-			err = rows.Scan(&v.ID, &v.Session, &v.Adapter, &v.Target, &v.Text, (*stamp)(&v.At))
-			return v, err
-		})
+	return list[Outbox](ctx, s, "read the outbox", `SELECT `+outboxColumns+` FROM outbox WHERE state = 'waiting' ORDER BY seq`)
 }
 
 func (t *tx) answer(id string, reply *Outbox) error {
@@ -109,7 +109,5 @@ func (t *tx) answer(id string, reply *Outbox) error {
 }
 
 func (t *tx) putOutbox(v Outbox) error {
-	_, err := t.exec(`INSERT INTO outbox (id, session, adapter, target, text, at, state, reason) VALUES (?, ?, ?, ?, ?, ?, 'waiting', '')
-		ON CONFLICT (id) DO NOTHING`, v.ID, v.Session, v.Adapter, v.Target, v.Text, stamp(v.At))
-	return err
+	return t.do(putOutbox, append(v.fields(), "waiting", "")...)
 }

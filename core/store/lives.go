@@ -37,61 +37,51 @@ type Life struct {
 
 const lifeColumns = `id, pid, start_ticks, boot_id, version, started_at, ended_at, heartbeat_at, outcome, phase, reason, by, rss, clock_doubted`
 
-// PutLife writes a whole life. A life with the same id is overwritten and keeps its place.
-func (s *Store) PutLife(ctx context.Context, l Life) error {
-	return s.write(ctx, "write life "+l.ID, func(t *tx) error { return putLife(t, l) })
+func (l *Life) fields() []any {
+	return []any{
+		&l.ID, &l.PID, (*ticks)(&l.StartTicks), &l.BootID, &l.Version, (*stamp)(&l.StartedAt), (*stamp)(&l.EndedAt), (*stamp)(&l.HeartbeatAt),
+		&l.Outcome, &l.Phase, &l.Reason, &l.By, &l.RSS, &l.ClockDoubted,
+	}
 }
 
-func putLife(t *tx, l Life) error {
-	_, err := t.exec(`INSERT INTO lives (`+lifeColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-		ON CONFLICT (id) DO UPDATE SET pid = excluded.pid, start_ticks = excluded.start_ticks, boot_id = excluded.boot_id,
-			version = excluded.version, started_at = excluded.started_at, ended_at = excluded.ended_at,
-			heartbeat_at = excluded.heartbeat_at, outcome = excluded.outcome, phase = excluded.phase,
-			reason = excluded.reason, by = excluded.by, rss = excluded.rss, clock_doubted = excluded.clock_doubted`,
-		l.ID, l.PID, int64(l.StartTicks), l.BootID, l.Version, stamp(l.StartedAt), stamp(l.EndedAt), stamp(l.HeartbeatAt),
-		string(l.Outcome), l.Phase, l.Reason, l.By, l.RSS, l.ClockDoubted)
-	return err
+var putLife = insertion("INSERT INTO lives", lifeColumns, `ON CONFLICT (id) DO UPDATE SET pid = excluded.pid, start_ticks = excluded.start_ticks,
+	boot_id = excluded.boot_id, version = excluded.version, started_at = excluded.started_at, ended_at = excluded.ended_at,
+	heartbeat_at = excluded.heartbeat_at, outcome = excluded.outcome, phase = excluded.phase, reason = excluded.reason,
+	by = excluded.by, rss = excluded.rss, clock_doubted = excluded.clock_doubted`)
+
+// PutLife writes a whole life. A life with the same id is overwritten and keeps its place.
+func (s *Store) PutLife(ctx context.Context, l Life) error {
+	return s.change(ctx, "write life "+l.ID, putLife, l.fields()...)
 }
 
 // Heartbeat records that the life with this id was alive at at, with rss bytes resident. A life that has ended keeps its
 // record.
 func (s *Store) Heartbeat(ctx context.Context, id string, at time.Time, rss int64) error {
-	return s.write(ctx, "write the heartbeat of life "+id, func(t *tx) error {
-		_, err := t.exec(`UPDATE lives SET heartbeat_at = ?, rss = ? WHERE id = ? AND outcome = ?`, stamp(at), rss, id, string(ops.OutcomeRunning))
-		return err
-	})
+	return s.change(ctx, "write the heartbeat of life "+id, `UPDATE lives SET heartbeat_at = ?, rss = ? WHERE id = ? AND outcome = ?`,
+		stamp(at), rss, id, ops.OutcomeRunning)
 }
 
 // JudgeClock records whether the wall clock of the running life is doubted, and that the life was alive at at.
 func (s *Store) JudgeClock(ctx context.Context, id string, doubted bool, at time.Time) error {
-	return s.write(ctx, "write the verdict on the clock of life "+id, func(t *tx) error {
-		_, err := t.exec(`UPDATE lives SET heartbeat_at = ?, clock_doubted = ? WHERE id = ? AND outcome = ?`, stamp(at), doubted, id, string(ops.OutcomeRunning))
-		return err
-	})
+	return s.change(ctx, "write the verdict on the clock of life "+id, `UPDATE lives SET heartbeat_at = ?, clock_doubted = ? WHERE id = ? AND outcome = ?`,
+		stamp(at), doubted, id, ops.OutcomeRunning)
 }
 
 // LastAgreed is when the last life whose clock was not doubted ended, or was last known to run; zero if there is none.
-func (s *Store) LastAgreed(ctx context.Context) (time.Time, error) {
-	at, _, err := first(ctx, s, "read when the clock last agreed", `SELECT coalesce(ended_at, heartbeat_at) FROM lives
-		WHERE clock_doubted = 0 AND coalesce(ended_at, heartbeat_at) IS NOT NULL ORDER BY seq DESC LIMIT 1`, nil,
-		func(rows *sql.Rows) (at time.Time, err error) {
-			err = rows.Scan((*stamp)(&at))
-			return at, err
-		})
+func (s *Store) LastAgreed(ctx context.Context) (at time.Time, err error) {
+	err = s.value(ctx, "read when the clock last agreed", `SELECT coalesce(ended_at, heartbeat_at) FROM lives
+		WHERE clock_doubted = 0 AND coalesce(ended_at, heartbeat_at) IS NOT NULL ORDER BY seq DESC LIMIT 1`, (*stamp)(&at))
 	return at, err
 }
 
 // LastLife is the life that began last; false if there was none on this home.
 func (s *Store) LastLife(ctx context.Context) (Life, bool, error) {
-	return first(ctx, s, "read the last life", `SELECT `+lifeColumns+` FROM lives ORDER BY seq DESC LIMIT 1`, nil,
-		func(rows *sql.Rows) (Life, error) { return scanLife(rows) })
+	return first[Life](ctx, s, "read the last life", `SELECT `+lifeColumns+` FROM lives ORDER BY seq DESC LIMIT 1`)
 }
 
 // LivesBegun is how many lives began on this home, deleted ones included.
-func (s *Store) LivesBegun(ctx context.Context) (int64, error) {
-	n, _, err := first(ctx, s, "count the lives", `SELECT coalesce(max(seq), 0) FROM lives`, nil, func(rows *sql.Rows) (n int64, err error) {
-		return n, rows.Scan(&n)
-	})
+func (s *Store) LivesBegun(ctx context.Context) (n int64, err error) {
+	err = s.value(ctx, "count the lives", `SELECT coalesce(max(seq), 0) FROM lives`, &n)
 	return n, err
 }
 
@@ -107,27 +97,35 @@ func (s *Store) Lives(ctx context.Context, limit int, cursor string) (lives []Li
 	}
 	limit = bounded(limit)
 	var seqs []int64
-	lives, err = collect(ctx, s, "read lives",
-		`SELECT `+lifeColumns+`, seq FROM lives WHERE seq < ? ORDER BY seq DESC LIMIT ?`, []any{before, limit + 1},
-		func(rows *sql.Rows) (Life, error) {
+	err = s.read(ctx, "read lives", `SELECT `+lifeColumns+`, seq FROM lives WHERE seq < ? ORDER BY seq DESC LIMIT ?`, []any{before, limit + 1},
+		func(rows *sql.Rows) error {
+			var l Life
 			var seq int64
-			l, err := scanLife(rows, &seq)
-			seqs = append(seqs, seq)
-			return l, err
+			err := rows.Scan(append(l.fields(), &seq)...)
+			lives, seqs = append(lives, l), append(seqs, seq)
+			return err
 		})
+	if err != nil {
+		return nil, "", err
+	}
 	if len(lives) > limit { // one more than asked for: there is a next page
 		lives, next = lives[:limit], strconv.FormatInt(seqs[limit-1], 10)
 	}
-	return lives, next, err
+	return lives, next, nil
 }
 
-func scanLife(rows *sql.Rows, more ...any) (l Life, err error) {
-	var ticks int64
-	dest := []any{
-		&l.ID, &l.PID, &ticks, &l.BootID, &l.Version, (*stamp)(&l.StartedAt), (*stamp)(&l.EndedAt),
-		(*stamp)(&l.HeartbeatAt), &l.Outcome, &l.Phase, &l.Reason, &l.By, &l.RSS, &l.ClockDoubted,
-	}
-	err = rows.Scan(append(dest, more...)...)
-	l.StartTicks = uint64(ticks)
-	return l, err
+// lastRow reads the newest time of the rows that a life commits, each along the table's key or an index.
+const lastRow = `SELECT max(at) FROM (
+	SELECT (SELECT at FROM messages ORDER BY seq DESC LIMIT 1) AS at
+	UNION ALL SELECT (SELECT at FROM inbox ORDER BY seq DESC LIMIT 1)
+	UNION ALL SELECT (SELECT at FROM outbox ORDER BY seq DESC LIMIT 1)
+	UNION ALL SELECT (SELECT at FROM audit ORDER BY seq DESC LIMIT 1)
+	UNION ALL SELECT (SELECT max(ended_at) FROM outbox WHERE state <> 'waiting')
+	UNION ALL SELECT (SELECT max(last_activity_at) FROM sessions WHERE ended_at IS NULL))`
+
+// LastRow is the time of the newest row that was committed; zero if there is none. A life that was killed ran at least
+// until then (TF25).
+func (s *Store) LastRow(ctx context.Context) (at time.Time, err error) {
+	err = s.value(ctx, "read the newest row's time", lastRow, (*stamp)(&at))
+	return at, err
 }

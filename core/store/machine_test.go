@@ -3,7 +3,6 @@ package store
 import (
 	"cmp"
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"slices"
@@ -143,7 +142,7 @@ func (c *conversations) actions(ctx context.Context) map[string]func(*rapid.T) {
 				want = ErrStaleTurn
 			}
 			answered(t, "append", c.s.AppendMessages(ctx, turn.SessionID, turn.ID, []Message{
-				{Role: "assistant", ToolCalls: []byte(`[{"id":"c1"}]`), At: c.now}, {Role: "tool", Content: "of " + turn.ID, ToolCallID: "c1", At: c.now},
+				{Role: "assistant", ToolCalls: `[{"id":"c1"}]`, At: c.now}, {Role: "tool", Content: "of " + turn.ID, ToolCallID: "c1", At: c.now},
 			}), want)
 			if want == nil {
 				c.messages[turn.SessionID] = append(c.messages[turn.SessionID], "assistant: ", "tool: of "+turn.ID)
@@ -282,10 +281,8 @@ func (c *conversations) compare(ctx context.Context, t *rapid.T) {
 			t.Fatalf("the transcript of %s is another (%v; -want +read):\n%s", id, err, diff)
 		}
 	}
-	n, _, err := first(ctx, c.s, "count", `SELECT count(*) FROM turns WHERE state = 'running'`, nil, func(rows *sql.Rows) (n int, err error) {
-		err = rows.Scan(&n)
-		return n, err
-	})
+	var n int
+	err := c.s.value(ctx, "count", `SELECT count(*) FROM turns WHERE state = 'running'`, &n)
 	if n != running || err != nil {
 		t.Fatalf("%d turns run (%v), want %d", n, err, running)
 	}

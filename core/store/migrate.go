@@ -44,15 +44,23 @@ func stepsOf(files fs.FS) ([]step, error) {
 	return steps, nil
 }
 
+// pending returns the migrations of files, and the schema version that the database has; 0: it is new.
+func pending(ctx context.Context, conn *sql.Conn, files fs.FS) (steps []step, found int, err error) {
+	if steps, err = stepsOf(files); err != nil {
+		return nil, 0, err
+	}
+	if err := conn.QueryRowContext(ctx, "PRAGMA user_version").Scan(&found); err != nil {
+		return nil, 0, fmt.Errorf("read the schema's version: %w", err)
+	}
+	return steps, found, nil
+}
+
 // migrate runs the steps that the database lacks, each in one transaction with its version: a kill between any two
 // instructions leaves a complete database of one version. It returns the version that it found, 0 for a new database.
 func migrate(ctx context.Context, conn *sql.Conn, files fs.FS) (found int, err error) {
-	steps, err := stepsOf(files)
+	steps, found, err := pending(ctx, conn, files)
 	if err != nil {
 		return 0, err
-	}
-	if err := conn.QueryRowContext(ctx, "PRAGMA user_version").Scan(&found); err != nil {
-		return 0, fmt.Errorf("read the schema's version: %w", err)
 	}
 	if known := steps[len(steps)-1].version; found > known {
 		return found, fmt.Errorf("schema version %d, this program knows %d: %w", found, known, ErrNewer)

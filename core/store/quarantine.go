@@ -25,23 +25,26 @@ type InvalidRow struct {
 // String describes the row in a sentence.
 func (i InvalidRow) String() string { return fmt.Sprintf("%s %s: %s", i.Table, i.Row, i.Why) }
 
-// column is one column of a validated table, and the rule for its value. The function returns what is wrong with it.
-type column struct {
-	name  string
-	judge func(v any, now time.Time) string
+// judge returns what is wrong with the value of a column; empty: nothing is.
+type judge func(v any, now time.Time) string
+
+// rule is a judge of some columns, whose names are separated by spaces.
+type rule struct {
+	judge   judge
+	columns string
 }
 
 // rowRule is a table with rows that a start uses. They are validated before anything is done for them.
 type rowRule struct {
-	table   string
-	columns []column
-	// names are the columns that name a row to a person. key are those that name it to SQLite.
-	names, key []string
+	table string
 	// where selects the rows that a start would use, along an index.
 	where string
-	// settle makes such a row harmless, for any content. It runs with the key's values, and ?1 as the time. Empty: the
+	// names are the columns that name a row to a person. key are those that name it to SQLite.
+	names, key []string
+	rules      []rule
+	// repair makes such a row harmless, for any content. It runs with the key's values, and ?1 as the time. Empty: the
 	// row is deleted.
-	settle string
+	repair string
 }
 
 // policies are those of core/process, outcomes those of a life.
@@ -55,87 +58,70 @@ var (
 	}
 )
 
+var seq = []string{"seq"}
+
 // rowRules are in the order in which a start reads the tables. A conversation continues: of a session only the invalid
 // values are replaced, by the safest ones. A message keeps its row, so that its platform cannot deliver it a second time.
 var rowRules = []rowRule{
 	{
-		table: "lives", names: []string{"id"}, key: []string{"seq"}, where: "ORDER BY seq DESC LIMIT 1000",
-		columns: []column{
-			{"id", name},
-			{"pid", pidOrNone},
-			{"start_ticks", count},
-			{"boot_id", text},
-			{"version", text},
-			{"started_at", moment},
-			{"ended_at", moment},
-			{"heartbeat_at", moment},
-			{"outcome", oneOf(outcomes)},
-			{"phase", text},
-			{"reason", text},
-			{"by", text},
-			{"rss", count},
-			{"clock_doubted", count},
+		table: "lives", where: "ORDER BY seq DESC LIMIT 1000", names: []string{"id"}, key: seq,
+		rules: []rule{
+			{name, "id"},
+			{whole(0, maxPID, "process id"), "pid"},
+			{count, "start_ticks rss clock_doubted"},
+			{text, "boot_id version phase reason by"},
+			{moment, "started_at ended_at heartbeat_at"},
+			{oneOf(outcomes), "outcome"},
 		},
 	},
 	{
-		table: "shutdowns", names: []string{"id", "life"}, key: []string{"seq"}, where: "ORDER BY seq DESC LIMIT 20",
-		columns: []column{{"id", name}, {"life", text}, {"report", report}},
+		table: "shutdowns", where: "ORDER BY seq DESC LIMIT 20", names: []string{"id", "life"}, key: seq,
+		rules: []rule{{name, "id"}, {text, "life"}, {report, "report"}},
 	},
 	{
-		table: "processes", names: []string{"life", "pid"}, key: []string{"life", "pid", "start_ticks"}, where: "WHERE ended_at IS NULL",
-		columns: []column{
-			{"life", name},
-			{"pid", pid},
-			{"start_ticks", count},
-			{"boot_id", text},
-			{"session", text},
-			{"command", text},
-			{"policy", oneOf(policies)},
-			{"started_at", past},
+		table: "processes", where: "WHERE ended_at IS NULL", names: []string{"life", "pid"}, key: []string{"life", "pid", "start_ticks"},
+		rules: []rule{
+			{name, "life"},
+			{whole(1, maxPID, "process id"), "pid"},
+			{count, "start_ticks"},
+			{text, "boot_id session command"},
+			{oneOf(policies), "policy"},
+			{past, "started_at"},
 		},
 	},
 	{
-		table: "inbox", names: []string{"id"}, key: []string{"seq"}, where: "WHERE state <> 'answered'",
-		columns: []column{
-			{"id", name},
-			{"dedupe", textOrNone},
-			{"session", name},
-			{"adapter", text},
-			{"target", text},
-			{"user", text},
-			{"text", text},
-			{"at", moment},
-			{"state", oneOf([]string{string(InboxWaiting), string(InboxRunning)})},
+		table: "inbox", where: "WHERE state <> 'answered'", names: []string{"id"}, key: seq,
+		rules: []rule{
+			{name, "id session"},
+			{orNone(text), "dedupe"},
+			{text, "adapter target user text"},
+			{moment, "at"},
+			{oneOf([]string{string(InboxWaiting), string(InboxRunning)}), "state"},
 		},
-		settle: "UPDATE inbox SET state = 'answered', at = ?1, " + asText("id", "session", "adapter", "target", "user", "text"),
+		repair: "UPDATE inbox SET state = 'answered', at = ?1, " + asText("id", "session", "adapter", "target", "user", "text"),
 	},
 	{
-		table: "outbox", names: []string{"id"}, key: []string{"seq"}, where: "WHERE state = 'waiting'",
-		columns: []column{{"id", name}, {"session", text}, {"adapter", name}, {"target", text}, {"text", text}, {"at", moment}, {"ended_at", none}},
-		settle:  "UPDATE outbox SET state = 'refused', reason = 'invalid row', at = ?1, ended_at = ?1, " + asText("id", "session", "adapter", "target", "text"),
+		table: "outbox", where: "WHERE state = 'waiting'", names: []string{"id"}, key: seq,
+		rules:  []rule{{name, "id adapter"}, {text, "session target text"}, {moment, "at"}, {none, "ended_at"}},
+		repair: "UPDATE outbox SET state = 'refused', reason = 'invalid row', at = ?1, ended_at = ?1, " + asText("id", "session", "adapter", "target", "text"),
 	},
 	{
-		table: "turns", names: []string{"id"}, key: []string{"id"}, where: "WHERE state = 'running'",
-		columns: []column{{"id", name}, {"session_id", name}, {"life", text}, {"started_at", moment}, {"ended_at", none}, {"tokens_in", count}, {"tokens_out", count}},
-		settle:  "UPDATE turns SET state = 'interrupted', reason = 'invalid row', started_at = ?1, ended_at = ?1, tokens_in = 0, tokens_out = 0, " + asText("life"),
+		table: "turns", where: "WHERE state = 'running'", names: []string{"id"}, key: []string{"id"},
+		rules:  []rule{{name, "id session_id"}, {text, "life"}, {moment, "started_at"}, {none, "ended_at"}, {count, "tokens_in tokens_out"}},
+		repair: "UPDATE turns SET state = 'interrupted', reason = 'invalid row', started_at = ?1, ended_at = ?1, tokens_in = 0, tokens_out = 0, " + asText("life"),
 	},
 	{
-		table: "sessions", names: []string{"key", "id"}, key: []string{"seq"}, where: "WHERE ended_at IS NULL",
-		columns: []column{
-			{"id", name},
-			{"key", name},
-			{"platform", text},
-			{"user", text},
-			{"target", text},
-			{"state", oneOf(sessionStates)},
-			{"created_at", moment},
-			{"last_activity_at", moment},
-			{"tokens_in", count},
-			{"tokens_out", count},
-			{"caller_by", oneOf(callers)},
-			{"caller_uid", uidOrNone},
+		table: "sessions", where: "WHERE ended_at IS NULL", names: []string{"key", "id"}, key: seq,
+		rules: []rule{
+			{name, "id key"},
+			{text, "platform user target"},
+			{oneOf(sessionStates), "state"},
+			{moment, "created_at last_activity_at"},
+			{count, "tokens_in tokens_out"},
+			{oneOf(callers), "caller_by"},
+			{whole(-1, maxUID, "user id"), "caller_uid"},
 		},
-		settle: `UPDATE sessions SET
+		repair: `UPDATE sessions SET
 			state = iif(state IN ('` + strings.Join(sessionStates, "', '") + `'), state, 'interrupted'),
 			` + asText("key", "platform", "user", "target") + `,
 			created_at = iif(` + sound("created_at") + `, created_at, ?1),
@@ -173,8 +159,7 @@ var (
 // QuarantineRows validates the rows of tables that a start would use. It copies invalid rows into the table quarantine,
 // with the reason, and changes them so that nothing is ever done for them: a process is not signalled, a message is not
 // worked on, an answer is not sent. It returns them.
-func (s *Store) QuarantineRows(ctx context.Context, tables []string, now time.Time) ([]InvalidRow, error) {
-	var found []InvalidRow
+func (s *Store) QuarantineRows(ctx context.Context, tables []string, now time.Time) (found []InvalidRow, err error) {
 	for _, rule := range rowRules {
 		if !slices.Contains(tables, rule.table) {
 			continue
@@ -210,37 +195,36 @@ type rejectedRow struct {
 	values map[string]any
 }
 
-func (s *Store) validate(ctx context.Context, rule rowRule, now time.Time) ([]rejectedRow, error) {
-	columns := make([]string, 0, len(rule.columns)+1)
-	for _, c := range rule.columns {
-		columns = append(columns, c.name)
+// validate returns the invalid rows of a table.
+func (s *Store) validate(ctx context.Context, r rowRule, now time.Time) (out []rejectedRow, err error) {
+	var columns []string
+	for _, rule := range r.rules {
+		columns = append(columns, strings.Fields(rule.columns)...)
 	}
-	if rule.key[0] == "seq" {
+	if r.key[0] == "seq" {
 		columns = append(columns, "seq")
 	}
-	var out []rejectedRow
-	query := "SELECT " + strings.Join(columns, ", ") + " FROM " + rule.table + " " + rule.where
-	err := s.read(ctx, "validate the rows of "+rule.table, query, nil, func(rows *sql.Rows) error {
-		values := make([]any, len(columns))
+	query := "SELECT " + strings.Join(columns, ", ") + " FROM " + r.table + " " + r.where
+	err = s.read(ctx, "validate the rows of "+r.table, query, nil, func(rows *sql.Rows) error {
+		held := make([]any, len(columns))
 		dest := make([]any, len(columns))
-		for i := range values {
-			dest[i] = &values[i]
+		for i := range held {
+			dest[i] = &held[i]
 		}
 		if err := rows.Scan(dest...); err != nil {
 			return err
 		}
-		if why := rule.wrong(values, now); why != "" {
-			r := rejectedRow{InvalidRow{Table: rule.table, Why: why}, map[string]any{}}
-			for i, c := range columns {
-				r.values[c] = values[i]
-			}
+		values := map[string]any{}
+		for i, c := range columns {
+			values[c] = held[i]
+		}
+		if why := r.wrong(values, now); why != "" {
 			var names []string
-			for _, n := range rule.names {
-				names = append(names, shown(r.values[n]))
+			for _, n := range r.names {
+				names = append(names, shown(values[n]))
 			}
-			r.Row = strings.Join(names, " ")
-			r.Name, _ = r.values[rule.names[0]].(string)
-			out = append(out, r)
+			first, _ := values[r.names[0]].(string)
+			out = append(out, rejectedRow{InvalidRow{Table: r.table, Row: strings.Join(names, " "), Why: why, Name: first}, values})
 		}
 		return nil
 	})
@@ -248,34 +232,39 @@ func (s *Store) validate(ctx context.Context, rule rowRule, now time.Time) ([]re
 }
 
 // wrong is what is invalid about a row with these values; empty if nothing is.
-func (rule rowRule) wrong(values []any, now time.Time) string {
-	for i, c := range rule.columns {
-		if why := c.judge(values[i], now); why != "" {
-			return c.name + " " + why
+func (r rowRule) wrong(values map[string]any, now time.Time) string {
+	for _, rule := range r.rules {
+		for column := range strings.FieldsSeq(rule.columns) {
+			if why := rule.judge(values[column], now); why != "" {
+				return column + " " + why
+			}
 		}
 	}
 	return ""
 }
 
+// quarantine copies an invalid row into the table quarantine, and makes it harmless.
 func (t *tx) quarantine(rule rowRule, r rejectedRow, now time.Time) error {
 	row, err := json.Marshal(r.values)
 	if err != nil { // a number that JSON does not have
 		row, _ = json.Marshal(fmt.Sprint(r.values))
 	}
-	if _, err := t.exec(`INSERT INTO quarantine (source, row, why, at) VALUES (?, ?, ?, ?)`, rule.table, string(row), r.Why, stamp(now)); err != nil {
+	if err := t.do(keepInvalid, rule.table, string(row), r.Why, stamp(now)); err != nil {
 		return err
 	}
-	settle, args := rule.settle, []any{stamp(now)}
-	if settle == "" {
-		settle, args = "DELETE FROM "+rule.table, nil
+	repair, args := rule.repair, []any{stamp(now)}
+	if repair == "" {
+		repair, args = "DELETE FROM "+rule.table, nil
 	}
 	for i, k := range rule.key {
-		settle += []string{" WHERE ", " AND "}[min(i, 1)] + fmt.Sprintf("%s IS ?%d", k, len(args)+1)
+		repair += []string{" WHERE ", " AND "}[min(i, 1)] + fmt.Sprintf("%s IS ?%d", k, len(args)+1)
 		args = append(args, r.values[k])
 	}
-	_, err = t.exec(settle, args...)
-	return err
+	return t.do(repair, args...)
 }
+
+// keepInvalid writes a row of the table quarantine.
+const keepInvalid = `INSERT INTO quarantine (source, row, why, at) VALUES (?, ?, ?, ?)`
 
 // invalid reports whether a session has impossible values. It is the fast form of wrong, for the many sessions that every
 // start reads.
@@ -318,13 +307,6 @@ func text(v any, _ time.Time) string {
 	return ""
 }
 
-func textOrNone(v any, now time.Time) string {
-	if v == nil {
-		return ""
-	}
-	return text(v, now)
-}
-
 func name(v any, now time.Time) string {
 	if v == "" {
 		return "is empty"
@@ -332,31 +314,34 @@ func name(v any, now time.Time) string {
 	return text(v, now)
 }
 
-func integer(v any, least, most int64, what string) string {
-	n, is := v.(int64)
-	switch {
-	case !is:
-		return "is not a number: " + shown(v)
-	case n < least || n > most:
-		return fmt.Sprintf("is %d, which is not a valid %s", n, what)
+// orNone accepts null as well.
+func orNone(other judge) judge {
+	return func(v any, now time.Time) string {
+		if v == nil {
+			return ""
+		}
+		return other(v, now)
 	}
-	return ""
 }
 
-func pid(v any, _ time.Time) string { return integer(v, 1, maxPID, "process id") }
-
-func pidOrNone(v any, _ time.Time) string { return integer(v, 0, maxPID, "process id") }
-
-func uidOrNone(v any, _ time.Time) string { return integer(v, -1, maxUID, "user id") }
-
-func count(v any, _ time.Time) string { return integer(v, 0, math.MaxInt64, "count") }
-
-func moment(v any, _ time.Time) string {
-	if v == nil {
+// whole accepts whole numbers within these limits. what names such a number.
+func whole(least, most int64, what string) judge {
+	return func(v any, _ time.Time) string {
+		n, is := v.(int64)
+		switch {
+		case !is:
+			return "is not a number: " + shown(v)
+		case n < least || n > most:
+			return fmt.Sprintf("is %d, which is not a valid %s", n, what)
+		}
 		return ""
 	}
-	return integer(v, 0, lastMoment, "time")
 }
+
+var (
+	count  = whole(0, math.MaxInt64, "count")
+	moment = orNone(whole(0, lastMoment, "time"))
+)
 
 func past(v any, now time.Time) string {
 	if why := moment(v, now); why != "" {
@@ -375,7 +360,7 @@ func none(v any, _ time.Time) string {
 	return ""
 }
 
-func oneOf(words []string) func(any, time.Time) string {
+func oneOf(words []string) judge {
 	return func(v any, _ time.Time) string {
 		if s, is := v.(string); is && slices.Contains(words, s) {
 			return ""

@@ -64,11 +64,18 @@ func (s *Store) query(ctx context.Context, query string) (*sql.Stmt, error) {
 	return st, nil
 }
 
-// collect reads all rows of a query.
-func collect[T any](ctx context.Context, s *Store, what, query string, args []any, scan func(*sql.Rows) (T, error)) ([]T, error) {
+// record is a row as a struct. fields are where its columns are read into and written from, in the order of the query.
+type record[T any] interface {
+	*T
+	fields() []any
+}
+
+// list reads all rows of a query.
+func list[T any, R record[T]](ctx context.Context, s *Store, what, query string, args ...any) ([]T, error) {
 	var out []T
 	err := s.read(ctx, what, query, args, func(rows *sql.Rows) error {
-		v, err := scan(rows)
+		var v T
+		err := rows.Scan(R(&v).fields()...)
 		out = append(out, v)
 		return err
 	})
@@ -79,12 +86,17 @@ func collect[T any](ctx context.Context, s *Store, what, query string, args []an
 }
 
 // first reads the first row of a query and reports whether there was one.
-func first[T any](ctx context.Context, s *Store, what, query string, args []any, scan func(*sql.Rows) (T, error)) (v T, found bool, err error) {
-	all, err := collect(ctx, s, what, query, args, scan)
+func first[T any, R record[T]](ctx context.Context, s *Store, what, query string, args ...any) (v T, found bool, err error) {
+	all, err := list[T, R](ctx, s, what, query, args...)
 	if len(all) == 0 {
 		return v, false, err
 	}
 	return all[0], true, nil
+}
+
+// value reads the only value of a query into dest.
+func (s *Store) value(ctx context.Context, what, query string, dest any) error {
+	return s.read(ctx, what, query, nil, func(rows *sql.Rows) error { return rows.Scan(dest) })
 }
 
 // bounded is how many rows a list returns for the caller's limit, by the rule of ops.Query.

@@ -153,11 +153,11 @@ func TestTheJournalNamesWhatMayStillLive(t *testing.T) {
 		}
 	}
 	for range 2 {
-		if err := s.EndProcess(t.Context(), "l1", 7, 1, noon, "exit 0"); err != nil {
+		if err := s.RecordProcesses(t.Context(), []Process{{Life: "l1", PID: 7, StartTicks: 1, EndedAt: noon, How: "exit 0"}}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := s.EndProcess(t.Context(), "l9", 9, 9, noon, "never written"); err != nil {
+	if err := s.RecordProcesses(t.Context(), []Process{{Life: "l9", PID: 9, StartTicks: 9, EndedAt: noon, How: "never written"}}); err != nil {
 		t.Fatal(err)
 	}
 	live, err := s.LiveProcesses(t.Context())

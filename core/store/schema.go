@@ -6,12 +6,10 @@ import (
 	"database/sql"
 	_ "embed"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 )
 
@@ -54,47 +52,25 @@ func objectsOf(ctx context.Context, conn *sql.Conn) (map[string]schemaObject, er
 	return out, rows.Err()
 }
 
-// current is the text of the schema that the migrations make: see textOf. A test keeps it equal to the migrations.
+// current is the schema that the migrations make, as text: for each object a comment with its kind, name and table, its SQL,
+// and a blank line. A test keeps it equal to the migrations.
 //
 //go:embed schema.sql
 var current string
 
-// textOf is a schema as text: its objects in the order of their names, with a blank line between two.
-func textOf(objects map[string]schemaObject) string {
-	var out strings.Builder
-	for _, name := range slices.Sorted(maps.Keys(objects)) {
-		o := objects[name]
-		fmt.Fprintf(&out, "-- %s %s on %s\n%s;\n\n", o.Kind, o.Name, o.Table, o.SQL)
+// expected returns the objects of the current schema by name.
+func expected() map[string]schemaObject {
+	out := map[string]schemaObject{}
+	for text := range strings.SplitSeq(strings.TrimSuffix(current, "\n\n"), "\n\n") {
+		head, definition, _ := strings.Cut(text, "\n")
+		var o schemaObject
+		if _, err := fmt.Sscanf(head, "-- %s %s on %s", &o.Kind, &o.Name, &o.Table); err != nil {
+			panic("schema.sql: " + head) // part of the program, and held by a test
+		}
+		o.SQL = strings.TrimSuffix(definition, ";")
+		out[o.Name] = o
 	}
-	return out.String()
-}
-
-// isCurrent reports whether a schema is exactly the current one. The count prevents that the text of one object stands
-// for two. False decides nothing: compare finds what is different, and which differences matter.
-func isCurrent(objects map[string]schemaObject) bool {
-	return len(objects) == strings.Count(current, "\n\n") && textOf(objects) == current
-}
-
-// expected is the schema that the migrations make. It costs a database in memory, some milliseconds, once in a process.
-// Only a schema other than the current one needs it.
-var expected = sync.OnceValues(schemaInMemory)
-
-func schemaInMemory() (out map[string]schemaObject, err error) {
-	ctx := context.Background() // nothing in memory waits
-	db, err := sql.Open("sqlite", ":memory:")
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, db.Close()) }()
-	conn, err := db.Conn(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer conn.Close()
-	if _, err := migrate(ctx, conn, migrations); err != nil {
-		return nil, err
-	}
-	return objectsOf(ctx, conn)
+	return out
 }
 
 // changedSchema refuses a database whose tables are not those of the gateway. It has no path yet: see damaged.
@@ -103,43 +79,28 @@ func changedSchema(what string) error {
 }
 
 // disarm drops the triggers and views of the database that no gateway made, before a statement could run them (HF31), and
-// returns them. A database of a newer gateway is not changed. intact means that migrate and compare have nothing to do,
-// because the schema is the current one.
-func disarm(ctx context.Context, conn *sql.Conn) (foreign []schemaObject, intact bool, err error) {
-	steps, err := stepsOf(migrations)
-	if err != nil {
-		return nil, false, err
-	}
-	newest := steps[len(steps)-1].version
-	var version int
-	if err := conn.QueryRowContext(ctx, "PRAGMA user_version").Scan(&version); err != nil {
-		return nil, false, fmt.Errorf("read the schema's version: %w", err)
-	}
-	if version == 0 || version > newest {
-		return nil, false, nil
+// returns them. A database of a newer gateway is not changed.
+func disarm(ctx context.Context, conn *sql.Conn) (foreign []schemaObject, err error) {
+	steps, version, err := pending(ctx, conn, migrations)
+	if err != nil || version == 0 || version > steps[len(steps)-1].version {
+		return nil, err
 	}
 	found, err := objectsOf(ctx, conn)
 	if err != nil {
-		return nil, false, err
+		return nil, err
 	}
-	if version == newest && isCurrent(found) {
-		return nil, true, nil
-	}
-	want, err := expected()
-	if err != nil {
-		return nil, false, err
-	}
+	want := expected()
 	for _, o := range found {
 		w, known := want[o.Name]
 		switch {
 		case o.Kind != "trigger" && o.Kind != "view", known && w.Kind == o.Kind:
 		case known:
-			return nil, false, changedSchema(fmt.Sprintf("it has %s where the gateway has %s", o, w))
+			return nil, changedSchema(fmt.Sprintf("it has %s where the gateway has %s", o, w))
 		default:
 			foreign = append(foreign, o)
 		}
 	}
-	return foreign, false, drop(ctx, conn, foreign)
+	return foreign, drop(ctx, conn, foreign)
 }
 
 // drop drops objects in one transaction.
@@ -165,10 +126,7 @@ func drop(ctx context.Context, conn *sql.Conn, objects []schemaObject) error {
 // unique one can refuse rows. Other tables hold other data and are never read: they stay. What was dropped, by disarm
 // too, is kept in the table quarantine. It returns what is foreign.
 func compare(ctx context.Context, conn *sql.Conn, disarmed []schemaObject, now time.Time) (foreign []InvalidRow, err error) {
-	want, err := expected()
-	if err != nil {
-		return nil, err
-	}
+	want := expected()
 	found, err := objectsOf(ctx, conn)
 	if err != nil {
 		return nil, err
@@ -210,7 +168,7 @@ func compare(ctx context.Context, conn *sql.Conn, disarmed []schemaObject, now t
 		if err != nil {
 			return nil, err
 		}
-		if _, err := conn.ExecContext(ctx, "INSERT INTO quarantine (source, row, why, at) VALUES ('sqlite_schema', ?, ?, ?)", string(row), why, stamp(now)); err != nil {
+		if _, err := conn.ExecContext(ctx, keepInvalid, "sqlite_schema", string(row), why, stamp(now)); err != nil {
 			return nil, fmt.Errorf("keep foreign objects: %w", err)
 		}
 	}

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"maps"
 	"path/filepath"
+	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"gatewaytui/fixtures/golden"
@@ -110,46 +110,36 @@ func TestHF31_ConnectionsAreDefensive(t *testing.T) {
 	}
 }
 
-// The text that a start compares the schema with is what the migrations make, so that a start of the current version needs
-// no database in memory, and its objects can be told apart.
+// The text that a start compares the schema with is what the migrations make, so that a start needs no database in memory,
+// and its objects can be told apart.
 func TestHF31_TheCurrentSchemaIsKnownByItsText(t *testing.T) {
-	want, err := schemaInMemory()
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := schemaInMemory(t)
 	golden.Check(t, "schema.sql", textOf(want))
-	if !isCurrent(want) {
-		t.Error("the schema that the migrations make is not the current one")
-	}
-	for _, change := range []func(map[string]schemaObject){
-		func(m map[string]schemaObject) { delete(m, "outbox") },
-		func(m map[string]schemaObject) { m["spy"] = schemaObject{Kind: "trigger", Name: "spy", Table: "lives"} },
-		func(m map[string]schemaObject) { // one row that has the text of two
-			a, b := m["audit"], m["audit_at"]
-			a.SQL += fmt.Sprintf(";\n\n-- %s %s on %s\n%s", b.Kind, b.Name, b.Table, b.SQL)
-			m["audit"] = a
-			delete(m, "audit_at")
-			if textOf(m) != textOf(want) {
-				t.Fatal("the two are no longer neighbours: choose others")
-			}
-		},
-	} {
-		changed := maps.Clone(want)
-		change(changed)
-		if isCurrent(changed) {
-			t.Errorf("a changed schema counts as the current one:\n%s", textOf(changed))
-		}
+	if got := expected(); !maps.Equal(got, want) {
+		t.Errorf("a start expects %v, and the migrations make %v", got, want)
 	}
 }
 
-// A database of this version opens without the reference in memory; its foreign objects are found all the same, as the tests
-// above hold.
-func TestHF31_AnIntactDatabaseNeedsNoReference(t *testing.T) {
-	dir := t.TempDir()
-	shut(t, open(t, dir))
-	t.Cleanup(func() { expected = sync.OnceValues(schemaInMemory) })
-	expected = func() (map[string]schemaObject, error) { return nil, errors.New("the reference was made") }
-	shut(t, open(t, dir))
+// schemaInMemory is the schema that the migrations make.
+func schemaInMemory(t *testing.T) map[string]schemaObject {
+	t.Helper()
+	conn := connection(t, ":memory:")
+	if _, err := migrate(t.Context(), conn, migrations); err != nil {
+		t.Fatal(err)
+	}
+	objects, err := objectsOf(t.Context(), conn)
+	must(t, err)
+	return objects
+}
+
+// textOf is a schema as text: its objects in the order of their names, with a blank line between two.
+func textOf(objects map[string]schemaObject) string {
+	var out strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(objects)) {
+		o := objects[name]
+		fmt.Fprintf(&out, "-- %s %s on %s\n%s;\n\n", o.Kind, o.Name, o.Table, o.SQL)
+	}
+	return out.String()
 }
 
 func connectionPool(t *testing.T, path string) *sql.DB {
@@ -161,12 +151,4 @@ func connectionPool(t *testing.T, path string) *sql.DB {
 	db.SetMaxOpenConns(1)
 	t.Cleanup(func() { _ = db.Close() })
 	return db
-}
-
-func BenchmarkExpectedSchema(b *testing.B) {
-	for b.Loop() {
-		if _, err := schemaInMemory(); err != nil {
-			b.Fatal(err)
-		}
-	}
 }

@@ -38,6 +38,17 @@ type Session struct {
 
 const sessionColumns = `id, key, platform, user, target, state, created_at, last_activity_at, ended_at, end_reason, tokens_in, tokens_out, caller_by, caller_uid`
 
+func (v *Session) fields() []any {
+	return []any{
+		&v.ID, &v.Key, &v.Platform, &v.User, &v.Target, (*string)(&v.State), (*stamp)(&v.CreatedAt), (*stamp)(&v.LastActivityAt),
+		(*stamp)(&v.EndedAt), &v.EndReason, &v.TokensIn, &v.TokensOut, (*string)(&v.Caller.By), &v.Caller.UID,
+	}
+}
+
+var putSession = insertion("INSERT INTO sessions", sessionColumns, `ON CONFLICT (id) DO UPDATE SET platform = excluded.platform, user = excluded.user,
+	target = excluded.target, state = excluded.state, last_activity_at = excluded.last_activity_at,
+	tokens_in = excluded.tokens_in, tokens_out = excluded.tokens_out, caller_by = excluded.caller_by, caller_uid = excluded.caller_uid`)
+
 // PutSession writes a session. An existing one keeps its key and whether it has ended: only EndSession and ReopenSession
 // change that. The error is ErrNotCurrent if the key has another current session.
 func (s *Store) PutSession(ctx context.Context, v Session) error {
@@ -58,7 +69,7 @@ func (s *Store) ForgetSessions(ctx context.Context, ids ...string) error {
 			for _, text := range []string{
 				`DELETE FROM messages WHERE session_id = ?`, `DELETE FROM turns WHERE session_id = ?`, `DELETE FROM sessions WHERE id = ?`,
 			} {
-				if _, err := t.exec(text, id); err != nil {
+				if err := t.do(text, id); err != nil {
 					return err
 				}
 			}
@@ -76,7 +87,7 @@ func (s *Store) ReopenSession(ctx context.Context, currentID, oldID string, at t
 			return v, err
 		}
 		found, err := t.found(`UPDATE sessions SET ended_at = NULL, end_reason = '', state = 'idle', last_activity_at = ?
-			WHERE id = ? AND ended_at IS NOT NULL RETURNING `+sessionColumns, []any{stamp(at), oldID}, sessionFields(&v)...)
+			WHERE id = ? AND ended_at IS NOT NULL RETURNING `+sessionColumns, []any{stamp(at), oldID}, v.fields()...)
 		if err == nil && !found {
 			return v, ErrNotCurrent
 		}
@@ -91,8 +102,8 @@ func (s *Store) Sessions(ctx context.Context, each func(Session) error) (left in
 	err = s.read(ctx, "read sessions",
 		`SELECT `+sessionColumns+` FROM sessions WHERE ended_at IS NULL ORDER BY last_activity_at DESC`, nil,
 		func(rows *sql.Rows) error {
-			v, err := scanSession(rows)
-			if err != nil || v.invalid() {
+			var v Session
+			if err := rows.Scan(v.fields()...); err != nil || v.invalid() {
 				left++
 				return nil
 			}
@@ -103,37 +114,26 @@ func (s *Store) Sessions(ctx context.Context, each func(Session) error) (left in
 
 // CurrentSession is the current session of a key; false if it has none.
 func (s *Store) CurrentSession(ctx context.Context, key string) (Session, bool, error) {
-	return first(ctx, s, "read the session of "+key, `SELECT `+sessionColumns+` FROM sessions WHERE key = ? AND ended_at IS NULL`, []any{key}, scanSession)
+	return first[Session](ctx, s, "read the session of "+key, `SELECT `+sessionColumns+` FROM sessions WHERE key = ? AND ended_at IS NULL`, key)
 }
 
 // EndedSessions are the sessions of a key that have ended, the one that ended last first. limit is bounded as
 // ops.Query.Limit is.
 func (s *Store) EndedSessions(ctx context.Context, key string, limit int) ([]Session, error) {
-	return collect(ctx, s, "read ended sessions", `SELECT `+sessionColumns+` FROM sessions
-		WHERE key = ? AND ended_at IS NOT NULL ORDER BY ended_at DESC, id DESC LIMIT ?`, []any{key, bounded(limit)}, scanSession)
+	return list[Session](ctx, s, "read ended sessions", `SELECT `+sessionColumns+` FROM sessions
+		WHERE key = ? AND ended_at IS NOT NULL ORDER BY ended_at DESC, id DESC LIMIT ?`, key, bounded(limit))
 }
 
-func (t *tx) putSession(v Session) error {
-	_, err := t.exec(`INSERT INTO sessions (`+sessionColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-		ON CONFLICT (id) DO UPDATE SET platform = excluded.platform, user = excluded.user, target = excluded.target,
-			state = excluded.state, last_activity_at = excluded.last_activity_at,
-			tokens_in = excluded.tokens_in, tokens_out = excluded.tokens_out,
-			caller_by = excluded.caller_by, caller_uid = excluded.caller_uid`,
-		v.ID, v.Key, v.Platform, v.User, v.Target, string(v.State), stamp(v.CreatedAt), stamp(v.LastActivityAt),
-		stamp(v.EndedAt), v.EndReason, v.TokensIn, v.TokensOut, string(v.Caller.By), v.Caller.UID)
-	return asNotCurrent(err)
-}
+func (t *tx) putSession(v Session) error { return asNotCurrent(t.do(putSession, v.fields()...)) }
 
 func (t *tx) endSession(id string, at time.Time, reason string) error {
 	if at.IsZero() {
 		return errors.New("a session cannot end without a time")
 	}
-	if _, err := t.exec(`UPDATE turns SET state = 'interrupted', ended_at = ?, reason = ? WHERE session_id = ? AND state = 'running'`,
-		stamp(at), reason, id); err != nil {
+	if err := t.interrupt(id, at, reason); err != nil {
 		return err
 	}
-	_, err := t.exec(`UPDATE sessions SET ended_at = ?, end_reason = ? WHERE id = ? AND ended_at IS NULL`, stamp(at), reason, id)
-	return err
+	return t.do(`UPDATE sessions SET ended_at = ?, end_reason = ? WHERE id = ? AND ended_at IS NULL`, stamp(at), reason, id)
 }
 
 // asNotCurrent names the failure of the index sessions_current: a second current session of one key.
@@ -142,17 +142,4 @@ func asNotCurrent(err error) error {
 		return fmt.Errorf("%w: %w", ErrNotCurrent, err)
 	}
 	return err
-}
-
-func sessionFields(v *Session) []any {
-	return []any{
-		&v.ID, &v.Key, &v.Platform, &v.User, &v.Target, (*string)(&v.State), (*stamp)(&v.CreatedAt),
-		(*stamp)(&v.LastActivityAt), (*stamp)(&v.EndedAt), &v.EndReason, &v.TokensIn, &v.TokensOut,
-		(*string)(&v.Caller.By), &v.Caller.UID,
-	}
-}
-
-func scanSession(rows *sql.Rows) (v Session, err error) {
-	err = rows.Scan(sessionFields(&v)...)
-	return v, err
 }

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"log/slog"
 	"os"
 	"path/filepath"
 	"testing"
@@ -21,7 +22,7 @@ func TestAStartThatWasKilledWhileItMadeTheDatabaseIsFollowedByOneThatOpensIt(t *
 	if err := os.WriteFile(path+"-journal", journal, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := Inspect(t.Context(), path); err != nil {
+	if err := Inspect(t.Context(), path, slog.New(slog.DiscardHandler)); err != nil {
 		t.Fatalf("the database that was not finished is refused: %v", err)
 	}
 	again, err := Open(t.Context(), Options{Path: path, Verify: true})

@@ -125,7 +125,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		s.log.Info("store.leftover_removed", "path", part)
 	}
 	if err = checkRegular(path); err == nil && o.Verify && !o.ReadOnly {
-		err = s.inspect(ctx)
+		err = Inspect(ctx, path, s.log)
 	}
 	switch {
 	case err != nil:

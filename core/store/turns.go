@@ -2,8 +2,6 @@ package store
 
 import (
 	"context"
-	"database/sql"
-	"encoding/json"
 	"fmt"
 	"time"
 
@@ -44,10 +42,18 @@ type Turn struct {
 type Message struct {
 	Role       string
 	Content    string
-	ToolCalls  json.RawMessage
+	ToolCalls  string // JSON; empty: none
 	ToolCallID string
 	At         time.Time
 }
+
+const messageColumns = `role, content, tool_calls, tool_call_id, at`
+
+func (m *Message) fields() []any {
+	return []any{&m.Role, &m.Content, (*optional)(&m.ToolCalls), &m.ToolCallID, (*stamp)(&m.At)}
+}
+
+var putMessage = insertion("INSERT INTO messages", messageColumns+", session_id, turn_id", "")
 
 // BeginTurn writes the session, the turn as running, and the user's message, which is acknowledged to the user once
 // BeginTurn returns. A turn of the session that was still running is superseded, and its late writes are refused. The
@@ -57,8 +63,7 @@ func (s *Store) BeginTurn(ctx context.Context, v Session, turn Turn, user Messag
 		if err := t.putSession(v); err != nil {
 			return err
 		}
-		if _, err := t.exec(`UPDATE turns SET state = 'interrupted', ended_at = ?, reason = 'superseded' WHERE session_id = ? AND state = 'running'`,
-			stamp(turn.StartedAt), v.ID); err != nil {
+		if err := t.interrupt(v.ID, turn.StartedAt, "superseded"); err != nil {
 			return err
 		}
 		n, err := t.exec(`INSERT INTO turns (id, session_id, life, started_at, state, reason, tokens_in, tokens_out)
@@ -71,7 +76,7 @@ func (s *Store) BeginTurn(ctx context.Context, v Session, turn Turn, user Messag
 			return ErrNotCurrent
 		}
 		if turn.Message != "" {
-			if _, err := t.exec(`UPDATE inbox SET state = 'running' WHERE id = ?`, turn.Message); err != nil {
+			if err := t.do(`UPDATE inbox SET state = 'running' WHERE id = ?`, turn.Message); err != nil {
 				return err
 			}
 		}
@@ -120,17 +125,12 @@ func (s *Store) EndTurn(ctx context.Context, v Session, turn Turn, msgs []Messag
 			}
 		}
 		if turn.State == TurnDone {
-			if _, err := t.exec(`UPDATE sessions SET cut = 0 WHERE id = ? AND cut > 0`, v.ID); err != nil {
+			if err := t.do(`UPDATE sessions SET cut = 0 WHERE id = ? AND cut > 0`, v.ID); err != nil {
 				return err
 			}
 		}
 		return t.putSession(v)
 	})
-}
-
-// markRunning records that the gateway began to stop while turns ran.
-func markRunning(t *tx, at time.Time) (int, error) {
-	return t.exec(`UPDATE turns SET marked_at = ? WHERE state = 'running'`, stamp(at))
 }
 
 // SuspendAfter is the number of consecutive lives in which the gateway's own end may cut off a session's turn before the
@@ -149,7 +149,7 @@ func (s *Store) InterruptRunning(ctx context.Context, reason string, crashed boo
 			change = `UPDATE sessions SET cut = cut + 1, state = iif(cut + 1 >= ?, ?, ?) WHERE ` + cutOff
 			args = []any{SuspendAfter, ops.SessionSuspended, ops.SessionInterrupted}
 		}
-		if _, err := t.exec(change, args...); err != nil {
+		if err := t.do(change, args...); err != nil {
 			return 0, err
 		}
 		return t.exec(`UPDATE turns SET state = 'interrupted', ended_at = ?, reason = ? WHERE state = 'running'`, stamp(at), reason)
@@ -158,18 +158,17 @@ func (s *Store) InterruptRunning(ctx context.Context, reason string, crashed boo
 
 // Transcript is every message of a session, in order, those of interrupted turns included.
 func (s *Store) Transcript(ctx context.Context, sessionID string) ([]Message, error) {
-	return collect(ctx, s, "read transcript of "+sessionID,
-		`SELECT role, content, tool_calls, tool_call_id, at FROM messages WHERE session_id = ? ORDER BY seq`, []any{sessionID},
-		func(rows *sql.Rows) (m Message, err error) {
-			err = rows.Scan(&m.Role, &m.Content, (*object)(&m.ToolCalls), &m.ToolCallID, (*stamp)(&m.At))
-			return m, err
-		})
+	return list[Message](ctx, s, "read transcript of "+sessionID, `SELECT `+messageColumns+` FROM messages WHERE session_id = ? ORDER BY seq`, sessionID)
+}
+
+// interrupt ends the running turn of a session, if there is one.
+func (t *tx) interrupt(sessionID string, at time.Time, reason string) error {
+	return t.do(`UPDATE turns SET state = 'interrupted', ended_at = ?, reason = ? WHERE session_id = ? AND state = 'running'`, stamp(at), reason, sessionID)
 }
 
 func (t *tx) appendMessages(sessionID, turnID string, msgs []Message) error {
 	for _, m := range msgs {
-		if _, err := t.exec(`INSERT INTO messages (session_id, turn_id, role, content, tool_calls, tool_call_id, at) VALUES (?, ?, ?, ?, ?, ?, ?)`,
-			sessionID, turnID, m.Role, m.Content, object(m.ToolCalls), m.ToolCallID, stamp(m.At)); err != nil {
+		if err := t.do(putMessage, append(m.fields(), sessionID, turnID)...); err != nil {
 			return err
 		}
 	}

@@ -48,6 +48,11 @@ func (s *Store) write(ctx context.Context, what string, do func(*tx) error) erro
 	}
 }
 
+// change is write for one statement.
+func (s *Store) change(ctx context.Context, what, statement string, args ...any) error {
+	return s.write(ctx, what, func(t *tx) error { return t.do(statement, args...) })
+}
+
 // result is write for a request with a result. The caller may use the result only once the writer is done with it; a
 // caller whose ctx ended does not wait for that.
 func result[T any](ctx context.Context, s *Store, what string, do func(*tx) (T, error)) (T, error) {
@@ -269,6 +274,12 @@ func (t *tx) exec(query string, args ...any) (int, error) {
 	n, err := res.RowsAffected()
 	t.changed += int(n)
 	return int(n), err
+}
+
+// do is exec for a caller that needs no count.
+func (t *tx) do(query string, args ...any) error {
+	_, err := t.exec(query, args...)
+	return err
 }
 
 // found reads one row into dest and reports whether there was one.
