@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"strconv"
-	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -58,17 +57,4 @@ func groupOfNeighbour(pid int) (fd int, err error) {
 		return -1, err
 	}
 	return unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-}
-
-// unmarked is env without the marks of a life.
-func unmarked(env []string) []string {
-	var out []string
-	for _, kv := range env {
-		switch name, _, _ := strings.Cut(kv, "="); name {
-		case EnvLife, EnvSession, EnvHomeID, EnvSpawn:
-		default:
-			out = append(out, kv)
-		}
-	}
-	return out
 }

@@ -320,17 +320,6 @@ func (r *Registry) GroupUse() (memory, processes int64) {
 	return memory, processes
 }
 
-// LargestTree is the resident memory, in bytes, of the tree that has the most, and the number of processes of the tree
-// that has the most, as of the last scan.
-func (r *Registry) LargestTree() (memory, processes int64) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, t := range r.trees {
-		memory, processes = max(memory, t.rss), max(processes, int64(len(t.members)))
-	}
-	return memory, processes
-}
-
 // countIn is the figure after name in a control group file with one name and figure a line; 0: none.
 func countIn(path, name string) uint64 {
 	var buf [1 << 10]byte

@@ -35,6 +35,9 @@ const (
 	treeGroup = "tree-"
 )
 
+// weakest is the level without control groups.
+const weakest = ContainmentSubreaper
+
 // openGroups sets groups, or groupless.
 func (r *Registry) openGroups() error {
 	if r.opts.Containment == ContainmentSubreaper {

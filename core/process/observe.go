@@ -149,6 +149,7 @@ func (r *Registry) scan(elsewhere bool) (view, []ending) {
 		r.scanErr = err
 		return view{err: fmt.Errorf("scan processes: %w", err)}, nil
 	}
+	r.adoptOrphans(procs)
 	ours := descendants(procs, r.self.pid, func(p proc) bool {
 		_, inherited := foreign[p.ident]
 		return inherited || r.self.untouchable(p)

@@ -21,7 +21,8 @@
 //     in the next life what the guardian missed (C2). Only processes with PolicyKept live on; AdoptEarlier takes them
 //     over (C10).
 //
-// The package is for Linux alone. It requires /proc and the subreaper, and uses pidfds (5.3) where the kernel has them.
+// All of this holds on Linux, with /proc, the subreaper, and pidfds (5.3) where the kernel has them. macOS has none of them,
+// and less is promised there: see ContainmentSession. The verb doctor names what is missing.
 package process
 
 import (
@@ -58,9 +59,13 @@ const envPrefix = "GATEWAYTUI_"
 // Containment names how the registry keeps track of the descendants of its children.
 type Containment string
 
-// The levels. At both, a direct child has a parent-death signal, and the guardian ends what outlives the program.
+// The levels. At each the guardian ends what outlives the program.
 const (
-	// ContainmentSubreaper means adoption of orphans, inherited marks, and scans of /proc.
+	// ContainmentSession means sessions, the descent that scans saw, and inherited variables: what macOS has. A process
+	// that leaves its session, and whose parent ends before a scan, gets away.
+	ContainmentSession Containment = "session"
+	// ContainmentSubreaper means adoption of orphans, inherited marks, scans of /proc, and a parent-death signal for direct
+	// children.
 	ContainmentSubreaper Containment = "subreaper"
 	// ContainmentCgroup adds a control group (v2) for each tree. A child is in it from its first instruction, and one
 	// write kills the whole group, however fast it forks.
@@ -367,12 +372,12 @@ func (r *Registry) Close(ctx context.Context) error {
 // Open.
 func (r *Registry) Containment() (level Containment, why string) {
 	if r.groups == nil {
-		return ContainmentSubreaper, r.groupless
+		return weakest, r.groupless
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.groupErr != nil {
-		return ContainmentSubreaper, r.groupErr.Error()
+		return weakest, r.groupErr.Error()
 	}
 	return ContainmentCgroup, ""
 }
@@ -420,4 +425,17 @@ func (r *Registry) environ(spec Spec, spawn string) []string {
 		env = append(env, name+"="+merged[name])
 	}
 	return env
+}
+
+// unmarked is env without the marks of a life.
+func unmarked(env []string) []string {
+	var out []string
+	for _, kv := range env {
+		switch name, _, _ := strings.Cut(kv, "="); name {
+		case EnvLife, EnvSession, EnvHomeID, EnvSpawn:
+		default:
+			out = append(out, kv)
+		}
+	}
+	return out
 }

@@ -141,6 +141,17 @@ func (r *Registry) CountSessions() map[string]int {
 	return n
 }
 
+// LargestTree is the resident memory, in bytes, of the tree that has the most, and the number of processes of the tree
+// that has the most, as of the last scan.
+func (r *Registry) LargestTree() (memory, processes int64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, t := range r.trees {
+		memory, processes = max(memory, t.rss), max(processes, int64(len(t.members)))
+	}
+	return memory, processes
+}
+
 // Get returns the process that we started with this pid: the running one, else one of the last background processes that
 // ended, with its output.
 func (r *Registry) Get(pid int) (*Process, bool) {

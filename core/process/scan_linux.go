@@ -69,6 +69,12 @@ func readStat(path string, buf []byte) (proc, error) {
 	return parseStat(buf[:n])
 }
 
+// parseStat reads one line of /proc/PID/stat.
+func parseStat(b []byte) (proc, error) {
+	s, err := kernel.ParseStat(b)
+	return procOf(s), err
+}
+
 // tagOf reads the tag of one process.
 func (s *scanner) tagOf(pid int) kernel.Tag { return kernel.TagOf(pid, s.buf) }
 
@@ -110,6 +116,12 @@ func setSubreaper(on bool) error {
 	}
 	return nil
 }
+
+// adoptOrphans does nothing: see setSubreaper.
+func (r *Registry) adoptOrphans([]proc) {}
+
+// ownerOutside is the owner of p, which is not below us.
+func (r *Registry) ownerOutside(p proc) (Owner, bool) { return r.ownerOfTag(p.pid) }
 
 // ticksNow is the time since boot in clock ticks, the unit of a process's start; the greatest value if it is not known.
 func ticksNow() uint64 {

@@ -1,11 +1,7 @@
 package process
 
 import (
-	"fmt"
-	"os"
 	"slices"
-	"strconv"
-	"strings"
 
 	"gatewaytui/core/process/kernel"
 )
@@ -122,21 +118,4 @@ func (r *Registry) guessOwner(p proc, pipes []uint64) (from *tree, session strin
 		return nil, some[0].session
 	}
 	return nil, ""
-}
-
-// pipesOf are the inodes of the pipes among the standard streams of pid, as far as they can be read. It does not wait for
-// the process.
-func pipesOf(pid int) (inodes []uint64) {
-	for fd := range 3 {
-		to, err := os.Readlink(fmt.Sprintf("/proc/%d/fd/%d", pid, fd))
-		if err != nil {
-			continue
-		}
-		if number, is := strings.CutPrefix(to, "pipe:["); is {
-			if inode, err := strconv.ParseUint(strings.TrimSuffix(number, "]"), 10, 64); err == nil {
-				inodes = append(inodes, inode)
-			}
-		}
-	}
-	return inodes
 }

@@ -25,13 +25,11 @@ func (p proc) kernel() bool { return p.flags&kernelThread != 0 }
 // alive does not count zombies (C3).
 func (p proc) alive() bool { return kernel.Stat{State: p.state, Threads: p.threads}.Alive() }
 
-// parseStat reads one line of /proc/PID/stat.
-func parseStat(b []byte) (proc, error) {
-	s, err := kernel.ParseStat(b)
+func procOf(s kernel.Stat) proc {
 	return proc{
 		ident: ident{pid: s.PID, start: s.Start}, ppid: s.PPID, pgrp: s.PGRP, sid: s.SID, state: s.State, flags: s.Flags,
 		threads: s.Threads, cpu: s.CPU, rss: s.RSS,
-	}, err
+	}
 }
 
 // marks are the marker variables of one environment.

@@ -5,47 +5,38 @@
 // state. All of it may be called from any goroutine.
 package kernel
 
-import (
-	"errors"
-	"strconv"
-	"syscall"
-)
-
 // EnvLife names the environment variable that marks what a life started (CONTRACT.md, 5).
 const EnvLife = "GATEWAYTUI_LIFE"
 
-// PIDs lists the processes of this pid namespace. It is not a snapshot.
-func PIDs() ([]int, error) {
-	names, err := list("/proc")
-	if err != nil {
-		return nil, err
-	}
-	pids := make([]int, 0, len(names))
-	for _, name := range names {
-		if name[0] < '1' || name[0] > '9' {
-			continue
-		}
-		if pid, err := strconv.Atoi(name); err == nil {
-			pids = append(pids, pid)
-		}
-	}
-	return pids, nil
+// Stat is what the process table says of a process, in the units of /proc/PID/stat (proc_pid_stat(5)). macOS leaves Flags,
+// CPU and RSS at 0.
+type Stat struct {
+	PID int
+	// Start is when the process started, in clock ticks since boot; on macOS in microseconds since 1970.
+	Start           uint64
+	PPID, PGRP, SID int
+	State           byte
+	Flags           uint64
+	Threads         int
+	CPU             uint64 // user and system time, in clock ticks
+	RSS             int64  // pages
 }
 
-// StatOf reads the line of one process into buf. A kilobyte is enough.
-func StatOf(pid int, buf []byte) (Stat, error) {
-	b, err := readFile("/proc/"+strconv.Itoa(pid)+"/stat", buf)
-	if err != nil {
-		return Stat{}, err
+// Alive does not count zombies (C3). A leader with other running threads is shown as a zombie but is alive.
+func (s Stat) Alive() bool {
+	switch s.State {
+	case 'Z':
+		return s.Threads > 1
+	case 'X', 'x':
+		return false
 	}
-	return ParseStat(b)
+	return true
 }
 
 // HasMarker reports whether the environment of pid, as far as it fits in buf, names life in EnvLife. The read waits for
 // the memory lock of the process.
 func HasMarker(pid int, life string, buf []byte) bool {
-	b, err := readFile("/proc/"+strconv.Itoa(pid)+"/environ", buf)
-	return err == nil && hasMarker(b, life)
+	return hasMarker(Environ(pid, buf), life)
 }
 
 func hasMarker(environ []byte, life string) bool {
@@ -60,76 +51,4 @@ func hasMarker(environ []byte, life string) bool {
 		environ = environ[min(end+1, len(environ)):]
 	}
 	return false
-}
-
-// Kill sends SIGKILL only to the process with this pid that started at this tick. It reads the identity again after
-// opening a pidfd that pins the process, where there are pidfds.
-func Kill(pid int, start uint64, buf []byte) {
-	const pidfdSendSignal, pidfdOpen = 424, 434 // the same on every architecture that Go runs on
-	fd, _, errno := syscall.Syscall(pidfdOpen, uintptr(pid), 0, 0)
-	if errno == 0 {
-		defer syscall.Close(int(fd))
-	}
-	now, err := StatOf(pid, buf)
-	switch {
-	case err != nil || now.Start != start || errno == syscall.ESRCH:
-	case errno == 0:
-		_, _, _ = syscall.Syscall6(pidfdSendSignal, fd, uintptr(syscall.SIGKILL), 0, 0, 0, 0) // it is gone, or we may not kill it: the next scan shows which
-	default:
-		_ = syscall.Kill(pid, syscall.SIGKILL)
-	}
-}
-
-// list returns the names in a directory.
-func list(path string) ([]string, error) {
-	fd, err := open(path, syscall.O_RDONLY|syscall.O_DIRECTORY)
-	if err != nil {
-		return nil, err
-	}
-	defer syscall.Close(fd)
-	var names []string
-	buf := make([]byte, 8<<10)
-	for {
-		n, err := syscall.ReadDirent(fd, buf)
-		if errors.Is(err, syscall.EINTR) {
-			continue
-		}
-		if err != nil || n <= 0 {
-			return names, err
-		}
-		_, _, names = syscall.ParseDirent(buf[:n], -1, names)
-	}
-}
-
-// readFile reads as much of a file as fits in buf.
-func readFile(path string, buf []byte) ([]byte, error) {
-	fd, err := open(path, syscall.O_RDONLY)
-	if err != nil {
-		return nil, err
-	}
-	defer syscall.Close(fd)
-	total := 0
-	for total < len(buf) {
-		n, err := syscall.Read(fd, buf[total:])
-		if errors.Is(err, syscall.EINTR) {
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		if n == 0 {
-			break
-		}
-		total += n
-	}
-	return buf[:total], nil
-}
-
-func open(path string, flags int) (int, error) {
-	for {
-		fd, err := syscall.Open(path, flags|syscall.O_CLOEXEC, 0)
-		if !errors.Is(err, syscall.EINTR) {
-			return fd, err
-		}
-	}
 }

@@ -1,8 +1,10 @@
 package kernel
 
 import (
+	"bytes"
 	"errors"
 	"os"
+	"strconv"
 	"syscall"
 	"unsafe"
 )
@@ -93,4 +95,59 @@ func prlimit(pid, which int, set *syscall.Rlimit) (was syscall.Rlimit, err error
 		return was, errno
 	}
 	return was, nil
+}
+
+// MarksOf reads the marks of pid with buf, for which 4 KiB are enough; zero if pid is gone.
+func MarksOf(pid int, buf []byte) Marks {
+	b, err := readFile("/proc/"+strconv.Itoa(pid)+"/limits", buf)
+	if err != nil {
+		return Marks{}
+	}
+	return parseMarks(b)
+}
+
+// parseMarks reads the content of /proc/PID/limits (proc_pid_limits(5)).
+func parseMarks(b []byte) (m Marks) {
+	var hards [len(tagLimits)]uint64
+	for i, name := range [...]string{"Max realtime timeout", "Max file locks"} {
+		var soft uint64
+		soft, hards[i] = limitOf(b, name)
+		if t := Tag(soft); t.Valid() {
+			m.Tags[i] = t
+		}
+	}
+	m.Bounded = true
+	for _, hard := range hards {
+		m.Bounded = m.Bounded && hard != infinity
+	}
+	_, m.Processes = limitOf(b, "Max processes")
+	return m
+}
+
+// limitOf is a line's soft and hard limit. Text such as "unlimited", or anything but a number, is infinity.
+func limitOf(b []byte, name string) (soft, hard uint64) {
+	i := bytes.Index(b, []byte("\n"+name))
+	if i < 0 {
+		return infinity, infinity
+	}
+	b = b[i+1+len(name):]
+	if end := bytes.IndexByte(b, '\n'); end >= 0 {
+		b = b[:end]
+	} else {
+		return infinity, infinity // the line is cut
+	}
+	soft, b = word(b)
+	hard, _ = word(b)
+	return soft, hard
+}
+
+// word is the number that b begins with after blanks, and the text after it.
+func word(b []byte) (v uint64, rest []byte) {
+	b = bytes.TrimLeft(b, " ")
+	end := max(bytes.IndexByte(b, ' '), 0)
+	v, err := strconv.ParseUint(string(b[:end]), 10, 64)
+	if err != nil {
+		v = infinity
+	}
+	return v, b[end:]
 }

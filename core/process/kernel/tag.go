@@ -1,10 +1,5 @@
 package kernel
 
-import (
-	"bytes"
-	"strconv"
-)
-
 // Tag identifies the life and the spawn that a process comes from. Unlike a variable it is always inherited, also by a
 // process that changes its environment, session, group or parents. It is the soft limit of CPU time at real-time
 // priority, of 146,000 years in microseconds, and that of file locks (RLIMIT_RTTIME, RLIMIT_LOCKS, getrlimit(2)), so it
@@ -55,20 +50,11 @@ func (t Tag) Spawn() uint64 { return uint64(t & (1<<spawnBits - 1)) }
 // Marks is what the limits of a process show of its origin.
 type Marks struct {
 	// Tags are those of the limits that carry a tag; zero: this limit carries none.
-	Tags [len(tagLimits)]Tag
+	Tags [2]Tag
 	// Bounded means that all their hard limits are bounded.
 	Bounded bool
 	// Processes is the hard RLIMIT_NPROC; its greatest value means unlimited.
 	Processes uint64
-}
-
-// MarksOf reads the marks of pid with buf, for which 4 KiB are enough; zero if pid is gone.
-func MarksOf(pid int, buf []byte) Marks {
-	b, err := readFile("/proc/"+strconv.Itoa(pid)+"/limits", buf)
-	if err != nil {
-		return Marks{}
-	}
-	return parseMarks(b)
 }
 
 // TagOf is MarksOf(pid, buf).Tag().
@@ -95,53 +81,7 @@ func (m Marks) TagFrom(life string) Tag {
 }
 
 // Shed reports whether the process or an ancestor was started with a tag, and it has none any more.
-func (m Marks) Shed() bool { return m.Bounded && m.Tags == [len(tagLimits)]Tag{} }
-
-// parseMarks reads the content of /proc/PID/limits (proc_pid_limits(5)).
-func parseMarks(b []byte) (m Marks) {
-	var hards [len(tagLimits)]uint64
-	for i, name := range [...]string{"Max realtime timeout", "Max file locks"} {
-		var soft uint64
-		soft, hards[i] = limitOf(b, name)
-		if t := Tag(soft); t.Valid() {
-			m.Tags[i] = t
-		}
-	}
-	m.Bounded = true
-	for _, hard := range hards {
-		m.Bounded = m.Bounded && hard != infinity
-	}
-	_, m.Processes = limitOf(b, "Max processes")
-	return m
-}
-
-// limitOf is a line's soft and hard limit. Text such as "unlimited", or anything but a number, is infinity.
-func limitOf(b []byte, name string) (soft, hard uint64) {
-	i := bytes.Index(b, []byte("\n"+name))
-	if i < 0 {
-		return infinity, infinity
-	}
-	b = b[i+1+len(name):]
-	if end := bytes.IndexByte(b, '\n'); end >= 0 {
-		b = b[:end]
-	} else {
-		return infinity, infinity // the line is cut
-	}
-	soft, b = word(b)
-	hard, _ = word(b)
-	return soft, hard
-}
-
-// word is the number that b begins with after blanks, and the text after it.
-func word(b []byte) (v uint64, rest []byte) {
-	b = bytes.TrimLeft(b, " ")
-	end := max(bytes.IndexByte(b, ' '), 0)
-	v, err := strconv.ParseUint(string(b[:end]), 10, 64)
-	if err != nil {
-		v = infinity
-	}
-	return v, b[end:]
-}
+func (m Marks) Shed() bool { return m.Bounded && m.Tags == [2]Tag{} }
 
 // digest is FNV-1a, whose package is set up too late for the guardian, and then mixed, because its upper bits alone vary
 // little.

@@ -1,8 +1,6 @@
 package process
 
 import (
-	"bytes"
-	"strconv"
 	"sync"
 	"time"
 )
@@ -50,21 +48,4 @@ func (e *endings) recent(now time.Time) bool {
 	defer e.mu.Unlock()
 	e.note(count, now)
 	return now.Sub(e.grew) < endingsNear
-}
-
-// oomKills is the count now; 0 if the kernel does not show it.
-func oomKills() uint64 {
-	var buf [16 << 10]byte
-	b := readUpTo("/proc/vmstat", buf[:])
-	const name = "\noom_kill "
-	i := bytes.Index(b, []byte(name))
-	if i < 0 {
-		return 0
-	}
-	line, _, _ := bytes.Cut(b[i+len(name):], []byte{'\n'})
-	n, err := strconv.ParseUint(string(line), 10, 64)
-	if err != nil {
-		return 0
-	}
-	return n
 }

@@ -214,7 +214,7 @@ func (r *Registry) startGuardian() (_ ident, _ *os.File, err error) {
 		return fail("open standard streams", err)
 	}
 	defer null.Close()
-	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	pair, err := socketPair()
 	if err != nil {
 		return fail("open socket", err)
 	}
@@ -233,14 +233,18 @@ func (r *Registry) startGuardian() (_ ident, _ *os.File, err error) {
 	files := []uintptr{null.Fd(), null.Fd(), null.Fd()}
 	files = append(files[:guardian.Socket:guardian.Socket], uintptr(pair[1]))
 
-	// No scan may see the guardian before it is registered as not being a tool. /proc/self/exe is the program that runs,
-	// even if the file at its path was replaced.
+	program, err := ownProgram()
+	if err != nil {
+		_ = conn.Close() // nothing was written
+		return fail("find its program", err)
+	}
+	// No scan may see the guardian before it is registered as not being a tool.
 	if err := r.takeScan(context.Background(), time.Now().Add(sweepEvery), nil); err != nil {
 		_ = conn.Close() // nothing was written
 		return fail("run", err)
 	}
 	defer r.giveScan()
-	pid, err := syscall.ForkExec("/proc/self/exe", charge.Args(), &syscall.ProcAttr{
+	pid, err := syscall.ForkExec(program, charge.Args(), &syscall.ProcAttr{
 		Dir: "/", Env: guardian.Env(), Files: files, Sys: &syscall.SysProcAttr{Setsid: true},
 	})
 	if err != nil {

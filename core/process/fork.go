@@ -6,14 +6,11 @@ import (
 	"fmt"
 	"os"
 	"runtime"
-	"strconv"
 	"syscall"
 	"time"
 
 	"github.com/creack/pty"
 	"golang.org/x/sys/unix"
-
-	"gatewaytui/core/process/kernel"
 )
 
 // forkedChild is a child and our ends of its streams.
@@ -67,52 +64,6 @@ func (r *Registry) serve(req *spawnRequest) {
 	})
 }
 
-// forkContained starts the process of req in its own control group, where we have groups, and with its tag. If only the
-// group fails, the process is started without one, and the level is the lower one until groups work again.
-func (r *Registry) forkContained(req *spawnRequest) (forkedChild, error) {
-	kept := req.spec.Policy == PolicyKept
-	r.oom.look(time.Now())
-	if r.tag {
-		life := r.opts.Life
-		if kept {
-			life = kernel.Kept(life)
-		}
-		// The limit is the program's, and only this thread forks: a child inherits its own tag.
-		if err := kernel.SetTag(kernel.NewTag(life, req.id)); err == nil {
-			defer func() { _ = kernel.SetTag(kernel.NewTag(r.opts.Life, 0)) }()
-		}
-	}
-	if r.groups == nil {
-		return r.fork(req, -1)
-	}
-	<-r.divided // some milliseconds after the start; see divide
-	dir := r.groups.tree(req.id, kept)
-	group, why := makeGroup(dir)
-	if why == nil {
-		r.limitTree(dir, kept)
-		child, err := r.fork(req, group)
-		closeFD(group)
-		if err == nil {
-			r.setGroupErr(nil)
-			child.dir = dir
-			return child, nil
-		}
-		_ = os.Remove(dir) // it is empty
-		if errors.Is(err, unix.ENOENT) {
-			return child, err // the program does not exist
-		}
-		why = err
-	}
-	if r.opts.Containment == ContainmentCgroup {
-		return forkedChild{pidfd: -1}, why
-	}
-	child, err := r.fork(req, -1)
-	if err == nil {
-		r.setGroupErr(fmt.Errorf("start a process in a control group: %w", why))
-	}
-	return child, err
-}
-
 // setLimitErr records why the group of the last tree could not be limited; nil: it was.
 func (r *Registry) setLimitErr(err error) {
 	r.mu.Lock()
@@ -141,8 +92,7 @@ func (r *Registry) setGroupErr(err error) {
 }
 
 // fork starts the process of req with its own session, and so with its own group and without our terminal, in the control
-// group that cgroup is open at; -1: in ours. It is constrained before its first instruction, if the kernel lets us hold
-// it until then.
+// group that cgroup is open at; -1: in ours.
 func (r *Registry) fork(req *spawnRequest, cgroup int) (_ forkedChild, err error) {
 	child := forkedChild{pidfd: -1}
 	stdio, err := connect(req.spec, &child)
@@ -158,36 +108,9 @@ func (r *Registry) fork(req *spawnRequest, cgroup int) (_ forkedChild, err error
 		return child, err
 	}
 	out := uintptr(stdio[len(stdio)-1])
-	death := syscall.SIGKILL
-	if req.spec.Policy == PolicyKept {
-		death = 0
-	}
-	attr := &syscall.ProcAttr{
-		Dir: req.spec.Dir, Env: req.env,
-		Files: []uintptr{uintptr(stdio[0]), out, out},
-		Sys: &syscall.SysProcAttr{
-			Setsid: true, Setctty: req.spec.PTY, Pdeathsig: death, PidFD: &child.pidfd,
-			UseCgroupFD: cgroup >= 0, CgroupFD: max(cgroup, 0),
-		},
-	}
-	attr.Sys.Ptrace = !r.untraceable && !privileged(req.path)
-	child.pid, err = syscall.ForkExec(req.path, req.spec.Argv, attr)
-	if attr.Sys.Ptrace && (errors.Is(err, unix.EPERM) || errors.Is(err, unix.EACCES)) {
-		// System calls are filtered, a policy forbids it (SELinux, Yama), or we are traced. The child that failed has run
-		// nothing.
-		attr.Sys.Ptrace = false
-		if child.pid, err = syscall.ForkExec(req.path, req.spec.Argv, attr); err == nil {
-			r.untraceable = true
-		}
-	}
-	if err != nil {
-		child.pidfd = -1
+	attr := &syscall.ProcAttr{Dir: req.spec.Dir, Env: req.env, Files: []uintptr{uintptr(stdio[0]), out, out}}
+	if err := r.start(req, attr, cgroup, &child); err != nil {
 		return child, err
-	}
-	held := attr.Sys.Ptrace && stopped(child.pid)
-	r.constrain(child.pid, held)
-	if held {
-		_ = unix.PtraceDetach(child.pid) // fails only if it was killed
 	}
 	// It may have ended, but no goroutine waits for it before it is entered, so its line still exists.
 	p, err := statOf(child.pid)
@@ -230,7 +153,7 @@ func connect(spec Spec, child *forkedChild) (stdio []int, err error) {
 
 	stdio = []int{-1, -1}
 	var out, in [2]int
-	if err := unix.Pipe2(out[:], unix.O_CLOEXEC); err != nil {
+	if err := pipe(&out); err != nil {
 		return stdio, fmt.Errorf("open output pipe: %w", err)
 	}
 	stdio[1] = out[1]
@@ -242,9 +165,7 @@ func connect(spec Spec, child *forkedChild) (stdio []int, err error) {
 		return stdio, err
 	}
 	if spec.Policy == PolicyKept {
-		// A pipe that its writer can read as well never breaks. What the process writes while no gateway runs waits for
-		// the next life (fifo(7), pipe(7)).
-		both, err := unix.Open("/proc/self/fd/"+strconv.Itoa(out[1]), unix.O_RDWR|unix.O_CLOEXEC, 0)
+		both, err := openBoth(out[1])
 		if err != nil {
 			return stdio, fmt.Errorf("open output pipe to be kept: %w", err)
 		}
@@ -255,7 +176,7 @@ func connect(spec Spec, child *forkedChild) (stdio []int, err error) {
 		stdio[0], err = unix.Open(os.DevNull, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 		return stdio, err
 	}
-	if err := unix.Pipe2(in[:], unix.O_CLOEXEC); err != nil {
+	if err := pipe(&in); err != nil {
 		return stdio, fmt.Errorf("open input pipe: %w", err)
 	}
 	stdio[0] = in[0]

@@ -86,7 +86,7 @@ func (p *Process) unread() bool {
 		return false
 	}
 	var n int
-	if cerr := conn.Control(func(fd uintptr) { n, err = unix.IoctlGetInt(int(fd), unix.TIOCINQ) }); cerr != nil {
+	if cerr := conn.Control(func(fd uintptr) { n, err = unix.IoctlGetInt(int(fd), inputWaits) }); cerr != nil {
 		return false // closed: it is at its end
 	}
 	return err == nil && n > 0

@@ -108,7 +108,7 @@ func (r *Registry) callerOf(p proc) (owner Owner, tracked bool, err error) {
 	}
 	// It is not below us. A process that an earlier life kept is not below us either; the tag from its birth identifies
 	// it.
-	owner, tracked = r.ownerOfTag(p.pid)
+	owner, tracked = r.ownerOutside(p)
 	return owner, tracked, nil
 }
 

@@ -1,14 +1,8 @@
 package process
 
 import (
-	"bytes"
 	"context"
 	"fmt"
-	"os"
-	"strconv"
-	"strings"
-
-	"golang.org/x/sys/unix"
 
 	"gatewaytui/core/ops"
 	"gatewaytui/core/process/kernel"
@@ -93,36 +87,6 @@ func (r *Registry) inherit(e Entry) <-chan struct{} {
 	}
 	r.emit(ops.EventProcessStarted, row, fmt.Sprintf("process %d of an earlier life adopted", e.PID))
 	return told
-}
-
-// keptOutput opens the pipe that pid writes its output to, if it is the pipe that pid was started with. That pipe is open
-// for reading as well, which no shell does. Otherwise it returns nil, because another process reads that pipe.
-func keptOutput(pid int) *os.File {
-	proc := "/proc/" + strconv.Itoa(pid)
-	if to, err := os.Readlink(proc + "/fd/1"); err != nil || !strings.HasPrefix(to, "pipe:[") {
-		return nil
-	}
-	var buf [1 << 10]byte
-	for line := range bytes.Lines(readUpTo(proc+"/fdinfo/1", buf[:])) {
-		octal, ok := bytes.CutPrefix(line, []byte("flags:")) // proc_pid_fdinfo(5)
-		if !ok {
-			continue
-		}
-		flags, err := strconv.ParseUint(string(bytes.TrimSpace(octal)), 8, 64)
-		if err != nil || flags&unix.O_ACCMODE != unix.O_RDWR {
-			return nil
-		}
-		fd, err := unix.Open(proc+"/fd/1", unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
-		if err != nil {
-			return nil
-		}
-		pipe, err := ours(fd, "output")
-		if err != nil {
-			return nil
-		}
-		return pipe
-	}
-	return nil
 }
 
 // inherited finds, among procs, the members of the trees that earlier lives started. at has our descendants, which cannot

@@ -5,30 +5,6 @@ import (
 	"errors"
 )
 
-// Stat is the part of a line of /proc/PID/stat that is used here (proc_pid_stat(5)).
-type Stat struct {
-	PID int
-	// Start is when the process started, in clock ticks since boot.
-	Start           uint64
-	PPID, PGRP, SID int
-	State           byte
-	Flags           uint64
-	Threads         int
-	CPU             uint64 // user and system time, in clock ticks
-	RSS             int64  // pages
-}
-
-// Alive does not count zombies (C3). A leader with other running threads is shown as a zombie but is alive.
-func (s Stat) Alive() bool {
-	switch s.State {
-	case 'Z':
-		return s.Threads > 1
-	case 'X', 'x':
-		return false
-	}
-	return true
-}
-
 var errStat = errors.New("not a line of /proc/PID/stat")
 
 // ParseStat reads one line of /proc/PID/stat. The second field is the command's name in parentheses. The command chooses

@@ -1,0 +1,119 @@
+package process
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strconv"
+	"syscall"
+
+	"gatewaytui/core/process/kernel"
+
+	"golang.org/x/sys/unix"
+)
+
+// forkContained starts the process of req.
+func (r *Registry) forkContained(req *spawnRequest) (forkedChild, error) { return r.fork(req, -1) }
+
+// start runs the program of req in its own session, and sets the pid of child.
+func (r *Registry) start(req *spawnRequest, attr *syscall.ProcAttr, _ int, child *forkedChild) (err error) {
+	attr.Sys = &syscall.SysProcAttr{Setsid: true, Setctty: req.spec.PTY}
+	child.pid, err = syscall.ForkExec(req.path, req.spec.Argv, attr)
+	return err
+}
+
+func explainFork(err error) error { return err }
+
+// childProcessLimit is 0: only a process itself can lower its limit here.
+func childProcessLimit() uint64 { return 0 }
+
+// pipe makes a pipe that no other child inherits.
+func pipe(fds *[2]int) error {
+	return noneInherits(func() error { return unix.Pipe(fds[:]) }, fds)
+}
+
+// socketPair makes a pair of stream sockets that no other child inherits.
+func socketPair() (pair [2]int, err error) {
+	err = noneInherits(func() (err error) {
+		pair, err = unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0)
+		return err
+	}, &pair)
+	return pair, err
+}
+
+// noneInherits makes descriptors while nothing is forked.
+func noneInherits(open func() error, fds *[2]int) error {
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
+	if err := open(); err != nil {
+		return err
+	}
+	unix.CloseOnExec(fds[0])
+	unix.CloseOnExec(fds[1])
+	return nil
+}
+
+// openBoth fails: without tags no later life could tell whose the process is.
+func openBoth(int) (int, error) {
+	return -1, errors.New("macOS has nothing by which the next life finds a process that was kept; set process.survivors to end")
+}
+
+// ownProgram is the path of the program that runs.
+func ownProgram() (string, error) { return os.Executable() }
+
+// inputWaits is FIONREAD of sys/filio.h.
+const inputWaits = 0x4004667f
+
+// openTarget does not pin p: macOS has no pidfds.
+func openTarget(p proc) (*target, bool, error) { return &target{proc: p, fd: -1}, true, nil }
+
+// sendSignal signals t, or the group that it leads. It is not an error if the process is gone. Between the two lines the
+// pid would have to be freed and given out again.
+func sendSignal(t *target, sig unix.Signal, group bool) error {
+	if now, err := statOf(t.pid); err != nil || now.start != t.start {
+		return nil
+	}
+	to := t.pid
+	if group {
+		to = -to
+	}
+	if err := unix.Kill(to, sig); !errors.Is(err, unix.ESRCH) {
+		return err
+	}
+	return nil
+}
+
+// gone reports for each target whether it has ended. A zombie has ended.
+func gone(targets []*target) []bool {
+	out := make([]bool, len(targets))
+	for i, t := range targets {
+		now, err := statOf(t.pid)
+		out[i] = err != nil || now.start != t.start || !now.alive()
+	}
+	return out
+}
+
+// Detach starts a program that no process waits for, such as the next life of a gateway. It gets its own session,
+// /dev/null for its three streams and none of our other descriptors. It is not tracked, and outlives us.
+func Detach(argv, env []string, dir string, _ int) (pid int, err error) {
+	cmd := exec.Command(argv[0])
+	cmd.Args, cmd.Env, cmd.Dir, cmd.SysProcAttr = argv, unmarked(env), dir, &syscall.SysProcAttr{Setsid: true}
+	if err := cmd.Start(); err != nil {
+		return 0, fmt.Errorf("start %s: %w", argv[0], err)
+	}
+	pid = cmd.Process.Pid
+	return pid, cmd.Process.Release()
+}
+
+// Protect keeps inherited descriptors from children. Other processes of the user can read our environment, and the error
+// says so.
+func Protect() error {
+	open, err := os.ReadDir("/dev/fd")
+	for _, e := range open {
+		if fd, err := strconv.Atoi(e.Name()); err == nil && fd >= 3 {
+			unix.CloseOnExec(fd)
+		}
+	}
+	return errors.Join(kernel.Conceal(), err)
+}

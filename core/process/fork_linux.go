@@ -1,0 +1,113 @@
+package process
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"gatewaytui/core/process/kernel"
+)
+
+// forkContained starts the process of req in its own control group, where we have groups, and with its tag. If only the
+// group fails, the process is started without one, and the level is the lower one until groups work again.
+func (r *Registry) forkContained(req *spawnRequest) (forkedChild, error) {
+	kept := req.spec.Policy == PolicyKept
+	r.oom.look(time.Now())
+	if r.tag {
+		life := r.opts.Life
+		if kept {
+			life = kernel.Kept(life)
+		}
+		// The limit is the program's, and only this thread forks: a child inherits its own tag.
+		if err := kernel.SetTag(kernel.NewTag(life, req.id)); err == nil {
+			defer func() { _ = kernel.SetTag(kernel.NewTag(r.opts.Life, 0)) }()
+		}
+	}
+	if r.groups == nil {
+		return r.fork(req, -1)
+	}
+	<-r.divided // some milliseconds after the start; see divide
+	dir := r.groups.tree(req.id, kept)
+	group, why := makeGroup(dir)
+	if why == nil {
+		r.limitTree(dir, kept)
+		child, err := r.fork(req, group)
+		closeFD(group)
+		if err == nil {
+			r.setGroupErr(nil)
+			child.dir = dir
+			return child, nil
+		}
+		_ = os.Remove(dir) // it is empty
+		if errors.Is(err, unix.ENOENT) {
+			return child, err // the program does not exist
+		}
+		why = err
+	}
+	if r.opts.Containment == ContainmentCgroup {
+		return forkedChild{pidfd: -1}, why
+	}
+	child, err := r.fork(req, -1)
+	if err == nil {
+		r.setGroupErr(fmt.Errorf("start a process in a control group: %w", why))
+	}
+	return child, err
+}
+
+// start runs the program of req in its own session, and sets the pid and the pidfd of child. The child is constrained
+// before its first instruction, if the kernel lets us hold it until then.
+func (r *Registry) start(req *spawnRequest, attr *syscall.ProcAttr, cgroup int, child *forkedChild) (err error) {
+	death := syscall.SIGKILL
+	if req.spec.Policy == PolicyKept {
+		death = 0
+	}
+	attr.Sys = &syscall.SysProcAttr{
+		Setsid: true, Setctty: req.spec.PTY, Pdeathsig: death, PidFD: &child.pidfd,
+		UseCgroupFD: cgroup >= 0, CgroupFD: max(cgroup, 0),
+		Ptrace: !r.untraceable && !privileged(req.path),
+	}
+	child.pid, err = syscall.ForkExec(req.path, req.spec.Argv, attr)
+	if attr.Sys.Ptrace && (errors.Is(err, unix.EPERM) || errors.Is(err, unix.EACCES)) {
+		// System calls are filtered, a policy forbids it (SELinux, Yama), or we are traced. The child that failed has run
+		// nothing.
+		attr.Sys.Ptrace = false
+		if child.pid, err = syscall.ForkExec(req.path, req.spec.Argv, attr); err == nil {
+			r.untraceable = true
+		}
+	}
+	if err != nil {
+		child.pidfd = -1
+		return err
+	}
+	held := attr.Sys.Ptrace && stopped(child.pid)
+	r.constrain(child.pid, held)
+	if held {
+		_ = unix.PtraceDetach(child.pid) // fails only if it was killed
+	}
+	return nil
+}
+
+// pipe makes a pipe that no other child inherits.
+func pipe(fds *[2]int) error { return unix.Pipe2(fds[:], unix.O_CLOEXEC) }
+
+// openBoth opens the pipe that fd writes to for reading as well. Such a pipe never breaks. What is written while no
+// gateway runs waits for the next life (fifo(7), pipe(7)).
+func openBoth(fd int) (int, error) {
+	return unix.Open("/proc/self/fd/"+strconv.Itoa(fd), unix.O_RDWR|unix.O_CLOEXEC, 0)
+}
+
+// socketPair makes a pair of stream sockets that no other child inherits.
+func socketPair() (pair [2]int, err error) {
+	return unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+}
+
+// ownProgram is the program that runs, even if the file at its path was replaced.
+func ownProgram() (string, error) { return "/proc/self/exe", nil }
+
+// inputWaits is the request for the number of bytes that can be read from a pipe or terminal (ioctl_tty(2)).
+const inputWaits = unix.TIOCINQ

@@ -1,0 +1,134 @@
+package process
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"syscall"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"gatewaytui/core/process/kernel"
+)
+
+// clockTicks is a unit for CPU time, which macOS does not give.
+const clockTicks = 100
+
+// scanner reads the process table. It is not safe for concurrent use.
+type scanner struct{ procs []proc }
+
+func newScanner() *scanner { return &scanner{} }
+
+// scan reads every process of this machine. The slice is the caller's until the next scan.
+func (s *scanner) scan() ([]proc, error) {
+	table, err := kernel.Table()
+	if err != nil {
+		return nil, fmt.Errorf("read the process table: %w", err)
+	}
+	s.procs = s.procs[:0]
+	for _, p := range table {
+		s.procs = append(s.procs, procOf(p))
+	}
+	return s.procs, nil
+}
+
+func (s *scanner) tagOf(int) kernel.Tag     { return 0 }
+func (s *scanner) marksOf(int) kernel.Marks { return kernel.Marks{} }
+
+// statOf reads one process.
+func statOf(pid int) (proc, error) {
+	p, err := kernel.StatOf(pid, nil)
+	return procOf(p), err
+}
+
+func readSelf() (self, error) {
+	s := self{pid: os.Getpid(), ppid: os.Getppid(), pgrp: unix.Getpgrp()}
+	p, err := statOf(s.pid)
+	if err != nil {
+		return s, fmt.Errorf("read our own process: %w", err)
+	}
+	s.start = p.start
+	if s.bootID, err = unix.Sysctl("kern.bootsessionuuid"); err != nil {
+		return s, fmt.Errorf("read boot id: %w", err)
+	}
+	return s, nil
+}
+
+// setSubreaper does nothing: macOS makes orphans the children of launchd. See adoptOrphans.
+func setSubreaper(bool) error { return nil }
+
+// adoptOrphans takes an orphan for a child of ours if it is in the session that a leader of ours opened, or if an earlier
+// scan saw it in a tree. Linux makes it one. An orphan that left its session before any scan is not found here.
+func (r *Registry) adoptOrphans(procs []proc) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.reaped++ // other processes reap our orphans, so no two scans in a row are known to have seen everything
+	for i, p := range procs {
+		if p.ppid == 1 && r.orphanOf(p) != nil {
+			procs[i].ppid = r.self.pid
+		}
+	}
+}
+
+// orphanOf is the tree of p, which is not below us any more; nil: none is known. Registry.mu is held.
+func (r *Registry) orphanOf(p proc) *tree {
+	if t := r.owners[p.ident]; t != nil {
+		return t
+	}
+	// The number of a session is not reused while it has members.
+	if t := r.byPID[p.sid]; t != nil && t.origin == originSpawned && t.leader.start <= p.start {
+		return t
+	}
+	return nil
+}
+
+// ownerOutside is the owner of p, which is not below us.
+func (r *Registry) ownerOutside(p proc) (Owner, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if t := r.orphanOf(p); t != nil {
+		return r.owner(t), true
+	}
+	return Owner{}, false
+}
+
+// childrenOfSelf fails: our children do not include our orphans here, so only a scan tells whether a tree has ended.
+func childrenOfSelf() ([]int, error) { return nil, errors.ErrUnsupported }
+
+// childless is false: that we have no child does not mean that nothing of ours is left.
+func childless() bool { return false }
+
+// nextZombie returns the pid of a child that has ended, without collecting it, or 0.
+func nextZombie() int {
+	const all, flags = 0, 0x01 | 0x04 | 0x20 // P_ALL; WNOHANG, WEXITED, WNOWAIT of sys/wait.h
+	var info [26]uint32                      // siginfo_t: the pid is its fourth number
+	_, _, errno := syscall.Syscall6(syscall.SYS_WAITID, all, 0, uintptr(unsafe.Pointer(&info)), flags, 0, 0)
+	if errno != 0 {
+		return 0
+	}
+	return int(info[3])
+}
+
+// oomKills is 0: macOS does not count the processes that it ends for lack of memory.
+func oomKills() uint64 { return 0 }
+
+// ticksNow is the time in the unit of a process's start.
+func ticksNow() uint64 { return uint64(time.Now().UnixMicro()) }
+
+// startedAt converts the start of a process to a time.
+func startedAt(start uint64) time.Time { return time.UnixMicro(int64(start)) }
+
+// pipesOf and keptOutput find nothing: macOS shows the descriptors of a process to no other one.
+func pipesOf(int) []uint64    { return nil }
+func keptOutput(int) *os.File { return nil }
+
+// searchesMost is how many searches for the holder of a socket run concurrently.
+const searchesMost = 1
+
+// SocketOwner fails: macOS does not tell the holder of a socket.
+func (r *Registry) SocketOwner(context.Context, int, uint64, uint64) (Owner, bool, error) {
+	return Owner{}, false, fmt.Errorf("find the holder of a socket: %w", errors.ErrUnsupported)
+}
