@@ -28,7 +28,7 @@ func TestGuardian_ImportsLittle(t *testing.T) {
 			t.Fatalf("%d files in %s, %v", len(files), dir, err)
 		}
 		for _, name := range files {
-			if strings.HasSuffix(name, "_test.go") {
+			if strings.HasSuffix(name, "_test.go") || strings.HasSuffix(name, "_darwin.go") { // the goal of its memory is Linux's
 				continue
 			}
 			file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ImportsOnly)
