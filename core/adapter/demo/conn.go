@@ -49,12 +49,7 @@ func (c *conn) CancelTasks(ctx context.Context) error {
 	if c.p.how.hangCancel {
 		return c.p.hang()
 	}
-	select {
-	case <-c.gone:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
+	return await(ctx, c.gone)
 }
 
 // Disconnect ends the connection.
@@ -64,16 +59,17 @@ func (c *conn) Disconnect(ctx context.Context) error {
 		return c.p.hang()
 	}
 	if c.p.how.slowDisconnect {
-		t := time.NewTimer(slowness)
-		defer t.Stop()
-		select {
-		case <-t.C:
-		case <-ctx.Done():
-			return context.Cause(ctx)
+		if err := await(ctx, time.After(slowness)); err != nil {
+			return err
 		}
 	}
+	return await(ctx, c.gone)
+}
+
+// await waits for done.
+func await[T any](ctx context.Context, done <-chan T) error {
 	select {
-	case <-c.gone:
+	case <-done:
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)
@@ -84,23 +80,16 @@ func (c *conn) Disconnect(ctx context.Context) error {
 // connection lasts.
 func (c *conn) chatter(ctx context.Context) {
 	defer close(c.gone)
-	first := c.p.o.Interval / openings
+	pause := c.p.o.Interval / openings
 	if len(c.p.o.Lines) > 0 {
-		first = c.p.o.Lines[0].Pause
+		pause = c.p.o.Lines[0].Pause
 	}
-	next := time.NewTimer(first)
-	defer next.Stop()
-	for i := 0; ; i++ {
-		select {
-		case <-next.C:
-		case <-ctx.Done():
-			return
-		}
+	for i := 0; await(ctx, time.After(pause)) == nil; i++ {
 		l := c.p.line(i)
 		if !l.Once || i < len(c.p.o.Lines) {
 			c.say(ctx, l)
 		}
-		next.Reset(c.p.pause(i + 1))
+		pause = c.p.pause(i + 1)
 	}
 }
 

@@ -6,6 +6,7 @@
 package demo
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -52,7 +53,7 @@ type Options struct {
 // Platform is one made-up platform.
 type Platform struct {
 	spec     Spec
-	how      behaviour
+	how      Behaviour
 	o        Options
 	attempts atomic.Int64
 	release  func()
@@ -67,18 +68,10 @@ func New(spec Spec, o Options) *Platform {
 	if !known {
 		panic("demo: no behaviour " + spec.Behaviour)
 	}
-	if o.Interval <= 0 {
-		o.Interval = DefaultInterval
-	}
-	if o.StaleAfter <= 0 {
-		o.StaleAfter = DefaultStaleAfter
-	}
-	if o.Failures <= 0 {
-		o.Failures = DefaultFailures
-	}
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o.Interval = cmp.Or(o.Interval, DefaultInterval)
+	o.StaleAfter = cmp.Or(o.StaleAfter, DefaultStaleAfter)
+	o.Failures = cmp.Or(o.Failures, DefaultFailures)
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	p := &Platform{spec: spec, how: how, o: o, released: make(chan struct{})}
 	p.release = sync.OnceFunc(func() { close(p.released) })
 	return p

@@ -3,6 +3,7 @@ package demo
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"gatewaytui/core/text"
@@ -29,53 +30,42 @@ type Behaviour struct {
 	Name string
 	// Summary is one line for a help text.
 	Summary string
-}
 
-// behaviour is a Behaviour and what it comes to.
-type behaviour struct {
-	Behaviour
 	hangConnect, hangSend, hangCancel, hangDisconnect bool
 	fatal, flaky, deaf, failSend, slowDisconnect      bool
 }
 
-var behaviours = []behaviour{
-	{Behaviour: Behaviour{"good", "connects, and people talk to it"}},
-	{Behaviour: Behaviour{"hang-connect", "never gets to a connection"}, hangConnect: true},
-	{Behaviour: Behaviour{"hang-send", "people talk, and no answer ever gets through to them"}, hangSend: true},
-	{Behaviour: Behaviour{"hang-disconnect", "people talk, and it cannot be disconnected"}, hangDisconnect: true},
-	{Behaviour: Behaviour{"fail-send", "people talk, and every answer to them is refused"}, failSend: true},
-	{Behaviour: Behaviour{"deaf", "connects and never hears anything, so that it goes stale"}, deaf: true},
-	{Behaviour: Behaviour{"flaky", "fails to connect a few times, then is good"}, flaky: true},
-	{Behaviour: Behaviour{"fatal", "refuses its credential"}, fatal: true},
-	{Behaviour: Behaviour{"slow-disconnect", "good, and takes 2 s to disconnect"}, slowDisconnect: true},
+var behaviours = []Behaviour{
+	{Name: "good", Summary: "connects, and people talk to it"},
+	{Name: "hang-connect", Summary: "never gets to a connection", hangConnect: true},
+	{Name: "hang-send", Summary: "people talk, and no answer ever gets through to them", hangSend: true},
+	{Name: "hang-disconnect", Summary: "people talk, and it cannot be disconnected", hangDisconnect: true},
+	{Name: "fail-send", Summary: "people talk, and every answer to them is refused", failSend: true},
+	{Name: "deaf", Summary: "connects and never hears anything, so that it goes stale", deaf: true},
+	{Name: "flaky", Summary: "fails to connect a few times, then is good", flaky: true},
+	{Name: "fatal", Summary: "refuses its credential", fatal: true},
+	{Name: "slow-disconnect", Summary: "good, and takes 2 s to disconnect", slowDisconnect: true},
 	{
-		Behaviour: Behaviour{"black-hole", "connects, then nothing answers any more: deaf, and every call hangs"},
-		hangSend:  true, hangCancel: true, hangDisconnect: true, deaf: true,
+		Name: "black-hole", Summary: "connects, then nothing answers any more: deaf, and every call hangs",
+		hangSend: true, hangCancel: true, hangDisconnect: true, deaf: true,
 	},
 }
 
-// Behaviours lists what a platform can be told to do.
-func Behaviours() []Behaviour {
-	out := make([]Behaviour, len(behaviours))
-	for i, b := range behaviours {
-		out[i] = b.Behaviour
-	}
-	return out
-}
+// Behaviours lists what a platform can be asked to do.
+func Behaviours() []Behaviour { return slices.Clone(behaviours) }
 
-func find(name string) (behaviour, bool) {
-	for _, b := range behaviours {
-		if b.Name == name {
-			return b, true
-		}
+func find(name string) (b Behaviour, known bool) {
+	i := slices.IndexFunc(behaviours, func(b Behaviour) bool { return b.Name == name })
+	if i < 0 {
+		return b, false
 	}
-	return behaviour{}, false
+	return behaviours[i], true
 }
 
 // Parse reads NAME=BEHAVIOUR or NAME=BEHAVIOUR:TEXT, several parted by commas. Its errors name the platform and the nearest
 // behaviour.
-func Parse(text string) ([]Spec, error) {
-	parts := strings.Split(text, ",")
+func Parse(list string) ([]Spec, error) {
+	parts := strings.Split(list, ",")
 	if len(parts) > maxPlatforms {
 		return nil, fmt.Errorf("%d demo platforms are too many; name at most %d", len(parts), maxPlatforms)
 	}
@@ -107,13 +97,18 @@ func parse(part string) (Spec, error) {
 	if err := checkName(name); err != nil {
 		return Spec{}, err
 	}
-	word, text, _ := strings.Cut(rest, ":")
+	word, said, _ := strings.Cut(rest, ":")
 	word = strings.TrimSpace(word)
 	b, known := find(word)
 	if !known {
-		return Spec{}, fmt.Errorf("demo platform %s cannot be %.64q; did you mean %s? There are %s", name, word, nearest(word), names())
+		names := make([]string, len(behaviours))
+		for i, b := range behaviours {
+			names[i] = b.Name
+		}
+		return Spec{}, fmt.Errorf("demo platform %s cannot be %.64q; did you mean %s? There are %s",
+			name, word, text.Nearest(strings.ToLower(word), names), strings.Join(names, ", "))
 	}
-	return Spec{Name: name, Behaviour: b.Name, Text: strings.TrimSpace(text)}, nil
+	return Spec{Name: name, Behaviour: b.Name, Text: strings.TrimSpace(said)}, nil
 }
 
 // example is a whole entry for someone who wrote only a name, or only a behaviour.
@@ -143,21 +138,4 @@ func checkName(name string) error {
 		return fmt.Errorf("a demo platform cannot be named %.64q; a name is made of a-z, 0-9 and -, and begins with a letter", name)
 	}
 	return nil
-}
-
-func names() string {
-	out := make([]string, len(behaviours))
-	for i, b := range behaviours {
-		out[i] = b.Name
-	}
-	return strings.Join(out, ", ")
-}
-
-// nearest returns the name of the behaviour that takes the fewest edits to make of word; the first of several.
-func nearest(word string) string {
-	known := make([]string, len(behaviours))
-	for i, b := range behaviours {
-		known[i] = b.Name
-	}
-	return text.Nearest(strings.ToLower(word), known)
 }

@@ -12,9 +12,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/go-telegram/bot"
-	"github.com/go-telegram/bot/models"
-
 	"gatewaytui/core/adapter"
 	"gatewaytui/core/term"
 )
@@ -24,12 +21,13 @@ const (
 	maxAnswer = 32 << 20
 	// maxWhy bounds the reason in an error, in runes: a proxy may answer with a whole page.
 	maxWhy = 200
+	// maxRetryAfter, in seconds, keeps nonsense from overflowing a duration.
+	maxRetryAfter = 30 * 24 * 3600
 )
 
 // api is the Bot API as one connection uses it. All its errors are of package adapter's types or *callError.
 type api struct {
 	p      *Platform
-	bot    *bot.Bot
 	http   *http.Client
 	base   string // with the token
 	redact *term.Redactor
@@ -37,8 +35,8 @@ type api struct {
 
 // self is who the bot is.
 type self struct {
-	id   int64
-	name string // without the @
+	ID   int64  `json:"id"`
+	Name string `json:"username"` // without the @
 }
 
 // open makes the API ready; it does no I/O.
@@ -62,169 +60,132 @@ func (p *Platform) open() (*api, error) {
 	if _, err := http.NewRequest(http.MethodGet, a.base, nil); err != nil {
 		return nil, a.failed("base_url", err)
 	}
-	b, err := bot.New(token,
-		bot.WithSkipGetMe(),
-		bot.WithServerURL(p.o.BaseURL),
-		bot.WithHTTPClient(p.poll, a), // the duration belongs to the library's own loop
-		bot.WithErrorsHandler(func(err error) { p.log.Debug("telegram.client", "error", a.failed("client", err)) }),
-	)
-	if err != nil {
-		return nil, a.failed("client", err)
-	}
-	a.bot = b
 	return a, nil
 }
 
 // close drops the sockets that no call uses.
 func (a *api) close() { a.http.CloseIdleConnections() }
 
-// Do implements bot.HttpClient: an answer is read up to maxAnswer only.
-func (a *api) Do(r *http.Request) (*http.Response, error) {
-	resp, err := a.http.Do(r)
-	if err != nil {
-		return nil, err
-	}
-	resp.Body = struct {
-		io.Reader
-		io.Closer
-	}{io.LimitReader(resp.Body, maxAnswer), resp.Body}
-	return resp, nil
-}
-
-func (a *api) me(ctx context.Context) (self, error) {
-	ctx, cancel := context.WithTimeout(ctx, a.p.call)
-	defer cancel()
-	u, err := a.bot.GetMe(ctx)
-	if err != nil {
-		return self{}, a.explain("getMe", err)
-	}
-	return self{id: u.ID, name: u.Username}, nil
+func (a *api) me(ctx context.Context) (me self, err error) {
+	return me, a.call(ctx, a.p.call, http.MethodGet, "getMe", nil, &me)
 }
 
 // removeWebhook keeps the updates that wait.
 func (a *api) removeWebhook(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, a.p.call)
-	defer cancel()
-	if _, err := a.bot.DeleteWebhook(ctx, &bot.DeleteWebhookParams{}); err != nil {
-		return a.explain("deleteWebhook", err)
-	}
-	return nil
+	return a.call(ctx, a.p.call, http.MethodPost, "deleteWebhook", nil, new(bool))
 }
 
 // send sends one message of at most maxUnits. An error of type *adapter.RefusedError or *adapter.RateLimitError says that
-// it did not arrive; after any other it may have.
+// it did not arrive; after any other it may have. Only ctx bounds it.
 func (a *api) send(ctx context.Context, to address, text string) error {
-	params := &bot.SendMessageParams{
-		ChatID: to.chat, MessageThreadID: int(to.topic), Text: text,
-		LinkPreviewOptions: &models.LinkPreviewOptions{IsDisabled: bot.True()},
+	params := url.Values{
+		"chat_id": {strconv.FormatInt(to.chat, 10)}, "text": {text}, "link_preview_options": {`{"is_disabled":true}`},
 	}
-	_, err := a.bot.SendMessage(ctx, params)
+	if to.topic != 0 {
+		params.Set("message_thread_id", strconv.FormatInt(to.topic, 10))
+	}
+	err := a.call(ctx, 0, http.MethodPost, "sendMessage", params, &struct{}{})
 	// A group that became a supergroup has a new id. The old id accepted nothing, so this does not send the message twice.
-	if moved, is := errors.AsType[*bot.MigrateError](err); is {
-		params.ChatID = int64(moved.MigrateToChatID)
-		_, err = a.bot.SendMessage(ctx, params)
+	if failed, is := errors.AsType[*callError](err); is && failed.moved != 0 {
+		params.Set("chat_id", strconv.FormatInt(failed.moved, 10))
+		err = a.call(ctx, 0, http.MethodPost, "sendMessage", params, &struct{}{})
 	}
-	if errors.Is(err, bot.ErrorForbidden) || errors.Is(err, bot.ErrorBadRequest) {
-		return &adapter.RefusedError{Why: a.words(err)}
+	if failed, is := errors.AsType[*callError](err); is && (failed.code == http.StatusForbidden || failed.code == http.StatusBadRequest) {
+		return &adapter.RefusedError{Why: failed.why}
 	}
-	return a.explain("sendMessage", err)
+	return err
 }
 
 // updates is one getUpdates: it confirms what is below offset, and returns what is not confirmed, waiting for up to wait, in
 // whole seconds, if there is nothing. The updates are returned unparsed, so that a malformed update does not spoil the
 // others.
-func (a *api) updates(ctx context.Context, offset int64, wait time.Duration) ([]json.RawMessage, error) {
+func (a *api) updates(ctx context.Context, offset int64, wait time.Duration) (batch []json.RawMessage, err error) {
 	limit := a.p.call
 	if wait > 0 {
 		limit = wait + 2*a.p.grace
 	}
-	ctx, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
-	batch, err := a.getUpdates(ctx, url.Values{
+	// A GET, because net/http repeats it if the server had closed the idle connection.
+	return batch, a.call(ctx, limit, http.MethodGet, "getUpdates", url.Values{
 		"offset":          {strconv.FormatInt(offset, 10)},
 		"timeout":         {strconv.Itoa(int(wait.Seconds()))},
 		"allowed_updates": {`["message"]`},
-	})
-	return batch, a.explain("getUpdates", err)
+	}, &batch)
 }
 
-func (a *api) getUpdates(ctx context.Context, query url.Values) ([]json.RawMessage, error) {
-	// A GET, because net/http repeats it if the server had closed the idle connection.
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, a.base+"/getUpdates?"+query.Encode(), nil)
-	if err != nil {
-		return nil, err
+// call makes one call of the Bot API, in at most limit (0: only ctx bounds it), and reads its result into result.
+func (a *api) call(ctx context.Context, limit time.Duration, verb, method string, params url.Values, result any) error {
+	if limit > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, limit)
+		defer cancel()
 	}
-	resp, err := a.Do(req)
+	at, body := a.base+"/"+method, strings.NewReader("")
+	if verb == http.MethodGet {
+		at += "?" + params.Encode()
+	} else {
+		body = strings.NewReader(params.Encode())
+	}
+	req, err := http.NewRequestWithContext(ctx, verb, at, body)
 	if err != nil {
-		return nil, err
+		return a.failed(method, err)
+	}
+	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	resp, err := a.http.Do(req)
+	if err != nil {
+		return a.failed(method, err)
 	}
 	defer resp.Body.Close()
-	body, err := io.ReadAll(resp.Body)
+	text, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
 	if err != nil {
-		return nil, fmt.Errorf("read the answer: %w", err)
+		return a.failed(method, fmt.Errorf("read the answer: %w", err))
 	}
-	var answer struct {
-		OK          bool              `json:"ok"`
-		Result      []json.RawMessage `json:"result"`
-		Code        int               `json:"error_code"`
-		Description string            `json:"description"`
-		Parameters  struct {
-			RetryAfter int `json:"retry_after"`
-		} `json:"parameters"`
+	var answer answer
+	if err := json.Unmarshal(text, &answer); err != nil {
+		return a.failed(method, fmt.Errorf("no Bot API answer, but HTTP %s", resp.Status))
 	}
-	if err := json.Unmarshal(body, &answer); err != nil {
-		return nil, fmt.Errorf("no Bot API answer, but HTTP %s", resp.Status)
+	if !answer.OK {
+		return a.explain(method, answer)
 	}
-	if answer.OK {
-		return answer.Result, nil
+	if err := json.Unmarshal(answer.Result, result); err != nil {
+		return a.failed(method, fmt.Errorf("read the result: %w", err))
 	}
-	switch answer.Code {
-	case http.StatusUnauthorized:
-		return nil, fmt.Errorf("%w, %s", bot.ErrorUnauthorized, answer.Description)
-	case http.StatusNotFound:
-		return nil, fmt.Errorf("%w, %s", bot.ErrorNotFound, answer.Description)
-	case http.StatusConflict:
-		return nil, fmt.Errorf("%w, %s", bot.ErrorConflict, answer.Description)
-	case http.StatusTooManyRequests:
-		return nil, &bot.TooManyRequestsError{Message: answer.Description, RetryAfter: answer.Parameters.RetryAfter}
-	}
-	return nil, fmt.Errorf("error %d, %s", answer.Code, answer.Description)
+	return nil
 }
 
-// explain turns an error of the library or of getUpdates into one for the Supervisor; nil stays nil.
-func (a *api) explain(method string, err error) error {
-	if err == nil {
-		return nil
-	}
-	if limit, is := errors.AsType[*bot.TooManyRequestsError](err); is {
-		return &adapter.RateLimitError{RetryAfter: time.Duration(min(max(limit.RetryAfter, 1), maxRetryAfter)) * time.Second}
-	}
-	switch {
-	case errors.Is(err, bot.ErrorUnauthorized), errors.Is(err, bot.ErrorNotFound):
+// answer is every answer of the Bot API (https://core.telegram.org/bots/api#making-requests).
+type answer struct {
+	OK          bool            `json:"ok"`
+	Result      json.RawMessage `json:"result"`
+	Code        int             `json:"error_code"`
+	Description string          `json:"description"`
+	Parameters  struct {
+		RetryAfter int   `json:"retry_after"`
+		MovedTo    int64 `json:"migrate_to_chat_id"`
+	} `json:"parameters"`
+}
+
+// explain turns an answer with an error into an error for the Supervisor.
+func (a *api) explain(method string, failed answer) error {
+	said := a.clean(failed.Description)
+	switch failed.Code {
+	case http.StatusUnauthorized, http.StatusNotFound:
 		// Telegram answers 404 where the token has not even the form of one.
-		return a.p.credentials("the Bot API does not know this bot (%s)", a.words(err))
-	case errors.Is(err, bot.ErrorConflict):
-		return &adapter.ConflictError{Why: "Telegram lets one program poll a bot (" + a.words(err) + ")"}
+		return a.p.credentials("the Bot API does not know this bot (%s)", said)
+	case http.StatusConflict:
+		return &adapter.ConflictError{Why: "Telegram lets one program poll a bot (" + said + ")"}
+	case http.StatusTooManyRequests:
+		return &adapter.RateLimitError{RetryAfter: time.Duration(min(max(failed.Parameters.RetryAfter, 1), maxRetryAfter)) * time.Second}
+	case http.StatusForbidden, http.StatusBadRequest:
+	default:
+		said = fmt.Sprintf("error %d, %s", failed.Code, said)
 	}
-	return a.failed(method, err)
+	return &callError{method: method, why: said, code: failed.Code, moved: failed.Parameters.MovedTo}
 }
-
-// maxRetryAfter, in seconds, keeps nonsense from overflowing a duration.
-const maxRetryAfter = 30 * 24 * 3600
 
 // isWebhook tells the conflict that deleteWebhook cures from the one with another poller; Telegram does so in words only.
 func isWebhook(err error) bool {
 	c, is := errors.AsType[*adapter.ConflictError](err)
 	return is && strings.Contains(c.Why, "webhook")
-}
-
-// words returns Telegram's text from an error of the library, without the library's prefix.
-func (a *api) words(err error) string {
-	why := a.why(err)
-	if _, said, found := strings.Cut(why, ", "); found {
-		return said
-	}
-	return why
 }
 
 // why is err for people.
@@ -235,8 +196,11 @@ func (a *api) why(err error) string {
 	if u, is := errors.AsType[*url.Error](err); is {
 		err = u.Err // the rest of it is the URL
 	}
-	return term.Clean(a.redact.Redact(err.Error()), maxWhy)
+	return a.clean(err.Error())
 }
+
+// clean is text from outside for people.
+func (a *api) clean(text string) string { return term.Clean(a.redact.Redact(text), maxWhy) }
 
 func (a *api) failed(method string, err error) error {
 	return &callError{method: method, why: a.why(err), cause: err}
@@ -246,6 +210,9 @@ func (a *api) failed(method string, err error) error {
 type callError struct {
 	method, why string
 	cause       error
+	// code is Telegram's error_code, moved the new id of a group that moved; 0: none.
+	code  int
+	moved int64
 }
 
 func (e *callError) Error() string { return e.method + ": " + e.why }

@@ -37,7 +37,7 @@ type conn struct {
 	// life is that of the sends; Disconnect ends it, later than tasks.
 	life  context.Context
 	leave context.CancelFunc
-	// sends counts those under way. Whoever holds all of it knows that there are none, and that none can begin.
+	// sends counts those under way. The holder of all of it, a Disconnect, knows that there are none, and that none can begin.
 	sends *semaphore.Weighted
 
 	done   chan struct{} // closed when the poll loop ended without a Disconnect
@@ -45,17 +45,14 @@ type conn struct {
 	polled atomic.Int64  // when a poll last completed, in Unix nanoseconds
 
 	// confirmed is the offset of the last poll that completed. It belongs to the poll loop until that has returned, and
-	// to the holder of goodbye from then on.
+	// to the holder of all sends from then on.
 	confirmed int64
-	goodbye   chan struct{} // of one: a Disconnect is under way
 
 	chats chats
 
-	// notices are the strangers who are still to be told; ushered is closed when usher, which tells them, has returned.
-	// strangersQuietUntil belongs to usher alone: it sends none before then.
-	notices             chan event
-	ushered             chan struct{}
-	strangersQuietUntil time.Time
+	// notices are the strangers who wait for an answer; ushered is closed when usher, which sends it, has returned.
+	notices chan event
+	ushered chan struct{}
 
 	// What belongs to the poll loop alone.
 	refusing   map[address]string // the last notice to a chat, if it covers the next messages as well
@@ -66,7 +63,7 @@ type conn struct {
 func newConn(p *Platform, api *api, me self, r adapter.Receiver) *conn {
 	c := &conn{
 		p: p, api: api, me: me, receiver: r, log: p.log,
-		returned: make(chan struct{}), done: make(chan struct{}), goodbye: make(chan struct{}, 1),
+		returned: make(chan struct{}), done: make(chan struct{}),
 		sends: semaphore.NewWeighted(maxSends), refusing: map[address]string{},
 		notices: make(chan event, maxNotices), ushered: make(chan struct{}),
 	}
@@ -119,12 +116,6 @@ func (c *conn) awaitTasks(ctx context.Context) error {
 func (c *conn) Disconnect(ctx context.Context) error {
 	c.cancel()
 	c.leave()
-	select {
-	case c.goodbye <- struct{}{}:
-		defer func() { <-c.goodbye }()
-	case <-ctx.Done():
-		return fmt.Errorf("another disconnect: %w", ctx.Err())
-	}
 	defer c.api.close()
 	if err := c.awaitTasks(ctx); err != nil {
 		return err
@@ -132,7 +123,7 @@ func (c *conn) Disconnect(ctx context.Context) error {
 	if err := c.sends.Acquire(ctx, maxSends); err != nil {
 		return fmt.Errorf("wait for sends: %w", err)
 	}
-	c.sends.Release(maxSends)
+	defer c.sends.Release(maxSends)
 	return c.confirm(ctx)
 }
 

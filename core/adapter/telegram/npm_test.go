@@ -14,8 +14,8 @@ import (
 	"gatewaytui/fixtures/npmtest"
 )
 
-// peer is a Bot API server that somebody else wrote. It ignores the timeout and the offset of getUpdates, hands each
-// update out once, and does not understand the multipart bodies in which the library sends.
+// peer is a Bot API server that somebody else wrote. It ignores the timeout and the offset of getUpdates, and hands each
+// update out once.
 const (
 	peer        = "telegram-test-api"
 	peerVersion = "4.2.1"

@@ -70,17 +70,11 @@ func passing(err error) bool {
 
 // sleep waits and reports whether tasks lasted.
 func (c *conn) sleep(d time.Duration) bool {
-	if d <= 0 {
-		return c.tasks.Err() == nil
-	}
-	t := time.NewTimer(d)
-	defer t.Stop()
 	select {
-	case <-t.C:
-		return true
+	case <-time.After(d):
 	case <-c.tasks.Done():
-		return false
 	}
+	return c.tasks.Err() == nil
 }
 
 // settle takes the updates of a batch and moves the cursor past those that are settled. The messages of allowed users go
@@ -185,22 +179,20 @@ var lasting = map[ops.Code]bool{
 func (c *conn) refuse(e event, why *ops.Error) error {
 	c.log.Info("telegram.message.refused", "session", e.message.Session, "code", string(why.Code))
 	text := sentence(why.Message) + sentence(why.Hint)
+	said := text
 	if lasting[why.Code] {
 		if c.refusing[e.from] == text {
 			return nil
 		}
-		if len(c.refusing) >= maxRefusing {
-			clear(c.refusing)
-		}
-	}
-	said := text
-	if lasting[why.Code] {
 		said += "The same goes for what you send until then."
 	}
 	if err := c.tell(e.from, said); err != nil {
 		return fmt.Errorf("tell a chat that its message was refused: %w", err)
 	}
 	if lasting[why.Code] {
+		if len(c.refusing) >= maxRefusing {
+			clear(c.refusing)
+		}
 		c.refusing[e.from] = text
 	}
 	return nil
@@ -217,26 +209,20 @@ func (c *conn) tell(to address, text string) error {
 	return err
 }
 
-// notify sends a notice that is merely polite. Where one fails, the next minute goes without: neither Telegram nor the
-// messages behind it are made to wait.
-func (c *conn) notify(to address, text string) {
-	if time.Now().Before(c.quietUntil) {
-		return
-	}
+// notify sends a notice that is merely polite. Where one fails, the next minute goes without, until quiet: neither Telegram nor
+// the messages behind it are made to wait.
+func (c *conn) notify(quiet *time.Time, to address, text string) (sent bool) {
 	err := c.tell(to, text)
 	if err == nil {
-		return
+		return true
 	}
-	c.quietUntil = time.Now().Add(quietAfter(err))
-	c.log.Debug("telegram.notice", "error", err.Error())
-}
-
-// quietAfter is how long no polite notice is sent after one that failed with err.
-func quietAfter(err error) time.Duration {
+	pause := time.Minute
 	if limit, is := errors.AsType[*adapter.RateLimitError](err); is {
-		return max(time.Minute, limit.RetryAfter)
+		pause = max(pause, limit.RetryAfter)
 	}
-	return time.Minute
+	*quiet = time.Now().Add(pause)
+	c.log.Debug("telegram.notice", "error", err.Error())
+	return false
 }
 
 // replyUnsupported says that a message was not text. An album, which comes as one message for each picture, is one occasion.
@@ -245,5 +231,7 @@ func (c *conn) replyUnsupported(e event) {
 		return
 	}
 	c.lastAlbum = e.album
-	c.notify(e.from, fmt.Sprintf("I can only read text, so your %s was ignored.", e.what))
+	if !time.Now().Before(c.quietUntil) {
+		c.notify(&c.quietUntil, e.from, fmt.Sprintf("I can only read text, so your %s was ignored.", e.what))
+	}
 }

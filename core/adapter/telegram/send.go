@@ -4,6 +4,8 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -143,27 +145,14 @@ func (u *unfinished) take(key [sha256.Size]byte) (part int) {
 func (u *unfinished) put(key [sha256.Size]byte, part int) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if len(u.texts) >= maxUnfinished {
-		u.prune()
-	}
 	if u.texts == nil {
 		u.texts = map[[sha256.Size]byte]progress{}
 	}
-	u.texts[key] = progress{part: part, at: time.Now()}
-}
-
-// prune drops what is too old, and the oldest if nothing is; the lock is held.
-func (u *unfinished) prune() {
-	var oldest [sha256.Size]byte
-	var at time.Time
-	for k, p := range u.texts {
-		if time.Since(p.at) > unfinishedFor {
-			delete(u.texts, k)
-		} else if at.IsZero() || p.at.Before(at) {
-			oldest, at = k, p.at
-		}
-	}
+	maps.DeleteFunc(u.texts, func(_ [sha256.Size]byte, p progress) bool { return time.Since(p.at) > unfinishedFor })
 	if len(u.texts) >= maxUnfinished {
-		delete(u.texts, oldest)
+		delete(u.texts, slices.MinFunc(slices.Collect(maps.Keys(u.texts)), func(a, b [sha256.Size]byte) int {
+			return u.texts[a].at.Compare(u.texts[b].at)
+		}))
 	}
+	u.texts[key] = progress{part: part, at: time.Now()}
 }

@@ -19,9 +19,6 @@
 //   - What is sent is plain text: nothing that a model writes can break its formatting, and no link in it is fetched for
 //     a preview, which would send data out without a click.
 //   - The bot's token, which is part of every URL, is in no error and no log line (I3).
-//
-// The library's own poll loop is not used: it confirms an update before the handler has run, does not wait for its
-// handlers, and one update of a kind that it does not know fails the whole batch for ever.
 package telegram
 
 import (
@@ -102,11 +99,7 @@ func New(o Options) *Platform {
 	o.TokenSource = cmp.Or(o.TokenSource, "adapters.telegram.token_env")
 	o.BaseURL = strings.TrimRight(cmp.Or(o.BaseURL, DefaultBaseURL), "/")
 	o.Allow = slices.Clone(o.Allow)
-	p := &Platform{o: o, log: o.Log, limits: usual}
-	if p.log == nil {
-		p.log = slog.New(slog.DiscardHandler)
-	}
-	return p
+	return &Platform{o: o, log: cmp.Or(o.Log, slog.New(slog.DiscardHandler)), limits: usual}
 }
 
 // Name implements adapter.Platform.
@@ -157,7 +150,7 @@ func (p *Platform) connect(ctx context.Context, api *api, r adapter.Receiver) (*
 		if err := api.removeWebhook(ctx); err != nil {
 			return nil, err
 		}
-		p.log.Warn("telegram.webhook.removed", "bot", me.id)
+		p.log.Warn("telegram.webhook.removed", "bot", me.ID)
 		batch, err = api.updates(ctx, offset, 0)
 	}
 	if err != nil {

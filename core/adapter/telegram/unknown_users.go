@@ -57,6 +57,7 @@ func (c *conn) reject(e event) {
 // minute get no answer; those that still wait are dropped by then, because a late answer is of no use.
 func (c *conn) usher() {
 	defer close(c.ushered)
+	var quiet time.Time // none is sent before then
 	for {
 		var e event
 		select {
@@ -64,15 +65,13 @@ func (c *conn) usher() {
 		case <-c.tasks.Done():
 			return
 		}
-		if time.Now().Before(c.strangersQuietUntil) {
+		if time.Now().Before(quiet) {
 			c.p.untold.Add(1)
 			continue
 		}
 		text := fmt.Sprintf("You are not on this bot's allow list. Your user id is %d; its owner can add you.", e.user)
-		if err := c.tell(e.from, text); err != nil {
+		if !c.notify(&quiet, e.from, text) {
 			c.p.untold.Add(1)
-			c.strangersQuietUntil = time.Now().Add(quietAfter(err))
-			c.log.Debug("telegram.notice", "error", err.Error())
 		}
 		if !c.sleep(noticePace) {
 			return

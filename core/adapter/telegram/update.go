@@ -35,8 +35,8 @@ type event struct {
 	what, album string
 }
 
-// message is the part of Telegram's Message that we read. The library's own type is not used: it refuses a message with
-// any part of a kind that it does not know, and Telegram invents new kinds every few months.
+// message is the part of Telegram's Message that we read. Telegram invents new kinds of content every few months, and a
+// message with one of them is still a message.
 type message struct {
 	ID      int64  `json:"message_id"`
 	Topic   int64  `json:"message_thread_id"`
@@ -127,7 +127,7 @@ func read(raw json.RawMessage, me self) (event, error) {
 		}
 		return e, nil
 	}
-	said, ours := command(said, me.name)
+	said, ours := command(said, me.Name)
 	if !ours {
 		return event{}, nil
 	}
@@ -136,7 +136,7 @@ func read(raw json.RawMessage, me self) (event, error) {
 		Adapter: "telegram", Session: e.session(), Target: e.from.String(), Text: said,
 		User: strconv.FormatInt(m.From.ID, 10),
 		// Numbers of messages are the chat's and the bot's; that of an update would change with a redelivery as a new one.
-		Dedupe: fmt.Sprintf("telegram:%d:%d:%d", me.id, m.Chat.ID, m.ID),
+		Dedupe: fmt.Sprintf("telegram:%d:%d:%d", me.ID, m.Chat.ID, m.ID),
 	}
 	if name := term.Clean(m.From.UserName, maxName); name != "" {
 		e.message.User = fmt.Sprintf("%s (%d)", name, m.From.ID)

@@ -93,7 +93,7 @@ func TestWhatAnUpdateIsToUs(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, err := read(raw, self{id: 4242, name: "testbot"})
+			got, err := read(raw, self{ID: 4242, Name: "testbot"})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -371,7 +371,7 @@ func FuzzUpdate(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		_, _ = updateID(raw)
-		e, err := read(raw, self{id: 4242, name: "testbot"})
+		e, err := read(raw, self{ID: 4242, Name: "testbot"})
 		switch {
 		case err != nil && e.kind != nothing:
 			t.Errorf("with the error %v it is %+v, want nothing", err, e)
