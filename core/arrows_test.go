@@ -42,7 +42,7 @@ var arrows = map[string][]string{
 	"core/process/guardian":            {"core/process/kernel"},
 	"core/config":                      {"core/ops", "core/shutdown", "core/term", "core/text"},
 	"core/doctor":                      {"core/ops", "core/term", "core/text", "core/config", "core/adapter", "core/control", "core/health", "core/instance", "core/process", "core/remote", "core/service", "core/shutdown"},
-	"core/logs":                        {"core/term"},
+	"core/logs":                        {"core/ops", "core/term"},
 	"core/conversation":                {"core/limit", "core/ops", "core/term", "core/text", "core/model", "core/process", "core/store", "core/session", "core/agent", "core/delivery"},
 	"core/delivery":                    {"core/limit", "core/ops", "core/term", "core/adapter", "core/session", "core/store"},
 	"core/model":                       {"core/limit", "core/term"},

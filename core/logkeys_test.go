@@ -6,6 +6,7 @@ import (
 	"go/token"
 	"io/fs"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -72,4 +73,53 @@ func TestHB10_EveryLogLineHasItsErrorUnderTheKeyError(t *testing.T) {
 	if read < 100 {
 		t.Errorf("only %d files were read", read)
 	}
+}
+
+// eventID is the form of the id of an event: words with dots between them.
+var eventID = regexp.MustCompile(`^[a-z_]+(\.[a-z_]+)+$`)
+
+// Programs that read the log look for ids: each is in the one list of core/ops/logevents.go, or is the type of an event.
+func TestEveryIDOfALogLineIsAConstantOfTheOneList(t *testing.T) {
+	const list = "core/ops/logevents.go"
+	used, ids := map[string]bool{}, []string{}
+	for _, s := range sources(t) {
+		if s.isTest() || strings.HasPrefix(s.path, "fixtures/") {
+			continue
+		}
+		ast.Inspect(s.file, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.ValueSpec:
+				if s.path == list {
+					ids = append(ids, n.Names[0].Name)
+				}
+			case *ast.SelectorExpr:
+				used[n.Sel.Name] = true
+			case *ast.CallExpr:
+				sel, ok := n.Fun.(*ast.SelectorExpr)
+				if !ok || !slices.Contains(append(logCalls, "log", "compose"), sel.Sel.Name) || isHealth(sel.X) {
+					break
+				}
+				for _, arg := range n.Args {
+					if text, _ := stringOf(arg); eventID.MatchString(text) {
+						t.Errorf("%s: the id %q of a log line is a literal; it belongs into %s", s.at(arg), text, list)
+					}
+				}
+			}
+			return true
+		})
+	}
+	if len(ids) < 20 {
+		t.Errorf("only %d ids were found in %s", len(ids), list)
+	}
+	for _, id := range ids {
+		if !used[id] {
+			t.Errorf("%s: no line of the log has %s", list, id)
+		}
+	}
+}
+
+// isHealth reports whether a method called Warn is that of the warnings that a status shows, whose first argument is a code.
+func isHealth(x ast.Expr) bool {
+	sel, ok := x.(*ast.SelectorExpr)
+	return ok && sel.Sel.Name == "Health"
 }

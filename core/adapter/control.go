@@ -152,7 +152,7 @@ func (l *managedAdapter) takeDown(c *connection) {
 // report logs a teardown that went wrong; nothing else depends on it.
 func (l *managedAdapter) report(err error) {
 	if err != nil {
-		l.s.o.Log.Warn("adapter.teardown", "adapter", l.name, "error", clean(err))
+		l.s.o.Log.Warn(ops.LogAdapterTeardown, "adapter", l.name, "error", clean(err))
 	}
 }
 

@@ -168,7 +168,7 @@ func (l *managedAdapter) connect(up context.Context) (*connection, error) {
 			if err != nil {
 				return
 			}
-			l.s.o.Log.Warn("adapter.connect.late", "adapter", l.name)
+			l.s.o.Log.Warn(ops.LogAdapterConnectLate, "adapter", l.name)
 			if c, err := newConnection(conn, g); err == nil {
 				l.takeDown(c)
 			}

@@ -296,10 +296,10 @@ func (s *Supervisor) tell(n note) {
 	if p, ok := errors.AsType[*bound.Panic](n.err); ok {
 		attrs = append(attrs, slog.String("stack", string(p.Stack)))
 	}
-	s.o.Log.LogAttrs(context.Background(), n.level, "adapter.state", attrs...)
+	s.o.Log.LogAttrs(context.Background(), n.level, string(ops.EventAdapterState), attrs...)
 	if _, is := errors.AsType[*ConflictError](n.err); is && n.row.Conflicts == conflictWarning {
 		// Once, and louder than a retry: no retry cures it (E9).
-		s.o.Log.Error("adapter.conflict", "adapter", n.row.Name, "conflicts", n.row.Conflicts, "error", n.row.LastError)
+		s.o.Log.Error(ops.LogAdapterConflict, "adapter", n.row.Name, "conflicts", n.row.Conflicts, "error", n.row.LastError)
 	}
 	if s.o.OnState != nil {
 		s.o.OnState(n.row)

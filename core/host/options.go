@@ -63,7 +63,7 @@ func (l *life) exposures(access *ops.APIAccess) (out []ops.Warning) {
 		})
 	}
 	if a := access; a != nil {
-		l.log.Info("api access", "event", "api.access", "access", a.String(), "by", a.By, "key_file", a.KeyFile, "key_source", a.KeySource)
+		l.log.Info("api access", "event", ops.LogAPIAccess, "access", a.String(), "by", a.By, "key_file", a.KeyFile, "key_source", a.KeySource)
 		if a.Problem != "" {
 			out = append(out, ops.Warning{Code: "api.key", Message: "other users' programs cannot use the API: " + a.Problem, Since: ops.At(time.Now())})
 		}

@@ -5,6 +5,8 @@ import (
 	"io"
 	"log"
 	"log/slog"
+
+	"gatewaytui/core/ops"
 )
 
 // Library returns a writer for libraries that log lines of text, such as net/http through the package log. Each Write
@@ -16,7 +18,7 @@ type library struct{ log *slog.Logger }
 
 // Write implements io.Writer. It never fails.
 func (w library) Write(text []byte) (int, error) {
-	w.log.Warn("library.log", "text", string(bytes.TrimSpace(text)))
+	w.log.Warn(ops.LogLibrary, "text", string(bytes.TrimSpace(text)))
 	return len(text), nil
 }
 

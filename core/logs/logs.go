@@ -18,6 +18,7 @@ import (
 	"sync"
 	"time"
 
+	"gatewaytui/core/ops"
 	"gatewaytui/core/term"
 )
 
@@ -134,7 +135,7 @@ func (l *Log) FileTrouble() (text string, since time.Time) {
 // madeAgain reports to every sink that the file was made again, and why it was missing.
 func (l *Log) madeAgain(why string) {
 	for _, s := range l.sinks {
-		s.log(slog.LevelWarn, "log.made_again", slog.String("sink", fileName), slog.String("reason", why))
+		s.log(slog.LevelWarn, ops.LogMadeAgain, slog.String("sink", fileName), slog.String("reason", why))
 	}
 }
 
@@ -171,7 +172,7 @@ func (l *Log) Close(ctx context.Context) error {
 func (l *Log) writeFailed(failed *sink, err error) {
 	for _, s := range l.sinks {
 		if s != failed {
-			s.log(slog.LevelError, "log.write", slog.String("sink", failed.name), slog.String("error", err.Error()))
+			s.log(slog.LevelError, ops.LogWrite, slog.String("sink", failed.name), slog.String("error", err.Error()))
 		}
 	}
 }

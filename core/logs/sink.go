@@ -9,6 +9,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"gatewaytui/core/ops"
 )
 
 // Bounds of one sink's queue. Lines beyond them are dropped and counted.
@@ -184,7 +186,7 @@ func (s *sink) run() {
 			s.pending.Add(-1)
 		}
 		lost += b.dropped
-		if lost > 0 && write(entry{at: time.Now(), line: s.compose(slog.LevelWarn, "log.dropped", slog.String("sink", s.name), slog.Int("count", lost))}) {
+		if lost > 0 && write(entry{at: time.Now(), line: s.compose(slog.LevelWarn, ops.LogDropped, slog.String("sink", s.name), slog.Int("count", lost))}) {
 			lost = 0
 		}
 		if b.last {

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"gatewaytui/core/ops"
 	"gatewaytui/core/process/kernel"
 )
 
@@ -110,7 +111,7 @@ func (r *Registry) divide() {
 		r.division = r.groups.divide(*r.opts.Bounds, r.self.pid)
 	}
 	if why := r.division.why; why != nil && r.opts.Bounds != nil {
-		r.log.Info("control group limits not in force", "event", "process.unlimited", "controllers", r.division.controllers(), "reason", why)
+		r.log.Info("control group limits not in force", "event", ops.LogProcessUnlimited, "controllers", r.division.controllers(), "reason", why)
 	}
 }
 

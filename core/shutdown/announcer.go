@@ -79,7 +79,7 @@ func (a *announcer) send(e Event) {
 		return
 	}
 	if f := attempt(func() { a.o.Observe(e) }); f.bad {
-		attempt(func() { a.o.Log.Error("shutdown.observe", "error", f.text, "stack", string(f.stack)) })
+		attempt(func() { a.o.Log.Error(ops.LogShutdownObserve, "error", f.text, "stack", string(f.stack)) })
 	}
 }
 
@@ -101,7 +101,7 @@ func (a *announcer) log(e Event) {
 		args = append(args, "kind", clean(e.Item.Kind), "id", clean(e.Item.ID), "state", e.Item.State,
 			"elapsed_ms", e.Item.ElapsedMS, "budget_ms", e.Item.BudgetMS, "detail", e.Item.Detail)
 	case e.Type == ops.EventWarning:
-		a.o.Log.Warn("shutdown.save", "error", e.fault)
+		a.o.Log.Warn(ops.LogShutdownSave, "error", e.fault)
 		return
 	default:
 		return

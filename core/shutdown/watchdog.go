@@ -1,6 +1,10 @@
 package shutdown
 
-import "time"
+import (
+	"time"
+
+	"gatewaytui/core/ops"
+)
 
 // watchdog ends the process when a stop has not ended in time. It takes no lock, so that nothing the executor holds can
 // block it (A8).
@@ -45,7 +49,7 @@ func (w *watchdog) bite() {
 			attempt(w.o.Dump)
 		}
 		attempt(func() {
-			w.o.Log.Error("shutdown.watchdog", "elapsed_ms", time.Since(w.began).Milliseconds(), "exit_code", ExitWatchdog)
+			w.o.Log.Error(ops.LogShutdownWatchdog, "elapsed_ms", time.Since(w.began).Milliseconds(), "exit_code", ExitWatchdog)
 		})
 	}()
 	waitUntil(written, time.Now().Add(w.bound))

@@ -8,6 +8,8 @@ import (
 	"os"
 	"sync/atomic"
 	"time"
+
+	"gatewaytui/core/ops"
 )
 
 // identity identifies the files that SQLite holds: the database and its -wal, as they were at the path when they were
@@ -69,7 +71,7 @@ func (s *Store) inPlace() (identity, error) {
 	if errors.Is(err, fs.ErrNotExist) || err == nil && !(os.SameFile(now.db, s.identity.db) && os.SameFile(now.wal, s.identity.wal)) {
 		s.displaced.Store(true)
 		s.health.set(ErrDisplaced, time.Now())
-		s.log.Error("store.displaced", "path", s.path)
+		s.log.Error(ops.LogStoreDisplaced, "path", s.path)
 		return identity{}, ErrDisplaced
 	}
 	return now, err
@@ -85,7 +87,7 @@ func (s *Store) verify() error {
 		if err := s.truncated(now); err != nil {
 			s.readOnly.Store(true)
 			s.health.set(err, time.Now())
-			s.log.Error("store.truncated", "path", s.path, "error", err)
+			s.log.Error(ops.LogStoreTruncated, "path", s.path, "error", err)
 			return err
 		}
 	}

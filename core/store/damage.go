@@ -14,6 +14,8 @@ import (
 
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
+
+	"gatewaytui/core/ops"
 )
 
 // DamagedError means that the file is not a database, that its pages do not fit together (F8), that it is truncated
@@ -125,7 +127,7 @@ const maxWords = 100
 func checkPages(ctx context.Context, db *sql.DB, path string, log *slog.Logger) error {
 	pages, values, err := quickCheck(ctx, db, fmt.Sprint(maxWords))
 	if len(values) > 0 { // the pages are sound: the rows that a start uses are validated separately
-		log.Warn("store.values", "path", path, "words", values)
+		log.Warn(ops.LogStoreValues, "path", path, "words", values)
 	}
 	err = damaged(path, err)
 	found, is := errors.AsType[*DamagedError](err)

@@ -27,6 +27,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"gatewaytui/core/ops"
 )
 
 // The errors that a caller decides on. All others wrap SQLite's own errors.
@@ -120,9 +122,9 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	s.reading, s.stopReads = context.WithCancelCause(context.Background())
 	// A leftover that cannot be removed costs room on a disk and must not prevent a start.
 	if part, err := removeLeftover(ctx, path); err != nil {
-		s.log.Warn("store.leftover", "error", err.Error())
+		s.log.Warn(ops.LogStoreLeftover, "error", err.Error())
 	} else if part != "" {
-		s.log.Info("store.leftover_removed", "path", part)
+		s.log.Info(ops.LogStoreLeftoverRemoved, "path", part)
 	}
 	if err = checkRegular(path); err == nil && o.Verify && !o.ReadOnly {
 		err = Inspect(ctx, path, s.log)
@@ -247,7 +249,7 @@ func (s *Store) closeFiles() error {
 	}
 	if fi, err := os.Stat(s.path + "-wal"); err == nil && (fi.Size() > maxQuickWAL || s.readOnly.Load()) {
 		if keep := s.holdOpen(); keep != nil {
-			s.log.Info("store.checkpoint_skipped", "wal_bytes", fi.Size())
+			s.log.Info(ops.LogStoreCheckpointSkipped, "wal_bytes", fi.Size())
 			return errors.Join(s.writer.close(), keep.Close(), s.readers.Close())
 		}
 	}

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"gatewaytui/core/ops"
 )
 
 // maxBatch is the largest number of requests in a commit: enough to share the disk's sync among all waiting calls, and
@@ -144,9 +146,9 @@ func (s *Store) note(err error) {
 	}
 	switch changed := s.health.set(err, time.Now()); {
 	case changed && err != nil:
-		s.log.Error("store.write_failed", "path", s.path, "error", err)
+		s.log.Error(ops.LogStoreWriteFailed, "path", s.path, "error", err)
 	case changed:
-		s.log.Info("store.write_resumed", "path", s.path)
+		s.log.Info(ops.LogStoreWriteResumed, "path", s.path)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"gatewaytui/core/adapter"
+	"gatewaytui/core/ops"
 )
 
 // conn is one connection to a made-up platform.
@@ -39,7 +40,7 @@ func (c *conn) Send(_ context.Context, m adapter.Outgoing) error {
 		return errors.New("503 from the platform")
 	}
 	c.p.o.Talk.add(c.p.spec.Name, "", m.Target, m.Text)
-	c.p.o.Log.Debug("demo.sent", "adapter", c.p.spec.Name, "target", m.Target, "bytes", len(m.Text))
+	c.p.o.Log.Debug(ops.LogDemoSent, "adapter", c.p.spec.Name, "target", m.Target, "bytes", len(m.Text))
 	return nil
 }
 
@@ -101,6 +102,6 @@ func (c *conn) say(ctx context.Context, l Line) {
 	c.p.o.Talk.add(c.p.spec.Name, l.User, "", l.Text)
 	if _, err := c.to.Receive(ctx, m); err != nil {
 		// A gateway that drains, or a full mailbox: a person would try again later, as these do.
-		c.p.o.Log.Debug("demo.refused", "adapter", c.p.spec.Name, "user", l.User, "error", err)
+		c.p.o.Log.Debug(ops.LogDemoRefused, "adapter", c.p.spec.Name, "user", l.User, "error", err)
 	}
 }

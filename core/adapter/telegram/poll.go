@@ -99,7 +99,7 @@ func (c *conn) settle(batch []json.RawMessage) (fresh int, err error) {
 		e, err := read(raw, c.me)
 		if err != nil {
 			// It will never be understood, and it must not hold up the others.
-			c.log.Warn("telegram.update.unreadable", "update", id, "error", c.api.why(err))
+			c.log.Warn(ops.LogTelegramUpdateUnreadable, "update", id, "error", c.api.why(err))
 		}
 		if e.kind != nothing && c.p.allows(e.user) {
 			first = append(first, update{id, e})
@@ -153,7 +153,7 @@ func (c *conn) take(e event, id int64) error {
 	if c.p.cursor.failed(id) < maxAttempts {
 		return fmt.Errorf("hand a message on: %w", err)
 	}
-	c.log.Error("telegram.message.lost", "session", e.message.Session, "attempts", maxAttempts, "error", c.api.why(err))
+	c.log.Error(ops.LogTelegramMessageLost, "session", e.message.Session, "attempts", maxAttempts, "error", c.api.why(err))
 	return c.tell(e.from, "Your message could not be taken, because of a fault of the gateway. Please send it again later.")
 }
 
@@ -161,7 +161,7 @@ func (c *conn) take(e event, id int64) error {
 func (c *conn) hand(m adapter.Inbound) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			c.log.Error("telegram.panic", "session", m.Session, "stack", string(debug.Stack()))
+			c.log.Error(ops.LogTelegramPanic, "session", m.Session, "stack", string(debug.Stack()))
 			err = fmt.Errorf("panic: %v", p)
 		}
 	}()
@@ -177,7 +177,7 @@ var lasting = map[ops.Code]bool{
 // refuse tells the chat why its message was not taken. Its error is a notice that may not have arrived, so that the
 // message is not settled.
 func (c *conn) refuse(e event, why *ops.Error) error {
-	c.log.Info("telegram.message.refused", "session", e.message.Session, "code", string(why.Code))
+	c.log.Info(ops.LogTelegramMessageRefused, "session", e.message.Session, "code", string(why.Code))
 	text := sentence(why.Message) + sentence(why.Hint)
 	said := text
 	if lasting[why.Code] {
@@ -221,7 +221,7 @@ func (c *conn) notify(quiet *time.Time, to address, text string) (sent bool) {
 		pause = max(pause, limit.RetryAfter)
 	}
 	*quiet = time.Now().Add(pause)
-	c.log.Debug("telegram.notice", "error", err.Error())
+	c.log.Debug(ops.LogTelegramNotice, "error", err.Error())
 	return false
 }
 

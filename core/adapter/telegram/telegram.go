@@ -34,6 +34,7 @@ import (
 	"time"
 
 	"gatewaytui/core/adapter"
+	"gatewaytui/core/ops"
 )
 
 // DefaultBaseURL is Telegram's own server.
@@ -150,7 +151,7 @@ func (p *Platform) connect(ctx context.Context, api *api, r adapter.Receiver) (*
 		if err := api.removeWebhook(ctx); err != nil {
 			return nil, err
 		}
-		p.log.Warn("telegram.webhook.removed", "bot", me.ID)
+		p.log.Warn(ops.LogTelegramWebhookRemoved, "bot", me.ID)
 		batch, err = api.updates(ctx, offset, 0)
 	}
 	if err != nil {

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"sync"
 	"time"
+
+	"gatewaytui/core/ops"
 )
 
 // maxStrangers bounds the users who may not speak and are remembered; the ones after that are turned away in silence.
@@ -42,7 +44,7 @@ func (c *conn) reject(e event) {
 	if !c.p.unknown.add(e.user) {
 		return
 	}
-	c.log.Warn("telegram.stranger", "user", e.user, "private", e.private)
+	c.log.Warn(ops.LogTelegramStranger, "user", e.user, "private", e.private)
 	if !e.private {
 		return
 	}

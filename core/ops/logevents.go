@@ -1,0 +1,35 @@
+package ops
+
+// The ids of log lines. A line that programs look for has one of these as its message or under the key "event", or the EventType
+// of what it tells of. The message of every other line is prose.
+const (
+	LogAdapterConflict          = "adapter.conflict"
+	LogAdapterConnectLate       = "adapter.connect.late"
+	LogAdapterTeardown          = "adapter.teardown"
+	LogAPIAccess                = "api.access"
+	LogDemoRefused              = "demo.refused"
+	LogDemoSent                 = "demo.sent"
+	LogLibrary                  = "library.log"
+	LogDropped                  = "log.dropped"
+	LogMadeAgain                = "log.made_again"
+	LogWrite                    = "log.write"
+	LogProcessUnlimited         = "process.unlimited"
+	LogShutdownObserve          = "shutdown.observe"
+	LogShutdownSave             = "shutdown.save"
+	LogShutdownWatchdog         = "shutdown.watchdog"
+	LogStoreCheckpointSkipped   = "store.checkpoint_skipped"
+	LogStoreDisplaced           = "store.displaced"
+	LogStoreLeftover            = "store.leftover"
+	LogStoreLeftoverRemoved     = "store.leftover_removed"
+	LogStoreTruncated           = "store.truncated"
+	LogStoreValues              = "store.values"
+	LogStoreWriteFailed         = "store.write_failed"
+	LogStoreWriteResumed        = "store.write_resumed"
+	LogTelegramMessageLost      = "telegram.message.lost"
+	LogTelegramMessageRefused   = "telegram.message.refused"
+	LogTelegramNotice           = "telegram.notice"
+	LogTelegramPanic            = "telegram.panic"
+	LogTelegramStranger         = "telegram.stranger"
+	LogTelegramUpdateUnreadable = "telegram.update.unreadable"
+	LogTelegramWebhookRemoved   = "telegram.webhook.removed"
+)
