@@ -55,12 +55,11 @@ type span struct{ at, n uint16 }
 type flags uint8
 
 const (
-	flagStored   flags = 1 << iota // Session.Stored
-	flagListed                     // in Table.order
-	flagPlatform                   // platform is not the first word of the key
-	flagSpanID                     // id is a span
-	flagCaller                     // text ends with the caller
-	flagKey                        // the caller came by key, not by kernel
+	flagStored flags = 1 << iota // Session.Stored
+	flagListed                   // in Table.order
+	flagSpanID                   // id is a span
+	flagCaller                   // text ends with the caller
+	flagKey                      // the caller came by key, not by kernel
 )
 
 // callerSize is the uid of a caller, in bytes.
@@ -71,13 +70,6 @@ const maxName = 8 << 10
 
 // states are the states of a session while no turn runs. An unlisted one is kept as idle: the store checks its rows.
 var states = []ops.SessionState{ops.SessionIdle, ops.SessionInterrupted, ops.SessionSuspended}
-
-// newEntry packs s.
-func newEntry(s Session) *entry {
-	e := &entry{}
-	e.set(s)
-	return e
-}
 
 // set replaces everything of a session except its mailbox. Its key never changes.
 func (e *entry) set(s Session) {
@@ -92,14 +84,10 @@ func (e *entry) set(s Session) {
 		return span{uint16(at), uint16(len(part))}
 	}
 	e.key = uint16(len(s.Key))
-	e.user, e.target = pack(s.User), pack(s.Target)
+	e.user, e.target, e.platform = pack(s.User), pack(s.Target), pack(s.Platform)
 	e.flags &= flagListed
 	if s.Stored {
 		e.flags |= flagStored
-	}
-	if e.platform = (span{}); s.Platform != Platform(s.Key) {
-		e.platform = pack(s.Platform)
-		e.flags |= flagPlatform
 	}
 	if id, err := ulid.ParseStrict(s.ID); err == nil && id.String() == s.ID {
 		e.id = id
@@ -150,13 +138,6 @@ func (e *entry) ID() string {
 	return e.id.String()
 }
 
-func (e *entry) Platform() string {
-	if e.flags&flagPlatform != 0 {
-		return e.part(e.platform)
-	}
-	return Platform(e.Key())
-}
-
 func (e *entry) State() ops.SessionState { return states[e.state] }
 
 func (e *entry) setState(s ops.SessionState) {
@@ -168,7 +149,7 @@ func (e *entry) lastActivity() time.Time { return time.UnixMicro(e.activity).UTC
 // session unpacks e.
 func (e *entry) session() Session {
 	return Session{
-		Key: e.Key(), ID: e.ID(), Platform: e.Platform(), User: e.part(e.user), Target: e.part(e.target), State: e.State(),
+		Key: e.Key(), ID: e.ID(), Platform: e.part(e.platform), User: e.part(e.user), Target: e.part(e.target), State: e.State(),
 		Created: time.UnixMicro(e.created).UTC(), LastActivity: e.lastActivity(), TokensIn: e.tokensIn, TokensOut: e.tokensOut,
 		Caller: e.caller(),
 		Stored: e.flags&flagStored != 0,
@@ -198,43 +179,17 @@ func (e *entry) queued() int {
 	return len(e.mail.queue)
 }
 
+// box is the mailbox of e, made if there is none.
+func (e *entry) box() *mailbox {
+	if e.mail == nil {
+		e.mail = &mailbox{}
+	}
+	return e.mail
+}
+
 func (e *entry) setClosing(on bool) {
-	if on && e.mail == nil {
-		e.mail = &mailbox{}
-	}
-	if e.mail != nil {
-		e.mail.closing = on
-		e.trim()
-	}
-}
-
-// push adds a waiting message.
-func (e *entry) push(m Message) {
-	if e.mail == nil {
-		e.mail = &mailbox{}
-	}
-	e.mail.queue = append(e.mail.queue, m)
-}
-
-// pop takes the oldest waiting message. The caller has checked that there is one.
-func (e *entry) pop() Message {
-	q := e.mail.queue
-	m := q[0]
-	q[0] = Message{} // release the text
-	e.mail.queue = q[1:]
+	e.box().closing = on
 	e.trim()
-	return m
-}
-
-// drop takes all waiting messages.
-func (e *entry) drop() []Message {
-	if e.mail == nil {
-		return nil
-	}
-	q := e.mail.queue
-	e.mail.queue = nil
-	e.trim()
-	return q
 }
 
 // trim releases the memory of an empty mailbox.

@@ -57,7 +57,7 @@ func (tb *Table) forget(e *entry) {
 // shown is the state of e as an operator sees it; t is its running turn, nil for none.
 func (e *entry) shown(t *Turn) ops.SessionState {
 	switch {
-	case t != nil && !t.stalled.IsZero():
+	case t != nil && !t.now.StalledAt.IsZero():
 		return ops.SessionStalled
 	case t != nil && t.waitingFor != "":
 		return ops.SessionWaiting
@@ -76,17 +76,17 @@ func (tb *Table) row(e *entry) ops.Session {
 		t = tb.turns[e.Key()]
 	}
 	r := ops.Session{
-		Key: e.Key(), State: e.shown(t), Platform: e.Platform(), User: e.part(e.user), LastActivityAt: ops.At(e.lastActivity()),
+		Key: e.Key(), State: e.shown(t), Platform: e.part(e.platform), User: e.part(e.user), LastActivityAt: ops.At(e.lastActivity()),
 		Queued: e.queued(), TokensIn: e.tokensIn, TokensOut: e.tokensOut,
 	}
 	if c := e.caller(); c.By != "" {
 		r.Caller = &c
 	}
 	if t != nil {
-		r.Turn, r.Doing, r.WaitingFor = t.ID, t.doing, t.waitingFor
-		r.TurnStartedAt, r.LastProgressAt, r.DoingSince = ops.At(t.Started), ops.At(t.progress), ops.At(t.since)
-		if t.progress.After(r.LastActivityAt.Time) {
-			r.LastActivityAt = ops.At(t.progress)
+		r.Turn, r.Doing, r.WaitingFor = t.ID, t.now.Doing, t.waitingFor
+		r.TurnStartedAt, r.LastProgressAt, r.DoingSince = ops.At(t.Started), ops.At(t.now.Progress), ops.At(t.now.Since)
+		if t.now.Progress.After(r.LastActivityAt.Time) {
+			r.LastActivityAt = ops.At(t.now.Progress)
 		}
 		if t.calls != nil {
 			r.Calls, r.CallsLimit = t.calls.Used(), t.calls.Most()
@@ -195,40 +195,30 @@ func (tb *Table) Page(sel Selection) (rows []ops.Session, next Cursor, scanned i
 func (tb *Table) walk(at *Cursor, n int, groups func(ops.SessionGroup) bool, each func(*entry) bool) (done bool) {
 	tb.mu.Lock()
 	defer tb.mu.Unlock()
-	for {
-		skipTo, stopped := uint64(0), false
-		tb.order.Ascend(at.pivot(), func(e *entry) bool {
-			if e.place == at.place && e.Key() == at.key {
+	rows := tb.order.Iter()
+	defer rows.Release()
+	seek := func() bool { return rows.Seek(&entry{place: at.place, text: at.key, key: uint16(len(at.key))}) }
+	for more := seek(); more; more = rows.Next() {
+		e := rows.Item()
+		for g := groupOf(e.place); groups != nil && !groups(g); g = groupOf(e.place) {
+			if *at = (Cursor{place: uint64(g+1) << 62}); g == ops.GroupIdle || !seek() {
 				return true
 			}
-			if g := groupOf(e.place); groups != nil && !groups(g) {
-				skipTo = uint64(g+1) << 62
-				return false
-			}
-			if !each(e) {
-				done, stopped = true, true
-				return false
-			}
-			*at = Cursor{e.place, e.Key()}
-			n--
-			stopped = n == 0
-			return n > 0
-		})
-		switch {
-		case stopped:
-			return done
-		case skipTo == 0: // the end, or the last group was not wanted
+			e = rows.Item()
+		}
+		if e.place == at.place && e.Key() == at.key {
+			continue
+		}
+		if !each(e) {
 			return true
 		}
-		*at = Cursor{place: skipTo}
-		if groupOf(skipTo) > ops.GroupIdle {
-			return true
+		*at = Cursor{e.place, e.Key()}
+		if n--; n == 0 {
+			return false
 		}
 	}
+	return true
 }
-
-// pivot is an entry at the place of c.
-func (c Cursor) pivot() *entry { return &entry{place: c.place, text: c.key, key: uint16(len(c.key))} }
 
 // working calls each for the sessions that are not idle: those that need attention, have a turn, or have waiting
 // messages. The caller holds mu; each must not move entries.

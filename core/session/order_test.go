@@ -212,7 +212,8 @@ func TestAnEntryKeepsWhatItIsGiven(t *testing.T) {
 			State: rapid.SampledFrom(states).Draw(t, "state"), TokensIn: rapid.Int64().Draw(t, "in"), TokensOut: rapid.Int64().Draw(t, "out"),
 			Created: time.UnixMicro(rapid.Int64Range(0, 1<<51).Draw(t, "created")).UTC(), Stored: rapid.Bool().Draw(t, "stored"), Caller: rapid.SampledFrom(callers).Draw(t, "caller"),
 		}
-		e := newEntry(want)
+		e := &entry{}
+		e.set(want)
 		if got := e.session(); got != want {
 			t.Fatalf("got %+v, want %+v", got, want)
 		}

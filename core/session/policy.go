@@ -85,10 +85,10 @@ func (tb *Table) expired(e *entry, p Policy, now time.Time) (why string, yes boo
 	}
 	last := e.lastActivity()
 	if t := tb.turns[e.Key()]; t != nil {
-		if t.agent == nil || t.stalled.IsZero() {
+		if t.now.Agent == nil || t.now.StalledAt.IsZero() {
 			return "", false
 		}
-		last = t.progress
+		last = t.now.Progress
 	}
 	return p.Expired(last, now)
 }

@@ -25,10 +25,10 @@ func (tb *Table) BeginReset(key string) (old Session, turn *Turn, dropped []Mess
 // beginReset is BeginReset of e. tb.mu is held.
 func (tb *Table) beginReset(e *entry) (old Session, turn *Turn, dropped []Message) {
 	e.setClosing(true)
-	dropped = tb.dropped(e)
+	dropped = tb.take(e, 0, e.queued())
 	if turn = tb.turns[e.Key()]; turn != nil {
-		if turn.interrupt == nil {
-			turn.interrupt = ErrReset
+		if turn.now.Interrupt == nil {
+			turn.now.Interrupt = ErrReset
 		}
 		turn.cancel(ErrReset)
 		tb.release(turn)

@@ -12,34 +12,16 @@ func (tb *Table) Running(key string) (TurnView, bool) {
 	tb.mu.Lock()
 	defer tb.mu.Unlock()
 	if t := tb.turns[key]; t != nil {
-		return tb.view(t), true
+		return TurnView{t, t.now}, true
 	}
 	return TurnView{}, false
-}
-
-// TurnView is a running turn at one moment.
-type TurnView struct {
-	*Turn
-	// Agent is nil while the turn is a placeholder: such a turn is never interrupted, closed or counted as an agent.
-	Agent    Handle
-	Progress time.Time
-	Doing    string
-	// Since is when Doing began.
-	Since time.Time
-	// StalledAt is when the turn was found to be stalled; zero: it is not.
-	StalledAt time.Time
-	Interrupt error
-}
-
-func (tb *Table) view(t *Turn) TurnView {
-	return TurnView{Turn: t, Agent: t.agent, Progress: t.progress, Doing: t.doing, Since: t.since, StalledAt: t.stalled, Interrupt: t.interrupt}
 }
 
 // Still is how long model and tool have made no progress in t, running or released.
 func (tb *Table) Still(t *Turn) time.Duration {
 	tb.mu.Lock()
 	defer tb.mu.Unlock()
-	return time.Since(t.progress)
+	return time.Since(t.now.Progress)
 }
 
 // Turns are the running turns, oldest first.
@@ -47,7 +29,7 @@ func (tb *Table) Turns() []TurnView {
 	tb.mu.Lock()
 	out := make([]TurnView, 0, len(tb.turns))
 	for _, t := range tb.turns {
-		out = append(out, tb.view(t))
+		out = append(out, TurnView{t, t.now})
 	}
 	tb.mu.Unlock()
 	slices.SortFunc(out, func(a, b TurnView) int { return a.Started.Compare(b.Started) })

@@ -122,7 +122,8 @@ func (tb *Table) Load(s Session) {
 
 // add makes the entry of a new session. The caller holds mu.
 func (tb *Table) add(s Session) *entry {
-	e := newEntry(s)
+	e := &entry{}
+	e.set(s)
 	tb.sessions[e.Key()] = e
 	tb.settle(e)
 	return e
@@ -150,7 +151,9 @@ func (tb *Table) Enqueue(ctx context.Context, key string, m Message) (t *Turn, p
 	if begins && e.queued() == 0 {
 		return tb.begin(ctx, e, m), 0, false, nil
 	}
-	tb.push(e, m)
+	e.box().queue = append(e.box().queue, m)
+	tb.queued++
+	tb.bytes += int64(len(m.Text))
 	e.active(m.At)
 	tb.settle(e)
 	if begins { // held messages go first
@@ -188,21 +191,6 @@ func (tb *Table) refuse(e *entry, m Message) error {
 	return nil
 }
 
-// push puts m behind the waiting messages of e. The caller holds mu and settles e.
-func (tb *Table) push(e *entry, m Message) {
-	e.push(m)
-	tb.queued++
-	tb.bytes += int64(len(m.Text))
-}
-
-// popped counts messages that left a mailbox. The caller holds mu.
-func (tb *Table) popped(messages ...Message) {
-	tb.queued -= len(messages)
-	for _, m := range messages {
-		tb.bytes -= int64(len(m.Text))
-	}
-}
-
 // begin makes the running turn of e. The caller holds mu and has checked that none runs.
 func (tb *Table) begin(ctx context.Context, e *entry, m Message) *Turn {
 	e.address(m.User, m.Target, m.Caller)
@@ -211,7 +199,7 @@ func (tb *Table) begin(ctx context.Context, e *entry, m Message) *Turn {
 	t := &Turn{
 		ID: tb.o.NewID(), Session: e.session(), Message: m, Started: now,
 		written: make(chan struct{}), released: make(chan struct{}),
-		progress: now, doing: "starting", since: now,
+		now: Activity{Progress: now, Doing: "starting", Since: now},
 	}
 	t.ctx, t.cancel = context.WithCancelCause(ctx)
 	tb.turns[t.Session.Key] = t
@@ -227,9 +215,7 @@ func (tb *Table) begin(ctx context.Context, e *entry, m Message) *Turn {
 // nextOf begins the turn of the oldest waiting message of e. The caller holds mu and has checked that there is one, and a
 // free slot.
 func (tb *Table) nextOf(ctx context.Context, e *entry) *Turn {
-	m := e.pop()
-	tb.popped(m)
-	return tb.begin(ctx, e, m)
+	return tb.begin(ctx, e, tb.take(e, 0, 1)[0])
 }
 
 // Began returns a channel that is closed once a turn runs in the session of key, at once if one does now. It is nil, and
@@ -246,10 +232,7 @@ func (tb *Table) Began(key string) <-chan struct{} {
 		close(now)
 		return now
 	}
-	if e.mail == nil {
-		e.mail = &mailbox{}
-	}
-	if e.mail.began == nil {
+	if e.box().began == nil {
 		e.mail.began = make(chan struct{})
 	}
 	return e.mail.began

@@ -176,13 +176,13 @@ func TestS16_OneHelperReleasesAllOfARunningTurn(t *testing.T) {
 	if owners.Load() != 1 {
 		t.Fatalf("%d of 8 concurrent releases took the slot, want one", owners.Load())
 	}
-	if _, still := tb.Running("cli:a"); still || turn.agent != nil || turn.Context().Err() == nil {
+	if _, still := tb.Running("cli:a"); still || turn.now.Agent != nil || turn.Context().Err() == nil {
 		t.Fatal("something of the turn is left")
 	}
 	if !tb.Owns(other) {
 		t.Fatal("another session lost its turn")
 	}
-	if tb.Attach(turn, fakeAgent("late agent"), nil) || turn.agent != nil {
+	if tb.Attach(turn, fakeAgent("late agent"), nil) || turn.now.Agent != nil {
 		t.Fatal("a released turn took an agent")
 	}
 }

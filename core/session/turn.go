@@ -30,15 +30,30 @@ type Turn struct {
 	released chan struct{} // closed when the slot is free
 
 	// guarded by Table.mu
-	agent      Handle
+	now        Activity
 	calls      Calls
-	progress   time.Time
-	doing      string
-	since      time.Time // of doing
-	waitingFor string    // the bound that it waits for
+	waitingFor string // the bound that it waits for
 	busyNotice time.Time
-	stalled    time.Time
-	interrupt  error
+}
+
+// Activity is what a running turn does.
+type Activity struct {
+	// Agent is nil while the turn is a placeholder: such a turn is never interrupted, closed or counted as an agent.
+	Agent    Handle
+	Progress time.Time
+	Doing    string
+	// Since is when Doing began.
+	Since time.Time
+	// StalledAt is when the turn was found to be stalled; zero: it is not.
+	StalledAt time.Time
+	// Interrupt is the cause with which the turn was interrupted; nil: it was not.
+	Interrupt error
+}
+
+// TurnView is a running turn at one moment.
+type TurnView struct {
+	*Turn
+	Activity
 }
 
 // Handle is the agent that works on a turn.
@@ -73,7 +88,7 @@ func (tb *Table) Attach(t *Turn, agent Handle, calls Calls) bool {
 	if !tb.owns(t) {
 		return false
 	}
-	t.agent, t.calls = agent, calls
+	t.now.Agent, t.calls = agent, calls
 	return true
 }
 
@@ -82,11 +97,11 @@ func (tb *Table) Attach(t *Turn, agent Handle, calls Calls) bool {
 func (tb *Table) Progress(t *Turn, doing string) {
 	tb.mu.Lock()
 	defer tb.mu.Unlock()
-	now, stalled := time.Now(), !t.stalled.IsZero()
-	if doing != t.doing {
-		t.doing, t.since = doing, now
+	now, stalled := time.Now(), !t.now.StalledAt.IsZero()
+	if doing != t.now.Doing {
+		t.now.Doing, t.now.Since = doing, now
 	}
-	t.progress, t.stalled, t.waitingFor = now, time.Time{}, ""
+	t.now.Progress, t.now.StalledAt, t.waitingFor = now, time.Time{}, ""
 	if stalled && tb.owns(t) {
 		tb.settle(tb.sessions[t.Session.Key])
 	}
@@ -97,7 +112,7 @@ func (tb *Table) Progress(t *Turn, doing string) {
 func (tb *Table) Wait(t *Turn, bound, doing string) {
 	tb.mu.Lock()
 	defer tb.mu.Unlock()
-	t.waitingFor, t.doing, t.since = bound, doing, time.Now()
+	t.waitingFor, t.now.Doing, t.now.Since = bound, doing, time.Now()
 }
 
 // Owns reports whether t still holds its session's slot, and so may write and deliver.
@@ -147,7 +162,7 @@ func (tb *Table) release(t *Turn) bool {
 		return false
 	}
 	delete(tb.turns, t.Session.Key)
-	t.agent = nil
+	t.now.Agent = nil
 	t.cancel(context.Canceled)
 	close(t.released)
 	return true
@@ -163,8 +178,8 @@ func (tb *Table) Interrupt(key, want string, cause error) *Turn {
 	if t == nil || want != "" && t.ID != want {
 		return nil
 	}
-	if t.interrupt == nil {
-		t.interrupt = cause
+	if t.now.Interrupt == nil {
+		t.now.Interrupt = cause
 	}
 	t.cancel(cause)
 	return t
@@ -174,17 +189,17 @@ func (tb *Table) Interrupt(key, want string, cause error) *Turn {
 func (tb *Table) Interrupted(t *Turn) error {
 	tb.mu.Lock()
 	defer tb.mu.Unlock()
-	return t.interrupt
+	return t.now.Interrupt
 }
 
 // MarkStalled records since when t is known to make no progress. It reports whether that is new.
 func (tb *Table) MarkStalled(t *Turn, at time.Time) bool {
 	tb.mu.Lock()
 	defer tb.mu.Unlock()
-	if !t.stalled.IsZero() {
+	if !t.now.StalledAt.IsZero() {
 		return false
 	}
-	t.stalled = at
+	t.now.StalledAt = at
 	if tb.owns(t) {
 		tb.settle(tb.sessions[t.Session.Key])
 	}
