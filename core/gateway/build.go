@@ -41,7 +41,6 @@ func New(o Options) (*Gateway, error) {
 	g.buildLeaves(slots, reached)
 	g.buildConversations(slots, reached, session.Policy{Idle: o.Config.Session.IdleReset.Duration, Daily: daily})
 	g.buildAdapters()
-	g.buildStop()
 	g.Operator = operator.New(operator.Options{
 		Log: o.Log, Identity: o.Identity, Home: o.Home.Dir, APIAccess: o.APIAccess, Host: o.Host, Lifecycle: g.phases,
 		Supervisor: ops.Supervisor{Name: o.Supervisor.Name, BudgetMS: ops.Millis(o.Supervisor.Budget), Source: o.Supervisor.Source},
@@ -59,7 +58,7 @@ func New(o Options) (*Gateway, error) {
 func (g *Gateway) buildLeaves(slots *model.Slots, reached bounds) {
 	o, cfg := g.opts, g.opts.Config
 	g.health = health.New(health.Options{
-		Log: o.Log, Gateway: watched{loader{g}, g.lifecycle}, Host: o.Host, Life: o.Life, Database: o.Home.Database, Limits: o.Limits, Background: g.background,
+		Log: o.Log, Gateway: parts{g}, Host: o.Host, Life: o.Life, Database: o.Home.Database, Limits: o.Limits, Background: g.background,
 		Warnings: o.Warnings, Config: o.Home.ConfigFile,
 	})
 	g.metrics = g.newMetrics(slots)
@@ -72,7 +71,7 @@ func (g *Gateway) buildLeaves(slots *model.Slots, reached bounds) {
 	g.outbox = delivery.NewOutbox(delivery.OutboxOptions{Tasks: g.background, Meter: g.metrics, Log: o.Log, NewID: newID})
 	g.recovery = recovery.New(recovery.Options{
 		Identity: o.Identity, Start: o.Start, Log: o.Log, Database: o.Home.Database, Health: g.health, Background: g.background, Outbox: g.outbox,
-		Conversations: loader{g}, Intake: loader{g}, Lives: o.Home.Lives, Reports: o.Host, OnTransaction: g.metrics.Transaction,
+		Conversations: parts{g}, Intake: parts{g}, Lives: o.Home.Lives, Reports: o.Host, OnTransaction: g.metrics.Transaction,
 	})
 	g.procs = process.New(process.Options{
 		Life: o.Life, HomeID: o.Home.ID, Journal: g.recovery.Journal(), KillGrace: cfg.Process.KillGrace.Duration,
@@ -86,7 +85,7 @@ func (g *Gateway) buildLeaves(slots *model.Slots, reached bounds) {
 			g.events.Emit(e.Type, strconv.Itoa(e.Process.PID), e.Text, ops.ProcessChange{PID: e.Process.PID, Session: e.Process.Session})
 		},
 	})
-	g.phases = &phases{lifecycle: g.lifecycle, trees: reap.New(g.procs, cfg.Process.KillGrace.Duration)}
+	g.phases = &phases{lifecycle: g.lifecycle, g: g, trees: reap.New(g.procs, cfg.Process.KillGrace.Duration), eventsFlushed: make(chan struct{})}
 }
 
 // buildConversations makes what works on messages.
@@ -104,12 +103,12 @@ func (g *Gateway) buildConversations(slots *model.Slots, reached bounds, policy 
 			StallWarn: cfg.Agent.StallWarn.Duration, StallAfter: cfg.Agent.StallAfter.Duration,
 			AgentClose: cfg.Shutdown.AgentTimeout.Duration, KillGrace: cfg.Process.KillGrace.Duration, InterruptGrace: cfg.Shutdown.InterruptGrace.Duration,
 		},
-		Processes: g.procs, Outbox: g.outbox, Gate: gate{g.lifecycle, g.health}, Tasks: g.background, Events: g.events, Meter: g.metrics, Log: o.Log,
+		Processes: g.procs, Outbox: g.outbox, Gate: parts{g}, Tasks: g.background, Events: g.events, Meter: g.metrics, Log: o.Log,
 		Life: o.Life, NewID: newID, Reached: reached.reached, Stopping: g.lifecycle.stopping,
 	})
 	g.commands = conversation.NewCommands(g.conversations, g)
 	g.intake = delivery.NewIntake(delivery.IntakeOptions{
-		Table: g.table, Gate: gate{g.lifecycle, g.health}, Loader: loader{g}, Sessions: g.conversations, Commands: g.commands, Outbox: g.outbox,
+		Table: g.table, Gate: parts{g}, Loader: parts{g}, Sessions: g.conversations, Commands: g.commands, Outbox: g.outbox,
 		Events: g.events, Tasks: g.background, Meter: g.metrics, Log: o.Log, NewID: newID,
 	})
 }
@@ -118,7 +117,7 @@ func (g *Gateway) buildConversations(slots *model.Slots, reached bounds, policy 
 func (g *Gateway) buildAdapters() {
 	o := g.opts
 	g.adapters = adapter.NewSupervisor(adapter.Options{
-		CallTimeout: o.Config.Shutdown.AdapterTimeout.Duration, SendTimeout: delivery.SendTimeout, Receiver: receiver{g.intake, g.procs, func(by ops.Actor, call string) { g.ToolRefused(by, call, "") }}, Log: o.Log,
+		CallTimeout: o.Config.Shutdown.AdapterTimeout.Duration, SendTimeout: delivery.SendTimeout, Receiver: receiver{g.intake, g}, Log: o.Log,
 		OnState: func(a ops.Adapter) {
 			g.adapterChanged(a)
 			g.outbox.Connected(a)
@@ -129,17 +128,6 @@ func (g *Gateway) buildAdapters() {
 	}
 	for name, err := range o.Broken {
 		g.adapters.AddBroken(name, err)
-	}
-}
-
-// buildStop gives the phases of the stop what they end.
-func (g *Gateway) buildStop() {
-	o := g.opts
-	*g.phases = phases{
-		lifecycle: g.lifecycle, trees: g.phases.trees, cfg: o.Config, host: o.Host, manager: manager{o.Supervisor.Notify, o.Log}, conversations: g.conversations,
-		table: g.table, cache: g.cache, adapters: g.adapters, background: g.background, procs: g.procs, outbox: g.outbox, events: g.events,
-		health: g.health, recovery: g.recovery, budget: o.Supervisor.Budget, lists: o.Home.Lives != nil, stores: o.Stores, surrender: o.Surrender,
-		stopWatching: g.watchers.stop, closeProcesses: g.closeProcesses, eventsFlushed: make(chan struct{}),
 	}
 }
 

@@ -146,7 +146,7 @@ func (g *Gateway) awaitFirstAttempts(ctx context.Context) {
 	select {
 	case <-g.adapters.FirstAttempts(): // bounded by the supervisor
 		close(g.lifecycle.ready)
-		g.phases.manager.tell(func(n Notifier) error { return n.Ready(g.statusLine()) })
+		g.tell(func(n Notifier) error { return n.Ready(g.statusLine()) })
 		g.events.Emit(ops.EventGatewayState, "gateway", "running", ops.GatewayChange{State: ops.StateRunning})
 	case <-g.lifecycle.stopping:
 	case <-ctx.Done():

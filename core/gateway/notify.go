@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"fmt"
-	"log/slog"
 	"time"
 
 	"gatewaytui/core/ops"
@@ -11,24 +10,18 @@ import (
 	"gatewaytui/core/text"
 )
 
-// manager is the service manager, if there is one.
-type manager struct {
-	to  Notifier // nil: there is none
-	log *slog.Logger
-}
-
-// tell tells the service manager something.
-func (m manager) tell(say func(Notifier) error) {
-	if m.to == nil {
+// tell tells the service manager something, if there is one.
+func (g *Gateway) tell(say func(Notifier) error) {
+	if g.opts.Supervisor.Notify == nil {
 		return
 	}
-	if err := say(m.to); err != nil {
-		m.log.Debug("service manager not told", "error", term.Clean(err.Error(), 300))
+	if err := say(g.opts.Supervisor.Notify); err != nil {
+		g.opts.Log.Debug("service manager not told", "error", term.Clean(err.Error(), 300))
 	}
 }
 
-// phase keeps the service manager informed of a stop: what runs, and what it waits for (systemctl status).
-func (m manager) phase(e shutdown.Event) {
+// tellPhase keeps the service manager informed of a stop: what runs, and what it waits for (systemctl status).
+func (g *Gateway) tellPhase(e shutdown.Event) {
 	if e.Type != ops.EventShutdownPhase || e.Phase.State != ops.StepRunning {
 		return
 	}
@@ -39,23 +32,7 @@ func (m manager) phase(e shutdown.Event) {
 			status += fmt.Sprintf(" and %d more", more)
 		}
 	}
-	m.tell(func(n Notifier) error { return n.Status(status) })
-}
-
-// watched is the gateway whose health is watched.
-type watched struct {
-	loader
-	*lifecycle
-}
-
-// ReadinessChanged implements health.Gateway.
-func (w watched) ReadinessChanged(reason string) {
-	g := w.g
-	text := g.statusLine()
-	if reason != "" {
-		text = "not ready: " + term.Clean(reason, 200)
-	}
-	g.phases.manager.tell(func(n Notifier) error { return n.Status(text) })
+	g.tell(func(n Notifier) error { return n.Status(status) })
 }
 
 // statusLine is what a service manager shows of a gateway that runs.

@@ -7,6 +7,7 @@ import (
 
 	"gatewaytui/core/adapter"
 	"gatewaytui/core/config"
+	"gatewaytui/core/health"
 	"gatewaytui/core/limit"
 	"gatewaytui/core/lives"
 	"gatewaytui/core/model"
@@ -85,15 +86,8 @@ type Notifier interface {
 // Host is the program around a gateway. Its methods are called without a lock held.
 type Host interface {
 	operator.Host
-	// ConfigChanged reads the config file again and reports whether it has changed since the start.
-	ConfigChanged() (bool, error)
-	// ClockConfirmed reports whether a time service vouches for the wall clock.
-	ClockConfirmed(wall time.Time) bool
-	// Booted is how long ago the machine started, the time that it slept included. It is asked once at the start; known is
-	// false where no clock measures that.
-	Booted() (ago time.Duration, known bool)
-	// LastReport reads the report of an earlier life's stop; an error says that there is one that cannot be used.
-	LastReport(life string) (r ops.Shutdown, found bool, err error)
+	health.Host
+	recovery.Reports
 	// Mark writes the clean-shutdown marker. SaveReport keeps the report of a stop where it survives a SIGKILL.
 	Mark(Mark) error
 	SaveReport(ops.Shutdown) error

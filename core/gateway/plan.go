@@ -8,58 +8,21 @@ import (
 	"time"
 
 	"gatewaytui/core/adapter"
-	"gatewaytui/core/agent"
-	"gatewaytui/core/background"
 	"gatewaytui/core/bound"
-	"gatewaytui/core/config"
-	"gatewaytui/core/delivery"
-	"gatewaytui/core/events"
-	"gatewaytui/core/health"
 	"gatewaytui/core/lives"
 	"gatewaytui/core/ops"
-	"gatewaytui/core/process"
 	"gatewaytui/core/reap"
-	"gatewaytui/core/recovery"
 	"gatewaytui/core/session"
 	"gatewaytui/core/shutdown"
 	"gatewaytui/core/store"
 	"gatewaytui/core/term"
 )
 
-// conversationsEnd is what the phases ask of the conversations.
-type conversationsEnd interface {
-	// RefuseWaiting answers the messages that wait with why.
-	RefuseWaiting(why error)
-	// ReleaseWedged frees the slot of a turn whose worker does not return. It reports false if the turn has ended.
-	ReleaseWedged(t *session.Turn, cause error) bool
-}
-
 // phases are the twelve phases of this gateway's stop: what each of them has to end, and how.
 type phases struct {
 	*lifecycle
-	cfg           config.Config
-	manager       manager
-	conversations conversationsEnd
-	table         *session.Table
-	cache         *agent.Cache
-	adapters      *adapter.Supervisor
-	background    *background.Group
-	procs         *process.Registry
-	trees         *reap.Trees
-	outbox        *delivery.Outbox
-	events        *events.Hub
-	health        *health.Health
-	recovery      *recovery.Recovery
-	// budget is what the service manager allows a stop; 0 is unknown.
-	budget time.Duration
-	host   Host
-	// lists says that there is a list of lives next to the database.
-	lists             bool
-	stores, surrender []Closer
-	// stopWatching ends what watches the gateway, closeProcesses the process registry.
-	stopWatching   func()
-	closeProcesses func(ctx context.Context) error
-
+	g     *Gateway
+	trees *reap.Trees
 	// turnsLeft says that the drain left turns.
 	turnsLeft atomic.Bool
 	// eventsFlushed is closed when every event of the phases before the last one is emitted.
@@ -69,7 +32,7 @@ type phases struct {
 // Plan builds the shutdown plan of this gateway: the standard phases of core/shutdown, each with the items that it has
 // when it begins. It does nothing by itself; Start runs it and everything else reads it.
 func (f *phases) Plan() shutdown.Plan {
-	p := shutdown.Standard(f.cfg.Budgets())
+	p := shutdown.Standard(f.g.opts.Config.Budgets())
 	attach := func(name string, when func(*shutdown.Run) (bool, string), list func(context.Context, *shutdown.Run) []shutdown.Item) {
 		ph := p.Phase(name)
 		ph.When, ph.List = when, list
@@ -91,11 +54,11 @@ func (f *phases) Plan() shutdown.Plan {
 }
 
 // Budget is what the service manager allows a stop; 0 is unknown.
-func (f *phases) Budget() time.Duration { return f.budget }
+func (f *phases) Budget() time.Duration { return f.g.opts.Supervisor.Budget }
 
 // Extended asks the service manager for more time, because an operator extended the stop.
 func (f *phases) Extended(by time.Duration) {
-	f.manager.tell(func(n Notifier) error { return n.Extend(by) })
+	f.g.tell(func(n Notifier) error { return n.Extend(by) })
 }
 
 func one(kind, id string, run func(ctx context.Context) error) []shutdown.Item {
@@ -106,27 +69,27 @@ func one(kind, id string, run func(ctx context.Context) error) []shutdown.Item {
 // D2). They run side by side: a store that hangs does not keep the marker from being written.
 func (f *phases) markItems(_ context.Context, r *shutdown.Run) []shutdown.Item {
 	rep := r.Report()
-	f.manager.tell(func(n Notifier) error { return n.Stopping("stopping: " + term.Clean(rep.Reason, 120)) })
-	f.conversations.RefuseWaiting(session.ErrStopping)
+	f.g.tell(func(n Notifier) error { return n.Stopping("stopping: " + term.Clean(rep.Reason, 120)) })
+	f.g.conversations.RefuseWaiting(session.ErrStopping)
 	now := time.Now()
-	damaged := f.health.Damage() != ""
+	damaged := f.g.health.Damage() != ""
 	items := one("file", ".clean_shutdown", func(context.Context) error {
-		return f.host.Mark(Mark{Reason: rep.Reason, By: rep.By, At: now, Damaged: damaged})
+		return f.g.opts.Host.Mark(Mark{Reason: rep.Reason, By: rep.By, At: now, Damaged: damaged})
 	})
-	if f.recovery.Store() == nil || damaged { // a stop of a start, in which nothing has run yet, or a store that takes nothing
+	if f.g.recovery.Store() == nil || damaged { // a stop of a start, in which nothing has run yet, or a store that takes nothing
 		return items
 	}
 	// One commit, so that a disk that takes 500 ms for each fsync has time for it.
 	return append(items, shutdown.Item{Kind: "store", ID: "life and running turns", Run: func(ctx context.Context) error {
-		return f.recovery.RecordStop(ctx, rep, now, f.Stopped().Audit)
+		return f.g.recovery.RecordStop(ctx, rep, now, f.Stopped().Audit)
 	}})
 }
 
 func (f *phases) whenNotify(*shutdown.Run) (bool, string) {
-	if !f.cfg.Shutdown.NotifyUsers {
+	if !f.g.opts.Config.Shutdown.NotifyUsers {
 		return false, "shutdown.notify_users is off"
 	}
-	if _, turns := f.table.Len(); turns == 0 {
+	if _, turns := f.g.table.Len(); turns == 0 {
 		return false, "no turn runs"
 	}
 	return true, ""
@@ -141,7 +104,7 @@ func (f *phases) notifyItems(_ context.Context, r *shutdown.Run) []shutdown.Item
 	}
 	var items []shutdown.Item
 	told := map[string]bool{}
-	for _, v := range f.table.Turns() {
+	for _, v := range f.g.table.Turns() {
 		key, target := v.Session.Key, v.Message.Target
 		name := session.Platform(key)
 		at := name + " " + target
@@ -150,7 +113,7 @@ func (f *phases) notifyItems(_ context.Context, r *shutdown.Run) []shutdown.Item
 		}
 		told[at] = true
 		items = append(items, shutdown.Item{Kind: "notice", ID: key, Run: func(ctx context.Context) error {
-			return f.outbox.Send(ctx, key, name, adapter.Outgoing{Target: target, Text: text})
+			return f.g.outbox.Send(ctx, key, name, adapter.Outgoing{Target: target, Text: text})
 		}})
 	}
 	return items
@@ -162,7 +125,7 @@ func (f *phases) drainItems(_ context.Context, r *shutdown.Run) []shutdown.Item 
 	var items []shutdown.Item
 	var out []ops.Item
 	asker := f.Stopped().Asker
-	for _, v := range f.table.Turns() {
+	for _, v := range f.g.table.Turns() {
 		key := v.Session.Key
 		switch {
 		case key == asker:
@@ -186,14 +149,14 @@ func (f *phases) drainItems(_ context.Context, r *shutdown.Run) []shutdown.Item 
 
 // stalledNow is whether a turn would be found stalled by the next look of the watcher.
 func (f *phases) stalledNow(v session.TurnView) bool {
-	warn := f.cfg.Agent.StallWarn.Duration
+	warn := f.g.opts.Config.Agent.StallWarn.Duration
 	return warn > 0 && time.Since(v.Progress) >= warn
 }
 
 // turnProgress is what a turn's item shows while it is waited for.
 func (f *phases) turnProgress(t *session.Turn) func() (string, time.Time) {
 	return func() (string, time.Time) {
-		if v, running := f.table.Running(t.Session.Key); running && v.Turn == t {
+		if v, running := f.g.table.Running(t.Session.Key); running && v.Turn == t {
 			return ops.Step(v.Doing, time.Since(v.Since)), v.Progress
 		}
 		return "ended", time.Time{}
@@ -201,7 +164,7 @@ func (f *phases) turnProgress(t *session.Turn) func() (string, time.Time) {
 }
 
 func (f *phases) whenTurnsLeft(*shutdown.Run) (bool, string) {
-	if _, turns := f.table.Len(); turns == 0 {
+	if _, turns := f.g.table.Len(); turns == 0 {
 		return false, "no turn is left"
 	}
 	return true, ""
@@ -212,14 +175,14 @@ func (f *phases) whenTurnsLeft(*shutdown.Run) (bool, string) {
 func (f *phases) interruptItems(_ context.Context, _ *shutdown.Run) []shutdown.Item {
 	f.turnsLeft.Store(true)
 	var items []shutdown.Item
-	for _, v := range f.table.Turns() {
+	for _, v := range f.g.table.Turns() {
 		items = append(items, shutdown.Item{Kind: "turn", ID: v.Session.Key, Progress: f.turnProgress(v.Turn), Run: func(ctx context.Context) error {
-			f.table.Interrupt(v.Session.Key, v.ID, session.ErrStopping)
+			f.g.table.Interrupt(v.Session.Key, v.ID, session.ErrStopping)
 			select {
 			case <-v.Released():
 				return nil
 			case <-ctx.Done():
-				f.conversations.ReleaseWedged(v.Turn, session.ErrStopping)
+				f.g.conversations.ReleaseWedged(v.Turn, session.ErrStopping)
 				return context.Cause(ctx)
 			}
 		}})
@@ -243,14 +206,14 @@ func (f *phases) whenReap(r *shutdown.Run) (bool, string) {
 func (f *phases) agentItems(context.Context, *shutdown.Run) []shutdown.Item {
 	// A graceful stop that drained comes here without the interrupt phase, and whoever is left after it (a turn that began
 	// in the same moment) is cut off here.
-	for _, v := range f.table.Turns() {
-		f.table.Interrupt(v.Session.Key, v.ID, session.ErrStopping)
+	for _, v := range f.g.table.Turns() {
+		f.g.table.Interrupt(v.Session.Key, v.ID, session.ErrStopping)
 	}
 	items := f.trees.Sessions()
-	for _, a := range f.cache.All() {
+	for _, a := range f.g.cache.All() {
 		items = append(items, shutdown.Item{Kind: "agent", ID: a.Session(), Run: func(ctx context.Context) error {
 			err := a.Close(ctx)
-			f.cache.Remove(a)
+			f.g.cache.Remove(a)
 			return err
 		}})
 	}
@@ -260,18 +223,18 @@ func (f *phases) agentItems(context.Context, *shutdown.Run) []shutdown.Item {
 // adapterItems take every platform down, side by side: the phase costs the slowest, not the sum (S5, A1).
 func (f *phases) adapterItems(context.Context, *shutdown.Run) []shutdown.Item {
 	var items []shutdown.Item
-	for _, name := range f.adapters.Names() {
-		items = append(items, shutdown.Item{Kind: "adapter", ID: name, Run: func(ctx context.Context) error { return f.adapters.Stop(ctx, name) }})
+	for _, name := range f.g.adapters.Names() {
+		items = append(items, shutdown.Item{Kind: "adapter", ID: name, Run: func(ctx context.Context) error { return f.g.adapters.Stop(ctx, name) }})
 	}
 	return items
 }
 
 // backgroundItems cancel every tracked task and wait for it (S3).
 func (f *phases) backgroundItems(context.Context, *shutdown.Run) []shutdown.Item {
-	f.stopWatching()
+	f.g.watchers.stop()
 	var items []shutdown.Item
-	for _, t := range f.background.Close() {
-		items = append(items, shutdown.Item{Kind: "task", ID: t.ID, Progress: f.background.Describe(t), Run: t.Stop})
+	for _, t := range f.g.background.Close() {
+		items = append(items, shutdown.Item{Kind: "task", ID: t.ID, Progress: f.g.background.Describe(t), Run: t.Stop})
 	}
 	return items
 }
@@ -279,7 +242,7 @@ func (f *phases) backgroundItems(context.Context, *shutdown.Run) []shutdown.Item
 // releaseItems drop what the gateway knows of sessions and turns, in one place (S16).
 func (f *phases) releaseItems(context.Context, *shutdown.Run) []shutdown.Item {
 	return one("sessions", "all", func(context.Context) error {
-		f.table.Clear()
+		f.g.table.Clear()
 		return nil
 	})
 }
@@ -288,12 +251,12 @@ func (f *phases) releaseItems(context.Context, *shutdown.Run) []shutdown.Item {
 // after it (S1, A16).
 func (f *phases) sweepItems(_ context.Context, r *shutdown.Run) []shutdown.Item {
 	return one("processes", "everything of this life", func(ctx context.Context) error {
-		f.procs.Refuse()
+		f.g.procs.Refuse()
 		f.trees.Join(ctx)
 		if err := f.trees.All(ctx, r); err != nil {
 			return err
 		}
-		return f.closeProcesses(ctx) // its journal is written before the store is closed
+		return f.g.closeProcesses(ctx) // its journal is written before the store is closed
 	})
 }
 
@@ -301,25 +264,25 @@ func (f *phases) sweepItems(_ context.Context, r *shutdown.Run) []shutdown.Item 
 // goes into the store first: a store that takes nothing more is still closed.
 func (f *phases) storeItems(_ context.Context, r *shutdown.Run) []shutdown.Item {
 	var items []shutdown.Item
-	if f.recovery.Store() != nil {
+	if f.g.recovery.Store() != nil {
 		items = one("store", "gateway.db", func(ctx context.Context) error {
 			var saveErr error
-			if f.health.Damage() == "" {
-				saveErr = f.recovery.RecordEnd(ctx, r.Report())
+			if f.g.health.Damage() == "" {
+				saveErr = f.g.recovery.RecordEnd(ctx, r.Report())
 			}
-			if err := f.recovery.Store().Close(ctx); err != nil {
+			if err := f.g.recovery.Store().Close(ctx); err != nil {
 				return err
 			}
 			return saveErr
 		})
 	}
-	if f.lists && f.recovery.Store() != nil {
+	if f.g.opts.Home.Lives != nil && f.g.recovery.Store() != nil {
 		items = append(items, shutdown.Item{Kind: "file", ID: lives.File, Run: func(context.Context) error {
-			f.recovery.ListEnd(r.Report()) // a failure is logged and leaves the stores' result alone
+			f.g.recovery.ListEnd(r.Report()) // a failure is logged and leaves the stores' result alone
 			return nil
 		}})
 	}
-	for _, c := range f.stores {
+	for _, c := range f.g.opts.Stores {
 		items = append(items, shutdown.Item{Kind: c.Kind, ID: c.ID, Run: c.Close})
 	}
 	return items
@@ -332,10 +295,10 @@ func (f *phases) surrenderItems(_ context.Context, r *shutdown.Run) []shutdown.I
 		rep := r.Report()
 		outcome := r.Outlook()
 		f.awaitEvents(ctx)
-		f.events.Emit(ops.EventShutdownEnded, rep.ID, "shutdown "+outcome, ops.ShutdownEnd{ElapsedMS: rep.ElapsedMS, ExitCode: rep.ExitCode, Outcome: outcome})
-		f.events.Close()
+		f.g.events.Emit(ops.EventShutdownEnded, rep.ID, "shutdown "+outcome, ops.ShutdownEnd{ElapsedMS: rep.ElapsedMS, ExitCode: rep.ExitCode, Outcome: outcome})
+		f.g.events.Close()
 		var errs []error
-		for _, c := range f.surrender {
+		for _, c := range f.g.opts.Surrender {
 			if err := closeWithin(ctx, c); err != nil {
 				errs = append(errs, fmt.Errorf("%s %s: %w", c.Kind, c.ID, err))
 			}
@@ -367,14 +330,14 @@ func closeWithin(ctx context.Context, c Closer) error {
 
 // observe passes the transitions of the shutdown on to who follows events, and to the service manager.
 func (f *phases) observe(e shutdown.Event) {
-	f.manager.phase(e)
+	f.g.tellPhase(e)
 	switch e.Type {
 	case ops.EventShutdownPhase:
-		f.events.Emit(e.Type, e.Phase.Name, "phase "+e.Phase.Name+" "+string(e.Phase.State), ops.PhaseChange{Blockers: e.Blockers, Phase: e.Phase})
+		f.g.events.Emit(e.Type, e.Phase.Name, "phase "+e.Phase.Name+" "+string(e.Phase.State), ops.PhaseChange{Blockers: e.Blockers, Phase: e.Phase})
 		if e.Phase.Name == shutdown.PhaseSurrender && e.Phase.State == ops.StepRunning {
 			close(f.eventsFlushed)
 		}
 	case ops.EventShutdownItem:
-		f.events.Emit(e.Type, e.Phase.Name, e.Item.Kind+" "+e.Item.ID+" "+string(e.Item.State), ops.ItemChange{Item: e.Item, Phase: e.Phase.Name})
+		f.g.events.Emit(e.Type, e.Phase.Name, e.Item.Kind+" "+e.Item.ID+" "+string(e.Item.State), ops.ItemChange{Item: e.Item, Phase: e.Phase.Name})
 	}
 }

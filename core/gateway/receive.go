@@ -8,69 +8,75 @@ import (
 	"gatewaytui/core/delivery"
 	"gatewaytui/core/health"
 	"gatewaytui/core/ops"
-	"gatewaytui/core/process"
 	"gatewaytui/core/recovery"
 	"gatewaytui/core/store"
+	"gatewaytui/core/term"
 )
 
 // receiver is what adapters hand messages to.
 type receiver struct {
 	*delivery.Intake
-	procs *process.Registry
-	// refused records a refused tool in the audit.
-	refused func(by ops.Actor, call string)
+	g *Gateway
 }
 
 var _ adapter.ToolFinder = receiver{}
 
 // ToolSocket implements adapter.ToolFinder: what the registry tracks is a tool, or was started by one.
 func (r receiver) ToolSocket(ctx context.Context, s adapter.Socket) (session string, tool bool, err error) {
-	owner, tracked, err := r.procs.SocketOwner(ctx, s.UID, s.Inode, s.Group)
+	owner, tracked, err := r.g.procs.SocketOwner(ctx, s.UID, s.Inode, s.Group)
 	return owner.Session, tracked, err
 }
 
 // ToolRefused implements adapter.ToolFinder.
-func (r receiver) ToolRefused(by ops.Actor, call string) { r.refused(by, call) }
+func (r receiver) ToolRefused(by ops.Actor, call string) { r.g.ToolRefused(by, call, "") }
 
-// gate is the state of the gateway, as far as messages and turns depend on it.
-type gate struct {
-	*lifecycle
-	health *health.Health
-}
-
-// Admit is why no turn may begin now, in the words for the sender of a message; nil: turns may begin.
-func (t gate) Admit() error {
-	if err := t.lifecycle.Admit(); err != nil {
-		return err
-	}
-	return t.health.Refusal()
-}
-
-func (t gate) Damaged() bool { return t.health.Damage() != "" }
-
-func (t gate) ClockDoubted() bool { return t.health.ClockDoubted() }
-
-// loader is what recovery and health, which are made first, need of the parts that are made after them.
-type loader struct{ g *Gateway }
+// parts is the gateway as its rooms see it, also those that are made before the parts that they need.
+type parts struct{ g *Gateway }
 
 var (
-	_ recovery.Conversations = loader{}
-	_ recovery.Intake        = loader{}
+	_ health.Gateway         = parts{}
+	_ recovery.Conversations = parts{}
+	_ recovery.Intake        = parts{}
+	_ conversation.Gate      = parts{}
+	_ delivery.Gate          = parts{}
 )
 
-func (l loader) Add(s store.Session) { l.g.table.Load(conversation.Stored(s)) }
+// Admit is why no turn may begin now, in the words for the sender of a message; nil: turns may begin.
+func (p parts) Admit() error {
+	if err := p.g.lifecycle.Admit(); err != nil {
+		return err
+	}
+	return p.g.health.Refusal()
+}
 
-func (l loader) Known(key string) bool {
-	_, known := l.g.table.Get(key)
+func (p parts) Damaged() bool { return p.g.health.Damage() != "" }
+
+func (p parts) ClockDoubted() bool { return p.g.health.ClockDoubted() }
+
+func (p parts) State() (state ops.State, ready bool) { return p.g.lifecycle.State() }
+
+// ReadinessChanged implements health.Gateway.
+func (p parts) ReadinessChanged(reason string) {
+	text := p.g.statusLine()
+	if reason != "" {
+		text = "not ready: " + term.Clean(reason, 200)
+	}
+	p.g.tell(func(n Notifier) error { return n.Status(text) })
+}
+
+func (p parts) Add(s store.Session) { p.g.table.Load(conversation.Stored(s)) }
+
+func (p parts) Known(key string) bool {
+	_, known := p.g.table.Get(key)
 	return known
 }
 
-func (l loader) RefuseWaiting(why error) { l.g.conversations.RefuseWaiting(why) }
+func (p parts) RefuseWaiting(why error) { p.g.conversations.RefuseWaiting(why) }
 
-func (l loader) Restore(ctx context.Context, in store.Inbox) { l.g.intake.Restore(ctx, in) }
+func (p parts) Restore(ctx context.Context, in store.Inbox) { p.g.intake.Restore(ctx, in) }
 
-func (l loader) IsWork(command string) bool { return l.g.commands.IsWork(command) }
+func (p parts) IsWork(command string) bool { return p.g.commands.IsWork(command) }
 
-func (l loader) Load(ctx context.Context, key string) error {
-	return l.g.recovery.EnsureLoaded(ctx, key)
+func (p parts) Load(ctx context.Context, key string) error {
+	return p.g.recovery.EnsureLoaded(ctx, key)
 }

@@ -46,7 +46,7 @@ func TestHF7_TheAuditHasARowForWhatAToolWasRefused(t *testing.T) {
 	for range 8 {
 		l.g.ToolRefused(tool, "GET /v1/snapshot", "")
 	}
-	receiver{refused: func(by ops.Actor, call string) { l.g.ToolRefused(by, call, "") }}.
+	receiver{g: l.g}.
 		ToolRefused(ops.Actor{Via: "api", UID: 7, Tool: true, Session: "api:user:bob"}, "POST /v1/chat/completions")
 	want := map[string]string{
 		"socket session.reset api:user:alice": "", "socket GET /v1/snapshot ": "at least 8 calls", "api POST /v1/chat/completions ": "",
