@@ -230,7 +230,6 @@ func (g *Gateway) openStore(ctx context.Context) error {
 	g.intake.Open(st)
 	g.conversations.Open(st, g.intake)
 	g.health.Opened(st)
-	g.Opened(st)
 	return nil
 }
 

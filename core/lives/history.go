@@ -142,10 +142,7 @@ func (p *Past) Page(q ops.Query) (ops.Page[ops.Life], error) {
 		}
 		rows = rows[at+1:]
 	}
-	limit := q.Limit
-	if limit <= 0 {
-		limit = ops.DefaultLimit
-	}
+	limit := ops.PageSize(q.Limit)
 	page := ops.Page[ops.Life]{Items: []ops.Life{}}
 	for _, r := range rows {
 		if !picks.Match(&r) {

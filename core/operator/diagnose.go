@@ -11,6 +11,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dustin/go-humanize"
+	"github.com/shirou/gopsutil/v3/load"
+	"github.com/shirou/gopsutil/v3/mem"
+
 	"gatewaytui/core/term"
 )
 
@@ -107,5 +111,18 @@ func writeSockets(w io.Writer) {
 			continue
 		}
 		fmt.Fprintf(w, "fd %s %s\n", filepath.Base(l), names[strings.TrimSuffix(inode, "]")])
+	}
+}
+
+// writeHost says how the machine is: a gateway that is slow is often on one that is out of something.
+func writeHost(ctx context.Context, w io.Writer) {
+	if avg, err := load.AvgWithContext(ctx); err == nil {
+		fmt.Fprintf(w, "load %.2f %.2f %.2f\n", avg.Load1, avg.Load5, avg.Load15)
+	}
+	if m, err := mem.VirtualMemoryWithContext(ctx); err == nil {
+		fmt.Fprintf(w, "memory %s, available %s\n", humanize.IBytes(m.Total), humanize.IBytes(m.Available))
+	}
+	if s, err := mem.SwapMemoryWithContext(ctx); err == nil && s.Total > 0 {
+		fmt.Fprintf(w, "swap %s, used %s\n", humanize.IBytes(s.Total), humanize.IBytes(s.Used))
 	}
 }

@@ -7,7 +7,9 @@ import (
 
 	"gatewaytui/core/filter"
 	"gatewaytui/core/ops"
+	"gatewaytui/core/recovery"
 	"gatewaytui/core/session"
+	"gatewaytui/core/store"
 )
 
 // sessionRows joins the table's rows of a selection with what the cache and the registry know of each.
@@ -31,7 +33,7 @@ func (op *Operator) Sessions(_ context.Context, q ops.Query) (ops.Page[ops.Sessi
 	if err != nil {
 		return ops.Page[ops.Session]{}, err
 	}
-	sel := session.Selection{Limit: bounded(q.Limit), Scan: ops.MaxScan}
+	sel := session.Selection{Limit: ops.PageSize(q.Limit), Scan: ops.MaxScan}
 	if sel.After, err = session.ParseCursor(q.Cursor); err != nil {
 		return ops.Page[ops.Session]{}, err
 	}
@@ -44,7 +46,7 @@ func (op *Operator) Sessions(_ context.Context, q ops.Query) (ops.Page[ops.Sessi
 		}
 	}
 	rows, next, scanned := op.sessionRows(sel)
-	p := ops.Page[ops.Session]{Items: filled(rows), Next: next.String()}
+	p := ops.Page[ops.Session]{Items: append([]ops.Session{}, rows...), Next: next.String()}
 	if p.Next != "" && len(rows) < sel.Limit {
 		p.Scanned = scanned
 	}
@@ -92,25 +94,59 @@ func page[T any](rows []T, q ops.Query, key func(T) string, fields []filter.Fiel
 		}
 		rows = rows[at+1:]
 	}
-	p := ops.Page[T]{Items: filled(rows)}
-	if limit := bounded(q.Limit); len(rows) > limit {
+	p := ops.Page[T]{Items: append([]T{}, rows...)}
+	if limit := ops.PageSize(q.Limit); len(rows) > limit {
 		p.Items, p.Next = rows[:limit], key(rows[limit-1])
 	}
 	return p, nil
 }
 
-// bounded is a query's limit within its bounds.
-func bounded(limit int) int {
-	if limit <= 0 {
-		return ops.DefaultLimit
+// History implements ops.Console.
+func (op *Operator) History(ctx context.Context, q ops.Query) (ops.Page[ops.Life], error) {
+	if op.store() == nil {
+		return ops.Page[ops.Life]{}, &ops.Error{Code: ops.CodeUnavailable, Message: "the store is not open yet", Hint: "try again in a moment"}
 	}
-	return min(limit, ops.MaxLimit)
+	picks, err := filter.Parse(q.Filter, filter.Lives)
+	if err != nil {
+		return ops.Page[ops.Life]{}, err
+	}
+	limit := min(ops.PageSize(q.Limit), ops.DefaultLimit)
+	p := ops.Page[ops.Life]{Items: make([]ops.Life, 0, limit), Next: q.Cursor}
+	add := func(l store.Life) {
+		if row := op.pastLife(ctx, l); picks.Match(&row) {
+			p.Items = append(p.Items, row)
+		}
+	}
+	if op.o.Recovery.Unrecorded() && q.Cursor == "" {
+		add(op.o.Recovery.Row()) // it is not in the store
+		limit = max(limit, 1+len(p.Items))
+	}
+	for {
+		// Never more than there is room for: the cursor stands behind what was read, and nothing that was read is left out.
+		lives, next, err := op.store().Lives(ctx, limit-len(p.Items), p.Next)
+		if err != nil {
+			if ops.HasCode(err, ops.CodeInvalid) {
+				return ops.Page[ops.Life]{}, err
+			}
+			return ops.Page[ops.Life]{}, &ops.Error{Code: ops.CodeUnavailable, Message: "the past lives could not be read: " + err.Error()}
+		}
+		for _, l := range lives {
+			add(l)
+		}
+		if p.Next = next; next == "" || len(p.Items) == limit {
+			return p, nil
+		}
+	}
 }
 
-// filled is rows, never nil: it is an empty list on the wire.
-func filled[T any](rows []T) []T {
-	if rows == nil {
-		return []T{}
+// pastLife is a life with the report of its stop, as far as that can be read.
+func (op *Operator) pastLife(ctx context.Context, l store.Life) ops.Life {
+	row := recovery.LifeRow(l)
+	if s, found, err := op.store().ShutdownOf(ctx, l.ID); err == nil && found {
+		row.Shutdown = &s
+		if at := s.LastWord(); at.After(row.LastSeenAt.Time) {
+			row.LastSeenAt = at
+		}
 	}
-	return rows
+	return row
 }

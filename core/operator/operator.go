@@ -15,7 +15,6 @@ import (
 	"io"
 	"log/slog"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"gatewaytui/core/adapter"
@@ -112,8 +111,6 @@ type Operator struct {
 	o        Options
 	requests *requests
 	refusals toolRefusals
-	// db is nil until Opened.
-	db atomic.Pointer[store.Store]
 
 	mu sync.Mutex // guards abortBackup
 	// abortBackup ends the backup that runs; nil: none does.
@@ -125,8 +122,5 @@ var _ ops.Console = (*Operator)(nil)
 // New returns the operator's view of a gateway. It does no I/O.
 func New(o Options) *Operator { return &Operator{o: o, requests: newRequests()} }
 
-// Opened gives the operator the store, once it is open. It is called once.
-func (op *Operator) Opened(st *store.Store) { op.db.Store(st) }
-
 // store is the open store; nil: there is none yet.
-func (op *Operator) store() *store.Store { return op.db.Load() }
+func (op *Operator) store() *store.Store { return op.o.Recovery.Store() }

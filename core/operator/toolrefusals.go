@@ -3,6 +3,7 @@ package operator
 import (
 	"context"
 	"fmt"
+	"math/bits"
 	"sync"
 	"time"
 
@@ -29,9 +30,8 @@ type refusalKey struct{ via, session, call string }
 type refusalRow struct {
 	audit store.Audit
 	count int
-	// writing says that a task writes the row, and again that it writes the row once more. One task at a time writes a row,
-	// so that a lower count never replaces a higher one.
-	writing, again bool
+	// writing says that a task writes the row. One task at a time does, so that a lower count never replaces a higher one.
+	writing bool
 }
 
 // ToolRefused records in the audit that a tool of this gateway asked for call and was refused. by is who asked, and call
@@ -49,13 +49,13 @@ func (op *Operator) ToolRefused(by ops.Actor, call, target string) {
 		return
 	}
 	op.o.Background.Start(context.Background(), "audit", by.Session, func(ctx context.Context) {
-		for again := true; again; again = op.refusals.written(row) {
-			op.putAudit(ctx, op.refusals.current(row))
+		for audit, last, more := op.refusals.next(row, 0); more; audit, last, more = op.refusals.next(row, last) {
+			op.putAudit(ctx, audit)
 		}
 	})
 }
 
-// count adds one to the row of a call. write says that the caller is to write the row until written reports false.
+// count adds one to the row of a call. write says that the caller must write the row until next reports false.
 func (f *toolRefusals) count(by ops.Actor, call, target string, newID func() string) (row *refusalRow, write bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -77,28 +77,45 @@ func (f *toolRefusals) count(by ops.Actor, call, target string, newID func() str
 	if row.count&(row.count-1) != 0 {
 		return row, false
 	}
-	row.again = row.writing
 	write = !row.writing
 	row.writing = true
 	return row, write
 }
 
-// written ends a write of row. It reports whether the row must be written again, because its count has doubled meanwhile.
-func (f *toolRefusals) written(row *refusalRow) (again bool) {
+// next returns the audit row with its count of now. last is the count that was written before. more is false, and the
+// writing has ended, if the count has not doubled since then.
+func (f *toolRefusals) next(row *refusalRow, last int) (a store.Audit, count int, more bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	again, row.again = row.again, false
-	row.writing = again
-	return again
-}
-
-// current is the audit row with the count of now.
-func (f *toolRefusals) current(row *refusalRow) store.Audit {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	a := row.audit
+	if bits.Len(uint(row.count)) == bits.Len(uint(last)) {
+		row.writing = false
+		return a, 0, false
+	}
+	a = row.audit
 	if row.count > 1 {
 		a.Detail = fmt.Sprintf("at least %d calls", row.count)
 	}
-	return a
+	return a, row.count, true
+}
+
+// Tool reports whether the process pid is one that this gateway tracks, and for which session it runs: see
+// process.Registry.Caller. It may be called at any time.
+func (op *Operator) Tool(pid int) (session string, tool bool, err error) {
+	owner, tracked, err := op.o.Processes.Caller(pid)
+	return owner.Session, tracked, err
+}
+
+// allowTool refuses what a tool of this gateway may not ask for (HF7): it could write into other sessions, end them, and
+// hide behind the operator.
+func (op *Operator) allowTool(spec ops.VerbSpec) error {
+	switch {
+	case !spec.ByTools:
+		return ops.ToolRefused(string(spec.Verb))
+	case !op.o.ToolsMayStop:
+		return &ops.Error{
+			Code: ops.CodeToolCaller, Message: "a tool of this gateway may not " + string(spec.Verb) + " it: tools.may_stop is \"no\"",
+			Hint: "the operator can, with gatewaytui " + string(spec.Verb) + " in a terminal of their own",
+		}
+	}
+	return nil
 }

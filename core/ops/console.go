@@ -72,6 +72,14 @@ const (
 	MaxLimit     = 1000
 )
 
+// PageSize is how many rows a page of a query with this limit may have.
+func PageSize(limit int) int {
+	if limit <= 0 {
+		return DefaultLimit
+	}
+	return min(limit, MaxLimit)
+}
+
 // Page is some rows and where the next ones begin; Next is empty on the last page.
 type Page[T any] struct {
 	Items []T    `json:"items"`

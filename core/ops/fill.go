@@ -6,13 +6,10 @@ import "context"
 // the next page, until the page is full or the list ends.
 func Fill[T any](ctx context.Context, q Query, ask func(context.Context, Query) (Page[T], error)) (Page[T], error) {
 	page, err := ask(ctx, q)
-	limit := q.Limit
-	if limit <= 0 {
-		limit = DefaultLimit
-	}
-	for err == nil && page.Scanned > 0 && page.Next != "" && len(page.Items) < min(limit, MaxLimit) {
+	limit := PageSize(q.Limit)
+	for err == nil && page.Scanned > 0 && page.Next != "" && len(page.Items) < limit {
 		rows := page.Items
-		q.Cursor, q.Limit = page.Next, min(limit, MaxLimit)-len(rows)
+		q.Cursor, q.Limit = page.Next, limit-len(rows)
 		page, err = ask(ctx, q)
 		page.Items = append(rows, page.Items...)
 	}

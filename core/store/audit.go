@@ -3,6 +3,8 @@ package store
 import (
 	"context"
 	"time"
+
+	"gatewaytui/core/ops"
 )
 
 // Audit is what one request asked for, who sent it, and its outcome.
@@ -41,5 +43,5 @@ func (s *Store) PutAudit(ctx context.Context, a Audit) error {
 
 // AuditRows are the newest rows, newest first. limit is bounded as ops.Query.Limit is.
 func (s *Store) AuditRows(ctx context.Context, limit int) ([]Audit, error) {
-	return list[Audit](ctx, s, "read audit", `SELECT `+auditColumns+` FROM audit ORDER BY seq DESC LIMIT ?`, bounded(limit))
+	return list[Audit](ctx, s, "read audit", `SELECT `+auditColumns+` FROM audit ORDER BY seq DESC LIMIT ?`, ops.PageSize(limit))
 }

@@ -95,7 +95,7 @@ func (s *Store) Lives(ctx context.Context, limit int, cursor string) (lives []Li
 			return nil, "", &ops.Error{Code: ops.CodeInvalid, Message: fmt.Sprintf("unknown cursor %.20q", cursor), Hint: "begin with the first page"}
 		}
 	}
-	limit = bounded(limit)
+	limit = ops.PageSize(limit)
 	var seqs []int64
 	err = s.read(ctx, "read lives", `SELECT `+lifeColumns+`, seq FROM lives WHERE seq < ? ORDER BY seq DESC LIMIT ?`, []any{before, limit + 1},
 		func(rows *sql.Rows) error {

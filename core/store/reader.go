@@ -4,8 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
-
-	"gatewaytui/core/ops"
 )
 
 // read runs a query on one of the read-only connections and calls each for every row. It sees what was committed before
@@ -97,12 +95,4 @@ func first[T any, R record[T]](ctx context.Context, s *Store, what, query string
 // value reads the only value of a query into dest.
 func (s *Store) value(ctx context.Context, what, query string, dest any) error {
 	return s.read(ctx, what, query, nil, func(rows *sql.Rows) error { return rows.Scan(dest) })
-}
-
-// bounded is how many rows a list returns for the caller's limit, by the rule of ops.Query.
-func bounded(limit int) int {
-	if limit <= 0 {
-		return ops.DefaultLimit
-	}
-	return min(limit, ops.MaxLimit)
 }

@@ -121,7 +121,7 @@ func (s *Store) CurrentSession(ctx context.Context, key string) (Session, bool, 
 // ops.Query.Limit is.
 func (s *Store) EndedSessions(ctx context.Context, key string, limit int) ([]Session, error) {
 	return list[Session](ctx, s, "read ended sessions", `SELECT `+sessionColumns+` FROM sessions
-		WHERE key = ? AND ended_at IS NOT NULL ORDER BY ended_at DESC, id DESC LIMIT ?`, key, bounded(limit))
+		WHERE key = ? AND ended_at IS NOT NULL ORDER BY ended_at DESC, id DESC LIMIT ?`, key, ops.PageSize(limit))
 }
 
 func (t *tx) putSession(v Session) error { return asNotCurrent(t.do(putSession, v.fields()...)) }
