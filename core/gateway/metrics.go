@@ -2,14 +2,19 @@ package gateway
 
 import (
 	"maps"
+	"math"
 	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"gatewaytui/core/conversation"
+	"gatewaytui/core/limit"
 	"gatewaytui/core/metrics"
 	"gatewaytui/core/model"
 	"gatewaytui/core/ops"
+	"gatewaytui/core/process"
+	"gatewaytui/core/session"
 	"gatewaytui/core/term"
 )
 
@@ -52,3 +57,70 @@ func (g *Gateway) adapterChanged(a ops.Adapter) {
 	}
 	g.events.Emit(ops.EventAdapterState, a.Name, text, change)
 }
+
+// bounds are those that the gateway itself keeps, by name.
+type bounds map[string]*limit.Bound
+
+// add adds the gateway's own bounds to the set of all (HF5, HF9).
+func (b bounds) add(g *Gateway, slots *model.Slots) {
+	l := g.opts.Config.Limits
+	for _, spec := range []limit.Spec{
+		{
+			Name: limit.Turns, Most: int64(l.Turns), Hint: "interrupt a turn",
+			Used: func() int64 { _, turns := g.table.Len(); return int64(turns) }, Waiting: g.table.InLine,
+		},
+		{
+			Name: limit.ModelCalls, Most: int64(l.ModelCalls), Hint: "interrupt a turn",
+			Used: func() int64 { return int64(slots.Used()) }, Waiting: slots.Waiting,
+		},
+		{
+			Name: limit.CallsPerTurn, Per: "turn", Most: int64(l.CallsPerTurn), Hint: "look at what the session asked for",
+			Used: func() int64 { return int64(g.table.MostCalls()) },
+		},
+		{
+			Name: limit.Background, Per: "session", Most: int64(l.Background), Hint: "interrupt a task: its session's key has " + session.BackgroundInfix,
+			Used: func() int64 { return int64(g.background.Most(conversation.BackgroundTask)) },
+		},
+		{
+			Name: limit.Processes, Per: "session", Most: int64(l.Processes), Hint: "kill processes of the session that has the most",
+			Used: func() int64 { most, _ := g.procs.Held(); return int64(most) },
+		},
+		{
+			Name: limit.ProcessesTotal, Most: int64(l.ProcessesTotal), Hint: "kill processes",
+			Used: func() int64 { _, total := g.procs.Held(); return int64(total) },
+		},
+		{
+			Name: limit.QueuedBytes, Bytes: true, Most: int64(l.QueuedBytes), Hint: "reset a session that has many waiting messages",
+			Used: g.table.QueuedBytes,
+		},
+		{
+			Name: limit.ToolsMemory, Bytes: true, Known: b.groupBound(g, func(p process.Bounds) uint64 { return p.Memory }), Hint: "kill processes",
+			Used: func() int64 { memory, _ := g.procs.GroupUse(); return memory },
+		},
+		{
+			Name: limit.ToolsProcesses, Known: b.groupBound(g, func(p process.Bounds) uint64 { return p.Processes }), Hint: "kill processes",
+			Used: func() int64 { _, n := g.procs.GroupUse(); return n },
+		},
+		{
+			Name: limit.TreeMemory, Per: "tree", Bytes: true, Known: b.groupBound(g, func(p process.Bounds) uint64 { return p.TreeMemory }), Hint: "look at what the command needs",
+			Used: func() int64 { memory, _ := g.procs.LargestTree(); return memory },
+		},
+		{
+			Name: limit.TreeProcesses, Per: "tree", Known: b.groupBound(g, func(p process.Bounds) uint64 { return p.TreeProcesses }), Hint: "look at what the command starts",
+			Used: func() int64 { _, n := g.procs.LargestTree(); return n },
+		},
+	} {
+		b[spec.Name] = g.opts.Limits.Add(spec)
+	}
+}
+
+// groupBound is a bound of the control groups of tools, as it is in force.
+func (b bounds) groupBound(g *Gateway, of func(process.Bounds) uint64) func() int64 {
+	return func() int64 {
+		b, _, _ := g.procs.Limits()
+		return int64(min(of(b), math.MaxInt64))
+	}
+}
+
+// reached counts that something waits for one of the gateway's own bounds, or was refused for it. It never blocks.
+func (b bounds) reached(name string) { b[name].Reached() }
