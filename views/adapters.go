@@ -110,5 +110,5 @@ func adapterDetails(s *Screen, r *ops.Adapter, w int) []string {
 	if r.Conflicts > 0 {
 		facts = append(facts, Fact{"conflict", count(r.Conflicts, "answer") + " that another consumer holds this credential"})
 	}
-	return s.facts(w, append(facts, Fact{"error", or(r.LastError, "none")}))
+	return s.pairs(w, append(facts, Fact{"error", or(r.LastError, "none")}))
 }

@@ -95,7 +95,7 @@ func agentDetails(s *Screen, r *ops.Agent, w int) []string {
 	if !r.Busy && r.IdleMS >= 0 && r.State == ops.AgentIdle {
 		state += " for " + ageText(r.IdleMS)
 	}
-	return s.facts(w, []Fact{
+	return s.pairs(w, []Fact{
 		{"session", or(r.Session, unknown)},
 		{"state", state},
 		{"model", or(r.Model, unknown)},

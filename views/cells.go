@@ -13,11 +13,8 @@ import (
 // ellipsis, short ones filled with blanks. Lines may be styled; a style never runs out of its line.
 func fit(lines []string, w, h int) []string {
 	out := make([]string, h)
-	for i := range out {
-		line := ""
-		if i < len(lines) {
-			line = lines[i]
-		}
+	copy(out, lines)
+	for i, line := range out {
 		out[i] = fitLine(line, w)
 	}
 	return out
@@ -25,9 +22,6 @@ func fit(lines []string, w, h int) []string {
 
 func fitLine(line string, w int) string {
 	have := cellsOf(line)
-	if have == w {
-		return line
-	}
 	if have > w {
 		line = cut(line, w, string(term.Ellipsis))
 		have = cellsOf(line)
@@ -35,25 +29,12 @@ func fitLine(line string, w int) string {
 	return line + spaces(w-have)
 }
 
-// cut shortens s to at most w cells; tail ends what was cut. ansi.Truncate alone returns too much for some clusters.
-func cut(s string, w int, tail string) string {
-	for n := w; n > 0; n-- {
-		if t := truncate(s, n, tail); cellsOf(t) <= w {
-			return t
-		}
-	}
-	return ""
-}
-
 // blank saves an allocation for each run of spaces.
 const blank = "                                                                                                    "
 
 func spaces(n int) string {
-	switch {
-	case n <= 0:
-		return ""
-	case n <= len(blank):
-		return blank[:n]
+	if n <= len(blank) {
+		return blank[:max(n, 0)]
 	}
 	return strings.Repeat(" ", n)
 }
@@ -92,65 +73,48 @@ func toASCII(s string) string {
 	return string(out)
 }
 
-// appendCell adds text, which may be anything, to a line: exactly w cells.
-func (o *Opts) appendCell(b []byte, text string, w int, right, tail bool) []byte {
-	if most := maxShown * utf8.UTFMax; tail && len(text) > most {
-		text = text[len(text)-most:]
+// cellsOf is how many cells s takes on a terminal. Most of a screen is printable ASCII, box drawing characters and colours,
+// which are counted here; anything else is left to ansi.StringWidth, which splits s into clusters at several times the
+// price.
+func cellsOf(s string) int {
+	n := 0
+	for i := 0; i < len(s); {
+		size, cells := plain(s[i:])
+		if size == 0 {
+			return ansi.StringWidth(s)
+		}
+		i, n = i+size, n+cells
 	}
-	limit := maxShown
-	if tail {
-		limit = 0
-	}
-	text = o.clean(text, limit)
-	have := width(text)
-	if have > w {
-		text = o.shorten(text, have, w, tail)
-		have = width(text)
-	}
-	if right {
-		b = append(b, spaces(w-have)...)
-	}
-	b = append(b, text...)
-	if !right {
-		b = append(b, spaces(w-have)...)
-	}
-	return b
+	return n
 }
 
-// shorten cuts text of have cells to at most w, with an ellipsis for what was cut.
-func (o *Opts) shorten(text string, have, w int, tail bool) string {
-	ell := o.ellipsis()
-	if !tail {
-		if have == len(text) { // ASCII
-			return text[:w-1] + ell
-		}
-		return cut(text, w, ell)
-	}
-	if have == len(text) {
-		return ell + text[have-w+1:]
-	}
-	for n := have - w + 1; n <= have; n++ {
-		if t := ell + ansi.TruncateLeft(text, n, ""); cellsOf(t) <= w {
-			return t
+// plain is the size in bytes and in cells of the character or colour that s begins with; size 0: it is something else.
+func plain(s string) (size, cells int) {
+	switch c := s[0]; {
+	case c >= ' ' && c <= '~':
+		return 1, 1
+	case c == '\x1b':
+		return colour(s), 0
+	case c == 0xe2: // the first byte of U+2500 to U+257F
+		if r, size := utf8.DecodeRuneInString(s); r >= 0x2500 && r <= 0x257f {
+			return size, 1
 		}
 	}
-	return ell
+	return 0, 0
 }
 
-// width is how many cells clean text takes.
-func width(text string) int {
-	for i := range len(text) {
-		if text[i] >= utf8.RuneSelf {
-			return cellsOf(text)
+// colour is the size of the SGR sequence (ECMA-48, 8.3.117) that s begins with; 0: there is none.
+func colour(s string) int {
+	if len(s) < 3 || s[1] != '[' {
+		return 0
+	}
+	for i := 2; i < len(s); i++ {
+		switch c := s[i]; {
+		case c == 'm':
+			return i + 1
+		case c != ';' && (c < '0' || c > '9'):
+			return 0
 		}
 	}
-	return len(text)
-}
-
-// ellipsis stands for what was cut.
-func (o *Opts) ellipsis() string {
-	if o.ASCII {
-		return "~"
-	}
-	return "…"
+	return 0
 }

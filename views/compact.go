@@ -36,7 +36,7 @@ func (d *stopDraw) compact(w, h int) []string {
 		})
 	}
 	if d.has {
-		rows = append(rows, row{d.k.cut(shown(d.item.ID), max(w/2, 8)) + ": " + d.reason(d.phase, d.item), Plain, 2})
+		rows = append(rows, row{d.cut(shown(d.item.ID), max(w/2, 8)) + ": " + d.reason(d.phase, d.item), Plain, 2})
 	}
 	if what := d.nextOf(d.phase); what != "" {
 		rows = append(rows, row{what, Plain, 4})
@@ -59,7 +59,7 @@ func (d *stopDraw) compact(w, h int) []string {
 	}
 	lines := make([]string, len(rows))
 	for i, r := range rows {
-		lines[i] = d.k.theme.Paint(r.role, d.k.cut(r.text, w))
+		lines[i] = d.paint(r.role, d.cut(r.text, w))
 	}
 	return lines
 }
@@ -80,7 +80,7 @@ func (d *stopDraw) oneLine(w int) string {
 	l := d.s.line(w)
 	d.s.demoBadge(l)
 	if d.s.Link.State == LinkGone {
-		return l.add(0, Danger, "GONE "+d.s.seen()).add(1, Plain, "in stop").b.String()
+		return l.add(0, Danger, "GONE "+d.s.seen()).add(1, Plain, "in stop").String()
 	}
 	if d.f.spare < 0 {
 		l.add(0, Danger, d.shortKillNotice())
@@ -94,9 +94,9 @@ func (d *stopDraw) oneLine(w int) string {
 		l.add(1, Plain, "KILL "+clock(d.kill-d.now))
 	}
 	if d.has {
-		l.add(1, Plain, d.k.cut(shown(d.item.ID), 20))
+		l.add(1, Plain, d.cut(shown(d.item.ID), 20))
 	}
-	return l.b.String()
+	return l.String()
 }
 
 // nextOf is the next step of a running phase: "abandon in 4.5s".

@@ -1,9 +1,5 @@
 package views
 
-import (
-	"strings"
-)
-
 // demoWord stands in the header of every screen of a gateway that plays a demo.
 const demoWord = "DEMO"
 
@@ -19,37 +15,31 @@ func (s *Screen) guide() []string {
 	if s.Guide == "" || s.layout() == layoutLine || s.H < 12 {
 		return nil
 	}
-	k := painterOf(s.Opts)
-	return []string{" " + k.theme.Paint(Accent, k.pick(">>", "»")+" ") + k.cut(shown(s.Guide), s.W-4)}
+	return []string{" " + s.paint(Accent, s.glyph(glyph{">>", "»"})+" ") + s.cut(shown(s.Guide), s.W-4)}
 }
 
 // talkLines are the last lines of a demo's made-up conversations, the newest at the bottom, in at most h lines.
-func talkLines(s *Screen, k painter, w, h int) []string {
+func talkLines(s *Screen, w, h int) []string {
 	if s.Snap.Demo == nil || h < 3 || len(s.Snap.Demo.Talk) == 0 {
 		return nil
 	}
 	talk := s.Snap.Demo.Talk
 	talk = talk[max(len(talk)-(h-1), 0):]
-	lines := []string{k.rule("what the made-up people say", w)}
+	lines := []string{s.rule("what the made-up people say", w)}
 	const width = 20
 	for _, said := range talk {
 		who := shown(said.Who) + "@" + shown(said.Platform)
 		role := Accent
 		if said.Who == "" {
-			who, role = k.pick("-> ", "→ ")+shown(said.To)+"@"+shown(said.Platform), Muted
+			who, role = s.glyph(glyphTo)+shown(said.To)+"@"+shown(said.Platform), Muted
 		}
-		var b strings.Builder
-		b.WriteString("  ")
-		k.put(&b, role, who, width)
-		b.WriteByte(' ')
-		b.WriteString(k.cut(shown(said.Text), w-3-width))
-		lines = append(lines, b.String())
+		lines = append(lines, "  "+s.cell(role, who, width)+" "+s.cut(shown(said.Text), w-3-width))
 	}
 	return lines
 }
 
 // demoBanner says how to reach the demo from another terminal.
-func demoBanner(s *Screen, k painter, w int) []string {
+func demoBanner(s *Screen, w int) []string {
 	if s.Snap.Demo == nil || s.H < 20 {
 		return nil
 	}
@@ -59,5 +49,5 @@ func demoBanner(s *Screen, k painter, w int) []string {
 			text += more
 		}
 	}
-	return []string{k.theme.Paint(Muted, k.cut(text, w))}
+	return []string{s.paint(Muted, s.cut(text, w))}
 }

@@ -1,6 +1,7 @@
 package views
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -11,12 +12,12 @@ import (
 // details tell of the selected row: a line with its key and the tabs, then the open tab.
 func (l *list[T]) details(s *Screen, w int) []string {
 	if s.Table.Selected == "" {
-		return []string{painterOf(s.Opts).rule("details", w), " No row is selected."}
+		return []string{s.rule("details", w), " No row is selected."}
 	}
 	row := l.selected(s)
 	title := s.clean(s.Table.Selected, maxShown)
 	if row == nil {
-		return []string{painterOf(s.Opts).rule(title, w), " It is not listed any more."}
+		return []string{s.rule(title, w), " It is not listed any more."}
 	}
 	open := min(max(s.DetailTab, 0), len(l.tabs)-1)
 	return append([]string{l.tabRule(s, title, open, w)}, l.tabs[open].lines(s, row, w)...)
@@ -49,35 +50,33 @@ func (l *list[T]) tabRule(s *Screen, title string, open, w int) string {
 			break
 		}
 		if i == open {
-			name = s.Theme.Paint(Accent, name)
+			name = s.paint(Accent, name)
 		}
 		tabs.WriteString(name)
 	}
 	dash := s.glyph(glyphLine)
 	title = cut(title, room-1, s.ellipsis())
-	line := s.Theme.Paint(Muted, dash+dash) + " " + s.Theme.Paint(Heading, title) + " " + tabs.String() + " "
-	return line + s.Theme.Paint(Muted, strings.Repeat(dash, max(w-cellsOf(line), 0)))
+	line := s.paint(Muted, dash+dash) + " " + s.paint(Heading, title) + " " + tabs.String() + " "
+	return line + s.paint(Muted, strings.Repeat(dash, max(w-cellsOf(line), 0)))
 }
 
-// facts are labelled texts, two in a line where both are short and fit.
-func (s *Screen) facts(w int, list []Fact) []string {
+// pairs are labelled texts, two in a line where both are short and fit.
+func (s *Screen) pairs(w int, list []Fact) []string {
 	const label = 10
-	k := painterOf(s.Opts)
 	half := (w - 2) / 2
-	if half < 3*label {
-		return indented(k.facts(s.cleaned(list), label, w-2))
-	}
 	var lines []string
-	list = s.cleaned(list)
-	for len(list) > 0 {
-		if len(list) > 1 && cellsOf(list[0].Text) < half-label && cellsOf(list[1].Text) < half-label {
-			left, right := k.facts(list[:1], label, half), k.facts(list[1:2], label, half)
-			lines = append(lines, fitLine(left[0], half)+right[0])
-			list = list[2:]
-			continue
+	for list = s.cleaned(list); len(list) > 0; {
+		n := min(len(list), 2)
+		if half < 3*label || slices.ContainsFunc(list[:n], func(f Fact) bool { return cellsOf(f.Text) >= half-label }) {
+			n = 1
 		}
-		lines = append(lines, k.facts(list[:1], label, w-2)...)
-		list = list[1:]
+		if n == 2 {
+			left, right := s.facts(list[:1], label, half), s.facts(list[1:2], label, half)
+			lines = append(lines, fitLine(left[0], half)+right[0])
+		} else {
+			lines = append(lines, s.facts(list[:1], label, w-2)...)
+		}
+		list = list[n:]
 	}
 	return indented(lines)
 }
@@ -150,7 +149,7 @@ func sessionProcesses(s *Screen, session string, w int) []string {
 		state := processBadges.of(r.State)
 		b := s.appendCell([]byte{' '}, strconv.Itoa(r.PID), 7, true, false)
 		b = append(b, ' ')
-		b = append(b, s.Theme.Paint(state.role, s.badge(state))...)
+		b = append(b, s.paint(state.role, s.badge(state))...)
 		b = append(b, spaces(13-cellsOf(s.badge(state)))...)
 		b = s.appendCell(b, percent(r.CPUPct), 7, true, false)
 		b = append(b, ' ')

@@ -41,46 +41,35 @@ const (
 
 // Lines draws the dialog. Where it does not fit, the preview is shortened and says so; the buttons and the keys stay.
 func (d Dialog) Lines(o Opts) []string {
-	k := painterOf(o)
 	role := Heading
 	if d.Danger {
 		role = Danger
 	}
-	return k.box(o, shown(d.Title), role, dialogWidth, d.body, d.tail)
-}
-
-// body is what may be shortened.
-func (d Dialog) body(k painter, w int) []string {
-	var out []string
-	for _, line := range d.Text {
-		out = append(out, wrap(shown(line), w)...)
-	}
-	if len(out) > 0 && len(d.Facts) > 0 {
-		out = append(out, "")
-	}
-	return append(out, k.facts(d.Facts, labelWidth, w)...)
+	return o.box(shown(d.Title), role, dialogWidth, func(w int) (body, tail []string) {
+		for _, line := range d.Text {
+			body = append(body, wrap(shown(line), w)...)
+		}
+		if len(body) > 0 && len(d.Facts) > 0 {
+			body = append(body, "")
+		}
+		return append(body, o.facts(d.Facts, labelWidth, w)...), d.tail(&o, w)
+	})
 }
 
 // tail is what is always seen.
-func (d Dialog) tail(k painter, w int) []string {
-	var out []string
-	for _, line := range wrap(shown(d.News), w) {
-		out = append(out, k.theme.Paint(Slow, line))
-	}
-	for _, line := range wrap(shown(d.Note), w) {
-		out = append(out, k.theme.Paint(Muted, line))
-	}
+func (d Dialog) tail(o *Opts, w int) []string {
+	out := append(o.wrapped(Slow, d.News, w), o.wrapped(Muted, d.Note, w)...)
 	if d.Want != "" {
-		out = append(out, k.cut("type "+shown(d.Want)+" to go on: "+shown(d.Typed)+"_", w))
+		out = append(out, o.cut("type "+shown(d.Want)+" to go on: "+shown(d.Typed)+"_", w))
 	}
 	var buttons, keys []string
 	for i, b := range d.Buttons {
 		label := shown(b.Label)
 		switch {
 		case i == d.Focus:
-			buttons = append(buttons, k.theme.Paint(Selected, "[ "+label+" ]"))
+			buttons = append(buttons, o.paint(Selected, "[ "+label+" ]"))
 		case !d.Armed || d.Want != "" && d.Typed != d.Want:
-			buttons = append(buttons, k.theme.Paint(Muted, "  "+label+"  "))
+			buttons = append(buttons, o.paint(Muted, "  "+label+"  "))
 		default:
 			buttons = append(buttons, "  "+label+"  ")
 		}
@@ -93,10 +82,10 @@ func (d Dialog) tail(k painter, w int) []string {
 		if cellsOf(line) > w {
 			line = strings.Join(buttons, " ")
 		}
-		out = append(out, "", k.cut(line, w))
+		out = append(out, "", o.cut(line, w))
 	}
 	if line := d.keys(w, keys); line != "" {
-		out = append(out, k.theme.Paint(Muted, k.cut(line, w)))
+		out = append(out, o.paint(Muted, o.cut(line, w)))
 	}
 	return out
 }
@@ -132,84 +121,69 @@ func (d Dialog) keys(w int, keys []string) string {
 }
 
 // facts draws labelled texts in w cells. The texts wrap to the right of their labels, or below them on a narrow screen.
-func (k painter) facts(list []Fact, label, w int) []string {
-	beside := w >= 2*label
+func (o *Opts) facts(list []Fact, label, w int) []string {
 	var out []string
 	for _, f := range list {
-		if !beside {
-			out = append(out, k.theme.Paint(Muted, k.cut(shown(f.Label), w)))
+		if w < 2*label {
+			out = append(out, o.paint(Muted, o.cut(shown(f.Label), w)))
 			for _, line := range wrap(shown(f.Text), w-2) {
 				out = append(out, "  "+line)
 			}
 			continue
 		}
-		lines := wrap(shown(f.Text), w-label)
-		if len(lines) == 0 {
-			lines = []string{""}
-		}
-		for i, line := range lines {
-			head := ""
-			if i == 0 {
-				head = shown(f.Label)
-			}
-			out = append(out, k.cell(Muted, head, label-1)+" "+line)
+		head := shown(f.Label)
+		for _, line := range orBlank(wrap(shown(f.Text), w-label)) {
+			out = append(out, o.cell(Muted, head, label-1)+" "+line)
+			head = ""
 		}
 	}
 	return out
 }
 
-// box draws a frame of at most want cells around body and tail, with the title in its upper edge: at most o.H lines of at
-// most o.W cells. Where there is no room for all of body, its end is left out and a line says how much. A screen that is too
-// small for a frame gets none.
-func (k painter) box(o Opts, title string, role Role, want int, body, tail func(k painter, w int) []string) []string {
+// orBlank is lines, or one blank line where there are none.
+func orBlank(lines []string) []string {
+	if len(lines) == 0 {
+		return []string{""}
+	}
+	return lines
+}
+
+// box draws a frame of at most want cells around the lines that draw makes for a width, with the title in its upper edge: at
+// most o.H lines of at most o.W cells. Where there is no room for all of body, its end is left out and a line says how much. A
+// screen that is too small for a frame gets none.
+func (o *Opts) box(title string, role Role, want int, draw func(w int) (body, tail []string)) []string {
 	w := min(want, o.W)
 	if w < 12 || o.H < 6 {
-		lines := append([]string{k.theme.Paint(role, k.cut(title, o.W))}, k.squeeze(body(k, o.W), tail(k, o.W), o.H-1)...)
+		body, tail := draw(o.W)
+		lines := append([]string{o.paint(role, o.cut(title, o.W))}, o.squeeze(body, tail, o.H-1)...)
 		return fit(lines, o.W, min(len(lines), max(o.H, 0)))
 	}
 	inner := w - 6 // the edges and two blanks on either side
-	lines := k.squeeze(body(k, inner), tail(k, inner), o.H-2)
-	dash, side := k.pick("-", "─"), k.pick("|", "│")
-	corner := strings.Split(k.pick("+ + + +", "╭ ╮ ╰ ╯"), " ")
-	head := k.cut(title, w-8)
-	out := make([]string, 0, len(lines)+2)
-	out = append(out, corner[0]+strings.Repeat(dash, 2)+" "+k.theme.Paint(role, head)+" "+strings.Repeat(dash, w-6-cellsOf(head))+corner[1])
-	for _, line := range lines {
+	body, tail := draw(inner)
+	dash, side := o.glyph(glyphLine), o.glyph(glyphBar)
+	corner := strings.Split(o.glyph(glyph{"+ + + +", "╭ ╮ ╰ ╯"}), " ")
+	head := o.cut(title, w-8)
+	out := []string{corner[0] + dash + dash + " " + o.paint(role, head) + " " + strings.Repeat(dash, w-6-cellsOf(head)) + corner[1]}
+	for _, line := range o.squeeze(body, tail, o.H-2) {
 		out = append(out, side+"  "+fitLine(line, inner)+"  "+side)
 	}
 	return append(out, corner[2]+strings.Repeat(dash, w-2)+corner[3])
 }
 
 // squeeze puts body and tail into at most h lines, a blank one between them if there is room.
-func (k painter) squeeze(body, tail []string, h int) []string {
+func (o *Opts) squeeze(body, tail []string, h int) []string {
 	if len(body) > 0 && len(tail) > 0 && tail[0] != "" && len(body)+len(tail) < h {
 		body = append(body, "")
 	}
 	if len(body)+len(tail) > h {
-		tail = withoutBlanks(tail)
+		tail = slices.DeleteFunc(tail, func(line string) bool { return line == "" })
 	}
-	if n := h - len(tail); len(body) > n {
-		switch {
-		case n < 1:
-			body = nil
-		default:
-			left := len(body) - n + 1
-			body = append(body[:n-1:n-1], k.theme.Paint(Muted, fmt.Sprintf("%s %d more lines", k.pick("...", "…"), left)))
+	if n := max(h-len(tail), 0); len(body) > n {
+		left := len(body) - n + 1
+		if body = body[:max(n-1, 0)]; n > 0 {
+			body = append(body, o.paint(Muted, fmt.Sprintf("%s %d more lines", o.glyph(glyphMore), left)))
 		}
 	}
-	out := append(body[:len(body):len(body)], tail...)
-	if len(out) > h { // the last lines are the buttons and keys
-		out = out[len(out)-max(h, 0):]
-	}
-	return out
-}
-
-func withoutBlanks(lines []string) []string {
-	var out []string
-	for _, line := range lines {
-		if line != "" {
-			out = append(out, line)
-		}
-	}
-	return out
+	out := append(body, tail...)
+	return out[max(len(out)-max(h, 0), 0):] // the last lines are the buttons and keys
 }

@@ -169,7 +169,7 @@ func (s *Screen) overlay(lines, box []string) []string {
 		room := s.W - x - w
 		right := ansi.TruncateLeft(behind, x+w, "")
 		right = spaces(room-cellsOf(right)) + cut(right, room, "")
-		lines[y+i] = s.Theme.Paint(Muted, left) + fitLine(line, w) + s.Theme.Paint(Muted, right)
+		lines[y+i] = s.paint(Muted, left) + fitLine(line, w) + s.paint(Muted, right)
 	}
 	return lines
 }

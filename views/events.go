@@ -12,20 +12,19 @@ import (
 // table's offset. The event that enter opens is marked: the newest when it follows, else the first in the window. The line
 // above says what is filtered out and whether it follows.
 func eventsBody(s Screen, w, h int) []string {
-	k := painterOf(s.Opts)
 	n := len(s.Events)
 	room := max(h-1, 0)
 	at := min(max(s.Table.Offset, 0), max(n-room, 0))
 	if s.Follow {
 		at = max(n-room, 0)
 	}
-	lines := []string{k.rule(eventsTitle(&s, n), w)}
+	lines := []string{s.rule(eventsTitle(&s, n), w)}
 	if n == 0 {
 		return fit(append(lines, "   "+noEvents(&s)), w, h)
 	}
 	for i := at; i < min(at+room, n); i++ {
 		open := i == at && !s.Follow || i == n-1 && s.Follow
-		lines = append(lines, eventLine(&s, k, s.Events[i], open, true, w))
+		lines = append(lines, eventLine(&s, s.Events[i], open, true, w))
 	}
 	return fit(lines, w, h)
 }
@@ -57,7 +56,7 @@ func noEvents(s *Screen) string {
 }
 
 // eventLine is one event: when, what kind, to what, and in words. Only view 7 marks one and names the types.
-func eventLine(s *Screen, k painter, e ops.Event, marked, types bool, w int) string {
+func eventLine(s *Screen, e ops.Event, marked, types bool, w int) string {
 	at := "--:--:--"
 	if !e.At.IsZero() {
 		layout := time.TimeOnly
@@ -71,15 +70,15 @@ func eventLine(s *Screen, k painter, e ops.Event, marked, types bool, w int) str
 		sel = ">"
 	}
 	used := 1 + cellsOf(at) + 2
-	line := sel + k.theme.Paint(Muted, at) + "  "
+	line := sel + s.paint(Muted, at) + "  "
 	if types && w >= 72 {
-		line += k.cell(eventRole(e.Type), shown(string(e.Type)), 23) + " "
+		line += s.cell(eventRole(e.Type), shown(string(e.Type)), 23) + " "
 		used += 24
 	}
 	subject := min(max(w/6, 10), 24)
-	line += k.cell(Accent, shown(e.Subject), subject) + " "
+	line += s.cell(Accent, shown(e.Subject), subject) + " "
 	used += subject + 1
-	return line + k.cut(shown(eventWords(e)), w-used)
+	return line + s.cut(shown(eventWords(e)), w-used)
 }
 
 func eventWords(e ops.Event) string {
@@ -114,9 +113,9 @@ func (d *stopDraw) stopEvents() []ops.Event {
 
 // eventList is the newest of them first, under a rule, in at most h lines.
 func (d *stopDraw) eventList(events []ops.Event, w, h int) []string {
-	lines := []string{d.k.rule("events", w)}
+	lines := []string{d.rule("events", w)}
 	for i := len(events) - 1; i >= 0 && len(lines) < h; i-- {
-		lines = append(lines, eventLine(d.s, d.k, events[i], false, false, w))
+		lines = append(lines, eventLine(d.s, events[i], false, false, w))
 	}
 	return lines
 }

@@ -25,7 +25,7 @@ func (s *Screen) prompt(w int) (string, bool) {
 		if s.Failed {
 			text = s.glyph(glyphBad) + " " + text
 		}
-		return s.Theme.Paint(role, " "+text), true
+		return s.paint(role, " "+text), true
 	}
 	return "", false
 }
@@ -40,7 +40,7 @@ func (s *Screen) input(w int) string {
 	if over := cellsOf(text) - (w - 2); over > 0 {
 		text = ansi.TruncateLeft(text, over, "")
 	}
-	return " " + s.Theme.Paint(Accent, text+cursor)
+	return " " + s.paint(Accent, text+cursor)
 }
 
 // status is the line above the keys: the prompt or message, else how many rows there are and in which order; and how fresh
@@ -56,15 +56,9 @@ func (s *Screen) status(w int) string {
 	}
 	room := max(w-cellsOf(right)-3, w/2)
 	if text, ok := s.prompt(room); ok {
-		l := s.line(w)
-		text = cut(text, room, s.ellipsis())
-		l.b.WriteString(text)
-		l.w -= cellsOf(text)
-		return l.end(Muted, right)
+		return s.line(w).add(0, Plain, cut(text, room, s.ellipsis())).end(Muted, right)
 	}
-	l := s.line(w)
-	l.b.WriteByte(' ')
-	l.w--
+	l := s.line(w).add(0, Plain, " ")
 	gap := 0
 	for _, text := range []string{s.rows(), s.sort(), s.filter()} {
 		l.add(gap, Plain, text)
@@ -79,7 +73,7 @@ func (s *Screen) status(w int) string {
 	if s.Link.Missed > 0 {
 		l.add(3, Slow, count(s.Link.Missed, "event")+" missed")
 	}
-	return l.b.String()
+	return l.String()
 }
 
 // listNoun is what the rows of v are called; empty for a view without a list.
@@ -212,7 +206,7 @@ func (s *Screen) hint(b *strings.Builder, h Hint, more bool) {
 	if more {
 		b.WriteString("  ")
 	}
-	b.WriteString(s.Theme.Paint(Accent, h.Key))
+	b.WriteString(s.paint(Accent, h.Key))
 	if h.Label != "" {
 		b.WriteByte(' ')
 		b.WriteString(h.Label)

@@ -12,45 +12,6 @@ import (
 // maxWord is how much of one untrusted word the header shows, in runes.
 const maxWord = 40
 
-// line gathers pieces of a line, the one that matters most first. What no longer fits is left out whole.
-type line struct {
-	o    *Opts
-	b    strings.Builder
-	w    int // cells that are left
-	full bool
-}
-
-func (o *Opts) line(w int) *line { return &line{o: o, w: w} }
-
-// add puts a piece after gap blanks, unless it or a piece before it had no room. The first piece is always taken; fit
-// cuts it.
-func (l *line) add(gap int, r Role, text string) *line {
-	if text == "" || l.full {
-		return l
-	}
-	if l.b.Len() == 0 {
-		gap = 0
-	}
-	need := gap + cellsOf(text)
-	if need > l.w && l.b.Len() > 0 {
-		l.full = true
-		return l
-	}
-	l.w -= need
-	l.b.WriteString(spaces(gap))
-	l.b.WriteString(l.o.Theme.Paint(r, text))
-	return l
-}
-
-// end puts a piece at the right end, if there is room for it.
-func (l *line) end(r Role, text string) string {
-	if need := cellsOf(text); text != "" && l.w >= need+2 {
-		l.b.WriteString(spaces(l.w - need))
-		l.b.WriteString(l.o.Theme.Paint(r, text))
-	}
-	return l.b.String()
-}
-
 // header is the two lines above every view but that of a shutdown: the gateway and the link to it, then its counts or,
 // first, what is wrong.
 func (s *Screen) header(w int) []string {
@@ -177,11 +138,11 @@ func (s *Screen) counts(w int) string {
 	switch s.Link.State {
 	case LinkLoading:
 		l.add(0, Plain, "Waiting for the gateway's first answer.").add(1, Bad, s.clean(s.Link.Err, maxShown))
-		return l.b.String()
+		return l.String()
 	case LinkGone:
 		l.add(0, Plain, "exit: "+or(s.clean(s.Link.Err, maxShown), "not seen")+".")
 		l.add(1, Plain, "Waiting for a new gateway"+s.search()+".")
-		return l.b.String()
+		return l.String()
 	case LinkStale:
 		l.add(0, Bad, "no answer"+colon(s.clean(s.Link.Err, 60)))
 	}
@@ -204,7 +165,7 @@ func (s *Screen) counts(w int) string {
 	if w >= 120 && len(s.Snap.Warnings) > 0 {
 		l.add(gap, Muted, s.clean(s.Snap.Warnings[0].Message, maxShown))
 	}
-	return l.b.String()
+	return l.String()
 }
 
 func (s *Screen) search() string {
@@ -246,10 +207,10 @@ func (s *Screen) oneLine() string {
 	s.demoBadge(l)
 	s.state(l)
 	if s.Link.State == LinkGone && s.Link.Try > 0 {
-		return l.add(1, Plain, "try "+strconv.Itoa(s.Link.Try)).b.String()
+		return l.add(1, Plain, "try "+strconv.Itoa(s.Link.Try)).String()
 	}
 	if s.Link.State != LinkLive {
-		return l.b.String()
+		return l.String()
 	}
 	c := s.Snap.Counts
 	if n := len(s.Snap.Warnings); n > 0 {
@@ -257,7 +218,7 @@ func (s *Screen) oneLine() string {
 	}
 	l.add(1, Plain, count(c.RunningTurns, "turn"))
 	l.add(1, Plain, number(c.AdaptersConnected)+"/"+number(c.Adapters)+" up")
-	return l.b.String()
+	return l.String()
 }
 
 // tabs is the line of views. Where the names do not fit, the numbers do; the open view has its name in any case.
@@ -267,18 +228,18 @@ func (s *Screen) tabs(w int) string {
 		line = s.tabLine(false)
 	}
 	rest := w - cellsOf(line) - 1
-	return line + " " + s.Theme.Paint(Muted, strings.Repeat(s.glyph(glyphLine), max(rest, 0)))
+	return line + " " + s.paint(Muted, strings.Repeat(s.glyph(glyphLine), max(rest, 0)))
 }
 
 func (s *Screen) tabLine(named bool) string {
 	var b strings.Builder
-	b.WriteString(s.Theme.Paint(Muted, strings.Repeat(s.glyph(glyphLine), 2)))
+	b.WriteString(s.paint(Muted, strings.Repeat(s.glyph(glyphLine), 2)))
 	for _, v := range Views {
 		number := strconv.Itoa(int(v.View))
 		b.WriteByte(' ')
 		switch {
 		case v.View == s.View:
-			b.WriteString(s.Theme.Paint(Selected, "["+number+" "+v.Name+"]"))
+			b.WriteString(s.paint(Selected, "["+number+" "+v.Name+"]"))
 		case named:
 			b.WriteString(number + " " + v.Name)
 		default:

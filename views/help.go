@@ -1,9 +1,6 @@
 package views
 
-import (
-	"fmt"
-	"strings"
-)
+import "fmt"
 
 // Help is the page of keys: sections from the one keymap, in columns where the screen is wide.
 type Help struct {
@@ -29,31 +26,26 @@ const (
 
 // Lines draws the page.
 func (p Help) Lines(o Opts) []string {
-	k := painterOf(o)
 	columns := min(max((o.W-6)/helpColumn, 1), 3)
-	body := func(k painter, w int) []string {
-		lines := p.page(k, w, columns)
-		room := max(o.H-2-len(p.tail(k, w)), 1)
+	return o.box(or(shown(p.Title), "help"), Heading, max(columns*helpColumn+6, helpWidth), func(w int) (body, tail []string) {
+		if p.Note != "" {
+			tail = []string{o.paint(Muted, o.cut(shown(p.Note), w))}
+		}
+		lines := p.page(&o, w, columns)
+		room := max(o.H-2-len(tail), 1)
 		if len(lines) <= room {
-			return lines
+			return lines, tail
 		}
 		room-- // for the line that says where we are
 		at := min(max(p.Offset, 0), max(len(lines)-room, 0))
-		where := fmt.Sprintf("lines %d to %d of %d", at+1, min(at+room, len(lines)), len(lines))
-		return append(lines[at:min(at+room, len(lines)):min(at+room, len(lines))], k.theme.Paint(Muted, where))
-	}
-	return k.box(o, or(shown(p.Title), "help"), Heading, max(columns*helpColumn+6, helpWidth), body, p.tail)
-}
-
-func (p Help) tail(k painter, w int) []string {
-	if p.Note == "" {
-		return nil
-	}
-	return []string{k.theme.Paint(Muted, k.cut(shown(p.Note), w))}
+		end := min(at+room, len(lines))
+		where := fmt.Sprintf("lines %d to %d of %d", at+1, end, len(lines))
+		return append(lines[at:end:end], o.paint(Muted, where)), tail
+	})
 }
 
 // page lays the sections out in columns of about the same height; a section is never split.
-func (p Help) page(k painter, w, columns int) []string {
+func (p Help) page(o *Opts, w, columns int) []string {
 	width := w / columns
 	keys := 5
 	for _, s := range p.Sections {
@@ -64,20 +56,16 @@ func (p Help) page(k painter, w, columns int) []string {
 	var blocks [][]string
 	total := 0
 	for _, s := range p.Sections {
-		block := []string{k.theme.Paint(Heading, k.cut(shown(s.Name), width-1))}
+		block := []string{o.paint(Heading, o.cut(shown(s.Name), width-1))}
 		for _, h := range s.Keys {
-			label := wrap(shown(h.Label), width-keys-3)
-			if len(label) == 0 {
-				label = []string{""}
-			}
-			block = append(block, " "+k.cell(Accent, shown(h.Key), keys)+" "+label[0])
-			for _, line := range label[1:] {
-				block = append(block, spaces(keys+2)+line)
+			key := " " + o.cell(Accent, shown(h.Key), keys) + " "
+			for _, line := range orBlank(wrap(shown(h.Label), width-keys-3)) {
+				block = append(block, key+line)
+				key = spaces(keys + 2)
 			}
 		}
-		block = append(block, "")
-		blocks = append(blocks, block)
-		total += len(block)
+		blocks = append(blocks, append(block, ""))
+		total += len(block) + 1
 	}
 	share := (total + columns - 1) / columns
 	cols := make([][]string, columns)
@@ -89,23 +77,14 @@ func (p Help) page(k painter, w, columns int) []string {
 		cols[at] = append(cols[at], b...)
 	}
 	h := 0
-	for i, c := range cols {
-		if n := len(c); n > 0 && c[n-1] == "" {
-			cols[i] = c[:n-1]
-		}
-		h = max(h, len(cols[i]))
+	for _, c := range cols {
+		h = max(h, len(c)-1) // a blank line ends each section
 	}
-	out := make([]string, h)
-	for i := range out {
-		var b strings.Builder
-		for _, c := range cols {
-			line := ""
-			if i < len(c) {
-				line = c[i]
-			}
-			b.WriteString(fitLine(line, width))
+	out := make([]string, max(h, 0))
+	for _, c := range cols {
+		for i, line := range fit(c, width, h) {
+			out[i] += line
 		}
-		out[i] = b.String()
 	}
 	return out
 }

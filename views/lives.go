@@ -37,10 +37,10 @@ func (s *Screen) shareLives(h int) livesShare {
 
 // livesBody lists the past lives, newest first.
 func livesBody(s *Screen, w, h int) []string {
-	k, sh := painterOf(s.Opts), s.shareLives(h)
+	sh := s.shareLives(h)
 	var lines []string
 	if sh.title {
-		lines = append(lines, k.rule(s.livesTitle(), w))
+		lines = append(lines, s.rule(s.livesTitle(), w))
 	}
 	if len(s.History.Lives) == 0 {
 		for _, line := range wrap(s.noLives(), max(w-2, 1)) {
@@ -49,14 +49,14 @@ func livesBody(s *Screen, w, h int) []string {
 		return fit(lines, w, h)
 	}
 	if sh.note {
-		lines = append(lines, k.theme.Paint(Bad, k.cut(" "+s.glyph(glyphBad)+" not read: "+shown(s.History.Err), w)))
+		lines = append(lines, s.paint(Bad, s.cut(" "+s.glyph(glyphBad)+" not read: "+shown(s.History.Err), w)))
 	}
 	columns := lifeList.place(w)
 	if len(columns) == 1 { // how it ended is what is left on the smallest screens
 		columns[0].cells = max(w-gutter-1, 1)
 	}
 	if sh.heads {
-		lines = append(lines, s.Theme.Paint(Heading, string(lifeList.header(s, nil, columns))))
+		lines = append(lines, s.paint(Heading, string(lifeList.header(s, nil, columns))))
 	}
 	rows := s.lifeWindow(sh.rows)
 	lines = append(lines, lifeList.window(s, columns, rows, 0, len(rows), w)...)
@@ -143,25 +143,24 @@ func (s *Screen) noLives() string {
 func (s *Screen) selectedLife(rows []ops.Life, w int) []string {
 	i := slices.IndexFunc(rows, func(l ops.Life) bool { return l.Life == s.Table.Selected })
 	if i < 0 {
-		return fit([]string{painterOf(s.Opts).rule("", w)}, w, lifePane)
+		return fit([]string{s.rule("", w)}, w, lifePane)
 	}
-	k, l := painterOf(s.Opts), &rows[i]
+	l := &rows[i]
 	facts := s.lifeFacts(l)
-	lines := append([]string{k.rule("life "+shown(l.Life), w)}, k.facts(facts, 12, w)...)
+	lines := append([]string{s.rule("life "+shown(l.Life), w)}, s.facts(facts, 12, w)...)
 	return fit(lines, w, lifePane)
 }
 
 // lifeLines is what is known of a life whose stop left no report.
 func lifeLines(s *Screen, w int) []string {
-	k := painterOf(s.Opts)
 	if s.Life == nil {
-		return []string{k.rule("past life", w), "   It is not listed any more."}
+		return []string{s.rule("past life", w), "   It is not listed any more."}
 	}
 	if s.small() {
 		sg := lifeBadge(s.Life)
-		return []string{k.theme.Paint(sg.role, k.cut(s.badge(sg), w)), k.cut("no report of a stop", w)}
+		return []string{s.paint(sg.role, s.cut(s.badge(sg), w)), s.cut("no report of a stop", w)}
 	}
-	return append([]string{k.rule("life "+shown(s.Life.Life), w)}, k.facts(s.lifeFacts(s.Life), 12, w)...)
+	return append([]string{s.rule("life "+shown(s.Life.Life), w)}, s.facts(s.lifeFacts(s.Life), 12, w)...)
 }
 
 // small says that the screen has no room for a table of phases.
@@ -179,7 +178,7 @@ func (s *Screen) lifeFacts(l *ops.Life) []Fact {
 	stop := "no report: it never began one, or was ended before its first phase"
 	switch {
 	case l.Shutdown != nil:
-		d := stopDraw{s: s, k: painterOf(s.Opts), stopAt: stopOf(s.of(l))}
+		d := stopDraw{s: s, Opts: &s.Opts, stopAt: stopOf(s.of(l))}
 		outcome := or(term40(d.Outcome), unknown)
 		if d.kind == stopCut {
 			outcome = "cut short"

@@ -205,16 +205,16 @@ func TestTheShutdownViewInEachThemeLooksAsReviewed(t *testing.T) {
 
 func TestASparklineHasEightLevelsFromNothingToTheGreatest(t *testing.T) {
 	samples := []float64{0, 1, 2, 3, 4, 5, 6, 7, math.NaN(), math.Inf(1), -3}
-	if got := (painter{}).sparkline(samples, 20); got != "▁▂▃▄▅▆▇█  ▁" {
+	if got := (&Opts{}).sparkline(samples, 20); got != "▁▂▃▄▅▆▇█  ▁" {
 		t.Fatalf("%q", got)
 	}
-	if got := (painter{ascii: true}).sparkline(samples, 20); got != " .:-=+*#   " {
+	if got := (&Opts{ASCII: true}).sparkline(samples, 20); got != " .:-=+*#   " {
 		t.Fatalf("%q", got)
 	}
-	if got := (painter{}).sparkline(samples, 4); ansi.StringWidth(got) != 4 {
+	if got := (&Opts{}).sparkline(samples, 4); ansi.StringWidth(got) != 4 {
 		t.Fatalf("%q is not the last 4", got)
 	}
-	if got := (painter{}).sparkline([]float64{0, 0}, 4); got != "▁▁" {
+	if got := (&Opts{}).sparkline([]float64{0, 0}, 4); got != "▁▁" {
 		t.Fatalf("%q", got)
 	}
 }

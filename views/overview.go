@@ -13,31 +13,26 @@ import (
 
 // overviewBody is view 1: whether new work is taken, what needs attention, the adapters, and how busy it has been.
 func overviewBody(s Screen, w, h int) []string {
-	k := painterOf(s.Opts)
-	lines := append(overviewBanner(&s, k, w), demoBanner(&s, k, w)...)
+	lines := append(overviewBanner(&s, w), demoBanner(&s, w)...)
 	lines = lines[:min(len(lines), max(h-1, 0))]
 	room := h - len(lines)
 	if s.Link.State == LinkLoading && s.Snap.At.IsZero() {
-		return fit(append(lines, k.cut("   Nothing is known yet.", w)), w, h)
+		return fit(append(lines, s.cut("   Nothing is known yet.", w)), w, h)
 	}
 	list, total := alerts(&s)
 	at, adapter := selection(&s, list)
-	sparks := sparkLines(&s, k, w)
+	sparks := sparkLines(&s, w)
 	if w >= 120 && room >= 8 {
 		if room -= len(sparks); room < 6 {
 			sparks, room = nil, room+len(sparks)
 		}
 		right := min(w*2/5, 80)
 		left := w - right - 3
-		attention := attentionLines(&s, k, list, total, at, left, room)
-		if talk := talkLines(&s, k, left, min(room-len(attention)-1, 12)); talk != nil {
+		attention := attentionLines(&s, list, total, at, left, room)
+		if talk := talkLines(&s, left, min(room-len(attention)-1, 12)); talk != nil {
 			attention = append(append(attention, ""), talk...)
 		}
-		a := fit(attention, left, room)
-		b := fit(adapterLines(&s, k, adapter, right, room), right, room)
-		for i := range a {
-			lines = append(lines, a[i]+" "+k.theme.Paint(Muted, s.glyph(glyphBar))+" "+b[i])
-		}
+		lines = append(lines, s.beside(" ", fit(attention, left, room), fit(adapterLines(&s, adapter, right, room), right, room))...)
 		return fit(append(lines, sparks...), w, h)
 	}
 	talk := 0
@@ -61,18 +56,18 @@ func overviewBody(s Screen, w, h int) []string {
 		adapters = 0
 	}
 	attention = min(attention, max(room-adapters-len(sparks), 2))
-	lines = append(lines, attentionLines(&s, k, list, total, at, w, attention)...)
+	lines = append(lines, attentionLines(&s, list, total, at, w, attention)...)
 	if adapters > 0 {
-		lines = append(lines, adapterLines(&s, k, adapter, w, adapters)...)
+		lines = append(lines, adapterLines(&s, adapter, w, adapters)...)
 	}
 	if talk > 0 {
-		lines = append(lines, talkLines(&s, k, w, h-len(lines)-len(sparks))...)
+		lines = append(lines, talkLines(&s, w, h-len(lines)-len(sparks))...)
 	}
 	return fit(append(lines, sparks...), w, h)
 }
 
 // overviewBanner says what is out of the ordinary with the gateway as a whole.
-func overviewBanner(s *Screen, k painter, w int) []string {
+func overviewBanner(s *Screen, w int) []string {
 	var lines []string
 	c := s.Snap.Counts
 	switch {
@@ -84,10 +79,10 @@ func overviewBanner(s *Screen, k painter, w int) []string {
 		}
 		text += by(shown(d.By)) + colon(shown(d.Reason)) + ". New turns are refused, " + count(c.RunningTurns, "running turn") + " may finish; U resumes."
 		for _, line := range wrap(text, w-2) {
-			lines = append(lines, k.theme.Paint(Slow, " "+line))
+			lines = append(lines, s.paint(Slow, " "+line))
 		}
 	case s.Snap.State == ops.StateStarting:
-		lines = append(lines, k.theme.Paint(Busy, k.cut(fmt.Sprintf(" STARTING: %s of %s connected", number(c.AdaptersConnected), count(c.Adapters, "adapter")), w)))
+		lines = append(lines, s.paint(Busy, s.cut(fmt.Sprintf(" STARTING: %s of %s connected", number(c.AdaptersConnected), count(c.Adapters, "adapter")), w)))
 	}
 	return lines
 }
@@ -105,12 +100,30 @@ func windowOf(n, total, at, h int) (from, rows int) {
 	return from, rows
 }
 
-// attentionLines is the list of concerns, of which there are total, in at most h lines.
-func attentionLines(s *Screen, k painter, list []alert, total, selected, w, h int) []string {
-	if len(list) == 0 {
-		return []string{k.rule("needs attention", w), k.theme.Paint(Good, "   "+s.glyph(glyphDone)+" nothing")}
+// window draws rows of a list of total under a title, in at most h lines. The selected one gets one style as a whole, so that
+// draw gets options without styles for it.
+func (s *Screen) window(title string, rows, total, selected, w, h int, draw func(o *Opts, i int) string) []string {
+	lines := []string{s.rule(title, w)}
+	for i := range rows {
+		o := s.Opts
+		if i == selected {
+			o.Theme = nil
+			lines = append(lines, s.paint(Selected, fitLine(pointer(true)+draw(&o, i), w)))
+			continue
+		}
+		lines = append(lines, pointer(false)+draw(&o, i))
 	}
-	lines := []string{k.rule(fmt.Sprintf("needs attention (%d)", total), w)}
+	if n := total - rows; n > 0 && h > len(lines) {
+		lines = append(lines, s.more(n))
+	}
+	return lines
+}
+
+// attentionLines is the list of concerns, of which there are total, in at most h lines.
+func attentionLines(s *Screen, list []alert, total, selected, w, h int) []string {
+	if len(list) == 0 {
+		return []string{s.rule("needs attention", w), s.paint(Good, "   "+s.glyph(glyphDone)+" nothing")}
+	}
 	from, rows := windowOf(len(list), total, selected, h)
 	type words struct {
 		badge      badge
@@ -125,31 +138,14 @@ func attentionLines(s *Screen, k painter, list []alert, total, selected, w, h in
 		word = max(word, len(b.word))
 	}
 	width = min(width, max(w/4, 8))
-	for i, t := range told {
-		age := ""
+	return s.window(fmt.Sprintf("needs attention (%d)", total), rows, total, selected-from, w, h, func(o *Opts, i int) string {
+		t, age := told[i], ""
 		if d, ok := ago(s.Now, ops.At(list[from+i].since)); ok && w >= 60 {
 			age = "  since " + coarseOr(d)
 		}
-		var b strings.Builder
-		b.Grow(2 * w)
-		own := k
-		sel := from+i == selected
-		if sel {
-			own.theme = nil // the row gets one style as a whole
-		}
-		b.WriteString(pointer(sel))
-		own.put(&b, t.badge.role, s.glyph(t.badge.glyph), 2)
-		own.put(&b, t.badge.role, t.badge.word, word+1)
-		own.put(&b, Plain, t.what, width)
-		b.WriteByte(' ')
-		own.put(&b, Plain, t.text, w-6-word-width-len(age))
-		b.WriteString(own.theme.Paint(Muted, age))
-		lines = append(lines, k.chosen(b.String(), sel, w))
-	}
-	if n := total - rows; n > 0 && h > len(lines) {
-		lines = append(lines, k.theme.Paint(Muted, fmt.Sprintf("   %s %d more", k.pick("...", "…"), n)))
-	}
-	return lines
+		return o.cell(t.badge.role, o.glyph(t.badge.glyph), 2) + o.cell(t.badge.role, t.badge.word, word+1) + o.cell(Plain, t.what, width) + " " +
+			o.cell(Plain, t.text, w-6-word-width-len(age)) + o.paint(Muted, age)
+	})
 }
 
 // pointer stands before a row and shows whether it is the selected one.
@@ -158,14 +154,6 @@ func pointer(selected bool) string {
 		return "> "
 	}
 	return "  "
-}
-
-// chosen gives a selected row its look, over the whole width.
-func (k painter) chosen(line string, selected bool, w int) string {
-	if !selected {
-		return line
-	}
-	return k.theme.Paint(Selected, fitLine(line, w))
 }
 
 func coarseOr(d time.Duration) string {
@@ -192,47 +180,28 @@ func adapterRows(s *Screen) []int {
 }
 
 // adapterLines is one line for each adapter in at most h lines.
-func adapterLines(s *Screen, k painter, selected, w, h int) []string {
-	c := s.Snap.Counts
-	lines := []string{k.rule(fmt.Sprintf("adapters: %s of %s connected", number(c.AdaptersConnected), number(max(c.Adapters, len(s.Snap.Adapters)))), w)}
-	n := len(s.Snap.Adapters)
+func adapterLines(s *Screen, selected, w, h int) []string {
+	c, n := s.Snap.Counts, len(s.Snap.Adapters)
+	title := fmt.Sprintf("adapters: %s of %s connected", number(c.AdaptersConnected), number(max(c.Adapters, n)))
 	if n == 0 {
-		return append(lines, k.theme.Paint(Muted, "   none is configured"))
+		return []string{s.rule(title, w), s.paint(Muted, "   none is configured")}
 	}
 	from, rows := windowOf(n, n, selected, h)
 	order := adapterRows(s)[from : from+rows]
-	name := 8
+	name, word := 8, 0
 	for _, i := range order {
 		name = max(name, cellsOf(shown(s.Snap.Adapters[i].Name)))
 	}
 	name = min(name, max(w/4, 6))
-	word := 0
-	for i := range adapterBadges {
-		word = max(word, len(adapterBadges[i].word))
+	for _, row := range adapterBadges {
+		word = max(word, len(row.word))
 	}
-	for row, i := range order {
-		a := &s.Snap.Adapters[i]
-		badge := adapterBadges.of(a.State)
-		var b strings.Builder
-		b.Grow(2 * w)
-		own := k
-		sel := from+row == selected
-		if sel {
-			own.theme = nil
-		}
-		b.WriteString(pointer(sel))
-		own.put(&b, badge.role, s.glyph(badge.glyph), 2)
-		own.put(&b, Plain, shown(a.Name), name)
-		b.WriteString("  ")
-		own.put(&b, badge.role, badge.word, word)
-		b.WriteString("  ")
-		b.WriteString(own.cut(adapterTimes(s.Now, a), w-8-name-word))
-		lines = append(lines, k.chosen(b.String(), sel, w))
-	}
-	if rows < n && h > len(lines) {
-		lines = append(lines, k.theme.Paint(Muted, fmt.Sprintf("   %s %d more", k.pick("...", "…"), n-rows)))
-	}
-	return lines
+	return s.window(title, rows, n, selected-from, w, h, func(o *Opts, i int) string {
+		a := &s.Snap.Adapters[order[i]]
+		b := adapterBadges.of(a.State)
+		return o.cell(b.role, o.glyph(b.glyph), 2) + o.cell(Plain, shown(a.Name), name) + "  " + o.cell(b.role, b.word, word) + "  " +
+			o.cut(adapterTimes(s.Now, a), w-8-name-word)
+	})
 }
 
 // adapterTimes is what an adapter's line says after its state.
@@ -308,8 +277,8 @@ func selection(s *Screen, list []alert) (concern, adapter int) {
 }
 
 // sparkLines are the recent samples of what the gateway has to do, each with its newest and its greatest value.
-func sparkLines(s *Screen, k painter, w int) []string {
-	lines := []string{k.rule("activity", w)}
+func sparkLines(s *Screen, w int) []string {
+	lines := []string{s.rule("activity", w)}
 	for _, row := range []struct {
 		name    string
 		samples []float64
@@ -321,13 +290,13 @@ func sparkLines(s *Screen, k painter, w int) []string {
 		if n := len(row.samples); n > 0 {
 			now = row.word(row.samples[n-1])
 		}
-		line := " " + k.cell(Muted, row.name, 10) + " " + k.right(Plain, now, 9) + "  "
+		line := " " + s.cell(Muted, row.name, 10) + " " + s.right(Plain, now, 9) + "  "
 		peak := ""
 		if len(row.samples) > 0 && w >= 60 {
 			peak = "  peak " + row.word(greatest(row.samples))
 		}
 		room := w - cellsOf(line) - max(cellsOf(peak), 20)
-		lines = append(lines, line+k.theme.Paint(Accent, k.sparkline(row.samples, min(max(room, 8), 120)))+k.theme.Paint(Muted, peak))
+		lines = append(lines, line+s.paint(Accent, s.sparkline(row.samples, min(max(room, 8), 120)))+s.paint(Muted, peak))
 	}
 	return lines
 }

@@ -1,10 +1,6 @@
 package views
 
-import (
-	"fmt"
-
-	"github.com/charmbracelet/x/ansi"
-)
+import "fmt"
 
 // Palette is the command line with what it could mean: every action by name, and the key that does the same.
 type Palette struct {
@@ -29,15 +25,18 @@ const paletteWidth = 76
 
 // Lines draws the palette.
 func (p Palette) Lines(o Opts) []string {
-	return painterOf(o).box(o, "command", Heading, paletteWidth, func(k painter, w int) []string {
-		lines := []string{":" + k.cutLeft(shown(p.Input), w-2) + "_"}
-		room := o.H - 2 - len(lines) - len(p.tail(k, w))
-		if len(p.Matches) == 0 {
-			return append(lines, k.theme.Paint(Muted, "no command fits"))
+	return o.box("command", Heading, paletteWidth, func(w int) (lines, tail []string) {
+		input := shown(p.Input)
+		if cellsOf(input) > w-2 { // the cursor is at its end
+			input = o.cutHead(input, w-3)
 		}
+		lines, tail = []string{":" + input + "_"}, o.wrapped(Muted, p.Note, w)
 		n := len(p.Matches)
+		if n == 0 {
+			return append(lines, o.paint(Muted, "no command fits")), tail
+		}
 		sel := min(max(p.Selected, 0), n-1)
-		rows := min(n, max(room, 1))
+		rows := min(n, max(o.H-3-len(tail), 1))
 		if rows < n && rows > 1 {
 			rows-- // for the count
 		}
@@ -47,42 +46,24 @@ func (p Palette) Lines(o Opts) []string {
 			name = min(max(name, cellsOf(shown(m.Name))), w/2)
 		}
 		for i := at; i < at+rows; i++ {
-			lines = append(lines, p.row(k, p.Matches[i], i == sel, name, w))
+			lines = append(lines, p.Matches[i].line(&o, i == sel, name, w))
 		}
 		if rows < n {
-			lines = append(lines, k.theme.Paint(Muted, fmt.Sprintf("%d to %d of %d", at+1, at+rows, n)))
+			lines = append(lines, o.paint(Muted, fmt.Sprintf("%d to %d of %d", at+1, at+rows, n)))
 		}
-		return lines
-	}, p.tail)
+		return lines, tail
+	})
 }
 
-func (p Palette) tail(k painter, w int) []string {
-	var out []string
-	for _, line := range wrap(shown(p.Note), w) {
-		out = append(out, k.theme.Paint(Muted, line))
-	}
-	return out
-}
-
-func (p Palette) row(k painter, m Match, selected bool, name, w int) string {
+func (m Match) line(o *Opts, selected bool, name, w int) string {
 	const key = 8
 	text, role := shown(m.Text), Plain
 	if m.Off != "" {
 		text, role = "not now: "+shown(m.Off), Muted
 	}
-	mark := "  "
 	if selected {
-		mark, role = "> ", Selected
+		role = Selected
 	}
-	line := k.cell(Plain, shown(m.Name), name) + "  " + k.cell(Plain, text, w-4-name-key) + k.right(Plain, shown(m.Key), key)
-	return mark + k.theme.Paint(role, fitLine(line, w-2))
-}
-
-// cutLeft keeps the end of text, which is where the cursor is.
-func (k painter) cutLeft(text string, w int) string {
-	have := cellsOf(text)
-	if have <= w || w < 2 {
-		return k.cut(text, w)
-	}
-	return k.ellipsis() + ansi.TruncateLeft(text, have-w+2, "")
+	line := o.cell(Plain, shown(m.Name), name) + "  " + o.cell(Plain, text, w-4-name-key) + o.right(Plain, shown(m.Key), key)
+	return pointer(selected) + o.paint(role, fitLine(line, w-2))
 }

@@ -99,15 +99,15 @@ const (
 
 // phaseTable draws the phases under a rule and, if f says so, the names of the columns.
 func (d *stopDraw) phaseTable(f folding, w int) []string {
-	lines := []string{d.k.rule(fmt.Sprintf("phases %d/%d", d.reached(), len(d.Phases)), w)}
+	lines := []string{d.rule(fmt.Sprintf("phases %d/%d", d.reached(), len(d.Phases)), w)}
 	wide := w >= 64
 	if f.names {
-		head := spaces(3) + d.k.cell(Muted, "PHASE", nameCol+3) + d.k.cell(Muted, " STATE", stateCol+1)
+		head := spaces(3) + d.cell(Muted, "PHASE", nameCol+3) + d.cell(Muted, " STATE", stateCol+1)
 		if wide {
-			head += d.k.right(Muted, "ITEMS", itemsCol)
+			head += d.right(Muted, "ITEMS", itemsCol)
 		}
-		head += d.k.right(Muted, "TIME / BUDGET", timeCol+budgetCol) + "  "
-		lines = append(lines, head+d.k.cell(Muted, d.resultTitle(), w-cellsOf(head)))
+		head += d.right(Muted, "TIME / BUDGET", timeCol+budgetCol) + "  "
+		lines = append(lines, head+d.cell(Muted, d.resultTitle(), w-cellsOf(head)))
 	}
 	n := len(d.Phases)
 	for i := 0; i < n; i++ {
@@ -134,28 +134,13 @@ func (d *stopDraw) resultTitle() string {
 
 // tableRow puts a row of the phase table together.
 func (d *stopDraw) tableRow(selected bool, name string, m badge, items, took, budget, result string, wide bool, w int) string {
-	var b strings.Builder
-	b.Grow(2 * w)
-	sel := "   "
-	if selected {
-		sel = " > "
-	}
-	b.WriteString(sel)
-	d.k.put(&b, roleOf(selected), name, nameCol+4)
-	d.k.put(&b, m.role, d.s.glyph(m.glyph)+" "+m.word, stateCol)
+	line := " " + pointer(selected) + d.cell(roleOf(selected), name, nameCol+4) + d.cell(m.role, d.badge(m), stateCol)
+	used := 3 + nameCol + 4 + stateCol + timeCol + budgetCol + 2
 	if wide {
-		b.WriteString(d.k.right(Plain, items, itemsCol))
-	}
-	b.WriteString(d.k.right(Plain, took, timeCol))
-	b.WriteString(" / ")
-	b.WriteString(d.k.right(Plain, budget, budgetCol-3))
-	b.WriteString("  ")
-	used := 3 + nameCol + 3 + 1 + stateCol + timeCol + budgetCol + 2
-	if wide {
+		line += d.right(Plain, items, itemsCol)
 		used += itemsCol
 	}
-	b.WriteString(d.k.cut(result, w-used))
-	return b.String()
+	return line + d.right(Plain, took, timeCol) + " / " + d.right(Plain, budget, budgetCol-3) + "  " + d.cut(result, w-used)
 }
 
 func roleOf(selected bool) Role {
@@ -239,7 +224,7 @@ func (d *stopDraw) result(p ops.Phase) string {
 		var list []string
 		for _, it := range p.Items {
 			if slices.Contains(g.marks, d.itemBadge(p, it)) {
-				list = append(list, d.k.cut(shown(it.ID), 24))
+				list = append(list, d.cut(shown(it.ID), 24))
 			}
 		}
 		if len(list) > 0 {
@@ -265,16 +250,16 @@ func (d *stopDraw) itemList(w, h int) []string {
 	if n := len(d.NotAwaited); n > 0 && d.phase.Name == "drain" {
 		var list []string
 		for _, it := range d.NotAwaited[:min(n, 3)] {
-			list = append(list, d.k.cut(shown(it.ID), 24))
+			list = append(list, d.cut(shown(it.ID), 24))
 		}
 		if n > len(list) { // only the count of the rest is said
 			list = append(list, make([]string, n-len(list))...)
 		}
 		title += ", not awaited: " + names(list, 2)
 	}
-	lines := []string{d.k.rule(title, w)}
+	lines := []string{d.rule(title, w)}
 	if len(items) == 0 {
-		lines = append(lines, d.k.theme.Paint(Muted, "   nothing is waited for yet"))
+		lines = append(lines, d.paint(Muted, "   nothing is waited for yet"))
 	}
 	width := 8
 	sel := 0
@@ -306,10 +291,10 @@ func (d *stopDraw) itemList(w, h int) []string {
 			continue
 		}
 		it := d.NotAwaited[i-len(items)]
-		lines = append(lines, "   "+d.s.glyph(glyphSkip)+" "+d.k.cell(Muted, shown(it.ID), width)+" "+d.k.cut("not awaited: "+or(shown(it.Detail), unknown), w-width-6))
+		lines = append(lines, "   "+d.glyph(glyphSkip)+" "+d.cell(Muted, shown(it.ID), width)+" "+d.cut("not awaited: "+or(shown(it.Detail), unknown), w-width-6))
 	}
 	if more {
-		lines = append(lines, d.k.theme.Paint(Muted, fmt.Sprintf("   %s %d more", d.k.pick("...", "…"), total-rows)))
+		lines = append(lines, d.more(total-rows))
 	}
 	return lines
 }
@@ -321,9 +306,9 @@ func (d *stopDraw) itemRow(it ops.Item, selected bool, width, w int) string {
 	if selected {
 		sel, role = " > ", Selected
 	}
-	line := d.k.theme.Paint(m.role, d.s.glyph(m.glyph)) + " " + d.k.cell(role, shown(it.ID), width) + " " +
-		d.k.cell(m.role, m.word, state) + d.k.right(Plain, tenths(d.elapsed(it.ElapsedMS, it.State)), took) + "  "
-	return sel + line + d.k.cutKeepingTime(d.reason(d.phase, it), w-3-2-width-1-state-took-2)
+	line := d.paint(m.role, d.glyph(m.glyph)) + " " + d.cell(role, shown(it.ID), width) + " " +
+		d.cell(m.role, m.word, state) + d.right(Plain, tenths(d.elapsed(it.ElapsedMS, it.State)), took) + "  "
+	return sel + line + d.cutKeepingTime(d.reason(d.phase, it), w-3-2-width-1-state-took-2)
 }
 
 // reason is what an item waits on, in its own words where it has any, or how it ended.
@@ -359,7 +344,7 @@ func (d *stopDraw) guess(it ops.Item) string {
 	case "processes":
 		if n := len(d.s.Snap.Processes); n > 0 {
 			p := d.s.Snap.Processes[0]
-			text := count(n, "tree") + " left: " + number(p.PID) + " " + d.k.cut(shown(p.Command), 30)
+			text := count(n, "tree") + " left: " + number(p.PID) + " " + d.cut(shown(p.Command), 30)
 			if n > 1 {
 				text += ", …"
 			}

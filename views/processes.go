@@ -250,7 +250,7 @@ func processDetails(s *Screen, r *ops.Process, w int) []string {
 	if r.DuplicateOf != 0 {
 		facts = append(facts, Fact{"dup of", pidText(r.DuplicateOf) + ", which runs the same command in the same directory for this session"})
 	}
-	return s.facts(w, facts)
+	return s.pairs(w, facts)
 }
 
 // endsWith is what ends a process tree, other than its own exit and the gateway's stop.

@@ -16,8 +16,8 @@ func (d *stopDraw) report(w, h int) []string {
 	if d.s.Life != nil {
 		title = "stop of life " + shown(d.s.Life.Life)
 	}
-	lines := []string{d.k.rule(title, w)}
-	lines = append(lines, d.k.facts(d.reportFacts(), 12, w)...)
+	lines := []string{d.rule(title, w)}
+	lines = append(lines, d.facts(d.reportFacts(), 12, w)...)
 	bad := d.badItems(w)
 	f := folding{names: true}
 	room := h - len(lines) - len(bad)
@@ -52,7 +52,7 @@ func (d *stopDraw) shortReport(w int) []string {
 		lines = append(lines, wrap("overran: "+over, w)...)
 	}
 	for i, line := range lines {
-		lines[i] = d.k.cut(line, w)
+		lines[i] = d.cut(line, w)
 	}
 	return lines
 }
@@ -125,7 +125,7 @@ func (d *stopDraw) overran() string {
 		text := d.phaseName(p)
 		var who []string
 		for _, it := range p.Items {
-			who = append(who, d.k.cut(shown(it.ID), 24))
+			who = append(who, d.cut(shown(it.ID), 24))
 		}
 		if len(who) > 0 {
 			text += " (" + names(who, 3) + ")"
@@ -148,8 +148,8 @@ func (d *stopDraw) badItems(w int) []string {
 				continue
 			}
 			m := d.itemBadge(p, it)
-			lines = append(lines, "   "+d.k.theme.Paint(m.role, d.s.glyph(m.glyph))+" "+d.k.cell(Plain, d.phaseName(p), nameCol)+" "+
-				d.k.cell(Plain, shown(it.ID), max(w/5, 8))+" "+d.k.cell(m.role, m.word, 10)+d.k.cut(d.end(p, it), w-27-max(w/5, 8)))
+			lines = append(lines, "   "+d.paint(m.role, d.glyph(m.glyph))+" "+d.cell(Plain, d.phaseName(p), nameCol)+" "+
+				d.cell(Plain, shown(it.ID), max(w/5, 8))+" "+d.cell(m.role, m.word, 10)+d.cut(d.end(p, it), w-27-max(w/5, 8)))
 		}
 	}
 	if len(lines) == 0 {
@@ -157,9 +157,9 @@ func (d *stopDraw) badItems(w int) []string {
 	}
 	const most = 12
 	if n := len(lines) - most; n > 0 {
-		lines = append(lines[:most], d.k.theme.Paint(Muted, fmt.Sprintf("   %s %d more", d.k.pick("...", "…"), n)))
+		lines = append(lines[:most], d.more(n))
 	}
-	return append([]string{d.k.rule("problems", w)}, lines...)
+	return append([]string{d.rule("problems", w)}, lines...)
 }
 
 func (d *stopDraw) end(p ops.Phase, it ops.Item) string {
@@ -171,12 +171,12 @@ func (d *stopDraw) end(p ops.Phase, it ops.Item) string {
 
 // planLines is the stop as it would run now, for a home on which none is known.
 func planLines(s *Screen, w, h int) []string {
-	k, p := painterOf(s.Opts), s.Plan
+	p := s.Plan
 	if s.Snap.State == ops.StateStopping {
-		return []string{k.rule("shutdown", w), "   The gateway stops; what it waits for has not been read yet."}
+		return []string{s.rule("shutdown", w), "   The gateway stops; what it waits for has not been read yet."}
 	}
 	if len(p.Phases) == 0 {
-		return []string{k.rule("no stop yet", w), "   No stop is known on this home, and the plan of one has not been read yet."}
+		return []string{s.rule("no stop yet", w), "   No stop is known on this home, and the plan of one has not been read yet."}
 	}
 	worst, limit := millis(p.WorstCaseMS), millis(p.SupervisorBudgetMS)
 	facts := []Fact{{"no stop yet", "This is what a stop would do now."}, {"worst case", budget(worst) + ", of which up to " + budget(millis(p.DrainMS)) + " for running turns"}}
@@ -201,15 +201,15 @@ func planLines(s *Screen, w, h int) []string {
 			short[2] = "killed after " + budget(limit)
 		}
 		for i, line := range short {
-			short[i] = k.cut(line, w)
+			short[i] = s.cut(line, w)
 		}
 		return short
 	}
-	lines := append([]string{k.rule("plan of a stop", w)}, k.facts(facts, 13, w)...)
+	lines := append([]string{s.rule("plan of a stop", w)}, s.facts(facts, 13, w)...)
 	if h-len(lines) < 4 {
 		return lines
 	}
-	lines = append(lines, k.theme.Paint(Muted, "   "+k.cell(Plain, "PHASE", nameCol+3)+k.right(Plain, "BUDGET", 8)+"  SET BY"))
+	lines = append(lines, s.paint(Muted, "   "+s.cell(Plain, "PHASE", nameCol+3)+s.right(Plain, "BUDGET", 8)+"  SET BY"))
 	sum := time.Duration(0)
 	room := h - len(lines) - 1
 	for i, f := range p.Phases {
@@ -223,7 +223,7 @@ func planLines(s *Screen, w, h int) []string {
 		} else if f.Vital {
 			text += "; never skipped"
 		}
-		lines = append(lines, "   "+k.cell(Plain, fmt.Sprintf("%2d %s", i+1, or(term40(f.Name), unknown)), nameCol+3)+k.right(Plain, budget(millis(f.BudgetMS)), 8)+"  "+k.cut(text, w-nameCol-16))
+		lines = append(lines, "   "+s.cell(Plain, fmt.Sprintf("%2d %s", i+1, or(term40(f.Name), unknown)), nameCol+3)+s.right(Plain, budget(millis(f.BudgetMS)), 8)+"  "+s.cut(text, w-nameCol-16))
 	}
-	return append(lines, k.theme.Paint(Muted, "   "+k.cell(Plain, "   sum", nameCol+3)+k.right(Plain, budget(sum), 8)))
+	return append(lines, s.paint(Muted, "   "+s.cell(Plain, "   sum", nameCol+3)+s.right(Plain, budget(sum), 8)))
 }

@@ -202,7 +202,7 @@ func sessionDetails(s *Screen, r *ops.Session, w int) []string {
 	if r.Caller != nil {
 		facts = slices.Insert(facts, 3, Fact{"caller", r.Caller.String()})
 	}
-	return s.facts(w, facts)
+	return s.pairs(w, facts)
 }
 
 // turnDetails tells of a session's running turn.
@@ -210,7 +210,7 @@ func turnDetails(s *Screen, r *ops.Session, w int) []string {
 	if r.Turn == "" && r.TurnStartedAt.IsZero() {
 		return []string{" No turn runs."}
 	}
-	return s.facts(w, []Fact{
+	return s.pairs(w, []Fact{
 		{"turn", or(r.Turn, unknown)},
 		{"state", s.inFull(sessionBadge(s.Now, r), string(r.State))},
 		{"started", when(s.Now, r.TurnStartedAt)},

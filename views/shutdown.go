@@ -17,8 +17,8 @@ const (
 // stopDraw draws one stop.
 type stopDraw struct {
 	stopAt
+	*Opts
 	s *Screen
-	k painter
 	f forecast
 	// phase is the one that runs and at its index, -1 if none does; item is the selected one of its items.
 	phase ops.Phase
@@ -28,7 +28,7 @@ type stopDraw struct {
 }
 
 func drawStop(s *Screen) *stopDraw {
-	d := &stopDraw{stopAt: stopOf(*s), s: s, k: painterOf(s.Opts)}
+	d := &stopDraw{stopAt: stopOf(*s), s: s, Opts: &s.Opts}
 	d.phase, d.at = d.current()
 	d.f = d.forecast()
 	d.item, d.has = d.chosen(d.phase, s.StopItem)
@@ -174,9 +174,9 @@ func (d *stopDraw) deadline(w int) string {
 		right += "   (limit from " + src + ")"
 	}
 	room := w - cellsOf(left) - cellsOf(right) - 4
-	line := d.k.theme.Paint(role, left)
+	line := d.paint(role, left)
 	if room >= 8 && most > 0 {
-		line += "  " + d.k.bar(d.now, most, min(room, 62))
+		line += "  " + d.bar(d.now, most, min(room, 62))
 	}
 	return line + "  " + right
 }
@@ -185,7 +185,7 @@ func (d *stopDraw) deadline(w int) string {
 // their names before the end loses its moment.
 func (d *stopDraw) outlook(w int) string {
 	if d.f.spare < 0 {
-		return d.k.theme.Paint(Danger, d.k.cut(d.killNotice(), w))
+		return d.paint(Danger, d.cut(d.killNotice(), w))
 	}
 	end := "exit by " + clock(d.f.exit)
 	if d.f.known {
@@ -203,7 +203,7 @@ func (d *stopDraw) outlook(w int) string {
 	if w < 120 || text == "" {
 		text = "If you do nothing: " + end + "."
 	}
-	return d.k.cut(text, w)
+	return d.cut(text, w)
 }
 
 // killNotice says where the outer deadline comes first.
@@ -245,7 +245,7 @@ func (d *stopDraw) nextSteps() []string {
 	if same > 1 {
 		return []string{count(same, term40(kind)) + tail}
 	}
-	id := d.k.cut(shown(first.ID), 30)
+	id := d.cut(shown(first.ID), 30)
 	return []string{term40(first.Kind) + " " + id + tail, id + tail, "1 item" + tail}
 }
 
@@ -263,7 +263,7 @@ func (d *stopDraw) soonest(p ops.Phase) (first ops.Item, found bool) {
 func (d *stopDraw) notAwaited() string {
 	var list []string
 	for _, it := range d.NotAwaited {
-		list = append(list, d.k.cut(shown(it.ID), 30)+" ("+d.k.cut(or(shown(it.Detail), unknown), 60)+")")
+		list = append(list, d.cut(shown(it.ID), 30)+" ("+d.cut(or(shown(it.Detail), unknown), 60)+")")
 	}
 	return names(list, 2)
 }
@@ -283,12 +283,12 @@ func (d *stopDraw) gone(w int) []string {
 	l.add(3, Plain, "pid "+number(s.Snap.PID))
 	why := "exit: not seen"
 	if s.Link.Err != "" {
-		why += " (" + d.k.cut(shown(s.Link.Err), 60) + ")"
+		why += " (" + d.cut(shown(s.Link.Err), 60) + ")"
 	}
 	return []string{
 		l.end(Muted, s.role()),
-		d.k.cut(why+". Waiting for a new gateway"+s.search()+".", w),
-		d.k.cut(d.lastWord(), w),
+		d.cut(why+". Waiting for a new gateway"+s.search()+".", w),
+		d.cut(d.lastWord(), w),
 	}
 }
 
@@ -306,7 +306,7 @@ func (d *stopDraw) ended(w int) []string {
 	}
 	l.add(2, role, "ENDED "+or(term40(d.Outcome), unknown)).add(2, Plain, fmt.Sprintf("exit code %d", d.ExitCode)).add(2, Plain, "after "+clock(d.now))
 	l.add(3, Plain, "pid "+number(s.Snap.PID))
-	return []string{l.end(Muted, s.role()), d.k.cut("Waiting for a new gateway"+s.search()+".", w)}
+	return []string{l.end(Muted, s.role()), d.cut("Waiting for a new gateway"+s.search()+".", w)}
 }
 
 // lastWord sums an unfinished report up.
@@ -322,10 +322,10 @@ func (d *stopDraw) lastWord() string {
 		for _, it := range p.Items {
 			switch d.itemBadge(p, it) {
 			case badgeAbandoned, badgeFailed:
-				left = append(left, d.k.cut(shown(it.ID), 24))
+				left = append(left, d.cut(shown(it.ID), 24))
 			}
 			if it.State == ops.StepRunning {
-				waited = append(waited, d.k.cut(shown(it.ID), 24))
+				waited = append(waited, d.cut(shown(it.ID), 24))
 			}
 		}
 	}

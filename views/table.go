@@ -120,7 +120,7 @@ func (l *list[T]) table(s *Screen, w, h int) []string {
 		return nil
 	}
 	columns := l.place(w)
-	lines := append(make([]string, 0, h), s.Theme.Paint(Heading, string(l.header(s, nil, columns))))
+	lines := append(make([]string, 0, h), s.paint(Heading, string(l.header(s, nil, columns))))
 	rows := *l.rows(&s.Snap)
 	from := min(max(s.Table.Offset, 0), max(len(rows)-(h-1), 0))
 	return append(lines, l.window(s, columns, rows, from, min(from+h-1, len(rows)), w)...)
@@ -143,7 +143,7 @@ func (l *list[T]) window(s *Screen, columns []placed[T], rows []T, from, to, w i
 		selected := key == s.Table.Selected && key != ""
 		b = l.row(s, b[:0], columns, &rows[i], under, selected, s.Table.Marked[key])
 		if selected {
-			lines = append(lines, s.Theme.Paint(Selected, fitLine(string(b), w)))
+			lines = append(lines, s.paint(Selected, fitLine(string(b), w)))
 		} else {
 			lines = append(lines, string(b))
 		}
@@ -262,11 +262,7 @@ func (l *list[T]) body(s *Screen, w, h int) []string {
 	if sp.lw == w {
 		return append(lines, details...)
 	}
-	bar := s.Theme.Paint(Muted, s.glyph(glyphBar))
-	for i := range lines {
-		lines[i] += bar + details[i]
-	}
-	return lines
+	return s.beside("", lines, details)
 }
 
 // emptyBody says why there are no rows.

@@ -40,14 +40,6 @@ type Theme struct {
 
 const off = "\x1b[0m"
 
-// Paint gives text the look of a role. A role does not reach into text that is painted already.
-func (t *Theme) Paint(r Role, text string) string {
-	if t == nil || text == "" || t.on[r] == "" {
-		return text
-	}
-	return t.on[r] + text + off
-}
-
 // begin is what text of a role begins with; empty if it looks like any other.
 func (t *Theme) begin(r Role) string {
 	if t == nil {

@@ -34,27 +34,27 @@ func (d *stopDraw) timeline(w, h int) []string {
 	for end/scale >= time.Duration(cols) {
 		scale *= 2
 	}
-	lines := []string{d.k.rule("timeline, "+budget(scale)+" per column", w)}
+	lines := []string{d.rule("timeline, "+budget(scale)+" per column", w)}
 	for _, p := range rows[max(len(rows)-(h-1), 0):] {
 		from, to := int(d.offset(p)/scale), int((d.offset(p)+d.elapsed(p.ElapsedMS, p.State)+scale-1)/scale)
 		from = min(from, cols-1)
 		to = min(max(to, from+1), cols)
-		bar := strings.Repeat(" ", from) + strings.Repeat(d.k.pick("#", "█"), to-from)
+		bar := strings.Repeat(" ", from) + strings.Repeat(d.glyph(glyphFull), to-from)
 		m := d.phaseBadge(p)
 		text := m.word
 		if p.State == ops.StepRunning {
 			until := min(max(int((d.offset(p)+d.elapsed(p.ElapsedMS, p.State)+d.rest(p)+scale-1)/scale), to), cols)
-			bar = strings.Repeat(" ", from) + strings.Repeat(d.k.pick("#", "█"), to-from-1) + ">"
+			bar = strings.Repeat(" ", from) + strings.Repeat(d.glyph(glyphFull), to-from-1) + ">"
 			if until > to {
-				bar += strings.Repeat(d.k.pick(".", "·"), until-to-1) + ":"
+				bar += strings.Repeat(d.glyph(glyphIdle), until-to-1) + ":"
 			}
 			if text = "now"; d.kind != stopRuns {
 				text = "killed"
 			}
 		}
-		line := " " + d.k.cell(Plain, d.phaseName(p), name-1) + d.k.cell(m.role, bar, cols) + d.k.right(Plain, tenths(d.elapsed(p.ElapsedMS, p.State)), took)
+		line := " " + d.cell(Plain, d.phaseName(p), name-1) + d.cell(m.role, bar, cols) + d.right(Plain, tenths(d.elapsed(p.ElapsedMS, p.State)), took)
 		if result > 0 {
-			line += "  " + d.k.cell(m.role, text, result)
+			line += "  " + d.cell(m.role, text, result)
 		}
 		lines = append(lines, line)
 	}
@@ -94,11 +94,7 @@ func (d *stopDraw) wide(w, h int) []string {
 	top = max(top, min(h-least, len(panes)))
 	column := d.column(left, min(top, max(need, top-1-started)), false)
 	column = append(column, d.timeline(left, top-len(column))...)
-	lines := make([]string, 0, h)
-	a, b := fit(column, left, top), fit(panes, right, top)
-	for i := range a {
-		lines = append(lines, a[i]+" "+d.k.theme.Paint(Muted, d.s.glyph(glyphBar))+" "+b[i])
-	}
+	lines := d.beside(" ", fit(column, left, top), fit(panes, right, top))
 	if room := h - top; room >= 2 && len(events) > 0 {
 		lines = append(lines, d.eventList(events, w, room)...)
 	}
@@ -109,13 +105,13 @@ func (d *stopDraw) wide(w, h int) []string {
 func (d *stopDraw) panes(w int) []string {
 	var lines []string
 	if d.has {
-		lines = append(lines, d.k.rule(term40(d.item.Kind)+" "+shown(d.item.ID)+" (selected)", w))
-		lines = append(lines, d.k.facts(d.itemFacts(), 11, w)...)
+		lines = append(lines, d.rule(term40(d.item.Kind)+" "+shown(d.item.ID)+" (selected)", w))
+		lines = append(lines, d.facts(d.itemFacts(), 11, w)...)
 	}
-	lines = append(lines, d.k.rule("what is still alive", w))
-	lines = append(lines, d.k.facts(d.alive(), 11, w)...)
+	lines = append(lines, d.rule("what is still alive", w))
+	lines = append(lines, d.facts(d.alive(), 11, w)...)
 	if out := d.output(w); len(out) > 0 {
-		lines = append(lines, d.k.rule("its processes' last output", w))
+		lines = append(lines, d.rule("its processes' last output", w))
 		lines = append(lines, out...)
 	}
 	return lines
@@ -201,7 +197,7 @@ func (d *stopDraw) alive() []Fact {
 		turns += "  " + strings.Join(keys, ", ")
 	}
 	for _, p := range snap.Processes[:min(len(snap.Processes), 2)] {
-		trees = append(trees, number(p.PID)+" "+d.k.cut(shown(p.Command), 30))
+		trees = append(trees, number(p.PID)+" "+d.cut(shown(p.Command), 30))
 	}
 	procs := number(c.Processes)
 	if len(trees) > 0 {
@@ -221,7 +217,7 @@ func (d *stopDraw) output(w int) []string {
 	var lines []string
 	for _, p := range d.s.Snap.Processes {
 		if d.has && p.LastOutput != "" && (p.Session == d.item.ID || d.item.Kind == "processes") && len(lines) < 5 {
-			lines = append(lines, " "+d.k.cut(number(p.PID)+" "+shown(p.LastOutput), w-1))
+			lines = append(lines, " "+d.cut(number(p.PID)+" "+shown(p.LastOutput), w-1))
 		}
 	}
 	return lines

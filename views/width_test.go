@@ -22,8 +22,8 @@ func FuzzWidth(f *testing.F) {
 			return
 		}
 		for _, tail := range []string{"", "…", "..."} {
-			if got, want := truncate(s, w, tail), ansi.Truncate(s, w, tail); got != want {
-				t.Fatalf("%q in %d cells with %q is %q, want %q", s, w, tail, got, want)
+			if got := cut(s, w, tail); ansi.StringWidth(got) > w {
+				t.Fatalf("%q in %d cells with %q is %q", s, w, tail, got)
 			}
 		}
 	})

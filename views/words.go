@@ -24,103 +24,6 @@ func or(s, instead string) string {
 	return s
 }
 
-// painter draws pieces of lines in one theme and one character set.
-type painter struct {
-	theme *Theme
-	ascii bool
-}
-
-func painterOf(o Opts) painter { return painter{o.Theme, o.ASCII} }
-
-// pick is the sign for the character set.
-func (k painter) pick(ascii, fine string) string {
-	if k.ascii {
-		return ascii
-	}
-	return fine
-}
-
-func (k painter) ellipsis() string { return k.pick("~", string(term.Ellipsis)) }
-
-// cut shortens text to w cells, with a sign that says so.
-func (k painter) cut(text string, w int) string {
-	if w < 1 {
-		return ""
-	}
-	if printable(text) { // as most texts are, and the measuring of others costs most of a frame
-		if len(text) <= w {
-			return text
-		}
-		return text[:w-1] + k.ellipsis()
-	}
-	if cellsOf(text) <= w {
-		return text
-	}
-	return cut(text, w, k.ellipsis())
-}
-
-// cutKeepingTime is cut for a text that may end with a time ("running make test 0:40"), which stays whole.
-func (k painter) cutKeepingTime(text string, w int) string {
-	at := strings.LastIndexByte(text, ' ')
-	if at < 0 || cellsOf(text) <= w || strings.Trim(text[at+1:], "0123456789:") != "" || w < 2*len(text[at:]) {
-		return k.cut(text, w)
-	}
-	return k.cut(text[:at], w-len(text[at:])) + text[at:]
-}
-
-// printable says that text is printable ASCII alone: as many cells as bytes.
-func printable(text string) bool {
-	for i := range len(text) {
-		if text[i] < ' ' || text[i] > '~' {
-			return false
-		}
-	}
-	return true
-}
-
-// cell is text in exactly w cells, on the left; right has it on the right.
-func (k painter) cell(r Role, text string, w int) string {
-	text = k.cut(text, w)
-	return k.theme.Paint(r, text) + spaces(w-cellsOf(text))
-}
-
-// put is cell onto a line that is being made.
-func (k painter) put(b *strings.Builder, r Role, text string, w int) {
-	text = k.cut(text, w)
-	b.WriteString(k.theme.Paint(r, text))
-	b.WriteString(spaces(w - cellsOf(text)))
-}
-
-func (k painter) right(r Role, text string, w int) string {
-	text = k.cut(text, w)
-	return spaces(w-cellsOf(text)) + k.theme.Paint(r, text)
-}
-
-// rule is a line across w cells with a title in it.
-func (k painter) rule(title string, w int) string {
-	dash := k.pick("-", "─")
-	if title == "" {
-		return k.theme.Paint(Muted, strings.Repeat(dash, max(w, 0)))
-	}
-	title = k.cut(title, w-4)
-	lead := strings.Repeat(dash, 2) + " "
-	rest := w - 4 - cellsOf(title)
-	if rest < 0 {
-		return k.cut(title, w)
-	}
-	return k.theme.Paint(Muted, lead) + k.theme.Paint(Heading, title) + k.theme.Paint(Muted, " "+strings.Repeat(dash, rest))
-}
-
-// bar is a progress bar of w cells with its brackets, part of whole filled.
-func (k painter) bar(part, whole time.Duration, w int) string {
-	inner := w - 2
-	if inner < 1 || whole <= 0 {
-		return ""
-	}
-	full := int(float64(inner) * min(1, max(0, float64(part)/float64(whole))))
-	return "[" + strings.Repeat(k.pick("#", "█"), full) + strings.Repeat(k.pick(".", "░"), inner-full) + "]"
-}
-
 // wrap breaks text into lines of at most w cells, at spaces where there are any.
 func wrap(text string, w int) []string {
 	if w < 1 || text == "" {
@@ -129,6 +32,15 @@ func wrap(text string, w int) []string {
 	lines := strings.Split(ansi.Wrap(text, w, ""), "\n")
 	for i, line := range lines {
 		lines[i] = strings.TrimRight(line, " ")
+	}
+	return lines
+}
+
+// wrapped is untrusted text in lines of at most w cells.
+func (o *Opts) wrapped(r Role, text string, w int) []string {
+	lines := wrap(shown(text), w)
+	for i, line := range lines {
+		lines[i] = o.paint(r, line)
 	}
 	return lines
 }
