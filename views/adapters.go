@@ -1,7 +1,6 @@
 package views
 
 import (
-	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -18,37 +17,11 @@ var adapterList = &list[ops.Adapter]{
 	tie:    func(a, b *ops.Adapter) int { return strings.Compare(a.Name, b.Name) },
 	fields: filter.Adapters,
 	columns: []column[ops.Adapter]{
-		{
-			name: "adapter", width: 12,
-			cell:    func(_ *Opts, r *ops.Adapter) (string, Role) { return or(r.Name, unknown), Plain },
-			compare: func(a, b *ops.Adapter) int { return strings.Compare(a.Name, b.Name) },
-		},
-		{
-			name: "state", width: 15,
-			cell: func(o *Opts, r *ops.Adapter) (string, Role) {
-				s := adapterBadges.of(r.State)
-				return o.badge(s), s.role
-			},
-			compare: func(a, b *ops.Adapter) int {
-				return cmp.Compare(adapterBadges.rank(a.State), adapterBadges.rank(b.State))
-			},
-		},
-		{
-			name: "since", width: 7, drop: 4, right: true,
-			cell:    func(o *Opts, r *ops.Adapter) (string, Role) { return sinceText(o.Now, r.Since), Plain },
-			compare: func(a, b *ops.Adapter) int { return b.Since.Compare(a.Since.Time) },
-		},
-		{
-			name: "last-in", title: "LAST IN", width: 8, drop: 3, right: true,
-			cell:    func(o *Opts, r *ops.Adapter) (string, Role) { return sinceText(o.Now, r.LastInboundAt), Plain },
-			compare: func(a, b *ops.Adapter) int { return b.LastInboundAt.Compare(a.LastInboundAt.Time) },
-		},
-		{
-			name: "queue", width: 7, drop: 5, right: true,
-			cell:    func(_ *Opts, r *ops.Adapter) (string, Role) { return number(r.Queue), Plain },
-			compare: func(a, b *ops.Adapter) int { return cmp.Compare(b.Queue, a.Queue) },
-			down:    true,
-		},
+		named("adapter", 12, 0, func(r *ops.Adapter) string { return r.Name }),
+		inState(15, func(_ *Opts, r *ops.Adapter) badge { return adapterBadges.of(r.State) }, func(r *ops.Adapter) int { return adapterBadges.rank(r.State) }),
+		happened("since", 7, 4, func(r *ops.Adapter) ops.Time { return r.Since }),
+		happened("last-in", 8, 3, func(r *ops.Adapter) ops.Time { return r.LastInboundAt }),
+		counted("queue", 7, 5, number, func(r *ops.Adapter) int { return r.Queue }),
 		{
 			name: "retry", width: 8, drop: 1, right: true,
 			cell:    func(o *Opts, r *ops.Adapter) (string, Role) { return nextTry(o.Now, r), Plain },

@@ -16,44 +16,16 @@ var agentList = &list[ops.Agent]{
 	tie:    func(a, b *ops.Agent) int { return strings.Compare(a.Session, b.Session) },
 	fields: filter.Agents,
 	columns: []column[ops.Agent]{
-		{
-			name: "session", least: 22, tail: true,
-			cell:    func(_ *Opts, r *ops.Agent) (string, Role) { return or(r.Session, unknown), Plain },
-			compare: func(a, b *ops.Agent) int { return strings.Compare(a.Session, b.Session) },
-		},
-		{
-			name: "state", width: 13,
-			cell: func(o *Opts, r *ops.Agent) (string, Role) {
-				s := agentBadge(r)
-				return o.badge(s), s.role
-			},
-			compare: func(a, b *ops.Agent) int {
-				return cmp.Compare(agentBadges.rank(agentState(a)), agentBadges.rank(agentState(b)))
-			},
-		},
+		keyed(func(r *ops.Agent) string { return r.Session }),
+		inState(13, func(_ *Opts, r *ops.Agent) badge { return agentBadge(r) }, func(r *ops.Agent) int { return agentBadges.rank(agentState(r)) }),
 		{
 			name: "idle", width: 7, drop: 1, right: true,
 			cell:    func(_ *Opts, r *ops.Agent) (string, Role) { return agentIdle(r), Plain },
 			compare: func(a, b *ops.Agent) int { return cmp.Compare(idleMS(a), idleMS(b)) },
 		},
-		{
-			name: "size", width: 8, drop: 2, right: true,
-			cell:    func(_ *Opts, r *ops.Agent) (string, Role) { return size(r.Bytes), Plain },
-			compare: func(a, b *ops.Agent) int { return cmp.Compare(b.Bytes, a.Bytes) },
-			down:    true,
-		},
-		{
-			name: "messages", width: 9, drop: 4, right: true,
-			cell:    func(_ *Opts, r *ops.Agent) (string, Role) { return number(r.Messages), Plain },
-			compare: func(a, b *ops.Agent) int { return cmp.Compare(b.Messages, a.Messages) },
-			down:    true,
-		},
-		{
-			name: "children", width: 9, drop: 3, right: true,
-			cell:    func(_ *Opts, r *ops.Agent) (string, Role) { return number(r.Children), Plain },
-			compare: func(a, b *ops.Agent) int { return cmp.Compare(b.Children, a.Children) },
-			down:    true,
-		},
+		counted("size", 8, 2, size, func(r *ops.Agent) int64 { return r.Bytes }),
+		counted("messages", 9, 4, number, func(r *ops.Agent) int { return r.Messages }),
+		counted("children", 9, 3, number, func(r *ops.Agent) int { return r.Children }),
 		{
 			name: "model", width: 20, wide: true, drop: 5,
 			cell:    func(_ *Opts, r *ops.Agent) (string, Role) { return or(r.Model, unknown), Plain },

@@ -129,7 +129,7 @@ func (s *Screen) body(w, h int) []string {
 	case Overview:
 		return overviewBody(*s, w, h)
 	case Sessions, Agents, Processes, Adapters:
-		return kindOf(s.View).body(s, w, h)
+		return kinds[s.View].body(s, w, h)
 	case Shutdown:
 		return shutdownBody(*s, w, h)
 	case Events:

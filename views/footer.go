@@ -76,18 +76,18 @@ func (s *Screen) status(w int) string {
 	return l.String()
 }
 
-// listNoun is what the rows of v are called; empty for a view without a list.
-func listNoun(v View) string {
-	if k := kindOf(v); k != nil {
-		return k.name()
+// listed is what the rows of the view are called; empty for a view without a list, and before the first answer.
+func (s *Screen) listed() string {
+	if s.Link.State == LinkLoading {
+		return ""
 	}
-	return ""
+	return infoOf(s.View).noun
 }
 
-// rows is "12 of 340 sessions", empty for a view without a list.
+// rows is "12 of 340 sessions".
 func (s *Screen) rows() string {
-	noun := listNoun(s.View)
-	if noun == "" || s.Link.State == LinkLoading {
+	noun := s.listed()
+	if noun == "" {
 		return ""
 	}
 	n := Rows(&s.Snap, s.View)
@@ -95,14 +95,10 @@ func (s *Screen) rows() string {
 }
 
 func (s *Screen) sort() string {
-	if listNoun(s.View) == "" || s.Link.State == LinkLoading {
+	if s.listed() == "" {
 		return ""
 	}
-	name := s.Table.Sort
-	if name == "" {
-		name = DefaultSort(s.View)
-	}
-	text := "sort " + s.clean(name, maxWord)
+	text := "sort " + s.clean(or(s.Table.Sort, DefaultSort(s.View)), maxWord)
 	if s.Table.Reverse {
 		text += " reversed"
 	}
@@ -110,13 +106,13 @@ func (s *Screen) sort() string {
 }
 
 func (s *Screen) filter() string {
-	if s.Table.Filter == "" {
-		if listNoun(s.View) == "" || s.Link.State == LinkLoading {
-			return ""
-		}
+	switch {
+	case s.Table.Filter != "":
+		return "filter " + s.clean(s.Table.Filter, maxWord)
+	case s.listed() != "":
 		return "filter off"
 	}
-	return "filter " + s.clean(s.Table.Filter, maxWord)
+	return ""
 }
 
 // freshness is how old the picture is.

@@ -157,15 +157,3 @@ var lifeList = &list[ops.Life]{
 		},
 	},
 }
-
-// FilterLives are the lives that match the filter, in their order: see package filter.
-func FilterLives(lives []ops.Life, text string) []ops.Life {
-	if text == "" {
-		return lives
-	}
-	var out []ops.Life
-	for _, l := range lifeList.filter(lives, text) {
-		out = append(out, *l)
-	}
-	return out
-}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"gatewaytui/core/filter"
 	"gatewaytui/core/ops"
 )
 
@@ -129,8 +130,8 @@ func (s *Screen) noLives() string {
 		return "The gateway is gone, and its past lives were not read before."
 	case p.At.IsZero():
 		return "Loading the past lives."
-	case lifeList.wrong(s.Table.Filter) != "":
-		return lifeList.wrong(s.Table.Filter)
+	case wrongFilter(s.Table.Filter, filter.Lives) != "":
+		return wrongFilter(s.Table.Filter, filter.Lives)
 	case s.Table.Filter != "" && p.More:
 		return "None of the " + fmt.Sprint(p.Read) + " lives that were read matches so far."
 	case s.Table.Filter != "":

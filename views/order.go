@@ -2,6 +2,7 @@ package views
 
 import (
 	"cmp"
+	"iter"
 	"slices"
 	"time"
 
@@ -11,30 +12,30 @@ import (
 
 // rowKind is a list with rows of any type.
 type rowKind interface {
+	about() kindInfo
 	len(*ops.Snapshot) int
 	keyAt(*ops.Snapshot, int) string
 	index(*ops.Snapshot, string) int
 	order(*ops.Snapshot, TableState)
-	sorts() []string
-	tabNames() []string
-	firstSort() string
-	name() string
 	body(s *Screen, w, h int) []string
 }
 
-// kindOf is the list that v shows; nil for a view without a list.
-func kindOf(v View) rowKind {
-	switch v {
-	case Sessions:
-		return sessionList
-	case Agents:
-		return agentList
-	case Processes:
-		return processList
-	case Adapters:
-		return adapterList
+// kindInfo is what does not depend on the rows of a list: what they are called, by which columns they are sorted, the first of
+// which is used when no other is asked for, and the pages of the details.
+type kindInfo struct {
+	noun, first string
+	sorts, tabs []string
+}
+
+// kinds are the lists by the view that shows them.
+var kinds = map[View]rowKind{Sessions: sessionList, Agents: agentList, Processes: processList, Adapters: adapterList}
+
+// infoOf is empty for a view without a list.
+func infoOf(v View) (i kindInfo) {
+	if k := kinds[v]; k != nil {
+		i = k.about()
 	}
-	return nil
+	return i
 }
 
 // Order returns snap with the rows of v filtered and sorted as t says. It changes nothing of snap's and may be called
@@ -44,7 +45,7 @@ func kindOf(v View) rowKind {
 // sorted by the column that t names, the view's own one if it names none; rows that are equal there by their key. Rows
 // with a place in t.Places keep their order; see there.
 func Order(snap ops.Snapshot, v View, t TableState) ops.Snapshot {
-	if k := kindOf(v); k != nil {
+	if k := kinds[v]; k != nil {
 		k.order(&snap, t)
 	}
 	return snap
@@ -52,7 +53,7 @@ func Order(snap ops.Snapshot, v View, t TableState) ops.Snapshot {
 
 // Rows is how many rows snap has for v; 0 for a view without a list.
 func Rows(snap *ops.Snapshot, v View) int {
-	if k := kindOf(v); k != nil {
+	if k := kinds[v]; k != nil {
 		return k.len(snap)
 	}
 	return 0
@@ -61,61 +62,28 @@ func Rows(snap *ops.Snapshot, v View) int {
 // RowKey is the key of row i of v, as TableState has it; empty if v has no such row. It is what a command names as its
 // target: a session's key (for an agent, too), a pid, an adapter's name.
 func RowKey(snap *ops.Snapshot, v View, i int) string {
-	if k := kindOf(v); k != nil && i >= 0 && i < k.len(snap) {
-		return k.keyAt(snap, i)
+	if i < 0 || i >= Rows(snap, v) {
+		return ""
 	}
-	return ""
+	return kinds[v].keyAt(snap, i)
 }
 
 // RowIndex is where the row with that key is in v, -1 if it is not.
 func RowIndex(snap *ops.Snapshot, v View, key string) int {
-	if k := kindOf(v); k != nil && key != "" {
+	if k := kinds[v]; k != nil && key != "" {
 		return k.index(snap, key)
 	}
 	return -1
 }
 
 // SortColumns are the names by which the rows of v can be sorted, in the order of the columns.
-func SortColumns(v View) []string {
-	if k := kindOf(v); k != nil {
-		return k.sorts()
-	}
-	return nil
-}
+func SortColumns(v View) []string { return infoOf(v).sorts }
 
 // DefaultSort is the name of the column that v's rows are sorted by when none is named.
-func DefaultSort(v View) string {
-	if k := kindOf(v); k != nil {
-		return k.firstSort()
-	}
-	return ""
-}
+func DefaultSort(v View) string { return infoOf(v).first }
 
 // DetailTabs are the names of the pages of v's details.
-func DetailTabs(v View) []string {
-	if k := kindOf(v); k != nil {
-		return k.tabNames()
-	}
-	return nil
-}
-
-// FilterEvents are the events that match the filter, in their order: see package filter.
-func FilterEvents(events []ops.Event, text string) []ops.Event {
-	picks, err := filter.Parse(text, filter.Events)
-	switch {
-	case err != nil:
-		return nil
-	case picks.All():
-		return events
-	}
-	var out []ops.Event
-	for i := range events {
-		if picks.Match(&events[i]) {
-			out = append(out, events[i])
-		}
-	}
-	return out
-}
+func DetailTabs(v View) []string { return infoOf(v).tabs }
 
 func (l *list[T]) len(snap *ops.Snapshot) int { return len(*l.rows(snap)) }
 
@@ -131,27 +99,18 @@ func (l *list[T]) index(snap *ops.Snapshot, key string) int {
 	return -1
 }
 
-func (l *list[T]) sorts() []string {
-	var names []string
+func (l *list[T]) about() kindInfo {
+	i := kindInfo{noun: l.noun, first: l.first}
 	for _, c := range l.columns {
 		if c.sorts() {
-			names = append(names, c.name)
+			i.sorts = append(i.sorts, c.name)
 		}
 	}
-	return names
-}
-
-func (l *list[T]) tabNames() []string {
-	names := make([]string, len(l.tabs))
-	for i, t := range l.tabs {
-		names[i] = t.name
+	for _, t := range l.tabs {
+		i.tabs = append(i.tabs, t.name)
 	}
-	return names
+	return i
 }
-
-func (l *list[T]) firstSort() string { return l.first }
-
-func (l *list[T]) name() string { return l.noun }
 
 // order puts the filtered and sorted rows in the place of all of them.
 func (l *list[T]) order(snap *ops.Snapshot, t TableState) {
@@ -167,22 +126,45 @@ func (l *list[T]) order(snap *ops.Snapshot, t TableState) {
 
 // filter is the rows that match; none if the filter is wrong, which emptyBody then says.
 func (l *list[T]) filter(rows []T, text string) []*T {
-	picks, err := filter.Parse(text, l.fields)
-	if err != nil {
-		return nil
-	}
 	picked := make([]*T, 0, len(rows))
-	for i := range rows {
-		if picks.Match(&rows[i]) {
-			picked = append(picked, &rows[i])
-		}
+	for i := range matches(rows, text, l.fields) {
+		picked = append(picked, &rows[i])
 	}
 	return picked
 }
 
-// wrong says what is wrong with a filter, nothing if it can be read.
-func (l *list[T]) wrong(text string) string { return wrongFilter(text, l.fields) }
+// matches are the indexes of the rows that match a filter (package filter); none if it is wrong.
+func matches[T any](rows []T, text string, fields []filter.Field[T]) iter.Seq[int] {
+	return func(yield func(int) bool) {
+		picks, err := filter.Parse(text, fields)
+		for i := 0; err == nil && i < len(rows); i++ {
+			if picks.Match(&rows[i]) && !yield(i) {
+				return
+			}
+		}
+	}
+}
 
+// kept are the rows that match, in their order.
+func kept[T any](rows []T, text string, fields []filter.Field[T]) (out []T) {
+	if text == "" {
+		return rows
+	}
+	for i := range matches(rows, text, fields) {
+		out = append(out, rows[i])
+	}
+	return out
+}
+
+// FilterEvents are the events that match the filter, in their order: see package filter.
+func FilterEvents(events []ops.Event, text string) []ops.Event {
+	return kept(events, text, filter.Events)
+}
+
+// FilterLives are the lives that match the filter, in their order: see package filter.
+func FilterLives(lives []ops.Life, text string) []ops.Life { return kept(lives, text, filter.Lives) }
+
+// wrongFilter says what is wrong with a filter, nothing if it can be read.
 func wrongFilter[T any](text string, fields []filter.Field[T]) string {
 	if _, err := filter.Parse(text, fields); err != nil {
 		return shown(err.Error())

@@ -2,7 +2,6 @@ package views
 
 import (
 	"cmp"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -31,55 +30,22 @@ var processList = &list[ops.Process]{
 			cell:    commandCell,
 			compare: func(a, b *ops.Process) int { return strings.Compare(a.Command, b.Command) },
 		},
-		{
-			name: "state", width: 12,
-			cell: func(o *Opts, r *ops.Process) (string, Role) {
-				s := processBadges.of(r.State)
-				return o.badge(s), s.role
-			},
-			compare: func(a, b *ops.Process) int {
-				return cmp.Compare(processBadges.rank(a.State), processBadges.rank(b.State))
-			},
-		},
+		inState(12, func(_ *Opts, r *ops.Process) badge { return processBadges.of(r.State) }, func(r *ops.Process) int { return processBadges.rank(r.State) }),
 		{
 			name: "session", width: 16, drop: 4, tail: true,
 			cell:    func(_ *Opts, r *ops.Process) (string, Role) { return or(r.Session, "-"), Plain },
 			compare: func(a, b *ops.Process) int { return strings.Compare(a.Session, b.Session) },
 		},
-		{
-			name: "tree", width: 5, drop: 5, right: true,
-			cell:    func(_ *Opts, r *ops.Process) (string, Role) { return treeText(r), Plain },
-			compare: func(a, b *ops.Process) int { return cmp.Compare(b.TreeSize, a.TreeSize) },
-			down:    true,
-		},
-		{
-			name: "cpu", width: 7, drop: 3, right: true,
-			cell:    func(_ *Opts, r *ops.Process) (string, Role) { return percent(r.CPUPct), Plain },
-			compare: func(a, b *ops.Process) int { return cmp.Compare(sane(b.CPUPct), sane(a.CPUPct)) },
-			down:    true,
-		},
-		{
-			name: "rss", width: 8, drop: 2, right: true,
-			cell:    func(_ *Opts, r *ops.Process) (string, Role) { return size(r.RSSBytes), Plain },
-			compare: func(a, b *ops.Process) int { return cmp.Compare(b.RSSBytes, a.RSSBytes) },
-			down:    true,
-		},
-		{
-			name: "age", width: 7, drop: 1, right: true,
-			cell:    func(_ *Opts, r *ops.Process) (string, Role) { return ageText(r.AgeMS), Plain },
-			compare: func(a, b *ops.Process) int { return cmp.Compare(b.AgeMS, a.AgeMS) },
-			down:    true,
-		},
+		counted("tree", 5, 5, treeText, func(r *ops.Process) int { return r.TreeSize }),
+		counted("cpu", 7, 3, percent, func(r *ops.Process) float64 { return r.CPUPct }),
+		counted("rss", 8, 2, size, func(r *ops.Process) int64 { return r.RSSBytes }),
+		counted("age", 7, 1, ageText, func(r *ops.Process) int64 { return r.AgeMS }),
 		{
 			name: "policy", title: "ENDS WITH", width: 9, drop: 6,
 			cell:    func(_ *Opts, r *ops.Process) (string, Role) { return or(string(r.Policy), unknown), Plain },
 			compare: func(a, b *ops.Process) int { return cmp.Compare(a.Policy, b.Policy) },
 		},
-		{
-			name: "origin", width: 8, drop: 8,
-			cell:    func(_ *Opts, r *ops.Process) (string, Role) { return or(string(r.Origin), unknown), Plain },
-			compare: func(a, b *ops.Process) int { return cmp.Compare(a.Origin, b.Origin) },
-		},
+		named("origin", 8, 8, func(r *ops.Process) string { return string(r.Origin) }),
 		{
 			name: "output", title: "LAST OUTPUT", width: 26, wide: true, drop: 7,
 			cell: func(_ *Opts, r *ops.Process) (string, Role) {
@@ -127,19 +93,11 @@ func pidText(pid int) string {
 	return strconv.Itoa(pid)
 }
 
-func treeText(r *ops.Process) string {
-	if r.TreeSize < 0 {
+func treeText(n int) string {
+	if n < 0 {
 		return "?"
 	}
-	return strconv.Itoa(r.TreeSize)
-}
-
-// sane makes a number that is none the smallest, so that rows have one order.
-func sane(f float64) float64 {
-	if math.IsNaN(f) {
-		return math.Inf(-1)
-	}
-	return f
+	return strconv.Itoa(n)
 }
 
 // trees puts each row below its parent, if that is there and of the same session; rows come sorted by session. Parents
@@ -238,7 +196,7 @@ func processDetails(s *Screen, r *ops.Process, w int) []string {
 		{"pid", pidText(r.PID) + ", parent " + pidText(r.PPID) + ", started at tick " + strconv.FormatUint(r.StartTicks, 10)},
 		{"state", state},
 		{"session", or(r.Session, "none")},
-		{"tree", treeText(r) + " processes, cpu " + percent(r.CPUPct) + ", rss " + size(r.RSSBytes)},
+		{"tree", treeText(r.TreeSize) + " processes, cpu " + percent(r.CPUPct) + ", rss " + size(r.RSSBytes)},
 		{"age", ageText(r.AgeMS)},
 		{"ends with", endsWith(r.Policy) + ", " + or(string(r.Origin), "origin "+unknown)},
 		{"command", or(r.Command, unknown)},

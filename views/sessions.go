@@ -25,26 +25,9 @@ var sessionList = &list[ops.Session]{
 			},
 			urgent: (*ops.Session).NeedsAttention,
 		},
-		{
-			name: "session", least: 22, tail: true,
-			cell:    func(_ *Opts, r *ops.Session) (string, Role) { return or(r.Key, unknown), Plain },
-			compare: func(a, b *ops.Session) int { return strings.Compare(a.Key, b.Key) },
-		},
-		{
-			name: "adapter", width: 9, drop: 6,
-			cell:    func(_ *Opts, r *ops.Session) (string, Role) { return or(r.Platform, unknown), Plain },
-			compare: func(a, b *ops.Session) int { return strings.Compare(a.Platform, b.Platform) },
-		},
-		{
-			name: "state", width: 13,
-			cell: func(o *Opts, r *ops.Session) (string, Role) {
-				b := sessionBadge(o.Now, r)
-				return o.badge(b), b.role
-			},
-			compare: func(a, b *ops.Session) int {
-				return cmp.Compare(sessionBadges.rank(a.State), sessionBadges.rank(b.State))
-			},
-		},
+		keyed(func(r *ops.Session) string { return r.Key }),
+		named("adapter", 9, 6, func(r *ops.Session) string { return r.Platform }),
+		inState(13, func(o *Opts, r *ops.Session) badge { return sessionBadge(o.Now, r) }, func(r *ops.Session) int { return sessionBadges.rank(r.State) }),
 		{
 			name: "turn", width: 8, drop: 1, right: true,
 			cell:    func(o *Opts, r *ops.Session) (string, Role) { return clockSince(o.Now, r.TurnStartedAt), Plain },
@@ -52,30 +35,15 @@ var sessionList = &list[ops.Session]{
 			down:    true,
 		},
 		{
-			name: "tokens", width: 7, drop: 4, right: true,
+			name: "tokens", width: 7, drop: 4, right: true, down: true,
 			cell: func(_ *Opts, r *ops.Session) (string, Role) { return sessionTokens(r), Plain },
 			compare: func(a, b *ops.Session) int {
 				return cmp.Compare(b.TokensIn+b.TokensOut, a.TokensIn+a.TokensOut)
 			},
-			down: true,
 		},
-		{
-			name: "procs", width: 7, drop: 3, right: true,
-			cell:    func(_ *Opts, r *ops.Session) (string, Role) { return number(r.Processes), Plain },
-			compare: func(a, b *ops.Session) int { return cmp.Compare(b.Processes, a.Processes) },
-			down:    true,
-		},
-		{
-			name: "queue", width: 7, drop: 5, right: true,
-			cell:    func(_ *Opts, r *ops.Session) (string, Role) { return number(r.Queued), Plain },
-			compare: func(a, b *ops.Session) int { return cmp.Compare(b.Queued, a.Queued) },
-			down:    true,
-		},
-		{
-			name: "last", width: 7, drop: 2, right: true,
-			cell:    func(o *Opts, r *ops.Session) (string, Role) { return sinceText(o.Now, r.LastActivityAt), Plain },
-			compare: func(a, b *ops.Session) int { return b.LastActivityAt.Compare(a.LastActivityAt.Time) },
-		},
+		counted("procs", 7, 3, number, func(r *ops.Session) int { return r.Processes }),
+		counted("queue", 7, 5, number, func(r *ops.Session) int { return r.Queued }),
+		happened("last", 7, 2, func(r *ops.Session) ops.Time { return r.LastActivityAt }),
 		{
 			name: "user", width: 14, drop: 8,
 			cell:    func(_ *Opts, r *ops.Session) (string, Role) { return r.User, Plain },

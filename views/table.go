@@ -1,6 +1,7 @@
 package views
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -32,7 +33,7 @@ type list[T any] struct {
 
 // column is one column of a list.
 type column[T any] struct {
-	// name is what a sort and a filter call it; title stands in the header, and is the name in capitals if empty.
+	// name is what a sort and a filter call it; title stands in the header, and is the name's words in capitals if empty.
 	name, title string
 	// width is in cells. The column with width 0, one in each list, takes what the others leave, and least at the least
 	// as long as there is another one to drop.
@@ -56,6 +57,52 @@ type column[T any] struct {
 
 // sorts reports whether rows can be sorted by the column.
 func (c *column[T]) sorts() bool { return c.compare != nil || c.at != nil }
+
+// named is a column of a text without a word for an empty one.
+func named[T any](name string, width, drop int, of func(*T) string) column[T] {
+	return column[T]{
+		name: name, width: width, drop: drop,
+		cell:    func(_ *Opts, r *T) (string, Role) { return or(of(r), unknown), Plain },
+		compare: func(a, b *T) int { return strings.Compare(of(a), of(b)) },
+	}
+}
+
+// keyed is the column of the key of a session, of which the end tells the most.
+func keyed[T any](of func(*T) string) column[T] {
+	c := named("session", 0, 0, of)
+	c.least, c.tail = 22, true
+	return c
+}
+
+// counted is a column of a number, the greatest first.
+func counted[T any, N cmp.Ordered](name string, width, drop int, show func(N) string, of func(*T) N) column[T] {
+	return column[T]{
+		name: name, width: width, drop: drop, right: true, down: true,
+		cell:    func(_ *Opts, r *T) (string, Role) { return show(of(r)), Plain },
+		compare: func(a, b *T) int { return cmp.Compare(of(b), of(a)) },
+	}
+}
+
+// happened is a column of a moment as its age, the newest first.
+func happened[T any](name string, width, drop int, of func(*T) ops.Time) column[T] {
+	return column[T]{
+		name: name, width: width, drop: drop, right: true,
+		cell:    func(o *Opts, r *T) (string, Role) { return sinceText(o.Now, of(r)), Plain },
+		compare: func(a, b *T) int { return of(b).Compare(of(a).Time) },
+	}
+}
+
+// inState is the column of the badge, in the order of the table of badges.
+func inState[T any](width int, of func(*Opts, *T) badge, rank func(*T) int) column[T] {
+	return column[T]{
+		name: "state", width: width,
+		cell: func(o *Opts, r *T) (string, Role) {
+			b := of(o, r)
+			return o.badge(b), b.role
+		},
+		compare: func(a, b *T) int { return cmp.Compare(rank(a), rank(b)) },
+	}
+}
 
 // tab is one page of the details.
 type tab[T any] struct {
@@ -184,10 +231,7 @@ func (l *list[T]) header(s *Screen, b []byte, columns []placed[T]) []byte {
 	by := l.column(s.Table.Sort)
 	b = append(b, "   "...)
 	for _, c := range columns {
-		title := c.title
-		if title == "" {
-			title = strings.ToUpper(c.name)
-		}
+		title := or(c.title, strings.ToUpper(strings.ReplaceAll(c.name, "-", " ")))
 		if c.column == by {
 			arrow := glyphUp
 			if c.down != s.Table.Reverse {
@@ -274,8 +318,8 @@ func (l *list[T]) emptyBody(s *Screen, w int) []string {
 		if s.Link.Err != "" {
 			text += " " + s.clean(s.Link.Err, maxShown)
 		}
-	case l.wrong(s.Table.Filter) != "":
-		text = l.wrong(s.Table.Filter)
+	case wrongFilter(s.Table.Filter, l.fields) != "":
+		text = wrongFilter(s.Table.Filter, l.fields)
 	case s.Table.Filter != "" && s.Table.Total > 0:
 		text = "0 of " + number(s.Table.Total) + " match `" + s.clean(s.Table.Filter, maxWord) + "`; esc clears"
 	case s.Link.State == LinkGone:
