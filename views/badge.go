@@ -19,7 +19,7 @@ var badgeUnknown = badge{glyphUnknown, unknown, Slow}
 
 // badges are the badges of one kind of state, ordered from what needs a person to what does not. A list sorted by state
 // has this order.
-type badges[S ~string] []struct {
+type badges[S comparable] []struct {
 	state S
 	badge
 }
@@ -96,31 +96,27 @@ func agentState(r *ops.Agent) ops.AgentState {
 	return r.State
 }
 
-// lifeBadge is the badge of how a life ended.
-func lifeBadge(l *ops.Life) badge {
-	switch l.Outcome {
-	case ops.OutcomeClean:
-		if l.Shutdown != nil && l.Shutdown.Outcome == ops.ShutdownForced {
-			return badge{glyphSlow, "clean, forced", Slow}
-		}
-		return badge{glyphDone, "clean", Good}
-	case ops.OutcomeCutShort:
-		word := "cut short"
-		if l.Phase != "" {
-			word += " in " + term40(l.Phase)
-		}
-		return badge{glyphBad, word, Bad}
-	case ops.OutcomeCrashed:
-		return badge{glyphFail, "crashed", Danger}
-	case ops.OutcomeRunning:
-		return badge{glyphRun, "running", Busy}
-	case outcomeGone:
-		return badge{glyphUnknown, "gone, end not seen", Slow}
-	}
-	return badgeUnknown
+var lifeBadges = badges[ops.Outcome]{
+	{ops.OutcomeCrashed, badge{glyphFail, "crashed", Danger}},
+	{ops.OutcomeCutShort, badge{glyphBad, "cut short", Bad}},
+	{outcomeGone, badge{glyphUnknown, "gone, end not seen", Slow}},
+	{ops.OutcomeRunning, badge{glyphRun, "running", Busy}},
+	{ops.OutcomeClean, badge{glyphDone, "clean", Good}},
 }
 
-// The badges of a phase or an item of a stop.
+// lifeBadge is the badge of how a life ended.
+func lifeBadge(l *ops.Life) badge {
+	b := lifeBadges.of(l.Outcome)
+	switch {
+	case l.Outcome == ops.OutcomeClean && l.Shutdown != nil && l.Shutdown.Outcome == ops.ShutdownForced:
+		return badge{glyphSlow, "clean, forced", Slow}
+	case l.Outcome == ops.OutcomeCutShort && l.Phase != "":
+		b.word += " in " + term40(l.Phase)
+	}
+	return b
+}
+
+// The badges of a phase or an item of a stop, by its state and in addition to it.
 var (
 	badgeWait      = badge{glyphIdle, "wait", Muted}
 	badgeRun       = badge{glyphRun, "run", Busy}
@@ -131,6 +127,16 @@ var (
 	badgeFailed    = badge{glyphFail, "failed", Bad}
 	badgeSkipped   = badge{glyphSkip, "skipped", Muted}
 	badgeAbandoned = badge{glyphSkip, "abandoned", Bad}
+
+	stepBadges = badges[ops.StepState]{
+		{ops.StepFailed, badgeFailed},
+		{ops.StepTimedOut, badgeLate},
+		{ops.StepRunning, badgeRun},
+		{ops.StepPending, badgeWait},
+		{ops.StepSkipped, badgeSkipped},
+		{ops.StepDone, badgeDone},
+	}
+	paceBadges = badges[ops.Pace]{{ops.PaceStuck, badgeStuck}, {ops.PaceSlow, badgeSlow}, {ops.PaceNormal, badgeRun}}
 )
 
 // The badges of what the overview reports in addition to the states of rows.

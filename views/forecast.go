@@ -1,6 +1,7 @@
 package views
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -104,14 +105,13 @@ func (v stopAt) current() (ops.Phase, int) {
 }
 
 // reached is the number of the phase that runs, or of the last one that has ended.
-func (v stopAt) reached() int {
-	n := 0
+func (v stopAt) reached() (n int) {
 	for i, p := range v.Phases {
 		if p.State != ops.StepPending {
 			n = i + 1
 		}
 		if p.State == ops.StepRunning {
-			return n
+			break
 		}
 	}
 	return n
@@ -182,64 +182,30 @@ func (v stopAt) wait(p ops.Phase, it ops.Item) ops.Wait {
 
 // itemBadge judges an item of phase p.
 func (v stopAt) itemBadge(p ops.Phase, it ops.Item) badge {
-	switch it.State {
-	case ops.StepPending:
-		return badgeWait
-	case ops.StepRunning:
-		switch v.wait(p, it).Pace() {
-		case ops.PaceStuck:
-			return badgeStuck
-		case ops.PaceSlow:
-			return badgeSlow
-		}
-		return badgeRun
-	case ops.StepDone:
-		return badgeDone
-	case ops.StepTimedOut:
-		if p.Then == ops.ThenInterrupted { // it is interrupted next, not left behind
-			return badgeLate
-		}
-		return badgeAbandoned
-	case ops.StepFailed:
-		return badgeFailed
-	case ops.StepSkipped:
+	switch {
+	case it.State == ops.StepRunning:
+		return paceBadges.of(v.wait(p, it).Pace())
+	case it.State == ops.StepSkipped, it.State == ops.StepTimedOut && p.Then != ops.ThenInterrupted: // it is left behind
 		return badgeAbandoned
 	}
-	return badgeUnknown
+	return stepBadges.of(it.State)
 }
 
 // phaseBadge judges a phase: one that runs is as bad as the worst of its items.
 func (v stopAt) phaseBadge(p ops.Phase) badge {
-	switch p.State {
-	case ops.StepPending:
-		return badgeWait
-	case ops.StepRunning:
-		worst := badgeRun
-		if most := millis(p.BudgetMS); most > 0 && v.elapsed(p.ElapsedMS, p.State) > most {
-			worst = badgeStuck
-		}
-		for _, it := range p.Items {
-			if it.State != ops.StepRunning {
-				continue
-			}
-			switch m := v.itemBadge(p, it); {
-			case m == badgeStuck:
-				return m
-			case m == badgeSlow && worst == badgeRun:
-				worst = m
-			}
-		}
-		return worst
-	case ops.StepDone:
-		return badgeDone
-	case ops.StepTimedOut:
-		return badgeLate
-	case ops.StepFailed:
-		return badgeFailed
-	case ops.StepSkipped:
-		return badgeSkipped
+	if p.State != ops.StepRunning {
+		return stepBadges.of(p.State)
 	}
-	return badgeUnknown
+	worst := ops.PaceNormal
+	if most := millis(p.BudgetMS); most > 0 && v.elapsed(p.ElapsedMS, p.State) > most {
+		worst = ops.PaceStuck
+	}
+	for _, it := range p.Items {
+		if it.State == ops.StepRunning {
+			worst = max(worst, v.wait(p, it).Pace())
+		}
+	}
+	return paceBadges.of(worst)
 }
 
 // StopItem is the item of the running phase that the shutdown view shows as selected, "kind:id", and its phase: the one
@@ -293,23 +259,14 @@ func (v stopAt) chosen(p ops.Phase, key string) (ops.Item, bool) {
 // drawn are the items of p in the order of the list: those that run, then those that did not end well, then the rest, each
 // in the core's order.
 func drawn(p ops.Phase) []ops.Item {
-	out := make([]ops.Item, 0, len(p.Items))
-	for rank := range 3 {
-		for _, it := range p.Items {
-			if rankOf(it.State) == rank {
-				out = append(out, it)
-			}
+	rank := func(it ops.Item) int {
+		switch it.State {
+		case ops.StepRunning:
+			return 0
+		case ops.StepPending, ops.StepDone:
+			return 2
 		}
+		return 1
 	}
-	return out
-}
-
-func rankOf(s ops.StepState) int {
-	switch s {
-	case ops.StepRunning:
-		return 0
-	case ops.StepPending, ops.StepDone:
-		return 2
-	}
-	return 1
+	return slices.SortedStableFunc(slices.Values(p.Items), func(a, b ops.Item) int { return cmp.Compare(rank(a), rank(b)) })
 }

@@ -12,14 +12,20 @@ import (
 // maxWord is how much of one untrusted word the header shows, in runes.
 const maxWord = 40
 
-// header is the two lines above every view but that of a shutdown: the gateway and the link to it, then its counts or,
-// first, what is wrong.
-func (s *Screen) header(w int) []string {
+// head begins a line that names the program and says of a demo that it is one.
+func (s *Screen) head(w int) *line {
 	l := s.line(w)
-	if s.W >= 40 {
+	if w >= 40 {
 		l.add(0, Heading, "gatewaytui")
 	}
 	s.demoBadge(l)
+	return l
+}
+
+// header is the two lines above every view but that of a shutdown: the gateway and the link to it, then its counts or,
+// first, what is wrong.
+func (s *Screen) header(w int) []string {
+	l := s.head(w)
 	s.state(l)
 	if s.Link.ReadOnly {
 		l.add(2, Accent, "read-only")

@@ -19,10 +19,8 @@ type folding struct {
 	names      bool // the line with the names of the columns
 }
 
-func folded(n int) int { return max(n-1, 0) }
-
 func (d *stopDraw) phaseLines(f folding) int {
-	n := 1 + len(d.Phases) - folded(f.done) - folded(f.wait)
+	n := 1 + len(d.Phases) - max(f.done-1, 0) - max(f.wait-1, 0)
 	if f.names {
 		n++
 	}
@@ -33,28 +31,15 @@ func (d *stopDraw) phaseLines(f folding) int {
 // phases are folded first, then waiting ones, then events go; the running phase and its items stay.
 func (d *stopDraw) column(w, h int, withEvents bool) []string {
 	events := d.stopEvents()
-	least, running := 0, 0
+	least, items := 0, 0
 	if withEvents && len(events) > 0 {
 		least = 1 + min(len(events), 2)
 	}
-	for _, it := range d.phase.Items {
-		if it.State == ops.StepRunning {
-			running++
-		}
-	}
-	items := 0
 	if d.at >= 0 {
-		items = 1 + max(running, 1)
+		items = 1 + max(waitedFor(d.phase.Items), 1)
 	}
-	ended, waiting := d.ends()
-	f := folding{names: true}
+	f := d.fold(h - items - least)
 	short := func() bool { return d.phaseLines(f)+items+least > h }
-	for short() && ended >= 2 && f.done < ended {
-		f.done = max(f.done+1, 2)
-	}
-	for short() && waiting >= 2 && f.wait < waiting {
-		f.wait = max(f.wait+1, 2)
-	}
 	if short() {
 		least = 0
 	}
@@ -77,15 +62,30 @@ func (d *stopDraw) column(w, h int, withEvents bool) []string {
 	return lines
 }
 
-// ends is how many phases at the beginning are over, and how many at the end wait.
-func (d *stopDraw) ends() (ended, waiting int) {
+// fold folds as few phases as it takes to draw them in room lines: first those at the beginning that are over, then those at the
+// end that wait, and in a report the other way round.
+func (d *stopDraw) fold(room int) folding {
+	f, ended, waiting := folding{names: true}, 0, 0
 	for ended < len(d.Phases) && d.Phases[ended].State.Over() {
 		ended++
 	}
 	for waiting < len(d.Phases)-ended && d.Phases[len(d.Phases)-1-waiting].State == ops.StepPending {
 		waiting++
 	}
-	return ended, waiting
+	type end struct {
+		folded *int
+		of     int
+	}
+	ends := []end{{&f.done, ended}, {&f.wait, waiting}}
+	if d.kind != stopRuns {
+		slices.Reverse(ends)
+	}
+	for _, e := range ends {
+		for d.phaseLines(f) > room && e.of >= 2 && *e.folded < e.of {
+			*e.folded = max(*e.folded+1, 2)
+		}
+	}
+	return f
 }
 
 // Widths of the table's columns: what stands before the name, and each column with the blanks before it.
@@ -107,7 +107,11 @@ func (d *stopDraw) phaseTable(f folding, w int) []string {
 			head += d.right(Muted, "ITEMS", itemsCol)
 		}
 		head += d.right(Muted, "TIME / BUDGET", timeCol+budgetCol) + "  "
-		lines = append(lines, head+d.cell(Muted, d.resultTitle(), w-cellsOf(head)))
+		result := "RESULT"
+		if d.kind == stopRuns {
+			result += ", NEXT STEP"
+		}
+		lines = append(lines, head+d.cell(Muted, result, w-cellsOf(head)))
 	}
 	n := len(d.Phases)
 	for i := 0; i < n; i++ {
@@ -125,29 +129,19 @@ func (d *stopDraw) phaseTable(f folding, w int) []string {
 	return lines
 }
 
-func (d *stopDraw) resultTitle() string {
-	if d.kind == stopRuns {
-		return "RESULT, NEXT STEP"
-	}
-	return "RESULT"
-}
-
 // tableRow puts a row of the phase table together.
 func (d *stopDraw) tableRow(selected bool, name string, m badge, items, took, budget, result string, wide bool, w int) string {
-	line := " " + pointer(selected) + d.cell(roleOf(selected), name, nameCol+4) + d.cell(m.role, d.badge(m), stateCol)
+	role := Plain
+	if selected {
+		role = Accent
+	}
+	line := " " + pointer(selected) + d.cell(role, name, nameCol+4) + d.cell(m.role, d.badge(m), stateCol)
 	used := 3 + nameCol + 4 + stateCol + timeCol + budgetCol + 2
 	if wide {
 		line += d.right(Plain, items, itemsCol)
 		used += itemsCol
 	}
 	return line + d.right(Plain, took, timeCol) + " / " + d.right(Plain, budget, budgetCol-3) + "  " + d.cut(result, w-used)
-}
-
-func roleOf(selected bool) Role {
-	if selected {
-		return Accent
-	}
-	return Plain
 }
 
 func (d *stopDraw) phaseRow(i int, wide bool, w int) string {
@@ -218,61 +212,57 @@ func (d *stopDraw) result(p ops.Phase) string {
 	}
 	var parts []string
 	for _, g := range []struct {
-		marks []badge
+		badge badge
 		word  string
-	}{{[]badge{badgeLate}, "interrupted: "}, {[]badge{badgeAbandoned}, "gave up: "}, {[]badge{badgeFailed}, "failed: "}} {
-		var list []string
-		for _, it := range p.Items {
-			if slices.Contains(g.marks, d.itemBadge(p, it)) {
-				list = append(list, d.cut(shown(it.ID), 24))
-			}
-		}
+	}{{badgeLate, "interrupted: "}, {badgeAbandoned, "gave up: "}, {badgeFailed, "failed: "}} {
+		list := d.named(p.Items, func(it ops.Item) bool { return d.itemBadge(p, it) == g.badge })
 		if len(list) > 0 {
 			parts = append(parts, g.word+names(list, 2))
 		}
 	}
-	if len(parts) == 0 {
-		return shown(p.Detail)
+	return or(strings.Join(parts, "; "), shown(p.Detail))
+}
+
+// named are the items that are meant, by name.
+func (d *stopDraw) named(items []ops.Item, meant func(ops.Item) bool) (list []string) {
+	for _, it := range items {
+		if meant(it) {
+			list = append(list, d.cut(shown(it.ID), 24))
+		}
 	}
-	return strings.Join(parts, "; ")
+	return list
+}
+
+// isRunning reports whether the item is waited for; waitedFor counts such items.
+func isRunning(it ops.Item) bool { return it.State == ops.StepRunning }
+
+func waitedFor(items []ops.Item) (n int) {
+	for _, it := range items {
+		if isRunning(it) {
+			n++
+		}
+	}
+	return n
 }
 
 // itemList draws the items of the running phase in at most h lines, the selected one in sight.
 func (d *stopDraw) itemList(w, h int) []string {
 	items := drawn(d.phase)
-	left := 0
-	for _, it := range items {
-		if it.State == ops.StepRunning {
-			left++
-		}
-	}
+	left := waitedFor(items)
 	title := fmt.Sprintf("phase %d %s: %d of %d left", d.at+1, d.phaseName(d.phase), left, len(items))
 	if n := len(d.NotAwaited); n > 0 && d.phase.Name == "drain" {
-		var list []string
-		for _, it := range d.NotAwaited[:min(n, 3)] {
-			list = append(list, d.cut(shown(it.ID), 24))
-		}
-		if n > len(list) { // only the count of the rest is said
-			list = append(list, make([]string, n-len(list))...)
-		}
-		title += ", not awaited: " + names(list, 2)
+		title += ", not awaited: " + names(d.named(d.NotAwaited, func(ops.Item) bool { return true }), 2)
 	}
 	lines := []string{d.rule(title, w)}
 	if len(items) == 0 {
 		lines = append(lines, d.paint(Muted, "   nothing is waited for yet"))
 	}
 	width := 8
-	sel := 0
-	for i, it := range items {
-		width = max(width, cellsOf(shown(it.ID)))
-		if d.has && it.Key() == d.item.Key() {
-			sel = i
-		}
-	}
-	for _, it := range d.NotAwaited {
+	for _, it := range slices.Concat(items, d.NotAwaited) {
 		width = max(width, cellsOf(shown(it.ID)))
 	}
 	width = min(width, max(w/4, 8))
+	sel := max(slices.IndexFunc(items, func(it ops.Item) bool { return d.has && it.Key() == d.item.Key() }), 0)
 	total := len(items) + len(d.NotAwaited)
 	room := max(h-len(lines), 1)
 	rows := min(room, total)
@@ -302,13 +292,13 @@ func (d *stopDraw) itemList(w, h int) []string {
 func (d *stopDraw) itemRow(it ops.Item, selected bool, width, w int) string {
 	m := d.itemBadge(d.phase, it)
 	const state, took = 9, 7
-	sel, role := "   ", Plain
+	role := Plain
 	if selected {
-		sel, role = " > ", Selected
+		role = Selected
 	}
 	line := d.paint(m.role, d.glyph(m.glyph)) + " " + d.cell(role, shown(it.ID), width) + " " +
 		d.cell(m.role, m.word, state) + d.right(Plain, tenths(d.elapsed(it.ElapsedMS, it.State)), took) + "  "
-	return sel + line + d.cutKeepingTime(d.reason(d.phase, it), w-3-2-width-1-state-took-2)
+	return " " + pointer(selected) + line + d.cutKeepingTime(d.reason(d.phase, it), w-3-2-width-1-state-took-2)
 }
 
 // reason is what an item waits on, in its own words where it has any, or how it ended.

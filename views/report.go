@@ -19,16 +19,7 @@ func (d *stopDraw) report(w, h int) []string {
 	lines := []string{d.rule(title, w)}
 	lines = append(lines, d.facts(d.reportFacts(), 12, w)...)
 	bad := d.badItems(w)
-	f := folding{names: true}
-	room := h - len(lines) - len(bad)
-	ended, waiting := d.ends()
-	for d.phaseLines(f) > room && waiting >= 2 && f.wait < waiting {
-		f.wait = max(f.wait+1, 2)
-	}
-	for d.phaseLines(f) > room && ended >= 2 && f.done < ended {
-		f.done = max(f.done+1, 2)
-	}
-	lines = append(lines, d.phaseTable(f, w)...)
+	lines = append(lines, d.phaseTable(d.fold(h-len(lines)-len(bad)), w)...)
 	lines = append(lines, bad...)
 	if left := h - len(lines); left >= 4 {
 		lines = append(lines, d.timeline(w, left)...)
@@ -123,11 +114,7 @@ func (d *stopDraw) overran() string {
 	var list []string
 	for _, p := range d.Overran() {
 		text := d.phaseName(p)
-		var who []string
-		for _, it := range p.Items {
-			who = append(who, d.cut(shown(it.ID), 24))
-		}
-		if len(who) > 0 {
+		if who := d.named(p.Items, func(ops.Item) bool { return true }); len(who) > 0 {
 			text += " (" + names(who, 3) + ")"
 		}
 		list = append(list, text)

@@ -134,9 +134,7 @@ func askedBy(reason, who string) (string, bool) {
 // identity says which gateway stops, for how long already, and why.
 func (d *stopDraw) identity(w int) string {
 	s := d.s
-	l := s.line(w).add(0, Heading, "gatewaytui")
-	s.demoBadge(l)
-	l.add(2, Bad, "STOPPING "+clock(d.now))
+	l := s.head(w).add(2, Bad, "STOPPING "+clock(d.now))
 	if s.Link.State == LinkStale {
 		l.add(2, Danger, "STALE "+s.seen())
 	}
@@ -271,14 +269,9 @@ func (d *stopDraw) notAwaited() string {
 // gone is what is known of a stop whose gateway is not there any more and wrote no end.
 func (d *stopDraw) gone(w int) []string {
 	s := d.s
-	l := s.line(w)
-	if w >= 40 {
-		l.add(0, Heading, "gatewaytui")
-	}
-	s.demoBadge(l)
-	l.add(2, Danger, "GONE "+s.seen()).add(2, Plain, "last state STOPPING").add(1, Plain, clock(d.now))
+	l := s.head(w).add(2, Danger, "GONE "+s.seen()).add(2, Plain, "last state STOPPING").add(1, Plain, clock(d.now))
 	if !s.Link.At.IsZero() {
-		l.add(1, Plain, "seen "+s.Link.At.In(s.Now.Location()).Format(time.TimeOnly))
+		l.add(1, Plain, "seen "+timeOfDay(s.Now, ops.At(s.Link.At)))
 	}
 	l.add(3, Plain, "pid "+number(s.Snap.PID))
 	why := "exit: not seen"
@@ -295,16 +288,11 @@ func (d *stopDraw) gone(w int) []string {
 // ended is the header after a gateway has ended as it said it would.
 func (d *stopDraw) ended(w int) []string {
 	s := d.s
-	l := s.line(w)
-	if w >= 40 {
-		l.add(0, Heading, "gatewaytui")
-	}
-	s.demoBadge(l)
 	role := Good
 	if d.Outcome != ops.ShutdownClean {
 		role = Bad
 	}
-	l.add(2, role, "ENDED "+or(term40(d.Outcome), unknown)).add(2, Plain, fmt.Sprintf("exit code %d", d.ExitCode)).add(2, Plain, "after "+clock(d.now))
+	l := s.head(w).add(2, role, "ENDED "+or(term40(d.Outcome), unknown)).add(2, Plain, fmt.Sprintf("exit code %d", d.ExitCode)).add(2, Plain, "after "+clock(d.now))
 	l.add(3, Plain, "pid "+number(s.Snap.PID))
 	return []string{l.end(Muted, s.role()), d.cut("Waiting for a new gateway"+s.search()+".", w)}
 }
@@ -319,15 +307,11 @@ func (d *stopDraw) lastWord() string {
 	stores := false
 	for _, p := range d.Phases {
 		stores = stores || p.Name == "stores" && p.State == ops.StepDone
-		for _, it := range p.Items {
-			switch d.itemBadge(p, it) {
-			case badgeAbandoned, badgeFailed:
-				left = append(left, d.cut(shown(it.ID), 24))
-			}
-			if it.State == ops.StepRunning {
-				waited = append(waited, d.cut(shown(it.ID), 24))
-			}
-		}
+		waited = append(waited, d.named(p.Items, isRunning)...)
+		left = append(left, d.named(p.Items, func(it ops.Item) bool {
+			b := d.itemBadge(p, it)
+			return b == badgeAbandoned || b == badgeFailed
+		})...)
 	}
 	if len(waited) > 0 {
 		text += ", waiting for " + names(waited, 2)
