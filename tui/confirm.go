@@ -1,9 +1,10 @@
 package tui
 
 import (
-	"context"
+	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -14,61 +15,45 @@ import (
 	"gatewaytui/views"
 )
 
-// armAfter is how long the person must not have pressed a key before a question takes keys: a key that was meant for the
-// screen before is lost, not done (DESIGN.md, 8.2). What the gateway does meanwhile does not matter.
-const armAfter = 300 * time.Millisecond
-
-// question asks before something is done. It takes the keys before everything else, and its first answer is Cancel.
+// question asks before commands are given: in the footer, in a box that shows what would end, or with a word to type.
 type question struct {
-	tier  tier
-	title string
-	text  []string
-	facts []views.Fact
-	// answers are what can be said; the first is Cancel.
-	answers []answer
-	focus   int
-	want    string
-	typed   *input
-
-	// armed says that keys are taken; quiet numbers the waits for it, so that each key of the person begins a new one.
-	armed bool
-	quiet int
-	// number is that of the preview that is wanted; older ones are dropped. asking is while it is on its way, askedAt when
+	asking
+	tier    tier
+	binding *binding
+	gateway string // what it is called
+	// number is that of the preview that is wanted; older ones are dropped. waits is while it is on its way, askedAt when
 	// it was asked for, known says that one has arrived.
 	number  int
-	asking  bool
+	waits   bool
 	askedAt time.Time
 	known   bool
-
-	// cmds are what is done, seen what the target of each was when the question opened; nil for a question that gives no
-	// command.
-	binding *binding
-	gateway string
-	cmds    []ops.Command
-	seen    []seenTarget
+	// cmds are what is done, seen what the target of each was when the question opened.
+	cmds []ops.Command
+	seen []seenTarget
 	// drain is the time that a graceful stop gives to running turns; 0 is unknown.
 	drain time.Duration
-	// news says what has changed since the question opened; note is any other line.
-	news, note string
-	// closes says that an eviction ends the session's process trees as well: the commands after the first.
-	closes bool
+	// choice says which key changes what the answer would do, left which marked rows are left out and why.
+	choice, left string
+	// Of the eviction of one agent: runs says that a turn of it runs, closes that the session's process trees are ended as
+	// well, by the commands after the first.
+	runs, closes bool
 	// Of an eviction of marked rows: idle and busy are the commands for idle and busy sessions, busyToo whether the busy ones
-	// are interrupted and evicted as well, left the rows that are left out, with the reasons.
+	// are interrupted and evicted as well.
 	idle, busy []ops.Command
 	busyToo    bool
-	left       string
 }
 
-// answer is one button: the key that presses it and what it does. do is nil for Cancel.
-type answer struct {
-	key, label string
-	do         func(m *model) tea.Cmd
+// question is the open question about commands, nil for none.
+func (m *model) question() *question {
+	q, _ := m.dialog.(*question)
+	return q
 }
 
-func cancelAnswer() answer { return answer{key: "n", label: "Cancel"} }
-
-// armed says that no key was pressed since the wait with this number began.
-type armed struct{ quiet int }
+// asks says that a question of any kind is open.
+func (m *model) asks() bool {
+	_, leaves := m.dialog.(*leaving)
+	return leaves || m.question() != nil
+}
 
 // activate begins what an action key does: at once, or after its question.
 func (m *model) activate(b *binding, f keyContext) tea.Cmd {
@@ -76,7 +61,15 @@ func (m *model) activate(b *binding, f keyContext) tea.Cmd {
 	if cmd.Verb == ops.VerbMessage {
 		return m.openPalette("send " + cmd.Target + " ")
 	}
-	return m.submit(b, []ops.Command{cmd}, b.tier(f))
+	return m.submit(b, cmd, b.tier(f))
+}
+
+// submit sends a command, or opens its question first.
+func (m *model) submit(b *binding, cmd ops.Command, t tier) tea.Cmd {
+	if t == atOnce {
+		return m.send([]ops.Command{cmd})
+	}
+	return m.ask(&question{tier: t, binding: b, cmds: []ops.Command{cmd}})
 }
 
 // activateMarked is activate for all marked rows that it applies to, with one question. The question names the rows that are
@@ -84,7 +77,7 @@ func (m *model) activate(b *binding, f keyContext) tea.Cmd {
 // turns.
 func (m *model) activateMarked(b *binding) tea.Cmd {
 	l := m.lists[m.view]
-	var cmds, busy []ops.Command
+	q := &question{tier: withDialog, binding: b}
 	var out leftOut
 	for _, key := range l.keys {
 		if !l.Marked[key] {
@@ -93,34 +86,23 @@ func (m *model) activateMarked(b *binding) tea.Cmd {
 		f := m.keyContextOf(key)
 		if not := b.works(f); not != "" {
 			out.add(key, not)
-			continue
+		} else if cmd := b.target(f); cmd.Interrupt {
+			q.busy = append(q.busy, cmd)
+		} else {
+			q.idle = append(q.idle, cmd)
 		}
-		cmd := b.target(f)
-		if cmd.Interrupt {
-			busy = append(busy, cmd)
-			continue
-		}
-		cmds = append(cmds, cmd)
 	}
-	if len(cmds)+len(busy) == 0 {
+	if len(q.idle) == 0 { // they are all busy: there is nothing to leave out
+		q.idle, q.busy = q.busy, nil
+	}
+	if q.cmds = slices.Clone(q.idle); len(q.cmds) == 0 {
 		m.deny("nothing to do: " + out.String())
 		return nil
 	}
-	q := &question{tier: withDialog, binding: b, cmds: cmds}
-	if len(cmds) == 0 { // they are all busy: there is nothing to leave out
-		q.cmds, busy = busy, nil
-	}
-	q.idle, q.busy = slices.Clone(q.cmds), busy
-	q.name(m)
 	if len(out.why) > 0 {
 		q.left = "Left out: " + out.String() + "."
-		q.note = strings.TrimSpace(q.left + " " + q.note)
 	}
-	if len(busy) > 0 {
-		q.setBusy(false)
-	}
-	q.noteTargets(m)
-	return m.openDialog(q)
+	return m.ask(q)
 }
 
 // leftOut are rows that a question about marked rows leaves out, by reason.
@@ -150,17 +132,6 @@ func (o *leftOut) String() string {
 	return strings.Join(out, "; ")
 }
 
-// submit sends commands, or opens their question first.
-func (m *model) submit(b *binding, cmds []ops.Command, t tier) tea.Cmd {
-	if t == atOnce {
-		return m.send(cmds)
-	}
-	q := &question{tier: t, binding: b, cmds: cmds}
-	q.name(m)
-	q.noteTargets(m)
-	return m.openDialog(q)
-}
-
 func (m *model) snapshot() *ops.Snapshot {
 	if m.snap == nil {
 		return &ops.Snapshot{}
@@ -168,133 +139,190 @@ func (m *model) snapshot() *ops.Snapshot {
 	return m.snap
 }
 
-// name writes the words of a question from its commands.
-func (q *question) name(m *model) {
-	cmd := q.cmds[0]
+// ask opens a question.
+func (m *model) ask(q *question) tea.Cmd {
 	q.drain = time.Duration(m.plan.DrainMS) * time.Millisecond
-	q.gateway = strings.TrimSpace("gateway " + term.Clean(m.opt.Name, maxName))
-	if m.opt.Name == "" {
-		q.gateway = "the gateway"
+	q.gateway = "the gateway"
+	if m.opt.Name != "" {
+		q.gateway = "gateway " + term.Clean(m.opt.Name, maxName)
 	}
-	q.text = []string{upper(q.binding.help) + "."}
-	do := func(m *model) tea.Cmd { return m.confirmed(q) }
-	q.answers = []answer{cancelAnswer(), {"y", q.verb(), do}}
-	q.retitle()
-	spec, _ := cmd.Verb.Spec()
-	switch {
-	case spec.Word != "":
-		q.want = spec.Word
-	case cmd.Verb == ops.VerbStop:
-		q.setMode(ops.ModeGraceful)
-	case cmd.Verb == ops.VerbEvict && len(q.cmds) == 1:
-		q.setClose(m.snapshot(), false)
-	case cmd.Verb == ops.VerbEvict && cmd.Interrupt:
-		q.text = []string{"Turns run in these sessions. Interrupt them first, then drop the cached agents."}
-	}
-	if q.want != "" {
-		q.typed, q.tier = newInput(""), withWord
-	}
-}
-
-// verb is what the answer does, in a word or two.
-func (q *question) verb() string { return upper(strings.ReplaceAll(q.binding.action, "-", " ")) }
-
-// retitle writes the title: what is done to what.
-func (q *question) retitle() {
-	cmd := q.cmds[0]
-	what := objects(q.cmds)
-	switch {
-	case len(q.cmds) > 1:
-	case cmd.Verb == ops.VerbSkip && cmd.Item == "":
-		q.title = "End " + what + " now?"
-		return
-	case cmd.Verb == ops.VerbForce:
-		what = "the stop"
-	case what == "":
-		what = q.gateway
-	}
-	q.title = q.verb() + " " + what + "?"
-}
-
-// openDialog opens a question.
-func (m *model) openDialog(q *question) tea.Cmd {
-	m.ask, m.stale, m.message = q, true, ""
-	if q.cmds == nil {
-		q.known = true
-	}
+	q.choose(m, "")
+	m.dialog, m.stale, m.message = q, true, ""
 	return tea.Batch(q.arm(m), q.preview(m))
 }
 
-// arm waits for armAfter without a key of the person.
-func (q *question) arm(m *model) tea.Cmd {
-	q.armed = false
-	q.quiet++
-	a := armed{q.quiet}
-	return m.tasks.cmd("arm the keys", func(ctx context.Context) tea.Msg {
-		pause(ctx, armAfter)
-		return a
-	})
+// choose takes a key that changes what the answer would do, and reports whether the question has that choice. Without a key it
+// makes the choices with which a question opens.
+func (q *question) choose(m *model, key string) bool {
+	cmd, opens := &q.cmds[0], key == ""
+	switch {
+	case cmd.Verb == ops.VerbStop && (opens || key == "m"):
+		modes := []ops.Mode{ops.ModeGraceful, ops.ModeFast, ops.ModeImmediate}
+		cmd.Mode = cmp.Or(cmd.Mode, ops.ModeGraceful)
+		if !opens {
+			cmd.Mode = modes[(slices.Index(modes, cmd.Mode)+1)%len(modes)]
+		}
+	case len(q.busy) > 0 && (opens || key == "i"):
+		q.busyToo = !opens && !q.busyToo
+		q.cmds, q.choice = slices.Clone(q.idle), "i interrupts the busy ones and evicts them as well: "
+		if q.busyToo {
+			q.cmds, q.choice = append(q.cmds, q.busy...), "i leaves out the busy ones: "
+		}
+		names := make([]string, len(q.busy))
+		for i, cmd := range q.busy {
+			names[i] = object(cmd)
+		}
+		q.choice += enumerated(names)
+	case cmd.Verb == ops.VerbEvict && len(q.busy) == 0 && (q.closes || len(q.cmds) == 1) && (opens || key == "c"):
+		q.close(m.snapshot(), !opens && !q.closes)
+	case !opens:
+		return false
+	}
+	q.write()
+	q.noteTargets(m)
+	return true
 }
 
-func (m *model) onArmed(a armed) {
-	if m.ask != nil && m.ask.quiet == a.quiet {
-		m.ask.armed, m.stale = true, true
+// close chooses whether an eviction keeps the session's process trees or ends them too (DESIGN.md, 8.2). Without any
+// there is nothing to choose.
+func (q *question) close(snap *ops.Snapshot, on bool) {
+	evict := q.cmds[0]
+	q.cmds, q.closes, q.choice = []ops.Command{evict}, false, ""
+	q.runs = running(find(snap.Sessions, evict.Target, sessionKey))
+	for _, p := range snap.Processes {
+		if p.Session != evict.Target || p.State == ops.ProcessKilling {
+			continue
+		}
+		q.choice = "c ends the session's processes too"
+		if on {
+			q.cmds, q.closes = append(q.cmds, ops.Command{Verb: ops.VerbKill, Target: processKey(p)}), true
+			q.choice = "c keeps the processes"
+		}
 	}
+}
+
+// write makes the words of the question from its commands and choices.
+func (q *question) write() {
+	cmd, what := q.cmds[0], objects(q.cmds)
+	spec, _ := cmd.Verb.Spec()
+	verb := upper(strings.ReplaceAll(q.binding.action, "-", " "))
+	text := upper(q.binding.help) + "."
+	q.Title, q.Want = verb+" "+cmp.Or(what, q.gateway)+"?", spec.Word
+	switch {
+	case cmd.Verb == ops.VerbSkip && cmd.Item == "":
+		q.Title = "End " + what + " now?"
+	case cmd.Verb == ops.VerbForce:
+		q.Title = verb + " the stop?"
+	case cmd.Verb == ops.VerbStop:
+		q.Title = "Stop " + q.gateway + " (" + string(cmd.Mode) + ")?"
+		text, q.tier = q.ofMode(cmd.Mode), withDialog
+	case q.busyToo:
+		text = "Interrupt the running turns first, then drop the cached agents. The sessions, their histories and their processes are kept."
+	case len(q.busy) > 0:
+		text = "Drop the cached agents. The sessions, their histories and their processes are kept."
+	case cmd.Verb == ops.VerbEvict && (q.closes || len(q.cmds) == 1):
+		verb, text = q.ofEviction()
+		q.Title = verb + " " + what + "?"
+	case cmd.Verb == ops.VerbEvict && cmd.Interrupt:
+		text = "Turns run in these sessions. Interrupt them first, then drop the cached agents."
+	}
+	if q.typed = nil; q.Want != "" {
+		q.typed, q.tier = newInput(""), withWord
+	}
+	q.Danger = q.tier == withWord
+	q.Text, q.Note = []string{text}, strings.TrimSpace(q.left+" "+q.choice)
+	q.answers = []answer{{key: "n", label: "Cancel"}, {"y", verb, func(m *model) tea.Cmd { return m.confirmed(q) }}}
+}
+
+// ofMode is what a stop of a mode does; the strongest asks for a word.
+func (q *question) ofMode(mode ops.Mode) string {
+	const changes = " changes the mode: graceful, fast, immediate"
+	q.choice = "m" + changes
+	switch mode {
+	case ops.ModeFast:
+		return "Fast: running turns are interrupted at once, then everything is closed in order."
+	case ops.ModeImmediate:
+		q.Want, q.choice = "immediate", "tab, then m,"+changes
+		return "Immediate: turns are cut off, processes killed, the stores closed. Type the word to confirm."
+	}
+	finish := "may finish"
+	if q.drain > 0 {
+		finish = "get up to " + strconv.FormatFloat(q.drain.Seconds(), 'f', -1, 64) + " s to finish"
+	}
+	return "Graceful: running turns " + finish + ", then everything is closed in order."
+}
+
+// ofEviction is what the eviction of one agent does, with a turn of it that runs or without one.
+func (q *question) ofEviction() (verb, text string) {
+	verb, text = "Evict", "Drop the cached agent"
+	if q.cmds[0].Interrupt && q.runs {
+		verb, text = "Interrupt and evict", "A turn runs. Interrupt it first, then drop the cached agent"
+	}
+	if q.closes {
+		return verb, text + " and end the session's processes: SIGTERM, then SIGKILL. The session and its history are kept."
+	}
+	return verb, text + ". The session, its history and its processes are kept."
+}
+
+func (q *question) key(m *model, k tea.KeyMsg) tea.Cmd {
+	key, ready := k.String(), q.armed && q.known
+	switch {
+	case k.Paste || !ready:
+	case q.tier == oneLine && (key == "y" || key == "Y"):
+		return m.confirmed(q)
+	case q.tier == oneLine:
+		return m.dismiss()
+	case (q.typed == nil || q.Focus > 0) && q.choose(m, key): // the person's own key: it arms the keys again
+		q.Focus, q.Facts, q.known = 0, nil, false
+		return tea.Batch(q.arm(m), q.preview(m))
+	}
+	return q.press(m, k, ready)
 }
 
 // confirmed sends the commands, unless their objects have ended since the newest snapshot.
 func (m *model) confirmed(q *question) tea.Cmd {
-	if m.settle(); m.ask == nil {
+	if m.happened(newsCame); m.dialog == nil {
 		return nil
 	}
 	if why := q.binding.off(m.keyContext(false)); why != "" {
 		m.withdraw(why)
 		return nil
 	}
-	m.ask = nil
+	m.dialog = nil
 	return m.send(q.cmds)
 }
 
-// line is the question in one line. The answers follow it as soon as their keys are taken.
-func (q *question) line() string {
-	text := strings.TrimSuffix(q.title, "?")
-	for _, f := range q.facts {
+// draw puts the question into the footer or into a box. The answers of a line follow it as soon as their keys are taken.
+func (q *question) draw(s *views.Screen) {
+	ready := q.armed && q.known
+	if q.tier != oneLine {
+		d := q.box(ready)
+		if !q.known && len(q.Facts) == 0 {
+			d.Facts = []views.Fact{{Label: "would end", Text: "asking the gateway"}}
+		}
+		s.Over = d
+		return
+	}
+	s.Input = strings.TrimSuffix(q.Title, "?")
+	for _, f := range q.Facts {
 		if f.Label == "would kill" || f.Label == "would interrupt" || f.Label == "would lose" {
-			text += " (" + f.Label + " " + term.Clean(f.Text, 2*maxName) + ")"
+			s.Input += " (" + f.Label + " " + term.Clean(f.Text, 2*maxName) + ")"
 		}
 	}
-	if !q.armed || !q.known {
-		return text + fmt.Sprintf("? (armed in %.1fs) ", armAfter.Seconds())
+	if ready {
+		s.Input += "? y/N "
+	} else {
+		s.Input += fmt.Sprintf("? (armed in %.1fs) ", armAfter.Seconds())
 	}
-	return text + "? y/N "
 }
 
-// dialog is the question as a box.
-func (q *question) dialog() views.Dialog {
-	d := views.Dialog{
-		Title: q.title, Text: q.text, Facts: q.facts, Focus: q.focus, Want: q.want,
-		Armed: q.armed && q.known, ArmsIn: armAfter, News: q.news, Note: q.note, Danger: q.tier == withWord,
+// enumerated lists names, and of many the first ones.
+func enumerated(names []string) string {
+	const most = 3
+	if n := len(names); n > most {
+		return strings.Join(names[:most], ", ") + fmt.Sprintf(" and %d more", n-most)
 	}
-	if q.typed != nil {
-		d.Typed = q.typed.text()
-	}
-	if !q.known && len(q.facts) == 0 {
-		d.Facts = []views.Fact{{Label: "would end", Text: "asking the gateway"}}
-	}
-	for i, a := range q.answers {
-		key := a.key
-		if i == 0 {
-			key = "n or esc"
-		}
-		switch {
-		case q.typed != nil && i == 0:
-			key = "esc"
-		case q.typed != nil:
-			key = "enter"
-		}
-		d.Buttons = append(d.Buttons, views.Button{Key: key, Label: a.label})
-	}
-	return d
+	return strings.Join(names, ", ")
 }
 
 func upper(s string) string {

@@ -21,7 +21,7 @@ func TestAQuestionTakesNoKeyThatWasTypedTooEarly(t *testing.T) {
 		b.mustHaveGiven()
 		// Each key begins the wait again.
 		time.Sleep(armAfter)
-		b.send(armed{b.m.ask.quiet - 1})
+		b.send(armed{asked(b.m), asked(b.m).quiet - 1})
 		b.keys("y")
 		b.mustHaveGiven()
 		b.patiently("y")
@@ -48,7 +48,7 @@ func TestTheDefaultOfEveryQuestionIsCancel(t *testing.T) {
 				b.keys("2", "R")
 				b.patiently(tc.keys...)
 				b.mustHaveGiven(tc.sent...)
-				if b.m.ask != nil {
+				if asked(b.m) != nil {
 					t.Fatal("the question stays")
 				}
 			})
@@ -74,8 +74,8 @@ func TestTheTierDependsOnTheState(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b := newBench(t, newGateway(), Options{})
 				b.patiently(tc.keys...)
-				if b.m.ask == nil || b.m.ask.tier != tc.tier {
-					t.Fatalf("asked %+v, message %q", b.m.ask, b.m.message)
+				if asked(b.m) == nil || b.m.question().tier != tc.tier {
+					t.Fatalf("asked %+v, message %q", asked(b.m), b.m.message)
 				}
 				b.mustHaveGiven()
 			})
@@ -146,8 +146,8 @@ func TestMarkedRowsAreDoneWithOneQuestion(t *testing.T) {
 		b.patiently("2", " ", " ", " ", "E")
 		// telegram:dm:7 has no agent, api:user:alice a running turn.
 		b.mustBeAsked("Evict cli:local?")
-		if want := "Left out: telegram:dm:7 (has no cached agent). i interrupts the busy ones and evicts them as well: api:user:alice"; b.m.ask.note != want {
-			t.Fatalf("noted %q, promised %q", b.m.ask.note, want)
+		if want := "Left out: telegram:dm:7 (has no cached agent). i interrupts the busy ones and evicts them as well: api:user:alice"; asked(b.m).Note != want {
+			t.Fatalf("noted %q, promised %q", asked(b.m).Note, want)
 		}
 		b.patiently("i")
 		b.mustBeAsked("Evict 2 marked?")
@@ -170,11 +170,11 @@ func TestAPasteIsNeverAKeyPress(t *testing.T) {
 		b.keys("2")
 		paste("R")
 		paste("q")
-		if b.m.ask != nil || b.m.view != views.Sessions {
+		if asked(b.m) != nil || b.m.view != views.Sessions {
 			t.Fatal("a paste was taken for a key")
 		}
 		b.patiently("R")
-		b.send(armed{b.m.ask.quiet})
+		b.arm()
 		paste("y")
 		b.mustHaveGiven()
 		b.keys("esc", "/")
@@ -198,13 +198,13 @@ func TestAReadOnlyConsoleGivesNothing(t *testing.T) {
 				}
 				for _, k := range binding.keys {
 					b.patiently(k)
-					if b.m.ask != nil {
-						t.Fatalf("%s asks %q", k, b.m.ask.title)
+					if asked(b.m) != nil {
+						t.Fatalf("%s asks %q", k, asked(b.m).Title)
 					}
 				}
 				b.keys(":")
 				b.typing(binding.action)
-				if p := b.m.box.(*palette); len(p.Matches) == 0 && p.Note != "this console is read-only" {
+				if p := b.m.dialog.(*palette); len(p.Matches) == 0 && p.Note != "this console is read-only" {
 					t.Errorf(":%s says %q", binding.action, p.Note)
 				}
 				b.keys("enter", "esc")
@@ -299,7 +299,7 @@ func TestAnEvictionKeepsTheProcessesUnlessTheyAreEndedByChoice(t *testing.T) {
 				for i, k := range tc.keys {
 					if i == len(tc.keys)-1 && tc.asks != "" {
 						b.mustBeAsked(tc.asks)
-						if b.m.ask.closes == strings.Contains(b.text(), "2 of its processes") {
+						if b.m.question().closes == strings.Contains(b.text(), "2 of its processes") {
 							t.Errorf("the dialog says of the processes:\n%s", b.text())
 						}
 					}

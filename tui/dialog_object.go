@@ -109,84 +109,74 @@ func goneInStop(stop *ops.Shutdown, cmd ops.Command) string {
 	return "the stop no longer waits for " + object(cmd)
 }
 
-// recheck closes the open question if its object has ended, and otherwise refreshes what it lists.
+// recheck closes the open dialog if its object has ended, and otherwise refreshes what a question lists.
 func (m *model) recheck() tea.Cmd {
-	if m.settle(); m.ask == nil || m.ask.cmds == nil || m.snap == nil {
+	m.happened(newsCame)
+	q := m.question()
+	if q == nil || m.snap == nil {
 		return nil
 	}
-	q := m.ask
 	q.follow(m)
-	if q.asking || time.Since(q.askedAt) < refreshGap {
+	if q.waits || time.Since(q.askedAt) < refreshGap {
 		return nil
 	}
 	return q.preview(m)
 }
 
-// settle leaves out the commands of the open question whose object has ended, and closes it if none is left.
-func (m *model) settle() {
-	q := m.ask
-	if q == nil || q.cmds == nil || m.snap == nil {
-		return
-	}
-	for i := 0; i < len(q.cmds); {
+// closedBy leaves out the commands whose object has ended. If none is left, the question is withdrawn.
+func (q *question) closedBy(m *model, e occurrence) bool {
+	for i := 0; e == newsCame && m.snap != nil && i < len(q.cmds); {
 		why := m.gone(q.cmds[i], q.seen[i])
-		if why == "" {
+		switch {
+		case why == "":
 			i++
-			continue
-		}
-		if len(q.cmds) == 1 || q.closes && i == 0 { // its processes end only together with the agent
+		case len(q.cmds) == 1, q.closes && i == 0: // its processes end only together with the agent
 			m.withdraw(why)
-			return
+			return true
+		default:
+			q.News = why + "; it is left out"
+			q.cmds = append(q.cmds[:i:i], q.cmds[i+1:]...)
+			q.seen = append(q.seen[:i:i], q.seen[i+1:]...)
+			m.stale = true
 		}
-		q.leave(i, why)
-		m.stale = true
 	}
-}
-
-// leave takes a command out of a question about several objects.
-func (q *question) leave(i int, why string) {
-	q.news = why + "; it is left out"
-	q.cmds = append(q.cmds[:i:i], q.cmds[i+1:]...)
-	q.seen = append(q.seen[:i:i], q.seen[i+1:]...)
+	return e == lifeBegan
 }
 
 // withdraw closes the open question because its object has ended. The keys that a person is typing into it at this moment
 // are dropped: they would mean something else in the view below.
 func (m *model) withdraw(why string) {
-	m.ask = nil
+	m.dialog = nil
 	m.deafUntil = time.Now().Add(armAfter)
 	m.deny(why + ". Nothing was done.")
 }
 
 // follow says what has changed in a conversation since the question opened: an interrupt means the turn that runs now.
 func (q *question) follow(m *model) {
-	if len(q.cmds) > 1 && !q.closes {
-		return
-	}
 	cmd := q.cmds[0]
 	s := find(m.snap.Sessions, cmd.Target, sessionKey)
-	if s == nil || cmd.Verb != ops.VerbReset && cmd.Verb != ops.VerbInterrupt && cmd.Verb != ops.VerbEvict {
+	if s == nil || len(q.cmds) > 1 && !q.closes || cmd.Verb != ops.VerbReset && cmd.Verb != ops.VerbInterrupt && cmd.Verb != ops.VerbEvict {
 		return
 	}
-	if cmd.Verb == ops.VerbEvict && len(q.busy) == 0 {
-		q.nameEviction(running(s))
+	if q.runs = running(s); cmd.Verb == ops.VerbEvict {
+		q.write()
 	}
-	was := q.news
+	was := q.News
 	switch {
 	case s.Turn != "" && s.Turn != q.seen[0].turn:
-		q.news = "a newer turn has begun: " + clock(m.now, s.TurnStartedAt)
+		q.News = "a newer turn has begun: " + clock(m.now, s.TurnStartedAt)
 		if q.seen[0].turn == "" {
-			q.news = "a turn has begun: " + clock(m.now, s.TurnStartedAt)
+			q.News = "a turn has begun: " + clock(m.now, s.TurnStartedAt)
 		}
 		if q.tier == oneLine && q.binding.tier(keyContext{session: s, now: m.now}) > oneLine {
 			q.tier = withDialog
 		}
 	case s.Turn == "" && cmd.Verb == ops.VerbInterrupt:
-		q.news = "no turn runs at this moment; one that begins at once is interrupted"
+		q.News = "no turn runs at this moment; one that begins at once is interrupted"
 	default:
-		q.news = ""
+		q.News = ""
 	}
-	m.stale = m.stale || was != q.news
+	m.stale = m.stale || was != q.News
 }
 
 // clock is how long something has run, as minutes and seconds.

@@ -74,8 +74,8 @@ func TestAQuestionIsAboutItsObject(t *testing.T) {
 					g := newGateway()
 					b := newBench(t, g, Options{Attached: true})
 					b.patiently(tc.keys...)
-					b.send(armed{b.m.ask.quiet})
-					quiet := b.m.ask.quiet
+					b.arm()
+					quiet := asked(b.m).quiet
 					g.change(change.do)
 					time.Sleep(refreshGap)
 					b.refresh()
@@ -86,15 +86,15 @@ func TestAQuestionIsAboutItsObject(t *testing.T) {
 						}
 					}
 					if why != "" {
-						if b.m.ask != nil || !strings.Contains(b.m.message, why) || !strings.HasSuffix(b.m.message, "Nothing was done.") {
-							t.Fatalf("the dialog is %+v and the message %q, promised %q", b.m.ask, b.m.message, why)
+						if asked(b.m) != nil || !strings.Contains(b.m.message, why) || !strings.HasSuffix(b.m.message, "Nothing was done.") {
+							t.Fatalf("the dialog is %+v and the message %q, promised %q", asked(b.m), b.m.message, why)
 						}
 						b.keys("y")
 						b.mustHaveGiven()
 						return
 					}
-					if b.m.ask == nil || !b.m.ask.armed || b.m.ask.quiet != quiet {
-						t.Fatalf("the dialog is disarmed or closed: %+v, %q", b.m.ask, b.m.message)
+					if asked(b.m) == nil || !asked(b.m).armed || asked(b.m).quiet != quiet {
+						t.Fatalf("the dialog is disarmed or closed: %+v, %q", asked(b.m), b.m.message)
 					}
 					b.keys("y")
 					b.mustHaveGiven(tc.gives)
@@ -110,7 +110,7 @@ func TestASessionThatTheSnapshotLeavesOutIsStillAskedAbout(t *testing.T) {
 		g := newGateway()
 		b := newBench(t, g, Options{})
 		b.patiently("2", "R")
-		b.send(armed{b.m.ask.quiet})
+		b.arm()
 		short := b.m.snapshot()
 		short.Sessions = short.Sessions[1:]
 		b.m.recheck()
@@ -147,14 +147,14 @@ func TestTurnsThatComeAndGoNeverDisarmAQuestion(t *testing.T) {
 				}
 				storm(0) // the row is between two turns when the key is pressed
 				b.keys(keys[len(keys)-1:])
-				if b.m.ask == nil {
+				if asked(b.m) == nil {
 					t.Fatalf("nothing is asked; the message is %q", b.m.message)
 				}
-				b.send(armed{b.m.ask.quiet})
+				b.arm()
 				for i := range 500 {
 					storm(i)
-					if b.m.ask == nil || !b.m.ask.armed || !b.m.ask.known {
-						t.Fatalf("after %d changes the dialog is %+v, the message %q", i, b.m.ask, b.m.message)
+					if asked(b.m) == nil || !asked(b.m).armed || !b.m.question().known {
+						t.Fatalf("after %d changes the dialog is %+v, the message %q", i, asked(b.m), b.m.message)
 					}
 				}
 				if text := b.text(); !strings.Contains(text, "(turn 4") {
@@ -189,8 +189,8 @@ func TestAnInterruptSaysWhichTurnRunsNow(t *testing.T) {
 				g.snap.Sessions[0].TurnStartedAt = ops.At(time.Now().Add(-7 * time.Second))
 			})
 			b.refresh()
-			if b.m.ask == nil || !strings.HasPrefix(b.m.ask.news, tc.says) || tc.says == "" && b.m.ask.news != "" {
-				t.Fatalf("with turn %q it says %+v", tc.turn, b.m.ask)
+			if asked(b.m) == nil || !strings.HasPrefix(asked(b.m).News, tc.says) || tc.says == "" && asked(b.m).News != "" {
+				t.Fatalf("with turn %q it says %+v", tc.turn, asked(b.m))
 			}
 		}
 	})
@@ -267,8 +267,8 @@ func TestCtrlCInTheLeaveDialogStopsGracefully(t *testing.T) {
 				time.Sleep(gap)
 				b.keys("ctrl+c")
 				b.mustHaveGiven("stop graceful life-1")
-				if b.m.ask != nil {
-					t.Errorf("the dialog stays: %+v", b.m.ask)
+				if asked(b.m) != nil {
+					t.Errorf("the dialog stays: %+v", asked(b.m))
 				}
 			})
 		})
@@ -312,7 +312,7 @@ func TestTheCommandLineTakesTheFlagsOfTheVerbs(t *testing.T) {
 				b.keys(":")
 				b.typing(text)
 				b.keys("enter")
-				if b.m.ask == nil {
+				if asked(b.m) == nil {
 					t.Fatalf("nothing is asked; the message is %q", b.m.message)
 				}
 				b.patiently("y")
@@ -340,7 +340,7 @@ func TestTheStopDialogShowsTheKeyThatActsOnASmallScreen(t *testing.T) {
 		for _, mode := range []struct{ key, acts string }{{"S", "y stop"}, {"m", "y stop"}, {"m", "enter stop"}} {
 			b.patiently(mode.key)
 			for _, armed := range []bool{false, true} {
-				b.m.ask.armed, b.m.stale = armed, true
+				asked(b.m).armed, b.m.stale = armed, true
 				if text := b.text(); !strings.Contains(text, mode.acts) || !strings.Contains(text, "esc cancel") {
 					t.Errorf("armed %v, %q is not on the screen:\n%s", armed, mode.acts, text)
 				}

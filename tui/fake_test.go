@@ -384,11 +384,28 @@ func (b *bench) keys(names ...string) {
 func (b *bench) patiently(names ...string) {
 	b.t.Helper()
 	for _, name := range names {
-		if b.m.ask != nil {
-			b.send(armed{b.m.ask.quiet})
+		if asked(b.m) != nil {
+			b.arm()
 		}
 		b.keys(name)
 	}
+}
+
+// asked is the open question of either kind, nil for none.
+func asked(m *model) *asking {
+	switch d := m.dialog.(type) {
+	case *question:
+		return &d.asking
+	case *leaving:
+		return &d.asking
+	}
+	return nil
+}
+
+// arm lets the open question take keys.
+func (b *bench) arm() {
+	b.t.Helper()
+	b.send(armed{asked(b.m), asked(b.m).quiet})
 }
 
 var special = map[string]tea.KeyType{
@@ -418,10 +435,10 @@ func (b *bench) typing(text string) {
 
 func (b *bench) mustBeAsked(title string) {
 	b.t.Helper()
-	if b.m.ask == nil {
+	if asked(b.m) == nil {
 		b.t.Fatalf("nothing is asked; the message is %q", b.m.message)
 	}
-	if got := b.m.ask.title; got != title {
+	if got := asked(b.m).Title; got != title {
 		b.t.Fatalf("asked %q, promised %q", got, title)
 	}
 }

@@ -7,25 +7,30 @@ import (
 	"gatewaytui/views"
 )
 
-// startFilter opens the line in which the filter is typed; the rows follow each key.
+// filterLine is the line in which a filter is typed; the rows follow each key.
+type filterLine struct{ input }
+
 func (m *model) startFilter() tea.Cmd {
-	m.filter = newInput(m.lists[m.view].Filter)
+	m.dialog = &filterLine{*newInput(m.lists[m.view].Filter)}
 	return nil
 }
 
-func (m *model) filterKey(k tea.KeyMsg) tea.Cmd {
+func (f *filterLine) key(m *model, k tea.KeyMsg) tea.Cmd {
 	switch {
 	case k.Type == tea.KeyEsc:
-		m.filter = nil
+		m.dialog = nil
 		return m.setFilter("")
 	case k.Type == tea.KeyEnter:
-		m.filter = nil
-		return nil
-	case m.filter.key(k):
-		return m.setFilter(m.filter.text())
+		m.dialog = nil
+	case f.input.key(k):
+		return m.setFilter(f.text())
 	}
 	return nil
 }
+
+func (f *filterLine) draw(s *views.Screen)                 { s.Input = "/" + f.text() }
+func (f *filterLine) help() string                         { return "" }
+func (f *filterLine) closedBy(_ *model, e occurrence) bool { return e == viewOpened }
 
 // setFilter filters the open view's rows or events.
 func (m *model) setFilter(text string) tea.Cmd {

@@ -40,8 +40,8 @@ func (m *model) guide() string {
 	switch {
 	case m.stopping() != nil:
 		return m.guideStop(demo)
-	case m.ask != nil:
-		return "y does it; n or esc cancels. The list says what would end."
+	case m.dialog != nil && m.dialog.help() != "":
+		return m.dialog.help()
 	case onIt && !m.tried.ended:
 		return "R, then y, resets the stuck chat  ·  enter shows what it waits for"
 	case stuck && !m.tried.ended && m.view == views.Overview:

@@ -10,7 +10,7 @@ import (
 type helpPage struct{ views.Help }
 
 func (m *model) openHelp() tea.Cmd {
-	m.box = &helpPage{helpOf(m.opt.ReadOnly)}
+	m.dialog = &helpPage{helpOf(m.opt.ReadOnly)}
 	return nil
 }
 
@@ -42,6 +42,10 @@ func helpOf(readOnly bool) views.Help {
 	return h
 }
 
+func (h *helpPage) draw(s *views.Screen)             { s.Over = h.Help }
+func (h *helpPage) help() string                     { return "" }
+func (h *helpPage) closedBy(*model, occurrence) bool { return false }
+
 func (h *helpPage) key(m *model, k tea.KeyMsg) tea.Cmd {
 	const page = 10
 	switch k.String() {
@@ -56,7 +60,7 @@ func (h *helpPage) key(m *model, k tea.KeyMsg) tea.Cmd {
 	case "g", "home":
 		h.Offset = 0
 	case "esc", "q", "?", "enter":
-		m.box = nil
+		m.dialog = nil
 	}
 	h.Offset = min(max(h.Offset, 0), 2*len(bindings))
 	return nil

@@ -349,7 +349,7 @@ func TestTheReportOfAWatchedStopStaysUntilThePersonGoesOn(t *testing.T) {
 		b.mustShow("STOPPING")
 		for _, k := range []string{"enter", "/", "]", "left"} {
 			b.keys(k)
-			if b.m.leaf() != views.StopNow || b.m.filter != nil || !b.m.bad {
+			if b.m.leaf() != views.StopNow || b.m.dialog != nil || !b.m.bad {
 				t.Fatalf("%s left the stop that runs, message %q", k, b.m.message)
 			}
 		}

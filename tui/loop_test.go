@@ -79,8 +79,10 @@ func (l *loop) left() bool {
 	}
 }
 
-// broken is a box that cannot be drawn.
+// broken is a dialog that cannot be drawn.
 type broken struct{}
 
-func (broken) Lines(views.Opts) []string      { panic("boom") }
-func (broken) key(*model, tea.KeyMsg) tea.Cmd { return nil }
+func (broken) draw(*views.Screen)               { panic("boom") }
+func (broken) key(*model, tea.KeyMsg) tea.Cmd   { return nil }
+func (broken) help() string                     { return "" }
+func (broken) closedBy(*model, occurrence) bool { return false }

@@ -73,11 +73,9 @@ type model struct {
 	lastFilter  string
 
 	// What the person is doing.
-	ask *question
+	dialog dialog
 	// deafUntil is until when keys are dropped, because a dialog closed without a key.
 	deafUntil time.Time
-	box       overlay
-	filter    *input
 	message   string
 	bad       bool
 	doing     []*job
@@ -96,12 +94,6 @@ type model struct {
 
 	exit    Exit
 	failure error
-}
-
-// overlay is a box over the view that takes the keys: the palette or the help page. A question is asked above it.
-type overlay interface {
-	views.Overlay
-	key(m *model, k tea.KeyMsg) tea.Cmd
 }
 
 func newModel(c ops.Console, t *tasks, o Options) *model {
@@ -192,18 +184,8 @@ func (m *model) screen() views.Screen {
 	if s.Message == "" {
 		s.Message = m.progress()
 	}
-	if m.filter != nil {
-		s.Input = "/" + m.filter.text()
-	}
-	if m.box != nil {
-		s.Over = m.box
-	}
-	if m.ask != nil {
-		if m.ask.tier == oneLine {
-			s.Input = m.ask.line()
-		} else {
-			s.Over = m.ask.dialog()
-		}
+	if m.dialog != nil {
+		m.dialog.draw(&s)
 	}
 	return s
 }
@@ -304,7 +286,7 @@ func (m *model) deny(text string) { m.message, m.bad, m.stale = text, true, true
 func (m *model) leave(how How) tea.Cmd {
 	m.exit = Exit{How: how, Final: m.witnessed()}
 	if how == GatewayEnded {
-		m.ask, m.box, m.filter = nil, nil, nil
+		m.dialog = nil
 		for _, line := range m.draw() {
 			m.exit.Screen = append(m.exit.Screen, strings.TrimRight(ansi.Strip(line), " "))
 		}

@@ -134,8 +134,8 @@ func TestEnterOnTheOverviewGoesToTheRow(t *testing.T) {
 		t.Fatalf("a lever would act on %+v", s)
 	}
 	b.keys("R")
-	if b.m.ask == nil || !strings.Contains(b.m.ask.title, "api:user:054") {
-		t.Fatalf("R asks %+v", b.m.ask)
+	if asked(b.m) == nil || !strings.Contains(asked(b.m).Title, "api:user:054") {
+		t.Fatalf("R asks %+v", asked(b.m))
 	}
 
 	for _, c := range []struct {

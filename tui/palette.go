@@ -105,7 +105,7 @@ func targets(spec ops.VerbSpec) func(m *model) []string {
 
 func (m *model) openPalette(text string) tea.Cmd {
 	p := &palette{typed: newInput(text)}
-	m.box = p
+	m.dialog = p
 	p.match(m)
 	return nil
 }
@@ -167,10 +167,14 @@ func (p *palette) complete(m *model, c command, arg string) {
 	}
 }
 
+func (p *palette) draw(s *views.Screen)             { s.Over = p.Palette }
+func (p *palette) help() string                     { return "" }
+func (p *palette) closedBy(*model, occurrence) bool { return false }
+
 func (p *palette) key(m *model, k tea.KeyMsg) tea.Cmd {
 	switch k.String() {
 	case "esc":
-		m.box = nil
+		m.dialog = nil
 	case "up", "ctrl+p":
 		p.Selected, p.moved = max(p.Selected-1, 0), true
 	case "down", "ctrl+n":
@@ -181,7 +185,7 @@ func (p *palette) key(m *model, k tea.KeyMsg) tea.Cmd {
 		return p.enter(m)
 	case "backspace":
 		if p.typed.text() == "" {
-			m.box = nil
+			m.dialog = nil
 			return nil
 		}
 		fallthrough
@@ -219,7 +223,7 @@ func (p *palette) enter(m *model) tea.Cmd {
 	i := slices.IndexFunc(all, func(c command) bool { return c.name == name })
 	switch {
 	case name == "":
-		m.box = nil
+		m.dialog = nil
 		return nil
 	case i < 0 && m.opt.ReadOnly && named(name) != nil:
 		p.Note = readOnlyNote
@@ -238,10 +242,10 @@ func (p *palette) enter(m *model) tea.Cmd {
 		}
 		return nil
 	}
-	m.box = nil
+	m.dialog = nil
 	if c.key != "" && c.binding != nil && c.binding.isAction() {
 		defer func() {
-			if m.ask == nil && m.message == "" && len(m.doing) == 0 {
+			if m.dialog == nil && m.message == "" && len(m.doing) == 0 {
 				m.say("the key for it: " + c.key)
 			}
 		}()
@@ -285,6 +289,8 @@ func (m *model) runNamed(b *binding, arg string) tea.Cmd {
 			return nil
 		}
 		cmd.Text = text
+	case ops.VerbStop:
+		cmd.Mode = ops.Mode(arg)
 	case ops.VerbDrain:
 		cmd.Reason = arg
 	case ops.VerbExtend:
@@ -295,12 +301,7 @@ func (m *model) runNamed(b *binding, arg string) tea.Cmd {
 		}
 		cmd.ByMS = d.Milliseconds()
 	}
-	next := m.submit(b, []ops.Command{cmd}, b.tier(f))
-	if b.verb == ops.VerbStop && m.ask != nil {
-		m.ask.setMode(ops.Mode(arg))
-		return tea.Batch(m.ask.arm(m), m.ask.preview(m))
-	}
-	return next
+	return m.submit(b, cmd, b.tier(f))
 }
 
 func (m *model) setTheme(name string) tea.Cmd {

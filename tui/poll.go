@@ -86,7 +86,7 @@ func (m *model) most(now time.Time) []ops.Most {
 	case views.Events:
 		sessions, none = ops.SnapshotSessions, []ops.Table{ops.TableAgents} // an agent's events open its session
 	}
-	if m.ask != nil || m.snap == nil || m.wanted {
+	if m.asks() || m.snap == nil || m.wanted {
 		sessions, none = ops.SnapshotSessions, nil
 	}
 	most := []ops.Most{{Table: ops.TableSessions, Rows: sessions}}
@@ -313,7 +313,7 @@ func (m *model) noAnswer(err error) tea.Cmd {
 			m.link.Try = 0
 		}
 		m.link.State = views.LinkGone
-		m.settle()
+		m.happened(newsCame)
 		m.link.Try++
 		m.link.NextTry = time.Now().Add(min(tryFirst<<min(m.link.Try-1, 8), tryMost))
 		return m.lastRecord()
@@ -330,10 +330,11 @@ func (m *model) nextLife(st ops.Status) {
 	m.link.Missed = 0
 	m.more = sessionPages{number: m.more.number + 1}
 	done := ""
-	if m.ask != nil && m.ask.cmds != nil {
+	if m.question() != nil {
 		done = ". Nothing was done."
 	}
-	m.ask, m.saw = nil, ""
+	m.happened(lifeBegan)
+	m.saw = ""
 	m.say("a new gateway answers: pid " + itoa(st.PID) + done)
 }
 
@@ -436,6 +437,6 @@ func (m *model) onFinished(f finished) tea.Cmd {
 	if f.stop != nil {
 		m.stop = f.stop
 	}
-	m.view, m.stopPage, m.ask, m.box = views.Shutdown, views.StopNow, nil, nil
+	m.view, m.stopPage, m.dialog = views.Shutdown, views.StopNow, nil
 	return m.leave(GatewayEnded)
 }

@@ -269,7 +269,7 @@ func TestNothingIsDrawnWhenNothingChanged(t *testing.T) {
 func TestAViewThatFailsIsSaidSoAndThreeInAMinuteEndTheConsole(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, newGateway(), Options{})
-		b.m.box = broken{}
+		b.m.dialog = broken{}
 		for i := range failMost {
 			if b.quit {
 				t.Fatalf("it ends after %d failures", i)

@@ -26,11 +26,8 @@ const mostPreviews = 32
 
 // preview asks what the commands would do now.
 func (q *question) preview(m *model) tea.Cmd {
-	if q.cmds == nil {
-		return nil
-	}
 	m.previews++
-	q.number, q.asking, q.askedAt = m.previews, true, time.Now()
+	q.number, q.waits, q.askedAt = m.previews, true, time.Now()
 	cmds, number := slices.Clone(q.cmds[:min(len(q.cmds), mostPreviews)]), q.number
 	return m.tasks.cmd("preview", func(ctx context.Context) tea.Msg {
 		ctx, cancel := context.WithTimeout(ctx, previewBound)
@@ -58,11 +55,11 @@ func ended(err error) bool {
 
 // onPreviewed shows what the commands would do, in place of what was shown before.
 func (m *model) onPreviewed(p previewed) tea.Cmd {
-	q := m.ask
+	q := m.question()
 	if q == nil || q.number != p.number {
 		return nil
 	}
-	m.stale, q.asking = true, false
+	m.stale, q.waits = true, false
 	switch {
 	case p.err != nil && ops.HasCode(p.err, ops.CodeConflict) && q.cmds[0].Expect != "":
 		m.withdraw(object(q.cmds[0]) + " was reset by someone else")
@@ -74,15 +71,15 @@ func (m *model) onPreviewed(p previewed) tea.Cmd {
 		return nil // it was slow to answer once: what was shown is the best there is
 	}
 	q.known = true
-	q.facts = merge(p.all)
+	q.Facts = merge(p.all)
 	if q.closes { // the eviction alone would keep what is ended here
-		q.facts = slices.DeleteFunc(q.facts, func(f views.Fact) bool { return f.Label == "would keep" })
+		q.Facts = slices.DeleteFunc(q.Facts, func(f views.Fact) bool { return f.Label == "would keep" })
 	}
 	switch {
 	case p.err != nil:
-		q.facts = append(q.facts, views.Fact{Label: "would end", Text: "unknown: " + ops.AsError(p.err).Message})
+		q.Facts = append(q.Facts, views.Fact{Label: "would end", Text: "unknown: " + ops.AsError(p.err).Message})
 	case len(q.cmds) > mostPreviews:
-		q.facts = append(q.facts, views.Fact{Label: "and", Text: fmt.Sprintf("what %d more rows come to", len(q.cmds)-mostPreviews)})
+		q.Facts = append(q.Facts, views.Fact{Label: "and", Text: fmt.Sprintf("what %d more rows come to", len(q.cmds)-mostPreviews)})
 	}
 	return nil
 }

@@ -16,42 +16,44 @@ const (
 	stepWindow, stepLeast = 2 * time.Second, 150 * time.Millisecond
 )
 
-// askLeave asks how to leave. Leaving the screen and stopping the work are different words.
+// leaving asks how to leave. Leaving the screen and stopping the work are different words.
+type leaving struct{ asking }
+
 func (m *model) askLeave() tea.Cmd {
-	q := &question{tier: withDialog, answers: []answer{cancelAnswer()}}
-	out := func(how How) func(*model) tea.Cmd {
-		return func(m *model) tea.Cmd { return m.leave(how) }
+	q := &leaving{}
+	q.Title, q.answers = "Leave?", []answer{{key: "n", label: "Cancel"}}
+	way := func(key, label string, how How, text string, args ...any) {
+		q.Text = []string{fmt.Sprintf(text, args...)}
+		q.answers = append(q.answers, answer{key, label, func(m *model) tea.Cmd { return m.leave(how) }})
 	}
 	switch {
 	case m.opt.Attached && m.link.State == views.LinkGone:
-		q.title = "Leave?"
-		q.text = []string{"The gateway is gone. This console waits for its next life as long as it is open."}
-		q.answers = append(q.answers, answer{"y", "Leave", out(Detached)})
+		way("y", "Leave", Detached, "The gateway is gone. This console waits for its next life as long as it is open.")
+	case m.opt.Attached && m.stopping() != nil:
+		q.Title = "Detach?"
+		way("y", "Detach", Detached, "The stop of the gateway (pid %d) goes on without this console.", m.status.PID)
 	case m.opt.Attached:
-		q.title = "Detach?"
-		q.text = []string{fmt.Sprintf("The gateway (pid %d) keeps running; gatewaytui attach comes back to it.", m.status.PID)}
-		if m.stopping() != nil {
-			q.text = []string{fmt.Sprintf("The stop of the gateway (pid %d) goes on without this console.", m.status.PID)}
-		}
-		q.answers = append(q.answers, answer{"y", "Detach", out(Detached)})
+		q.Title = "Detach?"
+		way("y", "Detach", Detached, "The gateway (pid %d) keeps running; gatewaytui attach comes back to it.", m.status.PID)
 	case m.status.State == ops.StateStopping:
-		q.title = "Leave?"
-		q.text = []string{"The stop goes on without a console; its lines follow in this terminal."}
-		q.answers = append(q.answers, answer{"y", "Leave", out(StopAsked)})
+		way("y", "Leave", StopAsked, "The stop goes on without a console; its lines follow in this terminal.")
 	default:
-		q.title = "Leave?"
-		q.text = []string{"The gateway runs in this terminal. Stop it, or keep it running: this terminal then shows its log, and gatewaytui attach opens a console again."}
 		if !m.opt.ReadOnly {
 			q.answers = append(q.answers, answer{"s", "Stop the gateway", func(m *model) tea.Cmd {
-				m.ask = nil
+				m.dialog = nil
 				return m.invoke(named("stop"))
 			}})
-			q.note = "ctrl+c again stops the gateway gracefully"
+			q.Note = "ctrl+c again stops the gateway gracefully"
 		}
-		q.answers = append(q.answers, answer{"k", "Keep it running", out(LeftRunning)})
+		way("k", "Keep it running", LeftRunning, "The gateway runs in this terminal. Stop it, or keep it running: this terminal then shows its log, and gatewaytui attach opens a console again.")
 	}
-	return m.openDialog(q)
+	m.dialog, m.stale, m.message = q, true, ""
+	return q.arm(m)
 }
+
+func (q *leaving) key(m *model, k tea.KeyMsg) tea.Cmd   { return q.press(m, k, q.armed) }
+func (q *leaving) draw(s *views.Screen)                 { s.Over = q.box(q.armed) }
+func (q *leaving) closedBy(_ *model, e occurrence) bool { return e == stopBegan || e == lifeBegan }
 
 // onInterrupt is ctrl+c. It opens the leave dialog, and in the leave dialog of an embedded console it stops the gateway
 // gracefully: who presses it again and again gets what a shell would do (TF36). In a stop, two presses make it one step
@@ -59,8 +61,8 @@ func (m *model) askLeave() tea.Cmd {
 func (m *model) onInterrupt() tea.Cmd {
 	now := time.Now()
 	since := now.Sub(m.rungAt)
-	leaving := m.ask != nil && m.ask.cmds == nil
-	stops := leaving && !m.opt.Attached && !m.opt.ReadOnly && m.status.State != ops.StateStopping
+	_, asked := m.dialog.(*leaving)
+	stops := asked && !m.opt.Attached && !m.opt.ReadOnly && m.status.State != ops.StateStopping
 	if m.rung > 0 && since < stepLeast && !stops {
 		m.rungAt = now
 		return nil // a key that is held
@@ -71,28 +73,25 @@ func (m *model) onInterrupt() tea.Cmd {
 		m.rung = 0
 		return m.stopGracefully()
 	}
-	return m.interrupted(leaving, second)
+	return m.interrupted(asked, second)
 }
 
-// interrupted is what a press of ctrl+c does: leaving says that the leave dialog is open, and second that it is a second
+// interrupted is what a press of ctrl+c does: asked says that the leave dialog is open, and second that it is a second
 // press within stepWindow.
-func (m *model) interrupted(leaving, second bool) tea.Cmd {
+func (m *model) interrupted(asked, second bool) tea.Cmd {
 	switch {
 	case m.does(ops.VerbStop): // it was asked for a moment ago; the report comes
 		return nil
 	case m.opt.Attached && m.link.State == views.LinkGone: // nothing is there that leaving could touch
 		return m.leave(Detached)
-	case leaving && second && m.opt.Attached:
+	case asked && second && m.opt.Attached:
 		return m.leave(Detached)
-	case m.ask != nil && !leaving: // not a step of the ladder: the next press says first what it would do
+	case m.dialog != nil && !asked: // not a step of the ladder: the next press says first what it would do
 		m.rung = 0
 		return m.dismiss()
-	case m.box != nil || m.filter != nil:
-		m.box, m.filter, m.rung = nil, nil, 0
-		return nil
 	case m.stopping() != nil && !m.opt.ReadOnly && m.link.State == views.LinkLive:
 		return m.escalate(second)
-	case leaving:
+	case asked:
 		m.rung = 1
 		return nil
 	}
@@ -102,7 +101,7 @@ func (m *model) interrupted(leaving, second bool) tea.Cmd {
 
 // stopGracefully gives the stop that the leave dialog offers, by the same rules as the key of the stop.
 func (m *model) stopGracefully() tea.Cmd {
-	m.ask = nil
+	m.dialog = nil
 	b, f := named("stop"), m.keyContext(true)
 	if why := b.works(f); why != "" {
 		m.deny(why + ". Nothing was done.")

@@ -98,8 +98,8 @@ func TestRandomKeysAgainstRandomSnapshots(t *testing.T) {
 					g.change(func(g *gateway) { g.snap, g.stop = snap, snap.Shutdown })
 					b.refresh()
 				case 1:
-					if m.ask != nil {
-						b.send(armed{m.ask.quiet})
+					if asked(m) != nil {
+						b.arm()
 					}
 				case 2:
 					b.send(tea.WindowSizeMsg{Width: rapid.IntRange(0, 140).Draw(rt, "w"), Height: rapid.IntRange(0, 40).Draw(rt, "h")})
@@ -107,7 +107,7 @@ func TestRandomKeysAgainstRandomSnapshots(t *testing.T) {
 					b.send(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune(rapid.SampledFrom([]string{"y", "force", "R", "\x1b[2J"}).Draw(rt, "paste")), Paste: true})
 				default:
 					key := rapid.OneOf(rapid.SampledFrom(keys), rapid.SampledFrom(usual)).Draw(rt, "key")
-					if rapid.IntRange(0, 15).Draw(rt, "by name") == 0 && m.ask == nil && m.box == nil && m.filter == nil {
+					if rapid.IntRange(0, 15).Draw(rt, "by name") == 0 && m.dialog == nil {
 						words := m.commands()
 						text := words[rapid.IntRange(0, len(words)-1).Draw(rt, "command")].name
 						if keys := m.lists[m.view].keys; len(keys) > 0 && rapid.Bool().Draw(rt, "target") {
@@ -116,20 +116,22 @@ func TestRandomKeysAgainstRandomSnapshots(t *testing.T) {
 						m.openPalette(text)
 						key = "enter"
 					}
-					given, asked, rung := len(g.commands()), m.ask, m.rung
+					given, open, rung := len(g.commands()), m.dialog, m.rung
+					asked, _ := open.(*question)
+					_, leaves := open.(*leaving)
 					answered := asked != nil && asked.armed && asked.known
 					b.send(press(key))
 					for _, cmd := range g.commands()[given:] {
 						spec, _ := cmd.Verb.Spec()
 						climbed := key == "ctrl+c" && rung == 1 && cmd.Verb == ops.VerbStop && m.status.State == ops.StateStopping
-						left := key == "ctrl+c" && asked != nil && asked.cmds == nil && cmd.Verb == ops.VerbStop && cmd.Mode == ops.ModeGraceful
+						left := key == "ctrl+c" && leaves && cmd.Verb == ops.VerbStop && cmd.Mode == ops.ModeGraceful
 						if m.opt.ReadOnly {
 							rt.Fatalf("%s gave %+v in a read-only console", key, cmd)
 						}
 						if spec.Ends && !climbed && !left && !(answered && slices.ContainsFunc(asked.cmds, func(c ops.Command) bool { return c.Verb == cmd.Verb })) {
 							rt.Fatalf("%s gave %+v without its question", key, cmd)
 						}
-						if asked != nil && asked.want != "" && asked.typed.text() != asked.want {
+						if asked != nil && asked.Want != "" && asked.typed.text() != asked.Want {
 							rt.Fatalf("%s gave %+v without its word", key, cmd)
 						}
 					}

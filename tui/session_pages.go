@@ -133,8 +133,8 @@ func withMore(first, further []ops.Session, gone map[string]bool) []ops.Session 
 // about, and the selected row.
 func (m *model) held() []string {
 	var keys []string
-	if m.ask != nil {
-		for _, c := range m.ask.cmds {
+	if q := m.question(); q != nil {
+		for _, c := range q.cmds {
 			keys = append(keys, c.Target)
 		}
 	}

@@ -33,8 +33,8 @@ func (m *model) sawStop(s *ops.Shutdown) {
 			m.back, m.view = m.view, views.Shutdown
 		}
 		m.stopItem = ""
-		if fresh && m.ask != nil && m.ask.cmds == nil { // how to leave is another question now
-			m.ask = nil
+		if fresh {
+			m.happened(stopBegan)
 		}
 	}
 	m.keepStopItem()

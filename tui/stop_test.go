@@ -71,8 +71,8 @@ func TestAPhaseThatCannotBeSkippedIsOfferedNoLever(t *testing.T) {
 				for _, k := range []string{">", "A"} {
 					b.patiently(k)
 					b.mustHaveGiven()
-					if b.m.ask != nil || !strings.Contains(b.m.message, "never skipped") {
-						t.Fatalf("%s asks %+v and answers %q", k, b.m.ask, b.m.message)
+					if asked(b.m) != nil || !strings.Contains(b.m.message, "never skipped") {
+						t.Fatalf("%s asks %+v and answers %q", k, asked(b.m), b.m.message)
 					}
 				}
 			})
@@ -137,7 +137,7 @@ func TestCtrlCClimbsOneRungPerTwoPresses(t *testing.T) {
 				b.keys("ctrl+c")
 			}
 			b.mustHaveGiven()
-			if b.m.ask != nil || !strings.Contains(b.m.message, "ctrl+c once more") {
+			if asked(b.m) != nil || !strings.Contains(b.m.message, "ctrl+c once more") {
 				t.Fatalf("said %q", b.m.message)
 			}
 		})
@@ -184,7 +184,7 @@ func TestTheWaysToLeave(t *testing.T) {
 				b := newBench(t, g, tc.opt)
 				b.patiently(tc.keys...)
 				if b.quit == tc.stay {
-					t.Fatalf("left: %v; asked %+v, view %s", b.quit, b.m.ask, b.m.view)
+					t.Fatalf("left: %v; asked %+v, view %s", b.quit, asked(b.m), b.m.view)
 				}
 				if !tc.stay && b.m.exit.How != tc.how {
 					t.Fatalf("left as %s, promised %s", b.m.exit.How, tc.how)
@@ -199,7 +199,7 @@ func TestASecondCtrlCLeavesAnAttachedConsole(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, newGateway(), Options{Attached: true})
 		b.keys("ctrl+c")
-		if b.quit || b.m.ask == nil {
+		if b.quit || asked(b.m) == nil {
 			t.Fatal("the first press does not ask")
 		}
 		time.Sleep(time.Second)
@@ -269,13 +269,13 @@ func TestAnUnknownCommandIsOfferedTheNearest(t *testing.T) {
 		b := newBench(t, newGateway(), Options{})
 		b.keys(":")
 		b.typing("restet")
-		p := b.m.box.(*palette)
+		p := b.m.dialog.(*palette)
 		if p.Note != "no command restet; nearest: reset" {
 			t.Fatalf("noted %q", p.Note)
 		}
 		b.keys("enter")
 		b.mustHaveGiven()
-		if b.m.box == nil {
+		if b.m.dialog == nil {
 			t.Fatal("what is not understood closes the palette")
 		}
 	})

@@ -95,13 +95,16 @@ func (m *model) onKeys(k tea.KeyMsg) tea.Cmd {
 	return tea.Batch(cmds...)
 }
 
-// onKey gives a key to who takes keys: a question first, then a box, a line being typed, and the view.
+// onKey gives a key to the open dialog, else to the view.
 func (m *model) onKey(k tea.KeyMsg) tea.Cmd {
 	key := k.String()
-	if k.Paste {
-		return m.onPaste(k)
-	}
-	if key == "ctrl+c" {
+	switch {
+	case k.Paste && m.dialog != nil:
+		return m.dialog.key(m, k)
+	case k.Paste:
+		m.deny("a paste is not taken for keys")
+		return nil
+	case key == "ctrl+c":
 		return m.onInterrupt()
 	}
 	m.rung = 0
@@ -109,13 +112,8 @@ func (m *model) onKey(k tea.KeyMsg) tea.Cmd {
 		m.deafUntil = now.Add(armAfter)
 		return nil
 	}
-	switch {
-	case m.ask != nil:
-		return m.ask.key(m, k)
-	case m.box != nil:
-		return m.box.key(m, k)
-	case m.filter != nil:
-		return m.filterKey(k)
+	if m.dialog != nil {
+		return m.dialog.key(m, k)
 	}
 	m.message = ""
 	b := bindingFor(key, m.view)
@@ -150,24 +148,6 @@ func (m *model) invoke(b *binding) tea.Cmd {
 	return m.activate(b, f)
 }
 
-// onPaste: a paste is text for a line that is being typed, never a key.
-func (m *model) onPaste(k tea.KeyMsg) tea.Cmd {
-	switch {
-	case m.ask != nil:
-		m.ask.paste(k)
-	case m.box != nil:
-		if p, ok := m.box.(*palette); ok {
-			p.typed.key(k)
-			p.match(m)
-		}
-	case m.filter != nil:
-		return m.filterKey(k)
-	default:
-		m.deny("a paste is not taken for keys")
-	}
-	return nil
-}
-
 // openView shows another view.
 func (m *model) openView(v views.View) tea.Cmd {
 	if v == m.view {
@@ -176,7 +156,7 @@ func (m *model) openView(v views.View) tea.Cmd {
 	m.back, m.view = m.view, v
 	m.feed.show(m.showsEvents())
 	m.detail, m.detailTab = false, 0
-	m.filter = nil
+	m.happened(viewOpened)
 	if v == views.Shutdown {
 		m.history.wanted = true
 		m.stopPage = views.StopLives
