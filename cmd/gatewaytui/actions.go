@@ -4,17 +4,21 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"gatewaytui/core/control"
 	"gatewaytui/core/ops"
 	"gatewaytui/core/remote"
+	"gatewaytui/core/term"
+	"gatewaytui/views/lines"
 )
 
 // action is what the command line adds to one of ops.Verbs: a verb that is not in actions is carried out as the table says.
@@ -101,12 +105,11 @@ func (a action) command(p *program, spec ops.VerbSpec) *cobra.Command {
 			if err := a.read(p, r, args); err != nil {
 				return err
 			}
-		case spec.Target == ops.TargetProcess:
-			if err := readPID(r, args[0]); err != nil {
-				return err
-			}
 		case len(args) > 0:
 			r.Target = args[0]
+			if _, ok := ops.ParsePID(r.Target); !ok && spec.Target == ops.TargetProcess {
+				return wrongUsage("gatewaytui processes lists them", "%.64q is not a process id", r.Target)
+			}
 		}
 		err := p.asking(func(ctx context.Context, g *remote.Gateway, _ []string) error {
 			if spec.Ends || r.dryRun {
@@ -146,14 +149,6 @@ func leverFlags(f *pflag.FlagSet, r *request) {
 	f.StringVar(&r.Item, "item", "", "`ITEM` of the phase to act on (default: all)")
 }
 
-func readPID(r *request, text string) error {
-	if _, ok := ops.ParsePID(text); !ok {
-		return wrongUsage("gatewaytui processes lists them", "%.64q is not a process id", text)
-	}
-	r.Target = text
-	return nil
-}
-
 // carryOut gives the command, waits until it is done, and shows what was done.
 func (p *program) carryOut(ctx context.Context, g *remote.Gateway, r *request) error {
 	req, err := g.Do(ctx, r.Command)
@@ -161,7 +156,7 @@ func (p *program) carryOut(ctx context.Context, g *remote.Gateway, r *request) e
 		return err
 	}
 	req, err = p.ended(ctx, g, req, fmt.Sprintf("the gateway goes on with it as request %s", req.ID))
-	if err != nil && r.spec.OfStop() && remote.Gone(err) {
+	if o, ok := errors.AsType[*outcome](err); ok && o.code == exitNoGateway && r.spec.OfStop() {
 		err = nil // what it acted on is over, which is what a lever is for
 		req.Detail = "the gateway is gone"
 	}
@@ -173,11 +168,7 @@ func (p *program) carryOut(ctx context.Context, g *remote.Gateway, r *request) e
 
 // showEnd prints how a request ended. Its error is why the request failed.
 func (p *program) showEnd(r *request, req ops.Request) error {
-	if p.json {
-		p.writeJSON(p.out, req)
-	} else {
-		p.showDone(r, req)
-	}
+	p.show(req, func() { p.showDone(r, req) })
 	return failed(req)
 }
 
@@ -191,26 +182,17 @@ func (p *program) ended(ctx context.Context, g *remote.Gateway, req ops.Request,
 	case err == nil && last.State.Over():
 		return last, nil
 	case ctx.Err() != nil:
-		return req, &outcome{exitInterrupted, &ops.Error{Code: ops.CodeUnavailable, Message: "interrupted: " + goesOn}}
+		return req, interrupted(goesOn)
 	}
 	if _, settled := g.Settle(ctx, err); remote.Gone(settled) {
-		return req, &outcome{exitNoGateway, &unseen{settled, ops.Error{
+		return req, &outcome{exitNoGateway, &ops.Error{
 			Code:    ops.CodeUnavailable,
 			Message: fmt.Sprintf("the gateway went away before it said what became of request %s", req.ID),
 			Hint:    "its history says how it ended: gatewaytui history, once it runs again",
-		}}}
+		}}
 	}
 	return req, err
 }
-
-// unseen is an ops.Error with the reason why the answer was not seen.
-type unseen struct {
-	cause  error
-	answer ops.Error
-}
-
-func (u *unseen) Error() string   { return u.answer.Error() }
-func (u *unseen) Unwrap() []error { return []error{&u.answer, u.cause} }
 
 // failed is the error of a request that ended with one.
 func failed(req ops.Request) error {
@@ -229,7 +211,7 @@ func (p *program) showDone(r *request, req ops.Request) {
 	case ops.VerbKill:
 		var k ops.KillResult
 		if json.Unmarshal(req.Result, &k) == nil && len(k.Survivors) > 0 {
-			p.say("survivors: %s", numbers(k.Survivors))
+			p.say("survivors: %s", strings.Trim(fmt.Sprint(k.Survivors), "[]"))
 		}
 	case ops.VerbDiagnose:
 		var d ops.DiagnoseResult
@@ -243,10 +225,56 @@ func (p *program) showDone(r *request, req ops.Request) {
 	}
 }
 
-func numbers(pids []int) string {
-	words := make([]string, len(pids))
-	for i, pid := range pids {
-		words[i] = strconv.Itoa(pid)
+func sendFlags(f *pflag.FlagSet, r *request) {
+	f.StringVar(&r.Target, "session", "cli:local", "the session's `KEY`")
+	f.BoolVar(&r.noWait, "no-wait", false, "print the message's id and do not wait for the reply")
+}
+
+// readMessage takes the text from the command line, or from stdin if it is "-": an argument has at most 128 KiB on Linux
+// (execve(2), MAX_ARG_STRLEN).
+func readMessage(p *program, r *request, args []string) error {
+	r.Text = args[0]
+	if args[0] == "-" {
+		text, err := io.ReadAll(io.LimitReader(p.in, control.MaxText+1))
+		if err != nil {
+			return fmt.Errorf("read the message from stdin: %w", err)
+		}
+		r.Text = string(text)
 	}
-	return strings.Join(words, " ")
+	switch {
+	case strings.TrimSpace(r.Text) == "":
+		return wrongUsage("write something", "the message has no text")
+	case len(r.Text) > control.MaxText:
+		return wrongUsage("send it in parts, or as a file that a tool can read", "the message has more than %d bytes", control.MaxText)
+	case r.Target == "":
+		return wrongUsage("a key reads platform:kind:chat, for instance cli:local", "--session is empty")
+	}
+	return nil
+}
+
+// send says a text to an agent and prints what it answers. The turn is the gateway's: it goes on whatever happens here.
+func (p *program) send(ctx context.Context, g *remote.Gateway, r *request) error {
+	req, err := g.Do(ctx, r.Command)
+	if err != nil {
+		return err
+	}
+	if !r.noWait {
+		goesOn := fmt.Sprintf("the turn goes on for message %s; gatewaytui interrupt %s stops it", req.ID, term.Clean(r.Target, lines.MaxCell))
+		if req, err = p.ended(ctx, g, req, goesOn); err != nil {
+			return err
+		}
+	}
+	switch {
+	case p.json:
+		p.writeJSON(p.out, req)
+	case r.noWait:
+		p.say("%s", req.ID)
+	default:
+		var m ops.MessageResult
+		if err := json.Unmarshal(req.Result, &m); err != nil && req.Error == nil {
+			return fmt.Errorf("read the reply to message %s: %w", req.ID, err)
+		}
+		p.lines().Text(m.Reply)
+	}
+	return failed(req)
 }

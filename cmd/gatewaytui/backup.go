@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -49,6 +50,8 @@ func readBackup(_ *program, r *request, args []string) error {
 	return err
 }
 
+const aborted = "the backup is aborted, and nothing of it is kept"
+
 // backup has the gateway write the copy, and shows how far it is. Who interrupts it aborts it.
 func (p *program) backup(ctx context.Context, g *remote.Gateway, r *request) error {
 	if r.Abort {
@@ -59,7 +62,7 @@ func (p *program) backup(ctx context.Context, g *remote.Gateway, r *request) err
 		return err
 	}
 	stop := p.showProgress(ctx, g)
-	req, err = p.ended(ctx, g, req, "the backup is aborted, and nothing of it is kept")
+	req, err = p.ended(ctx, g, req, aborted)
 	stop()
 	if o, ok := errors.AsType[*outcome](err); ok && o.code == exitInterrupted {
 		_, _ = g.Do(ctx, ops.Command{Verb: ops.VerbBackup, Abort: true}) // one that has ended meanwhile needs none
@@ -79,9 +82,8 @@ func (p *program) showProgress(ctx context.Context, g *remote.Gateway) (stop fun
 		return func() {}
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
+	var showing sync.WaitGroup
+	showing.Go(func() {
 		ticker := time.NewTicker(progressEvery)
 		defer ticker.Stop()
 		for {
@@ -97,10 +99,10 @@ func (p *program) showProgress(ctx context.Context, g *remote.Gateway) (stop fun
 				}
 			}
 		}
-	}()
+	})
 	return func() {
 		cancel()
-		<-done
+		showing.Wait()
 	}
 }
 
@@ -138,7 +140,7 @@ func (p *program) backupDown(ctx context.Context, dir string, r *request) error 
 		}
 	})
 	if ctx.Err() != nil && err != nil {
-		return &outcome{exitInterrupted, &ops.Error{Code: ops.CodeUnavailable, Message: "interrupted: the backup is aborted, and nothing of it is kept"}}
+		return interrupted(aborted)
 	}
 	if err != nil {
 		return err
@@ -150,10 +152,8 @@ func (p *program) backupDown(ctx context.Context, dir string, r *request) error 
 	if err != nil {
 		return fmt.Errorf("look at the backup: %w", err)
 	}
-	if p.json {
-		p.writeJSON(p.out, ops.BackupResult{Path: r.File, Bytes: fi.Size()})
-	} else {
+	p.show(ops.BackupResult{Path: r.File, Bytes: fi.Size()}, func() {
 		p.say("written to %s, %s, without a gateway", r.File, lines.Size(fi.Size()))
-	}
+	})
 	return nil
 }

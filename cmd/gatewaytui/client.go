@@ -34,7 +34,7 @@ func (p *program) asking(body func(ctx context.Context, g *remote.Gateway, args 
 		}
 		defer g.Close()
 		err = body(cmd.Context(), g, args)
-		if _, said := errors.AsType[*outcome](err); said {
+		if is[*outcome](err) {
 			return err
 		}
 		return g.Explain(err)
@@ -59,9 +59,6 @@ func (p *program) past(err error) (*lives.Past, bool) {
 func (p *program) isDown(err error) (home string, down bool) {
 	if err == nil || errors.Is(err, remote.ErrNoHome) || !remote.Gone(err) {
 		return "", false
-	}
-	if _, went := errors.AsType[*unseen](err); went {
-		return "", false // it ran, and took the request
 	}
 	home, err = instance.Resolve(p.home, p.getenv)
 	return home, err == nil

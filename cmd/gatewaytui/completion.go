@@ -132,23 +132,19 @@ func typable(value string) bool {
 
 // offer is a value with its description.
 func offer(value string, about ...string) cobra.Completion {
-	var said []string
-	for _, a := range about {
-		if a != "" {
-			said = append(said, a)
-		}
-	}
-	return cobra.CompletionWithDesc(value, term.Clean(strings.Join(said, ", "), maxDescription))
+	about = slices.DeleteFunc(about, func(a string) bool { return a == "" })
+	return cobra.CompletionWithDesc(value, term.Clean(strings.Join(about, ", "), maxDescription))
+}
+
+// rows asks for the rows of a list, as many as one page has; none if the gateway does not answer.
+func rows[T any](ctx context.Context, ask func(context.Context, ops.Query) (ops.Page[T], error)) []T {
+	page, _ := ask(ctx, ops.Query{Limit: ops.MaxLimit})
+	return page.Items
 }
 
 // sessionKeys lists the sessions that the verb can act on.
-func sessionKeys(ctx context.Context, g *control.Client, c *cobra.Command) []cobra.Completion {
-	page, err := g.Sessions(ctx, ops.Query{Limit: ops.MaxLimit})
-	if err != nil {
-		return nil
-	}
-	var keys []cobra.Completion
-	for _, s := range page.Items {
+func sessionKeys(ctx context.Context, g *control.Client, c *cobra.Command) (keys []cobra.Completion) {
+	for _, s := range rows(ctx, g.Sessions) {
 		if c.Name() == "interrupt" && s.TurnStartedAt.IsZero() || c.Name() == "evict" && !s.Cached {
 			continue
 		}
@@ -157,26 +153,16 @@ func sessionKeys(ctx context.Context, g *control.Client, c *cobra.Command) []cob
 	return keys
 }
 
-func processIDs(ctx context.Context, g *control.Client, _ *cobra.Command) []cobra.Completion {
-	page, err := g.Processes(ctx, ops.Query{Limit: ops.MaxLimit})
-	if err != nil {
-		return nil
-	}
-	var pids []cobra.Completion
-	for _, r := range page.Items {
+func processIDs(ctx context.Context, g *control.Client, _ *cobra.Command) (pids []cobra.Completion) {
+	for _, r := range rows(ctx, g.Processes) {
 		pids = append(pids, offer(strconv.Itoa(r.PID), r.Command, r.Session))
 	}
 	return pids
 }
 
 // adapterNames lists the adapters for which the verb changes something.
-func adapterNames(ctx context.Context, g *control.Client, c *cobra.Command) []cobra.Completion {
-	page, err := g.Adapters(ctx, ops.Query{Limit: ops.MaxLimit})
-	if err != nil {
-		return nil
-	}
-	var names []cobra.Completion
-	for _, a := range page.Items {
+func adapterNames(ctx context.Context, g *control.Client, c *cobra.Command) (names []cobra.Completion) {
+	for _, a := range rows(ctx, g.Adapters) {
 		if paused := a.State == ops.AdapterPaused; c.Name() == "pause" && paused || c.Name() == "resume" && !paused {
 			continue
 		}
@@ -185,14 +171,17 @@ func adapterNames(ctx context.Context, g *control.Client, c *cobra.Command) []co
 	return names
 }
 
-// phaseNames lists the phases of the running shutdown that are not over; for skip, those that can be skipped.
-func phaseNames(ctx context.Context, g *control.Client, c *cobra.Command) []cobra.Completion {
-	s, err := g.Shutdown(ctx)
-	if err != nil || s.Outcome != ops.ShutdownRunning {
-		return nil
+// running is the phases of the shutdown that runs; none if none does.
+func running(ctx context.Context, g *control.Client) []ops.Phase {
+	if s, err := g.Shutdown(ctx); err == nil && s.Outcome == ops.ShutdownRunning {
+		return s.Phases
 	}
-	var names []cobra.Completion
-	for _, ph := range s.Phases {
+	return nil
+}
+
+// phaseNames lists the phases of the running shutdown that are not over; for skip, those that can be skipped.
+func phaseNames(ctx context.Context, g *control.Client, c *cobra.Command) (names []cobra.Completion) {
+	for _, ph := range running(ctx, g) {
 		if !ph.State.Over() && !(c.Name() == "skip" && ph.Vital) {
 			names = append(names, offer(ph.Name, text.Words(ph.State), "at most "+text.Millis(ph.BudgetMS)))
 		}
@@ -201,14 +190,9 @@ func phaseNames(ctx context.Context, g *control.Client, c *cobra.Command) []cobr
 }
 
 // itemNames lists what the phase of --phase waits for, or the running one without it.
-func itemNames(ctx context.Context, g *control.Client, c *cobra.Command) []cobra.Completion {
-	s, err := g.Shutdown(ctx)
-	if err != nil || s.Outcome != ops.ShutdownRunning {
-		return nil
-	}
+func itemNames(ctx context.Context, g *control.Client, c *cobra.Command) (names []cobra.Completion) {
 	phase, _ := c.Flags().GetString("phase")
-	var names []cobra.Completion
-	for _, ph := range s.Phases {
+	for _, ph := range running(ctx, g) {
 		if ph.Name != phase && (phase != "" || ph.State != ops.StepRunning) {
 			continue
 		}
@@ -242,12 +226,9 @@ func completeFilter[T any](p *program, c *cobra.Command, l listing[T]) {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
 		p.askGateway(c, func(ctx context.Context, g *control.Client) {
-			page, err := l.ask(g, ctx, ops.Query{Limit: ops.MaxLimit})
-			if err != nil {
-				return
-			}
-			for i := range page.Items {
-				value := name + ":" + l.fields[at].Text(&page.Items[i])
+			ask := func(ctx context.Context, q ops.Query) (ops.Page[T], error) { return l.ask(g, ctx, q) }
+			for _, row := range rows(ctx, ask) {
+				value := name + ":" + l.fields[at].Text(&row)
 				if strings.HasPrefix(value, begun) && typable(value) && len(offers) < filterValues && !slices.Contains(offers, value) {
 					offers = append(offers, value)
 				}

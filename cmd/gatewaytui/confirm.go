@@ -82,11 +82,7 @@ func expectSeen(ctx context.Context, g *remote.Gateway, r *request) error {
 
 // showPreview prints what r would do.
 func (p *program) showPreview(r *request, preview ops.Preview) {
-	if p.json {
-		p.writeJSON(p.out, preview)
-		return
-	}
-	p.lines().Preview(r.what(), preview)
+	p.show(preview, func() { p.lines().Preview(r.what(), preview) })
 }
 
 // what names the action and its target.

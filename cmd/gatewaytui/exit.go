@@ -49,6 +49,11 @@ func (o *outcome) Error() string {
 
 func (o *outcome) Unwrap() error { return o.err }
 
+// interrupted is the end of a verb that was given up, with what goes on without it.
+func interrupted(goesOn string) error {
+	return &outcome{exitInterrupted, &ops.Error{Code: ops.CodeUnavailable, Message: "interrupted: " + goesOn}}
+}
+
 // wrongUsage is a command line that cannot be meant; hint says what can.
 func wrongUsage(hint, format string, args ...any) error {
 	return &outcome{exitUsage, &ops.Error{Code: ops.CodeInvalid, Message: fmt.Sprintf(format, args...), Hint: hint}}
@@ -60,25 +65,27 @@ func exitCode(err error) int {
 	if o, ok := errors.AsType[*outcome](err); ok {
 		return o.code
 	}
-	if _, ok := errors.AsType[*host.SetupError](err); ok {
+	switch {
+	case is[*host.SetupError](err):
 		return exitConfig
-	}
-	if _, ok := errors.AsType[*host.UsageError](err); ok {
+	case is[*host.UsageError](err):
 		return exitUsage
-	}
-	if _, ok := errors.AsType[*instance.HeldError](err); ok {
+	case is[*instance.HeldError](err):
 		return exitHeld
-	}
-	if _, ok := errors.AsType[*remote.Unavailable](err); ok || remote.Unreachable(err) {
+	case is[*remote.Unavailable](err), remote.Unreachable(err):
 		return exitNoGateway
-	}
-	if _, ok := errors.AsType[*config.Error](err); ok {
+	case is[*config.Error](err):
 		return exitConfig
-	}
-	if ops.HasCode(err, ops.CodeInvalid) {
+	case ops.HasCode(err, ops.CodeInvalid):
 		return exitUsage
 	}
 	return exitFailed
+}
+
+// is reports whether err is a T, or wraps one.
+func is[T error](err error) bool {
+	_, ok := errors.AsType[T](err)
+	return ok
 }
 
 // report says what err is, if anything is left to say, and returns the exit code.
@@ -91,7 +98,7 @@ func (p *program) report(err error) int {
 		return code
 	}
 	e := ops.AsError(err)
-	if _, ok := errors.AsType[*config.Error](err); ok {
+	if is[*config.Error](err) {
 		e.Hint = "gatewaytui config example prints every key with its default"
 	}
 	if p.json {

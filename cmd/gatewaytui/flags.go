@@ -11,6 +11,11 @@ import (
 	"github.com/spf13/pflag"
 )
 
+// configFlag adds --config.
+func configFlag(f *pflag.FlagSet, path *string) {
+	f.StringVar(path, "config", "", "config `FILE` (default: $GATEWAYTUI_CONFIG, else ~/.config/gatewaytui/config.toml)")
+}
+
 // choice is a flag that takes one of some words.
 type choice struct {
 	value *string

@@ -45,7 +45,7 @@ each verb shows or steers the gateway that runs on the same home.`,
 	root.PersistentFlags().StringVar(&p.home, "home", "", "the gateway's home `DIR` (default: $GATEWAYTUI_HOME, else ~/.local/state/gatewaytui)")
 	f := root.Flags()
 	f.BoolVar(&o.NoTUI, "no-tui", false, "run without the console; log lines on stderr")
-	f.StringVar(&o.Config, "config", "", "config `FILE` (default: $GATEWAYTUI_CONFIG, else ~/.config/gatewaytui/config.toml)")
+	configFlag(f, &o.Config)
 	f.BoolVar(&o.Replace, "replace", false, "stop the gateway that holds this home, wait for it, and take its place")
 	f.BoolVar(&o.TrustClock, "trust-clock", false, "take the wall clock for right although it disagrees with the lives before")
 	f.BoolVar(&o.FreshStore, "fresh-store", false, "move a damaged database to aside/ and start with an empty one")

@@ -38,12 +38,10 @@ func statusVerb(p *program) *cobra.Command {
 			if err != nil {
 				return p.absent(g.Explain(err))
 			}
-			if p.json {
-				p.writeJSON(p.out, presentStatus{"up", s})
-				return nil
-			}
-			p.lines().Status(s)
-			p.showRest(cmd.Context(), g, s)
+			p.show(presentStatus{"up", s}, func() {
+				p.lines().Status(s)
+				p.showRest(cmd.Context(), g, s)
+			})
 			return nil
 		},
 	})

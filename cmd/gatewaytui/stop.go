@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"syscall"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"gatewaytui/core/follow"
@@ -88,7 +90,7 @@ func (p *program) comesBack(sv ops.Supervisor) {
 const streams = 5
 
 func stopGoesOn() error {
-	return &outcome{exitInterrupted, &ops.Error{Code: ops.CodeUnavailable, Message: "interrupted: the stop goes on; gatewaytui watch follows it"}}
+	return interrupted("the stop goes on; gatewaytui watch follows it")
 }
 
 // ending is a stop as it is seen from outside.
@@ -180,12 +182,10 @@ func (e *ending) wait(ctx context.Context) error {
 			Hint: "gatewaytui history says more once it runs again; its last lines are in logs/gateway.jsonl",
 		}
 	}
-	if e.p.json {
-		e.p.writeJSON(e.p.out, report)
-	} else {
+	e.p.show(report, func() {
 		e.showRest(report)
 		e.p.say("stopped     %s", lines.Stopped(report, report.ExitCode))
-	}
+	})
 	if !planned(report) {
 		return &outcome{exitFailed, &ops.Error{
 			Code: ops.CodeInternal, Message: fmt.Sprintf("the stop ended with exit code %d, which is no planned end", report.ExitCode),
@@ -198,4 +198,60 @@ func (e *ending) wait(ctx context.Context) error {
 // planned reports whether a stop ended as one that was meant: with 0, or with 75 for a restart.
 func planned(s ops.Shutdown) bool {
 	return s.ExitCode == exitDone || s.Restart && s.ExitCode == exitRestart
+}
+
+func watchVerb(p *program) *cobra.Command {
+	var after uint64
+	c := p.verb(&cobra.Command{
+		Use: "watch", Short: "follow events and shutdown phases as lines, until interrupted or until the gateway is gone",
+		Example: "  gatewaytui watch\n  gatewaytui watch --json | jq -r .type",
+	})
+	c.RunE = p.asking(func(ctx context.Context, g *remote.Gateway, _ []string) error {
+		ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+		defer stop()
+		return p.watch(ctx, g, after, c.Flags().Changed("after"))
+	})
+	c.Flags().Uint64Var(&after, "after", 0, "start after event `N` (0: the oldest kept; default: new events only)")
+	return c
+}
+
+// watch prints events until ctx ends or the gateway does; both are its purpose and no failure.
+func (p *program) watch(ctx context.Context, g *remote.Gateway, after uint64, given bool) error {
+	s, err := g.Snapshot(ctx)
+	if err != nil {
+		return err
+	}
+	if !given {
+		after = s.Seq
+	}
+	p.note("following %s, ctrl+c ends", s.Home)
+	f := follow.Start(ctx, g, after)
+	defer f.Close()
+	f.Stopping = s.State == ops.StateStopping
+	err = f.Each(ctx, func(ev ops.Event) {
+		if p.json {
+			p.writeJSON(p.out, ev)
+			return
+		}
+		line, ok := lines.ShutdownEvent(ev)
+		if !ok {
+			line = cmp.Or(ev.Subject, "-")
+			if ev.Text != "" {
+				line += "  " + ev.Text
+			}
+		}
+		p.say("%s  %-24s  %s", ev.At.Local().Format("15:04:05.000"), string(ev.Type), line)
+	}, p.waits())
+	over, now := g.Over(ctx, s.Life, err)
+	switch {
+	case err == nil || ctx.Err() != nil:
+		return nil
+	case remote.Gone(now):
+		p.note("the gateway is gone")
+		return nil
+	case over:
+		p.note("the gateway is gone; another life of it answers now")
+		return nil
+	}
+	return err
 }

@@ -13,7 +13,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gatewaytui/core/instance"
-	"gatewaytui/core/ops"
 	"gatewaytui/core/remote"
 	"gatewaytui/core/takeover"
 	"gatewaytui/core/text"
@@ -38,7 +37,7 @@ func (p *program) restart(ctx context.Context, g *remote.Gateway, r *request) er
 	case errors.Is(err, takeover.ErrInterrupted):
 		return stopGoesOn()
 	case err != nil && ctx.Err() != nil:
-		return &outcome{exitInterrupted, &ops.Error{Code: ops.CodeUnavailable, Message: "interrupted: the gateway may restart; gatewaytui status shows it"}}
+		return interrupted("the gateway may restart; gatewaytui status shows it")
 	case err != nil:
 		return err
 	case p.json:

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"gatewaytui/core/filter"
 	"gatewaytui/core/ops"
 	"gatewaytui/core/remote"
+	"gatewaytui/tui"
 	"gatewaytui/views/lines"
 )
 
@@ -107,4 +109,72 @@ func adaptersVerb(p *program) *cobra.Command {
 		use: "adapters", short: "list the chat platforms and their connections", example: "  gatewaytui adapters",
 		ask: (*control.Client).Adapters, fields: filter.Adapters, columns: lines.Adapters,
 	}.verb(p)
+}
+
+func planVerb(p *program) *cobra.Command {
+	c := p.verb(&cobra.Command{
+		Use: "plan", Short: "show the shutdown as it would run now: phases, worst case, and whether it fits the service manager's limit",
+		Example: "  gatewaytui plan\n  gatewaytui plan --json | jq .worst_case_ms",
+		RunE: p.asking(func(ctx context.Context, g *remote.Gateway, _ []string) error {
+			plan, err := g.Plan(ctx)
+			if err != nil {
+				return err
+			}
+			p.show(plan, func() { p.lines().Plan(plan) })
+			return nil
+		}),
+	})
+	p.tableFlag(c)
+	return c
+}
+
+func historyVerb(p *program) *cobra.Command {
+	var shutdowns bool
+	c := listing[ops.Life]{
+		use: "history", short: "list the past lives, newest first, and how each ended",
+		example: "  gatewaytui history\n  gatewaytui history --shutdowns --limit 1\n  gatewaytui history --filter crashed",
+		ask:     (*control.Client).History, fields: filter.Lives,
+		columns: lines.Lives,
+		down: func(err error, q ops.Query) (page ops.Page[ops.Life], answered bool, _ error) {
+			past, ok := p.past(err)
+			if !ok {
+				return page, false, nil
+			}
+			page, err = past.Page(q)
+			if !p.json {
+				p.note("no gateway runs here; this is read from the home's files")
+			}
+			for _, t := range past.Problems() {
+				p.note("warning: %s", t)
+			}
+			return page, true, err
+		},
+		show: func(lives []ops.Life) bool {
+			if shutdowns {
+				p.lines().Shutdowns(lives)
+			}
+			return shutdowns
+		},
+	}.verb(p)
+	c.Flags().BoolVar(&shutdowns, "shutdowns", false, "show each life's shutdown with its phases and what overran")
+	return c
+}
+
+// keysTopic is the help on the console's keys, made of the one table that the console itself goes by.
+func keysTopic(p *program) *cobra.Command {
+	c := &cobra.Command{Use: "keys", Short: "the console's keys"}
+	p.tableFlag(c)
+	c.SetHelpFunc(func(c *cobra.Command, _ []string) {
+		shown := p.lines()
+		shown.Out = c.OutOrStdout()
+		shown.Hidden(lines.Table(shown, []lines.Column[tui.Key]{
+			{Head: "KEY", Cell: func(k tui.Key) string { return strings.Join(k.Keys, " ") }, Rank: 0},
+			{Head: "COMMAND", Cell: func(k tui.Key) string { return ":" + k.Action }, Rank: 2},
+			{Head: "VIEWS", Cell: func(k tui.Key) string { return cmp.Or(strings.Join(k.Views, " "), "all") }, Rank: 4},
+			{Head: "ASKS", Cell: func(k tui.Key) string { return k.Confirm }, Rank: 3},
+			{Head: "ON THE COMMAND LINE", Cell: func(k tui.Key) string { return k.Command }, Rank: 5},
+			{Head: "WHAT IT DOES", Cell: func(k tui.Key) string { return k.Help }, Rank: 1},
+		}, tui.Keys()))
+	})
+	return c
 }
