@@ -19,32 +19,26 @@ import (
 // on the control socket, and everyone else needs the key in the home (LocalKey). A request without a key must not come from
 // a web page in a browser of our user: see fromPage.
 func (c *conn) authorize(r *http.Request) (ops.Caller, *problem) {
-	who := c.callerOf(r.Context())
+	at := peerOf(r)
+	who := at.who()
 	token, given := bearer(r)
+	right := given && c.platform.isKey(token)
+	if who.own() || right { // every tool is one of our own user, unless it changed its user
+		tool := at.tool()
+		if tool.is {
+			return ops.Caller{}, c.toolRefused(r, who, tool.session)
+		}
+		if who.own() {
+			who.problem = tool.err
+		}
+	}
 	switch {
-	case who.own():
-		// Every tool is one of these, unless it changed its user.
-		session, tool, err := c.toolOf(r.Context())
-		if tool {
-			return ops.Caller{}, c.toolRefused(r, who, session)
-		}
-		who.problem = err
-	case given && c.platform.isKey(token):
-		if session, tool, _ := c.toolOf(r.Context()); tool {
-			return ops.Caller{}, c.toolRefused(r, who, session)
-		}
-	}
-	if c.platform.options.Key != "" {
-		switch {
-		case !given:
-			return ops.Caller{}, unauthorized("missing_api_key", "no API key: send it as Authorization: Bearer KEY")
-		case !c.platform.isKey(token):
-			return ops.Caller{}, unauthorized(codeWrongKey, "the API key is wrong")
-		}
+	case right:
 		return ops.Caller{UID: who.uid, By: ops.ByKey}, nil
-	}
-	if given && c.platform.isKey(token) {
-		return ops.Caller{UID: who.uid, By: ops.ByKey}, nil
+	case c.platform.options.Key != "" && given:
+		return ops.Caller{}, unauthorized(codeWrongKey, "the API key is wrong")
+	case c.platform.options.Key != "":
+		return ops.Caller{}, unauthorized(codeNoKey, "no API key: send it as Authorization: Bearer KEY")
 	}
 	if p := c.platform.fromPage(r); p != nil {
 		return ops.Caller{}, p
@@ -52,7 +46,7 @@ func (c *conn) authorize(r *http.Request) (ops.Caller, *problem) {
 	if who.own() { // a wrong key does not matter: clients for OpenAI send some key in any case
 		return ops.Caller{UID: who.uid, By: ops.ByKernel}, nil
 	}
-	code := "missing_api_key"
+	code := codeNoKey
 	if given {
 		code = codeWrongKey
 	}
@@ -113,8 +107,9 @@ func (p *Platform) fromPage(r *http.Request) *problem {
 	return nil
 }
 
-// The codes of refusals for a wrong key, and of a tool.
+// The codes of refusals without a key, for a wrong key, and of a tool.
 const (
+	codeNoKey    = "missing_api_key"
 	codeWrongKey = "invalid_api_key"
 	codeTool     = "tool_caller"
 )

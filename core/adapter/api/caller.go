@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"net/http"
 	"net/netip"
 	"os"
 	"strconv"
@@ -62,39 +63,44 @@ func (w caller) String() string {
 	return "uid " + strconv.Itoa(w.uid)
 }
 
-type connKey struct{}
+// peer is the other end of one connection. who and tool find out who it is when its first request asks, and once.
+type peer struct {
+	nc   *counted
+	who  func() caller
+	tool func() toolCheck
+}
 
-// connCaller finds out the caller of a connection once: when its first request asks.
-type connCaller struct {
-	nc   net.Conn
-	once sync.Once
-	who  caller
-
-	toolOnce sync.Once
-	// session is whose tool it is, empty if that is not known.
+// toolCheck says whether a caller is a tool of the gateway, and of which session, empty if that is not known. One whose socket is
+// not known is not recognised.
+type toolCheck struct {
+	is      bool
 	session string
-	tool    bool
-	toolErr error
+	err     error // it cannot be told
 }
 
-// withCaller is http.Server.ConnContext. It looks nothing up: the accept loop calls it.
-func withCaller(ctx context.Context, nc net.Conn) context.Context {
-	return context.WithValue(ctx, connKey{}, &connCaller{nc: nc})
-}
+type peerKey struct{}
 
-// callerOf is who is at the other end of the connection of a request with this context. The first call for a connection
-// looks it up, within lookUpTimeout.
-func (c *conn) callerOf(request context.Context) caller {
-	at, ok := request.Value(connKey{}).(*connCaller)
-	if !ok {
-		return caller{socket: socket{uid: unknownUID}, problem: errNoSocket}
-	}
-	at.once.Do(func() {
+// peerOf is the peer of a request.
+func peerOf(r *http.Request) *peer { return r.Context().Value(peerKey{}).(*peer) }
+
+// withPeer is http.Server.ConnContext. It looks nothing up: the accept loop calls it.
+func (c *conn) withPeer(ctx context.Context, nc net.Conn) context.Context {
+	at := &peer{nc: nc.(*counted)}
+	at.who = sync.OnceValue(func() caller {
 		ctx, cancel := context.WithTimeout(c.tasks, lookUpTimeout)
 		defer cancel()
-		at.who = c.lookUp(ctx, at.nc)
+		return c.lookUp(ctx, at.nc.Conn)
 	})
-	return at.who
+	at.tool = sync.OnceValue(func() (t toolCheck) {
+		who := at.who()
+		if tools, ok := c.receiver.(adapter.ToolFinder); ok && who.inode != 0 {
+			ctx, cancel := context.WithTimeout(c.tasks, searchTimeout)
+			defer cancel()
+			t.session, t.is, t.err = tools.ToolSocket(ctx, adapter.Socket{UID: who.uid, Inode: who.inode, Group: who.group})
+		}
+		return t
+	})
+	return context.WithValue(ctx, peerKey{}, at)
 }
 
 // lookUp asks the kernel who holds the other end of nc.
@@ -125,27 +131,6 @@ func clientOf(ctx context.Context, nc net.Conn) (socket, error) {
 	return s, err
 }
 
-// toolOf reports whether the caller of a request with this context is a tool of the gateway, and whose. The first call for a
-// connection looks it up, within searchTimeout. A caller whose socket is not known is not recognised. The error says that it
-// cannot be told.
-func (c *conn) toolOf(request context.Context) (session string, tool bool, err error) {
-	tools, ok := c.receiver.(adapter.ToolFinder)
-	at, known := request.Value(connKey{}).(*connCaller)
-	if !ok || !known {
-		return "", false, nil
-	}
-	who := c.callerOf(request)
-	if who.inode == 0 {
-		return "", false, nil
-	}
-	at.toolOnce.Do(func() {
-		ctx, cancel := context.WithTimeout(c.tasks, searchTimeout)
-		defer cancel()
-		at.session, at.tool, at.toolErr = tools.ToolSocket(ctx, adapter.Socket{UID: who.uid, Inode: who.inode, Group: who.group})
-	})
-	return at.session, at.tool, at.toolErr
-}
-
 // endsOf are the addresses of the client and of our end of nc, mapped IPv4 addresses as IPv4.
 func endsOf(nc net.Conn) (client, server netip.AddrPort, ok bool) {
 	plain := func(a net.Addr) (netip.AddrPort, bool) {
@@ -163,13 +148,6 @@ func endsOf(nc net.Conn) (client, server netip.AddrPort, ok bool) {
 
 // connected reports whether our end of nc still holds its addresses: it is open, or half closed by the client.
 func connected(nc net.Conn) bool {
-	for {
-		wrapped, ok := nc.(interface{ NetConn() net.Conn })
-		if !ok {
-			break
-		}
-		nc = wrapped.NetConn()
-	}
 	sc, ok := nc.(syscall.Conn)
 	if !ok {
 		return false

@@ -22,7 +22,7 @@ type conn struct {
 	platform *Platform
 	receiver adapter.Receiver
 	log      *slog.Logger
-	listener net.Listener
+	listener *limited
 	server   *http.Server
 	at       *string
 
@@ -45,18 +45,16 @@ type conn struct {
 	active   int           // requests under way
 	serving  int           // those of them whose body is complete
 	idle     chan struct{} // closed when refusing and active is 0
-	// open are the connections; true: no request has come over it yet.
-	open    map[net.Conn]bool
-	closing bool          // there will be no new connections
-	empty   chan struct{} // closed when closing and open is empty
+
+	open sync.WaitGroup // the goroutines of connections
 }
 
 // serve answers what comes through listener, which it owns, until Disconnect.
-func (p *Platform) serve(listener net.Listener, r adapter.Receiver) *conn {
+func (p *Platform) serve(listener *limited, r adapter.Receiver) *conn {
 	c := &conn{
 		platform: p, receiver: r, log: p.log, listener: listener, answers: newAnswers(),
 		served: make(chan struct{}), done: make(chan struct{}),
-		idle: make(chan struct{}), open: map[net.Conn]bool{}, empty: make(chan struct{}),
+		idle: make(chan struct{}),
 	}
 	// The life of the requests under way, which CancelTasks ends; no call's context bounds it.
 	c.tasks, c.cancelTasks = context.WithCancel(context.Background())
@@ -68,7 +66,7 @@ func (p *Platform) serve(listener net.Listener, r adapter.Receiver) *conn {
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeader,
 		ConnState:         c.track,
-		ConnContext:       func(ctx context.Context, nc net.Conn) context.Context { return withCaller(inRoom(ctx, nc), nc) },
+		ConnContext:       c.withPeer,
 		ErrorLog:          slog.NewLogLogger(p.log.Handler(), slog.LevelWarn),
 	}
 	address := listener.Addr().String()
@@ -158,14 +156,19 @@ func (c *conn) Disconnect(ctx context.Context) error {
 	c.answers.close()
 	c.platform.bodies.close()
 
-	c.closeUnused()
+	c.listener.closeFresh()
 	linger, cancel := context.WithTimeout(ctx, lingerTimeout)
 	defer cancel()
 	if c.server.Shutdown(linger) != nil {
 		err = errors.Join(err, c.server.Close())
 	}
+	gone := make(chan struct{})
+	go func() { // it ends with the last connection
+		defer close(gone)
+		c.open.Wait()
+	}()
 	select {
-	case <-c.empty:
+	case <-gone:
 		return err
 	case <-ctx.Done():
 		return errors.Join(err, fmt.Errorf("wait for the api connections: %w", ctx.Err()))
@@ -226,42 +229,16 @@ func (c *conn) end() {
 	}
 }
 
-// track notes which connections there are. The server calls it for a new one before it accepts the next.
+// track notes what the server says of its connections. The server calls it for a new one before it accepts the next.
 func (c *conn) track(nc net.Conn, state http.ConnState) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if counted, ok := nc.(*counted); ok {
-		counted.now(state)
-	}
 	switch state {
 	case http.StateNew:
-		c.open[nc] = true
+		c.open.Add(1)
+	case http.StateActive:
+		nc.(*counted).become(connBusy)
+	case http.StateIdle:
+		nc.(*counted).become(connIdle)
 	case http.StateClosed:
-		delete(c.open, nc)
-		if c.closing && len(c.open) == 0 {
-			close(c.empty)
-		}
-	default:
-		c.open[nc] = false
-	}
-}
-
-// closeUnused cuts the connections over which no request has come: Shutdown waits 5 s for one, as if a request were under way.
-// The accept loop has ended.
-func (c *conn) closeUnused() {
-	c.mu.Lock()
-	var unused []net.Conn
-	for nc, fresh := range c.open {
-		if fresh {
-			unused = append(unused, nc)
-		}
-	}
-	if !c.closing && len(c.open) == 0 {
-		close(c.empty)
-	}
-	c.closing = true
-	c.mu.Unlock()
-	for _, nc := range unused {
-		nc.Close()
+		c.open.Done()
 	}
 }

@@ -48,24 +48,19 @@ type source struct {
 }
 
 // Check is called for each request that sends a key: from is its source, right says whether key is the right one. It returns how
-// long the source is locked out; 0: it is not. A source that is locked out is not told whether the key was right.
+// long the source is locked out; 0: it is not. A source that is locked out does not learn whether the key was right: the right key of one that is guessing has to wait as well.
 func (g *Guard) Check(from, key string, right bool, now time.Time) time.Duration {
-	if right {
-		return g.right(from, now)
-	}
-	return g.wrong(from, key, now)
-}
-
-// wrong notes a wrong key of from, and returns how long it is locked out.
-func (g *Guard) wrong(from, key string, now time.Time) time.Duration {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	s := g.sources[from]
+	if s == nil && right {
+		return 0
+	}
 	if s == nil {
 		s = g.add(from)
 	}
-	if now.Before(s.guessing) {
-		return s.guessing.Sub(now)
+	if left := s.guessing.Sub(now); left > 0 || right {
+		return max(left, 0)
 	}
 	old := func(at time.Time) bool { return now.Sub(at) >= wrongWindow }
 	maps.DeleteFunc(s.different, func(_ [sha256.Size]byte, at time.Time) bool { return old(at) })
@@ -80,16 +75,6 @@ func (g *Guard) wrong(from, key string, now time.Time) time.Duration {
 	s.wrong = append(slices.DeleteFunc(s.wrong, old), now)
 	if len(s.wrong) >= maxWrong {
 		s.until, s.wrong = now.Add(lockout), nil
-	}
-	return 0
-}
-
-// right returns how long the right key of from is locked out: its source is guessing.
-func (g *Guard) right(from string, now time.Time) time.Duration {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if s := g.sources[from]; s != nil && now.Before(s.guessing) {
-		return s.guessing.Sub(now)
 	}
 	return 0
 }
@@ -117,7 +102,7 @@ func (c *conn) slow(r *http.Request, p *problem) *problem {
 	if !given || c.platform.key == nil {
 		return p
 	}
-	who := c.callerOf(r.Context())
+	who := peerOf(r).who()
 	keyless := c.platform.options.Key == "" && c.platform.fromPage(r) == nil
 	if who.own() && (keyless || p != nil && p.code == codeTool) {
 		return p
@@ -154,7 +139,7 @@ func SourceOf(remote string) string {
 // beyond maxNamed sources a minute no address (HF17).
 func (c *conn) refused(w http.ResponseWriter, r *http.Request, p *problem) {
 	c.platform.refused.Add(1)
-	c.log.Warn("api request refused", "code", p.code, "caller", c.callerOf(r.Context()).String(), "remote", c.platform.named.name(hostname(r.RemoteAddr), time.Now()))
+	c.log.Warn("api request refused", "code", p.code, "caller", peerOf(r).who().String(), "remote", c.platform.named.name(hostname(r.RemoteAddr), time.Now()))
 	unread(w, r)
 	leaveIfShort(w, r)
 	p.write(w)

@@ -21,27 +21,27 @@ import (
 func TestHF17_GuessingAtTheKeyIsSlow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var g Guard
-		refused := func(from, key string) bool { return g.wrong(from, key, time.Now()) != 0 }
+		refused := func(from, key string) bool { return g.Check(from, key, false, time.Now()) != 0 }
 		for i := range maxWrong {
 			if refused("1.2.3.4/32", fmt.Sprint("guess", i)) {
 				t.Fatalf("guess %d was refused as one too many", i)
 			}
 			time.Sleep(time.Second)
 		}
-		if wait := g.wrong("1.2.3.4/32", "one more", time.Now()); wait <= 0 || wait > lockout {
+		if wait := g.Check("1.2.3.4/32", "one more", false, time.Now()); wait <= 0 || wait > lockout {
 			t.Fatalf("the guess after them is locked out for %s", wait)
 		}
-		if g.right("1.2.3.4/32", time.Now()) == 0 {
+		if g.Check("1.2.3.4/32", "right", true, time.Now()) == 0 {
 			t.Error("a guess that is right is taken from an address that is guessing")
 		}
-		if refused("1.2.3.5/32", "wrong") || g.right("1.2.3.5/32", time.Now()) != 0 {
+		if refused("1.2.3.5/32", "wrong") || g.Check("1.2.3.5/32", "right", true, time.Now()) != 0 {
 			t.Error("another address is locked out as well")
 		}
 		for range 100 { // it does not make the lockout longer
 			time.Sleep(lockout / 100)
 			refused("1.2.3.4/32", "again")
 		}
-		if refused("1.2.3.4/32", "wrong") || g.right("1.2.3.4/32", time.Now()) != 0 {
+		if refused("1.2.3.4/32", "wrong") || g.Check("1.2.3.4/32", "right", true, time.Now()) != 0 {
 			t.Errorf("after %s the address is still locked out", lockout)
 		}
 	})
@@ -52,18 +52,18 @@ func TestHF17_TheSameWrongKeyLocksOutItselfAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var g Guard
 		for range maxWrong {
-			g.wrong("h", "old key", time.Now())
+			g.Check("h", "old key", false, time.Now())
 		}
-		if g.wrong("h", "old key", time.Now()) == 0 {
+		if g.Check("h", "old key", false, time.Now()) == 0 {
 			t.Error("the wrong key is not refused as one too many")
 		}
-		if wait := g.right("h", time.Now()); wait != 0 {
+		if wait := g.Check("h", "right", true, time.Now()); wait != 0 {
 			t.Errorf("the right key of the same address is locked out for %s", wait)
 		}
 		for i := range maxWrong {
-			g.wrong("h", fmt.Sprint("guess", i), time.Now())
+			g.Check("h", fmt.Sprint("guess", i), false, time.Now())
 		}
-		if g.right("h", time.Now()) == 0 {
+		if g.Check("h", "right", true, time.Now()) == 0 {
 			t.Error("after ten guesses the right key is taken")
 		}
 	})
@@ -73,7 +73,7 @@ func TestHF17_AFewWrongKeysAMinuteAreNoLockout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var g Guard
 		for i := range 100 {
-			if g.wrong("h", fmt.Sprint(i), time.Now()) != 0 || g.right("h", time.Now()) != 0 {
+			if g.Check("h", fmt.Sprint(i), false, time.Now()) != 0 || g.Check("h", "right", true, time.Now()) != 0 {
 				t.Fatalf("locked out after %d wrong keys", i)
 			}
 			time.Sleep(wrongWindow/maxWrong + time.Second)
@@ -84,7 +84,7 @@ func TestHF17_AFewWrongKeysAMinuteAreNoLockout(t *testing.T) {
 func TestHF17_TheSourcesThatAreRememberedAreBounded(t *testing.T) {
 	var g Guard
 	for i := range 2 * maxSources {
-		g.wrong(fmt.Sprint(i), "wrong", time.Now())
+		g.Check(fmt.Sprint(i), "wrong", false, time.Now())
 	}
 	if len(g.sources) != maxSources || len(g.order) != maxSources {
 		t.Errorf("%d sources are remembered, %d in order; want %d", len(g.sources), len(g.order), maxSources)
@@ -140,13 +140,17 @@ func TestHF17_RefusedRequestsFoldToFewLines(t *testing.T) {
 				}
 				p := New(Options{Key: "the-key", Log: l.Logger()})
 				c := &conn{platform: p, log: p.log}
+				at := &peer{
+					nc:  &counted{to: p.bounded(nil, 8)},
+					who: func() caller { return caller{socket: socket{uid: unknownUID}} }, tool: func() toolCheck { return toolCheck{} },
+				}
 				const n = 36_000
 				for i := range n {
 					r := httptest.NewRequest(http.MethodGet, "/v1/models", http.NoBody)
 					r.RemoteAddr = fmt.Sprintf("%s:%d", host(i), 1024+i%60_000)
 					r.Header.Set("Authorization", fmt.Sprint("Bearer wrong", i))
 					w := httptest.NewRecorder()
-					c.route(w, r)
+					c.route(w, r.WithContext(context.WithValue(r.Context(), peerKey{}, at)))
 					if w.Code != http.StatusUnauthorized && w.Code != http.StatusTooManyRequests {
 						t.Fatalf("answered %d", w.Code)
 					}

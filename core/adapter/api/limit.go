@@ -2,7 +2,6 @@ package api
 
 import (
 	"container/list"
-	"context"
 	"net"
 	"net/http"
 	"net/netip"
@@ -238,6 +237,20 @@ func (l *limited) signal() {
 	}
 }
 
+// closeFresh closes the connections over which no request has come: http.Server.Shutdown waits 5 s for one, as if a request
+// were under way.
+func (l *limited) closeFresh() {
+	l.mu.Lock()
+	var fresh []*counted
+	for e := l.quiet[connFresh].Front(); e != nil; e = e.Next() {
+		fresh = append(fresh, e.Value.(*counted))
+	}
+	l.mu.Unlock()
+	for _, c := range fresh {
+		c.Close()
+	}
+}
+
 // Close implements net.Listener. The connections stay.
 func (l *limited) Close() error {
 	l.once.Do(func() { close(l.closed) })
@@ -297,40 +310,15 @@ func (c *counted) become(state connState) {
 	}
 }
 
-// now notes what the server says that the connection does.
-func (c *counted) now(state http.ConnState) {
-	switch state {
-	case http.StateActive:
-		c.become(connBusy)
-	case http.StateIdle:
-		c.become(connIdle)
-	default: // Accept made it a fresh one, and Close ends it
-	}
-}
-
-type roomKey struct{}
-
-// inRoom is http.Server.ConnContext: the handlers find the connection in it.
-func inRoom(ctx context.Context, nc net.Conn) context.Context {
-	return context.WithValue(ctx, roomKey{}, nc)
-}
-
 // become notes what the connection of r does now.
-func become(r *http.Request, state connState) {
-	if c, ok := r.Context().Value(roomKey{}).(*counted); ok {
-		c.become(state)
-	}
-}
+func become(r *http.Request, state connState) { peerOf(r).nc.become(state) }
 
 // leaveIfShort has the connection of r closed after its answer if connections are short. It is for answers that need no key.
 func leaveIfShort(w http.ResponseWriter, r *http.Request) {
-	if c, ok := r.Context().Value(roomKey{}).(*counted); ok && c.to.short() {
+	if peerOf(r).nc.to.short() {
 		w.Header().Set("Connection", "close")
 	}
 }
-
-// NetConn is the connection itself.
-func (c *counted) NetConn() net.Conn { return c.Conn }
 
 // Close implements net.Conn.
 func (c *counted) Close() error {

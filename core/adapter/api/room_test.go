@@ -183,7 +183,7 @@ func TestHF11_WhereConnectionsAreShortAnIdleOneEndsSoon(t *testing.T) {
 			for range fewConns {
 				ask(t, dial(), raw(saying("hi")))
 			}
-			room := c.listener.(*limited)
+			room := c.listener
 			time.Sleep(shortIdle - time.Second)
 			if !room.short() {
 				t.Error("connections were closed early")

@@ -67,6 +67,12 @@ func fill(t *testing.T, r adapter.Responder, c *conn) {
 	}
 }
 
+func open(c *conn) int {
+	c.listener.mu.Lock()
+	defer c.listener.mu.Unlock()
+	return c.listener.open
+}
+
 func underWay(c *conn) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -201,9 +201,7 @@ func TestAStopLeavesNoConnection(t *testing.T) {
 		})
 	}
 	eventually.True(t, "five connections, one of them with a request under way", func() bool {
-		f.conn.mu.Lock()
-		defer f.conn.mu.Unlock()
-		return len(f.conn.open) == 5 && f.conn.active == 1
+		return open(f.conn) == 5 && underWay(f.conn) == 1
 	})
 	begin := time.Now()
 	if err := f.conn.CancelTasks(short(t, patience)); err != nil {
@@ -216,7 +214,7 @@ func TestAStopLeavesNoConnection(t *testing.T) {
 	if took := time.Since(begin); took > patience/2 {
 		t.Errorf("it took %s", took)
 	}
-	if n := len(f.conn.open); n != 0 {
+	if n := open(f.conn); n != 0 {
 		t.Errorf("%d connections are left", n)
 	}
 	for _, check := range checks {
