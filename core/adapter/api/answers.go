@@ -65,7 +65,6 @@ type answers struct {
 	// running and done are the exchanges by their requests, oldest first. What each request looks at is running: a caller
 	// may have thousands of done ones of the same request.
 	running, done map[print][]*exchange
-	keys          map[*exchange]string
 	ended         []stored // those in done, oldest first
 	bytes         int
 	timer         *time.Timer // drops the oldest when its time is over
@@ -78,7 +77,7 @@ type stored struct {
 }
 
 func newAnswers() *answers {
-	return &answers{byKey: map[string]*exchange{}, running: map[print][]*exchange{}, done: map[print][]*exchange{}, keys: map[*exchange]string{}}
+	return &answers{byKey: map[string]*exchange{}, running: map[print][]*exchange{}, done: map[print][]*exchange{}}
 }
 
 // enter returns the exchange for a request, with the client attached: one that is there, or fresh. A request joins
@@ -91,18 +90,17 @@ func (a *answers) enter(m mark, fresh *exchange) (r *reader, joined bool, p *pro
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.expire(time.Now())
-	if x := a.byKey[m.key]; m.key != "" && x != nil {
-		if x.print != m.print {
-			return nil, false, &problem{
-				status: http.StatusUnprocessableEntity, code: "idempotency_key_reused", param: "Idempotency-Key",
-				message: "this Idempotency-Key was used for another request; send a new key",
-			}
-		}
-		if r := x.attach(); r != nil {
-			return r, true, nil
+	named := a.byKey[m.key] // nil without a key: none is kept by it
+	if named != nil && named.print != m.print {
+		return nil, false, &problem{
+			status: http.StatusUnprocessableEntity, code: "idempotency_key_reused", param: "Idempotency-Key",
+			message: "this Idempotency-Key was used for another request; send a new key",
 		}
 	}
-	if x := a.same(m); x != nil {
+	for _, x := range []*exchange{named, a.same(m)} {
+		if x == nil {
+			continue
+		}
 		if r := x.attach(); r != nil {
 			return r, true, nil
 		}
@@ -111,7 +109,7 @@ func (a *answers) enter(m mark, fresh *exchange) (r *reader, joined bool, p *pro
 	if !a.closed {
 		a.running[m.print] = append(a.running[m.print], fresh)
 		if m.key != "" {
-			a.byKey[m.key], a.keys[fresh] = fresh, m.key
+			a.byKey[m.key], fresh.key = fresh, m.key
 		}
 	}
 	return fresh.attach(), false, nil
@@ -120,25 +118,19 @@ func (a *answers) enter(m mark, fresh *exchange) (r *reader, joined bool, p *pro
 // same is the exchange of the same request that m may join, nil if there is none. a.mu is held.
 func (a *answers) same(m mark) *exchange {
 	if m.retry {
-		for _, x := range a.done[m.print] {
-			if left, _ := x.standing(); left {
-				return x
-			}
+		all := slices.Concat(a.done[m.print], a.running[m.print])
+		if i := slices.IndexFunc(all, func(x *exchange) bool { left, _ := x.standing(); return left }); i >= 0 {
+			return all[i]
 		}
-	}
-	for _, x := range a.running[m.print] {
-		if left, ended := x.standing(); left && (m.retry || !ended && m.key == "") {
-			return x
+		if len(all) > 0 {
+			return all[len(all)-1]
 		}
-	}
-	if !m.retry {
 		return nil
 	}
-	if all := a.running[m.print]; len(all) > 0 {
-		return all[len(all)-1]
-	}
-	if all := a.done[m.print]; len(all) > 0 {
-		return all[len(all)-1]
+	for _, x := range a.running[m.print] {
+		if left, ended := x.standing(); left && !ended && m.key == "" {
+			return x
+		}
 	}
 	return nil
 }
@@ -197,11 +189,8 @@ func (a *answers) remove(x *exchange) {
 	if !without(a.running, x) {
 		without(a.done, x)
 	}
-	if key, has := a.keys[x]; has {
-		delete(a.keys, x)
-		if a.byKey[key] == x {
-			delete(a.byKey, key)
-		}
+	if a.byKey[x.key] == x {
+		delete(a.byKey, x.key)
 	}
 }
 
@@ -238,7 +227,6 @@ func (a *answers) close() {
 		clear(index)
 	}
 	clear(a.byKey)
-	clear(a.keys)
 	a.ended = nil
 	a.bytes = 0
 }

@@ -291,7 +291,7 @@ func TestStoredAnswersAreBounded(t *testing.T) {
 			t.Helper()
 			a.mu.Lock()
 			defer a.mu.Unlock()
-			if len(a.ended) > maxStored || a.bytes > maxStoredBytes || len(a.running)+len(a.done) > maxStored || len(a.byKey) > maxStored || len(a.keys) > maxStored {
+			if len(a.ended) > maxStored || a.bytes > maxStoredBytes || len(a.running)+len(a.done) > maxStored || len(a.byKey) > maxStored {
 				t.Errorf("%d answers with %d bytes are kept, under %d prints and %d keys", len(a.ended), a.bytes, len(a.running)+len(a.done), len(a.byKey))
 			}
 		}
@@ -302,7 +302,7 @@ func TestStoredAnswersAreBounded(t *testing.T) {
 		time.Sleep(storedFor)
 		synctest.Wait()
 		a.mu.Lock()
-		if len(a.ended) != 0 || a.bytes != 0 || len(a.running)+len(a.done)+len(a.byKey)+len(a.keys) != 0 {
+		if len(a.ended) != 0 || a.bytes != 0 || len(a.running)+len(a.done)+len(a.byKey) != 0 {
 			t.Errorf("after %s %d answers with %d bytes are kept", storedFor, len(a.ended), a.bytes)
 		}
 		a.mu.Unlock()

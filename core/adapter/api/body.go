@@ -72,7 +72,9 @@ func (in *incoming) readSteps(ctx context.Context, u *upload, most int64) (body 
 	var parts [][]byte
 	defer func() {
 		if len(parts) > 1 || err != nil { // a single one is the body
-			u.to.recycle(parts)
+			for _, p := range parts {
+				recycle(p)
+			}
 		}
 	}()
 	began := time.Now()
@@ -92,7 +94,7 @@ func (in *incoming) readSteps(ctx context.Context, u *upload, most int64) (body 
 			return nil, context.Cause(ctx)
 		}
 		become(in.r, connSending)
-		part, n := u.to.part(step), int64(0)
+		part, n := part(step), int64(0)
 		var err error
 		for n < step && err == nil {
 			var some int

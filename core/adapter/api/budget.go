@@ -1,7 +1,7 @@
 package api
 
 import (
-	"container/list"
+	"cmp"
 	"context"
 	"errors"
 	"runtime/debug"
@@ -66,22 +66,16 @@ type budget struct {
 	peak int64 // of used since memory was last given back
 	next uint64
 	// reading are the bodies that fill a step, the one that began to longest ago first, waiting those that wait for one, the
-	// earliest request first, and whole how many are complete. Each value is an *upload.
-	reading, waiting *list.List
+	// earliest request first, and whole how many are complete.
+	reading, waiting []*upload
 	whole            int
 	timer            *time.Timer // looks for bodies that have stalled meanwhile
 	trim             *time.Timer
 	trimmed          time.Time
 	trims            sync.WaitGroup
-	// free are parts that no body uses, by their size in steps, freeBytes their sum. They are used again, because what the bodies
-	// under way turn over would otherwise be as much again in garbage.
-	free      [len(steps)][][]byte
-	freeBytes int64
 }
 
-func newBudget(most int64) *budget {
-	return &budget{most: most, reading: list.New(), waiting: list.New()}
-}
+func newBudget(most int64) *budget { return &budget{most: most} }
 
 // upload is one body that is under way.
 type upload struct {
@@ -94,7 +88,6 @@ type upload struct {
 	claim   int64  // the length of the whole body, as far as it is known
 	held    int64
 	state   uploadState
-	place   *list.Element
 	since   time.Time // of the step that it fills
 	want    int64
 	granted chan struct{}
@@ -121,7 +114,7 @@ func (b *budget) inUse() int64 {
 func (b *budget) waiters() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.waiting.Len()
+	return len(b.waiting)
 }
 
 // begin counts a body in that has at most claim bytes, and takes nothing for it yet. cut is called, with a lock held, when it
@@ -142,33 +135,24 @@ func (u *upload) grow(ctx context.Context, n int64) error {
 		return context.Cause(ctx)
 	}
 	u.leave()
-	if b.waiting.Len() == 0 && b.used+n <= b.most {
+	if len(b.waiting) == 0 && b.used+n <= b.most {
 		b.take(u, n)
 		b.mu.Unlock()
 		return nil
 	}
 	b.bound.Reached()
 	u.state, u.want, u.granted = uploadWaiting, n, make(chan struct{})
-	before := b.waiting.Back()
-	for before != nil && before.Value.(*upload).number > u.number {
-		before = before.Prev()
-	}
-	if before == nil {
-		u.place = b.waiting.PushFront(u)
-	} else {
-		u.place = b.waiting.InsertAfter(u, before)
-	}
+	at, _ := slices.BinarySearchFunc(b.waiting, u.number, func(w *upload, number uint64) int { return cmp.Compare(w.number, number) })
+	b.waiting = slices.Insert(b.waiting, at, u)
 	b.balance()
 	b.mu.Unlock()
 
-	patience := time.NewTimer(bodyWait)
-	defer patience.Stop()
 	select {
 	case <-u.granted:
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)
-	case <-patience.C:
+	case <-time.After(bodyWait):
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		if u.state != uploadWaiting { // meanwhile
@@ -206,79 +190,73 @@ func (b *budget) take(u *upload, n int64) {
 	b.peak = max(b.peak, b.used)
 	u.held += n
 	u.state, u.since = uploadReading, time.Now()
-	u.place = b.reading.PushBack(u)
+	b.reading = append(b.reading, u)
 }
 
+// spareParts are buffers that no body uses, by their size in steps. They are used again, because what the bodies under way turn over
+// would otherwise be as much again in garbage.
+var spareParts [len(steps)]sync.Pool
+
 // part is a buffer of n bytes.
-func (b *budget) part(n int64) []byte {
+func part(n int64) []byte {
 	if i := slices.Index(steps[:], n); i >= 0 {
-		b.mu.Lock()
-		defer b.mu.Unlock()
-		if last := len(b.free[i]) - 1; last >= 0 {
-			p := b.free[i][last]
-			b.free[i] = slices.Delete(b.free[i], last, last+1)
-			b.freeBytes -= n
-			return p
+		if p, _ := spareParts[i].Get().(*[]byte); p != nil {
+			return *p
 		}
 	}
 	return make([]byte, n)
 }
 
-// recycle takes parts that nothing refers to any more.
-func (b *budget) recycle(parts [][]byte) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for _, p := range parts {
-		n := int64(cap(p))
-		if i := slices.Index(steps[:], n); i >= 0 && b.freeBytes+n <= b.most {
-			b.free[i] = append(b.free[i], p[:n])
-			b.freeBytes += n
-		}
+// recycle takes a part that nothing refers to any more.
+func recycle(p []byte) {
+	if i := slices.Index(steps[:], int64(cap(p))); i >= 0 {
+		p = p[:cap(p)]
+		spareParts[i].Put(&p)
 	}
 }
 
 // leave takes u out of the list that it is in. to.mu is held.
 func (u *upload) leave() {
+	is := func(other *upload) bool { return other == u }
 	switch u.state {
 	case uploadReading:
-		u.to.reading.Remove(u.place)
+		u.to.reading = slices.DeleteFunc(u.to.reading, is)
 	case uploadWaiting:
-		u.to.waiting.Remove(u.place)
+		u.to.waiting = slices.DeleteFunc(u.to.waiting, is)
 	case uploadWhole:
 		u.to.whole--
 	}
-	u.place = nil
 }
 
 // end takes everything from u. b.mu is held.
 func (b *budget) end(u *upload) {
-	if u.state == uploadOver {
-		return
+	if u.state != uploadOver {
+		b.drop(u)
+		b.balance()
+		b.giveBack()
 	}
+}
+
+// drop takes everything from u, which is not over. b.mu is held.
+func (b *budget) drop(u *upload) {
 	u.leave()
 	u.state = uploadOver
 	b.used -= u.held
 	u.held = 0
-	b.balance()
-	b.giveBack()
 }
 
 // balance grants what can be granted, and makes room for the body that is next. b.mu is held.
 func (b *budget) balance() {
-	for {
-		last := b.waiting.Back()
-		if last == nil {
-			return
-		}
-		next := last.Value.(*upload)
+	for len(b.waiting) > 0 {
+		next := b.waiting[len(b.waiting)-1]
 		if b.used+next.want+b.flowing(next.number) <= b.most {
 			next.leave()
 			b.take(next, next.want)
 			close(next.granted)
 			continue
 		}
-		if first := b.reading.Front(); first != nil {
-			slowest := first.Value.(*upload)
+		if len(b.reading) > 0 {
+			slowest := b.reading[0]
 			if left := stalledAfter - time.Since(slowest.since); left > 0 {
 				b.look(left)
 				return
@@ -289,15 +267,14 @@ func (b *budget) balance() {
 		if b.whole > 0 { // they end without help
 			return
 		}
-		b.dismiss(b.waiting.Front().Value.(*upload), errNoBudget)
+		b.dismiss(b.waiting[0], errNoBudget)
 	}
 }
 
 // flowing is what the requests after number still need whose bodies flow. b.mu is held.
 func (b *budget) flowing(number uint64) int64 {
 	need := int64(0)
-	for e := b.reading.Back(); e != nil; e = e.Prev() {
-		u := e.Value.(*upload)
+	for _, u := range slices.Backward(b.reading) {
 		if time.Since(u.since) >= stalledAfter {
 			break // and so all before it
 		}
@@ -308,12 +285,9 @@ func (b *budget) flowing(number uint64) int64 {
 	return need
 }
 
-// dismiss takes everything from u, which has to give way. b.mu is held.
+// dismiss ends u, which has to give way. b.mu is held.
 func (b *budget) dismiss(u *upload, why error) {
-	u.leave()
-	u.state = uploadOver
-	b.used -= u.held
-	u.held = 0
+	b.drop(u)
 	u.cut(why)
 }
 
@@ -345,7 +319,6 @@ func (b *budget) giveBack() {
 			return
 		}
 		b.peak, b.trimmed = b.used, time.Now()
-		b.free, b.freeBytes = [len(steps)][][]byte{}, 0
 		b.trims.Add(1)
 		b.mu.Unlock()
 		defer b.trims.Done()

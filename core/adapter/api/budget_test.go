@@ -219,8 +219,8 @@ func TestHF20_TheBudgetHoldsForAnyMixOfUploads(t *testing.T) {
 				})
 			}
 			all.Wait()
-			if b.inUse() != 0 || b.waiters() != 0 || b.reading.Len() != 0 || b.whole != 0 {
-				t.Errorf("seed %d: %d bytes, %d waiting, %d reading and %d complete are left", seed, b.inUse(), b.waiters(), b.reading.Len(), b.whole)
+			if b.inUse() != 0 || b.waiters() != 0 || len(b.reading) != 0 || b.whole != 0 {
+				t.Errorf("seed %d: %d bytes, %d waiting, %d reading and %d complete are left", seed, b.inUse(), b.waiters(), len(b.reading), b.whole)
 			}
 			b.close()
 		})

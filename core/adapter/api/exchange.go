@@ -21,6 +21,7 @@ type exchange struct {
 	// print says what the request was: see request.print. session is the key of its session.
 	print   print
 	session string
+	key     string // its Idempotency-Key with its caller; empty: none. It is guarded by answers.mu
 	// ended is called once when the answer is complete, withdraw when no request waits for it any more and its turn must end.
 	ended, withdraw func(*exchange)
 	// grace is how long a plain request that was left keeps its turn; less than 0 is for ever.

@@ -42,28 +42,22 @@ func (p *problem) kind() string {
 	}
 }
 
-type problemJSON struct {
-	Error problemBody `json:"error"`
-}
-
-type problemBody struct {
-	Message string  `json:"message"`
-	Type    string  `json:"type"`
-	Param   *string `json:"param"`
-	Code    *string `json:"code"`
-}
-
 // body is p as JSON.
 func (p *problem) body() []byte {
-	b := problemBody{Message: p.message, Type: p.kind()}
+	type inner struct {
+		Message string  `json:"message"`
+		Type    string  `json:"type"`
+		Param   *string `json:"param"`
+		Code    *string `json:"code"`
+	}
+	b := inner{Message: p.message, Type: p.kind()}
 	if p.param != "" {
 		b.Param = &p.param
 	}
 	if p.code != "" {
 		b.Code = &p.code
 	}
-	// A struct of strings always encodes.
-	out, _ := json.Marshal(problemJSON{b})
+	out, _ := json.Marshal(map[string]inner{"error": b}) // strings always encode
 	return out
 }
 

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -139,13 +140,22 @@ func (c *conn) chat(w http.ResponseWriter, r *http.Request, by ops.Caller) {
 // until then. Without a problem the request has entered.
 func (in *incoming) take() (r *reader, q request, p *problem) {
 	c := in.c
-	q, m, sent, u, p := in.read()
+	if !isJSON(in.r.Header) {
+		return nil, q, &problem{
+			status: http.StatusUnsupportedMediaType, code: "unsupported_media_type", message: "the body must be JSON: send Content-Type: application/json",
+		}
+	}
+	body, u, p := in.readBody()
 	if p != nil {
 		return nil, q, p
 	}
 	defer u.release()
 	become(in.r, connBusy)
-	if p := c.enter(); p != nil {
+	q, m, sent, p := in.parse(body)
+	if p == nil {
+		p = c.enter()
+	}
+	if p != nil {
 		return nil, q, p
 	}
 	x := newExchange(q.stream)
@@ -186,28 +196,14 @@ func (c *conn) withdraw(x *exchange) {
 	}
 }
 
-// read makes a message of a request. Without a problem its body counts until u is released.
-func (in *incoming) read() (q request, m adapter.Inbound, sent mark, u *upload, p *problem) {
-	if !isJSON(in.r.Header) {
-		return q, m, sent, nil, &problem{
-			status: http.StatusUnsupportedMediaType, code: "unsupported_media_type", message: "the body must be JSON: send Content-Type: application/json",
-		}
-	}
-	body, counts, p := in.readBody()
-	if p != nil {
-		return q, m, sent, nil, p
-	}
-	defer func() {
-		if p != nil {
-			counts.release()
-		}
-	}()
+// parse makes a message of a body.
+func (in *incoming) parse(body []byte) (q request, m adapter.Inbound, sent mark, p *problem) {
 	if q, p = parseRequest(body); p != nil {
-		return q, m, sent, nil, p
+		return q, m, sent, p
 	}
 	key, user, p := sessionOf(q, in.r.Header)
 	if p != nil {
-		return q, m, sent, nil, p
+		return q, m, sent, p
 	}
 	named := key
 	if strings.HasPrefix(key, requestKeys) {
@@ -215,7 +211,7 @@ func (in *incoming) read() (q request, m adapter.Inbound, sent mark, u *upload, 
 	}
 	sent, p = markOf(in.r, in.by, named, q.stream, body)
 	m = adapter.Inbound{Adapter: in.c.platform.Name(), Session: key, User: user, Target: key, Text: q.text, Caller: in.by}
-	return q, m, sent, counts, p
+	return q, m, sent, p
 }
 
 // isJSON reports whether a body says that it is JSON. A program such as a raw socket or a small library may leave out what the
@@ -259,18 +255,15 @@ func (c *conn) refusal(err error) *problem {
 // of this platform have), else by the body's user, else a new session for this request. The header goes first because it can
 // only mean the session; applications also fill in user for reasons of their own.
 func sessionOf(q request, h http.Header) (key, user string, p *problem) {
+	name := q.user
 	if header := h.Get("X-Session-Key"); header != "" {
-		name := strings.TrimPrefix(header, userKeys)
+		name = strings.TrimPrefix(header, userKeys)
 		if p := checkName(name, "X-Session-Key"); p != nil {
 			return "", "", p
 		}
-		if q.user == "" {
-			return userKeys + name, name, nil
-		}
-		return userKeys + name, q.user, nil
 	}
-	if q.user != "" {
-		return userKeys + q.user, q.user, nil
+	if name == "" {
+		return requestKeys + ulid.Make().String(), "api", nil
 	}
-	return requestKeys + ulid.Make().String(), "api", nil
+	return userKeys + name, cmp.Or(q.user, name), nil
 }
