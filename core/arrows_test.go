@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// arrows lists, for each room, which rooms of ours it may import. What is not listed may not be imported.
+// arrows lists, for each room, which other rooms it may import. What is not listed may not be imported.
 var arrows = map[string][]string{
 	"core/ops":      {"core/text"},
 	"core/takeover": {"core/ops", "core/control", "core/follow", "core/instance", "core/process", "core/remote"},

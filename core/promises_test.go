@@ -102,7 +102,7 @@ func TestEveryCodeThatIsCitedIsAPromiseAndEveryPromiseHasATest(t *testing.T) {
 		named := regexp.MustCompile("`((?:Test|Fuzz)\\w+)`").FindAllStringSubmatch(rows[c], -1)
 		for _, m := range named {
 			if !exists[m[1]] {
-				t.Errorf("PROMISES.md says that %s holds %s, and there is no such test", m[1], c)
+				t.Errorf("PROMISES.md says that %s holds %s, which does not exist", m[1], c)
 			}
 		}
 		if len(named) == 0 && !inTests[c] {

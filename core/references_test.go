@@ -11,7 +11,7 @@ import (
 )
 
 var (
-	// document matches the name of a page, and behind a comma the number of a section.
+	// document matches the name of a page, and after a comma the number of a section.
 	document = regexp.MustCompile(`([\w./-]+\.md)\b(?:, ((?:[0-9]+(?:\.[0-9]+)*(?:, | and )?)+))?`)
 	section  = regexp.MustCompile(`[0-9]+(?:\.[0-9]+)*`)
 	heading  = regexp.MustCompile(`(?m)^#+ ([0-9]+(?:\.[0-9]+)*)\.? `)

@@ -57,7 +57,7 @@ func securityChecks(t *testing.T) []string {
 		if sel, ok := call.Fun.(*ast.SelectorExpr); ok && sel.Sel.Name == "say" {
 			id, ok := call.Args[1].(*ast.BasicLit)
 			if !ok {
-				t.Fatalf("an id is no literal: %v", call.Args[1])
+				t.Fatalf("an id is not a literal: %v", call.Args[1])
 			}
 			text, err := strconv.Unquote(id.Value)
 			if err != nil {

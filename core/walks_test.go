@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// step matches a function in the walks of DESIGN.md: behind a package, or behind the type of a method.
+// step matches a function in the walks of DESIGN.md: after a package, or after the type of a method.
 var step = regexp.MustCompile("`([A-Za-z]+)\\.([A-Za-z]+)`")
 
 func TestTheWalksNameFunctionsThatExist(t *testing.T) {

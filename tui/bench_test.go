@@ -85,7 +85,7 @@ func BenchmarkUnchangedFrame(b *testing.B) {
 	}
 }
 
-// BenchmarkOrder runs beside the loop.
+// BenchmarkOrder runs outside the loop.
 func BenchmarkOrder(b *testing.B) {
 	m := crowdedBench(b)
 	b.ReportAllocs()

@@ -98,26 +98,26 @@ func TestTheDialogShowsThePreview(t *testing.T) {
 	})
 }
 
-func TestARefusalOfTheGatewayIsTold(t *testing.T) {
+func TestARefusalOfTheGatewayIsShown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGateway()
 		g.doE = &ops.Error{Code: ops.CodeConflict, Message: "the turn or conversation you saw has ended; nothing was done"}
 		b := newBench(t, g, Options{})
 		b.patiently("2", "R", "y")
 		if !b.m.bad || !strings.Contains(b.m.message, "nothing was done") {
-			t.Fatalf("told %q", b.m.message)
+			t.Fatalf("the message is %q", b.m.message)
 		}
 	})
 }
 
-func TestTheOutcomeOfARequestIsTold(t *testing.T) {
+func TestTheOutcomeOfARequestIsShown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGateway()
 		g.request.Detail = "turn interrupted, 1 process ended"
 		b := newBench(t, g, Options{})
 		b.patiently("2", "R", "y")
 		if b.m.bad || b.m.message != "reset api:user:alice: turn interrupted, 1 process ended" {
-			t.Fatalf("told %q", b.m.message)
+			t.Fatalf("the message is %q", b.m.message)
 		}
 		if len(b.m.doing) != 0 {
 			t.Fatalf("it is still said to be done: %+v", b.m.doing)
@@ -256,11 +256,11 @@ func TestAQuestionAboutTheGatewayNamesIt(t *testing.T) {
 	}
 }
 
-func TestAnotherVersionIsTold(t *testing.T) {
+func TestAnotherVersionIsShown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, newGateway(), Options{Attached: true, Version: "v2"})
 		if !strings.Contains(b.m.message, "version v1, this console v2") {
-			t.Fatalf("told %q", b.m.message)
+			t.Fatalf("the message is %q", b.m.message)
 		}
 	})
 }

@@ -314,7 +314,7 @@ type bench struct {
 	t     testing.TB
 	m     *model
 	g     *gateway
-	rests int // ticks, arms and other waits that were moved aside
+	rests int // ticks, arms and other waits that were postponed
 	quit  bool
 }
 
@@ -329,7 +329,7 @@ func newBench(t testing.TB, g *gateway, o Options) *bench {
 	return b
 }
 
-// refresh looks once, whatever is due.
+// refresh looks once, also if nothing is due.
 func (b *bench) refresh() {
 	b.m.looking = true
 	b.send(fetchRequest{full: true, order: b.m.order(), plan: true, stop: true, more: b.m.more.rows, held: b.m.held()}.fetch(context.Background(), b.g))

@@ -86,7 +86,7 @@ func TestThePastLivesAreListedOpenedAndLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, newGateway().withLives(7), Options{})
 		if len(b.g.queries()) != 0 {
-			t.Fatal("the lives were read though nobody looks at them")
+			t.Fatal("the lives were read though they are not shown")
 		}
 		b.keys("6")
 		b.mustShow("lives: 7", "running", "clean", "cut short in adapters", "crashed", "adapters 5.0s/5s (telegr")
@@ -338,7 +338,7 @@ func TestAListThatDoesNotJoinTheOlderOneReplacesIt(t *testing.T) {
 	}
 }
 
-// The report of a stop that was watched stays on the screen, whoever answers next, until the person goes on.
+// The report of a stop that was watched stays on the screen, also when another life answers, until the person goes on.
 func TestTheReportOfAWatchedStopStaysUntilThePersonGoesOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGateway().withLives(3)

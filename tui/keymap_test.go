@@ -73,7 +73,7 @@ func TestWhatEndsSomethingAsksAndHasACapitalOrASign(t *testing.T) {
 			}
 			if lower := bindingFor(strings.ToLower(k), views.Sessions); lower != nil && strings.ToLower(k) != k && lower.isAction() {
 				if s, _ := lower.verb.Spec(); s.Ends {
-					t.Errorf("%s, beside %s, ends something too", strings.ToLower(k), k)
+					t.Errorf("%s, next to %s, ends something too", strings.ToLower(k), k)
 				}
 			}
 		}

@@ -124,7 +124,7 @@ func TestEnterOnTheOverviewGoesToTheRow(t *testing.T) {
 	g.snap.Adapters = []ops.Adapter{{Name: "api", State: ops.AdapterConnected}, {Name: "vault", State: ops.AdapterNeedsCredentials}}
 	g.snap.Warnings = []ops.Warning{{Code: "store", Message: "the store takes nothing"}}
 	b := newBench(t, g, Options{})
-	b.m.lists[views.Sessions].Filter = "user:nobody" // a filter that matches no row
+	b.m.lists[views.Sessions].Filter = "user:absent" // a filter that matches no row
 
 	b.keys("enter") // nothing was chosen: the most urgent row
 	if b.m.view != views.Sessions || b.m.lists[views.Sessions].Selected != "api:user:054" {
@@ -146,7 +146,7 @@ func TestEnterOnTheOverviewGoesToTheRow(t *testing.T) {
 		says string
 	}{
 		{"the second row is the session that is stalled for second longest", 1, views.Sessions, "api:user:053", ""},
-		{"an adapter without a credential comes behind the stalled turns", 4, views.Adapters, "vault", ""},
+		{"an adapter without a credential comes after the stalled turns", 4, views.Adapters, "vault", ""},
 		{"a warning has no row, and is shown whole", 5, views.Overview, "", "store: the store takes nothing"},
 		{"the adapters are rows too", 7, views.Adapters, "api", ""},
 		{"the last row is as far as it goes", 99, views.Adapters, "api", ""},

@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// J6, and DESIGN.md, 8.1: to a terminal that nobody reads no kind of write waits for longer than its bound, and the end does
+// J6, and DESIGN.md, 8.1: to a terminal that is not read no kind of write waits for longer than its bound, and the end does
 // not either.
-func TestNoWriteWaitsForATerminalThatNobodyReads(t *testing.T) {
+func TestNoWriteWaitsForATerminalThatIsNotRead(t *testing.T) {
 	reader, writer, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)

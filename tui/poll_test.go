@@ -147,7 +147,7 @@ func TestAnAttachedConsoleStaysThroughTheEndAndGoesOnWithTheNextLife(t *testing.
 				t.Errorf("%d events are shown, promised those of the new life", n)
 			}
 			if m.witnessed() != nil {
-				t.Error("the old stop is told as if it were the new life's")
+				t.Error("the old stop is shown as if it were the new life's")
 			}
 		})
 	})
@@ -230,7 +230,7 @@ func TestLostEventsAreCounted(t *testing.T) {
 		time.Sleep(time.Second)
 		l.see(func(m *model) {
 			if m.link.Missed != 12 {
-				t.Errorf("%d are told", m.link.Missed)
+				t.Errorf("%d are shown", m.link.Missed)
 			}
 		})
 	})

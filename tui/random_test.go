@@ -72,7 +72,7 @@ func drawSnapshot(t *rapid.T) ops.Snapshot {
 // bubbled hides the deadline of a test, which may not be asked for in virtual time.
 type bubbled struct{ *testing.T }
 
-// Whatever is pressed and whatever the gateway says: no panic, a whole frame, a selection that is a row, and nothing that
+// For any keys and any answers of the gateway: no panic, a whole frame, a selection that is a row, and nothing that
 // ends something is given without the answer to its question.
 func TestRandomKeysAgainstRandomSnapshots(t *testing.T) {
 	keys := anyKeys()
@@ -151,7 +151,7 @@ func TestRandomKeysAgainstRandomSnapshots(t *testing.T) {
 				for _, v := range views.Views {
 					l := m.lists[v.View]
 					if len(l.keys) > 0 && v.View == m.view && m.shownOrder == m.orders && l.at() < 0 {
-						rt.Fatalf("in %s the selected %q is none of %q", v.Name, l.Selected, l.keys)
+						rt.Fatalf("in %s the selected %q is not one of %q", v.Name, l.Selected, l.keys)
 					}
 				}
 				if n := len(m.history.shown); n > 0 && m.lists[views.Shutdown].at() < 0 {

@@ -120,14 +120,14 @@ func TestTheConsoleShowsTheGatewayAndGivesTheTerminalBack(t *testing.T) {
 	}
 }
 
-// J1, J2, J3; DESIGN.md, 8.1: a terminal that nobody reads.
+// J1, J2, J3; DESIGN.md, 8.1: a terminal that is not read.
 func TestATerminalThatTakesNothingDelaysNothing(t *testing.T) {
 	tt := newTerminal(t)
 	before := modes(t, tt.program)
 	tt.stall(t)
 	g := newGateway()
 	cancel, ended := start(t, tt, g, Options{})
-	for range 50 { // frames that nobody takes, and a gateway that does not notice
+	for range 50 { // frames that are not read, and a gateway that does not notice
 		at := time.Now()
 		g.emit(ops.Event{Type: ops.EventTurnProgress, Subject: "cli:local"})
 		if d := time.Since(at); d > soon {

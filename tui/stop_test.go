@@ -126,7 +126,7 @@ func TestCtrlCClimbsOneRungPerTwoPresses(t *testing.T) {
 			})
 		})
 	}
-	t.Run("a press that closes a question is no step", func(t *testing.T) {
+	t.Run("a press that closes a question is not a step", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			g := newGateway()
 			g.stopping()
@@ -210,7 +210,7 @@ func TestASecondCtrlCLeavesAnAttachedConsole(t *testing.T) {
 	})
 }
 
-// Where the gateway is gone one press is enough, whatever is open: there is nothing that leaving could touch.
+// Where the gateway is gone one press is enough, under any dialog: there is nothing that leaving could touch.
 func TestOneCtrlCLeavesAConsoleWhoseGatewayIsGone(t *testing.T) {
 	for _, open := range []string{"", "q", ":", "?", "/"} {
 		synctest.Test(t, func(t *testing.T) {

@@ -45,7 +45,7 @@ func TestWhyThereIsNoConsole(t *testing.T) {
 	}{
 		{"a terminal can have one", tty, tty, plain, false, ""},
 		{"no input", null, tty, plain, false, "stdin is not a terminal"},
-		{"an input that is no file", strings.NewReader(""), tty, plain, true, "stdin is not a terminal"},
+		{"an input that is not a file", strings.NewReader(""), tty, plain, true, "stdin is not a terminal"},
 		{"no output", tty, null, plain, false, "stdout is not a terminal"},
 		{"a dumb terminal has no screen", tty, tty, dumb, false, "TERM is dumb"},
 		{"and can have lines", tty, tty, dumb, true, ""},
@@ -113,7 +113,7 @@ func termiosOf(t *testing.T, f *os.File) unix.Termios {
 	return *m
 }
 
-func TestAConsoleThatDoesNotEndIsLeftBehind(t *testing.T) {
+func TestAConsoleThatDoesNotEndIsAbandoned(t *testing.T) {
 	hangs := make(chan struct{})
 	defer close(hangs)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -125,7 +125,7 @@ func TestAConsoleThatDoesNotEndIsLeftBehind(t *testing.T) {
 	}
 }
 
-func TestAWriteToATerminalThatNobodyReadsIsGivenUp(t *testing.T) {
+func TestAWriteToATerminalThatIsNotReadIsAbandoned(t *testing.T) {
 	user, tty := newPty(t)
 	on, why := FindTerminal(tty, tty, func(string) string { return "" }, false)
 	if on == nil {
@@ -133,7 +133,7 @@ func TestAWriteToATerminalThatNobodyReadsIsGivenUp(t *testing.T) {
 	}
 	began := time.Now()
 	if on.Write(strings.Repeat("x", 1<<20)) {
-		t.Error("a terminal that nobody reads took 1 MiB")
+		t.Error("a terminal that is not read took 1 MiB")
 	}
 	if took := time.Since(began); took > within {
 		t.Errorf("it took %v", took)

@@ -196,7 +196,7 @@ func TestHowALifeEndedIsSaidWithoutColour(t *testing.T) {
 	}
 }
 
-// Whatever the size, the selected life is in sight if there is room for one, and Page is how many there are.
+// At any size, the selected life is in sight if there is room for one, and Page is how many there are.
 func TestTheSelectedLifeIsInSightAtEverySize(t *testing.T) {
 	lives := manyLives(300)
 	for _, w := range []int{20, 39, 40, 79, 80, 119, 140, 200} {

@@ -38,7 +38,7 @@ func TestAFilterKeepsTheRowsThatMatch(t *testing.T) {
 		{"a word is looked for in the state as the wire has it", "suspend", []string{bob}},
 		{"a word of another script is found", "小龍", []string{stalled}},
 		{"every word must match", "telegram 44", []string{maria}},
-		{"a colon of a key is no field", "telegram:dm", []string{maria}},
+		{"a colon of a key is not a field", "telegram:dm", []string{maria}},
 		{"a field looks at its column alone", "user:o", []string{bob, local}},
 		{"a field's name may be in capitals", "STATE:idle", []string{local}},
 		{"an exclamation mark takes the others", "!user", []string{local, maria, stalled}},
@@ -83,7 +83,7 @@ func TestEveryListSortsByEveryColumnBothWays(t *testing.T) {
 	for _, v := range []View{Sessions, Agents, Processes, Adapters} {
 		columns := SortColumns(v)
 		if !slices.Contains(columns, DefaultSort(v)) {
-			t.Errorf("%s: the default %q is none of %q", v, DefaultSort(v), columns)
+			t.Errorf("%s: the default %q is not one of %q", v, DefaultSort(v), columns)
 		}
 		for _, column := range columns {
 			for _, reverse := range []bool{false, true} {
@@ -262,7 +262,7 @@ func TestRowsWithAPlaceKeepTheirOrder(t *testing.T) {
 			calm = true
 			if place, known := places[r.Key]; known {
 				if place < last {
-					t.Fatalf("%s had place %d and stands behind place %d", r.Key, place, last)
+					t.Fatalf("%s had place %d and stands after place %d", r.Key, place, last)
 				}
 				last = place
 			}

@@ -76,7 +76,7 @@ func TestAnyReportOfAStopDrawsAtAnySize(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		sc := stopScreen(anyStop(t))
 		sc.Link = anyLink(t)
-		sc.StopItem = rapid.SampledFrom([]string{"", "turn:plain", "nobody:x"}).Draw(t, "item")
+		sc.StopItem = rapid.SampledFrom([]string{"", "turn:plain", "unknown:x"}).Draw(t, "item")
 		sc.Snap.Supervisor = ops.Supervisor{Name: rapid.SampledFrom(hostile).Draw(t, "name"), BudgetMS: rapid.Int64Range(-1, 100_000).Draw(t, "limit")}
 		sc.W, sc.H = rapid.IntRange(1, 200).Draw(t, "w"), rapid.IntRange(1, 60).Draw(t, "h")
 		sc.ASCII = rapid.Bool().Draw(t, "ascii")

@@ -29,7 +29,7 @@ func (a *album) check(t *testing.T, name string) {
 	golden.Check(t, filepath.Join("testdata", name+".golden"), a.b.String())
 }
 
-// exact fails unless lines are h lines of w cells, without a control character that is not of a style of ours.
+// exact fails unless lines are h lines of w cells, without a control character that is not of a theme's style.
 func exact(t *testing.T, lines []string, w, h int) {
 	t.Helper()
 	if len(lines) != h {

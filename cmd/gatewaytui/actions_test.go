@@ -49,7 +49,7 @@ func TestAnActionIsTheCommandThatItSays(t *testing.T) {
 			args := strings.Fields(tt.line)
 			g.run(t, args...).must(t, exitDone)
 			if d := cmp.Diff([]ops.Command{tt.want}, g.commands()); d != "" {
-				t.Errorf("the gateway was told (-want +got):\n%s", d)
+				t.Errorf("the gateway received (-want +got):\n%s", d)
 			}
 			var got ops.Request
 			decodeLine(t, g.run(t, append(args, "--json")...).must(t, exitDone).out, &got)
@@ -107,7 +107,7 @@ func TestARefusalKeepsItsCodeAndItsHint(t *testing.T) {
 		code int
 	}{
 		{"no such session", &ops.Error{Code: ops.CodeNotFound, Message: "no session \"x" + hostile + "\"", Hint: "look again"}, exitFailed},
-		{"a key that is none", &ops.Error{Code: ops.CodeInvalid, Message: "session key \"x\" has no platform", Hint: "look again"}, exitUsage},
+		{"an invalid key", &ops.Error{Code: ops.CodeInvalid, Message: "session key \"x\" has no platform", Hint: "look again"}, exitUsage},
 		{"draining", &ops.Error{Code: ops.CodeDraining, Message: "no new turns are taken", Hint: "look again"}, exitFailed},
 		{"still starting", &ops.Error{Code: ops.CodeUnavailable, Message: "the gateway is starting", Hint: "look again"}, exitFailed},
 	}
@@ -201,6 +201,6 @@ func TestAGatewayThatGoesAwayMeanwhileIsSaidToHave(t *testing.T) {
 		return g.run(t, args...)
 	}
 	gone(t, "send", "hello").must(t, exitNoGateway).says(t, "went away before it said what became of request r1", "gatewaytui history")
-	// A lever acts on a stop: that it is over is no failure.
+	// A lever acts on a stop: that it is over is not a failure.
 	gone(t, "shutdown", "force", "--yes").must(t, exitDone).says(t, "the gateway is gone")
 }

@@ -89,6 +89,6 @@ func TestAConsoleThatOutlivesItsGatewayReadsTheReport(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, err := o.Shutdown(t.Context()); !remote.Unreachable(err) {
-		t.Errorf("a stop that was cut short is told as if it had ended: %+v, %v", got, err)
+		t.Errorf("a stop that was cut short is reported as if it had ended: %+v, %v", got, err)
 	}
 }

@@ -67,7 +67,7 @@ func TestCompletionOffersWhatTheVerbCanActOn(t *testing.T) {
 		{"a number", "sessions --limit |", nil, nothing},
 		{"a column of a filter", "sessions --filter s|", []string{"session:", "state:"}, ":6"}, // no space follows
 		{"a value of a column", "sessions --filter state:r|", []string{"state:running"}, nothing},
-		{"a column that there is none", "sessions --filter nosuch:r|", nil, nothing},
+		{"an unknown column", "sessions --filter nosuch:r|", nil, nothing},
 		{"no argument at all", "status |", nil, nothing},
 		{"a file where a file is meant", "--config |", nil, filesToo},
 		{"a folder where a folder is meant", "--home |", nil, foldersToo},

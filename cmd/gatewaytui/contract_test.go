@@ -38,7 +38,7 @@ func TestTheContractListsEveryVerb(t *testing.T) {
 	}
 	for _, verb := range listed {
 		if !slices.Contains(have, verb) {
-			t.Errorf("CONTRACT.md, 1 has %q, and there is no such verb", verb)
+			t.Errorf("CONTRACT.md, 1 has %q, which is an unknown verb", verb)
 		}
 	}
 }

@@ -120,7 +120,7 @@ func TestDoctorSaysWhatIsWrongWithTheHome(t *testing.T) {
 	got.has(t, "home", doctor.Warn, "mode 0755", "chmod 700")
 	got.has(t, "home", doctor.Warn, "a, b, c and 1 more", "chmod -R go=")
 	if left, err := filepath.Glob(filepath.Join(a.home, ".doctor*")); err != nil || len(left) > 0 {
-		t.Errorf("it left %q behind, %v", left, err)
+		t.Errorf("it left %q, %v", left, err)
 	}
 	file := filepath.Join(a.dir, "file")
 	write(t, file, "")
@@ -133,7 +133,7 @@ func TestDoctorSaysWhatIsWrongWithTheHome(t *testing.T) {
 	}
 }
 
-// The store is SQLite's and the gateway's: whoever else opens its files may cost it its locks (F1).
+// The store is SQLite's and the gateway's: any other process that opens its files may cost it its locks (F1).
 func TestDoctorOpensNoFileOfTheStore(t *testing.T) {
 	a := newAccount(t)
 	watch, err := unix.InotifyInit1(unix.IN_NONBLOCK | unix.IN_CLOEXEC)

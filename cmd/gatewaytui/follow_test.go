@@ -31,7 +31,7 @@ func (f *fake) item(phase, id string, state ops.StepState) {
 	})
 }
 
-// background runs a command line beside the test, until done gives its result.
+// background runs a command line in the background of the test, until done gives its result.
 func (l *live) background(t *testing.T, args ...string) (out *printed, interrupt context.CancelFunc, done func() result) {
 	t.Helper()
 	out = newPrinted()
@@ -112,8 +112,8 @@ func TestWatchBeginsWithTheNextEventAndPrintsEachAsJSON(t *testing.T) {
 func TestWatchGoesOnAfterACutConnection(t *testing.T) {
 	f := newFake()
 	home := newHome(t)
-	behind := filepath.Join(home.Dir(), "behind.sock")
-	defer serve(t, f, behind)()
+	upstream := filepath.Join(home.Dir(), "upstream.sock")
+	defer serve(t, f, upstream)()
 	l, err := net.Listen("unix", home.Socket())
 	if err != nil {
 		t.Fatal(err)
@@ -128,7 +128,7 @@ func TestWatchGoesOnAfterACutConnection(t *testing.T) {
 			if err != nil {
 				return
 			}
-			go relay(c, behind, asked, streams)
+			go relay(c, upstream, asked, streams)
 		}
 	}()
 	defer func() { l.Close(); <-relayed }()
@@ -225,7 +225,7 @@ func TestA9_WhatAStopWaitsForIsNamed(t *testing.T) {
 	}
 }
 
-// stopping is a gateway that stops as it is told to, in the background, and leaves the report that is given.
+// stopping is a gateway that obeys a stop, in the background, and leaves the report that is given.
 func stopping(t *testing.T, report *ops.Shutdown) *live {
 	t.Helper()
 	f := newFake()
@@ -292,12 +292,12 @@ func TestStopWaitPrintsEventsAndThenTheReportAsJSON(t *testing.T) {
 	all := strings.Split(strings.TrimRight(r.out, "\n"), "\n")
 	var got ops.Shutdown
 	if err := json.Unmarshal([]byte(all[len(all)-1]), &got); err != nil || got.ID != "x1" || got.Outcome != ops.ShutdownIncomplete {
-		t.Errorf("the last line is no report: %v\n%s", err, r.out)
+		t.Errorf("the last line is not a report: %v\n%s", err, r.out)
 	}
 	for _, line := range all[:len(all)-1] {
 		var ev ops.Event
 		if err := json.Unmarshal([]byte(line), &ev); err != nil || !strings.HasPrefix(string(ev.Type), "shutdown.") {
-			t.Errorf("%s is no event of the shutdown: %v", line, err)
+			t.Errorf("%s is not an event of the shutdown: %v", line, err)
 		}
 	}
 }

@@ -92,7 +92,7 @@ func TestStatusAndHistoryAnswerWithoutAGatewayFromItsFiles(t *testing.T) {
 		{"a damaged list is said, and the reports are read", map[string]string{
 			"dumps/" + lives.File: `[{"life":"\u001b]52;c;eA==\u0007"`, "dumps/shutdown-" + id + ".json": encoded(t, report(id, ops.ShutdownClean)),
 		}, []string{"last end    clean", "warning     dumps/lives.json cannot be used: it is not a list of lives"}, []string{id, "warning: dumps/lives.json cannot be used"}},
-		{"a report of somebody else is said", map[string]string{
+		{"a report of another life is named", map[string]string{
 			"dumps/" + lives.File: encoded(t, []ops.Life{row(ops.OutcomeRunning)}), "dumps/shutdown-" + id + ".json": encoded(t, report(older, ops.ShutdownClean)),
 		}, []string{"last end    cut short", "warning     dumps/shutdown-" + id + ".json cannot be used"}, []string{"cut short"}},
 		{"an unreadable marker is said", map[string]string{

@@ -31,7 +31,7 @@ func TestOP8_TheImageFitsTheProgram(t *testing.T) {
 	argv := func(text string) (argv []string) {
 		t.Helper()
 		if err := json.Unmarshal([]byte(text), &argv); err != nil || len(argv) == 0 {
-			t.Fatalf("%q is no command in exec form, which would put a shell between the engine and the gateway: %v", text, err)
+			t.Fatalf("%q is not a command in exec form, which would put a shell between the engine and the gateway: %v", text, err)
 		}
 		return argv
 	}

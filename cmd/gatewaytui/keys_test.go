@@ -24,11 +24,11 @@ func TestTheKeyPageIsTheKeymap(t *testing.T) {
 			continue
 		}
 		if _, known := k.Verb.Spec(); !known {
-			t.Errorf(":%s asks for %s, which is no verb", k.Action, k.Verb)
+			t.Errorf(":%s asks for %s, which is not a verb", k.Action, k.Verb)
 		}
 		root := newTree()
 		if c, _, err := root.Find(strings.Fields(strings.TrimPrefix(k.Command, "gatewaytui "))); err != nil || c == root {
-			t.Errorf(":%s has the twin %q, which is no command: %v", k.Action, k.Command, err)
+			t.Errorf(":%s has the command %q, which is unknown: %v", k.Action, k.Command, err)
 		}
 	}
 }

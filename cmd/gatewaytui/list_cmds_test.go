@@ -19,7 +19,7 @@ func decodeLine(t *testing.T, line string, into any) {
 		t.Fatalf("%q is not one line", line)
 	}
 	if err := json.Unmarshal([]byte(line), into); err != nil {
-		t.Fatalf("%q is no JSON: %v", line, err)
+		t.Fatalf("%q is not JSON: %v", line, err)
 	}
 }
 
@@ -79,7 +79,7 @@ func TestTheListsShowTheGatewaysRows(t *testing.T) {
 	}
 }
 
-func TestATableKeepsItsColumnsWhateverIsInThem(t *testing.T) {
+func TestATableKeepsItsColumnsForAnyContent(t *testing.T) {
 	g := start(t, newFake())
 	out := g.run(t, "sessions").must(t, exitDone).out
 	lines := strings.Split(strings.TrimRight(out, "\n"), "\n")

@@ -65,7 +65,7 @@ const hostile = "\x1b]52;c;cm0gLXJm\a\x1b[2J\u009b31m\u202eevil\r\x00"
 // shownHostile is what people see of it.
 const shownHostile = "␛]52;c;cm0gLXJm\uFFFD␛[2J\uFFFD31mevil␍\uFFFD"
 
-// newHome is a home with a path that is short enough for a socket, whatever the test is called.
+// newHome is a home with a path that is short enough for a socket, for a test of any name.
 func newHome(t *testing.T) *instance.Home {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "gw")
@@ -90,7 +90,7 @@ type live struct {
 func start(t *testing.T, f *fake) *live {
 	t.Helper()
 	home := newHome(t)
-	// Without start ticks it cannot be told whether the process lives: ours does, and the gateway that it plays ends.
+	// Without start ticks it is unknown whether the process lives: ours does, and the gateway that it plays ends.
 	text := fmt.Sprintf(`{"pid":%d,"life":%q,"version":"1.2.3","control":%q}`, os.Getpid(), fakeLife, home.Socket())
 	if err := os.WriteFile(home.PIDFile(), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
@@ -137,7 +137,7 @@ type invocation struct {
 	stdin string
 	asks  bool
 	out   interface{ Write([]byte) (int, error) }
-	// columns is the width of the terminal; 0 is none.
+	// columns is the width of the terminal; 0: there is no terminal.
 	columns int
 }
 
@@ -161,7 +161,7 @@ func (i invocation) run(t *testing.T, ctx context.Context, args ...string) resul
 	return r
 }
 
-// safe checks what every output must be, whatever was shown: fit for a terminal (I4).
+// safe checks what every output must be, for any content: fit for a terminal (I4).
 func safe(t *testing.T, args []string, s string) {
 	t.Helper()
 	if r, raw := rawRune(s); raw {

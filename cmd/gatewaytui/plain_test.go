@@ -32,7 +32,7 @@ type talk struct {
 	left  chan tui.Exit
 }
 
-// converse runs f beside a console of lines that shows what play makes of a fake gateway.
+// converse runs f next to a console of lines that shows what play makes of a fake gateway.
 func converse(t *testing.T, attached bool, wrap func(*fake) ops.Console, play func(k *talk)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -110,7 +110,7 @@ func TestLinesBeginWithWhoWantedThemAndWhatCanBeTyped(t *testing.T) {
 		help := k.says("help", "sessions [TEXT]: list the sessions", "reset NUMBER:", "quit: leave.")
 		for _, spec := range ops.Verbs {
 			if !strings.Contains(help, "\n"+spec.Name+" ") && !strings.Contains(help, "\n"+spec.Name+":") {
-				t.Errorf("%s is no command of lines", spec.Verb)
+				t.Errorf("%s is not a command of the line console", spec.Verb)
 			}
 		}
 		k.says("statsu", `There is no command "statsu"; did you mean status?`)
@@ -223,7 +223,7 @@ func TestUnaskedLinesAreFew(t *testing.T) {
 	})
 }
 
-func TestAStopIsToldInSentences(t *testing.T) {
+func TestAStopIsReportedInSentences(t *testing.T) {
 	converse(t, true, nil, func(k *talk) {
 		report := stopReport()
 		report.Outcome = ops.ShutdownRunning
@@ -245,7 +245,7 @@ func TestAStopIsToldInSentences(t *testing.T) {
 // deaf is a gateway whose events end at once, as when it is killed.
 type deaf struct {
 	*fake
-	pid atomic.Int64 // 0: nobody listens
+	pid atomic.Int64 // 0: the gateway is gone
 }
 
 func (d *deaf) Events(context.Context, uint64, ...ops.EventType) iter.Seq2[ops.Event, error] {
@@ -255,7 +255,7 @@ func (d *deaf) Events(context.Context, uint64, ...ops.EventType) iter.Seq2[ops.E
 func (d *deaf) Snapshot(ctx context.Context, _ ...ops.Most) (ops.Snapshot, error) {
 	s, err := d.fake.Snapshot(ctx)
 	if s.PID = int(d.pid.Load()); s.PID == 0 {
-		return ops.Snapshot{}, errors.New("nobody listens")
+		return ops.Snapshot{}, errors.New("no gateway listens")
 	}
 	return s, err
 }
@@ -268,7 +268,7 @@ func TestTheNextLifeIsWaitedFor(t *testing.T) {
 		time.Sleep(5 * (2 * time.Second))
 		synctest.Wait()
 		if news := k.hears(); news != "" {
-			t.Errorf("while nobody answers was said:\n%s", news)
+			t.Errorf("while no gateway answers was said:\n%s", news)
 		}
 		d.pid.Store(4200)
 		time.Sleep(2 * (2 * time.Second))
@@ -324,7 +324,7 @@ func TestTheFlagBeatsTheVariable(t *testing.T) {
 	}{
 		{"nothing is a screen", false, false, "", "", false},
 		{"the variable alone is lines", false, false, "1", "ACCESSIBLE=1", true},
-		{"a variable of 0 is none", false, false, "0", "", false},
+		{"a variable of 0 is unset", false, false, "0", "", false},
 		{"nor is one of no", false, false, "NO", "", false},
 		{"the flag alone is lines", true, true, "", "--plain", true},
 		{"the flag turns the variable off", true, false, "1", "--plain", false},
@@ -338,7 +338,7 @@ func TestTheFlagBeatsTheVariable(t *testing.T) {
 	}
 }
 
-// FuzzLines: whatever is typed, nothing ends without an answer that confirms it, and nothing raw is printed.
+// FuzzLines: for any input, nothing ends without an answer that confirms it, and nothing raw is printed.
 func FuzzLines(f *testing.F) {
 	for _, s := range []string{"reset 1", "stop now\x00", "kill 99999999999999999999", "send 1 \x1b[2J", hostile, "extend -3s", "quit\nkeep"} {
 		f.Add(s)

@@ -58,7 +58,7 @@ func TestG5_StatusSaysWhoSupervisesItAndWhatThatAllows(t *testing.T) {
 		{"systemd without a limit", ops.Supervisor{Name: "systemd (gw.service)", Source: "systemd"}, "systemd (gw.service), sets no limit for a stop (systemd)"},
 		{"supervisord, which cannot be asked", ops.Supervisor{Name: "supervisord (gw)", Source: "unknown"}, "supervisord (gw), its limit for a stop is unknown"},
 		{"runit, which never kills by itself", ops.Supervisor{Name: "runit", Source: "runit"}, "runit, sets no limit for a stop (but sv force-stop kills after 7s)"},
-		{"runit with a figure of whoever runs it", ops.Supervisor{Name: "runit", BudgetMS: 60_000, Source: "environment"}, "runit, allows a stop 1m00s (environment)"},
+		{"runit with a figure from its environment", ops.Supervisor{Name: "runit", BudgetMS: 60_000, Source: "environment"}, "runit, allows a stop 1m00s (environment)"},
 		{"no manager, with a limit", ops.Supervisor{BudgetMS: 3_000, Source: "environment"}, "none detected, allows a stop 3.0s (environment)"},
 		{"no manager", ops.Supervisor{Source: "unknown"}, "none detected; it will not restart after a crash"},
 	} {
@@ -156,7 +156,7 @@ func TestH1_StatusIsUpDownOrUnknown(t *testing.T) {
 		state string
 		why   string
 	}{
-		{"a home that nobody used", func(*testing.T, *instance.Home) {}, "down", "does not exist"},
+		{"an unused home", func(*testing.T, *instance.Home) {}, "down", "does not exist"},
 		{"a stale socket", func(t *testing.T, home *instance.Home) {
 			l, err := net.Listen("unix", home.Socket())
 			if err != nil {

@@ -31,7 +31,7 @@ func TestEveryVerbOfTheGatewayHasATwinOnTheCommandLine(t *testing.T) {
 		path := strings.Fields(spec.Group + " " + spec.Name)
 		c, _, err := root.Find(path)
 		if err != nil || c.Name() != path[len(path)-1] {
-			t.Errorf("%s: %q is no command: %v", spec.Verb, path, err)
+			t.Errorf("%s: %q is not a command: %v", spec.Verb, path, err)
 			continue
 		}
 		for flag, want := range map[string]bool{"dry-run": spec.Ends || spec.DryRun, "yes": spec.Ends} {
@@ -45,7 +45,7 @@ func TestEveryVerbOfTheGatewayHasATwinOnTheCommandLine(t *testing.T) {
 	}
 	for verb := range actions {
 		if _, known := verb.Spec(); !known {
-			t.Errorf("there is an action for %s, which is no verb", verb)
+			t.Errorf("there is an action for %s, which is not a verb", verb)
 		}
 	}
 }

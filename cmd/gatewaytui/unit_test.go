@@ -18,7 +18,7 @@ func TestTheUnitNamesTheGroupThatTheGatewayWouldMake(t *testing.T) {
 	}
 }
 
-// account is somebody's: a folder for what is installed, and an environment of its own.
+// account is a user's: a folder for what is installed, and an environment of its own.
 type account struct{ dir, home string }
 
 func newAccount(t *testing.T) account {
@@ -130,7 +130,7 @@ func TestAWrittenUnitIsReplacedAndAnEditedOneIsNot(t *testing.T) {
 	}
 }
 
-func TestAUnitOfSomebodyElseIsLeftAlone(t *testing.T) {
+func TestAUnitOfAnotherOwnerIsLeftAlone(t *testing.T) {
 	a := newAccount(t)
 	other := newHome(t).Dir()
 	theirs := a.run(t, "unit", "systemd", "--home", other).must(t, exitDone).out
@@ -171,7 +171,7 @@ func TestEachHomeIsInstalledAsAServiceOfItsOwn(t *testing.T) {
 			t.Errorf("%s is the service of %s, want %s", unit, got, home)
 		}
 		if home != usual && !strings.Contains(name, filepath.Base(home)) {
-			t.Errorf("nobody can see from %s that it is the service of %s", name, home)
+			t.Errorf("it cannot be seen from %s that it is the service of %s", name, home)
 		}
 		plist := a.run(t, "unit", "launchd", "--write", "--home", home).must(t, exitDone)
 		plist.says(t, filepath.Join("Library", "LaunchAgents", name+".plist"))

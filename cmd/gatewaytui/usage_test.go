@@ -40,7 +40,7 @@ func TestAWrongCommandLineIsOneSentenceAndTheNearestWord(t *testing.T) {
 		{"a missing pid", "kill", []string{"PID is missing"}},
 		{"a missing name", "adapter pause", []string{"NAME is missing"}},
 		{"a verb without arguments that is given one", "status now", []string{`unexpected argument "now"`}},
-		{"a pid that is none", "kill firefox", []string{`"firefox" is not a process id`, "gatewaytui processes"}},
+		{"an invalid pid", "kill firefox", []string{`"firefox" is not a process id`, "gatewaytui processes"}},
 		{"pid 1", "kill 1", []string{`"1" is not a process id`}},
 		{"a pid below zero", "kill -- -4", []string{`"-4" is not a process id`}},
 		{"a pid beyond all numbers", "kill 99999999999999999999", []string{"is not a process id"}},

@@ -12,7 +12,7 @@ import (
 	"gatewaytui/core/ops"
 )
 
-func TestE7_OneBadPlatformTakesNobodyDown(t *testing.T) {
+func TestE7_OneBadPlatformTakesNoOtherDown(t *testing.T) {
 	bad := &fake{name: "bad", connectErr: func(int) error { return &CredentialsError{Variable: "TOKEN", Why: "refused by the platform"} }}
 	hung := &fake{name: "hung", hangConnect: true}
 	good := &fake{name: "good"}
@@ -117,7 +117,7 @@ func TestE1_ADeafConnectionIsFlaggedAndRecycledAlone(t *testing.T) {
 	})
 }
 
-func TestE6_ADayOfSilenceRecyclesNobody(t *testing.T) {
+func TestE6_ADayOfSilenceRecyclesNoConnection(t *testing.T) {
 	quiet := &fake{name: "quiet", stale: 90 * time.Second}
 	never := &fake{name: "never", deaf: true} // no liveness: never stale
 	simulate(t, Options{}, []*fake{quiet, never}, func(t *testing.T, w *world) {
@@ -161,7 +161,7 @@ func TestE9_ConflictsAreCountedAndEscalateOnce(t *testing.T) {
 	})
 }
 
-func TestE9_AConnectionThatEndsAtOnceIsNoRecovery(t *testing.T) {
+func TestE9_AConnectionThatEndsAtOnceIsNotARecovery(t *testing.T) {
 	f := &fake{name: "f"}
 	simulate(t, Options{}, []*fake{f}, func(t *testing.T, w *world) {
 		for range 8 {
@@ -193,12 +193,12 @@ func TestE11_RecoveryClearsTheError(t *testing.T) {
 		}
 		want := []ops.AdapterState{"connecting", "connected", "retrying", "connecting", "connected"}
 		if got := w.seen("f"); fmt.Sprint(got) != fmt.Sprint(want) {
-			t.Errorf("OnState was told %v, want %v", got, want)
+			t.Errorf("OnState received %v, want %v", got, want)
 		}
 	})
 }
 
-func TestE8_APlatformThatAsksForSilenceAtTheStartHoldsUpNobody(t *testing.T) {
+func TestE8_APlatformThatAsksForSilenceAtTheStartDelaysNoOther(t *testing.T) {
 	f := &fake{name: "f", connectErr: func(n int) error {
 		if n == 1 {
 			return &RateLimitError{RetryAfter: 6000 * time.Second}

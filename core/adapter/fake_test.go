@@ -212,7 +212,7 @@ type world struct {
 	states map[string][]ops.Adapter
 }
 
-// simulate runs f beside a running Supervisor of fakes, in virtual time, and ends both.
+// simulate runs f next to a running Supervisor of fakes, in virtual time, and ends both.
 func simulate(t *testing.T, o Options, fakes []*fake, f func(t *testing.T, w *world)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -279,7 +279,7 @@ func (w *world) release() {
 	w.hang = make(chan struct{})
 }
 
-// seen are the states that OnState was told of.
+// seen are the states that OnState received.
 func (w *world) seen(name string) []ops.AdapterState {
 	w.mu.Lock()
 	defer w.mu.Unlock()

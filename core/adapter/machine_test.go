@@ -13,9 +13,9 @@ import (
 	"gatewaytui/core/ops"
 )
 
-// TestWhateverHappensTheWishHolds plays random operators and random platforms, and checks after each step what a state
+// TestTheDesiredStateHoldsForAnySequence plays random operators and random platforms, and checks after each step what a state
 // promises.
-func TestWhateverHappensTheWishHolds(t *testing.T) {
+func TestTheDesiredStateHoldsForAnySequence(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		f := &fake{
 			name:           "f",
@@ -93,12 +93,12 @@ func play(t *testing.T, w *world, f *fake, up *atomic.Bool, steps []string) erro
 		case paused && (r.State != ops.AdapterPaused || f.count() != frozen):
 			return fmt.Errorf("%s with %d new attempts while paused", r.State, f.count()-frozen)
 		case !paused && (r.State == ops.AdapterPaused || r.State == ops.AdapterStopped):
-			return fmt.Errorf("%s though nobody asked", r.State)
+			return fmt.Errorf("%s without a request", r.State)
 		case waits == r.NextAttemptAt.IsZero():
 			return fmt.Errorf("%s with the next attempt at %v", r.State, r.NextAttemptAt)
 		case waits && (r.Attempt == 0 || r.LastError == "" || time.Until(r.NextAttemptAt.Time) > DefaultMaxBackoff):
 			return fmt.Errorf("waiting without a number, a reason or an end: %+v", r)
-		case peak > 1 && !f.hangCancel: // while the old one hangs, it is abandoned beside the new one (E4)
+		case peak > 1 && !f.hangCancel: // while the old one hangs, it is abandoned next to the new one (E4)
 			return fmt.Errorf("%d of %d connections at once", peak, len(conns))
 		}
 	}

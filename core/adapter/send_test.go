@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-func TestA2_AHungSendIsBoundedAndHoldsUpNobody(t *testing.T) {
+func TestA2_AHungSendIsBoundedAndDelaysNoOther(t *testing.T) {
 	hung := &fake{name: "hung", hangSend: true}
 	failing := &fake{name: "failing", sendErr: func() error { return &RefusedError{Why: "blocked"} }}
 	good := &fake{name: "good"}

@@ -193,7 +193,7 @@ func TestS7_AFatalErrorAlwaysEndsInAQueuedReconnect(t *testing.T) {
 	}
 }
 
-func TestE4_ReconnectBesideAHungDisconnectMakesANewConnection(t *testing.T) {
+func TestE4_ReconnectDuringAHungDisconnectMakesANewConnection(t *testing.T) {
 	f := &fake{name: "a", hangDisconnect: true}
 	simulate(t, Options{CallTimeout: time.Minute}, []*fake{f}, func(t *testing.T, w *world) {
 		old := f.last(t)

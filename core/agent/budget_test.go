@@ -38,19 +38,19 @@ func TestHF5_AMessageThatDelegatesWithoutEndMakesExactlyTheConfiguredCalls(t *te
 }
 
 func TestATurnThatEndsWithItsLastCallIsAnsweredByTheModel(t *testing.T) {
-	var told string
+	var got string
 	reached := false
-	b := newBench(family(`{"goal":"find it"}`, &told, always(says("42"))), nil, tool.Delegate{})
+	b := newBench(family(`{"goal":"find it"}`, &got, always(says("42"))), nil, tool.Delegate{})
 	calls := NewCalls(3, func() { reached = true }) // the parent's two and the child's one
 	res, err := b.turn(t.Context(), Turn{ID: "T", Text: "go", Calls: calls})
-	if err != nil || res.Text != "parent done" || told != "42" || reached || calls.Used() != calls.Most() {
-		t.Errorf("answered %q (%v), the parent was told %q, %d calls, reached %v", res.Text, err, told, calls.Used(), reached)
+	if err != nil || res.Text != "parent done" || got != "42" || reached || calls.Used() != calls.Most() {
+		t.Errorf("answered %q (%v), the parent got %q, %d calls, reached %v", res.Text, err, got, calls.Used(), reached)
 	}
 }
 
 func TestAChildThatUsesUpTheBudgetTellsItsParentSo(t *testing.T) {
-	var told string
-	b := newBench(family(`{"goal":"find it"}`, &told, func(context.Context, int, model.Request, func(string)) (model.Response, error) {
+	var got string
+	b := newBench(family(`{"goal":"find it"}`, &got, func(context.Context, int, model.Request, func(string)) (model.Response, error) {
 		return asks(model.ToolCall{ID: "n", Name: "nothing"}), nil
 	}), nil, tool.Delegate{})
 	b.cfg.MaxIterations = 1000
@@ -58,7 +58,7 @@ func TestAChildThatUsesUpTheBudgetTellsItsParentSo(t *testing.T) {
 	if err != nil || !strings.Contains(res.Text, "limits.calls_per_turn") {
 		t.Errorf("answered %q (%v)", res.Text, err)
 	}
-	last := b.messages[len(b.messages)-2] // before the answer: what the tool told the parent
+	last := b.messages[len(b.messages)-2] // before the answer: what the tool returned to the parent
 	if last.Role != model.RoleTool || !strings.Contains(last.Content, "limits.calls_per_turn") {
 		t.Errorf("the parent's last tool result is %+v, want the child's word about the bound", last)
 	}

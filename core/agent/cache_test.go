@@ -17,7 +17,7 @@ import (
 	"gatewaytui/core/ops"
 )
 
-// weighing is an agent of a session whose transcript costs what it is told.
+// weighing is an agent of a session whose transcript costs what it is given.
 func weighing(session string) *bench {
 	return newBench(hang, func(c *Config) { c.Session = session })
 }
@@ -218,7 +218,7 @@ func TestCache_AClaimTakesTheAgentFromTheTurnThatHoldsIt(t *testing.T) {
 }
 
 // S12: a reset finds the agent, closes it while it is still in the cache, and takes it out then.
-func TestS12_AClosingAgentStaysInTheCacheAndServesNobody(t *testing.T) {
+func TestS12_AClosingAgentStaysInTheCacheAndServesNoTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, all := filled(CacheOptions{Max: 1, Idle: time.Minute, Bytes: 1}, 50, "s")
 		b := all["s"]
@@ -299,7 +299,7 @@ type modelled struct {
 	used          int // order of use
 }
 
-// D5, D7: whatever happens in which order, what leaves was free to leave, nothing leaves twice, and the bounds are kept as
+// D5, D7: for any order of events, what leaves was free to leave, nothing leaves twice, and the bounds are kept as
 // far as what must stay allows.
 func TestCache_StateMachine(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

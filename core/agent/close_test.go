@@ -111,8 +111,8 @@ func TestS10_AStepThatFailsKeepsNoOtherFromRunning(t *testing.T) {
 	}
 }
 
-// A step that ignores its context is left behind, and what follows has time of its own.
-func TestS10_AStepThatIgnoresItsContextIsLeftBehind(t *testing.T) {
+// A step that ignores its context is abandoned, and what follows has time of its own.
+func TestS10_AStepThatIgnoresItsContextIsAbandoned(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := closable(hang)
 		release := make(chan struct{})

@@ -18,8 +18,8 @@ func delegates(id, arguments string) model.Response {
 	return asks(model.ToolCall{ID: id, Name: "delegate", Arguments: arguments})
 }
 
-// family is a play for a parent that delegates once, tells told what it got back, and a child that plays child.
-func family(arguments string, told *string, child play) play {
+// family is a play for a parent that delegates once, stores in got what it received, and a child that plays child.
+func family(arguments string, got *string, child play) play {
 	return func(ctx context.Context, call int, req model.Request, delta func(string)) (model.Response, error) {
 		if req.Session != "cli:local" {
 			return child(ctx, call, req, delta)
@@ -27,7 +27,7 @@ func family(arguments string, told *string, child play) play {
 		if call == 0 {
 			return delegates("d", arguments), nil
 		}
-		*told = req.Messages[len(req.Messages)-1].Content
+		*got = req.Messages[len(req.Messages)-1].Content
 		return says("parent done"), nil
 	}
 }
@@ -36,7 +36,7 @@ func TestS13_AChildIsClosedAndUnlistedInEveryOutcome(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		child play
-		told  string
+		want  string
 	}{
 		{"it answers", always(says("42")), "42"},
 		{"its run fails", func(context.Context, int, model.Request, func(string)) (model.Response, error) {
@@ -47,14 +47,14 @@ func TestS13_AChildIsClosedAndUnlistedInEveryOutcome(t *testing.T) {
 		}, `{"error":"the child agent ended without a result: the turn failed: panic: no endpoint"}`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			var told string
-			b := newBench(family(`{"goal":"find it","context":"here"}`, &told, tt.child), nil, tool.Delegate{})
+			var got string
+			b := newBench(family(`{"goal":"find it","context":"here"}`, &got, tt.child), nil, tool.Delegate{})
 			res, err := b.turn(t.Context(), Turn{ID: "T", Text: "go"})
 			if err != nil || res.Text != "parent done" {
 				t.Fatalf("parent: %q, %v", res.Text, err)
 			}
-			if told != tt.told {
-				t.Errorf("the parent was told %q, want %q", told, tt.told)
+			if got != tt.want {
+				t.Errorf("the parent got %q, want %q", got, tt.want)
 			}
 			if childrenOf(b.Agent) != 0 || b.models.open() != 1 {
 				t.Errorf("%d children and %d open clients, want none and the parent's own", childrenOf(b.Agent), b.models.open())
@@ -68,8 +68,8 @@ func TestS13_AChildIsClosedAndUnlistedInEveryOutcome(t *testing.T) {
 
 func TestS13_AnInterruptedChildIsClosedAndUnlisted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var told string
-		b := newBench(family(`{"goal":"wait"}`, &told, hang), nil, tool.Delegate{})
+		var got string
+		b := newBench(family(`{"goal":"wait"}`, &got, hang), nil, tool.Delegate{})
 		ctx, cancel := context.WithCancelCause(t.Context())
 		done := make(chan error)
 		go func() {
@@ -137,18 +137,18 @@ func TestDelegate_WhatAChildIsGiven(t *testing.T) {
 	for _, tt := range []struct {
 		name, arguments string
 		tools           []string
-		told            string
+		want            string
 	}{
 		{"without names it gets everything but delegate", `{"goal":"g"}`, []string{"other"}, "ok"},
 		{"it gets what is named", `{"goal":"g","tools":["delegate"]}`, []string{"delegate"}, "ok"},
-		{"an empty list is no tools", `{"goal":"g","tools":[]}`, nil, "ok"},
+		{"an empty list gives no tools", `{"goal":"g","tools":[]}`, nil, "ok"},
 		{"an unknown tool is an answer", `{"goal":"g","tools":["x"]}`, nil, `{"error":"unknown tool \"x\"; available: delegate, other"}`},
 		{"a goal is needed", `{"context":"c"}`, nil, `{"error":"argument \"goal\" is required"}`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			var told string
+			var got string
 			var tools []string
-			b := newBench(family(tt.arguments, &told, func(_ context.Context, _ int, req model.Request, _ func(string)) (model.Response, error) {
+			b := newBench(family(tt.arguments, &got, func(_ context.Context, _ int, req model.Request, _ func(string)) (model.Response, error) {
 				for _, s := range req.Tools {
 					tools = append(tools, s.Name)
 				}
@@ -161,13 +161,13 @@ func TestDelegate_WhatAChildIsGiven(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if told != tt.told {
-				t.Errorf("the parent was told %q, want %q", told, tt.told)
+			if got != tt.want {
+				t.Errorf("the parent got %q, want %q", got, tt.want)
 			}
 			if diff := cmp.Diff(tt.tools, tools); diff != "" {
 				t.Errorf("tools (-want +got):\n%s", diff)
 			}
-			if want := int64(20); tt.told == "ok" && res.Usage.In != want+10 {
+			if want := int64(20); tt.want == "ok" && res.Usage.In != want+10 {
 				t.Errorf("usage in %d, want the parent's two calls and the child's one", res.Usage.In)
 			}
 		})
@@ -175,10 +175,10 @@ func TestDelegate_WhatAChildIsGiven(t *testing.T) {
 }
 
 func TestDelegate_EndsAtTheSecondLevel(t *testing.T) {
-	var told []string
+	var calls []string
 	b := newBench(func(_ context.Context, call int, req model.Request, _ func(string)) (model.Response, error) {
 		if call == 1 {
-			told = append(told, req.Session+": "+req.Messages[len(req.Messages)-1].Content)
+			calls = append(calls, req.Session+": "+req.Messages[len(req.Messages)-1].Content)
 			return says("ok"), nil
 		}
 		return delegates("d", `{"goal":"deeper","tools":["delegate"]}`), nil
@@ -186,16 +186,16 @@ func TestDelegate_EndsAtTheSecondLevel(t *testing.T) {
 	if _, err := b.turn(t.Context(), Turn{ID: "T", Text: "go"}); err != nil {
 		t.Fatal(err)
 	}
-	if len(told) != 2 || !strings.Contains(told[0], "cli:local/T/1: ") || !strings.Contains(told[0], "cannot delegate") ||
-		told[1] != "cli:local: ok" {
-		t.Errorf("told %q, want the child refused and its parent answered", told)
+	if len(calls) != 2 || !strings.Contains(calls[0], "cli:local/T/1: ") || !strings.Contains(calls[0], "cannot delegate") ||
+		calls[1] != "cli:local: ok" {
+		t.Errorf("got %q, want the child refused and its parent answered", calls)
 	}
 }
 
 func TestDelegate_TheChildsProgressIsItsParents(t *testing.T) {
-	var told string
+	var got string
 	var doing []string
-	b := newBench(family(`{"goal":"look"}`, &told, always(says("seen"))), nil, tool.Delegate{})
+	b := newBench(family(`{"goal":"look"}`, &got, always(says("seen"))), nil, tool.Delegate{})
 	if _, err := b.turn(t.Context(), Turn{ID: "T", Text: "go", Progress: func(s string) { doing = append(doing, s) }}); err != nil {
 		t.Fatal(err)
 	}

@@ -99,7 +99,7 @@ func (c *client) Close() error {
 	return nil
 }
 
-// memory is a transcript with faults. A nil fault is none.
+// memory is a transcript with faults. A nil fault does nothing.
 type memory struct {
 	log              *journal
 	loadErr, saveErr func() error

@@ -168,7 +168,7 @@ func TestTurn_WhatAModelWritesWrongIsAnsweredAndNeverPoisonsTheTranscript(t *tes
 	}
 }
 
-// D8: an interrupt leaves nothing behind that the next turn trips over. D11: a good client ends at once.
+// D8: an interrupt leaves nothing that the next turn trips over. D11: a good client ends at once.
 func TestTurn_AnInterruptEndsTheModelCallAndTheNextTurnRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(func(ctx context.Context, call int, req model.Request, delta func(string)) (model.Response, error) {
@@ -226,7 +226,7 @@ func TestTurn_AnInterruptDuringAToolKeepsWhatIsKnownAndRunsNoOther(t *testing.T)
 	}
 }
 
-// D19: whatever step is cut off, the next turn gets a transcript that an endpoint takes, and no tool runs twice.
+// D19: after a cut at any step, the next turn gets a transcript that an endpoint takes, and no tool runs twice.
 func TestTurn_D19_RandomInterruptsNeverPoisonNorRepeat(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var ctx context.Context

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-func TestS5_RunReturnsAtTheLimitWhateverTheCallDoes(t *testing.T) {
+func TestS5_RunReturnsAtTheLimitForAnyCall(t *testing.T) {
 	for _, tc := range []struct {
 		name    string
 		limit   time.Duration

@@ -79,10 +79,10 @@ func TestDefaultsThatChangedTogetherAreOneWarningWithoutTheKeysThatAreSet(t *tes
 	}
 }
 
-func TestHF1_WhoReliesOnAnAPIWithoutAKeyIsToldThatItAsksForTheUIDNow(t *testing.T) {
+func TestHF1_AnAPIWithoutAKeyGetsAWarningThatItChecksTheUIDNow(t *testing.T) {
 	for _, tt := range []struct {
 		name, config string
-		told         bool
+		warned       bool
 	}{
 		{"no config", "", true},
 		{"an empty key", "[adapters.api]\nkey_env = \"\"\n", true},
@@ -94,14 +94,14 @@ func TestHF1_WhoReliesOnAnAPIWithoutAKeyIsToldThatItAsksForTheUIDNow(t *testing.
 		if err != nil {
 			t.Fatalf("%s: %v", tt.name, err)
 		}
-		told := false
+		warned := false
 		for _, c := range l.Changes() {
 			if w := c.Warning(); w.Code == "upgrade.api_callers" {
-				told = strings.Contains(w.Message, "api.key") && strings.Contains(w.Message, "adapters.api.key_env")
+				warned = strings.Contains(w.Message, "api.key") && strings.Contains(w.Message, "adapters.api.key_env")
 			}
 		}
-		if told != tt.told {
-			t.Errorf("%s: told %t, want %t", tt.name, told, tt.told)
+		if warned != tt.warned {
+			t.Errorf("%s: warned %t, want %t", tt.name, warned, tt.warned)
 		}
 	}
 }

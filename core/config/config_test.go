@@ -213,7 +213,7 @@ func TestJ15_AWrongFileIsRefused(t *testing.T) {
 		{"a fraction for a number", "[agent]\ncache_size = 1.5\n", 2, 1, "agent.cache_size", "", "not 1.5"},
 		{"a number for a text", "[log]\nlevel = 3\n", 2, 1, "log.level", "", "a text in quotes"},
 		{"a text for a switch", "[process]\nguardian = \"yes\"\n", 2, 1, "process.guardian", "", "true or false"},
-		{"a size that is none", "[agent]\ncache_memory = \"lots\"\n", 2, 1, "agent.cache_memory", "", "a size such as"},
+		{"an invalid size", "[agent]\ncache_memory = \"lots\"\n", 2, 1, "agent.cache_memory", "", "a size such as"},
 		{"a negative size", "[agent]\ncache_memory = \"-1MiB\"\n", 2, 1, "agent.cache_memory", "", "a size such as"},
 		{"a size of nothing", "[agent]\ncache_memory = \"0\"\n", 2, 1, "agent.cache_memory", "", "at least 1B"},
 		{"a date for a text", "[log]\nlevel = 2026-01-01\n", 2, 1, "log.level", "", "not a date or time"},
@@ -227,7 +227,7 @@ func TestJ15_AWrongFileIsRefused(t *testing.T) {
 		{"a NUL", "[log]\nlevel = \"info\"\x00\n", 2, 15, "", "", "not TOML"},
 		{"a column after letters of two bytes", "[log] # é\n\"é\" = 1\n", 2, 1, `log."é"`, "", "unknown key"},
 
-		{"a provider that is none", "[model]\nprovider = \"gpt\"\n", 2, 1, "model.provider", "", `"openai" or "scripted"`},
+		{"an unknown provider", "[model]\nprovider = \"gpt\"\n", 2, 1, "model.provider", "", `"openai" or "scripted"`},
 		{"a real model without an address", "[model]\nprovider = \"openai\"\nname = \"m\"\n", 2, 1, "model.base_url", "", "must be set"},
 		{"a real model without a name", "[model]\nbase_url = \"http://h/v1\"\nprovider = \"openai\"\n", 3, 1, "model.name", "", "must be set"},
 		{"an address without a scheme", "[model]\nbase_url = \"localhost:11434/v1\"\n", 2, 1, "model.base_url", "", "http://"},
@@ -239,26 +239,26 @@ func TestJ15_AWrongFileIsRefused(t *testing.T) {
 		{"stalled before it is warned of", "[agent]\nstall_after = \"1m\"\n", 2, 1, "agent.stall_after", "", "stall_warn"},
 		{"warned of after it has stalled", "[agent]\nstall_warn = \"1h\"\n", 2, 1, "agent.stall_after", "", "stall_warn"},
 		{"a queue of nothing", "[session]\nqueue_limit = 0\n", 2, 1, "session.queue_limit", "", "at least 1, not 0"},
-		{"a time of day that is none", "[session]\ndaily_reset = \"25:00\"\n", 2, 1, "session.daily_reset", "", "04:00"},
+		{"an invalid time of day", "[session]\ndaily_reset = \"25:00\"\n", 2, 1, "session.daily_reset", "", "04:00"},
 		{"a time of day cut short", "[session]\ndaily_reset = \"4:00\"\n", 2, 1, "session.daily_reset", "", "04:00"},
-		{"a tool that is none", "[tools]\nenabled = [\"browser\"]\n", 2, 1, "tools.enabled", "", "terminal, process and delegate"},
+		{"an unknown tool", "[tools]\nenabled = [\"browser\"]\n", 2, 1, "tools.enabled", "", "terminal, process and delegate"},
 		{"a tool named twice", "[tools]\nenabled = [\"process\", \"process\"]\n", 2, 1, "tools.enabled", "", "twice"},
 		{"tools that ask for a stop", "[tools]\nmay_stop = \"ask\"\n", 2, 1, "tools.may_stop", "", "approvals do not exist yet"},
 		{"tools that may perhaps stop", "[tools]\nmay_stop = \"perhaps\"\n", 2, 1, "tools.may_stop", "", `"yes" or "no"`},
 		{"a relative workdir", "[tools]\nworkdir = \"work\"\n", 2, 1, "tools.workdir", "", "absolute"},
-		{"a supervisor budget that is none", "[shutdown]\nsupervisor_budget = \"long\"\n", 2, 1, "shutdown.supervisor_budget", "", `"auto"`},
+		{"an invalid supervisor budget", "[shutdown]\nsupervisor_budget = \"long\"\n", 2, 1, "shutdown.supervisor_budget", "", `"auto"`},
 		{"a supervisor budget of nothing", "[shutdown]\nsupervisor_budget = \"0s\"\n", 2, 1, "shutdown.supervisor_budget", "", `"auto"`},
 		{"an address without a port", "[adapters.api]\nlisten = \"127.0.0.1\"\n", 2, 1, "adapters.api.listen", "", "host:port"},
-		{"a port that is none", "[adapters.api]\nlisten = \"127.0.0.1:99999\"\n", 2, 1, "adapters.api.listen", "", "host:port"},
+		{"an invalid port", "[adapters.api]\nlisten = \"127.0.0.1:99999\"\n", 2, 1, "adapters.api.listen", "", "host:port"},
 		{"an open api without a key", "[adapters.api]\nlisten = \"0.0.0.0:80\"\n", 2, 1, "adapters.api.listen", "", "set adapters.api.key_env"},
 		{"open metrics without a key", "[metrics]\nlisten = \"0.0.0.0:9642\"\n", 2, 1, "metrics.listen", "", "set adapters.api.key_env"},
 		{"metrics at no address", "[metrics]\nlisten = \"9642\"\n", 2, 1, "metrics.listen", "", "host:port"},
 		{"an open api on every address", "[adapters.api]\nlisten = \":80\"\n", 2, 1, "adapters.api.listen", "", "set adapters.api.key_env"},
 		{"a bot without a token", "[adapters.telegram]\nenabled = true\ntoken_env = \"\"\n", 3, 1, "adapters.telegram.token_env", "", "token_file"},
 		{"a group for a user", "[adapters.telegram]\nallow = [-100]\n", 2, 1, "adapters.telegram.allow", "", "-100"},
-		{"a hangup that is none", "[console]\non_hangup = \"die\"\n", 2, 1, "console.on_hangup", "", `"detach" or "stop"`},
-		{"a theme that is none", "[console]\ntheme = \"blue\"\n", 2, 1, "console.theme", "", `"dark"`},
-		{"a log level that is none", "[log]\nlevel = \"loud\"\n", 2, 1, "log.level", "", `"debug"`},
+		{"an unknown hangup", "[console]\non_hangup = \"die\"\n", 2, 1, "console.on_hangup", "", `"detach" or "stop"`},
+		{"an unknown theme", "[console]\ntheme = \"blue\"\n", 2, 1, "console.theme", "", `"dark"`},
+		{"an unknown log level", "[log]\nlevel = \"loud\"\n", 2, 1, "log.level", "", `"debug"`},
 		{"a control character in a path", "[model]\nscript = \"a\\u0000b\"\n", 2, 1, "model.script", "", "control characters"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -344,7 +344,7 @@ func TestTheFileIsFoundInOrder(t *testing.T) {
 		{"then the variable", "", all, variable},
 		{"then the XDG directory", "", all[1:], xdg},
 		{"then ~/.config", "", all[2:], home},
-		{"an empty variable is none", "", append([]string{"GATEWAYTUI_CONFIG="}, all[1:]...), xdg},
+		{"an empty variable is ignored", "", append([]string{"GATEWAYTUI_CONFIG="}, all[1:]...), xdg},
 		{"a relative XDG directory is ignored", "", []string{"XDG_CONFIG_HOME=xdg", all[2]}, home},
 		{"an XDG directory without the file falls to the default", "", []string{"XDG_CONFIG_HOME=" + dir, all[2]}, Embedded},
 		{"nothing at all is the default", "", []string{"A=b"}, Embedded},
@@ -371,7 +371,7 @@ func TestAFileThatCannotBeReadIsAnError(t *testing.T) {
 	for _, c := range []struct{ name, path, says string }{
 		{"one that is missing", filepath.Join(dir, "missing.toml"), "no such file"},
 		{"a directory", dir, "not a regular file"},
-		{"a FIFO that nobody writes to", fifo, "not a regular file"},
+		{"a FIFO without a writer", fifo, "not a regular file"},
 		{"one over the bound", big, "larger than 1.0 MiB"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -474,7 +474,7 @@ func TestAnUnknownVariableIsAWarning(t *testing.T) {
 	}
 }
 
-func TestABotThatAnswersNobodyIsAWarning(t *testing.T) {
+func TestABotThatAnswersNoUserIsAWarning(t *testing.T) {
 	for _, c := range []struct {
 		text string
 		want bool
@@ -531,7 +531,7 @@ func TestEveryRuleIsOfKnownKeys(t *testing.T) {
 	for _, r := range rules {
 		for _, name := range r.keys {
 			if _, known := keyByName[name]; !known {
-				t.Errorf("a rule names %s, which is no key", name)
+				t.Errorf("a rule names %s, which is not a key", name)
 			}
 		}
 	}
@@ -555,9 +555,9 @@ func TestSecret(t *testing.T) {
 		{"the file stands in for an unset variable", "UNSET", file("b", "from-file\n"), "from-file", ""},
 		{"the file alone is read", "", file("c", "from-file\r\n"), "from-file", ""},
 		{"a newline of the variable goes", "LINE", "", "from-env", ""},
-		{"an empty file is no secret", "", file("d", "\n"), "", ""},
-		{"nothing named is no secret", "", "", "", ""},
-		{"an unset variable is no secret", "UNSET", "", "", ""},
+		{"an empty file gives no secret", "", file("d", "\n"), "", ""},
+		{"nothing named gives no secret", "", "", "", ""},
+		{"an unset variable gives no secret", "UNSET", "", "", ""},
 		{"a missing file is an error that names it", "", filepath.Join(dir, "missing"), "", "missing"},
 		{"a directory is an error", "", dir, "", "not a regular file"},
 		{"a file of two lines is an error", "", file("e", "c4nary\nc4nary\n"), "", "more than one line"},

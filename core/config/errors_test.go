@@ -39,8 +39,8 @@ func faults(t *testing.T, text string, environ ...string) []string {
 	return list
 }
 
-// TF26: whoever corrects a file sees all of its errors at once.
-func TestEveryErrorOfAConfigIsToldAtOnce(t *testing.T) {
+// TF26: a user sees all errors of a file at once.
+func TestEveryErrorOfAConfigIsReportedAtOnce(t *testing.T) {
 	for _, c := range []struct {
 		name, text string
 		environ    []string

@@ -9,7 +9,7 @@ import (
 	"gatewaytui/core/ops"
 )
 
-// A Client is an ops.Console: what the console and the verbs do, a program can do as well. Without a gateway behind the
+// A Client is an ops.Console: what the console and the verbs do, a program can do as well. Without a gateway at the
 // socket, a call says so at once.
 func ExampleClient() {
 	var console ops.Console = control.NewClient("/nonexistent/control.sock", control.ClientOptions{})

@@ -61,8 +61,8 @@ func TestHF12_OneProcessAndToolsLeaveConnectionsToOthers(t *testing.T) {
 	}
 }
 
-// HF12: a connection beyond the bound is told so, with the bound's name and when to ask again, and the rest of a flood is closed.
-func TestHF12_AConnectionTooManyIsToldWhy(t *testing.T) {
+// HF12: a connection beyond the bound gets an error with the bound's name and when to ask again, and the rest of a flood is closed.
+func TestHF12_AConnectionOverTheBoundLearnsWhy(t *testing.T) {
 	r := serve(t, newFake(), func(o *Options) { o.Connections = Connections{Most: 8} }) // 2 of one process
 	for range 2 {
 		c, err := dial(t.Context(), r.path, 0)

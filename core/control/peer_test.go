@@ -54,7 +54,7 @@ func TestI5_AnotherUserIsRefused(t *testing.T) {
 	}
 	f := newFake()
 	r := serve(t, f)
-	// Others can reach the socket only if somebody opened it, which this test does.
+	// Others can reach the socket only if its mode was widened, which this test does.
 	dir := filepath.Dir(r.path)
 	for path, mode := range map[string]os.FileMode{dir: 0o755, r.path: 0o666} {
 		if err := os.Chmod(path, mode); err != nil {
@@ -123,7 +123,7 @@ func TestTheDialSaysHowTheSocketFails(t *testing.T) {
 			l.SetUnlinkOnClose(false)
 			l.Close()
 		case mute:
-			t.Cleanup(func() { l.Close() }) // it listens, and nobody accepts
+			t.Cleanup(func() { l.Close() }) // it listens, and does not accept
 		case lying:
 			srv := &http.Server{Handler: http.NotFoundHandler()}
 			done := make(chan struct{})

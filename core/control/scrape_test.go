@@ -215,7 +215,7 @@ func TestSilentClientsHoldNothingUp(t *testing.T) {
 		}
 	}
 	if status, _ := s.ask(t, "GET", "/metrics"); status != 200 {
-		t.Errorf("a scrape beside them: %d", status)
+		t.Errorf("a scrape next to them: %d", status)
 	}
 	s.stop()
 	select {

@@ -112,24 +112,24 @@ func TestBadRequestsAreRefusedWithOneSentenceAndAHint(t *testing.T) {
 	}{
 		{"an unknown field names the nearest", "POST", "/v1/stop", `{"raeson":"x"}`, 400, `\"reason\"`},
 		{"a field in other letters is unknown", "POST", "/v1/stop", `{"Reason":"x"}`, 400, `\"reason\"`},
-		{"a body that is no object", "POST", "/v1/stop", `[1]`, 400, "one JSON object"},
-		{"a body with something behind it", "POST", "/v1/stop", `{}{}`, 400, "one JSON object"},
+		{"a body that is not an object", "POST", "/v1/stop", `[1]`, 400, "one JSON object"},
+		{"a body with trailing data", "POST", "/v1/stop", `{}{}`, 400, "one JSON object"},
 		{"a field of the wrong type", "POST", "/v1/shutdown/extend", `{"by_ms":"30s"}`, 400, "by_ms"},
 		{"a negative extension", "POST", "/v1/shutdown/extend", `{"by_ms":-1}`, 400, "from 0"},
 		{"an unknown mode", "POST", "/v1/stop", `{"mode":"now"}`, 400, "graceful, fast or immediate"},
 		{"a message without text", "POST", "/v1/sessions/a/message", `{}`, 400, "field text"},
 		{"a body over its limit", "POST", "/v1/stop", `{"reason":"` + strings.Repeat("x", maxBody) + `"}`, 400, "more than 65536 bytes"},
 		{"a text over its limit", "POST", "/v1/sessions/a/message", `{"text":"` + strings.Repeat("x", MaxText+1) + `"}`, 400, "at most 1048576"},
-		{"a pid that is none", "POST", "/v1/processes/1x/kill", "", 400, "not a process id"},
+		{"an invalid pid", "POST", "/v1/processes/1x/kill", "", 400, "not a process id"},
 		{"a pid below one", "POST", "/v1/processes/0/kill", "", 400, "not a process id"},
 		{"an unknown query parameter names the nearest", "GET", "/v1/sessions?limt=3", "", 400, `\"limit\"`},
-		{"a limit that is no number", "GET", "/v1/sessions?limit=many", "", 400, "whole number"},
+		{"a limit that is not a number", "GET", "/v1/sessions?limit=many", "", 400, "whole number"},
 		{"a negative limit", "GET", "/v1/sessions?limit=-1", "", 400, "whole number"},
-		{"a query string that is none", "GET", "/v1/sessions?%zz", "", 400, "cannot be read"},
+		{"an invalid query string", "GET", "/v1/sessions?%zz", "", 400, "cannot be read"},
 		{"a preview of no verb", "GET", "/v1/preview?verb=stpo", "", 400, `\"stop\"`},
 		{"a preview without its target", "GET", "/v1/preview?verb=session.reset", "", 400, "needs a target"},
 		{"a target where none is taken", "GET", "/v1/preview?verb=stop&target=x", "", 400, "takes no target"},
-		{"a place in the events that is none", "GET", "/v1/events?after=x", "", 400, "sequence number"},
+		{"an invalid place in the events", "GET", "/v1/events?after=x", "", 400, "sequence number"},
 		{"an unknown path names the nearest", "GET", "/v1/sesions", "", 404, "GET /v1/sessions"},
 		{"an unknown verb names the nearest", "POST", "/v1/sessions/a/rest", "", 404, "/reset"},
 		{"an empty session key", "POST", "/v1/sessions//reset", "", 404, "nearest"},
@@ -178,7 +178,7 @@ func TestHostileTargetsReachTheConsoleAsTheyAre(t *testing.T) {
 	}
 }
 
-func TestAMessageOfAMebibyteArrivesWhateverItIsMadeOf(t *testing.T) {
+func TestAMessageOfAMebibyteArrivesWithAnyCharacters(t *testing.T) {
 	for name, unit := range map[string]string{"letters": "a", "newlines": "\n\n\nx", "markup": "<>&x", "controls": "\x01\x1b\x02x", "accents": "éé"} {
 		t.Run(name, func(t *testing.T) {
 			f := newFake()
@@ -331,7 +331,7 @@ func TestAClosingServerEndsLongPollsAndIdleConnectionsAtOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	if d := time.Since(began); d > 30*time.Second {
-		t.Errorf("the goodbye took %v", d)
+		t.Errorf("the shutdown took %v", d)
 	}
 	if a := <-got; a.status != 200 || !strings.Contains(a.body, "running") {
 		t.Errorf("the long poll got %d %s, promised the current state", a.status, a.body)
@@ -395,7 +395,7 @@ func TestProbes(t *testing.T) {
 	}
 }
 
-func TestTheSocketIsOursAloneWhateverTheUmask(t *testing.T) {
+func TestTheSocketIsPrivateUnderAnyUmask(t *testing.T) {
 	for _, umask := range []int{0, 0o022, 0o777} {
 		old := syscall.Umask(umask)
 		path := filepath.Join(t.TempDir(), homeSocket)

@@ -104,7 +104,7 @@ func TestHF7_AToolMayAskForTheStatusAndAStopAlone(t *testing.T) {
 }
 
 // HF7, A5, H11: who asks is what the kernel and the registry say, and never what the caller's environment says.
-func TestHF7_TheEnvironmentMakesNobodyATool(t *testing.T) {
+func TestHF7_TheEnvironmentMakesNoCallerATool(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -131,20 +131,20 @@ func TestHF7_TheEnvironmentMakesNobodyATool(t *testing.T) {
 	}
 }
 
-// A caller of which it cannot be told whether it is a tool is refused; the next request asks again.
-func TestHF7_WhoCannotBeToldIsRefused(t *testing.T) {
-	untold := errors.New("its parents end one after the other")
+// A caller is refused while it is unknown whether it is a tool; the next request asks again.
+func TestHF7_ACallerThatCannotBeIdentifiedIsRefused(t *testing.T) {
+	unknown := errors.New("its parents end one after the other")
 	r := serve(t, newFake(), func(o *Options) {
-		o.Tool = func(int) (string, bool, error) { return "", false, untold }
+		o.Tool = func(int) (string, bool, error) { return "", false, unknown }
 	})
 	status, e := ask(t, r, "GET", "/v1/status")
-	if status != http.StatusForbidden || e.Code != ops.CodeForbidden || !strings.Contains(e.Message, untold.Error()) {
+	if status != http.StatusForbidden || e.Code != ops.CodeForbidden || !strings.Contains(e.Message, unknown.Error()) {
 		t.Errorf("%d %+v", status, e)
 	}
 }
 
-// A process that connects and ends before it is looked at leaves its connection to another one. Whose that is cannot be told,
-// and its pid may be anybody's by now: it is refused, whatever the registry says of the pid.
+// A process that connects and ends before it is looked at leaves its connection to another one. Its owner is unknown,
+// and its pid may have been reused: it is refused, for any answer of the registry.
 func TestHF7_AConnectionOfAProcessThatEndedIsRefused(t *testing.T) {
 	f := newFake()
 	dir, err := os.MkdirTemp("", "ctl")

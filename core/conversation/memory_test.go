@@ -60,7 +60,7 @@ func TestWhatCouldNotBeWrittenIsWrittenLaterInItsOrder(t *testing.T) {
 	}
 }
 
-// D8, D10: a turn that somebody else ended writes nothing, now or later.
+// D8, D10: a turn that was ended from outside writes nothing, now or later.
 func TestAStaleTurnWritesNothingNowOrLater(t *testing.T) {
 	d := &disk{err: store.ErrStaleTurn}
 	m := &memory{store: d, session: "S"}

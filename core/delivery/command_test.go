@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestAPathIsNoCommand(t *testing.T) {
+func TestAPathIsNotACommand(t *testing.T) {
 	for text, want := range map[string]string{
 		"/new": "new", "  /New  ": "new", "/stop@bot now": "stop", "/help\nplease": "help",
 		"/etc/hosts is broken": "", "/": "", "new": "", "/1": "", "see /new": "", "//new": "",
@@ -24,7 +24,7 @@ func FuzzParseCommand(f *testing.F) {
 		name, arg, is := ParseCommand(text)
 		if !is {
 			if name != "" || arg != "" {
-				t.Fatalf("%q is no command and has name %q, argument %q", text, name, arg)
+				t.Fatalf("%q is not a command and has name %q, argument %q", text, name, arg)
 			}
 			return
 		}

@@ -14,7 +14,7 @@ import (
 	"gatewaytui/core/store"
 )
 
-// house is what a test gives an Intake beside its world: an inbox, sessions, chat commands and the gateway's state.
+// house is what a test gives an Intake in addition to its world: an inbox, sessions, chat commands and the gateway's state.
 type house struct {
 	inbox    []store.Inbox
 	dropped  []string

@@ -78,7 +78,7 @@ func TestTheWaitOfAChatDoublesIsBoundedAndNeverShorterThanThePlatformAsks(t *tes
 	})
 }
 
-func TestARefusedReplyIsRecordedAndThoseBehindItAreSent(t *testing.T) {
+func TestARefusedReplyIsRecordedAndTheNextOnesAreSent(t *testing.T) {
 	w := newWorld()
 	o := w.outbox(t)
 	w.fail = func(m adapter.Outgoing) error {

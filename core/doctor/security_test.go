@@ -10,9 +10,9 @@ import (
 	"gatewaytui/core/config"
 )
 
-const longKey = "a-key-that-nobody-guesses"
+const longKey = "a-key-that-is-long-enough"
 
-// user is who runs the gateway of these tests: nobody's files belong to him, but those of root are trusted.
+// user is who runs the gateway of these tests: he owns no file, but those of root are trusted.
 const user = 4711
 
 func TestEachDangerHasItsIDAndItsSeverity(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 
 // A reader that asked for few kinds gets each event of these, and a report of the others at most four times a second.
 // Its place follows the stream, so that it can resume without a gap.
-func TestAReaderOfFewKindsIsToldOfTheOthersFourTimesASecond(t *testing.T) {
+func TestAReaderOfFewKindsLearnsOfTheOthersFourTimesASecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := New()
 		ctx, cancel := context.WithCancel(t.Context())
@@ -40,7 +40,7 @@ func TestAReaderOfFewKindsIsToldOfTheOthersFourTimesASecond(t *testing.T) {
 		synctest.Wait()
 		cancel()
 		<-ended
-		states, told, others := 0, 0, 0
+		states, reports, others := 0, 0, 0
 		var last uint64
 		for _, e := range seen {
 			if e.Seq < last {
@@ -51,22 +51,22 @@ func TestAReaderOfFewKindsIsToldOfTheOthersFourTimesASecond(t *testing.T) {
 			case ops.EventAdapterState:
 				states++
 			case ops.EventSkipped:
-				told++
+				reports++
 				others += int(e.Data.(ops.Missed).Count)
 			default:
 				t.Errorf("got an event of type %s", e.Type)
 			}
 		}
 		if states != seconds || others != seconds*perSecond-seconds || last != seconds*perSecond {
-			t.Errorf("%d events that were asked for, %d others told of, the last is %d; want %d, %d, %d", states, others, last, seconds, seconds*perSecond-seconds, seconds*perSecond)
+			t.Errorf("%d events that were asked for, %d others reported, the last is %d; want %d, %d, %d", states, others, last, seconds, seconds*perSecond-seconds, seconds*perSecond)
 		}
-		if told > 4*(seconds+1)+1 {
-			t.Errorf("told %d times of others in %d seconds", told, seconds+1)
+		if reports > 4*(seconds+1)+1 {
+			t.Errorf("%d reports of others in %d seconds", reports, seconds+1)
 		}
 	})
 }
 
-func TestSkippedEventsThatNothingFollowsAreToldOf(t *testing.T) {
+func TestSkippedEventsThatNothingFollowsAreReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := New()
 		for range 1000 { // more than are taken at once
@@ -95,6 +95,6 @@ func TestMissedEventsAreReportedAndCounted(t *testing.T) {
 		}
 	}
 	if want := uint64(more - 1); missed != want || h.Missed() != want {
-		t.Errorf("the reader was told of %d missed events and %d are counted, want %d", missed, h.Missed(), want)
+		t.Errorf("the reader learned of %d missed events and %d are counted, want %d", missed, h.Missed(), want)
 	}
 }

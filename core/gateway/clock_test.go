@@ -72,11 +72,11 @@ func TestHF21_AStartWithAWrongClockLosesNothing(t *testing.T) {
 	}
 }
 
-// HF21: a gateway that really was down for a year expires and deletes what is due, once somebody vouches for the clock.
+// HF21: a gateway that really was down for a year expires and deletes what is due, once the clock is confirmed.
 func TestHF21_DowntimeCountsOnceTheClockIsTrusted(t *testing.T) {
 	for name, trust := range map[string]func(o *Options){
-		"a time service vouches for it": func(o *Options) { hostOf(o).clockConfirmed = func(time.Time) bool { return true } },
-		"an operator does":              func(o *Options) { o.TrustClock = true },
+		"a time service confirms it": func(o *Options) { hostOf(o).clockConfirmed = func(time.Time) bool { return true } },
+		"an operator does":           func(o *Options) { o.TrustClock = true },
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := start(t, idleADay, func(s *setup) { s.dir, s.opts = aYearAgo(t), trust })
@@ -91,8 +91,8 @@ func TestHF21_DowntimeCountsOnceTheClockIsTrusted(t *testing.T) {
 	}
 }
 
-// HF21: a life whose clock is doubted is no measure for the next one.
-func TestHF21_ALifeWithADoubtedClockIsNoMeasureForTheNext(t *testing.T) {
+// HF21: a life whose clock is doubted does not confirm the clock for the next one.
+func TestHF21_ALifeWithADoubtedClockConfirmsNoClock(t *testing.T) {
 	dir := aYearAgo(t)
 	l := start(t, func(s *setup) { s.dir = dir })
 	if at, err := l.g.recovery.Store().LastAgreed(t.Context()); err != nil || time.Since(at) < 364*day {

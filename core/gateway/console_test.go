@@ -30,7 +30,7 @@ func TestWrongCommandsAreRefusedAndNothingIsDone(t *testing.T) {
 	}{
 		{"an unknown verb", ops.Command{Verb: "explode"}, ops.CodeInvalid},
 		{"a reset without a session", ops.Command{Verb: ops.VerbReset}, ops.CodeInvalid},
-		{"a reset of a session that is not there", ops.Command{Verb: ops.VerbReset, Target: "api:user:nobody"}, ops.CodeNotFound},
+		{"a reset of a session that is not there", ops.Command{Verb: ops.VerbReset, Target: "api:user:absent"}, ops.CodeNotFound},
 		{"a kill of no number", ops.Command{Verb: ops.VerbKill, Target: "all"}, ops.CodeInvalid},
 		{"a kill of pid 1", ops.Command{Verb: ops.VerbKill, Target: "1"}, ops.CodeInvalid},
 		{"a kill of a process that is not ours", ops.Command{Verb: ops.VerbKill, Target: "2"}, ops.CodeNotFound},
@@ -105,7 +105,7 @@ func TestAKillEndsTheTreeAndSaysSo(t *testing.T) {
 	}
 }
 
-// C7: of a process that ignores TERM both steps are told, and how many needed the second: in the answer's JSON with their
+// C7: of a process that ignores TERM both steps are reported, and how many needed the second: in the answer's JSON with their
 // times, in its line for people and in the audit.
 func TestC7_AKillTellsItsSteps(t *testing.T) {
 	l := start(t)
@@ -157,7 +157,7 @@ func TestAPreviewDoesNothingAndSaysAll(t *testing.T) {
 	l.ask("api:user:a", "/new")
 }
 
-// Pages hold every row once, whatever the limit, running ones first.
+// Pages of any size hold every row once, running ones first.
 func TestPagesHoldEveryRowOnce(t *testing.T) {
 	l := start(t)
 	for i := range 7 {
@@ -275,7 +275,7 @@ func TestEventsAreResumedWhereTheyWereLeftAndEndWithTheGateway(t *testing.T) {
 }
 
 // H4: status and snapshot answer at once with 5,000 sessions, a wedged agent and a shutdown that hangs.
-func TestH4_StatusAnswersWhateverHangs(t *testing.T) {
+func TestH4_StatusAnswersWhileAnythingHangs(t *testing.T) {
 	release := make(chan struct{})
 	defer close(release)
 	l := start(t, func(s *setup) {
@@ -307,7 +307,7 @@ func TestH4_StatusAnswersWhateverHangs(t *testing.T) {
 	l.report()
 }
 
-// A platform without its credential does not keep the others down, and an operator is told (E7).
+// A platform without its credential does not keep the others down, and an operator gets a warning (E7).
 func TestE7_ABrokenAdapterIsAWarningAndTheRestRuns(t *testing.T) {
 	l := start(t, func(s *setup) {
 		s.opts = func(o *Options) {
@@ -425,7 +425,7 @@ func TestTheLastEndIsClassified(t *testing.T) {
 				return ops.Shutdown{ID: "s", Life: "the-life-before", Outcome: ops.ShutdownForced, EndedAt: ops.At(time.Now())}, true, nil
 			}
 		}, ops.OutcomeClean, "", ops.ShutdownForced},
-		{"a sweep that left somebody is no clean end (A11)", func(o *Options) {
+		{"a sweep that left a process is not a clean end (A11)", func(o *Options) {
 			hostOf(o).lastReport = func(string) (ops.Shutdown, bool, error) {
 				return ops.Shutdown{ID: "s", Life: "the-life-before", Outcome: ops.ShutdownIncomplete, EndedAt: ops.At(time.Now()), Phases: []ops.Phase{{Name: "sweep", State: ops.StepFailed}}}, true, nil
 			}
@@ -505,12 +505,12 @@ func TestHistoryIsFilteredPagedAndSaysWhenALifeWasLastSeen(t *testing.T) {
 		t.Errorf("the life that was cut short is %+v, %v; want one that was last seen at its report's last word", cut.Items, err)
 	}
 	if _, err := l.g.History(context.Background(), ops.Query{Cursor: "x"}); !ops.HasCode(err, ops.CodeInvalid) {
-		t.Errorf("a cursor that nobody gave is answered with %v", err)
+		t.Errorf("an unknown cursor is answered with %v", err)
 	}
 }
 
-// A turn that a crash cut off is interrupted, and the model is told at the next message; with --no-resume it is not.
-func TestACrashedTurnIsToldToTheNextOne(t *testing.T) {
+// A turn that a crash cut off is interrupted, and the model learns of it at the next message; with --no-resume it does not.
+func TestTheNextTurnLearnsOfACrashedOne(t *testing.T) {
 	for _, noResume := range []bool{false, true} {
 		t.Run(fmt.Sprintf("no resume %v", noResume), func(t *testing.T) {
 			dir := t.TempDir()
@@ -529,13 +529,13 @@ func TestACrashedTurnIsToldToTheNextOne(t *testing.T) {
 			}
 			l.ask("api:user:a", "go on")
 			if got := strings.Contains(<-notes, "interrupted"); got == noResume {
-				t.Fatalf("the model was told of the interruption: %v", got)
+				t.Fatalf("the model learned of the interruption: %v", got)
 			}
 		})
 	}
 }
 
-// A snapshot has the first sessions of the order and says what it left out; a page goes on behind them; and a filter that
+// A snapshot has the first sessions of the order and says what it left out; a page goes on after them; and a filter that
 // matches little ends in bounded pages.
 func TestASnapshotIsBoundedAndItsRestIsInPages(t *testing.T) {
 	l := start(t)
@@ -549,7 +549,7 @@ func TestASnapshotIsBoundedAndItsRestIsInPages(t *testing.T) {
 	}
 	p, err := l.g.Sessions(context.Background(), ops.Query{Limit: 2, Cursor: s.Omitted.Next})
 	if err != nil || len(p.Items) != 2 || p.Items[0].Key != fmt.Sprintf("api:user:%d", ops.SnapshotSessions) {
-		t.Fatalf("behind the snapshot come %+v, %v", p.Items, err)
+		t.Fatalf("after the snapshot come %+v, %v", p.Items, err)
 	}
 	s, err = l.g.Snapshot(context.Background(), ops.Most{Table: ops.TableSessions, Rows: 3}, ops.Most{Table: ops.TableProcesses})
 	if err != nil || len(s.Sessions) != 3 || s.Processes == nil || s.Omitted.Sessions != n-3 {

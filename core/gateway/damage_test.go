@@ -14,9 +14,9 @@ import (
 	"gatewaytui/core/store"
 )
 
-// F8: damage that is found beside the work shuts the door at once: what is sent is refused with the reason, what waits is
-// told, nothing more is written, the stop is a planned one and its marker tells the next start to look.
-func TestF8_DamageFoundBesideTheWorkStopsTheWriting(t *testing.T) {
+// F8: damage that is found while serving closes the intake at once: a new message is refused with the reason, one that waits gets
+// an error, nothing more is written, the stop is a planned one and its marker makes the next start check.
+func TestF8_DamageFoundWhileServingStopsTheWriting(t *testing.T) {
 	var mark Mark
 	l := start(t, func(s *setup) {
 		s.opts = func(o *Options) { hostOf(o).mark = func(m Mark) error { mark = m; return nil } }
@@ -28,7 +28,7 @@ func TestF8_DamageFoundBesideTheWorkStopsTheWriting(t *testing.T) {
 	l.g.health.StopWriting(&store.DamagedError{Path: l.g.opts.Home.Database, What: "a test says so", Tables: []string{"messages"}})
 
 	if got := l.await(waits); got.err == nil || !strings.Contains(got.err.Error(), "damaged in messages") {
-		t.Errorf("who waits is told %+v", got)
+		t.Errorf("the waiting message is answered with %+v", got)
 	}
 	_, err := l.g.intake.Receive(context.Background(), adapter.Inbound{Adapter: "chat", Session: "chat:dm:1", User: "maria", Target: "1", Text: "hello"})
 	if !ops.HasCode(err, ops.CodeUnavailable) || !strings.Contains(err.Error(), "damaged in messages") || !strings.Contains(err.Error(), "not taken") {
@@ -59,8 +59,8 @@ func TestF8_DamageFoundBesideTheWorkStopsTheWriting(t *testing.T) {
 }
 
 // F8: a large database is read whole before it can be written to where the last life knew of damage, or a person chose
-// what to do about it; without either it is read beside the work, and a start does not wait for it (F7).
-func TestF7_ALargeDatabaseIsReadBesideTheWorkUnlessItIsDoubted(t *testing.T) {
+// what to do about it; without either it is read while serving, and a start does not wait for it (F7).
+func TestF7_ALargeDatabaseIsReadWhileServingUnlessItIsDoubted(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "gateway.db")
 	first := start(t, func(s *setup) { s.dir = dir })
@@ -93,7 +93,7 @@ func TestF7_ALargeDatabaseIsReadBesideTheWorkUnlessItIsDoubted(t *testing.T) {
 		return err
 	}
 	if err := run(func(o *Options) { o.LifeBefore, o.DamagedBefore = "a", true }); err == nil || !strings.Contains(err.Error(), "damaged") {
-		t.Errorf("a start that was told of damage ends with %v", err)
+		t.Errorf("a start that knows of damage ends with %v", err)
 	}
 	if now := read(t, path); now != string(db) {
 		t.Fatal("the damaged database was changed")
@@ -108,7 +108,7 @@ func TestF7_ALargeDatabaseIsReadBesideTheWorkUnlessItIsDoubted(t *testing.T) {
 	if got := fresh.ask("api:user:a", "hello"); got != "you said hello" {
 		t.Errorf("got %q", got)
 	}
-	if aside, err := filepath.Glob(path + ".damaged-*"); err != nil || len(aside) == 0 {
-		t.Errorf("moved aside are %v, %v", aside, err)
+	if kept, err := filepath.Glob(path + ".damaged-*"); err != nil || len(kept) == 0 {
+		t.Errorf("quarantined are %v, %v", kept, err)
 	}
 }

@@ -30,7 +30,7 @@ func waitingFrom(id, text string) store.Inbox {
 	return store.Inbox{ID: id, Dedupe: "chat:" + id, Session: "chat:dm:1", Adapter: "chat", Target: "1", User: "maria", Text: text, At: time.Now(), State: store.InboxWaiting}
 }
 
-// E12: what a chat is told is sent until its platform took it, in order and once.
+// E12: a text for a chat is sent until its platform took it, in order and once.
 func TestE12_RepliesOutlastAPlatformThatFails(t *testing.T) {
 	var failing atomic.Bool
 	failing.Store(true)
@@ -212,7 +212,7 @@ func TestB10_ASessionThatTakesTheGatewayDownThreeTimesIsSuspended(t *testing.T) 
 	}
 }
 
-// B8, B9: three unclean lives that follow each other within minutes are a loop: the next takes up nothing, and says so.
+// B8, B9: three unclean lives that follow each other within minutes are a loop: the next resumes nothing, and says so.
 func TestB9_ALoopOfCrashesIsBroken(t *testing.T) {
 	dir := t.TempDir()
 	leave(t, dir, func(ctx context.Context, st *store.Store) error {
@@ -226,9 +226,9 @@ func TestB9_ALoopOfCrashesIsBroken(t *testing.T) {
 		return errors.Join(append(errs, err)...)
 	})
 	l := start(t, func(s *setup) { s.dir = dir })
-	l.wait("the sender is told", func() bool { return len(l.chat.messages()) == 1 })
+	l.wait("the sender gets a notice", func() bool { return len(l.chat.messages()) == 1 })
 	if got := l.chat.messages()[0]; !strings.Contains(got, "Send it again") {
-		t.Fatalf("the sender is told %q", got)
+		t.Fatalf("the sender gets %q", got)
 	}
 	st, err := l.g.Status(context.Background())
 	if err != nil || !strings.Contains(fmt.Sprint(st.Warnings), "boot_loop") {
@@ -236,11 +236,11 @@ func TestB9_ALoopOfCrashesIsBroken(t *testing.T) {
 	}
 }
 
-// F8: a damaged database fails the start with what to do, and is moved aside only where a person said so.
+// F8: a damaged database fails the start with what to do, and is quarantined only where a person said so.
 func TestF8_ADamagedDatabaseIsNeverWrittenTo(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "gateway.db")
-	noise := []byte(strings.Repeat("this is no database ", 500))
+	noise := []byte(strings.Repeat("this is not a database ", 500))
 	if err := os.WriteFile(path, noise, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -265,9 +265,9 @@ func TestF8_ADamagedDatabaseIsNeverWrittenTo(t *testing.T) {
 	if got := l.ask("api:user:a", "hello"); got != "you said hello" {
 		t.Fatalf("got %q", got)
 	}
-	aside, err := filepath.Glob(path + ".damaged-*")
-	if err != nil || len(aside) != 1 || read(t, aside[0]) != string(noise) {
-		t.Fatalf("moved aside are %v, %v", aside, err)
+	kept, err := filepath.Glob(path + ".damaged-*")
+	if err != nil || len(kept) != 1 || read(t, kept[0]) != string(noise) {
+		t.Fatalf("quarantined are %v, %v", kept, err)
 	}
 }
 

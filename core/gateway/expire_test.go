@@ -34,7 +34,7 @@ func expiredSessions(t *testing.T, dir string, n int) {
 }
 
 // D22, D3, S11: after a long downtime every session may have expired. They are ended by one task, which says how far it
-// is, and nobody waits for it: neither who writes to another session, nor whose turn uses a tool.
+// is, and nothing waits for it: no message to another session, and no turn that uses a tool.
 func TestD22_ManyExpiredSessionsAreWorkedOffByOneTask(t *testing.T) {
 	const n = 3000
 	dir := t.TempDir()

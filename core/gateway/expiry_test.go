@@ -57,8 +57,8 @@ func TestD3_AMessageToAnExpiredSessionBeginsANewOne(t *testing.T) {
 				l.say("chat:dm:1", "1", "hello")
 			}
 			l.wait("it is answered", func() bool { return sentBy("1: ok", l) == 1 })
-			if told := <-heard; strings.Contains(told, "yesterday") || !strings.Contains(told, "hello") {
-				t.Errorf("the model was told:\n%s", told)
+			if got := <-heard; strings.Contains(got, "yesterday") || !strings.Contains(got, "hello") {
+				t.Errorf("the model got:\n%s", got)
 			}
 			if s := l.session("chat:dm:1"); s.ID == "yesterday" || time.Since(s.LastActivityAt.Time) > time.Hour {
 				t.Errorf("the session is %+v", s)

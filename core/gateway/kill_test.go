@@ -106,7 +106,7 @@ func TestAStopGivesTheTreesOfAllSessionsOneGraceTogether(t *testing.T) {
 		stubborn int
 		want     time.Duration
 	}{
-		{"a stop that drained kills beside the closing of the agents", ops.ModeGraceful, 10 * time.Second, 0, grace + verification},
+		{"a stop that drained kills while the agents are closed", ops.ModeGraceful, 10 * time.Second, 0, grace + verification},
 		{"a kill that outlives the phase agents is joined by the sweep", ops.ModeGraceful, grace + handOver, 0, grace + verification},
 		{"a phase agents that is shorter than the grace cuts the grace", ops.ModeGraceful, 2 * time.Second, 0, 2*time.Second - handOver + verification},
 		{"a fast stop kills before the agents are closed", ops.ModeFast, 10 * time.Second, 0, grace + verification},

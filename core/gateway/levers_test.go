@@ -158,7 +158,7 @@ func TestAnInterruptOfASessionThatIsIdleForLongFindsNoTurn(t *testing.T) {
 }
 
 // The agent that an eviction drops is the one of the interrupted turn: the session's next turn has a new one.
-func TestAnEvictionInterruptsFirstIfItIsToldTo(t *testing.T) {
+func TestAnEvictionInterruptsFirstOnRequest(t *testing.T) {
 	const key = "api:user:a"
 	l := start(t)
 	turn := l.send(key, "hang")

@@ -15,7 +15,7 @@ import (
 	"gatewaytui/fixtures/soak"
 )
 
-// A17: fifty lives in one process leave no goroutine, no descriptor and no memory behind.
+// A17: fifty lives in one process leave no goroutine, no descriptor and no memory.
 func TestA17_FiftyLivesLeaveNothingBehind(t *testing.T) {
 	live := func() {
 		t.Run("a life", func(t *testing.T) { // whose cleanup holds it until then
@@ -57,28 +57,28 @@ func TestA17_FiftyLivesLeaveNothingBehind(t *testing.T) {
 	t.Logf("heap in use: %d KiB after the first life, %d KiB after %d more", heap>>10, inUse()>>10, lives)
 }
 
-// told is what a service manager hears.
-type told struct {
+// manager is a service manager that notes what it receives.
+type manager struct {
 	mu    sync.Mutex
 	words []string
 }
 
-func (n *told) say(format string, args ...any) error {
+func (n *manager) say(format string, args ...any) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.words = append(n.words, fmt.Sprintf(format, args...))
 	return nil
 }
 
-func (n *told) Ready(string) error            { return n.say("ready") }
-func (n *told) Stopping(status string) error  { return n.say("stopping %s", status) }
-func (n *told) Status(text string) error      { return n.say("status %s", text) }
-func (n *told) Extend(by time.Duration) error { return n.say("extend %s", by) }
+func (n *manager) Ready(string) error            { return n.say("ready") }
+func (n *manager) Stopping(status string) error  { return n.say("stopping %s", status) }
+func (n *manager) Status(text string) error      { return n.say("status %s", text) }
+func (n *manager) Extend(by time.Duration) error { return n.say("extend %s", by) }
 
 // G2: the service manager hears that the gateway is ready, that it stops, in which phase and for what, and is asked for more
 // time when an operator gives some, and only then.
 func TestTheServiceManagerIsKeptInformed(t *testing.T) {
-	n := &told{}
+	n := &manager{}
 	l := start(t, func(s *setup) {
 		s.cfg.Shutdown.DrainTimeout.Duration = time.Minute
 		s.opts = func(o *Options) { o.Supervisor.Notify = n }

@@ -177,7 +177,7 @@ func TestADrainHoldsWhatWaitsForASlotUntilTurnsAreTakenAgain(t *testing.T) {
 	}
 }
 
-// A stop waits for no turn that has not begun: who waits for its answer is told, and a chat's message is the next life's.
+// A stop waits for no turn that has not begun: a caller that waits for its answer gets an error, and a chat's message is kept.
 func TestAStopWithdrawsWhatWaitsForASlot(t *testing.T) {
 	l := start(t, turnsAtOnce(1))
 	l.send("api:user:a", "hang")
@@ -210,7 +210,7 @@ func TestAStopWithdrawsWhatWaitsForASlot(t *testing.T) {
 	}
 }
 
-// What an earlier life acknowledged is worked on, whatever the bounds are now.
+// What an earlier life acknowledged is worked on, also if the bounds are lower now.
 func TestMessagesOfAnEarlierLifeWaitForTheirSlots(t *testing.T) {
 	dir := t.TempDir()
 	l := start(t, turnsAtOnce(1), func(s *setup) { s.dir = dir })

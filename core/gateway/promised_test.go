@@ -15,9 +15,9 @@ import (
 	"gatewaytui/core/store"
 )
 
-// beside opens the database of a running gateway a second time, as a person with sqlite3 does. Its statements wait for
+// second opens the database of a running gateway a second time, as a person with sqlite3 does. Its statements wait for
 // the writes of the gateway.
-func beside(t *testing.T, dir string) *sql.DB {
+func second(t *testing.T, dir string) *sql.DB {
 	t.Helper()
 	db, err := sql.Open("sqlite", "file:"+filepath.Join(dir, "gateway.db")+"?_pragma=busy_timeout(20000)")
 	if err != nil {
@@ -41,7 +41,7 @@ func run(t *testing.T, db *sql.DB, statements ...string) {
 func killed(t *testing.T, l *lab) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
-	db := beside(t, l.dir)
+	db := second(t, l.dir)
 	run(t, db, fmt.Sprintf("VACUUM INTO '%s'", filepath.Join(dir, "gateway.db")))
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
@@ -70,7 +70,7 @@ func (l *lab) listed() (keys []string) {
 	return keys
 }
 
-// E12, A18, E15: what /queue was told to let wait is worked on by the next life, once, however this one ended.
+// E12, A18, E15: a text that /queue keeps is worked on by the next life, once, however this one ended.
 func TestE12_QueuedTextOutlivesTheGateway(t *testing.T) {
 	first := start(t)
 	first.say("chat:dm:1", "1", "hang")
@@ -122,21 +122,21 @@ func TestE12_ABackgroundTaskThatIsCutOffIsReported(t *testing.T) {
 	})
 	crashed := killed(t, first)
 	first.stop(ops.ModeFast)
-	for _, tc := range []struct{ name, dir, told string }{
+	for _, tc := range []struct{ name, dir, notice string }{
 		{"after a crash", crashed, "The gateway ended while it worked on your /background task"},
 		{"after a planned stop", first.dir, "The turn was interrupted because the gateway is stopping"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			next := start(t, func(s *setup) { s.dir = tc.dir })
-			next.wait("its chat is told", func() bool { return sentBy(tc.told, first, next) > 0 })
+			next.wait("its chat gets a notice", func() bool { return sentBy(tc.notice, first, next) > 0 })
 			again, err := next.g.intake.Receive(context.Background(), in)
 			if err != nil || again != id {
 				t.Fatalf("delivered again it is message %q, %v; want %q", again, err, id)
 			}
 			next.say("chat:dm:1", "1", "last")
 			next.wait("the last reply", func() bool { return sentBy("you said last", next) == 1 })
-			if n := sentBy(tc.told, first, next); n != 1 {
-				t.Errorf("its chat was told %d times", n)
+			if n := sentBy(tc.notice, first, next); n != 1 {
+				t.Errorf("its chat got %d notices", n)
 			}
 			if keys := next.listed(); len(keys) != 1 || keys[0] != "chat:dm:1" {
 				t.Errorf("listed are %q", keys)
@@ -153,7 +153,7 @@ func TestE12_ABackgroundTaskThatIsCutOffIsReported(t *testing.T) {
 	}
 }
 
-// A command without work is nobody's wish any more in the next life.
+// A command without work is dropped by the next life.
 func TestOnlyACommandWithWorkStaysInTheInbox(t *testing.T) {
 	l := start(t)
 	l.say("chat:dm:1", "1", "hang")
@@ -166,7 +166,7 @@ func TestOnlyACommandWithWorkStaysInTheInbox(t *testing.T) {
 		return err == nil && len(rows) == 1 && rows[0].Text == "hang" && rows[0].State == store.InboxRunning && l.g.background.Count("chat:dm:1", conversation.BackgroundTask) == 0
 	})
 	l.wait("the task's answer follows its notice", func() bool {
-		_, after, told := strings.Cut(strings.Join(l.chat.messages(), "\n"), "Working on it")
-		return told && strings.Contains(after, "you said hello")
+		_, after, found := strings.Cut(strings.Join(l.chat.messages(), "\n"), "Working on it")
+		return found && strings.Contains(after, "you said hello")
 	})
 }

@@ -60,7 +60,7 @@ func TestD7_ABusyAgentIsNotEvicted(t *testing.T) {
 	l.await(turn)
 }
 
-// S12, S15: what was said before the reset is kept, and can be taken up again.
+// S12, S15: what was said before the reset is kept, and can be resumed.
 func TestAResetConversationCanBeResumed(t *testing.T) {
 	l := start(t)
 	const key = "api:user:a"
@@ -152,7 +152,7 @@ func TestD10_AResetAtAnyMomentStrandsNothing(t *testing.T) {
 	}
 }
 
-// Commands bypass a running turn, and nobody but a command's sender is answered.
+// Commands bypass a running turn, and only a command's sender is answered.
 func TestCommandsAnswerWhileATurnRuns(t *testing.T) {
 	l := start(t)
 	const key = "api:user:a"
@@ -163,7 +163,7 @@ func TestCommandsAnswerWhileATurnRuns(t *testing.T) {
 		{"help lists the commands", "/help", "/background TEXT"},
 		{"an unknown command gets a hint and no model call", "/stpo", "There is no command /stpo. Did you mean /st"},
 		{"queue without a text shows what waits", "/queue", "Nothing is waiting."},
-		{"sessions of a fresh chat are none", "/sessions", "no earlier conversations"},
+		{"a fresh chat has no sessions", "/sessions", "no earlier conversations"},
 		{"a command may name a bot", "/help@mybot", "The commands:"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 	"gatewaytui/core/store"
 )
 
-// C12: whoever stops the whole service may send the signal to a turn's tool as well, and a moment earlier than to us. The
+// C12: a stop of the whole service may send the signal to a turn's tool as well, and a moment earlier than to the gateway. The
 // turn is interrupted by the stop then, and its tool did not fail.
 func TestC12_ASignalToAToolIsTheStopsWhereThereIsOne(t *testing.T) {
 	stop := func(l *lab) {
@@ -26,7 +26,7 @@ func TestC12_ASignalToAToolIsTheStopsWhereThereIsOne(t *testing.T) {
 		name    string
 		do      func(l *lab, pid int)
 		reply   string // of a turn that went on
-		told    string // what the model is told of the command
+		result  string // what the model receives of the command
 		stopped bool   // the turn is interrupted by the stop
 	}{
 		{
@@ -40,7 +40,7 @@ func TestC12_ASignalToAToolIsTheStopsWhereThereIsOne(t *testing.T) {
 			"", "interrupted: the gateway is stopping", true,
 		},
 		{
-			"somebody ends the tool and nobody stops the gateway",
+			"a signal ends the tool and no stop follows",
 			term, "ran: ", `"exit_code":143`, false,
 		},
 		{
@@ -88,14 +88,14 @@ func TestC12_ASignalToAToolIsTheStopsWhereThereIsOne(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			var told []string
+			var results []string
 			for _, m := range transcript {
 				if m.Role == "tool" {
-					told = append(told, m.Content)
+					results = append(results, m.Content)
 				}
 			}
-			if len(told) != 1 || !strings.Contains(told[0], tt.told) {
-				t.Errorf("the model is told %q, want %q", told, tt.told)
+			if len(results) != 1 || !strings.Contains(results[0], tt.result) {
+				t.Errorf("the model got %q, want %q", results, tt.result)
 			}
 		})
 	}

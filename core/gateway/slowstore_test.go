@@ -30,7 +30,7 @@ func TestA14_ASlowStoreStillGetsTheEndOfATurn(t *testing.T) {
 					return model.Response{}, ctx.Err()
 				})
 			})
-			db := beside(t, l.dir)
+			db := second(t, l.dir)
 			freed := make(chan struct{})
 			lock = func() {
 				run(t, db, "BEGIN IMMEDIATE")
@@ -55,12 +55,12 @@ func TestA14_ASlowStoreStillGetsTheEndOfATurn(t *testing.T) {
 	}
 }
 
-// D15: a session whose first write fails is not listed as if it would last, its sender is told, and a later message makes
-// it. One that the store has stays, whatever fails later.
+// D15: a session whose first write fails is not listed as if it would last, its sender gets an error, and a later message makes
+// it. One that the store has stays, even if a later write fails.
 func TestD15_ASessionThatCouldNotBeWrittenIsNotListed(t *testing.T) {
 	l := start(t)
 	const key = "api:user:a"
-	db := beside(t, l.dir)
+	db := second(t, l.dir)
 	run(t, db, `CREATE TRIGGER full BEFORE INSERT ON turns BEGIN SELECT RAISE(FAIL, 'disk is full'); END`)
 	refused := func() {
 		t.Helper()
@@ -84,18 +84,18 @@ func TestD15_ASessionThatCouldNotBeWrittenIsNotListed(t *testing.T) {
 }
 
 // HF33: what the database says of a write that failed holds its path; a chat reads the cause alone, and the log has all of it.
-func TestHF33_WhoseMessageIsNotSavedIsToldNoPath(t *testing.T) {
+func TestHF33_TheErrorOfAnUnsavedMessageNamesNoPath(t *testing.T) {
 	var log logText
 	l := start(t, func(s *setup) { s.log = slog.NewJSONHandler(&log, nil) })
 	// A commit that fails, as on a full disk: the row of a turn refers to one that is missing when it ends.
-	run(t, beside(t, l.dir), "CREATE TABLE there (id INTEGER PRIMARY KEY)",
+	run(t, second(t, l.dir), "CREATE TABLE there (id INTEGER PRIMARY KEY)",
 		"CREATE TABLE missing (id REFERENCES there DEFERRABLE INITIALLY DEFERRED)",
 		"CREATE TRIGGER fail AFTER INSERT ON turns BEGIN INSERT INTO missing VALUES (1); END")
 	l.say("chat:dm:1", "1", "hello")
 	l.wait("the chat has the notice", func() bool { return len(l.chat.messages()) == 1 })
-	for _, told := range []string{l.chat.messages()[0], l.await(l.send("api:user:a", "hello")).err.Error()} {
-		if strings.Contains(told, l.dir) || !strings.Contains(told, "could not be saved: constraint failed") {
-			t.Errorf("the sender is told %q", told)
+	for _, text := range []string{l.chat.messages()[0], l.await(l.send("api:user:a", "hello")).err.Error()} {
+		if strings.Contains(text, l.dir) || !strings.Contains(text, "could not be saved: constraint failed") {
+			t.Errorf("the sender gets %q", text)
 		}
 	}
 	l.wait("the log has the details", func() bool {

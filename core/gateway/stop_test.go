@@ -187,7 +187,7 @@ func TestEveryBackgroundTaskOfAStopHasItsOwnNameForTheLevers(t *testing.T) {
 	}
 }
 
-// S4: a stopped gateway sends nothing more, whatever a worker does later.
+// S4: a stopped gateway sends nothing more, even if a worker goes on.
 func TestS4_AStoppedGatewaySendsNothingMore(t *testing.T) {
 	release := make(chan struct{})
 	l := start(t, func(s *setup) {
@@ -208,7 +208,7 @@ func TestS4_AStoppedGatewaySendsNothingMore(t *testing.T) {
 }
 
 // S6, A2: a notice that never completes neither delays the others nor is sent twice.
-func TestS6_NoticesAreBoundedAndNobodyIsToldTwice(t *testing.T) {
+func TestS6_NoticesAreBoundedAndNoChatGetsTwo(t *testing.T) {
 	var mu sync.Mutex
 	notices := map[string]int{}
 	l := start(t, func(s *setup) {
@@ -227,7 +227,7 @@ func TestS6_NoticesAreBoundedAndNobodyIsToldTwice(t *testing.T) {
 		l.say("chat:dm:"+target, target, "hang")
 		l.running("chat:dm:" + target)
 	}
-	// A second session in the same chat: one chat is told once.
+	// A second session in the same chat: one chat gets one notice.
 	l.say("chat:dm:2:topic:7", "2", "hang")
 	l.running("chat:dm:2:topic:7")
 	l.g.Stop(StopRequest{Mode: ops.ModeGraceful, Reason: "test", By: "the test"})
@@ -239,7 +239,7 @@ func TestS6_NoticesAreBoundedAndNobodyIsToldTwice(t *testing.T) {
 	mu.Lock()
 	for target, n := range notices {
 		if n != 1 {
-			t.Errorf("chat %s was told %d times while the notices went out", target, n)
+			t.Errorf("chat %s got %d notices while the notices went out", target, n)
 		}
 	}
 	mu.Unlock()
@@ -310,7 +310,7 @@ func TestA5_A6_TheDrainLeavesOutTheAskerAndTheStalled(t *testing.T) {
 	}
 }
 
-// A18, E12, J11: once the stop has begun nothing new is taken, and whose message waits is told.
+// A18, E12, J11: once the stop has begun nothing new is taken, and the sender of a waiting message gets an error.
 func TestA18_AStopTakesNothingNewAndTellsThoseWhoWait(t *testing.T) {
 	l := start(t, func(s *setup) { s.cfg.Shutdown.DrainTimeout.Duration = 30 * time.Second })
 	l.send("api:user:a", "hang")
@@ -349,15 +349,15 @@ func TestAStopAskedForAgainJoinsAndEscalates(t *testing.T) {
 	if report.Mode != ops.ModeFast || report.Reason != "first" {
 		t.Fatalf("the report says mode %s, reason %q", report.Mode, report.Reason)
 	}
-	told := ""
+	outcome := ""
 	for e := range l.g.Events(context.Background(), 0) {
 		if e.Type == ops.EventShutdownEnded {
 			end, _ := ops.PayloadOf[ops.ShutdownEnd](e)
-			told = end.Outcome
+			outcome = end.Outcome
 		}
 	}
-	if told != report.Outcome {
-		t.Fatalf("followers are told %q, the report says %q", told, report.Outcome)
+	if outcome != report.Outcome {
+		t.Fatalf("followers get %q, the report says %q", outcome, report.Outcome)
 	}
 }
 
@@ -540,16 +540,16 @@ func TestAStopDuringTheStartEndsIt(t *testing.T) {
 	}
 }
 
-// A8: whoever owns the gateway is told the exit code once the stop has run, before what may still hang.
-func TestA8_TheOwnerIsToldThatTheStopIsOver(t *testing.T) {
+// A8: the owner of the gateway learns the exit code once the stop has run, before what may still hang.
+func TestA8_TheOwnerLearnsThatTheStopIsOver(t *testing.T) {
 	over := make(chan int, 2)
 	l := start(t, func(s *setup) { s.opts = func(o *Options) { hostOf(o).over = func(code int) { over <- code } } })
 	l.g.Stop(StopRequest{Mode: ops.ModeFast, Reason: "test", By: "the test", Restart: true})
 	l.report()
 	if len(over) != 1 {
-		t.Fatalf("it was told %d times", len(over))
+		t.Fatalf("it received %d codes", len(over))
 	}
 	if code := <-over; code != exitRestart || l.end.ExitCode != code {
-		t.Errorf("it was told %d, and the life ended with %d", code, l.end.ExitCode)
+		t.Errorf("it received %d, and the life ended with %d", code, l.end.ExitCode)
 	}
 }

@@ -56,7 +56,7 @@ func TestADatabaseThatWasDeletedOrMovedEndsReadinessAtOnce(t *testing.T) {
 // HF13: a failed write ends readiness, and the first one that succeeds, which needs no message, restores it.
 func TestReadinessFollowsTheLastWrite(t *testing.T) {
 	l := start(t)
-	db := beside(t, l.dir)
+	db := second(t, l.dir)
 	run(t, db, "BEGIN IMMEDIATE") // every write fails after a second: the lock is held
 	if got := l.await(l.send("api:user:a", "hello")); !ops.HasCode(got.err, ops.CodeUnavailable) {
 		t.Fatalf("the message was answered %+v", got)
@@ -116,12 +116,12 @@ func TestATruncatedDatabaseEndsReadiness(t *testing.T) {
 	}
 }
 
-// HF31: a trigger that no gateway made is not obeyed, and an operator is told its name.
+// HF31: a trigger that no gateway made is not obeyed, and a warning names it.
 func TestHF31_AForeignTriggerIsNamedAndNotObeyed(t *testing.T) {
 	l := start(t)
 	l.ask("api:user:a", "hello")
 	l.stop(ops.ModeFast)
-	db := beside(t, l.dir)
+	db := second(t, l.dir)
 	run(t, db, "CREATE TRIGGER spy BEFORE INSERT ON turns BEGIN SELECT RAISE(FAIL, 'obeyed'); END")
 	if err := db.Close(); err != nil {
 		t.Fatal(err)

@@ -417,14 +417,14 @@ func interruptedTurn(t *testing.T, dir, key, id string) {
 	}
 }
 
-// notesTo is a model that gives all that it was told beside the conversation to notes.
+// notesTo is a model that sends all messages of its request to notes.
 func notesTo(notes chan<- string) model.Provider {
 	return script(func(_ context.Context, req model.Request) (model.Response, error) {
-		var told []string
+		var all []string
 		for _, m := range req.Messages {
-			told = append(told, m.Content)
+			all = append(all, m.Content)
 		}
-		notes <- strings.Join(told, "\n")
+		notes <- strings.Join(all, "\n")
 		return says("ok"), nil
 	})
 }

@@ -11,7 +11,7 @@ import (
 	"gatewaytui/core/store"
 )
 
-// HF7: of the verbs a tool may give stop and restart, if the config lets it; whatever way the command came.
+// HF7: of the verbs a tool may give stop and restart, if the config lets it, by every way to give a command.
 func TestHF7_AToolGivesNoVerbButStopAndRestart(t *testing.T) {
 	tool := ops.Actor{Via: "socket", Tool: true, Session: "api:user:bob"}
 	refused := func(t *testing.T, l *lab, v ops.Verb) {

@@ -246,9 +246,9 @@ func TestE15_AMessageDeliveredAgainIsWorkedOnOnce(t *testing.T) {
 	}
 }
 
-// C1: what a turn's foreground command left behind goes with the turn, also when its worker is wedged and the slot is
+// C1: what a turn's foreground command left ends with the turn, also when its worker is wedged and the slot is
 // taken from it; a background job belongs to the session and goes on.
-func TestC1_WhatAReleasedTurnLeftBehindIsEnded(t *testing.T) {
+func TestC1_ReleasingATurnEndsTheProcessesThatItLeft(t *testing.T) {
 	release := make(chan struct{})
 	defer close(release)
 	l := start(t, func(s *setup) {
@@ -272,7 +272,7 @@ func TestC1_WhatAReleasedTurnLeftBehindIsEnded(t *testing.T) {
 	job := l.g.procs.SessionRows(key)[0].PID
 	for _, cause := range []error{session.ErrInterrupted, session.ErrStalled} {
 		l.send(key, "build")
-		l.wait("the command has left a child behind and the model is called again", func() bool {
+		l.wait("the command has left a child and the model is called again", func() bool {
 			v, running := l.g.table.Running(key)
 			return running && v.Doing == "model call" && l.g.procs.CountSession(key) == 2
 		})

@@ -32,7 +32,7 @@ func (t *logText) String() string {
 }
 
 // TF18: each kind of model failure has its code, a chat reads a short sentence, and the details are in the log alone.
-func TestTF18_AModelFailureIsToldShortlyAndLoggedInFull(t *testing.T) {
+func TestTF18_AModelFailureIsReportedShortlyAndLoggedInFull(t *testing.T) {
 	const detail = `model "m" at http://10.1.2.3:9999/v1 answered 418: Kilroy's provider was here`
 	for name, tt := range map[string]struct {
 		err  *model.Error
@@ -76,7 +76,7 @@ func TestTF18_AModelFailureIsToldShortlyAndLoggedInFull(t *testing.T) {
 			&model.Error{Kind: model.KindRefused, Status: 400}, ops.CodeUpstreamRejected, 502,
 			"The model rejected the request. /new starts a fresh conversation, which may help; the gateway's log has the details.",
 		},
-		"the endpoint is none": {
+		"the endpoint is not a model": {
 			&model.Error{Kind: model.KindNotAModel}, ops.CodeUpstreamNotAModel, 502,
 			"No model answers at the configured address. The gateway's log has the details.",
 		},
@@ -101,16 +101,16 @@ func TestTF18_AModelFailureIsToldShortlyAndLoggedInFull(t *testing.T) {
 			})
 			got := ops.AsError(l.await(l.send("api:user:a", "hello")).err)
 			if got == nil || got.Code != tt.code || got.HTTPStatus() != tt.http || got.RetryAfter != tt.err.RetryAfter {
-				t.Errorf("the asker is told %+v, want code %s, status %d and Retry-After %s", got, tt.code, tt.http, tt.err.RetryAfter)
+				t.Errorf("the asker gets %+v, want code %s, status %d and Retry-After %s", got, tt.code, tt.http, tt.err.RetryAfter)
 			}
 			l.say("chat:dm:1", "1", "hello")
 			l.wait("the chat has the notice", func() bool { return len(l.chat.messages()) == 1 })
 			if got, want := l.chat.messages()[0], "1: "+tt.chat; got != want {
 				t.Errorf("the chat reads %q, want %q", got, want)
 			}
-			for _, told := range []string{got.Error(), l.chat.messages()[0]} {
-				if strings.Contains(told, "10.1.2.3") || strings.Contains(told, "Kilroy") {
-					t.Errorf("the asker is told the endpoint's address or its words: %q", told)
+			for _, text := range []string{got.Error(), l.chat.messages()[0]} {
+				if strings.Contains(text, "10.1.2.3") || strings.Contains(text, "Kilroy") {
+					t.Errorf("the asker gets the endpoint's address or its words: %q", text)
 				}
 			}
 			l.wait("the log has the details", func() bool {

@@ -30,7 +30,7 @@ func (l *logged) lines(t *testing.T, msg string) (out []map[string]any) {
 }
 
 // D10: what waits is logged with how long the running turn has not moved; what a reset drops is logged by message, and
-// its sender told; what a stop leaves is logged too.
+// its sender gets a notice; what a stop leaves is logged too.
 func TestD10_WhatWaitsAndWhatIsDroppedIsLogged(t *testing.T) {
 	log := &logged{}
 	l := start(t, func(s *setup) { s.log = slog.NewJSONHandler(log, nil) })
@@ -68,7 +68,7 @@ func TestD10_WhatWaitsAndWhatIsDroppedIsLogged(t *testing.T) {
 		t.Fatal(err)
 	}
 	check("waiting message dropped", dropped, "without_progress", "turn", "reason")
-	l.wait("its sender is told", func() bool { return sentBy("The session was reset before it came to this message", l) == 1 })
+	l.wait("its sender gets a notice", func() bool { return sentBy("The session was reset before it came to this message", l) == 1 })
 
 	l.say(key, "1", "hang")
 	l.running(key)

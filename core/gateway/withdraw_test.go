@@ -42,7 +42,7 @@ func TestTF7_AClientThatLeavesEndsItsOwnTurnAlone(t *testing.T) {
 		t.Errorf("the running message that was withdrawn is answered with %+v", got)
 	}
 	if got := l.await(third); got.err != nil || got.text != "you said third" {
-		t.Errorf("the message behind it is answered with %+v", got)
+		t.Errorf("the message after it is answered with %+v", got)
 	}
 	l.g.intake.Withdraw(key, running) // it has its answer
 	if got := l.ask(key, "fourth"); got != "you said fourth" {

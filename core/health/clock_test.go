@@ -78,7 +78,7 @@ func TestAClockThatCountsSleepDoubtsEveryJumpOfItsLife(t *testing.T) {
 	}
 }
 
-// A life whose clock was set while it ran has lasted what a clock says that nobody sets.
+// A life whose clock was set while it ran has lasted what the monotonic clock says.
 func TestALifeWhoseClockWasSetHasLastedItsTime(t *testing.T) {
 	slept := 10 * day // of which the monotonic clock knows nothing
 	now := time.Now()

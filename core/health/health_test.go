@@ -17,7 +17,7 @@ import (
 	"gatewaytui/fixtures/eventually"
 )
 
-// gateway is a gateway that takes messages, and notes what it is told.
+// gateway is a gateway that takes messages, and notes what it receives.
 type gateway struct {
 	mu      sync.Mutex
 	refused []string

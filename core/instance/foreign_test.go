@@ -11,7 +11,7 @@ import (
 )
 
 // TF46: a folder with files of its own is not closed to its readers.
-func TestAFolderThatIsNoHomeIsRefusedAndLeftAsItIs(t *testing.T) {
+func TestAFolderThatIsNotAHomeIsRefusedAndLeftAsItIs(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		files   []string // a name that ends in / is a folder
@@ -25,7 +25,7 @@ func TestAFolderThatIsNoHomeIsRefusedAndLeftAsItIs(t *testing.T) {
 		{"a home whose database was deleted has a lock", []string{"gateway.lock", "notes.txt"}, false},
 		{"a killed gateway leaves its pid file", []string{"gateway.pid"}, false},
 		{"a stopped gateway leaves its marker", []string{".clean_shutdown"}, false},
-		{"a home that somebody emptied has its log", []string{"logs/", "logs/gateway.jsonl", "notes.txt"}, false},
+		{"a home that was emptied has its log", []string{"logs/", "logs/gateway.jsonl", "notes.txt"}, false},
 		{"a web root", []string{"index.html", "images/"}, true},
 		{"a source tree with logs of its own", []string{"logs/", "logs/build.txt"}, true},
 		{"a tool folder with work in it", []string{"work/", "work/notes.txt"}, true},

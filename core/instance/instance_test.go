@@ -30,7 +30,7 @@ func TestResolve(t *testing.T) {
 		{"a relative state folder is ignored", "", map[string]string{"XDG_STATE_HOME": "x", "HOME": "/u"}, "/u/.local/state/gatewaytui"},
 		{"a relative flag is made absolute", "f/../g/", nil, filepath.Join(wd, "g")},
 		{"nothing names one", "", nil, ""},
-		{"a relative user's folder is none", "", map[string]string{"HOME": "u"}, ""},
+		{"a relative user's folder is ignored", "", map[string]string{"HOME": "u"}, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got, err := Resolve(c.flag, func(k string) string { return c.env[k] })
@@ -44,7 +44,7 @@ func TestResolve(t *testing.T) {
 	}
 }
 
-// checkModes reports whatever below dir others may touch, and what we may not.
+// checkModes reports what below dir others may touch, and what we may not.
 func checkModes(t *testing.T, dir string) {
 	t.Helper()
 	seen := 0
@@ -70,7 +70,7 @@ func checkModes(t *testing.T, dir string) {
 	}
 }
 
-func TestI3_TheHomeIsPrivateWhateverTheUmask(t *testing.T) {
+func TestI3_TheHomeIsPrivateUnderAnyUmask(t *testing.T) {
 	for _, mask := range []string{"0", "022", "777"} {
 		t.Run("umask "+mask, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "made", "on the way", "home")

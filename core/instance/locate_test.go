@@ -82,7 +82,7 @@ func TestASocketWhosePathWouldBeTooLongIsElsewhere(t *testing.T) {
 	}
 }
 
-func TestAFolderForTheSocketThatSomebodyElsePreparedIsRefused(t *testing.T) {
+func TestAFolderForTheSocketThatAnotherUserPreparedIsRefused(t *testing.T) {
 	temp, elsewhere := short(t), short(t)
 	t.Setenv("XDG_RUNTIME_DIR", "")
 	t.Setenv("TMPDIR", temp)

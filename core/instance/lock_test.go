@@ -18,7 +18,7 @@ import (
 	"gatewaytui/fixtures/soak"
 )
 
-// pidFiles are what an earlier life, or anybody else, may have left.
+// pidFiles are what an earlier life, or another program, may have left.
 func pidFiles(t *testing.T) map[string]string {
 	t.Helper()
 	text := func(r Record) string {
@@ -61,7 +61,7 @@ func TestB1_AStartSucceedsIfAndOnlyIfTheLockIsFree(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
-				synctest.Test(t, func(t *testing.T) { // a start that nobody introduces himself to waits
+				synctest.Test(t, func(t *testing.T) { // a start waits for a holder that does not name itself
 					l, err := h.Acquire(sample())
 					if !held {
 						if err != nil {
@@ -122,7 +122,7 @@ func TestB16_OfManyStartersAtOnceOneWinsAndTheOthersNameIt(t *testing.T) {
 		}
 	}
 	if winner < 0 {
-		t.Fatalf("nobody won: %q", lines)
+		t.Fatalf("no starter won: %q", lines)
 	}
 	pid := starters[winner].cmd.Process.Pid
 	for i, line := range lines {
@@ -219,7 +219,7 @@ func TestALockOnADeletedFileIsNotTakenForTheHome(t *testing.T) {
 	}
 }
 
-func TestStartersRaceWithSomebodyWhoDeletesTheLockFile(t *testing.T) {
+func TestStartersRaceWithADeletionOfTheLockFile(t *testing.T) {
 	h := open(t, t.TempDir())
 	stop := make(chan struct{})
 	var deleting, starting sync.WaitGroup
@@ -261,7 +261,7 @@ func TestStartersRaceWithSomebodyWhoDeletesTheLockFile(t *testing.T) {
 	close(stop)
 	deleting.Wait()
 	if won == 0 {
-		t.Error("nobody ever got the lock")
+		t.Error("no starter ever got the lock")
 	}
 }
 
@@ -393,7 +393,7 @@ func TestUpdateAndReleaseTouchOnlyWhatIsOurs(t *testing.T) {
 	}
 }
 
-// B18: on a file system without locks a start says so, in a way that nobody tries again, and the lock can be elsewhere.
+// B18: on a file system without locks a start says so, in a way that stops retries, and the lock can be elsewhere.
 func TestB18_AFileSystemWithoutLocksIsNamedAndTheLockMayBeElsewhere(t *testing.T) {
 	for _, refusal := range []error{unix.EBUSY, unix.ENOLCK, unix.EOPNOTSUPP, unix.ENOSYS} {
 		t.Run(refusal.Error(), func(t *testing.T) {
@@ -542,7 +542,7 @@ func TestParseStat(t *testing.T) {
 		{"too few fields", "7 (a) S 1 7", stat{}, false},
 		{"nothing", "", stat{}, false},
 		{"no command", "7 S 1 7 7 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 1 0 12345 1 2 3", stat{}, false},
-		{"a start that is no number", "7 (a) S 1 7 7 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 1 0 -5 1 2 3", stat{}, false},
+		{"a start that is not a number", "7 (a) S 1 7 7 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 1 0 -5 1 2 3", stat{}, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got, err := parseStat([]byte(c.text))

@@ -119,7 +119,7 @@ func TestHF30_AHomeThatWasOpenIsAWarning(t *testing.T) {
 	}
 }
 
-// HF30: a folder of ours that is a symbolic link in a home that others could write to is not followed.
+// HF30: a folder of the home that is a symbolic link in a home that others could write to is not followed.
 func TestHF30_ALinkedFolderInAnOpenHomeIsRefused(t *testing.T) {
 	dir, target := t.TempDir(), t.TempDir()
 	acquire(t, open(t, dir))
@@ -145,8 +145,8 @@ func TestHF30_ALinkedFolderInAnOpenHomeIsRefused(t *testing.T) {
 	open(t, dir) // the owner's own link
 }
 
-// HF30: what is at the place of the log and cannot be it is set aside, and nothing goes to the target of a link.
-func TestHF30_WhatCannotBeTheLogIsSetAside(t *testing.T) {
+// HF30: what is at the place of the log and cannot be it is quarantined, and nothing goes to the target of a link.
+func TestHF30_WhatCannotBeTheLogIsQuarantined(t *testing.T) {
 	for name, make := range map[string]func(path, target string) error{
 		"a symbolic link":    func(path, target string) error { return os.Symlink(target, path) },
 		"not a regular file": func(path, _ string) error { return syscall.Mkfifo(path, 0o600) },
@@ -170,9 +170,9 @@ func TestHF30_WhatCannotBeTheLogIsSetAside(t *testing.T) {
 				t.Fatal(err)
 			}
 			h.CheckLog()
-			aside := h.Quarantined()
-			if len(aside) != 1 || aside[0].Kept == "" || !strings.Contains(aside[0].String(), says) || !strings.Contains(aside[0].String(), "logs/gateway.jsonl") {
-				t.Fatalf("set aside is %v", aside)
+			kept := h.Quarantined()
+			if len(kept) != 1 || kept[0].Kept == "" || !strings.Contains(kept[0].String(), says) || !strings.Contains(kept[0].String(), "logs/gateway.jsonl") {
+				t.Fatalf("quarantined is %v", kept)
 			}
 			if _, err := os.Lstat(h.Log()); !errors.Is(err, fs.ErrNotExist) {
 				t.Errorf("it is still there: %v", err)
@@ -187,7 +187,7 @@ func TestHF30_WhatCannotBeTheLogIsSetAside(t *testing.T) {
 	h.CheckLog()
 	write(t, h.Log(), "{}\n")
 	h.CheckLog()
-	if aside := h.Quarantined(); len(aside) != 0 {
-		t.Errorf("a log that can be used is set aside: %v", aside)
+	if kept := h.Quarantined(); len(kept) != 0 {
+		t.Errorf("a log that can be used is quarantined: %v", kept)
 	}
 }

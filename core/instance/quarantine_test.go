@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// kept is what is in the folder aside, by name.
+// kept is what is in the quarantine folder, by name.
 func kept(t *testing.T, h *Home) map[string]string {
 	t.Helper()
 	files := map[string]string{}
@@ -29,12 +29,12 @@ func kept(t *testing.T, h *Home) map[string]string {
 	return files
 }
 
-// checkKept reports it if one file, which was called name and held text, was not set aside and said to be.
+// checkKept reports it if one file, which was called name and held text, was not quarantined and reported.
 func checkKept(t *testing.T, h *Home, name, text string) {
 	t.Helper()
 	said := h.Quarantined()
 	if len(said) != 1 || said[0].File != name || said[0].Err != nil || said[0].Why == nil {
-		t.Fatalf("it says that it set aside %+v, want one %s", said, name)
+		t.Fatalf("it says that it quarantined %+v, want one %s", said, name)
 	}
 	if got := content(said[0].Kept); got != text {
 		t.Errorf("%s holds %q, want %q", said[0].Kept, got, text)
@@ -50,15 +50,15 @@ func checkKept(t *testing.T, h *Home, name, text string) {
 }
 
 // A19: a marker that is cut off at any byte, or says what cannot be, is kept; that it was there is what it still says.
-func TestA19_AMarkerThatCannotBeReadIsSetAside(t *testing.T) {
+func TestA19_AMarkerThatCannotBeReadIsQuarantined(t *testing.T) {
 	whole := open(t, t.TempDir())
 	if err := whole.WriteMarker(Marker{Life: "01LIFE", At: sample().StartedAt, Reason: "update", By: "uid 0"}); err != nil {
 		t.Fatal(err)
 	}
 	text := read(t, whole.Marker())
 	cases := map[string]string{
-		"garbage": "\x00{", "no life": "{}", "null": "null", "a life that is no text of ours": `{"life":"\u001b[2J"}`,
-		"a life that is a number": `{"life":7}`, "a time that is none": `{"life":"l","at":"yesterday"}`, "two of them": text + text, "a list": "[]",
+		"garbage": "\x00{", "no life": "{}", "null": "null", "a life with control characters": `{"life":"\u001b[2J"}`,
+		"a life that is a number": `{"life":7}`, "an invalid time": `{"life":"l","at":"yesterday"}`, "two of them": text + text, "a list": "[]",
 		"a huge one": strings.Repeat("x", maxFile+1),
 	}
 	for i := range len(strings.TrimSpace(text)) {
@@ -79,7 +79,7 @@ func TestA19_AMarkerThatCannotBeReadIsSetAside(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoFileIsSetAside(t *testing.T) {
+func TestWhatIsNotAFileIsQuarantined(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		put  func(path string) error
@@ -100,7 +100,7 @@ func TestWhatIsNoFileIsSetAside(t *testing.T) {
 				t.Errorf("the marker is found: %v, %v", found, err)
 			}
 			if got := len(h.Quarantined()); got != 2 || len(kept(t, h)) != 2 {
-				t.Errorf("%d were set aside, want 2: %v", got, kept(t, h))
+				t.Errorf("%d were quarantined, want 2: %v", got, kept(t, h))
 			}
 			if _, err := os.Stat("/etc/hostname"); err != nil {
 				t.Error(err)
@@ -109,8 +109,8 @@ func TestWhatIsNoFileIsSetAside(t *testing.T) {
 	}
 }
 
-// B1: a pid file that is cut off at any byte, or says what cannot be, is kept beside the one that takes its place.
-func TestB1_APIDFileThatCannotBeTrueIsSetAside(t *testing.T) {
+// B1: a pid file that is cut off at any byte, or is invalid, is kept next to the one that takes its place.
+func TestB1_AnInvalidPIDFileIsQuarantined(t *testing.T) {
 	r := sample()
 	r.PID, r.StartTicks, r.BootID = 4194000, 1, "b"
 	b, err := r.encode()
@@ -119,9 +119,9 @@ func TestB1_APIDFileThatCannotBeTrueIsSetAside(t *testing.T) {
 	}
 	text := string(b)
 	cases := map[string]string{
-		"garbage": "\x00{", "no pid": "{}", "a number": "4711", "a pid below 1": `{"pid":-4}`, "a pid that none can be": `{"pid":4294967296}`,
-		"a version that is no text of ours": `{"pid":1,"version":"\u001b[2J"}`, "a time that is none": `{"pid":1,"started_at":"soon"}`,
-		"negative ticks": `{"pid":1,"start_ticks":-1}`, "a socket that is no path": `{"pid":1,"control":"x"}`,
+		"garbage": "\x00{", "no pid": "{}", "a number": "4711", "a pid below 1": `{"pid":-4}`, "an impossible pid": `{"pid":4294967296}`,
+		"a version with control characters": `{"pid":1,"version":"\u001b[2J"}`, "an invalid time": `{"pid":1,"started_at":"soon"}`,
+		"negative ticks": `{"pid":1,"start_ticks":-1}`, "a socket that is not a path": `{"pid":1,"control":"x"}`,
 	}
 	for i := range len(strings.TrimSpace(text)) {
 		cases[fmt.Sprintf("the first %d bytes", i)] = text[:i]
@@ -137,18 +137,18 @@ func TestB1_APIDFileThatCannotBeTrueIsSetAside(t *testing.T) {
 			}
 		})
 	}
-	t.Run("one that an earlier life left behind is replaced", func(t *testing.T) {
+	t.Run("one that an earlier life left is replaced", func(t *testing.T) {
 		h := open(t, t.TempDir())
 		write(t, h.PIDFile(), text)
 		acquire(t, h)
 		if said := h.Quarantined(); len(said) > 0 {
-			t.Errorf("it set %v aside", said)
+			t.Errorf("it quarantined %v", said)
 		}
 	})
 }
 
-// F10: what is set aside is kept, never overwritten, private, and bounded in number.
-func TestF10_WhatIsSetAsideIsKeptAndBounded(t *testing.T) {
+// F10: a quarantined file is kept, never overwritten, private, and bounded in number.
+func TestF10_QuarantinedFilesAreKeptAndBounded(t *testing.T) {
 	h := open(t, t.TempDir())
 	var newest []string
 	for i := range 3 * quarantineKept {
@@ -182,7 +182,7 @@ func TestF10_WhatIsSetAsideIsKeptAndBounded(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeSetAsideStaysAndIsSaid(t *testing.T) {
+func TestWhatCannotBeQuarantinedStaysAndIsReported(t *testing.T) {
 	h := open(t, t.TempDir())
 	write(t, filepath.Join(h.Dir(), quarantineDir), "in the folder's place")
 	write(t, h.Marker(), "garbage")

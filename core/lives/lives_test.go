@@ -77,7 +77,7 @@ func TestALongReasonIsReadBack(t *testing.T) {
 	}
 }
 
-func TestAFileThatIsNoListIsAnErrorAndTheNextPutReplacesIt(t *testing.T) {
+func TestAFileThatIsNotAListIsAnErrorAndTheNextPutReplacesIt(t *testing.T) {
 	for _, c := range []struct{ name, text string }{
 		{"an empty file", ""},
 		{"half a file", `[{"life":"A","outcome":"cle`},

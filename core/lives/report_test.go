@@ -47,8 +47,8 @@ func reports(t *testing.T) (f Files, home *instance.Home, text string) {
 	return f, home, string(b)
 }
 
-// A report that is cut off at any byte, or says what cannot be, is no report: it is named, and kept as it was.
-func TestAReportThatCannotBeTrueIsSetAside(t *testing.T) {
+// A report that is cut off at any byte, or is invalid, is not read: it is named, and kept as it was.
+func TestAnInvalidReportIsQuarantined(t *testing.T) {
 	_, _, text := reports(t)
 	change := func(from, to string) string {
 		changed := strings.Replace(text, from, to, 1)
@@ -64,7 +64,7 @@ func TestAReportThatCannotBeTrueIsSetAside(t *testing.T) {
 		"an unknown mode":        change(`"mode": "`, `"mode": "un`),
 		"a phase in no state":    change(`"state": "done"`, `"state": "perhaps"`),
 		"a phase of less than 0": change(`"budget_ms": `, `"budget_ms": -`),
-		"a time that is none":    change(`"started_at": "2`, `"started_at": "x`),
+		"an invalid time":        change(`"started_at": "2`, `"started_at": "x`),
 	}
 	whole := strings.TrimSpace(text)
 	for i := range len(whole) {

@@ -164,7 +164,7 @@ func TestTheFormatFollowsTheTerminal(t *testing.T) {
 
 func TestALogWithoutSinksDropsEverything(t *testing.T) {
 	l := open(t, Options{})
-	l.Logger().Error("nobody hears it")
+	l.Logger().Error("it is not written")
 	if l.Logger().Enabled(t.Context(), slog.LevelError) {
 		t.Error("it takes lines")
 	}

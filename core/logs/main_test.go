@@ -16,12 +16,12 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	// Before anything is made: a file of ours is 0600 by our own doing.
+	// Before anything is made: a file is 0600 by our own doing.
 	syscall.Umask(0)
 	goleak.VerifyTestMain(m)
 }
 
-// page is a writer that can be read, that fails while broken is set, and that holds up whoever writes while stalled is
+// page is a writer that can be read, that fails while broken is set, and that blocks writers while stalled is
 // not nil.
 type page struct {
 	mu      sync.Mutex
@@ -29,7 +29,7 @@ type page struct {
 	broken  error
 	part    int // how many bytes of a write it takes while it is broken
 	stalled chan struct{}
-	waiting chan struct{} // told when a write begins to wait
+	waiting chan struct{} // receives when a write begins to wait
 }
 
 func (p *page) Write(b []byte) (int, error) {
@@ -85,7 +85,7 @@ func parse(t *testing.T, text string) []map[string]any {
 	for line := range strings.Lines(text) {
 		var m map[string]any
 		if err := json.Unmarshal([]byte(line), &m); err != nil {
-			t.Fatalf("%q is no JSON line: %v", line, err)
+			t.Fatalf("%q is not a JSON line: %v", line, err)
 		}
 		lines = append(lines, m)
 	}

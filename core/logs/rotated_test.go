@@ -56,11 +56,11 @@ func (m *moved) must(errs ...error) {
 func (m *moved) has(msg, why string) {
 	m.t.Helper()
 	lines := parse(m.t, read(m.t, m.path))
-	told := false
+	reported := false
 	for _, l := range lines {
-		told = told || l["msg"] == "log.made_again" && l["sink"] == "file" && l["reason"] == why
+		reported = reported || l["msg"] == "log.made_again" && l["sink"] == "file" && l["reason"] == why
 	}
-	if count(lines, msg) != 1 || count(lines, "log.made_again") != 1 || !told {
+	if count(lines, msg) != 1 || count(lines, "log.made_again") != 1 || !reported {
 		m.t.Errorf("the file has %v; want the line %s, and one that says %q", lines, msg, why)
 	}
 	fi, err := os.Lstat(m.path)
@@ -192,6 +192,6 @@ func TestTheOldestRotatedFilesAreDeleted(t *testing.T) {
 		t.Errorf("the oldest file is there: %v", err)
 	}
 	if _, err := os.Stat(other); err != nil {
-		t.Errorf("a file that is none of the log's is gone: %v", err)
+		t.Errorf("a file that does not belong to the log is gone: %v", err)
 	}
 }

@@ -77,7 +77,7 @@ func TestAQueueIsBoundedInBytesToo(t *testing.T) {
 	}
 }
 
-func TestAFailingWriterIsToldOnceToTheOthersAndItsLossIsCounted(t *testing.T) {
+func TestAFailingWriterIsReportedOnceToTheOthersAndItsLossIsCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		good, bad := &page{}, &page{}
 		bad.breaks(errBroken)
@@ -190,7 +190,7 @@ func TestCloseIsBounded(t *testing.T) {
 		t.Errorf("it gives %v", err)
 	}
 	p.resume()
-	closeLog(t, l) // and whoever waits longer sees the end
+	closeLog(t, l) // and a longer wait sees the end
 	if got := len(p.lines(t)); got != 2 {
 		t.Errorf("%d lines were written", got)
 	}

@@ -216,7 +216,7 @@ func FuzzLine(f *testing.F) {
 			}
 			checkInert(t, name, strings.TrimSuffix(got, "\n"))
 			if name == "json" && !json.Valid([]byte(got)) {
-				t.Fatalf("%q is no JSON", got)
+				t.Fatalf("%q is not JSON", got)
 			}
 		}
 	})

@@ -15,7 +15,7 @@ import (
 	"gatewaytui/fixtures/npmtest"
 )
 
-// The tests of this file talk to an OpenAI-compatible server that somebody else wrote.
+// The tests of this file talk to an OpenAI-compatible server by other authors.
 const (
 	aimock        = "@copilotkit/aimock"
 	aimockVersion = "1.43.0"
@@ -138,10 +138,10 @@ func TestAnotherAuthorsServerIsUnderstood(t *testing.T) {
 		defer network.(*http.Transport).CloseIdleConnections()
 		c := p.New()
 		defer c.Close()
-		var told strings.Builder
-		got, err := c.Complete(t.Context(), user("hello"), func(s string) { told.WriteString(s) })
-		if err != nil || got.Message.Content != welcome || told.String() != welcome || got.Usage.Out == 0 {
-			t.Errorf("answer %+v, told %q, %v", got, &told, err)
+		var streamed strings.Builder
+		got, err := c.Complete(t.Context(), user("hello"), func(s string) { streamed.WriteString(s) })
+		if err != nil || got.Message.Content != welcome || streamed.String() != welcome || got.Usage.Out == 0 {
+			t.Errorf("answer %+v, streamed %q, %v", got, &streamed, err)
 		}
 		if got, err = c.Complete(t.Context(), user("disk"), nil); err != nil || len(got.Message.ToolCalls) != 2 {
 			t.Errorf("answer %+v, %v; want two calls", got, err)

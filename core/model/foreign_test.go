@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// HF27: what answers at model.base_url and is no model's endpoint is named as such, after one attempt.
+// HF27: what answers at model.base_url and is not a model's endpoint is named as such, after one attempt.
 func TestHF27_WhatIsNotAModelIsNamed(t *testing.T) {
 	const page = "<!doctype html>\n<html><title>Welcome</title></html>\n"
 	for name, tt := range map[string]struct {
@@ -30,7 +30,7 @@ func TestHF27_WhatIsNotAModelIsNamed(t *testing.T) {
 		"garbage":                                {200, "application/octet-stream", "\x00\x01\xffgarbage\x1b[31m\n\n", "answered with application/octet-stream that"},
 		"garbage without a content type":         {200, "", "7f454c46", "answered with text without a content type that"},
 		"JSON of another protocol":               {200, "application/x-ndjson", `{"message":{"content":"hi"}}` + "\n", "answered with application/x-ndjson that"},
-		"JSON that is no object":                 {200, "application/json", `["hi"]`, "answered with application/json that"},
+		"JSON that is not an object":             {200, "application/json", `["hi"]`, "answered with application/json that"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c, n := clientOver(t, time.Hour, func(int, *http.Request) (*http.Response, error) {

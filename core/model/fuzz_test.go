@@ -11,7 +11,7 @@ import (
 	"gatewaytui/fixtures"
 )
 
-// FuzzEvents checks that whatever an endpoint streams, it ends as an answer, which is the text that was handed on and a bounded
+// FuzzEvents checks that any stream ends as an answer, which is the text that was handed on and a bounded
 // number of tool calls, or as an error.
 func FuzzEvents(f *testing.F) {
 	f.Add(sse(text("a"), stopChunk, "[DONE]"))
@@ -19,10 +19,10 @@ func FuzzEvents(f *testing.F) {
 	f.Add("data: {\"choices\":[{\"in")
 	f.Add("\ufeffdata: {\"choices\":[{\"delta\":{\"tool_calls\":[{\"index\":5}]}}]}\ndata: [DONE]")
 	f.Fuzz(func(t *testing.T, stream string) {
-		var told strings.Builder
-		got, err := readStream("text/event-stream", io.NopCloser(iotest.HalfReader(strings.NewReader(stream))), func(s string) { told.WriteString(s) })
-		if err == nil && (got.Message.Content != told.String() || got.Message.Role != RoleAssistant || len(got.Message.ToolCalls) > maxCalls) {
-			t.Errorf("%q became %+v, and %q was handed on", stream, got, &told)
+		var streamed strings.Builder
+		got, err := readStream("text/event-stream", io.NopCloser(iotest.HalfReader(strings.NewReader(stream))), func(s string) { streamed.WriteString(s) })
+		if err == nil && (got.Message.Content != streamed.String() || got.Message.Role != RoleAssistant || len(got.Message.ToolCalls) > maxCalls) {
+			t.Errorf("%q became %+v, and %q was handed on", stream, got, &streamed)
 		}
 		if err != nil && (got.Message.Content != "" || got.Message.ToolCalls != nil) {
 			t.Errorf("%q ended with %v and %+v", stream, err, got)

@@ -125,7 +125,7 @@ func TestAnswersAreReadInEveryShapeThatEndpointsSend(t *testing.T) {
 			body: sse(`{"choices":[{"index":0,"delta":{"refusal":"Hello"},"finish_reason":"stop"}]}`, "[DONE]"),
 			want: Response{Message: hello}, deltas: []string{"Hello"},
 		},
-		"other choices, which nobody asked for": {
+		"other choices, which were not asked for": {
 			body: sse(text("Hello"), `{"choices":[{"index":1,"delta":{"content":"no"}}]}`, stopChunk, "[DONE]"),
 			want: Response{Message: hello}, deltas: []string{"Hello"},
 		},
@@ -166,7 +166,7 @@ func TestAnswersAreReadInEveryShapeThatEndpointsSend(t *testing.T) {
 			})
 			var deltas []string
 			got, err := c.Complete(t.Context(), hi, func(s string) {
-				if s != "" { // what moved without a text: see TestAThoughtIsNoSilence
+				if s != "" { // what moved without a text: see TestAThoughtIsNotSilence
 					deltas = append(deltas, s)
 				}
 			})
@@ -287,7 +287,7 @@ func TestErrorsSayWhatTheEndpointSaidAndWhatToDoWithoutTheKey(t *testing.T) {
 		"an error inside the stream":        {status: 200, body: sse(`{"error":{"message":"engine died"}}`), kind: KindUnavailable, attempts: maxAttempts, says: []string{"engine died"}},
 		"an error inside a chunk":           {status: 200, body: sse(`{"id":"x","error":"engine died","choices":[]}`), kind: KindUnavailable, attempts: maxAttempts, says: []string{"engine died"}},
 		"an error without framing":          {status: 200, body: `{"error":{"message":"maximum context length exceeded"}}` + "\n", kind: KindTooLong, attempts: 1, says: []string{"maximum context"}},
-		"a chunk that is no JSON":           {status: 200, body: sse(`{"choices":}`), kind: KindBroken, attempts: 1, says: []string{"broken answer"}},
+		"a chunk that is not JSON":          {status: 200, body: sse(`{"choices":}`), kind: KindBroken, attempts: 1, says: []string{"broken answer"}},
 		"a stream that is cut":              {status: 200, body: "data: {\"choices\":[{\"ind", kind: KindUnavailable, attempts: maxAttempts, says: []string{"closed the connection before"}},
 		"too many tool calls":               {status: 200, body: sse(`{"choices":[{"index":0,"delta":{"tool_calls":[` + strings.TrimSuffix(strings.Repeat(`{"id":"x","function":{}},`, maxCalls+1), ",") + `]}}]}`), kind: KindBroken, attempts: 1, says: []string{"128 tool calls"}},
 	} {
@@ -460,7 +460,7 @@ func TestACallEndsWhereverTheEndpointIsSilent(t *testing.T) {
 	}
 }
 
-func TestAClosedClientCallsNobody(t *testing.T) {
+func TestAClosedClientMakesNoCall(t *testing.T) {
 	c, n := clientOver(t, 0, func(int, *http.Request) (*http.Response, error) { return nil, errors.New("called") })
 	for range 3 {
 		if err := c.Close(); err != nil {
@@ -501,12 +501,12 @@ func TestOptionsThatCannotWorkAreRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, o := range map[string]OpenAIOptions{
-		"no URL":          {Model: "m"},
-		"no scheme":       {BaseURL: "127.0.0.1:11434/v1", Model: "m"},
-		"another scheme":  {BaseURL: "ftp://h/v1", Model: "m"},
-		"a key in it":     {BaseURL: "http://u:" + testKey + "@h/v1", Model: "m"},
-		"a key behind it": {BaseURL: "http://h/v1?key=" + testKey, Model: "m"},
-		"no model":        {BaseURL: "http://h/v1", Model: " "},
+		"no URL":         {Model: "m"},
+		"no scheme":      {BaseURL: "127.0.0.1:11434/v1", Model: "m"},
+		"another scheme": {BaseURL: "ftp://h/v1", Model: "m"},
+		"a key in it":    {BaseURL: "http://u:" + testKey + "@h/v1", Model: "m"},
+		"a key after it": {BaseURL: "http://h/v1?key=" + testKey, Model: "m"},
+		"no model":       {BaseURL: "http://h/v1", Model: " "},
 	} {
 		_, err := NewOpenAI(o)
 		if err == nil || !strings.Contains(err.Error(), "model.") || strings.Contains(err.Error(), testKey) {
@@ -667,7 +667,7 @@ func TestCloseEndsACallOnTheNetworkAndDropsItsConnection(t *testing.T) {
 }
 
 // A model that thinks, or writes a long tool call, moves although it says nothing: its turn is not stuck (TF16).
-func TestAThoughtIsNoSilence(t *testing.T) {
+func TestAThoughtIsNotSilence(t *testing.T) {
 	const body = "data: {\"choices\":[{\"index\":0,\"delta\":{\"reasoning_content\":\"hm\"}}]}\n\n" +
 		"data: {\"choices\":[{\"index\":0,\"delta\":{\"reasoning_content\":\"so\"}}]}\n\n" +
 		"data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"yes\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n"

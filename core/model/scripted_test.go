@@ -76,7 +76,7 @@ func TestTheDefaultScriptDoesWhatItsHelpSays(t *testing.T) {
 		"no processes":               {say: "ps", call: `process {"action":"list"}`, result: `[]`, want: "(none)"},
 		"a log":                      {say: "log 4711", call: `process {"action":"log","pid":4711}`, result: `{"output":"tick\n"}`, want: "tick"},
 		"a kill":                     {say: "kill 4711", call: `process {"action":"kill","pid":4711}`, result: `{"killed":true,"survivors":[]}`, want: "killed: true\nsurvivors: []"},
-		"a result that is no JSON":   {say: "kill 4711", call: `process {"action":"kill","pid":4711}`, result: "gone", want: "gone"},
+		"a result that is not JSON":  {say: "kill 4711", call: `process {"action":"kill","pid":4711}`, result: "gone", want: "gone"},
 		"a kill of nothing":          {say: "kill it", want: "whole number"},
 		"delegation":                 {say: "delegate: sh: ls", call: `delegate {"goal":"sh: ls"}`, result: `a.txt`, want: "My child agent says:\na.txt"},
 		"the child's side of it":     {say: "sh: ls", call: `terminal {"command":"ls"}`, result: `{"output":"a.txt\n","exit_code":0}`, want: "a.txt"},

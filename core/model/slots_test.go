@@ -70,20 +70,20 @@ func TestAdmissionIsFairBetweenSessions(t *testing.T) {
 			for range slots { // all are taken while the calls arrive
 				hold = append(hold, take(t, s, "before"))
 			}
-			type wish struct {
+			type request struct {
 				session int
 				begins  time.Duration
 				lasts   time.Duration
 			}
-			var wishes []wish
+			var requests []request
 			for session, n := range calls {
 				for range n {
-					wishes = append(wishes, wish{session, time.Duration(random.IntN(50)) * time.Millisecond, time.Duration(1 + random.Int64N(int64(50*time.Millisecond)))}) // no two end in one instant, so that the order of the grants is known
+					requests = append(requests, request{session, time.Duration(random.IntN(50)) * time.Millisecond, time.Duration(1 + random.Int64N(int64(50*time.Millisecond)))}) // no two end in one instant, so that the order of the grants is known
 				}
 			}
 			running, served, waiting := 0, 0, make([]int, len(calls))
 			since := make([][]int, len(calls)) // of each waiting session, what every other was given since it began to wait
-			events := make(chan func(), len(wishes)*3)
+			events := make(chan func(), len(requests)*3)
 			grant := func(session int) {
 				running++
 				served++
@@ -101,7 +101,7 @@ func TestAdmissionIsFairBetweenSessions(t *testing.T) {
 				waiting[session]--
 				since[session] = make([]int, len(calls))
 			}
-			for _, w := range wishes {
+			for _, w := range requests {
 				go func() {
 					time.Sleep(w.begins)
 					waited := false
@@ -124,8 +124,8 @@ func TestAdmissionIsFairBetweenSessions(t *testing.T) {
 			for session, n := range calls {
 				waiting[session], since[session] = n, make([]int, len(calls))
 			}
-			if s.Waiting() != len(wishes) {
-				t.Errorf("%d calls wait, want %d", s.Waiting(), len(wishes))
+			if s.Waiting() != len(requests) {
+				t.Errorf("%d calls wait, want %d", s.Waiting(), len(requests))
 			}
 			for _, release := range hold {
 				release()
@@ -134,7 +134,7 @@ func TestAdmissionIsFairBetweenSessions(t *testing.T) {
 					(<-events)()
 				}
 			}
-			for served < len(wishes) || running > 0 {
+			for served < len(requests) || running > 0 {
 				(<-events)()
 			}
 		})

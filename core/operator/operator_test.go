@@ -47,7 +47,7 @@ func TestTF45_ABackupThatRunsRefusesAnotherOneAndCanBeAborted(t *testing.T) {
 	}
 }
 
-// B5: a request ends once, whoever waits gets its end, and the oldest ended ones are forgotten.
+// B5: a request ends once, all who wait get its end, and the oldest ended ones are forgotten.
 func TestB5_ARequestEndsOnceAndIsKeptForItsAsker(t *testing.T) {
 	rs := newRequests()
 	rs.add(ops.Request{ID: "1", State: ops.RequestAccepted})

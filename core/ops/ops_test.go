@@ -104,7 +104,7 @@ func TestBlockersAreTheRunningItemsOfTheRunningPhase(t *testing.T) {
 
 func TestWhatOverranIsEachPhaseThatDidOrWhoseItemDid(t *testing.T) {
 	s := Shutdown{Phases: []Phase{
-		{Name: "notify", State: StepDone, Items: []Item{{ID: "told", State: StepDone}, {ID: "unreachable", State: StepFailed}}},
+		{Name: "notify", State: StepDone, Items: []Item{{ID: "sent", State: StepDone}, {ID: "unreachable", State: StepFailed}}},
 		{Name: "drain", State: StepTimedOut, Items: []Item{{ID: "slow", State: StepTimedOut}, {ID: "quick", State: StepDone}, {ID: "left", State: StepSkipped}}},
 		{Name: "interrupt", State: StepSkipped},
 		{Name: "adapters", State: StepRunning, Items: []Item{{ID: "hangs", State: StepRunning}}},

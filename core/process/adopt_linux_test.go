@@ -17,7 +17,7 @@ import (
 // playRows are rows, as JSON, that playKeeping adopts before it starts anything.
 const playRows = "PROCESS_TEST_ROWS"
 
-// keptScript is a server with somebody set loose: it writes a line again and again, and counts them.
+// keptScript is a server with a detached child: it writes a line again and again, and counts them.
 const keptScript = `setsid sleep 1000 & for ((i = 0; ; i++)); do echo "line $i"; sleep 0.02; done`
 
 // playKeeping is a gateway with a guardian, a tree that is kept and one that is not. It says its journal's rows, a line of
@@ -30,7 +30,7 @@ func playKeeping() error {
 	}
 	r := New(Options{
 		Life: os.Getenv(playLife), HomeID: testHome(), Log: discard, Guardian: true, KillGrace: short,
-		Containment: Containment(os.Getenv(playLevel)), Journal: told(func(e Entry) error { return said.Encode(e) }),
+		Containment: Containment(os.Getenv(playLevel)), Journal: recording(func(e Entry) error { return said.Encode(e) }),
 	})
 	ctx := context.Background()
 	if err := r.Open(ctx); err != nil {
@@ -58,10 +58,10 @@ func playKeeping() error {
 	return r.Close(ctx)
 }
 
-// told is a journal that calls itself at each start.
-type told func(Entry) error
+// recording is a journal that calls itself at each start.
+type recording func(Entry) error
 
-func (f told) Record(_ context.Context, notes []Note) error {
+func (f recording) Record(_ context.Context, notes []Note) error {
 	for _, n := range notes {
 		if n.How == "" {
 			if err := f(n.Entry); err != nil {
@@ -141,7 +141,7 @@ func rowOf(r *Registry, pid int) (found bool, state, origin, policy, session str
 // A tree that is kept outlives the gateway's SIGKILL, its guardian and the next start's sweep; the next life, and the one
 // after that, shows it as adopted with its age, reads its output on, and ends all of it when its session ends (C10).
 func TestC10_WhatIsKeptIsAdoptedByTheNextLife(t *testing.T) {
-	levels(t, "a server with somebody set loose", func(t *testing.T, level Containment) {
+	levels(t, "a server with a detached child", func(t *testing.T, level Containment) {
 		rows := killedKeeper(t, level)
 		kept := rows[slices.IndexFunc(rows, func(e Entry) bool { return e.Policy == PolicyKept })]
 		rows = killedKeeper(t, level, kept) // another life adopts it, and is killed as well
@@ -177,7 +177,7 @@ func TestC10_WhatIsKeptIsAdoptedByTheNextLife(t *testing.T) {
 		if !there {
 			t.Fatal("it has no handle")
 		}
-		// What it wrote while nobody was there is there, and it was never stopped by a pipe that broke or was full.
+		// What it wrote without a reader is there, and it was never stopped by a pipe that broke or was full.
 		first, _, _ := p.Log(0, 0)
 		from, err := strconv.Atoi(strings.TrimPrefix(strings.SplitN(first, "\n", 2)[0], "line "))
 		if err != nil {
@@ -236,9 +236,9 @@ func TestAStopEndsWhatIsKept(t *testing.T) {
 	})
 }
 
-// What was to be kept and is adopted by nobody, because its session is gone, is ended by the sweep.
-func TestC2_WhatNobodyAdoptsIsEnded(t *testing.T) {
-	levels(t, "a server with somebody set loose", func(t *testing.T, level Containment) {
+// The sweep ends a process that was to be kept and is not adopted, because its session is gone.
+func TestC2_WhatIsNotAdoptedIsEnded(t *testing.T) {
+	levels(t, "a server with a detached child", func(t *testing.T, level Containment) {
 		rows := killedKeeper(t, level)
 		kept := rows[slices.IndexFunc(rows, func(e Entry) bool { return e.Policy == PolicyKept })]
 		members := keptOf(t, kept)
@@ -256,7 +256,7 @@ func TestC2_WhatNobodyAdoptsIsEnded(t *testing.T) {
 	})
 }
 
-// A row takes over nobody but its own process: who has its pid today, another boot's and another policy's are not adopted,
+// A row adopts its own process alone: a process that reused its pid, another boot's and another policy's are not adopted,
 // and neither is a process that cannot be followed because it has no tag.
 func TestB11_ARowAdoptsItsOwnProcessAlone(t *testing.T) {
 	someone := stray(t)
@@ -270,7 +270,7 @@ func TestB11_ARowAdoptsItsOwnProcessAlone(t *testing.T) {
 		"another boot":     func(e *Entry) { e.BootID = "another boot" },
 		"another policy":   func(e *Entry) { e.Policy = PolicySession },
 		"this life":        func(e *Entry) { e.Life = testLife },
-		"a pid of nobody":  func(e *Entry) { e.PID = 1 << 22 },
+		"an unused pid":    func(e *Entry) { e.PID = 1 << 22 },
 		"ourselves":        func(e *Entry) { e.PID, e.StartTicks = r.self.pid, r.self.start },
 		"no life is named": func(e *Entry) { e.Life = "" },
 	} {
@@ -281,11 +281,11 @@ func TestB11_ARowAdoptsItsOwnProcessAlone(t *testing.T) {
 		}
 	}
 	if !lives(someone) {
-		t.Error("the stranger is gone")
+		t.Error("the other process is gone")
 	}
 }
 
-// What has a terminal of ours hangs up with us, so it cannot be kept.
+// A process on the gateway's terminal hangs up with the gateway, so it cannot be kept.
 func TestATerminalIsNotKept(t *testing.T) {
 	r := registry(t)
 	if _, err := r.Spawn(t.Context(), spec("true", func(s *Spec) { s.Policy, s.PTY = PolicyKept, true })); err == nil {

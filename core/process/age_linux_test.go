@@ -13,13 +13,13 @@ import (
 	"gatewaytui/fixtures/eventually"
 )
 
-// C1: a tree that is older than allowed is ended with everything below it, whatever its policy, and who that was is in the
+// C1: a tree that is older than allowed is ended with everything below it, under any policy, and who that was is in the
 // log and in an event. A younger one is left alone.
 func TestC1_ATreeThatIsTooOldIsEnded(t *testing.T) {
 	const maxAge = 4 * time.Second
 	var mu sync.Mutex
 	var log bytes.Buffer
-	var told []int
+	var named []int
 	var early []int64 // ages in milliseconds at which a tree was too old, and may not have been
 	r := registry(t, func(o *Options) {
 		o.MaxAge = maxAge
@@ -28,7 +28,7 @@ func TestC1_ATreeThatIsTooOldIsEnded(t *testing.T) {
 			mu.Lock()
 			defer mu.Unlock()
 			if e.Type == ops.EventProcessTooOld {
-				told = append(told, e.Process.PID)
+				named = append(named, e.Process.PID)
 				if e.Process.AgeMS < maxAge.Milliseconds() {
 					early = append(early, e.Process.AgeMS)
 				}
@@ -52,15 +52,15 @@ func TestC1_ATreeThatIsTooOldIsEnded(t *testing.T) {
 	mu.Lock()
 	defer mu.Unlock()
 	// On a slow machine the younger one may be too old as well by now.
-	if len(told) == 0 || told[0] != old.PID() || len(told) > 1 && told[1] != young.PID() || len(early) > 0 {
-		t.Errorf("the events name %v, and not %d first; ended too early, in ms: %v", told, old.PID(), early)
+	if len(named) == 0 || named[0] != old.PID() || len(named) > 1 && named[1] != young.PID() || len(early) > 0 {
+		t.Errorf("the events name %v, and not %d first; ended too early, in ms: %v", named, old.PID(), early)
 	}
 	if !strings.Contains(log.String(), "process tree reached its maximum age") {
 		t.Errorf("the log says %s", log.String())
 	}
 }
 
-// locked is a buffer behind a lock.
+// locked is a buffer with a lock.
 type locked struct {
 	mu *sync.Mutex
 	b  *bytes.Buffer

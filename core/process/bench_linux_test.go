@@ -117,7 +117,7 @@ func BenchmarkKillTreeOfSessions(b *testing.B) {
 	}
 }
 
-// BenchmarkScan is one look at the process table with n of ours in it: by ancestry alone, and with the search for our
+// BenchmarkScan is one look at the process table with n tracked processes: by ancestry alone, and with the search for our
 // marker in every environment on the machine.
 func BenchmarkScan(b *testing.B) {
 	for _, n := range []int{10, 150, 1000} {

@@ -14,7 +14,7 @@ import (
 	"gatewaytui/fixtures/eventually"
 )
 
-// askCaller fails the test where it cannot be told whose pid is.
+// askCaller fails the test if the owner of pid is unknown.
 func askCaller(t testing.TB, r *Registry, pid int) (Owner, bool) {
 	t.Helper()
 	owner, tracked, err := r.Caller(pid)
@@ -24,9 +24,9 @@ func askCaller(t testing.TB, r *Registry, pid int) (Owner, bool) {
 	return owner, tracked
 }
 
-// HF7: whose a process is, is told whatever it did to its environment, session, group and parents, and while its leader
+// HF7: the owner of a process is found after any change to its environment, session, group and parents, and while its leader
 // lives as well as afterwards.
-func TestHF7_WhoseAProcessIsIsToldByWhatItCannotShed(t *testing.T) {
+func TestHF7_TheOwnerOfAProcessIsFoundByWhatItCannotShed(t *testing.T) {
 	levels(t, "processes of a tool", func(t *testing.T, level Containment) {
 		for name, script := range map[string]string{
 			"the leader":                      `echo it=$$; exec sleep 1000`,
@@ -59,8 +59,8 @@ func TestHF7_WhoseAProcessIsIsToldByWhatItCannotShed(t *testing.T) {
 	})
 }
 
-// Where children cannot be tagged, or shed the tag (HF6), whoever is below the gateway is still one of its own.
-func TestHF7_WithoutATagItIsStillToldByItsParents(t *testing.T) {
+// Where children cannot be tagged, or shed the tag (HF6), a process below the gateway is still one of its own.
+func TestHF7_WithoutATagTheOwnerIsFoundByTheParents(t *testing.T) {
 	r := untagged(t, ContainmentSubreaper)
 	p := sh(t, r, `env -i setsid -f bash -c 'echo it=$$; exec sleep 1000'`)
 	it := said(t, p, "it")
@@ -69,8 +69,8 @@ func TestHF7_WithoutATagItIsStillToldByItsParents(t *testing.T) {
 	}
 }
 
-// Whoever is not below the gateway, and the gateway's own helpers, are nobody's tool.
-func TestHF7_WhoComesFromOutsideIsNoTool(t *testing.T) {
+// A process that is not below the gateway is not a tool, and neither are the gateway's own helpers.
+func TestHF7_AProcessFromOutsideIsNotATool(t *testing.T) {
 	someone := stray(t)
 	r := registry(t, func(o *Options) { o.Guardian = true })
 	sh(t, r, `sleep 1000`)
@@ -92,8 +92,8 @@ func TestHF7_WhoComesFromOutsideIsNoTool(t *testing.T) {
 	}
 }
 
-// A process that is gone, a pid that is none, and a registry that was never open give no answer, rather than "from outside".
-func TestHF7_WhatCannotBeToldIsAnError(t *testing.T) {
+// A process that is gone, an invalid pid, and a registry that was never open give no answer, rather than "from outside".
+func TestHF7_AnUnknownOwnerIsAnError(t *testing.T) {
 	r := registry(t)
 	tool := sh(t, r, `exec sleep 1000`)
 	next := New(Options{Life: "the next life", Log: discard})
@@ -105,7 +105,7 @@ func TestHF7_WhatCannotBeToldIsAnError(t *testing.T) {
 	}
 	p := sh(t, r, `exit 0`)
 	wait(t, p)
-	for name, pid := range map[string]int{"one that ended": p.PID(), "pid 0": 0, "a negative one": -1, "a pid of nobody": 1 << 22} {
+	for name, pid := range map[string]int{"one that ended": p.PID(), "pid 0": 0, "a negative one": -1, "an unused pid": 1 << 22} {
 		if owner, tracked, err := r.Caller(pid); err == nil || tracked {
 			t.Errorf("%s: tracked %t, of %+v, error %v", name, tracked, owner, err)
 		}
@@ -114,7 +114,7 @@ func TestHF7_WhatCannotBeToldIsAnError(t *testing.T) {
 
 // What a life before kept and this one adopted belongs to its session, though it does not descend from this life.
 func TestHF7_WhatWasAdoptedFromAnEarlierLifeBelongsToItsSession(t *testing.T) {
-	levels(t, "a server with somebody set loose", func(t *testing.T, level Containment) {
+	levels(t, "a server with a detached child", func(t *testing.T, level Containment) {
 		var kept Entry
 		for _, row := range killedKeeper(t, level) {
 			if row.Policy == PolicyKept {
@@ -152,7 +152,7 @@ func TestHF7_WhatWasAdoptedFromAnEarlierLifeBelongsToItsSession(t *testing.T) {
 	})
 }
 
-// A caller whose parents end while it is looked at is still told to be one of ours.
+// A caller whose parents end while it is looked at is still known as tracked.
 func TestHF7_AChainOfParentsThatEndIsClimbedAgain(t *testing.T) {
 	r := registry(t)
 	file := filepath.Join(t.TempDir(), "go")

@@ -13,9 +13,9 @@ import (
 	"gatewaytui/fixtures/eventually"
 )
 
-// Whoever holds the pipe, a wait ends with the leader (C6: each of these lines held os/exec up, or made
+// A wait ends with the leader, also while another process holds the pipe (C6: each of these lines held os/exec up, or made
 // it leave the sleep alive).
-func TestC6_APipeHeldOpenHoldsNobodyUp(t *testing.T) {
+func TestC6_APipeHeldOpenDelaysNoWait(t *testing.T) {
 	for _, tt := range []struct {
 		name, script string
 		want         string // in the output
@@ -78,7 +78,7 @@ func TestOutput_AFloodIsBounded(t *testing.T) {
 	p := sh(t, r, fmt.Sprintf(`head -c %d /dev/zero | tr '\0' x; echo; echo the end`, flood), func(s *Spec) { s.OutputLimit = limit })
 	wait(t, p)
 	if grown := heap() - before; grown > 4<<20 {
-		t.Errorf("%d bytes of ours for a limit of %d", grown, limit)
+		t.Errorf("%d bytes of memory for a limit of %d", grown, limit)
 	}
 	text, truncated := p.Output()
 	if len(text) > limit+100 || !truncated || !strings.HasSuffix(text, "x\nthe end\n") || !strings.HasPrefix(text, "xxx") {
@@ -136,7 +136,7 @@ func TestWrite_ReachesTheInput(t *testing.T) {
 	}
 }
 
-func TestWrite_SaysThatThereIsNobodyToReadIt(t *testing.T) {
+func TestWrite_SaysThatTheReaderIsGone(t *testing.T) {
 	r := registry(t)
 	t.Run("started without an input", func(t *testing.T) {
 		p := sh(t, r, `exec sleep 1000`)
@@ -209,7 +209,7 @@ func TestPTY_IsAControllingTerminal(t *testing.T) {
 }
 
 // A daemon that keeps the terminal open does not hold a wait up either (C6).
-func TestC6_ATerminalHeldOpenHoldsNobodyUp(t *testing.T) {
+func TestC6_ATerminalHeldOpenDelaysNoWait(t *testing.T) {
 	r := registry(t)
 	p := sh(t, r, `trap '' HUP; setsid sleep 1000 & echo started`, func(s *Spec) { s.PTY = true })
 	exit := wait(t, p)

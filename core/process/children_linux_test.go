@@ -8,14 +8,14 @@ import (
 )
 
 // A tree that has ended is known to have ended without a look at the process table, and one that has not never is.
-func TestATreeThatEndedIsToldWithoutAScan(t *testing.T) {
+func TestATreeThatEndedIsKnownWithoutAScan(t *testing.T) {
 	for _, tt := range []struct {
 		name, script string
 		over         bool
 	}{
 		{"a command that left nothing", `exit 0`, true},
 		{"one whose child ended before it", `sleep 0 & wait`, true},
-		{"one that left a child behind", `sleep 1000 & echo child=$!`, false},
+		{"one that left a child", `sleep 1000 & echo child=$!`, false},
 		{"one that left a child in a session of its own", `setsid sleep 1000 & echo child=$!`, false},
 		{"one that left a grandchild whose parent ended", `(sleep 1000 & echo child=$!) &
 wait`, false},

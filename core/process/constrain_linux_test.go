@@ -12,7 +12,7 @@ import (
 	"gatewaytui/core/process/kernel"
 )
 
-// A child has its bounds before its first instruction, whatever the machine does meanwhile, and we keep ours (HF3, HF4).
+// A child has its bounds before its first instruction, under any load of the machine, and we keep ours (HF3, HF4).
 func TestHF3_AChildIsBoundedFromItsFirstInstruction(t *testing.T) {
 	levels(t, "limits", func(t *testing.T, level Containment) {
 		r := registry(t, at(level))

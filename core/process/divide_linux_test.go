@@ -64,10 +64,10 @@ func TestDivide_SaysWhyThereAreNoLimits(t *testing.T) {
 		why   string
 	}{
 		{"no controller", map[string]string{"cgroup.controllers": "cpu io\n", "cgroup.subtree_control": "\n"}, "neither the memory nor the pids controller"},
-		{"somebody else is there", map[string]string{
+		{"another process is there", map[string]string{
 			"cgroup.controllers": "memory pids\n", "cgroup.subtree_control": "\n", "cgroup.type": "domain\n", "cgroup.procs": "1\n",
 		}, "another process (pid 1) is in the gateway's control group"},
-		{"somebody of another pid namespace is there", map[string]string{
+		{"a process of another pid namespace is there", map[string]string{
 			"cgroup.controllers": "memory pids\n", "cgroup.subtree_control": "\n", "cgroup.type": "domain\n", "cgroup.procs": "0\n",
 		}, "another process (pid 0)"},
 		{"nothing can be read", map[string]string{"x": ""}, "read the controllers"},
@@ -112,7 +112,7 @@ func TestDivide_UsesWhatIsEnabledAlready(t *testing.T) {
 	}
 }
 
-// The limit that a tree ran into is told from the figures of the kernel, of old kernels as well.
+// The limit that a tree ran into is found in the figures of the kernel, of old kernels as well.
 func TestReached_NamesTheLimit(t *testing.T) {
 	const oom, noOOM = "low 0\nmax 9\noom 1\noom_kill 3\n", "low 0\nmax 9\noom 0\noom_kill 3\n"
 	for _, tt := range []struct {
@@ -296,7 +296,7 @@ func TestHF4_ATreeOverItsLimitIsTheOnlyOneThatEnds(t *testing.T) {
 	if own := groupOf(g.Process.Pid); filepath.Base(own) != kernel.LeafGroup {
 		t.Errorf("the gateway is in %s", own)
 	}
-	// What an earlier life kept, and has ended since, is no reason to leave something behind.
+	// What an earlier life kept, and has ended since, keeps no group of its home.
 	if homes, err := filepath.Glob(base + "/" + homeGroup + "*"); err != nil || len(homes) != 1 || os.Mkdir(homes[0]+"/"+keptGroup+"earlier", 0o755) != nil {
 		t.Errorf("the groups of homes are %q, %v", homes, err)
 	}
@@ -339,7 +339,7 @@ func TestHF4_NothingOfLimitedTreesIsLeftByASIGKILL(t *testing.T) {
 }
 
 // A gateway that finds others in the group that it was given has groups without limits, says why, and changes nothing.
-func TestDivide_OthersInTheGroupAreNoReasonToFail(t *testing.T) {
+func TestDivide_OthersInTheGroupCauseNoError(t *testing.T) {
 	base := aGroup(t)
 	leaf := filepath.Join(base, kernel.LeafGroup)
 	if err := os.Mkdir(leaf, 0o755); err != nil {

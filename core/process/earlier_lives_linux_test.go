@@ -13,7 +13,7 @@ import (
 	"gatewaytui/fixtures/eventually"
 )
 
-// stray is a process that descends from nobody we know, with this environment. It is called while no registry is open:
+// stray is a process without a known ancestor, with this environment. It is called while no registry is open:
 // one would adopt it.
 func stray(t testing.TB, env ...string) ident {
 	t.Helper()
@@ -40,7 +40,7 @@ func stray(t testing.TB, env ...string) ident {
 }
 
 // What a life that was killed with its guardian left is ended by the next one: by the identity of the journal's rows, and
-// whatever carries that life's marks. Whoever has the pid of a row today is spared, as is another life (C2, B11, B13, B14).
+// by that life's marks. A process that reused the pid of a row is spared, as is another life (C2, B11, B13, B14).
 func TestC2_TheNextStartEndsWhatTheJournalNames(t *testing.T) {
 	levels(t, "by identity and marks", func(t *testing.T, level Containment) {
 		// Of the past, before this registry is open: none of them descends from it.
@@ -129,7 +129,7 @@ func lastRows(t testing.TB, g *guarded) []Entry {
 	return rows
 }
 
-// What descends from this program is never taken for an earlier life's, whatever a row says.
+// What descends from this program is never taken for an earlier life's, for any row.
 func TestC2_WhatIsOursIsOfNoEarlierLife(t *testing.T) {
 	r := registry(t)
 	p := sh(t, r, `exec sleep 1000`)

@@ -88,7 +88,7 @@ func TestContainment_SaysItsLevelAndWhy(t *testing.T) {
 			t.Fatal("the group was made")
 		}
 		if err := strict.openGroups(); err == nil {
-			t.Error("what was asked for and cannot be had is no error")
+			t.Error("what was asked for and cannot be had gives no error")
 		}
 	})
 	t.Run("one that stops to work and works again", func(t *testing.T) {

@@ -202,7 +202,7 @@ func playedGuarded(t testing.TB, level Containment, trees int) *guarded {
 	return g
 }
 
-// left are the processes of the life that live, by pid and by whatever mark.
+// left are the processes of the life that live, by pid and by any mark.
 func (g *guarded) left(t testing.TB) []int {
 	t.Helper()
 	var pids []int
@@ -241,7 +241,7 @@ func (g *guarded) kill(t testing.TB) time.Duration {
 	return took
 }
 
-// The gateway killed, every tree of it ends within 2 s, whatever it does to be overlooked, and the guardian with them
+// The gateway killed, every tree of it ends within 2 s, even if it hides, and the guardian with them
 // (promise 2; C2). What is not its own stays: another gateway's trees, and a process that only looks like one of its.
 func TestC2_TheGuardianEndsTheTreesOfAKilledGateway(t *testing.T) {
 	levels(t, "hostile trees", func(t *testing.T, level Containment) {
@@ -266,7 +266,7 @@ func TestC2_TheGuardianEndsTheTreesOfAKilledGateway(t *testing.T) {
 			}
 		}
 		if p, err := statOf(lookAlike.Process.Pid); err != nil || !p.alive() {
-			t.Error("a process that only looks like one of ours was ended")
+			t.Error("a process that only looks like a tracked one was ended")
 		}
 
 		// A planned end leaves nothing either, and the guardian goes with it.
@@ -285,7 +285,7 @@ func TestC2_TheGuardianEndsTheTreesOfAKilledGateway(t *testing.T) {
 	})
 }
 
-// The guardian holds nothing, listens to nobody, weighs little and says what it is (DESIGN.md, 5; C16).
+// The guardian holds nothing, listens to no signal, uses little memory and says what it is (DESIGN.md, 5; C16).
 func TestGuardian_IsASmallProcessOfItsOwn(t *testing.T) {
 	r := registry(t, func(o *Options) { o.Guardian = true })
 	pid := guardianOf(t, r, 0)
@@ -337,14 +337,14 @@ func TestGuardian_IsASmallProcessOfItsOwn(t *testing.T) {
 		t.Errorf("it carries the tag %x", tag)
 	}
 
-	// No kill of ours reaches it.
+	// No kill by the registry reaches it.
 	sh(t, r, `exec sleep 1000`)
 	verified(t, r.KillAll(t.Context(), short))
 	if !lives(p.ident) {
 		t.Error("the end of everything ended the guardian")
 	}
 	if n := r.Count(); n != 0 {
-		t.Errorf("%d trees: the guardian is none", n)
+		t.Errorf("%d trees: the guardian is counted", n)
 	}
 	// It heeded none of the signals: the one who watches now is the one from the beginning.
 	if now, err := r.Guardian(); now != pid {

@@ -22,7 +22,7 @@ import (
 	"gatewaytui/fixtures/soak"
 )
 
-// Whatever the processes of a tree do to their signals, sessions, groups, names, descriptors and environment, "killed"
+// For any change by a tree to its signals, sessions, groups, names, descriptors and environment, "killed"
 // is said only when they are gone (C5, C6, C7).
 func TestC5_KilledIsSaidOnlyWhenTheWholeTreeIsGone(t *testing.T) {
 	const asleep = `bash -c 'echo child=$$; exec sleep 1000'`
@@ -42,7 +42,7 @@ func TestC5_KilledIsSaidOnlyWhenTheWholeTreeIsGone(t *testing.T) {
 		{"a leader that stopped itself", `sleep 1000 & echo child=$!; kill -STOP $$; wait`},
 		{"a child without descriptors", `sleep 1000 <&- >&- 2>&- & echo child=$!; wait`},
 		{"a child with another title", `(echo child=$BASHPID; exec -a $'kworker/0:1\n) R 1 1 1' sleep 1000) & wait`},
-		{"a child behind a zombie that nobody waits for", `sleep 1000 & echo child=$!; true & exec sleep 1000`},
+		{"a child after a zombie that is not reaped", `sleep 1000 & echo child=$!; true & exec sleep 1000`},
 	} {
 		levels(t, tt.name, func(t *testing.T, level Containment) {
 			r := registry(t, at(level))
@@ -239,12 +239,12 @@ func TestB15_SurvivorsAreNamed(t *testing.T) {
 }
 
 // A process that goes as a zombie is gone (C3).
-func TestC3_AZombieIsNoSurvivor(t *testing.T) {
+func TestC3_AZombieIsNotASurvivor(t *testing.T) {
 	r := registry(t)
 	dir := t.TempDir()
 	p := sh(t, r, `(until [ -e go ]; do sleep 0.01; done) & echo child=$!; exec sleep 1000`, func(s *Spec) { s.Dir = dir })
 	child := said(t, p, "child")
-	becomes(t, ident{p.PID(), p.id.StartTicks}, "sleep") // which waits for nobody
+	becomes(t, ident{p.PID(), p.id.StartTicks}, "sleep") // which waits for no child
 	if err := os.WriteFile(filepath.Join(dir, "go"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -277,7 +277,7 @@ func TestB12_NeverATarget(t *testing.T) {
 		{"a child in our group", proc{ident: ident{pid: 99999}, pgrp: me.pgrp}, true, false},
 		{"a thread of the kernel", proc{ident: ident{pid: 99999}, flags: kernelThread}, true, false},
 		{"a child that leads its group", proc{ident: ident{pid: 99999}, pgrp: 99999}, false, true},
-		{"a child in somebody else's group", proc{ident: ident{pid: 99999}, pgrp: 99998}, false, false},
+		{"a child in another process's group", proc{ident: ident{pid: 99999}, pgrp: 99998}, false, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if got := me.untouchable(tt.p); got != tt.never {
@@ -295,7 +295,7 @@ func TestB12_NeverATarget(t *testing.T) {
 			t.Errorf("kill of pid %d: %+v, %v", pid, rep, err)
 		}
 	}
-	// Somebody else's subprocess in our own group, as a library may start one.
+	// A subprocess of a library in our own group.
 	cmd := exec.Command("sleep", "1000")
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -342,7 +342,7 @@ func TestB11_ARecycledPidIsNeverSignalled(t *testing.T) {
 	if exit := wait(t, p); exit.Signal != unix.SIGKILL {
 		t.Errorf("it ended with %+v", exit)
 	}
-	// What has ended is no error to signal, and neither is a tree that is gone.
+	// What has ended gives no error when signalled, and neither is a tree that is gone.
 	if err := sendSignal(&target{proc: now, fd: -1}, unix.SIGKILL, false); err != nil {
 		t.Errorf("a signal to what is gone: %v", err)
 	}
@@ -397,15 +397,15 @@ func TestKill_Scopes(t *testing.T) {
 		{"the kill of all sessions spares what is the gateway's", func(r *Registry, _ map[string]*Process) Report {
 			return r.KillSessions(t.Context(), short)
 		}, []string{"a foreground", "a background", "a other turn", "b background"}},
-		{"no turn is no turn", func(r *Registry, _ map[string]*Process) Report {
+		{"an empty turn matches none", func(r *Registry, _ map[string]*Process) Report {
 			return r.KillTurn(t.Context(), "", short)
 		}, nil},
-		{"no session is no session", func(r *Registry, _ map[string]*Process) Report {
+		{"an empty session matches none", func(r *Registry, _ map[string]*Process) Report {
 			return r.KillSession(t.Context(), "", short)
 		}, nil},
 		{"all is all", func(r *Registry, _ map[string]*Process) Report {
 			return r.KillAll(t.Context(), short)
-		}, []string{"a foreground", "a background", "a other turn", "a gateway", "b background", "nobody"}},
+		}, []string{"a foreground", "a background", "a other turn", "a gateway", "b background", "no owner"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			r := registry(t)
@@ -415,7 +415,7 @@ func TestKill_Scopes(t *testing.T) {
 				"a other turn": sh(t, r, `exec sleep 1000`, owned("a", "a2", PolicyTurn)),
 				"a gateway":    sh(t, r, `exec sleep 1000`, owned("a", "a1", PolicyGateway)),
 				"b background": sh(t, r, `exec sleep 1000`, owned("b", "b1", PolicySession)),
-				"nobody":       sh(t, r, `exec sleep 1000`, owned("", "", PolicyGateway)),
+				"no owner":     sh(t, r, `exec sleep 1000`, owned("", "", PolicyGateway)),
 			}
 			rep := tt.kill(r, ps)
 			verified(t, rep)

@@ -78,7 +78,7 @@ func TestD22_WhoStartedNothingIsNotLookedFor(t *testing.T) {
 		verified(t, r.KillSession(t.Context(), session, short))
 		return true
 	}
-	p := sh(t, r, `sleep 1000 & echo child=$!`) // leaves an orphan behind
+	p := sh(t, r, `sleep 1000 & echo child=$!`) // leaves an orphan
 	child := said(t, p, "child")
 	wait(t, p)
 	if looks("another") {
@@ -113,7 +113,7 @@ func TestD22_WhoStartedNothingIsNotLookedFor(t *testing.T) {
 	}
 }
 
-// A8: the close answers soon after its context's end, whatever holds up the look at the processes, and says so.
+// A8: the close answers soon after its context's end, also while the look at the processes hangs, and says so.
 func TestA8_ACloseThatCannotLookAnswersInTime(t *testing.T) {
 	r := New(Options{Life: testLife, HomeID: testHome(), KillGrace: time.Minute, Log: discard})
 	if err := r.Open(t.Context()); err != nil {

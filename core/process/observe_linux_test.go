@@ -18,7 +18,7 @@ import (
 	"gatewaytui/fixtures/eventually"
 )
 
-// What descended from us before the registry was opened is somebody else's: it is neither shown nor ended (B14).
+// What descended from us before the registry was opened is not tracked: it is neither shown nor ended (B14).
 func TestB14_WhatWasThereBeforeIsLeftAlone(t *testing.T) {
 	cmd := exec.Command("bash", "-c", `sleep 1000 & wait`)
 	cmd.SysProcAttr = &unix.SysProcAttr{Setpgid: true}
@@ -140,7 +140,7 @@ func TestDescendants(t *testing.T) {
 		skip  int
 		want  []int
 	}{
-		{"parents come before children, whatever the order", table, 0, []int{11, 14, 12, 15, 13}},
+		{"parents come before children, for any order", table, 0, []int{11, 14, 12, 15, 13}},
 		{"what is below a skipped one is skipped", table, 11, []int{14, 15}},
 		{"a circle ends", []proc{at(11, 10), at(12, 11), at(10, 12)}, 0, []int{11, 12}},
 		{"nothing", nil, 0, nil},

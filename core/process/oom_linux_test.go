@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A command that the kernel ended for want of memory says so, and one that somebody killed does not (HF4).
+// A command that the kernel ended for want of memory says so, and one that a signal killed does not (HF4).
 func TestHF4_AnEndForWantOfMemoryIsNamed(t *testing.T) {
 	var kills atomic.Uint64
 	kills.Store(7) // from before
@@ -20,8 +20,8 @@ func TestHF4_AnEndForWantOfMemoryIsNamed(t *testing.T) {
 		name, script string
 		grows, named bool
 	}{
-		{"killed by somebody", `kill -9 $$`, false, false},
-		{"its last command killed by somebody", `sh -c 'kill -9 $$'`, false, false},
+		{"killed by a signal", `kill -9 $$`, false, false},
+		{"its last command killed by a signal", `sh -c 'kill -9 $$'`, false, false},
 		{"ended by itself", `exit 3`, true, false},
 		{"killed by the kernel", `kill -9 $$`, true, true},
 		{"its last command killed by the kernel", `sh -c 'kill -9 $$'`, true, true},
@@ -56,7 +56,7 @@ func TestEndings_GrowthThatIsOldNamesNothing(t *testing.T) {
 	e.look(now)
 	count++
 	if later := now.Add(time.Hour); e.recent(later) {
-		t.Error("a count that nobody read for an hour grew just now")
+		t.Error("a count that was not read for an hour grew just now")
 	}
 	count++
 	if !e.recent(now.Add(time.Hour + time.Second)) {

@@ -11,7 +11,7 @@ import (
 	"gatewaytui/core/term"
 )
 
-// Whatever comes in whatever pieces: what fits is all there; else the beginning and the end are, and what is missing is
+// Input comes in any pieces: what fits is all there; else the beginning and the end are, and what is missing is
 // counted.
 func TestOutput_KeepsBothEnds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

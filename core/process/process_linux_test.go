@@ -89,7 +89,7 @@ func TestSpawn_SaysWhyItCannot(t *testing.T) {
 		{"a zero byte", Spec{Argv: []string{"true", "a\x00b"}, Policy: PolicyTurn}, "zero byte"},
 		{"a program that is nowhere", Spec{Argv: []string{"no-such-program"}, Policy: PolicyTurn}, `"no-such-program": executable file not found`},
 		{"a path that is nowhere", Spec{Argv: []string{"/no/such/program"}, Policy: PolicyTurn}, "start /no/such/program: no such file"},
-		{"a file that is no program", Spec{Argv: []string{file}, Policy: PolicyTurn}, "permission denied"},
+		{"a file that is not a program", Spec{Argv: []string{file}, Policy: PolicyTurn}, "permission denied"},
 		{"a directory that is nowhere", Spec{Argv: []string{"true"}, Dir: "/no/such/directory", Policy: PolicyTurn}, "working directory: stat /no/such/directory"},
 		{"a file for a directory", Spec{Argv: []string{"true"}, Dir: file, Policy: PolicyTurn}, "is not a directory"},
 		{"arguments that are too long", Spec{Argv: []string{"true", strings.Repeat("x", 4<<20)}, Policy: PolicyTurn}, "argument list too long"},
@@ -121,7 +121,7 @@ func TestSpawn_SaysWhyItCannot(t *testing.T) {
 }
 
 // A start that its caller gave up on ends when it is there, with what it started meanwhile, in any session.
-func TestSpawn_WhatNobodyWaitsForIsEnded(t *testing.T) {
+func TestSpawn_WhatIsNotWaitedForIsEnded(t *testing.T) {
 	j := &records{}
 	r := registry(t, func(o *Options) { o.Journal = j })
 	s := spec(`trap '' TERM; setsid sleep 1000 & exec sleep 1000`)
@@ -345,7 +345,7 @@ func TestC11_TheSweepFindsWhatOutlivedItsParent(t *testing.T) {
 	verified(t, r.KillSession(t.Context(), "s", short), child)
 }
 
-// When the program is killed the children go with it, though nobody is there to end them (the parent-death signal).
+// When the program is killed the children go with it, though no gateway is left to end them (the parent-death signal).
 func TestPdeathsig_DirectChildrenEndWithAKilledGateway(t *testing.T) {
 	g := spawnOutside(t, "a gateway with children")
 	var children []ident
@@ -444,17 +444,17 @@ func playInit() error {
 	return r.Close(context.Background())
 }
 
-// Orphans and children are reaped, each with its own status, and nobody else's status is stolen (C3).
+// Orphans and children are reaped, each with its own status, and no other program's status is stolen (C3).
 func TestC3_NoZombieStaysAndNoStatusIsStolen(t *testing.T) {
 	r := registry(t)
 	others, each := soak.Count(t, 8, 40), soak.Count(t, 5, 25)
 	var wg sync.WaitGroup
-	wg.Go(func() { // a library that starts programs by itself, beside the reaper
+	wg.Go(func() { // a library that starts programs by itself, next to the reaper
 		for range others {
 			err := exec.Command("bash", "-c", "exit 9").Run()
 			var exit *exec.ExitError
 			if !errors.As(err, &exit) || exit.ExitCode() != 9 {
-				t.Errorf("somebody else's program ended with %v", err)
+				t.Errorf("the library's program ended with %v", err)
 			}
 		}
 	})

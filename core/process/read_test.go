@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// HF33: a flood is read at a bounded rate, and what is no flood at once.
+// HF33: a flood is read at a bounded rate, and all else at once.
 func TestHF33_AFloodIsPaced(t *testing.T) {
 	began := time.Now()
 	now, read := began, 0

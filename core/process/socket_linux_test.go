@@ -38,7 +38,7 @@ func socketAt(t *testing.T, pid int) uint64 {
 	return inode
 }
 
-// HF1: a tool's socket is the tool's, whatever the process that holds it did to itself.
+// HF1: a tool's socket is the tool's, after any change by the process that holds it.
 func TestHF1_TheSocketOfAToolIsRecognised(t *testing.T) {
 	levels(t, "processes of a tool", func(t *testing.T, level Containment) {
 		for name, script := range map[string]string{
@@ -61,7 +61,7 @@ func TestHF1_TheSocketOfAToolIsRecognised(t *testing.T) {
 				if p.tree.dir == "" {
 					return
 				}
-				// What the socket was made in decides, also if nobody is seen to hold it.
+				// What the socket was made in decides, also if no holder is seen.
 				var st unix.Stat_t
 				if err := unix.Stat(p.tree.dir, &st); err != nil {
 					t.Fatal(err)
@@ -74,7 +74,7 @@ func TestHF1_TheSocketOfAToolIsRecognised(t *testing.T) {
 	})
 }
 
-// A socket that a process from outside holds is not a tool's, and one that nobody is seen to hold is not from outside.
+// A socket that a process from outside holds is not a tool's, and one without a visible holder is not from outside.
 func TestHF1_ASocketFromOutsideIsRecognised(t *testing.T) {
 	client := exec.Command("bash", "-c", connector(t)+"; exec sleep 1000")
 	if err := client.Start(); err != nil { // before the registry is open: it is not below the gateway for it
@@ -88,8 +88,8 @@ func TestHF1_ASocketFromOutsideIsRecognised(t *testing.T) {
 	})
 	inode := socketAt(t, is.pid)
 	r := registry(t)
-	const nobodys = 1 << 40 // inodes of sockets have 32 bits
-	if _, tracked, err := r.SocketOwner(t.Context(), os.Geteuid(), nobodys, 0); tracked || err != nil {
+	const unheld = 1 << 40 // inodes of sockets have 32 bits
+	if _, tracked, err := r.SocketOwner(t.Context(), os.Geteuid(), unheld, 0); tracked || err != nil {
 		t.Errorf("while nothing is tracked: %t, %v", tracked, err)
 	}
 	ready(t, sh(t, r, "echo ready; exec sleep 1000"))
@@ -98,15 +98,15 @@ func TestHF1_ASocketFromOutsideIsRecognised(t *testing.T) {
 			t.Errorf("%+v, %t, %v", owner, tracked, err)
 		}
 	}
-	if _, tracked, err := r.SocketOwner(t.Context(), os.Geteuid(), nobodys, 0); tracked || err == nil {
-		t.Errorf("a socket that nobody holds: %t, %v", tracked, err)
+	if _, tracked, err := r.SocketOwner(t.Context(), os.Geteuid(), unheld, 0); tracked || err == nil {
+		t.Errorf("a socket without a holder: %t, %v", tracked, err)
 	}
-	if _, tracked, err := r.trackedHolder(t.Context(), nobodys); tracked || err != nil {
+	if _, tracked, err := r.trackedHolder(t.Context(), unheld); tracked || err != nil {
 		t.Errorf("among the tracked processes, which can all be looked into: %t, %v", tracked, err)
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, tracked, err := r.SocketOwner(ended, os.Geteuid(), nobodys, 0); tracked || err == nil {
+	if _, tracked, err := r.SocketOwner(ended, os.Geteuid(), unheld, 0); tracked || err == nil {
 		t.Errorf("when there is no time: %t, %v", tracked, err)
 	}
 }

@@ -71,8 +71,8 @@ func TestParseEnviron(t *testing.T) {
 		want     marks
 	}{
 		{"nothing", "", marks{}},
-		{"none of ours", "PATH=/bin\x00HOME=/\x00", marks{}},
-		{"all of ours", "A=1\x00" + EnvLife + "=l\x00" + EnvSession + "=a=b\x00" + EnvSpawn + "=7\x00B=2\x00", marks{"l", "a=b", "7"}},
+		{"no marks", "PATH=/bin\x00HOME=/\x00", marks{}},
+		{"all marks", "A=1\x00" + EnvLife + "=l\x00" + EnvSession + "=a=b\x00" + EnvSpawn + "=7\x00B=2\x00", marks{"l", "a=b", "7"}},
 		{"the first of a name counts", EnvLife + "=one\x00" + EnvLife + "=two\x00", marks{life: "one"}},
 		{"without an end", EnvLife + "=l", marks{life: "l"}},
 		{"names that begin alike", EnvLife + "X=l\x00X" + EnvLife + "=l\x00" + EnvLife + "\x00", marks{}},

@@ -17,7 +17,7 @@ import (
 	"gatewaytui/core/store"
 )
 
-// conversations notes what is loaded and taken up.
+// conversations notes what is loaded and resumed.
 type conversations struct {
 	mu     sync.Mutex
 	loaded map[string]store.Session
@@ -64,7 +64,7 @@ func made(t *testing.T) (*Recovery, *conversations) {
 }
 
 // D22: what a start costs does not grow with the sessions of the store. Only the first of them are read before it goes on.
-func TestAStartDoesNotWaitForTheSessionsBehindTheFirst(t *testing.T) {
+func TestAStartDoesNotWaitForTheSessionsAfterTheFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, c := made(t)
 		goOn := make(chan struct{})

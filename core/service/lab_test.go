@@ -162,7 +162,7 @@ func TestS2S9_SystemdItself(t *testing.T) {
 		if mode == "silent" {
 			v.StopTimeout = 20 * time.Second
 		}
-		// Nobody wants to wait a minute for the watchdog.
+		// The default watchdog would take a minute.
 		text := strings.Replace(unit(t, v), "WatchdogSec=60", "WatchdogSec=1", 1)
 		if err := os.WriteFile(filepath.Join(units, mode+".service"), []byte(text), 0o600); err != nil {
 			t.Fatal(err)

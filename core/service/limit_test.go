@@ -38,10 +38,10 @@ func TestA3_TheLimitIsWhatSystemdSaysAndElseTheEnvironment(t *testing.T) {
 		{"another manager", Manager{Kind: Supervisord}, "10s", nil, 10 * time.Second, SourceEnvironment, ""},
 		{"runsv never kills", Manager{Kind: Runit}, "", nil, 0, "runit", ""},
 		{"but who runs it may", Manager{Kind: Runit}, "90s", nil, 90 * time.Second, SourceEnvironment, ""},
-		{"nobody knows of s6", Manager{Kind: S6}, "", nil, 0, SourceUnknown, ""},
-		{"nobody says", Manager{Kind: None}, "", nil, 0, SourceUnknown, ""},
-		{"a variable that is no duration", Manager{Kind: None}, "90", nil, 0, SourceUnknown, StopBudgetVariable},
-		{"A4: zero is no budget", Manager{Kind: None}, "0s", nil, 0, SourceUnknown, StopBudgetVariable},
+		{"s6 has no known limit", Manager{Kind: S6}, "", nil, 0, SourceUnknown, ""},
+		{"no limit is known", Manager{Kind: None}, "", nil, 0, SourceUnknown, ""},
+		{"a variable that is not a duration", Manager{Kind: None}, "90", nil, 0, SourceUnknown, StopBudgetVariable},
+		{"A4: zero is not a budget", Manager{Kind: None}, "0s", nil, 0, SourceUnknown, StopBudgetVariable},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got, err := Limit(t.Context(), tt.manager, env(StopBudgetVariable, tt.env), tt.run)
@@ -106,7 +106,7 @@ func TestG5_C12_TroublesAreSettingsThatBreakAPromise(t *testing.T) {
 		want string
 	}{
 		{"ours", Settings{Restart: "always", KillMode: "mixed"}, ""},
-		{"nobody knows", Settings{}, ""},
+		{"no limit is known", Settings{}, ""},
 		{"not started again", Settings{Restart: "no", KillMode: "mixed"}, "Restart"},
 		{"not started again after a failure", Settings{Restart: "on-success", KillMode: "mixed"}, "Restart"},
 		{"the tools hear of it as well", Settings{Restart: "always", KillMode: "control-group"}, "KillMode"},

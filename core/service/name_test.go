@@ -79,7 +79,7 @@ func TestOtherServicesAreNotTakenForOurs(t *testing.T) {
 		"/u/gatewaytui-a b.service": false, "/u/gatewaytui.plist": false,
 	} {
 		if _, ours := NameAt(Systemd, path); ours != want {
-			t.Errorf("%s is one of ours: %v", path, ours)
+			t.Errorf("%s is our service: %v", path, ours)
 		}
 	}
 }

@@ -80,7 +80,7 @@ func shortDir(t *testing.T) string {
 	return dir
 }
 
-func TestTheServiceManagerIsTold(t *testing.T) {
+func TestTheServiceManagerIsNotified(t *testing.T) {
 	for _, tt := range []struct{ name, socket string }{
 		{"on a socket with a path", filepath.Join(shortDir(t), "notify")},
 		{"on an abstract socket", "@gatewaytui-test-" + strconv.Itoa(os.Getpid())},
@@ -116,7 +116,7 @@ func TestTheServiceManagerIsTold(t *testing.T) {
 func TestWithoutASocketNothingIsSaidAndNothingFails(t *testing.T) {
 	for _, n := range []*Notifier{notifier(t), {}} {
 		if n.Enabled() || n.Ready("x") != nil || n.Stopping("x") != nil || n.Extend(time.Second) != nil || n.watchdog != 0 {
-			t.Error("a notifier that nobody listens to does something")
+			t.Error("a notifier without a listener does something")
 		}
 	}
 	synctest.Test(t, func(t *testing.T) {
@@ -147,13 +147,13 @@ func TestAWrongEnvironmentIsAnErrorAndNoMore(t *testing.T) {
 }
 
 func TestAManagerThatIsGoneIsAnErrorAtOnce(t *testing.T) {
-	n := notifier(t, socketVariable, filepath.Join(shortDir(t), "nobody"))
+	n := notifier(t, socketVariable, filepath.Join(shortDir(t), "absent"))
 	if err := n.Ready("x"); !errors.Is(err, unix.ENOENT) {
 		t.Errorf("the error is %v", err)
 	}
 }
 
-func TestWhatAManagerDoesNotTakeAtOnceIsToldLaterAndNobodyWaits(t *testing.T) {
+func TestWhatAManagerDoesNotTakeAtOnceIsSentLaterAndNoCallerWaits(t *testing.T) {
 	d := listen(t, filepath.Join(shortDir(t), "notify"))
 	synctest.Test(t, func(t *testing.T) {
 		n := notifier(t, socketVariable, d.name)

@@ -89,13 +89,13 @@ func TestG5_DetectSaysWhatSupervisesUs(t *testing.T) {
 			true,
 		},
 		{
-			"a shell in a tmux that a user's systemd started is nobody's service",
+			"a shell in a tmux that a user's systemd started is not a service",
 			Environment{Getenv: env("INVOCATION_ID", "a1", "SYSTEMD_EXEC_PID", "50"), PID: 77, PPID: 60, Parent: "bash", Cgroup: "0::/user.slice/user-1000.slice/user@1000.service/app.slice/tmux.service\n"},
 			Manager{Kind: None},
 			false,
 		},
 		{
-			"a terminal's tab that inherited everything is nobody's service",
+			"a terminal's tab that inherited everything is not a service",
 			Environment{Getenv: env("INVOCATION_ID", "a1", "NOTIFY_SOCKET", "/run/n"), PID: 77, PPID: 60, Parent: "bash", Cgroup: tab},
 			Manager{Kind: None},
 			false,
@@ -107,12 +107,12 @@ func TestG5_DetectSaysWhatSupervisesUs(t *testing.T) {
 			true,
 		},
 		{
-			"INVOCATION_ID that a service's own shell hands on is nobody's service",
+			"INVOCATION_ID that a service's own shell hands on is not a service",
 			Environment{Getenv: env("INVOCATION_ID", "a1", "SYSTEMD_EXEC_PID", "50"), PID: 77, PPID: 60, Parent: "bash", Cgroup: "0::/\n"},
 			Manager{Kind: None},
 			false,
 		},
-		{"a login is nobody's service", Environment{PID: 77, PPID: 60, Parent: "bash", Cgroup: login}, Manager{Kind: None}, false},
+		{"a login is not a service", Environment{PID: 77, PPID: 60, Parent: "bash", Cgroup: login}, Manager{Kind: None}, false},
 		{
 			"supervisord",
 			Environment{Getenv: env("SUPERVISOR_ENABLED", "1", "SUPERVISOR_PROCESS_NAME", "gw"), PID: 77, PPID: 60, Parent: "supervisord", Starter: "/usr/bin/python3 /usr/bin/supervisord -n"},
@@ -120,7 +120,7 @@ func TestG5_DetectSaysWhatSupervisesUs(t *testing.T) {
 			true,
 		},
 		{
-			"supervisord, behind a script of its process group",
+			"supervisord, through a script of its process group",
 			Environment{Getenv: env("SUPERVISOR_ENABLED", "1", "SUPERVISOR_PROCESS_NAME", "gw"), PID: 77, PPID: 76, Parent: "start.sh", Starter: "python3 -m supervisor.supervisord"},
 			Manager{Kind: Supervisord, Unit: "gw"},
 			true,
@@ -132,13 +132,13 @@ func TestG5_DetectSaysWhatSupervisesUs(t *testing.T) {
 			true,
 		},
 		{
-			"a shell below supervisord's sshd is nobody's service",
+			"a shell below supervisord's sshd is not a service",
 			Environment{Getenv: env("SUPERVISOR_ENABLED", "1", "SUPERVISOR_PROCESS_NAME", "sshd"), PID: 77, PPID: 70, Parent: "bash", Starter: "-bash"},
 			Manager{Kind: None},
 			false,
 		},
 		{
-			"supervisord that is systemd's service, with what systemd told it",
+			"supervisord that is systemd's service, with systemd's variables",
 			Environment{
 				Getenv: env("SUPERVISOR_ENABLED", "1", "SUPERVISOR_PROCESS_NAME", "gw", "INVOCATION_ID", "a1", "SYSTEMD_EXEC_PID", "60", "NOTIFY_SOCKET", "/run/systemd/notify"),
 				PID:    77, PPID: 60, Parent: "supervisord", Starter: "/usr/bin/supervisord", Cgroup: "0::/system.slice/supervisor.service\n",

@@ -94,7 +94,7 @@ func TestS9_TheUnitKnowsTheExitCodes(t *testing.T) {
 	s := settingsOf(unit(t, values(90*time.Second)))
 	for name, want := range map[string]string{
 		"Type": "notify", "KillMode": "mixed", "Restart": "always", "RestartForceExitStatus": "75", "RestartPreventExitStatus": "69 78",
-		"SuccessExitStatus": "75", // G1: a planned restart is no failed unit
+		"SuccessExitStatus": "75", // G1: a planned restart is not a failed unit
 		"Delegate":          "memory pids", "DelegateSubgroup": Subgroup, "OOMPolicy": "continue", "WatchdogSec": "60", "TimeoutStopSec": "90",
 	} {
 		if got := s.get("Service." + name); got != want {
@@ -146,7 +146,7 @@ func TestWhatNoDefinitionCanSayIsRefused(t *testing.T) {
 	for name, change := range map[string]func(*Values){
 		"a home with a line break":        func(v *Values) { v.Home = "/srv/a\nExecStartPre=/bin/evil" },
 		"a config with an escape":         func(v *Values) { v.Config = "/etc/\x1b[2J" },
-		"a home that is no UTF-8":         func(v *Values) { v.Home = "/srv/\xff" },
+		"a home that is not UTF-8":        func(v *Values) { v.Home = "/srv/\xff" },
 		"a program with a quote":          func(v *Values) { v.Exec = `/opt/"x"/gatewaytui` },
 		"a program without a path":        func(v *Values) { v.Exec = "gatewaytui" },
 		"a name with a slash":             func(v *Values) { v.Name = "../x" },
@@ -155,9 +155,9 @@ func TestWhatNoDefinitionCanSayIsRefused(t *testing.T) {
 		"a relative config":               func(v *Values) { v.Config = "c.toml" },
 		"no time for a stop":              func(v *Values) { v.StopTimeout = 0 },
 		"half seconds for a stop":         func(v *Values) { v.StopTimeout = 1500 * time.Millisecond },
-		"a variable that is none":         func(v *Values) { v.Environment = map[string]string{"A B": "c"} },
+		"an invalid variable":             func(v *Values) { v.Environment = map[string]string{"A B": "c"} },
 		"a variable with a line break":    func(v *Values) { v.Environment = map[string]string{"A": "b\nc"} },
-		"a credential that is none":       func(v *Values) { v.Credentials = []string{"A --> B"} },
+		"an invalid credential":           func(v *Values) { v.Credentials = []string{"A --> B"} },
 		"a user that is a list of things": func(v *Values) { v.System, v.User = true, "ada bob" },
 		"a character that XML cannot say": func(v *Values) { v.Home = "/srv/\ufffe" },
 	} {
@@ -213,9 +213,9 @@ func TestCompareFindsWhatIsDifferent(t *testing.T) {
 		{"a comment within a continued line", "Restart=always\n", "Restart=\\\n# mine\nalways\n", nil},
 		{"the last value of a setting counts", "TimeoutStopSec=90\n", "TimeoutStopSec=5\nTimeoutStopSec=90\n", nil},
 		{"the same time in other words", "TimeoutStopSec=90\n", "TimeoutStopSec=1min 30s\n", []Difference{{"Service.TimeoutStopSec", "1min 30s", "90", false}}},
-		{"more time is no danger", "TimeoutStopSec=90\n", "TimeoutStopSec=10min\n", []Difference{{"Service.TimeoutStopSec", "10min", "90", false}}},
+		{"more time is not a danger", "TimeoutStopSec=90\n", "TimeoutStopSec=10min\n", []Difference{{"Service.TimeoutStopSec", "10min", "90", false}}},
 		{"the systemd default is what is missing", "TimeoutStopSec=90\n", "", []Difference{{"Service.TimeoutStopSec", "", "90", false}}},
-		{"no limit is no danger", "TimeoutStopSec=90\n", "TimeoutStopSec=infinity\n", []Difference{{"Service.TimeoutStopSec", "infinity", "90", false}}},
+		{"no limit is not a danger", "TimeoutStopSec=90\n", "TimeoutStopSec=infinity\n", []Difference{{"Service.TimeoutStopSec", "infinity", "90", false}}},
 		{"nonsense is one", "TimeoutStopSec=90\n", "TimeoutStopSec=soon\n", []Difference{{"Service.TimeoutStopSec", "soon", "90", true}}},
 		{"the default kill mode ends the tools while turns drain", "KillMode=mixed\n", "", []Difference{{"Service.KillMode", "", "mixed", true}}},
 		{"what was added", "Delegate=memory pids\n", "Delegate=memory pids\nNice=5\n", []Difference{{"Service.Nice", "5", "", false}}},
@@ -239,7 +239,7 @@ func TestCompareFindsWhatIsDifferent(t *testing.T) {
 	}
 }
 
-// FuzzValuesComeBack: whatever a path holds, the definitions say just that, and nothing else.
+// FuzzValuesComeBack: for any path, the definitions say just that, and nothing else.
 func FuzzValuesComeBack(f *testing.F) {
 	f.Add("/srv/gw", "/etc/c.toml")
 	f.Add(`/srv/%h "x" \n ${HOME} 'y' \`, `/a;b & <c> ]]> -- $$`)
@@ -274,7 +274,7 @@ func FuzzValuesComeBack(f *testing.F) {
 			_, err = dec.Token()
 		}
 		if !errors.Is(err, io.EOF) {
-			t.Errorf("the property list is no XML: %v", err)
+			t.Errorf("the property list is not XML: %v", err)
 		}
 	})
 }
@@ -295,7 +295,7 @@ func FuzzCompare(f *testing.F) {
 		}
 		for _, d := range Compare(installed, computed) {
 			if d.Installed == d.Computed && d.Computed != "" || d.Setting == "" {
-				t.Errorf("this is no difference: %+v", d)
+				t.Errorf("this is not a difference: %+v", d)
 			}
 		}
 		if HomeOf(installed) != "" && !strings.Contains(installed, homeVariable) {

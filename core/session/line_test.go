@@ -161,7 +161,7 @@ func TestTheMessagesOfAllMailboxesAreBoundedInBytes(t *testing.T) {
 	}
 }
 
-// A refusal leaves no session behind.
+// A refusal leaves no session.
 func TestARefusedMessageMakesNoSession(t *testing.T) {
 	tb := NewTable(Options{QueueLimit: 32, Turns: 1, QueuedBytes: 1 << 20, NewID: counter()})
 	start(t, tb, "cli:a", "1")

@@ -112,7 +112,7 @@ func TestPolicies(t *testing.T) {
 	}
 }
 
-func TestMessagesWaitInOrderBehindTheRunningTurn(t *testing.T) {
+func TestMessagesWaitInOrderForTheRunningTurn(t *testing.T) {
 	tb := NewTable(Options{QueueLimit: 2, NewID: counter()})
 	turn := start(t, tb, "cli:a", "first")
 	for i, text := range []string{"second", "third"} {
@@ -121,7 +121,7 @@ func TestMessagesWaitInOrderBehindTheRunningTurn(t *testing.T) {
 			t.Fatalf("%s: turn %v, position %d, %v; want it to wait as number %d", text, next, pos, err, i+1)
 		}
 		if notice != (i == 0) {
-			t.Fatalf("%s: told of the wait is %v; the sender is told once a turn", text, notice)
+			t.Fatalf("%s: got the notice %v; the sender gets one a turn", text, notice)
 		}
 	}
 	if _, _, _, err := tb.Enqueue(context.Background(), "cli:a", message("fourth")); !ops.HasCode(err, ops.CodeQueueFull) {
@@ -302,13 +302,13 @@ func TestAResetChangesTheConversationAndTellsWhoWaited(t *testing.T) {
 		t.Fatal("a session was reset while it was being reset")
 	}
 	if early, pos, _, _ := tb.Enqueue(context.Background(), "cli:a", message("three")); early != nil || pos != 1 {
-		t.Fatal("a turn began beside the old conversation's agent")
+		t.Fatal("a turn began while the old conversation's agent was open")
 	}
 	next := tb.EndReset(context.Background(), "cli:a", true, false)
 	if next == nil || next.Message.Text != "three" || next.Session.ID == old.ID {
 		t.Fatalf("after the reset runs %+v, want the message that came meanwhile in a fresh conversation", next)
 	}
-	if _, _, _, ok := tb.BeginReset("cli:nobody"); ok {
+	if _, _, _, ok := tb.BeginReset("cli:absent"); ok {
 		t.Fatal("a session that never was has been reset")
 	}
 }
@@ -444,7 +444,7 @@ func TestTheTableAgainstAModel(t *testing.T) {
 			},
 			"late release": func(t *rapid.T) {
 				if len(late) == 0 {
-					t.Skip("nobody is late")
+					t.Skip("no worker is late")
 				}
 				turn := rapid.SampledFrom(late).Draw(t, "turn")
 				if next, owned := tb.Release(context.Background(), turn, End{}); owned || next != nil {
@@ -514,7 +514,7 @@ func TestS11_AnExpiryIsTakenBackByAMessage(t *testing.T) {
 	}
 }
 
-// D3: whose time is over ends before a message is taken, with what waits kept for the next conversation; nobody else ends.
+// D3: an expired session ends before a message is taken, with what waits kept for the next conversation; no other ends.
 func TestD3_AnExpiryBeginsOnceAndKeepsWhatWaits(t *testing.T) {
 	p := Policy{Idle: time.Hour, Daily: -1}
 	tb := NewTable(Options{QueueLimit: 4, NewID: counter()})
@@ -527,8 +527,8 @@ func TestD3_AnExpiryBeginsOnceAndKeepsWhatWaits(t *testing.T) {
 	if _, _, ok := tb.BeginIdleExpiry("cli:a", p, time.Now()); ok {
 		t.Fatal("a session has expired before its time")
 	}
-	if _, _, ok := tb.BeginIdleExpiry("cli:nobody", p, later); ok {
-		t.Fatal("a session that is none has expired")
+	if _, _, ok := tb.BeginIdleExpiry("cli:absent", p, later); ok {
+		t.Fatal("an unknown session has expired")
 	}
 	old, why, ok := tb.BeginIdleExpiry("cli:a", p, later)
 	if !ok || old.State != ops.SessionSuspended || why == "" {

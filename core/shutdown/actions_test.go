@@ -122,7 +122,7 @@ func TestEscalation(t *testing.T) {
 		}
 		<-r.Done()
 		begun := map[string]int{}
-		for _, e := range d.told() {
+		for _, e := range d.received() {
 			if e.Type == ops.EventShutdownPhase && e.Phase.State == ops.StepRunning {
 				begun[e.Phase.Name]++
 			}
@@ -377,7 +377,7 @@ func TestExtend(t *testing.T) {
 		<-r.Done()
 		wantElapsed(t, began, MaxExtension+time.Second)
 	})
-	bubble(t, "refuses what is no time, no phase and over", func(t *testing.T) {
+	bubble(t, "refuses an invalid time, an unknown phase and an ended one", func(t *testing.T) {
 		r := Start(Plan{[]Phase{{Name: "drain", Budget: time.Second, List: items(takes("x", time.Second))}}}, Options{Exit: noExit(t)})
 		synctest.Wait()
 		for _, d := range []time.Duration{0, -time.Second, -1 << 63} {

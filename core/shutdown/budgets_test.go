@@ -104,7 +104,7 @@ func TestS2_TimeoutStopSecIsTheDrainAnd30Seconds(t *testing.T) {
 	}{
 		{"90 s by default", 60 * time.Second, 90 * time.Second},
 		{"no drain", 0, 30 * time.Second},
-		{"a negative drain is none", -time.Second, 30 * time.Second},
+		{"a negative drain is zero", -time.Second, 30 * time.Second},
 		{"a short one", 10 * time.Second, 40 * time.Second},
 		{"whole seconds", 1500 * time.Millisecond, 32 * time.Second},
 		{"three minutes", 3 * time.Minute, 210 * time.Second},
@@ -140,7 +140,7 @@ func anyBudgets(t *rapid.T) Budgets {
 	}
 }
 
-// A3: whatever the config says, what the service manager is asked for covers it.
+// A3: for any config, what the service manager is asked for covers it.
 func TestS2_TheWorstCaseIsAlwaysBelowTimeoutStopSec(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := Standard(anyBudgets(t))
@@ -149,7 +149,7 @@ func TestS2_TheWorstCaseIsAlwaysBelowTimeoutStopSec(t *testing.T) {
 			t.Fatalf("the worst case is %s, TimeoutStopSec %s", worst, ask)
 		}
 		if ask%time.Second != 0 {
-			t.Fatalf("TimeoutStopSec is %s, which is no whole number of seconds", ask)
+			t.Fatalf("TimeoutStopSec is %s, which is not a whole number of seconds", ask)
 		}
 		if _, shrunk := p.Fit(ask); len(shrunk) > 0 && p.Phase(PhaseAdapters).Budget != Unbounded {
 			t.Fatalf("under the limit that it asked for the plan shrinks: %+v", shrunk)

@@ -90,9 +90,9 @@ func randomPlan(t *testing.T, seed uint64) *story {
 		s.abandoned = abandoned(r)
 		close(s.cast.release)
 		synctest.Wait()
-		time.Sleep(time.Hour) // whatever dawdles is over then
+		time.Sleep(time.Hour) // what dawdles is over then
 		if n := abandoned(r); n != 0 {
-			t.Errorf("%d goroutines are still counted as left behind", n)
+			t.Errorf("%d goroutines are still counted as abandoned", n)
 		}
 		if again := r.Report(); s.abandoned > 0 && !reflect.DeepEqual(again, rep) {
 			t.Errorf("what came late changed the report from\n%+v to\n%+v", rep, again)
@@ -401,14 +401,14 @@ func (s *story) judgeItem(t *testing.T, p ops.Phase, it ops.Item, instant int64)
 	}
 }
 
-// judgeEvents checks that the phases were told of in order: each began at most once and ended once, its items between.
+// judgeEvents checks that the phases were reported in order: each began at most once and ended once, its items between.
 func (s *story) judgeEvents(t *testing.T, rep ops.Shutdown) {
 	t.Helper()
-	events := s.disk.told()
+	events := s.disk.received()
 	if n := len(events); n == 0 || events[n-1].Type != ops.EventShutdownEnded {
 		t.Fatalf("the last event is not the end: %+v", events)
 	}
-	next, begun, told := 0, false, 0
+	next, begun, items := 0, false, 0
 	for _, e := range events[:len(events)-1] {
 		if next == len(rep.Phases) {
 			t.Fatalf("an event came after the last phase had ended: %+v", e)
@@ -420,24 +420,24 @@ func (s *story) judgeEvents(t *testing.T, rep ops.Shutdown) {
 		case e.Type == ops.EventShutdownItem && !begun:
 			t.Fatalf("an item of %s ended before the phase began: %+v", p.Name, e)
 		case e.Type == ops.EventShutdownItem:
-			told++
+			items++
 		case e.Phase.State == ops.StepRunning && begun:
 			t.Fatalf("%s began twice", p.Name)
 		case e.Phase.State == ops.StepRunning:
 			begun = true
 		default:
-			if e.Phase.State != p.State || told != len(p.Items) {
-				t.Fatalf("%s ended as %s after %d of its items, the report says %s and %d", p.Name, e.Phase.State, told, p.State, len(p.Items))
+			if e.Phase.State != p.State || items != len(p.Items) {
+				t.Fatalf("%s ended as %s after %d of its items, the report says %s and %d", p.Name, e.Phase.State, items, p.State, len(p.Items))
 			}
-			next, begun, told = next+1, false, 0
+			next, begun, items = next+1, false, 0
 		}
 	}
 	if next != len(rep.Phases) {
-		t.Errorf("only %d of %d phases were told of", next, len(rep.Phases))
+		t.Errorf("only %d of %d phases were reported", next, len(rep.Phases))
 	}
 }
 
-// hungHandler is a log on a dead disk or a terminal that nobody reads.
+// hungHandler is a log on a dead disk or a terminal that is not read.
 type hungHandler struct{ release chan struct{} }
 
 func (h *hungHandler) Enabled(context.Context, slog.Level) bool { return true }

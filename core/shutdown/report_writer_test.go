@@ -40,7 +40,7 @@ func TestTheEventOfAPhaseCountsItsItems(t *testing.T) {
 }
 
 // What a stop tells of itself never costs it more than this.
-func TestWhatHangsBesideTheExecutorDelaysNothing(t *testing.T) {
+func TestWhatHangsOutsideTheExecutorDelaysNothing(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		o     func(c *cast) Options
@@ -96,8 +96,8 @@ func TestAPanicOfTheLogKeepsNothingFromTheFollowersNorTheOtherWayRound(t *testin
 		plan := Plan{[]Phase{{Name: "first", Budget: time.Second}, {Name: "second", Budget: time.Second}}}
 		r := Start(plan, Options{Exit: noExit(t), Log: slog.New(panicHandler{}), Observe: d.observe})
 		<-r.Done()
-		if n := len(d.told()); n != 5 { // two of each phase, and the end
-			t.Errorf("the follower was told of %d events, want 5", n)
+		if n := len(d.received()); n != 5 { // two of each phase, and the end
+			t.Errorf("the follower got %d events, want 5", n)
 		}
 		r = Start(plan, Options{Exit: noExit(t), Log: slog.New(slog.NewTextHandler(&b, nil)), Observe: func(Event) { panic("gone") }})
 		<-r.Done()

@@ -161,7 +161,7 @@ func TestRulesOfTheExecutor(t *testing.T) {
 			map[string]ops.StepState{"first": "timed_out", "first/1999": "timed_out", "next": "done"},
 			map[string]string{"first": "2000 of 2000 did not end in time"},
 		}},
-		{"A4: a budget of zero is no time, and says so: only what returns at once gets through", func(c *cast) []Phase {
+		{"A4: a budget of zero leaves no time, and says so: only what returns at once gets through", func(c *cast) []Phase {
 			p := one(0, takes("honours", time.Hour), c.hang("task", "hangs"), Item{Kind: "task", ID: "memory", Run: func(context.Context) error { return nil }})
 			return []Phase{{Name: "before", Budget: time.Second, List: items(takes("ok", 0))}, p, ok}
 		}, want{
@@ -172,7 +172,7 @@ func TestRulesOfTheExecutor(t *testing.T) {
 		{"S5: an opt-out of a phase's bound runs to its end", func(*cast) []Phase {
 			return []Phase{one(Unbounded, takes("x", 50*time.Millisecond)), ok}
 		}, want{50 * time.Millisecond, ops.ShutdownClean, 0, map[string]ops.StepState{"first/x": "done", "next": "done"}, nil}},
-		{"S5: an opt-out of a phase's bound is none of the plan's", func(c *cast) []Phase {
+		{"S5: an opt-out of a phase's bound is not one of the plan's", func(c *cast) []Phase {
 			return []Phase{one(Unbounded, c.hang("adapter", "x")), ok}
 		}, want{headroom - Slack - time.Second, ops.ShutdownIncomplete, 0, map[string]ops.StepState{"first": "timed_out", "next": "done"}, nil}},
 		{"S5: two adapters that hang at 0.2 s cost 0.2 s", func(c *cast) []Phase {
@@ -227,7 +227,7 @@ func TestALateResultIsIgnoredAndItsGoroutineCounted(t *testing.T) {
 		)}}}, Options{Exit: noExit(t)})
 		<-r.Done()
 		if n := abandoned(r); n != 1 {
-			t.Errorf("%d goroutines were left behind, want 1", n)
+			t.Errorf("%d goroutines were abandoned, want 1", n)
 		}
 		time.Sleep(10 * time.Second)
 		if n := abandoned(r); n != 0 {
@@ -491,10 +491,10 @@ func TestDetailsAreOneBoundedLineOfText(t *testing.T) {
 		{"control characters become blanks", "a\x00b\x1bc\x9bd\r\ne", "a b c?d  e"},
 		{"C1 in UTF-8 as well", "a\u009bb", "a b"},
 		{"bidi and line separators too", "a\u202eb\u2028c", "a b c"},
-		{"bytes that are no UTF-8 are marked", "a\xffb", "a?b"},
+		{"bytes that are not UTF-8 are marked", "a\xffb", "a?b"},
 		{"nothing is nothing", "", ""},
 		{"long text is cut between runes", strings.Repeat("é", 400), strings.Repeat("é", 150) + "…"},
-		{"long text that is no UTF-8 is cut too", strings.Repeat("\x80", 400), strings.Repeat("?", 296) + "…"},
+		{"long text that is not UTF-8 is cut too", strings.Repeat("\x80", 400), strings.Repeat("?", 296) + "…"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if got := clean(tt.in); got != tt.want {
@@ -504,5 +504,5 @@ func TestDetailsAreOneBoundedLineOfText(t *testing.T) {
 	}
 }
 
-// abandoned is how many goroutines are in an item, a listing or a Progress now: after Done, those left behind.
+// abandoned is how many goroutines are in an item, a listing or a Progress now: after Done, the abandoned ones.
 func abandoned(r *Run) int { return int(r.behind.Load()) }

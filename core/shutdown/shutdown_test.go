@@ -127,7 +127,7 @@ func (d *disk) saved() []ops.Shutdown {
 	return slices.Clone(d.saves)
 }
 
-func (d *disk) told() []Event {
+func (d *disk) received() []Event {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return slices.Clone(d.events)

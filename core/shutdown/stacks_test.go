@@ -16,7 +16,7 @@ import (
 func hangsOnPurpose(release <-chan struct{}) { <-release }
 
 // A9: of an item that says nothing the report says what its goroutine waits for, and in the end what it last waited for.
-func TestA9_AnItemThatSaysNothingIsToldByItsStack(t *testing.T) {
+func TestA9_AnItemThatSaysNothingIsDescribedByItsStack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
 		defer close(release)
@@ -43,7 +43,7 @@ func TestA9_AnItemThatSaysNothingIsToldByItsStack(t *testing.T) {
 	})
 }
 
-func TestTheStackThatTellsMostIsTold(t *testing.T) {
+func TestTheMostTellingStackIsReported(t *testing.T) {
 	const profile = `goroutine profile: total 4
 1 @ 0x1
 # labels: {"item":"adapter:dock", "phase":"adapters"}

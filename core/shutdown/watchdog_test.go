@@ -9,7 +9,7 @@ import (
 	"gatewaytui/core/ops"
 )
 
-// A8: whoever holds the executor's lock for ever does not hold the watchdog. In real time: virtual time stands still while
+// A8: a holder of the executor's lock does not block the watchdog. In real time: virtual time stands still while
 // a lock is held.
 func TestA8_TheWatchdogEndsTheProcessWhenTheExecutorItselfIsStuck(t *testing.T) {
 	c := newCast(t)

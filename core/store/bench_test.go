@@ -116,7 +116,7 @@ func BenchmarkOpenClose(b *testing.B) {
 	}
 }
 
-// BenchmarkResident reports what an open store with all of its connections costs in memory, beside the program itself.
+// BenchmarkResident reports what an open store with all of its connections costs in memory, without the program itself.
 func BenchmarkResident(b *testing.B) {
 	debug.FreeOSMemory()
 	before := resident(b)

@@ -15,7 +15,7 @@ import (
 	"modernc.org/sqlite"
 )
 
-// F1: rows that nobody would see are not acknowledged.
+// F1: rows that no reader would see are not acknowledged.
 func TestF1_WritesIntoADisplacedDatabaseAreRefused(t *testing.T) {
 	for name, displace := range map[string]func(t *testing.T, path string){
 		"the log was deleted": func(t *testing.T, path string) {

@@ -145,7 +145,7 @@ func TestACancelledReadEnds(t *testing.T) {
 	}
 }
 
-func TestCloseIsBoundedByItsContextWhateverAReaderDoes(t *testing.T) {
+func TestCloseIsBoundedByItsContextForAnyReader(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir)
 	if err := s.PutSession(t.Context(), session("cli:local", "s1")); err != nil {
@@ -168,7 +168,7 @@ func TestCloseIsBoundedByItsContextWhateverAReaderDoes(t *testing.T) {
 	mustWrite(t, next, "next life")
 	close(release)
 	if err := <-ended; !errors.Is(err, ErrClosed) {
-		t.Errorf("the read that was left behind ended with %v", err)
+		t.Errorf("the abandoned read ended with %v", err)
 	}
 	shut(t, s)
 }

@@ -26,7 +26,7 @@ func filled(t *testing.T, dir string) string {
 	return filepath.Join(dir, "gateway.db")
 }
 
-// F8: a damaged database is named as such, kept, and moved aside on demand; what is sound is opened without a word.
+// F8: a damaged database is named as such, kept, and quarantined on demand; a sound one is opened without a warning.
 func TestF8_ADamagedDatabaseIsNamedAndKept(t *testing.T) {
 	const page = 4096
 	for _, tc := range []struct {
@@ -35,7 +35,7 @@ func TestF8_ADamagedDatabaseIsNamedAndKept(t *testing.T) {
 		damaged bool
 	}{
 		{"a sound one", func([]byte) {}, false},
-		{"one whose beginning is another file's", func(db []byte) { copy(db, "%PDF-1.7 and so on, which is no SQLite") }, true},
+		{"one whose beginning is another file's", func(db []byte) { copy(db, "%PDF-1.7 and so on, which is not SQLite") }, true},
 		{"one with a page of noise", func(db []byte) {
 			for i := range page {
 				db[5*page+i] = byte(i*7 + 3)
@@ -65,10 +65,10 @@ func TestF8_ADamagedDatabaseIsNamedAndKept(t *testing.T) {
 					t.Fatalf("the copy at %s is another, %v", copied, err)
 				}
 			}
-			aside, err := QuarantineFile(path, noon.Add(time.Hour))
+			to, err := QuarantineFile(path, noon.Add(time.Hour))
 			must(t, err)
-			if kept, err := os.ReadFile(aside); err != nil || string(kept) != string(db) {
-				t.Fatalf("what was set aside at %s is another, %v", aside, err)
+			if kept, err := os.ReadFile(to); err != nil || string(kept) != string(db) {
+				t.Fatalf("what was quarantined at %s is another, %v", to, err)
 			}
 			fresh, err := Open(context.Background(), Options{Path: path, Verify: true})
 			must(t, err)

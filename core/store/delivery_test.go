@@ -21,7 +21,7 @@ func arrived(id, dedupe string) Inbox {
 	return Inbox{ID: id, Dedupe: dedupe, Session: "chat:dm:1", Adapter: "chat", Target: "1", User: "maria", Text: "hello", At: noon, State: InboxWaiting}
 }
 
-// E15: a message is taken once, whatever its platform delivers, in this life and in later ones; one that was refused may
+// E15: a message is taken once, for any number of deliveries, in this life and in later ones; one that was refused may
 // come again.
 func TestE15_AMessageIsTakenOnce(t *testing.T) {
 	dir := t.TempDir()

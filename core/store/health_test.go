@@ -149,7 +149,7 @@ func TestATruncatedDatabaseIsNoticed(t *testing.T) {
 }
 
 // Another process may empty the -wal, or compact the database: nothing is missing then.
-func TestAShorterFileThatMissesNothingIsNoDamage(t *testing.T) {
+func TestAShorterFileThatMissesNothingIsNotDamage(t *testing.T) {
 	for _, sql := range []string{"PRAGMA wal_checkpoint(TRUNCATE)", "VACUUM"} {
 		t.Run(sql, func(t *testing.T) {
 			s := open(t, t.TempDir())

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// S8, S17: whoever was killed holds nothing, and what it acknowledged is there.
+// S8, S17: a killed process holds nothing, and what it acknowledged is there.
 func TestS17_AfterSIGKILLEveryAcknowledgedRowIsThereAndTheNextWriteIsImmediate(t *testing.T) {
 	dir := t.TempDir()
 	var acknowledged []string // "session turn"

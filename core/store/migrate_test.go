@@ -168,11 +168,11 @@ func TestTheDatabaseOfANewerGatewayIsRefusedAndLeftAlone(t *testing.T) {
 func TestWhatCannotBeOpenedIsSaid(t *testing.T) {
 	dir := t.TempDir()
 	garbage := filepath.Join(dir, "garbage.db")
-	if err := os.WriteFile(garbage, []byte(strings.Repeat("this is no database ", 500)), 0o600); err != nil {
+	if err := os.WriteFile(garbage, []byte(strings.Repeat("this is not a database ", 500)), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for name, tc := range map[string]struct{ path, says string }{
-		"a file that is no database":      {garbage, "not a database"},
+		"a file that is not a database":   {garbage, "not a database"},
 		"a directory that is not there":   {filepath.Join(dir, "missing", "gateway.db"), "unable to open"},
 		"a directory in the file's place": {dir, "not a regular file"},
 	} {
@@ -190,8 +190,8 @@ func TestWhatCannotBeOpenedIsSaid(t *testing.T) {
 	}
 }
 
-// Contract 2: every file 0600, whatever the umask.
-func TestTheFilesArePrivateWhateverTheUmask(t *testing.T) {
+// Contract 2: every file 0600, under any umask.
+func TestTheFilesArePrivateUnderAnyUmask(t *testing.T) {
 	for _, umask := range []int{0, 0o077, 0o277} {
 		t.Run(fmt.Sprintf("%04o", umask), func(t *testing.T) {
 			dir := t.TempDir()

@@ -16,7 +16,7 @@ import (
 	"gatewaytui/core/ops"
 )
 
-// tamper runs statements on a database that nobody has open, as a program would that is bound by none of its rules.
+// tamper runs statements on a closed database, as a program would that obeys none of its rules.
 func tamper(t testing.TB, path string, statements ...string) {
 	t.Helper()
 	loose := []string{
@@ -32,14 +32,14 @@ func tamper(t testing.TB, path string, statements ...string) {
 	}
 }
 
-// quarantined are the rows that were set aside, as "table why".
+// quarantined are the rows that were quarantined, as "table why".
 func quarantined(t testing.TB, s *Store) (rows []string, full []string) {
 	t.Helper()
 	err := s.read(context.Background(), "read the quarantine", "SELECT source, row, why FROM quarantine ORDER BY seq", nil, func(r *sql.Rows) error {
 		var source, row, why string
 		err := r.Scan(&source, &row, &why)
 		if !json.Valid([]byte(row)) {
-			t.Errorf("the row of %s is no JSON: %s", source, row)
+			t.Errorf("the row of %s is not JSON: %s", source, row)
 		}
 		rows, full = append(rows, source+": "+why), append(full, row)
 		return err
@@ -60,9 +60,9 @@ const (
 	newTurn    = `INSERT INTO turns (id, session_id, life, started_at, state, reason, tokens_in, tokens_out) VALUES `
 )
 
-// Issue 4, "Bad input": a row that cannot be true is kept and named, nothing is done for it, and the rows beside it are
+// Issue 4, "Bad input": an invalid row is kept and named, nothing is done for it, and the rows next to it are
 // what they were.
-func TestARowThatCannotBeTrueIsSetAside(t *testing.T) {
+func TestAnInvalidRowIsQuarantined(t *testing.T) {
 	future := fmt.Sprint(time.Now().Add(48 * time.Hour).UnixMicro())
 	for _, tc := range []struct{ name, row, table, says string }{
 		{"a process whose pid is zero", newProcess + `('l', 0, 1, 'b', 's', 'c', 'turn', 1, '')`, "processes", "pid is 0"},
@@ -80,7 +80,7 @@ func TestARowThatCannotBeTrueIsSetAside(t *testing.T) {
 		{"a life that began after the year 9999", newLife + `('l', 5, 1, 'b', 'v', 9000000000000000000, 'running', '', '', '')`, "lives", "started_at"},
 		{"a report that is cut off", `INSERT INTO shutdowns (id, life, report) VALUES ('s', 'l', '{"id":"s","phases":[{"na')`, "shutdowns", "report"},
 		{"a report that is bytes", `INSERT INTO shutdowns (id, life, report) VALUES ('s', 'l', x'00ff')`, "shutdowns", "report"},
-		{"a report with a time that is none", `INSERT INTO shutdowns (id, life, report) VALUES ('s', 'l', '{"id":"s","started_at":"noon"}')`, "shutdowns", "report"},
+		{"a report with an invalid time", `INSERT INTO shutdowns (id, life, report) VALUES ('s', 'l', '{"id":"s","started_at":"noon"}')`, "shutdowns", "report"},
 		{"a message in an unknown state", newInbox + `('m', 'd', 'chat:dm:1', 'chat', '1', 'u', 'hello', 1, 'lost')`, "inbox", "state"},
 		{"a message for no session", newInbox + `('m', 'd', '', 'chat', '1', 'u', 'hello', 1, 'waiting')`, "inbox", "session is empty"},
 		{"a message whose text is a number", newInbox + `('m', 'd', 'chat:dm:1', 'chat', '1', 'u', x'68', 1, 'waiting')`, "inbox", "text is not text"},
@@ -110,7 +110,7 @@ func TestARowThatCannotBeTrueIsSetAside(t *testing.T) {
 			must(t, s.Close(ctx))
 			tamper(t, path, tc.row)
 
-			s, err = Open(ctx, Options{Path: path, Verify: true}) // what a row says is no damage of the file
+			s, err = Open(ctx, Options{Path: path, Verify: true}) // an invalid row is not damage of the file
 			must(t, err)
 			defer shut(t, s)
 			kept := 0
@@ -120,7 +120,7 @@ func TestARowThatCannotBeTrueIsSetAside(t *testing.T) {
 			}
 			found, err := s.QuarantineRows(ctx, append(AtStart, OfSessions...), time.Now())
 			if err != nil || len(found) != 1 || found[0].Table != tc.table || !strings.Contains(found[0].Why, tc.says) {
-				t.Fatalf("set aside are %v, %v; want one of %s that says %q", found, err, tc.table, tc.says)
+				t.Fatalf("quarantined are %v, %v; want one of %s that says %q", found, err, tc.table, tc.says)
 			}
 			if rows, _ := quarantined(t, s); len(rows) != 1 || rows[0] != tc.table+": "+found[0].Why {
 				t.Errorf("the quarantine holds %q", rows)
@@ -171,7 +171,7 @@ func TestASessionThatCannotBeTrueKeepsItsConversation(t *testing.T) {
 	s = open(t, dir)
 	found, err := s.QuarantineRows(ctx, OfSessions, noon)
 	if err != nil || len(found) != 1 || found[0].Name != v.Key {
-		t.Fatalf("set aside are %v, %v", found, err)
+		t.Fatalf("quarantined are %v, %v", found, err)
 	}
 	got, current, err := s.CurrentSession(ctx, v.Key)
 	if err != nil || !current || got.ID != "s0" || got.State != ops.SessionInterrupted || got.TokensOut != 0 || !got.CreatedAt.Equal(noon) {
@@ -185,7 +185,7 @@ func TestASessionThatCannotBeTrueKeepsItsConversation(t *testing.T) {
 	}
 }
 
-// Whatever a column holds, judging it ends with a word or without one, and what is passed can be read.
+// For any column, the check ends with a reason or without one, and what passes can be read.
 func FuzzJudge(f *testing.F) {
 	f.Add(int64(0), "", []byte(nil), uint8(0))
 	f.Add(int64(-1), "{", []byte("x"), uint8(1))

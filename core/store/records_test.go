@@ -84,7 +84,7 @@ func TestPagesOfLivesHoldEachLifeOnceWhileMoreAreWritten(t *testing.T) {
 		t.Errorf("(-want +read):\n%s", diff)
 	}
 	if _, _, err := s.Lives(t.Context(), 10, "x'); DROP TABLE lives"); !ops.HasCode(err, ops.CodeInvalid) {
-		t.Errorf("a cursor that is none was answered %v", err)
+		t.Errorf("an invalid cursor was answered %v", err)
 	}
 }
 

@@ -15,7 +15,7 @@ import (
 
 // HF31: what no gateway made is not obeyed. Triggers, views and indexes are dropped and kept, tables stay, and every row of
 // ours is there.
-func TestHF31_AForeignSchemaIsSetAside(t *testing.T) {
+func TestHF31_AForeignSchemaIsQuarantined(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir)
 	mustWrite(t, s, "first")
@@ -94,7 +94,7 @@ func TestHF31_ATableThatIsNotOursIsRefusedByName(t *testing.T) {
 	}
 }
 
-// The schema of a file is not trusted, and no statement writes it behind SQLite's back.
+// The schema of a file is not trusted, and no statement writes it except through SQLite.
 func TestHF31_ConnectionsAreDefensive(t *testing.T) {
 	s := open(t, t.TempDir())
 	for name, db := range map[string]*sql.DB{"readers": s.readers, "a writer": connectionPool(t, s.path)} {
@@ -111,7 +111,7 @@ func TestHF31_ConnectionsAreDefensive(t *testing.T) {
 }
 
 // The text that a start compares the schema with is what the migrations make, so that a start needs no database in memory,
-// and its objects can be told apart.
+// and its objects can be distinguished.
 func TestHF31_TheCurrentSchemaIsKnownByItsText(t *testing.T) {
 	want := schemaInMemory(t)
 	golden.Check(t, "schema.sql", textOf(want))

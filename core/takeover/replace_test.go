@@ -122,7 +122,7 @@ func held(t *testing.T, home *instance.Home) *instance.HeldError {
 	t.Helper()
 	lock, err := home.Acquire(nextRecord())
 	if err == nil {
-		t.Fatal(errors.Join(errors.New("nobody holds the home"), lock.Release()))
+		t.Fatal(errors.Join(errors.New("no process holds the home"), lock.Release()))
 	}
 	refusal, ok := errors.AsType[*instance.HeldError](err)
 	if !ok {
@@ -131,14 +131,14 @@ func held(t *testing.T, home *instance.Home) *instance.HeldError {
 	return refusal
 }
 
-// B2: a holder is asked, then told with growing force, each within its bound; the last one is KILL, and it comes only when
+// B2: a holder is asked, then signalled with growing force, each within its bound; the last one is KILL, and it comes only when
 // everything else had its time.
 func TestB2_ATakeoverGrowsStrongerWithinItsBounds(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
 		onTerm string
 		stop   bool // SIGSTOP beforehand
-		silent bool // its socket listens, and nobody answers
+		silent bool // its socket listens, and does not answer
 		code   int  // the holder's; -1 is by KILL
 		terms  int
 		said   []Progress
@@ -148,11 +148,11 @@ func TestB2_ATakeoverGrowsStrongerWithinItsBounds(t *testing.T) {
 			said: []Progress{Replacing{Bound: 400 * time.Millisecond, Force: 1900 * time.Millisecond}, Escalating{Signal: syscall.SIGTERM}, Escalating{Signal: syscall.SIGKILL}},
 		},
 		{
-			name: "one that does not answer either is let go on, told, and killed", onTerm: ":", silent: true, code: -1, terms: 4,
+			name: "one that does not answer either is continued, signalled, and killed", onTerm: ":", silent: true, code: -1, terms: 4,
 			said: []Progress{NoAnswer{}, Waiting{}, Escalating{Signal: syscall.SIGKILL}},
 		},
-		{name: "one that ends when it is told ends by itself", onTerm: "exit 7", code: 7, terms: 1},
-		{name: "one that ends when it is told again is not killed", onTerm: "[ $n = 3 ] && exit 8", code: 8, terms: 3, said: []Progress{Escalating{Signal: syscall.SIGTERM}}},
+		{name: "one that ends at the first signal ends by itself", onTerm: "exit 7", code: 7, terms: 1},
+		{name: "one that ends at a repeated signal is not killed", onTerm: "[ $n = 3 ] && exit 8", code: 8, terms: 3, said: []Progress{Escalating{Signal: syscall.SIGTERM}}},
 		{name: "one that is stopped is let go on and ends by itself", onTerm: "exit 9", stop: true, code: 9, terms: 1},
 		{name: "one that is stopped and does not answer ends by itself", onTerm: "exit 9", stop: true, silent: true, code: 9, terms: 1, said: []Progress{NoAnswer{}}},
 	} {
@@ -212,8 +212,8 @@ func TestB2_ATakeoverGrowsStrongerWithinItsBounds(t *testing.T) {
 	}
 }
 
-// B11, B13: whoever the pid file names, without being the one that holds this home, is neither asked nor signalled.
-func TestB11_AStrangerInThePIDFileIsNeverSignalled(t *testing.T) {
+// B11, B13: a process that the pid file names, and that does not hold this home, is neither asked nor signalled.
+func TestB11_AnotherProcessInThePIDFileIsNeverSignalled(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
 		change func(*instance.Record)
@@ -224,14 +224,14 @@ func TestB11_AStrangerInThePIDFileIsNeverSignalled(t *testing.T) {
 		{"of another boot", func(r *instance.Record) { r.BootID = "another-boot" }, true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			stranger := exec.Command("sleep", "1000")
-			if err := stranger.Start(); err != nil {
+			other := exec.Command("sleep", "1000")
+			if err := other.Start(); err != nil {
 				t.Fatal(err)
 			}
-			t.Cleanup(func() { _ = stranger.Process.Kill(); _ = stranger.Wait() })
+			t.Cleanup(func() { _ = other.Process.Kill(); _ = other.Wait() })
 			home := newHome(t)
 			h := hold(t, home, "exit 7")
-			record := recordOf(t, stranger.Process.Pid, home.Socket())
+			record := recordOf(t, other.Process.Pid, home.Socket())
 			tc.change(&record)
 			h.note(t, record)
 			r := Replacement{Home: home, Held: &instance.HeldError{Home: home.Dir(), Holder: record}, Record: nextRecord, Began: time.Now(), Progress: func(Progress) {}}
@@ -245,8 +245,8 @@ func TestB11_AStrangerInThePIDFileIsNeverSignalled(t *testing.T) {
 					t.Error(err)
 				}
 			}
-			if !living(stranger.Process.Pid) || !living(h.Process.Pid) || h.terms(t) > 0 {
-				t.Errorf("the stranger lives: %v, the holder: %v; the holder saw %d TERM", living(stranger.Process.Pid), living(h.Process.Pid), h.terms(t))
+			if !living(other.Process.Pid) || !living(h.Process.Pid) || h.terms(t) > 0 {
+				t.Errorf("the other process lives: %v, the holder: %v; the holder saw %d TERM", living(other.Process.Pid), living(h.Process.Pid), h.terms(t))
 			}
 		})
 	}
@@ -339,7 +339,7 @@ func (h *heard) await(wanted func(Progress) bool) error {
 	}
 }
 
-// newHome is a home with a path that is short enough for a socket, whatever the test is called.
+// newHome is a home with a path that is short enough for a socket, for a test of any name.
 func newHome(t *testing.T) *instance.Home {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "gw")

@@ -7,7 +7,7 @@ import (
 
 const canary = "c4nary-Hunter2-Zx81qq"
 
-// botCanary has the shape of a Telegram bot token and is none.
+// botCanary has the shape of a Telegram bot token and is not one.
 const botCanary = "7123456789:AAE-c4naryc4naryc4naryc4naryc4nary"
 
 // TestI1_RedactMasksSecrets: in every line the canary is the secret, and only it goes.

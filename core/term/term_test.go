@@ -59,7 +59,7 @@ func TestCleanIsBounded(t *testing.T) {
 		{"what fits of other scripts is whole", "日本語", 3, "日本語"},
 		{"what is dropped does not count", "ab\u200b\u200b\u200bcd", 4, "abcd"},
 		{"what is replaced counts once", "\x1b\x1b\x1b\x1b\x1b", 3, "␛␛…"},
-		{"a negative bound is none", "abcde", -1, "abcde"},
+		{"a negative bound is no bound", "abcde", -1, "abcde"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if got := Clean(c.in, c.max); got != c.want {

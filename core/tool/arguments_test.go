@@ -22,9 +22,9 @@ func TestDecode_NamesWhatIsWrong(t *testing.T) {
 		name, in string
 		want     string // in the error; empty for none
 	}{
-		{"nothing at all is no arguments", ``, ``},
-		{"null is no arguments", ` null `, ``},
-		{"an empty object is no arguments", `{}`, ``},
+		{"an empty text has no arguments", ``, ``},
+		{"null has no arguments", ` null `, ``},
+		{"an empty object has no arguments", `{}`, ``},
 		{"every kind is read", `{"text":"a","flag":true,"number":1.5,"whole":3,"list":["x"]}`, ``},
 		{"an unknown argument is named with those there are", `{"texd":"a"}`, `unknown argument "texd"; this tool takes text, flag, number, whole, list`},
 		{"another case is another name", `{"TEXT":"a"}`, `unknown argument "TEXT"`},
@@ -57,12 +57,12 @@ func FuzzDecode(f *testing.F) {
 	f.Fuzz(func(t *testing.T, in []byte) {
 		var got sample
 		err := decode(in, &got)
-		if in := bytes.TrimSpace(in); err == nil && len(in) > 0 && !json.Valid(in) { // blanks are no arguments
+		if in := bytes.TrimSpace(in); err == nil && len(in) > 0 && !json.Valid(in) { // blanks have no arguments
 			t.Errorf("took %q, which is not JSON", in)
 		}
 		if err != nil {
-			if told := errorText(err); !json.Valid([]byte(told)) || !utf8.ValidString(told) {
-				t.Errorf("the model would be told %q", told)
+			if text := errorText(err); !json.Valid([]byte(text)) || !utf8.ValidString(text) {
+				t.Errorf("the model would get %q", text)
 			}
 		}
 	})

@@ -73,11 +73,11 @@ func TestProcess_WritesToATerminal(t *testing.T) {
 	}
 }
 
-// What one session has is not another's to see or to end, and no pid of the machine is.
+// What one session has is not another's to see or to end, and neither is a pid of the machine.
 func TestProcess_AnotherSessionsIsNotThere(t *testing.T) {
 	b := newBench(t)
 	theirs := b.background("exec sleep 1000", as("other"))
-	pids := map[string]int{"another session's": theirs, "pid 1": 1, "our own": os.Getpid(), "our parent": os.Getppid(), "below zero": -1, "of nobody": 1 << 30}
+	pids := map[string]int{"another session's": theirs, "pid 1": 1, "our own": os.Getpid(), "our parent": os.Getppid(), "below zero": -1, "an unused one": 1 << 30}
 	for whose, pid := range pids {
 		for _, action := range actionNames()[1:] {
 			a := b.act(map[string]any{"action": action, "pid": pid, "data": "x", "timeout": 0.01})
@@ -97,7 +97,7 @@ func TestProcess_AnotherSessionsIsNotThere(t *testing.T) {
 // What outlived its own tree without being seen is the session's by its marker, and can be ended by its pid (C10, C11).
 func TestC11_AnOrphanOfTheSessionCanBeEnded(t *testing.T) {
 	b := newBench(t)
-	// It does not say which spawn it comes from: unless a scan saw it below its parent, it belongs to no tree of ours.
+	// It does not say which spawn it comes from: unless a scan saw it below its parent, it belongs to no tracked tree.
 	b.background(`(env -u GATEWAYTUI_SPAWN setsid bash -c 'while kill -0 '$$' 2>/dev/null; do sleep 0.01; done; echo $$ >pid; exec sleep 1000' </dev/null >&- 2>&- &); exit 0`)
 	orphan := saidPID(t, b.opts.Workdir+"/pid")
 	if a := b.act(map[string]any{"action": "kill", "pid": orphan}, as("other")); a.Error == "" {
@@ -131,7 +131,7 @@ func TestProcess_AWrongCallGetsOneClearSentence(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			b := &bench{T: t, registry: b.registry, opts: b.opts, process: b.process}
 			if a := b.act(tt.args); !strings.Contains(a.Error, tt.want) || strings.Contains(a.Error, "\n") {
-				t.Errorf("the model is told %q, want %q", a.Error, tt.want)
+				t.Errorf("the model gets %q, want %q", a.Error, tt.want)
 			}
 		})
 	}
@@ -177,9 +177,9 @@ func FuzzProcess(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, in []byte) {
 		b := newBench(t)
-		told := NewSet(b.opts.OutputLimit, b.process).Run(t.Context(), "process", Call{Session: "s", Arguments: in, Progress: func(string) {}})
-		if a := b.read(told); (a.Error == "") == (a.Processes == nil) {
-			t.Errorf("%q is told %q", in, told)
+		text := NewSet(b.opts.OutputLimit, b.process).Run(t.Context(), "process", Call{Session: "s", Arguments: in, Progress: func(string) {}})
+		if a := b.read(text); (a.Error == "") == (a.Processes == nil) {
+			t.Errorf("%q gets %q", in, text)
 		}
 	})
 }

@@ -36,15 +36,15 @@ func TestSet_EveryCallIsAnAnswerToTheModel(t *testing.T) {
 		answers("ok", "the second of one name"),
 	)
 	for _, tt := range []struct{ name, tool, want string }{
-		{"a result is told as it is", "ok", "fine"},
-		{"an error is told", "fails", `{"error":"no <such> \"file\""}`},
-		{"a panic is told", "panics", `{"error":"the tool panics failed: panic: nil map"}`},
-		{"an unknown tool is told with those there are", "rm", `{"error":"unknown tool \"rm\"; available: ok, fails, panics, garbage, long"}`},
+		{"a result is returned as it is", "ok", "fine"},
+		{"an error is returned", "fails", `{"error":"no <such> \"file\""}`},
+		{"a panic is returned", "panics", `{"error":"the tool panics failed: panic: nil map"}`},
+		{"an unknown tool is answered with the known ones", "rm", `{"error":"unknown tool \"rm\"; available: ok, fails, panics, garbage, long"}`},
 		{"broken UTF-8 is fixed", "garbage", "a\uFFFD\x00b"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if got := s.Run(t.Context(), tt.tool, Call{}); got != tt.want {
-				t.Errorf("told %q, want %q", got, tt.want)
+				t.Errorf("got %q, want %q", got, tt.want)
 			}
 		})
 	}
@@ -58,7 +58,7 @@ func TestSet_EveryCallIsAnAnswerToTheModel(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		if got := s.Run(ctx, "fails", Call{}); !strings.Contains(got, "may or may not have taken effect") {
-			t.Errorf("told %q", got)
+			t.Errorf("got %q", got)
 		}
 	})
 }

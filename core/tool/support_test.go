@@ -107,17 +107,17 @@ type answer struct {
 	Error       string           `json:"error"`
 }
 
-// read reads what a model was told; it is one JSON object, in bounds, and nothing in it acts on a terminal.
-func (b *bench) read(told string) answer {
+// read reads what a model got; it is one JSON object, in bounds, and nothing in it acts on a terminal.
+func (b *bench) read(text string) answer {
 	b.Helper()
-	dec := json.NewDecoder(strings.NewReader(told))
+	dec := json.NewDecoder(strings.NewReader(text))
 	dec.DisallowUnknownFields()
 	var a answer
 	if err := dec.Decode(&a); err != nil || dec.More() {
-		b.Fatalf("the model is told %q: %v", told, err)
+		b.Fatalf("the model gets %q: %v", text, err)
 	}
-	if len(told) > max(b.opts.OutputLimit, minLimit) || !utf8.ValidString(told) || strings.ContainsFunc(told, unicode.IsControl) {
-		b.Errorf("the model is told %d bytes: %q", len(told), told)
+	if len(text) > max(b.opts.OutputLimit, minLimit) || !utf8.ValidString(text) || strings.ContainsFunc(text, unicode.IsControl) {
+		b.Errorf("the model gets %d bytes: %q", len(text), text)
 	}
 	return a
 }
@@ -144,7 +144,7 @@ func (b *bench) background(command string, change ...func(*Call)) int {
 
 func as(session string) func(*Call) { return func(c *Call) { c.Session = session } }
 
-// lives reports whether a process has this pid and is no zombie.
+// lives reports whether a process has this pid and is not a zombie.
 func lives(pid int) bool {
 	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {

@@ -30,7 +30,7 @@ func TestTerminal_TellsOutputAndExitCode(t *testing.T) {
 		{"one that says nothing", `true`, "", 0},
 		{"a command that does not exist", `exec no-such-command 2>/dev/null`, "", 127},
 		{"one that reads: there is no input", `read x || echo none`, "none\n", 0},
-		{"output that is no text", `printf 'a\xffb\e[31m\x9b\x00'`, "a\uFFFDb\x1b[31m\uFFFD\x00", 0},
+		{"output that is not text", `printf 'a\xffb\e[31m\x9b\x00'`, "a\uFFFDb\x1b[31m\uFFFD\x00", 0},
 		{"what acts on a terminal as one character", `printf '\xc2\x9b2J\x7f'`, "\u009b2J\x7f", 0},
 		{"what browsers escape", `echo '<a href="x">&'`, "<a href=\"x\">&\n", 0},
 	} {
@@ -47,7 +47,7 @@ func TestTerminal_TellsOutputAndExitCode(t *testing.T) {
 	}
 }
 
-func TestTerminal_RunsWhereItIsTold(t *testing.T) {
+func TestTerminal_RunsInTheNamedFolder(t *testing.T) {
 	b := newBench(t)
 	below := filepath.Join(b.opts.Workdir, "below")
 	elsewhere := t.TempDir()
@@ -94,7 +94,7 @@ func TestTerminal_AWrongCallGetsOneClearSentence(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			b := &bench{T: t, registry: b.registry, opts: b.opts, terminal: b.terminal}
 			if a := b.run(tt.args); !strings.Contains(a.Error, tt.want) || strings.Contains(a.Error, "\n") {
-				t.Errorf("the model is told %q, want %q", a.Error, tt.want)
+				t.Errorf("the model gets %q, want %q", a.Error, tt.want)
 			}
 			if n := b.registry.Count(); n != 0 {
 				t.Errorf("%d processes were started", n)
@@ -103,7 +103,7 @@ func TestTerminal_AWrongCallGetsOneClearSentence(t *testing.T) {
 	}
 }
 
-// A command that leaves somebody on its pipe answers as soon as it has ended, says what it left, and the turn's end takes
+// A command that leaves a process on its pipe answers as soon as it has ended, says what it left, and the turn's end takes
 // it (C6, C9).
 func TestC6_AGrandchildOnThePipeDoesNotHoldTheTurn(t *testing.T) {
 	for _, tt := range []struct{ name, command string }{
@@ -151,7 +151,7 @@ func TestC5_TheLimitEndsTheWholeTree(t *testing.T) {
 				t.Errorf("%+v", a)
 			}
 			if want := "it ran for longer than 1s; it was ended with everything that it started"; a.Error != want {
-				t.Errorf("the model is told %q, want %q", a.Error, want)
+				t.Errorf("the model gets %q, want %q", a.Error, want)
 			}
 			if pid := saidPID(t, filepath.Join(b.opts.Workdir, "pid")); lives(pid) {
 				t.Errorf("pid %d lives on", pid)
@@ -199,14 +199,14 @@ func TestTerminal_AnInterruptEndsTheForegroundAlone(t *testing.T) {
 	b := newBench(t)
 	background := b.background("exec sleep 1000")
 	ctx, cancel := context.WithCancel(t.Context())
-	told := make(chan string, 1)
+	result := make(chan string, 1)
 	began := time.Now()
 	go func() {
-		told <- b.call(ctx, b.terminal, map[string]any{"command": `setsid sleep 1000 & echo $! >pid; echo begun; wait`})
+		result <- b.call(ctx, b.terminal, map[string]any{"command": `setsid sleep 1000 & echo $! >pid; echo begun; wait`})
 	}()
 	pid := saidPID(t, filepath.Join(b.opts.Workdir, "pid"))
 	cancel()
-	a := b.read(<-told)
+	a := b.read(<-result)
 	if took := time.Since(began); took > b.opts.Timeout/2 {
 		t.Errorf("it took %v", took)
 	}
@@ -219,16 +219,16 @@ func TestTerminal_AnInterruptEndsTheForegroundAlone(t *testing.T) {
 	if !lives(background) {
 		t.Error("the background process was ended as well")
 	}
-	if told := b.call(ctx, b.terminal, map[string]any{"command": "sleep 1000"}); !strings.Contains(told, "interrupted") {
-		t.Errorf("a call after the interrupt: %q", told)
+	if text := b.call(ctx, b.terminal, map[string]any{"command": "sleep 1000"}); !strings.Contains(text, "interrupted") {
+		t.Errorf("a call after the interrupt: %q", text)
 	}
-	if told := b.call(ctx, b.terminal, map[string]any{"command": "sleep 1000", "background": true}); !strings.Contains(told, "interrupted") {
-		t.Errorf("a background call after the interrupt: %q", told)
+	if text := b.call(ctx, b.terminal, map[string]any{"command": "sleep 1000", "background": true}); !strings.Contains(text, "interrupted") {
+		t.Errorf("a background call after the interrupt: %q", text)
 	}
 	eventually.True(t, "only the first background process is left", func() bool { return b.registry.Count() == 1 })
 }
 
-// A command that somebody else's signal ended asks whether the turn ends with it; one that ended by itself does not (C12).
+// A command that a signal from outside ended asks whether the turn ends with it; one that ended by itself does not (C12).
 func TestC12_ASignalOfOthersIsAskedAbout(t *testing.T) {
 	for _, tt := range []struct {
 		name, command string
@@ -284,7 +284,7 @@ func TestC17_TheSameBackgroundCommandTwiceIsNoted(t *testing.T) {
 	if a := b.run(map[string]any{"command": "exec sleep 1000", "background": true, "workdir": t.TempDir()}); a.Note != "" {
 		t.Errorf("one in another directory: %q", a.Note)
 	}
-	for _, row := range b.registry.SessionRows("s") { // what the operator is shown is what the model was told
+	for _, row := range b.registry.SessionRows("s") { // the operator sees what the model got
 		want := 0
 		if row.PID == second.PID {
 			want = first.PID
@@ -310,7 +310,7 @@ func TestTerminal_IsRefusedWhileTheGatewayStops(t *testing.T) {
 	}
 }
 
-// A silent command is no progress, a command that writes is (D13).
+// A silent command makes no progress, a command that writes does (D13).
 func TestD13_OutputIsProgress(t *testing.T) {
 	b := newBench(t)
 	count := func(command string) int {
@@ -323,7 +323,7 @@ func TestD13_OutputIsProgress(t *testing.T) {
 	}
 }
 
-// Whatever a model writes, it is told one JSON object in bounds, and nothing is left running that it does not know of.
+// For any arguments a model gets one JSON object in bounds, and nothing is left running that it does not know of.
 func FuzzTerminal(f *testing.F) {
 	for _, s := range []string{
 		`{"command":"true"}`, `{"command":"echo x","timeout":1e-9}`, `{"command":"exit 1","background":true}`, `{"command":"true","pty":true}`,
@@ -345,12 +345,12 @@ func FuzzTerminal(f *testing.F) {
 			}
 		}
 		b := newBench(t, func(o *Options) { o.Timeout = time.Second })
-		told := NewSet(b.opts.OutputLimit, b.terminal).Run(t.Context(), "terminal", Call{
+		text := NewSet(b.opts.OutputLimit, b.terminal).Run(t.Context(), "terminal", Call{
 			Session: "s", Turn: "t", Arguments: in, Progress: func(string) {},
 		})
-		a := b.read(told)
+		a := b.read(text)
 		if (a.Error == "") == (a.PID == 0) && !a.TimedOut {
-			t.Errorf("%q is told %q", in, told)
+			t.Errorf("%q gets %q", in, text)
 		}
 	})
 }

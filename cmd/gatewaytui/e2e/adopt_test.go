@@ -71,6 +71,6 @@ func TestC10_ABackgroundCommandIsAdopted(t *testing.T) {
 		t.Errorf("the stop ended with %d", code)
 	}
 	if left := marked(t, first); len(left) > 0 {
-		t.Errorf("left behind by the stop:\n%s", strings.Join(left, "\n"))
+		t.Errorf("still running after the stop:\n%s", strings.Join(left, "\n"))
 	}
 }

@@ -60,8 +60,8 @@ func (g *gateway) lastEnd() (outcome, reason string) {
 	return s.LastEnd.Outcome, s.LastEnd.Reason
 }
 
-// asideTexts are the contents of the files that were set aside.
-func asideTexts(t *testing.T, home string) []string {
+// quarantinedTexts are the contents of the quarantined files.
+func quarantinedTexts(t *testing.T, home string) []string {
 	t.Helper()
 	paths, err := filepath.Glob(filepath.Join(home, "aside", "*"))
 	if err != nil {
@@ -120,7 +120,7 @@ func TestA19_FilesThatCannotBeReadStopNoStart(t *testing.T) {
 					t.Errorf("%s is named in the log: %v, in status:\n%s", name, logged, out)
 				}
 			}
-			kept := asideTexts(t, home)
+			kept := quarantinedTexts(t, home)
 			for name, text := range files {
 				found := false
 				for _, k := range kept {
@@ -153,9 +153,9 @@ func TestA19_FilesThatCannotBeReadStopNoStart(t *testing.T) {
 	}
 }
 
-// Issue 4, "Bad input": rows that cannot be true stop no start and are not acted upon: whatever the journal says of a
-// process that is not ours, it lives on.
-func TestRowsThatCannotBeTrueStopNoStart(t *testing.T) {
+// Issue 4, "Bad input": invalid rows stop no start and cause no action: a process that is not
+// the gateway's lives on, for any row that names it.
+func TestInvalidRowsStopNoStart(t *testing.T) {
 	soak.Peer(t, "sqlite3", "Debian package sqlite3")
 	home := newHome(t)
 	life := leaveLife(t, home)
@@ -166,7 +166,7 @@ func TestRowsThatCannotBeTrueStopNoStart(t *testing.T) {
 	t.Cleanup(func() { _ = foreign.Process.Kill(); _ = foreign.Wait() })
 	rows := fmt.Sprintf(`PRAGMA ignore_check_constraints = on;
 		INSERT INTO processes (life, pid, start_ticks, boot_id, session, command, policy, started_at, how) VALUES ('%[1]s', -1, 1, 'b', 's', 'c', 'turn', 1, '');
-		INSERT INTO processes (life, pid, start_ticks, boot_id, session, command, policy, started_at, how) VALUES ('%[1]s', %[2]d, 1, 'b', 's', 'c', 'nobody knows', 1, '');
+		INSERT INTO processes (life, pid, start_ticks, boot_id, session, command, policy, started_at, how) VALUES ('%[1]s', %[2]d, 1, 'b', 's', 'c', 'unknown', 1, '');
 		INSERT INTO inbox (id, session, adapter, target, user, text, at, state) VALUES ('m1', 'chat:dm:1', 'chat', '1', 'u', 'hello', 1, 'lost');
 		INSERT INTO outbox (id, session, adapter, target, text, at, state, reason) VALUES ('o1', 's', '', '1', 'hello', -5, 'waiting', '');
 		INSERT INTO lives (id, pid, start_ticks, boot_id, version, outcome, phase, reason, by) VALUES ('impossible', 7, 1, '', '', 'wonderful', '', '', '');
@@ -224,8 +224,8 @@ func damage(t *testing.T, home, table string) []byte {
 }
 
 // F8: a damaged database fails a start that names the table, the copy and both ways on; read-only it is shown, nothing is
-// written to it and nobody is told that anything was taken; fresh it is moved aside.
-func TestF8_ADamagedDatabaseIsLookedAtReadOnlyOrPutAside(t *testing.T) {
+// written to it and no message is accepted; fresh it is quarantined.
+func TestF8_ADamagedDatabaseIsOpenedReadOnlyOrQuarantined(t *testing.T) {
 	soak.Peer(t, "sqlite3", "Debian package sqlite3")
 	home := newHome(t)
 	g := start(t, home, quick)
@@ -309,9 +309,9 @@ func TestF8_ADamagedDatabaseIsLookedAtReadOnlyOrPutAside(t *testing.T) {
 	if _, status := fresh.chat("a", "hello"); status != http.StatusOK {
 		t.Errorf("answered %d", status)
 	}
-	aside, err := filepath.Glob(filepath.Join(home, "gateway.db.damaged-*"))
-	if err != nil || len(aside) == 0 || !strings.Contains(fresh.warnings()["store.fresh"], aside[0]) {
-		t.Errorf("moved aside are %v, %v; status says %q", aside, err, fresh.warnings()["store.fresh"])
+	quarantined, err := filepath.Glob(filepath.Join(home, "gateway.db.damaged-*"))
+	if err != nil || len(quarantined) == 0 || !strings.Contains(fresh.warnings()["store.fresh"], quarantined[0]) {
+		t.Errorf("quarantined are %v, %v; status says %q", quarantined, err, fresh.warnings()["store.fresh"])
 	}
 	if code, _ := fresh.stop(); code != 0 {
 		t.Fatalf("exit code %d", code)
@@ -345,7 +345,7 @@ func withBot(t *testing.T, bot *botapitest.Server) string {
 	return quick + "[adapters.telegram]\nenabled = true\ntoken_env = \"BAD_INPUT_TOKEN\"\nbase_url = \"" + bot.URL + "\"\nallow_all = true\n"
 }
 
-// E15: the last hundred updates come again after a SIGKILL, because nobody heard that they were taken: none has a second
+// E15: the last hundred updates come again after a SIGKILL, because their acceptance was not confirmed: none has a second
 // turn.
 func TestE15_AHundredUpdatesThatComeAgainAfterAKillMakeNoSecondTurn(t *testing.T) {
 	soak.Peer(t, "sqlite3", "Debian package sqlite3")
@@ -361,7 +361,7 @@ func TestE15_AHundredUpdatesThatComeAgainAfterAKillMakeNoSecondTurn(t *testing.T
 	}
 	g := start(t, home, config)
 	inject(bot)
-	// Not the number of messages that were sent: a message that waits behind a running turn may get a notice as well.
+	// Not the number of messages that were sent: a message that waits for a running turn may get a notice as well.
 	eventually.True(t, "all have had their turn", func() bool {
 		ended := 0
 		for _, l := range g.log() {

@@ -17,7 +17,7 @@ import (
 	"gatewaytui/core/ops"
 )
 
-const stranger = 65534
+const otherUser = 65534
 
 // needsUsers skips a test that starts programs of several users.
 func needsUsers(t *testing.T) {
@@ -131,18 +131,18 @@ func TestHF1_AnotherUserNeedsTheKey(t *testing.T) {
 			}
 			key := g.apiKey()
 			for name, header := range map[string][]string{"no key": nil, "a wrong key": {"Authorization: Bearer sk-no"}} {
-				a := g.askAs(stranger, saying("eve", "sh: id"), header...)
+				a := g.askAs(otherUser, saying("eve", "sh: id"), header...)
 				if a.status != http.StatusUnauthorized || !strings.Contains(a.reason, file) || strings.Contains(a.reason, key) {
 					t.Errorf("with %s another user got %+v", name, a)
 				}
 			}
-			if a := g.askAs(stranger, saying("eve", "echo with the key"), "Authorization: Bearer "+key); a.text != "with the key" {
+			if a := g.askAs(otherUser, saying("eve", "echo with the key"), "Authorization: Bearer "+key); a.text != "with the key" {
 				t.Errorf("with the key another user got %+v", a)
 			}
 			if reply, status := g.chat("alice", "echo as root"); status != http.StatusOK || reply != "as root" {
 				t.Errorf("our own user got %d %q", status, reply)
 			}
-			if by := g.callerOf("api:user:eve"); by == nil || *by != (ops.Caller{UID: stranger, By: ops.ByKey}) {
+			if by := g.callerOf("api:user:eve"); by == nil || *by != (ops.Caller{UID: otherUser, By: ops.ByKey}) {
 				t.Errorf("the session of another user came from %+v", by)
 			}
 			if by := g.callerOf("api:user:alice"); by == nil || *by != (ops.Caller{UID: 0, By: ops.ByKernel}) {
@@ -167,7 +167,7 @@ func TestHF1_AnotherUserNeedsTheKey(t *testing.T) {
 			}
 			g.stop()
 			next := start(t, home, "")
-			if by := next.callerOf("api:user:eve"); by == nil || *by != (ops.Caller{UID: stranger, By: ops.ByKey}) {
+			if by := next.callerOf("api:user:eve"); by == nil || *by != (ops.Caller{UID: otherUser, By: ops.ByKey}) {
 				t.Errorf("after a restart the session came from %+v", by)
 			}
 			if next.apiKey() != key {
@@ -199,7 +199,7 @@ func TestHF1_AGatewayOfAnotherUserServesItsOwnAndRoot(t *testing.T) {
 	for _, tt := range []struct {
 		uid    uint32
 		status int
-	}{{owner, http.StatusOK}, {0, http.StatusOK}, {stranger, http.StatusUnauthorized}} {
+	}{{owner, http.StatusOK}, {0, http.StatusOK}, {otherUser, http.StatusUnauthorized}} {
 		if a := g.askAs(tt.uid, saying("eve", "echo hi")); a.status != tt.status {
 			t.Errorf("uid %d got %+v, want %d", tt.uid, a, tt.status)
 		}
@@ -212,14 +212,14 @@ func TestHF1_AGatewayOfAnotherUserServesItsOwnAndRoot(t *testing.T) {
 	_ = g.askAs(owner, saying("bob", "bg: sleep 1000"))
 	for _, uid := range []uint32{owner, 0} {
 		if a := g.askAs(uid, saying("eve", "echo hi")); a.status != http.StatusOK {
-			t.Errorf("beside a tool uid %d got %+v", uid, a)
+			t.Errorf("next to a tool uid %d got %+v", uid, a)
 		}
 	}
 	g.stop()
 }
 
-// HF1: a tool has the uid of the gateway and can read its key. It is refused all the same, in whatever form it comes.
-func TestHF1_AToolIsNoCallerOfTheAPI(t *testing.T) {
+// HF1: a tool has the uid of the gateway and can read its key. It is refused all the same, in every form.
+func TestHF1_AToolIsNotACallerOfTheAPI(t *testing.T) {
 	if _, err := exec.LookPath("curl"); err != nil {
 		t.Skip("runs where there is curl")
 	}
@@ -238,7 +238,7 @@ func TestHF1_AToolIsNoCallerOfTheAPI(t *testing.T) {
 			if config == "" {
 				key = g.apiKey()
 			} else if _, err := os.Stat(filepath.Join(g.home, "api.key")); err == nil {
-				t.Error("a key that nobody uses was made")
+				t.Error("an unused key was made")
 			}
 			auth := "Authorization: Bearer " + key
 			for form, command := range forms {
@@ -282,13 +282,13 @@ tail -n 1 %[1]s.out; head -n 1 %[1]s.out | cut -d' ' -f2; rm %[1]s.out
 	}
 }
 
-// HF1: who a connection comes from does not change while it is kept, and is told again for the next one.
+// HF1: who a connection comes from does not change while it is kept, and is looked up again for the next one.
 func TestHF1_AKeptConnectionKeepsItsCaller(t *testing.T) {
 	needsUsers(t)
 	g := start(t, newHome(t), "")
 	argv := append(curl(g.url(), saying("eve", "echo hi")), g.url(), g.url())
 	cmd := exec.Command(argv[0], argv[1:]...)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: stranger, Gid: stranger}}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: otherUser, Gid: otherUser}}
 	out, err := cmd.CombinedOutput()
 	if n := strings.Count(string(out), "missing_api_key"); err != nil || n != 3 {
 		t.Errorf("three requests of another user over one connection (%v): %s", err, out)
@@ -301,7 +301,7 @@ func TestHF1_AKeptConnectionKeepsItsCaller(t *testing.T) {
 	g.stop()
 }
 
-// HF1: a client that has gone when its request is looked at cannot be told, and gets nothing done without the key.
+// HF1: a client that has gone when its request is looked at cannot be identified, and gets nothing done without the key.
 func TestHF1_AClientThatHasGoneIsNotServed(t *testing.T) {
 	if os.Geteuid() == 0 {
 		// A socket without an owner has the uid 0: nothing is proved by a gateway that serves root otherwise.

@@ -38,9 +38,9 @@ func BenchmarkAttach(b *testing.B) {
 	b.ReportMetric(0, "ns/op")
 }
 
-// BenchmarkStopBehindAConsole is what the embedded console adds to a stop, from SIGTERM to the end of the process: the
-// difference of the medians with and without one. The terminal is read, or nobody reads it.
-func BenchmarkStopBehindAConsole(b *testing.B) {
+// BenchmarkStopWithAConsole is what the embedded console adds to a stop, from SIGTERM to the end of the process: the
+// difference of the medians with and without one. The terminal is read, or not read.
+func BenchmarkStopWithAConsole(b *testing.B) {
 	stop := func(b *testing.B, how string) time.Duration {
 		home := newHome(b)
 		args := []string{"--home", home, "--config", configFile(b, quick)}
@@ -81,7 +81,7 @@ func BenchmarkIdleConsole(b *testing.B) {
 	g := start(b, newHome(b), quick)
 	c := onPTY(b, "attach", "--home", g.home).read()
 	c.await("RUNNING")
-	<-time.After(3 * time.Second) // the first screens are no idle ones
+	<-time.After(3 * time.Second) // the first screens are not idle ones
 	var cpu, written float64
 	for range b.N {
 		ticks, bytes := ticksOf(b, c.cmd.Process.Pid), len(c.output())

@@ -194,7 +194,7 @@ func TestJ3_TheTerminalIsGivenBack(t *testing.T) {
 	})
 }
 
-// A terminal that nobody reads delays no turn and no stop.
+// A terminal that is not read delays no turn and no stop.
 func TestAStalledTerminalDelaysNothing(t *testing.T) {
 	home := newHome(t)
 	c := onPTY(t, "--home", home, "--config", configFile(t, quick), "--demo-platforms", "harbour=good")
@@ -231,7 +231,7 @@ func TestAStalledTerminalDelaysNothing(t *testing.T) {
 }
 
 // J1: a terminal that goes away takes its console with it, and not the gateway, unless the config says so.
-func TestJ1_AClosedTerminalIsNoEnd(t *testing.T) {
+func TestJ1_AClosedTerminalEndsNothing(t *testing.T) {
 	t.Run("the gateway goes on", func(t *testing.T) {
 		home := newHome(t)
 		c := onPTY(t, "--home", home, "--config", configFile(t, quick)).read()
@@ -278,7 +278,7 @@ func TestJ1_AClosedTerminalIsNoEnd(t *testing.T) {
 	})
 }
 
-// J5: where nobody can look, no console is tried, and one line says so.
+// J5: without a terminal, no console is tried, and one line says so.
 func TestJ5_WithoutATerminalItRunsWithoutAConsole(t *testing.T) {
 	for _, tc := range []struct {
 		name, why string

@@ -123,8 +123,8 @@ func load(api, user string, gone <-chan struct{}) (answered int64) {
 	}
 }
 
-// E12, D19, E15: after a SIGKILL what waited behind a chat's turn is answered by the next life, once; what was being worked
-// on, in the conversation or beside it, is reported, once, and not done again. Updates that come again change nothing.
+// E12, D19, E15: after a SIGKILL what waited for a chat's turn is answered by the next life, once; what was being worked
+// on, in the conversation or in the background, is reported, once, and not done again. Updates that come again change nothing.
 func TestE12_AChatIsAnsweredAfterAKill(t *testing.T) {
 	const token = "1:secret"
 	bot := botapitest.New(token)
@@ -175,7 +175,7 @@ func TestE12_AChatIsAnsweredAfterAKill(t *testing.T) {
 	g.exit()
 
 	next := start(t, home, config)
-	next.await("what was left is taken up", func(l line) bool {
+	next.await("what was left is resumed", func(l line) bool {
 		return l.text("msg") == "recovered pending work" && l.number("reported") == 2 && l.number("messages") == 2
 	})
 	for _, u := range updates {
@@ -188,7 +188,7 @@ func TestE12_AChatIsAnsweredAfterAKill(t *testing.T) {
 		"the second": 1, "the third": 1, "the last": 1,
 	} {
 		if n := said(text); n != want {
-			t.Errorf("the chat was told %q %d times, want %d: %+v", text, n, want, bot.Sent())
+			t.Errorf("the chat got %q %d times, want %d: %+v", text, n, want, bot.Sent())
 		}
 	}
 	if got := keys(next); len(got) != 1 || got[0] != key {

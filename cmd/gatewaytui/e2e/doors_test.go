@@ -32,7 +32,7 @@ func doors(t *testing.T, config string, few, full int) (g *gateway, connections 
 }
 
 // HF11: 5,000 connections that do nothing keep no client from its answer (soak; otherwise 300 on a listener of 150).
-func TestHF11_HeldConnectionsKeepNobodyOut(t *testing.T) {
+func TestHF11_HeldConnectionsBlockNoNewClient(t *testing.T) {
 	for name, hold := range map[string]string{
 		"idle after a probe":     "GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n",
 		"half a header":          "POST /v1/chat/comp",
@@ -57,9 +57,9 @@ func TestHF11_HeldConnectionsKeepNobodyOut(t *testing.T) {
 			}
 			// The old gateway needs until its timeouts: 10 s for a header, 30 s for a body, 2 min for an idle connection.
 			took := time.Since(began)
-			t.Logf("answered after %s behind %d connections", took, n)
+			t.Logf("answered after %s with %d connections", took, n)
 			if took > 8*time.Second {
-				t.Errorf("a new client waited %s behind %d connections", took, n)
+				t.Errorf("a new client waited %s with %d connections", took, n)
 			}
 			if code, _ := g.stop(); code != 0 {
 				t.Errorf("the stop ended with %d", code)
@@ -100,7 +100,7 @@ func TestHF20_StalledUploadsAreBounded(t *testing.T) {
 	for i := range 8 {
 		all.Go(func() {
 			if reply, status := g.chat(fmt.Sprintf("u%d", i), strings.Repeat("y", size-200)); status != http.StatusOK {
-				t.Errorf("a complete body beside them got %d %.200s", status, reply)
+				t.Errorf("a complete body next to them got %d %.200s", status, reply)
 			}
 		})
 	}
@@ -245,13 +245,13 @@ func TestHF19_AnonymousRequestsLeaveNothing(t *testing.T) {
 	g.stop()
 }
 
-// HF16: with a slow Bot API an allowed user waits for none of 300 strangers.
-func TestHF16_AnAllowedUserDoesNotWaitForStrangers(t *testing.T) {
+// HF16: with a slow Bot API an allowed user waits for none of 300 unknown users.
+func TestHF16_AnAllowedUserDoesNotWaitForUnknownUsers(t *testing.T) {
 	bot := botapitest.New(botToken)
 	defer bot.Close()
-	const strangers, allowed = 300, 4711
+	const unknown, allowed = 300, 4711
 	bot.Fail("sendMessage", botapitest.Fault{Delay: 300 * time.Millisecond})
-	for i := range strangers {
+	for i := range unknown {
 		bot.Inject(botapitest.Update{User: int64(10_000 + i), Text: "hello"})
 	}
 	bot.Inject(botapitest.Update{User: allowed, Text: "hello"})
@@ -271,9 +271,9 @@ func TestHF16_AnAllowedUserDoesNotWaitForStrangers(t *testing.T) {
 	}); err != nil {
 		t.Fatalf("the allowed user got no answer: %v", err)
 	}
-	t.Logf("the allowed user was answered after %s, behind %d notices", time.Since(began), before)
+	t.Logf("the allowed user was answered after %s, after %d notices", time.Since(began), before)
 	if before > 50 {
-		t.Errorf("%d strangers were told before the allowed user was answered", before)
+		t.Errorf("%d unknown users got a notice before the allowed user was answered", before)
 	}
 	if code, _ := g.stop(); code != 0 {
 		t.Errorf("the stop ended with %d", code)

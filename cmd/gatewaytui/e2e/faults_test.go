@@ -196,7 +196,7 @@ func TestC9_AResetFreesThePort(t *testing.T) {
 	}
 }
 
-// F1: whoever reads, copies or opens the database from outside loses no acknowledged row of it.
+// F1: a process that reads, copies or opens the database from outside loses no acknowledged row of it.
 func TestF1_OutsideReadersLoseNoRow(t *testing.T) {
 	soak.Peer(t, "sqlite3", "Debian package sqlite3")
 	home := newHome(t)

@@ -29,7 +29,7 @@ func TestHF14_AFileOfAnotherUserIsAWarning(t *testing.T) {
 			t.Errorf("exit code %d", code)
 		}
 	}
-	t.Run("root, and a file of nobody", func(t *testing.T) {
+	t.Run("root, and a file of uid 65534", func(t *testing.T) {
 		home := newHome(t)
 		leaveLife(t, home)
 		stray := filepath.Join(home, "README")
@@ -38,7 +38,7 @@ func TestHF14_AFileOfAnotherUserIsAWarning(t *testing.T) {
 		}
 		check(t, start(t, home, quick), `"README" (uid 65534)`)
 	})
-	t.Run("nobody, and a file of root", func(t *testing.T) {
+	t.Run("uid 65534, and a file of root", func(t *testing.T) {
 		setpriv, err := exec.LookPath("setpriv")
 		if err != nil {
 			t.Skip("runs where setpriv(1) of util-linux is installed")
@@ -84,8 +84,8 @@ func TestHF30_ALinkedDatabaseIsRefused(t *testing.T) {
 	}
 }
 
-// HF30: a log file that is a symbolic link is set aside, and a home that was open is closed with a warning.
-func TestHF30_ALinkedLogInAnOpenHomeIsSetAside(t *testing.T) {
+// HF30: a log file that is a symbolic link is quarantined, and a home that was open is closed with a warning.
+func TestHF30_ALinkedLogInAnOpenHomeIsQuarantined(t *testing.T) {
 	home := newHome(t)
 	leaveLife(t, home)
 	log, target := filepath.Join(home, "logs", "gateway.jsonl"), filepath.Join(t.TempDir(), "target")

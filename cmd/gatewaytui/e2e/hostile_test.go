@@ -28,7 +28,7 @@ var hostile = []struct {
 }{
 	{`setsid sleep MARK &`, 1},                                                   // a session of its own
 	{`(setsid sleep MARK </dev/null >/dev/null 2>&1 &)`, 1},                      // a daemon, by a double fork
-	{`(trap '' TERM INT HUP; exec sleep MARK) &`, 1},                             // TERM is ignored, also behind an exec
+	{`(trap '' TERM INT HUP; exec sleep MARK) &`, 1},                             // TERM is ignored, also after an exec
 	{`bash -c 'exec bash -c "exec sh -c \"exec sleep MARK\""' &`, 1},             // a chain of execs
 	{`env -i sleep MARK &`, 1},                                                   // without an environment
 	{`(trap '' TERM; setsid env -i sleep MARK </dev/null >/dev/null 2>&1 &)`, 1}, // all of it
@@ -75,7 +75,7 @@ func (f forest) plant(g *gateway, n, perCall int, users ...string) {
 	}
 }
 
-// argument is the time that the processes of tree i sleep: more than a day, and the same as nobody else's.
+// argument is the time that the processes of tree i sleep: more than a day, and unlike that of any other process.
 func (f forest) argument(i int) string { return fmt.Sprintf("%s.%d", f.mark, i) }
 
 // process is one process for ever: a pid alone is given out again.
@@ -167,7 +167,7 @@ func (f forest) felled(t testing.TB, began time.Time, spared map[process]string)
 	}
 }
 
-// lookalike is a process with the arguments of a tree and the marks of another life; it is nobody's but the test's.
+// lookalike is a process with the arguments of a tree and the marks of another life; it belongs to the test alone.
 func (f forest) lookalike(t testing.TB) map[process]string {
 	t.Helper()
 	before := f.standing(t)
@@ -345,6 +345,6 @@ func fell(t *testing.T, level, wrapper string, trees int, way way, users ...stri
 	}
 	eventually.True(t, "the guardian is gone", func() bool { return !alive(hold.Guardian) })
 	if left := marked(t, g.life); len(left) > 0 {
-		t.Errorf("left behind:\n%s", strings.Join(left, "\n"))
+		t.Errorf("still running:\n%s", strings.Join(left, "\n"))
 	}
 }

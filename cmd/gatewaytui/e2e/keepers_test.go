@@ -28,7 +28,7 @@ type keeper struct {
 	over    func() bool      // the manager neither runs it nor will start it
 }
 
-// keepers are the managers that the tests run beside systemd: what each is called in status, and how it is begun with a
+// keepers are the managers that the tests run besides systemd: what each is called in status, and how it is begun with a
 // gateway's arguments and what it allows a stop.
 var keepers = []struct {
 	name, status string
@@ -96,8 +96,8 @@ func (k *keeper) stop() (said string, took time.Duration, err error) {
 	return string(out), time.Since(began), err
 }
 
-// supervisord keeps a gateway under supervisord, which kills after stopwaitsecs and tells nobody what that is. That 69 and
-// 78 are not tried again it has to be told, and that an end in the first second is none of a start that failed.
+// supervisord keeps a gateway under supervisord, which kills after stopwaitsecs and does not say what that is. Its config
+// says that 69 and 78 are not tried again, and that an end in the first second is not a start that failed.
 func supervisord(t *testing.T, limit time.Duration, argv ...string) *keeper {
 	t.Helper()
 	need(t, "supervisor", "supervisord", "supervisorctl")
@@ -145,8 +145,8 @@ stderr_logfile=%[1]s/gw.log
 	return k
 }
 
-// runit keeps a gateway under runsv, which never kills by itself. That 69 and 78 are not tried again is told to it by the
-// service's own finish.
+// runit keeps a gateway under runsv, which never kills by itself. The service's own finish
+// says that 69 and 78 are not tried again.
 func runit(t *testing.T, _ time.Duration, argv ...string) *keeper {
 	t.Helper()
 	need(t, "runit", "runsv", "sv")
@@ -161,7 +161,7 @@ func runit(t *testing.T, _ time.Duration, argv ...string) *keeper {
 		for l := range strings.Lines(k.read("ends")) {
 			var code, status int
 			if _, err := fmt.Sscan(l, &code, &status); err != nil {
-				t.Errorf("finish was told %q", l)
+				t.Errorf("finish received %q", l)
 			}
 			all = append(all, "exit "+fmt.Sprint(code))
 			if code < 0 {

@@ -159,7 +159,7 @@ func (s *screen) confirm(home, key, question string, parts ...string) time.Durat
 }
 
 // TF1, TF2: every lever takes one y on a busy gateway, whether the console is attached or embedded. One session loops as
-// fast as it is answered; for the levers on the gateway there are 200 new turns a second besides, of a second each.
+// fast as it is answered; for the levers on the gateway there are 200 new turns a second in addition, of a second each.
 func TestEveryLeverTakesOnePressOnABusyGateway(t *testing.T) {
 	soak.Long(t)
 	levers := func(t *testing.T, s *screen, home, api string) {

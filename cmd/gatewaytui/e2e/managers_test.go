@@ -132,7 +132,7 @@ func TestA3_AStopUnderAManagerEndsByItself(t *testing.T) {
 			t.Errorf("the grandchild %d lives on", hidden)
 		}
 		if left := marked(t, life); len(left) > 0 {
-			t.Errorf("left behind:\n%s", strings.Join(left, "\n"))
+			t.Errorf("still running:\n%s", strings.Join(left, "\n"))
 		}
 		if n := k.starts(); n != 1 || !k.over() {
 			t.Errorf("a stop made it start %d times; it is over: %v", n, k.over())
@@ -141,7 +141,7 @@ func TestA3_AStopUnderAManagerEndsByItself(t *testing.T) {
 	})
 }
 
-// A3: supervisord allows less than the config asks for. It was told so, and the stop is done by then.
+// A3: supervisord allows less than the config asks for. It says so, and the stop is done by then.
 func TestA3_AStopFitsWhatSupervisordAllows(t *testing.T) {
 	const little = 4 * time.Second
 	k := keep(t, supervisord, little, "", "--demo-platforms", "dock=hang-disconnect")
@@ -194,7 +194,7 @@ func TestB4_ARestartIsTheManagersToDo(t *testing.T) {
 			t.Errorf("it was started %d times, want 2", n)
 		}
 		if left := slices.Concat(marked(t, first.Life), marked(t, next.Life)); len(left) > 0 {
-			t.Errorf("left behind:\n%s", strings.Join(left, "\n"))
+			t.Errorf("still running:\n%s", strings.Join(left, "\n"))
 		}
 	})
 }
@@ -222,7 +222,7 @@ func TestC4_AfterASIGKILLTheManagerStartsACleanLife(t *testing.T) {
 	})
 }
 
-// B4, S9: what does not get better by trying is tried once, where the manager was told of the exit codes.
+// B4, S9: what does not get better by trying is tried once, where the manager knows the exit codes.
 func TestB4_WhatDoesNotGetBetterIsNotTriedForEver(t *testing.T) {
 	held := newHome(t)
 	holder := start(t, held, quick)

@@ -39,7 +39,7 @@ func serve(t testing.TB, s *httptest.Server) *httptest.Server {
 	return s
 }
 
-// modelAt is the config of a gateway whose model is at url; more is added behind it.
+// modelAt is the config of a gateway whose model is at url; more is appended.
 func modelAt(url, more string) string {
 	return fmt.Sprintf("[model]\nprovider = \"openai\"\nname = \"m\"\napi_key_env = \"\"\nbase_url = %q\n%s", url+"/v1", more)
 }

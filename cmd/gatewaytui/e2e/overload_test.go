@@ -48,7 +48,7 @@ func TestHF3_AToolThatFillsTheProcessLimitIsSurvived(t *testing.T) {
 		t.Errorf("the gateway ended with %d", code)
 	}
 	if left := marked(t, g.life); len(left) > 0 {
-		t.Errorf("left behind: %d processes", len(left))
+		t.Errorf("%d processes are still running", len(left))
 	}
 }
 

@@ -94,7 +94,7 @@ func TestB16_OfManyStartersOneWins(t *testing.T) {
 	}
 }
 
-// B1, B11: whatever the pid file says, the gateway starts if and only if nobody holds the lock.
+// B1, B11: the gateway starts if and only if the lock is free, regardless of the pid file.
 func TestB1_ThePIDFileNeverKeepsAGatewayFromStarting(t *testing.T) {
 	foreign := exec.Command("sleep", "600")
 	if err := foreign.Start(); err != nil {

@@ -12,7 +12,7 @@ import (
 	"gatewaytui/fixtures/soak"
 )
 
-// Gaps in kind: a SIGKILL loses no page of the kernel, a power cut does. Whatever the API had acknowledged when the power went
+// Gaps in kind: a SIGKILL loses no page of the kernel, a power cut does. All that the API had acknowledged when the power went
 // is in the next life's conversations, and the database that the cut left is whole.
 func TestPowerCutsUnderFullLoadLoseNothingAcknowledged(t *testing.T) {
 	soak.Long(t)

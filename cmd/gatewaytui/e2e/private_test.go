@@ -11,7 +11,7 @@ import (
 )
 
 // I1, I2, I3: neither a secret nor a word of a message is in any log line or report, nor in what tools see; every file is
-// the owner's alone, whatever the umask.
+// the owner's alone, under any umask.
 func TestSecretsAndMessagesStayPrivate(t *testing.T) {
 	old := syscall.Umask(0)
 	defer syscall.Umask(old)

@@ -50,7 +50,7 @@ func TestEveryCommandOfTheREADME(t *testing.T) {
 	t.Setenv("XDG_CONFIG_HOME", dir)
 	var g *gateway // the one that the last command without a verb has started
 
-	// What is to be seen after each command; a command without a row here is a command that nobody has tried.
+	// What is to be seen after each command; a command without a row here is untested.
 	want := map[string]string{
 		`bin/gatewaytui send "hello"`:                         "Hello!",
 		`bin/gatewaytui send "sh: uname -a"`:                  "Linux",

@@ -63,7 +63,7 @@ func (g *gateway) turnsOf(key string) (lines []string) {
 	return lines
 }
 
-// resumedNothing fails unless a life took up nothing of what was left: of one message that waited the sender is told.
+// resumedNothing fails unless a life resumed nothing of what was left: the sender of one message that waited gets a notice.
 func resumedNothing(t *testing.T, g *gateway) {
 	t.Helper()
 	g.await("what was left is reported", func(l line) bool {
@@ -82,7 +82,7 @@ func resumedNothing(t *testing.T, g *gateway) {
 	}
 }
 
-// B10: --no-resume begins no turn by itself, whatever was left, and keeps every transcript.
+// B10: --no-resume begins no turn by itself and keeps every transcript.
 func TestB10_NoResumeKeepsTranscriptsAndResumesNothing(t *testing.T) {
 	home := newHome(t)
 	g := start(t, home, quick)
@@ -129,7 +129,7 @@ func TestB10_NoResumeKeepsTranscriptsAndResumesNothing(t *testing.T) {
 	})
 }
 
-// B9: after three lives that were killed, each soon after it began, the next takes up nothing, says so, and serves. A
+// B9: after three lives that were killed, each soon after it began, the next resumes nothing, says so, and serves. A
 // life that ends well ends the loop.
 func TestB9_ThreeKilledLivesBreakTheLoop(t *testing.T) {
 	home := newHome(t)
@@ -153,7 +153,7 @@ func TestB9_ThreeKilledLivesBreakTheLoop(t *testing.T) {
 	}
 	leave(t, home, "hello")
 	next := start(t, home, quick)
-	next.await("what waited is taken up again", func(l line) bool {
+	next.await("what waited is resumed", func(l line) bool {
 		return l.text("msg") == "recovered pending work" && l.number("messages") == 1
 	})
 	eventually.True(t, "its turn ends", func() bool { return len(next.turnsOf(chatted)) == 2 })

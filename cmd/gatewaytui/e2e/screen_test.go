@@ -129,7 +129,7 @@ func (s *screen) press(key, question string) {
 	})
 }
 
-// answer waits for a question, reads it as long as keys are not taken yet, and presses a key. Nobody presses one sooner.
+// answer waits for a question, reads it as long as keys are not taken yet, and presses a key. No key is pressed sooner.
 func (s *screen) answer(question, key string) {
 	s.t.Helper()
 	s.await(question)
@@ -248,7 +248,7 @@ func (c *console) read() *console {
 			c.seen.Write(buf[:n])
 			c.mu.Unlock()
 			if err != nil {
-				return // EIO: nobody has the other end
+				return // EIO: the other end is closed
 			}
 		}
 	}()

@@ -31,8 +31,8 @@ exec SETPRIV --reuid=65534 --regid=65534 --clear-groups BASE/gatewaytui --no-tui
 	return startUnder(t, strings.NewReplacer("BASE", base, "SETPRIV", setpriv).Replace(wrapper), home, config)
 }
 
-// told runs a command as a tool and returns what it said, in the answer to its turn.
-func (g *gateway) told(command string) string {
+// toolOutput runs a command as a tool and returns what it said, in the answer to its turn.
+func (g *gateway) toolOutput(command string) string {
 	g.t.Helper()
 	reply, status := g.chat("reader", "sh: "+command)
 	if status != http.StatusOK {
@@ -49,26 +49,26 @@ func TestHF2_AToolReadsNothingOfItsGateway(t *testing.T) {
 	g := startUnprivileged(t, "", "[model]\nprovider = \"scripted\"\napi_key_env = \"MODEL_KEY\"\n")
 	guardian := ""
 	eventually.True(t, "the guardian is there", func() bool {
-		guardian = strings.TrimSpace(g.told(`for p in $(cat /proc/$PPID/task/*/children); do read -d "" -r n </proc/$p/cmdline; case $n in "gatewaytui: guardian"*) echo $p;; esac; done`))
+		guardian = strings.TrimSpace(g.toolOutput(`for p in $(cat /proc/$PPID/task/*/children); do read -d "" -r n </proc/$p/cmdline; case $n in "gatewaytui: guardian"*) echo $p;; esac; done`))
 		return guardian != ""
 	})
 	for who, pid := range map[string]string{"the gateway": "$PPID", "the guardian": guardian} {
 		for _, file := range []string{"environ", "mem", "maps", "auxv"} {
-			reply := g.told("cat /proc/" + pid + "/" + file + " 2>&1 | tr '\\0' '\\n'")
+			reply := g.toolOutput("cat /proc/" + pid + "/" + file + " 2>&1 | tr '\\0' '\\n'")
 			if !strings.Contains(reply, "Permission denied") || strings.Contains(reply, secret) {
 				t.Errorf("a tool reads /proc/PID/%s of %s:\n%.300s", file, who, reply)
 			}
 		}
-		if reply := g.told("ls /proc/" + pid + "/fd 2>&1"); !strings.Contains(reply, "Permission denied") {
+		if reply := g.toolOutput("ls /proc/" + pid + "/fd 2>&1"); !strings.Contains(reply, "Permission denied") {
 			t.Errorf("a tool lists the descriptors of %s:\n%s", who, reply)
 		}
 		if _, err := exec.LookPath("strace"); err == nil {
-			if reply := g.told("timeout 5 strace -p " + pid + " 2>&1 | head -3"); !strings.Contains(reply, "Operation not permitted") {
+			if reply := g.toolOutput("timeout 5 strace -p " + pid + " 2>&1 | head -3"); !strings.Contains(reply, "Operation not permitted") {
 				t.Errorf("a tool traces %s:\n%s", who, reply)
 			}
 		}
 	}
-	if reply := g.told("tr '\\0' '\\n' </proc/$$/environ"); !strings.Contains(reply, "GATEWAYTUI_LIFE="+g.life) {
+	if reply := g.toolOutput("tr '\\0' '\\n' </proc/$$/environ"); !strings.Contains(reply, "GATEWAYTUI_LIFE="+g.life) {
 		t.Errorf("a tool does not read itself:\n%s", reply)
 	}
 	if code, _ := g.stop(); code != 0 {
@@ -76,7 +76,7 @@ func TestHF2_AToolReadsNothingOfItsGateway(t *testing.T) {
 	}
 }
 
-// HF2 takes nothing from an operator: a gateway that nobody but root can read is restarted and replaced all the same.
+// HF2 takes nothing from an operator: a gateway that only root can read is restarted and replaced all the same.
 func TestHF2_AnUnreadableGatewayIsRestartedAndReplaced(t *testing.T) {
 	g := startUnprivileged(t, "", quick)
 	binary, as := filepath.Join(filepath.Dir(g.home), "gatewaytui"), []string{}
@@ -93,7 +93,7 @@ func TestHF2_AnUnreadableGatewayIsRestartedAndReplaced(t *testing.T) {
 		}
 		return string(out)
 	}
-	t.Cleanup(func() { // the later lives are nobody's children here
+	t.Cleanup(func() { // the later lives are not children of this test
 		_ = exec.Command(as[0], append(as[1:], "stop", "--fast", "--wait", "--yes", "--home", g.home)...).Run()
 	})
 	if out := verb("restart", "--yes"); !strings.Contains(out, "restarted: life ") {
@@ -116,7 +116,7 @@ func TestHF2_AnUnreadableGatewayIsRestartedAndReplaced(t *testing.T) {
 		out, code := g.verb("history", "--json")
 		var h struct{ Items []past }
 		if code != 0 || json.Unmarshal([]byte(out), &h) != nil {
-			return false // between two lives nobody answers
+			return false // between two lives there is no answer
 		}
 		lives := h.Items
 		return len(lives) == 3 && lives[0].Life != second.Life && lives[1].Outcome == "clean"
@@ -134,7 +134,7 @@ func TestHF32_ADescriptorOfTheGatewayReachesNoTool(t *testing.T) {
 		t.Fatal(err)
 	}
 	g := startUnprivileged(t, "exec 7<"+file+" 8</dev/null", quick)
-	fds := strings.Fields(g.told("for f in /proc/$$/fd/*; do echo ${f##*/}; done"))
+	fds := strings.Fields(g.toolOutput("for f in /proc/$$/fd/*; do echo ${f##*/}; done"))
 	if !slices.Contains(fds, "2") || slices.Contains(fds, "7") || slices.Contains(fds, "8") {
 		t.Errorf("a tool has the descriptors %v, of which 7 and 8 are the gateway's", fds)
 	}
@@ -152,7 +152,7 @@ func TestHF8_ToolsSeeOnlyTheVariablesThatTheConfigNames(t *testing.T) {
 	seen := func(config string) string {
 		g := start(t, newHome(t), config)
 		defer g.stop()
-		return g.told("env | cut -d= -f1 | sort | tr '\\n' ' '; env | grep -c canary")
+		return g.toolOutput("env | cut -d= -f1 | sort | tr '\\n' ' '; env | grep -c canary")
 	}
 	if reply := seen(quick); !strings.Contains(reply, "LC_MESSAGES ") || !strings.Contains(reply, "PATH ") || !strings.Contains(reply, "GATEWAYTUI_LIFE ") || !strings.Contains(reply, " 0") {
 		t.Errorf("by default a tool sees %s", reply)
@@ -177,7 +177,7 @@ func TestHF23_ASecretInToolOutputIsMaskedEverywhere(t *testing.T) {
 	home := newHome(t)
 	g := start(t, home, quick+"[model]\napi_key_env = \"\"\napi_key_file = \""+file+"\"\n[adapters.telegram]\nenabled = false\ntoken_env = \"API_KEY_OF_THE_TEST\"\n")
 	half := len(secret) / 2
-	reply := g.told("cat " + file + "; printf " + secret[:half] + "; sleep 0.3; echo " + secret[half:] + "; head -c 200000 /dev/zero | tr '\\0' x; cat " + file)
+	reply := g.toolOutput("cat " + file + "; printf " + secret[:half] + "; sleep 0.3; echo " + secret[half:] + "; head -c 200000 /dev/zero | tr '\\0' x; cat " + file)
 	if strings.Contains(reply, secret) || strings.Count(reply, "[redacted]") != 3 {
 		t.Errorf("the chat reads %d masks, and the secret: %v\n%.300s", strings.Count(reply, "[redacted]"), strings.Contains(reply, secret), reply)
 	}
@@ -193,7 +193,7 @@ func TestHF23_ASecretInToolOutputIsMaskedEverywhere(t *testing.T) {
 	})
 	out, _ := g.verb("status", "--json")
 	if !strings.Contains(out, "config.secret_short") || !strings.Contains(out, "API_KEY_OF_THE_TEST") || strings.Contains(out, short) {
-		t.Errorf("a secret of seven characters is no warning: %s", out)
+		t.Errorf("a secret of seven characters gives no warning: %s", out)
 	}
 	if code, _ := g.stop(); code != 0 {
 		t.Errorf("exit code %d", code)

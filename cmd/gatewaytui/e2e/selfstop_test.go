@@ -67,8 +67,8 @@ func stopAt(t *testing.T, home string) {
 	}
 }
 
-// B7: a restart that a tool of the gateway asks for brings exactly one next life, however the tool hides; that life is no
-// child of anything that the restart ended, and the turn that asked is marked as what it is.
+// B7: a restart that a tool of the gateway asks for brings exactly one next life, however the tool hides; that life is not
+// a child of anything that the restart ended, and the turn that asked is marked as what it is.
 func TestB7_ARestartFromInsideBringsOneNextLife(t *testing.T) {
 	const restart = "restart --yes >said 2>&1"
 	for _, tc := range []struct{ name, message, state string }{
@@ -84,7 +84,7 @@ func TestB7_ARestartFromInsideBringsOneNextLife(t *testing.T) {
 			if code := g.exit(); code != 75 {
 				t.Fatalf("the gateway ended with %d, want 75", code)
 			}
-			t.Cleanup(func() { _, _ = verb(t, home, "stop", "--wait", "--yes") }) // it is nobody's child here
+			t.Cleanup(func() { _, _ = verb(t, home, "stop", "--wait", "--yes") }) // it is not a child of this test
 			// The control socket answers before the store is open. A gateway that runs is in the history.
 			isUp(t, home)
 			lives := history(t, home)
@@ -92,7 +92,7 @@ func TestB7_ARestartFromInsideBringsOneNextLife(t *testing.T) {
 				t.Fatalf("the lives are %+v, want the next one and %s, which ended clean", lives, g.life)
 			}
 			if left := marked(t, g.life); len(left) > 0 {
-				t.Errorf("left behind:\n%s", strings.Join(left, "\n"))
+				t.Errorf("still running:\n%s", strings.Join(left, "\n"))
 			}
 			env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", lives[0].PID))
 			if err != nil || strings.Contains(string(env), "GATEWAYTUI_LIFE=") || parentOf(lives[0].PID) == g.cmd.Process.Pid {
@@ -100,7 +100,7 @@ func TestB7_ARestartFromInsideBringsOneNextLife(t *testing.T) {
 			}
 			said, err := os.ReadFile(filepath.Join(home, "work", "said"))
 			if err != nil || !strings.Contains(string(said), "the gateway starts its next life itself") {
-				t.Errorf("the tool was not told: %v %q", err, said)
+				t.Errorf("the tool was not informed: %v %q", err, said)
 			}
 			if state := sessionState(t, home, "api:user:asker"); state != tc.state {
 				t.Errorf("the session that asked is %q, want %q", state, tc.state)
@@ -144,7 +144,7 @@ func TestB7_AStopFromInsideIsWhole(t *testing.T) {
 				t.Fatalf("exit code %d", code)
 			}
 			if left := marked(t, g.life); len(left) > 0 {
-				t.Errorf("left behind:\n%s", strings.Join(left, "\n"))
+				t.Errorf("still running:\n%s", strings.Join(left, "\n"))
 			}
 			next := start(t, home, quick)
 			if lives := history(t, home); len(lives) != 2 || lives[1].Outcome != "clean" {

@@ -61,7 +61,7 @@ func TestSignalsEndAGatewayInThreeStrengths(t *testing.T) {
 	}
 }
 
-// J1, A20: what is no order to stop stops nothing.
+// J1, A20: a signal that does not ask for a stop stops nothing.
 func TestOtherSignalsLeaveItRunning(t *testing.T) {
 	g := start(t, newHome(t), "")
 	g.signal(syscall.SIGQUIT)

@@ -14,7 +14,7 @@ import (
 	"gatewaytui/fixtures/soak"
 )
 
-// readyz is the answer to a supervisor's question for readiness, and its reason when it is no.
+// readyz is the answer to a supervisor's question for readiness, and its reason when it is not ready.
 func (g *gateway) readyz() (status int, reason string) {
 	g.t.Helper()
 	status = g.socket(http.MethodGet, "/readyz", nil, &reason)
@@ -36,7 +36,7 @@ func (g *gateway) warning(code string) string {
 	return ""
 }
 
-// HF13: a gateway whose database is gone says that it is not ready, and why, before anybody sends a message.
+// HF13: a gateway whose database is gone says that it is not ready, and why, before a message is sent.
 func TestHF13_AGatewayWithoutItsDatabaseIsNotReady(t *testing.T) {
 	g := start(t, newHome(t), quick)
 	if status, reason := g.readyz(); status != http.StatusOK {

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// labVariable names a program that runs a script beside a systemd of its own: LAB UNITS SCRIPT, exit code 77 where the
+// labVariable names a program that runs a script with a systemd of its own: LAB UNITS SCRIPT, exit code 77 where the
 // machine cannot.
 const labVariable = "GATEWAYTUI_SYSTEMD_LAB"
 
@@ -140,7 +140,7 @@ systemctl stop gatewaytui; say stopped "$(show Result)"
 	took(t, said, "ended_ms", 500, 20_000)
 }
 
-// A3: an operator's extension goes up to systemd's limit and not past it, systemd is told, and the stop is still in time.
+// A3: an operator's extension goes up to systemd's limit and not past it, systemd is notified, and the stop is still in time.
 func TestAnExtensionEndsBeforeSystemdsLimit(t *testing.T) {
 	said := inLab(t, quick, "", `
 drop_in TimeoutStopSec=18

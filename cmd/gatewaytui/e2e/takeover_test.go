@@ -29,7 +29,7 @@ func TestS8_ReplaceTakesOver(t *testing.T) {
 		t.Fatalf("the first ended with %d", code)
 	}
 	if left := marked(t, first.life); len(left) > 0 {
-		t.Fatalf("left behind:\n%s", strings.Join(left, "\n"))
+		t.Fatalf("still running:\n%s", strings.Join(left, "\n"))
 	}
 	if reply, status := next.chat("a", "hello"); status != http.StatusOK {
 		t.Fatalf("the next answers %d %q", status, reply)
@@ -142,7 +142,7 @@ func TestB6_RestartReturnsWhenTheNextLifeAnswers(t *testing.T) {
 	}
 }
 
-// B2: while the one that holds the home takes its time, whoever replaces it says who that is, in which phase it is, and
+// B2: while the one that holds the home takes its time, a replacement says who that is, in which phase it is, and
 // what that waits for, and then starts.
 func TestB2_AReplacementShowsWhatTheHolderWaitsFor(t *testing.T) {
 	home := newHome(t)
@@ -186,7 +186,7 @@ func TestB2_AStoppedHolderIsLetGoOnAndReplaced(t *testing.T) {
 	}
 	t.Logf("taken over within %v", took.Round(time.Millisecond))
 	if left := marked(t, first.life); len(left) > 0 {
-		t.Errorf("left behind:\n%s", strings.Join(left, "\n"))
+		t.Errorf("still running:\n%s", strings.Join(left, "\n"))
 	}
 	if said := next.output(); strings.Contains(said, "still holds the home") { // a rung of the ladder
 		t.Errorf("it was ended by force:\n%s", said)
@@ -238,7 +238,7 @@ func TestH1_AStoppedGatewayIsSaidNotToAnswer(t *testing.T) {
 	}
 }
 
-// B13: a pid file that was copied from another home names somebody else's gateway, which is neither asked nor signalled.
+// B13: a pid file that was copied from another home names another home's gateway, which is neither asked nor signalled.
 func TestB13_APIDFileOfAnotherHomeIsNotActedOn(t *testing.T) {
 	neighbour := start(t, newHome(t), quick)
 	home := newHome(t)
@@ -313,9 +313,9 @@ func tenRestarts(t *testing.T, drains bool) {
 	lives, joined := map[string]bool{}, 0
 	for range cap(ends) {
 		e := <-ends
-		_, rest, told := strings.Cut(e.out, "restarted: life ")
+		_, rest, found := strings.Cut(e.out, "restarted: life ")
 		life, _, _ := strings.Cut(rest, ",")
-		if e.code != 0 || !told {
+		if e.code != 0 || !found {
 			t.Fatalf("a restart ended with %d: %s", e.code, e.out)
 		}
 		lives[life] = true

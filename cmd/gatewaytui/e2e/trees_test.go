@@ -48,7 +48,7 @@ func plan(t *testing.T, g *gateway) (worst time.Duration) {
 	return time.Duration(p.WorstCaseMS) * time.Millisecond
 }
 
-// C2, C5, C7, B16: what tools started is gone when the gateway is, whatever it does; the next life opens the store at once.
+// C2, C5, C7, B16: what tools started is gone when the gateway is, even if it hides; the next life opens the store at once.
 func TestNothingOutlivesAGracefulStop(t *testing.T) {
 	home := newHome(t)
 	g := start(t, home, quick)
@@ -66,7 +66,7 @@ func TestNothingOutlivesAGracefulStop(t *testing.T) {
 		t.Fatalf("the stop ended with %d after %v, the plan said at most %v", code, took, worst)
 	}
 	if left := marked(t, g.life); len(left) > 0 {
-		t.Fatalf("left behind:\n%s", strings.Join(left, "\n"))
+		t.Fatalf("still running:\n%s", strings.Join(left, "\n"))
 	}
 	sweep := g.phase("sweep", "done")
 	t.Logf("stopped within %v of at most %v; the sweep took %v ms", took.Round(time.Millisecond), worst, sweep.number("elapsed_ms"))
@@ -103,7 +103,7 @@ func TestEverythingHangsAtOnceAndTheStopIsBounded(t *testing.T) {
 		t.Fatalf("the stop ended with %d after %v, the plan said at most %v", code, took, worst)
 	}
 	if left := marked(t, g.life); len(left) > 0 {
-		t.Fatalf("left behind:\n%s", strings.Join(left, "\n"))
+		t.Fatalf("still running:\n%s", strings.Join(left, "\n"))
 	}
 	t.Logf("stopped within %v of at most %v", took.Round(time.Millisecond), worst)
 	order(t, g)
@@ -194,6 +194,6 @@ func TestAStopFitsWhatTheServiceManagerAllows(t *testing.T) {
 		t.Fatalf("the stop ended with %d after %v ms, and 3 s were allowed", code, took)
 	}
 	if left := marked(t, g.life); len(left) > 0 {
-		t.Fatalf("left behind:\n%s", strings.Join(left, "\n"))
+		t.Fatalf("still running:\n%s", strings.Join(left, "\n"))
 	}
 }

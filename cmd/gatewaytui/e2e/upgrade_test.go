@@ -160,8 +160,8 @@ func sent(bot *botapitest.Server, text string) (n int) {
 }
 
 // A home of the first edition gets one warning for each changed default that its config does not set, once.
-func TestAChangedDefaultIsToldOnceOnAHomeOfTheFirstEdition(t *testing.T) {
-	told := func(home, config string) (codes []string) {
+func TestAChangedDefaultIsReportedOnceOnAHomeOfTheFirstEdition(t *testing.T) {
+	reported := func(home, config string) (codes []string) {
 		g := start(t, home, config)
 		var st struct{ Warnings []struct{ Code string } }
 		g.socket(http.MethodGet, "/v1/status", nil, &st)
@@ -186,18 +186,18 @@ func TestAChangedDefaultIsToldOnceOnAHomeOfTheFirstEdition(t *testing.T) {
 	}
 	t.Setenv("SEEN_BY_TOOLS_ONCE", "1")
 	home := firstEdition(t)
-	first := told(home, "")
+	first := reported(home, "")
 	t.Logf("changed defaults: %q", first)
 	slices.Sort(first)
 	if again := slices.Compact(slices.Clone(first)); len(again) != len(first) {
-		t.Errorf("a change was told twice: %q", first)
+		t.Errorf("a change was reported twice: %q", first)
 	}
-	if second := told(home, ""); len(second) > 0 {
-		t.Errorf("the second life told of %q again", second)
+	if second := reported(home, ""); len(second) > 0 {
+		t.Errorf("the second life reported %q again", second)
 	}
 	t.Setenv(upgrade.Token, "4242:made-up")
-	if set := told(firstEdition(t), upgrade.Config); !slices.Equal(set, newKeys) {
-		t.Errorf("a config that sets every key of its edition was told of %q, want %q alone", set, newKeys)
+	if set := reported(firstEdition(t), upgrade.Config); !slices.Equal(set, newKeys) {
+		t.Errorf("a config that sets every key of its edition got warnings of %q, want %q alone", set, newKeys)
 	}
 }
 

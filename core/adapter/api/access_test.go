@@ -31,7 +31,7 @@ func TestWhatTheServerDoesNotKnowIsRefusedInOpenAIsShape(t *testing.T) {
 		{"a form", "POST", "/v1/chat/completions", saying("hi"), []string{"Content-Type", "application/x-www-form-urlencoded"}, 415, "unsupported_media_type", ""},
 		{"plain text", "POST", "/v1/chat/completions", saying("hi"), []string{"Content-Type", "text/plain"}, 415, "unsupported_media_type", ""},
 		{"an empty origin", "POST", "/v1/chat/completions", saying("hi"), []string{"Origin", ""}, 403, "origin_refused", ""},
-		{"a content type that is none", "POST", "/v1/chat/completions", saying("hi"), []string{"Content-Type", "application/json; ="}, 415, "unsupported_media_type", ""},
+		{"an invalid content type", "POST", "/v1/chat/completions", saying("hi"), []string{"Content-Type", "application/json; ="}, 415, "unsupported_media_type", ""},
 		{"a body over 16 MiB", "POST", "/v1/chat/completions", saying(strings.Repeat("x", DefaultBodyMax)), nil, 413, "request_too_large", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -88,7 +88,7 @@ func TestJSONUnderItsNamesIsServed(t *testing.T) {
 	f.chat(big).whole(t)
 }
 
-func TestHealthIsServedToAnybody(t *testing.T) {
+func TestHealthIsServedToAnyCaller(t *testing.T) {
 	for name, o := range map[string]Options{"without a key": {}, "with a key": {Key: "the-key"}} {
 		t.Run(name, func(t *testing.T) {
 			f := start(t, o, echo)
@@ -134,7 +134,7 @@ func TestOnlyTheKeyOpens(t *testing.T) {
 	}
 	f.chat(saying("hi"), "Authorization", "Bearer the-key").whole(t)
 	f.chat(saying("hi"), "Authorization", "bearer the-key").whole(t)
-	// The key alone decides: whoever has it may come from anywhere.
+	// The key alone decides: a caller that has it may come from anywhere.
 	f.chat(saying("hi"), "Authorization", "Bearer the-key", "Origin", "https://chat.example", "Host", "gateway.example").whole(t)
 }
 
@@ -213,7 +213,7 @@ func TestI5_WithoutAKeyAnAddressThatOthersReachIsNotServed(t *testing.T) {
 	}
 }
 
-func TestAnAddressThatIsNoneIsAnErrorThatNamesIt(t *testing.T) {
+func TestAnInvalidAddressIsAnErrorThatNamesIt(t *testing.T) {
 	_, err := New(Options{Listen: "nonsense"}).Connect(t.Context(), &gateway{take: echo})
 	if err == nil || !strings.Contains(err.Error(), "nonsense") {
 		t.Errorf("connected: %v", err)

@@ -29,7 +29,7 @@ func stall(t *testing.T, nc net.Conn) {
 	go func() { _, _ = nc.Write([]byte(whole[:len(whole)-1000])) }() // the server may stop reading
 }
 
-// HF20: bodies that are complete are served beside any number of uploads that stall.
+// HF20: complete bodies are served next to any number of uploads that stall.
 func TestHF20_StalledUploadsGiveWayToCompleteBodies(t *testing.T) {
 	var set limit.Set
 	virtualWith(t, small(&set), echo, func(t *testing.T, c *conn, dial func() net.Conn) {
@@ -92,7 +92,7 @@ func TestHF20_ABodyWithoutBudgetIsRefusedAfterFiveSeconds(t *testing.T) {
 	})
 }
 
-func TestHF20_AStalledUploadThatGaveWayIsTold(t *testing.T) {
+func TestHF20_AStalledUploadThatGaveWayGetsAnError(t *testing.T) {
 	virtualWith(t, small(nil), echo, func(t *testing.T, c *conn, dial func() net.Conn) {
 		var stalled []net.Conn
 		for range 2 {
@@ -105,7 +105,7 @@ func TestHF20_AStalledUploadThatGaveWayIsTold(t *testing.T) {
 		ask(t, dial(), raw(saying(strings.Repeat("y", 100<<10))))
 		a := answered(t, stalled[0])
 		if e := a.refused(t, http.StatusRequestTimeout, "request_timeout"); !strings.Contains(*e.Message, "limits.body_bytes") {
-			t.Errorf("it is told %q", *e.Message)
+			t.Errorf("the error is %q", *e.Message)
 		}
 	})
 }
@@ -133,7 +133,7 @@ func TestABodyThatComesSteadilyIsReadToItsEnd(t *testing.T) {
 	})
 }
 
-func TestABodyThatIsTooLongIsRefusedWhateverItsLengthSays(t *testing.T) {
+func TestABodyThatIsTooLongIsRefusedForAnyContentLength(t *testing.T) {
 	for name, request := range map[string]string{
 		"with a length": raw(saying(strings.Repeat("x", 300<<10))),
 		"in chunks":     "POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n" + strings.Repeat("1000\r\n"+strings.Repeat("x", 0x1000)+"\r\n", 75) + "0\r\n\r\n",
@@ -144,7 +144,7 @@ func TestABodyThatIsTooLongIsRefusedWhateverItsLengthSays(t *testing.T) {
 				go func() { _, _ = nc.Write([]byte(request)) }()
 				a := answered(t, nc)
 				if e := a.refused(t, http.StatusRequestEntityTooLarge, "request_too_large"); !strings.Contains(*e.Message, "256 KiB") {
-					t.Errorf("it is told %q", *e.Message)
+					t.Errorf("the error is %q", *e.Message)
 				}
 				if n := c.platform.bodies.inUse(); n != 0 {
 					t.Errorf("%d bytes are still under way", n)

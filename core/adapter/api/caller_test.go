@@ -100,7 +100,7 @@ func TestHF1_WithoutAKeyInTheConfigTheUIDDecides(t *testing.T) {
 	}
 }
 
-func TestHF1_WithoutAKeyForOthersTheyAreToldThatThereIsNone(t *testing.T) {
+func TestHF1_WithoutAKeyForOthersTheErrorSaysSo(t *testing.T) {
 	r := &toolGateway{gateway: gateway{take: echo}}
 	f := startAs(t, Options{LocalKeyFile: "/the/api.key"}, r, func() (socket, error) { return socket{uid: os.Geteuid() + 1, inode: 1}, nil })
 	e := f.chat(saying("hi"), "Authorization", "Bearer ").refused(t, http.StatusUnauthorized, "missing_api_key")
@@ -171,7 +171,7 @@ func TestHF1_AToolIsRefusedWithAKeyOrWithout(t *testing.T) {
 			}
 		})
 	}
-	t.Run("one that cannot be told needs the key", func(t *testing.T) {
+	t.Run("an unidentified caller needs the key", func(t *testing.T) {
 		r := &toolGateway{gateway: gateway{take: echo}, tool: func(adapter.Socket) (string, bool, error) { return "", false, errors.New("no look") }}
 		f := startAs(t, localKey, r, func() (socket, error) { return socket{uid: us, inode: 1}, nil })
 		f.chat(saying("hi")).refused(t, http.StatusUnauthorized, "missing_api_key")

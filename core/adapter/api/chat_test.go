@@ -92,7 +92,7 @@ func TestAStreamSaysWhoSpeaksThenTheWordsThenThatItEnded(t *testing.T) {
 			if c.usage != "" {
 				last := all[len(all)-1]
 				if !strings.Contains(last, `"choices":[],"usage":`+c.usage) {
-					t.Errorf("the event before the end is no usage: %s", last)
+					t.Errorf("the event before the end is not a usage: %s", last)
 				}
 				all = all[:len(all)-1]
 			}
@@ -102,7 +102,7 @@ func TestAStreamSaysWhoSpeaksThenTheWordsThenThatItEnded(t *testing.T) {
 			for i, e := range all {
 				var chunk completion
 				if err := json.Unmarshal([]byte(e), &chunk); err != nil || len(chunk.Choices) != 1 || chunk.Object != "chat.completion.chunk" || chunk.ID != "chatcmpl-message1" || chunk.Model != "my-agent" {
-					t.Fatalf("event %d is no chunk: %s", i, e)
+					t.Fatalf("event %d is not a chunk: %s", i, e)
 				}
 				last := i == len(all)-1
 				if finish := chunk.Choices[0].FinishReason; (finish != nil) != last || last && *finish != "stop" || !strings.Contains(e, `"finish_reason"`) {
@@ -126,13 +126,13 @@ func TestAPlainAnswerTellsItsUsageWhereItIsKnown(t *testing.T) {
 	}
 }
 
-// A client that adds up the pieces has the whole answer, however it was cut, and whatever was said before tool calls.
+// A client that adds up the pieces has the whole answer, however it was cut, and with any text before tool calls.
 func TestTheDeltasAddUpToTheAnswer(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		words := rapid.StringMatching(`[a-c .\n]{0,12}`)
 		before := rapid.SliceOfN(words, 0, 3).Draw(t, "before")
 		final := words.Draw(t, "final")
-		told := rapid.IntRange(0, len(final)).Draw(t, "told")
+		streamed := rapid.IntRange(0, len(final)).Draw(t, "streamed")
 		x := newExchange(true)
 		client := x.attach()
 		var got strings.Builder
@@ -146,7 +146,7 @@ func TestTheDeltasAddUpToTheAnswer(t *testing.T) {
 			x.Delta(b)
 			take()
 		}
-		x.Delta(final[:told])
+		x.Delta(final[:streamed])
 		take()
 		x.Done(final, nil)
 		text, o := client.take()
@@ -154,8 +154,8 @@ func TestTheDeltasAddUpToTheAnswer(t *testing.T) {
 		if !o.ended || o.trouble != nil {
 			t.Fatalf("outcome %+v", o)
 		}
-		if !strings.HasPrefix(got.String(), strings.Join(before, "")+final[:told]) || !strings.HasSuffix(strings.TrimSpace(got.String()), strings.TrimSpace(final)) {
-			t.Errorf("said %q before %q, of which %d bytes were told; the client has %q", before, final, told, got.String())
+		if !strings.HasPrefix(got.String(), strings.Join(before, "")+final[:streamed]) || !strings.HasSuffix(strings.TrimSpace(got.String()), strings.TrimSpace(final)) {
+			t.Errorf("said %q before %q, of which %d bytes were streamed; the client has %q", before, final, streamed, got.String())
 		}
 	})
 }
@@ -211,7 +211,7 @@ func TestTheInputIsTheLastUserMessage(t *testing.T) {
 	}
 }
 
-func TestABodyThatIsNoMessageIsRefusedByTheNameOfWhatIsWrong(t *testing.T) {
+func TestAnInvalidBodyIsRefusedWithTheNameOfTheField(t *testing.T) {
 	f := start(t, Options{}, echo)
 	user := func(content string) string { return `{"messages":[{"role":"user","content":` + content + `}]}` }
 	for _, c := range []struct{ name, body, param string }{
@@ -221,9 +221,9 @@ func TestABodyThatIsNoMessageIsRefusedByTheNameOfWhatIsWrong(t *testing.T) {
 		{"no object", `[]`, ""},
 		{"no messages", `{}`, "messages"},
 		{"empty messages", `{"messages":[]}`, "messages"},
-		{"messages that are no list", `{"messages":"hi"}`, "messages"},
+		{"messages that are not a list", `{"messages":"hi"}`, "messages"},
 		{"no user message", `{"messages":[{"role":"system","content":"hi"}]}`, "messages"},
-		{"a role that is no string", `{"messages":[{"role":1,"content":"hi"}]}`, "messages.role"},
+		{"a role that is not a string", `{"messages":[{"role":1,"content":"hi"}]}`, "messages.role"},
 		{"no content", `{"messages":[{"role":"user"}]}`, "messages[0].content"},
 		{"null content", user(`null`), "messages[0].content"},
 		{"blank content", user(`" \n"`), "messages[0].content"},
@@ -231,10 +231,10 @@ func TestABodyThatIsNoMessageIsRefusedByTheNameOfWhatIsWrong(t *testing.T) {
 		{"no parts", user(`[]`), "messages[0].content"},
 		{"an image", user(`[{"type":"text","text":"see"},{"type":"image_url","image_url":{"url":"data:"}}]`), "messages[0].content[1]"},
 		{"audio", user(`[{"type":"input_audio"}]`), "messages[0].content[0]"},
-		{"parts that are no objects", user(`["hi"]`), "messages[0].content"},
+		{"parts that are not objects", user(`["hi"]`), "messages[0].content"},
 		{"two answers", body("hi", map[string]any{"n": 2}), "n"},
-		{"stream that is no boolean", body("hi", map[string]any{"stream": "yes"}), "stream"},
-		{"a user that is no string", body("hi", map[string]any{"user": 7}), "user"},
+		{"stream that is not a boolean", body("hi", map[string]any{"stream": "yes"}), "stream"},
+		{"a user that is not a string", body("hi", map[string]any{"user": 7}), "user"},
 		{"a blank user", body("hi", map[string]any{"user": " "}), "user"},
 		{"a user with a line feed", body("hi", map[string]any{"user": "alice\nbob"}), "user"},
 		{"a user with an escape", body("hi", map[string]any{"user": "\x1b[31malice"}), "user"},
@@ -357,7 +357,7 @@ func TestARefusalByTheGatewayKeepsItsReason(t *testing.T) {
 					t.Errorf("type %q, Retry-After %q, X-Should-Retry %q", *e.Type, a.header.Get("Retry-After"), a.header.Get("X-Should-Retry"))
 				}
 				if strings.Contains(*e.Message, "secret") {
-					t.Errorf("an error of the inside is told: %s", *e.Message)
+					t.Errorf("an internal error reached the client: %s", *e.Message)
 				}
 			}
 		})

@@ -21,7 +21,7 @@ import (
 	"gatewaytui/fixtures/npmtest"
 )
 
-// played answers by what it is told: the programs of real clients talk to it.
+// played answers by the text it receives: the programs of real clients talk to it.
 func played(_ context.Context, m adapter.Inbound) error {
 	r := m.Responder
 	switch m.Text {

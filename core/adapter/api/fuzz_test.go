@@ -31,7 +31,7 @@ func FuzzRequest(f *testing.F) {
 			return
 		}
 		if !json.Valid(data) {
-			t.Fatal("it was taken and is no JSON")
+			t.Fatal("it was taken and is not JSON")
 		}
 		if strings.TrimSpace(q.text) == "" || !utf8.ValidString(q.text) {
 			t.Errorf("the input is %q", q.text)

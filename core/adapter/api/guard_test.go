@@ -47,7 +47,7 @@ func TestHF17_GuessingAtTheKeyIsSlow(t *testing.T) {
 	})
 }
 
-// One client with an old key does not lock out the others behind its address, and cannot be used to guess faster.
+// One client with an old key does not lock out the others at its address, and cannot be used to guess faster.
 func TestHF17_TheSameWrongKeyLocksOutItselfAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var g Guard
@@ -69,7 +69,7 @@ func TestHF17_TheSameWrongKeyLocksOutItselfAlone(t *testing.T) {
 	})
 }
 
-func TestHF17_AFewWrongKeysAMinuteAreNoLockout(t *testing.T) {
+func TestHF17_AFewWrongKeysAMinuteLockNoClientOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var g Guard
 		for i := range 100 {

@@ -58,7 +58,7 @@ func isOpen(nc net.Conn) bool {
 
 const healthRequest = "GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
-// HF11: whatever the connections do that somebody holds, the next client is answered at once, and the connection that was quiet
+// HF11: for any state of the connections that are held, the next client is answered at once, and the connection that was quiet
 // longest makes room for it.
 func TestHF11_AFullListenerMakesRoomForANewClient(t *testing.T) {
 	for name, hold := range map[string]func(t *testing.T, nc net.Conn){
@@ -66,7 +66,7 @@ func TestHF11_AFullListenerMakesRoomForANewClient(t *testing.T) {
 		"without a byte":         func(*testing.T, net.Conn) {},
 		"with half a header":     func(t *testing.T, nc net.Conn) { send(t, nc, "POST /v1/chat") },
 		"with a body that stops": func(t *testing.T, nc net.Conn) { send(t, nc, raw(saying("a long message"))[:170]) },
-		"with a body that nobody reads": func(t *testing.T, nc net.Conn) {
+		"with a body that is not read": func(t *testing.T, nc net.Conn) {
 			send(t, nc, "POST /nowhere HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n{")
 		},
 	} {
@@ -91,7 +91,7 @@ func TestHF11_AFullListenerMakesRoomForANewClient(t *testing.T) {
 				if isOpen(held[0]) {
 					t.Error("the connection that was quiet longest is still open")
 				}
-				if !isOpen(held[1]) && name != "with a body that nobody reads" {
+				if !isOpen(held[1]) && name != "with a body that is not read" {
 					t.Error("more than one connection was closed")
 				}
 				if n := c.platform.closedForRoom.Load(); n != 1 {

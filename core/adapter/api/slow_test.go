@@ -79,7 +79,7 @@ func underWay(c *conn) int {
 	return c.active
 }
 
-func TestAReaderThatDoesNotKeepUpIsToldThatItMissedSomething(t *testing.T) {
+func TestAReaderThatDoesNotKeepUpLearnsThatItMissedSomething(t *testing.T) {
 	take, held := holds()
 	f := start(t, Options{}, take)
 	nc := f.dial()
@@ -138,7 +138,7 @@ func (l *pipes) Close() error {
 
 func (l *pipes) Addr() net.Addr { return &net.UnixAddr{Name: "pipes", Net: "pipe"} }
 
-// virtual runs f in virtual time against a platform behind pipes. dial makes a connection to it.
+// virtual runs f in virtual time against a platform on pipes. dial makes a connection to it.
 func virtual(t *testing.T, take func(context.Context, adapter.Inbound) error, f func(t *testing.T, c *conn, dial func() net.Conn)) {
 	t.Helper()
 	virtualWith(t, Options{Model: "agent"}, take, f)
@@ -208,7 +208,7 @@ func TestAClientThatSendsTooSlowlyIsCutOff(t *testing.T) {
 			}
 		})
 	})
-	t.Run("in a body that nobody wants", func(t *testing.T) {
+	t.Run("in a body that is not wanted", func(t *testing.T) {
 		virtual(t, echo, func(t *testing.T, _ *conn, dial func() net.Conn) {
 			nc := dial()
 			send(t, nc, "POST /nowhere HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n{")
@@ -300,7 +300,7 @@ func TestAReaderThatStandsStillIsCutOffAndTheTurnGoesOn(t *testing.T) {
 		nc := dial()
 		send(t, nc, raw(streaming("hi")))
 		r := <-held
-		r.Delta("a word that nobody reads") // a pipe holds nothing
+		r.Delta("a word that is not read") // a pipe holds nothing
 		time.Sleep(writeTimeout - time.Second)
 		synctest.Wait()
 		if underWay(c) != 1 {
@@ -322,7 +322,7 @@ func TestS5_AReaderThatStandsStillGetsOneMoreSecondOfAStop(t *testing.T) {
 		nc := dial()
 		send(t, nc, raw(streaming("hi")))
 		r := <-held
-		r.Delta("a word that nobody reads")
+		r.Delta("a word that is not read")
 		synctest.Wait()
 		begin := time.Now()
 		if err := c.CancelTasks(t.Context()); err != nil {

@@ -73,7 +73,7 @@ func TestA18_AStopClosesTheListenerFirst(t *testing.T) {
 			return echo(t.Context(), m)
 		}
 		close(inside)
-		<-release // whatever its context says
+		<-release // also after its context has ended
 		m.Responder.Done("late", nil)
 		return nil
 	})
@@ -155,7 +155,7 @@ func TestS4_AStopAnswersWhatIsUnderWay(t *testing.T) {
 	if e := failure(t, []byte(all[len(all)-1])); *e.Code != "stopping" {
 		t.Errorf("the stream ends with %s", all[len(all)-1])
 	}
-	// What the turns still say goes nowhere, and blocks nobody.
+	// What the turns still say goes nowhere, and blocks nothing.
 	for _, r := range append(responders, talking) {
 		r.Delta("more")
 		r.Done("late", nil)
@@ -247,7 +247,7 @@ func TestS5_AStopThatMayNotWaitDoesNot(t *testing.T) {
 	release, inside := make(chan struct{}), make(chan struct{})
 	f := start(t, Options{}, func(context.Context, adapter.Inbound) error {
 		close(inside)
-		<-release // whatever its context says
+		<-release // also after its context has ended
 		return nil
 	})
 	asked := f.ask(f.request(http.MethodPost, "/v1/chat/completions", saying("hi")))
@@ -315,7 +315,7 @@ func TestAListenerThatBreaksEndsTheConnection(t *testing.T) {
 	}
 }
 
-func TestANewConnectionStandsBesideOneThatIsTakenDown(t *testing.T) {
+func TestANewConnectionWorksWhileTheOldOneIsTakenDown(t *testing.T) {
 	f := start(t, Options{}, echo)
 	c, err := f.platform.Connect(t.Context(), f.gateway)
 	if err != nil {
@@ -333,7 +333,7 @@ func TestANewConnectionStandsBesideOneThatIsTakenDown(t *testing.T) {
 	}
 }
 
-func TestNobodyIsWrittenTo(t *testing.T) {
+func TestASendToAnAPIUserIsRefused(t *testing.T) {
 	f := start(t, Options{}, echo)
 	err := f.conn.Send(t.Context(), adapter.Outgoing{Target: "api:user:alice", Text: "hi"})
 	if _, refused := err.(*adapter.RefusedError); !refused {

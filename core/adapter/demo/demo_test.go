@@ -55,7 +55,7 @@ const (
 	sendTimeout = 3 * time.Second
 )
 
-// play runs f beside a Supervisor of the one platform that spec describes, ends it, and lets go of what hangs.
+// play runs f next to a Supervisor of the one platform that spec describes, ends it, and lets go of what hangs.
 func play(t *testing.T, spec string, o Options, f func(s *scene)) {
 	t.Helper()
 	specs, err := Parse(spec)
@@ -300,7 +300,7 @@ func TestPeopleTalk(t *testing.T) {
 			}
 		})
 	})
-	t.Run("as they were told", func(t *testing.T) {
+	t.Run("as their specification says", func(t *testing.T) {
 		play(t, "west=hang-send:slow 60", Options{}, func(s *scene) {
 			time.Sleep(2 * time.Minute)
 			synctest.Wait()
@@ -327,12 +327,12 @@ func TestPeopleTalk(t *testing.T) {
 			s.in.mu.Unlock()
 			time.Sleep(time.Minute)
 			if len(s.in.messages()) == 0 {
-				t.Error("nobody said anything any more")
+				t.Error("no user said anything any more")
 			}
 			s.want(ops.AdapterConnected)
 		})
 	})
-	t.Run("and what they are told goes to the log without its text", func(t *testing.T) {
+	t.Run("and what they receive goes to the log without its text", func(t *testing.T) {
 		var b strings.Builder
 		log := slog.New(slog.NewTextHandler(&b, &slog.HandlerOptions{Level: slog.LevelDebug}))
 		play(t, "p=good", Options{Log: log}, func(s *scene) {

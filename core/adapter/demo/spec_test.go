@@ -16,7 +16,7 @@ func TestParse(t *testing.T) {
 		{"several, in their order", "z=deaf,a=good", []Spec{{"z", "deaf", ""}, {"a", "good", ""}}},
 		{"blanks do not matter", " a = good , b = flaky ", []Spec{{"a", "good", ""}, {"b", "flaky", ""}}},
 		{"with what people say", "a=hang-send:sh: sleep 60", []Spec{{"a", "hang-send", "sh: sleep 60"}}},
-		{"an empty text is none", "a=good: ", []Spec{{"a", "good", ""}}},
+		{"an empty text is ignored", "a=good: ", []Spec{{"a", "good", ""}}},
 		{"names have digits and dashes", "b2-x=black-hole", []Spec{{"b2-x", "black-hole", ""}}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -30,7 +30,7 @@ func TestParse(t *testing.T) {
 func TestParseRefusesWithOneSentence(t *testing.T) {
 	for _, tt := range []struct{ name, in, want string }{
 		{"a wrong behaviour names the nearest", "a=hang-sned", `demo platform a cannot be "hang-sned"; did you mean hang-send?`},
-		{"whatever its case", "a=BLACKHOLE", "did you mean black-hole?"},
+		{"in any case", "a=BLACKHOLE", "did you mean black-hole?"},
 		{"and all that there are", "a=godo", "There are good, hang-connect"},
 		{"an empty behaviour", "a=", `cannot be ""`},
 		{"a name alone", "west", `demo platform "west" has no behaviour; write west=good`},

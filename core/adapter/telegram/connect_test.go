@@ -31,7 +31,7 @@ func TestConnectSaysWhatIsWrong(t *testing.T) {
 		{"a token that Telegram does not know is a credential", func(w *world) { w.o.Token = "1:" + token[5:] }, credential, time.Second},
 		{"a token without the form of one is a credential", fault("getMe", botapitest.Fault{Code: 404}), credential, time.Second},
 		{"E9: another poller is a conflict", fault("getUpdates", botapitest.Fault{Code: 409}), is[*adapter.ConflictError], time.Second},
-		{"E8: a wish for silence is one", fault("getMe", botapitest.Fault{Code: 429, RetryAfter: 7}), func(err error) bool {
+		{"E8: a rate limit is one", fault("getMe", botapitest.Fault{Code: 429, RetryAfter: 7}), func(err error) bool {
 			l, ok := errors.AsType[*adapter.RateLimitError](err)
 			return ok && l.RetryAfter == 7*time.Second
 		}, time.Second},
@@ -107,7 +107,7 @@ func TestAWebhookIsRemovedAndItsUpdatesAreKept(t *testing.T) {
 }
 
 // What stands between us and Telegram may answer anything, on a real network.
-func TestI3_WhateverAnswersTheTokenIsInNoError(t *testing.T) {
+func TestI3_TheTokenIsInNoErrorForAnyAnswer(t *testing.T) {
 	for _, tc := range []struct {
 		name    string
 		handler http.HandlerFunc
@@ -156,7 +156,7 @@ func TestI3_WhateverAnswersTheTokenIsInNoError(t *testing.T) {
 			wantNoToken(t, err)
 		})
 	}
-	t.Run("nobody at all", func(t *testing.T) {
+	t.Run("no server at all", func(t *testing.T) {
 		for _, base := range []string{"http://127.0.0.1:1", "http://host.invalid:port", "no url at all\x7f"} {
 			_, err := New(Options{Token: token, BaseURL: base}).Connect(t.Context(), &receiver{})
 			if err == nil {

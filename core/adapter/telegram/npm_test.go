@@ -14,7 +14,7 @@ import (
 	"gatewaytui/fixtures/npmtest"
 )
 
-// peer is a Bot API server that somebody else wrote. It ignores the timeout and the offset of getUpdates, and hands each
+// peer is a Bot API server by other authors. It ignores the timeout and the offset of getUpdates, and hands each
 // update out once.
 const (
 	peer        = "telegram-test-api"
@@ -115,7 +115,7 @@ func TestABotAPIServerOfOthersIsUnderstood(t *testing.T) {
 		}
 	}
 	want("telegram:dm:4711", "before the bot came")
-	user("/sendMessage", message(other, -100, "group", "from a stranger"))
+	user("/sendMessage", message(other, -100, "group", "from an unknown user"))
 	command := message(owner, owner, "private", "/status")
 	command["entities"] = []any{fields{"type": "bot_command", "offset": 0, "length": 7}}
 	user("/sendCommand", command)

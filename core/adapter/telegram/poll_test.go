@@ -127,7 +127,7 @@ func TestAnUpdateIsConfirmedOnlyOnceItWasAccepted(t *testing.T) {
 	})
 }
 
-func TestE6_ADayOfSilenceIsNoReasonToReconnect(t *testing.T) {
+func TestE6_ADayOfSilenceCausesNoReconnect(t *testing.T) {
 	simulate(t, func(w *world) {
 		w.supervised(adapter.Options{}, func(s *adapter.Supervisor) {
 			for range 24 {
@@ -194,7 +194,7 @@ func TestAPollThatNeverEndsIsEndedWithoutASupervisorToo(t *testing.T) {
 				w.Errorf("the connection's end is %v, want a timeout", err)
 			}
 			if age := time.Since(c.LastInbound()); age < w.poll {
-				w.Errorf("the last completed poll was %s ago, want over %s: a poll that failed is no sign of life", age, w.poll)
+				w.Errorf("the last completed poll was %s ago, want over %s: a poll that failed is not a sign of life", age, w.poll)
 			}
 		})
 	})
@@ -240,7 +240,7 @@ func TestAPollThatIsRefusedEndsTheConnectionWithTheReason(t *testing.T) {
 	}{
 		{"E9: another poller is a conflict", botapitest.Fault{Code: 409}, is[*adapter.ConflictError]},
 		{"a token that was revoked is a credential", botapitest.Fault{Code: 401}, is[*adapter.CredentialsError]},
-		{"E8: a wish for silence is handed on, not slept on", botapitest.Fault{Code: 429, RetryAfter: 6000}, func(err error) bool {
+		{"E8: a rate limit is returned at once, without a sleep", botapitest.Fault{Code: 429, RetryAfter: 6000}, func(err error) bool {
 			l, ok := errors.AsType[*adapter.RateLimitError](err)
 			return ok && l.RetryAfter == 6000*time.Second
 		}},
@@ -303,7 +303,7 @@ func TestAServerThatDoesNotHoldPollsIsNotHammered(t *testing.T) {
 	})
 }
 
-// supervised runs f beside a Supervisor of the platform.
+// supervised runs f next to a Supervisor of the platform.
 func (w *world) supervised(o adapter.Options, f func(s *adapter.Supervisor)) {
 	w.Helper()
 	o.Receiver, o.CallTimeout = w.in, 5*time.Second

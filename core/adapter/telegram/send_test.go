@@ -88,15 +88,15 @@ func TestWhatASendThatFailsReturns(t *testing.T) {
 		want         func(error) bool
 		calls        int
 	}{
-		{"somebody who blocked the bot is refused for ever", "1", "hi", botapitest.Fault{Code: 403}, refused, 1},
+		{"a user who blocked the bot is refused for ever", "1", "hi", botapitest.Fault{Code: 403}, refused, 1},
 		{"a chat that is gone is refused for ever", "1", "hi", botapitest.Fault{Code: 400}, refused, 1},
 		{"no address is refused for ever", "alice", "hi", botapitest.Fault{}, refused, 0},
 		{"a blank text is refused for ever", "1", " \n", botapitest.Fault{}, refused, 0},
-		{"E8: a wish for silence comes back at once", "1", "hi", botapitest.Fault{Code: 429, RetryAfter: 6000}, func(err error) bool {
+		{"E8: a rate limit is returned at once", "1", "hi", botapitest.Fault{Code: 429, RetryAfter: 6000}, func(err error) bool {
 			l, ok := errors.AsType[*adapter.RateLimitError](err)
 			return ok && l.RetryAfter == 6000*time.Second
 		}, 1},
-		{"a wish for silence without an end is a second", "1", "hi", botapitest.Fault{Code: 429}, func(err error) bool {
+		{"a rate limit without an end is a second", "1", "hi", botapitest.Fault{Code: 429}, func(err error) bool {
 			l, ok := errors.AsType[*adapter.RateLimitError](err)
 			return ok && l.RetryAfter == time.Second
 		}, 1},
@@ -232,13 +232,13 @@ func TestASlowChatHoldsUpNoOther(t *testing.T) {
 			w.after(time.Second)
 			ctx, stop := context.WithTimeout(w.Context(), time.Second)
 			defer stop()
-			if err := c.Send(ctx, adapter.Outgoing{Target: "1", Text: "behind it"}); !errors.Is(err, context.DeadlineExceeded) {
-				w.Errorf("the send behind a hung one returned %v, want its own timeout", err)
+			if err := c.Send(ctx, adapter.Outgoing{Target: "1", Text: "after it"}); !errors.Is(err, context.DeadlineExceeded) {
+				w.Errorf("the send after a hung one returned %v, want its own timeout", err)
 			}
-			if err := w.send(c, "2", "beside"); err != nil {
+			if err := w.send(c, "2", "meanwhile"); err != nil {
 				w.Error(err)
 			}
-			w.wantSent("beside")
+			w.wantSent("meanwhile")
 			cancel()
 			wg.Wait()
 		})

@@ -56,12 +56,12 @@ func TestS4_CancelTasksEndsAReceiveUnderWayAndTakesNoNewMessages(t *testing.T) {
 		w.after(time.Minute)
 		w.wantTexts()
 		// The last words of a stop go out even now.
-		if err := w.send(c, "1", "goodbye"); err != nil {
+		if err := w.send(c, "1", "last words"); err != nil {
 			w.Error(err)
 		}
 		w.down(c)
 		if n := w.api.Unconfirmed(); n != 2 {
-			w.Errorf("%d updates are left for the next life, want the 2 that nobody took", n)
+			w.Errorf("%d updates are left for the next life, want the 2 that were not taken", n)
 		}
 	})
 }

@@ -12,12 +12,12 @@ import (
 	"gatewaytui/core/ops"
 )
 
-// HF16: the reproduction, in virtual time: every send takes 0.3 s, 300 strangers write before an allowed user does.
-func TestHF16_StrangersDoNotDelayAnAllowedUser(t *testing.T) {
+// HF16: the reproduction, in virtual time: every send takes 0.3 s, 300 unknown users write before an allowed user does.
+func TestHF16_UnknownUsersDoNotDelayAnAllowedUser(t *testing.T) {
 	simulate(t, func(w *world) {
-		const strangers = 300
+		const unknown = 300
 		w.api.Fail("sendMessage", botapitest.Fault{Delay: 300 * time.Millisecond})
-		for i := range strangers {
+		for i := range unknown {
 			w.api.Inject(botapitest.Update{User: int64(10_000 + i), Text: "hello"})
 		}
 		w.say("/stop")
@@ -28,18 +28,18 @@ func TestHF16_StrangersDoNotDelayAnAllowedUser(t *testing.T) {
 			if n := w.api.Unconfirmed(); n != 0 {
 				w.Errorf("%d updates are not confirmed, want 0", n)
 			}
-			told := len(w.api.Sent())
-			if told < 1 || told > maxNotices+5 {
-				w.Errorf("%d strangers were told, want about %d", told, maxNotices)
+			noticed := len(w.api.Sent())
+			if noticed < 1 || noticed > maxNotices+5 {
+				w.Errorf("%d unknown users got a notice, want about %d", noticed, maxNotices)
 			}
-			if counters := w.Counters(); len(counters) != 1 || counters[0].Value() != uint64(strangers-told) {
-				w.Errorf("%d strangers got no answer, want %d counted", counters[0].Value(), strangers-told)
+			if counters := w.Counters(); len(counters) != 1 || counters[0].Value() != uint64(unknown-noticed) {
+				w.Errorf("%d unknown users got no answer, want %d counted", counters[0].Value(), unknown-noticed)
 			}
 		})
 	})
 }
 
-func TestHF16_NoticesToStrangersGoOutOneASecond(t *testing.T) {
+func TestHF16_NoticesToUnknownUsersGoOutOneASecond(t *testing.T) {
 	simulate(t, func(w *world) {
 		for i := range 10 {
 			w.api.Inject(botapitest.Update{User: int64(10_000 + i), Text: "hello"})
@@ -54,13 +54,13 @@ func TestHF16_NoticesToStrangersGoOutOneASecond(t *testing.T) {
 			}
 			w.after(noticePace)
 			if n := len(w.api.Sent()); n != 10 {
-				w.Errorf("%d of 10 strangers were told", n)
+				w.Errorf("%d of 10 unknown users got a notice", n)
 			}
 		})
 	})
 }
 
-func TestHF16_AfterANoticeThatFailsStrangersGetNoAnswerForAMinute(t *testing.T) {
+func TestHF16_AfterANoticeThatFailsUnknownUsersGetNoAnswerForAMinute(t *testing.T) {
 	simulate(t, func(w *world) {
 		w.api.Fail("sendMessage", botapitest.Fault{Code: 429, RetryAfter: 90, Times: 1})
 		w.up(func(c *conn) {
@@ -83,7 +83,7 @@ func TestHF16_WithinABatchAllowedUsersGoFirst(t *testing.T) {
 	simulate(t, func(w *world) {
 		w.in.decide(func(_ context.Context, m adapter.Inbound) error {
 			if w.log.count("telegram.stranger") != 0 {
-				w.Errorf("a stranger was looked at before %q", m.Text)
+				w.Errorf("an unknown user was handled before %q", m.Text)
 			}
 			return nil
 		})
@@ -99,7 +99,7 @@ func TestHF16_WithinABatchAllowedUsersGoFirst(t *testing.T) {
 			}
 			w.wantTexts(want...)
 			if n := w.log.count("telegram.stranger"); n != 20 {
-				w.Errorf("%d strangers were seen, want 20", n)
+				w.Errorf("%d unknown users were seen, want 20", n)
 			}
 		})
 	})
@@ -115,15 +115,15 @@ func TestAMessageTakenOutOfTurnConfirmsNothingBeforeIt(t *testing.T) {
 				}
 				return &ops.Error{Code: ops.CodeDraining, Message: "the gateway is draining"}
 			})
-			w.api.Fail("sendMessage", botapitest.Fault{Code: 500}) // so the refusal is not told, and the message not settled
-			w.api.Inject(botapitest.Update{User: other, Text: "stranger"})
+			w.api.Fail("sendMessage", botapitest.Fault{Code: 500}) // so the refusal is not sent, and the message not confirmed
+			w.api.Inject(botapitest.Update{User: other, Text: "from outside"})
 			w.say("taken")
 			w.say("refused")
 			w.after(time.Second)
 		})
 		w.wantTexts("taken")
 		if n := w.api.Unconfirmed(); n != 3 {
-			w.Errorf("%d updates are unconfirmed, want 3: the stranger's was not settled", n)
+			w.Errorf("%d updates are unconfirmed, want 3: the unknown user's was not confirmed", n)
 		}
 		w.api.Heal()
 		w.in.decide(nil)
@@ -138,7 +138,7 @@ func TestAMessageTakenOutOfTurnConfirmsNothingBeforeIt(t *testing.T) {
 }
 
 // A stop does not wait for a notice that hangs, and leaves nothing of usher.
-func TestHF16_AStopEndsTheNoticesToStrangers(t *testing.T) {
+func TestHF16_AStopEndsTheNoticesToUnknownUsers(t *testing.T) {
 	simulate(t, func(w *world) {
 		w.api.Fail("sendMessage", botapitest.Fault{Hang: true})
 		c := w.dialUp()

@@ -51,7 +51,7 @@ func TestWhatAnUpdateIsToUs(t *testing.T) {
 			event{kind: text, message: inbound("telegram:group:-100:topic:7", "-100/7", "hello")},
 		},
 		{
-			"an answer to a message in a group is no topic",
+			"an answer to a message in a group is not a topic",
 			fields{"from": from, "chat": group, "text": "hello", "message_thread_id": 7},
 			event{kind: text, message: inbound("telegram:group:-100", "-100", "hello")},
 		},
@@ -76,7 +76,7 @@ func TestWhatAnUpdateIsToUs(t *testing.T) {
 			event{kind: nonText, private: true, what: "picture", album: "a"},
 		},
 		{
-			"a kind of content that nobody knew yesterday does not spoil the text",
+			"a new kind of content does not spoil the text",
 			fields{"from": from, "chat": dm, "text": "hello", "paid_media": fields{"paid_media": []any{fields{"type": "hologram"}}}},
 			event{kind: text, private: true, message: inbound("telegram:dm:4711", "4711", "hello")},
 		},
@@ -84,7 +84,7 @@ func TestWhatAnUpdateIsToUs(t *testing.T) {
 		{"a service message", fields{"from": from, "chat": group, "new_chat_members": []any{}}, event{}},
 		{"a blank text", fields{"from": from, "chat": dm, "text": " \n"}, event{}},
 		{"a bot", fields{"from": fields{"id": 5, "is_bot": true}, "chat": group, "text": "hello"}, event{}},
-		{"a message from nobody", fields{"chat": group, "text": "hello"}, event{}},
+		{"a message without a sender", fields{"chat": group, "text": "hello"}, event{}},
 		{"a channel's post in its group", fields{"from": from, "chat": group, "text": "news", "is_automatic_forward": true}, event{}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -132,7 +132,7 @@ func TestEditsAndPostsAreIgnored(t *testing.T) {
 	})
 }
 
-func TestAnUpdateThatNobodyUnderstandsDoesNotStandInTheWay(t *testing.T) {
+func TestAnUnreadableUpdateDoesNotBlockTheNext(t *testing.T) {
 	simulate(t, func(w *world) {
 		w.up(func(c *conn) {
 			w.api.Inject(botapitest.Update{User: owner, Message: fields{"text": fields{"not": "a text"}}})
@@ -146,7 +146,7 @@ func TestAnUpdateThatNobodyUnderstandsDoesNotStandInTheWay(t *testing.T) {
 	})
 }
 
-func TestI8_NothingIsRunForAStrangerWhoIsLoggedAndToldOnce(t *testing.T) {
+func TestI8_NothingIsRunForAnUnknownUserWhoIsLoggedAndAnsweredOnce(t *testing.T) {
 	simulate(t, func(w *world) {
 		for range 2 { // the second connection knows what the first did
 			w.up(func(c *conn) {
@@ -161,18 +161,18 @@ func TestI8_NothingIsRunForAStrangerWhoIsLoggedAndToldOnce(t *testing.T) {
 		w.wantTexts()
 		w.wantSent("You are not on this bot's allow list. Your user id is 666; its owner can add you.")
 		if n := w.log.count("telegram.stranger"); n != 2 {
-			w.Errorf("%d lines tell of two strangers, want 2:\n%s", n, w.log)
+			w.Errorf("%d lines name two unknown users, want 2:\n%s", n, w.log)
 		}
 	})
 }
 
-func TestNobodyIsAllowedUnlessSaid(t *testing.T) {
+func TestNoUserIsAllowedByDefault(t *testing.T) {
 	for _, tc := range []struct {
 		name string
 		all  bool
 		want []string
 	}{
-		{"an empty list is nobody", false, nil},
+		{"an empty list is no user", false, nil},
 		{"allow_all is everyone", true, []string{"hello"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -188,7 +188,7 @@ func TestNobodyIsAllowedUnlessSaid(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoTextIsSaidToBeNone(t *testing.T) {
+func TestAMessageWithoutTextGetsANotice(t *testing.T) {
 	simulate(t, func(w *world) {
 		w.up(func(c *conn) {
 			for range 3 {
@@ -248,7 +248,7 @@ func TestE13_TwentyMessagesInADrainGetOneNoticeThatIsTrue(t *testing.T) {
 	})
 }
 
-func TestARefusalOfOneMessageIsToldEachTime(t *testing.T) {
+func TestARefusalOfOneMessageIsSentEachTime(t *testing.T) {
 	simulate(t, func(w *world) {
 		w.up(func(c *conn) {
 			w.in.decide(func(context.Context, adapter.Inbound) error {
@@ -262,7 +262,7 @@ func TestARefusalOfOneMessageIsToldEachTime(t *testing.T) {
 	})
 }
 
-func TestE12_ARefusalThatCannotBeToldIsNotSettled(t *testing.T) {
+func TestE12_AMessageWhoseRefusalCannotBeSentIsNotConfirmed(t *testing.T) {
 	simulate(t, func(w *world) {
 		w.in.decide(func(context.Context, adapter.Inbound) error { return draining })
 		w.api.Fail("sendMessage", botapitest.Fault{Code: 429, RetryAfter: 30})
@@ -270,7 +270,7 @@ func TestE12_ARefusalThatCannotBeToldIsNotSettled(t *testing.T) {
 			w.say("hello?")
 			w.after(time.Second)
 			if err := c.Err(); !is[*adapter.RateLimitError](err) {
-				w.Errorf("the connection's end is %v, want the wish for silence", err)
+				w.Errorf("the connection's end is %v, want the rate limit", err)
 			}
 		})
 		if n := w.api.Unconfirmed(); n != 1 {
@@ -284,7 +284,7 @@ func TestE12_ARefusalThatCannotBeToldIsNotSettled(t *testing.T) {
 	})
 }
 
-func TestARefusalForSomebodyWhoBlockedTheBotIsSettled(t *testing.T) {
+func TestARefusedMessageOfAUserWhoBlockedTheBotIsConfirmed(t *testing.T) {
 	simulate(t, func(w *world) {
 		w.up(func(c *conn) {
 			w.in.decide(func(context.Context, adapter.Inbound) error { return draining })
@@ -298,7 +298,7 @@ func TestARefusalForSomebodyWhoBlockedTheBotIsSettled(t *testing.T) {
 	})
 }
 
-func TestAMessageOnWhichTheGatewayFailsIsTriedThriceAndThenToldOf(t *testing.T) {
+func TestAMessageOnWhichTheGatewayFailsIsTriedThreeTimesAndThenReported(t *testing.T) {
 	for name, fail := range map[string]func() error{
 		"by an error": func() error { return errors.New("a store that is full") },
 		"by a panic":  func() error { panic("a bug") },

@@ -77,7 +77,7 @@ func (w *world) connected(c adapter.Conn, err error) *conn {
 	return c.(*conn)
 }
 
-// connect makes a connection. Whoever makes it takes it down.
+// connect makes a connection. The caller takes it down.
 func (w *world) dialUp() *conn {
 	w.Helper()
 	return w.connected(w.Connect(w.Context(), w.in))
@@ -107,7 +107,7 @@ func (w *world) say(text string) {
 	w.api.Inject(botapitest.Update{User: owner, UserName: "alice", Text: text})
 }
 
-// after lets d pass, and whatever can happen happen.
+// after lets d pass, and everything that can run run.
 func (w *world) after(d time.Duration) {
 	time.Sleep(d) // virtual
 	synctest.Wait()

@@ -19,7 +19,7 @@ import (
 )
 
 // The guardian weighs what its imports weigh: one that is set up late brings the whole program with it. These are set up
-// before anything of ours.
+// before the gateway's own code.
 func TestGuardian_ImportsLittle(t *testing.T) {
 	allowed := []string{"bytes", "errors", "os", "strconv", "strings", "syscall", "unsafe", "gatewaytui/core/process/kernel"}
 	for _, dir := range []string{".", "../kernel"} {
@@ -55,10 +55,10 @@ func TestCharge_IsReadAsItWasWritten(t *testing.T) {
 		}
 	}
 	for name, args := range map[string][]string{
-		"nothing behind the title": {title + "x"},
-		"a pid that is none":       {title + "x", "one", "1", "", "", ""},
-		"a start that is none":     {title + "x", "1", "-1", "", "", ""},
-		"too much":                 {title + "x", "1", "1", "", "", "", ""},
+		"nothing after the title": {title + "x"},
+		"an invalid pid":          {title + "x", "one", "1", "", "", ""},
+		"an invalid start":        {title + "x", "1", "-1", "", "", ""},
+		"too much":                {title + "x", "1", "1", "", "", "", ""},
 	} {
 		if c, err := parseTarget(args); err == nil {
 			t.Errorf("%s is read as %+v", name, c)
@@ -66,7 +66,7 @@ func TestCharge_IsReadAsItWasWritten(t *testing.T) {
 	}
 }
 
-// life is one that nobody else has.
+// life is one that no other test has.
 func life(t *testing.T) string {
 	return fmt.Sprintf("life of %s %d %d", t.Name(), os.Getpid(), time.Now().UnixNano())
 }
@@ -75,7 +75,7 @@ func life(t *testing.T) string {
 func started(t *testing.T, c Target) (pid int, conn *os.File, ended <-chan error) {
 	t.Helper()
 	ours, theirs := pair(t)
-	// Beside the socket, a descriptor that the gateway was started with, and a standard input that the runtime polls.
+	// In addition to the socket, a descriptor that the gateway was started with, and a standard input that the runtime polls.
 	stdin, feed, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
@@ -145,7 +145,7 @@ func marked(t *testing.T, life string) <-chan error {
 	return done
 }
 
-func TestGuardian_GoesAfterAGoodbyeAndTouchesNothing(t *testing.T) {
+func TestGuardian_ExitsAfterItsReleaseAndTouchesNothing(t *testing.T) {
 	life := life(t)
 	child := marked(t, life)
 	pid, conn, ended := started(t, me(t, life))
@@ -187,7 +187,7 @@ func TestGuardian_EndsTheLifeWhenItsSocketEnds(t *testing.T) {
 	}
 }
 
-// One that comes too late, the pid of its gateway being somebody else's by now, does its work at once and goes.
+// One that comes too late, the pid of its gateway being reused by now, does its work at once and exits.
 func TestGuardian_OfAGatewayThatIsGone(t *testing.T) {
 	c := me(t, life(t))
 	c.Start-- // who had our pid before us

@@ -10,7 +10,7 @@ import (
 )
 
 // What the gateway says is understood however it is cut, and bounded.
-func TestTold_IsReadInPiecesAndBounded(t *testing.T) {
+func TestReported_IsReadInPiecesAndBounded(t *testing.T) {
 	var b []byte
 	b = AppendIdentity(b, Add, 7, 1<<40)
 	b = AppendIdentity(b, Add, 1<<22, 5)
@@ -22,14 +22,14 @@ func TestTold_IsReadInPiecesAndBounded(t *testing.T) {
 		var got reported
 		for rest := b; len(rest) > 0; rest = rest[min(size, len(rest)):] {
 			if got.read(rest[:min(size, len(rest))]) {
-				t.Fatalf("in pieces of %d it is a goodbye", size)
+				t.Fatalf("in pieces of %d it is a release", size)
 			}
 		}
 		if !got.has(7, 1<<40) || got.has(7, 3) || got.has(1<<22, 5) || !got.has('b', 'b') || len(got.start) != 2 {
 			t.Fatalf("in pieces of %d: %v", size, got.start)
 		}
 		if !got.read([]byte{Goodbye}) {
-			t.Fatalf("in pieces of %d a goodbye is none", size)
+			t.Fatalf("in pieces of %d a release is not recognised", size)
 		}
 	}
 	var got reported
@@ -41,7 +41,7 @@ func TestTold_IsReadInPiecesAndBounded(t *testing.T) {
 	}
 }
 
-func FuzzTold(f *testing.F) {
+func FuzzReported(f *testing.F) {
 	f.Add(AppendIdentity(AppendIdentity(nil, Add, 7, 9), Drop, 7, 9))
 	f.Add([]byte{Add, Goodbye, Drop})
 	f.Fuzz(func(t *testing.T, b []byte) {
@@ -59,7 +59,7 @@ func FuzzTold(f *testing.F) {
 
 // A process without any mark of the life is ended by its identity alone, with what it started since; one that was dropped,
 // or whose pid is another's now, is not (HF6).
-func TestHF6_TheGuardianEndsWhatItWasTold(t *testing.T) {
+func TestHF6_TheGuardianEndsWhatTheGatewayReported(t *testing.T) {
 	unmarked := func(script string) (pid int, start uint64, ended <-chan error) {
 		cmd := exec.Command("bash", "-c", script)
 		cmd.Env = []string{"PATH=" + os.Getenv("PATH")}
@@ -91,7 +91,7 @@ func TestHF6_TheGuardianEndsWhatItWasTold(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := over(t, end); err == nil || err.Error() != "signal: killed" {
-		t.Errorf("what it was told ended with %v", err)
+		t.Errorf("the reported process ended with %v", err)
 	}
 	if err := over(t, ended); err != nil {
 		t.Errorf("it ended with %v", err)

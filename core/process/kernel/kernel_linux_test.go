@@ -33,7 +33,7 @@ func TestParseMarks(t *testing.T) {
 		{"a real-time program", limits + locks + noLimit + noLimit + "locks \n" + realtime + "200000               200000               us \n", Marks{[2]Tag{}, false, 5000}},
 		{"a number that is too large", limits + realtime + "46116860184274002490 " + noLimit + "us \n", Marks{Processes: 5000}},
 		{"cut short", limits + realtime + "46116860184", Marks{Processes: 5000}},
-		{"cut short behind the name", limits + realtime[:20], Marks{Processes: 5000}},
+		{"cut short after the name", limits + realtime[:20], Marks{Processes: 5000}},
 		{"no such line", limits, Marks{Processes: 5000}},
 		{"nothing", "", Marks{Processes: infinity}},
 	} {
@@ -52,7 +52,7 @@ func FuzzParseMarks(f *testing.F) {
 		m := parseMarks(b)
 		for _, tag := range m.Tags {
 			if tag != 0 && !tag.Valid() {
-				t.Errorf("%q is read as %d, which is no tag", b, tag)
+				t.Errorf("%q is read as %d, which is not a tag", b, tag)
 			}
 		}
 		if m.Shed() && m.Tag() != 0 {
@@ -80,7 +80,7 @@ func TestTag_NamesItsLifeAndSpawn(t *testing.T) {
 	}
 	for _, not := range []Tag{0, 1, 200_000, 1 << 63, ^Tag(0)} {
 		if not.Valid() || not.Of("a") {
-			t.Errorf("%x is no tag", not)
+			t.Errorf("%x is not a tag", not)
 		}
 	}
 }

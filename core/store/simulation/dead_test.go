@@ -13,9 +13,9 @@ import (
 	"gatewaytui/fixtures/faultfs"
 )
 
-// A disk that dies under a running gateway is no damage to its database: SQLite calls a read that the disk refuses a
+// A disk that dies under a running gateway is not damage to its database: SQLite calls a read that the disk refuses a
 // malformed database, and a planned stop would end with exit code 1 for it.
-func TestADiskThatDiesIsTheDisksErrorAndNoDamage(t *testing.T) {
+func TestADiskThatDiesIsTheDisksErrorAndNotDamage(t *testing.T) {
 	dir := t.TempDir()
 	var dead atomic.Bool
 	disk := faultfs.Attach(dir, rand.New(rand.NewPCG(1, 1)), func(c faultfs.Call) faultfs.Fault {

@@ -223,7 +223,7 @@ func (w *world) forget() {
 	w.call("forget "+bare(key), w.store.ForgetSessions(context.Background(), bare(key)), change)
 }
 
-// checkpoint copies the -wal into the database, as SQLite does by itself once the -wal is long. Its failure is no loss.
+// checkpoint copies the -wal into the database, as SQLite does by itself once the -wal is long. Its failure loses nothing.
 func (w *world) checkpoint() {
 	db, err := sql.Open("sqlite", "file:"+filepath.Join(w.dir, "gateway.db"))
 	if err != nil {

@@ -132,7 +132,7 @@ func TestFaults(t *testing.T) {
 	for _, tc := range []struct {
 		name  string
 		fault botapitest.Fault
-		want  []int // error codes of the calls in turn; 0 is none, -1 no answer at all
+		want  []int // error codes of the calls in turn; 0: no error, -1: no answer
 	}{
 		{"a code", botapitest.Fault{Code: 500}, []int{500, 500, 500}},
 		{"a code for two calls", botapitest.Fault{Code: 429, RetryAfter: 3, Times: 2}, []int{429, 429, 0}},
