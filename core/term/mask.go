@@ -27,22 +27,10 @@ func quotedForms(v string) []string {
 // Mask returns s with every known value of at least MinMasked bytes masked, and nothing else: unlike Redact it does not
 // touch what only looks like a secret. Values that are encoded, in base64 for instance, stay.
 func (r *Redactor) Mask(s string) string {
-	if r == nil || len(r.masked) == 0 {
+	if r == nil {
 		return s
 	}
-	text := []byte(nil)
-	for at := 0; ; {
-		from, to := r.find(s[at:])
-		if to == 0 && at == 0 {
-			return s
-		}
-		text = append(text, s[at:at+from]...)
-		if to == 0 {
-			return string(text)
-		}
-		text = append(text, Mask...)
-		at += to
-	}
+	return r.masker.Replace(s)
 }
 
 // Masker is Mask for text that comes in pieces, wherever the pieces are cut. The zero value masks nothing.

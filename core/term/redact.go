@@ -1,6 +1,7 @@
 package term
 
 import (
+	"cmp"
 	"net/url"
 	"slices"
 	"strings"
@@ -25,6 +26,7 @@ const (
 type Redactor struct {
 	values []string // longest first, so that a secret that contains another goes whole
 	masked []string // those that Mask masks, in the same order
+	masker *strings.Replacer
 }
 
 // NewRedactor knows values, each also in the forms in which it stands in a URL and in JSON. Values under six bytes are left
@@ -41,16 +43,16 @@ func NewRedactor(values ...string) *Redactor {
 		}
 	}
 	r.values, r.masked = longestFirst(r.values), longestFirst(r.masked)
+	var pairs []string
+	for _, v := range r.masked {
+		pairs = append(pairs, v, Mask)
+	}
+	r.masker = strings.NewReplacer(pairs...)
 	return r
 }
 
 func longestFirst(values []string) []string {
-	slices.SortFunc(values, func(a, b string) int {
-		if len(a) != len(b) {
-			return len(b) - len(a)
-		}
-		return strings.Compare(a, b)
-	})
+	slices.SortFunc(values, func(a, b string) int { return cmp.Or(len(b)-len(a), strings.Compare(a, b)) })
 	return slices.Compact(values)
 }
 
@@ -270,54 +272,29 @@ func pemBlock(s string, i, end int) (from, to int) {
 	return i, len(s)
 }
 
-// keyPrefixes begin the keys of services that mark theirs, with the least length of the whole.
+// keyPrefixes begin the keys of services that mark theirs, by the least length of the whole.
 var keyPrefixes = []struct {
-	prefix string
-	length int
+	length   int
+	prefixes []string
 }{
-	{"sk-", 16},
-	{"sk_live_", 16},
-	{"sk_test_", 16},
-	{"rk_live_", 16},
-	{"ghp_", 20},
-	{"gho_", 20},
-	{"ghu_", 20},
-	{"ghs_", 20},
-	{"ghr_", 20},
-	{"github_pat_", 24},
-	{"glpat-", 16},
-	{"xoxa-", 12},
-	{"xoxb-", 12},
-	{"xoxe-", 12},
-	{"xoxo-", 12},
-	{"xoxp-", 12},
-	{"xoxr-", 12},
-	{"xoxs-", 12},
-	{"xapp-", 12},
-	{"hf_", 20},
-	{"npm_", 30},
-	{"gsk_", 20},
-	{"xai-", 20},
-	{"nvapi-", 20},
-	{"AKIA", 20},
-	{"ASIA", 20},
-	{"AIza", 35},
-	{"ya29.", 20},
+	{12, []string{"xoxa-", "xoxb-", "xoxe-", "xoxo-", "xoxp-", "xoxr-", "xoxs-", "xapp-"}},
+	{16, []string{"sk-", "sk_live_", "sk_test_", "rk_live_", "glpat-"}},
+	{20, []string{"ghp_", "gho_", "ghu_", "ghs_", "ghr_", "hf_", "gsk_", "xai-", "nvapi-", "AKIA", "ASIA", "ya29."}},
+	{24, []string{"github_pat_"}},
+	{30, []string{"npm_"}},
+	{35, []string{"AIza"}},
 }
 
 // keyShape reports whether word is a key of a well-known shape.
 func keyShape(word string) bool {
-	if len(word) < 12 {
-		return false
-	}
-	switch word[0] {
-	case 's', 'r', 'g', 'x', 'h', 'n', 'A', 'y', 'e':
-	default:
-		return false
-	}
 	for _, k := range keyPrefixes {
-		if len(word) >= k.length && strings.HasPrefix(word, k.prefix) {
-			return keyLike(word[len(k.prefix):])
+		if len(word) < k.length {
+			break
+		}
+		for _, prefix := range k.prefixes {
+			if rest, ok := strings.CutPrefix(word, prefix); ok {
+				return keyLike(rest)
+			}
 		}
 	}
 	// A JSON web token: three parts, the first an object in base64 (RFC 7519).
@@ -373,12 +350,7 @@ var (
 )
 
 func oneOf(s string, words []string) bool {
-	for _, w := range words {
-		if len(s) == len(w) && strings.EqualFold(s, w) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(words, func(w string) bool { return strings.EqualFold(s, w) })
 }
 
 // namePart splits the first word off a name in snake, kebab or camel case.
@@ -417,10 +389,7 @@ func wordEnd(s string, i int) int {
 
 // skip returns the first index from i on whose byte is none of set.
 func skip(s string, i int, set string) int {
-	for i < len(s) && strings.IndexByte(set, s[i]) >= 0 {
-		i++
-	}
-	return i
+	return len(s) - len(strings.TrimLeft(s[i:], set))
 }
 
 // indexAny is strings.IndexAny, and len(s) where nothing is found.

@@ -7,6 +7,8 @@
 package term
 
 import (
+	"regexp"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -36,22 +38,11 @@ func Clean(s string, max int) string {
 }
 
 func clean(s string, max int) string {
-	var (
-		out     []byte // what is returned, once it differs from s
-		differs bool
-		runes   int
-		marks   int
-		cut     int // bytes of the result that stay when the ellipsis takes the place of its last rune
-	)
-	head := func(i int) string {
-		if differs {
-			return string(out[:i])
-		}
-		return s[:i]
-	}
-	for i, size := 0, 0; i < len(s); i += size {
-		var r rune
-		r, size = utf8.DecodeRuneInString(s[i:])
+	var short [512]byte // so that most texts cost no memory
+	out := short[:0]
+	runes, marks := 0, 0
+	cut := 0 // bytes of out that stay when the ellipsis takes the place of its last rune
+	for _, r := range s {
 		shown := show(r)
 		if shown >= 0x300 && unicode.Is(unicode.M, shown) {
 			if marks++; marks > maxMarks {
@@ -60,29 +51,17 @@ func clean(s string, max int) string {
 		} else if shown != dropped {
 			marks = 0
 		}
-		// A broken byte decodes as U+FFFD of size 1, which is not what stands in s.
-		if !differs && (shown != r || r == utf8.RuneError && size == 1) {
-			differs = true
-			out = append(make([]byte, 0, len(s)+2*utf8.UTFMax), s[:i]...)
-		}
 		if shown == dropped {
 			continue
 		}
-		if runes++; max > 0 {
-			switch {
-			case runes > max:
-				return head(cut) + string(Ellipsis)
-			case runes == max && differs:
-				cut = len(out)
-			case runes == max:
-				cut = i
-			}
+		if runes++; runes == max {
+			cut = len(out)
+		} else if runes > max && max > 0 {
+			return string(utf8.AppendRune(out[:cut], Ellipsis))
 		}
-		if differs {
-			out = utf8.AppendRune(out, shown)
-		}
+		out = utf8.AppendRune(out, shown)
 	}
-	if !differs {
+	if string(out) == s {
 		return s
 	}
 	return string(out)
@@ -121,32 +100,17 @@ func show(r rune) rune {
 	return r
 }
 
-// StripSGR returns s without its well-formed colour sequences (ESC [ digits ; : m, ECMA-48 8.3.117), which the output of
-// programs is full of. Whatever else begins with ESC stays, for Clean to show.
+// sgr is a well-formed colour sequence: ESC [ digits ; : m (ECMA-48 8.3.117).
+var sgr = regexp.MustCompile("\x1b\\[[0-9:;]*m")
+
+// StripSGR returns s without its colour sequences, which the output of programs is full of. Everything else that begins with
+// ESC stays, for Clean to show.
 func StripSGR(s string) string {
-	esc := strings.IndexByte(s, 0x1b)
-	if esc < 0 {
+	if strings.IndexByte(s, 0x1b) < 0 {
 		return s
 	}
-	var b strings.Builder
-	for esc >= 0 {
-		end := esc + 1
-		if end < len(s) && s[end] == '[' {
-			end++
-			for end < len(s) && (s[end] >= '0' && s[end] <= ';') { // digits, colon, semicolon
-				end++
-			}
-			if end < len(s) && s[end] == 'm' {
-				b.WriteString(s[:esc])
-				s = s[end+1:]
-				esc = strings.IndexByte(s, 0x1b)
-				continue
-			}
-		}
-		b.WriteString(s[:end])
-		s = s[end:]
-		esc = strings.IndexByte(s, 0x1b)
-	}
-	b.WriteString(s)
-	return b.String()
+	return sgr.ReplaceAllString(s, "")
 }
+
+// Quote is an untrusted name inside a sentence: clean, at most 80 runes, in double quotes.
+func Quote(s string) string { return strconv.Quote(Clean(s, 80)) }
