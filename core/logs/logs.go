@@ -8,11 +8,13 @@
 package logs
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"log/slog"
 	"os"
 	"sync"
@@ -174,5 +176,26 @@ func (l *Log) writeFailed(failed *sink, err error) {
 		if s != failed {
 			s.log(slog.LevelError, ops.LogWrite, slog.String("sink", failed.name), slog.String("error", err.Error()))
 		}
+	}
+}
+
+// library is what the package log writes to. Each Write becomes one line at level warn, with the text in the key "text" (TF44).
+type library struct{ log *slog.Logger }
+
+// Write implements io.Writer. It never fails.
+func (w library) Write(text []byte) (int, error) {
+	w.log.Warn(ops.LogLibrary, "text", string(bytes.TrimSpace(text)))
+	return len(text), nil
+}
+
+// Capture sends what the package log prints, where libraries such as net/http report, to l until restore is called, cleaned and
+// redacted like every line. The package log belongs to the process, so only its main program calls this.
+func Capture(l *slog.Logger) (restore func()) {
+	writer, flags := log.Writer(), log.Flags()
+	log.SetOutput(library{l})
+	log.SetFlags(0)
+	return func() {
+		log.SetOutput(writer)
+		log.SetFlags(flags)
 	}
 }

@@ -92,3 +92,18 @@ type Page[T any] struct {
 // MaxScan is how many rows one page of a filtered list looks at. It bounds what a filter that matches little costs the
 // gateway to some tens of milliseconds a call.
 const MaxScan = 50_000
+
+// Fill asks for a page and, where the gateway ended it before its limit because a filter had looked at enough rows, for
+// the next page, until the page is full or the list ends.
+func Fill[T any](ctx context.Context, q Query, ask func(context.Context, Query) (Page[T], error)) (Page[T], error) {
+	page, err := ask(ctx, q)
+	limit := PageSize(q.Limit)
+	for err == nil && page.Scanned > 0 && page.Next != "" && len(page.Items) < limit {
+		rows := page.Items
+		q.Cursor, q.Limit = page.Next, limit-len(rows)
+		page, err = ask(ctx, q)
+		page.Items = append(rows, page.Items...)
+	}
+	page.Scanned = 0
+	return page, err
+}

@@ -1,193 +1,10 @@
 package ops
 
-// State of the gateway.
-type State string
-
-// The states of a gateway (CONTRACT.md, 7).
-const (
-	StateStarting State = "starting"
-	StateRunning  State = "running"
-	StateDraining State = "draining"
-	StateStopping State = "stopping"
+import (
+	"cmp"
+	"strings"
+	"time"
 )
-
-// Status is one screen about a gateway.
-type Status struct {
-	Life      string   `json:"life"`
-	PID       int      `json:"pid"`
-	Version   string   `json:"version"`
-	State     State    `json:"state"`
-	StartedAt Time     `json:"started_at"`
-	UptimeMS  int64    `json:"uptime_ms"`
-	Home      string   `json:"home"`
-	Counts    Counts   `json:"counts"`
-	LastEnd   *LastEnd `json:"last_end"`
-	// Supervisor is the service manager's patience as far as it is known.
-	Supervisor Supervisor `json:"supervisor"`
-	Warnings   []Warning  `json:"warnings"`
-	// Config is the config file that the gateway runs with.
-	Config ConfigFile `json:"config"`
-	// APIListen is host:port of the api adapter, empty while it does not listen.
-	APIListen string `json:"api_listen"`
-	// APIAccess is whom the api adapter serves, absent where there is none.
-	APIAccess *APIAccess `json:"api_access,omitempty"`
-	// MetricsListen is host:port of the metrics listener, absent while it does not listen.
-	MetricsListen string `json:"metrics_listen,omitempty"`
-	// Containment is how subprocesses are held.
-	Containment Containment `json:"containment"`
-	// Drain says who stopped intake and why, while a drain without a stop is on.
-	Drain *DrainState `json:"drain,omitempty"`
-	// Limits are the bounds of [limits], each with what is in use.
-	Limits []Limit `json:"limits"`
-	// Demo is set on a gateway that plays a demo: made-up platforms and people, a scripted model, a separate home.
-	Demo *Demo `json:"demo,omitempty"`
-}
-
-// Demo is what a demo shows about itself.
-type Demo struct {
-	// Hangs names the platforms that never let go of their connection, on purpose.
-	Hangs []string `json:"hangs"`
-	// Talk is the last lines of the made-up conversations, oldest first.
-	Talk []Said `json:"talk"`
-}
-
-// Said is one line of a made-up conversation. Who is the person who said it, or empty for the agent's answer To a person.
-type Said struct {
-	At       Time   `json:"at"`
-	Platform string `json:"platform"`
-	Who      string `json:"who,omitempty"`
-	To       string `json:"to,omitempty"`
-	Text     string `json:"text"`
-}
-
-// ConfigFile is the config file of a gateway.
-type ConfigFile struct {
-	// Path is the file's absolute path; empty: there was none, and the embedded default is in force.
-	Path     string `json:"path"`
-	LoadedAt Time   `json:"loaded_at"`
-	// Changed says that the file has another content now, or that there is one where there was none: a start would not
-	// have this config.
-	Changed bool `json:"changed"`
-}
-
-// Counts are the sizes of the gateway's tables.
-type Counts struct {
-	Sessions     int `json:"sessions"`
-	RunningTurns int `json:"running_turns"`
-	CachedAgents int `json:"cached_agents"`
-	Processes    int `json:"processes"`
-	// QueuedMessages is how many messages wait behind running turns, in all sessions.
-	QueuedMessages    int `json:"queued_messages,omitempty"`
-	AdaptersConnected int `json:"adapters_connected"`
-	Adapters          int `json:"adapters"`
-}
-
-// LastEnd is how the life before this one ended.
-type LastEnd struct {
-	Life    string  `json:"life"`
-	Outcome Outcome `json:"outcome"`
-	Phase   string  `json:"phase,omitempty"`
-	Reason  string  `json:"reason,omitempty"`
-	// By is who requested the end; empty if there was no request, or if that is not known.
-	By string `json:"by,omitempty"`
-	// Stop is the outcome of its stop where that was not clean itself: ShutdownIncomplete or ShutdownForced.
-	Stop string `json:"stop,omitempty"`
-	// StopMode is the ModeText of a stop that became stronger while it ran; else empty.
-	StopMode string `json:"stop_mode,omitempty"`
-	// At is its end, or when it was last known to run; RSSBytes what it kept resident then, 0 if unknown.
-	At       Time  `json:"at"`
-	RSSBytes int64 `json:"rss_bytes,omitempty"`
-}
-
-// Stopped enters what the report of the life's stop says: the outcome, where it was not clean, and how it became stronger.
-func (e *LastEnd) Stopped(report Shutdown) {
-	if report.Outcome == ShutdownIncomplete || report.Outcome == ShutdownForced {
-		e.Stop = report.Outcome
-	}
-	if len(report.Escalations) > 0 {
-		e.StopMode = report.ModeText()
-	}
-}
-
-// Supervisor is what the service manager allows a stop.
-type Supervisor struct {
-	Name string `json:"name"`
-	// BudgetMS is the time from the stop signal to the kill; 0 means no limit, or unknown if Source says so.
-	BudgetMS int64 `json:"budget_ms"`
-	// Source is where BudgetMS comes from: config, systemd, environment, a manager that is known to have no limit (runit), or
-	// unknown.
-	Source string `json:"source"`
-}
-
-// Warning is one thing that an operator should fix. Code is stable; Message is for people and says what to do.
-type Warning struct {
-	Code    string `json:"code"`
-	Message string `json:"message"`
-	Since   Time   `json:"since"`
-}
-
-// Containment is how subprocesses are held, so that none outlives its owner.
-type Containment struct {
-	// Level is cgroup or subreaper; Why says why it is not the stronger one.
-	Level string `json:"level"`
-	Why   string `json:"why,omitempty"`
-	// Guardian is the pid of the process that ends the trees if the gateway is killed; 0 is none.
-	Guardian int `json:"guardian"`
-	// Controllers are those that limit the control groups of tools: memory, pids. Unlimited says why one is not among them.
-	Controllers []string `json:"controllers,omitempty"`
-	Unlimited   string   `json:"unlimited,omitempty"`
-}
-
-// DrainState is a drain without a stop.
-type DrainState struct {
-	By     string `json:"by"`
-	Reason string `json:"reason"`
-	Since  Time   `json:"since"`
-}
-
-// Snapshot is Status and every row at one moment.
-type Snapshot struct {
-	Status
-	// Seq is the sequence number of the newest event that the snapshot contains: reading events after it misses nothing.
-	Seq        uint64       `json:"seq"`
-	At         Time         `json:"at"`
-	Sessions   []Session    `json:"sessions"`
-	Agents     []Agent      `json:"agents"`
-	Processes  []Process    `json:"processes"`
-	Adapters   []Adapter    `json:"adapters"`
-	Background []Background `json:"background"`
-	Shutdown   *Shutdown    `json:"shutdown,omitempty"`
-	// Omitted is what the bounds of a snapshot left out; nil: nothing.
-	Omitted *Omitted `json:"omitted,omitempty"`
-}
-
-// SnapshotSessions is the largest number of sessions in a snapshot.
-const SnapshotSessions = 1000
-
-// Omitted is how many rows of each table are not in a snapshot. The pages of the lists have all of them.
-type Omitted struct {
-	Sessions  int `json:"sessions"`
-	Agents    int `json:"agents,omitempty"`
-	Processes int `json:"processes,omitempty"`
-	// Next is the cursor of the page of sessions that follows those in the snapshot.
-	Next string `json:"next,omitempty"`
-}
-
-// Table is one of the tables that a snapshot can be bounded in.
-type Table string
-
-// The tables.
-const (
-	TableSessions  Table = "sessions"
-	TableAgents    Table = "agents"
-	TableProcesses Table = "processes"
-)
-
-// Most bounds a table of a snapshot: at most so many rows, the first ones in the order of its list; 0 leaves it out.
-type Most struct {
-	Table Table
-	Rows  int
-}
 
 // SessionState is what a session does.
 type SessionState string
@@ -409,4 +226,68 @@ func (l Life) End() (at Time, known bool) {
 		return Time{}, false
 	}
 	return l.LastSeenAt, false
+}
+
+// SessionGroup is the part of the sessions' order that a session belongs to.
+type SessionGroup uint8
+
+// The groups, in their order: what waits for a person, what has work, and the rest.
+const (
+	GroupAttention SessionGroup = iota
+	GroupBusy
+	GroupIdle
+)
+
+// Group returns the group of a session in state s. A state that this build does not know counts as busy: a newer
+// gateway has it for some kind of work.
+func (s SessionState) Group() SessionGroup {
+	switch s {
+	case SessionStalled, SessionWaitingApproval, SessionSuspended:
+		return GroupAttention
+	case SessionIdle, SessionInterrupted:
+		return GroupIdle
+	}
+	return GroupBusy
+}
+
+// SessionPlace is where a session stands in the order of the sessions, lowest first: see CompareSessions. Sessions with
+// the same place are ordered by key. The resolution is one millisecond, as on the wire, so that every reader of the rows
+// finds the order of the gateway again.
+func SessionPlace(state SessionState, turnStarted, lastActivity time.Time) uint64 {
+	const groupShift, late = 62, uint64(1) << 61
+	group := state.Group()
+	var at uint64
+	switch {
+	case group == GroupIdle:
+		at = late - 1 - millis(lastActivity) // newest first
+	case turnStarted.IsZero():
+		at = late + millis(lastActivity) // behind those with a turn
+	default:
+		at = millis(turnStarted)
+	}
+	return uint64(group)<<groupShift | at
+}
+
+// millis is t in milliseconds since 1970, 0 for the zero time and what was before.
+func millis(t time.Time) uint64 {
+	if t.IsZero() {
+		return 0
+	}
+	return uint64(max(t.UnixMilli(), 0))
+}
+
+// Place is SessionPlace of the row.
+func (s *Session) Place() uint64 {
+	return SessionPlace(s.State, s.TurnStartedAt.Time, s.LastActivityAt.Time)
+}
+
+// CompareSessions is the default order of sessions everywhere: what needs attention first, then those with work, then
+// the idle ones. Attention and work are ordered by the start of their turn, oldest first, and rows without a turn come
+// behind those; idle ones are ordered by their last activity, newest first. Nothing that a running turn does moves its
+// row, so that a list stands still while its ages tick.
+func CompareSessions(a, b *Session) int {
+	if c := cmp.Compare(a.Place(), b.Place()); c != 0 {
+		return c
+	}
+	return strings.Compare(a.Key, b.Key)
 }

@@ -2,7 +2,6 @@ package ops
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 )
@@ -178,14 +177,8 @@ func Clock(d time.Duration) string {
 	if days := s / 86400; days > 0 {
 		return fmt.Sprintf("%dd %02d:%02d", days, s/3600%24, s/60%60)
 	}
-	two := func(n int64) string {
-		if n < 10 {
-			return "0" + strconv.FormatInt(n, 10)
-		}
-		return strconv.FormatInt(n, 10)
-	}
 	if h := s / 3600; h > 0 {
-		return strconv.FormatInt(h, 10) + ":" + two(s/60%60) + ":" + two(s%60)
+		return fmt.Sprintf("%d:%02d:%02d", h, s/60%60, s%60)
 	}
-	return strconv.FormatInt(s/60, 10) + ":" + two(s%60)
+	return fmt.Sprintf("%d:%02d", s/60, s%60)
 }
