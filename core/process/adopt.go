@@ -36,13 +36,13 @@ func (r *Registry) AdoptEarlier(ctx context.Context, rows []Entry) (adopted []En
 // inherit makes the process of e a tree of ours. It returns a channel that is closed when the journal has the tree; nil
 // if e's process is gone or cannot be followed.
 func (r *Registry) inherit(e Entry) <-chan struct{} {
-	leader := ident{e.PID, e.StartTicks}
+	leader := ident{PID: e.PID, Start: e.StartTicks}
 	tag := kernel.TagOf(e.PID, make([]byte, 4<<10))
 	if !tag.Valid() || tag.Spawn() == 0 {
 		return nil
 	}
 	t := &tree{
-		leader: leader, session: e.Session, shown: displaySession(e.Session), policy: e.Policy, origin: originAdopted,
+		leader: leader, session: e.Session, policy: e.Policy, origin: ops.OriginAdopted,
 		command: term.Clean(e.Command, commandWidth), started: e.StartedAt, pidfd: -1, leading: true,
 		members: []ident{leader}, tag: tag,
 	}
@@ -51,17 +51,16 @@ func (r *Registry) inherit(e Entry) <-chan struct{} {
 	}
 	pipe := keptOutput(e.PID)
 	p, err := statOf(e.PID) // what was read before belongs to the process that has the pid now
-	if err != nil || p.start != e.StartTicks || !p.alive() || r.self.untouchable(p) {
+	if err != nil || p.Start != e.StartTicks || !p.Alive() || r.self.untouchable(p) {
 		if pipe != nil {
 			_ = pipe.Close() // nothing was read
 		}
 		return nil
 	}
-	t.ppid = p.ppid
+	t.ppid = p.PPID
 	if pipe != nil {
 		t.handle = &Process{
-			r: r, tree: t, id: r.identity(leader), session: e.Session, policy: e.Policy, started: e.StartedAt,
-			out: newOutput(DefaultOutputLimit, r.opts.Redactor), pipe: pipe,
+			r: r, tree: t, out: newOutput(DefaultOutputLimit, r.opts.Redactor), pipe: pipe,
 			exited: make(chan struct{}), drained: make(chan struct{}), inTurn: make(chan struct{}, 1),
 		}
 	}
@@ -77,8 +76,7 @@ func (r *Registry) inherit(e Entry) <-chan struct{} {
 	t.id = r.lastID
 	r.trees[t.id], r.byPID[e.PID], r.owners[leader] = t, t, t
 	r.spawned[t.session] = t.id
-	r.held.add(t.session)
-	told := r.journal.started(r.entry(t))
+	told := r.journal.add(r.entry(t), "")
 	row := r.row(t, e.StartedAt)
 	r.mu.Unlock()
 	if t.handle != nil {
@@ -106,12 +104,12 @@ func (r *Registry) inherited(procs []proc, at map[int]ident) map[*tree][]proc {
 	members := make(map[*tree][]proc, len(byTag))
 	led := map[*tree]bool{}
 	for _, p := range procs {
-		if at[p.pid] == p.ident || !p.alive() || p.kernel() || r.self.untouchable(p) {
+		if at[p.PID] == p.Ident || !p.Alive() || p.Kernel() || r.self.untouchable(p) {
 			continue
 		}
-		if t := byTag[r.scanner.tagOf(p.pid)]; t != nil {
+		if t := byTag[r.scanner.tagOf(p.PID)]; t != nil {
 			members[t] = append(members[t], p)
-			led[t] = led[t] || p.ident == t.leader
+			led[t] = led[t] || p.Ident == t.leader
 		}
 	}
 	for _, t := range byTag {
@@ -119,7 +117,7 @@ func (r *Registry) inherited(procs []proc, at map[int]ident) map[*tree][]proc {
 			continue
 		}
 		// A scan can miss the leader, and its end is reported only once.
-		if p, err := statOf(t.leader.pid); err == nil && p.ident == t.leader && p.alive() {
+		if p, err := statOf(t.leader.PID); err == nil && p.Ident == t.leader && p.Alive() {
 			members[t] = append(members[t], p)
 		}
 	}

@@ -102,7 +102,7 @@ func killedKeeper(t *testing.T, level Containment, adopt ...Entry) (rows []Entry
 	_ = g.Wait() // it was killed
 	for _, e := range rows {
 		if e.Policy != PolicyKept {
-			eventually.True(t, "the guardian ends what is not kept", func() bool { return !lives(ident{e.PID, e.StartTicks}) })
+			eventually.True(t, "the guardian ends what is not kept", func() bool { return !lives(ident{PID: e.PID, Start: e.StartTicks}) })
 		}
 	}
 	return rows
@@ -111,7 +111,7 @@ func killedKeeper(t *testing.T, level Containment, adopt ...Entry) (rows []Entry
 // keptOf are the live processes of a tree that was kept: its leader and all that has its tag.
 func keptOf(t *testing.T, e Entry) []proc {
 	t.Helper()
-	scan := newScanner()
+	scan := new(scanner)
 	procs, err := scan.scan()
 	if err != nil {
 		t.Fatal(err)
@@ -122,7 +122,7 @@ func keptOf(t *testing.T, e Entry) []proc {
 	}
 	var out []proc
 	for _, p := range procs {
-		if p.alive() && scan.tagOf(p.pid) == tag {
+		if p.Alive() && scan.tagOf(p.PID) == tag {
 			out = append(out, p)
 		}
 	}
@@ -197,8 +197,8 @@ func TestC10_WhatIsKeptIsAdoptedByTheNextLife(t *testing.T) {
 		dir := p.tree.dir
 		verified(t, r.KillSession(t.Context(), "s", short))
 		for _, m := range members {
-			if lives(m.ident) {
-				t.Errorf("pid %d of the tree outlives its session", m.pid)
+			if lives(m.Ident) {
+				t.Errorf("pid %d of the tree outlives its session", m.PID)
 			}
 		}
 		if exit, exited := p.Exited(); !exited || exit.Code != CodeUnknown {
@@ -229,8 +229,8 @@ func TestAStopEndsWhatIsKept(t *testing.T) {
 		left := append(keptOf(t, adopted[0]), keptOf(t, Entry{PID: own.PID()})...)
 		verified(t, r.KillAll(t.Context(), short))
 		for _, p := range left {
-			if lives(p.ident) {
-				t.Errorf("pid %d outlives the stop", p.pid)
+			if lives(p.Ident) {
+				t.Errorf("pid %d outlives the stop", p.PID)
 			}
 		}
 	})
@@ -249,8 +249,8 @@ func TestC2_WhatIsNotAdoptedIsEnded(t *testing.T) {
 			t.Errorf("ended are %+v, %v", ended, err)
 		}
 		for _, p := range members {
-			if lives(p.ident) {
-				t.Errorf("pid %d is left", p.pid)
+			if lives(p.Ident) {
+				t.Errorf("pid %d is left", p.PID)
 			}
 		}
 	})
@@ -262,7 +262,7 @@ func TestB11_ARowAdoptsItsOwnProcessAlone(t *testing.T) {
 	someone := stray(t)
 	r := registry(t)
 	row := Entry{
-		Life: "an earlier life", PID: someone.pid, StartTicks: someone.start, BootID: r.self.bootID, Session: "s", Policy: PolicyKept,
+		Life: "an earlier life", PID: someone.PID, StartTicks: someone.Start, BootID: r.self.bootID, Session: "s", Policy: PolicyKept,
 	}
 	for name, change := range map[string]func(*Entry){
 		"no tag":           func(*Entry) {},
@@ -271,7 +271,7 @@ func TestB11_ARowAdoptsItsOwnProcessAlone(t *testing.T) {
 		"another policy":   func(e *Entry) { e.Policy = PolicySession },
 		"this life":        func(e *Entry) { e.Life = testLife },
 		"an unused pid":    func(e *Entry) { e.PID = 1 << 22 },
-		"ourselves":        func(e *Entry) { e.PID, e.StartTicks = r.self.pid, r.self.start },
+		"ourselves":        func(e *Entry) { e.PID, e.StartTicks = r.self.PID, r.self.Start },
 		"no life is named": func(e *Entry) { e.Life = "" },
 	} {
 		e := row

@@ -1,7 +1,6 @@
 package process
 
 import (
-	"context"
 	"fmt"
 	"time"
 
@@ -37,18 +36,6 @@ func (r *Registry) endTooOld(now time.Time) {
 		r.log.Warn("process tree reached its maximum age", "pid", row.PID, "session", row.Session, "age", age, "max_age", r.opts.MaxAge)
 		r.emit(ops.EventProcessTooOld, row, fmt.Sprintf("process %d is %s old, more than process.max_age allows; ending it", row.PID, age))
 	}
-	r.loops.Go(func() {
-		ctx, cancel := context.WithCancel(context.Background())
-		ended := make(chan struct{})
-		go func() { // ends with the kill: this function waits for it
-			defer close(ended)
-			r.end(ctx, selection{tree: func(t *tree) bool { return old[t] }}, r.opts.KillGrace)
-		}()
-		select {
-		case <-ended: // within grace and 1 s
-		case <-r.stopping:
-		}
-		cancel()
-		<-ended
-	})
+	// Within grace and 1 s, or at once when the registry closes.
+	r.loops.Go(func() { r.end(r.ctx, selection{tree: func(t *tree) bool { return old[t] }}, r.opts.KillGrace) })
 }

@@ -66,11 +66,11 @@ func BenchmarkGuardian(b *testing.B) {
 				for b.Loop() {
 					b.StopTimer()
 					g := playedGuarded(b, level, n)
-					p, err := statOf(g.guardian.pid)
+					p, err := statOf(g.guardian.PID)
 					if err != nil {
 						b.Fatal(err)
 					}
-					rss = max(rss, p.rss*int64(os.Getpagesize()))
+					rss = max(rss, p.RSS*int64(os.Getpagesize()))
 					b.StartTimer()
 					g.kill(b)
 				}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"gatewaytui/core/ops"
 	"gatewaytui/core/process/kernel"
 )
 
@@ -76,33 +77,33 @@ func (r *Registry) caller(pid int) (owner Owner, tracked bool, err error) {
 	if err != nil {
 		return Owner{}, false, err
 	}
-	if now, err := statOf(pid); err != nil || now.ident != first.ident {
+	if now, err := statOf(pid); err != nil || now.Ident != first.Ident {
 		return Owner{}, false, errClimbChanged // the data may belong to another process
 	}
 	return owner, tracked, nil
 }
 
 func (r *Registry) callerOf(p proc) (owner Owner, tracked bool, err error) {
-	if p.pid == r.self.pid {
+	if p.PID == r.self.PID {
 		return Owner{}, false, nil
 	}
-	if owner, known := r.ownerOf(p.ident); known {
+	if owner, known := r.ownerOf(p.Ident); known {
 		return owner, true, nil
 	}
 	if r.groups != nil {
-		if owner, known := r.ownerOfGroup(p.pid); known {
+		if owner, known := r.ownerOfGroup(p.PID); known {
 			return owner, true, nil
 		}
 	}
-	for at, err := range ancestors(p.pid, callerMost) {
-		switch owner, known := r.ownerOf(at.ident); {
+	for at, err := range ancestors(p.PID, callerMost) {
+		switch owner, known := r.ownerOf(at.Ident); {
 		case err != nil:
 			return Owner{}, false, err
 		case known:
 			return owner, true, nil
-		case r.isForeign(at.ident), r.self.untouchable(at):
+		case r.isForeign(at.Ident), r.self.untouchable(at):
 			return Owner{}, false, nil
-		case at.ppid == r.self.pid:
+		case at.PPID == r.self.PID:
 			return r.ownerBelow(p, at), true, nil
 		}
 	}
@@ -116,7 +117,7 @@ func (r *Registry) callerOf(p proc) (owner Owner, tracked bool, err error) {
 func (r *Registry) ownerOf(i ident) (Owner, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	t := r.byPID[i.pid]
+	t := r.byPID[i.PID]
 	if t == nil || t.leader != i {
 		t = r.owners[i]
 	}
@@ -128,17 +129,17 @@ func (r *Registry) ownerOf(i ident) (Owner, bool) {
 
 // ownerBelow is the owner of p, whose topmost parent below us is top. top is our child because its parent ended.
 func (r *Registry) ownerBelow(p, top proc) Owner {
-	for _, sid := range []int{p.sid, top.sid} {
+	for _, sid := range []int{p.SID, top.SID} {
 		r.mu.Lock()
 		t := r.byPID[sid]
 		// Until the leader was waited for, the number of its session is not reused.
-		if t != nil && t.origin == originSpawned && t.leading {
+		if t != nil && t.origin == ops.OriginSpawned && t.leading {
 			defer r.mu.Unlock()
 			return r.owner(t)
 		}
 		r.mu.Unlock()
 	}
-	owner, _ := r.ownerOfTag(p.pid)
+	owner, _ := r.ownerOfTag(p.PID)
 	return owner
 }
 
@@ -202,7 +203,7 @@ func (r *Registry) ownerOfSpawn(id uint64) (Owner, bool) {
 // owner returns t as an Owner. Registry.mu is held.
 func (r *Registry) owner(t *tree) Owner {
 	o := Owner{Session: t.session, Turn: t.turn}
-	if t.leader.pid > 0 {
+	if t.leader.PID > 0 {
 		o.Leader = r.identity(t.leader)
 	}
 	return o

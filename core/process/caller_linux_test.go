@@ -46,12 +46,12 @@ func TestHF7_TheOwnerOfAProcessIsFoundByWhatItCannotShed(t *testing.T) {
 				if strings.Contains(name, "ended") {
 					eventually.True(t, "its leader has ended", func() bool { _, ended := p.Exited(); return ended })
 				}
-				owner, tracked := askCaller(t, r, it.pid)
-				want := Owner{Session: "api:user:bob", Turn: "turn-7", Leader: p.id}
+				owner, tracked := askCaller(t, r, it.PID)
+				want := Owner{Session: "api:user:bob", Turn: "turn-7", Leader: r.identity(p.tree.leader)}
 				if !tracked || owner != want {
 					t.Errorf("tracked %t, of %+v; it is of %+v", tracked, owner, want)
 				}
-				if _, err := os.Stat(fmt.Sprintf("/proc/%d", it.pid)); err != nil || !lives(it) {
+				if _, err := os.Stat(fmt.Sprintf("/proc/%d", it.PID)); err != nil || !lives(it) {
 					t.Fatalf("it does not live any more: %v", err)
 				}
 			})
@@ -64,7 +64,7 @@ func TestHF7_WithoutATagTheOwnerIsFoundByTheParents(t *testing.T) {
 	r := untagged(t, ContainmentSubreaper)
 	p := sh(t, r, `env -i setsid -f bash -c 'echo it=$$; exec sleep 1000'`)
 	it := said(t, p, "it")
-	if _, tracked := askCaller(t, r, it.pid); !tracked {
+	if _, tracked := askCaller(t, r, it.PID); !tracked {
 		t.Error("a daemon without a tag is not known to be below the gateway")
 	}
 }
@@ -84,7 +84,7 @@ func TestHF7_AProcessFromOutsideIsNotATool(t *testing.T) {
 	defer func() { _ = other.Process.Kill(); _ = other.Wait() }()
 	for name, pid := range map[string]int{
 		"the gateway": os.Getpid(), "its parent": os.Getppid(), "pid 1": 1, "the guardian": guardian,
-		"a process from before": someone.pid, "a child of the program itself": other.Process.Pid,
+		"a process from before": someone.PID, "a child of the program itself": other.Process.Pid,
 	} {
 		if owner, tracked := askCaller(t, r, pid); tracked {
 			t.Errorf("%s is taken for a process of %+v", name, owner)
@@ -121,17 +121,17 @@ func TestHF7_WhatWasAdoptedFromAnEarlierLifeBelongsToItsSession(t *testing.T) {
 				kept = row
 			}
 		}
-		members := slices.DeleteFunc(keptOf(t, kept), func(p proc) bool { return p.sid != p.pid }) // the others end at any time
+		members := slices.DeleteFunc(keptOf(t, kept), func(p proc) bool { return p.SID != p.PID }) // the others end at any time
 		r := registry(t, at(level))
 		lasting := 0
 		for _, m := range members {
-			owner, tracked, err := r.Caller(m.pid)
-			if err != nil && !lives(m.ident) {
+			owner, tracked, err := r.Caller(m.PID)
+			if err != nil && !lives(m.Ident) {
 				continue // a short one of its loop
 			}
 			lasting++
 			if tracked || err != nil {
-				t.Errorf("before it is adopted, pid %d is of %+v, %v", m.pid, owner, err)
+				t.Errorf("before it is adopted, pid %d is of %+v, %v", m.PID, owner, err)
 			}
 		}
 		if lasting == 0 {
@@ -141,12 +141,12 @@ func TestHF7_WhatWasAdoptedFromAnEarlierLifeBelongsToItsSession(t *testing.T) {
 			t.Fatalf("adopted are %+v", adopted)
 		}
 		for _, m := range members {
-			owner, tracked, err := r.Caller(m.pid)
-			if err != nil && !lives(m.ident) {
+			owner, tracked, err := r.Caller(m.PID)
+			if err != nil && !lives(m.Ident) {
 				continue
 			}
 			if err != nil || !tracked || owner.Session != "s" || owner.Leader.PID != kept.PID {
-				t.Errorf("pid %d: tracked %t, of %+v, %v", m.pid, tracked, owner, err)
+				t.Errorf("pid %d: tracked %t, of %+v, %v", m.PID, tracked, owner, err)
 			}
 		}
 	})
@@ -164,12 +164,12 @@ func TestHF7_AChainOfParentsThatEndIsClimbedAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 200 {
-		if owner, tracked, err := r.Caller(it.pid); err == nil && (!tracked || owner.Session != "s") {
+		if owner, tracked, err := r.Caller(it.PID); err == nil && (!tracked || owner.Session != "s") {
 			t.Fatalf("tracked %t, of %+v", tracked, owner)
 		}
 	}
-	eventually.True(t, "all of its parents have ended", func() bool { now, err := statOf(it.pid); return err == nil && now.ppid == os.Getpid() })
-	if owner, tracked := askCaller(t, r, it.pid); !tracked || owner.Session != "s" {
+	eventually.True(t, "all of its parents have ended", func() bool { now, err := statOf(it.PID); return err == nil && now.PPID == os.Getpid() })
+	if owner, tracked := askCaller(t, r, it.PID); !tracked || owner.Session != "s" {
 		t.Errorf("tracked %t, of %+v", tracked, owner)
 	}
 }
@@ -181,7 +181,7 @@ func BenchmarkCaller(b *testing.B) {
 	fleet(b, r, n, ":")
 	p := sh(b, r, `(echo it=$BASHPID; exec sleep 1000) & sleep 1000`)
 	child := said(b, p, "it")
-	for name, pid := range map[string]int{"leader": p.PID(), "child": child.pid, "outside": os.Getppid()} {
+	for name, pid := range map[string]int{"leader": p.PID(), "child": child.PID, "outside": os.Getppid()} {
 		b.Run(fmt.Sprintf("trees=%d/who=%s", n, name), func(b *testing.B) {
 			for b.Loop() {
 				if _, tracked, err := r.Caller(pid); err != nil || tracked != (name != "outside") {
@@ -196,7 +196,7 @@ func BenchmarkCaller(b *testing.B) {
 			r.mu.Lock()
 			delete(r.owners, d) // as before its first scan
 			r.mu.Unlock()
-			if _, tracked, err := r.Caller(d.pid); err != nil || !tracked || !kernel.TagOf(d.pid, make([]byte, 4096)).Valid() {
+			if _, tracked, err := r.Caller(d.PID); err != nil || !tracked || !kernel.TagOf(d.PID, make([]byte, 4096)).Valid() {
 				b.Fatal(tracked, err)
 			}
 		}

@@ -42,13 +42,9 @@ const CodeUnknown = -1
 // Process is a process that we started, or adopted with its output. Its methods may be called from any goroutine, at any
 // time.
 type Process struct {
-	r       *Registry
-	tree    *tree
-	id      Identity
-	session string
-	policy  Policy
-	started time.Time
-	pty     bool
+	r    *Registry
+	tree *tree
+	pty  bool
 
 	out  *output
 	pipe *os.File // closed by read when it ends, or by treeGone
@@ -63,13 +59,13 @@ type Process struct {
 }
 
 // PID is the pid of the leader.
-func (p *Process) PID() int { return p.id.PID }
+func (p *Process) PID() int { return p.tree.leader.PID }
 
 // Session is the session that owns the process.
-func (p *Process) Session() string { return p.session }
+func (p *Process) Session() string { return p.tree.session }
 
 // StartedAt is when the process was started.
-func (p *Process) StartedAt() time.Time { return p.started }
+func (p *Process) StartedAt() time.Time { return p.tree.started }
 
 // Exited returns how the leader ended, and whether it has.
 func (p *Process) Exited() (Exit, bool) {
@@ -149,7 +145,7 @@ func (p *Process) Write(ctx context.Context, b []byte) (int, error) {
 	case p.inTurn <- struct{}{}:
 		defer func() { <-p.inTurn }()
 	case <-ctx.Done():
-		return 0, fmt.Errorf("write to pid %d: wait for the previous write: %w", p.id.PID, ctx.Err())
+		return 0, fmt.Errorf("write to pid %d: wait for the previous write: %w", p.PID(), ctx.Err())
 	}
 	deadline, _ := ctx.Deadline()
 	if err := p.in.SetWriteDeadline(deadline); err != nil {
@@ -162,7 +158,7 @@ func (p *Process) Write(ctx context.Context, b []byte) (int, error) {
 	case errors.Is(err, os.ErrClosed) || errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.EIO):
 		return n, ErrNoInput
 	case err != nil:
-		return n, fmt.Errorf("write to pid %d: %w", p.id.PID, err)
+		return n, fmt.Errorf("write to pid %d: %w", p.PID(), err)
 	}
 	return n, nil
 }
@@ -173,7 +169,7 @@ func (p *Process) CloseInput() error {
 		return ErrNoInput
 	}
 	if err := p.in.Close(); err != nil && !errors.Is(err, os.ErrClosed) {
-		return fmt.Errorf("close input of pid %d: %w", p.id.PID, err)
+		return fmt.Errorf("close input of pid %d: %w", p.PID(), err)
 	}
 	return nil
 }

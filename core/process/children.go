@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"gatewaytui/core/ops"
 	"gatewaytui/core/process/kernel"
 )
 
@@ -17,7 +18,12 @@ const childrenTries = 3
 // childrenGone reports that no process of the selected trees lives, as far as that is known without a scan, and removes
 // those trees. False means only that a scan is needed.
 func (r *Registry) childrenGone(sel selection) bool {
-	if sel.all || sel.past != nil || sel.tree == nil {
+	if sel.all {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		return r.lastID == 0 // nothing was ever started or adopted
+	}
+	if sel.past != nil {
 		return false
 	}
 	r.reap() // so that an ended leader counts as ended
@@ -47,15 +53,13 @@ func (r *Registry) leaderless(sel selection) (wanted []*tree, waited uint64, sur
 	for _, t := range r.trees {
 		if sel.tree(t) {
 			wanted = append(wanted, t)
-			sure = sure && t.origin == originSpawned && !t.leading // only scans find the members of an adopted tree
+			sure = sure && t.origin == ops.OriginSpawned && !t.leading // only scans find the members of an adopted tree
 		}
 	}
-	for id := range r.forking { // a child that is not in trees yet
-		p := r.pending[id]
-		if p == nil && r.trees[id] != nil {
-			continue // it is in trees
+	for id := range r.forking {
+		if p := r.pending[id]; p != nil || r.trees[id] == nil { // a child that is not in trees yet
+			sure = sure && p != nil && !sel.tree(p)
 		}
-		sure = sure && p != nil && !sel.tree(p)
 	}
 	return wanted, r.waited, sure
 }
@@ -101,7 +105,7 @@ func (r *Registry) childless(wanted []*tree) bool {
 	r.mu.Lock()
 	for id, child := range r.foreign {
 		if child {
-			foreign[id.pid] = id
+			foreign[id.PID] = id
 		}
 	}
 	for _, pid := range children {
@@ -110,19 +114,15 @@ func (r *Registry) childless(wanted []*tree) bool {
 		}
 	}
 	r.mu.Unlock()
-	var buf []byte
 	for _, pid := range strange {
 		if id, is := foreign[pid]; is {
-			if p, err := statOf(pid); err == nil && p.ident == id {
+			if p, err := statOf(pid); err == nil && p.Ident == id {
 				continue
 			}
 			return false
 		}
 		// Another spawn is about to enter this child, or a process of another tree left it. Its tag decides.
-		if buf == nil {
-			buf = make([]byte, 4096)
-		}
-		tag := kernel.MarksOf(pid, buf).TagFrom(r.opts.Life)
+		tag := kernel.MarksOf(pid, make([]byte, 4<<10)).TagFrom(r.opts.Life)
 		if tag.Spawn() == 0 || slices.ContainsFunc(wanted, func(t *tree) bool { return tag.Spawn() == t.id }) {
 			return false
 		}

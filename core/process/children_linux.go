@@ -1,11 +1,11 @@
 package process
 
 import (
-	"bytes"
 	"errors"
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 )
 
 var errThreads = errors.New("a thread ended while its children were listed")
@@ -19,17 +19,11 @@ func childrenOfSelf() ([]int, error) {
 	}
 	var out []int
 	for _, task := range tasks {
-		list, err := os.ReadFile("/proc/self/task/" + task.Name() + "/children")
+		pids, err := childrenOf("/proc/self/task/" + task.Name())
 		if err != nil {
 			return nil, err
 		}
-		for field := range bytes.FieldsSeq(list) {
-			pid, err := strconv.Atoi(string(field))
-			if err != nil {
-				return nil, err
-			}
-			out = append(out, pid)
-		}
+		out = append(out, pids...)
 	}
 	again, err := os.ReadDir("/proc/self/task")
 	if err != nil {
@@ -41,4 +35,17 @@ func childrenOfSelf() ([]int, error) {
 		}
 	}
 	return out, nil
+}
+
+// childrenOf are the pids of the children of a thread, whose folder below /proc is given.
+func childrenOf(task string) (pids []int, err error) {
+	list, err := os.ReadFile(task + "/children")
+	for field := range strings.FieldsSeq(string(list)) {
+		pid, err := strconv.Atoi(field)
+		if err != nil {
+			return nil, err
+		}
+		pids = append(pids, pid)
+	}
+	return pids, err
 }

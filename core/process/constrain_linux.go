@@ -3,6 +3,7 @@ package process
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"strconv"
 
@@ -52,16 +53,6 @@ func machineProcesses() uint64 {
 	return most
 }
 
-// numberIn is the number in a file; 0 if the file has none, such as "max", or cannot be read.
-func numberIn(path string) uint64 {
-	var buf [64]byte
-	n, err := strconv.ParseUint(string(bytes.TrimSpace(readUpTo(path, buf[:]))), 10, 64)
-	if err != nil {
-		return 0
-	}
-	return n
-}
-
 // constrain bounds what a child may take from the program. Go has no hook between fork and exec. Our own limits must not
 // be lowered, not even for a moment, because another thread of ours may start then. So the child stops at its exec, by
 // being traced (PTRACE_TRACEME, ptrace(2)), and continues when it is bounded. A child that is not held runs already: what
@@ -72,11 +63,9 @@ func (r *Registry) constrain(pid int, held bool) {
 	if held {
 		return // it has started nothing
 	}
-	var buf [4 << 10]byte
-	for field := range bytes.FieldsSeq(readUpTo("/proc/"+strconv.Itoa(pid)+"/task/"+strconv.Itoa(pid)+"/children", buf[:])) {
-		if child, err := strconv.Atoi(string(field)); err == nil {
-			r.constrainOne(child)
-		}
+	children, _ := childrenOf(fmt.Sprintf("/proc/%d/task/%d", pid, pid)) // it may have ended
+	for _, child := range children {
+		r.constrainOne(child)
 	}
 }
 

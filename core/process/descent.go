@@ -36,7 +36,7 @@ func descends(pid, above int) (bool, error) {
 		if err != nil {
 			return false, err
 		}
-		if p.ppid == above && above > 0 {
+		if p.PPID == above && above > 0 {
 			return true, nil
 		}
 	}
@@ -61,16 +61,16 @@ func ancestors(pid, most int) iter.Seq2[proc, error] {
 				return
 			}
 			if n > 0 { // its pid may be reused by now: it is the parent only if the child still names it
-				now, err := statOf(child.pid)
-				if err != nil || now.ident != child.ident || now.ppid != pid {
+				now, err := statOf(child.PID)
+				if err != nil || now.Ident != child.Ident || now.PPID != pid {
 					yield(proc{}, errClimbChanged)
 					return
 				}
 			}
-			if !yield(p, nil) || p.ppid <= 1 {
+			if !yield(p, nil) || p.PPID <= 1 {
 				return
 			}
-			child, pid = p, p.ppid
+			child, pid = p, p.PPID
 		}
 		yield(proc{}, errClimbLong)
 	}

@@ -16,7 +16,7 @@ func TestB7_DescentIsFoundByTheParents(t *testing.T) {
 		want       bool
 	}{
 		{"a child is below its parent", p.PID(), os.Getpid(), true},
-		{"a daemon without an environment is below who started its tree", child.pid, os.Getpid(), true},
+		{"a daemon without an environment is below who started its tree", child.PID, os.Getpid(), true},
 		{"a parent is not below its child", os.Getpid(), p.PID(), false},
 		{"no process is below itself", os.Getpid(), os.Getpid(), false},
 		{"no process is below an invalid pid", p.PID(), 0, false},

@@ -1,7 +1,6 @@
 package process
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -16,7 +15,7 @@ import (
 	"gatewaytui/core/process/kernel"
 )
 
-// Bounds are what the control groups of tools may take (HF3, HF4). A 0 of Options.Bounds is derived, see settle; a 0 of
+// Bounds are what the control groups of tools may take (HF3, HF4). A 0 of Options.Bounds is derived, see complete; a 0 of
 // Limits means no bound.
 type Bounds struct {
 	// Memory and TreeMemory are bytes of all trees together and of each tree (memory.max, cgroups(7)). The kernel ends
@@ -36,9 +35,9 @@ const (
 	treeShare = 8
 )
 
-// settle derives the values that are 0 from memory and processes, the limits that the gateway itself is under (0: none),
+// complete derives the values that are 0 from memory and processes, the limits that the gateway itself is under (0: none),
 // and table, how many processes the machine can have (0: not known).
-func (b Bounds) settle(memory, processes, table uint64) Bounds {
+func (b Bounds) complete(memory, processes, table uint64) Bounds {
 	if b.Memory == 0 && memory > 0 {
 		b.Memory = memory - min(max(memory/8, memoryReserveLeast), memoryReserveMost, memory/4)
 	}
@@ -87,9 +86,7 @@ func (d *division) with(sign string) string {
 // each is. It reads nothing. Call it after Open. It reports nothing in force until the groups are set up, some
 // milliseconds later.
 func (r *Registry) Limits() (b Bounds, controllers []string, why string) {
-	select {
-	case <-r.divided:
-	default:
+	if !closed(r.divided) {
 		return Bounds{}, nil, "the control groups are being set up"
 	}
 	if r.division.why != nil {
@@ -108,7 +105,7 @@ func (r *Registry) divide() {
 	case r.groups == nil:
 		r.division.why = errors.New("there are no control groups: " + r.groupless)
 	default:
-		r.division = r.groups.divide(*r.opts.Bounds, r.self.pid)
+		r.division = r.groups.divide(*r.opts.Bounds, r.self.PID)
 	}
 	if why := r.division.why; why != nil && r.opts.Bounds != nil {
 		r.log.Info("control group limits not in force", "event", ops.LogProcessUnlimited, "controllers", r.division.controllers(), "reason", why)
@@ -147,7 +144,7 @@ func (g *groups) divide(want Bounds, self int) (d division) {
 			return division{why: err, undo: d.undo}
 		}
 	}
-	d.bounds = want.settle(MemoryLimit(), groupLimit(pidsController), machineProcesses())
+	d.bounds = want.complete(MemoryLimit(), groupLimit(pidsController), machineProcesses())
 	if !d.memory {
 		d.bounds.Memory, d.bounds.TreeMemory = 0, 0
 	}
@@ -213,7 +210,7 @@ func (g *groups) leave(self int) error {
 		if err != nil || pid == self {
 			continue
 		}
-		if p, err := statOf(pid); pid == 0 || err == nil && p.alive() && p.ppid != self {
+		if p, err := statOf(pid); pid == 0 || err == nil && p.Alive() && p.PPID != self {
 			return fmt.Errorf("another process (pid %d) is in the gateway's control group, so its child groups get no controllers", pid)
 		}
 	}
@@ -249,20 +246,20 @@ func words(path string) ([]string, error) {
 
 // bound bounds the group at dir.
 func (d *division) bound(dir string, memory, processes uint64) error {
-	for _, w := range []struct {
-		file  string
-		value uint64
-		in    bool
-	}{
-		{memoryController.file, memory, d.memory},
-		{pidsController.file, processes, d.pids},
-	} {
-		if !w.in || w.value == 0 {
-			continue
+	if d.memory && memory > 0 {
+		if err := writeBound(dir, memoryController.file, memory); err != nil {
+			return err
 		}
-		if err := kernel.WriteGroup(dir, w.file, strconv.FormatUint(w.value, 10)); err != nil {
-			return fmt.Errorf("bound control group %s (%s): %w", dir, w.file, err)
-		}
+	}
+	if d.pids && processes > 0 {
+		return writeBound(dir, pidsController.file, processes)
+	}
+	return nil
+}
+
+func writeBound(dir, file string, value uint64) error {
+	if err := kernel.WriteGroup(dir, file, strconv.FormatUint(value, 10)); err != nil {
+		return fmt.Errorf("bound control group %s (%s): %w", dir, file, err)
 	}
 	return nil
 }
@@ -270,8 +267,8 @@ func (d *division) bound(dir string, memory, processes uint64) error {
 // boundTree bounds the group of one tree, and makes the kernel end all or none of it when memory runs out.
 func (d *division) boundTree(dir string) error {
 	if d.memory {
-		if err := kernel.WriteGroup(dir, "memory.oom.group", "1"); err != nil {
-			return fmt.Errorf("bound control group %s (memory.oom.group): %w", dir, err)
+		if err := writeBound(dir, "memory.oom.group", 1); err != nil {
+			return err
 		}
 	}
 	return d.bound(dir, d.bounds.TreeMemory, d.bounds.TreeProcesses)
@@ -291,7 +288,7 @@ func (r *Registry) limitTree(dir string, kept bool) {
 	if err == nil {
 		err = d.boundTree(dir)
 	}
-	r.setLimitErr(err)
+	r.noteUnlimited(err)
 }
 
 // rejoin undoes what divide did to the group that the program was started in, and leaves it as it was.
@@ -307,31 +304,40 @@ func (r *Registry) rejoin() {
 // GroupUse is the memory, in bytes, and the processes and threads of all trees together, as their control group counts
 // them; 0: not known.
 func (r *Registry) GroupUse() (memory, processes int64) {
-	select {
-	case <-r.divided:
-	default:
+	if !closed(r.divided) {
 		return 0, 0
 	}
-	if d := &r.division; d.memory {
+	if r.division.memory {
 		memory = int64(numberIn(r.groups.home + "/memory.current"))
 	}
-	if d := &r.division; d.pids {
+	if r.division.pids {
 		processes = int64(numberIn(r.groups.home + "/pids.current"))
 	}
 	return memory, processes
 }
 
-// countIn is the figure after name in a control group file with one name and figure a line; 0: none.
+// countIn is the figure after name in a file with one name and figure a line; 0: none.
 func countIn(path, name string) uint64 {
-	var buf [1 << 10]byte
-	for line := range bytes.Lines(readUpTo(path, buf[:])) {
-		if key, rest, ok := bytes.Cut(bytes.TrimSpace(line), []byte(" ")); ok && string(key) == name {
-			n, err := strconv.ParseUint(string(rest), 10, 64)
-			if err != nil {
-				return 0
-			}
-			return n
+	b, _ := os.ReadFile(path) // a file that cannot be read counts as empty
+	for line := range strings.Lines(string(b)) {
+		if rest, ok := strings.CutPrefix(line, name+" "); ok {
+			return number(rest)
 		}
 	}
 	return 0
+}
+
+// numberIn is the number in a file; 0 if the file has none, such as "max", or cannot be read.
+func numberIn(path string) uint64 {
+	b, _ := os.ReadFile(path)
+	return number(string(b))
+}
+
+// number is the decimal number in s, surrounded by blanks or not; 0: none.
+func number(s string) uint64 {
+	n, err := strconv.ParseUint(strings.TrimSpace(s), 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n
 }

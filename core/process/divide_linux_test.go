@@ -37,7 +37,7 @@ func TestBounds_FollowFromTheLimitsOfTheGateway(t *testing.T) {
 		{"no tree has all processes", Bounds{Processes: 16, TreeProcesses: 16}, 0, 0, 0, Bounds{Processes: 16, TreeProcesses: 14}},
 		{"nothing is known", Bounds{}, 0, 0, 0, Bounds{}},
 	} {
-		if got := tt.want.settle(tt.memory, tt.processes, tt.table); got != tt.got {
+		if got := tt.want.complete(tt.memory, tt.processes, tt.table); got != tt.got {
 			t.Errorf("%s: %+v, want %+v", tt.name, got, tt.got)
 		}
 	}
@@ -290,14 +290,14 @@ func TestHF4_ATreeOverItsLimitIsTheOnlyOneThatEnds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p, err := statOf(pid); err != nil || !p.alive() {
+	if p, err := statOf(pid); err != nil || !p.Alive() {
 		t.Errorf("another tree ended: %v", err)
 	}
 	if own := groupOf(g.Process.Pid); filepath.Base(own) != kernel.LeafGroup {
 		t.Errorf("the gateway is in %s", own)
 	}
 	// What an earlier life kept, and has ended since, keeps no group of its home.
-	if homes, err := filepath.Glob(base + "/" + homeGroup + "*"); err != nil || len(homes) != 1 || os.Mkdir(homes[0]+"/"+keptGroup+"earlier", 0o755) != nil {
+	if homes, err := filepath.Glob(base + "/" + kernel.HomeGroup + "*"); err != nil || len(homes) != 1 || os.Mkdir(homes[0]+"/"+keptGroup+"earlier", 0o755) != nil {
 		t.Errorf("the groups of homes are %q, %v", homes, err)
 	}
 	_ = g.in.Close()

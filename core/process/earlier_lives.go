@@ -42,13 +42,13 @@ func (r *Registry) SweepEarlier(ctx context.Context, rows []Entry) (ended, spare
 		if !slices.Contains(p.lives, e.Life) {
 			p.lives = append(p.lives, e.Life)
 		}
-		p.leaders[ident{e.PID, e.StartTicks}] = true
+		p.leaders[ident{PID: e.PID, Start: e.StartTicks}] = true
 	}
 	if len(p.lives) == 0 {
 		return nil, nil, nil
 	}
 	for _, e := range ours {
-		if now, err := statOf(e.PID); err == nil && now.start != e.StartTicks {
+		if now, err := statOf(e.PID); err == nil && now.Start != e.StartTicks {
 			spared = append(spared, e)
 		}
 	}
@@ -78,12 +78,12 @@ func (r *Registry) SweepEarlier(ctx context.Context, rows []Entry) (ended, spare
 // remains reports whether anything of e's tree was found, and whether any of that survived. The session that e's leader
 // opened identifies what the leader left. A process that left the session as well is ended, but counts for no row.
 func (p *earlierLives) remains(e Entry, survived map[int]bool) (there, left bool) {
-	leader := ident{e.PID, e.StartTicks}
+	leader := ident{PID: e.PID, Start: e.StartTicks}
 	for i, q := range p.found {
 		// A session's number is not reused while the session has members, so a process of an earlier tree belongs to e.
-		if i == leader || q.sid == e.PID && q.start >= e.StartTicks {
+		if i == leader || q.SID == e.PID && q.Start >= e.StartTicks {
 			there = true
-			left = left || survived[q.pid]
+			left = left || survived[q.PID]
 		}
 	}
 	return there, left
@@ -109,7 +109,7 @@ func (k *kill) findEarlier(ctx context.Context, until time.Time) ([]proc, error)
 		return nil, err
 	}
 	for _, q := range found {
-		p.found[q.ident] = q
+		p.found[q.Ident] = q
 	}
 	return found, nil
 }
@@ -126,18 +126,18 @@ func (r *Registry) earlierProcs(ctx context.Context, until time.Time, p *earlier
 	never := map[ident]bool{} // the program and its descendants, and what was adopted
 	for _, members := range r.inherited(procs, nil) {
 		for _, q := range members {
-			never[q.ident] = true
+			never[q.Ident] = true
 		}
 	}
-	for _, q := range descendants(procs, r.self.pid, nil) {
-		never[q.ident] = true
+	for _, q := range descendants(procs, r.self.PID, nil) {
+		never[q.Ident] = true
 	}
-	spare := func(q proc) bool { return never[q.ident] || r.self.untouchable(q) }
+	spare := func(q proc) bool { return never[q.Ident] || r.self.untouchable(q) }
 	seen := map[ident]bool{}
 	var out []proc
 	add := func(q proc) {
-		if !seen[q.ident] && q.alive() {
-			seen[q.ident] = true
+		if !seen[q.Ident] && q.Alive() {
+			seen[q.Ident] = true
 			out = append(out, q)
 		}
 	}
@@ -145,13 +145,13 @@ func (r *Registry) earlierProcs(ctx context.Context, until time.Time, p *earlier
 		if spare(q) {
 			continue
 		}
-		if !p.leaders[q.ident] && (!q.alive() || !slices.ContainsFunc(p.lives, r.lifeOf(q).is)) {
+		if !p.leaders[q.Ident] && (!q.Alive() || !slices.ContainsFunc(p.lives, r.lifeOf(q).is)) {
 			continue
 		}
 		add(q)
-		for _, below := range descendants(procs, q.pid, spare) {
+		for _, below := range descendants(procs, q.PID, spare) {
 			// A process with another life's tag belongs to that life, or is another gateway. It must not be ended.
-			m := r.scanner.marksOf(below.pid)
+			m := r.scanner.marksOf(below.PID)
 			if m.Tag() == 0 || slices.ContainsFunc(p.lives, func(life string) bool { return m.TagFrom(life) != 0 }) {
 				add(below)
 			}

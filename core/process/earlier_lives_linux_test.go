@@ -32,11 +32,11 @@ func stray(t testing.TB, env ...string) ident {
 		if p, err = statOf(pid); err != nil {
 			t.Fatal(err)
 		}
-		return p.sid == pid && p.ppid != os.Getpid()
+		return p.SID == pid && p.PPID != os.Getpid()
 	})
-	becomes(t, p.ident, "sleep")
+	becomes(t, p.Ident, "sleep")
 	t.Cleanup(func() { _ = sendSignal(&target{proc: p, fd: -1}, unix.SIGKILL, false) })
-	return p.ident
+	return p.Ident
 }
 
 // What a life that was killed with its guardian left is ended by the next one: by the identity of the journal's rows, and
@@ -47,7 +47,7 @@ func TestC2_TheNextStartEndsWhatTheJournalNames(t *testing.T) {
 		t.Setenv(playFound, "yes")
 		g := playedGuarded(t, level, len(hostile))
 		rows := lastRows(t, g)
-		if err := unix.Kill(g.guardian.pid, unix.SIGSTOP); err != nil {
+		if err := unix.Kill(g.guardian.PID, unix.SIGSTOP); err != nil {
 			t.Fatal(err)
 		}
 		other := stray(t, EnvLife+"=another life of "+testLife)
@@ -56,12 +56,12 @@ func TestC2_TheNextStartEndsWhatTheJournalNames(t *testing.T) {
 		unmarked := stray(t)
 		boot := rows[0].BootID
 		rows = append(rows,
-			Entry{Life: g.life, PID: recycled.pid, StartTicks: recycled.start - 1, BootID: boot},
-			Entry{Life: g.life, PID: unmarked.pid, StartTicks: unmarked.start, BootID: boot},
-			Entry{Life: g.life, PID: elsewhere.pid, StartTicks: elsewhere.start, BootID: "another boot"},
-			Entry{Life: testLife, PID: elsewhere.pid, StartTicks: elsewhere.start, BootID: boot},
+			Entry{Life: g.life, PID: recycled.PID, StartTicks: recycled.Start - 1, BootID: boot},
+			Entry{Life: g.life, PID: unmarked.PID, StartTicks: unmarked.Start, BootID: boot},
+			Entry{Life: g.life, PID: elsewhere.PID, StartTicks: elsewhere.Start, BootID: "another boot"},
+			Entry{Life: testLife, PID: elsewhere.PID, StartTicks: elsewhere.Start, BootID: boot},
 		)
-		unstop := func() { _ = unix.Kill(g.guardian.pid, unix.SIGCONT) }
+		unstop := func() { _ = unix.Kill(g.guardian.PID, unix.SIGCONT) }
 		defer unstop()
 		if err := g.Process.Kill(); err != nil {
 			t.Fatal(err)
@@ -81,18 +81,18 @@ func TestC2_TheNextStartEndsWhatTheJournalNames(t *testing.T) {
 		if now := g.left(t); len(now) > 0 {
 			t.Errorf("of %v, %v are left", left, now)
 		}
-		if lives(unmarked) || !slices.ContainsFunc(ended, func(e Entry) bool { return e.PID == unmarked.pid }) {
+		if lives(unmarked) || !slices.ContainsFunc(ended, func(e Entry) bool { return e.PID == unmarked.PID }) {
 			t.Error("a row's process was not ended for its identity alone")
 		}
-		if len(ended) == 0 || slices.ContainsFunc(ended, func(e Entry) bool { return e.Life != g.life || e.PID == recycled.pid }) {
+		if len(ended) == 0 || slices.ContainsFunc(ended, func(e Entry) bool { return e.Life != g.life || e.PID == recycled.PID }) {
 			t.Errorf("ended are %+v", ended)
 		}
-		if len(spared) != 1 || spared[0].PID != recycled.pid {
+		if len(spared) != 1 || spared[0].PID != recycled.PID {
 			t.Errorf("spared are %+v", spared)
 		}
 		for name, i := range map[string]ident{
 			"another life": other, "who has the pid of a row": recycled, "a row of another boot": elsewhere,
-			"a process of this life": {mine.PID(), mine.id.StartTicks},
+			"a process of this life": mine.tree.leader,
 		} {
 			if !lives(i) {
 				t.Errorf("%s was ended", name)
@@ -124,7 +124,7 @@ func lastRows(t testing.TB, g *guarded) []Entry {
 	}
 	var rows []Entry
 	for _, i := range g.rows {
-		rows = append(rows, Entry{Life: g.life, PID: i.pid, StartTicks: i.start, BootID: me.bootID, Policy: PolicySession})
+		rows = append(rows, Entry{Life: g.life, PID: i.PID, StartTicks: i.Start, BootID: me.bootID, Policy: PolicySession})
 	}
 	return rows
 }
@@ -133,8 +133,8 @@ func lastRows(t testing.TB, g *guarded) []Entry {
 func TestC2_WhatIsOursIsOfNoEarlierLife(t *testing.T) {
 	r := registry(t)
 	p := sh(t, r, `exec sleep 1000`)
-	row := Entry{Life: "an earlier life", PID: p.PID(), StartTicks: p.id.StartTicks, BootID: r.self.bootID}
-	ended, spared, err := r.SweepEarlier(t.Context(), []Entry{row, {Life: "an earlier life", PID: os.Getpid(), StartTicks: r.self.start, BootID: r.self.bootID}})
+	row := Entry{Life: "an earlier life", PID: p.PID(), StartTicks: p.tree.leader.Start, BootID: r.self.bootID}
+	ended, spared, err := r.SweepEarlier(t.Context(), []Entry{row, {Life: "an earlier life", PID: os.Getpid(), StartTicks: r.self.Start, BootID: r.self.bootID}})
 	if err != nil || len(spared) > 0 || len(ended) > 0 {
 		t.Errorf("%+v, %+v, %v", ended, spared, err)
 	}

@@ -11,11 +11,13 @@ import (
 
 	"github.com/creack/pty"
 	"golang.org/x/sys/unix"
+
+	"gatewaytui/core/process/kernel"
 )
 
 // forkedChild is a child and our ends of its streams.
 type forkedChild struct {
-	ident
+	kernel.Ident
 	pidfd int
 	out   *os.File // its output, non-blocking
 	in    *os.File // its input, non-blocking; nil: none
@@ -29,7 +31,7 @@ func (r *Registry) spawnLoop() {
 	runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
 	for {
 		select {
-		case <-r.stopping:
+		case <-r.ctx.Done():
 			return
 		case req := <-r.spawns:
 			r.serve(req)
@@ -42,48 +44,55 @@ func (r *Registry) serve(req *spawnRequest) {
 	r.mu.Lock()
 	refused := r.refused
 	r.mu.Unlock()
+	var res spawnResult
 	if refused {
-		req.result <- spawnResult{err: ErrClosing}
-		return
-	}
-	child, err := r.forkContained(req)
-	if err != nil {
+		res.err = ErrClosing
+	} else if child, err := r.forkContained(req); err != nil {
 		r.forked(req.id) // first: the caller may start the next one at once, and there is room for it
-		req.result <- spawnResult{err: fmt.Errorf("start %s: %w", req.path, explainFork(err))}
-		return
+		res.err = fmt.Errorf("start %s: %w", req.path, explainFork(err))
+	} else {
+		res.p = r.enter(req, child)
 	}
-	p := r.enter(req, child)
-	if req.taken.CompareAndSwap(false, true) {
-		req.result <- spawnResult{p: p}
-		return
+	select {
+	case req.result <- res:
+	case <-req.gone:
+		// It is ended with everything that it started, on another goroutine, because the next spawn waits here.
+		if res.p != nil {
+			r.readers.Go(func() { res.p.Kill(context.Background(), 0) }) // the caller's ctx has ended; a kill without a grace is bounded
+		}
 	}
-	// No caller waits for it any more. It is ended with everything that it started, on another goroutine, because the
-	// next spawn waits here.
-	r.readers.Go(func() {
-		p.Kill(context.Background(), 0) // the caller's ctx has ended; a kill without a grace is bounded
-	})
 }
 
-// setLimitErr records why the group of the last tree could not be limited; nil: it was.
-func (r *Registry) setLimitErr(err error) {
-	r.mu.Lock()
-	changed := (err == nil) != (r.limitErr == nil)
-	if r.limitErr = err; changed {
-		r.limitLost = time.Now()
+// lasting is a failure that lasts, and since when; the zero value: there is none.
+type lasting struct {
+	err   error
+	since time.Time
+}
+
+// set replaces the failure; nil: there is none any more. It reports whether that began or ended a failure. Registry.mu is
+// held.
+func (l *lasting) set(err error) (changed bool) {
+	changed = (err == nil) != (l.err == nil)
+	if l.err = err; changed {
+		l.since = time.Now()
 	}
+	return changed
+}
+
+// noteUnlimited records why the group of the last tree could not be limited; nil: it was.
+func (r *Registry) noteUnlimited(err error) {
+	r.mu.Lock()
+	changed := r.unlimited.set(err)
 	r.mu.Unlock()
 	if changed && err != nil {
 		r.log.Warn("control group not limited", "error", err)
 	}
 }
 
-func (r *Registry) setGroupErr(err error) {
+// noteUngrouped records why the last spawn had no group for itself; nil: it had one.
+func (r *Registry) noteUngrouped(err error) {
 	r.mu.Lock()
-	changed := (err == nil) != (r.groupErr == nil)
-	r.groupErr = err
-	if changed {
-		r.groupLost = time.Now()
-	}
+	changed := r.ungrouped.set(err)
 	r.mu.Unlock()
 	if changed {
 		level, why := r.Containment()
@@ -95,11 +104,9 @@ func (r *Registry) setGroupErr(err error) {
 // group that cgroup is open at; -1: in ours.
 func (r *Registry) fork(req *spawnRequest, cgroup int) (_ forkedChild, err error) {
 	child := forkedChild{pidfd: -1}
-	stdio, err := connect(req.spec, &child)
+	stdin, stdout, err := connect(req.spec, &child)
 	defer func() {
-		for _, fd := range stdio {
-			closeFD(fd)
-		}
+		_, _ = stdin.Close(), stdout.Close() // the child has its own
 		if err != nil {
 			child.close()
 		}
@@ -107,81 +114,59 @@ func (r *Registry) fork(req *spawnRequest, cgroup int) (_ forkedChild, err error
 	if err != nil {
 		return child, err
 	}
-	out := uintptr(stdio[len(stdio)-1])
-	attr := &syscall.ProcAttr{Dir: req.spec.Dir, Env: req.env, Files: []uintptr{uintptr(stdio[0]), out, out}}
+	in, out := stdin.Fd(), stdout.Fd()
+	// A descriptor opened by os may be non-blocking, which no program expects of its streams.
+	if err = errors.Join(unix.SetNonblock(int(in), false), unix.SetNonblock(int(out), false)); err != nil {
+		return child, err
+	}
+	attr := &syscall.ProcAttr{Dir: req.spec.Dir, Env: req.env, Files: []uintptr{in, out, out}}
 	if err := r.start(req, attr, cgroup, &child); err != nil {
 		return child, err
 	}
 	// It may have ended, but no goroutine waits for it before it is entered, so its line still exists.
-	p, err := statOf(child.pid)
+	p, err := statOf(child.PID)
 	if err != nil {
-		_ = unix.Kill(-child.pid, unix.SIGKILL)
-		return child, fmt.Errorf("read the identity of pid %d: %w", child.pid, err)
+		_ = unix.Kill(-child.PID, unix.SIGKILL)
+		return child, fmt.Errorf("read the identity of pid %d: %w", child.PID, err)
 	}
-	child.start = p.start
+	child.Start = p.Start
 	return child, nil
 }
 
-// connect opens the child's standard input and output, which it returns, and our ends of them. It returns one descriptor
-// if both are the same.
-func connect(spec Spec, child *forkedChild) (stdio []int, err error) {
+// connect opens the child's standard input and output, and our ends of them. Both are one file for a terminal. It returns
+// what it has opened also when it fails.
+func connect(spec Spec, child *forkedChild) (stdin, stdout *os.File, err error) {
 	if spec.PTY {
-		master, slave, err := pty.Open()
-		if err != nil {
-			return nil, fmt.Errorf("open terminal: %w", err)
-		}
-		defer master.Close()
-		defer slave.Close()
-		if err := pty.Setsize(master, &pty.Winsize{Rows: 24, Cols: 80}); err != nil {
-			return nil, fmt.Errorf("size terminal: %w", err)
-		}
-		own, err := dup(int(master.Fd()))
-		if err != nil {
-			return nil, err
-		}
-		if child.out, err = ours(own, "terminal"); err != nil {
-			return nil, err
+		if child.out, stdout, err = pty.Open(); err != nil {
+			return nil, nil, fmt.Errorf("open terminal: %w", err)
 		}
 		child.in = child.out
-		fd, err := dup(int(slave.Fd()))
-		if err != nil {
-			return nil, err
+		if err := pty.Setsize(child.out, &pty.Winsize{Rows: 24, Cols: 80}); err != nil {
+			return nil, stdout, fmt.Errorf("size terminal: %w", err)
 		}
-		// A descriptor opened by os may be non-blocking, which no program expects of its terminal.
-		return []int{fd}, unix.SetNonblock(fd, false)
+		return stdout, stdout, nil
 	}
-
-	stdio = []int{-1, -1}
-	var out, in [2]int
-	if err := pipe(&out); err != nil {
-		return stdio, fmt.Errorf("open output pipe: %w", err)
+	if child.out, stdout, err = os.Pipe(); err != nil {
+		return nil, nil, fmt.Errorf("open output pipe: %w", err)
 	}
-	stdio[1] = out[1]
 	var st unix.Stat_t
-	if err := unix.Fstat(out[0], &st); err == nil {
+	if err := unix.Fstat(int(stdout.Fd()), &st); err == nil {
 		child.pipe = st.Ino
 	}
-	if child.out, err = ours(out[0], "output"); err != nil {
-		return stdio, err
-	}
 	if spec.Policy == PolicyKept {
-		both, err := openBoth(out[1])
+		both, err := openBoth(stdout)
 		if err != nil {
-			return stdio, fmt.Errorf("open output pipe to be kept: %w", err)
+			return nil, stdout, fmt.Errorf("open output pipe to be kept: %w", err)
 		}
-		closeFD(out[1])
-		stdio[1] = both
+		_ = stdout.Close() // nothing was written
+		stdout = both
 	}
 	if !spec.Stdin {
-		stdio[0], err = unix.Open(os.DevNull, unix.O_RDONLY|unix.O_CLOEXEC, 0)
-		return stdio, err
+		stdin, err = os.Open(os.DevNull)
+	} else if stdin, child.in, err = os.Pipe(); err != nil {
+		err = fmt.Errorf("open input pipe: %w", err)
 	}
-	if err := pipe(&in); err != nil {
-		return stdio, fmt.Errorf("open input pipe: %w", err)
-	}
-	stdio[0] = in[0]
-	child.in, err = ours(in[1], "input")
-	return stdio, err
+	return stdin, stdout, err
 }
 
 // ours makes fd a file that supports deadlines. It owns fd, also when it fails.
@@ -202,12 +187,7 @@ func dup(fd int) (int, error) {
 }
 
 func (c *forkedChild) close() {
-	if c.out != nil {
-		_ = c.out.Close() // nothing was written
-	}
-	if c.in != nil && c.in != c.out {
-		_ = c.in.Close()
-	}
+	_, _ = c.out.Close(), c.in.Close() // nothing was written; a file that is nil or closed already is left alone
 	closeFD(c.pidfd)
 }
 

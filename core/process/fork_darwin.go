@@ -8,9 +8,9 @@ import (
 	"strconv"
 	"syscall"
 
-	"gatewaytui/core/process/kernel"
-
 	"golang.org/x/sys/unix"
+
+	"gatewaytui/core/process/kernel"
 )
 
 // forkContained starts the process of req.
@@ -19,7 +19,7 @@ func (r *Registry) forkContained(req *spawnRequest) (forkedChild, error) { retur
 // start runs the program of req in its own session, and sets the pid of child.
 func (r *Registry) start(req *spawnRequest, attr *syscall.ProcAttr, _ int, child *forkedChild) (err error) {
 	attr.Sys = &syscall.SysProcAttr{Setsid: true, Setctty: req.spec.PTY}
-	child.pid, err = syscall.ForkExec(req.path, req.spec.Argv, attr)
+	child.PID, err = syscall.ForkExec(req.path, req.spec.Argv, attr)
 	return err
 }
 
@@ -28,35 +28,21 @@ func explainFork(err error) error { return err }
 // childProcessLimit is 0: only a process itself can lower its limit here.
 func childProcessLimit() uint64 { return 0 }
 
-// pipe makes a pipe that no other child inherits.
-func pipe(fds *[2]int) error {
-	return noneInherits(func() error { return unix.Pipe(fds[:]) }, fds)
-}
-
 // socketPair makes a pair of stream sockets that no other child inherits.
 func socketPair() (pair [2]int, err error) {
-	err = noneInherits(func() (err error) {
-		pair, err = unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0)
-		return err
-	}, &pair)
-	return pair, err
-}
-
-// noneInherits makes descriptors while nothing is forked.
-func noneInherits(open func() error, fds *[2]int) error {
 	syscall.ForkLock.RLock()
 	defer syscall.ForkLock.RUnlock()
-	if err := open(); err != nil {
-		return err
+	if pair, err = unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0); err != nil {
+		return pair, err
 	}
-	unix.CloseOnExec(fds[0])
-	unix.CloseOnExec(fds[1])
-	return nil
+	unix.CloseOnExec(pair[0])
+	unix.CloseOnExec(pair[1])
+	return pair, nil
 }
 
 // openBoth fails: without tags no later life could tell whose the process is.
-func openBoth(int) (int, error) {
-	return -1, errors.New("macOS has nothing by which the next life finds a process that was kept; set process.survivors to end")
+func openBoth(*os.File) (*os.File, error) {
+	return nil, errors.New("macOS has nothing by which the next life finds a process that was kept; set process.survivors to end")
 }
 
 // ownProgram is the path of the program that runs.
@@ -71,10 +57,10 @@ func openTarget(p proc) (*target, bool, error) { return &target{proc: p, fd: -1}
 // sendSignal signals t, or the group that it leads. It is not an error if the process is gone. Between the two lines the
 // pid would have to be freed and given out again.
 func sendSignal(t *target, sig unix.Signal, group bool) error {
-	if now, err := statOf(t.pid); err != nil || now.start != t.start {
+	if now, err := statOf(t.PID); err != nil || now.Start != t.Start {
 		return nil
 	}
-	to := t.pid
+	to := t.PID
 	if group {
 		to = -to
 	}
@@ -84,14 +70,14 @@ func sendSignal(t *target, sig unix.Signal, group bool) error {
 	return nil
 }
 
-// gone reports for each target whether it has ended. A zombie has ended.
-func gone(targets []*target) []bool {
-	out := make([]bool, len(targets))
-	for i, t := range targets {
-		now, err := statOf(t.pid)
-		out[i] = err != nil || now.start != t.start || !now.alive()
+// living are those of the targets that have not ended. A zombie has ended.
+func living(targets []*target) (left []*target) {
+	for _, t := range targets {
+		if now, err := statOf(t.PID); err == nil && now.Ident == t.Ident && now.Alive() {
+			left = append(left, t)
+		}
 	}
-	return out
+	return left
 }
 
 // Detach starts a program that no process waits for, such as the next life of a gateway. It gets its own session,

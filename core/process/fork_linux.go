@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strconv"
 	"syscall"
 	"time"
 
@@ -39,7 +38,7 @@ func (r *Registry) forkContained(req *spawnRequest) (forkedChild, error) {
 		child, err := r.fork(req, group)
 		closeFD(group)
 		if err == nil {
-			r.setGroupErr(nil)
+			r.noteUngrouped(nil)
 			child.dir = dir
 			return child, nil
 		}
@@ -54,7 +53,7 @@ func (r *Registry) forkContained(req *spawnRequest) (forkedChild, error) {
 	}
 	child, err := r.fork(req, -1)
 	if err == nil {
-		r.setGroupErr(fmt.Errorf("start a process in a control group: %w", why))
+		r.noteUngrouped(fmt.Errorf("start a process in a control group: %w", why))
 	}
 	return child, err
 }
@@ -71,12 +70,12 @@ func (r *Registry) start(req *spawnRequest, attr *syscall.ProcAttr, cgroup int, 
 		UseCgroupFD: cgroup >= 0, CgroupFD: max(cgroup, 0),
 		Ptrace: !r.untraceable && !privileged(req.path),
 	}
-	child.pid, err = syscall.ForkExec(req.path, req.spec.Argv, attr)
+	child.PID, err = syscall.ForkExec(req.path, req.spec.Argv, attr)
 	if attr.Sys.Ptrace && (errors.Is(err, unix.EPERM) || errors.Is(err, unix.EACCES)) {
 		// System calls are filtered, a policy forbids it (SELinux, Yama), or we are traced. The child that failed has run
 		// nothing.
 		attr.Sys.Ptrace = false
-		if child.pid, err = syscall.ForkExec(req.path, req.spec.Argv, attr); err == nil {
+		if child.PID, err = syscall.ForkExec(req.path, req.spec.Argv, attr); err == nil {
 			r.untraceable = true
 		}
 	}
@@ -84,21 +83,18 @@ func (r *Registry) start(req *spawnRequest, attr *syscall.ProcAttr, cgroup int, 
 		child.pidfd = -1
 		return err
 	}
-	held := attr.Sys.Ptrace && stopped(child.pid)
-	r.constrain(child.pid, held)
+	held := attr.Sys.Ptrace && stopped(child.PID)
+	r.constrain(child.PID, held)
 	if held {
-		_ = unix.PtraceDetach(child.pid) // fails only if it was killed
+		_ = unix.PtraceDetach(child.PID) // fails only if it was killed
 	}
 	return nil
 }
 
-// pipe makes a pipe that no other child inherits.
-func pipe(fds *[2]int) error { return unix.Pipe2(fds[:], unix.O_CLOEXEC) }
-
-// openBoth opens the pipe that fd writes to for reading as well. Such a pipe never breaks. What is written while no
+// openBoth opens the pipe that is written to at w for reading as well. Such a pipe never breaks. What is written while no
 // gateway runs waits for the next life (fifo(7), pipe(7)).
-func openBoth(fd int) (int, error) {
-	return unix.Open("/proc/self/fd/"+strconv.Itoa(fd), unix.O_RDWR|unix.O_CLOEXEC, 0)
+func openBoth(w *os.File) (*os.File, error) {
+	return os.OpenFile(fmt.Sprintf("/proc/self/fd/%d", w.Fd()), os.O_RDWR, 0)
 }
 
 // socketPair makes a pair of stream sockets that no other child inherits.

@@ -29,7 +29,6 @@ type groups struct {
 
 // Names of the groups. The rest of each name is escaped, because an id may have a slash.
 const (
-	homeGroup = kernel.HomeGroup
 	lifeGroup = "life-"
 	keptGroup = "kept-"
 	treeGroup = "tree-"
@@ -77,7 +76,7 @@ func makeGroups(home, life string) (*groups, error) {
 			g.base, at = given, path.Dir(at)
 		}
 	}
-	name := homeGroup + url.PathEscape(home)
+	name := kernel.HomeGroup + url.PathEscape(home)
 	g.home, g.path = filepath.Join(g.base, name), path.Join(at, name)
 	g.life, g.kept = g.of(life)
 	if err := os.MkdirAll(g.life, 0o755); err != nil {
@@ -102,35 +101,12 @@ func ownGroup(mountinfo, cgroup string) (dir, own string, err error) {
 	if !strings.HasPrefix(own, "/") || path.Clean(own) != own {
 		return "", "", errNoCgroup2 // none, or one outside of what we may see: /..
 	}
-	for line := range strings.Lines(mountinfo) {
-		left, right, ok := strings.Cut(strings.TrimSuffix(line, "\n"), " - ")
-		fields := strings.Split(left, " ")
-		if !ok || len(fields) < 6 || !strings.HasPrefix(right, "cgroup2 ") {
-			continue
-		}
-		root, mount := unescapeMount(fields[3]), unescapeMount(fields[4])
-		below, ok := strings.CutPrefix(own, strings.TrimSuffix(root, "/"))
-		if ok && (below == "" || below[0] == '/') && strings.HasPrefix(mount, "/") {
-			return path.Join(mount, below), own, nil
+	for m := range mountsIn(mountinfo) {
+		if below, ok := m.below(own); ok && m.kind == "cgroup2" {
+			return path.Join(m.point, below), own, nil
 		}
 	}
 	return "", "", errNoCgroup2
-}
-
-// unescapeMount reverts the kernel's escape for blanks in mountinfo: a backslash and three octal digits.
-func unescapeMount(s string) string {
-	var b strings.Builder
-	for i := 0; i < len(s); i++ {
-		if s[i] == '\\' && i+3 < len(s) {
-			if c, err := strconv.ParseUint(s[i+1:i+4], 8, 8); err == nil {
-				b.WriteByte(byte(c))
-				i += 3
-				continue
-			}
-		}
-		b.WriteByte(s[i])
-	}
-	return b.String()
 }
 
 // tree is the directory of spawn id's group.
@@ -157,19 +133,15 @@ func makeGroup(dir string) (fd int, err error) {
 // spawnOf is the spawn whose group contains pid; 0: none does.
 func (g *groups) spawnOf(pid int) uint64 {
 	dir := g.dirOf(pid)
-	rest, ok := strings.CutPrefix(dir, g.life+"/"+treeGroup)
-	if !ok {
-		rest, ok = strings.CutPrefix(dir, g.kept+"/"+treeGroup)
+	for _, life := range []string{g.life, g.kept} {
+		if rest, ok := strings.CutPrefix(dir, life+"/"+treeGroup); ok {
+			number, _, _ := strings.Cut(rest, "/")
+			if id, err := strconv.ParseUint(number, 10, 64); err == nil {
+				return id
+			}
+		}
 	}
-	if !ok {
-		return 0
-	}
-	number, _, _ := strings.Cut(rest, "/")
-	id, err := strconv.ParseUint(number, 10, 64)
-	if err != nil {
-		return 0
-	}
-	return id
+	return 0
 }
 
 // dirOf is the directory of pid's group; empty if it is not below the home's.
@@ -183,8 +155,8 @@ func (g *groups) dirOf(pid int) string {
 
 // groupOf is the path of pid's group; empty if pid is gone.
 func groupOf(pid int) string {
-	var buf [4 << 10]byte
-	for line := range strings.Lines(string(readUpTo("/proc/"+strconv.Itoa(pid)+"/cgroup", buf[:]))) {
+	b, _ := kernel.ReadFile("/proc/"+strconv.Itoa(pid)+"/cgroup", make([]byte, 4<<10))
+	for line := range strings.Lines(string(b)) {
 		if rest, ok := strings.CutPrefix(line, "0::"); ok {
 			return strings.TrimSuffix(rest, "\n")
 		}

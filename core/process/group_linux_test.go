@@ -110,7 +110,7 @@ func TestContainment_SaysItsLevelAndWhy(t *testing.T) {
 		if level, why := r.Containment(); level != ContainmentCgroup || why != "" {
 			t.Errorf("%s, %q", level, why)
 		}
-		verified(t, r.KillAll(t.Context(), short), ident{p.PID(), p.id.StartTicks})
+		verified(t, r.KillAll(t.Context(), short), p.tree.leader)
 	})
 }
 

@@ -1,6 +1,7 @@
 package process
 
 import (
+	"iter"
 	"os"
 	"path"
 	"path/filepath"
@@ -54,39 +55,55 @@ func limitFiles(c controller, mountinfo, cgroup string) (files []string) {
 		if len(parts) < 3 || path.Clean(parts[2]) != parts[2] {
 			continue
 		}
-		kind, file := "cgroup2 ", c.file
+		kind, file := "cgroup2", c.file
 		if parts[0] != "0" {
-			if kind, file = "cgroup ", c.old; !slices.Contains(strings.Split(parts[1], ","), c.name) {
+			if kind, file = "cgroup", c.old; !slices.Contains(strings.Split(parts[1], ","), c.name) {
 				continue
 			}
 		}
-		root, mount := controllerMount(c, mountinfo, kind)
-		below, ok := strings.CutPrefix(parts[2], strings.TrimSuffix(root, "/"))
-		if mount == "" || !ok || below != "" && below[0] != '/' {
-			continue
-		}
-		for dir := filepath.Join(mount, below); strings.HasPrefix(dir, mount); dir = filepath.Dir(dir) {
-			files = append(files, filepath.Join(dir, file))
-			if dir == mount {
-				break
+		for m := range mountsIn(mountinfo) {
+			below, ok := m.below(parts[2])
+			if !ok || m.kind != kind || kind == "cgroup" && !slices.Contains(m.options, c.name) {
+				continue
 			}
+			for dir := filepath.Join(m.point, below); strings.HasPrefix(dir, m.point); dir = filepath.Dir(dir) {
+				files = append(files, filepath.Join(dir, file))
+				if dir == m.point {
+					break
+				}
+			}
+			break
 		}
 	}
 	return files
 }
 
-// controllerMount is the root and the path of the mount of one kind that has the controller.
-func controllerMount(c controller, mountinfo, kind string) (root, mount string) {
-	for line := range strings.Lines(mountinfo) {
-		left, right, ok := strings.Cut(strings.TrimSuffix(line, "\n"), " - ")
-		fields := strings.Split(left, " ")
-		if !ok || len(fields) < 6 || !strings.HasPrefix(right, kind) {
-			continue
-		}
-		options := strings.Split(right[strings.LastIndexByte(right, ' ')+1:], ",")
-		if kind == "cgroup2 " || slices.Contains(options, c.name) {
-			return unescapeMount(fields[3]), unescapeMount(fields[4])
+// mount is one mounted file system: its kind, the root of what is mounted, where, and the file system's options.
+type mount struct {
+	kind, root, point string
+	options           []string
+}
+
+// mountsIn reads the content of /proc/self/mountinfo (proc_pid_mountinfo(5)).
+func mountsIn(mountinfo string) iter.Seq[mount] {
+	blanks := strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`) // as the kernel escapes them
+	return func(yield func(mount) bool) {
+		for line := range strings.Lines(mountinfo) {
+			left, right, ok := strings.Cut(strings.TrimSuffix(line, "\n"), " - ")
+			where, what := strings.Split(left, " "), strings.Split(right, " ")
+			if !ok || len(where) < 6 {
+				continue
+			}
+			m := mount{what[0], blanks.Replace(where[3]), blanks.Replace(where[4]), strings.Split(what[len(what)-1], ",")}
+			if strings.HasPrefix(m.point, "/") && !yield(m) {
+				return
+			}
 		}
 	}
-	return "", ""
+}
+
+// below is the part of path, which begins at the file system's own root, that is below the root of the mount.
+func (m mount) below(path string) (below string, ok bool) {
+	below, ok = strings.CutPrefix(path, strings.TrimSuffix(m.root, "/"))
+	return below, ok && (below == "" || below[0] == '/')
 }

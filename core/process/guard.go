@@ -25,17 +25,11 @@ const (
 	// guardLook is how often the guardian is checked, because a guardian that a signal or a debugger stopped guards
 	// nothing.
 	guardLook = 2 * time.Second
-	// farewell is how long a guardian may take to exit when nothing is left.
-	farewell = time.Second
+	// exitWait is how long a guardian may take to exit when nothing is left.
+	exitWait = time.Second
 	// tellWait is how long a guardian may take to read identities. Only the sending goroutine waits: see tell.
 	tellWait = 10 * time.Second
 )
-
-// guard is the guardian's state. Registry.mu guards it.
-type guard struct {
-	pid int // 0: no guardian watches
-	err error
-}
 
 var (
 	errGuardOff    = errors.New("disabled by the config")
@@ -49,43 +43,35 @@ var (
 func (r *Registry) Guardian() (pid int, why error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	switch {
-	case !r.opts.Guardian:
+	if !r.opts.Guardian {
 		return 0, errGuardOff
-	case r.guard == guard{}:
-		return 0, errGuardStarts
 	}
-	return r.guard.pid, r.guard.err
+	return r.guardian, r.unguarded.err
 }
 
-func (r *Registry) setGuard(g guard) {
+// setGuardian records the pid of the guardian, or why none watches.
+func (r *Registry) setGuardian(pid int, why error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if g.pid == 0 && (r.guard.pid != 0 || r.guardless.IsZero()) {
-		r.guardless = time.Now()
-	}
-	r.guard = g
+	r.guardian = pid
+	r.unguarded.set(why)
 }
 
 // guardLoop keeps a guardian running until the registry closes.
 func (r *Registry) guardLoop() {
 	<-r.divided // the guardian starts in the group that the program stays in; see divide
-	for pause := guardPause; ; pause = min(2*pause, guardPauseMost) {
+	for wait := guardPause; ; wait = min(2*wait, guardPauseMost) {
 		began := time.Now()
 		over, err := r.guarded()
 		if over {
 			return
 		}
 		if time.Since(began) > guardSteady {
-			pause = guardPause
+			wait = guardPause
 		}
-		r.setGuard(guard{err: err})
-		r.log.Warn("guardian replaced", "error", err, "pause_ms", pause.Milliseconds())
-		timer := time.NewTimer(pause)
-		select {
-		case <-timer.C:
-		case <-r.stopping:
-			timer.Stop()
+		r.setGuardian(0, err)
+		r.log.Warn("guardian replaced", "error", err, "pause_ms", wait.Milliseconds())
+		if !pause(wait, r.ctx.Done()) {
 			return
 		}
 	}
@@ -107,21 +93,16 @@ func (r *Registry) guarded() (over bool, why error) {
 				return
 			}
 			if b[0] == guardian.Ready {
-				r.setGuard(guard{pid: id.pid})
+				r.setGuardian(id.PID, nil)
 			}
 		}
 	}()
-	untold := make(chan error, 1)
-	news := make(chan struct{}) // closed when the sending must end
-	var telling sync.WaitGroup
-	telling.Go(func() { untold <- r.tell(conn, news) })
-	stopTelling := sync.OnceFunc(func() {
-		close(news)
-		_ = conn.SetWriteDeadline(time.Unix(1, 0)) // fails if it is closed: then no write hangs
-		telling.Wait()
-		_ = conn.SetWriteDeadline(time.Time{})
-	})
-	defer stopTelling()
+	sending, stop := context.WithCancel(r.ctx)
+	failed := make(chan error, 1)
+	var sender sync.WaitGroup
+	sender.Go(func() { failed <- r.tell(sending, conn) })
+	defer sender.Wait() // conn is closed by then
+	defer stop()
 	look := time.NewTicker(guardLook)
 	defer look.Stop()
 	why = errGuardEnded
@@ -129,34 +110,36 @@ func (r *Registry) guarded() (over bool, why error) {
 		select {
 		case <-ended:
 			_ = conn.Close() // everything that it wrote was read
-			r.collectGuardian(id, time.Now().Add(farewell))
+			r.collectGuardian(id, time.Now().Add(exitWait))
 			return false, why
 		case <-look.C:
-			if p, err := statOf(id.pid); err == nil && p.ident == id && (p.state == 'T' || p.state == 't') {
+			if p, err := statOf(id.PID); err == nil && p.Ident == id && (p.State == 'T' || p.State == 't') {
 				why = errGuardStops
-				_ = unix.Kill(id.pid, unix.SIGKILL) // our child, not waited for: the pid is still its own
+				_ = unix.Kill(id.PID, unix.SIGKILL) // our child, not waited for: the pid is still its own
 			}
-		case err := <-untold:
+		case err := <-failed:
 			if errors.Is(err, os.ErrDeadlineExceeded) {
 				why = errGuardSlow
 			}
-			if p, statErr := statOf(id.pid); err != nil && statErr == nil && p.ident == id { // else the registry closes, or the guardian has ended
-				_ = unix.Kill(id.pid, unix.SIGKILL)
+			if p, statErr := statOf(id.PID); err != nil && statErr == nil && p.Ident == id { // else the registry closes, or the guardian has ended
+				_ = unix.Kill(id.PID, unix.SIGKILL)
 			}
-		case <-r.stopping:
+		case <-r.ctx.Done():
 			watched = false
 		}
 	}
-	stopTelling()
-	r.setGuard(guard{err: ErrClosing})
+	_ = conn.SetWriteDeadline(time.Unix(1, 0)) // fails if it is closed: then no write hangs
+	sender.Wait()
+	_ = conn.SetWriteDeadline(time.Time{})
+	r.setGuardian(0, ErrClosing)
 	if r.unclean {
 		// From now on the survivors are the guardian's. It exits when it is done, and not before.
 		_ = conn.Close()
 		<-ended
 		return true, nil
 	}
-	last := time.Now().Add(farewell)
-	_, _ = conn.Write([]byte{guardian.Goodbye}) // a guardian that has ended does not need it
+	last := time.Now().Add(exitWait)
+	_, _ = conn.Write([]byte{guardian.Release}) // a guardian that has ended does not need it
 	_ = conn.SetReadDeadline(last)              // fails when it has ended, as does the read
 	<-ended
 	_ = conn.Close()
@@ -165,29 +148,28 @@ func (r *Registry) guarded() (over bool, why error) {
 }
 
 // tell sends a guardian the identities of the processes that it must end if we cannot, as scans find them and find them
-// gone, until stop or the registry closes. Only the end of the guardian waits for it. A slow guardian blocks this
+// gone, until ctx ends. Only the end of the guardian waits for it. A slow guardian blocks this
 // goroutine alone, which returns an error.
-func (r *Registry) tell(conn *os.File, stop <-chan struct{}) error {
+func (r *Registry) tell(ctx context.Context, conn *os.File) error {
 	told := map[ident]bool{}
-	var b []byte
 	for {
 		r.mu.Lock()
 		present := r.present
 		r.mu.Unlock()
-		b = b[:0]
-		now := make(map[ident]bool, len(present))
+		var b []byte
 		for _, i := range present {
-			now[i] = true
 			if !told[i] {
-				b = guardian.AppendIdentity(b, guardian.Add, i.pid, i.start)
+				b = guardian.AppendIdentity(b, guardian.Add, i.PID, i.Start)
 			}
+			delete(told, i)
 		}
 		for i := range told {
-			if !now[i] {
-				b = guardian.AppendIdentity(b, guardian.Drop, i.pid, i.start)
-			}
+			b = guardian.AppendIdentity(b, guardian.Drop, i.PID, i.Start)
 		}
-		told = now
+		clear(told)
+		for _, i := range present {
+			told[i] = true
+		}
 		if len(b) > 0 {
 			_ = conn.SetWriteDeadline(time.Now().Add(tellWait)) // fails when it is closed, as does the write
 			if _, err := conn.Write(b); err != nil {
@@ -196,9 +178,7 @@ func (r *Registry) tell(conn *os.File, stop <-chan struct{}) error {
 		}
 		select {
 		case <-r.presentNews:
-		case <-stop:
-			return nil
-		case <-r.stopping:
+		case <-ctx.Done():
 			return nil
 		}
 	}
@@ -223,15 +203,14 @@ func (r *Registry) startGuardian() (_ ident, _ *os.File, err error) {
 	if err != nil {
 		return fail("open socket", err)
 	}
-	charge := guardian.Target{Life: r.opts.Life, PID: r.self.pid, Start: r.self.start}
+	target := guardian.Target{Life: r.opts.Life, PID: r.self.PID, Start: r.self.Start}
 	if r.groups != nil {
-		charge.Group = r.groups.life
+		target.Group = r.groups.life
 		if undo := r.division.undo; undo != "" {
-			charge.Base, charge.Controllers = r.groups.base, undo
+			target.Base, target.Controllers = r.groups.base, undo
 		}
 	}
-	files := []uintptr{null.Fd(), null.Fd(), null.Fd()}
-	files = append(files[:guardian.Socket:guardian.Socket], uintptr(pair[1]))
+	files := []uintptr{null.Fd(), null.Fd(), null.Fd(), guardian.Socket: uintptr(pair[1])}
 
 	program, err := ownProgram()
 	if err != nil {
@@ -244,16 +223,16 @@ func (r *Registry) startGuardian() (_ ident, _ *os.File, err error) {
 		return fail("run", err)
 	}
 	defer r.giveScan()
-	pid, err := syscall.ForkExec(program, charge.Args(), &syscall.ProcAttr{
+	pid, err := syscall.ForkExec(program, target.Args(), &syscall.ProcAttr{
 		Dir: "/", Env: guardian.Env(), Files: files, Sys: &syscall.SysProcAttr{Setsid: true},
 	})
 	if err != nil {
 		_ = conn.Close() // nothing was written
 		return fail("run", err)
 	}
-	id := ident{pid: pid}
+	id := ident{PID: pid}
 	if p, err := statOf(pid); err == nil { // else its status was collected already, and its socket ends as well
-		id = p.ident
+		id = p.Ident
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -266,12 +245,12 @@ func (r *Registry) startGuardian() (_ ident, _ *os.File, err error) {
 func (r *Registry) collectGuardian(id ident, last time.Time) {
 	var status unix.WaitStatus
 	for {
-		pid, err := unix.Wait4(id.pid, &status, unix.WNOHANG, nil)
-		if pid == id.pid || errors.Is(err, unix.ECHILD) {
+		pid, err := unix.Wait4(id.PID, &status, unix.WNOHANG, nil)
+		if pid == id.PID || errors.Is(err, unix.ECHILD) {
 			break // or, as pid 1, the reaper did
 		}
 		if time.Now().After(last) {
-			_ = unix.Kill(id.pid, unix.SIGKILL) // our child, not waited for: the pid is still its own
+			_ = unix.Kill(id.PID, unix.SIGKILL) // our child, not waited for: the pid is still its own
 		}
 		<-time.After(time.Millisecond)
 	}

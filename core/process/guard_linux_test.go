@@ -125,12 +125,12 @@ func found(r *Registry, children []int, journal *records) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, pid := range children {
-		if !slices.ContainsFunc(slices.Collect(maps.Keys(r.owners)), func(i ident) bool { return i.pid == pid }) {
+		if !slices.ContainsFunc(slices.Collect(maps.Keys(r.owners)), func(i ident) bool { return i.PID == pid }) {
 			return false
 		}
 	}
 	for i := range r.shed {
-		if !slices.ContainsFunc(rows, func(e Entry) bool { return e.PID == i.pid }) {
+		if !slices.ContainsFunc(rows, func(e Entry) bool { return e.PID == i.PID }) {
 			return false
 		}
 	}
@@ -170,30 +170,30 @@ func playedGuarded(t testing.TB, level Containment, trees int) *guarded {
 		p, err := statOf(pid)
 		switch {
 		case name == "guardian" && err == nil:
-			g.guardian = p.ident
+			g.guardian = p.Ident
 		case name == "row":
 			if err == nil {
-				g.rows = append(g.rows, p.ident)
+				g.rows = append(g.rows, p.Ident)
 			}
 		case err == nil:
-			g.trees = append(g.trees, p.ident)
+			g.trees = append(g.trees, p.Ident)
 			if name == "child" {
-				g.loose = append(g.loose, p.ident)
+				g.loose = append(g.loose, p.Ident)
 			} else {
-				g.leaders = append(g.leaders, p.ident)
+				g.leaders = append(g.leaders, p.Ident)
 			}
 		}
 	}
 	if g.lines.Text() != "ready" {
 		t.Fatalf("it did not become ready: %v", g.lines.Err())
 	}
-	procs, err := newScanner().scan()
+	procs, err := new(scanner).scan()
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, i := range g.loose {
-		for _, p := range descendants(procs, i.pid, nil) {
-			g.trees = append(g.trees, p.ident)
+		for _, p := range descendants(procs, i.PID, nil) {
+			g.trees = append(g.trees, p.Ident)
 		}
 	}
 	if len(g.loose) != trees {
@@ -208,19 +208,19 @@ func (g *guarded) left(t testing.TB) []int {
 	var pids []int
 	for _, i := range g.trees {
 		if lives(i) {
-			pids = append(pids, i.pid)
+			pids = append(pids, i.PID)
 		}
 	}
 	for _, p := range marked(t, g.life) {
-		pids = append(pids, p.pid)
+		pids = append(pids, p.PID)
 	}
-	procs, err := newScanner().scan()
+	procs, err := new(scanner).scan()
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, p := range procs {
-		if tag := kernel.TagOf(p.pid, make([]byte, 4<<10)); p.alive() && tag.Of(g.life) {
-			pids = append(pids, p.pid)
+		if tag := kernel.TagOf(p.PID, make([]byte, 4<<10)); p.Alive() && tag.Of(g.life) {
+			pids = append(pids, p.PID)
 		}
 	}
 	slices.Sort(pids)
@@ -262,10 +262,10 @@ func TestC2_TheGuardianEndsTheTreesOfAKilledGateway(t *testing.T) {
 		})
 		for _, i := range other.loose {
 			if !lives(i) {
-				t.Errorf("pid %d is of another gateway, and was ended", i.pid)
+				t.Errorf("pid %d is of another gateway, and was ended", i.PID)
 			}
 		}
-		if p, err := statOf(lookAlike.Process.Pid); err != nil || !p.alive() {
+		if p, err := statOf(lookAlike.Process.Pid); err != nil || !p.Alive() {
 			t.Error("a process that only looks like a tracked one was ended")
 		}
 
@@ -312,8 +312,8 @@ func TestGuardian_IsASmallProcessOfItsOwn(t *testing.T) {
 		t.Errorf("its environment is %q", env)
 	}
 	p, err := statOf(pid)
-	if err != nil || p.sid != pid || p.pgrp != pid {
-		t.Errorf("its session is %d, its group %d, %v", p.sid, p.pgrp, err)
+	if err != nil || p.SID != pid || p.PGRP != pid {
+		t.Errorf("its session is %d, its group %d, %v", p.SID, p.PGRP, err)
 	}
 	fds, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
 	if os.Geteuid() == 0 {
@@ -340,7 +340,7 @@ func TestGuardian_IsASmallProcessOfItsOwn(t *testing.T) {
 	// No kill by the registry reaches it.
 	sh(t, r, `exec sleep 1000`)
 	verified(t, r.KillAll(t.Context(), short))
-	if !lives(p.ident) {
+	if !lives(p.Ident) {
 		t.Error("the end of everything ended the guardian")
 	}
 	if n := r.Count(); n != 0 {
@@ -361,7 +361,7 @@ func TestGuardian_ItsDeathIsMended(t *testing.T) {
 	}
 	second := guardianOf(t, r, first)
 	p, err := statOf(second)
-	if err != nil || !p.alive() {
+	if err != nil || !p.Alive() {
 		t.Errorf("the new one: %+v, %v", p, err)
 	}
 	eventually.True(t, "the old guardian has been reaped", func() bool {
@@ -378,7 +378,7 @@ func TestGuardian_AStoppedOneIsReplaced(t *testing.T) {
 		t.Fatal(err)
 	}
 	second := guardianOf(t, r, first)
-	if p, err := statOf(second); err != nil || !p.alive() || p.state == 'T' {
+	if p, err := statOf(second); err != nil || !p.Alive() || p.State == 'T' {
 		t.Errorf("the new one: %+v, %v", p, err)
 	}
 	if _, err := statOf(first); err == nil {

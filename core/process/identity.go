@@ -13,7 +13,7 @@ func Began() time.Time {
 	if err != nil {
 		return time.Now()
 	}
-	return startedAt(p.start)
+	return startedAt(p.Start)
 }
 
 // Resident is the resident memory of this program (RSS), in bytes; 0 where /proc does not show it.
@@ -22,7 +22,7 @@ func Resident() int64 {
 	if err != nil {
 		return 0
 	}
-	return p.rss * int64(os.Getpagesize())
+	return p.RSS * int64(os.Getpagesize())
 }
 
 // Identity names one process for ever. A pid is reused; a pid with its start is not.
@@ -38,29 +38,22 @@ func (i Identity) String() string {
 	return fmt.Sprintf("pid %d (started at tick %d)", i.PID, i.StartTicks)
 }
 
-// ident is an Identity within this boot.
-type ident struct {
-	pid   int
-	start uint64
-}
-
 func (r *Registry) identity(i ident) Identity {
-	return Identity{PID: i.pid, StartTicks: i.start, BootID: r.self.bootID}
+	return Identity{PID: i.PID, StartTicks: i.Start, BootID: r.self.bootID}
 }
 
-// self is our own position in the process table, and what must never be a target.
+// self is our own line in the process table, and what must never be a target.
 type self struct {
-	pid, ppid, pgrp int
-	start           uint64
-	bootID          string
+	proc
+	bootID string
 }
 
 // untouchable reports whether p is never signalled: ourselves, our group, our parent, pid 1, the kernel's threads.
 func (s self) untouchable(p proc) bool {
-	return p.pid <= 1 || p.pid == s.pid || p.pid == s.ppid || p.pgrp == s.pgrp || p.kernel()
+	return p.PID <= 1 || p.PID == s.PID || p.PID == s.PPID || p.PGRP == s.PGRP || p.Kernel()
 }
 
 // groupTarget reports whether the group that p leads may be signalled: p leads it, and it is not ours.
 func (s self) groupTarget(p proc) bool {
-	return p.pid > 1 && p.pgrp == p.pid && p.pgrp != s.pgrp && !s.untouchable(p)
+	return p.PID > 1 && p.PGRP == p.PID && p.PGRP != s.PGRP && !s.untouchable(p)
 }

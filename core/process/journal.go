@@ -44,7 +44,7 @@ type Entry struct {
 
 func (r *Registry) entry(t *tree) Entry {
 	return Entry{
-		Life: r.opts.Life, PID: t.leader.pid, StartTicks: t.leader.start, BootID: r.self.bootID, Session: t.session,
+		Life: r.opts.Life, PID: t.leader.PID, StartTicks: t.leader.Start, BootID: r.self.bootID, Session: t.session,
 		Command: t.command, Policy: t.policy, StartedAt: t.started,
 	}
 }
@@ -74,43 +74,37 @@ type recorder struct {
 
 type note struct {
 	Note
-	told chan struct{}
+	recorded chan struct{}
 }
 
 func newRecorder(j Journal, log *slog.Logger) *recorder {
 	return &recorder{journal: j, log: log, wake: make(chan struct{}, 1)}
 }
 
-// started queues e. The channel is closed when the journal has it.
-func (c *recorder) started(e Entry) <-chan struct{} { return c.add(note{Note: Note{Entry: e}}) }
-
-func (c *recorder) ended(e Entry, how string) { c.add(note{Note: Note{e, how}}) }
-
-func (c *recorder) add(n note) <-chan struct{} {
-	n.told = make(chan struct{})
+// add queues a note: how is that of Note. The channel is closed when the journal has it.
+func (c *recorder) add(e Entry, how string) <-chan struct{} {
+	n := note{Note{e, how}, make(chan struct{})}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
 	case c.journal == nil:
-		close(n.told)
+		close(n.recorded)
 	case len(c.queue) >= journalBacklog:
 		c.err = errBacklog
-		close(n.told)
+		close(n.recorded)
 	default:
 		c.queue = append(c.queue, n)
 		nudge(c.wake)
 	}
-	return n.told
+	return n.recorded
 }
 
-// wait waits for told, at most as long as a spawn may.
-func (c *recorder) wait(ctx context.Context, told <-chan struct{}) {
-	timer := time.NewTimer(spawnWait)
-	defer timer.Stop()
+// wait waits until the journal has an entry, at most as long as a spawn may.
+func (c *recorder) wait(ctx context.Context, recorded <-chan struct{}) {
 	select {
-	case <-told:
+	case <-recorded:
 	case <-ctx.Done():
-	case <-timer.C:
+	case <-time.After(spawnWait):
 		c.log.Warn("process journal is slow", "waited_ms", spawnWait.Milliseconds())
 	}
 }
@@ -132,11 +126,11 @@ func (c *recorder) run(stop <-chan struct{}) {
 		c.mu.Unlock()
 		for len(batch) > 0 {
 			n := min(len(batch), journalBatch)
-			err := c.tell(batch[:n])
+			err := c.record(batch[:n])
 			batch = batch[n:]
 			if err != nil && closed(stop) {
 				for _, rest := range batch {
-					close(rest.told)
+					close(rest.recorded)
 				}
 				return
 			}
@@ -160,31 +154,26 @@ func closed(c <-chan struct{}) bool {
 	}
 }
 
-// tell records notes, one or more, and releases the callers that wait for them.
-func (c *recorder) tell(notes []note) error {
-	defer func() {
-		for _, n := range notes {
-			close(n.told)
-		}
-	}()
-	// Not a caller's context: an event is recorded even if its caller was cancelled.
-	ctx, cancel := context.WithTimeout(context.Background(), journalWait)
-	defer cancel()
+// record records notes, one or more, and releases the callers that wait for them.
+func (c *recorder) record(notes []note) error {
 	batch := make([]Note, len(notes))
 	for i, n := range notes {
 		batch[i] = n.Note
+		defer close(n.recorded)
 	}
+	// Not a caller's context: an event is recorded even if its caller was cancelled.
+	ctx, cancel := context.WithTimeout(context.Background(), journalWait)
+	defer cancel()
 	err := c.journal.Record(ctx, batch)
 	if err != nil {
-		what := "start"
-		if notes[0].How != "" {
-			what = "end"
+		what := fmt.Sprintf("%d starts and ends of processes", len(batch))
+		if first := batch[0]; len(batch) == 1 && first.How == "" {
+			what = fmt.Sprintf("start of pid %d", first.Entry.PID)
+		} else if len(batch) == 1 {
+			what = fmt.Sprintf("end of pid %d", first.Entry.PID)
 		}
-		err = fmt.Errorf("record %s of pid %d: %w", what, notes[0].Entry.PID, err)
-		if len(notes) > 1 {
-			err = fmt.Errorf("record %d starts and ends of processes: %w", len(notes), errors.Unwrap(err))
-		}
-		c.log.Warn("process journal rejected entries", "pid", notes[0].Entry.PID, "count", len(notes), "error", err)
+		err = fmt.Errorf("record %s: %w", what, err)
+		c.log.Warn("process journal rejected entries", "pid", batch[0].Entry.PID, "count", len(batch), "error", err)
 	}
 	c.mu.Lock()
 	c.err = err

@@ -35,7 +35,7 @@ func TestC2_EveryTreeIsInTheJournal(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if e.PID != p.PID() || e.StartTicks != p.id.StartTicks || e.BootID != strings.TrimSpace(string(boot)) ||
+	if e.PID != p.PID() || e.StartTicks != p.tree.leader.Start || e.BootID != strings.TrimSpace(string(boot)) ||
 		e.Life != testLife || e.Session != "api:user:alice" || e.Policy != PolicySession || !e.StartedAt.Equal(p.StartedAt()) {
 		t.Errorf("the row is %+v", e)
 	}
@@ -115,14 +115,14 @@ func TestJournal_OneThatHangsCostsASecond(t *testing.T) {
 		loop.Go(func() { c.run(stop) })
 
 		began := time.Now()
-		c.wait(t.Context(), c.started(Entry{PID: 1}))
+		c.wait(t.Context(), c.add(Entry{PID: 1}, ""))
 		if took := time.Since(began); took != spawnWait {
 			t.Errorf("a spawn waited %v", took)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		began = time.Now()
-		c.wait(ctx, c.started(Entry{PID: 2}))
+		c.wait(ctx, c.add(Entry{PID: 2}, ""))
 		if took := time.Since(began); took != 0 {
 			t.Errorf("a spawn that was given up waited %v", took)
 		}
@@ -133,11 +133,11 @@ func TestJournal_OneThatHangsCostsASecond(t *testing.T) {
 
 		// What waits for it is bounded, and what was dropped is said. The loop is at work on a first part of it.
 		for i := range 100 {
-			c.ended(Entry{PID: i}, EndedByItself)
+			c.add(Entry{PID: i}, EndedByItself)
 		}
 		time.Sleep(journalWait) // virtual
 		for i := range journalBacklog + 10 {
-			c.ended(Entry{PID: i}, EndedByItself)
+			c.add(Entry{PID: i}, EndedByItself)
 		}
 		c.mu.Lock()
 		if n := len(c.queue); n != journalBacklog {
@@ -164,7 +164,7 @@ func TestJournal_TheEndWritesWhatWaits(t *testing.T) {
 		c := newRecorder(s, discard)
 		stop := make(chan struct{})
 		for i := range 100 {
-			c.ended(Entry{PID: i}, EndedByKill)
+			c.add(Entry{PID: i}, EndedByKill)
 		}
 		close(stop)
 		close(s.free)

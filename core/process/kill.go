@@ -70,7 +70,7 @@ func (r *Registry) KillSession(ctx context.Context, session string, grace time.D
 		return session != "" && t.session == session && t.policy != PolicyGateway
 	}}, grace)
 	r.mu.Lock()
-	r.ended = slices.DeleteFunc(r.ended, func(p *Process) bool { return p.session == session })
+	r.ended = slices.DeleteFunc(r.ended, func(p *Process) bool { return p.tree.session == session })
 	if report.Verified && last != 0 && r.spawned[session] == last {
 		delete(r.spawned, session)
 	}
@@ -133,20 +133,17 @@ func newKill(r *Registry, sel selection) *kill {
 	}
 }
 
-func (r *Registry) end(ctx context.Context, sel selection, grace time.Duration) (report Report) {
+func (r *Registry) end(ctx context.Context, sel selection, grace time.Duration) Report {
 	began := time.Now()
-	if !r.settleForks(ctx, sel.all) {
+	open, final := r.awaitForks(ctx, sel.all)
+	if !open {
 		return Report{Verified: true} // never opened, or closed: no process is ours
 	}
-	if r.childrenGone(sel) || sel.all && r.neverStarted() {
+	if r.childrenGone(sel) {
 		return Report{Verified: true, Took: time.Since(began)}
 	}
-	if sel.all {
-		final := r.refusedAndSettled()
-		defer func() { r.noteSwept(final && report.Verified) }()
-	}
 	k := newKill(r, sel)
-	defer k.release()
+	defer k.release(final)
 	k.mark()
 	if grace > 0 && k.terminate(ctx, began.Add(grace)) {
 		return k.done(began)
@@ -193,47 +190,28 @@ func (k *kill) terminate(ctx context.Context, until time.Time) (over bool) {
 	}
 }
 
-// noteSwept records that a kill of everything was verified after Refuse.
-func (r *Registry) noteSwept(swept bool) {
-	if !swept {
-		return
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.swept = true
-}
-
-// neverStarted reports that nothing was ever started or adopted, so no process of this life exists.
-func (r *Registry) neverStarted() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.lastID == 0
-}
-
-// refusedAndSettled reports that nothing can be started any more and no fork is under way.
-func (r *Registry) refusedAndSettled() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.refused && len(r.forking) == 0
-}
-
-// settleForks reports whether the registry is open. Before a final sweep it waits a moment for the forks that began
-// before Refuse to be entered. If a fork hangs, its child is found as a descendant.
-func (r *Registry) settleForks(ctx context.Context, all bool) (open bool) {
+// awaitForks reports whether the registry is open, and whether a kill of everything is final: nothing can be started any
+// more and no fork is under way. Before a final kill it waits a moment for the forks that began before Refuse to be
+// entered. If a fork hangs, its child is found as a descendant.
+func (r *Registry) awaitForks(ctx context.Context, all bool) (open, final bool) {
 	for until := time.Now().Add(forkWait); ; {
 		r.mu.Lock()
-		open = r.open
-		wait := open && all && r.refused && len(r.forking) > 0
+		open, final = r.open, all && r.refused && len(r.forking) == 0
+		wait := r.open && all && r.refused && !final
 		r.mu.Unlock()
-		if !wait || time.Now().After(until) || ctx.Err() != nil {
-			return open
+		if !wait || time.Now().After(until) || !pause(time.Millisecond, ctx.Done()) {
+			return open, final
 		}
-		timer := time.NewTimer(time.Millisecond)
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
-		}
+	}
+}
+
+// pause waits, and reports whether it did so until the end.
+func pause(d time.Duration, cut <-chan struct{}) bool {
+	select {
+	case <-time.After(d):
+		return true
+	case <-cut:
+		return false
 	}
 }
 
@@ -257,10 +235,10 @@ func (k *kill) signal(sig unix.Signal) {
 			continue
 		}
 		t.termed = true
-		if !reached[t.pgrp] {
+		if !reached[t.PGRP] {
 			t.err = k.r.send(t, sig, false)
 		}
-		if t.state == 'T' {
+		if t.State == 'T' {
 			_ = k.r.send(t, unix.SIGCONT, false) // a stopped process acts on TERM only when it continues
 		}
 	}
@@ -295,12 +273,12 @@ func (k *kill) signalGroups(sig unix.Signal) (reached map[int]bool) {
 	for _, t := range k.groups {
 		if sig == unix.SIGKILL || !t.termed {
 			t.termed = true
-			reached[t.pgrp] = k.r.send(t, sig, true) == nil
+			reached[t.PGRP] = k.r.send(t, sig, true) == nil
 		}
 	}
 	for _, t := range k.live {
 		if k.r.self.groupTarget(t.proc) && (sig == unix.SIGKILL || !t.termed) {
-			reached[t.pgrp] = k.r.send(t, sig, true) == nil
+			reached[t.PGRP] = k.r.send(t, sig, true) == nil
 		}
 	}
 	return reached
@@ -309,29 +287,14 @@ func (k *kill) signalGroups(sig unix.Signal) (reached map[int]bool) {
 // await waits until everything that the last scan found has ended, or may be identifiable by now. It is false at until,
 // or when ctx ends.
 func (k *kill) await(ctx context.Context, until time.Time) bool {
-	left := slices.Clone(k.live)
-	silent := k.silent > 0
-	for pause := time.Millisecond; ; pause = min(2*pause, 20*time.Millisecond) {
-		ended := gone(left)
-		still := left[:0]
-		for i, t := range left {
-			if !ended[i] {
-				still = append(still, t)
-			}
-		}
-		if left = still; len(left) == 0 && !silent {
+	left, silent := k.live, k.silent > 0
+	for wait := time.Millisecond; ; wait = min(2*wait, 20*time.Millisecond) {
+		if left = living(left); len(left) == 0 && !silent {
 			return true
 		}
 		silent = false
-		wait := min(pause, time.Until(until))
-		if wait <= 0 {
-			return false
-		}
-		timer := time.NewTimer(wait)
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
+		rest := min(wait, time.Until(until))
+		if rest <= 0 || !pause(rest, ctx.Done()) {
 			return false
 		}
 	}
@@ -341,8 +304,8 @@ func (k *kill) await(ctx context.Context, until time.Time) bool {
 func (k *kill) done(began time.Time) Report {
 	alive := map[ident]bool{}
 	for _, t := range k.live {
-		alive[t.ident] = true
-		k.report.Survivors = append(k.report.Survivors, Survivor{k.r.identity(t.ident), t.why()})
+		alive[t.Ident] = true
+		k.report.Survivors = append(k.report.Survivors, Survivor{k.r.identity(t.Ident), t.why()})
 	}
 	for i, t := range k.known {
 		if !t.termed && !t.killed {
@@ -376,7 +339,7 @@ func (t *target) why() string {
 	switch {
 	case t.err != nil && !errors.Is(t.err, errNoGroup):
 		return t.err.Error()
-	case t.state == 'D':
+	case t.State == 'D':
 		return "in uninterruptible sleep: it ends when the kernel releases it"
 	case !t.killed:
 		return "it was found too late to be signalled"
@@ -384,10 +347,12 @@ func (t *target) why() string {
 	return "still alive after KILL"
 }
 
-func (k *kill) release() {
+// release ends the kill. final says that it is of everything that can ever exist.
+func (k *kill) release(final bool) {
 	k.closeFDs()
 	k.r.mu.Lock()
 	defer k.r.mu.Unlock()
+	k.r.swept = k.r.swept || final && k.report.Verified
 	for t := range k.trees {
 		t.killing--
 		t.failed = !k.report.Verified

@@ -52,9 +52,9 @@ func TestC5_KilledIsSaidOnlyWhenTheWholeTreeIsGone(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			verified(t, rep, child, ident{p.PID(), p.id.StartTicks})
-			if !slices.ContainsFunc(rep.Killed, func(i Identity) bool { return i.PID == child.pid }) {
-				t.Errorf("the report does not name the child %d: %v", child.pid, rep.Killed)
+			verified(t, rep, child, p.tree.leader)
+			if !slices.ContainsFunc(rep.Killed, func(i Identity) bool { return i.PID == child.PID }) {
+				t.Errorf("the report does not name the child %d: %v", child.PID, rep.Killed)
 			}
 			if _, exited := p.Exited(); !exited {
 				t.Error("the leader was not waited for")
@@ -77,11 +77,11 @@ func TestC5_WhatHidFromEveryScanIsOfItsTree(t *testing.T) {
 		p := sh(t, r, `(setsid env -i /bin/bash -c 'echo child=$$; exec /bin/sleep 1000' </dev/null &); exit 0`)
 		child = said(t, p, "child")
 		eventually.True(t, "the child is an orphan", func() bool {
-			c, err := statOf(child.pid)
+			c, err := statOf(child.PID)
 			if err != nil {
 				t.Error(err)
 			}
-			return err != nil || c.ppid == os.Getpid()
+			return err != nil || c.PPID == os.Getpid()
 		})
 		becomes(t, child, "sleep")
 		return p, child
@@ -106,7 +106,7 @@ func TestC5_WhatHidFromEveryScanIsOfItsTree(t *testing.T) {
 		_, child := hide(t, r)
 		eventually.True(t, "the orphan has a row", func() bool {
 			return slices.ContainsFunc(r.Rows(), func(row ops.Process) bool {
-				return row.PID == child.pid && row.Origin == originAdopted && row.StartTicks == child.start && row.Command == "/bin/sleep 1000"
+				return row.PID == child.PID && row.Origin == ops.OriginAdopted && row.StartTicks == child.Start && row.Command == "/bin/sleep 1000"
 			})
 		})
 		verified(t, r.KillAll(t.Context(), short), child)
@@ -201,10 +201,10 @@ func TestB15_SurvivorsAreNamed(t *testing.T) {
 	var immortal atomic.Int64
 	send := r.send
 	r.send = func(target *target, sig unix.Signal, group bool) error {
-		if int64(target.pid) == immortal.Load() {
+		if int64(target.PID) == immortal.Load() {
 			return fmt.Errorf("it runs as uid 4711: %w", unix.EPERM)
 		}
-		if target.pgrp == int(immortal.Load()) && group {
+		if target.PGRP == int(immortal.Load()) && group {
 			return errNoGroup
 		}
 		return send(target, sig, group)
@@ -215,7 +215,7 @@ func TestB15_SurvivorsAreNamed(t *testing.T) {
 
 	const grace = 100 * time.Millisecond
 	rep := p.Kill(t.Context(), grace)
-	if rep.Verified || len(rep.Survivors) != 1 || rep.Survivors[0].Identity != p.id {
+	if rep.Verified || len(rep.Survivors) != 1 || rep.Survivors[0].Identity != r.identity(p.tree.leader) {
 		t.Fatalf("the report is %+v", rep)
 	}
 	if why := rep.Survivors[0].Why; !strings.Contains(why, "uid 4711") {
@@ -244,13 +244,13 @@ func TestC3_AZombieIsNotASurvivor(t *testing.T) {
 	dir := t.TempDir()
 	p := sh(t, r, `(until [ -e go ]; do sleep 0.01; done) & echo child=$!; exec sleep 1000`, func(s *Spec) { s.Dir = dir })
 	child := said(t, p, "child")
-	becomes(t, ident{p.PID(), p.id.StartTicks}, "sleep") // which waits for no child
+	becomes(t, p.tree.leader, "sleep") // which waits for no child
 	if err := os.WriteFile(filepath.Join(dir, "go"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	eventually.True(t, "the child is a zombie", func() bool {
-		zombie, err := statOf(child.pid)
-		return err == nil && zombie.state == 'Z'
+		zombie, err := statOf(child.PID)
+		return err == nil && zombie.State == 'Z'
 	})
 	left, err := p.Left()
 	if err != nil || left != 1 {
@@ -270,14 +270,14 @@ func TestB12_NeverATarget(t *testing.T) {
 		p             proc
 		never, aGroup bool
 	}{
-		{"pid 1", proc{ident: ident{pid: 1}, pgrp: 1}, true, false},
-		{"ourselves", proc{ident: ident{pid: me.pid}, pgrp: me.pgrp}, true, false},
-		{"ourselves, if we led another group", proc{ident: ident{pid: me.pid}, pgrp: me.pid}, true, false},
-		{"our parent", proc{ident: ident{pid: me.ppid}, pgrp: me.ppid}, true, false},
-		{"a child in our group", proc{ident: ident{pid: 99999}, pgrp: me.pgrp}, true, false},
-		{"a thread of the kernel", proc{ident: ident{pid: 99999}, flags: kernelThread}, true, false},
-		{"a child that leads its group", proc{ident: ident{pid: 99999}, pgrp: 99999}, false, true},
-		{"a child in another process's group", proc{ident: ident{pid: 99999}, pgrp: 99998}, false, false},
+		{"pid 1", proc{Ident: ident{PID: 1}, PGRP: 1}, true, false},
+		{"ourselves", proc{Ident: ident{PID: me.PID}, PGRP: me.PGRP}, true, false},
+		{"ourselves, if we led another group", proc{Ident: ident{PID: me.PID}, PGRP: me.PID}, true, false},
+		{"our parent", proc{Ident: ident{PID: me.PPID}, PGRP: me.PPID}, true, false},
+		{"a child in our group", proc{Ident: ident{PID: 99999}, PGRP: me.PGRP}, true, false},
+		{"a thread of the kernel", proc{Ident: ident{PID: 99999}, Flags: 0x00200000}, true, false},
+		{"a child that leads its group", proc{Ident: ident{PID: 99999}, PGRP: 99999}, false, true},
+		{"a child in another process's group", proc{Ident: ident{PID: 99999}, PGRP: 99998}, false, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if got := me.untouchable(tt.p); got != tt.never {
@@ -307,9 +307,9 @@ func TestB12_NeverATarget(t *testing.T) {
 	}
 	p := sh(t, r, `exec sleep 1000`)
 	rep := r.KillAll(t.Context(), short)
-	verified(t, rep, ident{p.PID(), p.id.StartTicks})
-	if !lives(theirs.ident) || len(rep.Signalled) != 1 {
-		t.Errorf("signalled: %v; pid %d is not ours", rep.Signalled, theirs.pid)
+	verified(t, rep, p.tree.leader)
+	if !lives(theirs.Ident) || len(rep.Signalled) != 1 {
+		t.Errorf("signalled: %v; pid %d is not ours", rep.Signalled, theirs.PID)
 	}
 }
 
@@ -322,18 +322,18 @@ func TestB11_ARecycledPidIsNeverSignalled(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := now
-	before.start-- // the process that had this pid
+	before.Start-- // the process that had this pid
 	if target, there, err := openTarget(before); there || target != nil || err != nil {
 		t.Errorf("it was pinned: %+v, %v", target, err)
 	}
 	for _, group := range []bool{false, true} {
 		_ = sendSignal(&target{proc: before, fd: -1}, unix.SIGKILL, group)
 	}
-	if gone := gone([]*target{{proc: before, fd: -1}, {proc: now, fd: -1}}); !gone[0] || gone[1] {
-		t.Errorf("gone: %v", gone)
+	if left := living([]*target{{proc: before, fd: -1}, {proc: now, fd: -1}}); len(left) != 1 || left[0].proc != now {
+		t.Errorf("living: %v", left)
 	}
 	// A signal to the right one would have been deadly: it is sent last, so that the one before is known to have missed.
-	if !lives(now.ident) {
+	if !lives(now.Ident) {
 		t.Fatal("the new owner of the pid was signalled")
 	}
 	if err := sendSignal(&target{proc: now, fd: -1}, unix.SIGKILL, false); err != nil {
@@ -358,7 +358,7 @@ func TestKill_WithoutPidfds(t *testing.T) {
 	child := said(t, p, "child")
 	k := newKill(r, selection{tree: func(*tree) bool { return true }})
 	k.noFDs = true
-	defer k.release()
+	defer k.release(false)
 	if !k.scan(t.Context(), time.Now().Add(patience)) || len(k.live) != 2 {
 		t.Fatalf("%d targets", len(k.live))
 	}
@@ -427,7 +427,7 @@ func TestKill_Scopes(t *testing.T) {
 				gone[name] = true
 			}
 			for name, p := range ps {
-				if lives(ident{p.PID(), p.id.StartTicks}) == gone[name] {
+				if lives(p.tree.leader) == gone[name] {
 					t.Errorf("%q lives: %v", name, !gone[name])
 				}
 			}
@@ -449,7 +449,7 @@ func TestKill_AllSessionsShareOneGrace(t *testing.T) {
 		mu.Lock()
 		defer mu.Unlock()
 		if sig == unix.SIGTERM {
-			termed[t.pid] = true
+			termed[t.PID] = true
 		} else if sig == unix.SIGKILL && len(termed) < sessions {
 			early++
 		}
@@ -458,7 +458,7 @@ func TestKill_AllSessionsShareOneGrace(t *testing.T) {
 	for i := range sessions {
 		p := sh(t, r, `trap '' TERM; echo ready; exec sleep 1000`, func(s *Spec) { s.Session = "s" + strconv.Itoa(i) })
 		ready(t, p)
-		becomes(t, ident{p.PID(), p.id.StartTicks}, "sleep")
+		becomes(t, p.tree.leader, "sleep")
 	}
 	rep := r.KillSessions(t.Context(), short)
 	verified(t, rep)
@@ -497,7 +497,7 @@ func TestS1_NothingStartedDuringTheEndEscapes(t *testing.T) {
 	r.Refuse()
 	verified(t, r.KillAll(t.Context(), short))
 	for _, p := range marked(t, testLife) {
-		t.Errorf("pid %d escaped", p.pid)
+		t.Errorf("pid %d escaped", p.PID)
 	}
 	wg.Wait()
 	if _, err := r.Spawn(t.Context(), spec(`exit 0`)); !errors.Is(err, ErrClosing) {
@@ -517,7 +517,7 @@ func TestKill_ManyAtOnceOfTheSameTree(t *testing.T) {
 		func() Report { return r.KillAll(t.Context(), short) },
 		func() Report { return r.KillAll(t.Context(), 0) },
 	} {
-		wg.Go(func() { verified(t, end(), ident{p.PID(), p.id.StartTicks}) })
+		wg.Go(func() { verified(t, end(), p.tree.leader) })
 	}
 	wg.Wait()
 	if n := r.Count(); n != 0 {
@@ -540,7 +540,7 @@ exit 0`
 	ready(t, p)
 	verified(t, p.Kill(t.Context(), short))
 	for _, left := range marked(t, testLife) {
-		t.Errorf("pid %d goes on", left.pid)
+		t.Errorf("pid %d goes on", left.PID)
 	}
 }
 
@@ -564,7 +564,7 @@ func TestB14_ALookAlikeIsSpared(t *testing.T) {
 				t.Fatal(err)
 			}
 			strays[env] = p
-			return p.sid == pid && p.ppid != os.Getpid()
+			return p.SID == pid && p.PPID != os.Getpid()
 		})
 		t.Cleanup(func() { _ = sendSignal(&target{proc: strays[env], fd: -1}, unix.SIGKILL, false) })
 	}
@@ -572,7 +572,7 @@ func TestB14_ALookAlikeIsSpared(t *testing.T) {
 	wait(t, sh(t, r, `exit 0`)) // a life that never started anything has nothing to look for
 	verified(t, r.KillAll(t.Context(), short))
 	for env, p := range strays {
-		if ours := env == EnvLife+"="+testLife; lives(p.ident) == ours {
+		if ours := env == EnvLife+"="+testLife; lives(p.Ident) == ours {
 			t.Errorf("the process with %s lives: %v", env, !ours)
 		}
 	}

@@ -14,23 +14,17 @@ import (
 // scans suffice. A scan waits for another one under way until the given time.
 func (k *kill) verifyGone(ctx context.Context, until time.Time) bool {
 	for looks := 1; ; looks++ {
-		before := k.r.orphansReaped()
+		before := k.r.reaped.Load()
 		if !k.scan(ctx, until) || len(k.live) > 0 || k.silent > 0 {
 			return false
 		}
 		k.r.reap()
-		steady := k.r.orphansReaped() == before || k.sel.all && childless()
+		steady := k.r.reaped.Load() == before || k.sel.all && childless()
 		if looks > 1 && steady || looks == steadyLooks {
 			k.report.Verified = true
 			return true
 		}
 	}
-}
-
-func (r *Registry) orphansReaped() uint64 {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.reaped
 }
 
 // scan finds what is left to kill. It returns false if it could not.
@@ -52,12 +46,12 @@ func (k *kill) scan(ctx context.Context, until time.Time) bool {
 		if k.r.self.untouchable(p) {
 			continue
 		}
-		t := k.known[p.ident]
+		t := k.known[p.Ident]
 		if t == nil {
 			if t = k.pin(p); t == nil {
 				continue
 			}
-			k.known[p.ident] = t
+			k.known[p.Ident] = t
 		}
 		t.proc = p // it may have changed its group
 		k.live = append(k.live, t)
@@ -108,7 +102,7 @@ func (k *kill) mark() {
 		}
 		if k.groups[t] == nil && !t.leading && t.pidfd >= 0 && !k.noFDs {
 			if fd, err := dup(t.pidfd); err == nil {
-				leader := proc{ident: t.leader, pgrp: t.leader.pid, sid: t.leader.pid}
+				leader := proc{Ident: t.leader, PGRP: t.leader.PID, SID: t.leader.PID}
 				k.groups[t] = &target{proc: leader, fd: fd}
 			}
 		}
@@ -134,7 +128,7 @@ func (k *kill) findMembers() (found []proc, err error) {
 			return nil, fmt.Errorf("list control group %s: %w", dir, err)
 		}
 		for _, pid := range pids {
-			if p, err := statOf(pid); err == nil && p.alive() {
+			if p, err := statOf(pid); err == nil && p.Alive() {
 				found = append(found, p)
 			}
 		}

@@ -56,7 +56,7 @@ func TestA8_AKillThatCannotLookAnswersInTime(t *testing.T) {
 	}
 	r.giveScan()
 	eventually.True(t, "what can be looked at again is ended", func() bool { return p.Kill(t.Context(), short).Verified })
-	if lives(ident{p.PID(), p.id.StartTicks}) {
+	if lives(p.tree.leader) {
 		t.Error("the process lives on")
 	}
 }
@@ -134,7 +134,7 @@ func TestA8_ACloseThatCannotLookAnswersInTime(t *testing.T) {
 	r.giveScan()
 	// The looks that were waiting come first, and a kill does not wait long for its turn.
 	eventually.True(t, "what can be looked at again is ended", func() bool { return p.Kill(t.Context(), 0).Verified })
-	if lives(ident{p.PID(), p.id.StartTicks}) {
+	if lives(p.tree.leader) {
 		t.Error("the process lives on")
 	}
 	r.loops.Wait()

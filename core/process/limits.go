@@ -47,40 +47,33 @@ func (e *LimitError) Error() string {
 	return b.String()
 }
 
-// held counts the tracked trees and the starts under way. Registry.mu guards it.
-type held struct {
-	bySession map[string]int
-	total     int
-}
-
-func (h *held) add(session string) {
-	h.bySession[session]++
-	h.total++
-}
-
-func (h *held) remove(session string) {
-	if h.bySession[session]--; h.bySession[session] == 0 {
-		delete(h.bySession, session)
+// held is how many trees each session has, starts under way included. Registry.mu is held.
+func (r *Registry) held() map[string]int {
+	n := map[string]int{}
+	for _, all := range []map[uint64]*tree{r.trees, r.pending} {
+		for _, t := range all {
+			n[t.session]++
+		}
 	}
-	h.total--
+	return n
 }
 
 // Held is how many trees the session with the most trees has, and how many all sessions have, starts under way included.
 func (r *Registry) Held() (most, total int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, n := range r.held.bySession {
+	for _, n := range r.held() {
 		most = max(most, n)
 	}
-	return most, r.held.total
+	return most, len(r.trees) + len(r.pending)
 }
 
 // full is the bound that one more tree of session would exceed; empty: none. Registry.mu is held.
 func (r *Registry) full(session string) (name string, most int) {
 	switch {
-	case r.opts.PerSession > 0 && session != "" && r.held.bySession[session] >= r.opts.PerSession:
+	case r.opts.PerSession > 0 && session != "" && r.held()[session] >= r.opts.PerSession:
 		return limit.Processes, r.opts.PerSession
-	case r.opts.Total > 0 && r.held.total >= r.opts.Total:
+	case r.opts.Total > 0 && len(r.trees)+len(r.pending) >= r.opts.Total:
 		return limit.ProcessesTotal, r.opts.Total
 	}
 	return "", 0
@@ -119,7 +112,7 @@ func (r *Registry) endedOf(session string) (ended []uint64, left func(t *tree) b
 		return nil, nil
 	}
 	left = func(t *tree) bool { // not a start under way, which has no leader yet
-		return !t.leading && t.leader != (ident{}) && t.origin == originSpawned && (t.session == session || name == limit.ProcessesTotal)
+		return !t.leading && t.leader != (ident{}) && t.origin == ops.OriginSpawned && (t.session == session || name == limit.ProcessesTotal)
 	}
 	for id, t := range r.trees {
 		if left(t) {

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"gatewaytui/core/ops"
 	"gatewaytui/core/process/kernel"
 )
 
@@ -45,10 +46,8 @@ func (r *Registry) observe(ctx context.Context, until time.Time, elsewhere bool)
 	if err := r.takeScan(ctx, until, own.done); err != nil {
 		return view{err: fmt.Errorf("scan processes: %w", err)}
 	}
-	select {
-	case <-own.done: // another goroutine scanned for us
+	if closed(own.done) { // another goroutine scanned for us
 		return own.v
-	default:
 	}
 	r.mu.Lock()
 	if r.next == own {
@@ -98,36 +97,26 @@ func (r *Registry) takeScan(ctx context.Context, until time.Time, shared <-chan 
 		return r.keepTurn(shared)
 	default:
 	}
-	timer := time.NewTimer(time.Until(until))
-	defer timer.Stop()
-	select {
-	case r.scanTurn <- struct{}{}:
-		return r.keepTurn(shared)
-	case <-shared:
-		return nil
-	case <-timer.C:
-		return errScanning
-	case <-ctx.Done():
-	case <-r.stopping:
-	}
-	late := time.NewTimer(min(lateWait, time.Until(until)))
-	defer late.Stop()
-	select {
-	case r.scanTurn <- struct{}{}:
-		return r.keepTurn(shared)
-	case <-shared:
-		return nil
-	case <-late.C:
-		return errScanning
+	last := time.After(time.Until(until))
+	for cut, closing := ctx.Done(), r.ctx.Done(); ; cut, closing = nil, nil {
+		select {
+		case r.scanTurn <- struct{}{}:
+			return r.keepTurn(shared)
+		case <-shared:
+			return nil
+		case <-last:
+			return errScanning
+		case <-cut:
+		case <-closing:
+		}
+		last = time.After(min(lateWait, time.Until(until)))
 	}
 }
 
 // keepTurn returns the turn to scan if the shared scan is done already.
 func (r *Registry) keepTurn(shared <-chan struct{}) error {
-	select {
-	case <-shared:
+	if closed(shared) {
 		r.giveScan()
-	default:
 	}
 	return nil
 }
@@ -145,18 +134,18 @@ func (r *Registry) scan(elsewhere bool) (view, []ending) {
 	procs, err := r.scanner.scan()
 	if err != nil {
 		r.mu.Lock()
-		defer r.mu.Unlock()
 		r.scanErr = err
+		r.mu.Unlock()
 		return view{err: fmt.Errorf("scan processes: %w", err)}, nil
 	}
 	r.adoptOrphans(procs)
-	ours := descendants(procs, r.self.pid, func(p proc) bool {
-		_, inherited := foreign[p.ident]
+	ours := descendants(procs, r.self.PID, func(p proc) bool {
+		_, inherited := foreign[p.Ident]
 		return inherited || r.self.untouchable(p)
 	})
 	at := make(map[int]ident, len(ours))
 	for _, p := range ours {
-		at[p.pid] = p.ident
+		at[p.PID] = p.Ident
 	}
 	strangers := r.attribute(ours, at)
 	v, ended := r.absorb(seq, ours, at, strangers, r.inherited(procs, at), r.shedding(ours))
@@ -171,7 +160,7 @@ func (r *Registry) scan(elsewhere bool) (view, []ending) {
 func descendants(procs []proc, root int, skip func(proc) bool) []proc {
 	below := make(map[int][]int, len(procs))
 	for i, p := range procs {
-		below[p.ppid] = append(below[p.ppid], i)
+		below[p.PPID] = append(below[p.PPID], i)
 	}
 	var out []proc
 	queue := []int{root}
@@ -181,12 +170,12 @@ func descendants(procs []proc, root int, skip func(proc) bool) []proc {
 		queue = queue[1:]
 		for _, i := range below[parent] {
 			p := procs[i]
-			if visited[p.pid] || (skip != nil && skip(p)) {
+			if visited[p.PID] || (skip != nil && skip(p)) {
 				continue
 			}
-			visited[p.pid] = true
+			visited[p.PID] = true
 			out = append(out, p)
-			queue = append(queue, p.pid)
+			queue = append(queue, p.PID)
 		}
 	}
 	return out
@@ -197,7 +186,7 @@ func (r *Registry) attribute(ours []proc, at map[int]ident) map[ident]procInfo {
 	r.mu.Lock()
 	var unknown []proc
 	for _, p := range ours {
-		if p.ppid == r.self.pid && p.alive() && r.ownerSeen(p, at) == nil {
+		if p.PPID == r.self.PID && p.Alive() && r.ownerSeen(p, at) == nil {
 			unknown = append(unknown, p)
 		}
 	}
@@ -205,17 +194,17 @@ func (r *Registry) attribute(ours []proc, at map[int]ident) map[ident]procInfo {
 	out := make(map[ident]procInfo, len(unknown))
 	for _, p := range unknown {
 		if id := r.bornOf(p); id != 0 {
-			out[p.ident] = procInfo{marks: marks{life: r.opts.Life, spawn: strconv.FormatUint(id, 10)}, said: true}
+			out[p.Ident] = procInfo{marks: marks{life: r.opts.Life, spawn: strconv.FormatUint(id, 10)}, said: true}
 			continue
 		}
-		if p.state == 'D' { // it may hold the lock that reading its environment needs
+		if p.State == 'D' { // it may hold the lock that reading its environment needs
 			continue
 		}
-		who := r.peeker.ask(p.ident)
-		if who.shed = r.tag && r.scanner.marksOf(p.pid).Shed(); who.shed {
-			who.pipes = pipesOf(p.pid)
+		who := r.peeker.ask(p.Ident)
+		if who.shed = r.tag && r.scanner.marksOf(p.PID).Shed(); who.shed {
+			who.pipes = pipesOf(p.PID)
 		}
-		out[p.ident] = who
+		out[p.Ident] = who
 	}
 	return out
 }
@@ -225,12 +214,12 @@ func (r *Registry) attribute(ours []proc, at map[int]ident) map[ident]procInfo {
 func (r *Registry) bornOf(p proc) uint64 {
 	id := uint64(0)
 	if r.groups != nil {
-		id = r.groups.spawnOf(p.pid)
+		id = r.groups.spawnOf(p.PID)
 	}
 	if id == 0 {
-		id = r.scanner.marksOf(p.pid).TagFrom(r.opts.Life).Spawn()
+		id = r.scanner.marksOf(p.PID).TagFrom(r.opts.Life).Spawn()
 	}
-	if now, err := statOf(p.pid); id == 0 || err != nil || now.start != p.start {
+	if now, err := statOf(p.PID); id == 0 || err != nil || now.Start != p.Start {
 		return 0 // the data belongs to another process
 	}
 	r.mu.Lock()
@@ -244,19 +233,19 @@ func (r *Registry) bornOf(p proc) uint64 {
 // ownerSeen is the tree that our child p belongs to, by what p cannot change: it is the leader, was seen in the tree, or
 // is in the session (setsid(2)) that the leader opened. at maps each pid to its current process. Registry.mu is held.
 func (r *Registry) ownerSeen(p proc, at map[int]ident) *tree {
-	if t := r.byPID[p.pid]; t != nil && t.leader == p.ident {
+	if t := r.byPID[p.PID]; t != nil && t.leader == p.Ident {
 		return t
 	}
-	if t := r.owners[p.ident]; t != nil {
+	if t := r.owners[p.Ident]; t != nil {
 		return t
 	}
-	t := r.byPID[p.sid]
-	if t == nil || t.origin != originSpawned || p.pid == p.sid {
+	t := r.byPID[p.SID]
+	if t == nil || t.origin != ops.OriginSpawned || p.PID == p.SID {
 		return nil
 	}
 	// A session's number is not reused while the session has members. It is certain if the process with this pid, if
 	// there is one, is the leader.
-	if q, there := at[p.sid]; there && q != t.leader {
+	if q, there := at[p.SID]; there && q != t.leader {
 		return nil
 	}
 	return t
@@ -275,32 +264,32 @@ func (r *Registry) absorb(seq uint64, ours []proc, at map[int]ident, strangers m
 	adopted := map[int]struct{}{}
 	silent := map[ident]time.Time{}
 	for _, p := range ours {
-		t := tops[p.ppid]
+		t := tops[p.PPID]
 		switch {
-		case p.ppid == r.self.pid:
-			t = r.childOf(p, at, strangers[p.ident], silent, now)
+		case p.PPID == r.self.PID:
+			t = r.childOf(p, at, strangers[p.Ident], silent, now)
 			// An unknown child may be one that Spawn is about to enter. The reaper must not collect its status.
-			if t == nil && len(r.forking) == 0 || t != nil && (t.leader != p.ident || t.origin == originAdopted) {
-				adopted[p.pid] = struct{}{}
+			if t == nil && len(r.forking) == 0 || t != nil && (t.leader != p.Ident || t.origin == ops.OriginAdopted) {
+				adopted[p.PID] = struct{}{}
 			}
 		case t == nil:
-			t = r.owners[p.ident]
+			t = r.owners[p.Ident]
 		}
-		tops[p.pid] = t
-		if !p.alive() {
+		tops[p.PID] = t
+		if !p.Alive() {
 			continue
 		}
 		if t == nil {
 			v.unattributed = append(v.unattributed, p)
 			continue
 		}
-		owners[p.ident] = t
+		owners[p.Ident] = t
 		v.owned[t] = append(v.owned[t], p)
 	}
 	for t, members := range inherited {
 		v.owned[t] = members
 		for _, p := range members {
-			owners[p.ident] = t
+			owners[p.Ident] = t
 		}
 	}
 	r.owners, r.adopted, r.silent = owners, adopted, silent
@@ -333,21 +322,21 @@ func (r *Registry) absorb(seq uint64, ours []proc, at map[int]ident, strangers m
 // who is what p shows of its origin. Registry.mu is held.
 func (r *Registry) childOf(p proc, at map[int]ident, who procInfo, silent map[ident]time.Time, now time.Time) *tree {
 	t := r.ownerSeen(p, at)
-	if t != nil || !p.alive() {
+	if t != nil || !p.Alive() {
 		return t
 	}
 	most := silentMost
 	if who.bare {
 		most = bareMost
 	}
-	since, before := r.silent[p.ident]
+	since, before := r.silent[p.Ident]
 	if who.said || before && now.Sub(since) >= most {
 		return r.adopt(p, who)
 	}
 	if !before {
 		since = now
 	}
-	silent[p.ident] = since
+	silent[p.Ident] = since
 	return nil
 }
 
@@ -356,10 +345,10 @@ func (r *Registry) setMembers(t *tree, live []proc, now time.Time) {
 	t.members = t.members[:0]
 	leaderSeen := false
 	for _, p := range live {
-		t.members = append(t.members, p.ident)
-		leaderSeen = leaderSeen || p.ident == t.leader
+		t.members = append(t.members, p.Ident)
+		leaderSeen = leaderSeen || p.Ident == t.leader
 	}
-	if t.origin != originAdopted {
+	if t.origin != ops.OriginAdopted {
 		return
 	}
 	if t.leading && !leaderSeen && t.handle != nil {
@@ -396,16 +385,15 @@ func (r *Registry) adopt(p proc, who procInfo) *tree {
 	}
 	r.lastID++
 	t := &tree{
-		id: r.lastID, leader: p.ident, session: who.session, shown: displaySession(who.session), policy: PolicyGateway, origin: originAdopted,
+		id: r.lastID, leader: p.Ident, session: who.session, policy: PolicyGateway, origin: ops.OriginAdopted,
 		command: r.displayCommand(strings.TrimSpace(string(bytes.ReplaceAll(who.cmdline, []byte{0}, []byte{' '})))),
-		started: startedAt(p.start), pidfd: -1, leading: true,
+		started: startedAt(p.Start), pidfd: -1, leading: true,
 	}
 	if t.session != "" {
 		t.policy = PolicySession
 	}
-	r.trees[t.id], r.byPID[p.pid] = t, t
-	r.held.add(t.session)
-	r.journal.started(r.entry(t))
+	r.trees[t.id], r.byPID[p.PID] = t, t
+	r.journal.add(r.entry(t), "")
 	return t
 }
 
@@ -413,11 +401,11 @@ func (r *Registry) adopt(p proc, who procInfo) *tree {
 func (r *Registry) marked(procs, ours []proc, foreign map[ident]bool) []proc {
 	known := make(map[ident]bool, len(ours))
 	for _, p := range ours {
-		known[p.ident] = true
+		known[p.Ident] = true
 	}
 	var out []proc
 	for _, p := range procs {
-		if _, inherited := foreign[p.ident]; inherited || known[p.ident] || !p.alive() || r.self.untouchable(p) {
+		if _, inherited := foreign[p.Ident]; inherited || known[p.Ident] || !p.Alive() || r.self.untouchable(p) {
 			continue
 		}
 		if life := r.lifeOf(p); life.is(r.opts.Life) {
@@ -442,9 +430,9 @@ func (b birth) is(life string) bool {
 
 // lifeOf reads the marks of p. It is called only while holding the turn to scan.
 func (r *Registry) lifeOf(p proc) birth {
-	b := birth{marks: r.scanner.marksOf(p.pid)}
-	if b.marks.Tag() == 0 && p.state != 'D' { // it may hold the lock that reading its environment needs
-		b.env = r.peeker.ask(p.ident).life
+	b := birth{marks: r.scanner.marksOf(p.PID)}
+	if b.marks.Tag() == 0 && p.State != 'D' { // it may hold the lock that reading its environment needs
+		b.env = r.peeker.ask(p.Ident).life
 	}
 	return b
 }

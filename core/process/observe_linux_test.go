@@ -32,7 +32,7 @@ func TestB14_WhatWasThereBeforeIsLeftAlone(t *testing.T) {
 	}()
 	var before []proc
 	eventually.True(t, "it has a child", func() bool {
-		procs, err := newScanner().scan()
+		procs, err := new(scanner).scan()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -42,8 +42,8 @@ func TestB14_WhatWasThereBeforeIsLeftAlone(t *testing.T) {
 	r := registry(t)
 	p := sh(t, r, `exec sleep 1000`)
 	rep := r.KillAll(t.Context(), short)
-	verified(t, rep, ident{p.PID(), p.id.StartTicks})
-	if len(rep.Signalled) != 1 || !lives(before[0].ident) || cmd.Process.Signal(unix.Signal(0)) != nil {
+	verified(t, rep, p.tree.leader)
+	if len(rep.Signalled) != 1 || !lives(before[0].Ident) || cmd.Process.Signal(unix.Signal(0)) != nil {
 		t.Errorf("%v were signalled", rep.Signalled)
 	}
 
@@ -54,7 +54,7 @@ func TestB14_WhatWasThereBeforeIsLeftAlone(t *testing.T) {
 	if err := cmd.Wait(); cmd.ProcessState == nil || cmd.ProcessState.Sys().(syscall.WaitStatus).Signal() != unix.SIGKILL {
 		t.Errorf("its status was taken: %v", err)
 	}
-	if err := unix.Kill(before[0].pid, unix.SIGKILL); err != nil {
+	if err := unix.Kill(before[0].PID, unix.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
 	eventually.True(t, "the orphan is reaped", childless)
@@ -84,7 +84,7 @@ func TestC5_AnOrphanIsKnownByItsMarkers(t *testing.T) {
 		r.giveScan()
 		eventually.True(t, "it is a tree of the session", func() bool {
 			return slices.ContainsFunc(r.SessionRows("s"), func(row ops.Process) bool {
-				return row.PID == child.pid && row.Origin == originAdopted && row.Policy == PolicySession
+				return row.PID == child.PID && row.Origin == ops.OriginAdopted && row.Policy == PolicySession
 			})
 		})
 		verified(t, r.KillSession(t.Context(), "s", short), child)
@@ -93,11 +93,11 @@ func TestC5_AnOrphanIsKnownByItsMarkers(t *testing.T) {
 
 func orphaned(t *testing.T, i ident) bool {
 	t.Helper()
-	p, err := statOf(i.pid)
+	p, err := statOf(i.PID)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return p.ppid == os.Getpid()
+	return p.PPID == os.Getpid()
 }
 
 // The arguments of an adopted process are masked and inert where they are shown (I1, I4).
@@ -110,13 +110,13 @@ func TestI1_AnAdoptedCommandIsMasked(t *testing.T) {
 	r.giveScan()
 	var row ops.Process
 	eventually.True(t, "the orphan has a row", func() bool {
-		i := slices.IndexFunc(r.Rows(), func(row ops.Process) bool { return row.PID == child.pid })
+		i := slices.IndexFunc(r.Rows(), func(row ops.Process) bool { return row.PID == child.PID })
 		if i >= 0 {
 			row = r.Rows()[i]
 		}
 		return i >= 0
 	})
-	if row.Origin != originAdopted || row.Session != "" || row.Policy != PolicyGateway {
+	if row.Origin != ops.OriginAdopted || row.Session != "" || row.Policy != PolicyGateway {
 		t.Errorf("the row is %+v", row)
 	}
 	if strings.Contains(row.Command, "canary") || strings.Contains(row.Command, "\x1b") || !strings.HasPrefix(row.Command, "agent") {
@@ -126,10 +126,10 @@ func TestI1_AnAdoptedCommandIsMasked(t *testing.T) {
 }
 
 func TestDescendants(t *testing.T) {
-	at := func(pid, ppid int) proc { return proc{ident: ident{pid: pid}, ppid: ppid} }
+	at := func(pid, ppid int) proc { return proc{Ident: ident{PID: pid}, PPID: ppid} }
 	pids := func(procs []proc) (out []int) {
 		for _, p := range procs {
-			out = append(out, p.pid)
+			out = append(out, p.PID)
 		}
 		return out
 	}
@@ -146,7 +146,7 @@ func TestDescendants(t *testing.T) {
 		{"nothing", nil, 0, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			got := pids(descendants(tt.procs, 10, func(p proc) bool { return p.pid == tt.skip }))
+			got := pids(descendants(tt.procs, 10, func(p proc) bool { return p.PID == tt.skip }))
 			if !slices.Equal(got, tt.want) {
 				t.Errorf("%v, want %v", got, tt.want)
 			}
@@ -161,7 +161,7 @@ func TestPeeker_AReadThatHangsCostsOneBound(t *testing.T) {
 		ask := func(want string, most time.Duration) {
 			t.Helper()
 			began := time.Now()
-			if got := p.ask(ident{pid: 1}); got.life != want || time.Since(began) != most {
+			if got := p.ask(ident{PID: 1}); got.life != want || time.Since(began) != most {
 				t.Errorf("%q after %v, want %q after %v", got.life, time.Since(began), want, most)
 			}
 		}
@@ -195,7 +195,7 @@ func TestPeeker_AfterItsEndAnAnswerCostsNothing(t *testing.T) {
 		synctest.Wait()
 		began := time.Now()
 		for range 1000 {
-			if got := p.ask(ident{pid: 1}); got.said {
+			if got := p.ask(ident{PID: 1}); got.said {
 				t.Fatalf("%+v", got)
 			}
 		}
@@ -210,13 +210,13 @@ func TestB11_APeekAtARecycledPidSaysNothing(t *testing.T) {
 	r := registry(t)
 	p := sh(t, r, `echo ready; exec sleep 1000`)
 	ready(t, p)
-	now := ident{p.PID(), p.id.StartTicks}
+	now := p.tree.leader
 	buf := make([]byte, environMax)
 	eventually.True(t, "it says whose it is, once its exec is over", func() bool {
 		got := peekAt(now, buf)
 		return got.life == testLife && got.session == "s" && got.spawn == strconv.FormatUint(p.tree.id, 10)
 	})
-	now.start++
+	now.Start++
 	if got := peekAt(now, buf); got.said || got.life != "" || got.cmdline != nil {
 		t.Errorf("of the one before: %+v", got)
 	}
@@ -228,7 +228,7 @@ func TestC5_AnOrphanThatSaysNothingKeepsAKillFromBeingVerified(t *testing.T) {
 	r := untagged(t, ContainmentSubreaper)
 	r.scanTurn <- struct{}{}
 	answers := r.peeker
-	answers.ask(ident{pid: os.Getpid()}) // it runs
+	answers.ask(ident{PID: os.Getpid()}) // it runs
 	r.peeker = &peeker{requests: make(chan peekRequest), stuck: true}
 	p := sh(t, r, `(setsid bash -c 'echo child=$$; exec sleep 1000' </dev/null &); exec sleep 1000`)
 	child := said(t, p, "child")
@@ -240,7 +240,7 @@ func TestC5_AnOrphanThatSaysNothingKeepsAKillFromBeingVerified(t *testing.T) {
 		t.Errorf("%+v, %v", rep, err)
 	}
 	eventually.True(t, "it has a row, though it says nothing", func() bool {
-		return slices.ContainsFunc(r.Rows(), func(row ops.Process) bool { return row.PID == child.pid })
+		return slices.ContainsFunc(r.Rows(), func(row ops.Process) bool { return row.PID == child.PID })
 	})
 
 	r.scanTurn <- struct{}{}

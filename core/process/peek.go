@@ -23,7 +23,7 @@ type peeker struct {
 }
 
 type peekRequest struct {
-	ident
+	kernel.Ident
 	answer chan procInfo // holds one
 }
 
@@ -57,7 +57,7 @@ func (p *peeker) run(stop <-chan struct{}) {
 			if buf == nil {
 				buf = make([]byte, environMax)
 			}
-			req.answer <- peekAt(req.ident, buf)
+			req.answer <- peekAt(req.Ident, buf)
 		}
 	}
 }
@@ -96,12 +96,12 @@ func (p *peeker) ask(i ident) procInfo {
 
 func peekAt(i ident, buf []byte) procInfo {
 	var got procInfo
-	environ := kernel.Environ(i.pid, buf)
+	environ := kernel.Environ(i.PID, buf)
 	got.marks, got.said = parseEnviron(environ), len(environ) > 0
-	got.cmdline = append(got.cmdline, kernel.Arguments(i.pid, buf[:cmdlineMax])...)
+	got.cmdline = append(got.cmdline, kernel.Arguments(i.PID, buf[:cmdlineMax])...)
 	got.bare = !got.said && len(got.cmdline) > 0
 	// The data belongs to process i only if i still exists.
-	if now, err := statOf(i.pid); err != nil || now.start != i.start {
+	if now, err := statOf(i.PID); err != nil || now.Start != i.Start {
 		return procInfo{}
 	}
 	return got

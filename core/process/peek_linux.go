@@ -1,7 +1,6 @@
 package process
 
 import (
-	"bytes"
 	"fmt"
 	"os"
 	"strconv"
@@ -34,43 +33,21 @@ func keptOutput(pid int) *os.File {
 	if to, err := os.Readlink(proc + "/fd/1"); err != nil || !strings.HasPrefix(to, "pipe:[") {
 		return nil
 	}
-	var buf [1 << 10]byte
-	for line := range bytes.Lines(readUpTo(proc+"/fdinfo/1", buf[:])) {
-		octal, ok := bytes.CutPrefix(line, []byte("flags:")) // proc_pid_fdinfo(5)
+	info, _ := os.ReadFile(proc + "/fdinfo/1") // it may have ended
+	for line := range strings.Lines(string(info)) {
+		octal, ok := strings.CutPrefix(line, "flags:") // proc_pid_fdinfo(5)
 		if !ok {
 			continue
 		}
-		flags, err := strconv.ParseUint(string(bytes.TrimSpace(octal)), 8, 64)
+		flags, err := strconv.ParseUint(strings.TrimSpace(octal), 8, 64)
 		if err != nil || flags&unix.O_ACCMODE != unix.O_RDWR {
 			return nil
 		}
-		fd, err := unix.Open(proc+"/fd/1", unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
-		if err != nil {
-			return nil
-		}
-		pipe, err := ours(fd, "output")
+		pipe, err := os.OpenFile(proc+"/fd/1", os.O_RDONLY|unix.O_NONBLOCK, 0)
 		if err != nil {
 			return nil
 		}
 		return pipe
 	}
 	return nil
-}
-
-// readUpTo reads at most len(buf) bytes; a file that cannot be read counts as empty.
-func readUpTo(path string, buf []byte) []byte {
-	fd, err := unix.Open(path, os.O_RDONLY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return nil
-	}
-	defer unix.Close(fd)
-	total := 0
-	for total < len(buf) {
-		n, err := unix.Read(fd, buf[total:])
-		if n <= 0 || err != nil {
-			break
-		}
-		total += n
-	}
-	return buf[:total]
 }

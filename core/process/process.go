@@ -130,17 +130,17 @@ type Event struct {
 // Registry starts, contains, watches and ends subprocesses. Its methods may be called from any goroutine, between Open
 // and Close.
 type Registry struct {
-	opts    Options
-	secrets map[string]bool
-	self    self
-	log     *slog.Logger
+	opts Options
+	self self
+	log  *slog.Logger
 
 	spawns  chan *spawnRequest
 	nudges  chan struct{} // asks for a sweep
 	reapNow chan struct{} // asks for a reap
 	// presentNews signals that present was replaced.
 	presentNews chan struct{}
-	stopping    chan struct{} // closed by Close: the loops end
+	ctx         context.Context // ended by Close: the loops end
+	stop        context.CancelFunc
 	loops       sync.WaitGroup
 	readers     sync.WaitGroup
 
@@ -170,45 +170,40 @@ type Registry struct {
 	// divided is closed when division is set.
 	divided  chan struct{}
 	division division
+	reaped   atomic.Uint64 // adopted children that were waited for
 
-	mu       sync.Mutex // guards what follows; never held over I/O
-	open     bool
-	refused  bool
-	closing  bool
-	unclean  bool              // Close left survivors: they are left to the guardian
-	forking  map[uint64]bool   // spawns that may have a child which is not in trees yet
-	pending  map[uint64]*tree  // what their trees will be: session, turn and policy alone
-	held     held              // trees and starts under way, for the bounds
-	spawned  map[string]uint64 // by session: its last spawn, until a kill verified that nothing of the session is left
-	lastID   uint64
-	trees    map[uint64]*tree
-	byPID    map[int]*tree       // the newest tree of each leader's pid
-	owners   map[ident]*tree     // every live member seen by the last scan
-	adopted  map[int]struct{}    // direct children that we did not start, at the last scan
-	silent   map[ident]time.Time // those of them that have not identified themselves yet, since when
-	present  []ident             // what the guardian ends if we cannot, at the last scan. Replaced, never changed
-	shed     map[ident]shedder   // members that took their tag off
-	reaped   uint64              // adopted children that were waited for
-	waited   uint64              // all children that were waited for
-	swept    bool                // a kill of everything was verified after Refuse
-	next     *round              // the next scan, not begun yet, and its waiters; nil: there is none
-	foreign  map[ident]bool      // descendants from before Open, and the guardian; true: children, whose status the reaper leaves alone. Replaced, never changed
-	searches chan struct{}       // holds a token for each search of SocketOwner
-	outside  []ident             // processes that held a socket and are not ours, newest last: see SocketOwner
-	ended    []*Process          // the last endedKept background processes whose trees are gone
-	scans    uint64              // scans begun
-	scanErr  error
-	sampled  time.Time
-	ticks    map[ident]uint64 // CPU ticks of each member at the last sample
-	// groupErr is why the last spawn had no group for itself; nil: it had one.
-	groupErr  error
-	groupLost time.Time // since when
-	// limitErr is why the group of the last tree was not limited as division says; nil: it was.
-	limitErr  error
-	limitLost time.Time // since when
-	stay      bool      // Close leaves the program in its current group
-	guard     guard
-	guardless time.Time // since when no guardian watches; zero: there was none yet
+	mu        sync.Mutex // guards what follows; never held over I/O
+	open      bool
+	refused   bool
+	closing   bool
+	unclean   bool              // Close left survivors: they are left to the guardian
+	forking   map[uint64]bool   // spawns that may have a child which is not in trees yet
+	pending   map[uint64]*tree  // what their trees will be: session, turn and policy alone
+	spawned   map[string]uint64 // by session: its last spawn, until a kill verified that nothing of the session is left
+	lastID    uint64
+	trees     map[uint64]*tree
+	byPID     map[int]*tree       // the newest tree of each leader's pid
+	owners    map[ident]*tree     // every live member seen by the last scan
+	adopted   map[int]struct{}    // direct children that we did not start, at the last scan
+	silent    map[ident]time.Time // those of them that have not identified themselves yet, since when
+	present   []ident             // what the guardian ends if we cannot, at the last scan. Replaced, never changed
+	shed      map[ident]shedder   // members that took their tag off
+	waited    uint64              // all children that were waited for
+	swept     bool                // a kill of everything was verified after Refuse
+	next      *round              // the next scan, not begun yet, and its waiters; nil: there is none
+	foreign   map[ident]bool      // descendants from before Open, and the guardian; true: children, whose status the reaper leaves alone. Replaced, never changed
+	searches  chan struct{}       // holds a token for each search of SocketOwner
+	outside   []ident             // processes that held a socket and are not ours, newest last: see SocketOwner
+	ended     []*Process          // the last endedKept background processes whose trees are gone
+	scans     uint64              // scans begun
+	scanErr   error
+	sampled   time.Time
+	ticks     map[ident]uint64 // CPU ticks of each member at the last sample
+	ungrouped lasting          // why the last spawn had no group for itself
+	unlimited lasting          // why the group of the last tree was not limited as division says
+	stay      bool             // Close leaves the program in its current group
+	guardian  int              // its pid; 0: no guardian watches
+	unguarded lasting          // why none watches
 	opened    time.Time
 }
 
@@ -220,25 +215,17 @@ var isOpen atomic.Bool
 
 // New returns a registry that is not open yet. It does no I/O.
 func New(o Options) *Registry {
-	r := &Registry{
-		opts: o, secrets: map[string]bool{}, log: o.Log,
+	ctx, stop := context.WithCancel(context.Background())
+	return &Registry{
+		ctx: ctx, stop: stop, opts: o, log: o.Log, scanner: new(scanner), peeker: newPeeker(), journal: newRecorder(o.Journal, o.Log),
+		send: sendSignal, tag: true, oom: endings{kills: oomKills}, unguarded: lasting{err: errGuardStarts},
 		spawns: make(chan *spawnRequest), nudges: make(chan struct{}, 1), reapNow: make(chan struct{}, 1),
-		stopping: make(chan struct{}), divided: make(chan struct{}), scanTurn: make(chan struct{}, 1),
+		divided: make(chan struct{}), scanTurn: make(chan struct{}, 1),
 		searches: make(chan struct{}, searchesMost), forking: map[uint64]bool{}, pending: map[uint64]*tree{}, spawned: map[string]uint64{},
-		held: held{bySession: map[string]int{}}, trees: map[uint64]*tree{}, byPID: map[int]*tree{}, owners: map[ident]*tree{},
+		trees: map[uint64]*tree{}, byPID: map[int]*tree{}, owners: map[ident]*tree{},
 		shed: map[ident]shedder{}, presentNews: make(chan struct{}, 1),
 		adopted: map[int]struct{}{}, foreign: map[ident]bool{}, ticks: map[ident]uint64{},
 	}
-	for _, name := range o.Secrets {
-		r.secrets[name] = true
-	}
-	r.scanner = newScanner()
-	r.peeker = newPeeker()
-	r.journal = newRecorder(o.Journal, o.Log)
-	r.send = sendSignal
-	r.oom.kills = oomKills
-	r.tag = true
-	return r
 }
 
 // Open makes the program a subreaper and starts the registry's loops. Processes that descend from the program already are
@@ -258,10 +245,11 @@ func (r *Registry) Open(ctx context.Context) error {
 	}
 	r.mu.Lock()
 	r.open, r.opened = true, time.Now()
+	r.unguarded.since = r.opened
 	r.mu.Unlock()
 	for _, loop := range []func(){
 		r.divide, r.spawnLoop, r.reapLoop, r.sweepLoop,
-		func() { r.journal.run(r.stopping) }, func() { r.peeker.run(r.stopping) },
+		func() { r.journal.run(r.ctx.Done()) }, func() { r.peeker.run(r.ctx.Done()) },
 	} {
 		r.loops.Go(loop)
 	}
@@ -281,8 +269,8 @@ func (r *Registry) prepare() error {
 	if err != nil {
 		return err
 	}
-	for _, p := range descendants(procs, r.self.pid, nil) {
-		r.foreign[p.ident] = p.ppid == r.self.pid
+	for _, p := range descendants(procs, r.self.PID, nil) {
+		r.foreign[p.Ident] = p.PPID == r.self.PID
 	}
 	r.processLimit = childProcessLimit()
 	r.oom.look(time.Now())
@@ -319,15 +307,12 @@ func (r *Registry) Stay() {
 // second Close does nothing.
 func (r *Registry) Close(ctx context.Context) error {
 	r.mu.Lock()
-	first := r.open && !r.closing
+	first, swept := r.open && !r.closing, r.swept
 	r.closing, r.refused = true, true
 	r.mu.Unlock()
 	if !first {
 		return nil
 	}
-	r.mu.Lock()
-	swept := r.swept
-	r.mu.Unlock()
 	report := Report{Verified: true}
 	if !swept {
 		report = r.KillAll(ctx, r.opts.KillGrace)
@@ -336,8 +321,8 @@ func (r *Registry) Close(ctx context.Context) error {
 	if !report.Verified {
 		errs = append(errs, fmt.Errorf("close process registry: %s", report.Summary()))
 	}
-	r.unclean = !report.Verified // read behind stopping
-	close(r.stopping)
+	r.unclean = !report.Verified // read after the end of ctx
+	r.stop()
 	r.closePipes()
 
 	done := make(chan struct{})
@@ -376,8 +361,8 @@ func (r *Registry) Containment() (level Containment, why string) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.groupErr != nil {
-		return weakest, r.groupErr.Error()
+	if r.ungrouped.err != nil {
+		return weakest, r.ungrouped.err.Error()
 	}
 	return ContainmentCgroup, ""
 }
@@ -401,28 +386,24 @@ func nudge(ch chan struct{}) {
 
 // environ is the environment of a child: the variables of ours that pass, then extra ones, then the markers, which win.
 func (r *Registry) environ(spec Spec, spawn string) []string {
-	own := slices.DeleteFunc(os.Environ(), func(kv string) bool {
+	all := slices.DeleteFunc(os.Environ(), func(kv string) bool {
 		name, value, _ := strings.Cut(kv, "=")
 		return r.opts.Pass == nil || !r.opts.Pass(name, value)
 	})
-	merged := make(map[string]string, len(own))
-	var order []string
-	for _, kv := range append(own, spec.Env...) {
-		name, value, ok := strings.Cut(kv, "=")
-		if !ok || name == "" || strings.HasPrefix(name, envPrefix) || r.secrets[name] {
-			continue
-		}
-		if _, seen := merged[name]; !seen {
-			order = append(order, name)
-		}
-		merged[name] = value
-	}
+	all = append(all, spec.Env...)
 	// They come first, so that a bounded read of /proc/PID/environ finds them.
 	env := []string{
 		EnvLife + "=" + r.opts.Life, EnvSession + "=" + spec.Session, EnvHomeID + "=" + r.opts.HomeID, EnvSpawn + "=" + spawn,
 	}
-	for _, name := range order {
-		env = append(env, name+"="+merged[name])
+	for i, kv := range all {
+		name, _, ok := strings.Cut(kv, "=")
+		if !ok || name == "" || strings.HasPrefix(name, envPrefix) || slices.Contains(r.opts.Secrets, name) {
+			continue
+		}
+		again := func(later string) bool { return strings.HasPrefix(later, kv[:len(name)+1]) }
+		if !slices.ContainsFunc(all[i+1:], again) { // the last of each name counts
+			env = append(env, kv)
+		}
 	}
 	return env
 }

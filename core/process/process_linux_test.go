@@ -66,7 +66,7 @@ func TestRegistry_CloseKeepsItsDeadline(t *testing.T) {
 	if took := time.Since(began); took > patience {
 		t.Errorf("it took %v", took)
 	}
-	if lives(ident{p.PID(), p.id.StartTicks}) {
+	if lives(p.tree.leader) {
 		t.Error("the process lives on")
 	}
 }
@@ -133,10 +133,10 @@ func TestSpawn_WhatIsNotWaitedForIsEnded(t *testing.T) {
 	for range 5 {
 		r.mu.Lock()
 		r.lastID++
-		req := &spawnRequest{spec: s, path: path, id: r.lastID, env: r.environ(s, strconv.FormatUint(r.lastID, 10)), result: make(chan spawnResult, 1)}
+		req := &spawnRequest{spec: s, path: path, id: r.lastID, env: r.environ(s, strconv.FormatUint(r.lastID, 10)), result: make(chan spawnResult), gone: make(chan struct{})}
 		r.forking[req.id] = true
 		r.mu.Unlock()
-		req.taken.Store(true) // as a caller does whose patience is over
+		close(req.gone) // as a caller does whose patience is over
 		r.spawns <- req
 	}
 	eventually.True(t, "all were started and have ended", func() bool {
@@ -145,7 +145,7 @@ func TestSpawn_WhatIsNotWaitedForIsEnded(t *testing.T) {
 		return len(j.started) == 5 && len(j.ended) == 5
 	})
 	for _, p := range marked(t, testLife) {
-		t.Errorf("pid %d lives on", p.pid)
+		t.Errorf("pid %d lives on", p.PID)
 	}
 }
 
@@ -252,7 +252,7 @@ func TestRegistry_Rows(t *testing.T) {
 	rows := r.Rows()
 	for i, p := range []*Process{a, b} {
 		row := rows[i]
-		if row.PID != p.PID() || row.StartTicks != p.id.StartTicks || row.PPID != os.Getpid() || row.Origin != originSpawned || row.Session != p.Session() || row.Policy != p.policy {
+		if row.PID != p.PID() || row.StartTicks != p.tree.leader.Start || row.PPID != os.Getpid() || row.Origin != ops.OriginSpawned || row.Session != p.Session() || row.Policy != p.tree.policy {
 			t.Errorf("row %d is %+v", i, row)
 		}
 		if row.AgeMS < 0 || row.AgeMS > time.Since(began).Milliseconds()+1 || row.CPUPct < 0 || row.RSSBytes <= 0 {
@@ -361,7 +361,7 @@ func TestPdeathsig_DirectChildrenEndWithAKilledGateway(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		children = append(children, child.ident)
+		children = append(children, child.Ident)
 	}
 	if err := g.Process.Kill(); err != nil {
 		t.Fatal(err)
@@ -426,7 +426,7 @@ func playInit() error {
 	}
 	until := time.Now().Add(patience)
 	for {
-		procs, err := newScanner().scan()
+		procs, err := new(scanner).scan()
 		if err != nil {
 			return err
 		}
@@ -475,7 +475,7 @@ func TestC3_NoZombieStaysAndNoStatusIsStolen(t *testing.T) {
 	}
 	wg.Wait()
 	if !eventually.Within(childless) {
-		procs, err := newScanner().scan()
+		procs, err := new(scanner).scan()
 		t.Fatalf("children are left: %+v, %v; trees %+v; adopted %v; forking %v", descendants(procs, os.Getpid(), nil), err, r.Rows(), r.adopted, r.forking)
 	}
 	eventually.True(t, "no tree is left", func() bool { return r.Count() == 0 })
@@ -506,7 +506,7 @@ func TestI4_AHostileNameIsReadAndShownInert(t *testing.T) {
 	p := play(t, r, "a hostile name")
 	ready(t, p)
 	got, err := statOf(p.PID())
-	if err != nil || got.start != p.id.StartTicks || got.ppid != os.Getpid() || got.pgrp != p.PID() {
+	if err != nil || got.Start != p.tree.leader.Start || got.PPID != os.Getpid() || got.PGRP != p.PID() {
 		t.Fatalf("its line reads as %+v, %v", got, err)
 	}
 	// An adopted one is shown with the arguments that it has.

@@ -67,14 +67,11 @@ func (p *Process) read() {
 		if err != nil || cause != nil || n <= 0 {
 			return
 		}
-		if p.policy == PolicyTurn {
+		if p.tree.policy == PolicyTurn {
 			continue // its turn waits for it
 		}
 		if wait := pace.pause(n, time.Now()); wait > 0 {
-			select {
-			case <-time.After(wait):
-			case <-p.r.stopping:
-			}
+			pause(wait, p.r.ctx.Done())
 		}
 	}
 }

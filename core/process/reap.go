@@ -30,7 +30,7 @@ func (r *Registry) reapLoop() {
 			retry = time.After(reapRetry)
 		}
 		select {
-		case <-r.stopping:
+		case <-r.ctx.Done():
 			r.reap()
 			return
 		case <-ended:
@@ -57,8 +57,8 @@ func (r *Registry) reap() bool {
 	r.mu.Lock()
 	pids := make([]int, 0, len(r.trees)+len(r.adopted))
 	for _, t := range r.trees {
-		if t.origin == originSpawned && t.leading {
-			pids = append(pids, t.leader.pid)
+		if t.origin == ops.OriginSpawned && t.leading {
+			pids = append(pids, t.leader.PID)
 		}
 	}
 	for pid := range r.adopted {
@@ -77,13 +77,13 @@ func (r *Registry) collect(pid int) bool {
 	var status unix.WaitStatus
 	r.mu.Lock()
 	t := r.byPID[pid]
-	if t == nil || t.origin != originSpawned || !t.leading {
+	if t == nil || t.origin != ops.OriginSpawned || !t.leading {
 		t = nil
 		if _, known := r.adopted[pid]; !known && len(r.forking) > 0 {
 			r.mu.Unlock()
 			return false // perhaps ours, about to be entered
 		}
-		if statErr != nil || (r.self.pid != 1 && (r.foreign[p.ident] || p.pgrp == r.self.pgrp)) {
+		if statErr != nil || (r.self.PID != 1 && (r.foreign[p.Ident] || p.PGRP == r.self.PGRP)) {
 			r.mu.Unlock()
 			return errors.Is(statErr, unix.ENOENT) || errors.Is(statErr, unix.ESRCH) // another part of the program collected it
 		}
@@ -97,7 +97,7 @@ func (r *Registry) collect(pid int) bool {
 	r.waited++
 	delete(r.adopted, pid)
 	if t == nil {
-		r.reaped++
+		r.reaped.Add(1)
 		r.mu.Unlock()
 		nudge(r.nudges)
 		return true

@@ -1,9 +1,7 @@
 package process
 
 import (
-	"bytes"
 	"errors"
-	"strconv"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -40,18 +38,4 @@ func peekChild() (int, error) {
 }
 
 // oomKills is the count now; 0 if the kernel does not show it.
-func oomKills() uint64 {
-	var buf [16 << 10]byte
-	b := readUpTo("/proc/vmstat", buf[:])
-	const name = "\noom_kill "
-	i := bytes.Index(b, []byte(name))
-	if i < 0 {
-		return 0
-	}
-	line, _, _ := bytes.Cut(b[i+len(name):], []byte{'\n'})
-	n, err := strconv.ParseUint(string(line), 10, 64)
-	if err != nil {
-		return 0
-	}
-	return n
-}
+func oomKills() uint64 { return countIn("/proc/vmstat", "oom_kill") }

@@ -24,7 +24,7 @@ const sampleEvery = 500 * time.Millisecond
 // row is what is shown of t at the time now.
 func (r *Registry) row(t *tree, now time.Time) ops.Process {
 	row := ops.Process{
-		PID: t.leader.pid, PPID: r.self.pid, StartTicks: t.leader.start, Session: t.shown, Command: t.command,
+		PID: t.leader.PID, PPID: r.self.PID, StartTicks: t.leader.Start, Session: term.Clean(t.session, sessionWidth), Command: t.command,
 		State: ops.ProcessRunning, AgeMS: ops.Millis(now.Sub(t.started)), CPUPct: t.cpuPct, RSSBytes: t.rss,
 		TreeSize: len(t.members), Policy: t.policy, Origin: t.origin, Limit: t.limit,
 	}
@@ -76,7 +76,7 @@ func (r *Registry) rows(want func(*tree) bool) []ops.Process {
 	for i, t := range chosen {
 		out[i] = r.row(t, now)
 		if first := oldest[t.job]; first != nil && first.id < t.id {
-			out[i].DuplicateOf = first.leader.pid
+			out[i].DuplicateOf = first.leader.PID
 		}
 	}
 	return out
@@ -105,7 +105,7 @@ func (p *Process) DuplicateOf() int {
 	p.r.mu.Lock()
 	defer p.r.mu.Unlock()
 	if first := p.r.oldest()[p.tree.job]; first != nil && first.id < p.tree.id {
-		return first.leader.pid
+		return first.leader.PID
 	}
 	return 0
 }
@@ -161,7 +161,7 @@ func (r *Registry) Get(pid int) (*Process, bool) {
 		return t.handle, true
 	}
 	for _, p := range slices.Backward(r.ended) {
-		if p.id.PID == pid {
+		if p.PID() == pid {
 			return p, true
 		}
 	}
@@ -173,7 +173,7 @@ func (r *Registry) sample(v view, now time.Time) {
 	for t, live := range v.owned {
 		t.rss = 0
 		for _, p := range live {
-			t.rss += p.rss * int64(os.Getpagesize())
+			t.rss += p.RSS * int64(os.Getpagesize())
 		}
 	}
 	since := now.Sub(r.sampled)
@@ -184,13 +184,13 @@ func (r *Registry) sample(v view, now time.Time) {
 	for t, live := range v.owned {
 		used := uint64(0)
 		for _, p := range live {
-			ticks[p.ident] = p.cpu
-			before, known := r.ticks[p.ident]
-			if !known && now.Sub(startedAt(p.start)) > since {
+			ticks[p.Ident] = p.CPU
+			before, known := r.ticks[p.Ident]
+			if !known && now.Sub(startedAt(p.Start)) > since {
 				continue // it ran before we tracked it: that time is not current load
 			}
-			if p.cpu > before {
-				used += p.cpu - before
+			if p.CPU > before {
+				used += p.CPU - before
 			}
 		}
 		over := since
@@ -202,8 +202,6 @@ func (r *Registry) sample(v view, now time.Time) {
 	}
 	r.ticks, r.sampled = ticks, now
 }
-
-func displaySession(s string) string { return term.Clean(s, sessionWidth) }
 
 func (r *Registry) displayCommand(s string) string {
 	return term.Clean(r.opts.Redactor.Redact(s), commandWidth)

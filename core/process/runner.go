@@ -12,7 +12,7 @@ import (
 
 // Runner runs short programs for their output, such as systemctl. Only one may be open at a time, and none while a
 // gateway of this process runs.
-type Runner struct{ procs *Registry }
+type Runner struct{ *Registry }
 
 // OpenRunner opens a Runner. The caller closes it.
 func OpenRunner(ctx context.Context) (Runner, error) {
@@ -31,12 +31,12 @@ const runnerBound = time.Second
 func (r Runner) Close(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), runnerBound)
 	defer cancel()
-	_ = r.procs.Close(ctx) // a process that survives it is not waited for
+	_ = r.Registry.Close(ctx) // a process that survives it is not waited for
 }
 
 // Run runs a program and returns what it printed; it is a service.Run. A program that hangs is left to Close.
 func (r Runner) Run(ctx context.Context, argv []string) (string, error) {
-	started, err := r.procs.Spawn(ctx, Spec{Argv: argv, Policy: PolicyGateway})
+	started, err := r.Spawn(ctx, Spec{Argv: argv, Policy: PolicyGateway})
 	if err != nil {
 		return "", err
 	}
@@ -50,9 +50,3 @@ func (r Runner) Run(ctx context.Context, argv []string) (string, error) {
 	text, _ := started.Output()
 	return text, nil
 }
-
-// Containment is Registry.Containment.
-func (r Runner) Containment() (Containment, string) { return r.procs.Containment() }
-
-// Weaknesses is Registry.Weaknesses.
-func (r Runner) Weaknesses() []Weakness { return r.procs.Weaknesses() }

@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"gatewaytui/core/ops"
 	"gatewaytui/core/process/kernel"
 )
 
@@ -18,39 +19,27 @@ import (
 const clockTicks = 100
 
 // scanner reads the process table. It is not safe for concurrent use.
-type scanner struct{ procs []proc }
+type scanner struct{}
 
-func newScanner() *scanner { return &scanner{} }
-
-// scan reads every process of this machine. The slice is the caller's until the next scan.
-func (s *scanner) scan() ([]proc, error) {
+// scan reads every process of this machine.
+func (*scanner) scan() ([]proc, error) {
 	table, err := kernel.Table()
 	if err != nil {
 		return nil, fmt.Errorf("read the process table: %w", err)
 	}
-	s.procs = s.procs[:0]
-	for _, p := range table {
-		s.procs = append(s.procs, procOf(p))
-	}
-	return s.procs, nil
+	return table, nil
 }
 
-func (s *scanner) tagOf(int) kernel.Tag     { return 0 }
-func (s *scanner) marksOf(int) kernel.Marks { return kernel.Marks{} }
+func (*scanner) tagOf(int) kernel.Tag     { return 0 }
+func (*scanner) marksOf(int) kernel.Marks { return kernel.Marks{} }
 
 // statOf reads one process.
-func statOf(pid int) (proc, error) {
-	p, err := kernel.StatOf(pid, nil)
-	return procOf(p), err
-}
+func statOf(pid int) (proc, error) { return kernel.StatOf(pid, nil) }
 
-func readSelf() (self, error) {
-	s := self{pid: os.Getpid(), ppid: os.Getppid(), pgrp: unix.Getpgrp()}
-	p, err := statOf(s.pid)
-	if err != nil {
+func readSelf() (s self, err error) {
+	if s.proc, err = statOf(os.Getpid()); err != nil {
 		return s, fmt.Errorf("read our own process: %w", err)
 	}
-	s.start = p.start
 	if s.bootID, err = unix.Sysctl("kern.bootsessionuuid"); err != nil {
 		return s, fmt.Errorf("read boot id: %w", err)
 	}
@@ -65,21 +54,21 @@ func setSubreaper(bool) error { return nil }
 func (r *Registry) adoptOrphans(procs []proc) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.reaped++ // other processes reap our orphans, so no two scans in a row are known to have seen everything
+	r.reaped.Add(1) // other processes reap our orphans, so no two scans in a row are known to have seen everything
 	for i, p := range procs {
-		if p.ppid == 1 && r.orphanOf(p) != nil {
-			procs[i].ppid = r.self.pid
+		if p.PPID == 1 && r.orphanOf(p) != nil {
+			procs[i].PPID = r.self.PID
 		}
 	}
 }
 
 // orphanOf is the tree of p, which is not below us any more; nil: none is known. Registry.mu is held.
 func (r *Registry) orphanOf(p proc) *tree {
-	if t := r.owners[p.ident]; t != nil {
+	if t := r.owners[p.Ident]; t != nil {
 		return t
 	}
 	// The number of a session is not reused while it has members.
-	if t := r.byPID[p.sid]; t != nil && t.origin == originSpawned && t.leader.start <= p.start {
+	if t := r.byPID[p.SID]; t != nil && t.origin == ops.OriginSpawned && t.leader.Start <= p.Start {
 		return t
 	}
 	return nil

@@ -18,85 +18,52 @@ const clockTicks = 100
 
 // scanner reads the process table. It is not safe for concurrent use.
 type scanner struct {
-	path  []byte
-	buf   []byte
+	buf   [4 << 10]byte
 	procs []proc
 }
-
-func newScanner() *scanner { return &scanner{path: make([]byte, 0, 32), buf: make([]byte, 4096)} }
 
 // scan reads every process of this pid namespace. The slice is the caller's until the next scan. It is not a snapshot: a
 // process that forks and ends during the scan can be missed. Scan again to be certain.
 func (s *scanner) scan() ([]proc, error) {
-	dir, err := os.Open("/proc")
+	pids, err := kernel.PIDs()
 	if err != nil {
-		return nil, err
-	}
-	names, err := dir.Readdirnames(-1)
-	if err := errors.Join(err, dir.Close()); err != nil {
 		return nil, fmt.Errorf("list /proc: %w", err)
 	}
 	s.procs = s.procs[:0]
-	for _, name := range names {
-		if name[0] < '1' || name[0] > '9' {
-			continue
-		}
-		s.path = append(append(append(s.path[:0], "/proc/"...), name...), "/stat"...)
-		p, err := readStat(string(s.path), s.buf)
+	for _, pid := range pids {
+		p, err := kernel.StatOf(pid, s.buf[:])
 		switch {
 		case err == nil:
 			s.procs = append(s.procs, p)
 		case errors.Is(err, unix.ENOENT), errors.Is(err, unix.ESRCH): // it has ended
 		case errors.Is(err, unix.EPERM), errors.Is(err, unix.EACCES): // hidepid=1 (proc(5)): another user's
 		default: // no descriptor left, no memory: "nothing found" would be wrong
-			return nil, fmt.Errorf("read %s: %w", s.path, err)
+			return nil, fmt.Errorf("read /proc/%d/stat: %w", pid, err)
 		}
 	}
 	return s.procs, nil
 }
 
-// readStat reads a /proc/PID/stat with one read, without the poller: 5 us instead of 13.
-func readStat(path string, buf []byte) (proc, error) {
-	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return proc{}, err
-	}
-	n, err := unix.Read(fd, buf)
-	unix.Close(fd)
-	if err != nil {
-		return proc{}, err
-	}
-	return parseStat(buf[:n])
-}
-
-// parseStat reads one line of /proc/PID/stat.
-func parseStat(b []byte) (proc, error) {
-	s, err := kernel.ParseStat(b)
-	return procOf(s), err
-}
-
 // tagOf reads the tag of one process.
-func (s *scanner) tagOf(pid int) kernel.Tag { return kernel.TagOf(pid, s.buf) }
+func (s *scanner) tagOf(pid int) kernel.Tag { return s.marksOf(pid).Tag() }
 
 // marksOf reads the marks of one process.
-func (s *scanner) marksOf(pid int) kernel.Marks { return kernel.MarksOf(pid, s.buf) }
+func (s *scanner) marksOf(pid int) kernel.Marks { return kernel.MarksOf(pid, s.buf[:]) }
 
 // statOf reads one process.
-func statOf(pid int) (proc, error) {
-	var buf [1024]byte
-	return readStat("/proc/"+strconv.Itoa(pid)+"/stat", buf[:])
-}
+func statOf(pid int) (proc, error) { return kernel.StatOf(pid, make([]byte, 1<<10)) }
 
-func readSelf() (self, error) {
-	s := self{pid: os.Getpid(), ppid: os.Getppid(), pgrp: unix.Getpgrp()}
-	p, err := readStat("/proc/self/stat", make([]byte, 1024))
+func readSelf() (s self, err error) {
+	link, err := os.Readlink("/proc/self")
 	if err != nil {
+		return s, err
+	}
+	if link != strconv.Itoa(os.Getpid()) {
+		return s, fmt.Errorf("/proc shows pid %s for our pid %d: it belongs to another pid namespace", link, os.Getpid())
+	}
+	if s.proc, err = statOf(os.Getpid()); err != nil {
 		return s, fmt.Errorf("read /proc/self/stat: %w", err)
 	}
-	if p.pid != s.pid {
-		return s, fmt.Errorf("/proc shows pid %d for our pid %d: it belongs to another pid namespace", p.pid, s.pid)
-	}
-	s.start = p.start
 	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {
 		return s, fmt.Errorf("read boot id: %w", err)
@@ -121,7 +88,7 @@ func setSubreaper(on bool) error {
 func (r *Registry) adoptOrphans([]proc) {}
 
 // ownerOutside is the owner of p, which is not below us.
-func (r *Registry) ownerOutside(p proc) (Owner, bool) { return r.ownerOfTag(p.pid) }
+func (r *Registry) ownerOutside(p proc) (Owner, bool) { return r.ownerOfTag(p.PID) }
 
 // ticksNow is the time since boot in clock ticks, the unit of a process's start; the greatest value if it is not known.
 func ticksNow() uint64 {

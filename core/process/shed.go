@@ -3,6 +3,7 @@ package process
 import (
 	"slices"
 
+	"gatewaytui/core/ops"
 	"gatewaytui/core/process/kernel"
 )
 
@@ -26,19 +27,19 @@ func (r *Registry) shedding(ours []proc) (shed []proc) {
 	r.mu.Lock()
 	var unknown []proc
 	for _, p := range ours {
-		_, known := r.owners[p.ident]
-		_, adopted := r.adopted[p.pid]
-		t := r.byPID[p.pid]
-		leads := t != nil && t.leader == p.ident && t.origin == originSpawned
-		if p.alive() && !leads && (!known || p.ppid == r.self.pid && !adopted) {
+		_, known := r.owners[p.Ident]
+		_, adopted := r.adopted[p.PID]
+		t := r.byPID[p.PID]
+		leads := t != nil && t.leader == p.Ident && t.origin == ops.OriginSpawned
+		if p.Alive() && !leads && (!known || p.PPID == r.self.PID && !adopted) {
 			unknown = append(unknown, p)
 		}
 	}
 	r.mu.Unlock()
 	for _, p := range unknown {
-		m := r.scanner.marksOf(p.pid)
+		m := r.scanner.marksOf(p.PID)
 		if r.processLimit > 0 && m.Processes > r.processLimit && m != (kernel.Marks{}) {
-			_ = kernel.BoundProcesses(p.pid, r.processLimit) // fails for another user's process, or one that is gone
+			_ = kernel.BoundProcesses(p.PID, r.processLimit) // fails for another user's process, or one that is gone
 		}
 		if m.Shed() {
 			shed = append(shed, p)
@@ -52,18 +53,18 @@ func (r *Registry) noteShed(shed []proc) {
 	for i, s := range r.shed {
 		if r.owners[i] == nil {
 			delete(r.shed, i)
-			r.journal.ended(s.entry, howEnded(s.tree))
+			r.journal.add(s.entry, howEnded(s.tree))
 		}
 	}
 	for _, p := range shed {
-		t := r.owners[p.ident]
-		if _, known := r.shed[p.ident]; known || t == nil || t.leader == p.ident {
+		t := r.owners[p.Ident]
+		if _, known := r.shed[p.Ident]; known || t == nil || t.leader == p.Ident {
 			continue // the leader of a tree has the tree's row
 		}
 		e := r.entry(t)
-		e.PID, e.StartTicks, e.StartedAt = p.pid, p.start, startedAt(p.start)
-		r.shed[p.ident] = shedder{t, e}
-		r.journal.started(e)
+		e.PID, e.StartTicks, e.StartedAt = p.PID, p.Start, startedAt(p.Start)
+		r.shed[p.Ident] = shedder{t, e}
+		r.journal.add(e, "")
 	}
 }
 
@@ -75,8 +76,8 @@ func (r *Registry) notePresent(ours []proc) {
 	}
 	present := make([]ident, 0, len(ours))
 	for _, p := range ours {
-		if t := r.owners[p.ident]; p.alive() && t != nil && t.policy != PolicyKept {
-			present = append(present, p.ident)
+		if t := r.owners[p.Ident]; p.Alive() && t != nil && t.policy != PolicyKept {
+			present = append(present, p.Ident)
 		}
 	}
 	if !slices.Equal(r.present, present) {
@@ -92,14 +93,14 @@ func (r *Registry) notePresent(ours []proc) {
 func (r *Registry) guessOwner(p proc, pipes []uint64) (from *tree, session string) {
 	var held, left, all []*tree
 	for _, t := range r.trees {
-		if t.origin != originSpawned || t.leader.start > p.start {
+		if t.origin != ops.OriginSpawned || t.leader.Start > p.Start {
 			continue
 		}
 		all = append(all, t)
 		if t.pipe != 0 && slices.Contains(pipes, t.pipe) {
 			held = append(held, t)
 		}
-		if !t.leading && t.leftTick >= p.start {
+		if !t.leading && t.leftTick >= p.Start {
 			left = append(left, t)
 		}
 	}

@@ -12,7 +12,7 @@ import (
 
 // openTarget pins p. It returns false if p is gone.
 func openTarget(p proc) (*target, bool, error) {
-	fd, err := unix.PidfdOpen(p.pid, 0)
+	fd, err := unix.PidfdOpen(p.PID, 0)
 	switch {
 	case err == nil:
 	case errors.Is(err, unix.ESRCH):
@@ -22,8 +22,8 @@ func openTarget(p proc) (*target, bool, error) {
 	default: // a kernel before 5.3, or a filter without pidfds
 		return &target{proc: p, fd: -1}, true, nil
 	}
-	now, err := statOf(p.pid)
-	if err != nil || now.start != p.start {
+	now, err := statOf(p.PID)
+	if err != nil || now.Start != p.Start {
 		closeFD(fd)
 		return nil, false, nil
 	}
@@ -38,10 +38,10 @@ func sendSignal(t *target, sig unix.Signal, group bool) error {
 		}
 		// This check is as close to the signal as possible without a pidfd. Between these two lines the pid would have to
 		// be freed and reused.
-		if now, err := statOf(t.pid); err != nil || now.start != t.start {
+		if now, err := statOf(t.PID); err != nil || now.Start != t.Start {
 			return nil
 		}
-		return wrapSignal(t, unix.Kill(t.pid, sig))
+		return wrapSignal(t, unix.Kill(t.PID, sig))
 	}
 	if !group {
 		return wrapSignal(t, unix.PidfdSendSignal(t.fd, sig, nil, 0))
@@ -58,7 +58,7 @@ func wrapSignal(t *target, err error) error {
 		return nil
 	}
 	if errors.Is(err, unix.EPERM) {
-		if info, serr := os.Stat("/proc/" + strconv.Itoa(t.pid)); serr == nil {
+		if info, serr := os.Stat("/proc/" + strconv.Itoa(t.PID)); serr == nil {
 			if st, ok := info.Sys().(*syscall.Stat_t); ok {
 				return fmt.Errorf("it runs as uid %d: %w", st.Uid, err)
 			}
@@ -67,21 +67,22 @@ func wrapSignal(t *target, err error) error {
 	return err
 }
 
-// gone reports for each target whether it has ended. A zombie has ended.
-func gone(targets []*target) []bool {
-	out := make([]bool, len(targets))
+// living are those of the targets that have not ended. A zombie has ended.
+func living(targets []*target) (left []*target) {
 	fds := make([]unix.PollFd, len(targets))
 	for i, t := range targets {
 		fds[i] = unix.PollFd{Fd: int32(t.fd), Events: unix.POLLIN} // below zero: skipped
 	}
 	_, err := unix.Poll(fds, 0)
 	for i, t := range targets {
-		if t.fd >= 0 && err == nil {
-			out[i] = fds[i].Revents != 0 // readable: it ended (pidfd_open(2))
-			continue
+		ended := fds[i].Revents != 0 // readable: it ended (pidfd_open(2))
+		if t.fd < 0 || err != nil {
+			now, err := statOf(t.PID)
+			ended = err != nil || now.Start != t.Start || !now.Alive()
 		}
-		now, serr := statOf(t.pid)
-		out[i] = serr != nil || now.start != t.start || !now.alive()
+		if !ended {
+			left = append(left, t)
+		}
 	}
-	return out
+	return left
 }

@@ -115,11 +115,11 @@ func (r *Registry) holder(ctx context.Context, inode uint64) (int, error) {
 	before := slices.Clone(r.outside)
 	r.mu.Unlock()
 	for _, i := range before {
-		if p, err := statOf(i.pid); err != nil || p.ident != i {
+		if p, err := statOf(i.PID); err != nil || p.Ident != i {
 			continue
 		}
-		if held, err := holds(i.pid, name); held && err == nil {
-			return i.pid, nil
+		if held, err := holds(i.PID, name); held && err == nil {
+			return i.PID, nil
 		}
 	}
 	pids, err := kernel.PIDs()
@@ -131,7 +131,7 @@ func (r *Registry) holder(ctx context.Context, inode uint64) (int, error) {
 		if err := ctx.Err(); err != nil {
 			return 0, err
 		}
-		if pid == r.self.pid {
+		if pid == r.self.PID {
 			continue
 		}
 		if held, err := holds(pid, name); held && err == nil {
@@ -154,7 +154,7 @@ func (r *Registry) trackedHolder(ctx context.Context, inode uint64) (owner Owner
 	name := socketName(inode)
 	unread := 0
 	look := func(p proc, t *tree) bool {
-		held, err := holds(p.pid, name)
+		held, err := holds(p.PID, name)
 		switch {
 		case held && t != nil:
 			r.mu.Lock()
@@ -191,34 +191,28 @@ func (r *Registry) rememberOutside(pid int) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if slices.Contains(r.outside, p.ident) {
+	if slices.Contains(r.outside, p.Ident) {
 		return
 	}
 	if len(r.outside) == outsideMost {
 		r.outside = slices.Delete(r.outside, 0, 1)
 	}
-	r.outside = append(r.outside, p.ident)
+	r.outside = append(r.outside, p.Ident)
 }
 
 // newestFirst sorts pids from newest to oldest. Pids are assigned in a circle; the newest is the last field of
 // /proc/loadavg (proc_loadavg(5)).
 func newestFirst(pids []int) {
-	newest := 1 << 22 // the largest possible: if it cannot be read, assume that pids have not wrapped around
-	b := readUpTo("/proc/loadavg", make([]byte, 128))
+	const most = 1 << 22 // no pid is larger (proc_sys_kernel(5)); if the newest cannot be read, assume that it is this one
+	newest := most
+	b, _ := os.ReadFile("/proc/loadavg")
 	if fields := strings.Fields(string(b)); len(fields) == 5 {
 		if n, err := strconv.Atoi(fields[4]); err == nil {
 			newest = n
 		}
 	}
-	slices.SortFunc(pids, func(a, b int) int {
-		if (a <= newest) != (b <= newest) {
-			if a <= newest {
-				return -1
-			}
-			return 1
-		}
-		return b - a
-	})
+	age := func(pid int) int { return (newest - pid) & (most - 1) }
+	slices.SortFunc(pids, func(a, b int) int { return age(a) - age(b) })
 }
 
 // socketName is what a descriptor of a socket links to (proc_pid_fd(5)).

@@ -54,7 +54,7 @@ func TestHF1_TheSocketOfAToolIsRecognised(t *testing.T) {
 				if strings.Contains(name, "ended") {
 					eventually.True(t, "its leader has ended", func() bool { _, ended := p.Exited(); return ended })
 				}
-				owner, tracked, err := r.SocketOwner(t.Context(), os.Geteuid(), socketAt(t, it.pid), 0)
+				owner, tracked, err := r.SocketOwner(t.Context(), os.Geteuid(), socketAt(t, it.PID), 0)
 				if err != nil || !tracked || owner.Session != "api:user:bob" {
 					t.Errorf("%+v, %t, %v", owner, tracked, err)
 				}
@@ -81,12 +81,12 @@ func TestHF1_ASocketFromOutsideIsRecognised(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = client.Process.Kill(); _ = client.Wait() })
-	is := ident{pid: client.Process.Pid}
+	is := ident{PID: client.Process.Pid}
 	eventually.True(t, "it has connected", func() bool {
-		name, _ := os.Readlink(fmt.Sprintf("/proc/%d/fd/3", is.pid))
+		name, _ := os.Readlink(fmt.Sprintf("/proc/%d/fd/3", is.PID))
 		return strings.HasPrefix(name, "socket:[")
 	})
-	inode := socketAt(t, is.pid)
+	inode := socketAt(t, is.PID)
 	r := registry(t)
 	const unheld = 1 << 40 // inodes of sockets have 32 bits
 	if _, tracked, err := r.SocketOwner(t.Context(), os.Geteuid(), unheld, 0); tracked || err != nil {

@@ -1,6 +1,7 @@
 package process
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,7 +11,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"gatewaytui/core/ops"
@@ -80,10 +80,8 @@ type spawnRequest struct {
 	path   string
 	id     uint64
 	env    []string
-	result chan spawnResult // holds one
-	// taken is set by the spawner when it hands the process over, or by the caller when it gives up, whichever comes
-	// first.
-	taken atomic.Bool
+	result chan spawnResult
+	gone   chan struct{} // closed when the caller no longer waits for the result
 }
 
 type spawnResult struct {
@@ -109,10 +107,7 @@ func (r *Registry) Spawn(ctx context.Context, spec Spec) (*Process, error) {
 	if err != nil {
 		return nil, fmt.Errorf("start process: %w", err)
 	}
-	if spec.OutputLimit == 0 {
-		spec.OutputLimit = DefaultOutputLimit
-	}
-
+	spec.OutputLimit = cmp.Or(spec.OutputLimit, DefaultOutputLimit)
 	r.makeRoom(ctx, spec.Session)
 	r.mu.Lock()
 	if r.refused || !r.open {
@@ -123,9 +118,8 @@ func (r *Registry) Spawn(ctx context.Context, spec Spec) (*Process, error) {
 		r.mu.Unlock()
 		return nil, r.limited(spec.Session, name, most)
 	}
-	r.held.add(spec.Session)
 	r.lastID++
-	req := &spawnRequest{spec: spec, path: path, id: r.lastID, result: make(chan spawnResult, 1)}
+	req := &spawnRequest{spec: spec, path: path, id: r.lastID, result: make(chan spawnResult), gone: make(chan struct{})}
 	r.forking[req.id], r.spawned[spec.Session] = true, req.id
 	r.pending[req.id] = &tree{id: req.id, session: spec.Session, turn: spec.Turn, policy: spec.Policy}
 	r.mu.Unlock()
@@ -133,7 +127,7 @@ func (r *Registry) Spawn(ctx context.Context, spec Spec) (*Process, error) {
 
 	select {
 	case r.spawns <- req:
-	case <-r.stopping:
+	case <-r.ctx.Done():
 		r.forked(req.id)
 		return nil, ErrClosing
 	case <-ctx.Done():
@@ -145,15 +139,11 @@ func (r *Registry) Spawn(ctx context.Context, spec Spec) (*Process, error) {
 	case res = <-req.result:
 	case <-ctx.Done():
 		// A start takes a moment, and a caller that gets the process can end it. A start that hangs is abandoned.
-		timer := time.NewTimer(handoverWait)
-		defer timer.Stop()
 		select {
 		case res = <-req.result:
-		case <-timer.C:
-			if req.taken.CompareAndSwap(false, true) {
-				return nil, fmt.Errorf("start %s: %w", path, ctx.Err())
-			}
-			res = <-req.result // it is on its way
+		case <-time.After(handoverWait):
+			close(req.gone)
+			return nil, fmt.Errorf("start %s: %w", path, ctx.Err())
 		}
 	}
 	if res.err != nil {
@@ -167,9 +157,6 @@ func (r *Registry) Spawn(ctx context.Context, spec Spec) (*Process, error) {
 func (r *Registry) forked(id uint64) {
 	r.mu.Lock()
 	delete(r.forking, id)
-	if t := r.pending[id]; t != nil { // it did not become a tree
-		r.held.remove(t.session)
-	}
 	delete(r.pending, id)
 	r.mu.Unlock()
 	nudge(r.reapNow) // the reaper left unknown children alone
@@ -194,31 +181,27 @@ func lookPath(spec Spec) (string, error) {
 // have waited for the child.
 func (r *Registry) enter(req *spawnRequest, child forkedChild) *Process {
 	p := &Process{
-		r: r, id: r.identity(child.ident), session: req.spec.Session, policy: req.spec.Policy,
-		out: newOutput(req.spec.OutputLimit, r.opts.Redactor), pipe: child.out, in: child.in, pty: req.spec.PTY,
+		r: r, out: newOutput(req.spec.OutputLimit, r.opts.Redactor), pipe: child.out, in: child.in, pty: req.spec.PTY,
 		exited: make(chan struct{}), drained: make(chan struct{}), inTurn: make(chan struct{}, 1),
 	}
-	command := req.spec.Command
-	if command == "" {
-		command = strings.Join(req.spec.Argv, " ")
-	}
+	command := cmp.Or(req.spec.Command, strings.Join(req.spec.Argv, " "))
 	t := &tree{
-		id: req.id, leader: child.ident, handle: p, session: req.spec.Session, turn: req.spec.Turn,
+		id: req.id, leader: child.Ident, handle: p, session: req.spec.Session, turn: req.spec.Turn,
 		job:    job{req.spec.Session, req.spec.Dir, strings.Join(req.spec.Argv, "\x00")},
-		policy: req.spec.Policy, origin: originSpawned, shown: displaySession(req.spec.Session), dir: child.dir,
+		policy: req.spec.Policy, origin: ops.OriginSpawned, dir: child.dir,
 		command: r.displayCommand(command), started: time.Now(), pidfd: child.pidfd, leading: true, pipe: child.pipe,
-		members: []ident{child.ident},
+		members: []ident{child.Ident},
 	}
-	p.tree, p.started = t, t.started
+	p.tree = t
 	r.mu.Lock()
 	delete(r.pending, t.id)
-	r.trees[t.id], r.byPID[child.pid] = t, t
-	r.owners[child.ident] = t
-	p.noted = r.journal.started(r.entry(t))
+	r.trees[t.id], r.byPID[child.PID] = t, t
+	r.owners[child.Ident] = t
+	p.noted = r.journal.add(r.entry(t), "")
 	row := r.row(t, t.started)
 	r.mu.Unlock()
 	r.readers.Go(p.read)
-	r.emit(ops.EventProcessStarted, row, fmt.Sprintf("process %d started", child.pid))
+	r.emit(ops.EventProcessStarted, row, fmt.Sprintf("process %d started", child.PID))
 	nudge(r.nudges)
 	return p
 }

@@ -5,12 +5,14 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"gatewaytui/core/process/kernel"
 )
 
 const rest = " 0 0 0 0 7 5 0 0 20 0 3 0 4711 1000 25 18446744073709551615 1 1 0"
 
 func TestParseStat(t *testing.T) {
-	want := proc{ident: ident{pid: 12, start: 4711}, ppid: 3, pgrp: 12, sid: 5, state: 'S', flags: 4194304, threads: 3, cpu: 12, rss: 25}
+	want := proc{Ident: ident{PID: 12, Start: 4711}, PPID: 3, PGRP: 12, SID: 5, State: 'S', Flags: 4194304, Threads: 3, CPU: 12, RSS: 25}
 	for _, tt := range []struct {
 		name, in string
 		want     proc
@@ -20,7 +22,7 @@ func TestParseStat(t *testing.T) {
 		{"a name with line ends", "12 (a\n13 (b) S 3 12 5 0 -1 4194304" + rest, want},
 		{"no name", "12 () S 3 12 5 0 -1 4194304" + rest, want},
 		{"a group of another namespace", "12 (x) S 3 -1 -1 0 -1 4194304" + rest, proc{
-			ident: want.ident, ppid: 3, state: 'S', flags: 4194304, threads: 3, cpu: 12, rss: 25,
+			Ident: want.Ident, PPID: 3, State: 'S', Flags: 4194304, Threads: 3, CPU: 12, RSS: 25,
 		}},
 		{"nothing", "", proc{}},
 		{"no parenthesis", "12 sleep S 3 12 5", proc{}},
@@ -32,7 +34,7 @@ func TestParseStat(t *testing.T) {
 		{"a word for a number", "12 (sleep) S three 12 5 0 -1 4194304" + rest, proc{}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			got, err := parseStat([]byte(tt.in))
+			got, err := kernel.ParseStat([]byte(tt.in))
 			if got != tt.want || (err == nil) != (tt.want != proc{}) {
 				t.Errorf("%+v, %v, want %+v", got, err, tt.want)
 			}
@@ -40,7 +42,7 @@ func TestParseStat(t *testing.T) {
 	}
 	t.Run("our own", func(t *testing.T) {
 		got, err := statOf(os.Getpid())
-		if err != nil || got.pid != os.Getpid() || got.ppid != os.Getppid() || got.start == 0 || !got.alive() || got.kernel() || got.threads < 1 {
+		if err != nil || got.PID != os.Getpid() || got.PPID != os.Getppid() || got.Start == 0 || !got.Alive() || got.Kernel() || got.Threads < 1 {
 			t.Errorf("%+v, %v", got, err)
 		}
 	})
@@ -52,14 +54,14 @@ func TestProc_Alive(t *testing.T) {
 		p    proc
 		want bool
 	}{
-		{"it runs", proc{state: 'R', threads: 1}, true},
-		{"it is stopped", proc{state: 'T', threads: 1}, true},
-		{"it hangs", proc{state: 'D', threads: 1}, true},
-		{"a zombie", proc{state: 'Z', threads: 1}, false},
-		{"a first thread that ended before the others", proc{state: 'Z', threads: 2}, true},
-		{"dead", proc{state: 'X'}, false},
+		{"it runs", proc{State: 'R', Threads: 1}, true},
+		{"it is stopped", proc{State: 'T', Threads: 1}, true},
+		{"it hangs", proc{State: 'D', Threads: 1}, true},
+		{"a zombie", proc{State: 'Z', Threads: 1}, false},
+		{"a first thread that ended before the others", proc{State: 'Z', Threads: 2}, true},
+		{"dead", proc{State: 'X'}, false},
 	} {
-		if got := tt.p.alive(); got != tt.want {
+		if got := tt.p.Alive(); got != tt.want {
 			t.Errorf("%s: %v", tt.name, got)
 		}
 	}
@@ -92,19 +94,19 @@ func FuzzParseStat(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, in []byte) {
-		p, err := parseStat(in)
+		p, err := kernel.ParseStat(in)
 		if err != nil {
 			if p != (proc{}) {
 				t.Errorf("an error with %+v", p)
 			}
 			return
 		}
-		if p.pid <= 0 || p.ppid < 0 || p.pgrp < 0 || p.sid < 0 || p.rss < 0 || p.threads < 0 {
+		if p.PID <= 0 || p.PPID < 0 || p.PGRP < 0 || p.SID < 0 || p.RSS < 0 || p.Threads < 0 {
 			t.Errorf("%q reads as %+v", in, p)
 		}
 		// The name is the process's own choice: no name changes what is read of it.
 		if open, end := strings.IndexByte(string(in), '('), strings.LastIndexByte(string(in), ')'); open >= 0 && end > open {
-			other, err := parseStat([]byte(string(in[:open]) + "(x) R 1 1 1 (y)" + string(in[end+1:])))
+			other, err := kernel.ParseStat([]byte(string(in[:open]) + "(x) R 1 1 1 (y)" + string(in[end+1:])))
 			if err != nil || other != p {
 				t.Errorf("with another name %+v, %v, not %+v", other, err, p)
 			}

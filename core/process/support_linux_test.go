@@ -115,8 +115,8 @@ func opened(t testing.TB, r *Registry) *Registry {
 			t.Errorf("close: %v", err)
 		}
 		for _, p := range marked(t, r.opts.Life) {
-			t.Errorf("pid %d is left with the marker of life %s", p.pid, r.opts.Life)
-			_ = unix.Kill(p.pid, unix.SIGKILL)
+			t.Errorf("pid %d is left with the marker of life %s", p.PID, r.opts.Life)
+			_ = unix.Kill(p.PID, unix.SIGKILL)
 		}
 	})
 	return r
@@ -154,14 +154,14 @@ func levels(t *testing.T, name string, test func(*testing.T, Containment)) {
 // marked are the live processes whose environment has the marker of a life; it reads /proc by itself.
 func marked(t testing.TB, life string) []proc {
 	t.Helper()
-	procs, err := newScanner().scan()
+	procs, err := new(scanner).scan()
 	if err != nil {
 		t.Fatal(err)
 	}
 	var out []proc
 	for _, p := range procs {
-		env, err := os.ReadFile("/proc/" + strconv.Itoa(p.pid) + "/environ")
-		if err == nil && p.alive() && strings.Contains("\x00"+string(env), "\x00"+EnvLife+"="+life+"\x00") {
+		env, err := os.ReadFile("/proc/" + strconv.Itoa(p.PID) + "/environ")
+		if err == nil && p.Alive() && strings.Contains("\x00"+string(env), "\x00"+EnvLife+"="+life+"\x00") {
 			out = append(out, p)
 		}
 	}
@@ -226,7 +226,7 @@ func said(t testing.TB, p *Process, name string) ident {
 	if err != nil {
 		t.Fatalf("%s, pid %d: %v", name, pid, err)
 	}
-	return got.ident
+	return got.Ident
 }
 
 // ready waits for the line "ready" in p's output: its traps are set then.
@@ -241,15 +241,15 @@ func ready(t testing.TB, p *Process) {
 // becomes waits until p's leader runs the program called name, after its last exec.
 func becomes(t testing.TB, i ident, name string) {
 	t.Helper()
-	eventually.True(t, fmt.Sprintf("pid %d runs %s", i.pid, name), func() bool {
-		comm, err := os.ReadFile("/proc/" + strconv.Itoa(i.pid) + "/comm")
+	eventually.True(t, fmt.Sprintf("pid %d runs %s", i.PID, name), func() bool {
+		comm, err := os.ReadFile("/proc/" + strconv.Itoa(i.PID) + "/comm")
 		return err == nil && string(comm) == name+"\n"
 	})
 }
 
 func lives(i ident) bool {
-	p, err := statOf(i.pid)
-	return err == nil && p.start == i.start && p.alive()
+	p, err := statOf(i.PID)
+	return err == nil && p.Start == i.Start && p.Alive()
 }
 
 func wait(t testing.TB, p *Process) Exit {
@@ -271,7 +271,7 @@ func verified(t testing.TB, rep Report, gone ...ident) {
 	}
 	for _, i := range gone {
 		if lives(i) {
-			t.Errorf("pid %d lives on after a kill that said %q", i.pid, rep.Summary())
+			t.Errorf("pid %d lives on after a kill that said %q", i.PID, rep.Summary())
 		}
 	}
 }

@@ -16,15 +16,13 @@ const (
 
 // sweepLoop notices orphans and trees that ended, and samples CPU and memory. While nothing is tracked it sleeps.
 func (r *Registry) sweepLoop() {
-	timer := time.NewTimer(0)
-	timer.Stop()
+	var again <-chan time.Time // nil: nothing is tracked
 	for {
 		select {
-		case <-r.stopping:
-			timer.Stop()
+		case <-r.ctx.Done():
 			return
 		case <-r.nudges:
-		case <-timer.C:
+		case <-again:
 		}
 		began := time.Now()
 		r.oom.look(began)
@@ -38,19 +36,12 @@ func (r *Registry) sweepLoop() {
 		}
 		r.lookAtLimits()
 		r.endTooOld(began)
-		// A nudge during the pause waits in its channel.
-		pause := time.NewTimer(rest)
-		select {
-		case <-r.stopping:
-			pause.Stop()
-			timer.Stop()
+		if !pause(rest, r.ctx.Done()) { // a nudge meanwhile waits in its channel
 			return
-		case <-pause.C:
 		}
+		again = nil
 		if r.Count() > 0 || len(v.unattributed) > 0 {
-			timer.Reset(sweepEvery)
-		} else {
-			timer.Stop()
+			again = time.After(sweepEvery)
 		}
 	}
 }

@@ -9,12 +9,6 @@ import (
 	"gatewaytui/core/process/kernel"
 )
 
-// The origins of a tree.
-const (
-	originSpawned = ops.OriginSpawned
-	originAdopted = ops.OriginAdopted
-)
-
 // tree is a leader and everything that was seen to descend from it. It is removed once its leader was waited for and
 // nothing of it is left. Either none of our children can belong to it (Registry.childrenGone), or two later scans in a row
 // found no member and no orphan that may be one. Registry.mu guards it.
@@ -27,7 +21,6 @@ type tree struct {
 	job     job // zero: not known, because it was adopted
 	policy  Policy
 	origin  ops.Origin
-	shown   string // session, for display
 	command string // for display
 	started time.Time
 	dir     string // of its control group; empty: it has no group for itself
@@ -65,9 +58,8 @@ type ending struct {
 func (r *Registry) remove(t *tree, now time.Time) ending {
 	row := r.row(t, now)
 	delete(r.trees, t.id)
-	r.held.remove(t.session)
-	if r.byPID[t.leader.pid] == t {
-		delete(r.byPID, t.leader.pid)
+	if r.byPID[t.leader.PID] == t {
+		delete(r.byPID, t.leader.PID)
 	}
 	if t.handle != nil && t.policy != PolicyTurn {
 		if len(r.ended) >= endedKept {
@@ -98,7 +90,7 @@ func (r *Registry) finish(e ending) {
 		_ = kernel.RemoveGroup(t.dir) // Close tries again; the next start removes another life's
 	}
 	if e.how == EndedByKill {
-		r.emit(ops.EventProcessKilled, e.row, fmt.Sprintf("process tree of pid %d killed and verified", t.leader.pid))
+		r.emit(ops.EventProcessKilled, e.row, fmt.Sprintf("process tree of pid %d killed and verified", t.leader.PID))
 	}
-	r.journal.ended(r.entry(t), e.how)
+	r.journal.add(r.entry(t), e.how)
 }

@@ -35,27 +35,18 @@ func (r *Registry) Weaknesses() (all []Weakness) {
 	if !r.open {
 		return nil
 	}
-	if r.opts.Guardian && r.guard.pid == 0 && !errors.Is(r.guard.err, ErrClosing) {
-		why, late := r.guard.err, true
-		if why == nil {
-			why, late = errGuardStarts, time.Since(r.opened) > guardStartMost
-		}
-		since := r.guardless
-		if since.IsZero() {
-			since = r.opened
-		}
-		if late {
-			all = append(all, Weakness{WeakGuardian, "no guardian is running, so processes of tools would outlive a killed gateway until its next start: " + why.Error(), since})
+	add := func(code, text string, l lasting) {
+		if l.err != nil {
+			all = append(all, Weakness{code, text + ": " + l.err.Error(), l.since})
 		}
 	}
-	if r.tagless != nil {
-		all = append(all, Weakness{WeakTags, "the kernel refuses the tags that identify processes of tools, so a process that empties its environment may outlive a killed gateway: " + r.tagless.Error(), r.opened})
+	starts := errors.Is(r.unguarded.err, errGuardStarts) && time.Since(r.opened) <= guardStartMost
+	if r.opts.Guardian && !starts && !errors.Is(r.unguarded.err, ErrClosing) {
+		add(WeakGuardian, "no guardian is running, so processes of tools would outlive a killed gateway until its next start", r.unguarded)
 	}
-	if r.groupErr != nil {
-		all = append(all, Weakness{WeakGroups, "control groups stopped working, so a tool that forks fast is harder to end: " + r.groupErr.Error(), r.groupLost})
-	}
-	if r.limitErr != nil {
-		all = append(all, Weakness{WeakLimits, "the control group of a tool could not be limited, so the tool may starve the gateway and other tools: " + r.limitErr.Error(), r.limitLost})
-	}
+	add(WeakTags, "the kernel refuses the tags that identify processes of tools, so a process that empties its environment may outlive a killed gateway",
+		lasting{r.tagless, r.opened})
+	add(WeakGroups, "control groups stopped working, so a tool that forks fast is harder to end", r.ungrouped)
+	add(WeakLimits, "the control group of a tool could not be limited, so the tool may starve the gateway and other tools", r.unlimited)
 	return all
 }

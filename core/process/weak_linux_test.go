@@ -39,11 +39,11 @@ func TestHF26_RefusedTagsAndLostGroupsAreWeaknesses(t *testing.T) {
 	r.mu.Lock()
 	r.tagless = errRefused
 	r.mu.Unlock()
-	r.setGroupErr(errRefused)
+	r.noteUngrouped(errRefused)
 	if !weak(r, WeakTags) || !weak(r, WeakGroups) {
 		t.Errorf("the weaknesses are %+v", r.Weaknesses())
 	}
-	r.setGroupErr(nil)
+	r.noteUngrouped(nil)
 	if weak(r, WeakGroups) {
 		t.Error("groups that work again are a weakness")
 	}

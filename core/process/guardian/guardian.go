@@ -9,11 +9,11 @@
 //
 // What it promises:
 //
-//   - When its socket or the gateway ends without a goodbye, it kills everything that the life started. It finds these
+//   - When its socket or the gateway ends without a release, it kills everything that the life started. It finds these
 //     processes by control group, tag, marker variable, and the identities that the gateway reported, which no process
 //     can shed. It kills each process by its identity, until scans of the process table find nothing more. It never
 //     touches the gateway, a later life, another gateway's processes, or what the life has to keep (kernel.Kept).
-//   - It ends in every case without help: after a goodbye, or after the kill, which lasts at most 10 s.
+//   - It ends in every case without help: after a release, or after the kill, which lasts at most 10 s.
 //   - It has its own session and ignores TERM, INT and HUP. It holds nothing of the gateway but its end of the socket. Its
 //     working directory is /. It has no environment, and carries neither the gateway's marks nor the life's.
 package guardian
@@ -38,8 +38,8 @@ const Socket = 3
 const (
 	// Ready is sent by the guardian: it watches from now on.
 	Ready = 'r'
-	// Goodbye is sent by the gateway: nothing is left, exit.
-	Goodbye = 'b'
+	// Release is sent by the gateway: nothing is left, exit.
+	Release = 'b'
 	// Add and Drop are sent by the gateway: a process belongs to the life, or has ended.
 	Add  = 'a'
 	Drop = 'd'

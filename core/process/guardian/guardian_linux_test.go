@@ -153,7 +153,7 @@ func TestGuardian_ExitsAfterItsReleaseAndTouchesNothing(t *testing.T) {
 	if to, err := os.Readlink(fmt.Sprintf("/proc/%d/fd/4", pid)); err == nil && strings.HasPrefix(to, "pipe:") {
 		t.Errorf("it holds a descriptor of the gateway: %s", to)
 	}
-	if _, err := conn.Write([]byte{'?', Goodbye, '!'}); err != nil {
+	if _, err := conn.Write([]byte{'?', Release, '!'}); err != nil {
 		t.Fatal(err)
 	}
 	if err := over(t, ended); err != nil {

@@ -45,11 +45,11 @@ func (t *reported) has(pid int, start uint64) bool {
 	return is && s == start
 }
 
-// read reads bytes from the socket, and reports whether a goodbye was among them.
-func (t *reported) read(b []byte) (goodbye bool) {
+// read reads bytes from the socket, and reports whether a release was among them.
+func (t *reported) read(b []byte) (released bool) {
 	for _, c := range b {
 		if t.n == 0 && c != Add && c != Drop {
-			goodbye = goodbye || c == Goodbye
+			released = released || c == Release
 			continue
 		}
 		t.rest[t.n] = c
@@ -69,11 +69,11 @@ func (t *reported) read(b []byte) (goodbye bool) {
 			t.start[pid] = start
 		}
 	}
-	return goodbye
+	return released
 }
 
-// drain reads what is on the socket. It reports a goodbye, and whether one may still come.
-func (t *reported) drain() (goodbye, open bool) {
+// drain reads what is on the socket. It reports a release, and whether one may still come.
+func (t *reported) drain() (released, open bool) {
 	var b [1 << 10]byte
 	for {
 		n, err := syscall.Read(Socket, b[:])

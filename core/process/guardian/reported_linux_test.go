@@ -28,7 +28,7 @@ func TestReported_IsReadInPiecesAndBounded(t *testing.T) {
 		if !got.has(7, 1<<40) || got.has(7, 3) || got.has(1<<22, 5) || !got.has('b', 'b') || len(got.start) != 2 {
 			t.Fatalf("in pieces of %d: %v", size, got.start)
 		}
-		if !got.read([]byte{Goodbye}) {
+		if !got.read([]byte{Release}) {
 			t.Fatalf("in pieces of %d a release is not recognised", size)
 		}
 	}
@@ -43,7 +43,7 @@ func TestReported_IsReadInPiecesAndBounded(t *testing.T) {
 
 func FuzzReported(f *testing.F) {
 	f.Add(AppendIdentity(AppendIdentity(nil, Add, 7, 9), Drop, 7, 9))
-	f.Add([]byte{Add, Goodbye, Drop})
+	f.Add([]byte{Add, Release, Drop})
 	f.Fuzz(func(t *testing.T, b []byte) {
 		var whole, pieces reported
 		bye := whole.read(b)

@@ -14,8 +14,8 @@ import (
 // first, unless a child of the gateway that hangs between fork and exec holds the socket's other end.
 const lookEvery = 500
 
-// watch waits for the end of the gateway or of the socket, and reports whether a goodbye came first.
-func (c Target) watch(told *reported) (goodbye bool) {
+// watch waits for the end of the gateway or of the socket, and reports whether a release came first.
+func (c Target) watch(told *reported) (released bool) {
 	signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2)
 	kernel.CloseAbove(Socket)
 	if syscall.SetNonblock(Socket, true) != nil {
@@ -24,9 +24,9 @@ func (c Target) watch(told *reported) (goodbye bool) {
 	_, _ = syscall.Write(Socket, []byte{Ready}) // fails if the gateway has ended
 	for {
 		there := c.alive()
-		goodbye, open := told.drain()
-		if goodbye || !open || !there {
-			return goodbye
+		released, open := told.drain()
+		if released || !open || !there {
+			return released
 		}
 		_, _ = unix.Poll([]unix.PollFd{{Fd: Socket, Events: unix.POLLIN}}, lookEvery) // interrupted: looks once more
 	}

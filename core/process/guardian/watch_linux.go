@@ -10,8 +10,8 @@ import (
 // pidfdOpen is SYS_PIDFD_OPEN, the same on every architecture that Go runs on.
 const pidfdOpen = 434
 
-// watch waits for the end of the gateway or of the socket, and reports whether a goodbye came first.
-func (c Target) watch(told *reported) (goodbye bool) {
+// watch waits for the end of the gateway or of the socket, and reports whether a release came first.
+func (c Target) watch(told *reported) (released bool) {
 	dropInherited()
 	// Watch the gateway as well as the socket: a child of the gateway that hangs between fork and exec may hold the
 	// socket's other end.
@@ -25,16 +25,16 @@ func (c Target) watch(told *reported) (goodbye bool) {
 	if there := c.alive(); there {
 		_, _ = syscall.Write(Socket, []byte{Ready}) // fails if the gateway has ended meanwhile
 	} else {
-		goodbye, _ := told.drain()
-		return goodbye
+		released, _ := told.drain()
+		return released
 	}
 	kernel.DropText()
 	for {
 		fds := [2]pollFD{{fd: Socket, events: pollIn}, {fd: int32(gateway), events: pollIn}}
 		poll(fds[:], -1)
-		goodbye, open := told.drain()
-		if goodbye || !open || fds[1].revents != 0 {
-			return goodbye
+		released, open := told.drain()
+		if released || !open || fds[1].revents != 0 {
+			return released
 		}
 	}
 }

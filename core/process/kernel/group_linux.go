@@ -61,7 +61,7 @@ func Rejoin(base, controllers string) {
 // not exist is empty.
 func Populated(dir string) (bool, error) {
 	var buf [256]byte
-	b, err := readFile(dir+"/cgroup.events", buf[:])
+	b, err := ReadFile(dir+"/cgroup.events", buf[:])
 	if gone(err) {
 		return false, nil
 	}
@@ -74,7 +74,7 @@ func Members(dir string) ([]int, error) {
 	err := walk(dir, func(group string) error {
 		buf := make([]byte, 4<<10)
 		for {
-			b, err := readFile(group+"/cgroup.procs", buf)
+			b, err := ReadFile(group+"/cgroup.procs", buf)
 			if gone(err) || errors.Is(err, syscall.EOPNOTSUPP) { // a threaded group: its processes are listed above it
 				return nil
 			}

@@ -8,12 +8,17 @@ package kernel
 // EnvLife names the environment variable that marks what a life started (CONTRACT.md, 5).
 const EnvLife = "GATEWAYTUI_LIFE"
 
+// Ident names one process of this boot: a pid is reused, a pid with its start is not.
+type Ident struct {
+	PID int
+	// Start is when the process started, in clock ticks since boot; on macOS in microseconds since 1970.
+	Start uint64
+}
+
 // Stat is what the process table says of a process, in the units of /proc/PID/stat (proc_pid_stat(5)). macOS leaves Flags,
 // CPU and RSS at 0.
 type Stat struct {
-	PID int
-	// Start is when the process started, in clock ticks since boot; on macOS in microseconds since 1970.
-	Start           uint64
+	Ident
 	PPID, PGRP, SID int
 	State           byte
 	Flags           uint64
@@ -32,6 +37,9 @@ func (s Stat) Alive() bool {
 	}
 	return true
 }
+
+// Kernel reports whether it is a thread of the kernel (PF_KTHREAD of linux/sched.h).
+func (s Stat) Kernel() bool { return s.Flags&0x00200000 != 0 }
 
 // HasMarker reports whether the environment of pid, as far as it fits in buf, names life in EnvLife. The read waits for
 // the memory lock of the process.

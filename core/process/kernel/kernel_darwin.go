@@ -52,8 +52,8 @@ func StatOf(pid int, _ []byte) (Stat, error) {
 func statOf(p *unix.KinfoProc) Stat {
 	began := p.Proc.P_starttime
 	s := Stat{
-		PID: int(p.Proc.P_pid), Start: uint64(began.Sec)*1e6 + uint64(began.Usec),
-		PPID: int(p.Eproc.Ppid), PGRP: int(p.Eproc.Pgid), State: 'R', Threads: 1,
+		Ident: Ident{PID: int(p.Proc.P_pid), Start: uint64(began.Sec)*1e6 + uint64(began.Usec)},
+		PPID:  int(p.Eproc.Ppid), PGRP: int(p.Eproc.Pgid), State: 'R', Threads: 1,
 	}
 	switch p.Proc.P_stat { // sys/proc.h
 	case 4: // SSTOP

@@ -26,7 +26,7 @@ func PIDs() ([]int, error) {
 
 // StatOf reads the line of one process into buf. A kilobyte is enough.
 func StatOf(pid int, buf []byte) (Stat, error) {
-	b, err := readFile("/proc/"+strconv.Itoa(pid)+"/stat", buf)
+	b, err := ReadFile("/proc/"+strconv.Itoa(pid)+"/stat", buf)
 	if err != nil {
 		return Stat{}, err
 	}
@@ -36,13 +36,13 @@ func StatOf(pid int, buf []byte) (Stat, error) {
 // Environ is the environment of pid, as far as it fits in buf; empty if it cannot be read. The read waits for the memory
 // lock of the process.
 func Environ(pid int, buf []byte) []byte {
-	b, _ := readFile("/proc/"+strconv.Itoa(pid)+"/environ", buf)
+	b, _ := ReadFile("/proc/"+strconv.Itoa(pid)+"/environ", buf)
 	return b
 }
 
 // Arguments is Environ for the command line.
 func Arguments(pid int, buf []byte) []byte {
-	b, _ := readFile("/proc/"+strconv.Itoa(pid)+"/cmdline", buf)
+	b, _ := ReadFile("/proc/"+strconv.Itoa(pid)+"/cmdline", buf)
 	return b
 }
 
@@ -85,8 +85,8 @@ func list(path string) ([]string, error) {
 	}
 }
 
-// readFile reads as much of a file as fits in buf.
-func readFile(path string, buf []byte) ([]byte, error) {
+// ReadFile reads as much of a file as fits in buf.
+func ReadFile(path string, buf []byte) ([]byte, error) {
 	fd, err := open(path, syscall.O_RDONLY)
 	if err != nil {
 		return nil, err

@@ -99,7 +99,7 @@ func prlimit(pid, which int, set *syscall.Rlimit) (was syscall.Rlimit, err error
 
 // MarksOf reads the marks of pid with buf, for which 4 KiB are enough; zero if pid is gone.
 func MarksOf(pid int, buf []byte) Marks {
-	b, err := readFile("/proc/"+strconv.Itoa(pid)+"/limits", buf)
+	b, err := ReadFile("/proc/"+strconv.Itoa(pid)+"/limits", buf)
 	if err != nil {
 		return Marks{}
 	}

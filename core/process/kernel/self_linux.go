@@ -31,7 +31,7 @@ func CloseAbove(fd int) {
 // cache, and the rest is not resident any more. Pages that a start may have changed are not text.
 func DropText() {
 	const dontNeed = 4 // MADV_DONTNEED
-	b, err := readFile("/proc/self/maps", make([]byte, 8<<10))
+	b, err := ReadFile("/proc/self/maps", make([]byte, 8<<10))
 	if err != nil {
 		return
 	}
