@@ -203,15 +203,14 @@ func (r *Registry) rememberOutside(pid int) {
 // newestFirst sorts pids from newest to oldest. Pids are assigned in a circle; the newest is the last field of
 // /proc/loadavg (proc_loadavg(5)).
 func newestFirst(pids []int) {
-	const most = 1 << 22 // no pid is larger (proc_sys_kernel(5)); if the newest cannot be read, assume that it is this one
-	newest := most
+	newest := 1 << 22 // the largest possible (proc_sys_kernel(5)): if it cannot be read, assume that pids have not wrapped around
 	b, _ := os.ReadFile("/proc/loadavg")
 	if fields := strings.Fields(string(b)); len(fields) == 5 {
 		if n, err := strconv.Atoi(fields[4]); err == nil {
 			newest = n
 		}
 	}
-	age := func(pid int) int { return (newest - pid) & (most - 1) }
+	age := func(pid int) int { return (newest - pid) & (1<<30 - 1) } // a difference below zero is beyond every other
 	slices.SortFunc(pids, func(a, b int) int { return age(a) - age(b) })
 }
 
