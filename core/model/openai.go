@@ -76,7 +76,7 @@ func NewOpenAI(o OpenAIOptions) (Provider, error) {
 		return nil, errors.New("model.name is empty: name a model of the endpoint")
 	}
 	p := &openAI{
-		name: o.Model, at: base.String(), key: o.APIKey, keyHint: o.KeyHint, timeout: o.Timeout, log: o.Log,
+		name: o.Model, at: strings.TrimRight(base.String(), "/"), key: o.APIKey, keyHint: o.KeyHint, timeout: o.Timeout, log: o.Log,
 		http: &http.Client{
 			Transport: newTransport(cmp.Or(o.Calls, DefaultCalls)),
 			// The target would get the transcript, and on the same host the key (HF10).

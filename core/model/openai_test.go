@@ -533,6 +533,9 @@ func TestCallsOneAfterAnotherShareAConnection(t *testing.T) {
 	peers := map[string]bool{}
 	p, _ := overNetwork(t, func(w http.ResponseWriter, r *http.Request) {
 		peers[r.RemoteAddr] = true
+		if r.URL.Path != "/v1/chat/completions" {
+			t.Errorf("the call goes to %s", r.URL.Path) // the base URL of overNetwork ends with a slash
+		}
 		w.Header().Set("Content-Type", "text/event-stream")
 		for _, piece := range []string{text("ok"), stopChunk, "[DONE]"} {
 			io.WriteString(w, sse(piece))
