@@ -17,18 +17,6 @@ import (
 	"gatewaytui/core/text"
 )
 
-// Overview tells the state of the whole gateway.
-type Overview interface {
-	Status(ctx context.Context) (ops.Status, error)
-}
-
-// Commands are the chat commands (CONTRACT.md, 6). The answer of a command goes back as the reply to its message.
-type Commands struct {
-	c        *Conversations
-	overview Overview
-	all      []chatCommand
-}
-
 // chatCommand is one chat command. The parser, /help and the hint for an unknown command read the list of them.
 type chatCommand struct {
 	name, args, help string
@@ -45,66 +33,64 @@ type use struct {
 	msg session.Message
 }
 
-// NewCommands returns the chat commands of c.
-func NewCommands(c *Conversations, overview Overview) *Commands {
-	k := &Commands{c: c, overview: overview}
-	k.all = []chatCommand{
-		{name: "new", help: "end this conversation, with its agent and processes, and start a fresh one", run: k.reset},
-		{name: "reset", help: "the same as /new", run: k.reset},
-		{name: "stop", help: "interrupt the running turn", run: k.stop},
-		{name: "status", help: "what this session and the gateway are doing", run: k.status},
-		{name: "background", args: "TEXT", help: "work on TEXT in the background and reply when done", work: true, run: k.background},
-		{name: "queue", args: "TEXT", help: "let TEXT wait behind the running turn; without TEXT: show what waits", run: k.queue},
-		{name: "sessions", help: "this chat's earlier conversations", run: k.sessions},
-		{name: "resume", args: "[ID]", help: "continue an earlier conversation of this chat, or a suspended one", run: k.resume},
-		{name: "help", help: "this list", run: k.help},
+// chatCommands are the chat commands (CONTRACT.md, 6). The answer of a command goes back as the reply to its message.
+func (c *Conversations) chatCommands() []chatCommand {
+	return []chatCommand{
+		{name: "new", help: "end this conversation, with its agent and processes, and start a fresh one", run: c.reset},
+		{name: "reset", help: "the same as /new", run: c.reset},
+		{name: "stop", help: "interrupt the running turn", run: c.stop},
+		{name: "status", help: "what this session and the gateway are doing", run: c.status},
+		{name: "background", args: "TEXT", help: "work on TEXT in the background and reply when done", work: true, run: c.background},
+		{name: "queue", args: "TEXT", help: "let TEXT wait behind the running turn; without TEXT: show what waits", run: c.queue},
+		{name: "sessions", help: "this chat's earlier conversations", run: c.sessions},
+		{name: "resume", args: "[ID]", help: "continue an earlier conversation of this chat, or a suspended one", run: c.resume},
+		{name: "help", help: "this list", run: c.help},
 	}
-	return k
 }
 
 // IsWork reports whether the command of this name starts a turn.
-func (k *Commands) IsWork(name string) bool {
-	return slices.ContainsFunc(k.all, func(c chatCommand) bool { return c.name == name && c.work })
+func (c *Conversations) IsWork(name string) bool {
+	return slices.ContainsFunc(c.commands, func(cmd chatCommand) bool { return cmd.name == name && cmd.work })
 }
 
-// Run runs a chat command on a task, so that a platform never waits for one.
-func (k *Commands) Run(ctx context.Context, name, arg, key string, m session.Message) {
+// RunCommand runs a chat command on a task, so that a platform never waits for one.
+func (c *Conversations) RunCommand(ctx context.Context, name, arg, key string, m session.Message) {
 	run := func(ctx context.Context) {
-		text, err := k.answer(ctx, name, use{key: key, arg: arg, msg: m})
+		text, err := c.answer(ctx, name, use{key: key, arg: arg, msg: m})
 		if !errors.Is(err, errAnsweredElsewhere) {
 			m.Deliver(text, userError(err))
 		}
 	}
-	if !k.c.o.Tasks.Start(ctx, "command /"+name, key, run) {
+	if !c.o.Tasks.Start(ctx, "command /"+name, key, run) {
 		m.Deliver("", userError(session.ErrStopping))
 	}
 }
 
-func (k *Commands) answer(ctx context.Context, name string, u use) (string, error) {
-	for _, cmd := range k.all {
+func (c *Conversations) answer(ctx context.Context, name string, u use) (string, error) {
+	for _, cmd := range c.commands {
 		if cmd.name != name {
 			continue
 		}
 		if cmd.work {
-			if err := k.c.o.Gate.Admit(); err != nil {
+			if err := c.o.Gate.Admit(); err != nil {
 				return "", err
 			}
 		}
 		return cmd.run(ctx, u)
 	}
-	return fmt.Sprintf("There is no command /%s. %s/help lists them all.", term.Clean(name, 40), k.nearest(name)), nil
+	return fmt.Sprintf("There is no command /%s. %s/help lists them all.", term.Clean(name, 40), c.nearest(name)), nil
 }
 
 // nearest offers the command that shares the longest beginning with name, if any does.
-func (k *Commands) nearest(name string) string {
+func (c *Conversations) nearest(name string) string {
 	best, at := "", 1
-	for _, c := range k.all {
+	for _, cmd := range c.commands {
 		n := 0
-		for n < len(name) && n < len(c.name) && name[n] == c.name[n] {
+		for n < len(name) && n < len(cmd.name) && name[n] == cmd.name[n] {
 			n++
 		}
 		if n > at {
-			best, at = c.name, n
+			best, at = cmd.name, n
 		}
 	}
 	if best == "" {
@@ -113,17 +99,17 @@ func (k *Commands) nearest(name string) string {
 	return "Did you mean /" + best + "? "
 }
 
-func (k *Commands) help(context.Context, use) (string, error) {
+func (c *Conversations) help(context.Context, use) (string, error) {
 	var b strings.Builder
 	b.WriteString("Anything that does not begin with a slash goes to the agent. The commands:\n")
-	for _, c := range k.all {
-		fmt.Fprintf(&b, "%s: %s\n", strings.TrimSpace("/"+c.name+" "+c.args), c.help)
+	for _, cmd := range c.commands {
+		fmt.Fprintf(&b, "%s: %s\n", strings.TrimSpace("/"+cmd.name+" "+cmd.args), cmd.help)
 	}
 	return strings.TrimSuffix(b.String(), "\n"), nil
 }
 
-func (k *Commands) reset(ctx context.Context, u use) (string, error) {
-	done, err := k.c.End(ctx, u.key, Reset("reset by its user"), Keep)
+func (c *Conversations) reset(ctx context.Context, u use) (string, error) {
+	done, err := c.End(ctx, u.key, Reset("reset by its user"), Keep)
 	if ops.HasCode(err, ops.CodeNotFound) {
 		return "This conversation is already fresh.", nil
 	}
@@ -136,10 +122,10 @@ func (k *Commands) reset(ctx context.Context, u use) (string, error) {
 	return "Fresh conversation. " + strings.ToUpper(done[:1]) + done[1:], nil
 }
 
-func (k *Commands) stop(ctx context.Context, u use) (string, error) {
-	done, err := k.c.Interrupt(ctx, u.key, "", session.ErrInterrupted)
+func (c *Conversations) stop(ctx context.Context, u use) (string, error) {
+	done, err := c.Interrupt(ctx, u.key, "", session.ErrInterrupted)
 	if ops.HasCode(err, ops.CodeNotFound) {
-		return strings.TrimSpace("Nothing is running here. " + k.leftRunning(u.key)), nil
+		return strings.TrimSpace("Nothing is running here. " + c.leftRunning(u.key)), nil
 	}
 	if err != nil {
 		return "", err
@@ -147,7 +133,7 @@ func (k *Commands) stop(ctx context.Context, u use) (string, error) {
 	if done == turnInterrupted {
 		done = "Stopped."
 	}
-	left := k.leftRunning(u.key)
+	left := c.leftRunning(u.key)
 	if left == "" {
 		left = "Nothing else is running here."
 	}
@@ -155,12 +141,12 @@ func (k *Commands) stop(ctx context.Context, u use) (string, error) {
 }
 
 // leftRunning says what an interrupt does not end (J9); empty for nothing.
-func (k *Commands) leftRunning(key string) string {
+func (c *Conversations) leftRunning(key string) string {
 	var left []string
-	if n := k.c.o.Processes.CountSession(key); n > 0 {
+	if n := c.o.Processes.CountSession(key); n > 0 {
 		left = append(left, fmt.Sprintf("%d background %s", n, text.Plural(n, "process", "processes")))
 	}
-	if n := k.c.o.Tasks.Count(key, BackgroundTask); n > 0 {
+	if n := c.o.Tasks.Count(key, BackgroundTask); n > 0 {
 		left = append(left, fmt.Sprintf("%d /background %s", n, text.Plural(n, "task", "tasks")))
 	}
 	if len(left) == 0 {
@@ -169,13 +155,13 @@ func (k *Commands) leftRunning(key string) string {
 	return "Still running: " + strings.Join(left, " and ") + "; /new ends the processes."
 }
 
-func (k *Commands) status(ctx context.Context, u use) (string, error) {
+func (c *Conversations) status(ctx context.Context, u use) (string, error) {
 	var b strings.Builder
-	st, err := k.overview.Status(ctx)
+	st, err := c.o.Status(ctx)
 	if err != nil {
 		return "", err
 	}
-	table, processes := k.c.o.Table, k.c.o.Processes
+	table, processes := c.o.Table, c.o.Processes
 	s, known := table.Get(u.key)
 	v, running := table.Running(u.key)
 	switch {
@@ -206,8 +192,8 @@ func waitingWords(row ops.Session) string {
 }
 
 // queue is /queue without a text. With a text it is that message: see delivery.
-func (k *Commands) queue(_ context.Context, u use) (string, error) {
-	if row, found := k.c.o.Table.Row(u.key); found && row.Queued > 0 {
+func (c *Conversations) queue(_ context.Context, u use) (string, error) {
+	if row, found := c.o.Table.Row(u.key); found && row.Queued > 0 {
 		if row.Turn == "" {
 			return fmt.Sprintf("%s; %d in the queue.", waitingWords(row), row.Queued), nil
 		}
@@ -216,8 +202,8 @@ func (k *Commands) queue(_ context.Context, u use) (string, error) {
 	return "Nothing is waiting.", nil
 }
 
-func (k *Commands) sessions(ctx context.Context, u use) (string, error) {
-	ended, err := k.c.store.EndedSessions(ctx, u.key, 10)
+func (c *Conversations) sessions(ctx context.Context, u use) (string, error) {
+	ended, err := c.store.EndedSessions(ctx, u.key, 10)
 	if err != nil {
 		return "", fmt.Errorf("list the earlier conversations: %w", err)
 	}
@@ -233,12 +219,12 @@ func (k *Commands) sessions(ctx context.Context, u use) (string, error) {
 	return b.String(), nil
 }
 
-func (k *Commands) resume(ctx context.Context, u use) (string, error) {
-	if s, ok := k.c.o.Table.Get(u.key); ok && s.State == ops.SessionSuspended && u.arg == "" {
-		k.c.o.Table.SetState(u.key, ops.SessionIdle)
+func (c *Conversations) resume(ctx context.Context, u use) (string, error) {
+	if s, ok := c.o.Table.Get(u.key); ok && s.State == ops.SessionSuspended && u.arg == "" {
+		c.o.Table.SetState(u.key, ops.SessionIdle)
 		return "The conversation continues.", nil
 	}
-	return k.c.reopen(ctx, u.key, u.arg)
+	return c.reopen(ctx, u.key, u.arg)
 }
 
 // BackgroundTask is the name under which /background is tracked.
@@ -251,8 +237,7 @@ const limitRetry = 5 * time.Second
 var errAnsweredElsewhere = errors.New("answered elsewhere")
 
 // background works on a text in a new session, which ends with its answer. That answer is the answer to the command.
-func (k *Commands) background(ctx context.Context, u use) (string, error) {
-	c := k.c
+func (c *Conversations) background(ctx context.Context, u use) (string, error) {
 	if u.arg == "" {
 		return "", &ops.Error{Code: ops.CodeInvalid, Message: "tell me what to do, for example: /background summarise the log"}
 	}
@@ -266,7 +251,7 @@ func (k *Commands) background(ctx context.Context, u use) (string, error) {
 		if !u.msg.Instant { // before the answer, which comes after it in the chat's outbox
 			c.o.Outbox.Post(u.key, u.msg.Target, "Working on it in the background; I will reply here when it is done.")
 		}
-		text, err := k.relay(ctx, key, m)
+		text, err := c.relay(ctx, key, m)
 		u.msg.Deliver(text, userError(err))
 		c.endOver(context.WithoutCancel(ctx), key, "its task ended")
 	}
@@ -284,20 +269,20 @@ func (k *Commands) background(ctx context.Context, u use) (string, error) {
 }
 
 // relay gives m to the session of key as a new message and returns its answer, when the turn has ended.
-func (k *Commands) relay(ctx context.Context, key string, m session.Message) (string, error) {
+func (c *Conversations) relay(ctx context.Context, key string, m session.Message) (string, error) {
 	type result struct {
 		text string
 		err  error
 	}
 	answered := make(chan result, 1)
-	m.ID, m.Instant = k.c.o.NewID(), true
+	m.ID, m.Instant = c.o.NewID(), true
 	m.Deliver = func(text string, err error) {
 		select {
 		case answered <- result{text, err}:
 		default: // it was answered already
 		}
 	}
-	if err := k.c.intake.Submit(ctx, key, m); err != nil {
+	if err := c.intake.Submit(ctx, key, m); err != nil {
 		return "", err
 	}
 	select { // no deadline: a turn's stall limits end it

@@ -40,11 +40,6 @@ type Store interface {
 	Patience(ctx context.Context, bound time.Duration) (context.Context, context.CancelFunc)
 }
 
-// Submitter gives a message to its session. *delivery.Intake is one.
-type Submitter interface {
-	Submit(ctx context.Context, key string, m session.Message) error
-}
-
 // Processes are the processes that the tools of sessions started. *process.Registry is one.
 type Processes interface {
 	CountSession(key string) int
@@ -64,19 +59,13 @@ type Gate interface {
 
 // Tasks runs tracked background work, whose owner waits for it. *background.Group is one.
 type Tasks interface {
-	// Start reports false, and runs nothing, once the gateway stops.
-	Start(ctx context.Context, name, session string, run func(context.Context)) (started bool)
+	delivery.Tasks
 	// StartUpTo is Start, unless most tasks with this name run in the session already; running is how many.
 	StartUpTo(ctx context.Context, most int, name, session string, run func(context.Context)) (started bool, running int)
 	// Count is how many tasks with this name run in the session.
 	Count(session, name string) int
 	// Progress shows how far the task of ctx is.
 	Progress(ctx context.Context, text string)
-}
-
-// Emitter takes events. It never blocks. *events.Hub is one.
-type Emitter interface {
-	Emit(t ops.EventType, subject, text string, data ops.Payload)
 }
 
 // Meter counts turns. It never waits. *metrics.Metrics is one.
@@ -108,7 +97,7 @@ type Options struct {
 	Outbox    *delivery.Outbox
 	Gate      Gate
 	Tasks     Tasks
-	Events    Emitter
+	Events    delivery.Emitter
 	Meter     Meter
 	Log       *slog.Logger
 	// Life is the id of this run of the gateway.
@@ -119,6 +108,8 @@ type Options struct {
 	Reached func(bound string)
 	// Stopping is closed when the gateway begins to stop.
 	Stopping <-chan struct{}
+	// Status is the state of the whole gateway.
+	Status func(ctx context.Context) (ops.Status, error)
 }
 
 // Conversations works on the messages of the sessions in a Table. Its methods may be called from any goroutine.
@@ -126,10 +117,11 @@ type Conversations struct {
 	o Options
 	// store and intake are set by Open, before the first turn.
 	store  Store
-	intake Submitter
+	intake *delivery.Intake
 	// turns is the context that the contexts of turns hang on, cancel ends it.
-	turns  context.Context
-	cancel context.CancelFunc
+	turns    context.Context
+	cancel   context.CancelFunc
+	commands []chatCommand
 	// workers are the goroutines of turns, which Wait waits for.
 	workers sync.WaitGroup
 }
@@ -138,11 +130,12 @@ type Conversations struct {
 func New(o Options) *Conversations {
 	c := &Conversations{o: o}
 	c.turns, c.cancel = context.WithCancel(context.Background())
+	c.commands = c.chatCommands()
 	return c
 }
 
 // Open gives the conversations their store and the way by which messages come. It is called once, before any message.
-func (c *Conversations) Open(s Store, intake Submitter) { c.store, c.intake = s, intake }
+func (c *Conversations) Open(s Store, intake *delivery.Intake) { c.store, c.intake = s, intake }
 
 // Context is the context that the contexts of turns hang on.
 func (c *Conversations) Context() context.Context { return c.turns }

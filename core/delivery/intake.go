@@ -17,21 +17,18 @@ import (
 	"gatewaytui/core/term"
 )
 
-// Gate is the state of the gateway, as far as messages depend on it.
-type Gate interface {
+// Gateway is the gateway, as far as messages depend on it.
+type Gateway interface {
 	// Admit is why no turn may begin now, in the words for the sender of a message; nil: turns may begin.
 	Admit() error
 	// Damaged reports whether the database takes no writes for the rest of this life.
 	Damaged() bool
-}
-
-// Loader brings the session of key into the table if only the store has it yet.
-type Loader interface {
+	// Load brings the session of key into the table if only the store has it yet.
 	Load(ctx context.Context, key string) error
 }
 
-// Sessions is what the intake needs of the conversations behind it.
-type Sessions interface {
+// Conversations is what the intake needs of the conversations behind it.
+type Conversations interface {
 	// Context is the context that the contexts of turns hang on.
 	Context() context.Context
 	// ExpireFirst ends the conversation of key if its time is over. It does not wait for that end.
@@ -40,29 +37,23 @@ type Sessions interface {
 	Begin(t *session.Turn)
 	// Interrupt ends a running turn with cause. It returns when the turn has ended or was released.
 	Interrupt(ctx context.Context, key, turn string, cause error) (string, error)
-}
-
-// Commands are the chat commands.
-type Commands interface {
-	// IsWork reports whether the command of this name starts a turn.
+	// IsWork reports whether the chat command of this name starts a turn.
 	IsWork(name string) bool
-	// Run begins the command, which answers m. It does not wait for it.
-	Run(ctx context.Context, name, arg, key string, m session.Message)
+	// RunCommand begins a chat command, which answers m. It does not wait for it.
+	RunCommand(ctx context.Context, name, arg, key string, m session.Message)
 }
 
 // IntakeOptions are what an Intake needs. Every field is required.
 type IntakeOptions struct {
-	Table    *session.Table
-	Gate     Gate
-	Loader   Loader
-	Sessions Sessions
-	Commands Commands
-	Outbox   *Outbox
-	Events   Emitter
-	Tasks    Tasks
-	Meter    Meter
-	Log      *slog.Logger
-	NewID    func() string
+	Table         *session.Table
+	Gateway       Gateway
+	Conversations Conversations
+	Outbox        *Outbox
+	Events        Emitter
+	Tasks         Tasks
+	Meter         Meter
+	Log           *slog.Logger
+	NewID         func() string
 }
 
 // Intake takes every message: of chats, of the API, of operators and of /background (J11). A message is read and checked,
@@ -128,12 +119,12 @@ func (i *Intake) ingest(ctx context.Context, in adapter.Inbound) (string, error)
 		At: time.Now(), State: store.InboxWaiting,
 	}
 	switch {
-	case r.isCommand && i.o.Commands.IsWork(r.command): // its task answers it, or the next life says that it was cut off
+	case r.isCommand && i.o.Conversations.IsWork(r.command): // its task answers it, or the next life says that it was cut off
 		row.State = store.InboxRunning
 	case r.isCommand: // it is done once or not at all: the next life does not repeat a /new
 		row.State = store.InboxAnswered
 	}
-	if r.isCommand && i.o.Gate.Damaged() { // it is answered, and cannot be written
+	if r.isCommand && i.o.Gateway.Damaged() { // it is answered, and cannot be written
 		return row.ID, i.dispatch(ctx, in.Session, r, i.o.Outbox.message(row))
 	}
 	// The caller's end must not leave it unknown whether the message was taken.
@@ -176,7 +167,7 @@ func (i *Intake) checkIntake(key string, r request) error {
 	if r.isCommand && i.journal != nil {
 		return nil
 	}
-	err := i.o.Gate.Admit()
+	err := i.o.Gateway.Admit()
 	if err != nil {
 		i.o.Events.Emit(ops.EventMessageRefused, key, ops.AsError(err).Message, nil)
 	}
@@ -184,7 +175,7 @@ func (i *Intake) checkIntake(key string, r request) error {
 }
 
 func (i *Intake) dispatch(ctx context.Context, key string, r request, m session.Message) error {
-	if err := i.o.Loader.Load(ctx, key); err != nil {
+	if err := i.o.Gateway.Load(ctx, key); err != nil {
 		return err
 	}
 	m.Text = r.text
@@ -192,20 +183,20 @@ func (i *Intake) dispatch(ctx context.Context, key string, r request, m session.
 		return &ops.Error{Code: ops.CodeInvalid, Message: "the message is empty", Hint: "say something, or /help"}
 	}
 	if r.isCommand {
-		i.o.Commands.Run(ctx, r.command, r.arg, key, m)
+		i.o.Conversations.RunCommand(ctx, r.command, r.arg, key, m)
 		return nil
 	}
 	// The write of a chat's message may have taken seconds: a stop or a drain that began meanwhile holds for it too.
 	if err := i.checkIntake(key, r); err != nil {
 		return err
 	}
-	if err := i.o.Sessions.ExpireFirst(ctx, key); err != nil {
+	if err := i.o.Conversations.ExpireFirst(ctx, key); err != nil {
 		return err
 	}
 	if s, ok := i.o.Table.Get(key); ok && s.State == ops.SessionSuspended {
 		return &ops.Error{Code: ops.CodeConflict, Message: "this session is suspended", Hint: "send /resume to take it up again, or /new for a fresh one"}
 	}
-	turn, position, notice, err := i.o.Table.Enqueue(i.o.Sessions.Context(), key, m)
+	turn, position, notice, err := i.o.Table.Enqueue(i.o.Conversations.Context(), key, m)
 	if err != nil {
 		why := "queue full"
 		if ops.HasCode(err, ops.CodeLimit) {
@@ -217,7 +208,7 @@ func (i *Intake) dispatch(ctx context.Context, key string, r request, m session.
 	}
 	i.o.Events.Emit(ops.EventMessageAccepted, key, "message accepted", ops.MessageAccepted{Message: m.ID, Position: position})
 	if turn != nil {
-		i.o.Sessions.Begin(turn)
+		i.o.Conversations.Begin(turn)
 		return nil
 	}
 	i.waits(key, m, position, notice)
@@ -249,14 +240,14 @@ func (i *Intake) waits(key string, m session.Message, position int, notice bool)
 // Withdraw implements adapter.Withdrawer, on a tracked task: an interrupt may take a moment. A command and what it started
 // go on.
 func (i *Intake) Withdraw(key, id string) {
-	i.o.Tasks.Start(i.o.Sessions.Context(), "client left", key, func(ctx context.Context) {
+	i.o.Tasks.Start(i.o.Conversations.Context(), "client left", key, func(ctx context.Context) {
 		waiting, turn, found := i.o.Table.Withdraw(key, id)
 		switch {
 		case !found:
 		case turn == "":
 			i.o.Outbox.Withdrawn(key, waiting, session.ErrLeft)
 		default:
-			if _, err := i.o.Sessions.Interrupt(ctx, key, turn, session.ErrLeft); err != nil && !ops.HasCode(err, ops.CodeConflict) {
+			if _, err := i.o.Conversations.Interrupt(ctx, key, turn, session.ErrLeft); err != nil && !ops.HasCode(err, ops.CodeConflict) {
 				i.o.Log.Warn("turn not interrupted though its client has left", "session", key, "turn", turn, "error", term.Clean(err.Error(), 300))
 			}
 		}

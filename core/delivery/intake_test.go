@@ -61,7 +61,7 @@ func (h *house) IsWork(name string) bool                   { return name == "bac
 
 func (h *house) Interrupt(context.Context, string, string, error) (string, error) { return "", nil }
 
-func (h *house) Run(_ context.Context, name, arg, _ string, _ session.Message) {
+func (h *house) RunCommand(_ context.Context, name, arg, _ string, _ session.Message) {
 	h.commands = append(h.commands, strings.TrimSpace(name+" "+arg))
 }
 
@@ -104,7 +104,7 @@ func TestAMessageOfAChatIsInTheInboxBeforeAnythingIsDoneForIt(t *testing.T) {
 			w, h := newWorld(), &house{known: map[string]string{}}
 			log := slog.New(slog.DiscardHandler)
 			i := NewIntake(IntakeOptions{
-				Table: session.NewTable(session.Options{QueueLimit: 3, NewID: w.newID}), Gate: h, Loader: h, Sessions: h, Commands: h,
+				Table: session.NewTable(session.Options{QueueLimit: 3, NewID: w.newID}), Gateway: h, Conversations: h,
 				Outbox: w.outbox(t), Events: h, Tasks: w, Meter: w, Log: log, NewID: w.newID,
 			})
 			i.Open(h)

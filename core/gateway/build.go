@@ -71,10 +71,10 @@ func (g *Gateway) buildLeaves(slots *model.Slots, reached bounds) {
 	g.outbox = delivery.NewOutbox(delivery.OutboxOptions{Tasks: g.background, Meter: g.metrics, Log: o.Log, NewID: newID})
 	g.recovery = recovery.New(recovery.Options{
 		Identity: o.Identity, Start: o.Start, Log: o.Log, Database: o.Home.Database, Health: g.health, Background: g.background, Outbox: g.outbox,
-		Conversations: parts{g}, Intake: parts{g}, Lives: o.Home.Lives, Reports: o.Host, OnTransaction: g.metrics.Transaction,
+		Gateway: parts{g}, Lives: o.Home.Lives, Reports: o.Host, OnTransaction: g.metrics.Transaction,
 	})
 	g.procs = process.New(process.Options{
-		Life: o.Life, HomeID: o.Home.ID, Journal: g.recovery.Journal(), KillGrace: cfg.Process.KillGrace.Duration,
+		Life: o.Life, HomeID: o.Home.ID, Journal: g.recovery, KillGrace: cfg.Process.KillGrace.Duration,
 		Pass: cfg.Tools.Passes, Secrets: cfg.SecretVariables(), Redactor: o.Redactor, Log: o.Log, Guardian: cfg.Process.Guardian,
 		MaxAge: cfg.Process.MaxAge.Duration, PerSession: cfg.Limits.Processes, Total: cfg.Limits.ProcessesTotal, OnLimit: reached.reached,
 		Bounds: &process.Bounds{
@@ -105,10 +105,10 @@ func (g *Gateway) buildConversations(slots *model.Slots, reached bounds, policy 
 		},
 		Processes: g.procs, Outbox: g.outbox, Gate: parts{g}, Tasks: g.background, Events: g.events, Meter: g.metrics, Log: o.Log,
 		Life: o.Life, NewID: newID, Reached: reached.reached, Stopping: g.lifecycle.stopping,
+		Status: func(ctx context.Context) (ops.Status, error) { return g.Status(ctx) },
 	})
-	g.commands = conversation.NewCommands(g.conversations, g)
 	g.intake = delivery.NewIntake(delivery.IntakeOptions{
-		Table: g.table, Gate: parts{g}, Loader: parts{g}, Sessions: g.conversations, Commands: g.commands, Outbox: g.outbox,
+		Table: g.table, Gateway: parts{g}, Conversations: g.conversations, Outbox: g.outbox,
 		Events: g.events, Tasks: g.background, Meter: g.metrics, Log: o.Log, NewID: newID,
 	})
 }

@@ -63,7 +63,6 @@ type Gateway struct {
 	health        *health.Health
 	recovery      *recovery.Recovery
 	conversations *conversation.Conversations
-	commands      *conversation.Commands
 	intake        *delivery.Intake
 	outbox        *delivery.Outbox
 }

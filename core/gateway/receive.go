@@ -34,11 +34,10 @@ func (r receiver) ToolRefused(by ops.Actor, call string) { r.g.ToolRefused(by, c
 type parts struct{ g *Gateway }
 
 var (
-	_ health.Gateway         = parts{}
-	_ recovery.Conversations = parts{}
-	_ recovery.Intake        = parts{}
-	_ conversation.Gate      = parts{}
-	_ delivery.Gate          = parts{}
+	_ health.Gateway    = parts{}
+	_ recovery.Gateway  = parts{}
+	_ conversation.Gate = parts{}
+	_ delivery.Gateway  = parts{}
 )
 
 // Admit is why no turn may begin now, in the words for the sender of a message; nil: turns may begin.
@@ -75,7 +74,7 @@ func (p parts) RefuseWaiting(why error) { p.g.conversations.RefuseWaiting(why) }
 
 func (p parts) Restore(ctx context.Context, in store.Inbox) { p.g.intake.Restore(ctx, in) }
 
-func (p parts) IsWork(command string) bool { return p.g.commands.IsWork(command) }
+func (p parts) IsWork(command string) bool { return p.g.conversations.IsWork(command) }
 
 func (p parts) Load(ctx context.Context, key string) error {
 	return p.g.recovery.EnsureLoaded(ctx, key)

@@ -87,8 +87,8 @@ type Health struct {
 	configError   string
 	// lowResources is what the last check found the process to be short of.
 	lowResources []ops.Warning
-	// limitsWarned are the bounds that were warnings at the last check.
-	limitsWarned map[string]bool
+	// limitsReached are the bounds that were warnings at the last check.
+	limitsReached []ops.Warning
 }
 
 // New returns the health of a gateway that starts now. It does no I/O.
@@ -150,17 +150,18 @@ func (h *Health) Check(ctx context.Context, now time.Time) {
 
 // checkLimits logs each bound that has become a warning since the last check.
 func (h *Health) checkLimits(now time.Time) {
-	warned := map[string]bool{}
 	warnings := h.o.Limits.Warnings(now)
-	for _, w := range warnings {
-		warned[w.Code] = true
-	}
 	h.mu.Lock()
-	before := h.limitsWarned
-	h.limitsWarned = warned
+	before := h.limitsReached
+	h.limitsReached = warnings
 	h.mu.Unlock()
+	h.logNew(warnings, before)
+}
+
+// logNew logs the warnings whose code none of those before has.
+func (h *Health) logNew(warnings, before []ops.Warning) {
 	for _, w := range warnings {
-		if !before[w.Code] {
+		if !slices.ContainsFunc(before, func(b ops.Warning) bool { return b.Code == w.Code }) {
 			h.log.Warn("warning", "code", w.Code, "text", w.Message)
 		}
 	}

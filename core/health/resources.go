@@ -29,19 +29,13 @@ func (h *Health) checkResources(now time.Time) {
 	h.mu.Lock()
 	before := h.lowResources
 	for i := range found {
-		for _, w := range before {
-			if w.Code == found[i].Code {
-				found[i].Since = w.Since
-			}
+		if len(before) > 0 { // it was low already
+			found[i].Since = before[0].Since
 		}
 	}
 	h.lowResources = found
 	h.mu.Unlock()
-	for _, w := range found {
-		if len(before) == 0 {
-			h.log.Warn("warning", "code", w.Code, "text", w.Message)
-		}
-	}
+	h.logNew(found, before)
 }
 
 // lowDescriptors says that most file descriptors are in use; it is empty if they are not.

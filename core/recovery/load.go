@@ -122,7 +122,7 @@ func (r *Recovery) load(s store.Session) {
 	if !r.resumes && s.State == ops.SessionInterrupted {
 		s.State = ops.SessionIdle
 	}
-	r.o.Conversations.Add(s)
+	r.o.Gateway.Add(s)
 }
 
 // EnsureLoaded loads the session of key if the store has one that is not loaded yet: a message to it must continue its
@@ -133,7 +133,7 @@ func (r *Recovery) EnsureLoaded(ctx context.Context, key string) error {
 		return nil
 	default:
 	}
-	if r.o.Conversations.Known(key) || r.Store() == nil {
+	if r.o.Gateway.Known(key) || r.Store() == nil {
 		return nil
 	}
 	s, found, err := r.Store().CurrentSession(ctx, key)
@@ -163,7 +163,7 @@ func (r *Recovery) readUnfinished(ctx context.Context) error {
 		text := "The gateway ended while it worked on this message. What was done so far is kept and nothing is repeated. Tell me how to continue."
 		command, _, _ := delivery.ParseCommand(in.Text)
 		switch {
-		case in.State == store.InboxRunning && r.o.Conversations.IsWork(command):
+		case in.State == store.InboxRunning && r.o.Gateway.IsWork(command):
 			text = "The gateway ended while it worked on your /" + command + " task. Nothing is done again by itself: send it again if you still want it."
 		case in.State == store.InboxRunning:
 		case r.resumes:
@@ -194,7 +194,7 @@ func (r *Recovery) readUnfinished(ctx context.Context) error {
 // TakeUp gives the messages that waited to their sessions, before any new one can come. It is called once.
 func (r *Recovery) TakeUp(ctx context.Context) {
 	for _, in := range r.backlog {
-		r.o.Intake.Restore(ctx, in)
+		r.o.Gateway.Restore(ctx, in)
 	}
 	r.backlog = nil
 }

@@ -44,6 +44,8 @@ func (c *conversations) count() int {
 
 func (c *conversations) IsWork(string) bool { return false }
 
+func (c *conversations) Restore(context.Context, store.Inbox) {}
+
 // host knows nothing of its machine.
 type host struct{}
 
@@ -59,7 +61,7 @@ func made(t *testing.T) (*Recovery, *conversations) {
 	c := &conversations{loaded: map[string]store.Session{}}
 	h := health.New(health.Options{Log: log, Host: host{}, Life: "this", Limits: &limit.Set{}, Background: tasks})
 	return New(Options{
-		Identity: Identity{Life: "this"}, Log: log, Database: filepath.Join(t.TempDir(), "gateway.db"), Health: h, Background: tasks, Conversations: c,
+		Identity: Identity{Life: "this"}, Log: log, Database: filepath.Join(t.TempDir(), "gateway.db"), Health: h, Background: tasks, Gateway: c,
 	}), c
 }
 

@@ -19,10 +19,10 @@ import (
 
 	"gatewaytui/core/background"
 	"gatewaytui/core/config"
+	"gatewaytui/core/delivery"
 	"gatewaytui/core/health"
 	"gatewaytui/core/lives"
 	"gatewaytui/core/ops"
-	"gatewaytui/core/process"
 	"gatewaytui/core/store"
 )
 
@@ -55,28 +55,13 @@ type Start struct {
 	Changes []config.Change
 }
 
-// Outbox sends what earlier lives did not. *delivery.Outbox is one.
-type Outbox interface {
-	Restore(row store.Outbox)
-}
-
-// Processes are the process trees of earlier lives. *process.Registry is one.
-type Processes interface {
-	AdoptEarlier(ctx context.Context, entries []process.Entry) (adopted []process.Entry)
-	SweepEarlier(ctx context.Context, entries []process.Entry) (ended, spared []process.Entry, err error)
-}
-
-// Conversations are what sessions of the store become. No lock of this package is held over their methods.
-type Conversations interface {
+// Gateway is the gateway that takes up what earlier lives left. No lock of this package is held over its methods.
+type Gateway interface {
 	// Add adds a session of the store, unless there is one with its key. Known reports whether there is one.
 	Add(s store.Session)
 	Known(key string) bool
 	// IsWork reports whether the chat command of this name starts a turn.
 	IsWork(command string) bool
-}
-
-// Intake takes the messages that waited when an earlier life ended. *delivery.Intake is one.
-type Intake interface {
 	// Restore gives a message of the inbox to its session, or tells its sender why not. It does not wait for the turn.
 	Restore(ctx context.Context, in store.Inbox)
 }
@@ -93,12 +78,12 @@ type Options struct {
 	Start
 	Log *slog.Logger
 	// Database is the path of the SQLite file.
-	Database      string
-	Health        *health.Health
-	Background    *background.Group
-	Conversations Conversations
-	Intake        Intake
-	Outbox        Outbox
+	Database   string
+	Health     *health.Health
+	Background *background.Group
+	Gateway    Gateway
+	// Outbox sends what earlier lives did not.
+	Outbox *delivery.Outbox
 	// Lives is the list of past lives next to the database; nil keeps none.
 	Lives   *lives.List
 	Reports Reports

@@ -34,7 +34,7 @@ func (r *Recovery) earlierEntries(ctx context.Context) ([]process.Entry, error) 
 
 // Adopt takes over the background commands that the life before was to keep, if it was killed and their sessions go on
 // (C10). Sweep ends the rest.
-func (r *Recovery) Adopt(ctx context.Context, procs Processes) {
+func (r *Recovery) Adopt(ctx context.Context, procs *process.Registry) {
 	entries, err := r.earlierEntries(ctx)
 	if err != nil {
 		return
@@ -66,7 +66,7 @@ func (r *Recovery) recordEnds(ctx context.Context, entries []process.Entry, how 
 }
 
 // Sweep ends what earlier lives left running, where no guardian did or the guardian died too (C2).
-func (r *Recovery) Sweep(ctx context.Context, procs Processes) {
+func (r *Recovery) Sweep(ctx context.Context, procs *process.Registry) {
 	entries, err := r.earlierEntries(ctx)
 	if err != nil {
 		return
@@ -85,12 +85,8 @@ func (r *Recovery) Sweep(ctx context.Context, procs Processes) {
 	}
 }
 
-// Journal is the store as the registry's record of what it started.
-func (r *Recovery) Journal() process.Journal { return journal{r} }
-
-type journal struct{ r *Recovery }
-
-func (j journal) Record(ctx context.Context, notes []process.Note) error {
+// Record implements process.Journal: the store is the registry's record of what it started.
+func (r *Recovery) Record(ctx context.Context, notes []process.Note) error {
 	rows := make([]store.Process, len(notes))
 	for i, n := range notes {
 		rows[i] = journalRow(n.Entry)
@@ -98,7 +94,7 @@ func (j journal) Record(ctx context.Context, notes []process.Note) error {
 			rows[i].EndedAt, rows[i].How = time.Now(), n.How
 		}
 	}
-	return j.r.Store().RecordProcesses(ctx, rows)
+	return r.Store().RecordProcesses(ctx, rows)
 }
 
 func journalRow(e process.Entry) store.Process {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"slices"
 	"syscall"
 
 	"github.com/dustin/go-humanize"
@@ -54,17 +55,28 @@ func Advice(err error) string {
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
 		return room
 	}
-	e, is := errors.AsType[*sqlite.Error](err)
-	if !is {
-		return look
-	}
-	switch e.Code() & 0xff {
+	switch code(err) & 0xff {
 	case sqlite3.SQLITE_FULL:
 		return room
 	case sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY:
 		return "ask the operator to check the disk"
 	}
 	return look
+}
+
+// code is SQLite's result code of err, whose low byte is the primary code (https://www.sqlite.org/rescode.html). It is 0 for
+// other errors.
+func code(err error) int {
+	if e, is := errors.AsType[*sqlite.Error](err); is {
+		return e.Code()
+	}
+	return 0
+}
+
+// refusedByDisk reports whether one request failed for a reason that every other will meet: no room, or a file that
+// cannot be written. SQLite may return this for a statement and keep its transaction.
+func refusedByDisk(err error) bool {
+	return slices.Contains([]int{sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN}, code(err)&0xff)
 }
 
 // fileSizeError means that a file of the database may not grow: setrlimit(2), RLIMIT_FSIZE. SQLite reports EFBIG as a
@@ -83,11 +95,7 @@ func (e *fileSizeError) Unwrap() error { return e.cause }
 // fileSize returns err as a *fileSizeError if a write failed because a file of the database is as large as the limit
 // allows, or lacks less than one write of it. SQLite keeps no errno for the driver.
 func (s *Store) fileSize(err error) error {
-	e, is := errors.AsType[*sqlite.Error](err)
-	if !is || e.Code() != sqlite3.SQLITE_IOERR_WRITE {
-		return err
-	}
-	if _, known := errors.AsType[*fileSizeError](err); known {
+	if _, known := errors.AsType[*fileSizeError](err); known || code(err) != sqlite3.SQLITE_IOERR_WRITE {
 		return err
 	}
 	var limit unix.Rlimit

@@ -100,10 +100,7 @@ func (s *Store) verify() error {
 func (s *Store) truncated(now identity) error {
 	ctx := context.Background() // the queries read memory only
 	var pageSize, pages, busy, frames, copied int64
-	if err := s.writer.conn.QueryRowContext(ctx, "PRAGMA page_size").Scan(&pageSize); err != nil {
-		return s.cut(err.Error(), err)
-	}
-	if err := s.writer.conn.QueryRowContext(ctx, "PRAGMA page_count").Scan(&pages); err != nil {
+	if err := s.writer.conn.QueryRowContext(ctx, "SELECT page_size, page_count FROM pragma_page_size, pragma_page_count").Scan(&pageSize, &pages); err != nil {
 		return s.cut(err.Error(), err)
 	}
 	if now.db.Size() < s.sizes.db.Load() && now.db.Size() < pages*pageSize {

@@ -42,12 +42,9 @@ type writer struct {
 	db   *sql.DB
 	conn *sql.Conn
 	tx   tx
-	// found and foreign are the results of Store.FoundSchema and Store.ForeignSchema.
-	found   int
-	foreign []InvalidRow
 }
 
-func openWriter(ctx context.Context, path string) (*writer, error) {
+func openWriter(path string) (*writer, error) {
 	// A second protection after the rule of the package comment: locks that belong to the open file and not to the
 	// process. They survive a stray open and close of the database. The error means that the platform has none, or that a
 	// database was opened before; then POSIX locks are used.
@@ -57,14 +54,27 @@ func openWriter(ctx context.Context, path string) (*writer, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &writer{db: db}
-	if err := w.open(ctx, path); err != nil {
-		return nil, errors.Join(err, w.close())
-	}
-	return w, nil
+	return &writer{db: db}, nil
 }
 
-func (w *writer) open(ctx context.Context, path string) (err error) {
+// open makes the connection and brings the schema up to date. It returns the results of Store.FoundSchema and
+// Store.ForeignSchema. The caller closes w, also after an error.
+func (w *writer) open(ctx context.Context, path string) (found int, foreign []InvalidRow, err error) {
+	if err := w.connect(ctx, path); err != nil {
+		return 0, nil, err
+	}
+	disarmed, err := disarm(ctx, w.conn)
+	if err != nil {
+		return 0, nil, err
+	}
+	if found, err = migrate(ctx, w.conn, migrations); err != nil || found == 0 { // the migrations have made all of it
+		return found, nil, err
+	}
+	foreign, err = compare(ctx, w.conn, disarmed, time.Now())
+	return found, foreign, err
+}
+
+func (w *writer) connect(ctx context.Context, path string) (err error) {
 	if w.conn, err = w.db.Conn(ctx); err != nil {
 		return err
 	}
@@ -96,15 +106,7 @@ func (w *writer) open(ctx context.Context, path string) (err error) {
 		return fmt.Errorf("copy the -wal of the last life into the database: %w", err)
 	}
 	w.tx = tx{conn: w.conn, stmts: map[string]*sql.Stmt{}}
-	disarmed, err := disarm(ctx, w.conn)
-	if err != nil {
-		return err
-	}
-	if w.found, err = migrate(ctx, w.conn, migrations); err != nil || w.found == 0 { // the migrations have made all of it
-		return err
-	}
-	w.foreign, err = compare(ctx, w.conn, disarmed, time.Now())
-	return err
+	return nil
 }
 
 // checkpoint copies what an earlier process left in the -wal into the database. Linux drops pages whose sync failed and

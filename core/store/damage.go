@@ -54,11 +54,8 @@ func damaged(path string, err error) error {
 		}
 		return err
 	}
-	if e, ok := errors.AsType[*sqlite.Error](err); ok {
-		switch e.Code() & 0xff { // the low byte is the primary code (https://www.sqlite.org/rescode.html)
-		case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB:
-			return &DamagedError{Path: path, What: e.Error(), cause: err}
-		}
+	if e, is := errors.AsType[*sqlite.Error](err); is && (e.Code()&0xff == sqlite3.SQLITE_CORRUPT || e.Code()&0xff == sqlite3.SQLITE_NOTADB) {
+		return &DamagedError{Path: path, What: e.Error(), cause: err}
 	}
 	return err
 }
@@ -98,14 +95,13 @@ func Inspect(ctx context.Context, path string, log *slog.Logger) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	err = checkPages(ctx, db, path, log)
-	if e, ok := errors.AsType[*sqlite.Error](err); ok && e.Code() == sqlite3.SQLITE_READONLY_ROLLBACK {
-		if err := rollBack(ctx, path); err != nil {
-			return err
-		}
-		return checkPages(ctx, db, path, log)
+	if err = checkPages(ctx, db, path, log); code(err) != sqlite3.SQLITE_READONLY_ROLLBACK {
+		return err
 	}
-	return err
+	if err := rollBack(ctx, path); err != nil {
+		return err
+	}
+	return checkPages(ctx, db, path, log)
 }
 
 // rollBack undoes the transaction in a rollback journal next to the database. A database can have one until it is first
@@ -190,19 +186,17 @@ func aboutValue(word string) bool {
 		strings.Contains(word, " value in ") && !strings.Contains(word, "page ")
 }
 
-// files are those of the database at path. SQLite makes the -shm again at every open.
-func files(path string) []string { return []string{path, path + "-wal"} }
-
 // QuarantineFile moves a closed database out of the way, and returns its new path.
 func QuarantineFile(path string, now time.Time) (string, error) {
 	to := path + ".damaged-" + now.UTC().Format("20060102T150405")
-	for i, from := range files(path) {
-		if err := os.Rename(from, files(to)[i]); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	for _, move := range []func() error{
+		func() error { return os.Rename(path, to) },
+		func() error { return os.Rename(path+"-wal", to+"-wal") },
+		func() error { return os.Remove(path + "-shm") }, // SQLite makes it again at every open
+	} {
+		if err := move(); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return "", fmt.Errorf("move the database to quarantine: %w", err)
 		}
-	}
-	if err := os.Remove(path + "-shm"); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return "", fmt.Errorf("move the database to quarantine: %w", err)
 	}
 	return to, nil
 }
@@ -211,8 +205,8 @@ func QuarantineFile(path string, now time.Time) (string, error) {
 // is enough: later starts keep an existing one.
 func KeepCopy(path string) (string, error) {
 	to := path + ".damaged"
-	for i, from := range files(path) {
-		if err := copyFile(from, files(to)[i]); err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrExist) {
+	for _, part := range []string{"", "-wal"} {
+		if err := copyFile(path+part, to+part); err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrExist) {
 			return "", fmt.Errorf("copy the damaged database: %w", err)
 		}
 	}

@@ -2,15 +2,11 @@ package store
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"modernc.org/sqlite"
-	sqlite3 "modernc.org/sqlite/lib"
 )
 
 // Health is the state of a store's writing. It comes from memory alone: reading it never waits for the disk.
@@ -108,20 +104,6 @@ func (h *health) set(err error, now time.Time) (changed bool) {
 	}
 	h.err = err
 	return changed
-}
-
-// refusedByDisk reports whether one request failed for a reason that every other will meet: no room, or a file that
-// cannot be written. SQLite may return this for a statement and keep its transaction.
-func refusedByDisk(err error) bool {
-	e, is := errors.AsType[*sqlite.Error](err)
-	if !is {
-		return false
-	}
-	switch e.Code() & 0xff {
-	case sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN:
-		return true
-	}
-	return false
 }
 
 // Stall bounds a write that must survive the end of its turn: it fails when the store has finished no transaction for this

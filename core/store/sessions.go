@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"time"
 
-	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
 
 	"gatewaytui/core/ops"
@@ -138,7 +137,7 @@ func (t *tx) endSession(id string, at time.Time, reason string) error {
 
 // asNotCurrent names the failure of the index sessions_current: a second current session of one key.
 func asNotCurrent(err error) error {
-	if e, ok := errors.AsType[*sqlite.Error](err); ok && e.Code() == sqlite3.SQLITE_CONSTRAINT_UNIQUE {
+	if code(err) == sqlite3.SQLITE_CONSTRAINT_UNIQUE {
 		return fmt.Errorf("%w: %w", ErrNotCurrent, err)
 	}
 	return err

@@ -78,7 +78,7 @@ type Store struct {
 	readers *sql.DB
 	queries sync.Map // query -> *sql.Stmt on readers
 
-	writer    *writer
+	writer    *writer       // nil: the store was opened read-only
 	requests  chan *request // unbuffered: a request that was never received was certainly not written
 	quit      chan struct{} // closed when the writer's goroutine must end
 	displaced atomic.Bool
@@ -87,6 +87,8 @@ type Store struct {
 	commits atomic.Int64
 	opened  time.Time
 	health  health
+	found   int          // see FoundSchema
+	foreign []InvalidRow // see ForeignSchema
 	onEnd   func(took time.Duration)
 
 	// reading ends, with ErrClosed as its cause, when Close begins.
@@ -145,36 +147,32 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 }
 
 func (s *Store) open(ctx context.Context) (err error) {
-	if s.writer, err = openWriter(ctx, s.path); err != nil {
+	if s.writer, err = openWriter(s.path); err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.writer.close())
+		}
+	}()
+	if s.found, s.foreign, err = s.writer.open(ctx, s.path); err != nil {
 		return err
 	}
 	if s.identity, err = identify(s.path); err != nil {
-		return errors.Join(err, s.writer.close())
+		return err
 	}
 	s.sizes.keep(s.identity)
-	if s.readers, err = openReaders(ctx, s.path); err != nil {
-		return errors.Join(err, s.writer.close())
-	}
-	return nil
+	s.readers, err = openReaders(ctx, s.path)
+	return err
 }
 
 // FoundSchema is the schema version that the database had when Open was called, before it was brought up to date.
 // It is 0 for a database that Open created, and for a store that is read-only.
-func (s *Store) FoundSchema() int {
-	if s.writer == nil {
-		return 0
-	}
-	return s.writer.found
-}
+func (s *Store) FoundSchema() int { return s.found }
 
 // ForeignSchema is the part of the database's schema that no gateway made, as Open found it: triggers, views and indexes,
 // which Open dropped and kept in the table quarantine, and tables, which it left alone.
-func (s *Store) ForeignSchema() []InvalidRow {
-	if s.writer == nil {
-		return nil
-	}
-	return s.writer.foreign
-}
+func (s *Store) ForeignSchema() []InvalidRow { return s.foreign }
 
 // openReadOnly makes the readers alone. If they cannot read yet, or ever, each read reports it.
 func (s *Store) openReadOnly(ctx context.Context) error {
