@@ -28,11 +28,7 @@ type Group struct {
 	closed bool
 	last   int
 	tasks  map[string]*Task
-	counts map[owner]int
 }
-
-// owner is what tasks are counted by.
-type owner struct{ name, session string }
 
 // Task is one background task.
 type Task struct {
@@ -47,7 +43,7 @@ type Task struct {
 
 // New returns an empty group. log gets the panics of tasks.
 func New(log *slog.Logger) *Group {
-	return &Group{log: log, tasks: map[string]*Task{}, counts: map[owner]int{}}
+	return &Group{log: log, tasks: map[string]*Task{}}
 }
 
 // Start runs fn as a tracked task of a session, or of the whole gateway if session is empty. The task's context has the
@@ -64,13 +60,14 @@ func (g *Group) StartUpTo(ctx context.Context, most int, name, session string, f
 	t := &Task{name: name, session: session, started: time.Now(), cancel: cancel, done: make(chan struct{})}
 	ctx = context.WithValue(ctx, taskKey{}, t)
 	g.mu.Lock()
-	of := owner{name, session}
-	if running = g.counts[of]; g.closed || running >= most {
+	if most < math.MaxInt {
+		running = g.count(session, name)
+	}
+	if g.closed || running >= most {
 		g.mu.Unlock()
 		cancel()
 		return false, running
 	}
-	g.counts[of]++
 	g.last++
 	t.ID = "bg-" + strconv.Itoa(g.last)
 	g.tasks[t.ID] = t
@@ -87,10 +84,6 @@ func (g *Group) run(ctx context.Context, t *Task, fn func(context.Context)) {
 		t.cancel()
 		g.mu.Lock()
 		delete(g.tasks, t.ID)
-		of := owner{t.name, t.session}
-		if g.counts[of]--; g.counts[of] == 0 {
-			delete(g.counts, of)
-		}
 		g.mu.Unlock()
 		close(t.done)
 	}()
@@ -160,16 +153,28 @@ func (g *Group) sorted() []*Task {
 func (g *Group) Count(session, name string) int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.counts[owner{name, session}]
+	return g.count(session, name)
+}
+
+// count is Count with g.mu held.
+func (g *Group) count(session, name string) (n int) {
+	for _, t := range g.tasks {
+		if t.name == name && t.session == session {
+			n++
+		}
+	}
+	return n
 }
 
 // Most returns the largest number of tasks with this name that one session has.
 func (g *Group) Most(name string) (most int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	for of, n := range g.counts {
-		if of.name == name {
-			most = max(most, n)
+	counts := map[string]int{}
+	for _, t := range g.tasks {
+		if t.name == name {
+			counts[t.session]++
+			most = max(most, counts[t.session])
 		}
 	}
 	return most

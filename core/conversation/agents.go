@@ -18,7 +18,7 @@ import (
 const systemPrompt = "You are an assistant behind a chat gateway on a machine of your user. You can run shell commands with the terminal tool, " +
 	"watch and end what you started with the process tool, and hand a task to a child agent with delegate. Answer briefly and say truthfully what you did."
 
-// agentOf returns the agent of a conversation, held for a turn until returnToCache: the cached one, or a new one. It does not
+// agentOf returns the agent of a conversation, held until its turn ends: the cached one, or a new one. It does not
 // take the agent of an earlier conversation under the same key, which a late worker may have left.
 func (c *Conversations) agentOf(s session.Session) *agent.Agent {
 	if a, ok := c.o.Cache.Get(s.Key); ok {
@@ -34,13 +34,6 @@ func (c *Conversations) agentOf(s session.Session) *agent.Agent {
 	c.release(c.o.Cache.Put(a), "the cache is full")
 	c.o.Events.Emit(ops.EventAgentCached, s.Key, "agent made", nil)
 	return a
-}
-
-// returnToCache ends a turn's hold on its agent, which is nil if the turn had none.
-func (c *Conversations) returnToCache(a *agent.Agent) {
-	if a != nil {
-		c.release(c.o.Cache.Done(a), "the cache is full")
-	}
 }
 
 // abandon takes an agent out of the cache whose worker may still run, and releases it. It does nothing to an agent that is

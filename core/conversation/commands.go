@@ -109,7 +109,7 @@ func (c *Conversations) help(context.Context, use) (string, error) {
 }
 
 func (c *Conversations) reset(ctx context.Context, u use) (string, error) {
-	done, err := c.End(ctx, u.key, Reset("reset by its user"), Keep)
+	done, err := c.End(ctx, u.key, Reset("reset by its user"))
 	if ops.HasCode(err, ops.CodeNotFound) {
 		return "This conversation is already fresh.", nil
 	}

@@ -25,29 +25,14 @@ type Cause struct {
 	reopened string
 }
 
-// Reset is the cause of an end that a person asked for.
+// Reset is the cause of an end that a person asked for. Its session goes on with a fresh conversation. After every other end
+// the session leaves memory, unless a message came meanwhile.
 func Reset(reason string) Cause { return Cause{Reason: reason, event: ops.EventSessionReset} }
-
-// Over is the cause of an end because no message will come any more: the request or the task of the session has ended.
-func Over(reason string) Cause { return Cause{Reason: reason} }
 
 // expired is the cause of an end because the time of the session is over.
 func expired(x session.Expiry) Cause {
 	return Cause{Reason: x.Why, expired: &x, event: ops.EventSessionExpired}
 }
-
-// reopened is the cause of an end because an earlier conversation of the key, with this id, goes on.
-func reopened(id string) Cause { return Cause{reopened: id} }
-
-// Keeping says what becomes of a session's key when its conversation has ended.
-type Keeping bool
-
-// A kept session goes on with a fresh conversation. A forgotten one leaves memory, unless a message came meanwhile; so does
-// that of a request in any case.
-const (
-	Keep   Keeping = false
-	Forget Keeping = true
-)
 
 // NothingRan is what End returns where there was nothing to end but the conversation.
 const NothingRan = "nothing was running."
@@ -56,7 +41,7 @@ const NothingRan = "nothing was running."
 // closed with its processes, and its end is written. Only then does the next message begin a fresh conversation (S12). It
 // returns what was ended, and is bounded. The error is an *ops.Error: CodeNotFound without such a session, CodeConflict while
 // another End runs, or where an expired session goes on; or that an earlier conversation could not be reopened.
-func (c *Conversations) End(ctx context.Context, key string, cause Cause, keep Keeping) (done string, err error) {
+func (c *Conversations) End(ctx context.Context, key string, cause Cause) (done string, err error) {
 	old, turn, dropped, err := c.beginEnd(key, cause)
 	if err != nil {
 		return "", err
@@ -72,7 +57,7 @@ func (c *Conversations) End(ctx context.Context, key string, cause Cause, keep K
 		parts = append(parts, fmt.Sprintf("dropped %d waiting %s", n, text.Plural(n, "message", "messages")))
 	}
 	c.Fill() // the turn's slot is free
-	closed, err := c.finishEnd(ctx, key, old, cause, keep)
+	closed, err := c.finishEnd(ctx, key, old, cause)
 	if err != nil {
 		return "", err
 	}
@@ -108,7 +93,7 @@ func (c *Conversations) beginEnd(key string, cause Cause) (old session.Session, 
 
 // finishEnd does what is left of the end of a conversation whose key takes no turns meanwhile: it closes its agent with its
 // processes, writes its end, and begins the next conversation. It returns what was done, and is bounded.
-func (c *Conversations) finishEnd(ctx context.Context, key string, old session.Session, cause Cause, keep Keeping) (done []string, err error) {
+func (c *Conversations) finishEnd(ctx context.Context, key string, old session.Session, cause Cause) (done []string, err error) {
 	done = c.closeAgent(ctx, key) // with a flush of what it has not saved (S15)
 	wctx, cancel := c.store.Patient(ctx)
 	defer cancel()
@@ -131,7 +116,7 @@ func (c *Conversations) finishEnd(ctx context.Context, key string, old session.S
 		c.o.Log.Error("end of session not saved", "session", old.Key, "error", clean(err))
 		done = append(done, "its end could not be saved")
 	}
-	c.Begin(c.o.Table.EndReset(c.turns, old.Key, keep == Forget || request, c.holding()))
+	c.Begin(c.o.Table.EndReset(c.turns, old.Key, cause.event != ops.EventSessionReset || request, c.holding()))
 	switch cause.event {
 	case ops.EventSessionReset:
 		c.o.Events.Emit(cause.event, old.Key, cause.Reason, nil)
@@ -189,7 +174,7 @@ func (c *Conversations) endReleased(t *session.Turn, cause error) {
 
 // endOver ends a session to which no message will come any more.
 func (c *Conversations) endOver(ctx context.Context, key, reason string) {
-	if _, err := c.End(ctx, key, Over(reason), Forget); err != nil && !ops.HasCode(err, ops.CodeNotFound) {
+	if _, err := c.End(ctx, key, Cause{Reason: reason}); err != nil && !ops.HasCode(err, ops.CodeNotFound) {
 		c.o.Log.Warn("session not closed", "session", key, "error", clean(err))
 	}
 }
@@ -209,7 +194,7 @@ func (c *Conversations) reopen(ctx context.Context, key, id string) (string, err
 		if id != "" && s.ID != id {
 			continue
 		}
-		if _, err := c.End(ctx, key, reopened(s.ID), Keep); err != nil {
+		if _, err := c.End(ctx, key, Cause{reopened: s.ID}); err != nil {
 			return "", err
 		}
 		return fmt.Sprintf("Back in the conversation from %s ago.", text.Age(s.EndedAt)), nil

@@ -48,7 +48,7 @@ func (c *Conversations) endExpired(ctx context.Context, over map[string]session.
 	for range min(expiringAtOnce, len(over)) {
 		workers.Go(func() {
 			for key := range next {
-				_, _ = c.End(ctx, key, expired(over[key]), Forget)
+				_, _ = c.End(ctx, key, expired(over[key]))
 			}
 		})
 	}
@@ -79,7 +79,7 @@ func (c *Conversations) ExpireFirst(ctx context.Context, key string) error {
 		return nil
 	}
 	cause := expired(session.Expiry{ID: old.ID, Why: why})
-	end := func(ctx context.Context) { _, _ = c.finishEnd(ctx, key, old, cause, Forget) }
+	end := func(ctx context.Context) { _, _ = c.finishEnd(ctx, key, old, cause) }
 	if !c.o.Tasks.Start(ctx, "expire session", key, end) { // the stop ends its agent and its processes
 		c.o.Table.EndReset(c.turns, key, true, true)
 		return userError(session.ErrStopping)

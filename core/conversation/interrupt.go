@@ -95,23 +95,19 @@ func (c *Conversations) ReleaseWedged(t *session.Turn, cause error) bool {
 		v.Agent.Abandon("its turn did not end")
 	}
 	c.o.Log.Warn("turn released while its worker still runs", "session", key, "turn", t.ID, "doing", v.Doing)
-	c.endLeftovers(t)
+	// Its worker would have killed what its foreground commands left running, and does not return (C1). A kill that fails is
+	// in the log, and in the row.
+	c.o.Tasks.Start(c.turns, "end the turn's processes", key, func(ctx context.Context) {
+		ctx, cancel := context.WithTimeout(ctx, c.CloseTimeout())
+		defer cancel()
+		c.o.Processes.KillTurn(ctx, t.ID, c.o.Bounds.KillGrace)
+	})
 	c.endReleased(t, cause)
 	c.Begin(next)
 	if session.IsRequest(key) && !c.o.Table.Active(key) {
 		c.endRequestLater(key)
 	}
 	return true
-}
-
-// endLeftovers kills what the foreground commands of a released turn left running, on a task: its worker, which would have
-// done so, does not return (C1). A kill that fails is in the log, and in the row.
-func (c *Conversations) endLeftovers(t *session.Turn) {
-	c.o.Tasks.Start(c.turns, "end the turn's processes", t.Session.Key, func(ctx context.Context) {
-		ctx, cancel := context.WithTimeout(ctx, c.CloseTimeout())
-		defer cancel()
-		c.o.Processes.KillTurn(ctx, t.ID, c.o.Bounds.KillGrace)
-	})
 }
 
 // EscalateStalls escalates turns without progress at now: a warning, then an interrupt, then the release of the slot (D12).

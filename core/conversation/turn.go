@@ -48,7 +48,9 @@ func (c *Conversations) runTurn(t *session.Turn) (next *session.Turn) {
 		return nil
 	}
 	text, err := r.save(err)
-	c.returnToCache(r.agent)
+	if r.agent != nil {
+		c.release(c.o.Cache.Done(r.agent), "the cache is full")
+	}
 	if t.Message.Ended != nil {
 		t.Message.Ended(r.end.TokensIn, r.end.TokensOut, string(r.result.Finish))
 	}
@@ -178,7 +180,15 @@ func (r *turnRunner) run(ctx context.Context) (err error) {
 		return session.ErrReset
 	}
 	in := agent.Turn{
-		ID: t.ID, Text: t.Message.Text, Note: note(t.Session), Calls: calls, Delta: t.Message.Delta, Progress: r.progress, Waiting: r.waiting, Signalled: r.signalled,
+		ID: t.ID, Text: t.Message.Text, Calls: calls, Delta: t.Message.Delta, Signalled: r.signalled,
+		Progress: func(doing string) { c.o.Table.Progress(t, term.Clean(doing, 120)) },
+		Waiting: func() { // a model call waits for a slot
+			c.o.Reached(limit.ModelCalls)
+			c.o.Table.Wait(t, limit.ModelCalls, ops.DoingModelSlot)
+		},
+	}
+	if t.Session.State == ops.SessionInterrupted { // the model learns what happened to the session since its last turn
+		in.Note = "The previous turn of this conversation was interrupted before it ended. What it had started may be half done; look before you repeat a step."
 	}
 	r.result, err = r.agent.Run(ctx, in)
 	return err
@@ -202,16 +212,6 @@ func (r *turnRunner) discardResult() {
 	if err := end(ctx); err != nil && !errors.Is(err, store.ErrStaleTurn) {
 		c.o.Log.Warn("interrupted turn's end not saved", "session", t.Session.Key, "turn", t.ID, "error", clean(err))
 	}
-}
-
-// waiting is called when a model call of the turn waits for a slot.
-func (r *turnRunner) waiting() {
-	r.c.o.Reached(limit.ModelCalls)
-	r.c.o.Table.Wait(r.turn, limit.ModelCalls, ops.DoingModelSlot)
-}
-
-func (r *turnRunner) progress(doing string) {
-	r.c.o.Table.Progress(r.turn, term.Clean(doing, 120))
 }
 
 // signalBound is how much later than a tool the gateway may hear that both are to end.
@@ -318,12 +318,4 @@ func replyTo(t *session.Turn, text string, err error) *store.Outbox {
 		ID: t.Message.ID, Session: t.Session.Key, Adapter: session.Platform(t.Session.Key), Target: t.Message.Target,
 		Text: delivery.ChatText(text, userError(err)), At: time.Now(),
 	}
-}
-
-// note tells the model what happened to the session since its last turn.
-func note(s session.Session) string {
-	if s.State == ops.SessionInterrupted {
-		return "The previous turn of this conversation was interrupted before it ended. What it had started may be half done; look before you repeat a step."
-	}
-	return ""
 }

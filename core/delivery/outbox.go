@@ -217,7 +217,9 @@ func (o *Outbox) sendQueue(ctx context.Context, name string, c *chat) {
 		d := c.queue[0]
 		o.mu.Unlock()
 
-		err := o.send(ctx, d.Outbox)
+		sctx, cancel := context.WithTimeout(ctx, SendTimeout)
+		err := o.Send(sctx, d.Session, d.Adapter, adapter.Outgoing{Target: d.Target, Text: d.Text})
+		cancel()
 		refused, final := errors.AsType[*adapter.RefusedError](err)
 		switch {
 		case err == nil:
@@ -236,12 +238,6 @@ func (o *Outbox) sendQueue(ctx context.Context, name string, c *chat) {
 		}
 		o.mu.Unlock()
 	}
-}
-
-func (o *Outbox) send(ctx context.Context, row store.Outbox) error {
-	ctx, cancel := context.WithTimeout(ctx, SendTimeout)
-	defer cancel()
-	return o.Send(ctx, row.Session, row.Adapter, adapter.Outgoing{Target: row.Target, Text: row.Text})
 }
 
 // postpone ends the attempts for a chat until its wait is over. d is the message that failed with err.

@@ -126,7 +126,7 @@ func TestD3_AStopRefusesAMessageToAnExpiredSession(t *testing.T) {
 	if !ops.HasCode(err, ops.CodeStopping) {
 		t.Fatalf("got %v, want stopping", err)
 	}
-	if _, err := l.g.conversations.End(context.Background(), "chat:dm:1", conversation.Reset("test"), conversation.Keep); err != nil && !ops.HasCode(err, ops.CodeNotFound) {
+	if _, err := l.g.conversations.End(context.Background(), "chat:dm:1", conversation.Reset("test")); err != nil && !ops.HasCode(err, ops.CodeNotFound) {
 		t.Fatalf("the session stays closing: %v", err)
 	}
 }

@@ -74,9 +74,6 @@ type watchers struct {
 	stop context.CancelFunc
 }
 
-// begin runs watch until stop.
-func (w *watchers) begin(watch func(ctx context.Context)) { w.Go(func() { watch(w.ctx) }) }
-
 // Ready is closed when the gateway takes messages and every adapter has had its first attempt.
 func (g *Gateway) Ready() <-chan struct{} { return g.lifecycle.ready }
 
@@ -118,7 +115,7 @@ func (g *Gateway) Run(ctx context.Context) (End, error) {
 		}
 	}()
 	for _, watch := range []func(context.Context){g.watch, g.health.WatchConfig, g.health.WatchStore, g.recovery.Beat} {
-		g.watchers.begin(watch)
+		g.watchers.Go(func() { watch(g.watchers.ctx) })
 	}
 	g.watchers.Go(func() { g.awaitFirstAttempts(ctx) })
 	select { // no deadline: it serves until it is told to stop

@@ -182,7 +182,11 @@ func (l *lifecycle) stopOrJoin(rq StopRequest) (id string, began bool) {
 		if l.cancelStart != nil {
 			l.cancelStart()
 		}
-		time.AfterFunc(abortBound, l.checkStart)
+		time.AfterFunc(abortBound, func() { // unless it has come to its shutdown
+			if l.Run() == nil {
+				l.overdue()
+			}
+		})
 		return rq.ID, true
 	}
 	if l.early != nil && l.early.ID != rq.ID {
@@ -192,13 +196,6 @@ func (l *lifecycle) stopOrJoin(rq StopRequest) (id string, began bool) {
 	l.run = l.begin(rq)
 	close(l.stopping)
 	return rq.ID, true
-}
-
-// checkStart calls overdue unless the start that was cancelled has come to its shutdown.
-func (l *lifecycle) checkStart() {
-	if l.Run() == nil {
-		l.overdue()
-	}
 }
 
 // Run is the shutdown that runs or ran, or nil.

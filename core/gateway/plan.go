@@ -124,13 +124,13 @@ func (f *phases) notifyItems(_ context.Context, r *shutdown.Run) []shutdown.Item
 func (f *phases) drainItems(_ context.Context, r *shutdown.Run) []shutdown.Item {
 	var items []shutdown.Item
 	var out []ops.Item
-	asker := f.Stopped().Asker
+	asker, warn := f.Stopped().Asker, f.g.opts.Config.Agent.StallWarn.Duration
 	for _, v := range f.g.table.Turns() {
 		key := v.Session.Key
 		switch {
 		case key == asker:
 			out = append(out, ops.Item{Kind: "turn", ID: key, State: ops.StepSkipped, Detail: "it asked for this stop"})
-		case !v.StalledAt.IsZero() || f.stalledNow(v):
+		case !v.StalledAt.IsZero() || warn > 0 && time.Since(v.Progress) >= warn: // the watcher would find it stalled
 			out = append(out, ops.Item{Kind: "turn", ID: key, State: ops.StepSkipped, Detail: fmt.Sprintf("stalled: no output for %s: %s", ops.Clock(time.Since(v.Progress)), ops.StepWords(v.Doing))})
 		default:
 			items = append(items, shutdown.Item{Kind: "turn", ID: key, Progress: f.turnProgress(v.Turn), Run: func(ctx context.Context) error {
@@ -145,12 +145,6 @@ func (f *phases) drainItems(_ context.Context, r *shutdown.Run) []shutdown.Item 
 	}
 	r.NotAwaited(out)
 	return items
-}
-
-// stalledNow is whether a turn would be found stalled by the next look of the watcher.
-func (f *phases) stalledNow(v session.TurnView) bool {
-	warn := f.g.opts.Config.Agent.StallWarn.Duration
-	return warn > 0 && time.Since(v.Progress) >= warn
 }
 
 // turnProgress is what a turn's item shows while it is waited for.
@@ -294,12 +288,21 @@ func (f *phases) surrenderItems(_ context.Context, r *shutdown.Run) []shutdown.I
 	return one("home", "control socket, pid file, lock", func(ctx context.Context) error {
 		rep := r.Report()
 		outcome := r.Outlook()
-		f.awaitEvents(ctx)
+		flush, cancel := context.WithTimeout(ctx, flushBound)
+		defer cancel()
+		select {
+		case <-f.eventsFlushed:
+		case <-flush.Done():
+		}
 		f.g.events.Emit(ops.EventShutdownEnded, rep.ID, "shutdown "+outcome, ops.ShutdownEnd{ElapsedMS: rep.ElapsedMS, ExitCode: rep.ExitCode, Outcome: outcome})
 		f.g.events.Close()
 		var errs []error
 		for _, c := range f.g.opts.Surrender {
-			if err := closeWithin(ctx, c); err != nil {
+			var limit time.Duration // half of the time that is left, so that one that hangs leaves some to the next
+			if deadline, ok := ctx.Deadline(); ok {
+				limit = time.Until(deadline) / 2
+			}
+			if err := bound.Run(ctx, limit, c.Close); err != nil {
 				errs = append(errs, fmt.Errorf("%s %s: %w", c.Kind, c.ID, err))
 			}
 		}
@@ -309,24 +312,6 @@ func (f *phases) surrenderItems(_ context.Context, r *shutdown.Run) []shutdown.I
 
 // flushBound is what the phases' events may take to reach those who follow them; a log that hangs may hold them up.
 const flushBound = 100 * time.Millisecond
-
-func (f *phases) awaitEvents(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, flushBound)
-	defer cancel()
-	select {
-	case <-f.eventsFlushed:
-	case <-ctx.Done():
-	}
-}
-
-// closeWithin gives c half of the time that is left, so that one that hangs leaves some to the next.
-func closeWithin(ctx context.Context, c Closer) error {
-	var limit time.Duration
-	if deadline, ok := ctx.Deadline(); ok {
-		limit = time.Until(deadline) / 2
-	}
-	return bound.Run(ctx, limit, c.Close)
-}
 
 // observe passes the transitions of the shutdown on to who follows events, and to the service manager.
 func (f *phases) observe(e shutdown.Event) {

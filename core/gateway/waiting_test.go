@@ -64,7 +64,7 @@ func TestD10_WhatWaitsAndWhatIsDroppedIsLogged(t *testing.T) {
 	l.running(key)
 	dropped := waiting("one")
 	check("message waits", dropped, "without_progress", "turn")
-	if _, err := l.g.conversations.End(context.Background(), key, conversation.Reset("test"), conversation.Keep); err != nil {
+	if _, err := l.g.conversations.End(context.Background(), key, conversation.Reset("test")); err != nil {
 		t.Fatal(err)
 	}
 	check("waiting message dropped", dropped, "without_progress", "turn", "reason")

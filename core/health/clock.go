@@ -90,8 +90,8 @@ func (c *clock) expect(wall time.Time) {
 	c.wall, c.at, c.ours = wall.Round(0), 0, false
 }
 
-// doubted reports whether nothing may be done that goes by the wall clock and cannot be undone.
-func (c *clock) doubted() bool {
+// ClockDoubted reports whether the wall clock is doubted: nothing may be done then that goes by it and cannot be undone.
+func (c *clock) ClockDoubted() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.doubt != ""
@@ -115,9 +115,12 @@ func (c *clock) elapsed(now time.Time) time.Duration {
 	return c.booted() - c.bootedThen
 }
 
-// startedAt is the start of this life as the wall clock counts now. A clock that was set since then, from 1970 or by
+// Started is the start of this life, as the wall clock was then.
+func (c *clock) Started() time.Time { return c.started }
+
+// StartedAt is the start of this life as the wall clock counts at now. A clock that was set since then, from 1970 or by
 // mistake, says nothing of how long the life has lasted.
-func (c *clock) startedAt(now time.Time) time.Time {
+func (c *clock) StartedAt(now time.Time) time.Time {
 	lasted := c.elapsed(now)
 	if off := now.Round(0).Sub(c.started.Round(0)) - lasted; off < -clockBehind || off > clockAhead || off > clockBehind && c.booted != nil {
 		return now.Add(-lasted)
@@ -125,20 +128,10 @@ func (c *clock) startedAt(now time.Time) time.Time {
 	return c.started
 }
 
-// Started is the start of this life, as the wall clock was then.
-func (h *Health) Started() time.Time { return h.clock.started }
-
-// StartedAt is the start of this life as the wall clock counts at now: a clock that was set since then does not change how
-// long the life has lasted.
-func (h *Health) StartedAt(now time.Time) time.Time { return h.clock.startedAt(now) }
-
-// ClockDoubted reports whether the wall clock is doubted: nothing may be done then that goes by it and cannot be undone.
-func (h *Health) ClockDoubted() bool { return h.clock.doubted() }
-
 // BeginClock compares the clock with the last time at which the clock of an earlier life agreed; zero: there is none.
 func (h *Health) BeginClock(last time.Time) {
 	if !last.IsZero() {
-		h.clock.expect(last)
+		h.expect(last)
 	}
 	h.compareClock()
 }
@@ -146,7 +139,7 @@ func (h *Health) BeginClock(last time.Time) {
 // compareClock compares the clock with where it is expected, and logs a change.
 func (h *Health) compareClock() (changed bool) {
 	now := time.Now()
-	doubted, changed := h.clock.look(now, h.clock.elapsed(now))
+	doubted, changed := h.look(now, h.elapsed(now))
 	switch {
 	case changed && doubted:
 		h.log.Warn("warning", "code", WarnClock, "text", h.clock.warning().Message)
@@ -166,7 +159,7 @@ func (h *Health) checkClock(ctx context.Context) {
 		st := h.store.Load()
 		ctx, cancel := st.Patience(ctx, store.Stall)
 		defer cancel()
-		if err := st.JudgeClock(ctx, h.o.Life, h.clock.doubted(), time.Now()); err != nil {
+		if err := st.JudgeClock(ctx, h.o.Life, h.ClockDoubted(), time.Now()); err != nil {
 			h.log.Warn("the verdict on the clock is not saved", "error", term.Clean(err.Error(), 300))
 		}
 	})

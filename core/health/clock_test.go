@@ -42,7 +42,7 @@ func TestHF21_AClockThatIsElsewhereIsDoubted(t *testing.T) {
 			was := false
 			for i, l := range tc.looks {
 				doubted, changed := c.look(l.wall, l.elapsed)
-				if doubted != l.doubted || changed != (doubted != was) || c.doubted() != doubted || (c.warning().Code != "") != doubted {
+				if doubted != l.doubted || changed != (doubted != was) || c.ClockDoubted() != doubted || (c.warning().Code != "") != doubted {
 					t.Errorf("look %d: doubted %v, changed %v, warning %+v; want doubted %v", i, doubted, changed, c.warning(), l.doubted)
 				}
 				was = doubted
@@ -96,7 +96,7 @@ func TestALifeWhoseClockWasSetHasLastedItsTime(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			c := &clock{started: tc.started, booted: func() time.Duration { return tc.elapsed }}
-			began := c.startedAt(now)
+			began := c.StartedAt(now)
 			if moved := !began.Equal(tc.started); moved != tc.moved || moved && now.Sub(began) != tc.elapsed {
 				t.Errorf("it is said to have begun at %s, %v before now", began, now.Sub(began))
 			}

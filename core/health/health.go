@@ -67,9 +67,9 @@ type Options struct {
 
 // Health is how one gateway is doing. Its methods may be called from any goroutine.
 type Health struct {
-	o     Options
-	log   *slog.Logger
-	clock clock
+	clock
+	o   Options
+	log *slog.Logger
 	// store is nil until Opened.
 	store atomic.Pointer[store.Store]
 	// checks asks the watcher for a check of the store's files; it closes what it got when a check that began later is over.

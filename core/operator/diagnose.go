@@ -6,14 +6,14 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"runtime/pprof"
-	"strings"
 	"time"
 
 	"github.com/dustin/go-humanize"
 	"github.com/shirou/gopsutil/v3/load"
 	"github.com/shirou/gopsutil/v3/mem"
+	"github.com/shirou/gopsutil/v3/net"
+	"golang.org/x/sys/unix"
 
 	"gatewaytui/core/term"
 )
@@ -74,7 +74,7 @@ func (op *Operator) writeDiagnosis(ctx context.Context, w io.Writer) {
 	section("host")
 	writeHost(ctx, w)
 	section("sockets")
-	writeSockets(w)
+	writeSockets(ctx, w)
 	section("goroutines")
 	if err := pprof.Lookup("goroutine").WriteTo(w, 1); err != nil {
 		fmt.Fprintf(w, "no goroutines: %v\n", err)
@@ -83,36 +83,17 @@ func (op *Operator) writeDiagnosis(ctx context.Context, w io.Writer) {
 
 // writeSockets lists the sockets among our descriptors with what the kernel says of each (proc(5), /proc/net/tcp). It
 // reads links and tables alone and opens no file of ours.
-func writeSockets(w io.Writer) {
-	names := map[string]string{}
-	for _, table := range []string{"tcp", "tcp6", "unix"} {
-		text, err := os.ReadFile("/proc/self/net/" + table)
-		if err != nil {
-			continue
-		}
-		for line := range strings.Lines(string(text)) {
-			f := strings.Fields(line)
-			switch {
-			case table == "unix" && len(f) >= 7:
-				names[f[6]] = "unix " + strings.Join(f[7:], " ")
-			case table != "unix" && len(f) >= 10:
-				names[f[9]] = fmt.Sprintf("%s %s -> %s state %s", table, f[1], f[2], f[3])
-			}
-		}
-	}
-	links, err := filepath.Glob("/proc/self/fd/*")
+func writeSockets(ctx context.Context, w io.Writer) {
+	sockets, err := net.ConnectionsPidMaxWithoutUidsWithContext(ctx, "all", int32(os.Getpid()), 0)
 	if err != nil {
-		return
+		fmt.Fprintf(w, "no sockets: %v\n", err)
 	}
-	for _, l := range links {
-		to, err := os.Readlink(l)
-		inode, is := strings.CutPrefix(to, "socket:[")
-		if err != nil || !is {
-			continue
-		}
-		fmt.Fprintf(w, "fd %s %s\n", filepath.Base(l), names[strings.TrimSuffix(inode, "]")])
+	for _, s := range sockets {
+		fmt.Fprintf(w, "fd %d %s %s:%d -> %s:%d %s\n", s.Fd, socketKinds[s.Family], s.Laddr.IP, s.Laddr.Port, s.Raddr.IP, s.Raddr.Port, s.Status)
 	}
 }
+
+var socketKinds = map[uint32]string{unix.AF_UNIX: "unix", unix.AF_INET: "ip", unix.AF_INET6: "ip6"}
 
 // writeHost says how the machine is: a gateway that is slow is often on one that is out of something.
 func writeHost(ctx context.Context, w io.Writer) {

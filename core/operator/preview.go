@@ -69,7 +69,8 @@ func (op *Operator) previewProcesses(p *ops.Preview, key string) {
 
 func (op *Operator) previewWaiting(p *ops.Preview, key string) {
 	for _, row := range op.o.Table.Waiting() {
-		if key == "" && row.Queued > 0 && !asksAndWaits(row.Platform) {
+		// A sender on api or cli waits for the answer: there is no chat to tell it in later.
+		if key == "" && row.Queued > 0 && row.Platform != "api" && row.Platform != "cli" {
 			p.Keeps = append(p.Keeps, fmt.Sprintf("%d waiting %s of %s, for the next life", row.Queued, text.Plural(row.Queued, "message", "messages"), term.Clean(row.Key, 80)))
 			continue
 		}
@@ -78,9 +79,6 @@ func (op *Operator) previewWaiting(p *ops.Preview, key string) {
 		}
 	}
 }
-
-// asksAndWaits says that the senders on a platform wait for their answers: there is no chat to tell them in later.
-func asksAndWaits(platform string) bool { return platform == "api" || platform == "cli" }
 
 func (op *Operator) previewStop(p *ops.Preview, cmd ops.Command) {
 	mode := cmd.Mode

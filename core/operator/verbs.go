@@ -41,7 +41,7 @@ var verbs = map[ops.Verb]verb{
 			if err := checkSession(op, cmd); err != nil { // another reset may have come first
 				return "", nil, err
 			}
-			done, err := op.o.Conversations.End(ctx, cmd.Target, conversation.Reset(reason(cmd, "reset by an operator")), conversation.Keep)
+			done, err := op.o.Conversations.End(ctx, cmd.Target, conversation.Reset(reason(cmd, "reset by an operator")))
 			return done, nil, err
 		},
 	},

@@ -65,20 +65,15 @@ func IsRequest(key string) bool {
 }
 
 // IsBackground reports whether key is that of a /background session, which ends with its task.
-func IsBackground(key string) bool {
-	at := strings.LastIndex(key, BackgroundInfix)
-	if at < 0 {
-		return false
-	}
-	_, err := ulid.ParseStrict(key[at+len(BackgroundInfix):])
-	return err == nil
-}
+func IsBackground(key string) bool { return Owner(key) != key }
 
 // Owner is the key of the conversation that a session belongs to: for a /background session the one that began it, else
 // key.
 func Owner(key string) string {
-	if IsBackground(key) {
-		return key[:strings.LastIndex(key, BackgroundInfix)]
+	if at := strings.LastIndex(key, BackgroundInfix); at >= 0 {
+		if _, err := ulid.ParseStrict(key[at+len(BackgroundInfix):]); err == nil {
+			return key[:at]
+		}
 	}
 	return key
 }
