@@ -12,6 +12,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -169,14 +170,9 @@ func (s *Home) Farewell(report ops.Shutdown, hangs []string) []string {
 	var lines []string
 	for _, ph := range report.Phases {
 		for _, it := range ph.Items {
-			if it.Kind != "adapter" || it.State != ops.StepTimedOut && it.State != ops.StepSkipped {
-				continue
-			}
-			for _, name := range hangs {
-				if name == it.ID {
-					lines = append(lines, "That was a platform that never answered ("+name+").", "Without the bound it would hang for ever.",
-						"Next: run the demo again with `gatewaytui attach` in a second terminal,", "or start a gateway of your own with `gatewaytui`.")
-				}
+			if it.Kind == "adapter" && (it.State == ops.StepTimedOut || it.State == ops.StepSkipped) && slices.Contains(hangs, it.ID) {
+				lines = append(lines, "That was a platform that never answered ("+it.ID+").", "Without the bound it would hang for ever.",
+					"Next: run the demo again with `gatewaytui attach` in a second terminal,", "or start a gateway of your own with `gatewaytui`.")
 			}
 		}
 	}

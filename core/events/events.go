@@ -94,16 +94,12 @@ const (
 // kinds it yields events of these types, and EventSkipped for the others.
 func (h *Hub) Follow(ctx context.Context, seq uint64, kinds ...ops.EventType) iter.Seq2[ops.Event, error] {
 	return func(yield func(ops.Event, error) bool) {
-		skipped, told := 0, time.Time{}
+		skipped, told := uint64(0), time.Time{}
 		for {
 			events, lost, wake := h.after(seq, chunk)
 			if lost > 0 {
 				h.missed.Add(lost)
-				gap := ops.Event{
-					Seq: seq + lost, At: ops.At(time.Now()), Type: ops.EventDropped, Subject: "events",
-					Text: "events were missed: the reader was too slow", Data: ops.Missed{Count: lost},
-				}
-				if !yield(gap, nil) {
+				if !yield(missing(ops.EventDropped, seq+lost, "events were missed: the reader was too slow", lost), nil) {
 					return
 				}
 			}
@@ -118,13 +114,10 @@ func (h *Hub) Follow(ctx context.Context, seq uint64, kinds ...ops.EventType) it
 				}
 			}
 			if skipped > 0 && time.Since(told) >= skippedEvery {
-				others := ops.Event{
-					Seq: seq, At: ops.At(time.Now()), Type: ops.EventSkipped, Subject: "events",
-					Text: "events of other types", Data: ops.Missed{Count: uint64(skipped)},
-				}
-				if skipped, told = 0, time.Now(); !yield(others, nil) {
+				if !yield(missing(ops.EventSkipped, seq, "events of other types", skipped), nil) {
 					return
 				}
+				skipped, told = 0, time.Now()
 			}
 			if len(events) == chunk || len(events) > 0 && len(kinds) == 0 {
 				continue
@@ -134,6 +127,11 @@ func (h *Hub) Follow(ctx context.Context, seq uint64, kinds ...ops.EventType) it
 			}
 		}
 	}
+}
+
+// missing is an event about others that a reader does not get.
+func missing(t ops.EventType, seq uint64, text string, count uint64) ops.Event {
+	return ops.Event{Seq: seq, At: ops.At(time.Now()), Type: t, Subject: "events", Text: text, Data: ops.Missed{Count: count}}
 }
 
 // wait waits for the next event, gathered with those that follow it at once, and while some were skipped for the time to

@@ -22,7 +22,7 @@ type entry struct {
 	text string
 	// id is the ULID. If the id is not a ULID, it is the id's span in text.
 	id ulid.ULID
-	// place is the session's place in Table.order: ops.SessionPlace when it was last settled.
+	// place is the session's place in Table.order: ops.SessionPlace when it was last put there, or unplaced.
 	place uint64
 	// created and activity are microseconds since 1970.
 	created, activity   int64
@@ -56,7 +56,6 @@ type flags uint8
 
 const (
 	flagStored flags = 1 << iota // Session.Stored
-	flagListed                   // in Table.order
 	flagSpanID                   // id is a span
 	flagCaller                   // text ends with the caller
 	flagKey                      // the caller came by key, not by kernel
@@ -85,9 +84,8 @@ func (e *entry) set(s Session) {
 	}
 	e.key = uint16(len(s.Key))
 	e.user, e.target, e.platform = pack(s.User), pack(s.Target), pack(s.Platform)
-	e.flags &= flagListed
-	if s.Stored {
-		e.flags |= flagStored
+	if e.flags = 0; s.Stored {
+		e.flags = flagStored
 	}
 	if id, err := ulid.ParseStrict(s.ID); err == nil && id.String() == s.ID {
 		e.id = id

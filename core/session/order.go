@@ -2,6 +2,7 @@ package session
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -33,25 +34,22 @@ func (tb *Table) settle(e *entry) {
 		started = t.Started
 	}
 	place := ops.SessionPlace(e.shown(t), started, e.lastActivity())
-	listed := e.flags&flagListed != 0
-	if listed && place == e.place {
+	if place == e.place {
 		return
 	}
-	if listed {
-		tb.order.Delete(e)
-	}
+	tb.order.Delete(e)
 	e.place = place
-	e.flags |= flagListed
 	tb.order.Set(e)
 }
+
+// unplaced is the place of an entry that is not in the order.
+const unplaced = math.MaxUint64
 
 // forget removes e from the table.
 func (tb *Table) forget(e *entry) {
 	delete(tb.sessions, e.Key())
-	if e.flags&flagListed != 0 {
-		tb.order.Delete(e)
-		e.flags &^= flagListed
-	}
+	tb.order.Delete(e)
+	e.place = unplaced
 }
 
 // shown is the state of e as an operator sees it; t is its running turn, nil for none.
@@ -99,6 +97,13 @@ func (tb *Table) row(e *entry) ops.Session {
 
 func groupOf(place uint64) ops.SessionGroup { return ops.SessionGroup(place >> 62) }
 
+// full is row with the ID.
+func (tb *Table) full(e *entry) ops.Session {
+	r := tb.row(e)
+	r.ID = e.ID()
+	return r
+}
+
 // Row returns the row of one session.
 func (tb *Table) Row(key string) (ops.Session, bool) {
 	tb.mu.Lock()
@@ -107,9 +112,7 @@ func (tb *Table) Row(key string) (ops.Session, bool) {
 	if e == nil {
 		return ops.Session{}, false
 	}
-	r := tb.row(e)
-	r.ID = e.ID()
-	return r, true
+	return tb.full(e), true
 }
 
 // Selection chooses the rows of a Page.

@@ -56,9 +56,7 @@ func (tb *Table) Waiting() []ops.Session {
 	defer tb.mu.Unlock()
 	var out []ops.Session
 	for _, e := range tb.waiting() {
-		r := tb.row(e)
-		r.ID = e.ID()
-		out = append(out, r)
+		out = append(out, tb.full(e))
 	}
 	return out
 }

@@ -122,7 +122,7 @@ func (tb *Table) Load(s Session) {
 
 // add makes the entry of a new session. The caller holds mu.
 func (tb *Table) add(s Session) *entry {
-	e := &entry{}
+	e := &entry{place: unplaced}
 	e.set(s)
 	tb.sessions[e.Key()] = e
 	tb.settle(e)
