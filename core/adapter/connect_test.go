@@ -154,7 +154,7 @@ func TestE9_ConflictsAreCountedAndEscalateOnce(t *testing.T) {
 		if r := w.wantState("f", ops.AdapterConnected); r.Conflicts == 0 {
 			t.Error("the count was dropped when the start returned, which proves nothing")
 		}
-		w.after(settleTime)
+		w.after(provenAfter)
 		if r := w.row("f"); r.Conflicts != 0 || len(w.Warnings()) != 0 {
 			t.Errorf("a minute after recovery the row still reads %+v", r)
 		}

@@ -42,11 +42,7 @@ func newConnection(conn Conn, g *receiver) (c *connection, err error) {
 	if conn == nil {
 		return nil, errors.New("no connection and no error")
 	}
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("panic: %v", p)
-		}
-	}()
+	defer caught(&err)
 	done := conn.Done()
 	ctx, cancel := context.WithCancel(context.Background())
 	return &connection{
@@ -55,23 +51,22 @@ func newConnection(conn Conn, g *receiver) (c *connection, err error) {
 	}, nil
 }
 
+// caught makes a panic of a platform the error of the function that defers it.
+func caught(err *error) {
+	if p := recover(); p != nil {
+		*err = fmt.Errorf("panic: %v", p)
+	}
+}
+
 // lastInbound is the connection's LastInbound, or an error if that panics.
 func (c *connection) lastInbound() (at time.Time, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("panic: %v", p)
-		}
-	}()
+	defer caught(&err)
 	return c.conn.LastInbound(), nil
 }
 
 // cause is why the connection ended without a Disconnect.
 func (c *connection) cause() (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("panic: %v", p)
-		}
-	}()
+	defer caught(&err)
 	if err := c.conn.Err(); err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package adapter
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -10,20 +11,20 @@ import (
 	"gatewaytui/core/ops"
 )
 
-// stop takes the adapter off the network, for a pause or for good. It returns when all its connections are down, or after
-// CallTimeout.
-func (l *managedAdapter) stop(ctx context.Context, w desiredState) error {
+// stop takes the adapter off the network, for a pause or for good, which state says. It returns when all its connections are
+// down, or after CallTimeout.
+func (l *managedAdapter) stop(ctx context.Context, state ops.AdapterState) error {
 	l.mu.Lock()
 	switch {
-	case l.desired == wantStopped && w != wantStopped:
+	case l.row.State == ops.AdapterStopped && state != ops.AdapterStopped:
 		l.mu.Unlock()
 		return ErrStopped
-	case l.platform == nil && w != wantStopped:
+	case l.platform == nil && state != ops.AdapterStopped:
 		l.mu.Unlock()
 		return ErrUnconfigured
 	}
 	before, attempt := l.down, l.attempt
-	c := l.setDesired(w)
+	c := l.takeOff(state)
 	l.mu.Unlock()
 	l.s.flush()
 
@@ -65,26 +66,17 @@ func await(ctx context.Context, done <-chan struct{}, what string) error {
 	}
 }
 
-// setDesired sets the desired state to w, ends the work of run, and returns the connection, which the caller takes down. The
-// lock is held. From here on nothing is sent or received.
-func (l *managedAdapter) setDesired(w desiredState) *connection {
-	changed := l.desired != w
-	l.desired = w
+// takeOff pauses or stops the adapter, ends the work of run, and returns the connection, which the caller takes down. The lock is
+// held. From here on nothing is sent or received.
+func (l *managedAdapter) takeOff(state ops.AdapterState) *connection {
 	l.drop()
 	l.up = nil
-	c := l.current
-	if c == nil {
-		c = l.leaving
-	}
+	c := cmp.Or(l.current, l.leaving)
 	l.current, l.leaving = nil, nil
 	l.detach(c)
-	if changed {
+	if l.row.State != state {
 		l.row.Attempt = 0
 		l.row.NextAttemptAt = ops.Time{}
-		state := ops.AdapterPaused
-		if w == wantStopped {
-			state = ops.AdapterStopped
-		}
 		l.transition(state, slog.LevelInfo, nil)
 	}
 	l.nudge()
@@ -96,7 +88,7 @@ func (l *managedAdapter) reconnect(force bool) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
-	case l.desired == wantStopped:
+	case l.row.State == ops.AdapterStopped:
 		return ErrStopped
 	case l.platform == nil:
 		return ErrUnconfigured
@@ -108,7 +100,6 @@ func (l *managedAdapter) reconnect(force bool) error {
 		l.detach(l.current)
 		l.current, l.leaving = nil, l.current
 	}
-	l.desired = wantConnected
 	l.up, l.drop = context.WithCancel(context.Background())
 	l.recovered()
 	l.row.Attempt = 1
@@ -118,7 +109,7 @@ func (l *managedAdapter) reconnect(force bool) error {
 	return nil
 }
 
-// nudge wakes run after the desired state changed.
+// nudge wakes run.
 func (l *managedAdapter) nudge() {
 	select {
 	case l.wake <- struct{}{}:
@@ -194,12 +185,4 @@ func (l *managedAdapter) snapshot() ops.Adapter {
 		}
 	}
 	return row
-}
-
-func (l *managedAdapter) firstDone() {
-	select {
-	case <-l.first:
-	default:
-		close(l.first)
-	}
 }

@@ -2,7 +2,6 @@ package adapter
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -56,30 +55,17 @@ func clean(err error) string {
 	return term.Clean(term.Redact(err.Error()), maxError)
 }
 
-// together is several errors as one, on one line; nil if there is none. An error whose text an earlier one ends with says
-// nothing new, such as the end of the same context, and is left out of the text.
-func together(errs ...error) error {
-	var all []error
-	var texts []string
+// together is several errors as one, on one line; nil if there is none. An error whose text an earlier one has says nothing
+// new, such as the end of the same context, and is left out.
+func together(errs ...error) (all error) {
 	for _, err := range errs {
-		if err == nil {
-			continue
-		}
-		all = append(all, err)
-		if text := err.Error(); !slices.ContainsFunc(texts, func(said string) bool { return strings.HasSuffix(said, text) }) {
-			texts = append(texts, text)
+		switch {
+		case err == nil:
+		case all == nil:
+			all = err
+		case !strings.Contains(all.Error(), err.Error()):
+			all = fmt.Errorf("%w; %w", all, err)
 		}
 	}
-	if len(all) == 0 {
-		return nil
-	}
-	return &several{all, strings.Join(texts, "; ")}
+	return all
 }
-
-type several struct {
-	errs []error
-	text string
-}
-
-func (s *several) Error() string   { return s.text }
-func (s *several) Unwrap() []error { return s.errs }

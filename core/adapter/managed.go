@@ -15,35 +15,26 @@ import (
 )
 
 const (
-	// settleTime is how long a connection must hold, and have received since it was made, to count as recovery. Before
+	// provenAfter is how long a connection must hold, and have received since it was made, to count as recovery. Before
 	// that its end is one more failure in the same row: a start that returned proves nothing (E1, E9).
-	settleTime = time.Minute
+	provenAfter = time.Minute
 	// maxSilence is the longest pause that a platform may ask for. An absurd value cannot end an adapter for ever (E3).
 	maxSilence = 24 * time.Hour
 )
 
-// desiredState is the state that the operator wants an adapter to have. The adapter may be unable to reach it.
-type desiredState int
-
-const (
-	wantConnected desiredState = iota // connected, and retried for ever
-	wantPaused                        // off the network until resumed
-	wantStopped                       // off the network for good
-)
-
-// managedAdapter keeps one platform connected. Only its goroutine run makes connections. The operator's verbs change the
-// desired state and take the connection away; each step of run checks under the lock that the desired state has not changed.
+// managedAdapter keeps one platform connected. Only its goroutine run makes connections. The operator's verbs pause or stop it
+// (row.State) and take the connection away; each step of run checks under the lock that up has not ended.
 type managedAdapter struct {
 	s          *Supervisor
 	name       string
 	platform   Platform      // nil: broken in the config
 	staleAfter time.Duration // 0: a quiet connection is never stale
-	first      chan struct{} // closed when the first attempt has ended
-	wake       chan struct{} // capacity 1: the desired state changed
+	first      chan struct{} // closed by firstDone, when the first attempt has ended
+	firstDone  func()
+	wake       chan struct{} // capacity 1: up or leaving changed
 	downs      sync.WaitGroup
 
-	mu          sync.Mutex // guards what follows; never held over a call into a platform
-	desired     desiredState
+	mu          sync.Mutex      // guards what follows; never held over a call into a platform
 	up          context.Context // ends when a connection is no longer desired; nil without one
 	drop        context.CancelFunc
 	row         ops.Adapter
@@ -66,6 +57,7 @@ func newManagedAdapter(s *Supervisor, name string) *managedAdapter {
 		},
 		row: ops.Adapter{Name: name, State: ops.AdapterConnecting, Attempt: 1, Since: ops.At(time.Now())},
 	}
+	l.firstDone = sync.OnceFunc(func() { close(l.first) })
 	l.up, l.drop = context.WithCancel(context.Background())
 	return l
 }
@@ -86,7 +78,7 @@ func (l *managedAdapter) run(ctx context.Context) {
 	defer l.firstDone()
 	for {
 		l.mu.Lock()
-		up, w, old := l.up, l.desired, l.leaving
+		up, state, old := l.up, l.row.State, l.leaving
 		l.leaving = nil
 		l.mu.Unlock()
 		if old != nil {
@@ -95,7 +87,7 @@ func (l *managedAdapter) run(ctx context.Context) {
 		switch {
 		case up != nil:
 			l.stayConnected(up)
-		case w == wantStopped:
+		case state == ops.AdapterStopped:
 			return
 		default:
 			<-l.wake
@@ -106,8 +98,8 @@ func (l *managedAdapter) run(ctx context.Context) {
 // end stops the adapter when Run ends without a Stop.
 func (l *managedAdapter) end() {
 	l.mu.Lock()
-	if l.desired != wantStopped {
-		l.leaving = l.setDesired(wantStopped)
+	if l.row.State != ops.AdapterStopped {
+		l.leaving = l.takeOff(ops.AdapterStopped)
 	}
 	l.mu.Unlock()
 	l.s.flush()
@@ -142,11 +134,9 @@ func (l *managedAdapter) awaitPrevious(up context.Context) {
 	if down == nil {
 		return
 	}
-	t := time.NewTimer(l.s.o.MinBackoff)
-	defer t.Stop()
 	select {
 	case <-down:
-	case <-t.C:
+	case <-time.After(l.s.o.MinBackoff):
 	case <-up.Done():
 	}
 }
@@ -224,21 +214,23 @@ func (l *managedAdapter) adopt(up context.Context, c *connection) bool {
 
 // watch returns when the connection ended, went stale, or up ended; the error says why.
 func (l *managedAdapter) watch(up context.Context, c *connection) error {
-	settled := false
-	check := time.NewTimer(settleTime)
-	defer check.Stop()
+	proven := false
 	for {
 		last, err := c.lastInbound()
 		if err != nil {
 			return fmt.Errorf("disconnected: %w", err)
 		}
 		age, next := time.Since(c.since), time.Duration(0) // 0: nothing to look for
-		if !settled && age >= settleTime && (l.staleAfter == 0 || last.After(c.since)) {
-			settled = true
-			l.settle(up)
+		if !proven && age >= provenAfter && (l.staleAfter == 0 || last.After(c.since)) {
+			proven = true
+			l.mu.Lock()
+			if up.Err() == nil {
+				l.recovered()
+			}
+			l.mu.Unlock()
 		}
-		if !settled {
-			next = max(settleTime-age, settleTime/10)
+		if !proven {
+			next = max(provenAfter-age, provenAfter/10)
 		}
 		if l.staleAfter > 0 {
 			left := l.staleAfter - time.Since(last)
@@ -249,27 +241,18 @@ func (l *managedAdapter) watch(up context.Context, c *connection) error {
 				next = left
 			}
 		}
-		check.Stop()
+		var check <-chan time.Time
 		if next > 0 {
-			check.Reset(next)
+			check = time.After(next)
 		}
 		select {
-		case <-check.C:
+		case <-check:
 		case <-c.done:
 			return fmt.Errorf("disconnected: %w", c.cause())
 		case <-up.Done():
 			return up.Err()
 		}
 	}
-}
-
-// settle forgets the failures that led to a connection which has proved itself.
-func (l *managedAdapter) settle(up context.Context) {
-	l.mu.Lock()
-	if up.Err() == nil {
-		l.recovered()
-	}
-	l.mu.Unlock()
 }
 
 // scheduleRetry records why there is no connection and when the next attempt is. It does so before the old connection, which
@@ -312,10 +295,8 @@ func (l *managedAdapter) scheduleRetry(up context.Context, err error) (old *conn
 
 // sleep waits for d and reports whether ctx lasted as long.
 func sleep(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
 	select {
-	case <-t.C:
+	case <-time.After(d):
 		return true
 	case <-ctx.Done():
 		return false

@@ -53,7 +53,7 @@ func (l *managedAdapter) admit() (*connection, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
-	case l.desired == wantStopped:
+	case l.row.State == ops.AdapterStopped:
 		return nil, ErrStopped
 	case l.current == nil:
 		return nil, ErrNotConnected
@@ -72,7 +72,7 @@ func (l *managedAdapter) release() {
 func (l *managedAdapter) rateLimited() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if left := time.Until(l.silentUntil); left > 0 && l.desired != wantStopped {
+	if left := time.Until(l.silentUntil); left > 0 && l.row.State != ops.AdapterStopped {
 		return &RateLimitError{RetryAfter: left}
 	}
 	return nil

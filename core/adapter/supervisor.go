@@ -1,6 +1,7 @@
 package adapter
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -70,19 +71,11 @@ type note struct {
 
 // NewSupervisor does no I/O; Run does.
 func NewSupervisor(o Options) *Supervisor {
-	def := func(d *time.Duration, v time.Duration) {
-		if *d <= 0 {
-			*d = v
-		}
-	}
-	def(&o.ConnectTimeout, DefaultConnectTimeout)
-	def(&o.SendTimeout, DefaultSendTimeout)
-	def(&o.MinBackoff, DefaultMinBackoff)
-	def(&o.MaxBackoff, DefaultMaxBackoff)
-	o.MaxBackoff = max(o.MaxBackoff, o.MinBackoff)
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o.ConnectTimeout = cmp.Or(o.ConnectTimeout, DefaultConnectTimeout)
+	o.SendTimeout = cmp.Or(o.SendTimeout, DefaultSendTimeout)
+	o.MinBackoff = cmp.Or(o.MinBackoff, DefaultMinBackoff)
+	o.MaxBackoff = max(cmp.Or(o.MaxBackoff, DefaultMaxBackoff), o.MinBackoff)
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	return &Supervisor{o: o, named: map[string]*managedAdapter{}, ready: make(chan struct{})}
 }
 
@@ -103,7 +96,7 @@ func (s *Supervisor) AddBroken(name string, err error) {
 	l.row.State = ops.AdapterNeedsCredentials
 	l.row.Attempt = 0
 	l.row.LastError = clean(err)
-	close(l.first)
+	l.firstDone()
 	s.add(l)
 }
 
@@ -216,7 +209,7 @@ func (s *Supervisor) Send(ctx context.Context, name string, m Outgoing) error {
 // Pause takes the adapter off the network until Resume: no event causes a retry or a connection (E3, E19). It returns when
 // the connection is down or was abandoned after CallTimeout, which it reports; the adapter is paused either way.
 func (s *Supervisor) Pause(ctx context.Context, name string) error {
-	return s.with("pause", name, func(l *managedAdapter) error { return l.stop(ctx, wantPaused) })
+	return s.with("pause", name, func(l *managedAdapter) error { return l.stop(ctx, ops.AdapterPaused) })
 }
 
 // Resume ends a pause, or the wait for the next attempt. It returns at once and does nothing to an adapter that is
@@ -236,7 +229,7 @@ func (s *Supervisor) Reconnect(name string) error {
 // sent, received or reconnected (S4, S5). A failure and a timeout are logged as well; the latter is
 // context.DeadlineExceeded to errors.Is.
 func (s *Supervisor) Stop(ctx context.Context, name string) error {
-	return s.with("stop", name, func(l *managedAdapter) error { return l.stop(ctx, wantStopped) })
+	return s.with("stop", name, func(l *managedAdapter) error { return l.stop(ctx, ops.AdapterStopped) })
 }
 
 func (s *Supervisor) with(doing, name string, f func(*managedAdapter) error) error {
