@@ -2,8 +2,8 @@ package agent
 
 import (
 	"cmp"
-	"container/list"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -35,16 +35,17 @@ type Cache struct {
 	opts CacheOptions
 
 	mu       sync.Mutex
-	sessions map[string]*list.Element // of *entry
-	order    *list.List               // most recently used first
-	passing  int                      // those of single requests, which the bound on the count ignores
+	sessions map[string]*entry
+	uses     int // how often an agent was used
+	passing  int // the agents of single requests, which the bound on the count ignores
 }
 
 type entry struct {
 	a *Agent
 	// held means that a turn has it.
 	held bool
-	// usedAt is when it was last put in or given back.
+	// used is the number of its last use, usedAt when it was last put in or given back.
+	used   int
 	usedAt time.Time
 	// claim receives the agent when it is given back, and is closed when the entry goes; nil: no eviction waits for it.
 	claim chan *Agent
@@ -54,36 +55,36 @@ type entry struct {
 func (e *entry) fixed() bool { return e.held || e.a.Busy() || e.a.Closed() || e.a.Unsaved() }
 
 // NewCache returns an empty cache.
-func NewCache(opts CacheOptions) *Cache {
-	return &Cache{opts: opts, sessions: make(map[string]*list.Element), order: list.New()}
-}
+func NewCache(opts CacheOptions) *Cache { return &Cache{opts: opts, sessions: map[string]*entry{}} }
 
 // Get returns the session's agent for a turn, and holds it until Done. An agent that closes is not returned.
 func (c *Cache) Get(session string) (*Agent, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	el, ok := c.sessions[session]
-	if !ok {
-		return nil, false
-	}
-	e := el.Value.(*entry)
-	if e.a.Closed() {
+	e := c.sessions[session]
+	if e == nil || e.a.Closed() {
 		return nil, false
 	}
 	e.held = true
-	c.order.MoveToFront(el)
+	c.use(e)
 	return e.a, true
+}
+
+// use makes e the most recently used one.
+func (c *Cache) use(e *entry) {
+	c.uses++
+	e.used = c.uses
 }
 
 // Peek returns the session's agent, for inspection or for a close. It does not count as use.
 func (c *Cache) Peek(session string) (*Agent, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	el, ok := c.sessions[session]
-	if !ok {
+	e := c.sessions[session]
+	if e == nil {
 		return nil, false
 	}
-	return el.Value.(*entry).a, true
+	return e.a, true
 }
 
 // Put adds a new agent, held for a turn until Done. It returns the session's previous agent, if there was one, and the
@@ -92,10 +93,12 @@ func (c *Cache) Put(a *Agent) []*Agent {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var out []*Agent
-	if el, ok := c.sessions[a.Session()]; ok {
-		out = append(out, c.drop(el))
+	if e := c.sessions[a.Session()]; e != nil {
+		out = append(out, c.drop(e))
 	}
-	c.sessions[a.Session()] = c.order.PushFront(&entry{a: a, held: true, usedAt: time.Now()})
+	e := &entry{a: a, held: true, usedAt: time.Now()}
+	c.sessions[a.Session()] = e
+	c.use(e)
 	if a.cfg.Passing {
 		c.passing++
 	}
@@ -107,16 +110,15 @@ func (c *Cache) Put(a *Agent) []*Agent {
 func (c *Cache) Done(a *Agent) []*Agent {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	el, ok := c.entryOf(a)
-	if !ok {
+	e := c.entryOf(a)
+	if e == nil {
 		return nil
 	}
-	e := el.Value.(*entry)
 	e.held, e.usedAt = false, time.Now()
-	c.order.MoveToFront(el)
+	c.use(e)
 	if e.claim != nil && !e.a.Closed() && !e.a.Unsaved() {
 		e.claim <- e.a // it has room for one
-		c.drop(el)
+		c.drop(e)
 	}
 	return c.bound()
 }
@@ -126,11 +128,11 @@ func (c *Cache) Done(a *Agent) []*Agent {
 func (c *Cache) Remove(a *Agent) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	el, ok := c.entryOf(a)
-	if ok {
-		c.drop(el)
+	e := c.entryOf(a)
+	if e != nil {
+		c.drop(e)
 	}
-	return ok
+	return e != nil
 }
 
 // Evict removes the session's agent at an operator's request. Its error is an *ops.Error: CodeNotFound without an agent,
@@ -143,14 +145,13 @@ func (c *Cache) Evict(session string) (*Agent, error) {
 
 // evict is Evict. The caller holds mu.
 func (c *Cache) evict(session string) (*Agent, error) {
-	el, ok := c.sessions[session]
-	if !ok {
+	e := c.sessions[session]
+	if e == nil {
 		return nil, &ops.Error{
 			Code: ops.CodeNotFound, Message: fmt.Sprintf("no agent of session %q is cached", session),
 			Hint: "`gatewaytui agents` lists the cached ones",
 		}
 	}
-	e := el.Value.(*entry)
 	busy := func(why, hint string) error {
 		return &ops.Error{Code: ops.CodeBusy, Message: fmt.Sprintf("the agent of session %q is busy: %s", session, why), Hint: hint}
 	}
@@ -162,7 +163,7 @@ func (c *Cache) evict(session string) (*Agent, error) {
 	case e.a.Unsaved():
 		return nil, busy("part of its transcript is not saved", "see the store's warnings in `gatewaytui status`")
 	}
-	return c.drop(el), nil
+	return c.drop(e), nil
 }
 
 // Claim is Evict for an agent that a turn holds. The channel delivers the agent, out of the cache, as soon as that turn
@@ -172,15 +173,12 @@ func (c *Cache) evict(session string) (*Agent, error) {
 func (c *Cache) Claim(session string) (<-chan *Agent, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	el, ok := c.sessions[session]
-	if ok {
-		if e := el.Value.(*entry); e.held && !e.a.Closed() {
-			if e.claim != nil {
-				return nil, &ops.Error{Code: ops.CodeBusy, Message: fmt.Sprintf("the agent of session %q is being evicted already", session), Hint: "wait a moment"}
-			}
-			e.claim = make(chan *Agent, 1)
-			return e.claim, nil
+	if e := c.sessions[session]; e != nil && e.held && !e.a.Closed() {
+		if e.claim != nil {
+			return nil, &ops.Error{Code: ops.CodeBusy, Message: fmt.Sprintf("the agent of session %q is being evicted already", session), Hint: "wait a moment"}
 		}
+		e.claim = make(chan *Agent, 1)
+		return e.claim, nil
 	}
 	a, err := c.evict(session)
 	if err != nil {
@@ -196,11 +194,9 @@ func (c *Cache) Claim(session string) (<-chan *Agent, error) {
 func (c *Cache) Unclaim(session string, claim <-chan *Agent) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if el, ok := c.sessions[session]; ok {
-		if e := el.Value.(*entry); e.claim != nil && e.claim == claim {
-			close(e.claim)
-			e.claim = nil
-		}
+	if e := c.sessions[session]; e != nil && e.claim != nil && e.claim == claim {
+		close(e.claim)
+		e.claim = nil
 	}
 }
 
@@ -220,10 +216,9 @@ func (c *Cache) All() []*Agent {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	all := make([]*Agent, 0, len(c.sessions))
-	for el := c.order.Front(); el != nil; el = el.Next() {
-		all = append(all, el.Value.(*entry).a)
+	for _, session := range slices.Sorted(maps.Keys(c.sessions)) {
+		all = append(all, c.sessions[session].a)
 	}
-	slices.SortFunc(all, func(a, b *Agent) int { return cmp.Compare(a.Session(), b.Session()) })
 	return all
 }
 
@@ -244,17 +239,8 @@ func (c *Cache) Len() int {
 	return len(c.sessions)
 }
 
-// bytes asks the agents: a separate sum would drift (DESIGN.md, 4), and there are a few hundred of them.
-func (c *Cache) bytes() int64 {
-	var n int64
-	for el := c.order.Front(); el != nil; el = el.Next() {
-		n += el.Value.(*entry).a.Bytes()
-	}
-	return n
-}
-
-// bound removes agents for the bounds on count and bytes. It reads the entries only where a bound is exceeded, because it
-// runs at the end of every turn.
+// bound removes agents for the bounds on count and bytes. It runs at the end of every turn, and sorts the entries only where a
+// bound is exceeded.
 func (c *Cache) bound() []*Agent {
 	var out []*Agent
 	if c.opts.Max > 0 && len(c.sessions)-c.passing > c.opts.Max {
@@ -263,12 +249,16 @@ func (c *Cache) bound() []*Agent {
 	if c.opts.Bytes <= 0 {
 		return out
 	}
-	sum, newest := c.bytes(), c.order.Front()
+	// The agents are asked: a separate sum would drift (DESIGN.md, 4), and there are a few hundred of them.
+	sum, newest := int64(0), 0
+	for _, e := range c.sessions {
+		sum, newest = sum+e.a.Bytes(), max(newest, e.used)
+	}
 	if sum <= c.opts.Bytes {
 		return out
 	}
 	return append(out, c.take(func(e *entry) bool {
-		if sum <= c.opts.Bytes || e == newest.Value {
+		if sum <= c.opts.Bytes || e.used == newest {
 			return false
 		}
 		sum -= e.a.Bytes()
@@ -279,19 +269,15 @@ func (c *Cache) bound() []*Agent {
 // take drops the entries that want names, least recently used first, and never one that must stay.
 func (c *Cache) take(want func(*entry) bool) []*Agent {
 	var out []*Agent
-	for el := c.order.Back(); el != nil; {
-		older := el
-		el = el.Prev()
-		e := older.Value.(*entry)
+	for _, e := range slices.SortedFunc(maps.Values(c.sessions), func(a, b *entry) int { return cmp.Compare(a.used, b.used) }) {
 		if !e.fixed() && want(e) {
-			out = append(out, c.drop(older))
+			out = append(out, c.drop(e))
 		}
 	}
 	return out
 }
 
-func (c *Cache) drop(el *list.Element) *Agent {
-	e := c.order.Remove(el).(*entry)
+func (c *Cache) drop(e *entry) *Agent {
 	delete(c.sessions, e.a.Session())
 	if e.a.cfg.Passing {
 		c.passing--
@@ -303,10 +289,10 @@ func (c *Cache) drop(el *list.Element) *Agent {
 	return e.a
 }
 
-func (c *Cache) entryOf(a *Agent) (*list.Element, bool) {
-	el, ok := c.sessions[a.Session()]
-	if !ok || el.Value.(*entry).a != a {
-		return nil, false
+// entryOf is the entry of a; nil: a is not in the cache.
+func (c *Cache) entryOf(a *Agent) *entry {
+	if e := c.sessions[a.Session()]; e != nil && e.a == a {
+		return e
 	}
-	return el, true
+	return nil
 }

@@ -44,11 +44,5 @@ func (volatile) Unsaved() bool                  { return false }
 func (volatile) Flush(context.Context) error    { return nil }
 func (volatile) Shutdown(context.Context) error { return nil }
 
-// Save does the last write of a turn, after all unsaved messages of the transcript. The error is ErrStale when that turn
-// has ended. After any other error w is kept, and the memory's Flush tries it again.
-func (a *Agent) Save(ctx context.Context, w func(context.Context) error) error {
-	return a.cfg.Memory.Write(ctx, w)
-}
-
 // Memory is the storage of the agent's transcript, from its Config.
 func (a *Agent) Memory() Memory { return a.cfg.Memory }

@@ -289,8 +289,9 @@ func childrenOf(a *Agent) int {
 }
 
 // bytesOf is what the transcripts of all agents of a cache cost now.
-func bytesOf(c *Cache) int64 {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.bytes()
+func bytesOf(c *Cache) (n int64) {
+	for _, a := range c.All() {
+		n += a.Bytes()
+	}
+	return n
 }

@@ -258,7 +258,7 @@ func (r *turnRunner) save(err error) (reply string, _ error) {
 	// The turn's own context may be over: this write must survive that, within its own bound (A14).
 	ctx, cancel := c.store.Patient(t.Context())
 	defer cancel()
-	saveErr := r.agent.Save(ctx, c.endOf(t, e))
+	saveErr := r.agent.Memory().Write(ctx, c.endOf(t, e))
 	switch {
 	case saveErr == nil:
 		r.replied = e.reply != nil
