@@ -91,15 +91,17 @@ func (t *Process) Run(ctx context.Context, call Call) (string, error) {
 		return "", required("pid")
 	}
 	call.Progress(fmt.Sprintf("process: %s %d", args.Action, args.PID))
-	p, ok := t.processes.Get(args.PID)
-	if !ok || p.Session() != call.Session {
-		if args.Action == "kill" && t.adopted(call.Session, args.PID) {
-			return t.killAdopted(ctx, args.PID)
-		}
-		// Another session's process does not exist for this model.
-		return "", fmt.Errorf("this session has no process %d; list shows its processes", args.PID)
+	if p, ok := t.processes.Get(args.PID); ok && p.Session() == call.Session {
+		return actions[i].run(t, ctx, call, p, args)
 	}
-	return actions[i].run(t, ctx, call, p, args)
+	// What a job of the session left behind has a row, and can only be ended.
+	if args.Action == "kill" && slices.ContainsFunc(t.processes.SessionRows(call.Session), func(row ops.Process) bool { return row.PID == args.PID }) {
+		return t.end(ctx, args.PID, func(ctx context.Context) (process.Report, error) {
+			return t.processes.KillPID(ctx, args.PID, t.opts.KillGrace)
+		})
+	}
+	// Another session's process does not exist for this model.
+	return "", fmt.Errorf("this session has no process %d; list shows its processes", args.PID)
 }
 
 func (t *Process) list(session string) string {
@@ -189,34 +191,22 @@ type killed struct {
 }
 
 func (t *Process) kill(ctx context.Context, _ Call, p *process.Process, _ processArguments) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, t.opts.KillGrace+killSlack)
-	defer cancel()
-	return killAnswer(p.PID(), p.Kill(ctx, t.opts.KillGrace)), nil
+	return t.end(ctx, p.PID(), func(ctx context.Context) (process.Report, error) { return p.Kill(ctx, t.opts.KillGrace), nil })
 }
 
-// adopted reports whether pid leads an adopted tree of the session: processes that a job of the session left behind.
-func (t *Process) adopted(session string, pid int) bool {
-	return slices.ContainsFunc(t.processes.SessionRows(session), func(row ops.Process) bool {
-		return row.PID == pid
-	})
-}
-
-func (t *Process) killAdopted(ctx context.Context, pid int) (string, error) {
+// end is the answer to a kill of pid.
+func (t *Process) end(ctx context.Context, pid int, kill func(context.Context) (process.Report, error)) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, t.opts.KillGrace+killSlack)
 	defer cancel()
-	report, err := t.processes.KillPID(ctx, pid, t.opts.KillGrace)
+	report, err := kill(ctx)
 	if err != nil {
 		return "", err
 	}
-	return killAnswer(pid, report), nil
-}
-
-func killAnswer(pid int, report process.Report) string {
 	res := killed{PID: pid, Verified: report.Verified, Killed: []int{}, Survivors: pids(report.Survivors), Summary: report.Summary()}
 	for _, id := range report.Killed {
 		res.Killed = append(res.Killed, id.PID)
 	}
-	return encode(res)
+	return encode(res), nil
 }
 
 func (t *Process) write(ctx context.Context, _ Call, p *process.Process, args processArguments) (string, error) {

@@ -88,12 +88,7 @@ func (s *Set) Subset(names []string) (*Set, error) {
 
 // Without returns the set of all tools but the named one.
 func (s *Set) Without(name string) *Set {
-	rest := &Set{limit: s.limit, mask: s.mask}
-	for i, t := range s.tools {
-		if s.specs[i].Name != name {
-			rest.add(t)
-		}
-	}
+	rest, _ := s.Subset(slices.DeleteFunc(s.Names(), func(own string) bool { return own == name }))
 	return rest
 }
 
