@@ -9,7 +9,7 @@ GOFUMPT    := mvdan.cc/gofumpt@v0.12.0
 GOVULN     := golang.org/x/vuln/cmd/govulncheck@latest
 
 # The systems that a release has a binary for. check builds and vets each of them.
-TARGETS    := linux/amd64 linux/arm64
+TARGETS    := linux/amd64 linux/arm64 darwin/arm64
 
 .PHONY: run build release test fast one soak check fmt bench fuzz clean
 

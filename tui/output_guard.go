@@ -2,7 +2,6 @@ package tui
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"sync"
@@ -48,7 +47,7 @@ func newOutputGuard(f *os.File, lost func()) *outputGuard {
 	}
 	// The terminal, opened once more and without blocking: a write to it can be given up, and no other descriptor changes
 	// its mode. Where it cannot be opened, a write that hangs stays behind at the end.
-	if again, err := os.OpenFile(fmt.Sprintf("/proc/self/fd/%d", f.Fd()), os.O_WRONLY|unix.O_NONBLOCK|unix.O_NOCTTY, 0); err == nil {
+	if again, err := os.OpenFile(reopenPath(f.Fd()), os.O_WRONLY|unix.O_NONBLOCK|unix.O_NOCTTY, 0); err == nil {
 		g.to, g.own = again, true
 	}
 	go g.pump()

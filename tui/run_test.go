@@ -61,7 +61,7 @@ func mustEnd(t *testing.T, ended <-chan ending, within time.Duration, how How) E
 
 func modes(t *testing.T, f *os.File) unix.Termios {
 	t.Helper()
-	m, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS)
+	m, err := unix.IoctlGetTermios(int(f.Fd()), getModes)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -32,7 +32,7 @@ func CaptureStderr(crash *os.File, take func(line string)) (release func(), err 
 		unix.Close(kept)
 		return nil, fmt.Errorf("make a pipe for stderr: %w", err)
 	}
-	if err := unix.Dup3(int(to.Fd()), 2, 0); err != nil {
+	if err := redirect(int(to.Fd()), 2); err != nil {
 		unix.Close(kept)
 		return nil, errors.Join(fmt.Errorf("turn stderr into a pipe: %w", err), from.Close(), to.Close())
 	}
@@ -58,7 +58,7 @@ func CaptureStderr(crash *os.File, take func(line string)) (release func(), err 
 		}
 	}()
 	return func() {
-		_ = unix.Dup3(kept, 2, 0) // both are open
+		_ = redirect(kept, 2) // both are open
 		unix.Close(kept)
 		if crash != nil {
 			_ = debug.SetCrashOutput(nil, debug.CrashOptions{}) // nothing to undo it with

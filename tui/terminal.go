@@ -24,7 +24,7 @@ const (
 
 // IsTerminal reports whether f is a terminal.
 func IsTerminal(f *os.File) bool {
-	_, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS)
+	_, err := unix.IoctlGetTermios(int(f.Fd()), getModes)
 	return err == nil
 }
 
@@ -49,7 +49,7 @@ func FindTerminal(stdin io.Reader, stdout io.Writer, getenv func(string) string,
 	case !foreground(in):
 		return nil, "it runs in the background of its terminal" // reading there would stop the process (SIGTTIN; J4)
 	}
-	modes, err := unix.IoctlGetTermios(int(in.Fd()), unix.TCGETS)
+	modes, err := unix.IoctlGetTermios(int(in.Fd()), getModes)
 	if err != nil {
 		return nil, "stdin is not a terminal"
 	}
@@ -73,7 +73,7 @@ func foreground(f *os.File) bool {
 // not TCSETSW).
 func (t *Terminal) Restore() {
 	if foreground(t.in) {
-		_ = unix.IoctlSetTermios(int(t.in.Fd()), unix.TCSETS, t.modes) // a terminal that is gone has none
+		_ = unix.IoctlSetTermios(int(t.in.Fd()), setModes, t.modes) // a terminal that is gone has none
 	}
 }
 

@@ -83,7 +83,7 @@ func TestJ3_TheTerminalIsGivenBack(t *testing.T) {
 			exit, err := on.Run(t.Context(), func(ctx context.Context) (Exit, error) {
 				raw := before
 				raw.Lflag &^= unix.ICANON | unix.ECHO | unix.ISIG
-				if err := unix.IoctlSetTermios(int(on.in.Fd()), unix.TCSETS, &raw); err != nil {
+				if err := unix.IoctlSetTermios(int(on.in.Fd()), setModes, &raw); err != nil {
 					return Exit{}, err
 				}
 				return tc.console(ctx)
@@ -106,7 +106,7 @@ func TestJ3_TheTerminalIsGivenBack(t *testing.T) {
 
 func termiosOf(t *testing.T, f *os.File) unix.Termios {
 	t.Helper()
-	m, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS)
+	m, err := unix.IoctlGetTermios(int(f.Fd()), getModes)
 	if err != nil {
 		t.Fatal(err)
 	}

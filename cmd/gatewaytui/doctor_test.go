@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -9,8 +8,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"gatewaytui/core/doctor"
 	"gatewaytui/core/instance"
@@ -130,32 +127,6 @@ func TestDoctorSaysWhatIsWrongWithTheHome(t *testing.T) {
 			t.Fatal(err)
 		}
 		a.doctor(t).has(t, "home", doctor.Fail, "belongs to uid 12345")
-	}
-}
-
-// The store is SQLite's and the gateway's: any other process that opens its files may cost it its locks (F1).
-func TestDoctorOpensNoFileOfTheStore(t *testing.T) {
-	a := newAccount(t)
-	watch, err := unix.InotifyInit1(unix.IN_NONBLOCK | unix.IN_CLOEXEC)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer unix.Close(watch)
-	for _, suffix := range []string{"", "-wal", "-shm"} {
-		path := filepath.Join(a.home, "gateway.db"+suffix)
-		write(t, path, "x")
-		if _, err := unix.InotifyAddWatch(watch, path, unix.IN_OPEN|unix.IN_ACCESS); err != nil {
-			t.Fatal(err)
-		}
-	}
-	a.doctor(t).has(t, "store", doctor.OK, "1 B")
-	b := make([]byte, 4096)
-	if n, err := unix.Read(watch, b); !errors.Is(err, unix.EAGAIN) {
-		t.Errorf("a file of the store was opened: %d bytes of events, %v", n, err)
-	}
-	read(t, filepath.Join(a.home, "gateway.db")) // and the watch would have seen it
-	if n, err := unix.Read(watch, b); n <= 0 || err != nil {
-		t.Errorf("the watch sees nothing: %v", err)
 	}
 }
 

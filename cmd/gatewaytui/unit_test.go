@@ -7,16 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"gatewaytui/core/process/kernel"
 	"gatewaytui/core/service"
 )
-
-// Newer versions of systemd start the gateway in the very group that it would make for itself.
-func TestTheUnitNamesTheGroupThatTheGatewayWouldMake(t *testing.T) {
-	if service.Subgroup != kernel.LeafGroup {
-		t.Errorf("%q is not %q", service.Subgroup, kernel.LeafGroup)
-	}
-}
 
 // account is a user's: a folder for what is installed, and an environment of its own.
 type account struct{ dir, home string }

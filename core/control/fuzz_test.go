@@ -10,8 +10,6 @@ import (
 	"os"
 	"strings"
 	"testing"
-
-	"golang.org/x/sys/unix"
 )
 
 // FuzzRequests gives the handler any request that has a path: it answers in JSON with a code that fits its status, or
@@ -32,7 +30,7 @@ func FuzzRequests(f *testing.F) {
 	}
 	console := newFake()
 	s := NewServer(Options{Console: console, Path: "unused"})
-	self := &peer{cred: &unix.Ucred{Uid: uint32(os.Geteuid()), Pid: 1}}
+	self := &peer{cred: &ucred{Uid: uint32(os.Geteuid()), Pid: 1}}
 	f.Fuzz(func(t *testing.T, method, path string, body []byte, readOnly bool) {
 		u, err := url.ParseRequestURI(path)
 		if err != nil || !strings.HasPrefix(path, "/") || strings.HasPrefix(path, "/debug/") ||

@@ -275,6 +275,9 @@ func (c *checkup) checkContainment(ctx context.Context) {
 	for _, text := range weak {
 		c.warn(fix, "%s", text)
 	}
+	for _, text := range missing {
+		c.warn("run it on Linux where that matters", "%s", text)
+	}
 	if c.valid && !c.loaded.Config.Process.Guardian {
 		c.warn("process.guardian = true", "without the guardian, tools outlive a gateway that is killed with SIGKILL until its next start")
 	}

@@ -25,12 +25,6 @@ const (
 	inodesWarn = 1000
 )
 
-// remoteFilesystems are those on which locks and SQLite's shared memory are not to be relied on, by statfs(2)'s f_type.
-var remoteFilesystems = map[int64]string{
-	0x6969: "NFS", 0x517b: "SMB", 0xff534d42: "CIFS", 0xfe534d42: "SMB2", 0x5346414f: "AFS", 0x00c36400: "Ceph",
-	0x01021997: "9P", 0x65735546: "FUSE",
-}
-
 // checkHome looks at the home as the user who asks. It reads no file in it: opening the store's would be wrong in any
 // process (F1).
 func (c *checkup) checkHome(context.Context) {
@@ -75,7 +69,7 @@ func (c *checkup) checkHome(context.Context) {
 	}
 	free := disk.Bavail * uint64(disk.Bsize)
 	switch {
-	case disk.Flags&unix.ST_RDONLY != 0:
+	case disk.Flags&readOnly != 0:
 		c.fail("mount it for writing, or name another home with --home DIR", "%s is on a file system that is mounted read-only", home)
 		return
 	case free < spaceFail:
@@ -86,7 +80,7 @@ func (c *checkup) checkHome(context.Context) {
 	case disk.Files > 0 && disk.Ffree < inodesWarn:
 		c.warn("delete files on that disk", "%d more files can be made on the disk of %s", disk.Ffree, home)
 	}
-	if kind, remote := remoteFilesystems[int64(disk.Type)&0xffffffff]; remote {
+	if kind := remoteFilesystem(&disk); kind != "" {
 		c.warn("put the home on a local disk", "%s is on %s, where locks and the store are not to be relied on", home, kind)
 	}
 	if err := tryLocks(home); err != nil {
@@ -236,14 +230,4 @@ func (c *checkup) storeWarning(w ops.Warning) {
 	default:
 		c.fail("make room on the disk of the home; service resumes by itself", "the gateway says: %s", w.Message)
 	}
-}
-
-// clockSynced reports whether the kernel takes the clock for right; known is false where it cannot be asked
-// (adjtimex(2)).
-func clockSynced() (synced, known bool) {
-	var t unix.Timex
-	if _, err := unix.Adjtimex(&t); err != nil {
-		return false, false
-	}
-	return t.Status&unix.STA_UNSYNC == 0, true
 }

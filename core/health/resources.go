@@ -45,6 +45,9 @@ func lowDescriptors() string {
 		return ""
 	}
 	open, err := os.ReadDir("/proc/self/fd")
+	if errors.Is(err, os.ErrNotExist) {
+		open, err = os.ReadDir("/dev/fd") // macOS
+	}
 	if errors.Is(err, unix.EMFILE) || errors.Is(err, unix.ENFILE) {
 		return fmt.Sprintf("no file descriptor is left of %d; raise the limit (ulimit -n, LimitNOFILE=)", limit.Cur)
 	}

@@ -24,9 +24,9 @@ import (
 type Record struct {
 	// PID, StartTicks and BootID name the process for ever, because a pid alone is reused (B11).
 	PID int
-	// StartTicks is field 22 of /proc/PID/stat, in clock ticks since boot (proc_pid_stat(5)); 0 is unknown.
+	// StartTicks is when the process started, in the unit of kernel.Stat; 0 is unknown.
 	StartTicks uint64
-	// BootID is /proc/sys/kernel/random/boot_id; empty is unknown.
+	// BootID is of kernel.BootID; empty is unknown.
 	BootID string
 	// PIDNamespace is the namespace in which PID means this process, as in /proc/self/ns/pid (pid_namespaces(7)); empty:
 	// unknown.

@@ -101,13 +101,3 @@ func FuzzParseMarker(f *testing.F) {
 		}
 	})
 }
-
-func FuzzParseStat(f *testing.F) {
-	f.Add([]byte("7 (a) R 1 (\n b) S 1 7 7 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 1 0 12345 1 2 3"))
-	f.Add([]byte(") ("))
-	f.Fuzz(func(t *testing.T, b []byte) {
-		if s, err := parseStat(b); err != nil && s != (stat{}) {
-			t.Fatalf("an error and %+v", s)
-		}
-	})
-}

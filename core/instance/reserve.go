@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"os"
 	"syscall"
-
-	"golang.org/x/sys/unix"
 )
 
 // Reserve keeps size bytes of the disk for a file that must be written even when the disk is full (HF25): it makes a file
@@ -50,7 +48,7 @@ func Spend(reserve, target string, b []byte) error {
 		return fmt.Errorf("spend the room kept for %s: %w", target, err)
 	}
 	if old, err := os.Lstat(target); err == nil && old.Size() == fi.Size() {
-		if unix.Renameat2(unix.AT_FDCWD, reserve, unix.AT_FDCWD, target, unix.RENAME_EXCHANGE) == nil {
+		if exchange(reserve, target) == nil {
 			return nil
 		}
 	}

@@ -9,8 +9,6 @@ import (
 	"time"
 	"unsafe"
 
-	"golang.org/x/sys/unix"
-
 	"gatewaytui/core/ops"
 	"gatewaytui/core/process/kernel"
 )
@@ -40,7 +38,7 @@ func readSelf() (s self, err error) {
 	if s.proc, err = statOf(os.Getpid()); err != nil {
 		return s, fmt.Errorf("read our own process: %w", err)
 	}
-	if s.bootID, err = unix.Sysctl("kern.bootsessionuuid"); err != nil {
+	if s.bootID, err = kernel.BootID(); err != nil {
 		return s, fmt.Errorf("read boot id: %w", err)
 	}
 	return s, nil

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"strconv"
-	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -64,11 +63,9 @@ func readSelf() (s self, err error) {
 	if s.proc, err = statOf(os.Getpid()); err != nil {
 		return s, fmt.Errorf("read /proc/self/stat: %w", err)
 	}
-	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
-	if err != nil {
+	if s.bootID, err = kernel.BootID(); err != nil {
 		return s, fmt.Errorf("read boot id: %w", err)
 	}
-	s.bootID = strings.TrimSpace(string(boot))
 	return s, nil
 }
 

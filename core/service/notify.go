@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 	"unicode"
 
@@ -212,7 +213,12 @@ func (n *Notifier) write(b []byte) error {
 		return errClosed
 	}
 	if n.fd < 0 {
-		fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+		syscall.ForkLock.RLock() // no child is started before the socket is marked to be closed by exec
+		fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_DGRAM, 0)
+		if err == nil {
+			unix.CloseOnExec(fd)
+		}
+		syscall.ForkLock.RUnlock()
 		if err != nil {
 			return err
 		}

@@ -19,6 +19,8 @@ import (
 	"strings"
 	"time"
 
+	"gatewaytui/core/process/kernel"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -154,29 +156,16 @@ func starterOf(leader int, s Environment) int {
 	if leader == s.PID {
 		return s.PPID
 	}
-	b, err := os.ReadFile("/proc/" + strconv.Itoa(leader) + "/stat")
+	p, err := kernel.StatOf(leader, make([]byte, 1<<10))
 	if err != nil {
 		return 0
 	}
-	// pid (comm) state ppid ...: the name may have any characters, parentheses too (proc(5)).
-	fields := strings.Fields(string(b[bytes.LastIndexByte(b, ')')+1:]))
-	if len(fields) < 2 {
-		return 0
-	}
-	ppid, err := strconv.Atoi(fields[1])
-	if err != nil {
-		return 0
-	}
-	return ppid
+	return p.PPID
 }
 
 // commandOf is the command line of a process in one line; empty: not readable.
 func commandOf(pid int) string {
-	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/cmdline")
-	if err != nil {
-		return ""
-	}
-	return strings.TrimSpace(strings.ReplaceAll(string(b), "\x00", " "))
+	return string(bytes.TrimSpace(bytes.ReplaceAll(kernel.Arguments(pid, make([]byte, 4<<10)), []byte{0}, []byte{' '})))
 }
 
 // inits are programs that run as pid 1 of a container for the one program in it.

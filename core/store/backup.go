@@ -135,7 +135,7 @@ func checkRoom(dir string, size int64) error {
 	if err := unix.Statfs(dir, &disk); err != nil {
 		return nil // the copy itself then reports what is wrong
 	}
-	if free := int64(disk.Bavail) * disk.Bsize; free < size+spareRoom {
+	if free := int64(disk.Bavail) * int64(disk.Bsize); free < size+spareRoom {
 		return &ops.Error{
 			Code:    ops.CodeUnavailable,
 			Message: fmt.Sprintf("%d MiB are free in %s, and the copy may need %d MiB and leaves %d MiB free", free>>20, dir, size>>20, spareRoom>>20),
@@ -172,11 +172,11 @@ func follow(path string, of int64, progress func(written, of int64)) (stop func(
 	}
 }
 
-// moveNew renames a file within its folder, unless the new name exists. Where the file system cannot do both in one step
-// (renameat2(2)), it makes a second name (link(2)).
+// moveNew renames a file within its folder, unless the new name exists. Where the file system cannot do both in one step, it
+// makes a second name (link(2)).
 func moveNew(from, to string) error {
-	err := unix.Renameat2(unix.AT_FDCWD, from, unix.AT_FDCWD, to, unix.RENAME_NOREPLACE)
-	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOSYS) {
+	err := renameNew(from, to)
+	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.ENOTSUP) {
 		if err = os.Link(from, to); err == nil {
 			return os.Remove(from)
 		}

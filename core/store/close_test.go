@@ -82,7 +82,7 @@ func unlocked(t *testing.T, dir string) {
 		}
 		defer f.Close()
 		lock := unix.Flock_t{Type: unix.F_WRLCK} // on all of the file
-		if err := unix.FcntlFlock(f.Fd(), unix.F_OFD_GETLK, &lock); err != nil {
+		if err := unix.FcntlFlock(f.Fd(), getLock, &lock); err != nil {
 			t.Fatal(err)
 		}
 		if lock.Type != unix.F_UNLCK {

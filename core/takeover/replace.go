@@ -4,13 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
-	"path/filepath"
 	"syscall"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"gatewaytui/core/control"
 	"gatewaytui/core/instance"
@@ -97,36 +93,6 @@ func (e *InsideError) Unwrap() error {
 		Message: fmt.Sprintf("a tool of the gateway that is to be replaced, pid %d, runs this command, and would end with it: nothing was done", e.Holder),
 		Hint:    "gatewaytui restart hands it to the gateway, which starts its next life itself",
 	}
-}
-
-// holds reports whether the process of the record has the lock file of this home open, or the home itself, which it locks
-// as well: a pid file that was copied from another home, or made up, names one that has not. It is true where nothing of
-// that process can be seen from here: then no signal is sent either.
-func (t *takeover) holds() bool {
-	if _, known := instance.Alive(t.holder); !known {
-		return true
-	}
-	fds := fmt.Sprintf("/proc/%d/fd", t.holder.PID)
-	entries, err := os.ReadDir(fds)
-	if errors.Is(err, fs.ErrPermission) { // it hides them, as every gateway does (process.Protect)
-		f, err := os.Open("/proc/locks")
-		if err != nil {
-			return false
-		}
-		defer f.Close()
-		return instance.LocksOneOf(f, t.holder.PID, t.Home.Lock(), t.Home.Dir())
-	}
-	if err != nil {
-		return false
-	}
-	lock, _ := os.Stat(t.Home.Lock()) // nil is the same as nothing
-	home, _ := os.Stat(t.Home.Dir())
-	for _, e := range entries {
-		if f, err := os.Stat(filepath.Join(fds, e.Name())); err == nil && (os.SameFile(f, lock) || os.SameFile(f, home)) {
-			return true
-		}
-	}
-	return false
 }
 
 // run asks, and then sends one signal after the other.
@@ -216,27 +182,4 @@ func (t *takeover) tell(ctx context.Context, until time.Time) {
 		w.Shutdown = &s
 	}
 	t.Progress(w)
-}
-
-// signal sends sig to the holder itself, or to no process: its identity is read again when the process is held by a pidfd, so
-// that a pid that was given again meanwhile is spared (pidfd_open(2)). SIGCONT goes behind what a stopped process would
-// leave unseen (systemd.kill(5) does the same).
-func (t *takeover) signal(sig syscall.Signal) error {
-	fd, err := unix.PidfdOpen(t.holder.PID, 0)
-	if errors.Is(err, unix.ESRCH) {
-		return nil // it is gone: the lock will tell
-	}
-	if err != nil {
-		return fmt.Errorf("hold pid %d: %w", t.holder.PID, err)
-	}
-	defer unix.Close(fd)
-	if alive, known := instance.Alive(t.holder); !known || !alive {
-		return nil
-	}
-	for _, one := range []syscall.Signal{sig, syscall.SIGCONT} {
-		if err := unix.PidfdSendSignal(fd, one, nil, 0); err != nil && !errors.Is(err, unix.ESRCH) {
-			return fmt.Errorf("signal pid %d: %w", t.holder.PID, err)
-		}
-	}
-	return nil
 }

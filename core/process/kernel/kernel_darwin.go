@@ -65,6 +65,9 @@ func statOf(p *unix.KinfoProc) Stat {
 	return s
 }
 
+// BootID identifies this boot of the machine.
+func BootID() (string, error) { return unix.Sysctl("kern.bootsessionuuid") }
+
 // Environ is the environment of pid. It is empty for processes of other users, and for most programs that are part of
 // macOS. It needs no buffer.
 func Environ(pid int, _ []byte) []byte {

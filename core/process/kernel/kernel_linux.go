@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"bytes"
 	"errors"
 	"strconv"
 	"syscall"
@@ -31,6 +32,12 @@ func StatOf(pid int, buf []byte) (Stat, error) {
 		return Stat{}, err
 	}
 	return ParseStat(b)
+}
+
+// BootID identifies this boot of the machine.
+func BootID() (string, error) {
+	b, err := ReadFile("/proc/sys/kernel/random/boot_id", make([]byte, 64))
+	return string(bytes.TrimSpace(b)), err
 }
 
 // Environ is the environment of pid, as far as it fits in buf; empty if it cannot be read. The read waits for the memory

@@ -19,14 +19,14 @@ func saveModes(files ...*os.File) (restore func()) {
 			continue
 		}
 		fd := int(f.Fd())
-		if modes, err := unix.IoctlGetTermios(fd, unix.TCGETS); err == nil {
+		if modes, err := unix.IoctlGetTermios(fd, getModes); err == nil {
 			all = append(all, saved{fd, modes})
 		}
 	}
 	return func() {
 		for _, s := range all {
 			// TCSETS does not wait for pending output; a terminal that is gone has no modes to restore.
-			_ = unix.IoctlSetTermios(s.fd, unix.TCSETS, s.modes)
+			_ = unix.IoctlSetTermios(s.fd, setModes, s.modes)
 		}
 	}
 }

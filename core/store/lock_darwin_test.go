@@ -1,0 +1,3 @@
+package store
+
+const getLock = 92 // F_OFD_GETLK of sys/fcntl.h
