@@ -7,8 +7,9 @@ import "errors"
 // Bounds are what the control groups of tools may take. Nothing holds them here.
 type Bounds struct{ Memory, TreeMemory, Processes, TreeProcesses uint64 }
 
-// weakest is the level without control groups.
-const weakest = ContainmentSession
+// weakest is the only level here: sessions, the descent that scans saw, and inherited variables. A process that leaves its
+// session, and whose parent ends before a scan, gets away.
+const weakest Containment = "session"
 
 const noGroups = "macOS has no control groups"
 

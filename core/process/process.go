@@ -22,7 +22,7 @@
 //     over (C10).
 //
 // All of this holds on Linux, with /proc, the subreaper, and pidfds (5.3) where the kernel has them. macOS has none of them,
-// and less is promised there: see ContainmentSession. The verb doctor names what is missing.
+// and less is promised there (weakest in groups_darwin.go). The verb doctor names what is missing.
 package process
 
 import (
@@ -61,9 +61,6 @@ type Containment string
 
 // The levels. At each the guardian ends what outlives the program.
 const (
-	// ContainmentSession means sessions, the descent that scans saw, and inherited variables: what macOS has. A process
-	// that leaves its session, and whose parent ends before a scan, gets away.
-	ContainmentSession Containment = "session"
 	// ContainmentSubreaper means adoption of orphans, inherited marks, scans of /proc, and a parent-death signal for direct
 	// children.
 	ContainmentSubreaper Containment = "subreaper"
