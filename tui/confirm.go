@@ -157,10 +157,9 @@ func (q *question) choose(m *model, key string) bool {
 	cmd, opens := &q.cmds[0], key == ""
 	switch {
 	case cmd.Verb == ops.VerbStop && (opens || key == "m"):
-		modes := []ops.Mode{ops.ModeGraceful, ops.ModeFast, ops.ModeImmediate}
 		cmd.Mode = cmp.Or(cmd.Mode, ops.ModeGraceful)
 		if !opens {
-			cmd.Mode = modes[(slices.Index(modes, cmd.Mode)+1)%len(modes)]
+			cmd.Mode = ops.Modes[(slices.Index(ops.Modes, cmd.Mode)+1)%len(ops.Modes)]
 		}
 	case len(q.busy) > 0 && (opens || key == "i"):
 		q.busyToo = !opens && !q.busyToo

@@ -14,7 +14,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"gatewaytui/core/control"
 	"gatewaytui/core/ops"
 	"gatewaytui/core/remote"
 	"gatewaytui/core/term"
@@ -107,8 +106,8 @@ func (a action) command(p *program, spec ops.VerbSpec) *cobra.Command {
 			}
 		case len(args) > 0:
 			r.Target = args[0]
-			if _, ok := ops.ParsePID(r.Target); !ok && spec.Target == ops.TargetProcess {
-				return wrongUsage("gatewaytui processes lists them", "%.64q is not a process id", r.Target)
+			if err := r.Parse(); err != nil {
+				return wrongUsage("gatewaytui processes lists them", "%s", ops.AsError(err).Message)
 			}
 		}
 		err := p.asking(func(ctx context.Context, g *remote.Gateway, _ []string) error {
@@ -235,7 +234,7 @@ func sendFlags(f *pflag.FlagSet, r *request) {
 func readMessage(p *program, r *request, args []string) error {
 	r.Text = args[0]
 	if args[0] == "-" {
-		text, err := io.ReadAll(io.LimitReader(p.in, control.MaxText+1))
+		text, err := io.ReadAll(io.LimitReader(p.in, ops.MaxText+1))
 		if err != nil {
 			return fmt.Errorf("read the message from stdin: %w", err)
 		}
@@ -244,8 +243,8 @@ func readMessage(p *program, r *request, args []string) error {
 	switch {
 	case strings.TrimSpace(r.Text) == "":
 		return wrongUsage("write something", "the message has no text")
-	case len(r.Text) > control.MaxText:
-		return wrongUsage("send it in parts, or as a file that a tool can read", "the message has more than %d bytes", control.MaxText)
+	case len(r.Text) > ops.MaxText:
+		return wrongUsage("send it in parts, or as a file that a tool can read", "the message has more than %d bytes", ops.MaxText)
 	case r.Target == "":
 		return wrongUsage("a key reads platform:kind:chat, for instance cli:local", "--session is empty")
 	}

@@ -9,7 +9,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"gatewaytui/core/control"
 	"gatewaytui/core/ops"
 )
 
@@ -21,7 +20,7 @@ func TestAnActionIsTheCommandThatItSays(t *testing.T) {
 		{"reset cli:local --yes --reason weekly", ops.Command{Verb: ops.VerbReset, Target: "cli:local", Reason: "weekly"}},
 		{"evict cli:local --yes", ops.Command{Verb: ops.VerbEvict, Target: "cli:local"}},
 		{"interrupt cli:local --yes", ops.Command{Verb: ops.VerbInterrupt, Target: "cli:local"}},
-		{"kill 4711 --yes", ops.Command{Verb: ops.VerbKill, Target: "4711"}},
+		{"kill 4711 --yes", ops.Command{Verb: ops.VerbKill, Target: "4711", PID: 4711}},
 		{"adapter pause telegram --yes", ops.Command{Verb: ops.VerbPause, Target: "telegram"}},
 		{"adapter resume telegram", ops.Command{Verb: ops.VerbResume, Target: "telegram"}},
 		{"adapter reconnect telegram --yes", ops.Command{Verb: ops.VerbReconnect, Target: "telegram"}},
@@ -152,7 +151,7 @@ func TestSendTakesATextFromStdin(t *testing.T) {
 		t.Errorf("of %d bytes %d arrived", len(long), len(got))
 	}
 	send(" \n").must(t, exitUsage).says(t, "the message has no text")
-	send(strings.Repeat("x", control.MaxText+1)).must(t, exitUsage).says(t, "more than 1048576 bytes")
+	send(strings.Repeat("x", ops.MaxText+1)).must(t, exitUsage).says(t, "more than 1048576 bytes")
 	if n := len(g.commands()); n != 1 {
 		t.Errorf("%d messages were sent", n)
 	}

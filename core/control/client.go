@@ -133,10 +133,10 @@ func (c *Client) Preview(ctx context.Context, cmd ops.Command) (ops.Preview, err
 
 // Do implements ops.Console. Who asks is what the kernel tells the gateway, not what cmd says.
 func (c *Client) Do(ctx context.Context, cmd ops.Command) (ops.Request, error) {
-	if err := check(cmd); err != nil {
+	if err := cmd.Parse(); err != nil {
 		return ops.Request{}, err
 	}
-	spec, _ := cmd.Verb.Spec() // check found it
+	spec, _ := cmd.Verb.Spec() // Parse found it
 	var body bytes.Buffer
 	enc := json.NewEncoder(&body)
 	enc.SetEscapeHTML(false)

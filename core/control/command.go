@@ -58,7 +58,7 @@ func (s *Server) command(v ops.VerbSpec) handler {
 			_ = rc.SetReadDeadline(time.Time{})
 		}
 		if err == nil {
-			err = check(cmd)
+			err = cmd.Parse()
 		}
 		if err != nil {
 			s.fail(w, err)
@@ -80,7 +80,7 @@ func (s *Server) command(v ops.VerbSpec) handler {
 func (s *Server) preview(w http.ResponseWriter, r *http.Request, _ string) {
 	cmd, err := previewCommand(r)
 	if err == nil {
-		err = check(cmd)
+		err = cmd.Parse()
 	}
 	if err != nil {
 		s.fail(w, err)
@@ -134,7 +134,7 @@ func decode(body io.Reader, limit int64, cmd *ops.Command) error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(object)) {
 		if !slices.Contains(fields, name) {
-			return unknownName("field", name, fields)
+			return ops.UnknownName("field", name, fields)
 		}
 	}
 	if err := json.Unmarshal(raw, cmd); err != nil {
@@ -148,39 +148,4 @@ func badBody(err error) error {
 		Code: ops.CodeInvalid, Message: "the body cannot be read: " + err.Error(),
 		Hint: "send one JSON object with any of " + strings.Join(fields, ", "),
 	}
-}
-
-// check refuses a command whose form is wrong, in each state of the gateway.
-func check(cmd ops.Command) error {
-	spec, known := cmd.Verb.Spec()
-	if !known {
-		var verbs []string
-		for _, v := range ops.Verbs {
-			verbs = append(verbs, string(v.Verb))
-		}
-		return unknownName("verb", string(cmd.Verb), verbs)
-	}
-	invalid := func(hint, format string, args ...any) error {
-		return &ops.Error{Code: ops.CodeInvalid, Message: fmt.Sprintf(format, args...), Hint: hint}
-	}
-	switch {
-	case spec.TakesTarget() && cmd.Target == "":
-		return invalid("name what it acts on", "%s needs a target", cmd.Verb)
-	case !spec.TakesTarget() && cmd.Target != "":
-		return invalid("leave it out", "%s takes no target", cmd.Verb)
-	case !slices.Contains([]ops.Mode{"", ops.ModeGraceful, ops.ModeFast, ops.ModeImmediate}, cmd.Mode):
-		return invalid("use graceful, fast or immediate", "unknown mode %.64q", string(cmd.Mode))
-	case cmd.ByMS < 0:
-		return invalid("give milliseconds from 0", "by_ms is %d", cmd.ByMS)
-	case len(cmd.Text) > MaxText:
-		return invalid("send it in parts, or as a file that a tool can read", "the text has %d bytes, at most %d are taken", len(cmd.Text), MaxText)
-	case spec.Rest == ops.RestText && strings.TrimSpace(cmd.Text) == "":
-		return invalid("put it in the field text", "the message has no text")
-	}
-	if spec.Target == ops.TargetProcess {
-		if _, ok := ops.ParsePID(cmd.Target); !ok {
-			return invalid("GET /v1/processes lists those that can be killed", "%.64q is not a process id", cmd.Target)
-		}
-	}
-	return nil
 }

@@ -28,10 +28,8 @@ const (
 
 // Bounds of the wire.
 const (
-	// MaxText is the most bytes of a message's text.
-	MaxText = 1 << 20
-	// maxMessageBody holds any text of MaxText bytes: JSON needs at most six bytes for one of them.
-	maxMessageBody = 6*MaxText + maxBody
+	// maxMessageBody holds any text of ops.MaxText bytes: JSON needs at most six bytes for one of them.
+	maxMessageBody = 6*ops.MaxText + maxBody
 	maxBody        = 64 << 10
 
 	// heartbeat is the pause after which a stream that has nothing to say shows that it lives.

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"gatewaytui/core/ops"
-	"gatewaytui/core/text"
 )
 
 // snapshot answers with the tables, each bounded by the parameter of its name.
@@ -86,18 +85,10 @@ func query(r *http.Request, known ...string) (url.Values, error) {
 	}
 	for name := range q {
 		if !slices.Contains(known, name) {
-			return nil, unknownName("query parameter", name, known)
+			return nil, ops.UnknownName("query parameter", name, known)
 		}
 	}
 	return q, nil
-}
-
-func unknownName(what, name string, known []string) error {
-	e := &ops.Error{Code: ops.CodeInvalid, Message: fmt.Sprintf("%.64q is no %s that is known here", name, what), Hint: "none is taken"}
-	if len(known) > 0 {
-		e.Hint = "the nearest is " + strconv.Quote(text.Nearest(fmt.Sprintf("%.64s", name), known))
-	}
-	return e
 }
 
 // number reads a whole number of at least 0; a missing one is 0.

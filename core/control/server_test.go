@@ -119,7 +119,7 @@ func TestBadRequestsAreRefusedWithOneSentenceAndAHint(t *testing.T) {
 		{"an unknown mode", "POST", "/v1/stop", `{"mode":"now"}`, 400, "graceful, fast or immediate"},
 		{"a message without text", "POST", "/v1/sessions/a/message", `{}`, 400, "field text"},
 		{"a body over its limit", "POST", "/v1/stop", `{"reason":"` + strings.Repeat("x", maxBody) + `"}`, 400, "more than 65536 bytes"},
-		{"a text over its limit", "POST", "/v1/sessions/a/message", `{"text":"` + strings.Repeat("x", MaxText+1) + `"}`, 400, "at most 1048576"},
+		{"a text over its limit", "POST", "/v1/sessions/a/message", `{"text":"` + strings.Repeat("x", ops.MaxText+1) + `"}`, 400, "at most 1048576"},
 		{"an invalid pid", "POST", "/v1/processes/1x/kill", "", 400, "not a process id"},
 		{"a pid below one", "POST", "/v1/processes/0/kill", "", 400, "not a process id"},
 		{"an unknown query parameter names the nearest", "GET", "/v1/sessions?limt=3", "", 400, `\"limit\"`},
@@ -183,7 +183,7 @@ func TestAMessageOfAMebibyteArrivesWithAnyCharacters(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f := newFake()
 			r := serve(t, f)
-			text := strings.Repeat(unit, MaxText/len(unit))
+			text := strings.Repeat(unit, ops.MaxText/len(unit))
 			if _, err := r.client.Do(context.Background(), ops.Command{Verb: ops.VerbMessage, Target: "cli:local", Text: text}); err != nil {
 				t.Fatal(err)
 			}

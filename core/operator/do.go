@@ -14,13 +14,10 @@ import (
 
 // Do implements ops.Console. Every command that is taken has an id, an outcome and one audit row (B5, H11).
 func (op *Operator) Do(ctx context.Context, cmd ops.Command) (ops.Request, error) {
-	spec, known := cmd.Verb.Spec()
-	if !known {
-		return ops.Request{}, &ops.Error{Code: ops.CodeInvalid, Message: "no verb " + term.Quote(string(cmd.Verb))}
+	if err := cmd.Parse(); err != nil {
+		return ops.Request{}, err
 	}
-	if spec.TakesTarget() && cmd.Target == "" {
-		return ops.Request{}, &ops.Error{Code: ops.CodeInvalid, Message: string(cmd.Verb) + " needs a target"}
-	}
+	spec, _ := cmd.Verb.Spec() // Parse found it
 	if cmd.By.Tool {
 		if err := op.allowTool(spec); err != nil {
 			op.ToolRefused(cmd.By, string(cmd.Verb), cmd.Target)
@@ -137,12 +134,8 @@ func checkLife(op *Operator, cmd ops.Command) error {
 
 // checkProcess refuses a command for what is not a tracked process.
 func checkProcess(op *Operator, cmd ops.Command) error {
-	pid, ok := ops.ParsePID(cmd.Target)
-	if !ok {
-		return &ops.Error{Code: ops.CodeInvalid, Message: term.Quote(cmd.Target) + " is not a process id", Hint: "`gatewaytui processes` lists them"}
-	}
-	if _, ok := op.o.Processes.Get(pid); !ok {
-		return &ops.Error{Code: ops.CodeNotFound, Message: fmt.Sprintf("no tracked process %d", pid), Hint: "`gatewaytui processes` lists them; only those are ended"}
+	if _, ok := op.o.Processes.Get(cmd.PID); !ok {
+		return &ops.Error{Code: ops.CodeNotFound, Message: fmt.Sprintf("no tracked process %d", cmd.PID), Hint: "`gatewaytui processes` lists them; only those are ended"}
 	}
 	return nil
 }

@@ -12,15 +12,14 @@ import (
 
 // kill ends one tracked process tree.
 func (op *Operator) kill(ctx context.Context, cmd ops.Command) (string, any, error) {
-	pid, _ := ops.ParsePID(cmd.Target) // checkProcess has refused what is none
 	ctx, cancel := context.WithTimeout(ctx, op.o.Conversations.CloseTimeout())
 	defer cancel()
-	report, err := op.o.Processes.KillPID(ctx, pid, op.o.KillGrace)
+	report, err := op.o.Processes.KillPID(ctx, cmd.PID, op.o.KillGrace)
 	if err != nil {
 		return "", nil, err
 	}
 	res := ops.KillResult{
-		PID: pid, Killed: []int{}, Survivors: []int{},
+		PID: cmd.PID, Killed: []int{}, Survivors: []int{},
 		TermAt: ops.At(report.TermAt), KillAt: ops.At(report.KillAt), Escalated: report.Escalated,
 	}
 	for _, id := range report.Killed {
@@ -33,7 +32,7 @@ func (op *Operator) kill(ctx context.Context, cmd ops.Command) (string, any, err
 	if !report.Verified {
 		return "", res, &ops.Error{Code: ops.CodeConflict, Message: strings.TrimSuffix(report.Summary()+"; "+report.Steps(), "; "), Hint: "a process that ignores SIGKILL sleeps uninterruptibly or belongs to another user; see `ps -o pid,stat,wchan,cmd`"}
 	}
-	return killedLine(pid, report), res, nil
+	return killedLine(cmd.PID, report), res, nil
 }
 
 // killedLine says in one line how a process tree ended: how many processes, by which signals, and how many needed the

@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strconv"
@@ -14,10 +15,11 @@ import (
 
 // Preview implements ops.Console: what cmd would wait for, interrupt, close, kill and lose now. It does nothing.
 func (op *Operator) Preview(_ context.Context, cmd ops.Command) (ops.Preview, error) {
-	spec, known := cmd.Verb.Spec()
-	if !known {
-		return ops.Preview{}, &ops.Error{Code: ops.CodeInvalid, Message: "no verb " + term.Quote(string(cmd.Verb))}
+	cmd.Text = cmp.Or(cmd.Text, "-") // what a message says does not change what it does
+	if err := cmd.Parse(); err != nil {
+		return ops.Preview{}, err
 	}
+	spec, _ := cmd.Verb.Spec() // Parse found it
 	v := verbs[cmd.Verb]
 	if v.check != nil {
 		if err := v.check(op, cmd); err != nil {
@@ -37,7 +39,7 @@ func (op *Operator) Preview(_ context.Context, cmd ops.Command) (ops.Preview, er
 
 func (op *Operator) previewKill(p *ops.Preview, cmd ops.Command) {
 	for _, row := range op.o.Processes.Rows() {
-		if strconv.Itoa(row.PID) == cmd.Target {
+		if row.PID == cmd.PID {
 			p.Kills = append(p.Kills, processLine(row))
 		}
 	}

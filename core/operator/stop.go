@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strconv"
@@ -11,7 +12,6 @@ import (
 	"gatewaytui/core/process"
 	"gatewaytui/core/shutdown"
 	"gatewaytui/core/store"
-	"gatewaytui/core/term"
 	"gatewaytui/core/text"
 )
 
@@ -40,15 +40,8 @@ func (op *Operator) requestStop(_ context.Context, req ops.Request, cmd ops.Comm
 		return ops.Request{}, err
 	}
 	rq := StopRequest{
-		ID: req.ID, Mode: cmd.Mode, Reason: reason(cmd, "stopped by "+asker(cmd.By)), By: req.By, Restart: cmd.Verb == ops.VerbRestart, Asker: cmd.By.Session,
+		ID: req.ID, Mode: cmp.Or(cmd.Mode, ops.ModeGraceful), Reason: reason(cmd, "stopped by "+asker(cmd.By)), By: req.By, Restart: cmd.Verb == ops.VerbRestart, Asker: cmd.By.Session,
 		Respawn: cmd.Respawn || cmd.By.Tool || process.Descends(cmd.By.PID, op.o.Identity.PID),
-	}
-	switch cmd.Mode {
-	case ops.ModeGraceful, ops.ModeFast, ops.ModeImmediate:
-	case "":
-		rq.Mode = ops.ModeGraceful
-	default:
-		return ops.Request{}, &ops.Error{Code: ops.CodeInvalid, Message: "no mode " + term.Quote(string(cmd.Mode)), Hint: "graceful, fast or immediate"}
 	}
 	if rq.Restart && cmd.Reason == "" {
 		rq.Reason = "restarted by " + asker(cmd.By)

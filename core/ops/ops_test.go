@@ -200,8 +200,9 @@ func TestTheRestOfALineIsReadAsTheVerbSays(t *testing.T) {
 
 func TestAPIDIsReadByOneRule(t *testing.T) {
 	for target, want := range map[string]int{"4711": 4711, "2": 2, "1": 0, "0": 0, "-4": 0, "": 0, "1x": 0, "99999999999999999999": 0} {
-		if pid, ok := ParsePID(target); ok != (want > 0) || ok && pid != want {
-			t.Errorf("%q is read as %d, %v", target, pid, ok)
+		cmd := Command{Verb: VerbKill, Target: target}
+		if err := cmd.Parse(); (err == nil) != (want > 0) || err == nil && cmd.PID != want {
+			t.Errorf("%q is read as %d, %v", target, cmd.PID, err)
 		}
 	}
 }

@@ -19,6 +19,9 @@ const (
 	ModeImmediate Mode = "immediate"
 )
 
+// Modes is every mode, the weakest first.
+var Modes = []Mode{ModeGraceful, ModeFast, ModeImmediate}
+
 // StepState is the state of a phase or an item of a shutdown.
 type StepState string
 
@@ -323,7 +326,6 @@ func (s Shutdown) Running() (Phase, bool) {
 // What a report can say.
 var (
 	reportOutcomes = []string{ShutdownRunning, ShutdownClean, ShutdownIncomplete, ShutdownForced}
-	reportModes    = []Mode{ModeGraceful, ModeFast, ModeImmediate}
 	stepStates     = []StepState{StepPending, StepRunning, StepDone, StepTimedOut, StepFailed, StepSkipped}
 )
 
@@ -337,7 +339,7 @@ func (s Shutdown) Validate(life string) error {
 		return errors.New("it names no shutdown")
 	case !slices.Contains(reportOutcomes, s.Outcome):
 		return fmt.Errorf("unknown outcome of a shutdown %.40q", s.Outcome)
-	case !slices.Contains(reportModes, s.Mode):
+	case !slices.Contains(Modes, s.Mode):
 		return fmt.Errorf("unknown mode of a shutdown %.40q", string(s.Mode))
 	case s.StartedAt.IsZero():
 		return errors.New("it began at no time")

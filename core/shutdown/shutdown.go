@@ -96,7 +96,7 @@ func (p Plan) Phase(name string) *Phase {
 // rules is the plan's description of p for every reader.
 func (p *Phase) rules() ops.PhaseRules {
 	out := ops.PhaseRules{Vital: p.Vital, Then: cmp.Or(p.Then, ops.ThenAbandoned)}
-	for _, m := range modes {
+	for _, m := range ops.Modes {
 		if !p.runsIn(m) {
 			out.SkippedIn = append(out.SkippedIn, m)
 		}
@@ -109,8 +109,5 @@ func (p *Phase) runsIn(m ops.Mode) bool {
 	return p.Vital || p.CutBy == "" || strength(m) < strength(p.CutBy)
 }
 
-// modes are the modes of a stop, the weakest first.
-var modes = []ops.Mode{ops.ModeGraceful, ops.ModeFast, ops.ModeImmediate}
-
 // strength orders the modes; 0: not a mode.
-func strength(m ops.Mode) int { return slices.Index(modes, m) + 1 }
+func strength(m ops.Mode) int { return slices.Index(ops.Modes, m) + 1 }

@@ -1,0 +1,195 @@
+package ops
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"gatewaytui/core/text"
+)
+
+// Command is a verb with its arguments. On the wire it is the POST's body; verb, target and actor come from the path
+// and from the socket.
+type Command struct {
+	Verb   Verb   `json:"-"`
+	Target string `json:"-"`
+	By     Actor  `json:"-"`
+	// PID is Target of VerbKill as a number, once Parse has read it.
+	PID int `json:"-"`
+
+	Reason string `json:"reason,omitempty"`
+	// Mode is for stop; empty is graceful.
+	Mode Mode `json:"mode,omitempty"`
+	// Text is for message: at most 1 MiB.
+	Text string `json:"text,omitempty"`
+	// File is for backup: the absolute path of the copy; empty is a new file in the folder backups of the home. Abort ends
+	// the backup that runs.
+	File  string `json:"file,omitempty"`
+	Abort bool   `json:"abort,omitempty"`
+	// Phase and Item name what skip, extend and force act on; empty is the running phase and all of its items.
+	Phase string `json:"phase,omitempty"`
+	Item  string `json:"item,omitempty"`
+	// ByMS is for extend; 0 is 30 s.
+	ByMS int64 `json:"by_ms,omitempty"`
+	// Expect names the object that the caller saw; if the target is a different one now, the answer is CodeConflict and
+	// nothing is done. Empty accepts the current object.
+	//
+	// For stop, restart, drain and undrain it is the life: the turns that run do not matter. For the verbs of a session it
+	// is the session id or a turn id. A session id names the conversation and not its current turn: an interrupt then means the
+	// turn that runs now. A turn id names that turn alone.
+	Expect string `json:"expect,omitempty"`
+	// Interrupt is for evict: interrupt the running turn first. The agent is dropped when that turn releases it, before
+	// the session's next turn can take it. Without it a busy agent is refused with CodeBusy.
+	Interrupt bool `json:"interrupt,omitempty"`
+	// Respawn is for restart where no service manager starts the next life: the gateway does, without a console, when it
+	// ends. Without it that is left to who asks.
+	Respawn bool `json:"respawn,omitempty"`
+}
+
+// MaxText is the most bytes of a message's text.
+const MaxText = 1 << 20
+
+// Parse checks the form of a command, in each state of the gateway, and reads PID. It is the one place that does: every way in
+// calls it.
+func (c *Command) Parse() error {
+	spec, known := c.Verb.Spec()
+	if !known {
+		var verbs []string
+		for _, v := range Verbs {
+			verbs = append(verbs, string(v.Verb))
+		}
+		return UnknownName("verb", string(c.Verb), verbs)
+	}
+	switch {
+	case spec.TakesTarget() && c.Target == "":
+		return invalid(string(c.Verb)+" needs a target", "name what it acts on")
+	case !spec.TakesTarget() && c.Target != "":
+		return invalid(string(c.Verb)+" takes no target", "leave it out")
+	case c.Mode != "" && !slices.Contains(Modes, c.Mode):
+		return invalid(fmt.Sprintf("unknown mode %.64q", string(c.Mode)), "use graceful, fast or immediate")
+	case c.ByMS < 0:
+		return invalid(fmt.Sprintf("by_ms is %d", c.ByMS), "give milliseconds from 0")
+	case len(c.Text) > MaxText:
+		return invalid(fmt.Sprintf("the text has %d bytes, at most %d are taken", len(c.Text), MaxText), "send it in parts, or as a file that a tool can read")
+	case spec.Rest == RestText && strings.TrimSpace(c.Text) == "":
+		return invalid("the message has no text", "put it in the field text")
+	case spec.Target == TargetProcess && !c.parsePID():
+		return invalid(fmt.Sprintf("%.64q is not a process id", c.Target), "GET /v1/processes lists those that can be killed")
+	}
+	return nil
+}
+
+// parsePID reads the target of VerbKill. It refuses what cannot be a tracked process: pid 1, and everything that is not a number
+// above it.
+func (c *Command) parsePID() bool {
+	pid, err := strconv.Atoi(c.Target)
+	c.PID = pid
+	return err == nil && pid > 1
+}
+
+// UnknownName is the answer to a name that is none of known, with the nearest that is.
+func UnknownName(what, name string, known []string) error {
+	hint := "none is taken"
+	if len(known) > 0 {
+		hint = "the nearest is " + strconv.Quote(text.Nearest(fmt.Sprintf("%.64s", name), known))
+	}
+	return invalid(fmt.Sprintf("%.64q is no %s that is known here", name, what), hint)
+}
+
+func invalid(message, hint string) error {
+	return &Error{Code: CodeInvalid, Message: message, Hint: hint}
+}
+
+// Actor is who sent a command, for the audit.
+type Actor struct {
+	// Via is how it came: socket, console, signal, chat or gateway.
+	Via  string `json:"via"`
+	UID  int    `json:"uid"`
+	PID  int    `json:"pid"`
+	TTY  string `json:"tty,omitempty"`
+	User string `json:"user,omitempty"`
+	// Tool says that a process that the gateway tracks asked: a tool, or what a tool has started. The process registry tells
+	// it, not the caller (HF7).
+	Tool bool `json:"tool,omitempty"`
+	// Session is the session that the tool belongs to, empty if that is not known: a stop never waits for its turn (A5).
+	Session string `json:"session,omitempty"`
+}
+
+// RequestState is how far a request has come.
+type RequestState string
+
+// The states of a request.
+const (
+	RequestAccepted RequestState = "accepted"
+	RequestRunning  RequestState = "running"
+	RequestDone     RequestState = "done"
+	RequestFailed   RequestState = "failed"
+)
+
+// Over reports whether the request has ended.
+func (s RequestState) Over() bool { return s == RequestDone || s == RequestFailed }
+
+// Request is an accepted command and what became of it.
+type Request struct {
+	ID     string       `json:"request"`
+	State  RequestState `json:"state"`
+	Verb   Verb         `json:"verb"`
+	Target string       `json:"target,omitempty"`
+	By     string       `json:"by,omitempty"`
+	At     Time         `json:"at"`
+	// Detail says in one line for people what is happening or what was done, and what was not.
+	Detail string `json:"detail,omitempty"`
+	// Joined says that another request does the same already: ID and Verb are of that request.
+	Joined bool `json:"joined,omitempty"`
+	// Result is the verb's own answer: MessageResult, KillResult, DiagnoseResult, BackupResult.
+	Result json.RawMessage `json:"result,omitempty"`
+	Error  *Error          `json:"error,omitempty"`
+}
+
+// MessageResult is the Result of VerbMessage.
+type MessageResult struct {
+	Message string `json:"message"`
+	Session string `json:"session"`
+	Reply   string `json:"reply"`
+}
+
+// KillResult is the Result of VerbKill.
+type KillResult struct {
+	PID       int   `json:"pid"`
+	Killed    []int `json:"killed"`
+	Survivors []int `json:"survivors"`
+	// TermAt and KillAt are when the first TERM and the first KILL went out; null: none did. Escalated is how many
+	// processes needed KILL (C7).
+	TermAt    Time `json:"term_at"`
+	KillAt    Time `json:"kill_at"`
+	Escalated int  `json:"escalated"`
+}
+
+// DiagnoseResult is the Result of VerbDiagnose.
+type DiagnoseResult struct {
+	Path string `json:"path"`
+}
+
+// BackupResult is the Result of VerbBackup.
+type BackupResult struct {
+	Path  string `json:"path"`
+	Bytes int64  `json:"bytes"`
+}
+
+// Preview is what a command would do.
+type Preview struct {
+	Verb   Verb   `json:"verb"`
+	Target string `json:"target,omitempty"`
+	// EndsWork says that running work would end: without a terminal and without --yes the verb is not given.
+	EndsWork  bool     `json:"ends_work"`
+	WaitsFor  []string `json:"waits_for"`
+	Interrupt []string `json:"interrupts"`
+	Closes    []string `json:"closes"`
+	Kills     []string `json:"kills"`
+	Keeps     []string `json:"keeps"`
+	Loses     []string `json:"loses"`
+	// WorstCaseMS is what it may take.
+	WorstCaseMS int64 `json:"worst_case_ms,omitempty"`
+}
