@@ -9,6 +9,7 @@ import (
 
 	"gatewaytui/core/model"
 	"gatewaytui/core/ops"
+	"gatewaytui/fixtures/syncbuf"
 )
 
 // A14: a turn that a stop cuts off is interrupted in the store, with why, though the store answers late: neither the end
@@ -85,7 +86,7 @@ func TestD15_ASessionThatCouldNotBeWrittenIsNotListed(t *testing.T) {
 
 // HF33: what the database says of a write that failed holds its path; a chat reads the cause alone, and the log has all of it.
 func TestHF33_TheErrorOfAnUnsavedMessageNamesNoPath(t *testing.T) {
-	var log logText
+	var log syncbuf.Buffer
 	l := start(t, func(s *setup) { s.log = slog.NewJSONHandler(&log, nil) })
 	// A commit that fails, as on a full disk: the row of a turn refers to one that is missing when it ends.
 	run(t, second(t, l.dir), "CREATE TABLE there (id INTEGER PRIMARY KEY)",

@@ -1,35 +1,16 @@
 package gateway
 
 import (
-	"bytes"
 	"context"
 	"log/slog"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"gatewaytui/core/model"
 	"gatewaytui/core/ops"
+	"gatewaytui/fixtures/syncbuf"
 )
-
-// text is a buffer that many goroutines may write to.
-type logText struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (t *logText) Write(p []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.b.Write(p)
-}
-
-func (t *logText) String() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.b.String()
-}
 
 // TF18: each kind of model failure has its code, a chat reads a short sentence, and the details are in the log alone.
 func TestTF18_AModelFailureIsReportedShortlyAndLoggedInFull(t *testing.T) {
@@ -90,7 +71,7 @@ func TestTF18_AModelFailureIsReportedShortlyAndLoggedInFull(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var log logText
+			var log syncbuf.Buffer
 			l := start(t, func(s *setup) {
 				s.log = slog.NewJSONHandler(&log, nil)
 				s.model = script(func(context.Context, model.Request) (model.Response, error) {

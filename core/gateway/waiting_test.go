@@ -9,10 +9,11 @@ import (
 
 	"gatewaytui/core/conversation"
 	"gatewaytui/core/ops"
+	"gatewaytui/fixtures/syncbuf"
 )
 
 // logged is a log that a test reads.
-type logged struct{ logText }
+type logged struct{ syncbuf.Buffer }
 
 // lines are the lines with a message, oldest first.
 func (l *logged) lines(t *testing.T, msg string) (out []map[string]any) {

@@ -1,7 +1,6 @@
 package process
 
 import (
-	"bytes"
 	"log/slog"
 	"slices"
 	"strings"
@@ -11,6 +10,7 @@ import (
 
 	"gatewaytui/core/ops"
 	"gatewaytui/fixtures/eventually"
+	"gatewaytui/fixtures/syncbuf"
 )
 
 // C1: a tree that is older than allowed is ended with everything below it, under any policy, and who that was is in the
@@ -18,12 +18,12 @@ import (
 func TestC1_ATreeThatIsTooOldIsEnded(t *testing.T) {
 	const maxAge = 4 * time.Second
 	var mu sync.Mutex
-	var log bytes.Buffer
+	var log syncbuf.Buffer
 	var named []int
 	var early []int64 // ages in milliseconds at which a tree was too old, and may not have been
 	r := registry(t, func(o *Options) {
 		o.MaxAge = maxAge
-		o.Log = slog.New(slog.NewTextHandler(&locked{mu: &mu, b: &log}, nil))
+		o.Log = slog.New(slog.NewTextHandler(&log, nil))
 		o.OnEvent = func(e Event) {
 			mu.Lock()
 			defer mu.Unlock()
@@ -58,16 +58,4 @@ func TestC1_ATreeThatIsTooOldIsEnded(t *testing.T) {
 	if !strings.Contains(log.String(), "process tree reached its maximum age") {
 		t.Errorf("the log says %s", log.String())
 	}
-}
-
-// locked is a buffer with a lock.
-type locked struct {
-	mu *sync.Mutex
-	b  *bytes.Buffer
-}
-
-func (l *locked) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
 }

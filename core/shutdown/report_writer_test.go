@@ -7,12 +7,12 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"gatewaytui/core/ops"
+	"gatewaytui/fixtures/syncbuf"
 )
 
 var discard = slog.New(slog.DiscardHandler)
@@ -92,7 +92,7 @@ func (panicHandler) Enabled(context.Context, slog.Level) bool { panic("log") }
 func TestAPanicOfTheLogKeepsNothingFromTheFollowersNorTheOtherWayRound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &disk{}
-		var b lockedBuffer
+		var b syncbuf.Buffer
 		plan := Plan{[]Phase{{Name: "first", Budget: time.Second}, {Name: "second", Budget: time.Second}}}
 		r := Start(plan, Options{Exit: noExit(t), Log: slog.New(panicHandler{}), Observe: d.observe})
 		<-r.Done()
@@ -110,26 +110,9 @@ func TestAPanicOfTheLogKeepsNothingFromTheFollowersNorTheOtherWayRound(t *testin
 	})
 }
 
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  strings.Builder
-}
-
-func (l *lockedBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *lockedBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
-}
-
 func TestAReportThatCannotBeSavedIsSaidOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var b lockedBuffer
+		var b syncbuf.Buffer
 		r := Start(Standard(defaults()), Options{
 			Exit: noExit(t), Log: slog.New(slog.NewTextHandler(&b, nil)),
 			Save: func(ops.Shutdown) error { return errors.New("no space left on device") },

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"gatewaytui/fixtures/eventually"
+	"gatewaytui/fixtures/syncbuf"
 )
 
 // S8, B2: --replace stops the one that holds the home, waits for it, and takes its place.
@@ -42,24 +43,6 @@ func TestS8_ReplaceTakesOver(t *testing.T) {
 	}
 }
 
-// lockedText is what a process writes, readable while it writes.
-type lockedText struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-func (l *lockedText) Write(b []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(b)
-}
-
-func (l *lockedText) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
-}
-
 // B19: of ten that replace at once one wins, the others say which, and there is one takeover.
 func TestB19_TenReplacementsMakeOneTakeover(t *testing.T) {
 	home := newHome(t)
@@ -68,12 +51,12 @@ func TestB19_TenReplacementsMakeOneTakeover(t *testing.T) {
 	first.running("api:user:waits", "model call")
 	var mu sync.Mutex
 	codes := map[int]int{}
-	var said []*lockedText
+	var said []*syncbuf.Buffer
 	var all sync.WaitGroup
 	for range 10 {
 		cmd := exec.Command(binary, "--no-tui", "--home", home, "--replace")
 		cmd.Env = append(os.Environ(), "GATEWAYTUI_ADAPTERS_API_LISTEN=127.0.0.1:0", "XDG_CONFIG_HOME="+home)
-		text := &lockedText{}
+		text := &syncbuf.Buffer{}
 		cmd.Stderr, said = text, append(said, text)
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
@@ -87,7 +70,7 @@ func TestB19_TenReplacementsMakeOneTakeover(t *testing.T) {
 		})
 	}
 	eventually.True(t, "all ten have asked the first to stop", func() bool {
-		return !slices.ContainsFunc(said, func(text *lockedText) bool { return !strings.Contains(text.String(), "replacing pid ") })
+		return !slices.ContainsFunc(said, func(text *syncbuf.Buffer) bool { return !strings.Contains(text.String(), "replacing pid ") })
 	})
 	if out, code := first.verb("shutdown", "force", "--yes"); code != 0 {
 		t.Fatalf("force: %d %s", code, out)

@@ -1,14 +1,11 @@
 package api
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -16,6 +13,7 @@ import (
 
 	"gatewaytui/core/adapter"
 	"gatewaytui/core/logs"
+	"gatewaytui/fixtures/syncbuf"
 )
 
 func TestHF17_GuessingAtTheKeyIsSlow(t *testing.T) {
@@ -107,24 +105,6 @@ func TestHF17_AWrongKeyTooManyIsAnsweredWithTheTimeToWait(t *testing.T) {
 	}
 }
 
-// stderr is a log that counts its lines.
-type stderr struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (s *stderr) Write(b []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.buf.Write(b)
-}
-
-func (s *stderr) lines() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return strings.Count(s.buf.String(), "\n")
-}
-
 // HF17: the reproduction: 36,000 refused requests within 20 s, each from another port.
 func TestHF17_RefusedRequestsFoldToFewLines(t *testing.T) {
 	for name, host := range map[string]func(i int) string{
@@ -133,7 +113,7 @@ func TestHF17_RefusedRequestsFoldToFewLines(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				out := &stderr{}
+				out := &syncbuf.Buffer{}
 				l, err := logs.Open(logs.Options{Stderr: out, Format: "json"})
 				if err != nil {
 					t.Fatal(err)
@@ -163,7 +143,7 @@ func TestHF17_RefusedRequestsFoldToFewLines(t *testing.T) {
 				if err := l.Close(ctx); err != nil {
 					t.Error(err)
 				}
-				if got := out.lines(); got >= 100 || got < 2 {
+				if got := out.Count("\n"); got >= 100 || got < 2 {
 					t.Errorf("%d refused requests are %d lines, want fewer than 100", n, got)
 				}
 				if got := p.Counters()[0].Value(); got != n {

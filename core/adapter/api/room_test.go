@@ -13,6 +13,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"gatewaytui/fixtures/pipenet"
 )
 
 // fewConns is the bound on connections in the tests of this file.
@@ -196,13 +198,16 @@ func TestHF11_WhereConnectionsAreShortAnIdleOneEndsSoon(t *testing.T) {
 	})
 }
 
-// from is a connection of some address.
-type from struct {
-	net.Conn
-	addr net.Addr
+// dialFrom connects to l from an address. It returns once l has accepted.
+func dialFrom(t *testing.T, l *pipenet.Listener, ip string) net.Conn {
+	client, err := l.DialFrom(t.Context(), &net.TCPAddr{IP: net.ParseIP(ip), Port: 1})
+	if err != nil {
+		t.Error(err)
+		return nil
+	}
+	t.Cleanup(func() { client.Close() })
+	return client
 }
-
-func (c from) RemoteAddr() net.Addr { return c.addr }
 
 // HF11: an address that is not loopback has half of the room, in place of whose connections its own next one comes.
 func TestHF11_OneAddressHasHalfOfTheRoom(t *testing.T) {
@@ -219,14 +224,12 @@ func TestHF11_OneAddressHasHalfOfTheRoom(t *testing.T) {
 		{"loopback of IPv6", "::1", "::1", false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			l := &pipes{conns: make(chan net.Conn), closed: make(chan struct{})}
+			l := pipenet.Listen()
 			var closed atomic.Uint64
 			room := newLimited(l, fewConns, &closed, func() {})
 			defer room.Close()
 			accept := func(ip string) net.Conn {
-				client, server := net.Pipe()
-				t.Cleanup(func() { client.Close() })
-				go func() { l.conns <- from{server, &net.TCPAddr{IP: net.ParseIP(ip), Port: 1}} }()
+				go dialFrom(t, l, ip)
 				nc, err := room.Accept()
 				if err != nil {
 					t.Fatal(err)
@@ -246,25 +249,21 @@ func TestHF11_OneAddressHasHalfOfTheRoom(t *testing.T) {
 }
 
 func TestHF11_AnAddressWhoseShareIsServedGetsNoMore(t *testing.T) {
-	l := &pipes{conns: make(chan net.Conn), closed: make(chan struct{})}
+	l := pipenet.Listen()
 	var closed atomic.Uint64
 	room := newLimited(l, 2, &closed, func() {})
 	defer room.Close()
 	var clients []net.Conn
-	dial := func(ip string) {
-		client, server := net.Pipe()
-		t.Cleanup(func() { client.Close() })
-		clients = append(clients, client)
-		l.conns <- from{server, &net.TCPAddr{IP: net.ParseIP(ip), Port: 1}}
-	}
-	go dial("192.0.2.1")
+	dial := func(ip string) { clients = append(clients, dialFrom(t, l, ip)) }
+	var all sync.WaitGroup
+	all.Go(func() { dial("192.0.2.1") })
 	nc, err := room.Accept()
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer nc.Close()
+	all.Wait()
 	nc.(*counted).become(connBusy)
-	var all sync.WaitGroup
 	all.Go(func() { dial("192.0.2.1"); dial("192.0.2.2") })
 	other, err := room.Accept()
 	if err != nil {

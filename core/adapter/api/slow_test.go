@@ -12,12 +12,12 @@ import (
 	"os"
 	"runtime"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"gatewaytui/core/adapter"
+	"gatewaytui/fixtures/pipenet"
 )
 
 // fill streams to a client that does not read: until the server is stuck in a write, and then until it has given the
@@ -115,29 +115,6 @@ func TestRequestsUnderWayAreBounded(t *testing.T) {
 	f.chat(saying("hi")).whole(t)
 }
 
-// pipes is a listener in memory, for tests in virtual time.
-type pipes struct {
-	conns  chan net.Conn
-	closed chan struct{}
-	once   sync.Once
-}
-
-func (l *pipes) Accept() (net.Conn, error) {
-	select {
-	case c := <-l.conns:
-		return c, nil
-	case <-l.closed:
-		return nil, net.ErrClosed
-	}
-}
-
-func (l *pipes) Close() error {
-	l.once.Do(func() { close(l.closed) })
-	return nil
-}
-
-func (l *pipes) Addr() net.Addr { return &net.UnixAddr{Name: "pipes", Net: "pipe"} }
-
 // virtual runs f in virtual time against a platform on pipes. dial makes a connection to it.
 func virtual(t *testing.T, take func(context.Context, adapter.Inbound) error, f func(t *testing.T, c *conn, dial func() net.Conn)) {
 	t.Helper()
@@ -153,14 +130,16 @@ func virtualWith(t *testing.T, o Options, take func(context.Context, adapter.Inb
 func virtualRoom(t *testing.T, o Options, most int, take func(context.Context, adapter.Inbound) error, f func(t *testing.T, c *conn, dial func() net.Conn)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		l := &pipes{conns: make(chan net.Conn), closed: make(chan struct{})}
+		l := pipenet.Listen()
 		p := New(o)
 		p.lookUp = func(context.Context, net.Conn) (socket, error) { return socket{uid: os.Geteuid(), inode: 1}, nil }
 		c := p.serve(p.bounded(l, most), &gateway{take: take})
 		f(t, c, func() net.Conn {
-			client, server := net.Pipe()
+			client, err := l.Dial(t.Context(), "", "")
+			if err != nil {
+				t.Fatal(err)
+			}
 			t.Cleanup(func() { client.Close() })
-			l.conns <- server
 			return client
 		})
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)

@@ -100,7 +100,7 @@ func TestAWebhookIsRemovedAndItsUpdatesAreKept(t *testing.T) {
 			w.after(time.Second)
 			w.wantTexts("sent to the webhook")
 		})
-		if n := w.log.count("telegram.webhook.removed"); n != 1 {
+		if n := w.log.Count("telegram.webhook.removed"); n != 1 {
 			w.Errorf("%d lines say that the webhook was removed, want 1", n)
 		}
 	})

@@ -26,9 +26,7 @@ func TestMessagesArriveOnceAndInOrder(t *testing.T) {
 			w.say("four")
 			w.after(time.Minute)
 			w.wantTexts("one", "two", "three", "four")
-			if n := w.api.Unconfirmed(); n != 0 {
-				w.Errorf("%d updates are not confirmed, want 0", n)
-			}
+			w.wantUnconfirmed(0)
 		})
 		w.up(func(c *conn) {
 			w.say("five")
@@ -51,9 +49,7 @@ func TestE15_ARedeliveredUpdateIsHandledOnce(t *testing.T) {
 			w.after(time.Minute)
 		})
 		w.wantTexts("once")
-		if n := w.api.Unconfirmed(); n != 0 {
-			w.Errorf("%d updates are not confirmed, want 0: they would come for ever", n)
-		}
+		w.wantUnconfirmed(0)
 	})
 }
 
@@ -101,9 +97,7 @@ func TestABatchOutOfOrderIsConfirmedToo(t *testing.T) {
 		w.up(func(c *conn) {
 			w.after(time.Minute)
 			w.wantTexts("later", "sooner")
-			if n := w.api.Unconfirmed(); n != 0 {
-				w.Errorf("%d updates are not confirmed, want 0", n)
-			}
+			w.wantUnconfirmed(0)
 		})
 	})
 }
@@ -115,14 +109,10 @@ func TestAnUpdateIsConfirmedOnlyOnceItWasAccepted(t *testing.T) {
 			w.in.decide(func(context.Context, adapter.Inbound) error { <-release; return nil })
 			w.say("slow")
 			w.after(20 * time.Second)
-			if n := w.api.Unconfirmed(); n != 1 {
-				w.Errorf("%d updates are unconfirmed while the gateway has not answered, want 1", n)
-			}
+			w.wantUnconfirmed(1)
 			close(release)
 			w.after(time.Second)
-			if n := w.api.Unconfirmed(); n != 0 {
-				w.Errorf("%d updates are unconfirmed after the message was accepted, want 0", n)
-			}
+			w.wantUnconfirmed(0)
 		})
 	})
 }
@@ -200,44 +190,18 @@ func TestAPollThatNeverEndsIsEndedWithoutASupervisorToo(t *testing.T) {
 	})
 }
 
-func TestAFailedPollIsTriedAgainInPlaceAndAnOutageEndsTheConnection(t *testing.T) {
+func TestAFailedPollIsTriedAgainInPlaceAndARefusalOrAnOutageEndsTheConnection(t *testing.T) {
+	some := func(err error) bool { return err != nil }
 	for _, tc := range []struct {
 		name  string
 		fault botapitest.Fault
-		ends  bool
+		ends  func(error) bool // nil: the connection stays
 	}{
-		{"one failed poll is tried again", botapitest.Fault{Code: 500, Times: 1}, false},
-		{"two failed polls are tried again", botapitest.Fault{Code: 502, Times: 2}, false},
-		{"two lost connections are made again", botapitest.Fault{Drop: true, Times: 2}, false},
-		{"a server that goes on failing ends it", botapitest.Fault{Code: 500}, true},
-		{"a network that goes on failing ends it", botapitest.Fault{Drop: true}, true},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			simulate(t, func(w *world) {
-				w.up(func(c *conn) {
-					synctest.Wait()
-					w.api.Fail("getUpdates", tc.fault)
-					w.after(w.poll + 5*w.pace)
-					w.say("still there?")
-					w.after(w.poll + time.Minute)
-					if err := c.Err(); tc.ends != (err != nil) {
-						w.Fatalf("the connection's end is %v", err)
-					}
-					if !tc.ends {
-						w.wantTexts("still there?")
-					}
-				})
-			})
-		})
-	}
-}
-
-func TestAPollThatIsRefusedEndsTheConnectionWithTheReason(t *testing.T) {
-	for _, tc := range []struct {
-		name  string
-		fault botapitest.Fault
-		want  func(error) bool
-	}{
+		{"one failed poll is tried again", botapitest.Fault{Code: 500, Times: 1}, nil},
+		{"two failed polls are tried again", botapitest.Fault{Code: 502, Times: 2}, nil},
+		{"two lost connections are made again", botapitest.Fault{Drop: true, Times: 2}, nil},
+		{"a server that goes on failing ends it", botapitest.Fault{Code: 500}, some},
+		{"a network that goes on failing ends it", botapitest.Fault{Drop: true}, some},
 		{"E9: another poller is a conflict", botapitest.Fault{Code: 409}, is[*adapter.ConflictError]},
 		{"a token that was revoked is a credential", botapitest.Fault{Code: 401}, is[*adapter.CredentialsError]},
 		{"E8: a rate limit is returned at once, without a sleep", botapitest.Fault{Code: 429, RetryAfter: 6000}, func(err error) bool {
@@ -251,9 +215,22 @@ func TestAPollThatIsRefusedEndsTheConnectionWithTheReason(t *testing.T) {
 					synctest.Wait()
 					w.api.Fail("getUpdates", tc.fault)
 					w.after(w.poll + time.Second)
-					if err := c.Err(); !tc.want(err) {
-						w.Errorf("the connection's end is %#v", err)
+					if refused := tc.fault.Code >= 400 && tc.fault.Code < 500; refused != (c.Err() != nil) {
+						w.Errorf("after one poll the connection's end is %v", c.Err())
 					}
+					w.after(5 * w.pace)
+					w.say("still there?")
+					w.after(w.poll + time.Minute)
+					if tc.ends != nil {
+						if err := c.Err(); !tc.ends(err) {
+							w.Errorf("the connection's end is %#v", err)
+						}
+						return
+					}
+					if err := c.Err(); err != nil {
+						w.Errorf("the connection ended: %v", err)
+					}
+					w.wantTexts("still there?")
 				})
 			})
 		})

@@ -60,9 +60,7 @@ func TestS4_CancelTasksEndsAReceiveUnderWayAndTakesNoNewMessages(t *testing.T) {
 			w.Error(err)
 		}
 		w.down(c)
-		if n := w.api.Unconfirmed(); n != 2 {
-			w.Errorf("%d updates are left for the next life, want the 2 that were not taken", n)
-		}
+		w.wantUnconfirmed(2) // those that were not taken
 	})
 }
 
@@ -81,9 +79,7 @@ func TestE15_DisconnectConfirmsWhatWasTaken(t *testing.T) {
 		w.after(time.Second)
 		w.down(c)
 		w.wantTexts("first")
-		if n := w.api.Unconfirmed(); n != 1 {
-			w.Errorf("%d updates are left for the next life, want the one that was not taken", n)
-		}
+		w.wantUnconfirmed(1) // the one that was not taken
 		w.in.decide(nil)
 		second := New(w.o) // the next life
 		second.dial = w.dial
@@ -182,9 +178,7 @@ func TestTeardownIsIdempotentAndSafeFromEverywhere(t *testing.T) {
 		}
 		wg.Wait()
 		w.wantTexts("taken")
-		if n := w.api.Unconfirmed(); n != 0 {
-			w.Errorf("%d updates are not confirmed, want 0", n)
-		}
+		w.wantUnconfirmed(0)
 	})
 }
 

@@ -17,17 +17,13 @@ func TestHF16_UnknownUsersDoNotDelayAnAllowedUser(t *testing.T) {
 	simulate(t, func(w *world) {
 		const unknown = 300
 		w.api.Fail("sendMessage", botapitest.Fault{Delay: 300 * time.Millisecond})
-		for i := range unknown {
-			w.api.Inject(botapitest.Update{User: int64(10_000 + i), Text: "hello"})
-		}
+		w.crowd(unknown)
 		w.say("/stop")
 		w.up(func(c *conn) {
 			w.after(2 * time.Second)
 			w.wantTexts("/stop")
 			w.after(time.Minute)
-			if n := w.api.Unconfirmed(); n != 0 {
-				w.Errorf("%d updates are not confirmed, want 0", n)
-			}
+			w.wantUnconfirmed(0)
 			noticed := len(w.api.Sent())
 			if noticed < 1 || noticed > maxNotices+5 {
 				w.Errorf("%d unknown users got a notice, want about %d", noticed, maxNotices)
@@ -41,9 +37,7 @@ func TestHF16_UnknownUsersDoNotDelayAnAllowedUser(t *testing.T) {
 
 func TestHF16_NoticesToUnknownUsersGoOutOneASecond(t *testing.T) {
 	simulate(t, func(w *world) {
-		for i := range 10 {
-			w.api.Inject(botapitest.Update{User: int64(10_000 + i), Text: "hello"})
-		}
+		w.crowd(10)
 		w.up(func(c *conn) {
 			for i := range 10 {
 				w.after(noticePace)
@@ -64,9 +58,7 @@ func TestHF16_AfterANoticeThatFailsUnknownUsersGetNoAnswerForAMinute(t *testing.
 	simulate(t, func(w *world) {
 		w.api.Fail("sendMessage", botapitest.Fault{Code: 429, RetryAfter: 90, Times: 1})
 		w.up(func(c *conn) {
-			for i := range 5 {
-				w.api.Inject(botapitest.Update{User: int64(10_000 + i), Text: "hello"})
-			}
+			w.crowd(5)
 			w.after(80 * time.Second)
 			if n := w.api.Calls("sendMessage"); n != 1 {
 				w.Errorf("%d notices were tried within the time that Telegram asked for, want 1", n)
@@ -82,7 +74,7 @@ func TestHF16_AfterANoticeThatFailsUnknownUsersGetNoAnswerForAMinute(t *testing.
 func TestHF16_WithinABatchAllowedUsersGoFirst(t *testing.T) {
 	simulate(t, func(w *world) {
 		w.in.decide(func(_ context.Context, m adapter.Inbound) error {
-			if w.log.count("telegram.stranger") != 0 {
+			if w.log.Count("telegram.stranger") != 0 {
 				w.Errorf("an unknown user was handled before %q", m.Text)
 			}
 			return nil
@@ -98,7 +90,7 @@ func TestHF16_WithinABatchAllowedUsersGoFirst(t *testing.T) {
 				want = append(want, fmt.Sprint(i))
 			}
 			w.wantTexts(want...)
-			if n := w.log.count("telegram.stranger"); n != 20 {
+			if n := w.log.Count("telegram.stranger"); n != 20 {
 				w.Errorf("%d unknown users were seen, want 20", n)
 			}
 		})
@@ -122,17 +114,13 @@ func TestAMessageTakenOutOfTurnConfirmsNothingBeforeIt(t *testing.T) {
 			w.after(time.Second)
 		})
 		w.wantTexts("taken")
-		if n := w.api.Unconfirmed(); n != 3 {
-			w.Errorf("%d updates are unconfirmed, want 3: the unknown user's was not confirmed", n)
-		}
+		w.wantUnconfirmed(3) // the unknown user's is not, so none after it is
 		w.api.Heal()
 		w.in.decide(nil)
 		w.up(func(c *conn) {
 			w.after(time.Second)
 			w.wantTexts("taken", "refused")
-			if n := w.api.Unconfirmed(); n != 0 {
-				w.Errorf("%d updates are not confirmed, want 0", n)
-			}
+			w.wantUnconfirmed(0)
 		})
 	})
 }
@@ -142,9 +130,7 @@ func TestHF16_AStopEndsTheNoticesToUnknownUsers(t *testing.T) {
 	simulate(t, func(w *world) {
 		w.api.Fail("sendMessage", botapitest.Fault{Hang: true})
 		c := w.dialUp()
-		for i := range 5 {
-			w.api.Inject(botapitest.Update{User: int64(10_000 + i), Text: "hello"})
-		}
+		w.crowd(5)
 		w.after(time.Second)
 		began := time.Now()
 		if err := c.CancelTasks(w.Context()); err != nil {

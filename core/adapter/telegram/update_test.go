@@ -125,9 +125,7 @@ func TestEditsAndPostsAreIgnored(t *testing.T) {
 			w.after(time.Minute)
 			w.wantTexts("yes")
 			w.wantSent()
-			if n := w.api.Unconfirmed(); n != 0 {
-				w.Errorf("%d updates are not confirmed, want 0", n)
-			}
+			w.wantUnconfirmed(0)
 		})
 	})
 }
@@ -139,7 +137,7 @@ func TestAnUnreadableUpdateDoesNotBlockTheNext(t *testing.T) {
 			w.say("next")
 			w.after(time.Minute)
 			w.wantTexts("next")
-			if n := w.log.count("telegram.update.unreadable"); n != 1 {
+			if n := w.log.Count("telegram.update.unreadable"); n != 1 {
 				w.Errorf("%d lines tell of it, want 1:\n%s", n, w.log)
 			}
 		})
@@ -160,7 +158,7 @@ func TestI8_NothingIsRunForAnUnknownUserWhoIsLoggedAndAnsweredOnce(t *testing.T)
 		}
 		w.wantTexts()
 		w.wantSent("You are not on this bot's allow list. Your user id is 666; its owner can add you.")
-		if n := w.log.count("telegram.stranger"); n != 2 {
+		if n := w.log.Count("telegram.stranger"); n != 2 {
 			w.Errorf("%d lines name two unknown users, want 2:\n%s", n, w.log)
 		}
 	})
@@ -233,9 +231,7 @@ func TestE13_TwentyMessagesInADrainGetOneNoticeThatIsTrue(t *testing.T) {
 			}
 			const said = "The gateway takes no new work. Your message was not taken; send it again later. The same goes for what you send until then."
 			w.wantSent(said)
-			if n := w.api.Unconfirmed(); n != 0 {
-				w.Errorf("%d messages that were refused are not settled, want 0", n)
-			}
+			w.wantUnconfirmed(0)
 			w.in.decide(nil)
 			w.say("later")
 			w.after(time.Second)
@@ -339,7 +335,7 @@ func TestI2_NoMessageBodyIsLogged(t *testing.T) {
 			w.say(canary)
 			w.after(time.Second)
 		})
-		if n := w.log.count(canary); n != 0 {
+		if n := w.log.Count(canary); n != 0 {
 			w.Errorf("a message's text is in the log %d times:\n%s", n, w.log)
 		}
 	})

@@ -1,13 +1,11 @@
 package telegram
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io"
 	"log"
 	"log/slog"
-	"net"
 	"net/http"
 	"slices"
 	"strings"
@@ -20,6 +18,8 @@ import (
 
 	"gatewaytui/core/adapter"
 	"gatewaytui/core/adapter/telegram/botapitest"
+	"gatewaytui/fixtures/pipenet"
+	"gatewaytui/fixtures/syncbuf"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -36,20 +36,20 @@ type world struct {
 	*Platform
 	api *botapitest.Server
 	in  *receiver
-	log *logbook
+	log *syncbuf.Buffer
 }
 
 // simulate runs f in a bubble. At its end nothing may be left over, and the token must not have been logged.
 func simulate(t *testing.T, f func(w *world)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		w := &world{T: t, api: botapitest.Unstarted(token), in: &receiver{}, log: &logbook{}}
+		w := &world{T: t, api: botapitest.Unstarted(token), in: &receiver{}, log: &syncbuf.Buffer{}}
 		w.Platform = New(Options{
 			Token: token, TokenSource: "TELEGRAM_BOT_TOKEN", BaseURL: "http://127.0.0.1:80", Allow: []int64{owner},
 			Log: slog.New(slog.NewTextHandler(w.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 		})
-		wire := newPipes()
-		w.Platform.dial = wire.dial
+		wire := pipenet.Listen()
+		w.Platform.dial = wire.Dial
 		server := &http.Server{Handler: w.api, ErrorLog: log.New(io.Discard, "", 0)}
 		served := make(chan struct{})
 		go func() {
@@ -111,6 +111,21 @@ func (w *world) say(text string) {
 func (w *world) after(d time.Duration) {
 	time.Sleep(d) // virtual
 	synctest.Wait()
+}
+
+// crowd is n unknown users, of whom each writes to the bot once.
+func (w *world) crowd(n int) {
+	for i := range n {
+		w.api.Inject(botapitest.Update{User: int64(10_000 + i), Text: "hello"})
+	}
+}
+
+// wantUnconfirmed fails the test unless n updates would come again.
+func (w *world) wantUnconfirmed(n int) {
+	w.Helper()
+	if got := w.api.Unconfirmed(); got != n {
+		w.Errorf("%d updates are unconfirmed, want %d", got, n)
+	}
 }
 
 func (w *world) wantTexts(want ...string) {
@@ -175,61 +190,3 @@ func (r *receiver) texts() []string {
 	}
 	return out
 }
-
-// logbook keeps log lines.
-type logbook struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (b *logbook) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buf.Write(p)
-}
-
-func (b *logbook) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buf.String()
-}
-
-func (b *logbook) count(s string) int { return strings.Count(b.String(), s) }
-
-// pipes is a network of one listener.
-type pipes struct {
-	conns chan net.Conn
-	once  sync.Once
-	shut  chan struct{}
-}
-
-func newPipes() *pipes { return &pipes{conns: make(chan net.Conn), shut: make(chan struct{})} }
-
-func (p *pipes) dial(ctx context.Context, _, _ string) (net.Conn, error) {
-	here, there := net.Pipe()
-	select {
-	case p.conns <- there:
-		return here, nil
-	case <-p.shut:
-	case <-ctx.Done():
-	}
-	here.Close()
-	there.Close()
-	return nil, errors.New("connection refused")
-}
-
-func (p *pipes) Accept() (net.Conn, error) {
-	select {
-	case c := <-p.conns:
-		return c, nil
-	case <-p.shut:
-		return nil, net.ErrClosed
-	}
-}
-
-func (p *pipes) Close() error {
-	p.once.Do(func() { close(p.shut) })
-	return nil
-}
-
-func (p *pipes) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 80} }
