@@ -78,6 +78,7 @@ func TestACallEndsWhereverTheEndpointIsSilent(t *testing.T) {
 	}
 }
 
+// overNetwork serves a model on a real socket: what net/http does with it is part of the promise.
 func overNetwork(t *testing.T, handler http.HandlerFunc) (Provider, *httptest.Server) {
 	t.Helper()
 	server := httptest.NewUnstartedServer(handler)

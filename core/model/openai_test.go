@@ -311,5 +311,3 @@ func TestOptionsThatCannotWorkAreRefused(t *testing.T) {
 		}
 	}
 }
-
-// The tests below use real sockets: what net/http does with them is part of the promise.
