@@ -14,15 +14,15 @@ import (
 
 // Do implements ops.Console. Every command that is taken has an id, an outcome and one audit row (B5, H11).
 func (op *Operator) Do(ctx context.Context, cmd ops.Command) (ops.Request, error) {
-	if err := cmd.Parse(); err != nil {
-		return ops.Request{}, err
-	}
-	spec, _ := cmd.Verb.Spec() // Parse found it
-	if cmd.By.Tool {
+	spec, known := cmd.Verb.Spec()
+	if known && cmd.By.Tool {
 		if err := op.allowTool(spec); err != nil {
 			op.ToolRefused(cmd.By, string(cmd.Verb), cmd.Target)
 			return ops.Request{}, err
 		}
+	}
+	if err := cmd.Parse(); err != nil {
+		return ops.Request{}, err
 	}
 	if run := op.o.Lifecycle.Run(); run != nil && !spec.WhileStopping {
 		return ops.Request{}, &ops.Error{Code: ops.CodeStopping, Message: "the gateway is stopping; it takes only status and the levers of the shutdown", Hint: "`gatewaytui watch` follows it"}
