@@ -141,13 +141,8 @@ type Environment struct {
 // ReadEnvironment returns this process's environment. What /proc does not show stays empty.
 func ReadEnvironment(getenv func(string) string) Environment {
 	s := Environment{Getenv: getenv, PID: os.Getpid(), PPID: os.Getppid()}
-	if b, err := os.ReadFile("/proc/" + strconv.Itoa(s.PPID) + "/comm"); err == nil {
-		s.Parent = strings.TrimSpace(string(b))
-	}
 	s.Starter = commandOf(starterOf(unix.Getpgrp(), s))
-	if b, err := os.ReadFile("/proc/self/cgroup"); err == nil {
-		s.Cgroup = string(b)
-	}
+	s.Parent, s.Cgroup = parentAndGroup(s.PPID)
 	return s
 }
 

@@ -30,3 +30,8 @@ func (t *takeover) signal(sig syscall.Signal) error {
 	}
 	return nil
 }
+
+// InvocationOf fails: macOS does not tell how another process was started.
+func InvocationOf(pid int, _ string) (Invocation, error) {
+	return Invocation{}, fmt.Errorf("read how pid %d was started: %w", pid, errors.ErrUnsupported)
+}

@@ -1,6 +1,7 @@
 package takeover
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -64,4 +65,28 @@ func (t *takeover) signal(sig syscall.Signal) error {
 		}
 	}
 	return nil
+}
+
+// InvocationOf reads how the gateway pid was started (proc(5)). The error is fs.ErrPermission where only root can.
+func InvocationOf(pid int, home string) (Invocation, error) {
+	var err error
+	proc := fmt.Sprintf("/proc/%d/", pid)
+	read := func(name string) (list []string) {
+		text, readErr := os.ReadFile(proc + name)
+		if readErr != nil {
+			err = fmt.Errorf("read how pid %d was started: %w", pid, readErr)
+		}
+		for part := range bytes.SplitSeq(bytes.TrimSuffix(text, []byte{0}), []byte{0}) {
+			list = append(list, string(part))
+		}
+		return list
+	}
+	s := Invocation{argv: read("cmdline"), env: read("environ"), pid: pid}
+	if err != nil {
+		return Invocation{}, err
+	}
+	if s.dir, err = os.Readlink(proc + "cwd"); err != nil {
+		s.dir = "/"
+	}
+	return s.again(home)
 }
