@@ -22,8 +22,8 @@ func (r *Registry) AdoptEarlier(ctx context.Context, rows []Entry) (adopted []En
 		if e.Policy != PolicyKept || e.Life == "" || e.Life == r.opts.Life || e.BootID != r.self.bootID {
 			continue
 		}
-		if told := r.inherit(e); told != nil {
-			r.journal.wait(ctx, told)
+		if recorded := r.inherit(e); recorded != nil {
+			r.journal.wait(ctx, recorded)
 			adopted = append(adopted, e)
 		}
 	}
@@ -33,7 +33,7 @@ func (r *Registry) AdoptEarlier(ctx context.Context, rows []Entry) (adopted []En
 	return adopted
 }
 
-// inherit makes the process of e a tree of ours. It returns a channel that is closed when the journal has the tree; nil
+// inherit makes the process of e a tree of this life. It returns a channel that is closed when the journal has the tree; nil
 // if e's process is gone or cannot be followed.
 func (r *Registry) inherit(e Entry) <-chan struct{} {
 	leader := ident{PID: e.PID, Start: e.StartTicks}
@@ -52,39 +52,33 @@ func (r *Registry) inherit(e Entry) <-chan struct{} {
 	pipe := keptOutput(e.PID)
 	p, err := statOf(e.PID) // what was read before belongs to the process that has the pid now
 	if err != nil || p.Start != e.StartTicks || !p.Alive() || r.self.untouchable(p) {
-		if pipe != nil {
-			_ = pipe.Close() // nothing was read
-		}
+		_ = pipe.Close() // nothing was read; nil is left alone
 		return nil
 	}
 	t.ppid = p.PPID
 	if pipe != nil {
-		t.handle = &Process{
-			r: r, tree: t, out: newOutput(DefaultOutputLimit, r.opts.Redactor), pipe: pipe,
-			exited: make(chan struct{}), drained: make(chan struct{}), inTurn: make(chan struct{}, 1),
-		}
+		t.handle = r.newProcess(pipe, DefaultOutputLimit)
+		t.handle.tree = t
 	}
 	r.mu.Lock()
 	if r.refused {
 		r.mu.Unlock()
-		if pipe != nil {
-			_ = pipe.Close()
-		}
+		_ = pipe.Close()
 		return nil
 	}
 	r.lastID++
 	t.id = r.lastID
 	r.trees[t.id], r.byPID[e.PID], r.owners[leader] = t, t, t
 	r.spawned[t.session] = t.id
-	told := r.journal.add(r.entry(t), "")
+	recorded := r.journal.add(r.entry(t), "")
 	row := r.row(t, e.StartedAt)
 	r.mu.Unlock()
 	if t.handle != nil {
-		t.handle.noted = told
+		t.handle.noted = recorded
 		r.readers.Go(t.handle.read)
 	}
 	r.emit(ops.EventProcessStarted, row, fmt.Sprintf("process %d of an earlier life adopted", e.PID))
-	return told
+	return recorded
 }
 
 // inherited finds, among procs, the members of the trees that earlier lives started. at has our descendants, which cannot

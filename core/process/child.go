@@ -58,6 +58,14 @@ type Process struct {
 	noted   <-chan struct{} // closed when the journal has the start
 }
 
+// newProcess is the handle of a tree whose output comes through pipe.
+func (r *Registry) newProcess(pipe *os.File, limit int) *Process {
+	return &Process{
+		r: r, out: newOutput(limit, r.opts.Redactor), pipe: pipe,
+		exited: make(chan struct{}), drained: make(chan struct{}), inTurn: make(chan struct{}, 1),
+	}
+}
+
 // PID is the pid of the leader.
 func (p *Process) PID() int { return p.tree.leader.PID }
 
@@ -69,12 +77,10 @@ func (p *Process) StartedAt() time.Time { return p.tree.started }
 
 // Exited returns how the leader ended, and whether it has.
 func (p *Process) Exited() (Exit, bool) {
-	select {
-	case <-p.exited:
-		return p.exit, true
-	default:
+	if !closed(p.exited) {
 		return Exit{}, false
 	}
+	return p.exit, true
 }
 
 // Wait waits for the leader's end, and then a moment for the rest of its output: until the pipe is at its end or quiet
@@ -106,15 +112,13 @@ func (p *Process) Wait(ctx context.Context) (Exit, error) {
 		if !now.Before(until) {
 			return p.exit, nil
 		}
-		timer := time.NewTimer(until.Sub(now))
 		select {
-		case <-timer.C:
-			continue
+		case <-time.After(until.Sub(now)):
 		case <-p.drained:
+			return p.exit, nil
 		case <-ctx.Done():
+			return p.exit, nil
 		}
-		timer.Stop()
-		return p.exit, nil
 	}
 }
 
@@ -185,7 +189,7 @@ func (p *Process) Killed() bool {
 // Left is how many processes of the tree are alive: its leader, and everything that it started, wherever that went (C5).
 // It scans /proc unless it knows without a scan that none is alive. An error means that the scan failed.
 func (p *Process) Left() (int, error) {
-	if p.r.childrenGone(selection{tree: func(t *tree) bool { return t == p.tree }, none: true}) {
+	if p.r.childrenGone(only(p.tree)) {
 		return 0, nil
 	}
 	v := p.r.observe(context.Background(), time.Now().Add(sweepEvery), false)
@@ -194,7 +198,7 @@ func (p *Process) Left() (int, error) {
 
 // Kill ends the process's tree as KillPID does, also when the leader has ended.
 func (p *Process) Kill(ctx context.Context, grace time.Duration) Report {
-	return p.r.end(ctx, selection{tree: func(t *tree) bool { return t == p.tree }, none: true}, grace)
+	return p.r.end(ctx, only(p.tree), grace)
 }
 
 // lost records that the leader, which is not our child, is gone.

@@ -10,7 +10,7 @@ import (
 
 // A scan of the process table costs a read for each process of the machine. The end of a tree can be known without a
 // scan. We are a subreaper: when a leader ends, what it leaves becomes our children before we can wait for it. A tree
-// whose leader was waited for has ended if no child of ours, waited for since or alive, can belong to it.
+// whose leader was waited for has ended if no child of this program, waited for since or alive, can belong to it.
 
 // childrenTries is how often our children are listed again because one of them was waited for meanwhile.
 const childrenTries = 3
@@ -56,10 +56,8 @@ func (r *Registry) leaderless(sel selection) (wanted []*tree, waited uint64, sur
 			sure = sure && t.origin == ops.OriginSpawned && !t.leading // only scans find the members of an adopted tree
 		}
 	}
-	for id := range r.forking {
-		if p := r.pending[id]; p != nil || r.trees[id] == nil { // a child that is not in trees yet
-			sure = sure && p != nil && !sel.tree(p)
-		}
+	for _, t := range r.pending {
+		sure = sure && !sel.tree(t)
 	}
 	return wanted, r.waited, sure
 }

@@ -54,7 +54,7 @@ func machineProcesses() uint64 {
 }
 
 // constrain bounds what a child may take from the program. Go has no hook between fork and exec. Our own limits must not
-// be lowered, not even for a moment, because another thread of ours may start then. So the child stops at its exec, by
+// be lowered, not even for a moment, because another thread of the program may start then. So the child stops at its exec, by
 // being traced (PTRACE_TRACEME, ptrace(2)), and continues when it is bounded. A child that is not held runs already: what
 // it started in the microseconds since gets the same bounds, and the next scan finds the rest (shedding). A child that is
 // gone, or belongs to another user by a set-user-ID program, is left alone.

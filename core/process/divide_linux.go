@@ -112,7 +112,7 @@ func (r *Registry) divide() {
 	}
 }
 
-// dividing bounds how often a new process of ours is moved as well.
+// dividing bounds how often a new child of the program is moved as well.
 const dividing = 3
 
 // divide enables the controllers for the groups of trees and bounds the home's group, which contains all trees. For that,

@@ -35,10 +35,15 @@ type selection struct {
 	tree func(*tree) bool
 	// none says that nothing is left if the registry has no such tree: there is no other way to find anything of it.
 	none bool
-	// all is every descendant of ours, in a tree or not, and every process with our life's marker.
+	// all is every descendant, in a tree or not, and every process with our life's marker.
 	all bool
 	// past replaces both; it selects what earlier lives left.
 	past *earlierLives
+}
+
+// only selects one tree.
+func only(wanted *tree) selection {
+	return selection{tree: func(t *tree) bool { return t == wanted }, none: true}
 }
 
 // KillPID ends the tree whose leader is or was pid. It sends TERM to the tree's groups and members, sends KILL to what is
@@ -55,7 +60,7 @@ func (r *Registry) KillPID(ctx context.Context, pid int, grace time.Duration) (R
 	if wanted == nil {
 		return Report{}, fmt.Errorf("kill pid %d: %w", pid, ErrNotTracked)
 	}
-	return r.end(ctx, selection{tree: func(t *tree) bool { return t == wanted }, none: true}, grace), nil
+	return r.end(ctx, only(wanted), grace), nil
 }
 
 // KillSession ends the trees of one session, except those of PolicyGateway, and drops the output of those that ended. It
@@ -84,7 +89,7 @@ func (r *Registry) lastSpawn(session string) (last uint64, some bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	last, some = r.spawned[session]
-	if len(r.forking) > 0 {
+	if len(r.pending) > 0 {
 		last = 0
 	}
 	for _, t := range r.trees {
@@ -106,7 +111,7 @@ func (r *Registry) KillTurn(ctx context.Context, turn string, grace time.Duratio
 	}}, grace)
 }
 
-// KillAll ends every tracked tree, every other descendant of ours, however it hides, and every process that carries our
+// KillAll ends every tracked tree, every other descendant of the program, however it hides, and every process that carries our
 // life's marker. All end at once, so it costs as much as one kill. It may be called again.
 func (r *Registry) KillAll(ctx context.Context, grace time.Duration) Report {
 	return r.end(ctx, selection{tree: func(*tree) bool { return true }, all: true}, grace)
@@ -196,7 +201,7 @@ func (k *kill) terminate(ctx context.Context, until time.Time) (over bool) {
 func (r *Registry) awaitForks(ctx context.Context, all bool) (open, final bool) {
 	for until := time.Now().Add(forkWait); ; {
 		r.mu.Lock()
-		open, final = r.open, all && r.refused && len(r.forking) == 0
+		open, final = r.open, all && r.refused && len(r.pending) == 0
 		wait := r.open && all && r.refused && !final
 		r.mu.Unlock()
 		if !wait || time.Now().After(until) || !pause(time.Millisecond, ctx.Done()) {

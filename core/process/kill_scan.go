@@ -59,7 +59,7 @@ func (k *kill) scan(ctx context.Context, until time.Time) bool {
 	return true
 }
 
-// findTrees finds the members of the selected trees, and with all, every other process of ours.
+// findTrees finds the members of the selected trees, and with all, every other process of this life.
 func (k *kill) findTrees(ctx context.Context, until time.Time) ([]proc, error) {
 	k.r.reap() // so that an ended leader counts as ended, and its tree can be removed
 	v := k.r.observe(ctx, until, k.sel.all)

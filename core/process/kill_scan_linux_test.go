@@ -99,7 +99,7 @@ func TestD22_WhoStartedNothingIsNotLookedFor(t *testing.T) {
 	r.mu.Lock()
 	r.lastID++
 	id := r.lastID
-	r.forking[id], r.spawned["forks"] = true, id
+	r.pending[id], r.spawned["forks"] = &tree{session: "forks"}, id
 	r.mu.Unlock()
 	if !looks("forks") {
 		t.Error("a session with a fork under way was not looked for")

@@ -90,8 +90,8 @@ func (r *Registry) makeRoom(ctx context.Context, session string) {
 	if r.childrenGone(selection{tree: left}) {
 		return
 	}
-	for _, id := range ended[:min(len(ended), mostLooks)] {
-		r.childrenGone(selection{tree: func(t *tree) bool { return t.id == id }})
+	for _, t := range ended[:min(len(ended), mostLooks)] {
+		r.childrenGone(only(t))
 	}
 	// Two scans that find nothing of a tree decide the remaining cases (absorb).
 	for range 2 {
@@ -104,7 +104,7 @@ func (r *Registry) makeRoom(ctx context.Context, session string) {
 
 // endedOf are the trees whose leader has ended, and the selection of them, if one more tree of session would exceed a
 // bound; nil: it would not, or there are none.
-func (r *Registry) endedOf(session string) (ended []uint64, left func(t *tree) bool) {
+func (r *Registry) endedOf(session string) (ended []*tree, left func(t *tree) bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	name, _ := r.full(session)
@@ -114,9 +114,9 @@ func (r *Registry) endedOf(session string) (ended []uint64, left func(t *tree) b
 	left = func(t *tree) bool { // not a start under way, which has no leader yet
 		return !t.leading && t.leader != (ident{}) && t.origin == ops.OriginSpawned && (t.session == session || name == limit.ProcessesTotal)
 	}
-	for id, t := range r.trees {
+	for _, t := range r.trees {
 		if left(t) {
-			ended = append(ended, id)
+			ended = append(ended, t)
 		}
 	}
 	return ended, left

@@ -224,7 +224,7 @@ func (r *Registry) bornOf(p proc) uint64 {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.trees[id] == nil && !r.forking[id] {
+	if r.trees[id] == nil && r.pending[id] == nil {
 		return 0
 	}
 	return id
@@ -269,7 +269,7 @@ func (r *Registry) absorb(seq uint64, ours []proc, at map[int]ident, strangers m
 		case p.PPID == r.self.PID:
 			t = r.childOf(p, at, strangers[p.Ident], silent, now)
 			// An unknown child may be one that Spawn is about to enter. The reaper must not collect its status.
-			if t == nil && len(r.forking) == 0 || t != nil && (t.leader != p.Ident || t.origin == ops.OriginAdopted) {
+			if t == nil && len(r.pending) == 0 || t != nil && (t.leader != p.Ident || t.origin == ops.OriginAdopted) {
 				adopted[p.PID] = struct{}{}
 			}
 		case t == nil:
@@ -366,13 +366,13 @@ func (r *Registry) adopt(p proc, who procInfo) *tree {
 			if t := r.trees[id]; t != nil {
 				return t
 			}
-			if r.forking[id] {
+			if r.pending[id] != nil {
 				return nil
 			}
 		}
 	} else {
 		who.marks = marks{} // none, or of another life: not trusted
-		if len(r.forking) > 0 {
+		if len(r.pending) > 0 {
 			return nil
 		}
 		if who.shed {
@@ -397,7 +397,7 @@ func (r *Registry) adopt(p proc, who procInfo) *tree {
 	return t
 }
 
-// marked are live processes outside of ours that carry our life in the tag, or without a tag in the environment.
+// marked are live processes that do not descend from us and carry our life in the tag, or without a tag in the environment.
 func (r *Registry) marked(procs, ours []proc, foreign map[ident]bool) []proc {
 	known := make(map[ident]bool, len(ours))
 	for _, p := range ours {

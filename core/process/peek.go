@@ -67,12 +67,10 @@ func (p *peeker) run(stop <-chan struct{}) {
 // about every process of the machine. It is called only while holding the turn to scan.
 func (p *peeker) ask(i ident) procInfo {
 	req := peekRequest{i, make(chan procInfo, 1)}
-	timer := time.NewTimer(peekWait)
-	defer timer.Stop()
-	if p.stuck {
+	last := time.After(peekWait)
+	if p.stuck { // perhaps it still is
 		select {
 		case p.requests <- req:
-			p.stuck = false
 		default:
 			return procInfo{}
 		}
@@ -81,14 +79,15 @@ func (p *peeker) ask(i ident) procInfo {
 		case p.requests <- req:
 		case <-p.ended:
 			return procInfo{}
-		case <-timer.C: // the previous read hangs
+		case <-last: // the previous read hangs
 			return procInfo{}
 		}
 	}
 	select {
 	case got := <-req.answer:
+		p.stuck = false
 		return got
-	case <-timer.C:
+	case <-last:
 		p.stuck = true
 		return procInfo{}
 	}

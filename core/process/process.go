@@ -174,8 +174,7 @@ type Registry struct {
 	refused   bool
 	closing   bool
 	unclean   bool              // Close left survivors: they are left to the guardian
-	forking   map[uint64]bool   // spawns that may have a child which is not in trees yet
-	pending   map[uint64]*tree  // what their trees will be: session, turn and policy alone
+	pending   map[uint64]*tree  // starts that may have a child which is not in trees yet, and what their trees will be: session, turn and policy alone
 	spawned   map[string]uint64 // by session: its last spawn, until a kill verified that nothing of the session is left
 	lastID    uint64
 	trees     map[uint64]*tree
@@ -218,7 +217,7 @@ func New(o Options) *Registry {
 		send: sendSignal, tag: true, oom: endings{kills: oomKills}, unguarded: lasting{err: errGuardStarts},
 		spawns: make(chan *spawnRequest), nudges: make(chan struct{}, 1), reapNow: make(chan struct{}, 1),
 		divided: make(chan struct{}), scanTurn: make(chan struct{}, 1),
-		searches: make(chan struct{}, searchesMost), forking: map[uint64]bool{}, pending: map[uint64]*tree{}, spawned: map[string]uint64{},
+		searches: make(chan struct{}, searchesMost), pending: map[uint64]*tree{}, spawned: map[string]uint64{},
 		trees: map[uint64]*tree{}, byPID: map[int]*tree{}, owners: map[ident]*tree{},
 		shed: map[ident]shedder{}, presentNews: make(chan struct{}, 1),
 		adopted: map[int]struct{}{}, foreign: map[ident]bool{}, ticks: map[ident]uint64{},
@@ -381,7 +380,7 @@ func nudge(ch chan struct{}) {
 	}
 }
 
-// environ is the environment of a child: the variables of ours that pass, then extra ones, then the markers, which win.
+// environ is the environment of a child: our variables that pass, then extra ones, then the markers, which win.
 func (r *Registry) environ(spec Spec, spawn string) []string {
 	all := slices.DeleteFunc(os.Environ(), func(kv string) bool {
 		name, value, _ := strings.Cut(kv, "=")

@@ -19,7 +19,7 @@ const reapRetry = 200 * time.Millisecond
 // outOfMemory is the limit that ends a process with SIGKILL.
 const outOfMemory = "out of memory: the kernel ended it or a child; use less memory at once, or raise the limit"
 
-// reapLoop waits for children as they end: for the status of ours, and for adopted ones so that no zombie stays (C3).
+// reapLoop waits for children as they end: for the status of those that we started, and for adopted ones so that no zombie stays (C3).
 func (r *Registry) reapLoop() {
 	ended := make(chan os.Signal, 1)
 	signal.Notify(ended, syscall.SIGCHLD)
@@ -79,7 +79,7 @@ func (r *Registry) collect(pid int) bool {
 	t := r.byPID[pid]
 	if t == nil || t.origin != ops.OriginSpawned || !t.leading {
 		t = nil
-		if _, known := r.adopted[pid]; !known && len(r.forking) > 0 {
+		if _, known := r.adopted[pid]; !known && len(r.pending) > 0 {
 			r.mu.Unlock()
 			return false // perhaps ours, about to be entered
 		}

@@ -163,7 +163,7 @@ func TestC3_NoZombieStaysAndNoStatusIsStolen(t *testing.T) {
 	wg.Wait()
 	if !eventually.Within(childless) {
 		procs, err := new(scanner).scan()
-		t.Fatalf("children are left: %+v, %v; trees %+v; adopted %v; forking %v", descendants(procs, os.Getpid(), nil), err, r.Rows(), r.adopted, r.forking)
+		t.Fatalf("children are left: %+v, %v; trees %+v; adopted %v; forking %v", descendants(procs, os.Getpid(), nil), err, r.Rows(), r.adopted, r.pending)
 	}
 	eventually.True(t, "no tree is left", func() bool { return r.Count() == 0 })
 }

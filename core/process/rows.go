@@ -119,15 +119,7 @@ func (r *Registry) Count() int {
 
 // CountSession is how many trees of one session are tracked.
 func (r *Registry) CountSession(session string) int {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	n := 0
-	for _, t := range r.trees {
-		if t.session == session {
-			n++
-		}
-	}
-	return n
+	return r.CountSessions()[session]
 }
 
 // CountSessions is CountSession of every session that has trees.

@@ -47,7 +47,7 @@ func readSelf() (s self, err error) {
 // setSubreaper does nothing: macOS makes orphans the children of launchd. See adoptOrphans.
 func setSubreaper(bool) error { return nil }
 
-// adoptOrphans takes an orphan for a child of ours if it is in the session that a leader of ours opened, or if an earlier
+// adoptOrphans takes an orphan for our child if it is in the session that one of our leaders opened, or if an earlier
 // scan saw it in a tree. Linux makes it one. An orphan that left its session before any scan is not found here.
 func (r *Registry) adoptOrphans(procs []proc) {
 	r.mu.Lock()
@@ -85,7 +85,7 @@ func (r *Registry) ownerOutside(p proc) (Owner, bool) {
 // childrenOfSelf fails: our children do not include our orphans here, so only a scan tells whether a tree has ended.
 func childrenOfSelf() ([]int, error) { return nil, errors.ErrUnsupported }
 
-// childless is false: that we have no child does not mean that nothing of ours is left.
+// childless is false: that we have no child does not mean that nothing of this life is left.
 func childless() bool { return false }
 
 // nextZombie returns the pid of a child that has ended, without collecting it, or 0.

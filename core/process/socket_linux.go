@@ -80,7 +80,7 @@ var errUnread = errors.New("the descriptors cannot be read")
 func (r *Registry) tracks() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return len(r.trees)+len(r.forking)+len(r.silent) > 0
+	return len(r.trees)+len(r.pending)+len(r.silent) > 0
 }
 
 // ownerOfGroupID is the owner of the tree whose control group has this id, which is the inode of its directory.

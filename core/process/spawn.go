@@ -43,7 +43,7 @@ type Spec struct {
 	Argv []string
 	// Dir is its working directory; empty: ours.
 	Dir string
-	// Env is added to the variables of ours that pass, as NAME=value. Secrets, GATEWAYTUI_… and the markers cannot be
+	// Env is added to our variables that pass, as NAME=value. Secrets, GATEWAYTUI_… and the markers cannot be
 	// set.
 	Env []string
 	// PTY gives it a terminal of 80x24 as its controlling terminal. Stdin connects its standard input to Write. Without
@@ -120,7 +120,7 @@ func (r *Registry) Spawn(ctx context.Context, spec Spec) (*Process, error) {
 	}
 	r.lastID++
 	req := &spawnRequest{spec: spec, path: path, id: r.lastID, result: make(chan spawnResult), gone: make(chan struct{})}
-	r.forking[req.id], r.spawned[spec.Session] = true, req.id
+	r.spawned[spec.Session] = req.id
 	r.pending[req.id] = &tree{id: req.id, session: spec.Session, turn: spec.Turn, policy: spec.Policy}
 	r.mu.Unlock()
 	req.env = r.environ(spec, strconv.FormatUint(req.id, 10))
@@ -153,10 +153,9 @@ func (r *Registry) Spawn(ctx context.Context, spec Spec) (*Process, error) {
 	return res.p, nil
 }
 
-// forked records that the child of spawn id, if there is one, is in trees.
+// forked records that the child of spawn id, if there is one, is in trees. It may be called more than once.
 func (r *Registry) forked(id uint64) {
 	r.mu.Lock()
-	delete(r.forking, id)
 	delete(r.pending, id)
 	r.mu.Unlock()
 	nudge(r.reapNow) // the reaper left unknown children alone
@@ -180,10 +179,8 @@ func lookPath(spec Spec) (string, error) {
 // enter makes a process that was just started a tracked tree. It is called on the spawner's thread, before anything could
 // have waited for the child.
 func (r *Registry) enter(req *spawnRequest, child forkedChild) *Process {
-	p := &Process{
-		r: r, out: newOutput(req.spec.OutputLimit, r.opts.Redactor), pipe: child.out, in: child.in, pty: req.spec.PTY,
-		exited: make(chan struct{}), drained: make(chan struct{}), inTurn: make(chan struct{}, 1),
-	}
+	p := r.newProcess(child.out, req.spec.OutputLimit)
+	p.in, p.pty = child.in, req.spec.PTY
 	command := cmp.Or(req.spec.Command, strings.Join(req.spec.Argv, " "))
 	t := &tree{
 		id: req.id, leader: child.Ident, handle: p, session: req.spec.Session, turn: req.spec.Turn,

@@ -76,7 +76,7 @@ func TestSpawn_WhatIsNotWaitedForIsEnded(t *testing.T) {
 		r.mu.Lock()
 		r.lastID++
 		req := &spawnRequest{spec: s, path: path, id: r.lastID, env: r.environ(s, strconv.FormatUint(r.lastID, 10)), result: make(chan spawnResult), gone: make(chan struct{})}
-		r.forking[req.id] = true
+		r.pending[req.id] = &tree{}
 		r.mu.Unlock()
 		close(req.gone) // as a caller does whose patience is over
 		r.spawns <- req

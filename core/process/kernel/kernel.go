@@ -5,6 +5,8 @@
 // state. All of it may be called from any goroutine.
 package kernel
 
+import "bytes"
+
 // EnvLife names the environment variable that marks what a life started (CONTRACT.md, 5).
 const EnvLife = "GATEWAYTUI_LIFE"
 
@@ -48,15 +50,10 @@ func HasMarker(pid int, life string, buf []byte) bool {
 }
 
 func hasMarker(environ []byte, life string) bool {
-	for len(environ) > 0 {
-		end := 0
-		for end < len(environ) && environ[end] != 0 {
-			end++
+	for entry := range bytes.SplitSeq(environ, []byte{0}) {
+		if value, ok := bytes.CutPrefix(entry, []byte(EnvLife+"=")); ok {
+			return string(value) == life // the first one counts, as for getenv(3)
 		}
-		if entry := environ[:end]; len(entry) > len(EnvLife) && string(entry[:len(EnvLife)+1]) == EnvLife+"=" {
-			return string(entry[len(EnvLife)+1:]) == life // the first one counts, as for getenv(3)
-		}
-		environ = environ[min(end+1, len(environ)):]
 	}
 	return false
 }

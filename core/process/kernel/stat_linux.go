@@ -3,6 +3,7 @@ package kernel
 import (
 	"bytes"
 	"errors"
+	"strconv"
 )
 
 var errStat = errors.New("not a line of /proc/PID/stat")
@@ -21,18 +22,8 @@ func ParseStat(b []byte) (Stat, error) {
 	}
 	p.PID = int(pid)
 
-	// Fields from the third on; the index is the number in proc_pid_stat(5).
-	field := 2
-	for rest := b[end+1:]; ; {
-		rest = bytes.TrimLeft(rest, " \n")
-		if len(rest) == 0 {
-			return Stat{}, errStat
-		}
-		word := rest
-		if i := bytes.IndexAny(rest, " \n"); i >= 0 {
-			word = rest[:i]
-		}
-		rest = rest[len(word):]
+	field := 2 // the number in proc_pid_stat(5)
+	for word := range bytes.FieldsSeq(b[end+1:]) {
 		field++
 		if !p.set(field, word) {
 			return Stat{}, errStat
@@ -41,6 +32,7 @@ func ParseStat(b []byte) (Stat, error) {
 			return p, nil
 		}
 	}
+	return Stat{}, errStat
 }
 
 // lastField is the last field that is read.
@@ -52,15 +44,8 @@ func (p *Stat) set(field int, word []byte) bool {
 		p.State = word[0]
 		return len(word) == 1
 	}
-	if !wanted(field) {
-		return true
-	}
-	negative := word[0] == '-'
-	if negative {
-		word = word[1:]
-	}
-	v, ok := number(word)
-	if negative {
+	v, ok := number(bytes.TrimPrefix(word, []byte("-")))
+	if word[0] == '-' {
 		v = 0 // only a group or session outside of our namespace, and a broken rss, are below zero
 	}
 	switch field {
@@ -80,29 +65,14 @@ func (p *Stat) set(field int, word []byte) bool {
 		p.Start = v
 	case lastField:
 		p.RSS = int64(v)
+	default:
+		return true
 	}
 	return ok
 }
 
-func wanted(field int) bool {
-	switch field {
-	case 4, 5, 6, 9, 14, 15, 20, 22, 24:
-		return true
-	}
-	return false
-}
-
 // number reads decimal digits and nothing else. A value that does not fit in 63 bits is invalid.
 func number(b []byte) (uint64, bool) {
-	if len(b) == 0 || len(b) > 19 {
-		return 0, false
-	}
-	var v uint64
-	for _, c := range b {
-		if c < '0' || c > '9' {
-			return 0, false
-		}
-		v = v*10 + uint64(c-'0')
-	}
-	return v, v>>63 == 0
+	v, err := strconv.ParseUint(string(b), 10, 63)
+	return v, err == nil
 }
