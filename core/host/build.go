@@ -29,14 +29,6 @@ type parts struct {
 	limits *limit.Set
 }
 
-// apiListen is where the api adapter listens, empty while it does not.
-func (p parts) apiListen() string {
-	if p.api == nil {
-		return ""
-	}
-	return p.api.Addr()
-}
-
 // localKey reads the key of the home, or makes it on the first start, where the config names none. The home is locked.
 func (l *life) localKey() {
 	if !l.loaded.Config.Adapters.API.Enabled || l.secrets.API.Source != "" {
@@ -62,13 +54,13 @@ func (l *life) apiAccess() *ops.APIAccess {
 	return a
 }
 
-// parts builds the model and the platforms. A platform without its credential is broken, and the rest runs; a model that
+// build builds the model and the platforms. A platform without its credential is broken, and the rest runs; a model that
 // cannot be built is an error.
-func (l *life) parts() (parts, error) {
-	p := parts{broken: map[string]error{}, limits: &limit.Set{}, guard: &api.Guard{}}
-	var err error
+func (l *life) build() (err error) {
+	l.parts = parts{broken: map[string]error{}, limits: &limit.Set{}, guard: &api.Guard{}}
+	p := &l.parts
 	if p.model, err = l.model(); err != nil {
-		return p, err
+		return err
 	}
 	if l.stage != nil {
 		p.talk = &platforms.Talk{}
@@ -98,7 +90,7 @@ func (l *life) parts() (parts, error) {
 			}))
 		}
 	}
-	return p, nil
+	return nil
 }
 
 // prepared is what the flags and the config name and what can be wrong with it. It is made before anything is written: a
@@ -194,13 +186,4 @@ func roles(o Options) ([]platforms.Role, error) {
 		out = append(out, platforms.Role{Spec: s})
 	}
 	return out, nil
-}
-
-// demo is what a demo shows about itself; nil where the gateway is none.
-func (p parts) demo(roles []platforms.Role) func() *ops.Demo {
-	if p.talk == nil {
-		return nil
-	}
-	hangs := platforms.Hangs(roles)
-	return func() *ops.Demo { return &ops.Demo{Hangs: hangs, Talk: p.talk.Lines()} }
 }

@@ -6,9 +6,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// clockConfirmed reports whether a time service keeps the kernel's clock and wall is what that clock says. A program may
+// ClockConfirmed reports whether a time service keeps the kernel's clock and wall is what that clock says. A program may
 // be shown another time than the kernel's.
-func clockConfirmed(wall time.Time) bool {
+func (*life) ClockConfirmed(wall time.Time) bool {
 	var t unix.Timex
 	if _, err := unix.Adjtimex(&t); err != nil || t.Status&unix.STA_UNSYNC != 0 {
 		return false
@@ -16,10 +16,10 @@ func clockConfirmed(wall time.Time) bool {
 	return wall.Sub(time.Unix(int64(t.Time.Sec), 0)).Abs() < time.Minute
 }
 
-// sinceBoot is how long ago the machine started, the time that it slept included: clock_gettime(2), CLOCK_BOOTTIME, which
-// nobody sets and every Linux since 2.6.39 has.
-func sinceBoot() time.Duration {
+// Booted is how long ago the machine started, the time that it slept included: clock_gettime(2), CLOCK_BOOTTIME, which
+// cannot be set and every Linux since 2.6.39 has.
+func (*life) Booted() (ago time.Duration, known bool) {
 	var t unix.Timespec
 	_ = unix.ClockGettime(unix.CLOCK_BOOTTIME, &t) // EINVAL on an older kernel alone
-	return time.Duration(t.Nano())
+	return time.Duration(t.Nano()), true
 }

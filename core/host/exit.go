@@ -14,7 +14,7 @@ import (
 const logBound = 500 * time.Millisecond
 
 // Once the stop has run to its end, everything that is left to do is bounded and takes some milliseconds. endBound is when
-// the process is ended all the same, with its exit code, whatever hangs (A8); endSlack is what that may take, before
+// the process is ended all the same, with its exit code, even if something hangs (A8); endSlack is what that may take, before
 // nothing at all is waited for.
 const (
 	endBound = 2 * time.Second
@@ -28,9 +28,9 @@ func backstop(code int, exit, atOnce func(code int)) {
 	time.AfterFunc(endBound+endSlack, func() { atOnce(code) })
 }
 
-// exit ends the process at once, with the terminal as it was. What is logged by then is written, if that does not take
+// Exit ends the process at once, with the terminal as it was. What is logged by then is written, if that does not take
 // long.
-func (l *life) exit(code int) {
+func (l *life) Exit(code int) {
 	l.console.Reset()
 	ctx, cancel := context.WithTimeout(context.Background(), logBound)
 	defer cancel()
@@ -44,8 +44,8 @@ func (l *life) exit(code int) {
 // succession bounds the start of the next life where this one is ended by force: a fork may hang.
 const succession = time.Second
 
-// succeed starts the next life after a restart that nobody else starts it for. The home is free by then: should somebody
-// else have taken it, the next life leaves it to them.
+// succeed starts the next life after a restart, where no service manager does. The home is free by then: if another gateway
+// has taken it, the next life leaves it alone.
 func (l *life) succeed() {
 	next, err := takeover.OwnInvocation(l.environ, l.home.Dir())
 	if err == nil {
@@ -59,7 +59,7 @@ func (l *life) succeed() {
 }
 
 // succeedByForce is succeed where the stop did not come to its end, so that we may still hold the home: the next life
-// waits for it. It waits for no lock of ours, which may be what the stop hangs at.
+// waits for it. It waits for no lock of this process, which may be what the stop hangs at.
 func (l *life) succeedByForce() {
 	tried := make(chan struct{})
 	go func() { // outlives us only as long as the process takes to end

@@ -4,74 +4,68 @@ import (
 	"os"
 	"time"
 
+	platforms "gatewaytui/core/adapter/demo"
 	"gatewaytui/core/gateway"
 	"gatewaytui/core/instance"
-	"gatewaytui/core/lives"
 	"gatewaytui/core/ops"
 )
 
-// gatewayHost is this process as its gateway knows it.
-type gatewayHost struct {
-	l     *life
-	parts parts
-	files lives.Files
-	// demo is nil where the gateway is no demo, scraper where there is no metrics listener.
-	demo    func() *ops.Demo
-	scraper *scraper
+// A life is the host of its gateway.
+var _ gateway.Host = (*life)(nil)
+
+// APIListen is where the api adapter listens, empty while it does not.
+func (l *life) APIListen() string {
+	if l.parts.api == nil {
+		return ""
+	}
+	return l.parts.api.Addr()
 }
 
-var _ gateway.Host = (*gatewayHost)(nil)
-
-func (h *gatewayHost) APIListen() string { return h.parts.apiListen() }
-
-func (h *gatewayHost) MetricsListen() (addr string, trouble ops.Warning) {
-	if h.scraper == nil {
+// MetricsListen is where the metrics are served, and what is wrong with that; both are empty where there is no listener.
+func (l *life) MetricsListen() (addr string, trouble ops.Warning) {
+	if l.scraper.scrape == nil {
 		return "", ops.Warning{}
 	}
-	return h.scraper.state()
+	trouble, _ = l.scraper.scrape.Warning()
+	return l.scraper.scrape.Addr(), trouble
 }
 
-func (h *gatewayHost) LogTrouble() (text string, since time.Time) { return h.l.logs.FileTrouble() }
+func (l *life) LogTrouble() (text string, since time.Time) { return l.logs.FileTrouble() }
 
-func (h *gatewayHost) Demo() *ops.Demo {
-	if h.demo == nil {
+// Demo is what a demo shows about itself; nil where the gateway is none.
+func (l *life) Demo() *ops.Demo {
+	if l.parts.talk == nil {
 		return nil
 	}
-	return h.demo()
+	return &ops.Demo{Hangs: platforms.Hangs(l.prepared.demo), Talk: l.parts.talk.Lines()}
 }
 
-func (h *gatewayHost) ConfigChanged() (bool, error) { return h.l.loaded.Changed() }
+func (l *life) ConfigChanged() (bool, error) { return l.loaded.Changed() }
 
-func (h *gatewayHost) ClockConfirmed(wall time.Time) bool { return clockConfirmed(wall) }
-
-func (h *gatewayHost) Booted() (ago time.Duration, known bool) { return sinceBoot(), true }
-
-func (h *gatewayHost) LastReport(life string) (r ops.Shutdown, found bool, err error) {
-	return h.files.LastReport(life)
+func (l *life) LastReport(life string) (r ops.Shutdown, found bool, err error) {
+	return l.files.LastReport(life)
 }
 
-func (h *gatewayHost) Diagnosis() (f gateway.File, err error) {
-	err = h.l.spares.spend(func() error { f, err = h.files.Create("diagnosis"); return err })
+func (l *life) Diagnosis() (f gateway.File, err error) {
+	err = l.spares.spend(func() error { f, err = l.files.Create("diagnosis"); return err })
 	return f, err
 }
 
-func (h *gatewayHost) Mark(m gateway.Mark) error {
-	return h.l.spares.spend(func() error {
-		return h.l.home.WriteMarker(instance.Marker{Life: h.l.id, At: m.At, Reason: m.Reason, By: m.By, Damaged: m.Damaged})
+func (l *life) Mark(m gateway.Mark) error {
+	return l.spares.spend(func() error {
+		return l.home.WriteMarker(instance.Marker{Life: l.id, At: m.At, Reason: m.Reason, By: m.By, Damaged: m.Damaged})
 	})
 }
 
-func (h *gatewayHost) SaveReport(r ops.Shutdown) error {
-	return h.l.spares.spend(func() error { return h.files.SaveReport(r) })
+func (l *life) SaveReport(r ops.Shutdown) error {
+	return l.spares.spend(func() error { return l.files.SaveReport(r) })
 }
 
-func (h *gatewayHost) Dump() { _, _ = h.files.Dump("watchdog") } // the process ends with or without it
+func (l *life) Dump() { _, _ = l.files.Dump("watchdog") } // the process ends with or without it
 
-func (h *gatewayHost) Exit(code int) { h.l.exit(code) }
-
-func (h *gatewayHost) Over(code int) {
+func (l *life) Over(code int) {
 	backstop(code, func(code int) {
-		h.l.log.Error("the process did not end by itself", "exit_code", code, "bound_ms", endBound.Milliseconds())
-		h.l.exit(code)
+		l.log.Error("the process did not end by itself", "exit_code", code, "bound_ms", endBound.Milliseconds())
+		l.Exit(code)
 	}, os.Exit)
 }

@@ -41,7 +41,13 @@ type life struct {
 	logs     *logs.Log
 	console  Console
 	spares   spares
+	files    lives.Files
+	parts    parts
 	gateway  *gateway.Gateway // from when there is one
+	// What is served besides the gateway's own platforms, and the bound on connections of the socket.
+	socket      socket
+	scraper     scraper
+	connections control.Connections
 }
 
 // record is what the pid file says of this life.
@@ -53,46 +59,40 @@ func (l *life) record() instance.Record {
 
 // run builds the gateway, serves the control socket, hands the signals over, and ends when the gateway has.
 func (l *life) run(ctx context.Context) (gateway.End, error) {
-	files := lives.Files{Dir: l.home.Dumps(), Life: l.id, Quarantine: l.home.Quarantine}
-	files.Prune()
-	if err := errors.Join(l.home.ReserveMarker(), files.Reserve()); err != nil {
+	l.files = lives.Files{Dir: l.home.Dumps(), Life: l.id, Quarantine: l.home.Quarantine}
+	l.files.Prune()
+	if err := errors.Join(l.home.ReserveMarker(), l.files.Reserve()); err != nil {
 		l.log.Warn("room for the end of this life is not kept", "error", term.Clean(err.Error(), 300))
 	}
 	l.spares.take()
 	defer l.spares.release()
-	parts, err := l.parts()
-	if err != nil {
+	if err := l.build(); err != nil {
 		return gateway.End{}, err
 	}
 	manager, err := l.findSupervisor(ctx)
 	if err != nil {
 		return gateway.End{}, err
 	}
-	s := &services{socket: &socket{}, scraper: &scraper{}}
-	host := &gatewayHost{l: l, parts: parts, files: files, demo: parts.demo(l.prepared.demo)}
-	if l.loaded.Config.Metrics.Listen != "" {
-		host.scraper = s.scraper
-	}
-	opts := l.options(parts, host, manager)
-	l.surrender(&opts, s)
+	opts := l.options(manager)
+	l.surrender(&opts)
 	if l.gateway, err = gateway.New(opts); err != nil {
 		return gateway.End{}, err
 	}
-	defer s.close() // after a stop they are closed already
-	if err := l.serve(ctx, s, parts); err != nil {
+	defer l.closeServed() // after a stop they are closed already
+	if err := l.serve(ctx); err != nil {
 		return gateway.End{}, err
 	}
 	lost := sync.OnceFunc(func() {
 		l.console.Leave()
 		hangup(l.gateway, l.loaded.Config.Console.OnHangup, l.log)
 	})
-	stopSignals := l.signals.handOver(l.gateway, files, lost, l.exit, l.log)
+	stopSignals := l.signals.handOver(l.gateway, l.files, lost, l.Exit, l.log)
 	defer stopSignals()
 	l.console.Open(Showing{
 		Gateway: l.gateway, Log: l.log, Theme: l.loaded.Config.Console.Theme, ShowLog: l.logs.ShowStderr, Lost: lost,
-		Crash: func() (*os.File, error) { return files.Create("crash") },
+		Crash: func() (*os.File, error) { return l.files.Create("crash") },
 	})
-	end, err := l.drive(ctx, parts, manager)
+	end, err := l.drive(ctx, manager)
 	if err != nil {
 		return end, err
 	}
@@ -103,57 +103,50 @@ func (l *life) run(ctx context.Context) (gateway.End, error) {
 	return end, nil
 }
 
-// services are what this process serves besides the gateway's own platforms.
-type services struct {
-	socket      *socket
-	scraper     *scraper
-	most        int          // connections of the socket
-	connections *limit.Bound // their bound
-}
-
-func (s *services) close() {
+// closeServed closes what is still served.
+func (l *life) closeServed() {
 	ctx, cancel := context.WithTimeout(context.Background(), logBound)
 	defer cancel()
-	_ = s.scraper.close(ctx)
-	_ = s.socket.close(ctx)
+	_ = l.scraper.close(ctx)
+	_ = l.socket.close(ctx)
 }
 
 // surrender gives the gateway what its stop closes last, and the bound on connections of the socket.
-func (l *life) surrender(opts *gateway.Options, s *services) {
-	s.most = control.MostConnections(l.loaded.Config.Limits.ControlConnections)
-	s.connections = opts.Limits.Add(limit.Spec{
-		Name: limit.ControlConnections, Most: int64(s.most), Used: s.socket.used,
+func (l *life) surrender(opts *gateway.Options) {
+	most := control.MostConnections(l.loaded.Config.Limits.ControlConnections)
+	bound := opts.Limits.Add(limit.Spec{
+		Name: limit.ControlConnections, Most: int64(most), Used: l.socket.used,
 		Hint: "close the programs that hold connections of the control socket: ss -xp",
 	})
+	l.connections = control.Connections{Most: most, Reached: bound.Reached}
 	opts.Surrender = []gateway.Closer{
-		{Kind: "socket", ID: "control", Close: s.socket.close},
+		{Kind: "socket", ID: "control", Close: l.socket.close},
 		{Kind: "lock", ID: "pid file and lock", Close: func(context.Context) error { return l.lock.Release() }},
 	}
 	if l.loaded.Config.Metrics.Listen != "" {
-		opts.Surrender = slices.Insert(opts.Surrender, 0, gateway.Closer{Kind: "metrics", ID: "listener", Close: s.scraper.close})
+		opts.Surrender = slices.Insert(opts.Surrender, 0, gateway.Closer{Kind: "metrics", ID: "listener", Close: l.scraper.close})
 	}
 }
 
 // serve makes the control socket and the metrics listener and answers them.
-func (l *life) serve(ctx context.Context, s *services, parts parts) error {
+func (l *life) serve(ctx context.Context) error {
 	g := l.gateway
-	s.scraper.serve(g, l.loaded.Config.Metrics, l.secrets.API.Value, parts.guard, l.log)
-	return s.socket.serve(control.Options{
+	l.scraper.serve(g, l.loaded.Config.Metrics, l.secrets.API.Value, l.parts.guard, l.log)
+	return l.socket.serve(control.Options{
 		Console: g, Path: l.home.Socket(), Life: l.id, Tool: g.Tool, ToolRefused: g.ToolRefused, Log: l.log,
-		Connections: control.Connections{Most: s.most, Reached: s.connections.Reached}, Gatherer: g.Metrics(),
-		Ready: func() error { return g.Readiness(ctx) },
+		Connections: l.connections, Gatherer: g.Metrics(), Ready: func() error { return g.Readiness(ctx) },
 	}, l.log)
 }
 
 // drive runs the gateway to its end, logs when it is ready, and tells the service manager that it answers.
-func (l *life) drive(ctx context.Context, parts parts, manager service.Supervisor) (gateway.End, error) {
+func (l *life) drive(ctx context.Context, manager service.Supervisor) (gateway.End, error) {
 	g := l.gateway
 	var running sync.WaitGroup
 	over := make(chan struct{})
 	running.Go(func() {
 		select {
 		case <-g.Ready():
-			l.log.Info("ready", "life", l.id, "pid", os.Getpid(), "control", l.home.Socket(), "api_listen", parts.apiListen())
+			l.log.Info("ready", "life", l.id, "pid", os.Getpid(), "control", l.home.Socket(), "api_listen", l.APIListen())
 		case <-over:
 		}
 	})

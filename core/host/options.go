@@ -17,26 +17,26 @@ import (
 )
 
 // options are the gateway's, from the parts and what this start found.
-func (l *life) options(parts parts, host *gatewayHost, manager service.Supervisor) gateway.Options {
+func (l *life) options(manager service.Supervisor) gateway.Options {
 	self := instance.Self()
 	o := gateway.Options{
-		Config: l.loaded.Config, Log: l.log, Models: parts.model, Platforms: parts.platforms, Broken: parts.broken,
+		Config: l.loaded.Config, Log: l.log, Models: l.parts.model, Platforms: l.parts.platforms, Broken: l.parts.broken,
 		Identity: gateway.Identity{Life: l.id, PID: self.PID, StartTicks: self.StartTicks, BootID: self.BootID, Version: l.o.Version},
 		Start: gateway.Start{
 			Changes: l.loaded.Changes(), NoResume: l.o.NoResume, FreshStore: l.o.FreshStore, ReadOnlyStore: l.o.ReadOnlyStore,
 			TrustClock: l.o.TrustClock,
 		},
 		Home: gateway.Home{
-			Dir: l.home.Dir(), ID: l.home.ID(), Database: l.home.Database(), Workdir: l.home.Work(), Lives: host.files.List(),
+			Dir: l.home.Dir(), ID: l.home.ID(), Database: l.home.Database(), Workdir: l.home.Work(), Lives: l.files.List(),
 			ConfigFile: ops.ConfigFile{Path: l.loaded.Path, LoadedAt: ops.At(l.loaded.At)},
 		},
 		Supervisor: gateway.Supervisor{Name: manager.Name(), Budget: manager.Budget, Source: manager.Source, Notify: manager.Notify},
-		Host:       host, Redactor: l.redactor, APIAccess: l.apiAccess(), Limits: parts.limits,
+		Host:       l, Redactor: l.redactor, APIAccess: l.apiAccess(), Limits: l.parts.limits,
 	}
 	o.Warnings = slices.Concat(l.loaded.Warnings, l.dangers(), manager.Warnings, l.exposures(o.APIAccess))
 	marker, found, err := l.home.ConsumeMarker()
 	if err != nil {
-		o.Warnings = append(o.Warnings, ops.Warning{Code: "marker", Message: err.Error(), Since: ops.At(time.Now())})
+		o.Warnings = append(o.Warnings, warning("marker", err.Error()))
 	}
 	o.LifeBefore, o.MarkerUnread, o.DamagedBefore = marker.Life, found && marker.Life == "", marker.Damaged
 	o.Warnings = append(o.Warnings, l.home.Warnings()...)
@@ -46,26 +46,28 @@ func (l *life) options(parts parts, host *gatewayHost, manager service.Superviso
 	return o
 }
 
+// warning is a warning that begins now.
+func warning(code, message string) ops.Warning {
+	return ops.Warning{Code: code, Message: message, Since: ops.At(time.Now())}
+}
+
 // exposures warn of secrets that are missing, short or readable by others.
 func (l *life) exposures(access *ops.APIAccess) (out []ops.Warning) {
 	if c, s := l.loaded.Config.Model, l.secrets.Model; l.prepared.script == nil && s.Missing() && !config.LocalURL(c.BaseURL) {
-		out = append(out, ops.Warning{Code: "model.credentials", Message: "the model's endpoint gets no key: " + (&adapter.CredentialsError{Variable: s.Source, Why: s.Why()}).Error(), Since: ops.At(time.Now())})
+		out = append(out, warning("model.credentials", "the model's endpoint gets no key: "+(&adapter.CredentialsError{Variable: s.Source, Why: s.Why()}).Error()))
 	}
 	for _, source := range l.secrets.Short() {
-		out = append(out, ops.Warning{
-			Code: "config.secret_short", Since: ops.At(time.Now()),
-			Message: fmt.Sprintf("the secret in %s has fewer than %d characters: it can be guessed, and is not masked in what tools print", term.Clean(source, maxLine), term.MinMasked),
-		})
+		out = append(out, warning("config.secret_short", fmt.Sprintf(
+			"the secret in %s has fewer than %d characters: it can be guessed, and is not masked in what tools print", term.Clean(source, maxLine), term.MinMasked,
+		)))
 	}
 	if l.exposed != nil {
-		out = append(out, ops.Warning{
-			Code: "process.unprotected", Message: "tools can read what this process holds: " + term.Clean(l.exposed.Error(), maxLine), Since: ops.At(time.Now()),
-		})
+		out = append(out, warning("process.unprotected", "tools can read what this process holds: "+term.Clean(l.exposed.Error(), maxLine)))
 	}
 	if a := access; a != nil {
 		l.log.Info("api access", "event", ops.LogAPIAccess, "access", a.String(), "by", a.By, "key_file", a.KeyFile, "key_source", a.KeySource)
 		if a.Problem != "" {
-			out = append(out, ops.Warning{Code: "api.key", Message: "other users' programs cannot use the API: " + a.Problem, Since: ops.At(time.Now())})
+			out = append(out, warning("api.key", "other users' programs cannot use the API: "+a.Problem))
 		}
 	}
 	return out

@@ -10,7 +10,6 @@ import (
 	"gatewaytui/core/config"
 	"gatewaytui/core/control"
 	"gatewaytui/core/gateway"
-	"gatewaytui/core/ops"
 	"gatewaytui/core/term"
 )
 
@@ -92,10 +91,4 @@ func (s *scraper) serve(g *gateway.Gateway, c config.Metrics, key string, guard 
 		},
 	})
 	s.begin(s.scrape.Run)
-}
-
-// state is where it listens, and what is wrong with it.
-func (s *scraper) state() (addr string, trouble ops.Warning) {
-	trouble, _ = s.scrape.Warning()
-	return s.scrape.Addr(), trouble
 }

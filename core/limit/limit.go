@@ -101,8 +101,8 @@ func (s *Set) Add(spec Spec) *Bound {
 	return b
 }
 
-// All returns the bounds in the order in which they were added.
-func (s *Set) All() []*Bound {
+// all returns the bounds in the order in which they were added.
+func (s *Set) all() []*Bound {
 	if s == nil {
 		return nil
 	}
@@ -113,9 +113,8 @@ func (s *Set) All() []*Bound {
 
 // Rows are the bounds as an operator sees them.
 func (s *Set) Rows() []ops.Limit {
-	all := s.All()
-	rows := make([]ops.Limit, 0, len(all))
-	for _, b := range all {
+	rows := []ops.Limit{}
+	for _, b := range s.all() {
 		if b.most() > 0 {
 			rows = append(rows, b.row())
 		}
@@ -157,7 +156,7 @@ func (b *Bound) amount(n int64) string {
 // the name of its bound.
 func (s *Set) Warnings(now time.Time) []ops.Warning {
 	var out []ops.Warning
-	for _, b := range s.All() {
+	for _, b := range s.all() {
 		if w, is := b.warning(now); is {
 			out = append(out, w)
 		}

@@ -118,25 +118,14 @@ func raiseScore(pid int) {
 	}
 }
 
-// explainFork names the limit that prevented a start.
+// explainFork names the limit that prevented a start: EAGAIN of clone(2).
 func explainFork(err error) error {
 	if !errors.Is(err, unix.EAGAIN) {
 		return err
 	}
-	return &limitError{err}
-}
-
-// limitError is EAGAIN of clone(2).
-type limitError struct{ err error }
-
-func (e *limitError) Error() string {
-	text := "the limit on processes is reached"
+	what := "(pids.max of the control group, TasksMax= of the service, or kernel.threads-max)"
 	if limit, limited := kernel.ProcessLimit(); limited && os.Geteuid() != 0 {
-		text += " (" + strconv.FormatUint(limit, 10) + " for this user; ulimit -u, LimitNPROC=)"
-	} else {
-		text += " (pids.max of the control group, TasksMax= of the service, or kernel.threads-max)"
+		what = fmt.Sprintf("(%d for this user; ulimit -u, LimitNPROC=)", limit)
 	}
-	return text + "; end processes that are not needed: " + e.err.Error()
+	return fmt.Errorf("the limit on processes is reached %s; end processes that are not needed: %w", what, err)
 }
-
-func (e *limitError) Unwrap() error { return e.err }

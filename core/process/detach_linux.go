@@ -44,15 +44,7 @@ func Detach(argv, env []string, dir string, neighbour int) (pid int, err error) 
 
 // groupOfNeighbour opens the control group that pid is in.
 func groupOfNeighbour(pid int) (fd int, err error) {
-	mounts, err := os.ReadFile("/proc/self/mountinfo")
-	if err != nil {
-		return -1, err
-	}
-	group, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/cgroup")
-	if err != nil {
-		return -1, err
-	}
-	dir, _, err := ownGroup(string(mounts), string(group))
+	dir, _, err := groupDir(strconv.Itoa(pid))
 	if err != nil {
 		return -1, err
 	}

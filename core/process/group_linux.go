@@ -57,15 +57,7 @@ func (r *Registry) openGroups() error {
 }
 
 func makeGroups(home, life string) (*groups, error) {
-	mounts, err := os.ReadFile("/proc/self/mountinfo")
-	if err != nil {
-		return nil, err
-	}
-	own, err := os.ReadFile("/proc/self/cgroup")
-	if err != nil {
-		return nil, err
-	}
-	dir, at, err := ownGroup(string(mounts), string(own))
+	dir, at, err := groupDir("self")
 	if err != nil {
 		return nil, err
 	}
@@ -89,6 +81,19 @@ func makeGroups(home, life string) (*groups, error) {
 }
 
 var errNoCgroup2 = errors.New("no mounted cgroup v2 tree contains the gateway's group")
+
+// groupDir is the directory of the group of process pid, and its path in the tree.
+func groupDir(pid string) (dir, at string, err error) {
+	mounts, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		return "", "", err
+	}
+	group, err := os.ReadFile("/proc/" + pid + "/cgroup")
+	if err != nil {
+		return "", "", err
+	}
+	return ownGroup(string(mounts), string(group))
+}
 
 // ownGroup is our own group's directory and its path in the tree, from the contents of /proc/self/mountinfo and
 // /proc/self/cgroup (proc_pid_mountinfo(5), cgroups(7)). A host with both versions mounts the tree separately from v1's.

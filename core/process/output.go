@@ -2,6 +2,7 @@ package process
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -18,8 +19,7 @@ type output struct {
 	mu     sync.Mutex
 	mask   term.Masker
 	head   []byte // the first limit/2 bytes
-	tail   []byte // the last bytes of the rest; a ring once it is full
-	next   int    // where the ring continues
+	tail   []byte // the last bytes of the rest
 	total  int64  // everything that was written
 	lastAt time.Time
 }
@@ -41,21 +41,13 @@ func (o *output) add(b []byte, at time.Time) {
 		b = b[n:]
 	}
 	size := o.limit - o.limit/2
-	if len(b) >= size {
-		o.tail = append(o.tail[:0], b[len(b)-size:]...)
-		o.next = 0
-		return
+	if len(b) > size {
+		b = b[len(b)-size:]
 	}
-	if room := size - len(o.tail); room > 0 {
-		n := min(room, len(b))
-		o.tail = append(o.tail, b[:n]...)
-		b = b[n:]
+	if over := len(o.tail) + len(b) - size; over > 0 {
+		o.tail = append(o.tail[:0], o.tail[over:]...)
 	}
-	for len(b) > 0 {
-		n := copy(o.tail[o.next:], b)
-		b = b[n:]
-		o.next = (o.next + n) % size
-	}
+	o.tail = append(o.tail, b...)
 }
 
 func (o *output) written() int64 {
@@ -70,31 +62,17 @@ func (o *output) lastWrite() time.Time {
 	return o.lastAt
 }
 
-// end returns the bytes after the head, in order. o.mu is held.
-func (o *output) end() []byte {
-	if len(o.tail) < o.limit-o.limit/2 || o.next == 0 {
-		return o.tail
-	}
-	return append(append(make([]byte, 0, len(o.tail)), o.tail[o.next:]...), o.tail[:o.next]...)
-}
-
-// shownEnd is end plus what add held back. o.mu is held.
-func (o *output) shownEnd() []byte {
-	end, rest := o.end(), o.mask.Rest()
-	if len(rest) == 0 {
-		return end
-	}
-	return append(append(make([]byte, 0, len(end)+len(rest)), end...), rest...)
-}
+// shownTail is the tail plus what add held back. o.mu is held.
+func (o *output) shownTail() []byte { return slices.Concat(o.tail, o.mask.Rest()) }
 
 // text is everything that is kept, with a line in place of the missing bytes.
 func (o *output) text() (s string, truncated bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	end := o.shownEnd()
+	end := o.shownTail()
 	dropped := o.total + int64(len(o.mask.Rest())) - int64(len(o.head)+len(end))
 	if dropped == 0 {
-		return valid(append(append(make([]byte, 0, len(o.head)+len(end)), o.head...), end...)), false
+		return valid(slices.Concat(o.head, end)), false
 	}
 	return fmt.Sprintf("%s\n[%d bytes left out]\n%s", valid(o.head), dropped, valid(end)), true
 }
@@ -105,12 +83,12 @@ func (o *output) since(offset int64, limit int) (s string, next, missed int64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	offset = min(max(offset, 0), o.total)
-	end := o.end()
+	end := o.tail
 	endAt := o.total - int64(len(end))
 	var b []byte
 	switch head := int64(len(o.head)); {
 	case offset < head && endAt == head:
-		b = append(append(b, o.head[offset:]...), end...)
+		b = slices.Concat(o.head[offset:], end)
 	case offset < head:
 		b = o.head[offset:]
 	case offset < endAt:
@@ -130,9 +108,9 @@ func (o *output) lastLine() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	const look = 1 << 10
-	end := o.shownEnd()
+	end := o.shownTail()
 	if len(end) < look {
-		end = append(append(make([]byte, 0, len(o.head)+len(end)), o.head...), end...)
+		end = slices.Concat(o.head, end)
 	}
 	if len(end) > look {
 		end = end[len(end)-look:]

@@ -3,9 +3,7 @@ package process
 import (
 	"errors"
 	"fmt"
-	"os"
 	"strconv"
-	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -57,12 +55,9 @@ func wrapSignal(t *target, err error) error {
 	if err == nil || errors.Is(err, unix.ESRCH) {
 		return nil
 	}
-	if errors.Is(err, unix.EPERM) {
-		if info, serr := os.Stat("/proc/" + strconv.Itoa(t.PID)); serr == nil {
-			if st, ok := info.Sys().(*syscall.Stat_t); ok {
-				return fmt.Errorf("it runs as uid %d: %w", st.Uid, err)
-			}
-		}
+	var st unix.Stat_t
+	if errors.Is(err, unix.EPERM) && unix.Stat("/proc/"+strconv.Itoa(t.PID), &st) == nil {
+		return fmt.Errorf("it runs as uid %d: %w", st.Uid, err)
 	}
 	return err
 }

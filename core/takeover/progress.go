@@ -8,7 +8,7 @@ import (
 )
 
 // Progress is what Replace and Restart do, for a person: one of the types of this file.
-type Progress interface{ progress() }
+type Progress any
 
 // Replacing: the holder was asked to stop. Its stop may take Bound; after Force from the beginning it is killed.
 type Replacing struct {
@@ -44,12 +44,3 @@ type ByGateway struct{}
 
 // Joined: a restart is under way already.
 type Joined struct{ Request string }
-
-func (Replacing) progress()          {}
-func (NoAnswer) progress()           {}
-func (Escalating) progress()         {}
-func (Waiting) progress()            {}
-func (RestartedMeanwhile) progress() {}
-func (EndedMeanwhile) progress()     {}
-func (ByGateway) progress()          {}
-func (Joined) progress()             {}

@@ -124,30 +124,22 @@ func parseMarks(b []byte) (m Marks) {
 	return m
 }
 
-// limitOf is a line's soft and hard limit. Text such as "unlimited", or anything but a number, is infinity.
+// limitOf is a line's soft and hard limit. Text such as "unlimited", anything but a number, and a line that is cut are
+// infinity.
 func limitOf(b []byte, name string) (soft, hard uint64) {
-	i := bytes.Index(b, []byte("\n"+name))
-	if i < 0 {
+	_, rest, _ := bytes.Cut(b, []byte("\n"+name))
+	line, _, whole := bytes.Cut(rest, []byte("\n"))
+	fields := bytes.Fields(line)
+	if !whole || len(fields) < 2 {
 		return infinity, infinity
 	}
-	b = b[i+1+len(name):]
-	if end := bytes.IndexByte(b, '\n'); end >= 0 {
-		b = b[:end]
-	} else {
-		return infinity, infinity // the line is cut
-	}
-	soft, b = word(b)
-	hard, _ = word(b)
-	return soft, hard
+	return limitValue(fields[0]), limitValue(fields[1])
 }
 
-// word is the number that b begins with after blanks, and the text after it.
-func word(b []byte) (v uint64, rest []byte) {
-	b = bytes.TrimLeft(b, " ")
-	end := max(bytes.IndexByte(b, ' '), 0)
-	v, err := strconv.ParseUint(string(b[:end]), 10, 64)
+func limitValue(word []byte) uint64 {
+	v, err := strconv.ParseUint(string(word), 10, 64)
 	if err != nil {
-		v = infinity
+		return infinity
 	}
-	return v, b[end:]
+	return v
 }
