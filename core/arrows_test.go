@@ -54,7 +54,7 @@ var arrows = map[string][]string{
 	"core/adapter/demo":                {"core/ops", "core/term", "core/text", "core/adapter"},
 	"core/adapter/telegram":            {"core/ops", "core/term", "core/adapter"},
 	"core/adapter/telegram/botapitest": {},
-	"core/control":                     {"core/ops", "core/term", "core/text"},
+	"core/control":                     {"core/ops", "core/term", "core/text", "core/follow"},
 	"core/store/simulation":            {},
 	"fixtures":                         {},
 	"fixtures/eventually":              {},

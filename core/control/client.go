@@ -31,7 +31,7 @@ type ClientOptions struct {
 	Owner int
 }
 
-// Client is an ops.Console over a control socket. It is safe for concurrent use.
+// Client is an ops.Console over a control socket: that interface says what its methods promise. It is safe for concurrent use.
 type Client struct {
 	path string
 	opt  ClientOptions
@@ -64,12 +64,10 @@ func NewClient(path string, opt ClientOptions) *Client {
 // Close gives up the idle connections. What is in flight goes on.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
 
-// Status implements ops.Console.
 func (c *Client) Status(ctx context.Context) (ops.Status, error) {
 	return get[ops.Status](ctx, c, "/v1/status", nil)
 }
 
-// Snapshot implements ops.Console.
 func (c *Client) Snapshot(ctx context.Context, most ...ops.Most) (ops.Snapshot, error) {
 	q := url.Values{}
 	for _, m := range most {
@@ -78,37 +76,30 @@ func (c *Client) Snapshot(ctx context.Context, most ...ops.Most) (ops.Snapshot, 
 	return get[ops.Snapshot](ctx, c, "/v1/snapshot", q)
 }
 
-// Sessions implements ops.Console.
 func (c *Client) Sessions(ctx context.Context, q ops.Query) (ops.Page[ops.Session], error) {
 	return get[ops.Page[ops.Session]](ctx, c, "/v1/sessions", rowValues(q))
 }
 
-// Agents implements ops.Console.
 func (c *Client) Agents(ctx context.Context, q ops.Query) (ops.Page[ops.Agent], error) {
 	return get[ops.Page[ops.Agent]](ctx, c, "/v1/agents", rowValues(q))
 }
 
-// Processes implements ops.Console.
 func (c *Client) Processes(ctx context.Context, q ops.Query) (ops.Page[ops.Process], error) {
 	return get[ops.Page[ops.Process]](ctx, c, "/v1/processes", rowValues(q))
 }
 
-// Adapters implements ops.Console.
 func (c *Client) Adapters(ctx context.Context, q ops.Query) (ops.Page[ops.Adapter], error) {
 	return get[ops.Page[ops.Adapter]](ctx, c, "/v1/adapters", rowValues(q))
 }
 
-// Plan implements ops.Console.
 func (c *Client) Plan(ctx context.Context) (ops.Plan, error) {
 	return get[ops.Plan](ctx, c, "/v1/plan", nil)
 }
 
-// Shutdown implements ops.Console.
 func (c *Client) Shutdown(ctx context.Context) (ops.Shutdown, error) {
 	return get[ops.Shutdown](ctx, c, "/v1/shutdown", nil)
 }
 
-// History implements ops.Console.
 func (c *Client) History(ctx context.Context, q ops.Query) (ops.Page[ops.Life], error) {
 	return get[ops.Page[ops.Life]](ctx, c, "/v1/history", rowValues(q))
 }
@@ -148,7 +139,6 @@ func (c *Client) Do(ctx context.Context, cmd ops.Command) (ops.Request, error) {
 	return call[ops.Request](ctx, c, http.MethodPost, strings.Replace(spec.Path, "{target}", escape(cmd.Target), 1), &body)
 }
 
-// Request implements ops.Console.
 func (c *Client) Request(ctx context.Context, id string, wait bool) (ops.Request, error) {
 	path := "/v1/requests/" + escape(id)
 	last, err := get[ops.Request](ctx, c, path, nil)

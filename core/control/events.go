@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"gatewaytui/core/follow"
 	"gatewaytui/core/ops"
 )
 
@@ -57,43 +58,11 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request, _ string) {
 	}
 }
 
-// next is an event of the console, or why there are no more.
-type next struct {
-	ev  ops.Event
-	err error
-}
-
-// feed reads the console's events on another goroutine, so that a heartbeat can be sent while there are none. The channel is
-// closed when the goroutine ends, with ctx or with the events.
-func (s *Server) feed(ctx context.Context, after uint64, kinds []ops.EventType) <-chan next {
-	feed := make(chan next)
-	go func() {
-		defer close(feed)
-		for ev, err := range s.opt.Console.Events(ctx, after, kinds...) {
-			select {
-			case feed <- next{ev, err}:
-			case <-ctx.Done():
-				return
-			}
-			if err != nil {
-				return
-			}
-		}
-	}()
-	return feed
-}
-
-// stream copies the console's events to out until one of them ends, and waits for the feed's goroutine. An event after a
-// pause is written at once, those that follow it within gather together.
+// stream copies the console's events to out until one of them ends. They are read on a goroutine, so that a heartbeat can be
+// sent while there are none. An event after a pause is written at once, those that follow it within gather together.
 func (s *Server) stream(ctx context.Context, out *stream, after uint64, kinds []ops.EventType) error {
-	ctx, cancel := context.WithCancel(ctx)
-	feed := s.feed(ctx, after, kinds)
-	defer func() {
-		cancel()
-		for range feed { //nolint:revive // until the goroutine has ended
-		}
-	}()
-
+	feed := follow.Start(ctx, s.opt.Console, after, kinds...)
+	defer feed.Close()
 	beat := time.NewTicker(heartbeat)
 	defer beat.Stop()
 	closing := s.closing.Done()
@@ -101,14 +70,14 @@ func (s *Server) stream(ctx context.Context, out *stream, after uint64, kinds []
 	for {
 		var err error
 		select {
-		case n, more := <-feed:
+		case n, more := <-feed.News:
 			switch {
 			case !more:
 				return out.flush()
-			case n.err != nil:
-				return errors.Join(n.err, out.flush())
+			case n.Err != nil:
+				return errors.Join(n.Err, out.flush())
 			}
-			err = out.take(n.ev, pause != nil)
+			err = out.take(n.Event, pause != nil)
 			if pause != nil {
 				pause = time.After(quiet)
 			}

@@ -48,13 +48,13 @@ type Waits struct {
 	More     int // that are due and not in Items
 }
 
-// Start begins to read the events after the given one. The caller closes what it returns.
-func Start(ctx context.Context, console ops.Console, after uint64) *Stream {
+// Start begins to read the events after the given one, with kinds only those of these types. The caller closes what it returns.
+func Start(ctx context.Context, console ops.Console, after uint64, kinds ...ops.EventType) *Stream {
 	ctx, cancel := context.WithCancel(ctx)
 	f := &Stream{console: console, News: make(chan Heard), shown: map[string]time.Time{}, cancel: cancel}
 	f.reading.Go(func() {
 		defer close(f.News)
-		for ev, err := range console.Events(ctx, after) {
+		for ev, err := range console.Events(ctx, after, kinds...) {
 			select {
 			case f.News <- Heard{ev, err}:
 			case <-ctx.Done():

@@ -24,7 +24,6 @@ func Lasting(g *Gateway, s ops.Status) *Console {
 
 func (o *Console) seen(s ops.Status) { o.life.Store(&s.Life) }
 
-// Status implements ops.Console.
 func (o *Console) Status(ctx context.Context) (ops.Status, error) {
 	s, err := o.Gateway.Status(ctx)
 	if err == nil {
@@ -33,7 +32,6 @@ func (o *Console) Status(ctx context.Context) (ops.Status, error) {
 	return s, err
 }
 
-// Snapshot implements ops.Console.
 func (o *Console) Snapshot(ctx context.Context, most ...ops.Most) (ops.Snapshot, error) {
 	s, err := o.Gateway.Snapshot(ctx, most...)
 	if err == nil {
