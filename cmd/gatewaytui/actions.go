@@ -264,7 +264,7 @@ func (p *program) send(ctx context.Context, g *remote.Gateway, r *request) error
 		}
 	}
 	switch {
-	case p.json:
+	case p.asJSON():
 		p.writeJSON(p.out, req)
 	case r.noWait:
 		p.say("%s", req.ID)

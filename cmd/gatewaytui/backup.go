@@ -78,7 +78,7 @@ const progressEvery = time.Second
 
 // showProgress shows who sits at a terminal how far the backup is, until the function that it returns is called.
 func (p *program) showProgress(ctx context.Context, g *remote.Gateway) (stop func()) {
-	if !p.asks || p.json {
+	if !p.asks || p.asJSON() {
 		return func() {}
 	}
 	ctx, cancel := context.WithCancel(ctx)
@@ -135,7 +135,7 @@ func (p *program) backupDown(ctx context.Context, dir string, r *request) error 
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
 	defer stop()
 	err = store.Copy(ctx, home.Database(), r.File, func(written, of int64) {
-		if p.asks && !p.json {
+		if p.asks && !p.asJSON() {
 			p.note("backup      %s of at most %s", lines.Size(written), lines.Size(of))
 		}
 	})

@@ -1,8 +1,12 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"errors"
+	"fmt"
+	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -77,3 +81,79 @@ func lastEnd(p *lives.Past) (end *ops.LastEnd, late string) {
 	}
 	return end, lines.Overran(r)
 }
+
+// confirm says whether r may be given. With --yes it may. Otherwise who sits at a terminal sees what would end and is
+// asked, and who does not may end nothing that runs (CONTRACT.md, 1; J8).
+func (p *program) confirm(ctx context.Context, g *remote.Gateway, r *request) (goOn bool, err error) {
+	if r.yes && !r.dryRun {
+		return true, nil
+	}
+	preview, err := g.Preview(ctx, r.Command)
+	switch {
+	case err != nil:
+		return false, err
+	case r.dryRun:
+		p.showPreview(r, preview)
+		return false, nil
+	case p.asks:
+		return p.ask(ctx, g, r, preview)
+	case !preview.EndsWork:
+		return true, nil
+	}
+	p.showPreview(r, preview)
+	return false, &outcome{exitConfirm, &ops.Error{
+		Code: ops.CodeNeedsConfirmation, Message: r.name + " would end running work and needs confirmation",
+		Hint: "use --yes, or --dry-run to preview",
+	}}
+}
+
+// ask shows the preview and reads the answer. The answer is about the object that was shown: a conversation or a life that
+// took its place meanwhile is left alone. Turns that begin and end meanwhile do not matter.
+func (p *program) ask(ctx context.Context, g *remote.Gateway, r *request, preview ops.Preview) (bool, error) {
+	if err := expectSeen(ctx, g, r); err != nil {
+		return false, err
+	}
+	lines.Printer{Out: p.err}.Preview(r.what(), preview) // it is a person who is asked
+	p.note("")
+	fmt.Fprint(p.err, "go on? [y/N] ")
+	// It waits for as long as the person does. An end of the input is a no.
+	answer, err := bufio.NewReader(io.LimitReader(p.in, 1024)).ReadString('\n')
+	if err != nil {
+		p.note("")
+	}
+	switch strings.ToLower(strings.TrimSpace(answer)) {
+	case "y", "yes":
+		return true, nil
+	}
+	return false, &outcome{exitConfirm, &ops.Error{Code: ops.CodeNeedsConfirmation, Message: "not confirmed: nothing was done"}}
+}
+
+// expectSeen ties r to the conversation that its session holds now, or to the life of the gateway.
+func expectSeen(ctx context.Context, g *remote.Gateway, r *request) error {
+	switch {
+	case r.spec.OfLife:
+		s, err := g.Status(ctx)
+		r.Expect = s.Life
+		return err
+	case r.spec.Target != ops.TargetSession:
+		return nil
+	}
+	page, err := g.Sessions(ctx, ops.Query{Key: r.Target})
+	if err != nil {
+		return err
+	}
+	for _, s := range page.Items {
+		if s.Key == r.Target {
+			r.Expect = s.ID
+		}
+	}
+	return nil
+}
+
+// showPreview prints what r would do.
+func (p *program) showPreview(r *request, preview ops.Preview) {
+	p.show(preview, func() { p.lines().Preview(r.what(), preview) })
+}
+
+// what names the action and its target.
+func (r *request) what() string { return strings.TrimSpace(r.name + " " + r.Target) }

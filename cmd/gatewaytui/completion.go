@@ -72,8 +72,8 @@ func (p *program) completeArgument(c *cobra.Command, args []string, begun string
 
 // flagCompletion is the completion of a flag's value.
 func (p *program) flagCompletion(f *pflag.Flag) cobra.CompletionFunc {
-	if words, ok := f.Value.(interface{ choices() []string }); ok {
-		return cobra.FixedCompletions(words.choices(), cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveKeepOrder)
+	if words, ok := f.Value.(choice); ok {
+		return cobra.FixedCompletions(words.words, cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveKeepOrder)
 	}
 	place, _ := pflag.UnquoteUsage(f)
 	return p.completePlace(place)

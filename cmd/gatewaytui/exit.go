@@ -101,7 +101,7 @@ func (p *program) report(err error) int {
 	if is[*config.Error](err) {
 		e.Hint = "gatewaytui config example prints every key with its default"
 	}
-	if p.json {
+	if p.asJSON() {
 		p.writeJSON(p.err, struct {
 			Error *ops.Error `json:"error"`
 		}{e})

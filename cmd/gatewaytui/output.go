@@ -4,12 +4,17 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strconv"
+	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"golang.org/x/sys/unix"
 
 	"gatewaytui/core/follow"
+	"gatewaytui/core/text"
 	"gatewaytui/tui"
 	"gatewaytui/views/lines"
 )
@@ -38,24 +43,11 @@ const (
 
 // tableFlag adds -o to a verb that prints a table.
 func (p *program) tableFlag(c *cobra.Command) {
-	words := choice{&p.output, []string{outputWide, outputJSON}}
-	c.Flags().VarP(output{words, p}, "output", "o", "wide shows every column at any terminal width; json is --json")
+	c.Flags().VarP(choice{&p.output, []string{outputWide, outputJSON}}, "output", "o", "wide shows every column at any terminal width; json is --json")
 }
 
-// output is the flag -o.
-type output struct {
-	choice
-	p *program
-}
-
-// Set implements pflag.Value.
-func (o output) Set(s string) error {
-	if err := o.choice.Set(s); err != nil {
-		return err
-	}
-	o.p.json = o.p.json || s == outputJSON
-	return nil
-}
+// asJSON says that JSON was asked for.
+func (p *program) asJSON() bool { return p.json || p.output == outputJSON }
 
 // lines prints for people on stdout, and remarks on stderr.
 func (p *program) lines() lines.Printer {
@@ -81,7 +73,7 @@ func (p *program) writeJSON(w io.Writer, v any) {
 
 // show prints v with --json, and else what text prints.
 func (p *program) show(v any, text func()) {
-	if p.json {
+	if p.asJSON() {
 		p.writeJSON(p.out, v)
 		return
 	}
@@ -90,8 +82,69 @@ func (p *program) show(v any, text func()) {
 
 // waits prints what a stop waits for; nil with --json, which has the events alone.
 func (p *program) waits() func(follow.Waits) {
-	if p.json {
+	if p.asJSON() {
 		return nil
 	}
 	return p.lines().Waits
 }
+
+// configFlag adds --config.
+func configFlag(f *pflag.FlagSet, path *string) {
+	f.StringVar(path, "config", "", "config `FILE` (default: $GATEWAYTUI_CONFIG, else ~/.config/gatewaytui/config.toml)")
+}
+
+// choice is a flag that takes one of some words.
+type choice struct {
+	value *string
+	words []string
+}
+
+var _ pflag.Value = choice{}
+
+func (c choice) String() string {
+	if c.value == nil { // pflag asks a zero value as well
+		return ""
+	}
+	return *c.value
+}
+
+// Set implements pflag.Value.
+func (c choice) Set(s string) error {
+	if slices.Contains(c.words, s) {
+		*c.value = s
+		return nil
+	}
+	hint := ""
+	if near := text.Suggest(s, c.words); near != "" {
+		hint = "; did you mean " + near + "?"
+	}
+	return fmt.Errorf("it takes %s%s", strings.Join(c.words, ", "), hint)
+}
+
+// Type implements pflag.Value: what the help shows for the value.
+func (c choice) Type() string { return strings.Join(c.words, "|") }
+
+// span is a flag that takes a Go duration over zero, in milliseconds.
+type span struct{ ms *int64 }
+
+var _ pflag.Value = span{}
+
+func (s span) String() string {
+	if s.ms == nil || *s.ms == 0 {
+		return ""
+	}
+	return (time.Duration(*s.ms) * time.Millisecond).String()
+}
+
+// Set implements pflag.Value.
+func (s span) Set(text string) error {
+	d, err := time.ParseDuration(text)
+	if err != nil || d < time.Millisecond {
+		return fmt.Errorf("it takes a duration from 1ms, such as 30s")
+	}
+	*s.ms = d.Milliseconds()
+	return nil
+}
+
+// Type implements pflag.Value.
+func (s span) Type() string { return "DURATION" }

@@ -63,7 +63,7 @@ const exitHungUp = 128 + int(syscall.SIGHUP)
 
 // attach opens the console on the gateway of this home until it is left. The gateway does not notice.
 func (p *program) attach(ctx context.Context, look console.Look, readOnly bool) error {
-	if p.json {
+	if p.asJSON() {
 		return wrongUsage("gatewaytui status --json is its state, gatewaytui watch --json what happens", "a console has no JSON")
 	}
 	g, err := p.find(control.ClientOptions{ReadOnly: readOnly})

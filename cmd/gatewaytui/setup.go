@@ -66,7 +66,7 @@ func configCheckVerb(p *program) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			path, note := p.configPath(cmd.Context(), path)
 			loaded, err := config.Load(config.Options{Path: path})
-			if all, ok := errors.AsType[config.Errors](err); ok && p.json {
+			if all, ok := errors.AsType[config.Errors](err); ok && p.asJSON() {
 				v := configVerdict{Warnings: []ops.Warning{}}
 				for _, e := range all {
 					v.Errors = append(v.Errors, configFault{e.File, e.Line, e.Column, e.Variable, e.Key, e.Nearest, e.Error()})
@@ -87,7 +87,7 @@ func configCheckVerb(p *program) *cobra.Command {
 					v.Values = append(v.Values, configValue{value.Key, value.Value, value.Origin.String()})
 				}
 			}
-			if p.json {
+			if p.asJSON() {
 				p.writeJSON(p.out, v)
 				return nil
 			}
@@ -214,7 +214,7 @@ func (p *program) deliver(d service.Definition, write, force bool) error {
 		}
 	}
 	switch {
-	case p.json:
+	case p.asJSON():
 		p.writeJSON(p.out, d)
 	case !write:
 		fmt.Fprint(p.out, d.Text)
@@ -223,10 +223,10 @@ func (p *program) deliver(d service.Definition, write, force bool) error {
 	default:
 		p.say("unchanged   %s is as this config asks", d.Path)
 	}
-	if d.Warning != "" && !p.json {
+	if d.Warning != "" && !p.asJSON() {
 		p.note("gatewaytui: %s", d.Warning)
 	}
-	if write && !p.json {
+	if write && !p.asJSON() {
 		for _, command := range d.Next {
 			p.say("next        %s", command)
 		}
@@ -253,7 +253,7 @@ func (p *program) showCheckup(findings []doctor.Result) error {
 	for _, f := range findings {
 		count[f.Verdict]++
 	}
-	if p.json {
+	if p.asJSON() {
 		p.writeJSON(p.out, struct {
 			OK       bool            `json:"ok"`
 			Warnings int             `json:"warnings"`

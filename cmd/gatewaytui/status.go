@@ -84,7 +84,7 @@ func (p *program) absent(err error) error {
 		a.LastEnd, a.Overran = lastEnd(past)
 		a.Warnings = past.Problems()
 	}
-	if p.json {
+	if p.asJSON() {
 		p.writeJSON(p.out, a)
 		return &outcome{code: exitNoGateway}
 	}

@@ -24,9 +24,9 @@ type listing[T any] struct {
 	fields                     []filter.Field[T] // what --filter can name
 	// show prints rows in another form than the table's, if it was asked for one; nil never does.
 	show func([]T) bool
-	// down answers without a gateway, given the error that says so, and names on stderr what it has not from a gateway; nil,
-	// and a false answer, leave the error as it is.
-	down func(err error, q ops.Query) (page ops.Page[T], answered bool, _ error)
+	// down answers without a gateway, given the error that says so, and names on stderr what it has not from a gateway. It
+	// returns the error where it has no answer; nil never has.
+	down func(err error, q ops.Query) (ops.Page[T], error)
 }
 
 func (l listing[T]) verb(p *program) *cobra.Command {
@@ -46,16 +46,12 @@ func (l listing[T]) verb(p *program) *cobra.Command {
 				return err
 			})(cmd, args)
 			if err != nil && l.down != nil {
-				var answered bool
-				var downErr error
-				if page, answered, downErr = l.down(err, q); answered {
-					err = downErr
-				}
+				page, err = l.down(err, q)
 			}
 			if err != nil {
 				return err
 			}
-			if p.json {
+			if p.asJSON() {
 				p.writeJSON(p.out, page)
 				return nil
 			}
@@ -135,19 +131,19 @@ func historyVerb(p *program) *cobra.Command {
 		example: "  gatewaytui history\n  gatewaytui history --shutdowns --limit 1\n  gatewaytui history --filter crashed",
 		ask:     (*control.Client).History, fields: filter.Lives,
 		columns: lines.Lives,
-		down: func(err error, q ops.Query) (page ops.Page[ops.Life], answered bool, _ error) {
+		down: func(err error, q ops.Query) (ops.Page[ops.Life], error) {
 			past, ok := p.past(err)
 			if !ok {
-				return page, false, nil
+				return ops.Page[ops.Life]{}, err
 			}
-			page, err = past.Page(q)
-			if !p.json {
+			page, err := past.Page(q)
+			if !p.asJSON() {
 				p.note("no gateway runs here; this is read from the home's files")
 			}
 			for _, t := range past.Problems() {
 				p.note("warning: %s", t)
 			}
-			return page, true, err
+			return page, err
 		},
 		show: func(lives []ops.Life) bool {
 			if shutdowns {

@@ -1,5 +1,10 @@
 package ops
 
+import (
+	"encoding/json"
+	"errors"
+)
+
 // EventType names what happened; the part before the first dot is the kind of thing it happened to.
 type EventType string
 
@@ -45,4 +50,135 @@ type Event struct {
 	Text string `json:"text"`
 	// Data is the payload of its type; nil: there is none.
 	Data Payload `json:"data,omitempty"`
+}
+
+// Payload is what an event carries in addition to its text: the struct of its type, or Raw. An event type without a struct
+// here has none. The fields of a payload are in the order of their names in JSON.
+type Payload interface{ payload() }
+
+// GatewayChange is the payload of EventGatewayState. By is who drains the gateway.
+type GatewayChange struct {
+	By    string `json:"by,omitempty"`
+	State State  `json:"state"`
+}
+
+// MessageAccepted is the payload of EventMessageAccepted: the message's id and its place in the mailbox, 0 for none.
+type MessageAccepted struct {
+	Message  string `json:"message"`
+	Position int    `json:"position"`
+}
+
+// TurnChange is the payload of EventTurnStarted and EventTurnStalled: the turn's id.
+type TurnChange struct {
+	Turn string `json:"turn"`
+}
+
+// TurnEnd is the payload of EventTurnEnded. State is done, failed or interrupted.
+type TurnEnd struct {
+	ElapsedMS int64  `json:"elapsed_ms"`
+	State     string `json:"state"`
+	Turn      string `json:"turn"`
+}
+
+// AdapterChange is the payload of EventAdapterState. Error is the cause that brought the adapter there.
+type AdapterChange struct {
+	Attempt int          `json:"attempt"`
+	Error   string       `json:"error,omitempty"`
+	State   AdapterState `json:"state"`
+}
+
+// ProcessChange is the payload of the events of a process, except for one that an operator killed.
+type ProcessChange struct {
+	PID     int    `json:"pid"`
+	Session string `json:"session"`
+}
+
+// OperatorKill is the payload of EventProcessKilled for a kill by an operator: how many processes survived it.
+type OperatorKill struct {
+	Survivors int `json:"survivors"`
+}
+
+// RequestChange is the payload of EventRequest.
+type RequestChange struct {
+	By    string       `json:"by"`
+	State RequestState `json:"state"`
+	Verb  Verb         `json:"verb"`
+}
+
+// PhaseChange is the payload of EventShutdownPhase: the phase's row without its items, and the names of what it waits for, or
+// of what it left unfinished.
+type PhaseChange struct {
+	Blockers []string `json:"blockers"`
+	Phase    Phase    `json:"phase"`
+}
+
+// ItemChange is the payload of EventShutdownItem: the item's row and the name of its phase.
+type ItemChange struct {
+	Item  Item   `json:"item"`
+	Phase string `json:"phase"`
+}
+
+// ShutdownEnd is the payload of EventShutdownEnded.
+type ShutdownEnd struct {
+	ElapsedMS int64  `json:"elapsed_ms"`
+	ExitCode  int    `json:"exit_code"`
+	Outcome   string `json:"outcome"`
+}
+
+// Missed is the payload of EventDropped and EventSkipped: how many events it stands for.
+type Missed struct {
+	Count uint64 `json:"count"`
+}
+
+// Raw is the payload of an event that came over the socket: its JSON, which PayloadOf decodes.
+type Raw []byte
+
+// MarshalJSON returns r.
+func (r Raw) MarshalJSON() ([]byte, error) {
+	if len(r) == 0 {
+		return nil, errors.New("an empty payload")
+	}
+	return r, nil
+}
+
+func (GatewayChange) payload()   {}
+func (MessageAccepted) payload() {}
+func (TurnChange) payload()      {}
+func (TurnEnd) payload()         {}
+func (AdapterChange) payload()   {}
+func (ProcessChange) payload()   {}
+func (OperatorKill) payload()    {}
+func (RequestChange) payload()   {}
+func (PhaseChange) payload()     {}
+func (ItemChange) payload()      {}
+func (ShutdownEnd) payload()     {}
+func (Missed) payload()          {}
+func (Raw) payload()             {}
+
+// PayloadOf is the payload of ev as a T. ok is false if ev has none, or one that is not a T.
+func PayloadOf[T Payload](ev Event) (p T, ok bool) {
+	switch data := ev.Data.(type) {
+	case T:
+		return data, true
+	case Raw:
+		return p, json.Unmarshal(data, &p) == nil
+	}
+	return p, false
+}
+
+// UnmarshalJSON reads an event of the wire. Its payload is Raw.
+func (e *Event) UnmarshalJSON(b []byte) error {
+	type plain Event // without this method
+	wire := struct {
+		*plain
+		Data json.RawMessage `json:"data"`
+	}{plain: (*plain)(e)}
+	if err := json.Unmarshal(b, &wire); err != nil {
+		return err
+	}
+	e.Data = nil
+	if len(wire.Data) > 0 && string(wire.Data) != "null" {
+		e.Data = Raw(wire.Data)
+	}
+	return nil
 }

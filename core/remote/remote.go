@@ -10,8 +10,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"time"
 
+	"gatewaytui/core/config"
 	"gatewaytui/core/control"
 	"gatewaytui/core/instance"
 	"gatewaytui/core/ops"
@@ -52,13 +54,12 @@ func Find(home string, opts control.ClientOptions) (*Gateway, error) {
 
 // StatusOf asks the gateway on home for its status once.
 func StatusOf(ctx context.Context, home string) (ops.Status, error) {
-	found, err := instance.Locate(home)
+	g, err := Find(home, control.ClientOptions{})
 	if err != nil {
 		return ops.Status{}, err
 	}
-	c := control.NewClient(found.Control, control.ClientOptions{Owner: found.Owner})
-	defer c.Close()
-	return c.Status(ctx)
+	defer g.Close()
+	return g.Status(ctx)
 }
 
 // Unreachable reports whether err says that a gateway did not answer.
@@ -96,18 +97,13 @@ func (g *Gateway) Explain(err error) error {
 
 // silent is the answer about a gateway that may live but does not listen.
 func silent(f instance.Found) *ops.Error {
-	if !f.Known {
-		return &ops.Error{
-			Code:    ops.CodeUnavailable,
-			Message: fmt.Sprintf("nobody listens on the control socket %s, and whether pid %d of the pid file lives cannot be told from here", f.Control, f.Record.PID),
-			Hint:    "ask on the machine and in the container that it runs in",
-		}
+	message := fmt.Sprintf("nobody listens on the control socket %s, and whether pid %d of the pid file lives cannot be told from here", f.Control, f.Record.PID)
+	hint := "ask on the machine and in the container that it runs in"
+	if f.Known {
+		message = fmt.Sprintf("pid %d lives on this home, but nobody listens on its control socket %s: it is starting or ending", f.Record.PID, f.Control)
+		hint = fmt.Sprintf("ask again in a moment; if it stays so: kill -QUIT %d, and look in dumps/", f.Record.PID)
 	}
-	return &ops.Error{
-		Code:    ops.CodeUnavailable,
-		Message: fmt.Sprintf("pid %d lives on this home, but nobody listens on its control socket %s: it is starting or ending", f.Record.PID, f.Control),
-		Hint:    fmt.Sprintf("ask again in a moment; if it stays so: kill -QUIT %d, and look in dumps/", f.Record.PID),
-	}
+	return &ops.Error{Code: ops.CodeUnavailable, Message: message, Hint: hint}
 }
 
 // A gateway that closes its socket may hang up on a client that connects at that moment. The next look finds no listener.
@@ -149,4 +145,42 @@ func (g *Gateway) Stopped() bool {
 func (g *Gateway) Ended() bool {
 	alive, known := instance.Alive(g.Found.Record)
 	return known && !alive
+}
+
+// askConfig is what a running gateway may take to say which config file it has.
+const askConfig = 2 * time.Second
+
+// RunningConfig is the config file of the gateway that runs on the home; false if none answers.
+func RunningConfig(ctx context.Context, home string) (ops.ConfigFile, bool) {
+	ctx, cancel := context.WithTimeout(ctx, askConfig)
+	defer cancel()
+	s, err := StatusOf(ctx, home)
+	if err != nil || s.Config.LoadedAt.IsZero() { // an earlier version does not say
+		return ops.ConfigFile{}, false
+	}
+	return s.Config, true
+}
+
+// AgreeConfig is the config file that a verb looks at while a gateway runs, and a note where that is not obvious. flag is the file of
+// the verb's --config, empty for none. named is the file that the flag or the environment names.
+func AgreeConfig(flag, named string, running ops.ConfigFile) (path, note string) {
+	has := running.Path
+	if has == "" {
+		has = "the " + config.Embedded
+	}
+	switch {
+	case named != "" && !SameFile(named, running.Path):
+		return flag, fmt.Sprintf("the gateway that runs on this home has another config, %s", has)
+	case named != "":
+		return flag, ""
+	case running.Path == "":
+		return "", "" // the default one: where there is a file now, status and doctor say that it is not in force
+	}
+	return running.Path, "this is the config of the gateway that runs on this home: " + running.Path
+}
+
+// SameFile reports whether both paths are written alike once they are absolute.
+func SameFile(a, b string) bool {
+	abs, err := filepath.Abs(a)
+	return err == nil && abs == filepath.Clean(b)
 }
