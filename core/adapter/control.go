@@ -38,23 +38,24 @@ func (l *managedAdapter) stop(ctx context.Context, state ops.AdapterState) error
 	}
 	// What was under way already: an attempt, whose end may start a takedown, or a takedown.
 	errs = append(errs, bound.Run(ctx, limit, func(ctx context.Context) error {
-		if err := await(ctx, attempt, "a connection attempt"); err != nil {
+		if err := Await(ctx, attempt, "a connection attempt"); err != nil {
 			return err
 		}
 		l.mu.Lock()
 		after := l.down
 		l.mu.Unlock()
 		return together(
-			await(ctx, before, "an earlier connection"),
-			await(ctx, after, "a late connection"))
+			Await(ctx, before, "an earlier connection"),
+			Await(ctx, after, "a late connection"))
 	}))
 	err := together(errs...)
 	l.report(err)
 	return err
 }
 
-// await waits for done, if there is one.
-func await(ctx context.Context, done <-chan struct{}, what string) error {
+// Await waits for done, which what names in the error; nil: there is nothing to wait for. What is done counts also where ctx has
+// ended.
+func Await[T any](ctx context.Context, done <-chan T, what string) error {
 	if done == nil {
 		return nil
 	}
@@ -62,7 +63,12 @@ func await(ctx context.Context, done <-chan struct{}, what string) error {
 	case <-done:
 		return nil
 	case <-ctx.Done():
-		return fmt.Errorf("%s: %w", what, ctx.Err())
+	}
+	select {
+	case <-done:
+		return nil
+	default:
+		return fmt.Errorf("wait for %s: %w", what, ctx.Err())
 	}
 }
 

@@ -119,7 +119,7 @@ func (l *managedAdapter) stayConnected(up context.Context) {
 		if old != nil {
 			l.discard(old)
 		}
-		if !ok || !sleep(up, delay) {
+		if !ok || Await(up, time.After(delay), "the next attempt") != nil {
 			return
 		}
 	}
@@ -291,14 +291,4 @@ func (l *managedAdapter) scheduleRetry(up context.Context, err error) (old *conn
 	l.row.LastError = clean(err)
 	l.transition(state, level, err)
 	return old, delay, true
-}
-
-// sleep waits for d and reports whether ctx lasted as long.
-func sleep(ctx context.Context, d time.Duration) bool {
-	select {
-	case <-time.After(d):
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }

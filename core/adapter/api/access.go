@@ -34,7 +34,7 @@ func (c *conn) authorize(r *http.Request) (ops.Caller, *problem) {
 	}
 	switch {
 	case right:
-		return ops.Caller{UID: who.uid, By: ops.ByKey}, nil
+		return ops.Caller{UID: who.UID, By: ops.ByKey}, nil
 	case c.platform.options.Key != "" && given:
 		return ops.Caller{}, unauthorized(codeWrongKey, "the API key is wrong")
 	case c.platform.options.Key != "":
@@ -44,7 +44,7 @@ func (c *conn) authorize(r *http.Request) (ops.Caller, *problem) {
 		return ops.Caller{}, p
 	}
 	if who.own() { // a wrong key does not matter: clients for OpenAI send some key in any case
-		return ops.Caller{UID: who.uid, By: ops.ByKernel}, nil
+		return ops.Caller{UID: who.UID, By: ops.ByKernel}, nil
 	}
 	code := codeNoKey
 	if given {
@@ -56,7 +56,7 @@ func (c *conn) authorize(r *http.Request) (ops.Caller, *problem) {
 // toolRefused is what a tool gets, with a key or without. The audit gets a row (HF7).
 func (c *conn) toolRefused(r *http.Request, who caller, session string) *problem {
 	if tools, ok := c.receiver.(adapter.ToolFinder); ok {
-		tools.ToolRefused(ops.Actor{Via: "api", UID: who.uid, Tool: true, Session: session}, r.Method+" "+r.URL.Path)
+		tools.ToolRefused(ops.Actor{Via: "api", UID: who.UID, Tool: true, Session: session}, r.Method+" "+r.URL.Path)
 	}
 	p := &problem{
 		status: http.StatusForbidden, code: codeTool,
@@ -70,7 +70,7 @@ func (c *conn) toolRefused(r *http.Request, who caller, session string) *problem
 
 // needsKey is the answer to a caller that needs the key in the home.
 func (p *Platform) needsKey(who caller) string {
-	asks := fmt.Sprintf("uid %d", who.uid)
+	asks := fmt.Sprintf("uid %d", who.UID)
 	if who.problem != nil {
 		asks = fmt.Sprintf("a caller that is not known (%s)", clean(who.problem.Error()))
 	}

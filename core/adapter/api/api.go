@@ -75,7 +75,7 @@ type Platform struct {
 	key *[sha256.Size]byte
 	log *slog.Logger
 	// lookUp asks the kernel for the client's socket (clientOf); tests replace it before Connect.
-	lookUp func(context.Context, net.Conn) (socket, error)
+	lookUp func(context.Context, net.Conn) (adapter.Socket, error)
 	// at is the address of the connection that listens; nil while none does.
 	at atomic.Pointer[string]
 

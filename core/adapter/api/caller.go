@@ -29,32 +29,24 @@ var (
 	errUnmapped = errors.New("the uid has no number in the gateway's user namespace")
 )
 
-// socket is the client's end of a connection as the kernel describes it.
-type socket struct {
-	uid   int
-	inode uint64
-	// group is the id of the control group that made the socket; 0: not known.
-	group uint64
-}
-
 // caller is who is at the other end of one connection.
 type caller struct {
-	socket // uid is unknownUID if it is not known
+	adapter.Socket // UID is unknownUID if it is not known
 	// problem is why the caller cannot be trusted by its uid; nil: it can.
 	problem error
 }
 
 // own reports whether the kernel says that the caller is our own user or root, as for the control socket.
 func (w caller) own() bool {
-	return w.problem == nil && (w.uid == 0 || w.uid == os.Geteuid())
+	return w.problem == nil && (w.UID == 0 || w.UID == os.Geteuid())
 }
 
 // String is the caller for a log line.
 func (w caller) String() string {
-	if w.uid == unknownUID {
+	if w.UID == unknownUID {
 		return "unknown"
 	}
-	return "uid " + strconv.Itoa(w.uid)
+	return "uid " + strconv.Itoa(w.UID)
 }
 
 // peer is the other end of one connection. who and tool find out who it is when its first request asks, and once.
@@ -87,10 +79,10 @@ func (c *conn) withPeer(ctx context.Context, nc net.Conn) context.Context {
 	})
 	at.tool = sync.OnceValue(func() (t toolCheck) {
 		who := at.who()
-		if tools, ok := c.receiver.(adapter.ToolFinder); ok && who.inode != 0 {
+		if tools, ok := c.receiver.(adapter.ToolFinder); ok && who.Inode != 0 {
 			ctx, cancel := context.WithTimeout(c.tasks, searchTimeout)
 			defer cancel()
-			t.session, t.is, t.err = tools.ToolSocket(ctx, adapter.Socket{UID: who.uid, Inode: who.inode, Group: who.group})
+			t.session, t.is, t.err = tools.ToolSocket(ctx, who.Socket)
 		}
 		return t
 	})
@@ -102,10 +94,10 @@ func (c *conn) lookUp(ctx context.Context, nc net.Conn) caller {
 	s, err := c.platform.lookUp(ctx, nc)
 	switch {
 	case err != nil:
-		return caller{socket: socket{uid: unknownUID}, problem: err}
-	case unmapped(s.uid):
-		s.uid = unknownUID
-		return caller{socket: s, problem: errUnmapped}
+		return caller{Socket: adapter.Socket{UID: unknownUID}, problem: err}
+	case unmapped(s.UID):
+		s.UID = unknownUID
+		return caller{Socket: s, problem: errUnmapped}
 	}
-	return caller{socket: s}
+	return caller{Socket: s}
 }

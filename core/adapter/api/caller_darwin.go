@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"net"
+
+	"gatewaytui/core/adapter"
 )
 
 // clientOf fails: macOS does not tell whose socket this is, so every caller needs the key.
-func clientOf(context.Context, net.Conn) (socket, error) {
-	return socket{}, errors.New("macOS does not tell whose socket it is")
+func clientOf(context.Context, net.Conn) (adapter.Socket, error) {
+	return adapter.Socket{}, errors.New("macOS does not tell whose socket it is")
 }
 
 func unmapped(int) bool { return false }

@@ -12,21 +12,23 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"gatewaytui/core/adapter"
 )
 
 var errClosed = errors.New("the connection was closed meanwhile")
 
 // clientOf asks the kernel for the socket at the other end of nc.
-func clientOf(ctx context.Context, nc net.Conn) (socket, error) {
+func clientOf(ctx context.Context, nc net.Conn) (adapter.Socket, error) {
 	client, server, ok := endsOf(nc)
 	if !ok {
-		return socket{}, errNoSocket
+		return adapter.Socket{}, errNoSocket
 	}
 	s, err := lookUpSocket(ctx, client, server)
 	if err == nil && !connected(nc) {
 		// The client's address is its own only while our end of the connection is there. After that another program can
 		// have it, and connect to us from it.
-		return socket{}, errClosed
+		return adapter.Socket{}, errClosed
 	}
 	return s, err
 }

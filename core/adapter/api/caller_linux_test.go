@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"gatewaytui/core/adapter"
 	"gatewaytui/fixtures/eventually"
 )
 
@@ -50,8 +51,8 @@ func inodeOf(t *testing.T, nc net.Conn) uint64 {
 }
 
 func TestTheKernelKnowsTheClientsSocket(t *testing.T) {
-	ways := map[string]func(context.Context, netip.AddrPort, netip.AddrPort) (socket, error){
-		"netlink": func(_ context.Context, client, server netip.AddrPort) (socket, error) {
+	ways := map[string]func(context.Context, netip.AddrPort, netip.AddrPort) (adapter.Socket, error){
+		"netlink": func(_ context.Context, client, server netip.AddrPort) (adapter.Socket, error) {
 			return diagnose(client, server)
 		},
 		"proc":   readNet,
@@ -72,7 +73,7 @@ func TestTheKernelKnowsTheClientsSocket(t *testing.T) {
 				check := func(when string) {
 					t.Helper()
 					s, err := look(t.Context(), from, to)
-					if err != nil || s.uid != os.Geteuid() || s.inode != inodeOf(t, client) {
+					if err != nil || s.UID != os.Geteuid() || s.Inode != inodeOf(t, client) {
 						t.Errorf("%s: %+v, %v; the socket is %d", when, s, err, inodeOf(t, client))
 					}
 				}
@@ -108,7 +109,7 @@ func TestASocketThatListensIsNotTheClient(t *testing.T) {
 	defer l.Close()
 	at := l.Addr().(*net.TCPAddr).AddrPort()
 	to := netip.AddrPortFrom(at.Addr(), 1)
-	for name, look := range map[string]func(context.Context, netip.AddrPort, netip.AddrPort) (socket, error){"netlink and proc": lookUpSocket, "proc": readNet} {
+	for name, look := range map[string]func(context.Context, netip.AddrPort, netip.AddrPort) (adapter.Socket, error){"netlink and proc": lookUpSocket, "proc": readNet} {
 		if s, err := look(t.Context(), at, to); !errors.Is(err, errNoSocket) {
 			t.Errorf("%s: %+v, %v", name, s, err)
 		}
@@ -140,8 +141,8 @@ func TestAClientOfAnIPv6SocketThatTalksIPv4IsKnown(t *testing.T) {
 		t.Fatal(err)
 	}
 	from, at, _ := endsOf(server)
-	for name, look := range map[string]func(context.Context, netip.AddrPort, netip.AddrPort) (socket, error){"netlink": lookUpSocket, "proc": readNet} {
-		if s, err := look(t.Context(), from, at); err != nil || s.inode != st.Ino || s.uid != os.Geteuid() {
+	for name, look := range map[string]func(context.Context, netip.AddrPort, netip.AddrPort) (adapter.Socket, error){"netlink": lookUpSocket, "proc": readNet} {
+		if s, err := look(t.Context(), from, at); err != nil || s.Inode != st.Ino || s.UID != os.Geteuid() {
 			t.Errorf("%s: %+v, %v; the socket is %d", name, s, err, st.Ino)
 		}
 	}
@@ -178,10 +179,10 @@ func FuzzTheKernelsAnswer(f *testing.F) {
 	f.Add(diagRequestOf(local, remote))
 	f.Add([]byte("  sl  local_address rem_address   st\n   0: 0100007F:9C40 0100007F:21C2 01 00000000:00000000 00:00000000 00000000  1000        0 4711 1\n"))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		if s, err := parseDiag(b, local, remote); err == nil && s.inode == 0 {
+		if s, err := parseDiag(b, local, remote); err == nil && s.Inode == 0 {
 			t.Errorf("a socket without an owner: %+v", s)
 		}
-		if s, err := scanNet(t.Context(), strings.NewReader(string(b)), local, remote); err == nil && s.inode == 0 {
+		if s, err := scanNet(t.Context(), strings.NewReader(string(b)), local, remote); err == nil && s.Inode == 0 {
 			t.Errorf("a socket without an owner: %+v", s)
 		}
 	})

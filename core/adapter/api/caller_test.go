@@ -17,10 +17,10 @@ import (
 )
 
 // startAs is start with a kernel that says who asks.
-func startAs(t testing.TB, o Options, r *toolGateway, kernel func() (socket, error)) *fixture {
+func startAs(t testing.TB, o Options, r *toolGateway, kernel func() (adapter.Socket, error)) *fixture {
 	t.Helper()
 	return startWith(t, o, &r.gateway, r, func(p *Platform) {
-		p.lookUp = func(context.Context, net.Conn) (socket, error) { return kernel() }
+		p.lookUp = func(context.Context, net.Conn) (adapter.Socket, error) { return kernel() }
 	})
 }
 
@@ -55,27 +55,27 @@ func TestHF1_WithoutAKeyInTheConfigTheUIDDecides(t *testing.T) {
 	const right, wrong = "Bearer the-local-key-0123456789", "Bearer sk-anything"
 	for _, tt := range []struct {
 		name   string
-		socket socket
+		socket adapter.Socket
 		err    error
 		key    string
 		code   string // of the refusal; empty: served
 		by     ops.Caller
 		says   string
 	}{
-		{name: "our own user", socket: socket{uid: us, inode: 1}, by: ops.Caller{UID: us, By: ops.ByKernel}},
-		{name: "our own user with a key that means nothing", socket: socket{uid: us, inode: 1}, key: wrong, by: ops.Caller{UID: us, By: ops.ByKernel}},
-		{name: "our own user with the key", socket: socket{uid: us, inode: 1}, key: right, by: ops.Caller{UID: us, By: ops.ByKey}},
-		{name: "root", socket: socket{uid: 0, inode: 1}, by: ops.Caller{UID: 0, By: ops.ByKernel}},
-		{name: "another user", socket: socket{uid: other, inode: 1}, code: "missing_api_key", says: "/home/of/gateway/api.key"},
-		{name: "another user with another key", socket: socket{uid: other, inode: 1}, key: wrong, code: "invalid_api_key", says: "/home/of/gateway/api.key"},
-		{name: "another user with the key", socket: socket{uid: other, inode: 1}, key: right, by: ops.Caller{UID: other, By: ops.ByKey}},
+		{name: "our own user", socket: adapter.Socket{UID: us, Inode: 1}, by: ops.Caller{UID: us, By: ops.ByKernel}},
+		{name: "our own user with a key that means nothing", socket: adapter.Socket{UID: us, Inode: 1}, key: wrong, by: ops.Caller{UID: us, By: ops.ByKernel}},
+		{name: "our own user with the key", socket: adapter.Socket{UID: us, Inode: 1}, key: right, by: ops.Caller{UID: us, By: ops.ByKey}},
+		{name: "root", socket: adapter.Socket{UID: 0, Inode: 1}, by: ops.Caller{UID: 0, By: ops.ByKernel}},
+		{name: "another user", socket: adapter.Socket{UID: other, Inode: 1}, code: "missing_api_key", says: "/home/of/gateway/api.key"},
+		{name: "another user with another key", socket: adapter.Socket{UID: other, Inode: 1}, key: wrong, code: "invalid_api_key", says: "/home/of/gateway/api.key"},
+		{name: "another user with the key", socket: adapter.Socket{UID: other, Inode: 1}, key: right, by: ops.Caller{UID: other, By: ops.ByKey}},
 		{name: "a socket that is gone", err: errNoSocket, code: "missing_api_key", says: "/home/of/gateway/api.key"},
 		{name: "a socket that is gone, with the key", err: errNoSocket, key: right, by: ops.Caller{UID: -1, By: ops.ByKey}},
 		{name: "a kernel that does not answer", err: context.DeadlineExceeded, code: "missing_api_key", says: "deadline"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			r := &toolGateway{gateway: gateway{take: echo}}
-			f := startAs(t, localKey, r, func() (socket, error) { return tt.socket, tt.err })
+			f := startAs(t, localKey, r, func() (adapter.Socket, error) { return tt.socket, tt.err })
 			a := f.chat(saying("hi"), "Authorization", tt.key)
 			if tt.code != "" {
 				e := a.refused(t, http.StatusUnauthorized, tt.code)
@@ -98,7 +98,7 @@ func TestHF1_WithoutAKeyInTheConfigTheUIDDecides(t *testing.T) {
 
 func TestHF1_WithoutAKeyForOthersTheErrorSaysSo(t *testing.T) {
 	r := &toolGateway{gateway: gateway{take: echo}}
-	f := startAs(t, Options{LocalKeyFile: "/the/api.key"}, r, func() (socket, error) { return socket{uid: os.Geteuid() + 1, inode: 1}, nil })
+	f := startAs(t, Options{LocalKeyFile: "/the/api.key"}, r, func() (adapter.Socket, error) { return adapter.Socket{UID: os.Geteuid() + 1, Inode: 1}, nil })
 	e := f.chat(saying("hi"), "Authorization", "Bearer ").refused(t, http.StatusUnauthorized, "missing_api_key")
 	if !strings.Contains(*e.Message, "/the/api.key") {
 		t.Errorf("the message is %q", *e.Message)
@@ -109,9 +109,9 @@ func TestHF1_WithoutAKeyForOthersTheErrorSaysSo(t *testing.T) {
 func TestHF1_TheCallerIsLookedUpOncePerConnection(t *testing.T) {
 	var looked atomic.Int64
 	r := &toolGateway{gateway: gateway{take: echo}}
-	f := startAs(t, localKey, r, func() (socket, error) {
+	f := startAs(t, localKey, r, func() (adapter.Socket, error) {
 		looked.Add(1)
-		return socket{uid: os.Geteuid(), inode: 7}, nil
+		return adapter.Socket{UID: os.Geteuid(), Inode: 7}, nil
 	})
 	f.do(f.request(http.MethodGet, "/health", ""))
 	if n := looked.Load(); n != 0 {
@@ -148,7 +148,7 @@ func TestHF1_AToolIsRefusedWithAKeyOrWithout(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			r := &toolGateway{gateway: gateway{take: echo}, tool: is}
-			f := startAs(t, tt.o, r, func() (socket, error) { return socket{uid: tt.uid, inode: 1}, nil })
+			f := startAs(t, tt.o, r, func() (adapter.Socket, error) { return adapter.Socket{UID: tt.uid, Inode: 1}, nil })
 			for range 2 {
 				e := f.chat(saying("hi"), "Authorization", tt.key).refused(t, http.StatusForbidden, "tool_caller")
 				if *e.Type != "permission_error" || !strings.Contains(*e.Message, "api:user:bob") {
@@ -169,7 +169,7 @@ func TestHF1_AToolIsRefusedWithAKeyOrWithout(t *testing.T) {
 	}
 	t.Run("an unidentified caller needs the key", func(t *testing.T) {
 		r := &toolGateway{gateway: gateway{take: echo}, tool: func(adapter.Socket) (string, bool, error) { return "", false, errors.New("no look") }}
-		f := startAs(t, localKey, r, func() (socket, error) { return socket{uid: us, inode: 1}, nil })
+		f := startAs(t, localKey, r, func() (adapter.Socket, error) { return adapter.Socket{UID: us, Inode: 1}, nil })
 		f.chat(saying("hi")).refused(t, http.StatusUnauthorized, "missing_api_key")
 		f.chat(saying("hi"), "Authorization", "Bearer the-local-key-0123456789").whole(t)
 	})
@@ -178,7 +178,7 @@ func TestHF1_AToolIsRefusedWithAKeyOrWithout(t *testing.T) {
 func TestTheAnswersOfOneUserAreNotThoseOfAnother(t *testing.T) {
 	var uid atomic.Int64
 	r := &toolGateway{gateway: gateway{take: echo}}
-	f := startAs(t, localKey, r, func() (socket, error) { return socket{uid: int(uid.Load()), inode: 1}, nil })
+	f := startAs(t, localKey, r, func() (adapter.Socket, error) { return adapter.Socket{UID: int(uid.Load()), Inode: 1}, nil })
 	send := func(as int) {
 		uid.Store(int64(as))
 		f.client.CloseIdleConnections()

@@ -31,9 +31,10 @@ type conn struct {
 	// tasks ends when the requests under way must.
 	tasks       context.Context
 	cancelTasks context.CancelFunc
-	// served is closed when the accept loop has ended. done is closed only if it ended without a Disconnect; err says why.
-	served, done chan struct{}
-	err          error
+	// served is closed when the accept loop has ended; ended ends only if it did so without a Disconnect, with why as its cause.
+	served chan struct{}
+	ended  context.Context
+	fail   context.CancelCauseFunc
 	// closed says that the listener was closed on purpose.
 	closed atomic.Bool
 	// heard is when the last request was let in; nil before the first.
@@ -53,11 +54,12 @@ type conn struct {
 func (p *Platform) serve(listener *limited, r adapter.Receiver) *conn {
 	c := &conn{
 		platform: p, receiver: r, log: p.log, listener: listener, answers: newAnswers(),
-		served: make(chan struct{}), done: make(chan struct{}),
-		idle: make(chan struct{}),
+		served: make(chan struct{}),
+		idle:   make(chan struct{}),
 	}
 	// The life of the requests under way, which CancelTasks ends; no call's context bounds it.
 	c.tasks, c.cancelTasks = context.WithCancel(context.Background())
+	c.ended, c.fail = context.WithCancelCause(context.Background())
 	c.server = &http.Server{
 		Handler:           http.HandlerFunc(c.route),
 		ReadHeaderTimeout: headerTimeout,
@@ -82,8 +84,7 @@ func (c *conn) accept() {
 	err := c.server.Serve(c.listener)
 	c.platform.at.CompareAndSwap(c.at, nil)
 	if !c.closed.Load() {
-		c.err = fmt.Errorf("serve %s: %w", *c.at, err)
-		close(c.done)
+		c.fail(fmt.Errorf("serve %s: %w", *c.at, err))
 	}
 }
 
@@ -102,17 +103,10 @@ func (c *conn) stopAccepting() {
 }
 
 // Done implements adapter.Conn.
-func (c *conn) Done() <-chan struct{} { return c.done }
+func (c *conn) Done() <-chan struct{} { return c.ended.Done() }
 
 // Err implements adapter.Conn.
-func (c *conn) Err() error {
-	select {
-	case <-c.done:
-		return c.err
-	default:
-		return nil
-	}
-}
+func (c *conn) Err() error { return context.Cause(c.ended) }
 
 // LastInbound is when the last request was let in, probes of /health not counted; zero before the first. A listener needs
 // no sign of life: Done says when it no longer listens.
@@ -138,12 +132,7 @@ func (c *conn) CancelTasks(ctx context.Context) error {
 
 // await waits for the requests under way.
 func (c *conn) await(ctx context.Context) error {
-	select {
-	case <-c.idle:
-		return nil
-	case <-ctx.Done():
-		return fmt.Errorf("wait for the api requests under way: %w", ctx.Err())
-	}
+	return adapter.Await(ctx, c.idle, "the api requests under way")
 }
 
 // Disconnect closes the listener at once, waits for the requests under way until ctx ends, and then cuts the connections
@@ -167,12 +156,7 @@ func (c *conn) Disconnect(ctx context.Context) error {
 		defer close(gone)
 		c.open.Wait()
 	}()
-	select {
-	case <-gone:
-		return err
-	case <-ctx.Done():
-		return errors.Join(err, fmt.Errorf("wait for the api connections: %w", ctx.Err()))
-	}
+	return errors.Join(err, adapter.Await(ctx, gone, "the api connections"))
 }
 
 // begin counts a request in, unless no more are taken.

@@ -120,7 +120,7 @@ func (c *conn) slow(r *http.Request, p *problem) *problem {
 // sourceOf is where a request came from: the user, if the kernel knows the caller, so that one user of this machine cannot
 // lock out another, or else the address.
 func sourceOf(r *http.Request, who caller) string {
-	if who.uid != unknownUID {
+	if who.UID != unknownUID {
 		return who.String()
 	}
 	return SourceOf(r.RemoteAddr)

@@ -122,7 +122,7 @@ func TestHF17_RefusedRequestsFoldToFewLines(t *testing.T) {
 				c := &conn{platform: p, log: p.log}
 				at := &peer{
 					nc:  &counted{to: p.bounded(nil, 8)},
-					who: func() caller { return caller{socket: socket{uid: unknownUID}} }, tool: func() toolCheck { return toolCheck{} },
+					who: func() caller { return caller{Socket: adapter.Socket{UID: unknownUID}} }, tool: func() toolCheck { return toolCheck{} },
 				}
 				const n = 36_000
 				for i := range n {
@@ -161,11 +161,11 @@ func TestHF17_GuessingAtTheKeyOfTheHomeIsSlow(t *testing.T) {
 	start := func(t *testing.T, o Options) (*fixture, func(as int, key string, headers ...string) answer) {
 		t.Helper()
 		r := &toolGateway{gateway: gateway{take: echo}}
-		f := startAs(t, o, r, func() (socket, error) {
+		f := startAs(t, o, r, func() (adapter.Socket, error) {
 			if uid.Load() == unknownUID {
-				return socket{}, errNoSocket
+				return adapter.Socket{}, errNoSocket
 			}
-			return socket{uid: int(uid.Load()), inode: 1}, nil
+			return adapter.Socket{UID: int(uid.Load()), Inode: 1}, nil
 		})
 		return f, func(as int, key string, headers ...string) answer {
 			uid.Store(int64(as))
@@ -220,7 +220,7 @@ func TestHF17_GuessingAtTheKeyOfTheHomeIsSlow(t *testing.T) {
 // A tool that changed its user is refused with the right key, and must not learn from that which key is right.
 func TestHF17_TheRefusalOfAToolTellsNoGuesserThatItsKeyIsRight(t *testing.T) {
 	r := &toolGateway{gateway: gateway{take: echo}, tool: func(adapter.Socket) (string, bool, error) { return "api:user:bob", true, nil }}
-	f := startAs(t, localKey, r, func() (socket, error) { return socket{uid: os.Geteuid() + 1, inode: 1}, nil })
+	f := startAs(t, localKey, r, func() (adapter.Socket, error) { return adapter.Socket{UID: os.Geteuid() + 1, Inode: 1}, nil })
 	for i := range maxWrong {
 		f.chat(saying("hi"), "Authorization", fmt.Sprint("Bearer guess", i)).refused(t, http.StatusUnauthorized, "invalid_api_key")
 	}

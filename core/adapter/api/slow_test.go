@@ -132,7 +132,9 @@ func virtualRoom(t *testing.T, o Options, most int, take func(context.Context, a
 	synctest.Test(t, func(t *testing.T) {
 		l := pipenet.Listen()
 		p := New(o)
-		p.lookUp = func(context.Context, net.Conn) (socket, error) { return socket{uid: os.Geteuid(), inode: 1}, nil }
+		p.lookUp = func(context.Context, net.Conn) (adapter.Socket, error) {
+			return adapter.Socket{UID: os.Geteuid(), Inode: 1}, nil
+		}
 		c := p.serve(p.bounded(l, most), &gateway{take: take})
 		f(t, c, func() net.Conn {
 			client, err := l.Dial(t.Context(), "", "")

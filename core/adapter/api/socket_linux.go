@@ -11,6 +11,8 @@ import (
 	"sync/atomic"
 
 	"golang.org/x/sys/unix"
+
+	"gatewaytui/core/adapter"
 )
 
 // Sizes and numbers of linux/inet_diag.h and linux/netlink.h (sock_diag(7), netlink(7)).
@@ -31,7 +33,7 @@ const clientStates = 1<<unix.BPF_TCP_ESTABLISHED | 1<<unix.BPF_TCP_FIN_WAIT1 | 1
 // lookUpSocket asks the kernel for the socket with the local address client and the remote address server: by netlink, which
 // finds it by its addresses, or by /proc/net/tcp where netlink is not to be had (a seccomp filter, a kernel without
 // tcp_diag). The error is errNoSocket if there is none that has an owner.
-func lookUpSocket(ctx context.Context, client, server netip.AddrPort) (socket, error) {
+func lookUpSocket(ctx context.Context, client, server netip.AddrPort) (adapter.Socket, error) {
 	s, err := diagnose(client, server)
 	switch {
 	case err == nil:
@@ -40,12 +42,12 @@ func lookUpSocket(ctx context.Context, client, server netip.AddrPort) (socket, e
 	case !errors.Is(err, errNoSocket):
 		return readNet(ctx, client, server)
 	case diagWorks.Load():
-		return socket{}, err
+		return adapter.Socket{}, err
 	}
 	// A kernel without tcp_diag says the same. It would also not know our own end.
 	if _, own := diagnose(server, client); own == nil {
 		diagWorks.Store(true)
-		return socket{}, err
+		return adapter.Socket{}, err
 	}
 	return readNet(ctx, client, server)
 }
@@ -55,22 +57,22 @@ func lookUpSocket(ctx context.Context, client, server netip.AddrPort) (socket, e
 var diagWorks atomic.Bool
 
 // diagnose asks by netlink. It never waits: the kernel answers within the call that sends the request.
-func diagnose(local, remote netip.AddrPort) (socket, error) {
+func diagnose(local, remote netip.AddrPort) (adapter.Socket, error) {
 	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, unix.NETLINK_SOCK_DIAG)
 	if err != nil {
-		return socket{}, fmt.Errorf("open a netlink socket: %w", err)
+		return adapter.Socket{}, fmt.Errorf("open a netlink socket: %w", err)
 	}
 	defer unix.Close(fd)
 	if err := unix.Sendto(fd, diagRequestOf(local, remote), 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
-		return socket{}, fmt.Errorf("ask the kernel for a socket: %w", err)
+		return adapter.Socket{}, fmt.Errorf("ask the kernel for a socket: %w", err)
 	}
 	var buf [4 << 10]byte
 	n, from, err := unix.Recvfrom(fd, buf[:], 0)
 	if err != nil {
-		return socket{}, fmt.Errorf("ask the kernel for a socket: %w", err)
+		return adapter.Socket{}, fmt.Errorf("ask the kernel for a socket: %w", err)
 	}
 	if at, ok := from.(*unix.SockaddrNetlink); !ok || at.Pid != 0 {
-		return socket{}, errors.New("ask the kernel for a socket: the answer is not the kernel's")
+		return adapter.Socket{}, errors.New("ask the kernel for a socket: the answer is not the kernel's")
 	}
 	return parseDiag(buf[:n], local, remote)
 }
@@ -117,21 +119,21 @@ var errDiag = errors.New("the kernel's answer about a socket cannot be read")
 
 // parseDiag reads the kernel's answer (struct inet_diag_msg and its attributes). It must be about the requested addresses:
 // if there is no such connection, the kernel answers with a socket that listens there.
-func parseDiag(b []byte, local, remote netip.AddrPort) (socket, error) {
+func parseDiag(b []byte, local, remote netip.AddrPort) (adapter.Socket, error) {
 	native := binary.NativeEndian
 	if len(b) < nlHeader || int(native.Uint32(b)) < nlHeader || int(native.Uint32(b)) > len(b) {
-		return socket{}, errDiag
+		return adapter.Socket{}, errDiag
 	}
 	kind, msg := native.Uint16(b[4:]), b[nlHeader:native.Uint32(b)]
 	switch {
 	case kind == unix.NLMSG_ERROR && len(msg) >= 4:
 		errno := unix.Errno(-int32(native.Uint32(msg)))
 		if errno == unix.ENOENT {
-			return socket{}, errNoSocket
+			return adapter.Socket{}, errNoSocket
 		}
-		return socket{}, fmt.Errorf("ask the kernel for a socket: %w", errno)
+		return adapter.Socket{}, fmt.Errorf("ask the kernel for a socket: %w", errno)
 	case kind != unix.SOCK_DIAG_BY_FAMILY || len(msg) < diagAnswer:
-		return socket{}, errDiag
+		return adapter.Socket{}, errDiag
 	}
 	id := msg[4:]
 	at := func(port, addr []byte) netip.AddrPort {
@@ -144,12 +146,12 @@ func parseDiag(b []byte, local, remote netip.AddrPort) (socket, error) {
 	}
 	noZone := func(p netip.AddrPort) netip.AddrPort { return netip.AddrPortFrom(p.Addr().WithZone(""), p.Port()) }
 	if at(id, id[4:20]) != noZone(local) || at(id[2:], id[20:36]) != noZone(remote) || msg[1] > 31 || clientStates&(1<<msg[1]) == 0 {
-		return socket{}, errNoSocket
+		return adapter.Socket{}, errNoSocket
 	}
 	rest := msg[4+diagID:]
-	s := socket{uid: int(native.Uint32(rest[12:])), inode: uint64(native.Uint32(rest[16:]))}
-	if s.inode == 0 {
-		return socket{}, errNoSocket // the socket has no owner any more, and its uid means nothing
+	s := adapter.Socket{UID: int(native.Uint32(rest[12:])), Inode: uint64(native.Uint32(rest[16:]))}
+	if s.Inode == 0 {
+		return adapter.Socket{}, errNoSocket // the socket has no owner any more, and its uid means nothing
 	}
 	for attrs := msg[diagAnswer:]; len(attrs) >= 4; {
 		n := int(native.Uint16(attrs))
@@ -157,7 +159,7 @@ func parseDiag(b []byte, local, remote netip.AddrPort) (socket, error) {
 			break
 		}
 		if native.Uint16(attrs[2:]) == diagCgroupID && n >= 12 {
-			s.group = native.Uint64(attrs[4:])
+			s.Group = native.Uint64(attrs[4:])
 		}
 		attrs = attrs[min((n+3)&^3, len(attrs)):]
 	}

@@ -50,7 +50,7 @@ func (c *conn) CancelTasks(ctx context.Context) error {
 	if c.p.how.hangCancel {
 		return c.p.hang()
 	}
-	return await(ctx, c.gone)
+	return adapter.Await(ctx, c.gone, "the people to fall silent")
 }
 
 // Disconnect ends the connection.
@@ -60,21 +60,11 @@ func (c *conn) Disconnect(ctx context.Context) error {
 		return c.p.hang()
 	}
 	if c.p.how.slowDisconnect {
-		if err := await(ctx, time.After(slowness)); err != nil {
+		if err := adapter.Await(ctx, time.After(slowness), "a slow disconnect"); err != nil {
 			return err
 		}
 	}
-	return await(ctx, c.gone)
-}
-
-// await waits for done.
-func await[T any](ctx context.Context, done <-chan T) error {
-	select {
-	case <-done:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
+	return adapter.Await(ctx, c.gone, "the people to fall silent")
 }
 
 // chatter has the platform's people say their lines, one at each interval or after its own pause, for as long as the
@@ -85,7 +75,7 @@ func (c *conn) chatter(ctx context.Context) {
 	if len(c.p.o.Lines) > 0 {
 		pause = c.p.o.Lines[0].Pause
 	}
-	for i := 0; await(ctx, time.After(pause)) == nil; i++ {
+	for i := 0; adapter.Await(ctx, time.After(pause), "the next line") == nil; i++ {
 		l := c.p.line(i)
 		if !l.Once || i < len(c.p.o.Lines) {
 			c.say(ctx, l)

@@ -40,9 +40,10 @@ type conn struct {
 	// sends counts those under way. The holder of all of it, a Disconnect, knows that there are none, and that none can begin.
 	sends *semaphore.Weighted
 
-	done   chan struct{} // closed when the poll loop ended without a Disconnect
-	err    error         // why; readable once done is closed
-	polled atomic.Int64  // when a poll last completed, in Unix nanoseconds
+	// ended ends when the poll loop does without a Disconnect; its cause says why.
+	ended  context.Context
+	fail   context.CancelCauseFunc
+	polled atomic.Int64 // when a poll last completed, in Unix nanoseconds
 
 	// confirmed is the offset of the last poll that completed. It belongs to the poll loop until that has returned, and
 	// to the holder of all sends from then on.
@@ -63,27 +64,21 @@ type conn struct {
 func newConn(p *Platform, api *api, me self, r adapter.Receiver) *conn {
 	c := &conn{
 		p: p, api: api, me: me, receiver: r, log: p.log,
-		returned: make(chan struct{}), done: make(chan struct{}),
-		sends: semaphore.NewWeighted(maxSends), refusing: map[address]string{},
+		returned: make(chan struct{}),
+		sends:    semaphore.NewWeighted(maxSends), refusing: map[address]string{},
 		notices: make(chan event, maxNotices), ushered: make(chan struct{}),
 	}
 	c.tasks, c.cancel = context.WithCancel(context.Background())
 	c.life, c.leave = context.WithCancel(context.Background())
+	c.ended, c.fail = context.WithCancelCause(context.Background())
 	return c
 }
 
 // Done implements adapter.Conn. It stays open where CancelTasks ended the poll loop.
-func (c *conn) Done() <-chan struct{} { return c.done }
+func (c *conn) Done() <-chan struct{} { return c.ended.Done() }
 
 // Err implements adapter.Conn: why the poll loop ended without a Disconnect; nil while it has not.
-func (c *conn) Err() error {
-	select {
-	case <-c.done:
-		return c.err
-	default:
-		return nil
-	}
-}
+func (c *conn) Err() error { return context.Cause(c.ended) }
 
 // LastInbound implements adapter.Conn: when a getUpdates was last answered.
 func (c *conn) LastInbound() time.Time { return time.Unix(0, c.polled.Load()) }
@@ -103,10 +98,10 @@ func (c *conn) CancelTasks(ctx context.Context) error {
 
 // awaitTasks waits for the goroutines that tasks ends.
 func (c *conn) awaitTasks(ctx context.Context) error {
-	if err := await(ctx, c.returned, "the poll loop"); err != nil {
+	if err := adapter.Await(ctx, c.returned, "the poll loop"); err != nil {
 		return err
 	}
-	return await(ctx, c.ushered, "a notice to a stranger")
+	return adapter.Await(ctx, c.ushered, "a notice to a stranger")
 }
 
 // Disconnect implements adapter.Conn: it ends the poll loop and the sends, waits for them, and closes the sockets. It tells
@@ -147,19 +142,4 @@ func (c *conn) confirm(ctx context.Context) error {
 	}
 	c.polledAt(offset)
 	return nil
-}
-
-// await waits for done.
-func await(ctx context.Context, done <-chan struct{}, what string) error {
-	select {
-	case <-done:
-		return nil
-	default:
-	}
-	select {
-	case <-done:
-		return nil
-	case <-ctx.Done():
-		return fmt.Errorf("wait for %s: %w", what, ctx.Err())
-	}
 }

@@ -28,8 +28,7 @@ func (c *conn) run(batch []json.RawMessage) {
 	defer close(c.returned)
 	err := c.poll(batch)
 	if c.tasks.Err() == nil {
-		c.err = err
-		close(c.done)
+		c.fail(err)
 	}
 }
 
@@ -70,11 +69,7 @@ func passing(err error) bool {
 
 // sleep waits and reports whether tasks lasted.
 func (c *conn) sleep(d time.Duration) bool {
-	select {
-	case <-time.After(d):
-	case <-c.tasks.Done():
-	}
-	return c.tasks.Err() == nil
+	return adapter.Await(c.tasks, time.After(d), "the next call") == nil && c.tasks.Err() == nil
 }
 
 // settle takes the updates of a batch and moves the cursor past those that are settled. The messages of allowed users go
