@@ -76,15 +76,12 @@ func NewOpenAI(o OpenAIOptions) (Provider, error) {
 		return nil, errors.New("model.name is empty: name a model of the endpoint")
 	}
 	p := &openAI{
-		name: o.Model, at: strings.TrimRight(base.String(), "/"), key: o.APIKey, keyHint: o.KeyHint, timeout: o.Timeout, log: o.Log,
+		name: o.Model, at: strings.TrimRight(base.String(), "/"), key: o.APIKey, keyHint: o.KeyHint, timeout: o.Timeout, log: cmp.Or(o.Log, slog.New(slog.DiscardHandler)),
 		http: &http.Client{
 			Transport: newTransport(cmp.Or(o.Calls, DefaultCalls)),
 			// The target would get the transcript, and on the same host the key (HF10).
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
-	}
-	if p.log == nil {
-		p.log = slog.New(slog.DiscardHandler)
 	}
 	return p, nil
 }
@@ -96,18 +93,12 @@ const DefaultCalls = 512
 // waits here would wait unseen, and Slots bounds the calls before they come here. Every connection that a call used is kept
 // for the next one. There is no timeout for the answer's header: a model may take as long as the whole call may.
 func newTransport(calls int) *http.Transport {
-	return &http.Transport{
-		Proxy:                 http.ProxyFromEnvironment,
-		DialContext:           (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 15 * time.Second}).DialContext,
-		TLSHandshakeTimeout:   10 * time.Second,
-		ExpectContinueTimeout: time.Second,
-		ForceAttemptHTTP2:     true,
-		MaxIdleConns:          calls,
-		MaxIdleConnsPerHost:   calls,
-		IdleConnTimeout:       90 * time.Second,
-		// Many calls share an HTTP/2 connection: a dead one must not hold them until their timeout.
-		HTTP2: &http.HTTP2Config{SendPingTimeout: 30 * time.Second, PingTimeout: 15 * time.Second},
-	}
+	t := http.DefaultTransport.(*http.Transport).Clone()
+	t.DialContext = (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 15 * time.Second}).DialContext
+	t.MaxIdleConns, t.MaxIdleConnsPerHost = calls, calls
+	// Many calls share an HTTP/2 connection: a dead one must not hold them until their timeout.
+	t.HTTP2 = &http.HTTP2Config{SendPingTimeout: 30 * time.Second, PingTimeout: 15 * time.Second}
+	return t
 }
 
 func (p *openAI) Name() string { return p.name }

@@ -15,11 +15,9 @@ type Slots struct {
 	mu      sync.Mutex
 	most    int
 	free    int
-	waiting limit.Queue[*waiter]
+	// waiting has a channel for each call that waits, which is closed when the call has its slot.
+	waiting limit.Queue[chan struct{}]
 }
-
-// waiter is one waiting call. granted is closed when it has its slot.
-type waiter struct{ granted chan struct{} }
 
 // NewSlots returns n free slots; n is at least 1.
 func NewSlots(n int) *Slots {
@@ -40,17 +38,17 @@ func (s *Slots) Acquire(ctx context.Context, session string, wait func()) (relea
 		s.mu.Unlock()
 		return sync.OnceFunc(s.release), nil
 	}
-	w := &waiter{granted: make(chan struct{})}
-	place := s.waiting.Push(session, w)
+	granted := make(chan struct{})
+	place := s.waiting.Push(session, granted)
 	s.mu.Unlock()
 	if wait != nil {
 		wait()
 	}
 	select {
-	case <-w.granted:
+	case <-granted:
 		return sync.OnceFunc(s.release), nil
 	case <-ctx.Done():
-		s.leave(w, place)
+		s.leave(granted, place)
 		return nil, context.Cause(ctx)
 	}
 }
@@ -69,12 +67,12 @@ func (s *Slots) Used() int {
 	return s.most - s.free
 }
 
-// leave takes w, which no longer wants a slot, out of the queue; one that it was given meanwhile goes to the next call.
-func (s *Slots) leave(w *waiter, place limit.Place) {
+// leave takes a call out of the queue that no longer wants a slot; one that it was given meanwhile goes to the next call.
+func (s *Slots) leave(granted chan struct{}, place limit.Place) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	select {
-	case <-w.granted:
+	case <-granted:
 		s.pass()
 	default:
 		s.waiting.Remove(place)
@@ -89,10 +87,10 @@ func (s *Slots) release() {
 
 // pass gives a slot to the call that is served next. s.mu is held.
 func (s *Slots) pass() {
-	w, some := s.waiting.Pop()
+	granted, some := s.waiting.Pop()
 	if !some {
 		s.free++
 		return
 	}
-	close(w.granted)
+	close(granted)
 }

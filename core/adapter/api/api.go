@@ -76,8 +76,8 @@ type Platform struct {
 	log *slog.Logger
 	// lookUp asks the kernel for the client's socket (clientOf); tests replace it before Connect.
 	lookUp func(context.Context, net.Conn) (adapter.Socket, error)
-	// at is the address of the connection that listens; nil while none does.
-	at atomic.Pointer[string]
+	// live is the connection that listens; nil while none does.
+	live atomic.Pointer[conn]
 
 	// What outlives a listener: the bodies under way, the sources of wrong keys, the listener's connections for the metrics.
 	bodies        *budget
@@ -89,17 +89,12 @@ type Platform struct {
 
 // New returns a platform that listens from Connect on. It does no I/O.
 func New(o Options) *Platform {
-	p := &Platform{options: o, log: o.Log, lookUp: clientOf, guard: cmp.Or(o.Guard, &Guard{})}
+	p := &Platform{options: o, log: cmp.Or(o.Log, slog.New(slog.DiscardHandler)), lookUp: clientOf, guard: cmp.Or(o.Guard, &Guard{})}
 	if key := cmp.Or(o.Key, o.LocalKey); key != "" {
 		sum := sha256.Sum256([]byte(key))
 		p.key = &sum
 	}
-	if p.options.Requests <= 0 {
-		p.options.Requests = DefaultRequests
-	}
-	if p.log == nil {
-		p.log = slog.New(slog.DiscardHandler)
-	}
+	p.options.Requests = cmp.Or(o.Requests, DefaultRequests)
 	p.options.BodyMax = cmp.Or(o.BodyMax, DefaultBodyMax)
 	p.options.BodyBytes = cmp.Or(o.BodyBytes, max(DefaultBodyBytes, p.options.BodyMax))
 	p.bodies = newBudget(p.options.BodyBytes)
@@ -128,8 +123,8 @@ func (p *Platform) Name() string { return "api" }
 
 // Addr is host:port of the listener, empty while there is none. It may be called at any time.
 func (p *Platform) Addr() string {
-	if at := p.at.Load(); at != nil {
-		return *at
+	if c := p.live.Load(); c != nil {
+		return c.listener.Addr().String()
 	}
 	return ""
 }
@@ -161,11 +156,8 @@ func (p *Platform) bounded(listener net.Listener, most int) *limited {
 }
 
 func (p *Platform) keyMissing() error {
-	source := p.options.KeySource
-	if source == "" {
-		source = "adapters.api.key_env"
-	}
 	return &adapter.CredentialsError{
-		Variable: source, Why: fmt.Sprintf("no key is set, and %s is not loopback: everyone who reaches it could run commands", p.options.Listen),
+		Variable: cmp.Or(p.options.KeySource, "adapters.api.key_env"),
+		Why:      fmt.Sprintf("no key is set, and %s is not loopback: everyone who reaches it could run commands", p.options.Listen),
 	}
 }

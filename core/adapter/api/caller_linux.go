@@ -71,15 +71,11 @@ func unmapped(uid int) bool { return uid == overflowUID() && !allMapped() }
 
 // overflowUID is the uid that the kernel shows for those which have no number in our user namespace (user_namespaces(7)).
 var overflowUID = sync.OnceValue(func() int {
-	const kernelDefault = 65534
-	b, err := os.ReadFile("/proc/sys/kernel/overflowuid")
-	if err != nil {
-		return kernelDefault
-	}
+	b, _ := os.ReadFile("/proc/sys/kernel/overflowuid")
 	if n, err := strconv.Atoi(strings.TrimSpace(string(b))); err == nil {
 		return n
 	}
-	return kernelDefault
+	return 65534 // the kernel's default
 })
 
 // allMapped reports whether every uid has a number in our user namespace, so that the overflow uid is that of a real user.

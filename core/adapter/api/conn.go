@@ -24,7 +24,6 @@ type conn struct {
 	log      *slog.Logger
 	listener *limited
 	server   *http.Server
-	at       *string
 
 	// answers are the turns and answers that a client may ask for again.
 	answers *answers
@@ -71,9 +70,7 @@ func (p *Platform) serve(listener *limited, r adapter.Receiver) *conn {
 		ConnContext:       c.withPeer,
 		ErrorLog:          slog.NewLogLogger(p.log.Handler(), slog.LevelWarn),
 	}
-	address := listener.Addr().String()
-	c.at = &address
-	p.at.Store(c.at)
+	p.live.Store(c)
 	go c.accept()
 	return c
 }
@@ -82,16 +79,16 @@ func (p *Platform) serve(listener *limited, r adapter.Receiver) *conn {
 func (c *conn) accept() {
 	defer close(c.served)
 	err := c.server.Serve(c.listener)
-	c.platform.at.CompareAndSwap(c.at, nil)
+	c.platform.live.CompareAndSwap(c, nil)
 	if !c.closed.Load() {
-		c.fail(fmt.Errorf("serve %s: %w", *c.at, err))
+		c.fail(fmt.Errorf("serve %s: %w", c.listener.Addr(), err))
 	}
 }
 
 // stopAccepting closes the listener, and takes no new requests over the connections that there are.
 func (c *conn) stopAccepting() {
 	c.closed.Store(true)
-	c.platform.at.CompareAndSwap(c.at, nil)
+	c.platform.live.CompareAndSwap(c, nil)
 	c.listener.Close() // a second time is harmless
 
 	c.mu.Lock()

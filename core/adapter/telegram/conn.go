@@ -65,7 +65,7 @@ func newConn(p *Platform, api *api, me self, r adapter.Receiver) *conn {
 	c := &conn{
 		p: p, api: api, me: me, receiver: r, log: p.log,
 		returned: make(chan struct{}),
-		sends:    semaphore.NewWeighted(maxSends), refusing: map[address]string{},
+		sends:    semaphore.NewWeighted(maxSends), refusing: map[address]string{}, chats: chats{busy: map[address]*queue{}},
 		notices: make(chan event, maxNotices), ushered: make(chan struct{}),
 	}
 	c.tasks, c.cancel = context.WithCancel(context.Background())

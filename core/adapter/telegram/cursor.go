@@ -10,11 +10,10 @@ const maxSeen = 4096
 // Ids are compared for being the same, not for being lower: after a week of silence Telegram goes on with a random one,
 // and a bot that waits for the next higher would be deaf.
 type cursor struct {
-	mu   sync.Mutex
-	next int64 // what the next poll asks for, which confirms all below; 0 at the beginning: all updates
-	seen map[int64]struct{}
-	ring [maxSeen]int64 // what is in seen, the oldest at at
-	at   int
+	mu    sync.Mutex
+	next  int64 // what the next poll asks for, which confirms all below; 0 at the beginning: all updates
+	seen  map[int64]struct{}
+	order []int64 // what is in seen, oldest first
 	// The Receiver failed on this update so many times. The cursor does not pass one that is not settled, so that there
 	// is never a second.
 	failing  int64
@@ -42,15 +41,11 @@ func (c *cursor) settled(id int64) {
 	if _, known := c.seen[id]; known {
 		return
 	}
-	if c.seen == nil {
-		c.seen = make(map[int64]struct{}, 64)
-	}
-	if len(c.seen) == maxSeen {
-		delete(c.seen, c.ring[c.at])
-	}
 	c.seen[id] = struct{}{}
-	c.ring[c.at] = id
-	c.at = (c.at + 1) % maxSeen
+	if c.order = append(c.order, id); len(c.order) > maxSeen {
+		delete(c.seen, c.order[0])
+		c.order = c.order[1:]
+	}
 }
 
 // pass moves past the settled updates at the beginning of a batch, which is in Telegram's order. An update that was settled

@@ -71,7 +71,7 @@ func (c *conn) parts(ctx context.Context, to address, text string) error {
 	return nil
 }
 
-// chats lets one text at a time into a chat. The zero value is ready.
+// chats lets one text at a time into a chat.
 type chats struct {
 	mu   sync.Mutex
 	busy map[address]*queue
@@ -88,9 +88,6 @@ func (s *chats) enter(ctx context.Context, to address) (leave func(), err error)
 	s.mu.Lock()
 	q := s.busy[to]
 	if q == nil {
-		if s.busy == nil {
-			s.busy = map[address]*queue{}
-		}
 		q = &queue{turn: make(chan struct{}, 1)}
 		s.busy[to] = q
 	}

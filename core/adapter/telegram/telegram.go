@@ -100,7 +100,10 @@ func New(o Options) *Platform {
 	o.TokenSource = cmp.Or(o.TokenSource, "adapters.telegram.token_env")
 	o.BaseURL = strings.TrimRight(cmp.Or(o.BaseURL, DefaultBaseURL), "/")
 	o.Allow = slices.Clone(o.Allow)
-	return &Platform{o: o, log: cmp.Or(o.Log, slog.New(slog.DiscardHandler)), limits: usual}
+	return &Platform{
+		o: o, log: cmp.Or(o.Log, slog.New(slog.DiscardHandler)), limits: usual,
+		cursor: cursor{seen: map[int64]struct{}{}}, unknown: unknownUsers{seen: map[int64]struct{}{}},
+	}
 }
 
 // Name implements adapter.Platform.

@@ -24,9 +24,6 @@ func (s *unknownUsers) add(user int64) bool {
 	if _, known := s.seen[user]; known || len(s.seen) >= maxStrangers {
 		return false
 	}
-	if s.seen == nil {
-		s.seen = map[int64]struct{}{}
-	}
 	s.seen[user] = struct{}{}
 	return true
 }

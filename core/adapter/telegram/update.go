@@ -1,6 +1,7 @@
 package telegram
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strconv"
@@ -57,26 +58,15 @@ type message struct {
 	} `json:"chat"`
 }
 
-// contents are the fields of a message that hold what its sender sent, and how to call it. What has none of them is a
-// service message.
-var contents = []struct{ field, name string }{
-	{"animation", "animation"},
-	{"audio", "audio file"},
-	{"checklist", "checklist"},
-	{"contact", "contact"},
-	{"dice", "dice"},
-	{"document", "file"},
-	{"game", "game"},
-	{"location", "location"},
-	{"paid_media", "media"},
-	{"photo", "picture"},
-	{"poll", "poll"},
-	{"sticker", "sticker"},
-	{"story", "story"},
-	{"venue", "venue"},
-	{"video", "video"},
-	{"video_note", "video message"},
-	{"voice", "voice message"},
+// contents are the fields of a message that hold what its sender sent. What has none of them is a service message.
+var contents = []string{
+	"animation", "audio", "checklist", "contact", "dice", "document", "game", "location", "paid_media", "photo", "poll", "sticker",
+	"story", "venue", "video", "video_note", "voice",
+}
+
+// contentNames are how to call those whose field is no word for people.
+var contentNames = map[string]string{
+	"audio": "audio file", "document": "file", "paid_media": "media", "photo": "picture", "video_note": "video message", "voice": "voice message",
 }
 
 // updateID reads the one field without which an update cannot be dealt with.
@@ -116,13 +106,9 @@ func read(raw json.RawMessage, me self) (event, error) {
 	if m.IsTopic && m.Topic > 0 {
 		e.from.topic = m.Topic
 	}
-	said := m.Text
-	if said == "" {
-		said = m.Caption
-	}
+	said := cmp.Or(m.Text, m.Caption)
 	if strings.TrimSpace(said) == "" {
-		e.what = content(u.Message)
-		if e.what != "" {
+		if e.what = content(u.Message); e.what != "" {
 			e.kind = nonText
 		}
 		return e, nil
@@ -163,9 +149,9 @@ func content(message json.RawMessage) string {
 	if json.Unmarshal(message, &fields) != nil {
 		return ""
 	}
-	for _, c := range contents {
-		if v, has := fields[c.field]; has && string(v) != "null" {
-			return c.name
+	for _, field := range contents {
+		if v, has := fields[field]; has && string(v) != "null" {
+			return cmp.Or(contentNames[field], field)
 		}
 	}
 	return ""
