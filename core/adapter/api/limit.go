@@ -1,10 +1,10 @@
 package api
 
 import (
-	"container/list"
 	"net"
 	"net/http"
 	"net/netip"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -64,21 +64,16 @@ type limited struct {
 	mu    sync.Mutex
 	open  int
 	hosts map[netip.Prefix]int
-	// quiet are the connections that may be closed to make room, by state, the one that was quiet longest first; each value
-	// is a *counted.
-	quiet [connBusy]*list.List
+	// quiet are the connections that may be closed to make room, by state, the one that was quiet longest first.
+	quiet [connBusy][]*counted
 	timer *time.Timer // closes what is idle for too long while connections are short
 }
 
 func newLimited(l net.Listener, most int, closedForRoom *atomic.Uint64, ranShort func()) *limited {
-	n := &limited{
+	return &limited{
 		Listener: l, most: most, closedForRoom: closedForRoom, ranShort: ranShort,
 		freed: make(chan struct{}, 1), closed: make(chan struct{}), hosts: map[netip.Prefix]int{},
 	}
-	for i := range n.quiet {
-		n.quiet[i] = list.New()
-	}
-	return n
 }
 
 // Accept implements net.Listener. The server calls it from one goroutine.
@@ -148,10 +143,8 @@ func (l *limited) full(host netip.Prefix) bool {
 // quietest is the connection that has to leave first, of host if that is valid; nil if there is none. l.mu is held.
 func (l *limited) quietest(host netip.Prefix) *counted {
 	for _, quiet := range l.quiet {
-		for e := quiet.Front(); e != nil; e = e.Next() {
-			if c := e.Value.(*counted); !host.IsValid() || c.host == host {
-				return c
-			}
+		if i := slices.IndexFunc(quiet, func(c *counted) bool { return !host.IsValid() || c.host == host }); i >= 0 {
+			return quiet[i]
 		}
 	}
 	return nil
@@ -170,18 +163,16 @@ func (l *limited) isShort() bool { return l.open > l.most-l.most/4 }
 // wait makes c the last of those that wait in state. l.mu is held.
 func (l *limited) wait(c *counted, state connState) {
 	c.state, c.since = state, time.Now()
-	c.place = l.quiet[state].PushBack(c)
+	l.quiet[state] = append(l.quiet[state], c)
 	l.arm()
 	l.signal()
 }
 
 // arm has the idle connections looked at when the first of them is idle for too long, if connections are short. l.mu is held.
 func (l *limited) arm() {
-	first := l.quiet[connIdle].Front()
-	if l.timer != nil || first == nil || !l.isShort() {
-		return
+	if idle := l.quiet[connIdle]; l.timer == nil && len(idle) > 0 && l.isShort() {
+		l.timer = time.AfterFunc(time.Until(idle[0].since.Add(shortIdle)), l.sweep)
 	}
-	l.timer = time.AfterFunc(time.Until(first.Value.(*counted).since.Add(shortIdle)), l.sweep)
 }
 
 // sweep closes the connections that are idle for too long while connections are short.
@@ -195,11 +186,11 @@ func (l *limited) sweep() {
 	default:
 	}
 	for l.isShort() {
-		e := l.quiet[connIdle].Front()
-		if e == nil || time.Since(e.Value.(*counted).since) < shortIdle {
+		idle := l.quiet[connIdle]
+		if len(idle) == 0 || time.Since(idle[0].since) < shortIdle {
 			break
 		}
-		c := e.Value.(*counted)
+		c := idle[0]
 		l.leave(c)
 		l.closedForRoom.Add(1)
 		c.Conn.Close() // it is a close of a socket without unsent data, which does not wait
@@ -223,9 +214,8 @@ func (l *limited) leave(c *counted) {
 
 // quietNoMore takes c out of those that may be closed. l.mu is held.
 func (l *limited) quietNoMore(c *counted) {
-	if c.place != nil {
-		l.quiet[c.state].Remove(c.place)
-		c.place = nil
+	if c.state != connBusy {
+		l.quiet[c.state] = slices.DeleteFunc(l.quiet[c.state], func(other *counted) bool { return other == c })
 	}
 }
 
@@ -241,10 +231,7 @@ func (l *limited) signal() {
 // were under way.
 func (l *limited) closeFresh() {
 	l.mu.Lock()
-	var fresh []*counted
-	for e := l.quiet[connFresh].Front(); e != nil; e = e.Next() {
-		fresh = append(fresh, e.Value.(*counted))
-	}
+	fresh := slices.Clone(l.quiet[connFresh])
 	l.mu.Unlock()
 	for _, c := range fresh {
 		c.Close()
@@ -292,7 +279,6 @@ type counted struct {
 	// What follows is guarded by to.mu.
 	state connState
 	since time.Time // of state
-	place *list.Element
 	left  bool
 }
 
