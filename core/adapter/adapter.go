@@ -86,7 +86,7 @@ type EndResponder interface {
 // Receiver takes what a platform receives. The gateway implements it.
 type Receiver interface {
 	// Receive accepts the message and returns its id, or refuses it with an *ops.Error (draining, queue_full, invalid)
-	// whose text may be told to the user. It does not wait for the turn.
+	// whose text the user may see. It does not wait for the turn.
 	Receive(ctx context.Context, m Inbound) (id string, err error)
 }
 
@@ -103,7 +103,7 @@ type Withdrawer interface {
 type ToolFinder interface {
 	Receiver
 	// ToolSocket reports whether a process that a tool started holds the TCP socket s of this machine, and its session,
-	// empty if that is not known. The error says that it cannot be told. ctx bounds the look at the processes.
+	// empty if that is not known. The error says that it is not known. ctx bounds the look at the processes.
 	ToolSocket(ctx context.Context, s Socket) (session string, tool bool, err error)
 	// ToolRefused records in the audit that a tool asked for call and was refused. call names what was asked for, without
 	// content. It does not wait.

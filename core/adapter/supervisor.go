@@ -219,13 +219,13 @@ func (s *Supervisor) Resume(name string) error {
 }
 
 // Reconnect replaces the adapter's connection by a new one, and ends a pause. It returns at once: the old connection is
-// taken down, or abandoned, beside the new one and shares nothing with it (E4).
+// taken down, or abandoned, next to the new one and shares nothing with it (E4).
 func (s *Supervisor) Reconnect(name string) error {
 	return s.with("reconnect", name, func(l *managedAdapter) error { return l.reconnect(true) })
 }
 
 // Stop takes the adapter down for good: cancels its tasks, disconnects it, together within CallTimeout, or within ctx
-// alone where that opts out. Whatever it returns, the adapter is out of the live set from the first moment on: nothing is
+// alone where that opts out. In each case the adapter is out of the live set from the first moment on: nothing is
 // sent, received or reconnected (S4, S5). A failure and a timeout are logged as well; the latter is
 // context.DeadlineExceeded to errors.Is.
 func (s *Supervisor) Stop(ctx context.Context, name string) error {

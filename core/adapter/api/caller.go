@@ -18,10 +18,10 @@ import (
 const lookUpTimeout = 2 * time.Second
 
 // searchTimeout bounds the search for the process of one connection while tools run. It is generous: a tool that starts
-// processes without end slows the search for everyone, and a caller who cannot be told is refused.
+// processes without end slows the search for everyone, and a caller who is not known is refused.
 const searchTimeout = 10 * time.Second
 
-// unknownUID is the uid of a caller that cannot be told.
+// unknownUID is the uid of a caller that is not known.
 const unknownUID = -1
 
 var (
@@ -61,7 +61,7 @@ type peer struct {
 type toolCheck struct {
 	is      bool
 	session string
-	err     error // it cannot be told
+	err     error // why it is not known
 }
 
 type peerKey struct{}

@@ -27,8 +27,8 @@ type exchange struct {
 	// grace is how long a plain request that was left keeps its turn; less than 0 is for ever.
 	grace time.Duration
 
-	// settled is closed when the gateway has taken or refused the message; id and refusal are known from then on.
-	settled chan struct{}
+	// decided is closed when the gateway has taken or refused the message; id and refusal are known from then on.
+	decided chan struct{}
 	id      string
 	refusal *problem
 
@@ -73,15 +73,15 @@ type usage struct {
 func newExchange(stream bool) *exchange {
 	nothing := func(*exchange) {}
 	return &exchange{
-		stream: stream, created: time.Now(), ended: nothing, withdraw: nothing, settled: make(chan struct{}),
+		stream: stream, created: time.Now(), ended: nothing, withdraw: nothing, decided: make(chan struct{}),
 		outcome: outcome{finish: stopped},
 	}
 }
 
-// settle notes what became of the message: its id, or why it was refused. It is called once.
-func (x *exchange) settle(id string, refusal *problem) {
+// decide notes what became of the message: its id, or why it was refused. It is called once.
+func (x *exchange) decide(id string, refusal *problem) {
 	x.id, x.refusal = id, refusal
-	close(x.settled)
+	close(x.decided)
 }
 
 // attach adds a client, which gets the answer from its begin. It returns nil where that is not possible any more: the turn

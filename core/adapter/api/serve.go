@@ -122,7 +122,7 @@ func (c *conn) chat(w http.ResponseWriter, r *http.Request, by ops.Caller) {
 	}
 	defer c.leave()
 	x := reader.x
-	<-x.settled // bounded by receiveTimeout
+	<-x.decided // bounded by receiveTimeout
 	if x.refusal != nil {
 		reader.detach(false)
 		x.refusal.write(w)
@@ -182,10 +182,10 @@ func (c *conn) submit(x *exchange, m adapter.Inbound) {
 	id, err := c.receiver.Receive(ctx, m)
 	if err != nil {
 		c.answers.drop(x)
-		x.settle("", c.refusal(err))
+		x.decide("", c.refusal(err))
 		return
 	}
-	x.settle(id, nil)
+	x.decide(id, nil)
 }
 
 // withdraw ends the turn of x, which no client waits for any more. A later request begins a new turn.

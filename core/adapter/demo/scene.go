@@ -86,8 +86,8 @@ const talkKept = 20
 // talkWidth is how much of a line is kept, in cells.
 const talkWidth = 200
 
-// Talk is the last lines that the people of all platforms said and were answered, for the overview of a demo. Nothing in
-// it is anybody's: the people are made up. Its methods may be called from any goroutine; the nil Talk keeps nothing.
+// Talk is the last lines that the people of all platforms said and were answered, for the overview of a demo. The people
+// are made up, so that nothing in it is private. Its methods may be called from any goroutine; the nil Talk keeps nothing.
 type Talk struct {
 	mu    sync.Mutex
 	lines []ops.Said

@@ -105,7 +105,7 @@ func (c *conn) awaitTasks(ctx context.Context) error {
 }
 
 // Disconnect implements adapter.Conn: it ends the poll loop and the sends, waits for them, and closes the sockets. It tells
-// Telegram of the updates that were settled since the last poll, so that the next life does not get them again. From its
+// Telegram of the updates that were handled since the last poll, so that the next life does not get them again. From its
 // beginning on no Send begins, with or without an error. An error of the last getUpdates means only that the next connection
 // gets those updates again. Twice is harmless.
 func (c *conn) Disconnect(ctx context.Context) error {

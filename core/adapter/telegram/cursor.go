@@ -2,10 +2,10 @@ package telegram
 
 import "sync"
 
-// maxSeen is how many settled updates are remembered, some forty full polls.
+// maxSeen is how many handled updates are remembered, some forty full polls.
 const maxSeen = 4096
 
-// cursor is which updates were settled, in this life and through all its connections.
+// cursor is which updates were handled, in this life and through all its connections.
 //
 // Ids are compared for being the same, not for being lower: after a week of silence Telegram goes on with a random one,
 // and a bot that waits for the next higher would be deaf.
@@ -14,7 +14,7 @@ type cursor struct {
 	next  int64 // what the next poll asks for, which confirms all below; 0 at the beginning: all updates
 	seen  map[int64]struct{}
 	order []int64 // what is in seen, oldest first
-	// The Receiver failed on this update so many times. The cursor does not pass one that is not settled, so that there
+	// The Receiver failed on this update so many times. The cursor does not pass one that is not handled, so that there
 	// is never a second.
 	failing  int64
 	failures int
@@ -26,7 +26,7 @@ func (c *cursor) offset() int64 {
 	return c.next
 }
 
-// knows reports whether the update was settled before.
+// knows reports whether the update was handled before.
 func (c *cursor) knows(id int64) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -34,8 +34,8 @@ func (c *cursor) knows(id int64) bool {
 	return known
 }
 
-// settled notes that an update was settled. The next poll confirms it only once pass has moved past it.
-func (c *cursor) settled(id int64) {
+// handled notes that an update was handled. The next poll confirms it only once pass has moved past it.
+func (c *cursor) handled(id int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if _, known := c.seen[id]; known {
@@ -48,7 +48,7 @@ func (c *cursor) settled(id int64) {
 	}
 }
 
-// pass moves past the settled updates at the beginning of a batch, which is in Telegram's order. An update that was settled
+// pass moves past the handled updates at the beginning of a batch, which is in Telegram's order. An update that was handled
 // before an earlier one of its batch is not confirmed before the earlier one, because confirming an update confirms all
 // before it.
 //

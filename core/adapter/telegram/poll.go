@@ -18,11 +18,11 @@ const (
 	maxFailures = 2
 	// maxAttempts is how often one update is given to a Receiver that fails.
 	maxAttempts = 3
-	// maxRefusing bounds the chats of which it is remembered what they were told.
+	// maxRefusing bounds the chats whose last refusal is remembered.
 	maxRefusing = 1024
 )
 
-// run is the connection's poll loop: it settles the updates of the first poll, then polls until tasks ends, or until
+// run is the connection's poll loop: it handles the updates of the first poll, then polls until tasks ends, or until
 // the connection is not worth holding, which it makes known.
 func (c *conn) run(batch []json.RawMessage) {
 	defer close(c.returned)
@@ -35,7 +35,7 @@ func (c *conn) run(batch []json.RawMessage) {
 func (c *conn) poll(batch []json.RawMessage) error {
 	var began time.Time // when the poll that brought batch did; zero: pay no heed
 	for failures := 0; ; {
-		fresh, err := c.settle(batch)
+		fresh, err := c.handle(batch)
 		if err != nil {
 			return err
 		}
@@ -47,7 +47,7 @@ func (c *conn) poll(batch []json.RawMessage) error {
 		batch, err = c.api.updates(c.tasks, offset, c.p.poll)
 		switch {
 		case c.tasks.Err() != nil:
-			// What a poll just brought is not settled, so it comes again.
+			// What a poll just brought is not handled, so it comes again.
 			return c.tasks.Err()
 		case err == nil:
 			failures = 0
@@ -72,10 +72,10 @@ func (c *conn) sleep(d time.Duration) bool {
 	return adapter.Await(c.tasks, time.After(d), "the next call") == nil && c.tasks.Err() == nil
 }
 
-// settle takes the updates of a batch and moves the cursor past those that are settled. The messages of allowed users go
+// handle takes the updates of a batch and moves the cursor past those that are handled. The messages of allowed users go
 // first, each group in its order, so that no number of strangers delays them (HF16). It stops at the first update that cannot
-// be settled. fresh is how many were new to us.
-func (c *conn) settle(batch []json.RawMessage) (fresh int, err error) {
+// be handled. fresh is how many were new to us.
+func (c *conn) handle(batch []json.RawMessage) (fresh int, err error) {
 	var order []int64
 	var first, rest []update
 	isFresh := map[int64]bool{}
@@ -111,7 +111,7 @@ func (c *conn) settle(batch []json.RawMessage) (fresh int, err error) {
 		if err := c.take(u.event, u.id); err != nil {
 			return fresh, err
 		}
-		c.p.cursor.settled(u.id)
+		c.p.cursor.handled(u.id)
 	}
 	return fresh, broken
 }
@@ -122,7 +122,7 @@ type update struct {
 	event event
 }
 
-// take handles one update. The update is settled if take returns no error.
+// take handles one update. The update is handled if take returns no error.
 func (c *conn) take(e event, id int64) error {
 	switch {
 	case e.kind == nothing:
@@ -170,7 +170,7 @@ var lasting = map[ops.Code]bool{
 }
 
 // refuse tells the chat why its message was not taken. Its error is a notice that may not have arrived, so that the
-// message is not settled.
+// message is not handled.
 func (c *conn) refuse(e event, why *ops.Error) error {
 	c.log.Info(ops.LogTelegramMessageRefused, "session", e.message.Session, "code", string(why.Code))
 	text := sentence(why.Message) + sentence(why.Hint)

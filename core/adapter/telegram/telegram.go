@@ -6,10 +6,10 @@
 //     the user's id, in the life of the Platform (I8). These answers delay no message: they are sent outside of the poll
 //     loop, one a second. At most 16 wait, and further unknown users get none (HF16).
 //   - Messages reach the Receiver in the order in which Telegram has them, each once in the life of the Platform. An
-//     update is confirmed to Telegram, which then forgets it, only after it was settled: accepted by the Receiver, not
-//     meant for the gateway, or refused with a notice to its sender. An update that was not settled comes again to the
+//     update is confirmed to Telegram, which then forgets it, only after it was handled: accepted by the Receiver, not
+//     meant for the gateway, or refused with a notice to its sender. An update that was not handled comes again to the
 //     next connection or life, and Inbound.Dedupe tells whether it had been accepted (E12, E15).
-//   - A refusal gives a notice to the chat, which settles the message: it would otherwise block the messages of all other
+//   - A refusal gives a notice to the chat, which handles the message: it would otherwise block the messages of all other
 //     chats. If the refusal will last, one notice covers all messages until one is accepted again (E13). If the notice
 //     does not get through, the connection ends and the update comes again. An update on which the Receiver fails
 //     without a reason for the user is tried three times. Then its sender is asked to send it again, so that a loop ends
@@ -66,8 +66,8 @@ type Platform struct {
 	// What outlives a connection. Each is locked for a look-up only, so that a connection that hangs holds up no other.
 	cursor  cursor
 	unknown unknownUsers
-	// untold counts the strangers who got no answer, because too many came at once or the notice failed.
-	untold     atomic.Uint64
+	// unanswered counts the strangers who got no answer, because too many came at once or the notice failed.
+	unanswered atomic.Uint64
 	unfinished unfinished
 }
 
@@ -114,7 +114,7 @@ func (p *Platform) Counters() []adapter.Counter {
 	return []adapter.Counter{{
 		Name:  "gatewaytui_telegram_notices_dropped_total",
 		Help:  "Users who are not on the allow list and got no notice, because too many wrote at once or a notice failed.",
-		Value: p.untold.Load,
+		Value: p.unanswered.Load,
 	}}
 }
 

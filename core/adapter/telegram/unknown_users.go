@@ -48,7 +48,7 @@ func (c *conn) reject(e event) {
 	select {
 	case c.notices <- e:
 	default:
-		c.p.untold.Add(1)
+		c.p.unanswered.Add(1)
 	}
 }
 
@@ -65,12 +65,12 @@ func (c *conn) usher() {
 			return
 		}
 		if time.Now().Before(quiet) {
-			c.p.untold.Add(1)
+			c.p.unanswered.Add(1)
 			continue
 		}
 		text := fmt.Sprintf("You are not on this bot's allow list. Your user id is %d; its owner can add you.", e.user)
 		if !c.notify(&quiet, e.from, text) {
-			c.p.untold.Add(1)
+			c.p.unanswered.Add(1)
 		}
 		if !c.sleep(noticePace) {
 			return
