@@ -12,9 +12,9 @@ import (
 //
 // Its methods may be called from any goroutine. Make one with NewSlots.
 type Slots struct {
-	mu      sync.Mutex
-	most    int
-	free    int
+	mu   sync.Mutex
+	most int
+	free int
 	// waiting has a channel for each call that waits, which is closed when the call has its slot.
 	waiting limit.Queue[chan struct{}]
 }
