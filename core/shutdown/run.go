@@ -374,7 +374,7 @@ func (p *phase) whyLate() string {
 	if 2*p.late >= over {
 		return why + "the machine did not run the gateway for " + text.Exact(p.late.Round(time.Millisecond))
 	}
-	return why + "the gateway was busy with other work"
+	return why + "the gateway was busy, or the machine did not run it"
 }
 
 // close ends p in the given state and announces it. r.mu is held.
