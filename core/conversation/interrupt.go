@@ -33,12 +33,10 @@ func (c *Conversations) Interrupt(ctx context.Context, key, want string, cause e
 	}
 	// A turn that takes its cancellation is gone within this; D11 asks for an answer within a second.
 	grace := min(c.o.Bounds.InterruptGrace, 800*time.Millisecond)
-	timer := time.NewTimer(grace)
-	defer timer.Stop()
 	select {
 	case <-t.Released():
 		return turnInterrupted, nil
-	case <-timer.C:
+	case <-time.After(grace):
 	case <-ctx.Done():
 	}
 	if c.ReleaseWedged(t, cause) {
@@ -61,8 +59,7 @@ func (c *Conversations) InterruptCurrent(ctx context.Context, key, want string) 
 	if want == s.ID {
 		want = ""
 	}
-	timer := time.NewTimer(nextTurnWait)
-	defer timer.Stop()
+	over := time.After(nextTurnWait)
 	for {
 		done, err := c.Interrupt(ctx, key, want, session.ErrInterrupted)
 		if !ops.HasCode(err, ops.CodeNotFound) || time.Since(s.LastActivity) > lately {
@@ -70,7 +67,7 @@ func (c *Conversations) InterruptCurrent(ctx context.Context, key, want string) 
 		}
 		select {
 		case <-c.o.Table.Began(key):
-		case <-timer.C:
+		case <-over:
 			return "No turn is running; the last one has ended.", nil
 		case <-ctx.Done():
 			return "", err

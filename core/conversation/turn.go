@@ -220,11 +220,9 @@ const signalBound = 250 * time.Millisecond
 // signalled is called when a foreign signal ended a command of the turn. Whoever stops the service may send it to the tools as
 // well (systemd with KillMode=control-group). That command did not fail: the stop interrupts its turn (C12).
 func (r *turnRunner) signalled(ctx context.Context) error {
-	wait := time.NewTimer(signalBound)
-	defer wait.Stop()
 	select {
 	case <-r.c.o.Stopping:
-	case <-wait.C:
+	case <-time.After(signalBound):
 		return nil
 	case <-ctx.Done():
 		return nil

@@ -74,8 +74,7 @@ func (f *Stream) Close() {
 // Each shows every event as it comes and, unless waits is nil, in between what a stop waits for. It returns nil when ctx ends, which
 // is what bounds it, and the reader's error when the gateway is gone.
 func (f *Stream) Each(ctx context.Context, show func(ops.Event), waits func(Waits)) error {
-	tick := time.NewTicker(Tick)
-	defer tick.Stop()
+	tick := time.Tick(Tick)
 	for {
 		select {
 		case h, more := <-f.News:
@@ -87,7 +86,7 @@ func (f *Stream) Each(ctx context.Context, show func(ops.Event), waits func(Wait
 			}
 			f.Stopping = f.Stopping || h.Event.Type == ops.EventShutdownPhase
 			show(h.Event)
-		case <-tick.C:
+		case <-tick:
 			if !f.Stopping || waits == nil {
 				continue
 			}

@@ -187,11 +187,9 @@ func (g *Gateway) close() {
 }
 
 func (g *Gateway) await(done <-chan struct{}, what string) {
-	timer := time.NewTimer(closeBound)
-	defer timer.Stop()
 	select {
 	case <-done:
-	case <-timer.C:
+	case <-time.After(closeBound):
 		g.opts.Log.Warn("still running at exit", "what", what)
 	}
 }

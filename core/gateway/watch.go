@@ -14,22 +14,19 @@ const (
 // watch looks after what nobody asks for: sessions that expire, turns that stall, agents that were idle for too long, and
 // what is not saved yet. It returns when ctx ends.
 func (g *Gateway) watch(ctx context.Context) {
-	ticker := time.NewTicker(g.watchEvery())
-	defer ticker.Stop()
-	old := time.NewTimer(retentionFirst)
-	defer old.Stop()
+	tick, old := time.Tick(g.watchEvery()), time.After(retentionFirst)
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-old.C:
+		case <-old:
 			if g.health.Damage() == "" && !g.health.ClockDoubted() {
-				old.Reset(retentionEvery)
+				old = time.After(retentionEvery)
 				g.background.Start(ctx, "retention", "", g.recovery.Prune)
 			} else {
-				old.Reset(retentionFirst)
+				old = time.After(retentionFirst)
 			}
-		case now := <-ticker.C:
+		case now := <-tick:
 			g.health.Check(ctx, now)
 			g.conversations.Expire(ctx, now)
 			g.conversations.EscalateStalls(ctx, now)

@@ -80,13 +80,12 @@ const configEvery = 5 * time.Second
 // WatchConfig checks whether the config file has changed since the start (TF29), until ctx ends. It needs a separate
 // goroutine: a file system that hangs delays this check alone.
 func (h *Health) WatchConfig(ctx context.Context) {
-	ticker := time.NewTicker(configEvery)
-	defer ticker.Stop()
+	tick := time.Tick(configEvery)
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case now := <-ticker.C:
+		case now := <-tick:
 			changed, err := h.o.Host.ConfigChanged()
 			h.noteConfig(now, changed, err)
 		}

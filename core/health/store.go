@@ -32,14 +32,13 @@ type files struct {
 // WatchStore compares the store's files with those that it holds, every second and when Readiness asks for it (HF13, HF29).
 // It returns when ctx ends.
 func (h *Health) WatchStore(ctx context.Context) {
-	ticker := time.NewTicker(checkEvery)
-	defer ticker.Stop()
+	tick := time.Tick(checkEvery)
 	for {
 		var done chan struct{}
 		select {
 		case <-ctx.Done():
 			return
-		case <-ticker.C:
+		case <-tick:
 		case done = <-h.checks:
 		}
 		h.checkStore(ctx)

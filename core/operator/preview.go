@@ -73,11 +73,11 @@ func (op *Operator) previewWaiting(p *ops.Preview, key string) {
 	for _, row := range op.o.Table.Waiting() {
 		// A sender on api or cli waits for the answer: there is no chat to tell it in later.
 		if key == "" && row.Queued > 0 && row.Platform != "api" && row.Platform != "cli" {
-			p.Keeps = append(p.Keeps, fmt.Sprintf("%d waiting %s of %s, for the next life", row.Queued, text.Plural(row.Queued, "message", "messages"), term.Clean(row.Key, 80)))
+			p.Keeps = append(p.Keeps, waitingLine(row)+", for the next life")
 			continue
 		}
 		if row.Queued > 0 && (row.Key == key || key == "") {
-			p.Loses = append(p.Loses, fmt.Sprintf("%d waiting %s of %s, each sender told", row.Queued, text.Plural(row.Queued, "message", "messages"), term.Clean(row.Key, 80)))
+			p.Loses = append(p.Loses, waitingLine(row)+", each sender told")
 		}
 	}
 }
@@ -111,7 +111,7 @@ func (op *Operator) previewDrain(p *ops.Preview, _ ops.Command) {
 		p.WaitsFor = append(p.WaitsFor, turnLine(v))
 	}
 	for _, row := range op.o.Table.Waiting() {
-		p.Keeps = append(p.Keeps, fmt.Sprintf("%d waiting %s of %s, until undrain", row.Queued, text.Plural(row.Queued, "message", "messages"), term.Clean(row.Key, 80)))
+		p.Keeps = append(p.Keeps, waitingLine(row)+", until undrain")
 	}
 	p.Keeps = append(p.Keeps, "every connection, session and process")
 }
@@ -138,6 +138,10 @@ func skippedLine(b ops.Item) string {
 		line += "; its answer is lost"
 	}
 	return line
+}
+
+func waitingLine(row ops.Session) string {
+	return fmt.Sprintf("%d waiting %s of %s", row.Queued, text.Plural(row.Queued, "message", "messages"), term.Clean(row.Key, 80))
 }
 
 func turnLine(v session.TurnView) string {

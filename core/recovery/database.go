@@ -20,21 +20,18 @@ const verifyAtOnce = 8 << 20
 // OpenStore opens the store. It reads the store whole where the life before did not say that it ended, or knew of damage. A
 // damaged database is never written to: it is kept as it is, and only an operator's choice begins another one, or runs on
 // it read-only (F8). It is called once.
-func (r *Recovery) OpenStore(ctx context.Context) (*store.Store, error) {
-	st, err := r.openStore(ctx)
-	if err == nil {
-		r.db.Store(st)
-	}
-	return st, err
-}
-
-func (r *Recovery) openStore(ctx context.Context) (*store.Store, error) {
+func (r *Recovery) OpenStore(ctx context.Context) (st *store.Store, err error) {
+	defer func() {
+		if err == nil {
+			r.db.Store(st)
+		}
+	}()
 	doubted := r.o.DamagedBefore || r.o.FreshStore || r.o.ReadOnlyStore // it is read before it can be written to, whatever its size
 	o := store.Options{Path: r.o.Database, Log: r.log, OnTransaction: r.o.OnTransaction, Verify: r.o.LifeBefore == "" || doubted}
 	if info, err := os.Stat(o.Path); err == nil && o.Verify && !doubted && info.Size() > verifyAtOnce {
 		o.Verify, r.verifyLater = false, true
 	}
-	st, err := store.Open(ctx, o)
+	st, err = store.Open(ctx, o)
 	damage, is := errors.AsType[*store.DamagedError](err)
 	switch {
 	case !is:

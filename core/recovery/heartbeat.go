@@ -21,15 +21,14 @@ const (
 // Beat writes the heartbeats of this life. While the last write of the store failed it tries one every probeEvery: the first
 // that succeeds makes the gateway ready again. It returns when ctx ends.
 func (r *Recovery) Beat(ctx context.Context) {
-	timer := time.NewTimer(heartbeatFirst)
-	defer timer.Stop()
+	next := time.After(heartbeatFirst)
 	var last time.Time
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case now := <-timer.C:
-			timer.Reset(min(max(now.Sub(r.o.Health.Started()), heartbeatFirst), heartbeatEvery))
+		case now := <-next:
+			next = time.After(min(max(now.Sub(r.o.Health.Started()), heartbeatFirst), heartbeatEvery))
 			r.listLife(LifeRow(r.Row()))
 		case <-r.o.Health.Probe():
 			if time.Since(last) < probeEvery {

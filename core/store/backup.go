@@ -59,9 +59,15 @@ func Copy(ctx context.Context, path, to string, progress func(written, of int64)
 	if err := checkTarget(path, to); err != nil {
 		return err
 	}
-	size, err := wanted(path)
-	if err != nil {
-		return err
+	size := int64(0) // the largest that the copy can have
+	for _, name := range []string{path, path + "-wal"} {
+		fi, err := os.Stat(name)
+		switch {
+		case err == nil:
+			size += fi.Size()
+		case name == path:
+			return err
+		}
 	}
 	if err := checkRoom(filepath.Dir(to), size); err != nil {
 		return err
@@ -117,19 +123,6 @@ func checkTarget(path, to string) error {
 	return nil
 }
 
-// wanted returns the largest size that a copy of the database at path can have, in bytes.
-func wanted(path string) (int64, error) {
-	fi, err := os.Stat(path)
-	if err != nil {
-		return 0, err
-	}
-	size := fi.Size()
-	if wal, err := os.Stat(path + "-wal"); err == nil {
-		size += wal.Size()
-	}
-	return size, nil
-}
-
 func checkRoom(dir string, size int64) error {
 	var disk unix.Statfs_t
 	if err := unix.Statfs(dir, &disk); err != nil {
@@ -153,13 +146,12 @@ func follow(path string, of int64, progress func(written, of int64)) (stop func(
 	quit, done := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(done)
-		ticker := time.NewTicker(progressEvery)
-		defer ticker.Stop()
+		tick := time.Tick(progressEvery)
 		for {
 			select {
 			case <-quit:
 				return
-			case <-ticker.C:
+			case <-tick:
 				if fi, err := os.Stat(path); err == nil {
 					progress(fi.Size(), max(of, fi.Size()))
 				}
