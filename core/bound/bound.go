@@ -1,6 +1,6 @@
 // Package bound runs a call that may hang: with a deadline, and abandoned on its goroutine if it does not keep it.
 //
-// What it promises: Run and Call return at the limit, or when their context ends, whatever the call does; a panic of the call, and
+// What it promises: Run and Call return at the limit, or when their context ends, even if the call hangs; a panic of the call, and
 // the end of its goroutine, are its error.
 package bound
 

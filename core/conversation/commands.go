@@ -116,7 +116,7 @@ func (c *Conversations) reset(ctx context.Context, u use) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if done == NothingRan {
+	if done == nothingRan {
 		return "Fresh conversation.", nil
 	}
 	return "Fresh conversation. " + strings.ToUpper(done[:1]) + done[1:], nil

@@ -34,8 +34,8 @@ func expired(x session.Expiry) Cause {
 	return Cause{Reason: x.Why, expired: &x, event: ops.EventSessionExpired}
 }
 
-// NothingRan is what End returns where there was nothing to end but the conversation.
-const NothingRan = "nothing was running."
+// nothingRan is what End returns where there was nothing to end but the conversation.
+const nothingRan = "nothing was running."
 
 // End ends the conversation of key: its turn is cancelled and its slot freed, its waiting messages are dropped, its agent is
 // closed with its processes, and its end is written. Only then does the next message begin a fresh conversation (S12). It
@@ -62,7 +62,7 @@ func (c *Conversations) End(ctx context.Context, key string, cause Cause) (done 
 		return "", err
 	}
 	if parts = append(parts, closed...); len(parts) == 0 {
-		return NothingRan, nil
+		return nothingRan, nil
 	}
 	return strings.Join(parts, ", ") + ".", nil
 }

@@ -217,7 +217,7 @@ func (r *turnRunner) discardResult() {
 // signalBound is how much later than a tool the gateway may hear that both are to end.
 const signalBound = 250 * time.Millisecond
 
-// signalled is called when a foreign signal ended a command of the turn. Whoever stops the service may send it to the tools as
+// signalled is called when a foreign signal ended a command of the turn. The sender of a stop signal may send it to the tools as
 // well (systemd with KillMode=control-group). That command did not fail: the stop interrupts its turn (C12).
 func (r *turnRunner) signalled(ctx context.Context) error {
 	select {

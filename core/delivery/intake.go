@@ -158,7 +158,7 @@ func (i *Intake) Restore(ctx context.Context, in store.Inbox) {
 	m := i.o.Outbox.message(in)
 	m.Kept = true
 	if err := i.Submit(ctx, in.Session, m); err != nil {
-		i.o.Tasks.Start(ctx, "notice", in.Session, func(context.Context) { i.o.Outbox.Reply(in, UserMessage(err)) })
+		i.o.Tasks.Start(ctx, "notice", in.Session, func(context.Context) { i.o.Outbox.Reply(in, userMessage(err)) })
 	}
 }
 

@@ -42,13 +42,13 @@ func (o *Outbox) Refuse(key string, why error, messages ...session.Message) {
 // ChatText is what a chat reads of a turn: its text, or why there is none.
 func ChatText(text string, err error) string {
 	if err != nil {
-		return UserMessage(err)
+		return userMessage(err)
 	}
 	return text
 }
 
-// UserMessage is what a chat user reads of an error: its message and its hint as sentences.
-func UserMessage(err error) string {
+// userMessage is what a chat user reads of an error: its message and its hint as sentences.
+func userMessage(err error) string {
 	e := ops.AsError(err)
 	text := sentence(e.Message)
 	if e.Hint != "" {

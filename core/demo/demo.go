@@ -165,8 +165,8 @@ func (s *Home) Close() {
 	}
 }
 
-// Farewell is what a demo says at its end: what the stop has shown, and where its home is.
-func (s *Home) Farewell(report ops.Shutdown, hangs []string) []string {
+// LastLines is what a demo says at its end: what the stop has shown, and where its home is.
+func (s *Home) LastLines(report ops.Shutdown, hangs []string) []string {
 	var lines []string
 	for _, ph := range report.Phases {
 		for _, it := range ph.Items {

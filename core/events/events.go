@@ -94,7 +94,7 @@ const (
 // kinds it yields events of these types, and EventSkipped for the others.
 func (h *Hub) Follow(ctx context.Context, seq uint64, kinds ...ops.EventType) iter.Seq2[ops.Event, error] {
 	return func(yield func(ops.Event, error) bool) {
-		skipped, told := uint64(0), time.Time{}
+		skipped, reported := uint64(0), time.Time{}
 		for {
 			events, lost, wake := h.after(seq, chunk)
 			if lost > 0 {
@@ -113,11 +113,11 @@ func (h *Hub) Follow(ctx context.Context, seq uint64, kinds ...ops.EventType) it
 					return
 				}
 			}
-			if skipped > 0 && time.Since(told) >= skippedEvery {
+			if skipped > 0 && time.Since(reported) >= skippedEvery {
 				if !yield(missing(ops.EventSkipped, seq, "events of other types", skipped), nil) {
 					return
 				}
-				skipped, told = 0, time.Now()
+				skipped, reported = 0, time.Now()
 			}
 			if len(events) == chunk || len(events) > 0 && len(kinds) == 0 {
 				continue

@@ -1,7 +1,7 @@
 // Package follow reads a gateway's events for a reader that shows lines, and asks in between what a running stop waits for.
 //
 // What it promises: an event is shown once and in order; each thing that a stop waits for is named when it is first seen and then
-// at most once in Again; a gateway that is gone ends it with the reader's error.
+// at most once in again; a gateway that is gone ends it with the reader's error.
 package follow
 
 import (
@@ -15,8 +15,8 @@ import (
 const (
 	// Tick is how often a running stop is asked what it waits for.
 	Tick = 500 * time.Millisecond
-	// Again is how soon the same blocker is named again.
-	Again = 10 * time.Second
+	// again is how soon the same blocker is named again.
+	again = 10 * time.Second
 	// maxBlockers is how many blockers are named at once.
 	maxBlockers = 10
 )
@@ -117,7 +117,7 @@ func (f *Stream) due(ctx context.Context, most int, all bool) (Waits, bool) {
 	for _, b := range s.Blockers() {
 		name := phase.Name + "\x00" + b.Kind + "\x00" + b.ID
 		switch {
-		case now.Sub(f.shown[name]) < Again:
+		case now.Sub(f.shown[name]) < again:
 			continue
 		case len(w.Items) < most:
 			w.Items = append(w.Items, b)

@@ -5,7 +5,7 @@
 // (stop.go) with its twelve phases (plan.go). Messages are the business of delivery and conversation, earlier lives of
 // recovery, the operator's commands of operator, readiness and warnings of health.
 //
-// What it promises: whatever hangs, a stop ends within its plan; no lock is held over I/O, a close or a send; every
+// What it promises: a stop ends within its plan even if a part hangs; no lock is held over I/O, a close or a send; every
 // goroutine is in conversations, in background, in watchers or in a room that Run closes.
 //
 // Locks: lifecycle.mu may be held while the locks of shutdown.Run are taken. Nothing else in this package has a lock.
@@ -118,7 +118,7 @@ func (g *Gateway) Run(ctx context.Context) (End, error) {
 		g.watchers.Go(func() { watch(g.watchers.ctx) })
 	}
 	g.watchers.Go(func() { g.awaitFirstAttempts(ctx) })
-	select { // no deadline: it serves until it is told to stop
+	select { // no deadline: it serves until a stop is asked for
 	case <-ctx.Done():
 		g.Stop(StopRequest{Mode: ops.ModeGraceful, Reason: "its owner ended", By: "the gateway"})
 	case <-g.lifecycle.stopping:

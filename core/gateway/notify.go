@@ -16,7 +16,7 @@ func (g *Gateway) tell(say func(Notifier) error) {
 		return
 	}
 	if err := say(g.opts.Supervisor.Notify); err != nil {
-		g.opts.Log.Debug("service manager not told", "error", term.Clean(err.Error(), 300))
+		g.opts.Log.Debug("service manager not informed", "error", term.Clean(err.Error(), 300))
 	}
 }
 

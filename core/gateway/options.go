@@ -70,7 +70,7 @@ type Supervisor struct {
 	// Budget is what it allows a stop, 0 for no limit and if unknown; Source says where that is from.
 	Budget time.Duration
 	Source string
-	// Notify tells it how the life goes; nil: it is told nothing.
+	// Notify tells it how the life goes; nil: it receives nothing.
 	Notify Notifier
 }
 

@@ -95,23 +95,23 @@ func (f *phases) whenNotify(*shutdown.Run) (bool, string) {
 	return true, ""
 }
 
-// notifyItems tell each chat with a running turn, once. A notice that fails or hangs counts as told: nobody is told
-// twice, and nobody waits for it (S6, A2).
+// notifyItems tell each chat with a running turn, once. A notice that fails or hangs counts as sent: no chat gets two,
+// and nothing waits for it (S6, A2).
 func (f *phases) notifyItems(_ context.Context, r *shutdown.Run) []shutdown.Item {
 	text := "The gateway is stopping. Your running turn may still finish; new messages are not taken until it is back."
 	if r.Report().Restart {
 		text = "The gateway is restarting. Your running turn may still finish; new messages are not taken until it is back."
 	}
 	var items []shutdown.Item
-	told := map[string]bool{}
+	notified := map[string]bool{}
 	for _, v := range f.g.table.Turns() {
 		key, target := v.Session.Key, v.Message.Target
 		name := session.Platform(key)
 		at := name + " " + target
-		if v.Message.Instant || told[at] { // who waits for an answer gets that
+		if v.Message.Instant || notified[at] { // who waits for an answer gets that
 			continue
 		}
-		told[at] = true
+		notified[at] = true
 		items = append(items, shutdown.Item{Kind: "notice", ID: key, Run: func(ctx context.Context) error {
 			return f.g.outbox.Send(ctx, key, name, adapter.Outgoing{Target: target, Text: text})
 		}})
@@ -198,8 +198,8 @@ func (f *phases) whenReap(r *shutdown.Run) (bool, string) {
 
 // agentItems close every agent, idle and busy: what is unsaved is flushed, then all that it holds is let go (S10, S15).
 func (f *phases) agentItems(context.Context, *shutdown.Run) []shutdown.Item {
-	// A graceful stop that drained comes here without the interrupt phase, and whoever is left after it (a turn that began
-	// in the same moment) is cut off here.
+	// A graceful stop that drained comes here without the interrupt phase, and a turn that is left after it, because it
+	// began in the same moment, is cut off here.
 	for _, v := range f.g.table.Turns() {
 		f.g.table.Interrupt(v.Session.Key, v.ID, session.ErrStopping)
 	}
@@ -241,7 +241,7 @@ func (f *phases) releaseItems(context.Context, *shutdown.Run) []shutdown.Item {
 	})
 }
 
-// sweepItems are the catch-all: any tree that is still there, whoever started it and whenever, and nothing is started
+// sweepItems are the catch-all: any tree that is still there, also of an unknown owner, and nothing is started
 // after it (S1, A16).
 func (f *phases) sweepItems(_ context.Context, r *shutdown.Run) []shutdown.Item {
 	return one("processes", "everything of this life", func(ctx context.Context) error {

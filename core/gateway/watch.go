@@ -11,7 +11,7 @@ const (
 	retentionFirst = time.Hour // by then a time service has set the clock (HF21)
 )
 
-// watch looks after what nobody asks for: sessions that expire, turns that stall, agents that were idle for too long, and
+// watch does what no request asks for: sessions that expire, turns that stall, agents that were idle for too long, and
 // what is not saved yet. It returns when ctx ends.
 func (g *Gateway) watch(ctx context.Context) {
 	tick, old := time.Tick(g.watchEvery()), time.After(retentionFirst)

@@ -29,7 +29,7 @@ const (
 // back, or a time service or an operator vouches for it; meanwhile nothing is deleted and no conversation expires. Both
 // wait, for neither can be undone: time spent down still counts, once the clock is trusted.
 type clock struct {
-	confirmed func(wall time.Time) bool // asked only of a clock that is elsewhere; nil: nobody vouches for it
+	confirmed func(wall time.Time) bool // asked only of a clock that is elsewhere; nil: no time service vouches for it
 	// booted is Host.Booted, nil where no clock measures that, bootedThen what it was at the start; with it elapsed counts the time that the machine sleeps.
 	booted     func() time.Duration
 	bootedThen time.Duration
@@ -97,7 +97,7 @@ func (c *clock) ClockDoubted() bool {
 	return c.doubt != ""
 }
 
-// warning is what an operator is told of a clock that is doubted; without a code it is not.
+// warning is what an operator reads of a clock that is doubted; without a code it is not.
 func (c *clock) warning() ops.Warning {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -141,7 +141,7 @@ func (h *Health) Warnings(now time.Time) []ops.Warning {
 	return append(all, config...)
 }
 
-// Check looks for what nobody asks about: the wall clock, resources that run low, bounds that are reached.
+// Check looks for what no request asks about: the wall clock, resources that run low, bounds that are reached.
 func (h *Health) Check(ctx context.Context, now time.Time) {
 	h.checkClock(ctx)
 	h.checkResources(now)

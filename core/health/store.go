@@ -26,7 +26,7 @@ type files struct {
 	err   error     // what the last check found; nil: nothing
 	since time.Time // when err was first found
 	began time.Time // of the check under way; zero: there is none
-	said  string    // the reason that the service manager and the log were last told; empty: messages are taken
+	said  string    // the reason that the service manager and the log last received; empty: messages are taken
 }
 
 // WatchStore compares the store's files with those that it holds, every second and when Readiness asks for it (HF13, HF29).

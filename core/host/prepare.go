@@ -150,7 +150,7 @@ func (l *life) farewell() func(ops.Shutdown, int) []string {
 		if exitCode == exitRestart {
 			return nil
 		}
-		return l.stage.Farewell(report, hangs)
+		return l.stage.LastLines(report, hangs)
 	}
 }
 

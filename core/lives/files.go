@@ -28,8 +28,8 @@ type Files struct {
 	Quarantine func(path string, why error) instance.Quarantined
 }
 
-// ReportPath is the file of the report of a life's shutdown.
-func (f Files) ReportPath(life string) string {
+// reportPath is the file of the report of a life's shutdown.
+func (f Files) reportPath(life string) string {
 	return filepath.Join(f.Dir, "shutdown-"+filepath.Base(life)+".json")
 }
 
@@ -58,7 +58,7 @@ func (f Files) SaveReport(r ops.Shutdown) error {
 	if err != nil {
 		return err
 	}
-	path := f.ReportPath(f.Life)
+	path := f.reportPath(f.Life)
 	if err = os.WriteFile(path+".new", text, 0o600); err == nil {
 		return os.Rename(path+".new", path)
 	}

@@ -114,7 +114,7 @@ func (p *Past) end(r *ops.Life, reported, stopped bool) {
 		stopped = true
 		var err error
 		if report, _, err = p.files.ReadReport(r.Life); err != nil {
-			p.problem("dumps/"+filepath.Base(p.files.ReportPath(r.Life)), err)
+			p.problem("dumps/"+filepath.Base(p.files.reportPath(r.Life)), err)
 			report = ops.Shutdown{}
 		}
 	}
@@ -161,7 +161,7 @@ func (p *Past) Page(q ops.Query) (ops.Page[ops.Life], error) {
 func (p *Past) reported(r ops.Life) ops.Life {
 	report, found, err := p.files.ReadReport(r.Life)
 	if err != nil {
-		p.problem("dumps/"+filepath.Base(p.files.ReportPath(r.Life)), err)
+		p.problem("dumps/"+filepath.Base(p.files.reportPath(r.Life)), err)
 	} else if found {
 		r.Shutdown = &report
 	}

@@ -18,14 +18,14 @@ const maxReport = 32 << 20
 func (f Files) LastReport(life string) (ops.Shutdown, bool, error) {
 	r, found, err := f.ReadReport(life)
 	if err != nil {
-		return ops.Shutdown{}, true, errors.New(f.Quarantine(f.ReportPath(life), err).String())
+		return ops.Shutdown{}, true, errors.New(f.Quarantine(f.reportPath(life), err).String())
 	}
 	return r, found, nil
 }
 
 // ReadReport is LastReport for readers without the lock.
 func (f Files) ReadReport(life string) (r ops.Shutdown, found bool, err error) {
-	text, err := instance.ReadFile(f.ReportPath(life), maxReport)
+	text, err := instance.ReadFile(f.reportPath(life), maxReport)
 	if errors.Is(err, fs.ErrNotExist) {
 		return r, false, nil
 	}

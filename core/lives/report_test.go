@@ -40,7 +40,7 @@ func reports(t *testing.T) (f Files, home *instance.Home, text string) {
 	if err := f.SaveReport(ownReport()); err != nil {
 		t.Fatal(err)
 	}
-	b, err := os.ReadFile(f.ReportPath(fakeLife))
+	b, err := os.ReadFile(f.reportPath(fakeLife))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,7 +75,7 @@ func TestAnInvalidReportIsQuarantined(t *testing.T) {
 	}
 	f, home, _ := reports(t)
 	for name, text := range cases {
-		if err := os.WriteFile(f.ReportPath(fakeLife), []byte(text), 0o600); err != nil {
+		if err := os.WriteFile(f.reportPath(fakeLife), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		if _, found, err := f.ReadReport(fakeLife); found || err == nil {

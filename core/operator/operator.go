@@ -3,7 +3,7 @@
 // It shows the gateway (snapshot.go, lists.go), says what a command would do (preview.go), and does it (do.go): each verb is
 // one entry of the table in verbs.go. Requests (requests.go) and the audit (audit.go) record who asked for what.
 //
-// What it promises: a status reads memory alone, so it answers whatever hangs (H4). A command that is taken has an id, an
+// What it promises: a status reads memory alone, so it answers even if a part hangs (H4). A command that is taken has an id, an
 // outcome and one audit row (B5, H11). A command that names what its sender saw does nothing to anything else. A tool of
 // the gateway may ask only for what the config lets it (HF7).
 //

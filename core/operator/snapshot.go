@@ -28,7 +28,7 @@ func (op *Operator) Status(context.Context) (ops.Status, error) {
 		st.Warnings = append(st.Warnings, trouble)
 	}
 	if text, since := op.o.Host.LogTrouble(); text != "" {
-		st.Warnings = append(st.Warnings, ops.Warning{Code: WarnLog, Message: "lines of the log are lost: " + term.Clean(text, 300), Since: ops.At(since)})
+		st.Warnings = append(st.Warnings, ops.Warning{Code: warnLog, Message: "lines of the log are lost: " + term.Clean(text, 300), Since: ops.At(since)})
 	}
 	st.Demo = op.o.Host.Demo()
 	if err := op.o.Processes.JournalError(); err != nil {
@@ -61,8 +61,8 @@ func (op *Operator) Status(context.Context) (ops.Status, error) {
 	return st, nil
 }
 
-// WarnLog is the code of the warning that lines cannot be written to the log file (HF28).
-const WarnLog = "log.file"
+// warnLog is the code of the warning that lines cannot be written to the log file (HF28).
+const warnLog = "log.file"
 
 // adapterWarning says that an adapter does not do its work now. The supervisor warns of what an operator should fix.
 func adapterWarning(a ops.Adapter) (ops.Warning, bool) {

@@ -34,7 +34,7 @@ type StopRequest struct {
 	Audit *store.Audit
 }
 
-// requestStop is the stop as a command. Its request is the shutdown's id; who asks again is told that one.
+// requestStop is the stop as a command. Its request is the shutdown's id; who asks again gets that one.
 func (op *Operator) requestStop(_ context.Context, req ops.Request, cmd ops.Command) (ops.Request, error) {
 	if err := checkLife(op, cmd); err != nil {
 		return ops.Request{}, err

@@ -14,7 +14,7 @@ import (
 	"gatewaytui/core/text"
 )
 
-// verifyAtOnce is the size of a database up to which a start waits until it is read; a larger one is read beside the work.
+// verifyAtOnce is the size of a database up to which a start waits until it is read; a larger one is read while the gateway works.
 const verifyAtOnce = 8 << 20
 
 // OpenStore opens the store. It reads the store whole where the life before did not say that it ended, or knew of damage. A
@@ -26,7 +26,7 @@ func (r *Recovery) OpenStore(ctx context.Context) (st *store.Store, err error) {
 			r.db.Store(st)
 		}
 	}()
-	doubted := r.o.DamagedBefore || r.o.FreshStore || r.o.ReadOnlyStore // it is read before it can be written to, whatever its size
+	doubted := r.o.DamagedBefore || r.o.FreshStore || r.o.ReadOnlyStore // it is read before it can be written to, at any size
 	o := store.Options{Path: r.o.Database, Log: r.log, OnTransaction: r.o.OnTransaction, Verify: r.o.LifeBefore == "" || doubted}
 	if info, err := os.Stat(o.Path); err == nil && o.Verify && !doubted && info.Size() > verifyAtOnce {
 		o.Verify, r.verifyLater = false, true
@@ -83,7 +83,7 @@ func (r *Recovery) refuseDamaged(damage *store.DamagedError, kept string) error 
 	}, damage}
 }
 
-// refused is what an operator is told of a start that the database refused, with the error of the store behind it.
+// refused is what an operator reads of a start that the database refused, with the error of the store behind it.
 type refused struct {
 	answer ops.Error
 	cause  error

@@ -158,8 +158,8 @@ func (r *Recovery) reportOf(life string) (report ops.Shutdown, reported bool) {
 // classify says how an earlier life ended (DESIGN.md, 7): the store knows of a clean end, the marker of a planned stop
 // that was cut short, the report in which phase. Without either it crashed. A marker or a report that is there and cannot
 // be read still says that a stop had begun: a start takes every marker away, so it is this life's, and a report bears the
-// life's name. Nothing more is taken from it. A crash would count against the sessions that ran, for an end that somebody
-// had planned (A19); a loop of ends that are cut short is broken like one of crashes.
+// life's name. Nothing more is taken from it. A crash would count against the sessions that ran, for an end that
+// was planned (A19); a loop of ends that are cut short is broken like one of crashes.
 func (r *Recovery) classify(last store.Life, report ops.Shutdown, reported bool) store.Life {
 	if last.Outcome != ops.OutcomeRunning {
 		return last
@@ -232,8 +232,8 @@ func LifeRow(l store.Life) ops.Life {
 func (r *Recovery) Unrecorded() bool { return r.unrecorded }
 
 const (
-	// loopLives unclean lives, each begun within loopGap of the end of the one before, are a loop: whatever takes the gateway
-	// down may be what it takes up again (B8, B9).
+	// loopLives unclean lives, each begun within loopGap of the end of the one before, are a loop: what it takes up again may
+	// be what takes the gateway down (B8, B9).
 	loopLives = 3
 	loopGap   = 5 * time.Minute
 )

@@ -45,10 +45,10 @@ type Start struct {
 	MarkerUnread, DamagedBefore bool
 	// NoResume drops what earlier lives left unfinished: waiting messages are not worked on, models do not hear of turns.
 	NoResume bool
-	// FreshStore puts a damaged database aside and begins with an empty one. ReadOnlyStore runs on it as it is, without a
+	// FreshStore moves a damaged database to quarantine and begins with an empty one. ReadOnlyStore runs on it as it is, without a
 	// write and without messages. Without either such a start fails.
 	FreshStore, ReadOnlyStore bool
-	// TrustClock takes the wall clock of this start for right, whatever the lives before it say.
+	// TrustClock takes the wall clock of this start for right, also against the lives before it.
 	TrustClock bool
 	// Changes are the changed defaults that are in force. Each is a warning of the first life on a home whose store has an
 	// older schema than the change.

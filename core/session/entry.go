@@ -15,7 +15,7 @@ import (
 
 // entry is a session as the Table holds it: 96 bytes and the text. A gateway keeps every session of its store in memory,
 // so the size of an idle one decides the memory for a large store. All access goes through the methods below and
-// Table.settle.
+// Table.reposition.
 type entry struct {
 	// text is the key, followed by those of user, target, platform and id that are not part of the key: the user of
 	// "telegram:dm:4711" usually is "4711". With flagCaller its last callerSize bytes are the caller.

@@ -11,8 +11,8 @@ import (
 	"gatewaytui/core/ops"
 )
 
-// MaxKey is the longest key, in bytes.
-const MaxKey = 256
+// maxKey is the longest key, in bytes.
+const maxKey = 256
 
 // Platform is the part of a key before the first colon: the adapter of the session, or "cli".
 func Platform(key string) string {
@@ -20,7 +20,7 @@ func Platform(key string) string {
 	return platform
 }
 
-// CheckKey returns nil if key can name a session: platform:kind:chat or platform:chat, at most MaxKey bytes of valid
+// CheckKey returns nil if key can name a session: platform:kind:chat or platform:chat, at most maxKey bytes of valid
 // UTF-8 without control and format characters. The error is an *ops.Error with CodeInvalid.
 func CheckKey(key string) error {
 	bad := func(why string) error {
@@ -29,8 +29,8 @@ func CheckKey(key string) error {
 	switch {
 	case key == "":
 		return bad("is empty")
-	case len(key) > MaxKey:
-		return bad(fmt.Sprintf("is longer than %d bytes", MaxKey))
+	case len(key) > maxKey:
+		return bad(fmt.Sprintf("is longer than %d bytes", maxKey))
 	case !utf8.ValidString(key):
 		return bad("is not valid UTF-8")
 	case strings.ContainsFunc(key, func(r rune) bool {

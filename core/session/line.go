@@ -10,7 +10,7 @@ import (
 func (tb *Table) free() bool { return tb.o.Turns <= 0 || len(tb.turns) < tb.o.Turns }
 
 // align puts e into the line of sessions that wait for a slot, or removes it. e is in the line while it has waiting
-// messages and they wait neither for a running turn nor for the end of its conversation. settle calls it, with mu held.
+// messages and they wait neither for a running turn nor for the end of its conversation. reposition calls it, with mu held.
 func (tb *Table) align(e *entry) {
 	should := e.queued() > 0 && !e.closing() && tb.turns[e.Key()] == nil
 	switch {
@@ -75,7 +75,7 @@ func (tb *Table) MostCalls() (most int) {
 }
 
 // take takes n messages out of the mailbox of e, which has them, from the one at index at on. The caller holds mu, and
-// settles e.
+// repositions e.
 func (tb *Table) take(e *entry, at, n int) []Message {
 	if n == 0 {
 		return nil
@@ -97,7 +97,7 @@ func (tb *Table) Drop() map[string][]Message {
 	out := map[string][]Message{}
 	for _, e := range tb.waiting() {
 		out[e.Key()] = tb.take(e, 0, e.queued())
-		tb.settle(e)
+		tb.reposition(e)
 	}
 	return out
 }
@@ -159,7 +159,7 @@ func (tb *Table) WithdrawWaiting(key string) (Message, bool) {
 // withdraw takes one message out of the mailbox of e. The caller holds mu.
 func (tb *Table) withdraw(e *entry, at int) Message {
 	m := tb.take(e, at, 1)[0]
-	tb.settle(e)
+	tb.reposition(e)
 	tb.dropUnsaved(e)
 	return m
 }

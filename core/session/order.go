@@ -24,9 +24,9 @@ func newOrder() *btree.BTreeG[*entry] {
 	}, btree.Options{NoLocks: true})
 }
 
-// settle moves e to its place in the order. Every function that may change a session's state, its turn, its queue or its activity
+// reposition moves e to its place in the order. Every function that may change a session's state, its turn, its queue or its activity
 // calls it before it unlocks mu. It costs a few microseconds at a million sessions, and nothing if e stays.
-func (tb *Table) settle(e *entry) {
+func (tb *Table) reposition(e *entry) {
 	tb.align(e)
 	var started time.Time
 	t := tb.turns[e.Key()]
@@ -152,7 +152,7 @@ func ParseCursor(s string) (Cursor, error) {
 	}
 	place, key, found := strings.Cut(s, ".")
 	n, err := strconv.ParseUint(place, 36, 64)
-	if !found || err != nil || len(key) > MaxKey {
+	if !found || err != nil || len(key) > maxKey {
 		return Cursor{}, &ops.Error{Code: ops.CodeInvalid, Message: fmt.Sprintf("%.80q is not a cursor of this list", s), Hint: "pass the next of the page before, or start without a cursor"}
 	}
 	return Cursor{n, key}, nil

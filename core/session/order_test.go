@@ -251,7 +251,7 @@ func TestACursorOutlivesItsRow(t *testing.T) {
 	if !slices.Equal(keysOf(rest), []string{"cli:4", "cli:5", "cli:6", "cli:7", "cli:8", "cli:9"}) || next.String() != "" {
 		t.Fatalf("the second page is %v, then %q", keysOf(rest), next)
 	}
-	for _, bad := range []string{"cli:3", ".", "zzzzzzzzzzzzzzzzzzzz.x", "1." + strings.Repeat("x", MaxKey+1)} {
+	for _, bad := range []string{"cli:3", ".", "zzzzzzzzzzzzzzzzzzzz.x", "1." + strings.Repeat("x", maxKey+1)} {
 		if _, err := ParseCursor(bad); !ops.HasCode(err, ops.CodeInvalid) {
 			t.Errorf("%.40q was taken for a cursor: %v", bad, err)
 		}

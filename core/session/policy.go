@@ -124,7 +124,7 @@ func (tb *Table) BeginIdleExpiry(key string, p Policy, now time.Time) (old Sessi
 	old = e.session()
 	e.setClosing(true)
 	e.setState(ops.SessionIdle) // a suspended conversation has ended: messages to the next one wait for it
-	tb.settle(e)
+	tb.reposition(e)
 	return old, why, true
 }
 

@@ -33,7 +33,7 @@ func (tb *Table) beginReset(e *entry) (old Session, turn *Turn, dropped []Messag
 		turn.cancel(ErrReset)
 		tb.release(turn)
 	}
-	tb.settle(e)
+	tb.reposition(e)
 	return e.session(), turn, dropped
 }
 
@@ -56,7 +56,7 @@ func (tb *Table) EndReset(ctx context.Context, key string, forget, hold bool) (n
 	fresh.ID, fresh.State, fresh.Created, fresh.LastActivity = tb.o.NewID(), ops.SessionIdle, now, now
 	fresh.TokensIn, fresh.TokensOut, fresh.Caller, fresh.Stored = 0, 0, ops.Caller{}, false
 	e.set(fresh)
-	tb.settle(e)
+	tb.reposition(e)
 	if hold {
 		return nil
 	}
@@ -78,7 +78,7 @@ func (tb *Table) BeginReplace(key string) (old Session, ok bool) {
 		old = e.session()
 	}
 	e.setClosing(true)
-	tb.settle(e)
+	tb.reposition(e)
 	return old, true
 }
 
@@ -95,7 +95,7 @@ func (tb *Table) EndReplace(ctx context.Context, key string, s *Session, hold bo
 	if s != nil {
 		e.set(*s)
 	}
-	tb.settle(e)
+	tb.reposition(e)
 	tb.dropUnsaved(e)
 	if hold {
 		return nil

@@ -94,7 +94,7 @@ type Table struct {
 	mu       sync.Mutex
 	sessions map[string]*entry
 	turns    map[string]*Turn      // by session key; see Release
-	order    *btree.BTreeG[*entry] // of all sessions; see settle
+	order    *btree.BTreeG[*entry] // of all sessions; see reposition
 	queued   int                   // messages in all mailboxes
 	bytes    int64                 // of their text
 	line     limit.Queue[*entry]   // sessions whose oldest message waits for a slot; see align
@@ -125,7 +125,7 @@ func (tb *Table) add(s Session) *entry {
 	e := &entry{place: unplaced}
 	e.set(s)
 	tb.sessions[e.Key()] = e
-	tb.settle(e)
+	tb.reposition(e)
 	return e
 }
 
@@ -155,7 +155,7 @@ func (tb *Table) Enqueue(ctx context.Context, key string, m Message) (t *Turn, p
 	tb.queued++
 	tb.bytes += int64(len(m.Text))
 	e.active(m.At)
-	tb.settle(e)
+	tb.reposition(e)
 	if begins { // held messages go first
 		return tb.nextOf(ctx, e), 0, false, nil
 	}
@@ -203,7 +203,7 @@ func (tb *Table) begin(ctx context.Context, e *entry, m Message) *Turn {
 	}
 	t.ctx, t.cancel = context.WithCancelCause(ctx)
 	tb.turns[t.Session.Key] = t
-	tb.settle(e)
+	tb.reposition(e)
 	if e.mail != nil && e.mail.began != nil {
 		close(e.mail.began)
 		e.mail.began = nil
@@ -254,7 +254,7 @@ func (tb *Table) SetState(key string, s ops.SessionState) {
 	defer tb.mu.Unlock()
 	if e := tb.sessions[key]; e != nil {
 		e.setState(s)
-		tb.settle(e)
+		tb.reposition(e)
 	}
 }
 

@@ -62,7 +62,7 @@ func TestKeys(t *testing.T) {
 		{"a newline is refused", "api:user:a\nb", false},
 		{"a right-to-left override is refused", "api:user:\u202e", false},
 		{"broken UTF-8 is refused", "api:user:\xff", false},
-		{"a long key is refused", "api:user:" + strings.Repeat("x", MaxKey), false},
+		{"a long key is refused", "api:user:" + strings.Repeat("x", maxKey), false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			err := CheckKey(tc.key)

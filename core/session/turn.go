@@ -103,7 +103,7 @@ func (tb *Table) Progress(t *Turn, doing string) {
 	}
 	t.now.Progress, t.now.StalledAt, t.waitingFor = now, time.Time{}, ""
 	if stalled && tb.owns(t) {
-		tb.settle(tb.sessions[t.Session.Key])
+		tb.reposition(tb.sessions[t.Session.Key])
 	}
 }
 
@@ -147,7 +147,7 @@ func (tb *Table) Release(ctx context.Context, t *Turn, end End) (next *Turn, own
 		e.setState(end.State)
 		e.tokensIn += end.TokensIn
 		e.tokensOut += end.TokensOut
-		tb.settle(e)
+		tb.reposition(e)
 	}
 	if end.Hold {
 		return nil, true
@@ -201,7 +201,7 @@ func (tb *Table) MarkStalled(t *Turn, at time.Time) bool {
 	}
 	t.now.StalledAt = at
 	if tb.owns(t) {
-		tb.settle(tb.sessions[t.Session.Key])
+		tb.reposition(tb.sessions[t.Session.Key])
 	}
 	return true
 }
@@ -224,8 +224,8 @@ var answers = []struct {
 func Answer(err error) *ops.Error {
 	for _, a := range answers {
 		if errors.Is(err, a.cause) {
-			told := a.answer
-			return &told
+			answer := a.answer
+			return &answer
 		}
 	}
 	return nil

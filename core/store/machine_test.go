@@ -125,7 +125,7 @@ func (c *conversations) actions(ctx context.Context) map[string]func(*rapid.T) {
 				t.Skip("it is current")
 			}
 			turn := Turn{ID: "never", SessionID: v.ID, StartedAt: c.tick()}
-			answered(t, "begin", c.s.BeginTurn(ctx, *v, turn, Message{Role: "user", Content: "never"}), ErrNotCurrent)
+			answered(t, "begin", c.s.BeginTurn(ctx, *v, turn, Message{Role: "user", Content: "never"}), errNotCurrent)
 		},
 		"begin a turn in a second current session": func(t *rapid.T) {
 			v := c.session(t)
@@ -133,7 +133,7 @@ func (c *conversations) actions(ctx context.Context) map[string]func(*rapid.T) {
 				t.Skip("there is none")
 			}
 			turn := Turn{ID: "never", SessionID: "second", StartedAt: c.tick()}
-			answered(t, "begin", c.s.BeginTurn(ctx, session(v.Key, "second"), turn, Message{Role: "user", Content: "never"}), ErrNotCurrent)
+			answered(t, "begin", c.s.BeginTurn(ctx, session(v.Key, "second"), turn, Message{Role: "user", Content: "never"}), errNotCurrent)
 		},
 		"append to a turn": func(t *rapid.T) {
 			turn := c.turn(t)
@@ -198,7 +198,7 @@ func (c *conversations) actions(ctx context.Context) map[string]func(*rapid.T) {
 			}
 			var want error
 			if old.EndedAt.IsZero() && old.ID != currentID || now != nil && currentID == "" {
-				want = ErrNotCurrent
+				want = errNotCurrent
 			}
 			got, err := c.s.ReopenSession(ctx, currentID, old.ID, at)
 			answered(t, "resume", err, want)

@@ -156,8 +156,8 @@ func TestTheDatabaseOfANewerGatewayIsRefusedAndLeftAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = Open(t.Context(), Options{Path: path})
-	if !errors.Is(err, ErrNewer) || !strings.Contains(err.Error(), "1000") || !strings.Contains(err.Error(), path) {
-		t.Fatalf("got %v, want ErrNewer with the version and the file", err)
+	if !errors.Is(err, errNewer) || !strings.Contains(err.Error(), "1000") || !strings.Contains(err.Error(), path) {
+		t.Fatalf("got %v, want errNewer with the version and the file", err)
 	}
 	after, err := os.ReadFile(path)
 	if err != nil || string(after) != string(before) {

@@ -81,9 +81,10 @@ func changedSchema(what string) error {
 	return &DamagedError{What: "its schema was changed: " + what}
 }
 
-// disarm drops the triggers and views of the database that no gateway made, before a statement could run them (HF31), and
-// returns them. A database of a newer gateway is not changed.
-func disarm(ctx context.Context, conn *sql.Conn) (foreign []schemaObject, err error) {
+// disarm drops what no gateway made of the database's schema, before a statement could run it (HF31): triggers, views, and
+// indexes on the gateway's tables, because a unique one can refuse rows. It returns what it dropped. No migration drops an
+// index, so that each of an earlier version is also one of this version. A database of a newer gateway is not changed.
+func disarm(ctx context.Context, conn *sql.Conn) (dropped []schemaObject, err error) {
 	steps, version, err := pending(ctx, conn, migrations)
 	if err != nil || version == 0 || version > steps[len(steps)-1].version {
 		return nil, err
@@ -95,15 +96,16 @@ func disarm(ctx context.Context, conn *sql.Conn) (foreign []schemaObject, err er
 	want := expected()
 	for _, o := range found {
 		w, known := want[o.Name]
+		_, onOurs := want[o.Table]
 		switch {
-		case o.Kind != "trigger" && o.Kind != "view", known && w.Kind == o.Kind:
+		case o.Kind == "table", o.Kind == "index" && (known || !onOurs), known && w.Kind == o.Kind:
 		case known:
 			return nil, changedSchema(fmt.Sprintf("it has %s where the gateway has %s", o, w))
 		default:
-			foreign = append(foreign, o)
+			dropped = append(dropped, o)
 		}
 	}
-	return foreign, drop(ctx, conn, foreign)
+	return dropped, drop(ctx, conn, dropped)
 }
 
 // drop drops objects in one transaction.
@@ -125,10 +127,9 @@ func drop(ctx context.Context, conn *sql.Conn, objects []schemaObject) error {
 }
 
 // compare compares the schema with the one that the migrations make, once they have run. A table or an index of the
-// gateway that is missing or different is a *DamagedError. Foreign indexes on the gateway's tables are dropped, because a
-// unique one can refuse rows. Other tables hold other data and are never read: they stay. What was dropped, by disarm
-// too, is kept in the table quarantine. It returns what is foreign.
-func compare(ctx context.Context, conn *sql.Conn, disarmed []schemaObject, now time.Time) (foreign []InvalidRow, err error) {
+// gateway that is missing or different is a *DamagedError. Other tables hold other data and are never read: they stay. What
+// disarm dropped is kept in the table quarantine. It returns what is foreign.
+func compare(ctx context.Context, conn *sql.Conn, dropped []schemaObject, now time.Time) (foreign []InvalidRow, err error) {
 	want := expected()
 	found, err := objectsOf(ctx, conn)
 	if err != nil {
@@ -149,22 +150,12 @@ func compare(ctx context.Context, conn *sql.Conn, disarmed []schemaObject, now t
 	note := func(o schemaObject, why string) {
 		foreign = append(foreign, InvalidRow{Table: "schema", Row: o.String(), Name: o.Name, Why: why})
 	}
-	var indexes []schemaObject
 	for _, o := range found {
-		_, ours := want[o.Name]
-		_, onOurs := want[o.Table]
-		switch {
-		case ours:
-		case o.Kind == "index" && onOurs:
-			indexes = append(indexes, o)
-		case o.Kind == "table":
+		if _, ours := want[o.Name]; !ours && o.Kind == "table" {
 			note(o, "not made by a gateway; it was left alone and is never read")
 		}
 	}
-	if err := drop(ctx, conn, indexes); err != nil {
-		return nil, err
-	}
-	for _, o := range slices.Concat(disarmed, indexes) {
+	for _, o := range dropped {
 		const why = "not made by a gateway; it was dropped"
 		note(o, why)
 		row, err := json.Marshal(o)
@@ -231,7 +222,7 @@ func migrate(ctx context.Context, conn *sql.Conn, files fs.FS) (found int, err e
 		return 0, err
 	}
 	if known := steps[len(steps)-1].version; found > known {
-		return found, fmt.Errorf("schema version %d, this program knows %d: %w", found, known, ErrNewer)
+		return found, fmt.Errorf("schema version %d, this program knows %d: %w", found, known, errNewer)
 	}
 	for _, s := range steps {
 		if s.version <= found {

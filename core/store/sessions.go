@@ -49,7 +49,7 @@ var putSession = insertion("INSERT INTO sessions", sessionColumns, `ON CONFLICT 
 	tokens_in = excluded.tokens_in, tokens_out = excluded.tokens_out, caller_by = excluded.caller_by, caller_uid = excluded.caller_uid`)
 
 // PutSession writes a session. An existing one keeps its key and whether it has ended: only EndSession and ReopenSession
-// change that. The error is ErrNotCurrent if the key has another current session.
+// change that. The error is errNotCurrent if the key has another current session.
 func (s *Store) PutSession(ctx context.Context, v Session) error {
 	return s.write(ctx, "write session "+v.ID, func(t *tx) error { return t.putSession(v) })
 }
@@ -78,7 +78,7 @@ func (s *Store) ForgetSessions(ctx context.Context, ids ...string) error {
 }
 
 // ReopenSession does EndSession(currentID) and makes the ended session oldID the current one of its key again, idle and
-// active at at. It returns that session. The error is ErrNotCurrent if oldID is not an ended session, or if its key has a
+// active at at. It returns that session. The error is errNotCurrent if oldID is not an ended session, or if its key has a
 // current session other than currentID.
 func (s *Store) ReopenSession(ctx context.Context, currentID, oldID string, at time.Time) (Session, error) {
 	return result(ctx, s, "reopen session "+oldID, func(t *tx) (v Session, err error) {
@@ -88,7 +88,7 @@ func (s *Store) ReopenSession(ctx context.Context, currentID, oldID string, at t
 		found, err := t.found(`UPDATE sessions SET ended_at = NULL, end_reason = '', state = 'idle', last_activity_at = ?
 			WHERE id = ? AND ended_at IS NOT NULL RETURNING `+sessionColumns, []any{stamp(at), oldID}, v.fields()...)
 		if err == nil && !found {
-			return v, ErrNotCurrent
+			return v, errNotCurrent
 		}
 		return v, asNotCurrent(err)
 	})
@@ -138,7 +138,7 @@ func (t *tx) endSession(id string, at time.Time, reason string) error {
 // asNotCurrent names the failure of the index sessions_current: a second current session of one key.
 func asNotCurrent(err error) error {
 	if code(err) == sqlite3.SQLITE_CONSTRAINT_UNIQUE {
-		return fmt.Errorf("%w: %w", ErrNotCurrent, err)
+		return fmt.Errorf("%w: %w", errNotCurrent, err)
 	}
 	return err
 }

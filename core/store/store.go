@@ -37,18 +37,18 @@ var (
 	ErrClosed = errors.New("the store is closed")
 	// ErrStaleTurn refuses a write of a turn that no longer runs: it was interrupted, or its session was reset.
 	ErrStaleTurn = errors.New("the turn no longer runs")
-	// ErrNotCurrent refuses a write to a session that is not, or cannot be, the current one of its key.
-	ErrNotCurrent = errors.New("the session is not the current one of its key")
+	// errNotCurrent refuses a write to a session that is not, or cannot be, the current one of its key.
+	errNotCurrent = errors.New("the session is not the current one of its key")
 	// ErrDisplaced means that the file at the store's path, or its -wal, is no longer the one that SQLite holds: no
 	// reader would see what is committed. The store refuses to write until the gateway is started again.
 	ErrDisplaced = errors.New("the database file was replaced or deleted under the running gateway; start the gateway again")
 	// ErrReadOnly refuses every write: the database is damaged, and a damaged database is not written to.
 	ErrReadOnly = errors.New("the store is read-only because its database is damaged")
 	// ErrUnusable means that no later start will open the database as it is: a person has to act. A *DamagedError and
-	// ErrNewer are such errors.
+	// errNewer are such errors.
 	ErrUnusable = errors.New("the database cannot be used as it is")
-	// ErrNewer means that a newer gateway has changed the database's schema.
-	ErrNewer = fmt.Errorf("%w: it was written by a newer gateway; use that version or a newer one", ErrUnusable)
+	// errNewer means that a newer gateway has changed the database's schema.
+	errNewer = fmt.Errorf("%w: it was written by a newer gateway; use that version or a newer one", ErrUnusable)
 )
 
 // Options say where the store is.

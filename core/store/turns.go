@@ -57,7 +57,7 @@ var putMessage = insertion("INSERT INTO messages", messageColumns+", session_id,
 
 // BeginTurn writes the session, the turn as running, and the user's message, which is acknowledged to the user once
 // BeginTurn returns. A turn of the session that was still running is superseded, and its late writes are refused. The
-// error is ErrNotCurrent if the session has ended, or if its key has another current session.
+// error is errNotCurrent if the session has ended, or if its key has another current session.
 func (s *Store) BeginTurn(ctx context.Context, v Session, turn Turn, user Message) error {
 	return s.write(ctx, "begin turn "+turn.ID, func(t *tx) error {
 		if err := t.putSession(v); err != nil {
@@ -73,7 +73,7 @@ func (s *Store) BeginTurn(ctx context.Context, v Session, turn Turn, user Messag
 			return err
 		}
 		if n == 0 {
-			return ErrNotCurrent
+			return errNotCurrent
 		}
 		if turn.Message != "" {
 			if err := t.do(`UPDATE inbox SET state = 'running' WHERE id = ?`, turn.Message); err != nil {
