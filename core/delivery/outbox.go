@@ -121,11 +121,19 @@ func Answer(in store.Inbox, text string) store.Outbox {
 func (o *Outbox) Restore(row store.Outbox) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	name := chatName(row)
-	if o.chats[name] == nil {
-		o.chats[name] = &chat{after: time.Now().Add(minRetry)}
+	c := o.chat(chatName(row))
+	if len(c.queue) == 0 {
+		c.after = time.Now().Add(minRetry)
 	}
-	o.chats[name].queue = append(o.chats[name].queue, delivery{Outbox: row})
+	c.queue = append(c.queue, delivery{Outbox: row})
+}
+
+// chat is the chat of this name, made if there is none. The caller holds mu.
+func (o *Outbox) chat(name string) *chat {
+	if o.chats[name] == nil {
+		o.chats[name] = &chat{}
+	}
+	return o.chats[name]
 }
 
 // Connected retries the messages of an adapter at once if a is connected. It may be called for every state of an adapter.
@@ -168,11 +176,7 @@ func (o *Outbox) enqueue(row store.Outbox) (tried <-chan struct{}) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	name := chatName(row)
-	c := o.chats[name]
-	if c == nil {
-		c = &chat{}
-		o.chats[name] = c
-	}
+	c := o.chat(name)
 	if time.Now().Before(c.after) { // it is tried together with those before it
 		close(d.tried)
 		c.queue = append(c.queue, delivery{Outbox: row})

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"os"
 	"time"
 
 	"gatewaytui/core/ops"
@@ -13,7 +14,7 @@ type hostDouble struct {
 	demo           func() *ops.Demo
 	clockConfirmed func(wall time.Time) bool
 	lastReport     func(life string) (ops.Shutdown, bool, error)
-	diagnosis      func() (File, error)
+	diagnosis      func() (*os.File, error)
 	mark           func(Mark) error
 	saveReport     func(ops.Shutdown) error
 	exit, over     func(code int)
@@ -80,7 +81,7 @@ func (h *hostDouble) Over(code int) {
 	}
 }
 
-func (h *hostDouble) Diagnosis() (File, error)                 { return h.diagnosis() }
+func (h *hostDouble) Diagnosis() (*os.File, error)             { return h.diagnosis() }
 func (*hostDouble) ConfigChanged() (bool, error)               { return false, nil }
 func (*hostDouble) Booted() (ago time.Duration, known bool)    { return 0, false }
 func (*hostDouble) LogTrouble() (text string, since time.Time) { return "", time.Time{} }

@@ -23,9 +23,6 @@ type Identity = recovery.Identity
 // Start is what the start found in the home, and what its operator asked for.
 type Start = recovery.Start
 
-// File is a new private file.
-type File = operator.File
-
 // Options are what a gateway is made of. Broken, Redactor, Warnings, Limits, APIAccess, Supervisor, Home.Lives, Stores and
 // Surrender may be empty.
 type Options struct {

@@ -210,7 +210,7 @@ func start(t testing.TB, change ...func(*setup)) *lab {
 				return nil
 			},
 			exit:      func(code int) { t.Errorf("the watchdog ended the process with %d", code) },
-			diagnosis: func() (File, error) { return os.CreateTemp(s.dir, "diagnosis-*.txt") },
+			diagnosis: func() (*os.File, error) { return os.CreateTemp(s.dir, "diagnosis-*.txt") },
 		},
 	}
 	if s.opts != nil {

@@ -46,7 +46,7 @@ func (l *life) LastReport(life string) (r ops.Shutdown, found bool, err error) {
 	return l.files.LastReport(life)
 }
 
-func (l *life) Diagnosis() (f gateway.File, err error) {
+func (l *life) Diagnosis() (f *os.File, err error) {
 	err = l.spares.spend(func() error { f, err = l.files.Create("diagnosis"); return err })
 	return f, err
 }

@@ -31,31 +31,21 @@ var errBackupAborted = errors.New("aborted by an operator; nothing of the copy w
 // it, and so does the phase background of a stop; then nothing is left of the copy. One runs at a time.
 func (op *Operator) backup(ctx context.Context, cmd ops.Command) (string, any, error) {
 	if cmd.Abort {
-		op.mu.Lock()
-		abort := op.abortBackup
-		op.mu.Unlock()
+		abort := op.abortBackup.Load()
 		if abort == nil {
 			return "", nil, &ops.Error{Code: ops.CodeNotFound, Message: "no backup is running", Hint: "`gatewaytui backup FILE` starts one"}
 		}
-		abort(errBackupAborted)
+		(*abort)(errBackupAborted)
 		return "the backup is aborted", nil, nil
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, backupBound, fmt.Errorf("it took longer than %s", backupBound))
 	defer cancel()
 	ctx, abort := context.WithCancelCause(ctx)
 	defer abort(nil)
-	op.mu.Lock()
-	if op.abortBackup != nil {
-		op.mu.Unlock()
+	if !op.abortBackup.CompareAndSwap(nil, &abort) {
 		return "", nil, &ops.Error{Code: ops.CodeConflict, Message: "a backup is running", Hint: "wait for it, or end it with `gatewaytui backup --abort`"}
 	}
-	op.abortBackup = abort
-	op.mu.Unlock()
-	defer func() {
-		op.mu.Lock()
-		op.abortBackup = nil
-		op.mu.Unlock()
-	}()
+	defer op.abortBackup.Store(nil)
 	file := cmd.File
 	if file == "" {
 		dir := filepath.Join(op.o.Home, backupsDir)

@@ -7,14 +7,14 @@
 // outcome and one audit row (B5, H11). A command that names what its sender saw does nothing to anything else. A tool of
 // the gateway may ask only for what the config lets it (HF7).
 //
-// Locks: Operator.mu and the lock of the requests are leaves. None is held over I/O or over a call of Host.
+// Locks: the locks of the requests and of the refusals are leaves. None is held over I/O or over a call of Host.
 package operator
 
 import (
 	"context"
-	"io"
 	"log/slog"
-	"sync"
+	"os"
+	"sync/atomic"
 	"time"
 
 	"gatewaytui/core/adapter"
@@ -64,13 +64,7 @@ type Host interface {
 	// Demo is what a demo shows about itself; nil on a gateway that is not a demo.
 	Demo() *ops.Demo
 	// Diagnosis opens a new private file for a diagnosis.
-	Diagnosis() (File, error)
-}
-
-// File is a new private file.
-type File interface {
-	io.WriteCloser
-	Name() string
+	Diagnosis() (*os.File, error)
 }
 
 // Options are the live parts of a gateway. Every field but APIAccess is needed.
@@ -112,9 +106,8 @@ type Operator struct {
 	requests *requests
 	refusals toolRefusals
 
-	mu sync.Mutex // guards abortBackup
 	// abortBackup ends the backup that runs; nil: none does.
-	abortBackup context.CancelCauseFunc
+	abortBackup atomic.Pointer[context.CancelCauseFunc]
 }
 
 var _ ops.Console = (*Operator)(nil)

@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -38,7 +39,8 @@ func TestAnAdaptersWarningSaysTheCauseFirst(t *testing.T) {
 func TestTF45_ABackupThatRunsRefusesAnotherOneAndCanBeAborted(t *testing.T) {
 	var aborted error
 	op := New(Options{})
-	op.abortBackup = func(cause error) { aborted = cause } // a backup that runs
+	abort := context.CancelCauseFunc(func(cause error) { aborted = cause })
+	op.abortBackup.Store(&abort) // a backup that runs
 	if _, _, err := op.backup(t.Context(), ops.Command{File: "/tmp/second"}); !ops.HasCode(err, ops.CodeConflict) {
 		t.Errorf("a second backup ended as %v", err)
 	}

@@ -181,9 +181,7 @@ func (r *Recovery) setLastEnd(l store.Life, report ops.Shutdown) {
 	if l.EndedAt.IsZero() {
 		end.At = ops.At(l.HeartbeatAt)
 	}
-	r.mu.Lock()
-	r.lastEnd = end
-	r.mu.Unlock()
+	r.lastEnd.Store(end)
 	if l.Outcome != ops.OutcomeClean {
 		r.log.Warn("the last life did not end cleanly", "life", l.ID, "outcome", string(l.Outcome), "phase", l.Phase, "at", end.At.Time, "rss_bytes", l.RSS)
 	}

@@ -6,14 +6,13 @@
 // lives left running is ended, or adopted where the config says so, and never the processes of another home. A loop of
 // crashes is broken. Nothing is deleted before its time, and nothing by a clock that is doubted.
 //
-// A start calls OpenStore, then Begin, then TakeUp once messages are taken. Recovery.mu is a leaf; no lock is held over I/O.
+// A start calls OpenStore, then Begin, then TakeUp once messages are taken. It has no lock.
 package recovery
 
 import (
 	"context"
 	"errors"
 	"log/slog"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -113,8 +112,7 @@ type Recovery struct {
 	resumes bool
 	backlog []store.Inbox
 
-	mu      sync.Mutex // guards lastEnd
-	lastEnd *ops.LastEnd
+	lastEnd atomic.Pointer[ops.LastEnd]
 }
 
 // New returns the recovery of one life. It does no I/O.
@@ -132,11 +130,7 @@ func (r *Recovery) Begun() int64 { return r.begun.Load() }
 func (r *Recovery) Resumes() bool { return r.resumes }
 
 // LastEnd is how the life before ended; nil while that is not known. The caller does not change it.
-func (r *Recovery) LastEnd() *ops.LastEnd {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.lastEnd
-}
+func (r *Recovery) LastEnd() *ops.LastEnd { return r.lastEnd.Load() }
 
 // Begin records this life in the store and reads what earlier ones left: how the last one ended, the sessions, the messages.
 // Damage that it meets in a database that OpenStore trusted fails the start.
