@@ -160,12 +160,11 @@ func awaitWritten(ctx context.Context, turn *session.Turn, old session.Session) 
 func (c *Conversations) endReleased(t *session.Turn, cause error) {
 	ctx, cancel := c.store.Patient(t.Context())
 	defer cancel()
-	e := ending{state: store.TurnInterrupted, session: ops.SessionInterrupted, reason: cause.Error(), answers: true, reply: replyTo(t, "", cause)}
-	end := c.endOf(t, e)
+	end := store.Turn{State: store.TurnInterrupted, Reason: cause.Error(), Message: inboxID(t.Message), Reply: replyTo(t, "", cause)}
 	deliver := t.Message.Deliver
-	if err := end(ctx); err != nil {
+	if err := c.endOf(t, end, ops.SessionInterrupted, nil)(ctx); err != nil {
 		c.o.Log.Warn("interrupted turn's end not saved", "session", t.Session.Key, "turn", t.ID, "error", clean(err))
-	} else if e.reply != nil {
+	} else if end.Reply != nil {
 		deliver = t.Message.Send
 	}
 	c.turnEnded(t, store.TurnInterrupted, cause)

@@ -94,43 +94,24 @@ func (c *Conversations) turnEnded(t *session.Turn, state store.TurnState, err er
 	c.o.Meter.TurnEnded(state, took.Seconds())
 }
 
-// ending is how a turn ended, for the store.
-type ending struct {
-	state store.TurnState
-	// session is the state in which the session is left; empty: its row stays as it was when the turn began.
-	session ops.SessionState
-	reason  string
-	// tokensIn and tokensOut are what the turn cost.
-	tokensIn, tokensOut int64
-	// answers says that the turn's message is answered, with reply if that is a chat's.
-	answers bool
-	reply   *store.Outbox
-	// last is the end of the transcript.
-	last []store.Message
-}
-
-// endOf returns the write that ends a turn now: the turn, the answer to its message and its session in one commit. Of a
-// request's turn it deletes everything instead. It has the only call of Store.EndTurn. The write's error is
-// store.ErrStaleTurn if the turn had ended already.
-func (c *Conversations) endOf(t *session.Turn, e ending) write {
+// endOf returns the write that ends a turn now: the turn, the answer to its message and its session in one commit. end has
+// the state, the reason, the tokens, and the message that is answered with its reply. left is the state in which the session
+// is left; empty: its row stays as it was when the turn began. last is the end of the transcript. Of a request's turn it
+// deletes everything instead. It has the only call of Store.EndTurn. The write's error is store.ErrStaleTurn if the turn had
+// ended already.
+func (c *Conversations) endOf(t *session.Turn, end store.Turn, left ops.SessionState, last []store.Message) write {
 	if session.IsRequest(t.Session.Key) {
 		return func(ctx context.Context) error { return c.store.ForgetSessions(ctx, t.Session.ID) }
 	}
 	now := time.Now()
 	s := row(t.Session)
-	if e.session != "" {
-		s.State, s.LastActivityAt = e.session, now
+	if left != "" {
+		s.State, s.LastActivityAt = left, now
 	}
-	s.TokensIn += e.tokensIn
-	s.TokensOut += e.tokensOut
-	turn := store.Turn{
-		ID: t.ID, SessionID: t.Session.ID, Life: c.o.Life, StartedAt: t.Started, EndedAt: now, State: e.state, Reason: e.reason,
-		TokensIn: e.tokensIn, TokensOut: e.tokensOut, Reply: e.reply,
-	}
-	if e.answers {
-		turn.Message = inboxID(t.Message)
-	}
-	return func(ctx context.Context) error { return c.store.EndTurn(ctx, s, turn, e.last) }
+	s.TokensIn += end.TokensIn
+	s.TokensOut += end.TokensOut
+	end.ID, end.SessionID, end.Life, end.StartedAt, end.EndedAt = t.ID, t.Session.ID, c.o.Life, t.Started, now
+	return func(ctx context.Context) error { return c.store.EndTurn(ctx, s, end, last) }
 }
 
 // turnRunner is one turn on its worker.
@@ -208,7 +189,7 @@ func (r *turnRunner) discardResult() {
 	}
 	ctx, cancel := c.store.Patient(t.Context())
 	defer cancel()
-	end := c.endOf(t, ending{state: store.TurnInterrupted, reason: "released"})
+	end := c.endOf(t, store.Turn{State: store.TurnInterrupted, Reason: "released"}, "", nil)
 	if err := end(ctx); err != nil && !errors.Is(err, store.ErrStaleTurn) {
 		c.o.Log.Warn("interrupted turn's end not saved", "session", t.Session.Key, "turn", t.ID, "error", clean(err))
 	}
@@ -246,20 +227,19 @@ func (r *turnRunner) save(err error) (reply string, _ error) {
 	if !r.begun {
 		return "", err
 	}
-	e := ending{
-		state: r.state, session: r.end.State, tokensIn: r.end.TokensIn, tokensOut: r.end.TokensOut,
-		answers: true, reply: replyTo(t, r.result.Text, err), last: stored(r.result.Last),
+	end := store.Turn{
+		State: r.state, TokensIn: r.end.TokensIn, TokensOut: r.end.TokensOut, Message: inboxID(t.Message), Reply: replyTo(t, r.result.Text, err),
 	}
 	if err != nil {
-		e.reason = clean(err)
+		end.Reason = clean(err)
 	}
 	// The turn's own context may be over: this write must survive that, within its own bound (A14).
 	ctx, cancel := c.store.Patient(t.Context())
 	defer cancel()
-	saveErr := r.agent.Memory().Write(ctx, c.endOf(t, e))
+	saveErr := r.agent.Memory().Write(ctx, c.endOf(t, end, r.end.State, stored(r.result.Last)))
 	switch {
 	case saveErr == nil:
-		r.replied = e.reply != nil
+		r.replied = end.Reply != nil
 	case errors.Is(saveErr, agent.ErrStale):
 		return "", session.ErrReset
 	case err == nil:

@@ -119,12 +119,12 @@ func (i *Intake) ingest(ctx context.Context, in adapter.Inbound) (string, error)
 		At: time.Now(), State: store.InboxWaiting,
 	}
 	switch {
-	case r.isCommand && i.o.Conversations.IsWork(r.command): // its task answers it, or the next life says that it was cut off
+	case i.o.Conversations.IsWork(r.command): // its task answers it, or the next life says that it was cut off
 		row.State = store.InboxRunning
-	case r.isCommand: // it is done once or not at all: the next life does not repeat a /new
+	case r.command != "": // it is done once or not at all: the next life does not repeat a /new
 		row.State = store.InboxAnswered
 	}
-	if r.isCommand && i.o.Gateway.Damaged() { // it is answered, and cannot be written
+	if r.command != "" && i.o.Gateway.Damaged() { // it is answered, and cannot be written
 		return row.ID, i.dispatch(ctx, in.Session, r, i.o.Outbox.message(row))
 	}
 	// The caller's end must not leave it unknown whether the message was taken.
@@ -164,7 +164,7 @@ func (i *Intake) Restore(ctx context.Context, in store.Inbox) {
 
 // checkIntake is why a message is not taken now. Chat commands are taken whenever the journal is open.
 func (i *Intake) checkIntake(key string, r request) error {
-	if r.isCommand && i.journal != nil {
+	if r.command != "" && i.journal != nil {
 		return nil
 	}
 	err := i.o.Gateway.Admit()
@@ -182,7 +182,7 @@ func (i *Intake) dispatch(ctx context.Context, key string, r request, m session.
 	if strings.TrimSpace(m.Text) == "" {
 		return &ops.Error{Code: ops.CodeInvalid, Message: "the message is empty", Hint: "say something, or /help"}
 	}
-	if r.isCommand {
+	if r.command != "" {
 		i.o.Conversations.RunCommand(ctx, r.command, r.arg, key, m)
 		return nil
 	}
@@ -289,16 +289,15 @@ func ParseCommand(text string) (name, arg string, is bool) {
 type request struct {
 	// text is without /queue before it: this is what waits, and what the next life works on if this one ends.
 	text string
-	// command and arg are the chat command that the text is.
+	// command and arg are the chat command that the text is; empty: it is none.
 	command, arg string
-	isCommand    bool
 }
 
 func readRequest(text string) request {
 	for {
-		name, arg, is := ParseCommand(text)
+		name, arg, _ := ParseCommand(text)
 		if name != "queue" || arg == "" {
-			return request{text: text, command: name, arg: arg, isCommand: is}
+			return request{text, name, arg}
 		}
 		text = arg
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime/pprof"
@@ -134,19 +135,17 @@ func (f Files) Prune() {
 	if err != nil {
 		return
 	}
-	type dated struct {
-		name string
-		at   time.Time
-	}
-	var all []dated
+	var all []fs.FileInfo
 	for _, e := range entries {
 		info, err := e.Info()
 		if err == nil && info.Mode().IsRegular() && !strings.HasPrefix(e.Name(), ".") && e.Name() != File {
-			all = append(all, dated{e.Name(), info.ModTime()})
+			all = append(all, info)
 		}
 	}
-	slices.SortFunc(all, func(a, b dated) int { return cmp.Or(b.at.Compare(a.at), cmp.Compare(a.name, b.name)) })
-	for _, d := range all[min(len(all), dumpsKept):] {
-		_ = os.Remove(filepath.Join(f.Dir, d.name))
+	slices.SortFunc(all, func(a, b fs.FileInfo) int {
+		return cmp.Or(b.ModTime().Compare(a.ModTime()), cmp.Compare(a.Name(), b.Name()))
+	})
+	for _, info := range all[min(len(all), dumpsKept):] {
+		_ = os.Remove(filepath.Join(f.Dir, info.Name()))
 	}
 }

@@ -20,6 +20,8 @@ type InvalidRow struct {
 	Why        string
 	// Name is the first part of Row as it is stored: the key of a session.
 	Name string
+
+	values map[string]any // by column
 }
 
 // String describes the row in a sentence.
@@ -182,21 +184,13 @@ func (s *Store) QuarantineRows(ctx context.Context, tables []string, now time.Ti
 		if err != nil {
 			return found, err
 		}
-		for _, r := range rows {
-			found = append(found, r.InvalidRow)
-		}
+		found = append(found, rows...)
 	}
 	return found, nil
 }
 
-// rejectedRow is an invalid row with its columns.
-type rejectedRow struct {
-	InvalidRow
-	values map[string]any
-}
-
 // validate returns the invalid rows of a table.
-func (s *Store) validate(ctx context.Context, r rowRule, now time.Time) (out []rejectedRow, err error) {
+func (s *Store) validate(ctx context.Context, r rowRule, now time.Time) (out []InvalidRow, err error) {
 	var columns []string
 	for _, rule := range r.rules {
 		columns = append(columns, strings.Fields(rule.columns)...)
@@ -224,7 +218,7 @@ func (s *Store) validate(ctx context.Context, r rowRule, now time.Time) (out []r
 				names = append(names, shown(values[n]))
 			}
 			first, _ := values[r.names[0]].(string)
-			out = append(out, rejectedRow{InvalidRow{Table: r.table, Row: strings.Join(names, " "), Why: why, Name: first}, values})
+			out = append(out, InvalidRow{Table: r.table, Row: strings.Join(names, " "), Why: why, Name: first, values: values})
 		}
 		return nil
 	})
@@ -244,7 +238,7 @@ func (r rowRule) wrong(values map[string]any, now time.Time) string {
 }
 
 // quarantine copies an invalid row into the table quarantine, and makes it harmless.
-func (t *tx) quarantine(rule rowRule, r rejectedRow, now time.Time) error {
+func (t *tx) quarantine(rule rowRule, r InvalidRow, now time.Time) error {
 	row, err := json.Marshal(r.values)
 	if err != nil { // a number that JSON does not have
 		row, _ = json.Marshal(fmt.Sprint(r.values))
