@@ -22,7 +22,7 @@ import (
 
 // action is what the command line adds to one of ops.Verbs: a verb that is not in actions is carried out as the table says.
 type action struct {
-	// flags are those beside what every verb has; nil is none.
+	// flags are those in addition to what every verb has; nil is none.
 	flags func(*pflag.FlagSet, *request)
 	// read makes the command of the arguments; nil takes the target and nothing else.
 	read func(p *program, r *request, args []string) error
@@ -171,8 +171,8 @@ func (p *program) showEnd(r *request, req ops.Request) error {
 	return failed(req)
 }
 
-// ended waits for the end of a request, for as long as it takes: the gateway bounds each. Who interrupts the wait is told
-// what goes on.
+// ended waits for the end of a request, for as long as it takes: the gateway bounds each. goesOn tells who
+// interrupts the wait what goes on.
 func (p *program) ended(ctx context.Context, g *remote.Gateway, req ops.Request, goesOn string) (ops.Request, error) {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
 	defer stop()
@@ -183,7 +183,7 @@ func (p *program) ended(ctx context.Context, g *remote.Gateway, req ops.Request,
 	case ctx.Err() != nil:
 		return req, interrupted(goesOn)
 	}
-	if _, settled := g.Settle(ctx, err); remote.Gone(settled) {
+	if _, now := g.Recheck(ctx, err); remote.Gone(now) {
 		return req, &outcome{exitNoGateway, &ops.Error{
 			Code:    ops.CodeUnavailable,
 			Message: fmt.Sprintf("the gateway went away before it said what became of request %s", req.ID),
@@ -251,7 +251,7 @@ func readMessage(p *program, r *request, args []string) error {
 	return nil
 }
 
-// send says a text to an agent and prints what it answers. The turn is the gateway's: it goes on whatever happens here.
+// send says a text to an agent and prints what it answers. The turn is the gateway's: it goes on whether or not this program does.
 func (p *program) send(ctx context.Context, g *remote.Gateway, r *request) error {
 	req, err := g.Do(ctx, r.Command)
 	if err != nil {

@@ -53,11 +53,7 @@ func TestAConsoleThatOutlivesItsGatewayReadsTheReport(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer g.Close()
-	s, err := g.Status(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	o := remote.Lasting(g, s)
+	o := remote.Console{Gateway: g}
 	if _, err := o.Shutdown(t.Context()); !ops.HasCode(err, ops.CodeNotFound) {
 		t.Errorf("of a gateway that lives and does not stop: %v", err)
 	}

@@ -1,7 +1,7 @@
 // Command gatewaytui runs a gateway for AI agents, shows it and steers it.
 //
 // Without a verb it is the gateway; with one it asks the gateway that runs on this home over its control socket. What it
-// prints for people is safe for a terminal whatever a chat, a model or a process put into it; with --json it is what the
+// prints for people is safe for a terminal, also where it comes from a chat, a model or a process; with --json it is what the
 // socket answers, and every exit code is one of CONTRACT.md, 1.
 package main
 
@@ -40,7 +40,7 @@ type program struct {
 	in       io.Reader
 	out, err io.Writer
 	getenv   func(string) string
-	// asks says that somebody sits at the terminal who can be asked: questions are written to err and answered on in.
+	// asks says that a person at the terminal can be asked: questions are written to err and answered on in.
 	asks bool
 	// columns is the width that tables fit; 0 is no limit.
 	columns int

@@ -81,13 +81,13 @@ func (p *program) attach(ctx context.Context, look console.Look, readOnly bool) 
 	if _, err := g.Plan(ctx); ops.HasCode(err, ops.CodeToolCaller) { // nothing that a console shows is for tools
 		return err
 	}
-	c := remote.Lasting(g, s)
+	c := remote.Console{Gateway: g}
 	exit, err := p.place().Attach(ctx, c, look, tui.Options{Attached: true, ReadOnly: readOnly, Theme: theme(), Name: console.NameOf(g.Home)})
 	switch {
 	case err != nil:
 		return err
 	case exit.How == tui.TerminalLost:
-		return &outcome{code: exitHungUp} // there is nobody to tell
+		return &outcome{code: exitHungUp} // no terminal is left to write to
 	case exit.Final != nil && exit.Final.Outcome != ops.ShutdownRunning:
 		p.lines().Shutdown(c.Complete(*exit.Final))
 	default:

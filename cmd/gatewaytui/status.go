@@ -69,7 +69,7 @@ func (p *program) showRest(ctx context.Context, g *remote.Gateway, s ops.Status)
 	}
 }
 
-// absent prints why there is no status. That no gateway runs is said only where there is no home, or where nobody is
+// absent prints why there is no status. That no gateway runs is said only where there is no home, or where no process is
 // behind its socket and no gateway of the pid file lives.
 func (p *program) absent(err error) error {
 	if ops.HasCode(err, ops.CodeInvalid) {

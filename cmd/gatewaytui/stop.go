@@ -66,14 +66,14 @@ func (p *program) stop(ctx context.Context, g *remote.Gateway, r *request) error
 		if ops.HasCode(err, ops.CodeToolCaller) {
 			return v.waitBlind(ctx)
 		}
-		over, settled := g.Over(ctx, v.life, err)
+		over, now := g.Over(ctx, v.life, err)
 		switch {
 		case ctx.Err() != nil:
 			return stopGoesOn()
 		case over:
 			return v.wait(ctx)
-		case settled != nil:
-			return settled
+		case now != nil:
+			return now
 		}
 		f.Close()
 		f = follow.Start(ctx, g, v.seen)

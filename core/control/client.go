@@ -14,6 +14,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -36,6 +37,7 @@ type Client struct {
 	path string
 	opt  ClientOptions
 	http *http.Client
+	life atomic.Pointer[string] // see Life
 }
 
 var _ ops.Console = (*Client)(nil)
@@ -59,6 +61,14 @@ func NewClient(path string, opt ClientOptions) *Client {
 	// The socket never redirects, so an answer that does is not the gateway's.
 	h := &http.Client{Transport: t, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	return &Client{path: path, opt: opt, http: h}
+}
+
+// Life is the life that answered last, empty before the first answer.
+func (c *Client) Life() string {
+	if life := c.life.Load(); life != nil {
+		return *life
+	}
+	return ""
 }
 
 // Close gives up the idle connections. What is in flight goes on.
@@ -216,6 +226,9 @@ func (c *Client) send(ctx context.Context, method, path string, body io.Reader, 
 	resp, err := c.http.Do(req)
 	if err != nil {
 		return nil, c.unreachable(err)
+	}
+	if life := resp.Header.Get(HeaderLife); life != "" {
+		c.life.Store(&life)
 	}
 	if resp.StatusCode < 300 {
 		return resp, nil

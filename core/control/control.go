@@ -8,7 +8,7 @@
 //   - Every answer, a refusal included, is JSON that says what is wrong and what to do; the exceptions are the liveness
 //     probe, the metrics and the profiles, whose readers expect their own formats.
 //   - A client that does not read, does not write or does not go away costs the gateway nothing: every wait on it has a
-//     deadline, and the stop waits for it no longer than goodbye.
+//     deadline, and the stop waits for it no longer than leaveTime.
 //   - The console carries out a command. This package adds the caller, checks the form, and returns the answer.
 package control
 
@@ -51,8 +51,8 @@ const (
 	maxWait = 60 * time.Second
 	// quiet is how long a stream of a closing server waits for one more event before it ends.
 	quiet = 25 * time.Millisecond
-	// goodbye is what Serve grants the requests in flight; the phase surrender has 0.5 s for all that it does.
-	goodbye = 300 * time.Millisecond
+	// leaveTime is what Serve grants the requests in flight; the phase surrender has 0.5 s for all that it does.
+	leaveTime = 300 * time.Millisecond
 	// dialTime bounds a dial: a unix socket that is served accepts at once.
 	dialTime = 200 * time.Millisecond
 )

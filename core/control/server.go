@@ -98,7 +98,7 @@ func (s *Server) Listen() error {
 func (s *Server) Used() int { return s.listener.used() }
 
 // Serve answers until ctx ends. Then no new connection is taken, streams are given what is pending, requests in flight
-// have goodbye to end, and the socket is removed. The error is nil unless the socket broke or a request had to be
+// have leaveTime to end, and the socket is removed. The error is nil unless the socket broke or a request had to be
 // abandoned because the console did not return.
 func (s *Server) Serve(ctx context.Context) error {
 	if s.listener == nil {
@@ -132,12 +132,12 @@ func (s *Server) Serve(ctx context.Context) error {
 	return err
 }
 
-// leave says goodbye: it costs at most twice goodbye.
+// leave ends the connections. It costs at most twice leaveTime.
 func (s *Server) leave(srv *http.Server, cut func()) error {
 	s.close()
 	s.dropFresh()
 	// Shutdown must run though the context that asked for it has ended.
-	ctx, cancel := context.WithTimeout(context.Background(), goodbye)
+	ctx, cancel := context.WithTimeout(context.Background(), leaveTime)
 	defer cancel()
 	if srv.Shutdown(ctx) == nil {
 		return nil
@@ -156,8 +156,8 @@ func (s *Server) leave(srv *http.Server, cut func()) error {
 			return fmt.Errorf("close the control socket %s: %w", s.opt.Path, err)
 		}
 		return nil
-	case <-time.After(goodbye):
-		return fmt.Errorf("close the control socket %s: a request did not end within %v", s.opt.Path, 2*goodbye)
+	case <-time.After(leaveTime):
+		return fmt.Errorf("close the control socket %s: a request did not end within %v", s.opt.Path, 2*leaveTime)
 	}
 }
 

@@ -178,11 +178,11 @@ type word struct {
 
 // cut takes an unquoted mark off the beginning.
 func (w *word) cut(mark string) bool {
-	if w.plain < len(mark) || !strings.HasPrefix(w.text, mark) {
-		return false
+	found := strings.HasPrefix(w.text[:w.plain], mark)
+	if found {
+		w.drop(len(mark))
 	}
-	w.drop(len(mark))
-	return true
+	return found
 }
 
 // drop takes n unquoted bytes off the beginning.
@@ -204,43 +204,33 @@ func (w *word) key() (string, bool) {
 // next character as it is.
 func split(s string) []word {
 	var words []word
-	var b strings.Builder
-	plain, quoted, escaped, open := 0, false, false, false // open: a word has begun
-	end := func() {
-		if open {
-			w := word{b.String(), plain}
-			if !quoted {
+	inWord, quoted, escaped := false, false, false
+	for _, r := range s {
+		switch {
+		case unicode.IsSpace(r) && !quoted:
+			inWord = false
+			continue
+		case !inWord:
+			words, inWord = append(words, word{plain: -1}), true
+		}
+		w := &words[len(words)-1]
+		switch {
+		case quoted && r == '\\' && !escaped:
+			escaped = true
+		case r == '"' && !escaped:
+			if quoted = !quoted; w.plain < 0 {
 				w.plain = len(w.text)
 			}
-			words = append(words, w)
-		}
-		b.Reset()
-		plain, quoted, open = 0, false, false
-	}
-	inside := false
-	for i := 0; i < len(s); {
-		r, size := utf8.DecodeRuneInString(s[i:])
-		raw := s[i : i+size]
-		i += size
-		switch {
-		case escaped:
-			escaped = false
-			b.WriteString(raw)
-		case inside && r == '\\':
-			escaped = true
-		case r == '"':
-			if !quoted {
-				plain, quoted = b.Len(), true
-			}
-			inside, open = !inside, true
-		case !inside && unicode.IsSpace(r):
-			end()
 		default:
-			open = true
-			b.WriteString(raw)
+			w.text += string(r)
+			escaped = false
 		}
 	}
-	end()
+	for i := range words {
+		if w := &words[i]; w.plain < 0 {
+			w.plain = len(w.text)
+		}
+	}
 	return words
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
-	"sync/atomic"
 	"time"
 
 	"gatewaytui/core/instance"
@@ -14,39 +13,11 @@ import (
 
 // Console is the gateway for a console that stays when the gateway has ended: then the report of its stop is read from the home,
 // where it is complete.
-type Console struct {
-	*Gateway
-	life atomic.Pointer[string] // the one that answered last
-}
-
-// Lasting is g for a console that stays. s is its status, which the console has seen.
-func Lasting(g *Gateway, s ops.Status) *Console {
-	o := &Console{Gateway: g}
-	o.seen(s)
-	return o
-}
-
-func (o *Console) seen(s ops.Status) { o.life.Store(&s.Life) }
-
-func (o *Console) Status(ctx context.Context) (ops.Status, error) {
-	s, err := o.Gateway.Status(ctx)
-	if err == nil {
-		o.seen(s)
-	}
-	return s, err
-}
-
-func (o *Console) Snapshot(ctx context.Context, most ...ops.Most) (ops.Snapshot, error) {
-	s, err := o.Gateway.Snapshot(ctx, most...)
-	if err == nil {
-		o.seen(s.Status)
-	}
-	return s, err
-}
+type Console struct{ *Gateway }
 
 // Shutdown implements ops.Console. Once the gateway has left the socket it waits until the report on disk is complete,
 // which is a moment later, or until ctx or lastWord ends.
-func (o *Console) Shutdown(ctx context.Context) (ops.Shutdown, error) {
+func (o Console) Shutdown(ctx context.Context) (ops.Shutdown, error) {
 	s, err := o.Gateway.Shutdown(ctx)
 	if !Unreachable(err) {
 		return s, err
@@ -58,13 +29,13 @@ func (o *Console) Shutdown(ctx context.Context) (ops.Shutdown, error) {
 }
 
 // lastReport is the report of the life that answered last; false if it left none, or one that is not complete.
-func (o *Console) lastReport(ctx context.Context) (ops.Shutdown, bool) {
-	report, found := o.report(ctx, *o.life.Load(), func() bool { return false })
+func (o Console) lastReport(ctx context.Context) (ops.Shutdown, bool) {
+	report, found := o.report(ctx, o.Life(), func() bool { return false })
 	return report, found && !report.EndedAt.IsZero()
 }
 
 // Complete is the report of the stop that a console saw, with all that the gateway wrote of it.
-func (o *Console) Complete(seen ops.Shutdown) ops.Shutdown {
+func (o Console) Complete(seen ops.Shutdown) ops.Shutdown {
 	if report, found := o.lastReport(context.Background()); found && report.ID == seen.ID {
 		return report
 	}
@@ -82,10 +53,10 @@ const (
 )
 
 // Over reports whether the life answers no more, given the error of the last request to it: no process answers, or another life
-// does. Otherwise settled says what became of the request; nil: the life answers.
-func (g *Gateway) Over(ctx context.Context, life string, err error) (over bool, settled error) {
-	now, settled := g.Settle(ctx, err)
-	return Gone(settled) || now != "" && now != life || settled != nil && !Unreachable(settled) && ops.HasCode(settled, ops.CodeUnavailable), settled
+// does. Otherwise now says what became of the request; nil: the life answers.
+func (g *Gateway) Over(ctx context.Context, life string, err error) (over bool, now error) {
+	answers, now := g.Recheck(ctx, err)
+	return Gone(now) || answers != "" && answers != life || now != nil && !Unreachable(now) && ops.HasCode(now, ops.CodeUnavailable), now
 }
 
 // AwaitOver asks for the status of the life until it answers no more, or until ctx ends.

@@ -97,10 +97,10 @@ func (g *Gateway) Explain(err error) error {
 
 // silent is the answer about a gateway that may live but does not listen.
 func silent(f instance.Found) *ops.Error {
-	message := fmt.Sprintf("nobody listens on the control socket %s, and whether pid %d of the pid file lives cannot be told from here", f.Control, f.Record.PID)
+	message := fmt.Sprintf("no process listens on the control socket %s, and whether pid %d of the pid file lives cannot be told from here", f.Control, f.Record.PID)
 	hint := "ask on the machine and in the container that it runs in"
 	if f.Known {
-		message = fmt.Sprintf("pid %d lives on this home, but nobody listens on its control socket %s: it is starting or ending", f.Record.PID, f.Control)
+		message = fmt.Sprintf("pid %d lives on this home, but no process listens on its control socket %s: it is starting or ending", f.Record.PID, f.Control)
 		hint = fmt.Sprintf("ask again in a moment; if it stays so: kill -QUIT %d, and look in dumps/", f.Record.PID)
 	}
 	return &ops.Error{Code: ops.CodeUnavailable, Message: message, Hint: hint}
@@ -112,9 +112,9 @@ const (
 	lookEvery = 20 * time.Millisecond
 )
 
-// Settle finds out what became of a gateway that hung up: it returns the life that answers now, or why none does. An err
+// Recheck finds out what became of a gateway that hung up: it returns the life that answers now, or why none does. An err
 // that says so already is returned as it is.
-func (g *Gateway) Settle(ctx context.Context, err error) (life string, _ error) {
+func (g *Gateway) Recheck(ctx context.Context, err error) (life string, _ error) {
 	for range looks {
 		if !Unreachable(err) || Gone(err) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded) {
 			return "", err
