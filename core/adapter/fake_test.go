@@ -267,7 +267,7 @@ func (w *world) wantState(name string, want ops.AdapterState) ops.Adapter {
 	return r
 }
 
-// after lets d pass.
+// after lets d pass, and everything that can run run.
 func (w *world) after(d time.Duration) {
 	time.Sleep(d) // virtual
 	synctest.Wait()

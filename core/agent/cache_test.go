@@ -312,7 +312,7 @@ func TestCache_StateMachine(t *testing.T) {
 		pick := func(t *rapid.T) *modelled {
 			keys := slices.Sorted(maps.Keys(in))
 			if len(keys) == 0 {
-				t.Skip("empty")
+				t.Skip("runs with an agent in the cache")
 			}
 			return in[rapid.SampledFrom(keys).Draw(t, "agent")]
 		}
@@ -361,7 +361,7 @@ func TestCache_StateMachine(t *testing.T) {
 			"put": func(t *rapid.T) {
 				s := session.Draw(t, "session")
 				if in[s] != nil {
-					t.Skip("there")
+					t.Skip("runs for a session without an agent in the cache")
 				}
 				clock++
 				m := &modelled{b: weighing(s), held: true, used: clock}

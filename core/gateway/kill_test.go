@@ -59,7 +59,7 @@ func (k *deafKernel) kill(ctx context.Context, grace time.Duration, sel func(ses
 		case <-ctx.Done():
 		}
 	}
-	time.Sleep(verification)
+	time.Sleep(verification) // virtual: the look that follows a kill
 	report := process.Report{Verified: true}
 	for _, pid := range k.of(sel) {
 		id := process.Identity{PID: pid}

@@ -100,7 +100,7 @@ func TestAQueueServesItsOwnersInTurn(t *testing.T) {
 			},
 			"remove": func(t *rapid.T) {
 				if len(line) == 0 {
-					t.Skip("it is empty")
+					t.Skip("runs while work waits")
 				}
 				owner := rapid.SampledFrom(line).Draw(t, "owner")
 				w := rapid.SampledFrom(waiting[owner]).Draw(t, "work")

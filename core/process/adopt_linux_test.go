@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"gatewaytui/fixtures/eventually"
 )
@@ -36,12 +35,8 @@ func playKeeping() error {
 	if err := r.Open(ctx); err != nil {
 		return err
 	}
-	for until := time.Now().Add(patience); ; <-time.After(time.Millisecond) {
-		if pid, err := r.Guardian(); pid != 0 {
-			break
-		} else if time.Now().After(until) {
-			return err
-		}
+	if _, err := awaitGuardian(r); err != nil {
+		return err
 	}
 	if adopted := r.AdoptEarlier(ctx, rows); len(adopted) != len(rows) {
 		return fmt.Errorf("of %+v, %+v were adopted", rows, adopted)

@@ -173,14 +173,11 @@ func playLimited() error {
 	if err := r.Open(ctx); err != nil {
 		return err
 	}
-	for until := time.Now().Add(patience); ; <-time.After(time.Millisecond) {
-		if pid, err := r.Guardian(); pid > 0 {
-			fmt.Printf("guardian=%d\n", pid)
-			break
-		} else if time.Now().After(until) {
-			return fmt.Errorf("no guardian: %w", err)
-		}
+	guardian, err := awaitGuardian(r)
+	if err != nil {
+		return err
 	}
+	fmt.Printf("guardian=%d\n", guardian)
 	bystander, err := r.Spawn(ctx, spec(`exec sleep 3600`))
 	if err != nil {
 		return err

@@ -70,13 +70,9 @@ func playGuarded() error {
 	if err := r.Open(ctx); err != nil {
 		return err
 	}
-	until := time.Now().Add(patience)
-	pid := 0
-	for pid == 0 {
-		if pid, err = r.Guardian(); pid == 0 && time.Now().After(until) {
-			return fmt.Errorf("no guardian: %w", err)
-		}
-		<-time.After(time.Millisecond)
+	pid, err := awaitGuardian(r)
+	if err != nil {
+		return err
 	}
 	fmt.Printf("guardian=%d\n", pid)
 	var started []*Process
@@ -90,21 +86,18 @@ func playGuarded() error {
 		started = append(started, p)
 	}
 	line := regexp.MustCompile(`(?m)^child=\d+$`)
-	until = time.Now().Add(patience)
 	for _, p := range started {
-		for {
+		said := ""
+		if !eventually.Within(func() bool {
 			text, _ := p.Output()
-			if m := line.FindString(text); m != "" {
-				fmt.Println(m)
-				child, _ := strconv.Atoi(strings.TrimPrefix(m, "child="))
-				children = append(children, child)
-				break
-			}
-			if time.Now().After(until) {
-				return fmt.Errorf("pid %d says nothing", p.PID())
-			}
-			<-time.After(time.Millisecond)
+			said = line.FindString(text)
+			return said != ""
+		}) {
+			return fmt.Errorf("pid %d says nothing", p.PID())
 		}
+		fmt.Println(said)
+		child, _ := strconv.Atoi(strings.TrimPrefix(said, "child="))
+		children = append(children, child)
 	}
 	if os.Getenv(playFound) != "" {
 		if !eventually.Within(func() bool { return found(r, children, journal) }) {
@@ -393,7 +386,7 @@ func TestGuardian_SwitchedOff(t *testing.T) {
 	}
 }
 
-// guardianOf waits for a guardian other than the one before.
+// awaitGuardian waits for a guardian other than the one before.
 func guardianOf(t testing.TB, r *Registry, before int) int {
 	t.Helper()
 	var pid int

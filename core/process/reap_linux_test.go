@@ -10,7 +10,6 @@ import (
 	"strconv"
 	"sync"
 	"testing"
-	"time"
 
 	"gatewaytui/fixtures/eventually"
 	"gatewaytui/fixtures/soak"
@@ -111,19 +110,12 @@ func playInit() error {
 			return fmt.Errorf("pid %d: %+v, %w", p.PID(), exit, err)
 		}
 	}
-	until := time.Now().Add(patience)
-	for {
-		procs, err := new(scanner).scan()
-		if err != nil {
-			return err
-		}
-		if len(procs) == 1 && r.Count() == 0 {
-			break
-		}
-		if time.Now().After(until) {
-			return fmt.Errorf("%d processes and %d trees are left: %+v", len(procs), r.Count(), procs)
-		}
-		<-time.After(5 * time.Millisecond)
+	var procs []proc
+	if !eventually.Within(func() bool {
+		procs, err = new(scanner).scan()
+		return err == nil && len(procs) == 1 && r.Count() == 0
+	}) {
+		return fmt.Errorf("%d processes and %d trees are left: %+v, %w", len(procs), r.Count(), procs, err)
 	}
 	if rep := r.KillAll(context.Background(), 0); !rep.Verified || len(rep.Signalled) > 0 {
 		return fmt.Errorf("the last kill: %+v", rep)

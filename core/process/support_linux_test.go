@@ -362,3 +362,11 @@ var discard = slog.New(slog.DiscardHandler)
 
 // ptr is where v is, for a system call.
 func ptr[T any](v *T) unsafe.Pointer { return unsafe.Pointer(v) }
+
+// awaitGuardian waits for the guardian of a play's registry and returns its pid.
+func awaitGuardian(r *Registry) (pid int, err error) {
+	if !eventually.Within(func() bool { pid, err = r.Guardian(); return pid > 0 }) {
+		return 0, fmt.Errorf("no guardian: %w", err)
+	}
+	return pid, nil
+}

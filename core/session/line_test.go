@@ -231,7 +231,7 @@ func TestTheLineAgainstAModel(t *testing.T) {
 		t.Repeat(map[string]func(*rapid.T){
 			"message": func(t *rapid.T) {
 				if held {
-					t.Skip("messages are refused at the door")
+					t.Skip("runs while messages are taken")
 				}
 				key := keys.Draw(t, "key")
 				n++
@@ -259,7 +259,7 @@ func TestTheLineAgainstAModel(t *testing.T) {
 				key := keys.Draw(t, "key")
 				turn := running[key]
 				if turn == nil {
-					t.Skip("no turn runs")
+					t.Skip("runs while a turn runs")
 				}
 				next, owned := tb.Release(ctx, turn, End{State: ops.SessionIdle, Hold: held})
 				if !owned {
@@ -278,7 +278,7 @@ func TestTheLineAgainstAModel(t *testing.T) {
 			"withdraw": func(t *rapid.T) {
 				key := keys.Draw(t, "key")
 				if len(waiting[key]) == 0 {
-					t.Skip("nothing waits")
+					t.Skip("runs while a message waits")
 				}
 				i := rapid.IntRange(0, len(waiting[key])-1).Draw(t, "which")
 				if m, turn, found := tb.Withdraw(key, waiting[key][i]); !found || turn != "" || m.Text != waiting[key][i] {
@@ -291,7 +291,7 @@ func TestTheLineAgainstAModel(t *testing.T) {
 				key := keys.Draw(t, "key")
 				_, turn, dropped, ok := tb.BeginReset(key)
 				if !ok {
-					t.Skip("there is no such session, or it is being reset")
+					t.Skip("runs for a session that exists and is not being reset")
 				}
 				if turn != running[key] || len(dropped) != len(waiting[key]) {
 					t.Fatalf("reset of %s: %v, %d", key, turn, len(dropped))
@@ -307,7 +307,7 @@ func TestTheLineAgainstAModel(t *testing.T) {
 			"end of a reset": func(t *rapid.T) {
 				key := keys.Draw(t, "key")
 				if !closing[key] {
-					t.Skip("it is not being reset")
+					t.Skip("runs during a reset")
 				}
 				next := tb.EndReset(ctx, key, rapid.Bool().Draw(t, "forget"), held)
 				closing[key] = false

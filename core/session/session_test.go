@@ -397,7 +397,7 @@ func TestTheTableAgainstAModel(t *testing.T) {
 				key := keys.Draw(t, "key")
 				turn := running[key]
 				if turn == nil {
-					t.Skip("nothing runs")
+					t.Skip("runs while a turn runs")
 				}
 				next, owned := tb.Release(context.Background(), turn, End{State: ops.SessionIdle})
 				late = append(late, turn)
@@ -419,7 +419,7 @@ func TestTheTableAgainstAModel(t *testing.T) {
 			},
 			"late release": func(t *rapid.T) {
 				if len(late) == 0 {
-					t.Skip("no worker is late")
+					t.Skip("runs once a turn has ended")
 				}
 				turn := rapid.SampledFrom(late).Draw(t, "turn")
 				if next, owned := tb.Release(context.Background(), turn, End{}); owned || next != nil {

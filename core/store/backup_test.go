@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"gatewaytui/core/ops"
+	"gatewaytui/fixtures/eventually"
 )
 
 func TestABackupUnderLoadHasEveryRowThatWasCommittedBeforeIt(t *testing.T) {
@@ -38,15 +39,11 @@ func TestABackupUnderLoadHasEveryRowThatWasCommittedBeforeIt(t *testing.T) {
 			}
 		})
 	}
-	for { // until there is something to copy
+	eventually.True(t, "there is something to copy", func() bool {
 		mu.Lock()
-		n := len(acknowledged)
-		mu.Unlock()
-		if n > 200 {
-			break
-		}
-		<-time.After(time.Millisecond)
-	}
+		defer mu.Unlock()
+		return len(acknowledged) > 200
+	})
 	to := filepath.Join(dir, "copy.db")
 	mu.Lock()
 	before := append([]string{}, acknowledged...)

@@ -68,7 +68,7 @@ func (c *conversations) end(v *Session, at time.Time, reason string) {
 func (c *conversations) session(t *rapid.T) *Session {
 	ids := slices.Sorted(keysOf(c.sessions))
 	if len(ids) == 0 {
-		t.Skip("no session yet")
+		t.Skip("runs once there is a session")
 	}
 	return c.sessions[rapid.SampledFrom(ids).Draw(t, "session")]
 }
@@ -76,7 +76,7 @@ func (c *conversations) session(t *rapid.T) *Session {
 func (c *conversations) turn(t *rapid.T) *Turn {
 	ids := slices.Sorted(keysOf(c.turns))
 	if len(ids) == 0 {
-		t.Skip("no turn yet")
+		t.Skip("runs once there is a turn")
 	}
 	return c.turns[rapid.SampledFrom(ids).Draw(t, "turn")]
 }
@@ -122,7 +122,7 @@ func (c *conversations) actions(ctx context.Context) map[string]func(*rapid.T) {
 		"begin a turn in a session that has ended": func(t *rapid.T) {
 			v := c.session(t)
 			if v.EndedAt.IsZero() {
-				t.Skip("it is current")
+				t.Skip("runs for a session that has ended")
 			}
 			turn := Turn{ID: "never", SessionID: v.ID, StartedAt: c.tick()}
 			answered(t, "begin", c.s.BeginTurn(ctx, *v, turn, Message{Role: "user", Content: "never"}), errNotCurrent)
@@ -130,7 +130,7 @@ func (c *conversations) actions(ctx context.Context) map[string]func(*rapid.T) {
 		"begin a turn in a second current session": func(t *rapid.T) {
 			v := c.session(t)
 			if c.current(v.Key) == nil {
-				t.Skip("there is none")
+				t.Skip("runs for a key with a current session")
 			}
 			turn := Turn{ID: "never", SessionID: "second", StartedAt: c.tick()}
 			answered(t, "begin", c.s.BeginTurn(ctx, session(v.Key, "second"), turn, Message{Role: "user", Content: "never"}), errNotCurrent)
@@ -151,7 +151,7 @@ func (c *conversations) actions(ctx context.Context) map[string]func(*rapid.T) {
 		"append to a turn under another session's name": func(t *rapid.T) {
 			turn, v := c.turn(t), c.session(t)
 			if turn.SessionID == v.ID {
-				t.Skip("it is its own")
+				t.Skip("runs for a turn and another session")
 			}
 			answered(t, "append", c.s.AppendMessages(ctx, v.ID, turn.ID, []Message{{Role: "user"}}), ErrStaleTurn)
 		},

@@ -103,7 +103,7 @@ func BenchmarkMemory(b *testing.B) {
 					seed(b, home, sessions)
 				}
 				g := start(b, home, "")
-				<-time.After(time.Second)
+				<-time.After(time.Second) // modelled: a gateway that was idle for a second
 				mib += resident(b, g.cmd.Process.Pid)
 				g.stop()
 			}

@@ -52,7 +52,7 @@ func BenchmarkStopWithAConsole(b *testing.B) {
 			c.read()
 		}
 		isUp(b, home)
-		<-time.After(time.Second) // a screen that is there, or is stuck
+		<-time.After(time.Second) // modelled: a console that has drawn, or is stuck
 		began := time.Now()
 		c.signal(syscall.SIGTERM)
 		c.exit()
@@ -81,11 +81,11 @@ func BenchmarkIdleConsole(b *testing.B) {
 	g := start(b, newHome(b), quick)
 	c := onPTY(b, "attach", "--home", g.home).read()
 	c.await("RUNNING")
-	<-time.After(3 * time.Second) // the first screens are not idle ones
+	<-time.After(3 * time.Second) // modelled: a console that was open for a while; the first screens are not idle ones
 	var cpu, written float64
 	for range b.N {
 		ticks, bytes := ticksOf(b, c.cmd.Process.Pid), len(c.output())
-		<-time.After(looked)
+		<-time.After(looked)  // the time that is measured
 		const perSecond = 100 // USER_HZ, proc(5)
 		cpu += (ticksOf(b, c.cmd.Process.Pid) - ticks) / perSecond / looked.Seconds() * 100
 		written += float64(len(c.output())-bytes) / looked.Seconds()

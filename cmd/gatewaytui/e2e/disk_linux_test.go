@@ -50,7 +50,7 @@ func (g *gateway) injectInto(calls, what string) (repair func()) {
 			return repair
 		}
 		if strings.Contains(in.Text(), "not permitted") {
-			soak.Missing(g.t, "strace may not attach to a process here: %s", in.Text())
+			soak.Missing(g.t, "runs where strace may attach to a process: %s", in.Text())
 		}
 	}
 	g.t.Fatal("strace ended without attaching")

@@ -71,7 +71,7 @@ func (c *clients) loop(user, text string) {
 	c.running.Go(func() {
 		for c.ctx.Err() == nil {
 			if !c.say(user, text) {
-				<-time.After(10 * time.Millisecond) // the gateway drains, stops or is gone
+				<-time.After(10 * time.Millisecond) // modelled: the pause of a client that was refused
 			}
 		}
 	})
@@ -143,11 +143,7 @@ func logLine(t testing.TB, home string, since time.Time, parts ...string) (at ti
 func (s *screen) confirm(home, key, question string, parts ...string) time.Duration {
 	s.t.Helper()
 	s.keys(key)
-	s.await(question)
-	eventually.True(s.t, "the dialog takes keys", func() bool {
-		text := s.sees()
-		return strings.Contains(text, question) && !strings.Contains(text, "armed in") && !strings.Contains(text, "asking the gateway")
-	})
+	s.takesKeys(question)
 	pressed := time.Now()
 	s.keys("y")
 	took := logLine(s.t, home, pressed, parts...).Sub(pressed)

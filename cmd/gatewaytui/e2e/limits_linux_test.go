@@ -146,7 +146,7 @@ func TestHF9_ClientsThatSendAndClosePileUpNothing(t *testing.T) {
 					continue
 				}
 				fmt.Fprintf(nc, "POST /v1/chat/completions HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", g.api, len(body), body)
-				time.Sleep(20 * time.Millisecond) // so that it is read before the connection is closed
+				time.Sleep(20 * time.Millisecond) // modelled: a client that gives up soon after it sent
 				nc.Close()
 			}
 		})

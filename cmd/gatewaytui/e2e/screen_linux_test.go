@@ -124,18 +124,29 @@ func (s *screen) press(key, question string) {
 	s.t.Helper()
 	eventually.True(s.t, key+" asks "+question, func() bool {
 		s.keys(key)
-		<-time.After(300 * time.Millisecond)
-		return strings.Contains(s.sees(), question)
+		for until := time.Now().Add(300 * time.Millisecond); time.Now().Before(until); {
+			if strings.Contains(s.sees(), question) {
+				return true
+			}
+		}
+		return false
 	})
 }
 
 // answer waits for a question, reads it as long as keys are not taken yet, and presses a key. No key is pressed sooner.
 func (s *screen) answer(question, key string) {
 	s.t.Helper()
-	s.await(question)
-	<-time.After(500 * time.Millisecond)
-	eventually.True(s.t, "keys are armed", func() bool { return !strings.Contains(s.sees(), "armed in") })
+	s.takesKeys(question)
 	s.keys(key)
+}
+
+// takesKeys waits until the dialog with a question takes keys.
+func (s *screen) takesKeys(question string) {
+	s.t.Helper()
+	eventually.True(s.t, "the dialog "+question+" takes keys", func() bool {
+		text := s.sees()
+		return strings.Contains(text, question) && !strings.Contains(text, "armed in") && !strings.Contains(text, "asking the gateway")
+	})
 }
 
 // code waits for the program's end and returns its exit code.

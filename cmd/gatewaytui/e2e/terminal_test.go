@@ -250,7 +250,7 @@ func TestAStormOfSizesLeavesAWholeScreen(t *testing.T) {
 		if err := pty.Setsize(c.user, &pty.Winsize{Rows: 1 + i*7%60, Cols: 1 + i*13%200}); err != nil {
 			t.Fatal(err)
 		}
-		<-time.After(time.Millisecond)
+		<-time.After(time.Millisecond) // modelled: the pace of a window that is dragged
 	}
 	s := newScreen(t, 80, 24, "attach", "--home", g.home)
 	s.await("RUNNING")

@@ -255,7 +255,7 @@ func refusedAsNewer(t *testing.T, code, want int, output string, version int) {
 func TestTheFirstEditionRefusesAHomeThatWasUpgraded(t *testing.T) {
 	const edition = "025c594"
 	if !soak.On() {
-		t.Skip("builds a whole program; make soak runs it")
+		t.Skip("runs under make soak: it builds a whole program")
 	}
 	if out, err := exec.Command("git", "cat-file", "-e", edition+"^{commit}").CombinedOutput(); err != nil {
 		t.Skipf("runs where the history has %s: %v %s", edition, err, out)
