@@ -143,7 +143,11 @@ func logLine(t testing.TB, home string, since time.Time, parts ...string) (at ti
 func (s *screen) confirm(home, key, question string, parts ...string) time.Duration {
 	s.t.Helper()
 	s.keys(key)
-	s.takesKeys(question)
+	s.await(question)
+	eventually.True(s.t, "the dialog takes keys", func() bool {
+		text := s.sees()
+		return strings.Contains(text, question) && !strings.Contains(text, "armed in") && !strings.Contains(text, "asking the gateway")
+	})
 	pressed := time.Now()
 	s.keys("y")
 	took := logLine(s.t, home, pressed, parts...).Sub(pressed)

@@ -136,17 +136,10 @@ func (s *screen) press(key, question string) {
 // answer waits for a question, reads it as long as keys are not taken yet, and presses a key. No key is pressed sooner.
 func (s *screen) answer(question, key string) {
 	s.t.Helper()
-	s.takesKeys(question)
+	s.await(question)
+	<-time.After(500 * time.Millisecond) // modelled: a person who reads; keys of the first 300 ms are dropped, and a narrow dialog does not say so
+	eventually.True(s.t, "keys are armed", func() bool { return !strings.Contains(s.sees(), "armed in") })
 	s.keys(key)
-}
-
-// takesKeys waits until the dialog with a question takes keys.
-func (s *screen) takesKeys(question string) {
-	s.t.Helper()
-	eventually.True(s.t, "the dialog "+question+" takes keys", func() bool {
-		text := s.sees()
-		return strings.Contains(text, question) && !strings.Contains(text, "armed in") && !strings.Contains(text, "asking the gateway")
-	})
 }
 
 // code waits for the program's end and returns its exit code.
