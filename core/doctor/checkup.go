@@ -292,7 +292,7 @@ func (c *checkup) weaknesses(ctx context.Context) (all []string) {
 	if c.status == nil {
 		_, _ = c.runner.Run(ctx, []string{"true"}) // a failure of it shows in the weaknesses, or has other causes
 		for _, w := range c.runner.Weaknesses() {
-			all = append(all, w.Text)
+			all = append(all, w.Message)
 		}
 		return all
 	}

@@ -81,8 +81,8 @@ func (g *Gateway) buildLeaves(slots *model.Slots, reached bounds) {
 			Memory: uint64(cfg.Limits.ToolsMemory), TreeMemory: uint64(cfg.Limits.TreeMemory),
 			Processes: uint64(cfg.Limits.ToolsProcesses), TreeProcesses: uint64(cfg.Limits.TreeProcesses),
 		},
-		OnEvent: func(e process.Event) {
-			g.events.Emit(e.Type, strconv.Itoa(e.Process.PID), e.Text, ops.ProcessChange{PID: e.Process.PID, Session: e.Process.Session})
+		OnEvent: func(typ ops.EventType, row ops.Process, text string) {
+			g.events.Emit(typ, strconv.Itoa(row.PID), text, ops.ProcessChange{PID: row.PID, Session: row.Session})
 		},
 	})
 	g.phases = &phases{lifecycle: g.lifecycle, g: g, trees: reap.New(g.procs, cfg.Process.KillGrace.Duration), eventsFlushed: make(chan struct{})}

@@ -35,7 +35,8 @@ func (op *Operator) Status(context.Context) (ops.Status, error) {
 		st.Warnings = append(st.Warnings, ops.Warning{Code: "process.journal", Message: "process trees are not recorded: " + term.Clean(err.Error(), 300)})
 	}
 	for _, w := range op.o.Processes.Weaknesses() {
-		st.Warnings = append(st.Warnings, ops.Warning{Code: w.Code, Message: term.Clean(w.Text, 300), Since: ops.At(w.Since)})
+		w.Message = term.Clean(w.Message, 300)
+		st.Warnings = append(st.Warnings, w)
 	}
 	level, why := op.o.Processes.Containment()
 	st.Containment = ops.Containment{Level: string(level), Why: term.Clean(why, 300)}

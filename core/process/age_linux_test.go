@@ -24,13 +24,13 @@ func TestC1_ATreeThatIsTooOldIsEnded(t *testing.T) {
 	r := registry(t, func(o *Options) {
 		o.MaxAge = maxAge
 		o.Log = slog.New(slog.NewTextHandler(&log, nil))
-		o.OnEvent = func(e Event) {
+		o.OnEvent = func(typ ops.EventType, row ops.Process, text string) {
 			mu.Lock()
 			defer mu.Unlock()
-			if e.Type == ops.EventProcessTooOld {
-				named = append(named, e.Process.PID)
-				if e.Process.AgeMS < maxAge.Milliseconds() {
-					early = append(early, e.Process.AgeMS)
+			if typ == ops.EventProcessTooOld {
+				named = append(named, row.PID)
+				if row.AgeMS < maxAge.Milliseconds() {
+					early = append(early, row.AgeMS)
 				}
 			}
 		}

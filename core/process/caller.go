@@ -1,6 +1,7 @@
 package process
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -14,8 +15,14 @@ type Owner struct {
 	// Session and Turn are those of its tree. Both are empty for a tree of the gateway, and for a process below the
 	// gateway without a known tree.
 	Session, Turn string
-	// Leader is the leader of its tree, which may have ended; zero: not known, or it is being started.
-	Leader Identity
+}
+
+// owner is the owner of t; nil: no tree is known. What it reads of t never changes.
+func (t *tree) owner() Owner {
+	if t == nil {
+		return Owner{}
+	}
+	return Owner{t.session, t.turn}
 }
 
 // callerMost is how many parents of a caller are read at most; that takes some milliseconds.
@@ -73,141 +80,113 @@ func (r *Registry) caller(pid int) (owner Owner, tracked bool, err error) {
 	if err != nil {
 		return Owner{}, false, err
 	}
-	owner, tracked, err = r.callerOf(first)
+	t, tracked, err := r.treeOf(first)
 	if err != nil {
 		return Owner{}, false, err
 	}
 	if now, err := statOf(pid); err != nil || now.Ident != first.Ident {
 		return Owner{}, false, errClimbChanged // the data may belong to another process
 	}
-	return owner, tracked, nil
+	return t.owner(), tracked, nil
 }
 
-func (r *Registry) callerOf(p proc) (owner Owner, tracked bool, err error) {
+// treeOf is the tree of p. It is nil for a tracked process whose tree is not known.
+func (r *Registry) treeOf(p proc) (t *tree, tracked bool, err error) {
 	if p.PID == r.self.PID {
-		return Owner{}, false, nil
+		return nil, false, nil
 	}
-	if owner, known := r.ownerOf(p.Ident); known {
-		return owner, true, nil
+	if t := r.seenIn(p.Ident); t != nil {
+		return t, true, nil
 	}
 	if r.groups != nil {
-		if owner, known := r.ownerOfGroup(p.PID); known {
-			return owner, true, nil
+		if t, tracked := r.treeOfGroup(p.PID); tracked {
+			return t, true, nil
 		}
 	}
 	for at, err := range ancestors(p.PID, callerMost) {
-		switch owner, known := r.ownerOf(at.Ident); {
+		switch t := r.seenIn(at.Ident); {
 		case err != nil:
-			return Owner{}, false, err
-		case known:
-			return owner, true, nil
+			return nil, false, err
+		case t != nil:
+			return t, true, nil
 		case r.isForeign(at.Ident), r.self.untouchable(at):
-			return Owner{}, false, nil
+			return nil, false, nil
 		case at.PPID == r.self.PID:
-			return r.ownerBelow(p, at), true, nil
+			return r.treeBelow(p, at), true, nil
 		}
 	}
 	// It is not below us. A process that an earlier life kept is not below us either; the tag from its birth identifies
 	// it.
-	owner, tracked = r.ownerOutside(p)
-	return owner, tracked, nil
+	t, tracked = r.treeOutside(p)
+	return t, tracked, nil
 }
 
-// ownerOf is the owner of the process i if it leads a tree, or was in one at the last scan.
-func (r *Registry) ownerOf(i ident) (Owner, bool) {
+// seenIn is the tree that the process i leads, or was in at the last scan; nil: none.
+func (r *Registry) seenIn(i ident) *tree {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	t := r.byPID[i.PID]
-	if t == nil || t.leader != i {
-		t = r.owners[i]
+	if t := r.byPID[i.PID]; t != nil && t.leader == i {
+		return t
 	}
-	if t == nil {
-		return Owner{}, false
-	}
-	return r.owner(t), true
+	return r.owners[i]
 }
 
-// ownerBelow is the owner of p, whose topmost parent below us is top. top is our child because its parent ended.
-func (r *Registry) ownerBelow(p, top proc) Owner {
+// treeBelow is the tree of p, whose topmost parent below us is top. top is our child because its parent ended.
+func (r *Registry) treeBelow(p, top proc) *tree {
+	r.mu.Lock()
 	for _, sid := range []int{p.SID, top.SID} {
-		r.mu.Lock()
-		t := r.byPID[sid]
 		// Until the leader was waited for, the number of its session is not reused.
-		if t != nil && t.origin == ops.OriginSpawned && t.leading {
-			defer r.mu.Unlock()
-			return r.owner(t)
+		if t := r.byPID[sid]; t != nil && t.origin == ops.OriginSpawned && t.leading {
+			r.mu.Unlock()
+			return t
 		}
-		r.mu.Unlock()
 	}
-	owner, _ := r.ownerOfTag(p.PID)
-	return owner
+	r.mu.Unlock()
+	t, _ := r.treeOfTag(p.PID)
+	return t
 }
 
-// ownerOfGroup is the owner of pid if its control group belongs to this life, or to an adopted tree.
-func (r *Registry) ownerOfGroup(pid int) (Owner, bool) {
+// treeOfGroup is the tree of pid if its control group belongs to this life, or to an adopted tree.
+func (r *Registry) treeOfGroup(pid int) (t *tree, tracked bool) {
 	dir := r.groups.dirOf(pid)
 	if dir == "" {
-		return Owner{}, false
+		return nil, false
 	}
 	spawn := r.groups.spawnOf(pid)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if owner, known := r.ownerOfSpawn(spawn); known {
-		return owner, true
+	if t := r.treeOfSpawn(spawn); t != nil {
+		return t, true
 	}
 	for _, t := range r.trees {
 		if t.dir != "" && strings.HasPrefix(dir+"/", t.dir+"/") {
-			return r.owner(t), true
+			return t, true
 		}
 	}
-	for _, life := range []string{r.groups.life, r.groups.kept} {
-		if strings.HasPrefix(dir+"/", life+"/") {
-			return Owner{}, true
-		}
-	}
-	return Owner{}, false
+	return nil, strings.HasPrefix(dir+"/", r.groups.life+"/") || strings.HasPrefix(dir+"/", r.groups.kept+"/")
 }
 
-// ownerOfTag is the owner of pid if its tag is of this life, or of an adopted tree.
-func (r *Registry) ownerOfTag(pid int) (Owner, bool) {
+// treeOfTag is the tree of pid if its tag is of this life, or of an adopted tree.
+func (r *Registry) treeOfTag(pid int) (t *tree, tracked bool) {
 	tag := kernel.TagOf(pid, make([]byte, 4<<10))
 	if !tag.Valid() {
-		return Owner{}, false
+		return nil, false
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if tag.From(r.opts.Life) {
-		owner, _ := r.ownerOfSpawn(tag.Spawn())
-		return owner, true
+		return r.treeOfSpawn(tag.Spawn()), true
 	}
 	for _, t := range r.trees {
 		if t.tag == tag {
-			return r.owner(t), true
+			return t, true
 		}
 	}
-	return Owner{}, false
+	return nil, false
 }
 
-// ownerOfSpawn is the owner of what spawn id started, which may not have a tree yet. Registry.mu is held.
-func (r *Registry) ownerOfSpawn(id uint64) (Owner, bool) {
-	t := r.trees[id]
-	if t == nil {
-		t = r.pending[id]
-	}
-	if t == nil {
-		return Owner{}, false
-	}
-	return r.owner(t), true
-}
-
-// owner returns t as an Owner. Registry.mu is held.
-func (r *Registry) owner(t *tree) Owner {
-	o := Owner{Session: t.session, Turn: t.turn}
-	if t.leader.PID > 0 {
-		o.Leader = r.identity(t.leader)
-	}
-	return o
-}
+// treeOfSpawn is the tree of what spawn id started, which may not have a leader yet; nil: none. Registry.mu is held.
+func (r *Registry) treeOfSpawn(id uint64) *tree { return cmp.Or(r.trees[id], r.pending[id]) }
 
 func (r *Registry) isForeign(i ident) bool {
 	r.mu.Lock()

@@ -156,11 +156,11 @@ func playLimited() error {
 	var events, reached []string
 	r := New(Options{
 		Life: os.Getenv(playLife), HomeID: testHomeOf(os.Getenv(playLife)), Log: discard, Guardian: true, KillGrace: short, Pass: passAll, Bounds: &b,
-		OnEvent: func(e Event) {
+		OnEvent: func(typ ops.EventType, row ops.Process, text string) {
 			mu.Lock()
 			defer mu.Unlock()
-			if e.Type == ops.EventProcessLimit {
-				events = append(events, e.Process.Limit)
+			if typ == ops.EventProcessLimit {
+				events = append(events, row.Limit)
 			}
 		},
 		OnLimit: func(name string) {

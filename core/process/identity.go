@@ -1,9 +1,10 @@
 package process
 
 import (
-	"fmt"
 	"os"
 	"time"
+
+	"gatewaytui/core/process/kernel"
 )
 
 // Began is when this program was started, to 10 ms. On a busy machine that is well before it runs. It returns the current
@@ -25,22 +26,8 @@ func Resident() int64 {
 	return p.RSS * int64(os.Getpagesize())
 }
 
-// Identity names one process for ever. A pid is reused; a pid with its start is not.
-type Identity struct {
-	PID int
-	// StartTicks is field 22 of /proc/PID/stat, in clock ticks since boot (proc_pid_stat(5)).
-	StartTicks uint64
-	// BootID is /proc/sys/kernel/random/boot_id.
-	BootID string
-}
-
-func (i Identity) String() string {
-	return fmt.Sprintf("pid %d (started at tick %d)", i.PID, i.StartTicks)
-}
-
-func (r *Registry) identity(i ident) Identity {
-	return Identity{PID: i.PID, StartTicks: i.Start, BootID: r.self.bootID}
-}
+// Identity names one process of this boot.
+type Identity = kernel.Ident
 
 // self is our own line in the process table, and what must never be a target.
 type self struct {

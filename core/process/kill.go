@@ -310,18 +310,17 @@ func (k *kill) done(began time.Time) Report {
 	alive := map[ident]bool{}
 	for _, t := range k.live {
 		alive[t.Ident] = true
-		k.report.Survivors = append(k.report.Survivors, Survivor{k.r.identity(t.Ident), t.why()})
+		k.report.Survivors = append(k.report.Survivors, Survivor{t.Ident, t.why()})
 	}
-	for i, t := range k.known {
+	for id, t := range k.known {
 		if !t.termed && !t.killed {
 			continue
 		}
 		if t.killed {
 			k.report.Escalated++
 		}
-		id := k.r.identity(i)
 		k.report.Signalled = append(k.report.Signalled, id)
-		if !alive[i] {
+		if !alive[id] {
 			k.report.Killed = append(k.report.Killed, id)
 		}
 	}

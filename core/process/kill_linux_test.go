@@ -210,7 +210,7 @@ func TestB15_SurvivorsAreNamed(t *testing.T) {
 
 	const grace = 100 * time.Millisecond
 	rep := p.Kill(t.Context(), grace)
-	if rep.Verified || len(rep.Survivors) != 1 || rep.Survivors[0].Identity != r.identity(p.tree.leader) {
+	if rep.Verified || len(rep.Survivors) != 1 || rep.Survivors[0].Identity != p.tree.leader {
 		t.Fatalf("the report is %+v", rep)
 	}
 	if why := rep.Survivors[0].Why; !strings.Contains(why, "uid 4711") {

@@ -106,22 +106,15 @@ type Options struct {
 	Pass func(name, value string) bool
 	// Secrets are names of environment variables that no child sees, even if Pass or a Spec names them.
 	Secrets []string
-	// OnEvent gets starts, ends and kills. It is called without locks, from any goroutine, and must not block.
-	OnEvent func(Event)
+	// OnEvent gets starts (ops.EventProcessStarted), ends of leaders (EventProcessExited), verified kills
+	// (EventProcessKilled), limits and ages that were reached. text describes the event in one line, for people. It is
+	// called without locks, from any goroutine, and must not block.
+	OnEvent func(typ ops.EventType, row ops.Process, text string)
 	// Redactor masks secrets in what is shown of a process, and its known values in what the process writes. With nil,
 	// only text that looks like a secret is masked, in what is shown.
 	Redactor *term.Redactor
 	// Log is required.
 	Log *slog.Logger
-}
-
-// Event is something that happened to a tree.
-type Event struct {
-	// Type is EventProcessStarted, EventProcessExited (the leader ended) or EventProcessKilled (a kill was verified).
-	Type    ops.EventType
-	Process ops.Process
-	// Text describes the event in one line, for people.
-	Text string
 }
 
 // Registry starts, contains, watches and ends subprocesses. Its methods may be called from any goroutine, between Open
@@ -368,7 +361,7 @@ func (r *Registry) JournalError() error { return r.journal.failure() }
 
 func (r *Registry) emit(typ ops.EventType, row ops.Process, text string) {
 	if r.opts.OnEvent != nil {
-		r.opts.OnEvent(Event{Type: typ, Process: row, Text: text})
+		r.opts.OnEvent(typ, row, text)
 	}
 }
 

@@ -132,10 +132,10 @@ func TestRegistry_Events(t *testing.T) {
 	var mu sync.Mutex
 	var got []string
 	r := registry(t, func(o *Options) {
-		o.OnEvent = func(e Event) {
+		o.OnEvent = func(typ ops.EventType, row ops.Process, text string) {
 			mu.Lock()
 			defer mu.Unlock()
-			got = append(got, fmt.Sprintf("%s %d: %s", e.Type, e.Process.PID, e.Text))
+			got = append(got, fmt.Sprintf("%s %d: %s", typ, row.PID, text))
 		}
 	})
 	p := sh(t, r, `trap 'exit 7' TERM; echo ready; while :; do sleep 0.05; done`)

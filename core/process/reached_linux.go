@@ -87,13 +87,7 @@ func (r *Registry) lookAtLimits() {
 	if !closed(r.divided) || len(r.division.controllers()) == 0 {
 		return
 	}
-	r.mu.Lock()
-	all := make([]*tree, 0, len(r.trees))
-	for _, t := range r.trees {
-		all = append(all, t)
-	}
-	r.mu.Unlock()
-	for _, t := range all {
+	for _, t := range r.all() {
 		r.limits(t)
 	}
 }

@@ -2,6 +2,7 @@ package process
 
 import (
 	"cmp"
+	"maps"
 	"os"
 	"runtime"
 	"slices"
@@ -60,17 +61,23 @@ func (r *Registry) SessionRows(session string) []ops.Process {
 	return r.rows(func(t *tree) bool { return t.session == session })
 }
 
+// all are the trees, oldest first.
+func (r *Registry) all() []*tree {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.sorted()
+}
+
+// sorted is all. Registry.mu is held.
+func (r *Registry) sorted() []*tree {
+	return slices.SortedFunc(maps.Values(r.trees), func(a, b *tree) int { return cmp.Compare(a.id, b.id) })
+}
+
 func (r *Registry) rows(want func(*tree) bool) []ops.Process {
 	now := time.Now()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	chosen := make([]*tree, 0, len(r.trees))
-	for _, t := range r.trees {
-		if want(t) {
-			chosen = append(chosen, t)
-		}
-	}
-	slices.SortFunc(chosen, func(a, b *tree) int { return cmp.Compare(a.id, b.id) })
+	chosen := slices.DeleteFunc(r.sorted(), func(t *tree) bool { return !want(t) })
 	out := make([]ops.Process, len(chosen))
 	oldest := r.oldest()
 	for i, t := range chosen {

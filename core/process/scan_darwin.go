@@ -72,14 +72,12 @@ func (r *Registry) orphanOf(p proc) *tree {
 	return nil
 }
 
-// ownerOutside is the owner of p, which is not below us.
-func (r *Registry) ownerOutside(p proc) (Owner, bool) {
+// treeOutside is the tree of p, which is not below us.
+func (r *Registry) treeOutside(p proc) (t *tree, tracked bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if t := r.orphanOf(p); t != nil {
-		return r.owner(t), true
-	}
-	return Owner{}, false
+	t = r.orphanOf(p)
+	return t, t != nil
 }
 
 // childrenOfSelf fails: our children do not include our orphans here, so only a scan tells whether a tree has ended.

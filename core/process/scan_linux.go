@@ -84,8 +84,8 @@ func setSubreaper(on bool) error {
 // adoptOrphans does nothing: see setSubreaper.
 func (r *Registry) adoptOrphans([]proc) {}
 
-// ownerOutside is the owner of p, which is not below us.
-func (r *Registry) ownerOutside(p proc) (Owner, bool) { return r.ownerOfTag(p.PID) }
+// treeOutside is the tree of p, which is not below us.
+func (r *Registry) treeOutside(p proc) (t *tree, tracked bool) { return r.treeOfTag(p.PID) }
 
 // ticksNow is the time since boot in clock ticks, the unit of a process's start; the greatest value if it is not known.
 func ticksNow() uint64 {

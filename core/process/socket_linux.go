@@ -38,8 +38,8 @@ func (r *Registry) SocketOwner(ctx context.Context, uid int, inode, group uint64
 	if !r.tracks() {
 		return Owner{}, false, nil
 	}
-	if owner, known := r.ownerOfGroupID(group); known {
-		return owner, true, nil
+	if t := r.treeOfGroupID(group); t != nil {
+		return t.owner(), true, nil
 	}
 	select {
 	case r.searches <- struct{}{}:
@@ -83,28 +83,18 @@ func (r *Registry) tracks() bool {
 	return len(r.trees)+len(r.pending)+len(r.silent) > 0
 }
 
-// ownerOfGroupID is the owner of the tree whose control group has this id, which is the inode of its directory.
-func (r *Registry) ownerOfGroupID(id uint64) (Owner, bool) {
+// treeOfGroupID is the tree whose control group has this id, which is the inode of its directory; nil: none has.
+func (r *Registry) treeOfGroupID(id uint64) *tree {
 	if id == 0 || r.groups == nil {
-		return Owner{}, false
+		return nil
 	}
-	r.mu.Lock()
-	dirs := make(map[string]*tree, len(r.trees))
-	for _, t := range r.trees {
-		if t.dir != "" {
-			dirs[t.dir] = t
-		}
-	}
-	r.mu.Unlock()
-	for dir, t := range dirs {
+	for _, t := range r.all() {
 		var st unix.Stat_t
-		if unix.Stat(dir, &st) == nil && st.Ino == id {
-			r.mu.Lock()
-			defer r.mu.Unlock()
-			return r.owner(t), true
+		if t.dir != "" && unix.Stat(t.dir, &st) == nil && st.Ino == id {
+			return t
 		}
 	}
-	return Owner{}, false
+	return nil
 }
 
 // holder is a process that holds the socket; 0: none is visible. Earlier holders come first, then the newest processes,
@@ -115,11 +105,10 @@ func (r *Registry) holder(ctx context.Context, inode uint64) (int, error) {
 	before := slices.Clone(r.outside)
 	r.mu.Unlock()
 	for _, i := range before {
-		if p, err := statOf(i.PID); err != nil || p.Ident != i {
-			continue
-		}
-		if held, err := holds(i.PID, name); held && err == nil {
-			return i.PID, nil
+		if p, err := statOf(i.PID); err == nil && p.Ident == i {
+			if held, _ := holds(i.PID, name); held {
+				return i.PID, nil
+			}
 		}
 	}
 	pids, err := kernel.PIDs()
@@ -131,10 +120,7 @@ func (r *Registry) holder(ctx context.Context, inode uint64) (int, error) {
 		if err := ctx.Err(); err != nil {
 			return 0, err
 		}
-		if pid == r.self.PID {
-			continue
-		}
-		if held, err := holds(pid, name); held && err == nil {
+		if held, _ := holds(pid, name); held && pid != r.self.PID {
 			return pid, nil
 		}
 	}
@@ -156,10 +142,8 @@ func (r *Registry) trackedHolder(ctx context.Context, inode uint64) (owner Owner
 	look := func(p proc, t *tree) bool {
 		held, err := holds(p.PID, name)
 		switch {
-		case held && t != nil:
-			r.mu.Lock()
-			owner = r.owner(t)
-			r.mu.Unlock()
+		case held:
+			owner = t.owner()
 		case err != nil:
 			unread++
 		}

@@ -48,15 +48,9 @@ func (r *Registry) sweepLoop() {
 
 // closePipes ends the reading of the remaining output.
 func (r *Registry) closePipes() {
-	r.mu.Lock()
-	var left []*Process
-	for _, t := range r.trees {
+	for _, t := range r.all() {
 		if t.handle != nil {
-			left = append(left, t.handle)
+			t.handle.treeGone()
 		}
-	}
-	r.mu.Unlock()
-	for _, p := range left {
-		p.treeGone()
 	}
 }

@@ -3,18 +3,11 @@ package process
 import (
 	"errors"
 	"time"
+
+	"gatewaytui/core/ops"
 )
 
-// Weakness is a reason why containment is weaker than usual, while it lasts (HF26).
-type Weakness struct {
-	// Code is stable: WeakGuardian, WeakTags, WeakGroups or WeakLimits.
-	Code string
-	// Text names the weakness, its consequence and its cause.
-	Text  string
-	Since time.Time
-}
-
-// The codes of weaknesses.
+// The codes of weaknesses. They are stable.
 const (
 	WeakPrefix   = "containment." // of all codes
 	WeakGuardian = WeakPrefix + "guardian"
@@ -26,10 +19,11 @@ const (
 // guardStartMost is how long the first guardian may take to start before its absence is a weakness.
 const guardStartMost = 5 * time.Second
 
-// Weaknesses are the current ones; usually there are none. A guardian that is disabled, and control groups that the
+// Weaknesses are the reasons why containment is weaker than usual, while they last (HF26): what, its consequence and its
+// cause. Usually there are none. A guardian that is disabled, and control groups that the
 // machine does not grant, are the configured level and not a weakness: see Containment. It may be called after Open, and
 // never waits.
-func (r *Registry) Weaknesses() (all []Weakness) {
+func (r *Registry) Weaknesses() (all []ops.Warning) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !r.open {
@@ -37,7 +31,7 @@ func (r *Registry) Weaknesses() (all []Weakness) {
 	}
 	add := func(code, text string, l lasting) {
 		if l.err != nil {
-			all = append(all, Weakness{code, text + ": " + l.err.Error(), l.since})
+			all = append(all, ops.Warning{Code: code, Message: text + ": " + l.err.Error(), Since: ops.At(l.since)})
 		}
 	}
 	starts := errors.Is(r.unguarded.err, errGuardStarts) && time.Since(r.opened) <= guardStartMost

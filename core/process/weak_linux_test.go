@@ -6,11 +6,12 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"gatewaytui/core/ops"
 	"gatewaytui/fixtures/eventually"
 )
 
 func weak(r *Registry, code string) bool {
-	return slices.ContainsFunc(r.Weaknesses(), func(w Weakness) bool { return w.Code == code && w.Text != "" && !w.Since.IsZero() })
+	return slices.ContainsFunc(r.Weaknesses(), func(w ops.Warning) bool { return w.Code == code && w.Message != "" && !w.Since.IsZero() })
 }
 
 // While no guardian watches it is a weakness, and then no longer (HF26).
