@@ -65,14 +65,11 @@ func (r *Registry) leaderless(sel selection) (wanted []*tree, waited uint64, sur
 // forget removes the wanted trees, unless a child was waited for since waited: that child may belong to them.
 func (r *Registry) forget(wanted []*tree, waited uint64) bool {
 	var ended []ending
-	now := time.Now()
 	r.mu.Lock()
 	still := r.waited == waited
-	if still {
-		for _, t := range wanted {
-			if r.trees[t.id] == t {
-				ended = append(ended, r.remove(t, now))
-			}
+	for _, t := range wanted {
+		if still && r.trees[t.id] == t {
+			ended = append(ended, r.remove(t, time.Now()))
 		}
 	}
 	r.mu.Unlock()
@@ -88,9 +85,7 @@ func (r *Registry) childless(wanted []*tree) bool {
 	if err != nil {
 		return false // a kernel without CONFIG_PROC_CHILDREN, or a thread that ended meanwhile
 	}
-	mine := make(map[*tree]bool, len(wanted))
 	for _, t := range wanted {
-		mine[t] = true
 		if t.dir == "" {
 			continue
 		}
@@ -107,7 +102,7 @@ func (r *Registry) childless(wanted []*tree) bool {
 		}
 	}
 	for _, pid := range children {
-		if t := r.byPID[pid]; t == nil || !t.leading || mine[t] {
+		if t := r.byPID[pid]; t == nil || !t.leading || slices.Contains(wanted, t) {
 			strange = append(strange, pid)
 		}
 	}

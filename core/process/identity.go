@@ -1,6 +1,7 @@
 package process
 
 import (
+	"bytes"
 	"os"
 	"time"
 
@@ -43,4 +44,27 @@ func (s self) untouchable(p proc) bool {
 // groupTarget reports whether the group that p leads may be signalled: p leads it, and it is not ours.
 func (s self) groupTarget(p proc) bool {
 	return p.PID > 1 && p.PGRP == p.PID && p.PGRP != s.PGRP && !s.untouchable(p)
+}
+
+type (
+	ident = kernel.Ident
+	proc  = kernel.Stat
+)
+
+// marks are the marker variables of one environment.
+type marks struct {
+	life, session, spawn string
+}
+
+// parseEnviron reads the markers from the content of /proc/PID/environ, which the process may have overwritten with
+// anything. The first variable of each name counts, as for getenv(3).
+func parseEnviron(b []byte) (m marks) {
+	into := map[string]*string{EnvLife: &m.life, EnvSession: &m.session, EnvSpawn: &m.spawn}
+	for entry := range bytes.SplitSeq(b, []byte{0}) {
+		name, value, ok := bytes.Cut(entry, []byte{'='})
+		if to := into[string(name)]; ok && to != nil && *to == "" {
+			*to = string(value)
+		}
+	}
+	return m
 }

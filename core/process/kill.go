@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -259,16 +260,14 @@ func (k *kill) note(sig unix.Signal) {
 		*at = time.Now()
 	}
 	k.r.mu.Lock()
-	var handles []*Process
 	for t := range k.trees {
 		t.killed = true
-		if t.handle != nil {
-			handles = append(handles, t.handle)
-		}
 	}
 	k.r.mu.Unlock()
-	for _, p := range handles {
-		_ = p.CloseInput() // some programs ignore TERM and leave when their input ends
+	for t := range k.trees {
+		if t.handle != nil {
+			_ = t.handle.CloseInput() // some programs ignore TERM and leave when their input ends
+		}
 	}
 }
 
@@ -307,12 +306,13 @@ func (k *kill) await(ctx context.Context, until time.Time) bool {
 
 // done completes the report from the last scan.
 func (k *kill) done(began time.Time) Report {
-	alive := map[ident]bool{}
+	byPID := func(a, b Identity) int { return a.PID - b.PID }
+	slices.SortFunc(k.live, func(a, b *target) int { return byPID(a.Ident, b.Ident) })
 	for _, t := range k.live {
-		alive[t.Ident] = true
 		k.report.Survivors = append(k.report.Survivors, Survivor{t.Ident, t.why()})
 	}
-	for id, t := range k.known {
+	for _, id := range slices.SortedFunc(maps.Keys(k.known), byPID) {
+		t := k.known[id]
 		if !t.termed && !t.killed {
 			continue
 		}
@@ -320,14 +320,10 @@ func (k *kill) done(began time.Time) Report {
 			k.report.Escalated++
 		}
 		k.report.Signalled = append(k.report.Signalled, id)
-		if !alive[id] {
+		if !slices.Contains(k.live, t) {
 			k.report.Killed = append(k.report.Killed, id)
 		}
 	}
-	byPID := func(a, b Identity) int { return a.PID - b.PID }
-	slices.SortFunc(k.report.Signalled, byPID)
-	slices.SortFunc(k.report.Killed, byPID)
-	slices.SortFunc(k.report.Survivors, func(a, b Survivor) int { return a.PID - b.PID })
 	k.report.Took = time.Since(began)
 	if !k.report.Verified && k.report.Problem == nil && len(k.live) == 0 {
 		k.report.Problem = errSilent

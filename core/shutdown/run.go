@@ -1,6 +1,7 @@
 package shutdown
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"log/slog"
@@ -167,33 +168,28 @@ func (r *Run) begin(i int) bool {
 	p, now := r.phases[i], time.Now()
 	r.current = i
 	p.began = now
-	switch {
-	case p.cut: // an operator skipped it before its turn came; detail names the operator
-	case !p.runsIn(r.mode):
-		p.detail = "not part of a stop of mode " + string(r.mode)
-	default:
-		p.state = ops.StepRunning
-		// The phases after this one keep their time. A phase with a budget has its own as well, less the cost of
-		// scheduling on a busy machine beyond a quarter of the slack. A phase without a budget has what is left over, and
-		// with a leeway also the quarter of the slack.
-		budget, last := p.Budget, r.end.Add(-r.rest())
-		switch {
-		case budget == 0 && p.Leeway <= 0:
-			budget = Instant
-		case budget == 0:
-			budget, last = p.Leeway, last.Add(r.slack/4)
-		default:
-			last = last.Add(r.slack / 4)
+	if p.cut || !p.runsIn(r.mode) {
+		if !p.cut { // else an operator skipped it before its turn came, and detail names the operator
+			p.detail = "not part of a stop of mode " + string(r.mode)
 		}
-		p.deadline = now.Add(budget)
-		if last.Before(p.deadline) {
-			p.deadline = last
-		}
-		r.saves.ask()
-		return true
+		r.close(p, ops.StepSkipped)
+		return false
 	}
-	r.close(p, ops.StepSkipped)
-	return false
+	p.state = ops.StepRunning
+	// The phases after this one keep their time. A phase with a budget or a leeway has its own as well, less the cost of
+	// scheduling on a busy machine beyond a quarter of the slack. Any other phase has what is left over.
+	budget, last := cmp.Or(p.Budget, max(p.Leeway, 0)), r.end.Add(-r.rest())
+	if budget > 0 {
+		last = last.Add(r.slack / 4)
+	} else {
+		budget = Instant
+	}
+	p.deadline = now.Add(budget)
+	if last.Before(p.deadline) {
+		p.deadline = last
+	}
+	r.saves.ask()
+	return true
 }
 
 // work lists the items of p, which runs, runs them and waits until all have ended.

@@ -72,11 +72,8 @@ func (r *Run) lookAtStacks(p *phase) {
 // most telling goroutine waits for. A wait for the network or a file comes first, then a wait for a lock, then any other.
 // Last comes a goroutine that only waits for another of them (plumbing). Of equals the deeper one counts.
 func waitsOf(profile, phase string) map[string]string {
-	type wait struct {
-		rank, depth int
-		text        string
-	}
-	best := map[string]wait{}
+	type wait struct{ rank, depth int }
+	best, out := map[string]wait{}, map[string]string{}
 	for block := range strings.SplitSeq(profile, "\n\n") {
 		item, ok := labelled(block, phase)
 		if !ok {
@@ -87,24 +84,20 @@ func waitsOf(profile, phase string) map[string]string {
 			continue
 		}
 		at := innermost(frames)
-		w := wait{rank: 1, depth: len(frames), text: "waits"}
+		w, text := wait{rank: 1, depth: len(frames)}, "waits"
 		if strings.HasPrefix(at.function, plumbing) {
 			w.rank = 0
 		}
 		switch top := frames[0].function; {
 		case strings.Contains(top, "runtime_pollWait"), strings.HasPrefix(top, "syscall."), strings.Contains(top, "unix."):
-			w.rank, w.text = 3, "waits for the network or a file"
+			w.rank, text = 3, "waits for the network or a file"
 		case strings.Contains(top, "Semacquire"), strings.Contains(top, "sync."):
-			w.rank, w.text = 2, "waits for a lock or a group"
+			w.rank, text = 2, "waits for a lock or a group"
 		}
-		w.text += fmt.Sprintf(" in %s (%s:%s)", path.Base(at.function), at.file, at.line)
 		if b, seen := best[item]; !seen || w.rank > b.rank || w.rank == b.rank && w.depth > b.depth {
 			best[item] = w
+			out[item] = clean(fmt.Sprintf("%s in %s (%s:%s)", text, path.Base(at.function), at.file, at.line))
 		}
-	}
-	out := map[string]string{}
-	for item, w := range best {
-		out[item] = clean(w.text)
 	}
 	return out
 }
