@@ -24,7 +24,7 @@ var arrows = map[string][]string{
 	},
 	"core/limit":                       {"core/ops"},
 	"core/store":                       {"core/ops"},
-	"core/instance":                    {"core/ops", "core/process/kernel"},
+	"core/instance":                    {"core/ops", "core/text", "core/process/kernel"},
 	"core/lives":                       {"core/ops", "core/term", "core/filter", "core/instance", "core/shutdown"},
 	"core/bound":                       {},
 	"core/background":                  {"core/ops"},

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"gatewaytui/core/term"
+	"gatewaytui/core/text"
 )
 
 // steering are variables that make a program load or run what their value says, or that open an agent's socket. They pass
@@ -99,13 +100,9 @@ func (l *Loaded) toolsEnvironment() []Change {
 	if _, set := l.origins["tools.env_pass"]; set || len(kept) == 0 {
 		return nil
 	}
-	named := term.Clean(strings.Join(kept[:min(len(kept), maxNamed)], ", "), 1000)
-	if more := len(kept) - maxNamed; more > 0 {
-		named += fmt.Sprintf(" and %d more", more)
-	}
 	return []Change{{
 		Name: "tools_environment", Key: "tools.env_pass", Schema: 5,
-		What: "tools no longer see these variables of the gateway's environment: " + named +
+		What: "tools no longer see these variables of the gateway's environment: " + term.Clean(text.Some(kept, maxNamed), 1000) +
 			"; name those that they need in tools.env_pass, or ignore this",
 	}}
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"gatewaytui/core/term"
+	"gatewaytui/core/text"
 )
 
 // envPrefix begins every environment variable that is ours.
@@ -71,109 +72,51 @@ func isSection(name string) bool {
 
 // namesSecret reports whether the key's value says where a secret is.
 func namesSecret(name string) bool {
-	for _, end := range []string{"key_env", "key_file", "token_env", "token_file"} {
-		if strings.HasSuffix(name, end) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]string{"key_env", "key_file", "token_env", "token_file"}, func(end string) bool { return strings.HasSuffix(name, end) })
 }
 
 // keyName joins the parts of a key as TOML writes them, cleaned and cut: the parts of a hostile file are anything.
 func keyName(parts []string) string {
-	var b strings.Builder
+	names := slices.Clone(parts)
 	for i, p := range parts {
-		if i > 0 {
-			b.WriteByte('.')
-		}
-		if bare(p) {
-			b.WriteString(p)
-		} else {
-			b.WriteString(strconv.Quote(term.Clean(p, 60)))
+		if p == "" || strings.Trim(p, bare) != "" {
+			names[i] = strconv.Quote(term.Clean(p, 60))
 		}
 	}
-	return term.Clean(b.String(), 80)
+	return term.Clean(strings.Join(names, "."), 80)
 }
 
-func bare(s string) bool {
-	for i := range len(s) {
-		switch c := s[i]; {
-		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c == '_', c == '-':
-		default:
-			return false
-		}
-	}
-	return s != ""
-}
+// bare are the characters of a key without quotes.
+const bare = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-"
 
 // nearestKey is the known key that name most likely means: the one with the fewest mistakes in it, or one whose last
 // part is the same when it was put in the wrong table.
 func nearestKey(name string) string {
-	return nearest(func(yield func(string, int)) {
-		for _, k := range keys {
-			yield(k.name, min(distance(name, k.name), distance(lastPart(name), lastPart(k.name))+3))
-		}
-	})
+	name = strings.ToLower(name)
+	mistakes := func(k key) int {
+		return min(text.Distance(name, k.name), text.Distance(lastPart(name), lastPart(k.name))+3)
+	}
+	return slices.MinFunc(keys, func(a, b key) int { return mistakes(a) - mistakes(b) }).name
 }
 
 // nearestSection is the known table that name most likely means.
 func nearestSection(name string) string {
-	return nearest(func(yield func(string, int)) {
-		for _, s := range sections {
-			if s.doc != "" {
-				yield(s.name, distance(name, s.name))
-			}
+	var known []string
+	for _, s := range sections {
+		if s.doc != "" {
+			known = append(known, s.name)
 		}
-	})
+	}
+	return text.Nearest(strings.ToLower(name), known)
 }
 
 // nearestVariable is the known variable that name most likely means.
 func nearestVariable(name string) string {
-	return nearest(func(yield func(string, int)) {
-		for _, v := range reserved {
-			yield(v, distance(name, v))
-		}
-		for _, k := range keys {
-			yield(k.env, distance(name, k.env))
-		}
-	})
-}
-
-func nearest(candidates func(yield func(string, int))) string {
-	best, least := "", 1<<30
-	candidates(func(candidate string, d int) {
-		if d < least {
-			best, least = candidate, d
-		}
-	})
-	return best
+	known := slices.Clone(reserved)
+	for _, k := range keys {
+		known = append(known, k.env)
+	}
+	return text.Nearest(strings.ToUpper(name), known)
 }
 
 func lastPart(name string) string { return name[strings.LastIndexByte(name, '.')+1:] }
-
-// distance is the number of inserted, deleted, replaced and swapped bytes between a and b, case folded (optimal string
-// alignment). Names are at most 80 runes by then.
-func distance(a, b string) int {
-	a, b = strings.ToLower(a), strings.ToLower(b)
-	var before []int
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		next := make([]int, len(b)+1)
-		next[0] = i
-		for j := 1; j <= len(b); j++ {
-			cost := 1
-			if a[i-1] == b[j-1] {
-				cost = 0
-			}
-			next[j] = min(row[j]+1, next[j-1]+1, row[j-1]+cost)
-			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
-				next[j] = min(next[j], before[j-2]+1)
-			}
-		}
-		before, row = row, next
-	}
-	return row[len(b)]
-}

@@ -27,8 +27,8 @@ type rule struct {
 // disables shutdown.adapter_timeout.
 var rules = []rule{
 	oneOf("model.provider", "openai", "scripted"),
-	needs("model.base_url", func(c *Config) string { return c.Model.BaseURL }),
-	needs("model.name", func(c *Config) string { return c.Model.Name }),
+	needs("model.base_url"),
+	needs("model.name"),
 	httpURL("model.base_url"),
 	positive("model.timeout"),
 
@@ -38,31 +38,20 @@ var rules = []rule{
 	within("agent.cache_memory", 1, math.MaxInt64),
 	positive("agent.stall_warn"),
 	positive("agent.stall_after"),
-	{[]string{"agent.stall_after", "agent.stall_warn"}, func(c *Config) string {
-		if c.Agent.StallAfter.Duration < c.Agent.StallWarn.Duration {
-			return "must not be shorter than agent.stall_warn"
-		}
-		return ""
-	}},
+	holds("must not be shorter than agent.stall_warn", func(c *Config) bool {
+		return c.Agent.StallAfter.Duration >= c.Agent.StallWarn.Duration
+	}, "agent.stall_after", "agent.stall_warn"),
 
 	notNegative("session.idle_reset"),
-	{[]string{"session.daily_reset"}, func(c *Config) string {
-		at := c.Session.DailyReset
-		if _, err := time.Parse("15:04", at); at == "" || err == nil && len(at) == len("15:04") {
-			return ""
-		}
-		return fmt.Sprintf(`must be a time of day such as "04:00", or empty, not %s`, quote(at))
-	}},
+	mustBe("session.daily_reset", `a time of day such as "04:00", or empty`, func(at string) bool {
+		_, err := time.Parse("15:04", at)
+		return at == "" || err == nil && len(at) == len("15:04")
+	}),
 	within("session.queue_limit", 1, 1_000_000),
 
 	{[]string{"tools.enabled"}, enabledTools},
 	{[]string{"tools.may_stop"}, mayStop},
-	{[]string{"tools.workdir"}, func(c *Config) string {
-		if dir := c.Tools.Workdir; dir != "" && !filepath.IsAbs(dir) {
-			return fmt.Sprintf("must be an absolute path, or empty, not %s", quote(dir))
-		}
-		return ""
-	}},
+	mustBe("tools.workdir", "an absolute path, or empty", func(dir string) bool { return dir == "" || filepath.IsAbs(dir) }),
 	positive("tools.timeout"),
 	within("tools.output_limit", 1, 1<<30),
 	{[]string{"tools.env_pass"}, wrongEnvPass},
@@ -73,8 +62,8 @@ var rules = []rule{
 	within("limits.background", 1, 10_000),
 	within("limits.processes", 1, 100_000),
 	within("limits.processes_total", 1, 1_000_000),
-	{[]string{"limits.tree_memory"}, func(c *Config) string { return treeSize(c.Limits.TreeMemory) }},
-	{[]string{"limits.tools_memory"}, func(c *Config) string { return treeSize(c.Limits.ToolsMemory) }},
+	treeSize("limits.tree_memory"),
+	treeSize("limits.tools_memory"),
 	within("limits.tree_processes", 1, 4_194_304),
 	{[]string{"limits.tools_processes"}, func(c *Config) string {
 		if n := c.Limits.ToolsProcesses; n < 0 || n > 4_194_304 {
@@ -94,13 +83,10 @@ var rules = []rule{
 	notNegative("shutdown.agent_timeout"),
 	notNegative("shutdown.background_timeout"),
 	notNegative("shutdown.store_timeout"),
-	{[]string{"shutdown.supervisor_budget"}, func(c *Config) string {
-		budget := c.Shutdown.SupervisorBudget
-		if d, ok := parseDuration(budget); budget == auto || ok && d.Duration > 0 {
-			return ""
-		}
-		return fmt.Sprintf(`must be "auto", or a duration over 0 such as "90s", not %s`, quote(budget))
-	}},
+	mustBe("shutdown.supervisor_budget", `"auto", or a duration over 0 such as "90s"`, func(budget string) bool {
+		d, ok := parseDuration(budget)
+		return budget == auto || ok && d.Duration > 0
+	}),
 
 	{[]string{"adapters.api.allow_origins"}, func(c *Config) string {
 		for _, origin := range c.Adapters.API.AllowOrigins {
@@ -122,65 +108,29 @@ var rules = []rule{
 		}
 		return ""
 	}},
-	{[]string{"adapters.api.leave_grace"}, func(c *Config) string {
-		grace := c.Adapters.API.LeaveGrace
-		if d, ok := parseDuration(grace); grace == never || ok && d.Duration >= 0 {
-			return ""
-		}
-		return fmt.Sprintf(`must be "never", or a duration such as "10s", not %s`, quote(grace))
-	}},
+	mustBe("adapters.api.leave_grace", `"never", or a duration such as "10s"`, func(grace string) bool {
+		d, ok := parseDuration(grace)
+		return grace == never || ok && d.Duration >= 0
+	}),
 	within("adapters.api.body_max", 1<<10, 1<<30),
-	{[]string{"adapters.api.body_max", "limits.body_bytes"}, func(c *Config) string {
-		if c.Adapters.API.BodyMax > c.Limits.BodyBytes {
-			return "must not be over limits.body_bytes, which it would use up"
-		}
-		return ""
-	}},
-	{[]string{"adapters.api.listen"}, func(c *Config) string {
-		if _, ok := listenHost(c.Adapters.API.Listen); !ok {
-			return fmt.Sprintf(`must be host:port such as "127.0.0.1:8642", not %s`, quote(c.Adapters.API.Listen))
-		}
-		return ""
-	}},
-	{[]string{"adapters.api.listen", "adapters.api.enabled", "adapters.api.key_env", "adapters.api.key_file"}, func(c *Config) string {
-		api := c.Adapters.API
-		host, _ := listenHost(api.Listen)
-		if !api.Enabled || Loopback(host) || api.KeyEnv != "" || api.KeyFile != "" {
-			return ""
-		}
-		return fmt.Sprintf("is %s, which is not a loopback address: set adapters.api.key_env to the variable that holds the callers' key, or listen on 127.0.0.1", quote(api.Listen))
-	}},
-	{[]string{"metrics.listen"}, func(c *Config) string {
-		if _, ok := listenHost(c.Metrics.Listen); c.Metrics.Listen != "" && !ok {
-			return fmt.Sprintf(`must be host:port such as "127.0.0.1:9642", or empty, not %s`, quote(c.Metrics.Listen))
-		}
-		return ""
-	}},
-	{[]string{"metrics.listen", "adapters.api.key_env", "adapters.api.key_file"}, func(c *Config) string {
-		host, _ := listenHost(c.Metrics.Listen)
-		if api := c.Adapters.API; c.Metrics.Listen == "" || Loopback(host) || api.KeyEnv != "" || api.KeyFile != "" {
-			return ""
-		}
-		return fmt.Sprintf("is %s, which is not a loopback address: set adapters.api.key_env to the variable that holds the scrapers' key, or listen on 127.0.0.1", quote(c.Metrics.Listen))
-	}},
-	{[]string{"adapters.telegram.token_env", "adapters.telegram.token_file", "adapters.telegram.enabled"}, func(c *Config) string {
-		if t := c.Adapters.Telegram; t.Enabled && t.TokenEnv == "" && t.TokenFile == "" {
-			return "or adapters.telegram.token_file must say where the bot's token is"
-		}
-		return ""
-	}},
+	holds("must not be over limits.body_bytes, which it would use up", func(c *Config) bool {
+		return c.Adapters.API.BodyMax <= c.Limits.BodyBytes
+	}, "adapters.api.body_max", "limits.body_bytes"),
+	mustBe("adapters.api.listen", `host:port such as "127.0.0.1:8642"`, isListen),
+	private("adapters.api.listen", "callers'", func(c *Config) bool { return !c.Adapters.API.Enabled }, "adapters.api.enabled"),
+	mustBe("metrics.listen", `host:port such as "127.0.0.1:9642", or empty`, func(at string) bool { return at == "" || isListen(at) }),
+	private("metrics.listen", "scrapers'", func(c *Config) bool { return c.Metrics.Listen == "" }),
+	holds("or adapters.telegram.token_file must say where the bot's token is", func(c *Config) bool {
+		t := c.Adapters.Telegram
+		return !t.Enabled || t.TokenEnv != "" || t.TokenFile != ""
+	}, "adapters.telegram.token_env", "adapters.telegram.token_file", "adapters.telegram.enabled"),
 	httpURL("adapters.telegram.base_url"),
-	{[]string{"adapters.telegram.base_url", "adapters.telegram.enabled"}, func(c *Config) string {
-		if t := c.Adapters.Telegram; t.Enabled && t.BaseURL == "" {
-			return "must not be empty"
-		}
-		return ""
-	}},
+	holds("must not be empty", func(c *Config) bool {
+		return !c.Adapters.Telegram.Enabled || c.Adapters.Telegram.BaseURL != ""
+	}, "adapters.telegram.base_url", "adapters.telegram.enabled"),
 	{[]string{"adapters.telegram.allow"}, func(c *Config) string {
-		for _, id := range c.Adapters.Telegram.Allow {
-			if id <= 0 {
-				return fmt.Sprintf("must hold ids of users, which are over 0, not %d", id)
-			}
+		if i := slices.IndexFunc(c.Adapters.Telegram.Allow, func(id int64) bool { return id <= 0 }); i >= 0 {
+			return fmt.Sprintf("must hold ids of users, which are over 0, not %d", c.Adapters.Telegram.Allow[i])
 		}
 		return ""
 	}},
@@ -241,28 +191,55 @@ func variableName(s string) bool {
 	return s != ""
 }
 
-func oneOf(name string, allowed ...string) rule {
-	k := keyByName[name]
-	return rule{[]string{name}, func(c *Config) string {
-		got := k.field(c).String()
-		if slices.Contains(allowed, got) {
+// holds is a rule about keys[0] with a fixed message.
+func holds(message string, ok func(c *Config) bool, keys ...string) rule {
+	return rule{keys, func(c *Config) string {
+		if ok(c) {
 			return ""
 		}
-		quoted := make([]string, len(allowed))
-		for i, a := range allowed {
-			quoted[i] = strconv.Quote(a)
-		}
-		return fmt.Sprintf("must be %s, not %s", english.WordSeries(quoted, "or"), quote(got))
+		return message
 	}}
 }
 
-func needs(name string, value func(*Config) string) rule {
-	return rule{[]string{name, "model.provider"}, func(c *Config) string {
-		if c.Model.Provider == "openai" && value(c) == "" {
-			return `must be set: model.provider "openai" needs it`
+// mustBe is a rule about one text.
+func mustBe(name, want string, ok func(s string) bool) rule {
+	k := keyByName[name]
+	return rule{[]string{name}, func(c *Config) string {
+		got := k.field(c).String()
+		if ok(got) {
+			return ""
 		}
-		return ""
+		return fmt.Sprintf("must be %s, not %s", want, quote(got))
 	}}
+}
+
+func oneOf(name string, allowed ...string) rule {
+	quoted := make([]string, len(allowed))
+	for i, a := range allowed {
+		quoted[i] = strconv.Quote(a)
+	}
+	return mustBe(name, english.WordSeries(quoted, "or"), func(s string) bool { return slices.Contains(allowed, s) })
+}
+
+// private wants a loopback address, or a key for those who call it, unless it is off.
+func private(name, whose string, off func(c *Config) bool, more ...string) rule {
+	k := keyByName[name]
+	return rule{append([]string{name, "adapters.api.key_env", "adapters.api.key_file"}, more...), func(c *Config) string {
+		listen := k.field(c).String()
+		host, _, _ := net.SplitHostPort(listen)
+		if api := c.Adapters.API; off(c) || Loopback(host) || api.KeyEnv != "" || api.KeyFile != "" {
+			return ""
+		}
+		return fmt.Sprintf("is %s, which is not a loopback address: set adapters.api.key_env to the variable that holds the %s key, or listen on 127.0.0.1", quote(listen), whose)
+	}}
+}
+
+// needs wants a text where the model is an endpoint.
+func needs(name string) rule {
+	k := keyByName[name]
+	return holds(`must be set: model.provider "openai" needs it`, func(c *Config) bool {
+		return c.Model.Provider != "openai" || k.field(c).String() != ""
+	}, name, "model.provider")
 }
 
 func within(name string, low, high int64) rule {
@@ -283,22 +260,16 @@ func within(name string, low, high int64) rule {
 	}}
 }
 
-func notNegative(name string) rule {
-	return durationRule(name, "must not be negative", func(d time.Duration) bool { return d >= 0 })
-}
+func notNegative(name string) rule { return atLeast(name, 0, "must not be negative") }
+func positive(name string) rule    { return atLeast(name, 1, "must be over 0") }
 
-func positive(name string) rule {
-	return durationRule(name, "must be over 0", func(d time.Duration) bool { return d > 0 })
-}
-
-func durationRule(name, message string, ok func(time.Duration) bool) rule {
+func atLeast(name string, least time.Duration, message string) rule {
 	k := keyByName[name]
 	return rule{[]string{name}, func(c *Config) string {
-		d := k.field(c).Interface().(Duration)
-		if ok(d.Duration) {
-			return ""
+		if d := k.field(c).Interface().(Duration); d.Duration < least {
+			return fmt.Sprintf("%s, not %q", message, d)
 		}
-		return fmt.Sprintf("%s, not %q", message, d)
+		return ""
 	}}
 }
 
@@ -343,14 +314,14 @@ func enabledTools(c *Config) string {
 	return ""
 }
 
-// listenHost is the host of host:port; ok is false for anything else. Port 0 picks one.
-func listenHost(address string) (host string, ok bool) {
-	host, port, err := net.SplitHostPort(address)
+// isListen reports whether address is host:port. Port 0 picks one.
+func isListen(address string) bool {
+	_, port, err := net.SplitHostPort(address)
 	if err != nil {
-		return "", false
+		return false
 	}
 	_, err = strconv.ParseUint(port, 10, 16)
-	return host, err == nil
+	return err == nil
 }
 
 // Loopback reports whether a listener on host is out of reach of other machines. A name other than localhost is not
@@ -363,10 +334,13 @@ func Loopback(host string) bool {
 	return err == nil && ip.Unmap().IsLoopback()
 }
 
-// treeSize is what is wrong with a bound of the memory of tools: below a few mebibytes not even a shell starts.
-func treeSize(s Size) string {
-	if s != 0 && s < 8<<20 {
-		return fmt.Sprintf("must be \"0B\", or at least \"8MiB\", not %s", quote(s.String()))
-	}
-	return ""
+// treeSize bounds the memory of tools: below a few mebibytes not even a shell starts.
+func treeSize(name string) rule {
+	k := keyByName[name]
+	return rule{[]string{name}, func(c *Config) string {
+		if s := Size(k.field(c).Int()); s != 0 && s < 8<<20 {
+			return fmt.Sprintf("must be \"0B\", or at least \"8MiB\", not %s", quote(s.String()))
+		}
+		return ""
+	}}
 }

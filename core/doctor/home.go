@@ -16,6 +16,7 @@ import (
 	"gatewaytui/core/health"
 	"gatewaytui/core/instance"
 	"gatewaytui/core/ops"
+	"gatewaytui/core/text"
 )
 
 // Below these, a disk is nearly full, and full for all that matters: a stop's report, a log, a commit want to be written.
@@ -137,21 +138,14 @@ func (c *checkup) checkModes(home string) {
 		}
 	}
 	if len(foreign) > 0 {
-		c.fail(fmt.Sprintf("chown -R %d %s", os.Geteuid(), home), "in %s, %s belong to another user", home, several(foreign))
+		c.fail(fmt.Sprintf("chown -R %d %s", os.Geteuid(), home), "in %s, %s belong to another user", home, text.Some(foreign, shownFiles))
 	}
 	if len(stray) > 0 {
-		c.warn("give them back with chown, or move them away", "in %s, %s belong to another user; a start leaves them alone", home, several(stray))
+		c.warn("give them back with chown, or move them away", "in %s, %s belong to another user; a start leaves them alone", home, text.Some(stray, shownFiles))
 	}
 	if len(open) > 0 {
-		c.warn("chmod -R go= "+home+" (a start does it as well)", "in %s, others may read %s", home, several(open))
+		c.warn("chmod -R go= "+home+" (a start does it as well)", "in %s, others may read %s", home, text.Some(open, shownFiles))
 	}
-}
-
-func several(names []string) string {
-	if len(names) > shownFiles {
-		return strings.Join(names[:shownFiles], ", ") + fmt.Sprintf(" and %d more", len(names)-shownFiles)
-	}
-	return strings.Join(names, ", ")
 }
 
 // tryLocks makes a file in the home, sees that a lock on it keeps a second one out (flock(2)), and removes it.
@@ -198,6 +192,7 @@ func (c *checkup) checkStore(context.Context) {
 		c.ok("there is none yet")
 	default:
 		fi, err := os.Lstat(filepath.Join(c.home, "gateway.db"))
+		_, noCopy := os.Lstat(filepath.Join(c.home, "gateway.db.damaged")) // store.KeepCopy makes it
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			c.ok("there is none yet")
@@ -205,19 +200,13 @@ func (c *checkup) checkStore(context.Context) {
 			c.fail("run doctor as the user that runs the gateway", "%v", err)
 		case !fi.Mode().IsRegular():
 			c.fail("move it away", "gateway.db is no regular file")
-		case damagedCopy(c.home):
+		case noCopy == nil:
 			c.warn("start the gateway once: it says what is damaged, or that the database is whole; then move the copy away",
 				"a start found the database damaged and kept the copy gateway.db.damaged")
 		default:
 			c.ok("%s; nobody but a gateway opens it, and each start checks it", humanize.IBytes(uint64(fi.Size())))
 		}
 	}
-}
-
-// damagedCopy reports whether a start has kept a copy of a damaged database in the home (store.KeepCopy).
-func damagedCopy(home string) bool {
-	_, err := os.Lstat(filepath.Join(home, "gateway.db.damaged"))
-	return err == nil
 }
 
 // storeWarning is a finding of what the gateway says of its store.

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
-	"unicode"
 
 	"gatewaytui/core/adapter"
 	"gatewaytui/core/config"
@@ -134,17 +133,7 @@ func (c *checkup) homeFlag() string {
 	if c.o.Home == "" {
 		return ""
 	}
-	return " --home " + shellWord(c.home)
-}
-
-// shellWord is s as one word of a shell's.
-func shellWord(s string) string {
-	if strings.ContainsFunc(s, func(r rune) bool {
-		return !strings.ContainsRune("/._-+@%,:", r) && !unicode.IsLetter(r) && !unicode.IsDigit(r)
-	}) {
-		return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
-	}
-	return s
+	return " --home " + text.ShellWord(c.home)
 }
 
 // command is the verb that writes it again.

@@ -6,9 +6,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
+	"slices"
 
 	"gatewaytui/core/ops"
+	"gatewaytui/core/text"
 )
 
 // ErrForeign marks a folder that is neither empty nor a gateway's home. Another try does not help: the command line, the
@@ -23,6 +24,9 @@ var signatures = []string{lockFile, storeFile, pidFile, markerFile, socketFile, 
 // them there.
 var harmless = []string{"lost+found", "config.toml"}
 
+// folders are those that a gateway makes in its home.
+var folders = []string{logsDir, dumpsDir, workDir, quarantineDir}
+
 // maxForeign is how many names of a foreign folder's entries an error lists.
 const maxForeign = 3
 
@@ -36,10 +40,7 @@ func CheckHome(dir string) error {
 		return nil // there is none, or ensureDir has a better reason to refuse it
 	}
 	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return nil
-	}
-	if isHome(dir) {
+	if err != nil || isHome(dir) {
 		return nil
 	}
 	var foreign []string
@@ -51,7 +52,7 @@ func CheckHome(dir string) error {
 	if len(foreign) == 0 {
 		return nil
 	}
-	shown := strings.Join(foreign[:min(len(foreign), maxForeign)], ", ") + more(len(foreign))
+	shown := text.Some(foreign, maxForeign)
 	return &userError{ops.Error{
 		Code: ops.CodeInvalid, Message: fmt.Sprintf("%s is not a gateway's home, and it is not empty (it has %s); it was not changed", dir, shown),
 		Hint: "name a folder that is empty or does not exist yet, with --home DIR or GATEWAYTUI_HOME",
@@ -60,27 +61,18 @@ func CheckHome(dir string) error {
 
 // isHome reports whether a gateway has run in the folder dir.
 func isHome(dir string) bool {
-	for _, name := range signatures {
-		if _, err := os.Lstat(filepath.Join(dir, name)); err == nil {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(signatures, func(name string) bool {
+		_, err := os.Lstat(filepath.Join(dir, name))
+		return err == nil
+	})
 }
 
 // leftByStart reports whether e may be in a folder in which no gateway has run yet. A start that was killed leaves empty
 // folders.
 func leftByStart(dir string, e fs.DirEntry) bool {
-	name := e.Name()
-	for _, ok := range harmless {
-		if name == ok {
-			return true
-		}
+	if !slices.Contains(folders, e.Name()) {
+		return slices.Contains(harmless, e.Name())
 	}
-	switch name {
-	case logsDir, dumpsDir, workDir, quarantineDir:
-		inside, err := os.ReadDir(filepath.Join(dir, name))
-		return err == nil && len(inside) == 0
-	}
-	return false
+	inside, err := os.ReadDir(filepath.Join(dir, e.Name()))
+	return err == nil && len(inside) == 0
 }

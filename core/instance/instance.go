@@ -174,23 +174,26 @@ func ensureHome(dir string) error {
 	if !filepath.IsAbs(dir) {
 		return fmt.Errorf("open home %q: the path is not absolute", dir)
 	}
-	var missing []string
-	for at := dir; ; at = filepath.Dir(at) {
-		_, err := os.Stat(at)
-		if err == nil {
-			break
-		}
-		if !errors.Is(err, fs.ErrNotExist) || at == filepath.Dir(at) {
-			return problem(err, "open the home "+dir, otherHome)
-		}
-		missing = append(missing, at)
-	}
-	for i := len(missing) - 1; i > 0; i-- {
-		if err := makeDir(missing[i]); err != nil {
-			return err
-		}
+	if err := makeParents(dir, dir); err != nil {
+		return err
 	}
 	return ensureDir(dir)
+}
+
+// makeParents makes the missing folders above path, which is dir or above it.
+func makeParents(path, dir string) error {
+	_, err := os.Stat(path)
+	parent := filepath.Dir(path)
+	switch {
+	case err == nil:
+		return nil
+	case !errors.Is(err, fs.ErrNotExist) || path == parent:
+		return problem(err, "open the home "+dir, otherHome)
+	}
+	if err := makeParents(parent, dir); err != nil || path == dir {
+		return err
+	}
+	return makeDir(path)
 }
 
 // makeDir makes one folder. It sets the mode again after the umask: with one of 0777 the next level could not be made.

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"iter"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -32,18 +33,28 @@ func LockHolder(home string) (pid int, held bool) {
 	return holderOf(f, uint64(st.Dev), st.Ino)
 }
 
-// holderOf finds in /proc/locks (proc_locks(5)) the process with a flock on the file: "1: FLOCK ADVISORY WRITE PID
-// MAJ:MIN:INODE 0 EOF", with the device in hexadecimal. The pid is 0 or less if that process is in another pid namespace
-// and hidden from us.
+// flocks yields the processes with a flock(2) and the files that they lock, as /proc/locks has them (proc_locks(5)):
+// "1: FLOCK ADVISORY WRITE PID MAJ:MIN:INODE 0 EOF", with the device in hexadecimal. The pid is 0 or less if that process is
+// in another pid namespace and hidden from us.
+func flocks(locks io.Reader) iter.Seq2[int, string] {
+	return func(yield func(pid int, file string) bool) {
+		for lines := bufio.NewScanner(locks); lines.Scan(); {
+			fields := strings.Fields(lines.Text())
+			if len(fields) < 6 || fields[1] != "FLOCK" { // a waiter has "->" there
+				continue
+			}
+			if pid, err := strconv.Atoi(fields[4]); err == nil && !yield(pid, fields[5]) {
+				return
+			}
+		}
+	}
+}
+
+// holderOf finds the process with a flock on the file.
 func holderOf(locks io.Reader, dev, inode uint64) (pid int, held bool) {
 	file := fmt.Sprintf("%02x:%02x:%d", unix.Major(dev), unix.Minor(dev), inode)
-	for lines := bufio.NewScanner(locks); lines.Scan(); {
-		fields := strings.Fields(lines.Text())
-		// A waiter has "->" as its second field.
-		if len(fields) < 6 || fields[1] != "FLOCK" || fields[5] != file {
-			continue
-		}
-		if pid, err := strconv.Atoi(fields[4]); err == nil {
+	for pid, locked := range flocks(locks) {
+		if locked == file {
 			return pid, true
 		}
 	}
@@ -53,15 +64,11 @@ func holderOf(locks io.Reader, dev, inode uint64) (pid int, held bool) {
 // LocksOneOf reports whether pid has a flock on one of the paths, according to /proc/locks, which is read from locks. The
 // device is not compared, because on btrfs and overlayfs stat(2) returns another one.
 func LocksOneOf(locks io.Reader, pid int, paths ...string) bool {
-	for lines := bufio.NewScanner(locks); lines.Scan(); {
-		fields := strings.Fields(lines.Text())
-		if len(fields) < 6 || fields[1] != "FLOCK" || fields[4] != strconv.Itoa(pid) {
-			continue
-		}
-		inode := fields[5][strings.LastIndexByte(fields[5], ':')+1:]
+	for holder, locked := range flocks(locks) {
+		inode := locked[strings.LastIndexByte(locked, ':')+1:]
 		for _, path := range paths {
 			var st unix.Stat_t
-			if unix.Stat(path, &st) == nil && strconv.FormatUint(st.Ino, 10) == inode {
+			if holder == pid && unix.Stat(path, &st) == nil && strconv.FormatUint(st.Ino, 10) == inode {
 				return true
 			}
 		}

@@ -36,12 +36,10 @@ func Locate(dir string) (Found, error) {
 		return Found{}, problem(err, "read the home "+dir, "ask as the user that runs the gateway")
 	}
 	f := Found{Owner: owner(fi)}
-	if b, err := readFile(filepath.Join(dir, pidFile)); err == nil {
-		// A pid file copied from another home names another gateway, which must not be reached from here (B13).
-		if r, err := parseRecord(b); err == nil && (r.Control == "" || isOf(r.Control, dir)) {
-			f.Record = r
-			f.Alive, f.Known = Alive(r)
-		}
+	// A pid file copied from another home names another gateway, which must not be reached from here (B13).
+	if r, err := readRecord(dir); err == nil && (r.Control == "" || isOf(r.Control, dir)) {
+		f.Record = r
+		f.Alive, f.Known = Alive(r)
 	}
 	// A life that has ended named a socket of its environment. The next life may have another one.
 	if f.Record.Control != "" && (f.Alive || !f.Known) {
@@ -56,12 +54,9 @@ func Locate(dir string) (Found, error) {
 // under the home's own name.
 func isOf(control, dir string) bool {
 	if filepath.Base(control) == socketFile {
-		there, err := os.Stat(filepath.Dir(control))
-		if err != nil {
-			return false
-		}
-		here, err := os.Stat(dir)
-		return err == nil && os.SameFile(there, here)
+		there, err1 := os.Stat(filepath.Dir(control))
+		here, err2 := os.Stat(dir)
+		return err1 == nil && err2 == nil && os.SameFile(there, here)
 	}
 	id, err := idOf(dir)
 	return err == nil && filepath.Base(control) == socketName(id)

@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -15,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gatewaytui/core/ops"
+	"gatewaytui/core/text"
 )
 
 // The lock is flock(2), for these reasons. It belongs to the open file and not to the process. A POSIX lock of fcntl(2)
@@ -77,14 +77,7 @@ func (h *Home) await() (*Lock, error) {
 
 // checkPIDFile moves an earlier life's pid file to quarantine if it is invalid. This life's file takes its place.
 func (h *Home) checkPIDFile() {
-	b, err := readFile(h.PIDFile())
-	if errors.Is(err, fs.ErrNotExist) {
-		return
-	}
-	if err == nil {
-		_, err = parseRecord(b)
-	}
-	if err != nil {
+	if _, err := readRecord(h.dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		h.Quarantine(h.PIDFile(), err)
 	}
 }
@@ -148,15 +141,8 @@ const maxDeletions = 100
 
 // holder is the lock's holder according to the pid file; false if the file is missing or invalid.
 func (h *Home) holder() (Record, bool) {
-	b, err := readFile(h.PIDFile())
-	if err != nil {
-		return Record{}, false
-	}
-	r, err := parseRecord(b)
-	if err != nil {
-		return Record{}, false
-	}
-	if alive, known := Alive(r); known && !alive {
+	r, err := readRecord(h.dir)
+	if alive, known := Alive(r); err != nil || known && !alive {
 		return Record{}, false // left behind by an earlier life
 	}
 	return r, true
@@ -281,11 +267,8 @@ func (l *Lock) Release() error {
 		return nil
 	}
 	var errs []error
-	if b, err := readFile(l.home.PIDFile()); err == nil {
-		r, err := parseRecord(b)
-		if err == nil && r.PID == l.self.PID && r.StartTicks == l.self.StartTicks && r.BootID == l.self.BootID {
-			errs = append(errs, os.Remove(l.home.PIDFile()))
-		}
+	if r, err := readRecord(l.home.dir); err == nil && r.PID == l.self.PID && r.StartTicks == l.self.StartTicks && r.BootID == l.self.BootID {
+		errs = append(errs, os.Remove(l.home.PIDFile()))
 	}
 	for _, f := range []*os.File{l.folder, l.file} {
 		if f != nil {
@@ -319,21 +302,11 @@ func (e *HeldError) answer() *ops.Error {
 		}
 		who = fmt.Sprintf("pid %d, since %s, version %s", r.PID, since, version)
 	}
-	hint := "open its console with: gatewaytui attach --home " + quote(e.Home)
+	hint := "open its console with: gatewaytui attach --home " + text.ShellWord(e.Home)
 	if e.Holder.PID == 0 {
 		hint += "; lslocks shows its process, which may also be a backup, for " + lockFile
 	}
 	return &ops.Error{Code: ops.CodeConflict, Message: "another gateway holds the home " + e.Home + ": " + who, Hint: hint}
-}
-
-// quote writes path so that it can be pasted into a shell.
-func quote(path string) string {
-	if strings.ContainsFunc(path, func(r rune) bool {
-		return !strings.ContainsRune("/._-+=:@%,", r) && (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z')
-	}) {
-		return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
-	}
-	return path
 }
 
 func (e *HeldError) Error() string { return e.answer().Error() }

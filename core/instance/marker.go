@@ -16,21 +16,18 @@ import (
 // consumes it. A life that did not come to its end was cut short if there is a marker, and crashed if there is none.
 type Marker struct {
 	// Life is the life that stops.
-	Life   string
-	At     time.Time
-	Reason string
-	By     string
+	Life   string    `json:"life"`
+	At     time.Time `json:"-"`
+	Reason string    `json:"reason"`
+	By     string    `json:"by"`
 	// Damaged means that the life knew its database to be damaged.
-	Damaged bool
+	Damaged bool `json:"damaged,omitempty"`
 }
 
 // wireMarker is a Marker in its file.
 type wireMarker struct {
-	Life    string   `json:"life"`
-	At      ops.Time `json:"at"`
-	Reason  string   `json:"reason"`
-	By      string   `json:"by"`
-	Damaged bool     `json:"damaged,omitempty"`
+	Marker
+	At ops.Time `json:"at"`
 }
 
 // markerReserve is the file in the folder dumps that keeps room for the marker. markerRoom is its size in bytes; a marker
@@ -48,7 +45,8 @@ func (h *Home) ReserveMarker() error {
 // WriteMarker writes the marker in one step and returns when it would survive a power cut. Another call replaces it. On a
 // full disk it uses the room that ReserveMarker has kept.
 func (h *Home) WriteMarker(m Marker) error {
-	b, err := encode(wireMarker{m.Life, ops.At(m.At), clip(m.Reason), clip(m.By), m.Damaged})
+	m.Reason, m.By = clip(m.Reason), clip(m.By)
+	b, err := encode(wireMarker{m, ops.At(m.At)})
 	if err == nil {
 		err = writeFile(h.Marker(), b)
 	}
@@ -70,12 +68,9 @@ func (h *Home) WriteMarker(m Marker) error {
 // Each start removes the marker, so an existing one was written by the life that ended last. It still means that a stop
 // was planned.
 func (h *Home) ConsumeMarker() (m Marker, found bool, err error) {
-	b, err := readFile(h.Marker())
-	if errors.Is(err, fs.ErrNotExist) {
-		return Marker{}, false, nil
-	}
-	if err == nil {
-		m, err = parseMarker(b)
+	m, found, err = ReadMarker(h.dir)
+	if !found {
+		return m, false, nil
 	}
 	if err != nil {
 		h.Quarantine(h.Marker(), err)
@@ -116,5 +111,6 @@ func parseMarker(b []byte) (Marker, error) {
 	if w.Life == "" || !plain(w.Life) {
 		return Marker{}, fmt.Errorf("%.40q is not the id of a life", w.Life)
 	}
-	return Marker{w.Life, w.At.Time, w.Reason, w.By, w.Damaged}, nil
+	w.Marker.At = w.At.Time
+	return w.Marker, nil
 }

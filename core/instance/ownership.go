@@ -7,11 +7,11 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"syscall"
 	"time"
 
 	"gatewaytui/core/ops"
+	"gatewaytui/core/text"
 )
 
 // The codes of the warnings of a Home.
@@ -51,16 +51,8 @@ func (h *Home) warnForeign(files []string) {
 	}
 	h.warnings = append(h.warnings, ops.Warning{
 		Code: WarnForeignFile, Since: ops.At(time.Now()),
-		Message: "the home has files of other users, which were not changed: " + strings.Join(files[:min(len(files), maxForeign)], ", ") + more(len(files)) + ". Change their owner with chown, or move them away",
+		Message: "the home has files of other users, which were not changed: " + text.Some(files, maxForeign) + ". Change their owner with chown, or move them away",
 	})
-}
-
-// more is the end of a list of n of which maxForeign are shown.
-func more(n int) string {
-	if n <= maxForeign {
-		return ""
-	}
-	return fmt.Sprintf(" and %d more", n-maxForeign)
 }
 
 // checkLinks refuses a home that others could write to if one of its folders is a symbolic link. The link's target would
@@ -69,13 +61,13 @@ func checkLinks(dir string, was fs.FileMode) error {
 	if was.Perm()&0o022 == 0 {
 		return nil
 	}
-	for _, sub := range []string{logsDir, dumpsDir, workDir, quarantineDir} {
+	for _, sub := range folders {
 		path := filepath.Join(dir, sub)
 		if fi, err := os.Lstat(path); err == nil && fi.Mode()&fs.ModeSymlink != 0 {
 			return &userError{ops.Error{
 				Code:    ops.CodeInvalid,
 				Message: fmt.Sprintf("%s is a symbolic link, and other users could write to the home (mode %04o); nothing was changed", path, was.Perm()),
-				Hint:    "remove the link; or, if it is yours, close the home with chmod 700 " + quote(dir),
+				Hint:    "remove the link; or, if it is yours, close the home with chmod 700 " + text.ShellWord(dir),
 			}, ErrExposed}
 		}
 	}
@@ -102,7 +94,7 @@ func closeFiles(home, dir string) (foreign []string, err error) {
 		if uid := owner(fi); uid != os.Geteuid() {
 			if dir == home && slices.Contains(owned, e.Name()) && os.Geteuid() != 0 { // root may use every file
 				return nil, problem(syscall.EPERM, fmt.Sprintf("%s belongs to uid %d and we run as uid %d", path, uid, os.Geteuid()),
-					fmt.Sprintf("change its owner with: chown %d %s", os.Geteuid(), quote(path)))
+					fmt.Sprintf("change its owner with: chown %d %s", os.Geteuid(), text.ShellWord(path)))
 			}
 			if name, err := filepath.Rel(home, path); err == nil {
 				foreign = append(foreign, fmt.Sprintf("%.60q (uid %d)", name, uid))

@@ -23,36 +23,28 @@ import (
 // decide who owns the home.
 type Record struct {
 	// PID, StartTicks and BootID name the process for ever, because a pid alone is reused (B11).
-	PID int
+	PID int `json:"pid"`
 	// StartTicks is when the process started, in the unit of kernel.Stat; 0 is unknown.
-	StartTicks uint64
+	StartTicks uint64 `json:"start_ticks"`
 	// BootID is of kernel.BootID; empty is unknown.
-	BootID string
+	BootID string `json:"boot_id"`
 	// PIDNamespace is the namespace in which PID means this process, as in /proc/self/ns/pid (pid_namespaces(7)); empty:
 	// unknown.
-	PIDNamespace string
-	Life         string
-	Version      string
-	StartedAt    time.Time
+	PIDNamespace string    `json:"pid_namespace,omitempty"`
+	Life         string    `json:"life"`
+	Version      string    `json:"version"`
+	StartedAt    time.Time `json:"-"`
 	// Control is the path of the control socket.
-	Control string
+	Control string `json:"control"`
 }
 
 // wireRecord is a Record in the pid file.
 type wireRecord struct {
-	PID          int      `json:"pid"`
-	StartTicks   uint64   `json:"start_ticks"`
-	BootID       string   `json:"boot_id"`
-	PIDNamespace string   `json:"pid_namespace,omitempty"`
-	Life         string   `json:"life"`
-	Version      string   `json:"version"`
-	StartedAt    ops.Time `json:"started_at"`
-	Control      string   `json:"control"`
+	Record
+	StartedAt ops.Time `json:"started_at"`
 }
 
-func (r Record) encode() ([]byte, error) {
-	return encode(wireRecord{r.PID, r.StartTicks, r.BootID, r.PIDNamespace, r.Life, r.Version, ops.At(r.StartedAt), r.Control})
-}
+func (r Record) encode() ([]byte, error) { return encode(wireRecord{r, ops.At(r.StartedAt)}) }
 
 // parseRecord reads a pid file. It ignores unknown keys. A file that is not a gateway's record is an error.
 func parseRecord(b []byte) (Record, error) {
@@ -72,7 +64,17 @@ func parseRecord(b []byte) (Record, error) {
 	if w.Control != "" && (!filepath.IsAbs(w.Control) || len(w.Control) > maxSocketPath || strings.ContainsRune(w.Control, 0)) {
 		return Record{}, fmt.Errorf("invalid socket path %.120q", w.Control)
 	}
-	return Record{w.PID, w.StartTicks, w.BootID, w.PIDNamespace, w.Life, w.Version, w.StartedAt.Time, w.Control}, nil
+	w.Record.StartedAt = w.StartedAt.Time
+	return w.Record, nil
+}
+
+// readRecord reads the pid file of the home dir.
+func readRecord(dir string) (Record, error) {
+	b, err := readFile(filepath.Join(dir, pidFile))
+	if err != nil {
+		return Record{}, err
+	}
+	return parseRecord(b)
 }
 
 // maxPID is the largest that a pid can be (pid_t).

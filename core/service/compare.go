@@ -61,7 +61,7 @@ func Compare(installed, computed string) []Difference {
 		}
 	}
 	for _, h := range have {
-		if !want.has(h.name) {
+		if want.find(h.name) < 0 {
 			out = append(out, Difference{Setting: h.name, Installed: h.value})
 		}
 	}
@@ -102,26 +102,32 @@ type setting struct{ name, value string }
 // settings are the settings of a definition in their order.
 type settings []setting
 
-func (s settings) has(name string) bool {
-	return slices.ContainsFunc(s, func(x setting) bool { return x.name == name })
+func (s settings) find(name string) int {
+	return slices.IndexFunc(s, func(x setting) bool { return x.name == name })
 }
 
 func (s settings) get(name string) string {
-	if i := slices.IndexFunc(s, func(x setting) bool { return x.name == name }); i >= 0 {
+	if i := s.find(name); i >= 0 {
 		return s[i].value
 	}
 	return ""
 }
 
-// set sets name, or adds a further value to it as lists in unit files do.
+// set sets name.
 func (s settings) set(name, value string) settings {
-	for i := range s {
-		if s[i].name == name {
-			s[i].value += "\n" + value
-			return s
-		}
+	if i := s.find(name); i >= 0 {
+		s[i].value = value
+		return s
 	}
 	return append(s, setting{name, value})
+}
+
+// add sets name, or adds a further value to it as lists in unit files do.
+func (s settings) add(name, value string) settings {
+	if s.find(name) >= 0 {
+		value = s.get(name) + "\n" + value
+	}
+	return s.set(name, value)
 }
 
 // settingsOf reads a definition of either kind. It skips what it cannot read, which is then reported as a difference.
@@ -162,14 +168,14 @@ func unitSettings(text string) settings {
 		case name == "Service.Environment":
 			for _, word := range unquote(value) {
 				variable, content, _ := strings.Cut(word, "=")
-				out = replace(out, name+"."+variable, content)
+				out = out.set(name+"."+variable, content)
 			}
 		case value == "":
 			out = slices.DeleteFunc(out, func(s setting) bool { return s.name == name })
 		case lists[name]:
-			out = out.set(name, value)
+			out = out.add(name, value)
 		default:
-			out = replace(out, name, value)
+			out = out.set(name, value)
 		}
 	}
 	return out
@@ -180,16 +186,6 @@ var lists = map[string]bool{
 	"Unit.Wants": true, "Unit.After": true, "Unit.Before": true, "Unit.Requires": true, "Install.WantedBy": true,
 	"Service.ExecStart": true, "Service.ExecStartPre": true, "Service.ExecStop": true, "Service.EnvironmentFile": true,
 	"Service.RestartForceExitStatus": true, "Service.RestartPreventExitStatus": true, "Service.SuccessExitStatus": true,
-}
-
-func replace(s settings, name, value string) settings {
-	for i := range s {
-		if s[i].name == name {
-			s[i].value = value
-			return s
-		}
-	}
-	return append(s, setting{name, value})
 }
 
 // unquote splits a value into its words and undoes what quote did to each.
@@ -268,9 +264,9 @@ func plistSettings(text string) settings {
 			}
 			switch t.Name.Local {
 			case "string", "integer", "real", "date", "data":
-				out = out.set(strings.Join(path, "."), content.String())
+				out = out.add(strings.Join(path, "."), content.String())
 			case "true", "false":
-				out = out.set(strings.Join(path, "."), t.Name.Local)
+				out = out.add(strings.Join(path, "."), t.Name.Local)
 			}
 		}
 	}

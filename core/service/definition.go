@@ -3,7 +3,6 @@ package service
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"os/user"
@@ -175,22 +174,12 @@ const maxDefinition = 256 << 10
 // ReadDefinition reads an installed definition; nil if there is none. It never waits and follows no link: a masked unit
 // is a link to /dev/null (systemctl(1)).
 func ReadDefinition(path string) ([]byte, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	text, err := instance.ReadFile(path, maxDefinition)
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
 		return nil, nil
 	case errors.Is(err, syscall.ELOOP):
 		return nil, errors.New("it is a symbolic link")
-	case err != nil:
-		return nil, err
-	}
-	defer f.Close()
-	if fi, err := f.Stat(); err != nil || !fi.Mode().IsRegular() {
-		return nil, errors.Join(err, errors.New("it is not a regular file"))
-	}
-	text, err := io.ReadAll(io.LimitReader(f, maxDefinition+1))
-	if err == nil && len(text) > maxDefinition {
-		err = syscall.EFBIG
 	}
 	return text, err
 }

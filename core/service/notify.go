@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -179,14 +180,8 @@ func (n *Notifier) send(more ...assignment) error {
 		return nil
 	}
 	// A late report of life would be false.
-	kept := n.unsent[:0]
-	for _, a := range n.unsent {
-		if a.name != "WATCHDOG" {
-			kept = append(kept, a)
-		}
-	}
-	n.unsent = kept
-	if len(kept) > 0 && !n.closed {
+	n.unsent = slices.DeleteFunc(n.unsent, func(a assignment) bool { return a.name == "WATCHDOG" })
+	if len(n.unsent) > 0 && !n.closed {
 		select {
 		case n.late <- struct{}{}:
 		default:
@@ -197,13 +192,7 @@ func (n *Notifier) send(more ...assignment) error {
 
 // keep appends a to the unsent messages, and replaces an older one on the same subject.
 func (n *Notifier) keep(a assignment) {
-	for i := range n.unsent {
-		if n.unsent[i].name == a.name {
-			n.unsent = append(n.unsent[:i], n.unsent[i+1:]...)
-			break
-		}
-	}
-	n.unsent = append(n.unsent, a)
+	n.unsent = append(slices.DeleteFunc(n.unsent, func(old assignment) bool { return old.name == a.name }), a)
 }
 
 var errClosed = errors.New("the notifier is closed")

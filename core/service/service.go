@@ -103,25 +103,12 @@ func (m Manager) Allow(d time.Duration) string {
 // Down is how an operator makes the manager stop us and keep us down; empty: there is no way. The manager restarts a
 // gateway that is stopped in any other way.
 func (m Manager) Down() string {
-	unit := m.Unit
-	if unit == "" {
-		unit = "UNIT"
-	}
-	switch m.Kind {
-	case Systemd:
-		return "systemctl [--user] stop " + unit
-	case Supervisord:
-		return "supervisorctl stop " + unit
-	case Launchd:
-		return "launchctl bootout " + unit
-	case Runit:
-		return "sv down"
-	case S6:
-		return "s6-svc -d"
-	case Container:
-		return "the container engine's own stop"
-	}
-	return ""
+	return strings.Replace(downs[m.Kind], "UNIT", cmp.Or(m.Unit, "UNIT"), 1)
+}
+
+var downs = map[Kind]string{
+	Systemd: "systemctl [--user] stop UNIT", Supervisord: "supervisorctl stop UNIT", Launchd: "launchctl bootout UNIT",
+	Runit: "sv down", S6: "s6-svc -d", Container: "the container engine's own stop",
 }
 
 // Environment is the data that Detect uses.
