@@ -103,13 +103,17 @@ func BenchmarkLeave(b *testing.B) {
 	defer user.Close()
 	defer program.Close()
 	go func() { _, _ = io.Copy(io.Discard, user) }() // ends with user
+	on, why := FindTerminal(program, program, func(string) string { return "" }, false)
+	if on == nil {
+		b.Fatal(why)
+	}
 	for b.Loop() {
 		b.StopTimer()
 		ctx, cancel := context.WithCancel(b.Context())
 		ended := make(chan error, 1)
 		g := newGateway()
 		go func() {
-			_, err := Run(ctx, g, Options{In: program, Out: program})
+			_, err := on.Show(ctx, g, Options{})
 			ended <- err
 		}()
 		time.Sleep(200 * time.Millisecond) // modelled: a console that is open for a while, and has drawn its first frames

@@ -1,10 +1,10 @@
 package tui
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"os"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -33,7 +33,6 @@ type outputGuard struct {
 	frames chan []byte
 	over   chan struct{} // closed: nothing more is taken
 	done   chan struct{} // closed: the writer has returned
-	once   sync.Once
 
 	dropped atomic.Bool // a frame was dropped since takeDropped
 	stalled atomic.Bool // the queue was full at the last write
@@ -66,7 +65,7 @@ func (g *outputGuard) WriteString(text string) (int, error) { return g.Write([]b
 
 // write reports whether p was taken.
 func (g *outputGuard) write(p []byte) bool {
-	b := append([]byte(nil), p...)
+	b := bytes.Clone(p)
 	select {
 	case <-g.over:
 		return false
@@ -101,52 +100,40 @@ func (g *outputGuard) takeDropped() bool {
 func (g *outputGuard) pump() {
 	defer close(g.done)
 	for {
+		var b []byte
 		select {
-		case b := <-g.frames:
-			if !g.enqueue(b) {
+		case b = <-g.frames:
+		case <-g.over:
+			select {
+			case b = <-g.frames: // it was taken before the end
+			default:
 				return
 			}
-		case <-g.over:
-			for { // what was taken before the end
-				select {
-				case b := <-g.frames:
-					if !g.enqueue(b) {
-						return
-					}
-				default:
-					return
-				}
+		}
+		if _, err := g.to.Write(b); err != nil {
+			if !errors.Is(err, os.ErrClosed) {
+				g.lost()
 			}
+			return
 		}
 	}
-}
-
-func (g *outputGuard) enqueue(b []byte) bool {
-	_, err := g.to.Write(b)
-	if err == nil || errors.Is(err, os.ErrClosed) {
-		return err == nil
-	}
-	g.lost()
-	return false
 }
 
 // close ends the writer, waiting a moment for what is queued. If the program did not end in order, the screen is left
 // by hand.
 func (g *outputGuard) close(orderly bool) {
-	g.once.Do(func() {
-		if !orderly || g.dropped.Load() {
-			g.write([]byte(LeaveScreen))
-		}
-		close(g.over)
-		select {
-		case <-g.done:
-		case <-time.After(guardDrain):
-		}
-		if g.own {
-			_ = g.to.Close() // ends a write that hangs
-			<-g.done
-		}
-	})
+	if !orderly || g.dropped.Load() {
+		g.write([]byte(LeaveScreen))
+	}
+	close(g.over)
+	select {
+	case <-g.done:
+	case <-time.After(guardDrain):
+	}
+	if g.own {
+		_ = g.to.Close() // ends a write that hangs
+		<-g.done
+	}
 }
 
 // inputWatcher reads the terminal and tells when it is gone: Bubble Tea takes the end of its input for silence.

@@ -29,10 +29,13 @@ func start(t *testing.T, tt *terminal, g *gateway, o Options) (cancel func(), en
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
 	t.Cleanup(stop)
-	o.In, o.Out = tt.program, tt.program
+	on, why := FindTerminal(tt.program, tt.program, func(string) string { return "" }, false)
+	if on == nil {
+		t.Fatal(why)
+	}
 	ch := make(chan ending, 1)
 	go func() {
-		e, err := Run(ctx, g, o)
+		e, err := on.Show(ctx, g, o)
 		ch <- ending{e, err}
 	}()
 	return stop, ch

@@ -56,11 +56,11 @@ func FindTerminal(stdin io.Reader, stdout io.Writer, getenv func(string) string,
 	return &Terminal{in, out, modes}, ""
 }
 
-// In is the end to read from.
-func (t *Terminal) In() *os.File { return t.in }
-
-// Out is the end to write to.
-func (t *Terminal) Out() *os.File { return t.out }
+// Name is the path of the terminal's device, empty if it is not known.
+func (t *Terminal) Name() string {
+	name, _ := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", t.in.Fd())) // it has none then
+	return name
+}
 
 // foreground reports whether f is our controlling terminal and we may change it: from the background that would stop the
 // process (SIGTTOU, termios(3)). A terminal that controls no process may be changed from anywhere.

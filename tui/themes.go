@@ -21,8 +21,8 @@ func theme(o Options) *views.Theme {
 		}
 	}
 	profile := termenv.Ascii
-	if !o.NoColor && o.Out != nil {
-		profile = lipgloss.NewRenderer(o.Out).ColorProfile()
+	if !o.NoColor && o.out != nil {
+		profile = lipgloss.NewRenderer(o.out).ColorProfile()
 	}
 	return views.NewTheme(name, profile)
 }

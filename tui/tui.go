@@ -1,7 +1,7 @@
 // Package tui is the console: a Bubble Tea program over an ops.Console, which is the gateway in this process or the
 // client of its control socket; it cannot tell which.
 //
-// What it promises: a terminal that is frozen, closed or hostile never slows the gateway, and Run returns within 0.6 s of
+// What it promises: a terminal that is frozen, closed or hostile never slows the gateway, and Show returns within 0.6 s of
 // the end of its context, however the terminal behaves. The terminal's modes are afterwards what they were before. No key
 // ends anything without the confirmation that its tier asks for. Every action on the gateway has a key or a command, all of
 // them in one table (keymap.go).
@@ -38,8 +38,6 @@ const framesPerSecond = 30
 
 // Options are how a console is run.
 type Options struct {
-	// In and Out are the terminal. Both stay the caller's.
-	In, Out *os.File
 	// Attached is true for a gateway of another process: leaving never touches it, and when it has ended the console
 	// waits for its next life. False: the gateway lives in this process, and Run returns when it has ended.
 	Attached bool
@@ -54,13 +52,15 @@ type Options struct {
 	// Version is this program's: an attached console tells of a gateway with another one; empty does not. Name is what the
 	// gateway is called in questions, empty for none.
 	Version, Name string
+
+	out *os.File // of which the theme depends; nil has no colours
 }
 
 // How says how a console was left.
 type How int
 
 const (
-	// Cancelled: Run's context ended.
+	// Cancelled: the context ended.
 	Cancelled How = iota
 	// Detached: an attached console was left; the gateway was not touched.
 	Detached
@@ -76,21 +76,7 @@ const (
 
 // String is the way out in words, for logs.
 func (h How) String() string {
-	switch h {
-	case Cancelled:
-		return "cancelled"
-	case Detached:
-		return "detached"
-	case LeftRunning:
-		return "left running"
-	case StopAsked:
-		return "left while stopping"
-	case TerminalLost:
-		return "terminal lost"
-	case GatewayEnded:
-		return "gateway ended"
-	}
-	return "unknown"
+	return [...]string{"cancelled", "detached", "left running", "left while stopping", "terminal lost", "gateway ended"}[h]
 }
 
 // Exit is how a console ended.
@@ -104,16 +90,18 @@ type Exit struct {
 	Screen []string
 }
 
-// Run shows c on the terminal until it is left, until the embedded gateway has ended, or until ctx ends. It never asks
+// Show runs the console of c on the terminal until it is left, until the embedded gateway has ended, or until ctx ends. It never asks
 // more of c than one look at a time, and it returns within 0.6 s of the end of ctx even if the terminal does not take
 // another byte. Signals stay with the caller: Bubble Tea would end the console at the first SIGTERM, just when
 // a stop is worth watching.
 //
 // The error is of a terminal that cannot be used, or of a console that failed too often; the gateway is not touched.
-func Run(ctx context.Context, c ops.Console, o Options) (Exit, error) {
-	restore := saveModes(o.In, o.Out)
-	defer restore()
+func (t *Terminal) Show(ctx context.Context, c ops.Console, o Options) (Exit, error) {
+	o.out = t.out
+	return t.Run(ctx, func(ctx context.Context) (Exit, error) { return t.screen(ctx, c, o) })
+}
 
+func (t *Terminal) screen(ctx context.Context, c ops.Console, o Options) (Exit, error) {
 	var lost atomic.Bool
 	gone := make(chan struct{}, 1)
 	lose := func() {
@@ -123,13 +111,12 @@ func Run(ctx context.Context, c ops.Console, o Options) (Exit, error) {
 		default:
 		}
 	}
-	o.Slow = o.Slow || os.Getenv("SSH_CONNECTION") != ""
-	out := newOutputGuard(o.Out, lose)
+	out := newOutputGuard(t.out, lose)
 	tasks := newTasks(ctx)
 	m := newModel(c, tasks, o)
 	m.repaint = out.takeDropped
 	m.raw = out.write
-	p := tea.NewProgram(m, tea.WithInput(&inputWatcher{File: o.In, lost: lose}), tea.WithOutput(out), tea.WithAltScreen(),
+	p := tea.NewProgram(m, tea.WithInput(&inputWatcher{File: t.in, lost: lose}), tea.WithOutput(out), tea.WithAltScreen(),
 		tea.WithFPS(framesPerSecond), tea.WithoutSignalHandler(), tea.WithoutCatchPanics())
 
 	ended := make(chan error, 1)

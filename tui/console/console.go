@@ -49,13 +49,19 @@ type Place struct {
 	Version string
 }
 
-// options completes o with what the flags, the surroundings and the terminal say.
-func (p Place) options(t *tui.Terminal, look Look, o tui.Options) tui.Options {
-	o.In, o.Out, o.Version = t.In(), t.Out(), p.Version
-	o.ASCII = look.ASCII || !unicodeLocale(p.Getenv)
-	o.NoColor = p.Getenv("NO_COLOR") != ""
-	o.Slow = p.Getenv("SSH_CONNECTION") != ""
-	return o
+// show runs the console that is wanted. t is nil where lines go through a pipe.
+func (p Place) show(ctx context.Context, t *tui.Terminal, c ops.Console, look Look, o tui.Options) (tui.Exit, error) {
+	if from, lines := look.Lines(p.Getenv); lines {
+		l := &plain.Console{Printer: p.Printer, Gateway: c, Attached: o.Attached, From: from}
+		run := func(ctx context.Context) (tui.Exit, error) { return l.Run(ctx, p.In) }
+		if t == nil {
+			return tui.Bounded(ctx, run)
+		}
+		return t.Run(ctx, run)
+	}
+	o.Version, o.ASCII = p.Version, look.ASCII || !unicodeLocale(p.Getenv)
+	o.NoColor, o.Slow = p.Getenv("NO_COLOR") != "", p.Getenv("SSH_CONNECTION") != ""
+	return t.Show(ctx, c, o)
 }
 
 // unicodeLocale reports whether the locale may be one of UTF-8: a container has none and a terminal that has it.
@@ -85,22 +91,13 @@ func (o operator) Do(ctx context.Context, cmd ops.Command) (ops.Request, error) 
 
 // Attach opens the console that is wanted and can be had on a gateway of another process, until it is left or ctx ends.
 func (p Place) Attach(ctx context.Context, c ops.Console, look Look, o tui.Options) (tui.Exit, error) {
-	from, lines := look.Lines(p.Getenv)
+	_, lines := look.Lines(p.Getenv)
 	t, why := tui.FindTerminal(p.In, p.Out, p.Getenv, lines)
-	if lines {
-		l := &plain.Console{Printer: p.Printer, Gateway: c, Attached: true, From: from}
-		show := func(ctx context.Context) (tui.Exit, error) { return l.Run(ctx, p.In) }
-		if t == nil { // a pipe will do
-			return tui.Bounded(ctx, show)
-		}
-		return t.Run(ctx, show)
-	}
-	if t == nil {
+	if t == nil && !lines {
 		return tui.Exit{}, &ops.Error{
 			Code: ops.CodeInvalid, Message: "the console needs a terminal, and " + why,
 			Hint: "gatewaytui watch follows as lines, gatewaytui status is one screen, gatewaytui attach --plain takes commands",
 		}
 	}
-	o = p.options(t, look, o)
-	return t.Run(ctx, func(ctx context.Context) (tui.Exit, error) { return tui.Run(ctx, c, o) })
+	return p.show(ctx, t, c, look, o)
 }

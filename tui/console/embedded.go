@@ -2,7 +2,6 @@ package console
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"os"
 	"strings"
@@ -12,7 +11,6 @@ import (
 	"gatewaytui/core/follow"
 	"gatewaytui/core/ops"
 	"gatewaytui/tui"
-	"gatewaytui/tui/plain"
 	"gatewaytui/views/lines"
 )
 
@@ -68,11 +66,10 @@ func (f *Embedded) Open(g ops.Console, crash func() (*os.File, error), log *slog
 		log.Warn("stderr not redirected", "error", err.Error())
 		release = func() {}
 	}
-	tty, _ := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", f.t.In().Fd())) // unknown is nothing
-	c := operator{g, ops.Actor{Via: "console", UID: os.Getuid(), PID: os.Getpid(), TTY: tty}}
+	c := operator{g, ops.Actor{Via: "console", UID: os.Getuid(), PID: os.Getpid(), TTY: f.t.Name()}}
 	go func() { // close waits for it
 		defer close(f.done)
-		exit, err := f.show(f.ctx, c, theme)
+		exit, err := f.p.show(f.ctx, f.t, c, f.look, tui.Options{Theme: theme, Name: NameOf(f.home)})
 		release()
 		f.dropCrash()
 		if err != nil {
@@ -107,16 +104,6 @@ func (f *Embedded) farewell(exit tui.Exit, err error, c ops.Console, lost func()
 	default:
 		f.goOn()
 	}
-}
-
-// show runs the console that is wanted.
-func (f *Embedded) show(ctx context.Context, c ops.Console, theme string) (tui.Exit, error) {
-	if from, lines := f.look.Lines(f.p.Getenv); lines {
-		l := &plain.Console{Printer: f.p.Printer, Gateway: c, From: from}
-		return f.t.Run(ctx, func(ctx context.Context) (tui.Exit, error) { return l.Run(ctx, f.p.In) })
-	}
-	o := f.p.options(f.t, f.look, tui.Options{Theme: theme, Name: NameOf(f.home)})
-	return f.t.Run(ctx, func(ctx context.Context) (tui.Exit, error) { return tui.Run(ctx, c, o) })
 }
 
 // follow says what a stop does, line by line, to somebody who left its console.
