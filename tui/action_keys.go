@@ -20,51 +20,32 @@ var (
 )
 
 // actionBindings are the rows that act on the gateway: capitals and signs. What a row leaves out is in ops.Verbs.
-func actionBindings() []binding { return slices.Concat(rowLevers(), stopLevers(), gatewayLevers()) }
-
-// rowLevers act on a session, a process or an adapter.
-func rowLevers() []binding {
+func actionBindings() []binding {
 	return []binding{
+		// on a session, a process or an adapter
 		{
 			action: "reset", keys: []string{"R"}, label: "reset", help: "end a session's turn, agent and processes, start it fresh", in: ofSessions,
-			verb: ops.VerbReset, asks: bySession, disabledReason: needsSession, target: atSession(ops.VerbReset), marks: true,
+			verb: ops.VerbReset, asks: bySession, marks: true,
 		},
 		{
 			action: "evict", keys: []string{"E"}, label: "evict", help: "drop a session's cached agent, keep session and processes; a running turn is interrupted first", in: ofSessions,
 			verb: ops.VerbEvict, asks: byProcesses, disabledReason: needsAgent, marks: true,
 			target: func(f keyContext) ops.Command {
-				cmd := atSession(ops.VerbEvict)(f)
+				cmd := aim(ops.VerbEvict, f)
 				cmd.Interrupt = f.busy()
 				return cmd
 			},
 		},
-		{
-			action: "interrupt", keys: []string{"I"}, label: "interrupt", help: "stop a session's running turn", in: ofSessions,
-			verb: ops.VerbInterrupt, disabledReason: needsTurn, target: atSession(ops.VerbInterrupt), marks: true,
-		},
+		{action: "interrupt", keys: []string{"I"}, label: "interrupt", in: ofSessions, verb: ops.VerbInterrupt, disabledReason: needsTurn, marks: true},
 		{
 			action: "kill", keys: []string{"X"}, label: "end process", help: "end one process tree: TERM, then KILL", in: []views.View{views.Processes},
-			verb: ops.VerbKill, disabledReason: needsProcess, marks: true,
-			target: atProcess(ops.VerbKill),
+			verb: ops.VerbKill, marks: true,
 		},
-		{
-			action: "pause-adapter", keys: []string{"P"}, label: "pause", help: "disconnect one platform until it is resumed", in: ofAdapters,
-			verb: ops.VerbPause, disabledReason: adapterIs(false), target: atAdapter(ops.VerbPause),
-		},
-		{
-			action: "resume-adapter", keys: []string{"c"}, label: "resume", help: "connect a paused platform again", in: ofAdapters,
-			verb: ops.VerbResume, disabledReason: adapterIs(true), target: atAdapter(ops.VerbResume),
-		},
-		{
-			action: "reconnect", keys: []string{"C"}, label: "reconnect", help: "drop one platform's connection and make a new one", in: ofAdapters,
-			verb: ops.VerbReconnect, disabledReason: adapterIs(false), target: atAdapter(ops.VerbReconnect),
-		},
-	}
-}
+		{action: "pause-adapter", keys: []string{"P"}, label: "pause", in: ofAdapters, verb: ops.VerbPause, disabledReason: adapterIs(false)},
+		{action: "resume-adapter", keys: []string{"c"}, label: "resume", in: ofAdapters, verb: ops.VerbResume, disabledReason: adapterIs(true)},
+		{action: "reconnect", keys: []string{"C"}, label: "reconnect", in: ofAdapters, verb: ops.VerbReconnect, disabledReason: adapterIs(false)},
 
-// stopLevers act on the running stop.
-func stopLevers() []binding {
-	return []binding{
+		// on the running stop
 		{
 			action: "abandon", keys: []string{"A"}, label: "abandon", help: "stop waiting for the selected item of the stop", in: ofStop,
 			verb: ops.VerbSkip, cliEquivalent: "gatewaytui shutdown skip --phase P --item I", disabledReason: needsItem,
@@ -86,79 +67,55 @@ func stopLevers() []binding {
 				return ops.Command{Verb: ops.VerbExtend, Phase: runningPhase(f.stop).Name, ByMS: moreTime.Milliseconds()}
 			},
 		},
-		{
-			action: "force", keys: []string{"F"}, label: "force", help: "end the stop as fast as the stores can be closed", in: ofStop,
-			verb: ops.VerbForce, disabledReason: needsStop,
-			target: atGateway(ops.VerbForce),
-		},
-	}
-}
+		{action: "force", keys: []string{"F"}, label: "force", help: "end the stop as fast as the stores can be closed", in: ofStop, verb: ops.VerbForce},
 
-// gatewayLevers act on the gateway. The palette alone reaches those without a key.
-func gatewayLevers() []binding {
-	return []binding{
-		{
-			action: "drain", keys: []string{"D"}, label: "drain", help: "take no new turns, let running ones finish, keep running",
-			verb: ops.VerbDrain, disabledReason: needsState(ops.StateRunning, "already draining; U resumes"), target: atGateway(ops.VerbDrain),
-		},
-		{
-			action: "undrain", keys: []string{"U"}, label: "undrain", help: "take new turns again",
-			verb: ops.VerbUndrain, disabledReason: needsState(ops.StateDraining, "not draining; D drains"), target: atGateway(ops.VerbUndrain),
-		},
+		// on the gateway; the palette alone reaches those without a key
+		{action: "drain", keys: []string{"D"}, label: "drain", verb: ops.VerbDrain, disabledReason: needsState(ops.StateRunning, "already draining; U resumes")},
+		{action: "undrain", keys: []string{"U"}, label: "undrain", verb: ops.VerbUndrain, disabledReason: needsState(ops.StateDraining, "not draining; D drains")},
 		{
 			action: "stop", keys: []string{"S"}, label: "stop", help: "stop the gateway; m in the dialog changes the mode, and immediate asks for a typed word",
-			verb: ops.VerbStop, disabledReason: needsNoStop, target: atGateway(ops.VerbStop),
+			verb: ops.VerbStop, disabledReason: needsNoStop,
 		},
 		{
 			action: "restart", help: "stop, and start again: by the service manager, or without one as a gateway without a console",
 			verb: ops.VerbRestart, disabledReason: needsNoStop,
 			target: func(f keyContext) ops.Command {
-				return ops.Command{Verb: ops.VerbRestart, Respawn: true, Expect: f.gateway}
+				cmd := aim(ops.VerbRestart, f)
+				cmd.Respawn = true
+				return cmd
 			},
 		},
-		{
-			action: "send", help: "send a message to a session's agent: send KEY TEXT",
-			verb: ops.VerbMessage, cliEquivalent: "gatewaytui send TEXT --session KEY", disabledReason: needsSession, target: atSession(ops.VerbMessage),
-		},
-		{
-			action: "backup", help: "write a copy of the database into the folder backups of the home",
-			verb: ops.VerbBackup, disabledReason: needsNoStop, target: atGateway(ops.VerbBackup),
-		},
-		{
-			action: "diagnose", keys: []string{"d"}, label: "diagnose", help: "write goroutines, process trees, sockets and the phase log into one file",
-			verb: ops.VerbDiagnose, target: atGateway(ops.VerbDiagnose),
-		},
+		{action: "send", help: "send a message to a session's agent: send KEY TEXT", verb: ops.VerbMessage, cliEquivalent: "gatewaytui send TEXT --session KEY"},
+		{action: "backup", help: "write a copy of the database into the folder backups of the home", verb: ops.VerbBackup, disabledReason: needsNoStop},
+		{action: "diagnose", keys: []string{"d"}, label: "diagnose", verb: ops.VerbDiagnose},
 	}
 }
 
 // tableBindings are rows for the verbs of ops.Verbs that none of these has: they are reached by the palette.
 func tableBindings(levers []binding) (out []binding) {
 	for _, spec := range ops.Verbs {
-		if slices.ContainsFunc(levers, func(b binding) bool { return b.verb == spec.Verb }) {
-			continue
+		if !slices.ContainsFunc(levers, func(b binding) bool { return b.verb == spec.Verb }) {
+			out = append(out, binding{action: spec.Name, verb: spec.Verb})
 		}
-		b := binding{action: spec.Name, help: spec.Summary, verb: spec.Verb, target: atGateway(spec.Verb)}
-		switch spec.Target {
-		case ops.TargetSession:
-			b.disabledReason, b.target = needsSession, atSession(spec.Verb)
-		case ops.TargetProcess:
-			b.disabledReason, b.target = needsProcess, atProcess(spec.Verb)
-		case ops.TargetAdapter:
-			b.disabledReason, b.target = needsAdapter, atAdapter(spec.Verb)
-		default:
-			if spec.OfStop() {
-				b.disabledReason = needsStop
-			}
-		}
-		out = append(out, b)
 	}
 	return out
 }
 
-// fromTable completes a row by what ops.Verbs says: the command line, and how much is asked.
+// fromTable completes a row by what ops.Verbs says: what it does and aims at, the command line, and how much is asked.
 func fromTable(b binding) binding {
 	spec, _ := b.verb.Spec()
-	b.cliEquivalent = cmp.Or(b.cliEquivalent, spec.CommandLine())
+	b.help, b.cliEquivalent = cmp.Or(b.help, spec.Summary), cmp.Or(b.cliEquivalent, spec.CommandLine())
+	if b.target == nil {
+		b.target = func(f keyContext) ops.Command { return aim(spec.Verb, f) }
+	}
+	if b.disabledReason == nil {
+		b.disabledReason = map[ops.TargetKind]func(keyContext) string{
+			ops.TargetSession: needsSession, ops.TargetProcess: needsProcess, ops.TargetAdapter: needsAdapter,
+		}[spec.Target]
+	}
+	if b.disabledReason == nil && spec.OfStop() {
+		b.disabledReason = needsStop
+	}
 	switch {
 	case spec.Word != "":
 		b.confirm = withWord
@@ -168,34 +125,23 @@ func fromTable(b binding) binding {
 	return b
 }
 
-// atGateway aims at the gateway: at this life, and not at what runs in it.
-func atGateway(v ops.Verb) func(keyContext) ops.Command {
-	return func(f keyContext) ops.Command {
-		cmd := ops.Command{Verb: v}
-		if spec, _ := v.Spec(); spec.OfLife {
-			cmd.Expect = f.gateway
-		}
-		return cmd
-	}
-}
-
-// atSession aims at the conversation that the session holds now, and not at its current turn.
-func atSession(v ops.Verb) func(keyContext) ops.Command {
-	return func(f keyContext) ops.Command {
-		cmd := ops.Command{Verb: v, Target: f.subject()}
-		if v != ops.VerbMessage && f.session != nil {
+// aim makes the command for the row under the cursor: at the conversation that a session holds now, and not at its current turn;
+// at this life of the gateway, and not at what runs in it.
+func aim(v ops.Verb, f keyContext) ops.Command {
+	cmd := ops.Command{Verb: v}
+	switch spec, _ := v.Spec(); {
+	case spec.Target == ops.TargetSession:
+		if cmd.Target = f.subject(); v != ops.VerbMessage && f.session != nil {
 			cmd.Expect = f.session.ID
 		}
-		return cmd
+	case spec.Target == ops.TargetProcess:
+		cmd.Target = processKey(*f.process)
+	case spec.Target == ops.TargetAdapter:
+		cmd.Target = f.adapter.Name
+	case spec.OfLife:
+		cmd.Expect = f.gateway
 	}
-}
-
-func atProcess(v ops.Verb) func(keyContext) ops.Command {
-	return func(f keyContext) ops.Command { return ops.Command{Verb: v, Target: processKey(*f.process)} }
-}
-
-func atAdapter(v ops.Verb) func(keyContext) ops.Command {
-	return func(f keyContext) ops.Command { return ops.Command{Verb: v, Target: f.adapter.Name} }
+	return cmd
 }
 
 func bySession(f keyContext) tier {

@@ -109,40 +109,29 @@ func init() {
 }
 
 // bindingFor returns the row that a key means in a view: the view's own before what works everywhere.
-func bindingFor(key string, v views.View) *binding {
-	var everywhere *binding
+func bindingFor(key string, v views.View) (everywhere *binding) {
 	for i := range bindings {
-		b := &bindings[i]
-		if !slices.Contains(b.keys, key) {
-			continue
-		}
-		if b.in == nil {
+		switch b := &bindings[i]; {
+		case !slices.Contains(b.keys, key):
+		case b.in == nil:
 			everywhere = b
-		} else if b.inView(v) {
+		case b.inView(v):
 			return b
 		}
 	}
 	return everywhere
 }
 
-// elsewhere names the views in which a key does something, for a key that does nothing here.
-func elsewhere(key string) (b *binding) {
-	for i := range bindings {
-		if slices.Contains(bindings[i].keys, key) {
-			return &bindings[i]
-		}
+// elsewhere is a row of a key that does nothing here.
+func elsewhere(key string) *binding {
+	if i := slices.IndexFunc(bindings, func(b binding) bool { return slices.Contains(b.keys, key) }); i >= 0 {
+		return &bindings[i]
 	}
 	return nil
 }
 
-func named(action string) *binding {
-	for i := range bindings {
-		if bindings[i].action == action {
-			return &bindings[i]
-		}
-	}
-	return nil
-}
+// named is the row of an action, nil if there is none.
+func named(action string) *binding { return find(bindings, action, func(b binding) string { return b.action }) }
 
 // Key is one row of the table for the documentation.
 type Key struct {

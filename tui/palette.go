@@ -33,19 +33,16 @@ type command struct {
 	run   func(m *model, arg string) tea.Cmd
 }
 
-// flags are the names that the arguments of some verbs have on the command line.
-var flags = map[ops.Verb]string{ops.VerbStop: "mode", ops.VerbDrain: "reason", ops.VerbExtend: "by"}
-
 // argument is what follows the command's name, without the name of its flag: "stop --mode fast" is "stop fast".
 func (c command) argument(arg string) string {
-	if c.binding == nil || flags[c.binding.verb] == "" {
+	if c.binding == nil {
 		return arg
 	}
-	rest, is := strings.CutPrefix(arg, "--"+flags[c.binding.verb])
-	if !is || rest != "" && rest[0] != ' ' && rest[0] != '=' {
-		return arg
+	flag := map[ops.Verb]string{ops.VerbStop: "--mode", ops.VerbDrain: "--reason", ops.VerbExtend: "--by"}[c.binding.verb]
+	if rest, is := strings.CutPrefix(arg, flag); is && flag != "" && (rest == "" || rest[0] == ' ' || rest[0] == '=') {
+		return strings.TrimSpace(strings.TrimPrefix(rest, "="))
 	}
-	return strings.TrimSpace(strings.TrimPrefix(rest, "="))
+	return arg
 }
 
 // settings are the commands that are no key: they take a value.
@@ -76,31 +73,25 @@ func (m *model) commands() []command {
 	return append(out, settings()...)
 }
 
-// targets lists what a verb can act on.
+// targets lists what a verb can act on; nil for one that takes no name.
 func targets(spec ops.VerbSpec) func(m *model) []string {
-	names := func(v views.View) func(m *model) []string {
-		return func(m *model) []string {
-			snap := m.snapshot()
-			out := make([]string, views.Rows(snap, v))
-			for i := range out {
-				out[i] = views.RowKey(snap, v, i)
-			}
-			return out
-		}
-	}
-	switch {
-	case spec.Target == ops.TargetSession:
-		return names(views.Sessions)
-	case spec.Target == ops.TargetProcess:
-		return names(views.Processes)
-	case spec.Target == ops.TargetAdapter:
-		return names(views.Adapters)
-	case spec.Rest == ops.RestMode:
+	if spec.Rest == ops.RestMode {
 		return func(*model) []string {
 			return []string{string(ops.ModeGraceful), string(ops.ModeFast), string(ops.ModeImmediate)}
 		}
 	}
-	return nil
+	v, has := map[ops.TargetKind]views.View{ops.TargetSession: views.Sessions, ops.TargetProcess: views.Processes, ops.TargetAdapter: views.Adapters}[spec.Target]
+	if !has {
+		return nil
+	}
+	return func(m *model) []string {
+		snap := m.snapshot()
+		out := make([]string, views.Rows(snap, v))
+		for i := range out {
+			out[i] = views.RowKey(snap, v, i)
+		}
+		return out
+	}
 }
 
 func (m *model) openPalette(text string) tea.Cmd {
@@ -127,12 +118,11 @@ func (p *palette) match(m *model) {
 	for _, i := range rank(names, name) {
 		c := all[i]
 		match := views.Match{Name: c.name, Text: c.help, Key: c.key}
-		if c.binding != nil {
-			if c.takes == nil {
-				match.Off = c.binding.works(m.keyContext(false))
-			} else {
-				match.Off = c.binding.off(m.keyContext(false))
-			}
+		switch {
+		case c.binding != nil && c.takes == nil:
+			match.Off = c.binding.works(m.keyContext(false))
+		case c.binding != nil:
+			match.Off = c.binding.off(m.keyContext(false))
 		}
 		p.Matches = append(p.Matches, match)
 	}
@@ -221,6 +211,11 @@ func (p *palette) enter(m *model) tea.Cmd {
 	arg = strings.TrimSpace(arg)
 	all := m.commands()
 	i := slices.IndexFunc(all, func(c command) bool { return c.name == name })
+	var c command
+	if i >= 0 {
+		c = all[i]
+		arg = c.argument(arg)
+	}
 	switch {
 	case name == "":
 		m.dialog = nil
@@ -228,18 +223,8 @@ func (p *palette) enter(m *model) tea.Cmd {
 	case i < 0 && m.opt.ReadOnly && named(name) != nil:
 		p.Note = readOnlyNote
 		return nil
-	case i < 0:
-		if len(p.Matches) > 0 {
-			p.take(m)
-		}
-		return nil
-	}
-	c := all[i]
-	arg = c.argument(arg)
-	if arg != "" && c.takes != nil && !c.free && !slices.Contains(c.takes(m), arg) {
-		if len(p.Matches) > 0 {
-			p.take(m)
-		}
+	case i < 0, arg != "" && c.takes != nil && !c.free && !slices.Contains(c.takes(m), arg):
+		p.take(m)
 		return nil
 	}
 	m.dialog = nil
@@ -262,19 +247,17 @@ func (m *model) runNamed(b *binding, arg string) tea.Cmd {
 		}
 		return m.invoke(b)
 	}
-	f := m.keyContext(true)
+	f, snap, text := m.keyContext(true), m.snapshot(), ""
 	f.session, f.agent, f.process, f.adapter = nil, nil, nil, nil
-	snap := m.snapshot()
-	text := ""
-	switch {
-	case b.verb == ops.VerbMessage:
+	if b.verb == ops.VerbMessage {
 		arg, text, _ = strings.Cut(arg, " ")
+	}
+	switch spec, _ := b.verb.Spec(); spec.Target {
+	case ops.TargetSession:
 		f.session = find(snap.Sessions, arg, sessionKey)
-	case strings.HasPrefix(string(b.verb), "session."):
-		f.session = find(snap.Sessions, arg, sessionKey)
-	case b.verb == ops.VerbKill:
+	case ops.TargetProcess:
 		f.process = find(snap.Processes, arg, processKey)
-	case strings.HasPrefix(string(b.verb), "adapter."):
+	case ops.TargetAdapter:
 		f.adapter = find(snap.Adapters, arg, adapterKey)
 	}
 	if why := b.works(f); why != "" {
@@ -333,16 +316,14 @@ func rank(names []string, text string) []int {
 	var tiers [3][]int
 	for i, name := range names {
 		name = strings.ToLower(name)
-		switch {
-		case strings.HasPrefix(name, text):
-			tiers[0] = append(tiers[0], i)
-		case strings.Contains(name, text):
-			tiers[1] = append(tiers[1], i)
-		case letters(name, text):
-			tiers[2] = append(tiers[2], i)
+		for tier, fits := range []func(name, text string) bool{strings.HasPrefix, strings.Contains, letters} {
+			if fits(name, text) {
+				tiers[tier] = append(tiers[tier], i)
+				break
+			}
 		}
 	}
-	return slices.Concat(tiers[0], tiers[1], tiers[2])
+	return slices.Concat(tiers[:]...)
 }
 
 func letters(name, text string) bool {
