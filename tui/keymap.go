@@ -131,7 +131,9 @@ func elsewhere(key string) *binding {
 }
 
 // named is the row of an action, nil if there is none.
-func named(action string) *binding { return find(bindings, action, func(b binding) string { return b.action }) }
+func named(action string) *binding {
+	return find(bindings, action, func(b binding) string { return b.action })
+}
 
 // Key is one row of the table for the documentation.
 type Key struct {

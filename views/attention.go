@@ -8,13 +8,15 @@ import (
 	"gatewaytui/core/ops"
 )
 
-// alert is one thing that an operator should look at: what kind of row it is about and which one. Its words are made only
-// where it is drawn.
+// alert is one thing that an operator should look at: how urgent it is and since when, and the row that it is about: the view
+// that lists it, its key there, and its name in the overview. A warning has no row: its view is 0.
 type alert struct {
-	rank  rank
-	since time.Time
-	kind  alertKind
-	i     int
+	rank      rank
+	since     time.Time
+	view      View
+	key, name string
+	// words is how it is shown: its badge, what it is about, and what is the matter. They are made only where it is drawn.
+	words func(s *Screen) (b badge, what, text string)
 }
 
 // rank is how urgent a concern is; the smallest is the most urgent.
@@ -31,18 +33,6 @@ const (
 	ranks
 )
 
-type alertKind int
-
-const (
-	ofStop alertKind = iota
-	ofSession
-	ofQueue
-	ofProcess
-	ofAdapter
-	ofWarning
-	ofLastEnd
-)
-
 // queuedLong is how long a turn runs before the messages behind it count as waiting long.
 const queuedLong = time.Minute
 
@@ -55,24 +45,33 @@ func alerts(s *Screen) (list []alert, total int) {
 	var c collected
 	snap := &s.Snap
 	if snap.Shutdown != nil {
-		c.add(rankStop, snap.Shutdown.StartedAt.Time, ofStop, 0)
+		c.add(alert{rankStop, snap.Shutdown.StartedAt.Time, Shutdown, "", "stop", func(*Screen) (badge, string, string) {
+			return badgeStopping, "gateway", "a stop is running; 6 shows what it waits for"
+		}})
 	}
-	c.sessions(snap.Sessions, s.Now)
+	for i := range snap.Sessions {
+		c.session(&snap.Sessions[i], s.Now)
+	}
 	for i := range snap.Processes {
-		switch snap.Processes[i].State {
+		switch p := &snap.Processes[i]; p.State {
 		case ops.ProcessKillFailed:
-			c.add(rankStuck, time.Time{}, ofProcess, i)
-		case ops.ProcessKilling, ops.ProcessUnknown:
-			c.add(rankTrouble, time.Time{}, ofProcess, i)
+			c.process(rankStuck, p, "survived its kill: ")
+		case ops.ProcessKilling:
+			c.process(rankTrouble, p, "being killed, not verified yet: ")
+		case ops.ProcessUnknown:
+			c.process(rankTrouble, p, "not verified whether it still runs: ")
 		}
 	}
 	c.adapters(snap.Adapters, snap.Warnings)
 	if e := snap.LastEnd; e != nil && e.Outcome != ops.OutcomeClean && e.Outcome != "" {
-		c.add(rankNote, e.At.Time, ofLastEnd, 0)
+		c.add(alert{rankNote, e.At.Time, Shutdown, "", "last end", func(*Screen) (badge, string, string) {
+			text := "the previous life ended " + strings.ReplaceAll(string(e.Outcome), "_", " ") + comma("in phase ", e.Phase)
+			return badgeWarn, "last end", text + colon(e.Reason) + "; 6 shows its report"
+		}})
 	}
 	list = make([]alert, 0, min(c.total, int(ranks)*perRank))
 	for _, rank := range c.found {
-		slices.SortStableFunc(rank, func(a, b alert) int { return compareSince(a.since, b.since) })
+		slices.SortStableFunc(rank, func(a, b alert) int { return oldestFirst(ops.At(a.since), ops.At(b.since)) })
 		list = append(list, rank...)
 	}
 	return list, c.total
@@ -84,31 +83,41 @@ type collected struct {
 	total int
 }
 
-func (c *collected) add(rank rank, since time.Time, kind alertKind, i int) {
-	if c.total++; len(c.found[rank]) < perRank {
-		c.found[rank] = append(c.found[rank], alert{rank, since, kind, i})
+func (c *collected) add(a alert) {
+	if c.total++; len(c.found[a.rank]) < perRank {
+		c.found[a.rank] = append(c.found[a.rank], a)
 	}
 }
 
-func (c *collected) sessions(rows []ops.Session, now time.Time) {
-	for i := range rows {
-		r := &rows[i]
+func (c *collected) session(r *ops.Session, now time.Time) {
+	if suspended := r.State == ops.SessionSuspended; suspended || r.NeedsAttention(now) {
+		rank, since := rankStuck, r.LastProgressAt
 		switch {
-		case r.State == ops.SessionSuspended:
-			c.add(rankBroken, r.LastActivityAt.Time, ofSession, i)
-		case r.NeedsAttention(now):
-			since := r.LastProgressAt
-			if since.IsZero() {
-				since = r.TurnStartedAt
-			}
-			c.add(rankStuck, since.Time, ofSession, i)
+		case suspended:
+			rank, since = rankBroken, r.LastActivityAt
+		case since.IsZero():
+			since = r.TurnStartedAt
 		}
-		if r.Queued > 0 {
-			if d, ok := ago(now, r.TurnStartedAt); ok && d >= queuedLong {
-				c.add(rankWarning, r.TurnStartedAt.Time, ofQueue, i)
+		c.add(alert{rank, since.Time, Sessions, r.Key, "session/" + r.Key, func(s *Screen) (badge, string, string) {
+			text := "interrupted in three lives in a row; /resume in its chat continues it, R resets it"
+			if !suspended {
+				text = r.Activity(s.Now)
 			}
-		}
+			return sessionBadge(s.Now, r), r.Key, text
+		}})
 	}
+	if d, ok := ago(now, r.TurnStartedAt); r.Queued > 0 && ok && d >= queuedLong {
+		c.add(alert{rankWarning, r.TurnStartedAt.Time, Sessions, r.Key, "queue/" + r.Key, func(s *Screen) (badge, string, string) {
+			return badgeBehind, r.Key, count(r.Queued, "message") + " behind a turn of " + clockSince(s.Now, r.TurnStartedAt)
+		}})
+	}
+}
+
+func (c *collected) process(rank rank, p *ops.Process, text string) {
+	pid := number(p.PID)
+	c.add(alert{rank, time.Time{}, Processes, pid, "process/" + pid, func(*Screen) (badge, string, string) {
+		return processBadges.of(p.State), "pid " + pid, text + p.Command
+	}})
 }
 
 // adapters adds the adapters that are in trouble, and the warnings that no adapter's own row shows.
@@ -116,93 +125,30 @@ func (c *collected) adapters(rows []ops.Adapter, warnings []ops.Warning) {
 	shown := map[ops.AdapterState]bool{}
 	for i := range rows {
 		a := &rows[i]
-		if rank, wrong := adapterTrouble(a); wrong {
-			c.add(rank, a.Since.Time, ofAdapter, i)
-			shown[a.State] = true
+		rank, wrong := adapterTrouble(a)
+		if !wrong {
+			continue
 		}
+		shown[a.State] = true
+		c.add(alert{rank, a.Since.Time, Adapters, a.Name, "trouble/" + a.Name, func(s *Screen) (badge, string, string) {
+			b := adapterBadges.of(a.State)
+			if a.State == ops.AdapterConnected {
+				b = badgeConflict
+			}
+			return b, a.Name, adapterReason(s.Now, a)
+		}})
 	}
-	for i := range warnings {
-		state, adapter := strings.CutPrefix(warnings[i].Code, "adapter.")
+	for _, w := range warnings {
+		state, adapter := strings.CutPrefix(w.Code, "adapter.")
 		if state == "conflict" { // of one that is connected
 			state = string(ops.AdapterConnected)
 		}
 		if !adapter || !shown[ops.AdapterState(state)] {
-			c.add(rankWarning, warnings[i].Since.Time, ofWarning, i)
+			c.add(alert{rankWarning, w.Since.Time, 0, "", "warning/" + w.Code + "/" + w.Message, func(*Screen) (badge, string, string) {
+				return badgeWarn, w.Code, w.Message
+			}})
 		}
 	}
-}
-
-// compareSince puts what has lasted longest first and what has no time last.
-func compareSince(a, b time.Time) int {
-	switch {
-	case a.IsZero() && b.IsZero():
-		return 0
-	case a.IsZero():
-		return 1
-	case b.IsZero():
-		return -1
-	}
-	return a.Compare(b)
-}
-
-// words is how a concern is shown: its badge, what it is about, and what is the matter.
-func (c alert) words(s *Screen) (b badge, what, text string) {
-	snap := &s.Snap
-	switch c.kind {
-	case ofStop:
-		return badgeStopping, "gateway", "a stop is running; 6 shows what it waits for"
-	case ofSession:
-		r := &snap.Sessions[c.i]
-		if r.State == ops.SessionSuspended {
-			return sessionBadge(s.Now, r), r.Key, "interrupted in three lives in a row; /resume in its chat continues it, R resets it"
-		}
-		return sessionBadge(s.Now, r), r.Key, r.Activity(s.Now)
-	case ofQueue:
-		r := &snap.Sessions[c.i]
-		return badgeBehind, r.Key, count(r.Queued, "message") + " behind a turn of " + clockSince(s.Now, r.TurnStartedAt)
-	case ofProcess:
-		p := &snap.Processes[c.i]
-		text := map[ops.ProcessState]string{
-			ops.ProcessKillFailed: "survived its kill: ", ops.ProcessKilling: "being killed, not verified yet: ",
-		}[p.State]
-		return processBadges.of(p.State), "pid " + number(p.PID), or(text, "not verified whether it still runs: ") + p.Command
-	case ofAdapter:
-		a := &snap.Adapters[c.i]
-		b := adapterBadges.of(a.State)
-		if a.State == ops.AdapterConnected {
-			b = badgeConflict
-		}
-		return b, a.Name, adapterReason(s.Now, a)
-	case ofWarning:
-		return badgeWarn, snap.Warnings[c.i].Code, snap.Warnings[c.i].Message
-	case ofLastEnd:
-		e := snap.LastEnd
-		text := "the previous life ended " + strings.ReplaceAll(string(e.Outcome), "_", " ")
-		if e.Phase != "" {
-			text += ", in phase " + e.Phase
-		}
-		return badgeWarn, "last end", text + colon(e.Reason) + "; 6 shows its report"
-	}
-	return badgeUnknown, "", ""
-}
-
-// row is the row that an alert is about: the view that lists it, its key there, and the name of the alert in the overview. A
-// warning has no row: its view is 0.
-func (c alert) row(s *Screen) (v View, key, name string) {
-	snap := &s.Snap
-	switch c.kind {
-	case ofStop, ofLastEnd:
-		v = Shutdown
-	case ofSession, ofQueue:
-		v, key = Sessions, snap.Sessions[c.i].Key
-	case ofProcess:
-		v, key = Processes, number(snap.Processes[c.i].PID)
-	case ofAdapter:
-		v, key = Adapters, snap.Adapters[c.i].Name
-	case ofWarning:
-		return 0, "", "warning/" + snap.Warnings[c.i].Code + "/" + snap.Warnings[c.i].Message
-	}
-	return v, key, number(int(c.kind)) + "/" + key
 }
 
 // adapterTrouble is whether something is wrong with an adapter, and how urgent that is.

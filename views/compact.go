@@ -2,6 +2,7 @@ package views
 
 import (
 	"fmt"
+	"slices"
 
 	"gatewaytui/core/ops"
 )
@@ -55,7 +56,7 @@ func (d *stopDraw) compact(w, h int) []string {
 				worst = i
 			}
 		}
-		rows = append(rows[:worst], rows[worst+1:]...)
+		rows = slices.Delete(rows, worst, worst+1)
 	}
 	lines := make([]string, len(rows))
 	for i, r := range rows {
@@ -113,11 +114,5 @@ func (d *stopDraw) nextOf(p ops.Phase) string {
 
 // imperative turns the core's word for what becomes of an item into what it does then.
 func imperative(next string) string {
-	switch next {
-	case "abandoned":
-		return "abandon"
-	case "interrupted":
-		return "interrupt"
-	}
-	return term40(next)
+	return or(map[string]string{"abandoned": "abandon", "interrupted": "interrupt"}[next], term40(next))
 }

@@ -26,16 +26,12 @@ func (l *list[T]) details(s *Screen, w int) []string {
 // selected looks where the row most likely is before it looks everywhere.
 func (l *list[T]) selected(s *Screen) *T {
 	rows := *l.rows(&s.Snap)
+	is := func(r *T) bool { return l.key(r) == s.Table.Selected }
 	from := min(max(s.Table.Offset, 0), len(rows))
-	for i := from; i < min(from+s.H, len(rows)); i++ {
-		if l.key(&rows[i]) == s.Table.Selected {
-			return &rows[i]
-		}
+	if row := find(rows[from:min(from+s.H, len(rows))], is); row != nil {
+		return row
 	}
-	if i := l.index(&s.Snap, s.Table.Selected); i >= 0 {
-		return &rows[i]
-	}
-	return nil
+	return find(rows, is)
 }
 
 func (l *list[T]) tabRule(s *Screen, title string, open, w int) string {
@@ -108,22 +104,22 @@ func when(now time.Time, t ops.Time) string {
 	return clock(d) + " ago, at " + timeOfDay(now, t)
 }
 
-func sessionOf(s *Screen, key string) *ops.Session {
-	for i := range s.Snap.Sessions {
-		if s.Snap.Sessions[i].Key == key {
-			return &s.Snap.Sessions[i]
+// find is the first row that is meant, nil if none is.
+func find[T any](rows []T, is func(*T) bool) *T {
+	for i := range rows {
+		if is(&rows[i]) {
+			return &rows[i]
 		}
 	}
 	return nil
 }
 
+func sessionOf(s *Screen, key string) *ops.Session {
+	return find(s.Snap.Sessions, func(r *ops.Session) bool { return r.Key == key })
+}
+
 func agentOf(s *Screen, session string) *ops.Agent {
-	for i := range s.Snap.Agents {
-		if s.Snap.Agents[i].Session == session {
-			return &s.Snap.Agents[i]
-		}
-	}
-	return nil
+	return find(s.Snap.Agents, func(r *ops.Agent) bool { return r.Session == session })
 }
 
 // sessionProcesses are the trees of one session, in as few columns as tell what they do.
@@ -146,19 +142,12 @@ func sessionProcesses(s *Screen, session string, w int) []string {
 	lines := make([]string, len(own))
 	for i := range own {
 		r := &own[i]
-		state := processBadges.of(r.State)
-		b := s.appendCell([]byte{' '}, strconv.Itoa(r.PID), 7, true, false)
-		b = append(b, ' ')
-		b = append(b, s.paint(state.role, s.badge(state))...)
-		b = append(b, spaces(13-cellsOf(s.badge(state)))...)
-		b = s.appendCell(b, percent(r.CPUPct), 7, true, false)
-		b = append(b, ' ')
-		b = s.appendCell(b, size(r.RSSBytes), 8, true, false)
-		b = append(b, "  "...)
+		state, under := processBadges.of(r.State), ""
 		if deep[i] > 0 {
-			b = append(b, s.indent(deep[i])...)
+			under = s.indent(deep[i])
 		}
-		lines[i] = string(append(b, s.clean(r.Command, maxShown)...))
+		lines[i] = " " + s.right(Plain, strconv.Itoa(r.PID), 7) + " " + s.cell(state.role, s.badge(state), 13) + s.right(Plain, percent(r.CPUPct), 7) + " " +
+			s.right(Plain, size(r.RSSBytes), 8) + "  " + under + s.clean(r.Command, maxShown)
 	}
 	return lines
 }

@@ -143,51 +143,34 @@ func (s *Screen) freshness() (string, Role) {
 // keys are at most n lines of hints. Where they do not all fit the last ones go, but the very last, which leads to the
 // others, stays.
 func (s *Screen) keys(w, n int) []string {
-	lines := make([]string, 0, n)
-	hints := s.Hints
-	for len(lines) < n {
-		room := w - 1
-		last := len(lines) == n-1
-		var reserve int
-		if last && len(hints) > 1 {
-			reserve = hintWidth(hints[len(hints)-1]) + 2
-		}
-		var b strings.Builder
-		taken := 0
-		for i, h := range hints {
-			need := hintWidth(h)
-			if taken > 0 {
-				need += 2
+	lines, hints, room := make([]string, 0, n), s.Hints, w-1
+	for len(lines) < n && (len(hints) > 0 || len(lines) == 0) {
+		row := hints[:fitting(hints, room)]
+		if n := len(hints); len(lines) == cap(lines)-1 && len(row) < n && n > 1 {
+			last := hints[n-1]
+			if row = hints[:fitting(hints, room-hintWidth(last)-2)]; len(row) > 0 {
+				row = append(row[:len(row):len(row)], last)
 			}
-			keep := 0
-			if i < len(hints)-1 && !fits(hints[i:], room) {
-				keep = reserve
-			}
-			if need > room-keep {
-				break
-			}
-			s.hint(&b, h, taken > 0)
-			room -= need
-			taken++
 		}
-		hints = hints[taken:]
-		if last && len(hints) > 0 && taken > 0 {
-			s.hint(&b, hints[len(hints)-1], true)
+		texts := make([]string, len(row))
+		for i, h := range row {
+			texts[i] = strings.TrimSuffix(s.paint(Accent, h.Key)+" "+h.Label, " ")
 		}
-		lines = append(lines, " "+b.String())
-		if len(hints) == 0 {
-			break
-		}
+		lines = append(lines, " "+strings.Join(texts, "  "))
+		hints = hints[min(len(row), len(hints)):]
 	}
 	return lines
 }
 
-// fits reports whether all of hints fit into room cells after others.
-func fits(hints []Hint, room int) bool {
-	for _, h := range hints {
-		room -= hintWidth(h) + 2
+// fitting is how many of hints fit into room cells.
+func fitting(hints []Hint, room int) int {
+	for i, h := range hints {
+		if room -= hintWidth(h); room < 0 {
+			return i
+		}
+		room -= 2 // to the next one
 	}
-	return room >= 0
+	return len(hints)
 }
 
 func hintWidth(h Hint) int {
@@ -198,13 +181,3 @@ func hintWidth(h Hint) int {
 	return w
 }
 
-func (s *Screen) hint(b *strings.Builder, h Hint, more bool) {
-	if more {
-		b.WriteString("  ")
-	}
-	b.WriteString(s.paint(Accent, h.Key))
-	if h.Label != "" {
-		b.WriteByte(' ')
-		b.WriteString(h.Label)
-	}
-}

@@ -242,9 +242,8 @@ func OverviewRows(s Screen) []OverviewRow {
 	list, _ := alerts(&s)
 	out := make([]OverviewRow, 0, len(list)+len(s.Snap.Adapters))
 	for _, c := range list {
-		v, key, name := c.row(&s)
-		row := OverviewRow{Name: name, View: v, Key: key}
-		if v == 0 {
+		row := OverviewRow{Name: c.name, View: c.view, Key: c.key}
+		if c.view == 0 {
 			_, what, text := c.words(&s)
 			row.Text = shown(what) + ": " + shown(text)
 		}
@@ -261,7 +260,7 @@ func OverviewRows(s Screen) []OverviewRow {
 // row it is the first concern.
 func selection(s *Screen, list []alert) (concern, adapter int) {
 	for i, c := range list {
-		if _, _, name := c.row(s); name == s.Table.Selected {
+		if c.name == s.Table.Selected {
 			return i, -1
 		}
 	}

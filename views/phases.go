@@ -319,34 +319,28 @@ func (d *stopDraw) reason(p ops.Phase, it ops.Item) string {
 
 // guess describes an item without a detail: from the rows of the snapshot, or by what its phase does.
 func (d *stopDraw) guess(it ops.Item) string {
-	switch it.Kind {
-	case "turn":
-		for _, s := range d.s.Snap.Sessions {
-			if s.Key == it.ID && s.Doing != "" {
-				return shown(s.Activity(d.s.Now))
-			}
+	switch trees := d.s.Snap.Processes; {
+	case it.Kind == "turn":
+		if s := sessionOf(d.s, it.ID); s != nil && s.Doing != "" {
+			return shown(s.Activity(d.s.Now))
 		}
-		return "running"
-	case "adapter":
-		return "disconnecting, no status reported"
-	case "agent":
-		return "saving and closing"
-	case "processes":
-		if n := len(d.s.Snap.Processes); n > 0 {
-			p := d.s.Snap.Processes[0]
-			text := count(n, "tree") + " left: " + number(p.PID) + " " + d.cut(shown(p.Command), 30)
-			if n > 1 {
-				text += ", …"
-			}
-			return text
+	case it.Kind == "processes" && len(trees) > 0:
+		text := count(len(trees), "tree") + " left: " + number(trees[0].PID) + " " + d.cut(shown(trees[0].Command), 30)
+		if len(trees) > 1 {
+			text += ", …"
 		}
-		return "ending process trees"
-	case "store":
-		return "being closed"
-	case "task":
-		return "cancelled, has not returned"
-	case "notice":
-		return "being sent"
+		return text
 	}
-	return "no status reported"
+	return or(silent[it.Kind], "no status reported")
+}
+
+// silent says what an item of a kind does that reports nothing.
+var silent = map[string]string{
+	"turn":      "running",
+	"adapter":   "disconnecting, no status reported",
+	"agent":     "saving and closing",
+	"processes": "ending process trees",
+	"store":     "being closed",
+	"task":      "cancelled, has not returned",
+	"notice":    "being sent",
 }

@@ -131,29 +131,21 @@ func (d *stopDraw) itemFacts() []Fact {
 		label = "ended"
 	}
 	out = append(out, Fact{label, or(shown(it.Detail), or(d.reason(d.phase, it), m.word))})
-	snap := &d.s.Snap
 	switch it.Kind {
 	case "turn", "agent":
-		for _, s := range snap.Sessions {
-			if s.Key == it.ID {
-				out = append(out, Fact{"session", or(shown(s.User), "user unknown") + ", " + or(shown(string(s.State)), unknown) + ", " + count(s.Processes, "process tree")})
-			}
+		if s := sessionOf(d.s, it.ID); s != nil {
+			out = append(out, Fact{"session", or(shown(s.User), "user unknown") + ", " + or(shown(string(s.State)), unknown) + ", " + count(s.Processes, "process tree")})
 		}
-		for _, a := range snap.Agents {
-			if a.Session == it.ID {
-				out = append(out, Fact{"agent", or(shown(a.Model), "model unknown") + ", " + or(shown(string(a.State)), unknown) + ", " + number(a.Messages) + " messages, " + size(a.Bytes)})
-			}
+		if a := agentOf(d.s, it.ID); a != nil {
+			out = append(out, Fact{"agent", or(shown(a.Model), "model unknown") + ", " + or(shown(string(a.State)), unknown) + ", " + number(a.Messages) + " messages, " + size(a.Bytes)})
 		}
 	case "adapter":
-		for _, a := range snap.Adapters {
-			if a.Name != it.ID {
-				continue
+		if a := find(d.s.Snap.Adapters, func(a *ops.Adapter) bool { return a.Name == it.ID }); a != nil {
+			heard := "never heard of"
+			if !a.LastInboundAt.IsZero() {
+				heard = "last heard of " + sinceText(d.s.Now, a.LastInboundAt) + " ago"
 			}
-			link := or(shown(string(a.State)), unknown) + ", last heard of " + sinceText(d.s.Now, a.LastInboundAt) + " ago, " + count(a.Queue, "send") + " waiting"
-			if a.LastInboundAt.IsZero() {
-				link = or(shown(string(a.State)), unknown) + ", never heard of, " + count(a.Queue, "send") + " waiting"
-			}
-			out = append(out, Fact{"link", link})
+			out = append(out, Fact{"link", or(shown(string(a.State)), unknown) + ", " + heard + ", " + count(a.Queue, "send") + " waiting"})
 			if a.LastError != "" {
 				out = append(out, Fact{"last error", a.LastError})
 			}
