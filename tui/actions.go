@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -68,37 +69,29 @@ func objects(cmds []ops.Command) string {
 	}
 }
 
-// doingWords and doneWords are how a verb reads while it runs and when it is done.
-func doingWords(verb ops.Verb, what string) string {
+// doing is how a verb reads while it runs.
+func doing(verb ops.Verb, what string) string {
 	spec, _ := verb.Spec()
 	return strings.TrimSpace(spec.Doing + " " + what)
 }
 
-func doneWords(verb ops.Verb, what string) string {
-	spec, _ := verb.Spec()
-	return strings.TrimSpace(spec.Done + " " + what)
-}
-
 // result is what a command has done, in one sentence. detail is the gateway's own word on it.
 func result(verb ops.Verb, what, detail string) string {
-	switch verb {
-	case ops.VerbSkip:
-		return "no longer waiting for " + what
-	case ops.VerbPause:
+	spec, _ := verb.Spec()
+	text := strings.TrimSpace(spec.Done + " " + what)
+	switch {
+	case verb == ops.VerbSkip:
+		return text
+	case verb == ops.VerbPause:
 		return what + " paused; c resumes it"
-	case ops.VerbKill, ops.VerbUndrain: // a whole sentence already
-		if detail != "" {
-			return detail
-		}
+	case detail == "":
+		return text
+	case verb == ops.VerbKill, verb == ops.VerbUndrain: // a whole sentence already
+		return detail
+	case verb == ops.VerbInterrupt: // it says which of several things an interrupt came to
+		text = what
 	}
-	if verb == ops.VerbInterrupt && detail != "" { // it says which of several things an interrupt came to
-		return what + ": " + detail
-	}
-	text := doneWords(verb, what)
-	if detail != "" {
-		text += ": " + detail
-	}
-	return text
+	return text + ": " + detail
 }
 
 func busyKey(cmd ops.Command) string {
@@ -126,7 +119,7 @@ func (m *model) send(cmds []ops.Command) tea.Cmd {
 	if len(cmds) > 1 && cmds[1].Verb == verb {
 		clear(m.lists[m.view].Marked)
 	}
-	j.what = doingWords(verb, what)
+	j.what = doing(verb, what)
 	m.doing = append(m.doing, j)
 	m.message, m.stale = "", true
 	return m.tasks.cmd(j.what, func(ctx context.Context) tea.Msg {
@@ -156,7 +149,7 @@ func carryOut(ctx context.Context, c ops.Console, cmds []ops.Command, what strin
 		if errs[i] != nil {
 			failed++
 			if text == "" || len(cmds) == 1 {
-				text = fmt.Sprintf("%s: %s", doingWords(cmd.Verb, object(cmd)), ops.AsError(errs[i]).Error())
+				text = fmt.Sprintf("%s: %s", doing(cmd.Verb, object(cmd)), ops.AsError(errs[i]).Error())
 			}
 		}
 	}
@@ -214,12 +207,7 @@ func outcomeText(r ops.Request, verb ops.Verb, what string) (text, copied string
 
 // onDone tells the outcome; it stays until a key.
 func (m *model) onDone(d done) tea.Cmd {
-	for i, j := range m.doing {
-		if j.number == d.number {
-			m.doing = append(m.doing[:i:i], m.doing[i+1:]...)
-			break
-		}
-	}
+	m.doing = slices.DeleteFunc(m.doing, func(j *job) bool { return j.number == d.number })
 	m.message, m.bad, m.stale = d.text, d.bad, true
 	m.tried.note(d)
 	if d.copied != "" {

@@ -50,6 +50,8 @@ func (m *model) copyRow() tea.Cmd {
 		row, what = f.life, "the past life as JSON"
 	case m.view == views.Shutdown && m.stop != nil:
 		row, what = m.stop, "the report as JSON"
+	case m.view == views.Overview && m.snap != nil:
+		row, what = m.snap.Status, "the status as JSON"
 	case f.agent != nil:
 		row = f.agent
 	case f.session != nil:
@@ -58,8 +60,6 @@ func (m *model) copyRow() tea.Cmd {
 		row = f.process
 	case f.adapter != nil:
 		row = f.adapter
-	case m.view == views.Overview && m.snap != nil:
-		row, what = m.snap.Status, "the status as JSON"
 	default:
 		return m.copyOut("", "")
 	}

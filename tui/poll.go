@@ -370,7 +370,7 @@ func (m *model) onBatch(b batch) tea.Cmd {
 	cmds := []tea.Cmd{again, m.maybeFetch(false)}
 	if !m.opt.Attached && (m.ended || b.ended && b.err == nil) && !m.finalAsked {
 		m.finalAsked = true
-		cmds = append(cmds, m.final())
+		cmds = append(cmds, m.readRecord(finalGrace, finalGrace))
 	}
 	return tea.Batch(cmds...)
 }
@@ -384,59 +384,49 @@ func (m *model) feedGen() int {
 	return m.feed.gen
 }
 
-// finished is the last record of an embedded gateway.
-type finished struct{ stop *ops.Shutdown }
+// recorded is the record of the last stop as it was read at the end; nil if there is none. final is of an embedded gateway.
+type recorded struct {
+	stop  *ops.Shutdown
+	final bool
+}
 
-// final reads the last record of the embedded gateway, which the end of the process will not wait for.
-func (m *model) final() tea.Cmd {
+// readRecord reads the record of the last stop after a pause: of the embedded gateway, for which the end of the process will not
+// wait, and of an attached one that is gone, of whose last events, and of all of a quick stop, no look can bring the items.
+func (m *model) readRecord(after, bound time.Duration) tea.Cmd {
 	return m.tasks.cmd("read the last record", func(ctx context.Context) tea.Msg {
-		pause(ctx, finalGrace)
+		pause(ctx, after)
 		if ctx.Err() != nil { // the events ended because the console ends, not because the gateway did
 			return nil
 		}
-		return finished{m.record(ctx, finalGrace)}
+		ctx, cancel := context.WithTimeout(ctx, bound)
+		defer cancel()
+		r := recorded{final: after > 0}
+		if s, err := m.console.Shutdown(ctx); err == nil {
+			r.stop = &s
+		}
+		return r
 	})
 }
 
-// lastRecord asks once for the complete record of the stop of an attached gateway that is gone. Its last events, and all
-// of a quick stop, are over before a look can bring the items.
+// lastRecord asks once for the complete record of the stop of an attached gateway that is gone.
 func (m *model) lastRecord() tea.Cmd {
-	life := m.status.Life
-	if life == "" || m.recordOf == life {
+	if m.status.Life == "" || m.recordOf == m.status.Life {
 		return nil
 	}
-	m.recordOf = life
-	return m.tasks.cmd("read the last record", func(ctx context.Context) tea.Msg {
-		return recorded{m.record(ctx, fetchTimeout)}
-	})
+	m.recordOf = m.status.Life
+	return m.readRecord(0, fetchTimeout)
 }
-
-// record reads the record of the last stop within a time; nil if there is none. It is for a command.
-func (m *model) record(ctx context.Context, bound time.Duration) *ops.Shutdown {
-	ctx, cancel := context.WithTimeout(ctx, bound)
-	defer cancel()
-	s, err := m.console.Shutdown(ctx)
-	if err != nil {
-		return nil
-	}
-	return &s
-}
-
-// recorded is the complete record of the stop of an attached gateway; nil if there is none.
-type recorded struct{ stop *ops.Shutdown }
 
 func (m *model) onRecorded(r recorded) tea.Cmd {
-	if r.stop == nil || r.stop.Life != m.status.Life || r.stop.EndedAt.IsZero() {
-		return nil
+	switch {
+	case r.final:
+		if r.stop != nil {
+			m.stop = r.stop
+		}
+		m.view, m.stopPage, m.dialog = views.Shutdown, views.StopNow, nil
+		return m.leave(GatewayEnded)
+	case r.stop != nil && r.stop.Life == m.status.Life && !r.stop.EndedAt.IsZero():
+		m.stop, m.saw, m.ended, m.stale = r.stop, r.stop.ID, true, true // the view stays, because no view of this stop was open
 	}
-	m.stop, m.saw, m.ended, m.stale = r.stop, r.stop.ID, true, true // the view stays, because no view of this stop was open
 	return nil
-}
-
-func (m *model) onFinished(f finished) tea.Cmd {
-	if f.stop != nil {
-		m.stop = f.stop
-	}
-	m.view, m.stopPage, m.dialog = views.Shutdown, views.StopNow, nil
-	return m.leave(GatewayEnded)
 }

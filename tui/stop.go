@@ -45,13 +45,18 @@ func further(last, next *ops.Shutdown) *ops.Shutdown {
 	if !last.EndedAt.IsZero() && next.EndedAt.IsZero() {
 		return last
 	}
-	merged := *next
-	merged.Phases = slices.Clone(next.Phases)
+	return withPhases(next, last.Phases)
+}
+
+// withPhases is s with those of phases that have come further.
+func withPhases(s *ops.Shutdown, phases []ops.Phase) *ops.Shutdown {
+	merged := *s
+	merged.Phases = slices.Clone(s.Phases)
 	for i := range merged.Phases {
-		for _, p := range last.Phases {
-			if p.Name == merged.Phases[i].Name && p.State.Over() && !merged.Phases[i].State.Over() {
-				merged.Phases[i] = p
-			}
+		was := &merged.Phases[i]
+		p := find(phases, was.Name, func(p ops.Phase) string { return p.Name })
+		if p != nil && !was.State.Over() && (p.State.Over() || was.State == ops.StepPending) {
+			*was = *p
 		}
 	}
 	return &merged
@@ -60,22 +65,10 @@ func further(last, next *ops.Shutdown) *ops.Shutdown {
 // stopMoved takes a phase's end out of its event: of the last phases of a gateway in another process no look brings word,
 // for its socket is gone.
 func (m *model) stopMoved(e ops.Event) {
-	if m.stop == nil || m.stop.Life != m.status.Life {
-		return
-	}
 	change, ok := ops.PayloadOf[ops.PhaseChange](e)
-	if !ok {
-		return
+	if ok && m.stop != nil && m.stop.Life == m.status.Life {
+		m.stop = withPhases(m.stop, []ops.Phase{change.Phase})
 	}
-	p := change.Phase
-	next := *m.stop
-	next.Phases = slices.Clone(m.stop.Phases)
-	for i := range next.Phases {
-		if was := &next.Phases[i]; was.Name == p.Name && !was.State.Over() && (p.State.Over() || was.State == ops.StepPending) {
-			*was = p
-		}
-	}
-	m.stop = &next
 }
 
 // stopEnded writes what the stop's last event says into its record.

@@ -45,8 +45,6 @@ func (m *model) Update(msg tea.Msg) (next tea.Model, cmd tea.Cmd) {
 		return m, m.onHistoryPage(msg)
 	case recorded:
 		return m, m.onRecorded(msg)
-	case finished:
-		return m, m.onFinished(msg)
 	case previewed:
 		return m, m.onPreviewed(msg)
 	case armed:

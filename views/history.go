@@ -38,41 +38,37 @@ const outcomeGone ops.Outcome = "gone"
 
 // lifeMoment is a moment of a life, by day where that is another than today.
 func lifeMoment(now time.Time, t ops.Time) string {
-	if t.IsZero() {
+	at, layout := t.In(now.Location()), time.DateOnly
+	switch {
+	case t.IsZero():
 		return "-"
+	case at.Year() == now.Year() && at.YearDay() == now.YearDay():
+		layout = time.TimeOnly
+	case at.Year() == now.Year():
+		layout = "01-02 15:04"
 	}
-	at, today := t.In(now.Location()), now
-	if at.Year() == today.Year() && at.YearDay() == today.YearDay() {
-		return at.Format(time.TimeOnly)
-	}
-	if at.Year() == today.Year() {
-		return at.Format("01-02 15:04")
-	}
-	return at.Format(time.DateOnly)
+	return at.Format(layout)
 }
 
 // lifeEnd is when a life ended, or was last seen where its end is not known.
 func lifeEnd(now time.Time, l *ops.Life) string {
+	at, known := l.End()
 	switch {
-	case !l.EndedAt.IsZero():
-		return lifeMoment(now, l.EndedAt)
+	case known:
+		return lifeMoment(now, at)
 	case l.Outcome == ops.OutcomeRunning:
 		return "-"
-	case !l.LastSeenAt.IsZero():
-		return "~" + lifeMoment(now, l.LastSeenAt)
+	case at.IsZero():
+		return unknown
 	}
-	return unknown
+	return "~" + lifeMoment(now, at)
 }
 
 // lifeLasted is how long a life has lasted, as far as that is known.
 func lifeLasted(now time.Time, l *ops.Life) string {
-	end := l.EndedAt
-	switch {
-	case !end.IsZero():
-	case l.Outcome == ops.OutcomeRunning:
+	end, known := l.End()
+	if !known && l.Outcome == ops.OutcomeRunning {
 		end = ops.At(now)
-	default:
-		end = l.LastSeenAt
 	}
 	if l.StartedAt.IsZero() || end.IsZero() || end.Before(l.StartedAt.Time) {
 		return unknown
@@ -82,13 +78,10 @@ func lifeLasted(now time.Time, l *ops.Life) string {
 
 // lifeAsked is why a life was ended, and by whom.
 func lifeAsked(l *ops.Life) string {
-	switch {
-	case l.Reason == "":
+	if l.Reason == "" {
 		return l.By
-	case l.By == "":
-		return l.Reason
 	}
-	return l.Reason + " by " + l.By
+	return l.Reason + by(l.By)
 }
 
 // lifeOverran is what did not end in time or failed in the stop of a life, with its figures; of one that was cut short, what
@@ -97,13 +90,14 @@ func lifeOverran(l *ops.Life) string {
 	if l.Shutdown == nil {
 		return ""
 	}
-	var list []string
-	for _, p := range l.Shutdown.Overran() {
-		list = append(list, stepText(p))
-	}
+	phases := l.Shutdown.Overran()
 	if p, runs := l.Shutdown.Running(); runs && l.Outcome != ops.OutcomeRunning {
 		p.Items = l.Shutdown.Blockers()
-		list = append(list, stepText(p))
+		phases = append(phases, p)
+	}
+	list := make([]string, len(phases))
+	for i, p := range phases {
+		list[i] = stepText(p)
 	}
 	return strings.Join(list, ", ")
 }

@@ -210,13 +210,13 @@ func lifeSpan(s *Screen, l *ops.Life) string {
 		}
 		return local.Format(layout)
 	}
-	end := "to " + at(l.EndedAt)
+	last, known := l.End()
+	end := "last seen " + at(last)
 	switch {
-	case !l.EndedAt.IsZero():
+	case known:
+		end = "to " + at(last)
 	case l.Outcome == ops.OutcomeRunning:
 		end = "until now"
-	default:
-		end = "last seen " + at(l.LastSeenAt)
 	}
 	text := at(l.StartedAt) + " " + end + " (" + lifeLasted(s.Now, l) + "), pid " + number(l.PID)
 	if v := term40(l.Version); v != "" {

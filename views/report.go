@@ -2,6 +2,7 @@ package views
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"gatewaytui/core/ops"
@@ -49,51 +50,33 @@ func (d *stopDraw) shortReport(w int) []string {
 }
 
 func (d *stopDraw) reportFacts() []Fact {
-	var outcome string
-	role := or(shown(d.Outcome), unknown)
+	outcome := or(map[string]string{
+		ops.ShutdownClean:      "clean: everything ended in time",
+		ops.ShutdownForced:     "forced: what was not necessary was skipped, the stores were closed",
+		ops.ShutdownIncomplete: "incomplete: something was given up, see below",
+	}[d.Outcome], or(shown(d.Outcome), unknown))
+	exit, left := "not seen", ", at the last report"
 	switch {
 	case d.kind == stopCut:
 		outcome = "CUT SHORT: the gateway was killed before its stop was over"
-		if _, i := d.current(); i >= 0 {
-			outcome += fmt.Sprintf(", in phase %d %s", i+1, d.phaseName(d.phase))
+		if d.at >= 0 {
+			outcome += fmt.Sprintf(", in phase %d %s", d.at+1, d.phaseName(d.phase))
 		}
-	case d.Outcome == ops.ShutdownClean:
-		outcome = "clean: everything ended in time"
-	case d.Outcome == ops.ShutdownForced:
-		outcome = "forced: what was not necessary was skipped, the stores were closed"
-	case d.Outcome == ops.ShutdownIncomplete:
-		outcome = "incomplete: something was given up, see below"
-	default:
-		outcome = role
-	}
-	exit := "not seen"
-	if d.kind == stopEnded {
-		exit = fmt.Sprint(d.ExitCode)
-		if d.Restart {
+	case d.kind == stopEnded:
+		left = ", " + whole(d.kill-d.now) + " to spare"
+		if exit = fmt.Sprint(d.ExitCode); d.Restart {
 			exit += " (restart)"
 		}
 	}
-	took := clock(d.now)
-	switch {
-	case d.kill > 0 && d.now > d.kill:
-		took += " of " + clock(d.kill) + " allowed: " + whole(d.now-d.kill) + " too late"
-	case d.kill > 0 && d.kind == stopEnded:
-		took += " of " + clock(d.kill) + " allowed, " + whole(d.kill-d.now) + " to spare"
-	case d.kill > 0:
-		took += " of " + clock(d.kill) + " allowed, at the last report"
-	default:
-		took += ", outer deadline unknown"
+	if d.now > d.kill {
+		left = ": " + whole(d.now-d.kill) + " too late"
+	}
+	took := clock(d.now) + " of " + clock(d.kill) + " allowed" + left
+	if d.kill <= 0 {
+		took = clock(d.now) + ", outer deadline unknown"
 	}
 	if !d.StartedAt.IsZero() {
-		took += ", began " + d.StartedAt.In(d.s.Now.Location()).Format(time.DateTime)
-	}
-	var facts []Fact
-	if d.s.Life != nil {
-		facts = append(facts, Fact{"life", lifeSpan(d.s, d.s.Life)})
-	}
-	facts = append(facts, Fact{"outcome", outcome}, Fact{"exit code", exit}, Fact{"took", took})
-	if over := d.overran(); over != "" {
-		facts = append(facts, Fact{"overran", over})
+		took += ", began " + d.StartedAt.In(d.Now.Location()).Format(time.DateTime)
 	}
 	cause, ok := askedBy(shown(d.Reason), shown(d.By))
 	if !ok {
@@ -102,11 +85,12 @@ func (d *stopDraw) reportFacts() []Fact {
 	if d.Mode != "" {
 		cause += ", " + shown(d.ModeText())
 	}
-	facts = append(facts, Fact{"cause", cause})
-	if list := d.notAwaited(); list != "" {
-		facts = append(facts, Fact{"not awaited", list})
+	var life string
+	if d.s.Life != nil {
+		life = lifeSpan(d.s, d.s.Life)
 	}
-	return facts
+	facts := []Fact{{"life", life}, {"outcome", outcome}, {"exit code", exit}, {"took", took}, {"overran", d.overran()}, {"cause", cause}, {"not awaited", d.notAwaited()}}
+	return slices.DeleteFunc(facts, func(f Fact) bool { return f.Text == "" })
 }
 
 // overran names the phases that did not end well, and who was to blame.
@@ -159,21 +143,28 @@ func (d *stopDraw) end(p ops.Phase, it ops.Item) string {
 // planLines is the stop as it would run now, for a home on which none is known.
 func planLines(s *Screen, w, h int) []string {
 	p := s.Plan
-	if s.Snap.State == ops.StateStopping {
+	switch {
+	case s.Snap.State == ops.StateStopping:
 		return []string{s.rule("shutdown", w), "   The gateway stops; what it waits for has not been read yet."}
-	}
-	if len(p.Phases) == 0 {
+	case len(p.Phases) == 0:
 		return []string{s.rule("no stop yet", w), "   No stop is known on this home, and the plan of one has not been read yet."}
 	}
 	worst, limit := millis(p.WorstCaseMS), millis(p.SupervisorBudgetMS)
-	facts := []Fact{{"no stop yet", "This is what a stop would do now."}, {"worst case", budget(worst) + ", of which up to " + budget(millis(p.DrainMS)) + " for running turns"}}
+	kills, short := budget(limit), "killed after "+budget(limit)
 	switch {
 	case limit <= 0:
-		facts = append(facts, Fact{"kills after", "outer deadline unknown"})
+		kills, short = "outer deadline unknown", "outer deadline unknown"
 	case limit >= worst:
-		facts = append(facts, Fact{"kills after", budget(limit) + ", " + whole(limit-worst) + " to spare"})
+		kills += ", " + whole(limit-worst) + " to spare"
 	default:
-		facts = append(facts, Fact{"kills after", budget(limit) + ": " + whole(worst-limit) + " short, WILL BE KILLED if everything hangs"})
+		kills += ": " + whole(worst-limit) + " short, WILL BE KILLED if everything hangs"
+	}
+	if w < tableWidth {
+		return []string{s.cut("no stop yet", w), s.cut("it takes at most "+budget(worst), w), s.cut(short, w)}
+	}
+	facts := []Fact{
+		{"no stop yet", "This is what a stop would do now."},
+		{"worst case", budget(worst) + ", of which up to " + budget(millis(p.DrainMS)) + " for running turns"}, {"kills after", kills},
 	}
 	var cuts []string
 	for _, c := range p.Shrunk {
@@ -182,21 +173,12 @@ func planLines(s *Screen, w, h int) []string {
 	if len(cuts) > 0 {
 		facts = append(facts, Fact{"shortened", names(cuts, 12)})
 	}
-	if w < tableWidth {
-		short := []string{"no stop yet", "it takes at most " + budget(worst), "outer deadline unknown"}
-		if limit > 0 {
-			short[2] = "killed after " + budget(limit)
-		}
-		for i, line := range short {
-			short[i] = s.cut(line, w)
-		}
-		return short
-	}
 	lines := append([]string{s.rule("plan of a stop", w)}, s.facts(facts, 13, w)...)
 	if h-len(lines) < 4 {
 		return lines
 	}
-	lines = append(lines, s.paint(Muted, "   "+s.cell(Plain, "PHASE", nameCol+3)+s.right(Plain, "BUDGET", 8)+"  SET BY"))
+	row := func(name, most string) string { return "   " + s.cell(Plain, name, nameCol+3) + s.right(Plain, most, 8) }
+	lines = append(lines, s.paint(Muted, row("PHASE", "BUDGET")+"  SET BY"))
 	sum := time.Duration(0)
 	room := h - len(lines) - 1
 	for i, f := range p.Phases {
@@ -205,12 +187,14 @@ func planLines(s *Screen, w, h int) []string {
 			continue
 		}
 		text := or(shown(f.Bound), unknown)
-		if f.Critical {
+		switch {
+		case f.Critical:
 			text += "; critical: a failure changes the exit code"
-		} else if f.Vital {
+		case f.Vital:
 			text += "; never skipped"
 		}
-		lines = append(lines, "   "+s.cell(Plain, fmt.Sprintf("%2d %s", i+1, or(term40(f.Name), unknown)), nameCol+3)+s.right(Plain, budget(millis(f.BudgetMS)), 8)+"  "+s.cut(text, w-nameCol-16))
+		name := fmt.Sprintf("%2d %s", i+1, or(term40(f.Name), unknown))
+		lines = append(lines, row(name, budget(millis(f.BudgetMS)))+"  "+s.cut(text, w-nameCol-16))
 	}
-	return append(lines, s.paint(Muted, "   "+s.cell(Plain, "   sum", nameCol+3)+s.right(Plain, budget(sum), 8)))
+	return append(lines, s.paint(Muted, row("   sum", budget(sum))))
 }
