@@ -221,7 +221,7 @@ func TestHowTheReadingGoesIsShown(t *testing.T) {
 		time.Sleep(100 * time.Millisecond)
 		must("after a refusal", "Not read: the past lives could not be read: disk I/O error")
 		g.change(func(g *gateway) { g.historyE = nil })
-		time.Sleep(2 * lifeRetry)
+		time.Sleep(2 * pageRetry)
 		must("when it is asked again", "lives: 3, read")
 		g.change(func(g *gateway) { g.historyE = errors.New("boom") })
 		press("r")
@@ -231,7 +231,7 @@ func TestHowTheReadingGoesIsShown(t *testing.T) {
 		n := len(g.queries())
 		time.Sleep(10 * time.Second)
 		if got := len(g.queries()) - n; got < 3 || got > 6 {
-			t.Errorf("it was asked %d times in 10 s, promised once every %s", got, lifeRetry)
+			t.Errorf("it was asked %d times in 10 s, promised once every %s", got, pageRetry)
 		}
 	})
 }

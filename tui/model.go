@@ -137,17 +137,13 @@ func (m *model) draw() (lines []string) {
 }
 
 func (m *model) fallback() []string {
-	lines := make([]string, m.h)
-	for i := range lines {
-		lines[i] = strings.Repeat(" ", m.w)
+	lines := make([]string, max(m.h, 2))
+	lines[0], lines[1] = "this view failed", "1 to 7 open another; q leaves; the gateway goes on"
+	for i, text := range lines {
+		text = ansi.Truncate(text, m.w, "")
+		lines[i] = text + strings.Repeat(" ", m.w-len(text))
 	}
-	for i, text := range []string{"this view failed", "1 to 7 open another; q leaves; the gateway goes on"} {
-		if i < len(lines) {
-			text = ansi.Truncate(text, m.w, "")
-			lines[i] = text + strings.Repeat(" ", m.w-len(text))
-		}
-	}
-	return lines
+	return lines[:m.h]
 }
 
 // Failures of the console's own code: one costs a picture or a key, this many within failWindow the console.
@@ -246,7 +242,7 @@ func (m *model) stopChoice() (*ops.Phase, *ops.Item) {
 	if s == nil {
 		return nil, nil
 	}
-	phase, key := views.StopItem(m.stopScreen())
+	phase, key := views.StopItem(m.bare())
 	for i := range s.Phases {
 		if p := &s.Phases[i]; p.Name == phase {
 			return p, find(p.Items, key, ops.Item.Key)
@@ -255,27 +251,22 @@ func (m *model) stopChoice() (*ops.Phase, *ops.Item) {
 	return nil, nil
 }
 
-// stopScreen is what views needs to tell the items of a stop.
-func (m *model) stopScreen() views.Screen {
+// bare is the screen as far as it depends neither on rows nor on the keys.
+func (m *model) bare() views.Screen {
 	return views.Screen{
-		Opts: views.Opts{W: m.w, H: m.h, Now: m.now}, View: views.Shutdown, Link: m.link, Snap: ops.Snapshot{Status: m.status},
+		Opts: views.Opts{W: m.w, H: m.h, Now: m.now}, View: m.view, Link: m.link, Snap: ops.Snapshot{Status: m.status},
 		Stop: m.stop, StopItem: m.stopItem,
 	}
 }
 
 // keepStopItem drops the selection of an item that the stop no longer waits for, so that the next stuck item is selected.
 func (m *model) keepStopItem() {
-	if m.stopItem == "" {
-		return
+	if p := runningPhase(m.stop); p != nil {
+		if it := find(p.Items, m.stopItem, ops.Item.Key); it != nil && !it.State.Over() {
+			return
+		}
 	}
-	p := runningPhase(m.stop)
-	if p == nil {
-		m.stopItem = ""
-		return
-	}
-	if it := find(p.Items, m.stopItem, ops.Item.Key); it == nil || it.State.Over() {
-		m.stopItem = ""
-	}
+	m.stopItem = ""
 }
 
 // say and deny put a line where the person looks; it stays until a key.

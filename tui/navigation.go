@@ -84,7 +84,7 @@ func (m *model) move(by int) tea.Cmd {
 		case views.StopPlan:
 			return nil
 		}
-		s := m.stopScreen()
+		s := m.bare()
 		items := views.StopItems(s)
 		if len(items) == 0 {
 			return nil

@@ -97,7 +97,7 @@ func standsStill(t *testing.T, pace time.Duration) {
 				}
 			}
 		}
-		if most := int(minute/settle) + 1; changes > most {
+		if most := int(minute/restTime) + 1; changes > most {
 			t.Errorf("the rows changed places %d times in a minute, want at most %d", changes, most)
 		}
 

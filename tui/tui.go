@@ -16,13 +16,17 @@ import (
 	"fmt"
 	"os"
 	"runtime/debug"
+	"strings"
 	"sync/atomic"
 	"time"
 
 	tea "github.com/charmbracelet/bubbletea"
+	"github.com/charmbracelet/lipgloss"
+	"github.com/muesli/termenv"
 
 	"gatewaytui/core/ops"
 	_ "gatewaytui/tui/darkbg" // or importing bubbletea costs 5 s on a silent terminal
+	"gatewaytui/views"
 )
 
 // How the program is left: each step has this long, then the next, harder one is taken (DESIGN.md, 8.1). With
@@ -188,4 +192,28 @@ func runProgram(p *tea.Program) (err error) {
 	}()
 	_, err = p.Run()
 	return err
+}
+
+// theme makes the theme for the terminal. What the terminal can show is read from the environment alone: a question to
+// it would wait for an answer that may not come.
+func theme(o Options) *views.Theme {
+	name := o.Theme
+	if name == "" || name == "auto" {
+		name = "dark"
+		if light(os.Getenv("COLORFGBG")) {
+			name = "light"
+		}
+	}
+	profile := termenv.Ascii
+	if !o.NoColor && o.out != nil {
+		profile = lipgloss.NewRenderer(o.out).ColorProfile()
+	}
+	return views.NewTheme(name, profile)
+}
+
+// light reports whether COLORFGBG ("15;0", as rxvt and its likes set it) names a light background.
+func light(colors string) bool {
+	fields := strings.Split(colors, ";")
+	last := fields[len(fields)-1]
+	return last == "7" || last == "15"
 }

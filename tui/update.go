@@ -8,6 +8,7 @@ import (
 
 	tea "github.com/charmbracelet/bubbletea"
 
+	"gatewaytui/core/ops"
 	"gatewaytui/views"
 )
 
@@ -39,9 +40,9 @@ func (m *model) Update(msg tea.Msg) (next tea.Model, cmd tea.Cmd) {
 		return m, m.show(msg)
 	case batch:
 		return m, m.onBatch(msg)
-	case paged:
+	case page[ops.Session]:
 		return m, m.onPaged(msg)
-	case historyPage:
+	case page[ops.Life]:
 		return m, m.onHistoryPage(msg)
 	case recorded:
 		return m, m.onRecorded(msg)

@@ -187,3 +187,156 @@ func (o *Opts) squeeze(body, tail []string, h int) []string {
 	out := append(body, tail...)
 	return out[max(len(out)-max(h, 0), 0):] // the last lines are the buttons and keys
 }
+
+// Help is the page of keys: sections from the one keymap, in columns where the screen is wide.
+type Help struct {
+	Title    string
+	Sections []HelpSection
+	// Offset is the first line of the page that is shown; what is beyond the end shows the end.
+	Offset int
+	// Note is one line at the end, such as how to leave.
+	Note string
+}
+
+// HelpSection is a group of keys.
+type HelpSection struct {
+	Name string
+	Keys []Hint
+}
+
+// helpColumn is how wide a column of keys is at least; a page of one column takes what there is, up to helpWidth.
+const (
+	helpColumn = 46
+	helpWidth  = 78
+)
+
+// Lines draws the page.
+func (p Help) Lines(o Opts) []string {
+	columns := min(max((o.W-6)/helpColumn, 1), 3)
+	return o.box(or(shown(p.Title), "help"), Heading, max(columns*helpColumn+6, helpWidth), func(w int) (body, tail []string) {
+		if p.Note != "" {
+			tail = []string{o.paint(Muted, o.cut(shown(p.Note), w))}
+		}
+		lines := p.page(&o, w, columns)
+		room := max(o.H-2-len(tail), 1)
+		if len(lines) <= room {
+			return lines, tail
+		}
+		room-- // for the line that says where we are
+		at := min(max(p.Offset, 0), max(len(lines)-room, 0))
+		end := min(at+room, len(lines))
+		where := fmt.Sprintf("lines %d to %d of %d", at+1, end, len(lines))
+		return append(lines[at:end:end], o.paint(Muted, where)), tail
+	})
+}
+
+// page lays the sections out in columns of about the same height; a section is never split.
+func (p Help) page(o *Opts, w, columns int) []string {
+	width := w / columns
+	keys := 5
+	for _, s := range p.Sections {
+		for _, h := range s.Keys {
+			keys = min(max(keys, cellsOf(shown(h.Key))), 16, max(width/3, 1))
+		}
+	}
+	var blocks [][]string
+	total := 0
+	for _, s := range p.Sections {
+		block := []string{o.paint(Heading, o.cut(shown(s.Name), width-1))}
+		for _, h := range s.Keys {
+			key := " " + o.cell(Accent, shown(h.Key), keys) + " "
+			for _, line := range orBlank(wrap(shown(h.Label), width-keys-3)) {
+				block = append(block, key+line)
+				key = spaces(keys + 2)
+			}
+		}
+		blocks = append(blocks, append(block, ""))
+		total += len(block) + 1
+	}
+	share := (total + columns - 1) / columns
+	cols := make([][]string, columns)
+	at := 0
+	for _, b := range blocks {
+		if len(cols[at]) > 0 && len(cols[at])+len(b)/2 >= share && at < columns-1 {
+			at++
+		}
+		cols[at] = append(cols[at], b...)
+	}
+	h := 0
+	for _, c := range cols {
+		h = max(h, len(c)-1) // a blank line ends each section
+	}
+	out := make([]string, max(h, 0))
+	for _, c := range cols {
+		for i, line := range fit(c, width, h) {
+			out[i] += line
+		}
+	}
+	return out
+}
+
+// Palette is the command line with what it could mean: every action by name, and the key that does the same.
+type Palette struct {
+	// Input is what has been typed, without the colon.
+	Input string
+	// Matches are what fits, best first; Selected is the index of the one that Enter takes.
+	Matches  []Match
+	Selected int
+	// Note is one line below, such as why the input is not understood.
+	Note string
+}
+
+// Match is one completion.
+type Match struct {
+	// Name is the command as it is typed, Text what it does, Key what does the same, if anything.
+	Name, Text, Key string
+	// Off says why it does not apply now; empty if it does.
+	Off string
+}
+
+const paletteWidth = 76
+
+// Lines draws the palette.
+func (p Palette) Lines(o Opts) []string {
+	return o.box("command", Heading, paletteWidth, func(w int) (lines, tail []string) {
+		input := shown(p.Input)
+		if cellsOf(input) > w-2 { // the cursor is at its end
+			input = o.cutHead(input, w-3)
+		}
+		lines, tail = []string{":" + input + "_"}, o.wrapped(Muted, p.Note, w)
+		n := len(p.Matches)
+		if n == 0 {
+			return append(lines, o.paint(Muted, "no command fits")), tail
+		}
+		sel := min(max(p.Selected, 0), n-1)
+		rows := min(n, max(o.H-3-len(tail), 1))
+		if rows < n && rows > 1 {
+			rows-- // for the count
+		}
+		at := min(max(sel-rows/2, 0), n-rows)
+		name := 12
+		for _, m := range p.Matches[at : at+rows] {
+			name = min(max(name, cellsOf(shown(m.Name))), w/2)
+		}
+		for i := at; i < at+rows; i++ {
+			lines = append(lines, p.Matches[i].line(&o, i == sel, name, w))
+		}
+		if rows < n {
+			lines = append(lines, o.paint(Muted, fmt.Sprintf("%d to %d of %d", at+1, at+rows, n)))
+		}
+		return lines, tail
+	})
+}
+
+func (m Match) line(o *Opts, selected bool, name, w int) string {
+	const key = 8
+	text, role := shown(m.Text), Plain
+	if m.Off != "" {
+		text, role = "not now: "+shown(m.Off), Muted
+	}
+	if selected {
+		role = Selected
+	}
+	line := o.cell(Plain, shown(m.Name), name) + "  " + o.cell(Plain, text, w-4-name-key) + o.right(Plain, shown(m.Key), key)
+	return pointer(selected) + o.paint(role, fitLine(line, w-2))
+}

@@ -180,4 +180,3 @@ func hintWidth(h Hint) int {
 	}
 	return w
 }
-

@@ -2,7 +2,6 @@ package views
 
 import (
 	"cmp"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -115,46 +114,36 @@ func trees(rows []*ops.Process) {
 
 // tree orders the rows of one session.
 func tree(rows []*ops.Process) {
-	if len(rows) < 2 {
-		return
-	}
-	at := make(map[int]bool, len(rows))
+	at, children := make(map[int]bool, len(rows)), make(map[int][]*ops.Process)
 	for _, r := range rows {
 		at[r.PID] = true
 	}
-	children := make(map[int][]*ops.Process)
-	var roots []*ops.Process
+	isChild := func(r *ops.Process) bool { return at[r.PPID] && r.PPID != r.PID }
 	for _, r := range rows {
-		if at[r.PPID] && r.PPID != r.PID {
+		if isChild(r) {
 			children[r.PPID] = append(children[r.PPID], r)
-		} else {
-			roots = append(roots, r)
 		}
 	}
 	if len(children) == 0 {
 		return
 	}
-	out := make([]*ops.Process, 0, len(rows))
-	done := make(map[*ops.Process]bool, len(rows))
-	descend := func(root *ops.Process) {
-		for stack := []*ops.Process{root}; len(stack) > 0; {
-			r := stack[len(stack)-1]
-			stack = stack[:len(stack)-1]
-			if done[r] {
-				continue
-			}
+	out, done := make([]*ops.Process, 0, len(rows)), make(map[*ops.Process]bool, len(rows))
+	var descend func(r *ops.Process)
+	descend = func(r *ops.Process) {
+		if !done[r] {
 			done[r] = true
 			out = append(out, r)
-			below := children[r.PID]
-			for i := range slices.Backward(below) {
-				stack = append(stack, below[i])
+			for _, child := range children[r.PID] {
+				descend(child)
 			}
 		}
 	}
-	for _, r := range roots {
-		descend(r)
-	}
 	for _, r := range rows {
+		if !isChild(r) {
+			descend(r)
+		}
+	}
+	for _, r := range rows { // what is left are circles
 		descend(r)
 	}
 	copy(rows, out)

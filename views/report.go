@@ -164,7 +164,8 @@ func planLines(s *Screen, w, h int) []string {
 	}
 	facts := []Fact{
 		{"no stop yet", "This is what a stop would do now."},
-		{"worst case", budget(worst) + ", of which up to " + budget(millis(p.DrainMS)) + " for running turns"}, {"kills after", kills},
+		{"worst case", budget(worst) + ", of which up to " + budget(millis(p.DrainMS)) + " for running turns"},
+		{"kills after", kills},
 	}
 	var cuts []string
 	for _, c := range p.Shrunk {
@@ -177,7 +178,9 @@ func planLines(s *Screen, w, h int) []string {
 	if h-len(lines) < 4 {
 		return lines
 	}
-	row := func(name, most string) string { return "   " + s.cell(Plain, name, nameCol+3) + s.right(Plain, most, 8) }
+	row := func(name, most string) string {
+		return "   " + s.cell(Plain, name, nameCol+3) + s.right(Plain, most, 8)
+	}
 	lines = append(lines, s.paint(Muted, row("PHASE", "BUDGET")+"  SET BY"))
 	sum := time.Duration(0)
 	room := h - len(lines) - 1

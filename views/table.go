@@ -306,7 +306,7 @@ func (l *list[T]) body(s *Screen, w, h int) []string {
 	if sp.lw == w {
 		return append(lines, details...)
 	}
-	return s.beside("", lines, details)
+	return s.joined("", lines, details)
 }
 
 // emptyBody says why there are no rows.

@@ -94,7 +94,7 @@ func (d *stopDraw) wide(w, h int) []string {
 	top = max(top, min(h-least, len(panes)))
 	column := d.column(left, min(top, max(need, top-1-started)), false)
 	column = append(column, d.timeline(left, top-len(column))...)
-	lines := d.beside(" ", fit(column, left, top), fit(panes, right, top))
+	lines := d.joined(" ", fit(column, left, top), fit(panes, right, top))
 	if room := h - top; room >= 2 && len(events) > 0 {
 		lines = append(lines, d.eventList(events, w, room)...)
 	}

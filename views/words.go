@@ -2,11 +2,14 @@ package views
 
 import (
 	"fmt"
+	"math"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/charmbracelet/x/ansi"
 
+	"gatewaytui/core/ops"
 	"gatewaytui/core/term"
 )
 
@@ -89,3 +92,126 @@ func names(list []string, most int) string {
 		return fmt.Sprintf("%s and %d more", strings.Join(list[:most], ", "), n-most)
 	}
 }
+
+// unknown stands for what a row does not tell or tells wrongly.
+const unknown = "unknown"
+
+// skew is how far a moment may lie in the future and still be now: Now may be cut to a tick, a row's time is not.
+const skew = 10 * time.Second
+
+// ago is how long before now t was; ok is false if that is unknown: t is zero or in the future.
+func ago(now time.Time, t ops.Time) (d time.Duration, ok bool) {
+	if t.IsZero() {
+		return 0, false
+	}
+	d = now.Sub(t.Time)
+	if d < -skew {
+		return 0, false
+	}
+	return max(d, 0), true
+}
+
+// sinceText is the age of something that happened, in steps that leave most lines of a list as they were a second ago:
+// "now", "<1m", "4m", "3h", "2d"; "-" if it never happened.
+func sinceText(now time.Time, t ops.Time) string {
+	if t.IsZero() {
+		return "-"
+	}
+	d, ok := ago(now, t)
+	switch {
+	case !ok:
+		return unknown
+	case d < 10*time.Second:
+		return "now"
+	case d < time.Minute:
+		return "<1m"
+	}
+	return coarse(d)
+}
+
+// ageText is how long something has lasted: "42s", "4m", "3h", "2d".
+func ageText(ms int64) string {
+	if ms < 0 || ms > math.MaxInt64/int64(time.Millisecond) {
+		return unknown
+	}
+	d := time.Duration(ms) * time.Millisecond
+	if d < time.Minute {
+		return strconv.Itoa(int(d/time.Second)) + "s"
+	}
+	return coarse(d)
+}
+
+func coarse(d time.Duration) string {
+	switch {
+	case d < time.Hour:
+		return strconv.Itoa(int(d/time.Minute)) + "m"
+	case d < 48*time.Hour:
+		return strconv.Itoa(int(d/time.Hour)) + "h"
+	}
+	return strconv.Itoa(int(d/(24*time.Hour))) + "d"
+}
+
+// clockSince is clock of the time since t: "-" if t is not set, "unknown" if it lies in the future.
+func clockSince(now time.Time, t ops.Time) string {
+	if t.IsZero() {
+		return "-"
+	}
+	d, ok := ago(now, t)
+	if !ok {
+		return unknown
+	}
+	return clock(d)
+}
+
+// short is a count in few cells: "702", "41.2k", "3.4M".
+func short(n int64) string {
+	switch {
+	case n < 0:
+		return unknown
+	case n < 1000:
+		return strconv.FormatInt(n, 10)
+	case n < 999_950:
+		return strconv.FormatFloat(float64(n)/1e3, 'f', 1, 64) + "k"
+	case n < 999_950_000:
+		return strconv.FormatFloat(float64(n)/1e6, 'f', 1, 64) + "M"
+	}
+	return strconv.FormatFloat(float64(n)/1e9, 'f', 1, 64) + "G"
+}
+
+func number(n int) string {
+	if n < 0 {
+		return unknown
+	}
+	return strconv.Itoa(n)
+}
+
+var units = []string{" KiB", " MiB", " GiB", " TiB", " PiB", " EiB"}
+
+// size is a number of bytes: "700 B", "3.0 MiB". A frame has one in each row, so it is made without fmt.
+func size(n int64) string {
+	if n < 0 {
+		return unknown
+	}
+	if n < 1024 {
+		return strconv.FormatInt(n, 10) + " B"
+	}
+	f, unit := float64(n)/1024, 0
+	for ; f >= 1023.5 && unit < len(units)-1; unit++ {
+		f /= 1024
+	}
+	digits := 0
+	if f < 9.95 {
+		digits = 1
+	}
+	return strconv.FormatFloat(f, 'f', digits, 64) + units[unit]
+}
+
+func percent(p float64) string {
+	if math.IsNaN(p) || p < 0 || p > 1e6 {
+		return unknown
+	}
+	return strconv.FormatFloat(p, 'f', 0, 64) + "%"
+}
+
+// clock is a duration that a person watches.
+func clock(d time.Duration) string { return ops.Clock(d) }

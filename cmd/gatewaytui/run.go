@@ -135,7 +135,7 @@ func (p *program) embed(look console.Look, c host.ConsoleOptions) (host.Console,
 	if e == nil {
 		return nil, why
 	}
-	e.Farewell = c.Farewell
+	e.AtEnd = c.Farewell
 	return embedded{e}, ""
 }
 

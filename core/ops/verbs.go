@@ -257,3 +257,21 @@ func (s VerbSpec) ReadRest(cmd *Command, rest string) error {
 	}
 	return nil
 }
+
+// Part is what a preview says of one kind of thing: what the command would do to it, and to which.
+type Part struct {
+	Does string
+	What []string
+}
+
+// Parts are all that the preview says, in the order in which people read it.
+func (p Preview) Parts() []Part {
+	return []Part{
+		{"wait for", p.WaitsFor},
+		{"interrupt", p.Interrupt},
+		{"close", p.Closes},
+		{"kill", p.Kills},
+		{"lose", p.Loses},
+		{"keep", p.Keeps},
+	}
+}

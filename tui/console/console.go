@@ -1,7 +1,7 @@
 // Package console opens the console that a person wants: the screen of tui or the lines of tui/plain, on the terminal of this
 // process.
 //
-// What it promises: the terminal is given back as it was found, whatever becomes of the console; a gateway of this process never
+// What it promises: the terminal is given back as it was found, however the console ends; a gateway of this process never
 // waits for its console; who is at the terminal sees how the gateway has ended. It speaks to ops.Console alone.
 package console
 

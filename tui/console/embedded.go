@@ -14,14 +14,14 @@ import (
 	"gatewaytui/views/lines"
 )
 
-// Embedded is the console in front of the gateway of this process; nil is none. The gateway goes its way whatever becomes
-// of it: it never waits for a terminal, and a console that is left, lost or broken is a line in the log. Only the exit
+// Embedded is the console in front of the gateway of this process; nil is none. The gateway does not depend
+// on it: it never waits for a terminal, and a console that is left, lost or broken is a line in the log. Only the exit
 // waits for it, for leaveBound and twice writeBound at most.
 type Embedded struct {
-	// Farewell is what is said after the end, given the report of the stop and the exit code; nil is nothing. ShowLog lets the
+	// AtEnd is what is said after the end, given the report of the stop and the exit code; nil is nothing. ShowLog lets the
 	// log of a gateway whose console was left go to stderr. Both are set before Open.
-	Farewell func(report ops.Shutdown, exitCode int) []string
-	ShowLog  func()
+	AtEnd   func(report ops.Shutdown, exitCode int) []string
+	ShowLog func()
 
 	p     Place
 	t     *tui.Terminal
@@ -78,12 +78,12 @@ func (f *Embedded) Open(g ops.Console, crash func() (*os.File, error), log *slog
 			log.Info("console left", "how", exit.How.String())
 		}
 		f.silent = err != nil && f.ctx.Err() != nil || err == nil && exit.How == tui.TerminalLost
-		f.farewell(exit, err, c, lost)
+		f.sayLeft(exit, err, c, lost)
 	}()
 }
 
-// farewell says on the normal screen what goes on without the console.
-func (f *Embedded) farewell(exit tui.Exit, err error, c ops.Console, lost func()) {
+// sayLeft says on the normal screen what goes on without the console.
+func (f *Embedded) sayLeft(exit tui.Exit, err error, c ops.Console, lost func()) {
 	f.left = true
 	switch {
 	case f.hungUp.Load(): // a terminal that is gone takes the sentence as well
@@ -106,7 +106,7 @@ func (f *Embedded) farewell(exit tui.Exit, err error, c ops.Console, lost func()
 	}
 }
 
-// follow says what a stop does, line by line, to somebody who left its console.
+// follow says what a stop does, line by line, after its console was left.
 func (f *Embedded) follow(ctx context.Context, c ops.Console) error {
 	_, err := tui.Bounded(ctx, func(ctx context.Context) (tui.Exit, error) {
 		s, err := c.Snapshot(ctx)
@@ -174,8 +174,8 @@ func (f *Embedded) Close(report *ops.Shutdown, exitCode int) {
 		shown.Shutdown(*report)
 	}
 	shown.Say("stopped %s", lines.Stopped(*report, exitCode))
-	if f.Farewell != nil {
-		for _, line := range f.Farewell(*report, exitCode) {
+	if f.AtEnd != nil {
+		for _, line := range f.AtEnd(*report, exitCode) {
 			shown.Say("%s", line)
 		}
 	}

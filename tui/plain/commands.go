@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"gatewaytui/core/filter"
 	"gatewaytui/core/ops"
 	"gatewaytui/core/text"
 	"gatewaytui/tui"
@@ -274,7 +275,7 @@ func some(n int, thing string) string {
 	if n == 0 {
 		return ""
 	}
-	return count(n, thing)
+	return text.Count(n, thing)
 }
 
 func sessionSentence(r ops.Session) (target, string) {
@@ -286,7 +287,7 @@ func sessionSentence(r ops.Session) (target, string) {
 }
 
 func agentSentence(r ops.Agent) (target, string) {
-	return target{name: r.Session}, r.Session + ": " + enumerate(text.Words(r.State), lines.Size(r.Bytes), count(r.Messages, "message"), "idle for "+text.Millis(r.IdleMS))
+	return target{name: r.Session}, r.Session + ": " + enumerate(text.Words(r.State), lines.Size(r.Bytes), text.Count(r.Messages, "message"), "idle for "+text.Millis(r.IdleMS))
 }
 
 func processSentence(r ops.Process) (target, string) {
@@ -299,4 +300,48 @@ func adapterSentence(r ops.Adapter) (target, string) {
 		next = "next attempt in " + in
 	}
 	return target{name: r.Name}, r.Name + ": " + enumerate(text.Words(r.State)+" for "+cmp.Or(text.Ago(r.Since.Time), "no time"), r.LastError, next)
+}
+
+// lifeSentence is a life as the console of lines says it.
+func lifeSentence(l ops.Life) (target, string) {
+	how := text.Words(l.Outcome)
+	if l.Phase != "" {
+		how += " in " + l.Phase
+	}
+	when := "began " + text.Moment(l.StartedAt.Time)
+	switch at, known := l.End(); {
+	case known:
+		when += ", ended " + text.Moment(at.Time)
+	case !at.IsZero():
+		when += ", last seen " + text.Moment(at.Time)
+	}
+	asked, late := "", lines.Overran(l)
+	if l.By != "" || l.Reason != "" {
+		asked = "asked for by " + cmp.Or(l.By, "an unknown sender") + ": " + cmp.Or(l.Reason, "no reason given")
+	}
+	if late != "" {
+		late = "overran: " + late
+	}
+	return target{name: l.Life}, enumerate(how+" (life "+l.Life+")", when, asked, late)
+}
+
+// history lists the past lives, or says all that is known of the one with a number of the last list.
+func (l *Console) history(ctx context.Context, rest string) error {
+	if _, err := strconv.Atoi(rest); err != nil {
+		return list(ctx, l, "life", rest, l.Gateway.History, lifeSentence)
+	}
+	t, err := l.target("life", rest)
+	if err != nil {
+		return err
+	}
+	page, err := l.Gateway.History(ctx, ops.Query{Filter: filter.Quote(t.name)}) // others may name it in their reason
+	if err != nil {
+		return err
+	}
+	i := slices.IndexFunc(page.Items, func(r ops.Life) bool { return r.Life == t.name })
+	if i < 0 {
+		return &ops.Error{Code: ops.CodeNotFound, Message: "the life " + t.name + " is not recorded any more", Hint: "say history again"}
+	}
+	l.Printer.Life(page.Items[i])
+	return nil
 }

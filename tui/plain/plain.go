@@ -6,6 +6,7 @@
 package plain
 
 import (
+	"bufio"
 	"cmp"
 	"context"
 	"errors"
@@ -35,8 +36,8 @@ const (
 )
 
 // Console is the console as lines, for screen readers, serial lines and very slow links: commands are typed, rows have
-// numbers, what changes is said in a sentence, and nothing that was printed is ever drawn again. A line that nobody asked
-// for comes at most every restTime.
+// numbers, what changes is said in a sentence, and nothing that was printed is ever drawn again. A line that was not
+// asked for comes at most every restTime.
 //
 // All of it happens in run's goroutine but what waits: for typed lines, for events, for the end of requests.
 type Console struct {
@@ -131,7 +132,7 @@ func (l *Console) unfollow() {
 	}
 }
 
-// hello says who answers and begins to hear what happens there. Nobody who answers is no news, only somebody.
+// hello says which gateway answers and begins to hear what happens there. No answer is no news.
 func (l *Console) hello(ctx context.Context) {
 	ask, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -144,21 +145,13 @@ func (l *Console) hello(ctx context.Context) {
 	}
 	l.pid, l.life = s.PID, s.Life
 	l.say("The gateway (pid %d) is %s: %s, %s, %d of %d adapters connected.", s.PID, text.Words(s.State),
-		count(s.Counts.Sessions, "session"), count(s.Counts.RunningTurns, "running turn"), s.Counts.AdaptersConnected, s.Counts.Adapters)
+		text.Count(s.Counts.Sessions, "session"), text.Count(s.Counts.RunningTurns, "running turn"), s.Counts.AdaptersConnected, s.Counts.Adapters)
 	l.seen = s.Seq
 	l.f = follow.Start(ctx, l.Gateway, s.Seq)
 	l.f.Stopping = s.State == ops.StateStopping
 }
 
-// count is a number of things in words.
-func count(n int, thing string) string {
-	if n == 1 {
-		return "1 " + thing
-	}
-	return strconv.Itoa(n) + " " + thing + "s"
-}
-
-// inputEnded leaves the console of somebody who types nothing more.
+// inputEnded leaves the console when nothing more is typed.
 func (l *Console) inputEnded(err error) {
 	switch {
 	case !errors.Is(err, io.EOF):
@@ -209,7 +202,7 @@ func (l *Console) complain(err error) {
 	l.say("Not done: %s", fullStop(e.Error()))
 }
 
-// hear takes an event: at once for who watches, else only what somebody should know, one line at a time.
+// hear takes an event: at once while events are watched, else only what a person should know, one line at a time.
 func (l *Console) hear(ev ops.Event) {
 	l.seen = max(l.seen, ev.Seq)
 	l.f.Stopping = l.f.Stopping || ev.Type == ops.EventShutdownPhase
@@ -228,7 +221,7 @@ func (l *Console) hear(ev ops.Event) {
 	}
 }
 
-// newsworthy reports whether an event is said to somebody who did not ask.
+// newsworthy reports whether an event is said without being asked for.
 func newsworthy(ev ops.Event) bool {
 	switch ev.Type {
 	case ops.EventGatewayState, ops.EventAdapterState, ops.EventTurnStalled, ops.EventWarning, ops.EventDropped, ops.EventShutdownEnded:
@@ -272,3 +265,29 @@ func (l *Console) sayBlocker(ctx context.Context) bool {
 	}
 	return due
 }
+
+// readLines sends the lines of in to the channel that it returns, which is closed when in ends; then the error says why,
+// io.EOF for an end that was typed. A read cannot be given up: the goroutine ends with in or with the process.
+func readLines(ctx context.Context, in io.Reader) (lines <-chan string, why func() error) {
+	ch := make(chan string)
+	var err error
+	go func() {
+		defer close(ch)
+		scan := bufio.NewScanner(in)
+		scan.Buffer(nil, maxTyped)
+		for scan.Scan() {
+			select {
+			case ch <- scan.Text():
+			case <-ctx.Done():
+				return
+			}
+		}
+		if err = scan.Err(); err == nil {
+			err = io.EOF
+		}
+	}()
+	return ch, func() error { return err } // to be called once the channel is closed
+}
+
+// maxTyped bounds one typed line, in bytes; a terminal itself takes 4095 (termios(3), canonical mode).
+const maxTyped = 1 << 20

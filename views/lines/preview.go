@@ -9,24 +9,14 @@ import (
 func (p Printer) Preview(what string, preview ops.Preview) {
 	p.Say("%s %s", what, "would")
 	nothing := true
-	for _, part := range []struct {
-		does string
-		what []string
-	}{
-		{"wait for", preview.WaitsFor},
-		{"interrupt", preview.Interrupt},
-		{"close", preview.Closes},
-		{"kill", preview.Kills},
-		{"lose", preview.Loses},
-		{"keep", preview.Keeps},
-	} {
-		for i, what := range part.what {
+	for _, part := range preview.Parts() {
+		for i, what := range part.What {
 			nothing = false
 			if i == MaxShown {
-				p.Say("  %-10s and %d more", part.does, len(part.what)-i)
+				p.Say("  %-10s and %d more", part.Does, len(part.What)-i)
 				break
 			}
-			p.Say("  %-10s %s", part.does, what)
+			p.Say("  %-10s %s", part.Does, what)
 		}
 	}
 	if nothing {
