@@ -61,7 +61,7 @@ func FindTerminal(stdin io.Reader, stdout io.Writer, getenv func(string) string,
 
 // Name is the path of the terminal's device, empty if it is not known.
 func (t *Terminal) Name() string {
-	name, _ := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", t.in.Fd())) // it has none then
+	name, _ := os.Readlink(reopenPath(t.in.Fd())) // it has none then
 	return name
 }
 
