@@ -277,10 +277,5 @@ func runningPhase(s *ops.Shutdown) *ops.Phase {
 	if s == nil {
 		return nil
 	}
-	for i := range s.Phases {
-		if s.Phases[i].State == ops.StepRunning {
-			return &s.Phases[i]
-		}
-	}
-	return nil
+	return find(s.Phases, string(ops.StepRunning), func(p ops.Phase) string { return string(p.State) })
 }

@@ -134,8 +134,7 @@ func carryOut(ctx context.Context, c ops.Console, cmds []ops.Command, what strin
 	ctx, cancel := context.WithTimeout(ctx, outcomeBound)
 	defer cancel()
 	verb := cmds[0].Verb
-	requests := make([]ops.Request, len(cmds))
-	errs := make([]error, len(cmds))
+	requests, errs := make([]ops.Request, len(cmds)), make([]error, len(cmds))
 	for i, cmd := range cmds {
 		accept, cancel := context.WithTimeout(ctx, acceptBound)
 		requests[i], errs[i] = c.Do(accept, cmd)
@@ -147,19 +146,18 @@ func carryOut(ctx context.Context, c ops.Console, cmds []ops.Command, what strin
 			requests[i], errs[i] = outcomeOf(ctx, c, requests[i])
 		}
 		if errs[i] != nil {
-			failed++
-			if text == "" || len(cmds) == 1 {
-				text = fmt.Sprintf("%s: %s", doing(cmd.Verb, object(cmd)), ops.AsError(errs[i]).Error())
+			if failed++; failed == 1 {
+				text = doing(cmd.Verb, object(cmd)) + ": " + ops.AsError(errs[i]).Error()
 			}
 		}
 	}
 	switch {
-	case len(cmds) > 1 && failed == 0:
-		return result(verb, what, ""), "", false
-	case len(cmds) > 1:
+	case failed > 0 && len(cmds) > 1:
 		return fmt.Sprintf("%d of %d failed; %s", failed, len(cmds), text), "", true
 	case failed > 0:
 		return text, "", true
+	case len(cmds) > 1:
+		return result(verb, what, ""), "", false
 	}
 	text, copied = outcomeText(requests[0], verb, what)
 	return text, copied, false
@@ -175,29 +173,28 @@ func outcomeOf(ctx context.Context, c ops.Console, req ops.Request) (ops.Request
 	} else {
 		req.Detail = "accepted; its outcome is not known: " + ops.AsError(err).Message
 	}
-	switch {
-	case req.Error != nil:
+	if req.Error == nil && req.State == ops.RequestFailed {
+		req.Error = &ops.Error{Code: ops.CodeInternal, Message: "it failed"}
+	}
+	if req.Error != nil {
 		return req, req.Error
-	case req.State == ops.RequestFailed:
-		return req, &ops.Error{Code: ops.CodeInternal, Message: "it failed"}
 	}
 	return req, nil
 }
 
 // outcomeText is what is shown of a request that did not fail, and what y then copies.
 func outcomeText(r ops.Request, verb ops.Verb, what string) (text, copied string) {
+	var res struct { // ops.MessageResult and ops.DiagnoseResult
+		ops.MessageResult
+		ops.DiagnoseResult
+	}
+	_ = json.Unmarshal(r.Result, &res) // without it there is nothing more to say
 	text = result(verb, what, r.Detail)
-	switch verb {
-	case ops.VerbMessage:
-		var res ops.MessageResult
-		if json.Unmarshal(r.Result, &res) == nil && res.Reply != "" {
-			text = what + ": " + res.Reply
-		}
-	case ops.VerbDiagnose:
-		var res ops.DiagnoseResult
-		if json.Unmarshal(r.Result, &res) == nil && res.Path != "" {
-			return text + "; y copies the path", res.Path
-		}
+	switch {
+	case verb == ops.VerbMessage && res.Reply != "":
+		text = what + ": " + res.Reply
+	case verb == ops.VerbDiagnose && res.Path != "":
+		return text + "; y copies the path", res.Path
 	}
 	if !r.State.Over() && !endsGateway(verb) {
 		text += " (not over yet, request " + r.ID + ")"
@@ -213,7 +210,7 @@ func (m *model) onDone(d done) tea.Cmd {
 	if d.copied != "" {
 		m.copied = d.copied
 	}
-	if !d.bad && (d.verb == ops.VerbStop || d.verb == ops.VerbRestart) && m.view != views.Shutdown && !m.opened {
+	if !d.bad && endsGateway(d.verb) && m.view != views.Shutdown && !m.opened {
 		m.opened, m.dirty = true, true
 		return m.openView(views.Shutdown)
 	}

@@ -29,17 +29,15 @@ type seenTarget struct {
 
 // noteTargets notes what each target is when the question opens.
 func (q *question) noteTargets(m *model) {
-	q.seen = nil
+	q.seen = make([]seenTarget, len(q.cmds))
 	snap := m.snapshot()
-	for _, cmd := range q.cmds {
-		var s seenTarget
+	for i, cmd := range q.cmds {
 		if row := find(snap.Sessions, cmd.Target, sessionKey); row != nil {
-			s.turn = row.Turn
+			q.seen[i].turn = row.Turn
 		}
 		if row := find(snap.Processes, cmd.Target, processKey); row != nil {
-			s.ticks = row.StartTicks
+			q.seen[i].ticks = row.StartTicks
 		}
-		q.seen = append(q.seen, s)
 	}
 }
 
@@ -105,10 +103,8 @@ func goneInStop(stop *ops.Shutdown, cmd ops.Command) string {
 	case cmd.Item == "":
 		return ""
 	}
-	for _, it := range p.Items {
-		if it.Key() == cmd.Item && it.State == ops.StepRunning {
-			return ""
-		}
+	if it := find(p.Items, cmd.Item, ops.Item.Key); it != nil && it.State == ops.StepRunning {
+		return ""
 	}
 	return "the stop no longer waits for " + object(cmd)
 }
@@ -168,10 +164,11 @@ func (q *question) follow(m *model) {
 	was := q.News
 	switch {
 	case s.Turn != "" && s.Turn != q.seen[0].turn:
-		q.News = "a newer turn has begun: " + clock(m.now, s.TurnStartedAt)
+		q.News = "a newer turn has begun: "
 		if q.seen[0].turn == "" {
-			q.News = "a turn has begun: " + clock(m.now, s.TurnStartedAt)
+			q.News = "a turn has begun: "
 		}
+		q.News += clock(m.now, s.TurnStartedAt)
 		if q.tier == oneLine && q.binding.tier(keyContext{session: s, now: m.now}) > oneLine {
 			q.tier = withDialog
 		}
@@ -188,8 +185,8 @@ func clock(now time.Time, since ops.Time) string {
 	if since.IsZero() {
 		return "0:00"
 	}
-	d := max(now.Sub(since.Time), 0).Truncate(time.Second)
-	return fmt.Sprintf("%d:%02d", int(d.Minutes()), int(d.Seconds())%60)
+	s := int(max(now.Sub(since.Time), 0) / time.Second)
+	return fmt.Sprintf("%d:%02d", s/60, s%60)
 }
 
 // previewed is what the commands of a question would do.

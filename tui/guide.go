@@ -78,10 +78,7 @@ func (m *model) guideStop(demo *ops.Demo) string {
 // idle is the key of a session to talk to: the first one by key that does nothing now.
 func (m *model) idle() string {
 	best := ""
-	if m.snap == nil {
-		return best
-	}
-	for i := range m.snap.Sessions {
+	for i := range m.snapshot().Sessions {
 		if s := &m.snap.Sessions[i]; s.State == ops.SessionIdle && (best == "" || s.Key < best) {
 			best = s.Key
 		}
@@ -91,10 +88,7 @@ func (m *model) idle() string {
 
 // anyStuck reports whether one of the sessions that f takes has a stuck turn.
 func (m *model) anyStuck(f func(*ops.Session) bool) bool {
-	if m.snap == nil {
-		return false
-	}
-	return slices.ContainsFunc(m.snap.Sessions, func(s ops.Session) bool { return s.Stuck(m.now) && f(&s) })
+	return slices.ContainsFunc(m.snapshot().Sessions, func(s ops.Session) bool { return s.Stuck(m.now) && f(&s) })
 }
 
 // helpPage is every key, made from the table of keys. Action keys are left out of a read-only console.

@@ -3,6 +3,7 @@ package tui
 import (
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -155,10 +156,7 @@ const (
 // fail counts a failure of the console's own code.
 func (m *model) fail(what, stack string) {
 	now := time.Now()
-	m.fails = append(m.fails, now)
-	for len(m.fails) > 0 && now.Sub(m.fails[0]) > failWindow {
-		m.fails = m.fails[1:]
-	}
+	m.fails = append(slices.DeleteFunc(m.fails, func(at time.Time) bool { return now.Sub(at) > failWindow }), now)
 	m.deny("the console failed: " + what)
 	if len(m.fails) >= failMost {
 		m.failure = fmt.Errorf("the console failed %d times in a minute, at last %s\n%s", len(m.fails), what, stack)
@@ -243,12 +241,11 @@ func (m *model) stopChoice() (*ops.Phase, *ops.Item) {
 		return nil, nil
 	}
 	phase, key := views.StopItem(m.bare())
-	for i := range s.Phases {
-		if p := &s.Phases[i]; p.Name == phase {
-			return p, find(p.Items, key, ops.Item.Key)
-		}
+	p := find(s.Phases, phase, func(p ops.Phase) string { return p.Name })
+	if p == nil {
+		return nil, nil
 	}
-	return nil, nil
+	return p, find(p.Items, key, ops.Item.Key)
 }
 
 // bare is the screen as far as it depends neither on rows nor on the keys.

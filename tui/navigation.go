@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"time"
@@ -127,10 +128,7 @@ func (m *model) nextSort() tea.Cmd {
 	if len(columns) == 0 {
 		return nil
 	}
-	by := l.Sort
-	if by == "" {
-		by = views.DefaultSort(m.view)
-	}
+	by := cmp.Or(l.Sort, views.DefaultSort(m.view))
 	l.Sort, l.Reverse = columns[(slices.Index(columns, by)+1)%len(columns)], false
 	return m.reorder()
 }
@@ -151,7 +149,7 @@ func (m *model) turnTab(by int) tea.Cmd {
 	return nil
 }
 
-// enter opens the details of a row, or the row of an event.
+// enter opens the details of a row, or the row of an event or of the overview.
 func (m *model) enter() tea.Cmd {
 	switch m.view {
 	case views.Shutdown:
@@ -168,18 +166,21 @@ func (m *model) enter() tea.Cmd {
 		}
 		return m.jump(row.View, row.Key)
 	case views.Events:
-	default:
-		m.detail = !m.detail
-		m.resize()
+		return m.openEvent()
+	}
+	m.detail = !m.detail
+	m.resize()
+	return nil
+}
+
+// openEvent opens the row that the marked event is about.
+func (m *model) openEvent() tea.Cmd {
+	at := len(m.shownEvents) - 1
+	if at < 0 || m.snap == nil {
 		return nil
 	}
-	if len(m.shownEvents) == 0 || m.snap == nil {
-		return nil
-	}
-	l := m.lists[views.Events]
-	at := min(l.Offset, len(m.shownEvents)-1)
-	if m.follow {
-		at = len(m.shownEvents) - 1
+	if !m.follow {
+		at = min(m.lists[views.Events].Offset, at)
 	}
 	subject := m.shownEvents[at].Subject
 	for _, v := range ofLists {

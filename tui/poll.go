@@ -202,15 +202,14 @@ func (m *model) maybeFetch(ticked bool) tea.Cmd {
 		if m.stopping() != nil {
 			gap = max(gap, stopGap)
 		}
-		if wait := m.fullAt.Add(gap).Sub(now); wait > 0 {
-			if !ticked {
-				if m.stopping() == nil && wait < calm {
-					w.after = wait
-					return m.startFetch(w)
-				}
-				return nil // the tick comes sooner
-			}
+		switch wait := m.fullAt.Add(gap).Sub(now); {
+		case wait <= 0:
+		case ticked:
 			w.full = false
+		case m.stopping() != nil || wait >= calm: // the tick comes sooner
+			return nil
+		default:
+			w.after = wait
 		}
 	}
 	if !w.full && !ticked {
@@ -390,8 +389,8 @@ type recorded struct {
 	final bool
 }
 
-// readRecord reads the record of the last stop after a pause: of the embedded gateway, for which the end of the process will not
-// wait, and of an attached one that is gone, of whose last events, and of all of a quick stop, no look can bring the items.
+// readRecord reads the record of the last stop after a pause. The end of the process does not wait for that of an embedded
+// gateway. Of an attached one that is gone, no look can bring the items of its last events.
 func (m *model) readRecord(after, bound time.Duration) tea.Cmd {
 	return m.tasks.cmd("read the last record", func(ctx context.Context) tea.Msg {
 		pause(ctx, after)

@@ -2,6 +2,7 @@ package views
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"gatewaytui/core/filter"
@@ -32,27 +33,24 @@ func eventsBody(s Screen, w, h int) []string {
 func eventsTitle(s *Screen, n int) string {
 	title := fmt.Sprintf("events %d", n)
 	if s.Table.Filter != "" {
-		title = fmt.Sprintf("events %d of %d, filter %s", n, max(s.Table.Total, n), shown(s.Table.Filter))
+		title += fmt.Sprintf(" of %d, filter %s", max(s.Table.Total, n), shown(s.Table.Filter))
 	}
 	if s.Follow {
 		title += ", following"
 	} else {
 		title += ", not following (f follows)"
 	}
-	if dropped := s.Link.Missed; dropped > 0 {
-		title += fmt.Sprintf(", %d missed", dropped)
+	if s.Link.Missed > 0 {
+		title += fmt.Sprintf(", %d missed", s.Link.Missed)
 	}
 	return title
 }
 
 func noEvents(s *Screen) string {
-	if wrong := wrongFilter(s.Table.Filter, filter.Events); wrong != "" {
-		return wrong
+	if s.Table.Filter == "" {
+		return "Nothing has happened yet since this console looks."
 	}
-	if s.Table.Filter != "" {
-		return fmt.Sprintf("0 of %d match %s; esc clears the filter", max(s.Table.Total, 0), shown(s.Table.Filter))
-	}
-	return "Nothing has happened yet since this console looks."
+	return or(wrongFilter(s.Table.Filter, filter.Events), fmt.Sprintf("0 of %d match %s; esc clears the filter", max(s.Table.Total, 0), shown(s.Table.Filter)))
 }
 
 // eventLine is one event: when, what kind, to what, and in words. Only view 7 marks one and names the types.
@@ -65,12 +63,8 @@ func eventLine(s *Screen, e ops.Event, marked, types bool, w int) string {
 		}
 		at = e.At.In(s.Now.Location()).Format(layout)
 	}
-	sel := " "
-	if marked {
-		sel = ">"
-	}
 	used := 1 + cellsOf(at) + 2
-	line := sel + s.paint(Muted, at) + "  "
+	line := pointer(marked)[:1] + s.paint(Muted, at) + "  "
 	if types && w >= 72 {
 		line += s.cell(eventRole(e.Type), shown(string(e.Type)), 23) + " "
 		used += 24
@@ -102,20 +96,15 @@ func eventRole(t ops.EventType) Role {
 
 // stopEvents are the events that the shutdown view shows at its bottom, oldest first.
 func (d *stopDraw) stopEvents() []ops.Event {
-	var out []ops.Event
-	for _, e := range d.s.Events[max(len(d.s.Events)-200, 0):] {
-		if e.Type != ops.EventTurnProgress {
-			out = append(out, e)
-		}
-	}
-	return out
+	last := d.s.Events[max(len(d.s.Events)-200, 0):]
+	return slices.DeleteFunc(slices.Clone(last), func(e ops.Event) bool { return e.Type == ops.EventTurnProgress })
 }
 
 // eventList is the newest of them first, under a rule, in at most h lines.
 func (d *stopDraw) eventList(events []ops.Event, w, h int) []string {
 	lines := []string{d.rule("events", w)}
-	for i := len(events) - 1; i >= 0 && len(lines) < h; i-- {
-		lines = append(lines, eventLine(d.s, events[i], false, false, w))
+	for _, e := range slices.Backward(events[max(len(events)-(h-1), 0):]) {
+		lines = append(lines, eventLine(d.s, e, false, false, w))
 	}
 	return lines
 }

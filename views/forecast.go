@@ -48,11 +48,9 @@ func stopOf(s Screen) stopAt {
 	case v.Life != "" && s.Snap.Life != "" && v.Life != s.Snap.Life:
 		v.kind = stopCut
 	}
+	v.turns = map[string]ops.SessionState{}
 	for i := range s.Snap.Sessions {
 		if r := &s.Snap.Sessions[i]; r.State == ops.SessionStalled || r.State == ops.SessionWaiting {
-			if v.turns == nil {
-				v.turns = map[string]ops.SessionState{}
-			}
 			v.turns[r.Key] = r.State
 		}
 	}
@@ -154,19 +152,16 @@ type forecast struct {
 // forecast says when the stop is over, and in which phase the outer deadline comes.
 func (v stopAt) forecast() forecast {
 	f := forecast{exit: v.now + v.Left(v.since), known: v.kill > 0, killed: -1}
-	sum := v.now
-	for i, p := range v.Phases {
-		rest := v.rest(p)
-		sum += rest
-		if f.known && f.killed < 0 && sum > v.kill && rest > 0 {
-			f.killed = i
-		}
-	}
 	if f.known {
 		f.spare = v.kill - f.exit
 	}
-	if f.spare >= 0 {
-		f.killed = -1
+	sum := v.now
+	for i, p := range v.Phases {
+		rest := v.rest(p)
+		if sum += rest; f.spare < 0 && sum > v.kill && rest > 0 {
+			f.killed = i
+			break
+		}
 	}
 	return f
 }
@@ -212,34 +207,30 @@ func (v stopAt) phaseBadge(p ops.Phase) badge {
 // that s names, as long as the phase knows it, else the one that has been stuck for longest, else the first that runs.
 // Both are empty if nothing is waited for. The levers on an item act on this one.
 func StopItem(s Screen) (phase, item string) {
-	v := stopOf(s)
-	p, _ := v.current()
-	if v.kind != stopRuns {
-		return "", ""
+	if v := stopOf(s); v.kind == stopRuns {
+		p, _ := v.current()
+		phase = p.Name
+		if it, ok := v.chosen(p, s.StopItem); ok {
+			item = it.Key()
+		}
 	}
-	if it, ok := v.chosen(p, s.StopItem); ok {
-		return p.Name, it.Key()
-	}
-	return p.Name, ""
+	return phase, item
 }
 
 // StopItems are the items of the running phase in the order in which they are drawn, each as "kind:id".
-func StopItems(s Screen) []string {
-	v := stopOf(s)
-	if v.kind != stopRuns {
-		return nil
+func StopItems(s Screen) (keys []string) {
+	if v := stopOf(s); v.kind == stopRuns {
+		p, _ := v.current()
+		for _, it := range drawn(p) {
+			keys = append(keys, it.Key())
+		}
 	}
-	p, _ := v.current()
-	var out []string
-	for _, it := range drawn(p) {
-		out = append(out, it.Key())
-	}
-	return out
+	return keys
 }
 
 // chosen is the selected item of p.
-func (v stopAt) chosen(p ops.Phase, key string) (ops.Item, bool) {
-	best, found := ops.Item{}, false
+func (v stopAt) chosen(p ops.Phase, key string) (best ops.Item, found bool) {
+	bestStuck := false
 	for _, it := range p.Items {
 		if key != "" && it.Key() == key {
 			return it, true
@@ -248,9 +239,8 @@ func (v stopAt) chosen(p ops.Phase, key string) (ops.Item, bool) {
 			continue
 		}
 		stuck := v.itemBadge(p, it) == badgeStuck
-		bestStuck := found && v.itemBadge(p, best) == badgeStuck
 		if !found || stuck && (!bestStuck || v.quiet(it) > v.quiet(best)) {
-			best, found = it, true
+			best, found, bestStuck = it, true, stuck
 		}
 	}
 	return best, found

@@ -33,7 +33,11 @@ func (s *Screen) header(w int) []string {
 	if s.Link.State != LinkLoading {
 		l.add(2, Plain, "pid "+number(s.Snap.PID))
 		if s.Link.State != LinkGone {
-			l.add(3, Plain, "up "+s.uptime())
+			up := unknown
+			if !s.Snap.StartedAt.IsZero() {
+				up = clockSince(s.Now, s.Snap.StartedAt)
+			}
+			l.add(3, Plain, "up "+up)
 		}
 	}
 	attached := ""
@@ -60,11 +64,10 @@ func (s *Screen) role() string {
 
 // state is the gateway's state, with what is wrong with the link before it.
 func (s *Screen) state(l *line) {
-	word := s.stateWord()
+	word, role := s.stateWord()
 	switch s.Link.State {
 	case LinkLoading:
 		l.add(2, Busy, "CONNECTING")
-		return
 	case LinkStale:
 		l.add(2, Bad, "STALE "+s.staleFor()).add(2, Plain, "last state "+word)
 	case LinkGone:
@@ -73,7 +76,7 @@ func (s *Screen) state(l *line) {
 			l.add(1, Plain, "seen "+timeOfDay(s.Now, ops.At(s.Link.At)))
 		}
 	default:
-		l.add(2, stateRole(s.Snap.State), word)
+		l.add(2, role, word)
 		if s.Link.Paused {
 			l.add(2, Slow, "PAUSED "+s.seen())
 			if s.Link.Behind > 0 {
@@ -83,32 +86,17 @@ func (s *Screen) state(l *line) {
 	}
 }
 
-func (s *Screen) stateWord() string {
-	word := strings.ToUpper(knownState(s.Snap.State))
+// stateWord is the state in a word and its role: running is well, and everything else but starting and draining is not.
+func (s *Screen) stateWord() (word string, role Role) {
+	role, known := map[ops.State]Role{ops.StateRunning: Good, ops.StateStarting: Busy, ops.StateDraining: Slow, ops.StateStopping: Bad}[s.Snap.State]
+	if !known {
+		return strings.ToUpper(unknown), Bad
+	}
+	word = strings.ToUpper(string(s.Snap.State))
 	if sd := s.Snap.Shutdown; s.Snap.State == ops.StateStopping && sd != nil && !sd.StartedAt.IsZero() {
 		word += " " + clockSince(s.Now, sd.StartedAt)
 	}
-	return word
-}
-
-func knownState(st ops.State) string {
-	switch st {
-	case ops.StateStarting, ops.StateRunning, ops.StateDraining, ops.StateStopping:
-		return string(st)
-	}
-	return unknown
-}
-
-func stateRole(st ops.State) Role {
-	switch st {
-	case ops.StateRunning:
-		return Good
-	case ops.StateStarting:
-		return Busy
-	case ops.StateDraining:
-		return Slow
-	}
-	return Bad
+	return word, role
 }
 
 // staleFor is how long there has been no answer: "6s", "1:02".
@@ -129,13 +117,6 @@ func (s *Screen) seen() string {
 		return "never seen"
 	}
 	return clockSince(s.Now, ops.At(s.Link.At))
-}
-
-func (s *Screen) uptime() string {
-	if s.Snap.StartedAt.IsZero() {
-		return unknown
-	}
-	return clockSince(s.Now, s.Snap.StartedAt)
 }
 
 // counts is the second line: first what an operator should know, then how much there is of everything.
@@ -164,10 +145,8 @@ func (s *Screen) counts(w int) string {
 	if n := len(s.Snap.Warnings); n > 0 {
 		l.add(gap, Slow, count(n, "warning"))
 	}
-	l.add(gap, Plain, "turns "+number(c.RunningTurns))
-	l.add(gap, Plain, "sessions "+number(c.Sessions))
-	l.add(gap, Plain, "agents "+number(c.CachedAgents))
-	l.add(gap, Plain, "procs "+number(c.Processes))
+	l.add(gap, Plain, "turns "+number(c.RunningTurns)).add(gap, Plain, "sessions "+number(c.Sessions))
+	l.add(gap, Plain, "agents "+number(c.CachedAgents)).add(gap, Plain, "procs "+number(c.Processes))
 	if w >= 120 && len(s.Snap.Warnings) > 0 {
 		l.add(gap, Muted, s.clean(s.Snap.Warnings[0].Message, maxShown))
 	}

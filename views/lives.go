@@ -189,10 +189,7 @@ func livesBody(s *Screen, w, h int) []string {
 		lines = append(lines, s.rule(s.livesTitle(), w))
 	}
 	if len(s.History.Lives) == 0 {
-		for _, line := range wrap(s.noLives(), max(w-2, 1)) {
-			lines = append(lines, " "+line)
-		}
-		return fit(lines, w, h)
+		return fit(append(lines, indented(wrap(s.noLives(), max(w-2, 1)))...), w, h)
 	}
 	if sh.note {
 		lines = append(lines, s.paint(Bad, s.cut(" "+s.glyph(glyphBad)+" not read: "+shown(s.History.Err), w)))
@@ -233,28 +230,23 @@ func (s *Screen) lifeWindow(n int) []ops.Life {
 
 // livesTitle says how many lives there are and how fresh they are.
 func (s *Screen) livesTitle() string {
-	p := &s.History
-	read := fmt.Sprint(p.Read)
-	if p.More {
-		read += "+"
-	}
-	title := "lives"
-	switch {
-	case p.At.IsZero():
-	case s.Table.Filter != "":
-		title = fmt.Sprintf("lives: %d of %s match %s", len(p.Lives), read, shown(s.Table.Filter))
-	default:
-		title += ": " + read
-	}
+	p, title := &s.History, "lives"
 	if !p.At.IsZero() {
-		read := "read " + sinceText(s.Now, ops.At(p.At))
-		if read != "read now" {
-			read += " ago"
+		read := fmt.Sprint(p.Read)
+		if p.More {
+			read += "+"
+		}
+		title += ": " + read
+		if s.Table.Filter != "" {
+			title = fmt.Sprintf("lives: %d of %s match %s", len(p.Lives), read, shown(s.Table.Filter))
 		}
 		if p.Err != "" || s.Link.State == LinkGone || s.Link.State == LinkStale {
-			read = "STALE, " + read
+			title += ", STALE"
 		}
-		title += ", " + read
+		age := sinceText(s.Now, ops.At(p.At))
+		if title += ", read " + age; age != "now" {
+			title += " ago"
+		}
 	}
 	if p.Asking {
 		title += ", loading"
@@ -275,8 +267,8 @@ func (s *Screen) noLives() string {
 		return "The gateway is gone, and its past lives were not read before."
 	case p.At.IsZero():
 		return "Loading the past lives."
-	case wrongFilter(s.Table.Filter, filter.Lives) != "":
-		return wrongFilter(s.Table.Filter, filter.Lives)
+	case wrongFilter(s.Table.Filter, lifeList.fields) != "":
+		return wrongFilter(s.Table.Filter, lifeList.fields)
 	case s.Table.Filter != "" && p.More:
 		return "None of the " + fmt.Sprint(p.Read) + " lives that were read matches so far."
 	case s.Table.Filter != "":

@@ -44,8 +44,7 @@ func overviewBody(s Screen, w, h int) []string {
 		room -= talk
 	}
 	// What needs attention comes first and gives way last.
-	adapters := 1 + len(s.Snap.Adapters)
-	attention := 1 + max(len(list), 1)
+	adapters, attention := 1+len(s.Snap.Adapters), 1+max(len(list), 1)
 	if attention+adapters+len(sparks) > room {
 		adapters = min(adapters, max(room-attention-len(sparks), min(4, room/3)))
 	}
@@ -285,15 +284,14 @@ func sparkLines(s *Screen, w int) []string {
 	}{
 		{"turns", s.Spark.Turns, plainNumber}, {"processes", s.Spark.Processes, plainNumber}, {"memory", s.Spark.RSS, bytesNumber},
 	} {
-		now := unknown
+		now, peak := unknown, ""
 		if n := len(row.samples); n > 0 {
 			now = row.word(row.samples[n-1])
+			if w >= 60 {
+				peak = "  peak " + row.word(greatest(row.samples))
+			}
 		}
 		line := " " + s.cell(Muted, row.name, 10) + " " + s.right(Plain, now, 9) + "  "
-		peak := ""
-		if len(row.samples) > 0 && w >= 60 {
-			peak = "  peak " + row.word(greatest(row.samples))
-		}
 		room := w - cellsOf(line) - max(cellsOf(peak), 20)
 		lines = append(lines, line+s.paint(Accent, s.sparkline(row.samples, min(max(room, 8), 120)))+s.paint(Muted, peak))
 	}
@@ -301,14 +299,14 @@ func sparkLines(s *Screen, w int) []string {
 }
 
 func plainNumber(v float64) string {
-	if !finite(v) || v < 0 || v > 1e12 {
+	if !(v >= 0 && v <= 1e12) { // NaN is neither
 		return unknown
 	}
 	return strconv.FormatFloat(v, 'f', -1, 64)
 }
 
 func bytesNumber(v float64) string {
-	if !finite(v) || v < 0 || v > 1e18 {
+	if !(v >= 0 && v <= 1e18) {
 		return unknown
 	}
 	return size(int64(v))

@@ -118,12 +118,9 @@ func cause(reason, who string) string {
 // askedBy says who asked for a stop whose reason is the one that the gateway itself gives to a stop without one. That
 // reason repeats who it was, and is left out.
 func askedBy(reason, who string) (string, bool) {
-	done, ok := strings.CutSuffix(reason, " by an operator")
-	if !ok {
-		done, ok = strings.CutSuffix(reason, " by a tool")
-	}
+	done := strings.TrimSuffix(strings.TrimSuffix(reason, " by an operator"), " by a tool")
 	switch {
-	case !ok || who == "":
+	case done == reason || who == "":
 		return "", false
 	case who == "console":
 		return done + " from the console", true
@@ -232,9 +229,8 @@ func (d *stopDraw) nextSteps() []string {
 	}
 	same, kind := 0, first.Kind
 	for _, it := range d.phase.Items {
-		if it.State == ops.StepRunning && it.Next == first.Next && d.next(it) <= d.next(first)+100*time.Millisecond {
-			same++
-			if it.Kind != kind {
+		if isRunning(it) && it.Next == first.Next && d.next(it) <= d.next(first)+100*time.Millisecond {
+			if same++; it.Kind != kind {
 				kind = "item"
 			}
 		}

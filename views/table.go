@@ -147,11 +147,9 @@ func (l *list[T]) place(w int) []placed[T] {
 	}
 	const enough = 40 // for a name, if another column can use the rest
 	rest := max(w-used, 1)
-	for i := range out {
-		if out[i].wide && rest > enough {
-			out[i].cells += rest - enough
-			rest = enough
-		}
+	if i := slices.IndexFunc(out, func(p placed[T]) bool { return p.wide }); i >= 0 && rest > enough {
+		out[i].cells += rest - enough
+		rest = enough
 	}
 	for i := range out {
 		if out[i].width == 0 {
@@ -246,20 +244,13 @@ func (l *list[T]) header(s *Screen, b []byte, columns []placed[T]) []byte {
 
 // column is the one called name that can sort, else the first one.
 func (l *list[T]) column(name string) *column[T] {
-	var first *column[T]
-	for i := range l.columns {
-		c := &l.columns[i]
-		if !c.sorts() {
-			continue
-		}
-		if c.name == name {
-			return c
-		}
-		if c.name == l.first {
-			first = c
-		}
+	sorter := func(name string) *column[T] {
+		return find(l.columns, func(c *column[T]) bool { return c.sorts() && c.name == name })
 	}
-	return first
+	if c := sorter(name); c != nil {
+		return c
+	}
+	return sorter(l.first)
 }
 
 // indent stands before the name of a row that belongs under another one, depth at least 1.
@@ -311,15 +302,11 @@ func (l *list[T]) body(s *Screen, w, h int) []string {
 
 // emptyBody says why there are no rows.
 func (l *list[T]) emptyBody(s *Screen, w int) []string {
-	text := ""
+	text := wrongFilter(s.Table.Filter, l.fields)
 	switch {
 	case s.Link.State == LinkLoading:
-		text = "Waiting for the gateway's first answer."
-		if s.Link.Err != "" {
-			text += " " + s.clean(s.Link.Err, maxShown)
-		}
-	case wrongFilter(s.Table.Filter, l.fields) != "":
-		text = wrongFilter(s.Table.Filter, l.fields)
+		text = strings.TrimSpace("Waiting for the gateway's first answer. " + s.clean(s.Link.Err, maxShown))
+	case text != "":
 	case s.Table.Filter != "" && s.Table.Total > 0:
 		text = "0 of " + number(s.Table.Total) + " match `" + s.clean(s.Table.Filter, maxWord) + "`; esc clears"
 	case s.Link.State == LinkGone:
@@ -327,12 +314,9 @@ func (l *list[T]) emptyBody(s *Screen, w int) []string {
 	default:
 		text = l.empty(s)
 	}
-	lines := []string{""}
+	lines := indented(wrap(text, max(w-2, 1)))
 	if s.layout() == layoutStrip {
-		lines = nil
+		return lines
 	}
-	for _, line := range wrap(text, max(w-2, 1)) {
-		lines = append(lines, " "+line)
-	}
-	return lines
+	return append([]string{""}, lines...)
 }

@@ -1,7 +1,6 @@
 package views
 
 import (
-	"fmt"
 	"strings"
 	"time"
 
@@ -35,16 +34,17 @@ func (d *stopDraw) timeline(w, h int) []string {
 		scale *= 2
 	}
 	lines := []string{d.rule("timeline, "+budget(scale)+" per column", w)}
+	column := func(at time.Duration) int { return int((at + scale - 1) / scale) }
 	for _, p := range rows[max(len(rows)-(h-1), 0):] {
-		from, to := int(d.offset(p)/scale), int((d.offset(p)+d.elapsed(p.ElapsedMS, p.State)+scale-1)/scale)
-		from = min(from, cols-1)
-		to = min(max(to, from+1), cols)
-		bar := strings.Repeat(" ", from) + strings.Repeat(d.glyph(glyphFull), to-from)
+		ran := d.elapsed(p.ElapsedMS, p.State)
+		from := min(int(d.offset(p)/scale), cols-1)
+		to := min(max(column(d.offset(p)+ran), from+1), cols)
+		bar := spaces(from) + strings.Repeat(d.glyph(glyphFull), to-from)
 		m := d.phaseBadge(p)
 		text := m.word
 		if p.State == ops.StepRunning {
-			until := min(max(int((d.offset(p)+d.elapsed(p.ElapsedMS, p.State)+d.rest(p)+scale-1)/scale), to), cols)
-			bar = strings.Repeat(" ", from) + strings.Repeat(d.glyph(glyphFull), to-from-1) + ">"
+			until := min(max(column(d.offset(p)+ran+d.rest(p)), to), cols)
+			bar = spaces(from) + strings.Repeat(d.glyph(glyphFull), to-from-1) + ">"
 			if until > to {
 				bar += strings.Repeat(d.glyph(glyphIdle), until-to-1) + ":"
 			}
@@ -52,7 +52,7 @@ func (d *stopDraw) timeline(w, h int) []string {
 				text = "killed"
 			}
 		}
-		line := " " + d.cell(Plain, d.phaseName(p), name-1) + d.cell(m.role, bar, cols) + d.right(Plain, tenths(d.elapsed(p.ElapsedMS, p.State)), took)
+		line := " " + d.cell(Plain, d.phaseName(p), name-1) + d.cell(m.role, bar, cols) + d.right(Plain, tenths(ran), took)
 		if result > 0 {
 			line += "  " + d.cell(m.role, text, result)
 		}
@@ -178,28 +178,26 @@ var abandonCost = map[string]string{
 // alive counts what a stop has to end and has not yet.
 func (d *stopDraw) alive() []Fact {
 	c, snap := d.s.Snap.Counts, &d.s.Snap
-	turns := number(c.RunningTurns)
 	var keys, trees []string
 	for _, s := range snap.Sessions {
 		if s.Turn != "" && len(keys) < 3 {
 			keys = append(keys, shown(s.Key))
 		}
 	}
-	if len(keys) > 0 {
-		turns += "  " + strings.Join(keys, ", ")
-	}
 	for _, p := range snap.Processes[:min(len(snap.Processes), 2)] {
 		trees = append(trees, number(p.PID)+" "+d.cut(shown(p.Command), 30))
 	}
-	procs := number(c.Processes)
-	if len(trees) > 0 {
-		procs += "  " + strings.Join(trees, ", ")
+	named := func(n int, list []string) string {
+		if len(list) == 0 {
+			return number(n)
+		}
+		return number(n) + "  " + strings.Join(list, ", ")
 	}
 	return []Fact{
-		{"turns", turns},
-		{"processes", procs},
+		{"turns", named(c.RunningTurns, keys)},
+		{"processes", named(c.Processes, trees)},
 		{"agents", number(c.CachedAgents)},
-		{"adapters", fmt.Sprintf("%s connected", number(c.AdaptersConnected))},
+		{"adapters", number(c.AdaptersConnected) + " connected"},
 		{"tasks", number(len(snap.Background))},
 	}
 }

@@ -3,6 +3,7 @@ package views
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -81,16 +82,15 @@ func count(n int, what string) string {
 
 // names lists a few words: "a", "a and b", "a, b and 3 more".
 func names(list []string, most int) string {
-	switch n := len(list); {
-	case n == 0:
-		return ""
-	case n == 1:
-		return list[0]
-	case n <= most:
-		return strings.Join(list[:n-1], ", ") + " and " + list[n-1]
-	default:
-		return fmt.Sprintf("%s and %d more", strings.Join(list[:most], ", "), n-most)
+	n := len(list)
+	if n > most {
+		list = append(slices.Clone(list[:most]), fmt.Sprintf("%d more", n-most))
 	}
+	if len(list) < 2 {
+		return strings.Join(list, "")
+	}
+	last := len(list) - 1
+	return strings.Join(list[:last], ", ") + " and " + list[last]
 }
 
 // unknown stands for what a row does not tell or tells wrongly.

@@ -10,6 +10,7 @@ import (
 	"context"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"gatewaytui/core/ops"
@@ -31,12 +32,11 @@ func (l Look) Lines(getenv func(string) string) (from string, on bool) {
 	if l.PlainGiven {
 		return "--plain", l.Plain
 	}
-	switch v := getenv("ACCESSIBLE"); strings.ToLower(v) {
-	case "", "0", "false", "no", "off":
+	v := getenv("ACCESSIBLE")
+	if slices.Contains([]string{"", "0", "false", "no", "off"}, strings.ToLower(v)) {
 		return "", false
-	default:
-		return "ACCESSIBLE=" + v, true
 	}
+	return "ACCESSIBLE=" + v, true
 }
 
 // Place is where a console is.

@@ -134,10 +134,11 @@ func lastReport(l ops.Life) ops.Shutdown {
 	s.Outcome = string(ops.OutcomeCutShort)
 	s.Phases = slices.Clone(s.Phases)
 	for i := range s.Phases {
-		s.Phases[i].Items = slices.Clone(s.Phases[i].Items)
-		for j := range s.Phases[i].Items {
-			s.Phases[i].Items[j].Next = ""
+		items := slices.Clone(s.Phases[i].Items)
+		for j := range items {
+			items[j].Next = ""
 		}
+		s.Phases[i].Items = items
 	}
 	return s
 }

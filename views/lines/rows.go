@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/dustin/go-humanize"
@@ -24,7 +25,12 @@ var Sessions = []Column[ops.Session]{
 	{"TOKENS", func(r ops.Session) string { return fmt.Sprintf("%d/%d", r.TokensIn, r.TokensOut) }, 8},
 	{"PROCS", func(r ops.Session) string { return strconv.Itoa(r.Processes) }, 7},
 	{"CACHED", func(r ops.Session) string { return yes(r.Cached) }, 9},
-	{"CALLER", func(r ops.Session) string { return callerOf(r) }, 10},
+	{"CALLER", func(r ops.Session) string {
+		if r.Caller == nil {
+			return ""
+		}
+		return r.Caller.String()
+	}, 10},
 }
 
 // Doing is what the session's turn does now, in the words of the console; empty if no turn runs.
@@ -33,14 +39,6 @@ func Doing(s ops.Session) string {
 		return ""
 	}
 	return ops.StepWords(s.Doing)
-}
-
-// callerOf is who sent the session's last message over the API.
-func callerOf(r ops.Session) string {
-	if r.Caller == nil {
-		return "-"
-	}
-	return r.Caller.String()
 }
 
 // Agents are the columns of the agents.
@@ -66,7 +64,7 @@ var Processes = []Column[ops.Process]{
 	{"ENDS WITH", func(r ops.Process) string { return string(r.Policy) }, 8},
 	{"SESSION", func(r ops.Process) string { return r.Session }, 6},
 	{"COMMAND", func(r ops.Process) string { return r.Command }, 1},
-	{"DUPLICATE OF", duplicateOf, 9},
+	{"DUPLICATE OF", func(r ops.Process) string { return strings.TrimPrefix(strconv.Itoa(r.DuplicateOf), "0") }, 9},
 	{"LAST OUTPUT", func(r ops.Process) string { return cmp.Or(r.Limit, r.LastOutput) }, 10},
 }
 
@@ -76,14 +74,6 @@ func ProcessState(r ops.Process) string {
 		return fmt.Sprintf("leader exited, %d left", r.TreeSize)
 	}
 	return text.Words(r.State)
-}
-
-// duplicateOf names the process that does the same work already, if there is one.
-func duplicateOf(r ops.Process) string {
-	if r.DuplicateOf == 0 {
-		return "-"
-	}
-	return strconv.Itoa(r.DuplicateOf)
 }
 
 // Adapters are the columns of the chat platforms.

@@ -9,6 +9,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"gatewaytui/core/term"
+	"gatewaytui/core/text"
 )
 
 // Bounds of a cell, in terminal columns.
@@ -114,22 +115,22 @@ func fit(columns []fitted, limit int) []fitted {
 		}
 		columns = slices.Delete(columns, i, i+1)
 	}
+	byRank := make([]*fitted, len(columns))
+	for i := range columns {
+		byRank[i] = &columns[i]
+	}
 	// The columns that stay are shortened beyond that, the widest first.
 	for total(columns) > limit {
-		i := widest(columns)
-		if columns[i].width <= 1 {
+		widest := slices.MaxFunc(byRank, func(a, b *fitted) int { return cmp.Compare(a.width, b.width) })
+		if widest.width <= 1 {
 			break
 		}
-		columns[i].width--
+		widest.width--
 	}
 	// The room that is left goes to the texts, those of the lowest rank first.
-	order := make([]int, len(columns))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortStableFunc(order, func(a, b int) int { return columns[a].rank - columns[b].rank })
-	for _, i := range order {
-		columns[i].width += max(0, min(limit-total(columns), columns[i].natural-columns[i].width))
+	slices.SortStableFunc(byRank, func(a, b *fitted) int { return cmp.Compare(a.rank, b.rank) })
+	for _, c := range byRank {
+		c.width += max(0, min(limit-total(columns), c.natural-c.width))
 	}
 	return columns
 }
@@ -171,24 +172,9 @@ func expendable(columns []fitted) int {
 	return found
 }
 
-func widest(columns []fitted) int {
-	found := 0
-	for i, c := range columns {
-		if c.width > columns[found].width {
-			found = i
-		}
-	}
-	return found
-}
-
 // Hidden says on Notes which columns a table left out.
 func (p Printer) Hidden(dropped []string) {
-	switch len(dropped) {
-	case 0:
-		return
-	case 1:
-		Line(p.Notes, "1 column hidden; -o wide shows it")
-	default:
-		Line(p.Notes, "%d columns hidden; -o wide shows them", len(dropped))
+	if n := len(dropped); n > 0 {
+		Line(p.Notes, "%s hidden; -o wide shows %s", text.Count(n, "column"), text.Plural(n, "it", "them"))
 	}
 }
