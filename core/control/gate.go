@@ -103,7 +103,11 @@ func (g *gate) enter(p *peer) (leave func(), in bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	why := ""
-	switch share := g.shareOf(pid); {
+	share := g.share
+	if pid == 0 { // all processes outside of our pid namespace
+		share = g.most - g.kept
+	}
+	switch {
 	case g.open >= g.most:
 		why = fmt.Sprintf("the control socket has %d connections, and no more are taken", g.open)
 	case g.byPID[pid] >= share:
@@ -129,14 +133,6 @@ func (g *gate) enter(p *peer) (leave func(), in bool) {
 		Hint: "close connections that are not needed and ask again, or raise limits.control_connections", RetryAfter: refusedTime,
 	}
 	return func() { g.drop(&g.refused, g.told, pid) }, true
-}
-
-// shareOf is how many connections the process pid may have. Pid 0 is all processes outside of our pid namespace.
-func (g *gate) shareOf(pid int32) int {
-	if pid == 0 {
-		return g.most - g.kept
-	}
-	return g.share
 }
 
 func (g *gate) drop(count *int, of map[int32]int, pid int32) {

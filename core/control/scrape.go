@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -62,12 +63,11 @@ type Scrape struct {
 	key     [sha256.Size]byte
 	metrics http.Handler
 	retry   time.Duration
+	conns   atomic.Int32
 
 	mu      sync.Mutex // guards what follows; never held over I/O
 	addr    string
-	open    bool // the address is loopback: no key is needed
 	trouble ops.Warning
-	conns   int
 }
 
 // NewScrape returns a listener that does nothing yet.
@@ -159,11 +159,12 @@ func (s *Scrape) failed(err error) {
 // serve answers on l until ctx ends or l breaks.
 func (s *Scrape) serve(ctx context.Context, l net.Listener) error {
 	s.mu.Lock()
-	s.addr, s.open, s.trouble = l.Addr().String(), loopback(l.Addr()), ops.Warning{}
+	s.addr, s.trouble = l.Addr().String(), ops.Warning{}
 	s.mu.Unlock()
 	s.opt.Log.Info("metrics served", "address", l.Addr().String())
+	open := loopback(l.Addr())
 	srv := &http.Server{
-		Handler:           http.HandlerFunc(s.answer),
+		Handler:           http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.answer(w, r, open) }),
 		ReadHeaderTimeout: 5 * time.Second,
 		ReadTimeout:       5 * time.Second,
 		WriteTimeout:      scrapeWrite,
@@ -195,23 +196,20 @@ func (s *Scrape) serve(ctx context.Context, l net.Listener) error {
 
 // count keeps the number of connections bounded.
 func (s *Scrape) count(c net.Conn, state http.ConnState) {
-	s.mu.Lock()
 	switch state {
 	case http.StateNew:
-		s.conns++
+		if s.conns.Add(1) > maxScrapeConns {
+			c.Close() // it has asked nothing yet
+		}
 	case http.StateClosed, http.StateHijacked:
-		s.conns--
-	}
-	tooMany := state == http.StateNew && s.conns > maxScrapeConns
-	s.mu.Unlock()
-	if tooMany {
-		c.Close() // it has asked nothing yet
+		s.conns.Add(-1)
 	}
 }
 
-func (s *Scrape) answer(w http.ResponseWriter, r *http.Request) {
+// answer answers a request. open says that the address is loopback, so that no key is needed.
+func (s *Scrape) answer(w http.ResponseWriter, r *http.Request, open bool) {
 	w.Header().Set("X-Content-Type-Options", "nosniff")
-	if status, why, wait := s.refusal(r); status != 0 {
+	if status, why, wait := s.refusal(r, open); status != 0 {
 		switch status {
 		case http.StatusUnauthorized:
 			w.Header().Set("WWW-Authenticate", "Bearer")
@@ -235,10 +233,7 @@ func (s *Scrape) answer(w http.ResponseWriter, r *http.Request) {
 // refusal returns why r is refused, and how long its sender is locked out; status 0 means that it is served. A loopback address is
 // served to the programs of this machine, and to no web page that one of its browsers shows: such a request has an Origin, or a
 // Host that is not this machine's. Who is served without a key may send any. Everyone else needs the key, and may not guess at it.
-func (s *Scrape) refusal(r *http.Request) (status int, why string, wait time.Duration) {
-	s.mu.Lock()
-	open := s.open
-	s.mu.Unlock()
+func (s *Scrape) refusal(r *http.Request, open bool) (status int, why string, wait time.Duration) {
 	own := s.opt.OwnHost != nil && s.opt.OwnHost(r.Host)
 	page := r.Header.Get("Origin") != ""
 	if open && own && !page {

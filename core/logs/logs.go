@@ -26,17 +26,17 @@ import (
 
 // Defaults of Options.
 const (
-	DefaultMaxBytes = 10 << 20
-	DefaultKeep     = 5
+	defaultMaxBytes = 10 << 20
+	defaultKeep     = 5
 )
 
 // Options are the targets of the lines. The zero value drops them all.
 type Options struct {
 	// Path is the file; empty: none. Its folder must exist. The file must not be a symbolic link.
 	Path string
-	// MaxBytes is the size in bytes from which the file is rotated; 0: DefaultMaxBytes.
+	// MaxBytes is the size in bytes from which the file is rotated; 0: defaultMaxBytes.
 	MaxBytes int64
-	// Keep is how many rotated files are kept in addition to the current one; 0: DefaultKeep.
+	// Keep is how many rotated files are kept in addition to the current one; 0: defaultKeep.
 	Keep int
 
 	// Stderr gets the lines as well; nil: none, as needed for a console on the same terminal.
@@ -56,9 +56,10 @@ type Options struct {
 
 // Log is an open log.
 type Log struct {
-	logger *slog.Logger
-	sinks  []*sink
-	closed sync.Once
+	logger       *slog.Logger
+	sinks        []*sink
+	file, stderr *sink // those of sinks for Options.Path and Options.Stderr; nil: there is none
+	closed       sync.Once
 }
 
 // Open opens the log and starts one goroutine for each sink, which Close ends. Before it returns, the file exists with
@@ -81,20 +82,21 @@ func Open(o Options) (*Log, error) {
 
 	l := &Log{}
 	if o.Path != "" {
-		w, err := openRotated(o.Path, cmp.Or(max(o.MaxBytes, 0), DefaultMaxBytes), cmp.Or(max(o.Keep, 0), DefaultKeep), l.madeAgain)
+		w, err := openRotated(o.Path, cmp.Or(max(o.MaxBytes, 0), defaultMaxBytes), cmp.Or(max(o.Keep, 0), defaultKeep), l.madeAgain)
 		if err != nil {
 			return nil, fmt.Errorf("open log file: %w", err)
 		}
-		l.sinks = append(l.sinks, newSink(fileName, w, w.Close, jsonForm(o.Redactor)))
+		l.file = newSink("file", w, w.Close, jsonForm(o.Redactor))
+		l.sinks = append(l.sinks, l.file)
 	}
 	if o.Stderr != nil {
 		form := jsonForm(o.Redactor)
 		if text {
 			form = textForm(o.Redactor, o.StderrIsTerminal && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb")
 		}
-		s := newSink(stderrName, o.Stderr, nil, form)
-		s.off.Store(o.StderrLater)
-		l.sinks = append(l.sinks, s)
+		l.stderr = newSink("stderr", o.Stderr, nil, form)
+		l.stderr.off.Store(o.StderrLater)
+		l.sinks = append(l.sinks, l.stderr)
 	}
 	l.start(level)
 	return l, nil
@@ -117,37 +119,27 @@ func (l *Log) start(level slog.Level) {
 // are dropped.
 func (l *Log) Logger() *slog.Logger { return l.logger }
 
-// The names of the sinks for Options.Path and Options.Stderr.
-const (
-	fileName   = "file"
-	stderrName = "stderr"
-)
-
 // FileTrouble is why lines cannot be written to the file now, and since when; empty: they can. It comes from memory
 // alone.
 func (l *Log) FileTrouble() (text string, since time.Time) {
-	for _, s := range l.sinks {
-		if s.name == fileName {
-			return s.trouble()
-		}
+	if l.file == nil {
+		return "", time.Time{}
 	}
-	return "", time.Time{}
+	return l.file.trouble()
 }
 
 // madeAgain reports to every sink that the file was made again, and why it was missing.
 func (l *Log) madeAgain(why string) {
 	for _, s := range l.sinks {
-		s.log(slog.LevelWarn, ops.LogMadeAgain, slog.String("sink", fileName), slog.String("reason", why))
+		s.log(slog.LevelWarn, ops.LogMadeAgain, slog.String("sink", "file"), slog.String("reason", why))
 	}
 }
 
 // ShowStderr sends lines to Options.Stderr from now on, if StderrLater has prevented it. Earlier lines are only in the
 // file.
 func (l *Log) ShowStderr() {
-	for _, s := range l.sinks {
-		if s.name == stderrName {
-			s.off.Store(false)
-		}
+	if l.stderr != nil {
+		l.stderr.off.Store(false)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"reflect"
+	"slices"
 	"strings"
 
 	"gatewaytui/core/term"
@@ -34,7 +35,7 @@ func (v values) replace(groups []string, a slog.Attr) slog.Attr {
 		}
 	}
 	a.Key = key(a.Key)
-	if v.secret(groups, a.Key) {
+	if term.SecretName(a.Key) || slices.ContainsFunc(groups, term.SecretName) {
 		return slog.String(a.Key, term.Mask)
 	}
 	switch a.Value.Kind() {
@@ -66,19 +67,6 @@ func (v values) other(x any) slog.Value {
 		return slog.AnyValue(list)
 	}
 	return slog.StringValue(v.text(plain(x)))
-}
-
-// secret reports whether the name of the value, or of a group around it, marks it as secret.
-func (values) secret(groups []string, name string) bool {
-	if term.SecretName(name) {
-		return true
-	}
-	for _, g := range groups {
-		if term.SecretName(g) {
-			return true
-		}
-	}
-	return false
 }
 
 // text masks before it cleans, because a secret may have line ends in it. It masks again after it, because dropped

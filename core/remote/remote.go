@@ -32,11 +32,10 @@ type Gateway struct {
 var ErrNoHome = errors.New("no home")
 
 // Unavailable is an error that says that no gateway answers, and why.
-type Unavailable struct{ Err error }
+type Unavailable struct{ error }
 
-func (u *Unavailable) Error() string { return u.Err.Error() }
-
-func (u *Unavailable) Unwrap() error { return u.Err }
+// Unwrap returns why.
+func (u *Unavailable) Unwrap() error { return u.error }
 
 // Find finds the control socket of the home, an absolute path. It does not connect. The caller closes what it returns. The error is
 // Unavailable.
