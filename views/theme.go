@@ -49,7 +49,7 @@ func (t *Theme) begin(r Role) string {
 }
 
 // NewTheme makes one of Themes for a terminal that can show the colours of profile; termenv.Ascii (a dumb terminal, or
-// the wish for none) leaves no styles at all, and "mono" uses none but bold, faint, underline and reverse. A name that
+// the request for none) leaves no styles at all, and "mono" uses none but bold, faint, underline and reverse. A name that
 // is not known is "dark". It asks no terminal and no environment: what NO_COLOR, TERM and the config come to is the
 // caller's to decide.
 func NewTheme(name string, profile termenv.Profile) *Theme {

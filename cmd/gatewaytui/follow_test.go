@@ -316,8 +316,8 @@ func TestStopWaitTellsAPlannedEndFromAnother(t *testing.T) {
 			s.Escalations = []ops.Escalation{{At: ops.At(s.StartedAt.Add(3200 * time.Millisecond)), From: ops.ModeGraceful, Mode: ops.ModeImmediate, By: "uid 0"}}
 		}, exitDone, "stopped     forced after 5.0s, exit code 0; graceful, forced to immediate after 3.2s by uid 0\n"},
 		{"a planned restart", func(s *ops.Shutdown) { s.Restart, s.ExitCode = true, 75 }, exitDone, "exit code 75"},
-		{"one that the watchdog ended", func(s *ops.Shutdown) { s.ExitCode = 70 }, exitFailed, "exit code 70, which is no planned end"},
-		{"one whose stores were not closed", func(s *ops.Shutdown) { s.ExitCode = 1 }, exitFailed, "exit code 1, which is no planned end"},
+		{"one that the watchdog ended", func(s *ops.Shutdown) { s.ExitCode = 70 }, exitFailed, "exit code 70, which is not that of a planned end"},
+		{"one whose stores were not closed", func(s *ops.Shutdown) { s.ExitCode = 1 }, exitFailed, "exit code 1, which is not that of a planned end"},
 		{"one that was killed in the middle", func(s *ops.Shutdown) { s.EndedAt = ops.Time{} }, exitFailed, "did not end its stop as planned"},
 	}
 	for _, tt := range tests {

@@ -42,7 +42,7 @@ type program struct {
 	getenv   func(string) string
 	// asks says that a person at the terminal can be asked: questions are written to err and answered on in.
 	asks bool
-	// columns is the width that tables fit; 0 is no limit.
+	// columns is the width that tables fit; 0: there is no limit.
 	columns int
 
 	home   string // --home

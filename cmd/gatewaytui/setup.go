@@ -288,7 +288,7 @@ type buildInfo struct {
 	Go      string `json:"go"`
 }
 
-// versionInfo is what the linker was told, else what the Go command recorded, else "devel" and "unknown".
+// versionInfo is what the linker set, else what the Go command recorded, else "devel" and "unknown".
 func versionInfo() buildInfo {
 	v := buildInfo{Version: version, Commit: commit, Go: runtime.Version()}
 	if b, ok := debug.ReadBuildInfo(); ok {

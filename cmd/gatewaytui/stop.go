@@ -60,7 +60,7 @@ func (p *program) stop(ctx context.Context, g *remote.Gateway, r *request) error
 		return err
 	}
 	p.comesBack(before.Supervisor)
-	v := &ending{p: p, g: g, life: before.Life, told: map[string]bool{}}
+	v := &ending{p: p, g: g, life: before.Life, ended: map[string]bool{}}
 	for range streams {
 		err = f.Each(ctx, v.show, p.waits())
 		if ops.HasCode(err, ops.CodeToolCaller) {
@@ -102,7 +102,7 @@ type ending struct {
 	life  string
 	seen  uint64          // the last event
 	phase string          // the last one that was seen to begin
-	told  map[string]bool // the phases whose end was seen
+	ended map[string]bool // the phases whose end was seen
 }
 
 // show prints what an event says of the stop: phases, and items that did not end well.
@@ -116,7 +116,7 @@ func (e *ending) show(ev ops.Event) {
 		case ph.State == ops.StepRunning:
 			e.phase = ph.Name
 		case ph.State.Over():
-			e.told[ph.Name] = true
+			e.ended[ph.Name] = true
 		}
 	case ops.EventShutdownItem:
 		change, _ := ops.PayloadOf[ops.ItemChange](ev)
@@ -137,7 +137,7 @@ func (e *ending) show(ev ops.Event) {
 // that is over in an instant there may be none.
 func (e *ending) showRest(s ops.Shutdown) {
 	for _, ph := range s.Phases {
-		if e.told[ph.Name] {
+		if e.ended[ph.Name] {
 			continue
 		}
 		for _, it := range ph.Items {
@@ -190,7 +190,7 @@ func (e *ending) wait(ctx context.Context) error {
 	})
 	if !planned(report) {
 		return &outcome{exitFailed, &ops.Error{
-			Code: ops.CodeInternal, Message: fmt.Sprintf("the stop ended with exit code %d, which is no planned end", report.ExitCode),
+			Code: ops.CodeInternal, Message: fmt.Sprintf("the stop ended with exit code %d, which is not that of a planned end", report.ExitCode),
 			Hint: "gatewaytui history --shutdowns shows what failed, once it runs again",
 		}}
 	}
@@ -268,7 +268,7 @@ func (p *program) restart(ctx context.Context, g *remote.Gateway, r *request) er
 	defer release()
 	o := takeover.RestartOptions{Command: r.Command, Began: p.began, Progress: p.showTakeover}
 	if r.wait {
-		v := &ending{p: p, g: g, told: map[string]bool{}}
+		v := &ending{p: p, g: g, ended: map[string]bool{}}
 		o.Show, o.Waits = v.show, p.waits()
 	}
 	now, err := takeover.Restart(ctx, g, o)

@@ -92,7 +92,7 @@ func (a *Agent) together(ctx context.Context, steps []step) error {
 // guard runs one step for at most limit. It returns the step's error, its panic as an error, or an error that it did not
 // end. Such a step is abandoned on its goroutine, which nothing can end from outside.
 func (a *Agent) guard(ctx context.Context, limit time.Duration, s step) error {
-	limit = max(limit, 1) // 0 would be no limit
+	limit = max(limit, 1) // 0 would mean no limit
 	_, abandoned, err := bound.Call(ctx, limit, func(ctx context.Context) (struct{}, error) { return struct{}{}, s.run(ctx) }, nil)
 	if p, ok := errors.AsType[*bound.Panic](err); ok {
 		a.log.Error("close step panicked", "session", a.cfg.Session, "step", s.name, "panic", fmt.Sprint(p.Value), "stack", string(p.Stack))

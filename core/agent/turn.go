@@ -213,20 +213,20 @@ func (r *run) answer(m model.Message) error {
 // complete makes one model call. If ctx interrupts it, the text that was already sent to the user is kept.
 func (r *run) complete() (model.Message, error) {
 	r.res.Iterations++
-	var told strings.Builder
+	var streamed strings.Builder
 	var moved time.Time
 	delta := func(text string) {
 		if r.ctx.Err() != nil {
 			return
 		}
-		told.WriteString(text)
+		streamed.WriteString(text)
 		if r.turn.Delta != nil && text != "" {
 			r.turn.Delta(text)
 		}
 		if now := time.Now(); now.Sub(moved) >= progressEvery {
 			moved = now
 			doing := ops.DoingModelCall // a thinking model makes progress
-			if told.Len() > 0 {
+			if streamed.Len() > 0 {
 				doing = ops.DoingModelAnswer
 			}
 			r.progress(doing)
@@ -246,8 +246,8 @@ func (r *run) complete() (model.Message, error) {
 	r.res.Usage.Out += resp.Usage.Out
 	r.res.Finish = resp.Finish
 	if cause := context.Cause(r.ctx); cause != nil {
-		if told.Len() > 0 {
-			r.keep(model.Message{Role: model.RoleAssistant, Content: told.String() + " [interrupted]"})
+		if streamed.Len() > 0 {
+			r.keep(model.Message{Role: model.RoleAssistant, Content: streamed.String() + " [interrupted]"})
 		}
 		return model.Message{}, cause
 	}

@@ -10,7 +10,7 @@ import (
 
 // from is a peer that connected as a process.
 func from(pid int32, tool bool) *peer {
-	return &peer{cred: &ucred{Pid: pid}, told: true, asTool: tool}
+	return &peer{cred: &ucred{Pid: pid}, known: true, asTool: tool}
 }
 
 // HF12: one process gets a share of the connections, tools leave the last ones to others, and those are for callers without any

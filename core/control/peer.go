@@ -29,7 +29,7 @@ type peer struct {
 	isTool func(pid int) (session string, tool bool, err error) // nil: no process is
 
 	mu      sync.Mutex // guards what follows
-	told    bool       // what follows is known
+	known   bool       // what follows is known
 	asTool  bool
 	session string
 }
@@ -43,12 +43,12 @@ func newPeer(c net.Conn, isTool func(int) (string, bool, error)) *peer {
 }
 
 // tell finds out whether the peer is a tool. What is known once stays: a process does not change whose it is. The error
-// says why it cannot be told.
+// says why it is unknown.
 func (p *peer) tell() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	// Pid 0 is a process outside of our pid namespace, and so none that we have started (pid_namespaces(7)).
-	if p.told || p.isTool == nil || p.cred.Pid == 0 {
+	if p.known || p.isTool == nil || p.cred.Pid == 0 {
 		return nil
 	}
 	session, tool, err := p.isTool(int(p.cred.Pid))
@@ -63,7 +63,7 @@ func (p *peer) tell() error {
 	if err != nil {
 		return err
 	}
-	p.told, p.asTool, p.session = true, tool, session
+	p.known, p.asTool, p.session = true, tool, session
 	return nil
 }
 
@@ -142,13 +142,13 @@ func (p *peer) refused() error {
 	case p == nil:
 		return asUser("who asks is not known")
 	case p.err != nil:
-		return asUser("who asks cannot be told: " + p.err.Error())
+		return asUser("the caller is unknown: " + p.err.Error())
 	case p.cred.Uid != 0 && int(p.cred.Uid) != os.Geteuid():
 		return asUser(fmt.Sprintf("uid %d may not ask the gateway of uid %d", p.cred.Uid, os.Geteuid()))
 	}
 	if err := p.tell(); err != nil {
 		return &ops.Error{
-			Code: ops.CodeForbidden, Message: fmt.Sprintf("it cannot be told whether pid %d is a tool of the gateway: %v", p.cred.Pid, err),
+			Code: ops.CodeForbidden, Message: fmt.Sprintf("it is unknown whether pid %d is a tool of the gateway: %v", p.cred.Pid, err),
 			Hint: "ask again, from the process that connects, which must live until it has the answer",
 		}
 	}

@@ -33,7 +33,7 @@ func connected(c net.Conn) error {
 	})
 }
 
-// ttyOf is the name of pid's controlling terminal below /dev, empty if it has none or it cannot be told.
+// ttyOf is the name of pid's controlling terminal below /dev, empty if it has none or it is unknown.
 func ttyOf(pid int) string {
 	if pid <= 0 {
 		return ""

@@ -27,7 +27,7 @@ type Options struct {
 	// Life is this life's id. Streams carry it, so that a client does not resume one life's sequence on the next.
 	Life string
 	// Tool reports whether the process pid is a tool of this gateway, or was started by one, and the session that it belongs
-	// to, empty if that is not known (HF7). The error says that it cannot be told; such a process is refused. It is called
+	// to, empty if that is not known (HF7). The error says that it is unknown; such a process is refused. It is called
 	// for each connection and must be quick. Nil: no process is a tool.
 	Tool func(pid int) (session string, tool bool, err error)
 	// ToolRefused is called for each call that was refused because a tool made it, for the audit. It must not wait. call is

@@ -15,7 +15,7 @@ import (
 	"gatewaytui/core/ops"
 )
 
-// nobody is the uid of another user.
+// The uid of another user.
 const nobody = 65534
 
 // impostor is what this test binary does as another user: it listens at path, says that it does, and prints what the first

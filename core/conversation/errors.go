@@ -33,7 +33,7 @@ func clean(err error) string { return term.Clean(err.Error(), 300) }
 
 // upstreamError is what the sender of a message gets for each kind of model failure: the code, whose HTTP status the api
 // adapter answers with, and what to do. The sentence is model.Error's Brief; the address, the status and the endpoint's own
-// words are in the log alone, because a chat may be a group of strangers (TF18).
+// words are in the log alone, because a chat may be a group of other people (TF18).
 var upstreamErrors = map[model.Kind]struct {
 	code ops.Code
 	hint string

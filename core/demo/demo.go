@@ -97,7 +97,7 @@ func NewHome(named string, getenv func(string) string) (*Home, error) {
 	return s, nil
 }
 
-// HomeError says that a named home can be no demo's. A further start gets the same answer.
+// HomeError says that a named home cannot be a demo's. A further start gets the same answer.
 type HomeError struct{ Err error }
 
 func (e *HomeError) Error() string { return e.Err.Error() }

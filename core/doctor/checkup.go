@@ -159,7 +159,7 @@ func (c *checkup) checkConfig(ctx context.Context) {
 }
 
 // checkTools lists what tools see of this environment, which may differ from that of a gateway that a service manager starts.
-// Only names are told: a value may be a secret.
+// Only names are printed: a value may be a secret.
 func (c *checkup) checkTools(context.Context) {
 	if !c.valid {
 		return

@@ -14,7 +14,7 @@ type Severity string
 
 // The severities.
 const (
-	// High gives somebody else's hands a shell or a secret. The gateway warns of it while it runs.
+	// High gives another user a shell or a secret. The gateway warns of it while it runs.
 	High Severity = "high"
 	// Medium does so under a further condition, or makes another fault worse.
 	Medium Severity = "medium"

@@ -19,7 +19,7 @@ import (
 // are searched for secrets.
 const MinSecret = 8
 
-// Facts are what the checks look at beside the config.
+// Facts are what the checks look at next to the config.
 type Facts struct {
 	// Config is the config file; empty for the embedded default.
 	Config string
@@ -153,7 +153,7 @@ func (s *survey) files() {
 	}
 }
 
-// writable says who else can change a file; empty: nobody. The folder counts as well, unless its sticky bit keeps others
+// writable says who else can change a file; empty: no one. The folder counts as well, unless its sticky bit keeps others
 // from replacing the file.
 func (s *survey) writable(path string) string {
 	for _, p := range []string{path, filepath.Dir(path)} {
@@ -189,10 +189,10 @@ func (s *survey) people() {
 	}
 	const fix = "run the gateway as a user of its own: gatewaytui unit writes a service for the current one"
 	if t.Enabled {
-		s.say(High, "root", fix, "the gateway runs as root: whoever may write to the bot is root on this machine")
+		s.say(High, "root", fix, "the gateway runs as root: every user of the bot is root on this machine")
 		return
 	}
-	s.say(Medium, "root", fix, "the gateway runs as root: whoever may send it a message is root on this machine")
+	s.say(Medium, "root", fix, "the gateway runs as root: every sender of a message is root on this machine")
 }
 
 // tools is what tools see of the gateway's environment beyond what the default passes: a variable that steers other programs, or
@@ -206,7 +206,7 @@ func (s *survey) tools() {
 	}
 	if len(named) > 0 {
 		s.say(Medium, "tools.environment", "take it out of tools.env_pass, or give the value to the one program that needs it",
-			"tools.env_pass names %s: every tool sees it, and so does whoever may send a message", term.Clean(strings.Join(named, ", "), 200))
+			"tools.env_pass names %s: every tool sees it, and so does every sender of a message", term.Clean(strings.Join(named, ", "), 200))
 	}
 }
 

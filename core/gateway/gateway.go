@@ -84,7 +84,7 @@ type End struct {
 	Report *ops.Shutdown
 }
 
-// Run opens the store, takes up the sessions, connects the platforms and serves until a stop has run to its end. When ctx
+// Run opens the store, resumes the sessions, connects the platforms and serves until a stop has run to its end. When ctx
 // ends, a graceful stop begins. It is called once. The error is about a start that failed; what it had opened is closed.
 func (g *Gateway) Run(ctx context.Context) (End, error) {
 	for _, w := range g.health.Warnings(time.Now()) {

@@ -2,7 +2,7 @@
 // control socket and the metrics, hands the signals over, and ends when the gateway has.
 //
 // What it promises: a mistake on the command line or in the config leaves no home behind; what the end of a life must write has
-// room and descriptors reserved for it; once the stop has run to its end the process ends within three seconds, whatever hangs
+// room and descriptors reserved for it; once the stop has run to its end the process ends within three seconds, even if something hangs
 // (A8); a restart that no service manager completes is completed here. It draws nothing: a console is given to it.
 package host
 
@@ -44,7 +44,7 @@ type Options struct {
 	Replace func(ctx context.Context, home *instance.Home, held *instance.HeldError, record func() instance.Record) (lock *instance.Lock, ended bool, err error)
 }
 
-// ConsoleOptions are what a console is told of its gateway before that is built.
+// ConsoleOptions are what a console knows of its gateway before that is built.
 type ConsoleOptions struct {
 	// Home is the gateway's; Named says that it is not the default one.
 	Home  string

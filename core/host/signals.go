@@ -40,7 +40,7 @@ func (s *signals) release() {
 }
 
 // handOver lets the signals steer g until the function that it returns is called; that waits for the last one, but no longer
-// than logBound: a dump to a disk that hangs is left behind. lost is
+// than logBound: a dump to a disk that hangs is abandoned. lost is
 // called when the terminal is gone, exit when there is nothing left to wait for.
 func (s *signals) handOver(g *gateway.Gateway, files lives.Files, lost func(), exit func(code int), log *slog.Logger) (stop func()) {
 	over := make(chan struct{})

@@ -38,7 +38,7 @@ func (a Quarantined) String() string {
 	return fmt.Sprintf("%s could not be used: %s. It was moved to %s", a.File, reason(a.Why), a.Kept)
 }
 
-// Quarantine moves the file at path, which is in the home, into the folder aside. The new name has the old one and the
+// Quarantine moves the file at path, which is in the home, into the folder aside/. The new name has the old one and the
 // time of the move, and is never the name of another file. why is what is wrong with it. The caller holds the lock.
 func (h *Home) Quarantine(path string, why error) Quarantined {
 	a := Quarantined{Why: why, At: time.Now()}

@@ -41,7 +41,7 @@ func (m Message) Bytes() int64 {
 	return n
 }
 
-// ToolCall is a model's wish to run a tool. Arguments is JSON as the model wrote it, which may be no JSON at all.
+// ToolCall is a model's request to run a tool. Arguments is JSON as the model wrote it, which may not be JSON at all.
 type ToolCall struct {
 	ID        string `json:"id"`
 	Name      string `json:"name"`
@@ -77,7 +77,7 @@ const (
 	FinishContentFilter Finish = "content_filter" // something of it was left out
 )
 
-// finish reads an endpoint's reason. Every other one, a wish for tool calls too, is a message that is whole.
+// finish reads an endpoint's reason. Every other one, a request for tool calls too, is a message that is whole.
 func finish(reason string) Finish {
 	switch f := Finish(reason); f {
 	case FinishLength, FinishContentFilter:

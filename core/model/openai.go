@@ -18,9 +18,9 @@ import (
 	"github.com/cenkalti/backoff/v5"
 )
 
-// The retries of one call: at most maxAttempts, with waits of about 0.5 s, doubling, up to 15 s; an endpoint's own wish
-// (Retry-After) is followed up to a minute (E8). All of it counts against the call's timeout: a wish for more
-// than what is left of that ends the call at once, with the wish in its error (HF27).
+// The retries of one call: at most maxAttempts, with waits of about 0.5 s, doubling, up to 15 s; an endpoint's own value
+// (Retry-After) is followed up to a minute (E8). All of it counts against the call's timeout: a value of more
+// than what is left of that ends the call at once, with the value in its error (HF27).
 const (
 	maxAttempts   = 6
 	firstBackoff  = 500 * time.Millisecond
@@ -65,7 +65,7 @@ func NewOpenAI(o OpenAIOptions) (Provider, error) {
 	base, err := url.Parse(o.BaseURL)
 	switch {
 	case err != nil:
-		return nil, errors.New("model.base_url is no URL, e.g. http://127.0.0.1:11434/v1")
+		return nil, errors.New("model.base_url is not a URL, e.g. http://127.0.0.1:11434/v1")
 	case base.Scheme != "http" && base.Scheme != "https", base.Host == "":
 		return nil, fmt.Errorf("model.base_url %.80q: want http(s)://host[:port]/path, e.g. http://127.0.0.1:11434/v1", base.Redacted())
 	case base.User != nil:

@@ -25,7 +25,7 @@ func readable(result string) string {
 	return text
 }
 
-// decodeJSON returns nil for what is no JSON.
+// decodeJSON returns nil for what is not JSON.
 func decodeJSON(text string) any {
 	decoder := json.NewDecoder(strings.NewReader(text))
 	decoder.UseNumber()

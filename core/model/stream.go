@@ -114,7 +114,7 @@ func (a *answer) end(err error) (Response, error) {
 }
 
 // addLine adds a line of a stream, which has no spaces around it. cut says that it was not read to its end, done that it is
-// the end of the answer. It ignores what is no data, such as the comments by which slow endpoints keep the connection.
+// the end of the answer. It ignores what is not data, such as the comments by which slow endpoints keep the connection.
 func (a *answer) addLine(line []byte, cut bool) (done bool, err error) {
 	if !a.begun {
 		line = bytes.TrimSpace(bytes.TrimPrefix(line, []byte("\ufeff")))

@@ -14,7 +14,7 @@ import (
 )
 
 // writeSockets lists the sockets among our descriptors with what the kernel says of each (proc(5), /proc/net/tcp). It
-// reads links and tables alone and opens no file of ours.
+// reads links and tables alone and opens no file of the home.
 func writeSockets(ctx context.Context, w io.Writer) {
 	sockets, err := net.ConnectionsPidMaxWithoutUidsWithContext(ctx, "all", int32(os.Getpid()), 0)
 	if err != nil {

@@ -89,7 +89,7 @@ func (c *Command) parsePID() bool {
 	return err == nil && pid > 1
 }
 
-// UnknownName is the answer to a name that is none of known, with the nearest that is.
+// UnknownName is the answer to a name that is not one of known, with the nearest that is.
 func UnknownName(what, name string, known []string) error {
 	hint := "none is taken"
 	if len(known) > 0 {

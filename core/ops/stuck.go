@@ -140,7 +140,7 @@ func (s Shutdown) Wait(p Phase, it Item) Wait {
 }
 
 // Pace judges w. An item of any kind that is over its budget is stuck. A turn that may still finish (its phase interrupts it when its time is over) is stuck as
-// any turn is, and never merely slow: it does its work. Every other item was told to end; it is slow after 3 s without
+// any turn is, and never merely slow: it does its work. Every other item was asked to end; it is slow after 3 s without
 // progress or over half its budget, and stuck after 5 s without progress.
 func (w Wait) Pace() Pace {
 	most := time.Duration(w.Item.BudgetMS) * time.Millisecond

@@ -15,7 +15,7 @@ type earlierLives struct {
 	found   map[ident]proc // everything that any scan found
 }
 
-// SweepEarlier ends what earlier lives of this home left behind, with KILL at once, since no gateway remains that these
+// SweepEarlier ends what earlier lives of this home left, with KILL at once, since no gateway remains that these
 // processes could report to. It ends the processes of rows, by their identity, with everything below them. It also ends
 // every process that carries the tag, the marker or the control group of a life in rows, or of another life with a group
 // below our home's. rows are those of the journal without an end. Rows of this life are skipped, and what AdoptEarlier

@@ -151,24 +151,24 @@ func (r *Registry) guarded() (over bool, why error) {
 // gone, until ctx ends. Only the end of the guardian waits for it. A slow guardian blocks this
 // goroutine alone, which returns an error.
 func (r *Registry) tell(ctx context.Context, conn *os.File) error {
-	told := map[ident]bool{}
+	reported := map[ident]bool{}
 	for {
 		r.mu.Lock()
 		present := r.present
 		r.mu.Unlock()
 		var b []byte
 		for _, i := range present {
-			if !told[i] {
+			if !reported[i] {
 				b = guardian.AppendIdentity(b, guardian.Add, i.PID, i.Start)
 			}
-			delete(told, i)
+			delete(reported, i)
 		}
-		for i := range told {
+		for i := range reported {
 			b = guardian.AppendIdentity(b, guardian.Drop, i.PID, i.Start)
 		}
-		clear(told)
+		clear(reported)
 		for _, i := range present {
-			told[i] = true
+			reported[i] = true
 		}
 		if len(b) > 0 {
 			_ = conn.SetWriteDeadline(time.Now().Add(tellWait)) // fails when it is closed, as does the write

@@ -147,8 +147,8 @@ func (r *Registry) scan(elsewhere bool) (view, []ending) {
 	for _, p := range ours {
 		at[p.PID] = p.Ident
 	}
-	strangers := r.attribute(ours, at)
-	v, ended := r.absorb(seq, ours, at, strangers, r.inherited(procs, at), r.shedding(ours))
+	unattributed := r.attribute(ours, at)
+	v, ended := r.absorb(seq, ours, at, unattributed, r.inherited(procs, at), r.shedding(ours))
 	if elsewhere {
 		v.unattributed = append(v.unattributed, r.marked(procs, ours, foreign)...)
 	}
@@ -253,7 +253,7 @@ func (r *Registry) ownerSeen(p proc, at map[int]ident) *tree {
 
 // absorb brings the trees up to date with the scan that began as number seq. inherited are the members of trees of
 // earlier lives.
-func (r *Registry) absorb(seq uint64, ours []proc, at map[int]ident, strangers map[ident]procInfo, inherited map[*tree][]proc, shed []proc) (view, []ending) {
+func (r *Registry) absorb(seq uint64, ours []proc, at map[int]ident, unattributed map[ident]procInfo, inherited map[*tree][]proc, shed []proc) (view, []ending) {
 	now := time.Now()
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -267,7 +267,7 @@ func (r *Registry) absorb(seq uint64, ours []proc, at map[int]ident, strangers m
 		t := tops[p.PPID]
 		switch {
 		case p.PPID == r.self.PID:
-			t = r.childOf(p, at, strangers[p.Ident], silent, now)
+			t = r.childOf(p, at, unattributed[p.Ident], silent, now)
 			// An unknown child may be one that Spawn is about to enter. The reaper must not collect its status.
 			if t == nil && len(r.pending) == 0 || t != nil && (t.leader != p.Ident || t.origin == ops.OriginAdopted) {
 				adopted[p.PID] = struct{}{}

@@ -39,7 +39,7 @@ func (r *Recovery) OpenStore(ctx context.Context) (st *store.Store, err error) {
 	case r.o.ReadOnlyStore:
 		o.ReadOnly = true
 		if st, err = store.Open(ctx, o); err == nil {
-			r.o.Health.RejectMessages(damage, "nothing is written to it. Stop the gateway, then repair the database with sqlite3's .recover, or start once with --fresh-store, which puts it aside and begins with an empty one")
+			r.o.Health.RejectMessages(damage, "nothing is written to it. Stop the gateway, then repair the database with sqlite3's .recover, or start once with --fresh-store, which quarantines it and begins with an empty one")
 			r.unrecorded = true
 		}
 		return st, err
@@ -79,7 +79,7 @@ func (r *Recovery) refuseDamaged(damage *store.DamagedError, kept string) error 
 	}
 	return &refused{ops.Error{
 		Code: ops.CodeInternal, Message: term.Clean(damage.Error(), 600),
-		Hint: kept + "repair it with sqlite3's .recover, or start with --read-only-store to look at what can be read, or start once with --fresh-store, which puts it aside and begins with an empty one",
+		Hint: kept + "repair it with sqlite3's .recover, or start with --read-only-store to look at what can be read, or start once with --fresh-store, which quarantines it and begins with an empty one",
 	}, damage}
 }
 

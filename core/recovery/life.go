@@ -67,7 +67,7 @@ func (r *Recovery) beginLife(ctx context.Context) error {
 	r.resumes = !r.o.NoResume
 	if inLoop(before, r.o.Health.Started()) {
 		r.resumes = false
-		r.o.Health.Warn("boot_loop", fmt.Sprintf("the last %d lives ended uncleanly, each soon after it began: this one takes up nothing that they left. `gatewaytui history` shows them", loopLives))
+		r.o.Health.Warn("boot_loop", fmt.Sprintf("the last %d lives ended uncleanly, each soon after it began: this one resumes nothing that they left. `gatewaytui history` shows them", loopLives))
 	}
 	life := r.Row()
 	if err := r.Store().PutLife(ctx, life); err != nil {
@@ -230,7 +230,7 @@ func LifeRow(l store.Life) ops.Life {
 func (r *Recovery) Unrecorded() bool { return r.unrecorded }
 
 const (
-	// loopLives unclean lives, each begun within loopGap of the end of the one before, are a loop: what it takes up again may
+	// loopLives unclean lives, each begun within loopGap of the end of the one before, are a loop: what it resumes may
 	// be what takes the gateway down (B8, B9).
 	loopLives = 3
 	loopGap   = 5 * time.Minute

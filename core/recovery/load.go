@@ -170,7 +170,7 @@ func (r *Recovery) readUnfinished(ctx context.Context) error {
 			r.backlog = append(r.backlog, in)
 			continue
 		default:
-			text = "The gateway was restarted before it came to this message, and was told to take up nothing. Send it again."
+			text = "The gateway was restarted before it came to this message, and resumes no earlier work. Send it again."
 		}
 		row := delivery.Answer(in, text)
 		if err := r.Store().Answer(ctx, in.ID, &row); err != nil {

@@ -1,4 +1,4 @@
-// Package recovery joins the lives of a home: it opens the database, says how the life before ended, takes up what earlier
+// Package recovery joins the lives of a home: it opens the database, says how the life before ended, resumes what earlier
 // lives left, and records this life while it runs and as it ends.
 //
 // What it promises: a damaged database is never written to. A message whose turn had begun is never worked on again without
@@ -54,7 +54,7 @@ type Start struct {
 	Changes []config.Change
 }
 
-// Gateway is the gateway that takes up what earlier lives left. No lock of this package is held over its methods.
+// Gateway is the gateway that resumes what earlier lives left. No lock of this package is held over its methods.
 type Gateway interface {
 	// Add adds a session of the store, unless there is one with its key. Known reports whether there is one.
 	Add(s store.Session)
@@ -108,7 +108,7 @@ type Recovery struct {
 	verifyLater, unrecorded bool
 	// copiedFrom is the life that ran when this home was copied from its home, and that still runs; empty: there is none.
 	copiedFrom string
-	// resumes says that this life takes up what earlier ones left; backlog is that, until TakeUp.
+	// resumes says that this life resumes what earlier ones left; backlog is that, until TakeUp.
 	resumes bool
 	backlog []store.Inbox
 
@@ -126,7 +126,7 @@ func (r *Recovery) Store() *store.Store { return r.db.Load() }
 // Begun is how many lives began on this home, this one included; 0 while that is not known.
 func (r *Recovery) Begun() int64 { return r.begun.Load() }
 
-// Resumes reports whether this life takes up what earlier ones left. It is known after Begin.
+// Resumes reports whether this life resumes what earlier ones left. It is known after Begin.
 func (r *Recovery) Resumes() bool { return r.resumes }
 
 // LastEnd is how the life before ended; nil while that is not known. The caller does not change it.

@@ -48,7 +48,7 @@ const (
 	// lastMoments bounds the wait for a process whose control socket is closed. What is left of it is its last lines of log and
 	// of its report.
 	lastMoments = 10 * time.Second
-	// lastWord bounds the wait for the report of a process of which it cannot be told whether it has ended.
+	// lastWord bounds the wait for the report of a process that may have ended or not.
 	lastWord = time.Second
 )
 
@@ -106,7 +106,7 @@ func (g *Gateway) AwaitEnd(ctx context.Context, life string) error {
 	return nil
 }
 
-// hasEnded reports whether the process of the life has ended. Where that cannot be told, its pid file tells that it is about to:
+// hasEnded reports whether the process of the life has ended. Where that is unknown, its pid file tells that it is about to:
 // that is removed with the lock, a moment before the report is complete.
 func (g *Gateway) hasEnded(life string) bool {
 	if alive, known := instance.Alive(g.Found.Record); known {

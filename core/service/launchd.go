@@ -13,7 +13,7 @@ import (
 // where a value cannot be written in one.
 //
 // launchd restarts a program that exits with a code other than 0. A planned restart exits with 75, and a planned stop stays
-// stopped (S9, G3). launchd cannot be told that 69 and 78 do not get better (another gateway, a wrong config, a damaged
+// stopped (S9, G3). launchd has no setting to say that 69 and 78 do not get better (another gateway, a wrong config, a damaged
 // database), and retries those every ThrottleInterval. runit and s6 do the same unless their finish script checks the
 // code.
 func LaunchdPlist(v Values) (string, error) {

@@ -145,7 +145,7 @@ func (t *takeover) ask(ctx context.Context) time.Duration {
 	return bound + t.bounds.slack
 }
 
-// wait tries the lock until it is had, somebody else has it, or bound is over; then both results are nil.
+// wait tries the lock until it is had, another process has it, or bound is over; then both results are nil.
 func (t *takeover) wait(ctx context.Context, bound time.Duration) (*instance.Lock, error) {
 	again, tell := time.NewTicker(t.bounds.again), time.NewTimer(t.bounds.first)
 	defer again.Stop()

@@ -94,7 +94,7 @@ func (t *Process) Run(ctx context.Context, call Call) (string, error) {
 	if p, ok := t.processes.Get(args.PID); ok && p.Session() == call.Session {
 		return actions[i].run(t, ctx, call, p, args)
 	}
-	// What a job of the session left behind has a row, and can only be ended.
+	// What a job of the session left has a row, and can only be ended.
 	if args.Action == "kill" && slices.ContainsFunc(t.processes.SessionRows(call.Session), func(row ops.Process) bool { return row.PID == args.PID }) {
 		return t.end(ctx, args.PID, func(ctx context.Context) (process.Report, error) {
 			return t.processes.KillPID(ctx, args.PID, t.opts.KillGrace)

@@ -64,7 +64,7 @@ type finished struct {
 	PID       int    `json:"pid"`
 	TimedOut  bool   `json:"timed_out"`
 	Truncated bool   `json:"truncated"`
-	// LeftRunning is how many processes the command left behind; they end with the turn.
+	// LeftRunning is how many processes the command left; they end with the turn.
 	LeftRunning int `json:"left_running,omitempty"`
 	// Survivors are processes that a kill at the limit could not end.
 	Survivors []int `json:"survivors,omitempty"`

@@ -2,7 +2,7 @@
 //
 // Bubble Tea v1 asks the terminal for its background while packages are initialised and waits 5 s where no answer comes
 // (`docker run -t`, script(1), the pty of a CI). It does so in every verb of a binary that links it. It asks only if
-// lipgloss was not told, so this package tells it. Dark is a default, not a finding.
+// lipgloss does not know it, so this package sets it. Dark is a default, not a finding.
 //
 // It works by order alone: of the packages whose imports are initialised, Go initialises the one with the first import
 // path next (Go specification, "Package initialization"). Therefore this package imports lipgloss and nothing else,

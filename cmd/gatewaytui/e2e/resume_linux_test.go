@@ -142,7 +142,7 @@ func TestB9_ThreeKilledLivesBreakTheLoop(t *testing.T) {
 	broken := start(t, home, quick, "--demo-platforms", "harbour=good:hello")
 	broken.await("the loop is named", func(l line) bool { return l.text("code") == "boot_loop" })
 	resumedNothing(t, broken)
-	if out, code := broken.verb("status"); code != 0 || !strings.Contains(out, "takes up nothing") {
+	if out, code := broken.verb("status"); code != 0 || !strings.Contains(out, "resumes nothing") {
 		t.Errorf("status does not say so: %d %s", code, out)
 	}
 	if out, code := broken.verb("adapters"); code != 0 || !strings.Contains(out, "connected") {

@@ -1,7 +1,7 @@
 // Package api is the platform of programs: an OpenAI-compatible HTTP server (CONTRACT.md, 4), so that each program that can
 // call a model can call an agent.
 //
-// What it promises: a request is answered, refused, or told that the gateway stops, and never holds the gateway up: a
+// What it promises: a request is answered or refused, also while the gateway stops, and never holds the gateway up: a
 // client that reads slowly, sends slowly or goes away costs bounded memory and time, and neither connections that are held
 // (limit.go) nor bodies that stall (budget.go) keep another client out. A client that closes its stream ends the
 // turn that no other request waits for; a plain request that closes leaves its turn Options.LeaveGrace, in which the same request

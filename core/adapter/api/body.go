@@ -37,7 +37,7 @@ type incoming struct {
 	begun, whole bool
 }
 
-// readBody reads a body in steps that count against the budget, which whoever gets the body gives back by upload.release. It is
+// readBody reads a body in steps that count against the budget, which the receiver of the body gives back by upload.release. It is
 // bounded in size by Options.BodyMax and in time by readTimeout. The time ends with the body: net/http lifts the deadline when it
 // goes on reading to see the client go.
 func (in *incoming) readBody() ([]byte, *upload, *problem) {

@@ -251,7 +251,7 @@ func (l *limited) Close() error {
 }
 
 // hostOf is the address that shares one part of the room: an IPv4 address, or the 64 bits of an IPv6 address that a network
-// gives to one customer (RFC 6177). It is not valid for what is no TCP address.
+// gives to one customer (RFC 6177). It is not valid for an address that is not TCP.
 func hostOf(a net.Addr) netip.Prefix {
 	tcp, ok := a.(*net.TCPAddr)
 	if !ok {

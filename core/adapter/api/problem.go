@@ -12,7 +12,7 @@ import (
 	"gatewaytui/core/ops"
 )
 
-// problem is why a request has no answer, told in OpenAI's shape.
+// problem is why a request has no answer, in OpenAI's shape.
 type problem struct {
 	status        int
 	code, message string
@@ -69,7 +69,7 @@ func (p *problem) write(w http.ResponseWriter) {
 		h.Set("Retry-After", strconv.Itoa(int(math.Ceil(p.retryAfter.Seconds()))))
 	}
 	if p.taken {
-		// OpenAI's clients send a request again after 429 and 5xx, unless told not to by this header.
+		// OpenAI's clients send a request again after 429 and 5xx, unless this header forbids it.
 		h.Set("X-Should-Retry", "false")
 	}
 	if p.allow != "" {
@@ -120,7 +120,7 @@ func refused(e *ops.Error) *problem {
 	return p
 }
 
-// unanswered turns a turn's end without an answer into a problem. Retry-After is then the model endpoint's own wish, passed
+// unanswered turns a turn's end without an answer into a problem. Retry-After is then the model endpoint's own value, passed
 // on for the caller to act on; a client does not retry automatically, since the turn has run.
 func unanswered(err error) *problem {
 	e := ops.AsError(err)

@@ -85,7 +85,7 @@ func (p *Platform) StaleAfter() time.Duration { return p.o.StaleAfter }
 
 var errReleased = errors.New("released")
 
-// hang returns when the platform is released and not before, whoever asked for less.
+// hang returns when the platform is released and not before.
 func (p *Platform) hang() error {
 	<-p.released
 	return errReleased

@@ -20,7 +20,7 @@ var errDisconnected = errors.New("the connection is closed")
 // maxSends is a number that is never reached: Supervisor lets fewer through.
 const maxSends = math.MaxInt32
 
-// conn is one life of the bot: a poll loop, the notices to strangers, and the sends of others. It implements adapter.Conn.
+// conn is one life of the bot: a poll loop, the notices to unknown users, and the sends of others. It implements adapter.Conn.
 type conn struct {
 	p        *Platform
 	api      *api
@@ -51,7 +51,7 @@ type conn struct {
 
 	chats chats
 
-	// notices are the strangers who wait for an answer; ushered is closed when usher, which sends it, has returned.
+	// notices are the unknown users who wait for an answer; ushered is closed when usher, which sends it, has returned.
 	notices chan event
 	ushered chan struct{}
 
@@ -90,7 +90,7 @@ func (c *conn) polledAt(offset int64) {
 }
 
 // CancelTasks implements adapter.Conn: it ends the poll loop, with the Receive and the notice that may be under way in it,
-// and the notices to strangers, and waits for both. Sends go on. Twice is harmless.
+// and the notices to unknown users, and waits for both. Sends go on. Twice is harmless.
 func (c *conn) CancelTasks(ctx context.Context) error {
 	c.cancel()
 	return c.awaitTasks(ctx)
@@ -101,7 +101,7 @@ func (c *conn) awaitTasks(ctx context.Context) error {
 	if err := adapter.Await(ctx, c.returned, "the poll loop"); err != nil {
 		return err
 	}
-	return adapter.Await(ctx, c.ushered, "a notice to a stranger")
+	return adapter.Await(ctx, c.ushered, "a notice to an unknown user")
 }
 
 // Disconnect implements adapter.Conn: it ends the poll loop and the sends, waits for them, and closes the sockets. It tells

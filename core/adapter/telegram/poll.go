@@ -60,7 +60,7 @@ func (c *conn) poll(batch []json.RawMessage) error {
 	}
 }
 
-// passing reports whether a failure is one of the network or the server, which may be over in a moment. A wish of Telegram's is
+// passing reports whether a failure is one of the network or the server, which may be over in a moment. A rate limit of Telegram's is
 // none, and neither is a silence that took as long as a connection may be silent.
 func passing(err error) bool {
 	_, is := errors.AsType[*callError](err)
@@ -73,7 +73,7 @@ func (c *conn) sleep(d time.Duration) bool {
 }
 
 // handle takes the updates of a batch and moves the cursor past those that are handled. The messages of allowed users go
-// first, each group in its order, so that no number of strangers delays them (HF16). It stops at the first update that cannot
+// first, each group in its order, so that no number of unknown users delays them (HF16). It stops at the first update that cannot
 // be handled. fresh is how many were new to us.
 func (c *conn) handle(batch []json.RawMessage) (fresh int, err error) {
 	var order []int64

@@ -47,7 +47,7 @@ func (c *conn) deliver(ctx context.Context, to address, text string) error {
 }
 
 func (c *conn) parts(ctx context.Context, to address, text string) error {
-	// Telegram refuses a text that is no UTF-8.
+	// Telegram refuses a text that is not UTF-8.
 	parts := split(strings.ToValidUTF8(text, "\uFFFD"), maxUnits)
 	key := sha256.Sum256([]byte(to.String() + "\n" + text))
 	sent := false

@@ -51,7 +51,7 @@ type Options struct {
 	// Allow are the ids of the users who may speak. An empty list allows no user, unless AllowAll is set.
 	Allow    []int64
 	AllowAll bool
-	// Log takes one line for each unknown user and for what else is not told to the Supervisor; nil discards them.
+	// Log takes one line for each unknown user and for what else the Supervisor does not learn; nil discards them.
 	Log *slog.Logger
 }
 
@@ -66,7 +66,7 @@ type Platform struct {
 	// What outlives a connection. Each is locked for a look-up only, so that a connection that hangs holds up no other.
 	cursor  cursor
 	unknown unknownUsers
-	// unanswered counts the strangers who got no answer, because too many came at once or the notice failed.
+	// unanswered counts the unknown users who got no answer, because too many came at once or the notice failed.
 	unanswered atomic.Uint64
 	unfinished unfinished
 }

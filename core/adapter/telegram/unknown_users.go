@@ -29,9 +29,9 @@ func (s *unknownUsers) add(user int64) bool {
 }
 
 const (
-	// maxNotices bounds the notices to strangers that wait. Strangers beyond it get no answer.
+	// maxNotices bounds the notices to unknown users that wait. Users beyond it get no answer.
 	maxNotices = 16
-	// noticePace is the time between two notices to strangers.
+	// noticePace is the time between two notices to unknown users.
 	noticePace = time.Second
 )
 
@@ -52,7 +52,7 @@ func (c *conn) reject(e event) {
 	}
 }
 
-// usher sends the notices to strangers, one each noticePace, until tasks ends. Where one fails, the strangers of the next
+// usher sends the notices to unknown users, one each noticePace, until tasks ends. Where one fails, the unknown users of the next
 // minute get no answer; those that still wait are dropped by then, because a late answer is of no use.
 func (c *conn) usher() {
 	defer close(c.ushered)

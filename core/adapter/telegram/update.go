@@ -64,7 +64,7 @@ var contents = []string{
 	"story", "venue", "video", "video_note", "voice",
 }
 
-// contentNames are how to call those whose field is no word for people.
+// contentNames are how to call those whose field is not a word for people.
 var contentNames = map[string]string{
 	"audio": "audio file", "document": "file", "paid_media": "media", "photo": "picture", "video_note": "video message", "voice": "voice message",
 }

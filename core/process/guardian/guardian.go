@@ -91,9 +91,9 @@ func init() {
 	if err != nil {
 		syscall.Exit(2)
 	}
-	told := new(reported)
-	if !c.watch(told) {
-		c.end(told)
+	identities := new(reported)
+	if !c.watch(identities) {
+		c.end(identities)
 	}
 	syscall.Exit(0)
 }
@@ -107,13 +107,13 @@ const (
 )
 
 // end kills what the life started, until nothing more of it is found.
-func (c Target) end(told *reported) {
+func (c Target) end(identities *reported) {
 	go func() {
 		// A read of a process's environment waits for its memory lock, which may be held for ever.
 		pause(endMost)
 		syscall.Exit(1)
 	}()
-	l := scan{Target: c, told: told, stat: make([]byte, 4<<10), environ: make([]byte, 128<<10), covered: map[int]bool{}}
+	l := scan{Target: c, identities: identities, stat: make([]byte, 4<<10), environ: make([]byte, 128<<10), covered: map[int]bool{}}
 	for clean := 0; clean < cleanLooks; {
 		clean++
 		if c.Group != "" {

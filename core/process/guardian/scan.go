@@ -9,7 +9,7 @@ import (
 // scan is a series of scans of the process table, and the data that they share.
 type scan struct {
 	Target
-	told          *reported
+	identities    *reported
 	stat, environ []byte
 	table         []kernel.Stat
 	covered       map[int]bool // by pid, in this scan
@@ -80,7 +80,7 @@ func (l *scan) owns(p kernel.Stat) bool {
 	if l.exempt(p) || !p.Alive() {
 		return false
 	}
-	if l.told.has(p.PID, p.Start) {
+	if l.identities.has(p.PID, p.Start) {
 		return true
 	}
 	m := l.marks(p)

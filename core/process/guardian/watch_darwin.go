@@ -15,7 +15,7 @@ import (
 const lookEvery = 500
 
 // watch waits for the end of the gateway or of the socket, and reports whether a release came first.
-func (c Target) watch(told *reported) (released bool) {
+func (c Target) watch(identities *reported) (released bool) {
 	signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2)
 	kernel.CloseAbove(Socket)
 	if syscall.SetNonblock(Socket, true) != nil {
@@ -24,7 +24,7 @@ func (c Target) watch(told *reported) (released bool) {
 	_, _ = syscall.Write(Socket, []byte{Ready}) // fails if the gateway has ended
 	for {
 		there := c.alive()
-		released, open := told.drain()
+		released, open := identities.drain()
 		if released || !open || !there {
 			return released
 		}

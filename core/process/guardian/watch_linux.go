@@ -11,7 +11,7 @@ import (
 const pidfdOpen = 434
 
 // watch waits for the end of the gateway or of the socket, and reports whether a release came first.
-func (c Target) watch(told *reported) (released bool) {
+func (c Target) watch(identities *reported) (released bool) {
 	dropInherited()
 	// Watch the gateway as well as the socket: a child of the gateway that hangs between fork and exec may hold the
 	// socket's other end.
@@ -25,14 +25,14 @@ func (c Target) watch(told *reported) (released bool) {
 	if there := c.alive(); there {
 		_, _ = syscall.Write(Socket, []byte{Ready}) // fails if the gateway has ended meanwhile
 	} else {
-		released, _ := told.drain()
+		released, _ := identities.drain()
 		return released
 	}
 	kernel.DropText()
 	for {
 		fds := [2]pollFD{{fd: Socket, events: pollIn}, {fd: int32(gateway), events: pollIn}}
 		poll(fds[:], -1)
-		released, open := told.drain()
+		released, open := identities.drain()
 		if released || !open || fds[1].revents != 0 {
 			return released
 		}
