@@ -94,7 +94,7 @@ func (g *Gateway) buildConversations(slots *model.Slots, reached bounds, policy 
 	g.conversations = conversation.New(conversation.Options{
 		Table: g.table, Cache: g.cache,
 		Agent: agent.Config{
-			Models: o.Models, Slots: slots, Tools: g.tools(), Processes: g.phases.trees.OfAgents(),
+			Models: o.Models, Slots: slots, Tools: g.tools(), Processes: g.phases.trees,
 			KillGrace: cfg.Process.KillGrace.Duration, MaxIterations: cfg.Agent.MaxIterations, Log: o.Log, Called: g.metrics.Called,
 		},
 		Policy: policy,

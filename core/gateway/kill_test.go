@@ -130,7 +130,7 @@ func TestAStopGivesTheTreesOfAllSessionsOneGraceTogether(t *testing.T) {
 				}
 				for i := range sessions {
 					a := agent.New(agent.Config{
-						Session: fmt.Sprintf("chat:dm:%d", i), Models: g.opts.Models, Processes: g.phases.trees.OfAgents(), KillGrace: grace, Log: g.opts.Log,
+						Session: fmt.Sprintf("chat:dm:%d", i), Models: g.opts.Models, Processes: g.phases.trees, KillGrace: grace, Log: g.opts.Log,
 					})
 					g.cache.Put(a)
 					g.cache.Done(a)

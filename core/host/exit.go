@@ -5,6 +5,7 @@ import (
 	"os"
 	"time"
 
+	"gatewaytui/core/bound"
 	"gatewaytui/core/shutdown"
 	"gatewaytui/core/takeover"
 	"gatewaytui/core/term"
@@ -61,19 +62,15 @@ func (l *life) succeed() {
 // succeedByForce is succeed where the stop did not come to its end, so that we may still hold the home: the next life
 // waits for it. It waits for no lock of this process, which may be what the stop hangs at.
 func (l *life) succeedByForce() {
-	tried := make(chan struct{})
-	go func() { // outlives us only as long as the process takes to end
-		defer close(tried)
+	_ = bound.Run(context.Background(), succession, func(context.Context) error { // no reader of an error is left
 		if l.gateway == nil || !l.gateway.StartsNext() {
-			return
+			return nil
 		}
-		if next, err := takeover.OwnInvocation(l.environ, l.home.Dir()); err == nil {
-			next.Waits()
-			_ = next.Start() // no reader is left
+		next, err := takeover.OwnInvocation(l.environ, l.home.Dir())
+		if err != nil {
+			return err
 		}
-	}()
-	select {
-	case <-tried:
-	case <-time.After(succession):
-	}
+		next.Waits()
+		return next.Start()
+	})
 }

@@ -1,14 +1,15 @@
 package host
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"os"
 	"os/signal"
 	"sync"
 	"syscall"
-	"time"
 
+	"gatewaytui/core/bound"
 	"gatewaytui/core/gateway"
 	"gatewaytui/core/lives"
 	"gatewaytui/core/ops"
@@ -69,14 +70,8 @@ func (s *signals) handOver(g *gateway.Gateway, files lives.Files, lost func(), e
 	})
 	return func() {
 		close(over)
-		done := make(chan struct{})
-		go func() { // ends with the last dump, or with the process
-			defer close(done)
-			running.Wait()
-		}()
-		select {
-		case <-done:
-		case <-time.After(logBound):
+		ended := func(context.Context) error { running.Wait(); return nil }
+		if bound.Run(context.Background(), logBound, ended) != nil {
 			log.Warn("still running at exit", "what", "a signal's work")
 		}
 	}

@@ -117,16 +117,3 @@ func (r *Registry) inherited(procs []proc, at map[int]ident) map[*tree][]proc {
 	}
 	return members
 }
-
-// inheritedDirs are the control groups of the trees that earlier lives started.
-func (r *Registry) inheritedDirs() map[string]bool {
-	dirs := map[string]bool{}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, t := range r.trees {
-		if t.tag != 0 && t.dir != "" {
-			dirs[t.dir] = true
-		}
-	}
-	return dirs
-}

@@ -93,7 +93,10 @@ func (p *earlierLives) remains(e Entry, survived map[int]bool) (there, left bool
 func (k *kill) findEarlier(ctx context.Context, until time.Time) ([]proc, error) {
 	p := k.sel.past
 	if k.r.groups != nil {
-		adopted := k.r.inheritedDirs()
+		adopted := map[string]bool{} // the control groups of the trees that earlier lives started
+		for _, t := range k.r.all() {
+			adopted[t.dir] = t.tag != 0
+		}
 		for _, life := range p.lives {
 			dir, kept := k.r.groups.of(life)
 			k.dirs[dir] = true

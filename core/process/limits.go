@@ -23,28 +23,22 @@ type LimitError struct {
 const shownTrees = 5
 
 func (e *LimitError) Error() string {
-	var b strings.Builder
 	whose := "this session"
 	if e.Name == limit.ProcessesTotal {
 		whose = "all sessions"
 	}
-	fmt.Fprintf(&b, "%d process trees of %s are running, which is the limit (%s)", e.Bound, whose, e.Name)
+	text := fmt.Sprintf("%d process trees of %s are running, which is the limit (%s)", e.Bound, whose, e.Name)
 	if len(e.Running) == 0 {
-		b.WriteString("; try again later")
-		return b.String()
+		return text + "; try again later"
 	}
-	b.WriteString("; end one that is not needed with the tool process (action kill), or wait. Running in this session: ")
-	for i, row := range e.Running {
-		if i == shownTrees {
-			fmt.Fprintf(&b, ", and %d more", len(e.Running)-i)
-			break
-		}
-		if i > 0 {
-			b.WriteString(", ")
-		}
-		fmt.Fprintf(&b, "pid %d %s (%s)", row.PID, row.Command, (time.Duration(row.AgeMS) * time.Millisecond).Round(time.Second))
+	var running []string
+	for _, row := range e.Running[:min(len(e.Running), shownTrees)] {
+		running = append(running, fmt.Sprintf("pid %d %s (%s)", row.PID, row.Command, (time.Duration(row.AgeMS)*time.Millisecond).Round(time.Second)))
 	}
-	return b.String()
+	if more := len(e.Running) - shownTrees; more > 0 {
+		running = append(running, fmt.Sprintf("and %d more", more))
+	}
+	return text + "; end one that is not needed with the tool process (action kill), or wait. Running in this session: " + strings.Join(running, ", ")
 }
 
 // held is how many trees each session has, starts under way included. Registry.mu is held.

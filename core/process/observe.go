@@ -2,11 +2,9 @@ package process
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -298,22 +296,17 @@ func (r *Registry) absorb(seq uint64, ours []proc, at map[int]ident, unattribute
 	v.silent, v.unverified = len(silent), len(silent) > 0
 	r.sample(v, now)
 
-	var over []*tree
-	for _, t := range r.trees {
+	var ended []ending
+	for _, t := range r.sorted() {
 		r.setMembers(t, v.owned[t], now)
 		switch {
 		case len(t.members) > 0 || t.leading || seq <= t.leftAt || len(silent) > 0:
 			t.empty = false
 		case t.empty:
-			over = append(over, t)
+			ended = append(ended, r.remove(t, now))
 		default: // the next scan finds what this one may have missed, and its tree with it
 			t.empty, v.unverified = true, true
 		}
-	}
-	slices.SortFunc(over, func(a, b *tree) int { return cmp.Compare(a.id, b.id) })
-	ended := make([]ending, len(over))
-	for i, t := range over {
-		ended[i] = r.remove(t, now)
 	}
 	return v, ended
 }

@@ -57,14 +57,12 @@ func (r Report) Summary() string {
 		return fmt.Sprintf("%d signalled, not verified: %v", len(r.Signalled), r.Problem)
 	}
 	const named = 5
-	var b strings.Builder
-	fmt.Fprintf(&b, "%d killed, %d survived:", len(r.Killed), len(r.Survivors))
-	for i, s := range r.Survivors {
-		if i == named {
-			fmt.Fprintf(&b, " and %d more", len(r.Survivors)-named)
-			break
-		}
-		fmt.Fprintf(&b, " %d (%s)", s.PID, s.Why)
+	text := fmt.Sprintf("%d killed, %d survived:", len(r.Killed), len(r.Survivors))
+	for _, s := range r.Survivors[:min(len(r.Survivors), named)] {
+		text += fmt.Sprintf(" %d (%s)", s.PID, s.Why)
 	}
-	return b.String()
+	if more := len(r.Survivors) - named; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
 }

@@ -116,22 +116,17 @@ func (k *Trees) Join(ctx context.Context) {
 	}
 }
 
-// OfAgents ends process trees for agents.
-func (k *Trees) OfAgents() agent.Processes { return agentProcesses{k} }
-
-type agentProcesses struct{ stop *Trees }
-
-// KillSession ends nothing during a stop that ends the trees of all sessions at once.
-func (p agentProcesses) KillSession(ctx context.Context, session string, grace time.Duration) process.Report {
-	if p.stop.joined.Load() != nil {
+// KillSession implements agent.Processes. It ends nothing during a stop that ends the trees of all sessions at once.
+func (k *Trees) KillSession(ctx context.Context, session string, grace time.Duration) process.Report {
+	if k.joined.Load() != nil {
 		return process.Report{Verified: true}
 	}
-	return p.stop.procs.KillSession(ctx, session, grace)
+	return k.procs.KillSession(ctx, session, grace)
 }
 
-// KillTurn ends the trees that a turn left running.
-func (p agentProcesses) KillTurn(ctx context.Context, turn string, grace time.Duration) process.Report {
-	return p.stop.procs.KillTurn(ctx, turn, grace)
+// KillTurn implements agent.Processes: it ends the trees that a turn left running.
+func (k *Trees) KillTurn(ctx context.Context, turn string, grace time.Duration) process.Report {
+	return k.procs.KillTurn(ctx, turn, grace)
 }
 
 // All ends every tree. An immediate stop, or a forced item, gives no grace, not even the rest of
