@@ -44,15 +44,6 @@ func (c *Conversations) abandon(a *agent.Agent, why string) {
 	}
 }
 
-// handle is the agent of a running turn, as the table knows it.
-type handle struct {
-	c *Conversations
-	a *agent.Agent
-}
-
-// Abandon implements session.Handle.
-func (h handle) Abandon(why string) { h.c.abandon(h.a, why) }
-
 // release closes the clients of agents that left the cache, on a task: an eviction keeps session and processes (S12).
 func (c *Conversations) release(evicted []*agent.Agent, why string) {
 	for _, a := range evicted {

@@ -133,7 +133,7 @@ func (c *Conversations) drop(key string, dropped []session.Message, turn *sessio
 	for _, m := range dropped {
 		args := []any{"session", key, "message", m.ID, "reason", session.ErrReset.Error()}
 		if turn != nil {
-			args = append(args, "turn", turn.ID, "without_progress", c.o.Table.Still(turn).Round(time.Millisecond))
+			args = append(args, "turn", turn.ID, "without_progress", time.Since(c.o.Table.Now(turn).Progress).Round(time.Millisecond))
 		}
 		c.o.Log.Warn("waiting message dropped", args...)
 	}

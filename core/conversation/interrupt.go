@@ -88,8 +88,8 @@ func (c *Conversations) ReleaseWedged(t *session.Turn, cause error) bool {
 	if !owned {
 		return false
 	}
-	if v.Agent != nil {
-		v.Agent.Abandon("its turn did not end")
+	if a, cached := c.o.Cache.Peek(key); cached && v.Attached && a.Conversation() == t.Session.ID {
+		c.abandon(a, "its turn did not end")
 	}
 	c.o.Log.Warn("turn released while its worker still runs", "session", key, "turn", t.ID, "doing", v.Doing)
 	// Its worker would have killed what its foreground commands left running, and does not return (C1). A kill that fails is

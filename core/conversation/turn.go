@@ -40,7 +40,7 @@ func (c *Conversations) runTurn(t *session.Turn) (next *session.Turn) {
 
 	r := &turnRunner{c: c, turn: t}
 	err := r.run(t.Context())
-	if cause := c.o.Table.Interrupted(t); err != nil && cause != nil {
+	if cause := c.o.Table.Now(t).Interrupt; err != nil && cause != nil {
 		err = cause
 	}
 	if !c.o.Table.Owns(t) {
@@ -157,7 +157,7 @@ func (r *turnRunner) run(ctx context.Context) (err error) {
 	c.o.Table.Saved(t)
 	r.agent = c.agentOf(t.Session)
 	calls := agent.NewCalls(c.o.Bounds.CallsPerTurn, func() { c.o.Reached(limit.CallsPerTurn) })
-	if !c.o.Table.Attach(t, handle{c, r.agent}, calls) {
+	if !c.o.Table.Attach(t, calls) {
 		return session.ErrReset
 	}
 	in := agent.Turn{

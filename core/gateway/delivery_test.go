@@ -45,7 +45,7 @@ func TestE12_RepliesOutlastAPlatformThatFails(t *testing.T) {
 	for i := range 3 {
 		l.say("chat:dm:1", "1", fmt.Sprintf("message %d", i))
 	}
-	l.wait("every turn has ended", func() bool { _, turns := l.g.table.Len(); return turns == 0 && l.g.outbox.Waiting() == 3 })
+	l.wait("every turn has ended", func() bool { turns := l.g.table.Counts().Turns; return turns == 0 && l.g.outbox.Waiting() == 3 })
 	failing.Store(false)
 	l.do(ops.Command{Verb: ops.VerbReconnect, Target: "chat"})
 	l.wait("the replies arrive", func() bool { return len(l.chat.messages()) >= 3 })
@@ -71,7 +71,7 @@ func TestHB4_AReplyToAChatCostsNoCommitThatChangesNothing(t *testing.T) {
 		l.say("chat:dm:1", "1", fmt.Sprintf("message %d", i))
 		l.wait("the reply is delivered and recorded", func() bool {
 			rows, err := l.g.recovery.Store().OpenOutbox(context.Background())
-			_, turns := l.g.table.Len()
+			turns := l.g.table.Counts().Turns
 			return err == nil && len(rows) == 0 && turns == 0 && len(l.chat.messages()) == i+1
 		})
 		l.wait("its commits are counted", func() bool { return l.g.recovery.Store().Commits()-before >= each })

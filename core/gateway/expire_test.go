@@ -66,7 +66,7 @@ func TestD22_ManyExpiredSessionsAreWorkedOffByOneTask(t *testing.T) {
 	}
 	l.wait("all are ended", func() bool {
 		look()
-		sessions, _ := l.g.table.Len()
+		sessions := l.g.table.Counts().Sessions
 		return sessions == 1
 	})
 	if most != 1 {
@@ -99,7 +99,7 @@ func TestD22_AStopDoesNotWaitForTheSessionsThatExpired(t *testing.T) {
 	}
 	next := start(t, quick)
 	next.wait("the next life ends the rest", func() bool {
-		sessions, _ := next.g.table.Len()
+		sessions := next.g.table.Counts().Sessions
 		return sessions == 0
 	})
 }

@@ -237,7 +237,7 @@ func TestThePreviewOfAStopAndOfADrainInWords(t *testing.T) {
 	l.running("chat:dm:1")
 	l.say("chat:dm:1", "1", "first")
 	l.say("chat:dm:1", "1", "second")
-	l.wait("all of them wait", func() bool { return l.g.table.Queued() == 3 })
+	l.wait("all of them wait", func() bool { return l.g.table.Counts().Queued == 3 })
 	passing := regexp.MustCompile(`\((\d+[hms])+, |pid \d+`)
 	preview := func(verb ops.Verb, mode ops.Mode) ops.Preview {
 		t.Helper()

@@ -162,7 +162,7 @@ func TestADrainHoldsWhatWaitsForASlotUntilTurnsAreTakenAgain(t *testing.T) {
 	l.waitsForTurn("api:user:c")
 	l.do(ops.Command{Verb: ops.VerbDrain})
 	l.do(ops.Command{Verb: ops.VerbInterrupt, Target: "api:user:a"})
-	l.wait("the turn has ended", func() bool { _, turns := l.g.table.Len(); return turns == 0 })
+	l.wait("the turn has ended", func() bool { turns := l.g.table.Counts().Turns; return turns == 0 })
 	if row := l.session("api:user:b"); row.State != ops.SessionQueued || row.Queued != 1 {
 		t.Errorf("during the drain the row is %+v", row)
 	}

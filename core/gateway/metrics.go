@@ -67,7 +67,7 @@ func (b bounds) add(g *Gateway, slots *model.Slots) {
 	for _, spec := range []limit.Spec{
 		{
 			Name: limit.Turns, Most: int64(l.Turns), Hint: "interrupt a turn",
-			Used: func() int64 { _, turns := g.table.Len(); return int64(turns) }, Waiting: g.table.InLine,
+			Used: func() int64 { return int64(g.table.Counts().Turns) }, Waiting: func() int { return g.table.Counts().InLine },
 		},
 		{
 			Name: limit.ModelCalls, Most: int64(l.ModelCalls), Hint: "interrupt a turn",
@@ -75,7 +75,7 @@ func (b bounds) add(g *Gateway, slots *model.Slots) {
 		},
 		{
 			Name: limit.CallsPerTurn, Per: "turn", Most: int64(l.CallsPerTurn), Hint: "look at what the session asked for",
-			Used: func() int64 { return int64(g.table.MostCalls()) },
+			Used: func() int64 { return int64(g.table.Counts().MostCalls) },
 		},
 		{
 			Name: limit.Background, Per: "session", Most: int64(l.Background), Hint: "interrupt a task: its session's key has " + session.BackgroundInfix,
@@ -91,7 +91,7 @@ func (b bounds) add(g *Gateway, slots *model.Slots) {
 		},
 		{
 			Name: limit.QueuedBytes, Bytes: true, Most: int64(l.QueuedBytes), Hint: "reset a session that has many waiting messages",
-			Used: g.table.QueuedBytes,
+			Used: func() int64 { return g.table.Counts().QueuedBytes },
 		},
 		{
 			Name: limit.ToolsMemory, Bytes: true, Known: b.groupBound(g, func(p process.Bounds) uint64 { return p.Memory }), Hint: "kill processes",

@@ -89,7 +89,7 @@ func (f *phases) whenNotify(*shutdown.Run) (bool, string) {
 	if !f.g.opts.Config.Shutdown.NotifyUsers {
 		return false, "shutdown.notify_users is off"
 	}
-	if _, turns := f.g.table.Len(); turns == 0 {
+	if f.g.table.Counts().Turns == 0 {
 		return false, "no turn runs"
 	}
 	return true, ""
@@ -158,7 +158,7 @@ func (f *phases) turnProgress(t *session.Turn) func() (string, time.Time) {
 }
 
 func (f *phases) whenTurnsLeft(*shutdown.Run) (bool, string) {
-	if _, turns := f.g.table.Len(); turns == 0 {
+	if f.g.table.Counts().Turns == 0 {
 		return false, "no turn is left"
 	}
 	return true, ""

@@ -114,7 +114,7 @@ func TestE12_ABackgroundTaskThatIsCutOffIsReported(t *testing.T) {
 	task := ""
 	first.wait("the task runs", func() bool {
 		for _, key := range first.listed() {
-			if v, running := first.g.table.Running(key); session.IsBackground(key) && running && v.Agent != nil {
+			if v, running := first.g.table.Running(key); session.IsBackground(key) && running && v.Attached {
 				task = key
 			}
 		}

@@ -111,7 +111,7 @@ func TestTF28_TheNextLifeDeletesTheRequestsOfACrash(t *testing.T) {
 		if _, err := l.g.recovery.Store().Sessions(context.Background(), func(s store.Session) error { keys = append(keys, s.Key); return nil }); err != nil {
 			t.Fatal(err)
 		}
-		sessions, _ := l.g.table.Len()
+		sessions := l.g.table.Counts().Sessions
 		return len(keys) == 1 && keys[0] == "api:user:maria" && sessions == 1
 	})
 }

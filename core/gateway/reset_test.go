@@ -147,7 +147,7 @@ func TestD10_AResetAtAnyMomentStrandsNothing(t *testing.T) {
 			}
 		}
 	})
-	if _, turns := l.g.table.Len(); turns != 0 {
+	if turns := l.g.table.Counts().Turns; turns != 0 {
 		t.Fatalf("%d slots are stranded", turns)
 	}
 }

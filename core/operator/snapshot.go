@@ -43,8 +43,8 @@ func (op *Operator) Status(context.Context) (ops.Status, error) {
 	_, st.Containment.Controllers, why = op.o.Processes.Limits()
 	st.Containment.Unlimited = term.Clean(why, 300)
 	st.Containment.Guardian, _ = op.o.Processes.Guardian() // its reason is in the warnings
-	st.Counts.Sessions, st.Counts.RunningTurns = op.o.Table.Len()
-	st.Counts.QueuedMessages = op.o.Table.Queued()
+	counts := op.o.Table.Counts()
+	st.Counts.Sessions, st.Counts.RunningTurns, st.Counts.QueuedMessages = counts.Sessions, counts.Turns, counts.Queued
 	st.Counts.CachedAgents = op.o.Cache.Len()
 	st.Counts.Processes = op.o.Processes.Count()
 	st.Limits = op.o.Limits.Rows()

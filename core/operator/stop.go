@@ -96,7 +96,7 @@ func (op *Operator) drain(_ context.Context, cmd ops.Command) (string, any, erro
 	if !began {
 		return "already draining", nil, nil
 	}
-	_, running := op.o.Table.Len()
+	running := op.o.Table.Counts().Turns
 	op.o.Log.Info("draining", "by", by, "reason", why, "running_turns", running)
 	op.o.Events.Emit(ops.EventGatewayState, "gateway", strings.TrimSuffix("draining: "+why, ": "), ops.GatewayChange{By: by, State: ops.StateDraining})
 	return text.Plural(running, "1 running turn may finish", strconv.Itoa(running)+" running turns may finish") + "; no new ones begin", nil, nil

@@ -19,9 +19,9 @@ func TestS11_WhatExpires(t *testing.T) {
 		case "cli:idle":
 			tb.Release(context.Background(), turn, End{State: ops.SessionIdle})
 		case "cli:moving":
-			tb.Attach(turn, fakeAgent("agent"), nil)
+			tb.Attach(turn, nil)
 		case "cli:stalled":
-			tb.Attach(turn, fakeAgent("agent"), nil)
+			tb.Attach(turn, nil)
 			tb.MarkStalled(turn, later)
 		}
 	}

@@ -45,35 +45,6 @@ func (tb *Table) Active(key string) bool {
 	return tb.turns[key] != nil || e != nil && e.queued() > 0
 }
 
-// InLine is how many sessions wait for a slot. While a slot is free, sessions in the line are held for another reason.
-func (tb *Table) InLine() int {
-	tb.mu.Lock()
-	defer tb.mu.Unlock()
-	if tb.free() {
-		return 0
-	}
-	return tb.line.Len()
-}
-
-// QueuedBytes is how many bytes of text all mailboxes hold.
-func (tb *Table) QueuedBytes() int64 {
-	tb.mu.Lock()
-	defer tb.mu.Unlock()
-	return tb.bytes
-}
-
-// MostCalls is the largest number of model calls that a running turn has made.
-func (tb *Table) MostCalls() (most int) {
-	tb.mu.Lock()
-	defer tb.mu.Unlock()
-	for _, t := range tb.turns {
-		if t.calls != nil {
-			most = max(most, t.calls.Used())
-		}
-	}
-	return most
-}
-
 // take takes n messages out of the mailbox of e, which has them, from the one at index at on. The caller holds mu, and
 // repositions e.
 func (tb *Table) take(e *entry, at, n int) []Message {

@@ -35,8 +35,8 @@ func TestHF9_AMessageBeyondTheTurnsThatMayRunWaitsWithARowAndAnAge(t *testing.T)
 				t.Fatalf("%s got turn %v, position %d, notice %v, %v; want it to wait", key, turn, position, notice, err)
 			}
 		}
-		if !slices.Equal(reached, []string{limit.Turns, limit.Turns}) || tb.InLine() != 2 {
-			t.Errorf("the bound was reached %q, %d wait; want twice and 2", reached, tb.InLine())
+		if !slices.Equal(reached, []string{limit.Turns, limit.Turns}) || tb.Counts().InLine != 2 {
+			t.Errorf("the bound was reached %q, %d wait; want twice and 2", reached, tb.Counts().InLine)
 		}
 		time.Sleep(time.Minute)
 		row := rowOf(t, tb, "cli:c")
@@ -53,8 +53,8 @@ func TestHF9_AMessageBeyondTheTurnsThatMayRunWaitsWithARowAndAnAge(t *testing.T)
 		if row := rowOf(t, tb, "cli:c"); row.State != ops.SessionRunning || row.WaitingFor != "" {
 			t.Errorf("the row of the turn that began is %+v", row)
 		}
-		if next, _ := tb.Release(t.Context(), b, End{State: ops.SessionIdle}); next == nil || next.Session.Key != "cli:d" || tb.InLine() != 0 {
-			t.Errorf("the next slot went to %+v and %d wait, want cli:d and none", next, tb.InLine())
+		if next, _ := tb.Release(t.Context(), b, End{State: ops.SessionIdle}); next == nil || next.Session.Key != "cli:d" || tb.Counts().InLine != 0 {
+			t.Errorf("the next slot went to %+v and %d wait, want cli:d and none", next, tb.Counts().InLine)
 		}
 	})
 }
@@ -97,8 +97,8 @@ func TestAMessageThatWaitsForASlotCanBeWithdrawnAndLeavesNothing(t *testing.T) {
 			t.Fatalf("withdrew %+v, %v", got, found)
 		}
 	}
-	if sessions, turns := tb.Len(); sessions != 1 || turns != 1 || tb.InLine() != 0 || tb.Queued() != 0 || tb.QueuedBytes() != 0 {
-		t.Errorf("left are %d sessions, %d turns, %d in the line, %d messages of %d bytes", sessions, turns, tb.InLine(), tb.Queued(), tb.QueuedBytes())
+	if n := tb.Counts(); n.Sessions != 1 || n.Turns != 1 || tb.Counts().InLine != 0 || tb.Counts().Queued != 0 || tb.Counts().QueuedBytes != 0 {
+		t.Errorf("left are %d sessions, %d turns, %d in the line, %d messages of %d bytes", n.Sessions, n.Turns, tb.Counts().InLine, tb.Counts().Queued, tb.Counts().QueuedBytes)
 	}
 	if _, found := tb.WithdrawWaiting("cli:a"); found {
 		t.Error("a message was withdrawn from a session whose turn runs")
@@ -140,8 +140,8 @@ func TestTheMessagesOfAllMailboxesAreBoundedInBytes(t *testing.T) {
 			}
 		}
 	}
-	if taken != bound/len(text) || refused != 640-taken || reached != refused || tb.QueuedBytes() != int64(taken*len(text)) {
-		t.Errorf("%d taken, %d refused, %d counted, %d bytes held", taken, refused, reached, tb.QueuedBytes())
+	if taken != bound/len(text) || refused != 640-taken || reached != refused || tb.Counts().QueuedBytes != int64(taken*len(text)) {
+		t.Errorf("%d taken, %d refused, %d counted, %d bytes held", taken, refused, reached, tb.Counts().QueuedBytes)
 	}
 	kept := message(text)
 	kept.Kept = true
@@ -156,8 +156,8 @@ func TestTheMessagesOfAllMailboxesAreBoundedInBytes(t *testing.T) {
 			turn, _ = tb.Release(t.Context(), turn, End{State: ops.SessionIdle})
 		}
 	}
-	if tb.QueuedBytes() != 0 || tb.Queued() != 0 {
-		t.Errorf("when all are answered %d bytes of %d messages are counted", tb.QueuedBytes(), tb.Queued())
+	if tb.Counts().QueuedBytes != 0 || tb.Counts().Queued != 0 {
+		t.Errorf("when all are answered %d bytes of %d messages are counted", tb.Counts().QueuedBytes, tb.Counts().Queued)
 	}
 }
 
@@ -168,7 +168,7 @@ func TestARefusedMessageMakesNoSession(t *testing.T) {
 	if _, _, _, err := tb.Enqueue(t.Context(), "cli:b", message(strings.Repeat("x", 1<<20+1))); !ops.HasCode(err, ops.CodeLimit) {
 		t.Fatalf("got %v", err)
 	}
-	if sessions, _ := tb.Len(); sessions != 1 {
+	if sessions := tb.Counts().Sessions; sessions != 1 {
 		t.Errorf("there are %d sessions", sessions)
 	}
 }
@@ -324,15 +324,15 @@ func TestTheLineAgainstAModel(t *testing.T) {
 				resume(t)
 			},
 			"": func(t *rapid.T) {
-				if _, turns := tb.Len(); turns != len(running) || turns > most {
+				if turns := tb.Counts().Turns; turns != len(running) || turns > most {
 					t.Fatalf("%d turns run, want %d and at most %d", turns, len(running), most)
 				}
 				inLine := 0
 				if len(running) == most {
 					inLine = len(line)
 				}
-				if tb.InLine() != inLine {
-					t.Fatalf("%d are in the line, want %d", tb.InLine(), inLine)
+				if tb.Counts().InLine != inLine {
+					t.Fatalf("%d are in the line, want %d", tb.Counts().InLine, inLine)
 				}
 				if !held && len(line) > 0 && len(running) < most {
 					t.Fatalf("%q wait with a free slot", line)

@@ -171,8 +171,8 @@ func TestPagesAreTheNaiveOrderAfterAnyHistory(t *testing.T) {
 				if got := keysOf(all); !slices.Equal(got, keysOf(want)) {
 					t.Fatalf("the pages have %v, the rows sorted are %v", got, keysOf(want))
 				}
-				if n, turns := tb.Len(); n != len(all) || turns != len(running) {
-					t.Fatalf("%d rows of %d sessions, %d turns of %d", len(all), n, turns, len(running))
+				if n := tb.Counts(); n.Sessions != len(all) || n.Turns != len(running) {
+					t.Fatalf("%d rows of %d sessions, %d turns of %d", len(all), n.Sessions, n.Turns, len(running))
 				}
 				queued, busy := 0, []string{}
 				for _, r := range all {
@@ -184,8 +184,8 @@ func TestPagesAreTheNaiveOrderAfterAnyHistory(t *testing.T) {
 						t.Fatalf("the row of %s alone is %+v, in a page %+v", r.Key, one, r)
 					}
 				}
-				if queued != tb.Queued() {
-					t.Fatalf("%d messages wait, the rows have %d", tb.Queued(), queued)
+				if queued != tb.Counts().Queued {
+					t.Fatalf("%d messages wait, the rows have %d", tb.Counts().Queued, queued)
 				}
 				limit := rapid.IntRange(1, 40).Draw(t, "limit")
 				some := pagesOf(tb, limit, Selection{Groups: func(g ops.SessionGroup) bool { return g == ops.GroupBusy }})

@@ -85,7 +85,7 @@ func (tb *Table) expired(e *entry, p Policy, now time.Time) (why string, yes boo
 	}
 	last := e.lastActivity()
 	if t := tb.turns[e.Key()]; t != nil {
-		if t.now.Agent == nil || t.now.StalledAt.IsZero() {
+		if !t.now.Attached || t.now.StalledAt.IsZero() {
 			return "", false
 		}
 		last = t.now.Progress

@@ -2,7 +2,6 @@ package session
 
 import (
 	"slices"
-	"time"
 
 	"gatewaytui/core/ops"
 )
@@ -17,13 +16,6 @@ func (tb *Table) Running(key string) (TurnView, bool) {
 	return TurnView{}, false
 }
 
-// Still is how long model and tool have made no progress in t, running or released.
-func (tb *Table) Still(t *Turn) time.Duration {
-	tb.mu.Lock()
-	defer tb.mu.Unlock()
-	return time.Since(t.now.Progress)
-}
-
 // Turns are the running turns, oldest first.
 func (tb *Table) Turns() []TurnView {
 	tb.mu.Lock()
@@ -36,18 +28,32 @@ func (tb *Table) Turns() []TurnView {
 	return out
 }
 
-// Len is the number of sessions and of running turns.
-func (tb *Table) Len() (sessions, turns int) {
-	tb.mu.Lock()
-	defer tb.mu.Unlock()
-	return len(tb.sessions), len(tb.turns)
+// Counts are numbers about the whole table.
+type Counts struct {
+	Sessions, Turns int
+	// Queued is how many messages wait in all mailboxes, and QueuedBytes the bytes of their text.
+	Queued      int
+	QueuedBytes int64
+	// InLine is how many sessions wait for a slot. While a slot is free, sessions in the line are held for another reason.
+	InLine int
+	// MostCalls is the largest number of model calls that a running turn has made.
+	MostCalls int
 }
 
-// Queued is how many messages wait in all mailboxes.
-func (tb *Table) Queued() int {
+// Counts counts what the table holds.
+func (tb *Table) Counts() Counts {
 	tb.mu.Lock()
 	defer tb.mu.Unlock()
-	return tb.queued
+	c := Counts{Sessions: len(tb.sessions), Turns: len(tb.turns), Queued: tb.queued, QueuedBytes: tb.bytes}
+	if !tb.free() {
+		c.InLine = tb.line.Len()
+	}
+	for _, t := range tb.turns {
+		if t.calls != nil {
+			c.MostCalls = max(c.MostCalls, t.calls.Used())
+		}
+	}
+	return c
 }
 
 // Waiting are the rows of the sessions with waiting messages, in the order of the list.

@@ -21,11 +21,6 @@ import (
 	"gatewaytui/core/ops"
 )
 
-// fakeAgent is an agent that nothing abandons.
-type fakeAgent string
-
-func (fakeAgent) Abandon(string) {}
-
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func counter() func() string {
@@ -159,7 +154,7 @@ func TestHeldMessagesWaitUntilTurnsAreTakenAgain(t *testing.T) {
 func TestS16_OneHelperReleasesAllOfARunningTurn(t *testing.T) {
 	tb := NewTable(Options{QueueLimit: 2, NewID: counter()})
 	turn, other := start(t, tb, "cli:a", "x"), start(t, tb, "cli:b", "y")
-	tb.Attach(turn, fakeAgent("agent"), nil)
+	tb.Attach(turn, nil)
 	tb.Enqueue(context.Background(), "cli:a", message("waits")) // a busy notice
 	tb.Progress(turn, "model call")
 
@@ -176,13 +171,13 @@ func TestS16_OneHelperReleasesAllOfARunningTurn(t *testing.T) {
 	if owners.Load() != 1 {
 		t.Fatalf("%d of 8 concurrent releases took the slot, want one", owners.Load())
 	}
-	if _, still := tb.Running("cli:a"); still || turn.now.Agent != nil || turn.Context().Err() == nil {
+	if _, still := tb.Running("cli:a"); still || turn.now.Attached || turn.Context().Err() == nil {
 		t.Fatal("something of the turn is left")
 	}
 	if !tb.Owns(other) {
 		t.Fatal("another session lost its turn")
 	}
-	if tb.Attach(turn, fakeAgent("late agent"), nil) || turn.now.Agent != nil {
+	if tb.Attach(turn, nil) || turn.now.Attached {
 		t.Fatal("a released turn took an agent")
 	}
 }
@@ -241,8 +236,8 @@ func TestS16_AHundredThousandSessionsLeaveNothing(t *testing.T) {
 		}
 		tb.EndReset(context.Background(), key, true, false)
 	}
-	if s, n := tb.Len(); s != 0 || n != 0 {
-		t.Fatalf("%d sessions and %d turns are left, want none", s, n)
+	if n := tb.Counts(); n.Sessions != 0 || n.Turns != 0 {
+		t.Fatalf("%d sessions and %d turns are left, want none", n.Sessions, n.Turns)
 	}
 }
 
@@ -268,7 +263,7 @@ func TestAResetAtAnyMomentNeverStrandsTheSlot(t *testing.T) {
 		}
 		var wg sync.WaitGroup
 		wg.Go(func() { // the worker
-			tb.Attach(turn, fakeAgent("agent"), nil)
+			tb.Attach(turn, nil)
 			tb.Progress(turn, "model call")
 			tb.Release(context.Background(), turn, End{State: ops.SessionIdle})
 		})
@@ -442,7 +437,7 @@ func TestTheTableAgainstAModel(t *testing.T) {
 				delete(waiting, key)
 			},
 			"": func(t *rapid.T) {
-				if _, turns := tb.Len(); turns != len(running) {
+				if turns := tb.Counts().Turns; turns != len(running) {
 					t.Fatalf("%d turns run, want %d", turns, len(running))
 				}
 				for _, row := range rowsOf(tb) {

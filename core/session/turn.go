@@ -38,8 +38,8 @@ type Turn struct {
 
 // Activity is what a running turn does.
 type Activity struct {
-	// Agent is nil while the turn is a placeholder: such a turn is never interrupted, closed or counted as an agent.
-	Agent    Handle
+	// Attached is false while the turn is a placeholder: such a turn is never interrupted, closed or counted as an agent.
+	Attached bool
 	Progress time.Time
 	Doing    string
 	// Since is when Doing began.
@@ -54,12 +54,6 @@ type Activity struct {
 type TurnView struct {
 	*Turn
 	Activity
-}
-
-// Handle is the agent that works on a turn.
-type Handle interface {
-	// Abandon drops the agent because its turn was released while its worker still runs. It does not wait.
-	Abandon(why string)
 }
 
 // Calls is a turn's budget of model calls.
@@ -80,15 +74,15 @@ func (t *Turn) Wrote() { close(t.written) }
 // Released is closed when the turn no longer holds its session's slot.
 func (t *Turn) Released() <-chan struct{} { return t.released }
 
-// Attach gives the placeholder its agent and its budget of model calls, which is nil for a turn without one. It reports
-// false, and does nothing, if the turn was released meanwhile.
-func (tb *Table) Attach(t *Turn, agent Handle, calls Calls) bool {
+// Attach records that an agent works on the placeholder, and its budget of model calls, which is nil for a turn without
+// one. It reports false, and does nothing, if the turn was released meanwhile.
+func (tb *Table) Attach(t *Turn, calls Calls) bool {
 	tb.mu.Lock()
 	defer tb.mu.Unlock()
 	if !tb.owns(t) {
 		return false
 	}
-	t.now.Agent, t.calls = agent, calls
+	t.now.Attached, t.calls = true, calls
 	return true
 }
 
@@ -162,7 +156,7 @@ func (tb *Table) release(t *Turn) bool {
 		return false
 	}
 	delete(tb.turns, t.Session.Key)
-	t.now.Agent = nil
+	t.now.Attached = false
 	t.cancel(context.Canceled)
 	close(t.released)
 	return true
@@ -185,11 +179,11 @@ func (tb *Table) Interrupt(key, want string, cause error) *Turn {
 	return t
 }
 
-// Interrupted is the cause with which t was interrupted; nil: it was not.
-func (tb *Table) Interrupted(t *Turn) error {
+// Now is what t does, running or released.
+func (tb *Table) Now(t *Turn) Activity {
 	tb.mu.Lock()
 	defer tb.mu.Unlock()
-	return t.now.Interrupt
+	return t.now
 }
 
 // MarkStalled records since when t is known to make no progress. It reports whether that is new.
