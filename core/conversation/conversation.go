@@ -1,5 +1,5 @@
 // Package conversation works on the messages of sessions. It runs turns (turn.go) with the agents of sessions (agents.go) and
-// their transcripts (memory.go), ends conversations (end.go, expiry.go), interrupts turns (interrupt.go) and has the chat
+// their transcripts (memory.go), ends conversations (end.go), interrupts turns (interrupt.go) and has the chat
 // commands (commands.go).
 //
 // What it promises: a turn is durable before it begins and before its answer is sent, and nothing is said to be saved that

@@ -1,9 +1,9 @@
 // Package gateway joins the rooms of core into one running gateway, and ends it.
 //
 // A gateway's life reads from top to bottom: its options (options.go), New, which makes the rooms without I/O (build.go), and
-// Run in this file with its states (lifecycle.go). Then come what is done now and then while it serves (watch.go), and the stop
-// (stop.go) with its twelve phases (plan.go). Messages are the business of delivery and conversation, earlier lives of
-// recovery, the operator's commands of operator, readiness and warnings of health.
+// Run in this file with its states (lifecycle.go). Then come the stop (stop.go) and its twelve phases (plan.go). Messages are
+// the business of delivery and conversation, earlier lives of recovery, the operator's commands of operator, readiness and
+// warnings of health.
 //
 // What it promises: a stop ends within its plan even if a part hangs; no lock is held over I/O, a close or a send; every
 // goroutine is in conversations, in background, in watchers or in a room that Run closes.
@@ -229,3 +229,46 @@ func (g *Gateway) openStore(ctx context.Context) error {
 
 // newID makes a unique id that sorts by time.
 func newID() string { return ulid.Make().String() }
+
+// When what is older than store.Retention is deleted.
+const (
+	retentionEvery = 24 * time.Hour
+	retentionFirst = time.Hour // by then a time service has set the clock (HF21)
+)
+
+// watch does what no request asks for: sessions that expire, turns that stall, agents that were idle for too long, and
+// what is not saved yet. It returns when ctx ends.
+func (g *Gateway) watch(ctx context.Context) {
+	tick, old := time.Tick(g.watchEvery()), time.After(retentionFirst)
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-old:
+			if g.health.Damage() == "" && !g.health.ClockDoubted() {
+				old = time.After(retentionEvery)
+				g.background.Start(ctx, "retention", "", g.recovery.Prune)
+			} else {
+				old = time.After(retentionFirst)
+			}
+		case now := <-tick:
+			g.health.Check(ctx, now)
+			g.conversations.Expire(ctx, now)
+			g.conversations.EscalateStalls(ctx, now)
+			g.conversations.SweepAgents(now)
+			g.conversations.FlushUnsaved(ctx)
+			g.outbox.RetryDue(now)
+		}
+	}
+}
+
+// watchEvery is a small part of the shortest limit that is watched, so that none is overrun by much.
+func (g *Gateway) watchEvery() time.Duration {
+	cfg, shortest := g.opts.Config, time.Minute
+	for _, d := range []time.Duration{cfg.Agent.StallWarn.Duration, cfg.Agent.StallAfter.Duration, cfg.Agent.CacheIdle.Duration, cfg.Session.IdleReset.Duration} {
+		if d > 0 {
+			shortest = min(shortest, d)
+		}
+	}
+	return max(shortest/10, 20*time.Millisecond)
+}

@@ -1,7 +1,7 @@
 // Package operator is what an operator sees of a gateway and does to it: Operator implements ops.Console over the live parts.
 //
 // It shows the gateway (snapshot.go, lists.go), says what a command would do (preview.go), and does it (do.go): each verb is
-// one entry of the table in verbs.go. Requests (requests.go) and the audit (audit.go) record who asked for what.
+// one entry of the table in verbs.go. Requests and the audit (requests.go) record who asked for what.
 //
 // What it promises: a status reads memory alone, so it answers even if a part hangs (H4). A command that is taken has an id, an
 // outcome and one audit row (B5, H11). A command that names what its sender saw does nothing to anything else. A tool of

@@ -3,9 +3,11 @@ package operator
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"sync"
 
 	"gatewaytui/core/ops"
+	"gatewaytui/core/store"
 	"gatewaytui/core/term"
 )
 
@@ -73,4 +75,61 @@ func (rs *requests) get(ctx context.Context, id string, wait bool) (ops.Request,
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
 	return r.row, nil
+}
+
+// audit writes a request's row: who, what, why, when, and what became of it. The text of a message is in no audit.
+func (op *Operator) audit(ctx context.Context, req ops.Request, cmd ops.Command, detail string) {
+	op.putAudit(ctx, op.auditRow(req, cmd, detail))
+}
+
+func (op *Operator) auditRow(req ops.Request, cmd ops.Command, detail string) store.Audit {
+	if req.Verb == ops.VerbMessage {
+		detail = ""
+	}
+	return store.Audit{
+		ID: req.ID, At: req.At.Time, Verb: string(req.Verb), Target: term.Clean(req.Target, 300), Via: cmd.By.Via, UID: cmd.By.UID, PID: cmd.By.PID,
+		TTY: term.Clean(cmd.By.TTY, 60), User: term.Clean(cmd.By.User, 120), Tool: cmd.By.Tool, Session: term.Clean(cmd.By.Session, 300), Reason: term.Clean(cmd.Reason, 300), State: string(req.State), Detail: term.Clean(detail, 300),
+	}
+}
+
+func (op *Operator) putAudit(ctx context.Context, row store.Audit) {
+	ctx, cancel := op.store().Patient(ctx)
+	defer cancel()
+	if err := op.store().PutAudit(ctx, row); err != nil {
+		op.o.Log.Error("audit row not saved", "request", row.ID, "verb", row.Verb, "error", term.Clean(err.Error(), 300))
+	}
+}
+
+// actor is who asked, in a few words.
+func actor(a ops.Actor) string {
+	switch {
+	case a.Tool && a.Session != "":
+		return fmt.Sprintf("a tool of %s, pid %d", term.Clean(a.Session, 80), a.PID)
+	case a.Tool:
+		return fmt.Sprintf("a tool, pid %d", a.PID)
+	case a.User != "":
+		return term.Clean(a.User, 80)
+	case a.Via == "socket" && a.TTY != "":
+		return fmt.Sprintf("uid %d on %s", a.UID, term.Clean(a.TTY, 40))
+	case a.Via == "socket":
+		return fmt.Sprintf("uid %d, pid %d", a.UID, a.PID)
+	case a.Via == "":
+		return "the gateway"
+	}
+	return a.Via
+}
+
+func reason(cmd ops.Command, otherwise string) string {
+	if cmd.Reason == "" {
+		return otherwise
+	}
+	return term.Clean(cmd.Reason, 300)
+}
+
+// asker is who asked for a stop, in the reason of one that was given none.
+func asker(a ops.Actor) string {
+	if a.Tool {
+		return "a tool"
+	}
+	return "an operator"
 }
