@@ -13,11 +13,8 @@ import (
 	"gatewaytui/core/text"
 )
 
-// Exit codes of a planned end (CONTRACT.md, 1).
-const (
-	exitPlanned = 0
-	exitRestart = 75
-)
+// exitRestart is the exit code of a planned restart (CONTRACT.md, 1).
+const exitRestart = 75
 
 // StopRequest asks for the end of the gateway.
 type StopRequest = operator.StopRequest
@@ -28,11 +25,8 @@ func (g *Gateway) Stop(rq StopRequest) (id string, began bool) { return g.lifecy
 
 // beginShutdown starts the shutdown that rq asks for.
 func (g *Gateway) beginShutdown(rq StopRequest) *shutdown.Run {
-	exit := exitPlanned
-	switch {
-	case rq.ExitCode != 0:
-		exit = rq.ExitCode
-	case rq.Restart:
+	exit := rq.ExitCode
+	if exit == 0 && rq.Restart {
 		exit = exitRestart
 	}
 	return shutdown.Start(g.phases.Plan(), shutdown.Options{

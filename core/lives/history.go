@@ -1,7 +1,6 @@
 package lives
 
 import (
-	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -46,9 +45,7 @@ func ReadPast(dir string, record instance.Record) *Past {
 		p.add(ops.Life{Life: record.Life, PID: record.PID, Version: record.Version, StartedAt: ops.At(record.StartedAt), LastSeenAt: ops.At(record.StartedAt), Outcome: ops.OutcomeRunning})
 	}
 	reported := p.addReported()
-	slices.SortStableFunc(p.rows, func(a, b ops.Life) int {
-		return cmp.Or(b.StartedAt.Compare(a.StartedAt.Time), cmp.Compare(b.Life, a.Life))
-	})
+	slices.SortStableFunc(p.rows, newestFirst)
 	for i := range p.rows {
 		r := &p.rows[i]
 		if r.Outcome != ops.OutcomeRunning {

@@ -114,10 +114,12 @@ func check(l ops.Life) error {
 
 // arrange sorts rows in the list's order and cuts those that are too old.
 func arrange(rows []ops.Life) []ops.Life {
-	slices.SortStableFunc(rows, func(a, b ops.Life) int {
-		return cmp.Or(b.StartedAt.Compare(a.StartedAt.Time), cmp.Compare(b.Life, a.Life))
-	})
+	slices.SortStableFunc(rows, newestFirst)
 	return rows[:min(len(rows), Kept)]
+}
+
+func newestFirst(a, b ops.Life) int {
+	return cmp.Or(b.StartedAt.Compare(a.StartedAt.Time), cmp.Compare(b.Life, a.Life))
 }
 
 // Put writes rows into the list, each in place of the row of the same life, and replaces the file. A life that has ended

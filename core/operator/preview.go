@@ -83,11 +83,8 @@ func (op *Operator) previewWaiting(p *ops.Preview, key string) {
 }
 
 func (op *Operator) previewStop(p *ops.Preview, cmd ops.Command) {
-	mode := cmd.Mode
+	mode := cmp.Or(cmd.Mode, ops.ModeGraceful)
 	plan, _ := op.o.Lifecycle.Plan().Fit(op.o.Lifecycle.Budget())
-	if mode == "" {
-		mode = ops.ModeGraceful
-	}
 	p.WorstCaseMS = ops.Millis(plan.WorstCaseIn(mode))
 	for _, v := range op.o.Table.Turns() {
 		if mode == ops.ModeGraceful {

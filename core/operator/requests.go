@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -120,10 +121,7 @@ func actor(a ops.Actor) string {
 }
 
 func reason(cmd ops.Command, otherwise string) string {
-	if cmd.Reason == "" {
-		return otherwise
-	}
-	return term.Clean(cmd.Reason, 300)
+	return cmp.Or(term.Clean(cmd.Reason, 300), otherwise)
 }
 
 // asker is who asked for a stop, in the reason of one that was given none.

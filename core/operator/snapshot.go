@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"cmp"
 	"context"
 	"iter"
 	"math"
@@ -73,11 +74,7 @@ func adapterWarning(a ops.Adapter) (ops.Warning, bool) {
 		text = "adapter " + a.Name + " is connected but nothing arrives"
 	case ops.AdapterRetrying:
 		// The cause first: a narrow screen cuts the end.
-		cause := a.LastError
-		if cause == "" {
-			cause = "not connected"
-		}
-		text = "adapter " + a.Name + ": " + cause + "; attempt " + strconv.Itoa(a.Attempt)
+		text = "adapter " + a.Name + ": " + cmp.Or(a.LastError, "not connected") + "; attempt " + strconv.Itoa(a.Attempt)
 	}
 	return ops.Warning{Code: "adapter." + string(a.State), Message: text, Since: a.Since}, text != ""
 }

@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -129,10 +130,7 @@ const defaultExtension = 30 * time.Second
 
 // extend gives a phase of the running stop, or one of its items, more time.
 func (op *Operator) extend(_ context.Context, cmd ops.Command) (string, any, error) {
-	by := time.Duration(cmd.ByMS) * time.Millisecond
-	if by == 0 {
-		by = defaultExtension
-	}
+	by := cmp.Or(time.Duration(cmd.ByMS)*time.Millisecond, defaultExtension)
 	got, err := op.o.Lifecycle.Run().Extend(cmd.Phase, cmd.Item, by)
 	if err == nil {
 		op.o.Lifecycle.Extended(got)

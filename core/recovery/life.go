@@ -1,6 +1,7 @@
 package recovery
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -176,11 +177,8 @@ func (r *Recovery) classify(last store.Life, report ops.Shutdown, reported bool)
 }
 
 func (r *Recovery) setLastEnd(l store.Life, report ops.Shutdown) {
-	end := &ops.LastEnd{Life: l.ID, Outcome: l.Outcome, Phase: l.Phase, Reason: l.Reason, By: l.By, At: ops.At(l.EndedAt), RSSBytes: l.RSS}
+	end := &ops.LastEnd{Life: l.ID, Outcome: l.Outcome, Phase: l.Phase, Reason: l.Reason, By: l.By, At: ops.At(cmp.Or(l.EndedAt, l.HeartbeatAt)), RSSBytes: l.RSS}
 	end.Stopped(report)
-	if l.EndedAt.IsZero() {
-		end.At = ops.At(l.HeartbeatAt)
-	}
 	r.lastEnd.Store(end)
 	if l.Outcome != ops.OutcomeClean {
 		r.log.Warn("the last life did not end cleanly", "life", l.ID, "outcome", string(l.Outcome), "phase", l.Phase, "at", end.At.Time, "rss_bytes", l.RSS)
@@ -243,10 +241,7 @@ func inLoop(lives []store.Life, started time.Time) bool {
 	}
 	next := started
 	for _, l := range lives[:loopLives] {
-		end := l.EndedAt
-		if end.IsZero() {
-			end = l.HeartbeatAt
-		}
+		end := cmp.Or(l.EndedAt, l.HeartbeatAt)
 		// One that recorded its own end was ended by a stop, however that went.
 		if !l.EndedAt.IsZero() || l.Outcome == ops.OutcomeClean || next.Sub(end) > loopGap {
 			return false

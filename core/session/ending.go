@@ -154,10 +154,7 @@ func (tb *Table) beginReset(e *entry) (old Session, turn *Turn, dropped []Messag
 	e.setClosing(true)
 	dropped = tb.take(e, 0, e.queued())
 	if turn = tb.turns[e.Key()]; turn != nil {
-		if turn.now.Interrupt == nil {
-			turn.now.Interrupt = ErrReset
-		}
-		turn.cancel(ErrReset)
+		turn.interrupt(ErrReset)
 		tb.release(turn)
 	}
 	tb.reposition(e)

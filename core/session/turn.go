@@ -172,11 +172,16 @@ func (tb *Table) Interrupt(key, want string, cause error) *Turn {
 	if t == nil || want != "" && t.ID != want {
 		return nil
 	}
+	t.interrupt(cause)
+	return t
+}
+
+// interrupt cancels t. The first cause stays. The caller holds Table.mu.
+func (t *Turn) interrupt(cause error) {
 	if t.now.Interrupt == nil {
 		t.now.Interrupt = cause
 	}
 	t.cancel(cause)
-	return t
 }
 
 // Now is what t does, running or released.
