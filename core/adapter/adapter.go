@@ -83,30 +83,19 @@ type EndResponder interface {
 	Ended(in, out int64, finish string)
 }
 
-// Receiver takes what a platform receives. The gateway implements it.
+// Receiver takes what a platform receives. The gateway implements it. No method waits for a turn.
 type Receiver interface {
 	// Receive accepts the message and returns its id, or refuses it with an *ops.Error (draining, queue_full, invalid)
-	// whose text the user may see. It does not wait for the turn.
+	// whose text the user may see.
 	Receive(ctx context.Context, m Inbound) (id string, err error)
-}
-
-// Withdrawer is a Receiver that takes a message back. The gateway is one.
-type Withdrawer interface {
-	Receiver
 	// Withdraw ends the work on a message that was accepted with id, because its sender no longer waits for the answer: it
-	// leaves the mailbox, or its running turn is interrupted. It does not wait, and does nothing for a message that has its
-	// answer.
+	// leaves the mailbox, or its running turn is interrupted. It does nothing for a message that has its answer.
 	Withdraw(session, id string)
-}
-
-// ToolFinder is a Receiver that knows its own tools. The gateway is one.
-type ToolFinder interface {
-	Receiver
 	// ToolSocket reports whether a process that a tool started holds the TCP socket s of this machine, and its session,
 	// empty if that is not known. The error says that it is not known. ctx bounds the look at the processes.
 	ToolSocket(ctx context.Context, s Socket) (session string, tool bool, err error)
 	// ToolRefused records in the audit that a tool asked for call and was refused. call names what was asked for, without
-	// content. It does not wait.
+	// content.
 	ToolRefused(by ops.Actor, call string)
 }
 

@@ -7,11 +7,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"gatewaytui/core/bound"
-
 	"golang.org/x/sync/semaphore"
 
-	"gatewaytui/core/ops"
+	"gatewaytui/core/bound"
 )
 
 const (
@@ -112,7 +110,7 @@ func (c *connection) takeDown(ctx context.Context, limit time.Duration, graceful
 // receiver passes messages from one connection to the gateway. After it is shut, a connection that was abandoned while it
 // hung never delivers a message again (S4, E4).
 type receiver struct {
-	to   Receiver
+	Receiver
 	shut atomic.Bool
 }
 
@@ -122,28 +120,12 @@ func (g *receiver) Receive(ctx context.Context, m Inbound) (string, error) {
 	if g.shut.Load() {
 		return "", errors.New("this connection was taken down")
 	}
-	return g.to.Receive(ctx, m)
+	return g.Receiver.Receive(ctx, m)
 }
 
-// ToolSocket implements ToolFinder where the gateway does.
-func (g *receiver) ToolSocket(ctx context.Context, s Socket) (session string, tool bool, err error) {
-	if f, ok := g.to.(ToolFinder); ok {
-		return f.ToolSocket(ctx, s)
-	}
-	return "", false, nil
-}
-
-// ToolRefused implements ToolFinder where the gateway does.
-func (g *receiver) ToolRefused(by ops.Actor, call string) {
-	if f, ok := g.to.(ToolFinder); ok {
-		f.ToolRefused(by, call)
-	}
-}
-
-// Withdraw implements Withdrawer where the gateway does. A connection that was taken down withdraws nothing: its clients did
-// not leave.
+// Withdraw withdraws nothing of a connection that was taken down: its clients did not leave.
 func (g *receiver) Withdraw(session, id string) {
-	if w, ok := g.to.(Withdrawer); ok && !g.shut.Load() {
-		w.Withdraw(session, id)
+	if !g.shut.Load() {
+		g.Receiver.Withdraw(session, id)
 	}
 }

@@ -193,7 +193,10 @@ func (c *fakeConn) Disconnect(ctx context.Context) error {
 }
 
 // fakeReceiver counts what reaches the gateway.
-type fakeReceiver struct{ n atomic.Int32 }
+type fakeReceiver struct {
+	Receiver
+	n atomic.Int32
+}
 
 func (r *fakeReceiver) Receive(context.Context, Inbound) (string, error) {
 	r.n.Add(1)

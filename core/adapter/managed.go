@@ -150,7 +150,7 @@ func (l *managedAdapter) connect(up context.Context) (*connection, error) {
 	}
 	l.s.flush()
 
-	g := &receiver{to: l.s.o.Receiver}
+	g := &receiver{Receiver: l.s.o.Receiver}
 	conn, abandoned, err := bound.Call(up, l.s.o.ConnectTimeout,
 		func(ctx context.Context) (Conn, error) { return l.platform.Connect(ctx, g) },
 		func(conn Conn, err error) {

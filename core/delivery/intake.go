@@ -71,8 +71,6 @@ func NewIntake(o IntakeOptions) *Intake { return &Intake{o: o} }
 // Open gives the intake its journal. It is called once, before any message.
 func (i *Intake) Open(j Inbox) { i.journal = j }
 
-var _ adapter.Withdrawer = (*Intake)(nil)
-
 // Receive implements adapter.Receiver. A chat command is answered at once, also while a turn runs (D11); anything else goes
 // into its session's mailbox. Receive does not wait for the turn.
 func (i *Intake) Receive(ctx context.Context, in adapter.Inbound) (id string, err error) {
@@ -237,7 +235,7 @@ func (i *Intake) waits(key string, m session.Message, position int, notice bool)
 	}
 }
 
-// Withdraw implements adapter.Withdrawer, on a tracked task: an interrupt may take a moment. A command and what it started
+// Withdraw implements adapter.Receiver, on a tracked task: an interrupt may take a moment. A command and what it started
 // go on.
 func (i *Intake) Withdraw(key, id string) {
 	i.o.Tasks.Start(i.o.Conversations.Context(), "client left", key, func(ctx context.Context) {

@@ -19,15 +19,15 @@ type receiver struct {
 	g *Gateway
 }
 
-var _ adapter.ToolFinder = receiver{}
+var _ adapter.Receiver = receiver{}
 
-// ToolSocket implements adapter.ToolFinder: what the registry tracks is a tool, or was started by one.
+// ToolSocket implements adapter.Receiver: what the registry tracks is a tool, or was started by one.
 func (r receiver) ToolSocket(ctx context.Context, s adapter.Socket) (session string, tool bool, err error) {
 	owner, tracked, err := r.g.procs.SocketOwner(ctx, s.UID, s.Inode, s.Group)
 	return owner.Session, tracked, err
 }
 
-// ToolRefused implements adapter.ToolFinder.
+// ToolRefused implements adapter.Receiver.
 func (r receiver) ToolRefused(by ops.Actor, call string) { r.g.ToolRefused(by, call, "") }
 
 // parts is the gateway as its rooms see it, also those that are made before the parts that they need.

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 
-	"gatewaytui/core/adapter"
 	"gatewaytui/core/ops"
 )
 
@@ -55,9 +54,7 @@ func (c *conn) authorize(r *http.Request) (ops.Caller, *problem) {
 
 // toolRefused is what a tool gets, with a key or without. The audit gets a row (HF7).
 func (c *conn) toolRefused(r *http.Request, who caller, session string) *problem {
-	if tools, ok := c.receiver.(adapter.ToolFinder); ok {
-		tools.ToolRefused(ops.Actor{Via: "api", UID: who.UID, Tool: true, Session: session}, r.Method+" "+r.URL.Path)
-	}
+	c.receiver.ToolRefused(ops.Actor{Via: "api", UID: who.UID, Tool: true, Session: session}, r.Method+" "+r.URL.Path)
 	p := &problem{
 		status: http.StatusForbidden, code: codeTool,
 		message: "a tool of this gateway may not call its API; start a child agent with the delegate tool instead",

@@ -25,7 +25,7 @@ func BenchmarkChatCompletionsStream(b *testing.B) {
 
 func benchmark(b *testing.B, body string) {
 	f := start(b, Options{}, echo)
-	f.conn.receiver = prompt{}
+	f.conn.receiver = &prompt{}
 	b.ReportAllocs()
 	b.ResetTimer()
 	var next atomic.Int64
@@ -45,9 +45,9 @@ func benchmark(b *testing.B, body string) {
 }
 
 // prompt answers at once and notes nothing.
-type prompt struct{}
+type prompt struct{ gateway }
 
-func (prompt) Receive(_ context.Context, m adapter.Inbound) (string, error) {
+func (*prompt) Receive(_ context.Context, m adapter.Inbound) (string, error) {
 	m.Responder.Delta("Hello")
 	m.Responder.Done("Hello there", nil)
 	return "message", nil

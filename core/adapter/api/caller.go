@@ -78,11 +78,10 @@ func (c *conn) withPeer(ctx context.Context, nc net.Conn) context.Context {
 		return c.lookUp(ctx, at.nc.Conn)
 	})
 	at.tool = sync.OnceValue(func() (t toolCheck) {
-		who := at.who()
-		if tools, ok := c.receiver.(adapter.ToolFinder); ok && who.Inode != 0 {
+		if who := at.who(); who.Inode != 0 {
 			ctx, cancel := context.WithTimeout(c.tasks, searchTimeout)
 			defer cancel()
-			t.session, t.is, t.err = tools.ToolSocket(ctx, who.Socket)
+			t.session, t.is, t.err = c.receiver.ToolSocket(ctx, who.Socket)
 		}
 		return t
 	})

@@ -17,6 +17,7 @@ import (
 	"go.uber.org/goleak"
 
 	"gatewaytui/core/adapter"
+	"gatewaytui/core/ops"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -35,6 +36,12 @@ type gateway struct {
 	got       []adapter.Inbound
 	withdrawn []string
 }
+
+func (g *gateway) ToolSocket(context.Context, adapter.Socket) (string, bool, error) {
+	return "", false, nil
+}
+
+func (g *gateway) ToolRefused(ops.Actor, string) {}
 
 func (g *gateway) Withdraw(session, id string) {
 	g.mu.Lock()

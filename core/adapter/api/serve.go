@@ -191,9 +191,7 @@ func (c *conn) submit(x *exchange, m adapter.Inbound) {
 // withdraw ends the turn of x, which no client waits for any more. A later request begins a new turn.
 func (c *conn) withdraw(x *exchange) {
 	c.answers.drop(x)
-	if w, ok := c.receiver.(adapter.Withdrawer); ok {
-		w.Withdraw(x.session, x.id)
-	}
+	c.receiver.Withdraw(x.session, x.id)
 }
 
 // parse makes a message of a body.

@@ -21,6 +21,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // gateway takes what people say.
 type gateway struct {
+	adapter.Receiver
 	mu      sync.Mutex
 	heard   []adapter.Inbound
 	refuses bool

@@ -68,6 +68,7 @@ func TestTheSceneIsLivelyAndOutOfStep(t *testing.T) {
 
 // clocked notes when each message came.
 type clocked struct {
+	adapter.Receiver
 	mu    sync.Mutex
 	began time.Time
 	heard []heardAt

@@ -47,11 +47,14 @@ func startPeer(t *testing.T) string {
 }
 
 // channel hands messages to a test.
-type channel chan adapter.Inbound
+type channel struct {
+	adapter.Receiver
+	got chan adapter.Inbound
+}
 
 func (c channel) Receive(ctx context.Context, m adapter.Inbound) (string, error) {
 	select {
-	case c <- m:
+	case c.got <- m:
 		return "id", nil
 	case <-ctx.Done():
 		return "", ctx.Err()
@@ -88,7 +91,7 @@ func TestABotAPIServerOfOthersIsUnderstood(t *testing.T) {
 		}
 	}
 
-	in := make(channel, 16)
+	in := channel{got: make(chan adapter.Inbound, 16)}
 	p := New(Options{Token: token, BaseURL: url, Allow: []int64{owner}})
 	p.pace = 20 * time.Millisecond
 	user("/sendMessage", message(owner, owner, "private", "before the bot came"))
@@ -104,7 +107,7 @@ func TestABotAPIServerOfOthersIsUnderstood(t *testing.T) {
 	want := func(session, text string) {
 		t.Helper()
 		select {
-		case m := <-in:
+		case m := <-in.got:
 			if m.Session != session || m.Text != text {
 				t.Errorf("the gateway got %q in %s, want %q in %s", m.Text, m.Session, text, session)
 			}
@@ -123,7 +126,7 @@ func TestABotAPIServerOfOthersIsUnderstood(t *testing.T) {
 	user("/sendMessage", message(owner, -100, "group", "in a group"))
 	want("telegram:dm:4711", "/status")
 	want("telegram:group:-100", "in a group")
-	if n := len(in); n != 0 {
+	if n := len(in.got); n != 0 {
 		t.Errorf("%d more messages arrived", n)
 	}
 }

@@ -150,6 +150,7 @@ func (w *world) wantSent(want ...string) {
 
 // receiver keeps what the platform hands on.
 type receiver struct {
+	adapter.Receiver
 	mu  sync.Mutex
 	got []adapter.Inbound
 	// answer, if not nil, decides about a message.
