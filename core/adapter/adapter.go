@@ -71,16 +71,11 @@ type Inbound struct {
 type Responder interface {
 	// Delta takes a piece of the answer as it is written.
 	Delta(text string)
-	// Done takes the whole answer, or why there is none; it is called exactly once for a message that was received.
-	Done(text string, err error)
-}
-
-// EndResponder is a Responder that is also told how the turn ended.
-type EndResponder interface {
-	Responder
 	// Ended takes the tokens of all model calls of the turn, and why the answer is not whole in the words of the
 	// chat-completions protocol (length, content_filter; empty for one that is whole), before Done.
 	Ended(in, out int64, finish string)
+	// Done takes the whole answer, or why there is none; it is called exactly once for a message that was received.
+	Done(text string, err error)
 }
 
 // Receiver takes what a platform receives. The gateway implements it. No method waits for a turn.

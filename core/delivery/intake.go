@@ -90,9 +90,9 @@ func (i *Intake) Receive(ctx context.Context, in adapter.Inbound) (id string, er
 
 // instant is a message whose sender waits for the answer.
 func (i *Intake) instant(in adapter.Inbound) session.Message {
-	m := session.Message{ID: i.o.NewID(), User: in.User, Target: in.Target, Text: in.Text, At: time.Now(), Caller: in.Caller, Delta: in.Responder.Delta, Instant: true}
-	if r, ok := in.Responder.(adapter.EndResponder); ok {
-		m.Ended = r.Ended
+	m := session.Message{
+		ID: i.o.NewID(), User: in.User, Target: in.Target, Text: in.Text, At: time.Now(), Caller: in.Caller, Instant: true,
+		Delta: in.Responder.Delta, Ended: in.Responder.Ended,
 	}
 	var once sync.Once
 	m.Deliver = func(text string, err error) {

@@ -89,6 +89,8 @@ type answered struct {
 
 func (*answered) Delta(string) {}
 
+func (*answered) Ended(int64, int64, string) {}
+
 func (a *answered) Done(string, error) {
 	*a.took = time.Since(a.at)
 	a.done()

@@ -286,7 +286,9 @@ type reply struct {
 
 type responder chan reply
 
-func (responder) Delta(string)                  {}
+func (responder) Delta(string)                 {}
+func (r responder) Ended(int64, int64, string) {}
+
 func (r responder) Done(text string, err error) { r <- reply{text, err} }
 
 // send gives the gateway a message, as a platform that waits for the answer does.

@@ -52,7 +52,7 @@ func TestAnAnswerIsACompletion(t *testing.T) {
 // metered answers as says does, and tells what it cost.
 func metered(pieces ...string) func(context.Context, adapter.Inbound) error {
 	return func(ctx context.Context, m adapter.Inbound) error {
-		m.Responder.(adapter.EndResponder).Ended(40, 2, "")
+		m.Responder.Ended(40, 2, "")
 		return says(pieces...)(ctx, m)
 	}
 }

@@ -42,7 +42,7 @@ func played(_ context.Context, m adapter.Inbound) error {
 			r.Done("", &ops.Error{Code: ops.CodeUnavailable, Message: "the model went away"})
 		})
 	default:
-		r.(adapter.EndResponder).Ended(40, 2, "")
+		r.Ended(40, 2, "")
 		r.Delta("Hel")
 		r.Delta("lo " + m.Session)
 		r.Done("Hello "+m.Session, nil)

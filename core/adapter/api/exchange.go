@@ -14,7 +14,7 @@ import (
 const maxPending = 1 << 20
 
 // exchange takes the gateway's answer to one message and hands it to the clients that wait for it: the one that sent the
-// message, and those that joined later (answers.go). It implements adapter.EndResponder; nothing here blocks.
+// message, and those that joined later (answers.go). It implements adapter.Responder; nothing here blocks.
 type exchange struct {
 	stream  bool
 	created time.Time
@@ -189,7 +189,7 @@ func (x *exchange) Delta(text string) {
 	x.signal()
 }
 
-// Ended implements adapter.EndResponder. Without it the answer has no usage, since a guess would be taken for a fact.
+// Ended implements adapter.Responder. Without it the answer has no usage, since a guess would be taken for a fact.
 func (x *exchange) Ended(in, out int64, finish string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
