@@ -34,7 +34,6 @@ type job struct {
 	busy   map[string]bool // verb and target of each command
 }
 
-// done is a job's outcome.
 type done struct {
 	number int
 	verb   ops.Verb
@@ -166,7 +165,6 @@ func carryOut(ctx context.Context, c ops.Console, cmds []ops.Command, what strin
 // endsGateway reports whether the outcome of a verb comes with the end of the gateway.
 func endsGateway(verb ops.Verb) bool { return verb == ops.VerbStop || verb == ops.VerbRestart }
 
-// outcomeOf waits for what became of an accepted request.
 func outcomeOf(ctx context.Context, c ops.Console, req ops.Request) (ops.Request, error) {
 	if r, err := c.Request(ctx, req.ID, true); err == nil {
 		req = r
@@ -202,7 +200,6 @@ func outcomeText(r ops.Request, verb ops.Verb, what string) (text, copied string
 	return text, ""
 }
 
-// onDone tells the outcome; it stays until a key.
 func (m *model) onDone(d done) tea.Cmd {
 	m.doing = slices.DeleteFunc(m.doing, func(j *job) bool { return j.number == d.number })
 	m.message, m.bad, m.stale = d.text, d.bad, true

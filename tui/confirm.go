@@ -64,7 +64,6 @@ func (m *model) activate(b *binding, f keyContext) tea.Cmd {
 	return m.submit(b, cmd, b.tier(f))
 }
 
-// submit sends a command, or opens its question first.
 func (m *model) submit(b *binding, cmd ops.Command, t tier) tea.Cmd {
 	if t == atOnce {
 		return m.send([]ops.Command{cmd})
@@ -139,7 +138,6 @@ func (m *model) snapshot() *ops.Snapshot {
 	return m.snap
 }
 
-// ask opens a question.
 func (m *model) ask(q *question) tea.Cmd {
 	q.drain = time.Duration(m.plan.DrainMS) * time.Millisecond
 	q.gateway = "the gateway"
@@ -315,7 +313,6 @@ func (q *question) draw(s *views.Screen) {
 	}
 }
 
-// enumerated lists names, and of many the first ones.
 func enumerated(names []string) string {
 	const most = 3
 	if n := len(names); n > most {

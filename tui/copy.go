@@ -40,7 +40,6 @@ func (m *model) copyID() tea.Cmd {
 	return m.copyOut(text, text)
 }
 
-// copyRow copies the row as JSON; in the shutdown view the whole report.
 func (m *model) copyRow() tea.Cmd {
 	f := m.keyContext(true)
 	var row any

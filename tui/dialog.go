@@ -32,14 +32,12 @@ const (
 	viewOpened                   // by a key or a command
 )
 
-// happened closes the open dialog if e does.
 func (m *model) happened(e occurrence) {
 	if m.dialog != nil && m.dialog.closedBy(m, e) {
 		m.dialog = nil
 	}
 }
 
-// dismiss closes the open dialog by a key.
 func (m *model) dismiss() tea.Cmd {
 	if m.question() != nil {
 		m.say("Nothing was done.")
@@ -140,7 +138,6 @@ func (q *asking) give(m *model, a answer) tea.Cmd {
 	return a.do(m)
 }
 
-// box is the question as it is drawn.
 func (q *asking) box(ready bool) views.Dialog {
 	d := q.Dialog
 	d.Armed, d.ArmsIn = ready, armAfter

@@ -27,7 +27,6 @@ type seenTarget struct {
 	ticks uint64 // of a process: its start, so that a pid that is used again is another process
 }
 
-// noteTargets notes what each target is when the question opens.
 func (q *question) noteTargets(m *model) {
 	q.seen = make([]seenTarget, len(q.cmds))
 	snap := m.snapshot()
@@ -76,7 +75,6 @@ func (m *model) gone(cmd ops.Command, s seenTarget) string {
 	return ""
 }
 
-// goneSession is gone for the verbs of a session.
 func goneSession(snap *ops.Snapshot, cmd ops.Command) string {
 	row, name := find(snap.Sessions, cmd.Target, sessionKey), object(cmd)
 	switch {
@@ -89,7 +87,6 @@ func goneSession(snap *ops.Snapshot, cmd ops.Command) string {
 	return ""
 }
 
-// goneInStop is gone for the commands that act on a stop.
 func goneInStop(stop *ops.Shutdown, cmd ops.Command) string {
 	if stop == nil {
 		return "the stop has ended"
@@ -189,7 +186,6 @@ func clock(now time.Time, since ops.Time) string {
 	return fmt.Sprintf("%d:%02d", s/60, s%60)
 }
 
-// previewed is what the commands of a question would do.
 type previewed struct {
 	number int
 	all    []ops.Preview
@@ -199,7 +195,6 @@ type previewed struct {
 // mostPreviews bounds what one dialog asks; of more marked rows it says that there are more.
 const mostPreviews = 32
 
-// preview asks what the commands would do now.
 func (q *question) preview(m *model) tea.Cmd {
 	m.previews++
 	q.number, q.waits, q.askedAt = m.previews, true, time.Now()

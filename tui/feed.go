@@ -64,7 +64,6 @@ type feed struct {
 	n      int
 }
 
-// batch is what has come since the last one.
 type batch struct {
 	events []ops.Event
 	lost   int
@@ -80,7 +79,6 @@ func newFeed(c ops.Console) *feed {
 	return &feed{console: c, wake: make(chan struct{}, 1), restarts: make(chan bool, 1)}
 }
 
-// run follows until ctx ends.
 func (f *feed) run(ctx context.Context) {
 	var after uint64
 	for ctx.Err() == nil {

@@ -35,7 +35,6 @@ func (f *filterLine) draw(s *views.Screen)                 { s.Input = "/" + f.t
 func (f *filterLine) help() string                         { return "" }
 func (f *filterLine) closedBy(_ *model, e occurrence) bool { return e == viewOpened }
 
-// setFilter filters the open view's rows or events.
 func (m *model) setFilter(text string) tea.Cmd {
 	l := m.lists[m.view]
 	if l.Filter != "" && text == "" {
@@ -83,7 +82,6 @@ func (m *model) nextMatch(by int) tea.Cmd {
 // eventsKept bounds the events that view 7 can show.
 const eventsKept = 10_000
 
-// addEvents appends to the ring.
 func (m *model) addEvents(events []ops.Event) {
 	if len(m.events)+len(events) > eventsKept+eventsKept/4 {
 		gone := max(len(m.events)-eventsKept/2, 0)

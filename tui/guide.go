@@ -58,7 +58,6 @@ func (m *model) guide() string {
 	return "S, then y, stops the gateway: " + hangs + " will hang on purpose  ·  ? all keys"
 }
 
-// guideStop says what to do while the demo stops.
 func (m *model) guideStop(demo *ops.Demo) string {
 	p := runningPhase(m.stop)
 	if p == nil {

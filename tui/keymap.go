@@ -132,7 +132,6 @@ func elsewhere(key string) *binding {
 	return nil
 }
 
-// named is the row of an action, nil if there is none.
 func named(action string) *binding {
 	return find(bindings, action, func(b binding) string { return b.action })
 }
@@ -168,7 +167,6 @@ func Keys() []Key {
 	return out
 }
 
-// keyName is a key as people write it.
 func keyName(key string) string {
 	if key == " " {
 		return "space"

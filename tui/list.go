@@ -47,7 +47,6 @@ func (l *list) set(keys []string, index map[string]int, total int) {
 	l.clamp()
 }
 
-// move selects the row that is by rows further.
 func (l *list) move(by int) { l.to(max(l.at(), 0) + by) }
 
 func (l *list) to(i int) {

@@ -153,7 +153,6 @@ const (
 	failWindow = time.Minute
 )
 
-// fail counts a failure of the console's own code.
 func (m *model) fail(what, stack string) {
 	now := time.Now()
 	m.fails = append(slices.DeleteFunc(m.fails, func(at time.Time) bool { return now.Sub(at) > failWindow }), now)
@@ -234,7 +233,6 @@ func (m *model) keyContextOf(key string) keyContext {
 	return m.keyContext(true)
 }
 
-// stopChoice is the item that the shutdown view shows as selected.
 func (m *model) stopChoice() (*ops.Phase, *ops.Item) {
 	s := m.stopping()
 	if s == nil {
@@ -270,7 +268,6 @@ func (m *model) keepStopItem() {
 func (m *model) say(text string)  { m.message, m.bad, m.stale = text, false, true }
 func (m *model) deny(text string) { m.message, m.bad, m.stale = text, true, true }
 
-// leave ends the program.
 func (m *model) leave(how How) tea.Cmd {
 	m.exit = Exit{How: how, Final: m.witnessed()}
 	if how == GatewayEnded {

@@ -173,7 +173,6 @@ func (m *model) enter() tea.Cmd {
 	return nil
 }
 
-// openEvent opens the row that the marked event is about.
 func (m *model) openEvent() tea.Cmd {
 	at := len(m.shownEvents) - 1
 	if at < 0 || m.snap == nil {
@@ -200,7 +199,6 @@ func (m *model) jump(v views.View, key string) tea.Cmd {
 	return m.openView(v)
 }
 
-// overviewRows are the rows of the overview as it is drawn.
 func (m *model) overviewRows() []views.OverviewRow {
 	return views.OverviewRows(views.Screen{Opts: views.Opts{Now: m.now}, Snap: m.shown})
 }
@@ -210,7 +208,6 @@ func chosen(rows []views.OverviewRow, name string) int {
 	return max(slices.IndexFunc(rows, func(r views.OverviewRow) bool { return r.Name == name }), 0)
 }
 
-// pauseView freezes what is drawn, or shows what has come since.
 func (m *model) pauseView() tea.Cmd {
 	m.link.Paused, m.link.Behind = !m.link.Paused, 0
 	if m.link.Paused {

@@ -43,7 +43,6 @@ type page[T any] struct {
 	err    error
 }
 
-// read asks for a page.
 func read[T any](m *model, task string, ask func(context.Context, ops.Query) (ops.Page[T], error), q ops.Query, number int) tea.Cmd {
 	return m.tasks.cmd(task, func(ctx context.Context) tea.Msg {
 		ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
@@ -107,7 +106,6 @@ func (p *history) renew(page ops.Page[ops.Life]) {
 	p.lives, p.next = lives, next
 }
 
-// showLives makes what the list shows.
 func (m *model) showLives() {
 	l, p := m.lists[views.Shutdown], &m.history
 	p.shown = views.FilterLives(p.lives, l.Filter)
@@ -129,7 +127,6 @@ func (m *model) pageOpen() bool {
 	return m.view == views.Shutdown && m.stopping() == nil && m.stopPage != views.StopLives
 }
 
-// turn shows another page of the shutdown view.
 func (m *model) turn(to views.StopPage) tea.Cmd {
 	m.stopPage, m.stale = to, true
 	m.resize()
@@ -164,7 +161,6 @@ func (m *model) showHistory(s *views.Screen) {
 	s.Table.Filter = "" // there are no rows that it could have left out
 }
 
-// pageBindings are the keys of the pages of the shutdown view.
 func pageBindings() []binding {
 	to := func(p views.StopPage) func(*model) tea.Cmd {
 		return func(m *model) tea.Cmd { return m.turn(p) }

@@ -22,7 +22,6 @@ type palette struct {
 	moved bool // the person chose a match
 }
 
-// command is one thing that can be typed.
 type command struct {
 	name, help, key string
 	// binding is what it does; nil for the commands below.
@@ -135,7 +134,6 @@ func (p *palette) match(m *model) {
 	}
 }
 
-// complete lists the targets of one command.
 func (p *palette) complete(m *model, c command, arg string) {
 	if c.takes == nil {
 		p.Matches = append(p.Matches, views.Match{Name: c.name, Text: c.help, Key: c.key})
@@ -187,7 +185,6 @@ func (p *palette) key(m *model, k tea.KeyMsg) tea.Cmd {
 	return nil
 }
 
-// take completes the input with the selected match.
 func (p *palette) take(m *model) {
 	if p.Selected >= len(p.Matches) {
 		return

@@ -48,7 +48,6 @@ func (m *model) tick() tea.Cmd {
 	})
 }
 
-// fetchRequest is what a look is to fetch.
 type fetchRequest struct {
 	after      time.Duration
 	full       bool
@@ -103,7 +102,6 @@ func (w *fetchRequest) leftOut(t ops.Table) bool {
 	return slices.ContainsFunc(w.most, func(m ops.Most) bool { return m.Table == t && m.Rows == 0 })
 }
 
-// fetched is what one look has found.
 type fetched struct {
 	status ops.Status
 	snap   *ops.Snapshot // nil: only the status was asked for
@@ -337,7 +335,6 @@ func (m *model) nextLife(st ops.Status) {
 	m.say("a new gateway answers: pid " + itoa(st.PID) + done)
 }
 
-// onBatch takes events in and looks again.
 func (m *model) onBatch(b batch) tea.Cmd {
 	again := m.await(feedGap)
 	if b.gen != m.feedGen() {
@@ -374,7 +371,6 @@ func (m *model) onBatch(b batch) tea.Cmd {
 	return tea.Batch(cmds...)
 }
 
-// showsEvents says that the open view has events in it.
 func (m *model) showsEvents() bool { return m.view == views.Events || m.view == views.Shutdown }
 
 func (m *model) feedGen() int {

@@ -7,7 +7,6 @@ import (
 	"gatewaytui/views"
 )
 
-// stopping is the shutdown that runs.
 func (m *model) stopping() *ops.Shutdown {
 	if m.stop == nil || m.ended || m.link.State == views.LinkGone || m.status.State != ops.StateStopping {
 		return nil
@@ -71,7 +70,6 @@ func (m *model) stopMoved(e ops.Event) {
 	}
 }
 
-// stopEnded writes what the stop's last event says into its record.
 func (m *model) stopEnded(e ops.Event) {
 	if m.stop == nil || m.stop.ID != e.Subject {
 		return

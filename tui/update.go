@@ -125,7 +125,6 @@ func (m *model) onKey(k tea.KeyMsg) tea.Cmd {
 	return m.invoke(b)
 }
 
-// invoke does what a binding says, or says why not.
 func (m *model) invoke(b *binding) tea.Cmd {
 	if !b.isAction() {
 		if b.disabledReason != nil {
@@ -147,7 +146,6 @@ func (m *model) invoke(b *binding) tea.Cmd {
 	return m.activate(b, f)
 }
 
-// openView shows another view.
 func (m *model) openView(v views.View) tea.Cmd {
 	if v == m.view {
 		return nil

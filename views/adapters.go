@@ -38,7 +38,6 @@ var adapterList = &list[ops.Adapter]{
 	},
 }
 
-// nextTry is the time to the next attempt to connect.
 func nextTry(now time.Time, r *ops.Adapter) string {
 	if r.NextAttemptAt.IsZero() {
 		return "-"

@@ -77,7 +77,6 @@ func agentDetails(s *Screen, r *ops.Agent, w int) []string {
 	})
 }
 
-// evictable says what evicting the agent would do.
 func evictable(r *ops.Agent) string {
 	if r.Busy {
 		return "not while it is busy"

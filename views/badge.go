@@ -78,7 +78,6 @@ var adapterBadges = badges[ops.AdapterState]{
 // badgeSilent is a running turn that is stuck before the gateway calls it stalled (ops.Session.Stuck).
 var badgeSilent = badge{glyphBad, "stuck", Bad}
 
-// sessionBadge is the badge of a session at one moment.
 func sessionBadge(now time.Time, r *ops.Session) badge {
 	if r.State == ops.SessionRunning && r.Stuck(now) {
 		return badgeSilent
@@ -104,7 +103,6 @@ var lifeBadges = badges[ops.Outcome]{
 	{ops.OutcomeClean, badge{glyphDone, "clean", Good}},
 }
 
-// lifeBadge is the badge of how a life ended.
 func lifeBadge(l *ops.Life) badge {
 	b := lifeBadges.of(l.Outcome)
 	switch {

@@ -67,41 +67,35 @@ func (s *Screen) parts() parts {
 	if !own {
 		p.head = s.header(s.W)
 	}
-	switch l := s.layout(); l {
-	case layoutLine:
+	l, short := s.layout(), s.H < 8
+	text, asks := s.prompt(s.W)
+	if l == layoutLine {
 		if own {
 			p.head = p.head[:1]
 		} else {
 			p.head = []string{s.oneLine()}
 		}
-		if text, ok := s.prompt(s.W); ok && s.H > 1 {
+		if asks && s.H > 1 {
 			p.foot = []string{text}
 		}
-	case layoutStrip:
+		return p
+	}
+	if l == layoutStrip {
 		p.head = p.head[:1]
-		if s.H >= 10 && !own {
-			p.head = append(p.head, s.tabs(s.W))
-		}
-		p.head = append(p.head, s.guide()...)
-		text, ok := s.prompt(s.W)
-		switch {
-		case s.H >= 8:
-			p.foot = []string{s.status(s.W), s.keys(s.W, 1)[0]}
-		case ok:
-			p.foot = []string{text}
-		default:
-			p.foot = s.keys(s.W, 1)
-		}
+	}
+	if !own && (l > layoutStrip || s.H >= 10) {
+		p.head = append(p.head, s.tabs(s.W))
+	}
+	p.head = append(p.head, s.guide()...)
+	switch {
+	case l == layoutStrip && short && asks:
+		p.foot = []string{text}
+	case l == layoutStrip && short:
+		p.foot = s.keys(s.W, 1)
+	case l == layoutWide:
+		p.foot = append([]string{s.status(s.W)}, s.keys(s.W, 2)...)
 	default:
-		if !own {
-			p.head = append(p.head, s.tabs(s.W))
-		}
-		p.head = append(p.head, s.guide()...)
-		keys := 1
-		if l == layoutWide {
-			keys = 2
-		}
-		p.foot = append([]string{s.status(s.W)}, s.keys(s.W, keys)...)
+		p.foot = append([]string{s.status(s.W)}, s.keys(s.W, 1)...)
 	}
 	return p
 }
@@ -151,7 +145,6 @@ func Page(s Screen) int {
 	return max(s.split(s.W, s.H-len(p.head)-len(p.foot)).lh-1, 0)
 }
 
-// overlay lays box over the middle of lines.
 func (s *Screen) overlay(lines, box []string) []string {
 	box = box[:min(len(box), len(lines))]
 	w := 0

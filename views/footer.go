@@ -162,7 +162,6 @@ func (s *Screen) keys(w, n int) []string {
 	return lines
 }
 
-// fitting is how many of hints fit into room cells.
 func fitting(hints []Hint, room int) int {
 	for i, h := range hints {
 		if room -= hintWidth(h); room < 0 {

@@ -35,7 +35,6 @@ type stopAt struct {
 	turns map[string]ops.SessionState
 }
 
-// stopOf reads the stop of a screen.
 func stopOf(s Screen) stopAt {
 	if s.Stop == nil {
 		return stopAt{}
@@ -115,7 +114,6 @@ func (v stopAt) reached() (n int) {
 	return n
 }
 
-// elapsed is how long a phase or an item has taken.
 func (v stopAt) elapsed(ms int64, state ops.StepState) time.Duration {
 	if state == ops.StepRunning {
 		return millis(ms) + v.age
@@ -126,7 +124,6 @@ func (v stopAt) elapsed(ms int64, state ops.StepState) time.Duration {
 // next is when, from now, what it says in Next happens to a running item.
 func (v stopAt) next(it ops.Item) time.Duration { return max(millis(it.NextInMS)-v.since, 0) }
 
-// quiet is how long a running item has reported no progress.
 func (v stopAt) quiet(it ops.Item) time.Duration {
 	own := v.elapsed(it.ElapsedMS, it.State)
 	if it.LastProgressAt.IsZero() || v.StartedAt.IsZero() {
@@ -135,7 +132,6 @@ func (v stopAt) quiet(it ops.Item) time.Duration {
 	return max(v.StartedAt.Add(v.read).Sub(it.LastProgressAt.Time), 0)
 }
 
-// rest is what a phase may still cost.
 func (v stopAt) rest(p ops.Phase) time.Duration { return v.PhaseLeft(p, v.since) }
 
 // forecast is how a running stop goes on without an action.
@@ -175,7 +171,6 @@ func (v stopAt) wait(p ops.Phase, it ops.Item) ops.Wait {
 	return w
 }
 
-// itemBadge judges an item of phase p.
 func (v stopAt) itemBadge(p ops.Phase, it ops.Item) badge {
 	switch {
 	case it.State == ops.StepRunning:
@@ -228,7 +223,6 @@ func StopItems(s Screen) (keys []string) {
 	return keys
 }
 
-// chosen is the selected item of p.
 func (v stopAt) chosen(p ops.Phase, key string) (best ops.Item, found bool) {
 	bestStuck := false
 	for _, it := range p.Items {

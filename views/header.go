@@ -111,7 +111,6 @@ func (s *Screen) staleFor() string {
 	return clock(d)
 }
 
-// seen is the age of the snapshot.
 func (s *Screen) seen() string {
 	if s.Link.At.IsZero() {
 		return "never seen"

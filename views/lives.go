@@ -66,7 +66,6 @@ func lifeEnd(now time.Time, l *ops.Life) string {
 	return "~" + lifeMoment(now, at)
 }
 
-// lifeLasted is how long a life has lasted, as far as that is known.
 func lifeLasted(now time.Time, l *ops.Life) string {
 	end, known := l.End()
 	if !known && l.Outcome == ops.OutcomeRunning {
@@ -78,7 +77,6 @@ func lifeLasted(now time.Time, l *ops.Life) string {
 	return clock(end.Sub(l.StartedAt.Time))
 }
 
-// lifeAsked is why a life was ended, and by whom.
 func lifeAsked(l *ops.Life) string {
 	if l.Reason == "" {
 		return l.By
@@ -181,7 +179,6 @@ func (s *Screen) shareLives(h int) livesShare {
 	return sh
 }
 
-// livesBody lists the past lives, newest first.
 func livesBody(s *Screen, w, h int) []string {
 	sh := s.shareLives(h)
 	var lines []string
@@ -257,7 +254,6 @@ func (s *Screen) livesTitle() string {
 	return title
 }
 
-// noLives says why there is none to see.
 func (s *Screen) noLives() string {
 	p := &s.History
 	switch {

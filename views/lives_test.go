@@ -158,6 +158,18 @@ func TestThePastLivesLookAsReviewed(t *testing.T) {
 	}
 }
 
+// The gateway can be gone while the last that was read of its life is a stop that runs.
+func TestTheReportOfALifeWhoseStopRunsIsDrawnAtEverySize(t *testing.T) {
+	s := opened(2)
+	s.Snap.Life = s.Life.Life
+	for _, w := range []int{20, 56, 79, 80, 140} {
+		for _, h := range []int{3, 12, 23, 24, 49} {
+			s.W, s.H = w, h
+			exact(t, Draw(s), w, h)
+		}
+	}
+}
+
 func manyLives(n int) []ops.Life {
 	some := someLives()
 	lives := make([]ops.Life, n)

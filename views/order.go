@@ -10,7 +10,6 @@ import (
 	"gatewaytui/core/ops"
 )
 
-// rowKind is a list with rows of any type.
 type rowKind interface {
 	about() kindInfo
 	len(*ops.Snapshot) int
@@ -27,7 +26,6 @@ type kindInfo struct {
 	sorts, tabs []string
 }
 
-// kinds are the lists by the view that shows them.
 var kinds = map[View]rowKind{Sessions: sessionList, Agents: agentList, Processes: processList, Adapters: adapterList}
 
 // infoOf is empty for a view without a list.
@@ -145,7 +143,6 @@ func matches[T any](rows []T, text string, fields []filter.Field[T]) iter.Seq[in
 	}
 }
 
-// kept are the rows that match, in their order.
 func kept[T any](rows []T, text string, fields []filter.Field[T]) (out []T) {
 	if text == "" {
 		return rows

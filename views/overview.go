@@ -178,7 +178,6 @@ func adapterRows(s *Screen) []int {
 	return order
 }
 
-// adapterLines is one line for each adapter in at most h lines.
 func adapterLines(s *Screen, selected, w, h int) []string {
 	c, n := s.Snap.Counts, len(s.Snap.Adapters)
 	title := fmt.Sprintf("adapters: %s of %s connected", number(c.AdaptersConnected), number(max(c.Adapters, n)))
@@ -315,7 +314,6 @@ func bytesNumber(v float64) string {
 // demoWord stands in the header of every screen of a gateway that plays a demo.
 const demoWord = "DEMO"
 
-// demoBadge says that what the screen shows is a demo.
 func (s *Screen) demoBadge(l *line) {
 	if s.Snap.Demo != nil {
 		l.add(2, Accent, demoWord)
@@ -350,7 +348,6 @@ func talkLines(s *Screen, w, h int) []string {
 	return lines
 }
 
-// demoBanner says how to reach the demo from another terminal.
 func demoBanner(s *Screen, w int) []string {
 	if s.Snap.Demo == nil || s.H < 20 {
 		return nil

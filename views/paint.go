@@ -174,7 +174,6 @@ func (l *line) end(r Role, text string) string {
 	return l.String()
 }
 
-// rule is a line across w cells with a title in it.
 func (o *Opts) rule(title string, w int) string {
 	dash := o.glyph(glyphLine)
 	if title == "" {

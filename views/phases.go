@@ -129,7 +129,6 @@ func (d *stopDraw) phaseTable(f folding, w int) []string {
 	return lines
 }
 
-// tableRow puts a row of the phase table together.
 func (d *stopDraw) tableRow(selected bool, name string, m badge, items, took, budget, result string, wide bool, w int) string {
 	role := Plain
 	if selected {
@@ -157,7 +156,6 @@ func (d *stopDraw) phaseRow(i int, wide bool, w int) string {
 	return d.tableRow(i == d.at, fmt.Sprintf("%2d %s", i+1, d.phaseName(p)), d.phaseBadge(p), items, took, budget(millis(p.BudgetMS)), d.result(p), wide, w)
 }
 
-// foldLine stands for the phases from i up to and without end.
 func (d *stopDraw) foldLine(i, end int, what string, wide bool, w int) string {
 	var took, most time.Duration
 	worst := badgeDone

@@ -28,7 +28,6 @@ func (d *stopDraw) report(w, h int) []string {
 	return lines
 }
 
-// shortReport is the report on a screen that has no room for a table.
 func (d *stopDraw) shortReport(w int) []string {
 	outcome := or(term40(d.Outcome), unknown)
 	exit := fmt.Sprintf("exit code %d", d.ExitCode)
@@ -106,7 +105,6 @@ func (d *stopDraw) overran() string {
 	return names(list, 6)
 }
 
-// badItems are the items that did not end well, with why.
 func (d *stopDraw) badItems(w int) []string {
 	var lines []string
 	phases := d.Phases

@@ -132,7 +132,6 @@ func sessionTokens(r *ops.Session) string {
 	return short(r.TokensIn + r.TokensOut)
 }
 
-// firstMessage says what would bring the first session.
 func firstMessage(s *Screen) string {
 	if s.Snap.State == ops.StateDraining || s.Snap.Drain != nil {
 		return "The gateway drains: it takes no new work."
@@ -173,7 +172,6 @@ func sessionDetails(s *Screen, r *ops.Session, w int) []string {
 	return s.pairs(w, facts)
 }
 
-// turnDetails tells of a session's running turn.
 func turnDetails(s *Screen, r *ops.Session, w int) []string {
 	if r.Turn == "" && r.TurnStartedAt.IsZero() {
 		return []string{" No turn runs."}

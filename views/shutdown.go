@@ -14,7 +14,6 @@ const (
 	tableHeight = 12
 )
 
-// stopDraw draws one stop.
 type stopDraw struct {
 	stopAt
 	*Opts
@@ -96,8 +95,8 @@ func shutdownBody(s Screen, w, h int) []string {
 		return fit(d.compact(w, h+1)[1:], w, h)
 	}
 	var lines []string
-	if s.layout() < layoutFull { // the header has kept its first line only
-		lines = shutdownHeader(s, w)[1:]
+	if head := shutdownHeader(s, w); s.layout() < layoutFull && len(head) > 0 { // the frame has kept its first line only
+		lines = head[1:]
 	}
 	if room := h - len(lines); w >= 120 && room >= 20 {
 		lines = append(lines, d.wide(w, room)...)
@@ -149,7 +148,6 @@ func (d *stopDraw) identity(w int) string {
 	return l.end(Muted, s.role())
 }
 
-// supervisor names who kills.
 func (d *stopDraw) supervisor() string {
 	return or(term40(d.s.Snap.Supervisor.Name), "service manager")
 }
@@ -201,7 +199,6 @@ func (d *stopDraw) outlook(w int) string {
 	return d.cut(text, w)
 }
 
-// killNotice says where the outer deadline comes first.
 func (d *stopDraw) killNotice() string {
 	text := "WILL BE KILLED"
 	if i := d.f.killed; i >= 0 {
@@ -243,7 +240,6 @@ func (d *stopDraw) nextSteps() []string {
 	return []string{term40(first.Kind) + " " + id + tail, id + tail, "1 item" + tail}
 }
 
-// soonest is the item of p to which something happens first.
 func (d *stopDraw) soonest(p ops.Phase) (first ops.Item, found bool) {
 	for _, it := range p.Items {
 		if it.State == ops.StepRunning && it.Next != "" && (!found || d.next(it) < d.next(first)) {
@@ -293,7 +289,6 @@ func (d *stopDraw) ended(w int) []string {
 	return []string{l.end(Muted, s.role()), d.cut("Waiting for a new gateway"+s.search()+".", w)}
 }
 
-// lastWord sums an unfinished report up.
 func (d *stopDraw) lastWord() string {
 	text := fmt.Sprintf("Last report: phase %d/%d", d.reached(), len(d.Phases))
 	if d.at >= 0 {

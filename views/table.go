@@ -31,7 +31,6 @@ type list[T any] struct {
 	empty func(s *Screen) string
 }
 
-// column is one column of a list.
 type column[T any] struct {
 	// name is what a sort and a filter call it; title stands in the header, and is the name's words in capitals if empty.
 	name, title string
@@ -55,7 +54,6 @@ type column[T any] struct {
 	urgent func(row *T, now time.Time) bool
 }
 
-// sorts reports whether rows can be sorted by the column.
 func (c *column[T]) sorts() bool { return c.compare != nil || c.at != nil }
 
 // named is a column of a text without a word for an empty one.
@@ -104,7 +102,6 @@ func inState[T any](width int, of func(*Opts, *T) badge, rank func(*T) int) colu
 	}
 }
 
-// tab is one page of the details.
 type tab[T any] struct {
 	name  string
 	lines func(s *Screen, row *T, w int) []string
@@ -171,7 +168,6 @@ func (l *list[T]) table(s *Screen, w, h int) []string {
 	return append(lines, l.window(s, columns, rows, from, min(from+h-1, len(rows)), w)...)
 }
 
-// window draws rows[from:to].
 func (l *list[T]) window(s *Screen, columns []placed[T], rows []T, from, to, w int) []string {
 	var depth []int
 	if l.depth != nil {
@@ -280,7 +276,6 @@ func (s *Screen) split(w, h int) split {
 	return split{dw: w, dh: h}
 }
 
-// body draws the list, its details, or both.
 func (l *list[T]) body(s *Screen, w, h int) []string {
 	if len(*l.rows(&s.Snap)) == 0 {
 		return l.emptyBody(s, w)
@@ -300,7 +295,6 @@ func (l *list[T]) body(s *Screen, w, h int) []string {
 	return s.joined("", lines, details)
 }
 
-// emptyBody says why there are no rows.
 func (l *list[T]) emptyBody(s *Screen, w int) []string {
 	text := wrongFilter(s.Table.Filter, l.fields)
 	switch {

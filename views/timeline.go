@@ -175,7 +175,6 @@ var abandonCost = map[string]string{
 	"processes": "trees that are left may outlive the gateway",
 }
 
-// alive counts what a stop has to end and has not yet.
 func (d *stopDraw) alive() []Fact {
 	c, snap := d.s.Snap.Counts, &d.s.Snap
 	var keys, trees []string

@@ -40,7 +40,6 @@ func wrap(text string, w int) []string {
 	return lines
 }
 
-// wrapped is untrusted text in lines of at most w cells.
 func (o *Opts) wrapped(r Role, text string, w int) []string {
 	lines := wrap(shown(text), w)
 	for i, line := range lines {

@@ -16,7 +16,6 @@ import (
 	"gatewaytui/views/lines"
 )
 
-// command is one command of the console of lines.
 type command struct {
 	name, takes, about string
 	do                 func(l *Console, ctx context.Context, rest string) error
@@ -26,21 +25,13 @@ type command struct {
 func commands() []command {
 	all := []command{
 		{"help", "", "list the commands", (*Console).help},
-		{"status", "", "say how the gateway is", (*Console).status},
-		{"sessions", "[TEXT]", "list the sessions, with numbers", func(l *Console, ctx context.Context, filter string) error {
-			return list(ctx, l, "session", filter, l.Gateway.Sessions, sessionSentence)
-		}},
-		{"agents", "[TEXT]", "list the agents", func(l *Console, ctx context.Context, filter string) error {
-			return list(ctx, l, "agent", filter, l.Gateway.Agents, agentSentence)
-		}},
-		{"processes", "[TEXT]", "list the process trees, with numbers", func(l *Console, ctx context.Context, filter string) error {
-			return list(ctx, l, "process", filter, l.Gateway.Processes, processSentence)
-		}},
-		{"adapters", "[TEXT]", "list the chat platforms, with numbers", func(l *Console, ctx context.Context, filter string) error {
-			return list(ctx, l, "adapter", filter, l.Gateway.Adapters, adapterSentence)
-		}},
-		{"plan", "", "say what a stop would do now", (*Console).plan},
-		{"shutdown", "", "say what the running stop waits for, or how the last one went", (*Console).shutdown},
+		{"status", "", "say how the gateway is", show(ops.Console.Status, lines.Printer.Status)},
+		{"sessions", "[TEXT]", "list the sessions, with numbers", lists("session", ops.Console.Sessions, sessionSentence)},
+		{"agents", "[TEXT]", "list the agents", lists("agent", ops.Console.Agents, agentSentence)},
+		{"processes", "[TEXT]", "list the process trees, with numbers", lists("process", ops.Console.Processes, processSentence)},
+		{"adapters", "[TEXT]", "list the chat platforms, with numbers", lists("adapter", ops.Console.Adapters, adapterSentence)},
+		{"plan", "", "say what a stop would do now", show(ops.Console.Plan, lines.Printer.Plan)},
+		{"shutdown", "", "say what the running stop waits for, or how the last one went", show(ops.Console.Shutdown, lines.Printer.Shutdown)},
 		{"history", "[NUMBER|TEXT]", "list the past lives and how each ended, with numbers; with one, that life's stop", (*Console).history},
 		{"watch", "", "print events as they happen; watch again to stop", (*Console).watch},
 	}
@@ -50,7 +41,6 @@ func commands() []command {
 	return append(all, command{"quit", "", "leave", (*Console).quit})
 }
 
-// verbCommand is a verb as a command of lines.
 func verbCommand(spec ops.VerbSpec) command {
 	c := command{name: spec.Name, takes: string(spec.Rest), about: spec.Summary}
 	if spec.TakesTarget() {
@@ -155,7 +145,6 @@ func (l *Console) give(ctx context.Context, name string, cmd ops.Command) error 
 	return nil
 }
 
-// became is what became of a request.
 type became struct {
 	what string
 	req  ops.Request
@@ -183,28 +172,15 @@ func (l *Console) help(context.Context, string) error {
 	return nil
 }
 
-func (l *Console) status(ctx context.Context, _ string) error {
-	s, err := l.Gateway.Status(ctx)
-	if err == nil {
-		l.Printer.Status(s)
+// show asks the gateway for one thing and prints it.
+func show[T any](ask func(ops.Console, context.Context) (T, error), print func(lines.Printer, T)) func(*Console, context.Context, string) error {
+	return func(l *Console, ctx context.Context, _ string) error {
+		v, err := ask(l.Gateway, ctx)
+		if err == nil {
+			print(l.Printer, v)
+		}
+		return err
 	}
-	return err
-}
-
-func (l *Console) plan(ctx context.Context, _ string) error {
-	plan, err := l.Gateway.Plan(ctx)
-	if err == nil {
-		l.Printer.Plan(plan)
-	}
-	return err
-}
-
-func (l *Console) shutdown(ctx context.Context, _ string) error {
-	s, err := l.Gateway.Shutdown(ctx)
-	if err == nil {
-		l.Printer.Shutdown(s)
-	}
-	return err
 }
 
 func (l *Console) watch(context.Context, string) error {
@@ -241,28 +217,30 @@ func (l *Console) quit(context.Context, string) error {
 	return nil
 }
 
-// list reads out the rows of a kind, each with the number by which a command can name it.
-func list[T any](ctx context.Context, l *Console, kind, filter string, ask func(context.Context, ops.Query) (ops.Page[T], error), sentence func(T) (target, string)) error {
-	page, err := ops.Fill(ctx, ops.Query{Limit: maxRows, Filter: filter}, ask)
-	if err != nil {
-		return err
+// lists reads out the rows of a kind that a filter matches, each with the number by which a command can name it.
+func lists[T any](kind string, ask func(ops.Console, context.Context, ops.Query) (ops.Page[T], error), sentence func(T) (target, string)) func(*Console, context.Context, string) error {
+	return func(l *Console, ctx context.Context, filter string) error {
+		page, err := ops.Fill(ctx, ops.Query{Limit: maxRows, Filter: filter}, func(ctx context.Context, q ops.Query) (ops.Page[T], error) { return ask(l.Gateway, ctx, q) })
+		if err != nil {
+			return err
+		}
+		rows := make([]target, len(page.Items))
+		for i, item := range page.Items {
+			t, text := sentence(item)
+			rows[i] = t
+			l.say("%d. %s", i+1, fullStop(text))
+		}
+		l.listed[kind] = rows
+		switch {
+		case len(rows) == 0 && filter != "":
+			l.say("No %s matches %s.", kind, strconv.Quote(filter))
+		case len(rows) == 0:
+			l.say("There is no %s.", kind)
+		case page.Next != "":
+			l.say("There are more; a text after the command narrows the list.")
+		}
+		return nil
 	}
-	rows := make([]target, 0, len(page.Items))
-	for i, item := range page.Items {
-		t, text := sentence(item)
-		rows = append(rows, t)
-		l.say("%d. %s", i+1, fullStop(text))
-	}
-	l.listed[kind] = rows
-	switch {
-	case len(rows) == 0 && filter != "":
-		l.say("No %s matches %s.", kind, strconv.Quote(filter))
-	case len(rows) == 0:
-		l.say("There is no %s.", kind)
-	case page.Next != "":
-		l.say("There are more; a text after the command narrows the list.")
-	}
-	return nil
 }
 
 // enumerate joins what is worth saying.
@@ -302,7 +280,6 @@ func adapterSentence(r ops.Adapter) (target, string) {
 	return target{name: r.Name}, r.Name + ": " + enumerate(text.Words(r.State)+" for "+cmp.Or(text.Ago(r.Since.Time), "no time"), r.LastError, next)
 }
 
-// lifeSentence is a life as the console of lines says it.
 func lifeSentence(l ops.Life) (target, string) {
 	how := text.Words(l.Outcome)
 	if l.Phase != "" {
@@ -328,7 +305,7 @@ func lifeSentence(l ops.Life) (target, string) {
 // history lists the past lives, or says all that is known of the one with a number of the last list.
 func (l *Console) history(ctx context.Context, rest string) error {
 	if _, err := strconv.Atoi(rest); err != nil {
-		return list(ctx, l, "life", rest, l.Gateway.History, lifeSentence)
+		return lists("life", ops.Console.History, lifeSentence)(l, ctx, rest)
 	}
 	t, err := l.target("life", rest)
 	if err != nil {

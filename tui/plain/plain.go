@@ -221,7 +221,6 @@ func (l *Console) hear(ev ops.Event) {
 	}
 }
 
-// newsworthy reports whether an event is said without being asked for.
 func newsworthy(ev ops.Event) bool {
 	switch ev.Type {
 	case ops.EventGatewayState, ops.EventAdapterState, ops.EventTurnStalled, ops.EventWarning, ops.EventDropped, ops.EventShutdownEnded:

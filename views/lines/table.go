@@ -149,7 +149,6 @@ func least(f fitted, usual, limit int) int {
 	return min(f.natural, usual)
 }
 
-// total is the width of a line of columns.
 func total(columns []fitted) int {
 	n := -cellGap
 	for _, c := range columns {
