@@ -125,12 +125,11 @@ func (s *Supervisor) Run(ctx context.Context) error {
 
 func (s *Supervisor) awaitFirst(ctx context.Context) {
 	defer close(s.ready)
-	limit := time.NewTimer(readyAfter)
-	defer limit.Stop()
+	limit := time.After(readyAfter)
 	for _, l := range s.links {
 		select {
 		case <-l.first:
-		case <-limit.C:
+		case <-limit:
 			return
 		case <-ctx.Done():
 			return

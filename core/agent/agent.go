@@ -11,6 +11,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -122,12 +123,9 @@ type Agent struct {
 
 // New returns an agent. It does no I/O: the transcript is loaded by the first turn.
 func New(cfg Config) *Agent {
-	a := &Agent{cfg: cfg, client: cfg.Models.New(), log: cfg.Log, script: cfg.Session, usedAt: time.Now()}
+	a := &Agent{cfg: cfg, client: cfg.Models.New(), log: cmp.Or(cfg.Log, slog.Default()), script: cfg.Session, usedAt: time.Now()}
 	if a.cfg.Memory == nil {
 		a.cfg.Memory = volatile{}
-	}
-	if a.log == nil {
-		a.log = slog.Default()
 	}
 	a.kill = func(ctx context.Context, grace time.Duration) process.Report {
 		return cfg.Processes.KillSession(ctx, cfg.Session, grace)

@@ -146,10 +146,8 @@ func (c *scriptedClient) stream(ctx context.Context, s *step, f *facts, text str
 
 // wait waits for d, or until the call must end.
 func (c *scriptedClient) wait(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
 	select {
-	case <-timer.C:
+	case <-time.After(d):
 	case <-ctx.Done():
 	case <-c.life.Done():
 	}

@@ -2,7 +2,7 @@
 // a test injects, keeps the messages that a bot sends, and fails in the ways in which the real one and the network do.
 //
 // It speaks the part of https://core.telegram.org/bots/api that a text bot needs: getMe, getUpdates with its offset, limit
-// and timeout, sendMessage, sendChatAction, deleteWebhook. New listens on 127.0.0.1; Unstarted listens nowhere, for a test
+// and timeout, sendMessage, deleteWebhook. New listens on 127.0.0.1; Unstarted listens nowhere, for a test
 // that serves it on another network, in virtual time for instance.
 package botapitest
 
@@ -154,11 +154,7 @@ func (s *Server) Inject(u Update) int64 {
 		m["message_thread_id"], m["is_topic_message"] = u.Thread, true
 	}
 	maps.Copy(m, u.Message)
-	kind := u.Kind
-	if kind == "" {
-		kind = "message"
-	}
-	s.updates = append(s.updates, map[string]any{"update_id": u.ID, kind: m})
+	s.updates = append(s.updates, map[string]any{"update_id": u.ID, cmp.Or(u.Kind, "message"): m})
 	s.change()
 	return u.ID
 }
@@ -281,8 +277,6 @@ func (s *Server) perform(w http.ResponseWriter, r *http.Request, method string, 
 		s.webhook = false
 		s.mu.Unlock()
 		answer(w, true)
-	case "sendchataction":
-		answer(w, true)
 	default:
 		fail(w, Fault{Code: 404})
 	}
@@ -316,10 +310,8 @@ func (s *Server) fault(ctx context.Context, method string) (f Fault, failed bool
 	s.mu.Unlock()
 
 	if f.Delay > 0 {
-		t := time.NewTimer(f.Delay)
-		defer t.Stop()
 		select {
-		case <-t.C:
+		case <-time.After(f.Delay):
 		case <-ctx.Done():
 			return Fault{}, true
 		}
@@ -408,7 +400,7 @@ func (s *Server) sendMessage(w http.ResponseWriter, args map[string]string) {
 	answer(w, map[string]any{"message_id": id, "date": time.Now().Unix(), "text": text, "chat": map[string]any{"id": chat, "type": "private"}})
 }
 
-// arguments reads a call's parameters from a JSON body, a form of either kind, or the query.
+// arguments reads a call's parameters from a JSON body, a form, or the query.
 func arguments(r *http.Request) (map[string]string, error) {
 	args := map[string]string{}
 	if strings.HasPrefix(r.Header.Get("Content-Type"), "application/json") {
@@ -425,8 +417,9 @@ func arguments(r *http.Request) (map[string]string, error) {
 		}
 		return args, nil
 	}
-	// A multipart body without a part is valid: getMe has none.
-	_ = r.ParseMultipartForm(1 << 20)
+	if err := r.ParseForm(); err != nil {
+		return nil, fmt.Errorf("read the form: %w", err)
+	}
 	for k, v := range r.Form {
 		args[k] = v[0]
 	}
