@@ -37,7 +37,7 @@ var arrows = map[string][]string{
 	"core/remote":                      {"core/ops", "core/config", "core/instance", "core/lives", "core/control", "core/process/kernel"},
 	"core/service":                     {"core/ops", "core/term", "core/config", "core/instance", "core/process/kernel", "core/shutdown"},
 	"core/shutdown":                    {"core/ops", "core/text"},
-	"core/process":                     {"core/limit", "core/ops", "core/term", "core/process/kernel", "core/process/guardian"},
+	"core/process":                     {"core/bound", "core/limit", "core/ops", "core/term", "core/process/kernel", "core/process/guardian"},
 	"core/process/kernel":              {},
 	"core/process/guardian":            {"core/process/kernel"},
 	"core/config":                      {"core/ops", "core/shutdown", "core/term", "core/text"},

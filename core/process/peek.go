@@ -1,8 +1,11 @@
 package process
 
 import (
+	"context"
+	"sync/atomic"
 	"time"
 
+	"gatewaytui/core/bound"
 	"gatewaytui/core/process/kernel"
 )
 
@@ -13,18 +16,13 @@ const (
 	peekWait   = 200 * time.Millisecond
 )
 
-// peeker reads environments and command lines on a separate goroutine. Unlike stat, these reads wait for the memory lock
-// of the process that they describe, and a process whose memory is on a dead filesystem keeps that lock for ever. A read
-// that hangs costs one peekWait. From then on the answer is "unknown" at once, until the read returns.
+// peeker reads environments and command lines. Unlike stat, these reads wait for the memory lock of the process that they
+// describe, and a process whose memory is on a dead filesystem keeps that lock for ever. A read that hangs costs one
+// peekWait. From then on the answer is "unknown" at once, until the read returns.
 type peeker struct {
-	requests chan peekRequest
-	ended    chan struct{} // closed when run has returned
-	stuck    bool          // the caller's: whether the last request was abandoned
-}
-
-type peekRequest struct {
-	kernel.Ident
-	answer chan procInfo // holds one
+	read func(ident, []byte) procInfo // peekAt, but for tests
+	buf  []byte                       // of the read under way
+	busy atomic.Bool                  // a read is under way
 }
 
 // procInfo is what a process shows of its origin. Without said the answer is unknown, which does not mean that it has no
@@ -42,55 +40,21 @@ type procInfo struct {
 	pipes []uint64
 }
 
-func newPeeker() *peeker {
-	return &peeker{requests: make(chan peekRequest), ended: make(chan struct{})}
-}
-
-func (p *peeker) run(stop <-chan struct{}) {
-	defer close(p.ended)
-	var buf []byte
-	for {
-		select {
-		case <-stop:
-			return
-		case req := <-p.requests:
-			if buf == nil {
-				buf = make([]byte, environMax)
-			}
-			req.answer <- peekAt(req.Ident, buf)
-		}
-	}
-}
-
 // ask returns what the process i shows of its origin. It returns the zero value if i is gone, not readable for us, or
-// does not answer. After run has returned it does so at once, because a scan that outlives the registry's Close asks
-// about every process of the machine. It is called only while holding the turn to scan.
+// does not answer. It is called only while holding the turn to scan.
 func (p *peeker) ask(i ident) procInfo {
-	req := peekRequest{i, make(chan procInfo, 1)}
-	last := time.After(peekWait)
-	if p.stuck { // perhaps it still is
-		select {
-		case p.requests <- req:
-		default:
-			return procInfo{}
-		}
-	} else {
-		select {
-		case p.requests <- req:
-		case <-p.ended:
-			return procInfo{}
-		case <-last: // the previous read hangs
-			return procInfo{}
-		}
-	}
-	select {
-	case got := <-req.answer:
-		p.stuck = false
-		return got
-	case <-last:
-		p.stuck = true
+	if !p.busy.CompareAndSwap(false, true) {
 		return procInfo{}
 	}
+	if p.buf == nil {
+		p.buf = make([]byte, environMax)
+	}
+	read := func(context.Context) (procInfo, error) { return p.read(i, p.buf), nil }
+	got, abandoned, _ := bound.Call(context.Background(), peekWait, read, func(procInfo, error) { p.busy.Store(false) })
+	if !abandoned {
+		p.busy.Store(false)
+	}
+	return got
 }
 
 func peekAt(i ident, buf []byte) procInfo {

@@ -39,6 +39,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"gatewaytui/core/bound"
 	"gatewaytui/core/ops"
 	"gatewaytui/core/process/kernel"
 	"gatewaytui/core/term"
@@ -206,7 +207,7 @@ var isOpen atomic.Bool
 func New(o Options) *Registry {
 	ctx, stop := context.WithCancel(context.Background())
 	return &Registry{
-		ctx: ctx, stop: stop, opts: o, log: o.Log, scanner: new(scanner), peeker: newPeeker(), journal: newRecorder(o.Journal, o.Log),
+		ctx: ctx, stop: stop, opts: o, log: o.Log, scanner: new(scanner), peeker: &peeker{read: peekAt}, journal: newRecorder(o.Journal, o.Log),
 		send: sendSignal, tag: true, oom: endings{kills: oomKills}, unguarded: lasting{err: errGuardStarts},
 		spawns: make(chan *spawnRequest), nudges: make(chan struct{}, 1), reapNow: make(chan struct{}, 1),
 		divided: make(chan struct{}), scanTurn: make(chan struct{}, 1),
@@ -236,10 +237,7 @@ func (r *Registry) Open(ctx context.Context) error {
 	r.open, r.opened = true, time.Now()
 	r.unguarded.since = r.opened
 	r.mu.Unlock()
-	for _, loop := range []func(){
-		r.divide, r.spawnLoop, r.reapLoop, r.sweepLoop,
-		func() { r.journal.run(r.ctx.Done()) }, func() { r.peeker.run(r.ctx.Done()) },
-	} {
+	for _, loop := range []func(){r.divide, r.spawnLoop, r.reapLoop, r.sweepLoop, func() { r.journal.run(r.ctx.Done()) }} {
 		r.loops.Go(loop)
 	}
 	if r.opts.Guardian {
@@ -314,16 +312,14 @@ func (r *Registry) Close(ctx context.Context) error {
 	r.stop()
 	r.closePipes()
 
-	done := make(chan struct{})
-	go func() { // outlives Close only if a loop does; Close then returns an error
-		defer close(done)
+	// What the loops started is waited for after them. A loop that hangs outlives Close, which then returns an error.
+	err := bound.Run(ctx, 0, func(context.Context) error {
 		r.loops.Wait()
-		r.readers.Wait() // what the loops started
-	}()
-	select {
-	case <-done:
-	case <-ctx.Done():
-		return errors.Join(append(errs, fmt.Errorf("close process registry: wait for its goroutines: %w", ctx.Err()))...)
+		r.readers.Wait()
+		return nil
+	})
+	if err != nil {
+		return errors.Join(append(errs, fmt.Errorf("close process registry: wait for its goroutines: %w", err))...)
 	}
 	r.mu.Lock()
 	r.open = false
