@@ -14,6 +14,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -38,9 +39,13 @@ type Client struct {
 	opt  ClientOptions
 	http *http.Client
 	life atomic.Pointer[string] // see Life
+	rows rows
 }
 
 var _ ops.Console = (*Client)(nil)
+
+// bodies are the buffers that snapshots are read into.
+var bodies = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
 // maxAnswer bounds an answer, in bytes: a snapshot of 10,000 sessions has about 6 MiB.
 const maxAnswer = 256 << 20
@@ -83,7 +88,24 @@ func (c *Client) Snapshot(ctx context.Context, most ...ops.Most) (ops.Snapshot, 
 	for _, m := range most {
 		q.Set(string(m.Table), strconv.Itoa(max(m.Rows, 0)))
 	}
-	return get[ops.Snapshot](ctx, c, "/v1/snapshot", q)
+	ctx, cancel := context.WithTimeout(ctx, c.opt.Timeout)
+	defer cancel()
+	resp, err := c.send(ctx, http.MethodGet, "/v1/snapshot?"+q.Encode(), nil, nil)
+	if err != nil {
+		return ops.Snapshot{}, err
+	}
+	defer resp.Body.Close()
+	text := bodies.Get().(*bytes.Buffer)
+	defer bodies.Put(text)
+	text.Reset()
+	if _, err := text.ReadFrom(io.LimitReader(resp.Body, maxAnswer)); err != nil {
+		return ops.Snapshot{}, c.unreachable(fmt.Errorf("read the answer: %w", err))
+	}
+	s, err := c.rows.snapshot(text.Bytes())
+	if err != nil {
+		return ops.Snapshot{}, c.unreachable(fmt.Errorf("read the answer: %w", err))
+	}
+	return s, nil
 }
 
 func (c *Client) Sessions(ctx context.Context, q ops.Query) (ops.Page[ops.Session], error) {

@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -160,10 +159,7 @@ func readEvent(lines *bufio.Scanner, heard func()) (ev ops.Event, err error) {
 		}
 		heard()
 		if len(data) > 0 {
-			if err := json.Unmarshal(data, &ev); err != nil {
-				return ev, fmt.Errorf("decode an event: %w", err)
-			}
-			return ev, nil
+			return decodeEvent(string(data))
 		}
 	}
 	return ev, cmp.Or(lines.Err(), io.EOF)
