@@ -74,12 +74,6 @@ func (l *Loaded) unset(rows []Change) []Change {
 			}
 			continue
 		}
-		if c.More == nil {
-			if _, set := l.origins[c.Key]; !set {
-				in = append(in, c)
-			}
-			continue
-		}
 		left := slices.DeleteFunc(append([]NewDefault{{c.Key, c.New}}, c.More...), func(d NewDefault) bool {
 			_, set := l.origins[d.Key]
 			return set

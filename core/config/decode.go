@@ -226,7 +226,8 @@ func syntaxError(file string, data []byte, found []place, err error) *Error {
 		return e
 	}
 	row, column := broken.Position()
-	offset := lineStart(data, row) + column - 1
+	lines := bytes.SplitAfterN(data, []byte("\n"), row)
+	offset := len(data) - len(lines[len(lines)-1]) + column - 1
 	e.Line, e.Column = position(data, offset)
 	for i, p := range found {
 		if p.offset != offset {
@@ -250,17 +251,4 @@ func position(data []byte, offset int) (line, column int) {
 	line = bytes.Count(before, []byte("\n")) + 1
 	start := bytes.LastIndexByte(before, '\n') + 1
 	return line, utf8.RuneCount(before[start:]) + 1
-}
-
-// lineStart is the offset of the first byte of line, which counts from 1.
-func lineStart(data []byte, line int) int {
-	start := 0
-	for ; line > 1; line-- {
-		n := bytes.IndexByte(data[start:], '\n')
-		if n < 0 {
-			break
-		}
-		start += n + 1
-	}
-	return start
 }

@@ -25,6 +25,9 @@ type key struct {
 	env   string // GATEWAYTUI_SHUTDOWN_ADAPTER_TIMEOUT
 	doc   string
 	index []int // of its field in Config
+	// standard is its default, if set.
+	standard string
+	set      bool
 }
 
 // section is one table of the config file.
@@ -55,7 +58,8 @@ func table(t reflect.Type, prefix string, index []int) (keys []key, sections []s
 			continue
 		}
 		env := envPrefix + strings.ToUpper(strings.ReplaceAll(name, ".", "_"))
-		keys = append(keys, key{name, env, f.Tag.Get("doc"), at})
+		standard, set := f.Tag.Lookup("default")
+		keys = append(keys, key{name, env, f.Tag.Get("doc"), at, standard, set})
 	}
 	return keys, sections
 }

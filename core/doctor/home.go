@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 
 	"github.com/dustin/go-humanize"
 	"golang.org/x/sys/unix"
@@ -48,7 +47,7 @@ func (c *checkup) checkHome(context.Context) {
 		return
 	}
 	c.there = true
-	if uid := uidOf(fi); uid != os.Geteuid() {
+	if uid := instance.Owner(fi); uid != os.Geteuid() {
 		c.fail(fmt.Sprintf("run as uid %d, or name another home with --home DIR", uid), "%s belongs to uid %d, and this is uid %d", home, uid, os.Geteuid())
 		return
 	}
@@ -128,9 +127,9 @@ func (c *checkup) checkModes(home string) {
 			name := filepath.Join(dir, e.Name())
 			switch {
 			case err != nil, name == "work", fi.Mode()&fs.ModeSymlink != 0:
-			case uidOf(fi) != os.Geteuid() && fi.Mode().IsRegular() && !strings.HasPrefix(name, "gateway."): // a start leaves it alone (HF14)
+			case instance.Owner(fi) != os.Geteuid() && fi.Mode().IsRegular() && !strings.HasPrefix(name, "gateway."): // a start leaves it alone (HF14)
 				stray = append(stray, name)
-			case uidOf(fi) != os.Geteuid():
+			case instance.Owner(fi) != os.Geteuid():
 				foreign = append(foreign, name)
 			case fi.Mode().Perm()&0o077 != 0:
 				open = append(open, name)
@@ -165,19 +164,12 @@ func tryLocks(home string) error {
 		return fmt.Errorf("lock a file in %s: %w", home, err)
 	}
 	if err := unix.Flock(int(second.Fd()), unix.LOCK_EX|unix.LOCK_NB); !errors.Is(err, unix.EWOULDBLOCK) {
-		return fmt.Errorf("locks in %s keep nobody out: a second one gives %v", home, err)
+		return fmt.Errorf("locks in %s do not exclude each other: a second one gives %v", home, err)
 	}
 	return nil
 }
 
-func uidOf(fi fs.FileInfo) int {
-	if st, ok := fi.Sys().(*syscall.Stat_t); ok {
-		return int(st.Uid)
-	}
-	return -1
-}
-
-// checkStore looks at the store through the gateway, or from outside while none runs: nobody but a gateway opens it.
+// checkStore looks at the store through the gateway, or from outside while none runs: only a gateway opens it.
 func (c *checkup) checkStore(context.Context) {
 	switch {
 	case c.status != nil:
@@ -204,7 +196,7 @@ func (c *checkup) checkStore(context.Context) {
 			c.warn("start the gateway once: it says what is damaged, or that the database is whole; then move the copy away",
 				"a start found the database damaged and kept the copy gateway.db.damaged")
 		default:
-			c.ok("%s; nobody but a gateway opens it, and each start checks it", humanize.IBytes(uint64(fi.Size())))
+			c.ok("%s; only a gateway opens it, and each start checks it", humanize.IBytes(uint64(fi.Size())))
 		}
 	}
 }

@@ -9,9 +9,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 
 	"gatewaytui/core/config"
+	"gatewaytui/core/instance"
 	"gatewaytui/core/term"
 )
 
@@ -165,8 +165,8 @@ func (s *survey) writable(path string) string {
 		if p != path {
 			what = "is in a folder that others can write to"
 		}
-		if st, is := fi.Sys().(*syscall.Stat_t); is && int(st.Uid) != s.f.UID && st.Uid != 0 {
-			return fmt.Sprintf("%s: %s belongs to uid %d", what, p, st.Uid)
+		if uid := instance.Owner(fi); uid != s.f.UID && uid > 0 {
+			return fmt.Sprintf("%s: %s belongs to uid %d", what, p, uid)
 		}
 		if fi.Mode().Perm()&othersWrite != 0 && (p == path || fi.Mode()&fs.ModeSticky == 0) {
 			return fmt.Sprintf("%s: the mode of %s is %04o", what, p, fi.Mode().Perm())

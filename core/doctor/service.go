@@ -46,7 +46,7 @@ func (c *checkup) checkAdapters(ctx context.Context) {
 		lacks("the model", s.Model)
 	}
 	if !cfg.Adapters.API.Enabled && !cfg.Adapters.Telegram.Enabled {
-		c.warn("enable one, e.g. adapters.API.enabled = true", "none is enabled, so nobody can talk to it but gatewaytui send")
+		c.warn("enable one, e.g. adapters.api.enabled = true", "none is enabled, so only gatewaytui send can talk to it")
 	}
 	if len(c.findings) == before {
 		c.ok("every credential that the config names is there")
@@ -80,12 +80,12 @@ var places = []struct {
 	system bool
 }{{service.Systemd, false}, {service.Systemd, true}, {service.Launchd, false}, {service.Launchd, true}}
 
-// installed is every definition that is in place for this home, under whatever name.
+// installed is every definition that is in place for this home, under any name.
 func (c *checkup) installed() (all []installedDefinition) {
 	name := service.NameFor(c.home, c.o.Getenv)
 	for _, at := range places {
 		own := service.InstallPath(at.kind, at.system, name, c.o.Getenv("HOME"), c.o.Getenv("XDG_CONFIG_HOME"))
-		for _, path := range beside(at.kind, own) {
+		for _, path := range candidates(at.kind, own) {
 			text, err := service.ReadDefinition(path)
 			if text == nil && err == nil {
 				continue
@@ -101,8 +101,8 @@ func (c *checkup) installed() (all []installedDefinition) {
 	return all
 }
 
-// beside is the path own, and those of what may be other services of ours in the same folder.
-func beside(kind service.Kind, own string) []string {
+// candidates are the path own, and those of what may be other services of a gateway in the same folder.
+func candidates(kind service.Kind, own string) []string {
 	paths := []string{own}
 	entries, err := os.ReadDir(filepath.Dir(own))
 	if err != nil {
@@ -128,7 +128,7 @@ type installedDefinition struct {
 	err    error
 }
 
-// homeFlag is how a verb is told of this home, empty where it finds it by itself.
+// homeFlag is the flag that names this home to a verb, empty where it finds it by itself.
 func (c *checkup) homeFlag() string {
 	if c.o.Home == "" {
 		return ""

@@ -36,7 +36,7 @@ const maxForeign = 3
 // nothing. Open reports other faults of dir.
 func CheckHome(dir string) error {
 	fi, err := os.Stat(dir)
-	if err != nil || !fi.IsDir() || dir == "/" || fi.Mode()&fs.ModeSticky != 0 || owner(fi) != os.Geteuid() {
+	if err != nil || !fi.IsDir() || dir == "/" || fi.Mode()&fs.ModeSticky != 0 || Owner(fi) != os.Geteuid() {
 		return nil // there is none, or ensureDir has a better reason to refuse it
 	}
 	entries, err := os.ReadDir(dir)

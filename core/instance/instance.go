@@ -9,6 +9,7 @@
 package instance
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -43,25 +44,18 @@ const (
 // Resolve is the absolute path of the home that flag (--home) and the environment name: flag, else $GATEWAYTUI_HOME, else
 // $XDG_STATE_HOME/gatewaytui, else ~/.local/state/gatewaytui. It does no I/O beyond asking for the working directory.
 func Resolve(flag string, getenv func(string) string) (string, error) {
-	dir := flag
-	if dir == "" {
-		dir = getenv("GATEWAYTUI_HOME")
-	}
-	if dir == "" {
-		// A relative value must be ignored: XDG Base Directory Specification, "Basics".
-		if state := getenv("XDG_STATE_HOME"); filepath.IsAbs(state) {
-			dir = filepath.Join(state, "gatewaytui")
-		}
-	}
-	if dir == "" {
-		user := getenv("HOME")
-		if !filepath.IsAbs(user) {
-			return "", &ops.Error{
-				Code: ops.CodeInvalid, Message: "no home for the gateway: none of GATEWAYTUI_HOME, XDG_STATE_HOME and HOME is set",
-				Hint: "name one with --home DIR",
-			}
-		}
+	dir, state, user := cmp.Or(flag, getenv("GATEWAYTUI_HOME")), getenv("XDG_STATE_HOME"), getenv("HOME")
+	switch {
+	case dir != "":
+	case filepath.IsAbs(state): // a relative value must be ignored: XDG Base Directory Specification, "Basics"
+		dir = filepath.Join(state, "gatewaytui")
+	case filepath.IsAbs(user):
 		dir = filepath.Join(user, ".local", "state", "gatewaytui")
+	default:
+		return "", &ops.Error{
+			Code: ops.CodeInvalid, Message: "no home for the gateway: none of GATEWAYTUI_HOME, XDG_STATE_HOME and HOME is set",
+			Hint: "name one with --home DIR",
+		}
 	}
 	abs, err := filepath.Abs(dir)
 	if err != nil {
@@ -225,8 +219,8 @@ func ensureDir(path string) error {
 		return problem(syscall.ENOTDIR, "open the folder "+path+": it is not a folder", "move it away, or "+otherHome)
 	case path == "/" || fi.Mode()&fs.ModeSticky != 0: // making it 0700 would lock all other users out
 		return problem(syscall.EPERM, path+" is shared with others and cannot be a gateway's home", otherHome)
-	case owner(fi) != os.Geteuid():
-		return problem(syscall.EPERM, fmt.Sprintf("%s belongs to uid %d and we run as uid %d", path, owner(fi), os.Geteuid()),
+	case Owner(fi) != os.Geteuid():
+		return problem(syscall.EPERM, fmt.Sprintf("%s belongs to uid %d and we run as uid %d", path, Owner(fi), os.Geteuid()),
 			"run the gateway as that user, or "+otherHome)
 	case fi.Mode().Perm() != dirMode:
 		if err := os.Chmod(path, dirMode); err != nil {
@@ -236,7 +230,8 @@ func ensureDir(path string) error {
 	return nil
 }
 
-func owner(fi fs.FileInfo) int {
+// Owner is the uid of a file's owner; -1: unknown.
+func Owner(fi fs.FileInfo) int {
 	if st, ok := fi.Sys().(*syscall.Stat_t); ok {
 		return int(st.Uid)
 	}

@@ -35,7 +35,7 @@ func Locate(dir string) (Found, error) {
 	case err != nil:
 		return Found{}, problem(err, "read the home "+dir, "ask as the user that runs the gateway")
 	}
-	f := Found{Owner: owner(fi)}
+	f := Found{Owner: Owner(fi)}
 	// A pid file copied from another home names another gateway, which must not be reached from here (B13).
 	if r, err := readRecord(dir); err == nil && (r.Control == "" || isOf(r.Control, dir)) {
 		f.Record = r

@@ -91,7 +91,7 @@ func closeFiles(home, dir string) (foreign []string, err error) {
 			continue // it is gone, or not a file that we write
 		}
 		path := filepath.Join(dir, e.Name())
-		if uid := owner(fi); uid != os.Geteuid() {
+		if uid := Owner(fi); uid != os.Geteuid() {
 			if dir == home && slices.Contains(owned, e.Name()) && os.Geteuid() != 0 { // root may use every file
 				return nil, problem(syscall.EPERM, fmt.Sprintf("%s belongs to uid %d and we run as uid %d", path, uid, os.Geteuid()),
 					fmt.Sprintf("change its owner with: chown %d %s", os.Geteuid(), text.ShellWord(path)))
@@ -123,7 +123,7 @@ func (h *Home) CheckLog() {
 		h.Quarantine(h.Log(), fmt.Errorf("it is a symbolic link, to %.200q, which is not followed", to))
 	case !fi.Mode().IsRegular():
 		h.Quarantine(h.Log(), errors.New("it is not a regular file"))
-	case owner(fi) != os.Geteuid():
-		h.Quarantine(h.Log(), fmt.Errorf("it belongs to uid %d and we run as uid %d", owner(fi), os.Geteuid()))
+	case Owner(fi) != os.Geteuid():
+		h.Quarantine(h.Log(), fmt.Errorf("it belongs to uid %d and we run as uid %d", Owner(fi), os.Geteuid()))
 	}
 }

@@ -79,8 +79,8 @@ func isPrivate(dir string) error {
 		return err
 	case !fi.IsDir():
 		return fmt.Errorf("%s: %w", dir, syscall.ENOTDIR)
-	case owner(fi) != os.Geteuid():
-		return fmt.Errorf("%s belongs to uid %d", dir, owner(fi))
+	case Owner(fi) != os.Geteuid():
+		return fmt.Errorf("%s belongs to uid %d", dir, Owner(fi))
 	case fi.Mode().Perm()&0o077 != 0 || fi.Mode().Perm()&fs.FileMode(0o700) != 0o700:
 		return fmt.Errorf("%s has mode %04o and not 0700", dir, fi.Mode().Perm())
 	}

@@ -202,9 +202,7 @@ func credentialVariables(c config.Config) []string {
 func ownerOf(home string) string {
 	uid := os.Geteuid()
 	if fi, err := os.Stat(home); err == nil {
-		if st, ok := fi.Sys().(*syscall.Stat_t); ok {
-			uid = int(st.Uid)
-		}
+		uid = instance.Owner(fi)
 	}
 	if uid == 0 {
 		return ""
