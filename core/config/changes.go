@@ -79,7 +79,7 @@ func (l *Loaded) unset(rows []Change) []Change {
 			return set
 		})
 		if len(left) > 0 {
-			c.Key, c.New, c.More = left[0].Key, left[0].Value, left[1:]
+			c.Key, c.New, c.More = left[0].Key, left[0].Value, append([]NewDefault(nil), left[1:]...)
 			in = append(in, c)
 		}
 	}

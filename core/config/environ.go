@@ -19,12 +19,7 @@ const (
 
 // override lets the environment win over the file, and warns of variables that look like ours and are not.
 func (l *Loaded) override(env map[string]string) {
-	known := map[string]bool{}
-	for _, name := range reserved {
-		known[name] = true
-	}
 	for _, k := range keys {
-		known[k.env] = true
 		text, set := env[k.env]
 		if !set {
 			continue
@@ -36,7 +31,8 @@ func (l *Loaded) override(env map[string]string) {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(env)) {
-		if strings.HasPrefix(name, envPrefix) && !known[name] {
+		isKey := func(k key) bool { return k.env == name }
+		if strings.HasPrefix(name, envPrefix) && !slices.Contains(reserved, name) && !slices.ContainsFunc(keys, isKey) {
 			shown := term.Clean(name, 80)
 			l.warn(WarnUnknownVariable, fmt.Sprintf("unknown environment variable %s; did you mean %s?", shown, nearestVariable(shown)))
 		}

@@ -76,7 +76,7 @@ func wrongEnvPass(c *Config) string {
 		name, open := strings.CutSuffix(pattern, "*")
 		steers := slices.IndexFunc(steering, func(s string) bool { return strings.HasSuffix(s, "*") && covers(s, name) })
 		switch {
-		case !variableName(name) && pattern != "*":
+		case !VariableName(name) && pattern != "*":
 			return fmt.Sprintf(`must hold names of variables, such as "LANG", or beginnings of names, such as "LC_*", not %s`, quote(pattern))
 		case strings.HasPrefix(name, envPrefix):
 			return fmt.Sprintf("must not hold %s: the gateway's own configuration never passes to tools", quote(pattern))

@@ -72,13 +72,8 @@ func (e Errors) Unwrap() []error {
 // sorted puts the errors of a file in the order of their places, before those that have none.
 func (e Errors) sorted() Errors {
 	slices.SortStableFunc(e, func(a, b *Error) int {
-		last := func(e *Error) int { // places come first
-			if e.Line == 0 {
-				return 1
-			}
-			return 0
-		}
-		return cmp.Or(cmp.Compare(last(a), last(b)), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
+		line := func(e *Error) uint { return uint(e.Line - 1) } // 0 is the last
+		return cmp.Or(cmp.Compare(line(a), line(b)), cmp.Compare(a.Column, b.Column))
 	})
 	return e
 }

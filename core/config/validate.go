@@ -173,22 +173,16 @@ func badText(k key, v any) string {
 		switch {
 		case strings.ContainsFunc(s, unicode.IsControl):
 			return "must not contain control characters"
-		case strings.HasSuffix(k.name, "_env") && s != "" && !variableName(s):
+		case strings.HasSuffix(k.name, "_env") && s != "" && !VariableName(s):
 			return "must be the name of an environment variable, such as MY_KEY; the secret itself goes into that variable"
 		}
 	}
 	return ""
 }
 
-// variableName reports whether s is a name as POSIX has it (Base Definitions, 8.1).
-func variableName(s string) bool {
-	for i, r := range s {
-		digit := r >= '0' && r <= '9'
-		if r != '_' && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z') && (!digit || i == 0) {
-			return false
-		}
-	}
-	return s != ""
+// VariableName reports whether s is a name as POSIX has it (Base Definitions, 8.1).
+func VariableName(s string) bool {
+	return s != "" && (s[0] < '0' || s[0] > '9') && strings.Trim(s, bare) == "" && !strings.Contains(s, "-")
 }
 
 // holds is a rule about keys[0] with a fixed message.

@@ -104,10 +104,7 @@ func (c *checkup) installed() (all []installedDefinition) {
 // candidates are the path own, and those of what may be other services of a gateway in the same folder.
 func candidates(kind service.Kind, own string) []string {
 	paths := []string{own}
-	entries, err := os.ReadDir(filepath.Dir(own))
-	if err != nil {
-		return paths // there is none, or none that we may see
-	}
+	entries, _ := os.ReadDir(filepath.Dir(own)) // there is none, or none that we may see
 	for _, e := range entries {
 		if path := filepath.Join(filepath.Dir(own), e.Name()); path != own {
 			if _, ours := service.NameAt(kind, path); ours {

@@ -19,6 +19,7 @@ import (
 	"syscall"
 
 	"gatewaytui/core/ops"
+	"gatewaytui/core/text"
 )
 
 // The files of a home (CONTRACT.md, 2).
@@ -111,7 +112,9 @@ func Open(dir string) (*Home, error) {
 		}
 		foreign = append(foreign, found...)
 	}
-	h.warnForeign(foreign)
+	if len(foreign) > 0 {
+		h.warn(WarnForeignFile, "the home has files of other users, which were not changed: "+text.Some(foreign, maxForeign)+". Change their owner with chown, or move them away")
+	}
 	var err error
 	if h.id, err = idOf(dir); err != nil {
 		return nil, problem(err, "read the home "+dir, "")

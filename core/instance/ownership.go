@@ -38,21 +38,11 @@ func (h *Home) warnOpen(was fs.FileMode) {
 	if was.Perm()&0o077 == 0 || !isHome(h.dir) {
 		return
 	}
-	h.warnings = append(h.warnings, ops.Warning{
-		Code: WarnWasOpen, Since: ops.At(time.Now()),
-		Message: fmt.Sprintf("the home had mode %04o and was open to other users; it is %04o now. Other users may have read its conversations and log, and changed its files", was.Perm(), dirMode),
-	})
+	h.warn(WarnWasOpen, fmt.Sprintf("the home had mode %04o and was open to other users; it is %04o now. Other users may have read its conversations and log, and changed its files", was.Perm(), dirMode))
 }
 
-// warnForeign names the files of other users, which were not changed.
-func (h *Home) warnForeign(files []string) {
-	if len(files) == 0 {
-		return
-	}
-	h.warnings = append(h.warnings, ops.Warning{
-		Code: WarnForeignFile, Since: ops.At(time.Now()),
-		Message: "the home has files of other users, which were not changed: " + text.Some(files, maxForeign) + ". Change their owner with chown, or move them away",
-	})
+func (h *Home) warn(code, message string) {
+	h.warnings = append(h.warnings, ops.Warning{Code: code, Message: message, Since: ops.At(time.Now())})
 }
 
 // checkLinks refuses a home that others could write to if one of its folders is a symbolic link. The link's target would

@@ -9,6 +9,8 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"gatewaytui/core/config"
 )
 
 // Values are the inputs of a service definition.
@@ -60,7 +62,7 @@ func (v Values) check() error {
 	texts := map[string]string{"the program": v.Exec, "the home": v.Home, "the config": v.Config, "the user": v.User}
 	for name, value := range v.Environment {
 		texts["the variable "+name] = value
-		if !isVariable(name) {
+		if !config.VariableName(name) {
 			return fmt.Errorf("write the service definition: invalid variable name %.40q", name)
 		}
 	}
@@ -70,7 +72,7 @@ func (v Values) check() error {
 		}
 	}
 	for _, name := range v.Credentials {
-		if !isVariable(name) {
+		if !config.VariableName(name) {
 			return fmt.Errorf("write the service definition: invalid variable name %.40q", name)
 		}
 	}
@@ -87,12 +89,6 @@ func (v Values) check() error {
 		return fmt.Errorf("write the service definition: invalid user name %.40q", v.User)
 	}
 	return nil
-}
-
-func isVariable(name string) bool {
-	return name != "" && !strings.ContainsFunc(name, func(r rune) bool {
-		return r != '_' && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
-	}) && (name[0] < '0' || name[0] > '9')
 }
 
 // isUser reports whether systemd accepts the name for User= in its relaxed mode, without quotes.
