@@ -121,7 +121,7 @@ func TestDoctorSaysWhatIsWrongWithTheHome(t *testing.T) {
 	}
 	file := filepath.Join(a.dir, "file")
 	write(t, file, "")
-	a.doctor(t, "--home", file).has(t, "home", doctor.Fail, "is no folder")
+	a.doctor(t, "--home", file).has(t, "home", doctor.Fail, "is not a folder")
 	if os.Geteuid() == 0 { // only root can give a folder away
 		if err := os.Chown(a.home, 12345, -1); err != nil {
 			t.Fatal(err)
@@ -176,7 +176,7 @@ func TestH1_DoctorTellsALivingGatewayFromItsTraces(t *testing.T) {
 	t.Run("a pid file of another pid namespace", func(t *testing.T) {
 		self := instance.Self()
 		write(t, home.PIDFile(), `{"pid":7,"start_ticks":1,"boot_id":"`+self.BootID+`","pid_namespace":"pid:[1]","life":"l0"}`)
-		a.doctor(t).has(t, "gateway", doctor.Warn, "cannot be told from here")
+		a.doctor(t).has(t, "gateway", doctor.Warn, "cannot be known from here")
 	})
 	t.Run("a pid file that is garbage", func(t *testing.T) {
 		write(t, home.PIDFile(), `{"pid":`)

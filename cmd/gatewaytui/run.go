@@ -135,7 +135,7 @@ func (p *program) embed(look console.Look, c host.ConsoleOptions) (host.Console,
 	if e == nil {
 		return nil, why
 	}
-	e.AtEnd = c.Farewell
+	e.AtEnd = c.LastLines
 	return embedded{e}, ""
 }
 
@@ -148,7 +148,7 @@ func (e embedded) Open(s host.Showing) {
 	e.Embedded.Open(s.Gateway, s.Crash, s.Log, s.Theme, s.Lost)
 }
 
-// behaviours lists what a made-up platform can be told to do, for the help.
+// behaviours lists what a made-up platform can do, for the help.
 func behaviours() string {
 	var names []string
 	for _, b := range platforms.Behaviours() {

@@ -169,8 +169,8 @@ func TestH1_StatusIsUpDownOrUnknown(t *testing.T) {
 		{"a pid file of garbage", pidFile("\x1b[2J 4711"), "down", "does not exist"},
 		{"a pid file of another boot", pidFile(`{"pid":1,"start_ticks":1,"boot_id":"another","life":"L"}`), "down", "does not exist"},
 		{"a pid that is used again", pidFile(`{"pid":1,"start_ticks":999999999,"boot_id":"` + instance.Self().BootID + `"}`), "down", "does not exist"},
-		{"a pid file of another pid namespace", pidFile(`{"pid":1,"start_ticks":1,"boot_id":"` + instance.Self().BootID + `","pid_namespace":"pid:[1]"}`), "unknown", "cannot be told from here"},
-		{"a pid file without an identity", pidFile(`{"pid":1}`), "unknown", "cannot be told from here"},
+		{"a pid file of another pid namespace", pidFile(`{"pid":1,"start_ticks":1,"boot_id":"` + instance.Self().BootID + `","pid_namespace":"pid:[1]"}`), "unknown", "cannot be known from here"},
+		{"a pid file without an identity", pidFile(`{"pid":1}`), "unknown", "cannot be known from here"},
 		{"a gateway without a socket", acquire, "unknown", "starting or ending"},
 		{"a socket that hangs up", func(t *testing.T, home *instance.Home) {
 			listen(t, home, func(c net.Conn) { c.Close() })

@@ -120,7 +120,7 @@ func (e *CredentialsError) Error() string {
 	return fmt.Sprintf("the credential in %s is not usable (%s)", e.Variable, e.Why)
 }
 
-// RateLimitError is a platform's wish for silence. It is never slept on in the call that got it (E8).
+// RateLimitError says that a platform asks for silence. It is never slept on in the call that got it (E8).
 type RateLimitError struct {
 	RetryAfter time.Duration
 }

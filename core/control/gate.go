@@ -21,7 +21,7 @@ type Connections struct {
 
 const (
 	defaultConnections = 128
-	// keptConnections are for callers that are no tools and have no other connection: so that an operator gets in while one
+	// keptConnections are for callers that are not tools and have no other connection: so that an operator gets in while one
 	// program, or many tools, have all the others.
 	keptConnections = 8
 	// refusedAtOnce is how many connections beyond the bound get an answer that says why they are refused, at most

@@ -43,7 +43,7 @@ func (c *checkup) checkHome(context.Context) {
 		c.fail("run doctor as the user that runs the gateway", "%v", err)
 		return
 	case !fi.IsDir():
-		c.fail("move it away, or name another home with --home DIR", "%s is no folder", home)
+		c.fail("move it away, or name another home with --home DIR", "%s is not a folder", home)
 		return
 	}
 	c.there = true

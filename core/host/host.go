@@ -49,8 +49,8 @@ type ConsoleOptions struct {
 	// Home is the gateway's; Named says that it is not the default one.
 	Home  string
 	Named bool
-	// Farewell is what is said after the end; nil is nothing.
-	Farewell func(report ops.Shutdown, exitCode int) []string
+	// LastLines are printed after the end; nil is nothing.
+	LastLines func(report ops.Shutdown, exitCode int) []string
 }
 
 // Console is the console in front of the gateway of this process. The gateway never waits for it but in Close, which is bounded.

@@ -111,7 +111,7 @@ func (l *life) openLog() (closeLog func(), err error) {
 	why := ""
 	if l.o.Console != nil {
 		var c Console
-		c, why = l.o.Console(ConsoleOptions{Home: l.home.Dir(), Named: l.o.Home != "" || l.o.Getenv("GATEWAYTUI_HOME") != "", Farewell: l.farewell()})
+		c, why = l.o.Console(ConsoleOptions{Home: l.home.Dir(), Named: l.o.Home != "" || l.o.Getenv("GATEWAYTUI_HOME") != "", LastLines: l.lastLines()})
 		if c != nil {
 			l.console, none = c, false
 		}
@@ -142,8 +142,8 @@ func (l *life) openLog() (closeLog func(), err error) {
 	}, nil
 }
 
-// farewell is what a demo says at its end; nil where the gateway is none.
-func (l *life) farewell() func(ops.Shutdown, int) []string {
+// lastLines makes what a demo prints at its end; nil where the gateway is not a demo.
+func (l *life) lastLines() func(ops.Shutdown, int) []string {
 	if l.stage == nil {
 		return nil
 	}

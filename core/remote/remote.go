@@ -96,7 +96,7 @@ func (g *Gateway) Explain(err error) error {
 
 // silent is the answer about a gateway that may live but does not listen.
 func silent(f instance.Found) *ops.Error {
-	message := fmt.Sprintf("no process listens on the control socket %s, and whether pid %d of the pid file lives cannot be told from here", f.Control, f.Record.PID)
+	message := fmt.Sprintf("no process listens on the control socket %s, and whether pid %d of the pid file lives cannot be known from here", f.Control, f.Record.PID)
 	hint := "ask on the machine and in the container that it runs in"
 	if f.Known {
 		message = fmt.Sprintf("pid %d lives on this home, but no process listens on its control socket %s: it is starting or ending", f.Record.PID, f.Control)
@@ -131,7 +131,7 @@ func (g *Gateway) Recheck(ctx context.Context, err error) (life string, _ error)
 	return "", err
 }
 
-// Stopped reports whether the process that was found is stopped; false where that cannot be told.
+// Stopped reports whether the process that was found is stopped; false where that is not known.
 func (g *Gateway) Stopped() bool {
 	if alive, known := instance.Alive(g.Found.Record); !known || !alive {
 		return false
@@ -140,7 +140,7 @@ func (g *Gateway) Stopped() bool {
 	return err == nil && (p.State == 'T' || p.State == 't') // proc_pid_stat(5)
 }
 
-// Ended reports whether the process that was found has ended; false where that cannot be told.
+// Ended reports whether the process that was found has ended; false where that is not known.
 func (g *Gateway) Ended() bool {
 	alive, known := instance.Alive(g.Found.Record)
 	return known && !alive

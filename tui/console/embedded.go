@@ -60,7 +60,7 @@ func (f *Embedded) Open(g ops.Console, crash func() (*os.File, error), log *slog
 		return
 	}
 	f.up.Store(true)
-	f.crash, _ = crash() // without it a trace is lost, which is no reason not to start
+	f.crash, _ = crash() // without it a trace is lost, and the start goes on
 	release, err := tui.CaptureStderr(f.crash, func(line string) { log.Warn("written to stderr", "text", line) })
 	if err != nil {
 		log.Warn("stderr not redirected", "error", err.Error())
