@@ -6,6 +6,7 @@ VERSION    := $(shell git describe --tags --always --dirty 2>/dev/null || echo u
 LDFLAGS    := -s -w -X main.version=$(VERSION)
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GOFUMPT    := mvdan.cc/gofumpt@v0.12.0
+DUPL       := github.com/mibk/dupl@v1.1.0
 GOVULN     := golang.org/x/vuln/cmd/govulncheck@latest
 
 # The systems that a release has a binary for. check builds and vets each of them.
@@ -46,7 +47,7 @@ soak: ## every test with its full counts and every peer, in less than two hours
 	GATEWAYTUI_SOAK=1 $(GO) test -race -count=1 -timeout 115m ./...
 	GATEWAYTUI_SOAK=1 CGO_ENABLED=0 $(GO) test -count=1 -timeout 20m ./core/store/simulation
 
-check: ## format, build and vet for each target, staticcheck, tidy, exported names and lock order; known vulnerabilities where their database can be reached
+check: ## format, build and vet for each target, staticcheck, tidy, exported names, lock order and code that is there twice (theme.go is a table of colours); known vulnerabilities where their database can be reached
 	@out=$$($(GO) run $(GOFUMPT) -l .); test -z "$$out" || { echo "not formatted (make fmt):"; echo "$$out"; exit 1; }
 	$(GO) vet ./...
 	@set -e; for target in $(TARGETS); do \
@@ -55,6 +56,7 @@ check: ## format, build and vet for each target, staticcheck, tidy, exported nam
 	$(GO) run $(STATICCHECK) ./...
 	$(GO) mod tidy -diff
 	$(GO) run ./fixtures/house
+	@out=$$(find core cmd tui views -name '*.go' ! -name '*_test.go' ! -name theme.go | $(GO) run $(DUPL) -files -plumbing -t 80); test -z "$$out" || { echo "the same code twice:"; echo "$$out"; exit 1; }
 	@$(GO) run $(GOVULN) ./... || echo "govulncheck: did not run to its end here (its database may be out of reach); not part of the verdict"
 
 fmt: ## format the code

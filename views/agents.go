@@ -32,16 +32,7 @@ var agentList = &list[ops.Agent]{
 			compare: func(a, b *ops.Agent) int { return strings.Compare(a.Model, b.Model) },
 		},
 	},
-	tabs: []tab[ops.Agent]{
-		{"details", agentDetails},
-		{"run", func(s *Screen, r *ops.Agent, w int) []string {
-			if session := sessionOf(s, r.Session); session != nil {
-				return turnDetails(s, session, w)
-			}
-			return []string{" Its session is not listed."}
-		}},
-		{"procs", func(s *Screen, r *ops.Agent, w int) []string { return sessionProcesses(s, r.Session, w) }},
-	},
+	tabs: tabsOf(agentDetails, func(r *ops.Agent) string { return r.Session }, " Its session is not listed."),
 	empty: func(*Screen) string {
 		return "No agents. One is built with a session's next message and stays cached while it is idle."
 	},

@@ -55,16 +55,7 @@ var processList = &list[ops.Process]{
 			},
 		},
 	},
-	tabs: []tab[ops.Process]{
-		{"details", processDetails},
-		{"run", func(s *Screen, r *ops.Process, w int) []string {
-			if session := sessionOf(s, r.Session); session != nil {
-				return turnDetails(s, session, w)
-			}
-			return []string{" It belongs to no session that is listed."}
-		}},
-		{"procs", func(s *Screen, r *ops.Process, w int) []string { return sessionProcesses(s, r.Session, w) }},
-	},
+	tabs: tabsOf(processDetails, func(r *ops.Process) string { return r.Session }, " It belongs to no session that is listed."),
 	empty: func(*Screen) string {
 		return "No processes. One appears when an agent's tool starts a command, and stays until its whole tree has ended."
 	},

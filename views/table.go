@@ -107,6 +107,20 @@ type tab[T any] struct {
 	lines func(s *Screen, row *T, w int) []string
 }
 
+// tabsOf are the tabs of a row that belongs to a session; without says that the session is not listed.
+func tabsOf[T any](details func(s *Screen, row *T, w int) []string, session func(*T) string, without string) []tab[T] {
+	return []tab[T]{
+		{"details", details},
+		{"run", func(s *Screen, row *T, w int) []string {
+			if of := sessionOf(s, session(row)); of != nil {
+				return turnDetails(s, of, w)
+			}
+			return []string{without}
+		}},
+		{"procs", func(s *Screen, row *T, w int) []string { return sessionProcesses(s, session(row), w) }},
+	}
+}
+
 const gutter = 3 // '>' of the selected row, '*' of a marked one, a blank
 
 // placed is a column with the width that a screen gives it.
