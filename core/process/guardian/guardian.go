@@ -19,68 +19,12 @@
 package guardian
 
 import (
-	"errors"
 	"os"
-	"strconv"
 	"strings"
 	"syscall"
 
 	"gatewaytui/core/process/kernel"
 )
-
-// title begins the guardian's first argument, which identifies it.
-const title = "gatewaytui: guardian of life "
-
-// Socket is the descriptor at which the guardian expects its end of a stream socket.
-const Socket = 3
-
-// The messages on the socket: a byte, followed by an identity after Add and Drop (see AppendIdentity).
-const (
-	// Ready is sent by the guardian: it watches from now on.
-	Ready = 'r'
-	// Release is sent by the gateway: nothing is left, exit.
-	Release = 'b'
-	// Add and Drop are sent by the gateway: a process belongs to the life, or has ended.
-	Add  = 'a'
-	Drop = 'd'
-)
-
-// Target is the life that a guardian watches.
-type Target struct {
-	Life string
-	// PID and Start are the gateway's identity.
-	PID   int
-	Start uint64
-	// Group is the directory of the life's control group; empty: the life has none.
-	Group string
-	// Base is the directory of the group that the gateway left for one below it, and Controllers are what it enabled
-	// there, as kernel.Rejoin reverts it; empty: it did not.
-	Base, Controllers string
-}
-
-// Args is the argument list that makes a program the guardian of c.
-func (c Target) Args() []string {
-	return []string{title + c.Life, strconv.Itoa(c.PID), strconv.FormatUint(c.Start, 10), c.Group, c.Base, c.Controllers}
-}
-
-// Env is the environment to start a guardian with: no garbage collection until it holds more than it ever should, and one
-// processor.
-func Env() []string {
-	return []string{"GOGC=off", "GOMEMLIMIT=4MiB", "GOMAXPROCS=1", "GOTRACEBACK=none"}
-}
-
-// parseTarget parses what Args wrote.
-func parseTarget(args []string) (c Target, err error) {
-	if len(args) != 6 {
-		return c, errors.New("not the arguments of a guardian")
-	}
-	c.Life, c.Group, c.Base, c.Controllers = args[0][len(title):], args[3], args[4], args[5]
-	if c.PID, err = strconv.Atoi(args[1]); err != nil {
-		return c, err
-	}
-	c.Start, err = strconv.ParseUint(args[2], 10, 64)
-	return c, err
-}
 
 func init() {
 	if len(os.Args) == 0 || len(os.Args[0]) <= len(title) || os.Args[0][:len(title)] != title {
@@ -135,14 +79,4 @@ func (c Target) end(identities *reported) {
 	if c.Base != "" {
 		kernel.Rejoin(c.Base, c.Controllers)
 	}
-}
-
-// alive reports whether the gateway exists. Where /proc is mounted with hidepid, only root sees the gateway there,
-// because the gateway cannot be traced (kernel.Conceal). Then it exists as long as it is our parent.
-func (c Target) alive() bool {
-	p, err := kernel.StatOf(c.PID, make([]byte, 1<<10))
-	if err != nil {
-		return os.Getppid() == c.PID
-	}
-	return p.Start == c.Start && p.Alive()
 }

@@ -5,6 +5,20 @@ import (
 	"syscall"
 )
 
+// Socket is the descriptor at which the guardian expects its end of a stream socket.
+const Socket = 3
+
+// The messages on the socket: a byte, followed by an identity after Add and Drop (see AppendIdentity).
+const (
+	// Ready is sent by the guardian: it watches from now on.
+	Ready = 'r'
+	// Release is sent by the gateway: nothing is left, exit.
+	Release = 'b'
+	// Add and Drop are sent by the gateway: a process belongs to the life, or has ended.
+	Add  = 'a'
+	Drop = 'd'
+)
+
 // reportedMost is how many identities a guardian keeps: a quarter of a megabyte. Only its marks identify a process beyond
 // that.
 const reportedMost = 1 << 14
