@@ -1,14 +1,10 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
-	"os"
-	"os/signal"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -32,17 +28,6 @@ type action struct {
 	args cobra.PositionalArgs
 	// down does it without a gateway, on the home that is given; nil cannot.
 	down func(p *program, ctx context.Context, home string, r *request) error
-}
-
-// request is an action as it was asked for.
-type request struct {
-	ops.Command
-	spec        ops.VerbSpec
-	name        string // of the action, for people
-	dryRun, yes bool
-	noWait      bool   // send: do not wait for the reply
-	wait        bool   // stop: wait for the end
-	lockDir     string // backup: where a gateway of this home would keep its lock; empty: in the home
 }
 
 var actions = map[ops.Verb]action{
@@ -146,82 +131,6 @@ func (a action) command(p *program, spec ops.VerbSpec) *cobra.Command {
 func leverFlags(f *pflag.FlagSet, r *request) {
 	f.StringVar(&r.Phase, "phase", "", "`PHASE` to act on (default: the running one)")
 	f.StringVar(&r.Item, "item", "", "`ITEM` of the phase to act on (default: all)")
-}
-
-// carryOut gives the command, waits until it is done, and shows what was done.
-func (p *program) carryOut(ctx context.Context, g *remote.Gateway, r *request) error {
-	req, err := g.Do(ctx, r.Command)
-	if err != nil {
-		return err
-	}
-	req, err = p.ended(ctx, g, req, fmt.Sprintf("the gateway goes on with it as request %s", req.ID))
-	if o, ok := errors.AsType[*outcome](err); ok && o.code == exitNoGateway && r.spec.OfStop() {
-		err = nil // what it acted on is over, which is what a lever is for
-		req.Detail = "the gateway is gone"
-	}
-	if err != nil {
-		return err
-	}
-	return p.showEnd(r, req)
-}
-
-// showEnd prints how a request ended. Its error is why the request failed.
-func (p *program) showEnd(r *request, req ops.Request) error {
-	p.show(req, func() { p.showDone(r, req) })
-	return failed(req)
-}
-
-// ended waits for the end of a request, for as long as it takes: the gateway bounds each. goesOn tells who
-// interrupts the wait what goes on.
-func (p *program) ended(ctx context.Context, g *remote.Gateway, req ops.Request, goesOn string) (ops.Request, error) {
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
-	defer stop()
-	last, err := g.Request(ctx, req.ID, true)
-	switch {
-	case err == nil && last.State.Over():
-		return last, nil
-	case ctx.Err() != nil:
-		return req, interrupted(goesOn)
-	}
-	if _, now := g.Recheck(ctx, err); remote.Gone(now) {
-		return req, &outcome{exitNoGateway, &ops.Error{
-			Code:    ops.CodeUnavailable,
-			Message: fmt.Sprintf("the gateway went away before it said what became of request %s", req.ID),
-			Hint:    "its history says how it ended: gatewaytui history, once it runs again",
-		}}
-	}
-	return req, err
-}
-
-// failed is the error of a request that ended with one.
-func failed(req ops.Request) error {
-	switch {
-	case req.Error != nil:
-		return &outcome{exitFailed, req.Error}
-	case req.State == ops.RequestFailed:
-		return &outcome{exitFailed, &ops.Error{Code: ops.CodeInternal, Message: string(req.Verb) + " has failed, and the gateway did not say why"}}
-	}
-	return nil
-}
-
-// showDone prints what was done. That it failed is said by the error.
-func (p *program) showDone(r *request, req ops.Request) {
-	switch r.Verb {
-	case ops.VerbKill:
-		var k ops.KillResult
-		if json.Unmarshal(req.Result, &k) == nil && len(k.Survivors) > 0 {
-			p.say("survivors: %s", strings.Trim(fmt.Sprint(k.Survivors), "[]"))
-		}
-	case ops.VerbDiagnose:
-		var d ops.DiagnoseResult
-		if json.Unmarshal(req.Result, &d) == nil && d.Path != "" {
-			p.say("%s", d.Path) // alone on its line, for $(gatewaytui diagnose)
-			return
-		}
-	}
-	if req.Error == nil {
-		p.say("%s", cmp.Or(req.Detail, "done"))
-	}
 }
 
 func sendFlags(f *pflag.FlagSet, r *request) {

@@ -27,11 +27,6 @@ func backupFlags(f *pflag.FlagSet, r *request) {
 	lockDirFlag(f, &r.lockDir)
 }
 
-// lockDirFlag adds --lock-dir, for what takes the home's lock: a gateway, and a backup without one.
-func lockDirFlag(f *pflag.FlagSet, dir *string) {
-	f.StringVar(dir, "lock-dir", "", "keep the home's lock in the private folder `DIR`, where the home's file system has no locks")
-}
-
 // backupArguments wants FILE, or --abort and no FILE.
 func backupArguments(cmd *cobra.Command, args []string) error {
 	if abort, _ := cmd.Flags().GetBool("abort"); abort {

@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"gatewaytui/core/control"
-	"gatewaytui/core/filter"
 	"gatewaytui/core/ops"
 	"gatewaytui/core/term"
 	"gatewaytui/core/text"
@@ -203,38 +202,4 @@ func itemNames(ctx context.Context, g *control.Client, c *cobra.Command) (names 
 		}
 	}
 	return names
-}
-
-// filterValues bounds how many values of a column are offered.
-const filterValues = 50
-
-// completeFilter completes --filter of a list: the columns that a filter can name, and then the values that rows have.
-func completeFilter[T any](p *program, c *cobra.Command, l listing[T]) {
-	complete := func(c *cobra.Command, _ []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
-		name, _, named := strings.Cut(begun, ":")
-		var offers []cobra.Completion
-		if !named {
-			for _, key := range filter.Names(l.fields) {
-				if strings.HasPrefix(key, begun) {
-					offers = append(offers, key+":")
-				}
-			}
-			return offers, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
-		}
-		at := slices.IndexFunc(l.fields, func(f filter.Field[T]) bool { return f.Name == name || slices.Contains(f.Also, name) })
-		if at < 0 {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		p.askGateway(c, func(ctx context.Context, g *control.Client) {
-			ask := func(ctx context.Context, q ops.Query) (ops.Page[T], error) { return l.ask(g, ctx, q) }
-			for _, row := range rows(ctx, ask) {
-				value := name + ":" + l.fields[at].Text(&row)
-				if strings.HasPrefix(value, begun) && typable(value) && len(offers) < filterValues && !slices.Contains(offers, value) {
-					offers = append(offers, value)
-				}
-			}
-		})
-		return offers, cobra.ShellCompDirectiveNoFileComp
-	}
-	_ = c.RegisterFlagCompletionFunc("filter", complete) // the flag is c's, defined by its caller
 }

@@ -189,3 +189,12 @@ func arguments(names ...string) cobra.PositionalArgs {
 		return nil
 	}
 }
+
+// verb gives c what every verb has.
+func (p *program) verb(c *cobra.Command) *cobra.Command {
+	c.Flags().BoolVar(&p.json, "json", false, "print JSON")
+	if c.Args == nil {
+		c.Args = arguments()
+	}
+	return c
+}

@@ -7,9 +7,7 @@ package main
 
 import (
 	"context"
-	"io"
 	"os"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -31,23 +29,6 @@ func main() {
 		columns: terminalColumns(os.Stdout, os.Getenv),
 	}
 	os.Exit(p.execute(context.Background(), os.Args[1:]))
-}
-
-// program is one invocation and its surroundings.
-type program struct {
-	// began is when the invocation did, as the system has it.
-	began    time.Time
-	in       io.Reader
-	out, err io.Writer
-	getenv   func(string) string
-	// asks says that a person at the terminal can be asked: questions are written to err and answered on in.
-	asks bool
-	// columns is the width that tables fit; 0: there is no limit.
-	columns int
-
-	home   string // --home
-	json   bool   // --json
-	output string // -o
 }
 
 // execute runs the command line and returns the exit code.
@@ -130,15 +111,6 @@ each verb shows or steers the gateway that runs on the same home.`,
 	addHelp(p, root)
 	p.completeAll(root)
 	return root
-}
-
-// verb gives c what every verb has.
-func (p *program) verb(c *cobra.Command) *cobra.Command {
-	c.Flags().BoolVar(&p.json, "json", false, "print JSON")
-	if c.Args == nil {
-		c.Args = arguments()
-	}
-	return c
 }
 
 // addHelp adds help and completion. Both are cobra's, less its way of being content with a verb that does not exist.

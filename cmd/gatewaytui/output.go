@@ -19,6 +19,23 @@ import (
 	"gatewaytui/views/lines"
 )
 
+// program is one invocation and its surroundings.
+type program struct {
+	// began is when the invocation did, as the system has it.
+	began    time.Time
+	in       io.Reader
+	out, err io.Writer
+	getenv   func(string) string
+	// asks says that a person at the terminal can be asked: questions are written to err and answered on in.
+	asks bool
+	// columns is the width that tables fit; 0: there is no limit.
+	columns int
+
+	home   string // --home
+	json   bool   // --json
+	output string // -o
+}
+
 // terminalColumns returns the width that tables fit: $COLUMNS, else what the terminal reports. It is 0, which means no
 // limit, if f is not a terminal or the terminal does not know its width.
 func terminalColumns(f *os.File, getenv func(string) string) int {
@@ -91,6 +108,11 @@ func (p *program) waits() func(follow.Waits) {
 // configFlag adds --config.
 func configFlag(f *pflag.FlagSet, path *string) {
 	f.StringVar(path, "config", "", "config `FILE` (default: $GATEWAYTUI_CONFIG, else ~/.config/gatewaytui/config.toml)")
+}
+
+// lockDirFlag adds --lock-dir, for what takes the home's lock: a gateway, and a backup without one.
+func lockDirFlag(f *pflag.FlagSet, dir *string) {
+	f.StringVar(dir, "lock-dir", "", "keep the home's lock in the private folder `DIR`, where the home's file system has no locks")
 }
 
 // choice is a flag that takes one of some words.

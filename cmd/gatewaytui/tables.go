@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -73,6 +74,40 @@ func (l listing[T]) verb(p *program) *cobra.Command {
 	c.Flags().StringVar(&q.Filter, "filter", "", fmt.Sprintf("only rows that match `FILTER`: %s; the keys are %s", filter.Summary, strings.Join(filter.Names(l.fields), ", ")))
 	completeFilter(p, c, l)
 	return c
+}
+
+// filterValues bounds how many values of a column are offered.
+const filterValues = 50
+
+// completeFilter completes --filter of a list: the columns that a filter can name, and then the values that rows have.
+func completeFilter[T any](p *program, c *cobra.Command, l listing[T]) {
+	complete := func(c *cobra.Command, _ []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		name, _, named := strings.Cut(begun, ":")
+		var offers []cobra.Completion
+		if !named {
+			for _, key := range filter.Names(l.fields) {
+				if strings.HasPrefix(key, begun) {
+					offers = append(offers, key+":")
+				}
+			}
+			return offers, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+		}
+		at := slices.IndexFunc(l.fields, func(f filter.Field[T]) bool { return f.Name == name || slices.Contains(f.Also, name) })
+		if at < 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		p.askGateway(c, func(ctx context.Context, g *control.Client) {
+			ask := func(ctx context.Context, q ops.Query) (ops.Page[T], error) { return l.ask(g, ctx, q) }
+			for _, row := range rows(ctx, ask) {
+				value := name + ":" + l.fields[at].Text(&row)
+				if strings.HasPrefix(value, begun) && typable(value) && len(offers) < filterValues && !slices.Contains(offers, value) {
+					offers = append(offers, value)
+				}
+			}
+		})
+		return offers, cobra.ShellCompDirectiveNoFileComp
+	}
+	_ = c.RegisterFlagCompletionFunc("filter", complete) // the flag is c's, defined by its caller
 }
 
 func sessionsVerb(p *program) *cobra.Command {
