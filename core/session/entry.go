@@ -138,6 +138,21 @@ func (e *entry) ID() string {
 
 func (e *entry) State() ops.SessionState { return states[e.state] }
 
+// shown is the state of e as an operator sees it; t is its running turn, nil for none.
+func (e *entry) shown(t *Turn) ops.SessionState {
+	switch {
+	case t != nil && !t.now.StalledAt.IsZero():
+		return ops.SessionStalled
+	case t != nil && t.waitingFor != "":
+		return ops.SessionWaiting
+	case t != nil:
+		return ops.SessionRunning
+	case e.queued() > 0:
+		return ops.SessionQueued
+	}
+	return e.State()
+}
+
 func (e *entry) setState(s ops.SessionState) {
 	e.state = uint8(max(slices.Index(states, s), 0))
 }

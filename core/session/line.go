@@ -2,26 +2,123 @@ package session
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"time"
+
+	"github.com/dustin/go-humanize"
+
+	"gatewaytui/core/limit"
+	"gatewaytui/core/ops"
 )
 
-// free reports whether one more turn may run. The caller holds mu.
-func (tb *Table) free() bool { return tb.o.Turns <= 0 || len(tb.turns) < tb.o.Turns }
+// Enqueue puts m into the mailbox of key, and makes the session if it is new. If the session and a slot are free, a turn
+// begins and is returned: a placeholder until Attach, which the caller runs. Otherwise position is how many wait, m
+// included. notice is whether this is the running turn's first waiting message, so that its sender gets one notice.
+//
+// ctx is the parent of the turn's context. The error is an *ops.Error with CodeQueueFull or CodeLimit.
+func (tb *Table) Enqueue(ctx context.Context, key string, m Message) (t *Turn, position int, notice bool, err error) {
+	tb.mu.Lock()
+	defer tb.mu.Unlock()
+	e := tb.sessions[key]
+	running := tb.turns[key]
+	begins := running == nil && (e == nil || !e.closing()) && tb.free()
+	if alone := e == nil || e.queued() == 0; !begins || !alone {
+		if err := tb.refuse(e, m); err != nil {
+			return nil, 0, false, err
+		}
+	}
+	if e == nil {
+		e = tb.add(Session{Key: key, ID: tb.o.NewID(), Platform: Platform(key), State: ops.SessionIdle, Created: m.At})
+	}
+	if begins && e.queued() == 0 {
+		return tb.begin(ctx, e, m), 0, false, nil
+	}
+	e.box().queue = append(e.box().queue, m)
+	tb.queued++
+	tb.bytes += int64(len(m.Text))
+	e.active(m.At)
+	tb.reposition(e)
+	if begins { // held messages go first
+		return tb.nextOf(ctx, e), 0, false, nil
+	}
+	if running != nil {
+		notice = running.busyNotice.IsZero()
+		running.busyNotice = m.At
+	}
+	if e.mail.inLine {
+		tb.o.Reached(limit.Turns)
+	}
+	return nil, e.queued(), notice, nil
+}
 
-// align puts e into the line of sessions that wait for a slot, or removes it. e is in the line while it has waiting
-// messages and they wait neither for a running turn nor for the end of its conversation. reposition calls it, with mu held.
-func (tb *Table) align(e *entry) {
-	should := e.queued() > 0 && !e.closing() && tb.turns[e.Key()] == nil
+// refuse is why m may not wait in the mailbox of e, which is nil for a new session. The caller holds mu.
+func (tb *Table) refuse(e *entry, m Message) error {
 	switch {
-	case should && !e.mail.inLine:
-		e.mail.inLine, e.mail.since = true, time.Now()
-		e.mail.place = tb.line.Push(tb.o.Owner(e.Key()), e)
-	case !should && e.mail != nil && e.mail.inLine:
-		tb.line.Remove(e.mail.place)
-		e.mail.inLine = false
+	case m.Kept:
+		return nil
+	case e != nil && e.queued() >= tb.o.QueueLimit:
+		return &ops.Error{
+			Code:    ops.CodeQueueFull,
+			Message: fmt.Sprintf("%d messages already wait behind the running turn", e.queued()),
+			Hint:    "wait for the answer, or send /stop to interrupt the turn",
+		}
+	case tb.o.QueuedBytes > 0 && tb.bytes+int64(len(m.Text)) > tb.o.QueuedBytes:
+		tb.o.Reached(limit.QueuedBytes)
+		return &ops.Error{
+			Code:    ops.CodeLimit,
+			Message: fmt.Sprintf("the waiting messages of all conversations are limited to %s (%s), and this one would exceed that", humanize.IBytes(uint64(tb.o.QueuedBytes)), limit.QueuedBytes),
+			Hint:    "send it again later, or send a shorter message",
+		}
+	}
+	return nil
+}
+
+// begin makes the running turn of e. The caller holds mu and has checked that none runs.
+func (tb *Table) begin(ctx context.Context, e *entry, m Message) *Turn {
+	e.address(m.User, m.Target, m.Caller)
+	e.active(m.At)
+	now := time.Now()
+	t := &Turn{
+		ID: tb.o.NewID(), Session: e.session(), Message: m, Started: now,
+		written: make(chan struct{}), released: make(chan struct{}),
+		now: Activity{Progress: now, Doing: "starting", Since: now},
+	}
+	t.ctx, t.cancel = context.WithCancelCause(ctx)
+	tb.turns[t.Session.Key] = t
+	tb.reposition(e)
+	if e.mail != nil && e.mail.began != nil {
+		close(e.mail.began)
+		e.mail.began = nil
 		e.trim()
 	}
+	return t
+}
+
+// nextOf begins the turn of the oldest waiting message of e. The caller holds mu and has checked that there is one, and a
+// free slot.
+func (tb *Table) nextOf(ctx context.Context, e *entry) *Turn {
+	return tb.begin(ctx, e, tb.take(e, 0, 1)[0])
+}
+
+// Began returns a channel that is closed once a turn runs in the session of key, at once if one does now. It is nil, and
+// blocks for ever, without such a session.
+func (tb *Table) Began(key string) <-chan struct{} {
+	tb.mu.Lock()
+	defer tb.mu.Unlock()
+	e := tb.sessions[key]
+	if e == nil {
+		return nil
+	}
+	if tb.turns[key] != nil {
+		now := make(chan struct{})
+		close(now)
+		return now
+	}
+	if e.box().began == nil {
+		e.mail.began = make(chan struct{})
+	}
+	return e.mail.began
 }
 
 // next begins the turn of the next session in the line; nil: no slot is free, or no session waits. The caller holds mu.
@@ -82,17 +179,6 @@ func (tb *Table) Resume(ctx context.Context) []*Turn {
 	for t := tb.next(ctx); t != nil; t = tb.next(ctx) {
 		out = append(out, t)
 	}
-	return out
-}
-
-// waiting are the sessions with waiting messages. The caller holds mu.
-func (tb *Table) waiting() []*entry {
-	var out []*entry
-	tb.working(func(e *entry) {
-		if e.queued() > 0 {
-			out = append(out, e)
-		}
-	})
 	return out
 }
 

@@ -2,71 +2,12 @@ package session
 
 import (
 	"fmt"
-	"math"
-	"slices"
 	"strconv"
 	"strings"
-	"time"
-
-	"github.com/tidwall/btree"
 
 	"gatewaytui/core/limit"
 	"gatewaytui/core/ops"
 )
-
-// newOrder makes the tree that keeps the sessions in the order of ops.CompareSessions. It needs no lock: Table.mu guards
-// it.
-func newOrder() *btree.BTreeG[*entry] {
-	return btree.NewBTreeGOptions(func(a, b *entry) bool {
-		if a.place != b.place {
-			return a.place < b.place
-		}
-		return a.Key() < b.Key()
-	}, btree.Options{NoLocks: true})
-}
-
-// reposition moves e to its place in the order. Every function that may change a session's state, its turn, its queue or its activity
-// calls it before it unlocks mu. It costs a few microseconds at a million sessions, and nothing if e stays.
-func (tb *Table) reposition(e *entry) {
-	tb.align(e)
-	var started time.Time
-	t := tb.turns[e.Key()]
-	if t != nil {
-		started = t.Started
-	}
-	place := ops.SessionPlace(e.shown(t), started, e.lastActivity())
-	if place == e.place {
-		return
-	}
-	tb.order.Delete(e)
-	e.place = place
-	tb.order.Set(e)
-}
-
-// unplaced is the place of an entry that is not in the order.
-const unplaced = math.MaxUint64
-
-// forget removes e from the table.
-func (tb *Table) forget(e *entry) {
-	delete(tb.sessions, e.Key())
-	tb.order.Delete(e)
-	e.place = unplaced
-}
-
-// shown is the state of e as an operator sees it; t is its running turn, nil for none.
-func (e *entry) shown(t *Turn) ops.SessionState {
-	switch {
-	case t != nil && !t.now.StalledAt.IsZero():
-		return ops.SessionStalled
-	case t != nil && t.waitingFor != "":
-		return ops.SessionWaiting
-	case t != nil:
-		return ops.SessionRunning
-	case e.queued() > 0:
-		return ops.SessionQueued
-	}
-	return e.State()
-}
 
 // row is e as the operator sees it, without its ID. Columns that the table does not know (processes, cached) are empty.
 func (tb *Table) row(e *entry) ops.Session {
@@ -95,8 +36,6 @@ func (tb *Table) row(e *entry) ops.Session {
 	}
 	return r
 }
-
-func groupOf(place uint64) ops.SessionGroup { return ops.SessionGroup(place >> 62) }
 
 // full is row with the ID.
 func (tb *Table) full(e *entry) ops.Session {
@@ -236,25 +175,14 @@ func (tb *Table) working(each func(*entry)) {
 	})
 }
 
-// Running returns a view of the running turn of key.
-func (tb *Table) Running(key string) (TurnView, bool) {
-	tb.mu.Lock()
-	defer tb.mu.Unlock()
-	if t := tb.turns[key]; t != nil {
-		return TurnView{t, t.now}, true
-	}
-	return TurnView{}, false
-}
-
-// Turns are the running turns, oldest first.
-func (tb *Table) Turns() []TurnView {
-	tb.mu.Lock()
-	out := make([]TurnView, 0, len(tb.turns))
-	for _, t := range tb.turns {
-		out = append(out, TurnView{t, t.now})
-	}
-	tb.mu.Unlock()
-	slices.SortFunc(out, func(a, b TurnView) int { return a.Started.Compare(b.Started) })
+// waiting are the sessions with waiting messages. The caller holds mu.
+func (tb *Table) waiting() []*entry {
+	var out []*entry
+	tb.working(func(e *entry) {
+		if e.queued() > 0 {
+			out = append(out, e)
+		}
+	})
 	return out
 }
 

@@ -1,0 +1,139 @@
+package session
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"gatewaytui/core/ops"
+)
+
+// Attach records that an agent works on the placeholder, and its budget of model calls, which is nil for a turn without
+// one. It reports false, and does nothing, if the turn was released meanwhile.
+func (tb *Table) Attach(t *Turn, calls Calls) bool {
+	tb.mu.Lock()
+	defer tb.mu.Unlock()
+	if !tb.owns(t) {
+		return false
+	}
+	t.now.Attached, t.calls = true, calls
+	return true
+}
+
+// Progress records that model or tool made progress in t, and the current activity. Liveness notices to users are not
+// progress (D13).
+func (tb *Table) Progress(t *Turn, doing string) {
+	tb.mu.Lock()
+	defer tb.mu.Unlock()
+	now, stalled := time.Now(), !t.now.StalledAt.IsZero()
+	if doing != t.now.Doing {
+		t.now.Doing, t.now.Since = doing, now
+	}
+	t.now.Progress, t.now.StalledAt, t.waitingFor = now, time.Time{}, ""
+	if stalled && tb.owns(t) {
+		tb.reposition(tb.sessions[t.Session.Key])
+	}
+}
+
+// Wait records that t waits for a bound of the gateway, until its next Progress. It is not progress: a turn that waits
+// for as long as a turn may stall is ended like a stalled one.
+func (tb *Table) Wait(t *Turn, bound, doing string) {
+	tb.mu.Lock()
+	defer tb.mu.Unlock()
+	t.waitingFor, t.now.Doing, t.now.Since = bound, doing, time.Now()
+}
+
+// Owns reports whether t still holds its session's slot, and so may write and deliver.
+func (tb *Table) Owns(t *Turn) bool {
+	tb.mu.Lock()
+	defer tb.mu.Unlock()
+	return tb.owns(t)
+}
+
+// End is the state that a finished turn leaves in its session.
+type End struct {
+	State     ops.SessionState // idle or interrupted
+	TokensIn  int64
+	TokensOut int64
+	// Hold keeps the next message waiting, because the gateway takes no new turns.
+	Hold bool
+}
+
+// Release ends t's hold on its session's slot and returns the turn that begins in its place, for the caller to run. It
+// may belong to another session, which is next for a slot. Release reports false, and changes nothing, if t does not hold
+// the slot: a second or late call is harmless.
+func (tb *Table) Release(ctx context.Context, t *Turn, end End) (next *Turn, owned bool) {
+	tb.mu.Lock()
+	defer tb.mu.Unlock()
+	if !tb.release(t) {
+		return nil, false
+	}
+	if e := tb.sessions[t.Session.Key]; e != nil {
+		e.activity = time.Now().UnixMicro()
+		e.setState(end.State)
+		e.tokensIn += end.TokensIn
+		e.tokensOut += end.TokensOut
+		tb.reposition(e)
+	}
+	if end.Hold {
+		return nil, true
+	}
+	return tb.next(ctx), true
+}
+
+// Interrupt cancels the running turn of key with cause, if want is empty or its id. It returns the turn, or nil if there
+// is none. A placeholder has no agent to interrupt yet: it begins with its context cancelled instead of being counted as
+// an agent.
+func (tb *Table) Interrupt(key, want string, cause error) *Turn {
+	tb.mu.Lock()
+	defer tb.mu.Unlock()
+	t := tb.turns[key]
+	if t == nil || want != "" && t.ID != want {
+		return nil
+	}
+	t.interrupt(cause)
+	return t
+}
+
+// Now is what t does, running or released.
+func (tb *Table) Now(t *Turn) Activity {
+	tb.mu.Lock()
+	defer tb.mu.Unlock()
+	return t.now
+}
+
+// MarkStalled records since when t is known to make no progress. It reports whether that is new.
+func (tb *Table) MarkStalled(t *Turn, at time.Time) bool {
+	tb.mu.Lock()
+	defer tb.mu.Unlock()
+	if !t.now.StalledAt.IsZero() {
+		return false
+	}
+	t.now.StalledAt = at
+	if tb.owns(t) {
+		tb.reposition(tb.sessions[t.Session.Key])
+	}
+	return true
+}
+
+// Running returns a view of the running turn of key.
+func (tb *Table) Running(key string) (TurnView, bool) {
+	tb.mu.Lock()
+	defer tb.mu.Unlock()
+	if t := tb.turns[key]; t != nil {
+		return TurnView{t, t.now}, true
+	}
+	return TurnView{}, false
+}
+
+// Turns are the running turns, oldest first.
+func (tb *Table) Turns() []TurnView {
+	tb.mu.Lock()
+	out := make([]TurnView, 0, len(tb.turns))
+	for _, t := range tb.turns {
+		out = append(out, TurnView{t, t.now})
+	}
+	tb.mu.Unlock()
+	slices.SortFunc(out, func(a, b TurnView) int { return a.Started.Compare(b.Started) })
+	return out
+}

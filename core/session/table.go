@@ -1,0 +1,213 @@
+package session
+
+import (
+	"context"
+	"math"
+	"sync"
+	"time"
+
+	"github.com/tidwall/btree"
+
+	"gatewaytui/core/limit"
+	"gatewaytui/core/ops"
+)
+
+// Options of a Table. A bound of 0 means no bound.
+type Options struct {
+	// QueueLimit is how many messages each mailbox holds (session.queue_limit).
+	QueueLimit int
+	// Turns is how many turns may run concurrently (limits.turns). QueuedBytes is how many bytes of text all mailboxes
+	// together may hold (limits.queued_bytes).
+	Turns       int
+	QueuedBytes int64
+	// NewID makes unique ids that sort by time.
+	NewID func() string
+	// Owner is the owner of the share of slots that a waiting session uses; nil: each session owns its share.
+	Owner func(key string) string
+	// Reached is called with the name of a bound when a message waits for it or is refused for it. It is called with the
+	// table's lock held and must not block; it may be nil.
+	Reached func(bound string)
+}
+
+// Table is the sessions and the running turns of a gateway.
+type Table struct {
+	o Options
+
+	mu       sync.Mutex
+	sessions map[string]*entry
+	turns    map[string]*Turn      // by session key; see Release
+	order    *btree.BTreeG[*entry] // of all sessions; see reposition
+	queued   int                   // messages in all mailboxes
+	bytes    int64                 // of their text
+	line     limit.Queue[*entry]   // sessions whose oldest message waits for a slot; see align
+}
+
+// NewTable makes an empty table.
+func NewTable(o Options) *Table {
+	if o.Owner == nil {
+		o.Owner = func(key string) string { return key }
+	}
+	if o.Reached == nil {
+		o.Reached = func(string) {}
+	}
+	return &Table{o: o, sessions: map[string]*entry{}, turns: map[string]*Turn{}, order: newOrder()}
+}
+
+// Load adds a session from the store. An existing one is newer, and stays.
+func (tb *Table) Load(s Session) {
+	tb.mu.Lock()
+	defer tb.mu.Unlock()
+	if tb.sessions[s.Key] == nil {
+		tb.add(s)
+	}
+}
+
+// add makes the entry of a new session. The caller holds mu.
+func (tb *Table) add(s Session) *entry {
+	e := &entry{place: unplaced}
+	e.set(s)
+	tb.sessions[e.Key()] = e
+	tb.reposition(e)
+	return e
+}
+
+// newOrder makes the tree that keeps the sessions in the order of ops.CompareSessions. It needs no lock: Table.mu guards
+// it.
+func newOrder() *btree.BTreeG[*entry] {
+	return btree.NewBTreeGOptions(func(a, b *entry) bool {
+		if a.place != b.place {
+			return a.place < b.place
+		}
+		return a.Key() < b.Key()
+	}, btree.Options{NoLocks: true})
+}
+
+// reposition moves e to its place in the order. Every function that may change a session's state, its turn, its queue or its activity
+// calls it before it unlocks mu. It costs a few microseconds at a million sessions, and nothing if e stays.
+func (tb *Table) reposition(e *entry) {
+	tb.align(e)
+	var started time.Time
+	t := tb.turns[e.Key()]
+	if t != nil {
+		started = t.Started
+	}
+	place := ops.SessionPlace(e.shown(t), started, e.lastActivity())
+	if place == e.place {
+		return
+	}
+	tb.order.Delete(e)
+	e.place = place
+	tb.order.Set(e)
+}
+
+// unplaced is the place of an entry that is not in the order.
+const unplaced = math.MaxUint64
+
+// align puts e into the line of sessions that wait for a slot, or removes it. e is in the line while it has waiting
+// messages and they wait neither for a running turn nor for the end of its conversation. reposition calls it, with mu held.
+func (tb *Table) align(e *entry) {
+	should := e.queued() > 0 && !e.closing() && tb.turns[e.Key()] == nil
+	switch {
+	case should && !e.mail.inLine:
+		e.mail.inLine, e.mail.since = true, time.Now()
+		e.mail.place = tb.line.Push(tb.o.Owner(e.Key()), e)
+	case !should && e.mail != nil && e.mail.inLine:
+		tb.line.Remove(e.mail.place)
+		e.mail.inLine = false
+		e.trim()
+	}
+}
+
+// free reports whether one more turn may run. The caller holds mu.
+func (tb *Table) free() bool { return tb.o.Turns <= 0 || len(tb.turns) < tb.o.Turns }
+
+func groupOf(place uint64) ops.SessionGroup { return ops.SessionGroup(place >> 62) }
+
+// Get returns a copy of the session of key.
+func (tb *Table) Get(key string) (Session, bool) {
+	tb.mu.Lock()
+	defer tb.mu.Unlock()
+	if e := tb.sessions[key]; e != nil {
+		return e.session(), true
+	}
+	return Session{}, false
+}
+
+// SetState sets the state of a session while no turn runs.
+func (tb *Table) SetState(key string, s ops.SessionState) {
+	tb.mu.Lock()
+	defer tb.mu.Unlock()
+	if e := tb.sessions[key]; e != nil {
+		e.setState(s)
+		tb.reposition(e)
+	}
+}
+
+// Saved records that the store has t's session.
+func (tb *Table) Saved(t *Turn) {
+	tb.mu.Lock()
+	defer tb.mu.Unlock()
+	if e := tb.sessions[t.Session.Key]; e != nil && e.ID() == t.Session.ID {
+		e.flags |= flagStored
+	}
+}
+
+// DropUnsaved forgets the session of t if no store has it, no turn runs in it and no message waits for it. A session that
+// was never written must not be listed as if it would last (D15).
+func (tb *Table) DropUnsaved(t *Turn) {
+	tb.mu.Lock()
+	defer tb.mu.Unlock()
+	if e := tb.sessions[t.Session.Key]; e != nil && e.ID() == t.Session.ID {
+		tb.dropUnsaved(e)
+	}
+}
+
+// dropUnsaved is DropUnsaved of e. The caller holds mu.
+func (tb *Table) dropUnsaved(e *entry) {
+	if e.flags&flagStored == 0 && !e.closing() && e.queued() == 0 && tb.turns[e.Key()] == nil {
+		tb.forget(e)
+	}
+}
+
+// Forget drops the session of key with an id, unless a turn runs in it or a message waits for it.
+func (tb *Table) Forget(key, id string) {
+	tb.mu.Lock()
+	defer tb.mu.Unlock()
+	e := tb.sessions[key]
+	if e != nil && e.ID() == id && !e.closing() && e.queued() == 0 && tb.turns[key] == nil {
+		tb.forget(e)
+	}
+}
+
+// forget removes e from the table.
+func (tb *Table) forget(e *entry) {
+	delete(tb.sessions, e.Key())
+	tb.order.Delete(e)
+	e.place = unplaced
+}
+
+func (tb *Table) owns(t *Turn) bool { return tb.turns[t.Session.Key] == t }
+
+// release frees the slot that t holds, together with everything that belongs to a running turn: the agent, its start, its
+// progress, its busy notice. Only this function removes a running turn (S16, D10). The caller holds mu.
+func (tb *Table) release(t *Turn) bool {
+	if !tb.owns(t) {
+		return false
+	}
+	delete(tb.turns, t.Session.Key)
+	t.now.Attached = false
+	t.cancel(context.Canceled)
+	close(t.released)
+	return true
+}
+
+// Clear drops every session and frees every slot, for the last steps of a stop (S16).
+func (tb *Table) Clear() {
+	tb.mu.Lock()
+	defer tb.mu.Unlock()
+	for _, t := range tb.turns {
+		tb.release(t)
+	}
+	clear(tb.sessions)
+	tb.order, tb.queued, tb.bytes, tb.line = newOrder(), 0, 0, limit.Queue[*entry]{}
+}
