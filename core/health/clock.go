@@ -1,14 +1,12 @@
 package health
 
 import (
-	"context"
 	"fmt"
 	"sync"
 	"time"
 
 	"gatewaytui/core/ops"
 	"gatewaytui/core/store"
-	"gatewaytui/core/term"
 	"gatewaytui/core/text"
 )
 
@@ -126,41 +124,4 @@ func (c *clock) StartedAt(now time.Time) time.Time {
 		return now.Add(-lasted)
 	}
 	return c.started
-}
-
-// BeginClock compares the clock with the last time at which the clock of an earlier life agreed; zero: there is none.
-func (h *Health) BeginClock(last time.Time) {
-	if !last.IsZero() {
-		h.expect(last)
-	}
-	h.compareClock()
-}
-
-// compareClock compares the clock with where it is expected, and logs a change.
-func (h *Health) compareClock() (changed bool) {
-	now := time.Now()
-	doubted, changed := h.look(now, h.elapsed(now))
-	switch {
-	case changed && doubted:
-		h.log.Warn("warning", "code", WarnClock, "text", h.clock.warning().Message)
-	case changed:
-		h.log.Info("the clock agrees again")
-	}
-	return changed
-}
-
-// checkClock compares the clock, and saves a changed verdict with the row of this life: the next life compares its clock
-// with the last one that agreed.
-func (h *Health) checkClock(ctx context.Context) {
-	if !h.compareClock() || h.Damage() != "" {
-		return
-	}
-	h.o.Background.Start(ctx, "record the clock", "", func(ctx context.Context) {
-		st := h.store.Load()
-		ctx, cancel := st.Patience(ctx, store.Stall)
-		defer cancel()
-		if err := st.JudgeClock(ctx, h.o.Life, h.ClockDoubted(), time.Now()); err != nil {
-			h.log.Warn("the verdict on the clock is not saved", "error", term.Clean(err.Error(), 300))
-		}
-	})
 }

@@ -9,7 +9,6 @@
 package health
 
 import (
-	"context"
 	"log/slog"
 	"slices"
 	"strings"
@@ -63,6 +62,14 @@ type Options struct {
 	Warnings []ops.Warning
 	// Config is the config file as it was read.
 	Config ops.ConfigFile
+}
+
+// files is what is known of the store's files. Health.mu guards it.
+type files struct {
+	err   error     // what the last check found; nil: nothing
+	since time.Time // when err was first found
+	began time.Time // of the check under way; zero: there is none
+	said  string    // the reason that the service manager and the log last received; empty: messages are taken
 }
 
 // Health is how one gateway is doing. Its methods may be called from any goroutine.
@@ -121,41 +128,6 @@ func (h *Health) Keep(w ops.Warning) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.warnings = append(h.warnings, w)
-}
-
-// Warnings returns what an operator should fix at now: what was kept, then the trouble of store, clock, resources and config
-// file. The caller owns what is returned; it is never nil.
-func (h *Health) Warnings(now time.Time) []ops.Warning {
-	trouble, _, _ := h.storeTrouble(now)
-	clock := h.clock.warning()
-	_, config := h.ConfigFile()
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	all := append([]ops.Warning{}, h.warnings...)
-	for _, w := range []ops.Warning{trouble, clock} {
-		if w.Code != "" {
-			all = append(all, w)
-		}
-	}
-	all = append(all, h.lowResources...)
-	return append(all, config...)
-}
-
-// Check looks for what no request asks about: the wall clock, resources that run low, bounds that are reached.
-func (h *Health) Check(ctx context.Context, now time.Time) {
-	h.checkClock(ctx)
-	h.checkResources(now)
-	h.checkLimits(now)
-}
-
-// checkLimits logs each bound that has become a warning since the last check.
-func (h *Health) checkLimits(now time.Time) {
-	warnings := h.o.Limits.Warnings(now)
-	h.mu.Lock()
-	before := h.limitsReached
-	h.limitsReached = warnings
-	h.mu.Unlock()
-	h.logNew(warnings, before)
 }
 
 // logNew logs the warnings whose code none of those before has.

@@ -21,14 +21,6 @@ const (
 	checkBound = 250 * time.Millisecond
 )
 
-// files is what is known of the store's files. Health.mu guards it.
-type files struct {
-	err   error     // what the last check found; nil: nothing
-	since time.Time // when err was first found
-	began time.Time // of the check under way; zero: there is none
-	said  string    // the reason that the service manager and the log last received; empty: messages are taken
-}
-
 // WatchStore compares the store's files with those that it holds, every second and when Readiness asks for it (HF13, HF29).
 // It returns when ctx ends.
 func (h *Health) WatchStore(ctx context.Context) {
