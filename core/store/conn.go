@@ -22,12 +22,14 @@ const (
 	// busyMS is how long a statement waits for another process's lock. Only the gateway opens the database, so such a
 	// lock is a mistake, and an early error is better than a long wait.
 	busyMS = 1000
-	// checkpointPages is SQLite's own default: a -wal of about 4 MB.
-	checkpointPages = 1000
 	// walLimit is the size in bytes to which SQLite truncates the -wal when it restarts it, after a reader of another
 	// process made it grow.
 	walLimit = 16 << 20
 )
+
+// maxQuickWAL is the size in bytes of a -wal up to which the last close may copy it into the database. SQLite usually
+// keeps the file at about 4 MB. It is larger where another process held a snapshot for long.
+const maxQuickWAL = 8 << 20
 
 // dataSource is the driver's name for path. mode is SQLite's: rwc or ro (https://www.sqlite.org/uri.html). The schema of
 // a file is not trusted: it calls no function with side effects, and only DDL statements can write it (HF31,

@@ -12,77 +12,10 @@ import (
 	"strings"
 	"time"
 
-	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
 
 	"gatewaytui/core/ops"
 )
-
-// DamagedError means that the file is not a database, that its pages do not fit together (F8), that it is truncated
-// (HF29), or that its schema is not the gateway's (HF31).
-type DamagedError struct {
-	Path string
-	// What is SQLite's description of it.
-	What string
-	// Tables are those with damaged pages; empty where that is unknown.
-	Tables []string
-	cause  error
-}
-
-// Unwrap is SQLite's own error, if there is one.
-func (e *DamagedError) Unwrap() error { return e.cause }
-
-// Is reports that a damaged database cannot be used as it is.
-func (e *DamagedError) Is(target error) bool { return target == ErrUnusable }
-
-func (e *DamagedError) Error() string {
-	in := ""
-	switch n := len(e.Tables); {
-	case n == 1:
-		in = " in table " + e.Tables[0]
-	case n > 1:
-		in = " in tables " + strings.Join(e.Tables, ", ")
-	}
-	return fmt.Sprintf("the database %s is damaged%s: %s", e.Path, in, e.What)
-}
-
-// damaged turns SQLite's errors for a damaged file into a *DamagedError, and returns other errors unchanged.
-func damaged(path string, err error) error {
-	if e, is := errors.AsType[*DamagedError](err); is {
-		if e.Path == "" {
-			return &DamagedError{Path: path, What: e.What, Tables: e.Tables, cause: e.cause}
-		}
-		return err
-	}
-	if e, is := errors.AsType[*sqlite.Error](err); is && (e.Code()&0xff == sqlite3.SQLITE_CORRUPT || e.Code()&0xff == sqlite3.SQLITE_NOTADB) {
-		return &DamagedError{Path: path, What: e.Error(), cause: err}
-	}
-	return err
-}
-
-// blame returns err of a call of SQLite as callers must see it. SQLite reports a malformed database when the disk refuses
-// a read with EIO (SQLITE_IOERR_CORRUPTFS, https://www.sqlite.org/rescode.html#ioerr_corruptfs). While the last write
-// failed because of the disk, such an error also counts as the disk's, and not as damage.
-func (s *Store) blame(err error) error {
-	err = damaged(s.path, err)
-	if _, is := errors.AsType[*DamagedError](err); !is {
-		return err
-	}
-	if last := s.Health(time.Now()).Err; refusedByDisk(last) {
-		return last
-	}
-	return err
-}
-
-// Verify reads the whole database once and returns what does not fit together as a *DamagedError. It costs a second for
-// some 500 MB, and blocks no other call.
-func (s *Store) Verify(ctx context.Context) error {
-	if err := s.enter(); err != nil {
-		return fmt.Errorf("verify the store: %w", err)
-	}
-	defer s.calls.Done()
-	return checkPages(ctx, s.readers, s.path, s.log)
-}
 
 // Inspect is Verify for a closed database at path, with a connection that cannot write: a damaged database is not even
 // opened by one that can. A missing database is not damaged.

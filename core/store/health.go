@@ -2,10 +2,10 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 )
 
@@ -22,33 +22,6 @@ type Health struct {
 	// those are, and Slow how many of them took slowTransaction or longer.
 	P99                time.Duration
 	Transactions, Slow int
-}
-
-// paceWindow is how far back Health.P99 looks, and paceKept how many transactions it counts at most.
-const (
-	paceWindow = time.Minute
-	paceKept   = 256
-	// slowTransaction is 50 times the duration of a transaction on a spinning disk.
-	slowTransaction = time.Second
-)
-
-// health is the state behind Health. Only the writer's goroutine changes it.
-type health struct {
-	// moved is when the writer last finished a transaction, as nanoseconds after Store.opened.
-	moved atomic.Int64
-
-	mu    sync.Mutex
-	err   error
-	since time.Time
-	begun time.Time // of the transaction under way; zero: there is none
-	took  [paceKept]pace
-	next  int // the place of the next entry in took
-}
-
-// pace is how long one transaction took, and when it ended.
-type pace struct {
-	ended time.Time
-	took  time.Duration
 }
 
 // Health returns what the store knows of its writing at now.
@@ -74,36 +47,6 @@ func (s *Store) Health(now time.Time) Health {
 		out.P99 = recent[(len(recent)*99+99)/100-1]
 	}
 	return out
-}
-
-// begin records that a transaction begins.
-func (h *health) begin(now time.Time) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.begun = now
-}
-
-// end records that the transaction has ended, and returns how long it took.
-func (h *health) end(opened, now time.Time) time.Duration {
-	h.moved.Store(int64(now.Sub(opened)))
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	took := now.Sub(h.begun)
-	h.took[h.next] = pace{now, took}
-	h.next = (h.next + 1) % paceKept
-	h.begun = time.Time{}
-	return took
-}
-
-// set records why nothing can be written; nil: writing works. It reports whether that is a change.
-func (h *health) set(err error, now time.Time) (changed bool) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if changed = (err == nil) != (h.err == nil); changed {
-		h.since = now
-	}
-	h.err = err
-	return changed
 }
 
 // Stall bounds a write that must survive the end of its turn: it fails when the store has finished no transaction for this
@@ -141,4 +84,18 @@ func (s *Store) Patience(ctx context.Context, bound time.Duration) (context.Cont
 		timer.Stop()
 		cancel(context.Canceled)
 	}
+}
+
+// blame returns err of a call of SQLite as callers must see it. SQLite reports a malformed database when the disk refuses
+// a read with EIO (SQLITE_IOERR_CORRUPTFS, https://www.sqlite.org/rescode.html#ioerr_corruptfs). While the last write
+// failed because of the disk, such an error also counts as the disk's, and not as damage.
+func (s *Store) blame(err error) error {
+	err = damaged(s.path, err)
+	if _, is := errors.AsType[*DamagedError](err); !is {
+		return err
+	}
+	if last := s.Health(time.Now()).Err; refusedByDisk(last) {
+		return last
+	}
+	return err
 }

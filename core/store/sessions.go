@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	sqlite3 "modernc.org/sqlite/lib"
@@ -44,7 +45,15 @@ func (v *Session) fields() []any {
 	}
 }
 
+// invalid reports whether a session has impossible values. It is the fast form of wrong, for the many sessions that every
+// start reads.
+func (v Session) invalid() bool {
+	return v.ID == "" || v.Key == "" || !slices.Contains(sessionStates, string(v.State)) || v.TokensIn < 0 || v.TokensOut < 0 ||
+		!slices.Contains(callers, string(v.Caller.By)) || v.Caller.UID < -1 || v.Caller.UID > maxUID || !validTime(v.CreatedAt) || !validTime(v.LastActivityAt)
+}
+
 var putSession = insertion("INSERT INTO sessions", sessionColumns, `ON CONFLICT (id) DO UPDATE SET platform = excluded.platform, user = excluded.user,
+
 	target = excluded.target, state = excluded.state, last_activity_at = excluded.last_activity_at,
 	tokens_in = excluded.tokens_in, tokens_out = excluded.tokens_out, caller_by = excluded.caller_by, caller_uid = excluded.caller_uid`)
 
@@ -133,6 +142,11 @@ func (t *tx) endSession(id string, at time.Time, reason string) error {
 		return err
 	}
 	return t.do(`UPDATE sessions SET ended_at = ?, end_reason = ? WHERE id = ? AND ended_at IS NULL`, stamp(at), reason, id)
+}
+
+// interrupt ends the running turn of a session, if there is one.
+func (t *tx) interrupt(sessionID string, at time.Time, reason string) error {
+	return t.do(`UPDATE turns SET state = 'interrupted', ended_at = ?, reason = ? WHERE session_id = ? AND state = 'running'`, stamp(at), reason, sessionID)
 }
 
 // asNotCurrent names the failure of the index sessions_current: a second current session of one key.

@@ -23,32 +23,11 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"gatewaytui/core/ops"
-)
-
-// The errors that a caller decides on. All others wrap SQLite's own errors.
-var (
-	// ErrClosed is returned to calls after Close, or to calls that Close could not wait for.
-	ErrClosed = errors.New("the store is closed")
-	// ErrStaleTurn refuses a write of a turn that no longer runs: it was interrupted, or its session was reset.
-	ErrStaleTurn = errors.New("the turn no longer runs")
-	// errNotCurrent refuses a write to a session that is not, or cannot be, the current one of its key.
-	errNotCurrent = errors.New("the session is not the current one of its key")
-	// ErrDisplaced means that the file at the store's path, or its -wal, is no longer the one that SQLite holds: no
-	// reader would see what is committed. The store refuses to write until the gateway is started again.
-	ErrDisplaced = errors.New("the database file was replaced or deleted under the running gateway; start the gateway again")
-	// ErrReadOnly refuses every write: the database is damaged, and a damaged database is not written to.
-	ErrReadOnly = errors.New("the store is read-only because its database is damaged")
-	// ErrUnusable means that no later start will open the database as it is: a person has to act. A *DamagedError and
-	// errNewer are such errors.
-	ErrUnusable = errors.New("the database cannot be used as it is")
-	// errNewer means that a newer gateway has changed the database's schema.
-	errNewer = fmt.Errorf("%w: it was written by a newer gateway; use that version or a newer one", ErrUnusable)
 )
 
 // Options say where the store is.
@@ -106,66 +85,6 @@ type Store struct {
 	closeOnce sync.Once
 }
 
-// Open opens the database and brings its schema up to date. Only the process that holds the home's lock may call it,
-// and it has one Store at a time.
-func Open(ctx context.Context, o Options) (*Store, error) {
-	path, err := filepath.Abs(o.Path)
-	if err != nil {
-		return nil, fmt.Errorf("open the store at %s: %w", o.Path, err)
-	}
-	s := &Store{
-		path: path, log: o.Log, opened: time.Now(), onEnd: o.OnTransaction,
-		requests: make(chan *request), quit: make(chan struct{}),
-		abandon: make(chan struct{}), done: make(chan struct{}),
-	}
-	if s.log == nil {
-		s.log = slog.New(slog.DiscardHandler)
-	}
-	s.reading, s.stopReads = context.WithCancelCause(context.Background())
-	// A leftover that cannot be removed costs room on a disk and must not prevent a start.
-	if part, err := removeLeftover(ctx, path); err != nil {
-		s.log.Warn(ops.LogStoreLeftover, "error", err.Error())
-	} else if part != "" {
-		s.log.Info(ops.LogStoreLeftoverRemoved, "path", part)
-	}
-	if err = checkRegular(path); err == nil && o.Verify && !o.ReadOnly {
-		err = Inspect(ctx, path, s.log)
-	}
-	switch {
-	case err != nil:
-	case o.ReadOnly:
-		err = s.openReadOnly(ctx)
-	default:
-		err = s.open(ctx)
-	}
-	if err != nil {
-		s.stopReads(ErrClosed)
-		return nil, fmt.Errorf("open the store at %s: %w", path, damaged(path, err))
-	}
-	go s.writeLoop() // closeFiles waits for it
-	return s, nil
-}
-
-func (s *Store) open(ctx context.Context) (err error) {
-	if s.writer, err = openWriter(s.path); err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, s.writer.close())
-		}
-	}()
-	if s.found, s.foreign, err = s.writer.open(ctx, s.path); err != nil {
-		return err
-	}
-	if s.identity, err = identify(s.path); err != nil {
-		return err
-	}
-	s.sizes.keep(s.identity)
-	s.readers, err = openReaders(ctx, s.path)
-	return err
-}
-
 // FoundSchema is the schema version that the database had when Open was called, before it was brought up to date.
 // It is 0 for a database that Open created, and for a store that is read-only.
 func (s *Store) FoundSchema() int { return s.found }
@@ -173,20 +92,6 @@ func (s *Store) FoundSchema() int { return s.found }
 // ForeignSchema is the part of the database's schema that no gateway made, as Open found it: triggers, views and indexes,
 // which Open dropped and kept in the table quarantine, and tables, which it left alone.
 func (s *Store) ForeignSchema() []InvalidRow { return s.foreign }
-
-// openReadOnly makes the readers alone. If they cannot read yet, or ever, each read reports it.
-func (s *Store) openReadOnly(ctx context.Context) error {
-	s.readOnly.Store(true)
-	var err error
-	if s.readers, err = openReaders(ctx, s.path); err == nil {
-		return nil
-	}
-	if _, is := errors.AsType[*DamagedError](damaged(s.path, err)); !is {
-		return err
-	}
-	s.readers, err = readPool(s.path)
-	return err
-}
 
 // Commits is how many transactions were committed since the store was opened; each costs one write to the disk.
 func (s *Store) Commits() int64 { return s.commits.Load() }
@@ -231,10 +136,6 @@ func (s *Store) Close(ctx context.Context) error {
 		return fmt.Errorf("close the store at %s: %w", s.path, context.Cause(ctx))
 	}
 }
-
-// maxQuickWAL is the size in bytes of a -wal up to which the last close may copy it into the database. SQLite usually
-// keeps the file at about 4 MB. It is larger where another process held a snapshot for long.
-const maxQuickWAL = 8 << 20
 
 // closeFiles closes the connections once they are unused.
 //

@@ -161,11 +161,6 @@ func (s *Store) Transcript(ctx context.Context, sessionID string) ([]Message, er
 	return list[Message](ctx, s, "read transcript of "+sessionID, `SELECT `+messageColumns+` FROM messages WHERE session_id = ? ORDER BY seq`, sessionID)
 }
 
-// interrupt ends the running turn of a session, if there is one.
-func (t *tx) interrupt(sessionID string, at time.Time, reason string) error {
-	return t.do(`UPDATE turns SET state = 'interrupted', ended_at = ?, reason = ? WHERE session_id = ? AND state = 'running'`, stamp(at), reason, sessionID)
-}
-
 func (t *tx) appendMessages(sessionID, turnID string, msgs []Message) error {
 	for _, m := range msgs {
 		if err := t.do(putMessage, append(m.fields(), sessionID, turnID)...); err != nil {
