@@ -272,10 +272,3 @@ func needsItem(f keyContext) string {
 	}
 	return ""
 }
-
-func runningPhase(s *ops.Shutdown) *ops.Phase {
-	if s == nil {
-		return nil
-	}
-	return find(s.Phases, string(ops.StepRunning), func(p ops.Phase) string { return string(p.State) })
-}

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"slices"
 	"strings"
 	"time"
 
@@ -13,7 +12,6 @@ import (
 
 	"gatewaytui/core/ops"
 	"gatewaytui/core/term"
-	"gatewaytui/views"
 )
 
 const (
@@ -200,33 +198,17 @@ func outcomeText(r ops.Request, verb ops.Verb, what string) (text, copied string
 	return text, ""
 }
 
-func (m *model) onDone(d done) tea.Cmd {
-	m.doing = slices.DeleteFunc(m.doing, func(j *job) bool { return j.number == d.number })
-	m.message, m.bad, m.stale = d.text, d.bad, true
-	m.tried.note(d)
-	if d.copied != "" {
-		m.copied = d.copied
-	}
-	if !d.bad && endsGateway(d.verb) && m.view != views.Shutdown && !m.opened {
-		m.opened, m.dirty = true, true
-		return m.openView(views.Shutdown)
-	}
-	m.dirty = true
-	return m.maybeFetch(false)
-}
+// tried is what a newcomer to a demo has done in this console.
+type tried struct{ ended, sent bool }
 
-// progress is the line of what is being done, empty for nothing.
-func (m *model) progress() string {
-	if len(m.doing) == 0 {
-		return ""
+func (t *tried) note(d done) {
+	if d.bad {
+		return
 	}
-	j := m.doing[len(m.doing)-1]
-	text := j.what
-	if d := m.now.Sub(j.since); d > 0 {
-		text += fmt.Sprintf(" %.1fs", d.Seconds())
+	switch d.verb {
+	case ops.VerbReset, ops.VerbInterrupt, ops.VerbKill:
+		t.ended = true
+	case ops.VerbMessage:
+		t.sent = true
 	}
-	if n := len(m.doing) - 1; n > 0 {
-		text += fmt.Sprintf(", and %d more", n)
-	}
-	return text
 }

@@ -55,15 +55,6 @@ func (m *model) asks() bool {
 	return leaves || m.question() != nil
 }
 
-// activate begins what an action key does: at once, or after its question.
-func (m *model) activate(b *binding, f keyContext) tea.Cmd {
-	cmd := b.target(f)
-	if cmd.Verb == ops.VerbMessage {
-		return m.openPalette("send " + cmd.Target + " ")
-	}
-	return m.submit(b, cmd, b.tier(f))
-}
-
 func (m *model) submit(b *binding, cmd ops.Command, t tier) tea.Cmd {
 	if t == atOnce {
 		return m.send([]ops.Command{cmd})
@@ -129,13 +120,6 @@ func (o *leftOut) String() string {
 		out = append(out, enumerated(o.rows[why])+" ("+why+")")
 	}
 	return strings.Join(out, "; ")
-}
-
-func (m *model) snapshot() *ops.Snapshot {
-	if m.snap == nil {
-		return &ops.Snapshot{}
-	}
-	return m.snap
 }
 
 func (m *model) ask(q *question) tea.Cmd {

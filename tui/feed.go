@@ -258,11 +258,3 @@ func (f *feed) next(ctx context.Context) tea.Msg {
 	}
 	return b
 }
-
-// await is the loop's one command on the feed.
-func (m *model) await(wait time.Duration) tea.Cmd {
-	return m.tasks.cmd(taskFeed, func(ctx context.Context) tea.Msg {
-		pause(ctx, wait)
-		return m.feed.next(ctx)
-	})
-}

@@ -10,21 +10,6 @@ import (
 	"gatewaytui/views"
 )
 
-// tried is what a newcomer to a demo has done in this console.
-type tried struct{ ended, sent bool }
-
-func (t *tried) note(d done) {
-	if d.bad {
-		return
-	}
-	switch d.verb {
-	case ops.VerbReset, ops.VerbInterrupt, ops.VerbKill:
-		t.ended = true
-	case ops.VerbMessage:
-		t.sent = true
-	}
-}
-
 // guide is the line of a demo that says what to try next, by what is on the screen and by what was done. It is empty on a
 // gateway that is not a demo.
 func (m *model) guide() string {

@@ -2,7 +2,6 @@ package tui
 
 import (
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -100,15 +99,6 @@ func (b *binding) inView(v views.View) bool { return b.in == nil || slices.Conta
 
 // bindings is the table. It is filled by init because some of its functions read it.
 var bindings []binding
-
-func init() {
-	levers := actionBindings()
-	levers = append(levers, tableBindings(levers)...)
-	for i := range levers {
-		levers[i] = fromTable(levers[i])
-	}
-	bindings = slices.Concat(levers, pageBindings(), navigationBindings())
-}
 
 // bindingFor returns the row that a key means in a view: the view's own before what works everywhere.
 func bindingFor(key string, v views.View) (everywhere *binding) {
@@ -216,24 +206,53 @@ func (f keyContext) subject() string {
 // busy reports whether the row's session or agent runs a turn, or may begin its next one at any moment.
 func (f keyContext) busy() bool { return busy(f.session, f.now) || f.agent != nil && f.agent.Busy }
 
-// Rows are known by keys, not by their place: a selection follows its row through sorting and new snapshots.
-
-func sessionKey(s ops.Session) string { return s.Key }
-func agentKey(a ops.Agent) string     { return a.Session }
-func processKey(p ops.Process) string { return strconv.Itoa(p.PID) }
-func adapterKey(a ops.Adapter) string { return a.Name }
-
-// find returns the row with a key, for the rare moments that need the newest one: the key of a press, of a confirmation.
-func find[T any](rows []T, key string, of func(T) string) *T {
-	if key == "" {
-		return nil
+// keyContext are those of the row under the cursor: as it is drawn, or as the newest snapshot has it.
+func (m *model) keyContext(newest bool) keyContext {
+	f := keyContext{
+		view: m.view, link: m.link.State, readOnly: m.opt.ReadOnly, state: m.status.State, stop: m.stopping(), now: m.now, gateway: m.status.Life,
 	}
-	for i := range rows {
-		if of(rows[i]) == key {
-			return &rows[i]
+	snap := &m.shown
+	if newest && m.snap != nil {
+		snap = m.snap
+	}
+	l := m.lists[m.view]
+	switch m.view {
+	case views.Sessions:
+		f.session = row(l, snap.Sessions, sessionKey)
+	case views.Agents:
+		if f.agent = row(l, snap.Agents, agentKey); f.agent != nil {
+			f.session = find(snap.Sessions, f.agent.Session, sessionKey)
 		}
+	case views.Processes:
+		f.process = row(l, snap.Processes, processKey)
+	case views.Adapters:
+		f.adapter = row(l, snap.Adapters, adapterKey)
 	}
-	return nil
+	f.phase, f.item = m.stopChoice()
+	f.page, f.life = m.leaf(), m.life()
+	return f
+}
+
+// keyContextOf are those of another row of the open view, for marks.
+func (m *model) keyContextOf(key string) keyContext {
+	l := m.lists[m.view]
+	was := l.Selected
+	l.Selected = key
+	defer func() { l.Selected = was }()
+	return m.keyContext(true)
+}
+
+func (m *model) stopChoice() (*ops.Phase, *ops.Item) {
+	s := m.stopping()
+	if s == nil {
+		return nil, nil
+	}
+	phase, key := views.StopItem(m.bare())
+	p := find(s.Phases, phase, func(p ops.Phase) string { return p.Name })
+	if p == nil {
+		return nil, nil
+	}
+	return p, find(p.Items, key, ops.Item.Key)
 }
 
 // running reports whether the session has a turn that a reset or an interrupt would end.

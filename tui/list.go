@@ -1,14 +1,18 @@
 package tui
 
 import (
-	"context"
 	"slices"
+	"strconv"
 	"time"
-
-	tea "github.com/charmbracelet/bubbletea"
 
 	"gatewaytui/core/ops"
 	"gatewaytui/views"
+)
+
+var (
+	ofLists = []views.View{views.Sessions, views.Agents, views.Processes, views.Adapters}
+	ofRows  = slices.Concat(ofLists, []views.View{views.Shutdown, views.Events})
+	ofMoves = slices.Concat([]views.View{views.Overview}, ofRows)
 )
 
 // list is how the person looks at one table: which row, which window, which marks. Rows are known by their keys.
@@ -92,47 +96,6 @@ func row[T any](l *list, rows []T, of func(T) string) *T {
 	return find(rows, l.Selected, of)
 }
 
-// order is how the rows of the open view are wanted. Its number tells results that came too late.
-type order struct {
-	number int
-	view   views.View
-	table  views.TableState
-}
-
-// ordered are the rows of one view as they are shown.
-type ordered struct {
-	number int
-	snap   ops.Snapshot
-	keys   []string
-	index  map[string]int
-	total  int
-	// fresh is false where the rows kept their places.
-	fresh bool
-}
-
-// restTime is how long rows keep the order that they have on the screen, so that a list can be read while what it shows
-// changes many times a second. What needs attention moves up at once.
-const restTime = 5 * time.Second
-
-func (m *model) order() order {
-	l := m.lists[m.view]
-	o := order{number: m.orders, view: m.view, table: views.TableState{Sort: l.Sort, Reverse: l.Reverse, Filter: l.Filter}}
-	if m.shownOrder == m.orders && !m.wanted && time.Since(l.placedAt) < restTime {
-		o.table.Places = l.index // never changed, only replaced
-	}
-	return o
-}
-
-// apply filters and sorts. Ten thousand rows take milliseconds, so it runs outside of the loop.
-func (o order) apply(snap *ops.Snapshot) ordered {
-	r := ordered{number: o.number, snap: views.Order(*snap, o.view, o.table), total: views.Rows(snap, o.view), fresh: o.table.Places == nil}
-	if o.view == views.Sessions && snap.Omitted != nil {
-		r.total = max(snap.Counts.Sessions, r.total)
-	}
-	r.keys, r.index = indexed(views.Rows(&r.snap, o.view), func(i int) string { return views.RowKey(&r.snap, o.view, i) })
-	return r
-}
-
 // indexed are the keys of n rows, and the place of each.
 func indexed(n int, key func(i int) string) (keys []string, index map[string]int) {
 	keys, index = make([]string, n), make(map[string]int, n)
@@ -143,56 +106,22 @@ func indexed(n int, key func(i int) string) (keys []string, index map[string]int
 	return keys, index
 }
 
-// fewRows are ordered at once, in microseconds, so that the next key of a burst finds its row.
-const fewRows = 256
+// Rows are known by keys, not by their place: a selection follows its row through sorting and new snapshots.
 
-// reorder makes the rows of the open view again, of the snapshot that is there: another view, another sort, another filter.
-func (m *model) reorder() tea.Cmd {
-	m.orders++
-	m.stale = true
-	if m.snap == nil {
+func sessionKey(s ops.Session) string { return s.Key }
+func agentKey(a ops.Agent) string     { return a.Session }
+func processKey(p ops.Process) string { return strconv.Itoa(p.PID) }
+func adapterKey(a ops.Adapter) string { return a.Name }
+
+// find returns the row with a key, for the rare moments that need the newest one: the key of a press, of a confirmation.
+func find[T any](rows []T, key string, of func(T) string) *T {
+	if key == "" {
 		return nil
 	}
-	o, snap := m.order(), m.snap
-	if views.Rows(snap, m.view) <= fewRows {
-		return m.show(o.apply(snap))
-	}
-	return m.tasks.cmd("order the rows", func(context.Context) tea.Msg { return o.apply(snap) })
-}
-
-// show accepts ordered rows, unless their order is out of date or the picture is frozen.
-func (m *model) show(r ordered) tea.Cmd {
-	if r.number != m.orders {
-		return m.reorder()
-	}
-	if m.link.Paused && m.shownOrder == r.number {
-		return nil
-	}
-	if m.shownOrder == r.number && r.snap.At.Before(m.shown.At.Time) {
-		return nil // what is shown is newer already
-	}
-	m.shown, m.shownOrder = r.snap, r.number
-	if slices.Contains(ofLists, m.view) { // a snapshot does not have the rows of other views
-		l := m.lists[m.view]
-		if l.set(r.keys, r.index, r.total); r.fresh {
-			l.placedAt = time.Now()
+	for i := range rows {
+		if of(rows[i]) == key {
+			return &rows[i]
 		}
 	}
-	m.resize()
-	m.stale = true
 	return nil
-}
-
-// resize asks views how many rows the screen holds, and keeps the selected one among them.
-func (m *model) resize() {
-	l := m.lists[m.view]
-	s := m.bare()
-	s.Detail, s.Guide = m.detail, m.guide()
-	if m.view == views.Shutdown {
-		m.showHistory(&s)
-	}
-	l.page = views.Page(s)
-	if m.view != views.Events { // its window has no selected row; it moves as scrollEvents says
-		l.clamp()
-	}
 }

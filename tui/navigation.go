@@ -11,12 +11,6 @@ import (
 	"gatewaytui/views"
 )
 
-var (
-	ofLists = []views.View{views.Sessions, views.Agents, views.Processes, views.Adapters}
-	ofRows  = slices.Concat(ofLists, []views.View{views.Shutdown, views.Events})
-	ofMoves = slices.Concat([]views.View{views.Overview}, ofRows)
-)
-
 // navigationBindings are the keys that change nothing but the picture.
 func navigationBindings() []binding {
 	out := []binding{
@@ -69,6 +63,27 @@ func navigationBindings() []binding {
 		{action: "command", keys: []string{":"}, label: "command", help: "do anything by its name, with completion", do: func(m *model) tea.Cmd { return m.openPalette("") }},
 		{action: "help", keys: []string{"?"}, label: "help", help: "all keys", do: (*model).openHelp},
 	}...)
+}
+
+func (m *model) openView(v views.View) tea.Cmd {
+	if v == m.view {
+		return nil
+	}
+	m.back, m.view = m.view, v
+	m.feed.show(m.showsEvents())
+	m.detail, m.detailTab = false, 0
+	m.happened(viewOpened)
+	if v == views.Shutdown {
+		m.history.wanted = true
+		m.stopPage = views.StopLives
+		if s := m.witnessed(); s != nil && s.Life == m.status.Life {
+			m.stopPage = views.StopNow
+		}
+	}
+	m.filterEvents()
+	m.resize()
+	cmd := m.reorder()
+	return tea.Batch(cmd, m.maybeFetch(true), m.readHistory())
 }
 
 func (m *model) page() int { return max(m.lists[m.view].page, 1) }

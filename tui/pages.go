@@ -114,51 +114,10 @@ func (m *model) showLives() {
 	m.resize()
 }
 
-// leaf is the open page of the shutdown view: a stop that runs comes before everything else.
-func (m *model) leaf() views.StopPage {
-	if m.stopping() != nil {
-		return views.StopNow
-	}
-	return m.stopPage
-}
-
-// pageOpen says that a page lies over the list of past lives.
-func (m *model) pageOpen() bool {
-	return m.view == views.Shutdown && m.stopping() == nil && m.stopPage != views.StopLives
-}
-
 func (m *model) turn(to views.StopPage) tea.Cmd {
 	m.stopPage, m.stale = to, true
 	m.resize()
 	return m.readHistory()
-}
-
-// life is the selected one of the past lives, nil for none.
-func (m *model) life() *ops.Life {
-	if m.view != views.Shutdown || m.leaf() == views.StopNow || m.leaf() == views.StopPlan {
-		return nil
-	}
-	if i := m.lists[views.Shutdown].at(); i >= 0 && i < len(m.history.shown) {
-		return &m.history.shown[i]
-	}
-	return nil
-}
-
-// showHistory puts the open page into a screen.
-func (m *model) showHistory(s *views.Screen) {
-	p := &m.history
-	s.StopPage = m.leaf()
-	switch s.StopPage {
-	case views.StopLives:
-		s.History = views.History{Lives: p.shown, Read: len(p.lives), More: p.next != "", At: p.at, Asking: p.asking, Err: p.err}
-		return
-	case views.StopReport:
-		s.Stop, s.Life = nil, m.life()
-		if s.Life != nil {
-			s.Stop = s.Life.Shutdown
-		}
-	}
-	s.Table.Filter = "" // there are no rows that it could have left out
 }
 
 func pageBindings() []binding {
@@ -328,27 +287,4 @@ func (m *model) held() []string {
 		keys = append(keys, m.lists[m.view].Selected)
 	}
 	return keys
-}
-
-// hold adds to a snapshot that leaves sessions out those that were read beyond it, and the held ones as they are now.
-func (w *fetchRequest) hold(ctx context.Context, c ops.Console, s *ops.Snapshot) {
-	if s.Omitted == nil || s.Omitted.Sessions == 0 {
-		return
-	}
-	const most = 20 // marks of a whole screen
-	var now []ops.Session
-	gone := map[string]bool{}
-	for _, key := range w.held[:min(len(w.held), most)] {
-		if key == "" || gone[key] || find(s.Sessions, key, sessionKey) != nil || find(now, key, sessionKey) != nil {
-			continue
-		}
-		page, err := c.Sessions(ctx, ops.Query{Key: key})
-		if err != nil {
-			continue // it stays as it was read
-		}
-		now = append(now, page.Items...)
-		gone[key] = len(page.Items) == 0
-	}
-	first := append(s.Sessions[:len(s.Sessions):len(s.Sessions)], now...)
-	s.Sessions = withMore(first, w.more, gone)
 }

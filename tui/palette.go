@@ -333,3 +333,33 @@ func letters(name, text string) bool {
 	}
 	return true
 }
+
+func (m *model) invoke(b *binding) tea.Cmd {
+	if !b.isAction() {
+		if b.disabledReason != nil {
+			if why := b.disabledReason(m.keyContext(true)); why != "" {
+				m.deny(why)
+				return nil
+			}
+		}
+		return b.do(m)
+	}
+	if b.marks && len(m.lists[m.view].Marked) > 0 {
+		return m.activateMarked(b)
+	}
+	f := m.keyContext(true)
+	if why := b.works(f); why != "" {
+		m.deny(why)
+		return nil
+	}
+	return m.activate(b, f)
+}
+
+// activate begins what an action key does: at once, or after its question.
+func (m *model) activate(b *binding, f keyContext) tea.Cmd {
+	cmd := b.target(f)
+	if cmd.Verb == ops.VerbMessage {
+		return m.openPalette("send " + cmd.Target + " ")
+	}
+	return m.submit(b, cmd, b.tier(f))
+}

@@ -13,8 +13,6 @@ import (
 )
 
 const (
-	// fetchTimeout is for one look; a gateway that is slower is shown as stale.
-	fetchTimeout = 2 * time.Second
 	// staleAfter is the age at which what is shown is called old.
 	staleAfter = 3 * time.Second
 	// calm and hurried are the times between two ticks: ages, liveness, and in a stop its progress.
@@ -174,6 +172,29 @@ func (w *fetchRequest) fill(s *ops.Snapshot) {
 	if w.leftOut(ops.TableProcesses) {
 		s.Processes = w.before.Processes
 	}
+}
+
+// hold adds to a snapshot that leaves sessions out those that were read beyond it, and the held ones as they are now.
+func (w *fetchRequest) hold(ctx context.Context, c ops.Console, s *ops.Snapshot) {
+	if s.Omitted == nil || s.Omitted.Sessions == 0 {
+		return
+	}
+	const most = 20 // marks of a whole screen
+	var now []ops.Session
+	gone := map[string]bool{}
+	for _, key := range w.held[:min(len(w.held), most)] {
+		if key == "" || gone[key] || find(s.Sessions, key, sessionKey) != nil || find(now, key, sessionKey) != nil {
+			continue
+		}
+		page, err := c.Sessions(ctx, ops.Query{Key: key})
+		if err != nil {
+			continue // it stays as it was read
+		}
+		now = append(now, page.Items...)
+		gone[key] = len(page.Items) == 0
+	}
+	first := append(s.Sessions[:len(s.Sessions):len(s.Sessions)], now...)
+	s.Sessions = withMore(first, w.more, gone)
 }
 
 // differs reports whether a status says that the rows have changed.
@@ -371,57 +392,18 @@ func (m *model) onBatch(b batch) tea.Cmd {
 	return tea.Batch(cmds...)
 }
 
+// await is the loop's one command on the feed.
+func (m *model) await(wait time.Duration) tea.Cmd {
+	return m.tasks.cmd(taskFeed, func(ctx context.Context) tea.Msg {
+		pause(ctx, wait)
+		return m.feed.next(ctx)
+	})
+}
+
 func (m *model) showsEvents() bool { return m.view == views.Events || m.view == views.Shutdown }
 
 func (m *model) feedGen() int {
 	m.feed.mu.Lock()
 	defer m.feed.mu.Unlock()
 	return m.feed.gen
-}
-
-// recorded is the record of the last stop as it was read at the end; nil if there is none. final is of an embedded gateway.
-type recorded struct {
-	stop  *ops.Shutdown
-	final bool
-}
-
-// readRecord reads the record of the last stop after a pause. The end of the process does not wait for that of an embedded
-// gateway. Of an attached one that is gone, no look can bring the items of its last events.
-func (m *model) readRecord(after, bound time.Duration) tea.Cmd {
-	return m.tasks.cmd("read the last record", func(ctx context.Context) tea.Msg {
-		pause(ctx, after)
-		if ctx.Err() != nil { // the events ended because the console ends, not because the gateway did
-			return nil
-		}
-		ctx, cancel := context.WithTimeout(ctx, bound)
-		defer cancel()
-		r := recorded{final: after > 0}
-		if s, err := m.console.Shutdown(ctx); err == nil {
-			r.stop = &s
-		}
-		return r
-	})
-}
-
-// lastRecord asks once for the complete record of the stop of an attached gateway that is gone.
-func (m *model) lastRecord() tea.Cmd {
-	if m.status.Life == "" || m.recordOf == m.status.Life {
-		return nil
-	}
-	m.recordOf = m.status.Life
-	return m.readRecord(0, fetchTimeout)
-}
-
-func (m *model) onRecorded(r recorded) tea.Cmd {
-	switch {
-	case r.final:
-		if r.stop != nil {
-			m.stop = r.stop
-		}
-		m.view, m.stopPage, m.dialog = views.Shutdown, views.StopNow, nil
-		return m.leave(GatewayEnded)
-	case r.stop != nil && r.stop.Life == m.status.Life && !r.stop.EndedAt.IsZero():
-		m.stop, m.saw, m.ended, m.stale = r.stop, r.stop.ID, true, true // the view stays, because no view of this stop was open
-	}
-	return nil
 }

@@ -3,9 +3,11 @@ package tui
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	tea "github.com/charmbracelet/bubbletea"
+	"github.com/charmbracelet/x/ansi"
 
 	"gatewaytui/core/ops"
 	"gatewaytui/views"
@@ -181,4 +183,15 @@ func (m *model) goBack() tea.Cmd {
 		return m.openView(to)
 	}
 	return m.askLeave()
+}
+
+func (m *model) leave(how How) tea.Cmd {
+	m.exit = Exit{How: how, Final: m.witnessed()}
+	if how == GatewayEnded {
+		m.dialog = nil
+		for _, line := range m.draw() {
+			m.exit.Screen = append(m.exit.Screen, strings.TrimRight(ansi.Strip(line), " "))
+		}
+	}
+	return tea.Quit
 }

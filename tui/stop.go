@@ -1,7 +1,11 @@
 package tui
 
 import (
+	"context"
 	"slices"
+	"time"
+
+	tea "github.com/charmbracelet/bubbletea"
 
 	"gatewaytui/core/ops"
 	"gatewaytui/views"
@@ -37,6 +41,16 @@ func (m *model) sawStop(s *ops.Shutdown) {
 		}
 	}
 	m.keepStopItem()
+}
+
+// keepStopItem drops the selection of an item that the stop no longer waits for, so that the next stuck item is selected.
+func (m *model) keepStopItem() {
+	if p := runningPhase(m.stop); p != nil {
+		if it := find(p.Items, m.stopItem, ops.Item.Key); it != nil && !it.State.Over() {
+			return
+		}
+	}
+	m.stopItem = ""
 }
 
 // further is next with what the last one knew better: an answer that was on its way while events overtook it.
@@ -82,4 +96,85 @@ func (m *model) stopEnded(e ops.Event) {
 	}
 	m.stop = &end
 	m.say("the stop has ended: " + end.Outcome)
+}
+
+// recorded is the record of the last stop as it was read at the end; nil if there is none. final is of an embedded gateway.
+type recorded struct {
+	stop  *ops.Shutdown
+	final bool
+}
+
+// readRecord reads the record of the last stop after a pause. The end of the process does not wait for that of an embedded
+// gateway. Of an attached one that is gone, no look can bring the items of its last events.
+func (m *model) readRecord(after, bound time.Duration) tea.Cmd {
+	return m.tasks.cmd("read the last record", func(ctx context.Context) tea.Msg {
+		pause(ctx, after)
+		if ctx.Err() != nil { // the events ended because the console ends, not because the gateway did
+			return nil
+		}
+		ctx, cancel := context.WithTimeout(ctx, bound)
+		defer cancel()
+		r := recorded{final: after > 0}
+		if s, err := m.console.Shutdown(ctx); err == nil {
+			r.stop = &s
+		}
+		return r
+	})
+}
+
+// lastRecord asks once for the complete record of the stop of an attached gateway that is gone.
+func (m *model) lastRecord() tea.Cmd {
+	if m.status.Life == "" || m.recordOf == m.status.Life {
+		return nil
+	}
+	m.recordOf = m.status.Life
+	return m.readRecord(0, fetchTimeout)
+}
+
+// leaf is the open page of the shutdown view: a stop that runs comes before everything else.
+func (m *model) leaf() views.StopPage {
+	if m.stopping() != nil {
+		return views.StopNow
+	}
+	return m.stopPage
+}
+
+// pageOpen says that a page lies over the list of past lives.
+func (m *model) pageOpen() bool {
+	return m.view == views.Shutdown && m.stopping() == nil && m.stopPage != views.StopLives
+}
+
+// life is the selected one of the past lives, nil for none.
+func (m *model) life() *ops.Life {
+	if m.view != views.Shutdown || m.leaf() == views.StopNow || m.leaf() == views.StopPlan {
+		return nil
+	}
+	if i := m.lists[views.Shutdown].at(); i >= 0 && i < len(m.history.shown) {
+		return &m.history.shown[i]
+	}
+	return nil
+}
+
+// showHistory puts the open page into a screen.
+func (m *model) showHistory(s *views.Screen) {
+	p := &m.history
+	s.StopPage = m.leaf()
+	switch s.StopPage {
+	case views.StopLives:
+		s.History = views.History{Lives: p.shown, Read: len(p.lives), More: p.next != "", At: p.at, Asking: p.asking, Err: p.err}
+		return
+	case views.StopReport:
+		s.Stop, s.Life = nil, m.life()
+		if s.Life != nil {
+			s.Stop = s.Life.Shutdown
+		}
+	}
+	s.Table.Filter = "" // there are no rows that it could have left out
+}
+
+func runningPhase(s *ops.Shutdown) *ops.Phase {
+	if s == nil {
+		return nil
+	}
+	return find(s.Phases, string(ops.StepRunning), func(p ops.Phase) string { return string(p.State) })
 }

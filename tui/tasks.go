@@ -10,6 +10,9 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 )
 
+// fetchTimeout is for one look; a gateway that is slower is shown as stale.
+const fetchTimeout = 2 * time.Second
+
 // tasks owns the work of the console outside of its loop: polls, actions, sorting. Bubble Tea runs commands on goroutines
 // that it neither waits for nor cancels.
 type tasks struct {

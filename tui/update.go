@@ -12,6 +12,12 @@ import (
 	"gatewaytui/views"
 )
 
+// Init implements tea.Model.
+func (m *model) Init() tea.Cmd {
+	m.tasks.run(m.feed.run)
+	return tea.Batch(m.startFetch(fetchRequest{full: true, plan: true, order: m.order()}), m.tick(), m.await(0))
+}
+
 // Update implements tea.Model. It does no I/O and waits for nothing: what takes time is a command.
 func (m *model) Update(msg tea.Msg) (next tea.Model, cmd tea.Cmd) {
 	next = m
@@ -77,6 +83,21 @@ func (m *model) onFailed(f failed) tea.Cmd {
 	return nil
 }
 
+func (m *model) onDone(d done) tea.Cmd {
+	m.doing = slices.DeleteFunc(m.doing, func(j *job) bool { return j.number == d.number })
+	m.message, m.bad, m.stale = d.text, d.bad, true
+	m.tried.note(d)
+	if d.copied != "" {
+		m.copied = d.copied
+	}
+	if !d.bad && endsGateway(d.verb) && m.view != views.Shutdown && !m.opened {
+		m.opened, m.dirty = true, true
+		return m.openView(views.Shutdown)
+	}
+	m.dirty = true
+	return m.maybeFetch(false)
+}
+
 // onKeys takes apart what arrived together: Bubble Tea makes one message of the runes of one read, as a slow line brings
 // them. That nothing is confirmed in one go is the questions' own care: they are not armed yet.
 func (m *model) onKeys(k tea.KeyMsg) tea.Cmd {
@@ -125,44 +146,16 @@ func (m *model) onKey(k tea.KeyMsg) tea.Cmd {
 	return m.invoke(b)
 }
 
-func (m *model) invoke(b *binding) tea.Cmd {
-	if !b.isAction() {
-		if b.disabledReason != nil {
-			if why := b.disabledReason(m.keyContext(true)); why != "" {
-				m.deny(why)
-				return nil
-			}
+func (m *model) onRecorded(r recorded) tea.Cmd {
+	switch {
+	case r.final:
+		if r.stop != nil {
+			m.stop = r.stop
 		}
-		return b.do(m)
+		m.view, m.stopPage, m.dialog = views.Shutdown, views.StopNow, nil
+		return m.leave(GatewayEnded)
+	case r.stop != nil && r.stop.Life == m.status.Life && !r.stop.EndedAt.IsZero():
+		m.stop, m.saw, m.ended, m.stale = r.stop, r.stop.ID, true, true // the view stays, because no view of this stop was open
 	}
-	if b.marks && len(m.lists[m.view].Marked) > 0 {
-		return m.activateMarked(b)
-	}
-	f := m.keyContext(true)
-	if why := b.works(f); why != "" {
-		m.deny(why)
-		return nil
-	}
-	return m.activate(b, f)
-}
-
-func (m *model) openView(v views.View) tea.Cmd {
-	if v == m.view {
-		return nil
-	}
-	m.back, m.view = m.view, v
-	m.feed.show(m.showsEvents())
-	m.detail, m.detailTab = false, 0
-	m.happened(viewOpened)
-	if v == views.Shutdown {
-		m.history.wanted = true
-		m.stopPage = views.StopLives
-		if s := m.witnessed(); s != nil && s.Life == m.status.Life {
-			m.stopPage = views.StopNow
-		}
-	}
-	m.filterEvents()
-	m.resize()
-	cmd := m.reorder()
-	return tea.Batch(cmd, m.maybeFetch(true), m.readHistory())
+	return nil
 }
