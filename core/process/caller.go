@@ -1,7 +1,6 @@
 package process
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -165,28 +164,6 @@ func (r *Registry) treeOfGroup(pid int) (t *tree, tracked bool) {
 	}
 	return nil, strings.HasPrefix(dir+"/", r.groups.life+"/") || strings.HasPrefix(dir+"/", r.groups.kept+"/")
 }
-
-// treeOfTag is the tree of pid if its tag is of this life, or of an adopted tree.
-func (r *Registry) treeOfTag(pid int) (t *tree, tracked bool) {
-	tag := kernel.TagOf(pid, make([]byte, 4<<10))
-	if !tag.Valid() {
-		return nil, false
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if tag.From(r.opts.Life) {
-		return r.treeOfSpawn(tag.Spawn()), true
-	}
-	for _, t := range r.trees {
-		if t.tag == tag {
-			return t, true
-		}
-	}
-	return nil, false
-}
-
-// treeOfSpawn is the tree of what spawn id started, which may not have a leader yet; nil: none. Registry.mu is held.
-func (r *Registry) treeOfSpawn(id uint64) *tree { return cmp.Or(r.trees[id], r.pending[id]) }
 
 func (r *Registry) isForeign(i ident) bool {
 	r.mu.Lock()

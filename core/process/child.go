@@ -7,8 +7,6 @@ import (
 	"os"
 	"syscall"
 	"time"
-
-	"gatewaytui/core/term"
 )
 
 // Bounds of reading on after the leader's end. If another process still holds the pipe, a command costs settleQuiet. If
@@ -23,40 +21,6 @@ const writeWait = 5 * time.Second
 
 // ErrNoInput means that a process was started without Stdin and PTY, or that its input was closed.
 var ErrNoInput = errors.New("the process has no input to write to")
-
-// Exit is how a leader ended.
-type Exit struct {
-	// Code is the exit status; 128 + n if signal n ended the leader, as in shells; CodeUnknown for an adopted process.
-	Code int
-	// Signal is the signal that ended the leader; 0: none did.
-	Signal syscall.Signal
-	// Limit names the limit of the machine that ended the leader, for people; empty: none did, as far as known.
-	Limit string
-	At    time.Time
-}
-
-// CodeUnknown is the code of a leader that an earlier life started. It was not our child, and only the parent learns how
-// a process ended (wait(2)).
-const CodeUnknown = -1
-
-// Process is a process that we started, or adopted with its output. Its methods may be called from any goroutine, at any
-// time.
-type Process struct {
-	r    *Registry
-	tree *tree
-	pty  bool
-
-	out  *output
-	pipe *os.File // closed by read when it ends, or by treeGone
-
-	in     *os.File      // nil: none; a terminal's is pipe
-	inTurn chan struct{} // held by the writer; holds one
-
-	drained chan struct{}   // closed when the pipe is at its end
-	exited  chan struct{}   // closed when exit is set
-	exit    Exit            // written before exited is closed
-	noted   <-chan struct{} // closed when the journal has the start
-}
 
 // newProcess is the handle of a tree whose output comes through pipe.
 func (r *Registry) newProcess(pipe *os.File, limit int) *Process {
@@ -132,11 +96,6 @@ func (p *Process) Log(since int64, limit int) (text string, next, missed int64) 
 	return p.out.since(since, limit)
 }
 
-// LastLine is the last line of the output that is not empty, cleaned and masked.
-func (p *Process) LastLine() string {
-	return term.Clean(term.StripSGR(p.r.opts.Redactor.Redact(p.out.lastLine())), lineWidth)
-}
-
 // Write writes b to the process's input or terminal and returns how many bytes were accepted. It gives up when ctx ends,
 // and after 5 s in any case, if the process does not read.
 func (p *Process) Write(ctx context.Context, b []byte) (int, error) {
@@ -184,21 +143,6 @@ func (p *Process) Killed() bool {
 	p.r.mu.Lock()
 	defer p.r.mu.Unlock()
 	return p.tree.killed
-}
-
-// Left is how many processes of the tree are alive: its leader, and everything that it started, wherever that went (C5).
-// It scans /proc unless it knows without a scan that none is alive. An error means that the scan failed.
-func (p *Process) Left() (int, error) {
-	if p.r.childrenGone(only(p.tree)) {
-		return 0, nil
-	}
-	v := p.r.observe(context.Background(), time.Now().Add(sweepEvery), false)
-	return len(v.owned[p.tree]), v.err
-}
-
-// Kill ends the process's tree as KillPID does, also when the leader has ended.
-func (p *Process) Kill(ctx context.Context, grace time.Duration) Report {
-	return p.r.end(ctx, only(p.tree), grace)
 }
 
 // lost records that the leader, which is not our child, is gone.

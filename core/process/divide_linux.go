@@ -7,24 +7,13 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 
 	"gatewaytui/core/ops"
 	"gatewaytui/core/process/kernel"
 )
-
-// Bounds are what the control groups of tools may take (HF3, HF4). A 0 of Options.Bounds is derived, see complete; a 0 of
-// Limits means no bound.
-type Bounds struct {
-	// Memory and TreeMemory are bytes of all trees together and of each tree (memory.max, cgroups(7)). The kernel ends
-	// the whole tree that needs more (memory.oom.group).
-	Memory, TreeMemory uint64
-	// Processes and TreeProcesses are processes and threads of all trees together and of each tree (pids.max). A fork
-	// beyond them fails.
-	Processes, TreeProcesses uint64
-}
 
 // The room that tools leave to the gateway in a memory limit that covers both: an eighth, at least the first constant and
 // at most the second, and a quarter of a small limit.
@@ -54,32 +43,6 @@ func (b Bounds) complete(memory, processes, table uint64) Bounds {
 		b.TreeProcesses = most
 	}
 	return b
-}
-
-// division is how the groups of trees are limited. It is written before Registry.divided is closed, and never changed.
-type division struct {
-	memory, pids bool // the controllers in force
-	bounds       Bounds
-	why          error // why a controller is not in force
-	// undo reverts what was enabled in base, for a process that is put there after the program has ended. Empty: there is
-	// nothing to revert, because base is the root of all groups.
-	undo string
-}
-
-// controllers are the names of the controllers in force.
-func (d *division) controllers() (names []string) {
-	if d.memory {
-		names = append(names, memoryController.name)
-	}
-	if d.pids {
-		names = append(names, pidsController.name)
-	}
-	return names
-}
-
-// with is the text for cgroup.subtree_control that enables (+) or disables (-) the controllers in force.
-func (d *division) with(sign string) string {
-	return sign + strings.Join(d.controllers(), " "+sign)
 }
 
 // Limits returns the bounds of the control groups of trees, the controllers in force, and why one is not in force; empty:
@@ -238,12 +201,6 @@ func (g *groups) restore() {
 	_ = os.Remove(leaf) // fails if a process is in it
 }
 
-// words are the words in a file of a control group.
-func words(path string) ([]string, error) {
-	b, err := os.ReadFile(path)
-	return strings.Fields(string(b)), err
-}
-
 // bound bounds the group at dir.
 func (d *division) bound(dir string, memory, processes uint64) error {
 	if d.memory && memory > 0 {
@@ -316,28 +273,70 @@ func (r *Registry) GroupUse() (memory, processes int64) {
 	return memory, processes
 }
 
-// countIn is the figure after name in a file with one name and figure a line; 0: none.
-func countIn(path, name string) uint64 {
-	b, _ := os.ReadFile(path) // a file that cannot be read counts as empty
-	for line := range strings.Lines(string(b)) {
-		if rest, ok := strings.CutPrefix(line, name+" "); ok {
-			return number(rest)
+// weakest is the level without control groups.
+const weakest = ContainmentSubreaper
+
+// openGroups sets groups, or groupless.
+func (r *Registry) openGroups() error {
+	if r.opts.Containment == ContainmentSubreaper {
+		r.groupless = "disabled by the config"
+		return nil
+	}
+	g, err := makeGroups(r.opts.HomeID, r.opts.Life)
+	switch {
+	case err == nil:
+		r.groups = g
+		g.removeEarlier()
+	case r.opts.Containment == ContainmentCgroup:
+		return fmt.Errorf("make a control group: %w", err)
+	default:
+		r.groupless = err.Error()
+	}
+	return nil
+}
+
+// forkContained starts the process of req in its own control group, where we have groups, and with its tag. If only the
+// group fails, the process is started without one, and the level is the lower one until groups work again.
+func (r *Registry) forkContained(req *spawnRequest) (forkedChild, error) {
+	kept := req.spec.Policy == PolicyKept
+	r.oom.look(time.Now())
+	if r.tag {
+		life := r.opts.Life
+		if kept {
+			life = kernel.Kept(life)
+		}
+		// The limit is the program's, and only this thread forks: a child inherits its own tag.
+		if err := kernel.SetTag(kernel.NewTag(life, req.id)); err == nil {
+			defer func() { _ = kernel.SetTag(kernel.NewTag(r.opts.Life, 0)) }()
 		}
 	}
-	return 0
-}
-
-// numberIn is the number in a file; 0 if the file has none, such as "max", or cannot be read.
-func numberIn(path string) uint64 {
-	b, _ := os.ReadFile(path)
-	return number(string(b))
-}
-
-// number is the decimal number in s, surrounded by blanks or not; 0: none.
-func number(s string) uint64 {
-	n, err := strconv.ParseUint(strings.TrimSpace(s), 10, 64)
-	if err != nil {
-		return 0
+	if r.groups == nil {
+		return r.fork(req, -1)
 	}
-	return n
+	<-r.divided // some milliseconds after the start; see divide
+	dir := r.groups.tree(req.id, kept)
+	group, why := makeGroup(dir)
+	if why == nil {
+		r.limitTree(dir, kept)
+		child, err := r.fork(req, group)
+		closeFD(group)
+		if err == nil {
+			r.noteUngrouped(nil)
+			child.dir = dir
+			return child, nil
+		}
+		_ = os.Remove(dir) // it is empty
+		if errors.Is(err, unix.ENOENT) {
+			return child, err // the program does not exist
+		}
+		why = err
+	}
+	if r.opts.Containment == ContainmentCgroup {
+		return forkedChild{pidfd: -1}, why
+	}
+	child, err := r.fork(req, -1)
+	if err == nil {
+		r.noteUngrouped(fmt.Errorf("start a process in a control group: %w", why))
+	}
+	return child, err
 }

@@ -5,15 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 )
-
-// earlierLives is what a sweep of earlier lives ends.
-type earlierLives struct {
-	lives   []string
-	leaders map[ident]bool
-	found   map[ident]proc // everything that any scan found
-}
 
 // SweepEarlier ends what earlier lives of this home left, with KILL at once, since no gateway remains that these
 // processes could report to. It ends the processes of rows, by their identity, with everything below them. It also ends
@@ -87,78 +79,4 @@ func (p *earlierLives) remains(e Entry, survived map[int]bool) (there, left bool
 		}
 	}
 	return there, left
-}
-
-// findEarlier finds what earlier lives left.
-func (k *kill) findEarlier(ctx context.Context, until time.Time) ([]proc, error) {
-	p := k.sel.past
-	if k.r.groups != nil {
-		adopted := map[string]bool{} // the control groups of the trees that earlier lives started
-		for _, t := range k.r.all() {
-			adopted[t.dir] = t.tag != 0
-		}
-		for _, life := range p.lives {
-			dir, kept := k.r.groups.of(life)
-			k.dirs[dir] = true
-			for _, tree := range k.r.groups.trees(kept) {
-				if !adopted[tree] {
-					k.dirs[tree] = true
-				}
-			}
-		}
-	}
-	found, err := k.r.earlierProcs(ctx, until, p)
-	if err != nil {
-		return nil, err
-	}
-	for _, q := range found {
-		p.found[q.Ident] = q
-	}
-	return found, nil
-}
-
-func (r *Registry) earlierProcs(ctx context.Context, until time.Time, p *earlierLives) ([]proc, error) {
-	if err := r.takeScan(ctx, until, nil); err != nil {
-		return nil, fmt.Errorf("scan processes: %w", err)
-	}
-	defer r.giveScan()
-	procs, err := r.scanner.scan()
-	if err != nil {
-		return nil, fmt.Errorf("scan processes: %w", err)
-	}
-	never := map[ident]bool{} // the program and its descendants, and what was adopted
-	for _, members := range r.inherited(procs, nil) {
-		for _, q := range members {
-			never[q.Ident] = true
-		}
-	}
-	for _, q := range descendants(procs, r.self.PID, nil) {
-		never[q.Ident] = true
-	}
-	spare := func(q proc) bool { return never[q.Ident] || r.self.untouchable(q) }
-	seen := map[ident]bool{}
-	var out []proc
-	add := func(q proc) {
-		if !seen[q.Ident] && q.Alive() {
-			seen[q.Ident] = true
-			out = append(out, q)
-		}
-	}
-	for _, q := range procs {
-		if spare(q) {
-			continue
-		}
-		if !p.leaders[q.Ident] && (!q.Alive() || !slices.ContainsFunc(p.lives, r.lifeOf(q).is)) {
-			continue
-		}
-		add(q)
-		for _, below := range descendants(procs, q.PID, spare) {
-			// A process with another life's tag belongs to that life, or is another gateway. It must not be ended.
-			m := r.scanner.marksOf(below.PID)
-			if m.Tag() == 0 || slices.ContainsFunc(p.lives, func(life string) bool { return m.TagFrom(life) != 0 }) {
-				add(below)
-			}
-		}
-	}
-	return out, nil
 }

@@ -13,9 +13,6 @@ import (
 	"gatewaytui/core/process/kernel"
 )
 
-// forkContained starts the process of req.
-func (r *Registry) forkContained(req *spawnRequest) (forkedChild, error) { return r.fork(req, -1) }
-
 // start runs the program of req in its own session, and sets the pid of child.
 func (r *Registry) start(req *spawnRequest, attr *syscall.ProcAttr, _ int, child *forkedChild) (err error) {
 	attr.Sys = &syscall.SysProcAttr{Setsid: true, Setctty: req.spec.PTY}

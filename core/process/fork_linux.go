@@ -5,58 +5,26 @@ import (
 	"fmt"
 	"os"
 	"syscall"
-	"time"
 
 	"golang.org/x/sys/unix"
-
-	"gatewaytui/core/process/kernel"
 )
 
-// forkContained starts the process of req in its own control group, where we have groups, and with its tag. If only the
-// group fails, the process is started without one, and the level is the lower one until groups work again.
-func (r *Registry) forkContained(req *spawnRequest) (forkedChild, error) {
-	kept := req.spec.Policy == PolicyKept
-	r.oom.look(time.Now())
-	if r.tag {
-		life := r.opts.Life
-		if kept {
-			life = kernel.Kept(life)
-		}
-		// The limit is the program's, and only this thread forks: a child inherits its own tag.
-		if err := kernel.SetTag(kernel.NewTag(life, req.id)); err == nil {
-			defer func() { _ = kernel.SetTag(kernel.NewTag(r.opts.Life, 0)) }()
-		}
-	}
-	if r.groups == nil {
-		return r.fork(req, -1)
-	}
-	<-r.divided // some milliseconds after the start; see divide
-	dir := r.groups.tree(req.id, kept)
-	group, why := makeGroup(dir)
-	if why == nil {
-		r.limitTree(dir, kept)
-		child, err := r.fork(req, group)
-		closeFD(group)
-		if err == nil {
-			r.noteUngrouped(nil)
-			child.dir = dir
-			return child, nil
-		}
-		_ = os.Remove(dir) // it is empty
-		if errors.Is(err, unix.ENOENT) {
-			return child, err // the program does not exist
-		}
-		why = err
-	}
-	if r.opts.Containment == ContainmentCgroup {
-		return forkedChild{pidfd: -1}, why
-	}
-	child, err := r.fork(req, -1)
-	if err == nil {
-		r.noteUngrouped(fmt.Errorf("start a process in a control group: %w", why))
-	}
-	return child, err
+// openBoth opens the pipe that is written to at w for reading as well. Such a pipe never breaks. What is written while no
+// gateway runs waits for the next life (fifo(7), pipe(7)).
+func openBoth(w *os.File) (*os.File, error) {
+	return os.OpenFile(fmt.Sprintf("/proc/self/fd/%d", w.Fd()), os.O_RDWR, 0)
 }
+
+// socketPair makes a pair of stream sockets that no other child inherits.
+func socketPair() (pair [2]int, err error) {
+	return unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+}
+
+// ownProgram is the program that runs, even if the file at its path was replaced.
+func ownProgram() (string, error) { return "/proc/self/exe", nil }
+
+// inputWaits is the request for the number of bytes that can be read from a pipe or terminal (ioctl_tty(2)).
+const inputWaits = unix.TIOCINQ
 
 // start runs the program of req in its own session, and sets the pid and the pidfd of child. The child is constrained
 // before its first instruction, if the kernel lets us hold it until then.
@@ -90,20 +58,3 @@ func (r *Registry) start(req *spawnRequest, attr *syscall.ProcAttr, cgroup int, 
 	}
 	return nil
 }
-
-// openBoth opens the pipe that is written to at w for reading as well. Such a pipe never breaks. What is written while no
-// gateway runs waits for the next life (fifo(7), pipe(7)).
-func openBoth(w *os.File) (*os.File, error) {
-	return os.OpenFile(fmt.Sprintf("/proc/self/fd/%d", w.Fd()), os.O_RDWR, 0)
-}
-
-// socketPair makes a pair of stream sockets that no other child inherits.
-func socketPair() (pair [2]int, err error) {
-	return unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
-}
-
-// ownProgram is the program that runs, even if the file at its path was replaced.
-func ownProgram() (string, error) { return "/proc/self/exe", nil }
-
-// inputWaits is the request for the number of bytes that can be read from a pipe or terminal (ioctl_tty(2)).
-const inputWaits = unix.TIOCINQ

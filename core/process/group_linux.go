@@ -34,28 +34,6 @@ const (
 	treeGroup = "tree-"
 )
 
-// weakest is the level without control groups.
-const weakest = ContainmentSubreaper
-
-// openGroups sets groups, or groupless.
-func (r *Registry) openGroups() error {
-	if r.opts.Containment == ContainmentSubreaper {
-		r.groupless = "disabled by the config"
-		return nil
-	}
-	g, err := makeGroups(r.opts.HomeID, r.opts.Life)
-	switch {
-	case err == nil:
-		r.groups = g
-		g.removeEarlier()
-	case r.opts.Containment == ContainmentCgroup:
-		return fmt.Errorf("make a control group: %w", err)
-	default:
-		r.groupless = err.Error()
-	}
-	return nil
-}
-
 func makeGroups(home, life string) (*groups, error) {
 	dir, at, err := groupDir("self")
 	if err != nil {

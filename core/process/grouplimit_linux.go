@@ -9,6 +9,43 @@ import (
 	"strings"
 )
 
+// Bounds are what the control groups of tools may take (HF3, HF4). A 0 of Options.Bounds is derived, see complete; a 0 of
+// Limits means no bound.
+type Bounds struct {
+	// Memory and TreeMemory are bytes of all trees together and of each tree (memory.max, cgroups(7)). The kernel ends
+	// the whole tree that needs more (memory.oom.group).
+	Memory, TreeMemory uint64
+	// Processes and TreeProcesses are processes and threads of all trees together and of each tree (pids.max). A fork
+	// beyond them fails.
+	Processes, TreeProcesses uint64
+}
+
+// division is how the groups of trees are limited. It is written before Registry.divided is closed, and never changed.
+type division struct {
+	memory, pids bool // the controllers in force
+	bounds       Bounds
+	why          error // why a controller is not in force
+	// undo reverts what was enabled in base, for a process that is put there after the program has ended. Empty: there is
+	// nothing to revert, because base is the root of all groups.
+	undo string
+}
+
+// controllers are the names of the controllers in force.
+func (d *division) controllers() (names []string) {
+	if d.memory {
+		names = append(names, memoryController.name)
+	}
+	if d.pids {
+		names = append(names, pidsController.name)
+	}
+	return names
+}
+
+// with is the text for cgroup.subtree_control that enables (+) or disables (-) the controllers in force.
+func (d *division) with(sign string) string {
+	return sign + strings.Join(d.controllers(), " "+sign)
+}
+
 // unlimited is above every real limit. Version 1 of control groups writes a number near 1<<63 for "no limit".
 const unlimited = 1 << 60
 

@@ -2,30 +2,19 @@ package process
 
 import (
 	"bytes"
-	"os"
-	"time"
+	"strings"
 
 	"gatewaytui/core/process/kernel"
 )
 
-// Began is when this program was started, to 10 ms. On a busy machine that is well before it runs. It returns the current
-// time where /proc does not show the start.
-func Began() time.Time {
-	p, err := statOf(os.Getpid())
-	if err != nil {
-		return time.Now()
-	}
-	return startedAt(p.Start)
-}
-
-// Resident is the resident memory of this program (RSS), in bytes; 0 where /proc does not show it.
-func Resident() int64 {
-	p, err := statOf(os.Getpid())
-	if err != nil {
-		return 0
-	}
-	return p.RSS * int64(os.Getpagesize())
-}
+// Names of the environment variables that mark a child and everything that inherits its environment (CONTRACT.md, 5).
+const (
+	EnvLife    = kernel.EnvLife
+	EnvSession = "GATEWAYTUI_SESSION"
+	EnvHomeID  = "GATEWAYTUI_HOME_ID"
+	// EnvSpawn is the number of the spawn within its life. It says which tree an orphan belongs to.
+	EnvSpawn = "GATEWAYTUI_SPAWN"
+)
 
 // Identity names one process of this boot.
 type Identity = kernel.Ident
@@ -67,4 +56,17 @@ func parseEnviron(b []byte) (m marks) {
 		}
 	}
 	return m
+}
+
+// unmarked is env without the marks of a life.
+func unmarked(env []string) []string {
+	var out []string
+	for _, kv := range env {
+		switch name, _, _ := strings.Cut(kv, "="); name {
+		case EnvLife, EnvSession, EnvHomeID, EnvSpawn:
+		default:
+			out = append(out, kv)
+		}
+	}
+	return out
 }

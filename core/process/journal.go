@@ -42,13 +42,6 @@ type Entry struct {
 	StartedAt time.Time
 }
 
-func (r *Registry) entry(t *tree) Entry {
-	return Entry{
-		Life: r.opts.Life, PID: t.leader.PID, StartTicks: t.leader.Start, BootID: r.self.bootID, Session: t.session,
-		Command: t.command, Policy: t.policy, StartedAt: t.started,
-	}
-}
-
 const (
 	// journalWait bounds one call of the journal. spawnWait is how long a spawn waits for its own entry.
 	journalWait = 2 * time.Second
@@ -142,15 +135,6 @@ func (c *recorder) run(stop <-chan struct{}) {
 		case <-c.wake:
 		case <-stop:
 		}
-	}
-}
-
-func closed(c <-chan struct{}) bool {
-	select {
-	case <-c:
-		return true
-	default:
-		return false
 	}
 }
 

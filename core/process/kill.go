@@ -11,41 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Times of a kill.
-const (
-	// verifyWait is how long after KILL the kill looks for survivors. With it and its scans, a kill costs its grace and
-	// less than 1 s more, which is what the phases reap and sweep allow (CONTRACT.md, 3).
-	verifyWait = 750 * time.Millisecond
-	// lateWait replaces verifyWait when ctx has ended.
-	lateWait = 50 * time.Millisecond
-	// killRound is how often KILL is sent again, for processes that were forked meanwhile.
-	killRound = 100 * time.Millisecond
-	// steadyLooks is how many scans in a row must find nothing.
-	steadyLooks = 5
-	// forkWait is how long a final sweep waits for forks under way.
-	forkWait = 100 * time.Millisecond
-	// scanWait is how long the last scan of a kill may wait for another scan, beyond what the kill may cost. A scan takes
-	// some milliseconds. A scan that hangs is reported as hanging (A8).
-	scanWait = 100 * time.Millisecond
-)
-
 var errSilent = errors.New("some orphans could not be identified")
-
-// selection is what a kill ends.
-type selection struct {
-	tree func(*tree) bool
-	// none says that nothing is left if the registry has no such tree: there is no other way to find anything of it.
-	none bool
-	// all is every descendant, in a tree or not, and every process with our life's marker.
-	all bool
-	// past replaces both; it selects what earlier lives left.
-	past *earlierLives
-}
-
-// only selects one tree.
-func only(wanted *tree) selection {
-	return selection{tree: func(t *tree) bool { return t == wanted }, none: true}
-}
 
 // KillPID ends the tree whose leader is or was pid. It sends TERM to the tree's groups and members, sends KILL to what is
 // left after grace, and scans. A grace <= 0 is KILL at once. It fails with ErrNotTracked if there is no such tree. The
@@ -118,27 +84,6 @@ func (r *Registry) KillAll(ctx context.Context, grace time.Duration) Report {
 	return r.end(ctx, selection{tree: func(*tree) bool { return true }, all: true}, grace)
 }
 
-// kill is one kill under way.
-type kill struct {
-	r      *Registry
-	sel    selection
-	report Report
-	known  map[ident]*target
-	groups map[*tree]*target // of trees whose leader was waited for: the group still exists
-	trees  map[*tree]bool    // marked as being killed
-	live   []*target         // at the last scan
-	silent int               // at the last scan: orphans that may belong to the target
-	dirs   map[string]bool   // control groups of the target
-	noFDs  bool
-}
-
-func newKill(r *Registry, sel selection) *kill {
-	return &kill{
-		r: r, sel: sel, known: map[ident]*target{}, groups: map[*tree]*target{}, trees: map[*tree]bool{},
-		dirs: map[string]bool{},
-	}
-}
-
 func (r *Registry) end(ctx context.Context, sel selection, grace time.Duration) Report {
 	began := time.Now()
 	open, final := r.awaitForks(ctx, sel.all)
@@ -208,16 +153,6 @@ func (r *Registry) awaitForks(ctx context.Context, all bool) (open, final bool) 
 		if !wait || time.Now().After(until) || !pause(time.Millisecond, ctx.Done()) {
 			return open, final
 		}
-	}
-}
-
-// pause waits, and reports whether it did so until the end.
-func pause(d time.Duration, cut <-chan struct{}) bool {
-	select {
-	case <-time.After(d):
-		return true
-	case <-cut:
-		return false
 	}
 }
 
@@ -335,18 +270,6 @@ func (k *kill) done(began time.Time) Report {
 	return k.report
 }
 
-func (t *target) why() string {
-	switch {
-	case t.err != nil && !errors.Is(t.err, errNoGroup):
-		return t.err.Error()
-	case t.State == 'D':
-		return "in uninterruptible sleep: it ends when the kernel releases it"
-	case !t.killed:
-		return "it was found too late to be signalled"
-	}
-	return "still alive after KILL"
-}
-
 // release ends the kill. final says that it is of everything that can ever exist.
 func (k *kill) release(final bool) {
 	k.closeFDs()
@@ -362,13 +285,17 @@ func (k *kill) release(final bool) {
 	}
 }
 
-func (k *kill) closeFDs() {
-	for _, t := range k.known {
-		closeFD(t.fd)
-		t.fd = -1
+// Left is how many processes of the tree are alive: its leader, and everything that it started, wherever that went (C5).
+// It scans /proc unless it knows without a scan that none is alive. An error means that the scan failed.
+func (p *Process) Left() (int, error) {
+	if p.r.childrenGone(only(p.tree)) {
+		return 0, nil
 	}
-	for t, g := range k.groups {
-		closeFD(g.fd)
-		delete(k.groups, t)
-	}
+	v := p.r.observe(context.Background(), time.Now().Add(sweepEvery), false)
+	return len(v.owned[p.tree]), v.err
+}
+
+// Kill ends the process's tree as KillPID does, also when the leader has ended.
+func (p *Process) Kill(ctx context.Context, grace time.Duration) Report {
+	return p.r.end(ctx, only(p.tree), grace)
 }

@@ -2,12 +2,56 @@ package process
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"gatewaytui/core/process/kernel"
 )
+
+// selection is what a kill ends.
+type selection struct {
+	tree func(*tree) bool
+	// none says that nothing is left if the registry has no such tree: there is no other way to find anything of it.
+	none bool
+	// all is every descendant, in a tree or not, and every process with our life's marker.
+	all bool
+	// past replaces both; it selects what earlier lives left.
+	past *earlierLives
+}
+
+// only selects one tree.
+func only(wanted *tree) selection {
+	return selection{tree: func(t *tree) bool { return t == wanted }, none: true}
+}
+
+// earlierLives is what a sweep of earlier lives ends.
+type earlierLives struct {
+	lives   []string
+	leaders map[ident]bool
+	found   map[ident]proc // everything that any scan found
+}
+
+// kill is one kill under way.
+type kill struct {
+	r      *Registry
+	sel    selection
+	report Report
+	known  map[ident]*target
+	groups map[*tree]*target // of trees whose leader was waited for: the group still exists
+	trees  map[*tree]bool    // marked as being killed
+	live   []*target         // at the last scan
+	silent int               // at the last scan: orphans that may belong to the target
+	dirs   map[string]bool   // control groups of the target
+	noFDs  bool
+}
+
+func newKill(r *Registry, sel selection) *kill {
+	return &kill{
+		r: r, sel: sel, known: map[ident]*target{}, groups: map[*tree]*target{}, trees: map[*tree]bool{},
+		dirs: map[string]bool{},
+	}
+}
 
 // verifyGone scans, and when a scan finds nothing it makes sure. A scan is not a snapshot: of a chain in which each
 // process forks the next one and ends, it can miss both. But each such end leaves us an orphan to reap. So two scans in a
@@ -154,14 +198,87 @@ func (k *kill) pin(p proc) *target {
 	return t
 }
 
-// target is a process that a kill ends. Its pidfd is opened before the identity is read again. From then on it names that
-// one process, even if the pid is reused.
-type target struct {
-	proc
-	fd     int // -1: no pidfds, or no descriptor left
-	termed bool
-	killed bool
-	err    error // of the last signal
+func (k *kill) closeFDs() {
+	for _, t := range k.known {
+		closeFD(t.fd)
+		t.fd = -1
+	}
+	for t, g := range k.groups {
+		closeFD(g.fd)
+		delete(k.groups, t)
+	}
 }
 
-var errNoGroup = errors.New("this kernel cannot signal a group through a pidfd")
+// findEarlier finds what earlier lives left.
+func (k *kill) findEarlier(ctx context.Context, until time.Time) ([]proc, error) {
+	p := k.sel.past
+	if k.r.groups != nil {
+		adopted := map[string]bool{} // the control groups of the trees that earlier lives started
+		for _, t := range k.r.all() {
+			adopted[t.dir] = t.tag != 0
+		}
+		for _, life := range p.lives {
+			dir, kept := k.r.groups.of(life)
+			k.dirs[dir] = true
+			for _, tree := range k.r.groups.trees(kept) {
+				if !adopted[tree] {
+					k.dirs[tree] = true
+				}
+			}
+		}
+	}
+	found, err := k.r.earlierProcs(ctx, until, p)
+	if err != nil {
+		return nil, err
+	}
+	for _, q := range found {
+		p.found[q.Ident] = q
+	}
+	return found, nil
+}
+
+func (r *Registry) earlierProcs(ctx context.Context, until time.Time, p *earlierLives) ([]proc, error) {
+	if err := r.takeScan(ctx, until, nil); err != nil {
+		return nil, fmt.Errorf("scan processes: %w", err)
+	}
+	defer r.giveScan()
+	procs, err := r.scanner.scan()
+	if err != nil {
+		return nil, fmt.Errorf("scan processes: %w", err)
+	}
+	never := map[ident]bool{} // the program and its descendants, and what was adopted
+	for _, members := range r.inherited(procs, nil) {
+		for _, q := range members {
+			never[q.Ident] = true
+		}
+	}
+	for _, q := range descendants(procs, r.self.PID, nil) {
+		never[q.Ident] = true
+	}
+	spare := func(q proc) bool { return never[q.Ident] || r.self.untouchable(q) }
+	seen := map[ident]bool{}
+	var out []proc
+	add := func(q proc) {
+		if !seen[q.Ident] && q.Alive() {
+			seen[q.Ident] = true
+			out = append(out, q)
+		}
+	}
+	for _, q := range procs {
+		if spare(q) {
+			continue
+		}
+		if !p.leaders[q.Ident] && (!q.Alive() || !slices.ContainsFunc(p.lives, r.lifeOf(q).is)) {
+			continue
+		}
+		add(q)
+		for _, below := range descendants(procs, q.PID, spare) {
+			// A process with another life's tag belongs to that life, or is another gateway. It must not be ended.
+			m := r.scanner.marksOf(below.PID)
+			if m.Tag() == 0 || slices.ContainsFunc(p.lives, func(life string) bool { return m.TagFrom(life) != 0 }) {
+				add(below)
+			}
+		}
+	}
+	return out, nil
+}

@@ -21,19 +21,6 @@ const (
 	bareMost   = 20 * time.Millisecond
 )
 
-// view is the outcome of a scan.
-type view struct {
-	// owned are the live members of each tree. unattributed are the live descendants that belong to no tree, and
-	// processes elsewhere that carry our life's marker.
-	owned        map[*tree][]proc
-	unattributed []proc
-	// silent counts the unattributed processes that are orphans and have not identified themselves yet.
-	silent int
-	// unverified says that another scan is needed: for silent ones, or to know that a tree has ended.
-	unverified bool
-	err        error
-}
-
 // observe scans /proc and brings the trees up to date: the members of each tree, the trees that ended, the new ones. With
 // elsewhere it also looks for our marker among processes that do not descend from us. That reads the environment of each.
 //
@@ -61,14 +48,6 @@ func (r *Registry) observe(ctx context.Context, until time.Time, elsewhere bool)
 		r.finish(e)
 	}
 	return v
-}
-
-// round is a scan that several callers share. Registry.mu guards elsewhere and asked. v is written before done is closed.
-type round struct {
-	elsewhere bool
-	asked     int // how many callers share it
-	v         view
-	done      chan struct{}
 }
 
 // join returns the next scan, which the caller makes or waits for.

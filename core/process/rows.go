@@ -89,9 +89,6 @@ func (r *Registry) rows(want func(*tree) bool) []ops.Process {
 	return out
 }
 
-// job identifies equal work (C17): one command of one session in one directory.
-type job struct{ session, dir, argv string }
-
 // oldest is the oldest tree of each job whose leader still runs. Registry.mu is held.
 func (r *Registry) oldest() map[job]*tree {
 	out := make(map[job]*tree, len(r.trees))
@@ -204,4 +201,9 @@ func (r *Registry) sample(v view, now time.Time) {
 
 func (r *Registry) displayCommand(s string) string {
 	return term.Clean(r.opts.Redactor.Redact(s), commandWidth)
+}
+
+// LastLine is the last line of the output that is not empty, cleaned and masked.
+func (p *Process) LastLine() string {
+	return term.Clean(term.StripSGR(p.r.opts.Redactor.Redact(p.out.lastLine())), lineWidth)
 }

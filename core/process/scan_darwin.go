@@ -1,7 +1,6 @@
 package process
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -9,7 +8,6 @@ import (
 	"time"
 	"unsafe"
 
-	"gatewaytui/core/ops"
 	"gatewaytui/core/process/kernel"
 )
 
@@ -44,42 +42,6 @@ func readSelf() (s self, err error) {
 	return s, nil
 }
 
-// setSubreaper does nothing: macOS makes orphans the children of launchd. See adoptOrphans.
-func setSubreaper(bool) error { return nil }
-
-// adoptOrphans takes an orphan for our child if it is in the session that one of our leaders opened, or if an earlier
-// scan saw it in a tree. Linux makes it one. An orphan that left its session before any scan is not found here.
-func (r *Registry) adoptOrphans(procs []proc) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.reaped.Add(1) // other processes reap our orphans, so no two scans in a row are known to have seen everything
-	for i, p := range procs {
-		if p.PPID == 1 && r.orphanOf(p) != nil {
-			procs[i].PPID = r.self.PID
-		}
-	}
-}
-
-// orphanOf is the tree of p, which is not below us any more; nil: none is known. Registry.mu is held.
-func (r *Registry) orphanOf(p proc) *tree {
-	if t := r.owners[p.Ident]; t != nil {
-		return t
-	}
-	// The number of a session is not reused while it has members.
-	if t := r.byPID[p.SID]; t != nil && t.origin == ops.OriginSpawned && t.leader.Start <= p.Start {
-		return t
-	}
-	return nil
-}
-
-// treeOutside is the tree of p, which is not below us.
-func (r *Registry) treeOutside(p proc) (t *tree, tracked bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	t = r.orphanOf(p)
-	return t, t != nil
-}
-
 // childrenOfSelf fails: our children do not include our orphans here, so only a scan tells whether a tree has ended.
 func childrenOfSelf() ([]int, error) { return nil, errors.ErrUnsupported }
 
@@ -109,11 +71,3 @@ func startedAt(start uint64) time.Time { return time.UnixMicro(int64(start)) }
 // pipesOf and keptOutput find nothing: macOS shows the descriptors of a process to no other one.
 func pipesOf(int) []uint64    { return nil }
 func keptOutput(int) *os.File { return nil }
-
-// searchesMost is how many searches for the holder of a socket run concurrently.
-const searchesMost = 1
-
-// SocketOwner fails: macOS does not tell the holder of a socket.
-func (r *Registry) SocketOwner(context.Context, int, uint64, uint64) (Owner, bool, error) {
-	return Owner{}, false, fmt.Errorf("find the holder of a socket: %w", errors.ErrUnsupported)
-}

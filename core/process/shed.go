@@ -11,12 +11,6 @@ import (
 // descends from us. After a SIGKILL of this program it no longer does. So the guardian gets the identity of every process
 // that a scan finds, and a process without a tag gets its own row in the journal, for the next life.
 
-// shedder is a member of a tree that took its tag off.
-type shedder struct {
-	tree  *tree
-	entry Entry
-}
-
 // shedding are the processes among ours that took their tag off. A process is checked when it is first found, and when it
 // becomes an orphan. A process that was started before its limit of processes was set gets the limit here. It is called
 // while holding the turn to scan.

@@ -3,11 +3,11 @@ package process
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,79 +15,6 @@ import (
 
 	"gatewaytui/core/ops"
 )
-
-// Policy is what ends a tree, apart from its own exit and the gateway's stop.
-type Policy = ops.Policy
-
-// The policies. A tree of PolicySession survives its turn and the eviction of its agent (C8). A tree of PolicyKept also
-// survives a SIGKILL of the gateway: the next life adopts it (C10). A stop ends both.
-const (
-	PolicyTurn    = ops.PolicyTurn
-	PolicySession = ops.PolicySession
-	PolicyKept    = ops.PolicyKept
-	PolicyGateway = ops.PolicyGateway
-)
-
-var policies = []Policy{PolicyTurn, PolicySession, PolicyKept, PolicyGateway}
-
-// DefaultOutputLimit is how many bytes of output are kept when Spec names no limit.
-const DefaultOutputLimit = 64 << 10
-
-// Spec is a process to start.
-type Spec struct {
-	// Session and Turn own it; Turn may be empty.
-	Session, Turn string
-	// Command is what is shown for it, masked and cleaned; empty: Argv.
-	Command string
-	// Argv is the program and its arguments. A program without a slash is searched for in PATH. Required.
-	Argv []string
-	// Dir is its working directory; empty: ours.
-	Dir string
-	// Env is added to our variables that pass, as NAME=value. Secrets, GATEWAYTUI_… and the markers cannot be
-	// set.
-	Env []string
-	// PTY gives it a terminal of 80x24 as its controlling terminal. Stdin connects its standard input to Write. Without
-	// either, its standard input is /dev/null.
-	PTY, Stdin bool
-	// Policy is what ends it. Required.
-	Policy Policy
-	// OutputLimit bounds the output that is kept, in bytes; 0: DefaultOutputLimit.
-	OutputLimit int
-}
-
-func (s Spec) check() error {
-	switch {
-	case len(s.Argv) == 0 || s.Argv[0] == "":
-		return errors.New("no program given")
-	case !slices.Contains(policies, s.Policy):
-		return fmt.Errorf("invalid policy %q", s.Policy)
-	case s.Policy == PolicyKept && s.PTY:
-		return errors.New("a process with a terminal cannot have the policy kept: it is hung up when the gateway ends")
-	case s.OutputLimit < 0:
-		return fmt.Errorf("invalid output limit of %d bytes", s.OutputLimit)
-	}
-	for _, s := range append([]string{s.Session, s.Dir}, s.Argv...) {
-		if strings.IndexByte(s, 0) >= 0 {
-			return errors.New("an argument, the directory or the session has a zero byte")
-		}
-	}
-	return nil
-}
-
-// spawnRequest is a fork on its way to the spawner's thread.
-type spawnRequest struct {
-	spec   Spec
-	path   string
-	id     uint64
-	env    []string
-	result chan spawnResult
-	gone   chan struct{} // closed when the caller no longer waits for the result
-}
-
-type spawnResult struct {
-	p   *Process
-	err error
-}
 
 // handoverWait is how long a caller whose ctx has ended waits for a start under way.
 const handoverWait = 200 * time.Millisecond
@@ -201,4 +128,69 @@ func (r *Registry) enter(req *spawnRequest, child forkedChild) *Process {
 	r.emit(ops.EventProcessStarted, row, fmt.Sprintf("process %d started", child.PID))
 	nudge(r.nudges)
 	return p
+}
+
+// envPrefix begins every variable of the program's own configuration. No child inherits such a variable.
+const envPrefix = "GATEWAYTUI_"
+
+// environ is the environment of a child: our variables that pass, then extra ones, then the markers, which win.
+func (r *Registry) environ(spec Spec, spawn string) []string {
+	all := slices.DeleteFunc(os.Environ(), func(kv string) bool {
+		name, value, _ := strings.Cut(kv, "=")
+		return r.opts.Pass == nil || !r.opts.Pass(name, value)
+	})
+	all = append(all, spec.Env...)
+	// They come first, so that a bounded read of /proc/PID/environ finds them.
+	env := []string{
+		EnvLife + "=" + r.opts.Life, EnvSession + "=" + spec.Session, EnvHomeID + "=" + r.opts.HomeID, EnvSpawn + "=" + spawn,
+	}
+	for i, kv := range all {
+		name, _, ok := strings.Cut(kv, "=")
+		if !ok || name == "" || strings.HasPrefix(name, envPrefix) || slices.Contains(r.opts.Secrets, name) {
+			continue
+		}
+		again := func(later string) bool { return strings.HasPrefix(later, kv[:len(name)+1]) }
+		if !slices.ContainsFunc(all[i+1:], again) { // the last of each name counts
+			env = append(env, kv)
+		}
+	}
+	return env
+}
+
+// spawnLoop makes all forks, on one thread that lives as long as the registry. The parent-death signal fires when the
+// thread that forked ends, not the program (PR_SET_PDEATHSIG, prctl(2)).
+func (r *Registry) spawnLoop() {
+	runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
+	for {
+		select {
+		case <-r.ctx.Done():
+			return
+		case req := <-r.spawns:
+			r.serve(req)
+		}
+	}
+}
+
+func (r *Registry) serve(req *spawnRequest) {
+	defer r.forked(req.id)
+	r.mu.Lock()
+	refused := r.refused
+	r.mu.Unlock()
+	var res spawnResult
+	if refused {
+		res.err = ErrClosing
+	} else if child, err := r.forkContained(req); err != nil {
+		r.forked(req.id) // first: the caller may start the next one at once, and there is room for it
+		res.err = fmt.Errorf("start %s: %w", req.path, explainFork(err))
+	} else {
+		res.p = r.enter(req, child)
+	}
+	select {
+	case req.result <- res:
+	case <-req.gone:
+		// It is ended with everything that it started, on another goroutine, because the next spawn waits here.
+		if res.p != nil {
+			r.readers.Go(func() { res.p.Kill(context.Background(), 0) }) // the caller's ctx has ended; a kill without a grace is bounded
+		}
+	}
 }

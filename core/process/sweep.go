@@ -9,8 +9,6 @@ import (
 )
 
 const (
-	// sweepEvery is how often the trees are scanned while there are some.
-	sweepEvery = 2 * time.Second
 	// A requested sweep begins at least sweepPause after the previous one, and sweeps take at most one part in sweepShare
 	// of the time.
 	sweepPause = 50 * time.Millisecond

@@ -1,6 +1,7 @@
 package process
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -8,44 +9,6 @@ import (
 	"gatewaytui/core/ops"
 	"gatewaytui/core/process/kernel"
 )
-
-// tree is a leader and everything that was seen to descend from it. It is removed once its leader was waited for and
-// nothing of it is left. Either none of our children can belong to it (Registry.childrenGone), or two later scans in a row
-// found no member and no orphan that may be one. Registry.mu guards it.
-type tree struct {
-	id      uint64
-	leader  ident
-	handle  *Process // nil: adopted, and its output is not ours to read
-	session string
-	turn    string
-	job     job // zero: not known, because it was adopted
-	policy  Policy
-	origin  ops.Origin
-	command string // for display
-	started time.Time
-	dir     string // of its control group; empty: it has no group for itself
-	// tag identifies the members of a tree that an earlier life started, which do not descend from us; zero: this life
-	// started it.
-	tag  kernel.Tag
-	ppid int    // of the leader; 0: ours
-	pipe uint64 // the inode of the pipe that its output goes to; 0: not known
-
-	pidfd    int       // of the leader, open until the tree is gone; -1: none
-	leading  bool      // the leader was not waited for yet; adopted: the last scan found it
-	leftAt   uint64    // the number of scans begun when the leader was waited for
-	leftTick uint64    // when that was, in clock ticks since boot
-	empty    bool      // the last scan found no process of it
-	killing  int       // kills under way
-	killed   bool      // a kill was requested
-	failed   bool      // the last kill was not verified
-	overdue  time.Time // when it was last ended because of its age
-	members  []ident
-	rss      int64
-	cpuPct   float64
-	lastSeen int64 // bytes of output when lastLine was taken
-	lastLine string
-	limit    string // the control group limit that it reached, for people; empty: none
-}
 
 // ending is the remaining work for a removed tree, done outside of the lock.
 type ending struct {
@@ -94,3 +57,32 @@ func (r *Registry) finish(e ending) {
 	}
 	r.journal.add(r.entry(t), e.how)
 }
+
+func (r *Registry) entry(t *tree) Entry {
+	return Entry{
+		Life: r.opts.Life, PID: t.leader.PID, StartTicks: t.leader.Start, BootID: r.self.bootID, Session: t.session,
+		Command: t.command, Policy: t.policy, StartedAt: t.started,
+	}
+}
+
+// treeOfTag is the tree of pid if its tag is of this life, or of an adopted tree.
+func (r *Registry) treeOfTag(pid int) (t *tree, tracked bool) {
+	tag := kernel.TagOf(pid, make([]byte, 4<<10))
+	if !tag.Valid() {
+		return nil, false
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if tag.From(r.opts.Life) {
+		return r.treeOfSpawn(tag.Spawn()), true
+	}
+	for _, t := range r.trees {
+		if t.tag == tag {
+			return t, true
+		}
+	}
+	return nil, false
+}
+
+// treeOfSpawn is the tree of what spawn id started, which may not have a leader yet; nil: none. Registry.mu is held.
+func (r *Registry) treeOfSpawn(id uint64) *tree { return cmp.Or(r.trees[id], r.pending[id]) }

@@ -1,0 +1,68 @@
+package process
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"gatewaytui/core/ops"
+)
+
+// Policy is what ends a tree, apart from its own exit and the gateway's stop.
+type Policy = ops.Policy
+
+// The policies. A tree of PolicySession survives its turn and the eviction of its agent (C8). A tree of PolicyKept also
+// survives a SIGKILL of the gateway: the next life adopts it (C10). A stop ends both.
+const (
+	PolicyTurn    = ops.PolicyTurn
+	PolicySession = ops.PolicySession
+	PolicyKept    = ops.PolicyKept
+	PolicyGateway = ops.PolicyGateway
+)
+
+var policies = []Policy{PolicyTurn, PolicySession, PolicyKept, PolicyGateway}
+
+// DefaultOutputLimit is how many bytes of output are kept when Spec names no limit.
+const DefaultOutputLimit = 64 << 10
+
+// Spec is a process to start.
+type Spec struct {
+	// Session and Turn own it; Turn may be empty.
+	Session, Turn string
+	// Command is what is shown for it, masked and cleaned; empty: Argv.
+	Command string
+	// Argv is the program and its arguments. A program without a slash is searched for in PATH. Required.
+	Argv []string
+	// Dir is its working directory; empty: ours.
+	Dir string
+	// Env is added to our variables that pass, as NAME=value. Secrets, GATEWAYTUI_… and the markers cannot be
+	// set.
+	Env []string
+	// PTY gives it a terminal of 80x24 as its controlling terminal. Stdin connects its standard input to Write. Without
+	// either, its standard input is /dev/null.
+	PTY, Stdin bool
+	// Policy is what ends it. Required.
+	Policy Policy
+	// OutputLimit bounds the output that is kept, in bytes; 0: DefaultOutputLimit.
+	OutputLimit int
+}
+
+func (s Spec) check() error {
+	switch {
+	case len(s.Argv) == 0 || s.Argv[0] == "":
+		return errors.New("no program given")
+	case !slices.Contains(policies, s.Policy):
+		return fmt.Errorf("invalid policy %q", s.Policy)
+	case s.Policy == PolicyKept && s.PTY:
+		return errors.New("a process with a terminal cannot have the policy kept: it is hung up when the gateway ends")
+	case s.OutputLimit < 0:
+		return fmt.Errorf("invalid output limit of %d bytes", s.OutputLimit)
+	}
+	for _, s := range append([]string{s.Session, s.Dir}, s.Argv...) {
+		if strings.IndexByte(s, 0) >= 0 {
+			return errors.New("an argument, the directory or the session has a zero byte")
+		}
+	}
+	return nil
+}
