@@ -3,6 +3,7 @@ package demo
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"gatewaytui/core/adapter"
@@ -16,6 +17,29 @@ type conn struct {
 	since time.Time
 	quiet context.CancelFunc // ends the chatter
 	gone  chan struct{}      // closed when the chatter has ended
+}
+
+// Connect makes a connection, or fails as the behaviour says.
+func (p *Platform) Connect(_ context.Context, r adapter.Receiver) (adapter.Conn, error) {
+	n := p.attempts.Add(1)
+	switch {
+	case p.how.hangConnect:
+		return nil, p.hang()
+	case p.how.fatal:
+		return nil, &adapter.CredentialsError{Variable: "DEMO_TOKEN", Why: "refused, as this made-up platform always does"}
+	case p.how.flaky && n <= int64(p.o.Failures):
+		return nil, fmt.Errorf("connection reset (attempt %d of %d that fail)", n, p.o.Failures)
+	}
+	c := &conn{p: p, to: r, since: time.Now(), gone: make(chan struct{})}
+	// Not Connect's context, which bounds the attempt: people talk for as long as the connection lasts.
+	ctx, cancel := context.WithCancel(context.Background())
+	c.quiet = cancel
+	if p.how.deaf {
+		close(c.gone)
+	} else {
+		go c.chatter(ctx)
+	}
+	return c, nil
 }
 
 // Done is never closed: these platforms never end a connection.
