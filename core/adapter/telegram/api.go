@@ -33,12 +33,6 @@ type api struct {
 	redact *term.Redactor
 }
 
-// self is who the bot is.
-type self struct {
-	ID   int64  `json:"id"`
-	Name string `json:"username"` // without the @
-}
-
 // open makes the API ready; it does no I/O.
 func (p *Platform) open() (*api, error) {
 	token := p.o.Token

@@ -89,6 +89,11 @@ func (c *conn) polledAt(offset int64) {
 	c.polled.Store(time.Now().UnixNano())
 }
 
+// sleep waits and reports whether tasks lasted.
+func (c *conn) sleep(d time.Duration) bool {
+	return adapter.Await(c.tasks, time.After(d), "the next call") == nil && c.tasks.Err() == nil
+}
+
 // CancelTasks implements adapter.Conn: it ends the poll loop, with the Receive and the notice that may be under way in it,
 // and the notices to unknown users, and waits for both. Sends go on. Twice is harmless.
 func (c *conn) CancelTasks(ctx context.Context) error {

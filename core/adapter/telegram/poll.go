@@ -18,8 +18,6 @@ const (
 	maxFailures = 2
 	// maxAttempts is how often one update is given to a Receiver that fails.
 	maxAttempts = 3
-	// maxRefusing bounds the chats whose last refusal is remembered.
-	maxRefusing = 1024
 )
 
 // run is the connection's poll loop: it handles the updates of the first poll, then polls until tasks ends, or until
@@ -65,11 +63,6 @@ func (c *conn) poll(batch []json.RawMessage) error {
 func passing(err error) bool {
 	_, is := errors.AsType[*callError](err)
 	return is && !errors.Is(err, context.DeadlineExceeded)
-}
-
-// sleep waits and reports whether tasks lasted.
-func (c *conn) sleep(d time.Duration) bool {
-	return adapter.Await(c.tasks, time.After(d), "the next call") == nil && c.tasks.Err() == nil
 }
 
 // handle takes the updates of a batch and moves the cursor past those that are handled. The messages of allowed users go
@@ -162,71 +155,4 @@ func (c *conn) hand(m adapter.Inbound) (err error) {
 	}()
 	_, err = c.receiver.Receive(c.tasks, m)
 	return err
-}
-
-// lasting are the refusals that hold for the next messages of a chat as well.
-var lasting = map[ops.Code]bool{
-	ops.CodeDraining: true, ops.CodeStopping: true, ops.CodeUnavailable: true, ops.CodeQueueFull: true, ops.CodeLimit: true,
-}
-
-// refuse tells the chat why its message was not taken. Its error is a notice that may not have arrived, so that the
-// message is not handled.
-func (c *conn) refuse(e event, why *ops.Error) error {
-	c.log.Info(ops.LogTelegramMessageRefused, "session", e.message.Session, "code", string(why.Code))
-	text := sentence(why.Message) + sentence(why.Hint)
-	said := text
-	if lasting[why.Code] {
-		if c.refusing[e.from] == text {
-			return nil
-		}
-		said += "The same goes for what you send until then."
-	}
-	if err := c.tell(e.from, said); err != nil {
-		return fmt.Errorf("tell a chat that its message was refused: %w", err)
-	}
-	if lasting[why.Code] {
-		if len(c.refusing) >= maxRefusing {
-			clear(c.refusing)
-		}
-		c.refusing[e.from] = text
-	}
-	return nil
-}
-
-// tell sends a notice that matters. A chat that refuses all messages cannot get it, which is not an error.
-func (c *conn) tell(to address, text string) error {
-	ctx, cancel := context.WithTimeout(c.tasks, c.p.notice)
-	defer cancel()
-	err := c.deliver(ctx, to, text)
-	if _, is := errors.AsType[*adapter.RefusedError](err); is {
-		return nil
-	}
-	return err
-}
-
-// notify sends a notice that is merely polite. Where one fails, the next minute goes without, until quiet: neither Telegram nor
-// the messages behind it are made to wait.
-func (c *conn) notify(quiet *time.Time, to address, text string) (sent bool) {
-	err := c.tell(to, text)
-	if err == nil {
-		return true
-	}
-	pause := time.Minute
-	if limit, is := errors.AsType[*adapter.RateLimitError](err); is {
-		pause = max(pause, limit.RetryAfter)
-	}
-	*quiet = time.Now().Add(pause)
-	c.log.Debug(ops.LogTelegramNotice, "error", err.Error())
-	return false
-}
-
-// replyUnsupported says that a message was not text. An album, which comes as one message for each picture, is one occasion.
-func (c *conn) replyUnsupported(e event) {
-	if !e.private || e.album != "" && e.album == c.lastAlbum {
-		return
-	}
-	c.lastAlbum = e.album
-	if !time.Now().Before(c.quietUntil) {
-		c.notify(&c.quietUntil, e.from, fmt.Sprintf("I can only read text, so your %s was ignored.", e.what))
-	}
 }

@@ -69,6 +69,12 @@ var contentNames = map[string]string{
 	"audio": "audio file", "document": "file", "paid_media": "media", "photo": "picture", "video_note": "video message", "voice": "voice message",
 }
 
+// self is who the bot is.
+type self struct {
+	ID   int64  `json:"id"`
+	Name string `json:"username"` // without the @
+}
+
 // updateID reads the one field without which an update cannot be dealt with.
 func updateID(raw json.RawMessage) (int64, error) {
 	var u struct {

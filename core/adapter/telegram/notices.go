@@ -1,0 +1,124 @@
+package telegram
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"gatewaytui/core/adapter"
+	"gatewaytui/core/ops"
+)
+
+// maxRefusing bounds the chats whose last refusal is remembered.
+const maxRefusing = 1024
+
+// lasting are the refusals that hold for the next messages of a chat as well.
+var lasting = map[ops.Code]bool{
+	ops.CodeDraining: true, ops.CodeStopping: true, ops.CodeUnavailable: true, ops.CodeQueueFull: true, ops.CodeLimit: true,
+}
+
+// refuse tells the chat why its message was not taken. Its error is a notice that may not have arrived, so that the
+// message is not handled.
+func (c *conn) refuse(e event, why *ops.Error) error {
+	c.log.Info(ops.LogTelegramMessageRefused, "session", e.message.Session, "code", string(why.Code))
+	text := sentence(why.Message) + sentence(why.Hint)
+	said := text
+	if lasting[why.Code] {
+		if c.refusing[e.from] == text {
+			return nil
+		}
+		said += "The same goes for what you send until then."
+	}
+	if err := c.tell(e.from, said); err != nil {
+		return fmt.Errorf("tell a chat that its message was refused: %w", err)
+	}
+	if lasting[why.Code] {
+		if len(c.refusing) >= maxRefusing {
+			clear(c.refusing)
+		}
+		c.refusing[e.from] = text
+	}
+	return nil
+}
+
+// tell sends a notice that matters. A chat that refuses all messages cannot get it, which is not an error.
+func (c *conn) tell(to address, text string) error {
+	ctx, cancel := context.WithTimeout(c.tasks, c.p.notice)
+	defer cancel()
+	err := c.deliver(ctx, to, text)
+	if _, is := errors.AsType[*adapter.RefusedError](err); is {
+		return nil
+	}
+	return err
+}
+
+// notify sends a notice that is merely polite. Where one fails, the next minute goes without, until quiet: neither Telegram nor
+// the messages behind it are made to wait.
+func (c *conn) notify(quiet *time.Time, to address, text string) (sent bool) {
+	err := c.tell(to, text)
+	if err == nil {
+		return true
+	}
+	pause := time.Minute
+	if limit, is := errors.AsType[*adapter.RateLimitError](err); is {
+		pause = max(pause, limit.RetryAfter)
+	}
+	*quiet = time.Now().Add(pause)
+	c.log.Debug(ops.LogTelegramNotice, "error", err.Error())
+	return false
+}
+
+// replyUnsupported says that a message was not text. An album, which comes as one message for each picture, is one occasion.
+func (c *conn) replyUnsupported(e event) {
+	if !e.private || e.album != "" && e.album == c.lastAlbum {
+		return
+	}
+	c.lastAlbum = e.album
+	if !time.Now().Before(c.quietUntil) {
+		c.notify(&c.quietUntil, e.from, fmt.Sprintf("I can only read text, so your %s was ignored.", e.what))
+	}
+}
+
+// reject refuses a user who may not speak. Groups get no answer: the bot may hear all that is said there. The notice to a
+// private chat is sent by usher, so that the poll loop never waits for it (HF16).
+func (c *conn) reject(e event) {
+	if !c.p.unknown.add(e.user) {
+		return
+	}
+	c.log.Warn(ops.LogTelegramStranger, "user", e.user, "private", e.private)
+	if !e.private {
+		return
+	}
+	select {
+	case c.notices <- e:
+	default:
+		c.p.unanswered.Add(1)
+	}
+}
+
+// usher sends the notices to unknown users, one each noticePace, until tasks ends. Where one fails, the unknown users of the next
+// minute get no answer; those that still wait are dropped by then, because a late answer is of no use.
+func (c *conn) usher() {
+	defer close(c.ushered)
+	var quiet time.Time // none is sent before then
+	for {
+		var e event
+		select {
+		case e = <-c.notices:
+		case <-c.tasks.Done():
+			return
+		}
+		if time.Now().Before(quiet) {
+			c.p.unanswered.Add(1)
+			continue
+		}
+		text := fmt.Sprintf("You are not on this bot's allow list. Your user id is %d; its owner can add you.", e.user)
+		if !c.notify(&quiet, e.from, text) {
+			c.p.unanswered.Add(1)
+		}
+		if !c.sleep(noticePace) {
+			return
+		}
+	}
+}
