@@ -6,6 +6,9 @@ import (
 	"gatewaytui/core/ops"
 )
 
+// outcomeGone is a life that was read as running and whose gateway is gone. Its end was not seen.
+const outcomeGone ops.Outcome = "gone"
+
 // badge is how every view shows a state: a glyph, a word, and a colour role that repeats them. Each state has one badge,
 // here, so that two views never show two pictures of it.
 type badge struct {

@@ -3,8 +3,6 @@ package views
 import (
 	"fmt"
 	"slices"
-
-	"gatewaytui/core/ops"
 )
 
 // compact is a running stop in at most h short lines: the one that matters most first, the least important ones left out.
@@ -98,21 +96,4 @@ func (d *stopDraw) oneLine(w int) string {
 		l.add(1, Plain, d.cut(shown(d.item.ID), 20))
 	}
 	return l.String()
-}
-
-// nextOf is the next step of a running phase: "abandon in 4.5s".
-func (d *stopDraw) nextOf(p ops.Phase) string {
-	if p.State != ops.StepRunning {
-		return ""
-	}
-	first, found := d.soonest(p)
-	if !found {
-		return "ends in " + tenths(d.rest(p))
-	}
-	return imperative(first.Next) + " in " + tenths(d.next(first))
-}
-
-// imperative turns the core's word for what becomes of an item into what it does then.
-func imperative(next string) string {
-	return or(map[string]string{"abandoned": "abandon", "interrupted": "interrupt"}[next], term40(next))
 }

@@ -6,32 +6,6 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// layout is one of the four ways to use a screen, from the smallest up.
-type layout int
-
-const (
-	// layoutLine is one line, the one that matters, and a prompt or message on the last.
-	layoutLine layout = iota
-	// layoutStrip is the header's first line, the body and the keys; lines of tabs and status come back with height.
-	layoutStrip
-	// layoutFull has every line, with details below the list.
-	layoutFull
-	// layoutWide has details at the right of the list.
-	layoutWide
-)
-
-func (o Opts) layout() layout {
-	switch {
-	case o.W >= 120 && o.H >= 30:
-		return layoutWide
-	case o.W >= 80 && o.H >= 24:
-		return layoutFull
-	case o.W >= 40 && o.H >= 6:
-		return layoutStrip
-	}
-	return layoutLine
-}
-
 // Draw draws s: exactly H lines of exactly W cells each, with any content. A size below 1 counts as 1.
 //
 // From top to bottom there are the header (two lines; in the shutdown view the lines that shutdownHeader draws, if it

@@ -55,6 +55,32 @@ type Opts struct {
 	ASCII bool
 }
 
+// layout is one of the four ways to use a screen, from the smallest up.
+type layout int
+
+const (
+	// layoutLine is one line, the one that matters, and a prompt or message on the last.
+	layoutLine layout = iota
+	// layoutStrip is the header's first line, the body and the keys; lines of tabs and status come back with height.
+	layoutStrip
+	// layoutFull has every line, with details below the list.
+	layoutFull
+	// layoutWide has details at the right of the list.
+	layoutWide
+)
+
+func (o Opts) layout() layout {
+	switch {
+	case o.W >= 120 && o.H >= 30:
+		return layoutWide
+	case o.W >= 80 && o.H >= 24:
+		return layoutFull
+	case o.W >= 40 && o.H >= 6:
+		return layoutStrip
+	}
+	return layoutLine
+}
+
 // LinkState says how fresh the snapshot is.
 type LinkState int
 
@@ -147,6 +173,31 @@ type Screen struct {
 
 // Spark holds the samples of the sparklines.
 type Spark struct{ Turns, Processes, RSS []float64 }
+
+// StopPage is what the shutdown view shows.
+type StopPage int
+
+// The pages of the shutdown view.
+const (
+	// StopNow is the stop that runs, or the one that was watched to its end: its report stays until the person goes on.
+	StopNow StopPage = iota
+	// StopLives is the list of past lives, StopReport what is known of one of them, and StopPlan the stop as it would run.
+	StopLives
+	StopReport
+	StopPlan
+)
+
+// History are the past lives as far as they have been read, and how the reading goes.
+type History struct {
+	// Lives are filtered already, newest first; Read is how many have been read, and More says that there are more.
+	Lives []ops.Life
+	Read  int
+	More  bool
+	// At is when they were read, zero if they never were. Asking says that an answer is awaited, Err why the last one failed.
+	At     time.Time
+	Asking bool
+	Err    string
+}
 
 // Overlay is a box over the view.
 type Overlay interface {

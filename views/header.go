@@ -232,3 +232,12 @@ func (s *Screen) tabLine(named bool) string {
 	}
 	return b.String()
 }
+
+func (s *Screen) demoBadge(l *line) {
+	if s.Snap.Demo != nil {
+		l.add(2, Accent, demoWord)
+	}
+}
+
+// demoWord stands in the header of every screen of a gateway that plays a demo.
+const demoWord = "DEMO"

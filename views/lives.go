@@ -10,34 +10,6 @@ import (
 	"gatewaytui/core/ops"
 )
 
-// StopPage is what the shutdown view shows.
-type StopPage int
-
-// The pages of the shutdown view.
-const (
-	// StopNow is the stop that runs, or the one that was watched to its end: its report stays until the person goes on.
-	StopNow StopPage = iota
-	// StopLives is the list of past lives, StopReport what is known of one of them, and StopPlan the stop as it would run.
-	StopLives
-	StopReport
-	StopPlan
-)
-
-// History are the past lives as far as they have been read, and how the reading goes.
-type History struct {
-	// Lives are filtered already, newest first; Read is how many have been read, and More says that there are more.
-	Lives []ops.Life
-	Read  int
-	More  bool
-	// At is when they were read, zero if they never were. Asking says that an answer is awaited, Err why the last one failed.
-	At     time.Time
-	Asking bool
-	Err    string
-}
-
-// outcomeGone is a life that was read as running and whose gateway is gone. Its end was not seen.
-const outcomeGone ops.Outcome = "gone"
-
 // lifeMoment is a moment of a life, by day where that is another than today.
 func lifeMoment(now time.Time, t ops.Time) string {
 	at, layout := t.In(now.Location()), time.DateOnly

@@ -161,14 +161,6 @@ func FilterEvents(events []ops.Event, text string) []ops.Event {
 // FilterLives are the lives that match the filter, in their order: see package filter.
 func FilterLives(lives []ops.Life, text string) []ops.Life { return kept(lives, text, filter.Lives) }
 
-// wrongFilter says what is wrong with a filter, nothing if it can be read.
-func wrongFilter[T any](text string, fields []filter.Field[T]) string {
-	if _, err := filter.Parse(text, fields); err != nil {
-		return shown(err.Error())
-	}
-	return ""
-}
-
 func (l *list[T]) sort(rows []*T, t TableState, now time.Time) {
 	by := l.column(t.Sort)
 	compare := by.compare

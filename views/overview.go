@@ -147,14 +147,6 @@ func attentionLines(s *Screen, list []alert, total, selected, w, h int) []string
 	})
 }
 
-// pointer stands before a row and shows whether it is the selected one.
-func pointer(selected bool) string {
-	if selected {
-		return "> "
-	}
-	return "  "
-}
-
 func coarseOr(d time.Duration) string {
 	if d < time.Minute {
 		return "<1m"
@@ -309,15 +301,6 @@ func bytesNumber(v float64) string {
 		return unknown
 	}
 	return size(int64(v))
-}
-
-// demoWord stands in the header of every screen of a gateway that plays a demo.
-const demoWord = "DEMO"
-
-func (s *Screen) demoBadge(l *line) {
-	if s.Snap.Demo != nil {
-		l.add(2, Accent, demoWord)
-	}
 }
 
 // guide is the line of a demo that says what to try next; empty where there is none or no room for it.

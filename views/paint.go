@@ -353,3 +353,19 @@ func colour(s string) int {
 	}
 	return 0
 }
+
+// pointer stands before a row and shows whether it is the selected one.
+func pointer(selected bool) string {
+	if selected {
+		return "> "
+	}
+	return "  "
+}
+
+func (o *Opts) wrapped(r Role, text string, w int) []string {
+	lines := wrap(shown(text), w)
+	for i, line := range lines {
+		lines[i] = o.paint(r, line)
+	}
+	return lines
+}

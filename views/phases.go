@@ -7,11 +7,7 @@ import (
 	"time"
 
 	"gatewaytui/core/ops"
-	"gatewaytui/core/term"
 )
-
-// term40 is a short untrusted word: a kind, a name of a phase.
-func term40(s string) string { return term.Clean(s, 40) }
 
 // folding says how many of the first phases, which have ended, and of the last, which wait, are drawn as one line each.
 type folding struct {
@@ -219,28 +215,6 @@ func (d *stopDraw) result(p ops.Phase) string {
 		}
 	}
 	return or(strings.Join(parts, "; "), shown(p.Detail))
-}
-
-// named are the items that are meant, by name.
-func (d *stopDraw) named(items []ops.Item, meant func(ops.Item) bool) (list []string) {
-	for _, it := range items {
-		if meant(it) {
-			list = append(list, d.cut(shown(it.ID), 24))
-		}
-	}
-	return list
-}
-
-// isRunning reports whether the item is waited for; waitedFor counts such items.
-func isRunning(it ops.Item) bool { return it.State == ops.StepRunning }
-
-func waitedFor(items []ops.Item) (n int) {
-	for _, it := range items {
-		if isRunning(it) {
-			n++
-		}
-	}
-	return n
 }
 
 // itemList draws the items of the running phase in at most h lines, the selected one in sight.

@@ -198,3 +198,33 @@ func endsWith(policy ops.Policy) string {
 	}
 	return or(string(policy), unknown)
 }
+
+// sessionProcesses are the trees of one session, in as few columns as tell what they do.
+func sessionProcesses(s *Screen, session string, w int) []string {
+	var rows []*ops.Process
+	for i := range s.Snap.Processes {
+		if s.Snap.Processes[i].Session == session {
+			rows = append(rows, &s.Snap.Processes[i])
+		}
+	}
+	if len(rows) == 0 {
+		return []string{" No processes."}
+	}
+	tree(rows)
+	own := make([]ops.Process, min(len(rows), s.H))
+	for i := range own {
+		own[i] = *rows[i]
+	}
+	deep := depths(own, 0, len(own))
+	lines := make([]string, len(own))
+	for i := range own {
+		r := &own[i]
+		state, under := processBadges.of(r.State), ""
+		if deep[i] > 0 {
+			under = s.indent(deep[i])
+		}
+		lines[i] = " " + s.right(Plain, strconv.Itoa(r.PID), 7) + " " + s.cell(state.role, s.badge(state), 13) + s.right(Plain, percent(r.CPUPct), 7) + " " +
+			s.right(Plain, size(r.RSSBytes), 8) + "  " + under + s.clean(r.Command, maxShown)
+	}
+	return lines
+}

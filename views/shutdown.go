@@ -2,41 +2,10 @@ package views
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	"gatewaytui/core/ops"
 )
-
-// The least size at which a running stop is drawn as a table; below it is the strip.
-const (
-	tableWidth  = 56
-	tableHeight = 12
-)
-
-type stopDraw struct {
-	stopAt
-	*Opts
-	s *Screen
-	f forecast
-	// phase is the one that runs and at its index, -1 if none does; item is the selected one of its items.
-	phase ops.Phase
-	at    int
-	item  ops.Item
-	has   bool
-}
-
-func drawStop(s *Screen) *stopDraw {
-	d := &stopDraw{stopAt: stopOf(*s), s: s, Opts: &s.Opts}
-	d.phase, d.at = d.current()
-	d.f = d.forecast()
-	d.item, d.has = d.chosen(d.phase, s.StopItem)
-	return d
-}
-
-// small says that the screen has no room for a table; tiny that it has room for one line only.
-func (d *stopDraw) small() bool { return d.s.W < tableWidth || d.s.H < tableHeight }
-func (d *stopDraw) tiny() bool  { return d.s.W < 20 || d.s.H < 3 }
 
 // shutdownHeader is the header while a stop runs, and after its gateway is gone, with its end seen or not: what state it is
 // in, when the service manager kills it, and what happens without an action. What matters most comes first, for screens that
@@ -112,19 +81,6 @@ func cause(reason, who string) string {
 		return text
 	}
 	return "cause: " + or(reason, unknown) + by(who)
-}
-
-// askedBy says who asked for a stop whose reason is the one that the gateway itself gives to a stop without one. That
-// reason repeats who it was, and is left out.
-func askedBy(reason, who string) (string, bool) {
-	done := strings.TrimSuffix(strings.TrimSuffix(reason, " by an operator"), " by a tool")
-	switch {
-	case done == reason || who == "":
-		return "", false
-	case who == "console":
-		return done + " from the console", true
-	}
-	return done + by(who), true
 }
 
 // identity says which gateway stops, for how long already, and why.
@@ -240,24 +196,6 @@ func (d *stopDraw) nextSteps() []string {
 	return []string{term40(first.Kind) + " " + id + tail, id + tail, "1 item" + tail}
 }
 
-func (d *stopDraw) soonest(p ops.Phase) (first ops.Item, found bool) {
-	for _, it := range p.Items {
-		if it.State == ops.StepRunning && it.Next != "" && (!found || d.next(it) < d.next(first)) {
-			first, found = it, true
-		}
-	}
-	return first, found
-}
-
-// notAwaited names the turns that the drain leaves out, each with why.
-func (d *stopDraw) notAwaited() string {
-	var list []string
-	for _, it := range d.NotAwaited {
-		list = append(list, d.cut(shown(it.ID), 30)+" ("+d.cut(or(shown(it.Detail), unknown), 60)+")")
-	}
-	return names(list, 2)
-}
-
 // gone is what is known of a stop whose gateway is not there any more and wrote no end.
 func (d *stopDraw) gone(w int) []string {
 	s := d.s
@@ -315,8 +253,3 @@ func (d *stopDraw) lastWord() string {
 	}
 	return text + "."
 }
-
-func (d *stopDraw) phaseName(p ops.Phase) string { return or(term40(p.Name), unknown) }
-
-// whole is a duration in whole seconds, rounded down: "31s", "2:05".
-func whole(d time.Duration) string { return budget(max(d, 0).Truncate(time.Second)) }

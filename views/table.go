@@ -328,3 +328,58 @@ func (l *list[T]) emptyBody(s *Screen, w int) []string {
 	}
 	return append([]string{""}, lines...)
 }
+
+// wrongFilter says what is wrong with a filter, nothing if it can be read.
+func wrongFilter[T any](text string, fields []filter.Field[T]) string {
+	if _, err := filter.Parse(text, fields); err != nil {
+		return shown(err.Error())
+	}
+	return ""
+}
+
+// details tell of the selected row: a line with its key and the tabs, then the open tab.
+func (l *list[T]) details(s *Screen, w int) []string {
+	if s.Table.Selected == "" {
+		return []string{s.rule("details", w), " No row is selected."}
+	}
+	row := l.selected(s)
+	title := s.clean(s.Table.Selected, maxShown)
+	if row == nil {
+		return []string{s.rule(title, w), " It is not listed any more."}
+	}
+	open := min(max(s.DetailTab, 0), len(l.tabs)-1)
+	return append([]string{l.tabRule(s, title, open, w)}, l.tabs[open].lines(s, row, w)...)
+}
+
+// selected looks where the row most likely is before it looks everywhere.
+func (l *list[T]) selected(s *Screen) *T {
+	rows := *l.rows(&s.Snap)
+	is := func(r *T) bool { return l.key(r) == s.Table.Selected }
+	from := min(max(s.Table.Offset, 0), len(rows))
+	if row := find(rows[from:min(from+s.H, len(rows))], is); row != nil {
+		return row
+	}
+	return find(rows, is)
+}
+
+func (l *list[T]) tabRule(s *Screen, title string, open, w int) string {
+	var tabs strings.Builder
+	room := w - 5
+	for i, t := range l.tabs {
+		name := " " + t.name
+		if i == open {
+			name = " [" + t.name + "]"
+		}
+		if room -= len(name); room < 1 {
+			break
+		}
+		if i == open {
+			name = s.paint(Accent, name)
+		}
+		tabs.WriteString(name)
+	}
+	dash := s.glyph(glyphLine)
+	title = cut(title, room-1, s.ellipsis())
+	line := s.paint(Muted, dash+dash) + " " + s.paint(Heading, title) + " " + tabs.String() + " "
+	return line + s.paint(Muted, strings.Repeat(dash, max(w-cellsOf(line), 0)))
+}

@@ -40,14 +40,6 @@ func wrap(text string, w int) []string {
 	return lines
 }
 
-func (o *Opts) wrapped(r Role, text string, w int) []string {
-	lines := wrap(shown(text), w)
-	for i, line := range lines {
-		lines[i] = o.paint(r, line)
-	}
-	return lines
-}
-
 // tenths is a short duration with one decimal: 10.5s. From 100 s on it is a clock.
 func tenths(d time.Duration) string {
 	d = max(d, 0)
@@ -214,3 +206,6 @@ func percent(p float64) string {
 
 // clock is a duration that a person watches.
 func clock(d time.Duration) string { return ops.Clock(d) }
+
+// term40 is a short untrusted word: a kind, a name of a phase.
+func term40(s string) string { return term.Clean(s, 40) }
