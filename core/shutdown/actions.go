@@ -187,22 +187,6 @@ func refusal(code ops.Code, message, hint string) error {
 	return &ops.Error{Code: code, Message: message, Hint: hint}
 }
 
-// running is the phase that runs and still waits for something, or nil. r.mu is held.
-func (r *Run) running() *phase {
-	if p := r.latest(); p != nil && p.state == ops.StepRunning && !p.finished && !p.cut {
-		return p
-	}
-	return nil
-}
-
-// latest is the phase that runs or ran last, or nil. r.mu is held.
-func (r *Run) latest() *phase {
-	if r.current < 0 {
-		return nil
-	}
-	return r.phases[r.current]
-}
-
 // target finds the phase that an action is meant for: one that has not ended and will run. It refuses a vital phase where
 // spared says what that cannot be. r.mu is held.
 func (r *Run) target(name, spared string) (*phase, error) {

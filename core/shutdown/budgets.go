@@ -7,6 +7,21 @@ import (
 	"gatewaytui/core/ops"
 )
 
+const (
+	// Instant is how long a phase without a budget may take, if the phases before it left that much.
+	Instant = 50 * time.Millisecond
+	// ListBound is how long a phase's When and List may take together, within the phase's budget. It is generous: a read
+	// of /proc is slow on a machine that is busy stopping a thousand processes, and a phase without its list does
+	// nothing.
+	ListBound = time.Second
+	// saveWait is how long a phase waits at its end, within its budget, until the report of its begin is on disk (A9).
+	saveWait = 20 * time.Millisecond
+	// ForceGrace is how long a forced item has to end, within its budget.
+	ForceGrace = time.Second
+	// MaxExtension is the limit on the sum of extensions where the service manager's limit is unknown.
+	MaxExtension = 10 * time.Minute
+)
+
 // The phases of a gateway's stop, in order (DESIGN.md, 3).
 const (
 	PhaseMark       = "mark"

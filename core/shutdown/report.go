@@ -1,21 +1,14 @@
 package shutdown
 
 import (
-	"cmp"
-	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"gatewaytui/core/ops"
 )
 
-const (
-	// maxBlockers is how many blockers a log line and a hint name.
-	maxBlockers = 20
-	// probeWait is how long a report waits for the progress of items.
-	probeWait = 10 * time.Millisecond
-)
+// probeWait is how long a report waits for the progress of items.
+const probeWait = 10 * time.Millisecond
 
 // Report is the stop as it is now; the caller owns it. It asks running items for their progress. For items that do not
 // answer within 10 ms it shows their previous progress.
@@ -92,97 +85,6 @@ func (r *Run) exit() int {
 		return ExitCritical
 	}
 	return r.o.ExitCode
-}
-
-// row is p for the report, without its items. Run.mu is held.
-func (p *phase) row(now time.Time) ops.Phase {
-	row := ops.Phase{Name: p.Name, State: p.state, BudgetMS: ops.Millis(p.Budget), Detail: p.detail, StartedAt: ops.At(p.began), PhaseRules: p.rules()}
-	if p.state != ops.StepPending {
-		row.ElapsedMS = ops.Millis(cmp.Or(p.ended, now).Sub(p.began))
-	}
-	return row
-}
-
-// row is it for the report. Run.mu is held.
-func (it *item) row(p *phase, now time.Time) ops.Item {
-	row := ops.Item{
-		Kind: it.Kind, ID: it.ID, State: it.state, ElapsedMS: ops.Millis(cmp.Or(it.ended, now).Sub(it.began)), BudgetMS: ops.Millis(it.budget),
-		Detail: it.detail, LastProgressAt: ops.At(it.progressAt),
-	}
-	if it.state == ops.StepRunning {
-		row.Next, row.NextInMS = p.rules().Then, ops.Millis(it.deadline.Sub(now))
-	}
-	return row
-}
-
-// blockers names the items of p that are in one of the given states. Run.mu is held.
-func (p *phase) blockers(states ...ops.StepState) []string {
-	out := []string{}
-	more := 0
-	for _, it := range p.items {
-		switch {
-		case !slices.Contains(states, it.state):
-		case len(out) < maxBlockers:
-			out = append(out, clean(it.name()))
-		default:
-			more++
-		}
-	}
-	if more > 0 {
-		out = append(out, fmt.Sprintf("and %d more", more))
-	}
-	return out
-}
-
-// count is how many items of p are in the given state. Run.mu is held.
-func (p *phase) count(state ops.StepState) (n int) {
-	for _, it := range p.items {
-		if it.state == state {
-			n++
-		}
-	}
-	return n
-}
-
-// result is how p ended, according to its items. Run.mu is held.
-func (p *phase) result() ops.StepState {
-	switch {
-	case p.cut:
-		return ops.StepSkipped
-	case p.count(ops.StepTimedOut) > 0:
-		return ops.StepTimedOut
-	case p.count(ops.StepFailed) > 0:
-		return ops.StepFailed
-	}
-	return ops.StepDone
-}
-
-// summary counts the problems, or is empty. Run.mu is held.
-func (p *phase) summary() string {
-	var parts []string
-	for _, s := range []struct {
-		state ops.StepState
-		words string
-	}{{ops.StepTimedOut, "did not end in time"}, {ops.StepFailed, "failed"}, {ops.StepSkipped, "skipped"}} {
-		if n := p.count(s.state); n > 0 {
-			parts = append(parts, fmt.Sprintf("%d of %d %s", n, len(p.items), s.words))
-		}
-	}
-	return strings.Join(parts, ", ")
-}
-
-// announce says that p begins or has ended. A reader of its begin finds it in the report on disk too, unless the disk is
-// slow. r.mu is held.
-func (r *Run) announce(p *phase, state ops.StepState) {
-	now := time.Now()
-	e := Event{At: now, Type: ops.EventShutdownPhase, Phase: p.row(now)}
-	e.Phase.ItemsTotal, e.Phase.ItemsDone = len(p.items), p.count(ops.StepDone)
-	if state == ops.StepRunning {
-		e.Blockers, e.saved = p.blockers(ops.StepRunning), r.saves.ask()
-	} else {
-		e.Blockers, e.stack = p.blockers(ops.StepTimedOut, ops.StepSkipped), p.stack
-	}
-	r.news.add(e)
 }
 
 // probe asks every running item for its progress, on a goroutine that is abandoned where one blocks. The returned channel

@@ -135,24 +135,6 @@ func waitUntil(c <-chan struct{}, until time.Time) {
 	}
 }
 
-// Event is one transition of a stop, for the log and the gateway's events.
-type Event struct {
-	At time.Time
-	// Type is ops.EventShutdownPhase, ops.EventShutdownItem or ops.EventShutdownEnded.
-	Type ops.EventType
-	// Phase is the phase's row without its items, and for ops.EventShutdownPhase with their counts; empty when the stop has ended.
-	Phase ops.Phase
-	// Item is the item's row, for ops.EventShutdownItem.
-	Item ops.Item
-	// Blockers name ("kind:id") what a phase that begins waits for, and what a phase that ends left unfinished: at most
-	// maxBlockers, and the last one then says how many more.
-	Blockers []string
-
-	saved <-chan struct{} // the save to wait for, at most saveWait, before the event is sent; nil: none
-	fault string          // why the report could not be saved, for the log alone
-	stack []byte          // of a panic, for the log alone
-}
-
 // announcer sends events, in order, to the log and to Options.Observe.
 type announcer struct {
 	helper
@@ -237,4 +219,18 @@ func (a *announcer) log(e Event) {
 		args = append(args, "stack", string(e.stack))
 	}
 	a.o.Log.Log(context.Background(), level, string(e.Type), args...)
+}
+
+// announce says that p begins or has ended. A reader of its begin finds it in the report on disk too, unless the disk is
+// slow. r.mu is held.
+func (r *Run) announce(p *phase, state ops.StepState) {
+	now := time.Now()
+	e := Event{At: now, Type: ops.EventShutdownPhase, Phase: p.row(now)}
+	e.Phase.ItemsTotal, e.Phase.ItemsDone = len(p.items), p.count(ops.StepDone)
+	if state == ops.StepRunning {
+		e.Blockers, e.saved = p.blockers(ops.StepRunning), r.saves.ask()
+	} else {
+		e.Blockers, e.stack = p.blockers(ops.StepTimedOut, ops.StepSkipped), p.stack
+	}
+	r.news.add(e)
 }

@@ -3,116 +3,14 @@ package shutdown
 import (
 	"cmp"
 	"context"
-	"io"
 	"log/slog"
 	"os"
 	"runtime/pprof"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"gatewaytui/core/ops"
-	"gatewaytui/core/text"
 )
-
-const (
-	// Instant is how long a phase without a budget may take, if the phases before it left that much.
-	Instant = 50 * time.Millisecond
-	// ListBound is how long a phase's When and List may take together, within the phase's budget. It is generous: a read
-	// of /proc is slow on a machine that is busy stopping a thousand processes, and a phase without its list does
-	// nothing.
-	ListBound = time.Second
-	// saveWait is how long a phase waits at its end, within its budget, until the report of its begin is on disk (A9).
-	saveWait = 20 * time.Millisecond
-	// ForceGrace is how long a forced item has to end, within its budget.
-	ForceGrace = time.Second
-	// MaxExtension is the limit on the sum of extensions where the service manager's limit is unknown.
-	MaxExtension = 10 * time.Minute
-)
-
-// Exit codes that the executor chooses itself.
-const (
-	// ExitCritical replaces the planned code when an item of a Critical phase failed with an error that is not tolerated.
-	ExitCritical = 1
-	// ExitWatchdog is the process's when the watchdog ends it (CONTRACT.md, 1).
-	ExitWatchdog = 70
-)
-
-// Options are the settings of a stop at its start.
-type Options struct {
-	// ID, Life, Reason and By go into the report unchanged. By is the caller (H11).
-	ID, Life, Reason, By string
-	// Mode is the initial strength; empty: graceful.
-	Mode ops.Mode
-	// Restart means that the next life follows. ExitCode is the planned exit code, 75 in that case (CONTRACT.md, 1).
-	Restart  bool
-	ExitCode int
-	// Limit is how long after Start the service manager kills the process; 0: unknown. Start fits the plan to it.
-	Limit time.Duration
-
-	// Save writes the report where it survives a SIGKILL. It is called from one goroutine at every transition, and once
-	// more when the running items have reported their progress. It skips to the latest report where it is slow, and
-	// delays nothing if it hangs. It need not sync: only a power cut would lose what it wrote.
-	Save func(ops.Shutdown) error
-	// Observe gets each transition, in order, from one goroutine. It delays nothing if it hangs.
-	Observe func(Event)
-	// Log gets a line "shutdown.phase" as each phase begins and ends (CONTRACT.md, 8) and one for each item with a
-	// problem. A handler that hangs delays nothing. Nil discards.
-	Log *slog.Logger
-	// Exit ends the process at once; nil: os.Exit. Only the watchdog calls it.
-	Exit func(code int)
-	// Stacks writes a goroutine profile with labels, in pprof's debug=1 form; nil: the stacks of silent items are not
-	// read.
-	Stacks func(io.Writer) error
-	// Dump writes every goroutine's stack. The watchdog calls it before Exit and waits for half its slack.
-	Dump func()
-}
-
-// Run is one stop while it runs and after. Its methods may be called from any goroutine, items and listings included.
-// None of them waits for foreign code, except Report as described there.
-type Run struct {
-	o     Options
-	slack time.Duration
-	began time.Time
-
-	wake      chan struct{} // holds one token: the executor must look again
-	immediate chan struct{}
-	done      chan struct{}
-	saves     *saver
-	news      *announcer
-	dog       *watchdog
-	looks     sync.WaitGroup // looks at the goroutines that are under way
-	behind    atomic.Int64   // goroutines that are now in foreign code
-
-	mu         sync.Mutex // guards what follows and the phases; never held over foreign code
-	mode       ops.Mode
-	escalated  []ops.Escalation // how mode was reached
-	phases     []*phase
-	current    int           // index of the phase that runs or ran last; -1 before the first
-	end        time.Time     // the latest end of the last phase
-	extended   time.Duration // the sum of granted extensions
-	notAwaited []ops.Item
-	exitSet    bool
-	exitCode   int  // set by SetExit
-	critical   bool // an item of a critical phase failed, and its error is not tolerated
-	incomplete bool // an item overstayed, failed or was skipped
-	ended      time.Time
-}
-
-// phase is a Phase while it runs. The Budget of the embedded one grows with extensions.
-type phase struct {
-	Phase
-	state                  ops.StepState
-	began, deadline, ended time.Time
-	detail                 string
-	stack                  []byte // of a listing that panicked; the executor's own
-	items                  []*item
-	open                   int           // items that run
-	finished               bool          // nothing runs any more; only the record is left to write
-	cut                    bool          // an action or a mode ended it, or will when its turn comes
-	late                   time.Duration // the sum of the delays with which the executor was woken
-}
 
 // Start begins the stop: it arms the watchdog, then runs the plan on a separate goroutine, and returns at once.
 func Start(plan Plan, o Options) *Run {
@@ -222,13 +120,6 @@ func (r *Run) work(p *phase) {
 		state = p.result()
 	}
 	r.close(p, state)
-}
-
-// deadline is p's current deadline.
-func (r *Run) deadline(p *phase) time.Time {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return p.deadline
 }
 
 // listing is the outcome of When and List: the items, or how the phase ends without any.
@@ -356,23 +247,6 @@ func (r *Run) overslept(p *phase, by time.Duration) {
 	p.late += max(by, 0)
 }
 
-// tolerance is how far beyond its budget a phase may end without an explanation in the report: saving the report, and a
-// busy machine's scheduling.
-const tolerance = 50 * time.Millisecond
-
-// whyLate is why p, which has ended, took longer than its budget; empty: it did not. Run.mu is held.
-func (p *phase) whyLate() string {
-	over := p.ended.Sub(p.deadline)
-	if over <= tolerance {
-		return ""
-	}
-	why := text.Exact(over.Round(time.Millisecond)) + " over its budget: "
-	if 2*p.late >= over {
-		return why + "the machine did not run the gateway for " + text.Exact(p.late.Round(time.Millisecond))
-	}
-	return why + "the gateway was busy, or the machine did not run it"
-}
-
 // close ends p in the given state and announces it. r.mu is held.
 func (r *Run) close(p *phase, state ops.StepState) {
 	p.state, p.ended = state, time.Now()
@@ -407,23 +281,4 @@ func (r *Run) finish() {
 	}()
 	waitUntil(looked, until)
 	r.dog.disarm()
-}
-
-// rest is how long the phases after the current one may still take. r.mu is held.
-func (r *Run) rest() time.Duration {
-	var d time.Duration
-	for _, p := range r.phases[r.current+1:] {
-		if !p.cut && p.runsIn(r.mode) {
-			d += p.Budget
-		}
-	}
-	return d
-}
-
-// horizon is the latest end of the plan from now on: phases that ended early count. r.mu is held.
-func (r *Run) horizon(now time.Time) time.Time {
-	if p := r.latest(); p != nil && p.state == ops.StepRunning && !p.cut {
-		now = p.deadline
-	}
-	return now.Add(r.rest())
 }

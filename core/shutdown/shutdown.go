@@ -19,6 +19,8 @@ package shutdown
 import (
 	"cmp"
 	"context"
+	"io"
+	"log/slog"
 	"slices"
 	"time"
 
@@ -111,3 +113,59 @@ func (p *Phase) runsIn(m ops.Mode) bool {
 
 // strength orders the modes; 0: not a mode.
 func strength(m ops.Mode) int { return slices.Index(ops.Modes, m) + 1 }
+
+// Exit codes that the executor chooses itself.
+const (
+	// ExitCritical replaces the planned code when an item of a Critical phase failed with an error that is not tolerated.
+	ExitCritical = 1
+	// ExitWatchdog is the process's when the watchdog ends it (CONTRACT.md, 1).
+	ExitWatchdog = 70
+)
+
+// Options are the settings of a stop at its start.
+type Options struct {
+	// ID, Life, Reason and By go into the report unchanged. By is the caller (H11).
+	ID, Life, Reason, By string
+	// Mode is the initial strength; empty: graceful.
+	Mode ops.Mode
+	// Restart means that the next life follows. ExitCode is the planned exit code, 75 in that case (CONTRACT.md, 1).
+	Restart  bool
+	ExitCode int
+	// Limit is how long after Start the service manager kills the process; 0: unknown. Start fits the plan to it.
+	Limit time.Duration
+
+	// Save writes the report where it survives a SIGKILL. It is called from one goroutine at every transition, and once
+	// more when the running items have reported their progress. It skips to the latest report where it is slow, and
+	// delays nothing if it hangs. It need not sync: only a power cut would lose what it wrote.
+	Save func(ops.Shutdown) error
+	// Observe gets each transition, in order, from one goroutine. It delays nothing if it hangs.
+	Observe func(Event)
+	// Log gets a line "shutdown.phase" as each phase begins and ends (CONTRACT.md, 8) and one for each item with a
+	// problem. A handler that hangs delays nothing. Nil discards.
+	Log *slog.Logger
+	// Exit ends the process at once; nil: os.Exit. Only the watchdog calls it.
+	Exit func(code int)
+	// Stacks writes a goroutine profile with labels, in pprof's debug=1 form; nil: the stacks of silent items are not
+	// read.
+	Stacks func(io.Writer) error
+	// Dump writes every goroutine's stack. The watchdog calls it before Exit and waits for half its slack.
+	Dump func()
+}
+
+// Event is one transition of a stop, for the log and the gateway's events.
+type Event struct {
+	At time.Time
+	// Type is ops.EventShutdownPhase, ops.EventShutdownItem or ops.EventShutdownEnded.
+	Type ops.EventType
+	// Phase is the phase's row without its items, and for ops.EventShutdownPhase with their counts; empty when the stop has ended.
+	Phase ops.Phase
+	// Item is the item's row, for ops.EventShutdownItem.
+	Item ops.Item
+	// Blockers name ("kind:id") what a phase that begins waits for, and what a phase that ends left unfinished: at most
+	// maxBlockers, and the last one then says how many more.
+	Blockers []string
+
+	saved <-chan struct{} // the save to wait for, at most saveWait, before the event is sent; nil: none
+	fault string          // why the report could not be saved, for the log alone
+	stack []byte          // of a panic, for the log alone
+}
