@@ -28,6 +28,7 @@ stall_after = "1h"
 // Gaps in kind: while the clock is two days ahead, two days back or ten years back, no conversation expires and no turn is
 // taken for stalled before its time. Ages are those of the monotonic clock, and the life that ends then has lasted some time.
 func TestAClockThatJumpsUnderARunningGatewayChangesNothing(t *testing.T) {
+	t.Parallel() // it mostly waits
 	soak.Long(t)
 	clock := skew.New(t)
 	config := modelAt(mirror(t).URL, watchful)
@@ -109,6 +110,7 @@ func TestAClockThatJumpsUnderARunningGatewayChangesNothing(t *testing.T) {
 // HF21: two lives with a clock a year ahead cost no conversation and no row, and the life after them, whose clock is right,
 // has everything.
 func TestHF21_TwoLivesAYearAheadLoseNothing(t *testing.T) {
+	t.Parallel() // it mostly waits
 	soak.Long(t)
 	clock := skew.New(t)
 	home := newHome(t)

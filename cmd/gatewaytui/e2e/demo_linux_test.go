@@ -72,6 +72,7 @@ func playDemo(t *testing.T, runtime string, env ...string) (cmd *exec.Cmd, dir s
 // TF8: the first command of the README is harmless. A demo with a config and an environment that enable a real platform
 // never calls it, touches neither the user's config nor the user's home, and leaves nothing behind.
 func TestTF8_ADemoTouchesNothingOfTheUsers(t *testing.T) {
+	t.Parallel() // it mostly waits
 	var calls atomic.Int64
 	real := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		calls.Add(1)

@@ -59,6 +59,7 @@ func (g *gateway) injectInto(calls, what string) (repair func()) {
 
 // TF9: what a slow, a full or a broken disk does to a planned stop never makes a service manager call it failed.
 func TestAPlannedStopOnABadDiskExitsZero(t *testing.T) {
+	t.Parallel() // it mostly waits
 	soak.Long(t)
 	for _, tt := range []struct {
 		name, inject, outcome string

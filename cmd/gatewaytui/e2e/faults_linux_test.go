@@ -38,6 +38,7 @@ func TestA5_AStopAskedForByATurnDoesNotWaitForIt(t *testing.T) {
 
 // A19: a SIGKILL at any phase of a stop leaves a home that starts, and the next life says how far the last one came.
 func TestA19_AKillAtEveryPhaseIsClassified(t *testing.T) {
+	t.Parallel() // it mostly waits
 	phases := []string{"mark", "notify", "drain", "interrupt", "reap", "agents", "adapters", "background", "release", "sweep", "stores", "surrender"}
 	home := newHome(t)
 	for i, phase := range phases {
@@ -87,6 +88,7 @@ func (g *gateway) reported(phase string) bool {
 
 // E7: one platform that hangs and one without its credential keep neither the start nor a good one back.
 func TestE7_OneBadPlatformDoesNotKeepTheOthersDown(t *testing.T) {
+	t.Parallel() // it mostly waits
 	g := spawn(t, newHome(t), quick+"[adapters.telegram]\nenabled = true\ntoken_env = \"NO_SUCH_VARIABLE\"\n", "--demo-platforms", "stuck=hang-connect,broken=fatal,fine=good")
 	g.await("the good one is connected", func(l line) bool {
 		return l.text("msg") == "adapter.state" && l.text("adapter") == "fine" && l.text("state") == "connected"

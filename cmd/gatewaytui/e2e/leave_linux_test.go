@@ -24,6 +24,7 @@ process.stdin.on('end', () => process.exit());
 
 // TF7: the client of OpenAI gives up after 1.5 s and asks again, as it does by default; the turn takes 4 s. It is one turn.
 func TestTF7_AnImpatientClientRunsItsTurnOnce(t *testing.T) {
+	t.Parallel() // it mostly waits
 	dir := npmtest.Install(t, "openai", "7.55.0")
 	g := start(t, newHome(t), "")
 	var got struct{ Text, Error string }

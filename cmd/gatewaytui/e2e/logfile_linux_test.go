@@ -15,6 +15,7 @@ import (
 // HF28: the folder of the log removed under the running gateway comes back, and one line says so; a symbolic link in its
 // place is not followed, and status warns as long as lines are lost.
 func TestHF28_TheLogComesBack(t *testing.T) {
+	t.Parallel() // it mostly waits
 	home := newHome(t)
 	g := start(t, home, quick)
 	logs, target := filepath.Join(home, "logs"), t.TempDir()

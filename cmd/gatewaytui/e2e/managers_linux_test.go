@@ -143,6 +143,7 @@ func TestA3_AStopUnderAManagerEndsByItself(t *testing.T) {
 
 // A3: supervisord allows less than the config asks for. It says so, and the stop is done by then.
 func TestA3_AStopFitsWhatSupervisordAllows(t *testing.T) {
+	t.Parallel() // it mostly waits
 	const little = 4 * time.Second
 	k := keep(t, supervisord, little, "", "--demo-platforms", "dock=hang-disconnect")
 	out, code := verb(t, k.home, "status")
@@ -161,6 +162,7 @@ func TestA3_AStopFitsWhatSupervisordAllows(t *testing.T) {
 
 // A3: runsv never kills. A stop that takes longer than sv waits goes on, and ends by itself.
 func TestA3_AStopGoesOnWhereRunitWaitsNoLonger(t *testing.T) {
+	t.Parallel() // it mostly waits
 	k := keep(t, runit, 0, strings.Replace(quick, `adapter_timeout = "1s"`, `adapter_timeout = "4s"`, 1), "--demo-platforms", "dock=hang-disconnect")
 	stop := k.stopCmd()
 	stop.Env = append(os.Environ(), "SVWAIT=1")

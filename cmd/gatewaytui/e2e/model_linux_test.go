@@ -55,6 +55,7 @@ func completed(w http.ResponseWriter, text, finish string) {
 // TF18: what went wrong at the model's endpoint has its own status and code on the API, plain and streamed, with nothing of
 // the endpoint's address or words, which are in the log.
 func TestTF18_ErrorsOfTheModelSayWhatTheyAre(t *testing.T) {
+	t.Parallel() // it mostly waits
 	kinds := map[string]struct {
 		status     int
 		body       string

@@ -96,6 +96,7 @@ func TestB16_OfManyStartersOneWins(t *testing.T) {
 
 // B1, B11: the gateway starts if and only if the lock is free, regardless of the pid file.
 func TestB1_ThePIDFileNeverKeepsAGatewayFromStarting(t *testing.T) {
+	t.Parallel() // it mostly waits
 	foreign := exec.Command("sleep", "600")
 	if err := foreign.Start(); err != nil {
 		t.Fatal(err)

@@ -49,6 +49,7 @@ func TestCallsBeyondTheLimitWaitWithARow(t *testing.T) {
 
 // Connections to the endpoint are made at most once for each client, and used again by every later turn.
 func TestConnectionsToTheModelAreReused(t *testing.T) {
+	t.Parallel() // it mostly waits
 	const turns = 10
 	for _, clients := range []int{1, 8, 100} {
 		t.Run(fmt.Sprintf("%d clients", clients), func(t *testing.T) {

@@ -54,6 +54,7 @@ func seedJournal(t testing.TB, home string, n int) {
 // H4: status answers with 5,000 sessions and a wedged agent, also while a stop hangs: it waits for neither, both of which
 // take a minute or more. How quick it is BenchmarkStatus measures.
 func TestH4_StatusAnswersWhileAnythingHangs(t *testing.T) {
+	t.Parallel() // it mostly waits
 	home := newHome(t)
 	seed(t, home, 5000)
 	g := start(t, home, longDrain())

@@ -81,6 +81,7 @@ func TestHF13_ReadinessFollowsTheDisk(t *testing.T) {
 
 // HF22: a disk that takes 3 s for each fsync fails no turn, however many wait for it.
 func TestHF22_ASlowDiskFailsNoTurn(t *testing.T) {
+	t.Parallel() // it mostly waits
 	soak.Long(t)
 	g := start(t, newHome(t), quick)
 	g.inject("delay_exit=3000000")

@@ -128,6 +128,7 @@ func TestB6_RestartReturnsWhenTheNextLifeAnswers(t *testing.T) {
 // B2: while the one that holds the home takes its time, a replacement says who that is, in which phase it is, and
 // what that waits for, and then starts.
 func TestB2_AReplacementShowsWhatTheHolderWaitsFor(t *testing.T) {
+	t.Parallel() // it mostly waits
 	home := newHome(t)
 	first := start(t, home, strings.Replace(quick, `drain_timeout = "2s"`, `drain_timeout = "8s"`, 1))
 	first.say("waits", "hang")
@@ -154,6 +155,7 @@ func TestB2_AReplacementShowsWhatTheHolderWaitsFor(t *testing.T) {
 // B2: a holder that is stopped (SIGSTOP) sees no other signal. It is let go on, and then ends gracefully: what it has is
 // kept, and what its tools started is gone.
 func TestB2_AStoppedHolderIsLetGoOnAndReplaced(t *testing.T) {
+	t.Parallel() // it mostly waits
 	home := newHome(t)
 	first := start(t, home, quick)
 	if reply, status := first.chat("a", "hello"); status != http.StatusOK {
@@ -189,6 +191,7 @@ func TestB2_AStoppedHolderIsLetGoOnAndReplaced(t *testing.T) {
 // H1: a gateway that is stopped (SIGSTOP) does not answer, and each verb that would end it says so within a bound, with
 // what to do. The order is not carried out when it goes on.
 func TestH1_AStoppedGatewayIsSaidNotToAnswer(t *testing.T) {
+	t.Parallel() // it mostly waits
 	g := start(t, newHome(t), quick)
 	g.signal(syscall.SIGSTOP)
 	t.Run("each", func(t *testing.T) {

@@ -17,6 +17,7 @@ import (
 
 // J3: the terminal's modes are afterwards what they were before, however the console ends.
 func TestJ3_TheTerminalIsGivenBack(t *testing.T) {
+	t.Parallel() // it mostly waits
 	for _, tc := range []struct {
 		name string
 		sig  syscall.Signal
@@ -112,6 +113,7 @@ func TestAStalledTerminalDelaysNothing(t *testing.T) {
 
 // J1: a terminal that goes away takes its console with it, and not the gateway, unless the config says so.
 func TestJ1_AClosedTerminalEndsNothing(t *testing.T) {
+	t.Parallel() // it mostly waits
 	t.Run("the gateway goes on", func(t *testing.T) {
 		home := newHome(t)
 		c := onPTY(t, "--home", home, "--config", configFile(t, quick)).read()
