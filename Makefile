@@ -36,7 +36,8 @@ test: ## every test, with the race detector
 	CGO_ENABLED=0 $(GO) test -timeout 10m ./core/store/simulation
 
 fast: ## the quick tests, without the race detector: within a minute once the packages are built
-	$(GO) test -short -timeout 2m ./...
+	@# Many tests wait, so more packages than cores run at once.
+	$(GO) test -short -p 4 -timeout 2m ./...
 
 PKG ?= ./...
 RUN ?= .
