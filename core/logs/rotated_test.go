@@ -40,7 +40,7 @@ func onFile(t *testing.T, do func(m *moved)) {
 // say logs a line when the file is due to be looked at, and waits until it is written or lost.
 func (m *moved) say(msg string) {
 	m.t.Helper()
-	time.Sleep(lookEvery)
+	time.Sleep(lookEvery) // virtual
 	m.log.Logger().Info(msg)
 	synctest.Wait()
 }

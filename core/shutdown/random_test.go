@@ -143,7 +143,7 @@ func (s *story) draw(t *testing.T) {
 			p.List = func(context.Context, *Run) []Item { <-s.cast.release; return its }
 		case n < 25:
 			d := s.while()
-			p.List = func(context.Context, *Run) []Item { time.Sleep(d); return its }
+			p.List = func(context.Context, *Run) []Item { time.Sleep(d); return its } // virtual
 		default:
 			p.List = items(its...)
 		}
@@ -167,7 +167,7 @@ func (s *story) draw(t *testing.T) {
 		s.o.Save = func(ops.Shutdown) error { <-s.cast.release; return nil }
 	case 1:
 		d := s.while()
-		s.o.Save = func(ops.Shutdown) error { time.Sleep(d); return errors.New("no space left on device") }
+		s.o.Save = func(ops.Shutdown) error { time.Sleep(d); return errors.New("no space left on device") } // virtual
 	case 2:
 		s.o.Observe = func(Event) { <-s.cast.release }
 	case 3:
@@ -192,7 +192,7 @@ func (s *story) item(i int) Item {
 	}{
 		{"quick", func(context.Context) error { return nil }},
 		{"obeys", func(ctx context.Context) error { return obeys(ctx, func() error { return nil }) }},
-		{"late", func(context.Context) error { time.Sleep(d); return nil }},
+		{"late", func(context.Context) error { time.Sleep(d); return nil }}, // virtual
 		{"hang", func(context.Context) error { <-s.cast.release; return nil }},
 		{"fail", func(ctx context.Context) error { return obeys(ctx, func() error { return errors.New("broken") }) }},
 		{"panic", func(ctx context.Context) error { return obeys(ctx, func() error { panic("item") }) }},
