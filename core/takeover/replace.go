@@ -73,7 +73,9 @@ func Replace(ctx context.Context, r Replacement) (*instance.Lock, error) {
 	case process.Descends(os.Getpid(), t.holder.PID):
 		return nil, &InsideError{t.holder.PID}
 	case !t.holds():
-		return nil, r.Held // the pid file names another home's gateway, or another program (B13)
+		// Its stop has given the home up since the refusal: it can be had, or another gateway has it. Where nothing has changed, the
+		// pid file names another home's gateway, or another program (B13).
+		return r.Home.Acquire(r.Record())
 	}
 	return t.run(ctx)
 }

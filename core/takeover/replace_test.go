@@ -19,6 +19,7 @@ import (
 	"gatewaytui/core/control"
 	"gatewaytui/core/instance"
 	"gatewaytui/core/process/kernel"
+	"gatewaytui/fixtures/eventually"
 )
 
 // soon are bounds of a takeover for a test: in the same proportions, and with room for a machine that is busy.
@@ -249,6 +250,30 @@ func TestB11_AnotherProcessInThePIDFileIsNeverSignalled(t *testing.T) {
 				t.Errorf("the other process lives: %v, the holder: %v; the holder saw %d TERM", living(other.Process.Pid), living(h.Process.Pid), h.terms(t))
 			}
 		})
+	}
+}
+
+// B19: a start that is refused just before the holder gives up its home takes it, as of a restart of an idle gateway.
+func TestB19_AHomeThatIsGivenUpAfterTheRefusalIsTaken(t *testing.T) {
+	home := newHome(t)
+	h := hold(t, home, `rm "$1/gateway.pid"; exec 9>&- 8<&-`) // and lives on, as a gateway does for some milliseconds
+	r := Replacement{Home: home, Held: held(t, home), Record: nextRecord, Began: time.Now(), Progress: func(Progress) {}}
+	if err := h.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	eventually.True(t, "the holder gave up its home", func() bool {
+		free, err := home.Hold()
+		return err == nil && free.Release() == nil
+	})
+	lock, err := Replace(t.Context(), r)
+	if err != nil {
+		t.Fatalf("the free home was not taken: %v", err)
+	}
+	if err := lock.Release(); err != nil {
+		t.Error(err)
+	}
+	if !living(h.Process.Pid) || h.terms(t) != 1 {
+		t.Errorf("the holder lives: %v, and saw %d TERM, want its own one", living(h.Process.Pid), h.terms(t))
 	}
 }
 
