@@ -239,7 +239,8 @@ func TestSkip(t *testing.T) {
 		wantCode(t, r.ForceItem("drain", "", "x"), ops.CodeNotStopping)
 	})
 	bubble(t, "a phase of another mode cannot be skipped twice over", func(t *testing.T) {
-		r := Start(standing(map[string][]Item{PhaseAdapters: {takes("x", time.Second)}}), Options{Mode: ops.ModeImmediate, Exit: noExit(t)})
+		r := Start(standing(map[string][]Item{PhaseSweep: {takes("x", time.Second)}}), Options{Mode: ops.ModeImmediate, Exit: noExit(t)})
+		synctest.Wait()
 		wantCode(t, r.Skip(PhaseDrain, "", "x"), ops.CodeConflict)
 		<-r.Done()
 	})
