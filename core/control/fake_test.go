@@ -23,6 +23,7 @@ type fake struct {
 	gone     bool
 	left     chan struct{} // one for each reader of events that ended
 
+	status   func(context.Context) (ops.Status, error)
 	snapshot func(context.Context) (ops.Snapshot, error)
 	do       func(ops.Command) (ops.Request, error)
 	request  func(context.Context, string, bool) (ops.Request, error)
@@ -55,6 +56,9 @@ func (f *fake) commands() []ops.Command {
 }
 
 func (f *fake) Status(ctx context.Context) (ops.Status, error) {
+	if f.status != nil {
+		return f.status(ctx)
+	}
 	s, err := f.Snapshot(ctx)
 	return s.Status, err
 }

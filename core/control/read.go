@@ -2,6 +2,7 @@ package control
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"net/http"
@@ -130,10 +131,21 @@ func (s *Server) request(w http.ResponseWriter, r *http.Request, id string) {
 	s.reply(w, req, err)
 }
 
+// live asks what systemd's watchdog asks: whether the gateway's own goroutines make progress. A status reads memory alone, so
+// a slow disk is not taken for death (G6, H4). A gateway whose locks hang gives no status, and its prober no answer.
+func (s *Server) live(ctx context.Context) error {
+	if _, err := s.opt.Console.Status(ctx); err != nil {
+		return errors.New("the gateway gives no status") // the error may name what a probe does not show (H13)
+	}
+	return nil
+}
+
 // probe answers a supervisor's question, in the plain text that such callers expect; a no is JSON as everywhere.
-func (s *Server) probe(ask func() error, hint string) handler {
-	return func(w http.ResponseWriter, _ *http.Request, _ string) {
-		if err := ask(); err != nil {
+func (s *Server) probe(ask func(context.Context) error, hint string) handler {
+	return func(w http.ResponseWriter, r *http.Request, _ string) {
+		ctx, cancel := context.WithTimeout(r.Context(), answerTime)
+		defer cancel()
+		if err := ask(ctx); err != nil {
 			s.fail(w, &ops.Error{Code: ops.CodeUnavailable, Message: err.Error(), Hint: hint})
 			return
 		}

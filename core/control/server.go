@@ -39,11 +39,9 @@ type Options struct {
 	Log *slog.Logger
 	// Gatherer adds metrics of the program to those of the console; nil adds none.
 	Gatherer prometheus.Gatherer
-	// Live is why the gateway should be ended and started again, nil if it should not. It must be cheap. Nil is alive.
-	Live func() error
 	// Ready is why the gateway takes no work, nil if it does. Its text is shown: no paths, no argv, no secrets
 	// (H13). Nil is ready.
-	Ready func() error
+	Ready func(context.Context) error
 }
 
 // Server answers the control socket. Listen makes the socket, Serve answers it until its context ends, and then the
@@ -71,11 +69,8 @@ func NewServer(opt Options) *Server {
 	if opt.Log == nil {
 		opt.Log = slog.New(slog.DiscardHandler)
 	}
-	if opt.Live == nil {
-		opt.Live = func() error { return nil }
-	}
 	if opt.Ready == nil {
-		opt.Ready = func() error { return nil }
+		opt.Ready = func(context.Context) error { return nil }
 	}
 	s := &Server{opt: opt, log: opt.Log, fresh: map[net.Conn]struct{}{}}
 	s.closing, s.close = context.WithCancel(context.Background())

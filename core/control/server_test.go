@@ -373,11 +373,11 @@ func TestAConsoleThatNeverReturnsDoesNotHoldTheStopUp(t *testing.T) {
 // H13: probes are cheap, need no key, and say why in a sentence that shows nothing private.
 func TestProbes(t *testing.T) {
 	f := newFake()
-	var live, ready error
+	var dead, ready error
 	r := serve(t, f, func(o *Options) {
-		o.Live = func() error { return live }
-		o.Ready = func() error { return ready }
+		o.Ready = func(context.Context) error { return ready }
 	})
+	f.status = func(context.Context) (ops.Status, error) { return ops.Status{}, dead }
 	f.snapshot = func(context.Context) (ops.Snapshot, error) {
 		t.Error("a probe did real work (H13)")
 		return ops.Snapshot{}, nil
@@ -387,11 +387,39 @@ func TestProbes(t *testing.T) {
 			t.Errorf("%s: %d %q", path, status, body)
 		}
 	}
-	live, ready = errors.New("the writer is stuck"), errors.New("draining")
-	for path, want := range map[string]string{"/healthz": "the writer is stuck", "/readyz": "draining"} {
-		if status, body := r.ask(t, "GET", path, ""); status != 503 || !strings.Contains(body, want) {
+	dead, ready = errors.New("read /home/a/secret"), errors.New("draining")
+	for path, want := range map[string]string{"/healthz": "the gateway gives no status", "/readyz": "draining"} {
+		if status, body := r.ask(t, "GET", path, ""); status != 503 || !strings.Contains(body, want) || strings.Contains(body, "secret") {
 			t.Errorf("%s: %d %q", path, status, body)
 		}
+	}
+}
+
+// H13, G6: liveness is not said of a gateway that stands still.
+func TestAGatewayThatHangsIsNotSaidToLive(t *testing.T) {
+	f := newFake()
+	asked := make(chan struct{})
+	f.status = func(ctx context.Context) (ops.Status, error) {
+		close(asked)
+		<-ctx.Done()
+		return ops.Status{}, ctx.Err()
+	}
+	r := serve(t, f)
+	ctx, leave := context.WithCancel(t.Context())
+	go func() {
+		select {
+		case <-asked:
+		case <-time.After(10 * time.Second): // the status was not asked for
+		}
+		leave()
+	}()
+	req, err := http.NewRequestWithContext(ctx, "GET", "http://gatewaytui/healthz", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if resp, err := r.client.http.Do(req); err == nil {
+		resp.Body.Close()
+		t.Errorf("it answered %s", resp.Status)
 	}
 }
 

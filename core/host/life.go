@@ -79,7 +79,7 @@ func (l *life) run(ctx context.Context) (gateway.End, error) {
 		return gateway.End{}, err
 	}
 	defer l.closeServed() // after a stop they are closed already
-	if err := l.serve(ctx); err != nil {
+	if err := l.serve(); err != nil {
 		return gateway.End{}, err
 	}
 	lost := sync.OnceFunc(func() {
@@ -129,12 +129,12 @@ func (l *life) surrender(opts *gateway.Options) {
 }
 
 // serve makes the control socket and the metrics listener and answers them.
-func (l *life) serve(ctx context.Context) error {
+func (l *life) serve() error {
 	g := l.gateway
 	l.scraper.serve(g, l.loaded.Config.Metrics, l.secrets.API.Value, l.parts.guard, l.log)
 	return l.socket.serve(control.Options{
 		Console: g, Path: l.home.Socket(), Life: l.id, Tool: g.Tool, ToolRefused: g.ToolRefused, Log: l.log,
-		Connections: l.connections, Gatherer: g.Metrics(), Ready: func() error { return g.Readiness(ctx) },
+		Connections: l.connections, Gatherer: g.Metrics(), Ready: g.Readiness,
 	}, l.log)
 }
 
