@@ -23,7 +23,7 @@ var arrows = map[string][]string{
 		"core/store", "core/takeover", "fixtures",
 	},
 	"core/limit":                       {"core/ops"},
-	"core/store":                       {"core/ops"},
+	"core/store":                       {"core/ops", "core/bound"},
 	"core/instance":                    {"core/ops", "core/text", "core/process/kernel"},
 	"core/lives":                       {"core/ops", "core/term", "core/filter", "core/instance", "core/shutdown"},
 	"core/bound":                       {},

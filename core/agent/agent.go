@@ -41,13 +41,6 @@ type Processes interface {
 	KillTurn(ctx context.Context, turn string, grace time.Duration) process.Report
 }
 
-// Closer is something else that an agent holds for its session and that ends with the agent, such as an environment or a
-// browser.
-type Closer struct {
-	Name  string
-	Close func(ctx context.Context) error
-}
-
 // Config has the parts of an agent.
 type Config struct {
 	// Session is the session's key; it owns every process that the tools start. Conversation is the id of the key's
@@ -66,8 +59,6 @@ type Config struct {
 	KillGrace time.Duration
 	// Memory keeps the transcript. With nil only the agent has it.
 	Memory Memory
-	// Closers end with the agent, after the memory.
-	Closers []Closer
 	// MaxIterations is how many model calls one turn may make.
 	MaxIterations int
 	// System is the system prompt; empty sends none.

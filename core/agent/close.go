@@ -25,8 +25,8 @@ type step struct {
 }
 
 // Close ends the agent and everything that it holds. It cancels the running turn, without waiting for it: the turn's owner
-// does. It flushes the memory, then shuts it down (S15). Then it ends concurrently the session's processes, the closers,
-// the child agents and the model client. A step that fails, panics or hangs does not prevent the others. The flush may use
+// does. It flushes the memory, then shuts it down (S15). Then it ends concurrently the session's processes, the
+// child agents and the model client. A step that fails, panics or hangs does not prevent the others. The flush may use
 // half of ctx's time, the shutdown half of the rest, and the other steps what is left then. A step that overruns is
 // abandoned and named. The errors are joined.
 //
@@ -68,9 +68,6 @@ func (a *Agent) closeSteps(ctx context.Context, children []*Agent) error {
 	steps := []step{
 		{"processes", a.closeProcesses},
 		{"model client", func(context.Context) error { return a.client.Close() }},
-	}
-	for _, c := range a.cfg.Closers {
-		steps = append(steps, step{c.Name, c.Close})
 	}
 	for _, child := range children {
 		steps = append(steps, step{"child agent", child.Close})

@@ -16,22 +16,8 @@ import (
 	"gatewaytui/core/tool"
 )
 
-// closable is a bench whose agent holds an environment and a browser.
-func closable(p play) *bench {
-	var b *bench
-	b = newBench(p, func(c *Config) {
-		for _, name := range []string{"environment", "browser"} {
-			c.Closers = append(c.Closers, Closer{name, func(context.Context) error {
-				b.log.add("close %s", name)
-				return nil
-			}})
-		}
-	})
-	return b
-}
-
 // everything is what a close does, in the order of the words.
-var everything = []string{"close browser", "close client 0", "close environment", "flush", "kill session cli:local", "shutdown"}
+var everything = []string{"close client 0", "flush", "kill session cli:local", "shutdown"}
 
 func sorted(lines []string) []string {
 	lines = slices.Clone(lines)
@@ -40,7 +26,7 @@ func sorted(lines []string) []string {
 }
 
 func TestS10_ThreeClosesAreOneAndReleaseEverything(t *testing.T) {
-	b := closable(hang)
+	b := newBench(hang, nil)
 	var wg sync.WaitGroup
 	for range 3 {
 		wg.Go(func() {
@@ -79,16 +65,12 @@ func TestS10_AStepThatFailsKeepsNoOtherFromRunning(t *testing.T) {
 		"model client": func(over context.Context, b *bench, f func(context.Context) error) {
 			b.models.closing = func() error { return f(over) }
 		},
-		"environment": func(_ context.Context, b *bench, f func(context.Context) error) {
-			closeIt := b.cfg.Closers[0].Close
-			b.cfg.Closers[0].Close = func(ctx context.Context) error { return errors.Join(closeIt(ctx), f(ctx)) }
-		},
 	}
 	for fault, f := range faults {
 		for place, put := range places {
 			t.Run("the "+place+" "+fault, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					b := closable(hang)
+					b := newBench(hang, nil)
 					over, end := context.WithCancel(t.Context())
 					defer end()
 					put(over, b, f)
@@ -114,7 +96,7 @@ func TestS10_AStepThatFailsKeepsNoOtherFromRunning(t *testing.T) {
 // A step that ignores its context is abandoned, and what follows has time of its own.
 func TestS10_AStepThatIgnoresItsContextIsAbandoned(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := closable(hang)
+		b := newBench(hang, nil)
 		release := make(chan struct{})
 		defer close(release)
 		b.memory.flush = func(context.Context) error { <-release; return nil }
@@ -143,7 +125,7 @@ func TestS10_AStepThatIgnoresItsContextIsAbandoned(t *testing.T) {
 }
 
 func TestS10_ACloseWithoutTimeStillDropsWhatDoesNotHang(t *testing.T) {
-	b := closable(hang)
+	b := newBench(hang, nil)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := b.Close(ctx); err != nil {
@@ -156,7 +138,7 @@ func TestS10_ACloseWithoutTimeStillDropsWhatDoesNotHang(t *testing.T) {
 
 func TestS10_ASecondCallerWaitsForTheFirstClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := closable(hang)
+		b := newBench(hang, nil)
 		release := make(chan struct{})
 		b.memory.flush = func(context.Context) error { <-release; return errors.New("disk full") }
 		errs := make(chan error, 2)
@@ -177,7 +159,7 @@ func TestS10_ASecondCallerWaitsForTheFirstClose(t *testing.T) {
 }
 
 func TestS15_MemoryIsFlushedThenShutDownThenTheRestCloses(t *testing.T) {
-	b := closable(hang)
+	b := newBench(hang, nil)
 	if err := b.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -187,7 +169,7 @@ func TestS15_MemoryIsFlushedThenShutDownThenTheRestCloses(t *testing.T) {
 }
 
 func TestS12_ReleaseDropsTheClientAndKeepsSessionAndProcesses(t *testing.T) {
-	b := closable(hang)
+	b := newBench(hang, nil)
 	for range 2 {
 		if err := b.Release(t.Context()); err != nil {
 			t.Fatal(err)

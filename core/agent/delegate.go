@@ -93,11 +93,11 @@ func (a *Agent) childTools(names []string) (*tool.Set, error) {
 	return a.cfg.Tools.Subset(names)
 }
 
-// newChild is a child agent for one turn of its parent. It owns nothing of the session: not the memory, the closers or
-// the other processes.
+// newChild is a child agent for one turn of its parent. It owns nothing of the session: neither the memory nor the other
+// processes.
 func (a *Agent) newChild(turn string, tools *tool.Set) *Agent {
 	cfg := a.cfg
-	cfg.Tools, cfg.Memory, cfg.Closers = tools, nil, nil
+	cfg.Tools, cfg.Memory = tools, nil
 	cfg.System = strings.TrimSpace(cfg.System + "\n\n" + childSystem)
 	child := New(cfg)
 	child.depth = a.depth + 1

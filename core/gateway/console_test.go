@@ -67,10 +67,7 @@ func TestAMessageOfAnOperatorIsARequestWithItsReply(t *testing.T) {
 		t.Fatalf("the session is %+v", row)
 	}
 	l.wait("its audit row is there, without the text", func() bool {
-		rows, err := l.g.recovery.Store().AuditRows(context.Background(), 5)
-		if err != nil {
-			t.Fatal(err)
-		}
+		rows := l.audit()
 		for _, r := range rows {
 			if strings.Contains(fmt.Sprint(r), "hello") {
 				t.Fatalf("the audit row holds the message: %+v", r)
@@ -129,8 +126,7 @@ func TestC7_AKillTellsItsSteps(t *testing.T) {
 		t.Errorf("the line for people is %q", req.Detail)
 	}
 	l.wait("the audit tells them", func() bool {
-		rows, err := l.g.recovery.Store().AuditRows(context.Background(), 10)
-		return err == nil && slices.ContainsFunc(rows, func(a store.Audit) bool { return a.ID == req.ID && steps.MatchString(a.Detail) })
+		return slices.ContainsFunc(l.audit(), func(a store.Audit) bool { return a.ID == req.ID && steps.MatchString(a.Detail) })
 	})
 }
 

@@ -23,9 +23,11 @@ func expiredSessions(t *testing.T, dir string, n int) {
 		var writers sync.WaitGroup
 		for i := range n { // side by side, so that they share commits
 			writers.Go(func() {
-				errs[i] = st.PutSession(ctx, store.Session{
+				s := store.Session{
 					Key: fmt.Sprintf("api:user:u%d", i), ID: fmt.Sprintf("old-%d", i), Platform: "api", State: ops.SessionIdle, CreatedAt: long, LastActivityAt: long,
-				})
+				}
+				turn := store.Turn{ID: s.ID, SessionID: s.ID, StartedAt: long, EndedAt: long, State: store.TurnDone}
+				errs[i] = errors.Join(st.BeginTurn(ctx, s, turn, store.Message{Role: "user", At: long}), st.EndTurn(ctx, s, turn, nil))
 			})
 		}
 		writers.Wait()

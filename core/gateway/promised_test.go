@@ -17,7 +17,7 @@ import (
 
 // second opens the database of a running gateway a second time, as a person with sqlite3 does. Its statements wait for
 // the writes of the gateway.
-func second(t *testing.T, dir string) *sql.DB {
+func second(t testing.TB, dir string) *sql.DB {
 	t.Helper()
 	db, err := sql.Open("sqlite", "file:"+filepath.Join(dir, "gateway.db")+"?_pragma=busy_timeout(20000)")
 	if err != nil {

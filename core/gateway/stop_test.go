@@ -357,12 +357,8 @@ func TestS17_S18_TheNextLifeOpensTheStoreAndKnowsHowTheLastEnded(t *testing.T) {
 	if got := second.ask("api:user:a", "again"); got != "you said again" {
 		t.Fatalf("got %q", got)
 	}
-	rows, err := second.g.recovery.Store().AuditRows(context.Background(), 10)
-	if err != nil {
-		t.Fatal(err)
-	}
 	var verbs []string
-	for _, r := range rows {
+	for _, r := range second.audit() {
 		verbs = append(verbs, r.Verb+" "+r.Reason+" "+r.State)
 		if r.ID == req.ID && r.Reason != "a reason to find" {
 			t.Errorf("the drain's audit row is %+v", r)

@@ -249,6 +249,26 @@ func (l *lab) wait(what string, fact func() bool) {
 	eventually.True(l.t, what, fact)
 }
 
+// audit are the rows of the audit, as a person with sqlite3 reads them.
+func (l *lab) audit() (rows []store.Audit) {
+	l.t.Helper()
+	db := second(l.t, l.dir)
+	defer db.Close()
+	found, err := db.Query(`SELECT id, verb, target, via, uid, tool, session, reason, state, detail FROM audit`)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	defer found.Close()
+	for found.Next() {
+		var a store.Audit
+		if err := found.Scan(&a.ID, &a.Verb, &a.Target, &a.Via, &a.UID, &a.Tool, &a.Session, &a.Reason, &a.State, &a.Detail); err != nil {
+			l.t.Fatal(err)
+		}
+		rows = append(rows, a)
+	}
+	return rows
+}
+
 // replace puts a session into the table as if the store had it so.
 func (l *lab) replace(s session.Session) {
 	l.t.Helper()

@@ -52,10 +52,7 @@ func TestHF7_TheAuditHasARowForWhatAToolWasRefused(t *testing.T) {
 		"socket session.reset api:user:alice": "", "socket GET /v1/snapshot ": "at least 8 calls", "api POST /v1/chat/completions ": "",
 	}
 	l.wait("the rows are there", func() bool {
-		rows, err := l.g.recovery.Store().AuditRows(t.Context(), 10)
-		if err != nil {
-			t.Fatal(err)
-		}
+		rows := l.audit()
 		complete := len(rows) == len(want)
 		for _, r := range rows {
 			detail, ok := want[r.Via+" "+r.Verb+" "+r.Target]
@@ -79,10 +76,7 @@ func TestHF7_AFloodOfRefusedCallsMakesABoundedNumberOfRows(t *testing.T) {
 		return slices.ContainsFunc(rows, func(r store.Audit) bool { return r.Verb == "calls of more sessions" && r.Detail != "" })
 	}
 	l.wait("the rows are there", func() bool {
-		rows, err := l.g.recovery.Store().AuditRows(t.Context(), 3*most)
-		if err != nil {
-			t.Fatal(err)
-		}
+		rows := l.audit()
 		if len(rows) > most {
 			t.Fatalf("%d rows", len(rows))
 		}

@@ -3,8 +3,6 @@ package store
 import (
 	"context"
 	"time"
-
-	"gatewaytui/core/ops"
 )
 
 // Audit is what one request asked for, who sent it, and its outcome.
@@ -39,9 +37,4 @@ var putAudit = insertion("INSERT INTO audit", auditColumns, "ON CONFLICT (id) DO
 // and the request do not change.
 func (s *Store) PutAudit(ctx context.Context, a Audit) error {
 	return s.change(ctx, "write audit of "+a.ID, putAudit, a.fields()...)
-}
-
-// AuditRows are the newest rows, newest first. limit is bounded as ops.Query.Limit is.
-func (s *Store) AuditRows(ctx context.Context, limit int) ([]Audit, error) {
-	return list[Audit](ctx, s, "read audit", `SELECT `+auditColumns+` FROM audit ORDER BY seq DESC LIMIT ?`, ops.PageSize(limit))
 }

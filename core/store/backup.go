@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"gatewaytui/core/bound"
 	"gatewaytui/core/ops"
 )
 
@@ -72,12 +73,12 @@ func Copy(ctx context.Context, path, to string, progress func(written, of int64)
 	if err := checkRoom(filepath.Dir(to), size); err != nil {
 		return err
 	}
-	_, _ = removeLeftover(ctx, path)                        // a copy that cannot be removed must not prevent this backup
-	part, forget, err := createPart(path, filepath.Dir(to)) // VACUUM INTO accepts an empty file
+	_, _ = removeLeftover(ctx, path) // a copy that cannot be removed must not prevent this backup
+	defer os.Remove(path + recordSuffix)
+	part, err := createPart(path, filepath.Dir(to)) // VACUUM INTO accepts an empty file
 	if err != nil {
 		return err
 	}
-	defer forget()
 	defer os.Remove(part.Name()) // gone already after a success
 	defer part.Close()
 	defer follow(part.Name(), size, progress)()
@@ -194,29 +195,21 @@ const recordSuffix = "-copying"
 // that does not answer.
 const leftoverBound = 2 * time.Second
 
-// createPart creates the empty file of a copy in dir, mode 0600, and records its path for the database at path. The
-// returned function removes the record.
-func createPart(path, dir string) (part *os.File, forget func(), err error) {
+// createPart creates the empty file of a copy in dir, mode 0600, and records its path for the database at path. The caller
+// removes the record, also after an error.
+func createPart(path, dir string) (*os.File, error) {
 	name := partPrefix + rand.Text()
 	// Errors are ignored: a full disk of the home must not prevent a backup to another disk, and a record of a copy that is
 	// gone does no harm.
 	_ = os.Remove(path + recordSuffix)
 	_ = os.Symlink(filepath.Join(dir, name), path+recordSuffix)
-	forget = func() { _ = os.Remove(path + recordSuffix) }
-	part, err = os.CreateTemp(dir, name+"-*")
-	if err != nil {
-		forget()
-		return nil, nil, err
-	}
-	return part, forget, nil
+	return os.CreateTemp(dir, name+"-*")
 }
 
 // removeLeftover removes the unfinished copy that a killed backup of the database at path left, and its record. It returns
 // the path of the removed copy, empty if there was none. It waits at most leftoverBound and then returns an error, while
 // the removal continues.
 func removeLeftover(ctx context.Context, path string) (removed string, err error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, leftoverBound, fmt.Errorf("no answer within %s", leftoverBound))
-	defer cancel()
 	record := path + recordSuffix
 	recorded, err := os.Readlink(record)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -225,24 +218,13 @@ func removeLeftover(ctx context.Context, path string) (removed string, err error
 	if err != nil {
 		return "", fmt.Errorf("read the path of an unfinished backup: %w", err)
 	}
-	type result struct {
-		removed string
-		err     error
-	}
-	done := make(chan result, 1)
-	go func() { // ends with its system calls
+	removed, _, err = bound.Call(ctx, leftoverBound, func(context.Context) (string, error) { // ends with its system calls
 		removed, err := removePart(recorded)
 		if now, readErr := os.Readlink(record); err == nil && readErr == nil && now == recorded {
 			err = os.Remove(record)
 		}
-		done <- result{removed, err}
-	}()
-	select {
-	case r := <-done:
-		removed, err = r.removed, r.err
-	case <-ctx.Done():
-		err = context.Cause(ctx)
-	}
+		return removed, err
+	}, nil)
 	if err != nil {
 		return removed, fmt.Errorf("remove the unfinished backup %.300q: %w", recorded, err)
 	}

@@ -66,7 +66,7 @@ func BenchmarkSessions10000(b *testing.B) {
 		wg.Go(func() {
 			for i := range 100 {
 				v := session(fmt.Sprintf("telegram:dm:%d", g*100+i), fmt.Sprintf("01JD0000000000000000%06d", g*100+i))
-				if err := s.PutSession(b.Context(), v); err != nil {
+				if err := s.BeginTurn(b.Context(), v, Turn{ID: v.ID, SessionID: v.ID, StartedAt: noon}, Message{Role: "user"}); err != nil {
 					b.Error(err)
 				}
 			}

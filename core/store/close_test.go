@@ -19,9 +19,9 @@ import (
 	"gatewaytui/core/ops"
 )
 
-// bound is what closing may cost where nothing of our own is in the way, on a machine that is ten times as slow as usual.
+// closeBound is what closing may cost where nothing of our own is in the way, on a machine that is ten times as slow as usual.
 // What closing must not wait for lasts for ever.
-const bound = 10 * time.Second
+const closeBound = 10 * time.Second
 
 func closeWithin(t *testing.T, s *Store, d time.Duration) error {
 	t.Helper()
@@ -29,7 +29,7 @@ func closeWithin(t *testing.T, s *Store, d time.Duration) error {
 	defer cancel()
 	began := time.Now()
 	err := s.Close(ctx)
-	if took := time.Since(began); took > d+bound {
+	if took := time.Since(began); took > d+closeBound {
 		t.Errorf("Close took %s of the %s that it had", took, d)
 	}
 	return err
@@ -51,7 +51,7 @@ func TestF3_CloseDoesNotWaitForASnapshotThatAnotherProcessHolds(t *testing.T) {
 	reader.line(t)
 	mustWrite(t, s, "after")
 
-	if err := closeWithin(t, s, bound); err != nil {
+	if err := closeWithin(t, s, closeBound); err != nil {
 		t.Fatalf("close with a pinned reader: %v", err)
 	}
 	next := open(t, dir) // while the reader still holds its snapshot
@@ -148,9 +148,7 @@ func TestACancelledReadEnds(t *testing.T) {
 func TestCloseIsBoundedByItsContextForAnyReader(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir)
-	if err := s.PutSession(t.Context(), session("cli:local", "s1")); err != nil {
-		t.Fatal(err)
-	}
+	begun(t, s, session("cli:local", "s1"), "t1")
 	inside, release, ended := make(chan struct{}), make(chan struct{}), make(chan error, 1)
 	go func() {
 		_, err := s.Sessions(context.Background(), func(Session) error {
@@ -204,7 +202,7 @@ func TestALockOfAnotherProcessIsSaidAndOutlived(t *testing.T) {
 		}
 	}
 	// The first one alone, then all that came meanwhile; a straggler may make a third.
-	if took := time.Since(began); took > 3*busyMS*time.Millisecond+bound {
+	if took := time.Since(began); took > 3*busyMS*time.Millisecond+closeBound {
 		t.Errorf("%d writes waited %s for a lock that one may wait %d ms for", cap(answers), took, busyMS)
 	}
 	holder.end(t)

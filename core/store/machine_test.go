@@ -158,7 +158,7 @@ func (c *conversations) actions(ctx context.Context) map[string]func(*rapid.T) {
 		"end a turn": func(t *rapid.T) {
 			turn := c.turn(t)
 			v := *c.sessions[turn.SessionID]
-			v.TokensIn, v.LastActivityAt = v.TokensIn+5, c.tick()
+			v.TokensIn, v.LastActivityAt, v.User = v.TokensIn+5, c.tick(), "bob"
 			v.State = rapid.SampledFrom([]ops.SessionState{ops.SessionIdle, ops.SessionInterrupted}).Draw(t, "state")
 			ended := *turn
 			ended.EndedAt = c.now
@@ -167,7 +167,9 @@ func (c *conversations) actions(ctx context.Context) map[string]func(*rapid.T) {
 			if turn.State != TurnRunning {
 				want = ErrStaleTurn
 			}
-			answered(t, "end", c.s.EndTurn(ctx, v, ended, []Message{{Role: "assistant", Content: "end of " + turn.ID}}), want)
+			write := v // its key and its end stay as they are
+			write.Key, write.EndedAt, write.EndReason = "cli:stolen", c.now, "stolen"
+			answered(t, "end", c.s.EndTurn(ctx, write, ended, []Message{{Role: "assistant", Content: "end of " + turn.ID}}), want)
 			if want == nil {
 				if ended.State == TurnDone {
 					c.cut[v.ID] = 0
@@ -180,14 +182,6 @@ func (c *conversations) actions(ctx context.Context) map[string]func(*rapid.T) {
 			v, at := c.session(t), c.tick()
 			answered(t, "end", c.s.EndSession(ctx, v.ID, at, "reset"), nil)
 			c.end(v, at, "reset")
-		},
-		"write a session": func(t *rapid.T) {
-			v := c.session(t)
-			write := *v
-			write.Key, write.EndedAt, write.EndReason = "cli:stolen", c.tick(), "stolen"
-			write.LastActivityAt, write.User = c.now, "bob"
-			answered(t, "write", c.s.PutSession(ctx, write), nil)
-			v.LastActivityAt, v.User = write.LastActivityAt, write.User
 		},
 		"resume a session": func(t *rapid.T) {
 			old, at := c.session(t), c.tick()

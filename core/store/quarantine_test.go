@@ -103,7 +103,9 @@ func TestAnInvalidRowIsQuarantined(t *testing.T) {
 			must(t, s.RecordProcesses(ctx, []Process{{Life: "sound", PID: 7, Policy: "session", StartedAt: noon}}))
 			must(t, s.SaveShutdown(ctx, ops.Shutdown{ID: "sound", Life: "sound"}))
 			v := Session{Key: "chat:dm:0", ID: "s0", Platform: "chat", State: ops.SessionIdle, CreatedAt: noon, LastActivityAt: noon}
-			must(t, s.PutSession(ctx, v))
+			turn := begun(t, s, v, "sound")
+			turn.State = TurnDone
+			must(t, s.EndTurn(ctx, v, turn, nil))
 			_, _, err := s.PutInbox(ctx, Inbox{ID: "sound", Session: v.Key, Adapter: "chat", Text: "hi", At: noon, State: InboxWaiting})
 			must(t, err)
 			must(t, s.PutOutbox(ctx, Outbox{ID: "sound", Session: v.Key, Adapter: "chat", Text: "hi", At: noon}))

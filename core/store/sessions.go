@@ -52,16 +52,11 @@ func (v Session) invalid() bool {
 		!slices.Contains(callers, string(v.Caller.By)) || v.Caller.UID < -1 || v.Caller.UID > maxUID || !validTime(v.CreatedAt) || !validTime(v.LastActivityAt)
 }
 
+// putSession writes a session. An existing one keeps its key and whether it has ended: only EndSession and ReopenSession
+// change that.
 var putSession = insertion("INSERT INTO sessions", sessionColumns, `ON CONFLICT (id) DO UPDATE SET platform = excluded.platform, user = excluded.user,
-
 	target = excluded.target, state = excluded.state, last_activity_at = excluded.last_activity_at,
 	tokens_in = excluded.tokens_in, tokens_out = excluded.tokens_out, caller_by = excluded.caller_by, caller_uid = excluded.caller_uid`)
-
-// PutSession writes a session. An existing one keeps its key and whether it has ended: only EndSession and ReopenSession
-// change that. The error is errNotCurrent if the key has another current session.
-func (s *Store) PutSession(ctx context.Context, v Session) error {
-	return s.write(ctx, "write session "+v.ID, func(t *tx) error { return t.putSession(v) })
-}
 
 // EndSession ends a session and interrupts its running turn, whose late writes are refused from then on. A session that
 // has ended does not change. It is not an error if the session was never written.

@@ -2,10 +2,12 @@ package e2e
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
@@ -21,13 +23,18 @@ func seed(t testing.TB, home string, n int) {
 		t.Fatal(err)
 	}
 	now := time.Now()
-	for i := range n {
-		s := store.Session{Key: fmt.Sprintf("telegram:dm:%d", i), ID: fmt.Sprintf("s%d", i), Platform: "telegram", User: "someone", State: ops.SessionIdle, CreatedAt: now, LastActivityAt: now}
-		if err := st.PutSession(context.Background(), s); err != nil {
-			t.Fatal(err)
-		}
+	errs := make([]error, n+1)
+	var writers sync.WaitGroup
+	for i := range n { // side by side, so that they share commits
+		writers.Go(func() {
+			s := store.Session{Key: fmt.Sprintf("telegram:dm:%d", i), ID: fmt.Sprintf("s%d", i), Platform: "telegram", User: "someone", State: ops.SessionIdle, CreatedAt: now, LastActivityAt: now}
+			turn := store.Turn{ID: s.ID, SessionID: s.ID, StartedAt: now, EndedAt: now, State: store.TurnDone}
+			errs[i] = errors.Join(st.BeginTurn(t.Context(), s, turn, store.Message{Role: "user", At: now}), st.EndTurn(t.Context(), s, turn, nil))
+		})
 	}
-	if err := st.Close(context.Background()); err != nil {
+	writers.Wait()
+	errs[n] = st.Close(context.Background())
+	if err := errors.Join(errs...); err != nil {
 		t.Fatal(err)
 	}
 }
