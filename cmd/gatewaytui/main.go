@@ -8,9 +8,11 @@ package main
 import (
 	"context"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
+	platforms "gatewaytui/core/adapter/demo"
 	"gatewaytui/core/host"
 	"gatewaytui/core/process"
 	"gatewaytui/tui"
@@ -85,7 +87,7 @@ each verb shows or steers the gateway that runs on the same home.`,
 	lockDirFlag(f, &o.LockDir)
 	f.BoolVar(&o.NoResume, "no-resume", false, "do not resume work left unfinished by the previous run")
 	f.BoolVar(&o.Demo, "demo", false, "play a demo: made-up platforms and people, a scripted model, a home of its own; reads no config")
-	f.StringVar(&o.DemoPlatforms, "demo-platforms", "", "add made-up platforms, a `LIST` of NAME=BEHAVIOUR[:TEXT]; behaviours: "+behaviours())
+	f.StringVar(&o.DemoPlatforms, "demo-platforms", "", "add made-up platforms, a `LIST` of NAME=BEHAVIOUR[:TEXT]; behaviours: "+strings.Join(platforms.Behaviours(), ", "))
 	o.Console.add(f)
 	f.Var(choice{&o.LogLevel, []string{"debug", "info", "warn", "error"}}, "log-level", "minimum log level (default: from the config)")
 	f.Var(choice{&o.LogFormat, []string{"auto", "text", "json"}}, "log-format", "log format; auto: text on a terminal, JSON otherwise")

@@ -4,13 +4,11 @@ import (
 	"context"
 	"os"
 	"os/signal"
-	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	platforms "gatewaytui/core/adapter/demo"
 	"gatewaytui/core/config"
 	"gatewaytui/core/control"
 	"gatewaytui/core/host"
@@ -146,13 +144,4 @@ type embedded struct{ *console.Embedded }
 func (e embedded) Open(s host.Showing) {
 	e.ShowLog = s.ShowLog
 	e.Embedded.Open(s.Gateway, s.Crash, s.Log, s.Theme, s.Lost)
-}
-
-// behaviours lists what a made-up platform can do, for the help.
-func behaviours() string {
-	var names []string
-	for _, b := range platforms.Behaviours() {
-		names = append(names, b.Name)
-	}
-	return strings.Join(names, ", ")
 }

@@ -27,8 +27,8 @@ func (p *Platform) Connect(_ context.Context, r adapter.Receiver) (adapter.Conn,
 		return nil, p.hang()
 	case p.how.fatal:
 		return nil, &adapter.CredentialsError{Variable: "DEMO_TOKEN", Why: "refused, as this made-up platform always does"}
-	case p.how.flaky && n <= int64(p.o.Failures):
-		return nil, fmt.Errorf("connection reset (attempt %d of %d that fail)", n, p.o.Failures)
+	case p.how.flaky && n <= failures:
+		return nil, fmt.Errorf("connection reset (attempt %d of %d that fail)", n, failures)
 	}
 	c := &conn{p: p, to: r, since: time.Now(), gone: make(chan struct{})}
 	// Not Connect's context, which bounds the attempt: people talk for as long as the connection lasts.
@@ -95,7 +95,7 @@ func (c *conn) Disconnect(ctx context.Context) error {
 // connection lasts.
 func (c *conn) chatter(ctx context.Context) {
 	defer close(c.gone)
-	pause := c.p.o.Interval / openings
+	pause := interval / 20
 	if len(c.p.o.Lines) > 0 {
 		pause = c.p.o.Lines[0].Pause
 	}

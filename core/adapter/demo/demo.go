@@ -2,44 +2,34 @@
 // (gatewaytui --demo plays Scene). Others fail in the ways in which real ones were seen to (A1, A2, E1, E2), for tests of the
 // whole program from outside.
 //
-// A platform does what its behaviour says and nothing else; a call that hangs ignores its context and hangs until Release.
+// A platform does what its behaviour says and nothing else; a call that hangs ignores its context and hangs for ever.
 package demo
 
 import (
 	"cmp"
 	"errors"
 	"log/slog"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"gatewaytui/core/adapter"
 )
 
-// Defaults of Options.
 const (
-	DefaultInterval   = 10 * time.Second
-	DefaultStaleAfter = 10 * time.Second
-	DefaultFailures   = 3
-)
-
-const (
+	// interval is from one message of a platform's people to the next; the first comes a twentieth of it after the
+	// connection.
+	interval = 10 * time.Second
+	// staleAfter is how long nothing may be heard before a connection counts as stale.
+	staleAfter = 10 * time.Second
+	// failures is how many attempts fail before a flaky platform connects.
+	failures = 3
 	// slowness is what a slow disconnect takes.
 	slowness = 2 * time.Second
-	// openings is the part of an interval after which a connection's first message comes.
-	openings = 20
 )
 
-// Options are common to the platforms of a demo. The zero value of a field is its default.
+// Options are common to the platforms of a demo.
 type Options struct {
-	// Interval is from one message of a platform's people to the next; the first comes a twentieth of it after the
-	// connection.
-	Interval time.Duration
-	// StaleAfter is how long nothing may be heard before a connection counts as stale.
-	StaleAfter time.Duration
-	// Failures is how many attempts fail before a flaky platform connects.
-	Failures int
-	// Log gets a line "demo.sent" at debug level for each message that a platform took, without its text.
+	// Log gets a line "demo.sent" at debug level for each message that a platform took, without its text; nil gets none.
 	Log *slog.Logger
 	// Lines, if there are any, are what the platform's people say, in turn and over and over, instead of the lines that
 	// every platform's people know.
@@ -51,11 +41,10 @@ type Options struct {
 // Platform is one made-up platform.
 type Platform struct {
 	spec     Spec
-	how      Behaviour
+	how      behaviour
 	o        Options
 	attempts atomic.Int64
-	release  func()
-	released chan struct{}
+	released chan struct{} // lets go of what hangs; only tests close it
 }
 
 var _ adapter.Platform = (*Platform)(nil)
@@ -66,25 +55,18 @@ func New(spec Spec, o Options) *Platform {
 	if !known {
 		panic("demo: no behaviour " + spec.Behaviour)
 	}
-	o.Interval = cmp.Or(o.Interval, DefaultInterval)
-	o.StaleAfter = cmp.Or(o.StaleAfter, DefaultStaleAfter)
-	o.Failures = cmp.Or(o.Failures, DefaultFailures)
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
-	p := &Platform{spec: spec, how: how, o: o, released: make(chan struct{})}
-	p.release = sync.OnceFunc(func() { close(p.released) })
-	return p
+	return &Platform{spec: spec, how: how, o: o, released: make(chan struct{})}
 }
 
 // Name is the platform's name in session keys.
 func (p *Platform) Name() string { return p.spec.Name }
 
 // StaleAfter is how long the Supervisor lets a connection be quiet.
-func (p *Platform) StaleAfter() time.Duration { return p.o.StaleAfter }
-
-var errReleased = errors.New("released")
+func (p *Platform) StaleAfter() time.Duration { return staleAfter }
 
 // hang returns when the platform is released and not before.
 func (p *Platform) hang() error {
 	<-p.released
-	return errReleased
+	return errors.New("released")
 }

@@ -35,7 +35,7 @@ func (p *Platform) line(i int) Line {
 // pause is how long after the message before it the i-th comes.
 func (p *Platform) pause(i int) time.Duration {
 	if len(p.o.Lines) == 0 {
-		return p.o.Interval
+		return interval
 	}
 	return max(p.line(i).Pause, time.Millisecond)
 }

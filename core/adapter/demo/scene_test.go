@@ -34,7 +34,7 @@ func TestTheSceneIsLivelyAndOutOfStep(t *testing.T) {
 		time.Sleep(2 * time.Minute)
 		cancel()
 		for _, p := range platforms {
-			p.release()
+			close(p.released)
 		}
 		if err := <-ended; err != nil {
 			t.Fatal(err)

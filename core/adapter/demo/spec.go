@@ -25,37 +25,39 @@ const (
 	maxPlatforms = 256
 )
 
-// Behaviour is one way in which a made-up platform behaves.
-type Behaviour struct {
-	Name string
-	// Summary is one line for a help text.
-	Summary string
+// behaviour is one way in which a made-up platform behaves.
+type behaviour struct {
+	name string
 
 	hangConnect, hangSend, hangCancel, hangDisconnect bool
 	fatal, flaky, deaf, failSend, slowDisconnect      bool
 }
 
-var behaviours = []Behaviour{
-	{Name: "good", Summary: "connects, and people talk to it"},
-	{Name: "hang-connect", Summary: "never gets to a connection", hangConnect: true},
-	{Name: "hang-send", Summary: "people talk, and no answer ever gets through to them", hangSend: true},
-	{Name: "hang-disconnect", Summary: "people talk, and it cannot be disconnected", hangDisconnect: true},
-	{Name: "fail-send", Summary: "people talk, and every answer to them is refused", failSend: true},
-	{Name: "deaf", Summary: "connects and never hears anything, so that it goes stale", deaf: true},
-	{Name: "flaky", Summary: "fails to connect a few times, then is good", flaky: true},
-	{Name: "fatal", Summary: "refuses its credential", fatal: true},
-	{Name: "slow-disconnect", Summary: "good, and takes 2 s to disconnect", slowDisconnect: true},
-	{
-		Name: "black-hole", Summary: "connects, then nothing answers any more: deaf, and every call hangs",
-		hangSend: true, hangCancel: true, hangDisconnect: true, deaf: true,
-	},
+var behaviours = []behaviour{
+	{name: "good"}, // connects, and people talk to it
+	{name: "hang-connect", hangConnect: true},       // never gets to a connection
+	{name: "hang-send", hangSend: true},             // people talk, and no answer ever gets through to them
+	{name: "hang-disconnect", hangDisconnect: true}, // people talk, and it cannot be disconnected
+	{name: "fail-send", failSend: true},             // people talk, and every answer to them is refused
+	{name: "deaf", deaf: true},                      // connects and never hears anything, so that it goes stale
+	{name: "flaky", flaky: true},                    // fails to connect a few times, then is good
+	{name: "fatal", fatal: true},                    // refuses its credential
+	{name: "slow-disconnect", slowDisconnect: true}, // good, and takes 2 s to disconnect
+	// connects, then nothing answers any more: deaf, and every call hangs
+	{name: "black-hole", hangSend: true, hangCancel: true, hangDisconnect: true, deaf: true},
 }
 
 // Behaviours lists what a platform can be asked to do.
-func Behaviours() []Behaviour { return slices.Clone(behaviours) }
+func Behaviours() []string {
+	names := make([]string, len(behaviours))
+	for i, b := range behaviours {
+		names[i] = b.name
+	}
+	return names
+}
 
-func find(name string) (b Behaviour, known bool) {
-	i := slices.IndexFunc(behaviours, func(b Behaviour) bool { return b.Name == name })
+func find(name string) (b behaviour, known bool) {
+	i := slices.IndexFunc(behaviours, func(b behaviour) bool { return b.name == name })
 	if i < 0 {
 		return b, false
 	}
@@ -99,16 +101,11 @@ func parse(part string) (Spec, error) {
 	}
 	word, said, _ := strings.Cut(rest, ":")
 	word = strings.TrimSpace(word)
-	b, known := find(word)
-	if !known {
-		names := make([]string, len(behaviours))
-		for i, b := range behaviours {
-			names[i] = b.Name
-		}
+	if _, known := find(word); !known {
 		return Spec{}, fmt.Errorf("demo platform %s cannot be %.64q; did you mean %s? There are %s",
-			name, word, text.Nearest(strings.ToLower(word), names), strings.Join(names, ", "))
+			name, word, text.Nearest(strings.ToLower(word), Behaviours()), strings.Join(Behaviours(), ", "))
 	}
-	return Spec{Name: name, Behaviour: b.Name, Text: strings.TrimSpace(said)}, nil
+	return Spec{Name: name, Behaviour: word, Text: strings.TrimSpace(said)}, nil
 }
 
 // example is a whole entry for someone who wrote only a name, or only a behaviour.
