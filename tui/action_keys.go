@@ -101,20 +101,20 @@ func tableBindings(levers []binding) (out []binding) {
 	return out
 }
 
-// fromTable completes a row by what ops.Verbs says: what it does and aims at, the command line, and how much is asked.
+// fromTable completes a row by what ops.Verbs says: what it does and aims at, what that takes, the command line, and how much is
+// asked.
 func fromTable(b binding) binding {
 	spec, _ := b.verb.Spec()
 	b.help, b.cliEquivalent = cmp.Or(b.help, spec.Summary), cmp.Or(b.cliEquivalent, spec.CommandLine())
 	if b.target == nil {
 		b.target = func(f keyContext) ops.Command { return aim(spec.Verb, f) }
 	}
-	if b.disabledReason == nil {
-		b.disabledReason = map[ops.TargetKind]func(keyContext) string{
-			ops.TargetSession: needsSession, ops.TargetProcess: needsProcess, ops.TargetAdapter: needsAdapter,
-		}[spec.Target]
-	}
-	if b.disabledReason == nil && spec.OfStop() {
-		b.disabledReason = needsStop
+	own := b.disabledReason
+	b.disabledReason = func(f keyContext) string {
+		if why := missing(spec, f); why != "" || own == nil {
+			return why
+		}
+		return own(f)
 	}
 	switch {
 	case spec.Word != "":
@@ -158,46 +158,33 @@ func byProcesses(f keyContext) tier {
 	return oneLine
 }
 
-func needsSession(f keyContext) string {
-	if f.subject() == "" {
+// missing says why a verb has nothing to act on; "" if it has.
+func missing(spec ops.VerbSpec, f keyContext) string {
+	switch {
+	case spec.Target == ops.TargetSession && f.subject() == "":
 		return "no session is selected"
+	case spec.Target == ops.TargetProcess && f.process == nil:
+		return "no process is selected"
+	case spec.Target == ops.TargetProcess && f.process.State == ops.ProcessKilling:
+		return fmt.Sprintf("pid %d is being ended already", f.process.PID)
+	case spec.Target == ops.TargetAdapter && f.adapter == nil:
+		return "no adapter is selected"
+	case spec.OfStop() && f.stop == nil:
+		return "no shutdown is running"
 	}
 	return ""
 }
 
 func needsTurn(f keyContext) string {
-	switch {
-	case f.subject() == "":
-		return "no session is selected"
-	case !busy(f.session, f.now):
+	if !busy(f.session, f.now) {
 		return f.subject() + " has no running turn"
 	}
 	return ""
 }
 
 func needsAgent(f keyContext) string {
-	switch {
-	case f.subject() == "":
-		return "no session is selected"
-	case !f.busy() && f.session != nil && !f.session.Cached && f.agent == nil:
+	if !f.busy() && f.session != nil && !f.session.Cached && f.agent == nil {
 		return f.subject() + " has no cached agent"
-	}
-	return ""
-}
-
-func needsProcess(f keyContext) string {
-	switch {
-	case f.process == nil:
-		return "no process is selected"
-	case f.process.State == "killing":
-		return fmt.Sprintf("pid %d is being ended already", f.process.PID)
-	}
-	return ""
-}
-
-func needsAdapter(f keyContext) string {
-	if f.adapter == nil {
-		return "no adapter is selected"
 	}
 	return ""
 }
@@ -205,8 +192,6 @@ func needsAdapter(f keyContext) string {
 func adapterIs(paused bool) func(keyContext) string {
 	return func(f keyContext) string {
 		switch {
-		case needsAdapter(f) != "":
-			return needsAdapter(f)
 		case paused && f.adapter.State != ops.AdapterPaused:
 			return f.adapter.Name + " is not paused"
 		case !paused && f.adapter.State == ops.AdapterPaused:
@@ -237,19 +222,9 @@ func needsNoStop(f keyContext) string {
 	return ""
 }
 
-func needsStop(f keyContext) string {
-	if f.stop == nil {
-		return "no shutdown is running"
-	}
-	return ""
-}
-
 func needsPhase(skippable bool) func(keyContext) string {
 	return func(f keyContext) string {
-		p := runningPhase(f.stop)
-		switch {
-		case f.stop == nil:
-			return "no shutdown is running"
+		switch p := runningPhase(f.stop); {
 		case p == nil:
 			return "no phase is running"
 		case skippable && p.Vital:
@@ -261,8 +236,6 @@ func needsPhase(skippable bool) func(keyContext) string {
 
 func needsItem(f keyContext) string {
 	switch {
-	case f.stop == nil:
-		return "no shutdown is running"
 	case f.item == nil:
 		return "no item is selected"
 	case f.item.State != ops.StepRunning:

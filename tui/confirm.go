@@ -12,6 +12,7 @@ import (
 
 	"gatewaytui/core/ops"
 	"gatewaytui/core/term"
+	"gatewaytui/core/text"
 	"gatewaytui/views"
 )
 
@@ -95,6 +96,9 @@ func (m *model) activateMarked(b *binding) tea.Cmd {
 	return m.ask(q)
 }
 
+// mostNamed is how many rows of a kind a question names.
+const mostNamed = 3
+
 // leftOut are rows that a question about marked rows leaves out, by reason.
 type leftOut struct {
 	why  []string
@@ -117,7 +121,7 @@ func (o *leftOut) add(key, why string) {
 func (o *leftOut) String() string {
 	var out []string
 	for _, why := range o.why {
-		out = append(out, enumerated(o.rows[why])+" ("+why+")")
+		out = append(out, text.Some(o.rows[why], mostNamed)+" ("+why+")")
 	}
 	return strings.Join(out, "; ")
 }
@@ -153,7 +157,7 @@ func (q *question) choose(m *model, key string) bool {
 		for i, cmd := range q.busy {
 			names[i] = object(cmd)
 		}
-		q.choice += enumerated(names)
+		q.choice += text.Some(names, mostNamed)
 	case cmd.Verb == ops.VerbEvict && len(q.busy) == 0 && (q.closes || len(q.cmds) == 1) && (opens || key == "c"):
 		q.close(m.snapshot(), !opens && !q.closes)
 	case !opens:
@@ -295,14 +299,6 @@ func (q *question) draw(s *views.Screen) {
 	} else {
 		s.Input += fmt.Sprintf("? (armed in %.1fs) ", armAfter.Seconds())
 	}
-}
-
-func enumerated(names []string) string {
-	const most = 3
-	if n := len(names); n > most {
-		return strings.Join(names[:most], ", ") + fmt.Sprintf(" and %d more", n-most)
-	}
-	return strings.Join(names, ", ")
 }
 
 func upper(s string) string {

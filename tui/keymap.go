@@ -46,7 +46,8 @@ type binding struct {
 	// confirm is the highest tier that asks can answer. asks is the tier here and now; nil is always highest.
 	confirm tier
 	asks    func(f keyContext) tier
-	// disabledReason says in one line why it does not apply; "" if it does. nil applies always.
+	// disabledReason says in one line why it does not apply; "" if it does. nil applies always. Of an action key it is asked only
+	// where the verb has something to act on.
 	disabledReason func(f keyContext) string
 	// target makes the command of an action key, which acts on the row or on the gateway.
 	target func(f keyContext) ops.Command

@@ -3,7 +3,6 @@ package tui
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"time"
 
 	"gatewaytui/core/ops"
@@ -139,8 +138,6 @@ func (m *model) witnessed() *ops.Shutdown {
 	}
 	return m.stop
 }
-
-func itoa(n int) string { return strconv.Itoa(n) }
 
 func (m *model) snapshot() *ops.Snapshot {
 	if m.snap == nil {

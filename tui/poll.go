@@ -3,6 +3,7 @@ package tui
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -353,7 +354,7 @@ func (m *model) nextLife(st ops.Status) {
 	}
 	m.happened(lifeBegan)
 	m.saw = ""
-	m.say("a new gateway answers: pid " + itoa(st.PID) + done)
+	m.say(fmt.Sprintf("a new gateway answers: pid %d%s", st.PID, done))
 }
 
 func (m *model) onBatch(b batch) tea.Cmd {

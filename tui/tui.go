@@ -16,7 +16,6 @@ import (
 	"fmt"
 	"runtime/debug"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	tea "github.com/charmbracelet/bubbletea"
@@ -48,15 +47,8 @@ func (t *Terminal) Show(ctx context.Context, c ops.Console, o Options) (Exit, er
 }
 
 func (t *Terminal) screen(ctx context.Context, c ops.Console, o Options) (Exit, error) {
-	var lost atomic.Bool
-	gone := make(chan struct{}, 1)
-	lose := func() {
-		lost.Store(true)
-		select {
-		case gone <- struct{}{}:
-		default:
-		}
-	}
+	terminal, lose := context.WithCancel(context.Background()) // ends when the terminal is gone
+	defer lose()
 	out := newOutputGuard(t.out, lose)
 	tasks := newTasks(ctx)
 	m := newModel(c, tasks, o)
@@ -69,13 +61,13 @@ func (t *Terminal) screen(ctx context.Context, c ops.Console, o Options) (Exit, 
 	go func() { // waited for below, with a bound: Bubble Tea's own end is not in our hands
 		ended <- runProgram(p)
 	}()
-	err, orderly := await(ctx, p, ended, gone)
+	err, orderly := await(ctx, p, ended, terminal.Done())
 	tasks.end(taskGrace)
-	out.close(orderly && !lost.Load())
+	out.close(orderly && terminal.Err() == nil)
 
 	exit := Exit{How: Cancelled}
 	switch {
-	case lost.Load():
+	case terminal.Err() != nil:
 		exit.How = TerminalLost
 		err = nil
 	case errors.Is(err, errHung):
