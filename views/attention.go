@@ -65,7 +65,7 @@ func alerts(s *Screen) (list []alert, total int) {
 	c.adapters(snap.Adapters, snap.Warnings)
 	if e := snap.LastEnd; e != nil && e.Outcome != ops.OutcomeClean && e.Outcome != "" {
 		c.add(alert{rankNote, e.At.Time, Shutdown, "", "last end", func(*Screen) (badge, string, string) {
-			text := "the previous life ended " + strings.ReplaceAll(string(e.Outcome), "_", " ") + comma("in phase ", e.Phase)
+			text := "the previous life ended " + strings.ReplaceAll(string(e.Outcome), "_", " ") + after(", in phase ", e.Phase)
 			return badgeWarn, "last end", text + colon(e.Reason) + "; 6 shows its report"
 		}})
 	}

@@ -17,13 +17,9 @@ func (s *Screen) prompt(w int) (string, bool) {
 	case s.Input != "":
 		return s.input(w), true
 	case s.Message != "":
-		role := Plain
+		role, text := Plain, s.clean(s.Message, maxShown)
 		if s.Failed {
-			role = Bad
-		}
-		text := s.clean(s.Message, maxShown)
-		if s.Failed {
-			text = s.glyph(glyphBad) + " " + text
+			role, text = Bad, s.glyph(glyphBad)+" "+text
 		}
 		return s.paint(role, " "+text), true
 	}

@@ -53,7 +53,7 @@ func stopOf(s Screen) stopAt {
 			v.turns[r.Key] = r.State
 		}
 	}
-	v.read = millis(v.ElapsedMS)
+	v.read = ops.Span(v.ElapsedMS)
 	v.now = v.read
 	if v.kind == stopRuns && !s.Link.At.IsZero() {
 		if s.Link.State != LinkGone {
@@ -68,7 +68,7 @@ func stopOf(s Screen) stopAt {
 	case !v.KillAt.IsZero() && !v.StartedAt.IsZero():
 		v.kill = max(v.KillAt.Sub(v.StartedAt.Time), 0)
 	case v.kind == stopRuns:
-		v.kill = millis(s.Snap.Supervisor.BudgetMS)
+		v.kill = ops.Span(s.Snap.Supervisor.BudgetMS)
 	}
 	return v
 }
@@ -116,13 +116,13 @@ func (v stopAt) reached() (n int) {
 
 func (v stopAt) elapsed(ms int64, state ops.StepState) time.Duration {
 	if state == ops.StepRunning {
-		return millis(ms) + v.age
+		return ops.Span(ms) + v.age
 	}
-	return millis(ms)
+	return ops.Span(ms)
 }
 
 // next is when, from now, what it says in Next happens to a running item.
-func (v stopAt) next(it ops.Item) time.Duration { return max(millis(it.NextInMS)-v.since, 0) }
+func (v stopAt) next(it ops.Item) time.Duration { return max(ops.Span(it.NextInMS)-v.since, 0) }
 
 func (v stopAt) quiet(it ops.Item) time.Duration {
 	own := v.elapsed(it.ElapsedMS, it.State)
@@ -187,7 +187,7 @@ func (v stopAt) phaseBadge(p ops.Phase) badge {
 		return stepBadges.of(p.State)
 	}
 	worst := ops.PaceNormal
-	if most := millis(p.BudgetMS); most > 0 && v.elapsed(p.ElapsedMS, p.State) > most {
+	if most := ops.Span(p.BudgetMS); most > 0 && v.elapsed(p.ElapsedMS, p.State) > most {
 		worst = ops.PaceStuck
 	}
 	for _, it := range p.Items {

@@ -133,7 +133,7 @@ func (s *Screen) counts(w int) string {
 		l.add(0, Bad, "no answer"+colon(s.clean(s.Link.Err, 60)))
 	}
 	if d := s.Snap.Drain; d != nil {
-		l.add(3, Slow, "draining for "+clockSince(s.Now, d.Since)+comma("by ", s.clean(d.By, maxWord))+colon(s.clean(d.Reason, 60)))
+		l.add(3, Slow, "draining for "+clockSince(s.Now, d.Since)+after(", by ", s.clean(d.By, maxWord))+colon(s.clean(d.Reason, 60)))
 	}
 	if sd := s.Snap.Shutdown; sd != nil && s.Snap.State == ops.StateStopping && !sd.KillAt.IsZero() {
 		l.add(3, Bad, "SIGKILL in "+clock(sd.KillAt.Sub(s.Now)))
@@ -163,27 +163,16 @@ func (s *Screen) search() string {
 	return text
 }
 
-func by(who string) string {
-	if who == "" {
-		return ""
-	}
-	return " by " + who
-}
-
-// comma adds a part to a sentence, with the words that lead to it.
-func comma(lead, part string) string {
+// after is a part of a sentence behind the words that lead to it; empty if there is no such part.
+func after(lead, part string) string {
 	if part == "" {
 		return ""
 	}
-	return ", " + lead + part
+	return lead + part
 }
 
-func colon(why string) string {
-	if why == "" {
-		return ""
-	}
-	return ": " + why
-}
+func by(who string) string    { return after(" by ", who) }
+func colon(why string) string { return after(": ", why) }
 
 // oneLine is all there is on the smallest screens: state first, then what is wrong, then counts.
 func (s *Screen) oneLine() string {

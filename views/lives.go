@@ -76,7 +76,7 @@ func lifeOverran(l *ops.Life) string {
 
 // stepText is a phase with what it took of its budget, and the items that are to blame.
 func stepText(p ops.Phase) string {
-	text := p.Name + " " + tenths(millis(p.ElapsedMS)) + "/" + budget(millis(p.BudgetMS))
+	text := p.Name + " " + tenths(ops.Span(p.ElapsedMS)) + "/" + budget(ops.Span(p.BudgetMS))
 	if p.State == ops.StepFailed {
 		text += " failed"
 	}
@@ -84,7 +84,7 @@ func stepText(p ops.Phase) string {
 	for _, it := range p.Items {
 		name := it.ID
 		if p.State == ops.StepDone { // the figure is the item's, for the phase was in time
-			name += " " + tenths(millis(it.ElapsedMS))
+			name += " " + tenths(ops.Span(it.ElapsedMS))
 		}
 		who = append(who, name)
 	}
@@ -268,9 +268,6 @@ func lifeLines(s *Screen, w int) []string {
 	}
 	return append([]string{s.rule("life "+shown(s.Life.Life), w)}, s.facts(s.lifeFacts(s.Life), 12, w)...)
 }
-
-// small says that the screen has no room for a table of phases.
-func (s *Screen) small() bool { return s.W < tableWidth || s.H < tableHeight }
 
 // lifeFacts are what there is to say of a life in a few lines.
 func (s *Screen) lifeFacts(l *ops.Life) []Fact {

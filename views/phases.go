@@ -149,7 +149,7 @@ func (d *stopDraw) phaseRow(i int, wide bool, w int) string {
 	if total, done := p.Counts(); total > 0 {
 		items = fmt.Sprintf("%d/%d", max(done, 0), total)
 	}
-	return d.tableRow(i == d.at, fmt.Sprintf("%2d %s", i+1, d.phaseName(p)), d.phaseBadge(p), items, took, budget(millis(p.BudgetMS)), d.result(p), wide, w)
+	return d.tableRow(i == d.at, fmt.Sprintf("%2d %s", i+1, d.phaseName(p)), d.phaseBadge(p), items, took, budget(ops.Span(p.BudgetMS)), d.result(p), wide, w)
 }
 
 func (d *stopDraw) foldLine(i, end int, what string, wide bool, w int) string {
@@ -159,7 +159,7 @@ func (d *stopDraw) foldLine(i, end int, what string, wide bool, w int) string {
 	for _, p := range d.Phases[i:end] {
 		took += d.elapsed(p.ElapsedMS, p.State)
 		if d.WillRun(p) || p.State.Over() {
-			most += millis(p.BudgetMS)
+			most += ops.Span(p.BudgetMS)
 		}
 		switch m := d.phaseBadge(p); m {
 		case badgeDone, badgeSkipped:

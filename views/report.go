@@ -147,7 +147,7 @@ func planLines(s *Screen, w, h int) []string {
 	case len(p.Phases) == 0:
 		return []string{s.rule("no stop yet", w), "   No stop is known on this home, and the plan of one has not been read yet."}
 	}
-	worst, limit := millis(p.WorstCaseMS), millis(p.SupervisorBudgetMS)
+	worst, limit := ops.Span(p.WorstCaseMS), ops.Span(p.SupervisorBudgetMS)
 	kills, short := budget(limit), "killed after "+budget(limit)
 	switch {
 	case limit <= 0:
@@ -162,12 +162,12 @@ func planLines(s *Screen, w, h int) []string {
 	}
 	facts := []Fact{
 		{"no stop yet", "This is what a stop would do now."},
-		{"worst case", budget(worst) + ", of which up to " + budget(millis(p.DrainMS)) + " for running turns"},
+		{"worst case", budget(worst) + ", of which up to " + budget(ops.Span(p.DrainMS)) + " for running turns"},
 		{"kills after", kills},
 	}
 	var cuts []string
 	for _, c := range p.Shrunk {
-		cuts = append(cuts, fmt.Sprintf("%s %s instead of %s", term40(c.Name), budget(millis(c.GotMS)), budget(millis(c.WantedMS))))
+		cuts = append(cuts, fmt.Sprintf("%s %s instead of %s", term40(c.Name), budget(ops.Span(c.GotMS)), budget(ops.Span(c.WantedMS))))
 	}
 	if len(cuts) > 0 {
 		facts = append(facts, Fact{"shortened", names(cuts, 12)})
@@ -183,7 +183,7 @@ func planLines(s *Screen, w, h int) []string {
 	sum := time.Duration(0)
 	room := h - len(lines) - 1
 	for i, f := range p.Phases {
-		sum += millis(f.BudgetMS)
+		sum += ops.Span(f.BudgetMS)
 		if i >= room && len(p.Phases) > room {
 			continue
 		}
@@ -195,7 +195,7 @@ func planLines(s *Screen, w, h int) []string {
 			text += "; never skipped"
 		}
 		name := fmt.Sprintf("%2d %s", i+1, or(term40(f.Name), unknown))
-		lines = append(lines, row(name, budget(millis(f.BudgetMS)))+"  "+s.cut(text, w-nameCol-16))
+		lines = append(lines, row(name, budget(ops.Span(f.BudgetMS)))+"  "+s.cut(text, w-nameCol-16))
 	}
 	return append(lines, s.paint(Muted, row("   sum", budget(sum))))
 }

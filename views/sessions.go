@@ -112,17 +112,13 @@ func churns(r *ops.Session, now time.Time) bool {
 
 // oldestFirst orders moments, those that never were last.
 func oldestFirst(a, b ops.Time) int {
-	if a.IsZero() || b.IsZero() {
-		return cmp.Compare(btoi(a.IsZero()), btoi(b.IsZero()))
-	}
-	return a.Compare(b.Time)
-}
-
-func btoi(b bool) int {
-	if b {
+	switch {
+	case a.IsZero() == b.IsZero():
+		return a.Compare(b.Time)
+	case a.IsZero():
 		return 1
 	}
-	return 0
+	return -1
 }
 
 func sessionTokens(r *ops.Session) string {

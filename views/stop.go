@@ -34,8 +34,8 @@ func drawStop(s *Screen) *stopDraw {
 }
 
 // small says that the screen has no room for a table; tiny that it has room for one line only.
-func (d *stopDraw) small() bool { return d.s.W < tableWidth || d.s.H < tableHeight }
-func (d *stopDraw) tiny() bool  { return d.s.W < 20 || d.s.H < 3 }
+func (o *Opts) small() bool { return o.W < tableWidth || o.H < tableHeight }
+func (o *Opts) tiny() bool  { return o.W < 20 || o.H < 3 }
 
 // askedBy says who asked for a stop whose reason is the one that the gateway itself gives to a stop without one. That
 // reason repeats who it was, and is left out.

@@ -144,7 +144,7 @@ func TestTheForecastIsTheSumOfTheBudgetsThatAreLeft(t *testing.T) {
 	v := stopOf(sc)
 	left := 4500 * time.Millisecond // of the adapters
 	for _, p := range standard[7:] {
-		left += millis(p.BudgetMS)
+		left += ops.Span(p.BudgetMS)
 	}
 	f := v.forecast()
 	if f.exit != v.now+left || f.spare != 90*sec-f.exit {

@@ -32,8 +32,6 @@ var Themes = []string{"dark", "light", "high-contrast", "mono"}
 // Theme is how each role looks. Its styles are made once; nothing makes styles while it draws. The nil Theme and the
 // zero value draw no styles at all.
 type Theme struct {
-	// Name is dark, light, high-contrast or mono.
-	Name string
 	// on is what each role's text begins with; empty where the role looks like any text.
 	on [roles]string
 }
@@ -55,12 +53,12 @@ func (t *Theme) begin(r Role) string {
 func NewTheme(name string, profile termenv.Profile) *Theme {
 	looks, ok := palettes[name]
 	if !ok {
-		name, looks = Themes[0], palettes[Themes[0]]
+		looks = palettes[Themes[0]]
 	}
 	r := lipgloss.NewRenderer(io.Discard) // never the default one, which asks the terminal
 	r.SetColorProfile(profile)
 	r.SetHasDarkBackground(name != "light")
-	t := &Theme{Name: name}
+	t := &Theme{}
 	for role, look := range looks {
 		const probe = "x"
 		on, _, _ := strings.Cut(look.style(r).Render(probe), probe)
@@ -83,20 +81,7 @@ func (l look) style(r *lipgloss.Renderer) lipgloss.Style {
 	if l.bg != (lipgloss.CompleteColor{}) {
 		s = s.Background(l.bg)
 	}
-	// Only what is wanted is set: a style that says "not bold" costs a sequence too.
-	if l.bold {
-		s = s.Bold(true)
-	}
-	if l.faint {
-		s = s.Faint(true)
-	}
-	if l.underline {
-		s = s.Underline(true)
-	}
-	if l.invert {
-		s = s.Reverse(true)
-	}
-	return s
+	return s.Bold(l.bold).Faint(l.faint).Underline(l.underline).Reverse(l.invert)
 }
 
 func color(rgb, ansi256, ansi16 string) lipgloss.CompleteColor {

@@ -76,7 +76,7 @@ func TestTheMonoThemeHasNoColours(t *testing.T) {
 }
 
 func TestAnUnknownThemeIsTheDarkOne(t *testing.T) {
-	if got := NewTheme("solarized", termenv.ANSI).Name; got != "dark" {
+	if got, want := NewTheme("solarized", termenv.ANSI), NewTheme("dark", termenv.ANSI); *got != *want {
 		t.Fatalf("it is %q", got)
 	}
 }

@@ -151,7 +151,7 @@ func (d *stopDraw) itemFacts() []Fact {
 			}
 		}
 	}
-	if most := millis(it.BudgetMS); most > 0 {
+	if most := ops.Span(it.BudgetMS); most > 0 {
 		out = append(out, Fact{"budget", budget(most)})
 	}
 	if it.State == ops.StepRunning {

@@ -57,12 +57,6 @@ func budget(d time.Duration) string {
 	return tenths(d)
 }
 
-// millis is a count of milliseconds from the wire, which may be nonsense.
-func millis(n int64) time.Duration {
-	const most = int64(10 * 365 * 24 * time.Hour / time.Millisecond)
-	return time.Duration(min(max(n, 0), most)) * time.Millisecond
-}
-
 // count is "1 adapter", "2 adapters"; a name that is a plural already stays.
 func count(n int, what string) string {
 	if n == 1 || strings.HasSuffix(what, "s") {

@@ -259,11 +259,11 @@ func (s Shutdown) WillRun(p Phase) bool {
 func (s Shutdown) PhaseLeft(p Phase, since time.Duration) time.Duration {
 	switch {
 	case s.WillRun(p):
-		return span(p.BudgetMS)
+		return Span(p.BudgetMS)
 	case p.State != StepRunning:
 		return 0
 	}
-	left := max(span(p.BudgetMS)-span(p.ElapsedMS)-since, 0)
+	left := max(Span(p.BudgetMS)-Span(p.ElapsedMS)-since, 0)
 	var last time.Duration
 	running := false
 	for _, it := range p.Items {
@@ -274,7 +274,7 @@ func (s Shutdown) PhaseLeft(p Phase, since time.Duration) time.Duration {
 			return left
 		}
 		running = true
-		last = max(last, span(it.NextInMS)-since)
+		last = max(last, Span(it.NextInMS)-since)
 	}
 	if running {
 		return min(left, last)
@@ -290,7 +290,7 @@ func (s Shutdown) Left(since time.Duration) time.Duration {
 		left += s.PhaseLeft(p, since)
 	}
 	if !s.DeadlineAt.IsZero() && !s.StartedAt.IsZero() {
-		now := span(s.ElapsedMS) + since
+		now := Span(s.ElapsedMS) + since
 		if most := s.DeadlineAt.Sub(s.StartedAt.Time) - now; most >= 0 {
 			left = min(left, most)
 		}
@@ -298,9 +298,9 @@ func (s Shutdown) Left(since time.Duration) time.Duration {
 	return left
 }
 
-// span is a number of milliseconds of a report, which may come from a file or another version: bounded, so that sums of a
+// Span is a number of milliseconds of a report, which may come from a file or another version: bounded, so that sums of a
 // plan do not overflow.
-func span(ms int64) time.Duration {
+func Span(ms int64) time.Duration {
 	const most = int64(10 * 365 * 24 * time.Hour / time.Millisecond)
 	return time.Duration(min(max(ms, 0), most)) * time.Millisecond
 }
