@@ -60,14 +60,11 @@ func (m *model) nextMatch(by int) tea.Cmd {
 		return nil
 	}
 	hits := views.Order(m.shown, m.view, views.TableState{Filter: want})
-	found := map[string]bool{}
-	for i := range views.Rows(&hits, m.view) {
-		found[views.RowKey(&hits, m.view, i)] = true
-	}
+	found := placesOf(views.Keys(&hits, m.view))
 	n := len(l.keys)
 	for step := 1; step <= n; step++ {
 		i := ((max(l.at(), 0)+by*step)%n + n) % n
-		if found[l.keys[i]] {
+		if _, matches := found[l.keys[i]]; matches {
 			l.to(i)
 			return nil
 		}

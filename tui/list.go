@@ -15,7 +15,8 @@ var (
 	ofMoves = slices.Concat([]views.View{views.Overview}, ofRows)
 )
 
-// list is how the person looks at one table: which row, which window, which marks. Rows are known by their keys.
+// list is how the person looks at one table: which row, which window, which marks. Rows are known by their keys, not by their
+// places: a selection follows its row through sorting and new snapshots.
 type list struct {
 	views.TableState
 	keys  []string
@@ -96,17 +97,14 @@ func row[T any](l *list, rows []T, of func(T) string) *T {
 	return find(rows, l.Selected, of)
 }
 
-// indexed are the keys of n rows, and the place of each.
-func indexed(n int, key func(i int) string) (keys []string, index map[string]int) {
-	keys, index = make([]string, n), make(map[string]int, n)
-	for i := range keys {
-		keys[i] = key(i)
-		index[keys[i]] = i
+// placesOf is the place of each key.
+func placesOf(keys []string) map[string]int {
+	index := make(map[string]int, len(keys))
+	for i, key := range keys {
+		index[key] = i
 	}
-	return keys, index
+	return index
 }
-
-// Rows are known by keys, not by their place: a selection follows its row through sorting and new snapshots.
 
 func sessionKey(s ops.Session) string { return s.Key }
 func agentKey(a ops.Agent) string     { return a.Session }

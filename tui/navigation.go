@@ -198,7 +198,7 @@ func (m *model) openEvent() tea.Cmd {
 	}
 	subject := m.shownEvents[at].Subject
 	for _, v := range ofLists {
-		if views.RowIndex(m.snap, v, subject) >= 0 {
+		if subject != "" && slices.Contains(views.Keys(m.snap, v), subject) {
 			return m.jump(v, subject)
 		}
 	}

@@ -48,7 +48,8 @@ func (o order) apply(snap *ops.Snapshot) ordered {
 	if o.view == views.Sessions && snap.Omitted != nil {
 		r.total = max(snap.Counts.Sessions, r.total)
 	}
-	r.keys, r.index = indexed(views.Rows(&r.snap, o.view), func(i int) string { return views.RowKey(&r.snap, o.view, i) })
+	r.keys = views.Keys(&r.snap, o.view)
+	r.index = placesOf(r.keys)
 	return r
 }
 

@@ -22,14 +22,11 @@ const (
 // history are the past lives as far as they have been read, newest first. A life that has ended does not change, so that only
 // the first page is ever read again.
 type history struct {
-	lives []ops.Life
-	shown []ops.Life // those that the filter matches
-	next  string     // the cursor of what has not been read; empty: nothing
-	at    time.Time  // when the first page was read
+	views.History // as it is drawn
+	lives         []ops.Life
+	next          string // the cursor of what has not been read; empty: nothing
 	// wanted says that the first page is to be read again: the view was entered, or a life has ended.
 	wanted  bool
-	asking  bool
-	err     string
 	retryAt time.Time
 }
 
@@ -58,38 +55,38 @@ func read[T any](m *model, task string, ask func(context.Context, ops.Query) (op
 // that were read. It asks once at a time, and only while they are looked at and the gateway answers.
 func (m *model) readHistory() tea.Cmd {
 	p := &m.history
-	if m.view != views.Shutdown || m.leaf() != views.StopLives && m.leaf() != views.StopReport || m.link.State != views.LinkLive || p.asking || m.now.Before(p.retryAt) {
+	if m.view != views.Shutdown || m.leaf() != views.StopLives && m.leaf() != views.StopReport || m.link.State != views.LinkLive || p.Asking || m.now.Before(p.retryAt) {
 		return nil
 	}
 	q := ops.Query{Limit: lifePage}
 	l := m.lists[views.Shutdown]
 	switch {
-	case p.wanted || p.at.IsZero():
-	case p.next != "" && l.at() >= len(p.shown)-1-max(l.page, 1):
+	case p.wanted || p.At.IsZero():
+	case p.next != "" && l.at() >= len(p.Lives)-1-max(l.page, 1):
 		q.Cursor = p.next
 	default:
 		return nil
 	}
-	p.asking, m.stale = true, true
+	p.Asking, m.stale = true, true
 	p.wanted = p.wanted && q.Cursor != ""
 	return read(m, taskRecall, m.console.History, q, 0)
 }
 
 func (m *model) onHistoryPage(r page[ops.Life]) tea.Cmd {
 	p := &m.history
-	p.asking, m.stale = false, true
+	p.Asking, m.stale = false, true
 	if r.err != nil {
-		p.err, p.retryAt = ops.AsError(r.err).Error(), r.at.Add(pageRetry)
+		p.Err, p.retryAt = ops.AsError(r.err).Error(), r.at.Add(pageRetry)
 		p.wanted = p.wanted || !r.more
 		m.resize()
 		return nil
 	}
-	p.err, p.retryAt = "", time.Time{}
+	p.Err, p.retryAt = "", time.Time{}
 	if r.more {
 		p.lives, p.next = append(p.lives, r.Items...), r.Next
 	} else {
 		p.renew(r.Page)
-		p.at = r.at
+		p.At = r.at
 	}
 	m.showLives()
 	return m.readHistory()
@@ -108,9 +105,12 @@ func (p *history) renew(page ops.Page[ops.Life]) {
 
 func (m *model) showLives() {
 	l, p := m.lists[views.Shutdown], &m.history
-	p.shown = views.FilterLives(p.lives, l.Filter)
-	keys, index := indexed(len(p.shown), func(i int) string { return p.shown[i].Life })
-	l.set(keys, index, len(p.lives))
+	p.Lives, p.Read, p.More = views.FilterLives(p.lives, l.Filter), len(p.lives), p.next != ""
+	keys := make([]string, len(p.Lives))
+	for i, life := range p.Lives {
+		keys[i] = life.Life
+	}
+	l.set(keys, placesOf(keys), len(p.lives))
 	m.resize()
 }
 

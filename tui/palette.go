@@ -83,14 +83,7 @@ func targets(spec ops.VerbSpec) func(m *model) []string {
 	if !has {
 		return nil
 	}
-	return func(m *model) []string {
-		snap := m.snapshot()
-		out := make([]string, views.Rows(snap, v))
-		for i := range out {
-			out[i] = views.RowKey(snap, v, i)
-		}
-		return out
-	}
+	return func(m *model) []string { return views.Keys(m.snapshot(), v) }
 }
 
 func (m *model) openPalette(text string) tea.Cmd {

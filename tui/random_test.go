@@ -154,7 +154,7 @@ func TestRandomKeysAgainstRandomSnapshots(t *testing.T) {
 						rt.Fatalf("in %s the selected %q is not one of %q", v.Name, l.Selected, l.keys)
 					}
 				}
-				if n := len(m.history.shown); n > 0 && m.lists[views.Shutdown].at() < 0 {
+				if n := len(m.history.Lives); n > 0 && m.lists[views.Shutdown].at() < 0 {
 					rt.Fatalf("of %d lives none is selected", n)
 				}
 				if m.stopItem != "" && m.stop == nil {

@@ -149,19 +149,18 @@ func (m *model) life() *ops.Life {
 	if m.view != views.Shutdown || m.leaf() == views.StopNow || m.leaf() == views.StopPlan {
 		return nil
 	}
-	if i := m.lists[views.Shutdown].at(); i >= 0 && i < len(m.history.shown) {
-		return &m.history.shown[i]
+	if i := m.lists[views.Shutdown].at(); i >= 0 && i < len(m.history.Lives) {
+		return &m.history.Lives[i]
 	}
 	return nil
 }
 
 // showHistory puts the open page into a screen.
 func (m *model) showHistory(s *views.Screen) {
-	p := &m.history
 	s.StopPage = m.leaf()
 	switch s.StopPage {
 	case views.StopLives:
-		s.History = views.History{Lives: p.shown, Read: len(p.lives), More: p.next != "", At: p.at, Asking: p.asking, Err: p.err}
+		s.History = m.history.History
 		return
 	case views.StopReport:
 		s.Stop, s.Life = nil, m.life()

@@ -74,7 +74,7 @@ func (m *model) onFailed(f failed) tea.Cmd {
 	case taskPages:
 		m.more.asking = false
 	case taskRecall:
-		m.history.asking = false
+		m.history.Asking = false
 	case taskTick:
 		return m.tick()
 	case taskFeed:

@@ -36,9 +36,11 @@ func screen(v View, snap ops.Snapshot) Screen {
 	s.Now = noon
 	s.Table.Total = Rows(&snap, v)
 	s.Snap = Order(snap, v, s.Table)
-	s.Table.Selected = RowKey(&s.Snap, v, 1)
-	if marked := RowKey(&s.Snap, v, 2); marked != "" {
-		s.Table.Marked = map[string]bool{marked: true}
+	if keys := Keys(&s.Snap, v); len(keys) > 1 {
+		s.Table.Selected = keys[1]
+		if len(keys) > 2 {
+			s.Table.Marked = map[string]bool{keys[2]: true}
+		}
 	}
 	return s
 }
@@ -76,7 +78,7 @@ var states = []struct {
 	{"many", func(v View) Screen {
 		s := screen(v, manyRows(10_000, 1000))
 		s.Table.Offset = 40
-		s.Table.Selected = RowKey(&s.Snap, v, 42)
+		s.Table.Selected = Keys(&s.Snap, v)[42]
 		return s
 	}},
 	{"stale", func(v View) Screen {

@@ -114,7 +114,7 @@ type Link struct {
 
 // TableState is how the person looks at one list. It is the caller's; views only read it.
 type TableState struct {
-	// Selected is the key of the selected row (RowKey), empty for none; Offset the index of the first row of the window,
+	// Selected is the key of the selected row (Keys), empty for none; Offset the index of the first row of the window,
 	// which is Page rows high.
 	Selected string
 	Offset   int

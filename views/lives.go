@@ -56,20 +56,11 @@ func lifeAsked(l *ops.Life) string {
 	return l.Reason + by(l.By)
 }
 
-// lifeOverran is what did not end in time or failed in the stop of a life, with its figures; of one that was cut short, what
-// was waited for as well.
+// lifeOverran is what ops.Life.Overran names, with its figures.
 func lifeOverran(l *ops.Life) string {
-	if l.Shutdown == nil {
-		return ""
-	}
-	phases := l.Shutdown.Overran()
-	if p, runs := l.Shutdown.Running(); runs && l.Outcome != ops.OutcomeRunning {
-		p.Items = l.Shutdown.Blockers()
-		phases = append(phases, p)
-	}
-	list := make([]string, len(phases))
-	for i, p := range phases {
-		list[i] = stepText(p)
+	var list []string
+	for _, p := range l.Overran() {
+		list = append(list, stepText(p))
 	}
 	return strings.Join(list, ", ")
 }

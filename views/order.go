@@ -13,8 +13,7 @@ import (
 type rowKind interface {
 	about() kindInfo
 	len(*ops.Snapshot) int
-	keyAt(*ops.Snapshot, int) string
-	index(*ops.Snapshot, string) int
+	keys(*ops.Snapshot) []string
 	order(*ops.Snapshot, TableState)
 	body(s *Screen, w, h int) []string
 }
@@ -57,21 +56,13 @@ func Rows(snap *ops.Snapshot, v View) int {
 	return 0
 }
 
-// RowKey is the key of row i of v, as TableState has it; empty if v has no such row. It is what a command names as its
+// Keys are the keys of the rows of v, as TableState has them; none for a view without a list. A key is what a command names as its
 // target: a session's key (for an agent, too), a pid, an adapter's name.
-func RowKey(snap *ops.Snapshot, v View, i int) string {
-	if i < 0 || i >= Rows(snap, v) {
-		return ""
+func Keys(snap *ops.Snapshot, v View) []string {
+	if k := kinds[v]; k != nil {
+		return k.keys(snap)
 	}
-	return kinds[v].keyAt(snap, i)
-}
-
-// RowIndex is where the row with that key is in v, -1 if it is not.
-func RowIndex(snap *ops.Snapshot, v View, key string) int {
-	if k := kinds[v]; k != nil && key != "" {
-		return k.index(snap, key)
-	}
-	return -1
+	return nil
 }
 
 // SortColumns are the names by which the rows of v can be sorted, in the order of the columns.
@@ -85,16 +76,13 @@ func DetailTabs(v View) []string { return infoOf(v).tabs }
 
 func (l *list[T]) len(snap *ops.Snapshot) int { return len(*l.rows(snap)) }
 
-func (l *list[T]) keyAt(snap *ops.Snapshot, i int) string { return l.key(&(*l.rows(snap))[i]) }
-
-func (l *list[T]) index(snap *ops.Snapshot, key string) int {
+func (l *list[T]) keys(snap *ops.Snapshot) []string {
 	rows := *l.rows(snap)
+	keys := make([]string, len(rows))
 	for i := range rows {
-		if l.key(&rows[i]) == key {
-			return i
-		}
+		keys[i] = l.key(&rows[i])
 	}
-	return -1
+	return keys
 }
 
 func (l *list[T]) about() kindInfo {

@@ -13,13 +13,7 @@ import (
 	"gatewaytui/core/ops"
 )
 
-func keysOf(snap ops.Snapshot, v View) []string {
-	var keys []string
-	for i := range Rows(&snap, v) {
-		keys = append(keys, RowKey(&snap, v, i))
-	}
-	return keys
-}
+func keysOf(snap ops.Snapshot, v View) []string { return Keys(&snap, v) }
 
 func TestAFilterKeepsTheRowsThatMatch(t *testing.T) {
 	const (

@@ -95,23 +95,13 @@ func lifeOutcome(r *ops.Life) string {
 	return text
 }
 
-// lifeOverran names what ran out of time or failed in the stop of a life, and what one that was cut short waited for.
 func lifeOverran(r *ops.Life) string {
-	if r.Shutdown == nil {
-		return ""
-	}
 	var b strings.Builder
-	add := func(p ops.Phase, items []ops.Item) {
+	for _, p := range r.Overran() {
 		b.WriteString(p.Name + " ")
-		for _, it := range items {
+		for _, it := range p.Items {
 			b.WriteString(it.ID + " ")
 		}
-	}
-	for _, p := range r.Shutdown.Overran() {
-		add(p, p.Items)
-	}
-	if p, runs := r.Shutdown.Running(); runs && r.Outcome != ops.OutcomeRunning {
-		add(p, r.Shutdown.Blockers())
 	}
 	return b.String()
 }

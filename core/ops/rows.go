@@ -228,6 +228,20 @@ func (l Life) End() (at Time, known bool) {
 	return l.LastSeenAt, false
 }
 
+// Overran are the phases of the life's stop as Shutdown.Overran has them; of a life that was cut short, behind them, the phase that
+// ran with what it waited for.
+func (l Life) Overran() []Phase {
+	if l.Shutdown == nil {
+		return nil
+	}
+	phases := l.Shutdown.Overran()
+	if p, runs := l.Shutdown.Running(); runs && l.Outcome != OutcomeRunning {
+		p.Items = l.Shutdown.Blockers()
+		phases = append(phases, p)
+	}
+	return phases
+}
+
 // SessionGroup is the part of the sessions' order that a session belongs to.
 type SessionGroup uint8
 

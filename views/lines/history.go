@@ -53,20 +53,11 @@ func stopSummary(l ops.Life) string {
 	return text
 }
 
-// Overran names what ran out of time or failed in the stop of a life, with its figures, and what one that was cut short
-// waited for.
+// Overran is what ops.Life.Overran names, with its figures.
 func Overran(l ops.Life) string {
-	if l.Shutdown == nil {
-		return ""
-	}
-	phases := l.Shutdown.Overran()
-	if ph, running := l.Shutdown.Running(); running && l.Outcome != ops.OutcomeRunning {
-		ph.Items = l.Shutdown.Blockers()
-		phases = append(phases, ph)
-	}
 	const most = 3 // --shutdowns has all of them
 	var list []string
-	for _, ph := range phases {
+	for _, ph := range l.Overran() {
 		var items []string
 		for i, it := range ph.Items {
 			if i == most {
