@@ -61,7 +61,7 @@ type Home struct {
 }
 
 // NewHome finds the home of a demo. named is --home, empty for a fresh folder. A folder that is neither empty nor a demo's
-// home is refused, so that no made-up chat gets into a real store.
+// home is refused, so that no made-up chat gets into a real store; the error of another's folder wraps instance.ErrForeign.
 func NewHome(named string, getenv func(string) string) (*Home, error) {
 	if named == "" {
 		base := getenv("XDG_RUNTIME_DIR")
@@ -85,8 +85,8 @@ func NewHome(named string, getenv func(string) string) (*Home, error) {
 		s.temporary = string(text) == markTemporary
 		return s, nil
 	}
-	if err := instance.CheckHome(dir); err != nil { // no gateway's home
-		return nil, &HomeError{err}
+	if err := instance.CheckHome(dir); err != nil {
+		return nil, err
 	}
 	if entries, err := os.ReadDir(dir); err != nil && !errors.Is(err, fs.ErrNotExist) || len(entries) > 0 {
 		return nil, &ops.Error{
@@ -96,13 +96,6 @@ func NewHome(named string, getenv func(string) string) (*Home, error) {
 	}
 	return s, nil
 }
-
-// HomeError says that a named home cannot be a demo's. A further start gets the same answer.
-type HomeError struct{ Err error }
-
-func (e *HomeError) Error() string { return e.Err.Error() }
-
-func (e *HomeError) Unwrap() error { return e.Err }
 
 // removeKilled removes the temporary homes in base of demos that were killed. It takes only the user's own folders that are
 // marked as such, whose pid file names a process that is gone and whose lock is free. A demo that restarts, or has not

@@ -13,7 +13,6 @@ import (
 	"gatewaytui/core/delivery"
 	"gatewaytui/core/events"
 	"gatewaytui/core/health"
-	"gatewaytui/core/limit"
 	"gatewaytui/core/model"
 	"gatewaytui/core/operator"
 	"gatewaytui/core/ops"
@@ -30,11 +29,8 @@ func New(o Options) (*Gateway, error) {
 	if err != nil {
 		return nil, err
 	}
-	if o.Limits == nil {
-		o.Limits = &limit.Set{}
-	}
 	g := &Gateway{opts: o, connections: o.Models.New(), background: background.New(o.Log), events: events.New()}
-	g.lifecycle = newLifecycle(o.Log, newID, g.beginShutdown, g.endProcess)
+	g.lifecycle = newLifecycle(o.Log, g.beginShutdown, g.endProcess)
 	g.watchers.ctx, g.watchers.stop = context.WithCancel(context.Background())
 	slots := model.NewSlots(o.Config.Limits.ModelCalls)
 	reached := bounds{}

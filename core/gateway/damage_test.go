@@ -10,6 +10,7 @@ import (
 
 	"gatewaytui/core/adapter"
 	"gatewaytui/core/health"
+	"gatewaytui/core/instance"
 	"gatewaytui/core/ops"
 	"gatewaytui/core/store"
 )
@@ -17,9 +18,9 @@ import (
 // F8: damage that is found while serving closes the intake at once: a new message is refused with the reason, one that waits gets
 // an error, nothing more is written, the stop is a planned one and its marker makes the next start check.
 func TestF8_DamageFoundWhileServingStopsTheWriting(t *testing.T) {
-	var mark Mark
+	var mark instance.Marker
 	l := start(t, func(s *setup) {
-		s.opts = func(o *Options) { hostOf(o).mark = func(m Mark) error { mark = m; return nil } }
+		s.opts = func(o *Options) { hostOf(o).mark = func(m instance.Marker) error { mark = m; return nil } }
 	})
 	l.ask("api:user:a", "hello")
 	hangs := l.send("api:user:b", "hang")

@@ -4,6 +4,7 @@ import (
 	"os"
 	"time"
 
+	"gatewaytui/core/instance"
 	"gatewaytui/core/ops"
 )
 
@@ -15,7 +16,7 @@ type hostDouble struct {
 	clockConfirmed func(wall time.Time) bool
 	lastReport     func(life string) (ops.Shutdown, bool, error)
 	diagnosis      func() (*os.File, error)
-	mark           func(Mark) error
+	mark           func(instance.Marker) error
 	saveReport     func(ops.Shutdown) error
 	exit, over     func(code int)
 }
@@ -55,7 +56,7 @@ func (h *hostDouble) LastReport(life string) (r ops.Shutdown, found bool, err er
 	return h.lastReport(life)
 }
 
-func (h *hostDouble) Mark(m Mark) error {
+func (h *hostDouble) Mark(m instance.Marker) error {
 	if h.mark == nil {
 		return nil
 	}

@@ -11,6 +11,7 @@ import (
 
 	"gatewaytui/core/agent"
 	"gatewaytui/core/config"
+	"gatewaytui/core/limit"
 	"gatewaytui/core/ops"
 	"gatewaytui/core/process"
 	"gatewaytui/core/reap"
@@ -119,7 +120,7 @@ func TestAStopGivesTheTreesOfAllSessionsOneGraceTogether(t *testing.T) {
 				kernel := &deafKernel{trees: map[int]string{}, stubborn: map[int]bool{}}
 				cfg := config.Default()
 				cfg.Process.KillGrace.Duration, cfg.Shutdown.AgentTimeout.Duration = grace, tc.agent
-				g, err := New(Options{Config: cfg, Log: slog.New(slog.DiscardHandler), Models: echo(nil), Identity: Identity{Life: "life"}, Host: &hostDouble{}})
+				g, err := New(Options{Config: cfg, Log: slog.New(slog.DiscardHandler), Models: echo(nil), Identity: Identity{Life: "life"}, Host: &hostDouble{}, Limits: &limit.Set{}})
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -14,10 +14,7 @@ import (
 // that it ran for longer. A list of a clock that was set back tells nothing.
 func TestALifeThatWasKilledRanUntilItWasLastSeen(t *testing.T) {
 	list := func(t *testing.T, dir string, rows ...ops.Life) *lives.List {
-		l, err := lives.Open(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := lives.Files{Dir: dir}.List()
 		if err := l.Put(rows...); err != nil {
 			t.Fatal(err)
 		}

@@ -24,8 +24,7 @@ const abortBound = 10 * time.Second
 //
 // Nothing leaves stopping. A stop that is asked for during the start cancels the start first; endStart then begins it.
 type lifecycle struct {
-	log   *slog.Logger
-	newID func() string
+	log *slog.Logger
 	// begin starts the shutdown that a request asks for. It is called once, with mu held, and does not wait.
 	begin func(StopRequest) *shutdown.Run
 	// overdue is called if a start that was cancelled has not come to its shutdown within abortBound.
@@ -47,8 +46,8 @@ type lifecycle struct {
 	stop StopRequest
 }
 
-func newLifecycle(log *slog.Logger, newID func() string, begin func(StopRequest) *shutdown.Run, overdue func()) *lifecycle {
-	return &lifecycle{log: log, newID: newID, begin: begin, overdue: overdue, state: ops.StateStarting, ready: make(chan struct{}), stopping: make(chan struct{})}
+func newLifecycle(log *slog.Logger, begin func(StopRequest) *shutdown.Run, overdue func()) *lifecycle {
+	return &lifecycle{log: log, begin: begin, overdue: overdue, state: ops.StateStarting, ready: make(chan struct{}), stopping: make(chan struct{})}
 }
 
 // State is what the gateway does now. ready is false until every adapter has had its first attempt.
@@ -158,7 +157,7 @@ func (l *lifecycle) endStart(err error) bool {
 // stronger and never begins a second one; began is then false. During a start it cancels the start first.
 func (l *lifecycle) Stop(rq StopRequest) (id string, began bool) {
 	if rq.ID == "" {
-		rq.ID = l.newID()
+		rq.ID = newID()
 	}
 	id, began = l.stopOrJoin(rq)
 	if !began {

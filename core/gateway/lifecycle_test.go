@@ -24,7 +24,7 @@ func TestAStopBetweenTheEndOfTheStartAndTheFirstMessageBegins(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			begun := 0
-			l := newLifecycle(slog.New(slog.DiscardHandler), nil, func(StopRequest) *shutdown.Run {
+			l := newLifecycle(slog.New(slog.DiscardHandler), func(StopRequest) *shutdown.Run {
 				begun++
 				return new(shutdown.Run)
 			}, func() { t.Error("the start is overdue") })

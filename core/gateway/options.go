@@ -8,6 +8,7 @@ import (
 	"gatewaytui/core/adapter"
 	"gatewaytui/core/config"
 	"gatewaytui/core/health"
+	"gatewaytui/core/instance"
 	"gatewaytui/core/limit"
 	"gatewaytui/core/lives"
 	"gatewaytui/core/model"
@@ -23,8 +24,7 @@ type Identity = recovery.Identity
 // Start is what the start found in the home, and what its operator asked for.
 type Start = recovery.Start
 
-// Options are what a gateway is made of. Broken, Redactor, Warnings, Limits, APIAccess, Supervisor, Home.Lives, Stores and
-// Surrender may be empty.
+// Options are what a gateway is made of. Broken, Redactor, Warnings, APIAccess, Supervisor, Stores and Surrender may be empty.
 type Options struct {
 	Config config.Config
 	Log    *slog.Logger
@@ -43,7 +43,7 @@ type Options struct {
 	Redactor *term.Redactor
 	// Warnings are what the start already noticed.
 	Warnings []ops.Warning
-	// Limits are the bounds that are kept elsewhere than in the gateway, which adds its own; nil: there are none.
+	// Limits are the bounds that are kept elsewhere than in the gateway, which adds its own.
 	Limits *limit.Set
 	// APIAccess is whom the api adapter serves; nil: there is none.
 	APIAccess *ops.APIAccess
@@ -55,7 +55,7 @@ type Options struct {
 type Home struct {
 	// Dir is its directory and ID its name for ever; Database is its SQLite file, Workdir where tools work.
 	Dir, ID, Database, Workdir string
-	// Lives is the list of past lives next to the database; nil keeps none.
+	// Lives is the list of past lives next to the database.
 	Lives *lives.List
 	// ConfigFile is the config file as it was read.
 	ConfigFile ops.ConfigFile
@@ -86,7 +86,7 @@ type Host interface {
 	health.Host
 	recovery.Reports
 	// Mark writes the clean-shutdown marker. SaveReport keeps the report of a stop where it survives a SIGKILL.
-	Mark(Mark) error
+	Mark(instance.Marker) error
 	SaveReport(ops.Shutdown) error
 	// Dump writes every goroutine's stack. Exit ends the process at once; the watchdog calls both.
 	Dump()
@@ -94,14 +94,6 @@ type Host interface {
 	// Over is called with the exit code when the stop has run to its end, and its watchdog with it: what comes after is for
 	// the host to bound.
 	Over(code int)
-}
-
-// Mark is what a planned stop says of itself before anything that can wait.
-type Mark struct {
-	Reason, By string
-	At         time.Time
-	// Damaged says that the database is known to be damaged: the next start reads it before it writes to it.
-	Damaged bool
 }
 
 // Closer is something that the gateway's owner made and that the stop closes in its phase.

@@ -9,6 +9,7 @@ import (
 
 	"gatewaytui/core/adapter"
 	"gatewaytui/core/bound"
+	"gatewaytui/core/instance"
 	"gatewaytui/core/lives"
 	"gatewaytui/core/ops"
 	"gatewaytui/core/reap"
@@ -74,7 +75,7 @@ func (f *phases) markItems(_ context.Context, r *shutdown.Run) []shutdown.Item {
 	now := time.Now()
 	damaged := f.g.health.Damage() != ""
 	items := one("file", ".clean_shutdown", func(context.Context) error {
-		return f.g.opts.Host.Mark(Mark{Reason: rep.Reason, By: rep.By, At: now, Damaged: damaged})
+		return f.g.opts.Host.Mark(instance.Marker{Life: rep.Life, At: now, Reason: rep.Reason, By: rep.By, Damaged: damaged})
 	})
 	if f.g.recovery.Store() == nil || damaged { // a stop of a start, in which nothing has run yet, or a store that takes nothing
 		return items
@@ -269,8 +270,6 @@ func (f *phases) storeItems(_ context.Context, r *shutdown.Run) []shutdown.Item 
 			}
 			return saveErr
 		})
-	}
-	if f.g.opts.Home.Lives != nil && f.g.recovery.Store() != nil {
 		items = append(items, shutdown.Item{Kind: "file", ID: lives.File, Run: func(context.Context) error {
 			f.g.recovery.ListEnd(r.Report()) // a failure is logged and leaves the stores' result alone
 			return nil

@@ -19,6 +19,9 @@ import (
 
 	"gatewaytui/core/adapter"
 	"gatewaytui/core/config"
+	"gatewaytui/core/instance"
+	"gatewaytui/core/limit"
+	"gatewaytui/core/lives"
 	"gatewaytui/core/model"
 	"gatewaytui/core/ops"
 	"gatewaytui/core/process"
@@ -201,10 +204,11 @@ func start(t testing.TB, change ...func(*setup)) *lab {
 	l := &lab{t: t, dir: s.dir, chat: s.chat, ended: make(chan struct{})}
 	o := Options{
 		Config: s.cfg, Log: slog.New(s.log), Models: s.model, Identity: Identity{Life: "life-" + filepath.Base(t.TempDir()) + "-" + fmt.Sprint(time.Now().UnixNano()), PID: os.Getpid()},
-		Home:      Home{Dir: s.dir, ID: fmt.Sprintf("lab-%d", os.Getpid()), Database: filepath.Join(s.dir, "gateway.db"), Workdir: s.dir},
+		Home:      Home{Dir: s.dir, ID: fmt.Sprintf("lab-%d", os.Getpid()), Database: filepath.Join(s.dir, "gateway.db"), Workdir: s.dir, Lives: lives.Files{Dir: t.TempDir()}.List()},
+		Limits:    &limit.Set{},
 		Platforms: append([]adapter.Platform{s.chat}, s.platforms...),
 		Host: &hostDouble{
-			mark: func(Mark) error {
+			mark: func(instance.Marker) error {
 				now := time.Now()
 				l.marked.Store(&now)
 				return nil

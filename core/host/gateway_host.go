@@ -51,10 +51,8 @@ func (l *life) Diagnosis() (f *os.File, err error) {
 	return f, err
 }
 
-func (l *life) Mark(m gateway.Mark) error {
-	return l.spares.spend(func() error {
-		return l.home.WriteMarker(instance.Marker{Life: l.id, At: m.At, Reason: m.Reason, By: m.By, Damaged: m.Damaged})
-	})
+func (l *life) Mark(m instance.Marker) error {
+	return l.spares.spend(func() error { return l.home.WriteMarker(m) })
 }
 
 func (l *life) SaveReport(r ops.Shutdown) error {

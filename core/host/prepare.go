@@ -15,15 +15,13 @@ import (
 	platforms "gatewaytui/core/adapter/demo"
 	"gatewaytui/core/config"
 	"gatewaytui/core/demo"
+	"gatewaytui/core/gateway"
 	"gatewaytui/core/instance"
 	"gatewaytui/core/logs"
 	"gatewaytui/core/ops"
 	"gatewaytui/core/process"
 	"gatewaytui/core/term"
 )
-
-// exitRestart is the exit code of a stop that another life is to follow.
-const exitRestart = 75
 
 // prepare reads what the flags and the config name. Nothing is written: a mistake on the command line leaves no home behind (TF47).
 func prepare(o Options) (*life, error) {
@@ -43,10 +41,11 @@ func prepare(o Options) (*life, error) {
 		return nil, err
 	}
 	if o.Demo {
-		if l.stage, err = demo.NewHome(o.Home, o.Getenv); err != nil {
-			if wrong, ok := errors.AsType[*demo.HomeError](err); ok {
-				return nil, &SetupError{wrong}
-			}
+		l.stage, err = demo.NewHome(o.Home, o.Getenv)
+		if errors.Is(err, instance.ErrForeign) {
+			err = &SetupError{err}
+		}
+		if err != nil {
 			return nil, err
 		}
 		l.o.Home = l.stage.Dir // from here on it is the home that was named
@@ -149,7 +148,7 @@ func (l *life) lastLines() func(ops.Shutdown, int) []string {
 	}
 	hangs := platforms.Hangs(l.prepared.demo)
 	return func(report ops.Shutdown, exitCode int) []string {
-		if exitCode == exitRestart {
+		if exitCode == gateway.ExitRestart {
 			return nil
 		}
 		return l.stage.LastLines(report, hangs)

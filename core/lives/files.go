@@ -120,11 +120,13 @@ func (f Files) Create(kind string) (*os.File, error) {
 	return os.CreateTemp(f.Dir, kind+"-"+time.Now().UTC().Format("20060102T150405")+"-*.txt")
 }
 
-// List opens the list of past lives. A list that cannot be used is moved to quarantine, with a warning.
+// List opens the list of past lives. A list that cannot be used is moved to quarantine, with a warning, and the returned one
+// begins without rows.
 func (f Files) List() *List {
-	l, err := Open(f.Dir)
-	if err != nil {
-		f.Quarantine(filepath.Join(f.Dir, File), err)
+	l := &List{path: filepath.Join(f.Dir, File)}
+	var err error
+	if l.rows, err = Read(f.Dir); err != nil {
+		f.Quarantine(l.path, err)
 	}
 	return l
 }

@@ -108,14 +108,9 @@ func (p *Past) addReported() map[string]bool {
 func (p *Past) end(r *ops.Life, reported, stopped bool) {
 	var report ops.Shutdown
 	if reported {
-		stopped = true
-		var err error
-		if report, _, err = p.files.ReadReport(r.Life); err != nil {
-			p.problem("dumps/"+filepath.Base(p.files.reportPath(r.Life)), err)
-			report = ops.Shutdown{}
-		}
+		report, _ = p.report(r.Life)
 	}
-	r.Outcome, r.Phase = Ended(report, stopped)
+	r.Outcome, r.Phase = Ended(report, stopped || reported)
 	r.EndedAt = report.EndedAt
 	if at := report.LastWord(); at.After(r.LastSeenAt.Time) {
 		r.LastSeenAt = at
@@ -156,13 +151,19 @@ func (p *Past) Page(q ops.Query) (ops.Page[ops.Life], error) {
 
 // reported is a row with the report of its stop.
 func (p *Past) reported(r ops.Life) ops.Life {
-	report, found, err := p.files.ReadReport(r.Life)
-	if err != nil {
-		p.problem("dumps/"+filepath.Base(p.files.reportPath(r.Life)), err)
-	} else if found {
+	if report, found := p.report(r.Life); found {
 		r.Shutdown = &report
 	}
 	return r
+}
+
+// report is the report of a life's stop, zero where there is none that can be used.
+func (p *Past) report(life string) (r ops.Shutdown, found bool) {
+	r, found, err := p.files.ReadReport(life)
+	if err != nil {
+		p.problem("dumps/"+filepath.Base(p.files.reportPath(life)), err)
+	}
+	return r, found
 }
 
 // Newest is the newest life of the files with the report of its stop; false: they have none.

@@ -38,22 +38,13 @@ const (
 	maxText = 4 << 10
 )
 
-// List is the list of a home while its gateway runs. Only the holder of the home's lock has one. The nil List keeps
-// nothing. Its methods may be called from any goroutine.
+// List is the list of a home while its gateway runs. Only the holder of the home's lock has one. Its methods may be called
+// from any goroutine.
 type List struct {
 	path string
 
 	mu   sync.Mutex // orders the writes of the file; nothing else waits for it
 	rows []ops.Life
-}
-
-// Open reads the list of the folder dumps. The error means that there is a file that cannot be used: the returned List
-// works without it, and the next Put replaces it.
-func Open(dumps string) (*List, error) {
-	l := &List{path: filepath.Join(dumps, File)}
-	rows, err := Read(dumps)
-	l.rows = rows
-	return l, err
 }
 
 // Read returns the rows of the list in the folder dumps, newest first; none if there is no file. It takes no lock and
@@ -125,9 +116,6 @@ func newestFirst(a, b ops.Life) int {
 // Put writes rows into the list, each in place of the row of the same life, and replaces the file. A life that has ended
 // does not run again. The file is not synced: only a power cut would lose it, and a slow disk causes no long delay.
 func (l *List) Put(rows ...ops.Life) error {
-	if l == nil {
-		return nil
-	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, row := range rows {
@@ -158,9 +146,6 @@ func (l *List) Put(rows ...ops.Life) error {
 
 // Seen is when the life was last known to run, according to the list; zero if the list does not have it.
 func (l *List) Seen(life string) ops.Time {
-	if l == nil {
-		return ops.Time{}
-	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, r := range l.rows {

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"gatewaytui/core/instance"
 	"gatewaytui/core/ops"
 )
 
@@ -21,10 +22,7 @@ func life(n int, outcome ops.Outcome) ops.Life {
 
 func TestTheListKeepsTheNewestLivesForReadersWithoutAGateway(t *testing.T) {
 	dumps := t.TempDir()
-	l, err := Open(dumps)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := Files{Dir: dumps}.List()
 	for n := range Kept + 20 {
 		if err := l.Put(life(n, ops.OutcomeRunning)); err != nil {
 			t.Fatal(err)
@@ -49,10 +47,7 @@ func TestTheListKeepsTheNewestLivesForReadersWithoutAGateway(t *testing.T) {
 	if err != nil || fi.Mode().Perm() != 0o600 {
 		t.Errorf("its mode is %v, %v", fi.Mode(), err)
 	}
-	again, err := Open(dumps)
-	if err != nil {
-		t.Fatal(err)
-	}
+	again := Files{Dir: dumps}.List()
 	if got := again.Seen("LIFE0119"); !got.Equal(rows[0].LastSeenAt.Time) {
 		t.Errorf("the life was last seen at %v", got)
 	}
@@ -63,10 +58,7 @@ func TestTheListKeepsTheNewestLivesForReadersWithoutAGateway(t *testing.T) {
 
 func TestALongReasonIsReadBack(t *testing.T) {
 	dumps := t.TempDir()
-	l, err := Open(dumps)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := Files{Dir: dumps}.List()
 	row := life(1, ops.OutcomeClean)
 	row.Reason = strings.Repeat("ö", 1<<20)
 	if err := l.Put(row); err != nil {
@@ -97,9 +89,10 @@ func TestAFileThatIsNotAListIsAnErrorAndTheNextPutReplacesIt(t *testing.T) {
 			if rows, err := Read(dumps); err == nil {
 				t.Fatalf("it reads as %+v", rows)
 			}
-			l, err := Open(dumps)
-			if err == nil {
-				t.Fatal("Open does not say so")
+			var said error
+			l := Files{Dir: dumps, Quarantine: func(_ string, why error) instance.Quarantined { said = why; return instance.Quarantined{} }}.List()
+			if said == nil {
+				t.Fatal("List does not say so")
 			}
 			if err := l.Put(life(1, ops.OutcomeRunning)); err != nil {
 				t.Fatal(err)

@@ -34,7 +34,7 @@ func (r *Recovery) beginLife(ctx context.Context) error {
 	r.o.Health.BeginClock(agreed)
 	last, found, err := r.Store().LastLife(ctx)
 	if err != nil {
-		return fmt.Errorf("read the last life: %w", err)
+		return err
 	}
 	now := time.Now()
 	crashed := false
@@ -63,15 +63,14 @@ func (r *Recovery) beginLife(ctx context.Context) error {
 	}
 	before, _, err := r.Store().Lives(ctx, loopLives, "")
 	if err != nil {
-		return fmt.Errorf("read the last lives: %w", err)
+		return err
 	}
 	r.resumes = !r.o.NoResume
 	if inLoop(before, r.o.Health.Started()) {
 		r.resumes = false
 		r.o.Health.Warn("boot_loop", fmt.Sprintf("the last %d lives ended uncleanly, each soon after it began: this one resumes nothing that they left. `gatewaytui history` shows them", loopLives))
 	}
-	life := r.Row()
-	if err := r.Store().PutLife(ctx, life); err != nil {
+	if err := r.Store().PutLife(ctx, r.Row()); err != nil {
 		return fmt.Errorf("record this life: %w", err)
 	}
 	r.listLives(ctx)

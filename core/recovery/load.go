@@ -65,10 +65,7 @@ func (r *Recovery) loadFrom(ctx context.Context, read func(ctx context.Context, 
 			r.o.Health.Warn("store.unread", "not every session could be read: "+term.Clean(err.Error(), 300))
 			return nil
 		}
-		if err != nil {
-			return fmt.Errorf("load the sessions: %w", err)
-		}
-		return nil
+		return err
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
@@ -156,7 +153,7 @@ func (r *Recovery) readUnfinished(ctx context.Context) error {
 	}
 	open, err := r.Store().OpenInbox(ctx)
 	if err != nil {
-		return fmt.Errorf("read the inbox: %w", err)
+		return err
 	}
 	reported := 0
 	for _, in := range open {
@@ -180,7 +177,7 @@ func (r *Recovery) readUnfinished(ctx context.Context) error {
 	}
 	unsent, err := r.Store().OpenOutbox(ctx)
 	if err != nil {
-		return fmt.Errorf("read the outbox: %w", err)
+		return err
 	}
 	for _, row := range unsent {
 		r.o.Outbox.Restore(row)

@@ -71,7 +71,7 @@ type Reports interface {
 	LastReport(life string) (r ops.Shutdown, found bool, err error)
 }
 
-// Options are what Recovery is made of. Lives and OnTransaction may be nil.
+// Options are what Recovery is made of. OnTransaction may be nil.
 type Options struct {
 	Identity
 	Start
@@ -83,7 +83,7 @@ type Options struct {
 	Gateway    Gateway
 	// Outbox sends what earlier lives did not.
 	Outbox *delivery.Outbox
-	// Lives is the list of past lives next to the database; nil keeps none.
+	// Lives is the list of past lives next to the database.
 	Lives   *lives.List
 	Reports Reports
 	// OnTransaction counts a transaction of the store. It must not wait.

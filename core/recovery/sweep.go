@@ -54,8 +54,7 @@ func (r *Recovery) recordEnds(ctx context.Context, entries []process.Entry, how 
 	rows := make([]store.Process, len(entries))
 	for i, e := range entries {
 		r.log.Warn("process of an earlier life "+how, "life", e.Life, "pid", e.PID, "session", e.Session, "command", term.Clean(e.Command, 120))
-		rows[i] = journalRow(e)
-		rows[i].EndedAt, rows[i].How = time.Now(), how+" by the next life"
+		rows[i] = journalRow(e, how+" by the next life")
 	}
 	if len(rows) == 0 {
 		return
@@ -89,17 +88,19 @@ func (r *Recovery) Sweep(ctx context.Context, procs *process.Registry) {
 func (r *Recovery) Record(ctx context.Context, notes []process.Note) error {
 	rows := make([]store.Process, len(notes))
 	for i, n := range notes {
-		rows[i] = journalRow(n.Entry)
-		if n.How != "" {
-			rows[i].EndedAt, rows[i].How = time.Now(), n.How
-		}
+		rows[i] = journalRow(n.Entry, n.How)
 	}
 	return r.Store().RecordProcesses(ctx, rows)
 }
 
-func journalRow(e process.Entry) store.Process {
-	return store.Process{
+// journalRow is a row of the journal for a tree that how has ended; empty: it may live.
+func journalRow(e process.Entry, how string) store.Process {
+	row := store.Process{
 		Life: e.Life, PID: e.PID, StartTicks: e.StartTicks, BootID: e.BootID, Session: e.Session, Command: e.Command,
-		Policy: string(e.Policy), StartedAt: e.StartedAt,
+		Policy: string(e.Policy), StartedAt: e.StartedAt, How: how,
 	}
+	if how != "" {
+		row.EndedAt = time.Now()
+	}
+	return row
 }

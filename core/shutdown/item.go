@@ -144,8 +144,7 @@ func (r *Run) over(p *phase, it *item, state ops.StepState, cause error, stack [
 		nudge(r.wake)
 	}
 	r.news.add(Event{
-		At: now, Type: ops.EventShutdownItem,
-		Phase: p.row(now), Item: it.row(p, now), stack: stack,
+		Type: ops.EventShutdownItem, Phase: p.row(now), Item: it.row(p, now), stack: stack,
 	})
 	if len(p.items) > manyItems {
 		r.saves.soon()

@@ -29,14 +29,14 @@ func (r *Run) report() ops.Shutdown {
 		StartedAt: ops.At(r.began), DeadlineAt: ops.At(r.dog.at.Add(r.dog.bound)),
 		Phases:     make([]ops.Phase, 0, len(r.phases)),
 		NotAwaited: slices.Clone(r.notAwaited),
-		Outcome:    r.outcome(), ExitCode: r.exit(),
+		Outcome:    ops.ShutdownRunning, ExitCode: r.exit(),
 	}
 	if r.o.Limit > 0 {
 		out.KillAt = ops.At(r.began.Add(r.o.Limit))
 	}
 	if !r.ended.IsZero() {
 		now = r.ended
-		out.EndedAt = ops.At(r.ended)
+		out.EndedAt, out.Outcome = ops.At(r.ended), r.soFar()
 	}
 	out.ElapsedMS = ops.Millis(now.Sub(r.began))
 	for _, p := range r.phases {
@@ -57,15 +57,8 @@ func (r *Run) Outlook() string {
 	return r.soFar()
 }
 
-// outcome is running until the end, and then final. r.mu is held.
-func (r *Run) outcome() string {
-	if r.ended.IsZero() {
-		return ops.ShutdownRunning
-	}
-	return r.soFar()
-}
-
-// soFar is forced where the stop became immediate: agents and adapters were not closed, so it is not clean (A11).
+// soFar is the outcome if the rest succeeds. It is forced where the stop became immediate: agents and adapters were not
+// closed, so it is not clean (A11). r.mu is held.
 func (r *Run) soFar() string {
 	switch {
 	case r.mode == ops.ModeImmediate:

@@ -83,7 +83,7 @@ func (s *saver) run() {
 		guard(func() error { return s.r.o.Save(s.r.report()) }, func(f failure) {
 			if f.bad && !faulty {
 				faulty = true
-				s.r.news.add(Event{At: time.Now(), Type: ops.EventWarning, fault: f.text, stack: f.stack})
+				s.r.news.add(Event{Type: ops.EventWarning, fault: f.text, stack: f.stack})
 			}
 		})
 	}
@@ -224,8 +224,7 @@ func (a *announcer) log(e Event) {
 // announce says that p begins or has ended. A reader of its begin finds it in the report on disk too, unless the disk is
 // slow. r.mu is held.
 func (r *Run) announce(p *phase, state ops.StepState) {
-	now := time.Now()
-	e := Event{At: now, Type: ops.EventShutdownPhase, Phase: p.row(now)}
+	e := Event{Type: ops.EventShutdownPhase, Phase: p.row(time.Now())}
 	e.Phase.ItemsTotal, e.Phase.ItemsDone = len(p.items), p.count(ops.StepDone)
 	if state == ops.StepRunning {
 		e.Blockers, e.saved = p.blockers(ops.StepRunning), r.saves.ask()

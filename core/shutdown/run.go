@@ -268,7 +268,7 @@ func (r *Run) close(p *phase, state ops.StepState) {
 func (r *Run) finish() {
 	r.mu.Lock()
 	r.ended = time.Now()
-	r.news.add(Event{At: r.ended, Type: ops.EventShutdownEnded})
+	r.news.add(Event{Type: ops.EventShutdownEnded})
 	r.saves.ask()
 	r.mu.Unlock()
 	until := time.Now().Add(r.slack / 8)

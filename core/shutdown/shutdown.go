@@ -154,7 +154,6 @@ type Options struct {
 
 // Event is one transition of a stop, for the log and the gateway's events.
 type Event struct {
-	At time.Time
 	// Type is ops.EventShutdownPhase, ops.EventShutdownItem or ops.EventShutdownEnded.
 	Type ops.EventType
 	// Phase is the phase's row without its items, and for ops.EventShutdownPhase with their counts; empty when the stop has ended.

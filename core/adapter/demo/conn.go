@@ -95,16 +95,11 @@ func (c *conn) Disconnect(ctx context.Context) error {
 // connection lasts.
 func (c *conn) chatter(ctx context.Context) {
 	defer close(c.gone)
-	pause := interval / 20
-	if len(c.p.o.Lines) > 0 {
-		pause = c.p.o.Lines[0].Pause
-	}
-	for i := 0; adapter.Await(ctx, time.After(pause), "the next line") == nil; i++ {
+	for i := 0; adapter.Await(ctx, time.After(c.p.pause(i)), "the next line") == nil; i++ {
 		l := c.p.line(i)
 		if !l.Once || i < len(c.p.o.Lines) {
 			c.say(ctx, l)
 		}
-		pause = c.p.pause(i + 1)
 	}
 }
 

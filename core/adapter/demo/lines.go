@@ -32,10 +32,13 @@ func (p *Platform) line(i int) Line {
 	return l
 }
 
-// pause is how long after the message before it the i-th comes.
+// pause is how long after the message before it the i-th comes, and the first one after the connection.
 func (p *Platform) pause(i int) time.Duration {
-	if len(p.o.Lines) == 0 {
-		return interval
+	switch {
+	case len(p.o.Lines) > 0:
+		return max(p.line(i).Pause, time.Millisecond)
+	case i == 0:
+		return interval / 20
 	}
-	return max(p.line(i).Pause, time.Millisecond)
+	return interval
 }
