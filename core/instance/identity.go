@@ -52,7 +52,7 @@ func Alive(r Record) (alive, known bool) {
 
 // readStat reads the process pid.
 func readStat(pid int) (kernel.Stat, error) {
-	s, err := kernel.StatOf(pid, make([]byte, 1<<10))
+	s, err := kernel.StatOf(pid)
 	if err == nil && s.PID != pid {
 		err = errors.New("/proc belongs to another pid namespace")
 	}

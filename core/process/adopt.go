@@ -37,7 +37,7 @@ func (r *Registry) AdoptEarlier(ctx context.Context, rows []Entry) (adopted []En
 // if e's process is gone or cannot be followed.
 func (r *Registry) inherit(e Entry) <-chan struct{} {
 	leader := ident{PID: e.PID, Start: e.StartTicks}
-	tag := kernel.TagOf(e.PID, make([]byte, 4<<10))
+	tag := kernel.MarksOf(e.PID).Tag()
 	if !tag.Valid() || tag.Spawn() == 0 {
 		return nil
 	}
@@ -101,7 +101,7 @@ func (r *Registry) inherited(procs []proc, at map[int]ident) map[*tree][]proc {
 		if at[p.PID] == p.Ident || !p.Alive() || p.Kernel() || r.self.untouchable(p) {
 			continue
 		}
-		if t := byTag[r.scanner.tagOf(p.PID)]; t != nil {
+		if t := byTag[kernel.MarksOf(p.PID).Tag()]; t != nil {
 			members[t] = append(members[t], p)
 			led[t] = led[t] || p.Ident == t.leader
 		}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"gatewaytui/core/process/kernel"
 	"gatewaytui/fixtures/eventually"
 )
 
@@ -106,18 +107,17 @@ func killedKeeper(t *testing.T, level Containment, adopt ...Entry) (rows []Entry
 // keptOf are the live processes of a tree that was kept: its leader and all that has its tag.
 func keptOf(t *testing.T, e Entry) []proc {
 	t.Helper()
-	scan := new(scanner)
-	procs, err := scan.scan()
+	procs, err := kernel.Table()
 	if err != nil {
 		t.Fatal(err)
 	}
-	tag := scan.tagOf(e.PID)
+	tag := kernel.MarksOf(e.PID).Tag()
 	if !tag.Valid() {
 		t.Fatalf("pid %d has no tag: it is gone", e.PID)
 	}
 	var out []proc
 	for _, p := range procs {
-		if p.Alive() && scan.tagOf(p.PID) == tag {
+		if p.Alive() && kernel.MarksOf(p.PID).Tag() == tag {
 			out = append(out, p)
 		}
 	}

@@ -67,7 +67,7 @@ func callerBeforeOpen(pid int) error {
 	if _, err := statOf(pid); err != nil {
 		return fmt.Errorf("tell whose process %d is: %w", pid, err)
 	}
-	if tag := kernel.TagOf(pid, make([]byte, 4<<10)); tag.Valid() && tag.Spawn() > 0 {
+	if tag := kernel.MarksOf(pid).Tag(); tag.Valid() && tag.Spawn() > 0 {
 		return fmt.Errorf("tell whose process %d is: %w", pid, ErrNotOpen)
 	}
 	return nil

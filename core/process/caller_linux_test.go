@@ -196,7 +196,7 @@ func BenchmarkCaller(b *testing.B) {
 			r.mu.Lock()
 			delete(r.owners, d) // as before its first scan
 			r.mu.Unlock()
-			if _, tracked, err := r.Caller(d.PID); err != nil || !tracked || !kernel.TagOf(d.PID, make([]byte, 4096)).Valid() {
+			if _, tracked, err := r.Caller(d.PID); err != nil || !tracked || !kernel.MarksOf(d.PID).Tag().Valid() {
 				b.Fatal(tracked, err)
 			}
 		}

@@ -115,7 +115,7 @@ func (r *Registry) childless(wanted []*tree) bool {
 			return false
 		}
 		// Another spawn is about to enter this child, or a process of another tree left it. Its tag decides.
-		tag := kernel.MarksOf(pid, make([]byte, 4<<10)).TagFrom(r.opts.Life)
+		tag := kernel.MarksOf(pid).TagFrom(r.opts.Life)
 		if tag.Spawn() == 0 || slices.ContainsFunc(wanted, func(t *tree) bool { return tag.Spawn() == t.id }) {
 			return false
 		}

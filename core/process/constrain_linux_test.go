@@ -16,7 +16,7 @@ import (
 func TestHF3_AChildIsBoundedFromItsFirstInstruction(t *testing.T) {
 	levels(t, "limits", func(t *testing.T, level Containment) {
 		r := registry(t, at(level))
-		before, beforeScore := kernel.MarksOf(os.Getpid(), make([]byte, 4<<10)).Processes, score(t, "self")
+		before, beforeScore := kernel.MarksOf(os.Getpid()).Processes, score(t, "self")
 		for range 20 {
 			p := sh(t, r, `/bin/cat /proc/self/oom_score_adj; ulimit -Hu; ulimit -Su`)
 			if exit := wait(t, p); exit.Code != 0 {
@@ -29,7 +29,7 @@ func TestHF3_AChildIsBoundedFromItsFirstInstruction(t *testing.T) {
 				t.Fatalf("score and limits are %q, want %d and twice %s of %d", text, toolScore, want, before)
 			}
 		}
-		if now := kernel.MarksOf(os.Getpid(), make([]byte, 4<<10)).Processes; now != before || score(t, "self") != beforeScore {
+		if now := kernel.MarksOf(os.Getpid()).Processes; now != before || score(t, "self") != beforeScore {
 			t.Errorf("our own limit is %d and was %d, our score %d and was %d", now, before, score(t, "self"), beforeScore)
 		}
 	})
@@ -41,7 +41,7 @@ func TestHF3_WithoutTracingAChildIsBoundedAsWell(t *testing.T) {
 	r.untraceable = true
 	opened(t, r)
 	p := sh(t, r, `exec sleep 1000`)
-	if m := kernel.MarksOf(p.PID(), make([]byte, 4<<10)); m.Processes != r.processLimit || score(t, strconv.Itoa(p.PID())) < toolScore {
+	if m := kernel.MarksOf(p.PID()); m.Processes != r.processLimit || score(t, strconv.Itoa(p.PID())) < toolScore {
 		t.Errorf("its limit is %d, want %d; its score %d", m.Processes, r.processLimit, score(t, strconv.Itoa(p.PID())))
 	}
 }

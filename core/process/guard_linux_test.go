@@ -180,7 +180,7 @@ func playedGuarded(t testing.TB, level Containment, trees int) *guarded {
 	if g.lines.Text() != "ready" {
 		t.Fatalf("it did not become ready: %v", g.lines.Err())
 	}
-	procs, err := new(scanner).scan()
+	procs, err := kernel.Table()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -207,12 +207,12 @@ func (g *guarded) left(t testing.TB) []int {
 	for _, p := range marked(t, g.life) {
 		pids = append(pids, p.PID)
 	}
-	procs, err := new(scanner).scan()
+	procs, err := kernel.Table()
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, p := range procs {
-		if tag := kernel.TagOf(p.PID, make([]byte, 4<<10)); p.Alive() && tag.Of(g.life) {
+		if tag := kernel.MarksOf(p.PID).Tag(); p.Alive() && tag.Of(g.life) {
 			pids = append(pids, p.PID)
 		}
 	}
@@ -326,7 +326,7 @@ func TestGuardian_IsASmallProcessOfItsOwn(t *testing.T) {
 			t.Errorf("descriptor %s of %d is %s", fd.Name(), len(fds), to)
 		}
 	}
-	if tag := kernel.TagOf(pid, make([]byte, 4<<10)); tag.Valid() {
+	if tag := kernel.MarksOf(pid).Tag(); tag.Valid() {
 		t.Errorf("it carries the tag %x", tag)
 	}
 

@@ -2,6 +2,7 @@ package process
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 
 	"gatewaytui/core/process/kernel"
@@ -40,6 +41,8 @@ type (
 	proc  = kernel.Stat
 )
 
+func statOf(pid int) (proc, error) { return kernel.StatOf(pid) }
+
 // marks are the marker variables of one environment.
 type marks struct {
 	life, session, spawn string
@@ -60,13 +63,9 @@ func parseEnviron(b []byte) (m marks) {
 
 // unmarked is env without the marks of a life.
 func unmarked(env []string) []string {
-	var out []string
-	for _, kv := range env {
-		switch name, _, _ := strings.Cut(kv, "="); name {
-		case EnvLife, EnvSession, EnvHomeID, EnvSpawn:
-		default:
-			out = append(out, kv)
-		}
-	}
-	return out
+	marks := []string{EnvLife, EnvSession, EnvHomeID, EnvSpawn}
+	return slices.DeleteFunc(slices.Clone(env), func(kv string) bool {
+		name, _, _ := strings.Cut(kv, "=")
+		return slices.Contains(marks, name)
+	})
 }

@@ -3,7 +3,6 @@ package process
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"gatewaytui/core/process/kernel"
@@ -242,7 +241,7 @@ func (r *Registry) earlierProcs(ctx context.Context, until time.Time, p *earlier
 		return nil, fmt.Errorf("scan processes: %w", err)
 	}
 	defer r.giveScan()
-	procs, err := r.scanner.scan()
+	procs, err := kernel.Table()
 	if err != nil {
 		return nil, fmt.Errorf("scan processes: %w", err)
 	}
@@ -268,14 +267,13 @@ func (r *Registry) earlierProcs(ctx context.Context, until time.Time, p *earlier
 		if spare(q) {
 			continue
 		}
-		if !p.leaders[q.Ident] && (!q.Alive() || !slices.ContainsFunc(p.lives, r.lifeOf(q).is)) {
+		if !p.leaders[q.Ident] && (!q.Alive() || !r.bornIn(q, p.lives...)) {
 			continue
 		}
 		add(q)
 		for _, below := range descendants(procs, q.PID, spare) {
 			// A process with another life's tag belongs to that life, or is another gateway. It must not be ended.
-			m := r.scanner.marksOf(below.PID)
-			if m.Tag() == 0 || slices.ContainsFunc(p.lives, func(life string) bool { return m.TagFrom(life) != 0 }) {
+			if m := kernel.MarksOf(below.PID); m.Tag() == 0 || tagFrom(m, p.lives) {
 				add(below)
 			}
 		}

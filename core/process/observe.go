@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -108,7 +109,7 @@ func (r *Registry) scan(elsewhere bool) (view, []ending) {
 	foreign := r.foreign
 	r.mu.Unlock()
 
-	procs, err := r.scanner.scan()
+	procs, err := kernel.Table()
 	if err != nil {
 		r.mu.Lock()
 		r.scanErr = err
@@ -178,7 +179,7 @@ func (r *Registry) attribute(ours []proc, at map[int]ident) map[ident]procInfo {
 			continue
 		}
 		who := r.peeker.ask(p.Ident)
-		if who.shed = r.tag && r.scanner.marksOf(p.PID).Shed(); who.shed {
+		if who.shed = r.tag && kernel.MarksOf(p.PID).Shed(); who.shed {
 			who.pipes = pipesOf(p.PID)
 		}
 		out[p.Ident] = who
@@ -194,7 +195,7 @@ func (r *Registry) bornOf(p proc) uint64 {
 		id = r.groups.spawnOf(p.PID)
 	}
 	if id == 0 {
-		id = r.scanner.marksOf(p.PID).TagFrom(r.opts.Life).Spawn()
+		id = kernel.MarksOf(p.PID).TagFrom(r.opts.Life).Spawn()
 	}
 	if now, err := statOf(p.PID); id == 0 || err != nil || now.Start != p.Start {
 		return 0 // the data belongs to another process
@@ -380,31 +381,27 @@ func (r *Registry) marked(procs, ours []proc, foreign map[ident]bool) []proc {
 		if _, inherited := foreign[p.Ident]; inherited || known[p.Ident] || !p.Alive() || r.self.untouchable(p) {
 			continue
 		}
-		if life := r.lifeOf(p); life.is(r.opts.Life) {
+		if r.bornIn(p, r.opts.Life) {
 			out = append(out, p)
 		}
 	}
 	return out
 }
 
-// birth is what a process shows of the life that it was started in.
-type birth struct {
-	marks kernel.Marks // decide, if there is a tag: it comes from the last process that set one
-	env   string
+// bornIn reports whether one of the lives started p, by its marks. If it has no tag, its environment decides. It is called
+// only while holding the turn to scan.
+func (r *Registry) bornIn(p proc, lives ...string) bool {
+	if m := kernel.MarksOf(p.PID); m.Tag() != 0 {
+		return tagFrom(m, lives)
+	}
+	if p.State == 'D' { // it may hold the lock that reading its environment needs
+		return false
+	}
+	life := r.peeker.ask(p.Ident).life
+	return life != "" && slices.Contains(lives, life)
 }
 
-func (b birth) is(life string) bool {
-	if b.marks.Tag() != 0 {
-		return b.marks.TagFrom(life) != 0
-	}
-	return b.env == life && life != ""
-}
-
-// lifeOf reads the marks of p. It is called only while holding the turn to scan.
-func (r *Registry) lifeOf(p proc) birth {
-	b := birth{marks: r.scanner.marksOf(p.PID)}
-	if b.marks.Tag() == 0 && p.State != 'D' { // it may hold the lock that reading its environment needs
-		b.env = r.peeker.ask(p.Ident).life
-	}
-	return b
+// tagFrom reports whether one of the tags is from one of the lives.
+func tagFrom(m kernel.Marks, lives []string) bool {
+	return slices.ContainsFunc(lives, func(life string) bool { return m.TagFrom(life) != 0 })
 }

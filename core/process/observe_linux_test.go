@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gatewaytui/core/ops"
+	"gatewaytui/core/process/kernel"
 	"gatewaytui/fixtures/eventually"
 )
 
@@ -32,7 +33,7 @@ func TestB14_WhatWasThereBeforeIsLeftAlone(t *testing.T) {
 	}()
 	var before []proc
 	eventually.True(t, "it has a child", func() bool {
-		procs, err := new(scanner).scan()
+		procs, err := kernel.Table()
 		if err != nil {
 			t.Fatal(err)
 		}

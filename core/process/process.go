@@ -43,7 +43,7 @@ var isOpen atomic.Bool
 func New(o Options) *Registry {
 	ctx, stop := context.WithCancel(context.Background())
 	return &Registry{
-		ctx: ctx, stop: stop, opts: o, log: o.Log, scanner: new(scanner), peeker: &peeker{read: peekAt}, journal: newRecorder(o.Journal, o.Log),
+		ctx: ctx, stop: stop, opts: o, log: o.Log, peeker: &peeker{read: peekAt}, journal: newRecorder(o.Journal, o.Log),
 		send: sendSignal, tag: true, oom: endings{kills: oomKills}, unguarded: lasting{err: errGuardStarts},
 		spawns: make(chan *spawnRequest), nudges: make(chan struct{}, 1), reapNow: make(chan struct{}, 1),
 		divided: make(chan struct{}), scanTurn: make(chan struct{}, 1),
@@ -88,7 +88,7 @@ func (r *Registry) prepare() error {
 	if r.self, err = readSelf(); err != nil {
 		return err
 	}
-	procs, err := r.scanner.scan()
+	procs, err := kernel.Table()
 	if err != nil {
 		return err
 	}

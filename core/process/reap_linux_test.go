@@ -11,6 +11,7 @@ import (
 	"sync"
 	"testing"
 
+	"gatewaytui/core/process/kernel"
 	"gatewaytui/fixtures/eventually"
 	"gatewaytui/fixtures/soak"
 )
@@ -112,7 +113,7 @@ func playInit() error {
 	}
 	var procs []proc
 	if !eventually.Within(func() bool {
-		procs, err = new(scanner).scan()
+		procs, err = kernel.Table()
 		return err == nil && len(procs) == 1 && r.Count() == 0
 	}) {
 		return fmt.Errorf("%d processes and %d trees are left: %+v, %w", len(procs), r.Count(), procs, err)
@@ -154,7 +155,7 @@ func TestC3_NoZombieStaysAndNoStatusIsStolen(t *testing.T) {
 	}
 	wg.Wait()
 	if !eventually.Within(childless) {
-		procs, err := new(scanner).scan()
+		procs, err := kernel.Table()
 		t.Fatalf("children are left: %+v, %v; trees %+v; adopted %v; forking %v", descendants(procs, os.Getpid(), nil), err, r.Rows(), r.adopted, r.pending)
 	}
 	eventually.True(t, "no tree is left", func() bool { return r.Count() == 0 })

@@ -97,9 +97,7 @@ type Registry struct {
 
 	journal *recorder
 	peeker  *peeker
-	scanner *scanner
-	// scanTurn is held by the goroutine that scans, and guards scanner; it holds one token. It is held over reads of
-	// /proc/PID/stat, which do not wait for the process that they describe. Reads that may wait go through peeker. See
+	// scanTurn is held by the goroutine that scans; it holds one token. It is held over reads of /proc/PID/stat, which do not wait for the process that they describe. Reads that may wait go through peeker. See
 	// takeScan.
 	scanTurn chan struct{}
 	// send delivers a signal. Tests of processes that cannot be killed replace it.

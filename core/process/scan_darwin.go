@@ -14,24 +14,6 @@ import (
 // clockTicks is a unit for CPU time, which macOS does not give.
 const clockTicks = 100
 
-// scanner reads the process table. It is not safe for concurrent use.
-type scanner struct{}
-
-// scan reads every process of this machine.
-func (*scanner) scan() ([]proc, error) {
-	table, err := kernel.Table()
-	if err != nil {
-		return nil, fmt.Errorf("read the process table: %w", err)
-	}
-	return table, nil
-}
-
-func (*scanner) tagOf(int) kernel.Tag     { return 0 }
-func (*scanner) marksOf(int) kernel.Marks { return kernel.Marks{} }
-
-// statOf reads one process.
-func statOf(pid int) (proc, error) { return kernel.StatOf(pid, nil) }
-
 func readSelf() (s self, err error) {
 	if s.proc, err = statOf(os.Getpid()); err != nil {
 		return s, fmt.Errorf("read our own process: %w", err)

@@ -31,7 +31,7 @@ func (r *Registry) shedding(ours []proc) (shed []proc) {
 	}
 	r.mu.Unlock()
 	for _, p := range unknown {
-		m := r.scanner.marksOf(p.PID)
+		m := kernel.MarksOf(p.PID)
 		if r.processLimit > 0 && m.Processes > r.processLimit && m != (kernel.Marks{}) {
 			_ = kernel.BoundProcesses(p.PID, r.processLimit) // fails for another user's process, or one that is gone
 		}

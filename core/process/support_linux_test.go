@@ -22,6 +22,7 @@ import (
 	"go.uber.org/goleak"
 	"golang.org/x/sys/unix"
 
+	"gatewaytui/core/process/kernel"
 	"gatewaytui/fixtures/eventually"
 	"gatewaytui/fixtures/soak"
 )
@@ -154,7 +155,7 @@ func levels(t *testing.T, name string, test func(*testing.T, Containment)) {
 // marked are the live processes whose environment has the marker of a life; it reads /proc by itself.
 func marked(t testing.TB, life string) []proc {
 	t.Helper()
-	procs, err := new(scanner).scan()
+	procs, err := kernel.Table()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -67,7 +67,7 @@ func (r *Registry) entry(t *tree) Entry {
 
 // treeOfTag is the tree of pid if its tag is of this life, or of an adopted tree.
 func (r *Registry) treeOfTag(pid int) (t *tree, tracked bool) {
-	tag := kernel.TagOf(pid, make([]byte, 4<<10))
+	tag := kernel.MarksOf(pid).Tag()
 	if !tag.Valid() {
 		return nil, false
 	}

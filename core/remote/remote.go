@@ -136,7 +136,7 @@ func (g *Gateway) Stopped() bool {
 	if alive, known := instance.Alive(g.Found.Record); !known || !alive {
 		return false
 	}
-	p, err := kernel.StatOf(g.Found.Record.PID, make([]byte, 1<<10))
+	p, err := kernel.StatOf(g.Found.Record.PID)
 	return err == nil && (p.State == 'T' || p.State == 't') // proc_pid_stat(5)
 }
 

@@ -138,7 +138,7 @@ func starterOf(leader int, s Environment) int {
 	if leader == s.PID {
 		return s.PPID
 	}
-	p, err := kernel.StatOf(leader, make([]byte, 1<<10))
+	p, err := kernel.StatOf(leader)
 	if err != nil {
 		return 0
 	}

@@ -81,7 +81,7 @@ while :; do sleep 0.02; done`
 // recordOf is the identity of a process as a pid file has it.
 func recordOf(t *testing.T, pid int, socket string) instance.Record {
 	t.Helper()
-	p, err := kernel.StatOf(pid, make([]byte, 1<<10))
+	p, err := kernel.StatOf(pid)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,7 +112,7 @@ func (h *holder) terms(t *testing.T) int {
 }
 
 func living(pid int) bool {
-	p, err := kernel.StatOf(pid, make([]byte, 1<<10))
+	p, err := kernel.StatOf(pid)
 	return err == nil && p.Alive()
 }
 

@@ -57,7 +57,7 @@ func (c Target) end(identities *reported) {
 		pause(endMost)
 		syscall.Exit(1)
 	}()
-	l := scan{Target: c, identities: identities, stat: make([]byte, 4<<10), environ: make([]byte, 128<<10), covered: map[int]bool{}}
+	l := scan{Target: c, identities: identities, environ: make([]byte, 128<<10), covered: map[int]bool{}}
 	for clean := 0; clean < cleanLooks; {
 		clean++
 		if c.Group != "" {

@@ -124,7 +124,7 @@ func ready(t *testing.T, conn *os.File) {
 // me is this process as a gateway.
 func me(t *testing.T, life string) Target {
 	t.Helper()
-	p, err := kernel.StatOf(os.Getpid(), make([]byte, 1<<10))
+	p, err := kernel.StatOf(os.Getpid())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -69,7 +69,7 @@ func TestHF6_TheGuardianEndsWhatTheGatewayReported(t *testing.T) {
 		done := make(chan error, 1)
 		go func() { done <- cmd.Wait() }() // ends with the process, which the cleanup sees to
 		t.Cleanup(func() { _ = cmd.Process.Kill() })
-		p, err := kernel.StatOf(cmd.Process.Pid, make([]byte, 1<<10))
+		p, err := kernel.StatOf(cmd.Process.Pid)
 		if err != nil {
 			t.Fatal(err)
 		}

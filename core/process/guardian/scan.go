@@ -9,24 +9,17 @@ import (
 // scan is a series of scans of the process table, and the data that they share.
 type scan struct {
 	Target
-	identities    *reported
-	stat, environ []byte
-	table         []kernel.Stat
-	covered       map[int]bool // by pid, in this scan
+	identities *reported
+	environ    []byte
+	table      []kernel.Stat
+	covered    map[int]bool // by pid, in this scan
 }
 
 // kill scans once and kills what it finds. It reports whether it found something, or could not scan.
 func (l *scan) kill() (found bool) {
-	pids, err := kernel.PIDs()
-	if err != nil {
-		return true
-	}
-	l.table = l.table[:0]
-	for _, pid := range pids {
-		if p, err := kernel.StatOf(pid, l.stat); err == nil {
-			l.table = append(l.table, p)
-		}
-	}
+	table, err := kernel.Table()
+	found = err != nil
+	l.table = table
 	clear(l.covered)
 	for _, p := range l.table {
 		if l.owns(p) {
@@ -38,7 +31,7 @@ func (l *scan) kill() (found bool) {
 	for _, p := range l.table {
 		if l.covered[p.PID] && p.Alive() {
 			found = true
-			kernel.Kill(p.PID, p.Start, l.stat)
+			kernel.Kill(p.PID, p.Start)
 		}
 	}
 	return found
@@ -48,7 +41,7 @@ func (l *scan) kill() (found bool) {
 // last identities that the gateway reported.
 func (l *scan) spread() (more bool) {
 	for _, p := range l.table {
-		if l.covered[p.PPID] && !l.covered[p.PID] && !l.exempt(p) && !l.others(l.marks(p)) {
+		if l.covered[p.PPID] && !l.covered[p.PID] && !l.exempt(p) && !l.others(kernel.MarksOf(p.PID)) {
 			l.covered[p.PID] = true
 			more = true
 		}
@@ -60,8 +53,6 @@ func (l *scan) spread() (more bool) {
 func (l *scan) exempt(p kernel.Stat) bool {
 	return p.PID <= 1 || p.PID == os.Getpid() || p.PID == l.PID && p.Start == l.Start
 }
-
-func (l *scan) marks(p kernel.Stat) kernel.Marks { return kernel.MarksOf(p.PID, l.stat) }
 
 // others reports whether a process with these marks was started by another life, even if it inherited our environment.
 func (l *scan) others(m kernel.Marks) bool { return m.Tag() != 0 && !l.ours(m) }
@@ -83,7 +74,7 @@ func (l *scan) owns(p kernel.Stat) bool {
 	if l.identities.has(p.PID, p.Start) {
 		return true
 	}
-	m := l.marks(p)
+	m := kernel.MarksOf(p.PID)
 	if l.ours(m) {
 		return true
 	}

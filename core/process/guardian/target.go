@@ -51,7 +51,7 @@ func parseTarget(args []string) (c Target, err error) {
 // alive reports whether the gateway exists. Where /proc is mounted with hidepid, only root sees the gateway there,
 // because the gateway cannot be traced (kernel.Conceal). Then it exists as long as it is our parent.
 func (c Target) alive() bool {
-	p, err := kernel.StatOf(c.PID, make([]byte, 1<<10))
+	p, err := kernel.StatOf(c.PID)
 	if err != nil {
 		return os.Getppid() == c.PID
 	}

@@ -14,11 +14,11 @@ import (
 // What macOS lacks. The text follows what cannot be done.
 var errNotHere = errors.New("macOS has no such call")
 
-// Table reads the process table at once.
+// Table reads every process of this machine.
 func Table() ([]Stat, error) {
 	all, err := unix.SysctlKinfoProcSlice("kern.proc.all")
 	if err != nil {
-		return nil, err
+		return nil, os.NewSyscallError("read the process table", err)
 	}
 	table := make([]Stat, len(all))
 	for i := range all {
@@ -27,18 +27,8 @@ func Table() ([]Stat, error) {
 	return table, nil
 }
 
-// PIDs lists the processes of this machine.
-func PIDs() ([]int, error) {
-	table, err := Table()
-	pids := make([]int, len(table))
-	for i, p := range table {
-		pids[i] = p.PID
-	}
-	return pids, err
-}
-
-// StatOf reads one process; syscall.ESRCH: it does not exist. It needs no buffer.
-func StatOf(pid int, _ []byte) (Stat, error) {
+// StatOf reads one process; syscall.ESRCH: it does not exist.
+func StatOf(pid int) (Stat, error) {
 	p, err := unix.SysctlKinfoProc("kern.proc.pid", pid)
 	if errors.Is(err, unix.EIO) { // the answer is empty
 		return Stat{}, syscall.ESRCH
@@ -101,8 +91,8 @@ func startOf(pid int) (arguments, environ []byte) {
 
 // Kill sends SIGKILL only to the process with this pid that started at this time. Between the look and the signal the pid
 // would have to be freed and given out again, which macOS does after all others.
-func Kill(pid int, start uint64, buf []byte) {
-	if now, err := StatOf(pid, buf); err == nil && now.Start == start {
+func Kill(pid int, start uint64) {
+	if now, err := StatOf(pid); err == nil && now.Start == start {
 		_ = syscall.Kill(pid, syscall.SIGKILL) // it is gone, or we may not kill it: the next scan shows which
 	}
 }
@@ -124,7 +114,7 @@ func SetTag(t Tag) error {
 func TryTag(t Tag) error { return SetTag(t) }
 
 // MarksOf is empty: see SetTag.
-func MarksOf(int, []byte) Marks { return Marks{} }
+func MarksOf(int) Marks { return Marks{} }
 
 // BoundProcesses fails: a process of macOS can limit itself alone.
 func BoundProcesses(int, uint64) error { return errNotHere }

@@ -3,6 +3,7 @@ package kernel
 import (
 	"bytes"
 	"errors"
+	"os"
 	"strconv"
 	"syscall"
 )
@@ -25,8 +26,36 @@ func PIDs() ([]int, error) {
 	return pids, nil
 }
 
-// StatOf reads the line of one process into buf. A kilobyte is enough.
-func StatOf(pid int, buf []byte) (Stat, error) {
+// Table reads every process of this pid namespace. It is not a snapshot: a process that forks and ends meanwhile can be
+// missed. Read again to be certain. An error means that a process is not in the table although it may live.
+func Table() ([]Stat, error) {
+	pids, err := PIDs()
+	if err != nil {
+		return nil, &os.PathError{Op: "list", Path: "/proc", Err: err}
+	}
+	table := make([]Stat, 0, len(pids))
+	var buf [statBytes]byte
+	for _, pid := range pids {
+		p, statErr := readStat(pid, buf[:])
+		switch {
+		case statErr == nil:
+			table = append(table, p)
+		case errors.Is(statErr, syscall.ENOENT), errors.Is(statErr, syscall.ESRCH): // it has ended
+		case errors.Is(statErr, syscall.EPERM), errors.Is(statErr, syscall.EACCES): // hidepid=1 (proc(5)): another user's
+		default: // no descriptor left, no memory: "nothing found" would be wrong
+			err = &os.PathError{Op: "read", Path: "/proc/" + strconv.Itoa(pid) + "/stat", Err: statErr}
+		}
+	}
+	return table, err
+}
+
+// StatOf reads one process; syscall.ENOENT or syscall.ESRCH: it does not exist.
+func StatOf(pid int) (Stat, error) { return readStat(pid, make([]byte, statBytes)) }
+
+// statBytes is more than a line of /proc/PID/stat has.
+const statBytes = 1 << 10
+
+func readStat(pid int, buf []byte) (Stat, error) {
 	b, err := ReadFile("/proc/"+strconv.Itoa(pid)+"/stat", buf)
 	if err != nil {
 		return Stat{}, err
@@ -55,13 +84,13 @@ func Arguments(pid int, buf []byte) []byte {
 
 // Kill sends SIGKILL only to the process with this pid that started at this tick. It reads the identity again after
 // opening a pidfd that pins the process, where there are pidfds.
-func Kill(pid int, start uint64, buf []byte) {
+func Kill(pid int, start uint64) {
 	const pidfdSendSignal, pidfdOpen = 424, 434 // the same on every architecture that Go runs on
 	fd, _, errno := syscall.Syscall(pidfdOpen, uintptr(pid), 0, 0)
 	if errno == 0 {
 		defer syscall.Close(int(fd))
 	}
-	now, err := StatOf(pid, buf)
+	now, err := StatOf(pid)
 	switch {
 	case err != nil || now.Start != start || errno == syscall.ESRCH:
 	case errno == 0:

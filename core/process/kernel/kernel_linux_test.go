@@ -123,7 +123,7 @@ func TestHF6_ATagThatIsTakenOffLeavesAMark(t *testing.T) {
 			}
 		})
 	}
-	if m := MarksOf(1, make([]byte, 4<<10)); m.Shed() {
+	if m := MarksOf(1); m.Shed() {
 		t.Errorf("pid 1 is taken for one that took its tag off: %+v", m)
 	}
 }
@@ -139,7 +139,7 @@ func tagged(t *testing.T) Tag {
 		if err := SetTag(0); err != nil {
 			t.Error(err)
 		}
-		if got := TagOf(os.Getpid(), make([]byte, 4<<10)); got != 0 {
+		if got := MarksOf(os.Getpid()).Tag(); got != 0 {
 			t.Errorf("the tag is still %x", got)
 		}
 	})
@@ -153,8 +153,7 @@ func TestHF3_ALimitOfProcessesIsLowered(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _, _ = cmd.Process.Kill(), cmd.Wait() }()
-	buf := make([]byte, 4<<10)
-	before := MarksOf(cmd.Process.Pid, buf).Processes
+	before := MarksOf(cmd.Process.Pid).Processes
 	if before < 20 {
 		t.Skipf("runs where more than %d processes are allowed", before)
 	}
@@ -162,7 +161,7 @@ func TestHF3_ALimitOfProcessesIsLowered(t *testing.T) {
 		if err := BoundProcesses(cmd.Process.Pid, most); err != nil {
 			t.Fatal(err)
 		}
-		if got := MarksOf(cmd.Process.Pid, buf).Processes; got != before-10 {
+		if got := MarksOf(cmd.Process.Pid).Processes; got != before-10 {
 			t.Errorf("after %d it has %d, want %d", most, got, before-10)
 		}
 	}
@@ -224,18 +223,17 @@ func TestB11_KillTakesTheIdentity(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	buf := make([]byte, 1<<10)
-	p, err := StatOf(cmd.Process.Pid, buf)
+	p, err := StatOf(cmd.Process.Pid)
 	if err != nil {
 		t.Fatal(err)
 	}
-	Kill(p.PID, p.Start-1, buf)
-	if now, err := StatOf(p.PID, buf); err != nil || !now.Alive() {
+	Kill(p.PID, p.Start-1)
+	if now, err := StatOf(p.PID); err != nil || !now.Alive() {
 		t.Errorf("another process of this pid was killed: %+v, %v", now, err)
 	}
-	Kill(p.PID, p.Start, buf)
+	Kill(p.PID, p.Start)
 	if err := cmd.Wait(); err == nil || err.Error() != "signal: killed" {
 		t.Errorf("it ended with %v", err)
 	}
-	Kill(p.PID, p.Start, buf) // gone: nothing happens
+	Kill(p.PID, p.Start) // gone: nothing happens
 }

@@ -64,7 +64,7 @@ func TryTag(t Tag) error {
 	if err := SetTag(t); err != nil {
 		return err
 	}
-	if m := MarksOf(os.Getpid(), make([]byte, 4<<10)); m.Tags != [...]Tag{t, t} || !m.Bounded {
+	if m := MarksOf(os.Getpid()); m.Tags != [...]Tag{t, t} || !m.Bounded {
 		return errors.Join(errNoTag, SetTag(0))
 	}
 	return nil
@@ -97,9 +97,10 @@ func prlimit(pid, which int, set *syscall.Rlimit) (was syscall.Rlimit, err error
 	return was, nil
 }
 
-// MarksOf reads the marks of pid with buf, for which 4 KiB are enough; zero if pid is gone.
-func MarksOf(pid int, buf []byte) Marks {
-	b, err := ReadFile("/proc/"+strconv.Itoa(pid)+"/limits", buf)
+// MarksOf reads the marks of pid; zero if pid is gone.
+func MarksOf(pid int) Marks {
+	var buf [4 << 10]byte
+	b, err := ReadFile("/proc/"+strconv.Itoa(pid)+"/limits", buf[:])
 	if err != nil {
 		return Marks{}
 	}
@@ -108,16 +109,12 @@ func MarksOf(pid int, buf []byte) Marks {
 
 // parseMarks reads the content of /proc/PID/limits (proc_pid_limits(5)).
 func parseMarks(b []byte) (m Marks) {
-	var hards [len(tagLimits)]uint64
-	for i, name := range [...]string{"Max realtime timeout", "Max file locks"} {
-		var soft uint64
-		soft, hards[i] = limitOf(b, name)
+	m.Bounded = true
+	for i, name := range [len(tagLimits)]string{"Max realtime timeout", "Max file locks"} {
+		soft, hard := limitOf(b, name)
 		if t := Tag(soft); t.Valid() {
 			m.Tags[i] = t
 		}
-	}
-	m.Bounded = true
-	for _, hard := range hards {
 		m.Bounded = m.Bounded && hard != infinity
 	}
 	_, m.Processes = limitOf(b, "Max processes")
@@ -129,11 +126,12 @@ func parseMarks(b []byte) (m Marks) {
 func limitOf(b []byte, name string) (soft, hard uint64) {
 	_, rest, _ := bytes.Cut(b, []byte("\n"+name))
 	line, _, whole := bytes.Cut(rest, []byte("\n"))
-	fields := bytes.Fields(line)
-	if !whole || len(fields) < 2 {
+	first, rest, _ := bytes.Cut(bytes.TrimSpace(line), []byte(" "))
+	second, _, _ := bytes.Cut(bytes.TrimSpace(rest), []byte(" "))
+	if !whole || len(second) == 0 {
 		return infinity, infinity
 	}
-	return limitValue(fields[0]), limitValue(fields[1])
+	return limitValue(first), limitValue(second)
 }
 
 func limitValue(word []byte) uint64 {

@@ -57,9 +57,6 @@ type Marks struct {
 	Processes uint64
 }
 
-// TagOf is MarksOf(pid, buf).Tag().
-func TagOf(pid int, buf []byte) Tag { return MarksOf(pid, buf).Tag() }
-
 // Tag is the tag of a life; zero: there is none.
 func (m Marks) Tag() Tag {
 	for _, t := range m.Tags {
