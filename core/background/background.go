@@ -10,6 +10,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"maps"
 	"math"
 	"runtime/debug"
 	"slices"
@@ -141,12 +142,9 @@ func (g *Group) Close() []*Task {
 
 // sorted returns the running tasks, oldest first. g.mu is held.
 func (g *Group) sorted() []*Task {
-	out := make([]*Task, 0, len(g.tasks))
-	for _, t := range g.tasks {
-		out = append(out, t)
-	}
-	slices.SortFunc(out, func(a, b *Task) int { return cmp.Or(a.started.Compare(b.started), cmp.Compare(a.ID, b.ID)) })
-	return out
+	return slices.SortedFunc(maps.Values(g.tasks), func(a, b *Task) int {
+		return cmp.Or(a.started.Compare(b.started), cmp.Compare(a.ID, b.ID))
+	})
 }
 
 // Count returns how many tasks with this name run in a session.

@@ -1,6 +1,7 @@
 package instance
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -45,7 +46,7 @@ const (
 // pid file with r's data about the life and this process's own identity. It returns at once, or within two seconds where
 // a holder has not written its pid file yet.
 func (h *Home) Acquire(r Record) (*Lock, error) {
-	l, err := h.await()
+	l, err := h.Hold()
 	if err != nil {
 		return nil, err
 	}
@@ -57,12 +58,9 @@ func (h *Home) Acquire(r Record) (*Lock, error) {
 }
 
 // Hold takes the lock for work on the home without a gateway. It leaves the pid file as it is, because the next start
-// reads the record of a life that was killed. The error is a *HeldError if the lock is held. Release ends it.
-func (h *Home) Hold() (*Lock, error) { return h.await() }
-
-// await takes the lock. The error is a *HeldError if a living holder has it, or if it stays held for longer than
-// introduction.
-func (h *Home) await() (*Lock, error) {
+// reads the record of a life that was killed. The error is a *HeldError if a living holder has the lock, or if it stays
+// held for longer than introduction. Release ends it.
+func (h *Home) Hold() (*Lock, error) {
 	for began := time.Now(); ; time.Sleep(lookAgain) {
 		l, err := h.lock()
 		if !errors.Is(err, syscall.EWOULDBLOCK) {
@@ -210,16 +208,14 @@ func lockFolder(dir string) (*os.File, error) {
 	if err != nil {
 		return nil, problem(err, "open the home "+dir, otherHome)
 	}
-	switch err := flock(d); {
-	case err == nil:
+	if err = flock(d); err == nil {
 		return d, nil
-	case errors.Is(err, syscall.EWOULDBLOCK):
-		_ = d.Close()
-		return nil, err
-	default:
-		_ = d.Close()
-		return nil, nil
 	}
+	_ = d.Close()
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		return nil, err
+	}
+	return nil, nil
 }
 
 func flock(f *os.File) error {
@@ -293,14 +289,11 @@ type HeldError struct {
 func (e *HeldError) answer() *ops.Error {
 	who := "pid unknown, since unknown, version unknown"
 	if r := e.Holder; r.PID != 0 {
-		since, version := "unknown", "unknown"
+		since := "unknown"
 		if !r.StartedAt.IsZero() {
 			since = r.StartedAt.Local().Format(time.RFC3339)
 		}
-		if r.Version != "" {
-			version = r.Version
-		}
-		who = fmt.Sprintf("pid %d, since %s, version %s", r.PID, since, version)
+		who = fmt.Sprintf("pid %d, since %s, version %s", r.PID, since, cmp.Or(r.Version, "unknown"))
 	}
 	hint := "open its console with: gatewaytui attach --home " + text.ShellWord(e.Home)
 	if e.Holder.PID == 0 {

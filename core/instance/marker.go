@@ -52,7 +52,7 @@ func (h *Home) WriteMarker(m Marker) error {
 	}
 	if NoRoom(err) {
 		if err = Spend(filepath.Join(h.Dumps(), markerReserve), h.Marker(), b); err == nil {
-			err = syncDir(h.dir)
+			err = SyncDir(h.dir)
 		}
 	}
 	if err != nil {
@@ -79,7 +79,7 @@ func (h *Home) ConsumeMarker() (m Marker, found bool, err error) {
 	// The removal must be durable: a marker that comes back would hide the next crash.
 	err = os.Remove(h.Marker())
 	if err == nil {
-		err = syncDir(h.dir)
+		err = SyncDir(h.dir)
 	}
 	if err != nil {
 		err = fmt.Errorf("remove the clean-shutdown marker: %w", err)
@@ -90,7 +90,7 @@ func (h *Home) ConsumeMarker() (m Marker, found bool, err error) {
 // ReadMarker reads the marker of the home dir and leaves it there, for readers without the lock. found is false if there
 // is none. A marker that exists and cannot be read is found, with an error that explains why.
 func ReadMarker(dir string) (m Marker, found bool, err error) {
-	b, err := readFile(filepath.Join(dir, markerFile))
+	b, err := ReadFile(filepath.Join(dir, markerFile), maxFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return Marker{}, false, nil
 	}

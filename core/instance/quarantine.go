@@ -86,7 +86,7 @@ func (h *Home) moveToQuarantine(path string, now time.Time) (string, error) {
 		}
 		h.pruneQuarantine(dir)
 		// Both names must be durable: a file that comes back would be trusted, or moved again.
-		return to, errors.Join(syncDir(h.dir), syncDir(filepath.Dir(path)), syncDir(dir))
+		return to, errors.Join(SyncDir(h.dir), SyncDir(filepath.Dir(path)), SyncDir(dir))
 	}
 	return "", fs.ErrExist
 }

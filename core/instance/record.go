@@ -70,7 +70,7 @@ func parseRecord(b []byte) (Record, error) {
 
 // readRecord reads the pid file of the home dir.
 func readRecord(dir string) (Record, error) {
-	b, err := readFile(filepath.Join(dir, pidFile))
+	b, err := ReadFile(filepath.Join(dir, pidFile), maxFile)
 	if err != nil {
 		return Record{}, err
 	}
@@ -113,8 +113,6 @@ func decode(b []byte, into any) error {
 // maxFile bounds what is read of a pid file or marker, in bytes. The gateway's own have a few hundred.
 const maxFile = 64 << 10
 
-func readFile(path string) ([]byte, error) { return ReadFile(path, maxFile) }
-
 // ReadFile reads a regular file of a home of at most limit bytes. It follows no symbolic link and never waits: a fifo in
 // place of the file would block the start for ever.
 func ReadFile(path string, limit int64) ([]byte, error) {
@@ -141,14 +139,11 @@ func writeFile(path string, b []byte) error {
 	if err := renameio.WriteFile(path, b, fileMode, renameio.WithTempDir(filepath.Dir(path)), renameio.WithStaticPermissions(fileMode)); err != nil {
 		return err
 	}
-	return syncDir(filepath.Dir(path))
+	return SyncDir(filepath.Dir(path))
 }
 
-// SyncDir makes the names in the folder dir durable.
-func SyncDir(dir string) error { return syncDir(dir) }
-
-// syncDir makes the names in dir durable (fsync(2)).
-func syncDir(dir string) error {
+// SyncDir makes the names in the folder dir durable (fsync(2)).
+func SyncDir(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {
 		return err

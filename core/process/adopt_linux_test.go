@@ -107,7 +107,7 @@ func killedKeeper(t *testing.T, level Containment, adopt ...Entry) (rows []Entry
 // keptOf are the live processes of a tree that was kept: its leader and all that has its tag.
 func keptOf(t *testing.T, e Entry) []proc {
 	t.Helper()
-	procs, err := kernel.Table()
+	procs, err := kernel.Table(nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -49,12 +49,13 @@ func (r *Registry) Caller(pid int) (owner Owner, tracked bool, err error) {
 	usable := r.open || r.closing
 	r.mu.Unlock()
 	if !usable {
-		return Owner{}, false, callerBeforeOpen(pid)
-	}
-	for range climbAgain {
-		owner, tracked, err = r.caller(pid)
-		if !errors.Is(err, errClimbChanged) {
-			break
+		err = outsideBeforeOpen(pid)
+	} else {
+		for range climbAgain {
+			owner, tracked, err = r.caller(pid)
+			if !errors.Is(err, errClimbChanged) {
+				break
+			}
 		}
 	}
 	if err != nil {
@@ -63,12 +64,13 @@ func (r *Registry) Caller(pid int) (owner Owner, tracked bool, err error) {
 	return owner, tracked, nil
 }
 
-func callerBeforeOpen(pid int) error {
+// outsideBeforeOpen returns nil for a process that no life can have kept.
+func outsideBeforeOpen(pid int) error {
 	if _, err := statOf(pid); err != nil {
-		return fmt.Errorf("tell whose process %d is: %w", pid, err)
+		return err
 	}
-	if tag := kernel.MarksOf(pid).Tag(); tag.Valid() && tag.Spawn() > 0 {
-		return fmt.Errorf("tell whose process %d is: %w", pid, ErrNotOpen)
+	if kernel.MarksOf(pid).Tag().Spawn() > 0 {
+		return ErrNotOpen
 	}
 	return nil
 }

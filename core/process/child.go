@@ -59,25 +59,18 @@ func (p *Process) Wait(ctx context.Context) (Exit, error) {
 	case <-ctx.Done():
 		return Exit{}, ctx.Err()
 	}
-	last := p.exit.At.Add(settleMost)
 	for {
 		now := time.Now()
-		quiet := p.exit.At
-		if at := p.out.lastWrite(); at.After(quiet) {
-			quiet = at
+		ended := now.Sub(p.exit.At)
+		left := settleQuiet - min(ended, now.Sub(p.out.lastWrite()))
+		if left <= 0 && p.unread() {
+			left = settleQuiet // the reader is late, not the process
 		}
-		until := quiet.Add(settleQuiet)
-		if !now.Before(until) && p.unread() {
-			until = now.Add(settleQuiet) // the reader is late, not the process
-		}
-		if until.After(last) {
-			until = last
-		}
-		if !now.Before(until) {
+		if left = min(left, settleMost-ended); left <= 0 {
 			return p.exit, nil
 		}
 		select {
-		case <-time.After(until.Sub(now)):
+		case <-time.After(left):
 		case <-p.drained:
 			return p.exit, nil
 		case <-ctx.Done():

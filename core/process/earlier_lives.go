@@ -1,6 +1,7 @@
 package process
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -35,14 +36,12 @@ func (r *Registry) SweepEarlier(ctx context.Context, rows []Entry) (ended, spare
 			p.lives = append(p.lives, e.Life)
 		}
 		p.leaders[ident{PID: e.PID, Start: e.StartTicks}] = true
-	}
-	if len(p.lives) == 0 {
-		return nil, nil, nil
-	}
-	for _, e := range ours {
 		if now, err := statOf(e.PID); err == nil && now.Start != e.StartTicks {
 			spared = append(spared, e)
 		}
+	}
+	if len(p.lives) == 0 {
+		return nil, nil, nil
 	}
 	report := r.end(ctx, selection{past: p}, 0)
 	if r.groups != nil {
@@ -58,11 +57,7 @@ func (r *Registry) SweepEarlier(ctx context.Context, rows []Entry) (ended, spare
 		}
 	}
 	if !report.Verified {
-		err = errors.New(report.Summary())
-		if report.Problem != nil {
-			err = report.Problem
-		}
-		err = fmt.Errorf("end what earlier lives left: %w", err)
+		err = fmt.Errorf("end what earlier lives left: %w", cmp.Or(report.Problem, errors.New(report.Summary())))
 	}
 	return ended, spared, err
 }

@@ -62,25 +62,17 @@ var errNoCgroup2 = errors.New("no mounted cgroup v2 tree contains the gateway's 
 
 // groupDir is the directory of the group of process pid, and its path in the tree.
 func groupDir(pid string) (dir, at string, err error) {
-	mounts, err := os.ReadFile("/proc/self/mountinfo")
+	mountinfo, cgroup, err := groupFiles(pid)
 	if err != nil {
 		return "", "", err
 	}
-	group, err := os.ReadFile("/proc/" + pid + "/cgroup")
-	if err != nil {
-		return "", "", err
-	}
-	return ownGroup(string(mounts), string(group))
+	return ownGroup(mountinfo, cgroup)
 }
 
 // ownGroup is our own group's directory and its path in the tree, from the contents of /proc/self/mountinfo and
 // /proc/self/cgroup (proc_pid_mountinfo(5), cgroups(7)). A host with both versions mounts the tree separately from v1's.
 func ownGroup(mountinfo, cgroup string) (dir, own string, err error) {
-	for line := range strings.Lines(cgroup) {
-		if rest, ok := strings.CutPrefix(line, "0::"); ok {
-			own = strings.TrimSuffix(rest, "\n")
-		}
-	}
+	own = groupIn(cgroup)
 	if !strings.HasPrefix(own, "/") || path.Clean(own) != own {
 		return "", "", errNoCgroup2 // none, or one outside of what we may see: /..
 	}
@@ -139,7 +131,12 @@ func (g *groups) dirOf(pid int) string {
 // groupOf is the path of pid's group; empty if pid is gone.
 func groupOf(pid int) string {
 	b, _ := kernel.ReadFile("/proc/"+strconv.Itoa(pid)+"/cgroup", make([]byte, 4<<10))
-	for line := range strings.Lines(string(b)) {
+	return groupIn(string(b))
+}
+
+// groupIn is the path in the content of /proc/PID/cgroup; empty: it has no group of version 2.
+func groupIn(cgroup string) string {
+	for line := range strings.Lines(cgroup) {
 		if rest, ok := strings.CutPrefix(line, "0::"); ok {
 			return strings.TrimSuffix(rest, "\n")
 		}

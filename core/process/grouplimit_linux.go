@@ -64,16 +64,12 @@ var (
 
 // groupLimit is the lowest limit of c in the control groups that this program is in; 0: none.
 func groupLimit(c controller) uint64 {
-	mounts, err := os.ReadFile("/proc/self/mountinfo")
-	if err != nil {
-		return 0
-	}
-	own, err := os.ReadFile("/proc/self/cgroup")
+	mountinfo, cgroup, err := groupFiles("self")
 	if err != nil {
 		return 0
 	}
 	least := uint64(unlimited)
-	for _, file := range limitFiles(c, string(mounts), string(own)) {
+	for _, file := range limitFiles(c, mountinfo, cgroup) {
 		if n := numberIn(file); n > 0 {
 			least = min(least, n)
 		}
@@ -82,6 +78,16 @@ func groupLimit(c controller) uint64 {
 		return 0
 	}
 	return least
+}
+
+// groupFiles reads the mounts that we see, and the control groups of process pid.
+func groupFiles(pid string) (mountinfo, cgroup string, err error) {
+	mounts, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		return "", "", err
+	}
+	groups, err := os.ReadFile("/proc/" + pid + "/cgroup")
+	return string(mounts), string(groups), err
 }
 
 // limitFiles are the files with the limits of our groups and of those above them, from the contents of

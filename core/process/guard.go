@@ -103,8 +103,7 @@ func (r *Registry) guarded() (over bool, why error) {
 	sender.Go(func() { failed <- r.tell(sending, conn) })
 	defer sender.Wait() // conn is closed by then
 	defer stop()
-	look := time.NewTicker(guardLook)
-	defer look.Stop()
+	look := time.Tick(guardLook)
 	why = errGuardEnded
 	for watched := true; watched; {
 		select {
@@ -112,7 +111,7 @@ func (r *Registry) guarded() (over bool, why error) {
 			_ = conn.Close() // everything that it wrote was read
 			r.collectGuardian(id, time.Now().Add(exitWait))
 			return false, why
-		case <-look.C:
+		case <-look:
 			if p, err := statOf(id.PID); err == nil && p.Ident == id && (p.State == 'T' || p.State == 't') {
 				why = errGuardStops
 				_ = unix.Kill(id.PID, unix.SIGKILL) // our child, not waited for: the pid is still its own
@@ -194,6 +193,10 @@ func (r *Registry) startGuardian() (_ ident, _ *os.File, err error) {
 		return fail("open standard streams", err)
 	}
 	defer null.Close()
+	program, err := ownProgram()
+	if err != nil {
+		return fail("find its program", err)
+	}
 	pair, err := socketPair()
 	if err != nil {
 		return fail("open socket", err)
@@ -212,11 +215,6 @@ func (r *Registry) startGuardian() (_ ident, _ *os.File, err error) {
 	}
 	files := []uintptr{null.Fd(), null.Fd(), null.Fd(), guardian.Socket: uintptr(pair[1])}
 
-	program, err := ownProgram()
-	if err != nil {
-		_ = conn.Close() // nothing was written
-		return fail("find its program", err)
-	}
 	// No scan may see the guardian before it is registered as not being a tool.
 	if err := r.takeScan(context.Background(), time.Now().Add(sweepEvery), nil); err != nil {
 		_ = conn.Close() // nothing was written

@@ -180,7 +180,7 @@ func playedGuarded(t testing.TB, level Containment, trees int) *guarded {
 	if g.lines.Text() != "ready" {
 		t.Fatalf("it did not become ready: %v", g.lines.Err())
 	}
-	procs, err := kernel.Table()
+	procs, err := kernel.Table(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -207,7 +207,7 @@ func (g *guarded) left(t testing.TB) []int {
 	for _, p := range marked(t, g.life) {
 		pids = append(pids, p.PID)
 	}
-	procs, err := kernel.Table()
+	procs, err := kernel.Table(nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -241,7 +241,7 @@ func (r *Registry) earlierProcs(ctx context.Context, until time.Time, p *earlier
 		return nil, fmt.Errorf("scan processes: %w", err)
 	}
 	defer r.giveScan()
-	procs, err := kernel.Table()
+	procs, err := kernel.Table(nil)
 	if err != nil {
 		return nil, fmt.Errorf("scan processes: %w", err)
 	}

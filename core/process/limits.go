@@ -42,15 +42,7 @@ func (e *LimitError) Error() string {
 }
 
 // held is how many trees each session has, starts under way included. Registry.mu is held.
-func (r *Registry) held() map[string]int {
-	n := map[string]int{}
-	for _, all := range []map[uint64]*tree{r.trees, r.pending} {
-		for _, t := range all {
-			n[t.session]++
-		}
-	}
-	return n
-}
+func (r *Registry) held() map[string]int { return bySession(r.trees, r.pending) }
 
 // Held is how many trees the session with the most trees has, and how many all sessions have, starts under way included.
 func (r *Registry) Held() (most, total int) {

@@ -109,7 +109,7 @@ func (r *Registry) scan(elsewhere bool) (view, []ending) {
 	foreign := r.foreign
 	r.mu.Unlock()
 
-	procs, err := kernel.Table()
+	procs, err := kernel.Table(nil)
 	if err != nil {
 		r.mu.Lock()
 		r.scanErr = err

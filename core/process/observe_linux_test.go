@@ -33,7 +33,7 @@ func TestB14_WhatWasThereBeforeIsLeftAlone(t *testing.T) {
 	}()
 	var before []proc
 	eventually.True(t, "it has a child", func() bool {
-		procs, err := kernel.Table()
+		procs, err := kernel.Table(nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -43,10 +43,7 @@ func keptOutput(pid int) *os.File {
 		if err != nil || flags&unix.O_ACCMODE != unix.O_RDWR {
 			return nil
 		}
-		pipe, err := os.OpenFile(proc+"/fd/1", os.O_RDONLY|unix.O_NONBLOCK, 0)
-		if err != nil {
-			return nil
-		}
+		pipe, _ := os.OpenFile(proc+"/fd/1", os.O_RDONLY|unix.O_NONBLOCK, 0) // nil if it has ended
 		return pipe
 	}
 	return nil

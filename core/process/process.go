@@ -88,7 +88,7 @@ func (r *Registry) prepare() error {
 	if r.self, err = readSelf(); err != nil {
 		return err
 	}
-	procs, err := kernel.Table()
+	procs, err := kernel.Table(nil)
 	if err != nil {
 		return err
 	}

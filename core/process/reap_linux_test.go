@@ -113,7 +113,7 @@ func playInit() error {
 	}
 	var procs []proc
 	if !eventually.Within(func() bool {
-		procs, err = kernel.Table()
+		procs, err = kernel.Table(nil)
 		return err == nil && len(procs) == 1 && r.Count() == 0
 	}) {
 		return fmt.Errorf("%d processes and %d trees are left: %+v, %w", len(procs), r.Count(), procs, err)
@@ -155,7 +155,7 @@ func TestC3_NoZombieStaysAndNoStatusIsStolen(t *testing.T) {
 	}
 	wg.Wait()
 	if !eventually.Within(childless) {
-		procs, err := kernel.Table()
+		procs, err := kernel.Table(nil)
 		t.Fatalf("children are left: %+v, %v; trees %+v; adopted %v; forking %v", descendants(procs, os.Getpid(), nil), err, r.Rows(), r.adopted, r.pending)
 	}
 	eventually.True(t, "no tree is left", func() bool { return r.Count() == 0 })

@@ -82,9 +82,7 @@ func (r *Registry) rows(want func(*tree) bool) []ops.Process {
 	oldest := r.oldest()
 	for i, t := range chosen {
 		out[i] = r.row(t, now)
-		if first := oldest[t.job]; first != nil && first.id < t.id {
-			out[i].DuplicateOf = first.leader.PID
-		}
+		out[i].DuplicateOf = t.duplicateOf(oldest)
 	}
 	return out
 }
@@ -108,7 +106,11 @@ func (r *Registry) oldest() map[job]*tree {
 func (p *Process) DuplicateOf() int {
 	p.r.mu.Lock()
 	defer p.r.mu.Unlock()
-	if first := p.r.oldest()[p.tree.job]; first != nil && first.id < p.tree.id {
+	return p.tree.duplicateOf(p.r.oldest())
+}
+
+func (t *tree) duplicateOf(oldest map[job]*tree) int {
+	if first := oldest[t.job]; first != nil && first.id < t.id {
 		return first.leader.PID
 	}
 	return 0
@@ -130,9 +132,15 @@ func (r *Registry) CountSession(session string) int {
 func (r *Registry) CountSessions() map[string]int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	return bySession(r.trees)
+}
+
+func bySession(sets ...map[uint64]*tree) map[string]int {
 	n := map[string]int{}
-	for _, t := range r.trees {
-		n[t.session]++
+	for _, set := range sets {
+		for _, t := range set {
+			n[t.session]++
+		}
 	}
 	return n
 }

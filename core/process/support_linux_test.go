@@ -155,7 +155,7 @@ func levels(t *testing.T, name string, test func(*testing.T, Containment)) {
 // marked are the live processes whose environment has the marker of a life; it reads /proc by itself.
 func marked(t testing.TB, life string) []proc {
 	t.Helper()
-	procs, err := kernel.Table()
+	procs, err := kernel.Table(nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -87,12 +87,10 @@ func (k *Trees) killSessions(ctx context.Context, op *sessionKill) error {
 	if deadline, ok := ctx.Deadline(); ok {
 		last = time.Until(deadline)
 	}
-	timer := time.NewTimer(last - handOver)
-	defer timer.Stop()
 	select {
 	case <-op.done:
 		return k.killed(op.report)
-	case <-timer.C:
+	case <-time.After(last - handOver):
 		if last < grace+handOver {
 			cancel() // KILL now: the phase has no time for the whole grace
 		}

@@ -149,12 +149,8 @@ func (t *takeover) ask(ctx context.Context) time.Duration {
 
 // wait tries the lock until it is had, another process has it, or bound is over; then both results are nil.
 func (t *takeover) wait(ctx context.Context, bound time.Duration) (*instance.Lock, error) {
-	again, tell := time.NewTicker(t.bounds.again), time.NewTimer(t.bounds.first)
-	defer again.Stop()
-	defer tell.Stop()
 	until := time.Now().Add(bound)
-	limit := time.NewTimer(bound)
-	defer limit.Stop()
+	again, tell, over := time.Tick(t.bounds.again), time.After(t.bounds.first), time.After(bound)
 	for {
 		lock, err := t.Home.Acquire(t.Record())
 		now, held := errors.AsType[*instance.HeldError](err)
@@ -167,11 +163,11 @@ func (t *takeover) wait(ctx context.Context, bound time.Duration) (*instance.Loc
 			return nil, now
 		}
 		select {
-		case <-again.C:
-		case <-tell.C:
+		case <-again:
+		case <-tell:
 			t.tell(ctx, until)
-			tell.Reset(t.bounds.tell)
-		case <-limit.C:
+			tell = time.After(t.bounds.tell)
+		case <-over:
 			return nil, nil
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)

@@ -182,14 +182,12 @@ func hasLeft(err error) bool {
 func nextLife(ctx context.Context, home, before string, bound time.Duration) (ops.Status, error) {
 	ctx, cancel := context.WithTimeout(ctx, bound)
 	defer cancel()
-	tick := time.NewTicker(readyAgain)
-	defer tick.Stop()
-	for {
+	for again := time.Tick(readyAgain); ; {
 		if st, err := remote.StatusOf(ctx, home); err == nil && st.Life != before && st.State == ops.StateRunning {
 			return st, nil
 		}
 		select {
-		case <-tick.C:
+		case <-again:
 		case <-ctx.Done():
 			if ctx.Err() != context.DeadlineExceeded {
 				return ops.Status{}, ErrInterrupted

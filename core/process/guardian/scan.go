@@ -17,9 +17,8 @@ type scan struct {
 
 // kill scans once and kills what it finds. It reports whether it found something, or could not scan.
 func (l *scan) kill() (found bool) {
-	table, err := kernel.Table()
-	found = err != nil
-	l.table = table
+	table, err := kernel.Table(l.table)
+	l.table, found = table, err != nil
 	clear(l.covered)
 	for _, p := range l.table {
 		if l.owns(p) {
@@ -57,14 +56,7 @@ func (l *scan) exempt(p kernel.Stat) bool {
 // others reports whether a process with these marks was started by another life, even if it inherited our environment.
 func (l *scan) others(m kernel.Marks) bool { return m.Tag() != 0 && !l.ours(m) }
 
-func (l *scan) ours(m kernel.Marks) bool {
-	for _, t := range m.Tags {
-		if t.Valid() && t.Of(l.Life) {
-			return true
-		}
-	}
-	return false
-}
+func (l *scan) ours(m kernel.Marks) bool { return m.TagOf(l.Life) != 0 }
 
 // owns reports whether the life started p.
 func (l *scan) owns(p kernel.Stat) bool {

@@ -15,7 +15,7 @@ import (
 var errNotHere = errors.New("macOS has no such call")
 
 // Table reads every process of this machine.
-func Table() ([]Stat, error) {
+func Table([]Stat) ([]Stat, error) {
 	all, err := unix.SysctlKinfoProcSlice("kern.proc.all")
 	if err != nil {
 		return nil, os.NewSyscallError("read the process table", err)

@@ -27,13 +27,17 @@ func PIDs() ([]int, error) {
 }
 
 // Table reads every process of this pid namespace. It is not a snapshot: a process that forks and ends meanwhile can be
-// missed. Read again to be certain. An error means that a process is not in the table although it may live.
-func Table() ([]Stat, error) {
+// missed. Read again to be certain. An error means that a process is not in the table although it may live. The memory of
+// reuse is used again; nil: new memory.
+func Table(reuse []Stat) ([]Stat, error) {
 	pids, err := PIDs()
 	if err != nil {
 		return nil, &os.PathError{Op: "list", Path: "/proc", Err: err}
 	}
-	table := make([]Stat, 0, len(pids))
+	table := reuse[:0]
+	if reuse == nil {
+		table = make([]Stat, 0, len(pids))
+	}
 	var buf [statBytes]byte
 	for _, pid := range pids {
 		p, statErr := readStat(pid, buf[:])

@@ -58,19 +58,17 @@ type Marks struct {
 }
 
 // Tag is the tag of a life; zero: there is none.
-func (m Marks) Tag() Tag {
-	for _, t := range m.Tags {
-		if t.Valid() && t != Free {
-			return t
-		}
-	}
-	return 0
-}
+func (m Marks) Tag() Tag { return m.first(func(t Tag) bool { return t != Free }) }
 
 // TagFrom is the tag that is from this life; zero: none is.
-func (m Marks) TagFrom(life string) Tag {
+func (m Marks) TagFrom(life string) Tag { return m.first(func(t Tag) bool { return t.From(life) }) }
+
+// TagOf is the tag that is of this life; zero: none is.
+func (m Marks) TagOf(life string) Tag { return m.first(func(t Tag) bool { return t.Of(life) }) }
+
+func (m Marks) first(want func(Tag) bool) Tag {
 	for _, t := range m.Tags {
-		if t.Valid() && t.From(life) {
+		if t.Valid() && want(t) {
 			return t
 		}
 	}
