@@ -145,7 +145,7 @@ func TestH1_DoctorTellsALivingGatewayFromItsTraces(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Run("one that lives and does not listen", func(t *testing.T) {
-		lock, err := home.Acquire(instance.Record{Life: "l1", Version: "1", StartedAt: time.Now(), Control: home.Socket()})
+		lock, err := home.Acquire(instance.Record{Life: "l1", Version: "1", StartedAt: ops.At(time.Now()), Control: home.Socket()})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -75,7 +75,7 @@ func (f *phases) markItems(_ context.Context, r *shutdown.Run) []shutdown.Item {
 	now := time.Now()
 	damaged := f.g.health.Damage() != ""
 	items := one("file", ".clean_shutdown", func(context.Context) error {
-		return f.g.opts.Host.Mark(instance.Marker{Life: rep.Life, At: now, Reason: rep.Reason, By: rep.By, Damaged: damaged})
+		return f.g.opts.Host.Mark(instance.Marker{Life: rep.Life, At: ops.At(now), Reason: rep.Reason, By: rep.By, Damaged: damaged})
 	})
 	if f.g.recovery.Store() == nil || damaged { // a stop of a start, in which nothing has run yet, or a store that takes nothing
 		return items

@@ -53,7 +53,7 @@ type life struct {
 // record is what the pid file says of this life.
 func (l *life) record() instance.Record {
 	r := instance.Self()
-	r.Life, r.Version, r.StartedAt, r.Control = l.id, l.o.Version, time.Now(), l.home.Socket()
+	r.Life, r.Version, r.StartedAt, r.Control = l.id, l.o.Version, ops.At(time.Now()), l.home.Socket()
 	return r
 }
 

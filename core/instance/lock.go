@@ -245,7 +245,7 @@ func (l *Lock) Update(r Record) error {
 		return fmt.Errorf("write the pid file: the lock is released: %w", os.ErrClosed)
 	}
 	r.PID, r.StartTicks, r.BootID, r.PIDNamespace = l.self.PID, l.self.StartTicks, l.self.BootID, l.self.PIDNamespace
-	b, err := r.encode()
+	b, err := encode(r)
 	if err == nil {
 		err = writeFile(l.home.PIDFile(), b)
 	}

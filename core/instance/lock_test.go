@@ -19,7 +19,7 @@ import (
 func pidFiles(t *testing.T) map[string]string {
 	t.Helper()
 	text := func(r Record) string {
-		b, err := r.encode()
+		b, err := encode(r)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -220,7 +220,7 @@ func TestUpdateAndReleaseTouchOnlyWhatIsOurs(t *testing.T) {
 	if !ok || got.PID != os.Getpid() || got.Control != r.Control || got.StartTicks == 0 || got.BootID == "" {
 		t.Errorf("the pid file says %+v", got)
 	}
-	if !got.StartedAt.Equal(r.StartedAt) {
+	if !got.StartedAt.Equal(r.StartedAt.Time) {
 		t.Errorf("it started at %s, want %s", got.StartedAt, r.StartedAt)
 	}
 

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"gatewaytui/core/ops"
 )
 
 // roleVariable makes the test binary play a process that the tests look at from outside.
@@ -37,7 +39,7 @@ func play(role, dir string) int {
 		fmt.Println("error:", err)
 		return 1
 	}
-	l, err := h.Acquire(Record{Life: fmt.Sprintf("life-%d", os.Getpid()), Version: "1.2.3", StartedAt: time.Now(), Control: h.Socket()})
+	l, err := h.Acquire(Record{Life: fmt.Sprintf("life-%d", os.Getpid()), Version: "1.2.3", StartedAt: ops.At(time.Now()), Control: h.Socket()})
 	if held, ok := errors.AsType[*HeldError](err); ok {
 		fmt.Printf("held by %d: %s\n", held.Holder.PID, held)
 		return 69
@@ -46,7 +48,7 @@ func play(role, dir string) int {
 		fmt.Println("error:", err)
 		return 1
 	}
-	if err := h.WriteMarker(Marker{Life: "l", At: time.Now()}); err != nil {
+	if err := h.WriteMarker(Marker{Life: "l", At: ops.At(time.Now())}); err != nil {
 		fmt.Println("error:", err)
 		return 1
 	}
@@ -139,7 +141,7 @@ func acquire(t *testing.T, h *Home) *Lock {
 }
 
 func sample() Record {
-	return Record{Life: "01LIFE", Version: "1.2.3", StartedAt: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Control: "/run/x.sock"}
+	return Record{Life: "01LIFE", Version: "1.2.3", StartedAt: ops.At(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)), Control: "/run/x.sock"}
 }
 
 func write(t *testing.T, path, text string) {

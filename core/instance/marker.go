@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"gatewaytui/core/ops"
 )
@@ -16,18 +15,12 @@ import (
 // consumes it. A life that did not come to its end was cut short if there is a marker, and crashed if there is none.
 type Marker struct {
 	// Life is the life that stops.
-	Life   string    `json:"life"`
-	At     time.Time `json:"-"`
-	Reason string    `json:"reason"`
-	By     string    `json:"by"`
+	Life   string `json:"life"`
+	Reason string `json:"reason"`
+	By     string `json:"by"`
 	// Damaged means that the life knew its database to be damaged.
-	Damaged bool `json:"damaged,omitempty"`
-}
-
-// wireMarker is a Marker in its file.
-type wireMarker struct {
-	Marker
-	At ops.Time `json:"at"`
+	Damaged bool     `json:"damaged,omitempty"`
+	At      ops.Time `json:"at"`
 }
 
 // markerReserve is the file in the folder dumps that keeps room for the marker. markerRoom is its size in bytes; a marker
@@ -46,7 +39,7 @@ func (h *Home) ReserveMarker() error {
 // full disk it uses the room that ReserveMarker has kept.
 func (h *Home) WriteMarker(m Marker) error {
 	m.Reason, m.By = clip(m.Reason), clip(m.By)
-	b, err := encode(wireMarker{m, ops.At(m.At)})
+	b, err := encode(m)
 	if err == nil {
 		err = writeFile(h.Marker(), b)
 	}
@@ -104,13 +97,12 @@ func ReadMarker(dir string) (m Marker, found bool, err error) {
 func clip(s string) string { return strings.ToValidUTF8(s[:min(len(s), maxText)], "") }
 
 func parseMarker(b []byte) (Marker, error) {
-	var w wireMarker
-	if err := decode(b, &w); err != nil {
+	var m Marker
+	if err := decode(b, &m); err != nil {
 		return Marker{}, err
 	}
-	if w.Life == "" || !plain(w.Life) {
-		return Marker{}, fmt.Errorf("%.40q is not the id of a life", w.Life)
+	if m.Life == "" || !plain(m.Life) {
+		return Marker{}, fmt.Errorf("%.40q is not the id of a life", m.Life)
 	}
-	w.Marker.At = w.At.Time
-	return w.Marker, nil
+	return m, nil
 }

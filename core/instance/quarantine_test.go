@@ -113,7 +113,7 @@ func TestWhatIsNotAFileIsQuarantined(t *testing.T) {
 func TestB1_AnInvalidPIDFileIsQuarantined(t *testing.T) {
 	r := sample()
 	r.PID, r.StartTicks, r.BootID = 4194000, 1, "b"
-	b, err := r.encode()
+	b, err := encode(r)
 	if err != nil {
 		t.Fatal(err)
 	}

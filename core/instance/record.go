@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
-	"time"
 	"unicode"
 
 	"github.com/google/renameio/v2"
@@ -30,42 +29,33 @@ type Record struct {
 	BootID string `json:"boot_id"`
 	// PIDNamespace is the namespace in which PID means this process, as in /proc/self/ns/pid (pid_namespaces(7)); empty:
 	// unknown.
-	PIDNamespace string    `json:"pid_namespace,omitempty"`
-	Life         string    `json:"life"`
-	Version      string    `json:"version"`
-	StartedAt    time.Time `json:"-"`
+	PIDNamespace string `json:"pid_namespace,omitempty"`
+	Life         string `json:"life"`
+	Version      string `json:"version"`
 	// Control is the path of the control socket.
-	Control string `json:"control"`
-}
-
-// wireRecord is a Record in the pid file.
-type wireRecord struct {
-	Record
+	Control   string   `json:"control"`
 	StartedAt ops.Time `json:"started_at"`
 }
 
-func (r Record) encode() ([]byte, error) { return encode(wireRecord{r, ops.At(r.StartedAt)}) }
-
 // parseRecord reads a pid file. It ignores unknown keys. A file that is not a gateway's record is an error.
 func parseRecord(b []byte) (Record, error) {
-	var w wireRecord
-	if err := decode(b, &w); err != nil {
+	var r Record
+	if err := decode(b, &r); err != nil {
 		return Record{}, err
 	}
-	if w.PID <= 0 || int64(w.PID) > maxPID {
-		return Record{}, fmt.Errorf("invalid pid %d", w.PID)
+	if r.PID <= 0 || int64(r.PID) > maxPID {
+		return Record{}, fmt.Errorf("invalid pid %d", r.PID)
 	}
-	for _, s := range []string{w.BootID, w.PIDNamespace, w.Life, w.Version} {
+	for _, s := range []string{r.BootID, r.PIDNamespace, r.Life, r.Version} {
 		if !plain(s) {
 			return Record{}, fmt.Errorf("invalid text %.40q", s)
 		}
 	}
 	// It is only ever connected to, so every valid path is allowed.
-	if w.Control != "" && (!filepath.IsAbs(w.Control) || len(w.Control) > maxSocketPath || strings.ContainsRune(w.Control, 0)) {
-		return Record{}, fmt.Errorf("invalid socket path %.120q", w.Control)
+	if r.Control != "" && (!filepath.IsAbs(r.Control) || len(r.Control) > maxSocketPath || strings.ContainsRune(r.Control, 0)) {
+		return Record{}, fmt.Errorf("invalid socket path %.120q", r.Control)
 	}
-	w.Record.StartedAt = w.StartedAt.Time
-	return w.Record, nil
+	return r, nil
 }
 
 // readRecord reads the pid file of the home dir.

@@ -42,7 +42,7 @@ func ReadPast(dir string, record instance.Record) *Past {
 		p.problem(".clean_shutdown", err)
 	}
 	if record.Life != "" {
-		p.add(ops.Life{Life: record.Life, PID: record.PID, Version: record.Version, StartedAt: ops.At(record.StartedAt), LastSeenAt: ops.At(record.StartedAt), Outcome: ops.OutcomeRunning})
+		p.add(ops.Life{Life: record.Life, PID: record.PID, Version: record.Version, StartedAt: record.StartedAt, LastSeenAt: record.StartedAt, Outcome: ops.OutcomeRunning})
 	}
 	reported := p.addReported()
 	slices.SortStableFunc(p.rows, newestFirst)
@@ -59,7 +59,7 @@ func ReadPast(dir string, record instance.Record) *Past {
 			r.Reason, r.By = marker.Reason, marker.By
 		}
 		if stopped && marker.At.After(r.LastSeenAt.Time) {
-			r.LastSeenAt = ops.At(marker.At)
+			r.LastSeenAt = marker.At
 		}
 	}
 	return p

@@ -18,6 +18,7 @@ import (
 
 	"gatewaytui/core/control"
 	"gatewaytui/core/instance"
+	"gatewaytui/core/ops"
 	"gatewaytui/core/process/kernel"
 	"gatewaytui/fixtures/eventually"
 )
@@ -87,7 +88,7 @@ func recordOf(t *testing.T, pid int, socket string) instance.Record {
 	}
 	r := instance.Self()
 	r.PID, r.StartTicks, r.Life, r.Version, r.Control = pid, p.Start, "01HOLDER", "1.2.3", socket
-	r.StartedAt = time.Now().Add(-time.Hour)
+	r.StartedAt = ops.At(time.Now().Add(-time.Hour))
 	return r
 }
 
@@ -116,7 +117,9 @@ func living(pid int) bool {
 	return err == nil && p.Alive()
 }
 
-func nextRecord() instance.Record { return instance.Record{Life: "01NEXT", StartedAt: time.Now()} }
+func nextRecord() instance.Record {
+	return instance.Record{Life: "01NEXT", StartedAt: ops.At(time.Now())}
+}
 
 // held is the refusal that a second start gets.
 func held(t *testing.T, home *instance.Home) *instance.HeldError {
