@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -17,12 +16,8 @@ import (
 // LockHolder is the process that holds the home's lock, as the kernel reports it, without touching the lock; false: none
 // is reported, or the kernel cannot be asked.
 func LockHolder(home string) (pid int, held bool) {
-	fi, err := os.Stat(filepath.Join(home, "gateway.lock"))
-	if err != nil {
-		return 0, false
-	}
-	st, ok := fi.Sys().(*syscall.Stat_t)
-	if !ok {
+	var st unix.Stat_t
+	if err := unix.Stat(filepath.Join(home, lockFile), &st); err != nil {
 		return 0, false
 	}
 	f, err := os.Open("/proc/locks")
@@ -30,7 +25,7 @@ func LockHolder(home string) (pid int, held bool) {
 		return 0, false
 	}
 	defer f.Close()
-	return holderOf(f, uint64(st.Dev), st.Ino)
+	return holderOf(f, st.Dev, st.Ino)
 }
 
 // flocks yields the processes with a flock(2) and the files that they lock, as /proc/locks has them (proc_locks(5)):

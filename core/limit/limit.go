@@ -85,8 +85,7 @@ func (b *Bound) Reached() {
 	b.last = now
 }
 
-// Set is the bounds of one gateway. Its methods may be called from any goroutine. The zero value is empty, and so is a
-// nil *Set, which ignores Add.
+// Set is the bounds of one gateway. Its methods may be called from any goroutine. The zero value is empty.
 type Set struct {
 	mu     sync.Mutex
 	bounds []*Bound
@@ -103,9 +102,6 @@ func (s *Set) Add(spec Spec) *Bound {
 
 // all returns the bounds in the order in which they were added.
 func (s *Set) all() []*Bound {
-	if s == nil {
-		return nil
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.bounds)

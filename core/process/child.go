@@ -61,8 +61,9 @@ func (p *Process) Wait(ctx context.Context) (Exit, error) {
 	}
 	for {
 		now := time.Now()
+		_, wrote := p.out.written()
 		ended := now.Sub(p.exit.At)
-		left := settleQuiet - min(ended, now.Sub(p.out.lastWrite()))
+		left := settleQuiet - min(ended, now.Sub(wrote))
 		if left <= 0 && p.unread() {
 			left = settleQuiet // the reader is late, not the process
 		}

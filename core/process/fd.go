@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strconv"
 
 	"golang.org/x/sys/unix"
 )
@@ -23,6 +24,17 @@ func dup(fd int) (int, error) {
 		return -1, fmt.Errorf("duplicate a descriptor: %w", err)
 	}
 	return own, nil
+}
+
+// closeEachOnExec marks every open descriptor from first on to be closed by exec. list is the folder that shows them.
+func closeEachOnExec(list string, first int) error {
+	open, err := os.ReadDir(list)
+	for _, e := range open {
+		if fd, err := strconv.Atoi(e.Name()); err == nil && fd >= first {
+			unix.CloseOnExec(fd) // the list's own descriptor is closed by now
+		}
+	}
+	return err
 }
 
 // closeFD closes a descriptor that holds no unsaved data; it does nothing for -1.

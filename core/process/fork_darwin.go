@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"strconv"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -92,11 +91,5 @@ func Detach(argv, env []string, dir string, _ int) (pid int, err error) {
 // Protect keeps inherited descriptors from children. Other processes of the user can read our environment, and the error
 // says so.
 func Protect() error {
-	open, err := os.ReadDir("/dev/fd")
-	for _, e := range open {
-		if fd, err := strconv.Atoi(e.Name()); err == nil && fd >= 3 {
-			unix.CloseOnExec(fd)
-		}
-	}
-	return errors.Join(kernel.Conceal(), err)
+	return errors.Join(kernel.Conceal(), closeEachOnExec("/dev/fd", 3))
 }

@@ -50,16 +50,11 @@ func (o *output) add(b []byte, at time.Time) {
 	o.tail = append(o.tail, b...)
 }
 
-func (o *output) written() int64 {
+// written is how many bytes were written, and when the last of them.
+func (o *output) written() (total int64, last time.Time) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.total
-}
-
-func (o *output) lastWrite() time.Time {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.lastAt
+	return o.total, o.lastAt
 }
 
 // shownTail is the tail plus what add held back. o.mu is held.

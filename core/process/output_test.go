@@ -35,8 +35,8 @@ func TestOutput_KeepsBothEnds(t *testing.T) {
 			if text, truncated := o.text(); text != want || truncated != (over > 0) {
 				t.Fatalf("of %d bytes with a limit of %d: %q, truncated: %v, want %q", len(whole), limit, text, truncated, want)
 			}
-			if o.written() != int64(len(whole)) || len(o.head)+len(o.tail) > limit {
-				t.Fatalf("%d bytes written, %d kept", o.written(), len(o.head)+len(o.tail))
+			if n, _ := o.written(); n != int64(len(whole)) || len(o.head)+len(o.tail) > limit {
+				t.Fatalf("%d bytes written, %d kept", n, len(o.head)+len(o.tail))
 			}
 		}
 

@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"os"
-	"strconv"
 
 	"golang.org/x/sys/unix"
 
@@ -39,19 +37,5 @@ func closeOnExec(first int) error {
 	if unix.CloseRange(uint(first), math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC) == nil {
 		return nil
 	}
-	return closeEachOnExec(first)
-}
-
-// closeEachOnExec does the same as closeOnExec with the list in /proc/self/fd.
-func closeEachOnExec(first int) error {
-	open, err := os.ReadDir("/proc/self/fd")
-	if err != nil {
-		return err
-	}
-	for _, e := range open {
-		if fd, err := strconv.Atoi(e.Name()); err == nil && fd >= first {
-			unix.CloseOnExec(fd) // the list's own descriptor is closed by now
-		}
-	}
-	return nil
+	return closeEachOnExec("/proc/self/fd", first)
 }

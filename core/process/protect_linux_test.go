@@ -17,7 +17,7 @@ func playProtected() error {
 		if _, err := unix.FcntlInt(3, unix.F_SETFD, 0); err != nil {
 			return err
 		}
-		if err := closeEachOnExec(3); err != nil {
+		if err := closeEachOnExec("/proc/self/fd", 3); err != nil {
 			return err
 		}
 	}

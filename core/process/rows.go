@@ -43,7 +43,7 @@ func (r *Registry) row(t *tree, now time.Time) ops.Process {
 		row.State = ops.ProcessExited
 	}
 	if t.handle != nil {
-		if total := t.handle.out.written(); total != t.lastSeen {
+		if total, _ := t.handle.out.written(); total != t.lastSeen {
 			t.lastSeen, t.lastLine = total, t.handle.LastLine()
 		}
 		row.LastOutput = t.lastLine

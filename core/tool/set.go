@@ -38,13 +38,8 @@ func NewSet(limit int, tools ...Tool) *Set {
 
 // Enabled returns the set of the tools with these names, in the order of CONTRACT.md, 5. A name of no tool is ignored.
 func Enabled(processes *process.Registry, opts Options, names []string) *Set {
-	s := NewSet(opts.OutputLimit)
-	for _, t := range []Tool{NewTerminal(processes, opts), NewProcess(processes, opts), Delegate{}} {
-		if slices.Contains(names, t.Spec().Name) {
-			s.add(t)
-		}
-	}
-	return s
+	all := []Tool{NewTerminal(processes, opts), NewProcess(processes, opts), Delegate{}}
+	return NewSet(opts.OutputLimit, slices.DeleteFunc(all, func(t Tool) bool { return !slices.Contains(names, t.Spec().Name) })...)
 }
 
 // Masking returns the set with results masked by mask, which replaces secrets. mask may be called from any goroutine.
