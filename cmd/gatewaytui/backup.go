@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -140,15 +139,10 @@ func (p *program) backupDown(ctx context.Context, dir string, r *request) error 
 	if err != nil {
 		return err
 	}
-	if err := instance.SyncDir(filepath.Dir(r.File)); err != nil {
-		return fmt.Errorf("sync the folder of the backup: %w", err)
-	}
-	fi, err := os.Stat(r.File)
+	result, err := operator.SealBackup(r.File)
 	if err != nil {
-		return fmt.Errorf("look at the backup: %w", err)
+		return err
 	}
-	p.show(ops.BackupResult{Path: r.File, Bytes: fi.Size()}, func() {
-		p.say("written to %s, %s, without a gateway", r.File, lines.Size(fi.Size()))
-	})
+	p.show(result, func() { p.say("written to %s, %s, without a gateway", result.Path, lines.Size(result.Bytes)) })
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"gatewaytui/core/config"
+	"gatewaytui/core/ops"
 )
 
 func writeConfig(t *testing.T, text string) string {
@@ -23,9 +24,9 @@ func TestJ15_ConfigCheckSaysWhereAndWhatIsNearest(t *testing.T) {
 	check := func(args ...string) result {
 		return invocation{}.run(t, t.Context(), append([]string{"config", "check", "--config", path}, args...)...)
 	}
-	check().must(t, exitConfig).says(t, path+":3:3: ", "drain_timeot", "did you mean shutdown.drain_timeout?", "gatewaytui config example")
+	check().must(t, ops.ExitConfig).says(t, path+":3:3: ", "drain_timeot", "did you mean shutdown.drain_timeout?", "gatewaytui config example")
 	var got configVerdict
-	decodeLine(t, check("--json").must(t, exitConfig).out, &got)
+	decodeLine(t, check("--json").must(t, ops.ExitConfig).out, &got)
 	if got.Valid || got.Source != path || got.Line != 3 || got.Column != 3 || got.Nearest != "shutdown.drain_timeout" || got.Message == "" {
 		t.Errorf("the JSON says %+v", got)
 	}

@@ -19,16 +19,13 @@ import (
 	"gatewaytui/views/lines"
 )
 
-// Exit codes (CONTRACT.md, 1). A stop plans its own.
+// Exit codes (CONTRACT.md, 1), with those of package ops. A stop plans its own.
 const (
 	exitDone      = 0
 	exitFailed    = 1
 	exitUsage     = 2
 	exitNoGateway = 3
 	exitConfirm   = 5
-	exitHeld      = 69
-	exitConfig    = 78
-	exitRestart   = 75
 	// exitInterrupted is what a shell shows for a program that SIGINT ended (128+n): the verb did not see the end of
 	// what it asked for.
 	exitInterrupted = 130
@@ -67,15 +64,15 @@ func exitCode(err error) int {
 	}
 	switch {
 	case is[*host.SetupError](err):
-		return exitConfig
+		return ops.ExitConfig
 	case is[*host.UsageError](err):
 		return exitUsage
 	case is[*instance.HeldError](err):
-		return exitHeld
+		return ops.ExitHeld
 	case is[*remote.Unavailable](err), remote.Unreachable(err):
 		return exitNoGateway
 	case is[*config.Error](err):
-		return exitConfig
+		return ops.ExitConfig
 	case ops.HasCode(err, ops.CodeInvalid):
 		return exitUsage
 	}

@@ -73,7 +73,7 @@ func configCheckVerb(p *program) *cobra.Command {
 				}
 				v.configFault = v.Errors[0]
 				p.writeJSON(p.out, v)
-				return &outcome{code: exitConfig}
+				return &outcome{code: ops.ExitConfig}
 			}
 			if err != nil {
 				return err
@@ -132,24 +132,11 @@ func configExampleVerb(p *program) *cobra.Command {
 // and then $GATEWAYTUI_CONFIG. Without either it is the file of the gateway that runs on the home (TF29), and without a
 // gateway the default one, for which path is empty.
 func (p *program) configPath(ctx context.Context, flag string) (path, note string) {
-	path = flag
-	if path == "" {
-		path = p.getenv("GATEWAYTUI_CONFIG")
-	}
-	running, ok := p.runningConfig(ctx)
+	running, ok := remote.RunningConfig(ctx, p.home, p.getenv)
 	if !ok {
 		return flag, ""
 	}
-	return remote.AgreeConfig(flag, path, running)
-}
-
-// runningConfig is the config file of the gateway that runs on the home; false if none answers.
-func (p *program) runningConfig(ctx context.Context) (ops.ConfigFile, bool) {
-	home, err := instance.Resolve(p.home, p.getenv)
-	if err != nil {
-		return ops.ConfigFile{}, false
-	}
-	return remote.RunningConfig(ctx, home)
+	return remote.AgreeConfig(flag, p.getenv, running)
 }
 
 func unitVerb(p *program) *cobra.Command {

@@ -199,7 +199,7 @@ func (e *ending) wait(ctx context.Context) error {
 
 // planned reports whether a stop ended as one that was meant: with 0, or with 75 for a restart.
 func planned(s ops.Shutdown) bool {
-	return s.ExitCode == exitDone || s.Restart && s.ExitCode == exitRestart
+	return s.ExitCode == exitDone || s.Restart && s.ExitCode == ops.ExitRestart
 }
 
 func watchVerb(p *program) *cobra.Command {
@@ -294,7 +294,7 @@ func (p *program) replace(ctx context.Context, home *instance.Home, held *instan
 	defer release()
 	lock, err = takeover.Replace(until, takeover.Replacement{Home: home, Held: held, Record: record, Began: p.began, Progress: p.showTakeover})
 	if inside, ok := errors.AsType[*takeover.InsideError](err); ok {
-		return nil, false, &outcome{exitHeld, inside}
+		return nil, false, &outcome{ops.ExitHeld, inside}
 	}
 	if err == nil || until.Err() == nil || ctx.Err() != nil {
 		return lock, false, err

@@ -110,36 +110,27 @@ func completeFilter[T any](p *program, c *cobra.Command, l listing[T]) {
 	_ = c.RegisterFlagCompletionFunc("filter", complete) // the flag is c's, defined by its caller
 }
 
-func sessionsVerb(p *program) *cobra.Command {
-	return listing[ops.Session]{
-		use: "sessions", short: "list the sessions: what needs attention, then running ones, then idle ones by last activity",
-		example: "  gatewaytui sessions --filter telegram\n  gatewaytui sessions --filter state:running",
-		ask:     (*control.Client).Sessions, fields: filter.Sessions,
-		columns: lines.Sessions,
-	}.verb(p)
-}
-
-func agentsVerb(p *program) *cobra.Command {
-	return listing[ops.Agent]{
-		use: "agents", short: "list the agents, running and cached", example: "  gatewaytui agents --json",
-		ask: (*control.Client).Agents, fields: filter.Agents,
-		columns: lines.Agents,
-	}.verb(p)
-}
-
-func processesVerb(p *program) *cobra.Command {
-	return listing[ops.Process]{
-		use: "processes", alias: "ps", short: "list the process trees that tools started", example: "  gatewaytui processes\n  gatewaytui ps --filter sleep",
-		ask: (*control.Client).Processes, fields: filter.Processes,
-		columns: lines.Processes,
-	}.verb(p)
-}
-
-func adaptersVerb(p *program) *cobra.Command {
-	return listing[ops.Adapter]{
-		use: "adapters", short: "list the chat platforms and their connections", example: "  gatewaytui adapters",
-		ask: (*control.Client).Adapters, fields: filter.Adapters, columns: lines.Adapters,
-	}.verb(p)
+// listVerbs are the verbs that list what the gateway has now.
+func listVerbs(p *program) []*cobra.Command {
+	return []*cobra.Command{
+		listing[ops.Session]{
+			use: "sessions", short: "list the sessions: what needs attention, then running ones, then idle ones by last activity",
+			example: "  gatewaytui sessions --filter telegram\n  gatewaytui sessions --filter state:running",
+			ask:     (*control.Client).Sessions, fields: filter.Sessions, columns: lines.Sessions,
+		}.verb(p),
+		listing[ops.Agent]{
+			use: "agents", short: "list the agents, running and cached", example: "  gatewaytui agents --json",
+			ask: (*control.Client).Agents, fields: filter.Agents, columns: lines.Agents,
+		}.verb(p),
+		listing[ops.Process]{
+			use: "processes", alias: "ps", short: "list the process trees that tools started", example: "  gatewaytui processes\n  gatewaytui ps --filter sleep",
+			ask: (*control.Client).Processes, fields: filter.Processes, columns: lines.Processes,
+		}.verb(p),
+		listing[ops.Adapter]{
+			use: "adapters", short: "list the chat platforms and their connections", example: "  gatewaytui adapters",
+			ask: (*control.Client).Adapters, fields: filter.Adapters, columns: lines.Adapters,
+		}.verb(p),
+	}
 }
 
 func planVerb(p *program) *cobra.Command {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"gatewaytui/core/ops"
 	"gatewaytui/core/service"
 )
 
@@ -191,5 +192,5 @@ func TestAUnitThatIsNotMeantIsWrongUsage(t *testing.T) {
 	} {
 		a.run(t, args...).must(t, exitUsage)
 	}
-	a.run(t, "unit", "systemd", "--config", writeConfig(t, "[shutdown]\ndrain = 1\n")).must(t, exitConfig)
+	a.run(t, "unit", "systemd", "--config", writeConfig(t, "[shutdown]\ndrain = 1\n")).must(t, ops.ExitConfig)
 }

@@ -135,7 +135,7 @@ func (o *stream) event(ev ops.Event) error {
 	if ev.Seq > 0 {
 		fmt.Fprintf(&o.pending, "id: %d\n", ev.Seq)
 	}
-	fmt.Fprintf(&o.pending, "event: %s\ndata: %s\n\n", oneLine(string(ev.Type)), data)
+	fmt.Fprintf(&o.pending, "event: %s\ndata: %s\n\n", ev.Type, data)
 	return nil
 }
 
@@ -157,13 +157,4 @@ func (o *stream) flush() error {
 		return err
 	}
 	return o.rc.Flush()
-}
-
-func oneLine(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r == '\n' || r == '\r' {
-			return -1
-		}
-		return r
-	}, s)
 }

@@ -35,7 +35,7 @@ const (
 func (c *Client) Events(ctx context.Context, after uint64, kinds ...ops.EventType) iter.Seq2[ops.Event, error] {
 	return func(yield func(ops.Event, error) bool) {
 		f := follower{c: c, after: after, kinds: kinds}
-		failed, pause := 0, retryPause
+		failed := 0
 		for {
 			before, began := f.after, time.Now()
 			more, err := f.once(ctx, yield)
@@ -43,7 +43,7 @@ func (c *Client) Events(ctx context.Context, after uint64, kinds ...ops.EventTyp
 				return
 			}
 			if f.after != before || time.Since(began) > silence {
-				failed, pause = 0, retryPause
+				failed = 0
 			}
 			if failed++; err == nil && failed > retries {
 				err = c.unreachable(errors.New("it ends every stream at once"))
@@ -53,8 +53,7 @@ func (c *Client) Events(ctx context.Context, after uint64, kinds ...ops.EventTyp
 				return
 			}
 			select {
-			case <-time.After(pause):
-				pause *= 2
+			case <-time.After(retryPause << (failed - 1)):
 			case <-ctx.Done():
 				return
 			}

@@ -98,9 +98,6 @@ func (p *peer) pid() int32 {
 
 // tool reports whether the peer is known to be a tool.
 func (p *peer) tool() bool {
-	if p == nil {
-		return false
-	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.asTool

@@ -24,7 +24,7 @@ type Options struct {
 	Console ops.Console
 	// Path is where the socket is made. Required.
 	Path string
-	// Life is this life's id. Streams carry it, so that a client does not resume one life's sequence on the next.
+	// Life is this life's id. Every answer carries it, so that a client does not resume one life's sequence on the next.
 	Life string
 	// Tool reports whether the process pid is a tool of this gateway, or was started by one, and the session that it belongs
 	// to, empty if that is not known (HF7). The error says that it is unknown; such a process is refused. It is called
@@ -200,9 +200,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, p.full)
 		return
 	}
-	if s.opt.Life != "" {
-		w.Header().Set(HeaderLife, s.opt.Life)
-	}
+	w.Header().Set(HeaderLife, s.opt.Life)
 	s.dispatch(w, r)
 }
 

@@ -124,11 +124,11 @@ func (c *checkup) fail(fix, format string, args ...any) { c.say(Fail, fix, forma
 
 // checkConfig checks the file that the gateway runs with, if one runs and no other file was named.
 func (c *checkup) checkConfig(ctx context.Context) {
-	running, runs := c.runningConfig(ctx)
+	running, runs := remote.RunningConfig(ctx, c.o.Home, c.o.Getenv)
 	path := c.o.Config
 	if runs {
 		var note string
-		path, note = remote.AgreeConfig(c.o.Config, cmp.Or(c.o.Config, c.o.Getenv("GATEWAYTUI_CONFIG")), running)
+		path, note = remote.AgreeConfig(c.o.Config, c.o.Getenv, running)
 		if note != "" && path == c.o.Config {
 			c.warn("name the gateway's own with --config, or none", "%s", note)
 		}
@@ -341,13 +341,4 @@ func zone(now time.Time) string {
 	}
 	name, _ := now.Zone()
 	return name
-}
-
-// runningConfig is the config file of the gateway that runs on the home; false if none answers.
-func (c *checkup) runningConfig(ctx context.Context) (ops.ConfigFile, bool) {
-	home, err := instance.Resolve(c.o.Home, c.o.Getenv)
-	if err != nil {
-		return ops.ConfigFile{}, false
-	}
-	return remote.RunningConfig(ctx, home)
 }

@@ -247,25 +247,26 @@ func (c *checkup) checkAsked(ctx context.Context, d installedDefinition) (servic
 func (c *checkup) compareLimit(plan shutdown.Plan, limit time.Duration, who, fix string) {
 	_, shrunk := plan.Fit(limit)
 	if len(shrunk) == 0 {
-		c.ok("a stop takes at most %s, and %s allows %s", text.Duration(plan.WorstCase()), who, cmp.Or(budget(limit), "as long as it takes"))
+		c.ok("a stop takes at most %s, and %s allows %s", text.Duration(plan.WorstCase()), who, patience(limit))
 		return
 	}
-	first := shrunk[0]
-	c.warn(fix, "a stop wants %s, and %s allows %s: %s is shortened from %s to %s%s",
-		text.Duration(plan.TimeoutStopSec()), who, text.Duration(limit), first.Name, text.Millis(first.WantedMS), text.Millis(first.GotMS), others(len(shrunk)-1))
+	c.warn(fix, "a stop wants %s, and %s allows %s: %s", text.Duration(plan.TimeoutStopSec()), who, text.Duration(limit), shortened(shrunk))
 }
 
-func others(n int) string {
-	if n == 0 {
-		return ""
+// shortened says which phases get less than the config asks for, the first one with both figures.
+func shortened(phases []ops.ShrunkPhase) string {
+	first := phases[0]
+	said := fmt.Sprintf("%s is shortened from %s to %s", first.Name, text.Millis(first.WantedMS), text.Millis(first.GotMS))
+	if more := len(phases) - 1; more > 0 {
+		said += fmt.Sprintf(", and %d more phases", more)
 	}
-	return fmt.Sprintf(", and %d more phases", n)
+	return said
 }
 
-// budget is d, empty for none.
-func budget(d time.Duration) string {
+// patience is the limit d on a stop, 0 for none.
+func patience(d time.Duration) string {
 	if d <= 0 {
-		return ""
+		return "as long as it takes"
 	}
 	return text.Duration(d)
 }
@@ -287,9 +288,8 @@ func (c *checkup) checkRunningStop(ctx context.Context) {
 	case !plan.Fits:
 		c.fail("lower shutdown.drain_timeout, or give it more time in the service manager", "a stop takes %s, and the service manager kills after %s", text.Millis(plan.WorstCaseMS), text.Duration(limit))
 	case len(plan.Shrunk) > 0:
-		first := plan.Shrunk[0]
-		c.warn("give it more time in the service manager, or lower shutdown.drain_timeout", "the service manager allows %s (%s): %s is shortened from %s to %s%s",
-			text.Duration(limit), sv.Source, first.Name, text.Millis(first.WantedMS), text.Millis(first.GotMS), others(len(plan.Shrunk)-1))
+		c.warn("give it more time in the service manager, or lower shutdown.drain_timeout", "the service manager allows %s (%s): %s",
+			text.Duration(limit), sv.Source, shortened(plan.Shrunk))
 	case limit > 0:
 		c.ok("a stop takes at most %s, and %s allows %s (%s)", text.Millis(plan.WorstCaseMS), cmp.Or(sv.Name, "the service manager"), text.Duration(limit), sv.Source)
 	case manager.Kind == service.None:
@@ -298,7 +298,7 @@ func (c *checkup) checkRunningStop(ctx context.Context) {
 		c.ok("a stop takes at most %s, and %s waits as long as it takes; sv stop says after 7s that it waits no longer (sv -w %d stop waits), and only sv force-stop kills",
 			text.Millis(plan.WorstCaseMS), sv.Name, plan.WorstCaseMS/1000+1)
 	case sv.Source == service.SourceUnknown:
-		c.warn(fix, "a stop takes %s, and how long %s waits before it kills is not known (%s)", text.Millis(plan.WorstCaseMS), sv.Name, cmp.Or(budget(manager.DefaultLimit()), "as long as it takes")+" unless configured")
+		c.warn(fix, "a stop takes %s, and how long %s waits before it kills is not known (%s)", text.Millis(plan.WorstCaseMS), sv.Name, patience(manager.DefaultLimit())+" unless configured")
 	default:
 		c.ok("a stop takes at most %s, and %s waits as long as it takes", text.Millis(plan.WorstCaseMS), sv.Name)
 	}

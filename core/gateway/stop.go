@@ -13,9 +13,6 @@ import (
 	"gatewaytui/core/text"
 )
 
-// ExitRestart is the exit code of a planned restart, which another life follows (CONTRACT.md, 1).
-const ExitRestart = 75
-
 // StopRequest asks for the end of the gateway.
 type StopRequest = operator.StopRequest
 
@@ -27,7 +24,7 @@ func (g *Gateway) Stop(rq StopRequest) (id string, began bool) { return g.lifecy
 func (g *Gateway) beginShutdown(rq StopRequest) *shutdown.Run {
 	exit := rq.ExitCode
 	if exit == 0 && rq.Restart {
-		exit = ExitRestart
+		exit = ops.ExitRestart
 	}
 	return shutdown.Start(g.phases.Plan(), shutdown.Options{
 		ID: rq.ID, Life: g.opts.Life, Reason: rq.Reason, By: rq.By, Mode: rq.Mode, Restart: rq.Restart, ExitCode: exit, Limit: g.phases.Budget(),

@@ -395,7 +395,7 @@ func TestA8_TheOwnerLearnsThatTheStopIsOver(t *testing.T) {
 	if len(over) != 1 {
 		t.Fatalf("it received %d codes", len(over))
 	}
-	if code := <-over; code != ExitRestart || l.end.ExitCode != code {
+	if code := <-over; code != ops.ExitRestart || l.end.ExitCode != code {
 		t.Errorf("it received %d, and the life ended with %d", code, l.end.ExitCode)
 	}
 }

@@ -12,7 +12,6 @@ import (
 	"log/slog"
 	"os"
 
-	"gatewaytui/core/gateway"
 	"gatewaytui/core/instance"
 	"gatewaytui/core/ops"
 	"gatewaytui/core/store"
@@ -136,7 +135,7 @@ func Run(ctx context.Context, o Options) (exitCode int, err error) {
 	}
 	defer closeLog()
 	end, err := l.run(ctx)
-	again = end.ExitCode == gateway.ExitRestart
+	again = end.ExitCode == ops.ExitRestart
 	l.console.Close(end.Report, end.ExitCode)
 	if errors.Is(err, store.ErrUnusable) { // another start would meet the same database (HF24)
 		err = &SetupError{err}

@@ -96,7 +96,7 @@ func (l *life) run(ctx context.Context) (gateway.End, error) {
 	if err != nil {
 		return end, err
 	}
-	if end.ExitCode == gateway.ExitRestart && l.gateway.StartsNext() {
+	if end.ExitCode == ops.ExitRestart && l.gateway.StartsNext() {
 		l.succeed()
 	}
 	l.log.Info("stopped", "outcome", end.Report.Outcome, "mode", term.Clean(end.Report.ModeText(), maxLine), "elapsed_ms", end.Report.ElapsedMS, "exit_code", end.ExitCode)

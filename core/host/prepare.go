@@ -15,7 +15,6 @@ import (
 	platforms "gatewaytui/core/adapter/demo"
 	"gatewaytui/core/config"
 	"gatewaytui/core/demo"
-	"gatewaytui/core/gateway"
 	"gatewaytui/core/instance"
 	"gatewaytui/core/logs"
 	"gatewaytui/core/ops"
@@ -148,7 +147,7 @@ func (l *life) lastLines() func(ops.Shutdown, int) []string {
 	}
 	hangs := platforms.Hangs(l.prepared.demo)
 	return func(report ops.Shutdown, exitCode int) []string {
-		if exitCode == gateway.ExitRestart {
+		if exitCode == ops.ExitRestart {
 			return nil
 		}
 		return l.stage.LastLines(report, hangs)

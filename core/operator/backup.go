@@ -63,12 +63,21 @@ func (op *Operator) backup(ctx context.Context, cmd ops.Command) (string, any, e
 	case err != nil:
 		return "", nil, err
 	}
+	result, err := SealBackup(file)
+	if err != nil {
+		return "", nil, err
+	}
+	return fmt.Sprintf("written to %s, %s", file, humanize.IBytes(uint64(result.Bytes))), result, nil
+}
+
+// SealBackup makes the name of a copy that was written durable, and says how large it is.
+func SealBackup(file string) (ops.BackupResult, error) {
 	if err := instance.SyncDir(filepath.Dir(file)); err != nil {
-		return "", nil, fmt.Errorf("sync the folder of the backup: %w", err)
+		return ops.BackupResult{}, fmt.Errorf("sync the folder of the backup: %w", err)
 	}
 	fi, err := os.Stat(file)
 	if err != nil {
-		return "", nil, fmt.Errorf("look at the backup: %w", err)
+		return ops.BackupResult{}, fmt.Errorf("look at the backup: %w", err)
 	}
-	return fmt.Sprintf("written to %s, %s", file, humanize.IBytes(uint64(fi.Size()))), ops.BackupResult{Path: file, Bytes: fi.Size()}, nil
+	return ops.BackupResult{Path: file, Bytes: fi.Size()}, nil
 }

@@ -4,7 +4,7 @@
 // socket implements it, and the console, the verbs and the socket's server know nothing else. The rows of this package
 // are the wire format of CONTRACT.md, 7, to the letter: their JSON form is what scripts read.
 //
-// The package imports nothing of the project, does no I/O and holds no state.
+// The package imports only core/text of the project, does no I/O and holds no state.
 package ops
 
 import (

@@ -8,7 +8,7 @@ import (
 // EventType names what happened; the part before the first dot is the kind of thing it happened to.
 type EventType string
 
-// The events. payload.go has what each of them carries.
+// The events. What each of them carries is a Payload.
 const (
 	EventGatewayState    EventType = "gateway.state"
 	EventSessionReset    EventType = "session.reset"

@@ -97,6 +97,13 @@ const (
 	ShutdownForced     = "forced"
 )
 
+// The exit codes of the program that a service manager acts on (CONTRACT.md, 1).
+const (
+	ExitHeld    = 69 // another gateway has this home
+	ExitRestart = 75 // a planned restart: another life is to follow
+	ExitConfig  = 78 // an invalid config, or a database that no start can use unchanged (HF24)
+)
+
 // Shutdown is a shutdown while it runs and after: screen, log, socket and the report on disk all show this value.
 type Shutdown struct {
 	ID   string `json:"id"`

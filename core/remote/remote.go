@@ -6,6 +6,7 @@
 package remote
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -149,8 +150,13 @@ func (g *Gateway) Ended() bool {
 // askConfig is what a running gateway may take to say which config file it has.
 const askConfig = 2 * time.Second
 
-// RunningConfig is the config file of the gateway that runs on the home; false if none answers.
-func RunningConfig(ctx context.Context, home string) (ops.ConfigFile, bool) {
+// RunningConfig is the config file of the gateway that runs on the home that named, a --home, and the environment mean; false if
+// none answers.
+func RunningConfig(ctx context.Context, named string, getenv func(string) string) (ops.ConfigFile, bool) {
+	home, err := instance.Resolve(named, getenv)
+	if err != nil {
+		return ops.ConfigFile{}, false
+	}
 	ctx, cancel := context.WithTimeout(ctx, askConfig)
 	defer cancel()
 	s, err := StatusOf(ctx, home)
@@ -161,15 +167,12 @@ func RunningConfig(ctx context.Context, home string) (ops.ConfigFile, bool) {
 }
 
 // AgreeConfig is the config file that a verb looks at while a gateway runs, and a note where that is not obvious. flag is the file of
-// the verb's --config, empty for none. named is the file that the flag or the environment names.
-func AgreeConfig(flag, named string, running ops.ConfigFile) (path, note string) {
-	has := running.Path
-	if has == "" {
-		has = "the " + config.Embedded
-	}
+// the verb's --config, empty for none: without it $GATEWAYTUI_CONFIG counts.
+func AgreeConfig(flag string, getenv func(string) string, running ops.ConfigFile) (path, note string) {
+	named := cmp.Or(flag, getenv("GATEWAYTUI_CONFIG"))
 	switch {
 	case named != "" && !SameFile(named, running.Path):
-		return flag, fmt.Sprintf("the gateway that runs on this home has another config, %s", has)
+		return flag, "the gateway that runs on this home has another config, " + cmp.Or(running.Path, "the "+config.Embedded)
 	case named != "":
 		return flag, ""
 	case running.Path == "":

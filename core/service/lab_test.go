@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"gatewaytui/core/ops"
 )
 
 // labVariable names a program that runs a script against a private systemd: LAB UNITS SCRIPT, where UNITS is a folder of
@@ -32,7 +34,7 @@ type found struct {
 func beService(mode string) int {
 	home := os.Getenv(homeVariable)
 	if mode == "held" {
-		return exitHeld
+		return ops.ExitHeld
 	}
 	n, err := NewNotifier(os.Getenv, os.Getpid())
 	if err != nil {
@@ -75,7 +77,7 @@ func beService(mode string) int {
 	}
 	for s := range signals {
 		if s == syscall.SIGUSR1 {
-			return exitRestart
+			return ops.ExitRestart
 		}
 		switch mode {
 		case "deaf":

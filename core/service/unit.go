@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"gatewaytui/core/config"
+	"gatewaytui/core/ops"
 )
 
 // Values are the inputs of a service definition.
@@ -48,14 +49,6 @@ const (
 // watchdogSec is WatchdogSec=. It is much longer than any pause of a healthy gateway: a watchdog that ends a healthy one
 // is worse than none (G6).
 const watchdogSec = 60
-
-// The exit codes that a manager acts on (CONTRACT.md, 1). exitConfig is also the code for a database that no start can
-// use unchanged (HF24).
-const (
-	exitHeld    = 69
-	exitRestart = 75
-	exitConfig  = 78
-)
 
 // check refuses values that no definition can hold, or that would mean something else in it.
 func (v Values) check() error {
@@ -155,13 +148,13 @@ func SystemdUnit(v Values) (string, error) {
 	say("# remaining processes get SIGKILL. The time is the plan's worst case, and at least shutdown.drain_timeout and 30 s.")
 	say("TimeoutStopSec=%d", int64(v.StopTimeout/time.Second))
 	say("KillMode=mixed")
-	say("# %d is a planned restart, not a failure. After %d (another gateway has this home) and %d (the config is wrong)", exitRestart, exitHeld, exitConfig)
+	say("# %d is a planned restart, not a failure. After %d (another gateway has this home) and %d (the config is wrong)", ops.ExitRestart, ops.ExitHeld, ops.ExitConfig)
 	say("# another start would fail too.")
 	say("Restart=always")
 	say("RestartSec=2")
-	say("RestartForceExitStatus=%d", exitRestart)
-	say("SuccessExitStatus=%d", exitRestart)
-	say("RestartPreventExitStatus=%d %d", exitHeld, exitConfig)
+	say("RestartForceExitStatus=%d", ops.ExitRestart)
+	say("SuccessExitStatus=%d", ops.ExitRestart)
+	say("RestartPreventExitStatus=%d %d", ops.ExitHeld, ops.ExitConfig)
 	say("# An unresponsive gateway gets SIGABRT, prints every goroutine's stack, and is started again.")
 	say("WatchdogSec=%d", watchdogSec)
 	sayContainment(say)
