@@ -72,20 +72,6 @@ func (p *program) isDown(err error) (home string, down bool) {
 	return home, err == nil
 }
 
-// lastEnd is how the newest life of the files ended, and what overran in its stop; nil if they know of none.
-func lastEnd(p *lives.Past) (end *ops.LastEnd, late string) {
-	r, known := p.Newest()
-	if !known {
-		return nil, ""
-	}
-	end = &ops.LastEnd{Life: r.Life, Outcome: r.Outcome, Phase: r.Phase, Reason: r.Reason, By: r.By, RSSBytes: r.RSSBytes}
-	end.At, _ = r.End()
-	if r.Shutdown != nil {
-		end.Stopped(*r.Shutdown)
-	}
-	return end, lines.Overran(r)
-}
-
 // request is an action as it was asked for.
 type request struct {
 	ops.Command

@@ -81,7 +81,9 @@ func (p *program) absent(err error) error {
 		a.Gateway = "down"
 	}
 	if past, ok := p.past(err); ok {
-		a.LastEnd, a.Overran = lastEnd(past)
+		if l, known := past.Newest(); known {
+			a.LastEnd, a.Overran = l.LastEnd(), lines.Overran(l)
+		}
 		a.Warnings = past.Problems()
 	}
 	if p.asJSON() {

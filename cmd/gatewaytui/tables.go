@@ -123,8 +123,9 @@ func listVerbs(p *program) []*cobra.Command {
 			ask: (*control.Client).Agents, fields: filter.Agents, columns: lines.Agents,
 		}.verb(p),
 		listing[ops.Process]{
-			use: "processes", alias: "ps", short: "list the process trees that tools started", example: "  gatewaytui processes\n  gatewaytui ps --filter sleep",
-			ask: (*control.Client).Processes, fields: filter.Processes, columns: lines.Processes,
+			use: "processes", alias: "ps", short: "list the process trees that tools started",
+			example: "  gatewaytui processes\n  gatewaytui ps --filter sleep",
+			ask:     (*control.Client).Processes, fields: filter.Processes, columns: lines.Processes,
 		}.verb(p),
 		listing[ops.Adapter]{
 			use: "adapters", short: "list the chat platforms and their connections", example: "  gatewaytui adapters",

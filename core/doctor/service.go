@@ -298,7 +298,8 @@ func (c *checkup) checkRunningStop(ctx context.Context) {
 		c.ok("a stop takes at most %s, and %s waits as long as it takes; sv stop says after 7s that it waits no longer (sv -w %d stop waits), and only sv force-stop kills",
 			text.Millis(plan.WorstCaseMS), sv.Name, plan.WorstCaseMS/1000+1)
 	case sv.Source == service.SourceUnknown:
-		c.warn(fix, "a stop takes %s, and how long %s waits before it kills is not known (%s)", text.Millis(plan.WorstCaseMS), sv.Name, patience(manager.DefaultLimit())+" unless configured")
+		c.warn(fix, "a stop takes %s, and how long %s waits before it kills is not known (%s)",
+			text.Millis(plan.WorstCaseMS), sv.Name, patience(manager.DefaultLimit())+" unless configured")
 	default:
 		c.ok("a stop takes at most %s, and %s waits as long as it takes", text.Millis(plan.WorstCaseMS), sv.Name)
 	}

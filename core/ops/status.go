@@ -101,14 +101,20 @@ type LastEnd struct {
 	RSSBytes int64 `json:"rss_bytes,omitempty"`
 }
 
-// Stopped enters what the report of the life's stop says: the outcome, where it was not clean, and how it became stronger.
-func (e *LastEnd) Stopped(report Shutdown) {
-	if report.Outcome == ShutdownIncomplete || report.Outcome == ShutdownForced {
-		e.Stop = report.Outcome
+// LastEnd is how the life ended, with what the report of its stop says: the outcome, where it was not clean, and how it became
+// stronger.
+func (l Life) LastEnd() *LastEnd {
+	at, _ := l.End()
+	e := &LastEnd{Life: l.Life, Outcome: l.Outcome, Phase: l.Phase, Reason: l.Reason, By: l.By, At: at, RSSBytes: l.RSSBytes}
+	if report := l.Shutdown; report != nil {
+		if report.Outcome == ShutdownIncomplete || report.Outcome == ShutdownForced {
+			e.Stop = report.Outcome
+		}
+		if len(report.Escalations) > 0 {
+			e.StopMode = report.ModeText()
+		}
 	}
-	if len(report.Escalations) > 0 {
-		e.StopMode = report.ModeText()
-	}
+	return e
 }
 
 // Supervisor is what the service manager allows a stop.

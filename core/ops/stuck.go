@@ -1,6 +1,7 @@
 package ops
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -43,10 +44,7 @@ func (s *Session) NeedsAttention(now time.Time) bool {
 
 // quiet is how long model and tool of the running turn have not moved; 0 if that is not known.
 func (s *Session) quiet(now time.Time) time.Duration {
-	since := s.LastProgressAt
-	if since.IsZero() {
-		since = s.TurnStartedAt
-	}
+	since := cmp.Or(s.LastProgressAt, s.TurnStartedAt)
 	if since.IsZero() {
 		return 0
 	}

@@ -176,8 +176,9 @@ func (r *Recovery) classify(last store.Life, report ops.Shutdown, reported bool)
 }
 
 func (r *Recovery) setLastEnd(l store.Life, report ops.Shutdown) {
-	end := &ops.LastEnd{Life: l.ID, Outcome: l.Outcome, Phase: l.Phase, Reason: l.Reason, By: l.By, At: ops.At(cmp.Or(l.EndedAt, l.HeartbeatAt)), RSSBytes: l.RSS}
-	end.Stopped(report)
+	row := LifeRow(l)
+	row.Shutdown = &report
+	end := row.LastEnd()
 	r.lastEnd.Store(end)
 	if l.Outcome != ops.OutcomeClean {
 		r.log.Warn("the last life did not end cleanly", "life", l.ID, "outcome", string(l.Outcome), "phase", l.Phase, "at", end.At.Time, "rss_bytes", l.RSS)

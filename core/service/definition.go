@@ -85,15 +85,12 @@ func Define(kind Kind, system bool, loaded config.Loaded, home string, getenv fu
 
 // NameFor is the name of the service for the gateway on home.
 func NameFor(home string, getenv func(string) string) string {
-	usual, err := instance.Resolve("", func(name string) string {
+	usual, _ := instance.Resolve("", func(name string) string {
 		if name == "GATEWAYTUI_HOME" {
 			return "" // it names another home than the default one
 		}
 		return getenv(name)
-	})
-	if err != nil {
-		usual = "" // no default home here
-	}
+	}) // empty: there is no default home here
 	return Name(home, usual)
 }
 

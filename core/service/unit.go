@@ -148,7 +148,8 @@ func SystemdUnit(v Values) (string, error) {
 	say("# remaining processes get SIGKILL. The time is the plan's worst case, and at least shutdown.drain_timeout and 30 s.")
 	say("TimeoutStopSec=%d", int64(v.StopTimeout/time.Second))
 	say("KillMode=mixed")
-	say("# %d is a planned restart, not a failure. After %d (another gateway has this home) and %d (the config is wrong)", ops.ExitRestart, ops.ExitHeld, ops.ExitConfig)
+	say("# %d is a planned restart, not a failure. After %d (another gateway has this home) and %d (the config is wrong)",
+		ops.ExitRestart, ops.ExitHeld, ops.ExitConfig)
 	say("# another start would fail too.")
 	say("Restart=always")
 	say("RestartSec=2")
