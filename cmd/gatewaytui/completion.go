@@ -83,13 +83,9 @@ func (p *program) completePlace(place string) cobra.CompletionFunc {
 	list := sources[place]
 	switch {
 	case place == "FILE":
-		return func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
-			return nil, cobra.ShellCompDirectiveDefault
-		}
+		return cobra.FixedCompletions(nil, cobra.ShellCompDirectiveDefault)
 	case place == "DIR":
-		return func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
-			return nil, cobra.ShellCompDirectiveFilterDirs
-		}
+		return cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs)
 	case list == nil:
 		return cobra.NoFileCompletions
 	}
@@ -121,12 +117,10 @@ func (p *program) askGateway(c *cobra.Command, ask func(context.Context, *contro
 // typable reports whether value can stand on a command line as it is. Names come from chats and tools: one with a
 // character that a shell or a terminal could act on is not offered, because the shell inserts what it is given.
 func typable(value string) bool {
-	for _, r := range value {
-		if !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune(":._-@+/,=", r) {
-			return false
-		}
+	odd := func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune(":._-@+/,=", r)
 	}
-	return value != "" && value[0] != '-'
+	return value != "" && value[0] != '-' && !strings.ContainsFunc(value, odd)
 }
 
 // offer is a value with its description.

@@ -1,6 +1,7 @@
 package ops
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 	"time"
@@ -197,10 +198,7 @@ func (s VerbSpec) OfStop() bool { return s.Group == groupShutdown }
 
 // Usage is its name and its arguments on the command line: "reset KEY".
 func (s VerbSpec) Usage() string {
-	args := s.Args
-	if args == "" {
-		args = map[TargetKind]string{TargetSession: "KEY", TargetProcess: "PID", TargetAdapter: "NAME"}[s.Target]
-	}
+	args := cmp.Or(s.Args, map[TargetKind]string{TargetSession: "KEY", TargetProcess: "PID", TargetAdapter: "NAME"}[s.Target])
 	return strings.TrimSpace(s.Name + " " + args)
 }
 
