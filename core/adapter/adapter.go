@@ -59,6 +59,8 @@ type Inbound struct {
 	// Target is where an answer goes.
 	Target string
 	Text   string
+	// Agent is the name of the agent definition that works on it; empty: the routes of the config say which.
+	Agent string
 	// Dedupe names the message for ever on its platform; empty where the platform has no such name.
 	Dedupe string
 	// Caller is who sent it, on a platform whose senders are programs; else zero.

@@ -46,6 +46,9 @@ type Config struct {
 	// Session is the session's key; it owns every process that the tools start. Conversation is the id of the key's
 	// current conversation: a reset keeps the key and changes the id.
 	Session, Conversation string
+	// Definition is the name of the definition that the agent was made from, and Chosen the model that its session's people
+	// chose; empty: none. Agents of one conversation with another definition or model are other agents.
+	Definition, Chosen string
 	// Models makes the agent's own client, and one for each child.
 	Models model.Provider
 	// Passing means that the agent lives for one request. A cache does not count it, because it must not push out another
@@ -61,8 +64,6 @@ type Config struct {
 	Memory Memory
 	// MaxIterations is how many model calls one turn may make.
 	MaxIterations int
-	// System is the system prompt; empty sends none.
-	System string
 	// Called is called for each model call of the agent and of its children when the call has ended, on the turn's
 	// goroutine: it must not wait. nil: no call is reported.
 	Called func(Call)
@@ -72,7 +73,7 @@ type Config struct {
 
 // Call is a model call that ended.
 type Call struct {
-	// Model is the name of the model that was called.
+	// Model is the name of the model that answered, or failed last.
 	Model string
 	// Took is the time to the complete answer or the failure, retries included.
 	Took  time.Duration
@@ -129,6 +130,9 @@ func (a *Agent) Session() string { return a.cfg.Session }
 
 // Conversation is the id of the conversation that the agent works on.
 func (a *Agent) Conversation() string { return a.cfg.Conversation }
+
+// MadeFrom is the name of the definition that the agent was made from, and the model that its session's people chose.
+func (a *Agent) MadeFrom() (definition, chosen string) { return a.cfg.Definition, a.cfg.Chosen }
 
 // Bytes is roughly the memory of the agent's transcript.
 func (a *Agent) Bytes() int64 { return a.bytes.Load() }

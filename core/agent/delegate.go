@@ -61,13 +61,12 @@ func (r *run) Delegate(ctx context.Context, goal, background string, tools []str
 		text += "\n\nContext:\n" + background
 	}
 	res, err := child.Run(ctx, Turn{
-		ID: turn, Text: text, Calls: r.turn.Calls,
+		ID: turn, Text: text, Calls: r.turn.Calls, System: strings.TrimSpace(r.turn.System + "\n\n" + childSystem),
 		Progress:  func(doing string) { r.progress(delegateName + ": " + doing) },
 		Waiting:   r.turn.Waiting,
 		Signalled: r.turn.Signalled,
 	})
-	r.res.Usage.In += res.Usage.In
-	r.res.Usage.Out += res.Usage.Out
+	r.res.Usage.Add(res.Usage)
 	if failed, ok := errors.AsType[*model.Error](err); ok {
 		// The result goes to the parent's model and from there into the chat: the details are for the log.
 		a.log.Warn("model call of a child agent failed", "session", a.cfg.Session, "turn", turn, "error", term.Clean(err.Error(), 600))
@@ -98,7 +97,6 @@ func (a *Agent) childTools(names []string) (*tool.Set, error) {
 func (a *Agent) newChild(turn string, tools *tool.Set) *Agent {
 	cfg := a.cfg
 	cfg.Tools, cfg.Memory = tools, nil
-	cfg.System = strings.TrimSpace(cfg.System + "\n\n" + childSystem)
 	child := New(cfg)
 	child.depth = a.depth + 1
 	child.script = a.cfg.Session + "/" + turn

@@ -52,6 +52,8 @@ type models struct {
 }
 
 func (m *models) Name() string { return "played" }
+func (m *models) Window() int  { return 0 }
+func (m *models) Vision() bool { return false }
 
 func (m *models) New() model.Client {
 	m.mu.Lock()

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -32,6 +33,8 @@ type Turn struct {
 	ID string
 	// Text is the user's message. The gateway has stored it before Run.
 	Text string
+	// System is the system prompt; empty sends none.
+	System string
 	// Note is a message of the gateway to the model for this turn only, for instance about an interrupted turn before it.
 	Note string
 	// Calls is the turn's budget of model calls, its children's included; nil: only Config.MaxIterations bounds it.
@@ -54,6 +57,8 @@ type Result struct {
 	// Last is the final messages, which the gateway makes durable together with the turn's end: the answer, or the known
 	// part of the interrupted step.
 	Last []model.Message
+	// Model is the name of the model that answered last, or failed; empty: no call was made.
+	Model string
 	// Usage is the usage of the turn's model calls, those of its children included.
 	Usage model.Usage
 	// Iterations is how many model calls the turn made.
@@ -240,10 +245,10 @@ func (r *run) complete() (model.Message, error) {
 	resp, err := r.a.client.Complete(r.ctx, r.request(), delta)
 	release()
 	if r.a.cfg.Called != nil {
-		r.a.cfg.Called(Call{Model: r.a.client.Name(), Took: time.Since(began), Usage: resp.Usage, Err: err, Interrupted: r.ctx.Err() != nil})
+		r.a.cfg.Called(Call{Model: cmp.Or(resp.Model, r.a.client.Name()), Took: time.Since(began), Usage: resp.Usage, Err: err, Interrupted: r.ctx.Err() != nil})
 	}
-	r.res.Usage.In += resp.Usage.In
-	r.res.Usage.Out += resp.Usage.Out
+	r.res.Usage.Add(resp.Usage)
+	r.res.Model = cmp.Or(resp.Model, r.res.Model)
 	r.res.Finish = resp.Finish
 	if cause := context.Cause(r.ctx); cause != nil {
 		if streamed.Len() > 0 {
@@ -280,7 +285,7 @@ func (r *run) slot() (release func(), err error) {
 // request is the transcript as the model gets it. The turn's note goes with the system prompt, because not every endpoint
 // accepts a later system message.
 func (r *run) request() model.Request {
-	system := r.a.cfg.System
+	system := r.turn.System
 	if r.turn.Note != "" {
 		system = strings.TrimSpace(system + "\n\n" + r.turn.Note)
 	}

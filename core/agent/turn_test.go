@@ -102,9 +102,9 @@ func TestTurn_TheNoteIsForOneTurnAndGoesWithTheSystemPrompt(t *testing.T) {
 			}
 		}
 		return says("ok"), nil
-	}, func(c *Config) { c.System = "Be kind." })
+	}, nil)
 	for _, note := range []string{"You were cut off.", ""} {
-		if _, err := b.turn(t.Context(), Turn{ID: "T", Text: "x", Note: note}); err != nil {
+		if _, err := b.turn(t.Context(), Turn{ID: "T", Text: "x", System: "Be kind.", Note: note}); err != nil {
 			t.Fatal(err)
 		}
 	}

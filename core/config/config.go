@@ -7,27 +7,33 @@
 // nearest-key hints and the decoding come from their tags.
 package config
 
-import "time"
+import (
+	"reflect"
+	"time"
+)
 
 // Config is what an operator can set. The zero value is not valid: begin with Default.
 //
 // A field's toml tag is its key, and its default tag its default as an environment variable would set it; without one that is
 // the zero value. Its doc tag is its explanation for an operator.
 type Config struct {
-	Model    Model    `toml:"model" doc:"The language model that agents call."`
-	Agent    Agent    `toml:"agent" doc:"Agents and the cache that keeps them between turns."`
-	Session  Session  `toml:"session" doc:"When a conversation expires, and how many messages may wait in it."`
-	Tools    Tools    `toml:"tools" doc:"What a model can call."`
-	Limits   Limits   `toml:"limits" doc:"How much may run at once, and what one message may cost. What comes beyond a limit waits or is refused, with the name of the limit; \"gatewaytui status\" shows what is in use."`
-	Process  Process  `toml:"process" doc:"Subprocesses that tools start."`
-	Shutdown Shutdown `toml:"shutdown" doc:"The budgets of a stop. \"gatewaytui plan\" prints what they add up to."`
-	Adapters Adapters `toml:"adapters"`
-	Console  Console  `toml:"console" doc:"The screens."`
-	Log      Log      `toml:"log" doc:"The log."`
-	Metrics  Metrics  `toml:"metrics" doc:"Figures for Prometheus, which the control socket serves in any case."`
+	Model    Model                  `toml:"model" doc:"The language model that agents call. It has the name default."`
+	Models   map[string]*Model      `toml:"models" doc:"Further models, each with a name of your choice. [models.default] stands for [model]: only one of the two may be there."`
+	Agent    Agent                  `toml:"agent" doc:"The agent default, and the cache that keeps agents between turns."`
+	Agents   map[string]*Definition `toml:"agents" doc:"Further agents, each with a name of your choice. [agents.default] stands for the first four keys of [agent]; none may be in both."`
+	Routes   []*Route               `toml:"routes" doc:"Which agent works for which sessions. The first route that matches counts; without one it is the agent default."`
+	Session  Session                `toml:"session" doc:"When a conversation expires, and how many messages may wait in it."`
+	Tools    Tools                  `toml:"tools" doc:"What a model can call."`
+	Limits   Limits                 `toml:"limits" doc:"How much may run at once, and what one message may cost. What comes beyond a limit waits or is refused, with the name of the limit; \"gatewaytui status\" shows what is in use."`
+	Process  Process                `toml:"process" doc:"Subprocesses that tools start."`
+	Shutdown Shutdown               `toml:"shutdown" doc:"The budgets of a stop. \"gatewaytui plan\" prints what they add up to."`
+	Adapters Adapters               `toml:"adapters"`
+	Console  Console                `toml:"console" doc:"The screens."`
+	Log      Log                    `toml:"log" doc:"The log."`
+	Metrics  Metrics                `toml:"metrics" doc:"Figures for Prometheus, which the control socket serves in any case."`
 }
 
-// Model is [model].
+// Model is [model], and each of [models.NAME].
 type Model struct {
 	Provider   string   `toml:"provider" default:"scripted" doc:"\"openai\": any OpenAI-compatible chat-completions endpoint; \"scripted\": plays a script, no model needed"`
 	BaseURL    string   `toml:"base_url" doc:"the endpoint, e.g. \"http://127.0.0.1:11434/v1\"; needed by openai"`
@@ -38,8 +44,27 @@ type Model struct {
 	Script     string   `toml:"script" doc:"for scripted: a script file; empty plays the embedded one"`
 }
 
+// Definition is what an agent is made from: the first keys of [agent], and each of [agents.NAME].
+type Definition struct {
+	Models     []string `toml:"models" default:"default" doc:"names of models; the first that works answers. One that fails is left alone for a while"`
+	Prompt     string   `toml:"prompt" doc:"the system prompt; empty is the gateway's own. {{date}}, {{time_zone}}, {{platform}}, {{chat}} and {{speaker}} are replaced"`
+	PromptFile string   `toml:"prompt_file" doc:"a file that holds it instead, read at the start; a relative path begins at the folder of the config file"`
+	Tools      []string `toml:"tools" default:"*" doc:"what it can call; \"*\" is all of tools.enabled, which bounds every agent if it is set"`
+
+	// Text is the system prompt as Load found it, in Prompt or in PromptFile; empty: the gateway's own.
+	Text string `toml:"-"`
+}
+
+// Route is one of [[routes]].
+type Route struct {
+	Match string `toml:"match" doc:"a session key such as \"telegram:dm:4711\"; * is any text, ? any character"`
+	Agent string `toml:"agent" default:"default" doc:"the name of the agent that works for the sessions"`
+}
+
 // Agent is [agent].
 type Agent struct {
+	Definition
+
 	MaxIterations int      `toml:"max_iterations" default:"60" doc:"model calls in one turn"`
 	CacheSize     int      `toml:"cache_size" default:"128" doc:"agents kept between turns"`
 	CacheIdle     Duration `toml:"cache_idle" default:"1h" doc:"how long an idle one is kept"`
@@ -187,10 +212,15 @@ const never = "never"
 
 // Default is the embedded default, which the tags of the fields have: a scripted model, and the api adapter on loopback.
 func Default() (c Config) {
+	setDefaults(reflect.ValueOf(&c).Elem(), keys)
+	return c
+}
+
+// setDefaults gives the fields of v, which are those of keys, their defaults.
+func setDefaults(v reflect.Value, keys []key) {
 	for _, k := range keys {
-		if field := k.field(&c); k.set {
+		if field := v.FieldByIndex(k.index); k.set {
 			assign(field, fromText(field, k.standard))
 		}
 	}
-	return c
 }

@@ -3,6 +3,7 @@ package config
 import (
 	"cmp"
 	"net/url"
+	"slices"
 
 	"gatewaytui/core/term"
 )
@@ -26,7 +27,9 @@ func (c Credential) Why() string {
 
 // Credentials are the credentials of a config.
 type Credentials struct {
-	Model, API, Telegram Credential
+	API, Telegram Credential
+	// Models are those of the models, by name; a scripted one has none.
+	Models map[string]Credential
 	// Local is the generated key of the home; its source is the file. It is not used where the config names a key.
 	Local Credential
 }
@@ -37,8 +40,14 @@ func (c Config) Credentials(getenv func(string) string) Credentials {
 		value, err := Secret(env, file, getenv)
 		return Credential{value, cmp.Or(env, file), err}
 	}
+	models := map[string]Credential{}
+	for name, m := range c.ModelsByName() {
+		if m.Provider != Scripted {
+			models[name] = read(m.APIKeyEnv, m.APIKeyFile)
+		}
+	}
 	return Credentials{
-		Model:    read(c.Model.APIKeyEnv, c.Model.APIKeyFile),
+		Models:   models,
 		API:      read(c.Adapters.API.KeyEnv, c.Adapters.API.KeyFile),
 		Telegram: read(c.Adapters.Telegram.TokenEnv, c.Adapters.Telegram.TokenFile),
 	}
@@ -46,17 +55,26 @@ func (c Config) Credentials(getenv func(string) string) Credentials {
 
 // Values are the secrets themselves, for the redactor.
 func (c Credentials) Values() []string {
-	return []string{c.Model.Value, c.API.Value, c.Telegram.Value, c.Local.Value}
+	values := []string{c.API.Value, c.Telegram.Value, c.Local.Value}
+	for _, one := range c.Models {
+		values = append(values, one.Value)
+	}
+	return values
 }
 
 // Short are the sources of the secrets that are too short to be masked in what tools print.
 func (c Credentials) Short() (sources []string) {
-	for _, one := range []Credential{c.Model, c.API, c.Telegram} {
+	all := []Credential{c.API, c.Telegram}
+	for _, name := range Names(c.Models) {
+		all = append(all, c.Models[name])
+	}
+	for _, one := range all {
 		if one.Value != "" && len(one.Value) < term.MinMasked {
 			sources = append(sources, one.Source)
 		}
 	}
-	return sources
+	slices.Sort(sources)
+	return slices.Compact(sources) // several models may have one key
 }
 
 // LocalURL reports whether a URL is one of this machine.

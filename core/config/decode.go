@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"unicode/utf8"
@@ -18,7 +19,8 @@ import (
 // maxDepth is how many parts of a key are looked at: one more than any known key has.
 const maxDepth = 4
 
-// place is one key or table header, where it stands in the file.
+// place is one key or table header, where it stands in the file. A part of its path that is a place in a list reads [1], counted
+// from 1.
 type place struct {
 	path   []string
 	offset int
@@ -46,7 +48,7 @@ func (l *Loaded) decode(file string, data []byte) {
 		if l.insideFaulty(p.path) || len(l.errors) == maxErrors {
 			continue
 		}
-		if e := l.set(p, name, lookup(doc, p.path)); e != nil {
+		if e := l.set(p, name, lookup(doc, p.path), doc); e != nil {
 			if e.Key != name {
 				l.faulty[e.Key] = true // one error for the value that is used as a table, not one for each key in it
 			}
@@ -130,13 +132,16 @@ func blank(data []byte, line int) bool {
 	return changed
 }
 
-// set takes over the value at one place.
-func (l *Loaded) set(p place, name string, value any) *Error {
+// set takes over the value at one place of doc.
+func (l *Loaded) set(p place, name string, value any, doc map[string]any) *Error {
 	if k, known := keyByName[name]; known {
 		if want := assign(k.field(&l.Config), value); want != "" {
 			return l.fault(wants(name, want, value), name)
 		}
 		return nil
+	}
+	if f := familyOf(p.path[0]); f != nil {
+		return l.setNamed(f, p, name, value, doc[f.name])
 	}
 	if isSection(name) {
 		if _, ok := value.(map[string]any); !ok {
@@ -155,7 +160,7 @@ func (l *Loaded) set(p place, name string, value any) *Error {
 	e.Nearest = nearestKey(name)
 	if _, table := value.(map[string]any); p.table || table {
 		e.Message = "unknown table " + name
-		e.Nearest = nearestSection(name)
+		e.Nearest = nearestSection(p.path)
 	}
 	return e
 }
@@ -167,15 +172,26 @@ func places(data []byte) []place {
 		prefix []string
 		parser unstable.Parser
 		keyval func(prefix []string, n *unstable.Node)
+		inline func(path []string, offset int, n *unstable.Node)
+		items  int // of the list of tables so far
 	)
 	keyval = func(prefix []string, n *unstable.Node) {
 		path, offset := keyPath(prefix, n.Key())
 		found = append(found, place{path, offset, false})
-		if n.Value().Kind != unstable.InlineTable || len(path) >= maxDepth {
+		inline(path, offset, n.Value())
+	}
+	inline = func(path []string, offset int, n *unstable.Node) {
+		if len(path) >= maxDepth {
 			return
 		}
-		for it := n.Value().Children(); it.Next(); {
+		at := 0
+		for it := n.Children(); n.Kind == unstable.InlineTable && it.Next(); {
 			keyval(path, it.Node())
+		}
+		for it := n.Children(); n.Kind == unstable.Array && isList(path) && it.Next(); at++ {
+			item := append(slices.Clone(path), indexPart(at))
+			found = append(found, place{item, offset, false})
+			inline(item, offset, it.Node())
 		}
 	}
 	parser.Reset(data)
@@ -183,6 +199,13 @@ func places(data []byte) []place {
 		switch n := parser.Expression(); n.Kind {
 		case unstable.Table, unstable.ArrayTable:
 			path, offset := keyPath(nil, n.Key())
+			if len(path) > 0 && isList(path[:1]) && (n.Kind == unstable.ArrayTable && len(path) == 1 || items > 0) {
+				if len(path) == 1 {
+					items++
+				}
+				path = slices.Insert(path, 1, indexPart(items-1))
+				path = path[:min(len(path), maxDepth)]
+			}
 			found = append(found, place{path, offset, true})
 			prefix = path
 		case unstable.KeyValue:
@@ -206,9 +229,23 @@ func keyPath(prefix []string, parts unstable.Iterator) (path []string, offset in
 	return path, offset
 }
 
+// isList reports whether path is a list of tables that the config knows. There is one.
+func isList(path []string) bool {
+	f := familyOf(path[0])
+	return len(path) == 1 && f != nil && f.list
+}
+
 func lookup(doc map[string]any, path []string) any {
 	var v any = doc
 	for _, part := range path {
+		if items, list := v.([]any); list {
+			at := indexOf(part)
+			if at < 0 || at >= len(items) {
+				return v
+			}
+			v = items[at]
+			continue
+		}
 		m, ok := v.(map[string]any)
 		if !ok {
 			return v

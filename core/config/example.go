@@ -2,6 +2,8 @@ package config
 
 import (
 	"fmt"
+	"reflect"
+	"slices"
 	"strings"
 )
 
@@ -13,22 +15,34 @@ func Example() string {
 # A duration is written "90s", "10m" or "1h30m", a size "64KiB" or "256MiB". Secrets are never written here: a key that
 # ends in _env names the environment variable that holds one, a key that ends in _file the file.
 #
-# The environment wins over this file: ` + keys[0].env + ` is ` + keys[0].name + `, and so for every key.
+# The environment wins over this file: ` + keys[0].env + ` is ` + keys[0].name + `, and so for every key
+# outside the tables whose name you choose.
 `)
 	c := Default()
-	written := ""
-	for _, k := range keys {
-		if s := k.section(); s != written {
-			written = s
-			fmt.Fprintf(&b, "\n[%s]\n", s)
-			for _, section := range sections {
-				if section.name == s {
-					fmt.Fprintf(&b, "# %s\n", section.doc)
-				}
-			}
+	for _, s := range sections {
+		if s.family != nil {
+			b.WriteString(s.commented())
+			continue
 		}
-		name := k.name[len(k.section())+1:]
-		fmt.Fprintf(&b, "\n# %s\n%s = %s\n", k.doc, name, literal(k.field(&c)))
+		own := slices.DeleteFunc(slices.Clone(keys), func(k key) bool { return k.section() != s.name })
+		if len(own) > 0 {
+			fmt.Fprintf(&b, "\n[%s]\n# %s\n", s.name, s.doc)
+		}
+		for _, k := range own {
+			fmt.Fprintf(&b, "\n# %s\n%s = %s\n", k.doc, k.name[len(s.name)+1:], literal(k.field(&c)))
+		}
+	}
+	return b.String()
+}
+
+// commented is a family with one table, all of it as comments: what an operator has not named does not exist.
+func (s section) commented() string {
+	var b strings.Builder
+	member := reflect.New(reflect.TypeFor[Config]().FieldByIndex(s.family.index).Type.Elem().Elem()).Elem()
+	setDefaults(member, s.family.keys)
+	fmt.Fprintf(&b, "\n# %s\n#\n# %s\n", s.doc, s.family.written())
+	for _, k := range s.family.keys {
+		fmt.Fprintf(&b, "#\n# # %s\n# %s = %s\n", k.doc, k.name, literal(member.FieldByIndex(k.index)))
 	}
 	return b.String()
 }

@@ -30,9 +30,10 @@ type key struct {
 	set      bool
 }
 
-// section is one table of the config file.
+// section is one table of the config file, or a family of tables.
 type section struct {
 	name, doc string
+	family    *family
 }
 
 // keys and sections are every key and every table, in the order of the fields.
@@ -51,8 +52,19 @@ func table(t reflect.Type, prefix string, index []int) (keys []key, sections []s
 		f := t.Field(i)
 		name := prefix + f.Tag.Get("toml")
 		at := append(slices.Clone(index), i)
+		switch {
+		case f.Tag.Get("toml") == "-":
+			continue
+		case f.Anonymous: // its keys are those of the table around it
+			k, _ := table(f.Type, prefix, at)
+			keys = append(keys, k...)
+			continue
+		case isFamily(f.Type):
+			sections = append(sections, section{name, f.Tag.Get("doc"), newFamily(name, f.Type, at)})
+			continue
+		}
 		if f.Type.Kind() == reflect.Struct && f.Type != reflect.TypeFor[Duration]() {
-			sections = append(sections, section{name, f.Tag.Get("doc")})
+			sections = append(sections, section{name, f.Tag.Get("doc"), nil})
 			k, s := table(f.Type, name+".", at)
 			keys, sections = append(keys, k...), append(sections, s...)
 			continue
@@ -81,13 +93,18 @@ func namesSecret(name string) bool {
 
 // keyName joins the parts of a key as TOML writes them, cleaned and cut: the parts of a hostile file are anything.
 func keyName(parts []string) string {
-	names := slices.Clone(parts)
+	var name strings.Builder
 	for i, p := range parts {
-		if p == "" || strings.Trim(p, bare) != "" {
-			names[i] = strconv.Quote(term.Clean(p, 60))
+		index := i > 0 && indexOf(p) >= 0
+		if i > 0 && !index {
+			name.WriteByte('.')
 		}
+		if !index && (p == "" || strings.Trim(p, bare) != "") {
+			p = strconv.Quote(term.Clean(p, 60))
+		}
+		name.WriteString(p)
 	}
-	return term.Clean(strings.Join(names, "."), 80)
+	return term.Clean(name.String(), 140)
 }
 
 // bare are the characters of a key without quotes.
@@ -103,15 +120,18 @@ func nearestKey(name string) string {
 	return slices.MinFunc(keys, func(a, b key) int { return mistakes(a) - mistakes(b) }).name
 }
 
-// nearestSection is the known table that name most likely means.
-func nearestSection(name string) string {
+// nearestSection is the known table that path most likely means. A name that an operator chose stays.
+func nearestSection(path []string) string {
 	var known []string
 	for _, s := range sections {
 		if s.doc != "" {
 			known = append(known, s.name)
 		}
+		if s.family != nil && !s.family.list && len(path) > 1 {
+			known = append(known, keyName([]string{s.name, path[1]}))
+		}
 	}
-	return text.Nearest(strings.ToLower(name), known)
+	return text.Nearest(strings.ToLower(keyName(path)), known)
 }
 
 // nearestVariable is the known variable that name most likely means.

@@ -52,6 +52,8 @@ type Loaded struct {
 	// errors are what is wrong, and faulty the keys and tables that it is about.
 	errors Errors
 	faulty map[string]bool
+	// standing has for model and agent the table that was written for them, models.default and agents.default.
+	standing map[string]string
 }
 
 // Origin is where a value was set. The zero value is the default.
@@ -82,8 +84,8 @@ type Value struct {
 // Values is every key as it is in force, in the order of the example. It holds no secret.
 func (l *Loaded) Values() []Value {
 	var values []Value
-	for _, k := range keys {
-		values = append(values, Value{k.name, literal(k.field(&l.Config)), l.origins[k.name]})
+	for _, s := range l.settings() {
+		values = append(values, Value{s.name, literal(s.value), l.origins[s.name]})
 	}
 	return values
 }
@@ -94,7 +96,7 @@ func (l *Loaded) Values() []Value {
 // The file is Options.Path, else $GATEWAYTUI_CONFIG, else gatewaytui/config.toml in $XDG_CONFIG_HOME (~/.config without
 // it) if there is one, else the embedded default.
 func Load(o Options) (Loaded, error) {
-	l := Loaded{Config: Default(), Source: Embedded, At: time.Now(), options: o, origins: map[string]Origin{}, faulty: map[string]bool{}}
+	l := Loaded{Config: Default(), Source: Embedded, At: time.Now(), options: o, origins: map[string]Origin{}, faulty: map[string]bool{}, standing: map[string]string{}}
 	env := environment(o.Environ)
 	path := o.Path
 	if path == "" {
@@ -112,7 +114,9 @@ func Load(o Options) (Loaded, error) {
 		l.decode(path, data)
 	}
 	l.override(env)
+	l.joinDefaults()
 	l.validate()
+	l.validateAgents()
 	if len(l.errors) > 0 {
 		return Loaded{}, l.errors.sorted()
 	}

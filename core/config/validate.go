@@ -26,12 +26,6 @@ type rule struct {
 // rules are what every valid config obeys. A duration without a rule may have any value. 0 means no time, and 0 or less
 // disables shutdown.adapter_timeout.
 var rules = []rule{
-	oneOf("model.provider", "openai", "scripted"),
-	needs("model.base_url"),
-	needs("model.name"),
-	httpURL("model.base_url"),
-	positive("model.timeout"),
-
 	within("agent.max_iterations", 1, 1_000_000),
 	within("agent.cache_size", 1, 1_000_000),
 	positive("agent.cache_idle"),
@@ -146,8 +140,8 @@ var knownTools = []string{"terminal", "process", "delegate"}
 
 // validate checks what the types cannot.
 func (l *Loaded) validate() {
-	for _, k := range keys {
-		if wrong := badText(k, k.field(&l.Config).Interface()); wrong != "" {
+	for _, k := range l.settings() {
+		if wrong := badText(k.key, k.value.Interface()); wrong != "" {
 			l.add(l.fault(k.name+" "+wrong, k.name), k.name)
 		}
 	}
@@ -171,6 +165,7 @@ func badText(k key, v any) string {
 	}
 	for _, s := range texts {
 		switch {
+		case strings.HasSuffix(k.name, ".prompt") && !strings.ContainsFunc(s, actsOnTerminal):
 		case strings.ContainsFunc(s, unicode.IsControl):
 			return "must not contain control characters"
 		case strings.HasSuffix(k.name, "_env") && s != "" && !VariableName(s):
@@ -179,6 +174,9 @@ func badText(k key, v any) string {
 	}
 	return ""
 }
+
+// actsOnTerminal reports whether a character may not be in a text of several lines.
+func actsOnTerminal(r rune) bool { return unicode.IsControl(r) && r != '\n' && r != '\r' && r != '\t' }
 
 // VariableName reports whether s is a name as POSIX has it (Base Definitions, 8.1).
 func VariableName(s string) bool {
@@ -228,14 +226,6 @@ func private(name, whose string, off func(c *Config) bool, more ...string) rule 
 	}}
 }
 
-// needs wants a text where the model is an endpoint.
-func needs(name string) rule {
-	k := keyByName[name]
-	return holds(`must be set: model.provider "openai" needs it`, func(c *Config) bool {
-		return c.Model.Provider != "openai" || k.field(c).String() != ""
-	}, name, "model.provider")
-}
-
 func within(name string, low, high int64) rule {
 	k := keyByName[name]
 	return rule{[]string{name}, func(c *Config) string {
@@ -267,22 +257,23 @@ func atLeast(name string, least time.Duration, message string) rule {
 	}}
 }
 
-// httpURL wants an HTTP address, or nothing. One with a user is refused: secrets are never written in the file.
 func httpURL(name string) rule {
 	k := keyByName[name]
-	return rule{[]string{name}, func(c *Config) string {
-		text := k.field(c).String()
-		u, err := url.Parse(text)
-		switch {
-		case text == "":
-			return ""
-		case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
-			return "must be an address that begins with http:// or https://, not " + quote(text)
-		case u.User != nil:
-			return "must not carry a user or a password; secrets are never written in the file"
-		}
+	return rule{[]string{name}, func(c *Config) string { return wrongURL(k.field(c).String()) }}
+}
+
+// wrongURL wants an HTTP address, or nothing. One with a user is refused: secrets are never written in the file.
+func wrongURL(text string) string {
+	u, err := url.Parse(text)
+	switch {
+	case text == "":
 		return ""
-	}}
+	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
+		return "must be an address that begins with http:// or https://, not " + quote(text)
+	case u.User != nil:
+		return "must not carry a user or a password; secrets are never written in the file"
+	}
+	return ""
 }
 
 func mayStop(c *Config) string {
@@ -296,12 +287,15 @@ func mayStop(c *Config) string {
 	}
 }
 
-func enabledTools(c *Config) string {
-	for i, name := range c.Tools.Enabled {
+func enabledTools(c *Config) string { return wrongTools(c.Tools.Enabled) }
+
+// wrongTools says what is wrong with a list of tools; empty: nothing is.
+func wrongTools(names []string) string {
+	for i, name := range names {
 		switch {
 		case !slices.Contains(knownTools, name):
 			return fmt.Sprintf("may hold %s, not %s", english.WordSeries(knownTools, "and"), quote(name))
-		case slices.Contains(c.Tools.Enabled[:i], name):
+		case slices.Contains(names[:i], name):
 			return fmt.Sprintf("holds %s twice", quote(name))
 		}
 	}

@@ -14,26 +14,36 @@ import (
 	"gatewaytui/core/text"
 )
 
-// systemPrompt tells every agent where it is.
-const systemPrompt = "You are an assistant behind a chat gateway on a machine of your user. You can run shell commands with the terminal tool, " +
-	"watch and end what you started with the process tool, and hand a task to a child agent with delegate. Answer briefly and say truthfully what you did."
-
-// agentOf returns the agent of a conversation, held until its turn ends: the cached one, or a new one. It does not
-// take the agent of an earlier conversation under the same key, which a late worker may have left.
-func (c *Conversations) agentOf(s session.Session) *agent.Agent {
+// agentOf returns the agent that works on a turn, held until the turn ends: the cached one, or a new one. It does not take the
+// agent of an earlier conversation under the same key, which a late worker may have left. An agent of the same conversation with
+// another definition or model leaves its memory, with what is not saved of it, to the new one.
+func (c *Conversations) agentOf(t *session.Turn, d *agent.Definition) *agent.Agent {
+	s := t.Session
+	var kept agent.Memory = &memory{store: c.store, session: s.ID}
 	if a, ok := c.o.Cache.Get(s.Key); ok {
-		if a.Conversation() == s.ID {
+		definition, chosen := a.MadeFrom()
+		switch {
+		case a.Conversation() != s.ID:
+			c.abandon(a, "it belongs to an earlier conversation")
+		case definition == d.Name && chosen == "":
 			return a
+		default:
+			kept = a.Memory()
+			c.abandon(a, "the session has another agent or model")
 		}
-		c.abandon(a, "it belongs to an earlier conversation")
 	}
 	cfg := c.o.Agent
 	cfg.Session, cfg.Conversation, cfg.Passing = s.Key, s.ID, session.IsRequest(s.Key)
-	cfg.Memory, cfg.System = &memory{store: c.store, session: s.ID}, systemPrompt
+	cfg.Memory, cfg.Definition, cfg.Models, cfg.Tools = kept, d.Name, c.o.Roster.Models(d, ""), d.Tools
 	a := agent.New(cfg)
 	c.release(c.o.Cache.Put(a), "the cache is full")
 	c.o.Events.Emit(ops.EventAgentCached, s.Key, "agent made", nil)
 	return a
+}
+
+// definition is the definition of a turn's agent. A /background session has that of its conversation.
+func (c *Conversations) definition(t *session.Turn) *agent.Definition {
+	return c.o.Roster.Pick(session.Owner(t.Session.Key), t.Message.Agent)
 }
 
 // abandon takes an agent out of the cache whose worker may still run, and releases it. It does nothing to an agent that is

@@ -89,8 +89,9 @@ type Bounds struct {
 type Options struct {
 	Table *session.Table
 	Cache *agent.Cache
-	// Agent is the part of an agent's configuration that all sessions share.
+	// Agent is the part of an agent's configuration that all sessions share, Roster what differs.
 	Agent     agent.Config
+	Roster    *agent.Roster
 	Policy    session.Policy
 	Bounds    Bounds
 	Processes Processes

@@ -169,7 +169,7 @@ func (c *Conversations) endReleased(t *session.Turn, cause error) {
 	} else if end.Reply != nil {
 		deliver = t.Message.Send
 	}
-	c.turnEnded(t, store.TurnInterrupted, cause)
+	c.turnEnded(t, store.TurnInterrupted, "", cause)
 	c.o.Tasks.Start(c.turns, "notice", t.Session.Key, func(context.Context) { deliver("", userError(cause)) })
 }
 

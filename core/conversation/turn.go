@@ -74,14 +74,17 @@ func (c *Conversations) runTurn(t *session.Turn) (next *session.Turn) {
 	if !owned {
 		return nil
 	}
-	c.turnEnded(t, r.state, err)
+	c.turnEnded(t, r.state, r.result.Model, err)
 	return next
 }
 
-// turnEnded says how a turn ended: in the log, as an event, in the metrics.
-func (c *Conversations) turnEnded(t *session.Turn, state store.TurnState, err error) {
+// turnEnded says how a turn ended: in the log, as an event, in the metrics. name is the model that answered, empty for none.
+func (c *Conversations) turnEnded(t *session.Turn, state store.TurnState, name string, err error) {
 	took := time.Since(t.Started)
 	args := []any{"session", t.Session.Key, "turn", t.ID, "state", string(state), "elapsed", took.Round(time.Millisecond)}
+	if name != "" {
+		args = append(args, "model", name)
+	}
 	if err != nil {
 		if failed, ok := errors.AsType[*model.Error](err); ok { // its sender gets neither of these
 			args = append(args, "kind", string(failed.Kind), "status", failed.Status)
@@ -155,13 +158,14 @@ func (r *turnRunner) run(ctx context.Context) (err error) {
 	wrote()
 	r.begun = true
 	c.o.Table.Saved(t)
-	r.agent = c.agentOf(t.Session)
+	d := c.definition(t)
+	r.agent = c.agentOf(t, d)
 	calls := agent.NewCalls(c.o.Bounds.CallsPerTurn, func() { c.o.Reached(limit.CallsPerTurn) })
 	if !c.o.Table.Attach(t, calls) {
 		return session.ErrReset
 	}
 	in := agent.Turn{
-		ID: t.ID, Text: t.Message.Text, Calls: calls, Delta: t.Message.Delta, Signalled: r.signalled,
+		ID: t.ID, Text: t.Message.Text, System: systemPrompt(d, t), Calls: calls, Delta: t.Message.Delta, Signalled: r.signalled,
 		Progress: func(doing string) { c.o.Table.Progress(t, term.Clean(doing, 120)) },
 		Waiting: func() { // a model call waits for a slot
 			c.o.Reached(limit.ModelCalls)

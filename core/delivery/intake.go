@@ -91,7 +91,7 @@ func (i *Intake) Receive(ctx context.Context, in adapter.Inbound) (id string, er
 // instant is a message whose sender waits for the answer.
 func (i *Intake) instant(in adapter.Inbound) session.Message {
 	m := session.Message{
-		ID: i.o.NewID(), User: in.User, Target: in.Target, Text: in.Text, At: time.Now(), Caller: in.Caller, Instant: true,
+		ID: i.o.NewID(), User: in.User, Target: in.Target, Text: in.Text, Agent: in.Agent, At: time.Now(), Caller: in.Caller, Instant: true,
 		Delta: in.Responder.Delta, Ended: in.Responder.Ended,
 	}
 	var once sync.Once

@@ -79,9 +79,12 @@ func (s *survey) network() {
 		s.say(Medium, "api.hosts_without_key", "set adapters.api.key_env",
 			"adapters.api.allow_hosts serves requests for %d further names without a configured key", len(api.AllowHosts))
 	}
-	if s.c.Model.Provider != "scripted" && plainHTTP(s.c.Model.BaseURL) {
-		s.say(High, "model.plain_http", "use https in model.base_url",
-			"model.base_url is plain http to another machine: the model's key and every conversation can be read on the way")
+	models := s.c.ModelsByName()
+	for _, name := range config.Names(models) {
+		if m := models[name]; m.Provider != config.Scripted && plainHTTP(m.BaseURL) {
+			s.say(High, "model.plain_http", "use https in its base_url",
+				"the base_url of the model %s is plain http to another machine: the model's key and every conversation can be read on the way", name)
+		}
 	}
 	if s.c.Adapters.Telegram.Enabled && plainHTTP(s.c.Adapters.Telegram.BaseURL) {
 		s.say(High, "telegram.plain_http", "use https in adapters.telegram.base_url",
@@ -93,11 +96,20 @@ func (s *survey) network() {
 type credential struct{ name, env, file string }
 
 func (s *survey) credentials() []credential {
-	return []credential{
-		{"the model's key", s.c.Model.APIKeyEnv, s.c.Model.APIKeyFile},
+	all := []credential{
 		{"the key of the API", s.c.Adapters.API.KeyEnv, s.c.Adapters.API.KeyFile},
 		{"the bot's token", s.c.Adapters.Telegram.TokenEnv, s.c.Adapters.Telegram.TokenFile},
 	}
+	models := s.c.ModelsByName()
+	for _, name := range config.Names(models) {
+		m := models[name]
+		one := credential{"the key of the model " + name, m.APIKeyEnv, m.APIKeyFile}
+		// Models may share a key; it is named once.
+		if !slices.ContainsFunc(all, func(c credential) bool { return c.env == one.env && c.file == one.file }) {
+			all = append(all, one)
+		}
+	}
+	return all
 }
 
 func (s *survey) has(env, file string) bool {

@@ -38,12 +38,16 @@ func (c *checkup) checkAdapters(ctx context.Context) {
 	if cfg.Adapters.Telegram.Enabled && s.Telegram.Missing() {
 		lacks("telegram", s.Telegram)
 	}
-	switch {
-	case cfg.Model.Provider == "scripted":
-	case s.Model.Err != nil:
-		c.fail("fix it, or name another with model.api_key_env or model.api_key_file", "the model's key: %v", s.Model.Err)
-	case s.Model.Missing() && !config.LocalURL(cfg.Model.BaseURL): // one on this machine mostly wants none
-		lacks("the model", s.Model)
+	models := cfg.ModelsByName()
+	for _, name := range config.Names(models) {
+		m, key := models[name], s.Models[name]
+		switch {
+		case m.Provider == config.Scripted:
+		case key.Err != nil:
+			c.fail("fix it, or name another with api_key_env or api_key_file", "the key of the model %s: %v", name, key.Err)
+		case key.Missing() && !config.LocalURL(m.BaseURL): // one on this machine mostly wants none
+			lacks("the model "+name, key)
+		}
 	}
 	if !cfg.Adapters.API.Enabled && !cfg.Adapters.Telegram.Enabled {
 		c.warn("enable one, e.g. adapters.api.enabled = true", "none is enabled, so only gatewaytui send can talk to it")

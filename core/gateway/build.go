@@ -29,7 +29,7 @@ func New(o Options) (*Gateway, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &Gateway{opts: o, connections: o.Models.New(), background: background.New(o.Log), events: events.New()}
+	g := &Gateway{opts: o, connections: o.Models.Chain(modelNames(o.Models)...).New(), background: background.New(o.Log), events: events.New()}
 	g.lifecycle = newLifecycle(o.Log, g.beginShutdown, g.endProcess)
 	g.watchers.ctx, g.watchers.stop = context.WithCancel(context.Background())
 	slots := model.NewSlots(o.Config.Limits.ModelCalls)
@@ -90,9 +90,10 @@ func (g *Gateway) buildConversations(slots *model.Slots, reached bounds, policy 
 	g.conversations = conversation.New(conversation.Options{
 		Table: g.table, Cache: g.cache,
 		Agent: agent.Config{
-			Models: o.Models, Slots: slots, Tools: g.tools(), Processes: g.phases.trees,
+			Slots: slots, Processes: g.phases.trees,
 			KillGrace: cfg.Process.KillGrace.Duration, MaxIterations: cfg.Agent.MaxIterations, Log: o.Log, Called: g.metrics.Called,
 		},
+		Roster: g.roster(),
 		Policy: policy,
 		Bounds: conversation.Bounds{
 			CallsPerTurn: cfg.Limits.CallsPerTurn, Background: cfg.Limits.Background,
@@ -127,11 +128,35 @@ func (g *Gateway) buildAdapters() {
 	}
 }
 
-// tools are those that the config enables. No result holds a known value of a secret (HF23).
-func (g *Gateway) tools() *tool.Set {
+// roster is the agents and the routes of the config.
+func (g *Gateway) roster() *agent.Roster {
+	cfg := g.opts.Config
+	all := cfg.AgentsByName()
+	var definitions []agent.Definition
+	for _, name := range config.Names(all) {
+		d := all[name]
+		definitions = append(definitions, agent.Definition{Name: name, Models: d.Models, Prompt: d.Text, Tools: g.tools(cfg.Callable(d))})
+	}
+	var routes []agent.Route
+	for _, r := range cfg.Routes {
+		routes = append(routes, agent.Route(*r))
+	}
+	return agent.NewRoster(g.opts.Models, definitions, routes)
+}
+
+// modelNames are the names of all models of a pool.
+func modelNames(p *model.Pool) (names []string) {
+	for _, m := range p.Models() {
+		names = append(names, m.Name)
+	}
+	return names
+}
+
+// tools are those with these names. No result holds a known value of a secret (HF23).
+func (g *Gateway) tools(names []string) *tool.Set {
 	cfg := g.opts.Config
 	return tool.Enabled(g.procs, tool.Options{
 		Timeout: cfg.Tools.Timeout.Duration, OutputLimit: int(cfg.Tools.OutputLimit), Workdir: cmp.Or(cfg.Tools.Workdir, g.opts.Home.Workdir),
 		KillGrace: cfg.Process.KillGrace.Duration, Keep: cfg.Process.Survivors == config.SurvivorsAdopt,
-	}, cfg.Tools.Enabled).Masking(g.opts.Redactor.Mask)
+	}, names).Masking(g.opts.Redactor.Mask)
 }

@@ -12,6 +12,7 @@ import (
 	"gatewaytui/core/agent"
 	"gatewaytui/core/config"
 	"gatewaytui/core/limit"
+	"gatewaytui/core/model"
 	"gatewaytui/core/ops"
 	"gatewaytui/core/process"
 	"gatewaytui/core/reap"
@@ -120,7 +121,7 @@ func TestAStopGivesTheTreesOfAllSessionsOneGraceTogether(t *testing.T) {
 				kernel := &deafKernel{trees: map[int]string{}, stubborn: map[int]bool{}}
 				cfg := config.Default()
 				cfg.Process.KillGrace.Duration, cfg.Shutdown.AgentTimeout.Duration = grace, tc.agent
-				g, err := New(Options{Config: cfg, Log: slog.New(slog.DiscardHandler), Models: echo(nil), Identity: Identity{Life: "life"}, Host: &hostDouble{}, Limits: &limit.Set{}})
+				g, err := New(Options{Config: cfg, Log: slog.New(slog.DiscardHandler), Models: pool(echo(nil)), Identity: Identity{Life: "life"}, Host: &hostDouble{}, Limits: &limit.Set{}})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -131,7 +132,7 @@ func TestAStopGivesTheTreesOfAllSessionsOneGraceTogether(t *testing.T) {
 				}
 				for i := range sessions {
 					a := agent.New(agent.Config{
-						Session: fmt.Sprintf("chat:dm:%d", i), Models: g.opts.Models, Processes: g.phases.trees, KillGrace: grace, Log: g.opts.Log,
+						Session: fmt.Sprintf("chat:dm:%d", i), Models: g.opts.Models.Chain(model.Default), Processes: g.phases.trees, KillGrace: grace, Log: g.opts.Log,
 					})
 					g.cache.Put(a)
 					g.cache.Done(a)

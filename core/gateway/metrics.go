@@ -24,7 +24,11 @@ func (g *Gateway) newMetrics(slots *model.Slots) *metrics.Metrics {
 	for _, p := range g.opts.Platforms {
 		names = append(names, p.Name())
 	}
-	m := metrics.New(names, []string{g.opts.Models.Name()}, metrics.Gauges{
+	var models []string
+	for _, m := range g.opts.Models.Models() {
+		models = append(models, m.Label())
+	}
+	m := metrics.New(names, models, metrics.Gauges{
 		Commits: func() float64 {
 			if st := g.recovery.Store(); st != nil {
 				return float64(st.Commits())

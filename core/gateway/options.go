@@ -28,7 +28,7 @@ type Start = recovery.Start
 type Options struct {
 	Config config.Config
 	Log    *slog.Logger
-	Models model.Provider
+	Models *model.Pool
 	// Platforms are the adapters to connect; Broken those that the config enables and that cannot be built, with why.
 	Platforms []adapter.Platform
 	Broken    map[string]error

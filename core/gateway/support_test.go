@@ -40,6 +40,8 @@ type script func(ctx context.Context, req model.Request) (model.Response, error)
 
 func (s script) Name() string      { return "scripted-by-test" }
 func (s script) New() model.Client { return scriptClient{s} }
+func (s script) Window() int       { return 0 }
+func (s script) Vision() bool      { return false }
 
 type scriptClient struct{ script }
 
@@ -164,6 +166,11 @@ func (c *conn) Disconnect(ctx context.Context) error {
 	return nil
 }
 
+// pool is a pool of one model.
+func pool(p model.Provider) *model.Pool {
+	return model.NewPool(slog.New(slog.DiscardHandler), model.Spec{Name: model.Default, Provider: p})
+}
+
 // lab is a running gateway.
 type lab struct {
 	t      testing.TB
@@ -203,7 +210,7 @@ func start(t testing.TB, change ...func(*setup)) *lab {
 	}
 	l := &lab{t: t, dir: s.dir, chat: s.chat, ended: make(chan struct{})}
 	o := Options{
-		Config: s.cfg, Log: slog.New(s.log), Models: s.model, Identity: Identity{Life: "life-" + filepath.Base(t.TempDir()) + "-" + fmt.Sprint(time.Now().UnixNano()), PID: os.Getpid()},
+		Config: s.cfg, Log: slog.New(s.log), Models: pool(s.model), Identity: Identity{Life: "life-" + filepath.Base(t.TempDir()) + "-" + fmt.Sprint(time.Now().UnixNano()), PID: os.Getpid()},
 		Home:      Home{Dir: s.dir, ID: fmt.Sprintf("lab-%d", os.Getpid()), Database: filepath.Join(s.dir, "gateway.db"), Workdir: s.dir, Lives: lives.Files{Dir: t.TempDir()}.List()},
 		Limits:    &limit.Set{},
 		Platforms: append([]adapter.Platform{s.chat}, s.platforms...),

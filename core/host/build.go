@@ -18,7 +18,7 @@ import (
 
 // parts are what a gateway is built from.
 type parts struct {
-	model     model.Provider
+	models    *model.Pool
 	platforms []adapter.Platform
 	broken    map[string]error
 	api       *api.Platform
@@ -59,7 +59,7 @@ func (l *life) apiAccess() *ops.APIAccess {
 func (l *life) build() (err error) {
 	l.parts = parts{broken: map[string]error{}, limits: &limit.Set{}, guard: &api.Guard{}}
 	p := &l.parts
-	if p.model, err = l.model(); err != nil {
+	if p.models, err = l.models(); err != nil {
 		return err
 	}
 	if l.stage != nil {
@@ -73,7 +73,7 @@ func (l *life) build() (err error) {
 			p.broken["api"] = &adapter.CredentialsError{Variable: s.Source, Why: s.Why()}
 		} else {
 			p.api = api.New(api.Options{
-				Listen: c.Listen, Key: s.Value, KeySource: s.Source, Model: p.model.Name(), Requests: 2 * l.loaded.Config.Limits.ModelCalls, Log: l.log,
+				Listen: c.Listen, Key: s.Value, KeySource: s.Source, Model: config.DefaultName, Agents: config.Names(l.loaded.Config.AgentsByName()), Requests: 2 * l.loaded.Config.Limits.ModelCalls, Log: l.log,
 				BodyMax: int64(c.BodyMax), BodyBytes: int64(l.loaded.Config.Limits.BodyBytes), Limits: p.limits,
 				LeaveGrace: c.LeaveTime(), AllowOrigins: c.AllowOrigins, AllowHosts: c.AllowHosts,
 				LocalKey: l.secrets.Local.Value, LocalKeyFile: l.secrets.Local.Source, Guard: p.guard,
@@ -96,8 +96,8 @@ func (l *life) build() (err error) {
 // prepared is what the flags and the config name and what can be wrong with it. It is made before anything is written: a
 // mistake on the command line leaves no home behind (TF47).
 type prepared struct {
-	demo   []platforms.Role
-	script *model.Script // nil where the model is not a scripted one
+	demo    []platforms.Role
+	scripts map[string]*model.Script // of the scripted models, by their names
 }
 
 // readNamed reads the script and the made-up platforms that are named.
@@ -114,37 +114,61 @@ func readNamed(o Options, c config.Config, s config.Credentials) (prepared, erro
 		}
 		taken[spec.Name] = true
 	}
-	if c.Model.Provider != "scripted" {
-		if s.Model.Err != nil {
-			return p, &SetupError{s.Model.Err}
+	p.scripts = map[string]*model.Script{}
+	models := c.ModelsByName()
+	for _, name := range config.Names(models) {
+		if m := models[name]; m.Provider == config.Scripted {
+			if p.scripts[name], err = readScript(table(name), m.Script, o.Demo); err != nil {
+				return p, err
+			}
 		}
-		return p, nil
-	}
-	p.script, err = readScript(c.Model.Script, o.Demo)
-	return p, err
-}
-
-// model is the provider that the config names.
-func (l *life) model() (model.Provider, error) {
-	c := l.loaded.Config.Model
-	if l.prepared.script != nil {
-		return model.NewScripted(l.prepared.script, cmp.Or(c.Name, "scripted")), nil
-	}
-	p, err := model.NewOpenAI(model.OpenAIOptions{
-		BaseURL: c.BaseURL, Model: c.Name, APIKey: l.secrets.Model.Value, KeyHint: l.secrets.Model.Source, Timeout: c.Timeout.Duration, Log: l.log,
-		Calls: l.loaded.Config.Limits.ModelCalls,
-	})
-	if err != nil {
-		return nil, &SetupError{err}
+		if err := s.Models[name].Err; err != nil {
+			return p, &SetupError{err}
+		}
 	}
 	return p, nil
 }
 
-// readScript is the script in file, or the embedded one if file is empty, with the demo's small talk before it in a demo.
-func readScript(file string, talk bool) (*model.Script, error) {
+// table is the table of the config that has the model of this name.
+func table(name string) string {
+	if name == config.DefaultName {
+		return "model"
+	}
+	return "models." + name
+}
+
+// models are the models of the config.
+func (l *life) models() (*model.Pool, error) {
+	all := l.loaded.Config.ModelsByName()
+	var specs []model.Spec
+	for _, name := range config.Names(all) {
+		p, err := l.model(name, all[name])
+		if err != nil {
+			return nil, &SetupError{err}
+		}
+		specs = append(specs, model.Spec{Name: name, Provider: p})
+	}
+	return model.NewPool(l.log, specs...), nil
+}
+
+// model is the provider of one model.
+func (l *life) model(name string, c config.Model) (model.Provider, error) {
+	if script := l.prepared.scripts[name]; script != nil {
+		return model.NewScripted(script, cmp.Or(c.Name, "scripted")), nil
+	}
+	secret := l.secrets.Models[name]
+	return model.NewOpenAI(model.OpenAIOptions{
+		BaseURL: c.BaseURL, Model: c.Name, APIKey: secret.Value, KeyHint: secret.Source, Timeout: c.Timeout.Duration, Log: l.log,
+		Table: table(name), Calls: l.loaded.Config.Limits.ModelCalls,
+	})
+}
+
+// readScript is the script in file, or the embedded one if file is empty, with the demo's small talk before it in a demo. table is
+// the table of the config that names it.
+func readScript(table, file string, talk bool) (*model.Script, error) {
 	wrong := func(err error) error {
 		return &SetupError{&ops.Error{
-			Code: ops.CodeInvalid, Message: fmt.Sprintf("model.script: %v", err), Hint: "fix the script, or leave model.script empty to use the embedded one",
+			Code: ops.CodeInvalid, Message: fmt.Sprintf("%s.script: %v", table, err), Hint: "fix the script, or leave " + table + ".script empty to use the embedded one",
 		}}
 	}
 	var text []byte

@@ -20,7 +20,7 @@ import (
 func (l *life) options(manager service.Supervisor) gateway.Options {
 	self := instance.Self()
 	o := gateway.Options{
-		Config: l.loaded.Config, Log: l.log, Models: l.parts.model, Platforms: l.parts.platforms, Broken: l.parts.broken,
+		Config: l.loaded.Config, Log: l.log, Models: l.parts.models, Platforms: l.parts.platforms, Broken: l.parts.broken,
 		Identity: gateway.Identity{Life: l.id, PID: self.PID, StartTicks: self.StartTicks, BootID: self.BootID, Version: l.o.Version},
 		Start: gateway.Start{
 			Changes: l.loaded.Changes(), NoResume: l.o.NoResume, FreshStore: l.o.FreshStore, ReadOnlyStore: l.o.ReadOnlyStore,
@@ -53,8 +53,13 @@ func warning(code, message string) ops.Warning {
 
 // exposures warn of secrets that are missing, short or readable by others.
 func (l *life) exposures(access *ops.APIAccess) (out []ops.Warning) {
-	if c, s := l.loaded.Config.Model, l.secrets.Model; l.prepared.script == nil && s.Missing() && !config.LocalURL(c.BaseURL) {
-		out = append(out, warning("model.credentials", "the model's endpoint gets no key: "+(&adapter.CredentialsError{Variable: s.Source, Why: s.Why()}).Error()))
+	models := l.loaded.Config.ModelsByName()
+	for _, name := range config.Names(models) {
+		m, s := models[name], l.secrets.Models[name]
+		if m.Provider == config.Scripted || !s.Missing() || config.LocalURL(m.BaseURL) {
+			continue
+		}
+		out = append(out, warning("model.credentials", "the endpoint of ["+table(name)+"] gets no key: "+(&adapter.CredentialsError{Variable: s.Source, Why: s.Why()}).Error()))
 	}
 	for _, source := range l.secrets.Short() {
 		out = append(out, warning("config.secret_short", fmt.Sprintf(

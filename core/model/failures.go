@@ -60,7 +60,7 @@ func unreachable(err error) *Error {
 	_, certificate := errors.AsType[*tls.CertificateVerificationError](err) // it will not be better next time
 	switch {
 	case plain, errors.Is(err, http.ErrSchemeMismatch):
-		return &Error{Kind: KindNotAModel, cause: err, Message: "does not speak TLS, and model.base_url begins with https"}
+		return &Error{Kind: KindNotAModel, cause: err, Message: "does not speak TLS, and its base_url begins with https"}
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return cutOff(err)
 	case strings.Contains(err.Error(), "malformed HTTP"): // net/http has no error value for it

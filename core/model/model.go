@@ -61,11 +61,24 @@ type Request struct {
 	Session  string
 	Messages []Message
 	Tools    []ToolSpec
+	// Fallback means that another model answers if this one fails: the client tries at most twice, and does not wait as long
+	// as an endpoint asks for. A chain sets it.
+	Fallback bool
 }
 
-// Usage is what a call cost, in tokens; zero where the endpoint does not say.
+// Usage is what calls cost; zero where the endpoint does not say. In are the tokens of the request, Cached those of them that
+// the endpoint had in its cache, Out the tokens of the answer, thoughts included.
 type Usage struct {
-	In, Out int64
+	In, Cached, Out int64
+	// Cost is the money for those calls whose cost is known, in the currency of the prices. Priced says that there is such a
+	// call: the cost of others is unknown, not 0.
+	Cost   float64
+	Priced bool
+}
+
+// Add adds the usage of further calls.
+func (u *Usage) Add(v Usage) {
+	u.In, u.Cached, u.Out, u.Cost, u.Priced = u.In+v.In, u.Cached+v.Cached, u.Out+v.Out, u.Cost+v.Cost, u.Priced || v.Priced
 }
 
 // Finish is why a message is not whole, in the words of the chat-completions protocol; empty for one that is.
@@ -91,6 +104,8 @@ type Response struct {
 	Message Message
 	Usage   Usage
 	Finish  Finish
+	// Model is the name of the model that answered, as people see it. A chain sets it.
+	Model string
 }
 
 // Client calls one model. A Client belongs to one agent and is used by one goroutine at a time; Close may be called from
@@ -108,4 +123,8 @@ type Client interface {
 type Provider interface {
 	Name() string
 	New() Client
+	// Window is how many tokens a request and its answer may have together; 0: not known. Vision says that the model can see
+	// pictures.
+	Window() int
+	Vision() bool
 }

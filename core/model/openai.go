@@ -23,6 +23,8 @@ import (
 // than what is left of that ends the call at once, with the value in its error (HF27).
 const (
 	maxAttempts   = 6
+	hastyAttempts = 2               // of a call that another model answers if this one fails
+	maxHasty      = 2 * time.Second // such a call waits no longer than this
 	firstBackoff  = 500 * time.Millisecond
 	maxBackoff    = 15 * time.Second
 	maxRetryAfter = time.Minute
@@ -43,16 +45,23 @@ type OpenAIOptions struct {
 	// Calls is the largest number of calls that run at once (limits.model_calls); so many connections are kept for the next ones.
 	// 0 is DefaultCalls.
 	Calls int
+	// Table is the table of the config, for error texts; empty: model.
+	Table string
+	// Window is the model's context in tokens, 0: not known. Vision says that it can see pictures.
+	Window int
+	Vision bool
 	// Log takes one line for each retry; nil discards it.
 	Log *slog.Logger
 }
 
 // openAI is the Provider of one endpoint. All its clients share its connections.
 type openAI struct {
-	name, at, key, keyHint string
-	timeout                time.Duration
-	log                    *slog.Logger
-	http                   *http.Client
+	name, at, key, keyHint, table string
+	timeout                       time.Duration
+	window                        int
+	vision                        bool
+	log                           *slog.Logger
+	http                          *http.Client
 	// noUsage is set once the endpoint refused stream_options, which it is then spared.
 	noUsage atomic.Bool
 	// open counts the clients; the last one to close drops the idle connections.
@@ -63,19 +72,21 @@ type openAI struct {
 // BaseURL or Model.
 func NewOpenAI(o OpenAIOptions) (Provider, error) {
 	base, err := url.Parse(o.BaseURL)
+	o.Table = cmp.Or(o.Table, "model")
 	switch {
 	case err != nil:
-		return nil, errors.New("model.base_url is not a URL, e.g. http://127.0.0.1:11434/v1")
+		return nil, fmt.Errorf("%s.base_url is not a URL, e.g. http://127.0.0.1:11434/v1", o.Table)
 	case base.Scheme != "http" && base.Scheme != "https", base.Host == "":
-		return nil, fmt.Errorf("model.base_url %.80q: want http(s)://host[:port]/path, e.g. http://127.0.0.1:11434/v1", base.Redacted())
+		return nil, fmt.Errorf("%s.base_url %.80q: want http(s)://host[:port]/path, e.g. http://127.0.0.1:11434/v1", o.Table, base.Redacted())
 	case base.User != nil:
-		return nil, errors.New("model.base_url holds credentials: name a variable in model.api_key_env instead")
+		return nil, fmt.Errorf("%s.base_url holds credentials: name a variable in %s.api_key_env instead", o.Table, o.Table)
 	case base.RawQuery != "" || base.Fragment != "":
-		return nil, errors.New("model.base_url has a query or a fragment: want http(s)://host[:port]/path")
+		return nil, fmt.Errorf("%s.base_url has a query or a fragment: want http(s)://host[:port]/path", o.Table)
 	case strings.TrimSpace(o.Model) == "":
-		return nil, errors.New("model.name is empty: name a model of the endpoint")
+		return nil, fmt.Errorf("%s.name is empty: name a model of the endpoint", o.Table)
 	}
 	p := &openAI{
+		table: o.Table, window: o.Window, vision: o.Vision,
 		name: o.Model, at: strings.TrimRight(base.String(), "/"), key: o.APIKey, keyHint: o.KeyHint, timeout: o.Timeout, log: cmp.Or(o.Log, slog.New(slog.DiscardHandler)),
 		http: &http.Client{
 			Transport: newTransport(cmp.Or(o.Calls, DefaultCalls)),
@@ -102,6 +113,10 @@ func newTransport(calls int) *http.Transport {
 }
 
 func (p *openAI) Name() string { return p.name }
+
+func (p *openAI) Window() int { return p.window }
+
+func (p *openAI) Vision() bool { return p.vision }
 
 func (p *openAI) New() Client {
 	p.open.Add(1)
@@ -162,13 +177,16 @@ func (c *openAIClient) Complete(ctx context.Context, req Request, delta func(str
 		}
 		failed := c.explain(err, attempt)
 		// Text that was delivered cannot be taken back, and a second try would repeat it.
-		if delivered || !failed.retry || attempt == maxAttempts {
+		if delivered || !failed.retry || attempt == maxAttempts || req.Fallback && attempt == hastyAttempts {
 			return Response{}, failed
 		}
 		wait := max(waits.NextBackOff(), failed.RetryAfter)
+		if req.Fallback && wait > maxHasty {
+			return Response{}, failed
+		}
 		if deadline, ok := call.Deadline(); ok && time.Until(deadline) <= wait {
 			if failed.RetryAfter > 0 { // the client gets it too: see RetryAfter
-				failed.Message += fmt.Sprintf("; not waited for, because %s are left of model.timeout", time.Until(deadline).Round(time.Second))
+				failed.Message += fmt.Sprintf("; not waited for, because %s are left of %s.timeout", time.Until(deadline).Round(time.Second), c.table)
 			}
 			return Response{}, failed
 		}
@@ -231,7 +249,7 @@ func (c *openAIClient) ended(ctx, call context.Context) error {
 	case call.Err() != nil:
 		return &Error{
 			Kind: KindTimeout, cause: call.Err(),
-			Message: fmt.Sprintf("model %q at %s gave no complete answer within %s (model.timeout)", c.name, c.at, c.timeout),
+			Message: fmt.Sprintf("model %q at %s gave no complete answer within %s (%s.timeout)", c.name, c.at, c.timeout, c.table),
 		}
 	}
 	return nil
@@ -263,13 +281,13 @@ func (c *openAIClient) hint(k Kind) string {
 	case k == KindAuth && c.keyHint != "":
 		return "; put a valid key into " + c.keyHint
 	case k == KindAuth:
-		return "; name the variable that holds the key in model.api_key_env"
+		return "; name the variable that holds the key in " + c.table + ".api_key_env"
 	case k == KindNotAModel:
-		return "; check model.base_url"
+		return "; check " + c.table + ".base_url"
 	case k == KindNoModel:
-		return "; check model.name and model.base_url"
+		return "; check " + c.table + ".name and " + c.table + ".base_url"
 	case k == KindRedirected:
-		return "; if the new address is right, put it into model.base_url"
+		return "; if the new address is right, put it into " + c.table + ".base_url"
 	}
 	return ""
 }

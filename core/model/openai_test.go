@@ -84,7 +84,7 @@ func TestAnswersAreReadInEveryShapeThatEndpointsSend(t *testing.T) {
 	}{
 		"a stream with usage": {
 			body: sse(text("Hel"), text("lo"), stopChunk, usageChunk, "[DONE]"),
-			want: Response{Message: hello, Usage: Usage{7, 3}}, deltas: []string{"Hel", "lo"},
+			want: Response{Message: hello, Usage: Usage{In: 7, Out: 3}}, deltas: []string{"Hel", "lo"},
 		},
 		"a stream without usage": {
 			body: sse(text("Hello"), stopChunk, "[DONE]"), want: Response{Message: hello}, deltas: []string{"Hello"},
@@ -145,7 +145,7 @@ func TestAnswersAreReadInEveryShapeThatEndpointsSend(t *testing.T) {
 			kind: "application/json; charset=utf-8", body: whole,
 			want: Response{
 				Message: Message{Role: RoleAssistant, Content: "Hello", ToolCalls: []ToolCall{{ID: "a", Name: "terminal", Arguments: "{}"}}},
-				Usage:   Usage{7, 3},
+				Usage:   Usage{In: 7, Out: 3},
 			},
 			deltas: []string{"Hello"},
 		},

@@ -38,6 +38,12 @@ func NewScripted(script *Script, name string) Provider {
 
 func (p *scripted) Name() string { return p.name }
 
+// Window is not known: a script has no bound.
+func (p *scripted) Window() int { return 0 }
+
+// Vision is false: a script plays text.
+func (p *scripted) Vision() bool { return false }
+
 func (p *scripted) New() Client {
 	c := &scriptedClient{scripted: p}
 	// The client's life, not a call's: Close ends it.

@@ -157,7 +157,7 @@ func decode(data []byte) (piece wireAnswer, err error) {
 
 func (a *answer) add(piece wireAnswer) error {
 	if piece.Usage != nil {
-		a.usage = Usage(*piece.Usage)
+		a.usage = piece.Usage.usage()
 	}
 	for _, choice := range piece.Choices {
 		if choice.Index != 0 {

@@ -52,10 +52,28 @@ type wireAnswer struct {
 		Delta        wireMessage `json:"delta"`
 		FinishReason string      `json:"finish_reason"`
 	} `json:"choices"`
-	Usage *struct {
-		In  int64 `json:"prompt_tokens"`
-		Out int64 `json:"completion_tokens"`
-	} `json:"usage"`
+	Usage *wireUsage `json:"usage"`
+}
+
+// wireUsage is what an answer cost. Endpoints that tell of their cache do so in one of two ways; few tell of money.
+type wireUsage struct {
+	In      int64 `json:"prompt_tokens"`
+	Out     int64 `json:"completion_tokens"`
+	Details struct {
+		Cached int64 `json:"cached_tokens"`
+	} `json:"prompt_tokens_details"`
+	Hit  int64    `json:"prompt_cache_hit_tokens"`
+	Cost *float64 `json:"cost"`
+}
+
+// usage is u with nothing negative in it, and no more cached than sent.
+func (u wireUsage) usage() Usage {
+	out := Usage{In: max(u.In, 0), Out: max(u.Out, 0)}
+	out.Cached = min(max(u.Details.Cached, u.Hit, 0), out.In)
+	if u.Cost != nil && *u.Cost >= 0 {
+		out.Cost, out.Priced = *u.Cost, true
+	}
+	return out
 }
 
 // encode is req in the endpoint's words. Always a stream: it shows that the model lives, and ends early when asked.

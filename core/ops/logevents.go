@@ -13,6 +13,7 @@ const (
 	LogDropped                  = "log.dropped"
 	LogMadeAgain                = "log.made_again"
 	LogWrite                    = "log.write"
+	LogModelFallback            = "model.fallback"
 	LogProcessUnlimited         = "process.unlimited"
 	LogShutdownObserve          = "shutdown.observe"
 	LogShutdownSave             = "shutdown.save"

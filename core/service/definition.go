@@ -183,8 +183,12 @@ func ReadDefinition(path string) ([]byte, error) {
 
 // credentialVariables are the variables that this config reads secrets from, for the enabled parts only.
 func credentialVariables(c config.Config) []string {
-	if c.Model.Provider == "scripted" {
-		c.Model.APIKeyEnv = ""
+	models := c.ModelsByName()
+	c.Model.APIKeyEnv, c.Models = "", map[string]*config.Model{}
+	for name, m := range models {
+		if m.Provider != config.Scripted {
+			c.Models[name] = &m
+		}
 	}
 	if !c.Adapters.API.Enabled {
 		c.Adapters.API.KeyEnv = ""

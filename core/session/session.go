@@ -46,7 +46,9 @@ type Message struct {
 	User   string
 	Target string
 	Text   string
-	At     time.Time
+	// Agent is the name of the definition that works on the message; empty: the routes of the config say which.
+	Agent string
+	At    time.Time
 	// Caller is the sender over the API; else zero.
 	Caller ops.Caller
 	// Deliver gets the turn's text, or why there is none, exactly once. Delta gets pieces of it before, and may be nil.

@@ -47,8 +47,10 @@ type Options struct {
 	// LocalKey is the key of the home (LocalKey), for callers of other users, and LocalKeyFile where they can read it. It is
 	// not used where there is a Key; empty: only our own user and root are served.
 	LocalKey, LocalKeyFile string
-	// Model is the model's name as clients see it.
-	Model string
+	// Model is the name of the agent that answers a request which names none, as clients see it. Agents are the names of all
+	// agents, from which a request chooses by its model.
+	Model  string
+	Agents []string
 	// Requests is how many requests may be under way at once; 0 is DefaultRequests. It is twice limits.model_calls, so that
 	// as many wait for a model slot, with a row, before one is refused.
 	Requests int

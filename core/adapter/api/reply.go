@@ -25,6 +25,7 @@ type reply struct {
 	w       http.ResponseWriter
 	rc      *http.ResponseController
 	id      string
+	agent   string // as the client sees it
 	created int64
 	// begun says that the header of a stream is out.
 	begun bool
@@ -62,7 +63,7 @@ func (r *reply) completion(object string, u *usage, choices ...choice) []byte {
 	}
 	// Strings and numbers always encode.
 	out, _ := json.Marshal(completion{
-		ID: r.id, Object: object, Created: r.created, Model: r.conn.platform.options.Model, Choices: choices, Usage: u,
+		ID: r.id, Object: object, Created: r.created, Model: r.agent, Choices: choices, Usage: u,
 	})
 	return out
 }

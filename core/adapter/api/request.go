@@ -24,6 +24,8 @@ const (
 type request struct {
 	// text is the last user message.
 	text string
+	// model names the agent; empty: the default.
+	model string
 	// user names the session; empty: the body names none.
 	user   string
 	stream bool
@@ -38,6 +40,7 @@ func parseRequest(body []byte) (request, *problem) {
 			Role    string          `json:"role"`
 			Content json.RawMessage `json:"content"`
 		} `json:"messages"`
+		Model         string `json:"model"`
 		User          string `json:"user"`
 		Stream        bool   `json:"stream"`
 		StreamOptions struct {
@@ -67,7 +70,7 @@ func parseRequest(body []byte) (request, *problem) {
 				return request{}, p
 			}
 		}
-		return request{text: text, user: wire.User, stream: wire.Stream, usage: wire.StreamOptions.IncludeUsage}, nil
+		return request{text: text, model: wire.Model, user: wire.User, stream: wire.Stream, usage: wire.StreamOptions.IncludeUsage}, nil
 	}
 	return request{}, invalid("messages", "messages contains no message with role \"user\"")
 }

@@ -39,12 +39,18 @@ type route struct {
 var routes = []route{
 	{path: "/v1/chat/completions", methods: []string{http.MethodPost}, body: true, serve: (*conn).chat},
 	{path: "/v1/models", methods: []string{http.MethodGet, http.MethodHead}, serve: (*conn).models},
+	{path: "/v1/models/", methods: []string{http.MethodGet, http.MethodHead}, serve: (*conn).model},
 	{path: "/health", methods: []string{http.MethodGet, http.MethodHead}, open: true, serve: (*conn).health},
+}
+
+// is reports whether a path is that of the route. A route whose path ends with a slash has those that go on after it.
+func (r route) is(path string) bool {
+	return path == r.path || strings.HasSuffix(r.path, "/") && len(path) > len(r.path) && strings.HasPrefix(path, r.path)
 }
 
 // route hands a request to its route.
 func (c *conn) route(w http.ResponseWriter, r *http.Request) {
-	i := slices.IndexFunc(routes, func(route route) bool { return route.path == r.URL.Path })
+	i := slices.IndexFunc(routes, func(route route) bool { return route.is(r.URL.Path) })
 	if i < 0 || !routes[i].body {
 		unread(w, r)
 	}
@@ -88,19 +94,6 @@ func (c *conn) health(w http.ResponseWriter, r *http.Request, _ ops.Caller) {
 	writeJSON(w, map[string]string{"status": "ok"})
 }
 
-func (c *conn) models(w http.ResponseWriter, _ *http.Request, _ ops.Caller) {
-	type model struct {
-		ID      string `json:"id"`
-		Object  string `json:"object"`
-		Created int64  `json:"created"`
-		OwnedBy string `json:"owned_by"`
-	}
-	writeJSON(w, struct {
-		Object string  `json:"object"`
-		Data   []model `json:"data"`
-	}{"list", []model{{ID: c.platform.options.Model, Object: "model", OwnedBy: "gatewaytui"}}})
-}
-
 func writeJSON(w http.ResponseWriter, value any) {
 	w.Header().Set("Content-Type", "application/json")
 	_ = json.NewEncoder(w).Encode(value) // a client that has gone needs no answer
@@ -128,7 +121,7 @@ func (c *conn) chat(w http.ResponseWriter, r *http.Request, by ops.Caller) {
 		x.refusal.write(w)
 		return
 	}
-	reply := &reply{conn: c, reader: reader, w: w, rc: in.rc, id: "chatcmpl-" + x.id, created: x.created.Unix()}
+	reply := &reply{conn: c, reader: reader, w: w, rc: in.rc, id: "chatcmpl-" + x.id, agent: c.platform.called(q.model), created: x.created.Unix()}
 	if q.stream {
 		reply.stream(r.Context(), q.usage)
 	} else {
@@ -199,6 +192,10 @@ func (in *incoming) parse(body []byte) (q request, m adapter.Inbound, sent mark,
 	if q, p = parseRequest(body); p != nil {
 		return q, m, sent, p
 	}
+	agent, p := in.c.platform.agentOf(q.model)
+	if p != nil {
+		return q, m, sent, p
+	}
 	key, user, p := sessionOf(q, in.r.Header)
 	if p != nil {
 		return q, m, sent, p
@@ -208,7 +205,7 @@ func (in *incoming) parse(body []byte) (q request, m adapter.Inbound, sent mark,
 		named = ""
 	}
 	sent, p = markOf(in.r, in.by, named, q.stream, body)
-	m = adapter.Inbound{Adapter: in.c.platform.Name(), Session: key, User: user, Target: key, Text: q.text, Caller: in.by}
+	m = adapter.Inbound{Adapter: in.c.platform.Name(), Session: key, User: user, Target: key, Text: q.text, Agent: agent, Caller: in.by}
 	return q, m, sent, p
 }
 

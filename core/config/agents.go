@@ -1,0 +1,235 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/dustin/go-humanize/english"
+
+	"gatewaytui/core/text"
+)
+
+// Values of model.provider.
+const (
+	OpenAI   = "openai"
+	Scripted = "scripted"
+)
+
+// EveryTool is the value of an agent's tools that stands for all of tools.enabled.
+const EveryTool = "*"
+
+// maxPrompt bounds a system prompt, in bytes.
+const maxPrompt = 256 << 10
+
+// PromptVariables are what a system prompt may use, each written {{name}}.
+var PromptVariables = []string{"date", "time_zone", "platform", "chat", "speaker"}
+
+// WarnScripted is the code of the warning that the agent default uses the scripted model although others are configured.
+const WarnScripted = "config.scripted_default"
+
+// modelRules are what every model obeys. The first key of each is the one that the error is about.
+var modelRules = []struct {
+	keys  []string
+	wrong func(m *Model) string // completes the key's name; empty: nothing is
+}{
+	{[]string{"provider"}, func(m *Model) string {
+		if m.Provider == OpenAI || m.Provider == Scripted {
+			return ""
+		}
+		return fmt.Sprintf(`must be %q or %q, not %s`, OpenAI, Scripted, quote(m.Provider))
+	}},
+	{[]string{"base_url", "provider", ""}, func(m *Model) string { return m.needs(m.BaseURL) }},
+	{[]string{"name", "provider", ""}, func(m *Model) string { return m.needs(m.Name) }},
+	{[]string{"base_url"}, func(m *Model) string { return wrongURL(m.BaseURL) }},
+	{[]string{"timeout"}, func(m *Model) string {
+		if m.Timeout.Duration > 0 {
+			return ""
+		}
+		return fmt.Sprintf("must be over 0, not %q", m.Timeout)
+	}},
+}
+
+// needs wants a text where the model is an endpoint.
+func (m *Model) needs(value string) string {
+	if m.Provider != OpenAI || value != "" {
+		return ""
+	}
+	return fmt.Sprintf("must be set: provider %q needs it", m.Provider)
+}
+
+// validateModel checks the model whose table is named.
+func (l *Loaded) validateModel(table string, m *Model) {
+	for _, r := range modelRules {
+		var names []string
+		for _, k := range r.keys {
+			names = append(names, strings.TrimSuffix(table+"."+k, "."))
+		}
+		if slices.ContainsFunc(names, func(name string) bool { return l.faulty[name] }) {
+			continue
+		}
+		if wrong := r.wrong(m); wrong != "" {
+			l.add(l.fault(names[0]+" "+wrong, names...), names[0])
+		}
+	}
+}
+
+// validateAgents checks models, agents and routes, reads the prompts, and bounds the tools of the agents.
+func (l *Loaded) validateAgents() {
+	c := &l.Config
+	l.validateModel(l.written("model"), &c.Model)
+	for _, name := range Names(c.Models) {
+		l.validateModel(keyName([]string{"models", name}), c.Models[name])
+	}
+	l.validateAgent(l.written("agent"), &c.Agent.Definition)
+	for _, name := range Names(c.Agents) {
+		l.validateAgent(keyName([]string{"agents", name}), c.Agents[name])
+	}
+	for i, r := range c.Routes {
+		l.validateRoute("routes"+indexPart(i), r)
+	}
+	if m := c.Models; len(m) > 0 && c.Model.Provider == Scripted && slices.Equal(c.Agent.Models, []string{DefaultName}) && c.Model == Default().Model {
+		l.warn(WarnScripted, fmt.Sprintf("the agent default uses the scripted model; name one of the configured models (%s) in agent.models, or call one default", english.WordSeries(Names(m), "or")))
+	}
+}
+
+// written is the table that stands in the file for model or agent.
+func (l *Loaded) written(table string) string {
+	if stand := l.standing[table]; stand != "" {
+		return stand
+	}
+	return table
+}
+
+// validateAgent checks the agent whose table is named.
+func (l *Loaded) validateAgent(table string, d *Definition) {
+	wrong := func(key, format string, args ...any) {
+		name := table + "." + key
+		if _, set := l.origins[name]; !set && table == l.written("agent") {
+			name = "agent." + key // [agents.default] stands there, and this key is in [agent]
+		}
+		if !l.faulty[name] {
+			l.add(l.fault(name+" "+fmt.Sprintf(format, args...), name, table), name)
+		}
+	}
+	if len(d.Models) == 0 {
+		wrong("models", "must name at least one model")
+	}
+	known := Names(l.Config.ModelsByName())
+	for i, name := range d.Models {
+		switch {
+		case !slices.Contains(known, name):
+			wrong("models", "names the model %s, which is not configured; there %s %s", quote(name), text.Plural(len(known), "is", "are"), english.WordSeries(known, "and"))
+		case slices.Contains(d.Models[:i], name):
+			wrong("models", "names %s twice", quote(name))
+		}
+	}
+	if !slices.Equal(d.Tools, []string{EveryTool}) {
+		if w := wrongTools(d.Tools); w != "" {
+			wrong("tools", "%s", strings.Replace(w, "may hold ", `may hold "*" alone, or `, 1))
+		} else {
+			l.boundTools(table, d)
+		}
+	}
+	if d.Text = d.Prompt; d.PromptFile != "" {
+		if d.Prompt != "" {
+			wrong("prompt_file", "and prompt are both set; keep one of them")
+			return
+		}
+		prompt, err := l.readPrompt(d.PromptFile)
+		if err != nil {
+			wrong("prompt_file", "%s cannot be read: %v", quote(d.PromptFile), err)
+			return
+		}
+		d.Text = prompt
+	}
+	key := "prompt"
+	if d.PromptFile != "" {
+		key = "prompt_file"
+	}
+	if len(d.Text) > maxPrompt {
+		wrong(key, "is longer than %s", Size(maxPrompt))
+	}
+	for _, name := range text.Holes(d.Text) {
+		if !slices.Contains(PromptVariables, name) {
+			wrong(key, "uses {{%s}}, which is not known; there are %s; did you mean %s?", name, english.WordSeries(PromptVariables, "and"), text.Nearest(name, PromptVariables))
+			return
+		}
+	}
+}
+
+// boundTools takes from an agent the tools that tools.enabled does not have, where the config sets that, and says so.
+func (l *Loaded) boundTools(table string, d *Definition) {
+	if _, set := l.origins["tools.enabled"]; !set || l.faulty["tools.enabled"] {
+		return
+	}
+	var kept, lost []string
+	for _, name := range d.Tools {
+		if slices.Contains(l.Config.Tools.Enabled, name) {
+			kept = append(kept, name)
+		} else {
+			lost = append(lost, name)
+		}
+	}
+	if len(lost) == 0 {
+		return
+	}
+	d.Tools = kept
+	l.warn(WarnToolsBounded, fmt.Sprintf("%s.tools names %s, which tools.enabled does not have: the agent cannot call %s", table, english.WordSeries(lost, "and"), text.Plural(len(lost), "it", "them")))
+}
+
+// WarnToolsBounded is the code of the warning that tools.enabled takes tools from an agent.
+const WarnToolsBounded = "config.tools_bounded"
+
+// readPrompt reads a prompt file. A relative path begins at the folder of the config file.
+func (l *Loaded) readPrompt(path string) (string, error) {
+	if !filepath.IsAbs(path) && l.Path != "" {
+		path = filepath.Join(filepath.Dir(l.Path), path)
+	}
+	data, err := readRegular(path, maxPrompt)
+	switch {
+	case err != nil:
+		return "", err
+	case !utf8.Valid(data):
+		return "", errors.New("it is not valid UTF-8")
+	case strings.ContainsFunc(string(data), actsOnTerminal):
+		return "", errors.New("it contains control characters")
+	case strings.TrimSpace(string(data)) == "":
+		return "", errors.New("it is empty")
+	}
+	return strings.TrimSpace(string(data)), nil
+}
+
+// validateRoute checks one route.
+func (l *Loaded) validateRoute(table string, r *Route) {
+	wrong := func(key, message string) {
+		name := table + "." + key
+		if !l.faulty[name] {
+			l.add(l.fault(name+" "+message, name, table), name)
+		}
+	}
+	platform, rest, parts := strings.Cut(r.Match, ":")
+	switch {
+	case r.Match == "":
+		wrong("match", `must be set, for example to "telegram:dm:*"`)
+	case strings.ContainsAny(r.Match, `[]\`):
+		wrong("match", fmt.Sprintf("is a session key in which only * and ? have a meaning, not %s", quote(r.Match)))
+	case !parts && !strings.Contains(r.Match, "*"), parts && (platform == "" || rest == ""):
+		wrong("match", fmt.Sprintf(`can match no session key, which reads platform:kind:chat, not %s; "%s:*" matches all of a platform`, quote(r.Match), strings.Trim(quote(platform), `"`)))
+	}
+	known := Names(l.Config.AgentsByName())
+	if !slices.Contains(known, r.Agent) {
+		wrong("agent", fmt.Sprintf("names the agent %s, which is not configured; there %s %s", quote(r.Agent), text.Plural(len(known), "is", "are"), english.WordSeries(known, "and")))
+	}
+}
+
+// Callable are the names of the tools that an agent can call.
+func (c Config) Callable(d Definition) []string {
+	if slices.Equal(d.Tools, []string{EveryTool}) {
+		return c.Tools.Enabled
+	}
+	return d.Tools
+}

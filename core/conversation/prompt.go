@@ -1,0 +1,49 @@
+package conversation
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"gatewaytui/core/agent"
+	"gatewaytui/core/session"
+	"gatewaytui/core/term"
+	"gatewaytui/core/text"
+)
+
+// own is the system prompt of an agent that has none of its own; ownTools has a sentence for each tool that it can call.
+const own = "You are an assistant behind a chat gateway on a machine of your user."
+
+var ownTools = []struct{ tool, sentence string }{
+	{"terminal", "You can run shell commands with the terminal tool."},
+	{"process", "You can watch and end what you started with the process tool."},
+	{"delegate", "You can hand a task to a child agent with delegate."},
+}
+
+// maxVariable bounds the value of a variable of a prompt, in cells.
+const maxVariable = 200
+
+// systemPrompt is the system prompt of a turn: the definition's, with its variables filled in, else the gateway's own.
+func systemPrompt(d *agent.Definition, t *session.Turn) string {
+	if d.Prompt == "" {
+		sentences := []string{own}
+		for _, one := range ownTools {
+			if slices.Contains(d.Tools.Names(), one.tool) {
+				sentences = append(sentences, one.sentence)
+			}
+		}
+		return strings.Join(append(sentences, "Answer briefly and say truthfully what you did."), " ")
+	}
+	key := session.Owner(t.Session.Key)
+	_, chat, _ := strings.Cut(key, ":")
+	return text.Fill(d.Prompt, map[string]string{
+		"date":      t.Started.Local().Format("Monday, 2 January 2006"),
+		"time_zone": timeZone(t.Started.Local()),
+		"platform":  term.Clean(session.Platform(key), maxVariable),
+		"chat":      term.Clean(chat, maxVariable),
+		"speaker":   term.Clean(t.Message.User, maxVariable),
+	})
+}
+
+// timeZone is the time zone of a local time as a person reads it: "CET (UTC+01:00)".
+func timeZone(at time.Time) string { return at.Format("MST (UTC-07:00)") }
