@@ -87,6 +87,7 @@ func actionBindings() []binding {
 		},
 		{action: "send", help: "send a message to a session's agent: send KEY TEXT", verb: ops.VerbMessage, cliEquivalent: "gatewaytui send TEXT --session KEY"},
 		{action: "backup", help: "write a copy of the database into the folder backups of the home", verb: ops.VerbBackup, disabledReason: needsNoStop},
+		{action: "title", help: "name a session's conversation: title KEY TEXT", verb: ops.VerbTitle},
 		{action: "diagnose", keys: []string{"d"}, label: "diagnose", verb: ops.VerbDiagnose},
 	}
 }

@@ -211,6 +211,10 @@ func (g *gateway) Shutdown(ctx context.Context) (ops.Shutdown, error) {
 	return *g.stop, nil
 }
 
+func (g *gateway) Transcript(ctx context.Context, _ string, _ ops.MessageQuery) (ops.Page[ops.Message], error) {
+	return ops.Page[ops.Message]{}, g.enter(ctx)
+}
+
 // History pages as the store does: the cursor is the place of the page's last life, counted from the oldest.
 func (g *gateway) History(ctx context.Context, q ops.Query) (ops.Page[ops.Life], error) {
 	g.change(func(g *gateway) { g.asked = append(g.asked, q) })

@@ -239,7 +239,7 @@ func (m *model) runNamed(b *binding, arg string) tea.Cmd {
 	}
 	f, snap, text := m.keyContext(true), m.snapshot(), ""
 	f.session, f.agent, f.process, f.adapter = nil, nil, nil, nil
-	if b.verb == ops.VerbMessage {
+	if takesText(b.verb) {
 		arg, text, _ = strings.Cut(arg, " ")
 	}
 	switch spec, _ := b.verb.Spec(); spec.Target {
@@ -255,13 +255,14 @@ func (m *model) runNamed(b *binding, arg string) tea.Cmd {
 		return nil
 	}
 	cmd := b.target(f)
-	switch b.verb {
-	case ops.VerbMessage:
+	if takesText(b.verb) {
 		if text = strings.TrimSpace(text); text == "" {
-			m.deny("send needs a text: send " + arg + " TEXT")
+			m.deny(b.action + " needs a text: " + b.action + " " + arg + " TEXT")
 			return nil
 		}
 		cmd.Text = text
+	}
+	switch b.verb {
 	case ops.VerbStop:
 		cmd.Mode = ops.Mode(arg)
 	case ops.VerbDrain:
@@ -275,6 +276,12 @@ func (m *model) runNamed(b *binding, arg string) tea.Cmd {
 		cmd.ByMS = d.Milliseconds()
 	}
 	return m.submit(b, cmd, b.tier(f))
+}
+
+// takesText reports whether a verb needs a text after its target.
+func takesText(v ops.Verb) bool {
+	spec, _ := v.Spec()
+	return spec.TakesTarget() && spec.Rest == ops.RestText
 }
 
 func (m *model) setTheme(name string) tea.Cmd {
@@ -351,8 +358,8 @@ func (m *model) invoke(b *binding) tea.Cmd {
 // activate begins what an action key does: at once, or after its question.
 func (m *model) activate(b *binding, f keyContext) tea.Cmd {
 	cmd := b.target(f)
-	if cmd.Verb == ops.VerbMessage {
-		return m.openPalette("send " + cmd.Target + " ")
+	if takesText(cmd.Verb) {
+		return m.openPalette(b.action + " " + cmd.Target + " ")
 	}
 	return m.submit(b, cmd, b.tier(f))
 }

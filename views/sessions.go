@@ -53,6 +53,11 @@ var sessionList = &list[ops.Session]{
 			name: "doing", width: 28, wide: true, drop: 7,
 			cell: func(o *Opts, r *ops.Session) (string, Role) { return r.Activity(o.Now), Plain },
 		},
+		{
+			name: "title", width: 24, drop: 9,
+			cell:    func(_ *Opts, r *ops.Session) (string, Role) { return r.Title, Plain },
+			compare: func(a, b *ops.Session) int { return strings.Compare(a.Title, b.Title) },
+		},
 	},
 	tabs: []tab[ops.Session]{
 		{"details", sessionDetails},
@@ -164,6 +169,9 @@ func sessionDetails(s *Screen, r *ops.Session, w int) []string {
 	}
 	if r.Caller != nil {
 		facts = slices.Insert(facts, 3, Fact{"caller", r.Caller.String()})
+	}
+	if r.Title != "" {
+		facts = slices.Insert(facts, 1, Fact{"title", r.Title})
 	}
 	return s.pairs(w, facts)
 }

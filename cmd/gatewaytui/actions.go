@@ -35,6 +35,10 @@ var actions = map[ops.Verb]action{
 	ops.VerbEvict: {flags: func(f *pflag.FlagSet, r *request) {
 		f.BoolVar(&r.Interrupt, "interrupt", false, "interrupt the session's running turn first (default: a busy agent is refused)")
 	}},
+	ops.VerbTitle: {read: func(_ *program, r *request, args []string) error {
+		r.Target, r.Text = args[0], args[1]
+		return nil
+	}},
 	ops.VerbStop:    {flags: stopFlags, run: (*program).stop},
 	ops.VerbRestart: {flags: restartFlags, run: (*program).restart},
 	ops.VerbSkip:    {flags: leverFlags},

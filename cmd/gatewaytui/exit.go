@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -173,7 +172,7 @@ func arguments(names ...string) cobra.PositionalArgs {
 		switch {
 		case len(args) < len(names):
 			return wrongUsage(see, "%s is missing", names[len(args)])
-		case len(args) > len(names) && slices.Equal(names, []string{"TEXT"}):
+		case len(args) > len(names) && len(names) > 0 && names[len(names)-1] == "TEXT":
 			return wrongUsage("quote the text; "+see, "unexpected argument %.64q", args[len(names)])
 		case len(args) > len(names):
 			return wrongUsage(see, "unexpected argument %.64q", args[len(names)])

@@ -136,13 +136,21 @@ func (c *Client) History(ctx context.Context, q ops.Query) (ops.Page[ops.Life], 
 	return get[ops.Page[ops.Life]](ctx, c, "/v1/history", rowValues(q))
 }
 
+func (c *Client) Transcript(ctx context.Context, session string, q ops.MessageQuery) (ops.Page[ops.Message], error) {
+	given := map[string]string{"after": q.After}
+	if q.Limit > 0 {
+		given["limit"] = strconv.Itoa(q.Limit)
+	}
+	return get[ops.Page[ops.Message]](ctx, c, transcriptPath(session), values(given))
+}
+
 // Preview implements ops.Console. A message's text is not sent: what it says does not change what a message does.
 func (c *Client) Preview(ctx context.Context, cmd ops.Command) (ops.Preview, error) {
 	given := map[string]string{
 		"verb": string(cmd.Verb), "target": cmd.Target, "reason": cmd.Reason, "mode": string(cmd.Mode),
 		"phase": cmd.Phase, "item": cmd.Item, "expect": cmd.Expect,
 	}
-	if cmd.Verb == ops.VerbMessage {
+	if spec, _ := cmd.Verb.Spec(); spec.Rest == ops.RestText {
 		given["text"] = "-"
 	}
 	if cmd.Interrupt {

@@ -44,18 +44,28 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request, _ string) {
 			kinds = append(kinds, ops.EventType(kind))
 		}
 	}
+	out, begun := beginStream(w, r, streamWrite)
+	if !begun {
+		return
+	}
+	if err := s.stream(r.Context(), out, after, kinds); err != nil {
+		s.log.Debug("control stream cut", "error", err)
+	}
+}
+
+// beginStream writes the head of a stream, each write of which may take as long as bound. It reports false where there is nothing
+// more to write.
+func beginStream(w http.ResponseWriter, r *http.Request, bound time.Duration) (*stream, bool) {
 	h := w.Header()
 	h.Set("Content-Type", "text/event-stream")
 	h.Set("Cache-Control", "no-store")
-	out := stream{w: w, rc: http.NewResponseController(w)}
+	out := &stream{w: w, rc: http.NewResponseController(w), bound: bound}
 	out.pending.WriteString("retry: 1000\n\n")
 	if out.flush() != nil || r.Method == http.MethodHead {
-		return
+		return nil, false
 	}
 	out.flushed = time.Time{} // the first event does not wait
-	if err := s.stream(r.Context(), &out, after, kinds); err != nil {
-		s.log.Debug("control stream cut", "error", err)
-	}
+	return out, true
 }
 
 // stream copies the console's events to out until one of them ends. They are read on a goroutine, so that a heartbeat can be
@@ -102,8 +112,9 @@ func (s *Server) stream(ctx context.Context, out *stream, after uint64, kinds []
 
 // stream is one reader of events.
 type stream struct {
-	w  http.ResponseWriter
-	rc *http.ResponseController
+	w     http.ResponseWriter
+	rc    *http.ResponseController
+	bound time.Duration // of one write
 	// pending is what was not written yet; flushed is when something was.
 	pending bytes.Buffer
 	flushed time.Time
@@ -147,7 +158,7 @@ func (o *stream) flush() error {
 		return nil
 	}
 	now := time.Now()
-	if err := o.rc.SetWriteDeadline(now.Add(streamWrite)); err != nil {
+	if err := o.rc.SetWriteDeadline(now.Add(o.bound)); err != nil {
 		return err
 	}
 	o.flushed = now

@@ -323,7 +323,7 @@ func FuzzReadEvent(f *testing.F) {
 	f.Add(": c\n\ndata:\ndata: {}\r\n\r\n")
 	f.Add("data: {\n\n")
 	f.Fuzz(func(t *testing.T, s string) {
-		r := linesOf(strings.NewReader(s))
+		r := linesOf(strings.NewReader(s), maxLine)
 		for range len(s) + 2 {
 			if _, err := readEvent(r, func() {}); err != nil {
 				return

@@ -114,7 +114,7 @@ func (f *follower) once(ctx context.Context, yield func(ops.Event, error) bool) 
 	}
 	f.life, f.begun = life, true
 
-	lines := linesOf(resp.Body)
+	lines := linesOf(resp.Body, maxLine)
 	for {
 		ev, err := readEvent(lines, func() { dead.Reset(silence) })
 		switch cause := context.Cause(ctx); {
@@ -134,22 +134,30 @@ func (f *follower) once(ctx context.Context, yield func(ops.Event, error) bool) 
 	}
 }
 
-// linesOf reads the lines of a stream.
-func linesOf(r io.Reader) *bufio.Scanner {
+// linesOf reads the lines of a stream, each of at most most bytes.
+func linesOf(r io.Reader, most int) *bufio.Scanner {
 	lines := bufio.NewScanner(r)
-	lines.Buffer(make([]byte, 0, together), maxLine)
+	lines.Buffer(make([]byte, 0, together), most)
 	return lines
 }
 
-// readEvent reads the next event of a stream, passing over comments and what it does not know; heard is called at each
-// event and comment. io.EOF is the stream's end, between two events or, as the format asks, instead of an unfinished one.
+// readEvent reads the next event of a stream: see readData.
 func readEvent(lines *bufio.Scanner, heard func()) (ev ops.Event, err error) {
-	var data []byte
+	data, err := readData(lines, maxLine, heard)
+	if err != nil {
+		return ev, err
+	}
+	return decodeEvent(string(data))
+}
+
+// readData reads the data of the next event of a stream, passing over comments and what it does not know; heard is called at
+// each event and comment. io.EOF is the stream's end, between two events or, as the format asks, instead of an unfinished one.
+func readData(lines *bufio.Scanner, most int, heard func()) (data []byte, err error) {
 	for lines.Scan() {
 		line := lines.Bytes()
 		if value, ok := bytes.CutPrefix(line, []byte("data:")); ok {
-			if len(data)+len(value) > maxLine {
-				return ev, fmt.Errorf("an event has more than %d bytes", maxLine)
+			if len(data)+len(value) > most {
+				return nil, fmt.Errorf("an event has more than %d bytes", most)
 			}
 			data = append(data, bytes.TrimPrefix(value, []byte(" "))...)
 		}
@@ -158,8 +166,8 @@ func readEvent(lines *bufio.Scanner, heard func()) (ev ops.Event, err error) {
 		}
 		heard()
 		if len(data) > 0 {
-			return decodeEvent(string(data))
+			return data, nil
 		}
 	}
-	return ev, cmp.Or(lines.Err(), io.EOF)
+	return nil, cmp.Or(lines.Err(), io.EOF)
 }

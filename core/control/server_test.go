@@ -86,7 +86,7 @@ func TestEveryVerbIsTakenAtItsPath(t *testing.T) {
 		if v.TakesTarget() {
 			cmd.Target = "4711"
 		}
-		if v.Verb == ops.VerbMessage {
+		if v.Rest == ops.RestText {
 			cmd.Text = "hi"
 		}
 		req, err := r.client.Do(context.Background(), cmd)

@@ -43,6 +43,7 @@ func (c *Conversations) chatCommands() []chatCommand {
 		{name: "background", args: "TEXT", help: "work on TEXT in the background and reply when done", work: true, run: c.background},
 		{name: "queue", args: "TEXT", help: "let TEXT wait behind the running turn; without TEXT: show what waits", run: c.queue},
 		{name: "sessions", help: "this chat's earlier conversations", run: c.sessions},
+		{name: "title", args: "[TEXT]", help: "name this conversation; without TEXT: show its name", run: c.title},
 		{name: "resume", args: "[ID]", help: "continue an earlier conversation of this chat, or a suspended one", run: c.resume},
 		{name: "help", help: "this list", run: c.help},
 	}
@@ -213,7 +214,11 @@ func (c *Conversations) sessions(ctx context.Context, u use) (string, error) {
 	var b strings.Builder
 	b.WriteString("Earlier conversations of this chat, newest first:\n")
 	for _, s := range ended {
-		fmt.Fprintf(&b, "%s  ended %s ago (%s), %s tokens\n", s.ID, text.Age(s.EndedAt), term.Clean(s.EndReason, 60), humanize.Comma(s.TokensIn+s.TokensOut))
+		named := ""
+		if s.Title != "" {
+			named = "  " + term.Clean(s.Title, chosenTitle) + ","
+		}
+		fmt.Fprintf(&b, "%s%s  ended %s ago (%s), %s tokens\n", s.ID, named, text.Age(s.EndedAt), term.Clean(s.EndReason, 60), humanize.Comma(s.TokensIn+s.TokensOut))
 	}
 	b.WriteString("/resume ID continues one of them.")
 	return b.String(), nil

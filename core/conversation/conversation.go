@@ -34,6 +34,7 @@ type Store interface {
 	EndSession(ctx context.Context, id string, at time.Time, reason string) error
 	ForgetSessions(ctx context.Context, ids ...string) error
 	EndedSessions(ctx context.Context, key string, limit int) ([]store.Session, error)
+	SetTitle(ctx context.Context, id, title string) (found bool, err error)
 	ReopenSession(ctx context.Context, currentID, oldID string, at time.Time) (store.Session, error)
 	// Patient is ctx without its end, for a write that must survive the end of its cause.
 	Patient(ctx context.Context) (context.Context, context.CancelFunc)
@@ -187,7 +188,7 @@ func row(s session.Session) store.Session {
 	return store.Session{
 		Key: s.Key, ID: s.ID, Platform: s.Platform, User: s.User, Target: s.Target, State: s.State,
 		CreatedAt: s.Created, LastActivityAt: s.LastActivity, TokensIn: s.TokensIn, TokensOut: s.TokensOut,
-		Caller: s.Caller,
+		Caller: s.Caller, Title: s.Title,
 	}
 }
 
@@ -195,6 +196,6 @@ func row(s session.Session) store.Session {
 func Stored(s store.Session) session.Session {
 	return session.Session{
 		Key: s.Key, ID: s.ID, Platform: s.Platform, User: s.User, Target: s.Target, State: s.State,
-		Created: s.CreatedAt, LastActivity: s.LastActivityAt, TokensIn: s.TokensIn, TokensOut: s.TokensOut, Caller: s.Caller, Stored: true,
+		Created: s.CreatedAt, LastActivity: s.LastActivityAt, TokensIn: s.TokensIn, TokensOut: s.TokensOut, Caller: s.Caller, Title: s.Title, Stored: true,
 	}
 }

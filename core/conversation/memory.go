@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"gatewaytui/core/agent"
 	"gatewaytui/core/model"
@@ -102,9 +103,9 @@ func (m *memory) Shutdown(context.Context) error { return nil }
 
 // stored is messages as the store keeps them.
 func stored(messages []model.Message) []store.Message {
-	out := make([]store.Message, len(messages))
+	out, now := make([]store.Message, len(messages)), time.Now()
 	for i, m := range messages {
-		out[i] = store.Message{Role: string(m.Role), Content: m.Content, ToolCallID: m.ToolCallID}
+		out[i] = store.Message{Role: string(m.Role), Content: m.Content, ToolCallID: m.ToolCallID, At: now}
 		if len(m.ToolCalls) > 0 {
 			calls, _ := json.Marshal(m.ToolCalls) // strings only: it always marshals
 			out[i].ToolCalls = string(calls)

@@ -146,18 +146,22 @@ func (r *turnRunner) run(ctx context.Context) (err error) {
 	}
 	c.o.Table.Progress(t, "saving the message")
 	user := stored([]model.Message{{Role: model.RoleUser, Content: t.Message.Text}})[0]
-	user.At = t.Message.At
+	user.At, user.Who = t.Message.At, t.Message.User
 	begin := store.Turn{ID: t.ID, SessionID: t.Session.ID, Life: c.o.Life, StartedAt: t.Started, State: store.TurnRunning, Message: inboxID(t.Message)}
+	begun := t.Session
+	if begun.Title == "" && !session.IsRequest(begun.Key) {
+		begun.Title = firstWords(t.Message.Text)
+	}
 	// An interrupt during this write may come too late for it: the turn is then begun and at once interrupted.
 	wctx, cancel := c.store.Patient(ctx)
-	err = c.store.BeginTurn(wctx, row(t.Session), begin, user)
+	err = c.store.BeginTurn(wctx, row(begun), begin, user)
 	cancel()
 	if err != nil {
 		return delivery.NotSaved(c.o.Log, t.Session.Key, "your message", err)
 	}
 	wrote()
 	r.begun = true
-	c.o.Table.Saved(t)
+	c.o.Table.Saved(t, begun.Title)
 	d := c.definition(t)
 	r.agent = c.agentOf(t, d)
 	calls := agent.NewCalls(c.o.Bounds.CallsPerTurn, func() { c.o.Reached(limit.CallsPerTurn) })

@@ -16,6 +16,7 @@ var (
 		{Name: "state", Text: func(r *ops.Session) string { return string(r.State) }},
 		{Name: "user", Text: func(r *ops.Session) string { return r.User }},
 		{Name: "caller", Text: sessionCaller},
+		{Name: "title", Text: func(r *ops.Session) string { return r.Title }},
 		{Name: "doing", Text: func(r *ops.Session) string { return r.Doing }},
 	}
 	// Agents are the fields of an agent.

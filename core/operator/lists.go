@@ -104,7 +104,7 @@ func page[T any](rows []T, q ops.Query, key func(T) string, fields []filter.Fiel
 // History implements ops.Console.
 func (op *Operator) History(ctx context.Context, q ops.Query) (ops.Page[ops.Life], error) {
 	if op.store() == nil {
-		return ops.Page[ops.Life]{}, &ops.Error{Code: ops.CodeUnavailable, Message: "the store is not open yet", Hint: "try again in a moment"}
+		return ops.Page[ops.Life]{}, errNoStore
 	}
 	picks, err := filter.Parse(q.Filter, filter.Lives)
 	if err != nil {

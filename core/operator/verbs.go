@@ -78,6 +78,13 @@ var verbs = map[ops.Verb]verb{
 			return done, nil, err
 		},
 	},
+	ops.VerbTitle: {
+		check: checkSession,
+		run: func(op *Operator, ctx context.Context, cmd ops.Command) (string, any, error) {
+			title, err := op.o.Conversations.Title(ctx, cmd.Target, cmd.Text)
+			return "named", ops.TitleResult{Title: title}, err
+		},
+	},
 	ops.VerbKill: {check: checkProcess, preview: (*Operator).previewKill, run: (*Operator).kill},
 	ops.VerbPause: {
 		check: checkAdapter, preview: (*Operator).previewDisconnect,

@@ -22,7 +22,7 @@ type Command struct {
 	Reason string `json:"reason,omitempty"`
 	// Mode is for stop; empty is graceful.
 	Mode Mode `json:"mode,omitempty"`
-	// Text is for message: at most 1 MiB.
+	// Text is for message, at most 1 MiB, and for title.
 	Text string `json:"text,omitempty"`
 	// File is for backup: the absolute path of the copy; empty is a new file in the folder backups of the home. Abort ends
 	// the backup that runs.
@@ -74,7 +74,7 @@ func (c *Command) Parse() error {
 	case len(c.Text) > MaxText:
 		return invalid(fmt.Sprintf("the text has %d bytes, at most %d are taken", len(c.Text), MaxText), "send it in parts, or as a file that a tool can read")
 	case spec.Rest == RestText && strings.TrimSpace(c.Text) == "":
-		return invalid("the message has no text", "put it in the field text")
+		return invalid(string(c.Verb)+" has no text", "put it in the field text")
 	case spec.Target == TargetProcess && !c.parsePID():
 		return invalid(fmt.Sprintf("%.64q is not a process id", c.Target), "GET /v1/processes lists those that can be killed")
 	}
@@ -143,7 +143,7 @@ type Request struct {
 	Detail string `json:"detail,omitempty"`
 	// Joined says that another request does the same already: ID and Verb are of that request.
 	Joined bool `json:"joined,omitempty"`
-	// Result is the verb's own answer: MessageResult, KillResult, DiagnoseResult, BackupResult.
+	// Result is the verb's own answer: MessageResult, TitleResult, KillResult, DiagnoseResult, BackupResult.
 	Result json.RawMessage `json:"result,omitempty"`
 	Error  *Error          `json:"error,omitempty"`
 }
@@ -153,6 +153,11 @@ type MessageResult struct {
 	Message string `json:"message"`
 	Session string `json:"session"`
 	Reply   string `json:"reply"`
+}
+
+// TitleResult is the Result of VerbTitle.
+type TitleResult struct {
+	Title string `json:"title"`
 }
 
 // KillResult is the Result of VerbKill.

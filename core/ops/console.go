@@ -36,6 +36,10 @@ type Console interface {
 	// History is the past lives, newest first; the current one leads with OutcomeRunning.
 	History(ctx context.Context, q Query) (Page[Life], error)
 
+	// Transcript is the messages of a conversation, oldest first: of the current one of a session, which is named by its key, or
+	// of any one, which is named by its id. A page ends early at MaxPageBytes. Next goes in MessageQuery.After.
+	Transcript(ctx context.Context, session string, q MessageQuery) (Page[Message], error)
+
 	// Events yields every event after the sequence number given (0: from the oldest kept), then new ones as they come,
 	// until ctx ends or the gateway is gone. A reader that is too slow is not waited for: it gets one EventDropped with
 	// the number of events it missed and goes on with the oldest kept. With kinds only events of these types come, and at

@@ -35,6 +35,8 @@ type Session struct {
 	State    SessionState `json:"state"`
 	Platform string       `json:"platform"`
 	User     string       `json:"user"`
+	// Title names the conversation: the beginning of its first message, or what a person chose. Empty: it has none yet.
+	Title string `json:"title"`
 	// Doing is the running turn's current step in a few words, e.g. "model call" or "terminal: sleep 60".
 	Doing string `json:"doing"`
 	// DoingSince is when that step began.

@@ -16,6 +16,7 @@ const (
 	VerbEvict     Verb = "session.evict"
 	VerbInterrupt Verb = "session.interrupt"
 	VerbMessage   Verb = "session.message"
+	VerbTitle     Verb = "session.title"
 	VerbKill      Verb = "process.kill"
 	VerbPause     Verb = "adapter.pause"
 	VerbResume    Verb = "adapter.resume"
@@ -98,6 +99,11 @@ var Verbs = []VerbSpec{
 		Summary: "stop a session's running turn", Doing: "interrupting", Done: "interrupted",
 		Examples: "gatewaytui interrupt api:user:alice --yes",
 		Ends:     true, WhileStopping: true,
+	},
+	{
+		Verb: VerbTitle, Path: "/v1/sessions/{target}/title", Name: "title", Target: TargetSession, Args: "KEY TEXT", Rest: RestText,
+		Summary: "name a session's conversation", Doing: "naming", Done: "named",
+		Examples: "gatewaytui title telegram:dm:4711 \"holiday plans\"",
 	},
 	{
 		Verb: VerbKill, Path: "/v1/processes/{target}/kill", Name: "kill", Target: TargetProcess,

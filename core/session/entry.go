@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/oklog/ulid/v2"
 
@@ -18,7 +19,7 @@ import (
 // Table.reposition.
 type entry struct {
 	// text is the key, followed by those of user, target, platform and id that are not part of the key: the user of
-	// "telegram:dm:4711" usually is "4711". With flagCaller its last callerSize bytes are the caller.
+	// "telegram:dm:4711" usually is "4711". With flagCaller its last callerSize bytes are the caller. With flagTitle what is before that is the title and a byte with its length.
 	text string
 	// id is the ULID. If the id is not a ULID, it is the id's span in text.
 	id ulid.ULID
@@ -59,10 +60,14 @@ const (
 	flagSpanID                   // id is a span
 	flagCaller                   // text ends with the caller
 	flagKey                      // the caller came by key, not by kernel
+	flagTitle                    // text has a title
 )
 
 // callerSize is the uid of a caller, in bytes.
 const callerSize = 4
+
+// MaxTitle bounds a session's title, in bytes. The rest is cut.
+const MaxTitle = 255
 
 // maxName bounds each of a session's texts except the key, in bytes. No platform has longer names; the rest is cut.
 const maxName = 8 << 10
@@ -95,6 +100,10 @@ func (e *entry) set(s Session) {
 		binary.LittleEndian.PutUint16(e.id[2:], p.n)
 		e.flags |= flagSpanID
 	}
+	if title := cut(s.Title, MaxTitle); title != "" {
+		e.flags |= flagTitle
+		text += title + string([]byte{byte(len(title))})
+	}
 	if s.Caller.By != "" {
 		e.flags |= flagCaller
 		if s.Caller.By == ops.ByKey {
@@ -121,6 +130,30 @@ func (e *entry) caller() ops.Caller {
 		c.UID = int(uid)
 	}
 	return c
+}
+
+// cut is s, or as many of its whole characters as have at most most bytes.
+func cut(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	for most > 0 && !utf8.RuneStart(s[most]) {
+		most--
+	}
+	return s[:most]
+}
+
+// title is the session's title; empty if it has none.
+func (e *entry) title() string {
+	if e.flags&flagTitle == 0 {
+		return ""
+	}
+	text := e.text
+	if e.flags&flagCaller != 0 {
+		text = text[:len(text)-callerSize]
+	}
+	last := len(text) - 1
+	return text[last-int(text[last]) : last]
 }
 
 // Key is the session's key.
@@ -164,7 +197,7 @@ func (e *entry) session() Session {
 	return Session{
 		Key: e.Key(), ID: e.ID(), Platform: e.part(e.platform), User: e.part(e.user), Target: e.part(e.target), State: e.State(),
 		Created: time.UnixMicro(e.created).UTC(), LastActivity: e.lastActivity(), TokensIn: e.tokensIn, TokensOut: e.tokensOut,
-		Caller: e.caller(),
+		Caller: e.caller(), Title: e.title(),
 		Stored: e.flags&flagStored != 0,
 	}
 }
@@ -176,6 +209,13 @@ func (e *entry) address(user, target string, caller ops.Caller) {
 	}
 	s := e.session()
 	s.User, s.Target, s.Caller = user, target, caller
+	e.set(s)
+}
+
+// name sets the title.
+func (e *entry) name(title string) {
+	s := e.session()
+	s.Title = title
 	e.set(s)
 }
 

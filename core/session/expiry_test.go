@@ -129,7 +129,7 @@ func TestD15_WhatWasNeverWrittenIsForgotten(t *testing.T) {
 		{"never written", func(tb *Table, turn *Turn) { tb.Release(context.Background(), turn, End{}) }, false},
 		{"its turn runs", func(*Table, *Turn) {}, true},
 		{"written", func(tb *Table, turn *Turn) {
-			tb.Saved(turn)
+			tb.Saved(turn, "")
 			tb.Release(context.Background(), turn, End{})
 		}, true},
 		{"a message waits", func(tb *Table, turn *Turn) {

@@ -17,7 +17,7 @@ func (tb *Table) row(e *entry) ops.Session {
 	}
 	r := ops.Session{
 		Key: e.Key(), State: e.shown(t), Platform: e.part(e.platform), User: e.part(e.user), LastActivityAt: ops.At(e.lastActivity()),
-		Queued: e.queued(), TokensIn: e.tokensIn, TokensOut: e.tokensOut,
+		Queued: e.queued(), TokensIn: e.tokensIn, TokensOut: e.tokensOut, Title: e.title(),
 	}
 	if c := e.caller(); c.By != "" {
 		r.Caller = &c

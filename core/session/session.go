@@ -36,6 +36,8 @@ type Session struct {
 	TokensOut    int64
 	// Caller is the sender of the last message over the API; zero: the message came from elsewhere.
 	Caller ops.Caller
+	// Title names the conversation for people, in at most MaxTitle bytes; empty: it has none yet.
+	Title string
 	// Stored means that the store has a row of this incarnation: it outlives the gateway.
 	Stored bool
 }

@@ -143,12 +143,24 @@ func (tb *Table) SetState(key string, s ops.SessionState) {
 	}
 }
 
-// Saved records that the store has t's session.
-func (tb *Table) Saved(t *Turn) {
+// Saved records that the store has t's session, with this title if it had none.
+func (tb *Table) Saved(t *Turn, title string) {
 	tb.mu.Lock()
 	defer tb.mu.Unlock()
 	if e := tb.sessions[t.Session.Key]; e != nil && e.ID() == t.Session.ID {
+		if title != "" && e.title() == "" {
+			e.name(title)
+		}
 		e.flags |= flagStored
+	}
+}
+
+// SetTitle names the conversation with an id, if it is the current one of key.
+func (tb *Table) SetTitle(key, id, title string) {
+	tb.mu.Lock()
+	defer tb.mu.Unlock()
+	if e := tb.sessions[key]; e != nil && e.ID() == id {
+		e.name(title)
 	}
 }
 

@@ -65,7 +65,7 @@ CREATE TABLE messages (
     tool_calls   TEXT, -- JSON
     tool_call_id TEXT    NOT NULL,
     at           INTEGER
-) STRICT;
+, who TEXT NOT NULL DEFAULT '') STRICT;
 
 -- index messages_of_session on messages
 CREATE INDEX messages_of_session ON messages (session_id);
@@ -141,7 +141,7 @@ CREATE TABLE sessions (
     end_reason       TEXT    NOT NULL,
     tokens_in        INTEGER NOT NULL,
     tokens_out       INTEGER NOT NULL
-, cut INTEGER NOT NULL DEFAULT 0, caller_by TEXT NOT NULL DEFAULT '', caller_uid INTEGER NOT NULL DEFAULT 0) STRICT;
+, cut INTEGER NOT NULL DEFAULT 0, caller_by TEXT NOT NULL DEFAULT '', caller_uid INTEGER NOT NULL DEFAULT 0, title TEXT NOT NULL DEFAULT '') STRICT;
 
 -- index sessions_by_activity on sessions
 CREATE INDEX sessions_by_activity ON sessions (last_activity_at) WHERE ended_at IS NULL;

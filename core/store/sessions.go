@@ -34,14 +34,17 @@ type Session struct {
 	TokensOut int64
 	// Caller is who sent the session's last message over the API; zero: the message came from elsewhere.
 	Caller ops.Caller
+	// Title names the conversation for people; empty: it has none yet. A write of the session sets it only where the row
+	// has none; SetTitle changes it.
+	Title string
 }
 
-const sessionColumns = `id, key, platform, user, target, state, created_at, last_activity_at, ended_at, end_reason, tokens_in, tokens_out, caller_by, caller_uid`
+const sessionColumns = `id, key, platform, user, target, state, created_at, last_activity_at, ended_at, end_reason, tokens_in, tokens_out, caller_by, caller_uid, title`
 
 func (v *Session) fields() []any {
 	return []any{
 		&v.ID, &v.Key, &v.Platform, &v.User, &v.Target, (*string)(&v.State), (*stamp)(&v.CreatedAt), (*stamp)(&v.LastActivityAt),
-		(*stamp)(&v.EndedAt), &v.EndReason, &v.TokensIn, &v.TokensOut, (*string)(&v.Caller.By), &v.Caller.UID,
+		(*stamp)(&v.EndedAt), &v.EndReason, &v.TokensIn, &v.TokensOut, (*string)(&v.Caller.By), &v.Caller.UID, &v.Title,
 	}
 }
 
@@ -56,7 +59,16 @@ func (v Session) invalid() bool {
 // change that.
 var putSession = insertion("INSERT INTO sessions", sessionColumns, `ON CONFLICT (id) DO UPDATE SET platform = excluded.platform, user = excluded.user,
 	target = excluded.target, state = excluded.state, last_activity_at = excluded.last_activity_at,
-	tokens_in = excluded.tokens_in, tokens_out = excluded.tokens_out, caller_by = excluded.caller_by, caller_uid = excluded.caller_uid`)
+	tokens_in = excluded.tokens_in, tokens_out = excluded.tokens_out, caller_by = excluded.caller_by, caller_uid = excluded.caller_uid,
+	title = iif(sessions.title = '', excluded.title, sessions.title)`)
+
+// SetTitle names a session, and reports whether there is one with the id.
+func (s *Store) SetTitle(ctx context.Context, id, title string) (found bool, err error) {
+	return result(ctx, s, "name session "+id, func(t *tx) (bool, error) {
+		n, err := t.exec(`UPDATE sessions SET title = ? WHERE id = ?`, title, id)
+		return n > 0, err
+	})
+}
 
 // EndSession ends a session and interrupts its running turn, whose late writes are refused from then on. A session that
 // has ended does not change. It is not an error if the session was never written.
@@ -118,6 +130,11 @@ func (s *Store) Sessions(ctx context.Context, each func(Session) error) (left in
 // CurrentSession is the current session of a key; false if it has none.
 func (s *Store) CurrentSession(ctx context.Context, key string) (Session, bool, error) {
 	return first[Session](ctx, s, "read the session of "+key, `SELECT `+sessionColumns+` FROM sessions WHERE key = ? AND ended_at IS NULL`, key)
+}
+
+// SessionByID is the session with an id, current or ended; false if there is none.
+func (s *Store) SessionByID(ctx context.Context, id string) (Session, bool, error) {
+	return first[Session](ctx, s, "read session "+id, `SELECT `+sessionColumns+` FROM sessions WHERE id = ?`, id)
 }
 
 // EndedSessions are the sessions of a key that have ended, the one that ended last first. limit is bounded as

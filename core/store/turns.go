@@ -40,17 +40,19 @@ type Turn struct {
 
 // Message is one message of a transcript, in the terms of the chat-completions protocol.
 type Message struct {
-	Role       string
+	Role string
+	// Who wrote a user's message, as its platform names them; empty for other roles.
+	Who        string
 	Content    string
 	ToolCalls  string // JSON; empty: none
 	ToolCallID string
 	At         time.Time
 }
 
-const messageColumns = `role, content, tool_calls, tool_call_id, at`
+const messageColumns = `role, who, content, tool_calls, tool_call_id, at`
 
 func (m *Message) fields() []any {
-	return []any{&m.Role, &m.Content, (*optional)(&m.ToolCalls), &m.ToolCallID, (*stamp)(&m.At)}
+	return []any{&m.Role, &m.Who, &m.Content, (*optional)(&m.ToolCalls), &m.ToolCallID, (*stamp)(&m.At)}
 }
 
 var putMessage = insertion("INSERT INTO messages", messageColumns+", session_id, turn_id", "")

@@ -55,7 +55,7 @@ func verbCommand(spec ops.VerbSpec) command {
 				return err
 			}
 			cmd.Target, rest = t.name, strings.TrimSpace(text)
-			if spec.Rest != ops.RestText { // a message is for the session, whichever conversation it has
+			if spec.Verb != ops.VerbMessage { // a message is for the session, whichever conversation it has
 				cmd.Expect = t.expect
 			}
 		}

@@ -24,6 +24,7 @@ var Sessions = []Column[ops.Session]{
 	{"QUEUED", func(r ops.Session) string { return strconv.Itoa(r.Queued) }, 5},
 	{"TOKENS", func(r ops.Session) string { return fmt.Sprintf("%d/%d", r.TokensIn, r.TokensOut) }, 8},
 	{"PROCS", func(r ops.Session) string { return strconv.Itoa(r.Processes) }, 7},
+	{"TITLE", func(r ops.Session) string { return r.Title }, 11},
 	{"CACHED", func(r ops.Session) string { return yes(r.Cached) }, 9},
 	{"CALLER", func(r ops.Session) string {
 		if r.Caller == nil {

@@ -1,0 +1,93 @@
+package control
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+
+	"gatewaytui/core/ops"
+)
+
+func messages(texts ...string) []ops.Message {
+	var out []ops.Message
+	for i, text := range texts {
+		out = append(out, ops.Message{ID: string(rune('1' + i)), Turn: "t1", Role: "user", Who: "maria", At: testTime, Text: text, Calls: []ops.MessageCall{}})
+	}
+	return out
+}
+
+// CV13: one page of a conversation is a list, with the id behind which the next page begins.
+func TestCV13_ATranscriptIsAnsweredPageByPage(t *testing.T) {
+	f := newFake()
+	f.messages = messages("one", "two", "\x1b[2Jthree")
+	r := serve(t, f)
+	const first = `{"id":"1","turn":"t1","role":"user","who":"maria","at":"2026-11-21T12:04:05.006Z","text":"one","calls":[]}`
+	for path, want := range map[string]string{
+		"":         first,
+		"?after=2": `"text":"\u001b[2Jthree","calls":[]}],"next":""}`,
+		"?after=3": `{"items":[],"next":""}`,
+	} {
+		status, body := r.ask(t, "GET", "/v1/sessions/cli:local/transcript"+path, "")
+		if status != 200 || !strings.Contains(body, want) {
+			t.Errorf("%s: %d %s, want %s", path, status, body, want)
+		}
+	}
+	if status, body := r.ask(t, "GET", "/v1/sessions/cli:local/transcript?afer=2", ""); status != 400 || !strings.Contains(body, "after") {
+		t.Errorf("a wrong name: %d %s", status, body)
+	}
+	f.messages = nil
+	if status, _ := r.ask(t, "GET", "/v1/sessions/cli:local/transcript?follow=1", ""); status != 404 {
+		t.Errorf("an unknown session: %d", status)
+	}
+}
+
+// CV13: a followed conversation is a stream of what there is and of what comes, and is resumed by the id of the last message seen.
+func TestCV13_AFollowedTranscriptGoesOn(t *testing.T) {
+	f := newFake()
+	f.messages = messages("one", "two", "three")
+	r := serve(t, f)
+	lines := r.open(t, "/v1/sessions/cli:local/transcript?follow", "Last-Event-ID", "1")
+	want := "retry: 1000\n\nid: 2\nevent: message\ndata: {\"id\":\"2\",\"turn\":\"t1\",\"role\":\"user\",\"who\":\"maria\",\"at\":\"2026-11-21T12:04:05.006Z\",\"text\":\"two\",\"calls\":[]}\n\nid: 3\n"
+	got := make([]byte, len(want))
+	if _, err := io.ReadFull(lines, got); err != nil || string(got) != want {
+		t.Fatalf("got\n%s\n%v; promised\n%s", got, err, want)
+	}
+
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var texts []string
+	for m, err := range r.client.FollowTranscript(ctx, "cli:local", "") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch texts = append(texts, m.Text); len(texts) {
+		case 3: // it has read what there was: a longer message comes, and the client's buffer grows
+			f.mu.Lock()
+			f.messages = append(f.messages, messages("", "", "", strings.Repeat("x", 2<<20))[3])
+			f.mu.Unlock()
+		case 4:
+			cancel()
+		}
+	}
+	if len(texts) != 4 || len(texts[3]) != 2<<20 {
+		t.Errorf("%d messages came", len(texts))
+	}
+}
+
+// A stream to a gateway that is gone ends with an error that says so.
+func TestAFollowedTranscriptEndsWithItsGateway(t *testing.T) {
+	f := newFake()
+	f.messages = messages("one")
+	r := serve(t, f)
+	for _, err := range r.client.FollowTranscript(t.Context(), "cli:local", "") {
+		if err == nil {
+			r.stop()
+			continue
+		}
+		if u, is := errors.AsType[*Unreachable](err); !is || !u.Gone {
+			t.Errorf("it ended with %v", err)
+		}
+	}
+}
