@@ -30,14 +30,16 @@ release: ## a static binary for each target in bin/release, with SHA256SUMS
 	done
 	cd $(RELEASE) && { command -v sha256sum >/dev/null && sha256sum gatewaytui-* || shasum -a 256 gatewaytui-*; } > SHA256SUMS
 
+# Many tests wait, so packages run four at once even where there are fewer cores.
+PACKAGES   := $(shell n=$$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1); [ $$n -gt 4 ] && echo $$n || echo 4)
+
 test: ## every test, with the race detector
 	@echo "make test: building the packages takes a minute or two before the first result ($$(date +%T))"
-	$(GO) test -race -timeout 15m ./...
+	$(GO) test -race -p $(PACKAGES) -timeout 15m ./...
 	CGO_ENABLED=0 $(GO) test -timeout 10m ./core/store/simulation
 
 fast: ## the quick tests, without the race detector: within a minute once the packages are built
-	@# Many tests wait, so more packages than cores run at once.
-	$(GO) test -short -p 4 -timeout 2m ./...
+	$(GO) test -short -p $(PACKAGES) -timeout 2m ./...
 
 PKG ?= ./...
 RUN ?= .

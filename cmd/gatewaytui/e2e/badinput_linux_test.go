@@ -81,6 +81,7 @@ func quarantinedTexts(t *testing.T, home string) []string {
 // Issue 4, "Bad input": marker, pid file and report that are cut off never stop a start; each is named in status and in
 // the log, kept as it was, and what it still says is taken: that a stop had begun.
 func TestA19_FilesThatCannotBeReadStopNoStart(t *testing.T) {
+	t.Parallel() // it mostly waits
 	const marker, pid = `{"life":"01LI`, `{"pid":47`
 	for _, tc := range []struct {
 		name    string

@@ -220,6 +220,7 @@ func TestHF1_AGatewayOfAnotherUserServesItsOwnAndRoot(t *testing.T) {
 
 // HF1: a tool has the uid of the gateway and can read its key. It is refused all the same, in every form.
 func TestHF1_AToolIsNotACallerOfTheAPI(t *testing.T) {
+	t.Parallel() // it mostly waits
 	if _, err := exec.LookPath("curl"); err != nil {
 		t.Skip("runs where there is curl")
 	}
@@ -233,8 +234,7 @@ func TestHF1_AToolIsNotACallerOfTheAPI(t *testing.T) {
 	for name, config := range map[string]string{"without a key": "", "with a key in the config": "[adapters.api]\nkey_env = \"OUTSIDE_API_KEY\"\n"} {
 		t.Run(name, func(t *testing.T) {
 			key := "the-key-of-the-config"
-			t.Setenv("OUTSIDE_API_KEY", key)
-			g := start(t, newHome(t), config)
+			g := startUnder(t, `OUTSIDE_API_KEY=`+key+` exec "$@"`, newHome(t), config)
 			if config == "" {
 				key = g.apiKey()
 			} else if _, err := os.Stat(filepath.Join(g.home, "api.key")); err == nil {

@@ -29,6 +29,7 @@ func logged(t *testing.T, home, part string) {
 }
 
 func TestAPersonSteersAGatewayByItsConsole(t *testing.T) {
+	t.Parallel() // it mostly waits
 	home := newHome(t)
 	s := newScreen(t, 80, 24, "--home", home, "--config", configFile(t, quick))
 	s.await("RUNNING")
@@ -91,6 +92,7 @@ func TestAPersonSteersAGatewayByItsConsole(t *testing.T) {
 
 // A1: what the stop waits for has a name, and one key stops waiting for it.
 func TestA1_AHangingAdapterIsAbandonedByHand(t *testing.T) {
+	t.Parallel() // it mostly waits
 	config := strings.Replace(quick, `adapter_timeout = "1s"`, `adapter_timeout = "50s"`, 1)
 	home := newHome(t)
 	s := newScreen(t, 80, 24, "--home", home, "--config", configFile(t, config), "--demo-platforms", "harbour=good,dock=hang-disconnect")
@@ -116,6 +118,7 @@ func TestA1_AHangingAdapterIsAbandonedByHand(t *testing.T) {
 }
 
 func TestLeavingTheEmbeddedConsoleKeepsTheGateway(t *testing.T) {
+	t.Parallel() // it mostly waits
 	home := newHome(t)
 	s := newScreen(t, 80, 24, "--home", home, "--config", configFile(t, quick))
 	s.await("RUNNING")
@@ -173,6 +176,7 @@ func TestAFrozenConsoleDelaysNoStop(t *testing.T) {
 }
 
 func TestASignalStopsUnderAnOpenDialog(t *testing.T) {
+	t.Parallel() // it mostly waits
 	home := newHome(t)
 	s := newScreen(t, 80, 24, "--home", home, "--config", configFile(t, quick))
 	s.await("RUNNING")
@@ -217,6 +221,7 @@ func TestJ2_AnAttachedConsoleSurvivesTheGateway(t *testing.T) {
 // The shutdown view lists the past lives, each with how it ended, and opens the report of each; it goes on from one life to
 // the next.
 func TestThePastLivesAreInTheShutdownView(t *testing.T) {
+	t.Parallel() // it mostly waits
 	home := newHome(t)
 	stopped := start(t, home, quick)
 	if out, code := stopped.verb("stop", "--wait", "--yes", "--reason", "a new kernel"); code != 0 {

@@ -92,6 +92,7 @@ func TestAPlannedStopOnABadDiskExitsZero(t *testing.T) {
 
 // A phase that took longer than its budget because nothing was run says so.
 func TestAPhaseThatTheMachineHeldUpNamesTheReason(t *testing.T) {
+	t.Parallel() // it mostly waits
 	soak.Long(t)
 	g := start(t, newHome(t), "[shutdown]\ndrain_timeout = \"1s\"\n")
 	g.say("hangs", "hang")

@@ -34,7 +34,14 @@ const patience = 60 * time.Second
 // binary is the program under test, built as the Makefile builds it.
 var binary string
 
+// waiting is how many of the tests that mostly wait run at the same time, unless -parallel says how many.
+const waiting = "6"
+
 func TestMain(m *testing.M) {
+	if err := flag.Set("test.parallel", waiting); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
 	flag.Parse()
 	if testing.Short() {
 		fmt.Println("skipped by -short: every test here starts the built program; make test runs them")

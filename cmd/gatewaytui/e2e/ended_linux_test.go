@@ -28,6 +28,7 @@ func pastLives(t *testing.T, home string) []pastLife {
 
 // TF20, TF25: how a life ended can be asked while no gateway runs, and a life that was killed lasted until it was last seen.
 func TestHowALifeEndedCanBeAskedWhenNoGatewayRuns(t *testing.T) {
+	t.Parallel() // it mostly waits
 	home := newHome(t)
 	g := start(t, home, quick)
 	if _, status := g.chat("a", "slow 2"); status != http.StatusOK { // its answer is committed 2 s after the start, or later

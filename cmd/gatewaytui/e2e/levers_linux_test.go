@@ -228,6 +228,7 @@ func TestCtrlCAgainAndAgainStopsTheGateway(t *testing.T) {
 // TF21: a gateway whose console was left has this terminal as one without a console has it: its log is there, the shell can
 // have the terminal back, and ctrl+c stops it in sight.
 func TestAKeptGatewayShowsItsLogAndTakesCtrlC(t *testing.T) {
+	t.Parallel() // it mostly waits
 	home := newHome(t)
 	s := newScreen(t, 100, 40, "--home", home, "--config", configFile(t, quick))
 	s.await("RUNNING")

@@ -156,6 +156,7 @@ var shedders = map[string]string{
 
 // A process that takes its tag off ends when its owner does, all the same, where no control group holds it (HF6).
 func TestHF6_WhatTakesItsTagOffEndsWithItsOwner(t *testing.T) {
+	t.Parallel() // it waits for processes to come and go
 	wrapper := levels(t)["subreaper"]
 	gone := func(t *testing.T, f forest) {
 		t.Helper()

@@ -84,6 +84,7 @@ func resumedNothing(t *testing.T, g *gateway) {
 
 // B10: --no-resume begins no turn by itself and keeps every transcript.
 func TestB10_NoResumeKeepsTranscriptsAndResumesNothing(t *testing.T) {
+	t.Parallel() // it mostly waits
 	home := newHome(t)
 	g := start(t, home, quick)
 	if reply, status := g.chat("a", "echo something to keep"); status != http.StatusOK {
@@ -132,6 +133,7 @@ func TestB10_NoResumeKeepsTranscriptsAndResumesNothing(t *testing.T) {
 // B9: after three lives that were killed, each soon after it began, the next resumes nothing, says so, and serves. A
 // life that ends well ends the loop.
 func TestB9_ThreeKilledLivesBreakTheLoop(t *testing.T) {
+	t.Parallel() // it mostly waits
 	home := newHome(t)
 	for range 3 {
 		g := start(t, home, quick)
@@ -165,6 +167,7 @@ func TestB9_ThreeKilledLivesBreakTheLoop(t *testing.T) {
 // D17: messages that the last life left and messages that come in the moment of the start are worked on one at a time,
 // each once.
 func TestD17_WhatWasLeftAndWhatComesAreOneTurnAtATime(t *testing.T) {
+	t.Parallel() // it mostly waits
 	home := newHome(t)
 	g := start(t, home, quick)
 	g.signal(syscall.SIGKILL)

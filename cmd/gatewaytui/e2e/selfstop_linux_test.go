@@ -70,6 +70,7 @@ func stopAt(t *testing.T, home string) {
 // B7: a restart that a tool of the gateway asks for brings exactly one next life, however the tool hides; that life is not
 // a child of anything that the restart ended, and the turn that asked is marked as what it is.
 func TestB7_ARestartFromInsideBringsOneNextLife(t *testing.T) {
+	t.Parallel() // it mostly waits
 	const restart = "restart --yes >said 2>&1"
 	for _, tc := range []struct{ name, message, state string }{
 		{"in the foreground", "sh: GW " + restart, "interrupted"},
@@ -135,6 +136,7 @@ func TestB7_AReplacementFromInsideIsRefused(t *testing.T) {
 
 // B7: a stop that a background process asks for ends the gateway with that process, and is whole.
 func TestB7_AStopFromInsideIsWhole(t *testing.T) {
+	t.Parallel() // it mostly waits
 	for _, command := range []string{"stop --yes", "stop --yes --wait", "stop --yes --mode fast"} {
 		t.Run(command, func(t *testing.T) {
 			home := newHome(t)
@@ -161,6 +163,7 @@ func TestB7_AStopFromInsideIsWhole(t *testing.T) {
 // interrupted and the last step that is known. It does not run the call again: not at the start, and not with the next
 // message.
 func TestB8_AnUnfinishedStopIsNotRunAgain(t *testing.T) {
+	t.Parallel() // it mostly waits
 	for _, tc := range []struct{ name, command, outcome string }{
 		{"killed before the stop was asked for", "echo ran >>times; sleep 300; GW stop --yes", "crashed"},
 		{"killed while the stop waited", "echo ran >>times; GW stop --yes --wait", "cut_short"},

@@ -14,6 +14,7 @@ func longDrain() string {
 }
 
 func TestSignalsEndAGatewayInThreeStrengths(t *testing.T) {
+	t.Parallel() // it mostly waits
 	for _, tc := range []struct {
 		name    string
 		signals []syscall.Signal

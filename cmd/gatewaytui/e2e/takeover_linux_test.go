@@ -20,6 +20,7 @@ import (
 
 // S8, B2: --replace stops the one that holds the home, waits for it, and takes its place.
 func TestS8_ReplaceTakesOver(t *testing.T) {
+	t.Parallel() // it mostly waits
 	home := newHome(t)
 	first := start(t, home, quick)
 	first.job("a", "trap '' TERM; while :; do sleep 1; done")
@@ -98,6 +99,7 @@ func TestB19_TenReplacementsMakeOneTakeover(t *testing.T) {
 
 // B5, B6: restart returns when another life answers, with the sessions of the last one.
 func TestB6_RestartReturnsWhenTheNextLifeAnswers(t *testing.T) {
+	t.Parallel() // it mostly waits
 	home := newHome(t)
 	first := start(t, home, quick)
 	if reply, status := first.chat("a", "hello"); status != http.StatusOK {
@@ -274,6 +276,7 @@ func TestB13_APIDFileOfAnotherHomeIsNotActedOn(t *testing.T) {
 
 // B19: of ten that restart at once one does, and the others say so and wait for the same next life.
 func TestB19_TenRestartsAreOne(t *testing.T) {
+	t.Parallel() // it mostly waits
 	t.Run("of a gateway that drains", func(t *testing.T) { tenRestarts(t, true) })
 	t.Run("of one that is idle, and up again before the last has asked", func(t *testing.T) { tenRestarts(t, false) })
 }
