@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"time"
 
+	"gatewaytui/core/model"
 	"gatewaytui/core/ops"
 )
 
@@ -65,6 +66,8 @@ type Inbound struct {
 	Dedupe string
 	// Caller is who sent it, on a platform whose senders are programs; else zero.
 	Caller ops.Caller
+	// Input is what a program sent in addition to Text; nil: nothing.
+	Input *model.Input
 	// Responder takes the answer; nil: the answer goes out through Send to Target.
 	Responder Responder
 }
@@ -73,9 +76,8 @@ type Inbound struct {
 type Responder interface {
 	// Delta takes a piece of the answer as it is written.
 	Delta(text string)
-	// Ended takes the tokens of all model calls of the turn, and why the answer is not whole in the words of the
-	// chat-completions protocol (length, content_filter; empty for one that is whole), before Done.
-	Ended(in, out int64, finish string)
+	// Ended takes what the turn cost and how its answer ended, before Done.
+	Ended(o model.Outcome)
 	// Done takes the whole answer, or why there is none; it is called exactly once for a message that was received.
 	Done(text string, err error)
 }

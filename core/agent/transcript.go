@@ -14,6 +14,9 @@ const (
 	outcomeUnknown = `{"error":"interrupted before this call's result was recorded: it may or may not have taken effect; check before repeating it"}`
 	// neverStarted answers a call that certainly had no effect.
 	neverStarted = `{"error":"the turn was interrupted before this call began; it was not run"}`
+	// notAlone answers a call of the client's function in a step that also calls the agent's own tools: the client does not see
+	// their results, and could not go on from them.
+	notAlone = `{"error":"not run: this function belongs to the caller and must be called in a step of its own; call it again now"}`
 )
 
 // emptyReply replaces a model's message without text and without calls: endpoints refuse such a message in the next

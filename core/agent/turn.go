@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"time"
 
@@ -37,6 +38,8 @@ type Turn struct {
 	System string
 	// Note is a message of the gateway to the model for this turn only, for instance about an interrupted turn before it.
 	Note string
+	// Input is what a client of the API sent in addition to Text: its history, functions, pictures and parameters.
+	Input model.Input
 	// Calls is the turn's budget of model calls, its children's included; nil: only Config.MaxIterations bounds it.
 	Calls *Calls
 	// Delta gets the text of the answer as it arrives.
@@ -67,6 +70,8 @@ type Result struct {
 	ToolsRan bool
 	// Finish is why the answer is incomplete; empty: it is complete.
 	Finish model.Finish
+	// Calls are the calls of the client's own functions, which the client must run: the answer asks for them.
+	Calls []model.ToolCall
 }
 
 // run is a running turn. It belongs to Run's goroutine.
@@ -94,6 +99,7 @@ func (a *Agent) Run(ctx context.Context, t Turn) (Result, error) {
 	defer a.end()
 	r := &run{a: a, turn: t, ctx: ctx}
 	err := r.guarded()
+	a.forgetImages()
 	if r.res.ToolsRan = r.toolsRan; r.toolsRan {
 		r.reap()
 	}
@@ -118,6 +124,19 @@ func (a *Agent) end() {
 	defer a.mu.Unlock()
 	a.cancel = nil
 	a.usedAt = time.Now()
+}
+
+// forgetImages replaces the pictures of the turn that ended by a note: a later turn does not pay for them again, and what is
+// durable has the note as well.
+func (a *Agent) forgetImages() {
+	for i, m := range a.messages {
+		if len(m.Images) == 0 {
+			continue
+		}
+		a.bytes.Add(-m.Bytes())
+		a.messages[i].Images = nil
+		a.bytes.Add(a.messages[i].Bytes())
+	}
 }
 
 // add appends messages to the transcript in memory, if it is loaded.
@@ -157,24 +176,48 @@ func (r *run) guarded() (err error) {
 // load makes the transcript end with the turn's message.
 func (r *run) load() error {
 	a := r.a
-	if !a.loaded {
-		messages, err := a.cfg.Memory.Load(r.ctx)
-		if cause := context.Cause(r.ctx); cause != nil {
-			return cause
-		}
-		if err != nil {
-			return fmt.Errorf("load the transcript of %s: %w", a.cfg.Session, err)
-		}
+	own := r.message()
+	if r.turn.Input.Given {
 		a.forget()
 		a.loaded = true
-		a.add(repaired(messages)...)
-		// The turn's message is durable already, so a transcript that was just loaded ends with it.
-		if n := len(a.messages); n > 0 && a.messages[n-1].Role == model.RoleUser && a.messages[n-1].Content == r.turn.Text {
-			return nil
-		}
+		a.add(repaired(slices.Concat(r.turn.Input.History, own))...)
+		return nil
 	}
-	a.add(model.Message{Role: model.RoleUser, Content: r.turn.Text})
+	if a.loaded {
+		if n := len(a.messages); n > 0 && len(a.messages[n-1].ToolCalls) > 0 { // calls of the client's functions
+			own = repaired(append([]model.Message{a.messages[n-1]}, own...))[1:]
+		}
+		a.add(own...)
+		return nil
+	}
+	messages, err := a.cfg.Memory.Load(r.ctx)
+	if cause := context.Cause(r.ctx); cause != nil {
+		return cause
+	}
+	if err != nil {
+		return fmt.Errorf("load the transcript of %s: %w", a.cfg.Session, err)
+	}
+	// The turn's message is durable already, so a transcript that was just loaded ends with it.
+	if before := len(messages) - len(own); before >= 0 && slices.EqualFunc(messages[before:], own, sameMessage) {
+		messages = messages[:before]
+	}
+	a.forget()
+	a.loaded = true
+	a.add(repaired(append(messages, own...))...)
 	return nil
+}
+
+// message is what the turn adds to the transcript: the user's message, or the results of the client's functions.
+func (r *run) message() []model.Message {
+	if in := r.turn.Input; len(in.Results) == 0 {
+		return []model.Message{{Role: model.RoleUser, Content: r.turn.Text, Images: in.Images}}
+	}
+	return r.turn.Input.Results
+}
+
+// sameMessage compares a message with its durable form, which has no pictures.
+func sameMessage(durable, m model.Message) bool {
+	return durable.Role == m.Role && durable.Content == m.Content && durable.ToolCallID == m.ToolCallID
 }
 
 func (r *run) loop() error {
@@ -192,6 +235,10 @@ func (r *run) loop() error {
 		if len(calls) == 0 {
 			return r.answer(message)
 		}
+		if len(r.clients(calls)) == len(calls) {
+			r.res.Calls, r.res.Finish = message.ToolCalls, model.FinishToolCalls
+			return r.answer(message)
+		}
 		if err := r.append(message); err != nil {
 			return err
 		}
@@ -200,6 +247,16 @@ func (r *run) loop() error {
 		}
 	}
 	return r.stop(stopped("this turn", a.cfg.MaxIterations, "agent.max_iterations"))
+}
+
+// clients are those of calls that are of the client's own functions.
+func (r *run) clients(calls []model.ToolCall) []model.ToolCall {
+	return slices.DeleteFunc(slices.Clone(calls), func(c model.ToolCall) bool { return !r.isClients(c.Name) })
+}
+
+// isClients reports whether the tool of this name is a function of the client.
+func (r *run) isClients(name string) bool {
+	return slices.ContainsFunc(r.turn.Input.Tools, func(s model.ToolSpec) bool { return s.Name == name })
 }
 
 // stop ends the turn with the gateway's message about a bound.
@@ -286,15 +343,31 @@ func (r *run) slot() (release func(), err error) {
 // accepts a later system message.
 func (r *run) request() model.Request {
 	system := r.turn.System
-	if r.turn.Note != "" {
-		system = strings.TrimSpace(system + "\n\n" + r.turn.Note)
+	for _, more := range []string{r.turn.Input.System, r.turn.Note} {
+		if more != "" {
+			system = strings.TrimSpace(system + "\n\n" + more)
+		}
 	}
 	messages := make([]model.Message, 0, len(r.a.messages)+1)
 	if system != "" {
 		messages = append(messages, model.Message{Role: model.RoleSystem, Content: system})
 	}
 	messages = append(messages, r.a.messages...)
-	return model.Request{Session: r.a.script, Messages: messages, Tools: r.a.cfg.Tools.Specs()}
+	in := r.turn.Input
+	if in.Params.Forces() && r.res.Iterations > 1 {
+		in.Params.ToolChoice = nil
+	}
+	return model.Request{Session: r.a.script, Messages: messages, Tools: r.offered(), Params: in.Params}
+}
+
+// offered are the tools that the model may call. The client's function hides the agent's tool of the same name.
+func (r *run) offered() []model.ToolSpec {
+	own := r.a.cfg.Tools.Specs()
+	if len(r.turn.Input.Tools) == 0 {
+		return own
+	}
+	own = slices.DeleteFunc(slices.Clone(own), func(s model.ToolSpec) bool { return r.isClients(s.Name) })
+	return append(own, r.turn.Input.Tools...)
 }
 
 // append makes messages durable, then part of the transcript. After an error the state on disk is unknown: the next turn
@@ -330,6 +403,12 @@ func (r *run) call(calls []model.ToolCall) error {
 				r.keep(toolResult(left, neverStarted))
 			}
 			return cause
+		}
+		if r.isClients(c.Name) {
+			if err := r.append(toolResult(c, notAlone)); err != nil {
+				return err
+			}
+			continue
 		}
 		r.toolsRan = true
 		r.progress(c.Name)

@@ -50,6 +50,7 @@ var changes = []Change{
 		{"limits.tree_processes", "4096"},
 		{"limits.queued_bytes", `"64MiB"`},
 	}},
+	{Name: "session_from", Key: "adapters.api.session_from", Old: `"user"`, New: `"header"`, Schema: 10},
 	{
 		Name: "api_callers", Key: "adapters.api.key_env", Schema: 6,
 		What: "without a key in the config the API no longer serves every program of this machine: programs of the gateway's own user and of root " +

@@ -166,8 +166,15 @@ type API struct {
 	AllowOrigins []string `toml:"allow_origins" default:"" doc:"web origins whose pages are served, e.g. [\"https://app.example\"]; every other page is refused unless it has the key, and cannot read the answer"`
 	AllowHosts   []string `toml:"allow_hosts" default:"" doc:"host names, in addition to the loopback ones, that requests without a key may be addressed to, e.g. [\"gateway.internal\"]; the program that sends them on, such as a reverse proxy, is the caller"`
 	BodyMax      Size     `toml:"body_max" default:"16MiB" doc:"the longest request body; at most limits.body_bytes"`
+	SessionFrom  string   `toml:"session_from" default:"header" doc:"what names a session: \"header\" is the header X-Session-Key alone, and user in a body is a label; \"user\" lets user name one as well, as the first edition did"`
 	LeaveGrace   string   `toml:"leave_grace" default:"10s" doc:"how long the turn of a request without a stream goes on when its client has gone; \"never\" does not end it. A closed stream ends its turn at once"`
 }
+
+// Values of adapters.api.session_from.
+const (
+	FromHeader = "header"
+	FromUser   = "user"
+)
 
 // LeaveTime is LeaveGrace as a duration; less than 0 is never.
 func (a API) LeaveTime() time.Duration {

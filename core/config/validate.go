@@ -129,6 +129,7 @@ var rules = []rule{
 		return ""
 	}},
 
+	oneOf("adapters.api.session_from", FromHeader, FromUser),
 	oneOf("process.survivors", SurvivorsEnd, SurvivorsAdopt),
 	oneOf("console.on_hangup", "detach", "stop"),
 	oneOf("console.theme", auto, "dark", "light", "high-contrast", "mono"),

@@ -27,7 +27,7 @@ import (
 
 // Store keeps sessions, turns and transcripts. *store.Store is one.
 type Store interface {
-	BeginTurn(ctx context.Context, s store.Session, turn store.Turn, user store.Message) error
+	BeginTurn(ctx context.Context, s store.Session, turn store.Turn, messages ...store.Message) error
 	AppendMessages(ctx context.Context, sessionID, turnID string, messages []store.Message) error
 	EndTurn(ctx context.Context, s store.Session, turn store.Turn, messages []store.Message) error
 	Transcript(ctx context.Context, sessionID string) ([]store.Message, error)

@@ -52,7 +52,7 @@ func (c *Conversations) runTurn(t *session.Turn) (next *session.Turn) {
 		c.release(c.o.Cache.Done(r.agent), "the cache is full")
 	}
 	if t.Message.Ended != nil {
-		t.Message.Ended(r.end.TokensIn, r.end.TokensOut, string(r.result.Finish))
+		t.Message.Ended(model.Outcome{Usage: r.result.Usage, Finish: r.result.Finish, Calls: r.result.Calls})
 	}
 	if !t.Message.Instant { // while it is on its way no later reply of the session may overtake it
 		c.o.Table.Progress(t, "sending the reply")
@@ -145,8 +145,7 @@ func (r *turnRunner) run(ctx context.Context) (err error) {
 		return context.Cause(ctx)
 	}
 	c.o.Table.Progress(t, "saving the message")
-	user := stored([]model.Message{{Role: model.RoleUser, Content: t.Message.Text}})[0]
-	user.At, user.Who = t.Message.At, t.Message.User
+	own, input := opening(t.Message)
 	begin := store.Turn{ID: t.ID, SessionID: t.Session.ID, Life: c.o.Life, StartedAt: t.Started, State: store.TurnRunning, Message: inboxID(t.Message)}
 	begun := t.Session
 	if begun.Title == "" && !session.IsRequest(begun.Key) {
@@ -154,7 +153,7 @@ func (r *turnRunner) run(ctx context.Context) (err error) {
 	}
 	// An interrupt during this write may come too late for it: the turn is then begun and at once interrupted.
 	wctx, cancel := c.store.Patient(ctx)
-	err = c.store.BeginTurn(wctx, row(begun), begin, user)
+	err = c.store.BeginTurn(wctx, row(begun), begin, own...)
 	cancel()
 	if err != nil {
 		return delivery.NotSaved(c.o.Log, t.Session.Key, "your message", err)
@@ -169,7 +168,7 @@ func (r *turnRunner) run(ctx context.Context) (err error) {
 		return session.ErrReset
 	}
 	in := agent.Turn{
-		ID: t.ID, Text: t.Message.Text, System: systemPrompt(d, t), Calls: calls, Delta: t.Message.Delta, Signalled: r.signalled,
+		ID: t.ID, Text: t.Message.Text, System: systemPrompt(d, t), Input: input, Calls: calls, Delta: t.Message.Delta, Signalled: r.signalled,
 		Progress: func(doing string) { c.o.Table.Progress(t, term.Clean(doing, 120)) },
 		Waiting: func() { // a model call waits for a slot
 			c.o.Reached(limit.ModelCalls)
@@ -181,6 +180,22 @@ func (r *turnRunner) run(ctx context.Context) (err error) {
 	}
 	r.result, err = r.agent.Run(ctx, in)
 	return err
+}
+
+// opening is what a message adds to the transcript, as the store keeps it, and what came with its text.
+func opening(m session.Message) (own []store.Message, in model.Input) {
+	if m.Input != nil {
+		in = *m.Input
+	}
+	messages := in.Results
+	if len(messages) == 0 {
+		messages = []model.Message{{Role: model.RoleUser, Content: m.Text}}
+	}
+	own = stored(messages)
+	for i := range own {
+		own[i].At, own[i].Who = m.At, m.User
+	}
+	return own, in
 }
 
 // discardResult leaves nothing behind of a turn that was released before its worker ended. Who released it has ended its row,

@@ -91,7 +91,7 @@ func (i *Intake) Receive(ctx context.Context, in adapter.Inbound) (id string, er
 // instant is a message whose sender waits for the answer.
 func (i *Intake) instant(in adapter.Inbound) session.Message {
 	m := session.Message{
-		ID: i.o.NewID(), User: in.User, Target: in.Target, Text: in.Text, Agent: in.Agent, At: time.Now(), Caller: in.Caller, Instant: true,
+		ID: i.o.NewID(), User: in.User, Target: in.Target, Text: in.Text, Agent: in.Agent, At: time.Now(), Caller: in.Caller, Instant: true, Input: in.Input,
 		Delta: in.Responder.Delta, Ended: in.Responder.Ended,
 	}
 	var once sync.Once
@@ -177,7 +177,7 @@ func (i *Intake) dispatch(ctx context.Context, key string, r request, m session.
 		return err
 	}
 	m.Text = r.text
-	if strings.TrimSpace(m.Text) == "" {
+	if strings.TrimSpace(m.Text) == "" && (m.Input == nil || len(m.Input.Results) == 0) {
 		return &ops.Error{Code: ops.CodeInvalid, Message: "the message is empty", Hint: "say something, or /help"}
 	}
 	if r.command != "" {

@@ -89,7 +89,7 @@ type answered struct {
 
 func (*answered) Delta(string) {}
 
-func (*answered) Ended(int64, int64, string) {}
+func (*answered) Ended(model.Outcome) {}
 
 func (a *answered) Done(string, error) {
 	*a.took = time.Since(a.at)

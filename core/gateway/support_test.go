@@ -317,8 +317,8 @@ type reply struct {
 
 type responder chan reply
 
-func (responder) Delta(string)                 {}
-func (r responder) Ended(int64, int64, string) {}
+func (responder) Delta(string)          {}
+func (r responder) Ended(model.Outcome) {}
 
 func (r responder) Done(text string, err error) { r <- reply{text, err} }
 

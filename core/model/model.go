@@ -26,6 +26,8 @@ const (
 type Message struct {
 	Role    Role   `json:"role"`
 	Content string `json:"content,omitempty"`
+	// Images belong to a user's message of the running turn. Later turns have a note in Content instead.
+	Images []Image `json:"images,omitempty"`
 	// ToolCalls is what an assistant message asks for.
 	ToolCalls []ToolCall `json:"tool_calls,omitempty"`
 	// ToolCallID is the call that a tool message answers.
@@ -37,6 +39,9 @@ func (m Message) Bytes() int64 {
 	n := int64(len(m.Content)+len(m.ToolCallID)) + 80
 	for _, c := range m.ToolCalls {
 		n += int64(len(c.ID)+len(c.Name)+len(c.Arguments)) + 48
+	}
+	for _, i := range m.Images {
+		n += int64(len(i.URL)) + 32
 	}
 	return n
 }
@@ -53,6 +58,8 @@ type ToolSpec struct {
 	Name        string          `json:"name"`
 	Description string          `json:"description,omitempty"`
 	Schema      json.RawMessage `json:"parameters"`
+	// Strict asks the endpoint to hold the arguments to the schema; nil: the endpoint's default.
+	Strict *bool `json:"strict,omitempty"`
 }
 
 // Request is one model call.
@@ -61,6 +68,7 @@ type Request struct {
 	Session  string
 	Messages []Message
 	Tools    []ToolSpec
+	Params   Params
 	// Fallback means that another model answers if this one fails: the client tries at most twice, and does not wait as long
 	// as an endpoint asks for. A chain sets it.
 	Fallback bool
@@ -88,6 +96,8 @@ type Finish string
 const (
 	FinishLength        Finish = "length"         // it was cut at the model's limit of tokens
 	FinishContentFilter Finish = "content_filter" // something of it was left out
+	// FinishToolCalls is of an answer that asks its client to run functions of its own.
+	FinishToolCalls Finish = "tool_calls"
 )
 
 // finish reads an endpoint's reason. Every other one, a request for tool calls too, is a message that is whole.

@@ -9,10 +9,11 @@ import (
 
 type wireRequest struct {
 	Model         string          `json:"model"`
-	Messages      []wireMessage   `json:"messages"`
+	Messages      []any           `json:"messages"` // wireMessage or seen
 	Stream        bool            `json:"stream"`
 	StreamOptions map[string]bool `json:"stream_options,omitempty"`
 	Tools         []wireTool      `json:"tools,omitempty"`
+	Params
 }
 
 // wireMessage is a message, or in a stream a piece of one.
@@ -31,6 +32,19 @@ type wireCall struct {
 	ID       string       `json:"id,omitempty"`
 	Type     string       `json:"type"`
 	Function wireFunction `json:"function"`
+}
+
+// wirePart is a part of a user's message that is more than text.
+type wirePart struct {
+	Type  string `json:"type"`
+	Text  string `json:"text,omitempty"`
+	Image *Image `json:"image_url,omitempty"`
+}
+
+// seen is a user's message with pictures.
+type seen struct {
+	Role    string     `json:"role"`
+	Content []wirePart `json:"content"`
 }
 
 type wireFunction struct {
@@ -78,11 +92,15 @@ func (u wireUsage) usage() Usage {
 
 // encode is req in the endpoint's words. Always a stream: it shows that the model lives, and ends early when asked.
 func encode(name string, req Request, usage bool) ([]byte, error) {
-	wire := wireRequest{Model: name, Stream: true}
+	wire := wireRequest{Model: name, Stream: true, Params: req.Params}
 	if usage {
 		wire.StreamOptions = map[string]bool{"include_usage": true}
 	}
 	for _, m := range req.Messages {
+		if len(m.Images) > 0 {
+			wire.Messages = append(wire.Messages, withImages(m))
+			continue
+		}
 		out := wireMessage{Role: string(m.Role), Content: m.Content, ToolCallID: m.ToolCallID}
 		for _, c := range m.ToolCalls {
 			out.ToolCalls = append(out.ToolCalls, wireCall{ID: c.ID, Type: "function", Function: wireFunction{c.Name, c.Arguments}})
@@ -96,6 +114,18 @@ func encode(name string, req Request, usage bool) ([]byte, error) {
 		wire.Tools = append(wire.Tools, wireTool{"function", t})
 	}
 	return json.Marshal(wire)
+}
+
+// withImages is a user's message with pictures, in parts.
+func withImages(m Message) seen {
+	out := seen{Role: string(m.Role)}
+	if m.Content != "" {
+		out.Content = append(out.Content, wirePart{Type: "text", Text: m.Content})
+	}
+	for _, i := range m.Images {
+		out.Content = append(out.Content, wirePart{Type: "image_url", Image: &i})
+	}
+	return out
 }
 
 // toolCall is a call as the transcript holds it. The result refers to it by id, so one without gets one.

@@ -17,6 +17,7 @@ package session
 import (
 	"time"
 
+	"gatewaytui/core/model"
 	"gatewaytui/core/ops"
 )
 
@@ -61,8 +62,10 @@ type Message struct {
 	Send    func(text string, err error)
 	Delta   func(text string)
 	Instant bool
-	// Ended gets the turn's tokens and why the model ended its answer, before Deliver; it may be nil.
-	Ended func(in, out int64, finish string)
+	// Input is what a client of the API sent in addition to Text; nil: nothing.
+	Input *model.Input
+	// Ended gets what the turn cost and how its answer ended, before Deliver; it may be nil.
+	Ended func(o model.Outcome)
 	// Kept means that an earlier life acknowledged the message: no bound of a mailbox refuses it.
 	Kept bool
 }

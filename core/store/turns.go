@@ -57,10 +57,10 @@ func (m *Message) fields() []any {
 
 var putMessage = insertion("INSERT INTO messages", messageColumns+", session_id, turn_id", "")
 
-// BeginTurn writes the session, the turn as running, and the user's message, which is acknowledged to the user once
-// BeginTurn returns. A turn of the session that was still running is superseded, and its late writes are refused. The
+// BeginTurn writes the session, the turn as running, and its messages: the user's, or the results of a client's functions.
+// They are acknowledged to the sender once BeginTurn returns. A turn of the session that was still running is superseded, and its late writes are refused. The
 // error is errNotCurrent if the session has ended, or if its key has another current session.
-func (s *Store) BeginTurn(ctx context.Context, v Session, turn Turn, user Message) error {
+func (s *Store) BeginTurn(ctx context.Context, v Session, turn Turn, messages ...Message) error {
 	return s.write(ctx, "begin turn "+turn.ID, func(t *tx) error {
 		if err := t.putSession(v); err != nil {
 			return err
@@ -82,7 +82,7 @@ func (s *Store) BeginTurn(ctx context.Context, v Session, turn Turn, user Messag
 				return err
 			}
 		}
-		return t.appendMessages(v.ID, turn.ID, []Message{user})
+		return t.appendMessages(v.ID, turn.ID, messages)
 	})
 }
 

@@ -1,8 +1,6 @@
 package e2e
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -206,8 +204,7 @@ func BenchmarkLatencyOverAPI(b *testing.B) {
 }
 
 func ask(b *testing.B, client *http.Client, api, user string) {
-	body, _ := json.Marshal(map[string]any{"model": "any", "user": user, "messages": []map[string]string{{"role": "user", "content": "hello"}}})
-	res, err := client.Post("http://"+api+"/v1/chat/completions", "application/json", bytes.NewReader(body))
+	res, err := post(b.Context(), client, api, user, asking("hello"))
 	if err != nil {
 		b.Error(err)
 		return

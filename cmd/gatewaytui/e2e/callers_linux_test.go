@@ -209,7 +209,7 @@ func TestHF1_AGatewayOfAnotherUserServesItsOwnAndRoot(t *testing.T) {
 		t.Errorf("a tool got %+v", a)
 	}
 	// While a tool runs, too.
-	_ = g.askAs(owner, saying("bob", "bg: sleep 1000"))
+	_ = g.askAs(owner, saying("bob", "bg: sleep 1000"), "X-Session-Key: bob")
 	for _, uid := range []uint32{owner, 0} {
 		if a := g.askAs(uid, saying("eve", "echo hi")); a.status != http.StatusOK {
 			t.Errorf("next to a tool uid %d got %+v", uid, a)

@@ -1,8 +1,7 @@
 package e2e
 
 import (
-	"bytes"
-	"encoding/json"
+	"context"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -101,14 +100,13 @@ func (g *gateway) leavesNothing() {
 func load(api, user string, gone <-chan struct{}) (answered int64) {
 	client := &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{}}
 	defer client.CloseIdleConnections()
-	body, _ := json.Marshal(map[string]any{"model": "any", "user": user, "messages": []map[string]string{{"role": "user", "content": "hello"}}})
 	for {
 		select {
 		case <-gone:
 			return answered
 		default:
 		}
-		res, err := client.Post("http://"+api+"/v1/chat/completions", "application/json", bytes.NewReader(body))
+		res, err := post(context.Background(), client, api, user, asking("hello"))
 		if err != nil {
 			return answered
 		}

@@ -325,13 +325,36 @@ func (g *gateway) chat(user, text string) (reply string, status int) {
 		Error   struct{ Message string }
 	}
 	client := http.Client{Timeout: 2 * patience}
-	status = request(g.t, &client, http.MethodPost, "http://"+g.api+"/v1/chat/completions", map[string]any{
-		"model": "any", "user": user, "messages": []map[string]string{{"role": "user", "content": text}},
-	}, &answer)
+	res, err := post(context.Background(), &client, g.api, user, asking(text))
+	if err != nil {
+		g.t.Fatalf("send a message of %s: %v", user, err)
+	}
+	defer res.Body.Close()
+	if err := json.NewDecoder(res.Body).Decode(&answer); err != nil {
+		g.t.Fatalf("read the answer to %s: %v", user, err)
+	}
+	status = res.StatusCode
 	if len(answer.Choices) == 0 {
 		return answer.Error.Message, status
 	}
 	return answer.Choices[0].Message.Content, status
+}
+
+// asking is the body of a chat completion with one message.
+func asking(text string) []byte {
+	body, _ := json.Marshal(map[string]any{"model": "any", "messages": []map[string]string{{"role": "user", "content": text}}}) // strings always encode
+	return body
+}
+
+// post sends the body of a chat completion for the session api:user:NAME.
+func post(ctx context.Context, client *http.Client, api, name string, body []byte) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+api+"/v1/chat/completions", bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("X-Session-Key", name)
+	return client.Do(req)
 }
 
 // say is chat for a message whose answer will not come before the stop. It returns what waits for it.
@@ -339,8 +362,7 @@ func (g *gateway) say(user, text string) (answered <-chan struct{}) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		body, _ := json.Marshal(map[string]any{"model": "any", "user": user, "messages": []map[string]string{{"role": "user", "content": text}}})
-		res, err := http.Post("http://"+g.api+"/v1/chat/completions", "application/json", bytes.NewReader(body))
+		res, err := post(context.Background(), http.DefaultClient, g.api, user, asking(text))
 		if err == nil {
 			res.Body.Close()
 		}

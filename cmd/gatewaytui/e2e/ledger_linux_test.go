@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -79,8 +80,7 @@ func (l *ledger) write(api, name string, gone <-chan struct{}) {
 		default:
 		}
 		user, text := fmt.Sprintf("%s-%d", name, n/each), fmt.Sprintf("message %d of %s", n, name)
-		body, _ := json.Marshal(map[string]any{"model": "any", "user": user, "messages": []map[string]string{{"role": "user", "content": text}}})
-		res, err := client.Post("http://"+api+"/v1/chat/completions", "application/json", strings.NewReader(string(body)))
+		res, err := post(context.Background(), client, api, user, asking(text))
 		if err != nil {
 			return
 		}

@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -27,7 +26,7 @@ const acceptBound = 1500 * time.Millisecond
 // clients talk to the api adapter until the test ends.
 type clients struct {
 	t    testing.TB
-	url  string
+	api  string
 	http http.Client
 
 	ctx     context.Context
@@ -38,7 +37,7 @@ type clients struct {
 func newClients(t testing.TB, api string) *clients {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	c := &clients{t: t, url: "http://" + api + "/v1/chat/completions", ctx: ctx}
+	c := &clients{t: t, api: api, ctx: ctx}
 	c.http.Transport = &http.Transport{MaxIdleConnsPerHost: 1000}
 	t.Cleanup(func() {
 		cancel()
@@ -50,13 +49,7 @@ func newClients(t testing.TB, api string) *clients {
 
 // say sends one message of user and waits for its answer, which may be a refusal. It reports whether there was one.
 func (c *clients) say(user, text string) bool {
-	body, _ := json.Marshal(map[string]any{"model": "any", "user": user, "messages": []map[string]string{{"role": "user", "content": text}}})
-	req, err := http.NewRequestWithContext(c.ctx, http.MethodPost, c.url, bytes.NewReader(body))
-	if err != nil {
-		return false
-	}
-	req.Header.Set("Content-Type", "application/json")
-	res, err := c.http.Do(req)
+	res, err := post(c.ctx, &c.http, c.api, user, asking(text))
 	if err != nil {
 		return false // the gateway has ended, or the test has
 	}

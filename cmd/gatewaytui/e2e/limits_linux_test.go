@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"net"
@@ -135,17 +136,16 @@ func TestHF9_ClientsThatSendAndClosePileUpNothing(t *testing.T) {
 	for range 50 {
 		sending.Go(func() {
 			for i := range next {
-				m := map[string]any{"model": "any", "messages": []map[string]string{{"role": "user", "content": fmt.Sprintf("hello %d", i)}}}
+				body, name := asking(fmt.Sprintf("hello %d", i)), ""
 				if i%2 == 0 { // the others are unnamed
-					m["user"] = fmt.Sprintf("u%d", i)
+					name = fmt.Sprintf("X-Session-Key: u%d\r\n", i)
 				}
-				body, _ := json.Marshal(m)
 				nc, err := net.Dial("tcp", g.api)
 				if err != nil {
 					t.Errorf("dial: %v", err)
 					continue
 				}
-				fmt.Fprintf(nc, "POST /v1/chat/completions HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", g.api, len(body), body)
+				fmt.Fprintf(nc, "POST /v1/chat/completions HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\n%sContent-Length: %d\r\n\r\n%s", g.api, name, len(body), body)
 				time.Sleep(20 * time.Millisecond) // modelled: a client that gives up soon after it sent
 				nc.Close()
 			}
@@ -182,8 +182,7 @@ func TestHF9_BackgroundTasksOfOneUserAreBounded(t *testing.T) {
 	t.Cleanup(all.Wait)
 	for range asked {
 		all.Go(func() {
-			body, _ := json.Marshal(map[string]any{"user": "alice", "messages": []map[string]string{{"role": "user", "content": "/background hang"}}})
-			res, err := http.Post("http://"+g.api+"/v1/chat/completions", "application/json", bytes.NewReader(body))
+			res, err := post(context.Background(), http.DefaultClient, g.api, "alice", asking("/background hang"))
 			if err != nil {
 				return // it ran until the stop
 			}

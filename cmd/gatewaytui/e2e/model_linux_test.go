@@ -95,9 +95,9 @@ func TestTF18_ErrorsOfTheModelSayWhatTheyAre(t *testing.T) {
 	g := start(t, newHome(t), modelAt(s.URL, "timeout = \"1s\"\n"))
 	ask := func(t *testing.T, text string, stream bool) (*http.Response, string) {
 		t.Helper()
-		body, _ := json.Marshal(map[string]any{"user": t.Name(), "stream": stream, "messages": []any{map[string]string{"role": "user", "content": text}}})
+		body, _ := json.Marshal(map[string]any{"stream": stream, "messages": []any{map[string]string{"role": "user", "content": text}}})
 		client := http.Client{Timeout: patience}
-		res, err := client.Post("http://"+g.api+"/v1/chat/completions", "application/json", strings.NewReader(string(body)))
+		res, err := post(t.Context(), &client, g.api, t.Name(), body)
 		if err != nil {
 			t.Fatal(err)
 		}

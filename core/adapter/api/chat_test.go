@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"gatewaytui/core/adapter"
+	"gatewaytui/core/model"
 	"gatewaytui/core/ops"
 )
 
@@ -52,7 +53,7 @@ func TestAnAnswerIsACompletion(t *testing.T) {
 // metered answers as says does, and tells what it cost.
 func metered(pieces ...string) func(context.Context, adapter.Inbound) error {
 	return func(ctx context.Context, m adapter.Inbound) error {
-		m.Responder.Ended(40, 2, "")
+		m.Responder.Ended(model.Outcome{Usage: model.Usage{In: 40, Out: 2}})
 		return says(pieces...)(ctx, m)
 	}
 }
@@ -199,8 +200,8 @@ func TestTheInputIsTheLastUserMessage(t *testing.T) {
 		{"a string", `[{"role":"user","content":"one"}]`, "one"},
 		{"text parts", `[{"role":"user","content":[{"type":"text","text":"one"},{"type":"text","text":"two"}]}]`, "one\ntwo"},
 		{"the last of several", `[{"role":"system","content":"be brief"},{"role":"user","content":"one"},{"role":"assistant","content":"1"},{"role":"user","content":"two"}]`, "two"},
-		{"one that an assistant's message follows", `[{"role":"user","content":"one"},{"role":"assistant","content":"1"}]`, "one"},
-		{"one after a part that is not text", `[{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:"}}]},{"role":"user","content":"two"}]`, "two"},
+		{"one that a system message follows", `[{"role":"user","content":"one"},{"role":"system","content":"be brief"}]`, "one"},
+		{"one after a picture", `[{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/png;base64,AAAA"}}]},{"role":"user","content":"two"}]`, "two"},
 		{"a command", `[{"role":"user","content":"/new"}]`, "/new"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -223,13 +224,19 @@ func TestAnInvalidBodyIsRefusedWithTheNameOfTheField(t *testing.T) {
 		{"empty messages", `{"messages":[]}`, "messages"},
 		{"messages that are not a list", `{"messages":"hi"}`, "messages"},
 		{"no user message", `{"messages":[{"role":"system","content":"hi"}]}`, "messages"},
-		{"a role that is not a string", `{"messages":[{"role":1,"content":"hi"}]}`, "messages.role"},
+		{"a role that is not a string", `{"messages":[{"role":1,"content":"hi"}]}`, "messages[0]"},
+		{"a role that no message has", `{"messages":[{"role":"robot","content":"hi"}]}`, "messages[0].role"},
+		{"an answer as the last message", `{"messages":[{"role":"user","content":"one"},{"role":"assistant","content":"1"}]}`, "messages"},
+		{"a result of no call", `{"messages":[{"role":"user","content":"one"},{"role":"tool","tool_call_id":"c","content":"1"}]}`, "messages[1].tool_call_id"},
 		{"no content", `{"messages":[{"role":"user"}]}`, "messages[0].content"},
 		{"null content", user(`null`), "messages[0].content"},
 		{"blank content", user(`" \n"`), "messages[0].content"},
 		{"content that is a number", user(`7`), "messages[0].content"},
 		{"no parts", user(`[]`), "messages[0].content"},
-		{"an image", user(`[{"type":"text","text":"see"},{"type":"image_url","image_url":{"url":"data:"}}]`), "messages[0].content[1]"},
+		{"an image", user(`[{"type":"text","text":"see"},{"type":"image_url","image_url":{"url":"data:"}}]`), "messages[0].content[1].image_url.url"},
+		{"a picture from a file", user(`[{"type":"image_url","image_url":{"url":"file:///etc/passwd"}}]`), "messages[0].content[0].image_url.url"},
+		{"a picture that is not base64", user(`[{"type":"image_url","image_url":{"url":"data:image/png;base64,?"}}]`), "messages[0].content[0].image_url.url"},
+		{"a picture in a system message", `{"messages":[{"role":"system","content":[{"type":"image_url","image_url":{"url":"https://a.example/b.png"}}]},{"role":"user","content":"hi"}]}`, "messages[0].content[0]"},
 		{"audio", user(`[{"type":"input_audio"}]`), "messages[0].content[0]"},
 		{"parts that are not objects", user(`["hi"]`), "messages[0].content"},
 		{"two answers", body("hi", map[string]any{"n": 2}), "n"},
@@ -265,7 +272,7 @@ func TestAnInvalidBodyIsRefusedWithTheNameOfTheField(t *testing.T) {
 }
 
 func TestTheSessionIsNamedByTheRequest(t *testing.T) {
-	f := start(t, Options{}, echo)
+	f := start(t, Options{UserIsSession: true}, echo)
 	long := strings.Repeat("a", maxName)
 	for _, c := range []struct{ name, user, header, session, who string }{
 		{"user", "alice", "", "api:user:alice", "alice"},

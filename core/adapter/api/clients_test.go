@@ -17,6 +17,7 @@ import (
 	"github.com/sashabaranov/go-openai"
 
 	"gatewaytui/core/adapter"
+	"gatewaytui/core/model"
 	"gatewaytui/core/ops"
 	"gatewaytui/fixtures/npmtest"
 )
@@ -42,7 +43,7 @@ func played(_ context.Context, m adapter.Inbound) error {
 			r.Done("", &ops.Error{Code: ops.CodeUnavailable, Message: "the model went away"})
 		})
 	default:
-		r.Ended(40, 2, "")
+		r.Ended(model.Outcome{Usage: model.Usage{In: 40, Out: 2}})
 		r.Delta("Hel")
 		r.Delta("lo " + m.Session)
 		r.Done("Hello "+m.Session, nil)
@@ -51,7 +52,7 @@ func played(_ context.Context, m adapter.Inbound) error {
 }
 
 func TestGoOpenAI(t *testing.T) {
-	f := start(t, Options{Key: "the-key", Model: "my-agent"}, played)
+	f := start(t, Options{Key: "the-key", Model: "my-agent", UserIsSession: true}, played)
 	config := openai.DefaultConfig("the-key")
 	config.BaseURL, config.HTTPClient = f.base+"/v1", f.client
 	client := openai.NewClientWithConfig(config)
@@ -160,7 +161,7 @@ func TestNpmOpenAI(t *testing.T) {
 	if err := errors.Join(os.WriteFile(script, program, 0o600), os.Symlink(filepath.Join(dir, "node_modules"), filepath.Join(filepath.Dir(script), "node_modules"))); err != nil {
 		t.Fatal(err)
 	}
-	f := start(t, Options{Key: "the-key", Model: "my-agent"}, played)
+	f := start(t, Options{Key: "the-key", Model: "my-agent", UserIsSession: true}, played)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "node", script)

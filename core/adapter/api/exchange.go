@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 	"unicode"
+
+	"gatewaytui/core/model"
 )
 
 // maxPending bounds the text that waits for a slow reader, in bytes. An exchange keeps at most twice as much of a stream.
@@ -61,6 +63,8 @@ type outcome struct {
 	usage *usage
 	// finish is why the model ended the answer.
 	finish string
+	// calls are what the client must run.
+	calls []model.ToolCall
 }
 
 // usage is what an answer cost, in tokens, as OpenAI writes it.
@@ -190,11 +194,12 @@ func (x *exchange) Delta(text string) {
 }
 
 // Ended implements adapter.Responder. Without it the answer has no usage, since a guess would be taken for a fact.
-func (x *exchange) Ended(in, out int64, finish string) {
+func (x *exchange) Ended(o model.Outcome) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.outcome.finish = cmp.Or(finish, stopped)
-	x.outcome.usage = &usage{In: in, Out: out, Total: in + out}
+	x.outcome.finish = cmp.Or(string(o.Finish), stopped)
+	x.outcome.usage = &usage{In: o.Usage.In, Out: o.Usage.Out, Total: o.Usage.In + o.Usage.Out}
+	x.outcome.calls = o.Calls
 }
 
 // Done implements adapter.Responder.

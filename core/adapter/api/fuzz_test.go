@@ -18,6 +18,7 @@ func FuzzRequest(f *testing.F) {
 		body("hi", map[string]any{"user": "alice", "stream_options": map[string]bool{"include_usage": true}, "n": 1}),
 		`{"messages":[{"role":"user","content":[{"type":"text","text":"one"},{"type":"image_url"}]}]}`,
 		`{"messages":[{"role":"user","content":null},{"role":"tool"}]}`,
+		`{"messages":[{"role":"system","content":"s"},{"role":"user","content":"q"},{"role":"assistant","content":null,"tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":"{}"}}]},{"role":"tool","tool_call_id":"c","content":"r"}],"tools":[{"type":"function","function":{"name":"f"}}],"tool_choice":"auto","temperature":0.5,"stop":["a"],"conversation":{"id":"x"}}`,
 		`{"messages":null,"user":"\u0000\ud800"}`,
 		`{"messages":[{"role":"user","content":"a"}],"stream":null,"stream_options":[]}`,
 		`[`, "", "\xff", strings.Repeat("[", 20000),
@@ -33,8 +34,9 @@ func FuzzRequest(f *testing.F) {
 		if !json.Valid(data) {
 			t.Fatal("it was taken and is not JSON")
 		}
-		if strings.TrimSpace(q.text) == "" || !utf8.ValidString(q.text) {
-			t.Errorf("the input is %q", q.text)
+		m := q.messages
+		if m.results == nil && m.images == nil && strings.TrimSpace(m.text) == "" || !utf8.ValidString(m.text+m.system) {
+			t.Errorf("the input is %q", m.text)
 		}
 		session(t, q, http.Header{})
 	})
@@ -68,14 +70,17 @@ func FuzzSessionKey(f *testing.F) {
 // session checks that what names a session of q and h can be a key, and one of this platform.
 func session(t *testing.T, q request, h http.Header) {
 	t.Helper()
-	key, who, p := sessionOf(q, h)
+	c := &conn{platform: New(Options{UserIsSession: true})}
+	key, who, p := c.sessionOf(q, h)
 	if p != nil {
 		inert(t, p)
 		return
 	}
 	name, named := strings.CutPrefix(key, userKeys)
-	if !named {
-		name, named = strings.CutPrefix(key, requestKeys)
+	for _, prefix := range []string{chatKeys, requestKeys} {
+		if !named {
+			name, named = strings.CutPrefix(key, prefix)
+		}
 	}
 	if !named || name == "" || who == "" || len(key) > maxSessionKey || !utf8.ValidString(key) || strings.ContainsFunc(key+who, unicode.IsControl) {
 		t.Errorf("user %q and header %q are the session %q of %q", q.user, h.Get("X-Session-Key"), key, who)

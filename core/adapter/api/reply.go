@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"strconv"
 	"time"
+
+	"gatewaytui/core/model"
 )
 
 const (
@@ -34,6 +36,33 @@ type reply struct {
 type message struct {
 	Role    string  `json:"role,omitempty"`
 	Content *string `json:"content,omitempty"`
+	// ToolCalls are what the client must run.
+	ToolCalls []wireCall `json:"tool_calls,omitempty"`
+}
+
+// wireCall is a call of a client's function. Index is its place, in a stream alone.
+type wireCall struct {
+	Index    *int         `json:"index,omitempty"`
+	ID       string       `json:"id"`
+	Type     string       `json:"type"`
+	Function wireFunction `json:"function"`
+}
+
+type wireFunction struct {
+	Name      string `json:"name"`
+	Arguments string `json:"arguments"`
+}
+
+// wireCalls are calls as clients read them; with their places for a stream.
+func wireCalls(calls []model.ToolCall, placed bool) []wireCall {
+	out := make([]wireCall, len(calls))
+	for i, c := range calls {
+		out[i] = wireCall{ID: c.ID, Type: "function", Function: wireFunction{c.Name, c.Arguments}}
+		if placed {
+			out[i].Index = &i
+		}
+	}
+	return out
 }
 
 type choice struct {
@@ -88,7 +117,7 @@ func (r *reply) whole(client context.Context) {
 	r.deadline()
 	switch {
 	case o.ended && o.trouble == nil:
-		said := choice{Message: &message{Role: "assistant", Content: &text}, FinishReason: &o.finish}
+		said := choice{Message: &message{Role: "assistant", Content: &text, ToolCalls: wireCalls(o.calls, false)}, FinishReason: &o.finish}
 		body := append(r.completion("chat.completion", o.usage, said), '\n')
 		r.w.Header().Set("Content-Type", "application/json")
 		r.w.Header().Set("Content-Length", strconv.Itoa(len(body)))
@@ -160,6 +189,9 @@ func (r *reply) piece(c choice) error {
 
 // finish ends a stream that is whole.
 func (r *reply) finish(o outcome) {
+	if len(o.calls) > 0 && r.piece(choice{Delta: &message{ToolCalls: wireCalls(o.calls, true)}}) != nil {
+		return
+	}
 	if r.piece(choice{Delta: &message{}, FinishReason: &o.finish}) != nil {
 		return
 	}

@@ -196,7 +196,7 @@ func (in *incoming) parse(body []byte) (q request, m adapter.Inbound, sent mark,
 	if p != nil {
 		return q, m, sent, p
 	}
-	key, user, p := sessionOf(q, in.r.Header)
+	key, user, p := in.c.sessionOf(q, in.r.Header)
 	if p != nil {
 		return q, m, sent, p
 	}
@@ -205,7 +205,8 @@ func (in *incoming) parse(body []byte) (q request, m adapter.Inbound, sent mark,
 		named = ""
 	}
 	sent, p = markOf(in.r, in.by, named, q.stream, body)
-	m = adapter.Inbound{Adapter: in.c.platform.Name(), Session: key, User: user, Target: key, Text: q.text, Agent: agent, Caller: in.by}
+	m = adapter.Inbound{Adapter: in.c.platform.Name(), Session: key, User: user, Target: key, Agent: agent, Caller: in.by}
+	m.Text, m.Input = q.input(!strings.HasPrefix(key, userKeys))
 	return q, m, sent, p
 }
 
@@ -246,19 +247,23 @@ func (c *conn) refusal(err error) *problem {
 	return refused(&ops.Error{Code: ops.CodeUnavailable, Message: "the gateway did not take the message"})
 }
 
-// sessionOf is the key and the user of a request: named by the header X-Session-Key (with or without the beginning that keys
-// of this platform have), else by the body's user, else a new session for this request. The header goes first because it can
-// only mean the session; applications also fill in user for reasons of their own.
-func sessionOf(q request, h http.Header) (key, user string, p *problem) {
-	name := q.user
-	if header := h.Get("X-Session-Key"); header != "" {
-		name = strings.TrimPrefix(header, userKeys)
-		if p := checkName(name, "X-Session-Key"); p != nil {
-			return "", "", p
-		}
+// sessionOf is the key and the user of a request. X-Session-Key names a session whose history the gateway holds, with or without
+// the beginning of such keys. X-OpenWebUI-Chat-Id, or the body's conversation, names one whose history the client sends. Without
+// either the request has a session of its own, unless Options.UserIsSession: then the body's user names one (CV1).
+func (c *conn) sessionOf(q request, h http.Header) (key, user string, p *problem) {
+	user = cmp.Or(q.user, "api")
+	if name := h.Get("X-Session-Key"); name != "" {
+		name = strings.TrimPrefix(name, userKeys)
+		return userKeys + name, cmp.Or(q.user, name), checkName(name, "X-Session-Key")
 	}
-	if name == "" {
-		return requestKeys + ulid.Make().String(), "api", nil
+	if name := h.Get("X-OpenWebUI-Chat-Id"); name != "" {
+		return chatKeys + name, user, checkName(name, "X-OpenWebUI-Chat-Id")
 	}
-	return userKeys + name, cmp.Or(q.user, name), nil
+	switch {
+	case q.conversation != "":
+		return chatKeys + q.conversation, user, nil
+	case q.user != "" && c.platform.options.UserIsSession:
+		return userKeys + q.user, q.user, nil
+	}
+	return requestKeys + ulid.Make().String(), user, nil
 }

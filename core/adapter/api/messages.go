@@ -1,0 +1,337 @@
+package api
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+
+	"gatewaytui/core/model"
+)
+
+// Bounds of a body's parts.
+const (
+	maxTools  = 128
+	maxImages = 32
+)
+
+// transcript is the conversation of a body: what the turn is about, and what came before.
+type transcript struct {
+	// system is the system and developer messages before the first other message and after the last one, in their order.
+	system string
+	// history is the messages before the turn's own.
+	history []model.Message
+	// text and images are the last user message. Of one that answers calls of the client's functions, results is set instead.
+	text    string
+	images  []model.Image
+	results []model.Message
+}
+
+// wireMessage is a message as a client sends it. Members that no model needs, such as name or refusal, are left out.
+type wireMessage struct {
+	Role       string          `json:"role"`
+	Content    json.RawMessage `json:"content"`
+	ToolCallID string          `json:"tool_call_id"`
+	ToolCalls  []struct {
+		ID       string `json:"id"`
+		Type     string `json:"type"`
+		Function struct {
+			Name      string `json:"name"`
+			Arguments string `json:"arguments"`
+		} `json:"function"`
+	} `json:"tool_calls"`
+}
+
+// parseMessages reads the messages of a body. The last one, system messages left out, is from the user or a tool.
+func parseMessages(raw []json.RawMessage) (transcript, *problem) {
+	if len(raw) == 0 {
+		return transcript{}, invalid("messages", "messages is missing or empty")
+	}
+	var all []model.Message
+	var system []string
+	for i, one := range raw {
+		m, p := parseMessage(one, fmt.Sprintf("messages[%d]", i))
+		if p != nil {
+			return transcript{}, p
+		}
+		if m.Role == model.RoleSystem && len(all) == 0 {
+			system = append(system, m.Content)
+			continue
+		}
+		if p := checkOrder(all, m, fmt.Sprintf("messages[%d]", i)); p != nil {
+			return transcript{}, p
+		}
+		all = append(all, m)
+	}
+	for len(all) > 0 && all[len(all)-1].Role == model.RoleSystem {
+		system = append(system, all[len(all)-1].Content)
+		all = all[:len(all)-1]
+	}
+	t := transcript{system: strings.Join(system, "\n\n")}
+	if !slices.ContainsFunc(all, func(m model.Message) bool { return m.Role == model.RoleUser }) {
+		return t, invalid("messages", `messages contains no message with role "user"`)
+	}
+	return t, t.split(all)
+}
+
+// split takes the turn's own messages from the end of all.
+func (t *transcript) split(all []model.Message) *problem {
+	end := len(all)
+	for end > 0 && all[end-1].Role == model.RoleTool {
+		end--
+	}
+	if end < len(all) {
+		t.history, t.results = all[:end], all[end:]
+		return nil
+	}
+	last := all[end-1]
+	if last.Role != model.RoleUser {
+		return invalid("messages", fmt.Sprintf("the last of messages has role %q; it must be from the user, or from a tool that answers a call", last.Role))
+	}
+	t.history, t.text, t.images = all[:end-1], last.Content, last.Images
+	return nil
+}
+
+// checkOrder says whether m may follow before: a tool's message answers a call of the assistant's message before it.
+func checkOrder(before []model.Message, m model.Message, param string) *problem {
+	if m.Role != model.RoleTool {
+		return nil
+	}
+	for _, b := range slices.Backward(before) {
+		if b.Role == model.RoleTool {
+			continue
+		}
+		if slices.ContainsFunc(b.ToolCalls, func(c model.ToolCall) bool { return c.ID == m.ToolCallID }) {
+			return nil
+		}
+		break
+	}
+	param += ".tool_call_id"
+	return invalid(param, fmt.Sprintf("%s is %.80q, a call that the assistant's message before it does not make", param, m.ToolCallID))
+}
+
+// parseMessage reads one message, which param names.
+func parseMessage(raw json.RawMessage, param string) (m model.Message, p *problem) {
+	var wire wireMessage
+	if err := json.Unmarshal(raw, &wire); err != nil {
+		return m, invalid(param, param+" must be an object with role and content")
+	}
+	m.Role = model.Role(wire.Role)
+	param += ".content"
+	switch m.Role {
+	case "developer":
+		m.Role = model.RoleSystem
+		m.Content, _, p = parseContent(wire.Content, param, false)
+	case model.RoleSystem:
+		m.Content, _, p = parseContent(wire.Content, param, false)
+	case model.RoleUser:
+		m.Content, m.Images, p = parseContent(wire.Content, param, true)
+		if p == nil && len(m.Images) == 0 && strings.TrimSpace(m.Content) == "" {
+			p = invalid(param, param+" is empty")
+		}
+	case model.RoleTool:
+		m.Content, _, p = parseContent(wire.Content, param, false)
+		m.ToolCallID = wire.ToolCallID
+	case model.RoleAssistant:
+		if len(wire.Content) > 0 && string(wire.Content) != "null" {
+			m.Content, _, p = parseContent(wire.Content, param, false)
+		}
+		for _, c := range wire.ToolCalls {
+			m.ToolCalls = append(m.ToolCalls, model.ToolCall{ID: c.ID, Name: c.Function.Name, Arguments: c.Function.Arguments})
+		}
+	default:
+		param = strings.TrimSuffix(param, "content") + "role"
+		return m, invalid(param, fmt.Sprintf("%s is %.40q: use system, developer, user, assistant or tool", param, wire.Role))
+	}
+	return m, p
+}
+
+// parseContent reads a message's content: a string, or a list of parts. Only a user's message may have pictures.
+func parseContent(content json.RawMessage, param string, mayShow bool) (text string, images []model.Image, p *problem) {
+	var parts []struct {
+		Type    string       `json:"type"`
+		Text    string       `json:"text"`
+		Refusal string       `json:"refusal"`
+		Image   *model.Image `json:"image_url"`
+	}
+	switch {
+	case len(content) > 0 && content[0] == '[':
+		if json.Unmarshal(content, &parts) != nil {
+			return "", nil, invalid(param, param+" must be a string or a list of parts with a type")
+		}
+	case json.Unmarshal(content, &text) != nil || string(content) == "null":
+		return "", nil, invalid(param, param+" must be a string or a list of parts with a type")
+	}
+	var texts []string
+	for i, part := range parts {
+		at := fmt.Sprintf("%s[%d]", param, i)
+		switch {
+		case part.Type == "text":
+			texts = append(texts, part.Text)
+		case part.Type == "refusal":
+			texts = append(texts, part.Refusal)
+		case part.Type == "image_url" && mayShow:
+			if p := checkImage(part.Image, at); p != nil {
+				return "", nil, p
+			}
+			images = append(images, *part.Image)
+		default:
+			return "", nil, invalid(at, fmt.Sprintf("%s is of type %.40q: text is understood, and image_url in a user's message", at, part.Type))
+		}
+	}
+	if len(images) > maxImages {
+		return "", nil, invalid(param, fmt.Sprintf("%s has more than %d pictures", param, maxImages))
+	}
+	if parts != nil {
+		text = strings.Join(texts, "\n")
+	}
+	return text, images, nil
+}
+
+// imageData is how a picture in the request itself begins.
+var imageData = regexp.MustCompile(`^data:image/[a-z0-9.+-]+;base64,`)
+
+// checkImage says whether a model's endpoint can be given the picture.
+func checkImage(i *model.Image, param string) *problem {
+	param += ".image_url"
+	if i == nil {
+		return invalid(param, param+" is missing")
+	}
+	if i.Detail != "" && !slices.Contains([]string{"auto", "low", "high"}, i.Detail) {
+		return invalid(param+".detail", param+".detail must be auto, low or high")
+	}
+	if head := imageData.FindString(i.URL); head != "" {
+		if _, err := base64.StdEncoding.DecodeString(i.URL[len(head):]); err != nil {
+			return invalid(param+".url", param+".url is not valid base64")
+		}
+		return nil
+	}
+	u, err := url.Parse(i.URL)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil {
+		return invalid(param+".url", param+".url must be an http(s) address or data:image/TYPE;base64,…")
+	}
+	return nil
+}
+
+// toolName is what OpenAI allows as the name of a function.
+var toolName = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
+
+// parseTools reads the client's functions.
+func parseTools(raw []json.RawMessage) ([]model.ToolSpec, *problem) {
+	if len(raw) > maxTools {
+		return nil, invalid("tools", fmt.Sprintf("tools has more than %d functions", maxTools))
+	}
+	specs := make([]model.ToolSpec, 0, len(raw))
+	for i, one := range raw {
+		at := fmt.Sprintf("tools[%d]", i)
+		var wire struct {
+			Type     string         `json:"type"`
+			Function model.ToolSpec `json:"function"`
+		}
+		if json.Unmarshal(one, &wire) != nil {
+			return nil, invalid(at, at+" must be an object with type and function")
+		}
+		spec, p := checkTool(wire.Type, wire.Function, specs, at)
+		if p != nil {
+			return nil, p
+		}
+		specs = append(specs, spec)
+	}
+	return specs, nil
+}
+
+// noArguments is the schema of a function without parameters.
+var noArguments = json.RawMessage(`{"type":"object","properties":{}}`)
+
+// checkTool returns a function as models get it.
+func checkTool(kind string, spec model.ToolSpec, before []model.ToolSpec, at string) (model.ToolSpec, *problem) {
+	switch {
+	case kind != "function":
+		return spec, unsupported(at+".type", fmt.Sprintf("a tool of type %.40q is not known; the agent has tools of its own, and takes functions", kind))
+	case !toolName.MatchString(spec.Name):
+		return spec, invalid(at+".function.name", "the name of a function is 1 to 64 of a-z, A-Z, 0-9, _ and -")
+	case slices.ContainsFunc(before, func(b model.ToolSpec) bool { return b.Name == spec.Name }):
+		return spec, invalid(at+".function.name", fmt.Sprintf("two functions are called %q", spec.Name))
+	}
+	if text := compact(spec.Schema); text == "" || text == "null" {
+		spec.Schema = noArguments
+	} else if text[0] != '{' {
+		return spec, invalid(at+".function.parameters", "parameters must be a JSON Schema object")
+	}
+	return spec, nil
+}
+
+// checkParams says what is wrong with the parameters that go to the model.
+func checkParams(params model.Params, tools []model.ToolSpec) *problem {
+	for name, bound := range map[string]*int64{"max_tokens": params.MaxTokens, "max_completion_tokens": params.MaxCompletionTokens} {
+		if bound != nil && *bound < 1 {
+			return invalid(name, name+" must be at least 1")
+		}
+	}
+	for _, row := range []struct {
+		name     string
+		value    *float64
+		low, top float64
+	}{
+		{"temperature", params.Temperature, 0, 2},
+		{"top_p", params.TopP, 0, 1},
+		{"presence_penalty", params.PresencePenalty, -2, 2},
+		{"frequency_penalty", params.FrequencyPenalty, -2, 2},
+	} {
+		if row.value != nil && (*row.value < row.low || *row.value > row.top) {
+			return invalid(row.name, fmt.Sprintf("%s must be between %g and %g", row.name, row.low, row.top))
+		}
+	}
+	if p := checkStop(params.Stop); p != nil {
+		return p
+	}
+	if p := checkFormat(params.ResponseFormat); p != nil {
+		return p
+	}
+	return checkChoice(params.ToolChoice, tools)
+}
+
+func checkStop(value json.RawMessage) *problem {
+	var one string
+	var several []string
+	if len(value) > 0 && json.Unmarshal(value, &one) != nil && json.Unmarshal(value, &several) != nil {
+		return invalid("stop", "stop must be a string or a list of strings")
+	}
+	return nil
+}
+
+func checkFormat(value json.RawMessage) *problem {
+	var format struct {
+		Type string `json:"type"`
+	}
+	if len(value) == 0 {
+		return nil
+	}
+	if json.Unmarshal(value, &format) != nil || !slices.Contains([]string{"text", "json_object", "json_schema"}, format.Type) {
+		return invalid("response_format", "response_format must be an object whose type is text, json_object or json_schema")
+	}
+	return nil
+}
+
+// checkChoice says whether a tool choice is one of the words, or names one of the client's functions.
+func checkChoice(value json.RawMessage, tools []model.ToolSpec) *problem {
+	if slices.Contains([]string{"", `"auto"`, `"none"`, `"required"`}, string(value)) {
+		return nil
+	}
+	var choice struct {
+		Type     string `json:"type"`
+		Function struct {
+			Name string `json:"name"`
+		} `json:"function"`
+	}
+	if json.Unmarshal(value, &choice) != nil || choice.Type != "function" {
+		return invalid("tool_choice", "tool_choice must be auto, none, required, or name a function")
+	}
+	if !slices.ContainsFunc(tools, func(t model.ToolSpec) bool { return t.Name == choice.Function.Name }) {
+		return invalid("tool_choice", fmt.Sprintf("tool_choice names the function %.80q, which tools does not have", choice.Function.Name))
+	}
+	return nil
+}
