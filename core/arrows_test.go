@@ -62,6 +62,7 @@ var arrows = map[string][]string{
 	"fixtures/golden":                  {},
 	"fixtures/house":                   {},
 	"fixtures/npmtest":                 {"fixtures/soak"},
+	"fixtures/peer":                    {},
 	"fixtures/pipenet":                 {},
 	"fixtures/powercut":                {"fixtures/soak"},
 	"fixtures/skew":                    {"fixtures/soak"},

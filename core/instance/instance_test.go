@@ -75,11 +75,11 @@ func TestI3_TheHomeIsPrivateUnderAnyUmask(t *testing.T) {
 		t.Run("umask "+mask, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "made", "on the way", "home")
 			s := launch(t, "umask "+mask, dir, nil)
-			if got := s.line(t); got != "won" {
+			if got := s.Line(t); got != "won" {
 				t.Fatal(got)
 			}
 			checkModes(t, filepath.Dir(filepath.Dir(dir)))
-			s.end(t)
+			s.End(t)
 		})
 	}
 }
@@ -175,16 +175,16 @@ func TestAHomeThatCannotBeWrittenIsSaid(t *testing.T) {
 	}
 	t.Run("the folder that it is to be made in", func(t *testing.T) {
 		s := launch(t, "start", filepath.Join(dir, "home"), unprivileged)
-		if got := s.line(t); !strings.Contains(got, "permission denied") || !strings.Contains(got, "--home DIR") {
+		if got := s.Line(t); !strings.Contains(got, "permission denied") || !strings.Contains(got, "--home DIR") {
 			t.Errorf("it says %q", got)
 		}
 	})
 	t.Run("a home that is read-only is made writable if it is ours", func(t *testing.T) {
 		s := launch(t, "start", dir, unprivileged)
-		if got := s.line(t); got != "won" {
+		if got := s.Line(t); got != "won" {
 			t.Fatalf("it says %q", got)
 		}
-		s.end(t)
+		s.End(t)
 	})
 	t.Run("a lock file of root's", func(t *testing.T) {
 		if os.Geteuid() != 0 {
@@ -195,7 +195,7 @@ func TestAHomeThatCannotBeWrittenIsSaid(t *testing.T) {
 			t.Fatal(err)
 		}
 		s := launch(t, "start", dir, unprivileged)
-		if got := s.line(t); !strings.Contains(got, lock+" belongs to uid 0 and we run as uid 65534") || !strings.Contains(got, "chown 65534 "+lock) {
+		if got := s.Line(t); !strings.Contains(got, lock+" belongs to uid 0 and we run as uid 65534") || !strings.Contains(got, "chown 65534 "+lock) {
 			t.Errorf("it says %q", got)
 		}
 	})

@@ -101,17 +101,17 @@ func content(path string) string {
 func TestB1_TheLockOfAKilledHolderIsFree(t *testing.T) {
 	dir := t.TempDir()
 	s := launch(t, "start", dir, nil)
-	if got := s.line(t); got != "won" {
+	if got := s.Line(t); got != "won" {
 		t.Fatal(got)
 	}
 	h := open(t, dir)
-	if _, err := h.Acquire(sample()); !isHeldBy(err, s.cmd.Process.Pid) {
-		t.Fatalf("while pid %d holds the home, a start gives %v", s.cmd.Process.Pid, err)
+	if _, err := h.Acquire(sample()); !isHeldBy(err, s.Process.Pid) {
+		t.Fatalf("while pid %d holds the home, a start gives %v", s.Process.Pid, err)
 	}
-	if err := s.cmd.Process.Kill(); err != nil {
+	if err := s.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	_ = s.cmd.Wait() // "signal: killed"
+	_ = s.Wait() // "signal: killed"
 	acquire(t, h)
 }
 

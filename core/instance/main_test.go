@@ -14,6 +14,7 @@ import (
 	"go.uber.org/goleak"
 
 	"gatewaytui/core/ops"
+	"gatewaytui/fixtures/peer"
 )
 
 // roleVariable makes the test binary play a process that the tests look at from outside.
@@ -61,60 +62,15 @@ func play(role, dir string) int {
 	return 0
 }
 
-// starter is a subprocess in a role, with what it said first.
-type starter struct {
-	cmd   *exec.Cmd
-	stdin io.Closer
-	out   io.Reader
-}
-
-func launch(t *testing.T, role, dir string, change func(*exec.Cmd)) *starter {
+// launch starts the test binary in a role on the home dir. change, if there is one, changes its command.
+func launch(t *testing.T, role, dir string, change func(*exec.Cmd)) *peer.Program {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], dir)
-	cmd.Env = append(os.Environ(), roleVariable+"="+role, "GORACE=atexit_sleep_ms=0") // the detector would wait 1 s at each end
-	cmd.Stderr = os.Stderr
+	cmd.Env = append(os.Environ(), roleVariable+"="+role)
 	if change != nil {
 		change(cmd)
 	}
-	stdin, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	s := &starter{cmd: cmd, stdin: stdin, out: out}
-	t.Cleanup(func() {
-		_ = cmd.Process.Kill() // it has ended already, or the test has failed
-		_ = cmd.Wait()
-	})
-	return s
-}
-
-// line is what s says next.
-func (s *starter) line(t *testing.T) string {
-	t.Helper()
-	var line []byte
-	for b := make([]byte, 1); ; {
-		_, err := s.out.Read(b)
-		if err != nil || b[0] == '\n' {
-			return string(line)
-		}
-		line = append(line, b[0])
-	}
-}
-
-// end lets s end, and waits until it has.
-func (s *starter) end(t *testing.T) {
-	t.Helper()
-	_ = s.stdin.Close() // it may have ended already
-	if err := s.cmd.Wait(); err != nil {
-		t.Errorf("the starter ended with %v", err)
-	}
+	return peer.Start(t, cmd)
 }
 
 func open(t *testing.T, dir string) *Home {

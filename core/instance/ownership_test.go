@@ -56,10 +56,10 @@ func TestHF14_AFileOfAnotherUserIsAWarning(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := launch(t, "start", home, as)
-	if got := s.line(t); got != "won" {
+	if got := s.Line(t); got != "won" {
 		t.Fatal(got)
 	}
-	s.end(t)
+	s.End(t)
 	for _, name := range []string{"README", "logs/note.txt", pidFile} {
 		write(t, filepath.Join(home, name), "x")
 		if err := os.Chmod(filepath.Join(home, name), 0o644); err != nil {
@@ -67,15 +67,15 @@ func TestHF14_AFileOfAnotherUserIsAWarning(t *testing.T) {
 		}
 	}
 	s = launch(t, "start", home, as)
-	if got := s.line(t); got != "won" {
+	if got := s.Line(t); got != "won" {
 		t.Errorf("with files of root it says %q", got)
 	}
-	s.end(t)
+	s.End(t)
 	for _, name := range []string{storeFile, storeFile + "-wal"} {
 		path := filepath.Join(home, name)
 		write(t, path, "x")
 		s = launch(t, "start", home, as)
-		if got := s.line(t); !strings.Contains(got, path+" belongs to uid 0 and we run as uid 65534") || !strings.Contains(got, "chown 65534 "+path) {
+		if got := s.Line(t); !strings.Contains(got, path+" belongs to uid 0 and we run as uid 65534") || !strings.Contains(got, "chown 65534 "+path) {
 			t.Errorf("with a %s of root it says %q", name, got)
 		}
 		if err := os.Remove(path); err != nil {
@@ -88,7 +88,7 @@ func TestHF14_AFileOfAnotherUserIsAWarning(t *testing.T) {
 			t.Fatal(err)
 		}
 		s = launch(t, "start", home, as)
-		if got := s.line(t); !strings.Contains(got, path+" belongs to uid 0") {
+		if got := s.Line(t); !strings.Contains(got, path+" belongs to uid 0") {
 			t.Errorf("with a folder %s of root it says %q", sub, got)
 		}
 		if err := os.Chown(path, 65534, 65534); err != nil {

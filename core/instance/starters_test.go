@@ -10,25 +10,26 @@ import (
 	"testing/synctest"
 	"time"
 
+	"gatewaytui/fixtures/peer"
 	"gatewaytui/fixtures/soak"
 )
 
 func TestB16_OfManyStartersAtOnceOneWinsAndTheOthersNameIt(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "home") // they all make it, too
 	n := soak.Count(t, 20, 50)
-	starters := make([]*starter, n)
+	starters := make([]*peer.Program, n)
 	lines := make([]string, n)
 	var wg sync.WaitGroup
 	for i := range starters {
 		starters[i] = launch(t, "start", dir, nil)
-		wg.Go(func() { lines[i] = starters[i].line(t) })
+		wg.Go(func() { lines[i] = starters[i].Line(t) })
 	}
 	wg.Wait()
 	winner := -1
 	for i, line := range lines {
 		if line == "won" {
 			if winner >= 0 {
-				t.Fatalf("both pid %d and pid %d hold the home", starters[winner].cmd.Process.Pid, starters[i].cmd.Process.Pid)
+				t.Fatalf("both pid %d and pid %d hold the home", starters[winner].Process.Pid, starters[i].Process.Pid)
 			}
 			winner = i
 		}
@@ -36,7 +37,7 @@ func TestB16_OfManyStartersAtOnceOneWinsAndTheOthersNameIt(t *testing.T) {
 	if winner < 0 {
 		t.Fatalf("no starter won: %q", lines)
 	}
-	pid := starters[winner].cmd.Process.Pid
+	pid := starters[winner].Process.Pid
 	for i, line := range lines {
 		for _, part := range []string{fmt.Sprintf("held by %d:", pid), fmt.Sprintf("pid %d,", pid), "since 2", "version 1.2.3", "gatewaytui attach"} {
 			if i != winner && !strings.Contains(line, part) {
@@ -44,7 +45,7 @@ func TestB16_OfManyStartersAtOnceOneWinsAndTheOthersNameIt(t *testing.T) {
 			}
 		}
 	}
-	starters[winner].end(t)
+	starters[winner].End(t)
 	acquire(t, open(t, dir))
 }
 

@@ -82,15 +82,15 @@ func killedKeeper(t *testing.T, level Containment, adopt ...Entry) (rows []Entry
 	t.Setenv(playLevel, string(level))
 	t.Setenv(playLife, fmt.Sprintf("%s-%d", testLife, played.Add(1)))
 	g := spawnOutside(t, "a gateway that keeps")
-	for g.lines.Scan() && g.lines.Text() != "ready" {
+	for g.Lines.Scan() && g.Lines.Text() != "ready" {
 		var e Entry
-		if err := json.Unmarshal(g.lines.Bytes(), &e); err != nil {
-			t.Fatalf("it says %q", g.lines.Text())
+		if err := json.Unmarshal(g.Lines.Bytes(), &e); err != nil {
+			t.Fatalf("it says %q", g.Lines.Text())
 		}
 		rows = append(rows, e)
 	}
-	if g.lines.Text() != "ready" {
-		t.Fatalf("it did not become ready: %v", g.lines.Err())
+	if g.Lines.Text() != "ready" {
+		t.Fatalf("it did not become ready: %v", g.Lines.Err())
 	}
 	if err := g.Process.Kill(); err != nil {
 		t.Fatal(err)

@@ -18,6 +18,7 @@ import (
 	"gatewaytui/core/ops"
 	"gatewaytui/core/process/kernel"
 	"gatewaytui/fixtures/eventually"
+	"gatewaytui/fixtures/peer"
 )
 
 func TestBounds_FollowFromTheLimitsOfTheGateway(t *testing.T) {
@@ -236,7 +237,7 @@ func aGroup(t *testing.T) string {
 }
 
 // limited is a gateway in a group of its own, and what it said.
-func limited(t *testing.T, bounds string) (g *outside, base, life string, said map[string][]string) {
+func limited(t *testing.T, bounds string) (g *peer.Program, base, life string, said map[string][]string) {
 	t.Helper()
 	base = aGroup(t)
 	life = fmt.Sprintf("%s-limited-%d", testLife, played.Add(1))
@@ -244,12 +245,12 @@ func limited(t *testing.T, bounds string) (g *outside, base, life string, said m
 	t.Setenv(playBounds, bounds)
 	g = spawnOutside(t, "a gateway with limits", "sh", "-c", `echo $$ >"$0"/cgroup.procs && exec "$@"`, base)
 	said = map[string][]string{}
-	for g.lines.Scan() && g.lines.Text() != "ready" {
-		name, text, _ := strings.Cut(g.lines.Text(), "=")
+	for g.Lines.Scan() && g.Lines.Text() != "ready" {
+		name, text, _ := strings.Cut(g.Lines.Text(), "=")
 		said[name] = append(said[name], text)
 	}
-	if g.lines.Text() != "ready" || len(said["exit"]) != 2 {
-		t.Fatalf("it did not become ready: %v, %v", said, g.lines.Err())
+	if g.Lines.Text() != "ready" || len(said["exit"]) != 2 {
+		t.Fatalf("it did not become ready: %v, %v", said, g.Lines.Err())
 	}
 	return g, base, life, said
 }
@@ -297,7 +298,7 @@ func TestHF4_ATreeOverItsLimitIsTheOnlyOneThatEnds(t *testing.T) {
 	if homes, err := filepath.Glob(base + "/" + kernel.HomeGroup + "*"); err != nil || len(homes) != 1 || os.Mkdir(homes[0]+"/"+keptGroup+"earlier", 0o755) != nil {
 		t.Errorf("the groups of homes are %q, %v", homes, err)
 	}
-	_ = g.in.Close()
+	_ = g.Input.Close()
 	if err := g.Wait(); err != nil {
 		t.Errorf("the gateway ended with %v", err)
 	}
@@ -310,7 +311,7 @@ func TestHF4_TheLimitOfAllToolsEndsATree(t *testing.T) {
 	if hog := said["exit"][0]; !strings.HasPrefix(hog, "137 left=0 out of memory") || !strings.Contains(hog, "120 MiB (limits.tools_memory)") {
 		t.Errorf("the tree that took memory: %q", hog)
 	}
-	_ = g.in.Close()
+	_ = g.Input.Close()
 	if err := g.Wait(); err != nil {
 		t.Errorf("the gateway ended with %v", err)
 	}
@@ -352,7 +353,7 @@ func TestDivide_OthersInTheGroupCauseNoError(t *testing.T) {
 	if !errors.Is(d.why, unix.EBUSY) || !strings.Contains(d.why.Error(), "processes are in "+base) || len(d.controllers()) > 0 {
 		t.Errorf("%+v", d)
 	}
-	_ = other.in.Close()
+	_ = other.Input.Close()
 	_ = other.Wait()
 }
 

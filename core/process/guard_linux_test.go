@@ -21,6 +21,7 @@ import (
 
 	"gatewaytui/core/process/kernel"
 	"gatewaytui/fixtures/eventually"
+	"gatewaytui/fixtures/peer"
 )
 
 // hostile are trees that do what they can to be overlooked. Each says "child=PID" of whom it sets loose.
@@ -135,7 +136,7 @@ func testHomeOf(life string) string { return "home of " + life }
 
 // guarded is a gateway outside of the test, with what it said of itself.
 type guarded struct {
-	*outside
+	*peer.Program
 	life     string
 	guardian ident
 	trees    []ident // leaders, and who they set loose
@@ -153,12 +154,12 @@ func playedGuarded(t testing.TB, level Containment, trees int) *guarded {
 	t.Setenv(playLife, g.life)
 	t.Setenv(playLevel, string(level))
 	t.Setenv(playTrees, strconv.Itoa(trees))
-	g.outside = spawnOutside(t, "a gateway with a guardian")
-	for g.lines.Scan() && g.lines.Text() != "ready" {
-		name, number, _ := strings.Cut(g.lines.Text(), "=")
+	g.Program = spawnOutside(t, "a gateway with a guardian")
+	for g.Lines.Scan() && g.Lines.Text() != "ready" {
+		name, number, _ := strings.Cut(g.Lines.Text(), "=")
 		pid, err := strconv.Atoi(number)
 		if err != nil {
-			t.Fatalf("it says %q", g.lines.Text())
+			t.Fatalf("it says %q", g.Lines.Text())
 		}
 		p, err := statOf(pid)
 		switch {
@@ -177,8 +178,8 @@ func playedGuarded(t testing.TB, level Containment, trees int) *guarded {
 			}
 		}
 	}
-	if g.lines.Text() != "ready" {
-		t.Fatalf("it did not become ready: %v", g.lines.Err())
+	if g.Lines.Text() != "ready" {
+		t.Fatalf("it did not become ready: %v", g.Lines.Err())
 	}
 	procs, err := kernel.Table(nil)
 	if err != nil {
@@ -263,7 +264,7 @@ func TestC2_TheGuardianEndsTheTreesOfAKilledGateway(t *testing.T) {
 		}
 
 		// A planned end leaves nothing either, and the guardian goes with it.
-		if err := other.in.Close(); err != nil {
+		if err := other.Input.Close(); err != nil {
 			t.Error(err)
 		}
 		if err := other.Wait(); err != nil {

@@ -37,10 +37,10 @@ func TestPdeathsig_DirectChildrenEndWithAKilledGateway(t *testing.T) {
 	g := spawnOutside(t, "a gateway with children")
 	var children []ident
 	for range 3 {
-		if !g.lines.Scan() {
-			t.Fatalf("the gateway says nothing: %v", g.lines.Err())
+		if !g.Lines.Scan() {
+			t.Fatalf("the gateway says nothing: %v", g.Lines.Err())
 		}
-		pid, err := strconv.Atoi(g.lines.Text())
+		pid, err := strconv.Atoi(g.Lines.Text())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -82,8 +82,8 @@ func TestC3_AsPid1NoZombieStays(t *testing.T) {
 	}
 	t.Setenv(playTrees, strconv.Itoa(soak.Count(t, 15, 50)))
 	g := spawnOutside(t, "pid 1", wrap...)
-	for g.lines.Scan() {
-		t.Log(g.lines.Text())
+	for g.Lines.Scan() {
+		t.Log(g.Lines.Text())
 	}
 	if err := g.Wait(); err != nil {
 		t.Errorf("pid 1: %v", err)

@@ -1,12 +1,10 @@
 package process
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"os"
 	"os/exec"
@@ -24,6 +22,7 @@ import (
 
 	"gatewaytui/core/process/kernel"
 	"gatewaytui/fixtures/eventually"
+	"gatewaytui/fixtures/peer"
 	"gatewaytui/fixtures/soak"
 )
 
@@ -322,39 +321,15 @@ func (j *records) endOf(pid int) string {
 	return j.ended[pid]
 }
 
-// outside is a program of the test that the registry knows nothing of. It ends when its input is closed.
-type outside struct {
-	*exec.Cmd
-	in    io.Closer
-	lines *bufio.Scanner
-}
-
-// spawnOutside starts the test binary as one of plays, through wrap if that is not empty.
-func spawnOutside(t testing.TB, name string, wrap ...string) *outside {
+// spawnOutside starts the test binary as one of plays, through wrap if that is not empty. The registry knows nothing of it. It ends
+// when its input is closed.
+func spawnOutside(t testing.TB, name string, wrap ...string) *peer.Program {
 	t.Helper()
 	soak.Long(t)
 	argv := append(wrap, self0(t))
 	cmd := exec.Command(argv[0], argv[1:]...)
-	cmd.Env = append(os.Environ(), playAs+"="+name, "GORACE=atexit_sleep_ms=0") // the race detector's end costs a second
-	cmd.Stderr = os.Stderr
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if cmd.ProcessState == nil {
-			_ = cmd.Process.Kill()
-			_ = cmd.Wait()
-		}
-	})
-	return &outside{cmd, in, bufio.NewScanner(out)}
+	cmd.Env = append(os.Environ(), playAs+"="+name)
+	return peer.Start(t, cmd)
 }
 
 var errRefused = errors.New("refused by the test")

@@ -73,7 +73,7 @@ func TestF1_AStrayOpenAndCloseOfTheDatabaseKeepsItsLock(t *testing.T) {
 	if err := f.Close(); err != nil {
 		t.Fatal(err)
 	}
-	start(t, "write one life", dir).end(t)
+	start(t, "write one life", dir).End(t)
 	mustWrite(t, s, "after")
 	if err := s.Check(t.Context()); err != nil {
 		t.Error(err)
@@ -93,12 +93,12 @@ func TestF1_OtherProcessesThatUseTheDatabaseLoseNoRow(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir)
 	mustWrite(t, s, "before")
-	start(t, "write one life", dir).end(t)
+	start(t, "write one life", dir).End(t)
 	check := start(t, "check integrity", dir)
-	if word := check.line(t); word != "ok" {
+	if word := check.Line(t); word != "ok" {
 		t.Errorf("integrity check says %q", word)
 	}
-	check.end(t)
+	check.End(t)
 	mustWrite(t, s, "after")
 	if lives, _, err := s.Lives(t.Context(), 0, ""); err != nil || len(lives) != 3 {
 		t.Errorf("%d lives are there (%v), 3 were acknowledged", len(lives), err)

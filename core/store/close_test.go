@@ -48,7 +48,7 @@ func TestF3_CloseDoesNotWaitForASnapshotThatAnotherProcessHolds(t *testing.T) {
 	s := open(t, dir)
 	mustWrite(t, s, "before")
 	reader := start(t, "pin a snapshot", dir)
-	reader.line(t)
+	reader.Line(t)
 	mustWrite(t, s, "after")
 
 	if err := closeWithin(t, s, closeBound); err != nil {
@@ -60,12 +60,12 @@ func TestF3_CloseDoesNotWaitForASnapshotThatAnotherProcessHolds(t *testing.T) {
 		t.Errorf("the next life sees %d lives (%v), 3 were acknowledged", len(lives), err)
 	}
 	shut(t, next)
-	reader.end(t)
+	reader.End(t)
 	check := start(t, "check integrity", dir)
-	if word := check.line(t); word != "ok" {
+	if word := check.Line(t); word != "ok" {
 		t.Errorf("integrity check says %q", word)
 	}
-	check.end(t)
+	check.End(t)
 }
 
 // unlocked fails if any process holds a lock on a file of the database: the next writer would wait for it. No Store may
@@ -176,12 +176,12 @@ func TestCloseIsBoundedByItsContextWhileAWriteWaitsForALock(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir)
 	holder := start(t, "hold the write lock", dir)
-	holder.line(t)
+	holder.Line(t)
 	s.requests <- &request{do: func(*tx) error { return nil }, done: make(chan error, 1)} // the writer has it now
 	if err := closeWithin(t, s, 50*time.Millisecond); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("close returned %v, want that it could not wait", err)
 	}
-	holder.end(t)
+	holder.End(t)
 	shut(t, s)
 }
 
@@ -190,7 +190,7 @@ func TestALockOfAnotherProcessIsSaidAndOutlived(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir)
 	holder := start(t, "hold the write lock", dir)
-	holder.line(t)
+	holder.Line(t)
 	began := time.Now()
 	answers := make(chan error, 50)
 	for range cap(answers) {
@@ -205,7 +205,7 @@ func TestALockOfAnotherProcessIsSaidAndOutlived(t *testing.T) {
 	if took := time.Since(began); took > 3*busyMS*time.Millisecond+closeBound {
 		t.Errorf("%d writes waited %s for a lock that one may wait %d ms for", cap(answers), took, busyMS)
 	}
-	holder.end(t)
+	holder.End(t)
 	mustWrite(t, s, "l1")
 }
 
@@ -264,14 +264,14 @@ func TestALargeLogIsNotCopiedByClose(t *testing.T) {
 	s := open(t, dir)
 	mustWrite(t, s, "first")
 	reader := start(t, "pin a snapshot", dir)
-	reader.line(t)
+	reader.Line(t)
 	rows := maxQuickWAL>>20 + 2
 	for i := range rows {
 		if err := s.PutLife(t.Context(), Life{ID: string(rune('a' + i)), Reason: strings.Repeat("x", 1<<20)}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	reader.end(t)
+	reader.End(t)
 	shut(t, s)
 	fi, err := os.Stat(filepath.Join(dir, "gateway.db-wal"))
 	if err != nil || fi.Size() < maxQuickWAL {

@@ -1,7 +1,6 @@
 package store
 
 import (
-	"bufio"
 	"context"
 	"database/sql"
 	"errors"
@@ -18,6 +17,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"gatewaytui/fixtures/peer"
 )
 
 // The test binary started again with actAs set is another process that does something with the database in actIn.
@@ -48,55 +49,12 @@ func act(name string) int {
 	return 0
 }
 
-// other is another process. What it prints is read from lines; it ends when its input is closed.
-type other struct {
-	*exec.Cmd
-	lines *bufio.Scanner
-	input io.WriteCloser
-}
-
 // start starts another process that acts on the database in dir.
-func start(t *testing.T, name, dir string) *other {
+func start(t *testing.T, name, dir string) *peer.Program {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), actAs+"="+name, actIn+"="+filepath.Join(dir, "gateway.db"),
-		"GORACE=atexit_sleep_ms=0") // under the race detector a process ends a second late otherwise
-	cmd.Stderr = os.Stderr
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	o := &other{Cmd: cmd, lines: bufio.NewScanner(out), input: in}
-	t.Cleanup(func() {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-	})
-	return o
-}
-
-// line waits for the process to say something.
-func (o *other) line(t *testing.T) string {
-	t.Helper()
-	if !o.lines.Scan() {
-		t.Fatalf("the other process ended without a word: %v", o.Wait())
-	}
-	return o.lines.Text()
-}
-
-// end lets the process go and waits for it.
-func (o *other) end(t *testing.T) {
-	t.Helper()
-	_ = o.input.Close()
-	if err := o.Wait(); err != nil {
-		t.Fatalf("the other process: %v", err)
-	}
+	cmd.Env = append(os.Environ(), actAs+"="+name, actIn+"="+filepath.Join(dir, "gateway.db"))
+	return peer.Start(t, cmd)
 }
 
 // foreign runs statements on one connection, then what comes after them, and closes it.

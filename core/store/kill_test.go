@@ -16,13 +16,13 @@ func TestS17_AfterSIGKILLEveryAcknowledgedRowIsThereAndTheNextWriteIsImmediate(t
 		}
 		o := start(t, "write until killed", dir)
 		for range 200 + 150*round {
-			acknowledged = append(acknowledged, o.line(t))
+			acknowledged = append(acknowledged, o.Line(t))
 		}
 		if err := o.Process.Kill(); err != nil {
 			t.Fatal(err)
 		}
-		for o.lines.Scan() { // what it had said before it died
-			if line := o.lines.Text(); strings.Count(line, " ") == 1 {
+		for o.Lines.Scan() { // what it had said before it died
+			if line := o.Lines.Text(); strings.Count(line, " ") == 1 {
 				acknowledged = append(acknowledged, line)
 			}
 		}

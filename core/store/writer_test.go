@@ -166,27 +166,27 @@ const turnsOfF4 = 600
 func TestF5_AStoreThatIsOpenNeedsNoFurtherDescriptor(t *testing.T) {
 	dir := t.TempDir()
 	o := start(t, "run out of descriptors", dir)
-	if said := o.line(t); said != "written and read" {
+	if said := o.Line(t); said != "written and read" {
 		t.Errorf("without a free descriptor: %s", said)
 	}
-	o.end(t)
+	o.End(t)
 }
 
 func TestF5_AnErrorOfTheDiskIsSaidAndServiceResumes(t *testing.T) {
 	dir := t.TempDir()
 	o := start(t, "meet a limit and lift it", dir)
-	if said := o.line(t); !strings.Contains(said, "disk I/O error") || !strings.Contains(said, dir) {
+	if said := o.Line(t); !strings.Contains(said, "disk I/O error") || !strings.Contains(said, dir) {
 		t.Errorf("the write that met the limit was answered %q, want the cause and the file", said)
 	}
 	const limit = "no file may be larger than 512 KiB (RLIMIT_FSIZE)"
-	if said, want := o.line(t), limit+" | "+limit+" | ask the operator to raise LimitFSIZE="; !strings.HasPrefix(said, want) {
+	if said, want := o.Line(t), limit+" | "+limit+" | ask the operator to raise LimitFSIZE="; !strings.HasPrefix(said, want) {
 		t.Errorf("the reason, that of the health and the advice are %q, want %q", said, want)
 	}
 	var acknowledged int
-	if _, err := fmt.Sscan(o.line(t), &acknowledged); err != nil {
+	if _, err := fmt.Sscan(o.Line(t), &acknowledged); err != nil {
 		t.Fatal(err)
 	}
-	o.end(t)
+	o.End(t)
 	s := open(t, dir)
 	n := 0
 	for cursor, page := "", []Life(nil); ; {
