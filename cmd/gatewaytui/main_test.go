@@ -18,6 +18,7 @@ import (
 
 	"gatewaytui/core/control"
 	"gatewaytui/core/instance"
+	"gatewaytui/fixtures/shortdir"
 	"gatewaytui/fixtures/soak"
 )
 
@@ -68,12 +69,7 @@ const shownHostile = "␛]52;c;cm0gLXJm\uFFFD␛[2J\uFFFD31mevil␍\uFFFD"
 // newHome is a home with a path that is short enough for a socket, for a test of any name.
 func newHome(t *testing.T) *instance.Home {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "gw")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	home, err := instance.Open(dir)
+	home, err := instance.Open(shortdir.New(t))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"gatewaytui/fixtures/shortdir"
 )
 
 func TestMain(m *testing.M) {
@@ -35,16 +37,12 @@ type running struct {
 
 func serve(t *testing.T, f *fake, change ...func(*Options)) *running {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "ctl") // t.TempDir is too long for a socket under long test names
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := shortdir.New(t)
 	opt := Options{Console: f, Path: filepath.Join(dir, "control.sock"), Life: "01LIFE"}
 	for _, c := range change {
 		c(&opt)
 	}
 	r := start(t, opt)
-	t.Cleanup(func() { os.RemoveAll(dir) })
 	return r
 }
 

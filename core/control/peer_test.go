@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"gatewaytui/core/ops"
+	"gatewaytui/fixtures/shortdir"
 )
 
 // probe is what this test binary does as another process: it asks for a drain and prints the answer.
@@ -80,11 +81,7 @@ func TestI5_AnotherUserIsRefused(t *testing.T) {
 }
 
 func TestTheDialSaysHowTheSocketFails(t *testing.T) {
-	dir, err := os.MkdirTemp("", "ctl")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
+	dir := shortdir.New(t)
 	stale, mute, lying := filepath.Join(dir, "stale"), filepath.Join(dir, "mute"), filepath.Join(dir, "lying")
 	for _, path := range []string{stale, mute, lying} {
 		l := listenPlain(t, path)

@@ -18,6 +18,7 @@ import (
 
 	"gatewaytui/core/ops"
 	"gatewaytui/fixtures/golden"
+	"gatewaytui/fixtures/shortdir"
 )
 
 // ask sends one raw request.
@@ -479,11 +480,7 @@ func TestWhatIsInTheWayOfTheSocket(t *testing.T) {
 		}, "not a socket"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			dir, err := os.MkdirTemp("", "ctl")
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() { os.RemoveAll(dir) })
+			dir := shortdir.New(t)
 			path := filepath.Join(dir, "s")
 			tc.put(t, path)
 			l, err := listen(path)

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gatewaytui/core/ops"
+	"gatewaytui/fixtures/shortdir"
 )
 
 // connector is what this test binary does as another process: it connects the socket that it has inherited, and ends.
@@ -147,11 +148,7 @@ func TestHF7_ACallerThatCannotBeIdentifiedIsRefused(t *testing.T) {
 // and its pid may have been reused: it is refused, for any answer of the registry.
 func TestHF7_AConnectionOfAProcessThatEndedIsRefused(t *testing.T) {
 	f := newFake()
-	dir, err := os.MkdirTemp("", "ctl")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
+	dir := shortdir.New(t)
 	s := NewServer(Options{
 		Console: f, Path: filepath.Join(dir, "control.sock"), Tool: func(int) (string, bool, error) { return "", false, nil },
 	})

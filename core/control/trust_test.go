@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"gatewaytui/core/ops"
+	"gatewaytui/fixtures/shortdir"
 )
 
 // The uid of another user.
@@ -68,11 +69,7 @@ func TestHF15_TheFolderOfTheSocketIsOurs(t *testing.T) {
 			if tc.uid != 0 && os.Geteuid() != 0 {
 				t.Skip("runs as root only: it gives a folder to another user")
 			}
-			top, err := os.MkdirTemp("", "ctl")
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() { os.RemoveAll(top) })
+			top := shortdir.New(t)
 			dir := filepath.Join(top, "d")
 			if err := os.Mkdir(dir, 0o700); err != nil {
 				t.Fatal(err)
@@ -93,7 +90,7 @@ func TestHF15_TheFolderOfTheSocketIsOurs(t *testing.T) {
 				}
 				dir += "l"
 			}
-			err = asked(t, filepath.Join(dir, tc.socket), tc.owner)
+			err := asked(t, filepath.Join(dir, tc.socket), tc.owner)
 			if tc.want == "" {
 				if err != nil || len(f.commands()) != 1 {
 					t.Errorf("refused: %v", err)
@@ -112,11 +109,7 @@ func TestHF15_WhoAnswersIsOurUser(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("runs as root only: it has to become another user")
 	}
-	dir, err := os.MkdirTemp("", "ctl")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
+	dir := shortdir.New(t)
 	self, err := os.ReadFile("/proc/self/exe")
 	if err != nil {
 		t.Fatal(err)

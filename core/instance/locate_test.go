@@ -8,27 +8,13 @@ import (
 	"testing"
 
 	"gatewaytui/core/ops"
+	"gatewaytui/fixtures/shortdir"
 )
 
 // long is a path below a new folder that no socket can have.
 func long(t *testing.T) string {
 	t.Helper()
 	return filepath.Join(t.TempDir(), strings.Repeat("long/", 25), "home")
-}
-
-// short is a new folder whose path leaves room for a socket's name, which that of t.TempDir may not.
-func short(t *testing.T) string {
-	t.Helper()
-	dir, err := os.MkdirTemp("", "gt")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := os.RemoveAll(dir); err != nil {
-			t.Error(err)
-		}
-	})
-	return dir
 }
 
 func TestTheSocketIsInTheHomeIfItsPathCanBe(t *testing.T) {
@@ -42,7 +28,7 @@ func TestTheSocketIsInTheHomeIfItsPathCanBe(t *testing.T) {
 func noEnv(string) string { return "" }
 
 func TestASocketWhosePathWouldBeTooLongIsElsewhere(t *testing.T) {
-	runtime, temp, public := short(t), short(t), short(t)
+	runtime, temp, public := shortdir.New(t), shortdir.New(t), shortdir.New(t)
 	if err := os.Chmod(public, 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +69,7 @@ func TestASocketWhosePathWouldBeTooLongIsElsewhere(t *testing.T) {
 }
 
 func TestAFolderForTheSocketThatAnotherUserPreparedIsRefused(t *testing.T) {
-	temp, elsewhere := short(t), short(t)
+	temp, elsewhere := shortdir.New(t), shortdir.New(t)
 	t.Setenv("XDG_RUNTIME_DIR", "")
 	t.Setenv("TMPDIR", temp)
 	dir := long(t)

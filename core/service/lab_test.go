@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"gatewaytui/core/ops"
+	"gatewaytui/fixtures/shortdir"
 )
 
 // labVariable names a program that runs a script against a private systemd: LAB UNITS SCRIPT, where UNITS is a folder of
@@ -154,7 +155,7 @@ func TestS2S9_SystemdItself(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	home, units := shortDir(t), t.TempDir()
+	home, units := shortdir.New(t), t.TempDir()
 	for _, mode := range []string{"obeys", "held", "deaf", "slow", "silent", "wedged"} {
 		v := Values{
 			Name: mode, Exec: self, Home: home, StopTimeout: 2 * time.Second, System: true,

@@ -14,6 +14,8 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/sys/unix"
+
+	"gatewaytui/fixtures/shortdir"
 )
 
 // double is a service manager: a notify socket, read without waiting, so that it serves in virtual time.
@@ -72,20 +74,9 @@ func notifier(t *testing.T, pairs ...string) *Notifier {
 	return n
 }
 
-// shortDir is a folder whose path leaves room for a socket's.
-func shortDir(t *testing.T) string {
-	t.Helper()
-	dir, err := os.MkdirTemp("", "gw")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	return dir
-}
-
 func TestTheServiceManagerIsNotified(t *testing.T) {
 	for _, tt := range []struct{ name, socket string }{
-		{"on a socket with a path", filepath.Join(shortDir(t), "notify")},
+		{"on a socket with a path", filepath.Join(shortdir.New(t), "notify")},
 		{"on an abstract socket", "@gatewaytui-test-" + strconv.Itoa(os.Getpid())},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -150,14 +141,14 @@ func TestAWrongEnvironmentIsAnErrorAndNoMore(t *testing.T) {
 }
 
 func TestAManagerThatIsGoneIsAnErrorAtOnce(t *testing.T) {
-	n := notifier(t, socketVariable, filepath.Join(shortDir(t), "absent"))
+	n := notifier(t, socketVariable, filepath.Join(shortdir.New(t), "absent"))
 	if err := n.Ready("x"); !errors.Is(err, unix.ENOENT) {
 		t.Errorf("the error is %v", err)
 	}
 }
 
 func TestWhatAManagerDoesNotTakeAtOnceIsSentLaterAndNoCallerWaits(t *testing.T) {
-	d := listen(t, filepath.Join(shortDir(t), "notify"))
+	d := listen(t, filepath.Join(shortdir.New(t), "notify"))
 	synctest.Test(t, func(t *testing.T) {
 		n := notifier(t, socketVariable, d.name)
 		ctx, cancel := context.WithCancel(t.Context())
@@ -192,7 +183,7 @@ func TestWhatAManagerDoesNotTakeAtOnceIsSentLaterAndNoCallerWaits(t *testing.T) 
 }
 
 func TestG6_TheWatchdogHearsTwiceInAnIntervalWhileTheGatewayLives(t *testing.T) {
-	d := listen(t, filepath.Join(shortDir(t), "notify"))
+	d := listen(t, filepath.Join(shortdir.New(t), "notify"))
 	synctest.Test(t, func(t *testing.T) {
 		n := notifier(t, socketVariable, d.name, watchdogVariable, "60000000", watchdogPIDVariable, "77")
 		var lives atomic.Bool
@@ -221,7 +212,7 @@ func TestG6_TheWatchdogHearsTwiceInAnIntervalWhileTheGatewayLives(t *testing.T) 
 }
 
 func TestALivenessThatHangsIsDeathAndEndsWithTheHalfInterval(t *testing.T) {
-	d := listen(t, filepath.Join(shortDir(t), "notify"))
+	d := listen(t, filepath.Join(shortdir.New(t), "notify"))
 	synctest.Test(t, func(t *testing.T) {
 		n := notifier(t, socketVariable, d.name, watchdogVariable, "2000000")
 		ctx, cancel := context.WithCancel(t.Context())

@@ -18,6 +18,7 @@ import (
 
 	"gatewaytui/core/shutdown"
 	"gatewaytui/fixtures/golden"
+	"gatewaytui/fixtures/shortdir"
 	"gatewaytui/fixtures/soak"
 )
 
@@ -310,7 +311,7 @@ func TestSystemdItselfFindsNothingWrong(t *testing.T) {
 	if err != nil {
 		t.Skip("runs where systemd-analyze is installed")
 	}
-	dir := shortDir(t)
+	dir := shortdir.New(t)
 	program := filepath.Join(dir, "100% gate $way")
 	if err := os.WriteFile(program, []byte("#!/bin/sh\n"), 0o700); err != nil {
 		t.Fatal(err)

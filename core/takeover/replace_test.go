@@ -21,6 +21,7 @@ import (
 	"gatewaytui/core/ops"
 	"gatewaytui/core/process/kernel"
 	"gatewaytui/fixtures/eventually"
+	"gatewaytui/fixtures/shortdir"
 )
 
 // soon are bounds of a takeover for a test: in the same proportions, and with room for a machine that is busy.
@@ -370,12 +371,7 @@ func (h *heard) await(wanted func(Progress) bool) error {
 // newHome is a home with a path that is short enough for a socket, for a test of any name.
 func newHome(t *testing.T) *instance.Home {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "gw")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	home, err := instance.Open(dir)
+	home, err := instance.Open(shortdir.New(t))
 	if err != nil {
 		t.Fatal(err)
 	}

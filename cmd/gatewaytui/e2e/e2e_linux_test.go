@@ -26,6 +26,7 @@ import (
 	"time"
 
 	"gatewaytui/fixtures/eventually"
+	"gatewaytui/fixtures/shortdir"
 )
 
 // patience is how long a test waits for what must come about on a machine that is busy with other tests.
@@ -69,12 +70,7 @@ func TestMain(m *testing.M) {
 // newHome is an empty home whose path is short enough for a socket.
 func newHome(t testing.TB) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "gw")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	return dir
+	return shortdir.New(t)
 }
 
 // line is one log line on stderr.
