@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"net"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -29,6 +30,17 @@ func (f *fake) item(phase, id string, state ops.StepState) {
 	f.emit(ops.EventShutdownItem, phase, "adapter "+id+" "+string(state), map[string]any{
 		"phase": phase, "item": ops.Item{Kind: "adapter", ID: id, State: state, ElapsedMS: 5_000, BudgetMS: 5_000, Detail: "disconnect" + hostile},
 	})
+}
+
+// followed waits until a follower was sent every event.
+func (f *fake) followed(t *testing.T) {
+	if !eventually.Within(func() bool {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		return f.sent == uint64(len(f.events))
+	}) {
+		t.Error("the follower was not sent every event")
+	}
 }
 
 // background runs a command line in the background of the test, until done gives its result.
@@ -335,13 +347,7 @@ func TestStopWaitTellsAPlannedEndFromAnother(t *testing.T) {
 			go func() {
 				defer close(gone)
 				f.phase("surrender", ops.StepRunning, 0, "")
-				if !eventually.Within(func() bool {
-					f.mu.Lock()
-					defer f.mu.Unlock()
-					return f.sent == uint64(len(f.events))
-				}) {
-					t.Error("the follower was not sent the phase")
-				}
+				f.followed(t)
 				g.leave()
 			}()
 			return ops.Request{State: ops.RequestRunning, Detail: "the shutdown has begun"}, nil
@@ -349,6 +355,35 @@ func TestStopWaitTellsAPlannedEndFromAnother(t *testing.T) {
 		g.run(t, "stop", "--wait", "--yes").must(t, exitFailed).says(t, "came to its last phase, surrender; no report of its end")
 		<-gone
 	})
+	for _, tt := range []struct {
+		name     string
+		exitCode int
+		code     int
+		says     string
+	}{
+		{"a demo that removed its home", 0, exitDone, "stopped     clean after 1.2s, exit code 0; its home is removed, and the report with it"},
+		{"a demo that removed its home after a stop that failed", 1, exitFailed, "exit code 1, which is not that of a planned end"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			f := newFake()
+			g := start(t, f)
+			gone := make(chan struct{})
+			f.do = func(ops.Command) (ops.Request, error) {
+				go func() {
+					defer close(gone)
+					f.emit(ops.EventShutdownEnded, "s", "shutdown clean", map[string]any{"outcome": ops.ShutdownClean, "exit_code": tt.exitCode, "elapsed_ms": 1200})
+					f.followed(t)
+					g.leave()
+					if err := os.RemoveAll(g.home.Dir()); err != nil {
+						t.Error(err)
+					}
+				}()
+				return ops.Request{State: ops.RequestRunning, Detail: "the shutdown has begun"}, nil
+			}
+			g.run(t, "stop", "--wait", "--yes").must(t, tt.code).says(t, tt.says)
+			<-gone
+		})
+	}
 	t.Run("one that left no report", func(t *testing.T) {
 		stopping(t, nil).run(t, "stop", "--wait", "--yes").must(t, exitFailed).says(t, "did not end its stop as planned")
 	})

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/signal"
 	"syscall"
@@ -103,6 +104,7 @@ type ending struct {
 	seen  uint64          // the last event
 	phase string          // the last one that was seen to begin
 	ended map[string]bool // the phases whose end was seen
+	last  ops.ShutdownEnd // how it ends, as the gateway said in its last event; zero if that was not seen
 }
 
 // show prints what an event says of the stop: phases, and items that did not end well.
@@ -122,6 +124,7 @@ func (e *ending) show(ev ops.Event) {
 		change, _ := ops.PayloadOf[ops.ItemChange](ev)
 		ok = ok && lines.EndedBadly(change.Item)
 	case ops.EventShutdownEnded:
+		e.last, _ = ops.PayloadOf[ops.ShutdownEnd](ev)
 	default:
 		return
 	}
@@ -173,28 +176,45 @@ func (e *ending) wait(ctx context.Context) error {
 	}
 	report, found := e.g.FinalReport(e.life)
 	if !found || report.EndedAt.IsZero() {
-		if e.phase == shutdown.PhaseSurrender {
-			return &ops.Error{
-				Code: ops.CodeInternal, Message: "the gateway is gone and its stop came to its last phase, surrender; no report of its end could be read, so its exit code is not known",
-				Hint: "the disk of the home may be full, read-only or failing: gatewaytui doctor checks it",
-			}
-		}
-		return &ops.Error{
-			Code: ops.CodeInternal, Message: "the gateway is gone and did not end its stop as planned; it was last seen in phase " + cmp.Or(e.phase, "none"),
-			Hint: "gatewaytui history says more once it runs again; its last lines are in logs/gateway.jsonl",
-		}
+		return e.unreported()
 	}
 	e.p.show(report, func() {
 		e.showRest(report)
 		e.p.say("stopped     %s", lines.Stopped(report, report.ExitCode))
 	})
-	if !planned(report) {
-		return &outcome{exitFailed, &ops.Error{
-			Code: ops.CodeInternal, Message: fmt.Sprintf("the stop ended with exit code %d, which is not that of a planned end", report.ExitCode),
-			Hint: "gatewaytui history --shutdowns shows what failed, once it runs again",
-		}}
+	return badEnd(report, "gatewaytui history --shutdowns shows what failed, once it runs again")
+}
+
+// unreported says how a stop ended whose report is not there, as far as its events told. A demo removes its home, and the report
+// with it, once its stop has ended: then its last event holds.
+func (e *ending) unreported() error {
+	if _, err := os.Lstat(e.g.Home); errors.Is(err, fs.ErrNotExist) && e.last.Outcome != "" {
+		s := ops.Shutdown{Outcome: e.last.Outcome, ElapsedMS: e.last.ElapsedMS, ExitCode: e.last.ExitCode}
+		if !e.p.asJSON() { // the event was printed
+			e.p.say("stopped     %s; its home is removed, and the report with it", lines.Stopped(s, s.ExitCode))
+		}
+		return badEnd(s, "its own terminal shows what failed; the report was removed with its home")
 	}
-	return nil
+	if e.phase == shutdown.PhaseSurrender {
+		return &ops.Error{
+			Code: ops.CodeInternal, Message: "the gateway is gone and its stop came to its last phase, surrender; no report of its end could be read, so its exit code is not known",
+			Hint: "the disk of the home may be full, read-only or failing: gatewaytui doctor checks it",
+		}
+	}
+	return &ops.Error{
+		Code: ops.CodeInternal, Message: "the gateway is gone and did not end its stop as planned; it was last seen in phase " + cmp.Or(e.phase, "none"),
+		Hint: "gatewaytui history says more once it runs again; its last lines are in logs/gateway.jsonl",
+	}
+}
+
+// badEnd is the error of a stop whose exit code is not that of a planned end; nil for any other.
+func badEnd(s ops.Shutdown, hint string) error {
+	if planned(s) {
+		return nil
+	}
+	return &outcome{exitFailed, &ops.Error{
+		Code: ops.CodeInternal, Message: fmt.Sprintf("the stop ended with exit code %d, which is not that of a planned end", s.ExitCode), Hint: hint,
+	}}
 }
 
 // planned reports whether a stop ended as one that was meant: with 0, or with 75 for a restart.

@@ -124,7 +124,9 @@ func TestTF8_ADemoTouchesNothingOfTheUsers(t *testing.T) {
 	if status.Demo == nil || len(status.Demo.Talk) == 0 || strings.HasSuffix(status.APIListen, ":8642") {
 		t.Errorf("the status is %+v", status)
 	}
-	verb(t, dir, "stop", "--mode", "immediate", "--yes")
+	if out, code := verb(t, dir, "stop", "--wait", "--mode", "immediate", "--yes"); code != 0 || !strings.Contains(out, "exit code 0; its home is removed") {
+		t.Errorf("stop --wait of the demo ended with %d:\n%s", code, out)
+	}
 	<-read
 	if err := cmd.Wait(); err != nil {
 		t.Errorf("the demo ended with %v", err)
