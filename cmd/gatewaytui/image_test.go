@@ -1,13 +1,54 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
+	"time"
+
+	"gatewaytui/fixtures/soak"
 )
+
+// OP8: what the image copies is what make release leaves: a static binary that runs, with its checksum.
+func TestOP8_MakeReleaseLeavesWhatTheImageCopies(t *testing.T) {
+	soak.Long(t)
+	image, err := os.ReadFile("../../fixtures/image/Dockerfile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	copies := regexp.MustCompile(`(?m)^COPY .* bin/release/(\S+) \S+$`).FindAllStringSubmatch(string(image), -1)
+	if len(copies) != 1 || strings.Count(string(image), "\nCOPY ") != 1 {
+		t.Fatalf("the image copies %q, want one file of bin/release", copies)
+	}
+	name := strings.ReplaceAll(copies[0][1], "${TARGETARCH}", runtime.GOARCH)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	dir := t.TempDir()
+	release := exec.CommandContext(ctx, "make", "-C", "../..", "release", "RELEASE="+dir, "TARGETS=linux/"+runtime.GOARCH)
+	if out, err := release.CombinedOutput(); err != nil {
+		t.Fatalf("make release: %v\n%s", err, out)
+	}
+	if sums, err := os.ReadFile(filepath.Join(dir, "SHA256SUMS")); err != nil || !strings.HasSuffix(string(sums), "  "+name+"\n") {
+		t.Errorf("the checksums are %q, %v; want one of %s", sums, err, name)
+	}
+	binary := filepath.Join(dir, name)
+	if fi, err := os.Stat(binary); err != nil || fi.Mode().Perm()&0o111 == 0 {
+		t.Fatalf("the image copies %s: %v, %v", name, fi, err)
+	}
+	if runtime.GOOS != "linux" {
+		return
+	}
+	if out, err := exec.CommandContext(ctx, binary, "--version").CombinedOutput(); err != nil || !strings.Contains(string(out), "gatewaytui") {
+		t.Errorf("--version of it ended with %v: %s", err, out)
+	}
+}
 
 // OP8: the image definition names a binary that make release builds, and flags, verbs and variables that the program has.
 func TestOP8_TheImageFitsTheProgram(t *testing.T) {
