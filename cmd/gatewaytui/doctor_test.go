@@ -224,7 +224,7 @@ func TestDoctorLooksForTheCredentials(t *testing.T) {
 	t.Setenv("OPENAI_API_KEY", "")
 	got := a.doctor(t, "--config", path)
 	got.has(t, "adapters", doctor.Warn, "telegram has no credential", "TELEGRAM_BOT_TOKEN")
-	got.has(t, "adapters", doctor.Warn, "the model has no credential", "OPENAI_API_KEY")
+	got.has(t, "adapters", doctor.Warn, "the model default has no credential", "OPENAI_API_KEY")
 	t.Setenv("TELEGRAM_BOT_TOKEN", "123:abc")
 	t.Setenv("OPENAI_API_KEY", "sk-4711")
 	got = a.doctor(t, "--config", path)
