@@ -93,9 +93,32 @@ type Receiver interface {
 	// ToolSocket reports whether a process that a tool started holds the TCP socket s of this machine, and its session,
 	// empty if that is not known. The error says that it is not known. ctx bounds the look at the processes.
 	ToolSocket(ctx context.Context, s Socket) (session string, tool bool, err error)
+	Archive
 	// ToolRefused records in the audit that a tool asked for call and was refused. call names what was asked for, without
 	// content.
 	ToolRefused(by ops.Actor, call string)
+}
+
+// Archive keeps answers that programs refer to in later requests. Its methods wait for the disk, within ctx.
+type Archive interface {
+	// KeepAnswer returns when a is durable.
+	KeepAnswer(ctx context.Context, a Answer) error
+	// KeptAnswer is the answer with this id that belongs to owner; false if there is none.
+	KeptAnswer(ctx context.Context, id, owner string) (Answer, bool, error)
+	// DropAnswer deletes it, and reports whether there was one.
+	DropAnswer(ctx context.Context, id, owner string) (bool, error)
+}
+
+// Answer is an answer that its Owner, a name of the caller, may continue.
+type Answer struct {
+	ID string
+	// Previous is the answer that it continues; empty: none.
+	Previous string
+	Owner    string
+	At       time.Time
+	// Messages is what the turn added to the conversation; Body is the answer as the caller got it, as JSON.
+	Messages []model.Message
+	Body     []byte
 }
 
 // Socket names a socket of this machine.

@@ -2,6 +2,8 @@ package gateway
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 
 	"gatewaytui/core/adapter"
 	"gatewaytui/core/conversation"
@@ -25,6 +27,55 @@ var _ adapter.Receiver = receiver{}
 func (r receiver) ToolSocket(ctx context.Context, s adapter.Socket) (session string, tool bool, err error) {
 	owner, tracked, err := r.g.procs.SocketOwner(ctx, s.UID, s.Inode, s.Group)
 	return owner.Session, tracked, err
+}
+
+// KeepAnswer implements adapter.Archive.
+func (r receiver) KeepAnswer(ctx context.Context, a adapter.Answer) error {
+	messages, err := json.Marshal(a.Messages)
+	if err != nil {
+		return fmt.Errorf("keep the answer %s: %w", a.ID, err)
+	}
+	st, err := r.archive()
+	if err != nil {
+		return err
+	}
+	return st.PutResponse(ctx, store.Response{
+		ID: a.ID, Previous: a.Previous, Owner: a.Owner, At: a.At, Messages: string(messages), Body: string(a.Body),
+	})
+}
+
+// archive is the store, once it is open.
+func (r receiver) archive() (*store.Store, error) {
+	if st := r.g.recovery.Store(); st != nil {
+		return st, nil
+	}
+	return nil, &ops.Error{Code: ops.CodeUnavailable, Message: "the gateway is starting"}
+}
+
+// KeptAnswer implements adapter.Archive.
+func (r receiver) KeptAnswer(ctx context.Context, id, owner string) (adapter.Answer, bool, error) {
+	st, err := r.archive()
+	if err != nil {
+		return adapter.Answer{}, false, err
+	}
+	row, found, err := st.Response(ctx, id, owner)
+	if err != nil || !found {
+		return adapter.Answer{}, false, err
+	}
+	a := adapter.Answer{ID: row.ID, Previous: row.Previous, Owner: row.Owner, At: row.At, Body: []byte(row.Body)}
+	if err := json.Unmarshal([]byte(row.Messages), &a.Messages); err != nil {
+		return a, false, fmt.Errorf("read the messages of the answer %s: %w", id, err)
+	}
+	return a, true, nil
+}
+
+// DropAnswer implements adapter.Archive.
+func (r receiver) DropAnswer(ctx context.Context, id, owner string) (bool, error) {
+	st, err := r.archive()
+	if err != nil {
+		return false, err
+	}
+	return st.DropResponse(ctx, id, owner)
 }
 
 // ToolRefused implements adapter.Receiver.

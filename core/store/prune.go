@@ -33,6 +33,7 @@ var prunings = []struct{ table, after, text string }{
 	{"lives", "", `DELETE FROM lives WHERE id IN ` + goneLives},
 	{"inbox", "", `DELETE FROM inbox WHERE seq IN (SELECT seq FROM inbox WHERE state = 'answered' AND at < ?1 LIMIT ?2)`},
 	{"outbox", "", `DELETE FROM outbox WHERE seq IN (SELECT seq FROM outbox WHERE state <> 'waiting' AND ended_at < ?1 LIMIT ?2)`},
+	{"responses", "", `DELETE FROM responses WHERE id IN (SELECT id FROM responses WHERE at < ?1 LIMIT ?2)`},
 	{"quarantine", "", `DELETE FROM quarantine WHERE seq IN (SELECT seq FROM quarantine WHERE at < ?1 LIMIT ?2)`},
 }
 
@@ -40,7 +41,7 @@ var prunings = []struct{ table, after, text string }{
 const Retention = 90 * 24 * time.Hour
 
 // Prune deletes what ended before old: conversations with their turns and messages, rows of the journal, the audit, past
-// lives with their shutdowns, messages to and from chats that have their answer, and quarantined rows. It never touches
+// lives with their shutdowns, messages to and from chats that have their answer, answers that the API keeps, and quarantined rows. It never touches
 // current rows. It deletes at most batch rows of each table at once, along an index, so that no other call waits long for
 // the writer (F12). Call it again until nothing was deleted.
 func (s *Store) Prune(ctx context.Context, old time.Time, batch int) (Pruned, error) {

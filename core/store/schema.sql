@@ -126,6 +126,19 @@ CREATE TABLE quarantine (
 -- index quarantine_at on quarantine
 CREATE INDEX quarantine_at ON quarantine (at);
 
+-- table responses on responses
+CREATE TABLE responses (
+    id       TEXT    NOT NULL PRIMARY KEY,
+    previous TEXT    NOT NULL, -- the answer that it continues; empty: none
+    owner    TEXT    NOT NULL, -- names the caller, who alone may read it
+    at       INTEGER NOT NULL,
+    messages TEXT    NOT NULL, -- what this turn added to the conversation, as JSON
+    body     TEXT    NOT NULL  -- the answer as the caller got it, as JSON
+) STRICT;
+
+-- index responses_by_time on responses
+CREATE INDEX responses_by_time ON responses (at);
+
 -- table sessions on sessions
 CREATE TABLE sessions (
     seq              INTEGER PRIMARY KEY,

@@ -35,6 +35,8 @@ type gateway struct {
 	mu        sync.Mutex
 	got       []adapter.Inbound
 	withdrawn []string
+	answers   map[string]adapter.Answer
+	full      error // of KeepAnswer
 }
 
 func (g *gateway) ToolSocket(context.Context, adapter.Socket) (string, bool, error) {
@@ -42,6 +44,34 @@ func (g *gateway) ToolSocket(context.Context, adapter.Socket) (string, bool, err
 }
 
 func (g *gateway) ToolRefused(ops.Actor, string) {}
+
+func (g *gateway) KeepAnswer(_ context.Context, a adapter.Answer) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.full != nil {
+		return g.full
+	}
+	if g.answers == nil {
+		g.answers = map[string]adapter.Answer{}
+	}
+	g.answers[a.ID+a.Owner] = a
+	return nil
+}
+
+func (g *gateway) KeptAnswer(_ context.Context, id, owner string) (adapter.Answer, bool, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	a, found := g.answers[id+owner]
+	return a, found, nil
+}
+
+func (g *gateway) DropAnswer(_ context.Context, id, owner string) (bool, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	_, found := g.answers[id+owner]
+	delete(g.answers, id+owner)
+	return found, nil
+}
 
 func (g *gateway) Withdraw(session, id string) {
 	g.mu.Lock()

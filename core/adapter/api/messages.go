@@ -45,23 +45,32 @@ type wireMessage struct {
 	} `json:"tool_calls"`
 }
 
-// parseMessages reads the messages of a body. The last one, system messages left out, is from the user or a tool.
+// parseMessages reads the messages of a body.
 func parseMessages(raw []json.RawMessage) (transcript, *problem) {
 	if len(raw) == 0 {
 		return transcript{}, invalid("messages", "messages is missing or empty")
 	}
-	var all []model.Message
-	var system []string
+	all := make([]model.Message, len(raw))
 	for i, one := range raw {
-		m, p := parseMessage(one, fmt.Sprintf("messages[%d]", i))
-		if p != nil {
+		var p *problem
+		if all[i], p = parseMessage(one, fmt.Sprintf("messages[%d]", i)); p != nil {
 			return transcript{}, p
 		}
+	}
+	return arrange(all, "messages", func(i int) string { return fmt.Sprintf("messages[%d].tool_call_id", i) })
+}
+
+// arrange finds what the turn is about in a conversation, which param names; callID names where a result says which call it
+// answers. The last message, system messages left out, is from the user or a tool.
+func arrange(messages []model.Message, param string, callID func(i int) string) (transcript, *problem) {
+	var all []model.Message
+	var system []string
+	for i, m := range messages {
 		if m.Role == model.RoleSystem && len(all) == 0 {
 			system = append(system, m.Content)
 			continue
 		}
-		if p := checkOrder(all, m, fmt.Sprintf("messages[%d]", i)); p != nil {
+		if p := checkOrder(all, m, callID(i)); p != nil {
 			return transcript{}, p
 		}
 		all = append(all, m)
@@ -72,13 +81,13 @@ func parseMessages(raw []json.RawMessage) (transcript, *problem) {
 	}
 	t := transcript{system: strings.Join(system, "\n\n")}
 	if !slices.ContainsFunc(all, func(m model.Message) bool { return m.Role == model.RoleUser }) {
-		return t, invalid("messages", `messages contains no message with role "user"`)
+		return t, invalid(param, param+` contains no message with role "user"`)
 	}
-	return t, t.split(all)
+	return t, t.split(all, param)
 }
 
 // split takes the turn's own messages from the end of all.
-func (t *transcript) split(all []model.Message) *problem {
+func (t *transcript) split(all []model.Message, param string) *problem {
 	end := len(all)
 	for end > 0 && all[end-1].Role == model.RoleTool {
 		end--
@@ -89,7 +98,7 @@ func (t *transcript) split(all []model.Message) *problem {
 	}
 	last := all[end-1]
 	if last.Role != model.RoleUser {
-		return invalid("messages", fmt.Sprintf("the last of messages has role %q; it must be from the user, or from a tool that answers a call", last.Role))
+		return invalid(param, fmt.Sprintf("the last message of %s has role %q; it must be from the user, or from a tool that answers a call", param, last.Role))
 	}
 	t.history, t.text, t.images = all[:end-1], last.Content, last.Images
 	return nil
@@ -109,8 +118,7 @@ func checkOrder(before []model.Message, m model.Message, param string) *problem 
 		}
 		break
 	}
-	param += ".tool_call_id"
-	return invalid(param, fmt.Sprintf("%s is %.80q, a call that the assistant's message before it does not make", param, m.ToolCallID))
+	return invalid(param, fmt.Sprintf("%s answers the call %.80q, which the assistant's message before it does not make", param, m.ToolCallID))
 }
 
 // parseMessage reads one message, which param names.

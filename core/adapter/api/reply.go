@@ -2,12 +2,10 @@ package api
 
 import (
 	"context"
-	"encoding/json"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
-
-	"gatewaytui/core/model"
 )
 
 const (
@@ -20,81 +18,28 @@ const (
 	stopWriteTimeout = time.Second
 )
 
+// form is how an answer is written: as a chat completion (chat_form.go) or as a response (response_form.go).
+type form interface {
+	// whole is the answer in one piece.
+	whole(text string, o outcome) []byte
+	// begin is what a stream begins with, silence a sign of life in it, piece a piece of the answer's text.
+	begin() []byte
+	silence() []byte
+	piece(text string) []byte
+	// end is the end of a stream that said text, and failed the end of one that broke off.
+	end(text string, o outcome) []byte
+	failed(p *problem) []byte
+}
+
 // reply writes one answer to one client.
 type reply struct {
-	conn    *conn
-	reader  *reader
-	w       http.ResponseWriter
-	rc      *http.ResponseController
-	id      string
-	agent   string // as the client sees it
-	created int64
+	conn   *conn
+	reader *reader
+	w      http.ResponseWriter
+	rc     *http.ResponseController
+	form   form
 	// begun says that the header of a stream is out.
 	begun bool
-}
-
-type message struct {
-	Role    string  `json:"role,omitempty"`
-	Content *string `json:"content,omitempty"`
-	// ToolCalls are what the client must run.
-	ToolCalls []wireCall `json:"tool_calls,omitempty"`
-}
-
-// wireCall is a call of a client's function. Index is its place, in a stream alone.
-type wireCall struct {
-	Index    *int         `json:"index,omitempty"`
-	ID       string       `json:"id"`
-	Type     string       `json:"type"`
-	Function wireFunction `json:"function"`
-}
-
-type wireFunction struct {
-	Name      string `json:"name"`
-	Arguments string `json:"arguments"`
-}
-
-// wireCalls are calls as clients read them; with their places for a stream.
-func wireCalls(calls []model.ToolCall, placed bool) []wireCall {
-	out := make([]wireCall, len(calls))
-	for i, c := range calls {
-		out[i] = wireCall{ID: c.ID, Type: "function", Function: wireFunction{c.Name, c.Arguments}}
-		if placed {
-			out[i].Index = &i
-		}
-	}
-	return out
-}
-
-type choice struct {
-	Index   int      `json:"index"`
-	Message *message `json:"message,omitempty"`
-	Delta   *message `json:"delta,omitempty"`
-	// FinishReason is null in a stream until its end.
-	FinishReason *string `json:"finish_reason"`
-}
-
-// completion is an answer, or a piece of one.
-type completion struct {
-	ID      string   `json:"id"`
-	Object  string   `json:"object"`
-	Created int64    `json:"created"`
-	Model   string   `json:"model"`
-	Choices []choice `json:"choices"`
-	Usage   *usage   `json:"usage,omitempty"`
-}
-
-// stopped is the finish reason of an answer that is whole.
-const stopped = "stop"
-
-func (r *reply) completion(object string, u *usage, choices ...choice) []byte {
-	if choices == nil {
-		choices = []choice{} // clients iterate over it
-	}
-	// Strings and numbers always encode.
-	out, _ := json.Marshal(completion{
-		ID: r.id, Object: object, Created: r.created, Model: r.agent, Choices: choices, Usage: u,
-	})
-	return out
 }
 
 // whole waits for the answer and writes it in one piece.
@@ -117,8 +62,7 @@ func (r *reply) whole(client context.Context) {
 	r.deadline()
 	switch {
 	case o.ended && o.trouble == nil:
-		said := choice{Message: &message{Role: "assistant", Content: &text, ToolCalls: wireCalls(o.calls, false)}, FinishReason: &o.finish}
-		body := append(r.completion("chat.completion", o.usage, said), '\n')
+		body := append(r.form.whole(text, o), '\n')
 		r.w.Header().Set("Content-Type", "application/json")
 		r.w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 		_, _ = r.w.Write(body) // a client that has gone needs no answer
@@ -131,19 +75,19 @@ func (r *reply) whole(client context.Context) {
 }
 
 // stream writes the answer as it comes, in Server-Sent Events.
-func (r *reply) stream(client context.Context, withUsage bool) {
+func (r *reply) stream(client context.Context) {
 	left := true // a write that fails is a client that has gone, too
 	defer func() { r.reader.detach(left && r.conn.tasks.Err() == nil) }()
 	defer r.hurry()()
 	silence := time.NewTimer(headerPatience)
 	defer silence.Stop()
+	var said strings.Builder
 	for {
 		stopped := false
 		select {
 		case <-r.reader.wake:
 		case <-silence.C:
-			// A piece without words: go-openai takes a comment for a part of an error that comes later.
-			if r.piece(choice{Delta: &message{}}) != nil {
+			if r.write(r.form.silence()) != nil {
 				return
 			}
 		case <-client.Done():
@@ -153,16 +97,14 @@ func (r *reply) stream(client context.Context, withUsage bool) {
 		}
 		silence.Reset(keepAlive)
 		text, o := r.reader.take()
-		if text != "" && r.piece(choice{Delta: &message{Content: &text}}) != nil {
+		said.WriteString(text)
+		if text != "" && r.write(r.form.piece(text)) != nil {
 			return
 		}
 		switch {
 		case o.ended && o.trouble == nil:
 			left = false
-			if !withUsage {
-				o.usage = nil
-			}
-			r.finish(o)
+			_ = r.write(r.form.end(said.String(), o)) // a client that has gone needs no end
 			return
 		case o.ended:
 			left = false
@@ -175,37 +117,6 @@ func (r *reply) stream(client context.Context, withUsage bool) {
 	}
 }
 
-const chunk = "chat.completion.chunk"
-
-// piece writes one chunk, after the one that says who speaks.
-func (r *reply) piece(c choice) error {
-	var out []byte
-	if !r.begun {
-		empty := ""
-		out = event(r.completion(chunk, nil, choice{Delta: &message{Role: "assistant", Content: &empty}}))
-	}
-	return r.write(append(out, event(r.completion(chunk, nil, c))...))
-}
-
-// finish ends a stream that is whole.
-func (r *reply) finish(o outcome) {
-	if len(o.calls) > 0 && r.piece(choice{Delta: &message{ToolCalls: wireCalls(o.calls, true)}}) != nil {
-		return
-	}
-	if r.piece(choice{Delta: &message{}, FinishReason: &o.finish}) != nil {
-		return
-	}
-	var out []byte
-	if o.usage != nil {
-		out = event(r.completion(chunk, o.usage))
-	}
-	_ = r.write(append(out, event([]byte("[DONE]"))...)) // a client that has gone needs no end
-}
-
-func event(data []byte) []byte {
-	return append(append([]byte("data: "), data...), "\n\n"...)
-}
-
 // breakOff ends a stream with p: as its status while there is still one to give, as an event otherwise.
 func (r *reply) breakOff(p *problem) {
 	if !r.begun {
@@ -214,7 +125,7 @@ func (r *reply) breakOff(p *problem) {
 		_ = r.rc.Flush()
 		return
 	}
-	_ = r.write(event(p.body()))
+	_ = r.write(r.form.failed(p))
 }
 
 // write sends text at once.
@@ -226,6 +137,7 @@ func (r *reply) write(text []byte) error {
 		// nginx would keep the pieces until the answer is whole.
 		h.Set("X-Accel-Buffering", "no")
 		r.begun = true
+		text = append(r.form.begin(), text...)
 	}
 	r.deadline()
 	if _, err := r.w.Write(text); err != nil {

@@ -42,6 +42,8 @@ type request struct {
 	usage  bool
 	tools  []model.ToolSpec
 	params model.Params
+	// kept is what a request of /v1/responses adds; nil for a chat completion.
+	kept *kept
 }
 
 // wireRequest has every parameter that a body may have. A parameter without a field is refused by name.

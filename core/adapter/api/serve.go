@@ -14,6 +14,7 @@ import (
 	"github.com/oklog/ulid/v2"
 
 	"gatewaytui/core/adapter"
+	"gatewaytui/core/model"
 	"gatewaytui/core/ops"
 )
 
@@ -27,6 +28,7 @@ const (
 
 // route is one path of the API.
 type route struct {
+	// path with a slash at its end is followed by an id.
 	path    string
 	methods []string
 	// open needs no key.
@@ -38,6 +40,8 @@ type route struct {
 
 var routes = []route{
 	{path: "/v1/chat/completions", methods: []string{http.MethodPost}, body: true, serve: (*conn).chat},
+	{path: "/v1/responses", methods: []string{http.MethodPost}, body: true, serve: (*conn).responses},
+	{path: "/v1/responses/", methods: []string{http.MethodGet, http.MethodDelete}, serve: (*conn).kept},
 	{path: "/v1/models", methods: []string{http.MethodGet, http.MethodHead}, serve: (*conn).models},
 	{path: "/v1/models/", methods: []string{http.MethodGet, http.MethodHead}, serve: (*conn).model},
 	{path: "/health", methods: []string{http.MethodGet, http.MethodHead}, open: true, serve: (*conn).health},
@@ -55,7 +59,7 @@ func (c *conn) route(w http.ResponseWriter, r *http.Request) {
 		unread(w, r)
 	}
 	if i < 0 {
-		p := &problem{status: http.StatusNotFound, code: "unknown_url", message: "there is no such path; try /v1/chat/completions, /v1/models or /health"}
+		p := &problem{status: http.StatusNotFound, code: "unknown_url", message: "there is no such path; try /v1/chat/completions, /v1/responses, /v1/models or /health"}
 		p.write(w)
 		return
 	}
@@ -99,9 +103,32 @@ func writeJSON(w http.ResponseWriter, value any) {
 	_ = json.NewEncoder(w).Encode(value) // a client that has gone needs no answer
 }
 
-// chat is one message and its answer.
+// chat is one message and its answer, as a chat completion.
 func (c *conn) chat(w http.ResponseWriter, r *http.Request, by ops.Caller) {
-	in := &incoming{c: c, w: w, r: r, by: by, rc: http.NewResponseController(w)}
+	in := &incoming{c: c, w: w, r: r, by: by, rc: http.NewResponseController(w), parse: parseRequest}
+	in.serve(func(x *exchange, q request) form {
+		return chatForm{id: "chatcmpl-" + x.id, model: c.platform.called(q.model), created: x.created.Unix(), usage: q.usage}
+	})
+}
+
+// responses is one message and its answer, as a response. An answer that is kept is durable before its client has it.
+func (c *conn) responses(w http.ResponseWriter, r *http.Request, by ops.Caller) {
+	owner := ownerOf(r, by)
+	in := &incoming{c: c, w: w, r: r, by: by, rc: http.NewResponseController(w), parse: func(body []byte) (request, *problem) {
+		return parseResponses(body, func(id string) ([]model.Message, *problem) { return c.chain(r.Context(), id, owner) })
+	}}
+	in.serve(func(x *exchange, q request) form {
+		f := &responseForm{id: responseID + x.id, model: c.platform.called(q.model), created: x.created.Unix(), kept: q.kept}
+		if !q.kept.keep {
+			return f
+		}
+		return &keeping{responseForm: f, conn: c, owner: owner}
+	})
+}
+
+// serve takes the message of a request and writes its answer in the form that formOf makes.
+func (in *incoming) serve(formOf func(x *exchange, q request) form) {
+	c := in.c
 	if p := c.begin(); p != nil {
 		in.answer(p)
 		return
@@ -118,14 +145,14 @@ func (c *conn) chat(w http.ResponseWriter, r *http.Request, by ops.Caller) {
 	<-x.decided // bounded by receiveTimeout
 	if x.refusal != nil {
 		reader.detach(false)
-		x.refusal.write(w)
+		x.refusal.write(in.w)
 		return
 	}
-	reply := &reply{conn: c, reader: reader, w: w, rc: in.rc, id: "chatcmpl-" + x.id, agent: c.platform.called(q.model), created: x.created.Unix()}
+	reply := &reply{conn: c, reader: reader, w: in.w, rc: in.rc, form: formOf(x, q)}
 	if q.stream {
-		reply.stream(r.Context(), q.usage)
+		reply.stream(in.r.Context())
 	} else {
-		reply.whole(r.Context())
+		reply.whole(in.r.Context())
 	}
 }
 
@@ -144,7 +171,7 @@ func (in *incoming) take() (r *reader, q request, p *problem) {
 	}
 	defer u.release()
 	become(in.r, connBusy)
-	q, m, sent, p := in.parse(body)
+	q, m, sent, p := in.read(body)
 	if p == nil {
 		p = c.enter()
 	}
@@ -187,9 +214,9 @@ func (c *conn) withdraw(x *exchange) {
 	c.receiver.Withdraw(x.session, x.id)
 }
 
-// parse makes a message of a body.
-func (in *incoming) parse(body []byte) (q request, m adapter.Inbound, sent mark, p *problem) {
-	if q, p = parseRequest(body); p != nil {
+// read makes a message of a body.
+func (in *incoming) read(body []byte) (q request, m adapter.Inbound, sent mark, p *problem) {
+	if q, p = in.parse(body); p != nil {
 		return q, m, sent, p
 	}
 	agent, p := in.c.platform.agentOf(q.model)
@@ -206,7 +233,11 @@ func (in *incoming) parse(body []byte) (q request, m adapter.Inbound, sent mark,
 	}
 	sent, p = markOf(in.r, in.by, named, q.stream, body)
 	m = adapter.Inbound{Adapter: in.c.platform.Name(), Session: key, User: user, Target: key, Agent: agent, Caller: in.by}
-	m.Text, m.Input = q.input(!strings.HasPrefix(key, userKeys))
+	given := !strings.HasPrefix(key, userKeys) && (q.kept == nil || q.conversation == "")
+	if !given && q.kept != nil && q.kept.previous != "" {
+		return q, m, sent, invalid("previous_response_id", "previous_response_id and a session exclude each other")
+	}
+	m.Text, m.Input = q.input(given)
 	return q, m, sent, p
 }
 
