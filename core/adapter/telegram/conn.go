@@ -49,7 +49,7 @@ type conn struct {
 	// to the holder of all sends from then on.
 	confirmed int64
 
-	chats chats
+	chats adapter.Chats[address]
 
 	// notices are the unknown users who wait for an answer; ushered is closed when usher, which sends it, has returned.
 	notices chan event
@@ -65,7 +65,7 @@ func newConn(p *Platform, api *api, me self, r adapter.Receiver) *conn {
 	c := &conn{
 		p: p, api: api, me: me, receiver: r, log: p.log,
 		returned: make(chan struct{}),
-		sends:    semaphore.NewWeighted(maxSends), refusing: map[address]string{}, chats: chats{busy: map[address]*queue{}},
+		sends:    semaphore.NewWeighted(maxSends), refusing: map[address]string{},
 		notices: make(chan event, maxNotices), ushered: make(chan struct{}),
 	}
 	c.tasks, c.cancel = context.WithCancel(context.Background())

@@ -10,30 +10,27 @@ import (
 	"gatewaytui/core/ops"
 )
 
-// maxRefusing bounds the chats whose last refusal is remembered.
-const maxRefusing = 1024
-
-// lasting are the refusals that hold for the next messages of a chat as well.
-var lasting = map[ops.Code]bool{
-	ops.CodeDraining: true, ops.CodeStopping: true, ops.CodeUnavailable: true, ops.CodeQueueFull: true, ops.CodeLimit: true,
-}
+const (
+	// maxRefusing bounds the chats whose last refusal is remembered.
+	maxRefusing = 1024
+	// maxNotices bounds the notices to unknown users that wait. Users beyond it get no answer.
+	maxNotices = 16
+	// noticePace is the time between two notices to unknown users.
+	noticePace = time.Second
+)
 
 // refuse tells the chat why its message was not taken. Its error is a notice that may not have arrived, so that the
 // message is not handled.
 func (c *conn) refuse(e event, why *ops.Error) error {
 	c.log.Info(ops.LogTelegramMessageRefused, "session", e.message.Session, "code", string(why.Code))
-	text := sentence(why.Message) + sentence(why.Hint)
-	said := text
-	if lasting[why.Code] {
-		if c.refusing[e.from] == text {
-			return nil
-		}
-		said += "The same goes for what you send until then."
+	text, lasts := adapter.Refusal(why)
+	if lasts && c.refusing[e.from] == text {
+		return nil
 	}
-	if err := c.tell(e.from, said); err != nil {
+	if err := c.tell(e.from, text); err != nil {
 		return fmt.Errorf("tell a chat that its message was refused: %w", err)
 	}
-	if lasting[why.Code] {
+	if lasts {
 		if len(c.refusing) >= maxRefusing {
 			clear(c.refusing)
 		}
@@ -83,7 +80,7 @@ func (c *conn) replyUnsupported(e event) {
 // reject refuses a user who may not speak. Groups get no answer: the bot may hear all that is said there. The notice to a
 // private chat is sent by usher, so that the poll loop never waits for it (HF16).
 func (c *conn) reject(e event) {
-	if !c.p.unknown.add(e.user) {
+	if !c.p.unknown.Add(e.user) {
 		return
 	}
 	c.log.Warn(ops.LogTelegramStranger, "user", e.user, "private", e.private)

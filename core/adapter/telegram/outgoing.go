@@ -1,52 +1,12 @@
 package telegram
 
 import (
-	"context"
 	"crypto/sha256"
 	"maps"
 	"slices"
 	"sync"
 	"time"
 )
-
-// chats lets one text at a time into a chat.
-type chats struct {
-	mu   sync.Mutex
-	busy map[address]*queue
-}
-
-// queue is a chat with sends under way.
-type queue struct {
-	turn  chan struct{} // of one
-	users int           // with the one who sends; the last takes the queue off the map
-}
-
-// enter waits for the chat, and returns how to leave it.
-func (s *chats) enter(ctx context.Context, to address) (leave func(), err error) {
-	s.mu.Lock()
-	q := s.busy[to]
-	if q == nil {
-		q = &queue{turn: make(chan struct{}, 1)}
-		s.busy[to] = q
-	}
-	q.users++
-	s.mu.Unlock()
-
-	forget := func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		if q.users--; q.users == 0 {
-			delete(s.busy, to)
-		}
-	}
-	select {
-	case q.turn <- struct{}{}:
-		return func() { <-q.turn; forget() }, nil
-	case <-ctx.Done():
-		forget()
-		return nil, ctx.Err()
-	}
-}
 
 const (
 	// maxUnfinished bounds the texts of which only a part was sent and that are remembered.

@@ -9,6 +9,10 @@ import (
 	"gatewaytui/core/adapter"
 )
 
+// maxUnits is the most of one message in UTF-16 units (https://core.telegram.org/bots/api#sendmessage: 4096 characters
+// after entities parsing, which Telegram counts in UTF-16 as it does its entities).
+const maxUnits = 4096
+
 // Send implements adapter.Conn. A text that is too long for one message goes out as several, in order and without another
 // text of the gateway for the same chat between them. If one of them fails, so does the Send; another try with the same
 // text, within ten minutes, goes on with the one that failed and repeats none that arrived.
@@ -34,7 +38,7 @@ func (c *conn) deliver(ctx context.Context, to address, text string) error {
 	if c.life.Err() != nil {
 		return errDisconnected
 	}
-	leave, err := c.chats.enter(ctx, to)
+	leave, err := c.chats.Enter(ctx, to)
 	if err != nil {
 		return fmt.Errorf("wait for the chat's other messages: %w", err)
 	}
@@ -44,7 +48,7 @@ func (c *conn) deliver(ctx context.Context, to address, text string) error {
 
 func (c *conn) parts(ctx context.Context, to address, text string) error {
 	// Telegram refuses a text that is not UTF-8.
-	parts := split(strings.ToValidUTF8(text, "\uFFFD"), maxUnits)
+	parts := adapter.Split(strings.ToValidUTF8(text, "\uFFFD"), maxUnits)
 	key := sha256.Sum256([]byte(to.String() + "\n" + text))
 	sent := false
 	for i := c.p.unfinished.take(key); i < len(parts); i++ {

@@ -64,7 +64,7 @@ type Platform struct {
 
 	// What outlives a connection. Each is locked for a look-up only, so that a connection that hangs holds up no other.
 	cursor  cursor
-	unknown unknownUsers
+	unknown adapter.UnknownUsers[int64]
 	// unanswered counts the unknown users who got no answer, because too many came at once or the notice failed.
 	unanswered atomic.Uint64
 	unfinished unfinished
@@ -101,7 +101,7 @@ func New(o Options) *Platform {
 	o.Allow = slices.Clone(o.Allow)
 	return &Platform{
 		o: o, log: cmp.Or(o.Log, slog.New(slog.DiscardHandler)), limits: usual,
-		cursor: cursor{seen: map[int64]struct{}{}}, unknown: unknownUsers{seen: map[int64]struct{}{}},
+		cursor: cursor{seen: map[int64]struct{}{}},
 	}
 }
 

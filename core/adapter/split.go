@@ -1,20 +1,15 @@
-package telegram
+package adapter
 
 import (
-	"strings"
 	"unicode"
 	"unicode/utf16"
 	"unicode/utf8"
 )
 
-// maxUnits is the most of one message in UTF-16 units (https://core.telegram.org/bots/api#sendmessage: 4096 characters
-// after entities parsing, which Telegram counts in UTF-16 as it does its entities).
-const maxUnits = 4096
-
-// split cuts s, which is valid UTF-8, into parts of at most limit UTF-16 units, limit being at least 2. The parts joined
+// Split cuts s, which is valid UTF-8, into parts of at most limit UTF-16 units, limit being at least 2. The parts joined
 // are s. A cut is after the last newline in the second half of a part, else after the last white space there, else after
 // the last whole character, so that no surrogate pair is torn.
-func split(s string, limit int) []string {
+func Split(s string, limit int) []string {
 	var parts []string
 	for s != "" {
 		n := cut(s, limit)
@@ -47,17 +42,4 @@ func cut(s string, limit int) int {
 		}
 	}
 	return len(s)
-}
-
-// sentence is s as one, with a space after it; empty if s is.
-func sentence(s string) string {
-	if s = strings.TrimSpace(s); s == "" {
-		return ""
-	}
-	first, n := utf8.DecodeRuneInString(s)
-	s = string(unicode.ToUpper(first)) + s[n:]
-	if !strings.ContainsAny(s[len(s)-1:], ".!?") {
-		s += "."
-	}
-	return s + " "
 }

@@ -1,4 +1,4 @@
-package telegram
+package adapter
 
 import (
 	"strings"
@@ -18,7 +18,7 @@ func TestPartsJoinedAreTheTextAndEachFits(t *testing.T) {
 			rapid.Rune(), rapid.SampledFrom([]rune{' ', '\n', 'a', 'é', '€', '😀', '\u200d', '\u0301', '\uFFFD'}),
 		)).Draw(t, "text")
 		s = strings.ToValidUTF8(s, "\uFFFD")
-		parts := split(s, limit)
+		parts := Split(s, limit)
 		if joined := strings.Join(parts, ""); joined != s {
 			t.Fatalf("the parts of %q are %q", s, parts)
 		}
@@ -49,7 +49,7 @@ func TestWhereATextIsCut(t *testing.T) {
 		{"nothing of nothing", "", nil},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			got := split(tc.text, 8)
+			got := Split(tc.text, 8)
 			if strings.Join(got, "|") != strings.Join(tc.want, "|") {
 				t.Errorf("split into %q, want %q", got, tc.want)
 			}

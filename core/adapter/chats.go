@@ -1,0 +1,48 @@
+package adapter
+
+import (
+	"context"
+	"sync"
+)
+
+// Chats lets one text at a time into a chat, K being what names a chat. The zero value is ready.
+type Chats[K comparable] struct {
+	mu   sync.Mutex
+	busy map[K]*queue
+}
+
+// queue is a chat with sends under way.
+type queue struct {
+	turn  chan struct{} // of one
+	users int           // with the one who sends; the last takes the queue off the map
+}
+
+// Enter waits for the chat, and returns how to leave it.
+func (s *Chats[K]) Enter(ctx context.Context, to K) (leave func(), err error) {
+	s.mu.Lock()
+	if s.busy == nil {
+		s.busy = map[K]*queue{}
+	}
+	q := s.busy[to]
+	if q == nil {
+		q = &queue{turn: make(chan struct{}, 1)}
+		s.busy[to] = q
+	}
+	q.users++
+	s.mu.Unlock()
+
+	forget := func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if q.users--; q.users == 0 {
+			delete(s.busy, to)
+		}
+	}
+	select {
+	case q.turn <- struct{}{}:
+		return func() { <-q.turn; forget() }, nil
+	case <-ctx.Done():
+		forget()
+		return nil, ctx.Err()
+	}
+}
