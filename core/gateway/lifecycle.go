@@ -153,8 +153,7 @@ func (l *lifecycle) endStart(err error) bool {
 	return true
 }
 
-// Stop begins the shutdown and returns its id at once. A stop that is asked for while one runs joins it: it can make it
-// stronger and never begins a second one; began is then false. During a start it cancels the start first.
+// Stop is Gateway.Stop.
 func (l *lifecycle) Stop(rq StopRequest) (id string, began bool) {
 	if rq.ID == "" {
 		rq.ID = newID()

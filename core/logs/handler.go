@@ -6,7 +6,6 @@ import (
 	"io"
 	"log/slog"
 	"slices"
-	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -127,8 +126,7 @@ func jsonForm(r *term.Redactor) form {
 			dst = append(dst, `",`...)
 			dst = appendEscaped(dst, line[len("{"):len(line)-len("}\n")])
 			if repeated > 0 {
-				dst = append(dst, `,"repeated":`...)
-				dst = strconv.AppendInt(dst, int64(repeated), 10)
+				dst = fmt.Appendf(dst, `,"repeated":%d`, repeated)
 			}
 			return append(dst, "}\n"...)
 		},
@@ -146,17 +144,9 @@ func textForm(r *term.Redactor, colour bool) form {
 			return tint.NewTextHandler(w, &tint.Options{Level: lowest, NoColor: !colour, ReplaceAttr: values{redactor: r, terminal: true}.replace})
 		},
 		stamp: func(dst []byte, at time.Time, line string, repeated int) []byte {
-			dst = append(dst, faint...)
-			dst = at.AppendFormat(dst, "15:04:05.000")
-			dst = append(dst, normal...)
-			dst = append(dst, ' ')
-			dst = append(dst, line[:len(line)-len("\n")]...)
+			dst = fmt.Appendf(dst, "%s%s%s %s", faint, at.Format("15:04:05.000"), normal, line[:len(line)-len("\n")])
 			if repeated > 0 {
-				dst = append(dst, ' ')
-				dst = append(dst, faint...)
-				dst = append(dst, "repeated="...)
-				dst = append(dst, normal...)
-				dst = strconv.AppendInt(dst, int64(repeated), 10)
+				dst = fmt.Appendf(dst, " %srepeated=%s%d", faint, normal, repeated)
 			}
 			return append(dst, '\n')
 		},

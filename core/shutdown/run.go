@@ -98,8 +98,9 @@ func (r *Run) work(p *phase) {
 	// The stacks are not waited for before the end of the stop: on a busy machine a goroutine profile takes seconds,
 	// which would be the phase's.
 	r.looks.Go(func() { r.watchStacks(p, quit) })
+	var overslept time.Duration
 	for {
-		wait, busy := r.expire(p)
+		wait, busy := r.expire(p, overslept)
 		if !busy {
 			break
 		}
@@ -108,7 +109,7 @@ func (r *Run) work(p *phase) {
 		case <-time.After(wait):
 		case <-r.wake:
 		}
-		r.overslept(p, time.Since(due)) // the timer's channel holds when it was due
+		overslept = time.Since(due) // the timer's channel holds when it was due
 	}
 	close(quit)
 	if d := min(time.Until(r.deadline(p)), saveWait); d > 0 {
@@ -220,11 +221,12 @@ func (r *Run) launch(p *phase, items []Item, state ops.StepState) <-chan struct{
 	return saved
 }
 
-// expire abandons the items of p whose time is over. It returns how long the executor may sleep, and whether an item
-// runs.
-func (r *Run) expire(p *phase) (wait time.Duration, busy bool) {
+// expire abandons the items of p whose time is over. overslept is how much later than it had asked for the executor was
+// woken; below 0 is earlier. expire returns how long the executor may sleep, and whether an item runs.
+func (r *Run) expire(p *phase, overslept time.Duration) (wait time.Duration, busy bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	p.late += max(overslept, 0)
 	now := time.Now()
 	next := p.deadline
 	for _, it := range p.items {
@@ -238,13 +240,6 @@ func (r *Run) expire(p *phase) (wait time.Duration, busy bool) {
 	}
 	p.finished = p.open == 0
 	return next.Sub(now), !p.finished
-}
-
-// overslept records that the executor was woken by so much later than it had asked for.
-func (r *Run) overslept(p *phase, by time.Duration) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	p.late += max(by, 0)
 }
 
 // close ends p in the given state and announces it. r.mu is held.

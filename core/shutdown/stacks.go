@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -83,7 +84,7 @@ func waitsOf(profile, phase string) map[string]string {
 		if len(frames) == 0 {
 			continue
 		}
-		at := innermost(frames)
+		at := frames[max(slices.IndexFunc(frames, frame.ours), 0)] // the innermost call of this program, or of all
 		w, text := wait{rank: 1, depth: len(frames)}, "waits"
 		if strings.HasPrefix(at.function, plumbing) {
 			w.rank = 0
@@ -96,7 +97,7 @@ func waitsOf(profile, phase string) map[string]string {
 		}
 		if b, seen := best[item]; !seen || w.rank > b.rank || w.rank == b.rank && w.depth > b.depth {
 			best[item] = w
-			out[item] = clean(fmt.Sprintf("%s in %s (%s:%s)", text, path.Base(at.function), at.file, at.line))
+			out[item] = clean(fmt.Sprintf("%s in %s (%s)", text, path.Base(at.function), at.place))
 		}
 	}
 	return out
@@ -120,8 +121,10 @@ func labelled(block, phase string) (item string, ok bool) {
 	return "", false
 }
 
-// frame is one call of a stack.
-type frame struct{ function, file, line string }
+// frame is one call of a stack: the function, and the place in it, FILE:LINE.
+type frame struct{ function, place string }
+
+func (f frame) ours() bool { return strings.HasPrefix(f.function, "gatewaytui/") }
 
 // framesOf are the calls of a block, innermost first: "#	0xADDRESS	FUNCTION+0xOFFSET	FILE:LINE".
 func framesOf(block string) (frames []frame) {
@@ -131,20 +134,9 @@ func framesOf(block string) (frames []frame) {
 			continue
 		}
 		function, _, _ := strings.Cut(fields[2], "+0x")
-		file, number, _ := strings.Cut(path.Base(fields[3]), ":")
-		frames = append(frames, frame{function, file, number})
+		frames = append(frames, frame{function, path.Base(fields[3])})
 	}
 	return frames
-}
-
-// innermost is the innermost call of this program, or the innermost of all.
-func innermost(frames []frame) frame {
-	for _, f := range frames {
-		if strings.HasPrefix(f.function, "gatewaytui/") {
-			return f
-		}
-	}
-	return frames[0]
 }
 
 // plumbing begins the names of functions that wait for another goroutine, whose stack tells more.

@@ -38,30 +38,24 @@ func Reason(err error) string {
 
 // Advice is how to remove the cause of an error of the store, as a clause that begins with a verb and has no path.
 func Advice(err error) string {
-	const look = "ask the operator to check the log"
-	if _, is := errors.AsType[*fileSizeError](err); is {
+	_, atLimit := errors.AsType[*fileSizeError](err)
+	_, isDamage := errors.AsType[*DamagedError](err)
+	primary := code(err) & 0xff
+	switch {
+	case atLimit:
 		return "ask the operator to raise LimitFSIZE= of the unit or `ulimit -f`"
-	}
-	if _, is := errors.AsType[*DamagedError](err); is || errors.Is(err, ErrReadOnly) {
+	case isDamage, errors.Is(err, ErrReadOnly):
 		return "ask the operator to repair the database"
-	}
-	if errors.Is(err, ErrDisplaced) {
+	case errors.Is(err, ErrDisplaced):
 		return "ask the operator to start the gateway again"
-	}
-	if errors.Is(err, ErrClosed) {
+	case errors.Is(err, ErrClosed):
 		return "wait until the gateway is back"
-	}
-	const room = "free space on the disk or ask the operator"
-	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
-		return room
-	}
-	switch code(err) & 0xff {
-	case sqlite3.SQLITE_FULL:
-		return room
-	case sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY:
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT), primary == sqlite3.SQLITE_FULL:
+		return "free space on the disk or ask the operator"
+	case primary == sqlite3.SQLITE_IOERR, primary == sqlite3.SQLITE_CANTOPEN, primary == sqlite3.SQLITE_READONLY:
 		return "ask the operator to check the disk"
 	}
-	return look
+	return "ask the operator to check the log"
 }
 
 // code is SQLite's result code of err, whose low byte is the primary code (https://www.sqlite.org/rescode.html). It is 0 for
