@@ -65,14 +65,14 @@ func (w *writer) open(ctx context.Context, path string) (found int, foreign []In
 	if err := w.connect(ctx, path); err != nil {
 		return 0, nil, err
 	}
-	disarmed, err := disarm(ctx, w.conn)
+	disarmed, err := disarm(ctx, w.conn, path)
 	if err != nil {
 		return 0, nil, err
 	}
 	if found, err = migrate(ctx, w.conn, migrations); err != nil || found == 0 { // the migrations have made all of it
 		return found, nil, err
 	}
-	foreign, err = compare(ctx, w.conn, disarmed, time.Now())
+	foreign, err = compare(ctx, w.conn, path, disarmed, time.Now())
 	return found, foreign, err
 }
 

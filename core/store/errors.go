@@ -59,10 +59,7 @@ func (e *DamagedError) Error() string {
 
 // damaged turns SQLite's errors for a damaged file into a *DamagedError, and returns other errors unchanged.
 func damaged(path string, err error) error {
-	if e, is := errors.AsType[*DamagedError](err); is {
-		if e.Path == "" {
-			return &DamagedError{Path: path, What: e.What, Tables: e.Tables, cause: e.cause}
-		}
+	if _, is := errors.AsType[*DamagedError](err); is {
 		return err
 	}
 	if e, is := errors.AsType[*sqlite.Error](err); is && (e.Code()&0xff == sqlite3.SQLITE_CORRUPT || e.Code()&0xff == sqlite3.SQLITE_NOTADB) {

@@ -76,15 +76,15 @@ func expected() map[string]schemaObject {
 	return out
 }
 
-// changedSchema refuses a database whose tables are not those of the gateway. It has no path yet: see damaged.
-func changedSchema(what string) error {
-	return &DamagedError{What: "its schema was changed: " + what}
+// changedSchema refuses the database at path, whose tables are not those of the gateway.
+func changedSchema(path, what string) error {
+	return &DamagedError{Path: path, What: "its schema was changed: " + what}
 }
 
 // disarm drops what no gateway made of the database's schema, before a statement could run it (HF31): triggers, views, and
 // indexes on the gateway's tables, because a unique one can refuse rows. It returns what it dropped. No migration drops an
 // index, so that each of an earlier version is also one of this version. A database of a newer gateway is not changed.
-func disarm(ctx context.Context, conn *sql.Conn) (dropped []schemaObject, err error) {
+func disarm(ctx context.Context, conn *sql.Conn, path string) (dropped []schemaObject, err error) {
 	steps, version, err := pending(ctx, conn, migrations)
 	if err != nil || version == 0 || version > steps[len(steps)-1].version {
 		return nil, err
@@ -100,7 +100,7 @@ func disarm(ctx context.Context, conn *sql.Conn) (dropped []schemaObject, err er
 		switch {
 		case o.Kind == "table", o.Kind == "index" && (known || !onOurs), known && w.Kind == o.Kind:
 		case known:
-			return nil, changedSchema(fmt.Sprintf("it has %s where the gateway has %s", o, w))
+			return nil, changedSchema(path, fmt.Sprintf("it has %s where the gateway has %s", o, w))
 		default:
 			dropped = append(dropped, o)
 		}
@@ -129,7 +129,7 @@ func drop(ctx context.Context, conn *sql.Conn, objects []schemaObject) error {
 // compare compares the schema with the one that the migrations make, once they have run. A table or an index of the
 // gateway that is missing or different is a *DamagedError. Other tables hold other data and are never read: they stay. What
 // disarm dropped is kept in the table quarantine. It returns what is foreign.
-func compare(ctx context.Context, conn *sql.Conn, dropped []schemaObject, now time.Time) (foreign []InvalidRow, err error) {
+func compare(ctx context.Context, conn *sql.Conn, path string, dropped []schemaObject, now time.Time) (foreign []InvalidRow, err error) {
 	want := expected()
 	found, err := objectsOf(ctx, conn)
 	if err != nil {
@@ -142,9 +142,9 @@ func compare(ctx context.Context, conn *sql.Conn, dropped []schemaObject, now ti
 		o, there := found[w.Name]
 		switch {
 		case !there:
-			return nil, changedSchema(w.String() + " is missing")
+			return nil, changedSchema(path, w.String()+" is missing")
 		case !o.is(w):
-			return nil, changedSchema(w.String() + " differs from the gateway's schema")
+			return nil, changedSchema(path, w.String()+" differs from the gateway's schema")
 		}
 	}
 	note := func(o schemaObject, why string) {
