@@ -134,8 +134,7 @@ func (g *Gateway) Run(ctx context.Context) (End, error) {
 	return End{ExitCode: report.ExitCode, Report: &report}, nil
 }
 
-// Readiness is why the gateway takes no messages; nil if it does. Its text has no paths. It waits at most 250 ms for the disk
-// of the store.
+// Readiness is health.Health.Readiness: why the gateway takes no messages; nil if it does.
 func (g *Gateway) Readiness(ctx context.Context) error { return g.health.Readiness(ctx) }
 
 func (g *Gateway) awaitFirstAttempts(ctx context.Context) {

@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"context"
 	"log/slog"
 	"time"
 
@@ -15,6 +14,7 @@ import (
 	"gatewaytui/core/operator"
 	"gatewaytui/core/ops"
 	"gatewaytui/core/recovery"
+	"gatewaytui/core/shutdown"
 	"gatewaytui/core/term"
 )
 
@@ -47,8 +47,8 @@ type Options struct {
 	Limits *limit.Set
 	// APIAccess is whom the api adapter serves; nil: there is none.
 	APIAccess *ops.APIAccess
-	// Stores are closed with the store; Surrender in its order, last of all.
-	Stores, Surrender []Closer
+	// Stores are what its owner made and the stop closes with the store; Surrender is closed in its order, last of all.
+	Stores, Surrender []shutdown.Item
 }
 
 // Home is where a gateway lives.
@@ -94,10 +94,4 @@ type Host interface {
 	// Over is called with the exit code when the stop has run to its end, and its watchdog with it: what comes after is for
 	// the host to bound.
 	Over(code int)
-}
-
-// Closer is something that the gateway's owner made and that the stop closes in its phase.
-type Closer struct {
-	Kind, ID string
-	Close    func(ctx context.Context) error
 }

@@ -275,10 +275,7 @@ func (f *phases) storeItems(_ context.Context, r *shutdown.Run) []shutdown.Item 
 			return nil
 		}})
 	}
-	for _, c := range f.g.opts.Stores {
-		items = append(items, shutdown.Item{Kind: c.Kind, ID: c.ID, Run: c.Close})
-	}
-	return items
+	return append(items, f.g.opts.Stores...)
 }
 
 // surrenderItems let go of what says that a gateway lives here, in its order: the control socket, which must be gone
@@ -301,7 +298,7 @@ func (f *phases) surrenderItems(_ context.Context, r *shutdown.Run) []shutdown.I
 			if deadline, ok := ctx.Deadline(); ok {
 				limit = time.Until(deadline) / 2
 			}
-			if err := bound.Run(ctx, limit, c.Close); err != nil {
+			if err := bound.Run(ctx, limit, c.Run); err != nil {
 				errs = append(errs, fmt.Errorf("%s %s: %w", c.Kind, c.ID, err))
 			}
 		}

@@ -13,6 +13,7 @@ import (
 
 	"gatewaytui/core/adapter"
 	"gatewaytui/core/ops"
+	"gatewaytui/core/shutdown"
 	"gatewaytui/core/store"
 )
 
@@ -98,10 +99,10 @@ func TestS17_AStoreThatFailsToCloseDoesNotKeepTheNextOpen(t *testing.T) {
 	var closed atomic.Bool
 	l := start(t, func(s *setup) {
 		s.opts = func(o *Options) {
-			o.Stores = []Closer{
-				{Kind: "store", ID: "broken", Close: func(context.Context) error { return errors.New("disk gone") }},
-				{Kind: "store", ID: "panicking", Close: func(context.Context) error { panic("bug") }},
-				{Kind: "store", ID: "good", Close: func(context.Context) error { closed.Store(true); return nil }},
+			o.Stores = []shutdown.Item{
+				{Kind: "store", ID: "broken", Run: func(context.Context) error { return errors.New("disk gone") }},
+				{Kind: "store", ID: "panicking", Run: func(context.Context) error { panic("bug") }},
+				{Kind: "store", ID: "good", Run: func(context.Context) error { closed.Store(true); return nil }},
 			}
 		}
 	})

@@ -20,6 +20,7 @@ import (
 	"gatewaytui/core/ops"
 	"gatewaytui/core/process"
 	"gatewaytui/core/service"
+	"gatewaytui/core/shutdown"
 	"gatewaytui/core/term"
 )
 
@@ -119,12 +120,12 @@ func (l *life) surrender(opts *gateway.Options) {
 		Hint: "close the programs that hold connections of the control socket: ss -xp",
 	})
 	l.connections = control.Connections{Most: most, Reached: bound.Reached}
-	opts.Surrender = []gateway.Closer{
-		{Kind: "socket", ID: "control", Close: l.socket.close},
-		{Kind: "lock", ID: "pid file and lock", Close: func(context.Context) error { return l.lock.Release() }},
+	opts.Surrender = []shutdown.Item{
+		{Kind: "socket", ID: "control", Run: l.socket.close},
+		{Kind: "lock", ID: "pid file and lock", Run: func(context.Context) error { return l.lock.Release() }},
 	}
 	if l.loaded.Config.Metrics.Listen != "" {
-		opts.Surrender = slices.Insert(opts.Surrender, 0, gateway.Closer{Kind: "metrics", ID: "listener", Close: l.scraper.close})
+		opts.Surrender = slices.Insert(opts.Surrender, 0, shutdown.Item{Kind: "metrics", ID: "listener", Run: l.scraper.close})
 	}
 }
 
