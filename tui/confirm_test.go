@@ -190,7 +190,7 @@ func TestAReadOnlyConsoleGivesNothing(t *testing.T) {
 		g := newGateway()
 		b := newBench(t, g, Options{Attached: true, ReadOnly: true})
 		for _, v := range views.Views {
-			b.m.openView(v.View)
+			b.m.openView(v)
 			b.refresh()
 			for _, binding := range bindings {
 				if !binding.isAction() {
@@ -210,8 +210,8 @@ func TestAReadOnlyConsoleGivesNothing(t *testing.T) {
 				b.keys("enter", "esc")
 			}
 			for _, h := range b.m.hints() {
-				if x := bindingFor(h.Key, v.View); x != nil && x.isAction() {
-					t.Errorf("%s is hinted at in %s", h.Key, v.Name)
+				if x := bindingFor(h.Key, v); x != nil && x.isAction() {
+					t.Errorf("%s is hinted at in %s", h.Key, v)
 				}
 			}
 		}

@@ -1,6 +1,8 @@
 package tui
 
 import (
+	"cmp"
+
 	tea "github.com/charmbracelet/bubbletea"
 
 	"gatewaytui/core/ops"
@@ -51,10 +53,7 @@ func (m *model) setFilter(text string) tea.Cmd {
 // neighbours.
 func (m *model) nextMatch(by int) tea.Cmd {
 	l := m.lists[m.view]
-	want := m.lastFilter
-	if l.Filter != "" {
-		want = l.Filter
-	}
+	want := cmp.Or(l.Filter, m.lastFilter)
 	if want == "" {
 		m.deny("no filter yet: / finds, n goes to the next match")
 		return nil

@@ -13,12 +13,12 @@ func TestNoKeyMeansTwoThingsInOneView(t *testing.T) {
 	for _, v := range views.Views {
 		taken := map[string]string{}
 		for _, b := range bindings {
-			if !b.inView(v.View) {
+			if !b.inView(v) {
 				continue
 			}
 			for _, k := range b.keys {
 				if other, ok := taken[k]; ok {
-					t.Errorf("%s means %s and %s in the view %s", keyName(k), other, b.action, v.Name)
+					t.Errorf("%s means %s and %s in the view %s", keyName(k), other, b.action, v)
 				}
 				taken[k] = b.action
 			}

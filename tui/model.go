@@ -98,7 +98,7 @@ func newModel(c ops.Console, t *tasks, o Options) *model {
 		lists: map[views.View]*list{}, stopPage: views.StopLives,
 	}
 	for _, v := range views.Views {
-		m.lists[v.View] = &list{}
+		m.lists[v] = &list{}
 	}
 	m.link.Attached, m.link.ReadOnly = o.Attached, o.ReadOnly
 	return m

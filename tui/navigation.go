@@ -25,10 +25,7 @@ func navigationBindings() []binding {
 			m.lists[m.view].move(1)
 			return nil
 		}},
-		{action: "follow", keys: []string{"f"}, label: "follow", help: "keep the newest event in sight; scrolling up ends it", in: []views.View{views.Events}, do: func(m *model) tea.Cmd {
-			m.setFollow(!m.follow)
-			return nil
-		}},
+		{action: "follow", keys: []string{"f"}, label: "follow", help: "keep the newest event in sight; scrolling up ends it", in: []views.View{views.Events}, do: (*model).turnFollowing},
 		{action: "next-tab", keys: []string{"]"}, help: "next page of the details", in: ofLists, do: func(m *model) tea.Cmd { return m.turnTab(1) }},
 		{action: "previous-tab", keys: []string{"["}, help: "previous page of the details", in: ofLists, do: func(m *model) tea.Cmd { return m.turnTab(-1) }},
 
@@ -42,7 +39,7 @@ func navigationBindings() []binding {
 		{action: "page-up", keys: []string{"pgup"}, help: "a page up", in: ofMoves, do: func(m *model) tea.Cmd { return m.move(-m.page()) }},
 	}
 	for _, v := range views.Views {
-		out = append(out, binding{action: v.Name, keys: []string{strconv.Itoa(int(v.View))}, help: v.Name, do: func(m *model) tea.Cmd { return m.openView(v.View) }})
+		out = append(out, binding{action: v.String(), keys: []string{strconv.Itoa(int(v))}, help: v.String(), do: func(m *model) tea.Cmd { return m.openView(v) }})
 	}
 	return append(out, []binding{
 		{action: "next-view", keys: []string{"tab"}, help: "next view", do: func(m *model) tea.Cmd { return m.openView(m.view%views.Events + 1) }},
@@ -132,9 +129,10 @@ func (m *model) scrollEvents(by int) {
 	m.follow = l.Offset == last
 }
 
-func (m *model) setFollow(on bool) {
-	m.follow = on
+func (m *model) turnFollowing() tea.Cmd {
+	m.follow = !m.follow
 	m.lists[views.Events].Offset = max(len(m.shownEvents)-m.page(), 0)
+	return nil
 }
 
 func (m *model) nextSort() tea.Cmd {

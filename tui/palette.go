@@ -199,21 +199,18 @@ func (p *palette) enter(m *model) tea.Cmd {
 	}
 	name, arg, _ := strings.Cut(strings.TrimSpace(p.typed.text()), " ")
 	arg = strings.TrimSpace(arg)
-	all := m.commands()
-	i := slices.IndexFunc(all, func(c command) bool { return c.name == name })
-	var c command
-	if i >= 0 {
-		c = all[i]
+	c := find(m.commands(), name, func(c command) string { return c.name })
+	if c != nil {
 		arg = c.argument(arg)
 	}
 	switch {
 	case name == "":
 		m.dialog = nil
 		return nil
-	case i < 0 && m.opt.ReadOnly && named(name) != nil:
+	case c == nil && m.opt.ReadOnly && named(name) != nil:
 		p.Note = readOnlyNote
 		return nil
-	case i < 0, arg != "" && c.takes != nil && !c.free && !slices.Contains(c.takes(m), arg):
+	case c == nil, arg != "" && c.takes != nil && !c.free && !slices.Contains(c.takes(m), arg):
 		p.take(m)
 		return nil
 	}

@@ -149,9 +149,9 @@ func TestRandomKeysAgainstRandomSnapshots(t *testing.T) {
 					}
 				}
 				for _, v := range views.Views {
-					l := m.lists[v.View]
-					if len(l.keys) > 0 && v.View == m.view && m.shownOrder == m.orders && l.at() < 0 {
-						rt.Fatalf("in %s the selected %q is not one of %q", v.Name, l.Selected, l.keys)
+					l := m.lists[v]
+					if len(l.keys) > 0 && v == m.view && m.shownOrder == m.orders && l.at() < 0 {
+						rt.Fatalf("in %s the selected %q is not one of %q", v, l.Selected, l.keys)
 					}
 				}
 				if n := len(m.history.Lives); n > 0 && m.lists[views.Shutdown].at() < 0 {

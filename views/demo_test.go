@@ -26,9 +26,9 @@ func TestEveryScreenOfADemoSaysSo(t *testing.T) {
 	gone.Link.State = LinkGone
 	screens := map[string]Screen{"a stop": stopping, "a stop whose gateway is gone": gone}
 	for _, v := range Views {
-		sc := screen(v.View, fiveRows())
-		sc.View = v.View
-		screens[v.Name] = sc
+		sc := screen(v, fiveRows())
+		sc.View = v
+		screens[v.String()] = sc
 	}
 	for name, sc := range screens {
 		for _, size := range [][2]int{{200, 60}, {140, 40}, {80, 24}, {40, 6}, {30, 1}} {

@@ -113,14 +113,7 @@ func (s *Screen) filter() string {
 
 // freshness is how old the picture is.
 func (s *Screen) freshness() (string, Role) {
-	age := ""
-	if !s.Link.At.IsZero() {
-		if d := s.Now.Sub(s.Link.At); d < 10*time.Second {
-			age = fmt.Sprintf("%.1fs", max(d, 0).Seconds())
-		} else {
-			age = clock(d)
-		}
-	}
+	age := s.Now.Sub(s.Link.At)
 	switch {
 	case s.Link.State == LinkLoading:
 		return "connecting", Busy
@@ -130,10 +123,12 @@ func (s *Screen) freshness() (string, Role) {
 		return "STALE " + s.staleFor(), Bad
 	case s.Link.Paused:
 		return "paused " + clockSince(s.Now, ops.At(s.Link.At)), Slow
-	case age == "":
+	case s.Link.At.IsZero():
 		return "live", Muted
+	case age < 10*time.Second:
+		return fmt.Sprintf("live, %.1fs ago", max(age, 0).Seconds()), Muted
 	}
-	return "live, " + age + " ago", Muted
+	return "live, " + clock(age) + " ago", Muted
 }
 
 // keys are at most n lines of hints. Where they do not all fit the last ones go, but the very last, which leads to the

@@ -1,6 +1,7 @@
 package views
 
 import (
+	"slices"
 	"time"
 
 	"gatewaytui/core/ops"
@@ -20,28 +21,15 @@ const (
 	Events
 )
 
-// Views lists every view with its name, as tabs, palette and help show it.
-var Views = []struct {
-	View View
-	Name string
-}{
-	{Overview, "overview"},
-	{Sessions, "sessions"},
-	{Agents, "agents"},
-	{Processes, "processes"},
-	{Adapters, "adapters"},
-	{Shutdown, "shutdown"},
-	{Events, "events"},
-}
+// Views lists every view.
+var Views = []View{Overview, Sessions, Agents, Processes, Adapters, Shutdown, Events}
 
-// String is the view's name.
+// String is the view's name, as tabs, palette and help show it.
 func (v View) String() string {
-	for _, row := range Views {
-		if row.View == v {
-			return row.Name
-		}
+	if !slices.Contains(Views, v) {
+		return unknown
 	}
-	return "unknown"
+	return [...]string{"overview", "sessions", "agents", "processes", "adapters", "shutdown", "events"}[v-Overview]
 }
 
 // Opts is how everything is drawn. The zero value of Theme is the mono one.

@@ -208,13 +208,13 @@ func (s *Screen) tabLine(named bool) string {
 	var b strings.Builder
 	b.WriteString(s.paint(Muted, strings.Repeat(s.glyph(glyphLine), 2)))
 	for _, v := range Views {
-		number := strconv.Itoa(int(v.View))
+		number := strconv.Itoa(int(v))
 		b.WriteByte(' ')
 		switch {
-		case v.View == s.View:
-			b.WriteString(s.paint(Selected, "["+number+" "+v.Name+"]"))
+		case v == s.View:
+			b.WriteString(s.paint(Selected, "["+number+" "+v.String()+"]"))
 		case named:
-			b.WriteString(number + " " + v.Name)
+			b.WriteString(number + " " + v.String())
 		default:
 			b.WriteString(number)
 		}

@@ -56,7 +56,6 @@ type Console struct {
 	waiting []string            // sentences that were not said yet
 	said    time.Time           // when the last one was
 	f       *follow.Stream      // nil while no gateway answers
-	seen    uint64              // the last event
 	ended   chan became         // what became of requests
 	ctx     context.Context     // run's: what waits for a request outlives the command that gave it
 	pending sync.WaitGroup      // who waits for them
@@ -146,7 +145,6 @@ func (l *Console) hello(ctx context.Context) {
 	l.pid, l.life = s.PID, s.Life
 	l.say("The gateway (pid %d) is %s: %s, %s, %d of %d adapters connected.", s.PID, text.Words(s.State),
 		text.Count(s.Counts.Sessions, "session"), text.Count(s.Counts.RunningTurns, "running turn"), s.Counts.AdaptersConnected, s.Counts.Adapters)
-	l.seen = s.Seq
 	l.f = follow.Start(ctx, l.Gateway, s.Seq)
 	l.f.Stopping = s.State == ops.StateStopping
 }
@@ -204,7 +202,6 @@ func (l *Console) complain(err error) {
 
 // hear takes an event: at once while events are watched, else only what a person should know, one line at a time.
 func (l *Console) hear(ev ops.Event) {
-	l.seen = max(l.seen, ev.Seq)
 	l.f.Stopping = l.f.Stopping || ev.Type == ops.EventShutdownPhase
 	line, ok := lines.ShutdownEvent(ev)
 	if !ok {
