@@ -150,12 +150,13 @@ func firstMessage(s *Screen) string {
 }
 
 func sessionDetails(s *Screen, r *ops.Session, w int) []string {
-	agent := "none cached"
+	model, agent := r.Model, "none cached"
 	if a := agentOf(s, r.Key); a != nil {
-		agent = s.inFull(agentBadge(a), string(a.State)) + ", " + or(a.Model, "model "+unknown) + ", " + size(a.Bytes)
+		agent, model = s.inFull(agentBadge(a), string(a.State))+", "+size(a.Bytes), or(model, a.Model)
 	} else if r.Cached {
 		agent = "cached"
 	}
+	agent = or(r.Agent, unknown) + " with " + or(model, "an unknown model") + ", " + agent
 	facts := []Fact{
 		{"session", or(r.Key, unknown)},
 		{"state", s.inFull(sessionBadge(s.Now, r), string(r.State))},
@@ -163,7 +164,7 @@ func sessionDetails(s *Screen, r *ops.Session, w int) []string {
 		{"active", when(s.Now, r.LastActivityAt)},
 		{"agent", agent},
 		{"waiting", count(max(r.Queued, 0), "message")},
-		{"tokens", short(r.TokensIn) + " in, " + short(r.TokensOut) + " out"},
+		{"tokens", sessionUsage(r)},
 		{"procs", number(r.Processes)},
 		{"id", or(r.ID, unknown)},
 	}
@@ -174,6 +175,18 @@ func sessionDetails(s *Screen, r *ops.Session, w int) []string {
 		facts = slices.Insert(facts, 1, Fact{"title", r.Title})
 	}
 	return s.pairs(w, facts)
+}
+
+// sessionUsage is what a session's model calls cost, in tokens and, as far as that is known, in money.
+func sessionUsage(r *ops.Session) string {
+	in, cost := short(r.TokensIn)+" in", "cost "+unknown
+	if r.TokensCached > 0 {
+		in += " (" + short(r.TokensCached) + " cached)"
+	}
+	if r.Cost != nil {
+		cost = "cost " + ops.Amount(*r.Cost)
+	}
+	return in + ", " + short(r.TokensOut) + " out, " + cost
 }
 
 func turnDetails(s *Screen, r *ops.Session, w int) []string {

@@ -50,6 +50,9 @@ func (r *Roster) Pick(key, named string) *Definition {
 	return &r.definitions[0]
 }
 
+// Pool is the models of the config.
+func (r *Roster) Pool() *model.Pool { return r.models }
+
 // find is the definition with this name, nil for none.
 func (r *Roster) find(name string) *Definition {
 	i := slices.IndexFunc(r.definitions, func(d Definition) bool { return d.Name == name })

@@ -31,6 +31,9 @@ var PromptVariables = []string{"date", "time_zone", "platform", "chat", "speaker
 // WarnScripted is the code of the warning that the agent default uses the scripted model although others are configured.
 const WarnScripted = "config.scripted_default"
 
+// efforts are the values of model.reasoning.
+var efforts = []string{"", "low", "medium", "high"}
+
 // modelRules are what every model obeys. The first key of each is the one that the error is about.
 var modelRules = []struct {
 	keys  []string
@@ -51,6 +54,39 @@ var modelRules = []struct {
 		}
 		return fmt.Sprintf("must be over 0, not %q", m.Timeout)
 	}},
+	{[]string{"context_window"}, func(m *Model) string { return wrongCount(m.ContextWindow) }},
+	{[]string{"max_output"}, func(m *Model) string { return wrongCount(m.MaxOutput) }},
+	{[]string{"max_output", "context_window"}, func(m *Model) string {
+		if m.ContextWindow == 0 || m.MaxOutput < m.ContextWindow {
+			return ""
+		}
+		return "must be less than context_window, which a request and its answer share"
+	}},
+	{[]string{"reasoning"}, func(m *Model) string {
+		if slices.Contains(efforts, m.Reasoning) {
+			return ""
+		}
+		return fmt.Sprintf(`must be "low", "medium", "high" or empty, not %s`, quote(m.Reasoning))
+	}},
+	{[]string{"price_in"}, func(m *Model) string { return wrongPrice(m.PriceIn) }},
+	{[]string{"price_cached"}, func(m *Model) string { return wrongPrice(m.PriceCached) }},
+	{[]string{"price_out"}, func(m *Model) string { return wrongPrice(m.PriceOut) }},
+}
+
+// wrongCount says what is wrong with a number of tokens; empty: nothing is.
+func wrongCount(n int) string {
+	if n >= 0 && n <= 1_000_000_000 {
+		return ""
+	}
+	return fmt.Sprintf("must be from 0 to 1000000000, not %d", n)
+}
+
+// wrongPrice says what is wrong with a price; empty: nothing is.
+func wrongPrice(n float64) string {
+	if n >= 0 && n <= 1e6 {
+		return ""
+	}
+	return fmt.Sprintf("must be from 0 to 1000000, not %g", n)
 }
 
 // needs wants a text where the model is an endpoint.

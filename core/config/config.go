@@ -42,6 +42,14 @@ type Model struct {
 	APIKeyFile string   `toml:"api_key_file" doc:"a file that holds it instead"`
 	Timeout    Duration `toml:"timeout" default:"10m" doc:"one model call, its retries included"`
 	Script     string   `toml:"script" doc:"for scripted: a script file; empty plays the embedded one"`
+
+	ContextWindow int     `toml:"context_window" doc:"tokens that a request and its answer may have together; 0: not known"`
+	MaxOutput     int     `toml:"max_output" doc:"tokens that one answer may have; 0: the endpoint's own bound"`
+	Vision        bool    `toml:"vision" doc:"it can see pictures"`
+	Reasoning     string  `toml:"reasoning" doc:"how much it thinks: low, medium or high; empty: the endpoint's default"`
+	PriceIn       float64 `toml:"price_in" doc:"price of a million tokens of requests. If all prices are 0 and the endpoint tells no cost, the cost is unknown"`
+	PriceCached   float64 `toml:"price_cached" doc:"price of those that the endpoint had in its cache; 0: as price_in"`
+	PriceOut      float64 `toml:"price_out" doc:"price of a million tokens of answers, thoughts included"`
 }
 
 // Definition is what an agent is made from: the first keys of [agent], and each of [agents.NAME].

@@ -53,6 +53,8 @@ func (f *family) wrongName(name string) string {
 	switch {
 	case name == "" || len(name) > maxChosen || strings.Trim(name, bare+".") != "":
 		return fmt.Sprintf("must have a name of 1 to %d letters, digits, dots, _ and -, not %s", maxChosen, quote(name))
+	case f.name == "models" && name == "auto":
+		return `cannot be: "/model auto" means the models of the agent`
 	case f.name == "agents" && name == "any":
 		return `cannot be: in a request of the API "any" means the agent default`
 	}

@@ -62,6 +62,7 @@ const (
 	wantSize     = `a size such as "64KiB"`
 	wantString   = `a text in quotes`
 	wantInt      = `a whole number`
+	wantNumber   = `a number`
 	wantBool     = `true or false`
 	wantStrings  = `a list of texts such as ["a", "b"]`
 	wantInts     = `a list of whole numbers such as [4711]`
@@ -80,6 +81,15 @@ func assign(field reflect.Value, v any) (want string) {
 			return wantInt
 		}
 		*p = int(n)
+	case *float64:
+		n, ok := v.(float64)
+		if whole, is := v.(int64); is {
+			n, ok = float64(whole), true
+		}
+		if !ok || math.IsNaN(n) || math.IsInf(n, 0) {
+			return wantNumber
+		}
+		*p = n
 	case *Duration:
 		s, ok := v.(string)
 		d, valid := parseDuration(s)
@@ -140,6 +150,10 @@ func fromText(field reflect.Value, text string) any {
 		if n, err := strconv.ParseInt(text, 10, 64); err == nil {
 			return n
 		}
+	case float64:
+		if n, err := strconv.ParseFloat(text, 64); err == nil {
+			return n
+		}
 	case []string:
 		return fromList(text, func(s string) (any, bool) { return s, true })
 	case []int64:
@@ -177,6 +191,11 @@ func literal(field reflect.Value) string {
 		return strconv.Quote(v)
 	case fmt.Stringer:
 		return strconv.Quote(v.String())
+	case float64:
+		if n := strconv.FormatFloat(v, 'f', -1, 64); strings.Contains(n, ".") {
+			return n
+		}
+		return strconv.FormatFloat(v, 'f', 1, 64)
 	default:
 		return fmt.Sprint(v)
 	}

@@ -19,13 +19,14 @@ import (
 // another definition or model leaves its memory, with what is not saved of it, to the new one.
 func (c *Conversations) agentOf(t *session.Turn, d *agent.Definition) *agent.Agent {
 	s := t.Session
+	choice := c.choice(s.Key)
 	var kept agent.Memory = &memory{store: c.store, session: s.ID}
 	if a, ok := c.o.Cache.Get(s.Key); ok {
 		definition, chosen := a.MadeFrom()
 		switch {
 		case a.Conversation() != s.ID:
 			c.abandon(a, "it belongs to an earlier conversation")
-		case definition == d.Name && chosen == "":
+		case definition == d.Name && chosen == choice:
 			return a
 		default:
 			kept = a.Memory()
@@ -34,11 +35,17 @@ func (c *Conversations) agentOf(t *session.Turn, d *agent.Definition) *agent.Age
 	}
 	cfg := c.o.Agent
 	cfg.Session, cfg.Conversation, cfg.Passing = s.Key, s.ID, session.IsRequest(s.Key)
-	cfg.Memory, cfg.Definition, cfg.Models, cfg.Tools = kept, d.Name, c.o.Roster.Models(d, ""), d.Tools
+	cfg.Memory, cfg.Definition, cfg.Chosen, cfg.Models, cfg.Tools = kept, d.Name, choice, c.o.Roster.Models(d, choice), d.Tools
 	a := agent.New(cfg)
 	c.release(c.o.Cache.Put(a), "the cache is full")
 	c.o.Events.Emit(ops.EventAgentCached, s.Key, "agent made", nil)
 	return a
+}
+
+// choice is the model that the people of a session chose, of a /background session those of its conversation; empty: none.
+func (c *Conversations) choice(key string) string {
+	s, _ := c.o.Table.Get(session.Owner(key))
+	return s.Choice
 }
 
 // definition is the definition of a turn's agent. A /background session has that of its conversation.

@@ -42,6 +42,7 @@ func (c *Conversations) chatCommands() []chatCommand {
 		{name: "status", help: "what this session and the gateway are doing", run: c.status},
 		{name: "background", args: "TEXT", help: "work on TEXT in the background and reply when done", work: true, run: c.background},
 		{name: "queue", args: "TEXT", help: "let TEXT wait behind the running turn; without TEXT: show what waits", run: c.queue},
+		{name: "model", args: "[NAME]", help: "the model of this conversation and what it costs; with NAME: use that one, with auto: the agent's own again", run: c.model},
 		{name: "sessions", help: "this chat's earlier conversations", run: c.sessions},
 		{name: "title", args: "[TEXT]", help: "name this conversation; without TEXT: show its name", run: c.title},
 		{name: "resume", args: "[ID]", help: "continue an earlier conversation of this chat, or a suspended one", run: c.resume},
@@ -179,7 +180,11 @@ func (c *Conversations) status(ctx context.Context, u use) (string, error) {
 	default:
 		b.WriteString("No conversation yet.\n")
 	}
-	fmt.Fprintf(&b, "Tokens: %s in, %s out. Processes of this session: %d.\n", humanize.Comma(s.TokensIn), humanize.Comma(s.TokensOut), processes.CountSession(u.key))
+	fmt.Fprintf(&b, "Tokens: %s in, %s out.", humanize.Comma(s.TokensIn), humanize.Comma(s.TokensOut))
+	if s.Priced {
+		fmt.Fprintf(&b, " Cost: %s.", ops.Amount(s.Cost))
+	}
+	fmt.Fprintf(&b, " Processes of this session: %d.\n", processes.CountSession(u.key))
 	fmt.Fprintf(&b, "Gateway: %s for %s, %d turns running, %d of %d adapters connected.", st.State, text.Age(st.StartedAt.Time), st.Counts.RunningTurns, st.Counts.AdaptersConnected, st.Counts.Adapters)
 	return b.String(), nil
 }

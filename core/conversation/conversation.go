@@ -35,6 +35,7 @@ type Store interface {
 	ForgetSessions(ctx context.Context, ids ...string) error
 	EndedSessions(ctx context.Context, key string, limit int) ([]store.Session, error)
 	SetTitle(ctx context.Context, id, title string) (found bool, err error)
+	ChooseModel(ctx context.Context, s store.Session) error
 	ReopenSession(ctx context.Context, currentID, oldID string, at time.Time) (store.Session, error)
 	// Patient is ctx without its end, for a write that must survive the end of its cause.
 	Patient(ctx context.Context) (context.Context, context.CancelFunc)
@@ -188,6 +189,7 @@ func row(s session.Session) store.Session {
 	return store.Session{
 		Key: s.Key, ID: s.ID, Platform: s.Platform, User: s.User, Target: s.Target, State: s.State,
 		CreatedAt: s.Created, LastActivityAt: s.LastActivity, TokensIn: s.TokensIn, TokensOut: s.TokensOut,
+		TokensCached: s.TokensCached, Cost: s.Cost, Priced: s.Priced, Agent: s.Agent, Model: s.Model, Choice: s.Choice,
 		Caller: s.Caller, Title: s.Title,
 	}
 }
@@ -197,5 +199,6 @@ func Stored(s store.Session) session.Session {
 	return session.Session{
 		Key: s.Key, ID: s.ID, Platform: s.Platform, User: s.User, Target: s.Target, State: s.State,
 		Created: s.CreatedAt, LastActivity: s.LastActivityAt, TokensIn: s.TokensIn, TokensOut: s.TokensOut, Caller: s.Caller, Title: s.Title, Stored: true,
+		TokensCached: s.TokensCached, Cost: s.Cost, Priced: s.Priced, Agent: s.Agent, Model: s.Model, Choice: s.Choice,
 	}
 }

@@ -164,7 +164,7 @@ func (c *Conversations) endReleased(t *session.Turn, cause error) {
 	defer cancel()
 	end := store.Turn{State: store.TurnInterrupted, Reason: cause.Error(), Message: inboxID(t.Message), Reply: replyTo(t, "", cause)}
 	deliver := t.Message.Deliver
-	if err := c.endOf(t, end, ops.SessionInterrupted, nil)(ctx); err != nil {
+	if err := c.endOf(t, end, session.End{State: ops.SessionInterrupted}, nil)(ctx); err != nil {
 		c.o.Log.Warn("interrupted turn's end not saved", "session", t.Session.Key, "turn", t.ID, "error", clean(err))
 	} else if end.Reply != nil {
 		deliver = t.Message.Send

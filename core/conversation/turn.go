@@ -1,6 +1,7 @@
 package conversation
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -98,21 +99,26 @@ func (c *Conversations) turnEnded(t *session.Turn, state store.TurnState, name s
 }
 
 // endOf returns the write that ends a turn now: the turn, the answer to its message and its session in one commit. end has
-// the state, the reason, the tokens, and the message that is answered with its reply. left is the state in which the session
-// is left; empty: its row stays as it was when the turn began. last is the end of the transcript. Of a request's turn it
+// the state, the reason, and the message that is answered with its reply. left is what the turn leaves in its session; without a
+// state its row stays as it was when the turn began. last is the end of the transcript. Of a request's turn it
 // deletes everything instead. It has the only call of Store.EndTurn. The write's error is store.ErrStaleTurn if the turn had
 // ended already.
-func (c *Conversations) endOf(t *session.Turn, end store.Turn, left ops.SessionState, last []store.Message) write {
+func (c *Conversations) endOf(t *session.Turn, end store.Turn, left session.End, last []store.Message) write {
 	if session.IsRequest(t.Session.Key) {
 		return func(ctx context.Context) error { return c.store.ForgetSessions(ctx, t.Session.ID) }
 	}
 	now := time.Now()
 	s := row(t.Session)
-	if left != "" {
-		s.State, s.LastActivityAt = left, now
+	if left.State != "" {
+		s.State, s.LastActivityAt = left.State, now
+		s.Agent, s.Model = c.definition(t).Name, cmp.Or(left.Model, s.Model)
 	}
-	s.TokensIn += end.TokensIn
-	s.TokensOut += end.TokensOut
+	s.TokensIn += left.TokensIn
+	s.TokensOut += left.TokensOut
+	s.TokensCached += left.TokensCached
+	s.Cost += left.Cost
+	s.Priced = s.Priced || left.Priced
+	end.TokensIn, end.TokensOut = left.TokensIn, left.TokensOut
 	end.ID, end.SessionID, end.Life, end.StartedAt, end.EndedAt = t.ID, t.Session.ID, c.o.Life, t.Started, now
 	return func(ctx context.Context) error { return c.store.EndTurn(ctx, s, end, last) }
 }
@@ -163,6 +169,7 @@ func (r *turnRunner) run(ctx context.Context) (err error) {
 	c.o.Table.Saved(t, begun.Title)
 	d := c.definition(t)
 	r.agent = c.agentOf(t, d)
+	c.o.Table.Works(t, d.Name, r.agent.Row().Model)
 	calls := agent.NewCalls(c.o.Bounds.CallsPerTurn, func() { c.o.Reached(limit.CallsPerTurn) })
 	if !c.o.Table.Attach(t, calls) {
 		return session.ErrReset
@@ -212,7 +219,7 @@ func (r *turnRunner) discardResult() {
 	}
 	ctx, cancel := c.store.Patient(t.Context())
 	defer cancel()
-	end := c.endOf(t, store.Turn{State: store.TurnInterrupted, Reason: "released"}, "", nil)
+	end := c.endOf(t, store.Turn{State: store.TurnInterrupted, Reason: "released"}, session.End{}, nil)
 	if err := end(ctx); err != nil && !errors.Is(err, store.ErrStaleTurn) {
 		c.o.Log.Warn("interrupted turn's end not saved", "session", t.Session.Key, "turn", t.ID, "error", clean(err))
 	}
@@ -246,12 +253,13 @@ func (r *turnRunner) save(err error) (reply string, _ error) {
 	default:
 		r.state = store.TurnFailed
 	}
-	r.end.TokensIn, r.end.TokensOut = r.result.Usage.In, r.result.Usage.Out
+	u := r.result.Usage
+	r.end.TokensIn, r.end.TokensOut, r.end.TokensCached, r.end.Cost, r.end.Priced, r.end.Model = u.In, u.Out, u.Cached, u.Cost, u.Priced, r.result.Model
 	if !r.begun {
 		return "", err
 	}
 	end := store.Turn{
-		State: r.state, TokensIn: r.end.TokensIn, TokensOut: r.end.TokensOut, Message: inboxID(t.Message), Reply: replyTo(t, r.result.Text, err),
+		State: r.state, Message: inboxID(t.Message), Reply: replyTo(t, r.result.Text, err),
 	}
 	if err != nil {
 		end.Reason = clean(err)
@@ -259,7 +267,7 @@ func (r *turnRunner) save(err error) (reply string, _ error) {
 	// The turn's own context may be over: this write must survive that, within its own bound (A14).
 	ctx, cancel := c.store.Patient(t.Context())
 	defer cancel()
-	saveErr := r.agent.Memory().Write(ctx, c.endOf(t, end, r.end.State, stored(r.result.Last)))
+	saveErr := r.agent.Memory().Write(ctx, c.endOf(t, end, r.end, stored(r.result.Last)))
 	switch {
 	case saveErr == nil:
 		r.replied = end.Reply != nil

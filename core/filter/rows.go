@@ -17,6 +17,8 @@ var (
 		{Name: "user", Text: func(r *ops.Session) string { return r.User }},
 		{Name: "caller", Text: sessionCaller},
 		{Name: "title", Text: func(r *ops.Session) string { return r.Title }},
+		{Name: "agent", Text: func(r *ops.Session) string { return r.Agent }},
+		{Name: "model", Text: func(r *ops.Session) string { return r.Model }},
 		{Name: "doing", Text: func(r *ops.Session) string { return r.Doing }},
 	}
 	// Agents are the fields of an agent.

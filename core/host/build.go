@@ -146,7 +146,7 @@ func (l *life) models() (*model.Pool, error) {
 		if err != nil {
 			return nil, &SetupError{err}
 		}
-		specs = append(specs, model.Spec{Name: name, Provider: p})
+		specs = append(specs, model.Spec{Name: name, Provider: p, In: all[name].PriceIn, Cached: all[name].PriceCached, Out: all[name].PriceOut})
 	}
 	return model.NewPool(l.log, specs...), nil
 }
@@ -159,7 +159,7 @@ func (l *life) model(name string, c config.Model) (model.Provider, error) {
 	secret := l.secrets.Models[name]
 	return model.NewOpenAI(model.OpenAIOptions{
 		BaseURL: c.BaseURL, Model: c.Name, APIKey: secret.Value, KeyHint: secret.Source, Timeout: c.Timeout.Duration, Log: l.log,
-		Table: table(name), Calls: l.loaded.Config.Limits.ModelCalls,
+		Table: table(name), Window: c.ContextWindow, MaxOutput: c.MaxOutput, Vision: c.Vision, Reasoning: c.Reasoning, Calls: l.loaded.Config.Limits.ModelCalls,
 	})
 }
 

@@ -8,10 +8,12 @@ import (
 // CV2.
 func TestCV2_ParametersAndPicturesAreInTheRequestToTheEndpoint(t *testing.T) {
 	half, seven := 0.5, int64(7)
-	body, err := encode("m", Request{
+	endpoint := &openAI{name: "m"}
+	endpoint.noUsage.Store(true)
+	body, err := endpoint.encode(Request{
 		Messages: []Message{{Role: RoleSystem, Content: "s"}, {Role: RoleUser, Content: "what?", Images: []Image{{URL: "data:image/png;base64,AA", Detail: "low"}}}},
 		Params:   Params{Temperature: &half, MaxTokens: &seven, Stop: json.RawMessage(`["x"]`), ResponseFormat: json.RawMessage(`{"type":"json_object"}`)},
-	}, false)
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -47,6 +47,10 @@ type OpenAIOptions struct {
 	Calls int
 	// Table is the table of the config, for error texts; empty: model.
 	Table string
+	// MaxOutput bounds the tokens of one answer, 0: it is the endpoint's to say. Reasoning is how much the model thinks, in the
+	// protocol's words; empty: the endpoint's default.
+	MaxOutput int
+	Reasoning string
 	// Window is the model's context in tokens, 0: not known. Vision says that it can see pictures.
 	Window int
 	Vision bool
@@ -60,10 +64,14 @@ type openAI struct {
 	timeout                       time.Duration
 	window                        int
 	vision                        bool
+	maxOutput                     int
+	reasoning                     string
 	log                           *slog.Logger
 	http                          *http.Client
 	// noUsage is set once the endpoint refused stream_options, which it is then spared.
 	noUsage atomic.Bool
+	// maxCompletion is set once the endpoint wanted max_completion_tokens for max_tokens.
+	maxCompletion atomic.Bool
 	// open counts the clients; the last one to close drops the idle connections.
 	open atomic.Int64
 }
@@ -86,7 +94,7 @@ func NewOpenAI(o OpenAIOptions) (Provider, error) {
 		return nil, fmt.Errorf("%s.name is empty: name a model of the endpoint", o.Table)
 	}
 	p := &openAI{
-		table: o.Table, window: o.Window, vision: o.Vision,
+		table: o.Table, window: o.Window, vision: o.Vision, maxOutput: o.MaxOutput, reasoning: o.Reasoning,
 		name: o.Model, at: strings.TrimRight(base.String(), "/"), key: o.APIKey, keyHint: o.KeyHint, timeout: o.Timeout, log: cmp.Or(o.Log, slog.New(slog.DiscardHandler)),
 		http: &http.Client{
 			Transport: newTransport(cmp.Or(o.Calls, DefaultCalls)),
@@ -202,8 +210,8 @@ func (c *openAIClient) Complete(ctx context.Context, req Request, delta func(str
 
 // once makes one attempt.
 func (c *openAIClient) once(ctx context.Context, req Request, delta func(string)) (Response, error) {
-	usage := !c.noUsage.Load()
-	body, err := encode(c.name, req, usage)
+	usage, short := !c.noUsage.Load(), !c.maxCompletion.Load() && c.params(req.Params).MaxTokens != nil
+	body, err := c.encode(req)
 	if err != nil {
 		return Response{}, err
 	}
@@ -227,8 +235,13 @@ func (c *openAIClient) once(ctx context.Context, req Request, delta func(string)
 	}
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
 		failed := refused(resp)
-		if usage && failed.Status < 500 && strings.Contains(failed.said, "stream_options") {
+		switch {
+		case failed.Status >= 500:
+		case usage && strings.Contains(failed.said, "stream_options"):
 			c.noUsage.Store(true)
+			return c.once(ctx, req, delta)
+		case short && strings.Contains(failed.said, "max_completion_tokens"):
+			c.maxCompletion.Store(true)
 			return c.once(ctx, req, delta)
 		}
 		return Response{}, failed

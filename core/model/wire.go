@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"crypto/rand"
 	"encoding/json"
 )
@@ -90,10 +91,30 @@ func (u wireUsage) usage() Usage {
 	return out
 }
 
+// params are q with what the model's config says: its reasoning where q names none, and its bound of an answer as the most.
+func (p *openAI) params(q Params) Params {
+	q.ReasoningEffort = cmp.Or(q.ReasoningEffort, p.reasoning)
+	if most := int64(p.maxOutput); most > 0 {
+		switch {
+		case q.MaxTokens != nil:
+			q.MaxTokens = new(min(*q.MaxTokens, most))
+		case q.MaxCompletionTokens == nil:
+			q.MaxTokens = &most
+		}
+		if q.MaxCompletionTokens != nil {
+			q.MaxCompletionTokens = new(min(*q.MaxCompletionTokens, most))
+		}
+	}
+	if p.maxCompletion.Load() && q.MaxTokens != nil {
+		q.MaxTokens, q.MaxCompletionTokens = nil, cmp.Or(q.MaxCompletionTokens, q.MaxTokens)
+	}
+	return q
+}
+
 // encode is req in the endpoint's words. Always a stream: it shows that the model lives, and ends early when asked.
-func encode(name string, req Request, usage bool) ([]byte, error) {
-	wire := wireRequest{Model: name, Stream: true, Params: req.Params}
-	if usage {
+func (p *openAI) encode(req Request) ([]byte, error) {
+	wire := wireRequest{Model: p.name, Stream: true, Params: p.params(req.Params)}
+	if !p.noUsage.Load() {
 		wire.StreamOptions = map[string]bool{"include_usage": true}
 	}
 	for _, m := range req.Messages {

@@ -2,6 +2,8 @@ package ops
 
 import (
 	"cmp"
+	"math"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -55,8 +57,16 @@ type Session struct {
 	Queued    int     `json:"queued"`
 	TokensIn  int64   `json:"tokens_in"`
 	TokensOut int64   `json:"tokens_out"`
-	Processes int     `json:"processes"`
-	Cached    bool    `json:"cached"`
+	// TokensCached are those of TokensIn that came from a model's cache.
+	TokensCached int64 `json:"tokens_cached"`
+	// Cost is the money for its model calls as far as it is known, in the currency of the prices in the config; null: unknown.
+	Cost *float64 `json:"cost"`
+	// Agent is the agent that works on it, or did last; Model is the model that answered last, or is asked first. Empty before the
+	// first turn.
+	Agent     string `json:"agent"`
+	Model     string `json:"model"`
+	Processes int    `json:"processes"`
+	Cached    bool   `json:"cached"`
 	// Turn is the running turn's id, empty when none runs; a command that names it acts on that turn or on nothing.
 	Turn string `json:"turn,omitempty"`
 	// LastProgressAt is when model or tool last moved in the running turn.
@@ -306,4 +316,12 @@ func CompareSessions(a, b *Session) int {
 		return c
 	}
 	return strings.Compare(a.Key, b.Key)
+}
+
+// Amount is money as a person reads it: two places where that says enough, else the first digits that count.
+func Amount(n float64) string {
+	if n == 0 || n >= 1 {
+		return strconv.FormatFloat(n, 'f', 2, 64)
+	}
+	return strconv.FormatFloat(n, 'f', min(2+int(-math.Log10(max(n, 1e-9))), 9), 64)
 }

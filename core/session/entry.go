@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+	"unique"
 
 	"github.com/oklog/ulid/v2"
 
@@ -14,7 +15,7 @@ import (
 	"gatewaytui/core/ops"
 )
 
-// entry is a session as the Table holds it: 96 bytes and the text. A gateway keeps every session of its store in memory,
+// entry is a session as the Table holds it: 120 bytes and the text. A gateway keeps every session of its store in memory,
 // so the size of an idle one decides the memory for a large store. All access goes through the methods below and
 // Table.reposition.
 type entry struct {
@@ -28,6 +29,9 @@ type entry struct {
 	// created and activity are microseconds since 1970.
 	created, activity   int64
 	tokensIn, tokensOut int64
+	tokensCached        int64
+	cost                float64
+	names               unique.Handle[names]
 	// mail is nil while nothing waits and nothing is closed.
 	mail                   *mailbox
 	user, target, platform span
@@ -35,6 +39,9 @@ type entry struct {
 	state                  uint8  // an index of states
 	flags                  flags
 }
+
+// names are texts that many sessions have in common: Agent, Model and Choice of a Session.
+type names struct{ agent, model, choice string }
 
 // mailbox is state that few sessions have at one time.
 type mailbox struct {
@@ -61,6 +68,7 @@ const (
 	flagCaller                   // text ends with the caller
 	flagKey                      // the caller came by key, not by kernel
 	flagTitle                    // text has a title
+	flagPriced                   // Session.Priced
 )
 
 // callerSize is the uid of a caller, in bytes.
@@ -92,6 +100,11 @@ func (e *entry) set(s Session) {
 	if e.flags = 0; s.Stored {
 		e.flags = flagStored
 	}
+	if s.Priced {
+		e.flags |= flagPriced
+	}
+	e.tokensCached, e.cost = s.TokensCached, s.Cost
+	e.names = unique.Make(names{s.Agent, s.Model, s.Choice})
 	if id, err := ulid.ParseStrict(s.ID); err == nil && id.String() == s.ID {
 		e.id = id
 	} else {
@@ -194,7 +207,9 @@ func (e *entry) lastActivity() time.Time { return time.UnixMicro(e.activity).UTC
 
 // session unpacks e.
 func (e *entry) session() Session {
+	n := e.names.Value()
 	return Session{
+		TokensCached: e.tokensCached, Cost: e.cost, Priced: e.flags&flagPriced != 0, Agent: n.agent, Model: n.model, Choice: n.choice,
 		Key: e.Key(), ID: e.ID(), Platform: e.part(e.platform), User: e.part(e.user), Target: e.part(e.target), State: e.State(),
 		Created: time.UnixMicro(e.created).UTC(), LastActivity: e.lastActivity(), TokensIn: e.tokensIn, TokensOut: e.tokensOut,
 		Caller: e.caller(), Title: e.title(),
@@ -243,6 +258,13 @@ func (e *entry) box() *mailbox {
 func (e *entry) setClosing(on bool) {
 	e.box().closing = on
 	e.trim()
+}
+
+// setModel records the model that answered.
+func (e *entry) setModel(model string) {
+	n := e.names.Value()
+	n.model = model
+	e.names = unique.Make(n)
 }
 
 // trim releases the memory of an empty mailbox.

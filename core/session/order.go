@@ -19,6 +19,11 @@ func (tb *Table) row(e *entry) ops.Session {
 		Key: e.Key(), State: e.shown(t), Platform: e.part(e.platform), User: e.part(e.user), LastActivityAt: ops.At(e.lastActivity()),
 		Queued: e.queued(), TokensIn: e.tokensIn, TokensOut: e.tokensOut, Title: e.title(),
 	}
+	n := e.names.Value()
+	r.Agent, r.Model, r.TokensCached = n.agent, n.model, e.tokensCached
+	if cost := e.cost; e.flags&flagPriced != 0 {
+		r.Cost = &cost
+	}
 	if c := e.caller(); c.By != "" {
 		r.Caller = &c
 	}

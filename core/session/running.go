@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"time"
+	"unique"
 
 	"gatewaytui/core/ops"
 )
@@ -55,8 +56,46 @@ type End struct {
 	State     ops.SessionState // idle or interrupted
 	TokensIn  int64
 	TokensOut int64
+	// TokensCached, Cost and Priced are as in Session. Model is the model that answered; empty: none did.
+	TokensCached int64
+	Cost         float64
+	Priced       bool
+	Model        string
 	// Hold keeps the next message waiting, because the gateway takes no new turns.
 	Hold bool
+}
+
+// Works records which agent works on t, and the model that is asked first.
+func (tb *Table) Works(t *Turn, agent, model string) {
+	tb.mu.Lock()
+	defer tb.mu.Unlock()
+	if e := tb.sessions[t.Session.Key]; e != nil && tb.owns(t) {
+		n := e.names.Value()
+		e.names = unique.Make(names{agent, model, n.choice})
+	}
+}
+
+// Choose records the model that the people of a session chose, and the model that is asked first from now on. It makes the
+// session where there is none. It returns the session for the store.
+func (tb *Table) Choose(key, choice, model string) Session {
+	tb.mu.Lock()
+	defer tb.mu.Unlock()
+	e := tb.sessions[key]
+	if e == nil {
+		now := time.Now()
+		e = tb.add(Session{Key: key, ID: tb.o.NewID(), Platform: Platform(key), State: ops.SessionIdle, Created: now, LastActivity: now})
+	}
+	e.names = unique.Make(names{e.names.Value().agent, model, choice})
+	return e.session()
+}
+
+// Chosen records that the store has the session with this id, with its choice of a model.
+func (tb *Table) Chosen(key, id string) {
+	tb.mu.Lock()
+	defer tb.mu.Unlock()
+	if e := tb.sessions[key]; e != nil && e.ID() == id {
+		e.flags |= flagStored
+	}
 }
 
 // Release ends t's hold on its session's slot and returns the turn that begins in its place, for the caller to run. It
@@ -73,6 +112,14 @@ func (tb *Table) Release(ctx context.Context, t *Turn, end End) (next *Turn, own
 		e.setState(end.State)
 		e.tokensIn += end.TokensIn
 		e.tokensOut += end.TokensOut
+		e.tokensCached += end.TokensCached
+		e.cost += end.Cost
+		if end.Priced {
+			e.flags |= flagPriced
+		}
+		if end.Model != "" {
+			e.setModel(end.Model)
+		}
 		tb.reposition(e)
 	}
 	if end.Hold {

@@ -35,6 +35,14 @@ type Session struct {
 	LastActivity time.Time
 	TokensIn     int64
 	TokensOut    int64
+	// TokensCached are those of TokensIn that came from a model's cache. Cost is the money for the calls whose cost is known; Priced
+	// says that there is one.
+	TokensCached int64
+	Cost         float64
+	Priced       bool
+	// Agent is the name of the agent that worked on the session last, Model that of the model that answered, Choice that of the
+	// model that its people chose; empty: none.
+	Agent, Model, Choice string
 	// Caller is the sender of the last message over the API; zero: the message came from elsewhere.
 	Caller ops.Caller
 	// Title names the conversation for people, in at most MaxTitle bytes; empty: it has none yet.

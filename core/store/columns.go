@@ -3,6 +3,7 @@ package store
 import (
 	"database/sql/driver"
 	"fmt"
+	"math"
 	"strings"
 	"time"
 )
@@ -56,6 +57,32 @@ func (s *stamp) Scan(v any) error {
 	default:
 		return fmt.Errorf("a time column holds %T", v)
 	}
+	return nil
+}
+
+// money is an amount in a column: billionths, null where known is false.
+type money struct {
+	amount *float64
+	known  *bool
+}
+
+const billion = 1e9
+
+// Value is for database/sql.
+func (m money) Value() (driver.Value, error) {
+	if !*m.known {
+		return nil, nil
+	}
+	return int64(math.Round(min(*m.amount*billion, math.MaxInt64/2))), nil
+}
+
+// Scan is for database/sql.
+func (m money) Scan(v any) error {
+	billionths, is := v.(int64)
+	if v != nil && !is {
+		return fmt.Errorf("a column of money holds %T", v)
+	}
+	*m.amount, *m.known = float64(billionths)/billion, is
 	return nil
 }
 

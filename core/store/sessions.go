@@ -32,6 +32,14 @@ type Session struct {
 	// TokensIn and TokensOut are the sums over the session's turns, and the source of the figures that people see (H6).
 	TokensIn  int64
 	TokensOut int64
+	// TokensCached are those of TokensIn that came from a model's cache. Cost is the money for the calls whose cost is known; Priced
+	// says that there is one. The store keeps billionths.
+	TokensCached int64
+	Cost         float64
+	Priced       bool
+	// Agent is the name of the agent that worked on the session last, Model that of the model that answered, and Choice that of the
+	// model that its people chose. Only ChooseModel changes Choice.
+	Agent, Model, Choice string
 	// Caller is who sent the session's last message over the API; zero: the message came from elsewhere.
 	Caller ops.Caller
 	// Title names the conversation for people; empty: it has none yet. A write of the session sets it only where the row
@@ -39,19 +47,23 @@ type Session struct {
 	Title string
 }
 
-const sessionColumns = `id, key, platform, user, target, state, created_at, last_activity_at, ended_at, end_reason, tokens_in, tokens_out, caller_by, caller_uid, title`
+const sessionColumns = `id, key, platform, user, target, state, created_at, last_activity_at, ended_at, end_reason, tokens_in, tokens_out, caller_by, caller_uid,
+	tokens_cached, cost, agent, model, model_choice, title`
 
 func (v *Session) fields() []any {
 	return []any{
 		&v.ID, &v.Key, &v.Platform, &v.User, &v.Target, (*string)(&v.State), (*stamp)(&v.CreatedAt), (*stamp)(&v.LastActivityAt),
-		(*stamp)(&v.EndedAt), &v.EndReason, &v.TokensIn, &v.TokensOut, (*string)(&v.Caller.By), &v.Caller.UID, &v.Title,
+		(*stamp)(&v.EndedAt), &v.EndReason, &v.TokensIn, &v.TokensOut, (*string)(&v.Caller.By), &v.Caller.UID,
+		&v.TokensCached,
+		money{&v.Cost, &v.Priced},
+		&v.Agent, &v.Model, &v.Choice, &v.Title,
 	}
 }
 
 // invalid reports whether a session has impossible values. It is the fast form of wrong, for the many sessions that every
 // start reads.
 func (v Session) invalid() bool {
-	return v.ID == "" || v.Key == "" || !slices.Contains(sessionStates, string(v.State)) || v.TokensIn < 0 || v.TokensOut < 0 ||
+	return v.ID == "" || v.Key == "" || !slices.Contains(sessionStates, string(v.State)) || v.TokensIn < 0 || v.TokensOut < 0 || v.TokensCached < 0 || v.Cost < 0 ||
 		!slices.Contains(callers, string(v.Caller.By)) || v.Caller.UID < -1 || v.Caller.UID > maxUID || !validTime(v.CreatedAt) || !validTime(v.LastActivityAt)
 }
 
@@ -60,7 +72,16 @@ func (v Session) invalid() bool {
 var putSession = insertion("INSERT INTO sessions", sessionColumns, `ON CONFLICT (id) DO UPDATE SET platform = excluded.platform, user = excluded.user,
 	target = excluded.target, state = excluded.state, last_activity_at = excluded.last_activity_at,
 	tokens_in = excluded.tokens_in, tokens_out = excluded.tokens_out, caller_by = excluded.caller_by, caller_uid = excluded.caller_uid,
+	tokens_cached = excluded.tokens_cached, cost = excluded.cost, agent = excluded.agent, model = excluded.model,
 	title = iif(sessions.title = '', excluded.title, sessions.title)`)
+
+// chooseModel writes the choice of a session, and the session where the store has none.
+var chooseModel = insertion("INSERT INTO sessions", sessionColumns, `ON CONFLICT (id) DO UPDATE SET model_choice = excluded.model_choice`)
+
+// ChooseModel writes the model that the people of a session chose, and the session if it is not in the store yet.
+func (s *Store) ChooseModel(ctx context.Context, v Session) error {
+	return s.write(ctx, "write the model of session "+v.ID, func(t *tx) error { return asNotCurrent(t.do(chooseModel, v.fields()...)) })
+}
 
 // SetTitle names a session, and reports whether there is one with the id.
 func (s *Store) SetTitle(ctx context.Context, id, title string) (found bool, err error) {

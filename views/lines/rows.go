@@ -23,6 +23,9 @@ var Sessions = []Column[ops.Session]{
 	{"LAST", func(r ops.Session) string { return text.Ago(r.LastActivityAt.Time) }, 4},
 	{"QUEUED", func(r ops.Session) string { return strconv.Itoa(r.Queued) }, 5},
 	{"TOKENS", func(r ops.Session) string { return fmt.Sprintf("%d/%d", r.TokensIn, r.TokensOut) }, 8},
+	{"AGENT", func(r ops.Session) string { return r.Agent }, 11},
+	{"MODEL", func(r ops.Session) string { return r.Model }, 12},
+	{"COST", func(r ops.Session) string { return Cost(r.Cost) }, 13},
 	{"PROCS", func(r ops.Session) string { return strconv.Itoa(r.Processes) }, 7},
 	{"TITLE", func(r ops.Session) string { return r.Title }, 11},
 	{"CACHED", func(r ops.Session) string { return yes(r.Cached) }, 9},
@@ -32,6 +35,14 @@ var Sessions = []Column[ops.Session]{
 		}
 		return r.Caller.String()
 	}, 10},
+}
+
+// Cost is an amount of money, empty where it is unknown.
+func Cost(amount *float64) string {
+	if amount == nil {
+		return ""
+	}
+	return ops.Amount(*amount)
 }
 
 // Doing is what the session's turn does now, in the words of the console; empty if no turn runs.
