@@ -215,6 +215,10 @@ func (g *gateway) Transcript(ctx context.Context, _ string, _ ops.MessageQuery) 
 	return ops.Page[ops.Message]{}, g.enter(ctx)
 }
 
+func (g *gateway) Search(ctx context.Context, _ ops.SearchQuery) (ops.Found, error) {
+	return ops.Found{}, g.enter(ctx)
+}
+
 // History pages as the store does: the cursor is the place of the page's last life, counted from the oldest.
 func (g *gateway) History(ctx context.Context, q ops.Query) (ops.Page[ops.Life], error) {
 	g.change(func(g *gateway) { g.asked = append(g.asked, q) })

@@ -18,6 +18,8 @@ var anHourAgo = ops.At(time.Now().Add(-time.Hour).UTC().Truncate(time.Millisecon
 
 // fake is a gateway that shows fixed rows, some of them hostile, and remembers what it was asked to do.
 type fake struct {
+	found    ops.Found
+	searched []ops.SearchQuery
 	messages []ops.Message // of every conversation; nil: there is none
 	mu       sync.Mutex
 	did      []ops.Command
@@ -168,6 +170,13 @@ func (f *fake) Transcript(_ context.Context, session string, q ops.MessageQuery)
 		p.Next = rest[1].ID
 	}
 	return p, nil
+}
+
+func (f *fake) Search(_ context.Context, q ops.SearchQuery) (ops.Found, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.searched = append(f.searched, q)
+	return f.found, nil
 }
 
 func (f *fake) History(_ context.Context, q ops.Query) (ops.Page[ops.Life], error) {

@@ -95,3 +95,18 @@ func TestCV13_ATitleIsGiven(t *testing.T) {
 	g.run(t, "title", "cli:local").must(t, exitUsage).says(t, "TEXT is missing")
 	g.run(t, "title", "cli:local", "our", "holidays").must(t, exitUsage).says(t, "quote the text")
 }
+
+// CV13: what a search found is a table, and says what it could not find.
+func TestCV13_ASearchIsPrinted(t *testing.T) {
+	f := newFake()
+	f.found = ops.Found{Page: ops.Page[ops.Hit]{Items: []ops.Hit{{Session: "cli:local" + hostile, Title: "talk" + hostile, ID: "7", Role: "user", Who: "maria" + hostile, At: anHourAgo, Snippet: "hello" + hostile}}, Next: "7"}, Unindexed: 5}
+	g := start(t, f)
+	g.run(t, "search", "hello there", "--session", "cli:local", "--limit", "1").must(t, exitDone).
+		says(t, "WHEN", "cli:local", "maria", "hello", "there are more: --cursor 7", "up to 5 older messages")
+	if want := (ops.SearchQuery{Text: "hello there", Session: "cli:local", Limit: 1}); len(f.searched) != 1 || f.searched[0] != want {
+		t.Errorf("the gateway was asked for %+v", f.searched)
+	}
+	same(t, g.run(t, "search", "hello", "--json").must(t, exitDone).out, f.found)
+	g.run(t, "search").must(t, exitUsage)
+	g.run(t, "search", "x", "--limit", "-1").must(t, exitUsage)
+}

@@ -144,6 +144,14 @@ func (c *Client) Transcript(ctx context.Context, session string, q ops.MessageQu
 	return get[ops.Page[ops.Message]](ctx, c, transcriptPath(session), values(given))
 }
 
+func (c *Client) Search(ctx context.Context, q ops.SearchQuery) (ops.Found, error) {
+	given := map[string]string{"q": q.Text, "session": q.Session, "cursor": q.Cursor}
+	if q.Limit > 0 {
+		given["limit"] = strconv.Itoa(q.Limit)
+	}
+	return get[ops.Found](ctx, c, "/v1/search", values(given))
+}
+
 // Preview implements ops.Console. A message's text is not sent: what it says does not change what a message does.
 func (c *Client) Preview(ctx context.Context, cmd ops.Command) (ops.Preview, error) {
 	given := map[string]string{

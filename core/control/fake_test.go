@@ -15,6 +15,8 @@ var testTime = ops.At(time.Date(2026, 11, 21, 12, 4, 5, 6_000_000, time.UTC))
 
 // fake is a console that shows fixed rows, remembers what it was asked to do, and does nothing.
 type fake struct {
+	found    ops.Found
+	searched []ops.SearchQuery
 	messages []ops.Message // of every conversation; nil: there is none
 	mu       sync.Mutex
 	did      []ops.Command
@@ -136,6 +138,13 @@ func (f *fake) Transcript(_ context.Context, session string, q ops.MessageQuery)
 		p.Next = rest[1].ID
 	}
 	return p, nil
+}
+
+func (f *fake) Search(_ context.Context, q ops.SearchQuery) (ops.Found, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.searched = append(f.searched, q)
+	return f.found, nil
 }
 
 func (f *fake) History(_ context.Context, q ops.Query) (ops.Page[ops.Life], error) {

@@ -43,6 +43,7 @@ func (s *Server) table() []route {
 		{"GET", "/v1/adapters", list(s, console.Adapters), false},
 		{"GET", "/v1/plan", one(s, console.Plan, func(p *ops.Plan) { p.Phases = filled(p.Phases) }), false},
 		{"GET", "/v1/shutdown", one(s, console.Shutdown, fillShutdown), false},
+		{"GET", "/v1/search", s.search, false},
 		{"GET", "/v1/history", list(s, s.history), false},
 		{"GET", "/v1/events", s.events, false},
 		{"GET", "/v1/preview", s.preview, false},

@@ -50,6 +50,25 @@ func (s *Server) transcript(w http.ResponseWriter, r *http.Request, target strin
 	}
 }
 
+// search answers with what was said that matches ?q=.
+func (s *Server) search(w http.ResponseWriter, r *http.Request, _ string) {
+	ctx, cancel := context.WithTimeout(r.Context(), answerTime)
+	defer cancel()
+	q, err := query(r, "q", "session", "limit", "cursor")
+	var limit int64
+	if err == nil {
+		limit, err = number(q, "limit")
+	}
+	var found ops.Found
+	if err == nil {
+		found, err = s.opt.Console.Search(ctx, ops.SearchQuery{
+			Text: q.Get("q"), Session: q.Get("session"), Limit: int(min(limit, ops.MaxLimit)), Cursor: q.Get("cursor"),
+		})
+	}
+	found.Items = filled(found.Items)
+	s.reply(w, found, err)
+}
+
 // messages asks the console for one page.
 func (s *Server) messages(ctx context.Context, target string, q ops.MessageQuery) (ops.Page[ops.Message], error) {
 	ctx, cancel := context.WithTimeout(ctx, answerTime)

@@ -91,3 +91,24 @@ func TestAFollowedTranscriptEndsWithItsGateway(t *testing.T) {
 		}
 	}
 }
+
+// CV13: a search is answered as a list, with what it was asked for.
+func TestCV13_ASearchIsAnswered(t *testing.T) {
+	f := newFake()
+	f.found = ops.Found{Page: ops.Page[ops.Hit]{Items: []ops.Hit{{Session: "cli:local", Conversation: "s1", Title: "t", ID: "7", Turn: "t1", Role: "user", Who: "maria", At: testTime, Snippet: "hello"}}, Next: "7"}, Unindexed: 5}
+	r := serve(t, f)
+	const want = `{"items":[{"session":"cli:local","conversation":"s1","title":"t","id":"7","turn":"t1","role":"user","who":"maria","at":"2026-11-21T12:04:05.006Z","snippet":"hello"}],"next":"7","unindexed":5}`
+	if status, body := r.ask(t, "GET", "/v1/search?q=hel%20lo&session=cli:local&limit=1&cursor=9", ""); status != 200 || strings.TrimSpace(body) != want {
+		t.Errorf("%d %s", status, body)
+	}
+	q := ops.SearchQuery{Text: "hel lo", Session: "cli:local", Limit: 1, Cursor: "9"}
+	if got, err := r.client.Search(t.Context(), q); err != nil || got.Unindexed != 5 || len(got.Items) != 1 || got.Items[0].Snippet != "hello" {
+		t.Errorf("the client read %+v, %v", got, err)
+	}
+	if len(f.searched) != 2 || f.searched[0] != q || f.searched[1] != q {
+		t.Errorf("the console was asked for %+v", f.searched)
+	}
+	if status, _ := r.ask(t, "GET", "/v1/search?query=x", ""); status != 400 {
+		t.Errorf("a wrong name: %d", status)
+	}
+}

@@ -44,6 +44,7 @@ func (c *Conversations) chatCommands() []chatCommand {
 		{name: "queue", args: "TEXT", help: "let TEXT wait behind the running turn; without TEXT: show what waits", run: c.queue},
 		{name: "model", args: "[NAME]", help: "the model of this conversation and what it costs; with NAME: use that one, with auto: the agent's own again", run: c.model},
 		{name: "sessions", help: "this chat's earlier conversations", run: c.sessions},
+		{name: "search", args: "TEXT", help: "find what was said in your chats", run: c.search},
 		{name: "title", args: "[TEXT]", help: "name this conversation; without TEXT: show its name", run: c.title},
 		{name: "resume", args: "[ID]", help: "continue an earlier conversation of this chat, or a suspended one", run: c.resume},
 		{name: "help", help: "this list", run: c.help},

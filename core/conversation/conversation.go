@@ -109,6 +109,8 @@ type Options struct {
 	NewID func() string
 	// Reached counts that something waits for the bound of this name, or was refused for it. It never blocks.
 	Reached func(bound string)
+	// Find finds what was said within own, newest first, at most limit messages.
+	Find func(ctx context.Context, text string, own Own, limit int) (ops.Found, error)
 	// Stopping is closed when the gateway begins to stop.
 	Stopping <-chan struct{}
 	// Status is the state of the whole gateway.

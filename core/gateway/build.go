@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"strconv"
+	"time"
 
 	"gatewaytui/core/adapter"
 	"gatewaytui/core/agent"
@@ -19,6 +20,7 @@ import (
 	"gatewaytui/core/process"
 	"gatewaytui/core/reap"
 	"gatewaytui/core/recovery"
+	"gatewaytui/core/search"
 	"gatewaytui/core/session"
 	"gatewaytui/core/tool"
 )
@@ -41,7 +43,7 @@ func New(o Options) (*Gateway, error) {
 		Log: o.Log, Identity: o.Identity, Home: o.Home.Dir, APIAccess: o.APIAccess, Host: o.Host, Lifecycle: g.phases,
 		Supervisor: ops.Supervisor{Name: o.Supervisor.Name, BudgetMS: ops.Millis(o.Supervisor.Budget), Source: o.Supervisor.Source},
 		Table:      g.table, Cache: g.cache, Conversations: g.conversations, Intake: g.intake, Processes: g.procs, Adapters: g.adapters,
-		Background: g.background, Events: g.events, Health: g.health, Recovery: g.recovery, Metrics: g.metrics, Limits: o.Limits,
+		Background: g.background, Events: g.events, Health: g.health, Recovery: g.recovery, Search: g.search, Metrics: g.metrics, Limits: o.Limits,
 		ToolsMayStop: o.Config.Tools.MayStop != config.No, KillGrace: o.Config.Process.KillGrace.Duration, NewID: newID,
 	})
 	if w, tight := operator.TightBudget(g.phases.Plan(), o.Supervisor.Budget); tight {
@@ -65,9 +67,14 @@ func (g *Gateway) buildLeaves(slots *model.Slots, reached bounds) {
 	g.cache = agent.NewCache(agent.CacheOptions{Max: cfg.Agent.CacheSize, Idle: cfg.Agent.CacheIdle.Duration, Bytes: int64(cfg.Agent.CacheMemory)})
 	reached.add(g, slots)
 	g.outbox = delivery.NewOutbox(delivery.OutboxOptions{Tasks: g.background, Meter: g.metrics, Log: o.Log, NewID: newID})
+	g.search = search.New(search.Options{Path: o.Home.Search, Log: o.Log, Warn: g.health.Warn})
 	g.recovery = recovery.New(recovery.Options{
 		Identity: o.Identity, Start: o.Start, Log: o.Log, Database: o.Home.Database, Health: g.health, Background: g.background, Outbox: g.outbox,
-		Gateway: parts{g}, Lives: o.Home.Lives, Reports: o.Host, OnTransaction: g.metrics.Transaction,
+		Gateway: parts{g}, Lives: o.Home.Lives, Reports: o.Host,
+		OnTransaction: func(took time.Duration) { // on the store's writer: neither waits
+			g.metrics.Transaction(took)
+			g.search.Wake()
+		},
 	})
 	g.procs = process.New(process.Options{
 		Life: o.Life, HomeID: o.Home.ID, Journal: g.recovery, KillGrace: cfg.Process.KillGrace.Duration,
@@ -103,6 +110,9 @@ func (g *Gateway) buildConversations(slots *model.Slots, reached bounds, policy 
 		Processes: g.procs, Outbox: g.outbox, Gate: parts{g}, Tasks: g.background, Events: g.events, Meter: g.metrics, Log: o.Log,
 		Life: o.Life, NewID: newID, Reached: reached.reached, Stopping: g.lifecycle.stopping,
 		Status: func(ctx context.Context) (ops.Status, error) { return g.Status(ctx) },
+		Find: func(ctx context.Context, text string, own conversation.Own, limit int) (ops.Found, error) {
+			return g.search.Find(ctx, search.Query{Text: text, Session: own.Session, Platform: own.Platform, User: own.User, Limit: limit})
+		},
 	})
 	g.intake = delivery.NewIntake(delivery.IntakeOptions{
 		Table: g.table, Gateway: parts{g}, Conversations: g.conversations, Outbox: g.outbox,

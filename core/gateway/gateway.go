@@ -35,6 +35,7 @@ import (
 	"gatewaytui/core/ops"
 	"gatewaytui/core/process"
 	"gatewaytui/core/recovery"
+	"gatewaytui/core/search"
 	"gatewaytui/core/session"
 	"gatewaytui/core/term"
 )
@@ -65,6 +66,7 @@ type Gateway struct {
 	conversations *conversation.Conversations
 	intake        *delivery.Intake
 	outbox        *delivery.Outbox
+	search        *search.Index
 }
 
 // watchers are the goroutines that watch a running gateway. They end with ctx.
@@ -171,6 +173,9 @@ func (g *Gateway) close() {
 	if err := g.closeProcesses(ctx); err != nil {
 		g.opts.Log.Warn("process registry not closed", "error", err.Error())
 	}
+	if err := g.search.Close(ctx); err != nil {
+		g.opts.Log.Warn("search index not closed", "error", err.Error())
+	}
 	if st := g.recovery.Store(); st != nil {
 		if err := st.Close(ctx); err != nil {
 			g.opts.Log.Warn("store not closed", "error", err.Error())
@@ -223,6 +228,9 @@ func (g *Gateway) openStore(ctx context.Context) error {
 	g.intake.Open(st)
 	g.conversations.Open(st, g.intake)
 	g.health.Opened(st)
+	if g.opts.Home.Search != "" && g.health.Damage() == "" {
+		g.search.Start(st, g.lifecycle.ready)
+	}
 	return nil
 }
 
@@ -246,7 +254,10 @@ func (g *Gateway) watch(ctx context.Context) {
 		case <-old:
 			if g.health.Damage() == "" && !g.health.ClockDoubted() {
 				old = time.After(retentionEvery)
-				g.background.Start(ctx, "retention", "", g.recovery.Prune)
+				g.background.Start(ctx, "retention", "", func(ctx context.Context) {
+					g.recovery.Prune(ctx)
+					g.search.Sweep()
+				})
 			} else {
 				old = time.After(retentionFirst)
 			}

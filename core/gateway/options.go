@@ -53,8 +53,9 @@ type Options struct {
 
 // Home is where a gateway lives.
 type Home struct {
-	// Dir is its directory and ID its name for ever; Database is its SQLite file, Workdir where tools work.
-	Dir, ID, Database, Workdir string
+	// Dir is its directory and ID its name for ever; Database is its SQLite file, Search that of the search index, Workdir where
+	// tools work. Without Search nothing is indexed.
+	Dir, ID, Database, Search, Workdir string
 	// Lives is the list of past lives next to the database.
 	Lives *lives.List
 	// ConfigFile is the config file as it was read.

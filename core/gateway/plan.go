@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"sync/atomic"
 	"time"
 
@@ -272,6 +273,14 @@ func (f *phases) storeItems(_ context.Context, r *shutdown.Run) []shutdown.Item 
 		})
 		items = append(items, shutdown.Item{Kind: "file", ID: lives.File, Run: func(context.Context) error {
 			f.g.recovery.ListEnd(r.Report()) // a failure is logged and leaves the stores' result alone
+			return nil
+		}})
+	}
+	if f.g.opts.Home.Search != "" && f.g.recovery.Store() != nil {
+		items = append(items, shutdown.Item{Kind: "index", ID: filepath.Base(f.g.opts.Home.Search), Run: func(ctx context.Context) error {
+			if err := f.g.search.Close(ctx); err != nil { // it can be made again: the stores' result is left alone
+				f.g.opts.Log.Warn("search index not closed", "error", err.Error())
+			}
 			return nil
 		}})
 	}

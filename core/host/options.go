@@ -27,7 +27,7 @@ func (l *life) options(manager service.Supervisor) gateway.Options {
 			TrustClock: l.o.TrustClock,
 		},
 		Home: gateway.Home{
-			Dir: l.home.Dir(), ID: l.home.ID(), Database: l.home.Database(), Workdir: l.home.Work(), Lives: l.files.List(),
+			Dir: l.home.Dir(), ID: l.home.ID(), Database: l.home.Database(), Search: l.home.Search(), Workdir: l.home.Work(), Lives: l.files.List(),
 			ConfigFile: ops.ConfigFile{Path: l.loaded.Path, LoadedAt: ops.At(l.loaded.At)},
 		},
 		Supervisor: gateway.Supervisor{Name: manager.Name(), Budget: manager.Budget, Source: manager.Source, Notify: manager.Notify},

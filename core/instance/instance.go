@@ -28,6 +28,7 @@ const (
 	pidFile    = "gateway.pid"
 	markerFile = ".clean_shutdown"
 	storeFile  = "gateway.db"
+	searchFile = "search.db"
 	socketFile = "control.sock"
 	keyFile    = "api.key"
 	logFile    = "gateway.jsonl"
@@ -147,6 +148,9 @@ func (h *Home) Marker() string { return filepath.Join(h.dir, markerFile) }
 
 // Database is the path of the SQLite store. Only the store may open it, or its -wal and -shm (F1).
 func (h *Home) Database() string { return filepath.Join(h.dir, storeFile) }
+
+// Search is the path of the search index, which can be made again.
+func (h *Home) Search() string { return filepath.Join(h.dir, searchFile) }
 
 // APIKey is the path of the generated key of the api adapter.
 func (h *Home) APIKey() string { return filepath.Join(h.dir, keyFile) }

@@ -29,6 +29,7 @@ import (
 	"gatewaytui/core/ops"
 	"gatewaytui/core/process"
 	"gatewaytui/core/recovery"
+	"gatewaytui/core/search"
 	"gatewaytui/core/session"
 	"gatewaytui/core/shutdown"
 	"gatewaytui/core/store"
@@ -89,6 +90,7 @@ type Options struct {
 	Events        *events.Hub
 	Health        *health.Health
 	Recovery      *recovery.Recovery
+	Search        *search.Index
 	Metrics       *metrics.Metrics
 	Limits        *limit.Set
 

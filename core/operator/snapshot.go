@@ -89,7 +89,7 @@ func (op *Operator) Snapshot(ctx context.Context, most ...ops.Most) (ops.Snapsho
 	now := time.Now()
 	s := ops.Snapshot{
 		Status: st, Seq: seq, At: ops.At(now), Sessions: []ops.Session{}, Agents: []ops.Agent{}, Processes: []ops.Process{},
-		Adapters: op.o.Adapters.Rows(), Background: op.o.Background.Rows(now),
+		Adapters: op.o.Adapters.Rows(), Background: append(op.o.Background.Rows(now), op.o.Search.Rows(now)...),
 	}
 	rows := map[ops.Table]int{ops.TableSessions: ops.SnapshotSessions, ops.TableAgents: math.MaxInt, ops.TableProcesses: math.MaxInt}
 	for _, m := range most {

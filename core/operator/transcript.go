@@ -8,6 +8,7 @@ import (
 
 	"gatewaytui/core/conversation"
 	"gatewaytui/core/ops"
+	"gatewaytui/core/search"
 	"gatewaytui/core/store"
 	"gatewaytui/core/term"
 )
@@ -48,6 +49,11 @@ func (op *Operator) Transcript(ctx context.Context, session string, q ops.Messag
 		page.Next = page.Items[len(page.Items)-1].ID
 	}
 	return page, nil
+}
+
+// Search implements ops.Console: an operator searches everything.
+func (op *Operator) Search(ctx context.Context, q ops.SearchQuery) (ops.Found, error) {
+	return op.o.Search.Find(ctx, search.Query{Text: q.Text, Session: q.Session, Before: q.Cursor, Limit: q.Limit})
 }
 
 // errNoStore is the answer before the store is open.

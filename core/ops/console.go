@@ -40,6 +40,9 @@ type Console interface {
 	// of any one, which is named by its id. A page ends early at MaxPageBytes. Next goes in MessageQuery.After.
 	Transcript(ctx context.Context, session string, q MessageQuery) (Page[Message], error)
 
+	// Search is what was said that has all of a text's words, newest first. It answers within a second at a million messages.
+	Search(ctx context.Context, q SearchQuery) (Found, error)
+
 	// Events yields every event after the sequence number given (0: from the oldest kept), then new ones as they come,
 	// until ctx ends or the gateway is gone. A reader that is too slow is not waited for: it gets one EventDropped with
 	// the number of events it missed and goes on with the oldest kept. With kinds only events of these types come, and at

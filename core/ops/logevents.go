@@ -15,6 +15,7 @@ const (
 	LogWrite                    = "log.write"
 	LogModelFallback            = "model.fallback"
 	LogProcessUnlimited         = "process.unlimited"
+	LogSearchFailed             = "search.failed"
 	LogShutdownObserve          = "shutdown.observe"
 	LogShutdownSave             = "shutdown.save"
 	LogShutdownWatchdog         = "shutdown.watchdog"

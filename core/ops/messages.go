@@ -33,3 +33,37 @@ type MessageQuery struct {
 
 // MaxPageBytes is how many bytes of text a page of messages has before it ends early, with at least one message.
 const MaxPageBytes = 1 << 20
+
+// Hit is a message that a search found.
+type Hit struct {
+	// Session is the key, Conversation the id and Title the title of the conversation that it belongs to.
+	Session      string `json:"session"`
+	Conversation string `json:"conversation"`
+	Title        string `json:"title"`
+	// What follows is as in Message.
+	ID   string `json:"id"`
+	Turn string `json:"turn"`
+	Role string `json:"role"`
+	Who  string `json:"who"`
+	At   Time   `json:"at"`
+	// Snippet is the part of its text around what was found, cleaned, on one line.
+	Snippet string `json:"snippet"`
+}
+
+// SearchQuery is what is looked for: messages of users and agents that have all the words of Text, "words in a row" and the
+// beginnings of words with a *.
+type SearchQuery struct {
+	Text string
+	// Session is the key of a session whose conversations are searched; empty: all are.
+	Session string
+	// Limit and Cursor are as in Query.
+	Limit  int
+	Cursor string
+}
+
+// Found is what a search found, newest first.
+type Found struct {
+	Page[Hit]
+	// Unindexed is how many messages at most the search could not find, because they are not in the index yet.
+	Unindexed int64 `json:"unindexed,omitempty"`
+}

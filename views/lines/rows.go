@@ -100,6 +100,16 @@ var Adapters = []Column[ops.Adapter]{
 	{"LAST ERROR", func(r ops.Adapter) string { return r.LastError }, 2},
 }
 
+// Hits are the columns of what a search found.
+var Hits = []Column[ops.Hit]{
+	{"WHEN", func(r ops.Hit) string { return text.Moment(r.At.Time) }, 1},
+	{"SESSION", func(r ops.Hit) string { return r.Session }, 2},
+	{"TITLE", func(r ops.Hit) string { return r.Title }, 6},
+	{"WHO", func(r ops.Hit) string { return cmp.Or(r.Who, "agent") }, 3},
+	{"TEXT", func(r ops.Hit) string { return r.Snippet }, 0},
+	{"ID", func(r ops.Hit) string { return r.ID }, 7},
+}
+
 // Lives are the columns of the past lives.
 var Lives = []Column[ops.Life]{
 	{"LIFE", func(r ops.Life) string { return r.Life }, 0},
