@@ -76,6 +76,9 @@ func adapterDetails(s *Screen, r *ops.Adapter, w int) []string {
 		{"retry", retry},
 		{"queue", number(r.Queue) + " to send"},
 	}
+	if len(r.Abilities) > 0 {
+		facts = append(facts, Fact{"can", strings.Join(r.Abilities, ", ")})
+	}
 	if !r.RateLimitedUntil.IsZero() {
 		facts = append(facts, Fact{"limited", "until " + timeOfDay(s.Now, r.RateLimitedUntil)})
 	}

@@ -34,8 +34,8 @@ type Conn interface {
 	// LastInbound is when a poll or a frame last completed, whether or not it carried a message (E1). For a
 	// listener it is the last request. The zero time means that nothing was received yet.
 	LastInbound() time.Time
-	// Send delivers one message.
-	Send(ctx context.Context, m Outgoing) error
+	// Send delivers one message, as several where the platform takes none of its length.
+	Send(ctx context.Context, m Outgoing) (Sent, error)
 	// CancelTasks cancels the work on received messages that is under way in the connection, and waits for it (S4). It
 	// takes no new ones from then on.
 	CancelTasks(ctx context.Context) error
@@ -48,6 +48,30 @@ type Outgoing struct {
 	// Target is the platform's address of the chat, as it stood in Inbound.Target.
 	Target string
 	Text   string
+	// Markdown means that Text is Markdown, which a platform with AbilityFormat shows in its own format. A part that the platform
+	// refuses goes out as plain text.
+	Markdown bool
+	// Key names the message for ever. A platform with AbilityIdempotent takes a message of the same key once.
+	Key string
+	// Skip is how many messages of this text have arrived already: the first parts of a text that is split.
+	Skip int
+	// Repeated means that the first message may have arrived before, which it then says.
+	Repeated bool
+	// Passing means that the message is worthless a moment later: a draft, a progress. A rate limit for it silences no other
+	// message, and it waits for no other.
+	Passing bool
+	// Buttons are rows of buttons below the message, on a platform with AbilityButtons. Text says what they do in words.
+	Buttons [][]Button
+}
+
+// RepeatMark is what a message that may have arrived before says at its beginning.
+const RepeatMark = "(Sent again: the connection broke off, so you may have this already.)"
+
+// Sent is what became of an Outgoing.
+type Sent struct {
+	// IDs are the platform's names of the messages that arrived in this call, in order, for Editor; empty strings where
+	// it has none. With an error they are those before the one that failed.
+	IDs []string
 }
 
 // Inbound is a message from a chat, from a user who is allowed to speak.
@@ -55,8 +79,18 @@ type Inbound struct {
 	Adapter string
 	// Session is the session's key, e.g. telegram:dm:4711.
 	Session string
-	// User is who speaks, for people and for the audit.
-	User string
+	// User is who speaks, for people and for the audit. Sender is that person's name alone, for the model and the chat.
+	User, Sender string
+	// Chat is the kind of the chat; empty where the platform has only one.
+	Chat ChatKind
+	// Mentioned means that the message is for the bot: it names it, or answers a message of its own.
+	Mentioned bool
+	// Quoted is the text of the message that this one answers; empty: none, or one of an empty text.
+	Quoted string
+	// Files came with the message, whose Text may be empty then.
+	Files []File
+	// ID is the platform's name of the message in its chat, for Reactor.
+	ID string
 	// Target is where an answer goes.
 	Target string
 	Text   string

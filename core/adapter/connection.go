@@ -16,6 +16,8 @@ const (
 	// maxCalls is how many sends may be under way in one connection. A connection that swallows them holds up no more
 	// goroutines than this, however often its messages are tried again.
 	maxCalls = 16
+	// maxPassing is the same for calls that are not sends, which have room of their own.
+	maxPassing = 16
 	// sendGrace is the longest that a teardown waits for sends under way, so that an answer that is just being delivered
 	// is not delivered a second time by the next life.
 	sendGrace = time.Second
@@ -33,6 +35,10 @@ type connection struct {
 	// ctx ends the sends that are under way in the connection.
 	ctx    context.Context
 	cancel context.CancelFunc
+	// passing and passingCtx are calls and ctx for calls that are not worth a teardown's wait.
+	passing       *semaphore.Weighted
+	passingCtx    context.Context
+	cancelPassing context.CancelFunc
 }
 
 // newConnection takes conn into use. It fails if conn is none or panics.
@@ -43,9 +49,11 @@ func newConnection(conn Conn, g *receiver) (c *connection, err error) {
 	defer caught(&err)
 	done := conn.Done()
 	ctx, cancel := context.WithCancel(context.Background())
+	passingCtx, cancelPassing := context.WithCancel(ctx)
 	return &connection{
 		conn: conn, done: done, receiver: g, since: time.Now(), calls: semaphore.NewWeighted(maxCalls),
 		ended: make(chan struct{}), ctx: ctx, cancel: cancel,
+		passing: semaphore.NewWeighted(maxPassing), passingCtx: passingCtx, cancelPassing: cancelPassing,
 	}, nil
 }
 
@@ -79,6 +87,7 @@ func (c *connection) takeDown(ctx context.Context, limit time.Duration, graceful
 	defer close(c.ended)
 	began := time.Now()
 	c.receiver.shut.Store(true)
+	c.cancelPassing()
 	if !graceful {
 		c.cancel()
 	}

@@ -1,6 +1,7 @@
 package adapter
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -23,6 +24,11 @@ var (
 		Code: ops.CodeStopping, Message: "the adapter is stopped for good",
 		Hint: "it comes back with the next life of the gateway",
 	}
+	// ErrUnable is the answer where a platform lacks the ability that a call needs.
+	ErrUnable = &ops.Error{
+		Code: ops.CodeInvalid, Message: "the platform cannot do that",
+		Hint: "gatewaytui adapters -o wide lists what it can do",
+	}
 	// ErrUnconfigured is the answer of an adapter added with AddBroken.
 	ErrUnconfigured = &ops.Error{
 		Code: ops.CodeConflict, Message: "the adapter has no credential",
@@ -40,6 +46,29 @@ type RefusedError struct {
 }
 
 func (e *RefusedError) Error() string { return "refused by the platform: " + e.Why }
+
+// UnsentError says that a message certainly did not arrive, and that another try may succeed.
+type UnsentError struct {
+	Err error
+}
+
+func (e *UnsentError) Error() string { return e.Err.Error() }
+func (e *UnsentError) Unwrap() error { return e.Err }
+
+// MayHaveArrived reports whether a message may have reached its chat although sending it failed with err.
+func MayHaveArrived(err error) bool {
+	if err == nil {
+		return true
+	}
+	_, refused := errors.AsType[*RefusedError](err)
+	_, limited := errors.AsType[*RateLimitError](err)
+	_, unsent := errors.AsType[*UnsentError](err)
+	known := refused || limited || unsent
+	for _, not := range []error{ErrUnknown, ErrNotConnected, ErrStopped, ErrUnable} {
+		known = known || errors.Is(err, not)
+	}
+	return !known
+}
 
 // staleError says that a connection is open and nothing arrives through it (E1).
 type staleError struct {

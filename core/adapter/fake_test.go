@@ -152,7 +152,9 @@ func (c *fakeConn) LastInbound() time.Time {
 	return time.Now()
 }
 
-func (c *fakeConn) Send(ctx context.Context, _ Outgoing) error {
+func (c *fakeConn) Send(ctx context.Context, _ Outgoing) (Sent, error) { return Sent{}, c.send(ctx) }
+
+func (c *fakeConn) send(ctx context.Context) error {
 	if c.f.panics == "send" {
 		panic("send")
 	}
@@ -248,6 +250,12 @@ func simulate(t *testing.T, o Options, fakes []*fake, f func(t *testing.T, w *wo
 		synctest.Wait()
 		f(t, w)
 	})
+}
+
+// Send is Supervisor.Send for tests that ask only whether it worked.
+func (w *world) Send(ctx context.Context, name string, m Outgoing) error {
+	_, err := w.Supervisor.Send(ctx, name, m)
+	return err
 }
 
 func (w *world) row(name string) ops.Adapter {

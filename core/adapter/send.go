@@ -5,48 +5,191 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
+
+	"golang.org/x/sync/semaphore"
 
 	"gatewaytui/core/bound"
 	"gatewaytui/core/ops"
 )
 
-// send delivers one message through the connection in use.
-func (l *managedAdapter) send(ctx context.Context, m Outgoing) error {
-	c, err := l.admit()
-	if err != nil {
-		return err
-	}
-	defer l.release()
-	call, cancel := context.WithCancel(ctx)
-	defer cancel()
-	defer context.AfterFunc(c.ctx, cancel)()
-	err = bound.Run(call, l.s.o.SendTimeout, func(ctx context.Context) error {
-		if err := c.calls.Acquire(ctx, 1); err != nil {
-			return fmt.Errorf("wait behind other sends: %w", err)
-		}
-		defer c.calls.Release(1)
-		// While this send waited, the platform may have rate-limited an earlier one. Another call would prolong that (E8).
-		if err := l.rateLimited(); err != nil {
-			return err
-		}
-		return c.conn.Send(ctx, m)
+// Send delivers m through the adapter called name and returns within SendTimeout. While the platform asks for silence it
+// returns a *RateLimitError at once (E8); other refusals are ErrUnknown, ErrStopped, ErrNotConnected, and *RefusedError
+// for a message that is not worth another try. MayHaveArrived tells what is known after an error.
+func (s *Supervisor) Send(ctx context.Context, name string, m Outgoing) (Sent, error) {
+	return request(ctx, s, "send to", name, sending(m), func(ctx context.Context, c Conn) (Sent, error) { return c.Send(ctx, m) })
+}
+
+// Edit makes the message id of the chat m.Target what m says, under the rules of Send.
+func (s *Supervisor) Edit(ctx context.Context, name, id string, m Outgoing) (Sent, error) {
+	return request(ctx, s, "edit a message of", name, sending(m), func(ctx context.Context, c Editor) (Sent, error) { return c.Edit(ctx, id, m) })
+}
+
+// Remove takes a message out of a chat.
+func (s *Supervisor) Remove(ctx context.Context, name, target, id string) error {
+	return done(request(ctx, s, "remove a message of", name, passing, func(ctx context.Context, c Editor) (struct{}, error) {
+		return struct{}{}, c.Remove(ctx, target, id)
+	}))
+}
+
+// Typing shows in a chat that the bot works, for as long as Bounds.Typing says.
+func (s *Supervisor) Typing(ctx context.Context, name, target string) error {
+	return done(request(ctx, s, "show typing on", name, passing, func(ctx context.Context, c Typer) (struct{}, error) {
+		return struct{}{}, c.Typing(ctx, target)
+	}))
+}
+
+// React makes emoji the bot's only reaction to a message.
+func (s *Supervisor) React(ctx context.Context, name, target, id, emoji string) error {
+	return done(request(ctx, s, "react on", name, passing, func(ctx context.Context, c Reactor) (struct{}, error) {
+		return struct{}{}, c.React(ctx, target, id, emoji)
+	}))
+}
+
+// SendFile sends one file, under the rules of Send.
+func (s *Supervisor) SendFile(ctx context.Context, name, target string, f OutgoingFile) (Sent, error) {
+	return request(ctx, s, "send a file to", name, essential, func(ctx context.Context, c FileSender) (Sent, error) {
+		return c.SendFile(ctx, target, f)
 	})
-	if limit, is := errors.AsType[*RateLimitError](err); is {
+}
+
+// Fetch returns the content of a file that was received, of at most most bytes.
+func (s *Supervisor) Fetch(ctx context.Context, name, ref string, most int64) ([]byte, error) {
+	return request(ctx, s, "fetch a file of", name, fetching, func(ctx context.Context, c Fetcher) ([]byte, error) {
+		return c.Fetch(ctx, ref, most)
+	})
+}
+
+// SetMenu shows the chat commands in the platform's own menu.
+func (s *Supervisor) SetMenu(ctx context.Context, name string, commands []MenuCommand) error {
+	return done(request(ctx, s, "set the menu of", name, passing, func(ctx context.Context, c MenuSetter) (struct{}, error) {
+		return struct{}{}, c.SetMenu(ctx, commands)
+	}))
+}
+
+func done(_ struct{}, err error) error { return err }
+
+// Can reports whether the platform called name has the ability a, connected or not.
+func (s *Supervisor) Can(name string, a Ability) bool {
+	l, ok := s.named[name]
+	return ok && slices.Contains(l.row.Abilities, string(a)) // never written after Add
+}
+
+// Bounds are those of the chat at target on the platform called name.
+func (s *Supervisor) Bounds(name, target string) Bounds {
+	if l, ok := s.named[name]; ok {
+		if p, ok := l.platform.(Bounded); ok {
+			return p.Bounds(target)
+		}
+	}
+	return Bounds{}
+}
+
+// weight is how much depends on a call.
+type weight int
+
+const (
+	// essential calls carry what must arrive. They wait for their turn; the platform's rate limit for one holds for the adapter,
+	// and a teardown gives those under way a moment.
+	essential weight = iota
+	// passing calls are worthless a moment later. None waits, one that the connection has no room for is refused, and nothing of
+	// theirs delays an essential one.
+	passing
+	// fetching calls bring the content of files, and take their time.
+	fetching
+)
+
+const (
+	// passingTimeout bounds a passing call.
+	passingTimeout = 10 * time.Second
+	// fetchTimeout bounds the fetch of one file.
+	fetchTimeout = 2 * time.Minute
+)
+
+func sending(m Outgoing) weight {
+	if m.Passing {
+		return passing
+	}
+	return essential
+}
+
+// errCrowded is the answer to a passing call for which its connection has no room.
+var errCrowded = &UnsentError{errors.New("too many calls are under way in the connection")}
+
+// request makes one call of the connection in use. It is bounded, abandoned whole if it hangs, and none begins once the
+// connection is taken down. doing is what the call does, for its error.
+func request[T, R any](ctx context.Context, s *Supervisor, doing, name string, w weight, f func(context.Context, T) (R, error)) (value R, err error) {
+	l, ok := s.named[name]
+	if !ok {
+		return value, fmt.Errorf("%s %q: %w", doing, name, ErrUnknown)
+	}
+	if value, err = call(ctx, l, w, f); err != nil {
+		return value, fmt.Errorf("%s %s: %w", doing, name, err)
+	}
+	return value, nil
+}
+
+func call[T, R any](ctx context.Context, l *managedAdapter, w weight, f func(context.Context, T) (R, error)) (value R, err error) {
+	c, err := l.admit(w)
+	if err != nil {
+		return value, err
+	}
+	defer l.release(w)
+	able, ok := c.conn.(T)
+	if !ok {
+		return value, ErrUnable
+	}
+	room, limit, life := c.calls, l.s.o.SendTimeout, c.ctx
+	switch w {
+	case passing:
+		room, limit, life = c.passing, min(passingTimeout, limit), c.passingCtx
+	case fetching:
+		room, limit, life = c.passing, fetchTimeout, c.passingCtx
+	}
+	within, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(life, cancel)()
+	value, _, err = bound.Call(within, limit, func(ctx context.Context) (none R, _ error) {
+		if err := enter(ctx, room, w); err != nil {
+			return none, err
+		}
+		defer room.Release(1)
+		// While this call waited, the platform may have rate-limited an earlier one. Another call would prolong that (E8).
+		if err := l.rateLimited(); err != nil {
+			return none, err
+		}
+		return f(ctx, able)
+	}, nil)
+	if limit, is := errors.AsType[*RateLimitError](err); is && w == essential {
 		l.mu.Lock()
 		l.setRateLimit(limit)
 		l.announce(slog.LevelWarn, err)
 		l.mu.Unlock()
 		l.s.flush()
 	}
-	if c.ctx.Err() != nil && ctx.Err() == nil && errors.Is(err, context.Canceled) {
-		return errors.New("the connection was taken down during the send")
+	if life.Err() != nil && ctx.Err() == nil && errors.Is(err, context.Canceled) {
+		return value, errors.New("the connection was taken down during the call")
 	}
-	return err
+	return value, err
 }
 
-// admit counts a send in, or refuses it.
-func (l *managedAdapter) admit() (*connection, error) {
+// enter takes a place among the calls under way in a connection.
+func enter(ctx context.Context, room *semaphore.Weighted, w weight) error {
+	if w != essential {
+		if !room.TryAcquire(1) {
+			return errCrowded
+		}
+		return nil
+	}
+	if err := room.Acquire(ctx, 1); err != nil {
+		return &UnsentError{fmt.Errorf("wait behind other sends: %w", err)}
+	}
+	return nil
+}
+
+// admit counts a call in, or refuses it.
+func (l *managedAdapter) admit(w weight) (*connection, error) {
 	if err := l.rateLimited(); err != nil {
 		return nil, err
 	}
@@ -58,11 +201,16 @@ func (l *managedAdapter) admit() (*connection, error) {
 	case l.current == nil:
 		return nil, ErrNotConnected
 	}
-	l.sends++
+	if w == essential {
+		l.sends++
+	}
 	return l.current, nil
 }
 
-func (l *managedAdapter) release() {
+func (l *managedAdapter) release(w weight) {
+	if w != essential {
+		return
+	}
 	l.mu.Lock()
 	l.sends--
 	l.mu.Unlock()

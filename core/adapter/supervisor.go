@@ -86,6 +86,11 @@ func (s *Supervisor) Add(p Platform) {
 	if q, ok := p.(interface{ StaleAfter() time.Duration }); ok {
 		l.staleAfter = q.StaleAfter()
 	}
+	if q, ok := p.(Able); ok {
+		for _, a := range q.Abilities() {
+			l.row.Abilities = append(l.row.Abilities, string(a))
+		}
+	}
 	s.add(l)
 }
 
@@ -189,20 +194,6 @@ func (s *Supervisor) Warnings() []ops.Warning {
 		}
 	}
 	return ws
-}
-
-// Send delivers m through the adapter called name and returns within SendTimeout. While the platform asks for silence it
-// returns a *RateLimitError at once (E8); other refusals are ErrUnknown, ErrStopped, ErrNotConnected, and *RefusedError
-// for a message that is not worth another try. After any other error the message may or may not have arrived.
-func (s *Supervisor) Send(ctx context.Context, name string, m Outgoing) error {
-	l, ok := s.named[name]
-	if !ok {
-		return fmt.Errorf("send to %q: %w", name, ErrUnknown)
-	}
-	if err := l.send(ctx, m); err != nil {
-		return fmt.Errorf("send to %s: %w", name, err)
-	}
-	return nil
 }
 
 // Pause takes the adapter off the network until Resume: no event causes a retry or a connection (E3, E19). It returns when

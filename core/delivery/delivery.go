@@ -20,7 +20,7 @@ import (
 // Sender sends one message through the adapter of that name, within ctx. An *adapter.RefusedError is final; after any other
 // error a later attempt may succeed. *adapter.Supervisor is one.
 type Sender interface {
-	Send(ctx context.Context, adapter string, m adapter.Outgoing) error
+	Send(ctx context.Context, adapter string, m adapter.Outgoing) (adapter.Sent, error)
 }
 
 // Inbox makes the messages of chats durable. *store.Store is one.

@@ -56,6 +56,9 @@ type chat struct {
 type delivery struct {
 	store.Outbox
 	tried chan struct{}
+	// parts is how many messages of its text have arrived; repeated means that the next one may have.
+	parts    int
+	repeated bool
 }
 
 // NewOutbox returns an empty outbox. It does no I/O.
@@ -66,9 +69,14 @@ func (o *Outbox) Open(j Journal, s Sender) { o.journal, o.sender = j, s }
 
 // Send sends a message once, without the journal, and counts it. key is the session that it belongs to.
 func (o *Outbox) Send(ctx context.Context, key, adapterName string, m adapter.Outgoing) error {
-	err := o.sender.Send(ctx, adapterName, m)
-	o.o.Meter.Sent(key, err)
+	_, err := o.send(ctx, key, adapterName, m)
 	return err
+}
+
+func (o *Outbox) send(ctx context.Context, key, adapterName string, m adapter.Outgoing) (adapter.Sent, error) {
+	sent, err := o.sender.Send(ctx, adapterName, m)
+	o.o.Meter.Sent(key, err)
+	return sent, err
 }
 
 // Notice sends a notice that is worthless later to a session's chat, on a task and without the journal. A failure is
@@ -173,7 +181,7 @@ func chatName(row store.Outbox) string { return row.Adapter + " " + row.Target }
 // enqueue adds a message that the journal has. The channel is closed after the first attempt, or when this life will make
 // none.
 func (o *Outbox) enqueue(row store.Outbox) (tried <-chan struct{}) {
-	d := delivery{row, make(chan struct{})}
+	d := delivery{Outbox: row, tried: make(chan struct{})}
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	name := chatName(row)
@@ -223,7 +231,7 @@ func (o *Outbox) sendQueue(ctx context.Context, name string, c *chat) {
 		o.mu.Unlock()
 
 		sctx, cancel := context.WithTimeout(ctx, SendTimeout)
-		err := o.Send(sctx, d.Session, d.Adapter, adapter.Outgoing{Target: d.Target, Text: d.Text})
+		sent, err := o.send(sctx, d.Session, d.Adapter, adapter.Outgoing{Target: d.Target, Text: d.Text, Key: d.ID, Skip: d.parts, Repeated: d.repeated})
 		cancel()
 		refused, final := errors.AsType[*adapter.RefusedError](err)
 		switch {
@@ -233,7 +241,7 @@ func (o *Outbox) sendQueue(ctx context.Context, name string, c *chat) {
 			o.o.Log.Warn("reply refused by its platform", "session", d.Session, "adapter", d.Adapter, "error", term.Clean(err.Error(), 300))
 			o.end(ctx, d.Outbox, term.Clean(refused.Why, 300))
 		default:
-			o.postpone(ctx, c, d, err)
+			o.postpone(ctx, c, d, len(sent.IDs), err)
 			return
 		}
 		o.mu.Lock()
@@ -245,9 +253,12 @@ func (o *Outbox) sendQueue(ctx context.Context, name string, c *chat) {
 	}
 }
 
-// postpone ends the attempts for a chat until its wait is over. d is the message that failed with err.
-func (o *Outbox) postpone(ctx context.Context, c *chat, d delivery, err error) {
+// postpone ends the attempts for a chat until its wait is over. d is the message that failed with err, after so many of its
+// messages had arrived in this attempt.
+func (o *Outbox) postpone(ctx context.Context, c *chat, d delivery, arrived int, err error) {
 	o.mu.Lock()
+	c.queue[0].parts += arrived
+	c.queue[0].repeated = adapter.MayHaveArrived(err)
 	c.fails++
 	wait := min(minRetry<<min(c.fails-1, 10), maxRetry)
 	if limit, is := errors.AsType[*adapter.RateLimitError](err); is {

@@ -47,17 +47,17 @@ func (w *world) newID() string {
 	return strconv.Itoa(w.lastID)
 }
 
-func (w *world) Send(_ context.Context, _ string, m adapter.Outgoing) error {
+func (w *world) Send(_ context.Context, _ string, m adapter.Outgoing) (adapter.Sent, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.tries++
 	if w.fail != nil {
 		if err := w.fail(m); err != nil {
-			return err
+			return adapter.Sent{}, err
 		}
 	}
 	w.sent = append(w.sent, m.Target+": "+m.Text)
-	return nil
+	return adapter.Sent{IDs: []string{""}}, nil
 }
 
 func (w *world) Received(string, error) {}

@@ -145,16 +145,16 @@ func (c *conn) Err() error                        { return nil }
 func (c *conn) LastInbound() time.Time            { return time.Now() }
 func (c *conn) CancelTasks(context.Context) error { return nil }
 
-func (c *conn) Send(ctx context.Context, m adapter.Outgoing) error {
+func (c *conn) Send(ctx context.Context, m adapter.Outgoing) (adapter.Sent, error) {
 	if c.p.send != nil {
 		if err := c.p.send(ctx, m); err != nil {
-			return err
+			return adapter.Sent{}, err
 		}
 	}
 	c.p.mu.Lock()
 	defer c.p.mu.Unlock()
 	c.p.sent = append(c.p.sent, m)
-	return nil
+	return adapter.Sent{IDs: []string{""}}, nil
 }
 
 func (c *conn) Disconnect(ctx context.Context) error {

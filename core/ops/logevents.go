@@ -9,6 +9,7 @@ const (
 	LogAPIAccess                = "api.access"
 	LogDemoRefused              = "demo.refused"
 	LogDemoSent                 = "demo.sent"
+	LogDemoTyping               = "demo.typing"
 	LogLibrary                  = "library.log"
 	LogDropped                  = "log.dropped"
 	LogMadeAgain                = "log.made_again"

@@ -185,6 +185,8 @@ type Adapter struct {
 	RateLimitedUntil Time `json:"rate_limited_until"`
 	// Conflicts counts consecutive answers that another consumer holds the same credential (Telegram 409).
 	Conflicts int `json:"conflicts,omitempty"`
+	// Abilities are what the platform can do beyond plain text, as words for people.
+	Abilities []string `json:"abilities,omitempty"`
 }
 
 // Background is one tracked task other than a turn.

@@ -98,6 +98,7 @@ var Adapters = []Column[ops.Adapter]{
 	{"NEXT", func(r ops.Adapter) string { return text.Until(r.NextAttemptAt.Time) }, 5},
 	{"QUEUE", func(r ops.Adapter) string { return strconv.Itoa(r.Queue) }, 7},
 	{"LAST ERROR", func(r ops.Adapter) string { return r.LastError }, 2},
+	{"CAN", func(r ops.Adapter) string { return strings.Join(r.Abilities, ", ") }, 8},
 }
 
 // Hits are the columns of what a search found.

@@ -115,8 +115,8 @@ func (c *conn) LastInbound() time.Time {
 }
 
 // Send always fails: HTTP has no way to a client that does not ask.
-func (c *conn) Send(context.Context, adapter.Outgoing) error {
-	return &adapter.RefusedError{Why: "an api client is answered, never written to"}
+func (c *conn) Send(context.Context, adapter.Outgoing) (adapter.Sent, error) {
+	return adapter.Sent{}, &adapter.RefusedError{Why: "an api client is answered, never written to"}
 }
 
 // CancelTasks closes the listener, tells every request under way that the gateway stops, and waits for them.

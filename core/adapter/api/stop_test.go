@@ -335,7 +335,7 @@ func TestANewConnectionWorksWhileTheOldOneIsTakenDown(t *testing.T) {
 
 func TestASendToAnAPIUserIsRefused(t *testing.T) {
 	f := start(t, Options{}, echo)
-	err := f.conn.Send(t.Context(), adapter.Outgoing{Target: "api:user:alice", Text: "hi"})
+	_, err := f.conn.Send(t.Context(), adapter.Outgoing{Target: "api:user:alice", Text: "hi"})
 	if _, refused := err.(*adapter.RefusedError); !refused {
 		t.Errorf("a send that is pointless to repeat returned %v", err)
 	}

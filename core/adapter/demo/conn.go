@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	"gatewaytui/core/adapter"
@@ -56,16 +57,53 @@ func (c *conn) LastInbound() time.Time {
 }
 
 // Send takes the message and drops it: made-up people do not read.
-func (c *conn) Send(_ context.Context, m adapter.Outgoing) error {
+func (c *conn) Send(_ context.Context, m adapter.Outgoing) (adapter.Sent, error) {
+	if err := c.called(); err != nil {
+		return adapter.Sent{}, err
+	}
+	id := strconv.FormatInt(c.p.messages.Add(1), 10)
+	c.show(m)
+	return adapter.Sent{IDs: []string{id}}, nil
+}
+
+// Edit implements adapter.Editor.
+func (c *conn) Edit(_ context.Context, id string, m adapter.Outgoing) (adapter.Sent, error) {
+	if err := c.called(); err != nil {
+		return adapter.Sent{}, err
+	}
+	c.show(m)
+	return adapter.Sent{IDs: []string{id}}, nil
+}
+
+// Remove implements adapter.Editor.
+func (c *conn) Remove(context.Context, string, string) error { return c.called() }
+
+// Typing implements adapter.Typer.
+func (c *conn) Typing(_ context.Context, target string) error {
+	if err := c.called(); err != nil {
+		return err
+	}
+	c.p.o.Log.Debug(ops.LogDemoTyping, "adapter", c.p.spec.Name, "target", target)
+	return nil
+}
+
+// called is what every call of the platform comes to.
+func (c *conn) called() error {
 	switch {
 	case c.p.how.hangSend:
 		return c.p.hang()
 	case c.p.how.failSend:
 		return errors.New("503 from the platform")
 	}
-	c.p.o.Talk.add(c.p.spec.Name, "", m.Target, m.Text)
-	c.p.o.Log.Debug(ops.LogDemoSent, "adapter", c.p.spec.Name, "target", m.Target, "bytes", len(m.Text))
 	return nil
+}
+
+// show keeps what was said, but for drafts.
+func (c *conn) show(m adapter.Outgoing) {
+	if !m.Passing {
+		c.p.o.Talk.add(c.p.spec.Name, "", m.Target, m.Text)
+	}
+	c.p.o.Log.Debug(ops.LogDemoSent, "adapter", c.p.spec.Name, "target", m.Target, "bytes", len(m.Text), "draft", m.Passing)
 }
 
 // CancelTasks makes everyone fall silent.
@@ -107,6 +145,7 @@ func (c *conn) chatter(ctx context.Context) {
 func (c *conn) say(ctx context.Context, l Line) {
 	m := adapter.Inbound{
 		Adapter: c.p.spec.Name, Session: c.p.spec.Name + ":dm:" + l.User, User: l.User, Target: l.User, Text: l.Text,
+		Chat: adapter.ChatDM,
 	}
 	c.p.o.Talk.add(c.p.spec.Name, l.User, "", l.Text)
 	if _, err := c.to.Receive(ctx, m); err != nil {

@@ -44,6 +44,7 @@ type Platform struct {
 	how      behaviour
 	o        Options
 	attempts atomic.Int64
+	messages atomic.Int64  // that were sent, for their ids
 	released chan struct{} // lets go of what hangs; only tests close it
 }
 
@@ -61,6 +62,16 @@ func New(spec Spec, o Options) *Platform {
 
 // Name is the platform's name in session keys.
 func (p *Platform) Name() string { return p.spec.Name }
+
+// Abilities implements adapter.Able.
+func (p *Platform) Abilities() []adapter.Ability {
+	return []adapter.Ability{adapter.AbilityTyping, adapter.AbilityEdit}
+}
+
+// Bounds implements adapter.Bounded.
+func (p *Platform) Bounds(string) adapter.Bounds {
+	return adapter.Bounds{Messages: 60, Edits: 60, Typing: 5 * time.Second}
+}
 
 // StaleAfter is how long the Supervisor lets a connection be quiet.
 func (p *Platform) StaleAfter() time.Duration { return staleAfter }

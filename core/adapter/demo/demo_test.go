@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
 	"gatewaytui/core/adapter"
@@ -92,7 +93,8 @@ func (s *scene) want(state ops.AdapterState) ops.Adapter {
 }
 
 func (s *scene) send() error {
-	return s.Send(s.t.Context(), s.p.Name(), adapter.Outgoing{Target: "alice", Text: "hi"})
+	_, err := s.Send(s.t.Context(), s.p.Name(), adapter.Outgoing{Target: "alice", Text: "hi"})
+	return err
 }
 
 // stop takes the platform down and returns how long that took.
@@ -290,9 +292,9 @@ func TestPeopleTalk(t *testing.T) {
 			}
 			for i, m := range got {
 				l := lines[i%len(lines)]
-				want := adapter.Inbound{Adapter: "harbour", Session: "harbour:dm:" + l.User, User: l.User, Target: l.User, Text: l.Text}
-				if m != want {
-					t.Errorf("message %d is %+v, want %+v", i, m, want)
+				want := adapter.Inbound{Adapter: "harbour", Session: "harbour:dm:" + l.User, User: l.User, Target: l.User, Text: l.Text, Chat: adapter.ChatDM}
+				if d := cmp.Diff(want, m); d != "" {
+					t.Errorf("message %d: want - got +\n%s", i, d)
 				}
 			}
 		})
@@ -333,7 +335,7 @@ func TestPeopleTalk(t *testing.T) {
 		var b strings.Builder
 		log := slog.New(slog.NewTextHandler(&b, &slog.HandlerOptions{Level: slog.LevelDebug}))
 		play(t, "p=good", Options{Log: log}, func(s *scene) {
-			if err := s.Send(s.t.Context(), "p", adapter.Outgoing{Target: "alice", Text: "a private matter"}); err != nil {
+			if _, err := s.Send(s.t.Context(), "p", adapter.Outgoing{Target: "alice", Text: "a private matter"}); err != nil {
 				t.Error(err)
 			}
 		})

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -69,20 +70,65 @@ func (a *api) removeWebhook(ctx context.Context) error {
 	return a.call(ctx, a.p.call, http.MethodPost, "deleteWebhook", nil, new(bool))
 }
 
-// send sends one message of at most maxUnits. An error of type *adapter.RefusedError or *adapter.RateLimitError says that
-// it did not arrive; after any other it may have. Only ctx bounds it.
-func (a *api) send(ctx context.Context, to address, text string) error {
-	params := url.Values{
-		"chat_id": {strconv.FormatInt(to.chat, 10)}, "text": {text}, "link_preview_options": {`{"is_disabled":true}`},
+// send sends one message of at most maxUnits and returns its id. Only ctx bounds it.
+func (a *api) send(ctx context.Context, to address, text string) (id int64, err error) {
+	var result struct {
+		ID int64 `json:"message_id"`
 	}
-	if to.topic != 0 {
-		params.Set("message_thread_id", strconv.FormatInt(to.topic, 10))
+	params := to.params()
+	params.Set("text", text)
+	params.Set("link_preview_options", `{"is_disabled":true}`)
+	err = a.write(ctx, "sendMessage", params, &result)
+	return result.ID, err
+}
+
+// edit makes the message id what text says.
+func (a *api) edit(ctx context.Context, to address, id int64, text string) error {
+	err := a.write(ctx, "editMessageText", url.Values{
+		"chat_id": {strconv.FormatInt(to.chat, 10)}, "message_id": {strconv.FormatInt(id, 10)}, "text": {text},
+		"link_preview_options": {`{"is_disabled":true}`},
+	}, new(json.RawMessage))
+	if refused, is := errors.AsType[*adapter.RefusedError](err); is && strings.Contains(refused.Why, "message is not modified") {
+		return nil
 	}
-	err := a.call(ctx, 0, http.MethodPost, "sendMessage", params, &struct{}{})
-	// A group that became a supergroup has a new id. The old id accepted nothing, so this does not send the message twice.
+	return err
+}
+
+// remove takes the message id out of the chat.
+func (a *api) remove(ctx context.Context, to address, id int64) error {
+	err := a.write(ctx, "deleteMessage", url.Values{
+		"chat_id": {strconv.FormatInt(to.chat, 10)}, "message_id": {strconv.FormatInt(id, 10)},
+	}, new(bool))
+	if gone(err) {
+		return nil
+	}
+	return err
+}
+
+// typing shows for five seconds that the bot types.
+func (a *api) typing(ctx context.Context, to address) error {
+	params := to.params()
+	params.Set("action", "typing")
+	return a.write(ctx, "sendChatAction", params, new(bool))
+}
+
+// params name a chat and its topic.
+func (a address) params() url.Values {
+	params := url.Values{"chat_id": {strconv.FormatInt(a.chat, 10)}}
+	if a.topic != 0 {
+		params.Set("message_thread_id", strconv.FormatInt(a.topic, 10))
+	}
+	return params
+}
+
+// write makes a call that changes something in a chat. An error of type *adapter.RefusedError or *adapter.RateLimitError, or
+// one for which adapter.MayHaveArrived is false, says that it changed nothing.
+func (a *api) write(ctx context.Context, method string, params url.Values, result any) error {
+	err := a.call(ctx, 0, http.MethodPost, method, params, result)
+	// A group that became a supergroup has a new id. The old id accepted nothing, so this does not send a message twice.
 	if failed, is := errors.AsType[*callError](err); is && failed.moved != 0 {
 		params.Set("chat_id", strconv.FormatInt(failed.moved, 10))
-		err = a.call(ctx, 0, http.MethodPost, "sendMessage", params, &struct{}{})
+		err = a.call(ctx, 0, http.MethodPost, method, params, result)
 	}
 	if failed, is := errors.AsType[*callError](err); is && (failed.code == http.StatusForbidden || failed.code == http.StatusBadRequest) {
 		return &adapter.RefusedError{Why: failed.why}
@@ -125,6 +171,9 @@ func (a *api) call(ctx context.Context, limit time.Duration, verb, method string
 	}
 	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	resp, err := a.http.Do(req)
+	if dial, is := errors.AsType[*net.OpError](err); is && dial.Op == "dial" {
+		return &adapter.UnsentError{Err: a.failed(method, err)}
+	}
 	if err != nil {
 		return a.failed(method, err)
 	}

@@ -15,7 +15,7 @@ import (
 )
 
 // errDisconnected is the answer to a Send after Disconnect began.
-var errDisconnected = errors.New("the connection is closed")
+var errDisconnected = &adapter.UnsentError{Err: errors.New("the connection is closed")}
 
 // maxSends is a number that is never reached: Supervisor lets fewer through.
 const maxSends = math.MaxInt32

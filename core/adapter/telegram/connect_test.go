@@ -150,7 +150,7 @@ func TestI3_TheTokenIsInNoErrorForAnyAnswer(t *testing.T) {
 				t.Fatal("got updates")
 			}
 			wantNoToken(t, err)
-			if err = api.send(t.Context(), address{chat: 1}, "hi"); err == nil {
+			if _, err = api.send(t.Context(), address{chat: 1}, "hi"); err == nil {
 				t.Fatal("sent")
 			}
 			wantNoToken(t, err)
@@ -213,7 +213,7 @@ func TestTheBotWorksOverRealSockets(t *testing.T) {
 	if len(got) != 1 || got[0].Text != "ping" {
 		t.Fatalf("the gateway got %+v, want ping", got)
 	}
-	if err := c.Send(ctx, adapter.Outgoing{Target: got[0].Target, Text: "pong"}); err != nil {
+	if _, err := c.Send(ctx, adapter.Outgoing{Target: got[0].Target, Text: "pong"}); err != nil {
 		t.Fatal(err)
 	}
 	if got := api.Sent(); len(got) != 1 || got[0] != (botapitest.Sent{ChatID: owner, Text: "pong"}) {

@@ -43,7 +43,7 @@ func (c *conn) refuse(e event, why *ops.Error) error {
 func (c *conn) tell(to address, text string) error {
 	ctx, cancel := context.WithTimeout(c.tasks, c.p.notice)
 	defer cancel()
-	err := c.deliver(ctx, to, text)
+	_, err := c.Send(ctx, adapter.Outgoing{Target: to.String(), Text: text})
 	if _, is := errors.AsType[*adapter.RefusedError](err); is {
 		return nil
 	}

@@ -16,7 +16,7 @@ func (w *world) send(c *conn, target, text string) error {
 	w.Helper()
 	ctx, cancel := context.WithTimeout(w.Context(), 30*time.Second)
 	defer cancel()
-	err := c.Send(ctx, adapter.Outgoing{Target: target, Text: text})
+	_, err := c.Send(ctx, adapter.Outgoing{Target: target, Text: text})
 	wantNoToken(w.T, err)
 	return err
 }
@@ -129,66 +129,48 @@ func TestWhatASendThatFailsReturns(t *testing.T) {
 
 func TestAnotherTryGoesOnWhereTheFirstStopped(t *testing.T) {
 	for _, tc := range []struct {
-		name  string
-		fault botapitest.Fault
-		want  []string
+		name     string
+		fault    botapitest.Fault
+		repeated bool
+		want     []string
 	}{
-		{"after a refusal no part is sent twice", botapitest.Fault{Code: 429, RetryAfter: 1, After: 2, Times: 1}, []string{"a", "b", "c", "d"}},
-		{"after a lost answer only that part may be", botapitest.Fault{Drop: true, After: 2, Times: 1}, []string{"a", "b", "c", "c", "d"}},
+		{"after a refusal no part is sent twice", botapitest.Fault{Code: 429, RetryAfter: 1, After: 2, Times: 1}, false, []string{"a", "b", "c", "d"}},
+		{"after a lost answer only that part may be", botapitest.Fault{Drop: true, After: 2, Times: 1}, true, []string{"a", "b", "c", adapter.RepeatMark, "c", "d"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			simulate(t, func(w *world) {
+				m := adapter.Outgoing{Target: "1", Text: long(4)}
 				w.up(func(c *conn) {
 					w.api.Fail("sendMessage", tc.fault)
-					err := w.send(c, "1", long(4))
-					if err == nil || !strings.HasPrefix(err.Error(), "part 3 of 4: ") {
-						w.Errorf("the first try ended with %v, want it to name part 3 of 4", err)
+					sent, err := c.Send(w.Context(), m)
+					if err == nil || !strings.HasPrefix(err.Error(), "part 3 of 4: ") || len(sent.IDs) != 2 {
+						w.Errorf("the first try ended with %v and %v, want it to name part 3 of 4 and the two messages before it", sent, err)
 					}
+					if adapter.MayHaveArrived(err) != tc.repeated {
+						w.Errorf("the part may have arrived: %t, want %t", !tc.repeated, tc.repeated)
+					}
+					m.Skip, m.Repeated = len(sent.IDs), adapter.MayHaveArrived(err)
 				})
 				w.up(func(c *conn) {
-					if err := w.send(c, "1", long(4)); err != nil {
+					if _, err := c.Send(w.Context(), m); err != nil {
 						w.Error(err)
 					}
 					w.wantSent(tc.want...)
-					if err := w.send(c, "1", long(2)); err != nil {
-						w.Error(err)
-					}
-					w.wantSent(append(tc.want, "a", "b")...)
 				})
 			})
 		})
 	}
 }
 
-func TestTheSameWordsMuchLaterAreAMessageOfTheirOwn(t *testing.T) {
+func TestCV7_AMessageThatMayHaveArrivedSaysSoInItself(t *testing.T) {
 	simulate(t, func(w *world) {
 		w.up(func(c *conn) {
-			w.api.Fail("sendMessage", botapitest.Fault{Code: 500, After: 1, Times: 1})
-			if err := w.send(c, "1", long(2)); err == nil {
-				w.Fatal("the first try came through")
-			}
-			w.after(unfinishedFor + time.Second)
-			if err := w.send(c, "1", long(2)); err != nil {
+			if _, err := c.Send(w.Context(), adapter.Outgoing{Target: "1", Text: "hello", Repeated: true}); err != nil {
 				w.Fatal(err)
 			}
-			w.wantSent("a", "a", "b")
+			w.wantSent(adapter.RepeatMark + "\n\nhello")
 		})
 	})
-}
-
-func TestWhatIsRememberedOfTextsIsBounded(t *testing.T) {
-	var u unfinished
-	var key [32]byte
-	for i := range 3 * maxUnfinished {
-		key[0], key[1] = byte(i), byte(i>>8)
-		u.put(key, 1)
-	}
-	if len(u.texts) > maxUnfinished {
-		t.Errorf("%d texts are remembered, want %d at most", len(u.texts), maxUnfinished)
-	}
-	if u.take(key) != 1 || u.take(key) != 0 {
-		t.Error("the last one is not remembered, or not forgotten once it was taken")
-	}
 }
 
 func TestPartsOfTwoTextsForOneChatDoNotMix(t *testing.T) {
@@ -222,14 +204,14 @@ func TestASlowChatHoldsUpNoOther(t *testing.T) {
 			slow, cancel := context.WithCancel(w.Context())
 			var wg sync.WaitGroup
 			wg.Go(func() {
-				if err := c.Send(slow, adapter.Outgoing{Target: "1", Text: "slow"}); !errors.Is(err, context.Canceled) {
+				if _, err := c.Send(slow, adapter.Outgoing{Target: "1", Text: "slow"}); !errors.Is(err, context.Canceled) {
 					w.Errorf("the hung send returned %v", err)
 				}
 			})
 			w.after(time.Second)
 			ctx, stop := context.WithTimeout(w.Context(), time.Second)
 			defer stop()
-			if err := c.Send(ctx, adapter.Outgoing{Target: "1", Text: "after it"}); !errors.Is(err, context.DeadlineExceeded) {
+			if _, err := c.Send(ctx, adapter.Outgoing{Target: "1", Text: "after it"}); !errors.Is(err, context.DeadlineExceeded) {
 				w.Errorf("the send after a hung one returned %v, want its own timeout", err)
 			}
 			if err := w.send(c, "2", "meanwhile"); err != nil {

@@ -173,7 +173,7 @@ func TestTeardownIsIdempotentAndSafeFromEverywhere(t *testing.T) {
 					w.Errorf("disconnect: %v", err)
 				}
 			})
-			wg.Go(func() { _ = c.Send(w.Context(), adapter.Outgoing{Target: "1", Text: "hi"}) }) // before the end or after it
+			wg.Go(func() { _, _ = c.Send(w.Context(), adapter.Outgoing{Target: "1", Text: "hi"}) }) // before the end or after it
 			wg.Go(func() { c.LastInbound() })
 		}
 		wg.Wait()

@@ -67,7 +67,6 @@ type Platform struct {
 	unknown adapter.UnknownUsers[int64]
 	// unanswered counts the unknown users who got no answer, because too many came at once or the notice failed.
 	unanswered atomic.Uint64
-	unfinished unfinished
 }
 
 // limits are the times that the platform goes by.
@@ -107,6 +106,21 @@ func New(o Options) *Platform {
 
 // Name implements adapter.Platform.
 func (p *Platform) Name() string { return "telegram" }
+
+// Abilities implements adapter.Able.
+func (p *Platform) Abilities() []adapter.Ability {
+	return []adapter.Ability{adapter.AbilityGroups, adapter.AbilityThreads, adapter.AbilityTyping, adapter.AbilityEdit}
+}
+
+// Bounds implements adapter.Bounded. Telegram allows a message a second in a private chat and 20 a minute in a group
+// (https://core.telegram.org/bots/faq#my-bot-is-hitting-limits-how-do-i-avoid-this), and shows an action for five seconds.
+func (p *Platform) Bounds(target string) adapter.Bounds {
+	b := adapter.Bounds{Message: maxUnits, Messages: 60, Edits: 60, Typing: 5 * time.Second}
+	if to, err := parseAddress(target); err == nil && to.chat < 0 {
+		b.Messages, b.Edits = 20, 20
+	}
+	return b
+}
 
 // Counters implements adapter.Counting.
 func (p *Platform) Counters() []adapter.Counter {

@@ -126,7 +126,7 @@ func read(raw json.RawMessage, me self) (event, error) {
 	e.kind = text
 	e.message = adapter.Inbound{
 		Adapter: "telegram", Session: e.session(), Target: e.from.String(), Text: said,
-		User: strconv.FormatInt(m.From.ID, 10),
+		User: strconv.FormatInt(m.From.ID, 10), Chat: e.chat(), ID: strconv.FormatInt(m.ID, 10),
 		// Numbers of messages are the chat's and the bot's; that of an update would change with a redelivery as a new one.
 		Dedupe: fmt.Sprintf("telegram:%d:%d:%d", me.ID, m.Chat.ID, m.ID),
 	}
@@ -147,6 +147,17 @@ func (e event) session() string {
 		key += fmt.Sprintf(":topic:%d", e.from.topic)
 	}
 	return key
+}
+
+// chat is the kind of the chat.
+func (e event) chat() adapter.ChatKind {
+	switch {
+	case e.from.topic != 0:
+		return adapter.ChatThread
+	case e.private:
+		return adapter.ChatDM
+	}
+	return adapter.ChatGroup
 }
 
 // content is what a message without text holds, empty if it is a service message.

@@ -105,6 +105,7 @@ func TestWhatAnUpdateIsToUs(t *testing.T) {
 			}
 			if tc.want.user = owner; tc.want.kind == text {
 				tc.want.from, _ = parseAddress(tc.want.message.Target)
+				tc.want.message.Chat, tc.want.message.ID = tc.want.chat(), "9"
 			} else {
 				tc.want.from = address{chat: owner}
 			}

@@ -2,7 +2,7 @@
 // a test injects, keeps the messages that a bot sends, and fails in the ways in which the real one and the network do.
 //
 // It speaks the part of https://core.telegram.org/bots/api that a text bot needs: getMe, getUpdates with its offset, limit
-// and timeout, sendMessage, deleteWebhook. New listens on 127.0.0.1; Unstarted listens nowhere, for a test
+// and timeout, sendMessage, editMessageText, deleteMessage, sendChatAction, deleteWebhook. New listens on 127.0.0.1; Unstarted listens nowhere, for a test
 // that serves it on another network, in virtual time for instance.
 package botapitest
 
@@ -56,6 +56,19 @@ type Sent struct {
 	Text             string
 }
 
+// Action is a chat action that the bot showed.
+type Action struct {
+	ChatID, ThreadID int64
+	Action           string
+	At               time.Time
+}
+
+// message is a message of the bot. Its id is its place in Server.sent, from 1.
+type message struct {
+	Sent
+	removed bool
+}
+
 // Update is a text message from a user to the bot. The zero value of a field leaves it out, or is what a private chat has.
 type Update struct {
 	// ID is the update_id; 0 takes the next.
@@ -86,7 +99,8 @@ type Server struct {
 	closed  bool
 	nextID  int64
 	updates []map[string]any // not confirmed, in order
-	sent    []Sent
+	sent    []message
+	actions []Action
 	calls   map[string]int
 	faults  map[string]*Fault
 	healed  int // how often Heal was called
@@ -197,11 +211,24 @@ func (s *Server) Calls(method string) int {
 	return n
 }
 
-// Sent are the messages that were sent, in order.
+// Sent are the messages of the bot as they stand in the chats now, in the order in which they were sent.
 func (s *Server) Sent() []Sent {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.Clone(s.sent)
+	var out []Sent
+	for _, m := range s.sent {
+		if !m.removed {
+			out = append(out, m.Sent)
+		}
+	}
+	return out
+}
+
+// Actions are the chat actions that the bot showed, in order.
+func (s *Server) Actions() []Action {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.actions)
 }
 
 // Unconfirmed is how many updates a bot has not confirmed.
@@ -272,6 +299,12 @@ func (s *Server) perform(w http.ResponseWriter, r *http.Request, method string, 
 		s.getUpdates(w, r, args)
 	case "sendmessage":
 		s.sendMessage(w, args)
+	case "editmessagetext":
+		s.editMessage(w, args)
+	case "deletemessage":
+		s.deleteMessage(w, args)
+	case "sendchataction":
+		s.sendAction(w, args)
 	case "deletewebhook":
 		s.mu.Lock()
 		s.webhook = false
@@ -380,24 +413,103 @@ func (s *Server) hold(n int) {
 func (s *Server) sendMessage(w http.ResponseWriter, args map[string]string) {
 	text := args["text"]
 	chat, err := strconv.ParseInt(args["chat_id"], 10, 64)
-	switch {
-	case err != nil:
+	if err != nil {
 		fail(w, Fault{Code: 400, Description: "Bad Request: chat not found"})
 		return
-	case strings.TrimSpace(text) == "":
-		fail(w, Fault{Code: 400, Description: "Bad Request: message text is empty"})
-		return
-	case len(utf16.Encode([]rune(text))) > 4096:
-		fail(w, Fault{Code: 400, Description: "Bad Request: message is too long"})
+	}
+	if !acceptable(w, text) {
 		return
 	}
 	thread, _ := strconv.ParseInt(args["message_thread_id"], 10, 64)
 	s.mu.Lock()
-	s.sent = append(s.sent, Sent{ChatID: chat, ThreadID: thread, Text: text})
+	s.sent = append(s.sent, message{Sent: Sent{ChatID: chat, ThreadID: thread, Text: text}})
 	id := len(s.sent)
 	s.change()
 	s.mu.Unlock()
-	answer(w, map[string]any{"message_id": id, "date": time.Now().Unix(), "text": text, "chat": map[string]any{"id": chat, "type": "private"}})
+	answer(w, described(id, chat, text))
+}
+
+// acceptable reports whether text may be that of a message, and answers if not.
+func acceptable(w http.ResponseWriter, text string) bool {
+	switch {
+	case strings.TrimSpace(text) == "":
+		fail(w, Fault{Code: 400, Description: "Bad Request: message text is empty"})
+		return false
+	case len(utf16.Encode([]rune(text))) > 4096:
+		fail(w, Fault{Code: 400, Description: "Bad Request: message is too long"})
+		return false
+	}
+	return true
+}
+
+// described is a Message object.
+func described(id int, chat int64, text string) map[string]any {
+	return map[string]any{"message_id": id, "date": time.Now().Unix(), "text": text, "chat": map[string]any{"id": chat, "type": "private"}}
+}
+
+// named is the message that a call is about, nil if there is none; the lock is held.
+func (s *Server) named(args map[string]string) (id int, m *message) {
+	id, _ = strconv.Atoi(args["message_id"])
+	if id < 1 || id > len(s.sent) {
+		return id, nil
+	}
+	m = &s.sent[id-1]
+	if m.removed || strconv.FormatInt(m.ChatID, 10) != args["chat_id"] {
+		return id, nil
+	}
+	return id, m
+}
+
+func (s *Server) editMessage(w http.ResponseWriter, args map[string]string) {
+	text := args["text"]
+	if !acceptable(w, text) {
+		return
+	}
+	s.mu.Lock()
+	id, m := s.named(args)
+	if m == nil {
+		s.mu.Unlock()
+		fail(w, Fault{Code: 400, Description: "Bad Request: message to edit not found"})
+		return
+	}
+	chat, same := m.ChatID, m.Text == text
+	m.Text = text
+	s.change()
+	s.mu.Unlock()
+	if same {
+		fail(w, Fault{Code: 400, Description: "Bad Request: message is not modified: specified new message content and reply markup are exactly the same as a current content and reply markup of the message"})
+		return
+	}
+	answer(w, described(id, chat, text))
+}
+
+func (s *Server) deleteMessage(w http.ResponseWriter, args map[string]string) {
+	s.mu.Lock()
+	_, m := s.named(args)
+	if m != nil {
+		m.removed = true
+	}
+	s.change()
+	s.mu.Unlock()
+	if m == nil {
+		fail(w, Fault{Code: 400, Description: "Bad Request: message to delete not found"})
+		return
+	}
+	answer(w, true)
+}
+
+func (s *Server) sendAction(w http.ResponseWriter, args map[string]string) {
+	chat, err := strconv.ParseInt(args["chat_id"], 10, 64)
+	if err != nil || args["action"] == "" {
+		fail(w, Fault{Code: 400, Description: "Bad Request: wrong parameter action in request"})
+		return
+	}
+	thread, _ := strconv.ParseInt(args["message_thread_id"], 10, 64)
+	s.mu.Lock()
+	s.actions = append(s.actions, Action{ChatID: chat, ThreadID: thread, Action: args["action"], At: time.Now()})
+	s.change()
+	s.mu.Unlock()
+	answer(w, true)
 }
 
 // arguments reads a call's parameters from a JSON body, a form, or the query.
