@@ -75,10 +75,11 @@ func TestPL1_AnAdapterShowsWhatItsPlatformCanDo(t *testing.T) {
 }
 
 func TestCV6_TypingThatHangsDelaysNoSendAndIsAbandoned(t *testing.T) {
-	hang := make(chan struct{})
-	a := &able{fake: &fake{name: "f"}, typing: func(context.Context) error { <-hang; return nil }}
+	a := &able{fake: &fake{name: "f"}}
 	supervise(t, a, func(t *testing.T, s *Supervisor) {
+		hang := make(chan struct{}) // of the bubble
 		defer close(hang)
+		a.typing = func(context.Context) error { <-hang; return nil }
 		const calls = 3 * maxPassing
 		errs := make(chan error, calls)
 		for range calls {

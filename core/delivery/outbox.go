@@ -258,7 +258,7 @@ func (o *Outbox) sendQueue(ctx context.Context, name string, c *chat) {
 func (o *Outbox) postpone(ctx context.Context, c *chat, d delivery, arrived int, err error) {
 	o.mu.Lock()
 	c.queue[0].parts += arrived
-	c.queue[0].repeated = adapter.MayHaveArrived(err)
+	c.queue[0].repeated = adapter.MayHaveArrived(err) || arrived == 0 && d.repeated
 	c.fails++
 	wait := min(minRetry<<min(c.fails-1, 10), maxRetry)
 	if limit, is := errors.AsType[*adapter.RateLimitError](err); is {
