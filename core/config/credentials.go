@@ -28,7 +28,7 @@ func (c Credential) Why() string {
 // Credentials are the credentials of a config.
 type Credentials struct {
 	API, Telegram Credential
-	// Models are those of the models, by name; a scripted one has none.
+	// Models are those of the models, by name. A scripted one needs none, and what the config names is a secret all the same.
 	Models map[string]Credential
 	// Local is the generated key of the home; its source is the file. It is not used where the config names a key.
 	Local Credential
@@ -42,9 +42,7 @@ func (c Config) Credentials(getenv func(string) string) Credentials {
 	}
 	models := map[string]Credential{}
 	for name, m := range c.ModelsByName() {
-		if m.Provider != Scripted {
-			models[name] = read(m.APIKeyEnv, m.APIKeyFile)
-		}
+		models[name] = read(m.APIKeyEnv, m.APIKeyFile)
 	}
 	return Credentials{
 		Models:   models,

@@ -121,8 +121,7 @@ func readNamed(o Options, c config.Config, s config.Credentials) (prepared, erro
 			if p.scripts[name], err = readScript(table(name), m.Script, o.Demo); err != nil {
 				return p, err
 			}
-		}
-		if err := s.Models[name].Err; err != nil {
+		} else if err := s.Models[name].Err; err != nil {
 			return p, &SetupError{err}
 		}
 	}

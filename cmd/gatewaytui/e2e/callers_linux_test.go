@@ -136,7 +136,7 @@ func TestHF1_AnotherUserNeedsTheKey(t *testing.T) {
 					t.Errorf("with %s another user got %+v", name, a)
 				}
 			}
-			if a := g.askAs(otherUser, saying("eve", "echo with the key"), "Authorization: Bearer "+key); a.text != "with the key" {
+			if a := g.askAs(otherUser, saying("eve", "echo with the key"), "Authorization: Bearer "+key, "X-Session-Key: eve"); a.text != "with the key" {
 				t.Errorf("with the key another user got %+v", a)
 			}
 			if reply, status := g.chat("alice", "echo as root"); status != http.StatusOK || reply != "as root" {
@@ -242,7 +242,7 @@ func TestHF1_AToolIsNotACallerOfTheAPI(t *testing.T) {
 			}
 			auth := "Authorization: Bearer " + key
 			for form, command := range forms {
-				for which, header := range map[string][]string{"without the key": nil, "with the key": {auth}} {
+				for which, header := range map[string][]string{"without the key": {"X-Session-Key: eve"}, "with the key": {auth, "X-Session-Key: eve"}} {
 					file := filepath.Join(t.TempDir(), "ask")
 					var line strings.Builder
 					for _, a := range curl(g.url(), saying("eve", "echo a tool asked"), header...) {
