@@ -23,7 +23,7 @@
 //	model         model clients
 //	tool          what a model can call
 //	process       tracked subprocesses; kernel has the system calls, guardian the process that outlives the gateway
-//	adapter       platforms and their supervisor; one folder a platform
+//	adapter       platforms and their supervisor; one folder a platform; markdown reads what models write
 //	search        the full-text index of the messages, in a file of its own
 //	store         SQLite; simulation tests it on disks that fail
 //	limit         what the bounds of the config have in common: usage, warnings, the fair queue

@@ -47,8 +47,20 @@ func (c *Conversations) chatCommands() []chatCommand {
 		{name: "search", args: "TEXT", help: "find what was said in your chats", run: c.search},
 		{name: "title", args: "[TEXT]", help: "name this conversation; without TEXT: show its name", run: c.title},
 		{name: "resume", args: "[ID]", help: "continue an earlier conversation of this chat, or a suspended one", run: c.resume},
+		{name: "start", help: "what this is, and what to try first", run: c.start},
 		{name: "help", help: "this list", run: c.help},
 	}
+}
+
+// Command is a chat command for a menu: its name without the slash, and what it does.
+type Command struct{ Name, About string }
+
+// Menu is the chat commands.
+func (c *Conversations) Menu() (menu []Command) {
+	for _, cmd := range c.commands {
+		menu = append(menu, Command{Name: cmd.name, About: cmd.help})
+	}
+	return menu
 }
 
 // IsWork reports whether the command of this name starts a turn.
@@ -109,6 +121,18 @@ func (c *Conversations) help(context.Context, use) (string, error) {
 		fmt.Fprintf(&b, "%s: %s\n", strings.TrimSpace("/"+cmd.name+" "+cmd.args), cmd.help)
 	}
 	return strings.TrimSuffix(b.String(), "\n"), nil
+}
+
+// start greets. Platforms send /start when a person opens the chat with a bot, some with a word that a link had (TF10).
+func (c *Conversations) start(context.Context, use) (string, error) {
+	return `Hello! I am an AI agent that works on its owner's machine. I remember our conversation until you send /new.
+
+Three things to try:
+- Ask me something, for example: what can you do here?
+- Give me work on the side: /background summarise the news of today
+- See what I am doing with /status, and end it with /stop.
+
+/help lists all commands.`, nil
 }
 
 func (c *Conversations) reset(ctx context.Context, u use) (string, error) {

@@ -231,7 +231,7 @@ func (o *Outbox) sendQueue(ctx context.Context, name string, c *chat) {
 		o.mu.Unlock()
 
 		sctx, cancel := context.WithTimeout(ctx, SendTimeout)
-		sent, err := o.send(sctx, d.Session, d.Adapter, adapter.Outgoing{Target: d.Target, Text: d.Text, Key: d.ID, Skip: d.parts, Repeated: d.repeated})
+		sent, err := o.send(sctx, d.Session, d.Adapter, adapter.Outgoing{Target: d.Target, Text: d.Text, Markdown: true, Key: d.ID, Skip: d.parts, Repeated: d.repeated})
 		cancel()
 		refused, final := errors.AsType[*adapter.RefusedError](err)
 		switch {

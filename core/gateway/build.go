@@ -128,6 +128,7 @@ func (g *Gateway) buildAdapters() {
 		OnState: func(a ops.Adapter) {
 			g.adapterChanged(a)
 			g.outbox.Connected(a)
+			g.showMenu(a)
 		},
 	})
 	for _, p := range o.Platforms {

@@ -161,6 +161,8 @@ func TestCommandsAnswerWhileATurnRuns(t *testing.T) {
 	for _, tc := range []struct{ name, text, want string }{
 		{"status says what runs", "/status", "A turn has been running"},
 		{"help lists the commands", "/help", "/background TEXT"},
+		{"TF10: the first message of a messenger is greeted", "/start", "Three things to try"},
+		{"also with what a link gave it", "/start from_the_website", "Three things to try"},
 		{"an unknown command gets a hint and no model call", "/stpo", "There is no command /stpo. Did you mean /st"},
 		{"queue without a text shows what waits", "/queue", "Nothing is waiting."},
 		{"a fresh chat has no sessions", "/sessions", "no earlier conversations"},

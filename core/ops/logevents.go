@@ -5,6 +5,7 @@ package ops
 const (
 	LogAdapterConflict          = "adapter.conflict"
 	LogAdapterConnectLate       = "adapter.connect.late"
+	LogAdapterMenu              = "adapter.menu"
 	LogAdapterTeardown          = "adapter.teardown"
 	LogAPIAccess                = "api.access"
 	LogDemoRefused              = "demo.refused"

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -22,6 +23,8 @@ const (
 	maxAnswer = 32 << 20
 	// maxWhy bounds the reason in an error, in runes: a proxy may answer with a whole page.
 	maxWhy = 200
+	// maxAbout is the most that Telegram takes for a command in the menu, in runes.
+	maxAbout = 256
 	// maxRetryAfter, in seconds, keeps nonsense from overflowing a duration.
 	maxRetryAfter = 30 * 24 * 3600
 )
@@ -71,23 +74,25 @@ func (a *api) removeWebhook(ctx context.Context) error {
 }
 
 // send sends one message of at most maxUnits and returns its id. Only ctx bounds it.
-func (a *api) send(ctx context.Context, to address, text string) (id int64, err error) {
+func (a *api) send(ctx context.Context, to address, m formatted) (id int64, err error) {
 	var result struct {
 		ID int64 `json:"message_id"`
 	}
 	params := to.params()
-	params.Set("text", text)
-	params.Set("link_preview_options", `{"is_disabled":true}`)
+	if err := m.add(params); err != nil {
+		return 0, err
+	}
 	err = a.write(ctx, "sendMessage", params, &result)
 	return result.ID, err
 }
 
-// edit makes the message id what text says.
-func (a *api) edit(ctx context.Context, to address, id int64, text string) error {
-	err := a.write(ctx, "editMessageText", url.Values{
-		"chat_id": {strconv.FormatInt(to.chat, 10)}, "message_id": {strconv.FormatInt(id, 10)}, "text": {text},
-		"link_preview_options": {`{"is_disabled":true}`},
-	}, new(json.RawMessage))
+// edit makes the message id what m says.
+func (a *api) edit(ctx context.Context, to address, id int64, m formatted) error {
+	params := url.Values{"chat_id": {strconv.FormatInt(to.chat, 10)}, "message_id": {strconv.FormatInt(id, 10)}}
+	if err := m.add(params); err != nil {
+		return err
+	}
+	err := a.write(ctx, "editMessageText", params, new(json.RawMessage))
 	if refused, is := errors.AsType[*adapter.RefusedError](err); is && strings.Contains(refused.Why, "message is not modified") {
 		return nil
 	}
@@ -103,6 +108,29 @@ func (a *api) remove(ctx context.Context, to address, id int64) error {
 		return nil
 	}
 	return err
+}
+
+// menu makes commands the menu of the bot, unless they are that already: Telegram allows few changes.
+func (a *api) menu(ctx context.Context, commands []adapter.MenuCommand) error {
+	type command struct {
+		Name  string `json:"command"`
+		About string `json:"description"`
+	}
+	want, have := []command{}, []command{}
+	for _, c := range commands {
+		want = append(want, command{c.Name, term.Clean(c.About, maxAbout)})
+	}
+	if err := a.call(ctx, 0, http.MethodGet, "getMyCommands", nil, &have); err != nil {
+		return err
+	}
+	if slices.Equal(want, have) {
+		return nil
+	}
+	list, err := json.Marshal(want)
+	if err != nil {
+		return fmt.Errorf("write the menu: %w", err)
+	}
+	return a.call(ctx, 0, http.MethodPost, "setMyCommands", url.Values{"commands": {string(list)}}, new(bool))
 }
 
 // typing shows for five seconds that the bot types.

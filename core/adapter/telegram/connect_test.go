@@ -150,7 +150,7 @@ func TestI3_TheTokenIsInNoErrorForAnyAnswer(t *testing.T) {
 				t.Fatal("got updates")
 			}
 			wantNoToken(t, err)
-			if _, err = api.send(t.Context(), address{chat: 1}, "hi"); err == nil {
+			if _, err = api.send(t.Context(), address{chat: 1}, formatted{text: "hi"}); err == nil {
 				t.Fatal("sent")
 			}
 			wantNoToken(t, err)

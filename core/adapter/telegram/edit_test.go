@@ -97,7 +97,7 @@ func TestTheBoundsOfAGroupAreNarrower(t *testing.T) {
 	if dm, group := p.Bounds("4711"), p.Bounds("-100/7"); dm.Messages != 60 || group.Messages != 20 || dm.Message != maxUnits {
 		t.Errorf("a chat with one person has %+v, a group %+v", dm, group)
 	}
-	if n := len(visible(strings.Repeat("x", maxUnits) + " \n")); n != 1 {
+	if n := len(messagesOf(strings.Repeat("x", maxUnits)+" \n", false)); n != 1 {
 		t.Errorf("a text with a blank part is %d messages", n)
 	}
 }

@@ -45,12 +45,22 @@ func (c *conn) Typing(ctx context.Context, target string) error {
 	return c.call(ctx, target, c.api.typing)
 }
 
+// SetMenu implements adapter.MenuSetter.
+func (c *conn) SetMenu(ctx context.Context, commands []adapter.MenuCommand) error {
+	return c.alive(ctx, func(ctx context.Context) error { return c.api.menu(ctx, commands) })
+}
+
 // call makes one call of the Bot API about the chat at target, for as long as the connection lasts.
 func (c *conn) call(ctx context.Context, target string, f func(context.Context, address) error) error {
 	to, err := parseAddress(target)
 	if err != nil {
 		return &adapter.RefusedError{Why: err.Error()}
 	}
+	return c.alive(ctx, func(ctx context.Context) error { return f(ctx, to) })
+}
+
+// alive makes a call for as long as the connection lasts.
+func (c *conn) alive(ctx context.Context, f func(context.Context) error) error {
 	if !c.sends.TryAcquire(1) {
 		return errDisconnected
 	}
@@ -61,7 +71,7 @@ func (c *conn) call(ctx context.Context, target string, f func(context.Context, 
 	if c.life.Err() != nil {
 		return errDisconnected
 	}
-	return f(ctx, to)
+	return f(ctx)
 }
 
 // deliver sends the parts of a text. The message first, if it is not empty, becomes the first of them.
@@ -81,7 +91,7 @@ func (c *conn) deliver(ctx context.Context, m adapter.Outgoing, first string) (s
 }
 
 func (c *conn) parts(ctx context.Context, to address, m adapter.Outgoing, first string) (sent adapter.Sent, err error) {
-	parts := visible(m.Text)
+	parts := messagesOf(m.Text, m.Markdown)
 	if len(parts) == 0 {
 		return sent, &adapter.RefusedError{Why: "the text is blank"}
 	}
@@ -93,7 +103,7 @@ func (c *conn) parts(ctx context.Context, to address, m adapter.Outgoing, first 
 		case i == m.Skip && m.Repeated:
 			id, err = c.repeat(ctx, to, parts[i])
 		default:
-			id, err = c.api.send(ctx, to, parts[i])
+			id, err = c.send(ctx, to, parts[i])
 		}
 		if err != nil && len(parts) > 1 {
 			err = fmt.Errorf("part %d of %d: %w", i+1, len(parts), err)
@@ -106,35 +116,47 @@ func (c *conn) parts(ctx context.Context, to address, m adapter.Outgoing, first 
 	return sent, nil
 }
 
-func (c *conn) edit(ctx context.Context, to address, message, text string) (id int64, err error) {
-	if id, err = messageID(message); err == nil {
-		err = c.api.edit(ctx, to, id, text)
+func (c *conn) edit(ctx context.Context, to address, message string, m formatted) (id int64, err error) {
+	if id, err = messageID(message); err != nil {
+		return 0, err
 	}
+	return id, plainly(m, func(m formatted) error { return c.api.edit(ctx, to, id, m) })
+}
+
+func (c *conn) send(ctx context.Context, to address, m formatted) (id int64, err error) {
+	err = plainly(m, func(m formatted) error {
+		id, err = c.api.send(ctx, to, m)
+		return err
+	})
 	return id, err
 }
 
-// repeat sends a part that may have arrived before, and says so.
-func (c *conn) repeat(ctx context.Context, to address, part string) (int64, error) {
-	marked := adapter.RepeatMark + "\n\n" + part
-	if len(adapter.Split(marked, maxUnits)) == 1 {
-		return c.api.send(ctx, to, marked)
+// plainly calls f with the message, and once more with its text alone if Telegram refused its styles, which is a message that
+// did not arrive.
+func plainly(m formatted, f func(formatted) error) error {
+	err := f(m)
+	if refused, is := errors.AsType[*adapter.RefusedError](err); is && len(m.entities) > 0 && aboutStyles(refused.Why) {
+		return f(m.plain())
 	}
-	if _, err := c.api.send(ctx, to, adapter.RepeatMark); err != nil {
-		return 0, err
-	}
-	return c.api.send(ctx, to, part)
+	return err
 }
 
-// visible is text in parts of which each fits into a message, without those that are blank: Telegram refuses them, and they
-// would not be visible. It also refuses a text that is not UTF-8.
-func visible(text string) []string {
-	var parts []string
-	for _, part := range adapter.Split(strings.ToValidUTF8(text, "\uFFFD"), maxUnits) {
-		if strings.TrimSpace(part) != "" {
-			parts = append(parts, part)
-		}
+// aboutStyles reports whether Telegram's words for a refusal are about entities: "can't parse entities", "Wrong message
+// entity", "ENTITY_BOUNDS_INVALID", "ENTITIES_TOO_LONG".
+func aboutStyles(why string) bool {
+	why = strings.ToLower(why)
+	return strings.Contains(why, "entit") || strings.Contains(why, "can't parse")
+}
+
+// repeat sends a part that may have arrived before, and says so.
+func (c *conn) repeat(ctx context.Context, to address, part formatted) (int64, error) {
+	if marked := part.behind(adapter.RepeatMark); length(marked.text) <= maxUnits {
+		return c.send(ctx, to, marked)
 	}
-	return parts
+	if _, err := c.send(ctx, to, formatted{text: adapter.RepeatMark}); err != nil {
+		return 0, err
+	}
+	return c.send(ctx, to, part)
 }
 
 // messageID reads the id of a message that the bot sent.

@@ -16,8 +16,9 @@
 //     and no message is lost in silence.
 //   - Liveness is a completed getUpdates and nothing else (E1). One failed poll or two are tried again in place; then the
 //     connection ends, and the Supervisor waits and makes a new one.
-//   - What is sent is plain text: nothing that a model writes can break its formatting, and no link in it is fetched for
-//     a preview, which would send data out without a click.
+//   - Markdown is sent as text with entities, so that nothing that a model writes can break its formatting; a part whose
+//     entities are refused goes out as plain text (CV8). No link is fetched for a preview, which would send data out
+//     without a click.
 //   - The bot's token, which is part of every URL, is in no error and no log line (I3).
 package telegram
 
@@ -109,7 +110,9 @@ func (p *Platform) Name() string { return "telegram" }
 
 // Abilities implements adapter.Able.
 func (p *Platform) Abilities() []adapter.Ability {
-	return []adapter.Ability{adapter.AbilityGroups, adapter.AbilityThreads, adapter.AbilityTyping, adapter.AbilityEdit}
+	return []adapter.Ability{
+		adapter.AbilityGroups, adapter.AbilityThreads, adapter.AbilityTyping, adapter.AbilityEdit, adapter.AbilityMenu, adapter.AbilityFormat,
+	}
 }
 
 // Bounds implements adapter.Bounded. Telegram allows a message a second in a private chat and 20 a minute in a group

@@ -54,6 +54,8 @@ type Fault struct {
 type Sent struct {
 	ChatID, ThreadID int64
 	Text             string
+	// Entities are the styles of Text as JSON; empty: none.
+	Entities string
 }
 
 // Action is a chat action that the bot showed.
@@ -103,6 +105,7 @@ type Server struct {
 	actions []Action
 	calls   map[string]int
 	faults  map[string]*Fault
+	menu    []Command
 	healed  int // how often Heal was called
 	webhook bool
 	holding int
@@ -305,6 +308,10 @@ func (s *Server) perform(w http.ResponseWriter, r *http.Request, method string, 
 		s.deleteMessage(w, args)
 	case "sendchataction":
 		s.sendAction(w, args)
+	case "getmycommands":
+		answer(w, s.Menu())
+	case "setmycommands":
+		s.setMenu(w, args)
 	case "deletewebhook":
 		s.mu.Lock()
 		s.webhook = false
@@ -417,26 +424,31 @@ func (s *Server) sendMessage(w http.ResponseWriter, args map[string]string) {
 		fail(w, Fault{Code: 400, Description: "Bad Request: chat not found"})
 		return
 	}
-	if !acceptable(w, text) {
+	if !acceptable(w, args) {
 		return
 	}
 	thread, _ := strconv.ParseInt(args["message_thread_id"], 10, 64)
 	s.mu.Lock()
-	s.sent = append(s.sent, message{Sent: Sent{ChatID: chat, ThreadID: thread, Text: text}})
+	s.sent = append(s.sent, message{Sent: Sent{ChatID: chat, ThreadID: thread, Text: text, Entities: args["entities"]}})
 	id := len(s.sent)
 	s.change()
 	s.mu.Unlock()
 	answer(w, described(id, chat, text))
 }
 
-// acceptable reports whether text may be that of a message, and answers if not.
-func acceptable(w http.ResponseWriter, text string) bool {
+// acceptable reports whether the text of a call and its entities may be those of a message, and answers if not.
+func acceptable(w http.ResponseWriter, args map[string]string) bool {
+	text := args["text"]
 	switch {
 	case strings.TrimSpace(text) == "":
 		fail(w, Fault{Code: 400, Description: "Bad Request: message text is empty"})
 		return false
 	case len(utf16.Encode([]rune(text))) > 4096:
 		fail(w, Fault{Code: 400, Description: "Bad Request: message is too long"})
+		return false
+	}
+	if _, err := Entities(text, args["entities"]); err != nil {
+		fail(w, Fault{Code: 400, Description: "Bad Request: can't parse entities: " + err.Error()})
 		return false
 	}
 	return true
@@ -462,7 +474,7 @@ func (s *Server) named(args map[string]string) (id int, m *message) {
 
 func (s *Server) editMessage(w http.ResponseWriter, args map[string]string) {
 	text := args["text"]
-	if !acceptable(w, text) {
+	if !acceptable(w, args) {
 		return
 	}
 	s.mu.Lock()
@@ -472,8 +484,8 @@ func (s *Server) editMessage(w http.ResponseWriter, args map[string]string) {
 		fail(w, Fault{Code: 400, Description: "Bad Request: message to edit not found"})
 		return
 	}
-	chat, same := m.ChatID, m.Text == text
-	m.Text = text
+	chat, same := m.ChatID, m.Text == text && m.Entities == args["entities"]
+	m.Text, m.Entities = text, args["entities"]
 	s.change()
 	s.mu.Unlock()
 	if same {
