@@ -52,6 +52,13 @@ var changes = []Change{
 	}},
 	{Name: "session_from", Key: "adapters.api.session_from", Old: `"user"`, New: `"header"`, Schema: 10},
 	{
+		Name: "retention", Key: "retention.transcripts", Schema: 12,
+		What: "conversations that have ended are kept for ever (retention.transcripts; before, 90 days), results of tools over 8 KiB for 30 days " +
+			"(retention.tool_outputs; before, as long as their conversation) and the audit for a year (retention.audit; before, 90 days); set " +
+			"retention.transcripts in the config to choose, or ignore this",
+		When: func(c Config) bool { return c.Retention.Transcripts.Duration == 0 },
+	},
+	{
 		Name: "api_callers", Key: "adapters.api.key_env", Schema: 6,
 		What: "without a key in the config the API no longer serves every program of this machine: programs of the gateway's own user and of root " +
 			"need no key, others send the one in api.key of the home, and the gateway's tools are refused; set adapters.api.key_env to ask " +

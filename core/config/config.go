@@ -31,6 +31,8 @@ type Config struct {
 	Console  Console                `toml:"console" doc:"The screens."`
 	Log      Log                    `toml:"log" doc:"The log."`
 	Metrics  Metrics                `toml:"metrics" doc:"Figures for Prometheus, which the control socket serves in any case."`
+
+	Retention Retention `toml:"retention" doc:"How long what is over is kept. It is deleted in the background, in small steps, an hour after a start and then once a day; \"0s\" keeps it for ever. What else has ended is kept for 90 days."`
 }
 
 // Model is [model], and each of [models.NAME].
@@ -217,6 +219,13 @@ type Log struct {
 // Metrics is [metrics].
 type Metrics struct {
 	Listen string `toml:"listen" doc:"host:port where /metrics is served; empty: nowhere. Unless the address is loopback scrapers must send the key of adapters.api; port 0 picks one"`
+}
+
+// Retention is [retention]. 0 is for ever.
+type Retention struct {
+	Transcripts Duration `toml:"transcripts" doc:"conversations that have ended, with their messages; those that go on are kept in any case"`
+	ToolOutputs Duration `toml:"tool_outputs" default:"720h" doc:"results of tools over 8KiB, of all conversations: a note takes their place"`
+	Audit       Duration `toml:"audit" default:"8760h" doc:"who asked the gateway for what"`
 }
 
 // auto is the value that leaves a choice to the program.

@@ -71,6 +71,9 @@ func (g *Gateway) buildLeaves(slots *model.Slots, reached bounds) {
 	g.recovery = recovery.New(recovery.Options{
 		Identity: o.Identity, Start: o.Start, Log: o.Log, Database: o.Home.Database, Health: g.health, Background: g.background, Outbox: g.outbox,
 		Gateway: parts{g}, Lives: o.Home.Lives, Reports: o.Host,
+		Retention: recovery.Retention{
+			Transcripts: cfg.Retention.Transcripts.Duration, ToolOutputs: cfg.Retention.ToolOutputs.Duration, Audit: cfg.Retention.Audit.Duration,
+		},
 		OnTransaction: func(took time.Duration) { // on the store's writer: neither waits
 			g.metrics.Transaction(took)
 			g.search.Wake()

@@ -41,7 +41,7 @@ func idleADay(s *setup) { s.cfg.Session.IdleReset.Duration = day }
 func TestHF21_AStartWithAWrongClockLosesNothing(t *testing.T) {
 	dir := aYearAgo(t)
 	for life := range 2 {
-		l := start(t, idleADay, func(s *setup) { s.dir = dir })
+		l := start(t, idleADay, func(s *setup) { s.dir, s.cfg.Retention.Transcripts.Duration = dir, 90*day })
 		l.g.conversations.Expire(t.Context(), time.Now())
 		l.g.recovery.Prune(t.Context())
 		if got := l.ask("chat:dm:1", "hello"); got == "" { // a message does not end it either
@@ -79,7 +79,7 @@ func TestHF21_DowntimeCountsOnceTheClockIsTrusted(t *testing.T) {
 		"an operator does":           func(o *Options) { o.TrustClock = true },
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := start(t, idleADay, func(s *setup) { s.dir, s.opts = aYearAgo(t), trust })
+			l := start(t, idleADay, func(s *setup) { s.dir, s.opts, s.cfg.Retention.Transcripts.Duration = aYearAgo(t), trust, 90*day })
 			l.g.recovery.Prune(t.Context())
 			rows, err := l.g.recovery.Store().Transcript(t.Context(), "s1")
 			if err != nil || len(rows) != 0 {

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -155,5 +157,32 @@ func TestHF21_TheNextLifeComparesWithTheLastClockThatAgreed(t *testing.T) {
 	})
 	if len(codes(h)) != 0 {
 		t.Errorf("the warnings are still %q", codes(h))
+	}
+}
+
+// CV13: a database of 5 GiB is a warning that names the key which bounds it.
+func TestCV13_ALargeDatabaseIsAWarning(t *testing.T) {
+	h, _, _ := open(t, func(o *Options) {
+		o.Database = filepath.Join(t.TempDir(), "large.db")
+		file, err := os.Create(o.Database)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(file.Truncate(muchDatabase-1), file.Close()); err != nil { // it has no blocks
+			t.Fatal(err)
+		}
+	})
+	h.checkResources(time.Now())
+	if got := codes(h); slices.Contains(got, WarnDatabaseSize) {
+		t.Errorf("a smaller one: %v", got)
+	}
+	if err := os.Truncate(h.o.Database, muchDatabase); err != nil {
+		t.Fatal(err)
+	}
+	h.checkResources(time.Now())
+	warnings := h.Warnings(time.Now())
+	i := slices.IndexFunc(warnings, func(w ops.Warning) bool { return w.Code == WarnDatabaseSize })
+	if i < 0 || !strings.Contains(warnings[i].Message, "5.0 GiB") || !strings.Contains(warnings[i].Message, "retention.transcripts") {
+		t.Errorf("the warnings are %v", warnings)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/dustin/go-humanize"
@@ -21,21 +22,39 @@ const lowDisk = 64 << 20
 // checkResources notes what the process is short of, so that the status can name the cause of what fails by it (F5).
 func (h *Health) checkResources(now time.Time) {
 	var found []ops.Warning
-	for _, text := range []string{lowDescriptors(), lowSpace(filepath.Dir(h.o.Database))} {
+	add := func(code, text string) {
 		if text != "" {
-			found = append(found, ops.Warning{Code: "resources", Message: text, Since: ops.At(now)})
+			found = append(found, ops.Warning{Code: code, Message: text, Since: ops.At(now)})
 		}
 	}
+	add("resources", lowDescriptors())
+	add("resources", lowSpace(filepath.Dir(h.o.Database)))
+	add(WarnDatabaseSize, largeDatabase(h.o.Database))
 	h.mu.Lock()
 	before := h.lowResources
 	for i := range found {
-		if len(before) > 0 { // it was low already
-			found[i].Since = before[0].Since
+		if at := slices.IndexFunc(before, func(b ops.Warning) bool { return b.Code == found[i].Code }); at >= 0 { // it was low already
+			found[i].Since = before[at].Since
 		}
 	}
 	h.lowResources = found
 	h.mu.Unlock()
 	h.logNew(found, before)
+}
+
+// WarnDatabaseSize is the code of the warning that the database is large.
+const WarnDatabaseSize = "store.size"
+
+// muchDatabase is how large a database is worth a warning: conversations are kept for ever unless the config says otherwise.
+const muchDatabase = 5 << 30
+
+// largeDatabase says that the database at path is large; it is empty if it is not.
+func largeDatabase(path string) string {
+	info, err := os.Stat(path)
+	if err != nil || info.Size() < muchDatabase {
+		return ""
+	}
+	return fmt.Sprintf("the database has %s; retention.transcripts in the config says for how long conversations are kept", humanize.IBytes(uint64(info.Size())))
 }
 
 // lowDescriptors says that most file descriptors are in use; it is empty if they are not.

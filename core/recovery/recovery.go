@@ -71,6 +71,9 @@ type Reports interface {
 	LastReport(life string) (r ops.Shutdown, found bool, err error)
 }
 
+// Retention is how long what is over is kept, by kind; 0: for ever. What has no kind here is kept for store.Retention.
+type Retention struct{ Transcripts, ToolOutputs, Audit time.Duration }
+
 // Options are what Recovery is made of. OnTransaction may be nil.
 type Options struct {
 	Identity
@@ -86,6 +89,8 @@ type Options struct {
 	// Lives is the list of past lives next to the database.
 	Lives   *lives.List
 	Reports Reports
+	// Retention is how long what is over is kept.
+	Retention Retention
 	// OnTransaction counts a transaction of the store. It must not wait.
 	OnTransaction func(took time.Duration)
 }
@@ -111,6 +116,9 @@ type Recovery struct {
 	// resumes says that this life resumes what earlier ones left; backlog is that, until TakeUp.
 	resumes bool
 	backlog []store.Inbox
+
+	// outputsCut is the message up to which old results of tools are cut. Only Prune uses it, which runs once at a time.
+	outputsCut int64
 
 	lastEnd atomic.Pointer[ops.LastEnd]
 }

@@ -129,7 +129,7 @@ func TestPruneDeletesOnlyWhatEndedLongAgo(t *testing.T) {
 
 	got := Pruned{}
 	for more := true; more; {
-		p, err := s.Prune(ctx, noon.Add(24*time.Hour), 100)
+		p, err := s.Prune(ctx, Cutoffs{noon.Add(24 * time.Hour), noon.Add(24 * time.Hour), noon.Add(24 * time.Hour)}, 100)
 		must(t, err)
 		got.Add(p)
 		more = len(p) > 0
@@ -143,7 +143,7 @@ func TestPruneDeletesOnlyWhatEndedLongAgo(t *testing.T) {
 			t.Errorf("conversation %s has %d messages, %v; want %d", id, len(rows), err, n)
 		}
 	}
-	if again, err := s.Prune(ctx, noon.Add(24*time.Hour), 100); err != nil || len(again) > 0 {
+	if again, err := s.Prune(ctx, Cutoffs{noon.Add(24 * time.Hour), noon.Add(24 * time.Hour), noon.Add(24 * time.Hour)}, 100); err != nil || len(again) > 0 {
 		t.Fatalf("a second time it deletes %+v, %v", again, err)
 	}
 }

@@ -21,35 +21,54 @@ const (
 	goneLives = `(SELECT id FROM lives WHERE coalesce(ended_at, heartbeat_at) < ?1 AND outcome <> 'running' ORDER BY seq LIMIT ?2)`
 )
 
-// prunings are the statements of Prune by table, in their order. A conversation is deleted from its messages upwards, each
-// part once the previous one is gone: a table after another is skipped while that one had rows to delete.
-var prunings = []struct{ table, after, text string }{
-	{"messages", "", `DELETE FROM messages WHERE seq IN (SELECT seq FROM messages WHERE session_id IN ` + goneSessions + ` LIMIT ?2)`},
-	{"turns", "messages", `DELETE FROM turns WHERE id IN (SELECT id FROM turns WHERE session_id IN ` + goneSessions + ` LIMIT ?2)`},
-	{"sessions", "turns", `DELETE FROM sessions WHERE id IN ` + goneSessions},
-	{"processes", "", `DELETE FROM processes WHERE (life, pid, start_ticks) IN (SELECT life, pid, start_ticks FROM processes WHERE ended_at < ?1 LIMIT ?2)`},
-	{"audit", "", `DELETE FROM audit WHERE seq IN (SELECT seq FROM audit WHERE at < ?1 LIMIT ?2)`},
-	{"shutdowns", "", `DELETE FROM shutdowns WHERE life IN ` + goneLives},
-	{"lives", "", `DELETE FROM lives WHERE id IN ` + goneLives},
-	{"inbox", "", `DELETE FROM inbox WHERE seq IN (SELECT seq FROM inbox WHERE state = 'answered' AND at < ?1 LIMIT ?2)`},
-	{"outbox", "", `DELETE FROM outbox WHERE seq IN (SELECT seq FROM outbox WHERE state <> 'waiting' AND ended_at < ?1 LIMIT ?2)`},
-	{"responses", "", `DELETE FROM responses WHERE id IN (SELECT id FROM responses WHERE at < ?1 LIMIT ?2)`},
-	{"quarantine", "", `DELETE FROM quarantine WHERE seq IN (SELECT seq FROM quarantine WHERE at < ?1 LIMIT ?2)`},
+// Cutoffs say before when something must have ended to be deleted, by kind; of a kind with a zero time nothing is.
+type Cutoffs struct {
+	// Transcripts are conversations with their turns and messages.
+	Transcripts, Audit time.Time
+	// Rest is everything else: the journal, past lives with their shutdowns, messages to and from chats that have their answer,
+	// answers that the API keeps, and quarantined rows.
+	Rest time.Time
 }
 
-// Retention is how long ended rows are kept, so that the database does not grow for ever (F7).
+func ofTranscripts(c Cutoffs) time.Time { return c.Transcripts }
+func ofAudit(c Cutoffs) time.Time       { return c.Audit }
+func ofRest(c Cutoffs) time.Time        { return c.Rest }
+
+// prunings are the statements of Prune by table, in their order. A conversation is deleted from its messages upwards, each
+// part once the previous one is gone: a table after another is skipped while that one had rows to delete.
+var prunings = []struct {
+	table, after string
+	of           func(Cutoffs) time.Time
+	text         string
+}{
+	{"messages", "", ofTranscripts, `DELETE FROM messages WHERE seq IN (SELECT seq FROM messages WHERE session_id IN ` + goneSessions + ` LIMIT ?2)`},
+	{"turns", "messages", ofTranscripts, `DELETE FROM turns WHERE id IN (SELECT id FROM turns WHERE session_id IN ` + goneSessions + ` LIMIT ?2)`},
+	{"sessions", "turns", ofTranscripts, `DELETE FROM sessions WHERE id IN ` + goneSessions},
+	{"processes", "", ofRest, `DELETE FROM processes WHERE (life, pid, start_ticks) IN (SELECT life, pid, start_ticks FROM processes WHERE ended_at < ?1 LIMIT ?2)`},
+	{"audit", "", ofAudit, `DELETE FROM audit WHERE seq IN (SELECT seq FROM audit WHERE at < ?1 LIMIT ?2)`},
+	{"shutdowns", "", ofRest, `DELETE FROM shutdowns WHERE life IN ` + goneLives},
+	{"lives", "", ofRest, `DELETE FROM lives WHERE id IN ` + goneLives},
+	{"inbox", "", ofRest, `DELETE FROM inbox WHERE seq IN (SELECT seq FROM inbox WHERE state = 'answered' AND at < ?1 LIMIT ?2)`},
+	{"outbox", "", ofRest, `DELETE FROM outbox WHERE seq IN (SELECT seq FROM outbox WHERE state <> 'waiting' AND ended_at < ?1 LIMIT ?2)`},
+	{"responses", "", ofRest, `DELETE FROM responses WHERE id IN (SELECT id FROM responses WHERE at < ?1 LIMIT ?2)`},
+	{"quarantine", "", ofRest, `DELETE FROM quarantine WHERE seq IN (SELECT seq FROM quarantine WHERE at < ?1 LIMIT ?2)`},
+}
+
+// Retention is how long ended rows are kept whose kind has no key in the config, so that the database does not grow for ever (F7).
 const Retention = 90 * 24 * time.Hour
 
-// Prune deletes what ended before old: conversations with their turns and messages, rows of the journal, the audit, past
-// lives with their shutdowns, messages to and from chats that have their answer, answers that the API keeps, and quarantined rows. It never touches
-// current rows. It deletes at most batch rows of each table at once, along an index, so that no other call waits long for
-// the writer (F12). Call it again until nothing was deleted.
-func (s *Store) Prune(ctx context.Context, old time.Time, batch int) (Pruned, error) {
+// Prune deletes what ended before the time of its kind. It never touches current rows. It deletes at most batch rows of each table
+// at once, along an index, so that no other call waits long for the writer (F12). Call it again until nothing was deleted.
+func (s *Store) Prune(ctx context.Context, before Cutoffs, batch int) (Pruned, error) {
 	return result(ctx, s, "prune", func(t *tx) (Pruned, error) {
 		p, skipped := Pruned{}, map[string]bool{}
 		for _, step := range prunings {
 			if skipped[step.after] || p[step.after] > 0 {
 				skipped[step.table] = true
+				continue
+			}
+			old := step.of(before)
+			if old.IsZero() {
 				continue
 			}
 			n, err := t.exec(step.text, stamp(old), batch)

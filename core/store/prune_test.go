@@ -37,7 +37,7 @@ func TestF12_RetentionTakesSmallSteps(t *testing.T) {
 	}))
 	total := Pruned{}
 	for more := true; more; {
-		p, err := s.Prune(ctx, noon, batch)
+		p, err := s.Prune(ctx, Cutoffs{noon, noon, noon}, batch)
 		must(t, err)
 		if max(p["messages"], p["turns"], p["sessions"], p["audit"]) > batch || p["messages"] > 0 && p["turns"]+p["sessions"] > 0 {
 			t.Fatalf("one step deletes %+v", p)

@@ -21,7 +21,7 @@ func TestCV2_AKeptResponseBelongsToItsCallerAndIsDeletedWithAge(t *testing.T) {
 	if gone, err := s.DropResponse(ctx, "resp_1", "eve"); err != nil || gone {
 		t.Errorf("eve deletes it: %v, %v", gone, err)
 	}
-	if p, err := s.Prune(ctx, noon.Add(time.Second), 10); err != nil || p["responses"] != 1 {
+	if p, err := s.Prune(ctx, Cutoffs{Rest: noon.Add(time.Second)}, 10); err != nil || p["responses"] != 1 {
 		t.Errorf("pruned %v, %v", p, err)
 	}
 }
