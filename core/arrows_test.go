@@ -44,6 +44,7 @@ var arrows = map[string][]string{
 	"core/config":                      {"core/ops", "core/shutdown", "core/term", "core/text"},
 	"core/doctor":                      {"core/ops", "core/term", "core/text", "core/config", "core/adapter", "core/control", "core/health", "core/instance", "core/process", "core/remote", "core/service", "core/shutdown"},
 	"core/logs":                        {"core/ops", "core/term"},
+	"core/workspace":                   {"core/term"},
 	"core/conversation":                {"core/limit", "core/ops", "core/term", "core/text", "core/model", "core/process", "core/store", "core/session", "core/agent", "core/delivery"},
 	"core/delivery":                    {"core/limit", "core/ops", "core/term", "core/adapter", "core/session", "core/store"},
 	"core/model":                       {"core/limit", "core/ops", "core/term"},

@@ -22,6 +22,7 @@
 //	agent         the model loop, delegation, Close; the cache
 //	model         model clients
 //	tool          what a model can call
+//	workspace     what the folder of an agent says of it: documents and skills
 //	process       tracked subprocesses; kernel has the system calls, guardian the process that outlives the gateway
 //	adapter       platforms and their supervisor; one folder a platform; markdown reads what models write
 //	search        the full-text index of the messages, in a file of its own

@@ -16,6 +16,8 @@ type Definition struct {
 	// Prompt is the system prompt with variables such as {{date}}; empty: the gateway's own.
 	Prompt string
 	Tools  *tool.Set
+	// Skills means that the skills of the work folder are in the prompt.
+	Skills bool
 }
 
 // Route gives the sessions whose key matches a pattern an agent. See text.Glob for patterns.

@@ -20,7 +20,7 @@ type Config struct {
 	Model    Model                  `toml:"model" doc:"The language model that agents call. It has the name default."`
 	Models   map[string]*Model      `toml:"models" doc:"Further models, each with a name of your choice. [models.default] stands for [model]: only one of the two may be there."`
 	Agent    Agent                  `toml:"agent" doc:"The agent default, and the cache that keeps agents between turns."`
-	Agents   map[string]*Definition `toml:"agents" doc:"Further agents, each with a name of your choice. [agents.default] stands for the first four keys of [agent]; none may be in both."`
+	Agents   map[string]*Definition `toml:"agents" doc:"Further agents, each with a name of your choice. [agents.default] stands for the first five keys of [agent]; none may be in both."`
 	Routes   []*Route               `toml:"routes" doc:"Which agent works for which sessions. The first route that matches counts; without one it is the agent default."`
 	Session  Session                `toml:"session" doc:"When a conversation expires, and how many messages may wait in it."`
 	Tools    Tools                  `toml:"tools" doc:"What a model can call."`
@@ -60,6 +60,7 @@ type Definition struct {
 	Prompt     string   `toml:"prompt" doc:"the system prompt; empty is the gateway's own. {{date}}, {{time_zone}}, {{platform}}, {{chat}} and {{speaker}} are replaced"`
 	PromptFile string   `toml:"prompt_file" doc:"a file that holds it instead, read at the start; a relative path begins at the folder of the config file"`
 	Tools      []string `toml:"tools" default:"*" doc:"what it can call; \"*\" is all of tools.enabled, which bounds every agent if it is set"`
+	Skills     bool     `toml:"skills" default:"true" doc:"list the skills of the work folder in the prompt: folders with a SKILL.md. AGENTS.md and SOUL.md of the folder are in every prompt"`
 
 	// Text is the system prompt as Load found it, in Prompt or in PromptFile; empty: the gateway's own.
 	Text string `toml:"-"`

@@ -76,6 +76,12 @@ type Meter interface {
 	TurnEnded(state store.TurnState, seconds float64)
 }
 
+// Workspace is the folder in which agents work. *workspace.Workspace is one.
+type Workspace interface {
+	// Prompt is what the folder adds to a system prompt, with its skills or without. It reads the disk, within bounds.
+	Prompt(skills bool) string
+}
+
 // Bounds are the limits of the config that conversations keep.
 type Bounds struct {
 	// CallsPerTurn is how many model calls a turn may make, Background how many /background tasks a conversation may run.
@@ -94,6 +100,7 @@ type Options struct {
 	// Agent is the part of an agent's configuration that all sessions share, Roster what differs.
 	Agent     agent.Config
 	Roster    *agent.Roster
+	Workspace Workspace
 	Policy    session.Policy
 	Bounds    Bounds
 	Processes Processes

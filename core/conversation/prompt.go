@@ -23,8 +23,13 @@ var ownTools = []struct{ tool, sentence string }{
 // maxVariable bounds the value of a variable of a prompt, in cells.
 const maxVariable = 200
 
-// systemPrompt is the system prompt of a turn: the definition's, with its variables filled in, else the gateway's own.
-func systemPrompt(d *agent.Definition, t *session.Turn) string {
+// systemPrompt is the system prompt of a turn: the definition's, or the gateway's own, and what the agent's folder adds.
+func (c *Conversations) systemPrompt(d *agent.Definition, t *session.Turn) string {
+	return strings.TrimSpace(basePrompt(d, t) + "\n\n" + c.o.Workspace.Prompt(d.Skills))
+}
+
+// basePrompt is the definition's prompt with its variables filled in, else the gateway's own.
+func basePrompt(d *agent.Definition, t *session.Turn) string {
 	if d.Prompt == "" {
 		sentences := []string{own}
 		for _, one := range ownTools {

@@ -175,7 +175,7 @@ func (r *turnRunner) run(ctx context.Context) (err error) {
 		return session.ErrReset
 	}
 	in := agent.Turn{
-		ID: t.ID, Text: t.Message.Text, System: systemPrompt(d, t), Input: input, Calls: calls, Delta: t.Message.Delta, Signalled: r.signalled,
+		ID: t.ID, Text: t.Message.Text, System: c.systemPrompt(d, t), Input: input, Calls: calls, Delta: t.Message.Delta, Signalled: r.signalled,
 		Progress: func(doing string) { c.o.Table.Progress(t, term.Clean(doing, 120)) },
 		Waiting: func() { // a model call waits for a slot
 			c.o.Reached(limit.ModelCalls)

@@ -23,6 +23,7 @@ import (
 	"gatewaytui/core/search"
 	"gatewaytui/core/session"
 	"gatewaytui/core/tool"
+	"gatewaytui/core/workspace"
 )
 
 // New makes a gateway, from the rooms below upwards. It does no I/O; Run does.
@@ -104,6 +105,9 @@ func (g *Gateway) buildConversations(slots *model.Slots, reached bounds, policy 
 			KillGrace: cfg.Process.KillGrace.Duration, MaxIterations: cfg.Agent.MaxIterations, Log: o.Log, Called: g.metrics.Called,
 		},
 		Roster: g.roster(),
+		Workspace: workspace.New(g.workdir(), func(name string, err error) {
+			g.opts.Log.Warn("file of the work folder not read", "event", ops.LogWorkspace, "file", name, "error", err.Error())
+		}),
 		Policy: policy,
 		Bounds: conversation.Bounds{
 			CallsPerTurn: cfg.Limits.CallsPerTurn, Background: cfg.Limits.Background,
@@ -149,7 +153,7 @@ func (g *Gateway) roster() *agent.Roster {
 	var definitions []agent.Definition
 	for _, name := range config.Names(all) {
 		d := all[name]
-		definitions = append(definitions, agent.Definition{Name: name, Models: d.Models, Prompt: d.Text, Tools: g.tools(cfg.Callable(d))})
+		definitions = append(definitions, agent.Definition{Name: name, Models: d.Models, Prompt: d.Text, Tools: g.tools(cfg.Callable(d)), Skills: d.Skills})
 	}
 	var routes []agent.Route
 	for _, r := range cfg.Routes {
@@ -157,6 +161,9 @@ func (g *Gateway) roster() *agent.Roster {
 	}
 	return agent.NewRoster(g.opts.Models, definitions, routes)
 }
+
+// workdir is the folder in which agents work.
+func (g *Gateway) workdir() string { return cmp.Or(g.opts.Config.Tools.Workdir, g.opts.Home.Workdir) }
 
 // modelNames are the names of all models of a pool.
 func modelNames(p *model.Pool) (names []string) {
@@ -170,7 +177,7 @@ func modelNames(p *model.Pool) (names []string) {
 func (g *Gateway) tools(names []string) *tool.Set {
 	cfg := g.opts.Config
 	return tool.Enabled(g.procs, tool.Options{
-		Timeout: cfg.Tools.Timeout.Duration, OutputLimit: int(cfg.Tools.OutputLimit), Workdir: cmp.Or(cfg.Tools.Workdir, g.opts.Home.Workdir),
+		Timeout: cfg.Tools.Timeout.Duration, OutputLimit: int(cfg.Tools.OutputLimit), Workdir: g.workdir(),
 		KillGrace: cfg.Process.KillGrace.Duration, Keep: cfg.Process.Survivors == config.SurvivorsAdopt,
 	}, names).Masking(g.opts.Redactor.Mask)
 }

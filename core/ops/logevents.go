@@ -36,4 +36,5 @@ const (
 	LogTelegramStranger         = "telegram.stranger"
 	LogTelegramUpdateUnreadable = "telegram.update.unreadable"
 	LogTelegramWebhookRemoved   = "telegram.webhook.removed"
+	LogWorkspace                = "workspace.unreadable"
 )
