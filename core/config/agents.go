@@ -15,8 +15,9 @@ import (
 
 // Values of model.provider.
 const (
-	OpenAI   = "openai"
-	Scripted = "scripted"
+	OpenAI    = "openai"
+	Anthropic = "anthropic"
+	Scripted  = "scripted"
 )
 
 // EveryTool is the value of an agent's tools that stands for all of tools.enabled.
@@ -40,13 +41,13 @@ var modelRules = []struct {
 	wrong func(m *Model) string // completes the key's name; empty: nothing is
 }{
 	{[]string{"provider"}, func(m *Model) string {
-		if m.Provider == OpenAI || m.Provider == Scripted {
+		if slices.Contains([]string{OpenAI, Anthropic, Scripted}, m.Provider) {
 			return ""
 		}
-		return fmt.Sprintf(`must be %q or %q, not %s`, OpenAI, Scripted, quote(m.Provider))
+		return fmt.Sprintf(`must be %q, %q or %q, not %s`, OpenAI, Anthropic, Scripted, quote(m.Provider))
 	}},
-	{[]string{"base_url", "provider", ""}, func(m *Model) string { return m.needs(m.BaseURL) }},
-	{[]string{"name", "provider", ""}, func(m *Model) string { return m.needs(m.Name) }},
+	{[]string{"base_url", "provider", ""}, func(m *Model) string { return m.needs(m.BaseURL, OpenAI) }},
+	{[]string{"name", "provider", ""}, func(m *Model) string { return m.needs(m.Name, OpenAI, Anthropic) }},
 	{[]string{"base_url"}, func(m *Model) string { return wrongURL(m.BaseURL) }},
 	{[]string{"timeout"}, func(m *Model) string {
 		if m.Timeout.Duration > 0 {
@@ -89,9 +90,9 @@ func wrongPrice(n float64) string {
 	return fmt.Sprintf("must be from 0 to 1000000, not %g", n)
 }
 
-// needs wants a text where the model is an endpoint.
-func (m *Model) needs(value string) string {
-	if m.Provider != OpenAI || value != "" {
+// needs wants a text where the model has one of the providers.
+func (m *Model) needs(value string, providers ...string) string {
+	if !slices.Contains(providers, m.Provider) || value != "" {
 		return ""
 	}
 	return fmt.Sprintf("must be set: provider %q needs it", m.Provider)
@@ -116,6 +117,10 @@ func (l *Loaded) validateModel(table string, m *Model) {
 // validateAgents checks models, agents and routes, reads the prompts, and bounds the tools of the agents.
 func (l *Loaded) validateAgents() {
 	c := &l.Config
+	l.keyVariable("model", &c.Model)
+	for name, m := range c.Models {
+		l.keyVariable(keyName([]string{"models", name}), m)
+	}
 	l.validateModel(l.written("model"), &c.Model)
 	for _, name := range Names(c.Models) {
 		l.validateModel(keyName([]string{"models", name}), c.Models[name])
@@ -129,6 +134,13 @@ func (l *Loaded) validateAgents() {
 	}
 	if m := c.Models; len(m) > 0 && c.Model.Provider == Scripted && slices.Equal(c.Agent.Models, []string{DefaultName}) && c.Model == Default().Model {
 		l.warn(WarnScripted, fmt.Sprintf("the agent default uses the scripted model; name one of the configured models (%s) in agent.models, or call one default", english.WordSeries(Names(m), "or")))
+	}
+}
+
+// keyVariable gives a model of Anthropic whose variable is not set the usual one: no key of another service goes to it.
+func (l *Loaded) keyVariable(table string, m *Model) {
+	if _, set := l.origins[table+".api_key_env"]; !set && m.Provider == Anthropic {
+		m.APIKeyEnv = "ANTHROPIC_API_KEY"
 	}
 }
 

@@ -37,10 +37,10 @@ type Config struct {
 
 // Model is [model], and each of [models.NAME].
 type Model struct {
-	Provider   string   `toml:"provider" default:"scripted" doc:"\"openai\": any OpenAI-compatible chat-completions endpoint; \"scripted\": plays a script, no model needed"`
-	BaseURL    string   `toml:"base_url" doc:"the endpoint, e.g. \"http://127.0.0.1:11434/v1\"; needed by openai"`
-	Name       string   `toml:"name" doc:"the model's name at the endpoint; needed by openai"`
-	APIKeyEnv  string   `toml:"api_key_env" default:"OPENAI_API_KEY" doc:"the environment variable that holds the endpoint's key"`
+	Provider   string   `toml:"provider" default:"scripted" doc:"\"openai\": any OpenAI-compatible chat-completions endpoint; \"anthropic\": Anthropic's API; \"scripted\": plays a script, no model needed"`
+	BaseURL    string   `toml:"base_url" doc:"the endpoint, e.g. \"http://127.0.0.1:11434/v1\"; needed by openai, for anthropic empty is https://api.anthropic.com/v1"`
+	Name       string   `toml:"name" doc:"the model's name at the endpoint; needed by openai and anthropic"`
+	APIKeyEnv  string   `toml:"api_key_env" default:"OPENAI_API_KEY" doc:"the environment variable that holds the endpoint's key; for anthropic the default is ANTHROPIC_API_KEY"`
 	APIKeyFile string   `toml:"api_key_file" doc:"a file that holds it instead"`
 	Timeout    Duration `toml:"timeout" default:"10m" doc:"one model call, its retries included"`
 	Script     string   `toml:"script" doc:"for scripted: a script file; empty plays the embedded one"`

@@ -226,7 +226,7 @@ func TestJ15_AWrongFileIsRefused(t *testing.T) {
 		{"a NUL", "[log]\nlevel = \"info\"\x00\n", 2, 15, "", "", "not TOML"},
 		{"a column after letters of two bytes", "[log] # é\n\"é\" = 1\n", 2, 1, `log."é"`, "", "unknown key"},
 
-		{"an unknown provider", "[model]\nprovider = \"gpt\"\n", 2, 1, "model.provider", "", `"openai" or "scripted"`},
+		{"an unknown provider", "[model]\nprovider = \"gpt\"\n", 2, 1, "model.provider", "", `"openai", "anthropic" or "scripted"`},
 		{"a real model without an address", "[model]\nprovider = \"openai\"\nname = \"m\"\n", 2, 1, "model.base_url", "", "must be set"},
 		{"a real model without a name", "[model]\nbase_url = \"http://h/v1\"\nprovider = \"openai\"\n", 3, 1, "model.name", "", "must be set"},
 		{"an address without a scheme", "[model]\nbase_url = \"localhost:11434/v1\"\n", 2, 1, "model.base_url", "", "http://"},

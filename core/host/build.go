@@ -156,7 +156,11 @@ func (l *life) model(name string, c config.Model) (model.Provider, error) {
 		return model.NewScripted(script, cmp.Or(c.Name, "scripted")), nil
 	}
 	secret := l.secrets.Models[name]
-	return model.NewOpenAI(model.OpenAIOptions{
+	endpoint := model.NewOpenAI
+	if c.Provider == config.Anthropic {
+		endpoint = model.NewAnthropic
+	}
+	return endpoint(model.OpenAIOptions{
 		BaseURL: c.BaseURL, Model: c.Name, APIKey: secret.Value, KeyHint: secret.Source, Timeout: c.Timeout.Duration, Log: l.log,
 		Table: table(name), Window: c.ContextWindow, MaxOutput: c.MaxOutput, Vision: c.Vision, Reasoning: c.Reasoning, Calls: l.loaded.Config.Limits.ModelCalls,
 	})

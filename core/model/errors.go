@@ -156,7 +156,9 @@ func classify(status int, s apiError) (kind Kind, retry bool) {
 		return KindQuota, false
 	case status == http.StatusTooManyRequests:
 		return KindRateLimited, true
-	case says("context_length_exceeded", "maximum context length", "context window", "exceed_context_size"),
+	case says("credit balance is too low"):
+		return KindQuota, false
+	case says("context_length_exceeded", "maximum context length", "context window", "exceed_context_size", "prompt is too long", "exceed context limit"),
 		status == http.StatusRequestEntityTooLarge:
 		return KindTooLong, false
 	case status == http.StatusNotFound, says("model_not_found"):

@@ -20,7 +20,7 @@ func FuzzEvents(f *testing.F) {
 	f.Add("\ufeffdata: {\"choices\":[{\"delta\":{\"tool_calls\":[{\"index\":5}]}}]}\ndata: [DONE]")
 	f.Fuzz(func(t *testing.T, stream string) {
 		var streamed strings.Builder
-		got, err := readStream("text/event-stream", io.NopCloser(iotest.HalfReader(strings.NewReader(stream))), func(s string) { streamed.WriteString(s) })
+		got, err := readStream(io.NopCloser(iotest.HalfReader(strings.NewReader(stream))), &answer{kind: "text/event-stream", delta: func(s string) { streamed.WriteString(s) }})
 		if err == nil && (got.Message.Content != streamed.String() || got.Message.Role != RoleAssistant || len(got.Message.ToolCalls) > maxCalls) {
 			t.Errorf("%q became %+v, and %q was handed on", stream, got, &streamed)
 		}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -60,6 +61,7 @@ type OpenAIOptions struct {
 
 // openAI is the Provider of one endpoint. All its clients share its connections.
 type openAI struct {
+	speaks                        protocol
 	name, at, key, keyHint, table string
 	timeout                       time.Duration
 	window                        int
@@ -102,6 +104,7 @@ func NewOpenAI(o OpenAIOptions) (Provider, error) {
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
 	}
+	p.speaks = p
 	return p, nil
 }
 
@@ -208,23 +211,25 @@ func (c *openAIClient) Complete(ctx context.Context, req Request, delta func(str
 	}
 }
 
+// protocol is what differs between the endpoints' protocols.
+type protocol interface {
+	// request is a call as the endpoint reads it.
+	request(ctx context.Context, req Request) (*http.Request, error)
+	// read reads an answer of the content type kind, and hands on its text.
+	read(kind string, body io.ReadCloser, delta func(string)) (Response, error)
+	// again reports whether the call may go well in another form, which request then makes.
+	again(failed *Error, req Request) bool
+}
+
 // once makes one attempt.
 func (c *openAIClient) once(ctx context.Context, req Request, delta func(string)) (Response, error) {
-	usage, short := !c.noUsage.Load(), !c.maxCompletion.Load() && c.params(req.Params).MaxTokens != nil
-	body, err := c.encode(req)
-	if err != nil {
-		return Response{}, err
-	}
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, c.at+"/chat/completions", bytes.NewReader(body))
+	r, err := c.speaks.request(ctx, req)
 	if err != nil {
 		return Response{}, err
 	}
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("Accept", "text/event-stream")
 	r.Header.Set("Cache-Control", "no-cache")
-	if c.key != "" {
-		r.Header.Set("Authorization", "Bearer "+c.key)
-	}
 	resp, err := c.http.Do(r)
 	if err != nil {
 		return Response{}, unreachable(err)
@@ -235,21 +240,44 @@ func (c *openAIClient) once(ctx context.Context, req Request, delta func(string)
 	}
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
 		failed := refused(resp)
-		switch {
-		case failed.Status >= 500:
-		case usage && strings.Contains(failed.said, "stream_options"):
-			c.noUsage.Store(true)
-			return c.once(ctx, req, delta)
-		case short && strings.Contains(failed.said, "max_completion_tokens"):
-			c.maxCompletion.Store(true)
+		if failed.Status < 500 && c.speaks.again(failed, req) {
 			return c.once(ctx, req, delta)
 		}
 		return Response{}, failed
 	}
-	if kind := contentType(resp.Header); kind != "application/json" {
-		return readStream(kind, resp.Body, delta)
+	return c.speaks.read(contentType(resp.Header), resp.Body, delta)
+}
+
+func (p *openAI) request(ctx context.Context, req Request) (*http.Request, error) {
+	body, err := p.encode(req)
+	if err != nil {
+		return nil, err
 	}
-	return readWhole(resp.Body, delta)
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, p.at+"/chat/completions", bytes.NewReader(body))
+	if err == nil && p.key != "" {
+		r.Header.Set("Authorization", "Bearer "+p.key)
+	}
+	return r, err
+}
+
+func (p *openAI) read(kind string, body io.ReadCloser, delta func(string)) (Response, error) {
+	if kind == "application/json" {
+		return readWhole(body, delta)
+	}
+	return readStream(body, &answer{kind: kind, delta: delta})
+}
+
+// again is for endpoints that do not know a newer or an older parameter.
+func (p *openAI) again(failed *Error, req Request) bool {
+	switch {
+	case !p.noUsage.Load() && strings.Contains(failed.said, "stream_options"):
+		p.noUsage.Store(true)
+	case !p.maxCompletion.Load() && p.params(req.Params).MaxTokens != nil && strings.Contains(failed.said, "max_completion_tokens"):
+		p.maxCompletion.Store(true)
+	default:
+		return false
+	}
+	return true
 }
 
 // ended is why the call must end now, nil if it need not: its caller, the client's Close, or the timeout, in this order.

@@ -29,6 +29,8 @@ var errTooLarge = fmt.Errorf("answer is longer than %d MiB", maxAnswer>>20)
 type answer struct {
 	kind  string // the content type
 	delta func(string)
+	// event takes an event of another protocol, and says whether it ends the answer; nil: the events are chat completions.
+	event func(a *answer, data []byte) (done bool, err error)
 	begun bool // a line of an event stream was seen
 	text  strings.Builder
 	calls []*partialCall
@@ -76,12 +78,11 @@ func readWhole(body io.Reader, delta func(string)) (Response, error) {
 	return a.response(), nil
 }
 
-// readStream reads an event stream of the content type kind to its end: to [DONE], or to the end of body after a reason for
-// ending.
-func readStream(kind string, body io.ReadCloser, delta func(string)) (Response, error) {
+// readStream reads an event stream into a to its end: to [DONE] or what ends it in another protocol, or to the end of body after
+// a reason for ending.
+func readStream(body io.ReadCloser, a *answer) (Response, error) {
 	limit := &io.LimitedReader{R: body, N: maxAnswer + 1}
 	lines := bufio.NewReader(limit)
-	a := answer{kind: kind, delta: delta}
 	for {
 		line, err := lines.ReadBytes('\n')
 		switch {
@@ -138,6 +139,8 @@ func (a *answer) addLine(line []byte, cut bool) (done bool, err error) {
 	switch {
 	case !isData, cut && !json.Valid(data):
 		return false, nil
+	case a.event != nil && len(data) > 0:
+		return a.event(a, data)
 	case err != nil:
 		return false, err
 	}
