@@ -234,8 +234,10 @@ func TestCV5_ATranscriptHasTheFormThatAnthropicsAPIWants(t *testing.T) {
 				{Type: "tool_use", ID: "b", Name: "list", Input: json.RawMessage(`{}`)},
 			}},
 			{"user", []block{
-				{Type: "tool_result", CallID: "call-01_1-0-0", Result: new("")}, {Type: "tool_result", CallID: "b", Result: new("[]")},
-				{Type: "text", Text: "and?"}, {Type: "text", Text: "(empty)", Cache: ephemeral},
+				{Type: "tool_result", CallID: "call-01_1-0-0", Result: new("")},
+				{Type: "tool_result", CallID: "b", Result: new("[]")},
+				{Type: "text", Text: "and?"},
+				{Type: "text", Text: "(empty)", Cache: ephemeral},
 			}},
 		},
 	}
