@@ -49,6 +49,13 @@ var sessionList = &list[ops.Session]{
 			cell:    func(_ *Opts, r *ops.Session) (string, Role) { return r.User, Plain },
 			compare: func(a, b *ops.Session) int { return strings.Compare(a.User, b.User) },
 		},
+		named("agent", 10, 10, func(r *ops.Session) string { return or(r.Agent, unknown) }),
+		named("model", 14, 11, func(r *ops.Session) string { return or(r.Model, unknown) }),
+		{
+			name: "cost", width: 8, drop: 9, right: true, down: true,
+			cell:    func(_ *Opts, r *ops.Session) (string, Role) { return sessionCost(r), Plain },
+			compare: func(a, b *ops.Session) int { return cmp.Compare(costOf(b), costOf(a)) },
+		},
 		{
 			name: "doing", width: 28, wide: true, drop: 7,
 			cell: func(o *Opts, r *ops.Session) (string, Role) { return r.Activity(o.Now), Plain },
@@ -179,14 +186,26 @@ func sessionDetails(s *Screen, r *ops.Session, w int) []string {
 
 // sessionUsage is what a session's model calls cost, in tokens and, as far as that is known, in money.
 func sessionUsage(r *ops.Session) string {
-	in, cost := short(r.TokensIn)+" in", "cost "+unknown
+	in := short(r.TokensIn) + " in"
 	if r.TokensCached > 0 {
 		in += " (" + short(r.TokensCached) + " cached)"
 	}
-	if r.Cost != nil {
-		cost = "cost " + ops.Amount(*r.Cost)
+	return in + ", " + short(r.TokensOut) + " out, cost " + sessionCost(r)
+}
+
+func sessionCost(r *ops.Session) string {
+	if r.Cost == nil {
+		return unknown
 	}
-	return in + ", " + short(r.TokensOut) + " out, " + cost
+	return ops.Amount(*r.Cost)
+}
+
+// costOf is a cost to sort by: an unknown one comes last.
+func costOf(r *ops.Session) float64 {
+	if r.Cost == nil {
+		return -1
+	}
+	return *r.Cost
 }
 
 func turnDetails(s *Screen, r *ops.Session, w int) []string {

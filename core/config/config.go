@@ -47,7 +47,7 @@ type Model struct {
 
 	ContextWindow int     `toml:"context_window" doc:"tokens that a request and its answer may have together; 0: not known"`
 	MaxOutput     int     `toml:"max_output" doc:"tokens that one answer may have; 0: the endpoint's own bound"`
-	Vision        bool    `toml:"vision" doc:"it can see pictures"`
+	Vision        bool    `toml:"vision" doc:"it can see pictures: a request with some goes to such a model of the agent, if there is one"`
 	Reasoning     string  `toml:"reasoning" doc:"how much it thinks: low, medium or high; empty: the endpoint's default"`
 	PriceIn       float64 `toml:"price_in" doc:"price of a million tokens of requests. If all prices are 0 and the endpoint tells no cost, the cost is unknown"`
 	PriceCached   float64 `toml:"price_cached" doc:"price of those that the endpoint had in its cache; 0: as price_in"`

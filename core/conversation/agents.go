@@ -42,9 +42,13 @@ func (c *Conversations) agentOf(t *session.Turn, d *agent.Definition) *agent.Age
 	return a
 }
 
-// choice is the model that the people of a session chose, of a /background session those of its conversation; empty: none.
+// choice is the model that the people of a session chose, of a /background session those of its conversation; empty: none, or one
+// that the config has no more.
 func (c *Conversations) choice(key string) string {
 	s, _ := c.o.Table.Get(session.Owner(key))
+	if _, known := c.o.Roster.Pool().Find(s.Choice); !known {
+		return ""
+	}
 	return s.Choice
 }
 

@@ -110,7 +110,8 @@ func (p *Pool) link(name string) *link {
 
 // Chain is a provider of the models with these names, of which at least one is in the pool. A call goes to the first of them
 // that does not rest. If it fails in a way that another model may not (see movesOn), and has delivered no text, it goes to the
-// next one. If all rest, it goes to the one that rests the shortest.
+// next one. If all rest, it goes to the one that rests the shortest. A request with pictures goes to models that can see, if there
+// are some.
 func (p *Pool) Chain(names ...string) Provider {
 	c := &chain{log: p.log}
 	for _, name := range names {
@@ -158,7 +159,7 @@ func (c *chainClient) Name() string {
 }
 
 func (c *chainClient) Complete(ctx context.Context, req Request, delta func(string)) (Response, error) {
-	order := c.order(time.Now())
+	order := c.seeing(req, c.order(time.Now()))
 	for i, at := range order {
 		m, last := c.links[at], i == len(order)-1
 		req.Fallback = !last
@@ -207,6 +208,18 @@ func (c *chain) order(now time.Time) []int {
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return int(rest[a]/time.Millisecond - rest[b]/time.Millisecond) })
 	return order
+}
+
+// seeing is order without the models that cannot see, for a request with pictures where another one can.
+func (c *chain) seeing(req Request, order []int) []int {
+	if !slices.ContainsFunc(req.Messages, func(m Message) bool { return len(m.Images) > 0 }) {
+		return order
+	}
+	can := slices.DeleteFunc(slices.Clone(order), func(at int) bool { return !c.links[at].Provider.Vision() })
+	if len(can) == 0 {
+		return order
+	}
+	return can
 }
 
 // left is how long m rests from now on; 0: it does not.

@@ -251,6 +251,30 @@ func TestCV5_WhatACallCostsIsWhatTheEndpointSaysElseThePricesElseUnknown(t *test
 	}
 }
 
+func TestCV5_PicturesGoToAModelThatCanSee(t *testing.T) {
+	answer := func(int, *http.Request) (*http.Response, error) { return respond(200, nil, sse(text("x"), stopChunk, "[DONE]")), nil }
+	seeing, _ := providerOver(t, "first", answer)
+	blind, _ := providerOver(t, "second", answer)
+	pool := NewPool(slog.New(slog.DiscardHandler), Spec{Name: "sees", Provider: seeing}, Spec{Name: "blind", Provider: blind})
+	picture := Request{Messages: []Message{{Role: RoleUser, Images: []Image{{URL: "https://x.test/a.png"}}}}}
+	for _, c := range []struct {
+		chain []string
+		req   Request
+		want  string
+	}{
+		{[]string{"blind", "sees"}, picture, "sees"},
+		{[]string{"blind", "sees"}, Request{}, "blind"},
+		{[]string{"blind"}, picture, "blind"}, // its endpoint decides
+	} {
+		client := pool.Chain(c.chain...).New()
+		resp, err := client.Complete(t.Context(), c.req, nil)
+		client.Close()
+		if err != nil || resp.Model != c.want {
+			t.Errorf("%v: %q answered, %v; want %q", c.chain, resp.Model, err, c.want)
+		}
+	}
+}
+
 func TestAChainHasTheWindowAndTheEyesOfItsFirstModel(t *testing.T) {
 	first, _ := providerOver(t, "first", nil)
 	second, _ := providerOver(t, "second", nil)
