@@ -252,7 +252,9 @@ func TestCV5_WhatACallCostsIsWhatTheEndpointSaysElseThePricesElseUnknown(t *test
 }
 
 func TestCV5_PicturesGoToAModelThatCanSee(t *testing.T) {
-	answer := func(int, *http.Request) (*http.Response, error) { return respond(200, nil, sse(text("x"), stopChunk, "[DONE]")), nil }
+	answer := func(int, *http.Request) (*http.Response, error) {
+		return respond(200, nil, sse(text("x"), stopChunk, "[DONE]")), nil
+	}
 	seeing, _ := providerOver(t, "first", answer)
 	blind, _ := providerOver(t, "second", answer)
 	pool := NewPool(slog.New(slog.DiscardHandler), Spec{Name: "sees", Provider: seeing}, Spec{Name: "blind", Provider: blind})
