@@ -272,6 +272,27 @@ func (l *Loaded) validateRoute(table string, r *Route) {
 	if !slices.Contains(known, r.Agent) {
 		wrong("agent", fmt.Sprintf("names the agent %s, which is not configured; there %s %s", quote(r.Agent), text.Plural(len(known), "is", "are"), english.WordSeries(known, "and")))
 	}
+	for _, c := range []struct {
+		key, value string
+		known      []string
+	}{
+		{"chat.progress", r.Chat.Progress, []string{ProgressOff, ProgressShort, ProgressFull}},
+		{"chat.stream", r.Chat.Stream, []string{StreamOff, StreamEdit}},
+	} {
+		if !slices.Contains(c.known, c.value) {
+			wrong(c.key, fmt.Sprintf("must be %s, not %s", english.WordSeries(c.known, "or"), quote(c.value)))
+		}
+	}
+}
+
+// ChatOf is how the session of this key is shown in its chat: as the first route that matches says.
+func (c Config) ChatOf(key string) Chat {
+	for _, r := range c.Routes {
+		if text.Glob(r.Match, key) {
+			return r.Chat
+		}
+	}
+	return Chat{Progress: ProgressShort, Stream: StreamOff}
 }
 
 // Callable are the names of the tools that an agent can call.

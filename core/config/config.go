@@ -70,7 +70,23 @@ type Definition struct {
 type Route struct {
 	Match string `toml:"match" doc:"a session key such as \"telegram:dm:4711\"; * is any text, ? any character"`
 	Agent string `toml:"agent" default:"default" doc:"the name of the agent that works for the sessions"`
+	Chat  Chat   `toml:"chat"`
 }
+
+// Chat is how the sessions of a route are shown in their chats.
+type Chat struct {
+	Progress string `toml:"progress" default:"short" doc:"of a turn that takes over 10s, in one message that is edited: \"off\", \"short\" (the running step) or \"full\" (the steps before it, too)"`
+	Stream   string `toml:"stream" default:"off" doc:"\"edit\" shows the answer as it is written, in one message that is edited; \"off\" sends it when it is whole"`
+}
+
+// Values of chat.progress and chat.stream.
+const (
+	ProgressOff   = "off"
+	ProgressShort = "short"
+	ProgressFull  = "full"
+	StreamOff     = "off"
+	StreamEdit    = "edit"
+)
 
 // Agent is [agent].
 type Agent struct {

@@ -132,22 +132,33 @@ func (l *Loaded) setNamed(f *family, p place, name string, value, whole any) *Er
 	if len(p.path) == 2 {
 		return nil
 	}
-	k, known := f.key(p.path[2])
+	k, known := f.key(strings.Join(p.path[2:], "."))
+	_, plain := f.key(p.path[2])
 	switch {
-	case known && len(p.path) == 3:
+	case !known && len(p.path) == 3 && f.hasTable(p.path[2]):
+		if !table {
+			return l.fault(wants(name, "a table", value), name)
+		}
+		return nil
+	case known:
 		if want := assign(member.FieldByIndex(k.index), value); want != "" {
 			return l.fault(wants(name, want, value), name)
 		}
 		return nil
-	case known:
+	case plain:
 		above := keyName(p.path[:3])
 		e := l.fault(above+" is a value, not a table", name)
 		e.Key = above
 		return e
 	}
 	e := l.fault("unknown key "+name, name)
-	e.Nearest = keyName(append(slices.Clone(p.path[:2]), f.nearest(p.path[2])))
+	e.Nearest = keyName(append(slices.Clone(p.path[:2]), strings.Split(f.nearest(strings.Join(p.path[2:], ".")), ".")...))
 	return e
+}
+
+// hasTable reports whether the tables of the family have one of this name in them.
+func (f *family) hasTable(name string) bool {
+	return slices.ContainsFunc(f.keys, func(k key) bool { return strings.HasPrefix(k.name, name+".") })
 }
 
 // nearest is the key of the family's tables that name most likely means.
@@ -178,7 +189,7 @@ func (l *Loaded) settings() (all []setting) {
 			v := s.family.member(&l.Config, part)
 			for _, k := range s.family.keys {
 				field := v.FieldByIndex(k.index)
-				k.name = keyName([]string{s.name, part, k.name})
+				k.name = keyName(append([]string{s.name, part}, strings.Split(k.name, ".")...))
 				all = append(all, setting{k, field})
 			}
 		}

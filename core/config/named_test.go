@@ -31,6 +31,7 @@ tools = ["terminal"]
 [[routes]]
 match = "telegram:dm:*"
 agent = "coder"
+chat = { progress = "full", stream = "edit" }
 
 [[routes]]
 match = "api:user:?"
@@ -55,7 +56,7 @@ func TestCV3_ModelsAgentsAndRoutesHaveNamesOfTheOperatorsChoice(t *testing.T) {
 	if d := agents["coder"]; !slices.Equal(d.Models, []string{"second", "default"}) || !slices.Equal(c.Callable(d), []string{"terminal"}) || d.Text != "" {
 		t.Errorf("the agent coder is %+v", d)
 	}
-	if r := c.Routes; len(r) != 2 || *r[0] != (Route{"telegram:dm:*", "coder"}) || *r[1] != (Route{"api:user:?", "default"}) {
+	if r := c.Routes; len(r) != 2 || *r[0] != (Route{"telegram:dm:*", "coder", Chat{ProgressFull, StreamEdit}}) || *r[1] != (Route{"api:user:?", "default", Chat{ProgressShort, StreamOff}}) {
 		t.Errorf("the routes are %+v", r)
 	}
 	if got := c.SecretVariables(); !slices.Contains(got, "SECOND_KEY") {
@@ -126,7 +127,10 @@ func TestCV3_WhatIsWrongWithANamedTableIsSaidWithItsLine(t *testing.T) {
 		{"a table for the routes", "[routes]\nmatch = \"a:*\"\n", 1, "routes", "", "a list of tables, written [[routes]]"},
 		{"a table with the name of a place", "[routes.\"[999999999]\"]\nmatch = \"a:*\"\n", 1, "routes", "", "a list of tables"},
 		{"texts for the routes", "routes = [\"a:*\"]\n", 1, "routes", "", "a list of tables"},
-		{"a table below a route", "[[routes]]\nmatch = \"a:*\"\n[routes.chat]\nbusy = \"queue\"\n", 3, "routes[1].chat", "", "unknown key"},
+		{"an unknown table below a route", "[[routes]]\nmatch = \"a:*\"\n[routes.room]\nbusy = \"queue\"\n", 3, "routes[1].room", "", "unknown key"},
+		{"an unknown key of a chat", "[[routes]]\nmatch = \"a:*\"\n[routes.chat]\nprogres = \"full\"\n", 4, "routes[1].chat.progres", "routes[1].chat.progress", "unknown key"},
+		{"a chat that is no table", "[[routes]]\nmatch = \"a:*\"\nchat = \"full\"\n", 3, "routes[1].chat", "", "a table"},
+		{"CV6: an unknown progress", "[[routes]]\nmatch = \"a:*\"\nchat = { progress = \"long\" }\n", 3, "routes[1].chat.progress", "", "off, short or full"},
 		{"a wrong type", "[agents.a]\nmodels = \"default\"\n", 2, "agents.a.models", "", "a list of texts"},
 		{"a name with a space", "[models.\"a b\"]\n", 1, `models."a b"`, "", "letters, digits"},
 		{"an agent named any", "[agents.any]\n", 1, "agents.any", "", `"any" means the agent default`},

@@ -40,6 +40,7 @@ func (c *Conversations) runTurn(t *session.Turn) (next *session.Turn) {
 	c.o.Meter.TurnStarted()
 
 	r := &turnRunner{c: c, turn: t}
+	defer func() { r.show.End() }()
 	err := r.run(t.Context())
 	if cause := c.o.Table.Now(t).Interrupt; err != nil && cause != nil {
 		err = cause
@@ -133,8 +134,10 @@ type turnRunner struct {
 	// replied says that the store has the reply to the chat: it was written with the turn's end.
 	replied bool
 	result  agent.Result
-	state   store.TurnState
-	end     session.End
+	// show is what the chat sees of the turn.
+	show  *delivery.Show
+	state store.TurnState
+	end   session.End
 }
 
 func (r *turnRunner) run(ctx context.Context) (err error) {
@@ -149,6 +152,9 @@ func (r *turnRunner) run(ctx context.Context) (err error) {
 	defer wrote()
 	if err := ctx.Err(); err != nil {
 		return context.Cause(ctx)
+	}
+	if !t.Message.Instant { // who waits for the answer sees the turn itself
+		r.show = c.o.Outbox.Show(ctx, store.Inbox{ID: t.Message.ID, Session: t.Session.Key, Adapter: session.Platform(t.Session.Key), Target: t.Message.Target})
 	}
 	c.o.Table.Progress(t, "saving the message")
 	own, input := opening(t.Message)
@@ -175,11 +181,12 @@ func (r *turnRunner) run(ctx context.Context) (err error) {
 		return session.ErrReset
 	}
 	in := agent.Turn{
-		ID: t.ID, Text: t.Message.Text, System: c.systemPrompt(d, t), Input: input, Calls: calls, Delta: t.Message.Delta, Signalled: r.signalled,
-		Progress: func(doing string) { c.o.Table.Progress(t, term.Clean(doing, 120)) },
+		ID: t.ID, Text: t.Message.Text, System: c.systemPrompt(d, t), Input: input, Calls: calls, Delta: r.delta(), Signalled: r.signalled,
+		Progress: r.progress,
 		Waiting: func() { // a model call waits for a slot
 			c.o.Reached(limit.ModelCalls)
 			c.o.Table.Wait(t, limit.ModelCalls, ops.DoingModelSlot)
+			r.show.Doing(ops.DoingModelSlot)
 		},
 	}
 	if t.Session.State == ops.SessionInterrupted { // the model learns what happened to the session since its last turn
@@ -203,6 +210,21 @@ func opening(m session.Message) (own []store.Message, in model.Input) {
 		own[i].At, own[i].Who = m.At, m.User
 	}
 	return own, in
+}
+
+// progress notes what the turn does, for operators and for its chat.
+func (r *turnRunner) progress(doing string) {
+	doing = term.Clean(doing, 120)
+	r.c.o.Table.Progress(r.turn, doing)
+	r.show.Doing(doing)
+}
+
+// delta is who gets the answer as it is written.
+func (r *turnRunner) delta() func(string) {
+	if r.turn.Message.Instant {
+		return r.turn.Message.Delta
+	}
+	return r.show.Delta
 }
 
 // discardResult leaves nothing behind of a turn that was released before its worker ended. Who released it has ended its row,
@@ -325,6 +347,6 @@ func replyTo(t *session.Turn, text string, err error) *store.Outbox {
 	}
 	return &store.Outbox{
 		ID: t.Message.ID, Session: t.Session.Key, Adapter: session.Platform(t.Session.Key), Target: t.Message.Target,
-		Text: delivery.ChatText(text, userError(err)), At: time.Now(),
+		Text: delivery.ChatText(text, userError(err)), At: time.Now(), Tried: true,
 	}
 }

@@ -1,5 +1,6 @@
 // Package delivery moves messages between chats and sessions. The Intake (intake.go) takes every message to its session, or
-// to the chat commands. The Outbox (outbox.go) takes answers and notices to chats.
+// to the chat commands. The Outbox (outbox.go) takes answers and notices to chats, and shows in
+// them that a turn runs (show.go): typing, progress, drafts.
 //
 // What it promises: a message of a chat is durable before its platform hears that it was taken, and is worked on once
 // (E12, E15). A message to a chat is durable before the first attempt to send it, keeps its place in its chat, and is tried
@@ -21,6 +22,13 @@ import (
 // error a later attempt may succeed. *adapter.Supervisor is one.
 type Sender interface {
 	Send(ctx context.Context, adapter string, m adapter.Outgoing) (adapter.Sent, error)
+	// Edit makes the message id what m says; Remove takes it out of the chat; Typing shows that the bot types.
+	Edit(ctx context.Context, adapter, id string, m adapter.Outgoing) (adapter.Sent, error)
+	Remove(ctx context.Context, adapter, target, id string) error
+	Typing(ctx context.Context, adapter, target string) error
+	// Can reports whether the adapter has an ability, Bounds what it allows in a chat. Neither waits.
+	Can(adapter string, a adapter.Ability) bool
+	Bounds(adapter, target string) adapter.Bounds
 }
 
 // Inbox makes the messages of chats durable. *store.Store is one.
@@ -35,7 +43,10 @@ type Inbox interface {
 // Journal makes the messages to chats durable. *store.Store is one.
 type Journal interface {
 	PutOutbox(ctx context.Context, v store.Outbox) error
+	SetOutbox(ctx context.Context, v store.Outbox) error
 	EndOutbox(ctx context.Context, id, refused string, at time.Time) error
+	PutDraft(ctx context.Context, v store.Draft) error
+	DropDraft(ctx context.Context, id string) error
 	Answer(ctx context.Context, id string, reply *store.Outbox) error
 	// Patient is ctx without its end, for a write that must survive the end of its cause.
 	Patient(ctx context.Context) (context.Context, context.CancelFunc)

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"gatewaytui/core/adapter"
@@ -30,6 +31,8 @@ type OutboxOptions struct {
 	Log   *slog.Logger
 	// NewID makes unique ids that sort by time.
 	NewID func() string
+	// Manner is what the chat of a session wants to see of a running turn. It must not wait.
+	Manner func(key string) Manner
 }
 
 // Outbox sends messages to chats, in order for each chat, until their platform took or refused them. The journal has each of
@@ -40,8 +43,14 @@ type Outbox struct {
 	journal Journal
 	sender  Sender
 
-	mu    sync.Mutex       // guards what follows. Tasks.Start may be called with it held.
-	chats map[string]*chat // by adapter and target
+	// repeated counts the attempts to send what may have arrived before.
+	repeated atomic.Uint64
+
+	mu        sync.Mutex           // guards what follows. Tasks.Start may be called with it held.
+	chats     map[string]*chat     // by adapter and target
+	paces     map[string]*pace     // by adapter and target, of chats that show a turn
+	shows     map[string]*Show     // by the id of the message that the turn works on
+	leftovers map[string]*leftover // drafts that have to leave their chats, by their ids
 }
 
 // chat is the queue of one chat. Outbox.mu guards it.
@@ -52,17 +61,19 @@ type chat struct {
 	after   time.Time // the next attempt is not before this
 }
 
-// delivery is one message to a chat. tried is closed after the first attempt, successful or not.
+// delivery is one message to a chat. Its Tried says that an earlier attempt may have succeeded.
 type delivery struct {
 	store.Outbox
+	// tried is closed after the first attempt, successful or not.
 	tried chan struct{}
-	// parts is how many messages of its text have arrived; repeated means that the next one may have.
-	parts    int
-	repeated bool
+	// marked means that the journal has the message as tried.
+	marked bool
 }
 
 // NewOutbox returns an empty outbox. It does no I/O.
-func NewOutbox(o OutboxOptions) *Outbox { return &Outbox{o: o, chats: map[string]*chat{}} }
+func NewOutbox(o OutboxOptions) *Outbox {
+	return &Outbox{o: o, chats: map[string]*chat{}, paces: map[string]*pace{}, shows: map[string]*Show{}, leftovers: map[string]*leftover{}}
+}
 
 // Open gives the outbox its journal and the way to the platforms. It is called once, before any message.
 func (o *Outbox) Open(j Journal, s Sender) { o.journal, o.sender = j, s }
@@ -97,7 +108,7 @@ func (o *Outbox) Notice(key, target, text string) {
 
 // Post writes a message that answers none into the journal and begins to send it. It does not wait for that.
 func (o *Outbox) Post(key, target, text string) {
-	row := store.Outbox{ID: o.o.NewID(), Session: key, Adapter: session.Platform(key), Target: target, Text: text, At: time.Now()}
+	row := store.Outbox{ID: o.o.NewID(), Session: key, Adapter: session.Platform(key), Target: target, Text: text, At: time.Now(), Tried: true}
 	ctx, cancel := o.journal.Patient(context.Background())
 	defer cancel()
 	if err := o.journal.PutOutbox(ctx, row); err != nil {
@@ -106,9 +117,13 @@ func (o *Outbox) Post(key, target, text string) {
 	o.enqueue(row)
 }
 
+// Repeated is how often a message was sent that may have arrived before.
+func (o *Outbox) Repeated() uint64 { return o.repeated.Load() }
+
 // Reply writes the answer to a message of the inbox into the journal, and sends it. It returns after the first attempt.
 func (o *Outbox) Reply(in store.Inbox, text string) {
 	row := Answer(in, text)
+	row.Tried = true
 	ctx, cancel := o.journal.Patient(context.Background())
 	defer cancel()
 	if err := o.journal.Answer(ctx, in.ID, &row); err != nil && !errors.Is(err, store.ErrReadOnly) {
@@ -117,11 +132,12 @@ func (o *Outbox) Reply(in store.Inbox, text string) {
 	o.Deliver(row)
 }
 
-// Deliver sends a message that the journal has already. It returns after the first attempt, which is bounded by SendTimeout
-// and by those before it in the same chat.
-func (o *Outbox) Deliver(row store.Outbox) { <-o.enqueue(row) }
+// Deliver sends a message that the journal has already, as tried. It returns after the first attempt, which is bounded by SendTimeout
+// and by those before it in the same chat. A turn of the message that it answers is not shown any more.
+func (o *Outbox) Deliver(row store.Outbox) { <-o.enqueue(o.placed(row)) }
 
-// Answer is the answer to a message of the inbox. Its id is the message's: one message has one answer.
+// Answer is the answer to a message of the inbox. Its id is the message's: one message has one answer. A journal that gets it
+// right before the first attempt gets it as tried, and needs no other write before it.
 func Answer(in store.Inbox, text string) store.Outbox {
 	return store.Outbox{ID: in.ID, Session: in.Session, Adapter: in.Adapter, Target: in.Target, Text: text, At: time.Now()}
 }
@@ -134,7 +150,7 @@ func (o *Outbox) Restore(row store.Outbox) {
 	if len(c.queue) == 0 {
 		c.after = time.Now().Add(minRetry)
 	}
-	c.queue = append(c.queue, delivery{Outbox: row})
+	c.queue = append(c.queue, delivery{Outbox: row, marked: row.Tried})
 }
 
 // chat is the chat of this name, made if there is none. The caller holds mu.
@@ -164,6 +180,11 @@ func (o *Outbox) retry(now time.Time, adapterName string) {
 			o.begin(name, c)
 		}
 	}
+	for _, l := range o.leftovers {
+		if !now.Before(l.after) || l.Adapter == adapterName {
+			o.remove(l)
+		}
+	}
 }
 
 // Waiting is how many messages are on their way.
@@ -181,18 +202,24 @@ func chatName(row store.Outbox) string { return row.Adapter + " " + row.Target }
 // enqueue adds a message that the journal has. The channel is closed after the first attempt, or when this life will make
 // none.
 func (o *Outbox) enqueue(row store.Outbox) (tried <-chan struct{}) {
-	d := delivery{Outbox: row, tried: make(chan struct{})}
+	row.Tried = false
+	d := delivery{Outbox: row, tried: make(chan struct{}), marked: true}
 	o.mu.Lock()
-	defer o.mu.Unlock()
 	name := chatName(row)
 	c := o.chat(name)
-	if time.Now().Before(c.after) { // it is tried together with those before it
+	later := time.Now().Before(c.after) // it is tried together with those before it
+	if later {
 		close(d.tried)
 		c.queue = append(c.queue, delivery{Outbox: row})
-		return d.tried
+	} else {
+		c.queue = append(c.queue, d)
+		o.begin(name, c)
+		later = !c.sending
 	}
-	c.queue = append(c.queue, d)
-	o.begin(name, c)
+	o.mu.Unlock()
+	if later {
+		o.note(context.Background(), row)
+	}
 	return d.tried
 }
 
@@ -230,9 +257,7 @@ func (o *Outbox) sendQueue(ctx context.Context, name string, c *chat) {
 		d := c.queue[0]
 		o.mu.Unlock()
 
-		sctx, cancel := context.WithTimeout(ctx, SendTimeout)
-		sent, err := o.send(sctx, d.Session, d.Adapter, adapter.Outgoing{Target: d.Target, Text: d.Text, Markdown: true, Key: d.ID, Skip: d.parts, Repeated: d.repeated})
-		cancel()
+		sent, err := o.attempt(ctx, name, &d)
 		refused, final := errors.AsType[*adapter.RefusedError](err)
 		switch {
 		case err == nil:
@@ -253,12 +278,57 @@ func (o *Outbox) sendQueue(ctx context.Context, name string, c *chat) {
 	}
 }
 
+// attempt sends what has not arrived of a message. An answer with a placeholder takes its place, or goes out as a message of its
+// own where that is gone. To take a place twice changes nothing, so that nothing of it is repeated.
+func (o *Outbox) attempt(ctx context.Context, chat string, d *delivery) (sent adapter.Sent, err error) {
+	row := &d.Outbox
+	ctx, cancel := context.WithTimeout(ctx, SendTimeout)
+	defer cancel()
+	m := adapter.Outgoing{Target: row.Target, Text: row.Text, Markdown: true, Key: row.ID, Skip: row.Parts, Repeated: row.Tried}
+	defer func() { o.spend(chat, max(len(sent.IDs), 1)) }()
+	if row.Placeholder != "" && row.Parts == 0 {
+		sent, err = o.sender.Edit(ctx, row.Adapter, row.Placeholder, m)
+		_, refused := errors.AsType[*adapter.RefusedError](err)
+		if !refused && !errors.Is(err, adapter.ErrUnable) || len(sent.IDs) > 0 {
+			o.o.Meter.Sent(row.Session, err)
+			return sent, err
+		}
+		row.Placeholder, row.Tried, m.Repeated, d.marked = "", false, false, false
+	}
+	if !d.marked {
+		now := *row
+		now.Tried = true
+		o.note(ctx, now)
+		d.marked = true
+	}
+	if m.Repeated && !o.sender.Can(row.Adapter, adapter.AbilityIdempotent) {
+		o.repeated.Add(1)
+		o.o.Log.Warn("message sent again though it may have arrived", "session", row.Session, "adapter", row.Adapter, "message", row.ID)
+	}
+	return o.send(ctx, row.Session, row.Adapter, m)
+}
+
+// note records how far a message has come. If that write fails, the next life may repeat it, or say that it may.
+func (o *Outbox) note(ctx context.Context, row store.Outbox) {
+	ctx, cancel := o.journal.Patient(ctx)
+	defer cancel()
+	if err := o.journal.SetOutbox(ctx, row); err != nil && !errors.Is(err, store.ErrReadOnly) {
+		o.o.Log.Warn("attempt not recorded", "session", row.Session, "error", term.Clean(err.Error(), 300))
+	}
+}
+
 // postpone ends the attempts for a chat until its wait is over. d is the message that failed with err, after so many of its
 // messages had arrived in this attempt.
 func (o *Outbox) postpone(ctx context.Context, c *chat, d delivery, arrived int, err error) {
+	d.Parts += arrived
+	d.Tried = adapter.MayHaveArrived(err) || arrived == 0 && d.Tried
+	if arrived > 0 || !d.Tried {
+		d.marked = d.Tried
+		o.note(ctx, d.Outbox)
+	}
 	o.mu.Lock()
-	c.queue[0].parts += arrived
-	c.queue[0].repeated = adapter.MayHaveArrived(err) || arrived == 0 && d.repeated
+	d.tried = c.queue[0].tried
+	c.queue[0] = d
 	c.fails++
 	wait := min(minRetry<<min(c.fails-1, 10), maxRetry)
 	if limit, is := errors.AsType[*adapter.RateLimitError](err); is {

@@ -28,13 +28,18 @@ type world struct {
 	answers []store.Outbox
 	lastID  int
 	stopped bool
+	manner  Manner
+	notes   []store.Outbox // what SetOutbox got
+	drafts  map[string]store.Draft
 	tasks   sync.WaitGroup
 }
 
-func newWorld() *world { return &world{ended: map[string]string{}} }
+func newWorld() *world { return &world{ended: map[string]string{}, drafts: map[string]store.Draft{}} }
 
 func (w *world) outbox(t *testing.T) *Outbox {
-	o := NewOutbox(OutboxOptions{Tasks: w, Meter: w, Log: slog.New(slog.DiscardHandler), NewID: w.newID})
+	o := NewOutbox(OutboxOptions{
+		Tasks: w, Meter: w, Log: slog.New(slog.DiscardHandler), NewID: w.newID, Manner: func(string) Manner { return w.manner },
+	})
 	o.Open(w, w)
 	t.Cleanup(w.tasks.Wait)
 	return o
@@ -58,6 +63,39 @@ func (w *world) Send(_ context.Context, _ string, m adapter.Outgoing) (adapter.S
 	}
 	w.sent = append(w.sent, m.Target+": "+m.Text)
 	return adapter.Sent{IDs: []string{""}}, nil
+}
+
+func (w *world) Edit(ctx context.Context, name, _ string, m adapter.Outgoing) (adapter.Sent, error) {
+	return w.Send(ctx, name, m)
+}
+
+func (w *world) Remove(context.Context, string, string, string) error { return nil }
+
+func (w *world) Typing(context.Context, string, string) error { return nil }
+
+func (w *world) Can(string, adapter.Ability) bool { return false }
+
+func (w *world) Bounds(string, string) adapter.Bounds { return adapter.Bounds{} }
+
+func (w *world) SetOutbox(_ context.Context, v store.Outbox) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.notes = append(w.notes, v)
+	return nil
+}
+
+func (w *world) PutDraft(_ context.Context, v store.Draft) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.drafts[v.ID] = v
+	return nil
+}
+
+func (w *world) DropDraft(_ context.Context, id string) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.drafts, id)
+	return nil
 }
 
 func (w *world) Received(string, error) {}

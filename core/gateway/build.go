@@ -67,7 +67,7 @@ func (g *Gateway) buildLeaves(slots *model.Slots, reached bounds) {
 	})
 	g.cache = agent.NewCache(agent.CacheOptions{Max: cfg.Agent.CacheSize, Idle: cfg.Agent.CacheIdle.Duration, Bytes: int64(cfg.Agent.CacheMemory)})
 	reached.add(g, slots)
-	g.outbox = delivery.NewOutbox(delivery.OutboxOptions{Tasks: g.background, Meter: g.metrics, Log: o.Log, NewID: newID})
+	g.outbox = delivery.NewOutbox(delivery.OutboxOptions{Tasks: g.background, Meter: g.metrics, Log: o.Log, NewID: newID, Manner: g.manner})
 	g.search = search.New(search.Options{Path: o.Home.Search, Log: o.Log, Warn: g.health.Warn})
 	g.recovery = recovery.New(recovery.Options{
 		Identity: o.Identity, Start: o.Start, Log: o.Log, Database: o.Home.Database, Health: g.health, Background: g.background, Outbox: g.outbox,
@@ -146,6 +146,12 @@ func (g *Gateway) buildAdapters() {
 	}
 }
 
+// manner is what the chat of a session wants to see of a running turn.
+func (g *Gateway) manner(key string) delivery.Manner {
+	c := g.opts.Config.ChatOf(key)
+	return delivery.Manner{Progress: delivery.Progress(c.Progress), Stream: c.Stream == config.StreamEdit}
+}
+
 // roster is the agents and the routes of the config.
 func (g *Gateway) roster() *agent.Roster {
 	cfg := g.opts.Config
@@ -157,7 +163,7 @@ func (g *Gateway) roster() *agent.Roster {
 	}
 	var routes []agent.Route
 	for _, r := range cfg.Routes {
-		routes = append(routes, agent.Route(*r))
+		routes = append(routes, agent.Route{Match: r.Match, Agent: r.Agent})
 	}
 	return agent.NewRoster(g.opts.Models, definitions, routes)
 }

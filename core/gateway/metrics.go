@@ -42,6 +42,7 @@ func (g *Gateway) newMetrics(slots *model.Slots) *metrics.Metrics {
 			return 1
 		},
 		Lives: func() float64 { return float64(g.recovery.Begun()) }, Outbox: func() float64 { return float64(g.outbox.Waiting()) },
+		Repeated:     func() float64 { return float64(g.outbox.Repeated()) },
 		CallsWaiting: func() float64 { return float64(slots.Waiting()) },
 		Limits:       g.opts.Limits,
 		Events:       func() float64 { return float64(g.events.Newest()) }, EventsMissed: func() float64 { return float64(g.events.Missed()) },

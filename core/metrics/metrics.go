@@ -53,8 +53,8 @@ var turnStates = []store.TurnState{store.TurnDone, store.TurnFailed, store.TurnI
 
 // Gauges are read at each scrape. They must be cheap and must not wait.
 type Gauges struct {
-	Ready, Commits, Lives, Outbox, CallsWaiting, Events, EventsMissed func() float64
-	Limits                                                            *limit.Set
+	Ready, Commits, Lives, Outbox, Repeated, CallsWaiting, Events, EventsMissed func() float64
+	Limits                                                                      *limit.Set
 }
 
 // New returns the metrics for the adapters and models of the config.
@@ -76,6 +76,7 @@ func New(adapters, models []string, read Gauges) *Metrics {
 	gauge("gatewaytui_ready", "1 while messages are taken, as /readyz says; 0 while starting, draining, stopping, or when the store takes nothing.", read.Ready)
 	gauge("gatewaytui_outbox_messages", "Replies that wait for their platform.", read.Outbox)
 	gauge("gatewaytui_model_calls_waiting", "Model calls that wait for a slot of limits.model_calls.", read.CallsWaiting)
+	m.countWith("gatewaytui_messages_repeated_total", "Messages to chats that were sent again though they may have arrived, and say so.", read.Repeated)
 	m.countWith("gatewaytui_store_commits_total", "Transactions that the store committed, each one synchronous write.", read.Commits)
 	m.countWith("gatewaytui_lives_total", "Lives that began on this home, this one included; 0 until the store is open.", read.Lives)
 	m.countWith("gatewaytui_events_total", "Events that were emitted.", read.Events)

@@ -17,7 +17,7 @@ import (
 // What a chat or a caller chooses makes no series: a thousand sessions with names of their own add none.
 func TestNoNameFromOutsideMakesASeries(t *testing.T) {
 	m := New([]string{"telegram", "telegram", "bad\xff"}, []string{"m1"}, Gauges{
-		Ready: none, Commits: none, Lives: none, Outbox: none, CallsWaiting: none, Events: none, EventsMissed: none, Limits: &limit.Set{},
+		Ready: none, Commits: none, Lives: none, Outbox: none, Repeated: none, CallsWaiting: none, Events: none, EventsMissed: none, Limits: &limit.Set{},
 	})
 	series := func() (n int) {
 		families, err := m.registry.Gather()
@@ -63,7 +63,7 @@ func TestNoNameFromOutsideMakesASeries(t *testing.T) {
 func none() float64 { return 0 }
 
 func BenchmarkMetricsOfATurn(b *testing.B) {
-	m := New([]string{"telegram"}, []string{"m1"}, Gauges{Ready: none, Commits: none, Lives: none, Outbox: none, CallsWaiting: none, Events: none, EventsMissed: none, Limits: &limit.Set{}})
+	m := New([]string{"telegram"}, []string{"m1"}, Gauges{Ready: none, Commits: none, Lives: none, Outbox: none, Repeated: none, CallsWaiting: none, Events: none, EventsMissed: none, Limits: &limit.Set{}})
 	b.ReportAllocs()
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {

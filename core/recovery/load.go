@@ -182,6 +182,13 @@ func (r *Recovery) readUnfinished(ctx context.Context) error {
 	for _, row := range unsent {
 		r.o.Outbox.Restore(row)
 	}
+	drafts, err := r.Store().OpenDrafts(ctx)
+	if err != nil {
+		return fmt.Errorf("read the drafts: %w", err)
+	}
+	for _, d := range drafts { // the others have become the place of an answer
+		r.o.Outbox.Retract(d)
+	}
 	if len(open)+len(unsent) > 0 {
 		r.log.Info("recovered pending work", "messages", len(r.backlog), "reported", reported, "unsent", len(unsent))
 	}

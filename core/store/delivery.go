@@ -30,11 +30,17 @@ type Outbox struct {
 	ID                             string
 	Session, Adapter, Target, Text string
 	At                             time.Time
+	// Placeholder is the platform's name of the message in the chat that becomes the first part of this one; empty: none.
+	Placeholder string
+	// Parts is how many messages of its text have arrived. Tried means that the next one may have: an attempt begins,
+	// or began, and its outcome is not known.
+	Parts int
+	Tried bool
 }
 
 const (
 	inboxColumns  = `id, dedupe, session, adapter, target, user, text, at, state`
-	outboxColumns = `id, session, adapter, target, text, at`
+	outboxColumns = `id, session, adapter, target, text, at, placeholder, parts, tried`
 )
 
 func (v *Inbox) fields() []any {
@@ -42,7 +48,7 @@ func (v *Inbox) fields() []any {
 }
 
 func (v *Outbox) fields() []any {
-	return []any{&v.ID, &v.Session, &v.Adapter, &v.Target, &v.Text, (*stamp)(&v.At)}
+	return []any{&v.ID, &v.Session, &v.Adapter, &v.Target, &v.Text, (*stamp)(&v.At), &v.Placeholder, &v.Parts, &v.Tried}
 }
 
 var (
@@ -71,8 +77,8 @@ func (s *Store) DropInbox(ctx context.Context, id string) error {
 	return s.change(ctx, "drop inbox "+id, `DELETE FROM inbox WHERE id = ?`, id)
 }
 
-// Answer records that a message of the inbox has its answer, and writes the answer into the outbox; nil is an answer
-// without text. A message that has an answer keeps it.
+// Answer records that a message of the inbox has its answer, and writes the answer into the outbox, with the place of its
+// draft if that becomes the answer; nil is an answer without text. A message that has an answer keeps it.
 func (s *Store) Answer(ctx context.Context, id string, reply *Outbox) error {
 	return s.write(ctx, "answer "+id, func(t *tx) error { return t.answer(id, reply) })
 }
@@ -80,6 +86,11 @@ func (s *Store) Answer(ctx context.Context, id string, reply *Outbox) error {
 // PutOutbox writes a message to a chat that answers no message.
 func (s *Store) PutOutbox(ctx context.Context, v Outbox) error {
 	return s.write(ctx, "write outbox "+v.ID, func(t *tx) error { return t.putOutbox(v) })
+}
+
+// SetOutbox records how far a message to a chat has come: its Placeholder, Parts and Tried.
+func (s *Store) SetOutbox(ctx context.Context, v Outbox) error {
+	return s.change(ctx, "set outbox "+v.ID, `UPDATE outbox SET placeholder = ?, parts = ?, tried = ? WHERE id = ? AND state = 'waiting'`, v.Placeholder, v.Parts, v.Tried, v.ID)
 }
 
 // EndOutbox records that the platform accepted a message or, with a reason, that it never will.
@@ -109,5 +120,8 @@ func (t *tx) answer(id string, reply *Outbox) error {
 }
 
 func (t *tx) putOutbox(v Outbox) error {
+	if err := t.complete(&v); err != nil {
+		return err
+	}
 	return t.do(putOutbox, append(v.fields(), "waiting", "")...)
 }

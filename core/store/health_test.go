@@ -131,7 +131,11 @@ func TestATruncatedDatabaseIsNoticed(t *testing.T) {
 			if err := s.Check(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			if err := os.Truncate(s.path+tc.file, fi.Size()/2); err != nil { // opens nothing: truncate(2)
+			left := fi.Size() / 2
+			if tc.file != "" {
+				left = 1 << 10 // less than one frame: the file may be longer than its frames need
+			}
+			if err := os.Truncate(s.path+tc.file, left); err != nil { // opens nothing: truncate(2)
 				t.Fatal(err)
 			}
 			err = tc.look(s)

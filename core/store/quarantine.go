@@ -74,8 +74,12 @@ var rowRules = []rowRule{
 	},
 	{
 		table: "outbox", where: "WHERE state = 'waiting'", names: []string{"id"}, key: seq,
-		rules:  []rule{{name, "id adapter"}, {text, "session target text"}, {moment, "at"}, {none, "ended_at"}},
+		rules:  []rule{{name, "id adapter"}, {text, "session target text"}, {moment, "at"}, {none, "ended_at"}, {text, "placeholder"}, {count, "parts"}, {whole(0, 1, "truth"), "tried"}},
 		repair: "UPDATE outbox SET state = 'refused', reason = 'invalid row', at = ?1, ended_at = ?1, " + asText("id", "session", "adapter", "target", "text"),
+	},
+	{
+		table: "drafts", where: "", names: []string{"id"}, key: []string{"id"},
+		rules: []rule{{name, "id adapter"}, {text, "session target message"}, {whole(0, 1, "truth"), "becomes"}, {moment, "at"}},
 	},
 	{
 		table: "turns", where: "WHERE state = 'running'", names: []string{"id"}, key: []string{"id"},
@@ -126,7 +130,7 @@ func sound(column string) string {
 // Lists of validated tables, for QuarantineRows.
 var (
 	// AtStart are the tables with rows that a start uses. Sessions validates those of sessions.
-	AtStart = []string{"lives", "shutdowns", "processes", "inbox", "outbox", "turns"}
+	AtStart = []string{"lives", "shutdowns", "processes", "inbox", "outbox", "drafts", "turns"}
 	// OfSessions is the table to validate when Sessions left some rows out.
 	OfSessions = []string{"sessions"}
 )

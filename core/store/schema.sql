@@ -18,6 +18,17 @@ CREATE TABLE audit (
 -- index audit_at on audit
 CREATE INDEX audit_at ON audit (at);
 
+-- table drafts on drafts
+CREATE TABLE drafts (
+    id      TEXT    NOT NULL PRIMARY KEY,
+    session TEXT    NOT NULL,
+    adapter TEXT    NOT NULL,
+    target  TEXT    NOT NULL,
+    message TEXT    NOT NULL,
+    becomes INTEGER NOT NULL CHECK (becomes IN (0, 1)),
+    at      INTEGER
+) STRICT, WITHOUT ROWID;
+
 -- table inbox on inbox
 CREATE TABLE inbox (
     seq     INTEGER PRIMARY KEY,
@@ -85,7 +96,7 @@ CREATE TABLE outbox (
     ended_at INTEGER,
     state   TEXT    NOT NULL CHECK (state IN ('waiting', 'sent', 'refused')),
     reason  TEXT    NOT NULL
-) STRICT;
+, placeholder TEXT NOT NULL DEFAULT '', parts INTEGER NOT NULL DEFAULT 0, tried INTEGER NOT NULL DEFAULT 0 CHECK (tried IN (0, 1))) STRICT;
 
 -- index outbox_ended on outbox
 CREATE INDEX outbox_ended ON outbox (ended_at) WHERE state <> 'waiting';
