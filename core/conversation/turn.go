@@ -158,6 +158,10 @@ func (r *turnRunner) run(ctx context.Context) (err error) {
 	}
 	c.o.Table.Progress(t, "saving the message")
 	own, input := opening(t.Message)
+	d := c.definition(t)
+	if input.Shows() && !c.o.Roster.Models(d, c.choice(t.Session.Key)).Vision() {
+		return errNoVision
+	}
 	begin := store.Turn{ID: t.ID, SessionID: t.Session.ID, Life: c.o.Life, StartedAt: t.Started, State: store.TurnRunning, Message: inboxID(t.Message)}
 	begun := t.Session
 	if begun.Title == "" && !session.IsRequest(begun.Key) {
@@ -173,7 +177,6 @@ func (r *turnRunner) run(ctx context.Context) (err error) {
 	wrote()
 	r.begun = true
 	c.o.Table.Saved(t, begun.Title)
-	d := c.definition(t)
 	r.agent = c.agentOf(t, d)
 	c.o.Table.Works(t, d.Name, r.agent.Row().Model)
 	calls := agent.NewCalls(c.o.Bounds.CallsPerTurn, func() { c.o.Reached(limit.CallsPerTurn) })
@@ -194,6 +197,11 @@ func (r *turnRunner) run(ctx context.Context) (err error) {
 	}
 	r.result, err = r.agent.Run(ctx, in)
 	return err
+}
+
+// errNoVision refuses a message with pictures before anything of it is saved.
+var errNoVision = &ops.Error{
+	Code: ops.CodeInvalid, Message: "the model of this conversation cannot see pictures", Hint: "leave them out, or choose a model that can (vision = true in the config says so)",
 }
 
 // opening is what a message adds to the transcript, as the store keeps it, and what came with its text.

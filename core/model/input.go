@@ -1,6 +1,9 @@
 package model
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"slices"
+)
 
 // Input is what a client of the API sends for a turn in addition to the text of its message. The zero value is a message that is text
 // alone, in a conversation whose history the gateway holds.
@@ -20,6 +23,11 @@ type Input struct {
 	Tools []ToolSpec
 	// Params are for every model call of the turn.
 	Params Params
+}
+
+// Shows reports whether a model has to see something for the turn.
+func (in Input) Shows() bool {
+	return len(in.Images) > 0 || slices.ContainsFunc(in.History, func(m Message) bool { return len(m.Images) > 0 })
 }
 
 // Image is a picture for a model that can see.
