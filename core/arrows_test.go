@@ -57,6 +57,7 @@ var arrows = map[string][]string{
 	"core/adapter/markdown":            {},
 	"core/adapter/telegram":            {"core/ops", "core/term", "core/adapter", "core/adapter/markdown"},
 	"core/adapter/telegram/botapitest": {},
+	"core/adapter/conformance":         {"core/adapter", "core/ops"},
 	"core/control":                     {"core/ops", "core/term", "core/text", "core/follow"},
 	"core/store/simulation":            {},
 	"fixtures":                         {},

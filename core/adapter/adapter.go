@@ -55,7 +55,8 @@ type Outgoing struct {
 	Key string
 	// Skip is how many messages of this text have arrived already: the first parts of a text that is split.
 	Skip int
-	// Repeated means that the first message may have arrived before, which it then says.
+	// Repeated means that the first message that is sent may have arrived before, which it then says. One that takes the place of
+	// another by Edit does not: to do that twice changes nothing.
 	Repeated bool
 	// Passing means that the message is worthless a moment later: a draft, a progress. A rate limit for it silences no other
 	// message, and it waits for no other.

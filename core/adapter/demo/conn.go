@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"time"
 
 	"gatewaytui/core/adapter"
@@ -61,9 +60,8 @@ func (c *conn) Send(_ context.Context, m adapter.Outgoing) (adapter.Sent, error)
 	if err := c.called(); err != nil {
 		return adapter.Sent{}, err
 	}
-	id := strconv.FormatInt(c.p.messages.Add(1), 10)
 	c.show(m)
-	return adapter.Sent{IDs: []string{id}}, nil
+	return adapter.Sent{IDs: []string{c.p.messages.add(m.Text)}}, nil
 }
 
 // Edit implements adapter.Editor.
@@ -71,12 +69,21 @@ func (c *conn) Edit(_ context.Context, id string, m adapter.Outgoing) (adapter.S
 	if err := c.called(); err != nil {
 		return adapter.Sent{}, err
 	}
+	if err := c.p.messages.edit(id, m.Text); err != nil {
+		return adapter.Sent{}, err
+	}
 	c.show(m)
 	return adapter.Sent{IDs: []string{id}}, nil
 }
 
 // Remove implements adapter.Editor.
-func (c *conn) Remove(context.Context, string, string) error { return c.called() }
+func (c *conn) Remove(_ context.Context, _, id string) error {
+	if err := c.called(); err != nil {
+		return err
+	}
+	c.p.messages.remove(id)
+	return nil
+}
 
 // Typing implements adapter.Typer.
 func (c *conn) Typing(_ context.Context, target string) error {
@@ -135,7 +142,7 @@ func (c *conn) chatter(ctx context.Context) {
 	defer close(c.gone)
 	for i := 0; adapter.Await(ctx, time.After(c.p.pause(i)), "the next line") == nil; i++ {
 		l := c.p.line(i)
-		if !l.Once || i < len(c.p.o.Lines) {
+		if !l.Once || c.p.first(i) {
 			c.say(ctx, l)
 		}
 	}

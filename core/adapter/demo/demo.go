@@ -9,6 +9,7 @@ import (
 	"cmp"
 	"errors"
 	"log/slog"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -44,7 +45,8 @@ type Platform struct {
 	how      behaviour
 	o        Options
 	attempts atomic.Int64
-	messages atomic.Int64  // that were sent, for their ids
+	messages messages
+	said     sync.Map      // the numbers of the lines that are said once, of those that were
 	released chan struct{} // lets go of what hangs; only tests close it
 }
 

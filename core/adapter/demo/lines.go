@@ -32,6 +32,15 @@ func (p *Platform) line(i int) Line {
 	return l
 }
 
+// first reports whether the i-th line of a connection is said for the first time since the platform was made.
+func (p *Platform) first(i int) bool {
+	if i >= len(p.o.Lines) {
+		return false
+	}
+	_, said := p.said.LoadOrStore(i, true)
+	return !said
+}
+
 // pause is how long after the message before it the i-th comes, and the first one after the connection.
 func (p *Platform) pause(i int) time.Duration {
 	switch {

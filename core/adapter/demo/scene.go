@@ -14,7 +14,7 @@ type Line struct {
 	User, Text string
 	// Pause is the time since the line before it, and of the first line since the connection.
 	Pause time.Duration
-	// Once lines are said the first time round alone.
+	// Once lines are said the first time round alone, and by the first connection.
 	Once bool
 }
 

@@ -95,13 +95,15 @@ func (c *conn) parts(ctx context.Context, to address, m adapter.Outgoing, first 
 	if len(parts) == 0 {
 		return sent, &adapter.RefusedError{Why: "the text is blank"}
 	}
+	repeated := m.Repeated
 	for i := m.Skip; i < len(parts); i++ {
 		var id int64
 		switch {
 		case i == 0 && first != "":
 			id, err = c.edit(ctx, to, first, parts[i])
-		case i == m.Skip && m.Repeated:
+		case repeated:
 			id, err = c.repeat(ctx, to, parts[i])
+			repeated = false
 		default:
 			id, err = c.send(ctx, to, parts[i])
 		}

@@ -1,0 +1,484 @@
+// Package conformance is what every platform must do, as tests that a platform runs against its own double (PL2).
+package conformance
+
+import (
+	"context"
+	"errors"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"gatewaytui/core/adapter"
+	"gatewaytui/core/ops"
+)
+
+// Fault is a way in which a peer fails. It holds for the connections and the calls that begin after it.
+type Fault string
+
+// The faults.
+const (
+	Flood     Fault = "flood"     // a message is answered with a rate limit of Limit
+	Refusal   Fault = "refusal"   // the chat takes no message any more
+	BadToken  Fault = "bad token" // the credential is refused
+	Conflict  Fault = "conflict"  // another program uses the credential
+	Gone      Fault = "gone"      // nothing accepts a connection, and the open ones break
+	HalfDead  Fault = "half-dead" // connections stay open, and nothing answers any more
+	Limit           = 7 * time.Second
+	farAway         = 10 * time.Minute
+	callLimit       = 30 * time.Second
+	downLimit       = 5 * time.Second
+	manyFails       = 200
+)
+
+// Peer is a platform with a double of its server that a test steers, in virtual time.
+type Peer interface {
+	// Platform is the platform. Each call returns the same one until the next Fail.
+	Platform() adapter.Platform
+	// Say is a message of an allowed user to the bot in a chat with him alone. It may come before the platform connects.
+	Say(text string)
+	// Texts are the texts of the bot's messages as they stand in that chat.
+	Texts() []string
+	// Fail makes the peer fail and reports whether it can fail in that way.
+	Fail(f Fault) bool
+	// Heal ends every fault.
+	Heal()
+	// Pass lets d pass, and everything that can run run.
+	Pass(d time.Duration)
+}
+
+// Run runs the suite. simulate runs f with a fresh peer, and fails the test if something of the platform is left when f has
+// returned.
+func Run(t *testing.T, simulate func(t *testing.T, f func(t *testing.T, p Peer))) {
+	for _, c := range []struct {
+		name string
+		run  func(s *suite)
+	}{
+		{"it connects and hears its peer", (*suite).connects},
+		{"a message is received once, also by the next connection", (*suite).receivesOnce},
+		{"a message is sent once, and its id is known", (*suite).sendsOnce},
+		{"a long text is split within the bound, and goes on where it stopped", (*suite).splits},
+		{"a message is edited and removed", (*suite).edits},
+		{"it types", (*suite).types},
+		{"it says what the abilities promise", (*suite).isAble},
+		{"a connection that broke ends, and the next one works", (*suite).reconnects},
+		{"a rate limit is returned at once", (*suite).returnsRateLimits},
+		{"a chat that takes nothing is refused for ever", (*suite).returnsRefusals},
+		{"a refused credential is named", (*suite).namesCredentials},
+		{"another consumer is a conflict", (*suite).namesConflicts},
+		{"a half-dead peer is not taken for a live one", (*suite).noticesSilence},
+		{"a teardown of a half-dead peer is bounded", (*suite).tearsDown},
+		{"nothing is left after many failed connects", (*suite).leavesNothing},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			simulate(t, func(t *testing.T, p Peer) {
+				s := &suite{T: t, peer: p}
+				defer s.end()
+				c.run(s)
+			})
+		})
+	}
+}
+
+// suite is one test with its peer.
+type suite struct {
+	*testing.T
+	peer  Peer
+	conns []adapter.Conn
+
+	adapter.Receiver
+	mu  sync.Mutex
+	got []adapter.Inbound
+}
+
+// Receive implements adapter.Receiver.
+func (s *suite) Receive(_ context.Context, m adapter.Inbound) (string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.got = append(s.got, m)
+	return "id", nil
+}
+
+func (s *suite) received() []adapter.Inbound {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.got)
+}
+
+func (s *suite) try() (adapter.Conn, error) {
+	ctx, cancel := context.WithTimeout(s.Context(), callLimit)
+	defer cancel()
+	c, err := s.peer.Platform().Connect(ctx, s)
+	if err == nil {
+		s.conns = append(s.conns, c)
+	}
+	return c, err
+}
+
+func (s *suite) connect() adapter.Conn {
+	s.Helper()
+	c, err := s.try()
+	if err != nil {
+		s.Fatalf("connect: %v", err)
+	}
+	return c
+}
+
+// down takes a connection down.
+func (s *suite) down(c adapter.Conn) error {
+	ctx, cancel := context.WithTimeout(context.Background(), downLimit)
+	defer cancel()
+	s.conns = slices.DeleteFunc(s.conns, func(o adapter.Conn) bool { return o == c })
+	return errors.Join(c.CancelTasks(ctx), c.Disconnect(ctx))
+}
+
+func (s *suite) end() {
+	s.peer.Heal()
+	for _, c := range slices.Clone(s.conns) {
+		_ = s.down(c) // the test has said what is wrong with it
+	}
+}
+
+// chat is the address of the chat in which a person has just spoken.
+func (s *suite) chat(text string) string {
+	s.Helper()
+	s.peer.Say(text)
+	for range 60 {
+		s.peer.Pass(time.Second)
+		if got := s.received(); len(got) > 0 {
+			return got[len(got)-1].Target
+		}
+	}
+	s.Fatal("the message was not received")
+	return ""
+}
+
+func (s *suite) send(c adapter.Conn, m adapter.Outgoing) (adapter.Sent, error) {
+	ctx, cancel := context.WithTimeout(s.Context(), callLimit)
+	defer cancel()
+	return c.Send(ctx, m)
+}
+
+func (s *suite) can(a adapter.Ability) bool {
+	p, able := s.peer.Platform().(adapter.Able)
+	return able && slices.Contains(p.Abilities(), a)
+}
+
+func (s *suite) connects() {
+	c := s.connect()
+	s.peer.Pass(time.Minute)
+	select {
+	case <-c.Done():
+		s.Fatalf("the connection ended: %v", c.Err())
+	default:
+	}
+	if c.Err() != nil || time.Since(c.LastInbound()) > time.Minute {
+		s.Errorf("Err is %v, LastInbound %s ago", c.Err(), time.Since(c.LastInbound()))
+	}
+	if err := s.down(c); err != nil {
+		s.Errorf("the teardown: %v", err)
+	}
+}
+
+func (s *suite) receivesOnce() {
+	s.peer.Say("hello")
+	first := s.connect()
+	for range 60 {
+		s.peer.Pass(time.Second)
+	}
+	if err := s.down(first); err != nil {
+		s.Errorf("the teardown: %v", err)
+	}
+	s.connect()
+	s.peer.Pass(time.Minute)
+	got := s.received()
+	if len(got) != 1 {
+		s.Fatalf("received %d messages, want one", len(got))
+	}
+	name := s.peer.Platform().Name()
+	m := got[0]
+	if m.Text != "hello" || m.Adapter != name || !strings.HasPrefix(m.Session, name+":") || m.User == "" || m.Target == "" || m.Chat != adapter.ChatDM {
+		s.Errorf("received %+v", m)
+	}
+}
+
+func (s *suite) sendsOnce() {
+	s.peer.Say("hello")
+	c := s.connect()
+	to := s.chat("again")
+	sent, err := s.send(c, adapter.Outgoing{Target: to, Text: "answer"})
+	if err != nil || len(sent.IDs) != 1 || s.can(adapter.AbilityEdit) && sent.IDs[0] == "" {
+		s.Errorf("sent %+v: %v", sent, err)
+	}
+	s.peer.Pass(farAway)
+	if got := s.peer.Texts(); !slices.Equal(got, []string{"answer"}) {
+		s.Errorf("the chat has %q", got)
+	}
+}
+
+func (s *suite) splits() {
+	p, bounded := s.peer.Platform().(adapter.Bounded)
+	c := s.connect()
+	to := s.chat("hello")
+	if !bounded || p.Bounds(to).Message == 0 {
+		return // one message takes any text
+	}
+	most := p.Bounds(to).Message
+	text := strings.Repeat("word ", most) // five messages
+	sent, err := s.send(c, adapter.Outgoing{Target: to, Text: text})
+	got := s.peer.Texts()
+	if err != nil || len(sent.IDs) != len(got) || len(got) < 5 {
+		s.Fatalf("sent %d messages, the chat has %d: %v", len(sent.IDs), len(got), err)
+	}
+	for _, part := range got {
+		if len(part) > most {
+			s.Errorf("a message has %d characters, at most %d may be", len(part), most)
+		}
+	}
+	if strings.Join(strings.Fields(strings.Join(got, " ")), " ") != strings.TrimSpace(text) {
+		s.Error("the messages together are not the text")
+	}
+	if rest, err := s.send(c, adapter.Outgoing{Target: to, Text: text, Skip: len(got) - 1}); err != nil || len(rest.IDs) != 1 {
+		s.Errorf("the rest was sent as %d messages: %v", len(rest.IDs), err)
+	}
+	if again := s.peer.Texts(); again[len(again)-1] != got[len(got)-1] {
+		s.Errorf("the rest is %.40q, want %.40q", again[len(again)-1], got[len(got)-1])
+	}
+}
+
+func (s *suite) edits() {
+	c := s.connect()
+	to := s.chat("hello")
+	editor, is := c.(adapter.Editor)
+	if is != s.can(adapter.AbilityEdit) {
+		s.Fatalf("the connection edits: %t, the platform says %t", is, !is)
+	}
+	if !is {
+		return
+	}
+	sent, err := s.send(c, adapter.Outgoing{Target: to, Text: "draft", Passing: true})
+	if err != nil || len(sent.IDs) != 1 {
+		s.Fatalf("sent %+v: %v", sent, err)
+	}
+	id := sent.IDs[0]
+	for range 2 {
+		again, err := editor.Edit(s.Context(), id, adapter.Outgoing{Target: to, Text: "answer"})
+		if err != nil || len(again.IDs) != 1 || again.IDs[0] != id {
+			s.Errorf("the edit returned %+v, %v", again, err)
+		}
+	}
+	if got := s.peer.Texts(); !slices.Equal(got, []string{"answer"}) {
+		s.Errorf("the chat has %q", got)
+	}
+	for range 2 {
+		if err := editor.Remove(s.Context(), to, id); err != nil {
+			s.Errorf("the removal: %v", err)
+		}
+	}
+	if got := s.peer.Texts(); len(got) != 0 {
+		s.Errorf("the chat still has %q", got)
+	}
+	_, err = editor.Edit(s.Context(), id, adapter.Outgoing{Target: to, Text: "late"})
+	if _, refused := errors.AsType[*adapter.RefusedError](err); !refused {
+		s.Errorf("the edit of a message that is gone returned %v", err)
+	}
+}
+
+func (s *suite) types() {
+	c := s.connect()
+	to := s.chat("hello")
+	typer, is := c.(adapter.Typer)
+	if is != s.can(adapter.AbilityTyping) {
+		s.Fatalf("the connection types: %t, the platform says %t", is, !is)
+	}
+	if !is {
+		return
+	}
+	if err := typer.Typing(s.Context(), to); err != nil {
+		s.Error(err)
+	}
+	if len(s.peer.Texts()) != 0 {
+		s.Errorf("typing left %q in the chat", s.peer.Texts())
+	}
+	if b, is := s.peer.Platform().(adapter.Bounded); !is || b.Bounds(to).Typing <= 0 {
+		s.Error("the platform does not say for how long it shows typing")
+	}
+}
+
+func (s *suite) isAble() {
+	c := s.connect()
+	for a, is := range map[adapter.Ability]bool{
+		adapter.AbilityTyping: ok[adapter.Typer](c), adapter.AbilityEdit: ok[adapter.Editor](c), adapter.AbilityReactions: ok[adapter.Reactor](c),
+		adapter.AbilityFilesIn: ok[adapter.Fetcher](c), adapter.AbilityFilesOut: ok[adapter.FileSender](c), adapter.AbilityMenu: ok[adapter.MenuSetter](c),
+	} {
+		if s.can(a) != is {
+			s.Errorf("%q: the platform says %t, the connection %t", a, !is, is)
+		}
+	}
+}
+
+func ok[T any](c adapter.Conn) bool {
+	_, is := c.(T)
+	return is
+}
+
+func (s *suite) reconnects() {
+	c := s.connect()
+	if !s.peer.Fail(Gone) {
+		return
+	}
+	s.peer.Pass(farAway)
+	select {
+	case <-c.Done():
+		if c.Err() == nil {
+			s.Error("the connection ended without a reason")
+		}
+	default:
+		s.Error("the connection did not end")
+	}
+	if _, err := s.try(); err == nil {
+		s.Error("connected to a peer that is gone")
+	}
+	if _, err := s.send(c, adapter.Outgoing{Target: "1", Text: "lost"}); err == nil {
+		s.Error("a message was sent to a peer that is gone")
+	}
+	s.peer.Heal()
+	next := s.connect()
+	if _, err := s.send(next, adapter.Outgoing{Target: s.chat("hello"), Text: "answer"}); err != nil {
+		s.Errorf("the next connection: %v", err)
+	}
+}
+
+func (s *suite) returnsRateLimits() {
+	c := s.connect()
+	to := s.chat("hello")
+	if !s.peer.Fail(Flood) {
+		return
+	}
+	began := time.Now()
+	_, err := s.send(c, adapter.Outgoing{Target: to, Text: "answer"})
+	limit, is := errors.AsType[*adapter.RateLimitError](err)
+	if !is || limit.RetryAfter < Limit || time.Since(began) >= time.Second {
+		s.Errorf("after %s it returned %v", time.Since(began), err)
+	}
+	s.peer.Heal()
+	s.peer.Pass(farAway)
+	if got := s.peer.Texts(); len(got) != 0 {
+		s.Errorf("the platform sent %q again by itself", got)
+	}
+}
+
+func (s *suite) returnsRefusals() {
+	c := s.connect()
+	to := s.chat("hello")
+	if !s.peer.Fail(Refusal) {
+		return
+	}
+	_, err := s.send(c, adapter.Outgoing{Target: to, Text: "answer"})
+	if _, is := errors.AsType[*adapter.RefusedError](err); !is {
+		s.Errorf("it returned %v", err)
+	}
+}
+
+func (s *suite) namesCredentials() {
+	if !s.peer.Fail(BadToken) {
+		return
+	}
+	_, err := s.try()
+	if wrong, is := errors.AsType[*adapter.CredentialsError](err); !is || wrong.Variable == "" {
+		s.Errorf("it returned %v", err)
+	}
+}
+
+func (s *suite) namesConflicts() {
+	if !s.peer.Fail(Conflict) {
+		return
+	}
+	c, err := s.try()
+	if err == nil {
+		s.peer.Pass(farAway)
+		err = c.Err()
+	}
+	if _, is := errors.AsType[*adapter.ConflictError](err); !is {
+		s.Errorf("it returned %v", err)
+	}
+}
+
+func (s *suite) noticesSilence() {
+	stale, is := s.peer.Platform().(interface{ StaleAfter() time.Duration })
+	if !is || !s.peer.Fail(HalfDead) {
+		return
+	}
+	c, err := s.try()
+	if err != nil {
+		return // it does not call that a connection
+	}
+	s.peer.Pass(2*stale.StaleAfter() + time.Second)
+	select {
+	case <-c.Done():
+	default:
+		if quiet := time.Since(c.LastInbound()); quiet < stale.StaleAfter() {
+			s.Errorf("after %s of silence it heard something %s ago", 2*stale.StaleAfter(), quiet)
+		}
+	}
+}
+
+func (s *suite) tearsDown() {
+	v := adapter.NewSupervisor(adapter.Options{ConnectTimeout: callLimit, CallTimeout: downLimit, SendTimeout: callLimit, Receiver: s})
+	healthy := s.peer.Platform()
+	v.Add(healthy)
+	ctx, cancel := context.WithCancel(s.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- v.Run(ctx) }()
+	s.peer.Pass(time.Second)
+	if !s.peer.Fail(HalfDead) {
+		cancel()
+		<-ended
+		return
+	}
+	sent := make(chan error, 1)
+	go func() {
+		_, err := v.Send(ctx, healthy.Name(), adapter.Outgoing{Target: "1", Text: "answer"})
+		sent <- err
+	}()
+	s.peer.Pass(time.Second)
+	began := time.Now()
+	_ = v.Stop(ctx, healthy.Name()) // its error names what hung
+	if took := time.Since(began); took > downLimit+time.Second {
+		s.Errorf("the teardown took %s", took)
+	}
+	if row := v.Rows()[0]; row.State != ops.AdapterStopped {
+		s.Errorf("the platform is %s", row.State)
+	}
+	s.peer.Heal()
+	<-sent
+	cancel()
+	<-ended
+}
+
+func (s *suite) leavesNothing() {
+	if !s.peer.Fail(Gone) {
+		return
+	}
+	before := descriptors()
+	for range manyFails {
+		if _, err := s.try(); err == nil {
+			s.Fatal("connected to a peer that is gone")
+		}
+	}
+	s.peer.Pass(farAway)
+	if after := descriptors(); after > before+5 {
+		s.Errorf("%d descriptors before, %d after %d failed connects", before, after, manyFails)
+	}
+}
+
+// descriptors is how many descriptors the process has, or 0 where the system does not say.
+func descriptors() int {
+	entries, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		return 0
+	}
+	return len(entries)
+}
