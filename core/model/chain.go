@@ -132,7 +132,10 @@ func (c *chain) Name() string { return c.links[0].Label() }
 // Window is that of the first model: a request that is too long for another one fails there as such.
 func (c *chain) Window() int { return c.links[0].Provider.Window() }
 
-func (c *chain) Vision() bool { return c.links[0].Provider.Vision() }
+// Vision reports whether one of the models can see: a request with pictures goes to those.
+func (c *chain) Vision() bool {
+	return slices.ContainsFunc(c.links, func(l *link) bool { return l.Provider.Vision() })
+}
 
 func (c *chain) New() Client {
 	client := &chainClient{chain: c}
