@@ -52,6 +52,12 @@ var changes = []Change{
 	}},
 	{Name: "session_from", Key: "adapters.api.session_from", Old: `"user"`, New: `"header"`, Schema: 10},
 	{
+		Name: "api_model", Key: "adapters.api.enabled", Schema: 10,
+		What: "the model of an API request names an agent, and one that is not in GET /v1/models is refused with 404 model_not_found (before, every name " +
+			"was accepted); \"any\", \"default\" and no model are the agent default; add agents to the config, or ignore this",
+		When: func(c Config) bool { return c.Adapters.API.Enabled },
+	},
+	{
 		Name: "retention", Key: "retention.transcripts", Schema: 12,
 		What: "conversations that have ended are kept for ever (retention.transcripts; before, 90 days), results of tools over 8 KiB for 30 days " +
 			"(retention.tool_outputs; before, as long as their conversation) and the audit for a year (retention.audit; before, 90 days); set " +

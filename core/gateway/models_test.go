@@ -65,6 +65,13 @@ func TestCV3_ASessionHasTheAgentOfItsRouteAndOfItsMessage(t *testing.T) {
 	if row := l.session("chat:dm:1"); row.Agent != "coder" || row.Model != "second" || row.TokensIn != 2000 {
 		t.Errorf("the row is %+v", row)
 	}
+	second := map[string]string{"model": "second"}
+	if got := counted(t, l.g, "gatewaytui_model_cost_total", second); math.Abs(got-2*0.00315) > 1e-9 {
+		t.Errorf("the metrics have a cost of %v", got)
+	}
+	if got := counted(t, l.g, "gatewaytui_model_tokens_total", map[string]string{"model": "second", "direction": "cached"}); got != 1000 {
+		t.Errorf("the metrics have %v tokens from the cache", got)
+	}
 }
 
 // S19: what a session's people chose ends with the session.

@@ -34,7 +34,7 @@ type Metrics struct {
 	platforms                 []string // the values of the label platform
 	received, refused, sent   *prometheus.CounterVec
 	models, results           []string // the values of the labels model and result
-	calls, tokens             *prometheus.CounterVec
+	calls, tokens, cost       *prometheus.CounterVec
 	callSeconds               *prometheus.HistogramVec
 }
 
@@ -134,7 +134,8 @@ func (m *Metrics) countMessages() {
 // countCalls makes the series of the calls of each model.
 func (m *Metrics) countCalls() {
 	m.calls = m.counters("gatewaytui_model_calls_total", "Model calls that ended, by model and result: ok, interrupted, or the kind of error.", "model", "result")
-	m.tokens = m.counters("gatewaytui_model_tokens_total", "Tokens of model calls, by model and direction: in, out. Zero where the endpoint does not report them.", "model", "direction")
+	m.tokens = m.counters("gatewaytui_model_tokens_total", "Tokens of model calls, by model and direction: in, cached (the part of in that came from the model's cache), out. Zero where the endpoint does not report them.", "model", "direction")
+	m.cost = m.counters("gatewaytui_model_cost_total", "Money of model calls as far as it is known, by model, in the currency of the prices.", "model")
 	m.callSeconds = promauto.With(m.registry).NewHistogramVec(prometheus.HistogramOpts{
 		Name: "gatewaytui_model_call_duration_seconds", Help: "Time from a model call to its complete answer or its failure, retries included.",
 		Buckets: prometheus.ExponentialBuckets(0.01, 3, 10),
@@ -142,6 +143,8 @@ func (m *Metrics) countCalls() {
 	for _, name := range m.models {
 		m.callSeconds.WithLabelValues(name)
 		m.tokens.WithLabelValues(name, "in")
+		m.tokens.WithLabelValues(name, "cached")
+		m.cost.WithLabelValues(name)
 		m.tokens.WithLabelValues(name, "out")
 		for _, result := range m.results {
 			m.calls.WithLabelValues(name, result)
@@ -213,6 +216,8 @@ func (m *Metrics) Called(c agent.Call) {
 	m.calls.WithLabelValues(name, result).Inc()
 	m.callSeconds.WithLabelValues(name).Observe(c.Took.Seconds())
 	m.tokens.WithLabelValues(name, "in").Add(float64(max(c.Usage.In, 0)))
+	m.tokens.WithLabelValues(name, "cached").Add(float64(max(c.Usage.Cached, 0)))
+	m.cost.WithLabelValues(name).Add(max(c.Usage.Cost, 0))
 	m.tokens.WithLabelValues(name, "out").Add(float64(max(c.Usage.Out, 0)))
 }
 
