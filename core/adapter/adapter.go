@@ -80,7 +80,8 @@ type Inbound struct {
 	Adapter string
 	// Session is the session's key, e.g. telegram:dm:4711.
 	Session string
-	// User is who speaks, for people and for the audit. Sender is that person's name alone, for the model and the chat.
+	// User is who speaks, for people and for the audit. It ends with the platform's id of that person, alone or in parentheses:
+	// people search the messages of their own id. Sender is that person's name alone, for the model and the chat.
 	User, Sender string
 	// Chat is the kind of the chat; empty where the platform has only one.
 	Chat ChatKind

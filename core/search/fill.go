@@ -8,10 +8,11 @@ import (
 	"gatewaytui/core/store"
 )
 
-// How many numbers of messages one step covers. A step reads that many rows of the store at most, and ends within some 20 ms.
+// How many numbers of messages one step covers. A step reads that many rows of the store at most. It ends within some 3 ms, so that
+// a turn seldom waits for the processor.
 const (
-	fillStep  = 128
-	sweepStep = 512
+	fillStep  = 32
+	sweepStep = 256
 )
 
 // filler brings the index up to the store, one step after the other. It belongs to the index's goroutine.

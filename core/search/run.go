@@ -14,9 +14,9 @@ import (
 const (
 	// gather is how long messages gather before they are taken: one step then takes those of many turns.
 	gather = 250 * time.Millisecond
-	// A step is followed by a pause of as many times its duration, so that turns have the processor and the disk. What is new waits
-	// for less.
-	pauseNewer, pauseOlder = 1, 3
+	// A step is followed by a pause of as many times its duration, so that turns have the processor and the disk: for what is new,
+	// for the rest, and for the rest while the store is written to.
+	pauseNewer, pauseOlder, pauseBusy = 2, 3, 12
 	leastPause, mostPause  = 2 * time.Millisecond, 500 * time.Millisecond
 	// retry is when a step that failed is tried again.
 	retry = 30 * time.Second
@@ -96,11 +96,14 @@ func (x *Index) work(ctx context.Context, first bool) error {
 			return err
 		}
 		x.note(fill, began)
-		pause := time.Since(began) * pauseOlder
-		switch did {
-		case newer:
-			pause = time.Since(began) * pauseNewer
-		case nothing:
+		took := time.Since(began)
+		pause := took * pauseOlder
+		switch {
+		case did == newer:
+			pause = took * pauseNewer
+		case did != nothing && x.busy():
+			pause = took * pauseBusy
+		case did == nothing:
 			select {
 			case <-x.wake:
 				pause = gather
@@ -115,6 +118,16 @@ func (x *Index) work(ctx context.Context, first bool) error {
 		if !sleep(ctx, min(max(pause, leastPause), mostPause)) {
 			return context.Cause(ctx)
 		}
+	}
+}
+
+// busy reports whether the store was written to since the last question.
+func (x *Index) busy() bool {
+	select {
+	case <-x.wake:
+		return true
+	default:
+		return false
 	}
 }
 

@@ -150,7 +150,7 @@ func (q Query) within(m store.Said) bool {
 	case q.Session != "":
 		return session.Owner(m.Key) == session.Owner(q.Session)
 	case q.User != "":
-		return m.Platform == q.Platform && m.User == q.User
+		return m.Platform == q.Platform && personOf(m.User) == personOf(q.User)
 	}
 	return true
 }

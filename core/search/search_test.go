@@ -176,6 +176,59 @@ func TestCV13_WhatWasSaidIsFoundNewestFirst(t *testing.T) {
 	}
 }
 
+// CV13: a person who changes their name still finds their messages, and one who takes a name that is free does not find another's.
+func TestCV13_APersonIsTheirIDNotTheirName(t *testing.T) {
+	l := newLab(t)
+	l.open()
+	l.say("chat:dm:4711", "maria (4711)", "a plan", "good")
+	l.say("chat:dm:4711", "4711", "another plan", "good")
+	l.say("chat:dm:12", "maria (12)", "the plan of another maria", "good")
+	l.say("chat:dm:13", "maria", "the plan of a third", "good")
+	for user, want := range map[string]int{"anna (4711)": 2, "4711": 2, "maria (12)": 1, "maria": 1, "maria ()": 0, "(4711": 0} {
+		l.find(Query{Text: "plan"}, 4)
+		if got := l.find(Query{Text: "plan", Platform: "chat", User: user}, want); len(got) != want {
+			t.Errorf("%s finds %q", user, got)
+		}
+	}
+}
+
+// CV13: while older messages are missing in the index there is a row that says so, and the newest ones are found already.
+func TestCV13_TheIndexIsBuiltFromTheNewestMessage(t *testing.T) {
+	l := newLab(t)
+	for i := range 200 {
+		l.say("chat:dm:1", "maria", fmt.Sprintf("message n%d", i), "answer")
+	}
+	l.x = New(Options{Path: l.path})
+	f, err := open(t.Context(), l.path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.close()
+	l.x.file, l.x.store = f, l.st
+	fill := &filler{store: l.st, file: f}
+	for range 2 { // where to begin, and the first messages
+		if did, err := fill.step(t.Context()); err != nil || did != older {
+			t.Fatalf("a step did %v, %v", did, err)
+		}
+		l.x.note(fill, time.Now())
+	}
+	rows := l.x.Rows(time.Now().Add(time.Second))
+	if len(rows) != 1 || rows[0].Name != "build search index" || !strings.Contains(rows[0].Progress, "568 older messages are left") || rows[0].AgeMS < 1000 {
+		t.Errorf("the rows are %+v", rows)
+	}
+	for text, want := range map[string]int{"n199": 1, "n0": 0} {
+		if found, err := l.x.Find(t.Context(), Query{Text: text}); err != nil || len(found.Items) != want || found.Unindexed != 568 {
+			t.Errorf("%s: %+v, %v", text, found, err)
+		}
+	}
+	settle(t, fill)
+	l.x.note(fill, time.Now())
+	if rows := l.x.Rows(time.Now()); len(rows) != 0 {
+		t.Errorf("a whole index has the rows %+v", rows)
+	}
+	l.find(Query{Text: "n0"}, 1)
+}
+
 // CV13: an index that is missing, damaged or of another version is made again; a warning says so, unless it was only missing.
 func TestCV13_ABrokenIndexIsMadeAgain(t *testing.T) {
 	for name, tc := range map[string]struct {
