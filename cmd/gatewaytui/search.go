@@ -17,7 +17,8 @@ func searchVerb(p *program) *cobra.Command {
 		Use: "search TEXT", Short: "find what was said, newest first: messages that have all the words",
 		Example: "  gatewaytui search \"disk full\"\n  gatewaytui search 'back*' --session telegram:dm:4711\n  gatewaytui search --json invoice | jq -r '.items[].session'",
 		Long: `Finds the messages of users and agents that have all the words of TEXT, newest first. Case and accents do not matter.
-Words in double quotes stand in a row; a word that ends with * stands for all that begin with it. Tools' results are not searched.`,
+Words in double quotes stand in a row; four letters or more and a * stand for all words
+that begin with them. Tools' results are not searched.`,
 		Args: arguments("TEXT"),
 		PreRunE: func(*cobra.Command, []string) error {
 			if q.Limit < 0 {

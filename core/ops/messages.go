@@ -51,7 +51,7 @@ type Hit struct {
 }
 
 // SearchQuery is what is looked for: messages of users and agents that have all the words of Text, "words in a row" and the
-// beginnings of words with a *.
+// beginnings of words, of at least four letters, with a *.
 type SearchQuery struct {
 	Text string
 	// Session is the key of a session whose conversations are searched; empty: all are.

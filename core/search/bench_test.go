@@ -118,7 +118,7 @@ func BenchmarkCV13_SearchOfAMillionMessages(b *testing.B) {
 		{"two characters", Query{Text: "一丁"}},
 		{"four characters", Query{Text: "一丁丂七"}},
 		{"one character", Query{Text: "一"}},
-		{"begin", Query{Text: "w12*"}},
+		{"begin", Query{Text: "w123*"}},
 		{"own chats, frequent", Query{Text: word(0), Platform: "chat", User: "user7"}},
 		{"own chats, rare", Query{Text: rare, Platform: "chat", User: "user7"}},
 		{"session", Query{Text: word(3), Session: "chat:dm:7"}},

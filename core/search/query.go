@@ -5,14 +5,18 @@ import (
 	"hash/fnv"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"gatewaytui/core/ops"
+	"gatewaytui/core/term"
 )
 
 // Bounds of what is looked for.
 const (
 	maxQuery = 1000 // bytes
 	maxTerms = 16
+	// leastBegin is how many letters the beginning of a word needs: all words that begin with fewer are too many to be merged.
+	leastBegin = 4
 )
 
 // terms cuts what a person typed: words, and "several words" in a row. A word that ends with * stands for all that begin with it.
@@ -42,10 +46,13 @@ func parse(text, scope string) (match string, words []string, err error) {
 		return "", nil, &ops.Error{Code: ops.CodeInvalid, Message: fmt.Sprintf("the search has %d bytes; at most %d are taken", len(text), maxQuery), Hint: "look for fewer words"}
 	}
 	var parts []string
-	for _, term := range terms(strings.ToValidUTF8(text, " ")) {
-		plain := strings.TrimRight(term, "*")
+	for _, wanted := range terms(strings.ToValidUTF8(text, " ")) {
+		plain := strings.TrimRight(wanted, "*")
+		if plain != wanted && strings.IndexFunc(plain, dense) < 0 && utf8.RuneCountInString(plain) < leastBegin {
+			return "", nil, &ops.Error{Code: ops.CodeInvalid, Message: fmt.Sprintf("%s has fewer than %d letters before the *", term.Quote(wanted), leastBegin), Hint: "give more of the word, or all of it"}
+		}
 		for i, all := 0, runs(plain); i < len(all); i++ {
-			if m := all[i].match(plain != term && i == len(all)-1); m != "" {
+			if m := all[i].match(plain != wanted && i == len(all)-1); m != "" {
 				parts, words = append(parts, m), append(words, strings.TrimSpace(all[i].text))
 			}
 		}

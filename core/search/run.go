@@ -17,7 +17,7 @@ const (
 	// A step is followed by a pause of as many times its duration, so that turns have the processor and the disk: for what is new,
 	// for the rest, and for the rest while the store is written to.
 	pauseNewer, pauseOlder, pauseBusy = 2, 3, 12
-	leastPause, mostPause  = 2 * time.Millisecond, 500 * time.Millisecond
+	leastPause, mostPause             = 2 * time.Millisecond, 500 * time.Millisecond
 	// retry is when a step that failed is tried again.
 	retry = 30 * time.Second
 )

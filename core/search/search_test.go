@@ -169,7 +169,7 @@ func TestCV13_WhatWasSaidIsFoundNewestFirst(t *testing.T) {
 	if len(pages) != 5 {
 		t.Errorf("the pages have %q", pages)
 	}
-	for _, text := range []string{"", " ", "!? ..", strings.Repeat("x", maxQuery+1), strings.Repeat("x ", maxTerms+1)} {
+	for _, text := range []string{"", " ", "!? ..", strings.Repeat("x", maxQuery+1), strings.Repeat("x ", maxTerms+1), "els*"} {
 		if _, err := l.x.Find(t.Context(), Query{Text: text}); !ops.HasCode(err, ops.CodeInvalid) {
 			t.Errorf("%.20q: %v", text, err)
 		}
