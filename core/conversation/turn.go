@@ -196,6 +196,7 @@ func (r *turnRunner) run(ctx context.Context) (err error) {
 		in.Note = "The previous turn of this conversation was interrupted before it ended. What it had started may be half done; look before you repeat a step."
 	}
 	r.result, err = r.agent.Run(ctx, in)
+	r.show.Settle()
 	return err
 }
 

@@ -14,7 +14,7 @@ import (
 func (o *Outbox) shown(s *Show, now time.Time) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.shows[s.draft.ID] = s
+	o.shows[s.in.ID] = s
 	if o.paces[s.chat] == nil {
 		o.paces[s.chat] = newPace(s.bounds, now)
 	}
@@ -24,8 +24,8 @@ func (o *Outbox) shown(s *Show, now time.Time) {
 func (o *Outbox) hidden(s *Show) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.shows[s.draft.ID] == s {
-		delete(o.shows, s.draft.ID)
+	if o.shows[s.in.ID] == s {
+		delete(o.shows, s.in.ID)
 	}
 	o.paces[s.chat].shows--
 	for name, p := range o.paces { // those that would be full again anyway
@@ -70,6 +70,14 @@ func (o *Outbox) drop(d store.Draft, err error) {
 	}
 }
 
+// settle ends what a chat sees of the turn that works on the message id.
+func (o *Outbox) settle(id string) {
+	o.mu.Lock()
+	s := o.shows[id]
+	o.mu.Unlock()
+	s.Settle()
+}
+
 // placed gives an answer the place of its draft, once nothing changes that any more.
 func (o *Outbox) placed(row store.Outbox) store.Outbox {
 	o.mu.Lock()
@@ -78,16 +86,22 @@ func (o *Outbox) placed(row store.Outbox) store.Outbox {
 	if s == nil {
 		return row
 	}
-	message, left, spoilt := s.place()
-	if row.Placeholder = message; spoilt {
-		ctx, cancel := o.journal.Patient(context.Background())
-		defer cancel()
-		err := o.journal.SetOutbox(ctx, row)
-		if err == nil {
-			err = o.journal.PutDraft(ctx, left)
-		}
-		if err != nil {
-			o.o.Log.Warn("place of the answer not recorded", "session", row.Session, "error", term.Clean(err.Error(), 300))
+	draft, taken, known := s.place()
+	if taken {
+		row.Placeholder = draft.Message
+	}
+	if known {
+		return row
+	}
+	tried := row
+	tried.Tried = true
+	o.note(context.Background(), tried)
+	switch {
+	case taken:
+		o.drop(draft, adapter.ErrUnable)
+	case draft.Message != "":
+		if err := o.keep(context.Background(), draft); err != nil {
+			o.o.Log.Warn("draft not recorded", "session", row.Session, "error", term.Clean(err.Error(), 300))
 		}
 	}
 	return row

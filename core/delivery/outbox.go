@@ -122,6 +122,7 @@ func (o *Outbox) Repeated() uint64 { return o.repeated.Load() }
 
 // Reply writes the answer to a message of the inbox into the journal, and sends it. It returns after the first attempt.
 func (o *Outbox) Reply(in store.Inbox, text string) {
+	o.settle(in.ID)
 	row := Answer(in, text)
 	row.Tried = true
 	ctx, cancel := o.journal.Patient(context.Background())

@@ -31,6 +31,7 @@ const (
 // methods never wait for a platform, but for End and settle, which are bounded. The nil Show shows nothing.
 type Show struct {
 	o      *Outbox
+	in     store.Inbox // the message that the turn works on
 	chat   string
 	bounds adapter.Bounds
 	typing bool
@@ -53,6 +54,8 @@ type Show struct {
 	draft           store.Draft
 	calling, spoilt bool
 	taken           bool // the answer has the place of the draft
+	// settled means that nothing has changed since before the answer was written into the journal.
+	settled bool
 }
 
 // Show begins to show a turn that works on the message in to its chat. It shows nothing, and returns nil, where the platform can
@@ -69,7 +72,7 @@ func (o *Outbox) Show(ctx context.Context, in store.Inbox) *Show {
 	}
 	now := time.Now()
 	s := &Show{
-		o: o, chat: in.Adapter + " " + in.Target, bounds: o.sender.Bounds(in.Adapter, in.Target), typing: types,
+		o: o, in: in, chat: in.Adapter + " " + in.Target, bounds: o.sender.Bounds(in.Adapter, in.Target), typing: types,
 		over: make(chan struct{}), drawn: make(chan struct{}), typed: make(chan struct{}), wake: make(chan struct{}, 1),
 		draft: store.Draft{ID: in.ID, Session: in.Session, Adapter: in.Adapter, Target: in.Target, At: now},
 	}
@@ -172,21 +175,31 @@ func (s *Show) settle() {
 	}
 }
 
-// place settles the Show and returns the message whose place the answer takes; empty: it is a message of its own. spoilt means
-// that left is a draft in the chat that must not be the answer.
-func (s *Show) place() (message string, left store.Draft, spoilt bool) {
+// Settle ends what the chat sees of the turn. It is called before the answer is written into the journal, which gives it the
+// place of the draft that it has then. It waits a moment at most.
+func (s *Show) Settle() {
+	if s == nil {
+		return
+	}
+	s.settle()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.settled = !s.calling
+}
+
+// place settles the Show and returns the draft, and whether the answer takes its place; otherwise the answer is a message of its
+// own. known means that the journal has the same.
+func (s *Show) place() (draft store.Draft, taken, known bool) {
 	s.settle()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.calling || s.spoilt {
-		s.spoilt, s.draft.Becomes = true, false
-		return "", s.draft, s.draft.Message != ""
+		s.draft.Becomes = false
 	}
-	if !s.draft.Becomes || s.draft.Message == "" {
-		return "", s.draft, false
-	}
-	s.taken = true
-	return s.draft.Message, s.draft, false
+	s.taken = s.draft.Becomes && s.draft.Message != ""
+	known = s.settled || !s.calling && s.draft.Message == ""
+	s.spoilt = s.spoilt || s.calling
+	return s.draft, s.taken, known
 }
 
 // sleep waits, and reports whether the Show goes on. wake, if not nil, ends the wait.
@@ -214,7 +227,7 @@ func (s *Show) keepTyping() {
 		if wait = s.o.take(s.chat, typingCost); wait > 0 {
 			continue
 		}
-		err := s.o.sender.Typing(s.typingCtx, s.draft.Adapter, s.draft.Target)
+		err := s.o.sender.Typing(s.typingCtx, s.in.Adapter, s.in.Target)
 		limit, limited := errors.AsType[*adapter.RateLimitError](err)
 		_, refused := errors.AsType[*adapter.RefusedError](err)
 		switch {
@@ -308,17 +321,18 @@ func (s *Show) outcome(draft store.Draft, known bool, text string, err error) (w
 	}
 	_, refused := errors.AsType[*adapter.RefusedError](err)
 	_, limited := errors.AsType[*adapter.RateLimitError](err)
+	givenUp := err != nil && (refused || limited || adapter.MayHaveArrived(err))
+	if givenUp {
+		s.o.o.Log.Debug("draft given up", "session", draft.Session, "adapter", draft.Adapter, "error", term.Clean(err.Error(), 300))
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.calling = false
 	s.draft, s.spoilt = draft, s.spoilt || spoilt
-	switch {
-	case err == nil:
-		s.picture.drawn(time.Now(), text)
-		return time.Millisecond
-	case refused, limited, adapter.MayHaveArrived(err):
-		s.picture.over = true // no more drafts in this turn
-		s.o.o.Log.Debug("draft given up", "session", draft.Session, "adapter", draft.Adapter, "error", term.Clean(err.Error(), 300))
+	s.picture.over = s.picture.over || givenUp // no more drafts in this turn
+	if err != nil {
+		return draftRetry
 	}
-	return draftRetry
+	s.picture.drawn(time.Now(), text)
+	return time.Millisecond
 }

@@ -71,11 +71,11 @@ func (s *stage) do(ctx context.Context, call string, change func() error) error 
 	if s.final.IsZero() && (call == "send" || call == "edit") {
 		s.final = time.Now()
 	}
-	s.mu.Unlock()
 	var w weather
 	if s.weather != nil {
 		w = s.weather(call)
 	}
+	s.mu.Unlock()
 	if w.hangs {
 		select { // as Supervisor does, the caller is let go, and the call goes on
 		case <-s.hung:
@@ -289,7 +289,6 @@ func TestCV6_FullProgressTellsTheStepsBefore(t *testing.T) {
 func TestCV7_TheDraftBecomesTheAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, o := newStage(t, Manner{Progress: ProgressShort, Stream: true})
-		show := turn(o)
 		began := time.Now()
 		var edits []time.Time
 		s.weather = func(call string) weather {
@@ -298,6 +297,7 @@ func TestCV7_TheDraftBecomesTheAnswer(t *testing.T) {
 			}
 			return weather{}
 		}
+		show := turn(o)
 		for i := range 40 {
 			show.Delta(fmt.Sprintf("word%d ", i))
 			time.Sleep(250 * time.Millisecond)
@@ -305,6 +305,7 @@ func TestCV7_TheDraftBecomesTheAnswer(t *testing.T) {
 		if got := s.stands(); len(got) != 1 || !strings.HasPrefix(got[0], "word0 word1") {
 			t.Errorf("the chat has %q", got)
 		}
+		synctest.Wait()
 		for i, at := range edits[1:] {
 			if gap := at.Sub(edits[i]); gap < leastGap {
 				t.Errorf("two changes are %s apart", gap)
@@ -567,4 +568,31 @@ func TestCV7_TheAnswerComesOutOnceUnderFloodsLossesDelaysRefusalsAndHangs(t *tes
 			}
 		})
 	})
+}
+
+func TestCV7_AnAnswerThatWasWrittenBeforeItsDraftArrivedLeavesNoDraftOnRecord(t *testing.T) {
+	for _, delay := range []time.Duration{700 * time.Millisecond, time.Minute} {
+		synctest.Test(t, func(t *testing.T) {
+			s, o := newStage(t, Manner{Stream: true, Progress: ProgressOff})
+			s.weather = func(call string) weather {
+				if call == "draft send" {
+					return weather{delay: delay}
+				}
+				return weather{}
+			}
+			show := turn(o)
+			show.Delta("word")
+			time.Sleep(draftAfter + 100*time.Millisecond)
+			row := Answer(to("1", "m"), "answer") // the journal has it, as a turn that was released leaves it
+			o.Deliver(row)
+			show.End()
+			synctest.Wait()
+			if got := s.stands(); !slices.Equal(got, []string{"answer"}) || len(s.drafts) != 0 {
+				t.Errorf("the chat has %q, the journal %v", got, s.drafts)
+			}
+			if taken := s.count("edit") == 1; taken != (delay < time.Second) || taken && s.notes[0].Placeholder == "" {
+				t.Errorf("the answer took the place of the draft: %t; the journal has %+v", taken, s.notes)
+			}
+		})
+	}
 }
