@@ -18,7 +18,7 @@ var arrows = map[string][]string{
 	"core/follow":   {"core/ops"},
 	"core/demo":     {"core/ops", "core/config", "core/instance"},
 	"core/host": {
-		"core/ops", "core/term", "core/bound", "core/limit", "core/model", "core/config", "core/adapter", "core/adapter/api", "core/adapter/demo", "core/adapter/telegram",
+		"core/ops", "core/term", "core/bound", "core/limit", "core/model", "core/config", "core/adapter", "core/adapter/api", "core/adapter/demo", "core/adapter/discord", "core/adapter/telegram",
 		"core/control", "core/demo", "core/doctor", "core/gateway", "core/instance", "core/lives", "core/logs", "core/process", "core/service", "core/shutdown",
 		"core/store", "core/takeover", "fixtures",
 	},
@@ -58,6 +58,8 @@ var arrows = map[string][]string{
 	"core/adapter/telegram":            {"core/ops", "core/term", "core/adapter", "core/adapter/markdown"},
 	"core/adapter/telegram/botapitest": {},
 	"core/adapter/conformance":         {"core/adapter", "core/ops"},
+	"core/adapter/discord":             {"core/ops", "core/term", "core/adapter", "core/adapter/markdown"},
+	"core/adapter/discord/discordtest": {},
 	"core/control":                     {"core/ops", "core/term", "core/text", "core/follow"},
 	"core/store/simulation":            {},
 	"fixtures":                         {},

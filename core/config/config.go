@@ -181,6 +181,7 @@ func (s Shutdown) SupervisorLimit() (limit time.Duration, ok bool) {
 type Adapters struct {
 	API      API      `toml:"api" doc:"An OpenAI-compatible HTTP server."`
 	Telegram Telegram `toml:"telegram" doc:"A Telegram bot, by long polling."`
+	Discord  Discord  `toml:"discord" doc:"A Discord bot, over its gateway."`
 }
 
 // API is [adapters.api].
@@ -220,6 +221,17 @@ type Telegram struct {
 	BaseURL   string  `toml:"base_url" default:"https://api.telegram.org" doc:"the Bot API server"`
 	Allow     []int64 `toml:"allow" default:"" doc:"user ids that may use the bot, e.g. [4711]; if empty, no user may, unless allow_all is set"`
 	AllowAll  bool    `toml:"allow_all" doc:"let everyone speak to it"`
+}
+
+// Discord is [adapters.discord].
+type Discord struct {
+	Enabled   bool    `toml:"enabled" doc:"run the bot"`
+	TokenEnv  string  `toml:"token_env" default:"DISCORD_TOKEN" doc:"the environment variable that holds the bot's token"`
+	TokenFile string  `toml:"token_file" doc:"a file that holds it instead"`
+	BaseURL   string  `toml:"base_url" default:"https://discord.com/api" doc:"the API, without its version"`
+	Allow     []int64 `toml:"allow" default:"" doc:"user ids that may use the bot, e.g. [80351110224678912]; if empty, no user may, unless allow_all is set"`
+	AllowAll  bool    `toml:"allow_all" doc:"let everyone speak to it"`
+	Groups    []int64 `toml:"groups" default:"" doc:"ids of the guilds and channels in which it listens; elsewhere it answers people who write to it alone"`
 }
 
 // Console is [console].

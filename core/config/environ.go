@@ -40,6 +40,9 @@ func (l *Loaded) override(env map[string]string) {
 	if t := l.Config.Adapters.Telegram; t.Enabled && len(t.Allow) == 0 && !t.AllowAll {
 		l.warn(WarnNobodyAllowed, "adapters.telegram.allow is empty, so the bot answers no user; add user ids, or set allow_all")
 	}
+	if d := l.Config.Adapters.Discord; d.Enabled && len(d.Allow) == 0 && !d.AllowAll {
+		l.warn(WarnNobodyAllowed, "adapters.discord.allow is empty, so the bot answers no user; add user ids, or set allow_all")
+	}
 }
 
 func (l *Loaded) warn(code, message string) {

@@ -122,18 +122,31 @@ var rules = []rule{
 	holds("must not be empty", func(c *Config) bool {
 		return !c.Adapters.Telegram.Enabled || c.Adapters.Telegram.BaseURL != ""
 	}, "adapters.telegram.base_url", "adapters.telegram.enabled"),
-	{[]string{"adapters.telegram.allow"}, func(c *Config) string {
-		if i := slices.IndexFunc(c.Adapters.Telegram.Allow, func(id int64) bool { return id <= 0 }); i >= 0 {
-			return fmt.Sprintf("must hold ids of users, which are over 0, not %d", c.Adapters.Telegram.Allow[i])
-		}
-		return ""
-	}},
+	{[]string{"adapters.telegram.allow"}, func(c *Config) string { return wrongIDs("users", c.Adapters.Telegram.Allow) }},
+	holds("or adapters.discord.token_file must say where the bot's token is", func(c *Config) bool {
+		d := c.Adapters.Discord
+		return !d.Enabled || d.TokenEnv != "" || d.TokenFile != ""
+	}, "adapters.discord.token_env", "adapters.discord.token_file", "adapters.discord.enabled"),
+	httpURL("adapters.discord.base_url"),
+	holds("must not be empty", func(c *Config) bool {
+		return !c.Adapters.Discord.Enabled || c.Adapters.Discord.BaseURL != ""
+	}, "adapters.discord.base_url", "adapters.discord.enabled"),
+	{[]string{"adapters.discord.allow"}, func(c *Config) string { return wrongIDs("users", c.Adapters.Discord.Allow) }},
+	{[]string{"adapters.discord.groups"}, func(c *Config) string { return wrongIDs("guilds and channels", c.Adapters.Discord.Groups) }},
 
 	oneOf("adapters.api.session_from", FromHeader, FromUser),
 	oneOf("process.survivors", SurvivorsEnd, SurvivorsAdopt),
 	oneOf("console.on_hangup", "detach", "stop"),
 	oneOf("console.theme", auto, "dark", "light", "high-contrast", "mono"),
 	oneOf("log.level", "debug", "info", "warn", "error"),
+}
+
+// wrongIDs says what is wrong with the ids of users, for instance; empty: nothing is.
+func wrongIDs(whose string, ids []int64) string {
+	if i := slices.IndexFunc(ids, func(id int64) bool { return id <= 0 }); i >= 0 {
+		return fmt.Sprintf("must hold ids of %s, which are over 0, not %d", whose, ids[i])
+	}
+	return ""
 }
 
 // knownTools are the tools of CONTRACT.md, 5.

@@ -90,6 +90,10 @@ func (s *survey) network() {
 		s.say(High, "telegram.plain_http", "use https in adapters.telegram.base_url",
 			"adapters.telegram.base_url is plain http to another machine: the bot's token can be read on the way")
 	}
+	if s.c.Adapters.Discord.Enabled && plainHTTP(s.c.Adapters.Discord.BaseURL) {
+		s.say(High, "discord.plain_http", "use https in adapters.discord.base_url",
+			"adapters.discord.base_url is plain http to another machine: the bot's token can be read on the way")
+	}
 }
 
 // credential is one secret of the config.
@@ -99,6 +103,7 @@ func (s *survey) credentials() []credential {
 	all := []credential{
 		{"the key of the API", s.c.Adapters.API.KeyEnv, s.c.Adapters.API.KeyFile},
 		{"the bot's token", s.c.Adapters.Telegram.TokenEnv, s.c.Adapters.Telegram.TokenFile},
+		{"the token of the Discord bot", s.c.Adapters.Discord.TokenEnv, s.c.Adapters.Discord.TokenFile},
 	}
 	models := s.c.ModelsByName()
 	for _, name := range config.Names(models) {
@@ -191,16 +196,20 @@ func (s *survey) writable(path string) string {
 func (s *survey) shell() bool { return slices.Contains(s.c.Tools.Enabled, "terminal") }
 
 func (s *survey) people() {
-	t := s.c.Adapters.Telegram
+	t, d := s.c.Adapters.Telegram, s.c.Adapters.Discord
 	if t.Enabled && t.AllowAll && s.shell() {
 		s.say(High, "telegram.allow_all", "list the users in adapters.telegram.allow, or take \"terminal\" out of tools.enabled",
 			"adapters.telegram.allow_all lets everyone on Telegram run commands as the gateway's user")
+	}
+	if d.Enabled && d.AllowAll && s.shell() {
+		s.say(High, "discord.allow_all", "list the users in adapters.discord.allow, or take \"terminal\" out of tools.enabled",
+			"adapters.discord.allow_all lets everyone on Discord run commands as the gateway's user")
 	}
 	if s.f.UID != 0 || !s.shell() {
 		return
 	}
 	const fix = "run the gateway as a user of its own: gatewaytui unit writes a service for the current one"
-	if t.Enabled {
+	if t.Enabled || d.Enabled {
 		s.say(High, "root", fix, "the gateway runs as root: every user of the bot is root on this machine")
 		return
 	}

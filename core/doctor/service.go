@@ -38,6 +38,9 @@ func (c *checkup) checkAdapters(ctx context.Context) {
 	if cfg.Adapters.Telegram.Enabled && s.Telegram.Missing() {
 		lacks("telegram", s.Telegram)
 	}
+	if cfg.Adapters.Discord.Enabled && s.Discord.Missing() {
+		lacks("discord", s.Discord)
+	}
 	models := cfg.ModelsByName()
 	for _, name := range config.Names(models) {
 		m, key := models[name], s.Models[name]
@@ -49,7 +52,7 @@ func (c *checkup) checkAdapters(ctx context.Context) {
 			lacks("the model "+name, key)
 		}
 	}
-	if !cfg.Adapters.API.Enabled && !cfg.Adapters.Telegram.Enabled {
+	if !cfg.Adapters.API.Enabled && !cfg.Adapters.Telegram.Enabled && !cfg.Adapters.Discord.Enabled {
 		c.warn("enable one, e.g. adapters.api.enabled = true", "none is enabled, so only gatewaytui send can talk to it")
 	}
 	if len(c.findings) == before {

@@ -8,6 +8,7 @@ import (
 	"gatewaytui/core/adapter"
 	"gatewaytui/core/adapter/api"
 	platforms "gatewaytui/core/adapter/demo"
+	"gatewaytui/core/adapter/discord"
 	"gatewaytui/core/adapter/telegram"
 	"gatewaytui/core/config"
 	"gatewaytui/core/limit"
@@ -90,6 +91,15 @@ func (l *life) build() (err error) {
 			}))
 		}
 	}
+	if c := l.loaded.Config.Adapters.Discord; c.Enabled {
+		if s := l.secrets.Discord; s.Missing() {
+			p.broken["discord"] = &adapter.CredentialsError{Variable: s.Source, Why: s.Why()}
+		} else {
+			p.platforms = append(p.platforms, discord.New(discord.Options{
+				Token: s.Value, TokenSource: s.Source, BaseURL: c.BaseURL, Allow: c.Allow, AllowAll: c.AllowAll, Groups: c.Groups, Log: l.log,
+			}))
+		}
+	}
 	return nil
 }
 
@@ -107,7 +117,7 @@ func readNamed(o Options, c config.Config, s config.Credentials) (prepared, erro
 	if p.demo, err = roles(o); err != nil {
 		return p, err
 	}
-	taken := map[string]bool{"api": c.Adapters.API.Enabled, "telegram": c.Adapters.Telegram.Enabled}
+	taken := map[string]bool{"api": c.Adapters.API.Enabled, "telegram": c.Adapters.Telegram.Enabled, "discord": c.Adapters.Discord.Enabled}
 	for _, spec := range p.demo {
 		if taken[spec.Name] {
 			return p, wrongUsage("give the demo platform another name", "two platforms have the name "+spec.Name)

@@ -196,6 +196,9 @@ func credentialVariables(c config.Config) []string {
 	if !c.Adapters.Telegram.Enabled {
 		c.Adapters.Telegram.TokenEnv = ""
 	}
+	if !c.Adapters.Discord.Enabled {
+		c.Adapters.Discord.TokenEnv = ""
+	}
 	return c.SecretVariables()
 }
 

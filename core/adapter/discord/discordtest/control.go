@@ -1,0 +1,215 @@
+package discordtest
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Says is a message from a person. The zero value of a field is what a message to the bot alone has.
+type Says struct {
+	// ID is the message's; empty takes the next.
+	ID string
+	// User is who speaks, Name what that person is called.
+	User, Name string
+	// Channel is where; empty is the person's own channel with the bot, whose id is 7 and the person's.
+	Channel string
+	// Guild is the guild that Channel is in.
+	Guild string
+	Text  string
+	// Mentions are the users that the message names.
+	Mentions []string
+	// Answers is the author of the message that this one answers, Quoted its text.
+	Answers, Quoted string
+	Bot             bool
+	// Type is the type of the message, 0 for what a person writes.
+	Type int
+	// Files are the names of the files that came with it, and what is in them.
+	Files map[string]string
+}
+
+// Say has a person write a message and returns its id.
+func (s *Server) Say(m Says) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if m.ID == "" {
+		m.ID = s.nextID()
+	}
+	if m.Channel == "" {
+		m.Channel = "7" + m.User
+	}
+	person := func(id, name string, bot bool) fields {
+		return fields{"id": id, "username": name, "discriminator": "0", "global_name": nil, "avatar": nil, "bot": bot}
+	}
+	mentions := []any{}
+	for _, id := range m.Mentions {
+		mentions = append(mentions, person(id, "user"+id, id == BotID))
+	}
+	attachments := []any{}
+	for _, name := range slices.Sorted(maps.Keys(m.Files)) {
+		path := "/files/" + s.nextID() + "/" + name
+		s.files[path] = m.Files[name]
+		attachments = append(attachments, fields{
+			"id": s.nextID(), "filename": name, "size": len(m.Files[name]), "content_type": "text/plain",
+			"url": strings.TrimSuffix(s.URL, "/api") + path, "proxy_url": strings.TrimSuffix(s.URL, "/api") + path,
+		})
+	}
+	event := fields{
+		"id": m.ID, "channel_id": m.Channel, "content": m.Text, "author": person(m.User, m.Name, m.Bot), "type": m.Type, "timestamp": now(),
+		"edited_timestamp": nil, "mentions": mentions, "mention_roles": []any{}, "attachments": attachments, "embeds": []any{}, "tts": false,
+		"pinned": false, "mention_everyone": false, "flags": 0, "channel_type": 1,
+	}
+	if m.Guild != "" {
+		event["guild_id"], event["member"], event["channel_type"] = m.Guild, fields{"nick": nil, "roles": []any{}, "joined_at": now()}, 0
+	}
+	if m.Answers != "" {
+		event["type"] = 19
+		event["message_reference"] = fields{"message_id": "1", "channel_id": m.Channel}
+		event["referenced_message"] = fields{"id": "1", "channel_id": m.Channel, "content": m.Quoted, "author": person(m.Answers, "user"+m.Answers, m.Answers == BotID), "type": 0}
+	}
+	s.dispatch("MESSAGE_CREATE", event)
+	return m.ID
+}
+
+// Press has a person press a button with this custom id in a channel.
+func (s *Server) Press(user, at, customID string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.dispatch("INTERACTION_CREATE", fields{
+		"id": s.nextID(), "application_id": BotID, "type": 3, "token": "interaction-token", "version": 1, "channel_id": at,
+		"user": fields{"id": user, "username": "user" + user}, "data": fields{"component_type": 2, "custom_id": customID},
+		"message": s.described(Message{ID: "1", Channel: at}), "channel": channel(at), "entitlements": []any{}, "authorizing_integration_owners": fields{},
+	})
+}
+
+// Dispatch sends an event of this type as it is.
+func (s *Server) Dispatch(kind string, data json.RawMessage) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.dispatch(kind, data)
+}
+
+// Drop closes every connection, with a close code unless that is 0.
+func (s *Server) Drop(code int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for conn := range s.conns {
+		s.end(conn, code)
+	}
+}
+
+// Reconnect asks every bot for a new connection.
+func (s *Server) Reconnect() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for conn := range s.conns {
+		s.write(conn, frame{Op: 7})
+	}
+}
+
+// Forget ends the session, so that a RESUME is refused.
+func (s *Server) Forget() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.session = ""
+}
+
+// Refuse closes the next connections with this code when they identify; 0 takes them again.
+func (s *Server) Refuse(code int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.refuse = code
+}
+
+// Deafen answers no heartbeat from now on, or each one again.
+func (s *Server) Deafen(deaf bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.deaf = deaf
+}
+
+// Interval is how often the next connections send a heartbeat.
+func (s *Server) Interval(d time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.interval = d
+}
+
+// Fail answers the calls that begin with call, such as "POST /channels/", with f.
+func (s *Server) Fail(call string, f Fault) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.faults[call] = &f
+}
+
+// Heal ends every fault.
+func (s *Server) Heal() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	clear(s.faults)
+}
+
+func (s *Server) fault(call string) (Fault, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for prefix, f := range s.faults {
+		if strings.HasPrefix(call, prefix) {
+			if f.Times > 0 {
+				if f.Times--; f.Times == 0 {
+					delete(s.faults, prefix)
+				}
+			}
+			return *f, true
+		}
+	}
+	return Fault{}, false
+}
+
+// Sent are the messages of the bot as they stand in the channels now, in order.
+func (s *Server) Sent() []Message {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.sent)
+}
+
+// Calls are the REST calls that begin with call, e.g. "POST /channels/"; all with an empty one.
+func (s *Server) Calls(call string) (out []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, c := range s.calls {
+		if strings.HasPrefix(c, call) {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// Identifies are the IDENTIFY payloads, and Resumes how many sessions were resumed.
+func (s *Server) Identifies() []json.RawMessage {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.identifies)
+}
+
+// Resumes is how many RESUMEs were taken.
+func (s *Server) Resumes() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.resumes
+}
+
+// Connections is how many connections of the gateway are open.
+func (s *Server) Connections() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.conns)
+}
+
+func (s *Server) file(path string) (content string, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	content, ok = s.files[path]
+	return content, ok
+}

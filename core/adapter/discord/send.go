@@ -1,0 +1,205 @@
+package discord
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"gatewaytui/core/adapter"
+)
+
+const (
+	// maxUnits is the most of one message in UTF-16 units. Discord counts 2000 characters, of which none has less.
+	maxUnits = 2000
+	// maxNonce is the most characters of a nonce.
+	maxNonce = 25
+	// unknownMessage is Discord's number for a message that is gone.
+	unknownMessage = 10008
+	// suppressEmbeds is the flag for a message whose links get no preview.
+	suppressEmbeds = 1 << 2
+)
+
+// Send implements adapter.Conn. A text that is too long for one message goes out as several, in order and without another
+// text of the gateway for the same channel between them. If one of them fails, so does the Send; another try with the same
+// text and Outgoing.Skip goes on with the one that failed.
+//
+// A *adapter.RefusedError is for ever: the bot was removed, the channel is gone. A *adapter.RateLimitError is returned and
+// never slept on. Nothing is sent twice on our own.
+func (c *conn) Send(ctx context.Context, m adapter.Outgoing) (adapter.Sent, error) {
+	return c.deliver(ctx, m, 0)
+}
+
+// Edit implements adapter.Editor.
+func (c *conn) Edit(ctx context.Context, message string, m adapter.Outgoing) (adapter.Sent, error) {
+	first, err := parseID(message)
+	if err != nil {
+		return adapter.Sent{}, &adapter.RefusedError{Why: err.Error()}
+	}
+	return c.deliver(ctx, m, first)
+}
+
+// Remove implements adapter.Editor.
+func (c *conn) Remove(ctx context.Context, target, message string) error {
+	which, err := parseID(message)
+	if err != nil {
+		return &adapter.RefusedError{Why: err.Error()}
+	}
+	err = c.call(ctx, target, func(ctx context.Context, to id) error {
+		return c.api.write(ctx, http.MethodDelete, messages(to)+"/"+which.String(), nil, nil)
+	})
+	if gone(err) {
+		return nil
+	}
+	return err
+}
+
+// Typing implements adapter.Typer.
+func (c *conn) Typing(ctx context.Context, target string) error {
+	return c.call(ctx, target, func(ctx context.Context, to id) error {
+		return c.api.write(ctx, http.MethodPost, "/channels/"+to.String()+"/typing", nil, nil)
+	})
+}
+
+// call makes one call of the API about the channel at target, for as long as the connection lasts.
+func (c *conn) call(ctx context.Context, target string, f func(context.Context, id) error) error {
+	to, err := parseID(target)
+	if err != nil {
+		return &adapter.RefusedError{Why: err.Error()}
+	}
+	if !c.sends.TryAcquire(1) {
+		return errDisconnected
+	}
+	defer c.sends.Release(1)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(c.life, cancel)()
+	if c.life.Err() != nil {
+		return errDisconnected
+	}
+	return f(ctx, to)
+}
+
+// deliver sends the parts of a text. The message first, if it is not 0, becomes the first of them.
+func (c *conn) deliver(ctx context.Context, m adapter.Outgoing, first id) (sent adapter.Sent, err error) {
+	err = c.call(ctx, m.Target, func(ctx context.Context, to id) error {
+		if !m.Passing {
+			leave, err := c.chats.Enter(ctx, to)
+			if err != nil {
+				return &adapter.UnsentError{Err: fmt.Errorf("wait for the chat's other messages: %w", err)}
+			}
+			defer leave()
+		}
+		sent, err = c.parts(ctx, to, m, first)
+		return err
+	})
+	return sent, err
+}
+
+func (c *conn) parts(ctx context.Context, to id, m adapter.Outgoing, first id) (sent adapter.Sent, err error) {
+	parts := visible(m.Text)
+	if len(parts) == 0 {
+		return sent, &adapter.RefusedError{Why: "the text is blank"}
+	}
+	for i := m.Skip; i < len(parts); i++ {
+		p := post{Text: parts[i], Flags: suppressEmbeds}
+		var arrived id
+		switch {
+		case i == 0 && first != 0:
+			arrived, err = first, c.api.write(ctx, http.MethodPatch, messages(to)+"/"+first.String(), p, nil)
+		case i == m.Skip && m.Repeated:
+			arrived, err = c.repeat(ctx, to, p, m.Key, i)
+		default:
+			arrived, err = c.api.post(ctx, to, p.named(m.Key, i))
+		}
+		if err != nil && len(parts) > 1 {
+			err = fmt.Errorf("part %d of %d: %w", i+1, len(parts), err)
+		}
+		if err != nil {
+			return sent, err
+		}
+		sent.IDs = append(sent.IDs, arrived.String())
+	}
+	return sent, nil
+}
+
+// repeat sends a part that may have arrived before, and says so. If it did within minutes, Discord knows its nonce and shows
+// nothing new.
+func (c *conn) repeat(ctx context.Context, to id, p post, key string, part int) (id, error) {
+	marked := adapter.RepeatMark + "\n\n" + p.Text
+	if len(adapter.Split(marked, maxUnits)) == 1 {
+		p.Text = marked
+	}
+	return c.api.post(ctx, to, p.named(key, part))
+}
+
+// post is a message as the API takes it.
+type post struct {
+	Text    string `json:"content"`
+	Flags   int    `json:"flags,omitempty"`
+	Nonce   string `json:"nonce,omitempty"`
+	Enforce bool   `json:"enforce_nonce,omitempty"`
+	// Notified says whom the text may notify: no user, even if a model names one.
+	Notified struct {
+		Parse [0]string `json:"parse"`
+	} `json:"allowed_mentions"`
+}
+
+// named is p with the name by which Discord knows a repeat of it; an empty key gives none.
+func (p post) named(key string, part int) post {
+	if key != "" {
+		sum := sha256.Sum256(fmt.Appendf(nil, "%d %s", part, key))
+		p.Nonce, p.Enforce = hex.EncodeToString(sum[:])[:maxNonce], true
+	}
+	return p
+}
+
+// post sends one message of at most maxUnits and returns its id. Only ctx bounds it.
+func (a *api) post(ctx context.Context, to id, p post) (id, error) {
+	var result struct {
+		ID id `json:"id"`
+	}
+	err := a.write(ctx, http.MethodPost, messages(to), p, &result)
+	return result.ID, err
+}
+
+// write makes a call that changes something in a channel. An error of type *adapter.RefusedError or *adapter.RateLimitError, or
+// one for which adapter.MayHaveArrived is false, says that it changed nothing.
+func (a *api) write(ctx context.Context, verb, path string, in, out any) error {
+	err := a.call(ctx, 0, verb, path, in, out)
+	if failed, is := errors.AsType[*callError](err); is && failed.refused {
+		return &refused{adapter.RefusedError{Why: failed.why}, failed.code}
+	}
+	return err
+}
+
+// refused is a *adapter.RefusedError with Discord's own number for why.
+type refused struct {
+	adapter.RefusedError
+	code int
+}
+
+func (r *refused) Unwrap() error { return &r.RefusedError }
+
+// gone reports whether a call failed because a message is not there any more.
+func gone(err error) bool {
+	r, is := errors.AsType[*refused](err)
+	return is && r.code == unknownMessage
+}
+
+func messages(of id) string { return "/channels/" + of.String() + "/messages" }
+
+// visible is text in parts of which each fits into a message, without those that are blank: Discord refuses them, and they
+// would not be visible.
+func visible(text string) []string {
+	var parts []string
+	for _, part := range adapter.Split(strings.ToValidUTF8(text, "\uFFFD"), maxUnits) {
+		if strings.TrimSpace(part) != "" {
+			parts = append(parts, part)
+		}
+	}
+	return parts
+}

@@ -1,0 +1,264 @@
+package discord
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"gatewaytui/core/adapter"
+	"gatewaytui/core/adapter/discord/discordtest"
+	"gatewaytui/core/ops"
+)
+
+func TestPL3_MessagesArriveOnceAndInOrder(t *testing.T) {
+	simulate(t, func(w *world) {
+		w.up(func(c *conn) {
+			for _, s := range []string{"one", "two", "three"} {
+				w.say(s)
+			}
+			w.after(time.Hour) // with heartbeats
+			if c.Err() != nil || time.Since(c.LastInbound()) > time.Minute {
+				w.Errorf("after an hour: %v, last frame %s ago", c.Err(), time.Since(c.LastInbound()))
+			}
+		})
+		w.say("in the gap")
+		w.up(func(c *conn) {
+			w.say("four")
+			w.after(time.Second)
+		})
+		w.wantTexts("one", "two", "three", "in the gap", "four")
+		if n := len(w.api.Identifies()); n != 1 {
+			w.Errorf("the bot identified %d times, want once", n)
+		}
+	})
+}
+
+func TestPL3_WhatTheBotListensTo(t *testing.T) {
+	type says = discordtest.Says
+	const guildSession = "discord:guild:42:channel:4200"
+	in := func(channel, text string) says {
+		return says{User: owner, Name: "alice", Guild: discordtest.Guild, Channel: channel, Text: text}
+	}
+	with := func(s says, change func(*says)) says { change(&s); return s }
+	for _, tc := range []struct {
+		name          string
+		says          says
+		session, text string // both empty: it is not for the bot
+		chat          adapter.ChatKind
+	}{
+		{"a message to the bot alone", says{User: owner, Text: "hello"}, "discord:dm:4711", "hello", adapter.ChatDM},
+		{"talk in a guild", in("4200", "hello"), "", "", ""},
+		{"a mention", in("4200", "<@900> hello"), guildSession, "hello", adapter.ChatGroup},
+		{"a mention with an old sign", in("4200", "<@!900>hello"), guildSession, "hello", adapter.ChatGroup},
+		{"a mention within", in("4200", "hello <@900>!"), guildSession, "hello <@900>!", adapter.ChatGroup},
+		{"a mention of another", in("4200", "<@901> hello"), "", "", ""},
+		{"an answer to the bot", with(in("4200", "yes"), func(s *says) { s.Answers = "900" }), guildSession, "yes", adapter.ChatGroup},
+		{"an answer to another", with(in("4200", "yes"), func(s *says) { s.Answers = "901" }), "", "", ""},
+		{"a command", in("4200", "/stop"), guildSession, "/stop", adapter.ChatGroup},
+		{"a command by name", in("4200", "<@900> /stop"), guildSession, "/stop", adapter.ChatGroup},
+		{"a thread", in("4201", "<@900> hello"), guildSession + ":thread:4201", "hello", adapter.ChatThread},
+		{"a guild that is not listed", with(in("4300", "<@900> hello"), func(s *says) { s.Guild = "43" }), "", "", ""},
+		{"another bot", says{User: owner, Text: "hello", Bot: true}, "", "", ""},
+		{"the bot itself", says{User: "900", Text: "hello"}, "", "", ""},
+		{"a user who may not speak", with(in("4200", "<@900> hello"), func(s *says) { s.User = stranger }), "", "", ""},
+		{"someone joined", says{User: owner, Text: "hello", Type: 7}, "", "", ""},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			simulate(t, func(w *world) {
+				w.up(func(c *conn) {
+					id := w.api.Say(tc.says)
+					w.after(time.Second)
+					got := w.in.messages()
+					if tc.session == "" {
+						if len(got) != 0 {
+							w.Fatalf("the gateway got %+v, want nothing", got)
+						}
+						return
+					}
+					if len(got) != 1 {
+						w.Fatalf("the gateway got %d messages, want one", len(got))
+					}
+					m := got[0]
+					if m.Session != tc.session || m.Text != tc.text || m.Chat != tc.chat || m.ID != id || m.Dedupe != "discord:"+id || m.Adapter != "discord" {
+						w.Errorf("the gateway got %+v", m)
+					}
+				})
+			})
+		})
+	}
+}
+
+func TestTheModelHearsWhoSpeaksAndWhatIsAnswered(t *testing.T) {
+	simulate(t, func(w *world) {
+		w.up(func(c *conn) {
+			w.api.Say(discordtest.Says{User: owner, Name: "al\x1b[31mice", Text: "no", Answers: discordtest.BotID, Quoted: "shall I?"})
+			w.after(time.Second)
+			m := w.in.messages()[0]
+			if strings.Contains(m.User+m.Sender, "\x1b") || !strings.Contains(m.Sender, "ice") || !strings.HasSuffix(m.User, "(4711)") {
+				w.Errorf("it was said by %q, %q", m.User, m.Sender)
+			}
+			if m.Quoted != "shall I?" || !m.Mentioned || m.Target != dm {
+				w.Errorf("the gateway got %+v", m)
+			}
+		})
+	})
+}
+
+func TestOneChannelIsListed(t *testing.T) {
+	simulate(t, func(w *world) {
+		w.o.Groups = []int64{4200}
+		w.up(func(c *conn) {
+			for _, channel := range []string{"4200", "4201", "4300", "4300"} {
+				w.api.Say(discordtest.Says{User: owner, Guild: "42", Channel: channel, Text: "<@900> in " + channel})
+			}
+			w.after(time.Second)
+			w.wantTexts("in 4200", "in 4201") // the thread is in the channel
+			if n := strings.Count(w.log.String(), string(ops.LogDiscordUnlisted)); n != 1 {
+				w.Errorf("the log names the other channel %d times:\n%s", n, w.log)
+			}
+		})
+	})
+}
+
+func TestI8_AnUnknownUserGetsOneAnswerWithTheirID(t *testing.T) {
+	simulate(t, func(w *world) {
+		w.up(func(c *conn) {
+			for range 3 {
+				w.api.Say(discordtest.Says{User: stranger, Text: "hello"})
+				w.after(10 * time.Second)
+			}
+			w.api.Say(discordtest.Says{User: "667", Guild: "42", Channel: "4200", Text: "<@900> hello"})
+			w.after(10 * time.Second)
+		})
+		w.wantTexts()
+		w.wantSent("You are not on this bot's allow list. Your user id is 666;")
+		if n := strings.Count(w.log.String(), string(ops.LogDiscordStranger)); n != 2 {
+			w.Errorf("the log has %d lines of unknown users, want one each:\n%s", n, w.log)
+		}
+	})
+}
+
+func TestHF16_UnknownUsersDoNotDelayAnAllowedUser(t *testing.T) {
+	simulate(t, func(w *world) {
+		w.api.Fail("POST /channels/", discordtest.Fault{Hang: true})
+		w.up(func(c *conn) {
+			for i := range 300 {
+				w.api.Say(discordtest.Says{User: "1000" + string(rune('0'+i%10)) + string(rune('0'+i/10%10)) + string(rune('0'+i/100)), Text: "hello"})
+			}
+			w.say("/stop")
+			w.after(time.Millisecond)
+			w.wantTexts("/stop")
+		})
+		if w.unanswered.Load() == 0 {
+			w.Error("no unknown user went without an answer")
+		}
+	})
+}
+
+func TestE13_ARefusalThatLastsIsSaidOnce(t *testing.T) {
+	simulate(t, func(w *world) {
+		w.up(func(c *conn) {
+			w.in.decide(func(context.Context, adapter.Inbound) error {
+				return &ops.Error{Code: ops.CodeDraining, Message: "the gateway is stopping", Hint: "try again later"}
+			})
+			for range 3 {
+				w.say("hello")
+				w.after(time.Second)
+			}
+			w.wantSent("The gateway is stopping.")
+			w.in.decide(nil)
+			w.say("now")
+			w.after(time.Second)
+			w.wantTexts("now")
+		})
+	})
+}
+
+func TestAFaultOfTheGatewayIsTriedAgainAndThenSaid(t *testing.T) {
+	for _, failures := range []int{2, 3} {
+		simulate(t, func(w *world) {
+			calls := 0
+			w.in.decide(func(context.Context, adapter.Inbound) error {
+				if calls++; calls <= failures {
+					if calls == 1 {
+						panic("x")
+					}
+					return errors.New("no disk")
+				}
+				return nil
+			})
+			w.up(func(c *conn) {
+				w.say("hello")
+				w.after(time.Minute)
+				if failures < maxAttempts {
+					w.wantTexts("hello")
+					w.wantSent()
+				} else {
+					w.wantTexts()
+					w.wantSent("Your message could not be taken")
+				}
+				w.say("next")
+				w.after(time.Minute)
+				if n := len(w.in.messages()); n != 4-failures || c.Err() != nil {
+					w.Errorf("%d messages, %v", n, c.Err())
+				}
+			})
+		})
+	}
+}
+
+func TestAMessageWithoutTextIsAnswered(t *testing.T) {
+	simulate(t, func(w *world) {
+		w.up(func(c *conn) {
+			w.api.Say(discordtest.Says{User: owner, Files: map[string]string{"a.bin": "x"}})
+			w.after(time.Second)
+			w.wantTexts()
+			w.wantSent("I can only read text")
+		})
+	})
+}
+
+func TestAnEventThatCannotBeReadHoldsUpNoOther(t *testing.T) {
+	simulate(t, func(w *world) {
+		w.up(func(c *conn) {
+			w.api.Dispatch("MESSAGE_CREATE", []byte(`{"id":"x","author":7}`))
+			w.api.Dispatch("SOMETHING_NEW", []byte(`{"id":1}`))
+			w.say("hello")
+			w.after(time.Second)
+			w.wantTexts("hello")
+			if !strings.Contains(w.log.String(), string(ops.LogDiscordEventUnreadable)) {
+				w.Errorf("the log does not say so:\n%s", w.log)
+			}
+		})
+	})
+}
+
+func TestTooManyMessagesEndTheConnectionAndComeAgain(t *testing.T) {
+	simulate(t, func(w *world) {
+		const all = maxWaiting + 100
+		c := w.dialUp()
+		release := make(chan struct{})
+		w.in.decide(func(ctx context.Context, _ adapter.Inbound) error {
+			select {
+			case <-release:
+				return nil
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		})
+		for range all {
+			w.say("hello")
+		}
+		<-c.Done()
+		w.down(c)
+		close(release)
+		w.up(func(c *conn) { w.after(time.Minute) })
+		if n := len(w.in.messages()); n != all {
+			w.Errorf("%d messages arrived, want %d", n, all)
+		}
+		synctest.Wait()
+	})
+}

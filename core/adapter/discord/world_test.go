@@ -1,0 +1,178 @@
+package discord
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"gatewaytui/core/adapter"
+	"gatewaytui/core/adapter/discord/discordtest"
+	"gatewaytui/fixtures/pipenet"
+	"gatewaytui/fixtures/syncbuf"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const (
+	token    = "c4nary.c4naryc4nary.c4naryc4naryc4nary"
+	owner    = "4711"
+	stranger = "666"
+	dm       = "74711" // the owner's chat with the bot
+)
+
+// world is a bot and its server on a network of pipes, in a bubble of virtual time.
+type world struct {
+	*testing.T
+	*Platform
+	api  *discordtest.Server
+	wire *pipenet.Listener
+	in   *receiver
+	log  *syncbuf.Buffer
+}
+
+// simulate runs f in a bubble. At its end nothing may be left over, and the token must not have been logged.
+func simulate(t *testing.T, f func(w *world)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{T: t, api: discordtest.Unstarted(token), in: &receiver{}, log: &syncbuf.Buffer{}, wire: pipenet.Listen()}
+		w.Platform = New(Options{
+			Token: token, TokenSource: "DISCORD_TOKEN", BaseURL: w.api.URL, Allow: []int64{4711}, Groups: []int64{42},
+			Log: slog.New(slog.NewTextHandler(w.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+		})
+		w.dial = w.wire.Dial
+		server := &http.Server{Handler: w.api, ErrorLog: log.New(io.Discard, "", 0)}
+		served := make(chan struct{})
+		go func() {
+			defer close(served)
+			_ = server.Serve(w.wire) // it ends with the listener
+		}()
+		defer func() {
+			w.api.Close()
+			server.Close()
+			<-served
+			if strings.Contains(w.log.String(), token) {
+				t.Errorf("the token stands in the log:\n%s", w.log)
+			}
+		}()
+		f(w)
+	})
+}
+
+// dialUp makes a connection. The caller takes it down.
+func (w *world) dialUp() *conn {
+	w.Helper()
+	c, err := w.Connect(w.Context(), w.in)
+	if err != nil {
+		w.Fatalf("connect: %v", err)
+	}
+	return c.(*conn)
+}
+
+// up runs f with a connection, and takes that down.
+func (w *world) up(f func(c *conn)) {
+	w.Helper()
+	c := w.dialUp()
+	defer w.down(c)
+	f(c)
+}
+
+// down takes a connection down as the Supervisor does. The context is not the test's, which may be over.
+func (w *world) down(c *conn) {
+	w.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	_ = c.CancelTasks(ctx) // Disconnect waits for the same
+	if err := c.Disconnect(ctx); err != nil && !errors.Is(err, context.DeadlineExceeded) {
+		w.Logf("disconnect: %v", err)
+	}
+}
+
+// say is a message of the owner to the bot alone.
+func (w *world) say(text string) { w.api.Say(discordtest.Says{User: owner, Name: "alice", Text: text}) }
+
+// after lets d pass, and everything that can run run.
+func (w *world) after(d time.Duration) {
+	time.Sleep(d) // virtual
+	synctest.Wait()
+}
+
+func (w *world) wantTexts(want ...string) {
+	w.Helper()
+	var got []string
+	for _, m := range w.in.messages() {
+		got = append(got, m.Text)
+	}
+	if !slices.Equal(got, want) {
+		w.Errorf("the gateway got %q, want %q", got, want)
+	}
+}
+
+// wantSent looks at the beginnings of what was sent.
+func (w *world) wantSent(want ...string) {
+	w.Helper()
+	got := w.api.Sent()
+	ok := len(got) == len(want)
+	for i := 0; ok && i < len(got); i++ {
+		ok = strings.HasPrefix(got[i].Text, want[i])
+	}
+	if !ok {
+		w.Errorf("sent %+v, want texts that begin with %q", got, want)
+	}
+}
+
+func (w *world) send(c *conn, text string) error {
+	_, err := c.Send(w.Context(), adapter.Outgoing{Target: dm, Text: text})
+	return err
+}
+
+func is[E error](err error) bool {
+	_, is := errors.AsType[E](err)
+	return is
+}
+
+// receiver keeps what the platform hands on.
+type receiver struct {
+	adapter.Receiver
+	mu  sync.Mutex
+	got []adapter.Inbound
+	// answer, if not nil, decides about a message.
+	answer func(ctx context.Context, m adapter.Inbound) error
+}
+
+func (r *receiver) Receive(ctx context.Context, m adapter.Inbound) (string, error) {
+	r.mu.Lock()
+	answer := r.answer
+	r.mu.Unlock()
+	if answer != nil {
+		if err := answer(ctx, m); err != nil {
+			return "", err
+		}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.got = append(r.got, m)
+	return "id", nil
+}
+
+func (r *receiver) decide(f func(ctx context.Context, m adapter.Inbound) error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.answer = f
+}
+
+func (r *receiver) messages() []adapter.Inbound {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.got)
+}
