@@ -20,6 +20,7 @@
 //	shutdown      the plan as data, its executor and its report
 //	session       keys, reset policies, mailboxes, the life of a turn
 //	agent         the model loop, delegation, Close; the cache
+//	window        what of a conversation fits the context of a model
 //	model         model clients
 //	tool          what a model can call
 //	workspace     what the folder of an agent says of it: documents and skills

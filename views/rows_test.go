@@ -46,7 +46,7 @@ func fiveRows() ops.Snapshot {
 			},
 			{
 				Key: "api:user:bob", ID: "01KA5", State: ops.SessionSuspended, Platform: "api", User: "bob",
-				LastActivityAt: before(50 * time.Hour), TokensIn: 702, TokensCached: 512, Cost: new(0.0042), Agent: "coder", Model: "haiku", Cached: true,
+				LastActivityAt: before(50 * time.Hour), TokensIn: 702, TokensCached: 512, Cost: new(0.0042), ContextUsed: 3100, ContextWindow: 8192, Agent: "coder", Model: "haiku", Cached: true,
 			},
 		},
 		Agents: []ops.Agent{

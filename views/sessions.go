@@ -2,6 +2,7 @@ package views
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -172,6 +173,7 @@ func sessionDetails(s *Screen, r *ops.Session, w int) []string {
 		{"agent", agent},
 		{"waiting", count(max(r.Queued, 0), "message")},
 		{"tokens", sessionUsage(r)},
+		{"context", sessionContext(r)},
 		{"procs", number(r.Processes)},
 		{"id", or(r.ID, unknown)},
 	}
@@ -182,6 +184,14 @@ func sessionDetails(s *Screen, r *ops.Session, w int) []string {
 		facts = slices.Insert(facts, 1, Fact{"title", r.Title})
 	}
 	return s.pairs(w, facts)
+}
+
+// sessionContext is how much of its model's context the conversation uses.
+func sessionContext(r *ops.Session) string {
+	if r.ContextWindow == 0 {
+		return unknown
+	}
+	return fmt.Sprintf("%s of %s tokens (%d %%)", short(int64(r.ContextUsed)), short(int64(r.ContextWindow)), 100*r.ContextUsed/r.ContextWindow)
 }
 
 // sessionUsage is what a session's model calls cost, in tokens and, as far as that is known, in money.

@@ -6,7 +6,8 @@
 // step once, even if other steps fail (S10). A child is closed in every outcome (S13). The cache never evicts a busy or an
 // unsaved agent (D5, D7).
 //
-// turn.go has the loop, transcript.go the form of the past that a model sees, delegate.go the children, close.go the end,
+// turn.go has the loop, transcript.go the form of the past that a model sees, context.go how it is made to fit the model, with
+// summary.go, delegate.go the children, close.go the end,
 // cache.go the cache. The gateway owns sessions, turns and the mailbox; this package does not know them.
 package agent
 
@@ -23,6 +24,7 @@ import (
 	"gatewaytui/core/ops"
 	"gatewaytui/core/process"
 	"gatewaytui/core/tool"
+	"gatewaytui/core/window"
 )
 
 // Run's errors when it does not run.
@@ -62,6 +64,10 @@ type Config struct {
 	KillGrace time.Duration
 	// Memory keeps the transcript. With nil only the agent has it.
 	Memory Memory
+	// Context says when what of the conversation goes, so that it fits the model. Summariser makes the clients that summarise; nil:
+	// the agent's own does.
+	Context    window.Policy
+	Summariser model.Provider
 	// MaxIterations is how many model calls one turn may make.
 	MaxIterations int
 	// Called is called for each model call of the agent and of its children when the call has ended, on the turn's
@@ -98,8 +104,16 @@ type Agent struct {
 	// messages is the transcript; loaded means that it is in memory. They belong to the running turn.
 	messages []model.Message
 	loaded   bool
-	bytes    atomic.Int64
-	count    atomic.Int64
+	// digest stands for what is older than messages: the messages up to the Seq upto. Up to prunedTo results of tools are notes.
+	digest         window.Digest
+	upto, prunedTo int64
+	// gauge is how the endpoint counts tokens. narrow is a window that it was seen to have; 0: it was not.
+	gauge  window.Gauge
+	narrow int
+	bytes  atomic.Int64
+	count  atomic.Int64
+	// pins are texts that every model call has.
+	pins atomic.Pointer[[]string]
 
 	mu sync.Mutex // guards what follows; never held over I/O
 	// cancel ends the running turn; nil while none runs.

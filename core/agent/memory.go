@@ -14,9 +14,12 @@ var ErrStale = errors.New("the turn has ended")
 // Memory is the storage of a session's transcript. The gateway implements it over the store. Its methods may be called
 // from any goroutine.
 type Memory interface {
-	// Load returns the session's transcript so far, including what Append could not write. The agent repairs what an
-	// interrupted turn left; Load does not.
-	Load(ctx context.Context) ([]model.Message, error)
+	// Load returns the session's transcript so far from its last compaction on, including what Append could not write. The agent
+	// repairs what an interrupted turn left; Load does not.
+	Load(ctx context.Context) (Past, error)
+	// Compact makes it durable what stands for the older part of the transcript. It deletes nothing. Its errors are those of
+	// Append.
+	Compact(ctx context.Context, turn string, c Compaction) error
 	// Append makes one step of a running turn durable. Its error is ErrStale when that turn has ended. After any other
 	// error the messages are unsaved: they are kept, and Flush tries again.
 	Append(ctx context.Context, turn string, messages []model.Message) error
@@ -32,10 +35,20 @@ type Memory interface {
 	Shutdown(ctx context.Context) error
 }
 
+// Past is a transcript from its last compaction on.
+type Past struct {
+	Compaction
+	// Pins are texts that every model call has.
+	Pins []string
+	// Messages have their Seq.
+	Messages []model.Message
+}
+
 // volatile is the memory of an agent that is never resumed: a child's transcript ends with it.
 type volatile struct{}
 
-func (volatile) Load(context.Context) ([]model.Message, error)         { return nil, nil }
+func (volatile) Load(context.Context) (Past, error)                    { return Past{}, nil }
+func (volatile) Compact(context.Context, string, Compaction) error     { return nil }
 func (volatile) Append(context.Context, string, []model.Message) error { return nil }
 func (volatile) Write(ctx context.Context, w func(context.Context) error) error {
 	return w(ctx)

@@ -15,6 +15,7 @@ import (
 	"gatewaytui/core/model"
 	"gatewaytui/core/process"
 	"gatewaytui/core/tool"
+	"gatewaytui/core/window"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -111,20 +112,41 @@ type memory struct {
 
 	mu       sync.Mutex
 	messages []model.Message
+	kept     Compaction
+	pins     []string
 	unsaved  bool
 	loads    int
 }
 
-func (m *memory) Load(context.Context) ([]model.Message, error) {
+func (m *memory) Load(context.Context) (Past, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.loads++
 	if m.loadErr != nil {
 		if err := m.loadErr(); err != nil {
-			return nil, err
+			return Past{}, err
 		}
 	}
-	return slices.Clone(m.messages), nil
+	past := Past{Compaction: m.kept, Pins: m.pins}
+	for i, msg := range m.messages {
+		if msg.Seq = int64(i + 1); msg.Seq > m.kept.Upto {
+			past.Messages = append(past.Messages, msg)
+		}
+	}
+	return past, nil
+}
+
+func (m *memory) Compact(_ context.Context, turn string, c Compaction) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.saveErr != nil {
+		if err := m.saveErr(); err != nil {
+			return err
+		}
+	}
+	m.kept = c
+	m.log.add("compact %s", turn)
+	return nil
 }
 
 func (m *memory) Append(_ context.Context, turn string, messages []model.Message) error {
@@ -215,6 +237,9 @@ type bench struct {
 	processes *processes
 }
 
+// usual is the default of [context].
+var usual = window.Policy{PruneAt: 0.6, CompactAt: 0.75, CompactTo: 0.4, Keep: 0.2}
+
 func newBench(p play, change func(*Config), tools ...tool.Tool) *bench {
 	log := &journal{}
 	b := &bench{
@@ -222,7 +247,7 @@ func newBench(p play, change func(*Config), tools ...tool.Tool) *bench {
 	}
 	cfg := Config{
 		Session: "cli:local", Models: b.models, Tools: tool.NewSet(64<<10, tools...), Processes: b.processes,
-		KillGrace: 100 * time.Millisecond, Memory: b.memory, MaxIterations: 5, Log: slog.New(slog.DiscardHandler),
+		KillGrace: 100 * time.Millisecond, Memory: b.memory, MaxIterations: 5, Context: usual, Log: slog.New(slog.DiscardHandler),
 	}
 	if change != nil {
 		change(&cfg)

@@ -16,6 +16,7 @@ import (
 	"gatewaytui/core/ops"
 	"gatewaytui/core/term"
 	"gatewaytui/core/tool"
+	"gatewaytui/core/window"
 )
 
 const (
@@ -48,6 +49,12 @@ type Turn struct {
 	Progress func(doing string)
 	// Waiting is called when a model call must wait for a slot of Config.Slots. The next Progress means that it has one.
 	Waiting func()
+	// Compact makes the turn compact the conversation instead of answering: Text is what the summary must not leave out.
+	Compact bool
+	// Compacted is called when the conversation was compacted, Measured when it is known how many tokens of the model's context it
+	// uses.
+	Compacted func(c Compacted)
+	Measured  func(used, window int)
 	// Signalled is called when a foreign signal ended a command of the turn, or of a child. It returns why the turn ends
 	// with the command, or nil if the turn continues. It may take a moment.
 	Signalled func(ctx context.Context) error
@@ -83,6 +90,9 @@ type run struct {
 	// delegated counts the children, for their names. toolsRan means that there may be processes to end.
 	delegated int
 	toolsRan  bool
+	// extra counts the calls that were made so that the conversation fits; retried means that one was made again for that.
+	extra   int
+	retried bool
 }
 
 // Run runs one turn to its end. When ctx ends, the model call and the tools end, and Run returns ctx's cause. Only a
@@ -151,9 +161,8 @@ func (a *Agent) add(messages ...model.Message) {
 
 // forget drops the transcript in memory: the next turn loads what is durable.
 func (a *Agent) forget() {
-	a.messages, a.loaded = nil, false
-	a.bytes.Store(0)
-	a.count.Store(0)
+	a.loaded, a.upto, a.prunedTo = false, 0, 0
+	a.take(window.Past{})
 }
 
 // guarded is the loop with a panic of a model client or a memory turned into the turn's error.
@@ -169,6 +178,9 @@ func (r *run) guarded() (err error) {
 	}()
 	if err := r.load(); err != nil {
 		return err
+	}
+	if r.turn.Compact {
+		return r.compactNow()
 	}
 	return r.loop()
 }
@@ -190,7 +202,7 @@ func (r *run) load() error {
 		a.add(own...)
 		return nil
 	}
-	messages, err := a.cfg.Memory.Load(r.ctx)
+	kept, err := a.read(r.ctx)
 	if cause := context.Cause(r.ctx); cause != nil {
 		return cause
 	}
@@ -198,21 +210,27 @@ func (r *run) load() error {
 		return fmt.Errorf("load the transcript of %s: %w", a.cfg.Session, err)
 	}
 	// The turn's message is durable already, so a transcript that was just loaded ends with it.
+	messages := kept.Messages
 	if before := len(messages) - len(own); before >= 0 && slices.EqualFunc(messages[before:], own, sameMessage) {
+		for i := range own {
+			own[i].Seq = messages[before+i].Seq
+		}
 		messages = messages[:before]
 	}
-	a.forget()
 	a.loaded = true
-	a.add(repaired(append(messages, own...))...)
+	a.keep(kept, repaired(append(messages, own...)))
 	return nil
 }
 
 // message is what the turn adds to the transcript: the user's message, or the results of the client's functions.
 func (r *run) message() []model.Message {
+	if r.turn.Compact {
+		return nil
+	}
 	if in := r.turn.Input; len(in.Results) == 0 {
 		return []model.Message{{Role: model.RoleUser, Content: r.turn.Text, Images: in.Images}}
 	}
-	return r.turn.Input.Results
+	return slices.Clone(r.turn.Input.Results)
 }
 
 // sameMessage compares a message with its durable form, which has no pictures.
@@ -226,8 +244,20 @@ func (r *run) loop() error {
 		if !r.turn.Calls.take() {
 			return r.stop(stopped("this turn, together with the child agents that it delegated to,", r.turn.Calls.Most(), limit.CallsPerTurn))
 		}
+		if err := r.fit(); err != nil {
+			return err
+		}
 		r.progress(ops.DoingModelCall)
 		message, err := r.complete()
+		if err != nil {
+			again, failed := r.tooLong(err)
+			if failed != nil {
+				return failed
+			}
+			if again {
+				message, err = r.complete()
+			}
+		}
 		if err != nil {
 			return err
 		}
@@ -299,12 +329,16 @@ func (r *run) complete() (model.Message, error) {
 		return model.Message{}, err
 	}
 	began := time.Now()
+	sent := r.a.past().Tokens() + r.fixed()
 	resp, err := r.a.client.Complete(r.ctx, r.request(), delta)
 	release()
-	if r.a.cfg.Called != nil {
-		r.a.cfg.Called(Call{Model: cmp.Or(resp.Model, r.a.client.Name()), Took: time.Since(began), Usage: resp.Usage, Err: err, Interrupted: r.ctx.Err() != nil})
+	r.called(r.a.client, resp, began, err)
+	if err == nil {
+		if sent >= learnFrom {
+			r.a.gauge.Learn(sent, resp.Usage.In)
+		}
+		r.measured(resp.Usage.In + resp.Usage.Out)
 	}
-	r.res.Usage.Add(resp.Usage)
 	r.res.Model = cmp.Or(resp.Model, r.res.Model)
 	r.res.Finish = resp.Finish
 	if cause := context.Cause(r.ctx); cause != nil {
@@ -317,6 +351,14 @@ func (r *run) complete() (model.Message, error) {
 		return model.Message{}, fmt.Errorf("model call: %w", err)
 	}
 	return resp.Message, nil
+}
+
+// called counts a model call that ended.
+func (r *run) called(client model.Client, resp model.Response, began time.Time, err error) {
+	if r.a.cfg.Called != nil {
+		r.a.cfg.Called(Call{Model: cmp.Or(resp.Model, client.Name()), Took: time.Since(began), Usage: resp.Usage, Err: err, Interrupted: r.ctx.Err() != nil})
+	}
+	r.res.Usage.Add(resp.Usage)
 }
 
 // slot takes a slot for one model call. Only the turn's context bounds the wait. The turn's owner ends it when the turn
@@ -342,17 +384,12 @@ func (r *run) slot() (release func(), err error) {
 // request is the transcript as the model gets it. The turn's note goes with the system prompt, because not every endpoint
 // accepts a later system message.
 func (r *run) request() model.Request {
-	system := r.turn.System
-	for _, more := range []string{r.turn.Input.System, r.turn.Note} {
-		if more != "" {
-			system = strings.TrimSpace(system + "\n\n" + more)
-		}
-	}
-	messages := make([]model.Message, 0, len(r.a.messages)+1)
+	system, talk := r.system(), r.a.conversation()
+	messages := make([]model.Message, 0, len(talk)+1)
 	if system != "" {
 		messages = append(messages, model.Message{Role: model.RoleSystem, Content: system})
 	}
-	messages = append(messages, r.a.messages...)
+	messages = append(messages, talk...)
 	in := r.turn.Input
 	if in.Params.Forces() && r.res.Iterations > 1 {
 		in.Params.ToolChoice = nil

@@ -22,6 +22,7 @@ type Config struct {
 	Agent    Agent                  `toml:"agent" doc:"The agent default, and the cache that keeps agents between turns."`
 	Agents   map[string]*Definition `toml:"agents" doc:"Further agents, each with a name of your choice. [agents.default] stands for the first five keys of [agent]; none may be in both."`
 	Routes   []*Route               `toml:"routes" doc:"Which agent works for which sessions. The first route that matches counts; without one it is the agent default."`
+	Context  Context                `toml:"context" doc:"How a conversation is made to fit the context of its model. Nothing is deleted: what is replaced stays in the store."`
 	Session  Session                `toml:"session" doc:"When a conversation expires, and how many messages may wait in it."`
 	Tools    Tools                  `toml:"tools" doc:"What a model can call."`
 	Limits   Limits                 `toml:"limits" doc:"How much may run at once, and what one message may cost. What comes beyond a limit waits or is refused, with the name of the limit; \"gatewaytui status\" shows what is in use."`
@@ -98,6 +99,15 @@ type Agent struct {
 	CacheMemory   Size     `toml:"cache_memory" default:"256MiB" doc:"all cached transcripts together"`
 	StallWarn     Duration `toml:"stall_warn" default:"15m" doc:"warn about a turn that makes no progress for this long"`
 	StallAfter    Duration `toml:"stall_after" default:"30m" doc:"then interrupt and release it after this long"`
+}
+
+// Context is [context]. The parts are of the tokens that the model's context leaves for the conversation.
+type Context struct {
+	PruneAt   float64 `toml:"prune_at" default:"0.6" doc:"from this part on, old results of tools are left out, many at a time"`
+	CompactAt float64 `toml:"compact_at" default:"0.75" doc:"from this part on, a summary replaces the older part"`
+	CompactTo float64 `toml:"compact_to" default:"0.4" doc:"the part that is in use after that"`
+	Keep      float64 `toml:"keep" default:"0.2" doc:"the newest part, which stays whole"`
+	Model     string  `toml:"model" doc:"the name of the model that summarises; empty is the agent's own"`
 }
 
 // Session is [session].

@@ -14,6 +14,8 @@ import (
 	"unicode"
 
 	"github.com/dustin/go-humanize/english"
+
+	"gatewaytui/core/text"
 )
 
 // rule is one condition on a config whose values have the right types. Its error is about the first key. The other keys take
@@ -35,6 +37,25 @@ var rules = []rule{
 	holds("must not be shorter than agent.stall_warn", func(c *Config) bool {
 		return c.Agent.StallAfter.Duration >= c.Agent.StallWarn.Duration
 	}, "agent.stall_after", "agent.stall_warn"),
+
+	share("context.prune_at"),
+	share("context.compact_at"),
+	share("context.compact_to"),
+	share("context.keep"),
+	holds("must not be over context.compact_at", func(c *Config) bool { return c.Context.PruneAt <= c.Context.CompactAt }, "context.prune_at", "context.compact_at"),
+	holds("must be less than context.compact_at by at least 0.1", func(c *Config) bool {
+		return c.Context.CompactTo <= c.Context.CompactAt-0.0999
+	}, "context.compact_to", "context.compact_at"),
+	holds("must be at most three quarters of context.compact_to", func(c *Config) bool {
+		return c.Context.Keep <= c.Context.CompactTo*0.7501
+	}, "context.keep", "context.compact_to"),
+	{[]string{"context.model"}, func(c *Config) string {
+		known := Names(c.ModelsByName())
+		if c.Context.Model == "" || slices.Contains(known, c.Context.Model) {
+			return ""
+		}
+		return fmt.Sprintf("names the model %s, which is not configured; there %s %s", quote(c.Context.Model), text.Plural(len(known), "is", "are"), english.WordSeries(known, "and"))
+	}},
 
 	notNegative("session.idle_reset"),
 	mustBe("session.daily_reset", `a time of day such as "04:00", or empty`, func(at string) bool {
@@ -253,6 +274,17 @@ func within(name string, low, high int64) rule {
 			return fmt.Sprintf("must be at least %s, not %s", show(low), show(n))
 		case n > high:
 			return fmt.Sprintf("must be at most %s, not %s", show(high), show(n))
+		}
+		return ""
+	}}
+}
+
+// share is a rule about a part of a whole.
+func share(name string) rule {
+	k := keyByName[name]
+	return rule{[]string{name}, func(c *Config) string {
+		if part := k.field(c).Float(); part < 0.05 || part > 1 {
+			return fmt.Sprintf("must be from 0.05 to 1, not %g", part)
 		}
 		return ""
 	}}

@@ -81,7 +81,7 @@ func (f *fake) Snapshot(ctx context.Context, _ ...ops.Most) (ops.Snapshot, error
 			Limits:     []ops.Limit{{Name: "limits.turns", Used: 512, Bound: 512, Waiting: 3, Reached: 3, LastReachedAt: testTime}, {Name: "limits.queued_bytes", Unit: "bytes", Bound: 64 << 20}},
 		},
 		Seq: 7, At: testTime,
-		Sessions: []ops.Session{{Key: "api:user:alice", ID: "s1", State: ops.SessionRunning, Platform: "api", User: "alice", Doing: "model call", TurnStartedAt: testTime, LastActivityAt: testTime, Queued: 2, TokensIn: 10, TokensOut: 20, Processes: 1, Cached: true, Turn: "t1", TokensCached: 4, Agent: "coder", Model: "m"}},
+		Sessions: []ops.Session{{Key: "api:user:alice", ID: "s1", State: ops.SessionRunning, Platform: "api", User: "alice", Doing: "model call", TurnStartedAt: testTime, LastActivityAt: testTime, Queued: 2, TokensIn: 10, TokensOut: 20, Processes: 1, Cached: true, Turn: "t1", TokensCached: 4, ContextUsed: 3000, ContextWindow: 8192, Agent: "coder", Model: "m"}},
 		Adapters: []ops.Adapter{{Name: "api", State: ops.AdapterConnected, Since: testTime}, {Name: "telegram", State: ops.AdapterRetrying, Attempt: 3, LastError: "dial: \x1b]52;c;x\a", NextAttemptAt: testTime, Queue: 5}},
 	}, nil
 }

@@ -43,6 +43,9 @@ func (c *Conversations) chatCommands() []chatCommand {
 		{name: "background", args: "TEXT", help: "work on TEXT in the background and reply when done", work: true, run: c.background},
 		{name: "queue", args: "TEXT", help: "let TEXT wait behind the running turn; without TEXT: show what waits", run: c.queue},
 		{name: "model", args: "[NAME]", help: "the model of this conversation and what it costs; with NAME: use that one, with auto: the agent's own again", run: c.model},
+		{name: "compact", args: "[WHAT TO KEEP]", help: "replace the older part of this conversation by a summary, so that more fits", work: true, run: c.compact},
+		{name: "pin", args: "[TEXT]", help: "keep TEXT in every model call of this conversation; without TEXT: list what is pinned", run: c.pin},
+		{name: "unpin", args: "NUMBER", help: "drop what is pinned under this number", run: c.unpin},
 		{name: "sessions", help: "this chat's earlier conversations", run: c.sessions},
 		{name: "search", args: "TEXT", help: "find what was said in your chats", run: c.search},
 		{name: "title", args: "[TEXT]", help: "name this conversation; without TEXT: show its name", run: c.title},
@@ -210,6 +213,9 @@ func (c *Conversations) status(ctx context.Context, u use) (string, error) {
 		fmt.Fprintf(&b, " Cost: %s.", ops.Amount(s.Cost))
 	}
 	fmt.Fprintf(&b, " Processes of this session: %d.\n", processes.CountSession(u.key))
+	if known {
+		b.WriteString(c.contextStatus(ctx, s))
+	}
 	fmt.Fprintf(&b, "Gateway: %s for %s, %d turns running, %d of %d adapters connected.", st.State, text.Age(st.StartedAt.Time), st.Counts.RunningTurns, st.Counts.AdaptersConnected, st.Counts.Adapters)
 	return b.String(), nil
 }

@@ -30,7 +30,12 @@ type Store interface {
 	BeginTurn(ctx context.Context, s store.Session, turn store.Turn, messages ...store.Message) error
 	AppendMessages(ctx context.Context, sessionID, turnID string, messages []store.Message) error
 	EndTurn(ctx context.Context, s store.Session, turn store.Turn, messages []store.Message) error
-	Transcript(ctx context.Context, sessionID string) ([]store.Message, error)
+	Compaction(ctx context.Context, sessionID string) (store.Compaction, error)
+	Since(ctx context.Context, sessionID string, seq int64) ([]store.Entry, error)
+	Compact(ctx context.Context, sessionID, turnID string, c store.Compaction) error
+	Pins(ctx context.Context, sessionID string) ([]store.Pin, error)
+	PutPin(ctx context.Context, sessionID, text string, at time.Time) (found bool, err error)
+	DropPin(ctx context.Context, sessionID string, seq int64) error
 	EndSession(ctx context.Context, id string, at time.Time, reason string) error
 	ForgetSessions(ctx context.Context, ids ...string) error
 	EndedSessions(ctx context.Context, key string, limit int) ([]store.Session, error)
@@ -198,7 +203,7 @@ func row(s session.Session) store.Session {
 	return store.Session{
 		Key: s.Key, ID: s.ID, Platform: s.Platform, User: s.User, Target: s.Target, State: s.State,
 		CreatedAt: s.Created, LastActivityAt: s.LastActivity, TokensIn: s.TokensIn, TokensOut: s.TokensOut,
-		TokensCached: s.TokensCached, Cost: s.Cost, Priced: s.Priced, Agent: s.Agent, Model: s.Model, Choice: s.Choice,
+		ContextUsed: s.ContextUsed, ContextWindow: s.ContextWindow, TokensCached: s.TokensCached, Cost: s.Cost, Priced: s.Priced, Agent: s.Agent, Model: s.Model, Choice: s.Choice,
 		Caller: s.Caller, Title: s.Title,
 	}
 }
@@ -208,6 +213,7 @@ func Stored(s store.Session) session.Session {
 	return session.Session{
 		Key: s.Key, ID: s.ID, Platform: s.Platform, User: s.User, Target: s.Target, State: s.State,
 		Created: s.CreatedAt, LastActivity: s.LastActivityAt, TokensIn: s.TokensIn, TokensOut: s.TokensOut, Caller: s.Caller, Title: s.Title, Stored: true,
+		ContextUsed: s.ContextUsed, ContextWindow: s.ContextWindow,
 		TokensCached: s.TokensCached, Cost: s.Cost, Priced: s.Priced, Agent: s.Agent, Model: s.Model, Choice: s.Choice,
 	}
 }

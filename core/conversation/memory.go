@@ -12,6 +12,7 @@ import (
 	"gatewaytui/core/agent"
 	"gatewaytui/core/model"
 	"gatewaytui/core/store"
+	"gatewaytui/core/window"
 )
 
 // memory is the transcript of a conversation in the store, for the agent that works on it. What could not be written (a full
@@ -30,25 +31,43 @@ var _ agent.Memory = (*memory)(nil)
 // write is something that the store still has to take.
 type write func(ctx context.Context) error
 
-func (m *memory) Load(ctx context.Context) ([]model.Message, error) {
+func (m *memory) Load(ctx context.Context) (agent.Past, error) {
 	if err := m.Flush(ctx); err != nil {
-		return nil, err
+		return agent.Past{}, err
 	}
-	rows, err := m.store.Transcript(ctx, m.session)
+	done, err := m.store.Compaction(ctx, m.session)
 	if err != nil {
-		return nil, fmt.Errorf("load the transcript of session %s: %w", m.session, err)
+		return agent.Past{}, fmt.Errorf("load the transcript of session %s: %w", m.session, err)
 	}
-	out := make([]model.Message, 0, len(rows))
+	rows, err := m.store.Since(ctx, m.session, done.Upto)
+	if err != nil {
+		return agent.Past{}, fmt.Errorf("load the transcript of session %s: %w", m.session, err)
+	}
+	pins, err := m.store.Pins(ctx, m.session)
+	if err != nil {
+		return agent.Past{}, fmt.Errorf("load the pins of session %s: %w", m.session, err)
+	}
+	past := agent.Past{
+		Compaction: agent.Compaction{Upto: done.Upto, Pruned: done.Pruned, Digest: window.Digest{Summary: done.Summary, Said: done.Said}},
+		Pins:       pinTexts(pins), Messages: make([]model.Message, 0, len(rows)),
+	}
 	for _, r := range rows {
-		msg := model.Message{Role: model.Role(r.Role), Content: r.Content, ToolCallID: r.ToolCallID}
+		msg := model.Message{Role: model.Role(r.Role), Content: r.Content, ToolCallID: r.ToolCallID, Seq: r.Seq}
 		if len(r.ToolCalls) > 0 {
 			if err := json.Unmarshal([]byte(r.ToolCalls), &msg.ToolCalls); err != nil {
-				return nil, fmt.Errorf("read a tool call of session %s: %w", m.session, err)
+				return agent.Past{}, fmt.Errorf("read a tool call of session %s: %w", m.session, err)
 			}
 		}
-		out = append(out, msg)
+		past.Messages = append(past.Messages, msg)
 	}
-	return out, nil
+	return past, nil
+}
+
+func (m *memory) Compact(ctx context.Context, turn string, c agent.Compaction) error {
+	row := store.Compaction{Upto: c.Upto, Pruned: c.Pruned, Summary: c.Digest.Summary, Said: c.Digest.Said, At: time.Now()}
+	ctx, cancel := m.store.Patient(ctx)
+	defer cancel()
+	return m.Write(ctx, func(ctx context.Context) error { return m.store.Compact(ctx, m.session, turn, row) })
 }
 
 func (m *memory) Append(ctx context.Context, turn string, messages []model.Message) error {

@@ -117,6 +117,9 @@ func (c *Conversations) endOf(t *session.Turn, end store.Turn, left session.End,
 	s.TokensIn += left.TokensIn
 	s.TokensOut += left.TokensOut
 	s.TokensCached += left.TokensCached
+	if left.ContextWindow > 0 {
+		s.ContextUsed, s.ContextWindow = left.ContextUsed, left.ContextWindow
+	}
 	s.Cost += left.Cost
 	s.Priced = s.Priced || left.Priced
 	end.TokensIn, end.TokensOut = left.TokensIn, left.TokensOut
@@ -164,7 +167,7 @@ func (r *turnRunner) run(ctx context.Context) (err error) {
 	}
 	begin := store.Turn{ID: t.ID, SessionID: t.Session.ID, Life: c.o.Life, StartedAt: t.Started, State: store.TurnRunning, Message: inboxID(t.Message)}
 	begun := t.Session
-	if begun.Title == "" && !session.IsRequest(begun.Key) {
+	if begun.Title == "" && !t.Message.Compact && !session.IsRequest(begun.Key) {
 		begun.Title = firstWords(t.Message.Text)
 	}
 	// An interrupt during this write may come too late for it: the turn is then begun and at once interrupted.
@@ -185,12 +188,15 @@ func (r *turnRunner) run(ctx context.Context) (err error) {
 	}
 	in := agent.Turn{
 		ID: t.ID, Text: t.Message.Text, System: c.systemPrompt(d, t), Input: input, Calls: calls, Delta: r.delta(), Signalled: r.signalled,
-		Progress: r.progress,
+		Progress: r.progress, Compacted: r.compacted, Measured: r.measured,
 		Waiting: func() { // a model call waits for a slot
 			c.o.Reached(limit.ModelCalls)
 			c.o.Table.Wait(t, limit.ModelCalls, ops.DoingModelSlot)
 			r.show.Doing(ops.DoingModelSlot)
 		},
+	}
+	if t.Message.Compact {
+		in.Text, in.Compact = keptAbove(t.Message.Text), true
 	}
 	if t.Session.State == ops.SessionInterrupted { // the model learns what happened to the session since its last turn
 		in.Note = "The previous turn of this conversation was interrupted before it ended. What it had started may be half done; look before you repeat a step."
@@ -207,6 +213,9 @@ var errNoVision = &ops.Error{
 
 // opening is what a message adds to the transcript, as the store keeps it, and what came with its text.
 func opening(m session.Message) (own []store.Message, in model.Input) {
+	if m.Compact {
+		return nil, in
+	}
 	if m.Input != nil {
 		in = *m.Input
 	}

@@ -180,7 +180,7 @@ func (i *Intake) dispatch(ctx context.Context, key string, r request, m session.
 	if strings.TrimSpace(m.Text) == "" && (m.Input == nil || len(m.Input.Results) == 0) {
 		return &ops.Error{Code: ops.CodeInvalid, Message: "the message is empty", Hint: "say something, or /help"}
 	}
-	if r.command != "" {
+	if r.command != "" && !m.Compact {
 		i.o.Conversations.RunCommand(ctx, r.command, r.arg, key, m)
 		return nil
 	}

@@ -23,6 +23,7 @@ import (
 	"gatewaytui/core/search"
 	"gatewaytui/core/session"
 	"gatewaytui/core/tool"
+	"gatewaytui/core/window"
 	"gatewaytui/core/workspace"
 )
 
@@ -95,6 +96,14 @@ func (g *Gateway) buildLeaves(slots *model.Slots, reached bounds) {
 	g.phases = &phases{lifecycle: g.lifecycle, g: g, trees: reap.New(g.procs, cfg.Process.KillGrace.Duration), eventsFlushed: make(chan struct{})}
 }
 
+// summariser is the model that makes summaries; nil: each agent's own does.
+func summariser(o Options) model.Provider {
+	if name := o.Config.Context.Model; name != "" {
+		return o.Models.Chain(name)
+	}
+	return nil
+}
+
 // buildConversations makes what works on messages.
 func (g *Gateway) buildConversations(slots *model.Slots, reached bounds, policy session.Policy) {
 	o, cfg := g.opts, g.opts.Config
@@ -102,7 +111,9 @@ func (g *Gateway) buildConversations(slots *model.Slots, reached bounds, policy 
 		Table: g.table, Cache: g.cache,
 		Agent: agent.Config{
 			Slots: slots, Processes: g.phases.trees,
-			KillGrace: cfg.Process.KillGrace.Duration, MaxIterations: cfg.Agent.MaxIterations, Log: o.Log, Called: g.metrics.Called,
+			Summariser: summariser(o),
+			Context:    window.Policy{PruneAt: cfg.Context.PruneAt, CompactAt: cfg.Context.CompactAt, CompactTo: cfg.Context.CompactTo, Keep: cfg.Context.Keep},
+			KillGrace:  cfg.Process.KillGrace.Duration, MaxIterations: cfg.Agent.MaxIterations, Log: o.Log, Called: g.metrics.Called,
 		},
 		Roster: g.roster(),
 		Workspace: workspace.New(g.workdir(), func(name string, err error) {

@@ -163,7 +163,7 @@ func (l *life) models() (*model.Pool, error) {
 // model is the provider of one model.
 func (l *life) model(name string, c config.Model) (model.Provider, error) {
 	if script := l.prepared.scripts[name]; script != nil {
-		return model.NewScripted(script, cmp.Or(c.Name, "scripted")), nil
+		return model.NewScripted(script, cmp.Or(c.Name, "scripted"), c.ContextWindow), nil
 	}
 	secret := l.secrets.Models[name]
 	endpoint := model.NewOpenAI

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -45,6 +46,9 @@ type Error struct {
 	// RetryAfter is the endpoint's Retry-After; 0 where it sent none.
 	RetryAfter time.Duration
 
+	// Window is the model's context in tokens, if an error of KindTooLong tells it; 0: it does not.
+	Window int
+
 	// said is the endpoint's words, as they came, for the end of Message.
 	said string
 	// retry says that the same call may go well later.
@@ -84,6 +88,8 @@ func (e *Error) Unwrap() error { return e.cause }
 // apiError is what an endpoint says about a failure.
 type apiError struct {
 	message, code string
+	// window is the model's context, 0 where it is not named.
+	window int
 }
 
 // parseSaid reads an error body. The shapes are OpenAI's {"error":{"message","code"}}, {"error":"…"} (llama.cpp, Ollama),
@@ -126,6 +132,7 @@ func parseErrorValue(raw json.RawMessage) (apiError, bool) {
 		Message string `json:"message"`
 		Type    string `json:"type"`
 		Code    any    `json:"code"`
+		Window  int    `json:"n_ctx"` // llama.cpp
 	}
 	if json.Unmarshal(raw, &object) != nil {
 		return apiError{message: string(raw)}, true
@@ -134,7 +141,14 @@ func parseErrorValue(raw json.RawMessage) (apiError, bool) {
 	if object.Code != nil {
 		code = fmt.Sprint(object.Code)
 	}
-	return apiError{message: object.Message, code: code}, true
+	return apiError{message: object.Message, code: code, window: object.Window}, true
+}
+
+// judge sets what kind of failure the status and the endpoint's words make of e.
+func (e *Error) judge(s apiError) {
+	if e.Kind, e.retry = classify(e.Status, s); e.Kind == KindTooLong {
+		e.Window = cmp.Or(s.window, windowIn(s.message))
+	}
 }
 
 // classify turns a status (0: the error came inside a stream) and the endpoint's words into a kind, and says whether the
@@ -158,7 +172,7 @@ func classify(status int, s apiError) (kind Kind, retry bool) {
 		return KindRateLimited, true
 	case says("credit balance is too low"):
 		return KindQuota, false
-	case says("context_length_exceeded", "maximum context length", "context window", "exceed_context_size", "prompt is too long", "exceed context limit"),
+	case says("context_length_exceeded", "maximum context length", "context window", "exceed_context_size", "prompt is too long", "exceed context limit", "context size", "context length"),
 		status == http.StatusRequestEntityTooLarge:
 		return KindTooLong, false
 	case status == http.StatusNotFound, says("model_not_found"):

@@ -83,7 +83,7 @@ func refused(resp *http.Response) *Error {
 		Status: resp.StatusCode, RetryAfter: retryAfter(resp.Header, time.Now()),
 		Message: fmt.Sprintf("answered %d %s", resp.StatusCode, http.StatusText(resp.StatusCode)), said: said.message,
 	}
-	e.Kind, e.retry = classify(e.Status, said)
+	e.judge(said)
 	if e.Kind == KindRefused && isPage(contentType(resp.Header), bytes.TrimSpace(body)) {
 		e = foreign("text/html", nil)
 		e.Status = resp.StatusCode

@@ -32,6 +32,8 @@ type Message struct {
 	ToolCalls []ToolCall `json:"tool_calls,omitempty"`
 	// ToolCallID is the call that a tool message answers.
 	ToolCallID string `json:"tool_call_id,omitempty"`
+	// Seq is the message's place in the store, 0 where it is not known. It is for the gateway alone.
+	Seq int64 `json:"-"`
 }
 
 // Bytes is about what m costs in memory.

@@ -64,7 +64,7 @@ type openAI struct {
 	speaks                        protocol
 	name, at, key, keyHint, table string
 	timeout                       time.Duration
-	window                        int
+	window                        contextWindow
 	vision                        bool
 	maxOutput                     int
 	reasoning                     string
@@ -96,7 +96,7 @@ func NewOpenAI(o OpenAIOptions) (Provider, error) {
 		return nil, fmt.Errorf("%s.name is empty: name a model of the endpoint", o.Table)
 	}
 	p := &openAI{
-		table: o.Table, window: o.Window, vision: o.Vision, maxOutput: o.MaxOutput, reasoning: o.Reasoning,
+		table: o.Table, window: contextWindow{configured: o.Window}, vision: o.Vision, maxOutput: o.MaxOutput, reasoning: o.Reasoning,
 		name: o.Model, at: strings.TrimRight(base.String(), "/"), key: o.APIKey, keyHint: o.KeyHint, timeout: o.Timeout, log: cmp.Or(o.Log, slog.New(slog.DiscardHandler)),
 		http: &http.Client{
 			Transport: newTransport(cmp.Or(o.Calls, DefaultCalls)),
@@ -125,7 +125,9 @@ func newTransport(calls int) *http.Transport {
 
 func (p *openAI) Name() string { return p.name }
 
-func (p *openAI) Window() int { return p.window }
+func (p *openAI) Window() int { return p.window.tokens() }
+
+func (p *openAI) MaxOutput() int { return p.maxOutput }
 
 func (p *openAI) Vision() bool { return p.vision }
 
@@ -301,6 +303,9 @@ func (c *openAIClient) explain(err error, attempt int) *Error {
 	e, ok := errors.AsType[*Error](err)
 	if !ok {
 		e = &Error{Kind: KindBroken, cause: err, Message: "sent a broken answer", said: err.Error()}
+	}
+	if e.Kind == KindTooLong {
+		c.window.learn(e.Window)
 	}
 	what := e.Message
 	if said := clean(e.said, c.key); said != "" {

@@ -20,6 +20,7 @@ const maxCounted = 10_000
 type scripted struct {
 	name   string
 	script *Script
+	window int
 
 	mu     sync.Mutex
 	failed map[played]int
@@ -31,15 +32,15 @@ type played struct {
 	step    *step
 }
 
-// NewScripted returns a model that plays script and is called name. It may be shared like any Provider.
-func NewScripted(script *Script, name string) Provider {
-	return &scripted{name: name, script: script, failed: map[played]int{}}
+// NewScripted returns a model that plays script and is called name. Its context has so many tokens; 0: it has no bound. It may be
+// shared like any Provider.
+func NewScripted(script *Script, name string, window int) Provider {
+	return &scripted{name: name, script: script, window: cmp.Or(window, Unbounded), failed: map[played]int{}}
 }
 
 func (p *scripted) Name() string { return p.name }
 
-// Window is not known: a script has no bound.
-func (p *scripted) Window() int { return 0 }
+func (p *scripted) Window() int { return p.window }
 
 // Vision is false: a script plays text.
 func (p *scripted) Vision() bool { return false }
@@ -193,7 +194,7 @@ func (p *scripted) failure(f *failure, facts *facts) *Error {
 	text, _ := f.Message.fill(facts)
 	said := apiError{message: text}
 	e := &Error{Status: f.Status, Message: fmt.Sprintf("model %q answered %d %s", p.name, f.Status, http.StatusText(f.Status))}
-	e.Kind, e.retry = classify(f.Status, said)
+	e.judge(said)
 	if text := clean(said.message, ""); text != "" {
 		e.Message += ": " + text
 	}

@@ -43,7 +43,7 @@ func (c *conversation) say(ctx context.Context, text string) (string, error) {
 
 func converse(t *testing.T, script string, tools func(ToolCall) string) *conversation {
 	t.Helper()
-	client := NewScripted(parse(t, script), "scripted").New()
+	client := NewScripted(parse(t, script), "scripted", 0).New()
 	t.Cleanup(func() { client.Close() })
 	return &conversation{client: client, session: "cli:local", tools: tools}
 }
@@ -142,7 +142,7 @@ func TestTheDefaultScriptMisbehavesOnRequestOnly(t *testing.T) {
 
 func TestFailuresAreCountedForEachSession(t *testing.T) {
 	const script = "[[rule]]\nerror = { status = 503, times = 2 }\nreply = 'ok'\n"
-	provider := NewScripted(parse(t, script), "scripted")
+	provider := NewScripted(parse(t, script), "scripted", 0)
 	outcomes := func(session string) (got string) {
 		for range 4 {
 			// A client of its own each time: an evicted agent's session goes on counting.
@@ -199,7 +199,7 @@ call = [{ tool = "again" }]
 	} {
 		t.Run(name, func(t *testing.T) {
 			// A client that has seen nothing before, as after a restart.
-			client := NewScripted(parse(t, script), "scripted").New()
+			client := NewScripted(parse(t, script), "scripted", 0).New()
 			defer client.Close()
 			resp, err := client.Complete(t.Context(), Request{Session: "s", Messages: tt.messages}, nil)
 			if err != nil {
@@ -291,7 +291,7 @@ func BenchmarkScriptedAnswer(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	client := NewScripted(script, "bench").New()
+	client := NewScripted(script, "bench", 0).New()
 	defer client.Close()
 	for b.Loop() {
 		if _, err := client.Complete(b.Context(), hi, nil); err != nil {

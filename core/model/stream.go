@@ -152,7 +152,7 @@ func decode(data []byte) (piece wireAnswer, err error) {
 	err = json.Unmarshal(data, &piece) // of a piece of another shape it reads what it can
 	if said, failed := parseErrorValue(piece.Error); failed {
 		e := &Error{Message: "broke off its answer", said: said.message}
-		e.Kind, e.retry = classify(0, said)
+		e.judge(said)
 		return piece, e
 	}
 	return piece, err

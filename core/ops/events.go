@@ -10,29 +10,31 @@ type EventType string
 
 // The events. What each of them carries is a Payload.
 const (
-	EventGatewayState    EventType = "gateway.state"
-	EventSessionReset    EventType = "session.reset"
-	EventSessionExpired  EventType = "session.expired"
-	EventMessageAccepted EventType = "session.message.accepted"
-	EventMessageRefused  EventType = "session.message.refused"
-	EventTurnStarted     EventType = "session.turn.started"
-	EventTurnProgress    EventType = "session.turn.progress"
-	EventTurnStalled     EventType = "session.turn.stalled"
-	EventTurnEnded       EventType = "session.turn.ended"
-	EventAgentCached     EventType = "agent.cached"
-	EventAgentEvicted    EventType = "agent.evicted"
-	EventAgentClosed     EventType = "agent.closed"
-	EventProcessStarted  EventType = "process.started"
-	EventProcessExited   EventType = "process.exited"
-	EventProcessKilled   EventType = "process.killed"
-	EventProcessTooOld   EventType = "process.too_old"
-	EventProcessLimit    EventType = "process.limit"
-	EventAdapterState    EventType = "adapter.state"
-	EventRequest         EventType = "request"
-	EventShutdownPhase   EventType = "shutdown.phase"
-	EventShutdownItem    EventType = "shutdown.item"
-	EventShutdownEnded   EventType = "shutdown.ended"
-	EventWarning         EventType = "warning"
+	EventGatewayState   EventType = "gateway.state"
+	EventSessionReset   EventType = "session.reset"
+	EventSessionExpired EventType = "session.expired"
+	// EventSessionCompacted says that a digest stands for the older part of a conversation, or that results of tools were left out.
+	EventSessionCompacted EventType = "session.compacted"
+	EventMessageAccepted  EventType = "session.message.accepted"
+	EventMessageRefused   EventType = "session.message.refused"
+	EventTurnStarted      EventType = "session.turn.started"
+	EventTurnProgress     EventType = "session.turn.progress"
+	EventTurnStalled      EventType = "session.turn.stalled"
+	EventTurnEnded        EventType = "session.turn.ended"
+	EventAgentCached      EventType = "agent.cached"
+	EventAgentEvicted     EventType = "agent.evicted"
+	EventAgentClosed      EventType = "agent.closed"
+	EventProcessStarted   EventType = "process.started"
+	EventProcessExited    EventType = "process.exited"
+	EventProcessKilled    EventType = "process.killed"
+	EventProcessTooOld    EventType = "process.too_old"
+	EventProcessLimit     EventType = "process.limit"
+	EventAdapterState     EventType = "adapter.state"
+	EventRequest          EventType = "request"
+	EventShutdownPhase    EventType = "shutdown.phase"
+	EventShutdownItem     EventType = "shutdown.item"
+	EventShutdownEnded    EventType = "shutdown.ended"
+	EventWarning          EventType = "warning"
 	// EventDropped stands for events that a slow reader missed.
 	EventDropped EventType = "events.dropped"
 	// EventSkipped stands for events of types that the reader did not ask for; its Seq is the newest of them.
@@ -66,6 +68,16 @@ type GatewayChange struct {
 type MessageAccepted struct {
 	Message  string `json:"message"`
 	Position int    `json:"position"`
+}
+
+// Compacted is the payload of EventSessionCompacted: about how many tokens the conversation had and has, how many messages were
+// replaced, and whether a model made a summary of them.
+type Compacted struct {
+	After    int    `json:"after"`
+	Before   int    `json:"before"`
+	Messages int    `json:"messages"`
+	Summary  bool   `json:"summary"`
+	Turn     string `json:"turn"`
 }
 
 // TurnChange is the payload of EventTurnStarted and EventTurnStalled: the turn's id.
@@ -143,6 +155,7 @@ func (r Raw) MarshalJSON() ([]byte, error) {
 
 func (GatewayChange) payload()   {}
 func (MessageAccepted) payload() {}
+func (Compacted) payload()       {}
 func (TurnChange) payload()      {}
 func (TurnEnd) payload()         {}
 func (AdapterChange) payload()   {}

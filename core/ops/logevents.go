@@ -8,6 +8,8 @@ const (
 	LogAdapterMenu              = "adapter.menu"
 	LogAdapterTeardown          = "adapter.teardown"
 	LogAPIAccess                = "api.access"
+	LogTooLong                  = "context.too_long"
+	LogSummaryFailed            = "context.unsummarised"
 	LogDemoRefused              = "demo.refused"
 	LogDemoSent                 = "demo.sent"
 	LogDemoTyping               = "demo.typing"

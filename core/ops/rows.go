@@ -61,6 +61,10 @@ type Session struct {
 	TokensCached int64 `json:"tokens_cached"`
 	// Cost is the money for its model calls as far as it is known, in the currency of the prices in the config; null: unknown.
 	Cost *float64 `json:"cost"`
+	// ContextUsed is how many tokens of the model's context the conversation uses, ContextWindow how many that context has. 0: not
+	// known yet.
+	ContextUsed   int `json:"context_used"`
+	ContextWindow int `json:"context_window"`
 	// Agent is the agent that works on it, or did last; Model is the model that answered last, or is asked first. Empty before the
 	// first turn.
 	Agent     string `json:"agent"`

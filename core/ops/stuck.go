@@ -79,6 +79,7 @@ const (
 	DoingModelCall   = "model call"   // the request is out, no text has come yet
 	DoingModelAnswer = "model answer" // text comes
 	DoingModelSlot   = "waiting for a model slot"
+	DoingCompact     = "compacting the conversation"
 	DoingTurnSlot    = "waiting for a turn slot" // its turn has not begun
 )
 

@@ -179,6 +179,7 @@ func (tb *Table) EndReset(ctx context.Context, key string, forget, hold bool) (n
 	fresh := e.session()
 	fresh.ID, fresh.State, fresh.Created, fresh.LastActivity = tb.o.NewID(), ops.SessionIdle, now, now
 	fresh.TokensIn, fresh.TokensOut, fresh.Caller, fresh.Title, fresh.Stored = 0, 0, ops.Caller{}, "", false
+	fresh.ContextUsed, fresh.ContextWindow = 0, 0
 	fresh.TokensCached, fresh.Cost, fresh.Priced, fresh.Agent, fresh.Model, fresh.Choice = 0, 0, false, "", "", ""
 	e.set(fresh)
 	tb.reposition(e)

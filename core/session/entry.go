@@ -15,7 +15,7 @@ import (
 	"gatewaytui/core/ops"
 )
 
-// entry is a session as the Table holds it: 120 bytes and the text. A gateway keeps every session of its store in memory,
+// entry is a session as the Table holds it: 128 bytes and the text. A gateway keeps every session of its store in memory,
 // so the size of an idle one decides the memory for a large store. All access goes through the methods below and
 // Table.reposition.
 type entry struct {
@@ -30,8 +30,10 @@ type entry struct {
 	created, activity   int64
 	tokensIn, tokensOut int64
 	tokensCached        int64
-	cost                float64
-	names               unique.Handle[names]
+	// used and window are ContextUsed and ContextWindow of a Session.
+	used, window uint32
+	cost         float64
+	names        unique.Handle[names]
 	// mail is nil while nothing waits and nothing is closed.
 	mail                   *mailbox
 	user, target, platform span
@@ -104,6 +106,7 @@ func (e *entry) set(s Session) {
 		e.flags |= flagPriced
 	}
 	e.tokensCached, e.cost = s.TokensCached, s.Cost
+	e.used, e.window = uint32(s.ContextUsed), uint32(s.ContextWindow)
 	e.names = unique.Make(names{s.Agent, s.Model, s.Choice})
 	if id, err := ulid.ParseStrict(s.ID); err == nil && id.String() == s.ID {
 		e.id = id
@@ -209,7 +212,7 @@ func (e *entry) lastActivity() time.Time { return time.UnixMicro(e.activity).UTC
 func (e *entry) session() Session {
 	n := e.names.Value()
 	return Session{
-		TokensCached: e.tokensCached, Cost: e.cost, Priced: e.flags&flagPriced != 0, Agent: n.agent, Model: n.model, Choice: n.choice,
+		ContextUsed: int(e.used), ContextWindow: int(e.window), TokensCached: e.tokensCached, Cost: e.cost, Priced: e.flags&flagPriced != 0, Agent: n.agent, Model: n.model, Choice: n.choice,
 		Key: e.Key(), ID: e.ID(), Platform: e.part(e.platform), User: e.part(e.user), Target: e.part(e.target), State: e.State(),
 		Created: time.UnixMicro(e.created).UTC(), LastActivity: e.lastActivity(), TokensIn: e.tokensIn, TokensOut: e.tokensOut,
 		Caller: e.caller(), Title: e.title(),

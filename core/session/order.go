@@ -21,6 +21,7 @@ func (tb *Table) row(e *entry) ops.Session {
 	}
 	n := e.names.Value()
 	r.Agent, r.Model, r.TokensCached = n.agent, n.model, e.tokensCached
+	r.ContextUsed, r.ContextWindow = int(e.used), int(e.window)
 	if cost := e.cost; e.flags&flagPriced != 0 {
 		r.Cost = &cost
 	}

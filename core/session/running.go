@@ -61,8 +61,19 @@ type End struct {
 	Cost         float64
 	Priced       bool
 	Model        string
+	// ContextUsed and ContextWindow are as in Session; 0: the turn does not know.
+	ContextUsed, ContextWindow int
 	// Hold keeps the next message waiting, because the gateway takes no new turns.
 	Hold bool
+}
+
+// Measured records how many tokens of the model's context t's conversation uses, of how many.
+func (tb *Table) Measured(t *Turn, used, window int) {
+	tb.mu.Lock()
+	defer tb.mu.Unlock()
+	if e := tb.sessions[t.Session.Key]; e != nil && tb.owns(t) {
+		e.used, e.window = uint32(used), uint32(window)
+	}
 }
 
 // Works records which agent works on t, and the model that is asked first.

@@ -40,6 +40,9 @@ type Session struct {
 	TokensCached int64
 	Cost         float64
 	Priced       bool
+	// ContextUsed is how many tokens of the model's context the conversation uses, ContextWindow how many that context has; 0: not
+	// known.
+	ContextUsed, ContextWindow int
 	// Agent is the name of the agent that worked on the session last, Model that of the model that answered, Choice that of the
 	// model that its people chose; empty: none.
 	Agent, Model, Choice string
@@ -74,6 +77,8 @@ type Message struct {
 	Input *model.Input
 	// Ended gets what the turn cost and how its answer ended, before Deliver; it may be nil.
 	Ended func(o model.Outcome)
+	// Compact makes the message's turn compact the conversation: Text is the chat command with what is to be kept.
+	Compact bool
 	// Kept means that an earlier life acknowledged the message: no bound of a mailbox refuses it.
 	Kept bool
 }

@@ -111,15 +111,16 @@ func TestSlowTransactionsAreCountedForAMinute(t *testing.T) {
 func TestATruncatedDatabaseIsNoticed(t *testing.T) {
 	for _, tc := range []struct {
 		name, file string
+		lives      int // after about 50 of them a checkpoint writes the file, and the -wal begins again
 		look       func(s *Store) error
 	}{
-		{"by the next write", "", func(s *Store) error { return s.PutLife(context.Background(), Life{ID: "after"}) }},
-		{"by a look", "", func(s *Store) error { return s.Check(context.Background()) }},
-		{"a look at its -wal", "-wal", func(s *Store) error { return s.Check(context.Background()) }},
+		{"by the next write", "", 70, func(s *Store) error { return s.PutLife(context.Background(), Life{ID: "after"}) }},
+		{"by a look", "", 70, func(s *Store) error { return s.Check(context.Background()) }},
+		{"a look at its -wal", "-wal", 30, func(s *Store) error { return s.Check(context.Background()) }},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			s := open(t, t.TempDir())
-			for i := range 50 {
+			for i := range tc.lives {
 				if err := s.PutLife(t.Context(), Life{ID: fmt.Sprint(i), Reason: strings.Repeat("x", 64<<10)}); err != nil {
 					t.Fatal(err)
 				}

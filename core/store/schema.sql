@@ -18,6 +18,16 @@ CREATE TABLE audit (
 -- index audit_at on audit
 CREATE INDEX audit_at ON audit (at);
 
+-- table compactions on compactions
+CREATE TABLE compactions (
+    session_id TEXT    NOT NULL PRIMARY KEY REFERENCES sessions (id) ON DELETE CASCADE,
+    upto       INTEGER NOT NULL, -- the messages up to this seq are replaced by summary and said
+    pruned     INTEGER NOT NULL, -- the results of tools up to this seq are replaced by notes
+    summary    TEXT    NOT NULL,
+    said       TEXT    NOT NULL, -- JSON: what users wrote there, word for word
+    at         INTEGER
+) STRICT;
+
 -- table drafts on drafts
 CREATE TABLE drafts (
     id      TEXT    NOT NULL PRIMARY KEY,
@@ -104,6 +114,17 @@ CREATE INDEX outbox_ended ON outbox (ended_at) WHERE state <> 'waiting';
 -- index outbox_open on outbox
 CREATE INDEX outbox_open ON outbox (seq) WHERE state = 'waiting';
 
+-- table pins on pins
+CREATE TABLE pins (
+    seq        INTEGER PRIMARY KEY,
+    session_id TEXT    NOT NULL REFERENCES sessions (id) ON DELETE CASCADE,
+    text       TEXT    NOT NULL,
+    at         INTEGER
+) STRICT;
+
+-- index pins_of_session on pins
+CREATE INDEX pins_of_session ON pins (session_id);
+
 -- table processes on processes
 CREATE TABLE processes (
     life        TEXT    NOT NULL,
@@ -165,7 +186,7 @@ CREATE TABLE sessions (
     end_reason       TEXT    NOT NULL,
     tokens_in        INTEGER NOT NULL,
     tokens_out       INTEGER NOT NULL
-, cut INTEGER NOT NULL DEFAULT 0, caller_by TEXT NOT NULL DEFAULT '', caller_uid INTEGER NOT NULL DEFAULT 0, agent TEXT NOT NULL DEFAULT '', model TEXT NOT NULL DEFAULT '', model_choice TEXT NOT NULL DEFAULT '', tokens_cached INTEGER NOT NULL DEFAULT 0, cost INTEGER, title TEXT NOT NULL DEFAULT '') STRICT;
+, cut INTEGER NOT NULL DEFAULT 0, caller_by TEXT NOT NULL DEFAULT '', caller_uid INTEGER NOT NULL DEFAULT 0, agent TEXT NOT NULL DEFAULT '', model TEXT NOT NULL DEFAULT '', model_choice TEXT NOT NULL DEFAULT '', tokens_cached INTEGER NOT NULL DEFAULT 0, cost INTEGER, context_used INTEGER NOT NULL DEFAULT 0, context_window INTEGER NOT NULL DEFAULT 0, title TEXT NOT NULL DEFAULT '') STRICT;
 
 -- index sessions_by_activity on sessions
 CREATE INDEX sessions_by_activity ON sessions (last_activity_at) WHERE ended_at IS NULL;

@@ -37,6 +37,9 @@ type Session struct {
 	TokensCached int64
 	Cost         float64
 	Priced       bool
+	// ContextUsed is how many tokens of the model's context the conversation uses, ContextWindow how many that context has; 0: not
+	// known.
+	ContextUsed, ContextWindow int
 	// Agent is the name of the agent that worked on the session last, Model that of the model that answered, and Choice that of the
 	// model that its people chose. Only ChooseModel changes Choice.
 	Agent, Model, Choice string
@@ -48,7 +51,7 @@ type Session struct {
 }
 
 const sessionColumns = `id, key, platform, user, target, state, created_at, last_activity_at, ended_at, end_reason, tokens_in, tokens_out, caller_by, caller_uid,
-	tokens_cached, cost, agent, model, model_choice, title`
+	tokens_cached, cost, agent, model, model_choice, title, context_used, context_window`
 
 func (v *Session) fields() []any {
 	return []any{
@@ -56,14 +59,14 @@ func (v *Session) fields() []any {
 		(*stamp)(&v.EndedAt), &v.EndReason, &v.TokensIn, &v.TokensOut, (*string)(&v.Caller.By), &v.Caller.UID,
 		&v.TokensCached,
 		money{&v.Cost, &v.Priced},
-		&v.Agent, &v.Model, &v.Choice, &v.Title,
+		&v.Agent, &v.Model, &v.Choice, &v.Title, &v.ContextUsed, &v.ContextWindow,
 	}
 }
 
 // invalid reports whether a session has impossible values. It is the fast form of wrong, for the many sessions that every
 // start reads.
 func (v Session) invalid() bool {
-	return v.ID == "" || v.Key == "" || !slices.Contains(sessionStates, string(v.State)) || v.TokensIn < 0 || v.TokensOut < 0 || v.TokensCached < 0 || v.Cost < 0 ||
+	return v.ID == "" || v.Key == "" || !slices.Contains(sessionStates, string(v.State)) || v.TokensIn < 0 || v.TokensOut < 0 || v.TokensCached < 0 || v.Cost < 0 || v.ContextUsed < 0 || v.ContextWindow < 0 ||
 		!slices.Contains(callers, string(v.Caller.By)) || v.Caller.UID < -1 || v.Caller.UID > maxUID || !validTime(v.CreatedAt) || !validTime(v.LastActivityAt)
 }
 
@@ -72,7 +75,7 @@ func (v Session) invalid() bool {
 var putSession = insertion("INSERT INTO sessions", sessionColumns, `ON CONFLICT (id) DO UPDATE SET platform = excluded.platform, user = excluded.user,
 	target = excluded.target, state = excluded.state, last_activity_at = excluded.last_activity_at,
 	tokens_in = excluded.tokens_in, tokens_out = excluded.tokens_out, caller_by = excluded.caller_by, caller_uid = excluded.caller_uid,
-	tokens_cached = excluded.tokens_cached, cost = excluded.cost, agent = excluded.agent, model = excluded.model,
+	tokens_cached = excluded.tokens_cached, cost = excluded.cost, context_used = excluded.context_used, context_window = excluded.context_window, agent = excluded.agent, model = excluded.model,
 	title = iif(sessions.title = '', excluded.title, sessions.title)`)
 
 // chooseModel writes the choice of a session, and the session where the store has none.

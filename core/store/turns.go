@@ -90,16 +90,21 @@ func (s *Store) BeginTurn(ctx context.Context, v Session, turn Turn, messages ..
 // nothing was written.
 func (s *Store) AppendMessages(ctx context.Context, sessionID, turnID string, msgs []Message) error {
 	return s.write(ctx, "append to turn "+turnID, func(t *tx) error {
-		var one int
-		runs, err := t.found(`SELECT 1 FROM turns WHERE id = ? AND session_id = ? AND state = 'running'`, []any{turnID, sessionID}, &one)
-		if err != nil {
+		if err := t.runs(sessionID, turnID); err != nil {
 			return err
-		}
-		if !runs {
-			return ErrStaleTurn
 		}
 		return t.appendMessages(sessionID, turnID, msgs)
 	})
+}
+
+// runs is ErrStaleTurn if a turn of a session no longer runs.
+func (t *tx) runs(sessionID, turnID string) error {
+	var one int
+	runs, err := t.found(`SELECT 1 FROM turns WHERE id = ? AND session_id = ? AND state = 'running'`, []any{turnID, sessionID}, &one)
+	if err == nil && !runs {
+		return ErrStaleTurn
+	}
+	return err
 }
 
 // EndTurn writes the turn's last messages, its end and the session with its counters. turn.State is how it ended. The

@@ -26,6 +26,7 @@ var Sessions = []Column[ops.Session]{
 	{"AGENT", func(r ops.Session) string { return r.Agent }, 11},
 	{"MODEL", func(r ops.Session) string { return r.Model }, 12},
 	{"COST", func(r ops.Session) string { return Cost(r.Cost) }, 13},
+	{"CONTEXT", func(r ops.Session) string { return Context(r) }, 14},
 	{"PROCS", func(r ops.Session) string { return strconv.Itoa(r.Processes) }, 7},
 	{"TITLE", func(r ops.Session) string { return r.Title }, 11},
 	{"CACHED", func(r ops.Session) string { return yes(r.Cached) }, 9},
@@ -35,6 +36,14 @@ var Sessions = []Column[ops.Session]{
 		}
 		return r.Caller.String()
 	}, 10},
+}
+
+// Context is how much of the model's context a conversation uses, empty where that is unknown.
+func Context(r ops.Session) string {
+	if r.ContextWindow == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d/%d", r.ContextUsed, r.ContextWindow)
 }
 
 // Cost is an amount of money, empty where it is unknown.

@@ -19,7 +19,7 @@ func TestTheScriptedModelUnderstandsEveryLine(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	provider := model.NewScripted(script, "demo")
+	provider := model.NewScripted(script, "demo", 0)
 	synctest.Test(t, func(t *testing.T) {
 		answer := func(text string) model.Message {
 			t.Helper()

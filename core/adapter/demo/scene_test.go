@@ -102,7 +102,7 @@ func TestTheModelOfTheDemoUnderstandsTheScene(t *testing.T) {
 		t.Fatal(err)
 	}
 	synctest.Test(t, func(t *testing.T) {
-		c := model.NewScripted(script, "demo").New()
+		c := model.NewScripted(script, "demo", 0).New()
 		defer c.Close()
 		for _, r := range Scene() {
 			for _, l := range r.Lines {
