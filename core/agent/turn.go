@@ -67,7 +67,7 @@ type Result struct {
 	// Last is the final messages, which the gateway makes durable together with the turn's end: the answer, or the known
 	// part of the interrupted step.
 	Last []model.Message
-	// Model is the name of the model that answered last, or failed; empty: no call was made.
+	// Model is the name of the model that answered last; empty: none did.
 	Model string
 	// Usage is the usage of the turn's model calls, those of its children included.
 	Usage model.Usage
@@ -338,8 +338,8 @@ func (r *run) complete() (model.Message, error) {
 			r.a.gauge.Learn(sent, resp.Usage.In)
 		}
 		r.measured(resp.Usage.In + resp.Usage.Out)
+		r.res.Model = resp.Model
 	}
-	r.res.Model = cmp.Or(resp.Model, r.res.Model)
 	r.res.Finish = resp.Finish
 	if cause := context.Cause(r.ctx); cause != nil {
 		if streamed.Len() > 0 {

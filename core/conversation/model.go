@@ -40,11 +40,11 @@ func (c *Conversations) model(ctx context.Context, u use) (string, error) {
 	}
 	first := c.o.Roster.Models(d, choice).Name()
 	before := c.choice(u.key)
-	s := c.o.Table.Choose(u.key, choice, first)
+	s := c.o.Table.Choose(u.key, choice, first, u.msg)
 	wctx, cancel := c.store.Patient(ctx)
 	defer cancel()
 	if err := c.store.ChooseModel(wctx, row(s)); err != nil {
-		c.o.Table.Choose(u.key, before, c.o.Roster.Models(d, before).Name())
+		c.o.Table.Choose(u.key, before, c.o.Roster.Models(d, before).Name(), u.msg)
 		return "", fmt.Errorf("save the model of %s: %w", u.key, err)
 	}
 	c.o.Table.Chosen(u.key, s.ID)

@@ -90,8 +90,8 @@ func TestCV5_TheModelOfAConversationIsChosenInItsChatAndSurvivesARestart(t *test
 	if got := l.ask(key, "/model second"); !strings.Contains(got, "uses second") || !strings.Contains(got, "15.00 out") {
 		t.Errorf("the choice was answered with %q", got)
 	}
-	if row := l.session(key); row.Model != "second" {
-		t.Errorf("the row has the model %q before the next message", row.Model)
+	if row := l.session(key); row.Model != "second" || row.User != "maria" {
+		t.Errorf("before the next message the row is %+v", row)
 	}
 	if got := l.ask(key, "hi"); !strings.HasPrefix(got, "second|You are") {
 		t.Errorf("answered %q", got)

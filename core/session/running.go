@@ -86,15 +86,18 @@ func (tb *Table) Works(t *Turn, agent, model string) {
 	}
 }
 
-// Choose records the model that the people of a session chose, and the model that is asked first from now on. It makes the
+// Choose records the model that the people of a session chose with m, and the model that is asked first from now on. It makes the
 // session where there is none. It returns the session for the store.
-func (tb *Table) Choose(key, choice, model string) Session {
+func (tb *Table) Choose(key, choice, model string, m Message) Session {
 	tb.mu.Lock()
 	defer tb.mu.Unlock()
 	e := tb.sessions[key]
 	if e == nil {
 		now := time.Now()
-		e = tb.add(Session{Key: key, ID: tb.o.NewID(), Platform: Platform(key), State: ops.SessionIdle, Created: now, LastActivity: now})
+		e = tb.add(Session{
+			Key: key, ID: tb.o.NewID(), Platform: Platform(key), User: m.User, Target: m.Target, Caller: m.Caller,
+			State: ops.SessionIdle, Created: now, LastActivity: now,
+		})
 	}
 	e.names = unique.Make(names{e.names.Value().agent, model, choice})
 	return e.session()
