@@ -129,7 +129,7 @@ func (c *conn) hear(op ws.Op) error {
 		if c.hasJoined() || data.Session == "" {
 			return errors.New("Discord began no session, or a second one")
 		}
-		c.session = resumable{id: data.Session, url: data.Resume, me: data.User.ID, seq: op.Sequence}
+		c.session = resumable{id: data.Session, url: data.Resume, me: data.User.ID, app: data.App.ID, seq: op.Sequence}
 		c.p.session.begin(c.session)
 		close(c.joined)
 	case *gateway.ResumedEvent:
@@ -237,7 +237,7 @@ func (c *conn) take(from ws.Event) error {
 		return c.handle(from.read(c.session.me))
 	case *interaction:
 		e := from.read()
-		if e.kind == text {
+		if e.kind == text && c.p.allows(e.user) {
 			c.acknowledge(from)
 		}
 		return c.handle(e)

@@ -113,7 +113,8 @@ func (p *Platform) StaleAfter() time.Duration { return p.stale }
 // Abilities implements adapter.Able.
 func (p *Platform) Abilities() []adapter.Ability {
 	return []adapter.Ability{
-		adapter.AbilityGroups, adapter.AbilityThreads, adapter.AbilityTyping, adapter.AbilityEdit, adapter.AbilityIdempotent,
+		adapter.AbilityGroups, adapter.AbilityThreads, adapter.AbilityTyping, adapter.AbilityEdit, adapter.AbilityReactions, adapter.AbilityButtons,
+		adapter.AbilityFilesIn, adapter.AbilityFilesOut, adapter.AbilityMenu, adapter.AbilityFormat, adapter.AbilityIdempotent,
 	}
 }
 

@@ -71,7 +71,7 @@ type message struct {
 		Author user   `json:"author"`
 		Text   string `json:"content"`
 	} `json:"referenced_message"`
-	Files []json.RawMessage `json:"attachments"`
+	Files []attachment `json:"attachments"`
 }
 
 func (*message) Op() ws.OpCode           { return dispatch }
@@ -94,11 +94,11 @@ const (
 
 // event is a message as it concerns us.
 type event struct {
-	kind                 kind
-	user                 id
-	channel, guild       id
-	message              adapter.Inbound
-	private, interaction bool
+	kind           kind
+	user           id
+	channel, guild id
+	message        adapter.Inbound
+	private        bool
 }
 
 // read tells what the message is to the bot me. Its session is known once its channel is.
@@ -124,6 +124,7 @@ func (m *message) read(me id) event {
 		Adapter: "discord", Target: m.Channel.String(), Text: said, ID: m.ID.String(),
 		User: person(m.Author), Sender: sender, Mentioned: named || answers, Dedupe: "discord:" + m.ID.String(),
 	}
+	e.message.Files = m.files()
 	if m.Answered != nil {
 		e.message.Quoted = m.Answered.Text
 	}
@@ -172,7 +173,7 @@ func (e event) session(at channel) string {
 	return fmt.Sprintf("discord:guild:%s:channel:%s", e.guild, e.channel)
 }
 
-// interaction is the part of an INTERACTION_CREATE that we read: a button was pressed.
+// interaction is the part of an INTERACTION_CREATE that we read: a button was pressed, or a command of the menu used.
 type interaction struct {
 	ID      id     `json:"id"`
 	Token   string `json:"token"`
@@ -185,27 +186,53 @@ type interaction struct {
 		User user   `json:"user"`
 	} `json:"member"`
 	Data struct {
-		Button string `json:"custom_id"`
+		Button  string `json:"custom_id"`
+		Command string `json:"name"`
+		Options []struct {
+			Name  string `json:"name"`
+			Value any    `json:"value"`
+		} `json:"options"`
 	} `json:"data"`
 }
 
 func (*interaction) Op() ws.OpCode           { return dispatch }
 func (*interaction) EventType() ws.EventType { return "INTERACTION_CREATE" }
 
-// pressed is the type of an interaction with a button.
-const pressed = 3
+// Types of interactions.
+const (
+	used    = 2 // a command of the menu
+	pressed = 3 // a button
+)
 
-// read tells what the press is to the bot: a message with the button's text.
+// said is what the person would have written instead; empty: nothing that we know.
+func (i *interaction) said() string {
+	switch {
+	case i.Type == pressed:
+		return i.Data.Button
+	case i.Type != used || i.Data.Command == "":
+		return ""
+	}
+	said := "/" + i.Data.Command
+	for _, o := range i.Data.Options {
+		if value, is := o.Value.(string); is && o.Name == textOption {
+			said += " " + value
+		}
+	}
+	return said
+}
+
+// read tells what the interaction is to the bot: a message.
 func (i *interaction) read() event {
 	u := i.User
 	if i.Guild != 0 {
 		u = i.Member.User
 	}
-	if i.Type != pressed || u.ID == 0 || i.Channel == 0 || i.ID == 0 || i.Data.Button == "" {
+	said := i.said()
+	if said == "" || u.ID == 0 || i.Channel == 0 || i.ID == 0 {
 		return event{}
 	}
-	return event{kind: text, user: u.ID, channel: i.Channel, guild: i.Guild, private: i.Guild == 0, interaction: true, message: adapter.Inbound{
-		Adapter: "discord", Target: i.Channel.String(), Text: i.Data.Button, Mentioned: true, Dedupe: "discord:" + i.ID.String(),
+	return event{kind: text, user: u.ID, channel: i.Channel, guild: i.Guild, private: i.Guild == 0, message: adapter.Inbound{
+		Adapter: "discord", Target: i.Channel.String(), Text: said, Mentioned: true, Dedupe: "discord:" + i.ID.String(),
 		User: person(u), Sender: term.Clean(cmp.Or(i.Member.Nick, u.Shown, u.Name), maxName),
 	}}
 }

@@ -2,6 +2,7 @@ package discord
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"gatewaytui/core/adapter/discord/discordtest"
@@ -27,8 +28,13 @@ process.stdin.resume();
 process.stdin.on('end', () => process.exit(0));
 process.on('unhandledRejection', (e) => { console.error(String(e)); });
 bot.on('error', (e) => console.error(String(e)));
-bot.on('clientReady', () => console.log('ready ' + bot.user.id));
-bot.on('interactionCreate', async (i) => { await i.deferUpdate(); await i.channel.send('pressed ' + i.customId); });
+bot.on('clientReady', async () => {
+	const menu = await bot.application.commands.set([{ name: 'ask', description: 'a question', options: [{ type: 3, name: 'text', description: 'it' }] }]);
+	console.log('ready ' + bot.user.id + ' ' + menu.map((c) => c.name).join());
+});
+bot.on('interactionCreate', async (i) => {
+	if (i.isChatInputCommand()) { await i.reply({ content: i.commandName + ' ' + i.options.getString('text'), ephemeral: true }); return; }
+	await i.deferUpdate(); await i.channel.send('pressed ' + i.customId); });
 bot.on('messageCreate', async (m) => {
 	if (m.author.bot) return;
 	await m.channel.sendTyping();
@@ -36,7 +42,8 @@ bot.on('messageCreate', async (m) => {
 	const sent = await m.channel.send({ content: m.content, nonce: m.id, enforceNonce: true, files });
 	if (m.content === 'edit') await sent.edit('edited');
 	await m.channel.send({ content: m.content, nonce: m.id, enforceNonce: true });
-	await m.react('👀');
+	const again = await m.fetch();
+	await again.react('👀');
 });
 bot.login(process.argv[2]).catch((e) => { console.log('login: ' + e.message); });
 `
@@ -48,7 +55,7 @@ func TestTheOfficialClientUnderstandsTheDouble(t *testing.T) {
 	if line := npmtest.Serve(t, dir, echo, s.URL, "wrong"); line != "login: An invalid token was provided." {
 		t.Errorf("with a wrong token the client said %q", line)
 	}
-	if line := npmtest.Serve(t, dir, echo, s.URL, token); line != "ready "+discordtest.BotID {
+	if line := npmtest.Serve(t, dir, echo, s.URL, token); line != "ready "+discordtest.BotID+" ask" {
 		t.Fatalf("the client said %q", line)
 	}
 	texts := func() (out []string) {
@@ -89,6 +96,8 @@ func TestTheOfficialClientUnderstandsTheDouble(t *testing.T) {
 	if n := len(s.Calls("POST /interactions/")); n != 1 {
 		t.Errorf("the press was acknowledged %d times", n)
 	}
+	s.Use("4711", "74711", "ask", "what?")
+	eventually.True(t, "the use is answered", func() bool { return slices.Contains(s.Answered(), "ask what?") })
 	if n := len(s.Identifies()); n != 1 {
 		t.Errorf("the client identified %d times, want once", n)
 	}

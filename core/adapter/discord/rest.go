@@ -87,20 +87,24 @@ func (a *api) call(ctx context.Context, limit time.Duration, verb, path string, 
 		ctx, cancel = context.WithTimeout(ctx, limit)
 		defer cancel()
 	}
-	var body io.Reader = http.NoBody
-	if in != nil {
-		text, err := json.Marshal(in)
-		if err != nil {
-			return a.failed(verb, path, err)
-		}
-		body = bytes.NewReader(text)
+	if in == nil {
+		return a.request(ctx, verb, path, "", nil, out)
 	}
-	req, err := http.NewRequestWithContext(ctx, verb, a.p.o.BaseURL+"/v"+version+path, body)
+	text, err := json.Marshal(in)
 	if err != nil {
 		return a.failed(verb, path, err)
 	}
-	if in != nil {
-		req.Header.Set("Content-Type", "application/json")
+	return a.request(ctx, verb, path, "application/json", text, out)
+}
+
+// request makes one call with a body of the media type kind; empty is no body.
+func (a *api) request(ctx context.Context, verb, path, kind string, body []byte, out any) error {
+	req, err := http.NewRequestWithContext(ctx, verb, a.p.o.BaseURL+"/v"+version+path, bytes.NewReader(body))
+	if err != nil {
+		return a.failed(verb, path, err)
+	}
+	if kind != "" {
+		req.Header.Set("Content-Type", kind)
 	}
 	req.Header.Set("Authorization", "Bot "+a.p.o.Token)
 	req.Header.Set("User-Agent", "DiscordBot (gatewaytui, 1)") // Discord refuses others

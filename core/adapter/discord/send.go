@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strings"
 
 	"gatewaytui/core/adapter"
 )
@@ -49,7 +48,7 @@ func (c *conn) Remove(ctx context.Context, target, message string) error {
 		return &adapter.RefusedError{Why: err.Error()}
 	}
 	err = c.call(ctx, target, func(ctx context.Context, to id) error {
-		return c.api.write(ctx, http.MethodDelete, messages(to)+"/"+which.String(), nil, nil)
+		return c.api.act(ctx, http.MethodDelete, messages(to)+"/"+which.String(), nil, nil)
 	})
 	if gone(err) {
 		return nil
@@ -60,7 +59,7 @@ func (c *conn) Remove(ctx context.Context, target, message string) error {
 // Typing implements adapter.Typer.
 func (c *conn) Typing(ctx context.Context, target string) error {
 	return c.call(ctx, target, func(ctx context.Context, to id) error {
-		return c.api.write(ctx, http.MethodPost, "/channels/"+to.String()+"/typing", nil, nil)
+		return c.api.act(ctx, http.MethodPost, "/channels/"+to.String()+"/typing", nil, nil)
 	})
 }
 
@@ -70,6 +69,11 @@ func (c *conn) call(ctx context.Context, target string, f func(context.Context, 
 	if err != nil {
 		return &adapter.RefusedError{Why: err.Error()}
 	}
+	return c.while(ctx, func(ctx context.Context) error { return f(ctx, to) })
+}
+
+// while runs f for as long as the connection lasts.
+func (c *conn) while(ctx context.Context, f func(context.Context) error) error {
 	if !c.sends.TryAcquire(1) {
 		return errDisconnected
 	}
@@ -80,7 +84,7 @@ func (c *conn) call(ctx context.Context, target string, f func(context.Context, 
 	if c.life.Err() != nil {
 		return errDisconnected
 	}
-	return f(ctx, to)
+	return f(ctx)
 }
 
 // deliver sends the parts of a text. The message first, if it is not 0, becomes the first of them.
@@ -100,16 +104,19 @@ func (c *conn) deliver(ctx context.Context, m adapter.Outgoing, first id) (sent 
 }
 
 func (c *conn) parts(ctx context.Context, to id, m adapter.Outgoing, first id) (sent adapter.Sent, err error) {
-	parts := visible(m.Text)
+	parts := textsOf(m.Text, m.Markdown)
 	if len(parts) == 0 {
 		return sent, &adapter.RefusedError{Why: "the text is blank"}
 	}
 	for i := m.Skip; i < len(parts); i++ {
-		p := post{Text: parts[i], Flags: suppressEmbeds}
+		p := post{Text: parts[i], Flags: suppressEmbeds, Rows: []row{}}
+		if i == len(parts)-1 {
+			p.Rows = rowsOf(m.Buttons)
+		}
 		var arrived id
 		switch {
 		case i == 0 && first != 0:
-			arrived, err = first, c.api.write(ctx, http.MethodPatch, messages(to)+"/"+first.String(), p, nil)
+			arrived, err = first, c.api.act(ctx, http.MethodPatch, messages(to)+"/"+first.String(), p, nil)
 		case i == m.Skip && m.Repeated:
 			arrived, err = c.repeat(ctx, to, p, m.Key, i)
 		default:
@@ -142,6 +149,7 @@ type post struct {
 	Flags   int    `json:"flags,omitempty"`
 	Nonce   string `json:"nonce,omitempty"`
 	Enforce bool   `json:"enforce_nonce,omitempty"`
+	Rows    []row  `json:"components"`
 	// Notified says whom the text may notify: no user, even if a model names one.
 	Notified struct {
 		Parse [0]string `json:"parse"`
@@ -162,14 +170,17 @@ func (a *api) post(ctx context.Context, to id, p post) (id, error) {
 	var result struct {
 		ID id `json:"id"`
 	}
-	err := a.write(ctx, http.MethodPost, messages(to), p, &result)
+	err := a.act(ctx, http.MethodPost, messages(to), p, &result)
 	return result.ID, err
 }
 
-// write makes a call that changes something in a channel. An error of type *adapter.RefusedError or *adapter.RateLimitError, or
+// act makes a call about a channel. An error of type *adapter.RefusedError or *adapter.RateLimitError, or
 // one for which adapter.MayHaveArrived is false, says that it changed nothing.
-func (a *api) write(ctx context.Context, verb, path string, in, out any) error {
-	err := a.call(ctx, 0, verb, path, in, out)
+func (a *api) act(ctx context.Context, verb, path string, in, out any) error {
+	return asRefused(a.call(ctx, 0, verb, path, in, out))
+}
+
+func asRefused(err error) error {
 	if failed, is := errors.AsType[*callError](err); is && failed.refused {
 		return &refused{adapter.RefusedError{Why: failed.why}, failed.code}
 	}
@@ -191,15 +202,3 @@ func gone(err error) bool {
 }
 
 func messages(of id) string { return "/channels/" + of.String() + "/messages" }
-
-// visible is text in parts of which each fits into a message, without those that are blank: Discord refuses them, and they
-// would not be visible.
-func visible(text string) []string {
-	var parts []string
-	for _, part := range adapter.Split(strings.ToValidUTF8(text, "\uFFFD"), maxUnits) {
-		if strings.TrimSpace(part) != "" {
-			parts = append(parts, part)
-		}
-	}
-	return parts
-}

@@ -11,7 +11,7 @@ type session struct {
 // resumable is a session of Discord's. The zero value is none.
 type resumable struct {
 	id, url string
-	me      id
+	me, app id    // the bot, and the application that it belongs to
 	seq     int64 // of the last event that was handled
 }
 

@@ -159,7 +159,10 @@ var known = ws.NewOpUnmarshalers(
 
 // ready is the beginning of a session.
 type ready struct {
-	User    user   `json:"user"`
+	User user `json:"user"`
+	App  struct {
+		ID id `json:"id"`
+	} `json:"application"`
 	Session string `json:"session_id"`
 	Resume  string `json:"resume_gateway_url"`
 }

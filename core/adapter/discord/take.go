@@ -10,6 +10,7 @@ import (
 
 	"gatewaytui/core/adapter"
 	"gatewaytui/core/ops"
+	"gatewaytui/core/term"
 )
 
 const (
@@ -106,10 +107,18 @@ func (c *conn) hand(m adapter.Inbound) (err error) {
 	return err
 }
 
-// acknowledge tells Discord that a press was seen. Without it the person sees a failure, and the press counts all the same.
+// acknowledge tells Discord that a press or a command was seen, and the person which command. Without it the person sees a failure,
+// and the message counts all the same.
 func (c *conn) acknowledge(i *interaction) {
-	const seen = 6 // "deferred update": nothing changes in the chat
-	in := map[string]int{"type": seen}
+	const (
+		message = 4 // what Discord answers with
+		seen    = 6 // nothing changes in the chat
+		private = 1 << 6
+	)
+	in := map[string]any{"type": seen}
+	if i.Type == used {
+		in = map[string]any{"type": message, "data": map[string]any{"content": escape(term.Clean(i.said(), maxUnits/2)), "flags": private}}
+	}
 	if err := c.api.call(c.tasks, c.p.notice, http.MethodPost, "/interactions/"+i.ID.String()+"/"+i.Token+"/callback", in, nil); err != nil {
 		c.log.Debug(ops.LogDiscordNotice, "error", err.Error())
 	}

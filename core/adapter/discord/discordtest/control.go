@@ -69,6 +69,7 @@ func (s *Server) Say(m Says) string {
 		event["message_reference"] = fields{"message_id": "1", "channel_id": m.Channel}
 		event["referenced_message"] = fields{"id": "1", "channel_id": m.Channel, "content": m.Quoted, "author": person(m.Answers, "user"+m.Answers, m.Answers == BotID), "type": 0}
 	}
+	s.said[m.ID] = event
 	s.dispatch("MESSAGE_CREATE", event)
 	return m.ID
 }
@@ -77,11 +78,52 @@ func (s *Server) Say(m Says) string {
 func (s *Server) Press(user, at, customID string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.dispatch("INTERACTION_CREATE", fields{
-		"id": s.nextID(), "application_id": BotID, "type": 3, "token": "interaction-token", "version": 1, "channel_id": at,
-		"user": fields{"id": user, "username": "user" + user}, "data": fields{"component_type": 2, "custom_id": customID},
-		"message": s.described(Message{ID: "1", Channel: at}), "channel": channel(at), "entitlements": []any{}, "authorizing_integration_owners": fields{},
-	})
+	s.interact(user, at, 3, fields{"component_type": 2, "custom_id": customID})
+}
+
+// Use has a person use a command of the menu in a channel, with what stands behind it.
+func (s *Server) Use(user, at, name, text string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.interact(user, at, 2, fields{"id": "1", "type": 1, "name": name, "options": []any{fields{"name": "text", "type": 3, "value": text}}})
+}
+
+// interact sends an interaction of this type; the lock is held.
+func (s *Server) interact(user, at string, kind int, data fields) {
+	event := fields{
+		"id": s.nextID(), "application_id": BotID, "type": kind, "token": "interaction-token", "version": 1, "channel_id": at,
+		"user": fields{"id": user, "username": "user" + user}, "data": data, "channel": channel(at), "entitlements": []any{},
+		"authorizing_integration_owners": fields{},
+	}
+	if kind == 3 {
+		event["message"] = s.described(Message{ID: "1", Channel: at})
+	}
+	s.dispatch("INTERACTION_CREATE", event)
+}
+
+// Reactions are the bot's on a message.
+func (s *Server) Reactions(message string) []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.reactions[message])
+}
+
+// Answered is what the bot answered interactions with, in order.
+func (s *Server) Answered() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.answered)
+}
+
+// Menu are the names of the commands of the bot's menu.
+func (s *Server) Menu() (names []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, c := range s.menu {
+		name, _ := c["name"].(string)
+		names = append(names, name)
+	}
+	return names
 }
 
 // Dispatch sends an event of this type as it is.

@@ -7,6 +7,7 @@ package discordtest
 import (
 	"encoding/json"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -69,6 +70,10 @@ type Server struct {
 	deaf       bool
 	interval   time.Duration
 	files      map[string]string
+	said       map[string]fields   // the messages of people, by id
+	reactions  map[string][]string // of the bot, by message
+	menu       []fields
+	answered   []string // what the bot answered interactions with
 }
 
 // New returns a server on 127.0.0.1. Its owner closes it.
@@ -83,7 +88,7 @@ func New(token string) *Server {
 func Unstarted(token string) *Server {
 	return &Server{
 		URL: "http://127.0.0.1:80/api", token: token, conns: map[*websocket.Conn]bool{}, faults: map[string]*Fault{},
-		interval: 41250 * time.Millisecond, closed: make(chan struct{}), lastID: 1000, files: map[string]string{},
+		interval: 41250 * time.Millisecond, closed: make(chan struct{}), lastID: 1000, files: map[string]string{}, said: map[string]fields{}, reactions: map[string][]string{}, menu: []fields{},
 	}
 }
 
@@ -165,17 +170,68 @@ func (s *Server) perform(r *http.Request, path string) (int, any) {
 		return http.StatusOK, channel(parts[1])
 	case parts[0] == "channels" && len(parts) == 3 && parts[2] == "messages" && r.Method == http.MethodPost:
 		return s.post(r, parts[1])
-	case parts[0] == "channels" && len(parts) == 4 && r.Method == http.MethodPatch:
-		return s.edit(r, parts[3])
-	case parts[0] == "channels" && len(parts) == 4 && r.Method == http.MethodDelete:
-		i := s.place(parts[3])
-		if i < 0 {
-			return http.StatusNotFound, fields{"code": 10008, "message": "Unknown Message"}
+	case parts[0] == "channels" && len(parts) == 4:
+		return s.message(r, parts[3])
+	case parts[0] == "channels" && len(parts) == 7 && parts[4] == "reactions":
+		return s.react(r, parts[3], parts[5])
+	case parts[0] == "applications" && r.Method == http.MethodGet:
+		return http.StatusOK, s.menu
+	case parts[0] == "applications" && r.Method == http.MethodPut:
+		return s.setMenu(r)
+	case parts[0] == "interactions":
+		p := struct {
+			Data struct {
+				Content string `json:"content"`
+			} `json:"data"`
+		}{}
+		_ = json.NewDecoder(r.Body).Decode(&p) // one without a text
+		s.answered = append(s.answered, p.Data.Content)
+	}
+	return http.StatusNoContent, nil // typing, callbacks of interactions: seen in Calls
+}
+
+// message is a call about one message.
+func (s *Server) message(r *http.Request, id string) (int, any) {
+	i := s.place(id)
+	unknown := fields{"code": 10008, "message": "Unknown Message"}
+	switch {
+	case r.Method == http.MethodGet && s.said[id] != nil:
+		m := maps.Clone(s.said[id])
+		var all []any
+		for _, emoji := range s.reactions[id] {
+			all = append(all, fields{"count": 1, "me": true, "emoji": fields{"id": nil, "name": emoji}})
 		}
+		m["reactions"] = append(all, fields{"count": 1, "me": false, "emoji": fields{"id": nil, "name": "🙂"}})
+		return http.StatusOK, m
+	case i < 0:
+		return http.StatusNotFound, unknown
+	case r.Method == http.MethodPatch:
+		return s.edit(r, id)
+	case r.Method == http.MethodDelete:
 		s.sent = slices.Delete(s.sent, i, i+1)
 		return http.StatusNoContent, nil
 	}
-	return http.StatusNoContent, nil // typing, reactions, callbacks of interactions: seen in Calls
+	return http.StatusOK, s.described(s.sent[i])
+}
+
+func (s *Server) react(r *http.Request, message, emoji string) (int, any) {
+	s.reactions[message] = slices.DeleteFunc(s.reactions[message], func(e string) bool { return e == emoji })
+	if r.Method == http.MethodPut {
+		s.reactions[message] = append(s.reactions[message], emoji)
+	}
+	return http.StatusNoContent, nil
+}
+
+func (s *Server) setMenu(r *http.Request) (int, any) {
+	var menu []fields
+	if json.NewDecoder(r.Body).Decode(&menu) != nil {
+		return http.StatusBadRequest, fields{"code": 50035, "message": "Invalid Form Body"}
+	}
+	for _, c := range menu {
+		c["id"], c["application_id"], c["version"], c["default_member_permissions"] = s.nextID(), BotID, s.nextID(), nil
+	}
+	s.menu = menu
+	return http.StatusOK, s.menu
 }
 
 func self() fields {

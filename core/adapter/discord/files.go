@@ -1,0 +1,167 @@
+package discord
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime/multipart"
+	"net/http"
+	"net/textproto"
+	"net/url"
+	"path"
+	"strconv"
+	"strings"
+
+	"gatewaytui/core/adapter"
+	"gatewaytui/core/term"
+)
+
+// maxFile is the most bytes of a file that a bot may send.
+const maxFile = 10 << 20
+
+// attachment is a file of a message.
+type attachment struct {
+	ID   id     `json:"id"`
+	Name string `json:"filename"`
+	Type string `json:"content_type"`
+	Size int64  `json:"size"`
+	URL  string `json:"url"`
+	// Waveform is set for a voice message.
+	Waveform string `json:"waveform"`
+}
+
+// files are the files of a message, each named by channel, message and itself: their addresses end after a day.
+func (m *message) files() (all []adapter.File) {
+	for _, a := range m.Files {
+		all = append(all, adapter.File{
+			Name: a.Name, Type: a.Type, Size: a.Size, Spoken: a.Waveform != "", Ref: fmt.Sprintf("%s/%s/%s", m.Channel, m.ID, a.ID),
+		})
+	}
+	return all
+}
+
+// Fetch implements adapter.Fetcher.
+func (c *conn) Fetch(ctx context.Context, ref string, most int64) (content []byte, err error) {
+	parts := strings.Split(ref, "/")
+	var ids [3]id
+	for i, s := range parts {
+		if i == len(ids) {
+			return nil, &adapter.RefusedError{Why: "the name of the file is not one of Discord"}
+		}
+		if ids[i], err = parseID(s); err != nil {
+			return nil, &adapter.RefusedError{Why: err.Error()}
+		}
+	}
+	err = c.while(ctx, func(ctx context.Context) error {
+		var m message
+		if err := c.api.act(ctx, http.MethodGet, messages(ids[0])+"/"+ids[1].String(), nil, &m); err != nil {
+			return err
+		}
+		for _, a := range m.Files {
+			if a.ID == ids[2] {
+				content, err = c.api.download(ctx, a, most)
+				return err
+			}
+		}
+		return &adapter.RefusedError{Why: "the file is gone"}
+	})
+	return content, err
+}
+
+// download reads a file, without the token: files are on another host.
+func (a *api) download(ctx context.Context, of attachment, most int64) ([]byte, error) {
+	tooLarge := &adapter.RefusedError{Why: fmt.Sprintf("the file is larger than %d bytes", most)}
+	if of.Size > most {
+		return nil, tooLarge
+	}
+	u, err := url.Parse(of.URL)
+	if err != nil || u.Host == "" || u.Scheme != "https" && (u.Scheme != "http" || strings.HasPrefix(a.p.o.BaseURL, "https:")) {
+		return nil, &adapter.RefusedError{Why: "Discord gave no address of the file"}
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, of.URL, nil)
+	if err != nil {
+		return nil, a.failed(http.MethodGet, "the file", err)
+	}
+	resp, err := a.http.Do(req)
+	if err != nil {
+		return nil, a.failed(http.MethodGet, "the file", err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return nil, a.failed(http.MethodGet, "the file", errors.New("HTTP "+resp.Status))
+	}
+	content, err := io.ReadAll(io.LimitReader(resp.Body, most+1))
+	if err != nil {
+		return nil, a.failed(http.MethodGet, "the file", err)
+	}
+	if int64(len(content)) > most {
+		return nil, tooLarge
+	}
+	return content, nil
+}
+
+// SendFile implements adapter.FileSender.
+func (c *conn) SendFile(ctx context.Context, target string, f adapter.OutgoingFile) (sent adapter.Sent, err error) {
+	if len(f.Content) > maxFile {
+		return sent, &adapter.RefusedError{Why: fmt.Sprintf("the file has %d bytes, and Discord takes %d", len(f.Content), maxFile)}
+	}
+	caption := textsOf(f.Caption, false)
+	if len(caption) > 1 {
+		return sent, &adapter.RefusedError{Why: "the text next to the file is too long"}
+	}
+	p := post{Flags: suppressEmbeds, Rows: []row{}}
+	if len(caption) == 1 {
+		p.Text = caption[0]
+	}
+	body, kind, err := upload(p, f)
+	if err != nil {
+		return sent, &adapter.RefusedError{Why: err.Error()}
+	}
+	err = c.call(ctx, target, func(ctx context.Context, to id) error {
+		leave, err := c.chats.Enter(ctx, to)
+		if err != nil {
+			return &adapter.UnsentError{Err: fmt.Errorf("wait for the chat's other messages: %w", err)}
+		}
+		defer leave()
+		var result struct {
+			ID id `json:"id"`
+		}
+		if err = c.api.request(ctx, http.MethodPost, messages(to), kind, body, &result); err == nil {
+			sent.IDs = []string{result.ID.String()}
+		}
+		return asRefused(err)
+	})
+	return sent, err
+}
+
+// upload is a message with a file as a form.
+func upload(p post, f adapter.OutgoingFile) (body []byte, kind string, err error) {
+	text, err := json.Marshal(p)
+	if err != nil {
+		return nil, "", err
+	}
+	var b bytes.Buffer
+	form := multipart.NewWriter(&b)
+	name := path.Base(path.Clean("/" + strings.ReplaceAll(term.Clean(f.Name, 120), `\`, "/")))
+	if name == "/" || name == "." {
+		name = "file"
+	}
+	header := textproto.MIMEHeader{}
+	header.Set("Content-Disposition", `form-data; name="files[0]"; filename=`+strconv.Quote(name))
+	header.Set("Content-Type", "application/octet-stream")
+	if kind := term.Clean(f.Type, 100); kind != "" {
+		header.Set("Content-Type", kind)
+	}
+	err = form.WriteField("payload_json", string(text))
+	if err == nil {
+		var part io.Writer
+		if part, err = form.CreatePart(header); err == nil {
+			_, err = part.Write(f.Content)
+		}
+	}
+	err = errors.Join(err, form.Close())
+	return b.Bytes(), form.FormDataContentType(), err
+}
