@@ -180,6 +180,9 @@ func sessionDetails(s *Screen, r *ops.Session, w int) []string {
 	if r.Caller != nil {
 		facts = slices.Insert(facts, 3, Fact{"caller", r.Caller.String()})
 	}
+	if r.Shows != "" {
+		facts = append(facts, Fact{"chat sees", r.Shows})
+	}
 	if r.Title != "" {
 		facts = slices.Insert(facts, 1, Fact{"title", r.Title})
 	}

@@ -158,6 +158,7 @@ func (r *turnRunner) run(ctx context.Context) (err error) {
 	}
 	if !t.Message.Instant { // who waits for the answer sees the turn itself
 		r.show = c.o.Outbox.Show(ctx, store.Inbox{ID: t.Message.ID, Session: t.Session.Key, Adapter: session.Platform(t.Session.Key), Target: t.Message.Target})
+		c.o.Table.Show(t, r.show)
 	}
 	c.o.Table.Progress(t, "saving the message")
 	own, input := opening(t.Message)

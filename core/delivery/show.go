@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"gatewaytui/core/adapter"
@@ -35,6 +36,7 @@ type Show struct {
 	chat   string
 	bounds adapter.Bounds
 	typing bool
+	stream bool
 
 	// ctx ends the calls under way, typingCtx those of them that show typing; over is closed when none begins any more; drawn,
 	// typed are closed when the goroutines have returned. wake says that the picture changed.
@@ -46,6 +48,9 @@ type Show struct {
 	drawn, typed chan struct{}
 	wake         chan struct{}
 	end          func()
+
+	// types and draws say that the chat has the sign that the bot types, and a message.
+	types, draws atomic.Bool
 
 	mu      sync.Mutex // guards what follows; never held over I/O
 	picture picture
@@ -72,7 +77,7 @@ func (o *Outbox) Show(ctx context.Context, in store.Inbox) *Show {
 	}
 	now := time.Now()
 	s := &Show{
-		o: o, in: in, chat: in.Adapter + " " + in.Target, bounds: o.sender.Bounds(in.Adapter, in.Target), typing: types,
+		o: o, in: in, chat: in.Adapter + " " + in.Target, bounds: o.sender.Bounds(in.Adapter, in.Target), typing: types, stream: manner.Stream,
 		over: make(chan struct{}), drawn: make(chan struct{}), typed: make(chan struct{}), wake: make(chan struct{}, 1),
 		draft: store.Draft{ID: in.ID, Session: in.Session, Adapter: in.Adapter, Target: in.Target, At: now},
 	}
@@ -88,6 +93,21 @@ func (o *Outbox) Show(ctx context.Context, in store.Inbox) *Show {
 	go s.keepTyping()
 	go s.draw()
 	return s
+}
+
+// Shows implements session.Shown.
+func (s *Show) Shows() string {
+	switch {
+	case s == nil || s.closed():
+		return ""
+	case s.draws.Load() && s.stream:
+		return "draft"
+	case s.draws.Load():
+		return "progress"
+	case s.types.Load():
+		return "typing"
+	}
+	return ""
 }
 
 // Doing notes what the turn does.
@@ -232,6 +252,7 @@ func (s *Show) keepTyping() {
 		_, refused := errors.AsType[*adapter.RefusedError](err)
 		switch {
 		case err == nil:
+			s.types.Store(true)
 			wait, retry = renew, renew
 		case limited:
 			wait = max(renew, limit.RetryAfter)
@@ -334,5 +355,6 @@ func (s *Show) outcome(draft store.Draft, known bool, text string, err error) (w
 		return draftRetry
 	}
 	s.picture.drawn(time.Now(), text)
+	s.draws.Store(true)
 	return time.Millisecond
 }

@@ -253,6 +253,9 @@ func TestCV6_ALongTurnTellsItsProgressInOneMessageThatLeaves(t *testing.T) {
 			t.Fatalf("after 9s the chat has %q", got)
 		}
 		time.Sleep(36 * time.Second)
+		if show.Shows() != "progress" {
+			t.Errorf("the row says that the chat sees %q", show.Shows())
+		}
 		if got := s.stands(); !slices.Equal(got, []string{"Running pytest (0:35)"}) {
 			t.Errorf("after 45s the chat has %q", got)
 		}

@@ -75,6 +75,8 @@ type Session struct {
 	Turn string `json:"turn,omitempty"`
 	// LastProgressAt is when model or tool last moved in the running turn.
 	LastProgressAt Time `json:"last_progress_at"`
+	// Shows is what the chat sees of the running turn: typing, progress or draft; empty for nothing.
+	Shows string `json:"shows,omitempty"`
 }
 
 // AgentState is what an agent does.

@@ -34,6 +34,9 @@ func (tb *Table) row(e *entry) ops.Session {
 		if t.now.Progress.After(r.LastActivityAt.Time) {
 			r.LastActivityAt = ops.At(t.now.Progress)
 		}
+		if t.show != nil {
+			r.Shows = t.show.Shows()
+		}
 		if t.calls != nil {
 			r.Calls, r.CallsLimit = t.calls.Used(), t.calls.Most()
 		}

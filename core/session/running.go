@@ -21,6 +21,13 @@ func (tb *Table) Attach(t *Turn, calls Calls) bool {
 	return true
 }
 
+// Show records what the chat sees of t.
+func (tb *Table) Show(t *Turn, s Shown) {
+	tb.mu.Lock()
+	defer tb.mu.Unlock()
+	t.show = s
+}
+
 // Progress records that model or tool made progress in t, and the current activity. Liveness notices to users are not
 // progress (D13).
 func (tb *Table) Progress(t *Turn, doing string) {

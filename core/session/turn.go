@@ -32,6 +32,7 @@ type Turn struct {
 	// guarded by Table.mu
 	now        Activity
 	calls      Calls
+	show       Shown
 	waitingFor string // the bound that it waits for
 	busyNotice time.Time
 }
@@ -60,6 +61,12 @@ type TurnView struct {
 type Calls interface {
 	Used() int
 	Most() int
+}
+
+// Shown is what a chat sees of a turn.
+type Shown interface {
+	// Shows is a word for it; empty for nothing. It takes no lock.
+	Shows() string
 }
 
 // Context ends when the turn is interrupted, with the cause, or when it is released.
