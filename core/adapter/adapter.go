@@ -8,6 +8,7 @@ package adapter
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -190,6 +191,14 @@ type RateLimitError struct {
 
 func (e *RateLimitError) Error() string {
 	return fmt.Sprintf("rate-limited by the platform for %s", e.RetryAfter.Round(time.Second))
+}
+
+// Pause is how long a platform is left alone after err: for at least the given time, and as long as it asks for.
+func Pause(err error, least time.Duration) time.Duration {
+	if limit, is := errors.AsType[*RateLimitError](err); is {
+		return max(least, limit.RetryAfter)
+	}
+	return least
 }
 
 // ConflictError says that another consumer uses the same credential (Telegram's 409; E9).

@@ -2,6 +2,7 @@ package adapter
 
 import (
 	"context"
+	"fmt"
 	"sync"
 )
 
@@ -17,8 +18,12 @@ type queue struct {
 	users int           // with the one who sends; the last takes the queue off the map
 }
 
-// Enter waits for the chat, and returns how to leave it.
-func (s *Chats[K]) Enter(ctx context.Context, to K) (leave func(), err error) {
+// Enter waits until m, which goes to the chat, may be sent, and returns how to leave the chat. A passing message waits for no other
+// one. The error is an *UnsentError.
+func (s *Chats[K]) Enter(ctx context.Context, to K, m Outgoing) (leave func(), err error) {
+	if m.Passing {
+		return func() {}, nil
+	}
 	s.mu.Lock()
 	if s.busy == nil {
 		s.busy = map[K]*queue{}
@@ -43,6 +48,6 @@ func (s *Chats[K]) Enter(ctx context.Context, to K) (leave func(), err error) {
 		return func() { <-q.turn; forget() }, nil
 	case <-ctx.Done():
 		forget()
-		return nil, ctx.Err()
+		return nil, &UnsentError{Err: fmt.Errorf("wait for the chat's other messages: %w", ctx.Err())}
 	}
 }

@@ -9,18 +9,18 @@ import (
 func TestAChatTakesOneTextAtATimeAndIsForgottenAfterTheLast(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var s Chats[string]
-		leave, err := s.Enter(t.Context(), "a")
+		leave, err := s.Enter(t.Context(), "a", Outgoing{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		other, err := s.Enter(t.Context(), "b")
+		other, err := s.Enter(t.Context(), "b", Outgoing{})
 		if err != nil {
 			t.Fatalf("another chat waits: %v", err)
 		}
 		other()
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error)
-		go func() { _, err := s.Enter(ctx, "a"); ended <- err }()
+		go func() { _, err := s.Enter(ctx, "a", Outgoing{}); ended <- err }()
 		synctest.Wait()
 		cancel()
 		if <-ended == nil {

@@ -15,7 +15,6 @@ import (
 type steered struct {
 	p    *Platform
 	made []*Platform
-	says []Line
 }
 
 func (s *steered) become(behaviour string) {

@@ -161,11 +161,7 @@ func (c *conn) notify(quiet *time.Time, to id, text string) (sent bool) {
 	if err == nil {
 		return true
 	}
-	pause := time.Minute
-	if limit, is := errors.AsType[*adapter.RateLimitError](err); is {
-		pause = max(pause, limit.RetryAfter)
-	}
-	*quiet = time.Now().Add(pause)
+	*quiet = time.Now().Add(adapter.Pause(err, time.Minute))
 	c.log.Debug(ops.LogDiscordNotice, "error", err.Error())
 	return false
 }

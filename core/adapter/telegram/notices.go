@@ -57,11 +57,7 @@ func (c *conn) notify(quiet *time.Time, to address, text string) (sent bool) {
 	if err == nil {
 		return true
 	}
-	pause := time.Minute
-	if limit, is := errors.AsType[*adapter.RateLimitError](err); is {
-		pause = max(pause, limit.RetryAfter)
-	}
-	*quiet = time.Now().Add(pause)
+	*quiet = time.Now().Add(adapter.Pause(err, time.Minute))
 	c.log.Debug(ops.LogTelegramNotice, "error", err.Error())
 	return false
 }
