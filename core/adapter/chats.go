@@ -18,6 +18,16 @@ type queue struct {
 	users int           // with the one who sends; the last takes the queue off the map
 }
 
+// Send runs send once m may be sent to the chat: see Enter.
+func (s *Chats[K]) Send(ctx context.Context, to K, m Outgoing, send func() (Sent, error)) (Sent, error) {
+	leave, err := s.Enter(ctx, to, m)
+	if err != nil {
+		return Sent{}, err
+	}
+	defer leave()
+	return send()
+}
+
 // Enter waits until m, which goes to the chat, may be sent, and returns how to leave the chat. A passing message waits for no other
 // one. The error is an *UnsentError.
 func (s *Chats[K]) Enter(ctx context.Context, to K, m Outgoing) (leave func(), err error) {

@@ -121,9 +121,9 @@ func (c *conn) SendFile(ctx context.Context, target string, f adapter.OutgoingFi
 		return sent, &adapter.RefusedError{Why: err.Error()}
 	}
 	err = c.call(ctx, target, func(ctx context.Context, to id) error {
-		leave, err := c.chats.Enter(ctx, to)
+		leave, err := c.chats.Enter(ctx, to, adapter.Outgoing{})
 		if err != nil {
-			return &adapter.UnsentError{Err: fmt.Errorf("wait for the chat's other messages: %w", err)}
+			return err
 		}
 		defer leave()
 		var result struct {

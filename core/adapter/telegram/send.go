@@ -77,12 +77,8 @@ func (c *conn) alive(ctx context.Context, f func(context.Context) error) error {
 // deliver sends the parts of a text. The message first, if it is not empty, becomes the first of them.
 func (c *conn) deliver(ctx context.Context, m adapter.Outgoing, first string) (sent adapter.Sent, err error) {
 	err = c.call(ctx, m.Target, func(ctx context.Context, to address) error {
-		leave, err := c.chats.Enter(ctx, to, m)
-		if err != nil {
-			return err
-		}
-		defer leave()
-		sent, err = c.parts(ctx, to, m, first)
+		var err error
+		sent, err = c.chats.Send(ctx, to, m, func() (adapter.Sent, error) { return c.parts(ctx, to, m, first) })
 		return err
 	})
 	return sent, err
