@@ -144,13 +144,13 @@ func (p *picture) drawn(now time.Time, text string) {
 
 // draw is the message at now.
 func (p *picture) draw(now time.Time) string {
-	line := p.line(now)
 	if p.text.Len() == 0 {
-		return line
+		return p.line(now)
 	}
-	if !tool(p.doing) {
+	if !tool(p.doing) || p.manner.Progress == ProgressOff {
 		return tail(p.text.String(), p.most-len(" …")) + " …"
 	}
+	line := p.line(now)
 	return tail(p.text.String(), p.most-len(line)-len("\n\n")) + "\n\n" + line
 }
 
@@ -158,7 +158,7 @@ func (p *picture) draw(now time.Time) string {
 func (p *picture) line(now time.Time) string {
 	words := ops.StepWords(p.doing)
 	line := fmt.Sprintf("%s%s (%s)", strings.ToUpper(words[:1]), words[1:], ops.Clock(now.Sub(p.since)))
-	if p.manner.Progress != ProgressFull {
+	if p.manner.Progress == ProgressShort {
 		return line
 	}
 	all := fmt.Sprintf("%s\n%s in all", line, ops.Clock(now.Sub(p.began)))
