@@ -74,6 +74,16 @@ func (s *Server) Say(m Says) string {
 	return m.ID
 }
 
+// Change has the person who wrote a message change its text.
+func (s *Server) Change(message, text string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	event := maps.Clone(s.said[message])
+	event["content"], event["edited_timestamp"] = text, now()
+	s.said[message] = event
+	s.dispatch("MESSAGE_UPDATE", event)
+}
+
 // Press has a person press a button with this custom id in a channel.
 func (s *Server) Press(user, at, customID string) {
 	s.mu.Lock()

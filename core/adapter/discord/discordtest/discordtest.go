@@ -44,6 +44,7 @@ type Message struct {
 	Flags                    int
 	Components               json.RawMessage
 	Notifies                 string // whom it may notify, as the bot said it
+	Answers                  string // the message that it answers
 	File, FileName           string // the content and the name of a file that came with it
 }
 
@@ -128,19 +129,19 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	f, faulty := s.fault(call)
-	if faulty && f.Hang {
+	var status int
+	var result any
+	if !faulty || f.Arrives {
+		status, result = s.perform(r, path)
+	}
+	switch {
+	case faulty && f.Hang:
 		select {
 		case <-r.Context().Done():
 		case <-s.closed:
 		}
 		return
-	}
-	if faulty && !f.Arrives {
-		fail(w, f)
-		return
-	}
-	status, result := s.perform(r, path)
-	if faulty {
+	case faulty:
 		fail(w, f)
 		return
 	}
@@ -256,6 +257,9 @@ type payload struct {
 	Flags        int             `json:"flags"`
 	Components   json.RawMessage `json:"components"`
 	Notifies     json.RawMessage `json:"allowed_mentions"`
+	Answers      struct {
+		ID string `json:"message_id"`
+	} `json:"message_reference"`
 }
 
 func body(r *http.Request) (p payload, name, content string) {
@@ -290,7 +294,7 @@ func (s *Server) post(r *http.Request, at string) (int, any) {
 			return http.StatusOK, s.described(s.sent[i])
 		}
 	}
-	m := Message{ID: s.nextID(), Channel: at, Text: p.Content, Nonce: nonce, Flags: p.Flags, Components: p.Components, Notifies: string(p.Notifies), File: content, FileName: name}
+	m := Message{ID: s.nextID(), Channel: at, Text: p.Content, Nonce: nonce, Flags: p.Flags, Components: p.Components, Notifies: string(p.Notifies), Answers: p.Answers.ID, File: content, FileName: name}
 	s.sent = append(s.sent, m)
 	return http.StatusOK, s.described(m)
 }
