@@ -134,6 +134,9 @@ func (r *run) compact(asked bool, keep string) (*Compacted, error) {
 	if plan.Nothing() {
 		return nil, nil
 	}
+	if fixed := a.gauge.Tokens(r.fixed()); fixed > a.contextWindow()/2 {
+		a.log.Warn("the prompt and the tools fill more than half of the model's context", "event", ops.LogContextFixed, "session", a.cfg.Session, "tokens", fixed, "window", a.contextWindow())
+	}
 	did := &Compacted{Before: a.gauge.Tokens(past.Tokens()), Messages: plan.Cut}
 	summary := past.Digest.Summary
 	if plan.Cut > 0 {

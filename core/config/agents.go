@@ -201,12 +201,30 @@ func (l *Loaded) validateAgent(table string, d *Definition) {
 	if len(d.Text) > maxPrompt {
 		wrong(key, "is longer than %s", Size(maxPrompt))
 	}
+	if w := l.Config.tooLong(d); w != "" {
+		wrong(key, "%s", w)
+	}
 	for _, name := range text.Holes(d.Text) {
 		if !slices.Contains(PromptVariables, name) {
 			wrong(key, "uses {{%s}}, which is not known; there are %s; did you mean %s?", name, english.WordSeries(PromptVariables, "and"), text.Nearest(name, PromptVariables))
 			return
 		}
 	}
+}
+
+// runesPerToken is the most characters that a token of a prompt has on average.
+const runesPerToken = 4
+
+// tooLong says that a prompt fills more than half of the context of one of its agent's models; empty: it does not, or that is not
+// known.
+func (c Config) tooLong(d *Definition) string {
+	models, least := c.ModelsByName(), utf8.RuneCountInString(d.Text)/runesPerToken
+	for _, name := range d.Models {
+		if w := models[name].ContextWindow; w > 0 && least > w/2 {
+			return fmt.Sprintf("has at least %d tokens, more than half of the context_window of the model %s (%d): no room is left for the conversation", least, quote(name), w)
+		}
+	}
+	return ""
 }
 
 // boundTools takes from an agent the tools that tools.enabled does not have, where the config sets that, and says so.

@@ -135,6 +135,7 @@ func TestCV3_WhatIsWrongWithANamedTableIsSaidWithItsLine(t *testing.T) {
 		{"a name with a space", "[models.\"a b\"]\n", 1, `models."a b"`, "", "letters, digits"},
 		{"an agent named any", "[agents.any]\n", 1, "agents.any", "", `"any" means the agent default`},
 		{"an unknown provider", "[models.a]\nprovider = \"gpt\"\n", 2, "models.a.provider", "", `must be "openai"`},
+		{"a prompt that fills the window", "[models.a]\n" + real + "context_window = 1000\n[agents.b]\nmodels = [\"a\"]\nprompt = \"" + strings.Repeat("word ", 500) + "\"\n", 8, "agents.b.prompt", "", "more than half of the context_window"},
 		{"a window below zero", "[models.a]\ncontext_window = -1\n", 2, "models.a.context_window", "", "must be from 0"},
 		{"an answer as long as the window", "[models.a]\nmax_output = 9\ncontext_window = 9\n", 2, "models.a.max_output", "", "less than context_window"},
 		{"an unknown effort", "[models.a]\nreasoning = \"max\"\n", 2, "models.a.reasoning", "", `"low", "medium", "high"`},
@@ -227,5 +228,23 @@ func TestCV3_TheExampleShowsTheNamedTablesAsComments(t *testing.T) {
 				t.Errorf("the example does not explain %s of %s", k.name, s.family.written())
 			}
 		}
+	}
+}
+
+// CV4.
+func TestCV4_ThePartsOfAContextFitTogether(t *testing.T) {
+	for name, c := range map[string]struct{ text, key, says string }{
+		"an unknown summariser":         {"[context]\nmodel = \"big\"\n", "context.model", "not configured"},
+		"a part above the whole":        {"[context]\nprune_at = 1.5\n", "context.prune_at", "from 0.05 to 1"},
+		"pruning after compacting":      {"[context]\nprune_at = 0.9\n", "context.prune_at", "context.compact_at"},
+		"compacting to where it began":  {"[context]\ncompact_to = 0.7\n", "context.compact_to", "less than context.compact_at"},
+		"keeping more than there is to": {"[context]\nkeep = 0.35\n", "context.keep", "three quarters"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := load(t, c.text)
+			if e := refusal(t, err); e.Key != c.key || !strings.Contains(e.Error(), c.says) {
+				t.Errorf("%v: blames %q", e, e.Key)
+			}
+		})
 	}
 }

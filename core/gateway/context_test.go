@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"gatewaytui/core/adapter"
 	"gatewaytui/core/model"
@@ -234,5 +235,40 @@ func TestCV4_AHistoryThatTheClientSentIsNeverCompacted(t *testing.T) {
 	failed, is := errors.AsType[*ops.Error](got.err)
 	if !is || failed.Code != ops.CodeTooLong || e.calls != 1 || e.summaries != 0 {
 		t.Errorf("answered %q, %v after %d calls", got.text, got.err, e.calls)
+	}
+}
+
+// BenchmarkLongConversation is the cost of a turn late in a conversation against that of an early one, with the agent in the
+// cache and with one that has to load the conversation.
+func BenchmarkLongConversation(b *testing.B) {
+	const early, late, around = 100, 5000, 60
+	for b.Loop() {
+		e := &endpoint{window: 8192, told: true}
+		l := start(b, func(s *setup) { s.model = e })
+		const key = "chat:dm:1"
+		took := map[int]map[bool][]time.Duration{early: {}, late: {}}
+		for i := range late {
+			at, loads := late, i%2 == 0
+			if i < 2*early {
+				at = early
+			}
+			measured := i >= early-around && i < early+around || i >= late-2*around
+			if measured && loads {
+				if _, err := l.g.conversations.Evict(b.Context(), key); err != nil {
+					b.Fatal(err)
+				}
+			}
+			began := time.Now()
+			l.ask(key, fmt.Sprintf("message %d: %s", i, strings.Repeat("some words ", i%40)))
+			if measured {
+				took[at][loads] = append(took[at][loads], time.Since(began))
+			}
+		}
+		for loads, name := range map[bool]string{false: "cached", true: "loaded"} {
+			median := func(at int) time.Duration { slices.Sort(took[at][loads]); return took[at][loads][around/2] }
+			b.ReportMetric(float64(median(late))/float64(median(early)), name+"-ratio")
+			b.ReportMetric(float64(median(late).Microseconds()), name+"-µs")
+		}
+		l.stop(ops.ModeImmediate)
 	}
 }
