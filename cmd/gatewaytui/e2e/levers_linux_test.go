@@ -139,7 +139,8 @@ func (s *screen) confirm(home, key, question string, parts ...string) time.Durat
 	s.await(question)
 	eventually.True(s.t, "the dialog takes keys", func() bool {
 		text := s.sees()
-		return strings.Contains(text, question) && !strings.Contains(text, "armed in") && !strings.Contains(text, "asking the gateway")
+		whole := !strings.Contains(text, "╭") || strings.Contains(text, "╰") // the last line of a dialog says whether it takes keys
+		return whole && strings.Contains(text, question) && !strings.Contains(text, "armed in") && !strings.Contains(text, "asking the gateway")
 	})
 	pressed := time.Now()
 	s.keys("y")
