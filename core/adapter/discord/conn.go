@@ -17,9 +17,6 @@ import (
 	"gatewaytui/core/ops"
 )
 
-// errDisconnected is the answer to a Send after Disconnect began.
-var errDisconnected = &adapter.UnsentError{Err: errors.New("the connection is closed")}
-
 const (
 	// maxSends is a number that is never reached: Supervisor lets fewer through.
 	maxSends = math.MaxInt32

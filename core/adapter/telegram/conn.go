@@ -14,9 +14,6 @@ import (
 	"gatewaytui/core/adapter"
 )
 
-// errDisconnected is the answer to a Send after Disconnect began.
-var errDisconnected = &adapter.UnsentError{Err: errors.New("the connection is closed")}
-
 // maxSends is a number that is never reached: Supervisor lets fewer through.
 const maxSends = math.MaxInt32
 

@@ -61,17 +61,7 @@ func (c *conn) call(ctx context.Context, target string, f func(context.Context, 
 
 // alive makes a call for as long as the connection lasts.
 func (c *conn) alive(ctx context.Context, f func(context.Context) error) error {
-	if !c.sends.TryAcquire(1) {
-		return errDisconnected
-	}
-	defer c.sends.Release(1)
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	defer context.AfterFunc(c.life, cancel)()
-	if c.life.Err() != nil {
-		return errDisconnected
-	}
-	return f(ctx)
+	return adapter.While(ctx, c.life, c.sends, f)
 }
 
 // deliver sends the parts of a text. The message first, if it is not empty, becomes the first of them.

@@ -19,7 +19,7 @@ func TestS4_AfterDisconnectNothingIsSentOrReceived(t *testing.T) {
 		w.down(c)
 		calls := w.api.Calls("")
 		w.say("too late")
-		if err := w.send(c, "1", "too late"); !errors.Is(err, errDisconnected) {
+		if err := w.send(c, "1", "too late"); !errors.Is(err, adapter.ErrDisconnected) {
 			w.Errorf("a send after the end returned %v", err)
 		}
 		w.after(10 * time.Minute)
