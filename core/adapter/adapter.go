@@ -10,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"gatewaytui/core/model"
@@ -86,15 +87,19 @@ type Inbound struct {
 	User, Sender string
 	// Chat is the kind of the chat; empty where the platform has only one.
 	Chat ChatKind
-	// Mentioned means that the message is for the bot: it names it, or answers a message of its own.
+	// Mentioned means that the message is for the bot: it names it, or answers a message of its own. Other messages of a group
+	// are only heard.
 	Mentioned bool
 	// Quoted is the text of the message that this one answers; empty: none, or one of an empty text.
 	Quoted string
+	// Edited means that the sender changed the message ID. Dedupe then names the change.
+	Edited bool
 	// Files came with the message, whose Text may be empty then.
 	Files []File
 	// ID is the platform's name of the message in its chat, for Reactor.
 	ID string
-	// Target is where an answer goes.
+	// Target is where an answer goes: the platform's address of the chat, and the message that is answered behind a # if the
+	// platform shows that.
 	Target string
 	Text   string
 	// Agent is the name of the agent definition that works on it; empty: the routes of the config say which.
@@ -107,6 +112,12 @@ type Inbound struct {
 	Input *model.Input
 	// Responder takes the answer; nil: the answer goes out through Send to Target.
 	Responder Responder
+}
+
+// ChatOf is a target without the message that is answered.
+func ChatOf(target string) string {
+	chat, _, _ := strings.Cut(target, "#")
+	return chat
 }
 
 // Responder takes the answer to one message. Its methods never block and may be called after the asker has gone.

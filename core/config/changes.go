@@ -65,6 +65,12 @@ var changes = []Change{
 		When: func(c Config) bool { return c.Retention.Transcripts.Duration == 0 },
 	},
 	{
+		Name: "telegram_groups", Key: "adapters.telegram.groups", Schema: 14,
+		What: "the Telegram bot no longer listens in every group: list those it may answer in adapters.telegram.groups; in them it answers what names it, " +
+			"answers it or is a command, unless adapters.telegram.mention is \"always\", and each member of a group without topics has a conversation of their own",
+		When: func(c Config) bool { return c.Adapters.Telegram.Enabled && len(c.Adapters.Telegram.Groups) == 0 },
+	},
+	{
 		Name: "api_callers", Key: "adapters.api.key_env", Schema: 6,
 		What: "without a key in the config the API no longer serves every program of this machine: programs of the gateway's own user and of root " +
 			"need no key, others send the one in api.key of the home, and the gateway's tools are refused; set adapters.api.key_env to ask " +

@@ -231,7 +231,15 @@ type Telegram struct {
 	BaseURL   string  `toml:"base_url" default:"https://api.telegram.org" doc:"the Bot API server"`
 	Allow     []int64 `toml:"allow" default:"" doc:"user ids that may use the bot, e.g. [4711]; if empty, no user may, unless allow_all is set"`
 	AllowAll  bool    `toml:"allow_all" doc:"let everyone speak to it"`
+	Groups    []int64 `toml:"groups" default:"" doc:"ids of the groups that it listens in, e.g. [-100123]; in others it says nothing"`
+	Mention   string  `toml:"mention" default:"required" doc:"which messages of these groups it answers: \"required\" those that name it, answer it or are commands; \"always\" every one"`
 }
+
+// Values of adapters.telegram.mention.
+const (
+	MentionRequired = "required"
+	MentionAlways   = "always"
+)
 
 // Discord is [adapters.discord].
 type Discord struct {

@@ -155,6 +155,13 @@ var rules = []rule{
 	{[]string{"adapters.discord.allow"}, func(c *Config) string { return wrongIDs("users", c.Adapters.Discord.Allow) }},
 	{[]string{"adapters.discord.groups"}, func(c *Config) string { return wrongIDs("guilds and channels", c.Adapters.Discord.Groups) }},
 
+	{[]string{"adapters.telegram.groups"}, func(c *Config) string {
+		if i := slices.IndexFunc(c.Adapters.Telegram.Groups, func(id int64) bool { return id >= 0 }); i >= 0 {
+			return fmt.Sprintf("must hold ids of groups, which are under 0, not %d", c.Adapters.Telegram.Groups[i])
+		}
+		return ""
+	}},
+	oneOf("adapters.telegram.mention", MentionRequired, MentionAlways),
 	oneOf("adapters.api.session_from", FromHeader, FromUser),
 	oneOf("process.survivors", SurvivorsEnd, SurvivorsAdopt),
 	oneOf("console.on_hangup", "detach", "stop"),

@@ -66,6 +66,11 @@ func (c *Conversations) Menu() (menu []Command) {
 	return menu
 }
 
+// Knows reports whether there is a chat command of this name.
+func (c *Conversations) Knows(name string) bool {
+	return slices.ContainsFunc(c.commands, func(cmd chatCommand) bool { return cmd.name == name })
+}
+
 // IsWork reports whether the command of this name starts a turn.
 func (c *Conversations) IsWork(name string) bool {
 	return slices.ContainsFunc(c.commands, func(cmd chatCommand) bool { return cmd.name == name && cmd.work })
@@ -152,7 +157,11 @@ func (c *Conversations) reset(ctx context.Context, u use) (string, error) {
 	return "Fresh conversation. " + strings.ToUpper(done[:1]) + done[1:], nil
 }
 
+// stop ends the turn of the one who asks. In a conversation of several people the turn of another is not theirs to end.
 func (c *Conversations) stop(ctx context.Context, u use) (string, error) {
+	if v, running := c.o.Table.Running(u.key); running && !u.msg.Instant && v.Message.User != "" && u.msg.User != "" && v.Message.User != u.msg.User {
+		return "Only " + term.Clean(v.Message.User, 80) + " can stop this turn, who asked for it.", nil
+	}
 	done, err := c.Interrupt(ctx, u.key, "", session.ErrInterrupted)
 	if ops.HasCode(err, ops.CodeNotFound) {
 		return strings.TrimSpace("Nothing is running here. " + c.leftRunning(u.key)), nil

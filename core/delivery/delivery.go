@@ -36,6 +36,8 @@ type Inbox interface {
 	// PutInbox reports false, and the id of the first delivery, for a message that was taken before.
 	PutInbox(ctx context.Context, v store.Inbox) (id string, fresh bool, err error)
 	DropInbox(ctx context.Context, id string) error
+	// Answer with a nil reply ends a message without an answer.
+	Answer(ctx context.Context, id string, reply *store.Outbox) error
 	// Patient is ctx without its end, for a write that must survive the end of its cause.
 	Patient(ctx context.Context) (context.Context, context.CancelFunc)
 }

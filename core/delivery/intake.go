@@ -37,6 +37,8 @@ type Conversations interface {
 	Begin(t *session.Turn)
 	// Interrupt ends a running turn with cause. It returns when the turn has ended or was released.
 	Interrupt(ctx context.Context, key, turn string, cause error) (string, error)
+	// Knows reports whether there is a chat command of this name.
+	Knows(name string) bool
 	// IsWork reports whether the chat command of this name starts a turn.
 	IsWork(name string) bool
 	// RunCommand begins a chat command, which answers m. It does not wait for it.
@@ -63,6 +65,8 @@ type Intake struct {
 	o IntakeOptions
 	// journal is set by Open, before the first message.
 	journal Inbox
+	groups  groups
+	taken   taken
 }
 
 // NewIntake returns an intake. It does no I/O.
@@ -73,7 +77,14 @@ func (i *Intake) Open(j Inbox) { i.journal = j }
 
 // Receive implements adapter.Receiver. A chat command is answered at once, also while a turn runs (D11); anything else goes
 // into its session's mailbox. Receive does not wait for the turn.
+//
+// A message of a group that is not for the bot is only heard: its id is empty.
 func (i *Intake) Receive(ctx context.Context, in adapter.Inbound) (id string, err error) {
+	r := readRequest(in.Text)
+	if in.Responder == nil && !i.addressed(in, r) {
+		i.groups.hear(in, false)
+		return "", nil
+	}
 	defer func() { i.o.Meter.Received(in.Session, err) }()
 	if err := session.CheckKey(in.Session); err != nil {
 		return "", err
@@ -82,7 +93,7 @@ func (i *Intake) Receive(ctx context.Context, in adapter.Inbound) (id string, er
 		return "", &ops.Error{Code: ops.CodeInvalid, Message: fmt.Sprintf("session key %.80q is of a background task", in.Session), Hint: "choose another name for the conversation"}
 	}
 	if in.Responder == nil {
-		return i.ingest(ctx, in)
+		return i.ingest(ctx, in, r)
 	}
 	m := i.instant(in)
 	return m.ID, i.Submit(ctx, in.Session, m)
@@ -107,10 +118,23 @@ func (i *Intake) instant(in adapter.Inbound) session.Message {
 // ingest takes a message from a chat, whose sender does not wait for the answer. The message is in the inbox before its
 // platform hears that it was taken, so that it is answered, or its sender learns why not, also if this life ends
 // (E12). A message that was taken before, in this life or an earlier one, is not taken again (E15).
-func (i *Intake) ingest(ctx context.Context, in adapter.Inbound) (string, error) {
-	r := readRequest(in.Text)
+func (i *Intake) ingest(ctx context.Context, in adapter.Inbound, r request) (string, error) {
+	if r.command == "" && bareStop(r.text) {
+		r = request{text: "/stop", command: "stop"}
+	}
 	if err := i.checkIntake(in.Session, r); err != nil {
 		return "", err
+	}
+	var waited *session.Message // that a changed one replaces
+	if in.Edited {
+		var take bool
+		if waited, take = i.replaced(in); !take {
+			return "", nil
+		}
+		in.Edited = waited == nil
+	}
+	if r.command == "" {
+		r.text = i.words(in, r.text)
 	}
 	row := store.Inbox{
 		ID: i.o.NewID(), Dedupe: in.Dedupe, Session: in.Session, Adapter: in.Adapter, Target: in.Target, User: in.User, Text: r.text,
@@ -129,6 +153,7 @@ func (i *Intake) ingest(ctx context.Context, in adapter.Inbound) (string, error)
 	wctx, cancel := i.journal.Patient(ctx)
 	defer cancel()
 	id, fresh, err := i.journal.PutInbox(wctx, row)
+	i.replace(wctx, in.Session, waited, err)
 	switch {
 	case err != nil:
 		return "", NotSaved(i.o.Log, in.Session, "your message", err)
@@ -136,6 +161,7 @@ func (i *Intake) ingest(ctx context.Context, in adapter.Inbound) (string, error)
 		i.o.Log.Info("message delivered again", "session", in.Session, "message", id)
 		return id, nil
 	}
+	i.taken.put(in, id)
 	if err := i.dispatch(ctx, in.Session, r, i.o.Outbox.message(row)); err != nil {
 		if dropErr := i.journal.DropInbox(wctx, id); dropErr != nil {
 			i.o.Log.Warn("could not delete rejected message", "session", in.Session, "error", term.Clean(dropErr.Error(), 300))

@@ -48,6 +48,11 @@ func (h *house) DropInbox(_ context.Context, id string) error {
 	return nil
 }
 
+func (h *house) Answer(_ context.Context, id string, _ *store.Outbox) error {
+	h.dropped = append(h.dropped, id)
+	return nil
+}
+
 func (h *house) Patient(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithCancel(context.WithoutCancel(ctx))
 }
@@ -57,7 +62,11 @@ func (h *house) Damaged() bool                             { return h.damaged }
 func (h *house) Load(context.Context, string) error        { return nil }
 func (h *house) ExpireFirst(context.Context, string) error { return nil }
 func (h *house) Begin(t *session.Turn)                     { h.begun = append(h.begun, t.Message.Text) }
-func (h *house) IsWork(name string) bool                   { return name == "background" }
+
+func (h *house) Knows(name string) bool {
+	return slices.Contains([]string{"new", "status", "stop", "background"}, name)
+}
+func (h *house) IsWork(name string) bool { return name == "background" }
 
 func (h *house) Interrupt(context.Context, string, string, error) (string, error) { return "", nil }
 

@@ -198,7 +198,7 @@ func (o *Outbox) Waiting() (n int) {
 	return n
 }
 
-func chatName(row store.Outbox) string { return row.Adapter + " " + row.Target }
+func chatName(row store.Outbox) string { return row.Adapter + " " + adapter.ChatOf(row.Target) }
 
 // enqueue adds a message that the journal has. The channel is closed after the first attempt, or when this life will make
 // none.

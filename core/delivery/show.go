@@ -77,7 +77,7 @@ func (o *Outbox) Show(ctx context.Context, in store.Inbox) *Show {
 	}
 	now := time.Now()
 	s := &Show{
-		o: o, in: in, chat: in.Adapter + " " + in.Target, bounds: o.sender.Bounds(in.Adapter, in.Target), typing: types, stream: manner.Stream,
+		o: o, in: in, chat: in.Adapter + " " + adapter.ChatOf(in.Target), bounds: o.sender.Bounds(in.Adapter, in.Target), typing: types, stream: manner.Stream,
 		over: make(chan struct{}), drawn: make(chan struct{}), typed: make(chan struct{}), wake: make(chan struct{}, 1),
 		draft: store.Draft{ID: in.ID, Session: in.Session, Adapter: in.Adapter, Target: in.Target, At: now},
 	}

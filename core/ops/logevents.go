@@ -39,6 +39,7 @@ const (
 	LogStoreValues              = "store.values"
 	LogStoreWriteFailed         = "store.write_failed"
 	LogStoreWriteResumed        = "store.write_resumed"
+	LogTelegramGroup            = "telegram.group.unlisted"
 	LogTelegramMessageLost      = "telegram.message.lost"
 	LogTelegramMessageRefused   = "telegram.message.refused"
 	LogTelegramNotice           = "telegram.notice"

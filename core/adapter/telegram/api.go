@@ -82,6 +82,9 @@ func (a *api) send(ctx context.Context, to address, m formatted) (id int64, err 
 	if err := m.add(params); err != nil {
 		return 0, err
 	}
+	if m.answers != 0 {
+		params.Set("reply_parameters", fmt.Sprintf(`{"message_id":%d,"allow_sending_without_reply":true}`, m.answers))
+	}
 	err = a.write(ctx, "sendMessage", params, &result)
 	return result.ID, err
 }
@@ -176,7 +179,7 @@ func (a *api) updates(ctx context.Context, offset int64, wait time.Duration) (ba
 	return batch, a.call(ctx, limit, http.MethodGet, "getUpdates", url.Values{
 		"offset":          {strconv.FormatInt(offset, 10)},
 		"timeout":         {strconv.Itoa(int(wait.Seconds()))},
-		"allowed_updates": {`["message"]`},
+		"allowed_updates": {`["message","edited_message"]`},
 	}, &batch)
 }
 

@@ -31,6 +31,8 @@ type entity struct {
 type formatted struct {
 	text     string
 	entities []entity
+	// answers is the message that it answers; 0: none.
+	answers int64
 }
 
 // messagesOf is text in messages of at most maxUnits, without those that would be blank: Telegram refuses them.
@@ -93,7 +95,7 @@ func format(blocks []markdown.Block) formatted {
 	slices.SortStableFunc(f.entities, func(a, b entity) int {
 		return cmp.Or(cmp.Compare(a.Offset, b.Offset), cmp.Compare(b.Length, a.Length))
 	})
-	return formatted{f.text.String(), f.entities}
+	return formatted{text: f.text.String(), entities: f.entities}
 }
 
 func (f *formatter) write(s string) {
@@ -177,9 +179,9 @@ func (m formatted) plain() formatted {
 		}
 	}
 	if out = append(out, text[at:]...); len(out) > maxUnits {
-		return formatted{text: m.text}
+		return formatted{text: m.text, answers: m.answers}
 	}
-	return formatted{text: string(utf16.Decode(out))}
+	return formatted{text: string(utf16.Decode(out)), answers: m.answers}
 }
 
 // behind is the message behind a line of its own.
@@ -189,7 +191,7 @@ func (m formatted) behind(line string) formatted {
 	for i := range moved {
 		moved[i].Offset += length(line)
 	}
-	return formatted{line + m.text, moved}
+	return formatted{line + m.text, moved, m.answers}
 }
 
 // add adds the message to the parameters of a call. No link in it is fetched for a preview.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"gatewaytui/core/adapter"
@@ -87,6 +88,17 @@ func (c *conn) reject(e event) {
 	case c.notices <- e:
 	default:
 		c.p.unanswered.Add(1)
+	}
+}
+
+// rejectGroup says once, to the log and to a group where an allowed user writes to the bot, that the group is not listed.
+func (c *conn) rejectGroup(e event) {
+	if !e.message.Mentioned && !strings.HasPrefix(e.message.Text, "/") || !c.p.unlisted.Add(e.from.chat) {
+		return
+	}
+	c.log.Warn(ops.LogTelegramGroup, "group", e.from.chat, "user", e.user)
+	if !time.Now().Before(c.quietUntil) {
+		c.notify(&c.quietUntil, e.from, fmt.Sprintf("This group is not on my list. Its id is %d; my owner can add it to adapters.telegram.groups.", e.from.chat))
 	}
 }
 

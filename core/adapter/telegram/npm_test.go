@@ -92,7 +92,7 @@ func TestABotAPIServerOfOthersIsUnderstood(t *testing.T) {
 	}
 
 	in := channel{got: make(chan adapter.Inbound, 16)}
-	p := New(Options{Token: token, BaseURL: url, Allow: []int64{owner}})
+	p := New(Options{Token: token, BaseURL: url, Allow: []int64{owner}, Groups: []int64{-100}})
 	p.pace = 20 * time.Millisecond
 	user("/sendMessage", message(owner, owner, "private", "before the bot came"))
 	c, err := p.Connect(ctx, in)
@@ -125,7 +125,7 @@ func TestABotAPIServerOfOthersIsUnderstood(t *testing.T) {
 	user("/sendCallback", fields{"botToken": token, "data": "x", "from": message(owner, 0, "", "")["from"], "message": message(owner, owner, "private", "x")})
 	user("/sendMessage", message(owner, -100, "group", "in a group"))
 	want("telegram:dm:4711", "/status")
-	want("telegram:group:-100", "in a group")
+	want("telegram:group:-100:user:4711", "in a group")
 	if n := len(in.got); n != 0 {
 		t.Errorf("%d more messages arrived", n)
 	}

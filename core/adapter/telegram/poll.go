@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"gatewaytui/core/adapter"
@@ -123,9 +124,15 @@ func (c *conn) take(e event, id int64) error {
 	case !c.p.allows(e.user):
 		c.reject(e)
 		return nil
+	case !e.private && !slices.Contains(c.p.o.Groups, e.from.chat):
+		c.rejectGroup(e)
+		return nil
 	case e.kind == nonText:
 		c.replyUnsupported(e)
 		return nil
+	}
+	if c.p.o.Always {
+		e.message.Mentioned = true
 	}
 	err := c.hand(e.message)
 	if err == nil {

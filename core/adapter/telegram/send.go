@@ -52,7 +52,7 @@ func (c *conn) SetMenu(ctx context.Context, commands []adapter.MenuCommand) erro
 
 // call makes one call of the Bot API about the chat at target, for as long as the connection lasts.
 func (c *conn) call(ctx context.Context, target string, f func(context.Context, address) error) error {
-	to, err := parseAddress(target)
+	to, _, err := parseTarget(target)
 	if err != nil {
 		return &adapter.RefusedError{Why: err.Error()}
 	}
@@ -76,6 +76,9 @@ func (c *conn) deliver(ctx context.Context, m adapter.Outgoing, first string) (s
 
 func (c *conn) parts(ctx context.Context, to address, m adapter.Outgoing, first string) (sent adapter.Sent, err error) {
 	parts := messagesOf(m.Text, m.Markdown)
+	if _, answers, err := parseTarget(m.Target); err == nil && len(parts) > 0 {
+		parts[0].answers = answers
+	}
 	if len(parts) == 0 {
 		return sent, &adapter.RefusedError{Why: "the text is blank"}
 	}

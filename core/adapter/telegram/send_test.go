@@ -44,8 +44,8 @@ func TestAnAnswerGoesWhereTheMessageCameFrom(t *testing.T) {
 			}
 			want := []botapitest.Sent{
 				{ChatID: owner, Text: "telegram:dm:4711"},
-				{ChatID: -100, Text: "telegram:group:-100"},
-				{ChatID: -100, ThreadID: 7, Text: "telegram:group:-100:topic:7"},
+				{ChatID: -100, Text: "telegram:group:-100:user:4711", ReplyTo: 1001},
+				{ChatID: -100, ThreadID: 7, Text: "telegram:group:-100:topic:7", ReplyTo: 1002},
 			}
 			got := w.api.Sent()
 			if len(got) != len(want) {

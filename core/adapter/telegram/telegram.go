@@ -5,6 +5,8 @@
 //   - Only messages of allowed users are read. Another user costs one log line, and in a private chat at most one answer with
 //     the user's id, in the life of the Platform (I8). These answers delay no message: they are sent outside of the poll
 //     loop, one a second. At most 16 wait, and further unknown users get none (HF16).
+//   - Only messages of listed groups are read (CV10). Another group is logged once, and told once how it is listed, if an
+//     allowed user writes to the bot there.
 //   - Messages reach the Receiver in the order in which Telegram has them, each once in the life of the Platform. An
 //     update is confirmed to Telegram, which then forgets it, only after it was handled: accepted by the Receiver, not
 //     meant for the gateway, or refused with a notice to its sender. An update that was not handled comes again to the
@@ -51,6 +53,10 @@ type Options struct {
 	// Allow are the ids of the users who may speak. An empty list allows no user, unless AllowAll is set.
 	Allow    []int64
 	AllowAll bool
+	// Groups are the ids of the groups that the bot listens in. In others it says nothing.
+	Groups []int64
+	// Always means that the bot answers every message of its groups, not only those that name it, answer it or command it.
+	Always bool
 	// Log takes one line for each unknown user and for what else the Supervisor does not learn; nil discards them.
 	Log *slog.Logger
 }
@@ -68,6 +74,8 @@ type Platform struct {
 	unknown adapter.UnknownUsers[int64]
 	// unanswered counts the unknown users who got no answer, because too many came at once or the notice failed.
 	unanswered atomic.Uint64
+	// unlisted are the groups that are not on the list and were logged.
+	unlisted adapter.UnknownUsers[int64]
 }
 
 // limits are the times that the platform goes by.
@@ -98,7 +106,7 @@ func New(o Options) *Platform {
 	o.Token = strings.TrimSpace(o.Token)
 	o.TokenSource = cmp.Or(o.TokenSource, "adapters.telegram.token_env")
 	o.BaseURL = strings.TrimRight(cmp.Or(o.BaseURL, DefaultBaseURL), "/")
-	o.Allow = slices.Clone(o.Allow)
+	o.Allow, o.Groups = slices.Clone(o.Allow), slices.Clone(o.Groups)
 	return &Platform{
 		o: o, log: cmp.Or(o.Log, slog.New(slog.DiscardHandler)), limits: usual,
 		cursor: cursor{seen: map[int64]struct{}{}},

@@ -18,7 +18,7 @@ const maxName = 64
 type kind int
 
 const (
-	nothing kind = iota // no message of a person: an edit, a bot, a service message
+	nothing kind = iota // no message of a person: a bot, a service message
 	text                // a message with a text
 	nonText             // a message without one: a picture, a voice
 )
@@ -45,12 +45,23 @@ type message struct {
 	Text    string `json:"text"`
 	Caption string `json:"caption"`
 	Album   string `json:"media_group_id"`
+	Edited  int64  `json:"edit_date"`
+	// Entities and CaptionEntities are the styles of Text and Caption, in which a mention of the bot is.
+	Entities        []mention `json:"entities"`
+	CaptionEntities []mention `json:"caption_entities"`
+	// Answered is the message that this one answers, Quote the part of it that its sender chose.
+	Answered *answered `json:"reply_to_message"`
+	Quote    struct {
+		Text string `json:"text"`
+	} `json:"quote"`
 	// AutoForward is a channel's post that Telegram copied into the channel's group.
 	AutoForward bool `json:"is_automatic_forward"`
 	From        *struct {
 		ID       int64  `json:"id"`
 		IsBot    bool   `json:"is_bot"`
 		UserName string `json:"username"`
+		First    string `json:"first_name"`
+		Last     string `json:"last_name"`
 	} `json:"from"`
 	Chat struct {
 		ID   int64  `json:"id"`
@@ -89,16 +100,29 @@ func updateID(raw json.RawMessage) (int64, error) {
 	return *u.ID, nil
 }
 
-// read tells what the update is to the bot me. With an error it is nothing.
-func read(raw json.RawMessage, me self) (event, error) {
+// messageOf is the new or changed message of an update; nil: it has none.
+func messageOf(update json.RawMessage) (body json.RawMessage, edited bool, err error) {
 	var u struct {
 		Message json.RawMessage `json:"message"`
+		Edited  json.RawMessage `json:"edited_message"`
 	}
-	if err := json.Unmarshal(raw, &u); err != nil || u.Message == nil {
+	if err := json.Unmarshal(update, &u); err != nil {
+		return nil, false, fmt.Errorf("read an update: %w", err)
+	}
+	if u.Message == nil {
+		return u.Edited, true, nil
+	}
+	return u.Message, false, nil
+}
+
+// read tells what the update is to the bot me. With an error it is nothing.
+func read(raw json.RawMessage, me self) (event, error) {
+	body, edited, err := messageOf(raw)
+	if err != nil || body == nil {
 		return event{}, err
 	}
 	var m message
-	if err := json.Unmarshal(u.Message, &m); err != nil {
+	if err := json.Unmarshal(body, &m); err != nil {
 		return event{}, err
 	}
 	if m.From == nil || m.From.ID == 0 || m.From.IsBot || m.Chat.ID == 0 || m.AutoForward {
@@ -112,9 +136,9 @@ func read(raw json.RawMessage, me self) (event, error) {
 	if m.IsTopic && m.Topic > 0 {
 		e.from.topic = m.Topic
 	}
-	said := cmp.Or(m.Text, m.Caption)
-	if strings.TrimSpace(said) == "" {
-		if e.what = content(u.Message); e.what != "" {
+	said, named := m.unmention(me)
+	if strings.TrimSpace(cmp.Or(m.Text, m.Caption)) == "" {
+		if e.what = content(body); e.what != "" && !edited {
 			e.kind = nonText
 		}
 		return e, nil
@@ -124,27 +148,46 @@ func read(raw json.RawMessage, me self) (event, error) {
 		return event{}, nil
 	}
 	e.kind = text
-	e.message = adapter.Inbound{
-		Adapter: "telegram", Session: e.session(), Target: e.from.String(), Text: said,
-		User: strconv.FormatInt(m.From.ID, 10), Chat: e.chat(), ID: strconv.FormatInt(m.ID, 10),
-		// Numbers of messages are the chat's and the bot's; that of an update would change with a redelivery as a new one.
-		Dedupe: fmt.Sprintf("telegram:%d:%d:%d", me.ID, m.Chat.ID, m.ID),
-	}
-	if name := term.Clean(m.From.UserName, maxName); name != "" {
-		e.message.User = fmt.Sprintf("%s (%d)", name, m.From.ID)
+	e.message = m.inbound(e, me, said, body)
+	e.message.Mentioned = e.private || named || m.answers(me)
+	if edited {
+		e.message.Edited = true
+		e.message.Dedupe += fmt.Sprintf(":%d", m.Edited)
 	}
 	return e, nil
 }
 
+// inbound is what the Receiver gets of a message.
+func (m *message) inbound(e event, me self, said string, raw json.RawMessage) adapter.Inbound {
+	in := adapter.Inbound{
+		Adapter: "telegram", Session: e.session(), Target: e.from.String(), Text: said, Chat: e.chat(), ID: strconv.FormatInt(m.ID, 10),
+		User: strconv.FormatInt(m.From.ID, 10), Sender: term.Clean(strings.TrimSpace(m.From.First+" "+m.From.Last), maxName),
+		Quoted: m.quoted(), Files: files(raw),
+		// Numbers of messages are the chat's and the bot's; that of an update would change with a redelivery as a new one.
+		Dedupe: fmt.Sprintf("telegram:%d:%d:%d", me.ID, m.Chat.ID, m.ID),
+	}
+	if name := term.Clean(m.From.UserName, maxName); name != "" {
+		in.User = fmt.Sprintf("%s (%d)", name, m.From.ID)
+		in.Sender = cmp.Or(in.Sender, name)
+	}
+	if !e.private && m.ID > 0 { // people see which of their messages is answered
+		in.Target += "#" + in.ID
+	}
+	return in
+}
+
 // session is the key of the chat's session (CONTRACT.md, 4): one for each person who speaks to the bot alone, one for each
-// group, one for each topic of a forum.
+// topic of a forum, and one for each member of a group without topics (CV10).
 func (e event) session() string {
 	key := fmt.Sprintf("telegram:group:%d", e.from.chat)
 	if e.private {
 		key = fmt.Sprintf("telegram:dm:%d", e.from.chat)
 	}
-	if e.from.topic != 0 {
+	switch {
+	case e.from.topic != 0:
 		key += fmt.Sprintf(":topic:%d", e.from.topic)
+	case !e.private:
+		key += fmt.Sprintf(":user:%d", e.user)
 	}
 	return key
 }
@@ -152,10 +195,10 @@ func (e event) session() string {
 // chat is the kind of the chat.
 func (e event) chat() adapter.ChatKind {
 	switch {
-	case e.from.topic != 0:
-		return adapter.ChatThread
 	case e.private:
 		return adapter.ChatDM
+	case e.from.topic != 0:
+		return adapter.ChatThread
 	}
 	return adapter.ChatGroup
 }
@@ -213,6 +256,16 @@ func (a address) String() string {
 		return strconv.FormatInt(a.chat, 10)
 	}
 	return fmt.Sprintf("%d/%d", a.chat, a.topic)
+}
+
+// parseTarget reads an adapter.Inbound.Target: the address of a chat and the message that is answered, or 0.
+func parseTarget(s string) (to address, answers int64, err error) {
+	at, message, answer := strings.Cut(s, "#")
+	if to, err = parseAddress(at); err != nil || !answer {
+		return to, 0, err
+	}
+	answers, err = messageID(message)
+	return to, answers, err
 }
 
 func parseAddress(s string) (address, error) {

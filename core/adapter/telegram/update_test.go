@@ -26,10 +26,19 @@ func TestWhatAnUpdateIsToUs(t *testing.T) {
 	group := fields{"id": -100, "type": "supergroup"}
 	inbound := func(session, target, text string) adapter.Inbound {
 		chat, _, _ := strings.Cut(target, "/")
-		return adapter.Inbound{
-			Adapter: "telegram", Session: session, Target: target, User: "alice (4711)", Text: text, Dedupe: "telegram:4242:" + chat + ":9",
+		in := adapter.Inbound{
+			Adapter: "telegram", Session: session, Target: target, User: "alice (4711)", Sender: "alice", Text: text, Dedupe: "telegram:4242:" + chat + ":9",
 		}
+		if in.Mentioned = chat == "4711"; !in.Mentioned {
+			in.Target += "#9"
+		}
+		return in
 	}
+	with := func(in adapter.Inbound, change func(*adapter.Inbound)) adapter.Inbound {
+		change(&in)
+		return in
+	}
+	named := func(in *adapter.Inbound) { in.Mentioned = true }
 	for _, tc := range []struct {
 		name    string
 		message fields
@@ -43,7 +52,7 @@ func TestWhatAnUpdateIsToUs(t *testing.T) {
 		{
 			"a text in a group",
 			fields{"from": from, "chat": group, "text": "hello"},
-			event{kind: text, message: inbound("telegram:group:-100", "-100", "hello")},
+			event{kind: text, message: inbound("telegram:group:-100:user:4711", "-100", "hello")},
 		},
 		{
 			"a text in a topic of a forum",
@@ -53,17 +62,51 @@ func TestWhatAnUpdateIsToUs(t *testing.T) {
 		{
 			"an answer to a message in a group is not a topic",
 			fields{"from": from, "chat": group, "text": "hello", "message_thread_id": 7},
-			event{kind: text, message: inbound("telegram:group:-100", "-100", "hello")},
+			event{kind: text, message: inbound("telegram:group:-100:user:4711", "-100", "hello")},
 		},
 		{
 			"a caption is a text",
 			fields{"from": from, "chat": dm, "caption": "look", "photo": []any{fields{"file_id": "x"}}},
-			event{kind: text, private: true, message: inbound("telegram:dm:4711", "4711", "look")},
+			event{kind: text, private: true, message: with(inbound("telegram:dm:4711", "4711", "look"), func(in *adapter.Inbound) {
+				in.Files = []adapter.File{{Name: "picture.jpg", Type: "image/jpeg", Ref: "x"}}
+			})},
 		},
 		{
 			"a command to this bot loses the name",
-			fields{"from": from, "chat": group, "text": "/stop@TestBot now"},
-			event{kind: text, message: inbound("telegram:group:-100", "-100", "/stop now")},
+			fields{"from": from, "chat": group, "text": "/stop@TestBot now", "entities": []any{fields{"type": "bot_command", "offset": 0, "length": 13}}},
+			event{kind: text, message: with(inbound("telegram:group:-100:user:4711", "-100", "/stop now"), named)},
+		},
+		{
+			"a mention of this bot is not part of the text",
+			fields{"from": from, "chat": group, "text": "@TestBot 😀 hello", "entities": []any{fields{"type": "mention", "offset": 0, "length": 8}}},
+			event{kind: text, message: with(inbound("telegram:group:-100:user:4711", "-100", "😀 hello"), named)},
+		},
+		{
+			"a mention behind characters of two units",
+			fields{"from": from, "chat": group, "text": "😀 @testbot hello", "entities": []any{fields{"type": "mention", "offset": 3, "length": 8}}},
+			event{kind: text, message: with(inbound("telegram:group:-100:user:4711", "-100", "😀 @testbot hello"), named)},
+		},
+		{
+			"a mention of another bot",
+			fields{"from": from, "chat": group, "text": "@otherbot hello", "entities": []any{fields{"type": "mention", "offset": 0, "length": 9}}},
+			event{kind: text, message: inbound("telegram:group:-100:user:4711", "-100", "@otherbot hello")},
+		},
+		{
+			"an answer to the bot quotes the part that was chosen",
+			fields{"from": from, "chat": group, "text": "why?", "quote": fields{"text": "part"}, "reply_to_message": fields{"message_id": 8, "from": fields{"id": 4242}, "text": "a part of it"}},
+			event{kind: text, message: with(inbound("telegram:group:-100:user:4711", "-100", "why?"), func(in *adapter.Inbound) { in.Mentioned, in.Quoted = true, "part" })},
+		},
+		{
+			"an answer to another member is not for the bot",
+			fields{"from": from, "chat": group, "text": "why?", "reply_to_message": fields{"message_id": 8, "from": fields{"id": 5}, "caption": "look"}},
+			event{kind: text, message: with(inbound("telegram:group:-100:user:4711", "-100", "why?"), func(in *adapter.Inbound) { in.Quoted = "look" })},
+		},
+		{
+			"a message of a topic does not answer the one that began it",
+			fields{"from": from, "chat": group, "text": "hi", "message_thread_id": 7, "is_topic_message": true, "reply_to_message": fields{
+				"message_id": 7, "from": fields{"id": 4242}, "forum_topic_created": fields{"name": "x"},
+			}},
+			event{kind: text, message: inbound("telegram:group:-100:topic:7", "-100/7", "hi")},
 		},
 		{
 			"a path with an address in it is left alone",
@@ -104,7 +147,7 @@ func TestWhatAnUpdateIsToUs(t *testing.T) {
 				return
 			}
 			if tc.want.user = owner; tc.want.kind == text {
-				tc.want.from, _ = parseAddress(tc.want.message.Target)
+				tc.want.from, _, _ = parseTarget(tc.want.message.Target)
 				tc.want.message.Chat, tc.want.message.ID = tc.want.chat(), "9"
 			} else {
 				tc.want.from = address{chat: owner}
@@ -116,10 +159,59 @@ func TestWhatAnUpdateIsToUs(t *testing.T) {
 	}
 }
 
-func TestEditsAndPostsAreIgnored(t *testing.T) {
+func TestCV10_OnlyListedGroupsAreReadAndAnotherIsToldOnceHowItIsListed(t *testing.T) {
+	simulate(t, func(w *world) {
+		for range 2 { // the second connection knows what the first did
+			w.up(func(c *conn) {
+				w.api.Inject(botapitest.Update{User: owner, Chat: -200, Text: "hello all"})
+				w.api.Inject(botapitest.Update{User: other, Chat: -200, Text: "/status"})
+				for range 3 {
+					w.api.Inject(botapitest.Update{User: owner, Chat: -200, Text: "/status"})
+				}
+				w.after(time.Minute)
+			})
+		}
+		w.wantTexts()
+		w.wantSent("This group is not on my list. Its id is -200")
+		if n := w.log.Count("telegram.group.unlisted"); n != 1 {
+			w.Errorf("%d lines name the group, want 1", n)
+		}
+	})
+}
+
+func TestCV10_WhereEveryMessageIsAnsweredEachIsForTheBot(t *testing.T) {
+	simulate(t, func(w *world) {
+		w.o.Always = true
+		w.up(func(c *conn) {
+			w.api.Inject(botapitest.Update{User: owner, Chat: -100, Text: "hello"})
+			w.after(time.Second)
+			if got := w.in.messages(); len(got) != 1 || !got[0].Mentioned {
+				w.Errorf("the gateway got %+v", got)
+			}
+		})
+	})
+}
+
+func TestAChangedMessageIsOneOfItsOwn(t *testing.T) {
 	simulate(t, func(w *world) {
 		w.up(func(c *conn) {
-			for _, kind := range []string{"edited_message", "channel_post", "callback_query", "something_new"} {
+			w.say("helo")
+			w.api.Inject(botapitest.Update{User: owner, Kind: "edited_message", Text: "hello", Message: fields{"message_id": 1000, "edit_date": 77}})
+			w.api.Inject(botapitest.Update{User: owner, Kind: "edited_message", Message: fields{"message_id": 1000, "photo": []any{fields{}}}})
+			w.after(time.Minute)
+			got := w.in.messages()
+			if len(got) != 2 || got[0].Edited || !got[1].Edited || got[0].ID != got[1].ID || got[0].Dedupe == got[1].Dedupe {
+				w.Errorf("the gateway got %+v", got)
+			}
+			w.wantSent()
+		})
+	})
+}
+
+func TestPostsAreIgnored(t *testing.T) {
+	simulate(t, func(w *world) {
+		w.up(func(c *conn) {
+			for _, kind := range []string{"channel_post", "callback_query", "something_new"} {
 				w.api.Inject(botapitest.Update{User: owner, Text: "no", Kind: kind})
 			}
 			w.say("yes")
@@ -376,7 +468,7 @@ func FuzzUpdate(f *testing.F) {
 			t.Errorf("%+v has no content to tell of", e)
 		case e.kind == text:
 			m := e.message
-			if a, err := parseAddress(m.Target); err != nil || a.chat != e.from.chat {
+			if a, _, err := parseTarget(m.Target); err != nil || a.chat != e.from.chat {
 				t.Errorf("an answer would go to %q, not to %+v (%v)", m.Target, e.from, err)
 			}
 			if strings.TrimSpace(m.Text) == "" || !utf8.ValidString(m.Text) || m.Dedupe == "" || m.User == "" {

@@ -45,7 +45,7 @@ func simulate(t *testing.T, f func(w *world)) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{T: t, api: botapitest.Unstarted(token), in: &receiver{}, log: &syncbuf.Buffer{}}
 		w.Platform = New(Options{
-			Token: token, TokenSource: "TELEGRAM_BOT_TOKEN", BaseURL: "http://127.0.0.1:80", Allow: []int64{owner},
+			Token: token, TokenSource: "TELEGRAM_BOT_TOKEN", BaseURL: "http://127.0.0.1:80", Allow: []int64{owner}, Groups: []int64{-100},
 			Log: slog.New(slog.NewTextHandler(w.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 		})
 		wire := pipenet.Listen()

@@ -56,6 +56,8 @@ type Sent struct {
 	Text             string
 	// Entities are the styles of Text as JSON; empty: none.
 	Entities string
+	// ReplyTo is the message that it answers; 0: none.
+	ReplyTo int64
 }
 
 // Action is a chat action that the bot showed.
@@ -429,11 +431,20 @@ func (s *Server) sendMessage(w http.ResponseWriter, args map[string]string) {
 	}
 	thread, _ := strconv.ParseInt(args["message_thread_id"], 10, 64)
 	s.mu.Lock()
-	s.sent = append(s.sent, message{Sent: Sent{ChatID: chat, ThreadID: thread, Text: text, Entities: args["entities"]}})
+	s.sent = append(s.sent, message{Sent: Sent{ChatID: chat, ThreadID: thread, Text: text, Entities: args["entities"], ReplyTo: answered(args)}})
 	id := len(s.sent)
 	s.change()
 	s.mu.Unlock()
 	answer(w, described(id, chat, text))
+}
+
+// answered is the message that a call answers.
+func answered(args map[string]string) int64 {
+	var r struct {
+		ID int64 `json:"message_id"`
+	}
+	_ = json.Unmarshal([]byte(args["reply_parameters"]), &r) // without the parameter it is none
+	return r.ID
 }
 
 // acceptable reports whether the text of a call and its entities may be those of a message, and answers if not.

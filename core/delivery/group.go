@@ -1,0 +1,161 @@
+package delivery
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"unicode"
+
+	"gatewaytui/core/adapter"
+	"gatewaytui/core/term"
+)
+
+const (
+	// maxLines is how many lines of a group are remembered, and maxLine the most of one, in cells.
+	maxLines = 20
+	maxLine  = 300
+	// maxGroups bounds the groups whose lines are remembered.
+	maxGroups = 256
+	// maxQuoted bounds the text that a message answers, in bytes.
+	maxQuoted = 4000
+)
+
+// groups remembers what was said last in each group, for the sessions that did not hear it.
+type groups struct {
+	mu   sync.Mutex
+	last map[string]*group // by adapter and chat
+}
+
+type group struct {
+	count int // of lines that were ever said
+	lines []line
+	// heard is how many lines each session has heard.
+	heard map[string]int
+}
+
+// line is a line of a group and the session that it belongs to, empty if the bot was not addressed.
+type line struct{ session, said string }
+
+// hear adds a message to the lines of its group. If it is for the bot, it returns those that its session has not heard.
+func (g *groups) hear(in adapter.Inbound, addressed bool) (before []string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	name := in.Adapter + " " + adapter.ChatOf(in.Target)
+	of := g.last[name]
+	if of == nil {
+		if g.last == nil || len(g.last) >= maxGroups {
+			g.last = map[string]*group{}
+		}
+		of = &group{heard: map[string]int{}}
+		g.last[name] = of
+	}
+	said := line{said: term.Clean(strings.Join(strings.Fields(speaker(in)+": "+in.Text+files(in.Files)), " "), maxLine)}
+	if addressed {
+		said.session = in.Session
+		first := of.count - len(of.lines)
+		for i, l := range of.lines {
+			if first+i >= of.heard[in.Session] && l.session != in.Session {
+				before = append(before, l.said)
+			}
+		}
+		if len(of.heard) >= maxGroups {
+			clear(of.heard)
+		}
+		of.heard[in.Session] = of.count + 1
+	}
+	of.count++
+	if of.lines = append(of.lines, said); len(of.lines) > maxLines {
+		of.lines = slices.Delete(of.lines, 0, 1)
+	}
+	return before
+}
+
+// inGroup reports whether several people may speak in the chat of a message.
+func inGroup(in adapter.Inbound) bool {
+	return in.Chat == adapter.ChatGroup || in.Chat == adapter.ChatThread
+}
+
+// speaker is who wrote a message, for the model.
+func speaker(in adapter.Inbound) string {
+	if name := term.Clean(in.Sender, 64); name != "" {
+		return name
+	}
+	return term.Clean(in.User, 64)
+}
+
+// words is the text of a message that is for the bot, as the model reads it.
+func (i *Intake) words(in adapter.Inbound, text string) string {
+	var before []string
+	if inGroup(in) {
+		before = i.groups.hear(in, true)
+	}
+	return forModel(in, text, before)
+}
+
+// forModel is the text of a message as the model reads it: with who speaks, the files that came with it, what the message
+// answers, and what was said in the group before. The plain message of one person is its text alone.
+func forModel(in adapter.Inbound, text string, before []string) string {
+	if !inGroup(in) && !in.Edited && in.Quoted == "" && len(in.Files) == 0 {
+		return text
+	}
+	var b strings.Builder
+	switch {
+	case inGroup(in):
+		b.WriteString(speaker(in) + edited(in) + " says: ")
+	case in.Edited:
+		b.WriteString("An earlier message, edited: ")
+	}
+	b.WriteString(strings.TrimSpace(text))
+	b.WriteString(files(in.Files))
+	if quoted := strings.TrimSpace(in.Quoted); quoted != "" {
+		if len(quoted) > maxQuoted {
+			quoted = strings.ToValidUTF8(quoted[:maxQuoted], "") + " …"
+		}
+		b.WriteString("\n\n[It answers this message:]\n> " + strings.ReplaceAll(quoted, "\n", "\n> "))
+	}
+	if len(before) > 0 {
+		b.WriteString("\n\n[Said in this group before, for your information only:]\n> " + strings.Join(before, "\n> "))
+	}
+	return strings.TrimSpace(b.String())
+}
+
+func edited(in adapter.Inbound) string {
+	if in.Edited {
+		return ", who edited an earlier message,"
+	}
+	return ""
+}
+
+// files names the files of a message to the model (TF6).
+func files(all []adapter.File) string {
+	var b strings.Builder
+	for _, f := range all {
+		what := term.Clean(f.Name, 120)
+		if kind := term.Clean(f.Type, 60); what == "" {
+			what = kind
+		} else if kind != "" {
+			what += ", " + kind
+		}
+		if f.Size > 0 {
+			what += fmt.Sprintf(", %d bytes", f.Size)
+		}
+		fmt.Fprintf(&b, "\n[A file came with this message, which you cannot read: %s]", what)
+	}
+	return b.String()
+}
+
+// bareStop reports whether a text is nothing but the word.
+func bareStop(text string) bool {
+	return strings.EqualFold(strings.TrimRightFunc(strings.TrimSpace(text), func(r rune) bool { return unicode.IsPunct(r) }), "stop")
+}
+
+// addressed reports whether a message is for the bot: in a group that is one that names it, answers it, or is one of its
+// commands. A bare "stop" is for it while it works for that person.
+func (i *Intake) addressed(in adapter.Inbound, r request) bool {
+	if !inGroup(in) || in.Mentioned || i.o.Conversations.Knows(r.command) {
+		return true
+	}
+	v, running := i.o.Table.Running(in.Session)
+	return running && bareStop(in.Text) && v.Message.User == in.User
+}
