@@ -84,7 +84,7 @@ func (c endpointClient) Complete(_ context.Context, req model.Request, _ func(st
 		c.broken = wrong
 	}
 	text, answered := lastUser(req)
-	if strings.Contains(text, "look") && !answered {
+	if strings.HasSuffix(text, " look") && !answered {
 		return callsTool("terminal", arguments(map[string]any{"command": "seq 300"})), nil
 	}
 	return model.Response{Message: model.Message{Role: model.RoleAssistant, Content: "I heard: " + strings.Repeat("yes ", 30)}, Usage: model.Usage{In: int64(n), Out: 40}}, nil
@@ -167,10 +167,10 @@ func TestCV4_CompactionUnderFailingSummariesLeavesEveryConversationUsable(t *tes
 			before := e.calls
 			text := fmt.Sprintf("message %d: %s", turn, strings.Repeat("words ", random.IntN(200)))
 			if turn%7 == 3 {
-				text = "look " + text
+				text += "look"
 			}
 			l.ask(key, text)
-			if n := e.calls - before; n > 4 || !strings.HasPrefix(text, "look") && n > 3 {
+			if n := e.calls - before; n > 4 || !strings.HasSuffix(text, "look") && n > 3 {
 				t.Fatalf("turn %d of conversation %d made %d calls", turn, i, n)
 			}
 			if e.broken != "" {
