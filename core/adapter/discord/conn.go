@@ -118,13 +118,13 @@ func (c *conn) hear(op ws.Op) error {
 	case *ws.BackgroundErrorEvent:
 		return fmt.Errorf("the gateway failed: %s", c.api.why(data.Err))
 	case *gateway.ReconnectEvent:
-		return errors.New("Discord asked for a new connection")
+		return errors.New("the gateway of Discord asked for a new connection")
 	case *gateway.InvalidSessionEvent:
 		c.p.session.drop(c.session.id)
-		return errors.New("Discord has ended the session")
+		return errors.New("the session is over for Discord")
 	case *ready:
 		if c.hasJoined() || data.Session == "" {
-			return errors.New("Discord began no session, or a second one")
+			return errors.New("the gateway of Discord began no session, or a second one")
 		}
 		c.session = resumable{id: data.Session, url: data.Resume, me: data.User.ID, app: data.App.ID, seq: op.Sequence}
 		c.p.session.begin(c.session)

@@ -65,7 +65,7 @@ func (p *Platform) Connect(ctx context.Context, r adapter.Receiver) (adapter.Con
 func (p *Platform) address(of string) (string, error) {
 	u, err := url.Parse(of)
 	if err != nil || u.Host == "" || u.Scheme != "ws" && u.Scheme != "wss" {
-		return "", errors.New("Discord gave no address of its gateway")
+		return "", errors.New("no address of the gateway of Discord was given")
 	}
 	if u.Scheme == "ws" && strings.HasPrefix(p.o.BaseURL, "https:") {
 		return "", errors.New("the address of the gateway that Discord gave is not encrypted")
@@ -105,7 +105,7 @@ func (c *conn) closed(e *ws.CloseEvent) error {
 		return errors.New("the bot is in too many guilds for one connection")
 	}
 	if e.Code > 0 {
-		return fmt.Errorf("Discord closed the connection with code %d: %s", e.Code, c.api.why(e.Err))
+		return fmt.Errorf("the gateway of Discord closed the connection with code %d: %s", e.Code, c.api.why(e.Err))
 	}
 	return fmt.Errorf("the connection broke off: %s", c.api.why(e.Err))
 }
