@@ -2,6 +2,7 @@ package discord
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"sync"
 )
@@ -32,7 +33,11 @@ func (c *channels) get(ctx context.Context, a *api, which id) (channel, error) {
 	if ok {
 		return found, nil
 	}
-	if err := a.call(ctx, a.p.call, http.MethodGet, "/channels/"+which.String(), nil, &found); err != nil {
+	err := a.call(ctx, a.p.call, http.MethodGet, "/channels/"+which.String(), nil, &found)
+	if failed, is := errors.AsType[*callError](err); is && failed.refused {
+		err = nil // the bot may read there and not look: what it is stays unknown
+	}
+	if err != nil {
 		return channel{}, err
 	}
 	c.mu.Lock()

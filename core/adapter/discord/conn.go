@@ -232,6 +232,8 @@ func (c *conn) take(from ws.Event) error {
 	switch from := from.(type) {
 	case *message:
 		return c.handle(from.read(c.session.me))
+	case *change:
+		return c.handle(from.read(c.session.me))
 	case *interaction:
 		e := from.read()
 		if e.kind == text && c.p.allows(e.user) {

@@ -3,9 +3,9 @@
 //
 // It promises, in addition to what package adapter requires of every platform:
 //
-//   - Only messages of allowed users are read: those to the bot alone, and in the listed guilds or channels those that name
-//     the bot, answer it, or are a command. Another user costs one log line, and in a chat with the bot alone at most one
-//     answer with the user's id, in the life of the Platform (I8). Other bots are ignored, the bot's own messages too.
+//   - Only messages of allowed users are read: those to the bot alone, and those in the listed guilds and channels. Another
+//     user who speaks to the bot costs one log line, and in a chat with the bot alone at most one answer with the user's id,
+//     in the life of the Platform (I8). Other bots are ignored, the bot's own messages too.
 //   - Messages reach the Receiver in the order in which Discord has them. The next connection of the same life resumes after
 //     the last one that was handled: accepted, not meant for the gateway, or refused with a notice to its sender. Discord
 //     keeps no messages for a bot that is away for minutes. Inbound.Dedupe tells whether one had been accepted (E12, E15).

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"gatewaytui/core/adapter"
 	"gatewaytui/core/term"
 )
 
@@ -28,6 +29,8 @@ func FuzzFrame(f *testing.F) {
 			t.Fatal("a frame without an event")
 		case *message:
 			e = data.read(900)
+		case *change:
+			e = data.read(900)
 		case *interaction:
 			e = data.read()
 		}
@@ -43,7 +46,7 @@ func FuzzFrame(f *testing.F) {
 				t.Errorf("the file %+v", file)
 			}
 		}
-		if _, err := parseID(m.Target); err != nil {
+		if _, err := parseID(adapter.ChatOf(m.Target)); err != nil {
 			t.Error(err)
 		}
 	})

@@ -34,6 +34,9 @@ func (i *id) UnmarshalJSON(text []byte) error {
 	return err
 }
 
+// MarshalText implements encoding.TextMarshaler: an id is a string in JSON.
+func (i id) MarshalText() ([]byte, error) { return []byte(i.String()), nil }
+
 func (i id) String() string { return strconv.FormatInt(int64(i), 10) }
 
 // parseID reads an id as it stands in JSON and in adapter.Inbound.Target.
@@ -77,6 +80,14 @@ type message struct {
 func (*message) Op() ws.OpCode           { return dispatch }
 func (*message) EventType() ws.EventType { return "MESSAGE_CREATE" }
 
+// change is a message whose sender changed it.
+type change struct {
+	message
+	Edited string `json:"edited_timestamp"`
+}
+
+func (*change) EventType() ws.EventType { return "MESSAGE_UPDATE" }
+
 // Types of messages that a person writes; the others say that someone joined, a thread began and so on.
 const (
 	typeDefault = 0
@@ -108,26 +119,35 @@ func (m *message) read(me id) event {
 	}
 	said, named := unmention(m.Text, me)
 	named = named || slices.ContainsFunc(m.Mentions, func(u user) bool { return u.ID == me })
-	answers := m.Answered != nil && m.Answered.Author.ID == me
-	e := event{user: m.Author.ID, channel: m.Channel, guild: m.Guild, private: m.Guild == 0}
-	if !e.private && !named && !answers && !strings.HasPrefix(said, "/") {
-		return event{}
-	}
-	e.kind = text
+	e := event{kind: text, user: m.Author.ID, channel: m.Channel, guild: m.Guild, private: m.Guild == 0}
 	if strings.TrimSpace(said) == "" {
-		if e.kind = nonText; len(m.Files) == 0 && !named {
-			return event{} // a sticker, a poll
-		}
+		e.kind = nonText
 	}
-	sender := term.Clean(cmp.Or(m.Member.Nick, m.Author.Shown, m.Author.Name), maxName)
 	e.message = adapter.Inbound{
-		Adapter: "discord", Target: m.Channel.String(), Text: said, ID: m.ID.String(),
-		User: person(m.Author), Sender: sender, Mentioned: named || answers, Dedupe: "discord:" + m.ID.String(),
+		Adapter: "discord", Target: m.Channel.String(), Text: said, ID: m.ID.String(), Files: m.files(), Dedupe: "discord:" + m.ID.String(),
+		User: person(m.Author), Sender: term.Clean(cmp.Or(m.Member.Nick, m.Author.Shown, m.Author.Name), maxName),
+		Mentioned: e.private || named || m.Answered != nil && m.Answered.Author.ID == me,
 	}
-	e.message.Files = m.files()
+	if !e.private { // people see which of their messages is answered
+		e.message.Target += "#" + e.message.ID
+	}
 	if m.Answered != nil {
 		e.message.Quoted = m.Answered.Text
 	}
+	return e
+}
+
+// read tells what the change of a message is to the bot me. Discord also sends one when it has made a preview of a link.
+func (m *change) read(me id) event {
+	if m.Edited == "" {
+		return event{}
+	}
+	e := m.message.read(me)
+	if e.kind != text {
+		return event{}
+	}
+	e.message.Edited = true
+	e.message.Dedupe += ":" + term.Clean(m.Edited, maxName)
 	return e
 }
 
@@ -161,8 +181,8 @@ func unmention(text string, me id) (rest string, named bool) {
 	return rest, true
 }
 
-// session is the key of the session (CONTRACT.md, 4): one for each person who speaks to the bot alone, one for each channel of a
-// guild, one for each thread.
+// session is the key of the session (CONTRACT.md, 4): one for each person who speaks to the bot alone, one for each thread, and
+// one for each member of a channel (CV10).
 func (e event) session(at channel) string {
 	switch {
 	case e.private:
@@ -170,7 +190,7 @@ func (e event) session(at channel) string {
 	case at.Thread():
 		return fmt.Sprintf("discord:guild:%s:channel:%s:thread:%s", e.guild, at.Parent, e.channel)
 	}
-	return fmt.Sprintf("discord:guild:%s:channel:%s", e.guild, e.channel)
+	return fmt.Sprintf("discord:guild:%s:channel:%s:user:%s", e.guild, e.channel, e.user)
 }
 
 // interaction is the part of an INTERACTION_CREATE that we read: a button was pressed, or a command of the menu used.

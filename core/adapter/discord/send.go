@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 
 	"gatewaytui/core/adapter"
 )
@@ -65,7 +66,7 @@ func (c *conn) Typing(ctx context.Context, target string) error {
 
 // call makes one call of the API about the channel at target, for as long as the connection lasts.
 func (c *conn) call(ctx context.Context, target string, f func(context.Context, id) error) error {
-	to, err := parseID(target)
+	to, err := parseID(adapter.ChatOf(target))
 	if err != nil {
 		return &adapter.RefusedError{Why: err.Error()}
 	}
@@ -94,12 +95,16 @@ func (c *conn) parts(ctx context.Context, to id, m adapter.Outgoing, first id) (
 	}
 	for i := m.Skip; i < len(parts); i++ {
 		p := post{Text: parts[i], Flags: suppressEmbeds, Rows: []row{}}
+		if i == 0 {
+			p.Answers = answered(m.Target)
+		}
 		if i == len(parts)-1 {
 			p.Rows = rowsOf(m.Buttons)
 		}
 		var arrived id
 		switch {
 		case i == 0 && first != 0:
+			p.Answers = nil
 			arrived, err = first, c.api.act(ctx, http.MethodPatch, messages(to)+"/"+first.String(), p, nil)
 		case i == m.Skip && m.Repeated:
 			arrived, err = c.repeat(ctx, to, p, m.Key, i)
@@ -134,10 +139,27 @@ type post struct {
 	Nonce   string `json:"nonce,omitempty"`
 	Enforce bool   `json:"enforce_nonce,omitempty"`
 	Rows    []row  `json:"components"`
+	// Answers is the message that this one answers; nil: none.
+	Answers *reference `json:"message_reference,omitempty"`
 	// Notified says whom the text may notify: no user, even if a model names one.
 	Notified struct {
 		Parse [0]string `json:"parse"`
 	} `json:"allowed_mentions"`
+}
+
+// reference names a message. One that is gone since is no error.
+type reference struct {
+	Message id   `json:"message_id"`
+	Must    bool `json:"fail_if_not_exists"`
+}
+
+// answered is the message that a target says is answered.
+func answered(target string) *reference {
+	_, message, _ := strings.Cut(target, "#")
+	if which, err := parseID(message); err == nil {
+		return &reference{Message: which}
+	}
+	return nil
 }
 
 // named is p with the name by which Discord knows a repeat of it; an empty key gives none.

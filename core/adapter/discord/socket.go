@@ -154,6 +154,7 @@ var known = ws.NewOpUnmarshalers(
 	func() ws.Event { return new(gateway.ResumedEvent) },
 	func() ws.Event { return new(ready) },
 	func() ws.Event { return new(message) },
+	func() ws.Event { return new(change) },
 	func() ws.Event { return new(interaction) },
 )
 

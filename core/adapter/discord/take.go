@@ -42,12 +42,18 @@ func (c *conn) handle(e event) error {
 		}
 	}
 	c.log.Error(ops.LogDiscordMessageLost, "session", e.message.Session, "attempts", maxAttempts, "error", c.api.why(err))
+	if !e.message.Mentioned {
+		return nil
+	}
 	return c.tell(e.channel, "Your message could not be taken, because of a fault of the gateway. Please send it again later.")
 }
 
 // offer hands a message on if its sender may speak and the bot listens there. An error is worth another try.
 func (c *conn) offer(e event) error {
 	var at channel
+	if !e.private && len(c.p.o.Groups) == 0 && !e.message.Mentioned {
+		return nil
+	}
 	if !e.private {
 		var err error
 		if at, err = c.p.channels.get(c.tasks, c.api, e.channel); err != nil {
@@ -58,7 +64,7 @@ func (c *conn) offer(e event) error {
 			parent = at.Parent
 		}
 		if !c.p.listens(e.guild, e.channel, parent) {
-			if c.p.unlisted.Add(e.channel) {
+			if e.message.Mentioned && c.p.unlisted.Add(e.channel) {
 				c.log.Warn(ops.LogDiscordUnlisted, "guild", e.guild, "channel", e.channel)
 			}
 			return nil
@@ -66,7 +72,9 @@ func (c *conn) offer(e event) error {
 	}
 	switch {
 	case !c.p.allows(e.user):
-		c.reject(e)
+		if e.message.Mentioned {
+			c.reject(e)
+		}
 		return nil
 	case e.kind == nonText:
 		c.replyUnsupported(e)
@@ -168,7 +176,7 @@ func (c *conn) notify(quiet *time.Time, to id, text string) (sent bool) {
 
 // replyUnsupported says that a message was not text.
 func (c *conn) replyUnsupported(e event) {
-	if !time.Now().Before(c.quietUntil) {
+	if e.message.Mentioned && !time.Now().Before(c.quietUntil) {
 		c.notify(&c.quietUntil, e.channel, "I can only read text, so your message was ignored.")
 	}
 }

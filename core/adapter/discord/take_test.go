@@ -3,6 +3,7 @@ package discord
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -38,7 +39,10 @@ func TestPL3_MessagesArriveOnceAndInOrder(t *testing.T) {
 
 func TestPL3_WhatTheBotListensTo(t *testing.T) {
 	type says = discordtest.Says
-	const guildSession = "discord:guild:42:channel:4200"
+	const (
+		guild        = "discord:guild:42:channel:4200"
+		guildSession = guild + ":user:4711"
+	)
 	in := func(channel, text string) says {
 		return says{User: owner, Name: "alice", Guild: discordtest.Guild, Channel: channel, Text: text}
 	}
@@ -48,23 +52,24 @@ func TestPL3_WhatTheBotListensTo(t *testing.T) {
 		says          says
 		session, text string // both empty: it is not for the bot
 		chat          adapter.ChatKind
+		overheard     bool // the bot is not addressed
 	}{
-		{"a message to the bot alone", says{User: owner, Text: "hello"}, "discord:dm:4711", "hello", adapter.ChatDM},
-		{"talk in a guild", in("4200", "hello"), "", "", ""},
-		{"a mention", in("4200", "<@900> hello"), guildSession, "hello", adapter.ChatGroup},
-		{"a mention with an old sign", in("4200", "<@!900>hello"), guildSession, "hello", adapter.ChatGroup},
-		{"a mention within", in("4200", "hello <@900>!"), guildSession, "hello <@900>!", adapter.ChatGroup},
-		{"a mention of another", in("4200", "<@901> hello"), "", "", ""},
-		{"an answer to the bot", with(in("4200", "yes"), func(s *says) { s.Answers = "900" }), guildSession, "yes", adapter.ChatGroup},
-		{"an answer to another", with(in("4200", "yes"), func(s *says) { s.Answers = "901" }), "", "", ""},
-		{"a command", in("4200", "/stop"), guildSession, "/stop", adapter.ChatGroup},
-		{"a command by name", in("4200", "<@900> /stop"), guildSession, "/stop", adapter.ChatGroup},
-		{"a thread", in("4201", "<@900> hello"), guildSession + ":thread:4201", "hello", adapter.ChatThread},
-		{"a guild that is not listed", with(in("4300", "<@900> hello"), func(s *says) { s.Guild = "43" }), "", "", ""},
-		{"another bot", says{User: owner, Text: "hello", Bot: true}, "", "", ""},
-		{"the bot itself", says{User: "900", Text: "hello"}, "", "", ""},
-		{"a user who may not speak", with(in("4200", "<@900> hello"), func(s *says) { s.User = stranger }), "", "", ""},
-		{"someone joined", says{User: owner, Text: "hello", Type: 7}, "", "", ""},
+		{"a message to the bot alone", says{User: owner, Text: "hello"}, "discord:dm:4711", "hello", adapter.ChatDM, false},
+		{"talk in a guild", in("4200", "hello"), guildSession, "hello", adapter.ChatGroup, true},
+		{"a mention", in("4200", "<@900> hello"), guildSession, "hello", adapter.ChatGroup, false},
+		{"a mention with an old sign", in("4200", "<@!900>hello"), guildSession, "hello", adapter.ChatGroup, false},
+		{"a mention within", in("4200", "hello <@900>!"), guildSession, "hello <@900>!", adapter.ChatGroup, false},
+		{"a mention of another", in("4200", "<@901> hello"), guildSession, "<@901> hello", adapter.ChatGroup, true},
+		{"an answer to the bot", with(in("4200", "yes"), func(s *says) { s.Answers = "900" }), guildSession, "yes", adapter.ChatGroup, false},
+		{"an answer to another", with(in("4200", "yes"), func(s *says) { s.Answers = "901" }), guildSession, "yes", adapter.ChatGroup, true},
+		{"a command", in("4200", "/stop"), guildSession, "/stop", adapter.ChatGroup, true},
+		{"a command by name", in("4200", "<@900> /stop"), guildSession, "/stop", adapter.ChatGroup, false},
+		{"a thread", in("4201", "<@900> hello"), guild + ":thread:4201", "hello", adapter.ChatThread, false},
+		{"a guild that is not listed", with(in("4300", "<@900> hello"), func(s *says) { s.Guild = "43" }), "", "", "", false},
+		{"another bot", says{User: owner, Text: "hello", Bot: true}, "", "", "", false},
+		{"the bot itself", says{User: "900", Text: "hello"}, "", "", "", false},
+		{"a user who may not speak", with(in("4200", "<@900> hello"), func(s *says) { s.User = stranger }), "", "", "", false},
+		{"someone joined", says{User: owner, Text: "hello", Type: 7}, "", "", "", false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			simulate(t, func(w *world) {
@@ -82,7 +87,7 @@ func TestPL3_WhatTheBotListensTo(t *testing.T) {
 						w.Fatalf("the gateway got %d messages, want one", len(got))
 					}
 					m := got[0]
-					if m.Session != tc.session || m.Text != tc.text || m.Chat != tc.chat || m.ID != id || m.Dedupe != "discord:"+id || m.Adapter != "discord" {
+					if m.Session != tc.session || m.Text != tc.text || m.Chat != tc.chat || m.ID != id || m.Mentioned == tc.overheard || m.Dedupe != "discord:"+id || m.Adapter != "discord" {
 						w.Errorf("the gateway got %+v", m)
 					}
 				})
@@ -100,7 +105,7 @@ func TestTheModelHearsWhoSpeaksAndWhatIsAnswered(t *testing.T) {
 			if strings.Contains(m.User+m.Sender, "\x1b") || !strings.Contains(m.Sender, "ice") || !strings.HasSuffix(m.User, "(4711)") {
 				w.Errorf("it was said by %q, %q", m.User, m.Sender)
 			}
-			if m.Quoted != "shall I?" || !m.Mentioned || m.Target != dm {
+			if m.Quoted != "shall I?" || !m.Mentioned || m.Target != dm || m.Edited {
 				w.Errorf("the gateway got %+v", m)
 			}
 		})
@@ -116,6 +121,8 @@ func TestOneChannelIsListed(t *testing.T) {
 			}
 			w.after(time.Second)
 			w.wantTexts("in 4200", "in 4201") // the thread is in the channel
+			w.api.Say(discordtest.Says{User: owner, Guild: "43", Channel: "4400", Text: "talk elsewhere"})
+			w.after(time.Second)
 			if n := strings.Count(w.log.String(), string(ops.LogDiscordUnlisted)); n != 1 {
 				w.Errorf("the log names the other channel %d times:\n%s", n, w.log)
 			}
@@ -260,5 +267,56 @@ func TestTooManyMessagesEndTheConnectionAndComeAgain(t *testing.T) {
 			w.Errorf("%d messages arrived, want %d", n, all)
 		}
 		synctest.Wait()
+	})
+}
+
+func TestAChangedMessageIsOneOfItsOwn(t *testing.T) {
+	simulate(t, func(w *world) {
+		w.up(func(c *conn) {
+			id := w.api.Say(discordtest.Says{User: owner, Text: "helo"})
+			w.api.Change(id, "hello")
+			w.api.Dispatch("MESSAGE_UPDATE", []byte(`{"id":"5","channel_id":"74711","content":"https://example.com","author":{"id":"4711"},"embeds":[{}]}`)) // a preview
+			w.after(time.Second)
+			w.wantTexts("helo", "hello")
+			if was, is := w.in.messages()[0], w.in.messages()[1]; !is.Edited || is.ID != was.ID || is.Dedupe == was.Dedupe {
+				w.Errorf("the change is %+v", is)
+			}
+		})
+	})
+}
+
+func TestAnAnswerInAGuildShowsWhatItAnswers(t *testing.T) {
+	simulate(t, func(w *world) {
+		w.up(func(c *conn) {
+			id := w.api.Say(discordtest.Says{User: owner, Guild: "42", Channel: "4200", Text: "<@900> hello"})
+			w.after(time.Second)
+			to := w.in.messages()[0].Target
+			for _, text := range []string{long(2), "more"} {
+				if _, err := c.Send(w.Context(), adapter.Outgoing{Target: to, Text: text}); err != nil {
+					w.Fatal(err)
+				}
+			}
+			var answers []string
+			for _, m := range w.api.Sent() {
+				answers = append(answers, m.Channel+" "+m.Answers)
+			}
+			if want := []string{"4200 " + id, "4200 ", "4200 " + id}; !slices.Equal(answers, want) {
+				w.Errorf("the messages answer %q, want %q", answers, want)
+			}
+			if err := c.Typing(w.Context(), to); err != nil {
+				w.Error(err)
+			}
+		})
+	})
+}
+
+func TestAChannelThatTheBotMayNotLookAtIsNoThread(t *testing.T) {
+	simulate(t, func(w *world) {
+		w.api.Fail("GET /channels/", discordtest.Fault{Status: 403})
+		w.up(func(c *conn) {
+			w.api.Say(discordtest.Says{User: owner, Guild: "42", Channel: "4200", Text: "<@900> hello"})
+			w.after(time.Second)
+			w.wantTexts("hello")
+		})
 	})
 }
