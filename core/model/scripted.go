@@ -251,7 +251,7 @@ func readFacts(req Request, name string) *facts {
 		m := &req.Messages[i]
 		switch {
 		case m.Role == RoleUser:
-			f.input = strings.TrimSpace(m.Content)
+			f.input = spoken(m.Content)
 			return f
 		case m.Role == RoleTool && !hasResult:
 			f.result, hasResult = m.Content, true
@@ -269,4 +269,16 @@ func words(text string) int64 {
 		n++
 	}
 	return n
+}
+
+// spoken is what a person said, without what the gateway adds for a model: who speaks in a group, what the message answers, and
+// what was said before.
+func spoken(content string) string {
+	for _, note := range []string{"\n\n[It answers this message:]\n", "\n\n[Said in this group before,"} {
+		content, _, _ = strings.Cut(content, note)
+	}
+	if who, said, found := strings.Cut(content, " says: "); found && len(who) <= 256 && !strings.Contains(who, "\n") {
+		content = said
+	}
+	return strings.TrimSpace(content)
 }

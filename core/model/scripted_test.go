@@ -299,3 +299,15 @@ func BenchmarkScriptedAnswer(b *testing.B) {
 		}
 	}
 }
+
+func TestAScriptPlaysWhatAPersonSaidInAGroup(t *testing.T) {
+	for content, want := range map[string]string{
+		"ann says: echo hi\n\n[It answers this message:]\n> x says: y\n\n[Said in this group before, for your information only:]\n> bob: z": "echo hi",
+		" echo what he says: no\n\n[x]": "no\n\n[x]",
+		"echo [x]":                      "echo [x]",
+	} {
+		if got := spoken(content); got != want {
+			t.Errorf("of %q it plays %q, want %q", content, got, want)
+		}
+	}
+}
