@@ -18,7 +18,6 @@ const (
 	AbilityButtons    Ability = "buttons"         // Outgoing.Buttons
 	AbilityFilesIn    Ability = "files in"        // Fetcher, Inbound.Files
 	AbilityFilesOut   Ability = "files out"       // FileSender
-	AbilityVoice      Ability = "voice"           // Inbound.Files with what was spoken
 	AbilityMenu       Ability = "menu"            // MenuSetter
 	AbilityFormat     Ability = "format"          // Outgoing.Markdown
 	AbilityIdempotent Ability = "idempotent send" // Outgoing.Key

@@ -40,27 +40,6 @@ func (s *Supervisor) Typing(ctx context.Context, name, target string) error {
 	}))
 }
 
-// React makes emoji the bot's only reaction to a message.
-func (s *Supervisor) React(ctx context.Context, name, target, id, emoji string) error {
-	return done(request(ctx, s, "react on", name, passing, func(ctx context.Context, c Reactor) (struct{}, error) {
-		return struct{}{}, c.React(ctx, target, id, emoji)
-	}))
-}
-
-// SendFile sends one file, under the rules of Send.
-func (s *Supervisor) SendFile(ctx context.Context, name, target string, f OutgoingFile) (Sent, error) {
-	return request(ctx, s, "send a file to", name, essential, func(ctx context.Context, c FileSender) (Sent, error) {
-		return c.SendFile(ctx, target, f)
-	})
-}
-
-// Fetch returns the content of a file that was received, of at most most bytes.
-func (s *Supervisor) Fetch(ctx context.Context, name, ref string, most int64) ([]byte, error) {
-	return request(ctx, s, "fetch a file of", name, fetching, func(ctx context.Context, c Fetcher) ([]byte, error) {
-		return c.Fetch(ctx, ref, most)
-	})
-}
-
 // SetMenu shows the chat commands in the platform's own menu.
 func (s *Supervisor) SetMenu(ctx context.Context, name string, commands []MenuCommand) error {
 	return done(request(ctx, s, "set the menu of", name, passing, func(ctx context.Context, c MenuSetter) (struct{}, error) {

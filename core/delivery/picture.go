@@ -16,7 +16,7 @@ type Progress string
 const (
 	ProgressOff   Progress = "off"
 	ProgressShort Progress = "short"
-	ProgressFull  Progress = "full"
+	progressFull  Progress = "full"
 )
 
 // Manner is what a chat wants to see of a running turn.

@@ -274,7 +274,7 @@ func TestCV6_ALongTurnTellsItsProgressInOneMessageThatLeaves(t *testing.T) {
 
 func TestCV6_FullProgressTellsTheStepsBefore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, o := newStage(t, Manner{Progress: ProgressFull})
+		s, o := newStage(t, Manner{Progress: progressFull})
 		show := turn(o)
 		for _, step := range []string{"terminal: make", ops.DoingModelCall, "terminal: make test"} {
 			show.Doing(step)
@@ -490,7 +490,7 @@ func TestCV7_DraftsOfAnEarlierLifeLeaveTheirChats(t *testing.T) {
 // it, and no draft stays.
 func TestCV7_TheAnswerComesOutOnceUnderFloodsLossesDelaysRefusalsAndHangs(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		manner := Manner{Progress: rapid.SampledFrom([]Progress{ProgressOff, ProgressShort, ProgressFull}).Draw(rt, "progress"), Stream: rapid.Bool().Draw(rt, "stream")}
+		manner := Manner{Progress: rapid.SampledFrom([]Progress{ProgressOff, ProgressShort, progressFull}).Draw(rt, "progress"), Stream: rapid.Bool().Draw(rt, "stream")}
 		fates := rapid.SliceOfN(rapid.IntRange(0, 9), 1, 40).Draw(rt, "fates")
 		steps := rapid.SliceOfN(rapid.IntRange(0, 4000), 1, 30).Draw(rt, "steps")
 		synctest.Test(t, func(t *testing.T) {

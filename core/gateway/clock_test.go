@@ -50,7 +50,7 @@ func TestHF21_AStartWithAWrongClockLosesNothing(t *testing.T) {
 		if row := l.session("chat:dm:1"); row.ID != "s0" {
 			t.Errorf("life %d: the conversation is %q, want that of a year ago", life, row.ID)
 		}
-		rows, err := l.g.recovery.Store().Transcript(t.Context(), "s1")
+		rows, err := l.g.recovery.Store().Since(t.Context(), "s1", 0)
 		if err != nil || len(rows) != 1 {
 			t.Errorf("life %d: the history has %d messages, %v", life, len(rows), err)
 		}
@@ -81,7 +81,7 @@ func TestHF21_DowntimeCountsOnceTheClockIsTrusted(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			l := start(t, idleADay, func(s *setup) { s.dir, s.opts, s.cfg.Retention.Transcripts.Duration = aYearAgo(t), trust, 90*day })
 			l.g.recovery.Prune(t.Context())
-			rows, err := l.g.recovery.Store().Transcript(t.Context(), "s1")
+			rows, err := l.g.recovery.Store().Since(t.Context(), "s1", 0)
 			if err != nil || len(rows) != 0 {
 				t.Errorf("the old history has %d messages, %v", len(rows), err)
 			}

@@ -149,7 +149,7 @@ func TestCV4_ALongConversationNeverFailsForItsLength(t *testing.T) {
 				t.Errorf("%d calls were too long", e.tooBig)
 			}
 			t.Logf("%d calls, %d summaries, %d too long, %d of %d", e.calls, e.summaries, e.tooBig, row.ContextUsed, row.ContextWindow)
-			if rows, err := l.g.recovery.Store().Transcript(t.Context(), row.ID); err != nil || len(rows) < 500 || rows[0].Content != "hello" {
+			if rows, err := l.g.recovery.Store().Since(t.Context(), row.ID, 0); err != nil || len(rows) < 500 || rows[0].Content != "hello" {
 				t.Errorf("the store has %d messages, %v", len(rows), err)
 			}
 		})

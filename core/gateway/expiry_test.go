@@ -92,7 +92,7 @@ func TestD3_WhatAnExpiredSessionHeldEndsFirst(t *testing.T) {
 	if got := l.await(two); got.text != "you said two" {
 		t.Fatalf("got %+v", got)
 	}
-	rows, err := l.g.recovery.Store().Transcript(context.Background(), l.session(key).ID)
+	rows, err := l.g.recovery.Store().Since(context.Background(), l.session(key).ID, 0)
 	if err != nil || len(rows) != 4 || l.session(key).ID == old.ID {
 		t.Fatalf("the new conversation is %+v, %v", rows, err)
 	}

@@ -78,7 +78,7 @@ func TestAResetConversationCanBeResumed(t *testing.T) {
 		t.Fatalf("after /resume the session is %+v, want id %s", row, old)
 	}
 	l.ask(key, "and on")
-	rows, err := l.g.recovery.Store().Transcript(context.Background(), old)
+	rows, err := l.g.recovery.Store().Since(context.Background(), old, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -84,7 +84,7 @@ func TestC12_ASignalToAToolIsTheStopsWhereThereIsOne(t *testing.T) {
 			if interrupted := row.State == ops.SessionInterrupted; interrupted != tt.stopped {
 				t.Errorf("the session is left %s", row.State)
 			}
-			transcript, err := st.Transcript(t.Context(), row.ID)
+			transcript, err := st.Since(t.Context(), row.ID, 0)
 			if err != nil {
 				t.Fatal(err)
 			}

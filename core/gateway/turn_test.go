@@ -149,7 +149,7 @@ func TestALateWorkerWritesNothing(t *testing.T) {
 	id := l.session("api:user:a").ID
 	close(release)
 	l.g.conversations.Wait()
-	rows, err := l.g.recovery.Store().Transcript(context.Background(), id)
+	rows, err := l.g.recovery.Store().Since(context.Background(), id, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

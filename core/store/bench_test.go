@@ -97,7 +97,7 @@ func BenchmarkTranscript(b *testing.B) {
 		}
 	}
 	for b.Loop() {
-		if m, err := s.Transcript(b.Context(), v.ID); err != nil || len(m) != 100 {
+		if m, err := s.Since(b.Context(), v.ID, 0); err != nil || len(m) != 100 {
 			b.Fatal(len(m), err)
 		}
 	}

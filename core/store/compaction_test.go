@@ -31,7 +31,7 @@ func TestCV4_ACompactionReplacesTheOlderPartOfATranscriptAndDeletesNothing(t *te
 			t.Errorf("%d messages are behind it, %v", len(since), err)
 		}
 	}
-	if kept, err := s.Transcript(t.Context(), v.ID); err != nil || len(kept) != len(all) {
+	if kept, err := s.Since(t.Context(), v.ID, 0); err != nil || len(kept) != len(all) {
 		t.Errorf("%d of %d messages are left, %v", len(kept), len(all), err)
 	}
 	must(t, s.EndSession(t.Context(), v.ID, time.Now(), "reset"))

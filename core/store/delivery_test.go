@@ -139,7 +139,7 @@ func TestPruneDeletesOnlyWhatEndedLongAgo(t *testing.T) {
 		t.Fatalf("deleted are (-want +got):\n%s", diff)
 	}
 	for id, n := range map[string]int{"old": 0, "recent": 1, "current": 1} {
-		if rows, err := s.Transcript(ctx, id); err != nil || len(rows) != n {
+		if rows, err := s.Since(ctx, id, 0); err != nil || len(rows) != n {
 			t.Errorf("conversation %s has %d messages, %v; want %d", id, len(rows), err, n)
 		}
 	}

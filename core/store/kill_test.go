@@ -39,7 +39,7 @@ func TestS17_AfterSIGKILLEveryAcknowledgedRowIsThereAndTheNextWriteIsImmediate(t
 		}
 		have := map[string]bool{}
 		_, err := s.Sessions(t.Context(), func(v Session) error {
-			msgs, err := s.Transcript(t.Context(), v.ID)
+			msgs, err := s.Since(t.Context(), v.ID, 0)
 			for _, m := range msgs {
 				have[v.ID+" "+m.Content] = true
 			}

@@ -270,7 +270,7 @@ func (c *conversations) compare(ctx context.Context, t *rapid.T) {
 	}
 	if len(c.sessions) > 0 {
 		id := c.session(t).ID
-		msgs, err := c.s.Transcript(ctx, id)
+		msgs, err := c.s.Since(ctx, id, 0)
 		if diff := gocmp.Diff(fmt.Sprint(c.messages[id]), contents(msgs)); diff != "" || err != nil {
 			t.Fatalf("the transcript of %s is another (%v; -want +read):\n%s", id, err, diff)
 		}

@@ -179,7 +179,7 @@ func TestASessionThatCannotBeTrueKeepsItsConversation(t *testing.T) {
 	if err != nil || !current || got.ID != "s0" || got.State != ops.SessionInterrupted || got.TokensOut != 0 || !got.CreatedAt.Equal(noon) {
 		t.Errorf("the session is %+v, %v, %v", got, current, err)
 	}
-	if talk, err := s.Transcript(ctx, "s0"); err != nil || len(talk) != 1 || talk[0].Content != "remember me" {
+	if talk, err := s.Since(ctx, "s0", 0); err != nil || len(talk) != 1 || talk[0].Content != "remember me" {
 		t.Errorf("the conversation is %+v, %v", talk, err)
 	}
 	if _, full := quarantined(t, s); len(full) != 1 || !strings.Contains(full[0], `"state":"asleep"`) || !strings.Contains(full[0], `"tokens_out":-4`) {
@@ -260,7 +260,7 @@ func TestF8_ADamagedDatabaseIsReadAsFarAsItsPagesGo(t *testing.T) {
 	if left, err := s.Sessions(ctx, func(Session) error { n++; return nil }); err != nil || n != 200 || left != 0 {
 		t.Errorf("%d sessions are read, %v", n, err)
 	}
-	if _, err := s.Transcript(ctx, "5"); err == nil {
+	if _, err := s.Since(ctx, "5", 0); err == nil {
 		t.Error("a transcript of the damaged table is read")
 	} else if _, is := errors.AsType[*DamagedError](err); !is {
 		t.Errorf("a transcript is refused with %v, which does not name the damage", err)

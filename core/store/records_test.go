@@ -192,7 +192,7 @@ func TestWritesOfATurnThatNoLongerRunsAreDropped(t *testing.T) {
 			if err := end(s, v, turn); err != nil {
 				t.Fatal(err)
 			}
-			before, err := s.Transcript(t.Context(), v.ID)
+			before, err := s.Since(t.Context(), v.ID, 0)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -205,7 +205,7 @@ func TestWritesOfATurnThatNoLongerRunsAreDropped(t *testing.T) {
 			if err := s.EndTurn(t.Context(), late, turn, answer); !errors.Is(err, ErrStaleTurn) {
 				t.Errorf("a late end was answered %v", err)
 			}
-			after, err := s.Transcript(t.Context(), v.ID)
+			after, err := s.Since(t.Context(), v.ID, 0)
 			if diff := cmp.Diff(contents(before), contents(after)); diff != "" || err != nil {
 				t.Errorf("the transcript changed (%v): %s", err, diff)
 			}

@@ -103,7 +103,7 @@ func descriptors(tb testing.TB, dir string) map[string]int {
 	return open
 }
 
-func contents(msgs []Message) string {
+func contents(msgs []Entry) string {
 	var out []string
 	for _, m := range msgs {
 		out = append(out, m.Role+": "+m.Content)

@@ -163,11 +163,6 @@ func (s *Store) InterruptRunning(ctx context.Context, reason string, crashed boo
 	})
 }
 
-// Transcript is every message of a session, in order, those of interrupted turns included.
-func (s *Store) Transcript(ctx context.Context, sessionID string) ([]Message, error) {
-	return list[Message](ctx, s, "read transcript of "+sessionID, `SELECT `+messageColumns+` FROM messages WHERE session_id = ? ORDER BY seq`, sessionID)
-}
-
 func (t *tx) appendMessages(sessionID, turnID string, msgs []Message) error {
 	for _, m := range msgs {
 		if err := t.do(putMessage, append(m.fields(), sessionID, turnID)...); err != nil {

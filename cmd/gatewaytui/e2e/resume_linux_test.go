@@ -115,7 +115,7 @@ func TestB10_NoResumeKeepsTranscriptsAndResumesNothing(t *testing.T) {
 		if err != nil || !found {
 			return fmt.Errorf("the session is not there: %w", err)
 		}
-		messages, err := st.Transcript(ctx, s.ID)
+		messages, err := st.Since(ctx, s.ID, 0)
 		var texts []string
 		for _, m := range messages {
 			texts = append(texts, m.Content)

@@ -80,8 +80,11 @@ func (c *conn) while(ctx context.Context, f func(context.Context) error) error {
 
 // deliver sends the parts of a text. The message first, if it is not 0, becomes the first of them.
 func (c *conn) deliver(ctx context.Context, m adapter.Outgoing, first id) (sent adapter.Sent, err error) {
-	err = c.call(ctx, m.Target, func(ctx context.Context, to id) error {
-		var err error
+	to, err := parseID(m.Target)
+	if err != nil {
+		return sent, &adapter.RefusedError{Why: err.Error()}
+	}
+	err = c.while(ctx, func(ctx context.Context) (err error) {
 		sent, err = c.chats.Send(ctx, to, m, func() (adapter.Sent, error) { return c.parts(ctx, to, m, first) })
 		return err
 	})
