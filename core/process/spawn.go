@@ -118,14 +118,17 @@ func (r *Registry) enter(req *spawnRequest, child forkedChild) *Process {
 	}
 	p.tree = t
 	r.mu.Lock()
+	row := r.row(t, t.started)
+	r.mu.Unlock()
+	// Before anyone can see that it has ended: the events of a process are told in their order.
+	r.emit(ops.EventProcessStarted, row, fmt.Sprintf("process %d started", child.PID))
+	r.mu.Lock()
 	delete(r.pending, t.id)
 	r.trees[t.id], r.byPID[child.PID] = t, t
 	r.owners[child.Ident] = t
 	p.noted = r.journal.add(r.entry(t), "")
-	row := r.row(t, t.started)
 	r.mu.Unlock()
 	r.readers.Go(p.read)
-	r.emit(ops.EventProcessStarted, row, fmt.Sprintf("process %d started", child.PID))
 	nudge(r.nudges)
 	return p
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -17,6 +18,13 @@ import (
 
 // responseID begins the ids of responses.
 const responseID = "resp_"
+
+// Bounds on what a stored answer may continue.
+const (
+	maxChain      = 1000
+	maxChainBytes = 16 << 20
+	archiveBound  = 10 * time.Second
+)
 
 // ownerOf names the caller of a request: its uid and the key that it sends. One caller never reads another one's answers.
 func ownerOf(r *http.Request, by ops.Caller) string {
@@ -87,4 +95,33 @@ func (c *conn) kept(w http.ResponseWriter, r *http.Request, by ops.Caller) {
 
 func notFound(param, id string) *problem {
 	return &problem{status: http.StatusNotFound, code: "not_found", param: param, message: fmt.Sprintf("there is no response %.80q of this caller", id)}
+}
+
+// chain is the conversation that ends with the kept answer of this id.
+func (c *conn) chain(ctx context.Context, id, owner string) ([]model.Message, *problem) {
+	ctx, cancel := context.WithTimeout(ctx, archiveBound)
+	defer cancel()
+	var answers []adapter.Answer
+	bytes := 0
+	for at := id; at != ""; {
+		a, found, err := c.receiver.KeptAnswer(ctx, at, owner)
+		switch {
+		case err != nil:
+			return nil, c.refusal(err)
+		case !found && at == id:
+			return nil, notFound("previous_response_id", id)
+		case !found:
+			return nil, invalid("previous_response_id", fmt.Sprintf("the answer %.80q, which %.80q continues, is no longer kept", at, id))
+		}
+		if bytes += len(a.Body); len(answers) == maxChain || bytes > maxChainBytes {
+			return nil, invalid("previous_response_id", fmt.Sprintf("the conversation before %.80q is too long", id))
+		}
+		answers = append(answers, a)
+		at = a.Previous
+	}
+	var all []model.Message
+	for _, a := range slices.Backward(answers) {
+		all = append(all, a.Messages...)
+	}
+	return all, nil
 }

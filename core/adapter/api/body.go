@@ -33,8 +33,6 @@ type incoming struct {
 	r  *http.Request
 	by ops.Caller // who was let in
 	rc *http.ResponseController
-	// parse reads the body.
-	parse func(body []byte) (request, *problem)
 	// begun says that a part of the body was read, whole that all of it was.
 	begun, whole bool
 }

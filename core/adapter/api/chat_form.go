@@ -64,9 +64,6 @@ type completion struct {
 	Usage   *usage   `json:"usage,omitempty"`
 }
 
-// stopped is the finish reason of an answer that is whole.
-const stopped = "stop"
-
 func (f chatForm) completion(object string, u *usage, choices ...choice) []byte {
 	if choices == nil {
 		choices = []choice{} // clients iterate over it

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"gatewaytui/core/adapter"
+	"gatewaytui/core/ops"
 )
 
 // lingerTimeout is what a connection without a request has to take its last bytes before it is cut.
@@ -222,4 +223,17 @@ func (c *conn) track(nc net.Conn, state http.ConnState) {
 	case http.StateClosed:
 		c.open.Done()
 	}
+}
+
+// refusal is the answer to a client when Receive returned err.
+func (c *conn) refusal(err error) *problem {
+	if e, ok := errors.AsType[*ops.Error](err); ok {
+		return refused(e)
+	}
+	if c.tasks.Err() != nil {
+		return stopping()
+	}
+	// Neither accepted nor refused: the connection is being taken down, or Receive ran out of time.
+	c.log.Warn("api message not taken", "error", clean(err.Error()))
+	return refused(&ops.Error{Code: ops.CodeUnavailable, Message: "the gateway did not take the message"})
 }

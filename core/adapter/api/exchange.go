@@ -74,6 +74,9 @@ type usage struct {
 	Total int64 `json:"total_tokens"`
 }
 
+// stopped is the finish reason of an answer that is whole.
+const stopped = "stop"
+
 func newExchange(stream bool) *exchange {
 	nothing := func(*exchange) {}
 	return &exchange{

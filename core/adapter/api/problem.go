@@ -155,3 +155,8 @@ func clean(text string) string {
 // invisible is what a name or a message may not hold, in addition to control characters: text that changes how other text
 // looks.
 var invisible = []*unicode.RangeTable{unicode.Cf, unicode.Zl, unicode.Zp, unicode.Co}
+
+func writeJSON(w http.ResponseWriter, value any) {
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(value) // a client that has gone needs no answer
+}

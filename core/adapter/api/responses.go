@@ -1,22 +1,12 @@
 package api
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
-	"gatewaytui/core/adapter"
 	"gatewaytui/core/model"
-)
-
-// Bounds on what a stored answer may continue.
-const (
-	maxChain      = 1000
-	maxChainBytes = 16 << 20
-	archiveBound  = 10 * time.Second
 )
 
 // responsesBody has every parameter of POST /v1/responses. One without a field is refused by name.
@@ -207,33 +197,4 @@ func parseFunctions(raw []json.RawMessage) ([]model.ToolSpec, *problem) {
 		specs = append(specs, spec)
 	}
 	return specs, nil
-}
-
-// chain is the conversation that ends with the kept answer of this id.
-func (c *conn) chain(ctx context.Context, id, owner string) ([]model.Message, *problem) {
-	ctx, cancel := context.WithTimeout(ctx, archiveBound)
-	defer cancel()
-	var answers []adapter.Answer
-	bytes := 0
-	for at := id; at != ""; {
-		a, found, err := c.receiver.KeptAnswer(ctx, at, owner)
-		switch {
-		case err != nil:
-			return nil, c.refusal(err)
-		case !found && at == id:
-			return nil, notFound("previous_response_id", id)
-		case !found:
-			return nil, invalid("previous_response_id", fmt.Sprintf("the answer %.80q, which %.80q continues, is no longer kept", at, id))
-		}
-		if bytes += len(a.Body); len(answers) == maxChain || bytes > maxChainBytes {
-			return nil, invalid("previous_response_id", fmt.Sprintf("the conversation before %.80q is too long", id))
-		}
-		answers = append(answers, a)
-		at = a.Previous
-	}
-	var all []model.Message
-	for _, a := range slices.Backward(answers) {
-		all = append(all, a.Messages...)
-	}
-	return all, nil
 }

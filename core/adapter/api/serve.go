@@ -3,8 +3,6 @@ package api
 import (
 	"cmp"
 	"context"
-	"encoding/json"
-	"errors"
 	"mime"
 	"net/http"
 	"slices"
@@ -98,15 +96,10 @@ func (c *conn) health(w http.ResponseWriter, r *http.Request, _ ops.Caller) {
 	writeJSON(w, map[string]string{"status": "ok"})
 }
 
-func writeJSON(w http.ResponseWriter, value any) {
-	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(value) // a client that has gone needs no answer
-}
-
 // chat is one message and its answer, as a chat completion.
 func (c *conn) chat(w http.ResponseWriter, r *http.Request, by ops.Caller) {
-	in := &incoming{c: c, w: w, r: r, by: by, rc: http.NewResponseController(w), parse: parseRequest}
-	in.serve(func(x *exchange, q request) form {
+	in := &incoming{c: c, w: w, r: r, by: by, rc: http.NewResponseController(w)}
+	in.serve(parseRequest, func(x *exchange, q request) form {
 		return chatForm{id: "chatcmpl-" + x.id, model: c.platform.called(q.model), created: x.created.Unix(), usage: q.usage}
 	})
 }
@@ -114,10 +107,11 @@ func (c *conn) chat(w http.ResponseWriter, r *http.Request, by ops.Caller) {
 // responses is one message and its answer, as a response. An answer that is kept is durable before its client has it.
 func (c *conn) responses(w http.ResponseWriter, r *http.Request, by ops.Caller) {
 	owner := ownerOf(r, by)
-	in := &incoming{c: c, w: w, r: r, by: by, rc: http.NewResponseController(w), parse: func(body []byte) (request, *problem) {
+	in := &incoming{c: c, w: w, r: r, by: by, rc: http.NewResponseController(w)}
+	parse := func(body []byte) (request, *problem) {
 		return parseResponses(body, func(id string) ([]model.Message, *problem) { return c.chain(r.Context(), id, owner) })
-	}}
-	in.serve(func(x *exchange, q request) form {
+	}
+	in.serve(parse, func(x *exchange, q request) form {
 		f := &responseForm{id: responseID + x.id, model: c.platform.called(q.model), created: x.created.Unix(), kept: q.kept}
 		if !q.kept.keep {
 			return f
@@ -126,8 +120,8 @@ func (c *conn) responses(w http.ResponseWriter, r *http.Request, by ops.Caller) 
 	})
 }
 
-// serve takes the message of a request and writes its answer in the form that formOf makes.
-func (in *incoming) serve(formOf func(x *exchange, q request) form) {
+// serve takes the message of a request, whose body parse reads, and writes its answer in the form that formOf makes.
+func (in *incoming) serve(parse func(body []byte) (request, *problem), formOf func(x *exchange, q request) form) {
 	c := in.c
 	if p := c.begin(); p != nil {
 		in.answer(p)
@@ -135,7 +129,7 @@ func (in *incoming) serve(formOf func(x *exchange, q request) form) {
 	}
 	defer c.end()
 
-	reader, q, p := in.take()
+	reader, q, p := in.take(parse)
 	if p != nil {
 		in.answer(p)
 		return
@@ -158,7 +152,7 @@ func (in *incoming) serve(formOf func(x *exchange, q request) form) {
 
 // take reads a request and hands its message to the gateway, or joins the one that has it. Its bytes count as a body under way
 // until then. Without a problem the request has entered.
-func (in *incoming) take() (r *reader, q request, p *problem) {
+func (in *incoming) take(parse func(body []byte) (request, *problem)) (r *reader, q request, p *problem) {
 	c := in.c
 	if !isJSON(in.r.Header) {
 		return nil, q, &problem{
@@ -171,7 +165,7 @@ func (in *incoming) take() (r *reader, q request, p *problem) {
 	}
 	defer u.release()
 	become(in.r, connBusy)
-	q, m, sent, p := in.read(body)
+	q, m, sent, p := in.read(body, parse)
 	if p == nil {
 		p = c.enter()
 	}
@@ -215,8 +209,8 @@ func (c *conn) withdraw(x *exchange) {
 }
 
 // read makes a message of a body.
-func (in *incoming) read(body []byte) (q request, m adapter.Inbound, sent mark, p *problem) {
-	if q, p = in.parse(body); p != nil {
+func (in *incoming) read(body []byte, parse func(body []byte) (request, *problem)) (q request, m adapter.Inbound, sent mark, p *problem) {
+	if q, p = parse(body); p != nil {
 		return q, m, sent, p
 	}
 	agent, p := in.c.platform.agentOf(q.model)
@@ -263,19 +257,6 @@ func ofBrowser(h http.Header) bool {
 		}
 	}
 	return false
-}
-
-// refusal is the answer to a client when Receive returned err.
-func (c *conn) refusal(err error) *problem {
-	if e, ok := errors.AsType[*ops.Error](err); ok {
-		return refused(e)
-	}
-	if c.tasks.Err() != nil {
-		return stopping()
-	}
-	// Neither accepted nor refused: the connection is being taken down, or Receive ran out of time.
-	c.log.Warn("api message not taken", "error", clean(err.Error()))
-	return refused(&ops.Error{Code: ops.CodeUnavailable, Message: "the gateway did not take the message"})
 }
 
 // sessionOf is the key and the user of a request. X-Session-Key names a session whose history the gateway holds, with or without

@@ -80,7 +80,7 @@ func (c *conn) while(ctx context.Context, f func(context.Context) error) error {
 
 // deliver sends the parts of a text. The message first, if it is not 0, becomes the first of them.
 func (c *conn) deliver(ctx context.Context, m adapter.Outgoing, first id) (sent adapter.Sent, err error) {
-	to, err := parseID(m.Target)
+	to, err := parseID(adapter.ChatOf(m.Target))
 	if err != nil {
 		return sent, &adapter.RefusedError{Why: err.Error()}
 	}

@@ -295,3 +295,9 @@ func (e *callError) Error() string { return e.method + ": " + e.why }
 func (e *callError) Is(target error) bool {
 	return (target == context.DeadlineExceeded || target == context.Canceled) && errors.Is(e.cause, target)
 }
+
+// gone reports whether a call failed because a message is not there any more.
+func gone(err error) bool {
+	refused, is := errors.AsType[*adapter.RefusedError](err)
+	return is && strings.Contains(refused.Why, "not found")
+}

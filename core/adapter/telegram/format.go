@@ -35,6 +35,10 @@ type formatted struct {
 	answers int64
 }
 
+// maxUnits is the most of one message in UTF-16 units (https://core.telegram.org/bots/api#sendmessage: 4096 characters
+// after entities parsing, which Telegram counts in UTF-16 as it does its entities).
+const maxUnits = 4096
+
 // messagesOf is text in messages of at most maxUnits, without those that would be blank: Telegram refuses them.
 func messagesOf(text string, isMarkdown bool) (messages []formatted) {
 	if !isMarkdown {

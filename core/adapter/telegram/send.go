@@ -10,10 +10,6 @@ import (
 	"gatewaytui/core/adapter"
 )
 
-// maxUnits is the most of one message in UTF-16 units (https://core.telegram.org/bots/api#sendmessage: 4096 characters
-// after entities parsing, which Telegram counts in UTF-16 as it does its entities).
-const maxUnits = 4096
-
 // Send implements adapter.Conn. A text that is too long for one message goes out as several, in order and without another
 // text of the gateway for the same chat between them. If one of them fails, so does the Send; another try with the same
 // text and Outgoing.Skip goes on with the one that failed.
@@ -146,19 +142,4 @@ func (c *conn) repeat(ctx context.Context, to address, part formatted) (int64, e
 		return 0, err
 	}
 	return c.send(ctx, to, part)
-}
-
-// messageID reads the id of a message that the bot sent.
-func messageID(s string) (int64, error) {
-	id, err := strconv.ParseInt(s, 10, 64)
-	if err != nil || id <= 0 {
-		return 0, &adapter.RefusedError{Why: fmt.Sprintf("%.40q is not the id of a message", s)}
-	}
-	return id, nil
-}
-
-// gone reports whether a call failed because a message is not there any more.
-func gone(err error) bool {
-	refused, is := errors.AsType[*adapter.RefusedError](err)
-	return is && strings.Contains(refused.Why, "not found")
 }

@@ -282,3 +282,12 @@ func parseAddress(s string) (address, error) {
 	}
 	return a, nil
 }
+
+// messageID reads the id of a message that the bot sent.
+func messageID(s string) (int64, error) {
+	id, err := strconv.ParseInt(s, 10, 64)
+	if err != nil || id <= 0 {
+		return 0, &adapter.RefusedError{Why: fmt.Sprintf("%.40q is not the id of a message", s)}
+	}
+	return id, nil
+}

@@ -80,8 +80,9 @@ type Server struct {
 // New returns a server on 127.0.0.1. Its owner closes it.
 func New(token string) *Server {
 	s := Unstarted(token)
-	s.http = httptest.NewServer(s)
-	s.URL = s.http.URL + "/api"
+	s.http = httptest.NewUnstartedServer(s)
+	s.URL = "http://" + s.http.Listener.Addr().String() + "/api"
+	s.http.Start()
 	return s
 }
 
