@@ -120,7 +120,7 @@ func (r *Registry) enter(req *spawnRequest, child forkedChild) *Process {
 	r.mu.Lock()
 	row := r.row(t, t.started)
 	r.mu.Unlock()
-	// Before anyone can see that it has ended: the events of a process are told in their order.
+	// Before its end can be seen: the events of a process keep their order.
 	r.emit(ops.EventProcessStarted, row, fmt.Sprintf("process %d started", child.PID))
 	r.mu.Lock()
 	delete(r.pending, t.id)
