@@ -1,6 +1,7 @@
 package search
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 )
@@ -8,8 +9,11 @@ import (
 // dense reports whether r is of a script that is written without spaces, or whose words a reader looks for in parts: Chinese,
 // Japanese and Korean.
 func dense(r rune) bool {
-	return r >= 0x1100 && unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul)
+	return r >= 0x1100 && (unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul) || slices.Contains(longVowels, r))
 }
+
+// longVowels are the marks of a long vowel, which stand within words of Japanese and belong to no script (Scripts.txt of Unicode).
+var longVowels = []rune{'ー', 'ｰ'}
 
 // indexed is text as the index gets it: each character of a dense script becomes a word of it and its successor, the last one
 // a word of its own. So any two characters in a row are a word, and a longer part is words in a row. All other words are left to
