@@ -126,7 +126,7 @@ func (r *Registry) scan(elsewhere bool) (view, []ending) {
 		at[p.PID] = p.Ident
 	}
 	unattributed := r.attribute(ours, at)
-	v, ended := r.absorb(seq, ours, at, unattributed, r.inherited(procs, at), r.shedding(ours))
+	v, ended := r.absorb(seq, ours, at, unattributed, r.inherited(procs, at), r.shedding(ours), r.departed(procs))
 	if elsewhere {
 		v.unattributed = append(v.unattributed, r.marked(procs, ours, foreign)...)
 	}
@@ -230,8 +230,8 @@ func (r *Registry) ownerSeen(p proc, at map[int]ident) *tree {
 }
 
 // absorb brings the trees up to date with the scan that began as number seq. inherited are the members of trees of
-// earlier lives.
-func (r *Registry) absorb(seq uint64, ours []proc, at map[int]ident, unattributed map[ident]procInfo, inherited map[*tree][]proc, shed []proc) (view, []ending) {
+// earlier lives, shed the processes that took their tag off, and gone those of earlier scans that have ended.
+func (r *Registry) absorb(seq uint64, ours []proc, at map[int]ident, unattributed map[ident]procInfo, inherited map[*tree][]proc, shed []proc, gone []ident) (view, []ending) {
 	now := time.Now()
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -271,7 +271,7 @@ func (r *Registry) absorb(seq uint64, ours []proc, at map[int]ident, unattribute
 		}
 	}
 	r.owners, r.adopted, r.silent = owners, adopted, silent
-	r.noteShed(shed)
+	r.noteShed(shed, gone)
 	r.notePresent(ours)
 	v.silent, v.unverified = len(silent), len(silent) > 0
 	r.sample(v, now)

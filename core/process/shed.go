@@ -11,6 +11,26 @@ import (
 // descends from us. After a SIGKILL of this program it no longer does. So the guardian gets the identity of every process
 // that a scan finds, and a process without a tag gets its own row in the journal, for the next life.
 
+// departed are the shedders that the process table has no more. One scan may miss that a process descends from us, while its
+// parent ends: such a process lives, and its row must not end.
+func (r *Registry) departed(procs []proc) (gone []ident) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.shed) == 0 {
+		return nil
+	}
+	alive := make(map[ident]bool, len(procs))
+	for _, p := range procs {
+		alive[p.Ident] = p.Alive()
+	}
+	for i := range r.shed {
+		if !alive[i] {
+			gone = append(gone, i)
+		}
+	}
+	return gone
+}
+
 // shedding are the processes among ours that took their tag off. A process is checked when it is first found, and when it
 // becomes an orphan. A process that was started before its limit of processes was set gets the limit here. It is called
 // while holding the turn to scan.
@@ -43,12 +63,11 @@ func (r *Registry) shedding(ours []proc) (shed []proc) {
 }
 
 // noteShed enters new shedders in the journal, and the end of those that are gone. Registry.mu is held.
-func (r *Registry) noteShed(shed []proc) {
-	for i, s := range r.shed {
-		if r.owners[i] == nil {
-			delete(r.shed, i)
-			r.journal.add(s.entry, howEnded(s.tree))
-		}
+func (r *Registry) noteShed(shed []proc, gone []ident) {
+	for _, i := range gone {
+		s := r.shed[i]
+		delete(r.shed, i)
+		r.journal.add(s.entry, howEnded(s.tree))
 	}
 	for _, p := range shed {
 		t := r.owners[p.Ident]

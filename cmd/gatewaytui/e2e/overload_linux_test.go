@@ -205,7 +205,6 @@ func TestHF6_WhatTakesItsTagOffEndsWithItsOwner(t *testing.T) {
 			g, f := startUnder(t, wrapper, home, quick), newForest(t)
 			guardian := g.hold().Guardian
 			g.job("a", script(f)+"; exec sleep "+f.argument(1))
-			g.await("the end of the turn, after which both belong to the session", func(l line) bool { return l.text("msg") == "turn ended" })
 			eventually.True(t, "both processes stand", func() bool { return len(f.standing(t)) == 2 })
 			if name != "of the finding" { // it has one tag left, by which it is found
 				// By their pids: a step on the way to the process may have been named as well, and has ended.
