@@ -149,3 +149,85 @@ func TestWhatIsKnownOfAMessageAfterAnError(t *testing.T) {
 		}
 	}
 }
+
+// courier is a fake whose connections carry files.
+type courier struct {
+	*fake
+	fetch func(ctx context.Context) ([]byte, error)
+	send  func(ctx context.Context) (Sent, error)
+}
+
+func (*courier) Abilities() []Ability { return []Ability{AbilityFilesIn, AbilityFilesOut} }
+
+func (p *courier) Connect(ctx context.Context, r Receiver) (Conn, error) {
+	c, err := p.fake.Connect(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	return courierConn{c.(*fakeConn), p}, nil
+}
+
+type courierConn struct {
+	*fakeConn
+	p *courier
+}
+
+func (c courierConn) Fetch(ctx context.Context, _ string, _ int64) ([]byte, error) {
+	return c.p.fetch(ctx)
+}
+
+func (c courierConn) SendFile(ctx context.Context, _ string, _ OutgoingFile) (Sent, error) {
+	return c.p.send(ctx)
+}
+
+func TestCV9_AFileThatHangsDelaysNoMessageAndIsAbandonedAfterTwoMinutes(t *testing.T) {
+	p := &courier{fake: &fake{name: "f"}}
+	supervise(t, p, func(t *testing.T, s *Supervisor) {
+		hang := make(chan struct{}) // of the bubble
+		defer close(hang)
+		p.fetch = func(context.Context) ([]byte, error) { <-hang; return nil, nil }
+		p.send = func(context.Context) (Sent, error) { <-hang; return Sent{}, nil }
+		began := time.Now()
+		errs := make(chan error, 2)
+		go func() { _, err := s.Fetch(t.Context(), "f", "1", 10); errs <- err }()
+		go func() { _, err := s.SendFile(t.Context(), "f", "1", OutgoingFile{}); errs <- err }()
+		synctest.Wait()
+		if _, err := s.Send(t.Context(), "f", Outgoing{}); err != nil || time.Since(began) != 0 {
+			t.Errorf("a message took %s and returned %v", time.Since(began), err)
+		}
+		for range 2 {
+			if err := <-errs; !errors.Is(err, context.DeadlineExceeded) || time.Since(began) != 2*time.Minute {
+				t.Errorf("a file that hangs returned %v after %s", err, time.Since(began))
+			}
+		}
+	})
+}
+
+func TestCV9_AFileLargerThanAskedForIsRefused(t *testing.T) {
+	p := &courier{fake: &fake{name: "f"}, fetch: func(context.Context) ([]byte, error) { return make([]byte, 11), nil }}
+	supervise(t, p, func(t *testing.T, s *Supervisor) {
+		for most, want := range map[int64]bool{10: false, 11: true} {
+			content, err := s.Fetch(t.Context(), "f", "1", most)
+			if _, refused := errors.AsType[*RefusedError](err); refused == want || want && len(content) != 11 {
+				t.Errorf("a file of 11 bytes, at most %d: %d bytes, %v", most, len(content), err)
+			}
+		}
+		if _, err := s.Fetch(t.Context(), "other", "1", 1); !errors.Is(err, ErrUnknown) {
+			t.Errorf("of an unknown platform: %v", err)
+		}
+	})
+}
+
+func TestCV9_ARateLimitForAFileHoldsForTheAdapter(t *testing.T) {
+	p := &courier{fake: &fake{name: "f"}, send: func(context.Context) (Sent, error) { return Sent{}, &RateLimitError{RetryAfter: time.Hour} }}
+	supervise(t, p, func(t *testing.T, s *Supervisor) {
+		for _, call := range []func() error{
+			func() error { _, err := s.SendFile(t.Context(), "f", "1", OutgoingFile{}); return err },
+			func() error { _, err := s.Send(t.Context(), "f", Outgoing{}); return err },
+		} {
+			if _, limited := errors.AsType[*RateLimitError](call()); !limited {
+				t.Error("the limit does not hold")
+			}
+		}
+	})
+}

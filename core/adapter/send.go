@@ -47,6 +47,21 @@ func (s *Supervisor) SetMenu(ctx context.Context, name string, commands []MenuCo
 	}))
 }
 
+// SendFile sends one file as a message of its own, under the rules of Send, but within two minutes.
+func (s *Supervisor) SendFile(ctx context.Context, name, target string, f OutgoingFile) (Sent, error) {
+	return request(ctx, s, "send a file to", name, uploading, func(ctx context.Context, c FileSender) (Sent, error) { return c.SendFile(ctx, target, f) })
+}
+
+// Fetch returns the content of a file of a message that was received, within two minutes. A file of more than most bytes is a
+// *RefusedError. Other errors may go away with another try.
+func (s *Supervisor) Fetch(ctx context.Context, name, ref string, most int64) ([]byte, error) {
+	content, err := request(ctx, s, "fetch a file from", name, fetching, func(ctx context.Context, c Fetcher) ([]byte, error) { return c.Fetch(ctx, ref, most) })
+	if err == nil && int64(len(content)) > most {
+		return nil, fmt.Errorf("fetch a file from %s: %w", name, &RefusedError{Why: fmt.Sprintf("the file is larger than %d bytes", most)})
+	}
+	return content, err
+}
+
 func done(_ struct{}, err error) error { return err }
 
 // Can reports whether the platform called name has the ability a, connected or not.
@@ -72,6 +87,8 @@ const (
 	// essential calls carry what must arrive. They wait for their turn; the platform's rate limit for one holds for the adapter,
 	// and a teardown gives those under way a moment.
 	essential weight = iota
+	// uploading calls are essential and carry a file, which takes its time.
+	uploading
 	// passing calls are worthless a moment later. None waits, one that the connection has no room for is refused, and nothing of
 	// theirs delays an essential one.
 	passing
@@ -82,9 +99,12 @@ const (
 const (
 	// passingTimeout bounds a passing call.
 	passingTimeout = 10 * time.Second
-	// fetchTimeout bounds the fetch of one file.
-	fetchTimeout = 2 * time.Minute
+	// fileTimeout bounds the way of one file, in either direction.
+	fileTimeout = 2 * time.Minute
 )
+
+// essential reports whether a call carries what must arrive.
+func (w weight) essential() bool { return w == essential || w == uploading }
 
 func sending(m Outgoing) weight {
 	if m.Passing {
@@ -124,7 +144,9 @@ func call[T, R any](ctx context.Context, l *managedAdapter, w weight, f func(con
 	case passing:
 		room, limit, life = c.passing, min(passingTimeout, limit), c.passingCtx
 	case fetching:
-		room, limit, life = c.passing, fetchTimeout, c.passingCtx
+		room, limit, life = c.passing, fileTimeout, c.passingCtx
+	case uploading:
+		limit = fileTimeout
 	}
 	within, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -140,7 +162,7 @@ func call[T, R any](ctx context.Context, l *managedAdapter, w weight, f func(con
 		}
 		return f(ctx, able)
 	}, nil)
-	if limit, is := errors.AsType[*RateLimitError](err); is && w == essential {
+	if limit, is := errors.AsType[*RateLimitError](err); is && w.essential() {
 		l.mu.Lock()
 		l.setRateLimit(limit)
 		l.announce(slog.LevelWarn, err)
@@ -155,7 +177,7 @@ func call[T, R any](ctx context.Context, l *managedAdapter, w weight, f func(con
 
 // enter takes a place among the calls under way in a connection.
 func enter(ctx context.Context, room *semaphore.Weighted, w weight) error {
-	if w != essential {
+	if !w.essential() {
 		if !room.TryAcquire(1) {
 			return errCrowded
 		}
@@ -180,14 +202,14 @@ func (l *managedAdapter) admit(w weight) (*connection, error) {
 	case l.current == nil:
 		return nil, ErrNotConnected
 	}
-	if w == essential {
+	if w.essential() {
 		l.sends++
 	}
 	return l.current, nil
 }
 
 func (l *managedAdapter) release(w weight) {
-	if w != essential {
+	if !w.essential() {
 		return
 	}
 	l.mu.Lock()
