@@ -112,13 +112,14 @@ type OutgoingFile struct {
 type File struct {
 	// Name is the sender's name for it, and Type the media type that the platform or the sender gave. Both may be empty and
 	// neither is to be believed.
-	Name, Type string
+	Name string `json:"name,omitempty"`
+	Type string `json:"type,omitempty"`
 	// Size is in bytes as the platform has it; 0 is unknown.
-	Size int64
+	Size int64 `json:"size,omitempty"`
 	// Spoken means that it is a voice message.
-	Spoken bool
+	Spoken bool `json:"spoken,omitempty"`
 	// Ref is the platform's name of the file, for Fetch.
-	Ref string
+	Ref string `json:"ref"`
 }
 
 // ChatKind is the kind of a chat.

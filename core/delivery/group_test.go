@@ -150,3 +150,22 @@ func TestTheMemoryOfGroupsIsBounded(t *testing.T) {
 		t.Errorf("%d messages are remembered", len(seen.by))
 	}
 }
+
+func TestCV9_AFileAloneIsAMessageAndStaysWithItInTheInbox(t *testing.T) {
+	i, h := crowd(t)
+	photo := adapter.Inbound{
+		Adapter: "chat", Session: "chat:dm:1", User: "ann", Target: "1", Chat: adapter.ChatDM, Files: []adapter.File{{Name: "a.jpg", Ref: "1/2"}},
+	}
+	receive(t, i, photo, photo)
+	want := `[{"name":"a.jpg","ref":"1/2"}]`
+	if h.inbox[0].Files != want || h.inbox[1].Files != want {
+		t.Errorf("the inbox has the files %q and %q", h.inbox[0].Files, h.inbox[1].Files)
+	}
+	if waiting := i.o.Table.Drop()["chat:dm:1"]; len(waiting) != 1 || waiting[0].Files != want {
+		t.Errorf("what waits is %+v", waiting)
+	}
+	i.Restore(t.Context(), h.inbox[0])
+	if waiting := i.o.Table.Drop()["chat:dm:1"]; len(waiting) != 1 || waiting[0].Files != want {
+		t.Errorf("in the next life %+v waits", waiting)
+	}
+}

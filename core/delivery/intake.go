@@ -138,7 +138,7 @@ func (i *Intake) ingest(ctx context.Context, in adapter.Inbound, r request) (str
 	}
 	row := store.Inbox{
 		ID: i.o.NewID(), Dedupe: in.Dedupe, Session: in.Session, Adapter: in.Adapter, Target: in.Target, User: in.User, Text: r.text,
-		At: time.Now(), State: store.InboxWaiting,
+		Files: adapter.EncodeFiles(in.Files), At: time.Now(), State: store.InboxWaiting,
 	}
 	switch {
 	case i.o.Conversations.IsWork(r.command): // its task answers it, or the next life says that it was cut off
@@ -203,7 +203,7 @@ func (i *Intake) dispatch(ctx context.Context, key string, r request, m session.
 		return err
 	}
 	m.Text = r.text
-	if strings.TrimSpace(m.Text) == "" && (m.Input == nil || len(m.Input.Results) == 0) {
+	if strings.TrimSpace(m.Text) == "" && m.Files == "" && (m.Input == nil || len(m.Input.Results) == 0) {
 		return &ops.Error{Code: ops.CodeInvalid, Message: "the message is empty", Hint: "say something, or /help"}
 	}
 	if r.command != "" && !m.Compact {

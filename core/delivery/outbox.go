@@ -357,7 +357,7 @@ func (o *Outbox) end(ctx context.Context, row store.Outbox, refused string) {
 func (o *Outbox) message(in store.Inbox) session.Message {
 	var once sync.Once
 	return session.Message{
-		ID: in.ID, User: in.User, Target: in.Target, Text: in.Text, At: in.At,
+		ID: in.ID, User: in.User, Target: in.Target, Text: in.Text, Files: in.Files, At: in.At,
 		Deliver: func(text string, err error) { once.Do(func() { o.Reply(in, ChatText(text, err)) }) },
 		Send:    func(text string, err error) { once.Do(func() { o.Deliver(Answer(in, ChatText(text, err))) }) },
 	}

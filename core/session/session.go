@@ -60,6 +60,8 @@ type Message struct {
 	User   string
 	Target string
 	Text   string
+	// Files are the files that came with it, as JSON, for package media; empty: none. Such a message is a turn of its own.
+	Files string
 	// Agent is the name of the definition that works on the message; empty: the routes of the config say which.
 	Agent string
 	At    time.Time

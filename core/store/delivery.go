@@ -21,8 +21,10 @@ type Inbox struct {
 	// Dedupe names the message for ever on its platform; empty where the platform has no such name.
 	Dedupe                               string
 	Session, Adapter, Target, User, Text string
-	At                                   time.Time
-	State                                InboxState
+	// Files are the files of the message as JSON; empty: none.
+	Files string
+	At    time.Time
+	State InboxState
 }
 
 // Outbox is a message to a chat. ID is that of the message that it answers: one message has one answer.
@@ -36,19 +38,21 @@ type Outbox struct {
 	// or began, and its outcome is not known.
 	Parts int
 	Tried bool
+	// File is the file that the message is, as JSON, with Text as its caption; empty: none.
+	File string
 }
 
 const (
-	inboxColumns  = `id, dedupe, session, adapter, target, user, text, at, state`
-	outboxColumns = `id, session, adapter, target, text, at, placeholder, parts, tried`
+	inboxColumns  = `id, dedupe, session, adapter, target, user, text, at, state, files`
+	outboxColumns = `id, session, adapter, target, text, at, placeholder, parts, tried, file`
 )
 
 func (v *Inbox) fields() []any {
-	return []any{&v.ID, (*optional)(&v.Dedupe), &v.Session, &v.Adapter, &v.Target, &v.User, &v.Text, (*stamp)(&v.At), &v.State}
+	return []any{&v.ID, (*optional)(&v.Dedupe), &v.Session, &v.Adapter, &v.Target, &v.User, &v.Text, (*stamp)(&v.At), &v.State, &v.Files}
 }
 
 func (v *Outbox) fields() []any {
-	return []any{&v.ID, &v.Session, &v.Adapter, &v.Target, &v.Text, (*stamp)(&v.At), &v.Placeholder, &v.Parts, &v.Tried}
+	return []any{&v.ID, &v.Session, &v.Adapter, &v.Target, &v.Text, (*stamp)(&v.At), &v.Placeholder, &v.Parts, &v.Tried, &v.File}
 }
 
 var (

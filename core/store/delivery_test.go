@@ -21,6 +21,29 @@ func arrived(id, dedupe string) Inbox {
 	return Inbox{ID: id, Dedupe: dedupe, Session: "chat:dm:1", Adapter: "chat", Target: "1", User: "maria", Text: "hello", At: noon, State: InboxWaiting}
 }
 
+// CV9: the files of a message, and the file that a message to a chat is, are as durable as the messages.
+func TestCV9_FilesAreKeptWithTheirMessages(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir)
+	in, out := arrived("m1", "chat:77"), Outbox{ID: "o1", Session: "chat:dm:1", Adapter: "chat", Target: "1", Text: "look", At: noon, File: `{"copy":"x"}`}
+	in.Files = `[{"ref":"1"}]`
+	_, _, err := s.PutInbox(t.Context(), in)
+	must(t, err)
+	must(t, s.PutOutbox(t.Context(), out))
+	must(t, s.Close(t.Context()))
+	s = open(t, dir)
+	inbox, err := s.OpenInbox(t.Context())
+	must(t, err)
+	outbox, err := s.OpenOutbox(t.Context())
+	must(t, err)
+	if diff := gocmp.Diff([]Inbox{in}, inbox); diff != "" {
+		t.Errorf("the inbox (-want +got):\n%s", diff)
+	}
+	if diff := gocmp.Diff([]Outbox{out}, outbox); diff != "" {
+		t.Errorf("the outbox (-want +got):\n%s", diff)
+	}
+}
+
 // E15: a message is taken once, for any number of deliveries, in this life and in later ones; one that was refused may
 // come again.
 func TestE15_AMessageIsTakenOnce(t *testing.T) {

@@ -51,7 +51,7 @@ CREATE TABLE inbox (
     text    TEXT    NOT NULL,
     at      INTEGER,
     state   TEXT    NOT NULL CHECK (state IN ('waiting', 'running', 'answered'))
-) STRICT;
+, files TEXT NOT NULL DEFAULT '') STRICT;
 
 -- index inbox_answered on inbox
 CREATE INDEX inbox_answered ON inbox (at) WHERE state = 'answered';
@@ -106,7 +106,7 @@ CREATE TABLE outbox (
     ended_at INTEGER,
     state   TEXT    NOT NULL CHECK (state IN ('waiting', 'sent', 'refused')),
     reason  TEXT    NOT NULL
-, placeholder TEXT NOT NULL DEFAULT '', parts INTEGER NOT NULL DEFAULT 0, tried INTEGER NOT NULL DEFAULT 0 CHECK (tried IN (0, 1))) STRICT;
+, placeholder TEXT NOT NULL DEFAULT '', parts INTEGER NOT NULL DEFAULT 0, tried INTEGER NOT NULL DEFAULT 0 CHECK (tried IN (0, 1)), file TEXT NOT NULL DEFAULT '') STRICT;
 
 -- index outbox_ended on outbox
 CREATE INDEX outbox_ended ON outbox (ended_at) WHERE state <> 'waiting';
