@@ -49,7 +49,7 @@ func (c *Conversations) chatCommands() []chatCommand {
 		{name: "sessions", help: "this chat's earlier conversations", run: c.sessions},
 		{name: "search", args: "TEXT", help: "find what was said in your chats", run: c.search},
 		{name: "title", args: "[TEXT]", help: "name this conversation; without TEXT: show its name", run: c.title},
-		{name: "resume", args: "[ID]", help: "continue an earlier conversation of this chat, or a suspended one", run: c.resume},
+		{name: "resume", args: "[NUMBER]", help: "continue an earlier conversation of this chat by its number or id, or a suspended one", run: c.resume},
 		{name: "start", help: "what this is, and what to try first", run: c.start},
 		{name: "help", help: "this list", run: c.help},
 	}
@@ -246,35 +246,6 @@ func (c *Conversations) queue(_ context.Context, u use) (string, error) {
 		return fmt.Sprintf("%d %s behind the running turn.", row.Queued, text.Plural(row.Queued, "message waits", "messages wait")), nil
 	}
 	return "Nothing is waiting.", nil
-}
-
-func (c *Conversations) sessions(ctx context.Context, u use) (string, error) {
-	ended, err := c.store.EndedSessions(ctx, u.key, 10)
-	if err != nil {
-		return "", fmt.Errorf("list the earlier conversations: %w", err)
-	}
-	if len(ended) == 0 {
-		return "This chat has no earlier conversations.", nil
-	}
-	var b strings.Builder
-	b.WriteString("Earlier conversations of this chat, newest first:\n")
-	for _, s := range ended {
-		named := ""
-		if s.Title != "" {
-			named = "  " + term.Clean(s.Title, chosenTitle) + ","
-		}
-		fmt.Fprintf(&b, "%s%s  ended %s ago (%s), %s tokens\n", s.ID, named, text.Age(s.EndedAt), term.Clean(s.EndReason, 60), humanize.Comma(s.TokensIn+s.TokensOut))
-	}
-	b.WriteString("/resume ID continues one of them.")
-	return b.String(), nil
-}
-
-func (c *Conversations) resume(ctx context.Context, u use) (string, error) {
-	if s, ok := c.o.Table.Get(u.key); ok && s.State == ops.SessionSuspended && u.arg == "" {
-		c.o.Table.SetState(u.key, ops.SessionIdle)
-		return "The conversation continues.", nil
-	}
-	return c.reopen(ctx, u.key, u.arg)
 }
 
 // BackgroundTask is the name under which /background is tracked.

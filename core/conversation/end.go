@@ -185,27 +185,6 @@ func (c *Conversations) endRequestLater(key string) {
 	c.o.Tasks.Start(c.turns, "end request", key, func(ctx context.Context) { c.endOver(ctx, key, "its request has ended") })
 }
 
-// reopen makes an ended conversation of key the current one again. Without id it is the newest.
-func (c *Conversations) reopen(ctx context.Context, key, id string) (string, error) {
-	ended, err := c.store.EndedSessions(ctx, key, 50)
-	if err != nil {
-		return "", fmt.Errorf("list the earlier conversations: %w", err)
-	}
-	for _, s := range ended {
-		if id != "" && s.ID != id {
-			continue
-		}
-		if _, err := c.End(ctx, key, Cause{reopened: s.ID}); err != nil {
-			return "", err
-		}
-		return fmt.Sprintf("Back in the conversation from %s ago.", text.Age(s.EndedAt)), nil
-	}
-	if id == "" {
-		return "This chat has no earlier conversation.", nil
-	}
-	return "", &ops.Error{Code: ops.CodeNotFound, Message: "this chat has no conversation " + term.Quote(id), Hint: "/sessions lists them"}
-}
-
 // NoSession is the error for a key that names no session.
 func NoSession(key string) error {
 	return &ops.Error{Code: ops.CodeNotFound, Message: "no session " + term.Quote(key), Hint: "`gatewaytui sessions` lists them"}

@@ -68,8 +68,8 @@ func TestAResetConversationCanBeResumed(t *testing.T) {
 	old := l.session(key).ID
 	l.ask(key, "/new")
 	l.ask(key, "something else")
-	if got := l.ask(key, "/sessions"); !strings.Contains(got, old) {
-		t.Fatalf("/sessions said %q, want %s in it", got, old)
+	if got := l.ask(key, "/sessions"); !strings.Contains(got, "1. remember this") || strings.Contains(got, old) {
+		t.Fatalf("/sessions said %q, want the title under number 1 and no id (TF31)", got)
 	}
 	if got := l.ask(key, "/resume "+old); !strings.Contains(got, "Back in the conversation from") {
 		t.Fatalf("/resume said %q", got)
@@ -85,8 +85,16 @@ func TestAResetConversationCanBeResumed(t *testing.T) {
 	if len(rows) != 4 || rows[0].Content != "remember this" || rows[2].Content != "and on" {
 		t.Fatalf("the resumed transcript is %+v", rows)
 	}
-	if got := l.await(l.send(key, "/resume nonsense")); !ops.HasCode(got.err, ops.CodeNotFound) {
-		t.Fatalf("/resume of an unknown conversation: %+v", got)
+	if got := l.ask(key, "/sessions"); !strings.Contains(got, "1. something else") {
+		t.Fatalf("/sessions said %q after the resume", got)
+	}
+	if got := l.ask(key, "/resume 1"); !strings.HasSuffix(got, ": something else") {
+		t.Fatalf("/resume 1 said %q", got)
+	}
+	for _, unknown := range []string{"nonsense", "0", "-1", "2 3", "99"} {
+		if got := l.await(l.send(key, "/resume "+unknown)); !ops.HasCode(got.err, ops.CodeNotFound) {
+			t.Errorf("/resume %s: %+v", unknown, got)
+		}
 	}
 }
 
