@@ -20,7 +20,7 @@ const (
 	earlierWithin = 50
 )
 
-// sessions lists the earlier conversations of a chat under numbers that /resume takes. 1 is the one that ended last (TF31).
+// sessions lists the earlier conversations of a chat under numbers that /resume takes. 1 is the one that ended last.
 func (c *Conversations) sessions(ctx context.Context, u use) (string, error) {
 	ended, err := c.store.EndedSessions(ctx, u.key, listedEarlier)
 	if err != nil {

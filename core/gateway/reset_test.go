@@ -69,7 +69,7 @@ func TestAResetConversationCanBeResumed(t *testing.T) {
 	l.ask(key, "/new")
 	l.ask(key, "something else")
 	if got := l.ask(key, "/sessions"); !strings.Contains(got, "1. remember this") || strings.Contains(got, old) {
-		t.Fatalf("/sessions said %q, want the title under number 1 and no id (TF31)", got)
+		t.Fatalf("/sessions said %q, want the title under number 1 and no id", got)
 	}
 	if got := l.ask(key, "/resume "+old); !strings.Contains(got, "Back in the conversation from") {
 		t.Fatalf("/resume said %q", got)
