@@ -81,6 +81,8 @@ type Config struct {
 type Call struct {
 	// Model is the name of the model that answered, or failed last.
 	Model string
+	// Failed are the models that failed before it, in their order.
+	Failed []string
 	// Took is the time to the complete answer or the failure, retries included.
 	Took  time.Duration
 	Usage model.Usage
@@ -114,6 +116,8 @@ type Agent struct {
 	count  atomic.Int64
 	// pins are texts that every model call has.
 	pins atomic.Pointer[[]string]
+	// stale means that the memory has another transcript than messages.
+	stale atomic.Bool
 
 	mu sync.Mutex // guards what follows; never held over I/O
 	// cancel ends the running turn; nil while none runs.

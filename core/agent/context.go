@@ -49,6 +49,9 @@ type Compacted struct {
 // SetPins replaces the texts that every model call of the agent has. The next call has them. Any goroutine may call it.
 func (a *Agent) SetPins(pins []string) { a.pins.Store(&pins) }
 
+// Reload makes the next turn load the transcript again, because its memory has another one now. Any goroutine may call it.
+func (a *Agent) Reload() { a.stale.Store(true) }
+
 // pinned is the pins as the model reads them.
 func (a *Agent) pinned() string {
 	pins := a.pins.Load()

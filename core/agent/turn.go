@@ -189,6 +189,9 @@ func (r *run) guarded() (err error) {
 func (r *run) load() error {
 	a := r.a
 	own := r.message()
+	if a.stale.Swap(false) {
+		a.forget()
+	}
 	if r.turn.Input.Given {
 		a.forget()
 		a.loaded = true
@@ -356,9 +359,9 @@ func (r *run) complete() (model.Message, error) {
 // called counts a model call that ended.
 func (r *run) called(client model.Client, resp model.Response, began time.Time, err error) {
 	if r.a.cfg.Called != nil {
-		r.a.cfg.Called(Call{Model: cmp.Or(resp.Model, client.Name()), Took: time.Since(began), Usage: resp.Usage, Err: err, Interrupted: r.ctx.Err() != nil})
+		r.a.cfg.Called(Call{Model: cmp.Or(resp.Model, client.Name()), Failed: resp.Failed, Took: time.Since(began), Usage: resp.Usage, Err: err, Interrupted: r.ctx.Err() != nil})
 	}
-	r.res.Usage.Add(resp.Usage)
+	r.res.Usage.Add(resp.Usage.Count())
 }
 
 // slot takes a slot for one model call. Only the turn's context bounds the wait. The turn's owner ends it when the turn

@@ -313,6 +313,19 @@ func (c Config) ChatOf(key string) Chat {
 	return Chat{Progress: ProgressShort, Stream: StreamOff}
 }
 
+// RouteOf says which route is that of the session of this key, and how its chat is shown.
+func (c Config) RouteOf(key string) string {
+	match := "no route matches, so the defaults hold"
+	for _, r := range c.Routes {
+		if text.Glob(r.Match, key) {
+			match = r.Match
+			break
+		}
+	}
+	chat := c.ChatOf(key)
+	return fmt.Sprintf("%s; progress = %s, stream = %s", match, chat.Progress, chat.Stream)
+}
+
 // Callable are the names of the tools that an agent can call.
 func (c Config) Callable(d Definition) []string {
 	if slices.Equal(d.Tools, []string{EveryTool}) {

@@ -33,6 +33,11 @@ type Store interface {
 	Compaction(ctx context.Context, sessionID string) (store.Compaction, error)
 	Since(ctx context.Context, sessionID string, seq int64) ([]store.Entry, error)
 	Compact(ctx context.Context, sessionID, turnID string, c store.Compaction) error
+	LastExchange(ctx context.Context, sessionID string) (store.Exchange, bool, error)
+	Undo(ctx context.Context, sessionID string, first, last int64, at time.Time) error
+	SpentIn(ctx context.Context, sessionID string) (store.Spent, error)
+	SpentLast(ctx context.Context, sessionID string) (store.Spent, bool, error)
+	SpentBy(ctx context.Context, platform, person string, since time.Time) (store.Spent, error)
 	Pins(ctx context.Context, sessionID string) ([]store.Pin, error)
 	PutPin(ctx context.Context, sessionID, text string, at time.Time) (found bool, err error)
 	DropPin(ctx context.Context, sessionID string, seq int64) error
@@ -123,6 +128,8 @@ type Options struct {
 	Reached func(bound string)
 	// Find finds what was said within own, newest first, at most limit messages.
 	Find func(ctx context.Context, text string, own Own, limit int) (ops.Found, error)
+	// Route says which route of the config is that of a session, and what it says of its chat.
+	Route func(key string) string
 	// Stopping is closed when the gateway begins to stop.
 	Stopping <-chan struct{}
 	// Status is the state of the whole gateway.

@@ -47,6 +47,9 @@ func (c *Conversations) search(ctx context.Context, u use) (string, error) {
 		if h.Title != "" {
 			b.WriteString(", " + h.Title)
 		}
+		if h.Undone {
+			b.WriteString(" (undone)")
+		}
 		fmt.Fprintf(&b, "\n  %s: %s", cmp.Or(h.Who, "agent"), h.Snippet)
 	}
 	if found.Next != "" {

@@ -122,7 +122,9 @@ func (c *Conversations) endOf(t *session.Turn, end store.Turn, left session.End,
 	}
 	s.Cost += left.Cost
 	s.Priced = s.Priced || left.Priced
-	end.TokensIn, end.TokensOut = left.TokensIn, left.TokensOut
+	end.Spent = store.Spent{
+		TokensIn: left.TokensIn, TokensOut: left.TokensOut, TokensCached: left.TokensCached, Unpriced: left.Unpriced, Cost: left.Cost, Priced: left.Priced,
+	}
 	end.ID, end.SessionID, end.Life, end.StartedAt, end.EndedAt = t.ID, t.Session.ID, c.o.Life, t.Started, now
 	return func(ctx context.Context) error { return c.store.EndTurn(ctx, s, end, last) }
 }
@@ -166,7 +168,7 @@ func (r *turnRunner) run(ctx context.Context) (err error) {
 	if input.Shows() && !c.o.Roster.Models(d, c.choice(t.Session.Key)).Vision() {
 		return errNoVision
 	}
-	begin := store.Turn{ID: t.ID, SessionID: t.Session.ID, Life: c.o.Life, StartedAt: t.Started, State: store.TurnRunning, Message: inboxID(t.Message)}
+	begin := store.Turn{ID: t.ID, SessionID: t.Session.ID, Life: c.o.Life, StartedAt: t.Started, State: store.TurnRunning, Message: inboxID(t.Message), Who: t.Message.User, Undoes: t.Message.Again}
 	begun := t.Session
 	if begun.Title == "" && !t.Message.Compact && !session.IsRequest(begun.Key) {
 		begun.Title = firstWords(t.Message.Text)
@@ -175,6 +177,9 @@ func (r *turnRunner) run(ctx context.Context) (err error) {
 	wctx, cancel := c.store.Patient(ctx)
 	err = c.store.BeginTurn(wctx, row(begun), begin, own...)
 	cancel()
+	if errors.Is(err, store.ErrChanged) {
+		return errOvertaken
+	}
 	if err != nil {
 		return delivery.NotSaved(c.o.Log, t.Session.Key, "your message", err)
 	}
@@ -182,6 +187,9 @@ func (r *turnRunner) run(ctx context.Context) (err error) {
 	r.begun = true
 	c.o.Table.Saved(t, begun.Title)
 	r.agent = c.agentOf(t, d)
+	if t.Message.Again[1] > 0 {
+		r.agent.Reload()
+	}
 	c.o.Table.Works(t, d.Name, r.agent.Row().Model)
 	calls := agent.NewCalls(c.o.Bounds.CallsPerTurn, func() { c.o.Reached(limit.CallsPerTurn) })
 	if !c.o.Table.Attach(t, calls) {
@@ -296,6 +304,7 @@ func (r *turnRunner) save(err error) (reply string, _ error) {
 	}
 	u := r.result.Usage
 	r.end.TokensIn, r.end.TokensOut, r.end.TokensCached, r.end.Cost, r.end.Priced, r.end.Model = u.In, u.Out, u.Cached, u.Cost, u.Priced, r.result.Model
+	r.end.Unpriced = u.Unpriced
 	if !r.begun {
 		return "", err
 	}

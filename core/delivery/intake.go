@@ -206,7 +206,7 @@ func (i *Intake) dispatch(ctx context.Context, key string, r request, m session.
 	if strings.TrimSpace(m.Text) == "" && m.Files == "" && (m.Input == nil || len(m.Input.Results) == 0) {
 		return &ops.Error{Code: ops.CodeInvalid, Message: "the message is empty", Hint: "say something, or /help"}
 	}
-	if r.command != "" && !m.Compact {
+	if r.command != "" && !m.Compact && m.Again[1] == 0 {
 		i.o.Conversations.RunCommand(ctx, r.command, r.arg, key, m)
 		return nil
 	}

@@ -126,7 +126,7 @@ func (g *Gateway) buildConversations(slots *model.Slots, reached bounds, policy 
 			AgentClose: cfg.Shutdown.AgentTimeout.Duration, KillGrace: cfg.Process.KillGrace.Duration, InterruptGrace: cfg.Shutdown.InterruptGrace.Duration,
 		},
 		Processes: g.procs, Outbox: g.outbox, Gate: parts{g}, Tasks: g.background, Events: g.events, Meter: g.metrics, Log: o.Log,
-		Life: o.Life, NewID: newID, Reached: reached.reached, Stopping: g.lifecycle.stopping,
+		Life: o.Life, NewID: newID, Reached: reached.reached, Stopping: g.lifecycle.stopping, Route: cfg.RouteOf,
 		Status: func(ctx context.Context) (ops.Status, error) { return g.Status(ctx) },
 		Find: func(ctx context.Context, text string, own conversation.Own, limit int) (ops.Found, error) {
 			return g.search.Find(ctx, search.Query{Text: text, Session: own.Session, Platform: own.Platform, User: own.User, Limit: limit})

@@ -35,6 +35,7 @@ type Metrics struct {
 	received, refused, sent   *prometheus.CounterVec
 	models, results           []string // the values of the labels model and result
 	calls, tokens, cost       *prometheus.CounterVec
+	fallbacks                 *prometheus.CounterVec
 	callSeconds               *prometheus.HistogramVec
 }
 
@@ -140,7 +141,13 @@ func (m *Metrics) countCalls() {
 		Name: "gatewaytui_model_call_duration_seconds", Help: "Time from a model call to its complete answer or its failure, retries included.",
 		Buckets: prometheus.ExponentialBuckets(0.01, 3, 10),
 	}, []string{"model"})
+	m.fallbacks = m.counters("gatewaytui_model_fallbacks_total", "Model calls that went on to another model after one failed, by the model that failed (from) and the next one (to).", "from", "to")
 	for _, name := range m.models {
+		for _, to := range m.models {
+			if to != name && to != other && name != other {
+				m.fallbacks.WithLabelValues(name, to)
+			}
+		}
 		m.callSeconds.WithLabelValues(name)
 		m.tokens.WithLabelValues(name, "in")
 		m.tokens.WithLabelValues(name, "cached")
@@ -212,6 +219,13 @@ func (m *Metrics) Called(c agent.Call) {
 		result = resultInterrupted
 	case is:
 		result = known(string(failed.Kind), m.results)
+	}
+	for i, from := range c.Failed {
+		to := c.Model
+		if i+1 < len(c.Failed) {
+			to = c.Failed[i+1]
+		}
+		m.fallbacks.WithLabelValues(known(from, m.models), known(to, m.models)).Inc()
 	}
 	m.calls.WithLabelValues(name, result).Inc()
 	m.callSeconds.WithLabelValues(name).Observe(c.Took.Seconds())

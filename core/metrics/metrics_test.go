@@ -75,3 +75,16 @@ func BenchmarkMetricsOfATurn(b *testing.B) {
 		}
 	})
 }
+
+func TestCV5_EachModelThatACallMovedOnFromIsCounted(t *testing.T) {
+	m := New(nil, []string{"a", "b", "c"}, Gauges{Ready: none, Commits: none, Lives: none, Outbox: none, Repeated: none, CallsWaiting: none, Events: none, EventsMissed: none, Limits: &limit.Set{}})
+	m.Called(agent.Call{Model: "a"})
+	m.Called(agent.Call{Model: "c", Failed: []string{"a", "b"}})
+	m.Called(agent.Call{Model: "b", Failed: []string{"a"}, Err: errors.New("x")})
+	for pair, want := range map[[2]string]float64{{"a", "b"}: 2, {"b", "c"}: 1, {"a", "c"}: 0} {
+		var pb dto.Metric
+		if err := m.fallbacks.WithLabelValues(pair[0], pair[1]).Write(&pb); err != nil || pb.GetCounter().GetValue() != want {
+			t.Errorf("%v: %v, want %v (%v)", pair, pb.GetCounter().GetValue(), want, err)
+		}
+	}
+}

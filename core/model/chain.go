@@ -162,6 +162,7 @@ func (c *chainClient) Name() string {
 }
 
 func (c *chainClient) Complete(ctx context.Context, req Request, delta func(string)) (Response, error) {
+	var before []string
 	order := c.seeing(req, c.order(time.Now()))
 	for i, at := range order {
 		m, last := c.links[at], i == len(order)-1
@@ -176,18 +177,19 @@ func (c *chainClient) Complete(ctx context.Context, req Request, delta func(stri
 		if err == nil {
 			m.works()
 			c.answered.Store(m)
-			resp.Model, resp.Usage = m.Label(), m.price(resp.Usage)
+			resp.Model, resp.Usage, resp.Failed = m.Label(), m.price(resp.Usage), before
 			return resp, nil
 		}
 		failed, is := errors.AsType[*Error](err)
 		if !is || !movesOn(failed.Kind) {
-			return Response{Model: m.Label()}, err
+			return Response{Model: m.Label(), Failed: before}, err
 		}
 		rest := m.fails(failed.RetryAfter)
 		// Text that was delivered cannot be taken back, and another model would say it again.
 		if last || delivered {
-			return Response{Model: m.Label()}, err
+			return Response{Model: m.Label(), Failed: before}, err
 		}
+		before = append(before, m.Label())
 		c.log.Warn("model call goes to the next model", "event", ops.LogModelFallback, "model", m.Label(), "next", c.links[order[i+1]].Label(),
 			"kind", string(failed.Kind), "status", failed.Status, "rest", rest.Round(time.Millisecond))
 	}

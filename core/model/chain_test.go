@@ -9,6 +9,7 @@ import (
 	"math"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -93,7 +94,7 @@ func TestCV5_AFailureGoesToTheNextModelOrToTheCaller(t *testing.T) {
 					t.Errorf("the first model was asked %d times, want 1 to %d", n, hastyAttempts)
 				}
 				if tt.next {
-					if err != nil || resp.Model != "second" || resp.Message.Content != "hello" || c.Name() != "second" {
+					if err != nil || resp.Model != "second" || resp.Message.Content != "hello" || c.Name() != "second" || !slices.Equal(resp.Failed, []string{"first"}) {
 						t.Errorf("%q from %q, %v", resp.Message.Content, resp.Model, err)
 					}
 					if !strings.Contains(log.String(), "event=model.fallback model=first next=second kind="+string(tt.kind)) {

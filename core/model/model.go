@@ -84,11 +84,22 @@ type Usage struct {
 	// call: the cost of others is unknown, not 0.
 	Cost   float64
 	Priced bool
+	// Unpriced are the tokens, in and out, of the calls whose cost is unknown.
+	Unpriced int64
 }
 
-// Add adds the usage of further calls.
+// Add adds the usage of further calls, each of which Count has counted.
 func (u *Usage) Add(v Usage) {
 	u.In, u.Cached, u.Out, u.Cost, u.Priced = u.In+v.In, u.Cached+v.Cached, u.Out+v.Out, u.Cost+v.Cost, u.Priced || v.Priced
+	u.Unpriced += v.Unpriced
+}
+
+// Count is the usage of one call with its tokens as unpriced if its cost is unknown.
+func (u Usage) Count() Usage {
+	if !u.Priced {
+		u.Unpriced = u.In + u.Out
+	}
+	return u
 }
 
 // Finish is why a message is not whole, in the words of the chat-completions protocol; empty for one that is.
@@ -118,6 +129,8 @@ type Response struct {
 	Finish  Finish
 	// Model is the name of the model that answered, as people see it. A chain sets it.
 	Model string
+	// Failed are the names of the models of a chain that failed before it, in their order.
+	Failed []string
 }
 
 // Client calls one model. A Client belongs to one agent and is used by one goroutine at a time; Close may be called from

@@ -98,7 +98,7 @@ func (op *Operator) conversationOf(ctx context.Context, name string) (store.Sess
 func messageRow(e store.Entry) ops.Message {
 	return ops.Message{
 		ID: strconv.FormatInt(e.Seq, 10), Turn: e.Turn, Role: e.Role, Who: e.Who, At: ops.At(e.At), Text: e.Content,
-		Calls: callsOf(e.ToolCalls), Call: e.ToolCallID,
+		Calls: callsOf(e.ToolCalls), Call: e.ToolCallID, Undone: e.Undone,
 	}
 }
 

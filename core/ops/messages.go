@@ -14,6 +14,8 @@ type Message struct {
 	// Calls are the tool calls that the agent made with it; Call is the id of the call that a tool's message answers.
 	Calls []MessageCall `json:"calls"`
 	Call  string        `json:"call,omitempty"`
+	// Undone means that a person took it back: the model does not get it any more.
+	Undone bool `json:"undone,omitempty"`
 }
 
 // MessageCall is one call of a tool. Arguments are JSON as the model wrote them.
@@ -48,6 +50,7 @@ type Hit struct {
 	At   Time   `json:"at"`
 	// Snippet is the part of its text around what was found, cleaned, on one line.
 	Snippet string `json:"snippet"`
+	Undone  bool   `json:"undone,omitempty"`
 }
 
 // SearchQuery is what is looked for: messages of users and agents that have all the words of Text, "words in a row" and the

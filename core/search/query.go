@@ -7,6 +7,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"gatewaytui/core/session"
+
 	"gatewaytui/core/ops"
 	"gatewaytui/core/term"
 )
@@ -79,16 +81,7 @@ func scopeOf(kind string, names ...string) string {
 	return fmt.Sprintf("%s%016x", kind, h.Sum64())
 }
 
-// personOf is what of a user's name stays the same: platforms end it with their id of the person, alone or in parentheses
-// ("maria (4711)"), and the person may change the rest.
-func personOf(user string) string {
-	inner, closed := strings.CutSuffix(user, ")")
-	if at := strings.LastIndexByte(inner, '('); closed && at >= 0 && at < len(inner)-1 {
-		return inner[at+1:]
-	}
-	return user
-}
-
 // sessionScope is the scope of a session, ownerScope that of all messages of the turns of one user of a platform.
-func sessionScope(key string) string          { return scopeOf("s", key) }
-func ownerScope(platform, user string) string { return scopeOf("o", platform, personOf(user)) }
+func sessionScope(key string) string { return scopeOf("s", key) }
+
+func ownerScope(platform, user string) string { return scopeOf("o", platform, session.PersonOf(user)) }

@@ -150,7 +150,7 @@ func (q Query) within(m store.Said) bool {
 	case q.Session != "":
 		return session.Owner(m.Key) == session.Owner(q.Session)
 	case q.User != "":
-		return m.Platform == q.Platform && personOf(m.User) == personOf(q.User)
+		return m.Platform == q.Platform && session.PersonOf(m.User) == session.PersonOf(q.User)
 	}
 	return true
 }
@@ -243,6 +243,6 @@ func (x *Index) unread(ctx context.Context, err error) error {
 func hit(m store.Said, words []string) ops.Hit {
 	return ops.Hit{
 		Session: m.Key, Conversation: m.Session, Title: m.Title, ID: strconv.FormatInt(m.Seq, 10), Turn: m.Turn, Role: m.Role,
-		Who: m.Who, At: ops.At(m.At), Snippet: snippet(m.Content, words),
+		Who: m.Who, At: ops.At(m.At), Snippet: snippet(m.Content, words), Undone: m.Undone,
 	}
 }

@@ -45,6 +45,16 @@ func CheckKey(key string) error {
 	return nil
 }
 
+// PersonOf is what of a user's name stays the same: platforms end it with their id of the person, alone or in parentheses
+// ("maria (4711)"), and the person may change the rest.
+func PersonOf(user string) string {
+	inner, closed := strings.CutSuffix(user, ")")
+	if at := strings.LastIndexByte(inner, '('); closed && at >= 0 && at < len(inner)-1 {
+		return inner[at+1:]
+	}
+	return user
+}
+
 // RequestPrefix begins the key of a session that lives for one API request alone, because the request named none; the api
 // adapter makes these keys. Nothing of such a session stays after the answer: no row in memory or in the store, no agent
 // and no process (TF28). The next life deletes what a crash leaves of one.

@@ -68,6 +68,8 @@ type End struct {
 	Cost         float64
 	Priced       bool
 	Model        string
+	// Unpriced are the tokens of calls whose cost is not known.
+	Unpriced int64
 	// ContextUsed and ContextWindow are as in Session; 0: the turn does not know.
 	ContextUsed, ContextWindow int
 	// Hold keeps the next message waiting, because the gateway takes no new turns.

@@ -81,6 +81,8 @@ type Message struct {
 	Ended func(o model.Outcome)
 	// Compact makes the message's turn compact the conversation: Text is the chat command with what is to be kept.
 	Compact bool
+	// Again are the first and the last number in the store of the exchange that the message's turn takes the place of; 0: none.
+	Again [2]int64
 	// Kept means that an earlier life acknowledged the message: no bound of a mailbox refuses it.
 	Kept bool
 }

@@ -46,9 +46,10 @@ func (s *Store) Compaction(ctx context.Context, sessionID string) (Compaction, e
 	return c, err
 }
 
-// Since is every message of a session behind the one with a number, in order.
+// Since is every message of a session behind the one with a number, in order, without what was undone.
 func (s *Store) Since(ctx context.Context, sessionID string, seq int64) ([]Entry, error) {
-	return list[Entry](ctx, s, "read messages of "+sessionID, `SELECT `+entryColumns+` FROM messages m WHERE m.session_id = ? AND m.seq > ? ORDER BY m.seq`, sessionID, seq)
+	return list[Entry](ctx, s, "read messages of "+sessionID, `SELECT `+entryColumns+` FROM messages m JOIN turns u ON u.id = m.turn_id
+		WHERE m.session_id = ? AND m.seq > ? AND u.undone_at IS NULL ORDER BY m.seq`, sessionID, seq)
 }
 
 // Pin is a text that every model call of a session has. Seq grows with every pin.

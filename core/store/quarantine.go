@@ -83,8 +83,8 @@ var rowRules = []rowRule{
 	},
 	{
 		table: "turns", where: "WHERE state = 'running'", names: []string{"id"}, key: []string{"id"},
-		rules:  []rule{{name, "id session_id"}, {text, "life"}, {moment, "started_at"}, {none, "ended_at"}, {count, "tokens_in tokens_out"}},
-		repair: "UPDATE turns SET state = 'interrupted', reason = 'invalid row', started_at = ?1, ended_at = ?1, tokens_in = 0, tokens_out = 0, " + asText("life"),
+		rules:  []rule{{name, "id session_id"}, {text, "life who"}, {moment, "started_at"}, {none, "ended_at undone_at"}, {count, "tokens_in tokens_out tokens_cached tokens_unpriced"}, {orNone(count), "cost"}},
+		repair: "UPDATE turns SET state = 'interrupted', reason = 'invalid row', started_at = ?1, ended_at = ?1, tokens_in = 0, tokens_out = 0, tokens_cached = 0, tokens_unpriced = 0, cost = NULL, undone_at = NULL, " + asText("life", "who"),
 	},
 	{
 		table: "sessions", where: "WHERE ended_at IS NULL", names: []string{"key", "id"}, key: seq,

@@ -223,7 +223,7 @@ CREATE TABLE turns (
     reason     TEXT    NOT NULL,
     tokens_in  INTEGER NOT NULL,
     tokens_out INTEGER NOT NULL
-) STRICT, WITHOUT ROWID;
+, tokens_cached INTEGER NOT NULL DEFAULT 0, tokens_unpriced INTEGER NOT NULL DEFAULT 0, cost INTEGER, who TEXT NOT NULL DEFAULT '', undone_at INTEGER) STRICT, WITHOUT ROWID;
 
 -- index turns_of_session on turns
 CREATE INDEX turns_of_session ON turns (session_id);

@@ -11,13 +11,17 @@ type Entry struct {
 	// Seq grows with every message of the store. A number may be used again once the newest messages were deleted.
 	Seq  int64
 	Turn string
+	// Undone means that the model of the session does not get it any more, because a person took it back.
+	Undone bool
 	Message
 }
 
-func (e *Entry) fields() []any { return append([]any{&e.Seq, &e.Turn}, e.Message.fields()...) }
+func (e *Entry) fields() []any {
+	return append([]any{&e.Seq, &e.Turn, &e.Undone}, e.Message.fields()...)
+}
 
 // entryColumns are those of an Entry of messages as m. Messages of earlier versions without a time have that of their turn.
-const entryColumns = `m.seq, m.turn_id, m.role, m.who, m.content, m.tool_calls, m.tool_call_id,
+const entryColumns = `m.seq, m.turn_id, EXISTS (SELECT 1 FROM turns t WHERE t.id = m.turn_id AND t.undone_at IS NOT NULL), m.role, m.who, m.content, m.tool_calls, m.tool_call_id,
 	coalesce(m.at, (SELECT t.started_at FROM turns t WHERE t.id = m.turn_id))`
 
 // errEnough ends a reading before its last row.

@@ -29,9 +29,12 @@ type Turn struct {
 	State     TurnState
 	// Reason says why a turn failed or was interrupted.
 	Reason string
-	// TokensIn and TokensOut are this turn's own.
-	TokensIn  int64
-	TokensOut int64
+	// Spent is this turn's own; its Turns does not count.
+	Spent
+	// Who wrote the message that it works on, as its platform names them.
+	Who string
+	// Undoes are the first and the last number of the messages of the exchange that the turn takes the place of: see Undo. 0: none.
+	Undoes [2]int64
 	// Message is the inbox row that the turn works on, empty for none: it begins and is answered with the turn. Reply is
 	// sent with its end; nil: nothing is.
 	Message string
@@ -59,7 +62,7 @@ var putMessage = insertion("INSERT INTO messages", messageColumns+", session_id,
 
 // BeginTurn writes the session, the turn as running, and its messages: the user's, or the results of a client's functions.
 // They are acknowledged to the sender once BeginTurn returns. A turn of the session that was still running is superseded, and its late writes are refused. The
-// error is errNotCurrent if the session has ended, or if its key has another current session.
+// error is errNotCurrent if the session has ended, or if its key has another current session, and ErrChanged as with Undo.
 func (s *Store) BeginTurn(ctx context.Context, v Session, turn Turn, messages ...Message) error {
 	return s.write(ctx, "begin turn "+turn.ID, func(t *tx) error {
 		if err := t.putSession(v); err != nil {
@@ -68,9 +71,14 @@ func (s *Store) BeginTurn(ctx context.Context, v Session, turn Turn, messages ..
 		if err := t.interrupt(v.ID, turn.StartedAt, "superseded"); err != nil {
 			return err
 		}
-		n, err := t.exec(`INSERT INTO turns (id, session_id, life, started_at, state, reason, tokens_in, tokens_out)
-			SELECT ?, id, ?, ?, 'running', '', 0, 0 FROM sessions WHERE id = ? AND ended_at IS NULL`,
-			turn.ID, turn.Life, stamp(turn.StartedAt), v.ID)
+		if turn.Undoes[1] > 0 {
+			if err := t.undo(v.ID, turn.Undoes[0], turn.Undoes[1], turn.StartedAt); err != nil {
+				return err
+			}
+		}
+		n, err := t.exec(`INSERT INTO turns (id, session_id, life, started_at, state, reason, tokens_in, tokens_out, who)
+			SELECT ?, id, ?, ?, 'running', '', 0, 0, ? FROM sessions WHERE id = ? AND ended_at IS NULL`,
+			turn.ID, turn.Life, stamp(turn.StartedAt), turn.Who, v.ID)
 		if err != nil {
 			return err
 		}
@@ -114,9 +122,9 @@ func (s *Store) EndTurn(ctx context.Context, v Session, turn Turn, msgs []Messag
 		if turn.State == TurnRunning {
 			return fmt.Errorf("a turn cannot end as %s", turn.State)
 		}
-		n, err := t.exec(`UPDATE turns SET state = ?, ended_at = ?, reason = ?, tokens_in = ?, tokens_out = ?
+		n, err := t.exec(`UPDATE turns SET state = ?, ended_at = ?, reason = ?, tokens_in = ?, tokens_out = ?, tokens_cached = ?, tokens_unpriced = ?, cost = ?
 			WHERE id = ? AND session_id = ? AND state = 'running'`,
-			string(turn.State), stamp(turn.EndedAt), turn.Reason, turn.TokensIn, turn.TokensOut, turn.ID, v.ID)
+			string(turn.State), stamp(turn.EndedAt), turn.Reason, turn.TokensIn, turn.TokensOut, turn.TokensCached, turn.Unpriced, money{&turn.Cost, &turn.Priced}, turn.ID, v.ID)
 		if err != nil {
 			return err
 		}

@@ -25,9 +25,17 @@ func author(m ops.Message) string {
 	return cmp.Or(m.Who, m.Role)
 }
 
+// undone marks a message that was taken back.
+func undone(is bool) string {
+	if is {
+		return " (undone)"
+	}
+	return ""
+}
+
 // Message prints one message of a conversation. Without whole, a long result of a tool is cut.
 func (p Printer) Message(m ops.Message, whole bool) {
-	p.Say("%s  %s", text.Moment(m.At.Time), author(m))
+	p.Say("%s  %s", text.Moment(m.At.Time), author(m)+undone(m.Undone))
 	shown, left := m.Text, 0
 	if m.Role == "tool" && !whole {
 		shown, left = firstLines(m.Text, maxResultLines)
@@ -73,7 +81,7 @@ func (d *Markdown) Begin(s ops.Session) {
 // Message writes one message.
 func (d *Markdown) Message(m ops.Message) {
 	d.line("")
-	d.line("## " + term.Clean(author(m), MaxLine) + ", " + cmp.Or(text.Moment(m.At.Time), "time unknown"))
+	d.line("## " + term.Clean(author(m), MaxLine) + undone(m.Undone) + ", " + cmp.Or(text.Moment(m.At.Time), "time unknown"))
 	if m.Role == "tool" {
 		d.block("", m.Text)
 	} else if m.Text != "" {

@@ -116,7 +116,7 @@ var Hits = []Column[ops.Hit]{
 	{"SESSION", func(r ops.Hit) string { return r.Session }, 2},
 	{"TITLE", func(r ops.Hit) string { return r.Title }, 6},
 	{"WHO", func(r ops.Hit) string { return cmp.Or(r.Who, "agent") }, 3},
-	{"TEXT", func(r ops.Hit) string { return r.Snippet }, 0},
+	{"TEXT", func(r ops.Hit) string { return r.Snippet + undone(r.Undone) }, 0},
 	{"ID", func(r ops.Hit) string { return r.ID }, 7},
 }
 

@@ -1,0 +1,35 @@
+package conversation
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+
+	"gatewaytui/core/ops"
+	"gatewaytui/core/session"
+	"gatewaytui/core/term"
+)
+
+// whoami is /whoami: who the person is to the gateway, and what it does with this chat.
+func (c *Conversations) whoami(_ context.Context, u use) (string, error) {
+	var b strings.Builder
+	platform, id := session.Platform(u.key), session.PersonOf(u.msg.User)
+	switch {
+	case u.msg.Caller.By == ops.ByKey:
+		fmt.Fprintf(&b, "You are a program that has the key of %s.\n", term.Clean(platform, 40))
+	case u.msg.Caller.By == ops.ByKernel:
+		fmt.Fprintf(&b, "You are a program of the user with the uid %d, on %s.\n", u.msg.Caller.UID, term.Clean(platform, 40))
+	case id == "":
+		fmt.Fprintf(&b, "You are on %s.\n", term.Clean(platform, 40))
+	default:
+		fmt.Fprintf(&b, "You are %s on %s. Your id is %s; in the config: adapters.%s.allow = [%s]\n",
+			term.Clean(u.msg.User, 80), term.Clean(platform, 40), term.Clean(id, 80), term.Clean(platform, 40), term.Clean(id, 80))
+	}
+	fmt.Fprintf(&b, "Session: %s\n", term.Clean(u.key, 256))
+	d := c.o.Roster.Pick(session.Owner(u.key), u.msg.Agent)
+	s, _ := c.o.Table.Get(u.key)
+	fmt.Fprintf(&b, "Agent: %s, model: %s\n", d.Name, term.Clean(cmp.Or(c.choice(u.key), s.Model, c.o.Roster.Models(d, "").Name()), 120))
+	b.WriteString("Route: " + term.Clean(c.o.Route(session.Owner(u.key)), 300))
+	return b.String(), nil
+}
