@@ -33,7 +33,7 @@ func TestTurn_ReturnsTheAnswerForTheGatewayToWrite(t *testing.T) {
 	}
 	want := Result{
 		Text: "hello", Last: []model.Message{{Role: model.RoleAssistant, Content: "hello"}},
-		Usage: model.Usage{In: 10, Out: 1}, Iterations: 1,
+		Usage: model.Usage{In: 10, Out: 1, Unpriced: 11}, Iterations: 1,
 	}
 	if diff := cmp.Diff(want, res); diff != "" {
 		t.Errorf("result (-want +got):\n%s", diff)
