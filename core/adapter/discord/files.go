@@ -1,22 +1,16 @@
 package discord
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"mime/multipart"
 	"net/http"
-	"net/textproto"
 	"net/url"
-	"path"
-	"strconv"
 	"strings"
 
 	"gatewaytui/core/adapter"
-	"gatewaytui/core/term"
 )
 
 // maxFile is the most bytes of a file that a bot may send.
@@ -116,7 +110,11 @@ func (c *conn) SendFile(ctx context.Context, target string, f adapter.OutgoingFi
 	if len(caption) == 1 {
 		p.Text = caption[0]
 	}
-	body, kind, err := upload(p, f)
+	text, err := json.Marshal(p)
+	if err != nil {
+		return sent, &adapter.RefusedError{Why: err.Error()}
+	}
+	body, kind, err := adapter.Form(url.Values{"payload_json": {string(text)}}, "files[0]", f)
 	if err != nil {
 		return sent, &adapter.RefusedError{Why: err.Error()}
 	}
@@ -135,33 +133,4 @@ func (c *conn) SendFile(ctx context.Context, target string, f adapter.OutgoingFi
 		return asRefused(err)
 	})
 	return sent, err
-}
-
-// upload is a message with a file as a form.
-func upload(p post, f adapter.OutgoingFile) (body []byte, kind string, err error) {
-	text, err := json.Marshal(p)
-	if err != nil {
-		return nil, "", err
-	}
-	var b bytes.Buffer
-	form := multipart.NewWriter(&b)
-	name := path.Base(path.Clean("/" + strings.ReplaceAll(term.Clean(f.Name, 120), `\`, "/")))
-	if name == "/" || name == "." {
-		name = "file"
-	}
-	header := textproto.MIMEHeader{}
-	header.Set("Content-Disposition", `form-data; name="files[0]"; filename=`+strconv.Quote(name))
-	header.Set("Content-Type", "application/octet-stream")
-	if kind := term.Clean(f.Type, 100); kind != "" {
-		header.Set("Content-Type", kind)
-	}
-	err = form.WriteField("payload_json", string(text))
-	if err == nil {
-		var part io.Writer
-		if part, err = form.CreatePart(header); err == nil {
-			_, err = part.Write(f.Content)
-		}
-	}
-	err = errors.Join(err, form.Close())
-	return b.Bytes(), form.FormDataContentType(), err
 }

@@ -1,6 +1,7 @@
 package telegram
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,7 +10,6 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -23,8 +23,6 @@ const (
 	maxAnswer = 32 << 20
 	// maxWhy bounds the reason in an error, in runes: a proxy may answer with a whole page.
 	maxWhy = 200
-	// maxAbout is the most that Telegram takes for a command in the menu, in runes.
-	maxAbout = 256
 	// maxRetryAfter, in seconds, keeps nonsense from overflowing a duration.
 	maxRetryAfter = 30 * 24 * 3600
 )
@@ -33,7 +31,8 @@ const (
 type api struct {
 	p      *Platform
 	http   *http.Client
-	base   string // with the token
+	base   string // of the calls, with the token
+	files  string // of the files, with the token
 	redact *term.Redactor
 }
 
@@ -49,7 +48,7 @@ func (p *Platform) open() (*api, error) {
 	}) {
 		return nil, p.credentials("it holds no bot token: one has only letters, digits, and the signs : _ -")
 	}
-	a := &api{p: p, base: p.o.BaseURL + "/bot" + token, redact: term.NewRedactor(token)}
+	a := &api{p: p, base: p.o.BaseURL + "/bot" + token, files: p.o.BaseURL + "/file/bot" + token, redact: term.NewRedactor(token)}
 	a.http = &http.Client{
 		Transport: p.transport(),
 		// A redirect would hand the URL, which holds the token, to another host as its Referer.
@@ -73,99 +72,39 @@ func (a *api) removeWebhook(ctx context.Context) error {
 	return a.call(ctx, a.p.call, http.MethodPost, "deleteWebhook", nil, new(bool))
 }
 
-// send sends one message of at most maxUnits and returns its id. Only ctx bounds it.
-func (a *api) send(ctx context.Context, to address, m formatted) (id int64, err error) {
-	var result struct {
-		ID int64 `json:"message_id"`
-	}
-	params := to.params()
-	if err := m.add(params); err != nil {
-		return 0, err
-	}
-	if m.answers != 0 {
-		params.Set("reply_parameters", fmt.Sprintf(`{"message_id":%d,"allow_sending_without_reply":true}`, m.answers))
-	}
-	err = a.write(ctx, "sendMessage", params, &result)
-	return result.ID, err
-}
-
-// edit makes the message id what m says.
-func (a *api) edit(ctx context.Context, to address, id int64, m formatted) error {
-	params := url.Values{"chat_id": {strconv.FormatInt(to.chat, 10)}, "message_id": {strconv.FormatInt(id, 10)}}
-	if err := m.add(params); err != nil {
-		return err
-	}
-	err := a.write(ctx, "editMessageText", params, new(json.RawMessage))
-	if refused, is := errors.AsType[*adapter.RefusedError](err); is && strings.Contains(refused.Why, "message is not modified") {
-		return nil
-	}
-	return err
-}
-
-// remove takes the message id out of the chat.
-func (a *api) remove(ctx context.Context, to address, id int64) error {
-	err := a.write(ctx, "deleteMessage", url.Values{
-		"chat_id": {strconv.FormatInt(to.chat, 10)}, "message_id": {strconv.FormatInt(id, 10)},
-	}, new(bool))
-	if gone(err) {
-		return nil
-	}
-	return err
-}
-
-// menu makes commands the menu of the bot, unless they are that already: Telegram allows few changes.
-func (a *api) menu(ctx context.Context, commands []adapter.MenuCommand) error {
-	type command struct {
-		Name  string `json:"command"`
-		About string `json:"description"`
-	}
-	want, have := []command{}, []command{}
-	for _, c := range commands {
-		want = append(want, command{c.Name, term.Clean(c.About, maxAbout)})
-	}
-	if err := a.call(ctx, 0, http.MethodGet, "getMyCommands", nil, &have); err != nil {
-		return err
-	}
-	if slices.Equal(want, have) {
-		return nil
-	}
-	list, err := json.Marshal(want)
-	if err != nil {
-		return fmt.Errorf("write the menu: %w", err)
-	}
-	return a.call(ctx, 0, http.MethodPost, "setMyCommands", url.Values{"commands": {string(list)}}, new(bool))
-}
-
-// typing shows for five seconds that the bot types.
-func (a *api) typing(ctx context.Context, to address) error {
-	params := to.params()
-	params.Set("action", "typing")
-	return a.write(ctx, "sendChatAction", params, new(bool))
-}
-
-// params name a chat and its topic.
-func (a address) params() url.Values {
-	params := url.Values{"chat_id": {strconv.FormatInt(a.chat, 10)}}
-	if a.topic != 0 {
-		params.Set("message_thread_id", strconv.FormatInt(a.topic, 10))
-	}
-	return params
-}
-
 // write makes a call that changes something in a chat. An error of type *adapter.RefusedError or *adapter.RateLimitError, or
 // one for which adapter.MayHaveArrived is false, says that it changed nothing.
 func (a *api) write(ctx context.Context, method string, params url.Values, result any) error {
-	err := a.call(ctx, 0, http.MethodPost, method, params, result)
+	return toChat(params, func() error { return a.call(ctx, 0, http.MethodPost, method, params, result) })
+}
+
+// upload is a write with a file under the name field.
+func (a *api) upload(ctx context.Context, method string, params url.Values, field string, f adapter.OutgoingFile, result any) error {
+	return toChat(params, func() error {
+		body, kind, err := adapter.Form(params, field, f)
+		if err != nil {
+			return &adapter.RefusedError{Why: err.Error()}
+		}
+		return a.request(ctx, http.MethodPost, method, a.base+"/"+method, kind, bytes.NewReader(body), result)
+	})
+}
+
+// toChat makes a call about the chat that params name.
+func toChat(params url.Values, call func() error) error {
+	err := call()
 	// A group that became a supergroup has a new id. The old id accepted nothing, so this does not send a message twice.
 	if failed, is := errors.AsType[*callError](err); is && failed.moved != 0 {
 		params.Set("chat_id", strconv.FormatInt(failed.moved, 10))
-		err = a.call(ctx, 0, http.MethodPost, method, params, result)
+		err = call()
 	}
-	if failed, is := errors.AsType[*callError](err); is && (failed.code == http.StatusForbidden || failed.code == http.StatusBadRequest) {
+	if failed, is := errors.AsType[*callError](err); is && refusals[failed.code] {
 		return &adapter.RefusedError{Why: failed.why}
 	}
 	return err
 }
+
+// refusals are the codes with which Telegram says that it will never do what a call asks for.
+var refusals = map[int]bool{http.StatusForbidden: true, http.StatusBadRequest: true, http.StatusRequestEntityTooLarge: true}
 
 // updates is one getUpdates: it confirms what is below offset, and returns what is not confirmed, waiting for up to wait, in
 // whole seconds, if there is nothing. The updates are returned unparsed, so that a malformed update does not spoil the
@@ -179,7 +118,7 @@ func (a *api) updates(ctx context.Context, offset int64, wait time.Duration) (ba
 	return batch, a.call(ctx, limit, http.MethodGet, "getUpdates", url.Values{
 		"offset":          {strconv.FormatInt(offset, 10)},
 		"timeout":         {strconv.Itoa(int(wait.Seconds()))},
-		"allowed_updates": {`["message","edited_message"]`},
+		"allowed_updates": {`["message","edited_message","callback_query"]`},
 	}, &batch)
 }
 
@@ -190,17 +129,22 @@ func (a *api) call(ctx context.Context, limit time.Duration, verb, method string
 		ctx, cancel = context.WithTimeout(ctx, limit)
 		defer cancel()
 	}
-	at, body := a.base+"/"+method, strings.NewReader("")
+	at, body := a.base+"/"+method, ""
 	if verb == http.MethodGet {
 		at += "?" + params.Encode()
 	} else {
-		body = strings.NewReader(params.Encode())
+		body = params.Encode()
 	}
+	return a.request(ctx, verb, method, at, "application/x-www-form-urlencoded", strings.NewReader(body), result)
+}
+
+// request makes one call with a body of the media type kind.
+func (a *api) request(ctx context.Context, verb, method, at, kind string, body io.Reader, result any) error {
 	req, err := http.NewRequestWithContext(ctx, verb, at, body)
 	if err != nil {
 		return a.failed(method, err)
 	}
-	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	req.Header.Set("Content-Type", kind)
 	resp, err := a.http.Do(req)
 	if dial, is := errors.AsType[*net.OpError](err); is && dial.Op == "dial" {
 		return &adapter.UnsentError{Err: a.failed(method, err)}
@@ -249,7 +193,7 @@ func (a *api) explain(method string, failed answer) error {
 		return &adapter.ConflictError{Why: "Telegram lets one program poll a bot (" + said + ")"}
 	case http.StatusTooManyRequests:
 		return &adapter.RateLimitError{RetryAfter: time.Duration(min(max(failed.Parameters.RetryAfter, 1), maxRetryAfter)) * time.Second}
-	case http.StatusForbidden, http.StatusBadRequest:
+	case http.StatusForbidden, http.StatusBadRequest, http.StatusRequestEntityTooLarge:
 	default:
 		said = fmt.Sprintf("error %d, %s", failed.Code, said)
 	}
@@ -294,10 +238,4 @@ func (e *callError) Error() string { return e.method + ": " + e.why }
 // Is reports whether the cause is the end of a context; nothing else of it is anyone's to know.
 func (e *callError) Is(target error) bool {
 	return (target == context.DeadlineExceeded || target == context.Canceled) && errors.Is(e.cause, target)
-}
-
-// gone reports whether a call failed because a message is not there any more.
-func gone(err error) bool {
-	refused, is := errors.AsType[*adapter.RefusedError](err)
-	return is && strings.Contains(refused.Why, "not found")
 }

@@ -54,7 +54,7 @@ type conn struct {
 
 	// What belongs to the poll loop alone.
 	refusing   map[address]string // the last notice to a chat, if it covers the next messages as well
-	lastAlbum  string
+	albums     albums
 	quietUntil time.Time // no notices that are merely polite before then
 }
 

@@ -33,6 +33,8 @@ type formatted struct {
 	entities []entity
 	// answers is the message that it answers; 0: none.
 	answers int64
+	// buttons are below it; nil: none.
+	buttons *board
 }
 
 // maxUnits is the most of one message in UTF-16 units (https://core.telegram.org/bots/api#sendmessage: 4096 characters
@@ -182,26 +184,34 @@ func (m formatted) plain() formatted {
 			at = end
 		}
 	}
-	if out = append(out, text[at:]...); len(out) > maxUnits {
-		return formatted{text: m.text, answers: m.answers}
+	m.entities = nil
+	if out = append(out, text[at:]...); len(out) <= maxUnits {
+		m.text = string(utf16.Decode(out))
 	}
-	return formatted{text: string(utf16.Decode(out)), answers: m.answers}
+	return m
 }
 
 // behind is the message behind a line of its own.
 func (m formatted) behind(line string) formatted {
 	line += "\n\n"
-	moved := slices.Clone(m.entities)
-	for i := range moved {
-		moved[i].Offset += length(line)
+	m.text, m.entities = line+m.text, slices.Clone(m.entities)
+	for i := range m.entities {
+		m.entities[i].Offset += length(line)
 	}
-	return formatted{line + m.text, moved, m.answers}
+	return m
 }
 
 // add adds the message to the parameters of a call. No link in it is fetched for a preview.
 func (m formatted) add(params url.Values) error {
 	params.Set("text", m.text)
 	params.Set("link_preview_options", `{"is_disabled":true}`)
+	if m.buttons != nil {
+		list, err := json.Marshal(m.buttons)
+		if err != nil {
+			return fmt.Errorf("write the buttons of a message: %w", err)
+		}
+		params.Set("reply_markup", string(list))
+	}
 	if len(m.entities) == 0 {
 		return nil
 	}

@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"strings"
 	"unicode/utf16"
-
-	"gatewaytui/core/adapter"
 )
 
 // mention is the part of a MessageEntity that can name the bot. Offset and Length are in UTF-16 units.
@@ -81,45 +79,4 @@ func (m *message) quoted() string {
 		return ""
 	}
 	return cmp.Or(m.Quote.Text, m.Answered.Text, m.Answered.Caption)
-}
-
-// files are the files of a message.
-func files(raw json.RawMessage) (all []adapter.File) {
-	type file struct {
-		ID   string `json:"file_id"`
-		Name string `json:"file_name"`
-		Type string `json:"mime_type"`
-		Size int64  `json:"file_size"`
-	}
-	var m struct {
-		Document, Audio, Video, Animation, Voice *file
-		VideoNote                                *file `json:"video_note"`
-		Photo                                    []file
-	}
-	if json.Unmarshal(raw, &m) != nil {
-		return nil
-	}
-	if n := len(m.Photo); n > 0 { // the same picture in several sizes, the largest last
-		all = append(all, adapter.File{Name: "picture.jpg", Type: "image/jpeg", Size: m.Photo[n-1].Size, Ref: m.Photo[n-1].ID})
-	}
-	if m.Animation != nil {
-		m.Document = nil // it is the same file
-	}
-	for _, one := range []struct {
-		*file
-		usual  string
-		spoken bool
-	}{
-		{m.Document, "file", false},
-		{m.Audio, "audio", false},
-		{m.Video, "video.mp4", false},
-		{m.Animation, "animation.mp4", false},
-		{m.VideoNote, "video message.mp4", false},
-		{m.Voice, "voice message.ogg", true},
-	} {
-		if one.file != nil {
-			all = append(all, adapter.File{Name: cmp.Or(one.Name, one.usual), Type: one.Type, Size: one.Size, Ref: one.ID, Spoken: one.spoken})
-		}
-	}
-	return all
 }

@@ -63,14 +63,10 @@ func (c *conn) notify(quiet *time.Time, to address, text string) (sent bool) {
 	return false
 }
 
-// replyUnsupported says that a message was not text. An album, which comes as one message for each picture, is one occasion.
-func (c *conn) replyUnsupported(e event) {
-	if !e.private || e.album != "" && e.album == c.lastAlbum {
-		return
-	}
-	c.lastAlbum = e.album
-	if !time.Now().Before(c.quietUntil) {
-		c.notify(&c.quietUntil, e.from, fmt.Sprintf("I can only read text, so your %s was ignored.", e.what))
+// replyUnread says that nothing of a message can be read.
+func (c *conn) replyUnread(e event) {
+	if e.private && !time.Now().Before(c.quietUntil) {
+		c.notify(&c.quietUntil, e.from, fmt.Sprintf("I cannot read this kind of message (%s), so it was ignored.", e.what))
 	}
 }
 

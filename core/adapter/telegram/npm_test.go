@@ -122,9 +122,10 @@ func TestABotAPIServerOfOthersIsUnderstood(t *testing.T) {
 	command := message(owner, owner, "private", "/status")
 	command["entities"] = []any{fields{"type": "bot_command", "offset": 0, "length": 7}}
 	user("/sendCommand", command)
-	user("/sendCallback", fields{"botToken": token, "data": "x", "from": message(owner, 0, "", "")["from"], "message": message(owner, owner, "private", "x")})
+	user("/sendCallback", fields{"botToken": token, "data": "pressed", "from": message(owner, 0, "", "")["from"], "message": message(owner, owner, "private", "x")})
 	user("/sendMessage", message(owner, -100, "group", "in a group"))
 	want("telegram:dm:4711", "/status")
+	want("telegram:dm:4711", "pressed")
 	want("telegram:group:-100:user:4711", "in a group")
 	if n := len(in.got); n != 0 {
 		t.Errorf("%d more messages arrived", n)

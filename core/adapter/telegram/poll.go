@@ -34,16 +34,23 @@ func (c *conn) run(batch []json.RawMessage) {
 func (c *conn) poll(batch []json.RawMessage) error {
 	var began time.Time // when the poll that brought batch did; zero: pay no heed
 	for failures := 0; ; {
-		fresh, err := c.handle(batch)
+		fresh, held, err := c.handle(batch)
 		if err != nil {
 			return err
 		}
-		if fresh == 0 && !c.sleep(c.p.pace-time.Since(began)) {
+		pause, wait := c.p.pace-time.Since(began), c.p.poll
+		switch {
+		case held != nil: // the rest of an album may come in a moment
+			pause, wait = albumLook, 0
+		case fresh > 0:
+			pause = 0
+		}
+		if pause > 0 && !c.sleep(pause) {
 			return c.tasks.Err()
 		}
 		began = time.Now()
 		offset := c.p.cursor.offset()
-		batch, err = c.api.updates(c.tasks, offset, c.p.poll)
+		batch, err = c.api.updates(c.tasks, offset, wait)
 		switch {
 		case c.tasks.Err() != nil:
 			// What a poll just brought is not handled, so it comes again.
@@ -56,6 +63,7 @@ func (c *conn) poll(batch []json.RawMessage) error {
 		default:
 			return err
 		}
+		batch = joined(held, batch)
 	}
 }
 
@@ -68,9 +76,9 @@ func passing(err error) bool {
 
 // handle takes the updates of a batch and moves the cursor past those that are handled. The messages of allowed users go
 // first, each group in its order, so that no number of unknown users delays them (HF16). It stops at the first update that cannot
-// be handled. fresh is how many were new to us.
-func (c *conn) handle(batch []json.RawMessage) (fresh int, err error) {
-	var order []int64
+// be handled. fresh is how many were new to us; held are those that wait for the rest of an album.
+func (c *conn) handle(batch []json.RawMessage) (fresh int, held []json.RawMessage, err error) {
+	var order, waiting []int64
 	var first, rest []update
 	isFresh := map[int64]bool{}
 	var broken error
@@ -90,30 +98,44 @@ func (c *conn) handle(batch []json.RawMessage) (fresh int, err error) {
 			// It will never be understood, and it must not hold up the others.
 			c.log.Warn(ops.LogTelegramUpdateUnreadable, "update", id, "error", c.api.why(err))
 		}
+		u := update{event: e, ids: []int64{id}}
 		if e.kind != nothing && c.p.allows(e.user) {
-			first = append(first, update{id, e})
+			first = append(first, u)
 		} else {
-			rest = append(rest, update{id, e})
+			rest = append(rest, u)
+		}
+	}
+	first, waiting = c.albums.join(first, time.Now())
+	for i, id := range order {
+		if slices.Contains(waiting, id) {
+			held = append(held, batch[i])
 		}
 	}
 	defer func() { c.p.cursor.pass(order, isFresh) }()
 	for _, u := range append(first, rest...) {
 		fresh++
 		if c.tasks.Err() != nil {
-			return fresh, c.tasks.Err()
+			return fresh, nil, c.tasks.Err()
 		}
-		if err := c.take(u.event, u.id); err != nil {
-			return fresh, err
+		if err := c.take(u.event, u.ids[0]); err != nil {
+			return fresh, nil, err
 		}
-		c.p.cursor.handled(u.id)
+		for _, id := range u.ids {
+			c.p.cursor.handled(id)
+		}
 	}
-	return fresh, broken
+	return fresh, held, broken
 }
 
-// update is an update of a batch that was read.
+// update is an update of a batch that was read, or several that are one album.
 type update struct {
-	id    int64
 	event event
+	ids   []int64
+}
+
+// listens reports whether the bot reads the chat of an event.
+func (p *Platform) listens(e event) bool {
+	return e.private || slices.Contains(p.o.Groups, e.from.chat)
 }
 
 // take handles one update. The update is handled if take returns no error.
@@ -124,11 +146,13 @@ func (c *conn) take(e event, id int64) error {
 	case !c.p.allows(e.user):
 		c.reject(e)
 		return nil
-	case !e.private && !slices.Contains(c.p.o.Groups, e.from.chat):
+	case !c.p.listens(e):
 		c.rejectGroup(e)
 		return nil
-	case e.kind == nonText:
-		c.replyUnsupported(e)
+	case e.kind == unread:
+		c.replyUnread(e)
+		return nil
+	case e.press != "" && !c.acknowledge(&e):
 		return nil
 	}
 	if c.p.o.Always {

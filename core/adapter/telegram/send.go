@@ -72,12 +72,13 @@ func (c *conn) deliver(ctx context.Context, m adapter.Outgoing, first string) (s
 
 func (c *conn) parts(ctx context.Context, to address, m adapter.Outgoing, first string) (sent adapter.Sent, err error) {
 	parts := messagesOf(m.Text, m.Markdown)
-	if _, answers, err := parseTarget(m.Target); err == nil && len(parts) > 0 {
-		parts[0].answers = answers
-	}
 	if len(parts) == 0 {
 		return sent, &adapter.RefusedError{Why: "the text is blank"}
 	}
+	if _, answers, err := parseTarget(m.Target); err == nil {
+		parts[0].answers = answers
+	}
+	parts[len(parts)-1].buttons = c.p.presses.board(m.Buttons)
 	repeated := m.Repeated
 	for i := m.Skip; i < len(parts); i++ {
 		var id int64
@@ -124,6 +125,12 @@ func plainly(m formatted, f func(formatted) error) error {
 		return f(m.plain())
 	}
 	return err
+}
+
+// refusedBy reports whether Telegram took a call and will not do what it asks for.
+func refusedBy(err error) bool {
+	failed, is := errors.AsType[*callError](err)
+	return is && refusals[failed.code]
 }
 
 // aboutStyles reports whether Telegram's words for a refusal are about entities: "can't parse entities", "Wrong message

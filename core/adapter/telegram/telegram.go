@@ -76,6 +76,8 @@ type Platform struct {
 	unanswered atomic.Uint64
 	// unlisted are the groups that are not on the list and were logged.
 	unlisted adapter.UnknownUsers[int64]
+	// presses are the texts of buttons that do not fit into them.
+	presses presses
 }
 
 // limits are the times that the platform goes by.
@@ -119,7 +121,8 @@ func (p *Platform) Name() string { return "telegram" }
 // Abilities implements adapter.Able.
 func (p *Platform) Abilities() []adapter.Ability {
 	return []adapter.Ability{
-		adapter.AbilityGroups, adapter.AbilityThreads, adapter.AbilityTyping, adapter.AbilityEdit, adapter.AbilityMenu, adapter.AbilityFormat,
+		adapter.AbilityGroups, adapter.AbilityThreads, adapter.AbilityTyping, adapter.AbilityEdit, adapter.AbilityReactions, adapter.AbilityButtons,
+		adapter.AbilityFilesIn, adapter.AbilityFilesOut, adapter.AbilityMenu, adapter.AbilityFormat,
 	}
 }
 

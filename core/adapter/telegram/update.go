@@ -18,9 +18,9 @@ const maxName = 64
 type kind int
 
 const (
-	nothing kind = iota // no message of a person: a bot, a service message
-	text                // a message with a text
-	nonText             // a message without one: a picture, a voice
+	nothing  kind = iota // no message of a person: a bot, a service message
+	readable             // a message with a text, a file or something else that can be read, or the press of a button
+	unread               // a message of which nothing can be read: a game, a story
 )
 
 // event is an update as it concerns us.
@@ -30,10 +30,13 @@ type event struct {
 	from    address
 	user    int64
 	private bool
-	// message is what the Receiver gets of a text.
+	// message is what the Receiver gets of a readable one.
 	message adapter.Inbound
-	// what is the content of a speechless one, for its sender; album joins the messages of one album.
-	what, album string
+	// what is the content of one that cannot be read, for its sender; album joins the messages of one album; forwarded is the line
+	// that says whom the message is from.
+	what, album, forwarded string
+	// press is the id of the press of a button, and pressed what the button had; empty: it is no press.
+	press, pressed string
 }
 
 // message is the part of Telegram's Message that we read. Telegram invents new kinds of content every few months, and a
@@ -56,28 +59,22 @@ type message struct {
 	} `json:"quote"`
 	// AutoForward is a channel's post that Telegram copied into the channel's group.
 	AutoForward bool `json:"is_automatic_forward"`
-	From        *struct {
-		ID       int64  `json:"id"`
-		IsBot    bool   `json:"is_bot"`
-		UserName string `json:"username"`
-		First    string `json:"first_name"`
-		Last     string `json:"last_name"`
-	} `json:"from"`
-	Chat struct {
+	// Forwarded is who wrote the message that this person passes on; nil: this person wrote it.
+	Forwarded *origin `json:"forward_origin"`
+	From      *person `json:"from"`
+	Chat      struct {
 		ID   int64  `json:"id"`
 		Type string `json:"type"`
 	} `json:"chat"`
 }
 
-// contents are the fields of a message that hold what its sender sent. What has none of them is a service message.
-var contents = []string{
-	"animation", "audio", "checklist", "contact", "dice", "document", "game", "location", "paid_media", "photo", "poll", "sticker",
-	"story", "venue", "video", "video_note", "voice",
-}
-
-// contentNames are how to call those whose field is not a word for people.
-var contentNames = map[string]string{
-	"audio": "audio file", "document": "file", "paid_media": "media", "photo": "picture", "video_note": "video message", "voice": "voice message",
+// person is who sent a message.
+type person struct {
+	ID       int64  `json:"id"`
+	IsBot    bool   `json:"is_bot"`
+	UserName string `json:"username"`
+	First    string `json:"first_name"`
+	Last     string `json:"last_name"`
 }
 
 // self is who the bot is.
@@ -100,69 +97,84 @@ func updateID(raw json.RawMessage) (int64, error) {
 	return *u.ID, nil
 }
 
-// messageOf is the new or changed message of an update; nil: it has none.
-func messageOf(update json.RawMessage) (body json.RawMessage, edited bool, err error) {
+// read tells what the update is to the bot me. With an error it is nothing.
+func read(raw json.RawMessage, me self) (event, error) {
 	var u struct {
 		Message json.RawMessage `json:"message"`
 		Edited  json.RawMessage `json:"edited_message"`
+		Press   json.RawMessage `json:"callback_query"`
 	}
-	if err := json.Unmarshal(update, &u); err != nil {
-		return nil, false, fmt.Errorf("read an update: %w", err)
+	if err := json.Unmarshal(raw, &u); err != nil {
+		return event{}, fmt.Errorf("read an update: %w", err)
 	}
-	if u.Message == nil {
-		return u.Edited, true, nil
+	switch {
+	case u.Message != nil:
+		return readMessage(u.Message, false, me)
+	case u.Edited != nil:
+		return readMessage(u.Edited, true, me)
+	case u.Press != nil:
+		return readPress(u.Press, me)
 	}
-	return u.Message, false, nil
+	return event{}, nil
 }
 
-// read tells what the update is to the bot me. With an error it is nothing.
-func read(raw json.RawMessage, me self) (event, error) {
-	body, edited, err := messageOf(raw)
-	if err != nil || body == nil {
-		return event{}, err
-	}
+// readMessage tells what a new or changed message is.
+func readMessage(raw json.RawMessage, edited bool, me self) (event, error) {
 	var m message
-	if err := json.Unmarshal(body, &m); err != nil {
+	if err := json.Unmarshal(raw, &m); err != nil {
 		return event{}, err
 	}
 	if m.From == nil || m.From.ID == 0 || m.From.IsBot || m.Chat.ID == 0 || m.AutoForward {
 		return event{}, nil
 	}
+	e := m.event()
+	said, named := m.unmention(me)
+	all := contentOf(raw)
+	if strings.TrimSpace(cmp.Or(m.Text, m.Caption)) == "" {
+		if e.what = all.unread; e.what != "" && !edited {
+			e.kind = unread
+		}
+		if edited || len(all.files) == 0 && len(all.lines) == 0 { // a live location changes every few seconds
+			return e, nil
+		}
+	}
+	ours := true
+	if m.Forwarded != nil { // what another person wrote is not a command of this one
+		e.forwarded = fmt.Sprintf("[Forwarded from %s]", m.Forwarded)
+		said = strings.TrimRight(e.forwarded+"\n"+said, "\n")
+	} else if said, ours = command(said, me.Name); !ours {
+		return event{}, nil
+	}
+	e.kind, e.what = readable, ""
+	e.message = m.inbound(e, me, all.words(said))
+	e.message.Files = all.files
+	e.message.Mentioned = e.private || named || m.answers(me)
+	if e.album = m.Album; edited {
+		e.album, e.message.Edited = "", true
+		e.message.Dedupe += fmt.Sprintf(":%d", m.Edited)
+	}
+	return e, nil
+}
+
+// event is where a message of a person came from.
+func (m *message) event() event {
 	e := event{
-		from: address{chat: m.Chat.ID}, user: m.From.ID, album: m.Album,
+		from: address{chat: m.Chat.ID}, user: m.From.ID,
 		private: m.Chat.Type == "private" || m.Chat.Type == "" && m.Chat.ID > 0,
 	}
 	// Outside of a forum the field names the message that is answered, which is not a separate conversation.
 	if m.IsTopic && m.Topic > 0 {
 		e.from.topic = m.Topic
 	}
-	said, named := m.unmention(me)
-	if strings.TrimSpace(cmp.Or(m.Text, m.Caption)) == "" {
-		if e.what = content(body); e.what != "" && !edited {
-			e.kind = nonText
-		}
-		return e, nil
-	}
-	said, ours := command(said, me.Name)
-	if !ours {
-		return event{}, nil
-	}
-	e.kind = text
-	e.message = m.inbound(e, me, said, body)
-	e.message.Mentioned = e.private || named || m.answers(me)
-	if edited {
-		e.message.Edited = true
-		e.message.Dedupe += fmt.Sprintf(":%d", m.Edited)
-	}
-	return e, nil
+	return e
 }
 
 // inbound is what the Receiver gets of a message.
-func (m *message) inbound(e event, me self, said string, raw json.RawMessage) adapter.Inbound {
+func (m *message) inbound(e event, me self, said string) adapter.Inbound {
 	in := adapter.Inbound{
 		Adapter: "telegram", Session: e.session(), Target: e.from.String(), Text: said, Chat: e.chat(), ID: strconv.FormatInt(m.ID, 10),
 		User: strconv.FormatInt(m.From.ID, 10), Sender: term.Clean(strings.TrimSpace(m.From.First+" "+m.From.Last), maxName),
-		Quoted: m.quoted(), Files: files(raw),
+		Quoted: m.quoted(),
 		// Numbers of messages are the chat's and the bot's; that of an update would change with a redelivery as a new one.
 		Dedupe: fmt.Sprintf("telegram:%d:%d:%d", me.ID, m.Chat.ID, m.ID),
 	}
@@ -201,20 +213,6 @@ func (e event) chat() adapter.ChatKind {
 		return adapter.ChatThread
 	}
 	return adapter.ChatGroup
-}
-
-// content is what a message without text holds, empty if it is a service message.
-func content(message json.RawMessage) string {
-	var fields map[string]json.RawMessage
-	if json.Unmarshal(message, &fields) != nil {
-		return ""
-	}
-	for _, field := range contents {
-		if v, has := fields[field]; has && string(v) != "null" {
-			return cmp.Or(contentNames[field], field)
-		}
-	}
-	return ""
 }
 
 // command takes the bot's own name off a command, as groups address it: /stop@name. With another bot's name the message

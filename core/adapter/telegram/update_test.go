@@ -47,81 +47,170 @@ func TestWhatAnUpdateIsToUs(t *testing.T) {
 		{
 			"a text in a private chat",
 			fields{"from": from, "chat": dm, "text": "hello"},
-			event{kind: text, private: true, message: inbound("telegram:dm:4711", "4711", "hello")},
+			event{kind: readable, private: true, message: inbound("telegram:dm:4711", "4711", "hello")},
 		},
 		{
 			"a text in a group",
 			fields{"from": from, "chat": group, "text": "hello"},
-			event{kind: text, message: inbound("telegram:group:-100:user:4711", "-100", "hello")},
+			event{kind: readable, message: inbound("telegram:group:-100:user:4711", "-100", "hello")},
 		},
 		{
 			"a text in a topic of a forum",
 			fields{"from": from, "chat": group, "text": "hello", "message_thread_id": 7, "is_topic_message": true},
-			event{kind: text, message: inbound("telegram:group:-100:topic:7", "-100/7", "hello")},
+			event{kind: readable, message: inbound("telegram:group:-100:topic:7", "-100/7", "hello")},
 		},
 		{
 			"an answer to a message in a group is not a topic",
 			fields{"from": from, "chat": group, "text": "hello", "message_thread_id": 7},
-			event{kind: text, message: inbound("telegram:group:-100:user:4711", "-100", "hello")},
+			event{kind: readable, message: inbound("telegram:group:-100:user:4711", "-100", "hello")},
 		},
 		{
 			"a caption is a text",
 			fields{"from": from, "chat": dm, "caption": "look", "photo": []any{fields{"file_id": "x"}}},
-			event{kind: text, private: true, message: with(inbound("telegram:dm:4711", "4711", "look"), func(in *adapter.Inbound) {
+			event{kind: readable, private: true, message: with(inbound("telegram:dm:4711", "4711", "look"), func(in *adapter.Inbound) {
 				in.Files = []adapter.File{{Name: "picture.jpg", Type: "image/jpeg", Ref: "x"}}
 			})},
 		},
 		{
 			"a command to this bot loses the name",
 			fields{"from": from, "chat": group, "text": "/stop@TestBot now", "entities": []any{fields{"type": "bot_command", "offset": 0, "length": 13}}},
-			event{kind: text, message: with(inbound("telegram:group:-100:user:4711", "-100", "/stop now"), named)},
+			event{kind: readable, message: with(inbound("telegram:group:-100:user:4711", "-100", "/stop now"), named)},
 		},
 		{
 			"a mention of this bot is not part of the text",
 			fields{"from": from, "chat": group, "text": "@TestBot 😀 hello", "entities": []any{fields{"type": "mention", "offset": 0, "length": 8}}},
-			event{kind: text, message: with(inbound("telegram:group:-100:user:4711", "-100", "😀 hello"), named)},
+			event{kind: readable, message: with(inbound("telegram:group:-100:user:4711", "-100", "😀 hello"), named)},
 		},
 		{
 			"a mention behind characters of two units",
 			fields{"from": from, "chat": group, "text": "😀 @testbot hello", "entities": []any{fields{"type": "mention", "offset": 3, "length": 8}}},
-			event{kind: text, message: with(inbound("telegram:group:-100:user:4711", "-100", "😀 @testbot hello"), named)},
+			event{kind: readable, message: with(inbound("telegram:group:-100:user:4711", "-100", "😀 @testbot hello"), named)},
 		},
 		{
 			"a mention of another bot",
 			fields{"from": from, "chat": group, "text": "@otherbot hello", "entities": []any{fields{"type": "mention", "offset": 0, "length": 9}}},
-			event{kind: text, message: inbound("telegram:group:-100:user:4711", "-100", "@otherbot hello")},
+			event{kind: readable, message: inbound("telegram:group:-100:user:4711", "-100", "@otherbot hello")},
 		},
 		{
 			"an answer to the bot quotes the part that was chosen",
 			fields{"from": from, "chat": group, "text": "why?", "quote": fields{"text": "part"}, "reply_to_message": fields{"message_id": 8, "from": fields{"id": 4242}, "text": "a part of it"}},
-			event{kind: text, message: with(inbound("telegram:group:-100:user:4711", "-100", "why?"), func(in *adapter.Inbound) { in.Mentioned, in.Quoted = true, "part" })},
+			event{kind: readable, message: with(inbound("telegram:group:-100:user:4711", "-100", "why?"), func(in *adapter.Inbound) { in.Mentioned, in.Quoted = true, "part" })},
 		},
 		{
 			"an answer to another member is not for the bot",
 			fields{"from": from, "chat": group, "text": "why?", "reply_to_message": fields{"message_id": 8, "from": fields{"id": 5}, "caption": "look"}},
-			event{kind: text, message: with(inbound("telegram:group:-100:user:4711", "-100", "why?"), func(in *adapter.Inbound) { in.Quoted = "look" })},
+			event{kind: readable, message: with(inbound("telegram:group:-100:user:4711", "-100", "why?"), func(in *adapter.Inbound) { in.Quoted = "look" })},
 		},
 		{
 			"a message of a topic does not answer the one that began it",
 			fields{"from": from, "chat": group, "text": "hi", "message_thread_id": 7, "is_topic_message": true, "reply_to_message": fields{
 				"message_id": 7, "from": fields{"id": 4242}, "forum_topic_created": fields{"name": "x"},
 			}},
-			event{kind: text, message: inbound("telegram:group:-100:topic:7", "-100/7", "hi")},
+			event{kind: readable, message: inbound("telegram:group:-100:topic:7", "-100/7", "hi")},
 		},
 		{
 			"a path with an address in it is left alone",
 			fields{"from": from, "chat": dm, "text": "/etc/x@testbot"},
-			event{kind: text, private: true, message: inbound("telegram:dm:4711", "4711", "/etc/x@testbot")},
+			event{kind: readable, private: true, message: inbound("telegram:dm:4711", "4711", "/etc/x@testbot")},
 		},
 		{
-			"a picture alone is speechless",
-			fields{"from": from, "chat": dm, "photo": []any{}, "media_group_id": "a"},
-			event{kind: nonText, private: true, what: "picture", album: "a"},
+			"of a picture the largest size is taken, and it needs no text",
+			fields{"from": from, "chat": dm, "photo": []any{
+				fields{"file_id": "s", "width": 90, "height": 60}, fields{"file_id": "l", "width": 1280, "height": 900, "file_size": 77}, fields{"file_id": "m", "width": 320, "height": 200},
+			}, "media_group_id": "a"},
+			event{kind: readable, private: true, album: "a", message: with(inbound("telegram:dm:4711", "4711", ""), func(in *adapter.Inbound) {
+				in.Files = []adapter.File{{Name: "picture.jpg", Type: "image/jpeg", Ref: "l", Size: 77}}
+			})},
 		},
 		{
-			"a new kind of content does not spoil the text",
+			"a voice message is spoken",
+			fields{"from": from, "chat": dm, "voice": fields{"file_id": "v", "mime_type": "audio/ogg", "file_size": 9}},
+			event{kind: readable, private: true, message: with(inbound("telegram:dm:4711", "4711", ""), func(in *adapter.Inbound) {
+				in.Files = []adapter.File{{Name: "voice message.ogg", Type: "audio/ogg", Ref: "v", Size: 9, Spoken: true}}
+			})},
+		},
+		{
+			"an animation, which Telegram sends as a document too, is one file",
+			fields{"from": from, "chat": dm, "caption": "ha", "animation": fields{"file_id": "a"}, "document": fields{"file_id": "a", "file_name": "x.mp4"}},
+			event{kind: readable, private: true, message: with(inbound("telegram:dm:4711", "4711", "ha"), func(in *adapter.Inbound) {
+				in.Files = []adapter.File{{Name: "animation.mp4", Ref: "a"}}
+			})},
+		},
+		{
+			"a document keeps its name",
+			fields{"from": from, "chat": dm, "document": fields{"file_id": "d", "file_name": "x.pdf", "mime_type": "application/pdf"}},
+			event{kind: readable, private: true, message: with(inbound("telegram:dm:4711", "4711", ""), func(in *adapter.Inbound) {
+				in.Files = []adapter.File{{Name: "x.pdf", Type: "application/pdf", Ref: "d"}}
+			})},
+		},
+		{
+			"a sticker is a picture and its emoji",
+			fields{"from": from, "chat": dm, "sticker": fields{"file_id": "s", "emoji": "😀"}},
+			event{kind: readable, private: true, message: with(inbound("telegram:dm:4711", "4711", "[Sticker 😀]"), func(in *adapter.Inbound) {
+				in.Files = []adapter.File{{Name: "sticker.webp", Type: "image/webp", Ref: "s"}}
+			})},
+		},
+		{
+			"a sticker that moves is its emoji",
+			fields{"from": from, "chat": dm, "sticker": fields{"file_id": "s", "emoji": "😀", "is_animated": true}},
+			event{kind: readable, private: true, message: inbound("telegram:dm:4711", "4711", "[Sticker 😀]")},
+		},
+		{
+			"a location is a line",
+			fields{"from": from, "chat": dm, "location": fields{"latitude": 48.2082, "longitude": 16.3738}},
+			event{kind: readable, private: true, message: inbound("telegram:dm:4711", "4711", "[Location: 48.208200, 16.373800]")},
+		},
+		{
+			"a venue is one line, although it has a location too",
+			fields{"from": from, "chat": dm, "location": fields{"latitude": 1}, "venue": fields{"location": fields{"latitude": 1, "longitude": 2}, "title": "Café", "address": "Main St 1"}},
+			event{kind: readable, private: true, message: inbound("telegram:dm:4711", "4711", "[Location: Café, Main St 1 (1.000000, 2.000000)]")},
+		},
+		{
+			"a contact is a line",
+			fields{"from": from, "chat": dm, "contact": fields{"first_name": "Bob", "phone_number": "+43 1"}},
+			event{kind: readable, private: true, message: inbound("telegram:dm:4711", "4711", "[Contact: Bob, +43 1]")},
+		},
+		{
+			"a poll is a line with its options",
+			fields{"from": from, "chat": dm, "poll": fields{"question": "When?", "options": []any{fields{"text": "now"}, fields{"text": "later"}}}},
+			event{kind: readable, private: true, message: inbound("telegram:dm:4711", "4711", "[Poll: When? (1) now (2) later]")},
+		},
+		{
+			"a dice and a checklist are lines",
+			fields{"from": from, "chat": dm, "dice": fields{"emoji": "🎲", "value": 4}, "checklist": fields{"title": "Buy", "tasks": []any{fields{"text": "milk", "completion_date": 1}, fields{"text": "tea"}}}},
+			event{kind: readable, private: true, message: inbound("telegram:dm:4711", "4711", "[Dice 🎲: 4]\n[Checklist: Buy; milk (done); tea]")},
+		},
+		{
+			"a story alone cannot be read",
+			fields{"from": from, "chat": dm, "story": fields{"id": 1}},
+			event{kind: unread, private: true, what: "story"},
+		},
+		{
+			"a picture without a size cannot be read",
+			fields{"from": from, "chat": dm, "photo": []any{}},
+			event{kind: unread, private: true, what: "picture"},
+		},
+		{
+			"what a person forwards says whose it is",
+			fields{"from": from, "chat": dm, "text": "hello", "forward_origin": fields{"type": "user", "sender_user": fields{"id": 5, "first_name": "Bob", "last_name": "Bee"}}},
+			event{kind: readable, private: true, forwarded: "[Forwarded from Bob Bee]", message: inbound("telegram:dm:4711", "4711", "[Forwarded from Bob Bee]\nhello")},
+		},
+		{
+			"a command that is forwarded is not one of the sender",
+			fields{"from": from, "chat": dm, "text": "/stop", "forward_origin": fields{"type": "hidden_user", "sender_user_name": "Eve"}},
+			event{kind: readable, private: true, forwarded: "[Forwarded from Eve]", message: inbound("telegram:dm:4711", "4711", "[Forwarded from Eve]\n/stop")},
+		},
+		{
+			"a picture of a channel that is forwarded",
+			fields{"from": from, "chat": dm, "photo": []any{fields{"file_id": "x"}}, "forward_origin": fields{"type": "channel", "chat": fields{"id": -5, "title": "News"}}},
+			event{kind: readable, private: true, forwarded: "[Forwarded from News]", message: with(inbound("telegram:dm:4711", "4711", "[Forwarded from News]"), func(in *adapter.Inbound) {
+				in.Files = []adapter.File{{Name: "picture.jpg", Type: "image/jpeg", Ref: "x"}}
+			})},
+		},
+		{
+			"a content that cannot be read is named, and does not spoil the text",
 			fields{"from": from, "chat": dm, "text": "hello", "paid_media": fields{"paid_media": []any{fields{"type": "hologram"}}}},
-			event{kind: text, private: true, message: inbound("telegram:dm:4711", "4711", "hello")},
+			event{kind: readable, private: true, message: inbound("telegram:dm:4711", "4711", "hello\n[It came with something that cannot be read here: paid media.]")},
 		},
 		{"a command to another bot", fields{"from": from, "chat": group, "text": "/stop@otherbot"}, event{}},
 		{"a service message", fields{"from": from, "chat": group, "new_chat_members": []any{}}, event{}},
@@ -146,7 +235,7 @@ func TestWhatAnUpdateIsToUs(t *testing.T) {
 				}
 				return
 			}
-			if tc.want.user = owner; tc.want.kind == text {
+			if tc.want.user = owner; tc.want.kind == readable {
 				tc.want.from, _, _ = parseTarget(tc.want.message.Target)
 				tc.want.message.Chat, tc.want.message.ID = tc.want.chat(), "9"
 			} else {
@@ -210,10 +299,10 @@ func TestAChangedMessageIsOneOfItsOwn(t *testing.T) {
 
 func TestPostsAreIgnored(t *testing.T) {
 	simulate(t, func(w *world) {
+		for _, kind := range []string{"channel_post", "callback_query", "something_new"} {
+			w.api.Inject(botapitest.Update{User: owner, Text: "no", Kind: kind}) // before the bot said what it wants
+		}
 		w.up(func(c *conn) {
-			for _, kind := range []string{"channel_post", "callback_query", "something_new"} {
-				w.api.Inject(botapitest.Update{User: owner, Text: "no", Kind: kind})
-			}
 			w.say("yes")
 			w.after(time.Minute)
 			w.wantTexts("yes")
@@ -279,18 +368,16 @@ func TestNoUserIsAllowedByDefault(t *testing.T) {
 	}
 }
 
-func TestAMessageWithoutTextGetsANotice(t *testing.T) {
+func TestAMessageOfWhichNothingCanBeReadGetsANotice(t *testing.T) {
 	simulate(t, func(w *world) {
 		w.up(func(c *conn) {
-			for range 3 {
-				w.api.Inject(botapitest.Update{User: owner, Message: fields{"photo": []any{fields{}}, "media_group_id": "album"}})
-			}
-			w.api.Inject(botapitest.Update{User: owner, Message: fields{"voice": fields{}}})
-			w.api.Inject(botapitest.Update{User: owner, Chat: -100, Message: fields{"voice": fields{}}})
+			w.api.Inject(botapitest.Update{User: owner, Message: fields{"story": fields{}}})
+			w.api.Inject(botapitest.Update{User: owner, Message: fields{"game": fields{}}})
+			w.api.Inject(botapitest.Update{User: owner, Chat: -100, Message: fields{"game": fields{}}})
 			w.api.Inject(botapitest.Update{User: owner, Message: fields{"pinned_message": fields{}}})
 			w.after(time.Minute)
 			w.wantTexts()
-			w.wantSent("I can only read text, so your picture was ignored.", "I can only read text, so your voice message was ignored.")
+			w.wantSent("I cannot read this kind of message (story), so it was ignored.", "I cannot read this kind of message (game), so it was ignored.")
 		})
 	})
 }
@@ -300,7 +387,7 @@ func TestAPoliteNoticeThatFailsHoldsUpNothing(t *testing.T) {
 		w.up(func(c *conn) {
 			w.api.Fail("sendMessage", botapitest.Fault{Hang: true})
 			for range 10 {
-				w.api.Inject(botapitest.Update{User: owner, Message: fields{"voice": fields{}}})
+				w.api.Inject(botapitest.Update{User: owner, Message: fields{"game": fields{}}})
 			}
 			w.say("and now?")
 			w.after(w.notice + time.Second)
@@ -451,7 +538,9 @@ func FuzzUpdate(f *testing.F) {
 	for _, s := range []string{
 		`{"update_id":1,"message":{"message_id":9,"from":{"id":4711,"username":"alice"},"chat":{"id":4711,"type":"private"},"text":"hello"}}`,
 		`{"update_id":1,"message":{"message_id":9,"from":{"id":4711},"chat":{"id":-100,"type":"supergroup"},"message_thread_id":7,"is_topic_message":true,"caption":"/stop@testbot\nx","photo":[]}}`,
-		`{"update_id":2,"message":{"from":{"id":1},"chat":{"id":1},"voice":{}}}`,
+		`{"update_id":2,"message":{"from":{"id":1},"chat":{"id":1},"voice":{"file_id":"x"},"forward_origin":{"chat":{"title":"\u0007"}}}}`,
+		`{"update_id":2,"message":{"from":{"id":1},"chat":{"id":1},"media_group_id":"9","photo":[{"file_id":"x","width":-1}],"poll":{"options":[{}]},"sticker":{}}}`,
+		`{"update_id":4,"callback_query":{"id":"1","data":"#:x","from":{"id":1},"message":{"message_id":1,"chat":{"id":-1},"reply_markup":{"inline_keyboard":[[{"text":"x"}]]}}}}`,
 		`{"update_id":3,"edited_message":{}}`, `{"update_id":null}`, `[]`, `{"message":null}`, `{"update_id":1,"message":{"text":"\ud800"}}`,
 		`{"update_id":1,"message":{"from":{"id":1},"chat":{"id":1},"text":"/@"}}`,
 		`{"update_id":1,"message":{"from":{"id":1,"username":"\u001b]0;x\u0007"},"chat":{"id":1,"type":"private"},"text":"x"}}`,
@@ -464,14 +553,14 @@ func FuzzUpdate(f *testing.F) {
 		switch {
 		case err != nil && e.kind != nothing:
 			t.Errorf("with the error %v it is %+v, want nothing", err, e)
-		case e.kind == nonText && e.what == "":
+		case e.kind == unread && e.what == "":
 			t.Errorf("%+v has no content to tell of", e)
-		case e.kind == text:
+		case e.kind == readable:
 			m := e.message
 			if a, _, err := parseTarget(m.Target); err != nil || a.chat != e.from.chat {
 				t.Errorf("an answer would go to %q, not to %+v (%v)", m.Target, e.from, err)
 			}
-			if strings.TrimSpace(m.Text) == "" || !utf8.ValidString(m.Text) || m.Dedupe == "" || m.User == "" {
+			if strings.TrimSpace(m.Text) == "" && len(m.Files) == 0 && e.pressed == "" || !utf8.ValidString(m.Text) || m.Dedupe == "" || m.User == "" {
 				t.Errorf("the gateway would get %+v", m)
 			}
 			if strings.ContainsFunc(m.User+m.Session+m.Dedupe, func(r rune) bool { return r < ' ' || r == 0x7f }) {
