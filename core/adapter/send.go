@@ -40,6 +40,13 @@ func (s *Supervisor) Typing(ctx context.Context, name, target string) error {
 	}))
 }
 
+// React makes emoji the bot's only reaction to the message id; an empty emoji takes it back.
+func (s *Supervisor) React(ctx context.Context, name, target, id, emoji string) error {
+	return done(request(ctx, s, "react on", name, passing, func(ctx context.Context, c Reactor) (struct{}, error) {
+		return struct{}{}, c.React(ctx, target, id, emoji)
+	}))
+}
+
 // SetMenu shows the chat commands in the platform's own menu.
 func (s *Supervisor) SetMenu(ctx context.Context, name string, commands []MenuCommand) error {
 	return done(request(ctx, s, "set the menu of", name, passing, func(ctx context.Context, c MenuSetter) (struct{}, error) {

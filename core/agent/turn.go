@@ -28,7 +28,7 @@ const (
 	reapSlack = time.Second
 )
 
-// Turn is one turn to run. Its functions may be nil. They are called on Run's goroutine, or on a tool's, must not block,
+// Turn is one turn to run. Its functions may be nil. They are called on Run's goroutine, or on a tool's, do not block unless they say so,
 // and are not called any more once the context has ended.
 type Turn struct {
 	// ID is the turn's identity: every write carries it.
@@ -49,6 +49,9 @@ type Turn struct {
 	Progress func(doing string)
 	// Waiting is called when a model call must wait for a slot of Config.Slots. The next Progress means that it has one.
 	Waiting func()
+	// Steer returns what the user wrote since the turn began, which is durable then; it is called before each model call but the first.
+	// Its errors are those of Memory.Append. It may wait for the disk.
+	Steer func(ctx context.Context) ([]model.Message, error)
 	// Compact makes the turn compact the conversation instead of answering: Text is what the summary must not leave out.
 	Compact bool
 	// Compacted is called when the conversation was compacted, Measured when it is known how many tokens of the model's context it
@@ -247,6 +250,9 @@ func (r *run) loop() error {
 		if !r.turn.Calls.take() {
 			return r.stop(stopped("this turn, together with the child agents that it delegated to,", r.turn.Calls.Most(), limit.CallsPerTurn))
 		}
+		if err := r.steer(); err != nil {
+			return err
+		}
 		if err := r.fit(); err != nil {
 			return err
 		}
@@ -413,7 +419,20 @@ func (r *run) offered() []model.ToolSpec {
 // append makes messages durable, then part of the transcript. After an error the state on disk is unknown: the next turn
 // reads it.
 func (r *run) append(messages ...model.Message) error {
-	err := r.a.cfg.Memory.Append(r.ctx, r.turn.ID, messages)
+	return r.appended(messages, r.a.cfg.Memory.Append(r.ctx, r.turn.ID, messages))
+}
+
+// steer adds what the user wrote meanwhile to the transcript, once a step of the turn has ended.
+func (r *run) steer() error {
+	if r.turn.Steer == nil || r.res.Iterations == 0 || r.ctx.Err() != nil {
+		return nil
+	}
+	messages, err := r.turn.Steer(r.ctx)
+	return r.appended(messages, err)
+}
+
+// appended makes messages part of the transcript unless err says that they could not be made durable.
+func (r *run) appended(messages []model.Message, err error) error {
 	if err == nil {
 		r.a.add(messages...)
 		return nil

@@ -1,11 +1,13 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/dustin/go-humanize/english"
@@ -22,6 +24,9 @@ const (
 
 // EveryTool is the value of an agent's tools that stands for all of tools.enabled.
 const EveryTool = "*"
+
+// maxJoin bounds chat.join: nobody waits longer for an answer to begin.
+const maxJoin = 10 * time.Second
 
 // maxPrompt bounds a system prompt, in bytes.
 const maxPrompt = 256 << 10
@@ -296,12 +301,19 @@ func (l *Loaded) validateRoute(table string, r *Route) {
 	}{
 		{"chat.progress", r.Chat.Progress, []string{ProgressOff, ProgressShort, ProgressFull}},
 		{"chat.stream", r.Chat.Stream, []string{StreamOff, StreamEdit}},
+		{"chat.busy", cmp.Or(r.Chat.Busy, BusyQueue), []string{BusyQueue, BusySteer, BusyInterrupt}},
 	} {
 		if !slices.Contains(c.known, c.value) {
 			wrong(c.key, fmt.Sprintf("must be %s, not %s", english.WordSeries(c.known, "or"), quote(c.value)))
 		}
 	}
+	if d := r.Chat.Join.Duration; d < 0 || d > maxJoin {
+		wrong("chat.join", fmt.Sprintf("must be from 0 to %s, not %q", maxJoin, r.Chat.Join))
+	}
 }
+
+// defaultChat is how a session without a route is shown.
+var defaultChat = Chat{Progress: ProgressShort, Stream: StreamOff, Join: Duration{Duration: 1500 * time.Millisecond}}
 
 // ChatOf is how the session of this key is shown in its chat: as the first route that matches says.
 func (c Config) ChatOf(key string) Chat {
@@ -310,7 +322,7 @@ func (c Config) ChatOf(key string) Chat {
 			return r.Chat
 		}
 	}
-	return Chat{Progress: ProgressShort, Stream: StreamOff}
+	return defaultChat
 }
 
 // RouteOf says which route is that of the session of this key, and how its chat is shown.

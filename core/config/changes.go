@@ -71,6 +71,15 @@ var changes = []Change{
 		When: func(c Config) bool { return c.Adapters.Telegram.Enabled && len(c.Adapters.Telegram.Groups) == 0 },
 	},
 	{
+		Name: "busy", Key: "adapters.telegram.enabled", Schema: 16,
+		What: "a message that comes while a turn runs in a direct message is read by that turn after its running step (before, it waited for the end), and " +
+			"messages that wait are worked on together; set chat.busy to \"queue\" in a route of the config to choose, or ignore this",
+		When: func(c Config) bool {
+			return (c.Adapters.Telegram.Enabled || c.Adapters.Discord.Enabled) &&
+				!slices.ContainsFunc(c.Routes, func(r *Route) bool { return r.Chat.Busy != "" })
+		},
+	},
+	{
 		Name: "api_callers", Key: "adapters.api.key_env", Schema: 6,
 		What: "without a key in the config the API no longer serves every program of this machine: programs of the gateway's own user and of root " +
 			"need no key, others send the one in api.key of the home, and the gateway's tools are refused; set adapters.api.key_env to ask " +

@@ -78,7 +78,17 @@ type Route struct {
 type Chat struct {
 	Progress string `toml:"progress" default:"short" doc:"of a turn that takes over 10s, in one message that is edited: \"off\", \"short\" (the running step) or \"full\" (the steps before it, too)"`
 	Stream   string `toml:"stream" default:"off" doc:"\"edit\" shows the answer as it is written, in one message that is edited; \"off\" sends it when it is whole"`
+	Busy     string `toml:"busy" doc:"a message during a turn: \"queue\" (it waits), \"steer\" (the turn reads it after its next step) or \"interrupt\" (it ends the turn); empty is steer in direct messages and queue elsewhere"`
+
+	Join Duration `toml:"join" default:"1.5s" doc:"how long a message of 4000 characters or more waits for more of it, at most 10s; \"0\": it does not"`
 }
+
+// Values of chat.busy.
+const (
+	BusyQueue     = "queue"
+	BusySteer     = "steer"
+	BusyInterrupt = "interrupt"
+)
 
 // Values of chat.progress and chat.stream.
 const (

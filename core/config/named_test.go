@@ -31,7 +31,7 @@ tools = ["terminal"]
 [[routes]]
 match = "telegram:dm:*"
 agent = "coder"
-chat = { progress = "full", stream = "edit" }
+chat = { progress = "full", stream = "edit", busy = "interrupt", join = "0" }
 
 [[routes]]
 match = "api:user:?"
@@ -56,7 +56,7 @@ func TestCV3_ModelsAgentsAndRoutesHaveNamesOfTheOperatorsChoice(t *testing.T) {
 	if d := agents["coder"]; !slices.Equal(d.Models, []string{"second", "default"}) || !slices.Equal(c.Callable(d), []string{"terminal"}) || d.Text != "" {
 		t.Errorf("the agent coder is %+v", d)
 	}
-	if r := c.Routes; len(r) != 2 || *r[0] != (Route{"telegram:dm:*", "coder", Chat{ProgressFull, StreamEdit}}) || *r[1] != (Route{"api:user:?", "default", Chat{ProgressShort, StreamOff}}) {
+	if r := c.Routes; len(r) != 2 || *r[0] != (Route{"telegram:dm:*", "coder", Chat{ProgressFull, StreamEdit, BusyInterrupt, Duration{}}}) || *r[1] != (Route{"api:user:?", "default", defaultChat}) {
 		t.Errorf("the routes are %+v", r)
 	}
 	if got := c.SecretVariables(); !slices.Contains(got, "SECOND_KEY") {
@@ -130,6 +130,8 @@ func TestCV3_WhatIsWrongWithANamedTableIsSaidWithItsLine(t *testing.T) {
 		{"an unknown table below a route", "[[routes]]\nmatch = \"a:*\"\n[routes.room]\nbusy = \"queue\"\n", 3, "routes[1].room", "", "unknown key"},
 		{"an unknown key of a chat", "[[routes]]\nmatch = \"a:*\"\n[routes.chat]\nprogres = \"full\"\n", 4, "routes[1].chat.progres", "routes[1].chat.progress", "unknown key"},
 		{"a chat that is no table", "[[routes]]\nmatch = \"a:*\"\nchat = \"full\"\n", 3, "routes[1].chat", "", "a table"},
+		{"CV11: an unknown mode of a message during a turn", "[[routes]]\nmatch = \"a:*\"\nchat = { busy = \"wait\" }\n", 3, "routes[1].chat.busy", "", "queue, steer or interrupt"},
+		{"CV11: a wait for more of a message that nobody would bear", "[[routes]]\nmatch = \"a:*\"\nchat = { join = \"11s\" }\n", 3, "routes[1].chat.join", "", "from 0 to 10s"},
 		{"CV6: an unknown progress", "[[routes]]\nmatch = \"a:*\"\nchat = { progress = \"long\" }\n", 3, "routes[1].chat.progress", "", "off, short or full"},
 		{"a wrong type", "[agents.a]\nmodels = \"default\"\n", 2, "agents.a.models", "", "a list of texts"},
 		{"a name with a space", "[models.\"a b\"]\n", 1, `models."a b"`, "", "letters, digits"},

@@ -42,6 +42,8 @@ func (c *Conversations) chatCommands() []chatCommand {
 		{name: "status", help: "what this session and the gateway are doing", run: c.status},
 		{name: "background", args: "TEXT", help: "work on TEXT in the background and reply when done", work: true, run: c.background},
 		{name: "queue", args: "TEXT", help: "let TEXT wait behind the running turn; without TEXT: show what waits", run: c.queue},
+		{name: "steer", args: "TEXT", help: "let the running turn read TEXT after its next step", run: c.steerCommand},
+		{name: "busy", args: "[queue|steer|interrupt]", help: "what becomes of a message while a turn runs: it waits, the turn reads it, or it interrupts the turn", run: c.busy},
 		{name: "model", args: "[NAME]", help: "the model of this conversation and what it costs; with NAME: use that one, with auto: the agent's own again", run: c.model},
 		{name: "compact", args: "[WHAT TO KEEP]", help: "replace the older part of this conversation by a summary, so that more fits", work: true, run: c.compact},
 		{name: "retry", help: "ask your last message again; the answer that it got leaves the conversation", work: true, run: c.retry},
@@ -235,6 +237,9 @@ func (c *Conversations) status(ctx context.Context, u use) (string, error) {
 
 // waitingWords says why the turn of a waiting message has not begun.
 func waitingWords(row ops.Session) string {
+	if row.Doing == ops.DoingGather {
+		return "Your message is long, and waits a moment for more of it"
+	}
 	if row.WaitingFor == "" {
 		return "Your message waits until the gateway accepts new turns again"
 	}

@@ -29,6 +29,7 @@ import (
 type Store interface {
 	BeginTurn(ctx context.Context, s store.Session, turn store.Turn, messages ...store.Message) error
 	AppendMessages(ctx context.Context, sessionID, turnID string, messages []store.Message) error
+	Steer(ctx context.Context, sessionID, turnID string, inbox []string, messages []store.Message) error
 	EndTurn(ctx context.Context, s store.Session, turn store.Turn, messages []store.Message) error
 	Compaction(ctx context.Context, sessionID string) (store.Compaction, error)
 	Since(ctx context.Context, sessionID string, seq int64) ([]store.Entry, error)
@@ -45,7 +46,7 @@ type Store interface {
 	ForgetSessions(ctx context.Context, ids ...string) error
 	EndedSessions(ctx context.Context, key string, limit int) ([]store.Session, error)
 	SetTitle(ctx context.Context, id, title string) (found bool, err error)
-	ChooseModel(ctx context.Context, s store.Session) error
+	Choose(ctx context.Context, s store.Session) error
 	ReopenSession(ctx context.Context, currentID, oldID string, at time.Time) (store.Session, error)
 	// Patient is ctx without its end, for a write that must survive the end of its cause.
 	Patient(ctx context.Context) (context.Context, context.CancelFunc)
@@ -181,6 +182,9 @@ func (c *Conversations) Fill() {
 	}
 }
 
+// Gathered ends the wait of a message to key for more of it.
+func (c *Conversations) Gathered(key string) { c.Begin(c.o.Table.Gathered(c.turns, key, c.holding())) }
+
 // Resume is Fill after turns were held. It returns how many turns began.
 func (c *Conversations) Resume() int {
 	held := c.o.Table.Resume(c.turns)
@@ -211,7 +215,7 @@ func row(s session.Session) store.Session {
 		Key: s.Key, ID: s.ID, Platform: s.Platform, User: s.User, Target: s.Target, State: s.State,
 		CreatedAt: s.Created, LastActivityAt: s.LastActivity, TokensIn: s.TokensIn, TokensOut: s.TokensOut,
 		ContextUsed: s.ContextUsed, ContextWindow: s.ContextWindow, TokensCached: s.TokensCached, Cost: s.Cost, Priced: s.Priced, Agent: s.Agent, Model: s.Model, Choice: s.Choice,
-		Caller: s.Caller, Title: s.Title,
+		Caller: s.Caller, Title: s.Title, Busy: string(s.Busy),
 	}
 }
 
@@ -221,6 +225,6 @@ func Stored(s store.Session) session.Session {
 		Key: s.Key, ID: s.ID, Platform: s.Platform, User: s.User, Target: s.Target, State: s.State,
 		Created: s.CreatedAt, LastActivity: s.LastActivityAt, TokensIn: s.TokensIn, TokensOut: s.TokensOut, Caller: s.Caller, Title: s.Title, Stored: true,
 		ContextUsed: s.ContextUsed, ContextWindow: s.ContextWindow,
-		TokensCached: s.TokensCached, Cost: s.Cost, Priced: s.Priced, Agent: s.Agent, Model: s.Model, Choice: s.Choice,
+		TokensCached: s.TokensCached, Cost: s.Cost, Priced: s.Priced, Agent: s.Agent, Model: s.Model, Choice: s.Choice, Busy: session.KnownBusy(s.Busy),
 	}
 }

@@ -162,15 +162,25 @@ func awaitWritten(ctx context.Context, turn *session.Turn, old session.Session) 
 func (c *Conversations) endReleased(t *session.Turn, cause error) {
 	ctx, cancel := c.store.Patient(t.Context())
 	defer cancel()
-	end := store.Turn{State: store.TurnInterrupted, Reason: cause.Error(), Message: inboxID(t.Message), Reply: replyTo(t, "", cause)}
+	others := c.o.Table.Others(t)
+	end := store.Turn{State: store.TurnInterrupted, Reason: cause.Error(), Message: inboxID(t.Message), Also: inboxIDs(others), Reply: replyTo(t, "", cause)}
 	deliver := t.Message.Deliver
-	if err := c.endOf(t, end, session.End{State: ops.SessionInterrupted}, nil)(ctx); err != nil {
+	switch err := c.endOf(t, end, session.End{State: ops.SessionInterrupted}, nil)(ctx); {
+	case err != nil:
 		c.o.Log.Warn("interrupted turn's end not saved", "session", t.Session.Key, "turn", t.ID, "error", clean(err))
-	} else if end.Reply != nil {
-		deliver = t.Message.Send
+	case end.Reply != nil:
+		deliver, others = t.Message.Send, nil
+	case !t.Message.Instant: // nothing is to be said
+		deliver = nil
 	}
 	c.turnEnded(t, store.TurnInterrupted, "", cause)
-	c.o.Tasks.Start(c.turns, "notice", t.Session.Key, func(context.Context) { deliver("", userError(cause)) })
+	if deliver == nil {
+		return
+	}
+	c.o.Tasks.Start(c.turns, "notice", t.Session.Key, func(context.Context) {
+		merge(others)
+		deliver("", userError(cause))
+	})
 }
 
 // endOver ends a session to which no message will come any more.

@@ -43,7 +43,7 @@ func (c *Conversations) model(ctx context.Context, u use) (string, error) {
 	s := c.o.Table.Choose(u.key, choice, first, u.msg)
 	wctx, cancel := c.store.Patient(ctx)
 	defer cancel()
-	if err := c.store.ChooseModel(wctx, row(s)); err != nil {
+	if err := c.store.Choose(wctx, row(s)); err != nil {
 		c.o.Table.Choose(u.key, before, c.o.Roster.Models(d, before).Name(), u.msg)
 		return "", fmt.Errorf("save the model of %s: %w", u.key, err)
 	}

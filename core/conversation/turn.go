@@ -138,7 +138,9 @@ type turnRunner struct {
 	begun bool
 	// replied says that the store has the reply to the chat: it was written with the turn's end.
 	replied bool
-	result  agent.Result
+	// silent says that the turn's messages have no answer: their sender's next one took its place.
+	silent bool
+	result agent.Result
 	// show is what the chat sees of the turn.
 	show  *delivery.Show
 	state store.TurnState
@@ -155,9 +157,10 @@ func (r *turnRunner) run(ctx context.Context) (err error) {
 	}()
 	wrote := sync.OnceFunc(t.Wrote)
 	defer wrote()
-	if err := ctx.Err(); err != nil {
+	if err := ctx.Err(); err != nil && !errors.Is(context.Cause(ctx), session.ErrOvertaken) { // then the next turn reads this message
 		return context.Cause(ctx)
 	}
+	tookUp(append([]session.Message{t.Message}, t.Message.Joined...)...)
 	if !t.Message.Instant { // who waits for the answer sees the turn itself
 		r.show = c.o.Outbox.Show(ctx, store.Inbox{ID: t.Message.ID, Session: t.Session.Key, Adapter: session.Platform(t.Session.Key), Target: t.Message.Target})
 		c.o.Table.Show(t, r.show)
@@ -168,7 +171,7 @@ func (r *turnRunner) run(ctx context.Context) (err error) {
 	if input.Shows() && !c.o.Roster.Models(d, c.choice(t.Session.Key)).Vision() {
 		return errNoVision
 	}
-	begin := store.Turn{ID: t.ID, SessionID: t.Session.ID, Life: c.o.Life, StartedAt: t.Started, State: store.TurnRunning, Message: inboxID(t.Message), Who: t.Message.User, Undoes: t.Message.Again}
+	begin := store.Turn{ID: t.ID, SessionID: t.Session.ID, Life: c.o.Life, StartedAt: t.Started, State: store.TurnRunning, Message: inboxID(t.Message), Who: t.Message.User, Undoes: t.Message.Again, Also: inboxIDs(t.Message.Joined)}
 	begun := t.Session
 	if begun.Title == "" && !t.Message.Compact && !session.IsRequest(begun.Key) {
 		begun.Title = firstWords(t.Message.Text)
@@ -197,7 +200,7 @@ func (r *turnRunner) run(ctx context.Context) (err error) {
 	}
 	in := agent.Turn{
 		ID: t.ID, Text: t.Message.Text, System: c.systemPrompt(d, t), Input: input, Calls: calls, Delta: r.delta(), Signalled: r.signalled,
-		Progress: r.progress, Compacted: r.compacted, Measured: r.measured,
+		Progress: r.progress, Compacted: r.compacted, Measured: r.measured, Steer: r.steer,
 		Waiting: func() { // a model call waits for a slot
 			c.o.Reached(limit.ModelCalls)
 			c.o.Table.Wait(t, limit.ModelCalls, ops.DoingModelSlot)
@@ -309,7 +312,7 @@ func (r *turnRunner) save(err error) (reply string, _ error) {
 		return "", err
 	}
 	end := store.Turn{
-		State: r.state, Message: inboxID(t.Message), Reply: replyTo(t, r.result.Text, err),
+		State: r.state, Message: inboxID(t.Message), Also: inboxIDs(c.o.Table.Others(t)), Reply: replyTo(t, r.result.Text, err),
 	}
 	if err != nil {
 		end.Reason = clean(err)
@@ -318,6 +321,7 @@ func (r *turnRunner) save(err error) (reply string, _ error) {
 	ctx, cancel := c.store.Patient(t.Context())
 	defer cancel()
 	saveErr := r.agent.Memory().Write(ctx, c.endOf(t, end, r.end, stored(r.result.Last)))
+	r.silent = errors.Is(err, session.ErrOvertaken) && !errors.Is(saveErr, agent.ErrStale)
 	switch {
 	case saveErr == nil:
 		r.replied = end.Reply != nil
@@ -332,11 +336,16 @@ func (r *turnRunner) save(err error) (reply string, _ error) {
 	return r.result.Text, err
 }
 
-// reply answers the turn's message, without another write where the turn's end wrote the answer (B4).
+// reply answers the turn's messages, without another write where the turn's end wrote the answer (B4).
 func (r *turnRunner) reply(text string, err error) {
+	if r.silent {
+		return
+	}
 	deliver := r.turn.Message.Deliver
 	if r.replied {
 		deliver = r.turn.Message.Send
+	} else {
+		merge(r.c.o.Table.Others(r.turn))
 	}
 	deliver(text, err)
 }
@@ -368,9 +377,9 @@ func inboxID(m session.Message) string {
 	return m.ID
 }
 
-// replyTo is what goes into the outbox with the end of a turn; nil if its sender waits for the answer.
+// replyTo is what goes into the outbox with the end of a turn; nil if its sender waits for the answer, or gets none.
 func replyTo(t *session.Turn, text string, err error) *store.Outbox {
-	if t.Message.Instant {
+	if t.Message.Instant || errors.Is(err, session.ErrOvertaken) {
 		return nil
 	}
 	return &store.Outbox{

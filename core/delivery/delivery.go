@@ -26,6 +26,8 @@ type Sender interface {
 	Edit(ctx context.Context, adapter, id string, m adapter.Outgoing) (adapter.Sent, error)
 	Remove(ctx context.Context, adapter, target, id string) error
 	Typing(ctx context.Context, adapter, target string) error
+	// React makes emoji the bot's only reaction to a message; empty takes it back.
+	React(ctx context.Context, adapter, target, id, emoji string) error
 	// Can reports whether the adapter has an ability, Bounds what it allows in a chat. Neither waits.
 	Can(adapter string, a adapter.Ability) bool
 	Bounds(adapter, target string) adapter.Bounds

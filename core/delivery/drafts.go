@@ -42,6 +42,16 @@ func (o *Outbox) take(chat string, cost float64) time.Duration {
 	return o.paces[chat].take(time.Now(), cost)
 }
 
+// cost is take for a chat that may show no turn: it has no bucket then, and nothing to wait for.
+func (o *Outbox) cost(chat string, cost float64) time.Duration {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if p := o.paces[chat]; p != nil {
+		return p.take(time.Now(), cost)
+	}
+	return 0
+}
+
 // spend takes messages that wait for nothing from the chat's bucket.
 func (o *Outbox) spend(chat string, messages int) {
 	o.mu.Lock()

@@ -153,7 +153,7 @@ func bareStop(text string) bool {
 // addressed reports whether a message is for the bot: in a group that is one that names it, answers it, or is one of its
 // commands. A bare "stop" is for it while it works for that person.
 func (i *Intake) addressed(in adapter.Inbound, r request) bool {
-	if !inGroup(in) || in.Mentioned || i.o.Conversations.Knows(r.command) {
+	if !inGroup(in) || in.Mentioned || r.once != "" || i.o.Conversations.Knows(r.command) {
 		return true
 	}
 	v, running := i.o.Table.Running(in.Session)

@@ -37,6 +37,8 @@ type Conversations interface {
 	Begin(t *session.Turn)
 	// Interrupt ends a running turn with cause. It returns when the turn has ended or was released.
 	Interrupt(ctx context.Context, key, turn string, cause error) (string, error)
+	// Gathered ends the wait of a message for more of it.
+	Gathered(key string)
 	// Knows reports whether there is a chat command of this name.
 	Knows(name string) bool
 	// IsWork reports whether the chat command of this name starts a turn.
@@ -162,7 +164,7 @@ func (i *Intake) ingest(ctx context.Context, in adapter.Inbound, r request) (str
 		return id, nil
 	}
 	i.taken.put(in, id)
-	if err := i.dispatch(ctx, in.Session, r, i.o.Outbox.message(row)); err != nil {
+	if err := i.dispatch(ctx, in.Session, r, i.mannered(in, r, i.o.Outbox.message(row))); err != nil {
 		if dropErr := i.journal.DropInbox(wctx, id); dropErr != nil {
 			i.o.Log.Warn("could not delete rejected message", "session", in.Session, "error", term.Clean(dropErr.Error(), 300))
 		}
@@ -180,7 +182,7 @@ func (i *Intake) Submit(ctx context.Context, key string, m session.Message) erro
 // refused for another reason, its sender learns why.
 func (i *Intake) Restore(ctx context.Context, in store.Inbox) {
 	m := i.o.Outbox.message(in)
-	m.Kept = true
+	m.Kept, m.Joins = true, true
 	if err := i.Submit(ctx, in.Session, m); err != nil {
 		i.o.Tasks.Start(ctx, "notice", in.Session, func(context.Context) { i.o.Outbox.Reply(in, userMessage(err)) })
 	}
@@ -235,6 +237,7 @@ func (i *Intake) dispatch(ctx context.Context, key string, r request, m session.
 		i.o.Conversations.Begin(turn)
 		return nil
 	}
+	i.press(key, m)
 	i.waits(key, m, position, notice)
 	return nil
 }
@@ -252,13 +255,7 @@ func (i *Intake) waits(key string, m session.Message, position int, notice bool)
 	if row.WaitingFor == limit.Turns && position == 1 && !m.Instant {
 		i.o.Outbox.Notice(key, m.Target, "As many conversations as may run at once are running; yours is in the queue. /stop withdraws your message.")
 	}
-	if notice && !m.Instant {
-		place := "this one is next"
-		if position > 1 {
-			place = fmt.Sprintf("this one is number %d in the queue", position)
-		}
-		i.o.Outbox.Notice(key, m.Target, "Still working on your last message; "+place+". /stop interrupts.")
-	}
+	i.receipt(key, m, position, notice)
 }
 
 // Withdraw implements adapter.Receiver, on a tracked task: an interrupt may take a moment. A command and what it started
@@ -311,18 +308,23 @@ func ParseCommand(text string) (name, arg string, is bool) {
 
 // request is the text of a message as it was read, once.
 type request struct {
-	// text is without /queue before it: this is what waits, and what the next life works on if this one ends.
+	// text is without /queue or /steer before it: this is what waits, and what the next life works on if this one ends.
 	text string
+	// once is the mode that such a command asks for; empty: none.
+	once session.Busy
 	// command and arg are the chat command that the text is; empty: it is none.
 	command, arg string
 }
 
 func readRequest(text string) request {
+	r := request{text: text}
 	for {
-		name, arg, _ := ParseCommand(text)
-		if name != "queue" || arg == "" {
-			return request{text, name, arg}
+		name, arg, _ := ParseCommand(r.text)
+		once := session.Busy(name)
+		if arg == "" || once != session.BusyQueue && once != session.BusySteer {
+			r.command, r.arg = name, arg
+			return r
 		}
-		text = arg
+		r.text, r.once = arg, once
 	}
 }

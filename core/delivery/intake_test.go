@@ -66,6 +66,8 @@ func (h *house) Begin(t *session.Turn)                     { h.begun = append(h.
 func (h *house) Knows(name string) bool {
 	return slices.Contains([]string{"new", "status", "stop", "background"}, name)
 }
+func (h *house) Gathered(key string) { h.gathered = append(h.gathered, key) }
+
 func (h *house) IsWork(name string) bool { return name == "background" }
 
 func (h *house) Interrupt(context.Context, string, string, error) (string, error) { return "", nil }

@@ -358,6 +358,7 @@ func (o *Outbox) message(in store.Inbox) session.Message {
 	var once sync.Once
 	return session.Message{
 		ID: in.ID, User: in.User, Target: in.Target, Text: in.Text, Files: in.Files, At: in.At,
+		Merged:  func() { once.Do(func() { o.merged(in) }) },
 		Deliver: func(text string, err error) { once.Do(func() { o.Reply(in, ChatText(text, err)) }) },
 		Send:    func(text string, err error) { once.Do(func() { o.Deliver(Answer(in, ChatText(text, err))) }) },
 	}
@@ -374,6 +375,9 @@ func (o *Outbox) Withdrawn(key string, m session.Message, cause error) {
 func (o *Outbox) Refuse(key string, why error, messages ...session.Message) {
 	answer := func(context.Context) {
 		for _, m := range messages {
+			if m.Receipt != nil {
+				m.Receipt.Taken()
+			}
 			m.Deliver("", why)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"unicode/utf16"
 
 	"gatewaytui/core/ops"
+	"gatewaytui/core/session"
 )
 
 // Progress is how much a chat sees of a turn that takes long.
@@ -19,11 +20,15 @@ const (
 	progressFull  Progress = "full"
 )
 
-// Manner is what a chat wants to see of a running turn.
+// Manner is what a chat wants to see of a running turn, and what becomes of its messages meanwhile.
 type Manner struct {
 	Progress Progress
 	// Stream shows the answer as it is written.
 	Stream bool
+	// Busy is what becomes of a message while a turn runs; empty: the turn reads it in a direct message, and it waits elsewhere.
+	Busy session.Busy
+	// Join is how long a long message waits for more of it; 0: not at all.
+	Join time.Duration
 }
 
 const (

@@ -73,6 +73,8 @@ func (w *world) Remove(context.Context, string, string, string) error { return n
 
 func (w *world) Typing(context.Context, string, string) error { return nil }
 
+func (w *world) React(context.Context, string, string, string, string) error { return nil }
+
 func (w *world) Can(string, adapter.Ability) bool { return false }
 
 func (w *world) Bounds(string, string) adapter.Bounds { return adapter.Bounds{} }

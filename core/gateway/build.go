@@ -157,10 +157,10 @@ func (g *Gateway) buildAdapters() {
 	}
 }
 
-// manner is what the chat of a session wants to see of a running turn.
+// manner is how the config says that the chat of a session is treated.
 func (g *Gateway) manner(key string) delivery.Manner {
 	c := g.opts.Config.ChatOf(key)
-	return delivery.Manner{Progress: delivery.Progress(c.Progress), Stream: c.Stream == config.StreamEdit}
+	return delivery.Manner{Progress: delivery.Progress(c.Progress), Stream: c.Stream == config.StreamEdit, Busy: session.KnownBusy(c.Busy), Join: c.Join.Duration}
 }
 
 // roster is the agents and the routes of the config.

@@ -81,6 +81,7 @@ const (
 	DoingModelSlot   = "waiting for a model slot"
 	DoingCompact     = "compacting the conversation"
 	DoingTurnSlot    = "waiting for a turn slot" // its turn has not begun
+	DoingGather      = "waiting for more of the message"
 )
 
 // Step says what a turn does and for how long, for people: "waiting for the model 0:25", "running pytest 0:40". doing is

@@ -145,7 +145,7 @@ func (r *Recovery) EnsureLoaded(ctx context.Context, key string) error {
 }
 
 // readUnfinished reads what earlier lives left in the inbox and in the outbox. A message whose turn had begun is not worked
-// on again: it is unknown which of its steps were done (D19). Its sender gets a notice, and the model hears of it at the
+// on again: it is unknown which of its steps were done (D19). Its sender gets a notice, one for all messages of a turn, and the model hears of it at the
 // next message. A message that still waits is worked on once, by TakeUp.
 func (r *Recovery) readUnfinished(ctx context.Context) error {
 	if r.o.Health.Damage() != "" {
@@ -155,14 +155,20 @@ func (r *Recovery) readUnfinished(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	reported := 0
+	reported, told := 0, map[string]bool{}
 	for _, in := range open {
 		text := "The gateway ended while it worked on this message. What was done so far is kept and nothing is repeated. Tell me how to continue."
 		command, _, _ := delivery.ParseCommand(in.Text)
 		switch {
 		case in.State == store.InboxRunning && r.o.Gateway.IsWork(command):
 			text = "The gateway ended while it worked on your /" + command + " task. Nothing is done again by itself: send it again if you still want it."
+		case in.State == store.InboxRunning && told[in.Session]: // a turn works on several messages, and has one answer
+			if err := r.Store().Answer(ctx, in.ID, nil); err != nil {
+				return fmt.Errorf("report message %s: %w", in.ID, err)
+			}
+			continue
 		case in.State == store.InboxRunning:
+			told[in.Session] = true
 		case r.resumes:
 			r.backlog = append(r.backlog, in)
 			continue

@@ -81,7 +81,7 @@ func (tb *Table) expired(e *entry, p Policy, now time.Time) (why string, yes boo
 	if e.closing() {
 		return "", false
 	}
-	if e.mail != nil && e.mail.inLine { // its messages are still to be answered
+	if e.mail != nil && e.mail.inLine || e.gathers() { // its messages are still to be answered
 		return "", false
 	}
 	last := e.lastActivity()
@@ -180,7 +180,7 @@ func (tb *Table) EndReset(ctx context.Context, key string, forget, hold bool) (n
 	fresh.ID, fresh.State, fresh.Created, fresh.LastActivity = tb.o.NewID(), ops.SessionIdle, now, now
 	fresh.TokensIn, fresh.TokensOut, fresh.Caller, fresh.Title, fresh.Stored = 0, 0, ops.Caller{}, "", false
 	fresh.ContextUsed, fresh.ContextWindow = 0, 0
-	fresh.TokensCached, fresh.Cost, fresh.Priced, fresh.Agent, fresh.Model, fresh.Choice = 0, 0, false, "", "", ""
+	fresh.TokensCached, fresh.Cost, fresh.Priced, fresh.Agent, fresh.Model, fresh.Choice, fresh.Busy = 0, 0, false, "", "", "", ""
 	e.set(fresh)
 	tb.reposition(e)
 	if hold {

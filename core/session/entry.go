@@ -42,8 +42,11 @@ type entry struct {
 	flags                  flags
 }
 
-// names are texts that many sessions have in common: Agent, Model and Choice of a Session.
-type names struct{ agent, model, choice string }
+// names are texts that many sessions have in common: Agent, Model, Choice and Busy of a Session.
+type names struct {
+	agent, model, choice string
+	busy                 Busy
+}
 
 // mailbox is state that few sessions have at one time.
 type mailbox struct {
@@ -51,6 +54,8 @@ type mailbox struct {
 	// closing keeps new messages in the mailbox while the old conversation's agent and processes are ended, so that the
 	// next conversation cannot meet them.
 	closing bool
+	// gather is until when the last message waits for more of it; zero: it does not.
+	gather time.Time
 	// began is closed when the next turn begins; nil: nothing waits for one.
 	began chan struct{}
 	// inLine means that the session is in Table.line, since when, and where.
@@ -107,7 +112,7 @@ func (e *entry) set(s Session) {
 	}
 	e.tokensCached, e.cost = s.TokensCached, s.Cost
 	e.used, e.window = uint32(s.ContextUsed), uint32(s.ContextWindow)
-	e.names = unique.Make(names{s.Agent, s.Model, s.Choice})
+	e.names = unique.Make(names{s.Agent, s.Model, s.Choice, s.Busy})
 	if id, err := ulid.ParseStrict(s.ID); err == nil && id.String() == s.ID {
 		e.id = id
 	} else {
@@ -212,7 +217,7 @@ func (e *entry) lastActivity() time.Time { return time.UnixMicro(e.activity).UTC
 func (e *entry) session() Session {
 	n := e.names.Value()
 	return Session{
-		ContextUsed: int(e.used), ContextWindow: int(e.window), TokensCached: e.tokensCached, Cost: e.cost, Priced: e.flags&flagPriced != 0, Agent: n.agent, Model: n.model, Choice: n.choice,
+		ContextUsed: int(e.used), ContextWindow: int(e.window), TokensCached: e.tokensCached, Cost: e.cost, Priced: e.flags&flagPriced != 0, Agent: n.agent, Model: n.model, Choice: n.choice, Busy: n.busy,
 		Key: e.Key(), ID: e.ID(), Platform: e.part(e.platform), User: e.part(e.user), Target: e.part(e.target), State: e.State(),
 		Created: time.UnixMicro(e.created).UTC(), LastActivity: e.lastActivity(), TokensIn: e.tokensIn, TokensOut: e.tokensOut,
 		Caller: e.caller(), Title: e.title(),

@@ -14,7 +14,7 @@ import (
 
 // Enqueue puts m into the mailbox of key, and makes the session if it is new. If the session and a slot are free, a turn
 // begins and is returned: a placeholder until Attach, which the caller runs. Otherwise position is how many wait, m
-// included. notice is whether this is the running turn's first waiting message, so that its sender gets one notice.
+// included; a message with a Join waits until Gathered, unless one without it follows. notice is whether this is the running turn's first waiting message, so that its sender gets one notice.
 //
 // ctx is the parent of the turn's context. The error is an *ops.Error with CodeQueueFull or CodeLimit.
 func (tb *Table) Enqueue(ctx context.Context, key string, m Message) (t *Turn, position int, notice bool, err error) {
@@ -31,15 +31,16 @@ func (tb *Table) Enqueue(ctx context.Context, key string, m Message) (t *Turn, p
 	if e == nil {
 		e = tb.add(Session{Key: key, ID: tb.o.NewID(), Platform: Platform(key), State: ops.SessionIdle, Created: m.At})
 	}
-	if begins && e.queued() == 0 {
+	if begins && e.queued() == 0 && m.Join == 0 {
 		return tb.begin(ctx, e, m), 0, false, nil
 	}
 	e.box().queue = append(e.box().queue, m)
 	tb.queued++
 	tb.bytes += int64(len(m.Text))
 	e.active(m.At)
+	e.gather(m)
 	tb.reposition(e)
-	if begins { // held messages go first
+	if begins && !e.gathers() { // held messages go first
 		return tb.nextOf(ctx, e), 0, false, nil
 	}
 	if running != nil {
@@ -95,10 +96,10 @@ func (tb *Table) begin(ctx context.Context, e *entry, m Message) *Turn {
 	return t
 }
 
-// nextOf begins the turn of the oldest waiting message of e. The caller holds mu and has checked that there is one, and a
+// nextOf begins the turn of the oldest waiting message of e, and of those that are worked on with it. The caller holds mu and has checked that there is one, and a
 // free slot.
 func (tb *Table) nextOf(ctx context.Context, e *entry) *Turn {
-	return tb.begin(ctx, e, tb.take(e, 0, 1)[0])
+	return tb.begin(ctx, e, joined(tb.take(e, 0, unit(e.mail.queue))))
 }
 
 // Began returns a channel that is closed once a turn runs in the session of key, at once if one does now. It is nil, and
@@ -154,6 +155,9 @@ func (tb *Table) take(e *entry, at, n int) []Message {
 	for _, m := range taken {
 		tb.bytes -= int64(len(m.Text))
 	}
+	if e.queued() == 0 {
+		e.mail.gather = time.Time{}
+	}
 	e.trim()
 	return taken
 }
@@ -207,7 +211,7 @@ func (tb *Table) WithdrawWaiting(key string) (Message, bool) {
 	tb.mu.Lock()
 	defer tb.mu.Unlock()
 	e := tb.sessions[key]
-	if e == nil || e.mail == nil || !e.mail.inLine {
+	if e == nil || e.mail == nil || !e.mail.inLine && (!e.gathers() || tb.turns[key] != nil) {
 		return Message{}, false
 	}
 	return tb.withdraw(e, 0), true

@@ -42,6 +42,8 @@ func (tb *Table) row(e *entry) ops.Session {
 		}
 	} else if r.State == ops.SessionQueued && e.mail.inLine && !tb.free() {
 		r.State, r.WaitingFor, r.Doing, r.DoingSince = ops.SessionWaiting, limit.Turns, ops.DoingTurnSlot, ops.At(e.mail.since)
+	} else if e.gathers() {
+		r.Doing, r.DoingSince = ops.DoingGather, ops.At(e.mail.queue[e.queued()-1].At)
 	}
 	return r
 }

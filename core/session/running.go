@@ -91,7 +91,8 @@ func (tb *Table) Works(t *Turn, agent, model string) {
 	defer tb.mu.Unlock()
 	if e := tb.sessions[t.Session.Key]; e != nil && tb.owns(t) {
 		n := e.names.Value()
-		e.names = unique.Make(names{agent, model, n.choice})
+		n.agent, n.model = agent, model
+		e.names = unique.Make(n)
 	}
 }
 
@@ -100,19 +101,26 @@ func (tb *Table) Works(t *Turn, agent, model string) {
 func (tb *Table) Choose(key, choice, model string, m Message) Session {
 	tb.mu.Lock()
 	defer tb.mu.Unlock()
-	e := tb.sessions[key]
-	if e == nil {
-		now := time.Now()
-		e = tb.add(Session{
-			Key: key, ID: tb.o.NewID(), Platform: Platform(key), User: m.User, Target: m.Target, Caller: m.Caller,
-			State: ops.SessionIdle, Created: now, LastActivity: now,
-		})
-	}
-	e.names = unique.Make(names{e.names.Value().agent, model, choice})
+	e := tb.made(key, m)
+	n := e.names.Value()
+	n.model, n.choice = model, choice
+	e.names = unique.Make(n)
 	return e.session()
 }
 
-// Chosen records that the store has the session with this id, with its choice of a model.
+// made is the session of key, made for m where there is none. The caller holds mu.
+func (tb *Table) made(key string, m Message) *entry {
+	if e := tb.sessions[key]; e != nil {
+		return e
+	}
+	now := time.Now()
+	return tb.add(Session{
+		Key: key, ID: tb.o.NewID(), Platform: Platform(key), User: m.User, Target: m.Target, Caller: m.Caller,
+		State: ops.SessionIdle, Created: now, LastActivity: now,
+	})
+}
+
+// Chosen records that the store has the session with this id, with what its people chose.
 func (tb *Table) Chosen(key, id string) {
 	tb.mu.Lock()
 	defer tb.mu.Unlock()

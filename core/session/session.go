@@ -46,6 +46,8 @@ type Session struct {
 	// Agent is the name of the agent that worked on the session last, Model that of the model that answered, Choice that of the
 	// model that its people chose; empty: none.
 	Agent, Model, Choice string
+	// Busy is what its people chose for messages during a turn; empty: they chose nothing.
+	Busy Busy
 	// Caller is the sender of the last message over the API; zero: the message came from elsewhere.
 	Caller ops.Caller
 	// Title names the conversation for people, in at most MaxTitle bytes; empty: it has none yet.
@@ -83,6 +85,17 @@ type Message struct {
 	Compact bool
 	// Again are the first and the last number in the store of the exchange that the message's turn takes the place of; 0: none.
 	Again [2]int64
+	// Busy is what becomes of the message while a turn runs. Joins means that it may be worked on together with its sender's next
+	// ones, Join is how long it waits for them even if it could begin; 0: not at all.
+	Busy  Busy
+	Joins bool
+	Join  time.Duration
+	// Joined are the sender's next messages, whose texts Text has as well.
+	Joined []Message
+	// Merged records that the answer to another message is the answer to this one; nil for an Instant message.
+	Merged func()
+	// Receipt is the sign that the message waits; nil: its platform has none.
+	Receipt Receipt
 	// Kept means that an earlier life acknowledged the message: no bound of a mailbox refuses it.
 	Kept bool
 }

@@ -104,9 +104,9 @@ func (tb *Table) reposition(e *entry) {
 const unplaced = math.MaxUint64
 
 // align puts e into the line of sessions that wait for a slot, or removes it. e is in the line while it has waiting
-// messages and they wait neither for a running turn nor for the end of its conversation. reposition calls it, with mu held.
+// messages and they wait neither for a running turn, nor for the end of its conversation, nor for more of the last one. reposition calls it, with mu held.
 func (tb *Table) align(e *entry) {
-	should := e.queued() > 0 && !e.closing() && tb.turns[e.Key()] == nil
+	should := e.queued() > 0 && !e.closing() && !e.gathers() && tb.turns[e.Key()] == nil
 	switch {
 	case should && !e.mail.inLine:
 		e.mail.inLine, e.mail.since = true, time.Now()

@@ -15,9 +15,11 @@ var (
 	ErrStalled     = errors.New("no progress for too long")
 	ErrStopping    = errors.New("the gateway is stopping")
 	ErrLeft        = errors.New("its client has left")
+	// ErrOvertaken ends a turn whose sender's next message takes its place.
+	ErrOvertaken = errors.New("interrupted by its sender's next message")
 )
 
-// Turn is the work on one message. Its exported fields never change; the rest is read through Table.
+// Turn is the work on one message, or on several that were joined. Its exported fields never change; the rest is read through Table.
 type Turn struct {
 	ID      string
 	Session Session // as it was when the turn began
@@ -35,6 +37,7 @@ type Turn struct {
 	show       Shown
 	waitingFor string // the bound that it waits for
 	busyNotice time.Time
+	taken      []Message // see Steer
 }
 
 // Activity is what a running turn does.
@@ -99,6 +102,7 @@ var answers = []struct {
 	{ErrLeft, ops.Error{Code: ops.CodeConflict, Message: "the turn was interrupted because its client had left"}},
 	{ErrReset, ops.Error{Code: ops.CodeConflict, Message: "the turn was ended by a reset of its session", Hint: "the next message begins a fresh conversation"}},
 	{ErrStalled, ops.Error{Code: ops.CodeUnavailable, Message: "the turn made no progress for too long and was ended", Hint: "ask again, or /new for a fresh conversation"}},
+	{ErrOvertaken, ops.Error{Code: ops.CodeConflict, Message: "the turn was interrupted by your next message"}},
 	{ErrInterrupted, ops.Error{Code: ops.CodeConflict, Message: "the turn was interrupted", Hint: "the conversation continues with your next message"}},
 }
 

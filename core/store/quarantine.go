@@ -90,7 +90,7 @@ var rowRules = []rowRule{
 		table: "sessions", where: "WHERE ended_at IS NULL", names: []string{"key", "id"}, key: seq,
 		rules: []rule{
 			{name, "id key"},
-			{text, "platform user target agent model model_choice"},
+			{text, "platform user target agent model model_choice busy"},
 			{oneOf(sessionStates), "state"},
 			{moment, "created_at last_activity_at"},
 			{count, "tokens_in tokens_out tokens_cached context_used context_window"},
@@ -100,7 +100,7 @@ var rowRules = []rowRule{
 		},
 		repair: `UPDATE sessions SET
 			state = iif(state IN ('` + strings.Join(sessionStates, "', '") + `'), state, 'interrupted'),
-			` + asText("key", "platform", "user", "target", "agent", "model", "model_choice") + `,
+			` + asText("key", "platform", "user", "target", "agent", "model", "model_choice", "busy") + `,
 			created_at = iif(` + sound("created_at") + `, created_at, ?1),
 			last_activity_at = iif(` + sound("last_activity_at") + `, last_activity_at, ?1),
 			tokens_in = iif(typeof(tokens_in) = 'integer', max(tokens_in, 0), 0),

@@ -41,8 +41,10 @@ type Session struct {
 	// known.
 	ContextUsed, ContextWindow int
 	// Agent is the name of the agent that worked on the session last, Model that of the model that answered, and Choice that of the
-	// model that its people chose. Only ChooseModel changes Choice.
+	// model that its people chose. Only Choose changes Choice.
 	Agent, Model, Choice string
+	// Busy is what its people chose for messages during a turn, as in the config; empty: nothing. Only Choose changes it.
+	Busy string
 	// Caller is who sent the session's last message over the API; zero: the message came from elsewhere.
 	Caller ops.Caller
 	// Title names the conversation for people; empty: it has none yet. A write of the session sets it only where the row
@@ -51,7 +53,7 @@ type Session struct {
 }
 
 const sessionColumns = `id, key, platform, user, target, state, created_at, last_activity_at, ended_at, end_reason, tokens_in, tokens_out, caller_by, caller_uid,
-	tokens_cached, cost, agent, model, model_choice, title, context_used, context_window`
+	tokens_cached, cost, agent, model, model_choice, title, context_used, context_window, busy`
 
 func (v *Session) fields() []any {
 	return []any{
@@ -59,7 +61,7 @@ func (v *Session) fields() []any {
 		(*stamp)(&v.EndedAt), &v.EndReason, &v.TokensIn, &v.TokensOut, (*string)(&v.Caller.By), &v.Caller.UID,
 		&v.TokensCached,
 		money{&v.Cost, &v.Priced},
-		&v.Agent, &v.Model, &v.Choice, &v.Title, &v.ContextUsed, &v.ContextWindow,
+		&v.Agent, &v.Model, &v.Choice, &v.Title, &v.ContextUsed, &v.ContextWindow, &v.Busy,
 	}
 }
 
@@ -78,12 +80,12 @@ var putSession = insertion("INSERT INTO sessions", sessionColumns, `ON CONFLICT 
 	tokens_cached = excluded.tokens_cached, cost = excluded.cost, context_used = excluded.context_used, context_window = excluded.context_window, agent = excluded.agent, model = excluded.model,
 	title = iif(sessions.title = '', excluded.title, sessions.title)`)
 
-// chooseModel writes the choice of a session, and the session where the store has none.
-var chooseModel = insertion("INSERT INTO sessions", sessionColumns, `ON CONFLICT (id) DO UPDATE SET model_choice = excluded.model_choice`)
+// choose writes the choices of a session, and the session where the store has none.
+var choose = insertion("INSERT INTO sessions", sessionColumns, `ON CONFLICT (id) DO UPDATE SET model_choice = excluded.model_choice, busy = excluded.busy`)
 
-// ChooseModel writes the model that the people of a session chose, and the session if it is not in the store yet.
-func (s *Store) ChooseModel(ctx context.Context, v Session) error {
-	return s.write(ctx, "write the model of session "+v.ID, func(t *tx) error { return asNotCurrent(t.do(chooseModel, v.fields()...)) })
+// Choose writes what the people of a session chose, its Choice and Busy, and the session if it is not in the store yet.
+func (s *Store) Choose(ctx context.Context, v Session) error {
+	return s.write(ctx, "write the choices of session "+v.ID, func(t *tx) error { return asNotCurrent(t.do(choose, v.fields()...)) })
 }
 
 // SetTitle names a session, and reports whether there is one with the id.

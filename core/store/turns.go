@@ -39,6 +39,8 @@ type Turn struct {
 	// sent with its end; nil: nothing is.
 	Message string
 	Reply   *Outbox
+	// Also are further inbox rows that the turn works on: they begin with it, and its answer is theirs.
+	Also []string
 }
 
 // Message is one message of a transcript, in the terms of the chat-completions protocol.
@@ -85,10 +87,8 @@ func (s *Store) BeginTurn(ctx context.Context, v Session, turn Turn, messages ..
 		if n == 0 {
 			return errNotCurrent
 		}
-		if turn.Message != "" {
-			if err := t.do(`UPDATE inbox SET state = 'running' WHERE id = ?`, turn.Message); err != nil {
-				return err
-			}
+		if err := t.takeUp(append([]string{turn.Message}, turn.Also...)); err != nil {
+			return err
 		}
 		return t.appendMessages(v.ID, turn.ID, messages)
 	})
@@ -103,6 +103,33 @@ func (s *Store) AppendMessages(ctx context.Context, sessionID, turnID string, ms
 		}
 		return t.appendMessages(sessionID, turnID, msgs)
 	})
+}
+
+// Steer adds to the transcript of a running turn what its user wrote meanwhile: msgs, of these inbox rows, which the turn works on
+// from then on. Its errors are those of AppendMessages.
+func (s *Store) Steer(ctx context.Context, sessionID, turnID string, inbox []string, msgs []Message) error {
+	return s.write(ctx, "steer turn "+turnID, func(t *tx) error {
+		if err := t.runs(sessionID, turnID); err != nil {
+			return err
+		}
+		if err := t.takeUp(inbox); err != nil {
+			return err
+		}
+		return t.appendMessages(sessionID, turnID, msgs)
+	})
+}
+
+// takeUp records that a turn works on messages of the inbox. One that has its answer keeps it.
+func (t *tx) takeUp(inbox []string) error {
+	for _, id := range inbox {
+		if id == "" {
+			continue
+		}
+		if err := t.do(`UPDATE inbox SET state = 'running' WHERE id = ? AND state = 'waiting'`, id); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // runs is ErrStaleTurn if a turn of a session no longer runs.
@@ -136,6 +163,11 @@ func (s *Store) EndTurn(ctx context.Context, v Session, turn Turn, msgs []Messag
 		}
 		if turn.Message != "" {
 			if err := t.answer(turn.Message, turn.Reply); err != nil {
+				return err
+			}
+		}
+		for _, id := range turn.Also {
+			if err := t.answer(id, nil); err != nil {
 				return err
 			}
 		}
