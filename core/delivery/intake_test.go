@@ -26,6 +26,7 @@ type house struct {
 	damaged  bool
 	begun    []string // texts of turns
 	commands []string
+	gathered []string
 	refused  int
 }
 
