@@ -25,7 +25,7 @@ const (
 // EveryTool is the value of an agent's tools that stands for all of tools.enabled.
 const EveryTool = "*"
 
-// maxJoin bounds chat.join: nobody waits longer for an answer to begin.
+// maxJoin bounds chat.join: the answer does not begin before.
 const maxJoin = 10 * time.Second
 
 // maxPrompt bounds a system prompt, in bytes.

@@ -94,7 +94,7 @@ func (c *Conversations) busy(ctx context.Context, u use) (string, error) {
 		for _, m := range session.Modes {
 			fmt.Fprintf(&b, "/busy %s: %s\n", m, busyWords[m])
 		}
-		b.WriteString("Once, whatever the mode: /steer TEXT and /queue TEXT.")
+		b.WriteString("For one message, in any mode: /steer TEXT and /queue TEXT.")
 		return b.String(), nil
 	}
 	mode := session.Busy(strings.ToLower(u.arg))

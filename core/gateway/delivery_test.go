@@ -43,7 +43,7 @@ func TestE12_RepliesOutlastAPlatformThatFails(t *testing.T) {
 		}
 	})
 	for i := range 3 {
-		l.say("chat:dm:1", "1", fmt.Sprintf("message %d", i))
+		l.say("chat:dm:1", "1", fmt.Sprintf("/queue message %d", i))
 	}
 	l.wait("every turn has ended", func() bool { turns := l.g.table.Counts().Turns; return turns == 0 && l.g.outbox.Waiting() == 3 })
 	failing.Store(false)

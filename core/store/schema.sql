@@ -186,7 +186,7 @@ CREATE TABLE sessions (
     end_reason       TEXT    NOT NULL,
     tokens_in        INTEGER NOT NULL,
     tokens_out       INTEGER NOT NULL
-, cut INTEGER NOT NULL DEFAULT 0, caller_by TEXT NOT NULL DEFAULT '', caller_uid INTEGER NOT NULL DEFAULT 0, agent TEXT NOT NULL DEFAULT '', model TEXT NOT NULL DEFAULT '', model_choice TEXT NOT NULL DEFAULT '', tokens_cached INTEGER NOT NULL DEFAULT 0, cost INTEGER, context_used INTEGER NOT NULL DEFAULT 0, context_window INTEGER NOT NULL DEFAULT 0, title TEXT NOT NULL DEFAULT '') STRICT;
+, cut INTEGER NOT NULL DEFAULT 0, caller_by TEXT NOT NULL DEFAULT '', caller_uid INTEGER NOT NULL DEFAULT 0, agent TEXT NOT NULL DEFAULT '', model TEXT NOT NULL DEFAULT '', model_choice TEXT NOT NULL DEFAULT '', tokens_cached INTEGER NOT NULL DEFAULT 0, cost INTEGER, context_used INTEGER NOT NULL DEFAULT 0, context_window INTEGER NOT NULL DEFAULT 0, title TEXT NOT NULL DEFAULT '', busy TEXT NOT NULL DEFAULT '') STRICT;
 
 -- index sessions_by_activity on sessions
 CREATE INDEX sessions_by_activity ON sessions (last_activity_at) WHERE ended_at IS NULL;
