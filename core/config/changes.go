@@ -71,7 +71,7 @@ var changes = []Change{
 		When: func(c Config) bool { return c.Adapters.Telegram.Enabled && len(c.Adapters.Telegram.Groups) == 0 },
 	},
 	{
-		Name: "busy", Key: "adapters.telegram.enabled", Schema: 16,
+		Name: "busy", Key: "adapters.telegram.enabled", Schema: 17,
 		What: "a message that comes while a turn runs in a direct message is read by that turn after its running step (before, it waited for the end), and " +
 			"messages that wait are worked on together; set chat.busy to \"queue\" in a route of the config to choose, or ignore this",
 		When: func(c Config) bool {
