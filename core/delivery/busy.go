@@ -71,6 +71,7 @@ func (i *Intake) press(key string, m session.Message) {
 			case <-timer.C:
 				i.o.Conversations.Gathered(key)
 			case <-ctx.Done():
+			case <-i.o.Conversations.Context().Done():
 			}
 		})
 	}
