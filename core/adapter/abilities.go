@@ -57,9 +57,9 @@ type Typer interface {
 // Editor changes messages that were sent.
 type Editor interface {
 	// Edit makes the message id of the chat m.Target what m says. What does not fit into one message follows in further
-	// ones, as with Send; the edited one is the first in Sent. A message that is so already is no error.
+	// ones, as with Send; the edited one is the first in Sent. A message that is so already is not an error.
 	Edit(ctx context.Context, id string, m Outgoing) (Sent, error)
-	// Remove takes a message out of the chat. One that is gone already is no error.
+	// Remove takes a message out of the chat. One that is gone already is not an error.
 	Remove(ctx context.Context, target, id string) error
 }
 

@@ -167,7 +167,7 @@ func (a *answers) expire(now time.Time) {
 			}
 			return
 		}
-		a.ended[0] = stored{} // let go of the exchange
+		a.ended[0] = stored{} // the exchange can be freed
 		a.ended = a.ended[1:]
 		a.bytes -= s.bytes
 		a.remove(s.x)

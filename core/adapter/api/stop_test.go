@@ -295,7 +295,7 @@ func TestADisconnectLetsARequestEndByItself(t *testing.T) {
 		t.Error(err)
 	}
 	if err := f.conn.Err(); err != nil {
-		t.Errorf("a connection that was ended says that it ended by itself: %v", err)
+		t.Errorf("a connection that was ended says that it ended without a Disconnect: %v", err)
 	}
 }
 

@@ -20,8 +20,8 @@ type Fault string
 
 // The faults.
 const (
-	Flood     Fault = "flood"     // a message is answered with a rate limit of Limit
-	Refusal   Fault = "refusal"   // the chat takes no message any more
+	Flood     Fault = "flood"     // a message or a file is answered with a rate limit of Limit
+	Refusal   Fault = "refusal"   // the chat takes no message and no file any more
 	BadToken  Fault = "bad token" // the credential is refused
 	Conflict  Fault = "conflict"  // another program uses the credential
 	Gone      Fault = "gone"      // nothing accepts a connection, and the open ones break
@@ -49,6 +49,32 @@ type Peer interface {
 	Pass(d time.Duration)
 }
 
+// The interfaces that follow are for a Peer whose platform declares the ability.
+
+// FilePeer has files in the chat of Peer.Say.
+type FilePeer interface {
+	// SayFile is a message of the user with a file and a text, which may be empty.
+	SayFile(text, name, content string)
+	// Files are the files of the bot's messages, in order.
+	Files() []SentFile
+}
+
+// SentFile is a file as it arrived in a chat.
+type SentFile struct{ Name, Content, Text string }
+
+// ReactionPeer shows reactions in the chat of Peer.Say.
+type ReactionPeer interface {
+	// Reactions are the bot's to the message with this Inbound.ID.
+	Reactions(message string) []string
+}
+
+// ButtonPeer has buttons in the chat of Peer.Say.
+type ButtonPeer interface {
+	// Press has the user, or a stranger, press the button with this label below the bot's last message, and reports whether it is
+	// there.
+	Press(label string, stranger bool) bool
+}
+
 // Run runs the suite. simulate runs f with a fresh peer, and fails the test if something of the platform is left when f has
 // returned.
 func Run(t *testing.T, simulate func(t *testing.T, f func(t *testing.T, p Peer))) {
@@ -62,6 +88,10 @@ func Run(t *testing.T, simulate func(t *testing.T, f func(t *testing.T, p Peer))
 		{"a long text is split within the bound, and goes on where it stopped", (*suite).splits},
 		{"a message is edited and removed", (*suite).edits},
 		{"it types", (*suite).types},
+		{"a file comes with its message, and a later connection fetches it", (*suite).fetches},
+		{"a file is sent once, with its text", (*suite).sendsFiles},
+		{"a reaction is the only one of the bot", (*suite).reacts},
+		{"the press of a button is a message of who pressed", (*suite).isPressed},
 		{"it says what the abilities promise", (*suite).isAble},
 		{"a connection that broke ends, and the next one works", (*suite).reconnects},
 		{"a rate limit is returned at once", (*suite).returnsRateLimits},
@@ -145,14 +175,26 @@ func (s *suite) end() {
 func (s *suite) chat(text string) string {
 	s.Helper()
 	s.peer.Say(text)
+	return s.heard().Target
+}
+
+// heard is the message that was received last, for which it waits if there is none.
+func (s *suite) heard() adapter.Inbound {
+	s.Helper()
+	return s.await(1)[0]
+}
+
+// await waits until n messages were received, and returns the last ones up to n.
+func (s *suite) await(n int) []adapter.Inbound {
+	s.Helper()
 	for range 60 {
 		s.peer.Pass(time.Second)
-		if got := s.received(); len(got) > 0 {
-			return got[len(got)-1].Target
+		if got := s.received(); len(got) >= n {
+			return got[len(got)-n:]
 		}
 	}
-	s.Fatal("the message was not received")
-	return ""
+	s.Fatalf("%d messages were received, want %d", len(s.received()), n)
+	return nil
 }
 
 func (s *suite) send(c adapter.Conn, m adapter.Outgoing) (adapter.Sent, error) {
@@ -248,82 +290,6 @@ func (s *suite) splits() {
 	}
 }
 
-func (s *suite) edits() {
-	c := s.connect()
-	to := s.chat("hello")
-	editor, is := c.(adapter.Editor)
-	if is != s.can(adapter.AbilityEdit) {
-		s.Fatalf("the connection edits: %t, the platform says %t", is, !is)
-	}
-	if !is {
-		return
-	}
-	sent, err := s.send(c, adapter.Outgoing{Target: to, Text: "draft", Passing: true})
-	if err != nil || len(sent.IDs) != 1 {
-		s.Fatalf("sent %+v: %v", sent, err)
-	}
-	id := sent.IDs[0]
-	for range 2 {
-		again, err := editor.Edit(s.Context(), id, adapter.Outgoing{Target: to, Text: "answer"})
-		if err != nil || len(again.IDs) != 1 || again.IDs[0] != id {
-			s.Errorf("the edit returned %+v, %v", again, err)
-		}
-	}
-	if got := s.peer.Texts(); !slices.Equal(got, []string{"answer"}) {
-		s.Errorf("the chat has %q", got)
-	}
-	for range 2 {
-		if err := editor.Remove(s.Context(), to, id); err != nil {
-			s.Errorf("the removal: %v", err)
-		}
-	}
-	if got := s.peer.Texts(); len(got) != 0 {
-		s.Errorf("the chat still has %q", got)
-	}
-	_, err = editor.Edit(s.Context(), id, adapter.Outgoing{Target: to, Text: "late"})
-	if _, refused := errors.AsType[*adapter.RefusedError](err); !refused {
-		s.Errorf("the edit of a message that is gone returned %v", err)
-	}
-}
-
-func (s *suite) types() {
-	c := s.connect()
-	to := s.chat("hello")
-	typer, is := c.(adapter.Typer)
-	if is != s.can(adapter.AbilityTyping) {
-		s.Fatalf("the connection types: %t, the platform says %t", is, !is)
-	}
-	if !is {
-		return
-	}
-	if err := typer.Typing(s.Context(), to); err != nil {
-		s.Error(err)
-	}
-	if len(s.peer.Texts()) != 0 {
-		s.Errorf("typing left %q in the chat", s.peer.Texts())
-	}
-	if b, is := s.peer.Platform().(adapter.Bounded); !is || b.Bounds(to).Typing <= 0 {
-		s.Error("the platform does not say for how long it shows typing")
-	}
-}
-
-func (s *suite) isAble() {
-	c := s.connect()
-	for a, is := range map[adapter.Ability]bool{
-		adapter.AbilityTyping: ok[adapter.Typer](c), adapter.AbilityEdit: ok[adapter.Editor](c), adapter.AbilityReactions: ok[adapter.Reactor](c),
-		adapter.AbilityFilesIn: ok[adapter.Fetcher](c), adapter.AbilityFilesOut: ok[adapter.FileSender](c), adapter.AbilityMenu: ok[adapter.MenuSetter](c),
-	} {
-		if s.can(a) != is {
-			s.Errorf("%q: the platform says %t, the connection %t", a, !is, is)
-		}
-	}
-}
-
-func ok[T any](c adapter.Conn) bool {
-	_, is := c.(T)
-	return is
-}
-
 func (s *suite) reconnects() {
 	c := s.connect()
 	if !s.peer.Fail(Gone) {
@@ -366,7 +332,7 @@ func (s *suite) returnsRateLimits() {
 	s.peer.Heal()
 	s.peer.Pass(farAway)
 	if got := s.peer.Texts(); len(got) != 0 {
-		s.Errorf("the platform sent %q again by itself", got)
+		s.Errorf("the platform sent %q again without being asked", got)
 	}
 }
 

@@ -24,10 +24,10 @@ func (s *steered) become(behaviour string) {
 
 func (s *steered) Platform() adapter.Platform { return s.p }
 
-// Say does nothing: the people of the platform speak by themselves, once after each connection.
+// Say does nothing: the people of the platform speak unasked, once after each connection.
 func (s *steered) Say(string) {}
 
-// Heal lets go of what hangs.
+// Heal releases the calls that hang.
 func (s *steered) Heal() {
 	for _, p := range s.made {
 		close(p.released)

@@ -47,7 +47,7 @@ type Platform struct {
 	attempts atomic.Int64
 	messages messages
 	said     sync.Map      // the numbers of the lines that are said once, of those that were
-	released chan struct{} // lets go of what hangs; only tests close it
+	released chan struct{} // releases the calls that hang; only tests close it
 }
 
 var _ adapter.Platform = (*Platform)(nil)

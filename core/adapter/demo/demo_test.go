@@ -57,7 +57,7 @@ const (
 	sendTimeout = 3 * time.Second
 )
 
-// play runs f next to a Supervisor of the one platform that spec describes, ends it, and lets go of what hangs.
+// play runs f next to a Supervisor of the one platform that spec describes, ends it, and releases the calls that hang.
 func play(t *testing.T, spec string, o Options, f func(s *scene)) {
 	t.Helper()
 	specs, err := Parse(spec)

@@ -1,6 +1,7 @@
 package discord
 
 import (
+	"encoding/json"
 	"testing"
 	"time"
 
@@ -34,6 +35,42 @@ func (p *steered) Pass(d time.Duration) {
 		p.early = nil
 	}
 	p.after(d)
+}
+
+func (p *steered) SayFile(text, name, content string) {
+	p.api.Say(discordtest.Says{User: owner, Name: "alice", Text: text, Files: map[string]string{name: content}})
+}
+
+func (p *steered) Files() (out []conformance.SentFile) {
+	for _, m := range p.api.Sent() {
+		if m.Channel == dm && m.FileName != "" {
+			out = append(out, conformance.SentFile{Name: m.FileName, Content: m.File, Text: m.Text})
+		}
+	}
+	return out
+}
+
+func (p *steered) Reactions(message string) []string { return p.api.Reactions(message) }
+
+func (p *steered) Press(label string, stranger bool) bool {
+	all := p.api.Sent()
+	var rows []row
+	if err := json.Unmarshal(all[len(all)-1].Components, &rows); err != nil {
+		p.Fatal(err)
+	}
+	who, at := owner, dm
+	if stranger {
+		who, at = "666", "7666"
+	}
+	for _, r := range rows {
+		for _, b := range r.Buttons {
+			if b.Label == label {
+				p.api.Press(who, at, b.Press)
+				return true
+			}
+		}
+	}
+	return false
 }
 
 func (p *steered) Texts() (out []string) {

@@ -236,7 +236,7 @@ func (c *conn) take(from ws.Event) error {
 		return c.handle(from.read(c.session.me))
 	case *interaction:
 		e := from.read()
-		if e.kind == text && c.p.allows(e.user) {
+		if e.kind == readable && c.p.allows(e.user) {
 			c.acknowledge(from)
 		}
 		return c.handle(e)

@@ -63,7 +63,7 @@ func TestE1_AGatewayThatNoLongerAnswersHeartbeatsIsStale(t *testing.T) {
 				w.Errorf("the last frame is %s old, want the connection stale after %s", age, w.StaleAfter())
 			}
 			if c.Err() == nil {
-				w.Error("the connection did not end by itself either")
+				w.Error("the connection did not end without a Disconnect either")
 			}
 		})
 	})
@@ -158,7 +158,7 @@ func TestS4_AfterDisconnectNothingIsSentOrReceived(t *testing.T) {
 			w.Errorf("%d calls were made after the end, %d connections are open", n-calls, w.api.Connections())
 		}
 		if c.Err() != nil {
-			w.Error("Done is closed, as if the connection had ended by itself")
+			w.Error("Done is closed, as if the connection had ended without a Disconnect")
 		}
 	})
 }

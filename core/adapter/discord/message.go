@@ -98,9 +98,9 @@ const (
 type kind int
 
 const (
-	nothing kind = iota // not for the bot, or not of a person
-	text                // a message with a text
-	nonText             // a message without one: a picture, a voice
+	nothing  kind = iota // not for the bot, or not of a person
+	readable             // a message with a text or a file
+	unread               // a message of which nothing can be read: a sticker, a poll
 )
 
 // event is a message as it concerns us.
@@ -119,9 +119,9 @@ func (m *message) read(me id) event {
 	}
 	said, named := unmention(m.Text, me)
 	named = named || slices.ContainsFunc(m.Mentions, func(u user) bool { return u.ID == me })
-	e := event{kind: text, user: m.Author.ID, channel: m.Channel, guild: m.Guild, private: m.Guild == 0}
-	if strings.TrimSpace(said) == "" {
-		e.kind = nonText
+	e := event{kind: readable, user: m.Author.ID, channel: m.Channel, guild: m.Guild, private: m.Guild == 0}
+	if strings.TrimSpace(said) == "" && len(m.Files) == 0 {
+		e.kind = unread
 	}
 	e.message = adapter.Inbound{
 		Adapter: "discord", Target: m.Channel.String(), Text: said, ID: m.ID.String(), Files: m.files(), Dedupe: "discord:" + m.ID.String(),
@@ -143,7 +143,7 @@ func (m *change) read(me id) event {
 		return event{}
 	}
 	e := m.message.read(me)
-	if e.kind != text {
+	if e.kind != readable {
 		return event{}
 	}
 	e.message.Edited = true
@@ -251,7 +251,7 @@ func (i *interaction) read() event {
 	if said == "" || u.ID == 0 || i.Channel == 0 || i.ID == 0 {
 		return event{}
 	}
-	return event{kind: text, user: u.ID, channel: i.Channel, guild: i.Guild, private: i.Guild == 0, message: adapter.Inbound{
+	return event{kind: readable, user: u.ID, channel: i.Channel, guild: i.Guild, private: i.Guild == 0, message: adapter.Inbound{
 		Adapter: "discord", Target: i.Channel.String(), Text: said, Mentioned: true, Dedupe: "discord:" + i.ID.String(),
 		User: person(u), Sender: term.Clean(cmp.Or(i.Member.Nick, u.Shown, u.Name), maxName),
 	}}

@@ -150,7 +150,7 @@ type post struct {
 	} `json:"allowed_mentions"`
 }
 
-// reference names a message. One that is gone since is no error.
+// reference names a message. One that is gone since is not an error.
 type reference struct {
 	Message id   `json:"message_id"`
 	Must    bool `json:"fail_if_not_exists"`

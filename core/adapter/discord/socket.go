@@ -23,7 +23,7 @@ const (
 	writeTimeout = 5 * time.Second
 )
 
-// errReused ends the library's loop where it would connect again by itself.
+// errReused ends the library's loop where it would connect again on its own.
 var errReused = errors.New("a connection has one socket")
 
 // socket is the one WebSocket of a connection. It implements ws.Connection. That of the library holds up the end of a connection

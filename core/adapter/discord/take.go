@@ -76,8 +76,8 @@ func (c *conn) offer(e event) error {
 			c.reject(e)
 		}
 		return nil
-	case e.kind == nonText:
-		c.replyUnsupported(e)
+	case e.kind == unread:
+		c.replyUnread(e)
 		return nil
 	}
 	m := e.message
@@ -174,10 +174,10 @@ func (c *conn) notify(quiet *time.Time, to id, text string) (sent bool) {
 	return false
 }
 
-// replyUnsupported says that a message was not text.
-func (c *conn) replyUnsupported(e event) {
+// replyUnread says that nothing of a message can be read.
+func (c *conn) replyUnread(e event) {
 	if e.message.Mentioned && !time.Now().Before(c.quietUntil) {
-		c.notify(&c.quietUntil, e.channel, "I can only read text, so your message was ignored.")
+		c.notify(&c.quietUntil, e.channel, "I cannot read this kind of message, so it was ignored.")
 	}
 }
 

@@ -217,13 +217,13 @@ func TestAFaultOfTheGatewayIsTriedAgainAndThenSaid(t *testing.T) {
 	}
 }
 
-func TestAMessageWithoutTextIsAnswered(t *testing.T) {
+func TestAMessageOfWhichNothingCanBeReadIsAnswered(t *testing.T) {
 	simulate(t, func(w *world) {
 		w.up(func(c *conn) {
-			w.api.Say(discordtest.Says{User: owner, Files: map[string]string{"a.bin": "x"}})
+			w.api.Say(discordtest.Says{User: owner})
 			w.after(time.Second)
 			w.wantTexts()
-			w.wantSent("I can only read text")
+			w.wantSent("I cannot read this kind of message")
 		})
 	})
 }

@@ -17,7 +17,7 @@ func TestAMessageIsEditedAndRemoved(t *testing.T) {
 				w.Fatalf("sent %v: %v", sent, err)
 			}
 			id := sent.IDs[0]
-			for range 2 { // a message that is so already is no error
+			for range 2 { // a message that is so already is not an error
 				if again, err := c.Edit(w.Context(), id, adapter.Outgoing{Target: "-100/7", Text: "answer"}); err != nil || again.IDs[0] != id {
 					w.Errorf("the edit returned %v, %v", again, err)
 				}

@@ -30,7 +30,7 @@ func TestS4_AfterDisconnectNothingIsSentOrReceived(t *testing.T) {
 		}
 		select {
 		case <-c.Done():
-			w.Error("Done is closed, as if the connection had ended by itself")
+			w.Error("Done is closed, as if the connection had ended without a Disconnect")
 		default:
 		}
 	})

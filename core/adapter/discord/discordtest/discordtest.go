@@ -217,6 +217,12 @@ func (s *Server) message(r *http.Request, id string) (int, any) {
 }
 
 func (s *Server) react(r *http.Request, message, emoji string) (int, any) {
+	switch {
+	case s.said[message] == nil && s.place(message) < 0:
+		return http.StatusNotFound, fields{"code": 10008, "message": "Unknown Message"}
+	case !strings.ContainsFunc(emoji, func(r rune) bool { return r > 0xff }):
+		return http.StatusBadRequest, fields{"code": 10014, "message": "Unknown Emoji"}
+	}
 	s.reactions[message] = slices.DeleteFunc(s.reactions[message], func(e string) bool { return e == emoji })
 	if r.Method == http.MethodPut {
 		s.reactions[message] = append(s.reactions[message], emoji)
