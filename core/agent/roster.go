@@ -20,7 +20,7 @@ type Definition struct {
 	Skills bool
 }
 
-// Route gives the sessions whose key matches a pattern an agent. See text.Glob for patterns.
+// Route gives the sessions whose key matches a pattern an agent. See text.GlobKey for patterns.
 type Route struct {
 	Match, Agent string
 }
@@ -45,7 +45,7 @@ func (r *Roster) Pick(key, named string) *Definition {
 		return d
 	}
 	for _, route := range r.routes {
-		if d := r.find(route.Agent); d != nil && text.Glob(route.Match, key) {
+		if d := r.find(route.Agent); d != nil && text.GlobKey(route.Match, key) {
 			return d
 		}
 	}

@@ -302,6 +302,8 @@ func (l *Loaded) validateRoute(table string, r *Route) {
 		{"chat.progress", r.Chat.Progress, []string{ProgressOff, ProgressShort, ProgressFull}},
 		{"chat.stream", r.Chat.Stream, []string{StreamOff, StreamEdit}},
 		{"chat.busy", cmp.Or(r.Chat.Busy, BusyQueue), []string{BusyQueue, BusySteer, BusyInterrupt}},
+		{"chat.mention", cmp.Or(r.Chat.Mention, MentionRequired), []string{MentionRequired, MentionAlways, MentionNever}},
+		{"chat.sessions", r.Chat.Sessions, []string{SessionsAuto, SessionsShared, SessionsPerUser}},
 	} {
 		if !slices.Contains(c.known, c.value) {
 			wrong(c.key, fmt.Sprintf("must be %s, not %s", english.WordSeries(c.known, "or"), quote(c.value)))
@@ -313,29 +315,40 @@ func (l *Loaded) validateRoute(table string, r *Route) {
 }
 
 // defaultChat is how a session without a route is shown.
-var defaultChat = Chat{Progress: ProgressShort, Stream: StreamOff, Join: Duration{Duration: 1500 * time.Millisecond}}
+var defaultChat = Chat{Progress: ProgressShort, Stream: StreamOff, Sessions: SessionsAuto, Join: Duration{Duration: 1500 * time.Millisecond}}
 
 // ChatOf is how the session of this key is shown in its chat: as the first route that matches says.
 func (c Config) ChatOf(key string) Chat {
+	chat := defaultChat
+	if r := c.route(key); r != nil {
+		chat = r.Chat
+	}
+	if chat.Mention == "" && strings.HasPrefix(key, "telegram:") {
+		chat.Mention = c.Adapters.Telegram.Mention
+	}
+	chat.Mention = cmp.Or(chat.Mention, MentionRequired)
+	return chat
+}
+
+// route is the first route that matches a session's key; nil: none does.
+func (c Config) route(key string) *Route {
 	for _, r := range c.Routes {
-		if text.Glob(r.Match, key) {
-			return r.Chat
+		if text.GlobKey(r.Match, key) {
+			return r
 		}
 	}
-	return defaultChat
+	return nil
 }
 
 // RouteOf says which route is that of the session of this key, and how its chat is shown.
 func (c Config) RouteOf(key string) string {
 	match := "no route matches, so the defaults hold"
-	for _, r := range c.Routes {
-		if text.Glob(r.Match, key) {
-			match = r.Match
-			break
-		}
+	if r := c.route(key); r != nil {
+		match = r.Match
 	}
 	chat := c.ChatOf(key)
-	return fmt.Sprintf("%s; progress = %s, stream = %s", match, chat.Progress, chat.Stream)
+	return fmt.Sprintf("%s; progress = %s, stream = %s, busy = %s, in a group mention = %s, sessions = %s",
+		match, chat.Progress, chat.Stream, cmp.Or(chat.Busy, "steer in a direct message, else queue"), chat.Mention, chat.Sessions)
 }
 
 // Callable are the names of the tools that an agent can call.

@@ -79,6 +79,8 @@ type Chat struct {
 	Progress string `toml:"progress" default:"short" doc:"of a turn that takes over 10s, in one message that is edited: \"off\", \"short\" (the running step) or \"full\" (the steps before it, too)"`
 	Stream   string `toml:"stream" default:"off" doc:"\"edit\" shows the answer as it is written, in one message that is edited; \"off\" sends it when it is whole"`
 	Busy     string `toml:"busy" doc:"a message during a turn: \"queue\" (it waits), \"steer\" (the turn reads it after its next step) or \"interrupt\" (it ends the turn); empty is steer in direct messages and queue elsewhere"`
+	Mention  string `toml:"mention" doc:"which messages of a group the bot answers: \"required\" those that name it, answer it or are commands; \"always\" every one; \"never\" only commands. Empty is what the platform's own key says, else required"`
+	Sessions string `toml:"sessions" default:"auto" doc:"whose a conversation in a group is: \"auto\" (one for each thread, else one for each member), \"shared\" (one for all) or \"per_user\" (one for each member, in a thread too)"`
 
 	Join Duration `toml:"join" default:"1.5s" doc:"how long a message of 4000 characters or more waits for more of it, at most 10s; \"0\": it does not"`
 }
@@ -88,6 +90,16 @@ const (
 	BusyQueue     = "queue"
 	BusySteer     = "steer"
 	BusyInterrupt = "interrupt"
+)
+
+// Values of chat.mention, which adapters.telegram.mention has too, and of chat.sessions.
+const (
+	MentionRequired = "required"
+	MentionAlways   = "always"
+	MentionNever    = "never"
+	SessionsAuto    = "auto"
+	SessionsShared  = "shared"
+	SessionsPerUser = "per_user"
 )
 
 // Values of chat.progress and chat.stream.
@@ -242,14 +254,8 @@ type Telegram struct {
 	Allow     []int64 `toml:"allow" default:"" doc:"user ids that may use the bot, e.g. [4711]; if empty, no user may, unless allow_all is set"`
 	AllowAll  bool    `toml:"allow_all" doc:"let everyone speak to it"`
 	Groups    []int64 `toml:"groups" default:"" doc:"ids of the groups that it listens in, e.g. [-100123]; in others it says nothing"`
-	Mention   string  `toml:"mention" default:"required" doc:"which messages of these groups it answers: \"required\" those that name it, answer it or are commands; \"always\" every one"`
+	Mention   string  `toml:"mention" default:"required" doc:"which messages of these groups it answers: \"required\" those that name it, answer it or are commands; \"always\" every one; \"never\" only commands. chat.mention of a route counts first"`
 }
-
-// Values of adapters.telegram.mention.
-const (
-	MentionRequired = "required"
-	MentionAlways   = "always"
-)
 
 // Discord is [adapters.discord].
 type Discord struct {

@@ -31,7 +31,7 @@ tools = ["terminal"]
 [[routes]]
 match = "telegram:dm:*"
 agent = "coder"
-chat = { progress = "full", stream = "edit", busy = "interrupt", join = "0" }
+chat = { progress = "full", stream = "edit", busy = "interrupt", join = "0", mention = "never", sessions = "shared" }
 
 [[routes]]
 match = "api:user:?"
@@ -56,7 +56,8 @@ func TestCV3_ModelsAgentsAndRoutesHaveNamesOfTheOperatorsChoice(t *testing.T) {
 	if d := agents["coder"]; !slices.Equal(d.Models, []string{"second", "default"}) || !slices.Equal(c.Callable(d), []string{"terminal"}) || d.Text != "" {
 		t.Errorf("the agent coder is %+v", d)
 	}
-	if r := c.Routes; len(r) != 2 || *r[0] != (Route{"telegram:dm:*", "coder", Chat{ProgressFull, StreamEdit, BusyInterrupt, Duration{}}}) || *r[1] != (Route{"api:user:?", "default", defaultChat}) {
+	coder := Chat{Progress: ProgressFull, Stream: StreamEdit, Busy: BusyInterrupt, Mention: MentionNever, Sessions: SessionsShared}
+	if r := c.Routes; len(r) != 2 || *r[0] != (Route{"telegram:dm:*", "coder", coder}) || *r[1] != (Route{"api:user:?", "default", defaultChat}) {
 		t.Errorf("the routes are %+v", r)
 	}
 	if got := c.SecretVariables(); !slices.Contains(got, "SECOND_KEY") {
@@ -133,6 +134,8 @@ func TestCV3_WhatIsWrongWithANamedTableIsSaidWithItsLine(t *testing.T) {
 		{"CV11: an unknown mode of a message during a turn", "[[routes]]\nmatch = \"a:*\"\nchat = { busy = \"wait\" }\n", 3, "routes[1].chat.busy", "", "queue, steer or interrupt"},
 		{"CV11: a wait for more of a message that is too long", "[[routes]]\nmatch = \"a:*\"\nchat = { join = \"11s\" }\n", 3, "routes[1].chat.join", "", "from 0 to 10s"},
 		{"CV6: an unknown progress", "[[routes]]\nmatch = \"a:*\"\nchat = { progress = \"long\" }\n", 3, "routes[1].chat.progress", "", "off, short or full"},
+		{"CV10: an unknown rule of a group", "[[routes]]\nmatch = \"a:*\"\nchat = { mention = \"often\" }\n", 3, "routes[1].chat.mention", "", "required, always or never"},
+		{"CV10: an unknown owner of a conversation", "[[routes]]\nmatch = \"a:*\"\nchat = { sessions = \"mine\" }\n", 3, "routes[1].chat.sessions", "", "auto, shared or per_user"},
 		{"a wrong type", "[agents.a]\nmodels = \"default\"\n", 2, "agents.a.models", "", "a list of texts"},
 		{"a name with a space", "[models.\"a b\"]\n", 1, `models."a b"`, "", "letters, digits"},
 		{"an agent named any", "[agents.any]\n", 1, "agents.any", "", `"any" means the agent default`},
@@ -248,5 +251,22 @@ func TestCV4_ThePartsOfAContextFitTogether(t *testing.T) {
 				t.Errorf("%v: blames %q", e, e.Key)
 			}
 		})
+	}
+}
+
+func TestCV10_TheMentionOfARouteCountsBeforeThatOfThePlatform(t *testing.T) {
+	c := Default()
+	c.Adapters.Telegram.Mention = MentionAlways
+	c.Routes = []*Route{
+		{Match: "telegram:group:-1:*", Agent: "default", Chat: Chat{Mention: MentionNever, Sessions: SessionsShared}},
+		{Match: "discord:*", Agent: "default", Chat: Chat{Sessions: SessionsAuto}},
+	}
+	for key, want := range map[string]string{
+		"telegram:group:-1:user:7": "never shared", "telegram:group:-1": "never shared", "telegram:group:-2:user:7": "always auto",
+		"discord:guild:1:channel:2:user:3": "required auto", "slack:group:1": "required auto",
+	} {
+		if chat := c.ChatOf(key); chat.Mention+" "+chat.Sessions != want {
+			t.Errorf("%s has %s %s, want %s", key, chat.Mention, chat.Sessions, want)
+		}
 	}
 }

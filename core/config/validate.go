@@ -161,7 +161,7 @@ var rules = []rule{
 		}
 		return ""
 	}},
-	oneOf("adapters.telegram.mention", MentionRequired, MentionAlways),
+	oneOf("adapters.telegram.mention", MentionRequired, MentionAlways, MentionNever),
 	oneOf("adapters.api.session_from", FromHeader, FromUser),
 	oneOf("process.survivors", SurvivorsEnd, SurvivorsAdopt),
 	oneOf("console.on_hangup", "detach", "stop"),

@@ -165,8 +165,8 @@ func (c *Conversations) reset(ctx context.Context, u use) (string, error) {
 
 // stop ends the turn of the one who asks. In a conversation of several people the turn of another is not theirs to end.
 func (c *Conversations) stop(ctx context.Context, u use) (string, error) {
-	if v, running := c.o.Table.Running(u.key); running && !u.msg.Instant && v.Message.User != "" && u.msg.User != "" && v.Message.User != u.msg.User {
-		return "Only " + term.Clean(v.Message.User, 80) + " can stop this turn, who asked for it.", nil
+	if asked := c.o.Table.AskedBy(u.key); !u.msg.Instant && asked != "" && u.msg.User != "" && session.PersonOf(asked) != session.PersonOf(u.msg.User) {
+		return "Only " + term.Clean(asked, 80) + " can stop this turn, who asked for it.", nil
 	}
 	done, err := c.Interrupt(ctx, u.key, "", session.ErrInterrupted)
 	if ops.HasCode(err, ops.CodeNotFound) {

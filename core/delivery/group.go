@@ -8,6 +8,7 @@ import (
 	"unicode"
 
 	"gatewaytui/core/adapter"
+	"gatewaytui/core/session"
 	"gatewaytui/core/term"
 )
 
@@ -20,6 +21,42 @@ const (
 	// maxQuoted bounds the text that a message answers, in bytes.
 	maxQuoted = 4000
 )
+
+// Mention is which messages of a group are answered. The zero value is those that name the bot, answer it or are commands.
+type Mention string
+
+// Sessions is whose a conversation in a group is. The zero value is one for each thread, and for each member where there are none.
+type Sessions string
+
+// The other values of Mention and Sessions.
+const (
+	MentionAlways   Mention  = "always"
+	MentionNever    Mention  = "never" // only commands
+	SessionsShared  Sessions = "shared"
+	SessionsPerUser Sessions = "per_user"
+)
+
+// Rules are those of a group.
+type Rules struct {
+	Mention  Mention
+	Sessions Sessions
+}
+
+// member is what the key of a member's session has behind that of the group.
+const member = ":user:"
+
+// keyOf is the key of the session of a message. Platforms give one to each member of a group and one to each thread; the rules of
+// the chat may say otherwise.
+func keyOf(in adapter.Inbound, s Sessions) string {
+	switch {
+	case s == SessionsShared && in.Chat == adapter.ChatGroup:
+		group, _, _ := strings.Cut(in.Session, member)
+		return group
+	case s == SessionsPerUser && in.Chat == adapter.ChatThread:
+		return in.Session + member + session.PersonOf(in.User)
+	}
+	return in.Session
+}
 
 // groups remembers what was said last in each group, for the sessions that did not hear it.
 type groups struct {
@@ -150,12 +187,13 @@ func bareStop(text string) bool {
 	return strings.EqualFold(strings.TrimRightFunc(strings.TrimSpace(text), func(r rune) bool { return unicode.IsPunct(r) }), "stop")
 }
 
-// addressed reports whether a message is for the bot: in a group that is one that names it, answers it, or is one of its
-// commands. A bare "stop" is for it while it works for that person.
-func (i *Intake) addressed(in adapter.Inbound, r request) bool {
-	if !inGroup(in) || in.Mentioned || r.once != "" || i.o.Conversations.Knows(r.command) {
+// addressed reports whether a message is for the bot: in a group one that names it, answers it, or is one of its commands; with
+// the rules of its chat also every one, or the commands alone. A bare "stop" is for it while it works for that person.
+func (i *Intake) addressed(in adapter.Inbound, m Mention, r request) bool {
+	switch {
+	case !inGroup(in), m == MentionAlways, m != MentionNever && in.Mentioned, r.once != "", i.o.Conversations.Knows(r.command):
 		return true
 	}
 	v, running := i.o.Table.Running(in.Session)
-	return running && bareStop(in.Text) && v.Message.User == in.User
+	return running && bareStop(in.Text) && session.PersonOf(v.Message.User) == session.PersonOf(in.User)
 }

@@ -169,3 +169,95 @@ func TestCV9_AFileAloneIsAMessageAndStaysWithItInTheInbox(t *testing.T) {
 		t.Errorf("in the next life %+v waits", waiting)
 	}
 }
+
+func TestCV10_TheRulesOfAChatSayWhatIsAnsweredAndWhoseTheConversationIs(t *testing.T) {
+	thread := func(by, text string) adapter.Inbound {
+		in := told(by, text)
+		in.Session, in.Chat = "chat:group:1:topic:7", adapter.ChatThread
+		return in
+	}
+	for _, c := range []struct {
+		name     string
+		manner   Manner
+		say      []adapter.Inbound
+		begun    []string // what the first lines of turns read
+		commands []string
+		sessions []string
+	}{
+		{
+			"a mention, an answer and a command are required",
+			Manner{},
+			[]adapter.Inbound{told("ann", "hello"), named("ann", "work"), told("bob", "/status")},
+			[]string{"ann says: work"},
+			[]string{"status"},
+			[]string{"chat:group:1:user:ann"},
+		},
+		{
+			"every message is answered",
+			Manner{Rules: Rules{Mention: MentionAlways}},
+			[]adapter.Inbound{told("ann", "hello"), thread("bob", "hi")},
+			[]string{"ann says: hello", "bob says: hi"},
+			nil,
+			[]string{"chat:group:1:user:ann", "chat:group:1:topic:7"},
+		},
+		{
+			"only commands are heard",
+			Manner{Rules: Rules{Mention: MentionNever}},
+			[]adapter.Inbound{told("ann", "hello"), named("ann", "work"), named("ann", "/status")},
+			nil,
+			[]string{"status"},
+			nil,
+		},
+		{
+			"a message to the bot alone knows no rules",
+			Manner{Rules: Rules{Mention: MentionNever, Sessions: SessionsShared}},
+			[]adapter.Inbound{{Adapter: "chat", Session: "chat:dm:1", User: "ann", Target: "1", Chat: adapter.ChatDM, Text: "hello"}},
+			[]string{"hello"},
+			nil,
+			[]string{"chat:dm:1"},
+		},
+		{
+			"one conversation for all",
+			Manner{Rules: Rules{Sessions: SessionsShared}},
+			[]adapter.Inbound{named("ann", "work"), thread("bob", "no")},
+			[]string{"ann says: work"},
+			nil,
+			[]string{"chat:group:1"},
+		},
+		{
+			"one conversation for each member, in a thread too",
+			Manner{Rules: Rules{Mention: MentionAlways, Sessions: SessionsPerUser}},
+			[]adapter.Inbound{told("ann", "work"), thread("bob (7)", "hi")},
+			[]string{"ann says: work", "bob (7) says: hi"},
+			nil,
+			[]string{"chat:group:1:user:ann", "chat:group:1:topic:7:user:7"},
+		},
+		{
+			"a bare stop is a stop in each of them",
+			Manner{Rules: Rules{Mention: MentionAlways, Sessions: SessionsShared}},
+			[]adapter.Inbound{told("ann", "work"), told("ann", "stop")},
+			[]string{"ann says: work"},
+			[]string{"stop"},
+			[]string{"chat:group:1"},
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			i, h := crowd(t)
+			i.o.Outbox.o.Manner = func(string) Manner { return c.manner }
+			receive(t, i, c.say...)
+			var begun []string
+			for _, text := range h.begun {
+				first, _, _ := strings.Cut(text, "\n")
+				begun = append(begun, first)
+			}
+			if !slices.Equal(begun, c.begun) || !slices.Equal(h.commands, c.commands) {
+				t.Errorf("turns %q and commands %q, want %q and %q", begun, h.commands, c.begun, c.commands)
+			}
+			for _, key := range c.sessions {
+				if _, found := i.o.Table.Get(key); !found {
+					t.Errorf("there is no session %s", key)
+				}
+			}
+		})
+	}
+}

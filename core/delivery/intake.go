@@ -83,9 +83,13 @@ func (i *Intake) Open(j Inbox) { i.journal = j }
 // A message of a group that is not for the bot is only heard: its id is empty.
 func (i *Intake) Receive(ctx context.Context, in adapter.Inbound) (id string, err error) {
 	r := readRequest(in.Text)
-	if in.Responder == nil && !i.addressed(in, r) {
-		i.groups.hear(in, false)
-		return "", nil
+	if in.Responder == nil && inGroup(in) {
+		rules := i.o.Outbox.o.Manner(in.Session)
+		in.Session = keyOf(in, rules.Sessions)
+		if !i.addressed(in, rules.Mention, r) {
+			i.groups.hear(in, false)
+			return "", nil
+		}
 	}
 	defer func() { i.o.Meter.Received(in.Session, err) }()
 	if err := session.CheckKey(in.Session); err != nil {

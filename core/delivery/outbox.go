@@ -31,7 +31,7 @@ type OutboxOptions struct {
 	Log   *slog.Logger
 	// NewID makes unique ids that sort by time.
 	NewID func() string
-	// Manner is what the chat of a session wants to see of a running turn. It must not wait.
+	// Manner is how the chat of a session is treated. It must not wait.
 	Manner func(key string) Manner
 }
 

@@ -20,7 +20,7 @@ const (
 	progressFull  Progress = "full"
 )
 
-// Manner is what a chat wants to see of a running turn, and what becomes of its messages meanwhile.
+// Manner is how a chat is treated: what it sees of a running turn, what becomes of its messages meanwhile, and the rules of a group.
 type Manner struct {
 	Progress Progress
 	// Stream shows the answer as it is written.
@@ -29,6 +29,8 @@ type Manner struct {
 	Busy session.Busy
 	// Join is how long a long message waits for more of it; 0: not at all.
 	Join time.Duration
+	// Rules are those of a group.
+	Rules
 }
 
 const (

@@ -160,7 +160,8 @@ func (g *Gateway) buildAdapters() {
 // manner is how the config says that the chat of a session is treated.
 func (g *Gateway) manner(key string) delivery.Manner {
 	c := g.opts.Config.ChatOf(key)
-	return delivery.Manner{Progress: delivery.Progress(c.Progress), Stream: c.Stream == config.StreamEdit, Busy: session.KnownBusy(c.Busy), Join: c.Join.Duration}
+	rules := delivery.Rules{Mention: delivery.Mention(c.Mention), Sessions: delivery.Sessions(c.Sessions)}
+	return delivery.Manner{Progress: delivery.Progress(c.Progress), Stream: c.Stream == config.StreamEdit, Busy: session.KnownBusy(c.Busy), Join: c.Join.Duration, Rules: rules}
 }
 
 // roster is the agents and the routes of the config.

@@ -88,7 +88,7 @@ func (l *life) build() (err error) {
 		} else {
 			p.platforms = append(p.platforms, telegram.New(telegram.Options{
 				Token: s.Value, TokenSource: s.Source, BaseURL: c.BaseURL, Allow: c.Allow, AllowAll: c.AllowAll, Log: l.log,
-				Groups: c.Groups, Always: c.Mention == config.MentionAlways,
+				Groups: c.Groups,
 			}))
 		}
 	}

@@ -204,6 +204,20 @@ func (tb *Table) Running(key string) (TurnView, bool) {
 	return TurnView{}, false
 }
 
+// AskedBy is who wrote the message that an interrupt of key ends now: that of the running turn, else the next one that waits for a
+// slot. It is empty for none, or where the platform names no one.
+func (tb *Table) AskedBy(key string) string {
+	tb.mu.Lock()
+	defer tb.mu.Unlock()
+	if t := tb.turns[key]; t != nil {
+		return t.Message.User
+	}
+	if e := tb.sessions[key]; e != nil && e.queued() > 0 {
+		return e.mail.queue[0].User
+	}
+	return ""
+}
+
 // Turns are the running turns, oldest first.
 func (tb *Table) Turns() []TurnView {
 	tb.mu.Lock()

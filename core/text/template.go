@@ -27,6 +27,19 @@ func Fill(template string, values map[string]string) string {
 	})
 }
 
+// GlobKey is Glob for the key of a session. A pattern that ends with ":*" also matches what is before that, and one that matches a
+// group also matches its members, whose keys end with ":user:" and an id.
+func GlobKey(pattern, key string) bool {
+	if Glob(pattern, key) {
+		return true
+	}
+	if all, is := strings.CutSuffix(pattern, ":*"); is && Glob(all, key) {
+		return true
+	}
+	at := strings.LastIndex(key, ":user:")
+	return at > 0 && strings.Contains(key[:at], ":") && GlobKey(pattern, key[:at])
+}
+
 // Glob reports whether name matches a pattern in which * is any text and ? any character. Every other character is itself.
 func Glob(pattern, name string) bool {
 	star, rest := -1, "" // the last * so far, and what of name it has not taken

@@ -58,3 +58,24 @@ func FuzzGlobIsThatOfTheLibraryWithoutItsFurtherSyntax(f *testing.F) {
 		}
 	})
 }
+
+func TestCV10_ARouteOfAGroupIsThatOfItsMembersAndOfTheGroupItself(t *testing.T) {
+	for _, c := range []struct {
+		pattern, key string
+		want         bool
+	}{
+		{"telegram:group:-100:*", "telegram:group:-100:user:4711", true},
+		{"telegram:group:-100:*", "telegram:group:-100", true},
+		{"telegram:group:-100", "telegram:group:-100:user:4711", true},
+		{"telegram:group:-100:topic:7", "telegram:group:-100:topic:7:user:4711", true},
+		{"telegram:group:-100", "telegram:group:-100:topic:7", false},
+		{"telegram:group:-10", "telegram:group:-100", false},
+		{"telegram:dm:4?", "telegram:dm:4", false},
+		{"api:*", "api:user:alice", true},
+		{"api", "api:user:alice", false},
+	} {
+		if got := GlobKey(c.pattern, c.key); got != c.want {
+			t.Errorf("%q matches %q: %v, want %v", c.pattern, c.key, got, c.want)
+		}
+	}
+}

@@ -320,3 +320,23 @@ func TestAChannelThatTheBotMayNotLookAtIsNoThread(t *testing.T) {
 		})
 	})
 }
+
+// A loop of two bots needs that one hears the other.
+func TestCV10_AnotherBotIsNotHeardInAGuildAThreadOrAlone(t *testing.T) {
+	simulate(t, func(w *world) {
+		w.up(func(c *conn) {
+			for _, text := range []string{"hello", "<@900> hello", "/status", "stop"} {
+				for _, channel := range []string{"", "4200", "4201"} {
+					says := discordtest.Says{User: owner, Name: "other", Channel: channel, Text: text, Bot: true, Answers: "900"}
+					if channel != "" {
+						says.Guild = discordtest.Guild
+					}
+					w.api.Say(says)
+				}
+			}
+			w.after(time.Minute)
+			w.wantTexts()
+			w.wantSent()
+		})
+	})
+}

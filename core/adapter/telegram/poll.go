@@ -155,9 +155,6 @@ func (c *conn) take(e event, id int64) error {
 	case e.press != "" && !c.acknowledge(&e):
 		return nil
 	}
-	if c.p.o.Always {
-		e.message.Mentioned = true
-	}
 	err := c.hand(e.message)
 	if err == nil {
 		delete(c.refusing, e.from)

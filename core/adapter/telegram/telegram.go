@@ -55,8 +55,6 @@ type Options struct {
 	AllowAll bool
 	// Groups are the ids of the groups that the bot listens in. In others it says nothing.
 	Groups []int64
-	// Always means that the bot answers every message of its groups, not only those that name it, answer it or command it.
-	Always bool
 	// Log takes one line for each unknown user and for what else the Supervisor does not learn; nil discards them.
 	Log *slog.Logger
 }

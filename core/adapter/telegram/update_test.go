@@ -268,15 +268,25 @@ func TestCV10_OnlyListedGroupsAreReadAndAnotherIsToldOnceHowItIsListed(t *testin
 	})
 }
 
-func TestCV10_WhereEveryMessageIsAnsweredEachIsForTheBot(t *testing.T) {
+// A loop of two bots needs that one hears the other.
+func TestCV10_AnotherBotIsNotHeardWhateverItSaysAndWherever(t *testing.T) {
 	simulate(t, func(w *world) {
-		w.o.Always = true
+		w.o.Allow = append(w.o.Allow, 55)
 		w.up(func(c *conn) {
-			w.api.Inject(botapitest.Update{User: owner, Chat: -100, Text: "hello"})
-			w.after(time.Second)
-			if got := w.in.messages(); len(got) != 1 || !got[0].Mentioned {
-				w.Errorf("the gateway got %+v", got)
+			bot := fields{"from": fields{"id": 55, "is_bot": true, "username": "other_bot"}}
+			for _, text := range []string{"hello", "@the_bot hello", "/status", "stop"} {
+				for _, chat := range []int64{-100, 55} {
+					for _, kind := range []string{"message", "edited_message"} {
+						w.api.Inject(botapitest.Update{User: 55, Chat: chat, Kind: kind, Text: text, Message: bot})
+					}
+				}
 			}
+			w.api.Inject(botapitest.Update{User: 55, Chat: -100, Text: "an answer to the bot", Message: fields{
+				"from": bot["from"], "reply_to_message": fields{"message_id": 5, "from": fields{"id": 1, "is_bot": true}},
+			}})
+			w.after(time.Minute)
+			w.wantTexts()
+			w.wantSent()
 		})
 	})
 }
