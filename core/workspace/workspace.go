@@ -2,7 +2,8 @@
 // (AGENTS.md), and the skills that it finds, each a folder with a SKILL.md.
 //
 // What it promises: Prompt is bounded in size, reads regular files inside the folder alone (no link leads out), and reads a file
-// again only when it has changed. What cannot be read is left out and reported once, until it changes.
+// again only when it has changed. Where nothing has changed it reads nothing. What cannot be read is left out and reported once, until it
+// changes.
 package workspace
 
 import (
@@ -44,8 +45,9 @@ type Workspace struct {
 	// failed is called for a file that cannot be read, once for each state of the file. It never waits.
 	failed func(name string, err error)
 
-	mu    sync.Mutex // guards known; not held over the reading of files
+	mu    sync.Mutex // guards what follows; not held over the reading of files
 	known map[string]entry
+	last  map[bool]kept // with and without skills
 }
 
 // entry is a file as it was read.
@@ -56,28 +58,51 @@ type entry struct {
 
 // New returns the workspace of a folder, which may not exist yet. failed may be called by Prompt.
 func New(dir string, failed func(name string, err error)) *Workspace {
-	return &Workspace{dir: dir, failed: failed, known: map[string]entry{}}
+	return &Workspace{dir: dir, failed: failed, known: map[string]entry{}, last: map[bool]kept{}}
 }
 
 // Prompt is what the folder adds to a system prompt now: its documents, and with skills a list of its skills. It is empty where
-// there is nothing. It reads the disk.
+// there is nothing. It looks at the disk.
 func (w *Workspace) Prompt(skills bool) string {
-	root, err := os.OpenRoot(w.dir)
+	if text, same := w.unchanged(skills); same {
+		return text
+	}
+	r := reading{Workspace: w}
+	text := r.prompt(skills)
+	w.keep(skills, kept{text: text, seen: r.seen})
+	return text
+}
+
+// reading is one reading of the folder.
+type reading struct {
+	*Workspace
+	root *os.Root
+	// seen is what was at each place before it was read.
+	seen []sight
+}
+
+// see notes what is at a name before it is read.
+func (r *reading) see(name string) { r.seen = append(r.seen, sight{name: name, was: r.look(name)}) }
+
+func (r *reading) prompt(skills bool) string {
+	r.see(".")
+	root, err := os.OpenRoot(r.dir)
 	if err != nil {
 		if !errors.Is(err, fs.ErrNotExist) { // it is made when the first command runs
-			w.report(".", err.Error(), err)
+			r.report(".", err.Error(), err)
 		}
 		return ""
 	}
 	defer root.Close()
+	r.root = root
 	var parts []string
 	for _, name := range documents {
-		if text := w.read(root, name, document); text != "" {
+		if text := r.read(name, document); text != "" {
 			parts = append(parts, "# "+name+"\n\n"+text)
 		}
 	}
 	if skills {
-		if list := w.skills(root); len(list) > 0 {
+		if list := r.skills(); len(list) > 0 {
 			parts = append(parts, "# Skills\n\nRead the file of a skill before you do what it is for.\n\n"+strings.Join(list, "\n"))
 		}
 	}
@@ -85,16 +110,17 @@ func (w *Workspace) Prompt(skills bool) string {
 }
 
 // skills are the lines of the skills, by their paths.
-func (w *Workspace) skills(root *os.Root) (lines []string) {
+func (r *reading) skills() (lines []string) {
 	for _, folder := range skillFolders {
-		dir, err := root.Open(folder)
+		r.see(folder)
+		dir, err := r.root.Open(folder)
 		if err != nil {
 			continue
 		}
 		entries, err := dir.ReadDir(-1)
 		_ = dir.Close()
 		if err != nil {
-			w.report(folder, err.Error(), err)
+			r.report(folder, err.Error(), err)
 		}
 		slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
 		for _, e := range entries {
@@ -104,7 +130,7 @@ func (w *Workspace) skills(root *os.Root) (lines []string) {
 			if !e.IsDir() {
 				continue
 			}
-			if line := w.read(root, path.Join(folder, e.Name(), skillFile), skill); line != "" {
+			if line := r.read(path.Join(folder, e.Name(), skillFile), skill); line != "" {
 				lines = append(lines, line)
 			}
 		}
@@ -114,36 +140,37 @@ func (w *Workspace) skills(root *os.Root) (lines []string) {
 
 // read is what parse makes of a file, which is read only if it has changed. It is empty for a file that is missing or cannot be
 // read.
-func (w *Workspace) read(root *os.Root, name string, parse func(name string, f io.Reader) (string, error)) string {
-	fi, err := root.Stat(name)
+func (r *reading) read(name string, parse func(name string, f io.Reader) (string, error)) string {
+	r.see(name)
+	fi, err := r.root.Stat(name)
 	if errors.Is(err, fs.ErrNotExist) {
-		w.forget(name)
+		r.forget(name)
 		return ""
 	}
 	if err != nil {
-		w.report(name, err.Error(), err)
+		r.report(name, err.Error(), err)
 		return ""
 	}
 	state := fmt.Sprint(fi.Size(), fi.ModTime().Format(time.RFC3339Nano), fi.Mode())
-	if known, there := w.lookUp(name); there && known.state == state {
+	if known, there := r.lookUp(name); there && known.state == state {
 		return known.text
 	}
 	if !fi.Mode().IsRegular() {
-		w.report(name, state, errors.New("it is not a regular file"))
+		r.report(name, state, errors.New("it is not a regular file"))
 		return ""
 	}
-	f, err := root.Open(name)
+	f, err := r.root.Open(name)
 	if err != nil {
-		w.report(name, state, err)
+		r.report(name, state, err)
 		return ""
 	}
 	defer f.Close()
 	text, err := parse(name, f)
 	if err != nil {
-		w.report(name, state, err)
+		r.report(name, state, err)
 		return ""
 	}
-	w.note(name, entry{state: state, text: text})
+	r.note(name, entry{state: state, text: text})
 	return text
 }
 

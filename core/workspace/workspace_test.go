@@ -1,7 +1,9 @@
 package workspace
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -85,6 +87,48 @@ func TestCV15_AChangedFileCountsForTheNextPrompt(t *testing.T) {
 	}
 	if third := f.Prompt(true); !strings.Contains(first, "one") || !strings.Contains(second, "another") || third != "" {
 		t.Errorf("the prompts are %q, %q, %q", first, second, third)
+	}
+}
+
+// A folder that has been as it is for a while is looked at, and not read; each change in it is seen by the next prompt.
+func TestCV15_AFolderWithoutChangesIsNotReadAgain(t *testing.T) {
+	aged := func(f *folder) {
+		f.t.Helper()
+		before := time.Now().Add(-time.Hour)
+		if err := filepath.WalkDir(f.dir, func(name string, _ fs.DirEntry, err error) error {
+			return errors.Join(err, os.Chtimes(name, before, before))
+		}); err != nil {
+			f.t.Fatal(err)
+		}
+	}
+	for name, tc := range map[string]struct {
+		change func(f *folder)
+		want   string
+	}{
+		"a document is written":    {func(f *folder) { f.put("AGENTS.md", "four") }, "four"},
+		"a document comes":         {func(f *folder) { f.put("SOUL.md", "soul") }, "soul"},
+		"a document leaves":        {func(f *folder) { _ = os.Remove(filepath.Join(f.dir, "AGENTS.md")) }, ""},
+		"a skill comes":            {func(f *folder) { f.put("skills/new/SKILL.md", "x") }, "- new"},
+		"a folder becomes a skill": {func(f *folder) { f.put("empty/SKILL.md", "x") }, "- empty"},
+		"a skill has another name": {func(f *folder) { f.put("skills/pdf/SKILL.md", "---\nname: other\n---\n") }, "- other"},
+		"the folder leaves":        {func(f *folder) { _ = os.RemoveAll(f.dir) }, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFolder(t, map[string]string{"AGENTS.md": "one", "skills/pdf/SKILL.md": "x", "empty/file": ""})
+			aged(f)
+			before := f.Prompt(true)
+			if text, same := f.unchanged(true); !same || text != before || !strings.Contains(text, "one") {
+				t.Fatalf("a second prompt without a change is read again: %q, %v", text, same)
+			}
+			tc.change(f)
+			after := f.Prompt(true)
+			if after == before || !strings.Contains(after, tc.want) {
+				t.Errorf("after the change the prompt is\n%s", after)
+			}
+			if _, same := f.unchanged(true); same && name != "the folder leaves" {
+				t.Error("a prompt is kept of files that may change again within the same tick of their clock")
+			}
+		})
 	}
 }
 
