@@ -3,15 +3,17 @@ package search
 import (
 	"context"
 	"database/sql"
+	"time"
 
 	"gatewaytui/core/session"
 	"gatewaytui/core/store"
 )
 
-// How many numbers of messages one step covers. A step reads that many rows of the store at most. It ends within some 3 ms, so that
-// a turn seldom waits for the processor.
+// How many numbers of messages one step covers. A step that fills is one transaction, because many small ones cost twice as much. It works in
+// pieces with rests between them: a piece ends within some 3 ms, so that a turn seldom waits for the processor.
 const (
-	fillStep  = 32
+	fillStep  = 512
+	piece     = 32
 	sweepStep = 256
 )
 
@@ -24,6 +26,10 @@ type filler struct {
 	newest int64
 	// swept is the number down to which deleted messages have been taken out of the index; 0: all have.
 	swept int64
+	// gathers says that new messages are left for a later step.
+	gathers bool
+	// rest is called between two pieces of a step, with what the step does and how long the piece took; nil: there is no rest.
+	rest func(ctx context.Context, did work, took time.Duration) error
 }
 
 // step does the next piece of work: new messages first, then older ones, newest first, then deleted ones. It reports what it did.
@@ -45,10 +51,10 @@ func (f *filler) step(ctx context.Context) (did work, err error) {
 		return newer, f.rewind(ctx, newest)
 	}
 	switch {
-	case newest > f.reach.high:
-		return newer, f.add(ctx, f.reach.high+1, min(f.reach.high+fillStep, newest))
+	case newest > f.reach.high && !f.gathers:
+		return newer, f.add(ctx, newer, f.reach.high+1, min(f.reach.high+fillStep, newest))
 	case f.reach.low > 1:
-		return older, f.add(ctx, max(f.reach.low-fillStep, 1), f.reach.low-1)
+		return older, f.add(ctx, older, max(f.reach.low-fillStep, 1), f.reach.low-1)
 	case f.swept > 0:
 		return deleted, f.sweep(ctx)
 	}
@@ -83,21 +89,17 @@ func (f *filler) begin(ctx context.Context, newest int64) (work, error) {
 }
 
 // add takes the messages with numbers from least to most into the index, and extends its reach by them.
-func (f *filler) add(ctx context.Context, least, most int64) error {
-	spoken, err := f.store.SpokenIn(ctx, least, most)
-	if err != nil {
-		return err
-	}
+func (f *filler) add(ctx context.Context, did work, least, most int64) error {
 	r := f.reach
 	r.low, r.high = min(r.low, least), max(r.high, most)
-	if r.high != f.reach.high {
+	if r.high != f.reach.high { // before the messages: a number that is used again meanwhile does not have this mark
 		marks, err := f.store.MarksAt(ctx, r.high)
 		if err != nil {
 			return err
 		}
 		r.mark = marks[r.high]
 	}
-	err = f.file.change(ctx, func(tx *sql.Tx) error {
+	err := f.file.change(ctx, func(tx *sql.Tx) error {
 		insert, err := tx.PrepareContext(ctx, "INSERT INTO words (rowid, scope, text) VALUES (?, ?, ?)")
 		if err != nil {
 			return err
@@ -108,15 +110,15 @@ func (f *filler) add(ctx context.Context, least, most int64) error {
 			return err
 		}
 		defer note.Close()
-		for _, m := range spoken {
-			if session.IsRequest(m.Key) {
-				continue // nothing of it stays
-			}
-			if _, err := insert.ExecContext(ctx, m.Seq, scopesOf(m), indexed(m.Text)); err != nil {
+		for ; least <= most; least += piece {
+			began := time.Now()
+			if err := f.put(ctx, insert, note, least, min(least+piece-1, most)); err != nil {
 				return err
 			}
-			if _, err := note.ExecContext(ctx, m.Seq, store.MarkOf(m.Turn)); err != nil {
-				return err
+			if f.rest != nil && least+piece <= most {
+				if err := f.rest(ctx, did, time.Since(began)); err != nil {
+					return err
+				}
 			}
 		}
 		return setReach(ctx, tx, r)
@@ -125,6 +127,26 @@ func (f *filler) add(ctx context.Context, least, most int64) error {
 		f.reach = r
 	}
 	return err
+}
+
+// put puts the messages with numbers from least to most into the tables of the index.
+func (f *filler) put(ctx context.Context, insert, note *sql.Stmt, least, most int64) error {
+	spoken, err := f.store.SpokenIn(ctx, least, most)
+	if err != nil {
+		return err
+	}
+	for _, m := range spoken {
+		if session.IsRequest(m.Key) {
+			continue // nothing of it stays
+		}
+		if _, err := insert.ExecContext(ctx, m.Seq, scopesOf(m), indexed(m.Text)); err != nil {
+			return err
+		}
+		if _, err := note.ExecContext(ctx, m.Seq, store.MarkOf(m.Turn)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // scopesOf are the words by which a search is bound to a session or to a person.
@@ -171,10 +193,10 @@ func (f *filler) drop(ctx context.Context, seqs []int64, r reach) error {
 	return err
 }
 
-// rewind takes newest messages out of the index that the store has no more, at most fillStep of them. The reach then ends at the newest
+// rewind takes newest messages out of the index that the store has no more, at most piece of them. The reach then ends at the newest
 // message that is the same in both.
 func (f *filler) rewind(ctx context.Context, newest int64) error {
-	seqs, marks, err := f.noted(ctx, f.reach.high, fillStep)
+	seqs, marks, err := f.noted(ctx, f.reach.high, piece)
 	if err != nil {
 		return err
 	}

@@ -12,10 +12,12 @@ import (
 
 // The pace of the goroutine.
 const (
-	// gather is how long messages gather before they are taken: one step then takes those of many turns.
+	// New messages are taken once the store was not written to for so long: turns go first, and one step takes the messages of many.
 	gather = 250 * time.Millisecond
-	// A step is followed by a pause of as many times its duration, so that turns have the processor and the disk: for what is new,
-	// for the rest, and for the rest while the store is written to.
+	// mostBehind is how long turns that never end keep a new message from being taken.
+	mostBehind = 3 * time.Second
+	// A piece of a step is followed by a pause of as many times its duration, so that turns have the processor and the disk: for what is
+	// new, for the rest, and for the rest while the store is written to.
 	pauseNewer, pauseOlder, pauseBusy = 2, 3, 12
 	leastPause, mostPause             = 2 * time.Millisecond, 500 * time.Millisecond
 	// retry is when a step that failed is tried again.
@@ -53,7 +55,7 @@ func (x *Index) run(ctx context.Context) {
 			x.o.Log.Warn(ops.LogSearchFailed, "error", why)
 		}
 		failed = why
-		if !sleep(ctx, retry) {
+		if sleep(ctx, retry) != nil {
 			return
 		}
 	}
@@ -82,7 +84,8 @@ func (x *Index) work(ctx context.Context, first bool) error {
 		return err
 	}
 	x.opened(f, "")
-	fill := &filler{store: x.store, file: f}
+	p := &pace{store: x.wake}
+	fill := &filler{store: x.store, file: f, rest: p.rest}
 	if fill.reach, err = f.reach(ctx); err != nil {
 		return err
 	}
@@ -91,44 +94,100 @@ func (x *Index) work(ctx context.Context, first bool) error {
 	}
 	for {
 		began := time.Now()
+		fill.gathers = !p.ripe(began)
 		did, err := fill.step(ctx)
 		if err != nil {
 			return err
 		}
 		x.note(fill, began)
-		took := time.Since(began)
-		pause := took * pauseOlder
-		switch {
-		case did == newer:
-			pause = took * pauseNewer
-		case did != nothing && x.busy():
-			pause = took * pauseBusy
-		case did == nothing:
-			select {
-			case <-x.wake:
-				pause = gather
-			case <-x.sweep:
-				fill.swept = fill.reach.high
-			case err := <-x.broken:
-				return err
-			case <-ctx.Done():
-				return context.Cause(ctx)
-			}
+		behind := fill.newest > fill.reach.high
+		if !behind {
+			p.waits = time.Time{}
 		}
-		if !sleep(ctx, min(max(pause, leastPause), mostPause)) {
-			return context.Cause(ctx)
+		if p.rested.After(began) {
+			began = p.rested
+		}
+		pause := p.pause(did, time.Since(began))
+		if did == nothing {
+			pause = gather
+		}
+		if err := x.wait(ctx, fill, p, pause, did == nothing && !behind); err != nil {
+			return err
 		}
 	}
 }
 
-// busy reports whether the store was written to since the last question.
-func (x *Index) busy() bool {
-	select {
-	case <-x.wake:
-		return true
-	default:
-		return false
+// wait waits for a pause; an idle one begins when the store is written to. What a search finds wrong ends it with that error.
+func (x *Index) wait(ctx context.Context, fill *filler, p *pace, pause time.Duration, idle bool) error {
+	over, written := time.After(pause), (<-chan struct{})(nil)
+	if idle {
+		over, written = nil, x.wake
 	}
+	select {
+	case <-over:
+		return nil
+	case <-written:
+		p.wrote(time.Now())
+		return sleep(ctx, gather)
+	case <-x.sweep:
+		fill.swept = fill.reach.high
+		return nil
+	case err := <-x.broken:
+		return err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// pace says when the goroutine works, and how long it rests. It belongs to that goroutine.
+type pace struct {
+	store <-chan struct{} // says that the store was written to
+	// written is when the store was last written to, as far as is known; waits is since when a new message may wait, zero: none does.
+	written, waits time.Time
+	rested         time.Time // when the last rest within a step ended
+}
+
+// wrote says that the store was written to.
+func (p *pace) wrote(now time.Time) {
+	p.written = now
+	if p.waits.IsZero() {
+		p.waits = now
+	}
+}
+
+// look asks whether the store was written to.
+func (p *pace) look(now time.Time) {
+	select {
+	case <-p.store:
+		p.wrote(now)
+	default:
+	}
+}
+
+// ripe reports whether new messages are to be taken now.
+func (p *pace) ripe(now time.Time) bool {
+	p.look(now)
+	return p.waits.IsZero() || now.Sub(p.written) >= gather || now.Sub(p.waits) >= mostBehind
+}
+
+// pause is how long to rest after a piece of work.
+func (p *pace) pause(did work, took time.Duration) time.Duration {
+	now, times := time.Now(), time.Duration(pauseOlder)
+	p.look(now)
+	switch {
+	case did == newer:
+		times = pauseNewer
+	case now.Sub(p.written) < gather:
+		times = pauseBusy
+	}
+	return min(max(took*times, leastPause), mostPause)
+}
+
+// rest rests after a piece of a step that goes on.
+func (p *pace) rest(ctx context.Context, did work, took time.Duration) error {
+	err := sleep(ctx, p.pause(did, took))
+	p.rested = time.Now()
+	return err
 }
 
 // note keeps what a step has reached.
@@ -145,12 +204,12 @@ func (x *Index) note(fill *filler, now time.Time) {
 	}
 }
 
-// sleep reports false if ctx ended first.
-func sleep(ctx context.Context, d time.Duration) bool {
+// sleep returns the cause of ctx if it ended first.
+func sleep(ctx context.Context, d time.Duration) error {
 	select {
 	case <-time.After(d):
-		return true
+		return nil
 	case <-ctx.Done():
-		return false
+		return context.Cause(ctx)
 	}
 }
