@@ -109,6 +109,9 @@ type Agent struct {
 	// digest stands for what is older than messages: the messages up to the Seq upto. Up to prunedTo results of tools are notes.
 	digest         window.Digest
 	upto, prunedTo int64
+	// tokens is about how many tokens digest and messages have, toolTokens how many the descriptions of the agent's own tools have,
+	// once the first turn has counted them.
+	tokens, toolTokens int
 	// gauge is how the endpoint counts tokens. narrow is a window that it was seen to have; 0: it was not.
 	gauge  window.Gauge
 	narrow int

@@ -66,7 +66,7 @@ func (a *Agent) past() window.Past { return window.Past{Digest: a.digest, Messag
 
 // take makes past the conversation in memory.
 func (a *Agent) take(past window.Past) {
-	a.digest, a.messages = past.Digest, past.Messages
+	a.digest, a.messages, a.tokens = past.Digest, past.Messages, past.Tokens()
 	a.bytes.Store(transcriptBytes(a.messages) + int64(len(a.digest.Text())))
 	a.count.Store(int64(len(a.messages)))
 }
@@ -97,7 +97,14 @@ func (r *run) reserve() int {
 
 // fixed is the estimate for what every request of the turn has.
 func (r *run) fixed() int {
-	return window.Text(r.system()) + window.Tools(r.offered())
+	system := window.Text(r.system())
+	if len(r.turn.Input.Tools) > 0 {
+		return system + window.Tools(r.offered())
+	}
+	if r.a.toolTokens == 0 {
+		r.a.toolTokens = window.Tools(r.a.cfg.Tools.Specs())
+	}
+	return system + r.a.toolTokens
 }
 
 // room is how much room the conversation has in a request.
@@ -112,11 +119,11 @@ func (r *run) fit() error {
 		return nil
 	}
 	if a.cfg.Models.Window() == 0 && a.bytes.Load() > askFrom { // a token has at least a byte
-		if d, can := a.cfg.Models.(model.Discoverer); can && a.past().Tokens() > askFrom {
+		if d, can := a.cfg.Models.(model.Discoverer); can && a.tokens > askFrom {
 			d.Discover(r.ctx)
 		}
 	}
-	if window.Decide(a.cfg.Context, r.room(), a.past(), false).Nothing() {
+	if a.cfg.Context.Relaxed(r.room(), a.tokens) || window.Decide(a.cfg.Context, r.room(), a.past(), false).Nothing() {
 		return nil
 	}
 	_, err := r.compact(false, "")
@@ -182,7 +189,7 @@ func (r *run) reload() (durable bool, err error) {
 	if _, none := a.cfg.Memory.(volatile); none {
 		return false, nil
 	}
-	kept, err := a.read(r.ctx)
+	kept, err := a.read(r.ctx, false)
 	if cause := context.Cause(r.ctx); cause != nil {
 		return false, cause
 	}
@@ -195,16 +202,17 @@ func (r *run) reload() (durable bool, err error) {
 	for i := len(a.messages) - 1; i >= 0 && len(images) > 0; i-- {
 		if m := &a.messages[i]; m.Role == model.RoleUser && m.Content == r.turn.Text {
 			m.Images = images
+			a.take(a.past())
 			break
 		}
 	}
 	return true, nil
 }
 
-// read loads the conversation with its pins. Pins that were set meanwhile are newer than those that were read.
-func (a *Agent) read(ctx context.Context) (Past, error) {
+// read loads the conversation with its pins. Pins that were set meanwhile are newer than those that were read. first is Turn.First.
+func (a *Agent) read(ctx context.Context, first bool) (Past, error) {
 	before := a.pins.Load()
-	kept, err := a.cfg.Memory.Load(ctx)
+	kept, err := a.cfg.Memory.Load(ctx, first)
 	if err == nil {
 		a.pins.CompareAndSwap(before, &kept.Pins)
 	}
@@ -225,7 +233,7 @@ func (r *run) measured(counted int64) {
 	}
 	used := int(counted)
 	if used == 0 {
-		used = r.a.gauge.Tokens(r.a.past().Tokens() + r.fixed())
+		used = r.a.gauge.Tokens(r.a.tokens + r.fixed())
 	}
 	r.turn.Measured(used, r.a.contextWindow())
 }
@@ -240,13 +248,13 @@ func (r *run) tooLong(failed error) (again bool, err error) {
 	}
 	r.retried = true
 	r.extra++
-	sent := a.gauge.Tokens(a.past().Tokens() + r.fixed())
+	sent := a.gauge.Tokens(a.tokens + r.fixed())
 	switch {
 	case e.Window > 0 && e.Window < sent:
 		a.narrow = e.Window
 	case e.Window > 0: // it counts more than the estimate
 		a.narrow = e.Window
-		a.gauge.Learn(a.past().Tokens()+r.fixed(), int64(e.Window)*5/4)
+		a.gauge.Learn(a.tokens+r.fixed(), int64(e.Window)*5/4)
 	default:
 		a.narrow = max(int(tightened*float64(min(sent, a.contextWindow()))), 1)
 	}

@@ -15,8 +15,9 @@ var ErrStale = errors.New("the turn has ended")
 // from any goroutine.
 type Memory interface {
 	// Load returns the session's transcript so far from its last compaction on, including what Append could not write. The agent
-	// repairs what an interrupted turn left; Load does not.
-	Load(ctx context.Context) (Past, error)
+	// repairs what an interrupted turn left; Load does not. first means that there is no transcript before the running turn, whose
+	// own messages may be left out.
+	Load(ctx context.Context, first bool) (Past, error)
 	// Compact makes it durable what stands for the older part of the transcript. It deletes nothing. Its errors are those of
 	// Append.
 	Compact(ctx context.Context, turn string, c Compaction) error
@@ -47,7 +48,7 @@ type Past struct {
 // volatile is the memory of an agent that is never resumed: a child's transcript ends with it.
 type volatile struct{}
 
-func (volatile) Load(context.Context) (Past, error)                    { return Past{}, nil }
+func (volatile) Load(context.Context, bool) (Past, error)              { return Past{}, nil }
 func (volatile) Compact(context.Context, string, Compaction) error     { return nil }
 func (volatile) Append(context.Context, string, []model.Message) error { return nil }
 func (volatile) Write(ctx context.Context, w func(context.Context) error) error {

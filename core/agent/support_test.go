@@ -118,7 +118,7 @@ type memory struct {
 	loads    int
 }
 
-func (m *memory) Load(context.Context) (Past, error) {
+func (m *memory) Load(_ context.Context, first bool) (Past, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.loads++
@@ -126,6 +126,9 @@ func (m *memory) Load(context.Context) (Past, error) {
 		if err := m.loadErr(); err != nil {
 			return Past{}, err
 		}
+	}
+	if first {
+		return Past{Pins: m.pins}, nil
 	}
 	past := Past{Compaction: m.kept, Pins: m.pins}
 	for i, msg := range m.messages {
@@ -262,6 +265,9 @@ func (b *bench) turn(ctx context.Context, t Turn) (Result, error) {
 	res, err := b.Run(ctx, t)
 	if !errors.Is(err, ErrStale) {
 		b.memory.write(res.Last...)
+	}
+	if got, want := b.tokens, b.past().Tokens(); got != want && !errors.Is(err, ErrBusy) {
+		panic(fmt.Sprintf("the agent counts %d tokens, and its conversation has %d", got, want))
 	}
 	return res, err
 }

@@ -35,6 +35,8 @@ type Turn struct {
 	ID string
 	// Text is the user's message. The gateway has stored it before Run.
 	Text string
+	// First means that the conversation had no message before this turn.
+	First bool
 	// System is the system prompt; empty sends none.
 	System string
 	// Note is a message of the gateway to the model for this turn only, for instance about an interrupted turn before it.
@@ -147,8 +149,10 @@ func (a *Agent) forgetImages() {
 			continue
 		}
 		a.bytes.Add(-m.Bytes())
+		a.tokens -= window.Message(m)
 		a.messages[i].Images = nil
 		a.bytes.Add(a.messages[i].Bytes())
+		a.tokens += window.Message(a.messages[i])
 	}
 }
 
@@ -159,6 +163,7 @@ func (a *Agent) add(messages ...model.Message) {
 	}
 	a.messages = append(a.messages, messages...)
 	a.bytes.Add(transcriptBytes(messages))
+	a.tokens += window.Messages(messages)
 	a.count.Add(int64(len(messages)))
 }
 
@@ -208,7 +213,7 @@ func (r *run) load() error {
 		a.add(own...)
 		return nil
 	}
-	kept, err := a.read(r.ctx)
+	kept, err := a.read(r.ctx, r.turn.First)
 	if cause := context.Cause(r.ctx); cause != nil {
 		return cause
 	}
@@ -338,7 +343,7 @@ func (r *run) complete() (model.Message, error) {
 		return model.Message{}, err
 	}
 	began := time.Now()
-	sent := r.a.past().Tokens() + r.fixed()
+	sent := r.a.tokens + r.fixed()
 	resp, err := r.a.client.Complete(r.ctx, r.request(), delta)
 	release()
 	r.called(r.a.client, resp, began, err)

@@ -31,9 +31,16 @@ var _ agent.Memory = (*memory)(nil)
 // write is something that the store still has to take.
 type write func(ctx context.Context) error
 
-func (m *memory) Load(ctx context.Context) (agent.Past, error) {
+func (m *memory) Load(ctx context.Context, first bool) (agent.Past, error) {
 	if err := m.Flush(ctx); err != nil {
 		return agent.Past{}, err
+	}
+	pins, err := m.store.Pins(ctx, m.session)
+	if err != nil {
+		return agent.Past{}, fmt.Errorf("load the pins of session %s: %w", m.session, err)
+	}
+	if first {
+		return agent.Past{Pins: pinTexts(pins)}, nil
 	}
 	done, err := m.store.Compaction(ctx, m.session)
 	if err != nil {
@@ -42,10 +49,6 @@ func (m *memory) Load(ctx context.Context) (agent.Past, error) {
 	rows, err := m.store.Since(ctx, m.session, done.Upto)
 	if err != nil {
 		return agent.Past{}, fmt.Errorf("load the transcript of session %s: %w", m.session, err)
-	}
-	pins, err := m.store.Pins(ctx, m.session)
-	if err != nil {
-		return agent.Past{}, fmt.Errorf("load the pins of session %s: %w", m.session, err)
 	}
 	past := agent.Past{
 		Compaction: agent.Compaction{Upto: done.Upto, Pruned: done.Pruned, Digest: window.Digest{Summary: done.Summary, Said: done.Said}},

@@ -39,11 +39,14 @@ type Plan struct {
 // Nothing reports whether nothing is to be done.
 func (p Plan) Nothing() bool { return p.Prune == 0 && !p.Compact }
 
+// Relaxed reports whether a conversation of so many tokens leaves so much room that nothing is to be done unless it is asked for.
+func (p Policy) Relaxed(room Room, tokens int) bool { return tokens < int(p.PruneAt*float64(room.Usable)) }
+
 // Decide says what is to be done with a past. asked means that a user wants it compacted in any case.
 func Decide(policy Policy, room Room, past Past, asked bool) Plan {
 	share := func(part float64) int { return int(part * float64(room.Usable)) }
 	used := past.Tokens()
-	if !asked && used < share(policy.PruneAt) {
+	if !asked && policy.Relaxed(room, used) {
 		return Plan{}
 	}
 	keep := share(policy.Keep)
@@ -58,10 +61,10 @@ func Decide(policy Policy, room Room, past Past, asked bool) Plan {
 		return Plan{}
 	}
 	plan := Plan{Compact: true, Cut: start, most: share((policy.CompactAt + policy.CompactTo) / 2)}
-	if sum(clipped(past.Messages[start:], true, leastSaid))+share(digestLeast) > plan.most {
+	if Messages(clipped(past.Messages[start:], true, leastSaid))+share(digestLeast) > plan.most {
 		plan.Cut = len(past.Messages) // not even their beginnings fit
 	}
-	rest := max(share(policy.CompactTo)-sum(past.Messages[plan.Cut:]), share(digestLeast))
+	rest := max(share(policy.CompactTo)-Messages(past.Messages[plan.Cut:]), share(digestLeast))
 	rest -= perMessage + Digest{Summary: " ", Said: []string{" "}}.Tokens()
 	plan.Said = said(past, plan.Cut, min(int(saidShare*float64(room.Window)), rest*2/3))
 	plan.Summary = min(rest-saidTokens(plan.Said), mostSummary)

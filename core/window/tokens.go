@@ -54,7 +54,8 @@ func Tools(specs []model.ToolSpec) int {
 	return n
 }
 
-func sum(messages []model.Message) int {
+// Messages is about how many tokens messages have.
+func Messages(messages []model.Message) int {
 	n := 0
 	for _, m := range messages {
 		n += Message(m)

@@ -48,4 +48,4 @@ type Past struct {
 }
 
 // Tokens is about how many tokens the past has.
-func (p Past) Tokens() int { return p.Digest.Tokens() + sum(p.Messages) }
+func (p Past) Tokens() int { return p.Digest.Tokens() + Messages(p.Messages) }

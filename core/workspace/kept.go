@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// settled is how long a file must have been unchanged before its time tells its next change: file systems have clocks of up to two
-// seconds.
-const settled = 2 * time.Second
+// settled is how long a file must have been unchanged before its time tells its next change: the clocks of file systems tick a hundred
+// times a second or more.
+const settled = 100 * time.Millisecond
 
 // kept is a prompt with everything that was looked at for it. It serves until one of these changes.
 type kept struct {

@@ -81,8 +81,14 @@ type reading struct {
 	seen []sight
 }
 
-// see notes what is at a name before it is read.
-func (r *reading) see(name string) { r.seen = append(r.seen, sight{name: name, was: r.look(name)}) }
+// see notes what is at a name before it is read. What is missing in the folder itself needs no note: the folder changes when it comes.
+func (r *reading) see(name string) {
+	was := r.look(name)
+	if was == nil && name != "." && !strings.Contains(name, "/") {
+		return
+	}
+	r.seen = append(r.seen, sight{name: name, was: was})
+}
 
 func (r *reading) prompt(skills bool) string {
 	r.see(".")

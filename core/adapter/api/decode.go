@@ -17,6 +17,9 @@ const maxName = 200
 
 // compact is a JSON value without spaces; empty for no value.
 func compact(value json.RawMessage) string {
+	if len(value) == 0 {
+		return ""
+	}
 	var b bytes.Buffer
 	if json.Compact(&b, value) != nil {
 		return ""

@@ -62,9 +62,12 @@ func checkTool(kind string, spec model.ToolSpec, before []model.ToolSpec, at str
 
 // checkParams says what is wrong with the parameters that go to the model.
 func checkParams(params model.Params, tools []model.ToolSpec) *problem {
-	for name, bound := range map[string]*int64{"max_tokens": params.MaxTokens, "max_completion_tokens": params.MaxCompletionTokens} {
-		if bound != nil && *bound < 1 {
-			return invalid(name, name+" must be at least 1")
+	for _, row := range []struct {
+		name  string
+		bound *int64
+	}{{"max_tokens", params.MaxTokens}, {"max_completion_tokens", params.MaxCompletionTokens}} {
+		if row.bound != nil && *row.bound < 1 {
+			return invalid(row.name, row.name+" must be at least 1")
 		}
 	}
 	for _, row := range []struct {
@@ -91,20 +94,23 @@ func checkParams(params model.Params, tools []model.ToolSpec) *problem {
 }
 
 func checkStop(value json.RawMessage) *problem {
+	if len(value) == 0 {
+		return nil
+	}
 	var one string
 	var several []string
-	if len(value) > 0 && json.Unmarshal(value, &one) != nil && json.Unmarshal(value, &several) != nil {
+	if json.Unmarshal(value, &one) != nil && json.Unmarshal(value, &several) != nil {
 		return invalid("stop", "stop must be a string or a list of strings")
 	}
 	return nil
 }
 
 func checkFormat(value json.RawMessage) *problem {
-	var format struct {
-		Type string `json:"type"`
-	}
 	if len(value) == 0 {
 		return nil
+	}
+	var format struct {
+		Type string `json:"type"`
 	}
 	if json.Unmarshal(value, &format) != nil || !slices.Contains([]string{"text", "json_object", "json_schema"}, format.Type) {
 		return invalid("response_format", "response_format must be an object whose type is text, json_object or json_schema")
@@ -114,7 +120,8 @@ func checkFormat(value json.RawMessage) *problem {
 
 // checkChoice says whether a tool choice is one of the words, or names one of the client's functions.
 func checkChoice(value json.RawMessage, tools []model.ToolSpec) *problem {
-	if slices.Contains([]string{"", `"auto"`, `"none"`, `"required"`}, string(value)) {
+	switch string(value) {
+	case "", `"auto"`, `"none"`, `"required"`:
 		return nil
 	}
 	var choice struct {

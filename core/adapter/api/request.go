@@ -3,7 +3,6 @@ package api
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 
 	"gatewaytui/core/model"
@@ -86,19 +85,19 @@ func (p refusedParams) refused() *problem {
 	for _, row := range []struct {
 		name    string
 		value   json.RawMessage
-		nothing []string
+		nothing [2]string
 		why     string
 	}{
-		{"functions", p.Functions, []string{"[]"}, "use tools"},
-		{"function_call", p.FunctionCall, []string{`"none"`}, "use tool_choice"},
-		{"logprobs", p.LogProbs, []string{"false"}, "an agent's answer has no token probabilities"},
-		{"top_logprobs", p.TopLogProbs, []string{"0"}, "an agent's answer has no token probabilities"},
-		{"modalities", p.Modalities, []string{"[]", `["text"]`}, "an agent answers in text"},
-		{"audio", p.Audio, nil, "an agent answers in text"},
-		{"prediction", p.Prediction, nil, "predicted output is not supported"},
-		{"web_search_options", p.WebSearchOptions, nil, "an agent searches with its own tools"},
+		{"functions", p.Functions, [2]string{"[]"}, "use tools"},
+		{"function_call", p.FunctionCall, [2]string{`"none"`}, "use tool_choice"},
+		{"logprobs", p.LogProbs, [2]string{"false"}, "an agent's answer has no token probabilities"},
+		{"top_logprobs", p.TopLogProbs, [2]string{"0"}, "an agent's answer has no token probabilities"},
+		{"modalities", p.Modalities, [2]string{"[]", `["text"]`}, "an agent answers in text"},
+		{"audio", p.Audio, [2]string{}, "an agent answers in text"},
+		{"prediction", p.Prediction, [2]string{}, "predicted output is not supported"},
+		{"web_search_options", p.WebSearchOptions, [2]string{}, "an agent searches with its own tools"},
 	} {
-		if text := compact(row.value); text != "" && text != "null" && !slices.Contains(row.nothing, text) {
+		if text := compact(row.value); text != "" && text != "null" && text != row.nothing[0] && text != row.nothing[1] {
 			return unsupported(row.name, row.why)
 		}
 	}
