@@ -40,7 +40,9 @@ type Plan struct {
 func (p Plan) Nothing() bool { return p.Prune == 0 && !p.Compact }
 
 // Relaxed reports whether a conversation of so many tokens leaves so much room that nothing is to be done unless it is asked for.
-func (p Policy) Relaxed(room Room, tokens int) bool { return tokens < int(p.PruneAt*float64(room.Usable)) }
+func (p Policy) Relaxed(room Room, tokens int) bool {
+	return tokens < int(p.PruneAt*float64(room.Usable))
+}
 
 // Decide says what is to be done with a past. asked means that a user wants it compacted in any case.
 func Decide(policy Policy, room Room, past Past, asked bool) Plan {
