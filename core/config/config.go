@@ -254,6 +254,7 @@ type Telegram struct {
 	Allow     []int64 `toml:"allow" default:"" doc:"user ids that may use the bot, e.g. [4711]; if empty, no user may, unless allow_all is set"`
 	AllowAll  bool    `toml:"allow_all" doc:"let everyone speak to it"`
 	Groups    []int64 `toml:"groups" default:"" doc:"ids of the groups that it listens in, e.g. [-100123]; in others it says nothing"`
+	Home      string  `toml:"home" doc:"the chat that gets the gateway's own notices (it stops, it is back, another platform is down): the id of a chat such as \"4711\", or a session key such as \"telegram:dm:4711\"; empty: none does"`
 	Mention   string  `toml:"mention" default:"required" doc:"which messages of these groups it answers: \"required\" those that name it, answer it or are commands; \"always\" every one; \"never\" only commands. chat.mention of a route counts first"`
 }
 
@@ -266,6 +267,7 @@ type Discord struct {
 	Allow     []int64 `toml:"allow" default:"" doc:"user ids that may use the bot, e.g. [80351110224678912]; if empty, no user may, unless allow_all is set"`
 	AllowAll  bool    `toml:"allow_all" doc:"let everyone speak to it"`
 	Groups    []int64 `toml:"groups" default:"" doc:"ids of the guilds and channels in which it listens; elsewhere it answers people who write to it alone"`
+	Home      string  `toml:"home" doc:"the chat that gets the gateway's own notices: the id of a channel, or a session key such as \"discord:dm:80351110224678912\" of a person who has written to the bot; empty: none does"`
 }
 
 // Console is [console].

@@ -161,6 +161,8 @@ var rules = []rule{
 		}
 		return ""
 	}},
+	homeOfTelegram,
+	homeOfDiscord,
 	oneOf("adapters.telegram.mention", MentionRequired, MentionAlways, MentionNever),
 	oneOf("adapters.api.session_from", FromHeader, FromUser),
 	oneOf("process.survivors", SurvivorsEnd, SurvivorsAdopt),

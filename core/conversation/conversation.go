@@ -93,6 +93,13 @@ type Workspace interface {
 	Prompt(skills bool) string
 }
 
+// News is what happened to a session between its turns. *notices.Notices is one.
+type News interface {
+	// Take returns what the model of a session should know of, once; empty: nothing. giveBack undoes it. Drop forgets it.
+	Take(key string) (note string, giveBack func())
+	Drop(key string)
+}
+
 // Bounds are the limits of the config that conversations keep.
 type Bounds struct {
 	// CallsPerTurn is how many model calls a turn may make, Background how many /background tasks a conversation may run.
@@ -116,6 +123,7 @@ type Options struct {
 	Bounds    Bounds
 	Processes Processes
 	Outbox    *delivery.Outbox
+	News      News
 	Gate      Gate
 	Tasks     Tasks
 	Events    delivery.Emitter

@@ -96,6 +96,7 @@ func (c *Conversations) beginEnd(key string, cause Cause) (old session.Session, 
 // finishEnd does what is left of the end of a conversation whose key takes no turns meanwhile: it closes its agent with its
 // processes, writes its end, and begins the next conversation. It returns what was done, and is bounded.
 func (c *Conversations) finishEnd(ctx context.Context, key string, old session.Session, cause Cause) (done []string, err error) {
+	c.o.News.Drop(key)
 	done = c.closeAgent(ctx, key) // with a flush of what it has not saved (S15)
 	wctx, cancel := c.store.Patient(ctx)
 	defer cancel()

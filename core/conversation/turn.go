@@ -189,6 +189,7 @@ func (r *turnRunner) run(ctx context.Context) (err error) {
 	wrote()
 	r.begun = true
 	c.o.Table.Saved(t, begun.Title)
+	c.sayExpired(ctx, t)
 	r.agent = c.agentOf(t, d)
 	if t.Message.Again[1] > 0 {
 		r.agent.Reload()
@@ -210,10 +211,11 @@ func (r *turnRunner) run(ctx context.Context) (err error) {
 	if t.Message.Compact {
 		in.Text, in.Compact = keptAbove(t.Message.Text), true
 	}
-	if t.Session.State == ops.SessionInterrupted { // the model learns what happened to the session since its last turn
-		in.Note = "The previous turn of this conversation was interrupted before it ended. What it had started may be half done; look before you repeat a step."
+	note, giveBack := c.note(t)
+	in.Note = note
+	if r.result, err = r.agent.Run(ctx, in); err != nil {
+		giveBack()
 	}
-	r.result, err = r.agent.Run(ctx, in)
 	r.show.Settle()
 	return err
 }

@@ -108,7 +108,12 @@ func (o *Outbox) Notice(key, target, text string) {
 
 // Post writes a message that answers none into the journal and begins to send it. It does not wait for that.
 func (o *Outbox) Post(key, target, text string) {
-	row := store.Outbox{ID: o.o.NewID(), Session: key, Adapter: session.Platform(key), Target: target, Text: text, At: time.Now(), Tried: true}
+	o.PostAs(o.o.NewID(), key, target, text)
+}
+
+// PostAs is Post with the id of the message, which is unique for ever.
+func (o *Outbox) PostAs(id, key, target, text string) {
+	row := store.Outbox{ID: id, Session: key, Adapter: session.Platform(key), Target: target, Text: text, At: time.Now(), Tried: true}
 	ctx, cancel := o.journal.Patient(context.Background())
 	defer cancel()
 	if err := o.journal.PutOutbox(ctx, row); err != nil {
@@ -145,6 +150,10 @@ func Answer(in store.Inbox, text string) store.Outbox {
 
 // Restore adds a message that an earlier life left in the journal. It is sent when its platform has a connection.
 func (o *Outbox) Restore(row store.Outbox) {
+	if strings.HasSuffix(row.ID, Momentary) {
+		o.end(context.Background(), row, "the life that it is about has ended")
+		return
+	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	c := o.chat(chatName(row))

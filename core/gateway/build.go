@@ -15,6 +15,7 @@ import (
 	"gatewaytui/core/events"
 	"gatewaytui/core/health"
 	"gatewaytui/core/model"
+	"gatewaytui/core/notices"
 	"gatewaytui/core/operator"
 	"gatewaytui/core/ops"
 	"gatewaytui/core/process"
@@ -91,7 +92,14 @@ func (g *Gateway) buildLeaves(slots *model.Slots, reached bounds) {
 		},
 		OnEvent: func(typ ops.EventType, row ops.Process, text string) {
 			g.events.Emit(typ, strconv.Itoa(row.PID), text, ops.ProcessChange{PID: row.PID, Session: row.Session})
+			if typ == ops.EventProcessExited {
+				g.notices.ProcessEnded(row.PID)
+			}
 		},
+	})
+	g.notices = notices.New(notices.Options{
+		Homes: cfg.Homes(), Outbox: g.outbox, Sessions: g.table, Tasks: g.background, Log: o.Log, Life: o.Life,
+		Process: g.procs.Get, Stopping: g.lifecycle.stopping,
 	})
 	g.phases = &phases{lifecycle: g.lifecycle, g: g, trees: reap.New(g.procs, cfg.Process.KillGrace.Duration), eventsFlushed: make(chan struct{})}
 }
@@ -125,7 +133,7 @@ func (g *Gateway) buildConversations(slots *model.Slots, reached bounds, policy 
 			StallWarn: cfg.Agent.StallWarn.Duration, StallAfter: cfg.Agent.StallAfter.Duration,
 			AgentClose: cfg.Shutdown.AgentTimeout.Duration, KillGrace: cfg.Process.KillGrace.Duration, InterruptGrace: cfg.Shutdown.InterruptGrace.Duration,
 		},
-		Processes: g.procs, Outbox: g.outbox, Gate: parts{g}, Tasks: g.background, Events: g.events, Meter: g.metrics, Log: o.Log,
+		Processes: g.procs, Outbox: g.outbox, News: g.notices, Gate: parts{g}, Tasks: g.background, Events: g.events, Meter: g.metrics, Log: o.Log,
 		Life: o.Life, NewID: newID, Reached: reached.reached, Stopping: g.lifecycle.stopping, Route: cfg.RouteOf,
 		Status: func(ctx context.Context) (ops.Status, error) { return g.Status(ctx) },
 		Find: func(ctx context.Context, text string, own conversation.Own, limit int) (ops.Found, error) {
@@ -145,6 +153,7 @@ func (g *Gateway) buildAdapters() {
 		CallTimeout: o.Config.Shutdown.AdapterTimeout.Duration, SendTimeout: delivery.SendTimeout, Receiver: receiver{g.intake, g}, Log: o.Log,
 		OnState: func(a ops.Adapter) {
 			g.adapterChanged(a)
+			g.notices.AdapterChanged(a)
 			g.outbox.Connected(a)
 			g.showMenu(a)
 		},

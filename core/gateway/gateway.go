@@ -31,6 +31,7 @@ import (
 	"gatewaytui/core/health"
 	"gatewaytui/core/metrics"
 	"gatewaytui/core/model"
+	"gatewaytui/core/notices"
 	"gatewaytui/core/operator"
 	"gatewaytui/core/ops"
 	"gatewaytui/core/process"
@@ -67,6 +68,7 @@ type Gateway struct {
 	intake        *delivery.Intake
 	outbox        *delivery.Outbox
 	search        *search.Index
+	notices       *notices.Notices
 }
 
 // watchers are the goroutines that watch a running gateway. They end with ctx.
@@ -144,6 +146,7 @@ func (g *Gateway) awaitFirstAttempts(ctx context.Context) {
 	case <-g.adapters.FirstAttempts(): // bounded by the supervisor
 		close(g.lifecycle.ready)
 		g.tell(func(n Notifier) error { return n.Ready(g.statusLine()) })
+		g.notices.Back(g.recovery.LastEnd(), g.recovery.CutOff(), g.health.Started())
 		g.events.Emit(ops.EventGatewayState, "gateway", "running", ops.GatewayChange{State: ops.StateRunning})
 	case <-g.lifecycle.stopping:
 	case <-ctx.Done():
@@ -226,6 +229,7 @@ func (g *Gateway) openStore(ctx context.Context) error {
 	}
 	g.outbox.Open(st, g.adapters)
 	g.intake.Open(st)
+	g.notices.Open(st)
 	g.conversations.Open(st, g.intake)
 	g.health.Opened(st)
 	if g.opts.Home.Search != "" && g.health.Damage() == "" {
@@ -268,6 +272,7 @@ func (g *Gateway) watch(ctx context.Context) {
 			g.conversations.SweepAgents(now)
 			g.conversations.FlushUnsaved(ctx)
 			g.outbox.RetryDue(now)
+			g.notices.Tick(now)
 		}
 	}
 }

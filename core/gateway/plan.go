@@ -91,34 +91,17 @@ func (f *phases) whenNotify(*shutdown.Run) (bool, string) {
 	if !f.g.opts.Config.Shutdown.NotifyUsers {
 		return false, "shutdown.notify_users is off"
 	}
-	if f.g.table.Counts().Turns == 0 {
+	if f.g.table.Counts().Turns == 0 && !f.g.notices.HasHomes() {
 		return false, "no turn runs"
 	}
 	return true, ""
 }
 
-// notifyItems tell each chat with a running turn, once. A notice that fails or hangs counts as sent: no chat gets two,
-// and nothing waits for it (S6, A2).
+// notifyItems tell each chat with a running turn and the home chats (S6, A2).
 func (f *phases) notifyItems(_ context.Context, r *shutdown.Run) []shutdown.Item {
-	text := "The gateway is stopping. Your running turn may still finish; new messages are not taken until it is back."
-	if r.Report().Restart {
-		text = "The gateway is restarting. Your running turn may still finish; new messages are not taken until it is back."
-	}
-	var items []shutdown.Item
-	notified := map[string]bool{}
-	for _, v := range f.g.table.Turns() {
-		key, target := v.Session.Key, v.Message.Target
-		name := session.Platform(key)
-		at := name + " " + target
-		if v.Message.Instant || notified[at] { // who waits for an answer gets that
-			continue
-		}
-		notified[at] = true
-		items = append(items, shutdown.Item{Kind: "notice", ID: key, Run: func(ctx context.Context) error {
-			return f.g.outbox.Send(ctx, key, name, adapter.Outgoing{Target: target, Text: text})
-		}})
-	}
-	return items
+	return f.g.notices.StopItems(f.g.table.Turns(), r.Report().Restart, func(ctx context.Context, key, target, text string) error {
+		return f.g.outbox.Send(ctx, key, session.Platform(key), adapter.Outgoing{Target: target, Text: text})
+	})
 }
 
 // drainItems are the running turns, without the one that asked for the stop (A5) and without those that stalled already

@@ -26,6 +26,8 @@ const (
 	LogMadeAgain                = "log.made_again"
 	LogWrite                    = "log.write"
 	LogModelFallback            = "model.fallback"
+	LogHomeUnknown              = "notice.home_unknown"
+	LogNoticeUnread             = "notice.unread"
 	LogProcessUnlimited         = "process.unlimited"
 	LogSearchFailed             = "search.failed"
 	LogShutdownObserve          = "shutdown.observe"

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -26,7 +27,7 @@ var ErrNoInput = errors.New("the process has no input to write to")
 func (r *Registry) newProcess(pipe *os.File, limit int) *Process {
 	return &Process{
 		r: r, out: newOutput(limit, r.opts.Redactor), pipe: pipe,
-		exited: make(chan struct{}), drained: make(chan struct{}), inTurn: make(chan struct{}, 1),
+		exited: make(chan struct{}), drained: make(chan struct{}), inTurn: make(chan struct{}, 1), endKnown: new(atomic.Bool),
 	}
 }
 
@@ -35,6 +36,12 @@ func (p *Process) PID() int { return p.tree.leader.PID }
 
 // Session is the session that owns the process.
 func (p *Process) Session() string { return p.tree.session }
+
+// Policy is what ends the process apart from its own exit.
+func (p *Process) Policy() Policy { return p.tree.policy }
+
+// Command is the command as it is shown to people: masked, cleaned and cut.
+func (p *Process) Command() string { return p.tree.command }
 
 // StartedAt is when the process was started.
 func (p *Process) StartedAt() time.Time { return p.tree.started }
@@ -46,6 +53,9 @@ func (p *Process) Exited() (Exit, bool) {
 	}
 	return p.exit, true
 }
+
+// EndKnown is whether the session's model has read how the leader ended. The tool that shows it sets it.
+func (p *Process) EndKnown() *atomic.Bool { return p.endKnown }
 
 // Wait waits for the leader's end, and then a moment for the rest of its output: until the pipe is at its end or quiet
 // for 100 ms, and at most 500 ms, even if a process still holds the pipe (C6). It leaves surviving members of the tree

@@ -237,6 +237,8 @@ type Process struct {
 	exited  chan struct{}   // closed when exit is set
 	exit    Exit            // written before exited is closed
 	noted   <-chan struct{} // closed when the journal has the start
+
+	endKnown *atomic.Bool
 }
 
 // spawnRequest is a fork on its way to the spawner's thread.

@@ -6,6 +6,7 @@ import (
 	"os"
 	"runtime"
 	"slices"
+	"strings"
 	"time"
 
 	"gatewaytui/core/ops"
@@ -214,4 +215,16 @@ func (r *Registry) displayCommand(s string) string {
 // LastLine is the last line of the output that is not empty, cleaned and masked.
 func (p *Process) LastLine() string {
 	return term.Clean(term.StripSGR(p.r.opts.Redactor.Redact(p.out.lastLine())), lineWidth)
+}
+
+// LastLines are the last lines of the output that are not empty, at most so many, each cleaned, masked and cut.
+func (p *Process) LastLines(most int) []string {
+	text, _ := p.out.text()
+	var lines []string
+	for line := range strings.Lines(strings.ReplaceAll(p.r.opts.Redactor.Redact(text), "\r", "\n")) {
+		if line = strings.TrimSpace(term.Clean(term.StripSGR(strings.TrimRight(line, "\n")), lineWidth)); line != "" {
+			lines = append(lines, line)
+		}
+	}
+	return lines[max(len(lines)-most, 0):]
 }

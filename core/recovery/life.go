@@ -58,7 +58,7 @@ func (r *Recovery) beginLife(ctx context.Context) error {
 		}
 		r.setLastEnd(last, report)
 	}
-	if _, err := r.Store().InterruptRunning(ctx, "the gateway ended while it ran", crashed, now); err != nil {
+	if r.cutOff, err = r.Store().InterruptRunning(ctx, "the gateway ended while it ran", crashed, now); err != nil {
 		return fmt.Errorf("end the turns of earlier lives: %w", err)
 	}
 	before, _, err := r.Store().Lives(ctx, loopLives, "")

@@ -116,6 +116,8 @@ type Recovery struct {
 	// resumes says that this life resumes what earlier ones left; backlog is that, until TakeUp.
 	resumes bool
 	backlog []store.Inbox
+	// cutOff is how many turns ran when the life before ended.
+	cutOff int
 
 	// outputsCut is the message up to which old results of tools are cut. Only Prune uses it, which runs once at a time.
 	outputsCut int64
@@ -139,6 +141,9 @@ func (r *Recovery) Resumes() bool { return r.resumes }
 
 // LastEnd is how the life before ended; nil while that is not known. The caller does not change it.
 func (r *Recovery) LastEnd() *ops.LastEnd { return r.lastEnd.Load() }
+
+// CutOff is how many turns ran when the life before ended. It is known after Begin.
+func (r *Recovery) CutOff() int { return r.cutOff }
 
 // Begin records this life in the store and reads what earlier ones left: how the last one ended, the sessions, the messages.
 // Damage that it meets in a database that OpenStore trusted fails the start.

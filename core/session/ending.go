@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"gatewaytui/core/ops"
@@ -32,13 +33,27 @@ func ParseDaily(s string) (time.Duration, error) {
 // defines the days. A clock that was set back expires nothing.
 func (p Policy) Expired(last, now time.Time) (why string, expired bool) {
 	if idle := now.Sub(last); p.Idle > 0 && idle >= p.Idle {
-		return fmt.Sprintf("idle for %s", idle.Round(time.Second)), true
+		return idleFor + idle.Round(time.Second).String(), true
 	}
 	if p.Daily >= 0 && last.Before(p.lastBoundary(now)) {
-		return "daily reset", true
+		return dailyReset, true
 	}
 	return "", false
 }
+
+// The reasons of an expiry, as the store keeps them; the first is followed by a duration.
+const (
+	idleFor    = "idle for "
+	dailyReset = "daily reset"
+)
+
+// IsExpiry reports whether a conversation that ended with this reason has expired.
+func IsExpiry(reason string) bool {
+	return strings.HasPrefix(reason, idleFor) || reason == dailyReset
+}
+
+// Expires reports whether any conversation expires under p.
+func (p Policy) Expires() bool { return p.Idle > 0 || p.Daily >= 0 }
 
 // lastBoundary is the newest daily boundary that is not after now. It is built from the calendar, not from 24 h, so that
 // it keeps its wall-clock time when summer time begins or ends.
@@ -59,7 +74,7 @@ func (tb *Table) Expired(p Policy, now time.Time, limit int) map[string]Expiry {
 	tb.mu.Lock()
 	defer tb.mu.Unlock()
 	out := map[string]Expiry{}
-	if p.Idle <= 0 && p.Daily < 0 {
+	if !p.Expires() {
 		return out
 	}
 	look := func(e *entry) bool {

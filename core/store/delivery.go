@@ -116,6 +116,13 @@ func (s *Store) OpenOutbox(ctx context.Context) ([]Outbox, error) {
 	return list[Outbox](ctx, s, "read the outbox", `SELECT `+outboxColumns+` FROM outbox WHERE state = 'waiting' ORDER BY seq`)
 }
 
+// LastOutbox is the message to a chat whose id is the last of those that begin with prefix, without refused ones; false: there
+// is none.
+func (s *Store) LastOutbox(ctx context.Context, prefix string) (Outbox, bool, error) {
+	return first[Outbox](ctx, s, "read the last message of "+prefix, `SELECT `+outboxColumns+` FROM outbox
+		WHERE id >= ? AND id < ? AND state <> 'refused' ORDER BY id DESC LIMIT 1`, prefix, prefix+"\U0010FFFF")
+}
+
 func (t *tx) answer(id string, reply *Outbox) error {
 	if _, err := t.exec(`UPDATE inbox SET state = 'answered' WHERE id = ?`, id); err != nil || reply == nil {
 		return err

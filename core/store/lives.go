@@ -198,3 +198,9 @@ func (s *Store) shutdown(ctx context.Context, what, query string, args ...any) (
 	})
 	return sd, found && err == nil, err
 }
+
+// LivesSince is how many lives began after at.
+func (s *Store) LivesSince(ctx context.Context, at time.Time) (n int, err error) {
+	err = s.read(ctx, "count lives", `SELECT count(*) FROM lives WHERE started_at > ?`, []any{stamp(at)}, func(rows *sql.Rows) error { return rows.Scan(&n) })
+	return n, err
+}

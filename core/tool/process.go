@@ -130,9 +130,11 @@ type status struct {
 	Limit string `json:"limit,omitempty"`
 }
 
+// statusOf is what the model reads of a process; of one that has ended it then knows.
 func statusOf(p *process.Process) status {
 	s := status{PID: p.PID(), State: "running"}
 	if exit, exited := p.Exited(); exited {
+		p.EndKnown().Store(true)
 		s.State, s.Limit = "exited", exit.Limit
 		if exit.Code != process.CodeUnknown {
 			s.ExitCode = &exit.Code
