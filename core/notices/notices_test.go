@@ -23,7 +23,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// world is everything around Notices: it writes down what is told, and remembers it for the next life.
+// world is everything around Notices: it writes down each notice, and remembers it for the next life.
 type world struct {
 	tasks sync.WaitGroup
 
