@@ -32,7 +32,7 @@ var arrows = map[string][]string{
 	"core/health":                      {"core/ops", "core/term", "core/background", "core/limit", "core/store", "core/text"},
 	"core/recovery":                    {"core/ops", "core/term", "core/text", "core/background", "core/config", "core/delivery", "core/health", "core/instance", "core/lives", "core/process", "core/session", "core/store"},
 	"core/operator":                    {"core/ops", "core/term", "core/text", "core/filter", "core/adapter", "core/agent", "core/background", "core/conversation", "core/delivery", "core/events", "core/health", "core/instance", "core/limit", "core/metrics", "core/process", "core/recovery", "core/search", "core/session", "core/shutdown", "core/store"},
-	"core/notices":                    {"core/ops", "core/term", "core/text", "core/config", "core/delivery", "core/process", "core/session", "core/shutdown", "core/store"},
+	"core/notices":                     {"core/ops", "core/term", "core/text", "core/config", "core/delivery", "core/process", "core/session", "core/shutdown", "core/store"},
 	"core/reap":                        {"core/agent", "core/process", "core/shutdown"},
 	"core/metrics":                     {"core/adapter", "core/agent", "core/limit", "core/model", "core/session", "core/store"},
 	"core/remote":                      {"core/ops", "core/config", "core/instance", "core/lives", "core/control", "core/process/kernel"},
