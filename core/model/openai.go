@@ -74,6 +74,8 @@ type openAI struct {
 	noUsage atomic.Bool
 	// maxCompletion is set once the endpoint wanted max_completion_tokens for max_tokens.
 	maxCompletion atomic.Bool
+	// tools are the tools of the last request that had some.
+	tools atomic.Pointer[writtenTools]
 	// open counts the clients; the last one to close drops the idle connections.
 	open atomic.Int64
 }

@@ -10,10 +10,9 @@ import (
 
 type wireRequest struct {
 	Model         string          `json:"model"`
-	Messages      []any           `json:"messages"` // wireMessage or seen
+	Messages      any             `json:"messages"` // of type wireMessage, or wireMessage and seen
 	Stream        bool            `json:"stream"`
 	StreamOptions map[string]bool `json:"stream_options,omitempty"`
-	Tools         []wireTool      `json:"tools,omitempty"`
 	Params
 }
 
@@ -111,17 +110,18 @@ func (p *openAI) params(q Params) Params {
 	return q
 }
 
+// withUsage asks for the usage at the end of a stream.
+var withUsage = map[string]bool{"include_usage": true}
+
 // encode is req in the endpoint's words. Always a stream: it shows that the model lives, and ends early when asked.
 func (p *openAI) encode(req Request) ([]byte, error) {
 	wire := wireRequest{Model: p.name, Stream: true, Params: p.params(req.Params)}
 	if !p.noUsage.Load() {
-		wire.StreamOptions = map[string]bool{"include_usage": true}
+		wire.StreamOptions = withUsage
 	}
-	for _, m := range req.Messages {
-		if len(m.Images) > 0 {
-			wire.Messages = append(wire.Messages, withImages(m))
-			continue
-		}
+	plain := make([]wireMessage, len(req.Messages))
+	var mixed []any // plain with the messages that have pictures
+	for i, m := range req.Messages {
 		out := wireMessage{Role: string(m.Role), Content: m.Content, ToolCallID: m.ToolCallID}
 		for _, c := range m.ToolCalls {
 			out.ToolCalls = append(out.ToolCalls, wireCall{ID: c.ID, Type: "function", Function: wireFunction{c.Name, c.Arguments}})
@@ -129,12 +129,56 @@ func (p *openAI) encode(req Request) ([]byte, error) {
 		if out.Content == "" && len(out.ToolCalls) == 0 {
 			out.Content = "(empty)" // endpoints refuse a message without a content
 		}
-		wire.Messages = append(wire.Messages, out)
+		plain[i] = out
+		if len(m.Images) > 0 && mixed == nil {
+			mixed = make([]any, len(req.Messages))
+		}
 	}
-	for _, t := range req.Tools {
-		wire.Tools = append(wire.Tools, wireTool{"function", t})
+	wire.Messages = plain
+	if mixed != nil {
+		for i, m := range req.Messages {
+			if mixed[i] = plain[i]; len(m.Images) > 0 {
+				mixed[i] = withImages(m)
+			}
+		}
+		wire.Messages = mixed
 	}
-	return json.Marshal(wire)
+	body, err := json.Marshal(wire)
+	if err != nil || len(req.Tools) == 0 {
+		return body, err
+	}
+	tools, err := p.written(req.Tools)
+	if err != nil {
+		return nil, err
+	}
+	body = append(body[:len(body)-1], `,"tools":`...)
+	return append(append(body, tools...), '}'), nil
+}
+
+// mostWritten bounds the tools that stay in memory, in bytes: a client of the API may send its own.
+const mostWritten = 64 << 10
+
+// writtenTools is tools as the endpoint reads them.
+type writtenTools struct {
+	first *ToolSpec
+	n     int
+	text  []byte
+}
+
+// written is tools as the endpoint reads them. The agents of a definition share their specs, which are written once.
+func (p *openAI) written(specs []ToolSpec) ([]byte, error) {
+	if w := p.tools.Load(); w != nil && w.first == &specs[0] && w.n == len(specs) {
+		return w.text, nil
+	}
+	tools := make([]wireTool, len(specs))
+	for i, t := range specs {
+		tools[i] = wireTool{"function", t}
+	}
+	text, err := json.Marshal(tools)
+	if err == nil && len(text) <= mostWritten {
+		p.tools.Store(&writtenTools{first: &specs[0], n: len(specs), text: text})
+	}
+	return text, err
 }
 
 // withImages is a user's message with pictures, in parts.

@@ -158,7 +158,7 @@ func (c *conversations) actions(ctx context.Context) map[string]func(*rapid.T) {
 		"end a turn": func(t *rapid.T) {
 			turn := c.turn(t)
 			v := *c.sessions[turn.SessionID]
-			v.TokensIn, v.LastActivityAt, v.User = v.TokensIn+5, c.tick(), "bob"
+			v.TokensIn, v.TokensCached, v.LastActivityAt, v.Model, v.ContextUsed = v.TokensIn+5, v.TokensCached+1, c.tick(), "m "+turn.ID, v.ContextUsed+7
 			v.State = rapid.SampledFrom([]ops.SessionState{ops.SessionIdle, ops.SessionInterrupted}).Draw(t, "state")
 			ended := *turn
 			ended.EndedAt = c.now
@@ -167,8 +167,8 @@ func (c *conversations) actions(ctx context.Context) map[string]func(*rapid.T) {
 			if turn.State != TurnRunning {
 				want = ErrStaleTurn
 			}
-			write := v // its key and its end stay as they are
-			write.Key, write.EndedAt, write.EndReason = "cli:stolen", c.now, "stolen"
+			write := v // its key, its user and its end stay as they are
+			write.Key, write.User, write.EndedAt, write.EndReason = "cli:stolen", "bob", c.now, "stolen"
 			answered(t, "end", c.s.EndTurn(ctx, write, ended, []Message{{Role: "assistant", Content: "end of " + turn.ID}}), want)
 			if want == nil {
 				if ended.State == TurnDone {

@@ -142,8 +142,8 @@ func (t *tx) runs(sessionID, turnID string) error {
 	return err
 }
 
-// EndTurn writes the turn's last messages, its end and the session with its counters. turn.State is how it ended. The
-// error is ErrStaleTurn if the turn no longer runs, and then nothing was written.
+// EndTurn writes the turn's last messages, its end, and of the session its state, activity, counters, agent and model. turn.State is how it
+// ended. The error is ErrStaleTurn if the turn no longer runs, and then nothing was written.
 func (s *Store) EndTurn(ctx context.Context, v Session, turn Turn, msgs []Message) error {
 	return s.write(ctx, "end turn "+turn.ID, func(t *tx) error {
 		if turn.State == TurnRunning {
@@ -171,12 +171,10 @@ func (s *Store) EndTurn(ctx context.Context, v Session, turn Turn, msgs []Messag
 				return err
 			}
 		}
-		if turn.State == TurnDone {
-			if err := t.do(`UPDATE sessions SET cut = 0 WHERE id = ? AND cut > 0`, v.ID); err != nil {
-				return err
-			}
-		}
-		return t.putSession(v)
+		return t.do(`UPDATE sessions SET state = ?, last_activity_at = ?, tokens_in = ?, tokens_out = ?, tokens_cached = ?, cost = ?,
+			context_used = ?, context_window = ?, agent = ?, model = ?, cut = iif(?, 0, cut) WHERE id = ?`,
+			string(v.State), stamp(v.LastActivityAt), v.TokensIn, v.TokensOut, v.TokensCached, money{&v.Cost, &v.Priced},
+			v.ContextUsed, v.ContextWindow, v.Agent, v.Model, turn.State == TurnDone, v.ID)
 	})
 }
 
