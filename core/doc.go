@@ -24,6 +24,7 @@
 //	window        what of a conversation fits the context of a model
 //	model         model clients
 //	tool          what a model can call
+//	media         files of chats: fetched for a turn, saved, sent, and deleted when they are old
 //	workspace     what the folder of an agent says of it: documents and skills
 //	process       tracked subprocesses; kernel has the system calls, guardian the process that outlives the gateway
 //	adapter       platforms and their supervisor; one folder a platform; markdown reads what models write

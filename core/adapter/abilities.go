@@ -37,6 +37,8 @@ type Bounds struct {
 	Messages, Edits int
 	// Typing is how long the platform shows that someone types, from one call of Typer.
 	Typing time.Duration
+	// File is the largest file that a bot may send, in bytes.
+	File int64
 }
 
 // Bounded is implemented by a Platform with bounds.
@@ -106,6 +108,8 @@ type OutgoingFile struct {
 	Content    []byte
 	// Caption is the text next to the file; empty is none.
 	Caption string
+	// Key names the message for ever, as in Outgoing.
+	Key string
 }
 
 // File is a file of a message that was received.

@@ -19,6 +19,7 @@ import (
 
 	"gatewaytui/core/agent"
 	"gatewaytui/core/delivery"
+	"gatewaytui/core/media"
 	"gatewaytui/core/ops"
 	"gatewaytui/core/process"
 	"gatewaytui/core/session"
@@ -100,6 +101,12 @@ type News interface {
 	Drop(key string)
 }
 
+// Media takes the files of messages. *media.Media is one.
+type Media interface {
+	// Take fetches the files of a message, within bounds, and returns soon after the end of ctx.
+	Take(ctx context.Context, in media.Message) media.Taken
+}
+
 // Bounds are the limits of the config that conversations keep.
 type Bounds struct {
 	// CallsPerTurn is how many model calls a turn may make, Background how many /background tasks a conversation may run.
@@ -119,6 +126,7 @@ type Options struct {
 	Agent     agent.Config
 	Roster    *agent.Roster
 	Workspace Workspace
+	Media     Media
 	Policy    session.Policy
 	Bounds    Bounds
 	Processes Processes

@@ -6,12 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"strings"
 	"sync"
 	"time"
 
 	"gatewaytui/core/agent"
 	"gatewaytui/core/delivery"
 	"gatewaytui/core/limit"
+	"gatewaytui/core/media"
 	"gatewaytui/core/model"
 	"gatewaytui/core/ops"
 	"gatewaytui/core/session"
@@ -165,17 +167,23 @@ func (r *turnRunner) run(ctx context.Context) (err error) {
 		r.show = c.o.Outbox.Show(ctx, store.Inbox{ID: t.Message.ID, Session: t.Session.Key, Adapter: session.Platform(t.Session.Key), Target: t.Message.Target})
 		c.o.Table.Show(t, r.show)
 	}
-	c.o.Table.Progress(t, "saving the message")
-	own, input := opening(t.Message)
 	d := c.definition(t)
-	if input.Shows() && !c.o.Roster.Models(d, c.choice(t.Session.Key)).Vision() {
+	sees := c.o.Roster.Models(d, c.choice(t.Session.Key)).Vision()
+	text, images := r.files(ctx, sees)
+	own, input := opening(t.Message, text)
+	input.Images = append(input.Images, images...)
+	if input.Shows() && !sees {
 		return errNoVision
+	}
+	if !c.o.Table.Owns(t) { // it was released while its files were fetched
+		return context.Cause(ctx)
 	}
 	begin := store.Turn{ID: t.ID, SessionID: t.Session.ID, Life: c.o.Life, StartedAt: t.Started, State: store.TurnRunning, Message: inboxID(t.Message), Who: t.Message.User, Undoes: t.Message.Again, Also: inboxIDs(t.Message.Joined)}
 	begun := t.Session
 	if begun.Title == "" && !t.Message.Compact && !session.IsRequest(begun.Key) {
 		begun.Title = firstWords(t.Message.Text)
 	}
+	c.o.Table.Progress(t, "saving the message")
 	// An interrupt during this write may come too late for it: the turn is then begun and at once interrupted.
 	wctx, cancel := c.store.Patient(ctx)
 	err = c.store.BeginTurn(wctx, row(begun), begin, own...)
@@ -200,7 +208,7 @@ func (r *turnRunner) run(ctx context.Context) (err error) {
 		return session.ErrReset
 	}
 	in := agent.Turn{
-		ID: t.ID, Text: t.Message.Text, First: !t.Session.Stored, System: c.systemPrompt(d, t), Input: input, Calls: calls, Delta: r.delta(), Signalled: r.signalled,
+		ID: t.ID, Text: text, First: !t.Session.Stored, System: c.systemPrompt(d, t), Input: input, Calls: calls, Delta: r.delta(), Signalled: r.signalled,
 		Progress: r.progress, Compacted: r.compacted, Measured: r.measured, Steer: r.steer,
 		Waiting: func() { // a model call waits for a slot
 			c.o.Reached(limit.ModelCalls)
@@ -225,8 +233,24 @@ var errNoVision = &ops.Error{
 	Code: ops.CodeInvalid, Message: "the model of this conversation cannot see pictures", Hint: "leave them out, or choose a model that can (vision = true in the config says so)",
 }
 
-// opening is what a message adds to the transcript, as the store keeps it, and what came with its text.
-func opening(m session.Message) (own []store.Message, in model.Input) {
+// files takes the files of the turn's message, and tells its chat what was not taken. The text is the message as the model reads
+// it. An interrupted turn gets what was fetched until then.
+func (r *turnRunner) files(ctx context.Context, sees bool) (text string, images []model.Image) {
+	c, t := r.c, r.turn
+	if t.Message.Files == "" || t.Message.Compact {
+		return t.Message.Text, nil
+	}
+	taken := c.o.Media.Take(ctx, media.Message{
+		Session: t.Session.Key, Text: t.Message.Text, Files: t.Message.Files, Sees: sees, Progress: r.progress,
+	})
+	if len(taken.Refused) > 0 && ctx.Err() == nil {
+		c.o.Outbox.Notice(session.Owner(t.Session.Key), t.Message.Target, "I could not take everything. "+strings.Join(taken.Refused, ". ")+".")
+	}
+	return taken.Text, taken.Images
+}
+
+// opening is what a message with this text adds to the transcript, as the store keeps it, and what came with its text.
+func opening(m session.Message, text string) (own []store.Message, in model.Input) {
 	if m.Compact {
 		return nil, in
 	}
@@ -235,7 +259,7 @@ func opening(m session.Message) (own []store.Message, in model.Input) {
 	}
 	messages := in.Results
 	if len(messages) == 0 {
-		messages = []model.Message{{Role: model.RoleUser, Content: m.Text}}
+		messages = []model.Message{{Role: model.RoleUser, Content: text}}
 	}
 	own = stored(messages)
 	for i := range own {

@@ -22,6 +22,8 @@ import (
 // error a later attempt may succeed. *adapter.Supervisor is one.
 type Sender interface {
 	Send(ctx context.Context, adapter string, m adapter.Outgoing) (adapter.Sent, error)
+	// SendFile sends one file as a message of its own.
+	SendFile(ctx context.Context, adapter, target string, f adapter.OutgoingFile) (adapter.Sent, error)
 	// Edit makes the message id what m says; Remove takes it out of the chat; Typing shows that the bot types.
 	Edit(ctx context.Context, adapter, id string, m adapter.Outgoing) (adapter.Sent, error)
 	Remove(ctx context.Context, adapter, target, id string) error

@@ -1,7 +1,6 @@
 package delivery
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -130,10 +129,10 @@ func (i *Intake) words(in adapter.Inbound, text string) string {
 	return forModel(in, text, before)
 }
 
-// forModel is the text of a message as the model reads it: with who speaks, the files that came with it, what the message
-// answers, and what was said in the group before. The plain message of one person is its text alone.
+// forModel is the text of a message as the model reads it: with who speaks, what the message answers, and what was said in the
+// group before. The plain message of one person is its text alone. Its turn adds what becomes of its files (package media).
 func forModel(in adapter.Inbound, text string, before []string) string {
-	if !inGroup(in) && !in.Edited && in.Quoted == "" && len(in.Files) == 0 {
+	if !inGroup(in) && !in.Edited && in.Quoted == "" {
 		return text
 	}
 	var b strings.Builder
@@ -144,7 +143,6 @@ func forModel(in adapter.Inbound, text string, before []string) string {
 		b.WriteString("An earlier message, edited: ")
 	}
 	b.WriteString(strings.TrimSpace(text))
-	b.WriteString(files(in.Files))
 	if quoted := strings.TrimSpace(in.Quoted); quoted != "" {
 		if len(quoted) > maxQuoted {
 			quoted = strings.ToValidUTF8(quoted[:maxQuoted], "") + " …"
@@ -164,20 +162,15 @@ func edited(in adapter.Inbound) string {
 	return ""
 }
 
-// files names the files of a message to the model (TF6).
+// files names the files of a message that a group's session did not get (TF6).
 func files(all []adapter.File) string {
 	var b strings.Builder
 	for _, f := range all {
 		what := term.Clean(f.Name, 120)
-		if kind := term.Clean(f.Type, 60); what == "" {
-			what = kind
-		} else if kind != "" {
-			what += ", " + kind
+		if what == "" {
+			what = term.Clean(f.Type, 60)
 		}
-		if f.Size > 0 {
-			what += fmt.Sprintf(", %d bytes", f.Size)
-		}
-		fmt.Fprintf(&b, "\n[A file came with this message, which you cannot read: %s]", what)
+		b.WriteString(strings.TrimRight(" [with a file: "+what, " :") + "]")
 	}
 	return b.String()
 }

@@ -97,15 +97,21 @@ func TestCV10_ABareStopIsForTheBotWhileItWorksForThatPerson(t *testing.T) {
 	}
 }
 
-func TestTF6_TheModelReadsWhatAMessageAnswersAndWhichFilesItHas(t *testing.T) {
+func TestTF6_TheModelReadsWhatAMessageAnswersAndOthersOfAGroupWhichFilesItHad(t *testing.T) {
 	i, h := crowd(t)
 	receive(t, i, adapter.Inbound{
 		Adapter: "chat", Session: "chat:dm:1", User: "ann", Target: "1", Chat: adapter.ChatDM, Text: "summarize", Quoted: "line one\nline two",
 		Files: []adapter.File{{Name: "x.pdf\x1b[31m", Type: "application/pdf", Size: 12}},
 	})
-	want := "summarize\n[A file came with this message, which you cannot read: x.pdf␛[31m, application/pdf, 12 bytes]\n\n[It answers this message:]\n> line one\n> line two"
+	want := "summarize\n\n[It answers this message:]\n> line one\n> line two" // its turn adds what becomes of the file
 	if h.begun[0] != want {
 		t.Errorf("the model reads\n%q\nwant\n%q", h.begun[0], want)
+	}
+	heard := told("ann", "look")
+	heard.Files = []adapter.File{{Name: "x.pdf\x1b[31m"}, {Type: "image/png"}, {}}
+	receive(t, i, heard, named("bob", "seen?"))
+	if want := "> ann: look [with a file: x.pdf␛[31m] [with a file: image/png] [with a file]"; !strings.HasSuffix(h.begun[1], want) {
+		t.Errorf("another member's session reads\n%s\nwant\n%s", h.begun[1], want)
 	}
 }
 

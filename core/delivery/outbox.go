@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/sync/semaphore"
+
 	"gatewaytui/core/adapter"
 	"gatewaytui/core/ops"
 	"gatewaytui/core/session"
@@ -33,6 +35,7 @@ type OutboxOptions struct {
 	NewID func() string
 	// Manner is how the chat of a session is treated. It must not wait.
 	Manner func(key string) Manner
+	Files  Files
 }
 
 // Outbox sends messages to chats, in order for each chat, until their platform took or refused them. The journal has each of
@@ -45,6 +48,7 @@ type Outbox struct {
 
 	// repeated counts the attempts to send what may have arrived before.
 	repeated atomic.Uint64
+	uploads  *semaphore.Weighted
 
 	mu        sync.Mutex           // guards what follows. Tasks.Start may be called with it held.
 	chats     map[string]*chat     // by adapter and target
@@ -68,11 +72,14 @@ type delivery struct {
 	tried chan struct{}
 	// marked means that the journal has the message as tried.
 	marked bool
+	// tries is how often a file broke off, and name its name once it was read.
+	tries int
+	name  string
 }
 
 // NewOutbox returns an empty outbox. It does no I/O.
 func NewOutbox(o OutboxOptions) *Outbox {
-	return &Outbox{o: o, chats: map[string]*chat{}, paces: map[string]*pace{}, shows: map[string]*Show{}, leftovers: map[string]*leftover{}}
+	return &Outbox{o: o, uploads: semaphore.NewWeighted(uploads), chats: map[string]*chat{}, paces: map[string]*pace{}, shows: map[string]*Show{}, leftovers: map[string]*leftover{}}
 }
 
 // Open gives the outbox its journal and the way to the platforms. It is called once, before any message.
@@ -273,8 +280,7 @@ func (o *Outbox) sendQueue(ctx context.Context, name string, c *chat) {
 		case err == nil:
 			o.end(ctx, d.Outbox, "")
 		case final:
-			o.o.Log.Warn("reply refused by its platform", "session", d.Session, "adapter", d.Adapter, "error", term.Clean(err.Error(), 300))
-			o.end(ctx, d.Outbox, term.Clean(refused.Why, 300))
+			o.refused(ctx, d, refused)
 		default:
 			o.postpone(ctx, c, d, len(sent.IDs), err)
 			return
@@ -292,6 +298,9 @@ func (o *Outbox) sendQueue(ctx context.Context, name string, c *chat) {
 // own where that is gone. To take a place twice changes nothing, so that nothing of it is repeated.
 func (o *Outbox) attempt(ctx context.Context, chat string, d *delivery) (sent adapter.Sent, err error) {
 	row := &d.Outbox
+	if row.File != "" {
+		return o.attemptFile(ctx, chat, d)
+	}
 	ctx, cancel := context.WithTimeout(ctx, SendTimeout)
 	defer cancel()
 	m := adapter.Outgoing{Target: row.Target, Text: row.Text, Markdown: true, Key: row.ID, Skip: row.Parts, Repeated: row.Tried}
@@ -305,16 +314,7 @@ func (o *Outbox) attempt(ctx context.Context, chat string, d *delivery) (sent ad
 		}
 		row.Placeholder, row.Tried, m.Repeated, d.marked = "", false, false, false
 	}
-	if !d.marked {
-		now := *row
-		now.Tried = true
-		o.note(ctx, now)
-		d.marked = true
-	}
-	if m.Repeated && !o.sender.Can(row.Adapter, adapter.AbilityIdempotent) {
-		o.repeated.Add(1)
-		o.o.Log.Warn("message sent again though it may have arrived", "session", row.Session, "adapter", row.Adapter, "message", row.ID)
-	}
+	o.begins(ctx, d)
 	return o.send(ctx, row.Session, row.Adapter, m)
 }
 

@@ -52,7 +52,7 @@ func newStage(t *testing.T, m Manner) (*stage, *Outbox) {
 	s := &stage{world: newWorld(), bounds: adapter.Bounds{Message: 4096, Messages: 60, Edits: 60, Typing: 5 * time.Second}, hung: make(chan struct{})}
 	s.manner = m
 	o := NewOutbox(OutboxOptions{
-		Tasks: s.world, Meter: s.world, Log: slog.New(slog.DiscardHandler), NewID: s.newID, Manner: func(string) Manner { return s.manner },
+		Tasks: s.world, Meter: s.world, Log: slog.New(slog.DiscardHandler), NewID: s.newID, Manner: func(string) Manner { return s.manner }, Files: s.world,
 	})
 	o.Open(s.world, s)
 	return s, o

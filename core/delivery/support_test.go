@@ -2,6 +2,7 @@ package delivery
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"strconv"
 	"sync"
@@ -28,6 +29,7 @@ type world struct {
 	answers []store.Outbox
 	lastID  int
 	stopped bool
+	putErr  error // why PutOutbox fails; nil: it does not
 	manner  Manner
 	notes   []store.Outbox // what SetOutbox got
 	drafts  map[string]store.Draft
@@ -38,7 +40,7 @@ func newWorld() *world { return &world{ended: map[string]string{}, drafts: map[s
 
 func (w *world) outbox(t *testing.T) *Outbox {
 	o := NewOutbox(OutboxOptions{
-		Tasks: w, Meter: w, Log: slog.New(slog.DiscardHandler), NewID: w.newID, Manner: func(string) Manner { return w.manner },
+		Tasks: w, Meter: w, Log: slog.New(slog.DiscardHandler), NewID: w.newID, Manner: func(string) Manner { return w.manner }, Files: w,
 	})
 	o.Open(w, w)
 	t.Cleanup(w.tasks.Wait)
@@ -63,6 +65,17 @@ func (w *world) Send(_ context.Context, _ string, m adapter.Outgoing) (adapter.S
 	}
 	w.sent = append(w.sent, m.Target+": "+m.Text)
 	return adapter.Sent{IDs: []string{""}}, nil
+}
+
+func (w *world) SendFile(ctx context.Context, name, target string, f adapter.OutgoingFile) (adapter.Sent, error) {
+	return w.Send(ctx, name, adapter.Outgoing{Target: target, Text: "file " + f.Name + " " + f.Caption})
+}
+
+func (w *world) Outgoing(file string) (adapter.OutgoingFile, error) {
+	if file == "gone" {
+		return adapter.OutgoingFile{Name: "old.pdf"}, errors.New("the copy of the file is gone")
+	}
+	return adapter.OutgoingFile{Name: file}, nil
 }
 
 func (w *world) Edit(ctx context.Context, name, _ string, m adapter.Outgoing) (adapter.Sent, error) {
@@ -107,6 +120,9 @@ func (w *world) Sent(string, error) {}
 func (w *world) PutOutbox(_ context.Context, v store.Outbox) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if w.putErr != nil {
+		return w.putErr
+	}
 	w.put = append(w.put, v)
 	return nil
 }

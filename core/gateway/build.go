@@ -69,7 +69,7 @@ func (g *Gateway) buildLeaves(slots *model.Slots, reached bounds) {
 	})
 	g.cache = agent.NewCache(agent.CacheOptions{Max: cfg.Agent.CacheSize, Idle: cfg.Agent.CacheIdle.Duration, Bytes: int64(cfg.Agent.CacheMemory)})
 	reached.add(g, slots)
-	g.outbox = delivery.NewOutbox(delivery.OutboxOptions{Tasks: g.background, Meter: g.metrics, Log: o.Log, NewID: newID, Manner: g.manner})
+	g.outbox = delivery.NewOutbox(delivery.OutboxOptions{Tasks: g.background, Meter: g.metrics, Log: o.Log, NewID: newID, Manner: g.manner, Files: o.Media})
 	g.search = search.New(search.Options{Path: o.Home.Search, Log: o.Log, Warn: g.health.Warn})
 	g.recovery = recovery.New(recovery.Options{
 		Identity: o.Identity, Start: o.Start, Log: o.Log, Database: o.Home.Database, Health: g.health, Background: g.background, Outbox: g.outbox,
@@ -127,7 +127,7 @@ func (g *Gateway) buildConversations(slots *model.Slots, reached bounds, policy 
 		Workspace: workspace.New(g.workdir(), func(name string, err error) {
 			g.opts.Log.Warn("file of the work folder not read", "event", ops.LogWorkspace, "file", name, "error", err.Error())
 		}),
-		Policy: policy,
+		Media: o.Media, Policy: policy,
 		Bounds: conversation.Bounds{
 			CallsPerTurn: cfg.Limits.CallsPerTurn, Background: cfg.Limits.Background,
 			StallWarn: cfg.Agent.StallWarn.Duration, StallAfter: cfg.Agent.StallAfter.Duration,
@@ -205,6 +205,6 @@ func (g *Gateway) tools(names []string) *tool.Set {
 	cfg := g.opts.Config
 	return tool.Enabled(g.procs, tool.Options{
 		Timeout: cfg.Tools.Timeout.Duration, OutputLimit: int(cfg.Tools.OutputLimit), Workdir: g.workdir(),
-		KillGrace: cfg.Process.KillGrace.Duration, Keep: cfg.Process.Survivors == config.SurvivorsAdopt,
+		KillGrace: cfg.Process.KillGrace.Duration, Keep: cfg.Process.Survivors == config.SurvivorsAdopt, Files: g.opts.Media,
 	}, names).Masking(g.opts.Redactor.Mask)
 }

@@ -228,6 +228,7 @@ func (g *Gateway) openStore(ctx context.Context) error {
 		return err
 	}
 	g.outbox.Open(st, g.adapters)
+	g.opts.Media.Open(g.adapters, g.outbox, g.table.Target)
 	g.intake.Open(st)
 	g.notices.Open(st)
 	g.conversations.Open(st, g.intake)

@@ -12,6 +12,7 @@ import (
 	"gatewaytui/core/agent"
 	"gatewaytui/core/config"
 	"gatewaytui/core/limit"
+	"gatewaytui/core/media"
 	"gatewaytui/core/model"
 	"gatewaytui/core/ops"
 	"gatewaytui/core/process"
@@ -121,7 +122,7 @@ func TestAStopGivesTheTreesOfAllSessionsOneGraceTogether(t *testing.T) {
 				kernel := &deafKernel{trees: map[int]string{}, stubborn: map[int]bool{}}
 				cfg := config.Default()
 				cfg.Process.KillGrace.Duration, cfg.Shutdown.AgentTimeout.Duration = grace, tc.agent
-				g, err := New(Options{Config: cfg, Log: slog.New(slog.DiscardHandler), Models: pool(echo(nil)), Identity: Identity{Life: "life"}, Host: &hostDouble{}, Limits: &limit.Set{}})
+				g, err := New(Options{Config: cfg, Log: slog.New(slog.DiscardHandler), Models: pool(echo(nil)), Identity: Identity{Life: "life"}, Host: &hostDouble{}, Limits: &limit.Set{}, Media: media.New(media.Options{})})
 				if err != nil {
 					t.Fatal(err)
 				}

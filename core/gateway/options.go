@@ -10,6 +10,7 @@ import (
 	"gatewaytui/core/instance"
 	"gatewaytui/core/limit"
 	"gatewaytui/core/lives"
+	"gatewaytui/core/media"
 	"gatewaytui/core/model"
 	"gatewaytui/core/operator"
 	"gatewaytui/core/ops"
@@ -43,6 +44,8 @@ type Options struct {
 	Redactor *term.Redactor
 	// Warnings are what the start already noticed.
 	Warnings []ops.Warning
+	// Media is the files of chats.
+	Media *media.Media
 	// Limits are the bounds that are kept elsewhere than in the gateway, which adds its own.
 	Limits *limit.Set
 	// APIAccess is whom the api adapter serves; nil: there is none.

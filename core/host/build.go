@@ -12,6 +12,7 @@ import (
 	"gatewaytui/core/adapter/telegram"
 	"gatewaytui/core/config"
 	"gatewaytui/core/limit"
+	"gatewaytui/core/media"
 	"gatewaytui/core/model"
 	"gatewaytui/core/ops"
 	"gatewaytui/fixtures"
@@ -26,6 +27,7 @@ type parts struct {
 	// guard slows guessing at the key of the API, which the metrics' listener has as well.
 	guard *api.Guard
 	talk  *platforms.Talk // of a demo; nil: the gateway is none
+	media *media.Media
 	// limits takes the bounds of [limits] that a part keeps: limits.Add(limit.Spec{…}), and Reached for each refusal.
 	limits *limit.Set
 }
@@ -63,6 +65,7 @@ func (l *life) build() (err error) {
 	if p.models, err = l.models(); err != nil {
 		return err
 	}
+	p.media = media.New(media.Options{Work: cmp.Or(l.loaded.Config.Tools.Workdir, l.home.Work()), Home: l.home.Dir(), Kept: l.home.Files(), Log: l.log})
 	if l.stage != nil {
 		p.talk = &platforms.Talk{}
 	}

@@ -36,6 +36,7 @@ const (
 	logsDir  = "logs"
 	dumpsDir = "dumps"
 	workDir  = "work"
+	filesDir = "files"
 )
 
 const (
@@ -97,8 +98,10 @@ func Open(dir string) (*Home, error) {
 		return nil, err
 	}
 	used := []string{logsDir, dumpsDir, workDir}
-	if _, err := os.Lstat(filepath.Join(dir, quarantineDir)); err == nil { // it is made when the first file is quarantined
-		used = append(used, quarantineDir)
+	for _, sub := range []string{filesDir, quarantineDir} {
+		if _, err := os.Lstat(filepath.Join(dir, sub)); err == nil { // each is made with its first file
+			used = append(used, sub)
+		}
 	}
 	for _, sub := range used {
 		if err := ensureDir(filepath.Join(dir, sub)); err != nil {
@@ -106,7 +109,7 @@ func Open(dir string) (*Home, error) {
 		}
 	}
 	var foreign []string
-	for _, sub := range []string{"", logsDir, dumpsDir, quarantineDir} { // the contents of work belong to the tools
+	for _, sub := range []string{"", logsDir, dumpsDir, filesDir, quarantineDir} { // the contents of work belong to the tools
 		found, err := closeFiles(dir, filepath.Join(dir, sub))
 		if err != nil {
 			return nil, err
@@ -163,6 +166,9 @@ func (h *Home) Dumps() string { return filepath.Join(h.dir, dumpsDir) }
 
 // Work is the folder that tools work in unless the config names another.
 func (h *Home) Work() string { return filepath.Join(h.dir, workDir) }
+
+// Files is where copies of files are that go to chats.
+func (h *Home) Files() string { return filepath.Join(h.dir, filesDir) }
 
 // Socket is the path of the control socket: in the home if the path is short enough for a socket, else in a folder that
 // only we may enter (SocketPath).

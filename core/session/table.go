@@ -123,6 +123,12 @@ func (tb *Table) free() bool { return tb.o.Turns <= 0 || len(tb.turns) < tb.o.Tu
 
 func groupOf(place uint64) ops.SessionGroup { return ops.SessionGroup(place >> 62) }
 
+// Target is the platform's address of the chat of a session; false if the session is not known.
+func (tb *Table) Target(key string) (target string, known bool) {
+	s, known := tb.Get(key)
+	return s.Target, known
+}
+
 // Get returns a copy of the session of key.
 func (tb *Table) Get(key string) (Session, bool) {
 	tb.mu.Lock()

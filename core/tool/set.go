@@ -38,7 +38,7 @@ func NewSet(limit int, tools ...Tool) *Set {
 
 // Enabled returns the set of the tools with these names, in the order of CONTRACT.md, 5. A name of no tool is ignored.
 func Enabled(processes *process.Registry, opts Options, names []string) *Set {
-	all := []Tool{NewTerminal(processes, opts), NewProcess(processes, opts), Delegate{}}
+	all := []Tool{NewTerminal(processes, opts), NewProcess(processes, opts), Delegate{}, SendFile{opts.Files}}
 	return NewSet(opts.OutputLimit, slices.DeleteFunc(all, func(t Tool) bool { return !slices.Contains(names, t.Spec().Name) })...)
 }
 

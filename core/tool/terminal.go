@@ -15,7 +15,7 @@ import (
 	"gatewaytui/core/process"
 )
 
-// Options are the config values that terminal and process share.
+// Options are what the tools share, most of it values of the config.
 type Options struct {
 	// Timeout is the longest that one call waits for a command (tools.timeout).
 	Timeout time.Duration
@@ -29,6 +29,8 @@ type Options struct {
 	// Keep means that background commands outlive a SIGKILL of the gateway and are adopted by its next life
 	// (process.survivors).
 	Keep bool
+	// Files sends files to chats.
+	Files Files
 }
 
 const (

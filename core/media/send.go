@@ -1,0 +1,201 @@
+package media
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"unicode/utf16"
+
+	"github.com/dustin/go-humanize"
+
+	"gatewaytui/core/adapter"
+	"gatewaytui/core/session"
+	"gatewaytui/core/term"
+)
+
+// maxCaption is the longest text next to a file, in UTF-16 units: what every platform takes.
+const maxCaption = 1000
+
+// sentFile is a file on its way to a chat, as the outbox keeps it.
+type sentFile struct {
+	// Copy is the name of its copy in Options.Kept, which begins with the SHA-256 of the content.
+	Copy string `json:"copy"`
+	Name string `json:"name"`
+	Type string `json:"type,omitempty"`
+}
+
+// Send sends a file of the work folder to the chat of a session, behind what that chat gets already. It returns when the
+// copy and its message are durable. The error is for the model.
+func (m *Media) Send(ctx context.Context, key, file, caption string) (name string, size int64, err error) {
+	owner := session.Owner(key)
+	platform := session.Platform(owner)
+	target, _ := m.chat(key)
+	if target == "" || !m.platforms.Can(platform, adapter.AbilityFilesOut) {
+		return "", 0, fmt.Errorf("this conversation is held over %s, which takes no files; say where the file is, or put what matters into your answer", term.Clean(platform, 40))
+	}
+	if n := len(utf16.Encode([]rune(caption))); n > maxCaption {
+		return "", 0, fmt.Errorf("the caption has %d characters, at most %d are taken; put the rest into your answer", n, maxCaption)
+	}
+	most := int64(maxFile)
+	if b := m.platforms.Bounds(platform, target); b.File > 0 {
+		most = min(most, b.File)
+	}
+	content, err := m.read(file, most)
+	if err != nil {
+		return "", 0, fmt.Errorf("send %s: %w", term.Quote(file), err)
+	}
+	f := sentFile{Name: fileName(file, "file"), Type: http.DetectContentType(content)}
+	if f.Copy, err = m.keep(content); err != nil {
+		return "", 0, fmt.Errorf("copy the file into the gateway's home: %w", cause(err))
+	}
+	text, err := json.Marshal(f)
+	if err == nil {
+		err = m.outbox.PostFile(ctx, owner, target, caption, string(text))
+	}
+	if err != nil {
+		return "", 0, errors.Join(err, os.Remove(filepath.Join(m.o.Kept, f.Copy)))
+	}
+	return f.Name, int64(len(content)), nil
+}
+
+// read reads a regular file of the work folder, of at most most bytes. A link that leads out of the folder is refused, and so
+// is what belongs to the gateway itself.
+func (m *Media) read(file string, most int64) ([]byte, error) {
+	work, err := filepath.EvalSymlinks(m.o.Work)
+	if err != nil {
+		return nil, errors.New("there is no such file in the work folder")
+	}
+	if filepath.IsAbs(file) {
+		if file, err = filepath.Rel(m.o.Work, file); err != nil {
+			return nil, errOutside
+		}
+	}
+	if !filepath.IsLocal(file) {
+		return nil, errOutside
+	}
+	root, err := os.OpenRoot(work)
+	if err != nil {
+		return nil, cause(err)
+	}
+	defer root.Close()
+	fi, err := root.Stat(file)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, errors.New("there is no such file in the work folder")
+	case err != nil:
+		return nil, cause(err)
+	case fi.IsDir():
+		return nil, errors.New("it is a folder; pack it into one file first")
+	case m.isOwn(work, file):
+		return nil, errors.New("it belongs to the gateway itself")
+	}
+	// The bit lets an open of a pipe return, which may have come to the path since.
+	f, err := root.OpenFile(file, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, cause(err)
+	}
+	defer f.Close()
+	if fi, err = f.Stat(); err != nil {
+		return nil, cause(err)
+	}
+	if !fi.Mode().IsRegular() {
+		return nil, errors.New("it is not a regular file")
+	}
+	content, err := io.ReadAll(io.LimitReader(f, most+1))
+	switch {
+	case err != nil:
+		return nil, cause(err)
+	case int64(len(content)) > most:
+		return nil, fmt.Errorf("it is larger than the %s that this chat takes", humanize.IBytes(uint64(most)))
+	case len(content) == 0:
+		return nil, errors.New("it is empty")
+	}
+	return content, nil
+}
+
+var errOutside = errors.New("it is outside of the work folder; copy it there first")
+
+// isOwn reports whether a file of the work folder is in the home of the gateway, and not just because the work folder is.
+func (m *Media) isOwn(work, file string) bool {
+	home, err := filepath.EvalSymlinks(m.o.Home)
+	if err != nil {
+		return true
+	}
+	if within(home, work) && home != work {
+		return false
+	}
+	real, err := filepath.EvalSymlinks(filepath.Join(work, file))
+	return err != nil || within(home, real)
+}
+
+// within reports whether path is dir or below it.
+func within(dir, path string) bool {
+	rel, err := filepath.Rel(dir, path)
+	return err == nil && filepath.IsLocal(rel)
+}
+
+// keep writes a durable copy into the home, and returns its name.
+func (m *Media) keep(content []byte) (string, error) {
+	if err := os.MkdirAll(m.o.Kept, dirMode); err != nil {
+		return "", err
+	}
+	dir, err := os.OpenRoot(m.o.Kept)
+	if err != nil {
+		return "", err
+	}
+	defer dir.Close()
+	sum := sha256.Sum256(content)
+	name := hex.EncodeToString(sum[:]) + "-" + strings.ToLower(rand.Text()[:10])
+	if err := write(dir, name, content); err != nil {
+		return "", err
+	}
+	folder, err := dir.Open(".")
+	if err != nil {
+		return "", err
+	}
+	return name, errors.Join(folder.Sync(), folder.Close())
+}
+
+// parseSent reads what Send wrote into the outbox.
+func parseSent(file string) (f sentFile, err error) {
+	if err := json.Unmarshal([]byte(file), &f); err != nil || f.Copy == "" || f.Copy != filepath.Base(f.Copy) {
+		return f, errors.New("what is known of the file cannot be read")
+	}
+	return f, nil
+}
+
+// Outgoing is the file that a message of the outbox is, as Send wrote it there. It has its name also with an error, if that is
+// known.
+func (m *Media) Outgoing(file string) (adapter.OutgoingFile, error) {
+	f, err := parseSent(file)
+	if err != nil {
+		return adapter.OutgoingFile{}, err
+	}
+	out := adapter.OutgoingFile{Name: f.Name, Type: f.Type}
+	dir, err := os.OpenRoot(m.o.Kept)
+	if err != nil {
+		return out, errors.New("the copy of the file is gone")
+	}
+	defer dir.Close()
+	if fi, err := dir.Lstat(f.Copy); err != nil || !fi.Mode().IsRegular() || fi.Size() > maxFile {
+		return out, errors.New("the copy of the file is gone")
+	}
+	if out.Content, err = dir.ReadFile(f.Copy); err != nil {
+		return out, fmt.Errorf("read the copy of the file: %w", cause(err))
+	}
+	if sum := sha256.Sum256(out.Content); !strings.HasPrefix(f.Copy, hex.EncodeToString(sum[:])) {
+		return adapter.OutgoingFile{Name: f.Name}, errors.New("the copy of the file was changed")
+	}
+	return out, nil
+}
