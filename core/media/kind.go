@@ -1,6 +1,11 @@
 package media
 
 import (
+	"bytes"
+	"image"
+	_ "image/gif" // the pictures that models see; of image/webp only the beginning is looked at
+	_ "image/jpeg"
+	_ "image/png"
 	"net/http"
 	"strings"
 	"unicode/utf8"
@@ -29,7 +34,7 @@ func kindOf(f adapter.File, content []byte) (kind, string) {
 	said, _, _ := strings.Cut(strings.ToLower(f.Type), ";")
 	said = strings.TrimSpace(term.Clean(said, 60))
 	switch {
-	case pictures[found] != "":
+	case pictures[found] != "" && isWhole(found, content):
 		return picture, found
 	case isText(content):
 		if !strings.HasPrefix(said, "text/") && !strings.HasPrefix(said, "application/") {
@@ -45,6 +50,15 @@ func kindOf(f adapter.File, content []byte) (kind, string) {
 		return document, said
 	}
 	return document, found
+}
+
+// isWhole reports whether a content that begins like a picture is one: endpoints refuse a request with another.
+func isWhole(found string, content []byte) bool {
+	if found == "image/webp" {
+		return true
+	}
+	_, _, err := image.DecodeConfig(bytes.NewReader(content))
+	return err == nil
 }
 
 // isVague reports whether a type that was found says less than a sender could: of anything, or of a container.

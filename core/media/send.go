@@ -24,8 +24,8 @@ import (
 	"gatewaytui/core/term"
 )
 
-// maxCaption is the longest text next to a file, in UTF-16 units: what every platform takes.
-const maxCaption = 1000
+// maxCaption is the longest text next to a file, in UTF-16 units: what every platform takes, with a mark that it is sent again.
+const maxCaption = 900
 
 // sentFile is a file on its way to a chat, as the outbox keeps it.
 type sentFile struct {

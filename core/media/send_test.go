@@ -77,7 +77,7 @@ func TestCV9_WhatMayNotLeaveIsRefused(t *testing.T) {
 			t.Errorf("%q: %v, want %q", path, err, want)
 		}
 	}
-	if _, _, err := m.Send(t.Context(), chatKey, "a.txt", strings.Repeat("é", maxCaption+1)); err == nil || !strings.Contains(err.Error(), "1001 characters") {
+	if _, _, err := m.Send(t.Context(), chatKey, "a.txt", strings.Repeat("é", maxCaption+1)); err == nil || !strings.Contains(err.Error(), "901 characters") {
 		t.Errorf("a long caption: %v", err)
 	}
 }

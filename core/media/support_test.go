@@ -1,8 +1,13 @@
 package media
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"image"
+	"image/gif"
+	"image/jpeg"
+	"image/png"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -22,14 +27,23 @@ const chatKey = "chat:dm:1"
 
 // Contents that a sniffer knows, as short as they can be.
 var (
-	jpegFile = []byte("\xff\xd8\xff\xe0 a photo")
-	pngFile  = []byte("\x89PNG\r\n\x1a\n a picture")
-	gifFile  = []byte("GIF89a a picture")
+	jpegFile = drawn(func(b *bytes.Buffer, i image.Image) error { return jpeg.Encode(b, i, nil) })
+	pngFile  = drawn(func(b *bytes.Buffer, i image.Image) error { return png.Encode(b, i) })
+	gifFile  = drawn(func(b *bytes.Buffer, i image.Image) error { return gif.Encode(b, i, nil) })
 	webpFile = []byte("RIFF\x10\x00\x00\x00WEBPVP8 a picture")
 	pdfFile  = []byte("%PDF-1.7\x00\x01 a document")
 	zipFile  = []byte("PK\x03\x04\x00 an archive")
 	oggFile  = []byte("OggS\x00 a voice")
 )
+
+// drawn is a picture of one point.
+func drawn(encode func(*bytes.Buffer, image.Image) error) []byte {
+	var b bytes.Buffer
+	if err := encode(&b, image.NewGray(image.Rect(0, 0, 1, 1))); err != nil {
+		panic(err)
+	}
+	return b.Bytes()
+}
 
 // platform is a platform and an outbox that do what the test says.
 type platform struct {

@@ -13,8 +13,12 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/dustin/go-humanize"
+
 	"gatewaytui/core/adapter"
 )
+
+func size(content []byte) string { return humanize.Comma(int64(len(content))) }
 
 func TestCV9_WhatBecomesOfAFileIsForItsContentToSay(t *testing.T) {
 	at := received + "/" + folderOf(chatKey) + "/"
@@ -29,23 +33,27 @@ func TestCV9_WhatBecomesOfAFileIsForItsContentToSay(t *testing.T) {
 	}{
 		{
 			"a photo is seen, and saved for later", adapter.File{Name: "cat.jpg", Type: "image/jpeg"}, jpegFile, false,
-			`[Picture "cat.jpg" (image/jpeg, 12 bytes), saved as ` + at + `cat.jpg in your work folder. You see it with this message, and not later]`,
+			`[Picture "cat.jpg" (image/jpeg, ` + size(jpegFile) + ` bytes), saved as ` + at + `cat.jpg in your work folder. You see it with this message, and not later]`,
 			"data:image/jpeg;base64,/9j/", "cat.jpg",
 		},
 		{
 			"without a name it gets one of its type", adapter.File{}, pngFile, false,
-			`[Picture without a name (image/png, 18 bytes), saved as ` + at + `picture.png in your work folder. You see it with this message, and not later]`,
+			`[Picture without a name (image/png, ` + size(pngFile) + ` bytes), saved as ` + at + `picture.png in your work folder. You see it with this message, and not later]`,
 			"data:image/png;base64,", "picture.png",
 		},
 		{
 			"a model without vision learns where it is", adapter.File{Name: "cat.gif"}, gifFile, true,
-			`[Picture "cat.gif" (image/gif, 16 bytes), saved as ` + at + `cat.gif in your work folder. You cannot see it: the model of this conversation has no vision]`,
+			`[Picture "cat.gif" (image/gif, ` + size(gifFile) + ` bytes), saved as ` + at + `cat.gif in your work folder. You cannot see it: the model of this conversation has no vision]`,
 			"", "cat.gif",
 		},
 		{
 			"a picture that says it is a document", adapter.File{Name: "a.pdf", Type: "application/pdf"}, webpFile, false,
 			`[Picture "a.pdf" (image/webp, 25 bytes), saved as ` + at + `a.pdf in your work folder. You see it with this message, and not later]`,
 			"data:image/webp;base64,", "a.pdf",
+		},
+		{
+			"the beginning of a picture and nothing more", adapter.File{Name: "a.png", Type: "image/png"}, pngFile[:12], false,
+			`[File "a.png" (image/png, 12 bytes), saved as ` + at + `a.png in your work folder]`, "", "a.png",
 		},
 		{
 			"a document that says it is a picture", adapter.File{Name: "a.jpg", Type: "image/jpeg"}, pdfFile, false,
@@ -279,7 +287,7 @@ func TestCV9_AReceivedFileReplacesNothingAndFollowsNoLink(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := take(t.Context(), m, "", true, adapter.File{Name: "a.jpg"})
-		if want := `[Picture "a.jpg" (image/jpeg, 12 bytes), could not be saved: not a directory. You see it with this message, and not later]`; got.Text != want || len(got.Images) != 1 {
+		if want := `[Picture "a.jpg" (image/jpeg, ` + size(jpegFile) + ` bytes), could not be saved: not a directory. You see it with this message, and not later]`; got.Text != want || len(got.Images) != 1 {
 			t.Errorf("the model reads\n%s", got.Text)
 		}
 		if want := `"a.jpg" could not be saved: not a directory`; len(got.Refused) != 1 || got.Refused[0] != want {
