@@ -32,56 +32,80 @@ func TestCV9_WhatBecomesOfAFileIsForItsContentToSay(t *testing.T) {
 		text, image, kept string
 	}{
 		{
-			"a photo is seen, and saved for later", adapter.File{Name: "cat.jpg", Type: "image/jpeg"}, jpegFile, false,
+			"a photo is seen, and saved for later",
+			adapter.File{Name: "cat.jpg", Type: "image/jpeg"},
+			jpegFile, false,
 			`[Picture "cat.jpg" (image/jpeg, ` + size(jpegFile) + ` bytes), saved as ` + at + `cat.jpg in your work folder. You see it with this message, and not later]`,
 			"data:image/jpeg;base64,/9j/", "cat.jpg",
 		},
 		{
-			"without a name it gets one of its type", adapter.File{}, pngFile, false,
+			"without a name it gets one of its type",
+			adapter.File{},
+			pngFile, false,
 			`[Picture without a name (image/png, ` + size(pngFile) + ` bytes), saved as ` + at + `picture.png in your work folder. You see it with this message, and not later]`,
 			"data:image/png;base64,", "picture.png",
 		},
 		{
-			"a model without vision learns where it is", adapter.File{Name: "cat.gif"}, gifFile, true,
+			"a model without vision learns where it is",
+			adapter.File{Name: "cat.gif"},
+			gifFile, true,
 			`[Picture "cat.gif" (image/gif, ` + size(gifFile) + ` bytes), saved as ` + at + `cat.gif in your work folder. You cannot see it: the model of this conversation has no vision]`,
 			"", "cat.gif",
 		},
 		{
-			"a picture that says it is a document", adapter.File{Name: "a.pdf", Type: "application/pdf"}, webpFile, false,
+			"a picture that says it is a document",
+			adapter.File{Name: "a.pdf", Type: "application/pdf"},
+			webpFile, false,
 			`[Picture "a.pdf" (image/webp, 25 bytes), saved as ` + at + `a.pdf in your work folder. You see it with this message, and not later]`,
 			"data:image/webp;base64,", "a.pdf",
 		},
 		{
-			"the beginning of a picture and nothing more", adapter.File{Name: "a.png", Type: "image/png"}, pngFile[:12], false,
+			"the beginning of a picture and nothing more",
+			adapter.File{Name: "a.png", Type: "image/png"},
+			pngFile[:12], false,
 			`[File "a.png" (image/png, 12 bytes), saved as ` + at + `a.png in your work folder]`, "", "a.png",
 		},
 		{
-			"a document that says it is a picture", adapter.File{Name: "a.jpg", Type: "image/jpeg"}, pdfFile, false,
+			"a document that says it is a picture",
+			adapter.File{Name: "a.jpg", Type: "image/jpeg"},
+			pdfFile, false,
 			`[File "a.jpg" (application/pdf, 21 bytes), saved as ` + at + `a.jpg in your work folder]`, "", "a.jpg",
 		},
 		{
-			"a container whose type its sender knows", adapter.File{Name: "a.docx", Type: "application/vnd.openxmlformats; x=y"}, zipFile, false,
+			"a container whose type its sender knows",
+			adapter.File{Name: "a.docx", Type: "application/vnd.openxmlformats; x=y"},
+			zipFile, false,
 			`[File "a.docx" (application/vnd.openxmlformats, 16 bytes), saved as ` + at + `a.docx in your work folder]`, "", "a.docx",
 		},
 		{
-			"a short text is in the message", adapter.File{Name: "notes.md", Type: "text/markdown"}, []byte("# Notes\n```go\nx\n```\n"), false,
+			"a short text is in the message",
+			adapter.File{Name: "notes.md", Type: "text/markdown"},
+			[]byte("# Notes\n```go\nx\n```\n"), false,
 			"[File \"notes.md\" (text/markdown, 20 bytes), its text]\n````\n# Notes\n```go\nx\n```\n````", "", "",
 		},
 		{
-			"a long text is saved", adapter.File{Name: "notes.md"}, long, false,
+			"a long text is saved",
+			adapter.File{Name: "notes.md"},
+			long, false,
 			`[File "notes.md" (text/plain, 16,385 bytes), saved as ` + at + `notes.md in your work folder]`, "", "notes.md",
 		},
 		{
-			"text with an escape in it is saved", adapter.File{Name: "a.txt"}, []byte("\x1b[31mred"), false,
+			"text with an escape in it is saved",
+			adapter.File{Name: "a.txt"},
+			[]byte("\x1b[31mred"), false,
 			`[File "a.txt" (text/plain, 8 bytes), saved as ` + at + `a.txt in your work folder]`, "", "a.txt",
 		},
 		{
-			"a voice message cannot be heard", adapter.File{Spoken: true, Type: "audio/ogg"}, oggFile, false,
+			"a voice message cannot be heard",
+			adapter.File{Spoken: true, Type: "audio/ogg"},
+			oggFile, false,
 			`[Voice message without a name (audio/ogg, 13 bytes), saved as ` + at + `voice.ogg in your work folder. You cannot hear it: no transcription is configured]`,
 			"", "voice.ogg",
 		},
 		{
-			"a name that leads elsewhere stays here", adapter.File{Name: "../../.ssh/authorized_keys"}, pdfFile, false,
+			"a name that leads elsewhere stays here",
+			adapter.File{Name: "../../.ssh/authorized_keys"},
+			pdfFile, false,
 			`[File "../../.ssh/authorized_keys" (application/pdf, 21 bytes), saved as ` + at + `authorized_keys in your work folder]`, "", "authorized_keys",
 		},
 	} {
@@ -165,7 +189,7 @@ func TestCV9_OfFiftyFilesTenAreTakenAndTheirBytesAreBounded(t *testing.T) {
 
 func TestCV9_PicturesThatAreTooLargeAreSavedAndNotShown(t *testing.T) {
 	large := append(bytes.Clone(jpegFile), make([]byte, maxPicture)...)
-	middle := append(bytes.Clone(jpegFile), make([]byte, maxPicture-100)...)
+	middle := append(bytes.Clone(jpegFile), make([]byte, maxPicture-len(jpegFile))...)
 	m := open(t, gives(map[string][]byte{"large": large, "middle": middle}))
 	got := take(t.Context(), m, "", true, adapter.File{Ref: "large"}, adapter.File{Ref: "middle"}, adapter.File{Ref: "middle"}, adapter.File{Ref: "middle"}, adapter.File{Ref: "middle"})
 	if n := strings.Count(got.Text, "too large to be shown"); len(got.Images) != maxShown/len(middle) || n != 2 {
