@@ -252,13 +252,13 @@ var trialRows = []struct {
 			r.Errorf("together they have %d characters", len(got))
 		}
 	}},
-	{"TF12: Markdown arrives as styles", func(r trial) {
+	{"CV8: Markdown arrives as styles", func(r trial) {
 		r.say(123, "styled")
 		if m := r.hears(123, "bold and a link")[0]; !strings.Contains(m.Entities, `"bold"`) || !strings.Contains(m.Entities, "https://example.com/") {
 			r.Errorf("the styles are %s", m.Entities)
 		}
 	}},
-	{"TF11: a chat sees typing at once, and what runs after ten seconds", func(r trial) {
+	{"CV6: a chat sees typing at once, and what runs after ten seconds", func(r trial) {
 		r.say(124, "slow 12")
 		eventually.True(r, "it types", func() bool {
 			return slices.ContainsFunc(r.bot.Actions(), func(a botapitest.Action) bool { return a.ChatID == 124 && a.Action == "typing" })
