@@ -58,10 +58,10 @@ func TestCV4_ACallThatWasTooLongIsMadeAgainWithAShorterConversation(t *testing.T
 		fits int // how many calls are refused
 		want string
 	}{
-		{"the window is told", 3000, 1, "long summary answer"},
-		{"the window is told, and that was a lie", 3000, 9, "long summary long"},
-		{"the window is not told", 0, 1, "long answer"},
-		{"the window is not told, and is smaller yet", 0, 2, "long long answer"},
+		{"the refusal names the window", 3000, 1, "long summary answer"},
+		{"the refusal names a window that is not true", 3000, 9, "long summary long"},
+		{"the refusal names no window", 0, 1, "long answer"},
+		{"the refusal names no window, and that is small", 0, 2, "long long answer"},
 		{"nothing fits", 0, 9, "long long long"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 	"gatewaytui/core/tool"
 )
 
-// A model may have less room than its config, its endpoint or nobody says, and count more tokens than any estimate.
+// A model may have less room than its config, its endpoint or no one says, and count more tokens than any estimate.
 func TestCV4_NoTurnFailsForItsLengthAndNoneMakesMoreThanTwoFurtherCalls(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		whole := rapid.IntRange(4096, 24_000).Draw(t, "window")
