@@ -340,3 +340,11 @@ func TestCV10_AnotherBotIsNotHeardInAGuildAThreadOrAlone(t *testing.T) {
 		})
 	})
 }
+
+func TestAVoiceMessageIsAFileThatWasSpoken(t *testing.T) {
+	m := message{ID: 9, Channel: 8, Files: []attachment{{ID: 7, Name: "voice-message.ogg", Type: "audio/ogg", Waveform: "AAAA"}, {ID: 6, Name: "a.ogg", Type: "audio/ogg"}}}
+	want := []adapter.File{{Name: "voice-message.ogg", Type: "audio/ogg", Spoken: true, Ref: "8/9/7"}, {Name: "a.ogg", Type: "audio/ogg", Ref: "8/9/6"}}
+	if got := m.files(); !slices.Equal(got, want) {
+		t.Errorf("the files are %+v, want %+v", got, want)
+	}
+}

@@ -16,6 +16,9 @@
 //     does not get through, the connection ends and the update comes again. An update on which the Receiver fails
 //     without a reason for the user is tried three times. Then its sender is asked to send it again, so that a loop ends
 //     and no message is lost in silence.
+//   - An album comes as one message, although Telegram sends each part as an update of its own: its parts wait up to a second
+//     for the rest, and are confirmed only once the message was accepted.
+//   - The press of a button is a message of the person who pressed it.
 //   - Liveness is a completed getUpdates and nothing else (E1). One failed poll or two are tried again in place; then the
 //     connection ends, and the Supervisor waits and makes a new one.
 //   - Markdown is sent as text with entities, so that nothing that a model writes can break its formatting; a part whose
