@@ -164,7 +164,7 @@ func TestE12_AChatIsAnsweredAfterAKill(t *testing.T) {
 	say("/background slow 600")
 	eventually.True(t, "the task is taken", func() bool { return said("Working on it in the background") == 1 && len(keys(g)) == 2 })
 	say("echo the second")
-	eventually.True(t, "its sender has the notice that it waits", func() bool { return said("this one is next") == 1 })
+	eventually.True(t, "its sender sees that it waits", func() bool { return bot.Reaction(7, updates[2].ID) == "👀" })
 	say("/queue echo the third")
 	g.await("both wait", func(l line) bool { return l.text("msg") == "message waits" && l.number("position") == 2 })
 	if err := g.cmd.Process.Kill(); err != nil {
