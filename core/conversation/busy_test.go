@@ -5,11 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
 	"math"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -39,6 +37,7 @@ type home struct {
 
 	mu     sync.Mutex
 	chat   map[string]string // by the key of the message
+	heard  map[string]string // the key of the message that answers a token
 	signs  map[string]string // by the id of the message
 	stands []string          // texts of notices
 }
@@ -52,6 +51,7 @@ type life struct {
 	intake        *delivery.Intake
 	conversations *Conversations
 	left          atomic.Int64 // writes until its death
+	full          atomic.Int64 // writes that fail now
 	mode          session.Busy
 	steps         func() (kind string, takes time.Duration)
 }
@@ -60,10 +60,13 @@ var errDead = errors.New("the process is dead")
 
 func (l *life) dead() bool { return l.left.Load() <= 0 }
 
-// doomed does a write unless the life dies before it.
+// doomed does a write unless the life dies before it, or the disk is full.
 func doomed(l *life, w func() error) error {
 	if l.left.Add(-1) <= 0 {
 		return errDead
+	}
+	if l.full.Add(-1) >= 0 {
+		return errors.New("the disk is full")
 	}
 	return w()
 }
@@ -120,6 +123,7 @@ func (l *life) Send(_ context.Context, _ string, m adapter.Outgoing) (adapter.Se
 		l.home.t.Errorf("message %s was answered with %q and with %q", m.Key, before, m.Text)
 	}
 	l.home.chat[m.Key] = m.Text
+	l.home.answered(m.Key, m.Text)
 	return adapter.Sent{IDs: []string{"1"}}, nil
 }
 
@@ -142,8 +146,10 @@ func (l *life) React(_ context.Context, _, _, id, emoji string) error {
 
 // What conversations need besides.
 
-func (l *life) Admit() error                                                          { return nil }
-func (l *life) Damaged() bool                                                         { return false }
+func (l *life) Admit() error { return nil }
+
+func (l *life) Damaged() bool { return false }
+
 func (l *life) ClockDoubted() bool                                                    { return false }
 func (l *life) Load(context.Context, string) error                                    { return nil }
 func (l *life) Prompt(bool) string                                                    { return "" }
@@ -258,6 +264,12 @@ func (h *home) resume(l *life, outbox *delivery.Outbox) {
 		if in.State != store.InboxRunning {
 			continue
 		}
+		for _, row := range unsent {
+			h.answers(row.ID, row.Text)
+		}
+		if n := token.FindString(in.Text); h.heard[n] != "" {
+			h.t.Errorf("message %s was answered by %q and is still in work", n, h.heard[n])
+		}
 		row := delivery.Answer(in, "cut off")
 		reply := &row
 		if told[in.Session] {
@@ -302,8 +314,8 @@ type sent struct {
 	steers        bool
 }
 
-// CV11: with any messages in any modes, of several senders, under any kinds of turns, with stops and with deaths of the process at
-// any write, each message that was accepted is in its transcript once, in the order of its sender, is answered at most once, and
+// CV11: with any messages in any modes, of several senders, under any kinds of turns, with stops, a full disk and deaths of
+// the process at any write, each message that was accepted is in its transcript once, in the order of its sender, is answered at most once, and
 // none is open at the end.
 func TestCV11_NoMessageIsLostOrAnsweredTwice(t *testing.T) {
 	dir, runs := t.TempDir(), 0
@@ -317,16 +329,20 @@ func TestCV11_NoMessageIsLostOrAnsweredTwice(t *testing.T) {
 		acts := rapid.SliceOfN(rapid.IntRange(0, 11), 1, 14).Draw(rt, "what people do")
 		gaps := rapid.SliceOfN(rapid.SampledFrom([]int{0, 0, 1, 300, 1200, 5000}), len(acts), len(acts)).Draw(rt, "after how many ms")
 		synctest.Test(t, func(t *testing.T) {
-			h := &home{t: t, path: path, chat: map[string]string{}, signs: map[string]string{}}
+			h := &home{t: t, path: path, chat: map[string]string{}, heard: map[string]string{}, signs: map[string]string{}}
 			var played atomic.Int64
 			steps := func() (string, time.Duration) {
 				n := int(played.Add(1))
 				return plays[n%len(plays)], time.Duration(paces[n%len(paces)]) * time.Millisecond
 			}
 			var accepted []sent
-			stopped := map[string]bool{}
-			for i, mode := range modes {
-				l := h.begin(deaths[i], mode, steps)
+			excused := false
+			for i, mode := range append(modes, modes[0]) {
+				lives := int64(math.MaxInt64)
+				if i < len(modes) {
+					lives = deaths[i]
+				}
+				l := h.begin(lives, mode, steps)
 				for j, act := range acts {
 					time.Sleep(time.Duration(gaps[j]) * time.Millisecond)
 					if l.dead() {
@@ -334,17 +350,17 @@ func TestCV11_NoMessageIsLostOrAnsweredTwice(t *testing.T) {
 					}
 					if m, ok := l.act(act, i*100+j); ok {
 						accepted = append(accepted, m)
-					} else if act == 11 {
-						stopped["chat:dm:1"] = true
+					} else if act > 9 {
+						excused = true
 					}
+				}
+				if lives == math.MaxInt64 {
+					time.Sleep(time.Hour)
+					h.check(l, accepted, excused)
 				}
 				l.left.Store(0)
 				l.end()
 			}
-			calm := h.begin(math.MaxInt64, session.BusyQueue, func() (string, time.Duration) { return "answer", time.Millisecond })
-			time.Sleep(time.Hour)
-			h.check(calm, accepted, stopped)
-			calm.end()
 		})
 	})
 }
@@ -364,6 +380,9 @@ func (l *life) act(act, n int) (m sent, ok bool) {
 		text, m.steers = "/queue "+text, false
 	case 4:
 		text += strings.Repeat("x", 4000)
+	case 10:
+		l.full.Store(1)
+		return m, false
 	case 11:
 		_, _ = l.conversations.Interrupt(context.Background(), m.session, "", session.ErrInterrupted)
 		return m, false
@@ -374,8 +393,8 @@ func (l *life) act(act, n int) (m sent, ok bool) {
 	return m, err == nil
 }
 
-// check looks at what is left of all lives. In a session of stopped a message may have been withdrawn.
-func (h *home) check(l *life, accepted []sent, stopped map[string]bool) {
+// check looks at what is left of all lives. excused means that a message may have been withdrawn, or not have been saved.
+func (h *home) check(l *life, accepted []sent, excused bool) {
 	ctx := context.Background()
 	if open, err := l.OpenInbox(ctx); err != nil || len(open) > 0 {
 		h.t.Errorf("%d messages have no answer (%v): %+v", len(open), err, open)
@@ -410,7 +429,7 @@ func (h *home) check(l *life, accepted []sent, stopped map[string]bool) {
 	last := map[string]int{}
 	for _, m := range accepted {
 		if place[m.n] == 0 {
-			if !stopped[m.session] {
+			if !excused {
 				h.t.Errorf("message %d is in no transcript", m.n)
 			}
 			continue
@@ -421,15 +440,21 @@ func (h *home) check(l *life, accepted []sent, stopped map[string]bool) {
 		}
 		last[who] = place[m.n]
 	}
+}
+
+// answers notes which messages a reply answers.
+func (h *home) answers(key, text string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	heard := map[string]string{}
-	for _, key := range slices.Sorted(maps.Keys(h.chat)) {
-		for _, n := range token.FindAllString(h.chat[key], -1) {
-			if heard[n] != "" {
-				h.t.Errorf("message %s was answered by %q and by %q", n, heard[n], h.chat[key])
-			}
-			heard[n] = h.chat[key]
+	h.answered(key, text)
+}
+
+// answered is answers with h.mu held.
+func (h *home) answered(key, text string) {
+	for _, n := range token.FindAllString(text, -1) {
+		if before := h.heard[n]; before != "" && before != key {
+			h.t.Errorf("message %s was answered by %s and by %s", n, before, key)
 		}
+		h.heard[n] = key
 	}
 }
