@@ -317,6 +317,42 @@ func TestTurn_AStepThatCannotBeSavedFailsTheTurnBeforeTheToolRuns(t *testing.T) 
 	}
 }
 
+// CV11: what its user writes meanwhile comes before the next model call, once a step has ended, and the model reads it in its place.
+func TestCV11_TheModelReadsWhatItsUserWroteAfterTheStep(t *testing.T) {
+	var asked [][]string
+	calls := inOrder(asks(model.ToolCall{ID: "a", Name: "touch"}, model.ToolCall{ID: "b", Name: "touch"}), asks(model.ToolCall{ID: "c", Name: "touch"}), says("done"))
+	b := newBench(func(ctx context.Context, n int, req model.Request, delta func(string)) (model.Response, error) {
+		var roles []string
+		for _, m := range req.Messages {
+			roles = append(roles, string(m.Role))
+		}
+		asked = append(asked, roles)
+		return calls(ctx, n, req, delta)
+	}, nil, fakeTool{"touch", func(context.Context, tool.Call) (string, error) { return "ok", nil }})
+	waits := [][]model.Message{{{Role: model.RoleUser, Content: "one"}, {Role: model.RoleUser, Content: "two"}}, nil}
+	steer := func(context.Context) ([]model.Message, error) {
+		next := waits[0]
+		waits = waits[1:]
+		return next, nil
+	}
+	if _, err := b.turn(t.Context(), Turn{ID: "T", Text: "go", Steer: steer}); err != nil {
+		t.Fatal(err)
+	}
+	want := [][]string{
+		{"user"},
+		{"user", "assistant", "tool", "tool", "user", "user"},
+		{"user", "assistant", "tool", "tool", "user", "user", "assistant", "tool"},
+	}
+	if diff := cmp.Diff(want, asked); diff != "" {
+		t.Errorf("the model reads (-want +got):\n%s", diff)
+	}
+	full := errors.New("disk full")
+	b = newBench(always(asks(model.ToolCall{ID: "a", Name: "touch"})), nil, fakeTool{"touch", func(context.Context, tool.Call) (string, error) { return "ok", nil }})
+	if _, err := b.turn(t.Context(), Turn{ID: "T", Text: "go", Steer: func(context.Context) ([]model.Message, error) { return nil, full }}); !errors.Is(err, full) {
+		t.Errorf("a turn whose user's messages could not be saved ended with %v", err)
+	}
+}
+
 // D11: a client that ignores cancellation keeps Run, and that turn does nothing any more when it comes back.
 func TestTurn_AWedgedTurnDoesNothingWhenItComesBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

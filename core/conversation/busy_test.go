@@ -324,9 +324,9 @@ func TestCV11_NoMessageIsLostOrAnsweredTwice(t *testing.T) {
 		path := filepath.Join(dir, fmt.Sprintf("%d.db", runs))
 		modes := rapid.SliceOfN(rapid.SampledFrom([]session.Busy{"", session.BusyQueue, session.BusySteer, session.BusyInterrupt}), 1, 4).Draw(rt, "mode of each life")
 		deaths := rapid.SliceOfN(rapid.Int64Range(2, 40), len(modes), len(modes)).Draw(rt, "writes until each death")
-		plays := rapid.SliceOfN(rapid.SampledFrom([]string{"step", "step", "answer", "fail"}), 4, 20).Draw(rt, "what the model does")
+		plays := rapid.SliceOfN(rapid.SampledFrom([]string{"step", "step", "step", "answer", "fail"}), 4, 20).Draw(rt, "what the model does")
 		paces := rapid.SliceOfN(rapid.IntRange(0, 2000), 4, 20).Draw(rt, "how long that takes, in ms")
-		acts := rapid.SliceOfN(rapid.IntRange(0, 11), 1, 14).Draw(rt, "what people do")
+		acts := rapid.SliceOfN(rapid.SampledFrom([]int{0, 1, 2, 2, 3, 4, 5, 5, 5, 5, 10, 11}), 1, 14).Draw(rt, "what people do")
 		gaps := rapid.SliceOfN(rapid.SampledFrom([]int{0, 0, 1, 300, 1200, 5000}), len(acts), len(acts)).Draw(rt, "after how many ms")
 		synctest.Test(t, func(t *testing.T) {
 			h := &home{t: t, path: path, chat: map[string]string{}, heard: map[string]string{}, signs: map[string]string{}}

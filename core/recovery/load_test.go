@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"gatewaytui/core/background"
+	"gatewaytui/core/delivery"
 	"gatewaytui/core/health"
 	"gatewaytui/core/limit"
 	"gatewaytui/core/ops"
@@ -138,5 +139,45 @@ func TestASessionThatIsNotLoadedYetIsReadFromTheStore(t *testing.T) {
 	close(r.loaded) // all are loaded: what is not there has ended
 	if err := r.EnsureLoaded(t.Context(), "chat:dm:1"); err != nil || c.count() != 0 {
 		t.Fatalf("after the load it was read again: %+v, %v", c.loaded, err)
+	}
+}
+
+// CV11, D19: a turn that worked on several messages of a chat is reported once.
+func TestCV11_AChatHearsOnceOfATurnThatWorkedOnSeveralMessages(t *testing.T) {
+	r, _ := made(t)
+	log := slog.New(slog.DiscardHandler)
+	r.o.Outbox = delivery.NewOutbox(delivery.OutboxOptions{Log: log})
+	st, err := r.OpenStore(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := st.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	for id, state := range map[string]store.InboxState{"a1": store.InboxRunning, "a2": store.InboxRunning, "b1": store.InboxRunning, "b2": store.InboxWaiting} {
+		in := store.Inbox{ID: id, Session: "chat:dm:" + id[:1], Adapter: "chat", Target: id[:1], Text: id, At: time.Now(), State: state}
+		if _, _, err := st.PutInbox(t.Context(), in); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.resumes = true
+	if err := r.readUnfinished(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	told := map[string]int{}
+	rows, err := st.OpenOutbox(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range rows {
+		told[row.Target]++
+	}
+	if told["a"] != 1 || told["b"] != 1 || len(rows) != 2 {
+		t.Errorf("told are %v", told)
+	}
+	if open, err := st.OpenInbox(t.Context()); err != nil || len(open) != 1 || open[0].ID != "b2" || len(r.backlog) != 1 {
+		t.Errorf("open are %+v (%v)", open, err)
 	}
 }
