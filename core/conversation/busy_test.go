@@ -162,8 +162,8 @@ func (l *life) CountSession(string) int                                         
 func (l *life) KillSession(context.Context, string, time.Duration) (r process.Report) { return r }
 func (l *life) KillTurn(context.Context, string, time.Duration) (r process.Report)    { return r }
 
-// The model of a life: it calls a tool that does not exist, which is a step as any other, or answers with what it was told since
-// its last answer.
+// The model of a life calls a tool that does not exist, which is a step as any other, or answers with what users said since its
+// last answer.
 
 func (l *life) Name() string      { return "drawn" }
 func (l *life) Window() int       { return 0 }
@@ -314,9 +314,9 @@ type sent struct {
 	steers        bool
 }
 
-// CV11: with any messages in any modes, of several senders, under any kinds of turns, with stops, a full disk and deaths of
-// the process at any write, each message that was accepted is in its transcript once, in the order of its sender, is answered at most once, and
-// none is open at the end.
+// CV11: each message that was accepted is in its transcript once, in the order of its sender. It is answered at most once, and none
+// is open at the end. That holds for any messages of several senders in any modes, under any kinds of turns. It holds with stops, a
+// full disk, and deaths of the process at any write.
 func TestCV11_NoMessageIsLostOrAnsweredTwice(t *testing.T) {
 	dir, runs := t.TempDir(), 0
 	rapid.Check(t, func(rt *rapid.T) {

@@ -14,9 +14,6 @@ import (
 	"gatewaytui/core/term"
 )
 
-// long is from how many characters on a message may be a part of a longer one, which its platform cut.
-const long = 4000
-
 // Busy is what becomes of a message to the session of key while a turn runs there: as its people chose, else as its chat is
 // configured, else the turn reads it in a direct message, and it waits elsewhere.
 func (i *Intake) Busy(key string) session.Busy {
@@ -44,7 +41,7 @@ func (i *Intake) mannered(in adapter.Inbound, r request, m session.Message) sess
 	if m.Busy == session.BusySteer && len(in.Files) > 0 {
 		m.Busy = session.BusyQueue
 	}
-	if m.Joins && utf8.RuneCountInString(in.Text) >= long {
+	if m.Joins && utf8.RuneCountInString(in.Text) >= session.Long {
 		m.Join = i.o.Outbox.o.Manner(in.Session).Join
 	}
 	m.Receipt = i.o.Outbox.receipt(in)

@@ -28,7 +28,7 @@ type reacting struct {
 func (r *reacting) Can(_ string, a adapter.Ability) bool { return a == adapter.AbilityReactions }
 
 func (r *reacting) React(_ context.Context, _, _, id, emoji string) error {
-	time.Sleep(r.takes)
+	time.Sleep(r.takes) // virtual
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(r.fail) > 0 {
@@ -151,7 +151,7 @@ func TestCV11_SignsKeepTheRateOfTheChat(t *testing.T) {
 }
 
 func TestCV11_WhatBecomesOfAMessageDuringATurn(t *testing.T) {
-	long := strings.Repeat("ä", long)
+	long := strings.Repeat("ä", session.Long)
 	for _, tc := range []struct {
 		name   string
 		key    string

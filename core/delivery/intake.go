@@ -186,7 +186,7 @@ func (i *Intake) Submit(ctx context.Context, key string, m session.Message) erro
 // refused for another reason, its sender learns why.
 func (i *Intake) Restore(ctx context.Context, in store.Inbox) {
 	m := i.o.Outbox.message(in)
-	m.Kept, m.Joins = true, true
+	m.Kept = true
 	if err := i.Submit(ctx, in.Session, m); err != nil {
 		i.o.Tasks.Start(ctx, "notice", in.Session, func(context.Context) { i.o.Outbox.Reply(in, userMessage(err)) })
 	}

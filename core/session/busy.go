@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"time"
+	"unicode/utf8"
 	"unique"
 )
 
@@ -42,9 +43,19 @@ type Receipt interface {
 	Taken()
 }
 
-// joins reports whether m, which waits right behind before, is worked on together with it.
+// Long is from how many characters on a message may be a part of a longer one, which its platform cut.
+const Long = 4000
+
+// joins reports whether m, which waits right behind before, is worked on together with it. Of what an earlier life left that is only
+// the rest of a long one: it is not known what was meant to be a turn of its own.
 func (m *Message) joins(before *Message) bool {
-	return before.Joins && m.Joins && m.User == before.User && m.Agent == before.Agent
+	if m.User != before.User || m.Agent != before.Agent {
+		return false
+	}
+	if before.Kept {
+		return m.Kept && utf8.RuneCountInString(before.Text) >= Long
+	}
+	return before.Joins && m.Joins
 }
 
 // unit is how many of the oldest messages of a mailbox are worked on as one, of which one may have files. There is at least one
@@ -69,7 +80,7 @@ func joined(all []Message) Message {
 	}
 	for i, next := range all[1:] {
 		between := "\n\n"
-		if all[i].Join > 0 { // its platform cut a text into two
+		if all[i].Join > 0 || all[i].Kept { // its platform cut a text into two
 			between = "\n"
 		}
 		m.Text += between + next.Text

@@ -38,6 +38,8 @@ func TestCV11_WhatWaitsOfOneSenderIsOneTurn(t *testing.T) {
 	own.Joins, files.Files = false, `[{"ref":"1"}]`
 	more := files
 	more.Text = "f2"
+	cut := strings.Repeat("y", Long)
+	kept := func(text string) Message { return Message{User: "ann", Text: text, Kept: true} }
 	large := from("ann", strings.Repeat("x", maxJoined), BusyQueue)
 	for _, tc := range []struct {
 		name    string
@@ -49,6 +51,7 @@ func TestCV11_WhatWaitsOfOneSenderIsOneTurn(t *testing.T) {
 		{"with one of its own", []Message{from("ann", "a", ""), own, from("ann", "b", "")}, []string{"a", "own", "b"}},
 		{"files come with one of them", []Message{from("ann", "a", ""), files, more, from("ann", "b", "")}, []string{"a\n\nf1", "f2\n\nb"}},
 		{"a text without end", []Message{from("ann", "a", ""), large, from("ann", "b", "")}, []string{"a", large.Text, "b"}},
+		{"of an earlier life", []Message{kept("a"), kept("b"), kept(cut), kept("the rest"), kept("c")}, []string{"a", "b", cut + "\nthe rest", "c"}},
 		{"of the API", []Message{{Text: "a", Instant: true}, {Text: "b", Instant: true}}, []string{"a", "b"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
