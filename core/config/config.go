@@ -33,6 +33,8 @@ type Config struct {
 	Log      Log                    `toml:"log" doc:"The log."`
 	Metrics  Metrics                `toml:"metrics" doc:"Figures for Prometheus, which the control socket serves in any case."`
 
+	Transcription Transcription `toml:"transcription" doc:"What hears voice messages. Without it they are saved, and the agent learns that it cannot hear them."`
+
 	Retention Retention `toml:"retention" doc:"How long what is over is kept. It is deleted in the background, in small steps, an hour after a start and then once a day; \"0s\" keeps it for ever. What else has ended is kept for 90 days."`
 }
 
@@ -141,7 +143,7 @@ type Session struct {
 
 // Tools is [tools].
 type Tools struct {
-	Enabled     []string `toml:"enabled" default:"terminal,process,delegate" doc:"of terminal, process, delegate"`
+	Enabled     []string `toml:"enabled" default:"terminal,process,delegate,send_file" doc:"of terminal, process, delegate, send_file"`
 	Workdir     string   `toml:"workdir" doc:"where commands run; empty is work in the gateway's home"`
 	Timeout     Duration `toml:"timeout" default:"3m" doc:"one foreground command"`
 	OutputLimit Size     `toml:"output_limit" default:"64KiB" doc:"how much of a command's output the model gets"`
@@ -286,10 +288,18 @@ type Metrics struct {
 	Listen string `toml:"listen" doc:"host:port where /metrics is served; empty: nowhere. Unless the address is loopback scrapers must send the key of adapters.api; port 0 picks one"`
 }
 
+// Transcription is [transcription].
+type Transcription struct {
+	BaseURL   string `toml:"base_url" doc:"an endpoint of OpenAI's audio transcriptions, without /audio/transcriptions, e.g. \"http://127.0.0.1:8000/v1\"; empty: none"`
+	Name      string `toml:"name" doc:"the model's name at the endpoint, e.g. \"whisper-1\"; needed with base_url"`
+	APIKeyEnv string `toml:"api_key_env" doc:"the environment variable that holds the endpoint's key; empty: it needs none"`
+}
+
 // Retention is [retention]. 0 is for ever.
 type Retention struct {
 	Transcripts Duration `toml:"transcripts" doc:"conversations that have ended, with their messages; those that go on are kept in any case"`
 	ToolOutputs Duration `toml:"tool_outputs" default:"720h" doc:"results of tools over 8KiB, of all conversations: a note takes their place"`
+	Media       Duration `toml:"media" default:"720h" doc:"files that were saved from chats, in received of the work folder, and copies of files that were sent"`
 	Audit       Duration `toml:"audit" default:"8760h" doc:"who asked the gateway for what"`
 }
 

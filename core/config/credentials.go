@@ -27,7 +27,7 @@ func (c Credential) Why() string {
 
 // Credentials are the credentials of a config.
 type Credentials struct {
-	API, Telegram, Discord Credential
+	API, Telegram, Discord, Transcription Credential
 	// Models are those of the models, by name. A scripted one needs none, and what the config names is a secret all the same.
 	Models map[string]Credential
 	// Local is the generated key of the home; its source is the file. It is not used where the config names a key.
@@ -49,12 +49,14 @@ func (c Config) Credentials(getenv func(string) string) Credentials {
 		API:      read(c.Adapters.API.KeyEnv, c.Adapters.API.KeyFile),
 		Telegram: read(c.Adapters.Telegram.TokenEnv, c.Adapters.Telegram.TokenFile),
 		Discord:  read(c.Adapters.Discord.TokenEnv, c.Adapters.Discord.TokenFile),
+
+		Transcription: read(c.Transcription.APIKeyEnv, ""),
 	}
 }
 
 // Values are the secrets themselves, for the redactor.
 func (c Credentials) Values() []string {
-	values := []string{c.API.Value, c.Telegram.Value, c.Discord.Value, c.Local.Value}
+	values := []string{c.API.Value, c.Telegram.Value, c.Discord.Value, c.Transcription.Value, c.Local.Value}
 	for _, one := range c.Models {
 		values = append(values, one.Value)
 	}
@@ -63,7 +65,7 @@ func (c Credentials) Values() []string {
 
 // Short are the sources of the secrets that are too short to be masked in what tools print.
 func (c Credentials) Short() (sources []string) {
-	all := []Credential{c.API, c.Telegram, c.Discord}
+	all := []Credential{c.API, c.Telegram, c.Discord, c.Transcription}
 	for _, name := range Names(c.Models) {
 		all = append(all, c.Models[name])
 	}

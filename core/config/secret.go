@@ -46,7 +46,7 @@ func plain(s, where string) (string, error) {
 // SecretVariables are the environment variables that hold secrets, sorted: no child process may see them.
 func (c Config) SecretVariables() []string {
 	var names []string
-	sources := []string{c.Model.APIKeyEnv, c.Adapters.API.KeyEnv, c.Adapters.Telegram.TokenEnv, c.Adapters.Discord.TokenEnv}
+	sources := []string{c.Model.APIKeyEnv, c.Adapters.API.KeyEnv, c.Adapters.Telegram.TokenEnv, c.Adapters.Discord.TokenEnv, c.Transcription.APIKeyEnv}
 	for _, m := range c.Models {
 		sources = append(sources, m.APIKeyEnv)
 	}

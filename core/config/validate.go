@@ -161,6 +161,10 @@ var rules = []rule{
 		}
 		return ""
 	}},
+	httpURL("transcription.base_url"),
+	holds("must name a model of the endpoint", func(c *Config) bool {
+		return c.Transcription.BaseURL == "" || c.Transcription.Name != ""
+	}, "transcription.name", "transcription.base_url"),
 	homeOfTelegram,
 	homeOfDiscord,
 	oneOf("adapters.telegram.mention", MentionRequired, MentionAlways, MentionNever),
@@ -180,7 +184,7 @@ func wrongIDs(whose string, ids []int64) string {
 }
 
 // knownTools are the tools of CONTRACT.md, 5.
-var knownTools = []string{"terminal", "process", "delegate"}
+var knownTools = []string{"terminal", "process", "delegate", "send_file"}
 
 // validate checks what the types cannot.
 func (l *Loaded) validate() {

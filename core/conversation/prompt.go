@@ -18,6 +18,7 @@ var ownTools = []struct{ tool, sentence string }{
 	{"terminal", "You can run shell commands with the terminal tool."},
 	{"process", "You can watch and end what you started with the process tool."},
 	{"delegate", "You can hand a task to a child agent with delegate."},
+	{"send_file", "You can send a file of your work folder to the chat with send_file."},
 }
 
 // maxVariable bounds the value of a variable of a prompt, in cells.

@@ -94,6 +94,10 @@ func (s *survey) network() {
 		s.say(High, "discord.plain_http", "use https in adapters.discord.base_url",
 			"adapters.discord.base_url is plain http to another machine: the bot's token can be read on the way")
 	}
+	if t := s.c.Transcription.BaseURL; t != "" && plainHTTP(t) {
+		s.say(High, "transcription.plain_http", "use https in transcription.base_url",
+			"transcription.base_url is plain http to another machine: voice messages and the endpoint's key can be read on the way")
+	}
 }
 
 // credential is one secret of the config.
@@ -104,6 +108,7 @@ func (s *survey) credentials() []credential {
 		{"the key of the API", s.c.Adapters.API.KeyEnv, s.c.Adapters.API.KeyFile},
 		{"the bot's token", s.c.Adapters.Telegram.TokenEnv, s.c.Adapters.Telegram.TokenFile},
 		{"the token of the Discord bot", s.c.Adapters.Discord.TokenEnv, s.c.Adapters.Discord.TokenFile},
+		{"the key of the transcription", s.c.Transcription.APIKeyEnv, ""},
 	}
 	models := s.c.ModelsByName()
 	for _, name := range config.Names(models) {

@@ -73,9 +73,9 @@ func (g *Gateway) buildLeaves(slots *model.Slots, reached bounds) {
 	g.search = search.New(search.Options{Path: o.Home.Search, Log: o.Log, Warn: g.health.Warn})
 	g.recovery = recovery.New(recovery.Options{
 		Identity: o.Identity, Start: o.Start, Log: o.Log, Database: o.Home.Database, Health: g.health, Background: g.background, Outbox: g.outbox,
-		Gateway: parts{g}, Lives: o.Home.Lives, Reports: o.Host,
+		Gateway: parts{g}, Lives: o.Home.Lives, Reports: o.Host, Media: o.Media,
 		Retention: recovery.Retention{
-			Transcripts: cfg.Retention.Transcripts.Duration, ToolOutputs: cfg.Retention.ToolOutputs.Duration, Audit: cfg.Retention.Audit.Duration,
+			Transcripts: cfg.Retention.Transcripts.Duration, ToolOutputs: cfg.Retention.ToolOutputs.Duration, Media: cfg.Retention.Media.Duration, Audit: cfg.Retention.Audit.Duration,
 		},
 		OnTransaction: func(took time.Duration) { // on the store's writer: neither waits
 			g.metrics.Transaction(took)

@@ -65,7 +65,9 @@ func (l *life) build() (err error) {
 	if p.models, err = l.models(); err != nil {
 		return err
 	}
-	p.media = media.New(media.Options{Work: cmp.Or(l.loaded.Config.Tools.Workdir, l.home.Work()), Home: l.home.Dir(), Kept: l.home.Files(), Log: l.log})
+	if p.media, err = l.media(); err != nil {
+		return err
+	}
 	if l.stage != nil {
 		p.talk = &platforms.Talk{}
 	}
@@ -105,6 +107,23 @@ func (l *life) build() (err error) {
 		}
 	}
 	return nil
+}
+
+// media is the files of chats.
+func (l *life) media() (*media.Media, error) {
+	c := l.loaded.Config
+	o := media.Options{Work: cmp.Or(c.Tools.Workdir, l.home.Work()), Home: l.home.Dir(), Kept: l.home.Files(), Log: l.log}
+	if t := c.Transcription; t.BaseURL != "" {
+		if err := l.secrets.Transcription.Err; err != nil {
+			return nil, &SetupError{err}
+		}
+		hears, err := media.NewTranscription(t.BaseURL, t.Name, l.secrets.Transcription.Value)
+		if err != nil {
+			return nil, &SetupError{err}
+		}
+		o.Transcriber = hears
+	}
+	return media.New(o), nil
 }
 
 // prepared is what the flags and the config name and what can be wrong with it. It is made before anything is written: a

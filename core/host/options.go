@@ -61,6 +61,9 @@ func (l *life) exposures(access *ops.APIAccess) (out []ops.Warning) {
 		}
 		out = append(out, warning("model.credentials", "the endpoint of ["+table(name)+"] gets no key: "+(&adapter.CredentialsError{Variable: s.Source, Why: s.Why()}).Error()))
 	}
+	if s := l.secrets.Transcription; s.Missing() && l.loaded.Config.Transcription.BaseURL != "" {
+		out = append(out, warning("transcription.credentials", "the endpoint of [transcription] gets no key: "+(&adapter.CredentialsError{Variable: s.Source, Why: s.Why()}).Error()))
+	}
 	for _, source := range l.secrets.Short() {
 		out = append(out, warning("config.secret_short", fmt.Sprintf(
 			"the secret in %s has fewer than %d characters: it can be guessed, and is not masked in what tools print", term.Clean(source, maxLine), term.MinMasked,

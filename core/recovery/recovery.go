@@ -21,6 +21,7 @@ import (
 	"gatewaytui/core/delivery"
 	"gatewaytui/core/health"
 	"gatewaytui/core/lives"
+	"gatewaytui/core/media"
 	"gatewaytui/core/ops"
 	"gatewaytui/core/store"
 )
@@ -71,8 +72,14 @@ type Reports interface {
 	LastReport(life string) (r ops.Shutdown, found bool, err error)
 }
 
+// Media is the files of chats. *media.Media is one.
+type Media interface {
+	// Prune deletes files of chats that are older than old, within ctx.
+	Prune(ctx context.Context, old time.Time) (media.Pruned, error)
+}
+
 // Retention is how long what is over is kept, by kind; 0: for ever. What has no kind here is kept for store.Retention.
-type Retention struct{ Transcripts, ToolOutputs, Audit time.Duration }
+type Retention struct{ Transcripts, ToolOutputs, Media, Audit time.Duration }
 
 // Options are what Recovery is made of. OnTransaction may be nil.
 type Options struct {
@@ -91,6 +98,7 @@ type Options struct {
 	Reports Reports
 	// Retention is how long what is over is kept.
 	Retention Retention
+	Media     Media
 	// OnTransaction counts a transaction of the store. It must not wait.
 	OnTransaction func(took time.Duration)
 }

@@ -18,6 +18,22 @@ const retentionBatch = 500
 func (r *Recovery) Prune(ctx context.Context) {
 	r.pruneRows(ctx)
 	r.cutOutputs(ctx)
+	r.pruneMedia(ctx)
+}
+
+// pruneMedia deletes the files of chats that are older than their retention.
+func (r *Recovery) pruneMedia(ctx context.Context) {
+	old := before(r.o.Retention.Media)
+	if old.IsZero() || ctx.Err() != nil || r.o.Health.ClockDoubted() {
+		return
+	}
+	p, err := r.o.Media.Prune(ctx, old)
+	if err != nil {
+		r.log.Warn("old files of chats not deleted", "error", term.Clean(err.Error(), 300))
+	}
+	if p.Files > 0 {
+		r.log.Info("old files of chats deleted", "older_than", r.o.Retention.Media, "count", p.Files, "bytes", p.Bytes)
+	}
 }
 
 // before is when something must have ended to be deleted after keep; zero: it is kept for ever.
