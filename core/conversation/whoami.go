@@ -16,6 +16,8 @@ func (c *Conversations) whoami(_ context.Context, u use) (string, error) {
 	var b strings.Builder
 	platform, id := session.Platform(u.key), session.PersonOf(u.msg.User)
 	switch {
+	case u.msg.Operator:
+		fmt.Fprintf(&b, "You are an operator of this gateway (%s).\n", term.Clean(u.msg.User, 80))
 	case u.msg.Caller.By == ops.ByKey:
 		fmt.Fprintf(&b, "You are a program that has the key of %s.\n", term.Clean(platform, 40))
 	case u.msg.Caller.By == ops.ByKernel:

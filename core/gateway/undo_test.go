@@ -242,4 +242,7 @@ func TestCV12_WhoamiSaysTheIdThatTheConfigNeedsAndWhatTheRouteSays(t *testing.T)
 			t.Errorf("/whoami says\n%s\nwant %q in it", got, want)
 		}
 	}
+	if req := l.do(ops.Command{Verb: ops.VerbMessage, Target: "chat:dm:1", Text: "/whoami"}); !strings.Contains(string(req.Result), "You are an operator of this gateway") {
+		t.Errorf("/whoami of an operator says %s", req.Result)
+	}
 }

@@ -69,6 +69,8 @@ type Message struct {
 	At    time.Time
 	// Caller is the sender over the API; else zero.
 	Caller ops.Caller
+	// Operator means that an operator sent it, over the control socket or in the console.
+	Operator bool
 	// Deliver gets the turn's text, or why there is none, exactly once. Delta gets pieces of it before, and may be nil.
 	// Delta never blocks. Deliver blocks within its own bound, unless Instant means that it does not block.
 	Deliver func(text string, err error)
