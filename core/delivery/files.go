@@ -68,7 +68,7 @@ func (o *Outbox) attemptFile(ctx context.Context, chat string, d *delivery) (sen
 		return sent, &adapter.RefusedError{Why: err.Error()}
 	}
 	f.Caption, f.Key = d.Text, d.ID
-	if d.Tried && !o.sender.Can(d.Adapter, adapter.AbilityIdempotent) {
+	if d.Tried { // within minutes an idempotent platform shows nothing new
 		f.Caption = adapter.RepeatMark + "\n" + d.Text
 	}
 	o.begins(ctx, d)

@@ -120,7 +120,7 @@ func (p *Platform) Abilities() []adapter.Ability {
 
 // Bounds implements adapter.Bounded: Discord takes five messages and five edits in five seconds in each channel.
 func (p *Platform) Bounds(string) adapter.Bounds {
-	return adapter.Bounds{Message: maxUnits, Messages: 60, Edits: 60, Typing: 10 * time.Second}
+	return adapter.Bounds{Message: maxUnits, Messages: 60, Edits: 60, Typing: 10 * time.Second, File: maxFile}
 }
 
 func (p *Platform) allows(user id) bool {

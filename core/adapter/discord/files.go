@@ -106,7 +106,7 @@ func (c *conn) SendFile(ctx context.Context, target string, f adapter.OutgoingFi
 	if len(caption) > 1 {
 		return sent, &adapter.RefusedError{Why: "the text next to the file is too long"}
 	}
-	p := post{Flags: suppressEmbeds, Rows: []row{}}
+	p := post{Flags: suppressEmbeds, Rows: []row{}}.named(f.Key, 0)
 	if len(caption) == 1 {
 		p.Text = caption[0]
 	}
