@@ -130,6 +130,12 @@ type Responder interface {
 	Done(text string, err error)
 }
 
+// Watcher is a Responder that shows its asker what the turn does. Its method never blocks.
+type Watcher interface {
+	// Watch takes the id of the turn when it begins, with an empty doing, and then each step of it.
+	Watch(turn, doing string)
+}
+
 // Receiver takes what a platform receives. The gateway implements it. No method waits for a turn.
 type Receiver interface {
 	// Receive accepts the message and returns its id, or refuses it with an *ops.Error (draining, queue_full, invalid)
@@ -145,6 +151,12 @@ type Receiver interface {
 	// ToolRefused records in the audit that a tool asked for call and was refused. call names what was asked for, without
 	// content.
 	ToolRefused(by ops.Actor, call string)
+}
+
+// Historian is a Receiver that knows which sessions have a history. Its method does not wait.
+type Historian interface {
+	// Remembers reports whether the session of this key has a conversation that the gateway keeps.
+	Remembers(session string) bool
 }
 
 // Archive keeps answers that programs refer to in later requests. Its methods wait for the disk, within ctx.

@@ -196,6 +196,7 @@ func (r *turnRunner) run(ctx context.Context) (err error) {
 	}
 	wrote()
 	r.begun = true
+	r.watched("")
 	c.o.Table.Saved(t, begun.Title)
 	c.sayExpired(ctx, t)
 	r.agent = c.agentOf(t, d)
@@ -214,6 +215,7 @@ func (r *turnRunner) run(ctx context.Context) (err error) {
 			c.o.Reached(limit.ModelCalls)
 			c.o.Table.Wait(t, limit.ModelCalls, ops.DoingModelSlot)
 			r.show.Doing(ops.DoingModelSlot)
+			r.watched(ops.DoingModelSlot)
 		},
 	}
 	if t.Message.Compact {
@@ -273,6 +275,14 @@ func (r *turnRunner) progress(doing string) {
 	doing = term.Clean(doing, 120)
 	r.c.o.Table.Progress(r.turn, doing)
 	r.show.Doing(doing)
+	r.watched(doing)
+}
+
+// watched tells who waits for the answer what the turn does; empty: it has begun.
+func (r *turnRunner) watched(doing string) {
+	if watch := r.turn.Message.Watch; watch != nil {
+		watch(r.turn.ID, doing)
+	}
 }
 
 // delta is who gets the answer as it is written.

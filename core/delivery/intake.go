@@ -111,6 +111,9 @@ func (i *Intake) instant(in adapter.Inbound) session.Message {
 		ID: i.o.NewID(), User: in.User, Target: in.Target, Text: in.Text, Agent: in.Agent, At: time.Now(), Caller: in.Caller, Instant: true, Input: in.Input,
 		Delta: in.Responder.Delta, Ended: in.Responder.Ended,
 	}
+	if w, watches := in.Responder.(adapter.Watcher); watches {
+		m.Watch = w.Watch
+	}
 	var once sync.Once
 	m.Deliver = func(text string, err error) {
 		once.Do(func() {
@@ -175,6 +178,12 @@ func (i *Intake) ingest(ctx context.Context, in adapter.Inbound, r request) (str
 		return "", err
 	}
 	return id, nil
+}
+
+// Remembers implements adapter.Historian.
+func (i *Intake) Remembers(key string) bool {
+	s, known := i.o.Table.Get(key)
+	return known && s.Stored
 }
 
 // Submit gives a message to its session, or to the chat commands.

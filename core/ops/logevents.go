@@ -8,6 +8,7 @@ const (
 	LogAdapterMenu              = "adapter.menu"
 	LogAdapterTeardown          = "adapter.teardown"
 	LogAPIAccess                = "api.access"
+	LogUserLabel                = "upgrade.user_label"
 	LogContextFixed             = "context.fixed"
 	LogTooLong                  = "context.too_long"
 	LogSummaryFailed            = "context.unsummarised"

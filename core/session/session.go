@@ -81,6 +81,8 @@ type Message struct {
 	Instant bool
 	// Input is what a client of the API sent in addition to Text; nil: nothing.
 	Input *model.Input
+	// Watch gets the turn's id when the turn begins, and then each step that it does. It never blocks, and may be nil.
+	Watch func(turn, doing string)
 	// Ended gets what the turn cost and how its answer ended, before Deliver; it may be nil.
 	Ended func(o model.Outcome)
 	// Compact makes the message's turn compact the conversation: Text is the chat command with what is to be kept.

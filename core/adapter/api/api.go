@@ -88,7 +88,9 @@ type Platform struct {
 	guard         *Guard
 	named         names
 	closedForRoom atomic.Uint64
-	refused       atomic.Uint64
+	// labelled says that the warning of a user who is a label now was logged.
+	labelled atomic.Bool
+	refused  atomic.Uint64
 }
 
 // New returns a platform that listens from Connect on. It does no I/O.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"log/slog"
 	"net/http"
 	"slices"
 	"strings"
@@ -15,6 +16,7 @@ import (
 	"gatewaytui/core/adapter"
 	"gatewaytui/core/model"
 	"gatewaytui/core/ops"
+	"gatewaytui/fixtures/syncbuf"
 )
 
 func TestAnAnswerIsACompletion(t *testing.T) {
@@ -452,5 +454,35 @@ func TestTF43_AListenerHasHeardNothingBeforeTheFirstRequestThatIsLetIn(t *testin
 	f.do(f.request(http.MethodGet, "/health", ""))
 	if at := f.conn.LastInbound(); !at.Equal(first) {
 		t.Errorf("a probe of /health moved it from %v to %v", first, at)
+	}
+}
+
+// rememberer is a gateway that has a history of some sessions.
+type rememberer struct {
+	*gateway
+	sessions []string
+}
+
+func (r rememberer) Remembers(session string) bool { return slices.Contains(r.sessions, session) }
+
+func TestARequestThatNamesItsSessionAsTheFirstEditionDidIsWarnedOfOnceALife(t *testing.T) {
+	log := &syncbuf.Buffer{}
+	g := &gateway{take: echo}
+	o := Options{Log: slog.New(slog.NewTextHandler(log, nil))}
+	f := startWith(t, o, g, rememberer{g, []string{"api:user:alice", "api:user:bob"}}, func(*Platform) {})
+	warned := func() int { return strings.Count(log.String(), "event=upgrade.user_label") }
+	for _, user := range []string{"carol", ""} {
+		f.chat(body("hello", map[string]any{"user": user}))
+	}
+	f.chat(body("hello", map[string]any{"user": "alice"}), "X-Session-Key", "alice")
+	f.chat(body("hello", map[string]any{"user": "alice", "conversation": "c"}))
+	if n := warned(); n != 0 {
+		t.Fatalf("%d warnings, want none: %s", n, log)
+	}
+	for _, user := range []string{"alice", "bob", "alice"} {
+		f.chat(body("hello", map[string]any{"user": user}))
+	}
+	if n := warned(); n != 1 || !strings.Contains(log.String(), "session=api:user:alice") {
+		t.Errorf("%d warnings, want one: %s", n, log)
 	}
 }

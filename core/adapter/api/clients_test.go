@@ -43,6 +43,9 @@ func played(_ context.Context, m adapter.Inbound) error {
 			r.Done("", &ops.Error{Code: ops.CodeUnavailable, Message: "the model went away"})
 		})
 	default:
+		watch := r.(adapter.Watcher).Watch
+		watch("turn1", "")
+		watch("turn1", "terminal: ls")
 		r.Ended(model.Outcome{Usage: model.Usage{In: 40, Out: 2}})
 		r.Delta("Hel")
 		r.Delta("lo " + m.Session)
@@ -183,6 +186,7 @@ func TestNpmOpenAI(t *testing.T) {
 			Text, Finish string
 			Total        int
 		}
+		Followed                          struct{ Text, Events string }
 		Models                            []string
 		Refused, Failed, BrokenOff, Wrong failure
 		BrokenText                        string
@@ -195,6 +199,9 @@ func TestNpmOpenAI(t *testing.T) {
 	}
 	if s := got.Stream; s.Text != "Hello api:user:project" || s.Finish != "stop" || s.Total != 42 {
 		t.Errorf("stream: %+v", s)
+	}
+	if f := got.Followed; f.Text != "Hello api:user:project" || f.Events != "gateway.turn turn1, gateway.progress terminal: ls" {
+		t.Errorf("a stream with the gateway's events: %+v", f)
 	}
 	if len(got.Models) != 1 || got.Models[0] != "my-agent" {
 		t.Errorf("models: %v", got.Models)

@@ -42,6 +42,12 @@ type exchange struct {
 	left, withdrawn bool
 	timer           *time.Timer // runs out when grace does
 	outcome         outcome
+	// events are the gateway's own, where a reader asked for them: the newest. eventsGone is how many older ones are gone, doing the step
+	// that the last one told.
+	watched    bool
+	events     []happening
+	eventsGone int
+	doing      string
 }
 
 // reader is one client that waits for the answer.
@@ -52,6 +58,9 @@ type reader struct {
 	at   int // how much of the text it took
 	// behind says that more than maxPending waited for it: it gets that error instead of the rest.
 	behind bool
+	// events says that it wants the gateway's own events; seen is how many it had.
+	events bool
+	seen   int
 }
 
 // outcome is how an exchange stands.
@@ -115,7 +124,7 @@ func (r *reader) detach(left bool) {
 	x := r.x
 	x.mu.Lock()
 	if x.readers = slices.DeleteFunc(x.readers, func(other *reader) bool { return other == r }); len(x.readers) == 0 {
-		x.readers = nil
+		x.readers, x.events = nil, nil // a kept answer has no events
 	}
 	withdraw := false
 	if left && len(x.readers) == 0 {

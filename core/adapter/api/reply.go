@@ -82,6 +82,7 @@ func (r *reply) stream(client context.Context) {
 	silence := time.NewTimer(headerPatience)
 	defer silence.Stop()
 	var said strings.Builder
+	var events []byte
 	for {
 		stopped := false
 		select {
@@ -95,8 +96,16 @@ func (r *reply) stream(client context.Context) {
 		case <-r.conn.tasks.Done():
 			stopped = true
 		}
-		silence.Reset(keepAlive)
+		events = append(events, r.reader.takeEvents()...)
 		text, o := r.reader.take()
+		if !r.begun && text == "" && !o.ended && !stopped { // the header waits for a word, and for as long as it did
+			continue
+		}
+		silence.Reset(keepAlive)
+		if len(events) > 0 && (r.begun || text != "" || o.ended && o.trouble == nil) && r.write(events) != nil {
+			return
+		}
+		events = nil
 		said.WriteString(text)
 		if text != "" && r.write(r.form.piece(text)) != nil {
 			return

@@ -136,6 +136,9 @@ func (in *incoming) serve(parse func(body []byte) (request, *problem), formOf fu
 	}
 	defer c.leave()
 	x := reader.x
+	if q.stream && asksForEvents(in.r.Header) {
+		reader.watch()
+	}
 	<-x.decided // bounded by receiveTimeout
 	if x.refusal != nil {
 		reader.detach(false)
@@ -173,6 +176,7 @@ func (in *incoming) take(parse func(body []byte) (request, *problem)) (r *reader
 		return nil, q, p
 	}
 	x := newExchange(q.stream)
+	x.watched = q.stream && asksForEvents(in.r.Header)
 	x.session, x.grace, x.ended, x.withdraw = m.Session, c.platform.options.LeaveGrace, c.answers.keep, c.withdraw
 	r, joined, p := c.answers.enter(sent, x)
 	if p != nil {
@@ -221,6 +225,7 @@ func (in *incoming) read(body []byte, parse func(body []byte) (request, *problem
 	if p != nil {
 		return q, m, sent, p
 	}
+	in.c.warnOfLabel(q.user, key)
 	named := key
 	if strings.HasPrefix(key, requestKeys) {
 		named = ""
@@ -233,6 +238,18 @@ func (in *incoming) read(body []byte, parse func(body []byte) (request, *problem
 	}
 	m.Text, m.Input = q.input(given)
 	return q, m, sent, p
+}
+
+// warnOfLabel warns, once in a life, of a request that named its session with user as in the first edition, and gets no session now.
+func (c *conn) warnOfLabel(user, key string) {
+	history, knows := c.receiver.(adapter.Historian)
+	if user == "" || !knows || !strings.HasPrefix(key, requestKeys) || c.platform.labelled.Load() || !history.Remembers(userKeys+user) {
+		return
+	}
+	if c.platform.labelled.CompareAndSwap(false, true) {
+		c.log.Warn("a request has a user whose session has a history, which it does not continue: user is a label now; send the header X-Session-Key, or set adapters.api.session_from to \"user\"",
+			"event", ops.LogUserLabel, "session", userKeys+user)
+	}
 }
 
 // isJSON reports whether a body says that it is JSON. A program such as a raw socket or a small library may leave out what the

@@ -27,6 +27,17 @@ for await (const chunk of chunks) {
   stream.total = chunk.usage?.total_tokens ?? stream.total;
 }
 
+// The gateway's own events come as objects without choices.
+const followed = { text: "", events: [] };
+for await (const chunk of await client.chat.completions.create(
+  ask("hello", { stream: true }), { headers: { "X-Session-Key": "project", "X-Gateway-Events": "1" } },
+)) {
+  followed.text += chunk.choices?.[0]?.delta?.content ?? "";
+  const own = chunk.data ?? chunk;
+  if (own.type?.startsWith("gateway.")) followed.events.push(`${own.type} ${own.doing ?? own.turn}`);
+}
+followed.events = followed.events.join(", ");
+
 const models = [];
 for await (const model of client.models.list()) models.push(model.id);
 
@@ -43,5 +54,5 @@ const brokenOff = await caught(async () => {
 
 console.log(JSON.stringify({
   plain: { text: plain.choices[0].message.content, finish: plain.choices[0].finish_reason, model: plain.model },
-  stream, models, refused, failed, brokenOff, wrong, brokenText,
+  stream, followed, models, refused, failed, brokenOff, wrong, brokenText,
 }));
