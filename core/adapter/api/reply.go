@@ -102,14 +102,11 @@ func (r *reply) stream(client context.Context) {
 			continue
 		}
 		silence.Reset(keepAlive)
-		if len(events) > 0 && (r.begun || text != "" || o.ended && o.trouble == nil) && r.write(events) != nil {
+		said.WriteString(text)
+		if r.pass(events, text, o) != nil {
 			return
 		}
 		events = nil
-		said.WriteString(text)
-		if text != "" && r.write(r.form.piece(text)) != nil {
-			return
-		}
 		switch {
 		case o.ended && o.trouble == nil:
 			left = false
@@ -124,6 +121,20 @@ func (r *reply) stream(client context.Context) {
 			return
 		}
 	}
+}
+
+// pass writes what came: the gateway's own events, unless the answer fails before its first word, and a piece of the answer.
+func (r *reply) pass(events []byte, text string, o outcome) error {
+	if !r.begun && text == "" && (!o.ended || o.trouble != nil) {
+		return nil
+	}
+	if text != "" {
+		events = append(events, r.form.piece(text)...)
+	}
+	if len(events) == 0 {
+		return nil
+	}
+	return r.write(events)
 }
 
 // breakOff ends a stream with p: as its status while there is still one to give, as an event otherwise.
