@@ -25,6 +25,7 @@
 //	model         model clients
 //	tool          what a model can call
 //	media         files of chats: fetched for a turn, saved, sent, and deleted when they are old
+//	files         the files of a work folder for a model: inside it, bounded, and written atomically
 //	workspace     what the folder of an agent says of it: documents and skills
 //	process       tracked subprocesses; kernel has the system calls, guardian the process that outlives the gateway
 //	adapter       platforms and their supervisor; one folder a platform; markdown reads what models write

@@ -115,10 +115,8 @@ type Agent struct {
 	// gauge is how the endpoint counts tokens. narrow is a window that it was seen to have; 0: it was not.
 	gauge  window.Gauge
 	narrow int
-	// guessed means that narrow is not what the endpoint said.
-	guessed bool
-	bytes   atomic.Int64
-	count   atomic.Int64
+	bytes  atomic.Int64
+	count  atomic.Int64
 	// pins are texts that every model call has.
 	pins atomic.Pointer[[]string]
 	// stale means that the memory has another transcript than messages.

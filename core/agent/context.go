@@ -25,14 +25,9 @@ const (
 	learnFrom = 200
 	// askFrom is from where on an unknown window matters, as an estimate in tokens.
 	askFrom = 2000
-	// leastWindow is the least context that a model has of which nothing is known but that a request was too long.
-	leastWindow = 4096
 	// tightened is what of a request that was too long is taken for the window where the endpoint does not tell it.
 	tightened = 0.9
 )
-
-// surePolicy is for a request that is cut by a measure that is larger than any real one.
-var surePolicy = window.Policy{PruneAt: 0.8, CompactAt: 1, CompactTo: 0.8, Keep: 0.2}
 
 // Compaction is what stands for the older part of a conversation from now on.
 type Compaction struct {
@@ -120,7 +115,7 @@ func (r *run) room() window.Room {
 // fit makes the conversation fit the model's context before a call (CV4). A history that the client sent is never changed.
 func (r *run) fit() error {
 	a := r.a
-	if r.turn.Input.Given || r.refused && a.guessed { // see sending
+	if r.turn.Input.Given {
 		return nil
 	}
 	if a.cfg.Models.Window() == 0 && a.bytes.Load() > askFrom { // a token has at least a byte
@@ -243,81 +238,36 @@ func (r *run) measured(counted int64) {
 	r.turn.Measured(used, r.a.contextWindow())
 }
 
-// tooLong reports whether a call failed because the request is too long for the model, and can be made again. Where the endpoint
-// told the window the conversation is compacted first. Where it did not, only what is sent is cut in this turn: there is a call for a
-// second cut then.
+// tooLong reports whether a call failed because the request is too long for the model, and can be made again: the conversation has
+// been made to fit what was learned from it. It does so once in a turn.
 func (r *run) tooLong(failed error) (again bool, err error) {
 	a := r.a
 	e, is := errors.AsType[*model.Error](failed)
-	if !is || e.Kind != model.KindTooLong || r.turn.Input.Given || r.extra >= mostExtra {
+	if !is || e.Kind != model.KindTooLong || r.turn.Input.Given || r.retried || r.extra >= mostExtra {
 		return false, nil
 	}
-	r.refused = true
+	r.retried = true
 	r.extra++
-	before := r.sent
-	if r.learn(e.Window); !a.guessed {
-		did, err := r.compact(false, "")
-		if err == nil && did == nil {
-			did, err = r.compact(true, "")
-		}
-		if err != nil {
-			return false, err
-		}
-		if did == nil { // by its measure the conversation is short already
-			r.extra = mostExtra
-		}
+	sent := a.gauge.Tokens(a.tokens + r.fixed())
+	switch {
+	case e.Window > 0 && e.Window < sent:
+		a.narrow = e.Window
+	case e.Window > 0: // it counts more than the estimate
+		a.narrow = e.Window
+		a.gauge.Learn(a.tokens+r.fixed(), int64(e.Window)*5/4)
+	default:
+		a.narrow = max(int(tightened*float64(min(sent, a.contextWindow()))), 1)
 	}
-	_, after := r.sending()
-	if after >= before {
-		r.extra = mostExtra
-		_, after = r.sending()
+	did, err := r.compact(false, "")
+	if err == nil && did == nil {
+		did, err = r.compact(true, "")
 	}
-	if after >= before || !r.turn.Calls.take() {
-		return false, nil
+	if err != nil || did == nil || !r.turn.Calls.take() {
+		return false, err
 	}
 	a.log.Info("model call was too long; it is made again with a shorter conversation", "event", ops.LogTooLong, "session", a.cfg.Session, "turn", r.turn.ID,
-		"window", a.contextWindow(), "before", a.gauge.Tokens(before), "after", a.gauge.Tokens(after))
+		"window", a.contextWindow(), "before", did.Before, "after", did.After)
 	return true, nil
-}
-
-// learn takes what a refusal says of the model's window; 0: nothing but that the request was too long.
-func (r *run) learn(told int) {
-	a := r.a
-	sent := a.gauge.Tokens(r.sent)
-	a.guessed = told == 0
-	switch {
-	case told == 0:
-		a.narrow = max(int(tightened*float64(min(sent, a.contextWindow()))), 1)
-	case told < sent:
-		a.narrow = told
-	default: // it counts more than the estimate
-		a.narrow = told
-		a.gauge.Learn(r.sent, int64(told)*5/4)
-	}
-}
-
-// sending is what of the conversation the next request has, and the estimate for that request. After a refusal that told no window it
-// fits a guess. What a call has after which none can be made again fits by any measure.
-func (r *run) sending() (past window.Past, tokens int) {
-	a, fixed := r.a, r.fixed()
-	past, tokens = a.past(), a.tokens+fixed
-	policy, room := a.cfg.Context, r.room()
-	switch {
-	case r.turn.Input.Given, !r.refused, r.extra < mostExtra && !a.guessed:
-		return past, tokens
-	case r.extra >= mostExtra:
-		whole := a.contextWindow()
-		if a.guessed {
-			whole = min(whole, leastWindow)
-		}
-		policy, room = surePolicy, window.SureRoom(whole, min(r.reserve(), whole/2), fixed)
-	}
-	plan := window.Decide(policy, room, past, false)
-	if plan.Nothing() {
-		return past, tokens
-	}
-	past = plan.Apply(past, withoutSummary(past.Digest))
-	return past, past.Tokens() + fixed
 }
 
 // system is the system prompt of the turn's requests.
@@ -331,20 +281,20 @@ func (r *run) system() string {
 	return system
 }
 
-// conversation is the messages of a request for a past: the digest is the beginning of the first message if that is a user's, because some
+// conversation is the messages of a request: the digest is the beginning of the first message if that is a user's, because some
 // endpoints refuse two messages of one role.
-func conversation(past window.Past) []model.Message {
-	text, messages := past.Digest.Text(), past.Messages
+func (a *Agent) conversation() []model.Message {
+	text := a.digest.Text()
 	if text == "" {
-		return messages
+		return a.messages
 	}
-	out := make([]model.Message, 0, len(messages)+1)
-	if len(messages) > 0 && messages[0].Role == model.RoleUser {
-		first := messages[0]
+	out := make([]model.Message, 0, len(a.messages)+1)
+	if len(a.messages) > 0 && a.messages[0].Role == model.RoleUser {
+		first := a.messages[0]
 		first.Content = text + "\n\n" + first.Content
-		return append(append(out, first), messages[1:]...)
+		return append(append(out, first), a.messages[1:]...)
 	}
-	return append(append(out, model.Message{Role: model.RoleUser, Content: text}), messages...)
+	return append(append(out, model.Message{Role: model.RoleUser, Content: text}), a.messages...)
 }
 
 // compactNow is a turn that compacts the conversation instead of working on a message.

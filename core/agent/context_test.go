@@ -51,50 +51,29 @@ func texts(req model.Request) string {
 	return b.String()
 }
 
-func TestCV4_ACallThatWasTooLongIsMadeAgainWithAShorterConversation(t *testing.T) {
-	for _, c := range []struct {
-		name string
-		told int // the window that a refusal names
-		fits int // how many calls are refused
-		want string
-	}{
-		{"the refusal names the window", 3000, 1, "long summary answer"},
-		{"the refusal names a window that is not true", 3000, 9, "long summary long"},
-		{"the refusal names no window", 0, 1, "long answer"},
-		{"the refusal names no window, and that is small", 0, 2, "long long answer"},
-		{"nothing fits", 0, 9, "long long long"},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			long := &model.Error{Kind: model.KindTooLong, Message: "too long", Window: c.told}
+func TestCV4_ACallThatWasTooLongIsMadeAgainOnceWithAShorterConversation(t *testing.T) {
+	for _, fits := range []bool{true, false} {
+		t.Run(fmt.Sprintf("then it fits %v", fits), func(t *testing.T) {
+			long := &model.Error{Kind: model.KindTooLong, Message: "too long"}
 			var kinds []string
-			refused, size := 0, 1<<20
-			b := spoken(12, func(_ context.Context, _ int, req model.Request, _ func(string)) (model.Response, error) {
-				if isSummary(req) {
+			b := spoken(8, func(_ context.Context, _ int, req model.Request, _ func(string)) (model.Response, error) {
+				switch {
+				case isSummary(req):
 					kinds = append(kinds, "summary")
 					return says("they talked"), nil
+				case len(kinds) > 0 && fits:
+					kinds = append(kinds, "answer")
+					return says("done"), nil
 				}
-				if n := len(texts(req)); n >= size {
-					t.Errorf("a request of %d bytes follows one of %d", n, size)
-				} else {
-					size = n
-				}
-				if !strings.HasSuffix(texts(req), "go on\n") {
-					t.Errorf("the newest message is not the last of %s", texts(req))
-				}
-				if refused < c.fits {
-					refused++
-					kinds = append(kinds, "long")
-					return model.Response{}, long
-				}
-				kinds = append(kinds, "answer")
-				return says("done"), nil
+				kinds = append(kinds, "long")
+				return model.Response{}, long
 			}, func(c *Config) { c.Models = c.Models.(tight).models }) // the window is not known
 			res, err := b.turn(t.Context(), Turn{ID: "T", Text: "go on", Calls: NewCalls(10, nil)})
-			if got := strings.Join(kinds, " "); got != c.want {
-				t.Errorf("the calls are %s, want %s", got, c.want)
-			}
-			if answered := strings.HasSuffix(c.want, "answer"); answered != (err == nil && res.Text == "done") || !answered && !errors.Is(err, long) {
-				t.Errorf("answered %q, %v", res.Text, err)
+			switch got := strings.Join(kinds, " "); {
+			case fits && (err != nil || res.Text != "done" || got != "long summary answer"):
+				t.Errorf("%q, %v after %s", res.Text, err, got)
+			case !fits && (!errors.Is(err, long) || got != "long summary long"):
+				t.Errorf("%v after %s", err, got)
 			}
 		})
 	}

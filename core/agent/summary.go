@@ -21,12 +21,11 @@ const summarySystem = "You summarise the older part of a conversation between a 
 // summary asks a model for a summary of what a plan replaces. It counts as a call of the turn. Where none can be made the earlier
 // summary goes on with a note. The error is that the turn ends.
 func (r *run) summary(past window.Past, plan window.Plan, keep string) (text string, made bool, err error) {
-	without := withoutSummary(past.Digest)
-	most := mostExtra
-	if !r.refused { // the last one is for a call that is too long
-		most--
+	without := strings.TrimSpace(past.Digest.Summary + "\n" + window.NoSummary)
+	if strings.HasSuffix(past.Digest.Summary, window.NoSummary) {
+		without = past.Digest.Summary
 	}
-	if r.extra >= most || !r.turn.Calls.take() {
+	if r.extra >= mostExtra || !r.turn.Calls.take() {
 		return without, false, nil
 	}
 	r.extra++
@@ -40,14 +39,6 @@ func (r *run) summary(past window.Past, plan window.Plan, keep string) (text str
 		return without, false, nil
 	}
 	return text, true, nil
-}
-
-// withoutSummary is the summary of a digest with a note that what came after it was cut off.
-func withoutSummary(d window.Digest) string {
-	if strings.HasSuffix(d.Summary, window.NoSummary) {
-		return d.Summary
-	}
-	return strings.TrimSpace(d.Summary + "\n" + window.NoSummary)
 }
 
 // summarise makes the call.

@@ -95,11 +95,9 @@ type run struct {
 	// delegated counts the children, for their names. toolsRan means that there may be processes to end.
 	delegated int
 	toolsRan  bool
-	// extra counts the calls that were made so that the conversation fits; refused means that a call was too long. sent is the
-	// estimate of the last request.
+	// extra counts the calls that were made so that the conversation fits; retried means that one was made again for that.
 	extra   int
-	refused bool
-	sent    int
+	retried bool
 }
 
 // Run runs one turn to its end. When ctx ends, the model call and the tools end, and Run returns ctx's cause. Only a
@@ -265,15 +263,17 @@ func (r *run) loop() error {
 		}
 		r.progress(ops.DoingModelCall)
 		message, err := r.complete()
-		for err != nil { // mostExtra bounds it
+		if err != nil {
 			again, failed := r.tooLong(err)
 			if failed != nil {
 				return failed
 			}
-			if !again {
-				return err
+			if again {
+				message, err = r.complete()
 			}
-			message, err = r.complete()
+		}
+		if err != nil {
+			return err
 		}
 		message, calls := asked(message, r.turn.ID, r.res.Iterations)
 		if len(calls) == 0 {
@@ -343,14 +343,13 @@ func (r *run) complete() (model.Message, error) {
 		return model.Message{}, err
 	}
 	began := time.Now()
-	var past window.Past
-	past, r.sent = r.sending()
-	resp, err := r.a.client.Complete(r.ctx, r.request(past), delta)
+	sent := r.a.tokens + r.fixed()
+	resp, err := r.a.client.Complete(r.ctx, r.request(), delta)
 	release()
 	r.called(r.a.client, resp, began, err)
 	if err == nil {
-		if r.sent >= learnFrom {
-			r.a.gauge.Learn(r.sent, resp.Usage.In)
+		if sent >= learnFrom {
+			r.a.gauge.Learn(sent, resp.Usage.In)
 		}
 		r.measured(resp.Usage.In + resp.Usage.Out)
 		r.res.Model = resp.Model
@@ -396,10 +395,10 @@ func (r *run) slot() (release func(), err error) {
 	return release, err
 }
 
-// request is a transcript as the model gets it. The turn's note goes with the system prompt, because not every endpoint
+// request is the transcript as the model gets it. The turn's note goes with the system prompt, because not every endpoint
 // accepts a later system message.
-func (r *run) request(past window.Past) model.Request {
-	system, talk := r.system(), conversation(past)
+func (r *run) request() model.Request {
+	system, talk := r.system(), r.a.conversation()
 	messages := make([]model.Message, 0, len(talk)+1)
 	if system != "" {
 		messages = append(messages, model.Message{Role: model.RoleSystem, Content: system})

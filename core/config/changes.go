@@ -79,7 +79,7 @@ var changes = []Change{
 				!slices.ContainsFunc(c.Routes, func(r *Route) bool { return r.Chat.Busy != "" })
 		},
 	},
-	{Name: "send_file", Key: "tools.enabled", Old: `["terminal", "process", "delegate"]`, New: `["terminal", "process", "delegate", "send_file"]`, Schema: 15},
+	{Name: "tools_enabled", Key: "tools.enabled", Old: `["terminal", "process", "delegate"]`, New: `["terminal", "process", "delegate", "files", "send_file"]`, Schema: 17},
 	{
 		Name: "api_callers", Key: "adapters.api.key_env", Schema: 6,
 		What: "without a key in the config the API no longer serves every program of this machine: programs of the gateway's own user and of root " +

@@ -143,8 +143,8 @@ type Session struct {
 
 // Tools is [tools].
 type Tools struct {
-	Enabled     []string `toml:"enabled" default:"terminal,process,delegate,send_file" doc:"of terminal, process, delegate, send_file"`
-	Workdir     string   `toml:"workdir" doc:"where commands run; empty is work in the gateway's home"`
+	Enabled     []string `toml:"enabled" default:"terminal,process,delegate,files,send_file" doc:"of terminal, process, delegate, files (a group) and send_file"`
+	Workdir     string   `toml:"workdir" doc:"where commands run and files are; empty is work in the gateway's home"`
 	Timeout     Duration `toml:"timeout" default:"3m" doc:"one foreground command"`
 	OutputLimit Size     `toml:"output_limit" default:"64KiB" doc:"how much of a command's output the model gets"`
 	EnvPass     []string `toml:"env_pass" default:"LANG,LANGUAGE,LC_*,TZ,PATH,HOME,USER,LOGNAME,SHELL,TERM,TMPDIR,XDG_*,HTTP_PROXY,HTTPS_PROXY,NO_PROXY,http_proxy,https_proxy,no_proxy,SSL_CERT_*" doc:"variables of the gateway's environment that tools see, by name or, with * at the end, by the beginning of the name. What looks like a secret, and what makes programs load something (LD_*, BASH_ENV, NODE_OPTIONS and the like), must be named exactly"`

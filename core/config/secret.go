@@ -58,3 +58,13 @@ func (c Config) SecretVariables() []string {
 	slices.Sort(names)
 	return slices.Compact(names)
 }
+
+// SecretFiles are the files that hold secrets, as the config names them.
+func (c Config) SecretFiles() []string {
+	names := []string{c.Model.APIKeyFile, c.Adapters.API.KeyFile, c.Adapters.Telegram.TokenFile, c.Adapters.Discord.TokenFile}
+	for _, m := range c.Models {
+		names = append(names, m.APIKeyFile)
+	}
+	slices.Sort(names)
+	return slices.DeleteFunc(slices.Compact(names), func(name string) bool { return name == "" })
+}

@@ -183,8 +183,8 @@ func wrongIDs(whose string, ids []int64) string {
 	return ""
 }
 
-// knownTools are the tools of CONTRACT.md, 5.
-var knownTools = []string{"terminal", "process", "delegate", "send_file"}
+// knownTools are the tools and groups of tools of CONTRACT.md, 5.
+var knownTools = []string{"terminal", "process", "delegate", "files", "send_file"}
 
 // validate checks what the types cannot.
 func (l *Loaded) validate() {

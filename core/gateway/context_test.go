@@ -158,16 +158,12 @@ func TestCV4_ALongConversationNeverFailsForItsLength(t *testing.T) {
 
 func TestCV4_CompactionUnderFailingSummariesLeavesEveryConversationUsable(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
-	e := &endpoint{}
+	e := &endpoint{window: 4096}
 	e.fails = func() bool { return random.IntN(2) == 0 }
 	l := start(t, func(s *setup) { s.model = e })
 	for i := range soak.Count(t, 20, 200) {
 		key := fmt.Sprintf("chat:dm:%d", i)
-		e.window, e.told = 4096+1024*random.IntN(6), i%2 == 0 // and the window of a conversation may become smaller
 		for turn := range 30 {
-			if turn == 20 {
-				e.window = 4096
-			}
 			before := e.calls
 			text := fmt.Sprintf("message %d: %s", turn, strings.Repeat("words ", random.IntN(200)))
 			if turn%7 == 3 {

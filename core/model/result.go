@@ -132,5 +132,8 @@ func scalar(value any) string {
 func member(result, name string) (string, bool) {
 	object, _ := decodeJSON(result).(map[string]any)
 	value, ok := object[name]
+	if rows, isList := value.([]any); isList {
+		return describeRows(rows), true
+	}
 	return scalar(value), ok && value != nil
 }

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"runtime/debug"
 	"slices"
+	"sort"
 	"strings"
 	"unicode/utf8"
 
@@ -36,10 +37,25 @@ func NewSet(limit int, tools ...Tool) *Set {
 	return s
 }
 
-// Enabled returns the set of the tools with these names, in the order of CONTRACT.md, 5. A name of no tool is ignored.
+// Enabled returns the set of the tools with these names, in the order of CONTRACT.md, 5. A name may be that of a group. One of no
+// tool is ignored.
 func Enabled(processes *process.Registry, opts Options, names []string) *Set {
-	all := []Tool{NewTerminal(processes, opts), NewProcess(processes, opts), Delegate{}, SendFile{opts.Files}}
-	return NewSet(opts.OutputLimit, slices.DeleteFunc(all, func(t Tool) bool { return !slices.Contains(names, t.Spec().Name) })...)
+	var all []Tool
+	for _, t := range []struct {
+		name  string
+		tools []Tool
+	}{
+		{"terminal", []Tool{NewTerminal(processes, opts)}},
+		{"process", []Tool{NewProcess(processes, opts)}},
+		{"delegate", []Tool{Delegate{}}},
+		{"files", NewFiles(opts)},
+		{"send_file", []Tool{SendFile{opts.Files}}},
+	} {
+		if slices.Contains(names, t.name) {
+			all = append(all, t.tools...)
+		}
+	}
+	return NewSet(opts.OutputLimit, all...)
 }
 
 // Masking returns the set with results masked by mask, which replaces secrets. mask may be called from any goroutine.
@@ -220,4 +236,13 @@ func fitLimit(limit int, output *string, truncated *bool, json func() string) st
 		text = json()
 	}
 	return text
+}
+
+// fitMost is the JSON of the most of n parts that fit within limit bytes.
+func fitMost(limit, n int, json func(n int) string) string {
+	limit = max(limit, minLimit)
+	if text := json(n); len(text) <= limit {
+		return text
+	}
+	return json(max(sort.Search(n, func(n int) bool { return len(json(n)) > limit })-1, 0))
 }

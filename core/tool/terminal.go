@@ -11,19 +11,22 @@ import (
 	"syscall"
 	"time"
 
+	"gatewaytui/core/files"
 	"gatewaytui/core/model"
 	"gatewaytui/core/process"
 )
 
 // Options are what the tools share, most of it values of the config.
 type Options struct {
-	// Timeout is the longest that one call waits for a command (tools.timeout).
+	// Timeout is the longest that one call waits for a command or for a disk (tools.timeout).
 	Timeout time.Duration
 	// OutputLimit is how much of one command's output is kept, and the limit of one result, in bytes
 	// (tools.output_limit).
 	OutputLimit int
 	// Workdir is where commands run (tools.workdir). It is made, 0700, when the first one does.
 	Workdir string
+	// Folder is the same one for the tools of the group files.
+	Folder *files.Folder
 	// KillGrace is the time from TERM to KILL (process.kill_grace).
 	KillGrace time.Duration
 	// Keep means that background commands outlive a SIGKILL of the gateway and are adopted by its next life

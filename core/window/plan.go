@@ -12,7 +12,7 @@ const (
 	saidShare = 0.15
 	// batch is the part of the usable tokens that pruning must give: the endpoint's cache is lost behind what changes.
 	batch = 0.1
-	// digestLeast is the part of the usable tokens that a digest has for its texts in any case.
+	// digestLeast is the part of the usable tokens that a digest gets in any case.
 	digestLeast = 0.1
 	// mostSummary bounds a summary, in tokens.
 	mostSummary = 4000
@@ -63,15 +63,11 @@ func Decide(policy Policy, room Room, past Past, asked bool) Plan {
 		return Plan{}
 	}
 	plan := Plan{Compact: true, Cut: start, most: share((policy.CompactAt + policy.CompactTo) / 2)}
-	stays, whole := Messages(clipped(past.Messages[start:], true, leastSaid)), Messages(past.Messages[start:])
-	if stays+share(digestLeast) > plan.most {
-		plan.Cut, stays, whole = len(past.Messages), 0, 0 // not even their beginnings fit
+	if Messages(clipped(past.Messages[start:], true, leastSaid))+share(digestLeast) > plan.most {
+		plan.Cut = len(past.Messages) // not even their beginnings fit
 	}
-	if whole <= keep { // it is not shortened
-		stays = whole
-	}
-	frame := perMessage + Digest{Summary: " ", Said: []string{" "}}.Tokens()
-	rest := max(share(policy.CompactTo)-whole, min(share(digestLeast)+frame, plan.most-stays)) - frame
+	rest := max(share(policy.CompactTo)-Messages(past.Messages[plan.Cut:]), share(digestLeast))
+	rest -= perMessage + Digest{Summary: " ", Said: []string{" "}}.Tokens()
 	plan.Said = said(past, plan.Cut, min(int(saidShare*float64(room.Window)), rest*2/3))
 	plan.Summary = min(rest-saidTokens(plan.Said), mostSummary)
 	return plan

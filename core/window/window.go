@@ -38,13 +38,6 @@ func NewRoom(g Gauge, window, output, fixed int) Room {
 	return Room{Window: whole, Usable: max(whole-g.Estimate(output)-fixed, whole/leastUsable, 1)}
 }
 
-// SureRoom is the room that is there even if each byte of the conversation is a token, and the prompt and the tools have twice their
-// estimate.
-func SureRoom(window, output, fixed int) Room {
-	whole := max(int(float64(window)/mostRatio), 1)
-	return Room{Window: whole, Usable: max(int(float64(window-output-2*fixed)/mostRatio), whole/leastUsable, 1)}
-}
-
 // Output is how many tokens of a window are reserved for the answer where the config says nothing.
 func Output(window int) int { return min(window/4, 4096) }
 
