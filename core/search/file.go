@@ -120,6 +120,14 @@ func (f *file) change(ctx context.Context, do func(*sql.Tx) error) error {
 	return tx.Commit()
 }
 
+// rest closes the connections until they are needed again.
+func (f *file) rest() {
+	for db, connections := range map[*sql.DB]int{f.write: 1, f.read: readers} {
+		db.SetMaxIdleConns(-1)
+		db.SetMaxIdleConns(connections)
+	}
+}
+
 func (f *file) close() error {
 	var errs []error
 	for _, db := range []*sql.DB{f.read, f.write} {

@@ -35,6 +35,8 @@ func (m memory) SpokenIn(_ context.Context, least, most int64) (out []store.Spok
 	return out, nil
 }
 
+func (memory) Shrink(context.Context) {}
+
 func (m memory) MarksAt(_ context.Context, seqs ...int64) (map[int64]int64, error) {
 	marks := map[int64]int64{}
 	for _, seq := range seqs {

@@ -20,6 +20,9 @@ const (
 	// new, for the rest, and for the rest while the store is written to.
 	pauseNewer, pauseOlder, pauseBusy = 2, 3, 12
 	leastPause, mostPause             = 2 * time.Millisecond, 500 * time.Millisecond
+	// idle is how long after its last step the index gives up its connections and what they keep in memory. At a start without
+	// work it does so at once.
+	idle = 30 * time.Second
 	// retry is when a step that failed is tried again.
 	retry = 30 * time.Second
 )
@@ -84,7 +87,7 @@ func (x *Index) work(ctx context.Context, first bool) error {
 		return err
 	}
 	x.opened(f, "")
-	p := &pace{store: x.wake}
+	p := &pace{store: x.wake, idle: leastPause}
 	fill := &filler{store: x.store, file: f, rest: p.rest}
 	if fill.reach, err = f.reach(ctx); err != nil {
 		return err
@@ -108,34 +111,45 @@ func (x *Index) work(ctx context.Context, first bool) error {
 			began = p.rested
 		}
 		pause := p.pause(did, time.Since(began))
-		if did == nothing {
+		switch {
+		case did != nothing:
+			p.idle = idle
+		case behind:
 			pause = gather
+		default:
+			pause = 0
 		}
-		if err := x.wait(ctx, fill, p, pause, did == nothing && !behind); err != nil {
+		if err := x.wait(ctx, fill, p, pause); err != nil {
 			return err
 		}
 	}
 }
 
-// wait waits for a pause; an idle one begins when the store is written to. What a search finds wrong ends it with that error.
-func (x *Index) wait(ctx context.Context, fill *filler, p *pace, pause time.Duration, idle bool) error {
-	over, written := time.After(pause), (<-chan struct{})(nil)
-	if idle {
-		over, written = nil, x.wake
+// wait waits for a pause. Without one it waits until the store is written to, and gives up connections after a while. What a search finds
+// wrong ends it with that error.
+func (x *Index) wait(ctx context.Context, fill *filler, p *pace, pause time.Duration) error {
+	over, idle, written := time.After(pause), (<-chan time.Time)(nil), (<-chan struct{})(nil)
+	if pause == 0 {
+		over, idle, written = nil, time.After(p.idle), x.wake
 	}
-	select {
-	case <-over:
-		return nil
-	case <-written:
-		p.wrote(time.Now())
-		return sleep(ctx, gather)
-	case <-x.sweep:
-		fill.swept = fill.reach.high
-		return nil
-	case err := <-x.broken:
-		return err
-	case <-ctx.Done():
-		return context.Cause(ctx)
+	for {
+		select {
+		case <-over:
+			return nil
+		case <-idle:
+			fill.file.rest()
+			x.store.Shrink(ctx)
+		case <-written:
+			p.wrote(time.Now())
+			return sleep(ctx, gather)
+		case <-x.sweep:
+			fill.swept = fill.reach.high
+			return nil
+		case err := <-x.broken:
+			return err
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
 	}
 }
 
@@ -144,7 +158,8 @@ type pace struct {
 	store <-chan struct{} // says that the store was written to
 	// written is when the store was last written to, as far as is known; waits is since when a new message may wait, zero: none does.
 	written, waits time.Time
-	rested         time.Time // when the last rest within a step ended
+	rested         time.Time     // when the last rest within a step ended
+	idle           time.Duration // how long after the last step the connections are given up
 }
 
 // wrote says that the store was written to.

@@ -29,6 +29,8 @@ type Store interface {
 	SpokenIn(ctx context.Context, least, most int64) ([]store.Spoken, error)
 	MarksAt(ctx context.Context, seqs ...int64) (map[int64]int64, error)
 	SaidAt(ctx context.Context, seqs ...int64) ([]store.Said, error)
+	// Shrink gives back what earlier reads keep in memory.
+	Shrink(ctx context.Context)
 }
 
 // Options are what an Index needs.

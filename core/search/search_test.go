@@ -229,6 +229,25 @@ func TestCV13_TheIndexIsBuiltFromTheNewestMessage(t *testing.T) {
 	l.find(Query{Text: "n0"}, 1)
 }
 
+// CV13: an index without work holds no descriptor and no memory, and goes on where it was.
+func TestCV13_AnIndexWithoutWorkGivesUpItsConnections(t *testing.T) {
+	l := newLab(t)
+	l.say("chat:dm:1", "maria", "before the rest", "answer")
+	l.open()
+	l.find(Query{Text: "before"}, 1)
+	l.x.mu.Lock()
+	f := l.x.file
+	l.x.mu.Unlock()
+	f.rest()
+	l.st.Shrink(t.Context())
+	if n := f.read.Stats().OpenConnections + f.write.Stats().OpenConnections; n > 1 { // a step may be under way
+		t.Errorf("an index that rests has %d connections", n)
+	}
+	l.find(Query{Text: "before"}, 1)
+	l.say("chat:dm:1", "maria", "after the rest", "answer")
+	l.find(Query{Text: "rest"}, 2)
+}
+
 // CV13: an index that is missing, damaged or of another version is made again; a warning says so, unless it was only missing.
 func TestCV13_ABrokenIndexIsMadeAgain(t *testing.T) {
 	for name, tc := range map[string]struct {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"time"
 )
 
 // read runs a query on one of the read-only connections and calls each for every row. It sees what was committed before
@@ -26,6 +27,24 @@ func (s *Store) read(ctx context.Context, what, query string, args []any, each f
 		return fmt.Errorf("%s: %w", what, err)
 	}
 	return nil
+}
+
+// Shrink gives back the memory in which the free connections for reading keep pages. It waits for none that is in use.
+func (s *Store) Shrink(ctx context.Context) {
+	if s.enter() != nil {
+		return
+	}
+	defer s.calls.Done()
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	for range readConns - s.readers.Stats().InUse {
+		conn, err := s.readers.Conn(ctx)
+		if err != nil {
+			return
+		}
+		defer conn.Close()                                   // back into the pool after the others had their turn
+		_, _ = conn.ExecContext(ctx, "PRAGMA shrink_memory") // it only saves memory
+	}
 }
 
 func (s *Store) rows(ctx context.Context, query string, args []any, each func(*sql.Rows) error) error {
