@@ -28,7 +28,7 @@
 //	files         the files of a work folder for a model: inside it, bounded, and written atomically
 //	workspace     what the folder of an agent says of it: documents and skills
 //	process       tracked subprocesses; kernel has the system calls, guardian the process that outlives the gateway
-//	adapter       platforms and their supervisor; one folder a platform; markdown reads what models write
+//	adapter       platforms and their supervisor; one folder a platform; bot has what bots share, markdown reads what models write
 //	search        the full-text index of the messages, in a file of its own
 //	store         SQLite; simulation tests it on disks that fail
 //	limit         what the bounds of the config have in common: usage, warnings, the fair queue

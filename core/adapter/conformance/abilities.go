@@ -121,7 +121,7 @@ func (s *suite) fetches() {
 		text string
 		size int64
 	}{{"read it", 7}, {"", 4}} {
-		if m := got[i]; m.Text != want.text || len(m.Files) != 1 || m.Files[0].Size != want.size || m.Files[0].Ref == "" || m.Session != s.received()[0].Session {
+		if m := got[i]; m.Text != want.text || len(m.Files) != 1 || m.Files[0].Size != want.size || m.Files[0].Ref == "" || m.Session != s.Messages()[0].Session {
 			s.Fatalf("received %+v", m)
 		}
 	}
@@ -230,7 +230,7 @@ func (s *suite) isPressed() {
 	}
 	got := s.await(2)[1]
 	s.peer.Pass(time.Minute)
-	if n := len(s.received()); n != 2 {
+	if n := len(s.Messages()); n != 2 {
 		s.Errorf("%d messages were received, want two: a stranger's press is none", n)
 	}
 	if got.Text != "/deny 1" || got.Session != asked.Session || adapter.ChatOf(got.Target) != adapter.ChatOf(to) || !got.Mentioned || got.Dedupe == "" {

@@ -7,7 +7,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -118,23 +117,7 @@ type suite struct {
 	peer  Peer
 	conns []adapter.Conn
 
-	adapter.Receiver
-	mu  sync.Mutex
-	got []adapter.Inbound
-}
-
-// Receive implements adapter.Receiver.
-func (s *suite) Receive(_ context.Context, m adapter.Inbound) (string, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.got = append(s.got, m)
-	return "id", nil
-}
-
-func (s *suite) received() []adapter.Inbound {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.Clone(s.got)
+	Receiver
 }
 
 func (s *suite) try() (adapter.Conn, error) {
@@ -158,10 +141,8 @@ func (s *suite) connect() adapter.Conn {
 
 // down takes a connection down.
 func (s *suite) down(c adapter.Conn) error {
-	ctx, cancel := context.WithTimeout(context.Background(), downLimit)
-	defer cancel()
 	s.conns = slices.DeleteFunc(s.conns, func(o adapter.Conn) bool { return o == c })
-	return errors.Join(c.CancelTasks(ctx), c.Disconnect(ctx))
+	return TakeDown(c)
 }
 
 func (s *suite) end() {
@@ -189,11 +170,11 @@ func (s *suite) await(n int) []adapter.Inbound {
 	s.Helper()
 	for range 60 {
 		s.peer.Pass(time.Second)
-		if got := s.received(); len(got) >= n {
+		if got := s.Messages(); len(got) >= n {
 			return got[len(got)-n:]
 		}
 	}
-	s.Fatalf("%d messages were received, want %d", len(s.received()), n)
+	s.Fatalf("%d messages were received, want %d", len(s.Messages()), n)
 	return nil
 }
 
@@ -235,7 +216,7 @@ func (s *suite) receivesOnce() {
 	}
 	s.connect()
 	s.peer.Pass(time.Minute)
-	got := s.received()
+	got := s.Messages()
 	if len(got) != 1 {
 		s.Fatalf("received %d messages, want one", len(got))
 	}

@@ -30,7 +30,7 @@ func TestAPressOfAButtonIsAMessage(t *testing.T) {
 			w.api.Press(stranger, "7666", "/approve 1")
 			w.after(time.Second)
 			w.wantTexts("/approve 1")
-			if got := w.in.messages()[0]; got.Session != "discord:dm:4711" || !got.Mentioned || got.Dedupe == "" {
+			if got := w.in.Messages()[0]; got.Session != "discord:dm:4711" || !got.Mentioned || got.Dedupe == "" {
 				w.Errorf("the gateway got %+v", got)
 			}
 			if n := len(w.api.Answered()); n != 1 {
@@ -90,7 +90,7 @@ func TestFilesComeAndGo(t *testing.T) {
 		w.up(func(c *conn) {
 			w.api.Say(discordtest.Says{User: owner, Text: "read it", Files: map[string]string{"a.txt": "content"}})
 			w.after(time.Second)
-			files := w.in.messages()[0].Files
+			files := w.in.Messages()[0].Files
 			if len(files) != 1 || files[0].Name != "a.txt" || files[0].Size != 7 || files[0].Type != "text/plain" {
 				w.Fatalf("the gateway got %+v", files)
 			}

@@ -5,21 +5,18 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math"
 	"sync/atomic"
 	"time"
 
 	"github.com/diamondburned/arikawa/v3/gateway"
 	"github.com/diamondburned/arikawa/v3/utils/ws"
-	"golang.org/x/sync/semaphore"
 
 	"gatewaytui/core/adapter"
+	"gatewaytui/core/adapter/bot"
 	"gatewaytui/core/ops"
 )
 
 const (
-	// maxSends is a number that is never reached: Supervisor lets fewer through.
-	maxSends = math.MaxInt32
 	// maxWaiting bounds the events that wait while one is handled, and patience how long the socket is not read where there are
 	// more, which is less than Discord waits for a heartbeat. Then the connection ends, and they come again with the next.
 	maxWaiting = 1024
@@ -30,42 +27,27 @@ const (
 //
 // listen reads the socket, so that the heartbeat goes on while run handles one event after the other.
 type conn struct {
+	*bot.Life
 	p        *Platform
 	api      *api
 	receiver adapter.Receiver
 	log      *slog.Logger
 	socket   *socket
 
-	// tasks is the life of run and usher; CancelTasks ends it. No caller's context bounds it.
-	tasks    context.Context
-	cancel   context.CancelFunc
+	notices  *bot.Notices[id]
 	returned chan struct{} // closed when run has returned
-	ushered  chan struct{} // the same of usher
 	events   chan incoming
-	notices  chan event // unknown users who wait for an answer
 
-	// life is that of the sends; Disconnect ends it, later than tasks. line is that of the socket, which may be over before.
-	life   context.Context
-	leave  context.CancelFunc
+	// line is the life of the socket, which may be over before that of the sends.
 	line   context.Context
 	hangUp context.CancelFunc
 	heard  chan struct{} // closed when listen has returned, and with it all that the socket has
-	// sends counts those under way. The holder of all of it, a Disconnect, knows that there are none, and that none can begin.
-	sends *semaphore.Weighted
-	chats adapter.Chats[id]
-
-	// ended ends when the connection does without a Disconnect; its cause says why.
-	ended context.Context
-	fail  context.CancelCauseFunc
-	frame atomic.Int64 // when a frame last came, in Unix nanoseconds
+	chats  adapter.Chats[id]
+	frame  atomic.Int64 // when a frame last came, in Unix nanoseconds
 
 	// session is written by listen before joined is closed.
 	session resumable
 	joined  chan struct{}
-
-	// What belongs to run alone.
-	refusing   map[id]string // the last notice to a channel, if it covers the next messages as well
-	quietUntil time.Time     // no notices that are merely polite before then
 }
 
 // incoming is an event of the session; one with neither a message nor a press only counts.
@@ -76,15 +58,14 @@ type incoming struct {
 
 func newConn(p *Platform, api *api, r adapter.Receiver, from resumable) *conn {
 	c := &conn{
-		p: p, api: api, receiver: r, log: p.log, session: from,
-		returned: make(chan struct{}), ushered: make(chan struct{}), heard: make(chan struct{}), joined: make(chan struct{}),
-		events: make(chan incoming, maxWaiting), notices: make(chan event, maxNotices),
-		sends: semaphore.NewWeighted(maxSends), refusing: map[id]string{},
+		Life: bot.NewLife(), p: p, api: api, receiver: r, log: p.log, session: from,
+		returned: make(chan struct{}), heard: make(chan struct{}), joined: make(chan struct{}), events: make(chan incoming, maxWaiting),
 	}
-	c.tasks, c.cancel = context.WithCancel(context.Background())
-	c.life, c.leave = context.WithCancel(context.Background())
-	c.ended, c.fail = context.WithCancelCause(context.Background())
-	c.line, c.hangUp = context.WithCancel(c.life)
+	c.notices = bot.NewNotices[id](bot.NoticeOptions{
+		Life: c.Life, Limit: p.notice, Send: c.Send, Log: p.log, Unanswered: &p.unanswered,
+		Refused: ops.LogDiscordMessageRefused, Failed: ops.LogDiscordNotice, Panicked: ops.LogDiscordPanic,
+	})
+	c.line, c.hangUp = context.WithCancel(c.Calls)
 	c.socket = newSocket(c.line, p.dial, p.call)
 	return c
 }
@@ -95,7 +76,7 @@ func (c *conn) listen(ops <-chan ws.Op) {
 	defer c.socket.reader.Wait()
 	over := func(err error) {
 		if c.line.Err() == nil {
-			c.fail(err)
+			c.Fail(err)
 		}
 		c.hangUp()
 	}
@@ -116,7 +97,7 @@ func (c *conn) hear(op ws.Op) error {
 	case *ws.CloseEvent:
 		return c.closed(data)
 	case *ws.BackgroundErrorEvent:
-		return fmt.Errorf("the gateway failed: %s", c.api.why(data.Err))
+		return fmt.Errorf("the gateway failed: %s", c.api.Why(data.Err))
 	case *gateway.ReconnectEvent:
 		return errors.New("the gateway of Discord asked for a new connection")
 	case *gateway.InvalidSessionEvent:
@@ -163,34 +144,23 @@ func (c *conn) hasJoined() bool {
 	}
 }
 
-// Done implements adapter.Conn.
-func (c *conn) Done() <-chan struct{} { return c.ended.Done() }
-
-// Err implements adapter.Conn: why the connection ended without a Disconnect; nil while it has not.
-func (c *conn) Err() error { return context.Cause(c.ended) }
-
 // LastInbound implements adapter.Conn: when the gateway last sent a frame.
 func (c *conn) LastInbound() time.Time { return time.Unix(0, c.frame.Load()) }
-
-// sleep waits and reports whether tasks lasted.
-func (c *conn) sleep(d time.Duration) bool {
-	return adapter.Await(c.tasks, time.After(d), "the next call") == nil && c.tasks.Err() == nil
-}
 
 // CancelTasks implements adapter.Conn: it ends the handling of events, with the Receive and the notice that may be under way, and
 // the notices to unknown users, and waits for both. Sends go on. Twice is harmless.
 func (c *conn) CancelTasks(ctx context.Context) error {
-	c.cancel()
+	c.EndTasks()
 	if err := adapter.Await(ctx, c.returned, "a message that is being taken"); err != nil {
 		return err
 	}
-	return adapter.Await(ctx, c.ushered, "a notice to an unknown user")
+	return c.notices.Await(ctx)
 }
 
 // Disconnect implements adapter.Conn: it closes the socket at once, ends the sends, and waits for all of it. From its beginning on
 // no Send begins. The session stays, so that the next connection of this life goes on with it. Twice is harmless.
 func (c *conn) Disconnect(ctx context.Context) error {
-	c.leave()
+	c.EndCalls()
 	defer c.api.close()
 	if err := c.CancelTasks(ctx); err != nil {
 		return err
@@ -198,11 +168,7 @@ func (c *conn) Disconnect(ctx context.Context) error {
 	if err := adapter.Await(ctx, c.heard, "the gateway's reader"); err != nil {
 		return err
 	}
-	if err := c.sends.Acquire(ctx, maxSends); err != nil {
-		return fmt.Errorf("wait for sends: %w", err)
-	}
-	c.sends.Release(maxSends)
-	return nil
+	return c.Alone(ctx, func() error { return nil })
 }
 
 // run handles the events, one after the other, until tasks ends or one cannot be handled.
@@ -210,15 +176,15 @@ func (c *conn) run() {
 	defer close(c.returned)
 	for {
 		select {
-		case <-c.tasks.Done():
+		case <-c.Tasks.Done():
 			return
 		case in := <-c.events:
-			if c.tasks.Err() != nil {
+			if c.Tasks.Err() != nil {
 				return
 			}
 			if err := c.take(in.event); err != nil {
-				if c.tasks.Err() == nil {
-					c.fail(err)
+				if c.Tasks.Err() == nil {
+					c.Fail(err)
 				}
 				return
 			}
@@ -242,7 +208,7 @@ func (c *conn) take(from ws.Event) error {
 		return c.handle(e)
 	case *other:
 		if from.wrong != nil {
-			c.log.Warn(ops.LogDiscordEventUnreadable, "type", string(from.kind), "error", c.api.why(from.wrong))
+			c.log.Warn(ops.LogDiscordEventUnreadable, "type", string(from.kind), "error", c.api.Why(from.wrong))
 		}
 	}
 	return nil

@@ -42,20 +42,18 @@ func (p *Platform) Connect(ctx context.Context, r adapter.Receiver) (adapter.Con
 	c := newConn(p, api, r, from)
 	go c.listen(c.join(address, from))
 	go c.run() // what a resumed session brings comes before its beginning is known
-	go c.usher()
+	go c.notices.Usher()
 	select {
 	case <-c.joined:
 		return c, nil
-	case <-c.ended.Done():
+	case <-c.Done():
 		err = c.Err()
 	case <-ctx.Done():
 		err = fmt.Errorf("wait for the session: %w", ctx.Err())
 	}
-	c.leave()
-	c.cancel()
-	<-c.heard // the socket is closed, so that it takes no time
-	<-c.ushered
-	<-c.returned
+	c.EndCalls()
+	<-c.heard                                     // the socket is closed, so that it takes no time
+	_ = c.CancelTasks(context.WithoutCancel(ctx)) // no call lasts, so that this takes none either
 	api.close()
 	p.session.moved(from.id)
 	return nil, err
@@ -105,7 +103,7 @@ func (c *conn) closed(e *ws.CloseEvent) error {
 		return errors.New("the bot is in too many guilds for one connection")
 	}
 	if e.Code > 0 {
-		return fmt.Errorf("the gateway of Discord closed the connection with code %d: %s", e.Code, c.api.why(e.Err))
+		return fmt.Errorf("the gateway of Discord closed the connection with code %d: %s", e.Code, c.api.Why(e.Err))
 	}
-	return fmt.Errorf("the connection broke off: %s", c.api.why(e.Err))
+	return fmt.Errorf("the connection broke off: %s", c.api.Why(e.Err))
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"gatewaytui/core/adapter"
+	"gatewaytui/core/adapter/conformance"
 	"gatewaytui/core/adapter/discord/discordtest"
 	"gatewaytui/fixtures/eventually"
 )
@@ -128,7 +129,7 @@ func TestASessionThatDiscordForgotIsBegunAgain(t *testing.T) {
 func TestE15_AMessageThatWasNotTakenComesAgain(t *testing.T) {
 	simulate(t, func(w *world) {
 		c := w.dialUp()
-		w.in.decide(func(ctx context.Context, _ adapter.Inbound) error {
+		w.in.Decide(func(ctx context.Context, _ adapter.Inbound) error {
 			<-ctx.Done()
 			return ctx.Err()
 		})
@@ -136,7 +137,7 @@ func TestE15_AMessageThatWasNotTakenComesAgain(t *testing.T) {
 		w.say("behind it")
 		w.after(time.Second)
 		w.down(c)
-		w.in.decide(nil)
+		w.in.Decide(nil)
 		w.up(func(c *conn) { w.after(time.Second) })
 		w.wantTexts("stuck", "behind it")
 	})
@@ -262,7 +263,7 @@ func TestS20_NothingIsLeftOfFailedConnects(t *testing.T) {
 		case 3:
 			s.Heal()
 			short, stop := context.WithTimeout(ctx, time.Duration(i)*10*time.Microsecond)
-			c, err := p.Connect(short, &receiver{})
+			c, err := p.Connect(short, &conformance.Receiver{})
 			stop()
 			if err == nil {
 				if err := c.Disconnect(ctx); err != nil {
@@ -271,7 +272,7 @@ func TestS20_NothingIsLeftOfFailedConnects(t *testing.T) {
 			}
 			continue
 		}
-		if _, err := p.Connect(ctx, &receiver{}); err == nil {
+		if _, err := p.Connect(ctx, &conformance.Receiver{}); err == nil {
 			t.Fatalf("connect %d succeeded", i)
 		}
 		s.Heal()

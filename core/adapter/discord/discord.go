@@ -26,7 +26,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"net/http"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -130,19 +129,6 @@ func (p *Platform) allows(user id) bool {
 // listens reports whether one of these is listed.
 func (p *Platform) listens(ids ...id) bool {
 	return slices.ContainsFunc(ids, func(i id) bool { return i != 0 && slices.Contains(p.o.Groups, int64(i)) })
-}
-
-// transport is a connection's own: one that was abandoned takes its sockets with it. HTTP/2 would put all calls on one socket,
-// and a dead one would hold up all of them.
-func (p *Platform) transport() *http.Transport {
-	t := http.DefaultTransport.(*http.Transport).Clone()
-	t.Protocols = new(http.Protocols)
-	t.Protocols.SetHTTP1(true)
-	t.ForceAttemptHTTP2 = false
-	if p.dial != nil {
-		t.DialContext = p.dial
-	}
-	return t
 }
 
 // credentials says that the token will not do.

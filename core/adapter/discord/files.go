@@ -3,14 +3,13 @@ package discord
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"strings"
 
 	"gatewaytui/core/adapter"
+	"gatewaytui/core/adapter/bot"
 )
 
 // maxFile is the most bytes of a file that a bot may send.
@@ -49,7 +48,7 @@ func (c *conn) Fetch(ctx context.Context, ref string, most int64) (content []byt
 			return nil, &adapter.RefusedError{Why: err.Error()}
 		}
 	}
-	err = c.while(ctx, func(ctx context.Context) error {
+	err = c.While(ctx, func(ctx context.Context) error {
 		var m message
 		if err := c.api.act(ctx, http.MethodGet, messages(ids[0])+"/"+ids[1].String(), nil, &m); err != nil {
 			return err
@@ -67,34 +66,14 @@ func (c *conn) Fetch(ctx context.Context, ref string, most int64) (content []byt
 
 // download reads a file, without the token: files are on another host.
 func (a *api) download(ctx context.Context, of attachment, most int64) ([]byte, error) {
-	tooLarge := &adapter.RefusedError{Why: fmt.Sprintf("the file is larger than %d bytes", most)}
 	if of.Size > most {
-		return nil, tooLarge
+		return nil, bot.TooLarge(most)
 	}
 	u, err := url.Parse(of.URL)
 	if err != nil || u.Host == "" || u.Scheme != "https" && (u.Scheme != "http" || strings.HasPrefix(a.p.o.BaseURL, "https:")) {
 		return nil, &adapter.RefusedError{Why: "Discord gave no address of the file"}
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, of.URL, nil)
-	if err != nil {
-		return nil, a.failed(http.MethodGet, "the file", err)
-	}
-	resp, err := a.http.Do(req)
-	if err != nil {
-		return nil, a.failed(http.MethodGet, "the file", err)
-	}
-	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
-		return nil, a.failed(http.MethodGet, "the file", errors.New("HTTP "+resp.Status))
-	}
-	content, err := io.ReadAll(io.LimitReader(resp.Body, most+1))
-	if err != nil {
-		return nil, a.failed(http.MethodGet, "the file", err)
-	}
-	if int64(len(content)) > most {
-		return nil, tooLarge
-	}
-	return content, nil
+	return bot.Download(ctx, a.http, of.URL, most, func(err error) error { return a.failed(http.MethodGet, "the file", err) })
 }
 
 // SendFile implements adapter.FileSender.
@@ -114,7 +93,7 @@ func (c *conn) SendFile(ctx context.Context, target string, f adapter.OutgoingFi
 	if err != nil {
 		return sent, &adapter.RefusedError{Why: err.Error()}
 	}
-	body, kind, err := adapter.Form(url.Values{"payload_json": {string(text)}}, "files[0]", f)
+	body, kind, err := bot.Form(url.Values{"payload_json": {string(text)}}, "files[0]", f)
 	if err != nil {
 		return sent, &adapter.RefusedError{Why: err.Error()}
 	}

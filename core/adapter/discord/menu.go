@@ -44,7 +44,7 @@ func (c *conn) SetMenu(ctx context.Context, commands []adapter.MenuCommand) erro
 			Options: []option{{Type: 3, Name: textOption, About: "what stands behind the command, if anything"}},
 		})
 	}
-	return c.while(ctx, func(ctx context.Context) error {
+	return c.While(ctx, func(ctx context.Context) error {
 		at := "/applications/" + c.session.app.String() + "/commands"
 		var have []command
 		if err := c.api.act(ctx, http.MethodGet, at, nil, &have); err != nil {

@@ -4,19 +4,15 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"math"
-	"net"
 	"net/http"
-	"net/url"
 	"strconv"
 	"strings"
 	"time"
 
 	"gatewaytui/core/adapter"
-	"gatewaytui/core/term"
+	"gatewaytui/core/adapter/bot"
 )
 
 const (
@@ -24,18 +20,14 @@ const (
 	version = "10"
 	// maxAnswer bounds the body of an answer in bytes. A message stays far below it.
 	maxAnswer = 4 << 20
-	// maxWhy bounds the reason in an error, in runes: a proxy may answer with a whole page.
-	maxWhy = 200
-	// maxRetryAfter, in seconds, keeps nonsense from overflowing a duration.
-	maxRetryAfter = 30 * 24 * 3600
 )
 
 // api is the REST API as one connection uses it. All its errors are of package adapter's types or *callError. The client of the
 // library that has the gateway is not used: it repeats a POST after an error and cannot enforce a nonce.
 type api struct {
-	p      *Platform
-	http   *http.Client
-	redact *term.Redactor
+	bot.Words
+	p    *Platform
+	http *http.Client
 }
 
 // open makes the API ready; it does no I/O.
@@ -45,16 +37,10 @@ func (p *Platform) open() (*api, error) {
 		return nil, p.credentials("it is unset or empty")
 	}
 	// What else is in it cannot stand in a header, and is a slip of the hand.
-	if strings.ContainsFunc(token, func(r rune) bool {
-		return (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z') && !strings.ContainsRune("._-", r)
-	}) {
+	if !bot.IsToken(token, "._-") {
 		return nil, p.credentials("it holds no bot token: one has only letters, digits, and the signs . _ -")
 	}
-	return &api{p: p, redact: term.NewRedactor(token), http: &http.Client{
-		Transport: p.transport(),
-		// A redirect could hand the token to another host.
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}}, nil
+	return &api{Words: bot.NewWords(token), p: p, http: bot.Client(p.dial)}, nil
 }
 
 // close drops the sockets that no call uses.
@@ -112,17 +98,9 @@ func (a *api) request(ctx context.Context, verb, path, kind string, body []byte,
 }
 
 func (a *api) do(req *http.Request, path string, out any) error {
-	resp, err := a.http.Do(req)
-	if dial, is := errors.AsType[*net.OpError](err); is && dial.Op == "dial" {
-		return &adapter.UnsentError{Err: a.failed(req.Method, path, err)}
-	}
+	resp, text, err := bot.Do(a.http, req, maxAnswer, func(err error) error { return a.failed(req.Method, path, err) })
 	if err != nil {
-		return a.failed(req.Method, path, err)
-	}
-	defer resp.Body.Close()
-	text, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
-	if err != nil {
-		return a.failed(req.Method, path, fmt.Errorf("read the answer: %w", err))
+		return err
 	}
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
 		return a.explain(req.Method, path, resp, text)
@@ -146,7 +124,7 @@ func (a *api) explain(verb, path string, resp *http.Response, text []byte) error
 	if json.Unmarshal(text, &said) != nil || said.Message == "" {
 		said.Message = "HTTP " + resp.Status // a proxy's page, for instance
 	}
-	why := a.clean(said.Message)
+	why := a.Clean(said.Message)
 	switch status := resp.StatusCode; status {
 	case http.StatusUnauthorized:
 		return a.p.credentials("Discord does not know this bot: %s", why)
@@ -157,15 +135,15 @@ func (a *api) explain(verb, path string, resp *http.Response, text []byte) error
 		}
 		return &adapter.RateLimitError{RetryAfter: seconds(after)}
 	case http.StatusBadRequest, http.StatusForbidden, http.StatusNotFound:
-		return &callError{call: verb + " " + place(path), why: why, refused: true, code: said.Code}
+		return &callError{CallError: bot.CallError{Call: verb + " " + place(path), Why: why}, refused: true, code: said.Code}
 	default:
-		return &callError{call: verb + " " + place(path), why: fmt.Sprintf("error %d, %s", status, why)}
+		return &callError{CallError: bot.CallError{Call: verb + " " + place(path), Why: fmt.Sprintf("error %d, %s", status, why)}}
 	}
 }
 
 // seconds is what a platform asks to wait, at least a moment and rounded up.
 func seconds(s float64) time.Duration {
-	return time.Duration(math.Ceil(min(max(s, 0.1), maxRetryAfter)*1000)) * time.Millisecond
+	return time.Duration(math.Ceil(min(max(s, 0.1), bot.MaxRetryAfter)*1000)) * time.Millisecond
 }
 
 // place is the part of a path that holds no secret: that of an interaction has its token in it.
@@ -176,36 +154,14 @@ func place(path string) string {
 	return path
 }
 
-// why is err for people.
-func (a *api) why(err error) string {
-	if errors.Is(err, context.DeadlineExceeded) {
-		return "no answer in time"
-	}
-	if u, is := errors.AsType[*url.Error](err); is {
-		err = u.Err // the rest of it is the URL
-	}
-	return a.clean(err.Error())
-}
-
-// clean is text from outside for people.
-func (a *api) clean(text string) string { return term.Clean(a.redact.Redact(text), maxWhy) }
-
 func (a *api) failed(verb, path string, err error) error {
-	return &callError{call: verb + " " + place(path), why: a.why(err), cause: err}
+	return &callError{CallError: bot.CallError{Call: verb + " " + place(path), Why: a.Why(err), Cause: err}}
 }
 
-// callError is a call that failed, without the token. It does not unwrap: what is inside may print the URL.
+// callError is a call that failed.
 type callError struct {
-	call, why string
-	cause     error
+	bot.CallError
 	// refused means that Discord took it and will not do it; code is then its own number for why.
 	refused bool
 	code    int
-}
-
-func (e *callError) Error() string { return e.call + ": " + e.why }
-
-// Is reports whether the cause is the end of a context; nothing else of it is anyone's to know.
-func (e *callError) Is(target error) bool {
-	return (target == context.DeadlineExceeded || target == context.Canceled) && errors.Is(e.cause, target)
 }

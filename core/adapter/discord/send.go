@@ -70,12 +70,7 @@ func (c *conn) call(ctx context.Context, target string, f func(context.Context, 
 	if err != nil {
 		return &adapter.RefusedError{Why: err.Error()}
 	}
-	return c.while(ctx, func(ctx context.Context) error { return f(ctx, to) })
-}
-
-// while runs f for as long as the connection lasts.
-func (c *conn) while(ctx context.Context, f func(context.Context) error) error {
-	return adapter.While(ctx, c.life, c.sends, f)
+	return c.While(ctx, func(ctx context.Context) error { return f(ctx, to) })
 }
 
 // deliver sends the parts of a text. The message first, if it is not 0, becomes the first of them.
@@ -84,7 +79,7 @@ func (c *conn) deliver(ctx context.Context, m adapter.Outgoing, first id) (sent 
 	if err != nil {
 		return sent, &adapter.RefusedError{Why: err.Error()}
 	}
-	err = c.while(ctx, func(ctx context.Context) (err error) {
+	err = c.While(ctx, func(ctx context.Context) (err error) {
 		sent, err = c.chats.Send(ctx, to, m, func() (adapter.Sent, error) { return c.parts(ctx, to, m, first) })
 		return err
 	})
@@ -191,7 +186,7 @@ func (a *api) act(ctx context.Context, verb, path string, in, out any) error {
 
 func asRefused(err error) error {
 	if failed, is := errors.AsType[*callError](err); is && failed.refused {
-		return &refused{adapter.RefusedError{Why: failed.why}, failed.code}
+		return &refused{adapter.RefusedError{Why: failed.Why}, failed.code}
 	}
 	return err
 }

@@ -76,7 +76,7 @@ func TestPL3_WhatTheBotListensTo(t *testing.T) {
 				w.up(func(c *conn) {
 					id := w.api.Say(tc.says)
 					w.after(time.Second)
-					got := w.in.messages()
+					got := w.in.Messages()
 					if tc.session == "" {
 						if len(got) != 0 {
 							w.Fatalf("the gateway got %+v, want nothing", got)
@@ -101,7 +101,7 @@ func TestTheModelHearsWhoSpeaksAndWhatIsAnswered(t *testing.T) {
 		w.up(func(c *conn) {
 			w.api.Say(discordtest.Says{User: owner, Name: "al\x1b[31mice", Text: "no", Answers: discordtest.BotID, Quoted: "shall I?"})
 			w.after(time.Second)
-			m := w.in.messages()[0]
+			m := w.in.Messages()[0]
 			if strings.Contains(m.User+m.Sender, "\x1b") || !strings.Contains(m.Sender, "ice") || !strings.HasSuffix(m.User, "(4711)") {
 				w.Errorf("it was said by %q, %q", m.User, m.Sender)
 			}
@@ -168,7 +168,7 @@ func TestHF16_UnknownUsersDoNotDelayAnAllowedUser(t *testing.T) {
 func TestE13_ARefusalThatLastsIsSaidOnce(t *testing.T) {
 	simulate(t, func(w *world) {
 		w.up(func(c *conn) {
-			w.in.decide(func(context.Context, adapter.Inbound) error {
+			w.in.Decide(func(context.Context, adapter.Inbound) error {
 				return &ops.Error{Code: ops.CodeDraining, Message: "the gateway is stopping", Hint: "try again later"}
 			})
 			for range 3 {
@@ -176,7 +176,7 @@ func TestE13_ARefusalThatLastsIsSaidOnce(t *testing.T) {
 				w.after(time.Second)
 			}
 			w.wantSent("The gateway is stopping.")
-			w.in.decide(nil)
+			w.in.Decide(nil)
 			w.say("now")
 			w.after(time.Second)
 			w.wantTexts("now")
@@ -188,7 +188,7 @@ func TestAFaultOfTheGatewayIsTriedAgainAndThenSaid(t *testing.T) {
 	for _, failures := range []int{2, 3} {
 		simulate(t, func(w *world) {
 			calls := 0
-			w.in.decide(func(context.Context, adapter.Inbound) error {
+			w.in.Decide(func(context.Context, adapter.Inbound) error {
 				if calls++; calls <= failures {
 					if calls == 1 {
 						panic("x")
@@ -209,7 +209,7 @@ func TestAFaultOfTheGatewayIsTriedAgainAndThenSaid(t *testing.T) {
 				}
 				w.say("next")
 				w.after(time.Minute)
-				if n := len(w.in.messages()); n != 4-failures || c.Err() != nil {
+				if n := len(w.in.Messages()); n != 4-failures || c.Err() != nil {
 					w.Errorf("%d messages, %v", n, c.Err())
 				}
 			})
@@ -248,7 +248,7 @@ func TestTooManyMessagesEndTheConnectionAndComeAgain(t *testing.T) {
 		const all = maxWaiting + 100
 		c := w.dialUp()
 		release := make(chan struct{})
-		w.in.decide(func(ctx context.Context, _ adapter.Inbound) error {
+		w.in.Decide(func(ctx context.Context, _ adapter.Inbound) error {
 			select {
 			case <-release:
 				return nil
@@ -263,7 +263,7 @@ func TestTooManyMessagesEndTheConnectionAndComeAgain(t *testing.T) {
 		w.down(c)
 		close(release)
 		w.up(func(c *conn) { w.after(time.Minute) })
-		if n := len(w.in.messages()); n != all {
+		if n := len(w.in.Messages()); n != all {
 			w.Errorf("%d messages arrived, want %d", n, all)
 		}
 		synctest.Wait()
@@ -278,7 +278,7 @@ func TestAChangedMessageIsOneOfItsOwn(t *testing.T) {
 			w.api.Dispatch("MESSAGE_UPDATE", []byte(`{"id":"5","channel_id":"74711","content":"https://example.com","author":{"id":"4711"},"embeds":[{}]}`)) // a preview
 			w.after(time.Second)
 			w.wantTexts("helo", "hello")
-			if was, is := w.in.messages()[0], w.in.messages()[1]; !is.Edited || is.ID != was.ID || is.Dedupe == was.Dedupe {
+			if was, is := w.in.Messages()[0], w.in.Messages()[1]; !is.Edited || is.ID != was.ID || is.Dedupe == was.Dedupe {
 				w.Errorf("the change is %+v", is)
 			}
 		})
@@ -290,7 +290,7 @@ func TestAnAnswerInAGuildShowsWhatItAnswers(t *testing.T) {
 		w.up(func(c *conn) {
 			id := w.api.Say(discordtest.Says{User: owner, Guild: "42", Channel: "4200", Text: "<@900> hello"})
 			w.after(time.Second)
-			to := w.in.messages()[0].Target
+			to := w.in.Messages()[0].Target
 			for _, text := range []string{long(2), "more"} {
 				if _, err := c.Send(w.Context(), adapter.Outgoing{Target: to, Text: text}); err != nil {
 					w.Fatal(err)

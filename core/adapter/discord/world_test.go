@@ -7,9 +7,7 @@ import (
 	"log"
 	"log/slog"
 	"net/http"
-	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,6 +15,7 @@ import (
 	"go.uber.org/goleak"
 
 	"gatewaytui/core/adapter"
+	"gatewaytui/core/adapter/conformance"
 	"gatewaytui/core/adapter/discord/discordtest"
 	"gatewaytui/fixtures/pipenet"
 	"gatewaytui/fixtures/syncbuf"
@@ -37,7 +36,7 @@ type world struct {
 	*Platform
 	api  *discordtest.Server
 	wire *pipenet.Listener
-	in   *receiver
+	in   *conformance.Receiver
 	log  *syncbuf.Buffer
 }
 
@@ -45,7 +44,7 @@ type world struct {
 func simulate(t *testing.T, f func(w *world)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		w := &world{T: t, api: discordtest.Unstarted(token), in: &receiver{}, log: &syncbuf.Buffer{}, wire: pipenet.Listen()}
+		w := &world{T: t, api: discordtest.Unstarted(token), in: &conformance.Receiver{}, log: &syncbuf.Buffer{}, wire: pipenet.Listen()}
 		w.Platform = New(Options{
 			Token: token, TokenSource: "DISCORD_TOKEN", BaseURL: w.api.URL, Allow: []int64{4711}, Groups: []int64{42},
 			Log: slog.New(slog.NewTextHandler(w.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
@@ -87,13 +86,10 @@ func (w *world) up(f func(c *conn)) {
 	f(c)
 }
 
-// down takes a connection down as the Supervisor does. The context is not the test's, which may be over.
+// down takes a connection down.
 func (w *world) down(c *conn) {
 	w.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
-	defer cancel()
-	_ = c.CancelTasks(ctx) // Disconnect waits for the same
-	if err := c.Disconnect(ctx); err != nil && !errors.Is(err, context.DeadlineExceeded) {
+	if err := conformance.TakeDown(c); err != nil && !errors.Is(err, context.DeadlineExceeded) {
 		w.Logf("disconnect: %v", err)
 	}
 }
@@ -109,13 +105,7 @@ func (w *world) after(d time.Duration) {
 
 func (w *world) wantTexts(want ...string) {
 	w.Helper()
-	var got []string
-	for _, m := range w.in.messages() {
-		got = append(got, m.Text)
-	}
-	if !slices.Equal(got, want) {
-		w.Errorf("the gateway got %q, want %q", got, want)
-	}
+	w.in.WantTexts(w, want...)
 }
 
 // wantSent looks at the beginnings of what was sent.
@@ -139,40 +129,4 @@ func (w *world) send(c *conn, text string) error {
 func is[E error](err error) bool {
 	_, is := errors.AsType[E](err)
 	return is
-}
-
-// receiver keeps what the platform hands on.
-type receiver struct {
-	adapter.Receiver
-	mu  sync.Mutex
-	got []adapter.Inbound
-	// answer, if not nil, decides about a message.
-	answer func(ctx context.Context, m adapter.Inbound) error
-}
-
-func (r *receiver) Receive(ctx context.Context, m adapter.Inbound) (string, error) {
-	r.mu.Lock()
-	answer := r.answer
-	r.mu.Unlock()
-	if answer != nil {
-		if err := answer(ctx, m); err != nil {
-			return "", err
-		}
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.got = append(r.got, m)
-	return "id", nil
-}
-
-func (r *receiver) decide(f func(ctx context.Context, m adapter.Inbound) error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.answer = f
-}
-
-func (r *receiver) messages() []adapter.Inbound {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return slices.Clone(r.got)
 }

@@ -17,7 +17,7 @@ func (w *world) picture(content string) fields { return fields{"photo": w.api.Ph
 
 // got is each message that the gateway got: its text and how many files.
 func (w *world) got() (out []string) {
-	for _, m := range w.in.messages() {
+	for _, m := range w.in.Messages() {
 		out = append(out, fmt.Sprintf("%s/%d", m.Text, len(m.Files)))
 	}
 	return out
@@ -39,7 +39,7 @@ func TestAnAlbumIsOneMessageWithAllItsFiles(t *testing.T) {
 			w.after(albumLook + albumWait)
 			w.wantGot("look/3")
 			w.wantUnconfirmed(0)
-			m := w.in.messages()[0]
+			m := w.in.Messages()[0]
 			for i, want := range []string{"one", "two", "three"} {
 				if got, err := c.Fetch(w.Context(), m.Files[i].Ref, 10); err != nil || string(got) != want {
 					w.Errorf("file %d is %q: %v", i, got, err)
@@ -179,7 +179,7 @@ func TestNothingOfAnAlbumIsLostOrDoubled(t *testing.T) {
 			w.down(c)
 			var got []string
 			files := 0
-			for _, m := range w.in.messages() {
+			for _, m := range w.in.Messages() {
 				got = append(got, strings.Fields(m.Text)...)
 				files += len(m.Files)
 			}

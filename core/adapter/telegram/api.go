@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -15,25 +14,21 @@ import (
 	"time"
 
 	"gatewaytui/core/adapter"
-	"gatewaytui/core/term"
+	"gatewaytui/core/adapter/bot"
 )
 
 const (
 	// maxAnswer bounds the body of an answer in bytes. A hundred updates, the most of one, stay far below it.
 	maxAnswer = 32 << 20
-	// maxWhy bounds the reason in an error, in runes: a proxy may answer with a whole page.
-	maxWhy = 200
-	// maxRetryAfter, in seconds, keeps nonsense from overflowing a duration.
-	maxRetryAfter = 30 * 24 * 3600
 )
 
 // api is the Bot API as one connection uses it. All its errors are of package adapter's types or *callError.
 type api struct {
-	p      *Platform
-	http   *http.Client
-	base   string // of the calls, with the token
-	files  string // of the files, with the token
-	redact *term.Redactor
+	bot.Words
+	p     *Platform
+	http  *http.Client
+	base  string // of the calls, with the token
+	files string // of the files, with the token
 }
 
 // open makes the API ready; it does no I/O.
@@ -43,16 +38,12 @@ func (p *Platform) open() (*api, error) {
 		return nil, p.credentials("it is unset or empty")
 	}
 	// What else is in it would change the path of every call, and is a slip of the hand.
-	if strings.ContainsFunc(token, func(r rune) bool {
-		return (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z') && !strings.ContainsRune(":_-", r)
-	}) {
+	if !bot.IsToken(token, ":_-") {
 		return nil, p.credentials("it holds no bot token: one has only letters, digits, and the signs : _ -")
 	}
-	a := &api{p: p, base: p.o.BaseURL + "/bot" + token, files: p.o.BaseURL + "/file/bot" + token, redact: term.NewRedactor(token)}
-	a.http = &http.Client{
-		Transport: p.transport(),
-		// A redirect would hand the URL, which holds the token, to another host as its Referer.
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	a := &api{
+		Words: bot.NewWords(token), p: p, http: bot.Client(p.dial),
+		base: p.o.BaseURL + "/bot" + token, files: p.o.BaseURL + "/file/bot" + token,
 	}
 	if _, err := http.NewRequest(http.MethodGet, a.base, nil); err != nil {
 		return nil, a.failed("base_url", err)
@@ -81,7 +72,7 @@ func (a *api) write(ctx context.Context, method string, params url.Values, resul
 // upload is a write with a file under the name field.
 func (a *api) upload(ctx context.Context, method string, params url.Values, field string, f adapter.OutgoingFile, result any) error {
 	return toChat(params, func() error {
-		body, kind, err := adapter.Form(params, field, f)
+		body, kind, err := bot.Form(params, field, f)
 		if err != nil {
 			return &adapter.RefusedError{Why: err.Error()}
 		}
@@ -98,7 +89,7 @@ func toChat(params url.Values, call func() error) error {
 		err = call()
 	}
 	if failed, is := errors.AsType[*callError](err); is && refusals[failed.code] {
-		return &adapter.RefusedError{Why: failed.why}
+		return &adapter.RefusedError{Why: failed.Why}
 	}
 	return err
 }
@@ -145,17 +136,9 @@ func (a *api) request(ctx context.Context, verb, method, at, kind string, body i
 		return a.failed(method, err)
 	}
 	req.Header.Set("Content-Type", kind)
-	resp, err := a.http.Do(req)
-	if dial, is := errors.AsType[*net.OpError](err); is && dial.Op == "dial" {
-		return &adapter.UnsentError{Err: a.failed(method, err)}
-	}
+	resp, text, err := bot.Do(a.http, req, maxAnswer, func(err error) error { return a.failed(method, err) })
 	if err != nil {
-		return a.failed(method, err)
-	}
-	defer resp.Body.Close()
-	text, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
-	if err != nil {
-		return a.failed(method, fmt.Errorf("read the answer: %w", err))
+		return err
 	}
 	var answer answer
 	if err := json.Unmarshal(text, &answer); err != nil {
@@ -184,7 +167,7 @@ type answer struct {
 
 // explain turns an answer with an error into an error for the Supervisor.
 func (a *api) explain(method string, failed answer) error {
-	said := a.clean(failed.Description)
+	said := a.Clean(failed.Description)
 	switch failed.Code {
 	case http.StatusUnauthorized, http.StatusNotFound:
 		// Telegram answers 404 where the token has not even the form of one.
@@ -192,12 +175,12 @@ func (a *api) explain(method string, failed answer) error {
 	case http.StatusConflict:
 		return &adapter.ConflictError{Why: "Telegram lets one program poll a bot (" + said + ")"}
 	case http.StatusTooManyRequests:
-		return &adapter.RateLimitError{RetryAfter: time.Duration(min(max(failed.Parameters.RetryAfter, 1), maxRetryAfter)) * time.Second}
+		return &adapter.RateLimitError{RetryAfter: time.Duration(min(max(failed.Parameters.RetryAfter, 1), bot.MaxRetryAfter)) * time.Second}
 	case http.StatusForbidden, http.StatusBadRequest, http.StatusRequestEntityTooLarge:
 	default:
 		said = fmt.Sprintf("error %d, %s", failed.Code, said)
 	}
-	return &callError{method: method, why: said, code: failed.Code, moved: failed.Parameters.MovedTo}
+	return &callError{CallError: bot.CallError{Call: method, Why: said}, code: failed.Code, moved: failed.Parameters.MovedTo}
 }
 
 // isWebhook tells the conflict that deleteWebhook cures from the one with another poller; Telegram does so in words only.
@@ -206,36 +189,14 @@ func isWebhook(err error) bool {
 	return is && strings.Contains(c.Why, "webhook")
 }
 
-// why is err for people.
-func (a *api) why(err error) string {
-	if errors.Is(err, context.DeadlineExceeded) {
-		return "no answer in time"
-	}
-	if u, is := errors.AsType[*url.Error](err); is {
-		err = u.Err // the rest of it is the URL
-	}
-	return a.clean(err.Error())
-}
-
-// clean is text from outside for people.
-func (a *api) clean(text string) string { return term.Clean(a.redact.Redact(text), maxWhy) }
-
 func (a *api) failed(method string, err error) error {
-	return &callError{method: method, why: a.why(err), cause: err}
+	return &callError{CallError: bot.CallError{Call: method, Why: a.Why(err), Cause: err}}
 }
 
-// callError is a call that failed, without the token. It does not unwrap: what is inside may print the URL.
+// callError is a call that failed.
 type callError struct {
-	method, why string
-	cause       error
+	bot.CallError
 	// code is Telegram's error_code, moved the new id of a group that moved; 0: none.
 	code  int
 	moved int64
-}
-
-func (e *callError) Error() string { return e.method + ": " + e.why }
-
-// Is reports whether the cause is the end of a context; nothing else of it is anyone's to know.
-func (e *callError) Is(target error) bool {
-	return (target == context.DeadlineExceeded || target == context.Canceled) && errors.Is(e.cause, target)
 }

@@ -10,11 +10,9 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 	"unicode/utf8"
 
 	"gatewaytui/core/adapter"
-	"gatewaytui/core/ops"
 	"gatewaytui/core/term"
 )
 
@@ -161,16 +159,12 @@ func (c *conn) acknowledge(e *event) (known bool) {
 		params.Set("text", "This button is too old. Please write your answer instead.")
 		params.Set("show_alert", "true")
 	}
-	if time.Now().Before(c.quietUntil) {
+	if c.notices.Quiet() {
 		return known // the person sees the button wait, and the message counts all the same
 	}
-	err := c.api.call(c.tasks, c.p.notice, http.MethodPost, "answerCallbackQuery", params, new(bool))
-	if err == nil {
-		return known
-	}
-	c.log.Debug(ops.LogTelegramNotice, "error", err.Error())
-	if !refusedBy(err) { // neither Telegram nor the messages behind it are made to wait
-		c.quietUntil = time.Now().Add(adapter.Pause(err, time.Minute))
+	err := c.api.call(c.Tasks, c.p.notice, http.MethodPost, "answerCallbackQuery", params, new(bool))
+	if err != nil && !refusedBy(err) {
+		c.notices.Failed(err)
 	}
 	return known
 }

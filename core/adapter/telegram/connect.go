@@ -45,6 +45,6 @@ func (p *Platform) connect(ctx context.Context, api *api, r adapter.Receiver) (*
 	c := newConn(p, api, me, r)
 	c.polledAt(offset)
 	go c.run(batch)
-	go c.usher()
+	go c.notices.Usher()
 	return c, nil
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"gatewaytui/core/adapter"
+	"gatewaytui/core/adapter/conformance"
 	"gatewaytui/core/adapter/telegram/botapitest"
 )
 
@@ -135,7 +136,7 @@ func TestI3_TheTokenIsInNoErrorForAnyAnswer(t *testing.T) {
 			server := httptest.NewServer(tc.handler)
 			defer server.Close()
 			p := New(Options{Token: token, BaseURL: server.URL + "/"})
-			_, err := p.Connect(t.Context(), &receiver{})
+			_, err := p.Connect(t.Context(), &conformance.Receiver{})
 			if err == nil {
 				t.Fatal("connected")
 			}
@@ -158,7 +159,7 @@ func TestI3_TheTokenIsInNoErrorForAnyAnswer(t *testing.T) {
 	}
 	t.Run("no server at all", func(t *testing.T) {
 		for _, base := range []string{"http://127.0.0.1:1", "http://host.invalid:port", "no url at all\x7f"} {
-			_, err := New(Options{Token: token, BaseURL: base}).Connect(t.Context(), &receiver{})
+			_, err := New(Options{Token: token, BaseURL: base}).Connect(t.Context(), &conformance.Receiver{})
 			if err == nil {
 				t.Fatalf("connected to %q", base)
 			}
@@ -192,7 +193,7 @@ func TestI3_ARedirectIsNotFollowed(t *testing.T) {
 func TestTheBotWorksOverRealSockets(t *testing.T) {
 	api := botapitest.New(token)
 	defer api.Close()
-	in := &receiver{}
+	in := &conformance.Receiver{}
 	p := New(Options{Token: token, BaseURL: api.URL, Allow: []int64{owner}})
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
@@ -209,7 +210,7 @@ func TestTheBotWorksOverRealSockets(t *testing.T) {
 	if err := api.Await(ctx, func(s *botapitest.Server) bool { return s.Unconfirmed() == 0 }); err != nil {
 		t.Fatal(err)
 	}
-	got := in.messages()
+	got := in.Messages()
 	if len(got) != 1 || got[0].Text != "ping" {
 		t.Fatalf("the gateway got %+v, want ping", got)
 	}

@@ -8,13 +8,12 @@ import (
 	"image"
 	_ "image/jpeg" // the pictures that Telegram takes as photos
 	_ "image/png"
-	"io"
-	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
 
 	"gatewaytui/core/adapter"
+	"gatewaytui/core/adapter/bot"
 )
 
 // The limits of Telegram for files (https://core.telegram.org/bots/api#sending-files): bytes of a photo and of another file, UTF-16
@@ -29,7 +28,7 @@ const (
 
 // Fetch implements adapter.Fetcher. ref is a file_id, which does not change. Telegram itself hands out at most 20 MB.
 func (c *conn) Fetch(ctx context.Context, ref string, most int64) (content []byte, err error) {
-	err = c.alive(ctx, func(ctx context.Context) error {
+	err = c.While(ctx, func(ctx context.Context) error {
 		content, err = c.api.fetch(ctx, ref, most)
 		return err
 	})
@@ -37,7 +36,6 @@ func (c *conn) Fetch(ctx context.Context, ref string, most int64) (content []byt
 }
 
 func (a *api) fetch(ctx context.Context, ref string, most int64) ([]byte, error) {
-	tooLarge := &adapter.RefusedError{Why: fmt.Sprintf("the file is larger than %d bytes", most)}
 	var file struct {
 		Size int64  `json:"file_size"`
 		Path string `json:"file_path"`
@@ -47,33 +45,14 @@ func (a *api) fetch(ctx context.Context, ref string, most int64) ([]byte, error)
 	}
 	switch {
 	case file.Size > most:
-		return nil, tooLarge
+		return nil, bot.TooLarge(most)
 	case file.Path == "":
 		return nil, &adapter.RefusedError{Why: "Telegram does not hand the file out"}
 	case strings.HasPrefix(file.Path, "/"):
 		return nil, &adapter.RefusedError{Why: "the Bot API server has the file on its own disk (its option --local)"}
 	}
-	const method = "download a file"
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, a.files+"/"+(&url.URL{Path: file.Path}).EscapedPath(), nil)
-	if err != nil {
-		return nil, a.failed(method, err)
-	}
-	resp, err := a.http.Do(req)
-	if err != nil {
-		return nil, a.failed(method, err)
-	}
-	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
-		return nil, a.failed(method, errors.New("HTTP "+resp.Status))
-	}
-	content, err := io.ReadAll(io.LimitReader(resp.Body, most+1))
-	if err != nil {
-		return nil, a.failed(method, err)
-	}
-	if int64(len(content)) > most {
-		return nil, tooLarge
-	}
-	return content, nil
+	address := a.files + "/" + (&url.URL{Path: file.Path}).EscapedPath()
+	return bot.Download(ctx, a.http, address, most, func(err error) error { return a.failed("download a file", err) })
 }
 
 // SendFile implements adapter.FileSender. A picture that Telegram takes as one is shown in the chat, at the quality that Telegram

@@ -5,11 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"slices"
 	"time"
 
-	"gatewaytui/core/adapter"
 	"gatewaytui/core/ops"
 )
 
@@ -26,8 +24,8 @@ const (
 func (c *conn) run(batch []json.RawMessage) {
 	defer close(c.returned)
 	err := c.poll(batch)
-	if c.tasks.Err() == nil {
-		c.fail(err)
+	if c.Tasks.Err() == nil {
+		c.Fail(err)
 	}
 }
 
@@ -45,16 +43,16 @@ func (c *conn) poll(batch []json.RawMessage) error {
 		case fresh > 0:
 			pause = 0
 		}
-		if pause > 0 && !c.sleep(pause) {
-			return c.tasks.Err()
+		if pause > 0 && !c.Sleep(pause) {
+			return c.Tasks.Err()
 		}
 		began = time.Now()
 		offset := c.p.cursor.offset()
-		batch, err = c.api.updates(c.tasks, offset, wait)
+		batch, err = c.api.updates(c.Tasks, offset, wait)
 		switch {
-		case c.tasks.Err() != nil:
+		case c.Tasks.Err() != nil:
 			// What a poll just brought is not handled, so it comes again.
-			return c.tasks.Err()
+			return c.Tasks.Err()
 		case err == nil:
 			failures = 0
 			c.polledAt(offset)
@@ -85,7 +83,7 @@ func (c *conn) handle(batch []json.RawMessage) (fresh int, held []json.RawMessag
 	for _, raw := range batch {
 		id, err := updateID(raw)
 		if err != nil {
-			broken = &callError{method: "getUpdates", why: c.api.why(err), cause: err}
+			broken = c.api.failed("getUpdates", err)
 			break
 		}
 		order = append(order, id)
@@ -96,7 +94,7 @@ func (c *conn) handle(batch []json.RawMessage) (fresh int, held []json.RawMessag
 		e, err := read(raw, c.me)
 		if err != nil {
 			// It will never be understood, and it must not hold up the others.
-			c.log.Warn(ops.LogTelegramUpdateUnreadable, "update", id, "error", c.api.why(err))
+			c.log.Warn(ops.LogTelegramUpdateUnreadable, "update", id, "error", c.api.Why(err))
 		}
 		u := update{event: e, ids: []int64{id}}
 		if e.kind != nothing && c.p.allows(e.user) {
@@ -114,8 +112,8 @@ func (c *conn) handle(batch []json.RawMessage) (fresh int, held []json.RawMessag
 	defer func() { c.p.cursor.pass(order, isFresh) }()
 	for _, u := range append(first, rest...) {
 		fresh++
-		if c.tasks.Err() != nil {
-			return fresh, nil, c.tasks.Err()
+		if c.Tasks.Err() != nil {
+			return fresh, nil, c.Tasks.Err()
 		}
 		if err := c.take(u.event, u.ids[0]); err != nil {
 			return fresh, nil, err
@@ -155,32 +153,20 @@ func (c *conn) take(e event, id int64) error {
 	case e.press != "" && !c.acknowledge(&e):
 		return nil
 	}
-	err := c.hand(e.message)
+	err := c.notices.Hand(c.receiver, e.message)
 	if err == nil {
-		delete(c.refusing, e.from)
+		c.notices.Accepted(e.from)
 		return nil
 	}
 	if refusal, is := errors.AsType[*ops.Error](err); is {
-		return c.refuse(e, refusal)
+		return c.notices.Refuse(e.from, e.message.Session, refusal)
 	}
-	if c.tasks.Err() != nil {
-		return c.tasks.Err()
+	if c.Tasks.Err() != nil {
+		return c.Tasks.Err()
 	}
 	if c.p.cursor.failed(id) < maxAttempts {
 		return fmt.Errorf("hand a message on: %w", err)
 	}
-	c.log.Error(ops.LogTelegramMessageLost, "session", e.message.Session, "attempts", maxAttempts, "error", c.api.why(err))
-	return c.tell(e.from, "Your message could not be taken, because of a fault of the gateway. Please send it again later.")
-}
-
-// hand gives a message to the Receiver. A panic there is that message's failure and not the end of the process (E7).
-func (c *conn) hand(m adapter.Inbound) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			c.log.Error(ops.LogTelegramPanic, "session", m.Session, "stack", string(debug.Stack()))
-			err = fmt.Errorf("panic: %v", p)
-		}
-	}()
-	_, err = c.receiver.Receive(c.tasks, m)
-	return err
+	c.log.Error(ops.LogTelegramMessageLost, "session", e.message.Session, "attempts", maxAttempts, "error", c.api.Why(err))
+	return c.notices.Tell(e.from, "Your message could not be taken, because of a fault of the gateway. Please send it again later.")
 }

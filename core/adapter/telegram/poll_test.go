@@ -63,7 +63,7 @@ func TestE15_TheNameOfAMessageIsTheSameInTheNextLife(t *testing.T) {
 		w.Platform = second
 		w.api.Inject(u)
 		w.up(func(c *conn) { w.after(time.Second) })
-		got := w.in.messages()
+		got := w.in.Messages()
 		if len(got) != 2 || got[0].Dedupe == "" || got[0].Dedupe != got[1].Dedupe {
 			w.Errorf("two lives got %+v, want the message twice with one name", got)
 		}
@@ -77,7 +77,7 @@ func TestE1_LowerUpdateIDsAfterAWeekAreHeard(t *testing.T) {
 		w.up(func(c *conn) {
 			w.api.Inject(botapitest.Update{ID: 900_000, User: owner, Text: "before"})
 			w.after(time.Minute)
-			w.in.decide(func(_ context.Context, m adapter.Inbound) error {
+			w.in.Decide(func(_ context.Context, m adapter.Inbound) error {
 				if m.Text == "after" {
 					w.api.Inject(botapitest.Update{ID: 13, User: owner, Text: "between two polls"})
 				}
@@ -106,7 +106,7 @@ func TestAnUpdateIsConfirmedOnlyOnceItWasAccepted(t *testing.T) {
 	simulate(t, func(w *world) {
 		w.up(func(c *conn) {
 			release := make(chan struct{})
-			w.in.decide(func(context.Context, adapter.Inbound) error { <-release; return nil })
+			w.in.Decide(func(context.Context, adapter.Inbound) error { <-release; return nil })
 			w.say("slow")
 			w.after(20 * time.Second)
 			w.wantUnconfirmed(1)

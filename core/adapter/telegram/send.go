@@ -43,7 +43,7 @@ func (c *conn) Typing(ctx context.Context, target string) error {
 
 // SetMenu implements adapter.MenuSetter.
 func (c *conn) SetMenu(ctx context.Context, commands []adapter.MenuCommand) error {
-	return c.alive(ctx, func(ctx context.Context) error { return c.api.menu(ctx, commands) })
+	return c.While(ctx, func(ctx context.Context) error { return c.api.menu(ctx, commands) })
 }
 
 // call makes one call of the Bot API about the chat at target, for as long as the connection lasts.
@@ -52,12 +52,7 @@ func (c *conn) call(ctx context.Context, target string, f func(context.Context, 
 	if err != nil {
 		return &adapter.RefusedError{Why: err.Error()}
 	}
-	return c.alive(ctx, func(ctx context.Context) error { return f(ctx, to) })
-}
-
-// alive makes a call for as long as the connection lasts.
-func (c *conn) alive(ctx context.Context, f func(context.Context) error) error {
-	return adapter.While(ctx, c.life, c.sends, f)
+	return c.While(ctx, func(ctx context.Context) error { return f(ctx, to) })
 }
 
 // deliver sends the parts of a text. The message first, if it is not empty, becomes the first of them.

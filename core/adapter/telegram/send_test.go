@@ -37,7 +37,7 @@ func TestAnAnswerGoesWhereTheMessageCameFrom(t *testing.T) {
 			w.api.Inject(botapitest.Update{User: owner, Chat: -100, Text: "in a group"})
 			w.api.Inject(botapitest.Update{User: owner, Chat: -100, Thread: 7, Text: "in a topic"})
 			w.after(time.Second)
-			for _, m := range w.in.messages() {
+			for _, m := range w.in.Messages() {
 				if err := w.send(c, m.Target, m.Session); err != nil {
 					w.Error(err)
 				}

@@ -41,7 +41,7 @@ func TestS4_CancelTasksEndsAReceiveUnderWayAndTakesNoNewMessages(t *testing.T) {
 		c := w.dialUp()
 		defer w.down(c)
 		entered := make(chan struct{}, 1)
-		w.in.decide(func(ctx context.Context, _ adapter.Inbound) error {
+		w.in.Decide(func(ctx context.Context, _ adapter.Inbound) error {
 			entered <- struct{}{}
 			<-ctx.Done()
 			return ctx.Err()
@@ -52,7 +52,7 @@ func TestS4_CancelTasksEndsAReceiveUnderWayAndTakesNoNewMessages(t *testing.T) {
 		if err := c.CancelTasks(w.Context()); err != nil {
 			w.Fatal(err)
 		}
-		w.in.decide(nil)
+		w.in.Decide(nil)
 		w.after(time.Minute)
 		w.wantTexts()
 		// The last words of a stop go out even now.
@@ -67,7 +67,7 @@ func TestS4_CancelTasksEndsAReceiveUnderWayAndTakesNoNewMessages(t *testing.T) {
 func TestE15_DisconnectConfirmsWhatWasTaken(t *testing.T) {
 	simulate(t, func(w *world) {
 		c := w.dialUp()
-		w.in.decide(func(ctx context.Context, m adapter.Inbound) error {
+		w.in.Decide(func(ctx context.Context, m adapter.Inbound) error {
 			if m.Text == "second" {
 				<-ctx.Done()
 				return ctx.Err()
@@ -80,7 +80,7 @@ func TestE15_DisconnectConfirmsWhatWasTaken(t *testing.T) {
 		w.down(c)
 		w.wantTexts("first")
 		w.wantUnconfirmed(1) // the one that was not taken
-		w.in.decide(nil)
+		w.in.Decide(nil)
 		second := New(w.o) // the next life
 		second.dial = w.dial
 		w.Platform = second
@@ -121,7 +121,7 @@ func TestS20_DisconnectIsBoundedInABlackHole(t *testing.T) {
 			simulate(t, func(w *world) {
 				c := w.dialUp()
 				if tc.taken {
-					w.in.decide(func(context.Context, adapter.Inbound) error {
+					w.in.Decide(func(context.Context, adapter.Inbound) error {
 						w.api.Fail("", botapitest.Fault{Hang: true})
 						return nil
 					})
@@ -186,7 +186,7 @@ func TestDisconnectGivesUpOnAReceiverThatIgnoresItsContext(t *testing.T) {
 	simulate(t, func(w *world) {
 		c := w.dialUp()
 		release := make(chan struct{})
-		w.in.decide(func(context.Context, adapter.Inbound) error { <-release; return nil })
+		w.in.Decide(func(context.Context, adapter.Inbound) error { <-release; return nil })
 		w.say("stuck")
 		synctest.Wait()
 		for name, f := range map[string]func(context.Context) error{"cancel tasks": c.CancelTasks, "disconnect": c.Disconnect} {

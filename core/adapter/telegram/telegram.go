@@ -33,7 +33,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"net/http"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -151,19 +150,6 @@ func (p *Platform) StaleAfter() time.Duration { return p.poll + p.grace }
 
 func (p *Platform) allows(user int64) bool {
 	return p.o.AllowAll || slices.Contains(p.o.Allow, user)
-}
-
-// transport is a connection's own: one that was abandoned takes its sockets with it. HTTP/2 would put the poll and the
-// sends on one socket, and a dead one would hold up all of them.
-func (p *Platform) transport() *http.Transport {
-	t := http.DefaultTransport.(*http.Transport).Clone()
-	t.Protocols = new(http.Protocols)
-	t.Protocols.SetHTTP1(true)
-	t.ForceAttemptHTTP2 = false
-	if p.dial != nil {
-		t.DialContext = p.dial
-	}
-	return t
 }
 
 // credentials says that the token will not do.

@@ -12,6 +12,12 @@ import (
 	"gatewaytui/core/ops"
 )
 
+// maxStrangers is how many notices to unknown users may wait, strangerPace the time between two.
+const (
+	maxStrangers = 16
+	strangerPace = time.Second
+)
+
 // HF16: the reproduction, in virtual time: every send takes 0.3 s, 300 unknown users write before an allowed user does.
 func TestHF16_UnknownUsersDoNotDelayAnAllowedUser(t *testing.T) {
 	simulate(t, func(w *world) {
@@ -25,8 +31,8 @@ func TestHF16_UnknownUsersDoNotDelayAnAllowedUser(t *testing.T) {
 			w.after(time.Minute)
 			w.wantUnconfirmed(0)
 			noticed := len(w.api.Sent())
-			if noticed < 1 || noticed > maxNotices+5 {
-				w.Errorf("%d unknown users got a notice, want about %d", noticed, maxNotices)
+			if noticed < 1 || noticed > maxStrangers+5 {
+				w.Errorf("%d unknown users got a notice, want about %d", noticed, maxStrangers)
 			}
 			if counters := w.Counters(); len(counters) != 1 || counters[0].Value() != uint64(unknown-noticed) {
 				w.Errorf("%d unknown users got no answer, want %d counted", counters[0].Value(), unknown-noticed)
@@ -40,13 +46,13 @@ func TestHF16_NoticesToUnknownUsersGoOutOneASecond(t *testing.T) {
 		w.crowd(10)
 		w.up(func(c *conn) {
 			for i := range 10 {
-				w.after(noticePace)
+				w.after(strangerPace)
 				// The first goes out at once, and the poll is there at the latest after a second.
 				if n := len(w.api.Sent()); n < i || n > i+2 {
 					w.Fatalf("after %d s %d notices were sent", i+1, n)
 				}
 			}
-			w.after(noticePace)
+			w.after(strangerPace)
 			if n := len(w.api.Sent()); n != 10 {
 				w.Errorf("%d of 10 unknown users got a notice", n)
 			}
@@ -73,7 +79,7 @@ func TestHF16_AfterANoticeThatFailsUnknownUsersGetNoAnswerForAMinute(t *testing.
 
 func TestHF16_WithinABatchAllowedUsersGoFirst(t *testing.T) {
 	simulate(t, func(w *world) {
-		w.in.decide(func(_ context.Context, m adapter.Inbound) error {
+		w.in.Decide(func(_ context.Context, m adapter.Inbound) error {
 			if w.log.Count("telegram.stranger") != 0 {
 				w.Errorf("an unknown user was handled before %q", m.Text)
 			}
@@ -101,7 +107,7 @@ func TestHF16_WithinABatchAllowedUsersGoFirst(t *testing.T) {
 func TestAMessageTakenOutOfTurnConfirmsNothingBeforeIt(t *testing.T) {
 	simulate(t, func(w *world) {
 		w.up(func(c *conn) {
-			w.in.decide(func(_ context.Context, m adapter.Inbound) error {
+			w.in.Decide(func(_ context.Context, m adapter.Inbound) error {
 				if m.Text == "taken" {
 					return nil
 				}
@@ -116,7 +122,7 @@ func TestAMessageTakenOutOfTurnConfirmsNothingBeforeIt(t *testing.T) {
 		w.wantTexts("taken")
 		w.wantUnconfirmed(3) // the unknown user's is not, so none after it is
 		w.api.Heal()
-		w.in.decide(nil)
+		w.in.Decide(nil)
 		w.up(func(c *conn) {
 			w.after(time.Second)
 			w.wantTexts("taken", "refused")

@@ -298,7 +298,7 @@ func TestAChangedMessageIsOneOfItsOwn(t *testing.T) {
 			w.api.Inject(botapitest.Update{User: owner, Kind: "edited_message", Text: "hello", Message: fields{"message_id": 1000, "edit_date": 77}})
 			w.api.Inject(botapitest.Update{User: owner, Kind: "edited_message", Message: fields{"message_id": 1000, "photo": []any{fields{}}}})
 			w.after(time.Minute)
-			got := w.in.messages()
+			got := w.in.Messages()
 			if len(got) != 2 || got[0].Edited || !got[1].Edited || got[0].ID != got[1].ID || got[0].Dedupe == got[1].Dedupe {
 				w.Errorf("the gateway got %+v", got)
 			}
@@ -414,7 +414,7 @@ var draining = &ops.Error{Code: ops.CodeDraining, Message: "the gateway takes no
 func TestE13_TwentyMessagesInADrainGetOneNoticeThatIsTrue(t *testing.T) {
 	simulate(t, func(w *world) {
 		w.up(func(c *conn) {
-			w.in.decide(func(context.Context, adapter.Inbound) error { return draining })
+			w.in.Decide(func(context.Context, adapter.Inbound) error { return draining })
 			for i := range 20 {
 				w.say(fmt.Sprint(i))
 				w.after(time.Minute)
@@ -422,10 +422,10 @@ func TestE13_TwentyMessagesInADrainGetOneNoticeThatIsTrue(t *testing.T) {
 			const said = "The gateway takes no new work. Your message was not taken; send it again later. The same goes for what you send until then."
 			w.wantSent(said)
 			w.wantUnconfirmed(0)
-			w.in.decide(nil)
+			w.in.Decide(nil)
 			w.say("later")
 			w.after(time.Second)
-			w.in.decide(func(context.Context, adapter.Inbound) error { return draining })
+			w.in.Decide(func(context.Context, adapter.Inbound) error { return draining })
 			w.say("too late")
 			w.after(time.Second)
 			w.wantSent(said, said)
@@ -437,7 +437,7 @@ func TestE13_TwentyMessagesInADrainGetOneNoticeThatIsTrue(t *testing.T) {
 func TestARefusalOfOneMessageIsSentEachTime(t *testing.T) {
 	simulate(t, func(w *world) {
 		w.up(func(c *conn) {
-			w.in.decide(func(context.Context, adapter.Inbound) error {
+			w.in.Decide(func(context.Context, adapter.Inbound) error {
 				return &ops.Error{Code: ops.CodeInvalid, Message: "the message is empty"}
 			})
 			w.say("a")
@@ -450,7 +450,7 @@ func TestARefusalOfOneMessageIsSentEachTime(t *testing.T) {
 
 func TestE12_AMessageWhoseRefusalCannotBeSentIsNotConfirmed(t *testing.T) {
 	simulate(t, func(w *world) {
-		w.in.decide(func(context.Context, adapter.Inbound) error { return draining })
+		w.in.Decide(func(context.Context, adapter.Inbound) error { return draining })
 		w.api.Fail("sendMessage", botapitest.Fault{Code: 429, RetryAfter: 30})
 		w.up(func(c *conn) {
 			w.say("hello?")
@@ -463,7 +463,7 @@ func TestE12_AMessageWhoseRefusalCannotBeSentIsNotConfirmed(t *testing.T) {
 			w.Fatalf("%d messages are left, want the one whose sender knows nothing", n)
 		}
 		w.api.Heal()
-		w.in.decide(nil)
+		w.in.Decide(nil)
 		w.up(func(c *conn) { w.after(time.Second) })
 		w.wantTexts("hello?")
 		w.wantSent()
@@ -473,7 +473,7 @@ func TestE12_AMessageWhoseRefusalCannotBeSentIsNotConfirmed(t *testing.T) {
 func TestARefusedMessageOfAUserWhoBlockedTheBotIsConfirmed(t *testing.T) {
 	simulate(t, func(w *world) {
 		w.up(func(c *conn) {
-			w.in.decide(func(context.Context, adapter.Inbound) error { return draining })
+			w.in.Decide(func(context.Context, adapter.Inbound) error { return draining })
 			w.api.Fail("sendMessage", botapitest.Fault{Code: 403})
 			w.say("and away")
 			w.after(time.Second)
@@ -492,7 +492,7 @@ func TestAMessageOnWhichTheGatewayFailsIsTriedThreeTimesAndThenReported(t *testi
 		t.Run(name, func(t *testing.T) {
 			simulate(t, func(w *world) {
 				tries := 0
-				w.in.decide(func(_ context.Context, m adapter.Inbound) error {
+				w.in.Decide(func(_ context.Context, m adapter.Inbound) error {
 					if m.Text == "poison" {
 						tries++
 						return fail()
@@ -521,7 +521,7 @@ func TestI2_NoMessageBodyIsLogged(t *testing.T) {
 			w.say(canary)
 			w.api.Inject(botapitest.Update{User: other, Text: canary})
 			w.after(time.Second)
-			w.in.decide(func(context.Context, adapter.Inbound) error { return draining })
+			w.in.Decide(func(context.Context, adapter.Inbound) error { return draining })
 			w.say(canary)
 			w.after(time.Second)
 		})

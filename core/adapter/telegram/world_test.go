@@ -7,9 +7,7 @@ import (
 	"log"
 	"log/slog"
 	"net/http"
-	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,6 +15,7 @@ import (
 	"go.uber.org/goleak"
 
 	"gatewaytui/core/adapter"
+	"gatewaytui/core/adapter/conformance"
 	"gatewaytui/core/adapter/telegram/botapitest"
 	"gatewaytui/fixtures/pipenet"
 	"gatewaytui/fixtures/syncbuf"
@@ -35,7 +34,7 @@ type world struct {
 	*testing.T
 	*Platform
 	api *botapitest.Server
-	in  *receiver
+	in  *conformance.Receiver
 	log *syncbuf.Buffer
 }
 
@@ -43,7 +42,7 @@ type world struct {
 func simulate(t *testing.T, f func(w *world)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		w := &world{T: t, api: botapitest.Unstarted(token), in: &receiver{}, log: &syncbuf.Buffer{}}
+		w := &world{T: t, api: botapitest.Unstarted(token), in: &conformance.Receiver{}, log: &syncbuf.Buffer{}}
 		w.Platform = New(Options{
 			Token: token, TokenSource: "TELEGRAM_BOT_TOKEN", BaseURL: "http://127.0.0.1:80", Allow: []int64{owner}, Groups: []int64{-100},
 			Log: slog.New(slog.NewTextHandler(w.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
@@ -91,13 +90,10 @@ func (w *world) up(f func(c *conn)) {
 	f(c)
 }
 
-// down takes a connection down as the Supervisor does. The context is not the test's, which may be over.
+// down takes a connection down.
 func (w *world) down(c *conn) {
 	w.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
-	defer cancel()
-	_ = c.CancelTasks(ctx) // Disconnect waits for the same
-	if err := c.Disconnect(ctx); err != nil && !errors.Is(err, context.DeadlineExceeded) {
+	if err := conformance.TakeDown(c); err != nil && !errors.Is(err, context.DeadlineExceeded) {
 		w.Logf("disconnect: %v", err)
 	}
 }
@@ -130,9 +126,7 @@ func (w *world) wantUnconfirmed(n int) {
 
 func (w *world) wantTexts(want ...string) {
 	w.Helper()
-	if got := w.in.texts(); !slices.Equal(got, want) {
-		w.Errorf("the gateway got %q, want %q", got, want)
-	}
+	w.in.WantTexts(w, want...)
 }
 
 // wantSent looks at the beginnings of what was sent.
@@ -146,48 +140,4 @@ func (w *world) wantSent(want ...string) {
 	if !ok {
 		w.Errorf("sent %+v, want texts that begin with %q", got, want)
 	}
-}
-
-// receiver keeps what the platform hands on.
-type receiver struct {
-	adapter.Receiver
-	mu  sync.Mutex
-	got []adapter.Inbound
-	// answer, if not nil, decides about a message.
-	answer func(ctx context.Context, m adapter.Inbound) error
-}
-
-func (r *receiver) Receive(ctx context.Context, m adapter.Inbound) (string, error) {
-	r.mu.Lock()
-	answer := r.answer
-	r.mu.Unlock()
-	if answer != nil {
-		if err := answer(ctx, m); err != nil {
-			return "", err
-		}
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.got = append(r.got, m)
-	return "id", nil
-}
-
-func (r *receiver) decide(f func(ctx context.Context, m adapter.Inbound) error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.answer = f
-}
-
-func (r *receiver) messages() []adapter.Inbound {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return slices.Clone(r.got)
-}
-
-func (r *receiver) texts() []string {
-	var out []string
-	for _, m := range r.messages() {
-		out = append(out, m.Text)
-	}
-	return out
 }

@@ -1,4 +1,4 @@
-package adapter
+package bot
 
 import (
 	"bytes"
@@ -11,12 +11,13 @@ import (
 	"strconv"
 	"strings"
 
+	"gatewaytui/core/adapter"
 	"gatewaytui/core/term"
 )
 
 // Form is a call with a file as multipart/form-data: the body, and its media type with the boundary. field is the file's, fields
 // are the other ones.
-func Form(fields url.Values, field string, f OutgoingFile) (body []byte, kind string, err error) {
+func Form(fields url.Values, field string, f adapter.OutgoingFile) (body []byte, kind string, err error) {
 	var b bytes.Buffer
 	form := multipart.NewWriter(&b)
 	for name, values := range fields {

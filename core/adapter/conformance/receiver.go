@@ -1,0 +1,73 @@
+package conformance
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+
+	"gatewaytui/core/adapter"
+)
+
+// Receiver keeps what a platform hands on, for a platform's own tests. The zero value is ready.
+type Receiver struct {
+	adapter.Receiver
+	mu  sync.Mutex
+	got []adapter.Inbound
+	// answer, if not nil, decides about a message.
+	answer func(ctx context.Context, m adapter.Inbound) error
+}
+
+// Receive implements adapter.Receiver.
+func (r *Receiver) Receive(ctx context.Context, m adapter.Inbound) (string, error) {
+	r.mu.Lock()
+	answer := r.answer
+	r.mu.Unlock()
+	if answer != nil {
+		if err := answer(ctx, m); err != nil {
+			return "", err
+		}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.got = append(r.got, m)
+	return "id", nil
+}
+
+// Decide has f decide about the messages from now on; nil: all are taken.
+func (r *Receiver) Decide(f func(ctx context.Context, m adapter.Inbound) error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.answer = f
+}
+
+// Messages are those that were taken, in order.
+func (r *Receiver) Messages() []adapter.Inbound {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.got)
+}
+
+// Texts are those of Messages.
+func (r *Receiver) Texts() (out []string) {
+	for _, m := range r.Messages() {
+		out = append(out, m.Text)
+	}
+	return out
+}
+
+// WantTexts fails the test unless these messages were taken.
+func (r *Receiver) WantTexts(t testing.TB, want ...string) {
+	t.Helper()
+	if got := r.Texts(); !slices.Equal(got, want) {
+		t.Errorf("the gateway got %q, want %q", got, want)
+	}
+}
+
+// TakeDown takes a connection down as the Supervisor does. Its context is not the test's, which may be over.
+func TakeDown(c adapter.Conn) error {
+	ctx, cancel := context.WithTimeout(context.Background(), downLimit)
+	defer cancel()
+	return errors.Join(c.CancelTasks(ctx), c.Disconnect(ctx))
+}
