@@ -32,7 +32,7 @@ func (c *Conversations) usage(ctx context.Context, u use) (string, error) {
 			lines = append(lines, "This conversation: "+spent(all))
 		}
 	}
-	if who := session.PersonOf(u.msg.User); who != "" {
+	if who := session.PersonOf(u.msg.User); who != "" && who != session.Platform(u.key) { // that is what programs are without a name
 		year, month, day := time.Now().Date()
 		today, err := c.store.SpentBy(ctx, session.Platform(u.key), who, time.Date(year, month, day, 0, 0, 0, 0, time.Local))
 		if err != nil {
