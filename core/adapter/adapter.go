@@ -94,6 +94,8 @@ type Inbound struct {
 	Quoted string
 	// Edited means that the sender changed the message ID. Dedupe then names the change.
 	Edited bool
+	// Forwarded means that another person wrote the message: its sender may pass on more of them.
+	Forwarded bool
 	// Files came with the message, whose Text may be empty then.
 	Files []File
 	// ID is the platform's name of the message in its chat, for Reactor.

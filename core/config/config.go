@@ -84,7 +84,7 @@ type Chat struct {
 	Mention  string `toml:"mention" doc:"which messages of a group the bot answers: \"required\" those that name it, answer it or are commands; \"always\" every one; \"never\" only commands. Empty is what the platform's own key says, else required"`
 	Sessions string `toml:"sessions" default:"auto" doc:"whose a conversation in a group is: \"auto\" (one for each thread, else one for each member), \"shared\" (one for all) or \"per_user\" (one for each member, in a thread too)"`
 
-	Join Duration `toml:"join" default:"1.5s" doc:"how long a message of 4000 characters or more waits for more of it, at most 10s; \"0\": it does not"`
+	Join Duration `toml:"join" default:"1.5s" doc:"how long a message of 4000 characters or more, or a forwarded one, waits for the next one, at most 10s; \"0\": it does not"`
 }
 
 // Values of chat.busy.

@@ -41,7 +41,7 @@ func (i *Intake) mannered(in adapter.Inbound, r request, m session.Message) sess
 	if m.Busy == session.BusySteer && len(in.Files) > 0 {
 		m.Busy = session.BusyQueue
 	}
-	if m.Joins && utf8.RuneCountInString(in.Text) >= session.Long {
+	if m.Joins && (in.Forwarded || utf8.RuneCountInString(in.Text) >= session.Long) {
 		m.Join = i.o.Outbox.o.Manner(in.Session).Join
 	}
 	m.Receipt = i.o.Outbox.receipt(in)

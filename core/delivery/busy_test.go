@@ -172,6 +172,7 @@ func TestCV11_WhatBecomesOfAMessageDuringATurn(t *testing.T) {
 		{name: "the last word counts", key: "chat:dm:1", in: written("1", "/queue /steer hi"), busy: session.BusySteer, joins: true, text: "hi"},
 		{name: "with files it waits", key: "chat:dm:1", in: adapter.Inbound{Text: "look", Files: []adapter.File{{Ref: "1"}}}, busy: session.BusyQueue, joins: true, text: "look"},
 		{name: "a long one waits for more", key: "chat:dm:1", manner: Manner{Join: time.Second}, in: written("1", long), busy: session.BusySteer, joins: true, join: time.Second, text: long},
+		{name: "so does one that is passed on", key: "chat:dm:1", manner: Manner{Join: time.Second}, in: adapter.Inbound{Text: "hi", Forwarded: true}, busy: session.BusySteer, joins: true, join: time.Second, text: "hi"},
 		{name: "one character less does not", key: "chat:dm:1", manner: Manner{Join: time.Second}, in: written("1", long[2:]), busy: session.BusySteer, joins: true, text: long[2:]},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

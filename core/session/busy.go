@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"encoding/json"
 	"slices"
 	"time"
 	"unicode/utf8"
@@ -35,6 +36,9 @@ func KnownBusy(name string) Busy {
 // maxJoined bounds the text of messages that are worked on as one, in bytes. A single message may be longer.
 const maxJoined = 256 << 10
 
+// maxJoinedFiles is how many files they may have together: as many as are taken of one message.
+const maxJoinedFiles = 10
+
 // Receipt is the sign on a message that it waits. Its methods do not wait.
 type Receipt interface {
 	// Waits puts the sign on the message. failed is called, on another goroutine, if the platform did not take it.
@@ -58,18 +62,25 @@ func (m *Message) joins(before *Message) bool {
 	return before.Joins && m.Joins
 }
 
-// unit is how many of the oldest messages of a mailbox are worked on as one, of which one may have files. There is at least one
-// message.
+// unit is how many of the oldest messages of a mailbox are worked on as one. There is at least one message.
 func unit(queue []Message) int {
-	n, size, files := 1, len(queue[0].Text), queue[0].Files != ""
+	n, size, files := 1, len(queue[0].Text), len(filesOf(queue[0]))
 	for ; n < len(queue) && queue[n].joins(&queue[n-1]); n++ {
-		m := &queue[n]
-		if size += len(m.Text); size > maxJoined || files && m.Files != "" {
+		size += len(queue[n].Text)
+		files += len(filesOf(queue[n]))
+		if size > maxJoined || files > maxJoinedFiles {
 			break
 		}
-		files = files || m.Files != ""
 	}
 	return n
+}
+
+// filesOf are the files of a message, each as it is kept. Files that cannot be read are none: who takes them says so.
+func filesOf(m Message) (files []json.RawMessage) {
+	if m.Files == "" || json.Unmarshal([]byte(m.Files), &files) != nil {
+		return nil
+	}
+	return files
 }
 
 // joined is messages as one: the first, with the texts of all. It keeps the others.
@@ -78,15 +89,18 @@ func joined(all []Message) Message {
 	if len(all) == 1 {
 		return m
 	}
+	files := filesOf(m)
 	for i, next := range all[1:] {
 		between := "\n\n"
-		if all[i].Join > 0 || all[i].Kept { // its platform cut a text into two
+		if utf8.RuneCountInString(all[i].Text) >= Long { // its platform cut a text into two
 			between = "\n"
 		}
 		m.Text += between + next.Text
-		if next.Files != "" {
-			m.Files = next.Files
-		}
+		files = append(files, filesOf(next)...)
+	}
+	if len(files) > 0 {
+		text, _ := json.Marshal(files) // they were read as JSON
+		m.Files = string(text)
 	}
 	m.Joined = all[1:]
 	return m

@@ -36,8 +36,9 @@ func texts(all []Message) (out []string) {
 func TestCV11_WhatWaitsOfOneSenderIsOneTurn(t *testing.T) {
 	own, files := from("ann", "own", BusyQueue), from("ann", "f1", BusyQueue)
 	own.Joins, files.Files = false, `[{"ref":"1"}]`
-	more := files
-	more.Text = "f2"
+	more, many := files, files
+	more.Text, more.Files = "f2", `[{"ref":"2"},{"ref":"3"}]`
+	many.Text, many.Files = "f3", "["+strings.Repeat(`{"ref":"4"},`, 9)+`{"ref":"4"}]`
 	cut := strings.Repeat("y", Long)
 	kept := func(text string) Message { return Message{User: "ann", Text: text, Kept: true} }
 	large := from("ann", strings.Repeat("x", maxJoined), BusyQueue)
@@ -49,7 +50,8 @@ func TestCV11_WhatWaitsOfOneSenderIsOneTurn(t *testing.T) {
 		{"of one sender", []Message{from("ann", "a", ""), from("ann", "b", BusySteer), from("ann", "c", "")}, []string{"a\n\nb\n\nc"}},
 		{"of two senders", []Message{from("ann", "a", ""), from("bob", "b", ""), from("bob", "c", ""), from("ann", "d", "")}, []string{"a", "b\n\nc", "d"}},
 		{"with one of its own", []Message{from("ann", "a", ""), own, from("ann", "b", "")}, []string{"a", "own", "b"}},
-		{"files come with one of them", []Message{from("ann", "a", ""), files, more, from("ann", "b", "")}, []string{"a\n\nf1", "f2\n\nb"}},
+		{"with files", []Message{from("ann", "a", ""), files, more, from("ann", "b", "")}, []string{"a\n\nf1\n\nf2\n\nb " + `[{"ref":"1"},{"ref":"2"},{"ref":"3"}]`}},
+		{"with too many files for one", []Message{files, many}, []string{`f1 [{"ref":"1"}]`, "f3 " + many.Files}},
 		{"a text without end", []Message{from("ann", "a", ""), large, from("ann", "b", "")}, []string{"a", large.Text, "b"}},
 		{"of an earlier life", []Message{kept("a"), kept("b"), kept(cut), kept("the rest"), kept("c")}, []string{"a", "b", cut + "\nthe rest", "c"}},
 		{"of the API", []Message{{Text: "a", Instant: true}, {Text: "b", Instant: true}}, []string{"a", "b"}},
@@ -64,7 +66,7 @@ func TestCV11_WhatWaitsOfOneSenderIsOneTurn(t *testing.T) {
 			answered := 0
 			for turn != nil {
 				if turn, _ = tb.Release(t.Context(), turn, End{State: ops.SessionIdle}); turn != nil {
-					got = append(got, turn.Message.Text)
+					got = append(got, strings.TrimSpace(turn.Message.Text+" "+turn.Message.Files))
 					answered += 1 + len(tb.Others(turn))
 				}
 			}
@@ -161,8 +163,9 @@ func TestCV11_ATurnIsOvertakenOnceByItsSender(t *testing.T) {
 // CV11: a long message waits for the next one of its sender, at most for its time, also behind a turn, and is seen to wait.
 func TestCV11_ALongMessageWaitsForMoreOfIt(t *testing.T) {
 	const wait = 1500 * time.Millisecond
+	cut := strings.Repeat("x", Long)
 	long := func(text string) Message {
-		m := from("ann", text, BusyQueue)
+		m := from("ann", text+cut, BusyQueue)
 		m.Join = wait
 		return m
 	}
@@ -179,12 +182,12 @@ func TestCV11_ALongMessageWaitsForMoreOfIt(t *testing.T) {
 			}
 			time.Sleep(1)
 			return tb.Gathered(t.Context(), "chat:dm:1", false)
-		}, "a"},
+		}, "a" + cut},
 		{"the end follows", func(t *testing.T, tb *Table) *Turn {
 			put(t, tb, long("a"))
 			time.Sleep(wait / 2)
 			return put(t, tb, from("ann", "b", ""))
-		}, "a\nb"},
+		}, "a" + cut + "\nb"},
 		{"a long one follows, then the end", func(t *testing.T, tb *Table) *Turn {
 			put(t, tb, long("a"))
 			time.Sleep(wait / 2)
@@ -194,7 +197,7 @@ func TestCV11_ALongMessageWaitsForMoreOfIt(t *testing.T) {
 				t.Error("it did not wait for more of the second")
 			}
 			return put(t, tb, from("ann", "c", ""))
-		}, "a\nb\nc"},
+		}, "a" + cut + "\nb" + cut + "\nc"},
 		{"it came behind a turn", func(t *testing.T, tb *Table) *Turn {
 			first := put(t, tb, from("ann", "first", ""))
 			put(t, tb, long("a"))
@@ -203,7 +206,7 @@ func TestCV11_ALongMessageWaitsForMoreOfIt(t *testing.T) {
 			}
 			time.Sleep(wait)
 			return tb.Gathered(t.Context(), "chat:dm:1", false)
-		}, "a"},
+		}, "a" + cut},
 		{"the gateway drains meanwhile", func(t *testing.T, tb *Table) *Turn {
 			put(t, tb, long("a"))
 			time.Sleep(wait)
@@ -211,7 +214,7 @@ func TestCV11_ALongMessageWaitsForMoreOfIt(t *testing.T) {
 				t.Error("it began while none may")
 			}
 			return tb.Resume(t.Context())[0]
-		}, "a"},
+		}, "a" + cut},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -228,7 +231,7 @@ func TestCV11_ALongMessageWaitsForMoreOfIt(t *testing.T) {
 		if row, _ := tb.Row("chat:dm:1"); row.Queued != 1 || row.State != ops.SessionQueued || row.Doing != ops.DoingGather || row.DoingSince.IsZero() {
 			t.Errorf("the row is %+v", row)
 		}
-		if m, found := tb.WithdrawWaiting("chat:dm:1"); !found || m.Text != "a" {
+		if m, found := tb.WithdrawWaiting("chat:dm:1"); !found || m.Text != "a"+cut {
 			t.Errorf("withdrew %+v, %v", m, found)
 		}
 		if _, known := tb.Get("chat:dm:1"); known {

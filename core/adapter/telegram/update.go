@@ -147,7 +147,7 @@ func readMessage(raw json.RawMessage, edited bool, me self) (event, error) {
 	}
 	e.kind, e.what = readable, ""
 	e.message = m.inbound(e, me, all.words(said))
-	e.message.Files = all.files
+	e.message.Files, e.message.Forwarded = all.files, m.Forwarded != nil
 	e.message.Mentioned = e.private || named || m.answers(me)
 	if e.album = m.Album; edited {
 		e.album, e.message.Edited = "", true

@@ -193,18 +193,18 @@ func TestWhatAnUpdateIsToUs(t *testing.T) {
 		{
 			"what a person forwards says whose it is",
 			fields{"from": from, "chat": dm, "text": "hello", "forward_origin": fields{"type": "user", "sender_user": fields{"id": 5, "first_name": "Bob", "last_name": "Bee"}}},
-			event{kind: readable, private: true, forwarded: "[Forwarded from Bob Bee]", message: inbound("telegram:dm:4711", "4711", "[Forwarded from Bob Bee]\nhello")},
+			event{kind: readable, private: true, forwarded: "[Forwarded from Bob Bee]", message: with(inbound("telegram:dm:4711", "4711", "[Forwarded from Bob Bee]\nhello"), passedOn)},
 		},
 		{
 			"a command that is forwarded is not one of the sender",
 			fields{"from": from, "chat": dm, "text": "/stop", "forward_origin": fields{"type": "hidden_user", "sender_user_name": "Eve"}},
-			event{kind: readable, private: true, forwarded: "[Forwarded from Eve]", message: inbound("telegram:dm:4711", "4711", "[Forwarded from Eve]\n/stop")},
+			event{kind: readable, private: true, forwarded: "[Forwarded from Eve]", message: with(inbound("telegram:dm:4711", "4711", "[Forwarded from Eve]\n/stop"), passedOn)},
 		},
 		{
 			"a picture of a channel that is forwarded",
 			fields{"from": from, "chat": dm, "photo": []any{fields{"file_id": "x"}}, "forward_origin": fields{"type": "channel", "chat": fields{"id": -5, "title": "News"}}},
 			event{kind: readable, private: true, forwarded: "[Forwarded from News]", message: with(inbound("telegram:dm:4711", "4711", "[Forwarded from News]"), func(in *adapter.Inbound) {
-				in.Files = []adapter.File{{Name: "picture.jpg", Type: "image/jpeg", Ref: "x"}}
+				in.Files, in.Forwarded = []adapter.File{{Name: "picture.jpg", Type: "image/jpeg", Ref: "x"}}, true
 			})},
 		},
 		{
@@ -582,3 +582,6 @@ func FuzzUpdate(f *testing.F) {
 		}
 	})
 }
+
+// passedOn says that another person wrote a message.
+func passedOn(in *adapter.Inbound) { in.Forwarded = true }
