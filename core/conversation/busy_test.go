@@ -27,11 +27,13 @@ import (
 	"gatewaytui/core/session"
 	"gatewaytui/core/store"
 	"gatewaytui/core/tool"
+	"gatewaytui/fixtures/soak"
 )
 
 // home is what outlives a life: the database, and what the chat got.
 type home struct {
-	t    *testing.T
+	t    *testing.T // for what is not the promise
+	rt   *rapid.T
 	path string
 	ids  atomic.Int64
 
@@ -120,7 +122,7 @@ func (l *life) Send(_ context.Context, _ string, m adapter.Outgoing) (adapter.Se
 		return adapter.Sent{IDs: []string{"1"}}, nil
 	}
 	if before, again := l.home.chat[m.Key]; again && before != m.Text {
-		l.home.t.Errorf("message %s was answered with %q and with %q", m.Key, before, m.Text)
+		l.home.rt.Errorf("message %s was answered with %q and with %q", m.Key, before, m.Text)
 	}
 	l.home.chat[m.Key] = m.Text
 	l.home.answered(m.Key, m.Text)
@@ -271,7 +273,7 @@ func (h *home) resume(l *life, outbox *delivery.Outbox) {
 			h.answers(row.ID, row.Text)
 		}
 		if n := token.FindString(in.Text); h.heard[n] != "" {
-			h.t.Errorf("message %s was answered by %q and is still in work", n, h.heard[n])
+			h.rt.Errorf("message %s was answered by %q and is still in work", n, h.heard[n])
 		}
 		row := delivery.Answer(in, "cut off")
 		reply := &row
@@ -302,11 +304,11 @@ func (l *life) end() {
 	synctest.Wait()
 	for _, task := range l.tasks.Close() {
 		if err := task.Stop(context.Background()); err != nil {
-			l.home.t.Error(err)
+			l.home.rt.Error(err)
 		}
 	}
 	if err := l.Store.Close(context.Background()); err != nil {
-		l.home.t.Error(err)
+		l.home.rt.Error(err)
 	}
 }
 
@@ -321,9 +323,12 @@ type sent struct {
 // is open at the end. That holds for any messages of several senders in any modes, under any kinds of turns. It holds with stops, a
 // full disk, and deaths of the process at any write.
 func TestCV11_NoMessageIsLostOrAnsweredTwice(t *testing.T) {
-	dir, runs := t.TempDir(), 0
+	dir, runs, failed, most := t.TempDir(), 0, false, soak.Count(t, 25, 100)
 	rapid.Check(t, func(rt *rapid.T) {
-		runs++
+		if runs++; runs > most && !failed {
+			return // each has a database for each of its lives
+		}
+		defer func() { failed = failed || rt.Failed() }()
 		path := filepath.Join(dir, fmt.Sprintf("%d.db", runs))
 		modes := rapid.SliceOfN(rapid.SampledFrom([]session.Busy{"", session.BusyQueue, session.BusySteer, session.BusyInterrupt}), 1, 4).Draw(rt, "mode of each life")
 		deaths := rapid.SliceOfN(rapid.Int64Range(2, 40), len(modes), len(modes)).Draw(rt, "writes until each death")
@@ -332,7 +337,7 @@ func TestCV11_NoMessageIsLostOrAnsweredTwice(t *testing.T) {
 		acts := rapid.SliceOfN(rapid.SampledFrom([]int{0, 1, 2, 2, 3, 4, 5, 5, 5, 5, 10, 11}), 1, 14).Draw(rt, "what people do")
 		gaps := rapid.SliceOfN(rapid.SampledFrom([]int{0, 0, 1, 300, 1200, 5000}), len(acts), len(acts)).Draw(rt, "after how many ms")
 		synctest.Test(t, func(t *testing.T) {
-			h := &home{t: t, path: path, chat: map[string]string{}, heard: map[string]string{}, signs: map[string]string{}}
+			h := &home{t: t, rt: rt, path: path, chat: map[string]string{}, heard: map[string]string{}, signs: map[string]string{}}
 			var played atomic.Int64
 			steps := func() (string, time.Duration) {
 				n := int(played.Add(1))
@@ -400,20 +405,20 @@ func (l *life) act(act, n int) (m sent, ok bool) {
 func (h *home) check(l *life, accepted []sent, excused bool) {
 	ctx := context.Background()
 	if open, err := l.OpenInbox(ctx); err != nil || len(open) > 0 {
-		h.t.Errorf("%d messages have no answer (%v): %+v", len(open), err, open)
+		h.rt.Errorf("%d messages have no answer (%v): %+v", len(open), err, open)
 	}
 	var sessions []string
 	if _, err := l.Sessions(ctx, func(s store.Session) error {
 		sessions = append(sessions, s.ID)
 		return nil
 	}); err != nil {
-		h.t.Error(err)
+		h.rt.Error(err)
 	}
 	place := map[int]int{} // of each message in its transcript
 	for _, id := range sessions {
 		entries, err := l.Since(ctx, id, 0)
 		if err != nil {
-			h.t.Error(err)
+			h.rt.Error(err)
 		}
 		for _, e := range entries {
 			for _, found := range token.FindAllString(e.Content, -1) {
@@ -423,7 +428,7 @@ func (h *home) check(l *life, accepted []sent, excused bool) {
 				var n int
 				_, _ = fmt.Sscanf(found, "<%d>", &n)
 				if place[n] > 0 {
-					h.t.Errorf("message %d is in the transcript twice", n)
+					h.rt.Errorf("message %d is in the transcript twice", n)
 				}
 				place[n] = len(place) + 1
 			}
@@ -433,13 +438,13 @@ func (h *home) check(l *life, accepted []sent, excused bool) {
 	for _, m := range accepted {
 		if place[m.n] == 0 {
 			if !excused {
-				h.t.Errorf("message %d is in no transcript", m.n)
+				h.rt.Errorf("message %d is in no transcript", m.n)
 			}
 			continue
 		}
 		who := fmt.Sprint(m.session, m.user, m.steers)
 		if before := last[who]; before > place[m.n] {
-			h.t.Errorf("message %d came before an earlier one of its sender", m.n)
+			h.rt.Errorf("message %d came before an earlier one of its sender", m.n)
 		}
 		last[who] = place[m.n]
 	}
@@ -456,7 +461,7 @@ func (h *home) answers(key, text string) {
 func (h *home) answered(key, text string) {
 	for _, n := range token.FindAllString(text, -1) {
 		if before := h.heard[n]; before != "" && before != key {
-			h.t.Errorf("message %s was answered by %s and by %s", n, before, key)
+			h.rt.Errorf("message %s was answered by %s and by %s", n, before, key)
 		}
 		h.heard[n] = key
 	}
