@@ -3,7 +3,10 @@ package gateway
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -32,12 +35,20 @@ func TestCV13_ConversationsAreKeptAndOldOutputsAreNot(t *testing.T) {
 		s.dir, s.log = dir, slog.NewTextHandler(&logged, nil)
 		s.opts = func(o *Options) { o.TrustClock = true }
 	})
+	saved := filepath.Join(dir, "received", "0123", "old.pdf")
+	err = errors.Join(os.MkdirAll(filepath.Dir(saved), 0o700), os.WriteFile(saved, []byte("four"), 0o600), os.Chtimes(saved, old, old))
+	if err != nil {
+		t.Fatal(err)
+	}
 	l.g.recovery.Prune(t.Context())
+	if _, err := os.Stat(saved); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a file that was saved from a chat long ago: %v", err)
+	}
 	page, err := l.g.Transcript(t.Context(), "s1", ops.MessageQuery{})
 	if err != nil || len(page.Items) != 2 || page.Items[0].Text != "hello" || strings.Contains(page.Items[1].Text, "secret") {
 		t.Errorf("the conversation has %.200v, %v", page.Items, err)
 	}
-	for _, want := range []string{"deleted_audit=1", "old results of tools deleted", "count=1", "bytes=14000"} {
+	for _, want := range []string{"deleted_audit=1", "old results of tools deleted", "count=1", "bytes=14000", "old files of chats deleted", "bytes=4"} {
 		if !strings.Contains(logged.String(), want) {
 			t.Errorf("the log does not say %q: %s", want, logged.String())
 		}
