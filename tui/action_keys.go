@@ -88,6 +88,7 @@ func actionBindings() []binding {
 		{action: "send", help: "send a message to a session's agent: send KEY TEXT", verb: ops.VerbMessage, cliEquivalent: "gatewaytui send TEXT --session KEY"},
 		{action: "backup", help: "write a copy of the database into the folder backups of the home", verb: ops.VerbBackup, disabledReason: needsNoStop},
 		{action: "title", help: "name a session's conversation: title KEY TEXT", verb: ops.VerbTitle},
+		{action: "forget", help: "delete what is kept of a person: forget telegram:4711", verb: ops.VerbForget, disabledReason: needsNoStop},
 		{action: "diagnose", keys: []string{"d"}, label: "diagnose", verb: ops.VerbDiagnose},
 	}
 }
@@ -139,6 +140,8 @@ func aim(v ops.Verb, f keyContext) ops.Command {
 		cmd.Target = processKey(*f.process)
 	case spec.Target == ops.TargetAdapter:
 		cmd.Target = f.adapter.Name
+	case spec.Target == ops.TargetPerson:
+		cmd.Target = f.person
 	case spec.OfLife:
 		cmd.Expect = f.gateway
 	}
@@ -170,6 +173,8 @@ func missing(spec ops.VerbSpec, f keyContext) string {
 		return fmt.Sprintf("pid %d is being ended already", f.process.PID)
 	case spec.Target == ops.TargetAdapter && f.adapter == nil:
 		return "no adapter is selected"
+	case spec.Target == ops.TargetPerson && f.person == "":
+		return "name the person: " + spec.Name + " telegram:4711"
 	case spec.OfStop() && f.stop == nil:
 		return "no shutdown is running"
 	}

@@ -246,6 +246,8 @@ func (m *model) runNamed(b *binding, arg string) tea.Cmd {
 		f.process = find(snap.Processes, arg, processKey)
 	case ops.TargetAdapter:
 		f.adapter = find(snap.Adapters, arg, adapterKey)
+	case ops.TargetPerson:
+		f.person = arg
 	}
 	if why := b.works(f); why != "" {
 		m.deny(why)

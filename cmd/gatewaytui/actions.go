@@ -52,6 +52,7 @@ var actions = map[ops.Verb]action{
 
 // actionGroups are the commands that hold actions.
 var actionGroups = map[string]string{
+	"people":   "act on what is kept of a person",
 	"adapter":  "pause, resume or reconnect one chat platform",
 	"shutdown": "act on what the running shutdown waits for",
 }

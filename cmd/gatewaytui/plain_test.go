@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -166,14 +167,15 @@ func TestNothingEndsWithoutTheRightAnswer(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			converse(t, true, nil, func(k *talk) {
 				line := name
-				if kind := string(spec.Target); kind != "" {
+				switch kind := string(spec.Target); kind {
+				case "":
+				case "person":
+					line += " telegram:4711"
+				default:
 					k.says(map[string]string{"session": "sessions", "process": "processes", "adapter": "adapters"}[kind])
 					line += " 1"
 				}
-				word := "y"
-				if spec.Verb == ops.VerbForce {
-					word = "force"
-				}
+				word := cmp.Or(spec.Word, "y")
 				for _, no := range []string{"", "n", "Y", "yes please", "force it", name} {
 					if no == word {
 						continue

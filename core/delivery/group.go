@@ -71,7 +71,8 @@ type group struct {
 }
 
 // line is a line of a group and the session that it belongs to, empty if the bot was not addressed.
-type line struct{ session, said string }
+// platform and person name who said it.
+type line struct{ session, said, platform, person string }
 
 // hear adds a message to the lines of its group. If it is for the bot, it returns those that its session has not heard.
 func (g *groups) hear(in adapter.Inbound, addressed bool) (before []string) {
@@ -86,12 +87,12 @@ func (g *groups) hear(in adapter.Inbound, addressed bool) (before []string) {
 		of = &group{heard: map[string]int{}}
 		g.last[name] = of
 	}
-	said := line{said: term.Clean(strings.Join(strings.Fields(speaker(in)+": "+in.Text+files(in.Files)), " "), maxLine)}
+	said := line{platform: in.Adapter, person: session.PersonOf(in.User), said: term.Clean(strings.Join(strings.Fields(speaker(in)+": "+in.Text+files(in.Files)), " "), maxLine)}
 	if addressed {
 		said.session = in.Session
 		first := of.count - len(of.lines)
 		for i, l := range of.lines {
-			if first+i >= of.heard[in.Session] && l.session != in.Session {
+			if first+i >= of.heard[in.Session] && l.session != in.Session && l.said != "" {
 				before = append(before, l.said)
 			}
 		}

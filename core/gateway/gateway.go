@@ -146,6 +146,7 @@ func (g *Gateway) awaitFirstAttempts(ctx context.Context) {
 	case <-g.adapters.FirstAttempts(): // bounded by the supervisor
 		close(g.lifecycle.ready)
 		g.tell(func(n Notifier) error { return n.Ready(g.statusLine()) })
+		g.background.Start(ctx, "finish forgetting", "", g.FinishForgetting)
 		g.notices.Back(g.recovery.LastEnd(), g.recovery.CutOff(), g.health.Started())
 		g.events.Emit(ops.EventGatewayState, "gateway", "running", ops.GatewayChange{State: ops.StateRunning})
 	case <-g.lifecycle.stopping:

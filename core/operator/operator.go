@@ -27,6 +27,7 @@ import (
 	"gatewaytui/core/limit"
 	"gatewaytui/core/metrics"
 	"gatewaytui/core/ops"
+	"gatewaytui/core/people"
 	"gatewaytui/core/process"
 	"gatewaytui/core/recovery"
 	"gatewaytui/core/search"
@@ -106,6 +107,7 @@ type Options struct {
 type Operator struct {
 	o        Options
 	requests *requests
+	people   *people.People
 	refusals toolRefusals
 
 	// abortBackup ends the backup that runs; nil: none does.
@@ -115,7 +117,11 @@ type Operator struct {
 var _ ops.Console = (*Operator)(nil)
 
 // New returns the operator's view of a gateway. It does no I/O.
-func New(o Options) *Operator { return &Operator{o: o, requests: newRequests()} }
+func New(o Options) *Operator {
+	op := &Operator{o: o, requests: newRequests()}
+	op.people = op.newPeople()
+	return op
+}
 
 // store is the open store; nil: there is none yet.
 func (op *Operator) store() *store.Store { return op.o.Recovery.Store() }

@@ -124,6 +124,7 @@ var verbs = map[ops.Verb]verb{
 		},
 	},
 	ops.VerbBackup: {run: (*Operator).backup},
+	ops.VerbForget: {check: checkPerson, preview: (*Operator).previewForget, run: (*Operator).forget},
 	ops.VerbDiagnose: {
 		run: func(op *Operator, ctx context.Context, _ ops.Command) (string, any, error) {
 			path, err := op.diagnose(ctx)

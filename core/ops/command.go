@@ -143,7 +143,7 @@ type Request struct {
 	Detail string `json:"detail,omitempty"`
 	// Joined says that another request does the same already: ID and Verb are of that request.
 	Joined bool `json:"joined,omitempty"`
-	// Result is the verb's own answer: MessageResult, TitleResult, KillResult, DiagnoseResult, BackupResult.
+	// Result is the verb's own answer: MessageResult, TitleResult, ForgetResult, KillResult, DiagnoseResult, BackupResult.
 	Result json.RawMessage `json:"result,omitempty"`
 	Error  *Error          `json:"error,omitempty"`
 }
@@ -158,6 +158,12 @@ type MessageResult struct {
 // TitleResult is the Result of VerbTitle.
 type TitleResult struct {
 	Title string `json:"title"`
+}
+
+// ForgetResult is the Result of VerbForget: how many rows and other things were deleted, by kind.
+type ForgetResult struct {
+	Person  string         `json:"person"`
+	Deleted map[string]int `json:"deleted"`
 }
 
 // KillResult is the Result of VerbKill.

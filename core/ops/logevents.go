@@ -24,6 +24,7 @@ const (
 	LogDiscordStranger          = "discord.stranger"
 	LogDiscordUnlisted          = "discord.unlisted"
 	LogDropped                  = "log.dropped"
+	LogForget                   = "people.forget"
 	LogMadeAgain                = "log.made_again"
 	LogWrite                    = "log.write"
 	LogModelFallback            = "model.fallback"

@@ -30,16 +30,19 @@ const (
 	VerbForce     Verb = "shutdown.force"
 	VerbDiagnose  Verb = "diagnose"
 	VerbBackup    Verb = "backup"
+	VerbForget    Verb = "people.forget"
 )
 
 // TargetKind is a kind of thing that a verb acts on.
 type TargetKind string
 
-// The kinds. A session is named by its key, a process by its pid and an adapter by its name.
+// The kinds. A session is named by its key, a process by its pid, an adapter by its name, and a person by platform
+// and id: telegram:4711.
 const (
 	TargetSession TargetKind = "session"
 	TargetProcess TargetKind = "process"
 	TargetAdapter TargetKind = "adapter"
+	TargetPerson  TargetKind = "person"
 )
 
 // VerbSpec is all that the socket, the command line, the consoles, completion and the documentation need to know of a verb. They are
@@ -176,6 +179,12 @@ var Verbs = []VerbSpec{
 		Examples: "gatewaytui backup /var/backups/gateway.db\ngatewaytui backup --abort",
 	},
 	{
+		Verb: VerbForget, Path: "/v1/people/{target}/forget", Group: "people", Name: "forget", Target: TargetPerson,
+		Summary: "delete what is kept of a person, and say what was deleted", Doing: "forgetting", Done: "forgot",
+		Examples: "gatewaytui people forget telegram:4711\ngatewaytui people forget telegram:4711 --dry-run",
+		Ends:     true, Word: "forget",
+	},
+	{
 		Verb: VerbDiagnose, Path: "/v1/diagnose", Name: "diagnose",
 		Summary: "write goroutines, process trees, sockets and the phase log into one file", Doing: "diagnosing", Done: "diagnosed",
 		Examples:      "gatewaytui diagnose",
@@ -204,7 +213,7 @@ func (s VerbSpec) OfStop() bool { return s.Group == groupShutdown }
 
 // Usage is its name and its arguments on the command line: "reset KEY".
 func (s VerbSpec) Usage() string {
-	args := cmp.Or(s.Args, map[TargetKind]string{TargetSession: "KEY", TargetProcess: "PID", TargetAdapter: "NAME"}[s.Target])
+	args := cmp.Or(s.Args, map[TargetKind]string{TargetSession: "KEY", TargetProcess: "PID", TargetAdapter: "NAME", TargetPerson: "ID"}[s.Target])
 	return strings.TrimSpace(s.Name + " " + args)
 }
 

@@ -151,6 +151,9 @@ func (r *Recovery) readUnfinished(ctx context.Context) error {
 	if r.o.Health.Damage() != "" {
 		return nil // it all stays where it is, for a life that can write what became of it
 	}
+	if err := r.forgetWaiting(ctx); err != nil {
+		return err
+	}
 	open, err := r.Store().OpenInbox(ctx)
 	if err != nil {
 		return err
@@ -199,6 +202,17 @@ func (r *Recovery) readUnfinished(ctx context.Context) error {
 		r.log.Info("recovered pending work", "messages", len(r.backlog), "reported", reported, "unsent", len(unsent))
 	}
 	return nil
+}
+
+// forgetWaiting deletes the messages of people whose deletion an earlier life began: nothing is done for them any more.
+func (r *Recovery) forgetWaiting(ctx context.Context) error {
+	all, err := r.Store().Forgettings(ctx)
+	for _, f := range all {
+		if _, err := r.Store().ForgetWaiting(ctx, f); err != nil {
+			return err
+		}
+	}
+	return err
 }
 
 // TakeUp gives the messages that waited to their sessions, before any new one can come. It is called once.

@@ -40,6 +40,14 @@ func (x *Index) run(ctx context.Context) {
 	var remade time.Time
 	for first := true; ctx.Err() == nil; first = false {
 		err := x.work(ctx, first)
+		if f, is := errors.AsType[forgotten](err); is {
+			x.opened(nil, "the index is made again")
+			if err = remove(x.o.Path); err == nil {
+				f.removed <- nil
+				continue
+			}
+			f.removed <- err
+		}
 		switch {
 		case ctx.Err() != nil || errors.Is(err, store.ErrClosed):
 			return
@@ -58,7 +66,11 @@ func (x *Index) run(ctx context.Context) {
 			x.o.Log.Warn(ops.LogSearchFailed, "error", why)
 		}
 		failed = why
-		if sleep(ctx, retry) != nil {
+		select {
+		case <-time.After(retry):
+		case removed := <-x.forgets:
+			removed <- remove(x.o.Path)
+		case <-ctx.Done():
 			return
 		}
 	}
@@ -147,11 +159,18 @@ func (x *Index) wait(ctx context.Context, fill *filler, p *pace, pause time.Dura
 			return nil
 		case err := <-x.broken:
 			return err
+		case removed := <-x.forgets:
+			return forgotten{removed}
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
 	}
 }
+
+// forgotten ends the work on an index that has words which must go.
+type forgotten struct{ removed chan<- error }
+
+func (forgotten) Error() string { return "messages were deleted" }
 
 // pace says when the goroutine works, and how long it rests. It belongs to that goroutine.
 type pace struct {

@@ -48,7 +48,8 @@ type Index struct {
 	store Store
 	// wake, sweep and broken have room for one.
 	wake, sweep chan struct{}
-	broken      chan error // what a search found wrong with the file
+	broken      chan error      // what a search found wrong with the file
+	forgets     chan chan error // asks for the removal of the file, and gets its result
 	cancel      context.CancelFunc
 	done        chan struct{} // closed when the goroutine has ended; nil: it was not started
 
@@ -63,7 +64,7 @@ type Index struct {
 
 // New returns an index that does nothing before Start.
 func New(o Options) *Index {
-	return &Index{o: o, wake: make(chan struct{}, 1), sweep: make(chan struct{}, 1), broken: make(chan error, 1), why: "the index is not open yet"}
+	return &Index{o: o, wake: make(chan struct{}, 1), sweep: make(chan struct{}, 1), broken: make(chan error, 1), forgets: make(chan chan error), why: "the index is not open yet"}
 }
 
 // Start begins to fill the index from st once ready is closed, on a goroutine that ends with Close. It is called once.
@@ -93,6 +94,32 @@ func (x *Index) Sweep() {
 	select {
 	case x.sweep <- struct{}{}:
 	default:
+	}
+}
+
+// Forget removes the index, which has words of messages that were deleted, and begins to make it again. It waits until ctx ends.
+func (x *Index) Forget(ctx context.Context) error {
+	if x.o.Path == "" {
+		return nil
+	}
+	if x.done == nil {
+		return remove(x.o.Path)
+	}
+	removed := make(chan error, 1)
+	select {
+	case x.forgets <- removed:
+	case <-x.done:
+		return remove(x.o.Path)
+	case <-ctx.Done():
+		return fmt.Errorf("remove the search index: %w", context.Cause(ctx))
+	}
+	select {
+	case err := <-removed:
+		return err
+	case <-x.done:
+		return remove(x.o.Path)
+	case <-ctx.Done():
+		return fmt.Errorf("remove the search index: %w", context.Cause(ctx))
 	}
 }
 

@@ -97,6 +97,7 @@ func (w *writer) connect(ctx context.Context, path string) (err error) {
 		"synchronous = FULL",
 		"foreign_keys = ON",
 		"temp_store = MEMORY",
+		"secure_delete = ON", // what is deleted is not left in the file
 		fmt.Sprintf("cache_size = -%d", writeCacheKiB),
 		fmt.Sprintf("journal_size_limit = %d", walLimit),
 	} {

@@ -20,7 +20,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	}
 	s := &Store{
 		path: path, log: o.Log, opened: time.Now(), onEnd: o.OnTransaction,
-		requests: make(chan *request), quit: make(chan struct{}),
+		requests: make(chan *request), wipes: make(chan chan error), quit: make(chan struct{}),
 		abandon: make(chan struct{}), done: make(chan struct{}),
 	}
 	if s.log == nil {

@@ -57,9 +57,10 @@ type Store struct {
 	readers *sql.DB
 	queries sync.Map // query -> *sql.Stmt on readers
 
-	writer    *writer       // nil: the store was opened read-only
-	requests  chan *request // unbuffered: a request that was never received was certainly not written
-	quit      chan struct{} // closed when the writer's goroutine must end
+	writer    *writer         // nil: the store was opened read-only
+	requests  chan *request   // unbuffered: a request that was never received was certainly not written
+	wipes     chan chan error // asks for wipe
+	quit      chan struct{}   // closed when the writer's goroutine must end
 	displaced atomic.Bool
 	readOnly  atomic.Bool
 	// commits counts the transactions that were committed.

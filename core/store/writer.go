@@ -69,6 +69,9 @@ func (s *Store) writeLoop() {
 		select {
 		case r := <-s.requests:
 			batch = append(batch[:0], r)
+		case done := <-s.wipes:
+			done <- s.writer.wipe()
+			continue
 		case <-s.quit:
 			s.closeErr = s.closeFiles()
 			return

@@ -46,6 +46,9 @@ func verbCommand(spec ops.VerbSpec) command {
 	if spec.TakesTarget() {
 		c.takes = strings.TrimSpace("NUMBER " + c.takes)
 	}
+	if spec.Target == ops.TargetPerson {
+		c.takes = "ID"
+	}
 	c.do = func(l *Console, ctx context.Context, rest string) error {
 		cmd := ops.Command{Verb: spec.Verb}
 		if spec.TakesTarget() {
@@ -80,6 +83,10 @@ func (l *Console) target(kind, name string) (target, error) {
 	plural := map[string]string{"session": "sessions", "process": "processes", "adapter": "adapters", "life": "history"}[kind]
 	n, err := strconv.Atoi(name)
 	switch rows := l.listed[kind]; {
+	case kind == string(ops.TargetPerson) && name == "":
+		return target{}, invalid("the person is missing", "name the platform and its id of the person, for instance telegram:4711")
+	case kind == string(ops.TargetPerson):
+		return target{name: name}, nil
 	case name == "":
 		return target{}, invalid("the number is missing", plural+" lists them")
 	case err != nil && kind == "process":

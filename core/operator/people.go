@@ -1,0 +1,82 @@
+package operator
+
+import (
+	"context"
+	"time"
+
+	"gatewaytui/core/ops"
+	"gatewaytui/core/people"
+	"gatewaytui/core/store"
+	"gatewaytui/core/term"
+)
+
+const (
+	// forgetBound is what the deletion of a person may take; what is left then goes on in the next life.
+	forgetBound = 10 * time.Minute
+	// forgetPreview is what it may take to count what would be deleted.
+	forgetPreview = 10 * time.Second
+)
+
+// newPeople is what deletes people from the parts of this gateway.
+func (op *Operator) newPeople() *people.People {
+	return people.New(people.Options{
+		Log: op.o.Log, Conversations: op.o.Conversations, Store: func() people.Store { return op.store() },
+		Before: []people.Holder{{Kind: "messages in memory", Forget: func(ctx context.Context, f store.Forgetting, keys []string) (int, error) {
+			open, err := op.store().OpenInboxOf(ctx, f)
+			if err != nil {
+				return 0, err
+			}
+			return op.o.Intake.Forget(ctx, f, keys, open)
+		}}},
+		After: []people.Holder{{Kind: "words in the search index", Forget: func(ctx context.Context, _ store.Forgetting, _ []string) (int, error) {
+			return 0, op.o.Search.Forget(ctx)
+		}}},
+	})
+}
+
+// FinishForgetting goes on with the deletions of people that an earlier life began.
+func (op *Operator) FinishForgetting(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, forgetBound)
+	defer cancel()
+	op.people.Finish(ctx)
+}
+
+// checkPerson refuses what does not name a person.
+func checkPerson(_ *Operator, cmd ops.Command) error {
+	_, err := people.Read(cmd.Target)
+	return err
+}
+
+func (op *Operator) forget(ctx context.Context, cmd ops.Command) (string, any, error) {
+	ctx, cancel := context.WithTimeout(ctx, forgetBound)
+	defer cancel()
+	return result(op.people.Forget(ctx, cmd.Target))
+}
+
+// result is what a verb that has a result of its own type returns.
+func result[T any](detail string, v T, err error) (string, any, error) { return detail, v, err }
+
+func (op *Operator) previewForget(p *ops.Preview, cmd ops.Command) {
+	f, err := people.Read(cmd.Target)
+	if err != nil || op.store() == nil {
+		return
+	}
+	for _, v := range op.o.Table.Turns() {
+		if f.Owns(v.Session.Key) {
+			p.Interrupt = append(p.Interrupt, turnLine(v))
+		}
+	}
+	for _, row := range op.o.Processes.Rows() {
+		if f.Owns(row.Session) {
+			p.Kills = append(p.Kills, processLine(row))
+		}
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), forgetPreview)
+	defer cancel()
+	lines, err := op.people.Preview(ctx, cmd.Target)
+	if err != nil {
+		lines = []string{"everything that is kept of " + term.Clean(cmd.Target, 80) + "; it could not be counted: " + term.Clean(err.Error(), 200)}
+	}
+	p.Loses = append(p.Loses, lines...)
+	p.Keeps = append(p.Keeps, "backups, files in the work folder, and the messages of others")
+}
