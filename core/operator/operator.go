@@ -25,6 +25,7 @@ import (
 	"gatewaytui/core/events"
 	"gatewaytui/core/health"
 	"gatewaytui/core/limit"
+	"gatewaytui/core/media"
 	"gatewaytui/core/metrics"
 	"gatewaytui/core/ops"
 	"gatewaytui/core/people"
@@ -69,7 +70,7 @@ type Host interface {
 	Diagnosis() (*os.File, error)
 }
 
-// Options are the live parts of a gateway. Every field but APIAccess is needed.
+// Options are the live parts of a gateway. Every field but APIAccess and Media is needed.
 type Options struct {
 	Log      *slog.Logger
 	Identity recovery.Identity
@@ -94,6 +95,8 @@ type Options struct {
 	Search        *search.Index
 	Metrics       *metrics.Metrics
 	Limits        *limit.Set
+	// Media is the files of chats; nil: there are none.
+	Media *media.Media
 
 	// ToolsMayStop says that a tool may ask for a stop or a restart.
 	ToolsMayStop bool

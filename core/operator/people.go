@@ -27,11 +27,24 @@ func (op *Operator) newPeople() *people.People {
 				return 0, err
 			}
 			return op.o.Intake.Forget(ctx, f, keys, open)
-		}}},
+		}}, {Kind: "files", Forget: op.forgetFiles}},
 		After: []people.Holder{{Kind: "words in the search index", Forget: func(ctx context.Context, _ store.Forgetting, _ []string) (int, error) {
 			return 0, op.o.Search.Forget(ctx)
 		}}},
 	})
+}
+
+// forgetFiles deletes the files of a person's own sessions.
+func (op *Operator) forgetFiles(ctx context.Context, f store.Forgetting, keys []string) (int, error) {
+	if op.o.Media == nil {
+		return 0, nil
+	}
+	sent, err := op.store().FilesSentTo(ctx, f)
+	if err != nil {
+		return 0, err
+	}
+	gone, err := op.o.Media.Forget(ctx, keys, sent)
+	return gone.Files, err
 }
 
 // FinishForgetting goes on with the deletions of people that an earlier life began.

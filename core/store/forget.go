@@ -127,6 +127,21 @@ func (s *Store) OpenInboxOf(ctx context.Context, f Forgetting) ([]Inbox, error) 
 		append([]any{f.Platform}, f.person()...)...)
 }
 
+// FilesSentTo are the files of messages that went to a person's own sessions, as they are in the outbox.
+func (s *Store) FilesSentTo(ctx context.Context, f Forgetting) (files []string, err error) {
+	_, keys, err := s.own(ctx, f)
+	if err != nil {
+		return nil, err
+	}
+	err = s.read(ctx, "look for files that were sent", `SELECT file FROM outbox WHERE file <> '' AND session`+inList, []any{asJSON(keys)}, func(rows *sql.Rows) error {
+		var file string
+		err := rows.Scan(&file)
+		files = append(files, file)
+		return err
+	})
+	return files, err
+}
+
 // ofPerson is SQL that says whether a column names a person. Its arguments are those of Forgetting.person.
 func ofPerson(column string) string {
 	return fmt.Sprintf("(%s = ? OR substr(%s, -length(?)) = ?)", column, column)

@@ -39,6 +39,14 @@ CREATE TABLE drafts (
     at      INTEGER
 ) STRICT, WITHOUT ROWID;
 
+-- table forgetting on forgetting
+CREATE TABLE forgetting (
+    platform TEXT    NOT NULL,
+    id       TEXT    NOT NULL, -- the platform's own id of the person
+    at       INTEGER NOT NULL,
+    PRIMARY KEY (platform, id)
+) STRICT, WITHOUT ROWID;
+
 -- table inbox on inbox
 CREATE TABLE inbox (
     seq     INTEGER PRIMARY KEY,
