@@ -244,6 +244,14 @@ var trialRows = []struct {
 			r.Errorf("the model read %q", m.Text)
 		}
 	}},
+	{"what is forwarded in one go is one message that says whose it is", func(r trial) {
+		for i, text := range []string{"it rains", "and snows"} {
+			r.bot.Inject(botapitest.Update{User: 822, Text: text, Message: fields{"forward_origin": fields{"type": "hidden_user", "sender_user_name": fmt.Sprint("Bob", i)}}})
+		}
+		if m := r.hears(822, "[Forwarded from Bob0]\nit rains")[0]; !strings.Contains(m.Text, "[Forwarded from Bob1]\nand snows") {
+			r.Errorf("the model read %q", m.Text)
+		}
+	}},
 	{"an answer of 20,000 characters is five messages in order, cut at words", func(r trial) {
 		r.say(122, "long")
 		eventually.True(r, "five messages are there", func() bool { return len(r.texts(122)) == 5 })
