@@ -77,6 +77,7 @@ var arrows = map[string][]string{
 	"fixtures/peer":                    {},
 	"fixtures/pipenet":                 {},
 	"fixtures/powercut":                {"fixtures/soak"},
+	"fixtures/said":                    {"core/ops"},
 	"fixtures/shortdir":                {},
 	"fixtures/skew":                    {"fixtures/shortdir", "fixtures/soak"},
 	"fixtures/skew/launch":             {},

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"gatewaytui/core/ops"
+	"gatewaytui/fixtures/said"
 )
 
 const fakeLife = "01LIFE"
@@ -18,15 +19,13 @@ var anHourAgo = ops.At(time.Now().Add(-time.Hour).UTC().Truncate(time.Millisecon
 
 // fake is a gateway that shows fixed rows, some of them hostile, and remembers what it was asked to do.
 type fake struct {
-	found    ops.Found
-	searched []ops.SearchQuery
-	messages []ops.Message // of every conversation; nil: there is none
-	mu       sync.Mutex
-	did      []ops.Command
-	asked    []ops.Query
-	events   []ops.Event
-	more     chan struct{} // closed and replaced with each event
-	sent     uint64        // the last event that a reader has been sent
+	said.Log
+	mu     sync.Mutex
+	did    []ops.Command
+	asked  []ops.Query
+	events []ops.Event
+	more   chan struct{} // closed and replaced with each event
+	sent   uint64        // the last event that a reader has been sent
 
 	status  ops.Status
 	plan    ops.Plan
@@ -154,29 +153,6 @@ func (f *fake) Processes(_ context.Context, q ops.Query) (ops.Page[ops.Process],
 
 func (f *fake) Adapters(_ context.Context, q ops.Query) (ops.Page[ops.Adapter], error) {
 	return page(f, q, adapterRow)
-}
-
-// Transcript has two messages a page.
-func (f *fake) Transcript(_ context.Context, session string, q ops.MessageQuery) (ops.Page[ops.Message], error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.messages == nil {
-		return ops.Page[ops.Message]{}, &ops.Error{Code: ops.CodeNotFound, Message: "no session " + session}
-	}
-	at := 1 + slices.IndexFunc(f.messages, func(m ops.Message) bool { return m.ID == q.After })
-	rest := f.messages[at:]
-	p := ops.Page[ops.Message]{Items: slices.Clone(rest[:min(2, len(rest))])}
-	if len(rest) > 2 {
-		p.Next = rest[1].ID
-	}
-	return p, nil
-}
-
-func (f *fake) Search(_ context.Context, q ops.SearchQuery) (ops.Found, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.searched = append(f.searched, q)
-	return f.found, nil
 }
 
 func (f *fake) History(_ context.Context, q ops.Query) (ops.Page[ops.Life], error) {

@@ -25,7 +25,7 @@ func saidSoFar() []ops.Message {
 // CV13: a transcript is printed page by page; for people it is safe, and JSON has it exactly.
 func TestCV13_ATranscriptIsPrinted(t *testing.T) {
 	f := newFake()
-	f.messages = saidSoFar()
+	f.Messages = saidSoFar()
 	g := start(t, f)
 	r := g.run(t, "transcript", "cli:local").must(t, exitDone)
 	r.says(t, "maria", "one\n two", "→ terminal {\"command\":\"ls", "result of terminal\nline\n", "… 12 more lines; --full shows them", "agent\n# a heading", "more\n")
@@ -37,7 +37,7 @@ func TestCV13_ATranscriptIsPrinted(t *testing.T) {
 	same(t, g.run(t, "transcript", "cli:local", "--json", "--after", "5").must(t, exitDone).out, ops.Page[ops.Message]{Items: []ops.Message{}})
 	g.run(t, "transcript").must(t, exitUsage)
 	f.mu.Lock()
-	f.messages = nil
+	f.Messages = nil
 	f.mu.Unlock()
 	g.run(t, "transcript", "cli:none", "--json").must(t, exitFailed).says(t, "no session cli:none")
 	g.run(t, "export", "cli:none").must(t, exitFailed).says(t, "no session cli:none")
@@ -46,7 +46,7 @@ func TestCV13_ATranscriptIsPrinted(t *testing.T) {
 // CV13: an export as JSON lines is exact; one as Markdown is safe to print, and no text of a tool leaves its fence.
 func TestCV13_AConversationIsExported(t *testing.T) {
 	f := newFake()
-	f.messages = saidSoFar()
+	f.Messages = saidSoFar()
 	g := start(t, f)
 	for _, args := range [][]string{{"--format", "jsonl"}, {"--json"}} {
 		out := g.run(t, append([]string{"export", "cli:local"}, args...)...).must(t, exitDone).out
@@ -73,7 +73,7 @@ func TestCV13_AConversationIsExported(t *testing.T) {
 // CV13: a followed conversation is printed as it is said, until the gateway is gone.
 func TestCV13_AFollowedTranscriptEndsWithItsGateway(t *testing.T) {
 	f := newFake()
-	f.messages = saidSoFar()
+	f.Messages = saidSoFar()
 	g := start(t, f)
 	out, _, done := g.background(t, "transcript", "cli:local", "-f")
 	if err := out.await("more"); err != nil {
@@ -99,14 +99,14 @@ func TestCV13_ATitleIsGiven(t *testing.T) {
 // CV13: what a search found is a table, and says what it could not find.
 func TestCV13_ASearchIsPrinted(t *testing.T) {
 	f := newFake()
-	f.found = ops.Found{Page: ops.Page[ops.Hit]{Items: []ops.Hit{{Session: "cli:local" + hostile, Title: "talk" + hostile, ID: "7", Role: "user", Who: "maria" + hostile, At: anHourAgo, Snippet: "hello" + hostile}}, Next: "7"}, Unindexed: 5}
+	f.Found = ops.Found{Page: ops.Page[ops.Hit]{Items: []ops.Hit{{Session: "cli:local" + hostile, Title: "talk" + hostile, ID: "7", Role: "user", Who: "maria" + hostile, At: anHourAgo, Snippet: "hello" + hostile}}, Next: "7"}, Unindexed: 5}
 	g := start(t, f)
 	g.run(t, "search", "hello there", "--session", "cli:local", "--limit", "1").must(t, exitDone).
 		says(t, "WHEN", "cli:local", "maria", "hello", "there are more: --cursor 7", "up to 5 older messages")
-	if want := (ops.SearchQuery{Text: "hello there", Session: "cli:local", Limit: 1}); len(f.searched) != 1 || f.searched[0] != want {
-		t.Errorf("the gateway was asked for %+v", f.searched)
+	if want := (ops.SearchQuery{Text: "hello there", Session: "cli:local", Limit: 1}); len(f.Searched()) != 1 || f.Searched()[0] != want {
+		t.Errorf("the gateway was asked for %+v", f.Searched())
 	}
-	same(t, g.run(t, "search", "hello", "--json").must(t, exitDone).out, f.found)
+	same(t, g.run(t, "search", "hello", "--json").must(t, exitDone).out, f.Found)
 	g.run(t, "search").must(t, exitUsage)
 	g.run(t, "search", "x", "--limit", "-1").must(t, exitUsage)
 }

@@ -12,7 +12,7 @@ import (
 	"gatewaytui/core/window"
 )
 
-// tight is models with a small window. talk plays what is no summary, summarise what is.
+// tight is models with a small window. summarise plays the calls for a summary, talk all others.
 type tight struct {
 	*models
 	tokens int

@@ -130,7 +130,7 @@ func TestCV3_WhatIsWrongWithANamedTableIsSaidWithItsLine(t *testing.T) {
 		{"texts for the routes", "routes = [\"a:*\"]\n", 1, "routes", "", "a list of tables"},
 		{"an unknown table below a route", "[[routes]]\nmatch = \"a:*\"\n[routes.room]\nbusy = \"queue\"\n", 3, "routes[1].room", "", "unknown key"},
 		{"an unknown key of a chat", "[[routes]]\nmatch = \"a:*\"\n[routes.chat]\nprogres = \"full\"\n", 4, "routes[1].chat.progres", "routes[1].chat.progress", "unknown key"},
-		{"a chat that is no table", "[[routes]]\nmatch = \"a:*\"\nchat = \"full\"\n", 3, "routes[1].chat", "", "a table"},
+		{"a chat that is not a table", "[[routes]]\nmatch = \"a:*\"\nchat = \"full\"\n", 3, "routes[1].chat", "", "a table"},
 		{"CV11: an unknown mode of a message during a turn", "[[routes]]\nmatch = \"a:*\"\nchat = { busy = \"wait\" }\n", 3, "routes[1].chat.busy", "", "queue, steer or interrupt"},
 		{"CV11: a wait for more of a message that is too long", "[[routes]]\nmatch = \"a:*\"\nchat = { join = \"11s\" }\n", 3, "routes[1].chat.join", "", "from 0 to 10s"},
 		{"CV6: an unknown progress", "[[routes]]\nmatch = \"a:*\"\nchat = { progress = \"long\" }\n", 3, "routes[1].chat.progress", "", "off, short or full"},

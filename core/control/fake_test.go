@@ -4,20 +4,18 @@ import (
 	"context"
 	"encoding/json"
 	"iter"
-	"slices"
 	"sync"
 	"time"
 
 	"gatewaytui/core/ops"
+	"gatewaytui/fixtures/said"
 )
 
 var testTime = ops.At(time.Date(2026, 11, 21, 12, 4, 5, 6_000_000, time.UTC))
 
 // fake is a console that shows fixed rows, remembers what it was asked to do, and does nothing.
 type fake struct {
-	found    ops.Found
-	searched []ops.SearchQuery
-	messages []ops.Message // of every conversation; nil: there is none
+	said.Log
 	mu       sync.Mutex
 	did      []ops.Command
 	previews []ops.Command
@@ -122,29 +120,6 @@ func (f *fake) Shutdown(context.Context) (ops.Shutdown, error) {
 			{Name: "drain", State: ops.StepRunning, StartedAt: testTime, ElapsedMS: 900, BudgetMS: 60_000, Items: []ops.Item{{Kind: "turn", ID: "api:user:alice", State: ops.StepRunning, ElapsedMS: 900, BudgetMS: 60_000, Detail: "model call"}}},
 		},
 	}, nil
-}
-
-// Transcript has two messages a page.
-func (f *fake) Transcript(_ context.Context, session string, q ops.MessageQuery) (ops.Page[ops.Message], error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.messages == nil {
-		return ops.Page[ops.Message]{}, &ops.Error{Code: ops.CodeNotFound, Message: "no session " + session}
-	}
-	at := 1 + slices.IndexFunc(f.messages, func(m ops.Message) bool { return m.ID == q.After })
-	rest := f.messages[at:]
-	p := ops.Page[ops.Message]{Items: slices.Clone(rest[:min(2, len(rest))])}
-	if len(rest) > 2 {
-		p.Next = rest[1].ID
-	}
-	return p, nil
-}
-
-func (f *fake) Search(_ context.Context, q ops.SearchQuery) (ops.Found, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.searched = append(f.searched, q)
-	return f.found, nil
 }
 
 func (f *fake) History(_ context.Context, q ops.Query) (ops.Page[ops.Life], error) {

@@ -6,19 +6,15 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"net"
 	"net/http"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"gatewaytui/core/ops"
 	"gatewaytui/fixtures/golden"
-	"gatewaytui/fixtures/shortdir"
 )
 
 // ask sends one raw request.
@@ -270,107 +266,6 @@ func TestQueriesReachTheConsole(t *testing.T) {
 	}
 }
 
-func TestALongPollAnswersWhenTheRequestEndsOrItsTimeIsUp(t *testing.T) {
-	f := newFake()
-	over := make(chan struct{})
-	f.request = func(ctx context.Context, id string, wait bool) (ops.Request, error) {
-		req := ops.Request{ID: id, State: ops.RequestRunning, Verb: ops.VerbKill, At: testTime}
-		if !wait {
-			return req, nil
-		}
-		select {
-		case <-over:
-			req.State = ops.RequestDone
-		case <-ctx.Done():
-		}
-		return req, nil
-	}
-	r := serve(t, f)
-	if status, body := r.ask(t, "GET", "/v1/requests/r9?wait_ms=20", ""); status != 200 || !strings.Contains(body, `"running"`) {
-		t.Fatalf("got %d %s", status, body)
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
-	defer cancel()
-	if req, err := r.client.Request(ctx, "r9", true); err != nil || req.State != ops.RequestRunning {
-		t.Fatalf("a wait that its caller ends gave %+v, %v; promised the current state", req, err)
-	}
-	close(over)
-	if req, err := r.client.Request(context.Background(), "r9", true); err != nil || req.State != ops.RequestDone {
-		t.Fatalf("got %+v, %v", req, err)
-	}
-}
-
-func TestAClosingServerEndsLongPollsAndIdleConnectionsAtOnce(t *testing.T) {
-	f := newFake()
-	asked := make(chan struct{})
-	f.request = func(ctx context.Context, id string, wait bool) (ops.Request, error) {
-		if wait {
-			close(asked)
-			<-ctx.Done()
-		}
-		return ops.Request{ID: id, State: ops.RequestRunning, Verb: ops.VerbKill, At: testTime}, nil
-	}
-	r := serve(t, f)
-	mute, err := net.Dial("unix", r.path) // connects and never asks: net/http alone would wait 5 s for it
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer mute.Close()
-	type answer struct {
-		status int
-		body   string
-	}
-	got := make(chan answer, 1)
-	go func() {
-		status, body := r.ask(t, "GET", "/v1/requests/r9?wait_ms=60000", "")
-		got <- answer{status, body}
-	}()
-	<-asked
-	began := time.Now()
-	r.stop()
-	if err := r.ended(); err != nil {
-		t.Fatal(err)
-	}
-	if d := time.Since(began); d > 30*time.Second {
-		t.Errorf("the shutdown took %v", d)
-	}
-	if a := <-got; a.status != 200 || !strings.Contains(a.body, "running") {
-		t.Errorf("the long poll got %d %s, promised the current state", a.status, a.body)
-	}
-	if _, err := os.Lstat(r.path); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("the socket is still there: %v", err)
-	}
-}
-
-func TestAConsoleThatNeverReturnsDoesNotHoldTheStopUp(t *testing.T) {
-	f := newFake()
-	entered, release := make(chan struct{}), make(chan struct{})
-	f.snapshot = func(context.Context) (ops.Snapshot, error) { close(entered); <-release; return ops.Snapshot{}, nil }
-	dir := t.TempDir()
-	s := NewServer(Options{Console: f, Path: filepath.Join(dir, homeSocket)})
-	if err := s.Listen(); err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	served := make(chan error, 1)
-	go func() { served <- s.Serve(ctx) }()
-	c := NewClient(s.opt.Path, ClientOptions{})
-	defer c.Close()
-	asked := make(chan error, 1)
-	go func() { _, err := c.Snapshot(context.Background()); asked <- err }()
-	<-entered
-	began := time.Now()
-	cancel()
-	err := <-served
-	if d := time.Since(began); err == nil || d > 30*time.Second {
-		t.Errorf("serve ended after %v with %v; promised an error that says what was abandoned, within 0.6 s", d, err)
-	}
-	if err := <-asked; !ops.HasCode(err, ops.CodeUnavailable) {
-		t.Errorf("the caller got %v", err)
-	}
-	close(release)
-}
-
 // H13: probes are cheap, need no key, and say why in a sentence that shows nothing private.
 func TestProbes(t *testing.T) {
 	f := newFake()
@@ -421,81 +316,5 @@ func TestAGatewayThatHangsIsNotSaidToLive(t *testing.T) {
 	if resp, err := r.client.http.Do(req); err == nil {
 		resp.Body.Close()
 		t.Errorf("it answered %s", resp.Status)
-	}
-}
-
-func TestTheSocketIsPrivateUnderAnyUmask(t *testing.T) {
-	for _, umask := range []int{0, 0o022, 0o777} {
-		old := syscall.Umask(umask)
-		path := filepath.Join(t.TempDir(), homeSocket)
-		l, err := listen(path)
-		syscall.Umask(old)
-		if err != nil {
-			t.Fatalf("umask %o: %v", umask, err)
-		}
-		fi, err := os.Stat(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if fi.Mode().Perm() != 0o600 {
-			t.Errorf("umask %o gave mode %o, promised 600", umask, fi.Mode().Perm())
-		}
-		l.Close()
-	}
-}
-
-func TestWhatIsInTheWayOfTheSocket(t *testing.T) {
-	stale := func(t *testing.T, path string) {
-		l, err := net.Listen("unix", path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		l.(*net.UnixListener).SetUnlinkOnClose(false)
-		l.Close()
-	}
-	for _, tc := range []struct {
-		name string
-		put  func(t *testing.T, path string)
-		want string // in the error; empty: it listens
-	}{
-		{"nothing is fine", func(*testing.T, string) {}, ""},
-		{"a stale socket is removed", stale, ""},
-		{"a live socket is left alone", func(t *testing.T, path string) {
-			l, err := net.Listen("unix", path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() { l.Close() })
-		}, "another process answers"},
-		{"a file is left alone", func(t *testing.T, path string) {
-			if err := os.WriteFile(path, []byte("x"), 0o600); err != nil {
-				t.Fatal(err)
-			}
-		}, "not a socket"},
-		{"a link is left alone", func(t *testing.T, path string) {
-			stale(t, path+".real")
-			if err := os.Symlink(path+".real", path); err != nil {
-				t.Fatal(err)
-			}
-		}, "not a socket"},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			dir := shortdir.New(t)
-			path := filepath.Join(dir, "s")
-			tc.put(t, path)
-			l, err := listen(path)
-			if err == nil {
-				l.Close()
-			}
-			if tc.want == "" && err != nil || tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)) {
-				t.Fatalf("got %v, promised %q", err, tc.want)
-			}
-			if _, err := os.Lstat(path); tc.want != "" && err != nil {
-				t.Fatalf("what was in the way is gone: %v", err)
-			}
-		})
-	}
-	if _, err := listen("/tmp/" + strings.Repeat("x", maxPath)); err == nil || !strings.Contains(err.Error(), "107") {
-		t.Fatalf("a path that is too long gave %v", err)
 	}
 }

@@ -21,7 +21,7 @@ func messages(texts ...string) []ops.Message {
 // CV13: one page of a conversation is a list, with the id behind which the next page begins.
 func TestCV13_ATranscriptIsAnsweredPageByPage(t *testing.T) {
 	f := newFake()
-	f.messages = messages("one", "two", "\x1b[2Jthree")
+	f.Messages = messages("one", "two", "\x1b[2Jthree")
 	r := serve(t, f)
 	const first = `{"id":"1","turn":"t1","role":"user","who":"maria","at":"2026-11-21T12:04:05.006Z","text":"one","calls":[]}`
 	for path, want := range map[string]string{
@@ -37,7 +37,7 @@ func TestCV13_ATranscriptIsAnsweredPageByPage(t *testing.T) {
 	if status, body := r.ask(t, "GET", "/v1/sessions/cli:local/transcript?afer=2", ""); status != 400 || !strings.Contains(body, "after") {
 		t.Errorf("a wrong name: %d %s", status, body)
 	}
-	f.messages = nil
+	f.Messages = nil
 	if status, _ := r.ask(t, "GET", "/v1/sessions/cli:local/transcript?follow=1", ""); status != 404 {
 		t.Errorf("an unknown session: %d", status)
 	}
@@ -46,7 +46,7 @@ func TestCV13_ATranscriptIsAnsweredPageByPage(t *testing.T) {
 // CV13: a followed conversation is a stream of what there is and of what comes, and is resumed by the id of the last message seen.
 func TestCV13_AFollowedTranscriptGoesOn(t *testing.T) {
 	f := newFake()
-	f.messages = messages("one", "two", "three")
+	f.Messages = messages("one", "two", "three")
 	r := serve(t, f)
 	lines := r.open(t, "/v1/sessions/cli:local/transcript?follow", "Last-Event-ID", "1")
 	want := "retry: 1000\n\nid: 2\nevent: message\ndata: {\"id\":\"2\",\"turn\":\"t1\",\"role\":\"user\",\"who\":\"maria\",\"at\":\"2026-11-21T12:04:05.006Z\",\"text\":\"two\",\"calls\":[]}\n\nid: 3\n"
@@ -65,7 +65,7 @@ func TestCV13_AFollowedTranscriptGoesOn(t *testing.T) {
 		switch texts = append(texts, m.Text); len(texts) {
 		case 3: // it has read what there was: a longer message comes, and the client's buffer grows
 			f.mu.Lock()
-			f.messages = append(f.messages, messages("", "", "", strings.Repeat("x", 2<<20))[3])
+			f.Messages = append(f.Messages, messages("", "", "", strings.Repeat("x", 2<<20))[3])
 			f.mu.Unlock()
 		case 4:
 			cancel()
@@ -79,7 +79,7 @@ func TestCV13_AFollowedTranscriptGoesOn(t *testing.T) {
 // A stream to a gateway that is gone ends with an error that says so.
 func TestAFollowedTranscriptEndsWithItsGateway(t *testing.T) {
 	f := newFake()
-	f.messages = messages("one")
+	f.Messages = messages("one")
 	r := serve(t, f)
 	for _, err := range r.client.FollowTranscript(t.Context(), "cli:local", "") {
 		if err == nil {
@@ -95,7 +95,7 @@ func TestAFollowedTranscriptEndsWithItsGateway(t *testing.T) {
 // CV13: a search is answered as a list, with what it was asked for.
 func TestCV13_ASearchIsAnswered(t *testing.T) {
 	f := newFake()
-	f.found = ops.Found{Page: ops.Page[ops.Hit]{Items: []ops.Hit{{Session: "cli:local", Conversation: "s1", Title: "t", ID: "7", Turn: "t1", Role: "user", Who: "maria", At: testTime, Snippet: "hello"}}, Next: "7"}, Unindexed: 5}
+	f.Found = ops.Found{Page: ops.Page[ops.Hit]{Items: []ops.Hit{{Session: "cli:local", Conversation: "s1", Title: "t", ID: "7", Turn: "t1", Role: "user", Who: "maria", At: testTime, Snippet: "hello"}}, Next: "7"}, Unindexed: 5}
 	r := serve(t, f)
 	const want = `{"items":[{"session":"cli:local","conversation":"s1","title":"t","id":"7","turn":"t1","role":"user","who":"maria","at":"2026-11-21T12:04:05.006Z","snippet":"hello"}],"next":"7","unindexed":5}`
 	if status, body := r.ask(t, "GET", "/v1/search?q=hel%20lo&session=cli:local&limit=1&cursor=9", ""); status != 200 || strings.TrimSpace(body) != want {
@@ -105,8 +105,8 @@ func TestCV13_ASearchIsAnswered(t *testing.T) {
 	if got, err := r.client.Search(t.Context(), q); err != nil || got.Unindexed != 5 || len(got.Items) != 1 || got.Items[0].Snippet != "hello" {
 		t.Errorf("the client read %+v, %v", got, err)
 	}
-	if len(f.searched) != 2 || f.searched[0] != q || f.searched[1] != q {
-		t.Errorf("the console was asked for %+v", f.searched)
+	if len(f.Searched()) != 2 || f.Searched()[0] != q || f.Searched()[1] != q {
+		t.Errorf("the console was asked for %+v", f.Searched())
 	}
 	if status, _ := r.ask(t, "GET", "/v1/search?query=x", ""); status != 400 {
 		t.Errorf("a wrong name: %d", status)

@@ -141,7 +141,7 @@ func TestCV13_WhatWasSaidIsFoundNewestFirst(t *testing.T) {
 		"a column's":              {Query{Text: `scope:weather`}, nil},
 		"signs":                   {Query{Text: `weather -- ) " OR`}, nil},
 		"of a person of no name":  {Query{Text: "weather", Platform: "chat", User: "nothing"}, nil},
-		"of a session that is no": {Query{Text: "weather", Session: "chat:dm:2"}, nil},
+		"of an unknown session":  {Query{Text: "weather", Session: "chat:dm:2"}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := l.find(tc.q, len(tc.want)); strings.Join(got, "|") != strings.Join(tc.want, "|") {
