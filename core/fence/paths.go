@@ -1,0 +1,294 @@
+package fence
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"gatewaytui/core/term"
+)
+
+// set makes a set of words.
+func set(words string) map[string]bool {
+	m := map[string]bool{}
+	for _, w := range strings.Fields(words) {
+		m[w] = true
+	}
+	return m
+}
+
+// under reports whether p is dir or below it. Both are clean and absolute.
+func under(p, dir string) bool {
+	return dir != "" && (p == dir || dir == "/" || strings.HasPrefix(p, dir) && p[len(dir)] == '/')
+}
+
+// paths is where a word leads as the name of a file, seen from each folder in which the command may run; nil: not known.
+func (s *scope) paths(text string) []string {
+	if strings.HasPrefix(text, "/") {
+		return []string{path.Clean(text)}
+	}
+	var all []string
+	for _, dir := range s.folders {
+		all = append(all, path.Join(dir, text))
+	}
+	return all
+}
+
+// fixed is the part of a pattern before its first wildcard, up to a slash.
+func fixed(p string) string {
+	i := strings.IndexAny(p, "*?[")
+	if i < 0 {
+		return p
+	}
+	return path.Clean("/" + p[:strings.LastIndexByte(p[:i+1], '/')+1])
+}
+
+// matches reports whether pattern, of names of files, may stand for p or for a folder above it.
+func matches(pattern, p string) bool {
+	if !strings.ContainsAny(pattern, "*?[") {
+		return pattern == p
+	}
+	if dir, deep := strings.CutSuffix(pattern, "/**"); deep {
+		return under(p, fixed(dir))
+	}
+	want, have := strings.Split(pattern, "/"), strings.Split(p, "/")
+	if len(want) > len(have) {
+		return false
+	}
+	for i, w := range want {
+		if ok, err := path.Match(w, have[i]); err != nil && !strings.ContainsAny(w, "[") || err == nil && !ok {
+			return false
+		}
+	}
+	return true
+}
+
+// aims reports whether a pattern that names a part of each step may stand for p.
+func aims(pattern, p string) bool {
+	if fixed(pattern) == pattern || strings.Count(pattern, "/") != strings.Count(p, "/") {
+		return false
+	}
+	for w := range strings.SplitSeq(pattern[1:], "/") {
+		if strings.Trim(w, "*?.") == "" {
+			return false
+		}
+	}
+	return matches(pattern, p)
+}
+
+// inHome is the path p below the home folder of a user.
+func (f *Fence) inHome(p string) (rest string, ok bool) {
+	for _, home := range []string{f.Home, "/root"} {
+		if home != "" && home != "/" && under(p, home) {
+			return strings.TrimPrefix(p[len(home):], "/"), true
+		}
+	}
+	for _, all := range []string{"/home/", "/Users/"} {
+		if rest, is := strings.CutPrefix(p, all); is {
+			_, rest, _ = strings.Cut(rest, "/")
+			return rest, true
+		}
+	}
+	return "", false
+}
+
+// secretFiles are the credentials in a home that no command of an agent needs to read, and the folders that hold them.
+var secretFiles = []string{
+	".gnupg", ".aws/credentials", ".netrc", ".git-credentials", ".pgpass", ".my.cnf", ".kube/config", ".docker/config.json", ".config/gh/hosts.yml",
+	".config/gcloud", ".azure", ".local/share/keyrings", ".password-store", ".pypirc", ".npmrc", ".cargo/credentials.toml", ".config/rclone/rclone.conf", ".vault-token",
+}
+
+// systemSecrets are those of the machine.
+var systemSecrets = []string{"/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-", "/etc/ssl/private", "/etc/sudoers.d", "/proc/kcore", "/dev/mem", "/dev/kmem"}
+
+// secret says what kind of secret a path is; empty: none. A pattern is one if it may match one.
+func (f *Fence) secret(p string) string {
+	if i := strings.Index(p, "/**"); i >= 0 { // what find found below a folder
+		p = p[:max(i, 1)]
+	}
+	for _, own := range f.Own {
+		if own != "" && !(under(p, f.Work) && under(f.Work, own)) && (under(p, own) || aims(p, own)) {
+			return "belongs to the gateway"
+		}
+	}
+	for _, one := range systemSecrets {
+		if under(p, one) || aims(p, one) {
+			return "holds secrets of the system"
+		}
+	}
+	if strings.HasPrefix(p, "/etc/ssh/ssh_host_") && !strings.HasSuffix(p, ".pub") {
+		return "is a private key of the system"
+	}
+	if parts := strings.Split(p, "/"); len(parts) > 3 && parts[1] == "proc" && slices.Contains([]string{"environ", "mem", "auxv"}, parts[len(parts)-1]) {
+		return "holds the memory or the variables of a process"
+	}
+	rest, ok := f.inHome(p)
+	if !ok || rest == "" {
+		return ""
+	}
+	if dir, file, _ := strings.Cut(rest, "/"); matchesName(dir, ".ssh") && !publicKey(file) {
+		return "holds private keys"
+	}
+	for _, one := range secretFiles {
+		if under("/"+rest, "/"+one) || aims("/"+rest, "/"+one) {
+			return "holds credentials"
+		}
+	}
+	return ""
+}
+
+// matchesName reports whether a pattern that is not a wildcard alone may be name.
+func matchesName(pattern, name string) bool {
+	ok, err := path.Match(pattern, name)
+	return pattern == name || err == nil && ok && strings.Trim(pattern, "*.") != ""
+}
+
+// publicKey reports whether a file of ~/.ssh is not a secret.
+func publicKey(file string) bool {
+	return strings.HasSuffix(file, ".pub") || strings.HasPrefix(file, "known_hosts") || file == "config" || file == "authorized_keys"
+}
+
+// above reports whether something secret is below the folder p.
+func (f *Fence) above(p string) bool {
+	all := slices.Concat(f.Own, systemSecrets, []string{f.Home + "/.ssh", "/root/.ssh", "/home/x/.ssh"})
+	return slices.ContainsFunc(all, func(one string) bool { return one != "" && one != p && under(one, p) })
+}
+
+// mayBe reports whether a pattern may stand for something secret.
+func (f *Fence) mayBe(pattern string) bool {
+	return slices.ContainsFunc(slices.Concat(f.Own, systemSecrets), func(one string) bool { return one != "" && matches(pattern, one) })
+}
+
+// device says what a path is if it is not a file: a disk, or a door to the kernel.
+func device(p string) string {
+	if p == "/proc/sysrq-trigger" || p == "/dev/mem" || p == "/dev/kmem" || p == "/dev/port" {
+		return "the kernel"
+	}
+	name, is := strings.CutPrefix(p, "/dev/")
+	if !is {
+		return ""
+	}
+	for _, disk := range []string{"sd", "hd", "vd", "xvd", "nvme", "mmcblk", "dm-", "md", "loop", "nbd", "zd", "sr", "disk", "mapper/", "rdisk", "pmem", "disk/", "block/", "root"} {
+		if strings.HasPrefix(name, disk) {
+			return "a disk"
+		}
+	}
+	return ""
+}
+
+// everyone are folders whose files any user of the machine may read, and which hold programs and settings.
+var everyone = []string{"/usr", "/bin", "/sbin", "/lib", "/lib64", "/etc", "/opt", "/sys", "/tmp", "/var/tmp", "/nix/store"}
+
+// openProc are the files of /proc about the machine, not about a process.
+var openProc = set("cpuinfo meminfo loadavg uptime version stat mounts filesystems partitions diskstats vmstat swaps modules cmdline devices interrupts net/dev self/status self/mounts self/cgroup self/limits")
+
+// reads says what speaks against reading a file.
+func (s *scope) reads(f field) []found { return s.readsBelow(f, false) }
+
+// readsBelow says what speaks against reading a file, or with deep all files below a folder.
+func (s *scope) readsBelow(f field, deep bool) []found {
+	all := s.paths(f.text)
+	switch {
+	case f.text == "-" && f.exact():
+		return nil
+	case f.trust == unknown || all == nil:
+		return []found{{opaque, "it reads a file whose name is known only when it runs: " + shown([]field{f})}}
+	case f.trust == guessed:
+		return append(s.read(all, f.glob, deep), found{opaque, "it reads a file whose name comes from a variable or a program: " + f.text})
+	}
+	return s.read(all, f.glob, deep)
+}
+
+func (s *scope) read(all []string, glob, deep bool) []found {
+	for _, p := range all {
+		if kind := s.fence.secret(p); kind != "" {
+			return []found{{host, "it reads " + p + ", which " + kind}}
+		}
+	}
+	for _, p := range all {
+		begin := p
+		if glob {
+			begin = fixed(p)
+		}
+		base := path.Base(p)
+		switch {
+		case (deep || strings.Contains(p, "/**")) && s.fence.above(begin), glob && s.fence.mayBe(p):
+			return []found{{plain, "it reads all below " + begin + ", where secrets are"}}
+		case strings.HasPrefix(base, ".env") && base != ".env.example" || strings.HasSuffix(base, ".pem") || strings.HasSuffix(base, ".key") || strings.HasPrefix(base, "id_") || strings.HasPrefix(base, "credentials"):
+			return []found{{plain, "it reads " + p + ", which may hold secrets"}}
+		case under(begin, s.fence.Work) || slices.ContainsFunc(everyone, func(dir string) bool { return under(begin, dir) }):
+		case p == "/dev/null" || p == "/dev/zero" || strings.HasPrefix(p, "/dev/fd/") || p == "/dev/stdin" || p == "/dev/urandom" || p == "/dev/random":
+		case strings.HasPrefix(p, "/proc/") && openProc[p[len("/proc/"):]]:
+		case strings.HasPrefix(p, "/dev/tcp/") || strings.HasPrefix(p, "/dev/udp/"):
+			return []found{{plain, "it opens a connection to the network: " + p}}
+		default:
+			return []found{{plain, "it reads " + p + ", which is outside the work folder"}}
+		}
+	}
+	return nil
+}
+
+// writes says what speaks against writing a file.
+func (s *scope) writes(f field) []found {
+	all := s.paths(f.text)
+	if f.trust == unknown || all == nil {
+		return []found{{opaque, "it writes a file whose name is known only when it runs: " + shown([]field{f})}}
+	}
+	for _, p := range all {
+		if what := device(p); what != "" {
+			return []found{{host, "it writes to " + p + ", which is " + what}}
+		}
+		if kind := s.fence.secret(p); kind != "" {
+			return []found{{host, "it writes to " + p + ", which " + kind}}
+		}
+	}
+	p := all[0]
+	switch {
+	case !f.exact():
+	case p == "/dev/null" || p == "/dev/stdout" || p == "/dev/stderr" || p == "/dev/tty" || p == "/dev/full" || strings.HasPrefix(p, "/dev/fd/"):
+		return nil
+	case strings.HasPrefix(p, "/dev/tcp/") || strings.HasPrefix(p, "/dev/udp/"):
+		return []found{{plain, "it opens a connection to the network: " + p}}
+	}
+	if rest, ok := s.fence.inHome(p); ok && strings.HasPrefix(rest, ".") && !under(p, s.fence.Work) {
+		return []found{{plain, "it writes to " + p + ", which programs read when they start"}}
+	}
+	if strings.Contains(p, "/.") {
+		return []found{{plain, "it writes to the hidden file " + p}}
+	}
+	if !under(p, s.fence.Work) {
+		return []found{{plain, "it writes to " + p + ", which is outside the work folder"}}
+	}
+	return []found{{plain, "it writes to " + p}}
+}
+
+// namesOnly are programs that look at the name or the properties of a file and not into it, or need the key that they are given.
+var namesOnly = set("ls dir vdir stat test [ [[ echo printf chmod chown chgrp readlink realpath basename dirname find du file touch mkdir ssh scp sftp ssh-add ssh-keygen cd pushd true false : tree sleep type which")
+
+// betrayals says which words name files that no command is to touch.
+func (s *scope) betrayals(name string, args []field) []found {
+	if namesOnly[name] {
+		return nil
+	}
+	for _, f := range args {
+		text := f.text
+		if i := strings.LastIndexAny(text, "=@"); i >= 0 && !strings.HasPrefix(text, "/") {
+			text = text[i+1:]
+			if home, is := strings.CutPrefix(text, "~/"); is {
+				text = s.fence.Home + "/" + home
+			}
+		}
+		if f.trust == unknown || text == "" || strings.HasPrefix(text, "-") || strings.ContainsAny(text, "\n") {
+			continue
+		}
+		for _, p := range s.paths(text) {
+			if kind := s.fence.secret(p); kind != "" {
+				return []found{{host, "it names " + p + ", which " + kind}}
+			}
+		}
+	}
+	return nil
+}
+
+// secretName reports whether the name of a variable says that it holds a secret.
+func secretName(name string) bool { return term.SecretName(name) }

@@ -1,0 +1,40 @@
+package fence
+
+import (
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// redirections says what speaks against redirections, and judges the commands in them.
+func (a *analysis) redirections(s *scope, redirs []*syntax.Redirect) (all []found) {
+	for _, r := range redirs {
+		if r.Word != nil {
+			all = append(all, a.inside(s, r.Word)...)
+		}
+		if r.Hdoc != nil {
+			all = append(all, a.inside(s, r.Hdoc)...)
+		}
+		switch r.Op {
+		case syntax.Hdoc, syntax.DashHdoc, syntax.WordHdoc:
+			continue
+		}
+		targets := s.word(r.Word)
+		if len(targets) != 1 {
+			all = append(all, found{opaque, "the file of the redirection " + s.textOf(r) + " is known only when it runs"})
+			continue
+		}
+		target := targets[0]
+		switch r.Op {
+		case syntax.RdrIn:
+			all = append(all, s.reads(target)...)
+		case syntax.DplIn, syntax.DplOut:
+			if strings.Trim(target.text, "0123456789") != "" && target.text != "-" || !target.exact() {
+				all = append(all, s.writes(target)...)
+			}
+		default:
+			all = append(all, s.writes(target)...)
+		}
+	}
+	return all
+}
